@@ -1,0 +1,37 @@
+# One Makefile for everything; `make help` lists the targets.
+#
+#   CC=gcc|clang        compiler (default gcc)
+#   EXTRAS="asan ubsan" build variants: asan ubsan tsan fuzz coverage; each set
+#                       has a build directory of its own under build/
+#   V=1                 show the commands
+#
+# Each folder has a module.mk that says what it builds and what it may depend
+# on; mk/rules.mk turns that into compile and link lines, so an include or a
+# call that goes against the architecture does not build.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := all
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+include mk/config.mk
+include mk/rules.mk
+
+# In the order of their dependencies.
+include lib/base/module.mk
+-include lib/suci/module.mk
+include lib/impi/module.mk
+include lib/ocs/module.mk
+include lib/collectives/module.mk
+-include lib/relay/module.mk
+-include driver/udp/module.mk
+-include driver/dpdk/module.mk
+-include app/relayd/module.mk
+include app/impi-server/module.mk
+-include libmpi/module.mk
+-include $(sort $(wildcard tools/*/module.mk))
+-include examples/module.mk
+-include $(sort $(wildcard test/*/module.mk))
+
+include mk/targets.mk

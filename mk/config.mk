@@ -1,0 +1,58 @@
+# Compiler, flags, build directory.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(origin AR),default)
+AR := ar
+endif
+EXTRAS ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+empty :=
+space := $(empty) $(empty)
+B := build/$(subst $(space),-,$(strip $(notdir $(CC)) $(sort $(EXTRAS))))
+
+WARN := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wvla \
+	-Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wcast-align \
+	-Wwrite-strings -Werror
+# clang counts the sign of bit operations under -Wconversion; gcc does not.
+ifneq ($(findstring clang,$(CC)),)
+WARN += -Wno-sign-conversion -Wno-gnu-zero-variadic-macro-arguments
+endif
+
+CFLAGS ?= -O2 -g
+CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fno-strict-overflow \
+	-fno-common -fstack-protector-strong -MMD -MP $(SAN)
+LDFLAGS ?=
+LDFLAGS_ALL = $(LDFLAGS) $(SAN)
+
+SAN :=
+ifneq ($(filter asan,$(EXTRAS)),)
+SAN += -fsanitize=address -fno-omit-frame-pointer
+endif
+ifneq ($(filter ubsan,$(EXTRAS)),)
+SAN += -fsanitize=undefined -fno-sanitize-recover=undefined
+endif
+ifneq ($(filter tsan,$(EXTRAS)),)
+SAN += -fsanitize=thread
+endif
+ifneq ($(filter coverage,$(EXTRAS)),)
+SAN += --coverage
+endif
+ifneq ($(filter fuzz,$(EXTRAS)),)
+SAN += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+endif
+
+# Third-party headers by -isystem: they do not pass our warnings.
+pkg_cflags = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
+pkg_libs = $(shell pkg-config --libs $(1) 2>/dev/null)
+
+ifeq ($(V),)
+Q := @
+say = @printf '  %-6s %s\n' $(1) $(2);
+else
+Q :=
+say =
+endif

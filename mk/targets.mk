@@ -1,0 +1,65 @@
+# What a person types.
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+.PHONY: all deps check check-fast unit sim fuzz-smoke smoke interop bench demo lint format \
+	coverage clean install help check-headers fuzz-build
+
+## all           build libraries and programs
+all: $(foreach l,$(LIBS_ALL),$(B)/lib$(l).a) $(PROGS) $(ALL_EXTRA)
+
+## deps          install the Debian packages in mk/packages that are missing (root)
+deps:
+	@mk/install-packages
+
+## unit          build and run the unit suites of this build setting
+unit: $(UNITS) $(UNIT_EXTRA)
+	@test/run-units $(B) $(UNITS)
+
+check-headers: $(patsubst %.h,$(B)/headers/%.ok,$(HEADERS_ALL))
+
+fuzz-build: $(FUZZERS)
+
+## fuzz-smoke    every fuzz target over its corpus and then FUZZ_S seconds (default 10) more
+FUZZ_S ?= 10
+fuzz-smoke:
+	@$(MAKE) --no-print-directory CC=clang EXTRAS=fuzz CFLAGS="-O1 -g" fuzz-build
+	@test/run-fuzz build/clang-fuzz $(FUZZ_S)
+
+## smoke         shell scenarios in fresh network namespaces (root)
+smoke: all $(TESTPROGS) $(SMOKE_EXTRA)
+	@test/run-smoke $(B) test/smoke
+
+## check         install what is missing, build, run every test; prints "N passed, N failed"
+check:
+	@test/run-check
+
+## demo          two clusters, two relays, one MPI job, on this machine (root)
+demo:
+	@mk/install-packages
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@tools/testbed/demo $(B)
+
+## lint          clang-tidy, cppcheck and the tidy test over the sources
+lint:
+	@test/run-lint
+
+## format        clang-format every source in place
+format:
+	@git ls-files -co --exclude-standard '*.c' '*.h' | grep -v '^test/data/' | xargs -r clang-format -i
+
+## coverage      unit and sim tests with gcov; summary in build/gcc-coverage/coverage.txt
+coverage:
+	@test/run-coverage
+
+## install       programs, libraries, headers under DESTDIR/PREFIX
+install: all $(INSTALL_TARGETS)
+	@install -d $(DESTDIR)$(PREFIX)/bin
+	@for p in $(PROGS); do install -m 755 $$p $(DESTDIR)$(PREFIX)/bin/; done
+
+## clean         remove build/
+clean:
+	rm -rf build
+
+help:
+	@sed -n 's/^## //p' mk/*.mk test/*/module.mk tools/*/module.mk 2>/dev/null | sort
