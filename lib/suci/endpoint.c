@@ -1,0 +1,403 @@
+#include "private.h"
+
+#include "base/assert.h"
+#include "base/siphash.h"
+
+#include <string.h>
+
+#define MAGIC	     0x5355434965706e74ull
+#define TICK_SHIFT   10 /* timers are late by about 1 us at most */
+#define NOTES_MAX    4096u
+#define NOTES_MIN    16u
+#define RESETS_PER_S 1000
+#define RESETS_BURST 32
+#define MTU_MAX	     65000
+
+struct carve {
+	uint8_t *base; /* NULL: only counting */
+	size_t at;
+};
+
+static void *
+carve(struct carve *c, size_t count, size_t size)
+{
+	c->at = (c->at + 63) & ~(size_t)63;
+	void *p = c->base ? c->base + c->at : NULL;
+	c->at += count * size;
+	return p;
+}
+
+static uint32_t
+notes_of(const struct suci_limits *l)
+{
+	uint32_t n = l->paths_max < NOTES_MIN ? NOTES_MIN : l->paths_max;
+	return n < NOTES_MAX ? n : NOTES_MAX;
+}
+
+/* The power of two above n. */
+static uint32_t
+above(uint32_t n)
+{
+	uint32_t p = 1;
+	while (p < n)
+		p <<= 1;
+	return p;
+}
+
+static uint32_t
+recs_of(const struct suci_limits *l)
+{
+	return l->segments_max + l->paths_max + notes_of(l);
+}
+
+/* Both the size and the places of everything. */
+static size_t
+lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
+{
+	struct carve c = {.base = base};
+	carve(&c, 1, sizeof *ep);
+	ep->path = carve(&c, l->paths_max, sizeof *ep->path);
+	ep->hello = carve(&c, l->paths_max, sizeof *ep->hello);
+	ep->addr_mask = above(2 * l->paths_max) - 1;
+	ep->addr_slot = carve(&c, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
+	ep->owes = carve(&c, l->paths_max, sizeof *ep->owes);
+	ep->rec = carve(&c, recs_of(l), sizeof *ep->rec);
+	ep->notes_max = notes_of(l);
+	ep->note = carve(&c, ep->notes_max, sizeof *ep->note);
+	ep->note_next = carve(&c, ep->notes_max, sizeof *ep->note_next);
+	ep->former_max = 4 * l->paths_max < FORMER_MAX ? 4 * l->paths_max : FORMER_MAX;
+	ep->former = carve(&c, ep->former_max, sizeof *ep->former);
+	ep->oob = carve(&c, OOB_MAX, sizeof *ep->oob);
+	return (c.at + 63) & ~(size_t)63;
+}
+
+size_t
+suci_footprint(const struct suci_limits *l)
+{
+	struct suci counting;
+	if (l->paths_max < 1 || l->paths_max > 1u << 20 || l->segments_max < 16 ||
+	    l->segments_max > 1u << 24 || l->queue_max < 1 || l->queue_max > l->segments_max ||
+	    l->window_max < 1 || l->window_max > UINT16_MAX)
+		return 0;
+	return lay_out(l, NULL, &counting);
+}
+
+static bool
+config_good(const struct suci_config *c)
+{
+	const struct suci_ops *o = c->ops;
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++)
+		if (c->mtu_leg[i] && (c->mtu_leg[i] < 1200 || c->mtu_leg[i] > c->mtu_max))
+			return false;
+	return suci_footprint(&c->limits) && c->incarnation && c->mtu_max >= 1200 &&
+	       c->mtu_max <= MTU_MAX && (c->cc == SUCI_CC_FIXED || c->cc == SUCI_CC_CUBIC) &&
+	       c->fixed_rate_bps <= SUCI_PACER_RATE_MAX && c->burst_bytes <= SUCI_PACER_BURST_MAX &&
+	       c->credit <= UINT16_MAX && c->hello_len <= SUCI_HELLO_MAX && o && o->accept &&
+	       o->path_up && o->path_down && o->segment && o->released;
+}
+
+struct suci *
+suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
+{
+	if (!config_good(conf))
+		return NULL;
+	const struct suci_limits *l = &conf->limits;
+	struct suci *ep = mem;
+	memset(ep, 0, sizeof *ep);
+	lay_out(l, mem, ep);
+	ep->conf = *conf;
+	ep->ops = conf->ops;
+	ep->user = conf->user;
+	ep->now_ns = now_ns;
+	ep->next_ns = BASE_NEVER_NS;
+	if (!ep->conf.credit)
+		ep->conf.credit = l->window_max;
+	if (!ep->conf.ack_delay_ns)
+		ep->conf.ack_delay_ns = BASE_MS_NS;
+	if (!ep->conf.ack_every)
+		ep->conf.ack_every = 8;
+	if (!ep->conf.handshake_ns)
+		ep->conf.handshake_ns = 10 * BASE_S_NS;
+	/* Tags must not repeat when a run repeats the seed of another. */
+	uint64_t seeds[2] = {conf->seed, conf->incarnation};
+	ep->prng = base_prng_seed(base_siphash(conf->cookie_secret, seeds, sizeof seeds));
+	ep->tag_mask = above(l->paths_max) - 1;
+	ep->path_free = NONE;
+	for (uint32_t i = l->paths_max; i-- > 0;) {
+		memset(&ep->path[i], 0, sizeof ep->path[i]);
+		ep->path[i].free_next = ep->path_free;
+		ep->path_free = i;
+	}
+	memset(ep->addr_slot, 0xff, (ep->addr_mask + 1ull) * sizeof *ep->addr_slot);
+	ep->rec_free = NONE;
+	for (uint32_t i = recs_of(l); i-- > 0;) {
+		ep->rec[i].where = WHERE_FREE;
+		ep->rec[i].lost_pn = 0;
+		ep->rec[i].next = ep->rec_free;
+		ep->rec_free = i;
+	}
+	ep->note_free = NONE;
+	for (uint32_t i = ep->notes_max; i-- > 0;) {
+		ep->note_next[i] = ep->note_free;
+		ep->note_free = i;
+	}
+	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
+	suci_oob_init(ep);
+	ep->ready.head = ep->ready.tail = ep->starved.head = ep->starved.tail = NONE;
+	ep->dying = NONE;
+	ep->hook_timer.kind = TIMER_HOOK;
+	int err = suci_pacer_init(&ep->reset_pacer, RESETS_PER_S, RESETS_BURST, now_ns);
+	BASE_ASSERT(!err);
+	base_wheel_init(&ep->wheel, TICK_SHIFT, now_ns);
+	ep->magic = MAGIC;
+	return ep;
+}
+
+void *
+suci_fini(struct suci *ep, uint64_t now_ns)
+{
+	if (!ep)
+		return NULL;
+	suci_enter(ep, now_ns);
+	for (uint32_t i = 0; i < ep->conf.limits.paths_max; i++)
+		if (ep->path[i].state != PATH_FREE)
+			suci_path_down(ep, &ep->path[i], SUCI_DOWN_LOCAL, "the endpoint is closed",
+				       now_ns);
+	suci_leave(ep);
+	BASE_ASSERT(!ep->held);
+	ep->magic = 0;
+	return ep;
+}
+
+void
+suci_enter(struct suci *ep, uint64_t now_ns)
+{
+	BASE_ASSERT(ep->magic == MAGIC);
+	if (now_ns > ep->now_ns)
+		ep->now_ns = now_ns;
+	ep->depth++;
+}
+
+static void
+say_goodbye(struct suci *ep, struct suci_path *p)
+{
+	if (p->state != PATH_UP)
+		return; /* the peer knows no path yet, or declines its ACCEPT later */
+	/* What we took is ours: say so first. */
+	struct suci_oob *o = p->ack_pending ? suci_oob_new(ep, &p->peer, false) : NULL;
+	if (o) {
+		o->len = (uint16_t)suci_put_bare_ack(ep, p, o->bytes, ep->now_ns);
+		suci_oob_send(ep, o, 0, 0);
+	}
+	uint64_t gap_ns = base_max_ns(BASE_MS_NS, 2 * p->rtt.smoothed_ns);
+	suci_send_close(ep, &p->peer, p->tx_tag, SUCI_DOWN_CLOSED,
+			(const char *)ep->hello[path_index(ep, p)].bytes, 2, gap_ns, ep->now_ns);
+}
+
+void
+suci_leave(struct suci *ep)
+{
+	while (ep->depth == 1 && ep->dying != NONE) {
+		struct suci_path *p = &ep->path[ep->dying];
+		ep->dying = p->dying_next;
+		p->dying_next = NONE;
+		say_goodbye(ep, p);
+		suci_path_down(ep, p, SUCI_DOWN_LOCAL, "closed", ep->now_ns);
+	}
+	ep->depth--;
+}
+
+void
+suci_arm(struct suci *ep, struct suci_timer *t, uint64_t at_ns)
+{
+	base_wheel_arm(&ep->wheel, &t->t, at_ns);
+	if (at_ns == BASE_NEVER_NS)
+		return;
+	uint64_t tick = (1ull << TICK_SHIFT) - 1;
+	ep->next_ns = base_min_ns(ep->next_ns, (at_ns + tick) & ~tick);
+}
+
+void
+suci_tick(struct suci *ep, uint64_t now_ns)
+{
+	struct base_timer *t;
+	suci_enter(ep, now_ns);
+	base_wheel_advance(&ep->wheel, now_ns);
+	while ((t = base_wheel_pop(&ep->wheel))) {
+		struct suci_timer *s = (struct suci_timer *)t;
+		switch (s->kind) {
+		case TIMER_PATH:
+			suci_path_timer(ep, (struct suci_path *)s, now_ns);
+			break;
+		case TIMER_OOB:
+			suci_oob_timer(ep, (struct suci_oob *)s);
+			break;
+		case TIMER_HOOK:
+			ep->hook(ep->user, now_ns);
+			break;
+		}
+	}
+	ep->next_ns = base_wheel_next_ns(&ep->wheel);
+	suci_leave(ep);
+}
+
+uint64_t
+suci_expiry_ns(const struct suci *ep)
+{
+	if (ep->ready.head != NONE || ep->oob_ready.head != NONE)
+		return ep->now_ns;
+	return ep->next_ns;
+}
+
+int
+suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, size_t hello_len,
+	       uint32_t *path, uint64_t now_ns)
+{
+	if (hello_len > SUCI_HELLO_MAX || (to->family != 4 && to->family != 6))
+		return SUCI_ERR_INVAL;
+	suci_enter(ep, now_ns);
+	int err = SUCI_ERR_OK;
+	struct suci_path *p = suci_path_at(ep, to);
+	if (p) {
+		*path = path_index(ep, p);
+		err = SUCI_ERR_EXISTS;
+	} else if (suci_path_find(ep, to) != UINT32_MAX || !(p = suci_path_new(ep, to))) {
+		err = SUCI_ERR_NOMEM; /* also while a path to it is just going down */
+	} else {
+		*path = path_index(ep, p);
+		if (hello) {
+			ep->hello[*path].len = (uint16_t)hello_len;
+			memcpy(ep->hello[*path].bytes, hello, hello_len);
+		}
+		p->state = PATH_HELLO;
+		p->send_hs = true;
+		p->hs_give_up_ns = base_add_ns(now_ns, ep->conf.handshake_ns);
+		suci_path_ready(ep, p);
+		suci_path_arm(ep, p);
+	}
+	suci_leave(ep);
+	return err;
+}
+
+void
+suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->closing)
+		return;
+	suci_enter(ep, now_ns);
+	/* The farewell leaves when the path goes down, after the callback we may
+	 * be in; until then its text stands where the hello was. */
+	struct suci_path_hello *h = &ep->hello[path];
+	h->len = (uint16_t)strnlen(text ? text : "", SUCI_TEXT_MAX - 1);
+	if (h->len)
+		memcpy(h->bytes, text, h->len);
+	h->bytes[h->len] = 0;
+	p->closing = true;
+	p->dying_next = ep->dying;
+	ep->dying = path;
+	suci_leave(ep);
+}
+
+void
+suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t now_ns)
+{
+	suci_enter(ep, now_ns);
+	struct suci_path *p = suci_path_at(ep, to);
+	if (p)
+		suci_path_down(ep, p, SUCI_DOWN_UNREACHABLE, "nobody is at that address", now_ns);
+	suci_leave(ep);
+}
+
+static void
+enqueue(struct suci *ep, struct suci_path *p, uint32_t i)
+{
+	struct suci_rec *r = &ep->rec[i];
+	r->where = WHERE_QUEUED;
+	suci_list_append(ep, &p->queue[r->prio], i);
+	p->queued++;
+	suci_path_ready(ep, p);
+}
+
+int
+suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	(void)now_ns;
+	if (!p || p->state != PATH_UP || p->closing)
+		return SUCI_ERR_DOWN;
+	uint32_t len = SUCI_PATH_HDR + SUCI_LANE_HDR + (uint32_t)seg->head_len + seg->data_len;
+	if (seg->flags & SUCI_SF_FIRST)
+		len += SUCI_FIRST_EXT;
+	if (len > p->mtu)
+		return SUCI_ERR_TOOBIG;
+	if (p->queued >= ep->conf.limits.queue_max || path_full(ep, p))
+		return SUCI_ERR_FULL;
+	if (!suci_rec_room(ep))
+		return SUCI_ERR_NOMEM;
+	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path);
+	suci_rec_fill(&ep->rec[i], seg);
+	enqueue(ep, p, i);
+	return SUCI_ERR_OK;
+}
+
+int
+suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	(void)now_ns;
+	if (len > NOTE_MAX)
+		return SUCI_ERR_TOOBIG;
+	if (!p || p->state != PATH_UP || p->closing)
+		return SUCI_ERR_DOWN;
+	if (ep->note_free == NONE)
+		return SUCI_ERR_FULL;
+	uint32_t slot = ep->note_free;
+	ep->note_free = ep->note_next[slot];
+	memcpy(ep->note[slot], note, len);
+	struct suci_segment seg = {
+		.flags = SUCI_SF_NOTE | (PRIOS - 1) << SUCI_SF_PRIO_SHIFT,
+		.data = ep->note[slot],
+		.data_len = (uint16_t)len,
+		.cookie = slot,
+	};
+	uint32_t i = suci_rec_take(ep, REC_NOTE, path);
+	suci_rec_fill(&ep->rec[i], &seg);
+	enqueue(ep, p, i);
+	return SUCI_ERR_OK;
+}
+
+void
+suci_path_wake(struct suci *ep, uint32_t path)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state != PATH_UP || !ep->ops->pull)
+		return;
+	p->pull_ready = true;
+	suci_path_ready(ep, p);
+}
+
+void
+suci_flush_acks(struct suci *ep)
+{
+	while (ep->owes_count) {
+		struct suci_path *p = &ep->path[ep->owes[--ep->owes_count]];
+		p->on_owes = false;
+		if (p->state == PATH_UP && p->ack_pending) {
+			p->send_ack = true;
+			suci_path_ready(ep, p);
+		}
+	}
+}
+
+const struct suci_counters *
+suci_counters(const struct suci *ep)
+{
+	return &ep->count;
+}
+
+uint32_t
+suci_held(const struct suci *ep)
+{
+	return ep->held;
+}

@@ -1,0 +1,318 @@
+/* suci/endpoint.h - paths: reliable datagram hops between endpoints.
+ *
+ * An endpoint is one UDP socket (or one worker's port of a DPDK leg) with any
+ * number of peers.  A path is one hop to one peer endpoint: packet numbers,
+ * acknowledgement ranges, loss detection, round-trip time, congestion control,
+ * pacing, credit, liveness.  What travels are segments; an acknowledged
+ * segment is in the custody of the peer endpoint.  Who the processes at the
+ * two ends of a lane are is not known here: lanes sit on top (lane.h) in end
+ * hosts, the relay core (relay/core.h) sits on top in a relay.
+ *
+ * The endpoint reads no clock and no socket, starts no thread and allocates
+ * nothing after suci_new().  The driver calls
+ *
+ *      suci_rx(datagram, now)   for each datagram that came in
+ *      suci_tx(out, now)        until it returns 0: datagrams to send
+ *      suci_tick(now)           when now >= suci_expiry_ns()
+ *
+ * in any order; each may call back through struct suci_ops.  Callbacks may
+ * call suci_path_send/_note/_close/_wake/_info and nothing else of this header.
+ * A path closed in a callback goes down when the outermost call returns.
+ *
+ *                  suci_path_open
+ *      FREE ------------------------> CONNECTING --ACCEPT--> UP
+ *        \--OPEN with good cookie, ops->accept says yes----> UP
+ *      UP --suci_path_close / CLOSE / RESET / silence / peer restarted--> FREE
+ *
+ * Simultaneous opens meet in one path: each side answers the other's OPEN with
+ * the tag it already chose; both may then be told "incoming".  ops->path_down
+ * is the last call for a path; every segment it still held has been given back
+ * before it.
+ *
+ * Units    bytes, nanoseconds of the caller's clock, packets.
+ * Threads  one owner at a time.
+ * Limits   struct suci_limits.  Paths are named by index < paths_max.
+ * Errors   enum suci_err; drops are counted by reason in struct suci_counters.
+ * Source   Suci paper for segments, window, Ack; RFC 9002 and RFC 8985 (RACK)
+ *          for loss detection; RFC 9438 for cubic. */
+#ifndef SUCI_ENDPOINT_H
+#define SUCI_ENDPOINT_H
+
+#include "suci/wire.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* X(name, value, text) - grouped by what has to be torn down. */
+#define SUCI_ERRORS(X)                                              \
+	X(OK, 0, "success")                                         \
+	X(INVAL, -1, "argument out of its documented range")        \
+	X(NOMEM, -2, "a limit given at suci_new() is reached")      \
+	X(FULL, -3, "the queue is full, try again after some acks") \
+	X(DOWN, -4, "the path is not up")                           \
+	X(TOOBIG, -5, "does not fit the path's MTU")                \
+	X(EXISTS, -6, "there is already a path to that address")
+enum suci_err {
+#define X(n, v, t) SUCI_ERR_##n = v,
+	SUCI_ERRORS(X)
+#undef X
+};
+const char *suci_strerror(int err);
+
+/* Where a datagram came from or goes to.  Compared byte by byte: keep unused
+ * bytes zero.  IPv4 is kept in the last four bytes of ip, the rest zero. */
+struct suci_addr {
+	uint8_t ip[16];
+	uint16_t port;	/* host order */
+	uint8_t family; /* 4 or 6 */
+	uint8_t leg;	/* which local interface; the driver's numbering */
+};
+_Static_assert(sizeof(struct suci_addr) == 20, "no padding: compared with memcmp");
+
+/* One segment as it is handed over: lane header fields and payload. */
+struct suci_segment {
+	uint32_t dst_label, src_label;
+	uint32_t seq, block;
+	uint32_t ack;
+	uint16_t window;
+	uint16_t flags; /* SUCI_SF_* */
+	uint16_t mss;
+	uint8_t credit_shift;
+	uint8_t reserved;
+	uint32_t crc32c;
+	uint64_t block_bytes; /* FIRST only */
+	/* Payload in up to two pieces.  head is small (a message header) and may
+	 * be NULL; a segment from the wire has everything in data. */
+	const uint8_t *head;
+	const uint8_t *data;
+	uint16_t head_len;
+	uint16_t data_len;
+	/* Names the payload's owner.  A received segment carries the cookie that
+	 * was given to suci_rx(); a sent one any value, given back in
+	 * ops->released. */
+	uint64_t cookie;
+};
+
+/* What became of a segment that was given to suci_path_send(). */
+enum suci_fate {
+	SUCI_FATE_ACKED,     /* the peer endpoint has custody */
+	SUCI_FATE_ABANDONED, /* the path went down first */
+};
+
+enum suci_down {
+	SUCI_DOWN_LOCAL = 0,	   /* suci_path_close() */
+	SUCI_DOWN_CLOSED = 1,	   /* the peer closed it; see text */
+	SUCI_DOWN_SILENT = 2,	   /* nothing heard for liveness_ns although something was due */
+	SUCI_DOWN_RESET = 3,	   /* the peer does not know the path (it restarted) */
+	SUCI_DOWN_RESTARTED = 4,   /* the peer came back with another incarnation */
+	SUCI_DOWN_REFUSED = 5,	   /* the peer refused the open; see text */
+	SUCI_DOWN_UNREACHABLE = 6, /* suci_path_unreachable(): port or host gone */
+	SUCI_DOWN_TIMEOUT = 7,	   /* no answer to the handshake in handshake_ns */
+};
+
+/* Verdict of ops->segment. */
+enum suci_verdict {
+	SUCI_TAKEN, /* in custody here: will be acknowledged */
+	/* No room now: not acknowledged, the peer sends it again after a pause
+	 * that grows from a round trip to 5 ms. */
+	SUCI_REFUSED,
+	SUCI_DROPPED, /* bad: acknowledged so that it is not sent again; the callee has counted it
+		       */
+};
+
+struct suci_ops {
+	/* An OPEN with a valid cookie came in.  Return 0 to accept, else the
+	 * peer gets CLOSE with the text written to why (NUL-terminated). */
+	int (*accept)(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+		      char why[SUCI_TEXT_MAX]);
+	/* hello is the peer's hello data: in OPEN or in ACCEPT. */
+	void (*path_up)(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+			size_t hello_len, bool incoming);
+	void (*path_down)(void *user, uint32_t path, enum suci_down why, const char *text);
+	/* A segment arrived.  data is valid during the call; whoever keeps it
+	 * must hold the receive buffer by seg->cookie. */
+	enum suci_verdict (*segment)(void *user, uint32_t path, const struct suci_segment *seg,
+				     uint64_t now_ns);
+	/* A sent segment is no longer held.  cookie as given; called exactly once
+	 * per suci_path_send() that returned 0 and per segment from ops->pull. */
+	void (*released)(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate,
+			 uint64_t now_ns);
+	/* The path could send now and has nothing queued: fill *seg and return
+	 * true, or return false (then suci_path_wake() when there is something).
+	 * May be NULL. */
+	bool (*pull)(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns);
+	/* A note to this endpoint itself (see suci_path_note). May be NULL. */
+	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+};
+
+struct suci_limits {
+	uint32_t paths_max;    /* 1 .. 1<<20 */
+	uint32_t segments_max; /* queued and in flight over all paths, 16 .. 1<<24 */
+	/* Queued (not yet in flight) per path, 1 .. segments_max.  With what is in
+	 * flight, lost or refused a path has at most queue_max + window_max. */
+	uint32_t queue_max;
+	uint32_t window_max; /* in flight per path, packets, 1 .. 65535 */
+};
+
+enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1 };
+
+#define SUCI_LEGS_MAX 4 /* suci_addr.leg below this may have an mtu_leg */
+
+struct suci_config {
+	struct suci_limits limits;
+	uint64_t incarnation;	   /* differs between runs of the same endpoint; not 0 */
+	uint8_t cookie_secret[16]; /* random */
+	uint64_t seed;		   /* for tags */
+	uint32_t mtu_max;	   /* largest UDP payload the driver can send, 1200 .. 65000 */
+	/* The same for paths over one leg (suci_addr.leg), where a leg takes less;
+	 * 0 = mtu_max. */
+	uint32_t mtu_leg[SUCI_LEGS_MAX];
+	enum suci_cc_kind cc;	 /* default of a path */
+	uint64_t fixed_rate_bps; /* cc fixed: bytes per second; 0 = unpaced */
+	uint32_t fixed_window;	 /* cc fixed: packets in flight */
+	uint32_t initial_window; /* cubic: packets, 10 if 0 */
+	uint32_t credit;	 /* packets we let each peer have in flight; default window_max */
+	uint64_t ack_delay_ns;	 /* longest wait before an ack; default 1 ms */
+	uint32_t ack_every;	 /* ack at once after so many packets; default 8 */
+	uint64_t liveness_ns;	 /* silence that kills a path; 0 = never. */
+	uint64_t keepalive_ns;	 /* probe an idle path that often; 0 = never */
+	uint64_t handshake_ns;	 /* give up connecting; default 10 s */
+	uint32_t burst_bytes;	 /* pacing burst; default 16 datagrams */
+	/* Hello data sent in OPEN and ACCEPT of every path of this endpoint; may be
+	 * overridden in suci_path_open(). */
+	uint8_t hello[SUCI_HELLO_MAX];
+	uint16_t hello_len;
+	const struct suci_ops *ops;
+	void *user;
+};
+
+/* X(name, help): every count of an endpoint; drops have the prefix drop_. */
+#define SUCI_COUNTERS(X)                                                        \
+	X(rx_datagrams, "datagrams given to suci_rx")                           \
+	X(rx_bytes, "their bytes, UDP payload")                                 \
+	X(rx_segments, "segments offered to the upper layer")                   \
+	X(rx_acks, "ack blocks read")                                           \
+	X(tx_datagrams, "datagrams built")                                      \
+	X(tx_bytes, "their bytes, UDP payload")                                 \
+	X(tx_segments, "segments sent, first time")                             \
+	X(tx_retransmits, "segments sent again")                                \
+	X(tx_spurious, "retransmits whose original was acknowledged after all") \
+	X(tx_pure_acks, "datagrams with an ack block and nothing else")         \
+	X(tx_refused, "packets the peer had no room for")                       \
+	X(tx_probes, "probe timeouts fired")                                    \
+	X(drop_short, "shorter than its headers say")                           \
+	X(drop_version, "other version")                                        \
+	X(drop_type, "unknown type")                                            \
+	X(drop_malformed, "field out of range")                                 \
+	X(drop_sealed, "sealed, and sealing is not configured")                 \
+	X(drop_unknown_tag, "no path has that tag (old run, or closed)")        \
+	X(drop_address, "tag is right but came from another address")           \
+	X(drop_state, "type does not fit the path's state")                     \
+	X(drop_cookie, "OPEN with a wrong or expired cookie")                   \
+	X(drop_incarnation, "ACCEPT for another incarnation of ours")           \
+	X(drop_duplicate_pn, "packet number seen before (replay or duplicate)") \
+	X(drop_old_pn, "packet number below the window of kept ranges")         \
+	X(drop_bad_ack, "acknowledges a packet never sent")                     \
+	X(drop_refused, "upper layer had no room")                              \
+	X(drop_rejected, "upper layer found the segment bad")                   \
+	X(drop_paths, "OPEN, and all paths are in use")                         \
+	X(paths_opened, "paths that came up")                                   \
+	X(paths_closed, "paths that went down")
+struct suci_counters {
+#define X(n, h) uint64_t n;
+	SUCI_COUNTERS(X)
+#undef X
+};
+
+struct suci; /* opaque */
+
+/* Bytes of memory suci_new() needs for these limits, 64-byte aligned; 0 if a
+ * limit is out of range. */
+size_t suci_footprint(const struct suci_limits *limits);
+/* Build an endpoint in mem.  NULL if the configuration is out of range. */
+struct suci *suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns);
+/* Close all paths without sending anything; every held cookie is released with
+ * ABANDONED.  Accepts NULL.  Returns the memory. */
+void *suci_fini(struct suci *ep, uint64_t now_ns);
+
+/* Begin the handshake with to.  hello NULL: the configured one.
+ * 0 and *path, or EXISTS (with *path), NOMEM, INVAL. */
+int suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, size_t hello_len,
+		   uint32_t *path, uint64_t now_ns);
+/* Send CLOSE (a few times, best effort) with text and drop the path now. */
+void suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_ns);
+/* The driver learned (ICMP, ECONNREFUSED) that nobody is at that address. */
+void suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t now_ns);
+/* Queue a segment.  0: taken, ops->released will be called with seg->cookie.
+ * FULL, NOMEM, DOWN, TOOBIG: nothing kept.  head and data must stay valid and
+ * unchanged until released. */
+int suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint64_t now_ns);
+/* Queue a note (<= 1024 bytes, copied) for the peer endpoint itself; reliable,
+ * unordered.  Used by relays and libmpi to tell each other why a job ends. */
+int suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+/* ops->pull would return something for this path now. */
+void suci_path_wake(struct suci *ep, uint32_t path);
+/* Replace congestion control and MTU of one path (policy of the caller). */
+int suci_path_set_cc(struct suci *ep, uint32_t path, enum suci_cc_kind cc, uint64_t rate_bps,
+		     uint32_t window);
+/* Replace the configured liveness_ns and keepalive_ns of one path that is up (in
+ * ops->path_up at the earliest): a process that computes answers nobody for
+ * minutes and lives, a relay does not.  0 or DOWN. */
+int suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns,
+			   uint64_t keepalive_ns);
+/* Send an ack now if one is pending (leaving a progress loop). */
+void suci_flush_acks(struct suci *ep);
+
+/* A datagram (UDP payload) came in.  The bytes are valid during the call.
+ * cookie goes to ops->segment. */
+void suci_rx(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
+	     uint64_t cookie, uint64_t now_ns);
+
+/* One datagram to send: head, then seg_head, then data. */
+struct suci_out {
+	struct suci_addr to;
+	uint16_t head_len;
+	uint16_t seg_head_len;
+	uint16_t data_len;
+	const uint8_t *seg_head; /* second piece, may be NULL */
+	const uint8_t *data;	 /* third piece, may be NULL */
+	uint64_t cookie;	 /* of the segment; valid if has_segment */
+	bool has_segment;
+	bool retransmit;
+	uint32_t path;
+	uint8_t head[SUCI_HEAD_MAX + SUCI_BODY_HDR + SUCI_HELLO_MAX];
+};
+/* 1: *out is to be sent now.  0: nothing now; see suci_expiry_ns().  seg_head and
+ * data stay valid over further suci_tx() calls, so a driver may gather a batch;
+ * suci_rx(), suci_tick(), a close or a flush may release them. */
+int suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns);
+/* Timers whose time has come. */
+void suci_tick(struct suci *ep, uint64_t now_ns);
+/* When suci_tick() or suci_tx() has to be called next without further input:
+ * BASE_NEVER_NS if nothing is pending. */
+uint64_t suci_expiry_ns(const struct suci *ep);
+
+struct suci_path_info {
+	struct suci_addr peer;
+	bool up;
+	bool incoming;
+	uint32_t mtu; /* largest UDP payload both ends take */
+	uint32_t mss; /* mtu - SUCI_OVERHEAD */
+	uint64_t rtt_ns, rtt_ns_min, rtt_ns_var;
+	uint32_t cwnd, in_flight, queued, peer_credit; /* packets */
+	uint32_t refused;  /* of queued: by the peer, waiting to be sent again */
+	uint64_t rate_bps; /* pacing rate, bytes per second; 0 = unpaced */
+	uint64_t tx_segments, tx_retransmits, rx_segments, tx_bytes, rx_bytes;
+	uint64_t last_rx_ns;
+	uint64_t peer_incarnation;
+};
+/* false if path is not in use. */
+bool suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out);
+/* The path to that address, or UINT32_MAX. */
+uint32_t suci_path_find(const struct suci *ep, const struct suci_addr *to);
+const struct suci_counters *suci_counters(const struct suci *ep);
+/* Segments queued or in flight over all paths: 0 when everything is delivered. */
+uint32_t suci_held(const struct suci *ep);
+
+#endif

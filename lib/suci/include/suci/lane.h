@@ -1,0 +1,168 @@
+/* suci/lane.h - lanes: ordered streams of blocks between two processes.
+ *
+ * A lane pair joins one local process to one remote process over a path (or
+ * over a relay reached by a path).  The sender gives blocks of any size; they
+ * are cut into segments of mss bytes; the receiver is told of each block in
+ * the order of sending, gets its bytes in whatever order they arrive (with
+ * their offset: direct placement), and is told when it is complete.
+ *
+ * Direct lanes (direct = true): the path's peer is the final process, so the
+ * path's ack is the end-to-end ack: block_done says that the receiving process
+ * has every byte, perhaps still held until an earlier block has begun.  Relayed lanes: the
+ * end-to-end ack is the cumulative ack field of segments in the other
+ * direction, sent along with data, or alone when the sender asks (SUCI_SF_ASK)
+ * or a quarter of the window was used up.
+ *
+ * Sans-I/O like endpoint.h; sits on one struct suci whose ops it provides:
+ * make the lanes first, give suci_lanes_ops() and the lanes as user to
+ * suci_new(), then suci_lanes_bind().
+ *
+ * CRC: with crc on, each segment carries CRC32C over (salt of the lane, seq,
+ * block, mss, flags FIRST|LAST, block_bytes if FIRST, payload).  The first
+ * skip_len payload bytes from skip_off of a FIRST segment are left out: those
+ * are the IMPI process ids a relay rewrites.  salt names both processes in a
+ * form all parties agree on (world ranks), so a segment that a relay sends to
+ * the wrong process fails the check.
+ *
+ * Room: a receiver should be able to keep what it lets others send.  held_max
+ * and ranges_max should be no less than the sum of the windows of the lanes that
+ * may be busy at once, and segments_max (endpoint.h) of a relay no less than what
+ * the lanes through it may have outstanding.  With less, segments are refused and
+ * come again: slower, and a relay whose records are all taken by refused segments
+ * cannot take the one that would set them free.
+ *
+ * Units    bytes, nanoseconds, segments.
+ * Threads  one owner at a time, that of the endpoint.
+ * Limits   struct suci_lane_limits; blocks 0 .. 2^42 bytes and fewer than
+ *          2^31 - 2^21 segments (2.4 * 10^12 bytes at the smallest mss).
+ *
+ * lane_down and suci_lane_close() end a lane for good: its index may be used
+ * by the next suci_lane_open().  Callbacks may call suci_lane_send, _open,
+ * _close and suci_lanes_flush.  A lane ack that was not asked for leaves by
+ * itself 1 ms after the first segment it reports. */
+#ifndef SUCI_LANE_H
+#define SUCI_LANE_H
+
+#include "suci/endpoint.h"
+
+struct suci_lanes;
+
+struct suci_lane_limits {
+	uint32_t lanes_max;	/* lane pairs, 1 .. 1<<20 */
+	uint32_t blocks_max;	/* outgoing blocks not yet done, over all lanes */
+	uint32_t rx_blocks_max; /* incoming blocks begun and not complete, over all lanes */
+	uint32_t held_max;	/* received segments waiting for their block's first; see Room */
+	uint32_t ranges_max;	/* out-of-order ranges over all lanes; see Room */
+	uint32_t labels_max;	/* local label values are < labels_max (arrays, no hash) */
+};
+
+struct suci_lane_ops {
+	/* The next block of the lane begins (in sending order).  first is the
+	 * payload of its first segment.  Returns the caller's handle for it. */
+	void *(*block_begin)(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first,
+			     size_t first_len, uint64_t now_ns);
+	/* len bytes of the block at offset (each byte exactly once, any order; the
+	 * first segment's bytes are delivered here too). */
+	void (*block_data)(void *user, uint32_t lane, void *block, uint64_t offset,
+			   const uint8_t *data, size_t len);
+	void (*block_end)(void *user, uint32_t lane, void *block, uint64_t now_ns);
+	/* The receiver has all of a sent block, on a relayed lane has placed it (or, ok = false,
+	 * will never be: the lane went down); its memory is the caller's again. */
+	void (*block_done)(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns);
+	/* Hold or release a receive buffer by the cookie given to suci_rx(). */
+	void (*hold)(void *user, uint64_t rx_cookie);
+	void (*release)(void *user, uint64_t rx_cookie);
+	/* The path of the lane is gone (or, LOCAL, the lane is unusable: see text);
+	 * blocks of it were reported not done.  Last call for the lane. */
+	void (*lane_down)(void *user, uint32_t lane, enum suci_down why, const char *text);
+	/* Segments for a (dst, src) label pair that no lane has: the caller may open
+	 * one here and return true, then the segment is looked up again.  Else
+	 * the segment is dropped and acknowledged: it will not come again.  May be
+	 * NULL. */
+	bool (*lane_unknown)(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label);
+	/* Passed on from the endpoint. */
+	int (*accept)(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+		      char why[SUCI_TEXT_MAX]);
+	void (*path_up)(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+			size_t hello_len, bool incoming);
+	void (*path_down)(void *user, uint32_t path, enum suci_down why, const char *text);
+	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+};
+
+struct suci_lanes_config {
+	struct suci_lane_limits limits;
+	const struct suci_lane_ops *ops;
+	void *user;
+};
+
+#define SUCI_LANE_COUNTERS(X)                                                  \
+	X(tx_blocks, "blocks sent")                                            \
+	X(rx_blocks, "blocks completed")                                       \
+	X(rx_bytes, "payload bytes placed")                                    \
+	X(tx_acks, "lane acks sent alone")                                     \
+	X(held, "segments that had to wait for their block's first")           \
+	X(drop_label, "no lane with that label pair")                          \
+	X(drop_duplicate, "segment placed before")                             \
+	X(drop_window, "segment beyond the window granted")                    \
+	X(drop_crc, "end-to-end CRC wrong")                                    \
+	X(drop_malformed, "segment fields contradict each other or its block") \
+	X(refused_held, "no room to hold an early segment")                    \
+	X(refused_blocks, "no room for another incoming block")                \
+	X(refused_ranges, "no room to note one more range out of order")
+struct suci_lane_counters {
+#define X(n, h) uint64_t n;
+	SUCI_LANE_COUNTERS(X)
+#undef X
+};
+
+struct suci_lane_conf {
+	uint32_t path;	       /* must be up, or connecting: sending waits for it */
+	uint32_t tx_dst_label; /* remote process in the path peer's space */
+	uint32_t tx_src_label; /* this process in the path peer's space */
+	uint32_t rx_dst_label; /* this process, in our space: < labels_max */
+	uint32_t rx_src_label; /* remote process, in our space: < labels_max */
+	bool direct;
+	bool crc;
+	uint8_t prio; /* 0 .. 3 */
+	uint64_t tx_salt, rx_salt;
+	uint16_t skip_off, skip_len;
+	uint32_t mss;	 /* 0: the path's */
+	uint32_t window; /* segments we let the peer have outstanding; 64 .. 1<<20 */
+};
+
+size_t suci_lanes_footprint(const struct suci_lane_limits *limits);
+struct suci_lanes *suci_lanes_new(void *mem, const struct suci_lanes_config *conf);
+const struct suci_ops *suci_lanes_ops(void);
+void suci_lanes_bind(struct suci_lanes *ls, struct suci *ep);
+void *suci_lanes_fini(struct suci_lanes *ls);
+
+int suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_t *lane,
+		   uint64_t now_ns);
+/* Forget the lane: unsent blocks are reported done with ok = false. */
+void suci_lane_close(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
+
+/* Send one block: head (<= SUCI_BLOCK_HEAD_MAX bytes, copied), then data, which
+ * must stay valid until ops->block_done(cookie).  wait: the sender will wait for
+ * block_done, so the receiver is asked for a prompt ack.
+ * 0, or NOMEM (blocks_max reached; nothing kept), DOWN, INVAL. */
+#define SUCI_BLOCK_HEAD_MAX 128
+int suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t head_len,
+		   const void *data, uint64_t data_len, bool wait, uint64_t cookie,
+		   uint64_t now_ns);
+
+struct suci_lane_info {
+	uint32_t path;
+	uint32_t tx_next_seq, tx_acked_seq, tx_window;
+	uint32_t rx_next_seq, rx_window;
+	uint32_t tx_blocks_queued;
+	bool direct;
+};
+bool suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info *out);
+const struct suci_lane_counters *suci_lane_counters(const struct suci_lanes *ls);
+/* Outgoing blocks not yet reported done. */
+uint32_t suci_lanes_pending(const struct suci_lanes *ls);
+/* Everything that was asked for promptly is sent by the endpoint's next tx:
+ * pending lane acks are queued now (leaving a progress loop). */
+void suci_lanes_flush(struct suci_lanes *ls, uint64_t now_ns);
+
+#endif

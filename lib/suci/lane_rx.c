@@ -1,0 +1,566 @@
+/* The receiving half of lanes.
+ *
+ *      rx_next     everything before it is placed
+ *      ranges      placed beyond rx_next, sorted
+ *      next_begin  where the first block not yet begun starts; known because
+ *                  every begun block has said its length
+ *      held        segments at or after next_begin whose block cannot begin
+ *                  yet, sorted; popped from the front as blocks begin
+ *
+ * The segment at rx_next is always taken: it needs no range, its block has
+ * begun or begins with it.  So whatever else is refused, a lane moves on. */
+#include "lane_private.h"
+
+#include "base/serial.h"
+
+#include <string.h>
+
+#define BLOCK_MAX      (1ull << 42)
+#define NSEGS_MAX      ((1u << 31) - (1u << 21))
+#define CRC_BAD_IN_ROW 32 /* then the lane is given up */
+#define ACK_WAIT_NS    BASE_MS_NS
+
+static struct lane *
+find(struct suci_lanes *ls, const struct suci_segment *seg)
+{
+	if (seg->src_label >= ls->limits.labels_max)
+		return NULL;
+	uint32_t i = ls->label[seg->src_label];
+	while (i != NONE && ls->lane[i].conf.rx_dst_label != seg->dst_label)
+		i = ls->lane[i].label_next;
+	return i == NONE ? NULL : &ls->lane[i];
+}
+
+/* ---- acks ---- */
+
+void
+lane_ack_unpend(struct suci_lanes *ls, struct lane *l)
+{
+	if (!l->ack_pending)
+		return;
+	if (l->pending_prev == NONE)
+		ls->pending.head = l->pending_next;
+	else
+		ls->lane[l->pending_prev].pending_next = l->pending_next;
+	if (l->pending_next == NONE)
+		ls->pending.tail = l->pending_prev;
+	else
+		ls->lane[l->pending_next].pending_prev = l->pending_prev;
+	l->ack_pending = false;
+}
+
+static void
+pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	if (!l->ack_pending) {
+		uint32_t i = lane_index(ls, l);
+		l->pending_next = NONE;
+		l->pending_prev = ls->pending.tail;
+		if (ls->pending.tail == NONE)
+			ls->pending.head = i;
+		else
+			ls->lane[ls->pending.tail].pending_next = i;
+		ls->pending.tail = i;
+		l->ack_pending = true;
+	}
+	if (!base_timer_armed(&ls->ep->hook_timer.t))
+		suci_arm(ls->ep, &ls->ep->hook_timer, now_ns + ACK_WAIT_NS);
+}
+
+/* Tell the sender how far we are, by a segment of its own. */
+static bool
+send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	struct suci_segment seg = {
+		.dst_label = l->conf.tx_dst_label,
+		.src_label = l->conf.tx_src_label,
+		.flags = (uint16_t)(SUCI_SF_ACK | l->conf.prio << SUCI_SF_PRIO_SHIFT),
+		.ack = l->rx_next,
+		.window = (uint16_t)(l->conf.window >> l->credit_shift),
+		.credit_shift = l->credit_shift,
+		.cookie = COOKIE_ACK,
+	};
+	if (suci_path_send(ls->ep, l->conf.path, &seg, now_ns) != SUCI_ERR_OK)
+		return false;
+	l->told = l->rx_next;
+	lane_ack_unpend(ls, l);
+	ls->count.tx_acks++;
+	return true;
+}
+
+static void
+send_pending(struct suci_lanes *ls, uint64_t now_ns)
+{
+	for (uint32_t i = ls->pending.head, next; i != NONE; i = next) {
+		next = ls->lane[i].pending_next;
+		send_ack(ls, &ls->lane[i], now_ns);
+	}
+}
+
+void
+lane_acks_due(void *user, uint64_t now_ns)
+{
+	struct suci_lanes *ls = user;
+	send_pending(ls, now_ns);
+	if (ls->pending.head != NONE) /* a queue was full */
+		suci_arm(ls->ep, &ls->ep->hook_timer, now_ns + ACK_WAIT_NS);
+}
+
+void
+suci_lanes_flush(struct suci_lanes *ls, uint64_t now_ns)
+{
+	send_pending(ls, now_ns);
+}
+
+static void
+owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns)
+{
+	if (l->conf.direct)
+		return; /* the path's ack says it all */
+	if (l->ask_set && serial_gt(l->rx_next, l->ask_seq)) {
+		l->ask_set = false;
+		now = true;
+	}
+	if (l->rx_next - l->told >= l->conf.window / 4)
+		now = true;
+	if (now && send_ack(ls, l, now_ns))
+		return;
+	if (now || l->rx_next != l->told)
+		pend(ls, l, now_ns);
+}
+
+/* ---- ranges ---- */
+
+static uint32_t
+range_take(struct suci_lanes *ls, uint32_t lo, uint32_t end)
+{
+	uint32_t i = ls->range_free;
+	ls->range_free = ls->range[i].next;
+	ls->ranges_left--;
+	ls->range[i] = (struct rx_range){.next = NONE, .prev = NONE, .lo = lo, .end = end};
+	return i;
+}
+
+static void
+range_remove(struct suci_lanes *ls, struct lane *l, uint32_t i)
+{
+	struct rx_range *r = &ls->range[i];
+	if (r->prev == NONE)
+		l->ranges.head = r->next;
+	else
+		ls->range[r->prev].next = r->next;
+	if (r->next == NONE)
+		l->ranges.tail = r->prev;
+	else
+		ls->range[r->next].prev = r->prev;
+	r->next = ls->range_free;
+	ls->range_free = i;
+	ls->ranges_left++;
+}
+
+/* The last range that begins at or before seq, NONE if there is none.  Looked
+ * for from the end: what arrives is mostly new. */
+static uint32_t
+range_before(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
+{
+	uint32_t i = l->ranges.head;
+	if (i == NONE || serial_lt(seq, ls->range[i].lo))
+		return NONE; /* also the usual repair of the oldest hole */
+	i = l->ranges.tail;
+	while (serial_gt(ls->range[i].lo, seq))
+		i = ls->range[i].prev;
+	return i;
+}
+
+static bool
+placed(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
+{
+	if (serial_lt(seq, l->rx_next))
+		return true;
+	uint32_t i = range_before(ls, l, seq);
+	return i != NONE && serial_lt(seq, ls->range[i].end);
+}
+
+static bool
+needs_range(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
+{
+	if (seq == l->rx_next)
+		return false;
+	uint32_t i = range_before(ls, l, seq);
+	if (i != NONE && ls->range[i].end == seq)
+		return false;
+	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].next;
+	return after == NONE || ls->range[after].lo != seq + 1;
+}
+
+static void
+mark(struct suci_lanes *ls, struct lane *l, uint32_t seq)
+{
+	if (seq == l->rx_next) {
+		l->rx_next++;
+		uint32_t h = l->ranges.head;
+		if (h != NONE && ls->range[h].lo == l->rx_next) {
+			l->rx_next = ls->range[h].end;
+			range_remove(ls, l, h);
+		}
+		return;
+	}
+	uint32_t i = range_before(ls, l, seq);
+	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].next;
+	bool joins_after = after != NONE && ls->range[after].lo == seq + 1;
+	if (i != NONE && ls->range[i].end == seq) {
+		ls->range[i].end = seq + 1;
+		if (joins_after) {
+			ls->range[i].end = ls->range[after].end;
+			range_remove(ls, l, after);
+		}
+		return;
+	}
+	if (joins_after) {
+		ls->range[after].lo = seq;
+		return;
+	}
+	uint32_t n = range_take(ls, seq, seq + 1);
+	ls->range[n].prev = i;
+	ls->range[n].next = after;
+	if (i == NONE)
+		l->ranges.head = n;
+	else
+		ls->range[i].next = n;
+	if (after == NONE)
+		l->ranges.tail = n;
+	else
+		ls->range[after].prev = n;
+}
+
+/* ---- blocks ---- */
+
+static uint32_t
+rx_block_find(const struct suci_lanes *ls, const struct lane *l, uint32_t block)
+{
+	uint32_t i = l->rx_blocks.head;
+	if (i != NONE && ls->rx_block[i].first_seq == block)
+		return i;
+	i = l->rx_blocks.tail;
+	while (i != NONE && serial_gt(ls->rx_block[i].first_seq, block))
+		i = ls->rx_block[i].prev;
+	return i != NONE && ls->rx_block[i].first_seq == block ? i : NONE;
+}
+
+static uint32_t
+rx_block_take(struct suci_lanes *ls, struct lane *l)
+{
+	uint32_t i = ls->rx_block_free;
+	struct rx_block *b = &ls->rx_block[i];
+	ls->rx_block_free = b->next;
+	ls->rx_blocks_left--;
+	b->next = NONE;
+	b->prev = l->rx_blocks.tail;
+	if (b->prev == NONE)
+		l->rx_blocks.head = i;
+	else
+		ls->rx_block[b->prev].next = i;
+	l->rx_blocks.tail = i;
+	return i;
+}
+
+static void
+rx_block_give(struct suci_lanes *ls, struct lane *l, uint32_t i)
+{
+	struct rx_block *b = &ls->rx_block[i];
+	if (b->prev == NONE)
+		l->rx_blocks.head = b->next;
+	else
+		ls->rx_block[b->prev].next = b->next;
+	if (b->next == NONE)
+		l->rx_blocks.tail = b->prev;
+	else
+		ls->rx_block[b->next].prev = b->prev;
+	b->next = ls->rx_block_free;
+	ls->rx_block_free = i;
+	ls->rx_blocks_left++;
+}
+
+/* Segments of a block as its first segment tells; 0 if that is nonsense. */
+static uint32_t
+nsegs_of(const struct suci_segment *s)
+{
+	if (s->seq != s->block || s->block_bytes > BLOCK_MAX || !s->mss)
+		return 0;
+	uint64_t n = s->block_bytes ? (s->block_bytes - 1) / s->mss + 1 : 1;
+	uint64_t first = n > 1 ? s->mss : s->block_bytes;
+	if (n > NSEGS_MAX || s->data_len != first || (n == 1) != !!(s->flags & SUCI_SF_LAST))
+		return 0;
+	return (uint32_t)n;
+}
+
+/* A segment of a block that has begun: do its fields fit? */
+static bool
+fits(const struct rx_block *b, const struct suci_segment *s)
+{
+	uint32_t k = s->seq - b->first_seq;
+	if (k >= b->nsegs || s->mss != b->mss || (s->flags & SUCI_SF_FIRST ? k != 0 : k == 0))
+		return false;
+	bool last = k + 1 == b->nsegs;
+	uint64_t want = last ? b->bytes - (uint64_t)k * b->mss : b->mss;
+	return s->data_len == want && last == !!(s->flags & SUCI_SF_LAST);
+}
+
+static void
+deliver(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t off,
+	const struct suci_segment *s)
+{
+	if (s->data_len)
+		ls->ops->block_data(ls->user, lane_index(ls, l), handle, off, s->data, s->data_len);
+	ls->count.rx_bytes += s->data_len;
+}
+
+static void
+complete(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t now_ns)
+{
+	ls->count.rx_blocks++;
+	ls->ops->block_end(ls->user, lane_index(ls, l), handle, now_ns);
+}
+
+/* Begin the block at next_begin with its first segment.  Room was checked. */
+static void
+begin(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint32_t nsegs,
+      uint64_t now_ns)
+{
+	l->next_begin = s->seq + nsegs;
+	mark(ls, l, s->seq);
+	uint32_t i = NONE;
+	if (nsegs > 1) {
+		i = rx_block_take(ls, l);
+		struct rx_block *b = &ls->rx_block[i];
+		b->first_seq = s->seq;
+		b->nsegs = nsegs;
+		b->left = nsegs - 1;
+		b->mss = s->mss;
+		b->bytes = s->block_bytes;
+	}
+	void *handle = ls->ops->block_begin(ls->user, lane_index(ls, l), s->block_bytes, s->data,
+					    s->data_len, now_ns);
+	if (i != NONE)
+		ls->rx_block[i].handle = handle;
+	deliver(ls, l, handle, 0, s);
+	if (i == NONE)
+		complete(ls, l, handle, now_ns);
+}
+
+/* Place a segment of a begun block. */
+static void
+place(struct suci_lanes *ls, struct lane *l, uint32_t i, const struct suci_segment *s,
+      uint64_t now_ns)
+{
+	struct rx_block *b = &ls->rx_block[i];
+	void *handle = b->handle;
+	uint64_t off = (uint64_t)(s->seq - b->first_seq) * b->mss;
+	mark(ls, l, s->seq);
+	bool done = --b->left == 0;
+	if (done)
+		rx_block_give(ls, l, i);
+	deliver(ls, l, handle, off, s);
+	if (done)
+		complete(ls, l, handle, now_ns);
+}
+
+/* ---- segments that came before the first of their block ---- */
+
+static bool
+opens_long_block(const struct suci_segment *s)
+{
+	return (s->flags & (SUCI_SF_FIRST | SUCI_SF_LAST)) == SUCI_SF_FIRST;
+}
+
+static enum suci_verdict
+hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
+{
+	bool first = s->flags & SUCI_SF_FIRST;
+	if (serial_gt(s->block, s->seq) || first != (s->seq == s->block) ||
+	    (first && !nsegs_of(s))) {
+		ls->count.drop_malformed++;
+		return SUCI_DROPPED;
+	}
+	uint32_t before = l->held.tail;
+	while (before != NONE && serial_gt(ls->held[before].seg.seq, s->seq))
+		before = ls->held[before].prev;
+	if (before != NONE && ls->held[before].seg.seq == s->seq) {
+		ls->count.drop_duplicate++;
+		return SUCI_TAKEN;
+	}
+	/* One incoming block is left for the lane whose turn it is. */
+	if (opens_long_block(s) && ls->rx_blocks_left <= ls->rx_blocks_owed + 1) {
+		ls->count.refused_blocks++;
+		return SUCI_REFUSED;
+	}
+	if (ls->held_free == NONE || ls->ranges_left <= ls->ranges_owed) {
+		ls->count.refused_held++;
+		return SUCI_REFUSED;
+	}
+	uint32_t i = ls->held_free;
+	struct rx_held *h = &ls->held[i];
+	ls->held_free = h->next;
+	ls->ranges_owed++;
+	ls->rx_blocks_owed += opens_long_block(s);
+	h->seg = *s;
+	h->prev = before;
+	h->next = before == NONE ? l->held.head : ls->held[before].next;
+	if (before == NONE)
+		l->held.head = i;
+	else
+		ls->held[before].next = i;
+	if (h->next == NONE)
+		l->held.tail = i;
+	else
+		ls->held[h->next].prev = i;
+	ls->count.held++;
+	ls->ops->hold(ls->user, s->cookie);
+	return SUCI_TAKEN;
+}
+
+static struct suci_segment
+unhold_first(struct suci_lanes *ls, struct lane *l)
+{
+	uint32_t i = l->held.head;
+	struct rx_held *h = &ls->held[i];
+	l->held.head = h->next;
+	if (h->next == NONE)
+		l->held.tail = NONE;
+	else
+		ls->held[h->next].prev = NONE;
+	h->next = ls->held_free;
+	ls->held_free = i;
+	ls->ranges_owed--;
+	ls->rx_blocks_owed -= opens_long_block(&h->seg);
+	return h->seg;
+}
+
+/* A block has begun: held segments may have their turn now. */
+static void
+drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	while (l->held.head != NONE && !l->close_wanted) {
+		const struct suci_segment *s = &ls->held[l->held.head].seg;
+		bool begun = serial_lt(s->seq, l->next_begin);
+		bool starts = s->seq == l->next_begin && s->flags & SUCI_SF_FIRST;
+		if (!begun && !starts)
+			return;
+		struct suci_segment seg = unhold_first(ls, l);
+		uint32_t i = begun ? rx_block_find(ls, l, seg.block) : NONE;
+		if (starts)
+			begin(ls, l, &seg, nsegs_of(&seg), now_ns);
+		else if (placed(ls, l, seg.seq))
+			ls->count.drop_duplicate++;
+		else if (i == NONE || !fits(&ls->rx_block[i], &seg))
+			ls->count.drop_malformed++;
+		else
+			place(ls, l, i, &seg, now_ns);
+		ls->ops->release(ls->user, seg.cookie);
+	}
+}
+
+void
+lane_rx_end(struct suci_lanes *ls, struct lane *l)
+{
+	while (l->held.head != NONE) {
+		struct suci_segment seg = unhold_first(ls, l);
+		ls->ops->release(ls->user, seg.cookie);
+	}
+	while (l->ranges.head != NONE)
+		range_remove(ls, l, l->ranges.head);
+	while (l->rx_blocks.head != NONE)
+		rx_block_give(ls, l, l->rx_blocks.head);
+}
+
+/* ---- one segment ---- */
+
+static enum suci_verdict
+take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+{
+	if (placed(ls, l, s->seq)) {
+		ls->count.drop_duplicate++;
+		owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
+		return SUCI_TAKEN;
+	}
+	if (!serial_lt(s->seq, l->rx_next + l->conf.window)) {
+		ls->count.drop_window++;
+		return SUCI_REFUSED;
+	}
+	bool begun = serial_lt(s->block, l->next_begin);
+	bool starts = s->block == l->next_begin && s->flags & SUCI_SF_FIRST;
+	if (!begun && !starts)
+		return hold(ls, l, s);
+	uint32_t i = begun ? rx_block_find(ls, l, s->block) : NONE;
+	uint32_t nsegs = starts ? nsegs_of(s) : 0;
+	if (begun ? i == NONE || !fits(&ls->rx_block[i], s) : !nsegs) {
+		ls->count.drop_malformed++;
+		return SUCI_DROPPED;
+	}
+	if (nsegs > 1 && ls->rx_blocks_left <= ls->rx_blocks_owed) {
+		ls->count.refused_blocks++;
+		return SUCI_REFUSED;
+	}
+	if (ls->ranges_left <= ls->ranges_owed && needs_range(ls, l, s->seq)) {
+		ls->count.refused_ranges++;
+		return SUCI_REFUSED;
+	}
+	if (begun)
+		place(ls, l, i, s, now_ns);
+	else
+		begin(ls, l, s, nsegs, now_ns);
+	drain(ls, l, now_ns);
+	return SUCI_TAKEN;
+}
+
+static bool
+crc_good(const struct lane *l, const struct suci_segment *s)
+{
+	return s->flags & SUCI_SF_CRC &&
+	       s->crc32c == lane_crc(l->conf.rx_salt, s, l->conf.skip_off, l->conf.skip_len);
+}
+
+enum suci_verdict
+lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t now_ns)
+{
+	struct suci_lanes *ls = user;
+	struct lane *l = find(ls, s);
+	if (!l && ls->ops->lane_unknown &&
+	    ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label))
+		l = find(ls, s);
+	if (!l) {
+		ls->count.drop_label++;
+		return SUCI_DROPPED;
+	}
+	l->busy = true;
+	enum suci_verdict v = SUCI_TAKEN;
+	if (!(s->flags & SUCI_SF_ACK) && l->conf.crc && !crc_good(l, s)) {
+		/* Refused, so that it is sent again: most likely it was the wire.
+		 * A relay that always sends wrong bytes or to the wrong process
+		 * must not keep us busy for ever. */
+		ls->count.drop_crc++;
+		l->broken = ++l->crc_bad >= CRC_BAD_IN_ROW;
+		v = SUCI_REFUSED;
+	} else {
+		lane_heard(ls, l, s, now_ns);
+		if (!(s->flags & SUCI_SF_ACK)) {
+			l->crc_bad = 0;
+			if (s->flags & SUCI_SF_ASK &&
+			    (!l->ask_set || serial_gt(s->seq, l->ask_seq))) {
+				l->ask_set = true;
+				l->ask_seq = s->seq;
+			}
+			v = take(ls, l, s, now_ns);
+			owe_ack(ls, l, false, now_ns);
+		}
+	}
+	l->busy = false;
+	if (l->close_wanted)
+		suci_lane_close(ls, lane_index(ls, l), now_ns);
+	else if (l->broken)
+		lane_abort(ls, l,
+			   "the end-to-end CRC failed many times in a row: a relay corrupts "
+			   "segments or sends them to the wrong process",
+			   now_ns);
+	return v;
+}

@@ -1,0 +1,335 @@
+/* Lanes: memory, opening and closing, and the endpoint's callbacks passed on. */
+#include "lane_private.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+
+#include <string.h>
+
+struct carve {
+	uint8_t *base;
+	size_t at;
+};
+
+static void *
+carve(struct carve *c, size_t count, size_t size)
+{
+	c->at = (c->at + 63) & ~(size_t)63;
+	void *p = c->base ? c->base + c->at : NULL;
+	c->at += count * size;
+	return p;
+}
+
+static size_t
+lay_out(const struct suci_lane_limits *l, uint8_t *base, struct suci_lanes *ls)
+{
+	struct carve c = {.base = base};
+	carve(&c, 1, sizeof *ls);
+	ls->lane = carve(&c, l->lanes_max, sizeof *ls->lane);
+	ls->label = carve(&c, l->labels_max, sizeof *ls->label);
+	ls->block = carve(&c, l->blocks_max, sizeof *ls->block);
+	ls->rx_block = carve(&c, l->rx_blocks_max, sizeof *ls->rx_block);
+	ls->held = carve(&c, l->held_max, sizeof *ls->held);
+	ls->range = carve(&c, l->ranges_max, sizeof *ls->range);
+	return (c.at + 63) & ~(size_t)63;
+}
+
+size_t
+suci_lanes_footprint(const struct suci_lane_limits *l)
+{
+	struct suci_lanes counting;
+	const uint32_t most = 1u << 24;
+	if (!l->lanes_max || l->lanes_max > 1u << 20 || !l->blocks_max || l->blocks_max > most ||
+	    !l->rx_blocks_max || l->rx_blocks_max > most || l->held_max > most || !l->ranges_max ||
+	    l->ranges_max > most || !l->labels_max || l->labels_max > most)
+		return 0;
+	return lay_out(l, NULL, &counting);
+}
+
+struct suci_lanes *
+suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
+{
+	const struct suci_lane_limits *l = &conf->limits;
+	const struct suci_lane_ops *o = conf->ops;
+	if (!suci_lanes_footprint(l) || !o || !o->block_begin || !o->block_data || !o->block_end ||
+	    !o->block_done || !o->lane_down || !o->accept || !o->path_up || !o->path_down ||
+	    (l->held_max && (!o->hold || !o->release)))
+		return NULL;
+	struct suci_lanes *ls = mem;
+	memset(ls, 0, sizeof *ls);
+	lay_out(l, mem, ls);
+	ls->limits = *l;
+	ls->ops = o;
+	ls->user = conf->user;
+	memset(ls->label, 0xff, l->labels_max * sizeof *ls->label);
+	ls->lane_free = ls->block_free = ls->rx_block_free = ls->held_free = ls->range_free = NONE;
+	for (uint32_t i = l->lanes_max; i-- > 0; ls->lane_free = i) {
+		ls->lane[i].state = LANE_FREE;
+		ls->lane[i].path_next = ls->lane_free;
+	}
+	for (uint32_t i = l->blocks_max; i-- > 0; ls->block_free = i)
+		ls->block[i].next = ls->block_free;
+	for (uint32_t i = l->rx_blocks_max; i-- > 0; ls->rx_block_free = i)
+		ls->rx_block[i].next = ls->rx_block_free;
+	for (uint32_t i = l->held_max; i-- > 0; ls->held_free = i)
+		ls->held[i].next = ls->held_free;
+	for (uint32_t i = l->ranges_max; i-- > 0; ls->range_free = i)
+		ls->range[i].next = ls->range_free;
+	ls->ranges_left = l->ranges_max;
+	ls->rx_blocks_left = l->rx_blocks_max;
+	suci_list_init(&ls->pending);
+	return ls;
+}
+
+void
+suci_lanes_bind(struct suci_lanes *ls, struct suci *ep)
+{
+	ls->ep = ep;
+	ep->hook = lane_acks_due;
+}
+
+void *
+suci_lanes_fini(struct suci_lanes *ls)
+{
+	return ls;
+}
+
+struct lane *
+lane_get(struct suci_lanes *ls, uint32_t lane)
+{
+	if (lane >= ls->limits.lanes_max || ls->lane[lane].state != LANE_OPEN)
+		return NULL;
+	return &ls->lane[lane];
+}
+
+static bool
+conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
+{
+	return c->rx_dst_label < ls->limits.labels_max && c->rx_src_label < ls->limits.labels_max &&
+	       c->prio < PRIOS && c->mss <= UINT16_MAX && c->window >= 64 && c->window <= 1u << 20;
+}
+
+int
+suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_t *lane,
+	       uint64_t now_ns)
+{
+	(void)now_ns;
+	struct suci_path *p = suci_path_get(ls->ep, conf->path);
+	if (!conf_good(ls, conf))
+		return SUCI_ERR_INVAL;
+	if (!p || p->closing)
+		return SUCI_ERR_DOWN;
+	for (uint32_t i = ls->label[conf->rx_src_label]; i != NONE; i = ls->lane[i].label_next)
+		if (ls->lane[i].conf.rx_dst_label == conf->rx_dst_label) {
+			*lane = i;
+			return SUCI_ERR_EXISTS;
+		}
+	if (ls->lane_free == NONE)
+		return SUCI_ERR_NOMEM;
+	uint32_t i = ls->lane_free;
+	struct lane *l = &ls->lane[i];
+	ls->lane_free = l->path_next;
+	memset(l, 0, sizeof *l);
+	l->state = LANE_OPEN;
+	l->conf = *conf;
+	while (conf->window >> l->credit_shift > UINT16_MAX)
+		l->credit_shift++;
+	l->tx_window = conf->window;
+	l->current = NONE;
+	suci_list_init(&l->blocks);
+	suci_list_init(&l->ranges);
+	suci_list_init(&l->rx_blocks);
+	suci_list_init(&l->held);
+	l->label_next = ls->label[conf->rx_src_label];
+	ls->label[conf->rx_src_label] = i;
+	l->path_prev = NONE;
+	l->path_next = p->lanes;
+	if (p->lanes != NONE)
+		ls->lane[p->lanes].path_prev = i;
+	p->lanes = i;
+	*lane = i;
+	return SUCI_ERR_OK;
+}
+
+static void
+unlink_lane(struct suci_lanes *ls, struct lane *l)
+{
+	uint32_t i = lane_index(ls, l);
+	struct suci_path *p = &ls->ep->path[l->conf.path];
+	if (l->path_prev == NONE)
+		p->lanes = l->path_next;
+	else
+		ls->lane[l->path_prev].path_next = l->path_next;
+	if (l->path_next != NONE)
+		ls->lane[l->path_next].path_prev = l->path_prev;
+	uint32_t *at = &ls->label[l->conf.rx_src_label];
+	while (*at != i)
+		at = &ls->lane[*at].label_next;
+	*at = l->label_next;
+}
+
+void
+lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
+	 uint64_t now_ns)
+{
+	l->state = LANE_ENDING; /* from here on lane_get() does not find it */
+	unlink_lane(ls, l);
+	lane_unready(ls, l);
+	lane_ack_unpend(ls, l);
+	lane_rx_end(ls, l);
+	lane_tx_end(ls, l, now_ns);
+	if (text)
+		ls->ops->lane_down(ls->user, lane_index(ls, l), why, text);
+	l->state = LANE_FREE;
+	l->path_next = ls->lane_free;
+	ls->lane_free = lane_index(ls, l);
+}
+
+static bool
+of_lane(void *arg, uint64_t cookie)
+{
+	struct lane *l = ((void **)arg)[0];
+	struct suci_lanes *ls = ((void **)arg)[1];
+	return cookie != COOKIE_ACK && ls->block[cookie].lane == lane_index(ls, l);
+}
+
+void
+lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns)
+{
+	void *arg[2] = {l, ls};
+	suci_path_purge(ls->ep, l->conf.path, of_lane, arg, now_ns);
+	lane_end(ls, l, SUCI_DOWN_LOCAL, text, now_ns);
+}
+
+void
+suci_lane_close(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
+{
+	struct lane *l = lane_get(ls, lane);
+	if (!l)
+		return;
+	if (l->busy) {
+		l->close_wanted = true;
+		return;
+	}
+	lane_abort(ls, l, NULL, now_ns);
+}
+
+uint32_t
+lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off, uint16_t skip_len)
+{
+	uint8_t in[28];
+	uint16_t flags = s->flags & (SUCI_SF_FIRST | SUCI_SF_LAST);
+	size_t n = 20;
+	be64_store(in, salt);
+	be32_store(in + 8, s->seq);
+	be32_store(in + 12, s->block);
+	be16_store(in + 16, s->mss);
+	be16_store(in + 18, flags);
+	if (flags & SUCI_SF_FIRST) {
+		be64_store(in + 20, s->block_bytes);
+		n += 8;
+	} else {
+		skip_len = 0;
+	}
+	uint32_t crc = base_crc32c(0, in, n);
+	/* Both pieces, without the bytes that a relay may rewrite. */
+	const uint8_t *piece[2] = {s->head, s->data};
+	size_t len[2] = {s->head_len, s->data_len};
+	size_t skip_end = (size_t)skip_off + skip_len, at = 0;
+	for (int k = 0; k < 2; at += len[k], k++) {
+		if (!len[k])
+			continue;
+		size_t a = skip_len && skip_off > at ? skip_off - at : 0;
+		size_t b = skip_end > at ? skip_end - at : 0;
+		if (!skip_len || b == 0) {
+			crc = base_crc32c(crc, piece[k], len[k]);
+			continue;
+		}
+		a = a < len[k] ? a : len[k];
+		b = b < len[k] ? b : len[k];
+		crc = base_crc32c(crc, piece[k], a);
+		crc = base_crc32c(crc, piece[k] + b, len[k] - b);
+	}
+	return crc;
+}
+
+bool
+suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info *out)
+{
+	if (lane >= ls->limits.lanes_max || ls->lane[lane].state != LANE_OPEN)
+		return false;
+	const struct lane *l = &ls->lane[lane];
+	*out = (struct suci_lane_info){
+		.path = l->conf.path,
+		.tx_next_seq = l->next_seq,
+		.tx_acked_seq = l->conf.direct ? l->next_seq - l->outstanding : l->acked_seq,
+		.tx_window = l->tx_window,
+		.rx_next_seq = l->rx_next,
+		.rx_window = l->conf.window,
+		.tx_blocks_queued = l->blocks_queued,
+		.direct = l->conf.direct,
+	};
+	return true;
+}
+
+const struct suci_lane_counters *
+suci_lane_counters(const struct suci_lanes *ls)
+{
+	return &ls->count;
+}
+
+uint32_t
+suci_lanes_pending(const struct suci_lanes *ls)
+{
+	return ls->pending_blocks;
+}
+
+static int
+on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	  char why[SUCI_TEXT_MAX])
+{
+	struct suci_lanes *ls = user;
+	return ls->ops->accept(ls->user, from, hello, hello_len, why);
+}
+
+static void
+on_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	   size_t hello_len, bool incoming)
+{
+	struct suci_lanes *ls = user;
+	ls->ops->path_up(ls->user, path, peer, hello, hello_len, incoming);
+}
+
+static void
+on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct suci_lanes *ls = user;
+	struct suci_path *p = &ls->ep->path[path];
+	while (p->lanes != NONE)
+		lane_end(ls, &ls->lane[p->lanes], why, text, ls->ep->now_ns);
+	ls->ops->path_down(ls->user, path, why, text);
+}
+
+static void
+on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct suci_lanes *ls = user;
+	if (ls->ops->note)
+		ls->ops->note(ls->user, path, note, len, now_ns);
+}
+
+const struct suci_ops *
+suci_lanes_ops(void)
+{
+	static const struct suci_ops ops = {
+		.accept = on_accept,
+		.path_up = on_path_up,
+		.path_down = on_path_down,
+		.segment = lane_segment,
+		.released = lane_released,
+		.pull = lane_pull,
+		.note = on_note,
+	};
+	return &ops;
+}

@@ -1,0 +1,316 @@
+/* Acks, loss, probe timeouts (RFC 9002 sections 5 and 6, RFC 8985).
+ *
+ * A packet is lost when a later one was acknowledged and it is either
+ * reorder_packets behind it or was sent more than 9/8 round trips ago.  Both
+ * thresholds grow when an ack comes for a packet already given up, and shrink
+ * again while that does not happen.
+ *
+ * A probe timeout sends the oldest unacknowledged segment again at once: if
+ * it was the one that is missing, the tail is repaired half a round trip
+ * later; its ack in any case lets the rule above see all other losses. */
+#include "private.h"
+
+#include "base/serial.h"
+
+#define REORDER_EXTRA_MAX   8
+#define REORDER_PACKETS_MIN 3
+#define REORDER_PACKETS_MAX 1024
+#define QUIET_LOSSES	    64 /* then thresholds go down a step */
+#define COLLAPSE_PROBES	    4
+#define REFUSED_WINDOW_MIN  64
+#define REFUSED_PROBES	    2 /* back-off stops here while the peer refuses we know not what */
+
+uint64_t
+suci_loss_probe_at(const struct suci *ep, const struct suci_path *p)
+{
+	if (!p->in_flight || p->loss_at_ns != BASE_NEVER_NS || p->send_probe)
+		return BASE_NEVER_NS;
+	return p->flight_ns + suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, p->probes);
+}
+
+void
+suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	ep->count.tx_probes++;
+	p->probes++;
+	p->send_probe = true;
+	if (p->probes == COLLAPSE_PROBES && p->rtt.sampled) {
+		p->cc.ops->collapsed(&p->cc, now_ns);
+		suci_pacer_set_rate(&p->pacer, p->cc.rate_bps, now_ns);
+	}
+	suci_path_ready(ep, p);
+}
+
+void
+suci_loss_bury(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing)
+{
+	struct suci_rec *r = &ep->rec[rec];
+	struct tomb *t = &p->tomb[p->tomb_next++ % TOMBS];
+	if (!t->pn)
+		p->tomb_live++;
+	*t = (struct tomb){.pn = r->pn, .rec = rec, .probing = probing};
+	r->lost_pn = r->pn;
+	r->lost_sent_ns = r->sent_ns;
+	r->probing = probing;
+}
+
+void
+suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	uint64_t wait = suci_rtt_loss_ns(&p->rtt, p->reorder_extra);
+	uint32_t lost = 0;
+	uint64_t newest_ns = 0;
+	p->loss_at_ns = BASE_NEVER_NS;
+	while (p->flight.head != NONE) {
+		uint32_t i = p->flight.head;
+		struct suci_rec *r = &ep->rec[i];
+		if (r->pn >= p->largest_acked)
+			break;
+		if (p->largest_acked - r->pn < p->reorder_packets && now_ns < r->sent_ns + wait) {
+			p->loss_at_ns = r->sent_ns + wait;
+			break;
+		}
+		suci_rec_detach(ep, p, i);
+		newest_ns = r->sent_ns;
+		if (r->kind == REC_PROBE || r->kind == REC_PURGED) {
+			lost += r->kind == REC_PURGED;
+			suci_rec_give(ep, i);
+			continue;
+		}
+		lost++;
+		suci_loss_bury(ep, p, i, false);
+		r->where = WHERE_LOST;
+		suci_list_append(ep, &p->lost, i);
+		p->n_lost++;
+	}
+	if (!lost)
+		return;
+	p->reorder_quiet += lost;
+	if (p->reorder_quiet >= QUIET_LOSSES) {
+		p->reorder_quiet = 0;
+		if (p->reorder_extra > 1)
+			p->reorder_extra--;
+		p->reorder_packets = p->reorder_packets / 2 > REORDER_PACKETS_MIN
+					     ? p->reorder_packets / 2
+					     : REORDER_PACKETS_MIN;
+	}
+	p->cc.ops->lost(&p->cc, lost, newest_ns, now_ns);
+	suci_path_ready(ep, p);
+}
+
+/* What one ack block did. */
+struct news {
+	uint32_t done; /* records to release, chained by next */
+	uint32_t packets;
+	uint32_t late;	  /* acked after being declared lost */
+	uint32_t retried; /* acked after being refused */
+	uint64_t sent_ns; /* of the newest acked */
+	uint64_t newest_pn;
+	uint64_t rtt_ns;
+	uint64_t probed_ns; /* a probe replaced a packet sent then; 0 = none */
+};
+
+static void
+chain(struct suci *ep, struct suci_path *p, uint32_t i, struct news *n)
+{
+	suci_rec_detach(ep, p, i);
+	ep->rec[i].next = n->done;
+	n->done = i;
+}
+
+static bool
+covered(const struct suci_ack *a, uint32_t pn)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (serial_ge(pn, a->range[i].lo) && serial_le(pn, a->range[i].hi))
+			return true;
+	return false;
+}
+
+/* Packets given up and acknowledged after all. */
+static void
+exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, struct news *n)
+{
+	for (uint32_t k = 0; k < TOMBS; k++) {
+		struct tomb t = p->tomb[k];
+		if (!t.pn || !covered(a, (uint32_t)t.pn))
+			continue;
+		p->tomb[k].pn = 0;
+		p->tomb_live--;
+		struct suci_rec *r = &ep->rec[t.rec];
+		if (r->again || r->where != WHERE_LOST)
+			ep->count.tx_spurious++;
+		if (!t.probing) {
+			n->late++;
+			p->reorder_quiet = 0;
+			if (p->reorder_extra < REORDER_EXTRA_MAX)
+				p->reorder_extra++;
+			if (p->reorder_packets < REORDER_PACKETS_MAX)
+				p->reorder_packets *= 2;
+		}
+		/* The record may have gone on to another life. */
+		bool ours = r->path == path_index(ep, p) && r->lost_pn == t.pn;
+		if (ours && r->where != WHERE_FREE && r->where != WHERE_DONE)
+			chain(ep, p, t.rec, n);
+	}
+}
+
+static void
+walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
+     uint64_t now_ns, struct news *n)
+{
+	uint32_t i = p->flight.head;
+	for (uint32_t k = a->n; k-- > 0 && i != NONE;) {
+		uint64_t lo = largest - (a->largest - a->range[k].lo);
+		uint64_t hi = largest - (a->largest - a->range[k].hi);
+		while (i != NONE && ep->rec[i].pn < lo)
+			i = ep->rec[i].next;
+		while (i != NONE && ep->rec[i].pn <= hi) {
+			struct suci_rec *r = &ep->rec[i];
+			uint32_t next = r->next;
+			n->packets++;
+			n->sent_ns = r->sent_ns;
+			n->newest_pn = r->pn > n->newest_pn ? r->pn : n->newest_pn;
+			if (r->pn == largest)
+				n->rtt_ns = now_ns > r->sent_ns ? now_ns - r->sent_ns : 1;
+			n->retried += r->refusals != 0;
+			if (r->probing)
+				n->probed_ns = r->lost_sent_ns;
+			chain(ep, p, i, n);
+			i = next;
+		}
+	}
+}
+
+static void
+tell_cc(struct suci_path *p, const struct news *n, uint32_t in_flight, uint64_t now_ns)
+{
+	if (n->late)
+		p->cc.ops->spurious(&p->cc, n->late, now_ns);
+	if (n->packets) {
+		struct suci_cc_ack a = {
+			.packets = n->packets,
+			.in_flight = in_flight,
+			.window_limited = n->newest_pn < p->limited_pn,
+			.rtt_ns = n->rtt_ns,
+			.smoothed_ns = p->rtt.sampled ? p->rtt.smoothed_ns : 0,
+			.sent_ns = n->sent_ns,
+			.now_ns = now_ns,
+		};
+		p->cc.ops->acked(&p->cc, &a);
+	}
+	if (n->probed_ns)
+		p->cc.ops->lost(&p->cc, 1, n->probed_ns, now_ns);
+}
+
+/* Park the records of list l whose last (in flight) or given up (lost) number is
+ * lo .. hi; how many. */
+static uint32_t
+park_range(struct suci *ep, struct suci_path *p, struct suci_list *l, uint64_t lo, uint64_t hi,
+	   uint64_t *fresh_ns, uint64_t now_ns)
+{
+	uint32_t n = 0;
+	for (uint32_t i = l->head, next; i != NONE; i = next) {
+		struct suci_rec *r = &ep->rec[i];
+		next = r->next;
+		if (r->pn > hi && l == &p->flight)
+			break;
+		if (r->pn < lo || r->pn > hi || r->kind == REC_PROBE)
+			continue;
+		n++;
+		/* Refused for the first time, it tells of congestion at the peer; after
+		 * that the pause does what is needed. */
+		if (!r->refusals && r->where == WHERE_FLIGHT)
+			*fresh_ns = base_max_ns(*fresh_ns, r->sent_ns);
+		suci_rec_detach(ep, p, i);
+		if (r->kind == REC_PURGED)
+			suci_rec_give(ep, i);
+		else
+			suci_park(ep, p, i, now_ns);
+	}
+	return n;
+}
+
+static bool
+refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
+{
+	uint64_t fresh_ns = 0, before = p->next_pn;
+	uint32_t parked = 0;
+	for (uint32_t k = 0; k < a->nrefused; k++) {
+		uint64_t hi = before - ((uint32_t)before - a->refused[k].hi);
+		uint64_t lo = hi - (a->refused[k].hi - a->refused[k].lo);
+		/* It arrived, so what was sent long before it should have, too. */
+		p->largest_acked = base_max_ns(p->largest_acked, hi);
+		parked += park_range(ep, p, &p->flight, lo, hi, &fresh_ns, now_ns);
+		if (p->n_lost)
+			parked += park_range(ep, p, &p->lost, lo, hi, &fresh_ns, now_ns);
+	}
+	ep->count.tx_refused += parked;
+	/* A small window is not what fills the peer: it refuses for another reason (its own
+	 * way on is not up yet), and slow start should not end for that. */
+	if (fresh_ns && p->cc.window > REFUSED_WINDOW_MIN)
+		p->cc.ops->lost(&p->cc, 1, fresh_ns, now_ns);
+	return parked;
+}
+
+/* Was every packet that the block names sent? */
+static bool
+ack_good(const struct suci_path *p, const struct suci_ack *a)
+{
+	uint32_t next = (uint32_t)p->next_pn;
+	for (uint32_t k = 0; k < a->nrefused; k++) {
+		uint32_t behind = next - a->refused[k].lo;
+		uint32_t last = next - a->refused[k].hi;
+		if (!last || last > behind || behind > INT32_MAX || behind >= p->next_pn)
+			return false;
+	}
+	if (!a->n)
+		return true;
+	uint32_t behind = next - a->largest; /* 1 = the last one sent */
+	if (!behind || behind > INT32_MAX || behind >= p->next_pn)
+		return false;
+	return a->largest - a->range[a->n - 1].lo < p->next_pn - behind;
+}
+
+bool
+suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
+{
+	if (!ack_good(p, a))
+		return false;
+	uint64_t largest = p->next_pn - (uint32_t)((uint32_t)p->next_pn - a->largest);
+	struct news n = {.done = NONE};
+	uint32_t in_flight = p->in_flight;
+	p->peer_credit = a->credit ? a->credit : 1;
+	if (a->n && largest > p->largest_acked)
+		p->largest_acked = largest;
+	if (p->tomb_live)
+		exhume(ep, p, a, &n);
+	walk(ep, p, a, largest, now_ns, &n);
+	bool parked = a->nrefused && refused(ep, p, a, now_ns);
+	if (n.rtt_ns)
+		suci_rtt_sample(&p->rtt, n.rtt_ns, a->delay_us * 1000ull);
+	/* Refused, not lost on a dead path: ask again soon. */
+	if (parked) {
+		p->probes = 0;
+		p->due_ns = now_ns;
+	} else if (a->flags & SUCI_AF_REFUSED && p->probes > REFUSED_PROBES) {
+		p->probes = REFUSED_PROBES;
+	}
+	if (n.retried)
+		suci_park_taken(p, n.retried);
+	if (n.packets || n.late) {
+		p->probes = 0;
+		p->due_ns = now_ns;
+		tell_cc(p, &n, in_flight, now_ns);
+	}
+	if (n.done != NONE || parked || p->loss_at_ns != BASE_NEVER_NS)
+		suci_loss_detect(ep, p, now_ns);
+	suci_pacer_set_rate(&p->pacer, p->cc.rate_bps, now_ns);
+	suci_path_ready(ep, p);
+	suci_path_arm(ep, p);
+	for (uint32_t i = n.done, next; i != NONE; i = next) {
+		next = ep->rec[i].next;
+		suci_rec_release(ep, i, SUCI_FATE_ACKED, now_ns);
+	}
+	return true;
+}

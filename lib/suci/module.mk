@@ -1,0 +1,22 @@
+$(call lib,suci,lib/suci,base)
+
+# Suites of one file of the library see its private headers.
+$(call unit,test_suci_wire,test/unit/test_suci_wire.c,suci base)
+CFLAGS_test/unit/test_suci_wire.c := -Ilib/suci
+$(call unit,test_suci_acks,test/unit/test_suci_acks.c,suci base)
+CFLAGS_test/unit/test_suci_acks.c := -Ilib/suci
+$(call unit,test_suci_pacer,test/unit/test_suci_pacer.c,suci base)
+CFLAGS_test/unit/test_suci_pacer.c := -Ilib/suci
+$(call unit,test_suci_rtt,test/unit/test_suci_rtt.c,suci base)
+CFLAGS_test/unit/test_suci_rtt.c := -Ilib/suci
+$(call unit,test_suci_cc,test/unit/test_suci_cc.c,suci base)
+CFLAGS_test/unit/test_suci_cc.c := -Ilib/suci
+$(call unit,test_suci_endpoint,test/unit/test_suci_endpoint.c,suci base)
+$(call unit,test_suci_refused,test/unit/test_suci_refused.c,suci base)
+$(call unit,test_suci_lane,test/unit/test_suci_lane.c,suci base)
+CFLAGS_test/unit/test_suci_lane.c := -Ilib/suci
+
+$(call fuzz,fuzz_suci_rx,test/fuzz/fuzz_suci_rx.c,suci base)
+$(call fuzz,fuzz_suci_actor,test/fuzz/fuzz_suci_actor.c,suci base)
+$(call fuzz,fuzz_suci_wire,test/fuzz/fuzz_suci_wire.c,suci base)
+CFLAGS_test/fuzz/fuzz_suci_wire.c := -Ilib/suci

@@ -1,0 +1,437 @@
+/* The table of paths: finding, making, bringing up, taking down, timers. */
+#include "private.h"
+
+#define PACE_SLEEP_NS (200 * BASE_US_NS) /* drivers may oversleep by this much */
+
+#include "base/assert.h"
+#include "base/siphash.h"
+
+#include <string.h>
+
+struct suci_path *
+suci_path_get(struct suci *ep, uint32_t path)
+{
+	if (path >= ep->conf.limits.paths_max)
+		return NULL;
+	struct suci_path *p = &ep->path[path];
+	return p->state == PATH_FREE || p->going_down ? NULL : p;
+}
+
+struct suci_path *
+suci_path_by_tag(struct suci *ep, uint32_t tag)
+{
+	struct suci_path *p = suci_path_get(ep, tag & ep->tag_mask);
+	return p && p->rx_tag == tag ? p : NULL;
+}
+
+/* Addresses: open addressing, linear probing, keyed so that nobody can aim at
+ * one slot. */
+static uint32_t
+addr_home(const struct suci *ep, const struct suci_addr *a)
+{
+	return (uint32_t)base_siphash(ep->conf.cookie_secret, a, sizeof *a) & ep->addr_mask;
+}
+
+static uint32_t
+addr_find(const struct suci *ep, const struct suci_addr *a)
+{
+	uint32_t s = addr_home(ep, a);
+	while (ep->addr_slot[s] != NONE) {
+		if (!memcmp(&ep->path[ep->addr_slot[s]].peer, a, sizeof *a))
+			return s;
+		s = (s + 1) & ep->addr_mask;
+	}
+	return NONE;
+}
+
+static void
+addr_remove(struct suci *ep, uint32_t s)
+{
+	for (uint32_t hole = s, at = s;;) {
+		at = (at + 1) & ep->addr_mask;
+		uint32_t i = ep->addr_slot[at];
+		if (i == NONE) {
+			ep->addr_slot[hole] = NONE;
+			return;
+		}
+		uint32_t home = addr_home(ep, &ep->path[i].peer);
+		/* Move it up unless its home lies cyclically in (hole, at]. */
+		if (((at - home) & ep->addr_mask) >= ((at - hole) & ep->addr_mask)) {
+			ep->addr_slot[hole] = i;
+			hole = at;
+		}
+	}
+}
+
+struct suci_path *
+suci_path_at(struct suci *ep, const struct suci_addr *a)
+{
+	uint32_t s = addr_find(ep, a);
+	return s == NONE ? NULL : suci_path_get(ep, ep->addr_slot[s]);
+}
+
+uint32_t
+suci_path_find(const struct suci *ep, const struct suci_addr *to)
+{
+	uint32_t s = addr_find(ep, to);
+	return s == NONE ? UINT32_MAX : ep->addr_slot[s];
+}
+
+static uint32_t
+new_tag(struct suci *ep, uint32_t index, uint32_t former)
+{
+	for (;;) {
+		uint32_t tag = ((uint32_t)base_prng_next(&ep->prng) & ~ep->tag_mask) | index;
+		if (tag && tag != former)
+			return tag;
+	}
+}
+
+struct suci_path *
+suci_path_new(struct suci *ep, const struct suci_addr *peer)
+{
+	uint32_t i = ep->path_free;
+	if (i == NONE)
+		return NULL;
+	struct suci_path *p = &ep->path[i];
+	ep->path_free = p->free_next;
+	ep->paths_used++;
+	uint32_t former = p->rx_tag;
+	bool on_owes = p->on_owes;
+	memset(p, 0, sizeof *p);
+	p->on_owes = on_owes;
+	p->timer.kind = TIMER_PATH;
+	p->state = PATH_NEW;
+	p->peer = *peer;
+	p->rx_tag = new_tag(ep, i, former);
+	for (uint32_t q = 0; q < PRIOS; q++) {
+		suci_list_init(&p->queue[q]);
+		p->lane_ready[q] = NONE;
+	}
+	for (uint32_t k = 0; k < PARK_LISTS; k++)
+		suci_list_init(&p->parked[k]);
+	suci_list_init(&p->lost);
+	suci_list_init(&p->flight);
+	p->lanes = NONE;
+	p->probe_rec = NONE;
+	p->dying_next = NONE;
+	p->mtu = suci_leg_mtu(ep, peer);
+	p->loss_at_ns = p->pace_at_ns = p->park_at_ns = p->ack_at_ns = BASE_NEVER_NS;
+	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
+	ep->hello[i].len = UINT16_MAX;
+	uint32_t s = addr_home(ep, peer);
+	while (ep->addr_slot[s] != NONE)
+		s = (s + 1) & ep->addr_mask;
+	ep->addr_slot[s] = i;
+	return p;
+}
+
+static void
+init_cc(struct suci *ep, struct suci_path *p, enum suci_cc_kind kind, uint64_t rate_bps,
+	uint32_t window, uint64_t now_ns)
+{
+	struct suci_cc_conf cc = {
+		.window_max = ep->conf.limits.window_max,
+		.initial_window = ep->conf.initial_window,
+		.fixed_window = window,
+		.fixed_rate_bps = rate_bps,
+		.mtu = p->mtu,
+	};
+	suci_cc_init(&p->cc, kind, &cc);
+	uint32_t burst = ep->conf.burst_bytes ? ep->conf.burst_bytes : 16 * p->mtu;
+	int err = suci_pacer_init(&p->pacer, p->cc.rate_bps, burst, now_ns);
+	BASE_ASSERT(!err); /* the ranges were checked in suci_new() and below */
+	if (kind == SUCI_CC_CUBIC)
+		p->pacer.burst_ns = PACE_SLEEP_NS;
+}
+
+void
+suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body *b, bool incoming,
+		    uint64_t rtt_ns, uint64_t now_ns)
+{
+	p->state = PATH_UP;
+	p->incoming = incoming;
+	p->tx_tag = b->tag;
+	p->peer_incarnation = b->incarnation;
+	uint32_t mtu = suci_leg_mtu(ep, &p->peer);
+	p->mtu = b->mtu < mtu ? b->mtu : mtu;
+	p->peer_credit = ep->conf.limits.window_max;
+	p->next_pn = 1;
+	p->reorder_extra = 1;
+	p->reorder_packets = 3;
+	p->send_hs = incoming;
+	p->pull_ready = ep->ops->pull != NULL;
+	p->last_rx_ns = now_ns;
+	p->liveness_ns = ep->conf.liveness_ns;
+	p->keepalive_ns = ep->conf.keepalive_ns;
+	p->flight_ns = now_ns;
+	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
+	suci_rtt_init(&p->rtt);
+	if (rtt_ns)
+		suci_rtt_sample(&p->rtt, rtt_ns, 0);
+	suci_acks_init(&p->acks, 1);
+	init_cc(ep, p, ep->conf.cc, ep->conf.fixed_rate_bps, ep->conf.fixed_window, now_ns);
+	ep->count.paths_opened++;
+	suci_path_ready(ep, p);
+	suci_path_arm(ep, p);
+	ep->ops->path_up(ep->user, path_index(ep, p), &p->peer, b->hello, b->hello_len, incoming);
+}
+
+static void
+abandon_list(struct suci *ep, struct suci_path *p, struct suci_list *l, uint64_t now_ns)
+{
+	while (l->head != NONE) {
+		uint32_t i = l->head;
+		suci_rec_detach(ep, p, i);
+		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
+	}
+}
+
+void
+suci_path_unmake(struct suci *ep, struct suci_path *p)
+{
+	addr_remove(ep, addr_find(ep, &p->peer));
+	p->state = PATH_FREE;
+	p->going_down = p->closing = false;
+	p->free_next = ep->path_free;
+	ep->path_free = path_index(ep, p);
+	ep->paths_used--;
+}
+
+void
+suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text,
+	       uint64_t now_ns)
+{
+	BASE_ASSERT(p->state != PATH_FREE);
+	if (p->going_down)
+		return;
+	uint32_t i = path_index(ep, p);
+	p->going_down = true; /* from here on nothing can be queued */
+	suci_path_unready(ep, p);
+	base_wheel_cancel(&ep->wheel, &p->timer.t);
+	abandon_list(ep, p, &p->flight, now_ns);
+	abandon_list(ep, p, &p->lost, now_ns);
+	for (uint32_t k = 0; k < PARK_LISTS; k++)
+		abandon_list(ep, p, &p->parked[k], now_ns);
+	for (uint32_t q = 0; q < PRIOS; q++)
+		abandon_list(ep, p, &p->queue[q], now_ns);
+	if (p->state == PATH_UP) {
+		ep->count.paths_closed++;
+		ep->former[ep->former_next++ % ep->former_max] = (struct former){
+			.addr = p->peer,
+			.tag = p->tx_tag,
+			.incarnation = p->peer_incarnation,
+			.at_ns = now_ns,
+		};
+	}
+	ep->ops->path_down(ep->user, i, why, text);
+	for (uint32_t *d = &ep->dying; *d != NONE; d = &ep->path[*d].dying_next)
+		if (*d == i) {
+			*d = p->dying_next;
+			break;
+		}
+	suci_path_unmake(ep, p);
+}
+
+static void
+ready_link(struct suci *ep, struct suci_list *l, struct suci_path *p)
+{
+	uint32_t i = path_index(ep, p);
+	p->ready_next = NONE;
+	p->ready_prev = l->tail;
+	if (l->tail == NONE)
+		l->head = i;
+	else
+		ep->path[l->tail].ready_next = i;
+	l->tail = i;
+}
+
+void
+suci_path_ready(struct suci *ep, struct suci_path *p)
+{
+	if (p->on_list == ON_READY || p->going_down)
+		return;
+	/* Starved only means that it cannot pull; probes, acks and what was lost
+	 * need no new record. */
+	suci_path_unready(ep, p);
+	p->on_list = ON_READY;
+	ready_link(ep, &ep->ready, p);
+}
+
+void
+suci_path_starve(struct suci *ep, struct suci_path *p)
+{
+	suci_path_unready(ep, p);
+	p->on_list = ON_STARVED;
+	ready_link(ep, &ep->starved, p);
+}
+
+void
+suci_path_unready(struct suci *ep, struct suci_path *p)
+{
+	if (p->on_list == ON_NONE)
+		return;
+	struct suci_list *l = p->on_list == ON_READY ? &ep->ready : &ep->starved;
+	if (p->ready_prev == NONE)
+		l->head = p->ready_next;
+	else
+		ep->path[p->ready_prev].ready_next = p->ready_next;
+	if (p->ready_next == NONE)
+		l->tail = p->ready_prev;
+	else
+		ep->path[p->ready_next].ready_prev = p->ready_prev;
+	p->on_list = ON_NONE;
+}
+
+static uint64_t
+liveness_at(const struct suci_path *p)
+{
+	if (!p->liveness_ns || !outstanding(p))
+		return BASE_NEVER_NS;
+	return base_add_ns(base_max_ns(p->last_rx_ns, p->due_ns), p->liveness_ns);
+}
+
+static uint64_t
+keepalive_at(const struct suci_path *p)
+{
+	if (!p->keepalive_ns || outstanding(p))
+		return BASE_NEVER_NS;
+	return base_add_ns(base_max_ns(p->last_rx_ns, p->flight_ns), p->keepalive_ns);
+}
+
+static uint64_t
+deadline(const struct suci *ep, const struct suci_path *p)
+{
+	if (p->state != PATH_UP)
+		return base_min_ns(p->hs_retry_ns, p->hs_give_up_ns);
+	uint64_t d = base_min_ns(p->send_ack ? BASE_NEVER_NS : p->ack_at_ns, p->pace_at_ns);
+	d = base_min_ns(d, base_min_ns(p->loss_at_ns, p->park_at_ns));
+	d = base_min_ns(d, suci_loss_probe_at(ep, p));
+	d = base_min_ns(d, liveness_at(p));
+	return base_min_ns(d, p->send_probe ? BASE_NEVER_NS : keepalive_at(p));
+}
+
+/* The timer only ever moves forward here; one that fires too early is armed
+ * again by suci_path_timer().  So the usual case, a later deadline after
+ * sending or an ack, costs nothing. */
+void
+suci_path_arm(struct suci *ep, struct suci_path *p)
+{
+	if (p->going_down)
+		return;
+	uint64_t d = deadline(ep, p);
+	if (base_timer_armed(&p->timer.t) && p->timer.t.deadline_ns <= d)
+		return;
+	suci_arm(ep, &p->timer, d);
+}
+
+void
+suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (p->state != PATH_UP) {
+		if (now_ns >= p->hs_give_up_ns) {
+			suci_path_down(ep, p, SUCI_DOWN_TIMEOUT, "no answer to the handshake",
+				       now_ns);
+			return;
+		}
+		if (now_ns >= p->hs_retry_ns) {
+			p->send_hs = true;
+			p->hs_retry_ns = BASE_NEVER_NS; /* set again when sent */
+			suci_path_ready(ep, p);
+		}
+		suci_path_arm(ep, p);
+		return;
+	}
+	if (now_ns >= liveness_at(p)) {
+		suci_path_down(ep, p, SUCI_DOWN_SILENT, "nothing heard from the peer", now_ns);
+		return;
+	}
+	if (now_ns >= p->loss_at_ns)
+		suci_loss_detect(ep, p, now_ns);
+	else if (now_ns >= suci_loss_probe_at(ep, p))
+		suci_loss_probe_fired(ep, p, now_ns);
+	if (now_ns >= p->ack_at_ns) {
+		p->send_ack = true;
+		suci_path_ready(ep, p);
+	}
+	if (now_ns >= p->pace_at_ns) {
+		p->pace_at_ns = BASE_NEVER_NS;
+		suci_path_ready(ep, p);
+	}
+	if (now_ns >= p->park_at_ns) {
+		p->park_at_ns = BASE_NEVER_NS;
+		p->park_ready = true;
+		suci_path_ready(ep, p);
+	}
+	if (now_ns >= keepalive_at(p) && !p->send_probe) {
+		p->send_probe = true;
+		suci_path_ready(ep, p);
+	}
+	suci_path_arm(ep, p);
+}
+
+uint32_t
+suci_path_mss(const struct suci *ep, uint32_t path)
+{
+	const struct suci_path *p = &ep->path[path];
+	return p->state == PATH_UP ? p->mtu - SUCI_OVERHEAD : 0;
+}
+
+bool
+suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
+{
+	if (path >= ep->conf.limits.paths_max || ep->path[path].state == PATH_FREE)
+		return false;
+	const struct suci_path *p = &ep->path[path];
+	*out = (struct suci_path_info){
+		.peer = p->peer,
+		.up = p->state == PATH_UP && !p->going_down && !p->closing,
+		.incoming = p->incoming,
+		.mtu = p->mtu,
+		.mss = p->mtu - SUCI_OVERHEAD,
+		.rtt_ns = p->rtt.smoothed_ns,
+		.rtt_ns_min = p->rtt.min_ns,
+		.rtt_ns_var = p->rtt.var_ns,
+		.cwnd = p->cc.window,
+		.in_flight = p->in_flight,
+		.queued = p->queued + p->n_lost + p->n_parked,
+		.refused = p->n_parked,
+		.peer_credit = p->peer_credit,
+		.rate_bps = p->cc.rate_bps,
+		.tx_segments = p->tx_segments,
+		.tx_retransmits = p->tx_retransmits,
+		.rx_segments = p->rx_segments,
+		.tx_bytes = p->tx_bytes,
+		.rx_bytes = p->rx_bytes,
+		.last_rx_ns = p->last_rx_ns,
+		.peer_incarnation = p->peer_incarnation,
+	};
+	return true;
+}
+
+int
+suci_path_set_cc(struct suci *ep, uint32_t path, enum suci_cc_kind cc, uint64_t rate_bps,
+		 uint32_t window)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (rate_bps > SUCI_PACER_RATE_MAX || (cc != SUCI_CC_FIXED && cc != SUCI_CC_CUBIC))
+		return SUCI_ERR_INVAL;
+	if (!p || p->state != PATH_UP)
+		return SUCI_ERR_DOWN;
+	init_cc(ep, p, cc, rate_bps, window, ep->now_ns);
+	p->pace_at_ns = BASE_NEVER_NS;
+	suci_path_ready(ep, p);
+	return SUCI_ERR_OK;
+}
+
+int
+suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns, uint64_t keepalive_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state != PATH_UP)
+		return SUCI_ERR_DOWN;
+	p->liveness_ns = liveness_ns;
+	p->keepalive_ns = keepalive_ns;
+	suci_path_arm(ep, p);
+	return SUCI_ERR_OK;
+}

@@ -1,0 +1,335 @@
+/* private.h - what the files of lib/suci share.
+ *
+ *      endpoint.c  memory, life cycle, small entry points
+ *      rx.c        a datagram comes in
+ *      tx.c        a datagram goes out
+ *      handshake.c HELLO, COOKIE, OPEN, ACCEPT, CLOSE, RESET
+ *      oob.c       datagrams that belong to no path
+ *      path.c      table of paths, up, down, timers
+ *      sent.c      records of segments and the lists they are in
+ *      loss.c      acks, loss, probes
+ *      park.c      what the peer refused, until it is sent again
+ *
+ * Objects name each other by index, NONE is no object.
+ *
+ * Callbacks run inside the entry points.  A path that is closed from inside a
+ * callback is only marked; suci_leave() of the outermost entry point takes it
+ * down, so no loop of ours loses the ground under its feet. */
+#ifndef SUCI_PRIVATE_H
+#define SUCI_PRIVATE_H
+
+#include "acks_rx.h"
+#include "cc.h"
+#include "pacer.h"
+#include "rtt.h"
+#include "suci/endpoint.h"
+#include "wire_private.h"
+
+#include "base/clock.h"
+#include "base/prng.h"
+#include "base/wheel.h"
+
+#define NONE	     UINT32_MAX
+#define PRIOS	     4
+#define NOTE_MAX     1024
+#define OOB_MAX	     64 /* datagrams that belong to no path */
+#define OOB_RESERVED 16 /* of them not for answers to HELLO */
+#define OOB_BYTES    (SUCI_PATH_HDR + SUCI_BODY_HDR + SUCI_HELLO_MAX)
+#define PARK_LISTS   9		      /* the pause doubles from list to list */
+#define TOMBS	     16		      /* lost packet numbers watched for a late ack */
+#define FORMER_MAX   1024u	      /* ended paths remembered */
+#define FORMER_NS    (16 * BASE_S_NS) /* as long as their cookies may live */
+#define SEG_HDR_MAX  (SUCI_LANE_HDR + SUCI_FIRST_EXT)
+
+enum rec_kind {
+	REC_SEGMENT,
+	REC_NOTE,   /* cookie is the note's slot */
+	REC_PROBE,  /* no segment: asks for an ack */
+	REC_PURGED, /* was a segment whose owner is gone; not sent again */
+};
+
+/* One segment in our custody. */
+struct suci_rec {
+	uint32_t next, prev; /* in one list of its path, or the free list */
+	uint32_t path;
+	uint8_t kind;
+	uint8_t where; /* enum rec_where */
+	uint8_t prio;
+	uint8_t hdr_len;
+	uint64_t pn;	  /* of the last transmission */
+	uint64_t sent_ns; /* its time; parked: when to send again */
+	uint64_t lost_pn; /* of the transmission given up last, 0 = none */
+	uint64_t lost_sent_ns;
+	const uint8_t *head, *data;
+	uint64_t cookie;
+	uint16_t head_len, data_len;
+	bool probing;	   /* sent again by a probe timeout: not known to be lost */
+	bool ask;	   /* carries SUCI_SF_ASK */
+	bool again;	   /* sent before */
+	uint8_t refusals;  /* saturating */
+	uint8_t parked_in; /* which list */
+	uint8_t hdr[SEG_HDR_MAX];
+};
+
+enum rec_where { WHERE_FREE, WHERE_QUEUED, WHERE_FLIGHT, WHERE_LOST, WHERE_PARKED, WHERE_DONE };
+
+struct suci_list {
+	uint32_t head, tail;
+};
+
+struct suci_timer {
+	struct base_timer t; /* first */
+	enum { TIMER_PATH, TIMER_OOB, TIMER_HOOK } kind;
+};
+
+enum path_state { PATH_FREE, PATH_HELLO, PATH_OPEN, PATH_NEW, PATH_UP };
+
+struct suci_path {
+	struct suci_timer timer; /* first */
+	uint8_t state;
+	uint8_t on_list; /* enum on_list */
+	bool incoming;
+	bool closing; /* suci_path_close() in a callback; goes down on leave */
+	bool going_down;
+	bool pull_ready; /* ops->pull may have something */
+	bool send_hs;	 /* handshake datagram due: HELLO, OPEN; ACCEPT if up */
+	bool send_ack;	 /* an ack is due now */
+	bool send_probe; /* a probe timeout fired */
+	bool on_owes;
+	bool refused;	 /* something since the last ack; say so */
+	bool park_ready; /* what was refused may have its turn */
+	bool park_turn;	 /* it took the last one */
+	struct suci_addr peer;
+	uint32_t rx_tag, tx_tag;
+	uint32_t ready_next, ready_prev;
+	uint32_t mtu;
+
+	/* sending */
+	struct suci_list queue[PRIOS], lost, flight;
+	/* Refused by the peer: not in the network, sent again after a pause that
+	 * depends on the list.  See park.c. */
+	struct suci_list parked[PARK_LISTS];
+	uint32_t park_tokens, park_earned;
+	uint64_t park_at_ns, park_refill_ns, park_gap_ns;
+	uint32_t queued, in_flight, n_lost, n_parked;
+	uint32_t peer_credit;
+	uint32_t probe_rec;  /* outstanding REC_PROBE */
+	uint64_t next_pn;    /* 64 bits here, 32 on the wire */
+	uint64_t limited_pn; /* before it, window or pace held back more that waited */
+	uint64_t asked_pn;   /* last one sent with SUCI_PF_ACK_NOW */
+	uint64_t largest_acked;
+	uint64_t flight_ns; /* when the last packet that wants an ack was sent */
+	uint64_t due_ns;    /* since when something is outstanding */
+	uint64_t liveness_ns, keepalive_ns;
+	uint64_t loss_at_ns, pace_at_ns;
+	uint32_t probes; /* timeouts since the last ack */
+	uint32_t bare_pn;
+	uint32_t reorder_extra;	  /* eighths added to the loss time threshold */
+	uint32_t reorder_packets; /* packet threshold */
+	uint32_t reorder_quiet;	  /* losses since one was spurious */
+	struct suci_rtt rtt;
+	struct suci_pacer pacer;
+	struct suci_cc cc;
+	struct tomb {
+		uint64_t pn; /* 0 = unused */
+		uint32_t rec;
+		bool probing; /* given up by a probe timeout */
+	} tomb[TOMBS];
+	uint32_t tomb_next, tomb_live;
+
+	/* receiving */
+	struct suci_acks acks;
+	uint32_t ack_pending; /* packets that want an ack */
+	uint64_t ack_at_ns;   /* when it is due, NEVER if none */
+	uint64_t acked_ns;    /* when the last ack left */
+
+	uint64_t last_rx_ns;
+	uint64_t tx_segments, tx_retransmits, rx_segments, tx_bytes, rx_bytes;
+
+	/* handshake */
+	uint64_t hs_retry_ns, hs_give_up_ns, hs_sent_ns;
+	uint32_t hs_tries;
+	uint64_t cookie;
+	uint64_t peer_incarnation;
+
+	uint32_t free_next, dying_next;
+	uint32_t lanes;		    /* lane.c: first lane on this path */
+	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
+};
+
+_Static_assert(sizeof(struct suci_path) <= 1472, "memory per peer: grow it on purpose only");
+_Static_assert(sizeof(struct suci_rec) <= 128, "two cache lines per segment");
+
+enum on_list { ON_NONE, ON_READY, ON_STARVED };
+
+/* Only touched in handshakes. */
+struct suci_path_hello {
+	uint16_t len; /* UINT16_MAX: the configured one */
+	uint8_t bytes[SUCI_HELLO_MAX];
+};
+
+struct suci_oob {
+	struct suci_timer timer; /* first */
+	struct suci_addr to;
+	uint32_t next;
+	uint16_t len;
+	uint8_t repeats;
+	uint64_t gap_ns;
+	uint8_t bytes[OOB_BYTES];
+};
+
+struct suci {
+	uint64_t magic;
+	const struct suci_ops *ops;
+	void *user;
+	uint64_t now_ns;  /* last time we were told */
+	uint64_t next_ns; /* no timer is due earlier */
+	uint32_t depth;
+	uint32_t tag_mask;
+	struct suci_path *path;
+	struct suci_rec *rec;
+	uint32_t rec_free, segs_used, held;
+	uint32_t path_free, paths_used;
+	struct suci_list ready, starved;
+	uint32_t dying;
+	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */
+	uint32_t *addr_slot, addr_mask;
+	struct suci_path_hello *hello;
+	uint8_t (*note)[NOTE_MAX];
+	uint32_t *note_next, note_free, notes_max;
+	struct suci_oob *oob;
+	uint32_t oob_free, oob_count;
+	struct suci_list oob_ready;
+	/* Paths that ended: a delayed OPEN of one of them must not begin it anew. */
+	struct former {
+		struct suci_addr addr;
+		uint32_t tag;
+		uint64_t incarnation, at_ns;
+	} * former;
+	uint32_t former_max, former_next;
+	struct suci_pacer reset_pacer;
+	struct base_prng prng;
+	/* lanes: called when hook_timer fires */
+	void (*hook)(void *user, uint64_t now_ns);
+	struct suci_timer hook_timer;
+	struct suci_counters count;
+	struct suci_config conf;
+	struct base_wheel wheel;
+};
+
+static inline uint32_t
+path_index(const struct suci *ep, const struct suci_path *p)
+{
+	return (uint32_t)(p - ep->path);
+}
+
+/* Segments sent at least once and not acknowledged, and probes. */
+static inline uint32_t
+outstanding(const struct suci_path *p)
+{
+	return p->in_flight + p->n_lost + p->n_parked;
+}
+
+/* What the peer refuses must not take the records of all other paths. */
+static inline bool
+path_full(const struct suci *ep, const struct suci_path *p)
+{
+	return p->queued + outstanding(p) >= ep->conf.limits.queue_max + ep->conf.limits.window_max;
+}
+
+static inline uint32_t
+suci_clock_us(uint64_t now_ns)
+{
+	return (uint32_t)(now_ns / 1000);
+}
+
+/* endpoint.c */
+void suci_enter(struct suci *ep, uint64_t now_ns);
+void suci_leave(struct suci *ep);
+void suci_arm(struct suci *ep, struct suci_timer *t, uint64_t at_ns);
+
+/* sent.c */
+void suci_list_init(struct suci_list *l);
+void suci_list_append(struct suci *ep, struct suci_list *l, uint32_t i);
+void suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i);
+uint32_t suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path);
+void suci_rec_give(struct suci *ep, uint32_t i);
+/* Take i out of whatever list it is in. */
+void suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i);
+/* Tell the owner and free the record; i is in no list. */
+void suci_rec_release(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns);
+void suci_rec_fill(struct suci_rec *r, const struct suci_segment *seg);
+bool suci_rec_room(const struct suci *ep);
+/* Segments of a path for which match() says true are given up: not sent again,
+ * released as ABANDONED, their data not touched any more. */
+void suci_path_purge(struct suci *ep, uint32_t path, bool (*match)(void *arg, uint64_t cookie),
+		     void *arg, uint64_t now_ns);
+
+/* path.c */
+struct suci_path *suci_path_get(struct suci *ep, uint32_t path); /* NULL if not in use */
+struct suci_path *suci_path_at(struct suci *ep, const struct suci_addr *a);
+struct suci_path *suci_path_by_tag(struct suci *ep, uint32_t tag);
+struct suci_path *suci_path_new(struct suci *ep, const struct suci_addr *peer);
+/* Give back a path that was made and never used. */
+void suci_path_unmake(struct suci *ep, struct suci_path *p);
+void suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body *b,
+			 bool incoming, uint64_t rtt_ns, uint64_t now_ns);
+void suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text,
+		    uint64_t now_ns);
+void suci_path_ready(struct suci *ep, struct suci_path *p);
+void suci_path_unready(struct suci *ep, struct suci_path *p);
+void suci_path_starve(struct suci *ep, struct suci_path *p);
+void suci_path_arm(struct suci *ep, struct suci_path *p);
+void suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+uint32_t suci_path_mss(const struct suci *ep, uint32_t path); /* 0 if not up */
+
+/* oob.c */
+void suci_oob_init(struct suci *ep);
+/* A datagram of len bytes to fill in; NULL if there is no room. */
+struct suci_oob *suci_oob_new(struct suci *ep, const struct suci_addr *to, bool for_stranger);
+void suci_oob_send(struct suci *ep, struct suci_oob *o, uint32_t repeats, uint64_t gap_ns);
+bool suci_oob_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns);
+void suci_oob_timer(struct suci *ep, struct suci_oob *o);
+
+/* Largest UDP payload of ours towards that address. */
+static inline uint32_t
+suci_leg_mtu(const struct suci *ep, const struct suci_addr *to)
+{
+	uint32_t mtu = to->leg < SUCI_LEGS_MAX ? ep->conf.mtu_leg[to->leg] : 0;
+	return mtu ? mtu : ep->conf.mtu_max;
+}
+
+/* handshake.c */
+void suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+		       const uint8_t *body, size_t len, uint64_t now_ns);
+size_t suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
+void suci_send_close(struct suci *ep, const struct suci_addr *to, uint32_t tag, uint16_t reason,
+		     const char *text, uint32_t repeats, uint64_t gap_ns, uint64_t now_ns);
+void suci_send_reset(struct suci *ep, const struct suci_addr *to, uint32_t tag, uint64_t now_ns);
+
+/* loss.c */
+/* False if the block acknowledges what was never sent. */
+bool suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *ack,
+		   uint64_t now_ns);
+void suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+void suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+uint64_t suci_loss_probe_at(const struct suci *ep, const struct suci_path *p);
+/* Give up the transmission of a record that is in flight; its number is watched
+ * for a late ack. */
+void suci_loss_bury(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing);
+
+/* park.c */
+/* A record in no list was refused by the peer. */
+void suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns);
+/* The next one to send again, in no list any more; NONE if it is too soon. */
+uint32_t suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+/* So many that had been refused were taken now. */
+void suci_park_taken(struct suci_path *p, uint32_t n);
+
+/* tx.c */
+size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint16_t ack_len,
+			 uint32_t pn, uint64_t now_ns, uint8_t *out);
+/* A bare ack datagram; 0 if nothing was received yet. */
+size_t suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
+
+#endif

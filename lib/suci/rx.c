@@ -1,0 +1,151 @@
+/* A datagram came in.  It is checked as a whole before any of it is believed. */
+#include "private.h"
+
+#include "base/serial.h"
+
+#include <string.h>
+
+/* Decide when the ack for a packet that just arrived has to leave. */
+static void
+schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_order,
+	     uint64_t now_ns)
+{
+	p->ack_pending++;
+	if (!p->on_owes) {
+		p->on_owes = true;
+		ep->owes[ep->owes_count++] = path_index(ep, p);
+	}
+	uint64_t at = now_ns + ep->conf.ack_delay_ns;
+	if ((flags & (SUCI_PF_ACK_NOW | SUCI_PF_PROBE)) || p->ack_pending >= ep->conf.ack_every) {
+		at = now_ns;
+	} else if (out_of_order) {
+		/* The sender wants to know, but not by an ack per packet. */
+		uint64_t gap = base_min_ns(p->rtt.smoothed_ns, ep->conf.ack_delay_ns) / 8;
+		at = base_max_ns(now_ns, p->acked_ns + gap);
+	}
+	if (at < p->ack_at_ns)
+		p->ack_at_ns = at;
+	if (p->ack_at_ns <= now_ns) {
+		p->send_ack = true;
+		suci_path_ready(ep, p);
+	}
+	suci_path_arm(ep, p);
+}
+
+/* False: no room, the packet must not be acknowledged. */
+static bool
+offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
+{
+	uint32_t path = path_index(ep, p);
+	if (seg->flags & SUCI_SF_NOTE) {
+		if (ep->ops->note)
+			ep->ops->note(ep->user, path, seg->data, seg->data_len, now_ns);
+		return true;
+	}
+	ep->count.rx_segments++;
+	p->rx_segments++;
+	switch (ep->ops->segment(ep->user, path, seg, now_ns)) {
+	case SUCI_TAKEN:
+		break;
+	case SUCI_REFUSED:
+		ep->count.drop_refused++;
+		return false;
+	case SUCI_DROPPED:
+		ep->count.drop_rejected++;
+		break;
+	}
+	return true;
+}
+
+static void
+rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, const uint8_t *body,
+	size_t len, uint64_t cookie, uint64_t now_ns)
+{
+	struct suci_ack ack;
+	struct suci_segment seg;
+	bool bare = h->flags & SUCI_PF_BARE, probe = h->flags & SUCI_PF_PROBE;
+	if (h->ack_len > len) {
+		ep->count.drop_short++;
+		return;
+	}
+	size_t rest = len - h->ack_len;
+	if ((h->ack_len && !suci_ack_decode(&ack, body, h->ack_len)) || (bare && (rest || probe)) ||
+	    (probe && rest) || (!bare && !probe && !rest)) {
+		ep->count.drop_malformed++;
+		return;
+	}
+	if (rest && !suci_segment_decode(&seg, body + h->ack_len, rest)) {
+		ep->count.drop_short++;
+		return;
+	}
+	if (!bare) {
+		enum suci_acks_seen seen = suci_acks_look(&p->acks, h->pn);
+		if (seen != SUCI_ACKS_NEW) {
+			ep->count.drop_duplicate_pn += seen == SUCI_ACKS_DUPLICATE;
+			ep->count.drop_old_pn += seen == SUCI_ACKS_OLD;
+			return;
+		}
+	}
+	p->last_rx_ns = now_ns;
+	p->rx_bytes += SUCI_PATH_HDR + len;
+	if (h->ack_len) {
+		ep->count.rx_acks++;
+		if (!suci_loss_ack(ep, p, &ack, now_ns)) {
+			ep->count.drop_bad_ack++;
+			return;
+		}
+	}
+	if (bare)
+		return;
+	if (rest) {
+		seg.cookie = cookie;
+		if (!offer(ep, p, &seg, now_ns)) {
+			/* Not acknowledged; but tell the sender that we live. */
+			p->refused = true;
+			suci_acks_refuse(&p->acks, h->pn);
+			schedule_ack(ep, p, 0, true, now_ns);
+			return;
+		}
+	}
+	bool ooo = suci_acks_add(&p->acks, h->pn, h->time_us, now_ns);
+	schedule_ack(ep, p, h->flags, ooo, now_ns);
+}
+
+void
+suci_rx(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
+	uint64_t cookie, uint64_t now_ns)
+{
+	struct suci_path_hdr h;
+	suci_enter(ep, now_ns);
+	ep->count.rx_datagrams++;
+	ep->count.rx_bytes += len;
+	const uint8_t *body = (const uint8_t *)dgram + SUCI_PATH_HDR;
+	if (!suci_path_hdr_decode(&h, dgram, len)) {
+		ep->count.drop_short++;
+	} else if (h.version != SUCI_VERSION) {
+		ep->count.drop_version++;
+	} else if (h.type > SUCI_T_CLOSE) {
+		ep->count.drop_type++;
+	} else if (h.flags & SUCI_PF_SEALED) {
+		ep->count.drop_sealed++;
+	} else if (h.type != SUCI_T_DATA) {
+		if (h.ack_len || h.pn)
+			ep->count.drop_malformed++;
+		else
+			suci_handshake_rx(ep, from, &h, body, len - SUCI_PATH_HDR, now_ns);
+	} else {
+		struct suci_path *p = suci_path_by_tag(ep, h.path_tag);
+		if (!p) {
+			ep->count.drop_unknown_tag++;
+			if (!(h.flags & SUCI_PF_BARE))
+				suci_send_reset(ep, from, h.path_tag, now_ns);
+		} else if (memcmp(&p->peer, from, sizeof *from)) {
+			ep->count.drop_address++;
+		} else if (p->state != PATH_UP) {
+			ep->count.drop_state++;
+		} else {
+			rx_data(ep, p, &h, body, len - SUCI_PATH_HDR, cookie, now_ns);
+		}
+	}
+	suci_leave(ep);
+}

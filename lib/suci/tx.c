@@ -1,0 +1,267 @@
+/* What leaves next.  Paths with something to send stand in a ready list and
+ * take turns, one datagram each; a path that is held back by its window, its
+ * pace or an empty queue leaves the list until an ack, a timer or a caller
+ * brings it back. */
+#include "private.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+#define ASK_EVERY 8 /* packets between two SUCI_PF_ACK_NOW of a full window */
+
+size_t
+suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint16_t ack_len,
+		  uint32_t pn, uint64_t now_ns, uint8_t *out)
+{
+	struct suci_path_hdr h = {
+		.version = SUCI_VERSION,
+		.type = (uint8_t)type,
+		.flags = flags,
+		.ack_len = ack_len,
+		.path_tag = p->tx_tag,
+		.pn = pn,
+		.time_us = suci_clock_us(now_ns),
+	};
+	return suci_path_hdr_encode(&h, out);
+}
+
+/* Write the pending ack block if it fits into room bytes; its length. */
+static size_t
+put_ack(struct suci *ep, struct suci_path *p, size_t room, uint64_t now_ns, uint8_t *out)
+{
+	size_t need = SUCI_ACK_HDR + SUCI_ACK_RANGE * (size_t)suci_acks_more(&p->acks) +
+		      SUCI_ACK_REFUSED * (size_t)p->acks.nrefused;
+	if ((!p->acks.n && !p->acks.nrefused) || need > room)
+		return 0;
+	struct suci_ack a;
+	suci_acks_build(&p->acks, (uint16_t)ep->conf.credit, now_ns, &a);
+	if (p->refused)
+		a.flags |= SUCI_AF_REFUSED;
+	p->refused = false;
+	p->ack_pending = 0;
+	p->ack_at_ns = BASE_NEVER_NS;
+	p->send_ack = false;
+	p->acked_ns = now_ns;
+	return suci_ack_encode(&a, out);
+}
+
+size_t
+suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns)
+{
+	size_t n = put_ack(ep, p, SUCI_ACK_MAX, now_ns, out + SUCI_PATH_HDR);
+	if (!n)
+		return 0;
+	return n + suci_put_path_hdr(p, SUCI_T_DATA, SUCI_PF_BARE, (uint16_t)n, ++p->bare_pn,
+				     now_ns, out);
+}
+
+static uint32_t
+window(const struct suci *ep, const struct suci_path *p)
+{
+	uint32_t w = p->cc.window < p->peer_credit ? p->cc.window : p->peer_credit;
+	return w < ep->conf.limits.window_max ? w : ep->conf.limits.window_max;
+}
+
+/* Put record i on the wire under the next packet number. */
+static void
+transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64_t now_ns,
+	 struct suci_out *out)
+{
+	struct suci_rec *r = &ep->rec[i];
+	uint32_t w = window(ep, p);
+	uint64_t ask_gap = w / 2 < ASK_EVERY ? w / 2 : ASK_EVERY;
+	if (r->ask || (p->in_flight + 1 >= w && p->next_pn - p->asked_pn >= ask_gap))
+		flags |= SUCI_PF_ACK_NOW;
+	if (flags & SUCI_PF_ACK_NOW)
+		p->asked_pn = p->next_pn;
+	size_t len = SUCI_PATH_HDR + (size_t)r->hdr_len + r->head_len + r->data_len;
+	size_t ack = 0;
+	if (p->ack_pending)
+		ack = put_ack(ep, p, p->mtu - len, now_ns, out->head + SUCI_PATH_HDR);
+	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
+			  out->head);
+	memcpy(out->head + SUCI_PATH_HDR + ack, r->hdr, r->hdr_len);
+	out->head_len = (uint16_t)(SUCI_PATH_HDR + ack + r->hdr_len);
+	out->seg_head = r->head;
+	out->seg_head_len = r->head_len;
+	out->data = r->data;
+	out->data_len = r->data_len;
+	out->cookie = r->cookie;
+	out->has_segment = r->kind == REC_SEGMENT;
+	out->retransmit = r->again;
+	if (r->kind != REC_PROBE) {
+		ep->count.tx_segments += !r->again;
+		ep->count.tx_retransmits += r->again;
+		p->tx_segments += !r->again;
+		p->tx_retransmits += r->again;
+	}
+	/* What is sent again has been due all the time. */
+	if (!r->again && !outstanding(p))
+		p->due_ns = now_ns;
+	r->again = true;
+	r->pn = p->next_pn++;
+	r->sent_ns = now_ns;
+	r->where = WHERE_FLIGHT;
+	suci_list_append(ep, &p->flight, i);
+	p->in_flight++;
+	p->flight_ns = now_ns;
+	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack), now_ns);
+}
+
+/* A probe timeout or a keepalive: the oldest segment again, or a bare probe. */
+static void
+transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suci_out *out)
+{
+	bool unanswered = outstanding(p) > 0;
+	uint64_t due_ns = p->due_ns;
+	p->send_probe = false;
+	if (p->lost.head != NONE) {
+		uint32_t i = p->lost.head;
+		suci_rec_detach(ep, p, i);
+		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
+		return;
+	}
+	while (p->flight.head != NONE) {
+		uint32_t i = p->flight.head;
+		suci_rec_detach(ep, p, i);
+		if (ep->rec[i].kind == REC_PROBE || ep->rec[i].kind == REC_PURGED) {
+			suci_rec_give(ep, i);
+			continue;
+		}
+		suci_loss_bury(ep, p, i, true);
+		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
+		return;
+	}
+	uint32_t i = suci_rec_take(ep, REC_PROBE, path_index(ep, p));
+	p->probe_rec = i;
+	transmit(ep, p, i, SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns, out);
+	/* A probe in place of an unanswered one does not begin the wait anew. */
+	if (unanswered)
+		p->due_ns = due_ns;
+}
+
+/* The record that may go now, in no list any more; NONE if there is none. */
+static uint32_t
+next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	uint32_t i = p->lost.head;
+	if (i != NONE) {
+		suci_rec_detach(ep, p, i);
+		return i;
+	}
+	/* By turns: what was refused, again and again perhaps, must not stand in the way of
+	 * a segment that the peer needs before it can have room. */
+	if (p->park_ready && !(p->park_turn && p->queued)) {
+		i = suci_park_take(ep, p, now_ns);
+		if (i != NONE) {
+			p->park_turn = true;
+			return i;
+		}
+	}
+	p->park_turn = false;
+	if (p->queued) {
+		for (uint32_t prio = PRIOS; prio-- > 0;) {
+			i = p->queue[prio].head;
+			if (i == NONE)
+				continue;
+			suci_rec_detach(ep, p, i);
+			return i;
+		}
+	}
+	/* An ack brings a full path back. */
+	if (!p->pull_ready || p->closing || path_full(ep, p))
+		return NONE;
+	if (!suci_rec_room(ep)) {
+		suci_path_starve(ep, p);
+		return NONE;
+	}
+	struct suci_segment seg;
+	p->pull_ready = false; /* a wake from inside the call counts */
+	if (!ep->ops->pull(ep->user, path_index(ep, p), &seg, now_ns))
+		return NONE;
+	p->pull_ready = true;
+	i = suci_rec_take(ep, REC_SEGMENT, path_index(ep, p));
+	struct suci_rec *r = &ep->rec[i];
+	suci_rec_fill(r, &seg);
+	BASE_ASSERT((uint32_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len <= p->mtu);
+	return i;
+}
+
+static bool
+wants_to_send(const struct suci_path *p)
+{
+	return p->n_lost || p->queued || p->pull_ready || p->park_ready;
+}
+
+static bool
+path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now_ns)
+{
+	out->to = p->peer;
+	out->path = path_index(ep, p);
+	if (p->send_hs) {
+		p->send_hs = false;
+		out->head_len = (uint16_t)suci_handshake_tx(ep, p, out->head, now_ns);
+		return true;
+	}
+	if (p->state != PATH_UP)
+		return false;
+	if (p->send_probe) {
+		transmit_probe(ep, p, now_ns, out);
+		return true;
+	}
+	if (p->in_flight >= window(ep, p)) {
+		if (wants_to_send(p))
+			p->limited_pn = p->next_pn;
+	} else {
+		uint64_t at = suci_pacer_next_ns(&p->pacer, now_ns);
+		if (at > now_ns) {
+			if (wants_to_send(p)) {
+				p->pace_at_ns = at;
+				p->limited_pn = p->next_pn;
+			}
+		} else {
+			uint32_t i = next_rec(ep, p, now_ns);
+			if (i != NONE) {
+				transmit(ep, p, i, 0, now_ns, out);
+				return true;
+			}
+		}
+	}
+	if (!p->send_ack)
+		return false;
+	out->head_len = (uint16_t)suci_put_bare_ack(ep, p, out->head, now_ns);
+	p->send_ack = false;
+	ep->count.tx_pure_acks += out->head_len != 0;
+	return out->head_len != 0;
+}
+
+int
+suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
+{
+	suci_enter(ep, now_ns);
+	if (now_ns >= ep->next_ns)
+		suci_tick(ep, now_ns);
+	out->seg_head_len = out->data_len = 0;
+	out->seg_head = out->data = NULL;
+	out->has_segment = out->retransmit = false;
+	out->path = NONE;
+	bool found = suci_oob_tx(ep, out, now_ns);
+	while (!found && ep->ready.head != NONE) {
+		struct suci_path *p = &ep->path[ep->ready.head];
+		found = path_tx(ep, p, out, now_ns);
+		if (p->on_list != ON_STARVED)
+			suci_path_unready(ep, p);
+		if (found) {
+			p->tx_bytes += (uint64_t)out->head_len + out->seg_head_len + out->data_len;
+			suci_path_ready(ep, p);
+		}
+		suci_path_arm(ep, p);
+	}
+	if (found) {
+		ep->count.tx_datagrams++;
+		ep->count.tx_bytes += (uint64_t)out->head_len + out->seg_head_len + out->data_len;
+	}
+	suci_leave(ep);
+	return found;
+}
