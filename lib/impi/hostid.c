@@ -1,0 +1,36 @@
+#include "impi/hostid.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+static const uint8_t prefix[4] = {0xfd, 0x53, 0x55, 0x43};
+
+void
+impi_hostid_encode(const struct impi_hostid *id, uint8_t out[IMPI_HOSTID_BYTES])
+{
+	memcpy(out, prefix, sizeof prefix);
+	be32_store(out + 4, id->token);
+	out[8] = IMPI_HOSTID_VERSION;
+	out[9] = id->kind;
+	be16_store(out + 10, id->port);
+	be32_store(out + 12, id->ipv4);
+}
+
+enum impi_hostid_result
+impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES], struct impi_hostid *out)
+{
+	if (memcmp(in, prefix, sizeof prefix) != 0)
+		return IMPI_HOSTID_FOREIGN;
+	struct impi_hostid id = {
+		.token = be32_load(in + 4),
+		.kind = in[9],
+		.port = be16_load(in + 10),
+		.ipv4 = be32_load(in + 12),
+	};
+	if (in[8] != IMPI_HOSTID_VERSION || id.port == 0 || id.ipv4 == 0 ||
+	    (id.kind != IMPI_HOSTID_LIBMPI && id.kind != IMPI_HOSTID_RELAY))
+		return IMPI_HOSTID_BAD;
+	*out = id;
+	return IMPI_HOSTID_SUCI;
+}

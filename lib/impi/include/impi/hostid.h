@@ -1,0 +1,37 @@
+/* impi/hostid.h - the Suci host id that our processes and relays announce as
+ * IMPI_P_IPV6 (doc/job-setup.md, "Suci host ids").
+ *
+ *     0      4       8        9      10     12     16
+ *     | fd 53 55 43 | token | ver=1 | kind | port | ipv4 |      ("SUC")
+ *
+ * Anything that does not begin with fd 53 55 43 is a foreign host, reached by
+ * IMPI over TCP at its IMPI_H_IPV6 / IMPI_H_PORT. */
+#ifndef IMPI_HOSTID_H
+#define IMPI_HOSTID_H
+
+#include <stdint.h>
+
+#define IMPI_HOSTID_BYTES   16
+#define IMPI_HOSTID_VERSION 1
+
+enum impi_hostid_kind { IMPI_HOSTID_LIBMPI = 1, IMPI_HOSTID_RELAY = 2 };
+
+struct impi_hostid {
+	uint32_t token; /* random per job and announcing host */
+	uint8_t kind;	/* enum impi_hostid_kind */
+	uint16_t port;	/* UDP, host byte order */
+	uint32_t ipv4;	/* host byte order */
+};
+
+enum impi_hostid_result {
+	IMPI_HOSTID_SUCI,    /* *out is filled */
+	IMPI_HOSTID_FOREIGN, /* another implementation's; *out untouched */
+	IMPI_HOSTID_BAD,     /* ours by its prefix, but version, kind, port or address make
+			      * no sense; *out untouched */
+};
+
+void impi_hostid_encode(const struct impi_hostid *id, uint8_t out[IMPI_HOSTID_BYTES]);
+enum impi_hostid_result impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES],
+					   struct impi_hostid *out);
+
+#endif

@@ -1,0 +1,568 @@
+#include "impi/server.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "impi/channel.h"
+#include "rules.h"
+
+#define NO_DEADLINE UINT64_MAX
+#define NO_CONN	    (-1)
+
+struct conn {
+	bool open;
+	bool tell_joined, tell_close; /* events not fetched yet */
+	int32_t rank;		      /* -1 until joined */
+	uint64_t deadline_ns;
+	struct impi_error err; /* why it is to be closed */
+	struct impi_channel ch;
+	/* the reply being sent */
+	struct job_label *reply;
+	uint32_t part;	   /* client whose value is next */
+	uint32_t part_off; /* bytes of it that were given */
+};
+
+struct job_label {
+	uint32_t label;
+	uint32_t submitted; /* mask of clients */
+	uint32_t sent;	    /* mask of clients that have the whole reply in their queue */
+	bool released;
+};
+
+struct impi_server {
+	struct impi_server_config cfg;
+	enum impi_server_state state;
+	bool tell_sized, tell_started, tell_end;
+	struct impi_error err; /* first cause, if FAILED */
+	uint32_t all;	       /* mask of all clients */
+	uint32_t joined, done, fini;
+	uint32_t nstrangers;
+	int conn_of[IMPI_CLIENTS_MAX]; /* by rank; of a finished client NO_CONN */
+	uint32_t nlabels;
+	struct job_label label[IMPI_CHANNEL_LABELS_MAX];
+	uint8_t *store; /* nclients * store_bytes */
+	uint32_t nconns;
+	struct conn conn[];
+};
+
+/* --- memory ------------------------------------------------------------- */
+
+static size_t
+align64(size_t n)
+{
+	return (n + 63) & ~(size_t)63;
+}
+
+static uint32_t
+conns_max(const struct impi_server_config *cfg)
+{
+	return cfg->nclients + IMPI_SERVER_STRANGERS_MAX;
+}
+
+static size_t
+head_bytes(const struct impi_server_config *cfg)
+{
+	return align64(sizeof(struct impi_server) + conns_max(cfg) * sizeof(struct conn));
+}
+
+size_t
+impi_server_footprint(const struct impi_server_config *cfg)
+{
+	if (cfg->nclients < 1 || cfg->nclients > IMPI_CLIENTS_MAX || cfg->auth.mask == 0 ||
+	    cfg->join_timeout_ns == 0 || cfg->store_bytes < 64 ||
+	    cfg->store_bytes > 4 * (size_t)IMPI_CMD_BYTES_MAX ||
+	    cfg->tx_bytes < IMPI_CHANNEL_TX_BYTES_MIN || cfg->tx_bytes > IMPI_CMD_BYTES_MAX)
+		return 0;
+	return head_bytes(cfg) + conns_max(cfg) * align64(cfg->tx_bytes) +
+	       cfg->nclients * align64(cfg->store_bytes);
+}
+
+struct impi_server *
+impi_server_new(void *mem, const struct impi_server_config *cfg)
+{
+	if (!mem || !impi_server_footprint(cfg))
+		return NULL;
+	struct impi_server *s = mem;
+	uint8_t *p = (uint8_t *)mem + head_bytes(cfg);
+	*s = (struct impi_server){
+		.cfg = *cfg,
+		.state = IMPI_SVS_GATHERING,
+		.all = cfg->nclients == 32 ? UINT32_MAX : (1u << cfg->nclients) - 1,
+		.nconns = conns_max(cfg),
+	};
+	for (int i = 0; i < IMPI_CLIENTS_MAX; i++)
+		s->conn_of[i] = NO_CONN;
+	for (uint32_t i = 0; i < s->nconns; i++) {
+		s->conn[i] = (struct conn){.rank = -1, .ch = {.tx = {.buf = p}}};
+		p += align64(cfg->tx_bytes);
+	}
+	s->store = p;
+	return s;
+}
+
+void
+impi_server_end(struct impi_server *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->nconns; i++)
+		impi_channel_fini(&s->conn[i].ch);
+	explicit_bzero(&s->cfg, sizeof s->cfg);
+}
+
+/* --- ends --------------------------------------------------------------- */
+
+static void
+close_conn(struct impi_server *s, struct conn *c, enum impi_err code, const char *why)
+{
+	if (!c->open || c->tell_close)
+		return;
+	if (c->rank < 0)
+		s->nstrangers--;
+	c->tell_close = true;
+	c->deadline_ns = NO_DEADLINE;
+	c->err = (struct impi_error){0};
+	if (code != IMPI_ERR_OK)
+		impi_error_set(&c->err, code, "%s", why);
+	impi_channel_fail(&c->ch, code, why);
+}
+
+static void
+end_job(struct impi_server *s, enum impi_server_state state)
+{
+	const char *why = state == IMPI_SVS_COMPLETE ? "the job is complete" : s->err.text;
+	s->state = state;
+	s->tell_end = true;
+	for (uint32_t i = 0; i < s->nconns; i++)
+		close_conn(s, &s->conn[i], IMPI_ERR_LOST, why);
+}
+
+static void
+fail_job(struct impi_server *s, enum impi_err code, const char *why)
+{
+	if (s->state == IMPI_SVS_COMPLETE || s->state == IMPI_SVS_FAILED)
+		return;
+	impi_error_set(&s->err, code, "%s", why);
+	end_job(s, IMPI_SVS_FAILED);
+}
+
+/* The connection is over, by a violation, a time limit or its end. */
+static void
+lose_conn(struct impi_server *s, struct conn *c)
+{
+	struct impi_error cause = c->ch.err;
+	int32_t rank = c->rank;
+	close_conn(s, c, cause.code, cause.text);
+	if (rank < 0)
+		return;
+	/* a cluster that waits for a lost one would hang, so its loss ends all */
+	char why[IMPI_ERROR_TEXT_MAX];
+	snprintf(why, sizeof why, "client %d was lost: %.150s", rank, cause.text);
+	fail_job(s, IMPI_ERR_LOST, why);
+}
+
+/* --- labels ------------------------------------------------------------- */
+
+static struct conn *
+conn_of_client(struct impi_server *s, uint32_t client)
+{
+	BASE_ASSERT(s->conn_of[client] != NO_CONN);
+	return &s->conn[s->conn_of[client]];
+}
+
+static struct job_label *
+find_label(struct impi_server *s, uint32_t label)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (s->label[i].label == label)
+			return &s->label[i];
+	return NULL;
+}
+
+static void
+take_label(struct impi_server *s, struct conn *c, uint32_t label)
+{
+	struct job_label *l = find_label(s, label);
+	if (!l) {
+		if (s->nlabels == IMPI_CHANNEL_LABELS_MAX) {
+			impi_channel_fail(&c->ch, IMPI_ERR_OVERSIZE,
+					  "too many different labels in the job");
+			lose_conn(s, c);
+			return;
+		}
+		l = &s->label[s->nlabels++];
+		*l = (struct job_label){.label = label};
+	}
+	l->submitted |= 1u << c->rank;
+}
+
+/* Bytes of the whole reply's data. */
+static uint64_t
+reply_bytes(struct impi_server *s, const struct job_label *l)
+{
+	uint64_t sum = 0;
+	for (uint32_t r = 0; r < s->cfg.nclients; r++) {
+		const uint8_t *data;
+		uint32_t len;
+		if (l->submitted & (1u << r) &&
+		    impi_channel_label(&conn_of_client(s, r)->ch, l->label, &data, &len))
+			sum += len;
+	}
+	return sum;
+}
+
+static void
+release_label(struct impi_server *s, struct job_label *l)
+{
+	uint32_t to = impi_rule_reply_to(l->submitted, s->all);
+	if (l->released || (l->sent & to) != to)
+		return;
+	l->released = true;
+	for (uint32_t r = 0; r < s->cfg.nclients; r++)
+		if (l->submitted & (1u << r))
+			impi_channel_release(&conn_of_client(s, r)->ch, l->label);
+}
+
+/* DONE goes out only when every reply has left the stores: who has DONE may say
+ * FINI and go, and its values with it. */
+static bool
+all_released(const struct impi_server *s)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (!s->label[i].released)
+			return false;
+	return true;
+}
+
+/* Give c more of the reply it is getting; true when it has it all. */
+static bool
+go_on_with_reply(struct impi_server *s, struct conn *c)
+{
+	struct job_label *l = c->reply;
+	while (c->part < s->cfg.nclients) {
+		const uint8_t *data;
+		uint32_t len;
+		if (!(l->submitted & (1u << c->part))) {
+			c->part++;
+			continue;
+		}
+		bool there =
+			impi_channel_label(&conn_of_client(s, c->part)->ch, l->label, &data, &len);
+		BASE_ASSERT(there);
+		c->part_off += (uint32_t)impi_channel_reply_give(&c->ch, data + c->part_off,
+								 len - c->part_off);
+		if (c->part_off < len)
+			return false;
+		c->part++;
+		c->part_off = 0;
+	}
+	c->reply = NULL;
+	l->sent |= 1u << c->rank;
+	release_label(s, l);
+	return true;
+}
+
+/* The next label c waits for that is complete, in the order c submitted them. */
+static struct job_label *
+next_reply(struct impi_server *s, struct conn *c)
+{
+	for (uint32_t i = 0; i < c->ch.nentries; i++) {
+		struct job_label *l = find_label(s, c->ch.entry[i].label);
+		if (c->ch.entry[i].answered || !l)
+			continue;
+		if (impi_rule_label_complete(l->submitted, s->done, s->all) &&
+		    impi_rule_reply_to(l->submitted, s->all) & (1u << c->rank))
+			return l;
+	}
+	return NULL;
+}
+
+/* Queue for c whatever is due and has room. */
+static void
+pump(struct impi_server *s, struct conn *c)
+{
+	if (!c->open || c->tell_close || c->rank < 0 || s->joined != s->all)
+		return;
+	if (!c->ch.size_sent) {
+		enum impi_err e = impi_channel_size(&c->ch, s->cfg.nclients);
+		BASE_ASSERT(e == IMPI_ERR_OK);
+	}
+	for (;;) {
+		if (c->reply && !go_on_with_reply(s, c))
+			return;
+		struct job_label *l = next_reply(s, c);
+		if (!l)
+			break;
+		uint64_t len = reply_bytes(s, l);
+		if (len > IMPI_CMD_BYTES_MAX - IMPI_COLL_REPLY_BYTES) {
+			char why[IMPI_ERROR_TEXT_MAX];
+			snprintf(why, sizeof why,
+				 "label 0x%x (%s): the values of all clients are %llu bytes, "
+				 "limit is %u",
+				 l->label, impi_label_name(l->label), (unsigned long long)len,
+				 IMPI_CMD_BYTES_MAX - IMPI_COLL_REPLY_BYTES);
+			fail_job(s, IMPI_ERR_LIMIT, why);
+			return;
+		}
+		if (impi_channel_reply_begin(&c->ch, l->label, l->submitted, (uint32_t)len) !=
+		    IMPI_ERR_OK)
+			return; /* no room now; called again when some was taken */
+		c->reply = l;
+		c->part = 0;
+		c->part_off = 0;
+	}
+	if (s->done == s->all && c->ch.state == IMPI_CHS_DONE_SEEN && all_released(s))
+		impi_channel_done(&c->ch); /* FULL: called again */
+}
+
+static void
+pump_all(struct impi_server *s)
+{
+	for (uint32_t i = 0; i < s->nconns; i++)
+		pump(s, &s->conn[i]);
+}
+
+/* --- events of a channel ------------------------------------------------- */
+
+static void
+take_rank(struct impi_server *s, struct conn *c, int32_t rank)
+{
+	char why[IMPI_ERROR_TEXT_MAX];
+	if (rank < 0 || (uint32_t)rank >= s->cfg.nclients) {
+		snprintf(why, sizeof why, "client rank %d is not in 0..%u", rank,
+			 s->cfg.nclients - 1);
+		impi_channel_fail(&c->ch, IMPI_ERR_RANK, why);
+		lose_conn(s, c);
+		return;
+	}
+	if (s->joined & (1u << rank)) {
+		snprintf(why, sizeof why, "client rank %d is already taken", rank);
+		impi_channel_fail(&c->ch, IMPI_ERR_DUPLICATE, why);
+		lose_conn(s, c);
+		return;
+	}
+	enum impi_err e = impi_channel_join(
+		&c->ch, s->store + (size_t)rank * align64(s->cfg.store_bytes), s->cfg.store_bytes);
+	BASE_ASSERT(e == IMPI_ERR_OK);
+	c->rank = rank;
+	c->tell_joined = true;
+	s->nstrangers--;
+	s->joined |= 1u << rank;
+	s->conn_of[rank] = (int)(c - s->conn);
+	if (s->joined == s->all) {
+		s->state = IMPI_SVS_COLLECTING;
+		s->tell_sized = true;
+	}
+}
+
+static void
+take_event(struct impi_server *s, struct conn *c, const struct impi_channel_event *ev)
+{
+	switch (ev->type) {
+	case IMPI_CH_NONE:
+		return;
+	case IMPI_CH_RANK:
+		take_rank(s, c, ev->rank);
+		break;
+	case IMPI_CH_LABEL:
+		take_label(s, c, ev->label);
+		break;
+	case IMPI_CH_DONE:
+		s->done |= 1u << c->rank;
+		if (s->done == s->all) {
+			s->state = IMPI_SVS_RUNNING;
+			s->tell_started = true;
+		}
+		break;
+	case IMPI_CH_FINI:
+		s->fini |= 1u << c->rank;
+		close_conn(s, c, IMPI_ERR_OK, "");
+		if (s->fini == s->all)
+			end_job(s, IMPI_SVS_COMPLETE);
+		return;
+	case IMPI_CH_FAILED:
+		lose_conn(s, c);
+		return;
+	}
+	pump_all(s);
+}
+
+/* --- the owner's side ----------------------------------------------------- */
+
+static bool
+is_usable(const struct impi_server *s, int conn)
+{
+	return conn >= 0 && (uint32_t)conn < s->nconns && s->conn[conn].open &&
+	       !s->conn[conn].tell_close;
+}
+
+static uint64_t
+deadline_after(const struct impi_server *s, uint64_t now_ns)
+{
+	return now_ns > NO_DEADLINE - 1 - s->cfg.join_timeout_ns ? NO_DEADLINE - 1
+								 : now_ns + s->cfg.join_timeout_ns;
+}
+
+int
+impi_server_open(struct impi_server *s, uint64_t now_ns)
+{
+	if (s->state == IMPI_SVS_COMPLETE || s->state == IMPI_SVS_FAILED ||
+	    s->nstrangers == IMPI_SERVER_STRANGERS_MAX)
+		return -1;
+	for (uint32_t i = 0; i < s->nconns; i++) {
+		struct conn *c = &s->conn[i];
+		if (c->open)
+			continue;
+		void *tx = c->ch.tx.buf;
+		*c = (struct conn){.open = true, .rank = -1};
+		enum impi_err e = impi_channel_init(&c->ch, &s->cfg.auth, tx, s->cfg.tx_bytes);
+		BASE_ASSERT(e == IMPI_ERR_OK);
+		c->deadline_ns = deadline_after(s, now_ns);
+		s->nstrangers++;
+		return (int)i;
+	}
+	return -1;
+}
+
+void
+impi_server_rx(struct impi_server *s, int conn, const void *bytes, size_t len, uint64_t now_ns)
+{
+	const uint8_t *p = bytes;
+	struct impi_channel_event ev;
+
+	while (len > 0 && is_usable(s, conn)) {
+		size_t n = impi_channel_rx(&s->conn[conn].ch, p, len, &ev);
+		p += n;
+		len -= n;
+		take_event(s, &s->conn[conn], &ev);
+	}
+	if (!is_usable(s, conn))
+		return;
+	/* a stranger has one time limit in all, a member one between its bytes */
+	struct conn *c = &s->conn[conn];
+	if (c->rank >= 0)
+		c->deadline_ns =
+			impi_channel_is_midway(&c->ch) ? deadline_after(s, now_ns) : NO_DEADLINE;
+}
+
+void
+impi_server_eof(struct impi_server *s, int conn)
+{
+	if (is_usable(s, conn) && impi_channel_eof(&s->conn[conn].ch))
+		lose_conn(s, &s->conn[conn]);
+}
+
+size_t
+impi_server_tx(struct impi_server *s, int conn, void *buf, size_t cap)
+{
+	uint8_t *out = buf;
+	size_t total = 0;
+
+	while (total < cap && is_usable(s, conn)) {
+		size_t n = impi_channel_tx(&s->conn[conn].ch, out + total, cap - total);
+		if (n == 0)
+			break;
+		total += n;
+		pump_all(s); /* c has room now; what it took may have been all that DONE waited for
+			      */
+	}
+	return total;
+}
+
+bool
+impi_server_tx_pending(const struct impi_server *s, int conn)
+{
+	return is_usable(s, conn) && impi_channel_tx_pending(&s->conn[conn].ch);
+}
+
+void
+impi_server_tick(struct impi_server *s, uint64_t now_ns)
+{
+	char why[IMPI_ERROR_TEXT_MAX];
+	for (uint32_t i = 0; i < s->nconns; i++) {
+		struct conn *c = &s->conn[i];
+		if (!is_usable(s, (int)i) || now_ns < c->deadline_ns)
+			continue;
+		snprintf(why, sizeof why, "%s within %.3f s",
+			 c->rank < 0 ? "did not name itself (AUTH, IMPI)"
+				     : "did not finish a command",
+			 (double)s->cfg.join_timeout_ns / 1e9);
+		impi_channel_fail(&c->ch, IMPI_ERR_TIMEOUT, why);
+		lose_conn(s, c);
+	}
+}
+
+uint64_t
+impi_server_expiry_ns(const struct impi_server *s)
+{
+	uint64_t least = NO_DEADLINE;
+	for (uint32_t i = 0; i < s->nconns; i++)
+		if (is_usable(s, (int)i) && s->conn[i].deadline_ns < least)
+			least = s->conn[i].deadline_ns;
+	return least;
+}
+
+static bool
+next_conn_event(struct impi_server *s, bool joins, struct impi_server_event *ev)
+{
+	for (uint32_t i = 0; i < s->nconns; i++) {
+		struct conn *c = &s->conn[i];
+		bool *flag = joins ? &c->tell_joined : &c->tell_close;
+		if (!*flag)
+			continue;
+		*flag = false;
+		ev->type = joins ? IMPI_SV_JOINED : IMPI_SV_CLOSE;
+		ev->conn = (int)i;
+		ev->rank = c->rank;
+		ev->err = c->err;
+		if (joins)
+			return true;
+		void *tx = c->ch.tx.buf;
+		if (c->rank >= 0)
+			s->conn_of[c->rank] = NO_CONN;
+		impi_channel_fini(&c->ch);
+		c->ch.tx.buf = tx;
+		c->open = false;
+		return true;
+	}
+	return false;
+}
+
+bool
+impi_server_next(struct impi_server *s, struct impi_server_event *ev)
+{
+	*ev = (struct impi_server_event){.conn = -1, .rank = -1};
+	if (next_conn_event(s, true, ev))
+		return true;
+	if (s->tell_sized) {
+		s->tell_sized = false;
+		ev->type = IMPI_SV_SIZED;
+		return true;
+	}
+	if (s->tell_started) {
+		s->tell_started = false;
+		ev->type = IMPI_SV_STARTED;
+		return true;
+	}
+	if (next_conn_event(s, false, ev))
+		return true;
+	if (s->tell_end) {
+		s->tell_end = false;
+		ev->type = s->state == IMPI_SVS_COMPLETE ? IMPI_SV_COMPLETE : IMPI_SV_FAILED;
+		ev->err = s->err;
+		return true;
+	}
+	return false;
+}
+
+enum impi_server_state
+impi_server_state(const struct impi_server *s)
+{
+	return s->state;
+}
+
+uint32_t
+impi_server_joined(const struct impi_server *s)
+{
+	return s->joined;
+}
