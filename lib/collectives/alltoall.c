@@ -1,0 +1,83 @@
+/* Two forms of the same exchange; both take unequal blocks.
+ *
+ * linear: everything at once, for small blocks.  Cost: alpha-bound, p-1
+ *   messages in flight.
+ * pairwise: p-1 rounds, in round k send to me+k and receive from me-k; a round
+ *   starts when the last has ended, so that at most one block a process is on
+ *   the wire and no receiver is flooded.  Cost: (p-1)(alpha + b beta).
+ *
+ * In place, COLL_RECV is also what is sent, so it is copied to scratch first. */
+#include "builder.h"
+
+/* Where what goes to each peer lies. */
+static enum coll_buf
+outgoing(struct coll_schedule *s, const struct coll_args *a, uint64_t *base, uint32_t *copied)
+{
+	*base = 0;
+	*copied = UINT32_MAX;
+	if (!a->in_place)
+		return COLL_SEND;
+	uint64_t end = 0;
+	for (uint32_t i = 0; i < a->size; i++) {
+		uint64_t e = coll_block_off(a, i) + coll_block_len(a, i);
+		end = e > end ? e : end;
+	}
+	*base = coll_tmp(s, end);
+	*copied = coll_copy(s, COLL_RECV, 0, COLL_TMP, *base, end);
+	return COLL_TMP;
+}
+
+static uint32_t
+exchange(struct coll_schedule *s, const struct coll_args *a, enum coll_buf buf, uint64_t base,
+	 uint32_t copied, uint32_t k, uint32_t after)
+{
+	uint32_t to = (a->rank + k) % a->size, from = (a->rank + a->size - k) % a->size;
+	uint64_t off = a->in_place ? base + coll_block_off(a, to) : coll_send_off(a, to);
+	uint64_t len = a->in_place ? coll_block_len(a, to) : coll_send_len(a, to);
+	uint32_t in =
+		coll_step_add(s, (struct coll_step){.kind = COLL_STEP_RECV,
+						    .peer = from,
+						    .into = {COLL_RECV, coll_block_off(a, from),
+							     coll_block_len(a, from)}});
+	coll_after(s, copied);
+	coll_after(s, after);
+	coll_step_add(
+		s, (struct coll_step){.kind = COLL_STEP_SEND, .peer = to, .from = {buf, off, len}});
+	coll_after(s, copied);
+	coll_after(s, after);
+	return in;
+}
+
+static int
+build(struct coll_schedule *s, const struct coll_args *a, bool rounds)
+{
+	uint64_t base;
+	uint32_t copied, last = UINT32_MAX;
+	enum coll_buf buf = outgoing(s, a, &base, &copied);
+	if (!a->in_place)
+		coll_copy(s, COLL_SEND, coll_send_off(a, a->rank), COLL_RECV,
+			  coll_block_off(a, a->rank), coll_block_len(a, a->rank));
+	for (uint32_t k = 1; k < a->size; k++) {
+		uint32_t in = exchange(s, a, buf, base, copied, k, last);
+		if (rounds)
+			last = in;
+	}
+	return COLL_ERR_OK;
+}
+
+static int
+pairwise(struct coll_schedule *s, const struct coll_args *a)
+{
+	return build(s, a, true);
+}
+
+static int
+linear(struct coll_schedule *s, const struct coll_args *a)
+{
+	return build(s, a, false);
+}
+
+const struct coll_algorithm coll_alg_alltoall_pairwise = {COLL_ALLTOALL, "pairwise",
+							  "(p-1)(alpha + b beta)", NULL, pairwise};
+const struct coll_algorithm coll_alg_alltoall_linear = {COLL_ALLTOALL, "linear",
+							"alpha + (p-1) b beta", NULL, linear};

@@ -1,0 +1,34 @@
+/* Binomial tree [OC]: in round i the processes that have the data send it 2^i
+ * further on.  Cost: ceil(log2 p) * (alpha + n beta). */
+#include "builder.h"
+
+void
+coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root, uint64_t bytes)
+{
+	uint32_t v = (g->me + g->n - root) % g->n;
+	uint32_t got = UINT32_MAX;
+	uint32_t mask = 1;
+	while (mask < g->n && !(v & mask))
+		mask <<= 1;
+	if (v) {
+		uint32_t parent = ((v & ~mask) + root) % g->n;
+		got = coll_recv(s, coll_real(g, parent), COLL_RECV, 0, bytes);
+	}
+	for (mask >>= 1; mask; mask >>= 1) {
+		if (v + mask >= g->n)
+			continue;
+		coll_send(s, coll_real(g, (v + mask + root) % g->n), COLL_RECV, 0, bytes);
+		coll_after(s, got); /* matters when bytes is 0 */
+	}
+}
+
+static int
+build(struct coll_schedule *s, const struct coll_args *a)
+{
+	struct coll_group g = {NULL, a->size, a->rank};
+	coll_bcast_group(s, &g, a->root, a->bytes);
+	return COLL_ERR_OK;
+}
+
+const struct coll_algorithm coll_alg_bcast_binomial = {
+	COLL_BCAST, "binomial", "ceil(log2 p) * (alpha + n beta)", NULL, build};

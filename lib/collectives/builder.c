@@ -1,0 +1,188 @@
+#include "builder.h"
+
+#include <string.h>
+
+/* The schedule's arrays grow from both ends of the arena: steps from the
+ * front, dependencies from the back half.  steps_max = 0 marks the sticky
+ * error (coll_build() always gives at least one slot). */
+uint32_t
+coll_step_add(struct coll_schedule *s, struct coll_step step)
+{
+	if (s->steps >= s->steps_max) {
+		s->steps_max = 0;
+		return UINT32_MAX;
+	}
+	step.dep_first = s->deps;
+	step.dep_count = 0;
+	s->step[s->steps] = step;
+	return s->steps++;
+}
+
+void
+coll_after(struct coll_schedule *s, uint32_t on)
+{
+	if (on == UINT32_MAX || !s->steps_max)
+		return;
+	if (s->deps >= s->deps_max) {
+		s->steps_max = 0;
+		return;
+	}
+	struct coll_step *st = &s->step[s->steps - 1];
+	for (uint32_t i = 0; i < st->dep_count; i++)
+		if (s->dep[st->dep_first + i] == on)
+			return;
+	s->dep[s->deps++] = on;
+	st->dep_count++;
+}
+
+void
+coll_after_all(struct coll_schedule *s, uint32_t first)
+{
+	for (uint32_t i = first; i + 1 < s->steps; i++)
+		coll_after(s, i);
+}
+
+static bool
+overlap(const struct coll_range *a, const struct coll_range *b)
+{
+	return a->len && b->len && a->buf == b->buf && a->off < b->off + b->len &&
+	       b->off < a->off + a->len;
+}
+
+static bool
+reads(const struct coll_step *st)
+{
+	return st->kind != COLL_STEP_RECV;
+}
+
+static bool
+writes(const struct coll_step *st)
+{
+	return st->kind != COLL_STEP_SEND;
+}
+
+/* Does b have to wait for the earlier a? */
+static bool
+conflict(const struct coll_step *a, const struct coll_step *b)
+{
+	if (writes(a) && reads(b) && overlap(&a->into, &b->from))
+		return true;
+	if (writes(a) && writes(b) && overlap(&a->into, &b->into))
+		return true;
+	return reads(a) && writes(b) && overlap(&a->from, &b->into);
+}
+
+static uint32_t
+add_auto(struct coll_schedule *s, struct coll_step step)
+{
+	uint32_t at = coll_step_add(s, step);
+	if (at == UINT32_MAX)
+		return at;
+	for (uint32_t i = 0; i < at && s->steps_max; i++)
+		if (conflict(&s->step[i], &s->step[at]))
+			coll_after(s, i);
+	return at;
+}
+
+uint32_t
+coll_send(struct coll_schedule *s, uint32_t peer, enum coll_buf buf, uint64_t off, uint64_t len)
+{
+	return add_auto(s, (struct coll_step){
+				   .kind = COLL_STEP_SEND, .peer = peer, .from = {buf, off, len}});
+}
+
+uint32_t
+coll_recv(struct coll_schedule *s, uint32_t peer, enum coll_buf buf, uint64_t off, uint64_t len)
+{
+	return add_auto(s, (struct coll_step){
+				   .kind = COLL_STEP_RECV, .peer = peer, .into = {buf, off, len}});
+}
+
+uint32_t
+coll_reduce(struct coll_schedule *s, enum coll_buf from, uint64_t from_off, enum coll_buf into,
+	    uint64_t into_off, uint64_t len, bool left)
+{
+	if (!len)
+		return UINT32_MAX;
+	return add_auto(s, (struct coll_step){.kind = COLL_STEP_REDUCE,
+					      .from = {from, from_off, len},
+					      .into = {into, into_off, len},
+					      .left = left});
+}
+
+uint32_t
+coll_copy(struct coll_schedule *s, enum coll_buf from, uint64_t from_off, enum coll_buf into,
+	  uint64_t into_off, uint64_t len)
+{
+	if (!len)
+		return UINT32_MAX;
+	return add_auto(s, (struct coll_step){.kind = COLL_STEP_COPY,
+					      .from = {from, from_off, len},
+					      .into = {into, into_off, len}});
+}
+
+uint64_t
+coll_tmp(struct coll_schedule *s, uint64_t len)
+{
+	uint64_t off = s->tmp_bytes;
+	s->tmp_bytes += (len + 63) & ~63ull;
+	return off;
+}
+
+void
+coll_own_into_recv(struct coll_schedule *s, const struct coll_args *a)
+{
+	if (!a->in_place)
+		coll_copy(s, COLL_SEND, 0, COLL_RECV, 0, a->bytes);
+}
+
+struct coll_part
+coll_part(uint64_t bytes, uint64_t elem, uint32_t n, uint32_t i)
+{
+	uint64_t count = bytes / elem, each = count / n, more = count % n;
+	uint64_t first = i * each + (i < more ? i : more);
+	return (struct coll_part){first * elem, (each + (i < more)) * elem};
+}
+
+bool
+coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct coll_hier *h)
+{
+	/* The rank arrays take 2p entries from the end of the dependency array. */
+	if (s->deps_max < s->deps + 2 * a->size) {
+		s->steps_max = 0;
+		return false;
+	}
+	s->deps_max -= 2 * a->size;
+	uint32_t *local = s->dep + s->deps_max, *masters = local + a->size;
+	bool rooted = a->op == COLL_BCAST || a->op == COLL_REDUCE;
+	uint32_t nlocal = 0, nmasters = 0;
+	memset(h, 0, sizeof *h);
+	for (uint32_t r = 0; r < a->size; r++) {
+		if (a->cluster_of[r] == a->cluster_of[a->rank]) {
+			if (r == a->rank)
+				h->local.me = nlocal;
+			local[nlocal++] = r;
+		}
+		uint32_t first = 0;
+		while (a->cluster_of[first] != a->cluster_of[r])
+			first++;
+		if (first != r)
+			continue; /* not the lowest of its cluster */
+		uint32_t m = r;
+		if (rooted && a->cluster_of[a->root] == a->cluster_of[r]) {
+			m = a->root;
+			h->root_master = nmasters;
+		}
+		if (a->cluster_of[m] == a->cluster_of[a->rank]) {
+			h->masters.me = nmasters;
+			h->is_master = m == a->rank;
+		}
+		masters[nmasters++] = m;
+	}
+	h->local = (struct coll_group){local, nlocal, h->local.me};
+	h->masters = (struct coll_group){masters, nmasters, h->masters.me};
+	for (uint32_t v = 0; v < nlocal; v++)
+		if (local[v] == masters[h->masters.me])
+			h->master_local = v;
+	return true;
+}

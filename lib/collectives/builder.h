@@ -1,0 +1,109 @@
+/* Private: how algorithms write schedules.
+ *
+ * Steps are added in program order.  coll_send, _recv, _reduce, _copy find
+ * their dependencies by themselves: a step waits for every earlier step that
+ * wrote what it reads, or touched what it writes.  Zero-byte steps touch
+ * nothing, so a barrier names its dependencies with coll_after().
+ * Errors are sticky in the builder and returned by coll_build().
+ *
+ * Algorithms work on a group: virtual ranks 0..n-1, of which `me` is ours;
+ * rank[v] is the communicator rank (NULL: v itself).  That is what lets the
+ * hierarchical ones run the flat ones inside a cluster and among masters. */
+#ifndef COLL_BUILDER_H
+#define COLL_BUILDER_H
+
+#include "coll/schedule.h"
+
+struct coll_group {
+	const uint32_t *rank;
+	uint32_t n, me;
+};
+
+static inline uint32_t
+coll_real(const struct coll_group *g, uint32_t v)
+{
+	return g->rank ? g->rank[v] : v;
+}
+
+/* Index of the step, or UINT32_MAX after an error. */
+uint32_t coll_send(struct coll_schedule *s, uint32_t peer, enum coll_buf buf, uint64_t off,
+		   uint64_t len);
+uint32_t coll_recv(struct coll_schedule *s, uint32_t peer, enum coll_buf buf, uint64_t off,
+		   uint64_t len);
+/* into = from op into if left, else into op from. */
+uint32_t coll_reduce(struct coll_schedule *s, enum coll_buf from, uint64_t from_off,
+		     enum coll_buf into, uint64_t into_off, uint64_t len, bool left);
+uint32_t coll_copy(struct coll_schedule *s, enum coll_buf from, uint64_t from_off,
+		   enum coll_buf into, uint64_t into_off, uint64_t len);
+/* The step added last also waits for step on. */
+void coll_after(struct coll_schedule *s, uint32_t on);
+/* The step added last also waits for all steps in [first, s->steps - 1). */
+void coll_after_all(struct coll_schedule *s, uint32_t first);
+/* len bytes of COLL_TMP, 64-byte aligned; returns the offset. */
+uint64_t coll_tmp(struct coll_schedule *s, uint64_t len);
+/* Like the adders, without looking for dependencies (disjoint by construction). */
+uint32_t coll_step_add(struct coll_schedule *s, struct coll_step step);
+
+/* Block i of the operation's receive (or send) side. */
+static inline uint64_t
+coll_block_len(const struct coll_args *a, uint32_t i)
+{
+	return a->bytes_of ? a->bytes_of[i] : a->bytes;
+}
+static inline uint64_t
+coll_block_off(const struct coll_args *a, uint32_t i)
+{
+	return a->displ ? a->displ[i] : (uint64_t)i * a->bytes;
+}
+static inline uint64_t
+coll_send_len(const struct coll_args *a, uint32_t i)
+{
+	return a->send_bytes ? a->send_bytes[i] : a->bytes;
+}
+static inline uint64_t
+coll_send_off(const struct coll_args *a, uint32_t i)
+{
+	return a->send_displ ? a->send_displ[i] : (uint64_t)i * a->bytes;
+}
+
+/* Pieces that several algorithms share. */
+void coll_barrier_group(struct coll_schedule *s, const struct coll_group *g);
+void coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
+		      uint64_t bytes);
+void coll_reduce_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
+		       uint64_t bytes, bool commutative);
+void coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t bytes);
+/* COLL_RECV := own contribution (reductions). */
+void coll_own_into_recv(struct coll_schedule *s, const struct coll_args *a);
+/* Even split of bytes into n parts at element borders. */
+struct coll_part {
+	uint64_t off, len;
+};
+struct coll_part coll_part(uint64_t bytes, uint64_t elem, uint32_t n, uint32_t i);
+
+/* The members of my cluster and the masters (lowest rank of each cluster), as
+ * groups whose rank arrays live in the arena tail.  Root, if given, is master
+ * of its own cluster.  False if the arena is too small. */
+struct coll_hier {
+	struct coll_group local, masters;
+	bool is_master;
+	uint32_t master_local; /* my cluster's master, as a local virtual rank */
+	uint32_t root_master;  /* the root's cluster, as a masters virtual rank */
+};
+bool coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct coll_hier *h);
+
+#define COLL_DECLARE(name) extern const struct coll_algorithm coll_alg_##name;
+/* clang-format off */
+#define COLL_ALL(X)                                                            \
+	X(barrier_dissemination) X(barrier_hier) X(bcast_binomial) X(bcast_linear) \
+	X(bcast_scatter_ring) X(bcast_hier) X(reduce_binomial) X(reduce_linear)   \
+	X(reduce_hier) X(allreduce_recursive_doubling) X(allreduce_ring)          \
+	X(allreduce_reduce_bcast) X(allreduce_hier) X(gather_binomial)            \
+	X(gather_linear) X(scatter_binomial) X(scatter_linear) X(allgather_ring)  \
+	X(allgather_bruck) X(allgather_recursive_doubling) X(alltoall_pairwise)   \
+	X(alltoall_linear) X(reduce_scatter_pairwise) X(reduce_scatter_reduce)    \
+	X(scan_doubling) X(exscan_doubling)
+/* clang-format on */
+COLL_ALL(COLL_DECLARE)
+
+#endif

@@ -1,0 +1,132 @@
+/* coll/schedule.h - collective operations as data.
+ *
+ * A schedule is what one process of p does in one collective call: steps
+ * (send, receive, reduce, copy) over byte ranges of three buffers, with the
+ * steps each one has to wait for.  It knows no MPI, no transport, no clock.
+ * libmpi executes schedules, the simulator and the circuit planner read them,
+ * the verifier (verify.h) runs all p of them against each other on paper.
+ *
+ * Buffers  COLL_SEND is only read.  COLL_RECV and COLL_TMP are read and
+ *          written.  Offsets and lengths are bytes of *packed* elements; a
+ *          reduce works on len / elem elements.  With the in-place form the
+ *          builder is told so and does not touch COLL_SEND.
+ * Order    a step may start when every step it depends on is complete.  Sends
+ *          to one peer go out in step order, receives from one peer are posted
+ *          in step order, so equal tags match.  Both ends of every pair issue
+ *          them in the same order: the verifier checks that.
+ * Reduce   into = into op from with `from` on the left or right as `left` says,
+ *          so that non-commutative operations come out in rank order.
+ *
+ * Memory   the caller gives an arena; building fails with COLL_ERR_NOMEM if it
+ *          is too small (coll_arena_hint() says how much is enough).
+ * Threads  a schedule is immutable once built.
+ * Source   the four families of [OC] (linear, ring, recursive doubling,
+ *          binomial), plus the customary algorithms of MPI libraries. */
+#ifndef COLL_SCHEDULE_H
+#define COLL_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define COLL_ERRORS(X)                                                 \
+	X(OK, 0, "success")                                            \
+	X(INVAL, -1, "argument out of its documented range")           \
+	X(NOMEM, -2, "the arena is too small")                         \
+	X(UNKNOWN, -3, "no algorithm of that name for this operation") \
+	X(RESTRICT, -4, "the algorithm does not take these arguments")
+enum coll_err {
+#define X(n, v, t) COLL_ERR_##n = v,
+	COLL_ERRORS(X)
+#undef X
+};
+const char *coll_strerror(int err);
+
+enum coll_buf { COLL_SEND, COLL_RECV, COLL_TMP };
+enum coll_kind { COLL_STEP_SEND, COLL_STEP_RECV, COLL_STEP_REDUCE, COLL_STEP_COPY };
+
+struct coll_range {
+	enum coll_buf buf;
+	uint64_t off, len;
+};
+
+struct coll_step {
+	enum coll_kind kind;
+	uint32_t peer;		/* send, receive: rank in the communicator */
+	struct coll_range from; /* send: what; reduce, copy: source */
+	struct coll_range into; /* receive: where; reduce, copy: target */
+	bool left;		/* reduce: from is the left operand */
+	uint32_t dep_first;	/* deps[dep_first .. dep_first + dep_count) */
+	uint32_t dep_count;	/* indices of earlier steps */
+};
+
+struct coll_schedule {
+	const char *algorithm;
+	uint32_t rank, size;
+	struct coll_step *step;
+	uint32_t steps, steps_max;
+	uint32_t *dep;
+	uint32_t deps, deps_max;
+	uint64_t tmp_bytes; /* COLL_TMP the executor has to provide */
+};
+
+enum coll_op {
+	COLL_BARRIER,
+	COLL_BCAST,
+	COLL_REDUCE,
+	COLL_ALLREDUCE,
+	COLL_GATHER,
+	COLL_ALLGATHER,
+	COLL_SCATTER,
+	COLL_ALLTOALL,
+	COLL_REDUCE_SCATTER,
+	COLL_SCAN,
+	COLL_EXSCAN,
+	COLL_OP_COUNT
+};
+const char *coll_op_name(enum coll_op op);
+
+/* What the collective is.  Buffer layout by operation (b = counts in bytes):
+ *   bcast            COLL_RECV holds `bytes` at every rank
+ *   reduce/allreduce/scan/exscan: `bytes` in SEND and RECV; reduce works in
+ *                    RECV at every rank (scratch of the executor's at non-roots)
+ *   gather           SEND bytes_of[rank]; RECV at root: displ[i], bytes_of[i]
+ *   allgather        as gather at every rank
+ *   scatter          SEND at root: displ[i], bytes_of[i]; RECV bytes_of[rank]
+ *   alltoall         SEND: send_displ[i], send_bytes[i]; RECV: displ[i], bytes_of[i]
+ *   reduce_scatter   SEND: whole vector, blocks bytes_of[i] in rank order, RECV block
+ * With uniform counts the arrays are NULL and every block is `bytes`, at i*bytes. */
+struct coll_args {
+	enum coll_op op;
+	uint32_t rank, size, root;
+	uint64_t bytes;
+	uint64_t elem;	  /* bytes of one element (reductions), else 1 */
+	bool commutative; /* reductions */
+	bool in_place;	  /* this rank's own contribution already sits in COLL_RECV */
+	const uint64_t *bytes_of, *displ;
+	const uint64_t *send_bytes, *send_displ;
+	/* Which cluster (IMPI client) each rank belongs to, or NULL: one cluster.
+	 * Hierarchical algorithms use it to cross the WAN once. */
+	const uint32_t *cluster_of;
+};
+
+/* Bytes of arena that suffice for any algorithm of these arguments. */
+size_t coll_arena_hint(const struct coll_args *a);
+/* Build the schedule of a->rank with the algorithm of that name, or, with NULL,
+ * the one coll_select() picks. */
+int coll_build(struct coll_schedule *s, const struct coll_args *a, const char *algorithm,
+	       void *arena, size_t arena_len);
+/* Name of the algorithm the default rules pick. */
+const char *coll_select(const struct coll_args *a);
+
+/* The algorithms, for help texts and tests that run them all. */
+struct coll_algorithm {
+	enum coll_op op;
+	const char *name;
+	const char *cost; /* in alpha, beta, p, n */
+	bool (*fits)(const struct coll_args *a);
+	int (*build)(struct coll_schedule *s, const struct coll_args *a);
+};
+const struct coll_algorithm *coll_algorithms(size_t *count);
+
+#endif

@@ -1,0 +1,2 @@
+$(call lib,coll,lib/collectives,base)
+$(call unit,test_coll_schedule,test/unit/test_coll_schedule.c,coll base)

@@ -1,0 +1,108 @@
+#include "builder.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+const char *
+coll_strerror(int err)
+{
+	switch (err) {
+#define X(n, v, t) \
+	case v:    \
+		return t;
+		COLL_ERRORS(X)
+#undef X
+	}
+	return "unknown error";
+}
+
+const char *
+coll_op_name(enum coll_op op)
+{
+	static const char *const name[COLL_OP_COUNT] = {
+		"barrier", "bcast",    "reduce",	 "allreduce", "gather", "allgather",
+		"scatter", "alltoall", "reduce_scatter", "scan",      "exscan"};
+	return (unsigned)op < COLL_OP_COUNT ? name[op] : "?";
+}
+
+static const struct coll_algorithm *const algorithms[] = {
+#define X(n) &coll_alg_##n,
+	COLL_ALL(X)
+#undef X
+};
+#define ALGORITHMS (sizeof algorithms / sizeof algorithms[0])
+
+static struct coll_algorithm flat[ALGORITHMS];
+
+__attribute__((constructor)) static void
+flatten(void)
+{
+	for (size_t i = 0; i < ALGORITHMS; i++)
+		flat[i] = *algorithms[i];
+}
+
+const struct coll_algorithm *
+coll_algorithms(size_t *count)
+{
+	*count = ALGORITHMS;
+	return flat;
+}
+
+/* Every algorithm here adds at most 6 steps per peer or per round, and a step
+ * depends on at most about 6 others, plus p for the ones that gather. */
+size_t
+coll_arena_hint(const struct coll_args *a)
+{
+	size_t p = a->size;
+	size_t steps = 8 * p + 256;
+	size_t deps = 40 * p + 1024;
+	return steps * sizeof(struct coll_step) + deps * sizeof(uint32_t) + 64;
+}
+
+static bool
+args_ok(const struct coll_args *a)
+{
+	if ((unsigned)a->op >= COLL_OP_COUNT || !a->size || a->rank >= a->size ||
+	    a->root >= a->size)
+		return false;
+	if (!a->elem || (!a->bytes_of && a->bytes % a->elem))
+		return false;
+	return true;
+}
+
+int
+coll_build(struct coll_schedule *s, const struct coll_args *a, const char *algorithm, void *arena,
+	   size_t arena_len)
+{
+	if (!args_ok(a))
+		return COLL_ERR_INVAL;
+	if (!algorithm)
+		algorithm = coll_select(a);
+	const struct coll_algorithm *alg = NULL;
+	for (size_t i = 0; i < ALGORITHMS && !alg; i++)
+		if (flat[i].op == a->op && !strcmp(flat[i].name, algorithm))
+			alg = &flat[i];
+	if (!alg)
+		return COLL_ERR_UNKNOWN;
+	if (alg->fits && !alg->fits(a))
+		return COLL_ERR_RESTRICT;
+	/* Three quarters for steps, the rest for dependencies. */
+	uintptr_t at = ((uintptr_t)arena + 15) & ~(uintptr_t)15;
+	uintptr_t end = (uintptr_t)arena + arena_len;
+	if (end < at + 256)
+		return COLL_ERR_NOMEM;
+	size_t room = end - at;
+	memset(s, 0, sizeof *s);
+	s->algorithm = alg->name;
+	s->rank = a->rank;
+	s->size = a->size;
+	s->steps_max = (uint32_t)(room * 3 / 4 / sizeof(struct coll_step));
+	s->step = (struct coll_step *)at;
+	s->dep = (uint32_t *)(at + s->steps_max * sizeof(struct coll_step));
+	s->deps_max = (uint32_t)((end - (uintptr_t)s->dep) / sizeof(uint32_t));
+	int rc = alg->build(s, a);
+	if (rc != COLL_ERR_OK)
+		return rc;
+	return s->steps_max ? COLL_ERR_OK : COLL_ERR_NOMEM;
+}

@@ -1,0 +1,359 @@
+#include "ocs/matrix.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+/* A circuit without light is removed and set up once more. */
+enum { RELIT_NO, RELIT_REMOVE, RELIT_AGAIN };
+
+struct ocs_matrix {
+	uint32_t ports;
+	bool online;
+	uint64_t gamma_ns;
+	struct ocs_counters count;
+	/* by ingress port */
+	struct ocs_circuit *circuit;
+	/* by egress port: ingress that uses it, or OCS_NO_PORT */
+	uint32_t *user;
+	uint8_t *dark_in, *dark_out, *relit;
+};
+
+const char *
+ocs_strerror(int err)
+{
+	switch (err) {
+#define X(n, v, t) \
+	case v:    \
+		return t;
+		OCS_ERRORS(X)
+#undef X
+	}
+	return "unknown error";
+}
+
+const char *
+ocs_state_name(enum ocs_state s)
+{
+	static const char *const name[] = {"free", "wanted", "ordered",	  "reported",
+					   "lit",  "doomed", "releasing", "foreign"};
+	return (unsigned)s < sizeof name / sizeof name[0] ? name[s] : "?";
+}
+
+size_t
+ocs_matrix_footprint(uint32_t ports)
+{
+	if (!ports || ports > OCS_PORTS_MAX)
+		return 0;
+	return sizeof(struct ocs_matrix) +
+	       ports * (sizeof(struct ocs_circuit) + sizeof(uint32_t) + 3);
+}
+
+struct ocs_matrix *
+ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns)
+{
+	if (!ocs_matrix_footprint(ports))
+		return NULL;
+	struct ocs_matrix *m = mem;
+	memset(m, 0, ocs_matrix_footprint(ports));
+	m->ports = ports;
+	m->online = true;
+	m->gamma_ns = gamma_guess_ns;
+	m->circuit = (struct ocs_circuit *)(m + 1);
+	m->user = (uint32_t *)(m->circuit + ports);
+	m->dark_in = (uint8_t *)(m->user + ports);
+	m->dark_out = m->dark_in + ports;
+	m->relit = m->dark_out + ports;
+	for (uint32_t p = 0; p < ports; p++) {
+		m->circuit[p].in = p;
+		m->circuit[p].out = OCS_NO_PORT;
+		m->user[p] = OCS_NO_PORT;
+	}
+	return m;
+}
+
+static void
+enter(struct ocs_circuit *c, enum ocs_state s, uint64_t now_ns)
+{
+	c->state = s;
+	c->since_ns = now_ns;
+}
+
+static void
+forget(struct ocs_matrix *m, uint32_t in)
+{
+	struct ocs_circuit *c = &m->circuit[in];
+	m->user[c->out] = OCS_NO_PORT;
+	*c = (struct ocs_circuit){.in = in, .out = OCS_NO_PORT, .state = OCS_FREE};
+	m->relit[in] = 0;
+}
+
+static void
+take(struct ocs_matrix *m, uint32_t in, uint32_t out, enum ocs_state s, uint64_t now_ns)
+{
+	struct ocs_circuit *c = &m->circuit[in];
+	BASE_ASSERT(c->state == OCS_FREE);
+	BASE_ASSERT(m->user[out] == OCS_NO_PORT);
+	c->out = out;
+	m->user[out] = in;
+	enter(c, s, now_ns);
+}
+
+int
+ocs_want(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64_t now_ns)
+{
+	if (in >= m->ports || out >= m->ports)
+		return OCS_ERR_INVAL;
+	struct ocs_circuit *c = &m->circuit[in];
+	if (c->state != OCS_FREE && c->out == out) {
+		if (c->state == OCS_FOREIGN)
+			return OCS_ERR_FOREIGN;
+		if (c->state == OCS_RELEASING)
+			return OCS_ERR_BUSY; /* on its way out: ask again when it is gone */
+		if (c->state == OCS_DOOMED && m->relit[in] != RELIT_REMOVE)
+			enter(c, OCS_LIT, now_ns);
+		c->unwant = false;
+		c->owner = owner;
+		m->count.hits++;
+		return OCS_ERR_OK;
+	}
+	uint32_t other = m->user[out];
+	if (c->state == OCS_FOREIGN ||
+	    (other != OCS_NO_PORT && m->circuit[other].state == OCS_FOREIGN))
+		return OCS_ERR_FOREIGN;
+	if (c->state != OCS_FREE || other != OCS_NO_PORT)
+		return OCS_ERR_BUSY;
+	if (m->dark_in[in] || m->dark_out[out])
+		return OCS_ERR_DARK;
+	take(m, in, out, OCS_WANTED, now_ns);
+	c->owner = owner;
+	m->count.wanted++;
+	return OCS_ERR_OK;
+}
+
+int
+ocs_unwant(struct ocs_matrix *m, uint32_t in, uint64_t now_ns)
+{
+	if (in >= m->ports)
+		return OCS_ERR_INVAL;
+	struct ocs_circuit *c = &m->circuit[in];
+	switch (c->state) {
+	case OCS_FREE:
+		return OCS_ERR_UNKNOWN;
+	case OCS_FOREIGN:
+		return OCS_ERR_FOREIGN;
+	case OCS_WANTED:
+		forget(m, in);
+		return OCS_ERR_OK;
+	case OCS_ORDERED:
+		c->unwant = true;
+		return OCS_ERR_OK;
+	case OCS_REPORTED:
+	case OCS_LIT:
+		enter(c, OCS_DOOMED, now_ns);
+		return OCS_ERR_OK;
+	default: /* doomed or releasing already: at most it shall not come back */
+		c->unwant = true;
+		return OCS_ERR_OK;
+	}
+}
+
+bool
+ocs_take_batch(struct ocs_matrix *m, struct ocs_batch *b, uint32_t max, uint64_t now_ns)
+{
+	b->removals = b->additions = 0;
+	if (!m->online)
+		return false;
+	for (uint32_t p = 0; p < m->ports; p++) {
+		struct ocs_circuit *c = &m->circuit[p];
+		if (c->state == OCS_DOOMED && b->removals < max) {
+			enter(c, OCS_RELEASING, now_ns);
+			b->remove[b->removals++] = *c;
+		} else if (c->state == OCS_WANTED && b->additions < max) {
+			enter(c, OCS_ORDERED, now_ns);
+			c->ordered_ns = now_ns;
+			b->add[b->additions++] = *c;
+		}
+	}
+	if (!b->removals && !b->additions)
+		return false;
+	m->count.batches++;
+	return true;
+}
+
+int
+ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns)
+{
+	if (in >= m->ports)
+		return OCS_ERR_INVAL;
+	struct ocs_circuit *c = &m->circuit[in];
+	if (c->state == OCS_RELEASING) {
+		m->count.removed += ok;
+		if (!ok) {
+			enter(c, OCS_DOOMED, now_ns); /* still there: try again */
+		} else if (m->relit[in] == RELIT_REMOVE && !c->unwant) {
+			m->relit[in] = RELIT_AGAIN;
+			enter(c, OCS_WANTED, now_ns);
+		} else {
+			forget(m, in);
+		}
+		return OCS_ERR_OK;
+	}
+	if (c->state != OCS_ORDERED)
+		return OCS_ERR_UNKNOWN;
+	if (!ok) {
+		m->count.refused++;
+		forget(m, in);
+		return OCS_ERR_OK;
+	}
+	m->count.set_up++;
+	enter(c, c->unwant ? OCS_DOOMED : OCS_REPORTED, now_ns);
+	c->unwant = false;
+	return OCS_ERR_OK;
+}
+
+int
+ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
+{
+	if (in >= m->ports)
+		return OCS_ERR_INVAL;
+	struct ocs_circuit *c = &m->circuit[in];
+	if (c->state != OCS_REPORTED && c->state != OCS_LIT)
+		return OCS_ERR_UNKNOWN;
+	if (lit) {
+		if (c->state == OCS_REPORTED) {
+			uint64_t took = now_ns - c->ordered_ns;
+			m->gamma_ns = m->gamma_ns - m->gamma_ns / 8 + took / 8;
+			enter(c, OCS_LIT, now_ns);
+		}
+		m->relit[in] = RELIT_NO;
+		return OCS_ERR_OK;
+	}
+	m->count.lost++;
+	enter(c, OCS_DOOMED, now_ns);
+	if (m->relit[in] == RELIT_AGAIN) { /* twice in a row without light: it is the port */
+		m->dark_in[in] = m->dark_out[c->out] = 1;
+		m->relit[in] = RELIT_NO;
+		return OCS_ERR_DARK;
+	}
+	m->relit[in] = RELIT_REMOVE;
+	return OCS_ERR_OK;
+}
+
+void
+ocs_offline(struct ocs_matrix *m)
+{
+	m->online = false;
+}
+
+/* Does the read-back show in -> out? */
+static bool
+shown(const struct ocs_circuit *have, uint32_t count, uint32_t in, uint32_t out)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (have[i].in == in && have[i].out == out)
+			return true;
+	return false;
+}
+
+static void
+reconcile_ours(struct ocs_matrix *m, uint32_t in, bool there, uint64_t now_ns)
+{
+	struct ocs_circuit *c = &m->circuit[in];
+	bool leaving = c->state == OCS_DOOMED || c->state == OCS_RELEASING || c->unwant;
+	if (c->state == OCS_FREE || (there && c->state == OCS_LIT))
+		return;
+	if (there) {
+		c->unwant = false;
+		enter(c, leaving ? OCS_DOOMED : OCS_REPORTED, now_ns);
+	} else if (leaving || c->state == OCS_FOREIGN) {
+		forget(m, in);
+	} else if (c->state != OCS_WANTED) {
+		m->count.lost += c->state != OCS_ORDERED;
+		enter(c, OCS_WANTED, now_ns);
+	}
+}
+
+void
+ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t count, uint64_t now_ns)
+{
+	for (uint32_t p = 0; p < m->ports; p++) {
+		struct ocs_circuit *c = &m->circuit[p];
+		if (c->state == OCS_FREE)
+			continue;
+		bool there = shown(have, count, p, c->out);
+		if (c->state == OCS_FOREIGN) {
+			if (!there)
+				forget(m, p);
+		} else if (c->state == OCS_WANTED && there) {
+			enter(c, OCS_REPORTED, now_ns); /* somebody lit just that: use it */
+		} else {
+			reconcile_ours(m, p, there, now_ns);
+		}
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t in = have[i].in, out = have[i].out;
+		if (in >= m->ports || out >= m->ports || m->circuit[in].out == out)
+			continue;
+		/* A foreign circuit sits where we want one: ours has to give way on
+		 * both ends before the ports are marked taken. */
+		if (m->circuit[in].state != OCS_FREE)
+			forget(m, in);
+		if (m->user[out] != OCS_NO_PORT)
+			forget(m, m->user[out]);
+		take(m, in, out, OCS_FOREIGN, now_ns);
+		m->count.foreign_seen++;
+	}
+	m->online = true;
+}
+
+int
+ocs_port_dark(struct ocs_matrix *m, bool ingress, uint32_t port, bool dark)
+{
+	if (port >= m->ports)
+		return OCS_ERR_INVAL;
+	(ingress ? m->dark_in : m->dark_out)[port] = dark;
+	return OCS_ERR_OK;
+}
+
+struct ocs_circuit
+ocs_at(const struct ocs_matrix *m, uint32_t in)
+{
+	return in < m->ports ? m->circuit[in]
+			     : (struct ocs_circuit){.in = OCS_NO_PORT, .out = OCS_NO_PORT};
+}
+
+uint32_t
+ocs_user_of(const struct ocs_matrix *m, uint32_t out)
+{
+	return out < m->ports ? m->user[out] : OCS_NO_PORT;
+}
+
+uint64_t
+ocs_gamma_ns(const struct ocs_matrix *m)
+{
+	return m->gamma_ns;
+}
+
+const struct ocs_counters *
+ocs_counters(const struct ocs_matrix *m)
+{
+	return &m->count;
+}
+
+const char *
+ocs_check(const struct ocs_matrix *m)
+{
+	for (uint32_t p = 0; p < m->ports; p++) {
+		const struct ocs_circuit *c = &m->circuit[p];
+		if (c->in != p)
+			return "a circuit sits at another ingress than its own";
+		if ((c->state == OCS_FREE) != (c->out == OCS_NO_PORT))
+			return "a free port has an egress, or a circuit has none";
+		if (c->state != OCS_FREE && m->user[c->out] != p)
+			return "a circuit's egress belongs to another";
+		if (m->user[p] != OCS_NO_PORT && m->circuit[m->user[p]].out != p)
+			return "an egress names a circuit that does not use it";
+	}
+	return NULL;
+}
