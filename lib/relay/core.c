@@ -1,0 +1,350 @@
+/* The core's memory, clockwork and queries. */
+#include "core_internal.h"
+
+#include <string.h>
+
+struct layout {
+	size_t map, page, proc, job, host, trunk_clients, trunk, path, total;
+};
+
+static uint32_t
+pages_max(const struct relay_core_limits *l)
+{
+	return l->procs_max / RELAY_LABEL_PAGE;
+}
+
+static size_t
+place(size_t *at, size_t count, size_t size)
+{
+	size_t p = *at;
+	*at = (p + count * size + 63) & ~(size_t)63;
+	return p;
+}
+
+static bool
+lay_out(const struct relay_core_limits *l, struct layout *o)
+{
+	if (l->jobs_max < 1 || l->jobs_max > 4096 || l->procs_max < RELAY_LABEL_PAGE ||
+	    l->procs_max > 1u << 22 || l->hosts_max < 1 || l->hosts_max > 65535 ||
+	    l->trunks_max < 1 || l->trunks_max > 4096 || l->paths_max < 1 ||
+	    l->paths_max > 1u << 20 || l->primaries_max < 1 || l->primaries_max > RELAY_RELAYS_MAX)
+		return false;
+	size_t at = 0;
+	place(&at, 1, sizeof(struct relay_core));
+	o->map = place(&at, (size_t)l->primaries_max * RELAY_LABEL_PAGES_MAX, sizeof(uint32_t));
+	o->page = place(&at, pages_max(l), sizeof(struct page));
+	o->proc = place(&at, (size_t)pages_max(l) * RELAY_LABEL_PAGE, sizeof(struct proc));
+	o->job = place(&at, l->jobs_max, sizeof(struct job));
+	o->host = place(&at, (size_t)l->jobs_max * l->hosts_max, sizeof(struct job_host));
+	o->trunk_clients = place(&at, (size_t)l->jobs_max * l->trunks_max, sizeof(uint32_t));
+	o->trunk = place(&at, l->trunks_max, sizeof(struct trunk));
+	o->path = place(&at, l->paths_max, sizeof(struct path));
+	o->total = at;
+	return true;
+}
+
+size_t
+relay_core_footprint(const struct relay_core_limits *limits)
+{
+	struct layout o;
+	return lay_out(limits, &o) ? o.total : 0;
+}
+
+static void
+init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
+{
+	const struct relay_core_limits *l = &c->conf.limits;
+	c->map = (void *)(mem + o->map);
+	c->page = (void *)(mem + o->page);
+	c->proc = (void *)(mem + o->proc);
+	c->job = (void *)(mem + o->job);
+	c->host = (void *)(mem + o->host);
+	c->trunk_clients = (void *)(mem + o->trunk_clients);
+	c->trunk = (void *)(mem + o->trunk);
+	c->path = (void *)(mem + o->path);
+	c->pages_max = c->pages_free = pages_max(l);
+	for (uint32_t i = 0; i < l->primaries_max * RELAY_LABEL_PAGES_MAX; i++)
+		c->map[i] = NONE;
+	for (uint32_t i = 0; i < c->pages_max; i++)
+		c->page[i] = (struct page){.job = NONE,
+					   .next_free = i + 1 < c->pages_max ? i + 1 : NONE};
+	for (uint32_t i = 0; i < l->jobs_max; i++) {
+		c->job[i] = (struct job){
+			.host = c->host + (size_t)i * l->hosts_max,
+			.trunk_clients = c->trunk_clients + (size_t)i * l->trunks_max,
+		};
+		memset(c->job[i].trunk_clients, 0, l->trunks_max * sizeof(uint32_t));
+	}
+	memset(c->trunk, 0, l->trunks_max * sizeof *c->trunk);
+	for (uint32_t i = 0; i < l->paths_max; i++)
+		c->path[i] = (struct path){.job = NONE, .trunk = NONE, .close_ns = BASE_NEVER_NS};
+}
+
+struct relay_core *
+relay_core_new(void *mem, const struct relay_core_conf *conf)
+{
+	struct layout o;
+	if (!mem || !lay_out(&conf->limits, &o) || !conf->ops || !conf->ops->writable ||
+	    !conf->ops->hold || !conf->ops->release || !conf->ops->job_ended ||
+	    conf->npeers > RELAY_PEERS_MAX)
+		return NULL;
+	struct relay_core *c = mem;
+	*c = (struct relay_core){.conf = *conf, .expiry_ns = BASE_NEVER_NS};
+	if (!c->conf.connect_ns)
+		c->conf.connect_ns = 10 * BASE_S_NS;
+	if (!c->conf.retry_ns)
+		c->conf.retry_ns = 50 * BASE_MS_NS;
+	if (!c->conf.local_keepalive_ns)
+		c->conf.local_keepalive_ns = BASE_S_NS;
+	init_tables(c, mem, &o);
+	return c;
+}
+
+void *
+relay_core_fini(struct relay_core *c)
+{
+	if (c)
+		memset(c, 0, sizeof *c);
+	return c;
+}
+
+void
+relay_bind(struct relay_core *c, struct suci *ep)
+{
+	c->ep = ep;
+}
+
+void
+relay_core_hello(const struct relay_core *c, uint8_t out[RELAY_HELLO_LEN])
+{
+	struct relay_hello h = {
+		.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE, .mtu = c->conf.trunk_mtu};
+	relay_hello_encode(&h, out);
+}
+
+/* ---- clockwork ------------------------------------------------------------ */
+
+static void
+tick_trunks(struct relay_core *c)
+{
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		struct trunk *k = &c->trunk[t];
+		if (!k->used || k->users == 0 || k->path != NONE)
+			continue;
+		if (c->now_ns >= k->retry_ns) {
+			c->n.trunk_retries++;
+			trunk_open(c, t);
+		} else {
+			wake_at(c, k->retry_ns);
+		}
+	}
+}
+
+static void
+tick_job(struct relay_core *c, uint32_t i)
+{
+	struct job *j = &c->job[i];
+	if (!j->used || j->wanted == 0)
+		return;
+	if (c->now_ns < j->open_at_ns) {
+		wake_at(c, j->open_at_ns);
+		return;
+	}
+	j->open_at_ns = BASE_NEVER_NS;
+	for (uint32_t r = j->first_local; r < j->first_local + j->nlocal && j->wanted; r++)
+		if (job_proc(c, j, r)->flags & PROC_WANTED)
+			proc_open(c, i, r);
+	if (j->wanted) {
+		j->open_at_ns = base_add_ns(c->now_ns, c->conf.retry_ns);
+		wake_at(c, j->open_at_ns);
+	}
+}
+
+static void
+tick_paths(struct relay_core *c)
+{
+	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++) {
+		struct path *p = &c->path[i];
+		if (p->close_ns == BASE_NEVER_NS)
+			continue;
+		if (c->now_ns < p->close_ns) {
+			wake_at(c, p->close_ns);
+			continue;
+		}
+		p->close_ns = BASE_NEVER_NS;
+		suci_path_close(c->ep, i, "", c->now_ns);
+	}
+}
+
+void
+relay_core_tick(struct relay_core *c, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	if (c->now_ns < c->expiry_ns)
+		return;
+	c->expiry_ns = BASE_NEVER_NS;
+	tick_trunks(c);
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
+		tick_job(c, i);
+	tick_paths(c);
+}
+
+uint64_t
+relay_core_expiry_ns(const struct relay_core *c)
+{
+	return c->expiry_ns;
+}
+
+/* ---- queries -------------------------------------------------------------- */
+
+const struct relay_counters *
+relay_core_counters(const struct relay_core *c)
+{
+	return &c->n;
+}
+
+uint64_t
+relay_core_held(const struct relay_core *c)
+{
+	return c->held;
+}
+
+bool
+relay_core_job(const struct relay_core *c, uint32_t i, struct relay_job_info *out)
+{
+	if (i >= c->conf.limits.jobs_max || !c->job[i].used)
+		return false;
+	const struct job *j = &c->job[i];
+	*out = (struct relay_job_info){
+		.id = j->id,
+		.label_base = j->label_base,
+		.my_client = j->my_client,
+		.nclients = j->nclients,
+		.nworld = j->nworld,
+		.nlocal = j->nlocal,
+		.first_local = j->first_local,
+		.nhosts = j->nhosts,
+		.rx_segments = j->rx_segments,
+		.rx_bytes = j->rx_bytes,
+		.since_ns = j->since_ns,
+	};
+	for (uint32_t r = j->first_local; r < j->first_local + j->nlocal; r++) {
+		const struct proc *p = job_proc(c, j, r);
+		out->local_up += p->path != NONE && c->path[p->path].up;
+		out->local_left += (p->flags & PROC_LEFT) != 0;
+	}
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		out->trunks += j->trunk_clients[t] != 0;
+		out->trunks_up += j->trunk_clients[t] != 0 && c->trunk[t].up;
+	}
+	return true;
+}
+
+bool
+relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_info *out)
+{
+	if (path >= c->conf.limits.paths_max || c->path[path].kind == RELAY_PATH_NONE)
+		return false;
+	const struct path *p = &c->path[path];
+	*out = (struct relay_path_info){
+		.kind = (enum relay_path_kind)p->kind,
+		.up = p->up,
+		.peer = p->peer,
+		.rank = p->rank,
+		.rx_segments = p->rx_segments,
+		.rx_bytes = p->rx_bytes,
+		.tx_segments = p->tx_segments,
+		.tx_bytes = p->tx_bytes,
+		.dropped = p->rx_dropped,
+		.refused = p->rx_refused,
+		.held = p->tx_segments - p->tx_acked - p->tx_abandoned,
+	};
+	if (p->kind == RELAY_PATH_PROC && p->job != NONE)
+		out->job = c->job[p->job].label_base;
+	if (p->kind == RELAY_PATH_TRUNK)
+		out->jobs = c->trunk[p->trunk].users;
+	return true;
+}
+
+static const char *
+check_counts(const struct relay_core *c)
+{
+	const struct relay_counters *n = &c->n;
+	uint64_t dropped = 0, refused = 0;
+#define X(name, help)                           \
+	if (strncmp(#name, "drop_", 5) == 0)    \
+		dropped += n->name;             \
+	if (strncmp(#name, "refused_", 8) == 0) \
+		refused += n->name;
+	RELAY_COUNTERS(X)
+#undef X
+	if (n->rx_segments != n->tx_acked + c->held + dropped + refused)
+		return "segments in = acked + held + dropped + refused";
+	uint64_t held = 0;
+	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++) {
+		const struct path *p = &c->path[i];
+		held += p->tx_segments - p->tx_acked - p->tx_abandoned;
+		if (p->rx_segments != p->rx_taken + p->rx_dropped + p->rx_refused)
+			return "a path's segments in = taken + dropped + refused";
+	}
+	return held == c->held ? NULL : "held over all paths = held";
+}
+
+static const char *
+check_job(const struct relay_core *c, uint32_t i)
+{
+	const struct job *j = &c->job[i];
+	uint32_t wanted = 0;
+	for (uint32_t r = 0; r < j->nworld; r++) {
+		uint32_t job, rank;
+		const struct proc *p = find_proc(c, j->label_base + r, &job, &rank);
+		if (!p || job != i || rank != r)
+			return "every label of a job leads to its process";
+		wanted += (p->flags & PROC_WANTED) != 0;
+		if (p->path == NONE)
+			continue;
+		const struct path *q = &c->path[p->path];
+		if (q->kind != RELAY_PATH_PROC || q->job != i || q->rank != r)
+			return "a process and its path name each other";
+	}
+	return wanted == j->wanted ? NULL : "processes to be connected = their number";
+}
+
+static const char *
+check_tables(const struct relay_core *c)
+{
+	uint32_t pages = 0;
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++) {
+		if (!c->job[i].used)
+			continue;
+		const char *fault = check_job(c, i);
+		if (fault)
+			return fault;
+		pages += (c->job[i].nworld + RELAY_LABEL_PAGE - 1) / RELAY_LABEL_PAGE;
+	}
+	if (pages + c->pages_free != c->pages_max)
+		return "pages in use + free = all";
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		const struct trunk *k = &c->trunk[t];
+		uint32_t users = 0;
+		for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
+			users += c->job[i].used && c->job[i].trunk_clients[t];
+		if (users != k->users || (users && !k->used))
+			return "a trunk's users = jobs that use it";
+		if (k->used && k->path != NONE &&
+		    (c->path[k->path].kind != RELAY_PATH_TRUNK || c->path[k->path].trunk != t))
+			return "a trunk and its path name each other";
+	}
+	return NULL;
+}
+
+bool
+relay_core_check(const struct relay_core *c, const char **what)
+{
+	const char *fault = check_counts(c);
+	if (!fault)
+		fault = check_tables(c);
+	if (what)
+		*what = fault;
+	return !fault;
+}

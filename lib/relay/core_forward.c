@@ -1,0 +1,205 @@
+/* The fast path: one segment in, one segment out. */
+#include "core_internal.h"
+
+#include "base/bytes.h"
+
+struct ends {
+	struct job *job;
+	struct proc *src, *dst;
+	uint32_t src_rank, dst_rank;
+};
+
+static enum suci_verdict
+drop(struct path *in, uint64_t *counter)
+{
+	++*counter;
+	in->rx_dropped++;
+	return SUCI_DROPPED;
+}
+
+static enum suci_verdict
+refuse(struct path *in, uint64_t *counter)
+{
+	++*counter;
+	in->rx_refused++;
+	return SUCI_REFUSED;
+}
+
+/* Which processes the segment names, and may it come over this path?  NULL, or
+ * the counter of what is wrong. */
+static uint64_t *
+check_ends(struct relay_core *c, const struct path *in, const struct suci_segment *seg,
+	   struct ends *e)
+{
+	uint32_t job, src_job;
+	if (in->kind == RELAY_PATH_NONE)
+		return &c->n.drop_path;
+	e->dst = find_proc(c, seg->dst_label, &job, &e->dst_rank);
+	if (!e->dst)
+		return &c->n.drop_label;
+	e->src = find_proc(c, seg->src_label, &src_job, &e->src_rank);
+	if (!e->src || src_job != job)
+		return &c->n.drop_source_label;
+	e->job = &c->job[job];
+	if (in->kind == RELAY_PATH_PROC) {
+		if (in->job != job || in->rank != e->src_rank)
+			return &c->n.drop_source;
+		if (e->dst->flags & PROC_LOCAL)
+			return &c->n.drop_destination;
+	} else {
+		if (!(e->job->trunk_clients[in->trunk] & 1u << e->src->client))
+			return &c->n.drop_source;
+		if (!(e->dst->flags & PROC_LOCAL))
+			return &c->n.drop_destination;
+	}
+	if (e->dst->flags & PROC_FOREIGN)
+		return &c->n.drop_foreign;
+	/* It has all it needs: a late copy or lane ack, which refused would come
+	 * again until the job ends. */
+	if ((e->dst->flags & PROC_LEFT) && e->dst->path == NONE)
+		return &c->n.drop_left;
+	/* A shard that owns no process of the job has no way to other clusters, and
+	 * never will. */
+	if (!(e->dst->flags & PROC_LOCAL) && !e->job->host[e->dst->host].group.nmembers)
+		return &c->n.drop_destination;
+	return NULL;
+}
+
+/* Way out and label base there; NONE if there is none now. */
+static uint32_t
+way_out(struct relay_core *c, const struct ends *e, uint32_t *label_base)
+{
+	if (e->dst->flags & PROC_LOCAL) {
+		*label_base = e->dst->label_base;
+		if (e->dst->path == NONE) {
+			e->dst->flags |= PROC_NEEDED;
+			if (!(e->dst->flags & PROC_WANTED))
+				proc_want(c, e->job, e->dst, c->now_ns);
+		}
+		return e->dst->path;
+	}
+	const struct relay_member_path *m =
+		relay_group_pick(&e->job->host[e->dst->host].group, e->src_rank, e->dst_rank);
+	if (!m)
+		return NONE;
+	*label_base = m->label_base;
+	return c->trunk[m->trunk].path;
+}
+
+/* pk_src and pk_dest as the next hop knows them.  False: buffer is read-only. */
+static bool
+rewrite_ids(struct relay_core *c, const struct suci_segment *seg, const struct ends *e,
+	    bool to_local)
+{
+	uint8_t *w = c->conf.ops->writable(c->conf.user, seg->cookie, seg->data, seg->data_len);
+	if (!w)
+		return false;
+	memcpy(w + IDS_OFF, to_local ? e->src->private_id : e->src->global_id, RELAY_PROC_ID_LEN);
+	memcpy(w + IDS_OFF + RELAY_PROC_ID_LEN, to_local ? e->dst->private_id : e->dst->global_id,
+	       RELAY_PROC_ID_LEN);
+	c->n.rewritten++;
+	return true;
+}
+
+static enum suci_verdict
+send_error(struct relay_core *c, struct path *in, int err, bool to_local)
+{
+	switch (err) {
+	case SUCI_ERR_TOOBIG:
+	case SUCI_ERR_INVAL:
+		return drop(in, &c->n.drop_toobig);
+	case SUCI_ERR_NOMEM:
+		return refuse(in, &c->n.refused_nomem);
+	case SUCI_ERR_DOWN:
+		return refuse(in, to_local ? &c->n.refused_proc : &c->n.refused_trunk);
+	default:
+		return refuse(in, &c->n.refused_full);
+	}
+}
+
+static enum suci_verdict
+segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct relay_core *c = user;
+	struct path *in = &c->path[path];
+	struct ends e = {0};
+	uint32_t base = 0;
+
+	see_time(c, now_ns);
+	c->n.rx_segments++;
+	c->n.rx_bytes += seg->data_len;
+	in->rx_segments++;
+	in->rx_bytes += seg->data_len;
+	c->n.rx_from_trunks += in->kind == RELAY_PATH_TRUNK;
+
+	uint64_t *fault = check_ends(c, in, seg, &e);
+	if (fault)
+		return drop(in, fault);
+	e.job->rx_segments++;
+	e.job->rx_bytes += seg->data_len;
+	bool first = seg->flags & SUCI_SF_FIRST;
+	if (seg->head_len || (first && seg->data_len < IDS_OFF + IDS_LEN))
+		return drop(in, &c->n.drop_malformed);
+
+	bool to_local = e.dst->flags & PROC_LOCAL;
+	uint32_t out_path = way_out(c, &e, &base);
+	if (out_path == NONE)
+		return refuse(in, to_local ? &c->n.refused_proc : &c->n.refused_trunk);
+	if (first && !rewrite_ids(c, seg, &e, to_local))
+		return refuse(in, &c->n.refused_readonly);
+
+	struct suci_segment out = *seg;
+	out.dst_label = base + e.dst_rank;
+	out.src_label = base + e.src_rank;
+	if (seg->data_len == 0)
+		out.cookie = COOKIE_NONE;
+	else
+		c->conf.ops->hold(c->conf.user, seg->cookie);
+	struct path *op = &c->path[out_path];
+	c->held++;
+	int err = suci_path_send(c->ep, out_path, &out, now_ns);
+	if (err) {
+		c->held--;
+		if (seg->data_len)
+			c->conf.ops->release(c->conf.user, seg->cookie);
+		return send_error(c, in, err, to_local);
+	}
+	in->rx_taken++;
+	op->tx_segments++;
+	op->tx_bytes += seg->data_len;
+	c->n.tx_segments++;
+	c->n.tx_bytes += seg->data_len;
+	return SUCI_TAKEN;
+}
+
+static void
+released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
+{
+	struct relay_core *c = user;
+	see_time(c, now_ns);
+	BASE_ASSERT(c->held > 0);
+	c->held--;
+	if (fate == SUCI_FATE_ACKED) {
+		c->n.tx_acked++;
+		c->path[path].tx_acked++;
+	} else {
+		c->n.drop_abandoned++;
+		c->path[path].tx_abandoned++;
+	}
+	if (cookie != COOKIE_NONE)
+		c->conf.ops->release(c->conf.user, cookie);
+}
+
+const struct suci_ops *
+relay_ops(void)
+{
+	static const struct suci_ops ops = {
+		.accept = path_accept,
+		.path_up = path_up,
+		.path_down = path_down,
+		.segment = segment,
+		.released = released,
+		.note = path_note,
+	};
+	return &ops;
+}

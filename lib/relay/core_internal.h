@@ -1,0 +1,184 @@
+/* Tables of the forwarding core; shared by core*.c only. */
+#ifndef RELAY_CORE_INTERNAL_H
+#define RELAY_CORE_INTERNAL_H
+
+#include "relay/core.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+
+#define NONE	    UINT32_MAX
+#define COOKIE_NONE UINT64_MAX	    /* a segment without payload: no buffer is held */
+#define LINGER_NS   (2 * BASE_S_NS) /* a path whose job is over is closed after that */
+#define IDS_OFF	    8u		    /* pk_src and pk_dest in an IMPI packet header */
+#define IDS_LEN	    (2u * RELAY_PROC_ID_LEN)
+#define TEXT_IDLE   "idle" /* a trunk nobody uses makes room for another */
+
+enum proc_flag {
+	PROC_LOCAL = 1,	  /* of this cluster */
+	PROC_FOREIGN = 2, /* not reached by Suci */
+	PROC_OWNED = 4,	  /* local, and remote relays send its segments here */
+	PROC_LEFT = 8,	  /* local, finished normally */
+	PROC_WANTED = 16, /* local, to be connected to by the next tick */
+	PROC_NEEDED = 32, /* local, and somebody has sent to it */
+};
+
+/* One process of one job.  label = base of the page's job + rank. */
+struct proc {
+	uint32_t path;	       /* local: the way to it, or NONE */
+	uint32_t label_base;   /* local: in its own space */
+	uint32_t host;	       /* entry of the job's host table */
+	uint32_t token;	       /* local: of its host id */
+	struct suci_addr addr; /* local: where it is */
+	uint8_t client;
+	uint8_t flags; /* enum proc_flag */
+	uint8_t global_id[RELAY_PROC_ID_LEN];
+	uint8_t private_id[RELAY_PROC_ID_LEN];
+};
+
+/* RELAY_LABEL_PAGE processes in a row; slot i of the pool has procs
+ * i * RELAY_LABEL_PAGE and following. */
+struct page {
+	uint32_t job; /* index, NONE: free */
+	uint32_t first_rank;
+	uint32_t nprocs;
+	uint32_t next_free;
+};
+
+struct job_host {
+	struct relay_group group;
+	uint32_t client;
+	uint32_t first_rank, nprocs;
+	uint32_t label_base;
+	bool left; /* the relay said its cluster finished normally */
+};
+
+struct job {
+	bool used;
+	uint32_t id, token, label_base;
+	uint32_t my_client, nclients;
+	uint32_t nworld, nhosts, nlocal, first_local;
+	uint32_t wanted;	/* local processes with PROC_WANTED */
+	uint64_t open_at_ns;	/* when to open paths to them */
+	uint64_t open_until_ns; /* and how long to try */
+	uint64_t since_ns;
+	uint64_t rx_segments, rx_bytes;
+	struct job_host *host;	 /* [hosts_max] */
+	uint32_t *trunk_clients; /* [trunks_max]: clients this trunk may speak for */
+};
+
+struct trunk {
+	bool used, up;
+	struct suci_addr addr;
+	uint32_t path;	/* NONE while not even connecting */
+	uint32_t users; /* jobs */
+	uint64_t retry_ns;
+	uint64_t until_ns; /* give up connecting */
+	/* Hello to open with: a process with a global address wants to see its own
+	 * token and label, a relay takes zeros. */
+	uint32_t hello_token, hello_label;
+};
+
+struct path {
+	uint8_t kind; /* enum relay_path_kind */
+	bool up;
+	uint32_t job;	/* PROC: index, NONE once the job is gone */
+	uint32_t rank;	/* PROC */
+	uint32_t trunk; /* TRUNK */
+	struct suci_addr peer;
+	uint64_t close_ns; /* BASE_NEVER_NS unless lingering */
+	uint64_t rx_segments, rx_bytes, rx_taken, rx_dropped, rx_refused;
+	uint64_t tx_segments, tx_bytes, tx_acked, tx_abandoned;
+};
+
+struct relay_core {
+	struct relay_core_conf conf;
+	struct suci *ep;
+	uint64_t now_ns; /* latest time anybody told us */
+	uint64_t expiry_ns;
+	uint64_t held;
+	uint32_t free_page; /* list head */
+	uint32_t pages_free, pages_max;
+	struct relay_counters n;
+	uint32_t *map;		 /* [primaries_max][RELAY_LABEL_PAGES_MAX]: page slot or NONE */
+	struct page *page;	 /* [pages_max] */
+	struct proc *proc;	 /* [pages_max * RELAY_LABEL_PAGE] */
+	struct job *job;	 /* [jobs_max] */
+	struct job_host *host;	 /* [jobs_max * hosts_max] */
+	uint32_t *trunk_clients; /* [jobs_max * trunks_max] */
+	struct trunk *trunk;	 /* [trunks_max] */
+	struct path *path;	 /* [paths_max] */
+};
+
+/* Where a label's page is kept; NULL if no relay of this cluster owns it. */
+static inline uint32_t *
+map_slot(const struct relay_core *c, uint32_t label)
+{
+	uint32_t primary = label >> 24, index = (label & 0xffffffu) / RELAY_LABEL_PAGE;
+	if (primary == 0 || primary > c->conf.limits.primaries_max ||
+	    index >= RELAY_LABEL_PAGES_MAX)
+		return NULL;
+	return &c->map[(primary - 1) * RELAY_LABEL_PAGES_MAX + index];
+}
+
+/* The process a label names: NULL, or it and its job and rank. */
+static inline struct proc *
+find_proc(const struct relay_core *c, uint32_t label, uint32_t *job, uint32_t *rank)
+{
+	const uint32_t *slot = map_slot(c, label);
+	if (!slot || *slot == NONE)
+		return NULL;
+	const struct page *pg = &c->page[*slot];
+	uint32_t i = label % RELAY_LABEL_PAGE;
+	if (i >= pg->nprocs)
+		return NULL;
+	*job = pg->job;
+	*rank = pg->first_rank + i;
+	return &c->proc[*slot * RELAY_LABEL_PAGE + i];
+}
+
+static inline struct proc *
+job_proc(const struct relay_core *c, const struct job *j, uint32_t rank)
+{
+	uint32_t job, r;
+	struct proc *p = find_proc(c, j->label_base + rank, &job, &r);
+	BASE_ASSERT(p && r == rank);
+	return p;
+}
+
+static inline void
+see_time(struct relay_core *c, uint64_t now_ns)
+{
+	if (now_ns > c->now_ns)
+		c->now_ns = now_ns;
+}
+
+static inline void
+wake_at(struct relay_core *c, uint64_t at_ns)
+{
+	c->expiry_ns = base_min_ns(c->expiry_ns, at_ns);
+}
+
+/* core_job.c */
+struct job *job_by_base(const struct relay_core *c, uint32_t label_base);
+/* Tell everybody but the endpoint behind path `from` (NONE: everybody), forget
+ * the job, call ops->job_ended. */
+void job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why);
+
+/* core_path.c: the ops */
+int path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+		char why[SUCI_TEXT_MAX]);
+void path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	     size_t hello_len, bool incoming);
+void path_down(void *user, uint32_t path, enum suci_down why, const char *text);
+void path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+/* The slot of a trunk to addr, made if need be; NONE if all are in use. */
+uint32_t trunk_get(struct relay_core *c, const struct suci_addr *addr);
+uint32_t trunk_find(const struct relay_core *c, const struct suci_addr *addr);
+void trunk_open(struct relay_core *c, uint32_t t);
+void proc_open(struct relay_core *c, uint32_t job, uint32_t rank);
+/* Have the next tick connect to a local process. */
+void proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns);
+void proc_unwant(struct job *j, struct proc *p);
+
+#endif

@@ -1,0 +1,347 @@
+/* Jobs: into the tables and out of them. */
+#include "core_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t
+pages_of(uint32_t nprocs)
+{
+	return nprocs / RELAY_LABEL_PAGE + (nprocs % RELAY_LABEL_PAGE != 0);
+}
+
+struct job *
+job_by_base(const struct relay_core *c, uint32_t label_base)
+{
+	const uint32_t *slot = map_slot(c, label_base);
+	if (!slot || *slot == NONE)
+		return NULL;
+	struct job *j = &c->job[c->page[*slot].job];
+	return j->label_base == label_base ? j : NULL;
+}
+
+/* ---- adding --------------------------------------------------------------- */
+
+/* Is the range inside what this relay serves, and free? */
+static int
+check_range(const struct relay_core *c, const struct relay_job *job)
+{
+	uint32_t pages = pages_of(job->nworld);
+	for (uint32_t i = 0; i < pages; i++) {
+		uint32_t label = job->label_base + i * RELAY_LABEL_PAGE;
+		const uint32_t *slot = map_slot(c, label);
+		if (!slot || label >> 24 != job->label_base >> 24)
+			return RELAY_ERR_LABELS;
+		if (*slot != NONE)
+			return RELAY_ERR_EXISTS;
+	}
+	return pages <= c->pages_free ? RELAY_ERR_OK : RELAY_ERR_NOMEM;
+}
+
+/* Where a remote host's endpoint is; false if it is foreign. */
+static bool
+host_addr(const struct relay_host *h, struct suci_addr *addr, struct impi_hostid *id)
+{
+	if (impi_hostid_decode(h->id, id) != IMPI_HOSTID_SUCI)
+		return false;
+	*addr = relay_addr_v4(id->ipv4, id->port, RELAY_LEG_GLOBAL);
+	return true;
+}
+
+static bool
+is_self(const struct relay_core *c, const struct relay_host *h)
+{
+	struct suci_addr addr;
+	struct impi_hostid id;
+	return host_addr(h, &addr, &id) && id.port == c->conf.self_global.port &&
+	       memcmp(addr.ip, c->conf.self_global.ip, sizeof addr.ip) == 0;
+}
+
+/* Does this shard own a process of the job?  If not, no other cluster knows it
+ * for this job: its trunks would be refused, and nobody sends to them. */
+static bool
+owns_any(const struct relay_core *c, const struct relay_job *job)
+{
+	for (uint32_t h = 0; h < job->nhosts; h++)
+		if (job->host[h].client == job->my_client && is_self(c, &job->host[h]))
+			return true;
+	return false;
+}
+
+/* Are there trunk slots for all remote hosts? */
+static bool
+trunks_fit(const struct relay_core *c, const struct relay_job *job)
+{
+	uint32_t usable = 0, missing = 0;
+	if (!owns_any(c, job))
+		return true;
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
+		usable += !c->trunk[t].used || c->trunk[t].users == 0;
+	for (uint32_t h = 0; h < job->nhosts; h++) {
+		struct suci_addr addr;
+		struct impi_hostid id;
+		if (job->host[h].client == job->my_client || !host_addr(&job->host[h], &addr, &id))
+			continue;
+		uint32_t t = trunk_find(c, &addr);
+		missing += t == NONE || c->trunk[t].users == 0;
+	}
+	return missing <= usable;
+}
+
+static void
+put_pages(struct relay_core *c, const struct job *j, uint32_t job)
+{
+	for (uint32_t r = 0; r < j->nworld; r += RELAY_LABEL_PAGE) {
+		uint32_t slot = c->free_page;
+		BASE_ASSERT(slot != NONE);
+		struct page *pg = &c->page[slot];
+		c->free_page = pg->next_free;
+		c->pages_free--;
+		pg->job = job;
+		pg->first_rank = r;
+		pg->nprocs = j->nworld - r < RELAY_LABEL_PAGE ? j->nworld - r : RELAY_LABEL_PAGE;
+		*map_slot(c, j->label_base + r) = slot;
+	}
+}
+
+static void
+put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
+{
+	bool owns = owns_any(c, job);
+	for (uint32_t h = 0; h < job->nhosts; h++) {
+		const struct relay_host *in = &job->host[h];
+		struct job_host *x = &j->host[h];
+		struct suci_addr addr;
+		struct impi_hostid id;
+
+		*x = (struct job_host){
+			.group.policy = RELAY_POLICY_DEST,
+			.client = in->client,
+			.first_rank = in->first_rank,
+			.nprocs = in->nprocs,
+			.label_base = in->label_base,
+		};
+		if (in->client >= j->nclients)
+			j->nclients = in->client + 1;
+		if (!owns || in->client == job->my_client || !host_addr(in, &addr, &id))
+			continue;
+		uint32_t t = trunk_get(c, &addr);
+		BASE_ASSERT(t != NONE);
+		x->group.nmembers = 1;
+		x->group.member[0] = (struct relay_member_path){t, in->label_base};
+		if (id.kind == IMPI_HOSTID_LIBMPI) {
+			c->trunk[t].hello_token = id.token;
+			c->trunk[t].hello_label = in->label_base + in->first_rank;
+		}
+		if (!j->trunk_clients[t])
+			c->trunk[t].users++;
+		j->trunk_clients[t] |= 1u << in->client;
+	}
+}
+
+static void
+put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
+{
+	for (uint32_t h = 0; h < job->nhosts; h++) {
+		const struct relay_host *x = &job->host[h];
+		struct impi_hostid id;
+		bool local = x->client == job->my_client, self = local && is_self(c, x);
+		bool foreign = !local && impi_hostid_decode(x->id, &id) != IMPI_HOSTID_SUCI;
+		for (uint32_t r = x->first_rank; r < x->first_rank + x->nprocs; r++) {
+			struct proc *p = job_proc(c, j, r);
+			*p = (struct proc){.path = NONE, .host = h, .client = (uint8_t)x->client};
+			p->flags = (uint8_t)((local ? PROC_LOCAL : 0) | (self ? PROC_OWNED : 0) |
+					     (foreign ? PROC_FOREIGN : 0));
+			memcpy(p->global_id, job->global_id[r], RELAY_PROC_ID_LEN);
+			memcpy(p->private_id, job->private_id[r], RELAY_PROC_ID_LEN);
+		}
+	}
+	for (uint32_t i = 0; i < job->nlocal; i++) {
+		uint32_t rank = job->first_local + i;
+		struct proc *p = job_proc(c, j, rank);
+		struct impi_hostid id;
+		if (impi_hostid_decode(job->local[i].id, &id) != IMPI_HOSTID_SUCI) {
+			p->flags |= PROC_FOREIGN;
+			continue;
+		}
+		p->token = id.token;
+		p->addr = relay_addr_v4(id.ipv4, id.port, RELAY_LEG_PRIVATE);
+		p->label_base = (uint32_t)job->local[i].pid - rank;
+	}
+}
+
+/* Connect what the job needs and what is not connected. */
+static void
+open_all(struct relay_core *c, struct job *j)
+{
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		if (!j->trunk_clients[t] || c->trunk[t].up)
+			continue;
+		c->trunk[t].until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
+		trunk_open(c, t);
+	}
+	for (uint32_t i = 0; i < j->nlocal; i++) {
+		struct proc *p = job_proc(c, j, j->first_local + i);
+		if ((p->flags & PROC_OWNED) && !(p->flags & PROC_FOREIGN)) {
+			proc_want(c, j, p, c->now_ns);
+			proc_open(c, (uint32_t)(j - c->job), j->first_local + i);
+		}
+	}
+}
+
+int
+relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	if (relay_job_validate(job, NULL))
+		return RELAY_ERR_INVAL;
+	if (job->nhosts > c->conf.limits.hosts_max || !trunks_fit(c, job))
+		return RELAY_ERR_NOMEM;
+	int err = check_range(c, job);
+	if (err)
+		return err;
+	uint32_t i = 0;
+	while (i < c->conf.limits.jobs_max && c->job[i].used)
+		i++;
+	if (i == c->conf.limits.jobs_max)
+		return RELAY_ERR_NOMEM;
+
+	struct job *j = &c->job[i];
+	*j = (struct job){
+		.used = true,
+		.id = job->id,
+		.token = job->token,
+		.label_base = job->label_base,
+		.my_client = job->my_client,
+		.nworld = job->nworld,
+		.nhosts = job->nhosts,
+		.nlocal = job->nlocal,
+		.first_local = job->first_local,
+		.since_ns = c->now_ns,
+		.open_at_ns = BASE_NEVER_NS,
+		.open_until_ns = base_add_ns(c->now_ns, c->conf.connect_ns),
+		.host = j->host,
+		.trunk_clients = j->trunk_clients,
+	};
+	memset(j->trunk_clients, 0, c->conf.limits.trunks_max * sizeof *j->trunk_clients);
+	put_pages(c, j, i);
+	put_hosts(c, j, job);
+	put_procs(c, j, job);
+	open_all(c, j);
+	c->n.jobs_added++;
+	return RELAY_ERR_OK;
+}
+
+/* ---- ending --------------------------------------------------------------- */
+
+static void
+tell(struct relay_core *c, uint32_t path, uint32_t base, const char *why)
+{
+	struct relay_note n = {.type = why ? RELAY_NOTE_ABORT : RELAY_NOTE_LEAVE,
+			       .label_base = base};
+	uint8_t buf[RELAY_NOTE_MAX];
+	if (why)
+		relay_text_set(n.text, "%s", why);
+	size_t len = relay_note_encode(&n, buf);
+	if (suci_path_note(c->ep, path, buf, len, c->now_ns))
+		c->n.notes_unsent++;
+	else
+		c->n.notes_tx++;
+}
+
+static void
+tell_trunks(struct relay_core *c, const struct job *j, uint32_t from, const char *why)
+{
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		if (!j->trunk_clients[t] || c->trunk[t].path == NONE || c->trunk[t].path == from)
+			continue;
+		for (uint32_t h = 0; h < j->nhosts; h++) {
+			const struct relay_group *g = &j->host[h].group;
+			if (g->nmembers && g->member[0].trunk == t) {
+				tell(c, c->trunk[t].path, g->member[0].label_base, why);
+				break;
+			}
+		}
+	}
+}
+
+/* Unbind the job's paths, telling the processes if it was aborted. */
+static void
+leave_paths(struct relay_core *c, const struct job *j, uint32_t from, const char *why)
+{
+	uint32_t job = (uint32_t)(j - c->job);
+	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++) {
+		struct path *p = &c->path[i];
+		if (p->kind != RELAY_PATH_PROC || p->job != job)
+			continue;
+		if (why && i != from)
+			tell(c, i, job_proc(c, j, p->rank)->label_base, why);
+		p->job = NONE;
+		p->close_ns = base_add_ns(c->now_ns, LINGER_NS);
+		wake_at(c, p->close_ns);
+	}
+}
+
+static void
+free_pages(struct relay_core *c, const struct job *j)
+{
+	for (uint32_t r = 0; r < j->nworld; r += RELAY_LABEL_PAGE) {
+		uint32_t *slot = map_slot(c, j->label_base + r);
+		struct page *pg = &c->page[*slot];
+		pg->job = NONE;
+		pg->nprocs = 0;
+		pg->next_free = c->free_page;
+		c->free_page = *slot;
+		c->pages_free++;
+		*slot = NONE;
+	}
+}
+
+static void
+job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
+{
+	tell_trunks(c, j, from, why);
+	leave_paths(c, j, from, why);
+	free_pages(c, j);
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		if (!j->trunk_clients[t])
+			continue;
+		j->trunk_clients[t] = 0;
+		c->trunk[t].users--;
+		if (c->trunk[t].users == 0 && c->trunk[t].path == NONE)
+			c->trunk[t].used = false;
+	}
+	j->used = false;
+	if (why)
+		c->n.jobs_aborted++;
+	else
+		c->n.jobs_finished++;
+}
+
+void
+job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why)
+{
+	uint32_t base = j->label_base;
+	job_remove(c, j, from, why);
+	c->conf.ops->job_ended(c->conf.user, base, why);
+}
+
+int
+relay_job_end(struct relay_core *c, uint32_t label_base, const char *why, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	struct job *j = job_by_base(c, label_base);
+	if (!j)
+		return RELAY_ERR_NOTFOUND;
+	job_remove(c, j, NONE, why && why[0] ? why : NULL);
+	return RELAY_ERR_OK;
+}
+
+void
+relay_core_end_all(struct relay_core *c, const char *why, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
+		if (c->job[i].used)
+			job_remove(c, &c->job[i], NONE, why);
+}

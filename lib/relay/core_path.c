@@ -1,0 +1,528 @@
+/* Paths: who may open one, what it carries, what its end means. */
+#include "core_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static int __attribute__((format(printf, 3, 4)))
+refuse(uint64_t *counter, char why[SUCI_TEXT_MAX], const char *fmt, ...)
+{
+	va_list ap;
+	++*counter;
+	va_start(ap, fmt);
+	vsnprintf(why, SUCI_TEXT_MAX, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+static bool
+same_addr(const struct suci_addr *a, const struct suci_addr *b)
+{
+	return memcmp(a, b, sizeof *a) == 0;
+}
+
+uint32_t
+trunk_find(const struct relay_core *c, const struct suci_addr *addr)
+{
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
+		if (c->trunk[t].used && same_addr(&c->trunk[t].addr, addr))
+			return t;
+	return NONE;
+}
+
+uint32_t
+trunk_get(struct relay_core *c, const struct suci_addr *addr)
+{
+	uint32_t t = trunk_find(c, addr), idle = NONE, path;
+	if (t != NONE)
+		return t;
+	for (t = 0; t < c->conf.limits.trunks_max && c->trunk[t].used; t++)
+		if (c->trunk[t].users == 0)
+			idle = t;
+	if (t == c->conf.limits.trunks_max) {
+		if (idle == NONE)
+			return NONE;
+		t = idle;
+		path = c->trunk[t].path;
+		if (path != NONE) {
+			c->path[path].kind = RELAY_PATH_NONE;
+			suci_path_close(c->ep, path, TEXT_IDLE, c->now_ns);
+		}
+	}
+	c->trunk[t] = (struct trunk){.used = true, .addr = *addr, .path = NONE};
+	return t;
+}
+
+/* ---- who may come in ----------------------------------------------------- */
+
+static bool
+is_configured_peer(const struct relay_core *c, const struct suci_addr *from)
+{
+	for (uint32_t i = 0; i < c->conf.npeers; i++)
+		if (same_addr(&c->conf.peer[i], from))
+			return true;
+	return false;
+}
+
+static int
+accept_trunk(struct relay_core *c, const struct suci_addr *from, char why[SUCI_TEXT_MAX])
+{
+	char text[RELAY_ADDR_TEXT_MAX];
+	if (trunk_find(c, from) == NONE) {
+		if (!is_configured_peer(c, from))
+			return refuse(&c->n.accept_relay, why,
+				      "%s is named by no current job and no configuration here",
+				      relay_addr_text(from, text));
+		if (trunk_get(c, from) == NONE)
+			return refuse(&c->n.accept_full, why, "no trunk slot left here");
+	}
+	return 0;
+}
+
+/* The process a hello speaks for, or NULL with the reason in why. */
+static struct proc *
+hello_proc(struct relay_core *c, const struct suci_addr *from, const struct relay_hello *h,
+	   char why[SUCI_TEXT_MAX], uint32_t *job, uint32_t *rank)
+{
+	struct proc *p = find_proc(c, h->label, job, rank);
+	if (!p) {
+		refuse(&c->n.accept_label, why, "label 0x%x is of no current job", h->label);
+		return NULL;
+	}
+	if (c->job[*job].token != h->token) {
+		refuse(&c->n.accept_token, why, "wrong token for job %u", c->job[*job].id);
+		return NULL;
+	}
+	if (*rank != h->rank || (p->flags & PROC_FOREIGN) ||
+	    ((p->flags & PROC_LOCAL) != 0) != (from->leg == RELAY_LEG_PRIVATE)) {
+		refuse(&c->n.accept_rank, why,
+		       "process %u is not one that may come in there (label says %u)", h->rank,
+		       *rank);
+		return NULL;
+	}
+	return p;
+}
+
+int
+path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	    char why[SUCI_TEXT_MAX])
+{
+	struct relay_core *c = user;
+	struct relay_hello h;
+	uint32_t job, rank;
+	int err;
+
+	if (relay_hello_decode(hello, hello_len, &h))
+		return refuse(&c->n.accept_hello, why, "not a Suci hello of version %d",
+			      RELAY_HELLO_VERSION);
+	if (h.kind == IMPI_HOSTID_RELAY) {
+		err = accept_trunk(c, from, why);
+	} else {
+		const struct proc *p = hello_proc(c, from, &h, why, &job, &rank);
+		if (!p)
+			return -1;
+		/* A process with a global address carries itself: a trunk. */
+		err = p->flags & PROC_LOCAL ? 0 : accept_trunk(c, from, why);
+	}
+	c->n.accepted += err == 0;
+	return err;
+}
+
+/* ---- up ------------------------------------------------------------------- */
+
+static const char *
+describe(const struct relay_core *c, const struct path *p, char out[64])
+{
+	if (p->kind == RELAY_PATH_TRUNK)
+		snprintf(out, 64, "trunk");
+	else if (p->kind == RELAY_PATH_PROC && p->job != NONE)
+		snprintf(out, 64, "process %u of job %u", p->rank, c->job[p->job].id);
+	else
+		snprintf(out, 64, "path of a job that is over");
+	return out;
+}
+
+static void
+path_reset(struct path *p, const struct suci_addr *peer)
+{
+	*p = (struct path){.job = NONE, .trunk = NONE, .close_ns = BASE_NEVER_NS, .peer = *peer};
+}
+
+/* What an incoming path carries, by its hello. */
+static bool
+bind_incoming(struct relay_core *c, uint32_t path, const struct suci_addr *peer, const void *hello,
+	      size_t hello_len)
+{
+	struct path *p = &c->path[path];
+	struct relay_hello h;
+	char why[SUCI_TEXT_MAX];
+	uint32_t job, rank;
+
+	if (relay_hello_decode(hello, hello_len, &h))
+		return false;
+	const struct proc *proc = NULL;
+	if (h.kind == IMPI_HOSTID_LIBMPI) {
+		proc = hello_proc(c, peer, &h, why, &job, &rank);
+		if (!proc)
+			return false;
+	}
+	path_reset(p, peer);
+	if (proc && (proc->flags & PROC_LOCAL)) {
+		p->kind = RELAY_PATH_PROC;
+		p->job = job;
+		p->rank = rank;
+		return true;
+	}
+	uint32_t t = trunk_find(c, peer);
+	if (t == NONE)
+		return false;
+	p->kind = RELAY_PATH_TRUNK;
+	p->trunk = t;
+	c->trunk[t].path = path;
+	return true;
+}
+
+void
+path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	size_t hello_len, bool incoming)
+{
+	struct relay_core *c = user;
+	struct path *p = &c->path[path];
+	char what[64];
+
+	BASE_ASSERT(path < c->conf.limits.paths_max);
+	/* A path we opened ourselves is bound already, whoever's OPEN won. */
+	if (p->kind == RELAY_PATH_NONE &&
+	    (!incoming || !bind_incoming(c, path, peer, hello, hello_len))) {
+		suci_path_close(c->ep, path, "not expected here", c->now_ns);
+		return;
+	}
+	p->up = true;
+	if (p->kind == RELAY_PATH_TRUNK) {
+		c->trunk[p->trunk].up = true;
+	} else if (p->job != NONE) {
+		struct job *j = &c->job[p->job];
+		struct proc *proc = job_proc(c, j, p->rank);
+		proc->path = path;
+		proc_unwant(j, proc);
+		/* A process answers only while it is inside the library: silence means
+		 * it computes.  That it is gone says its node (port unreachable, no
+		 * ARP answer) or its cluster's launcher. */
+		suci_path_set_liveness(c->ep, path, 0, c->conf.local_keepalive_ns);
+	}
+	if (c->conf.ops->path_up)
+		c->conf.ops->path_up(c->conf.user, path, peer, describe(c, p, what));
+}
+
+/* ---- down ----------------------------------------------------------------- */
+
+static const char *
+down_text(enum suci_down why, const char *text)
+{
+	if (text && text[0])
+		return text;
+	switch (why) {
+	case SUCI_DOWN_LOCAL:
+		return "closed here";
+	case SUCI_DOWN_CLOSED:
+		return "closed by the other side";
+	case SUCI_DOWN_SILENT:
+		return "nothing heard from it any more";
+	case SUCI_DOWN_RESET:
+		return "it does not know the path any more, so it was started anew";
+	case SUCI_DOWN_RESTARTED:
+		return "it was started anew";
+	case SUCI_DOWN_REFUSED:
+		return "it refused";
+	case SUCI_DOWN_UNREACHABLE:
+		return "its host or port is gone";
+	case SUCI_DOWN_TIMEOUT:
+		return "no answer to the handshake";
+	}
+	return "lost";
+}
+
+/* Another path of the same process that is up, or NONE. */
+static uint32_t
+other_path(const struct relay_core *c, const struct path *p)
+{
+	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++) {
+		const struct path *o = &c->path[i];
+		if (o != p && o->kind == RELAY_PATH_PROC && o->up && o->job == p->job &&
+		    o->rank == p->rank)
+			return i;
+	}
+	return NONE;
+}
+
+static void
+proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why,
+	  const char *text)
+{
+	struct job *j = &c->job[p->job];
+	struct proc *proc = job_proc(c, j, p->rank);
+	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	bool bound = proc->path == path;
+
+	if (bound)
+		proc->path = other_path(c, p);
+	if (p->up && why == SUCI_DOWN_CLOSED && !(text && text[0]))
+		proc->flags |= PROC_LEFT;
+	if ((proc->flags & PROC_LEFT) || proc->path != NONE || why == SUCI_DOWN_LOCAL)
+		return;
+	/* Never connected and nothing lost: it may not be ready yet. */
+	if (!p->up && !p->tx_abandoned &&
+	    (c->now_ns < j->open_until_ns || !(proc->flags & PROC_NEEDED))) {
+		if (c->now_ns < j->open_until_ns)
+			proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
+		return;
+	}
+	relay_text_set(msg, "process %u (%s, client %u) is gone: %s", p->rank,
+		       relay_addr_text(&p->peer, at), j->my_client, down_text(why, text));
+	job_abort(c, j, path, msg);
+}
+
+/* "client 1", "clients 1, 3" */
+static void
+clients_text(uint32_t mask, char *out, size_t room)
+{
+	size_t n = (size_t)snprintf(out, room, "client%s", mask & (mask - 1) ? "s" : "");
+	const char *sep = " ";
+	for (unsigned int i = 0; i < RELAY_CLIENTS_MAX && n < room; i++) {
+		if (mask >> i & 1) {
+			n += (size_t)snprintf(out + n, room - n, "%s%u", sep, i);
+			sep = ", ";
+		}
+	}
+}
+
+/* Do all hosts of the job behind this trunk say they have finished? */
+static bool
+trunk_left(const struct job *j, uint32_t t)
+{
+	for (uint32_t h = 0; h < j->nhosts; h++) {
+		const struct job_host *x = &j->host[h];
+		if (x->group.nmembers && x->group.member[0].trunk == t && !x->left)
+			return false;
+	}
+	return true;
+}
+
+static void
+trunk_abort_jobs(struct relay_core *c, uint32_t t, uint32_t path, const char *why)
+{
+	char at[RELAY_ADDR_TEXT_MAX], who[128], msg[RELAY_WHY_MAX];
+	relay_addr_text(&c->trunk[t].addr, at);
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++) {
+		struct job *j = &c->job[i];
+		if (!j->used || !j->trunk_clients[t] || trunk_left(j, t))
+			continue;
+		clients_text(j->trunk_clients[t], who, sizeof who);
+		relay_text_set(msg, "relay %s of %s is gone: %s", at, who, why);
+		job_abort(c, j, path, msg);
+	}
+}
+
+static void
+trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why,
+	   const char *text)
+{
+	struct trunk *t = &c->trunk[p->trunk];
+	bool was_idle = why == SUCI_DOWN_CLOSED && text && strcmp(text, TEXT_IDLE) == 0;
+
+	if (t->path != path)
+		return;
+	t->path = NONE;
+	t->up = false;
+	if (why != SUCI_DOWN_LOCAL && t->users &&
+	    ((p->up && !was_idle) || p->tx_abandoned || c->now_ns >= t->until_ns))
+		trunk_abort_jobs(c, p->trunk, path, down_text(why, text));
+	if (t->users == 0) {
+		t->used = false;
+		return;
+	}
+	/* Refused or silent at first: the other side may not have the job yet. */
+	if (c->now_ns >= t->until_ns)
+		t->until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
+	t->retry_ns = base_add_ns(c->now_ns, c->conf.retry_ns);
+	wake_at(c, t->retry_ns);
+}
+
+void
+path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct relay_core *c = user;
+	struct path *p = &c->path[path];
+	char what[64], printable[RELAY_WHY_MAX];
+
+	relay_text_copy(printable, text ? text : "", text ? strnlen(text, SUCI_TEXT_MAX) : 0);
+	struct path old = *p;
+	describe(c, p, what);
+	/* From here on the slot is nobody's; old says what it was. */
+	p->kind = RELAY_PATH_NONE;
+	p->up = false;
+	p->job = NONE;
+	p->close_ns = BASE_NEVER_NS;
+	if (c->conf.ops->path_down && old.kind != RELAY_PATH_NONE)
+		c->conf.ops->path_down(c->conf.user, path, &old.peer, what,
+				       down_text(why, printable));
+	if (old.kind == RELAY_PATH_PROC && old.job != NONE)
+		proc_down(c, &old, path, why, printable);
+	else if (old.kind == RELAY_PATH_TRUNK)
+		trunk_down(c, &old, path, why, printable);
+}
+
+/* ---- notes ---------------------------------------------------------------- */
+
+static void
+note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n)
+{
+	struct path *p = &c->path[path];
+	if (p->job == NONE) {
+		c->n.notes_late++;
+		return;
+	}
+	struct job *j = &c->job[p->job];
+	if (n->label_base != j->label_base) {
+		c->n.notes_bad++;
+		return;
+	}
+	if (n->type == RELAY_NOTE_LEAVE) {
+		job_proc(c, j, p->rank)->flags |= PROC_LEFT;
+		return;
+	}
+	char msg[RELAY_WHY_MAX];
+	relay_text_set(msg, "process %u ended the job", p->rank);
+	job_abort(c, j, path, n->text[0] ? n->text : msg);
+}
+
+static void
+note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
+{
+	uint32_t t = c->path[path].trunk;
+	struct job *j = job_by_base(c, n->label_base);
+	if (!j) {
+		c->n.notes_late++;
+		return;
+	}
+	if (!j->trunk_clients[t]) {
+		c->n.notes_bad++;
+		return;
+	}
+	if (n->type == RELAY_NOTE_LEAVE) {
+		for (uint32_t h = 0; h < j->nhosts; h++)
+			if (j->host[h].group.nmembers && j->host[h].group.member[0].trunk == t)
+				j->host[h].left = true;
+		return;
+	}
+	char who[128], at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	clients_text(j->trunk_clients[t], who, sizeof who);
+	relay_text_set(msg, "relay %s of %s ended the job", relay_addr_text(&c->trunk[t].addr, at),
+		       who);
+	job_abort(c, j, path, n->text[0] ? n->text : msg);
+}
+
+void
+path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct relay_core *c = user;
+	struct relay_note n;
+
+	see_time(c, now_ns);
+	c->n.notes_rx++;
+	if (relay_note_decode(note, len, &n) || c->path[path].kind == RELAY_PATH_NONE)
+		c->n.notes_bad++;
+	else if (n.type == RELAY_NOTE_PING)
+		return; /* the endpoint has acknowledged it: that is all it wants */
+	else if (c->path[path].kind == RELAY_PATH_PROC)
+		note_from_proc(c, path, &n);
+	else
+		note_from_trunk(c, path, &n);
+}
+
+/* ---- opening (never from a callback) -------------------------------------- */
+
+void
+proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns)
+{
+	if (!(p->flags & PROC_WANTED)) {
+		p->flags |= PROC_WANTED;
+		j->wanted++;
+	}
+	j->open_at_ns = base_min_ns(j->open_at_ns, at_ns);
+	wake_at(c, at_ns);
+}
+
+void
+proc_unwant(struct job *j, struct proc *p)
+{
+	if (p->flags & PROC_WANTED) {
+		p->flags &= (uint8_t)~PROC_WANTED;
+		j->wanted--;
+	}
+}
+
+static void
+open_hello(const struct relay_core *c, uint32_t token, uint32_t label, uint8_t out[RELAY_HELLO_LEN])
+{
+	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY,
+				.token = token,
+				.label = label,
+				.rank = RELAY_RANK_NONE,
+				.mtu = c->conf.trunk_mtu};
+	relay_hello_encode(&h, out);
+}
+
+void
+trunk_open(struct relay_core *c, uint32_t t)
+{
+	struct trunk *k = &c->trunk[t];
+	uint8_t hello[RELAY_HELLO_LEN];
+	uint32_t path = NONE;
+
+	if (k->path != NONE)
+		return;
+	open_hello(c, k->hello_token, k->hello_label, hello);
+	int err = suci_path_open(c->ep, &k->addr, hello, sizeof hello, &path, c->now_ns);
+	if (err) {
+		/* EXISTS: their OPEN is on its way to us; NOMEM: paths will be freed. */
+		k->retry_ns = base_add_ns(c->now_ns, c->conf.retry_ns);
+		wake_at(c, k->retry_ns);
+		return;
+	}
+	path_reset(&c->path[path], &k->addr);
+	c->path[path].kind = RELAY_PATH_TRUNK;
+	c->path[path].trunk = t;
+	k->path = path;
+}
+
+void
+proc_open(struct relay_core *c, uint32_t job, uint32_t rank)
+{
+	struct job *j = &c->job[job];
+	struct proc *p = job_proc(c, j, rank);
+	uint8_t hello[RELAY_HELLO_LEN];
+	uint32_t path = NONE;
+
+	if (p->path != NONE || (p->flags & PROC_LEFT)) {
+		proc_unwant(j, p);
+		return;
+	}
+	open_hello(c, p->token, p->label_base + rank, hello);
+	int err = suci_path_open(c->ep, &p->addr, hello, sizeof hello, &path, c->now_ns);
+	if (err == SUCI_ERR_EXISTS && path < c->conf.limits.paths_max &&
+	    c->path[path].kind == RELAY_PATH_PROC && c->path[path].job == NONE) {
+		/* The path of a job that is over, to the same port. */
+		c->path[path].kind = RELAY_PATH_NONE;
+		suci_path_close(c->ep, path, "", c->now_ns);
+	}
+	if (err)
+		return; /* still wanted */
+	path_reset(&c->path[path], &p->addr);
+	c->path[path].kind = RELAY_PATH_PROC;
+	c->path[path].job = job;
+	c->path[path].rank = rank;
+	p->path = path;
+	proc_unwant(j, p);
+}

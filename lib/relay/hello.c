@@ -1,0 +1,36 @@
+#include "relay/hello.h"
+
+#include "base/bytes.h"
+#include "relay/error.h"
+
+void
+relay_hello_encode(const struct relay_hello *h, uint8_t out[RELAY_HELLO_LEN])
+{
+	memset(out, 0, RELAY_HELLO_LEN);
+	out[0] = 'S';
+	out[1] = 'H';
+	out[2] = RELAY_HELLO_VERSION;
+	out[3] = h->kind;
+	be32_store(out + 4, h->token);
+	be32_store(out + 8, h->label);
+	be32_store(out + 12, h->rank);
+	be16_store(out + 16, h->mtu);
+}
+
+int
+relay_hello_decode(const void *in, size_t len, struct relay_hello *h)
+{
+	const uint8_t *p = in;
+	if (len < RELAY_HELLO_LEN || p[0] != 'S' || p[1] != 'H' || p[2] != RELAY_HELLO_VERSION)
+		return RELAY_ERR_MALFORMED;
+	if (p[3] != IMPI_HOSTID_LIBMPI && p[3] != IMPI_HOSTID_RELAY)
+		return RELAY_ERR_MALFORMED;
+	*h = (struct relay_hello){
+		.kind = p[3],
+		.token = be32_load(p + 4),
+		.label = be32_load(p + 8),
+		.rank = be32_load(p + 12),
+		.mtu = be16_load(p + 16),
+	};
+	return RELAY_ERR_OK;
+}

@@ -1,0 +1,21 @@
+/* relay/addr.h - addresses of Suci endpoints as a relay uses them: the two legs,
+ * the address in a Suci host id (impi/hostid.h), text for people. */
+#ifndef RELAY_ADDR_H
+#define RELAY_ADDR_H
+
+#include "impi/hostid.h"
+#include "suci/endpoint.h"
+
+#include <stdint.h>
+
+/* suci_addr.leg of a relay's endpoint: towards the own cluster, and between
+ * clusters. */
+enum relay_leg { RELAY_LEG_PRIVATE = 0, RELAY_LEG_GLOBAL = 1 };
+
+/* ipv4 in host byte order, port of UDP. */
+struct suci_addr relay_addr_v4(uint32_t ipv4, uint16_t port, enum relay_leg leg);
+/* "192.0.2.7:7000" (IPv6 in brackets) into out; returns out. */
+#define RELAY_ADDR_TEXT_MAX 56
+const char *relay_addr_text(const struct suci_addr *a, char out[RELAY_ADDR_TEXT_MAX]);
+
+#endif

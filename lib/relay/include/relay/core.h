@@ -1,0 +1,215 @@
+/* relay/core.h - the forwarding core of one worker shard of a relay.
+ *
+ * Sits on one struct suci whose ops it provides.  Each segment that comes in
+ * over a path is checked, gets the labels of the next hop, on a block's first
+ * segment the 48 bytes of pk_src and pk_dest, and leaves over another path in
+ * the same call: cut-through, any order, nothing reassembled, nothing copied.
+ *
+ *     local process --path--+               +--trunk--> relay of another cluster
+ *     local process --path--+-- relay core -+--trunk--> relay of another cluster
+ *                                 |
+ *                            job table: label -> page -> process -> way out
+ *
+ * Custody: when a segment is taken, its receive buffer is held by cookie
+ * (ops->hold) until the next endpoint has acknowledged it (ops->release).  If
+ * the way out has no room the segment is refused, and the endpoint it came from
+ * sends it again; nothing waits here.
+ *
+ * Set-up
+ *
+ *     core = relay_core_new(mem, &conf)
+ *     relay_core_hello(core, sc.hello)   sc.hello_len = RELAY_HELLO_LEN
+ *     sc.ops = relay_ops(), sc.user = core
+ *     relay_bind(core, suci_new(mem2, &sc, now))
+ *     ...  suci_rx, suci_tx, suci_tick as endpoint.h says; and
+ *     relay_core_tick(core, now) when now >= relay_core_expiry_ns(core)
+ *     ...
+ *     suci_fini(ep); relay_core_fini(core)
+ *
+ * Jobs come with relay_job_add(): trunks to the remote hosts that have no path
+ * yet, and paths to the local processes this shard carries, are opened; both
+ * are tried again for connect_ns.  A shard that owns no process of the job (no
+ * host entry of the own client is self_global) opens nothing: no other cluster
+ * knows it.  A job ends by relay_job_end(), by an ABORT
+ * note, by the death of a local process or of a trunk it uses: then ABORT goes
+ * to everybody else once, ops->job_ended is called once, and the job is gone.
+ *
+ * Paths.  suci_addr.leg is RELAY_LEG_PRIVATE towards the cluster and
+ * RELAY_LEG_GLOBAL between clusters; the driver must hand both in that way.
+ *
+ * Units    bytes, nanoseconds of the caller's clock.
+ * Threads  one owner at a time, that of the endpoint.
+ * Limits   struct relay_core_limits.
+ * Errors   enum relay_err; what happens to segments is in struct relay_counters. */
+#ifndef RELAY_CORE_H
+#define RELAY_CORE_H
+
+#include "relay/addr.h"
+#include "relay/error.h"
+#include "relay/group.h"
+#include "relay/hello.h"
+#include "relay/job.h"
+#include "relay/note.h"
+#include "suci/endpoint.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct relay_core_limits {
+	uint32_t jobs_max;	/* 1 .. 4096 */
+	uint32_t procs_max;	/* processes of all jobs (world sizes, each rounded up to
+				 * RELAY_LABEL_PAGE), 64 .. 1<<22 */
+	uint32_t hosts_max;	/* host entries of one job, 1 .. 65535 */
+	uint32_t trunks_max;	/* 1 .. 4096 */
+	uint32_t paths_max;	/* that of the endpoint's suci_limits */
+	uint32_t primaries_max; /* relays of this cluster, 1 .. RELAY_RELAYS_MAX */
+};
+
+struct relay_core_ops {
+	/* May the payload of this receive buffer be changed?  Returns where to
+	 * write, normally (uint8_t *)(uintptr_t)data, or NULL: the segment is refused. */
+	uint8_t *(*writable)(void *user, uint64_t rx_cookie, const uint8_t *data, size_t len);
+	/* Keep and give back a receive buffer; calls nest per segment in custody. */
+	void (*hold)(void *user, uint64_t rx_cookie);
+	void (*release)(void *user, uint64_t rx_cookie);
+	/* A job was aborted, and not by relay_job_end(): everybody this core knows
+	 * has been told, the job is gone from it.  why is for people.  The caller
+	 * ends it in the other shards and relays and on the server channel. */
+	void (*job_ended)(void *user, uint32_t label_base, const char *why);
+	/* For display and logs; may be NULL.  what: "process 3 of job 7", "trunk". */
+	void (*path_up)(void *user, uint32_t path, const struct suci_addr *peer, const char *what);
+	void (*path_down)(void *user, uint32_t path, const struct suci_addr *peer, const char *what,
+			  const char *why);
+};
+
+#define RELAY_PEERS_MAX 64
+struct relay_core_conf {
+	struct relay_core_limits limits;
+	struct suci_addr self_global; /* this shard as other clusters see it */
+	uint16_t trunk_mtu;	      /* largest UDP payload on the global leg */
+	uint64_t connect_ns;	      /* try to reach a trunk for so long; default 10 s */
+	uint64_t retry_ns;	      /* pause between tries; default 50 ms */
+	uint64_t local_keepalive_ns;  /* probe idle local processes that often, so that
+				       * their node can say they are gone; default 1 s */
+	/* Relays whose paths are accepted without a job naming them. */
+	struct suci_addr peer[RELAY_PEERS_MAX];
+	uint32_t npeers;
+	const struct relay_core_ops *ops;
+	void *user;
+};
+
+/* X(name, help).  Every segment the endpoint offers ends in exactly one of
+ * tx_acked, drop_*, refused_*, or is held: relay_core_check(). */
+#define RELAY_COUNTERS(X)                                                                      \
+	X(rx_segments, "segments offered by the endpoint")                                     \
+	X(rx_bytes, "their payload bytes")                                                     \
+	X(rx_from_trunks, "of them from other clusters")                                       \
+	X(tx_segments, "segments taken and queued on their way out")                           \
+	X(tx_bytes, "their payload bytes")                                                     \
+	X(tx_acked, "segments the next endpoint has custody of")                               \
+	X(rewritten, "first segments whose process ids were rewritten")                        \
+	X(drop_path, "came over a path that carries no process and no trunk")                  \
+	X(drop_label, "destination label names no process of a current job")                   \
+	X(drop_source_label, "source label names no process of that job")                      \
+	X(drop_source, "source is not behind the path it came from")                           \
+	X(drop_destination, "destination is not on the other side, or not through this shard") \
+	X(drop_malformed, "first segment too short for the process ids")                       \
+	X(drop_toobig, "does not fit the MTU of the way out")                                  \
+	X(drop_foreign, "destination is not reached by Suci")                                  \
+	X(drop_left, "destination process has finished")                                       \
+	X(drop_abandoned, "in custody when the way out went down")                             \
+	X(refused_full, "way out has no room")                                                 \
+	X(refused_nomem, "endpoint has no segment slot left")                                  \
+	X(refused_trunk, "trunk is not connected")                                             \
+	X(refused_proc, "destination process is not connected")                                \
+	X(refused_readonly, "receive buffer cannot be changed")                                \
+	X(notes_rx, "notes read")                                                              \
+	X(notes_tx, "notes sent")                                                              \
+	X(notes_bad, "notes malformed, or from a path that has no say in the job")             \
+	X(notes_late, "notes about a job that is over")                                        \
+	X(notes_unsent, "notes that could not be queued")                                      \
+	X(accepted, "paths accepted")                                                          \
+	X(accept_hello, "refused: hello malformed")                                            \
+	X(accept_label, "refused: label of no current job")                                    \
+	X(accept_token, "refused: wrong token")                                                \
+	X(accept_rank, "refused: rank is not of this cluster, or does not fit the label")      \
+	X(accept_relay, "refused: relay not named by a job or the configuration")              \
+	X(accept_full, "refused: no trunk slot left")                                          \
+	X(jobs_added, "jobs begun")                                                            \
+	X(jobs_finished, "jobs ended normally")                                                \
+	X(jobs_aborted, "jobs ended otherwise")                                                \
+	X(trunk_retries, "trunks opened again after a refusal or silence")
+struct relay_counters {
+#define X(n, h) uint64_t n;
+	RELAY_COUNTERS(X)
+#undef X
+};
+
+struct relay_core; /* opaque */
+
+/* Bytes for these limits, 64-byte aligned; 0 if one is out of range. */
+size_t relay_core_footprint(const struct relay_core_limits *limits);
+/* NULL if the configuration is out of range. */
+struct relay_core *relay_core_new(void *mem, const struct relay_core_conf *conf);
+/* After suci_fini().  Accepts NULL.  Returns the memory. */
+void *relay_core_fini(struct relay_core *c);
+/* The ops for suci_config (user = the core), and the endpoint made with them. */
+const struct suci_ops *relay_ops(void);
+void relay_bind(struct relay_core *c, struct suci *ep);
+/* The hello data of this relay, for suci_config.hello. */
+void relay_core_hello(const struct relay_core *c, uint8_t out[RELAY_HELLO_LEN]);
+
+/* Install a job; the table is copied.  0, or EXISTS, NOMEM, LABELS, INVAL
+ * (inconsistent table, or my_client has no process): nothing is changed. */
+int relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns);
+/* End a job: why NULL or "" = finished normally (LEAVE to the trunks), else
+ * ABORT with the text to all local processes and remote relays.  ops->job_ended
+ * is not called.  0 or NOTFOUND. */
+int relay_job_end(struct relay_core *c, uint32_t label_base, const char *why, uint64_t now_ns);
+/* End all jobs (the relay stops): why as above, not NULL. */
+void relay_core_end_all(struct relay_core *c, const char *why, uint64_t now_ns);
+
+/* Retries and lingering paths; opens what a callback found missing. */
+void relay_core_tick(struct relay_core *c, uint64_t now_ns);
+/* When tick has to be called next; BASE_NEVER_NS if nothing is pending. */
+uint64_t relay_core_expiry_ns(const struct relay_core *c);
+
+/* ---- queries ----------------------------------------------------------- */
+
+const struct relay_counters *relay_core_counters(const struct relay_core *c);
+/* Segments in custody. */
+uint64_t relay_core_held(const struct relay_core *c);
+/* rx = acked + held + drops + refusals, in total and per path, and the tables
+ * agree with each other.  False: *what names the first that does not. */
+bool relay_core_check(const struct relay_core *c, const char **what);
+
+struct relay_job_info {
+	uint32_t id, label_base;
+	uint32_t my_client, nclients;
+	uint32_t nworld, nlocal, first_local;
+	uint32_t nhosts;
+	uint32_t local_up, local_left; /* local processes connected here; gone normally */
+	uint32_t trunks, trunks_up;    /* used by the job */
+	uint64_t rx_segments, rx_bytes;
+	uint64_t since_ns;
+};
+/* i < jobs_max; false if there is none at i. */
+bool relay_core_job(const struct relay_core *c, uint32_t i, struct relay_job_info *out);
+
+enum relay_path_kind { RELAY_PATH_NONE, RELAY_PATH_PROC, RELAY_PATH_TRUNK };
+struct relay_path_info {
+	enum relay_path_kind kind;
+	bool up;
+	struct suci_addr peer;
+	uint32_t job;  /* PROC: its label base, 0 once the job is gone */
+	uint32_t rank; /* PROC */
+	uint32_t jobs; /* TRUNK: jobs that use it */
+	uint64_t rx_segments, rx_bytes, tx_segments, tx_bytes;
+	uint64_t dropped, refused; /* of what came in over it */
+	uint64_t held;		   /* waiting for its acknowledgement */
+};
+/* path < paths_max; false if the core does not know it. */
+bool relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_info *out);
+
+#endif

@@ -1,0 +1,31 @@
+/* relay/hello.h - the 24 bytes of Suci hello data (doc/job-setup.md).
+ *
+ *     0 'S' 'H' | ver=1 | kind   4 token 32   8 label 32   12 world rank 32
+ *    16 mtu 16  18 .. 24 zero
+ *
+ * Readers take longer hellos (later versions append) and ignore the rest. */
+#ifndef RELAY_HELLO_H
+#define RELAY_HELLO_H
+
+#include "impi/hostid.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RELAY_HELLO_LEN	    24
+#define RELAY_HELLO_VERSION 1
+#define RELAY_RANK_NONE	    UINT32_MAX
+
+struct relay_hello {
+	uint8_t kind; /* enum impi_hostid_kind */
+	uint32_t token;
+	uint32_t label;
+	uint32_t rank; /* world rank; RELAY_RANK_NONE from a relay */
+	uint16_t mtu;  /* largest UDP payload towards the other clusters; 0 from a process */
+};
+
+void relay_hello_encode(const struct relay_hello *h, uint8_t out[RELAY_HELLO_LEN]);
+/* 0 or MALFORMED (too short, magic, version, kind); *h is then untouched. */
+int relay_hello_decode(const void *in, size_t len, struct relay_hello *h);
+
+#endif

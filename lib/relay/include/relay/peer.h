@@ -1,0 +1,52 @@
+/* relay/peer.h - frames of the channel between the relays of one cluster.
+ *
+ *     u32 length of the rest | u8 type | body          (big-endian, TCP)
+ *     1 JOB     table (relay/job.h)
+ *     2 OK      u32 job                   the table is installed
+ *     3 REFUSE  u32 job | u16 len | text  it is not, and why
+ *     4 END     u32 job | u16 len | text  over; empty text = finished normally
+ *     5 PING    6 PONG
+ *
+ * `job` is the job's label base, which is unique in the cluster.  PING goes out
+ * every RELAY_PEER_PING_NS; RELAY_PEER_DEAD_NS of silence is a dead peer, and
+ * all jobs with processes of that relay end. */
+#ifndef RELAY_PEER_H
+#define RELAY_PEER_H
+
+#include "relay/job.h"
+#include "relay/note.h"
+
+#define RELAY_PEER_PING_NS   1000000000ull
+#define RELAY_PEER_DEAD_NS   3000000000ull
+#define RELAY_PEER_FRAME_MAX (64u << 20)
+#define RELAY_PEER_HEAD	     5
+
+enum relay_peer_type {
+	RELAY_PEER_JOB = 1,
+	RELAY_PEER_OK = 2,
+	RELAY_PEER_REFUSE = 3,
+	RELAY_PEER_END = 4,
+	RELAY_PEER_PING = 5,
+	RELAY_PEER_PONG = 6,
+};
+
+struct relay_peer_frame {
+	uint8_t type;		  /* enum relay_peer_type */
+	uint32_t job;		  /* OK, REFUSE, END */
+	char text[RELAY_WHY_MAX]; /* REFUSE, END */
+	const uint8_t *body;	  /* JOB: give it to relay_job_decode() */
+	size_t body_len;
+};
+
+/* The first frame in in[0..len).  Returns the bytes it takes (> 0), SHORT (*need,
+ * if not NULL, says how many bytes the frame has, 0 if not yet known), or
+ * MALFORMED: close the channel. */
+long relay_peer_decode(const void *in, size_t len, struct relay_peer_frame *f, size_t *need);
+/* Write a frame other than JOB; returns its length (<= RELAY_PEER_SMALL_MAX). */
+#define RELAY_PEER_SMALL_MAX (RELAY_PEER_HEAD + 4 + 2 + RELAY_WHY_MAX)
+size_t relay_peer_encode(const struct relay_peer_frame *f, uint8_t out[RELAY_PEER_SMALL_MAX]);
+/* Write a JOB frame: its length, or 0 if room is too small. */
+size_t relay_peer_job_len(const struct relay_job *job);
+size_t relay_peer_encode_job(const struct relay_job *job, void *out, size_t room);
+
+#endif

@@ -1,0 +1,130 @@
+/* relay/startup.h - relayed IMPI start-up of one job, for one client.
+ *
+ * The primary relay is the server of its own cluster's client and a client of
+ * the real server.  This machine sits between the two TCP connections: bytes of
+ * both go in, bytes for both come out, and the label values that go by are
+ * rewritten: global mapping upwards, private mapping downwards
+ * (doc/job-setup.md).
+ *
+ *      client                relay_startup                    server
+ *        | AUTH, IMPI rank ->   |                               |
+ *        |                      | event CONNECT                 |
+ *        |                      |   AUTH, IMPI rank ->          |
+ *        |          <- IMPI n   |             <- IMPI n         |
+ *        | COLL labels ->       |   COLL, global mapping ->     |
+ *        |  <- private mapping  |             <- COLL           |
+ *        |                      | event TABLE: all ids known    |
+ *        |                      |   (control installs it, pushes it to the other
+ *        |                      |    relays, relay_startup_table_done())
+ *        |  <- last P label     |                               |
+ *        | DONE ->              |   DONE ->                     |
+ *        |             <- DONE  |             <- DONE           |
+ *        |                      | event RUNNING                 |
+ *        | FINI ->              |   FINI ->                     |
+ *        |                      | event ENDED (ok)              |
+ *
+ * Anything else - a connection that ends early, a wrong key, labels that
+ * contradict each other, a foreign process without a gateway - is ENDED with
+ * ok = false and a text.  After ENDED control sends what relay_startup_tx()
+ * still has and closes both connections.
+ *
+ * Streams may be split and joined in any way.  Labels may come one by one in
+ * the order of the standard or many at once in any order; a label whose mapping
+ * needs the number of processes waits for IMPI_C_NPROCS.
+ *
+ * Units    bytes.
+ * Threads  one owner at a time.
+ * Limits   struct relay_startup_limits; a job over them ends with a text. */
+#ifndef RELAY_STARTUP_H
+#define RELAY_STARTUP_H
+
+#include "impi/auth.h"
+#include "relay/job.h"
+#include "relay/note.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RELAY_SHARDS_MAX 16
+
+/* One relay of this cluster, in the order of the configured list (the same on
+ * all of them).  Its processes are dealt to its shards in contiguous blocks. */
+struct relay_member {
+	uint32_t ipv4_global, ipv4_private; /* host order */
+	uint16_t gateway_port_global;	    /* IMPI/TCP, announced as IMPI_H_PORT; not 0 */
+	uint16_t gateway_port_private;
+	uint16_t nshards;			/* 1 .. RELAY_SHARDS_MAX */
+	uint16_t port_global[RELAY_SHARDS_MAX]; /* UDP, of each shard */
+	uint16_t port_private[RELAY_SHARDS_MAX];
+};
+
+struct relay_startup_limits {
+	uint32_t nworld_max; /* 1 .. 1<<18 */
+	uint32_t nhosts_max; /* IMPI hosts of the whole job, 1 .. 1<<16 */
+};
+
+struct relay_startup_conf {
+	struct relay_startup_limits limits;
+	const struct relay_member *member; /* kept: must outlive the machine */
+	uint32_t nmembers;		   /* 1 .. RELAY_RELAYS_MAX */
+	struct impi_auth client_auth;	   /* what we ask of our client */
+	struct impi_auth server_auth;	   /* what we offer to the server */
+	struct relay_labels *labels;	   /* the range is taken here and given back by fini */
+	uint32_t job_id;
+	uint32_t token; /* random */
+	bool gateway;	/* foreign processes can be reached */
+};
+
+enum relay_side { RELAY_SIDE_CLIENT = 0, RELAY_SIDE_SERVER = 1 };
+
+enum relay_startup_event {
+	RELAY_STARTUP_NONE = 0,
+	RELAY_STARTUP_CONNECT, /* connect to the server, then relay_startup_connected() */
+	RELAY_STARTUP_TABLE,   /* relay_startup_job() is complete */
+	RELAY_STARTUP_RUNNING, /* DONE from the server: every rank may talk */
+	RELAY_STARTUP_ENDED,   /* relay_startup_ok(), relay_startup_why() */
+};
+
+struct relay_startup; /* opaque */
+
+/* Bytes, 64-byte aligned; 0 if a limit is out of range. */
+size_t relay_startup_footprint(const struct relay_startup_limits *limits);
+/* NULL if the configuration is out of range. */
+struct relay_startup *relay_startup_new(void *mem, const struct relay_startup_conf *conf);
+/* Gives the label range back: call it when the job's table is gone from every
+ * core.  Accepts NULL.  Returns the memory. */
+void *relay_startup_fini(struct relay_startup *s);
+
+/* Bytes came in.  All are taken; events may follow. */
+void relay_startup_rx(struct relay_startup *s, enum relay_side side, const void *data, size_t len);
+/* The connection ended: text NULL for an orderly EOF, else the error.  For
+ * RELAY_SIDE_SERVER also when connecting failed. */
+void relay_startup_eof(struct relay_startup *s, enum relay_side side, const char *text);
+/* Take at most cap bytes to send on that connection; 0 if there are none.  What
+ * was taken and not sent is the caller's to keep. */
+size_t relay_startup_tx(struct relay_startup *s, enum relay_side side, void *buf, size_t cap);
+bool relay_startup_tx_pending(const struct relay_startup *s, enum relay_side side);
+
+/* The next event, once each; NONE if there is nothing new. */
+enum relay_startup_event relay_startup_poll(struct relay_startup *s);
+/* The connection to the server is there. */
+void relay_startup_connected(struct relay_startup *s);
+/* Answer to TABLE.  refusal NULL: installed everywhere, go on; else the job
+ * ends with that text. */
+void relay_startup_table_done(struct relay_startup *s, const char *refusal);
+/* The job is over for another reason (a core's job_ended, a dead peer relay):
+ * ENDED, not ok, no FINI to the server. */
+void relay_startup_abort(struct relay_startup *s, const char *why);
+
+/* Valid from TABLE on. */
+const struct relay_job *relay_startup_job(const struct relay_startup *s);
+bool relay_startup_ok(const struct relay_startup *s);
+const char *relay_startup_why(const struct relay_startup *s);
+/* What it is waiting for, for people ("IMPI_C_NPROCS of the other clients"). */
+const char *relay_startup_waiting(const struct relay_startup *s);
+/* The client's rank, once known, else -1; number of clients, else 0. */
+int32_t relay_startup_rank(const struct relay_startup *s);
+uint32_t relay_startup_nclients(const struct relay_startup *s);
+
+#endif

@@ -1,0 +1,14 @@
+# The relay's forwarding core and start-up: sans-I/O, no DPDK, no JSON.
+$(call lib,relay,lib/relay,impi suci base)
+
+$(call unit,test_relay_codec,test/unit/test_relay_codec.c,relay)
+$(call unit,test_relay_startup,test/unit/test_relay_startup.c,relay)
+$(call unit,test_relay_startup_ends,test/unit/test_relay_startup_ends.c,relay)
+$(call unit,test_relay_core,test/unit/test_relay_core.c,relay)
+$(call unit,test_relay_ends,test/unit/test_relay_ends.c,relay)
+$(call unit,test_relay_forward,test/unit/test_relay_forward.c,relay)
+
+$(call fuzz,fuzz_relay_peer,test/fuzz/fuzz_relay_peer.c,relay)
+$(call fuzz,fuzz_relay_hello,test/fuzz/fuzz_relay_hello.c,relay)
+$(call fuzz,fuzz_relay_core,test/fuzz/fuzz_relay_core.c,relay)
+$(call fuzz,fuzz_relay_startup,test/fuzz/fuzz_relay_startup.c,relay)

@@ -1,0 +1,576 @@
+#include "startup_internal.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+/* ---- memory ------------------------------------------------------------------ */
+
+struct layout {
+	size_t up, store, tx, scratch, job, total;
+	size_t store_len, tx_len, scratch_len;
+};
+
+static struct impi_limits
+impi_limits_of(const struct relay_startup_limits *l)
+{
+	return (struct impi_limits){.hosts_max = l->nhosts_max, .procs_max = l->nworld_max};
+}
+
+static struct relay_job_limits
+job_limits_of(const struct relay_startup_limits *l)
+{
+	/* Foreign processes are a host entry each. */
+	return (struct relay_job_limits){.nworld_max = l->nworld_max,
+					 .nhosts_max = l->nworld_max < 1u << 16 ? l->nworld_max
+										: 1u << 16};
+}
+
+static size_t
+place(size_t *at, size_t len)
+{
+	size_t p = *at;
+	*at = (p + len + 63) & ~(size_t)63;
+	return p;
+}
+
+static bool
+lay_out(const struct relay_startup_limits *l, struct layout *o)
+{
+	if (l->nworld_max < 1 || l->nworld_max > 1u << 18 || l->nhosts_max < 1 ||
+	    l->nhosts_max > 1u << 16)
+		return false;
+	struct impi_limits il = impi_limits_of(l);
+	struct relay_job_limits jl = job_limits_of(l);
+	struct impi_client_config cc = {.auth = {.mask = IMPI_AUTH_MASK_NONE},
+					.extra_tx_bytes = EXTRA_BYTES};
+	/* Entries the client sees: its own hosts, and our relays once per client. */
+	size_t hosts = (size_t)l->nhosts_max + RELAY_RELAYS_MAX * IMPI_CLIENTS_MAX;
+	size_t labels = hosts * 32 + (size_t)l->nworld_max * 24 + EXTRA_BYTES;
+	o->store_len = labels;
+	o->tx_len = labels + 16 * LABELS_MAX;
+	o->scratch_len = 16 * (hosts > l->nworld_max ? hosts : l->nworld_max);
+	size_t at = 0;
+	place(&at, sizeof(struct relay_startup));
+	o->up = place(&at, impi_client_footprint(&il, &cc));
+	o->store = place(&at, o->store_len);
+	o->tx = place(&at, o->tx_len);
+	o->scratch = place(&at, o->scratch_len);
+	o->job = place(&at, relay_job_footprint(&jl));
+	o->total = at;
+	return true;
+}
+
+size_t
+relay_startup_footprint(const struct relay_startup_limits *limits)
+{
+	struct layout o;
+	return lay_out(limits, &o) ? o.total : 0;
+}
+
+static bool
+conf_ok(const struct relay_startup_conf *c)
+{
+	const uint32_t methods = IMPI_AUTH_MASK_NONE | IMPI_AUTH_MASK_KEY;
+	if (!c->member || c->nmembers < 1 || c->nmembers > RELAY_RELAYS_MAX || !c->labels ||
+	    !(c->client_auth.mask & methods) || !(c->server_auth.mask & methods))
+		return false;
+	for (uint32_t m = 0; m < c->nmembers; m++)
+		if (c->member[m].nshards < 1 || c->member[m].nshards > RELAY_SHARDS_MAX ||
+		    !c->member[m].gateway_port_global || !c->member[m].gateway_port_private)
+			return false;
+	return true;
+}
+
+struct relay_startup *
+relay_startup_new(void *mem, const struct relay_startup_conf *conf)
+{
+	struct layout o;
+	if (!mem || !lay_out(&conf->limits, &o) || !conf_ok(conf))
+		return NULL;
+	struct relay_startup *s = mem;
+	uint8_t *m = mem;
+	struct relay_job_limits jl = job_limits_of(&conf->limits);
+	*s = (struct relay_startup){
+		.conf = *conf,
+		.up_mem = m + o.up,
+		.store = m + o.store,
+		.tx = m + o.tx,
+		.scratch = m + o.scratch,
+		.store_len = o.store_len,
+		.tx_len = o.tx_len,
+		.scratch_len = o.scratch_len,
+		.rank = -1,
+	};
+	s->job = relay_job_new(m + o.job, &jl);
+	if (!s->job || impi_channel_init(&s->ch, &conf->client_auth, s->tx, s->tx_len))
+		return NULL;
+	return s;
+}
+
+void *
+relay_startup_fini(struct relay_startup *s)
+{
+	if (!s)
+		return NULL;
+	if (s->base)
+		relay_labels_free(s->conf.labels, s->base, s->base_n);
+	impi_client_end(s->up);
+	impi_channel_fini(&s->ch);
+	s->base = 0;
+	s->up = NULL;
+	return s;
+}
+
+/* ---- ends ---------------------------------------------------------------------- */
+
+static void
+raise_event(struct relay_startup *s, enum relay_startup_event ev)
+{
+	s->events |= 1u << ev;
+}
+
+static void
+fail(struct relay_startup *s, const char *why)
+{
+	if (s->finished)
+		return;
+	if (why != s->why)
+		relay_text_set(s->why, "%s", why);
+	s->finished = true;
+	impi_channel_fail(&s->ch, IMPI_ERR_LOST, s->why);
+	/* Nobody wants to hear of earlier stages any more. */
+	s->events = 1u << RELAY_STARTUP_ENDED;
+}
+
+static void
+fail_error(struct relay_startup *s, const char *who, const struct impi_error *err)
+{
+	relay_text_set(s->why, "%s: %s", who, err->text[0] ? err->text : impi_strerror(err->code));
+	fail(s, s->why);
+}
+
+/* ---- upwards ------------------------------------------------------------------- */
+
+static bool
+submit_label(struct relay_startup *s, uint32_t i)
+{
+	uint32_t label = s->label[i].label, len = 0;
+	const uint8_t *data = s->scratch;
+	const char *what = NULL;
+
+	if (!impi_client_wants(s->up, label))
+		return false;
+	switch (map_up(s, label, &len, &what)) {
+	case MAP_WAIT:
+		return false;
+	case MAP_BAD:
+		fail(s, what);
+		return false;
+	case MAP_RAW:
+		if (!impi_channel_label(&s->ch, label, &data, &len))
+			return false;
+		break;
+	case MAP_OK:
+		break;
+	}
+	enum impi_err err = impi_client_submit(s->up, label, data, len);
+	if (err == IMPI_ERR_FULL)
+		return false; /* again after the next tx */
+	if (err) {
+		relay_text_set(s->why, "%s cannot be passed to the server: %s",
+			       impi_label_name(label), impi_strerror(err));
+		fail(s, s->why);
+		return false;
+	}
+	s->label[i].submitted = true;
+	return true;
+}
+
+static bool
+client_said(const struct relay_startup *s, uint32_t label)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (s->label[i].label == label)
+			return true;
+	return false;
+}
+
+/* DONE goes up when the job table is installed everywhere in this cluster: so
+ * after the server's DONE every relay of every cluster has it. */
+static void
+pump_done(struct relay_startup *s)
+{
+	if (!s->client_done || s->done_sent || s->finished)
+		return;
+	if (!client_said(s, IMPI_C_NPROCS) || !client_said(s, IMPI_P_IPV6) ||
+	    !client_said(s, IMPI_P_PID)) {
+		fail(s, "the client said DONE without having announced its processes "
+			"(IMPI_C_NPROCS, IMPI_P_IPV6, IMPI_P_PID)");
+		return;
+	}
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (!s->label[i].submitted)
+			return;
+	if (s->table == TABLE_DONE && impi_client_done(s->up) == IMPI_ERR_OK)
+		s->done_sent = true;
+}
+
+/* ---- downwards ------------------------------------------------------------------ */
+
+static void
+answer(struct relay_startup *s, uint32_t i, const void *data, uint32_t len)
+{
+	enum impi_err err =
+		impi_channel_reply(&s->ch, s->label[i].label, s->label[i].mask, data, len);
+	if (err) {
+		relay_text_set(s->why, "the reply to %s cannot be passed to the client: %s",
+			       impi_label_name(s->label[i].label), impi_strerror(err));
+		fail(s, s->why);
+		return;
+	}
+	s->label[i].answered = true;
+}
+
+static void
+answer_composed(struct relay_startup *s, uint32_t i)
+{
+	const char *what = NULL;
+	uint32_t len = 0;
+	switch (map_down(s, s->label[i].label, s->label[i].mask, &len, &what)) {
+	case MAP_OK:
+		answer(s, i, s->scratch, len);
+		break;
+	case MAP_BAD:
+		fail(s, what);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+server_replied(const struct relay_startup *s, uint32_t label)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (s->label[i].label == label)
+			return s->label[i].replied;
+	return false;
+}
+
+/* All processes are known: the table is due, and the client must not learn the
+ * last of their ids before it is installed. */
+static void
+pump_table(struct relay_startup *s)
+{
+	if (s->table != TABLE_NONE || !server_replied(s, IMPI_C_NPROCS) ||
+	    !server_replied(s, IMPI_P_IPV6) || !server_replied(s, IMPI_P_PID))
+		return;
+	if (!map_table(s)) {
+		fail(s, s->why);
+		return;
+	}
+	s->table = TABLE_OFFERED;
+	raise_event(s, RELAY_STARTUP_TABLE);
+}
+
+static void
+pump_answers(struct relay_startup *s)
+{
+	for (uint32_t i = 0; i < s->nlabels && !s->finished; i++) {
+		if (!s->label[i].replied || s->label[i].answered)
+			continue;
+		if (s->label[i].label >= IMPI_P_IPV6 && s->table == TABLE_OFFERED)
+			continue;
+		answer_composed(s, i);
+	}
+}
+
+static void
+pump(struct relay_startup *s)
+{
+	if (s->finished || !s->up || !s->nclients)
+		return;
+	for (uint32_t i = 0; i < s->nlabels && !s->finished; i++)
+		if (!s->label[i].submitted)
+			submit_label(s, i);
+	if (!s->finished)
+		pump_table(s);
+	pump_answers(s);
+	pump_done(s);
+}
+
+/* ---- the client ------------------------------------------------------------------ */
+
+static void
+client_rank(struct relay_startup *s, int32_t rank)
+{
+	if (rank < 0 || rank >= IMPI_CLIENTS_MAX) {
+		relay_text_set(s->why, "client rank %d is out of range (0 .. %d)", rank,
+			       IMPI_CLIENTS_MAX - 1);
+		fail(s, s->why);
+		return;
+	}
+	s->rank = rank;
+	if (impi_channel_join(&s->ch, s->store, s->store_len)) {
+		fail(s, "the client's channel cannot be joined");
+		return;
+	}
+	raise_event(s, RELAY_STARTUP_CONNECT);
+}
+
+static void
+client_event(struct relay_startup *s, const struct impi_channel_event *ev)
+{
+	switch (ev->type) {
+	case IMPI_CH_NONE:
+		break;
+	case IMPI_CH_RANK:
+		client_rank(s, ev->rank);
+		break;
+	case IMPI_CH_LABEL:
+		if (s->nlabels == LABELS_MAX) {
+			fail(s, "the client submits too many labels");
+			break;
+		}
+		s->label[s->nlabels].label = ev->label;
+		s->nlabels++;
+		break;
+	case IMPI_CH_DONE:
+		s->client_done = true;
+		break;
+	case IMPI_CH_FINI:
+		if (impi_client_fini(s->up)) {
+			fail(s, "the client said FINI before the job ran");
+			break;
+		}
+		s->finished = s->ok = true;
+		raise_event(s, RELAY_STARTUP_ENDED);
+		break;
+	case IMPI_CH_FAILED:
+		fail_error(s, "client", &s->ch.err);
+		break;
+	}
+}
+
+static void
+client_rx(struct relay_startup *s, const uint8_t *p, size_t len)
+{
+	while (len > 0 && !s->finished) {
+		struct impi_channel_event ev = {.type = IMPI_CH_NONE};
+		size_t n = impi_channel_rx(&s->ch, p, len, &ev);
+		BASE_ASSERT(n <= len && (n > 0 || ev.type != IMPI_CH_NONE));
+		p += n;
+		len -= n;
+		client_event(s, &ev);
+	}
+}
+
+/* ---- the server ------------------------------------------------------------------- */
+
+static void
+server_label(struct relay_startup *s, const struct impi_client_event *ev)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++) {
+		if (s->label[i].label != ev->label || s->label[i].replied)
+			continue;
+		s->label[i].replied = true;
+		s->label[i].mask = ev->mask;
+		if (!map_is_composed(ev->label))
+			answer(s, i, ev->data, ev->len);
+		return;
+	}
+}
+
+static void
+server_event(struct relay_startup *s, const struct impi_client_event *ev)
+{
+	switch (ev->type) {
+	case IMPI_CL_NONE:
+		break;
+	case IMPI_CL_SIZE:
+		s->nclients = ev->nclients;
+		if (impi_channel_size(&s->ch, ev->nclients))
+			fail(s, "the number of clients cannot be passed to the client");
+		break;
+	case IMPI_CL_LABEL:
+		server_label(s, ev);
+		break;
+	case IMPI_CL_STARTED:
+		if (impi_channel_done(&s->ch))
+			fail(s, "DONE cannot be passed to the client");
+		else
+			raise_event(s, RELAY_STARTUP_RUNNING);
+		break;
+	case IMPI_CL_FAILED:
+		fail_error(s, "server", impi_client_error(s->up));
+		break;
+	}
+}
+
+static void
+server_rx(struct relay_startup *s, const uint8_t *p, size_t len)
+{
+	while (len > 0 && !s->finished) {
+		struct impi_client_event ev = {.type = IMPI_CL_NONE};
+		size_t n = impi_client_rx(s->up, p, len, &ev);
+		BASE_ASSERT(n <= len && (n > 0 || ev.type != IMPI_CL_NONE));
+		p += n;
+		len -= n;
+		server_event(s, &ev);
+		pump(s);
+	}
+}
+
+/* ---- entry points ------------------------------------------------------------------ */
+
+void
+relay_startup_rx(struct relay_startup *s, enum relay_side side, const void *data, size_t len)
+{
+	if (s->finished || (side == RELAY_SIDE_SERVER && !s->up))
+		return;
+	if (side == RELAY_SIDE_CLIENT)
+		client_rx(s, data, len);
+	else
+		server_rx(s, data, len);
+	pump(s);
+}
+
+void
+relay_startup_eof(struct relay_startup *s, enum relay_side side, const char *text)
+{
+	if (s->finished)
+		return;
+	if (side == RELAY_SIDE_CLIENT)
+		relay_text_set(s->why, "client %d: its connection ended before FINI%s%s", s->rank,
+			       text ? ": " : "", text ? text : "");
+	else if (!s->up)
+		relay_text_set(s->why, "cannot connect to the server%s%s", text ? ": " : "",
+			       text ? text : "");
+	else
+		relay_text_set(s->why,
+			       "the server closed the connection before the job finished%s%s",
+			       text ? ": " : "", text ? text : "");
+	fail(s, s->why);
+}
+
+size_t
+relay_startup_tx(struct relay_startup *s, enum relay_side side, void *buf, size_t cap)
+{
+	if (side == RELAY_SIDE_CLIENT)
+		return impi_channel_tx(&s->ch, buf, cap);
+	if (!s->up || (s->finished && !s->ok))
+		return 0;
+	size_t n = impi_client_tx(s->up, buf, cap);
+	if (n)
+		pump(s); /* a label may have waited for room */
+	return n;
+}
+
+bool
+relay_startup_tx_pending(const struct relay_startup *s, enum relay_side side)
+{
+	if (side == RELAY_SIDE_CLIENT)
+		return impi_channel_tx_pending(&s->ch);
+	return s->up && !(s->finished && !s->ok) && impi_client_tx_pending(s->up);
+}
+
+enum relay_startup_event
+relay_startup_poll(struct relay_startup *s)
+{
+	for (unsigned int ev = RELAY_STARTUP_CONNECT; ev <= RELAY_STARTUP_ENDED; ev++) {
+		if (s->events >> ev & 1) {
+			s->events &= ~(1u << ev);
+			return (enum relay_startup_event)ev;
+		}
+	}
+	return RELAY_STARTUP_NONE;
+}
+
+void
+relay_startup_connected(struct relay_startup *s)
+{
+	if (s->finished || s->up || s->rank < 0)
+		return;
+	struct impi_limits il = impi_limits_of(&s->conf.limits);
+	struct impi_client_config cc = {.auth = s->conf.server_auth,
+					.rank = (uint32_t)s->rank,
+					.extra_tx_bytes = EXTRA_BYTES};
+	s->up = impi_client_new(s->up_mem, &il, &cc);
+	if (!s->up)
+		fail(s, "the server's channel cannot be set up");
+}
+
+void
+relay_startup_table_done(struct relay_startup *s, const char *refusal)
+{
+	if (s->finished || s->table != TABLE_OFFERED)
+		return;
+	if (refusal) {
+		relay_text_set(s->why, "the job cannot be set up in this cluster: %s", refusal);
+		fail(s, s->why);
+		return;
+	}
+	s->table = TABLE_DONE;
+	pump(s);
+}
+
+void
+relay_startup_abort(struct relay_startup *s, const char *why)
+{
+	fail(s, why);
+}
+
+const struct relay_job *
+relay_startup_job(const struct relay_startup *s)
+{
+	return s->table == TABLE_NONE ? NULL : s->job;
+}
+
+bool
+relay_startup_ok(const struct relay_startup *s)
+{
+	return s->ok;
+}
+
+const char *
+relay_startup_why(const struct relay_startup *s)
+{
+	return s->why;
+}
+
+int32_t
+relay_startup_rank(const struct relay_startup *s)
+{
+	return s->rank;
+}
+
+uint32_t
+relay_startup_nclients(const struct relay_startup *s)
+{
+	return s->nclients;
+}
+
+const char *
+relay_startup_waiting(const struct relay_startup *s)
+{
+	if (s->finished)
+		return "nothing, it has ended";
+	if (s->rank < 0)
+		return "the client's authentication and rank";
+	if (!s->up)
+		return "the connection to the server";
+	if (!s->nclients)
+		return "the other clients to join at the server";
+	if (s->table == TABLE_OFFERED)
+		return "the job table to be installed on the cluster's relays";
+	if (impi_client_state(s->up) == IMPI_CLS_RUNNING)
+		return "the end of the job";
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (s->label[i].submitted && !s->label[i].replied)
+			return impi_label_name(s->label[i].label);
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (!s->label[i].submitted)
+			return "IMPI_C_NPROCS, which other labels need";
+	return s->done_sent ? "the other clients to say DONE" : "the client's next label or DONE";
+}

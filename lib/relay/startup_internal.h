@@ -1,0 +1,64 @@
+/* Start-up of one job; shared by startup*.c only. */
+#ifndef RELAY_STARTUP_INTERNAL_H
+#define RELAY_STARTUP_INTERNAL_H
+
+#include "relay/startup.h"
+
+#include "impi/channel.h"
+#include "impi/client.h"
+
+#define LABELS_MAX  IMPI_CHANNEL_LABELS_MAX
+#define EXTRA_BYTES 65536u /* room for labels that are not of IMPI 0.0 */
+
+enum table_state { TABLE_NONE, TABLE_OFFERED, TABLE_DONE };
+
+struct relay_startup {
+	struct relay_startup_conf conf;
+	struct impi_channel ch; /* towards our client */
+	struct impi_client *up; /* towards the server; NULL before CONNECT */
+	void *up_mem;
+	uint8_t *store, *tx, *scratch;
+	size_t store_len, tx_len, scratch_len;
+	struct relay_job *job;
+	uint32_t base; /* of our labels, 0 before it is known */
+	uint32_t base_n;
+	uint32_t nclients;
+	int32_t rank;
+	bool client_done, done_sent;
+	bool finished, ok;
+	enum table_state table;
+	uint32_t events; /* bits of enum relay_startup_event, not yet polled */
+	char why[RELAY_WHY_MAX];
+	/* What the client has submitted, in its order. */
+	struct {
+		uint32_t label;
+		bool submitted; /* upwards */
+		bool replied;	/* by the server */
+		bool answered;	/* downwards */
+		uint32_t mask;	/* of the reply */
+	} label[LABELS_MAX];
+	uint32_t nlabels;
+};
+
+/* n things dealt in contiguous blocks to k takers; the first n mod k get one
+ * more.  Who gets thing i, how many taker m gets, which is its first. */
+uint32_t deal_owner(uint32_t n, uint32_t k, uint32_t i);
+uint32_t deal_count(uint32_t n, uint32_t k, uint32_t m);
+uint32_t deal_first(uint32_t n, uint32_t k, uint32_t m);
+
+/* startup_map.c.  Results of the mappings: MAP_WAIT: something it needs has not
+ * come yet; MAP_BAD: what the client said makes no sense (*what says why). */
+enum map_result { MAP_OK, MAP_RAW, MAP_WAIT, MAP_BAD };
+
+/* The value of a label for the server (global mapping) in s->scratch, or MAP_RAW:
+ * pass the client's own. */
+enum map_result map_up(struct relay_startup *s, uint32_t label, uint32_t *len, const char **what);
+/* The reply to a label for the client (private mapping) in s->scratch. */
+enum map_result map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len,
+			 const char **what);
+/* Is it a label whose reply map_down() composes? */
+bool map_is_composed(uint32_t label);
+/* Fill s->job from what both sides said.  False: s->why says what is wrong. */
+bool map_table(struct relay_startup *s);
+
+#endif
