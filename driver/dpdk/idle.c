@@ -1,0 +1,103 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "driver/clock.h"
+#include "driver/idle.h"
+
+/* First guess of what a nanosleep adds; measured from then on. */
+#define OVERSHOOT_START_NS 20000u
+#define OVERSHOOT_MAX_NS   200000u
+
+static const char *const names[] = {"busy", "pause", "sleep"};
+
+int
+rd_idle_parse(const char *name, enum rd_idle_mode *out)
+{
+	for (unsigned m = 0; m < sizeof names / sizeof names[0]; m++)
+		if (strcmp(name, names[m]) == 0) {
+			*out = (enum rd_idle_mode)m;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+const char *
+rd_idle_name(enum rd_idle_mode m)
+{
+	return (unsigned)m < sizeof names / sizeof names[0] ? names[m] : "?";
+}
+
+void
+rd_idle_init(struct rd_idle *i, enum rd_idle_mode mode, uint32_t sleep_max_ns)
+{
+	*i = (struct rd_idle){
+		.mode = mode,
+		.sleep_ns = RD_IDLE_SLEEP_MIN_NS,
+		.sleep_max_ns = sleep_max_ns ? sleep_max_ns : RD_IDLE_SLEEP_MAX_NS,
+		.overshoot_ns = OVERSHOOT_START_NS,
+	};
+	if (mode == RD_IDLE_SLEEP)
+		(void)prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
+}
+
+static void
+cpu_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+uint32_t
+rd_idle_decide(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns)
+{
+	i->turns++;
+	if (work) {
+		i->empty = 0;
+		i->sleep_ns = RD_IDLE_SLEEP_MIN_NS;
+		return 0;
+	}
+	if (i->empty < UINT32_MAX)
+		i->empty++;
+	if (i->mode != RD_IDLE_SLEEP || i->empty <= 2 * RD_IDLE_SPINS)
+		return 0;
+	uint64_t sleep = i->sleep_ns;
+	if (next_ns != BASE_NEVER_NS) {
+		uint64_t left = next_ns > now_ns ? next_ns - now_ns : 0;
+		uint64_t until = left > i->overshoot_ns ? left - i->overshoot_ns : 0;
+		until = base_max_ns(until, i->slack_ns);
+		if (until < RD_IDLE_SLEEP_MIN_NS)
+			return 0;
+		sleep = base_min_ns(sleep, until);
+	}
+	sleep = base_max_ns(sleep, i->slack_ns);
+	i->sleep_ns = i->sleep_ns < i->sleep_max_ns / 2 ? i->sleep_ns * 2 : i->sleep_max_ns;
+	return (uint32_t)sleep;
+}
+
+void
+rd_idle_turn(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns)
+{
+	uint32_t sleep = rd_idle_decide(i, work, now_ns, next_ns);
+	if (sleep == 0) {
+		if (!work && (i->mode == RD_IDLE_PAUSE || i->empty > RD_IDLE_SPINS))
+			cpu_relax();
+		return;
+	}
+	uint64_t before = rd_clock_system_ns();
+	struct timespec ts = {.tv_nsec = (long)sleep};
+	(void)nanosleep(&ts, NULL); /* a signal ends it early: the loop looks at its flag */
+	uint64_t slept = rd_clock_system_ns() - before;
+	i->sleeps++;
+	i->slept_ns += slept;
+	uint64_t over = slept > sleep ? slept - sleep : 0;
+	if (over > OVERSHOOT_MAX_NS)
+		over = OVERSHOOT_MAX_NS;
+	i->overshoot_ns += (uint32_t)over / 8;
+	i->overshoot_ns -= i->overshoot_ns / 8;
+}

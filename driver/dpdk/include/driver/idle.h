@@ -1,0 +1,58 @@
+/* driver/idle.h - what a poll loop does when a turn found nothing.
+ *
+ *   busy   spins: a dedicated core, lowest latency.
+ *   pause  spins with the CPU's pause instruction: kinder to a hyper-thread.
+ *   sleep  spins RD_IDLE_SPINS turns, pauses as many, then nanosleeps, doubling
+ *          from 1 us to sleep_max_ns; any work starts over.  For machines where
+ *          poll loops share cores.
+ *
+ * A sleep never goes beyond the next deadline the caller names, minus what a
+ * sleep on this machine is measured to overshoot; nearer than that it spins, unless
+ * the caller set slack_ns: then it sleeps that long, so that work arriving or due every
+ * few microseconds is done in bursts instead of costing a wake-up each.
+ *
+ *	for (;;) {
+ *		uint64_t now = rd_clock_ns(&clk);
+ *		unsigned work = one_turn(now);
+ *		rd_idle_turn(&idle, work, now, next_deadline_ns);
+ *	}
+ *
+ * Threads  one per loop, used by that thread only; rd_idle_init sets the calling
+ *          thread's timer slack to 1 ns. */
+#ifndef DRIVER_IDLE_H
+#define DRIVER_IDLE_H
+
+#include <stdint.h>
+
+enum rd_idle_mode { RD_IDLE_BUSY, RD_IDLE_PAUSE, RD_IDLE_SLEEP };
+
+#define RD_IDLE_SPINS	     16
+#define RD_IDLE_SLEEP_MIN_NS 1000u
+#define RD_IDLE_SLEEP_MAX_NS 100000u
+
+struct rd_idle {
+	enum rd_idle_mode mode;
+	uint32_t empty;	   /* turns without work, in a row */
+	uint32_t sleep_ns; /* next sleep */
+	uint32_t sleep_max_ns;
+	uint32_t overshoot_ns;	/* smoothed: how much later than asked we wake */
+	uint32_t slack_ns;	/* caller: deadlines may be missed by about this much */
+	uint64_t turns, sleeps; /* counters */
+	uint64_t slept_ns;	/* wall time asleep: busy share = 1 - slept/run time */
+};
+
+/* "busy", "pause", "sleep" -> *out; -EINVAL otherwise. */
+int rd_idle_parse(const char *name, enum rd_idle_mode *out);
+const char *rd_idle_name(enum rd_idle_mode m);
+
+/* sleep_max_ns 0: RD_IDLE_SLEEP_MAX_NS.  Call it in the thread that will use it. */
+void rd_idle_init(struct rd_idle *i, enum rd_idle_mode mode, uint32_t sleep_max_ns);
+
+/* The decision alone: how long to sleep, 0 = poll again at once.  next_ns is the
+ * next moment something is due (BASE_NEVER_NS: nothing). */
+uint32_t rd_idle_decide(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns);
+
+/* Decide and do it. */
+void rd_idle_turn(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns);
+
+#endif

@@ -1,0 +1,82 @@
+/* driver/port.h - opens an Ethernet port by what an administrator calls it, reads
+ * what the driver really offers, and closes it again.
+ *
+ * A device is named by
+ *   an interface      "eth1", "if:eth1"    -> net_af_packet or net_af_xdp vdev
+ *   a vdev string     "net_memif0,role=server,..."     used as it is
+ *   a PCI address     "0000:3b:00.0" or "3b:00.0"      must be in pci_allow of EAL
+ *
+ * Threads  open and close by the control thread; rx/tx bursts by the owner of
+ *          the queue, with rte_eth_rx_burst/tx_burst on port->id.
+ * Errors   0 or a negative errno and one line in err; a failed open leaves no
+ *          port behind. */
+#ifndef DRIVER_PORT_H
+#define DRIVER_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RD_DEV_NAME_MAX 256
+
+struct rte_mbuf;
+struct rte_mempool;
+
+enum rd_pmd { RD_PMD_AF_PACKET, RD_PMD_AF_XDP };
+
+/* "af_packet" or "af_xdp" -> *out; -EINVAL otherwise. */
+int rd_pmd_parse(const char *name, enum rd_pmd *out);
+
+/* True if device looks like a PCI address (for pci_allow). */
+bool rd_dev_is_pci(const char *device);
+
+struct rd_port_conf {
+	const char *device; /* see above */
+	enum rd_pmd pmd;    /* for devices given as an interface */
+	uint32_t index;	    /* unique number of the port in this process */
+	uint16_t mtu;	    /* L2 payload: 1500, 9000 */
+	uint16_t n_rxq, n_txq;
+	uint16_t n_rxd, n_txd;	    /* wished ring sizes; adjusted to the driver's limits */
+	struct rte_mempool *pool;   /* rx buffers; pool.h says how large they must be */
+	struct rte_mempool **pools; /* one per rx queue; NULL: pool for all */
+	bool promisc;		    /* all frames, not only ours */
+	bool allmulti;
+};
+
+/* Turn c->device into what EAL probes.  index makes the vdev name unique in this
+ * process ("net_af_packet3").  For af_packet the ring geometry follows mtu:
+ * its default frame of 2048 bytes silently drops anything longer.
+ * -ENODEV if there is no such interface in this network namespace, -ENETDOWN if it
+ * is down, -EMSGSIZE if its MTU is below c->mtu, -ENAMETOOLONG if out is short. */
+int rd_dev_string(const struct rd_port_conf *c, char *out, size_t out_max, char *err,
+		  size_t err_max);
+
+struct rd_port {
+	uint16_t id; /* DPDK port id */
+	bool open;
+	uint16_t mtu;
+	uint16_t n_rxq, n_txq;
+	uint16_t n_rxd, n_txd; /* what the driver made of it */
+	uint8_t mac[6];
+	bool tx_multi_seg;	      /* chained mbufs may be sent (negotiated) */
+	bool tx_cksum;		      /* IPv4 + UDP checksum offload (negotiated) */
+	int socket;		      /* NUMA node, 0 if unknown */
+	char device[RD_DEV_NAME_MAX]; /* as probed */
+	char name[64];		      /* EAL's name */
+	char driver[32];
+};
+
+int rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max);
+
+/* Stop, close, detach; accepts a port that was never opened. */
+void rd_port_close(struct rd_port *p);
+
+/* Link up?  Reads the driver's last state, does not wait. */
+bool rd_port_link_up(const struct rd_port *p);
+
+/* Send all of pkts[0..n) on queue q; what the driver refuses is freed.  Returns
+ * how many it took; the caller counts the rest as drops. */
+uint16_t rd_port_tx_or_free(const struct rd_port *p, uint16_t q, struct rte_mbuf **pkts,
+			    uint16_t n);
+
+#endif

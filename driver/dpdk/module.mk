@@ -1,0 +1,3 @@
+$(call lib,rddpdk,driver/dpdk,base,libdpdk)
+$(call unit,test_rddpdk_time,test/unit/test_rddpdk_time.c,rddpdk base)
+$(call unit,test_rddpdk_port,test/unit/test_rddpdk_port.c,rddpdk base,libdpdk)

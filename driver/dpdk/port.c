@@ -1,0 +1,201 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "driver/pool.h"
+#include "driver/port.h"
+#include "pool_private.h"
+
+static uint16_t
+adjust_queues(uint16_t want, uint16_t max)
+{
+	uint16_t q = want ? want : 1;
+	return max && q > max ? 0 : q;
+}
+
+/* Read what the driver offers and fill cfg; 0 or -ENOTSUP with the reason. */
+static int
+negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_dev_info *info,
+	  struct rte_eth_conf *cfg, char *err, size_t err_max)
+{
+	const uint64_t cksum = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+
+	p->n_rxq = adjust_queues(c->n_rxq, info->max_rx_queues);
+	p->n_txq = adjust_queues(c->n_txq, info->max_tx_queues);
+	if (!p->n_rxq || !p->n_txq) {
+		snprintf(err, err_max, "%s: %u rx and %u tx queues asked, %s offers %u and %u",
+			 p->device, c->n_rxq, c->n_txq, info->driver_name, info->max_rx_queues,
+			 info->max_tx_queues);
+		return -ENOTSUP;
+	}
+	memset(cfg, 0, sizeof *cfg);
+	if (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) {
+		cfg->txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+		p->tx_multi_seg = true;
+	}
+	if ((info->tx_offload_capa & cksum) == cksum) {
+		cfg->txmode.offloads |= cksum;
+		p->tx_cksum = true;
+	}
+	/* Packet-socket drivers claim 1514 bytes whatever the interface takes: their MTU
+	 * is the interface's, which rd_dev_string has checked. */
+	cfg->rxmode.mtu = c->mtu;
+	if ((uint32_t)c->mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN > info->max_rx_pktlen) {
+		if (strncmp(p->name, "net_", 4) != 0 && strncmp(p->name, "eth_", 4) != 0) {
+			snprintf(err, err_max, "%s: MTU %u asked, %s takes frames of %u bytes",
+				 p->device, c->mtu, info->driver_name, info->max_rx_pktlen);
+			return -ENOTSUP;
+		}
+		cfg->rxmode.mtu =
+			(uint32_t)(info->max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN);
+	}
+	return 0;
+}
+
+static int
+setup_queues(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
+{
+	int r;
+
+	p->n_rxd = c->n_rxd ? c->n_rxd : 512;
+	p->n_txd = c->n_txd ? c->n_txd : 512;
+	r = rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &p->n_rxd, &p->n_txd);
+	if (r < 0) {
+		snprintf(err, err_max, "%s: descriptors: %s", p->device, rte_strerror(-r));
+		return r;
+	}
+	for (uint16_t q = 0; q < p->n_rxq; q++) {
+		r = rte_eth_rx_queue_setup(p->id, q, p->n_rxd, (unsigned)p->socket, NULL,
+					   c->pools ? c->pools[q] : c->pool);
+		if (r < 0) {
+			snprintf(err, err_max,
+				 "%s: rx queue %u of %u descriptors: %s (are the pool's buffers "
+				 "large "
+				 "enough for MTU %u?)",
+				 p->device, q, p->n_rxd, rte_strerror(-r), c->mtu);
+			return r;
+		}
+	}
+	for (uint16_t q = 0; q < p->n_txq; q++) {
+		r = rte_eth_tx_queue_setup(p->id, q, p->n_txd, (unsigned)p->socket, NULL);
+		if (r < 0) {
+			snprintf(err, err_max, "%s: tx queue %u of %u descriptors: %s", p->device,
+				 q, p->n_txd, rte_strerror(-r));
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int
+start(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
+{
+	struct rte_eth_dev_info info;
+	struct rte_ether_addr mac;
+	struct rte_eth_conf cfg;
+	int r = rte_eth_dev_info_get(p->id, &info);
+	if (r < 0) {
+		snprintf(err, err_max, "%s: device info: %s", p->device, rte_strerror(-r));
+		return r;
+	}
+	snprintf(p->driver, sizeof p->driver, "%s", info.driver_name);
+	int socket = rte_eth_dev_socket_id(p->id);
+	p->socket = socket < 0 ? 0 : socket;
+	r = negotiate(p, c, &info, &cfg, err, err_max);
+	if (r < 0)
+		return r;
+	r = rte_eth_dev_configure(p->id, p->n_rxq, p->n_txq, &cfg);
+	if (r < 0) {
+		snprintf(err, err_max, "%s: configuring %u rx and %u tx queues: %s", p->device,
+			 p->n_rxq, p->n_txq, rte_strerror(-r));
+		return r;
+	}
+	r = setup_queues(p, c, err, err_max);
+	if (r < 0)
+		return r;
+	r = rte_eth_dev_start(p->id);
+	if (r < 0) {
+		snprintf(err, err_max, "%s: start: %s", p->device, rte_strerror(-r));
+		return r;
+	}
+	p->mtu = c->mtu;
+	if (rte_eth_macaddr_get(p->id, &mac) == 0)
+		memcpy(p->mac, mac.addr_bytes, sizeof p->mac);
+	/* Drivers without the switch see every frame anyway. */
+	if (c->promisc)
+		(void)rte_eth_promiscuous_enable(p->id);
+	if (c->allmulti)
+		(void)rte_eth_allmulticast_enable(p->id);
+	return 0;
+}
+
+int
+rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
+{
+	memset(p, 0, sizeof *p);
+	int r = rd_dev_string(c, p->device, sizeof p->device, err, err_max);
+	if (r < 0)
+		return r;
+	size_t len = strcspn(p->device, ",");
+	if (len >= sizeof p->name) {
+		snprintf(err, err_max, "%s: driver name too long", p->device);
+		return -ENAMETOOLONG;
+	}
+	memcpy(p->name, p->device, len);
+	if (rte_eth_dev_get_port_by_name(p->name, &p->id) != 0) {
+		r = rte_dev_probe(p->device);
+		if (r < 0 || rte_eth_dev_get_port_by_name(p->name, &p->id) != 0) {
+			snprintf(err, err_max, "%s: the driver does not take it: %s%s", p->device,
+				 rte_strerror(r < 0 ? -r : ENODEV),
+				 rd_dev_is_pci(p->device)
+					 ? "; bind it with: dpdk-devbind.py -b vfio-pci ADDRESS"
+					 : "");
+			return r < 0 ? r : -ENODEV;
+		}
+	}
+	p->open = true;
+	r = start(p, c, err, err_max);
+	if (strcmp(p->driver, "net_af_xdp") == 0)
+		for (uint16_t q = 0; q < p->n_rxq; q++)
+			rd_pool_forgive(c->pools ? c->pools[q] : c->pool, RD_AF_XDP_SLOTS);
+	if (r < 0)
+		rd_port_close(p);
+	return r;
+}
+
+void
+rd_port_close(struct rd_port *p)
+{
+	if (!p || !p->open)
+		return;
+	struct rte_eth_dev_info info;
+	struct rte_device *dev = NULL;
+	if (rte_eth_dev_info_get(p->id, &info) == 0)
+		dev = info.device;
+	(void)rte_eth_dev_stop(p->id);
+	(void)rte_eth_dev_close(p->id);
+	if (dev)
+		(void)rte_dev_remove(dev);
+	p->open = false;
+}
+
+bool
+rd_port_link_up(const struct rd_port *p)
+{
+	struct rte_eth_link link = {0};
+	return p->open && rte_eth_link_get_nowait(p->id, &link) == 0 &&
+	       link.link_status == RTE_ETH_LINK_UP;
+}
+
+uint16_t
+rd_port_tx_or_free(const struct rd_port *p, uint16_t q, struct rte_mbuf **pkts, uint16_t n)
+{
+	uint16_t sent = rte_eth_tx_burst(p->id, q, pkts, n);
+	if (sent < n)
+		rte_pktmbuf_free_bulk(pkts + sent, (unsigned)(n - sent));
+	return sent;
+}

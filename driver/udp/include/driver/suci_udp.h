@@ -1,0 +1,107 @@
+/* driver/suci_udp.h - runs one struct suci over one kernel UDP socket.
+ *
+ * Opens a non-blocking IPv4 UDP socket, receives in batches (recvmmsg) into a
+ * pool of reference-counted buffers, sends in batches (sendmmsg) straight from
+ * the pieces suci_tx() names (no copy), and turns ICMP "port unreachable" into
+ * suci_path_unreachable().  It owns no protocol state and no thread.
+ *
+ *      suci_udp_open -> suci_new(..., mtu_max = suci_udp_mtu()) -> suci_udp_attach
+ *      loop: suci_udp_poll(now);  to sleep: poll(suci_udp_fd(), suci_udp_events())
+ *                                 until suci_expiry_ns()
+ *      suci_udp_detach -> suci_fini -> suci_udp_close
+ *
+ * Where the kernel can, it is handed runs of equal datagrams to one peer as one
+ * message (UDP GSO) and gives us such runs back (UDP GRO; a receive buffer is
+ * then 64 KiB and shared by the datagrams in it).  A device or kernel that
+ * refuses is found out at run time and served datagram by datagram.
+ *
+ * A received datagram lies in a buffer named by the cookie suci_rx() gets;
+ * it is valid during the call, and longer for whoever calls suci_udp_hold()
+ * with the cookie, until suci_udp_release().  When every buffer is held the
+ * driver stops reading the socket (counted as stalls): size bufs above the
+ * number the upper layer can hold.
+ *
+ * Datagrams the kernel does not take now (EAGAIN, ENOBUFS) are copied aside and
+ * sent first by the next poll; nothing is asked of the endpoint before they are
+ * gone.
+ *
+ * Units    bytes, nanoseconds of CLOCK_MONOTONIC.
+ * Threads  one owner at a time, that of the endpoint.
+ * Errors   -errno; counts in struct suci_udp_counters. */
+#ifndef DRIVER_SUCI_UDP_H
+#define DRIVER_SUCI_UDP_H
+
+#include "suci/endpoint.h"
+
+#define SUCI_UDP_BATCH 32 /* messages received per system call */
+
+struct suci_udp;
+
+struct suci_udp_conf {
+	uint8_t ip[4];		/* local IPv4 address; all zero = any */
+	uint16_t port;		/* 0: the kernel chooses */
+	uint32_t mtu;		/* UDP payload; 0: from the interface that has ip */
+	uint32_t mtu_max;	/* cap on that; 0: 65000 */
+	uint32_t bufs;		/* receive buffers, >= 2 * SUCI_UDP_BATCH; 0: 512 */
+	uint32_t sockbuf_bytes; /* wanted for each direction; 0: 8 MiB */
+	bool no_gso, no_gro;	/* do not let the kernel cut and merge datagrams */
+};
+
+#define SUCI_UDP_COUNTERS(X)                                               \
+	X(rx_datagrams, "datagrams received")                              \
+	X(tx_datagrams, "datagrams the kernel took")                       \
+	X(rx_merged, "messages the kernel merged from several datagrams")  \
+	X(tx_runs, "messages the kernel cut into several datagrams")       \
+	X(gso_refused, "such messages it refused, sent one by one")        \
+	X(rx_calls, "recvmmsg calls")                                      \
+	X(tx_calls, "sendmmsg calls")                                      \
+	X(tx_again, "batches the kernel did not take whole")               \
+	X(tx_errors, "datagrams given up because sending them failed")     \
+	X(rx_truncated, "datagrams longer than the MTU, dropped")          \
+	X(rx_foreign, "datagrams from something else than IPv4, dropped")  \
+	X(rx_stalls, "turns without reading because every buffer is held") \
+	X(unreachable, "ICMP port unreachable reports")
+struct suci_udp_counters {
+#define X(n, h) uint64_t n;
+	SUCI_UDP_COUNTERS(X)
+#undef X
+};
+
+/* 0 and *out, or -errno (the socket could not be made or bound). */
+int suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out);
+/* Accepts NULL.  No buffer may be used afterwards. */
+void suci_udp_close(struct suci_udp *u);
+
+/* The endpoint to serve.  Detach before suci_fini(). */
+void suci_udp_attach(struct suci_udp *u, struct suci *ep);
+void suci_udp_detach(struct suci_udp *u);
+
+/* Largest UDP payload: for suci_config.mtu_max. */
+uint32_t suci_udp_mtu(const struct suci_udp *u);
+/* Address and port the socket is bound to. */
+struct suci_addr suci_udp_local(const struct suci_udp *u);
+/* Packets each of so many peers may have in flight so that together they do not
+ * overrun the socket's receive buffer: for suci_config.credit. */
+uint32_t suci_udp_credit(const struct suci_udp *u, uint32_t peers);
+
+/* One turn: receive at most a few batches, run due timers, send what there is.
+ * True if a datagram moved. */
+bool suci_udp_poll(struct suci_udp *u, uint64_t now_ns);
+/* Only the sending half of it. */
+bool suci_udp_tx(struct suci_udp *u, uint64_t now_ns);
+
+void suci_udp_hold(struct suci_udp *u, uint64_t cookie);
+void suci_udp_release(struct suci_udp *u, uint64_t cookie);
+
+/* For poll(2): the socket and the events worth waking up for. */
+int suci_udp_fd(const struct suci_udp *u);
+short suci_udp_events(const struct suci_udp *u);
+
+const struct suci_udp_counters *suci_udp_counters(const struct suci_udp *u);
+/* CLOCK_MONOTONIC. */
+uint64_t suci_udp_now_ns(void);
+
+/* An IPv4 address and port (host order) as Suci wants it. */
+struct suci_addr suci_udp_addr(const uint8_t ip[4], uint16_t port);
+
+#endif

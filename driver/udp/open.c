@@ -1,0 +1,211 @@
+/* Making and closing the socket; what the interface can carry. */
+#include "udp_private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define IP_UDP_HDR 28u
+#define MTU_LEAST  1200u
+#define MTU_MOST   65000u
+
+/* UDP payload that fits the interface that has ip; 0 if none has it. */
+static uint32_t
+interface_mtu(int fd, const uint8_t ip[4])
+{
+	struct ifaddrs *list, *i;
+	uint32_t mtu = 0;
+
+	if (getifaddrs(&list) < 0)
+		return 0;
+	for (i = list; i; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET)
+			continue;
+		struct sockaddr_in sa;
+		memcpy(&sa, i->ifa_addr, sizeof sa);
+		if (memcmp(&sa.sin_addr, ip, 4) != 0)
+			continue;
+		struct ifreq r = {0};
+		strncpy(r.ifr_name, i->ifa_name, sizeof r.ifr_name - 1);
+		if (ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > (int)IP_UDP_HDR)
+			mtu = (uint32_t)r.ifr_mtu - IP_UDP_HDR;
+		break;
+	}
+	freeifaddrs(list);
+	return mtu;
+}
+
+static void
+size_buffers(struct suci_udp *u, uint32_t want)
+{
+	int v = (int)want, got = 0;
+	socklen_t len = sizeof got;
+
+	/* FORCE passes the administrator's limit where we may; else take what
+	 * the limit gives. */
+	if (setsockopt(u->fd, SOL_SOCKET, SO_RCVBUFFORCE, &v, sizeof v) < 0)
+		(void)setsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &v, sizeof v);
+	if (setsockopt(u->fd, SOL_SOCKET, SO_SNDBUFFORCE, &v, sizeof v) < 0)
+		(void)setsockopt(u->fd, SOL_SOCKET, SO_SNDBUF, &v, sizeof v);
+	if (getsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &got, &len) < 0 || got <= 0)
+		got = 212992;
+	u->rcvbuf_bytes = (uint32_t)got;
+}
+
+/* Segmentation and merging in the kernel.  Whether the device in the way goes
+ * along shows when something is sent. */
+static void
+probe_offload(struct suci_udp *u, const struct suci_udp_conf *conf)
+{
+	int off = 0, on = 1;
+
+	u->gso =
+		!conf->no_gso && setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &off, sizeof off) == 0;
+	u->gro = !conf->no_gro && setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
+}
+
+static int
+make_socket(struct suci_udp *u, const struct suci_udp_conf *conf)
+{
+	int one = 1, probe = IP_PMTUDISC_PROBE;
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(conf->port)};
+	socklen_t len = sizeof sa;
+
+	memcpy(&sa.sin_addr, conf->ip, 4);
+	u->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (u->fd < 0)
+		return -errno;
+	/* Never fragment: a datagram that does not fit is an error, not two
+	 * packets of which one gets lost. */
+	if (setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe, sizeof probe) < 0 ||
+	    setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &one, sizeof one) < 0 ||
+	    bind(u->fd, (struct sockaddr *)&sa, sizeof sa) < 0 ||
+	    getsockname(u->fd, (struct sockaddr *)&sa, &len) < 0)
+		return -errno;
+	u->local = suci_udp_addr(conf->ip, ntohs(sa.sin_port));
+	probe_offload(u, conf);
+	size_buffers(u, conf->sockbuf_bytes ? conf->sockbuf_bytes : 8u << 20);
+	return 0;
+}
+
+static int
+make_pool(struct suci_udp *u)
+{
+	/* An odd number of cache lines: equal offsets of the buffers, the headers
+	 * above all, shall not share the same few sets of the cache. */
+	u->buf_bytes = (((u->gro ? MERGED_MAX : u->mtu) + 63) & ~63u) | 64;
+	u->rx_want = 1;
+	u->buf = aligned_alloc(64, (size_t)u->bufs * u->buf_bytes);
+	u->aside = aligned_alloc(64, (((size_t)TX_BATCH * u->mtu) + 63) & ~(size_t)63);
+	u->refs = calloc(u->bufs, sizeof *u->refs);
+	u->free_buf = calloc(u->bufs, sizeof *u->free_buf);
+	if (!u->buf || !u->aside || !u->refs || !u->free_buf)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < u->bufs; i++)
+		u->free_buf[u->nfree++] = u->bufs - 1 - i;
+	suci_udp_rearm(u);
+	return 0;
+}
+
+int
+suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
+{
+	uint32_t mtu_max = conf->mtu_max ? conf->mtu_max : MTU_MOST;
+	struct suci_udp *u;
+	int err;
+
+	if (mtu_max < MTU_LEAST || mtu_max > MTU_MOST || conf->mtu > MTU_MOST ||
+	    (conf->mtu && conf->mtu < MTU_LEAST) ||
+	    (conf->bufs && conf->bufs < 2 * SUCI_UDP_BATCH) || conf->bufs > 1u << 20 ||
+	    conf->sockbuf_bytes > 1u << 30)
+		return -EINVAL;
+	u = calloc(1, sizeof *u);
+	if (!u)
+		return -ENOMEM;
+	u->bufs = conf->bufs ? conf->bufs : 512;
+	err = make_socket(u, conf);
+	if (err)
+		goto fail;
+	u->mtu = conf->mtu ? conf->mtu : interface_mtu(u->fd, conf->ip);
+	if (u->mtu == 0)
+		u->mtu = 1500 - IP_UDP_HDR;
+	if (u->mtu > mtu_max)
+		u->mtu = mtu_max;
+	if (u->mtu < MTU_LEAST)
+		u->mtu = MTU_LEAST;
+	err = make_pool(u);
+	if (err)
+		goto fail;
+	*out = u;
+	return 0;
+fail:
+	suci_udp_close(u);
+	return err;
+}
+
+void
+suci_udp_close(struct suci_udp *u)
+{
+	if (!u)
+		return;
+	if (u->fd >= 0)
+		close(u->fd);
+	free(u->buf);
+	free(u->aside);
+	free(u->refs);
+	free(u->free_buf);
+	free(u);
+}
+
+void
+suci_udp_attach(struct suci_udp *u, struct suci *ep)
+{
+	u->ep = ep;
+}
+
+void
+suci_udp_detach(struct suci_udp *u)
+{
+	u->ep = NULL;
+}
+
+uint32_t
+suci_udp_mtu(const struct suci_udp *u)
+{
+	return u->mtu;
+}
+
+struct suci_addr
+suci_udp_local(const struct suci_udp *u)
+{
+	return u->local;
+}
+
+int
+suci_udp_fd(const struct suci_udp *u)
+{
+	return u->fd;
+}
+
+const struct suci_udp_counters *
+suci_udp_counters(const struct suci_udp *u)
+{
+	return &u->count;
+}
+
+uint32_t
+suci_udp_credit(const struct suci_udp *u, uint32_t peers)
+{
+	/* The kernel charges a datagram its allocation: up to twice the bytes
+	 * plus the skb. */
+	uint64_t each = 2ull * u->mtu + 1024;
+	uint64_t n = u->rcvbuf_bytes / each / (peers ? peers : 1);
+	return n < 4 ? 4 : n > 65535 ? 65535 : (uint32_t)n;
+}

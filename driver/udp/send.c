@@ -1,0 +1,216 @@
+/* Sending: datagrams from the endpoint, gathered into runs the kernel cuts
+ * itself (UDP GSO), so that a run costs one way through its stack. */
+#include "udp_private.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#define TURNS_MAX 8 /* batches a poll sends at most */
+
+static void
+to_sockaddr(const struct suci_addr *a, struct sockaddr_in *sa)
+{
+	memset(sa, 0, sizeof *sa);
+	sa->sin_family = AF_INET;
+	sa->sin_port = htons(a->port);
+	memcpy(&sa->sin_addr, a->ip + 12, 4);
+}
+
+uint32_t
+suci_udp_run(const struct udp_dgram *d, uint32_t n)
+{
+	uint32_t k = 1, bytes = d[0].len;
+
+	while (k < n && k < RUN_SEGMENTS_MAX && d[k - 1].len == d[0].len && d[k].len <= d[0].len &&
+	       bytes + d[k].len <= RUN_BYTES_MAX &&
+	       d[k].to.sin_addr.s_addr == d[0].to.sin_addr.s_addr &&
+	       d[k].to.sin_port == d[0].to.sin_port)
+		bytes += d[k++].len;
+	return k;
+}
+
+/* Message i of the next sendmmsg: run datagrams from d on. */
+static void
+put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *iov, uint32_t run)
+{
+	struct msghdr *h = &u->tx_msg[i].msg_hdr;
+	const struct udp_dgram *last = &d[run - 1];
+
+	*h = (struct msghdr){.msg_name = &d->to,
+			     .msg_namelen = sizeof d->to,
+			     .msg_iov = iov + d->iov,
+			     .msg_iovlen = last->iov + last->niov - d->iov};
+	u->tx_run[i] = run;
+	if (run == 1)
+		return;
+	uint16_t size = (uint16_t)d->len;
+	h->msg_control = u->tx_control[i].bytes;
+	h->msg_controllen = CMSG_SPACE(sizeof size);
+	struct cmsghdr *c = CMSG_FIRSTHDR(h);
+	c->cmsg_level = IPPROTO_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof size);
+	memcpy(CMSG_DATA(c), &size, sizeof size);
+}
+
+/* What sendmmsg made of an error on its first message. */
+enum send_fault { SEND_RETRY, SEND_LATER, SEND_SKIP };
+static enum send_fault
+send_fault(struct suci_udp *u, int err)
+{
+	switch (err) {
+	case EINTR:
+		return SEND_RETRY;
+	case EAGAIN:
+	case ENOBUFS:
+	case ENOMEM:
+		return SEND_LATER;
+	case ECONNREFUSED:
+		/* An earlier datagram's ICMP error; reported once, so send again.
+		 * The queue is read when no piece of this batch is in use. */
+		u->errors_queued = true;
+		return SEND_RETRY;
+	default:
+		return SEND_SKIP;
+	}
+}
+
+/* The kernel or the device does not cut: from here on we do. */
+static void
+run_refused(struct suci_udp *u, int err)
+{
+	u->count.gso_refused++;
+	if (err == EIO || err == EINVAL || err == EOPNOTSUPP)
+		u->gso = false;
+}
+
+/* Offer d[0..n) to the kernel.  Returns how many are dealt with: sent or given
+ * up; the rest has to wait. */
+static uint32_t
+send_batch(struct suci_udp *u, struct udp_dgram *d, struct iovec *iov, uint32_t n)
+{
+	uint32_t at = 0, single_to = 0;
+	unsigned retries = 0;
+
+	while (at < n) {
+		uint32_t k = 0;
+		for (uint32_t i = at; i < n; i += u->tx_run[k++]) {
+			bool runs = u->gso && i >= single_to;
+			put_message(u, k, &d[i], iov, runs ? suci_udp_run(&d[i], n - i) : 1);
+		}
+		int r = sendmmsg(u->fd, u->tx_msg, k, MSG_DONTWAIT);
+		u->count.tx_calls++;
+		for (int i = 0; i < r; i++) {
+			at += u->tx_run[i];
+			u->count.tx_datagrams += u->tx_run[i];
+			u->count.tx_runs += u->tx_run[i] > 1;
+		}
+		if (r > 0)
+			continue;
+		switch (send_fault(u, errno)) {
+		case SEND_RETRY:
+			if (++retries < 2 * TX_BATCH)
+				continue;
+			/* fall through */
+		case SEND_LATER:
+			u->count.tx_again++;
+			return at;
+		case SEND_SKIP:
+			if (u->tx_run[0] > 1) {
+				run_refused(u, errno);
+				single_to = at + u->tx_run[0];
+				continue;
+			}
+			/* Lost like any lost datagram: Suci sends it again. */
+			u->count.tx_errors++;
+			at++;
+		}
+	}
+	return n;
+}
+
+/* Keep a copy of what the kernel refused: its pieces may change hands with the
+ * next call on the endpoint. */
+static void
+set_aside(struct suci_udp *u, uint32_t from, uint32_t n)
+{
+	for (uint32_t i = from; i < n; i++) {
+		const struct udp_dgram *d = &u->dgram[i];
+		uint32_t k = i - from;
+		uint8_t *p = u->aside + (size_t)k * u->mtu;
+		size_t len = 0;
+		BASE_ASSERT(d->len <= u->mtu);
+		for (uint32_t v = 0; v < d->niov; v++) {
+			const struct iovec *piece = &u->tx_iov[d->iov + v];
+			memcpy(p + len, piece->iov_base, piece->iov_len);
+			len += piece->iov_len;
+		}
+		u->aside_iov[k] = (struct iovec){p, len};
+		u->aside_dgram[k] =
+			(struct udp_dgram){.to = d->to, .len = d->len, .iov = k, .niov = 1};
+	}
+	u->aside_at = 0;
+	u->aside_n = n - from;
+}
+
+bool
+suci_udp_waiting(const struct suci_udp *u)
+{
+	return u->aside_n > u->aside_at;
+}
+
+/* Take up to a batch of datagrams from the endpoint. */
+static uint32_t
+gather(struct suci_udp *u, uint64_t now_ns)
+{
+	uint32_t n = 0, v = 0;
+
+	while (n < TX_BATCH && suci_tx(u->ep, &u->out[n], now_ns) == 1) {
+		struct suci_out *o = &u->out[n];
+		struct udp_dgram *d = &u->dgram[n++];
+		d->iov = v;
+		u->tx_iov[v++] = (struct iovec){o->head, o->head_len};
+		if (o->seg_head_len)
+			u->tx_iov[v++] =
+				(struct iovec){(void *)(uintptr_t)o->seg_head, o->seg_head_len};
+		if (o->data_len)
+			u->tx_iov[v++] = (struct iovec){(void *)(uintptr_t)o->data, o->data_len};
+		d->niov = v - d->iov;
+		d->len = (uint32_t)o->head_len + o->seg_head_len + o->data_len;
+		to_sockaddr(&o->to, &d->to);
+	}
+	return n;
+}
+
+bool
+suci_udp_send(struct suci_udp *u, uint64_t now_ns)
+{
+	bool moved = false;
+
+	if (suci_udp_waiting(u)) {
+		uint32_t left = u->aside_n - u->aside_at;
+		uint32_t did = send_batch(u, u->aside_dgram + u->aside_at, u->aside_iov, left);
+		u->aside_at += did;
+		moved = did > 0;
+		if (did < left)
+			return moved;
+	}
+	/* Bounded, so that a fast socket cannot keep a poll from returning. */
+	for (int turn = 0; turn < TURNS_MAX; turn++) {
+		uint32_t n = gather(u, now_ns);
+		if (n == 0)
+			break;
+		moved = true;
+		uint32_t did = send_batch(u, u->dgram, u->tx_iov, n);
+		if (did < n) {
+			set_aside(u, did, n);
+			break;
+		}
+		if (n < TX_BATCH)
+			break;
+	}
+	return moved;
+}

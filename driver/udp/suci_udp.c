@@ -1,0 +1,252 @@
+/* Receiving, the kernel's error queue, and turns of one UDP socket. */
+#include "udp_private.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t
+suci_udp_now_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+struct suci_addr
+suci_udp_addr(const uint8_t ip[4], uint16_t port)
+{
+	struct suci_addr a = {.port = port, .family = 4};
+	memcpy(a.ip + 12, ip, 4);
+	return a;
+}
+
+static struct suci_addr
+from_sockaddr(const struct sockaddr_in *sa)
+{
+	struct suci_addr a = {.port = ntohs(sa->sin_port), .family = 4};
+	memcpy(a.ip + 12, &sa->sin_addr, 4);
+	return a;
+}
+
+/* Buffer b shall receive into slot i of the next recvmmsg. */
+static void
+arm(struct suci_udp *u, uint32_t i, uint32_t b)
+{
+	u->armed[i] = b;
+	u->rx_iov[i] = (struct iovec){u->buf + (size_t)b * u->buf_bytes, u->buf_bytes};
+	u->rx_msg[i].msg_hdr = (struct msghdr){
+		.msg_name = &u->rx_from[i],
+		.msg_namelen = sizeof u->rx_from[i],
+		.msg_iov = &u->rx_iov[i],
+		.msg_iovlen = 1,
+		.msg_control = u->gro ? u->rx_control[i].bytes : NULL,
+		.msg_controllen = u->gro ? sizeof u->rx_control[i].bytes : 0,
+	};
+}
+
+void
+suci_udp_rearm(struct suci_udp *u)
+{
+	while (u->narmed < SUCI_UDP_BATCH && u->nfree > 0) {
+		arm(u, u->narmed, u->free_buf[--u->nfree]);
+		u->narmed++;
+	}
+}
+
+void
+suci_udp_hold(struct suci_udp *u, uint64_t cookie)
+{
+	BASE_ASSERT(cookie >= 1 && cookie <= u->bufs && u->refs[cookie - 1] > 0);
+	u->refs[cookie - 1]++;
+}
+
+void
+suci_udp_release(struct suci_udp *u, uint64_t cookie)
+{
+	BASE_ASSERT(cookie >= 1 && cookie <= u->bufs && u->refs[cookie - 1] > 0);
+	uint32_t b = (uint32_t)(cookie - 1);
+	if (--u->refs[b] == 0)
+		u->free_buf[u->nfree++] = b;
+}
+
+uint32_t
+suci_udp_merged(struct msghdr *m)
+{
+	if (m->msg_flags & MSG_CTRUNC)
+		return 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != IPPROTO_UDP || c->cmsg_type != UDP_GRO)
+			continue;
+		int size;
+		if (c->cmsg_len < CMSG_LEN(sizeof size))
+			return 0;
+		memcpy(&size, CMSG_DATA(c), sizeof size);
+		return size > 0 && size <= (int)MERGED_MAX ? (uint32_t)size : 0;
+	}
+	return 0;
+}
+
+uint32_t
+suci_udp_piece(uint32_t len, uint32_t seg, uint32_t at)
+{
+	return seg == 0 || len - at < seg ? len - at : seg;
+}
+
+/* The datagrams of one message; how many there were. */
+static uint32_t
+rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
+{
+	struct mmsghdr *m = &u->rx_msg[i];
+	uint64_t cookie = u->armed[i] + 1ull;
+	uint32_t len = m->msg_len, at = 0, n = 0;
+
+	if (m->msg_hdr.msg_flags & MSG_TRUNC) {
+		u->count.rx_truncated++;
+		return 1;
+	}
+	if (u->rx_from[i].sin_family != AF_INET ||
+	    m->msg_hdr.msg_namelen < sizeof(struct sockaddr_in)) {
+		u->count.rx_foreign++;
+		return 1;
+	}
+	struct suci_addr from = from_sockaddr(&u->rx_from[i]);
+	const uint8_t *bytes = u->rx_iov[i].iov_base;
+	uint32_t seg = u->gro ? suci_udp_merged(&m->msg_hdr) : 0;
+	u->count.rx_merged += seg && seg < len;
+	do {
+		uint32_t piece = suci_udp_piece(len, seg, at);
+		if (piece > u->mtu)
+			u->count.rx_truncated++;
+		else
+			suci_rx(u->ep, &from, bytes + at, piece, cookie, now_ns);
+		at += piece;
+		n++;
+	} while (at < len);
+	return n;
+}
+
+/* The first n slots are ours again, unless held: then another buffer takes the
+ * slot, or the last slot if there is none. */
+static void
+take_back(struct suci_udp *u, uint32_t n)
+{
+	for (uint32_t i = n; i-- > 0;) {
+		uint32_t b = u->armed[i];
+		if (--u->refs[b] == 0)
+			arm(u, i, b);
+		else if (u->nfree > 0)
+			arm(u, i, u->free_buf[--u->nfree]);
+		else if (--u->narmed != i)
+			arm(u, i, u->armed[u->narmed]);
+	}
+}
+
+/* One batch; true if there may be more. */
+static bool
+rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
+{
+	suci_udp_rearm(u);
+	if (u->narmed == 0) {
+		u->count.rx_stalls++;
+		return false;
+	}
+	uint32_t want = u->rx_want < u->narmed ? u->rx_want : u->narmed;
+	int n;
+	do {
+		n = recvmmsg(u->fd, u->rx_msg, want, MSG_DONTWAIT, NULL);
+	} while (n < 0 && errno == EINTR);
+	u->count.rx_calls++;
+	if (n <= 0) {
+		if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+			u->errors_queued = true;
+		u->rx_want = 1;
+		return false;
+	}
+	*moved = true;
+	for (uint32_t i = 0; i < (uint32_t)n; i++)
+		u->refs[u->armed[i]] = 1;
+	for (uint32_t i = 0; i < (uint32_t)n; i++)
+		u->count.rx_datagrams += rx_one(u, i, now_ns);
+	take_back(u, (uint32_t)n);
+	/* A full batch promises more.  A single message does not: it is handed on
+	 * first, the next poll looks for others. */
+	u->rx_want = (uint32_t)n < want ? 1 : SUCI_UDP_BATCH;
+	return (uint32_t)n == want && want > 1;
+}
+
+/* Ask the kernel which peers answered "port unreachable". */
+static void
+read_errors(struct suci_udp *u, uint64_t now_ns)
+{
+	u->errors_queued = false;
+	for (int i = 0; i < 64; i++) {
+		struct sockaddr_in sa;
+		char data[64], control[512];
+		struct iovec iov = {data, sizeof data};
+		struct msghdr m = {.msg_name = &sa,
+				   .msg_namelen = sizeof sa,
+				   .msg_iov = &iov,
+				   .msg_iovlen = 1,
+				   .msg_control = control,
+				   .msg_controllen = sizeof control};
+		if (recvmsg(u->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+			return;
+		for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+			if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR)
+				continue;
+			struct sock_extended_err e;
+			memcpy(&e, CMSG_DATA(c), sizeof e);
+			/* Host and network unreachable may pass; a closed port is a
+			 * process that is gone. */
+			if (e.ee_errno != ECONNREFUSED || e.ee_origin != SO_EE_ORIGIN_ICMP)
+				continue;
+			u->count.unreachable++;
+			struct suci_addr to = from_sockaddr(&sa);
+			suci_path_unreachable(u->ep, &to, now_ns);
+		}
+	}
+}
+
+bool
+suci_udp_tx(struct suci_udp *u, uint64_t now_ns)
+{
+	bool moved = suci_udp_send(u, now_ns);
+
+	if (u->errors_queued)
+		read_errors(u, now_ns);
+	return moved;
+}
+
+bool
+suci_udp_poll(struct suci_udp *u, uint64_t now_ns)
+{
+	bool moved = false;
+
+	for (int turn = 0; turn < 4; turn++) {
+		if (!rx_batch(u, now_ns, &moved))
+			break;
+	}
+	if (u->errors_queued)
+		read_errors(u, now_ns);
+	if (suci_expiry_ns(u->ep) <= now_ns)
+		suci_tick(u->ep, now_ns);
+	return suci_udp_tx(u, now_ns) || moved;
+}
+
+short
+suci_udp_events(const struct suci_udp *u)
+{
+	short ev = 0;
+	if (u->narmed > 0 || u->nfree > 0)
+		ev |= POLLIN;
+	if (suci_udp_waiting(u))
+		ev |= POLLOUT;
+	return ev;
+}

@@ -1,0 +1,87 @@
+/* The driver's state, shared by its source files:
+ *   open.c      making and closing the socket
+ *   suci_udp.c  receiving, the error queue, turns
+ *   send.c      sending, runs of datagrams */
+#ifndef UDP_PRIVATE_H
+#define UDP_PRIVATE_H
+
+#include "driver/suci_udp.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#define TX_BATCH  64u
+#define TX_PIECES 3u
+/* UDP GSO: what one message to the kernel may hold.  64 segments is the limit of
+ * kernels before 6.9, 65507 bytes that of an IPv4 datagram. */
+#define RUN_SEGMENTS_MAX 64u
+#define RUN_BYTES_MAX	 65507u
+/* UDP GRO: the kernel never merges more than an IP packet can hold. */
+#define MERGED_MAX 65536u
+
+#define CONTROL_BYTES CMSG_SPACE(sizeof(int))
+struct control {
+	_Alignas(struct cmsghdr) uint8_t bytes[CONTROL_BYTES];
+};
+
+/* One datagram to send; its pieces follow those of the one before. */
+struct udp_dgram {
+	struct sockaddr_in to;
+	uint32_t len, iov, niov;
+};
+
+struct suci_udp {
+	int fd;
+	struct suci *ep;
+	uint32_t mtu;
+	uint32_t rcvbuf_bytes; /* as the kernel accounts it */
+	bool gso, gro;
+	bool errors_queued; /* the error queue wants to be read */
+	struct suci_addr local;
+	struct suci_udp_counters count;
+
+	/* Receive buffers: in the armed slots, free, or held (refs > 0). */
+	uint32_t bufs, buf_bytes, nfree, narmed;
+	uint32_t rx_want; /* slots to offer: a lone message needs no second look */
+	uint8_t *buf;
+	uint32_t *refs, *free_buf;
+	uint32_t armed[SUCI_UDP_BATCH];
+	struct mmsghdr rx_msg[SUCI_UDP_BATCH];
+	struct iovec rx_iov[SUCI_UDP_BATCH];
+	struct sockaddr_in rx_from[SUCI_UDP_BATCH];
+	struct control rx_control[SUCI_UDP_BATCH];
+
+	struct suci_out out[TX_BATCH];
+	struct udp_dgram dgram[TX_BATCH];
+	struct iovec tx_iov[TX_BATCH * TX_PIECES];
+	/* What sendmmsg is given: datagrams or runs of them. */
+	struct mmsghdr tx_msg[TX_BATCH];
+	uint32_t tx_run[TX_BATCH];
+	struct control tx_control[TX_BATCH];
+
+	/* Copies of datagrams the kernel refused: [aside_at, aside_n). */
+	uint32_t aside_at, aside_n;
+	uint8_t *aside;
+	struct udp_dgram aside_dgram[TX_BATCH];
+	struct iovec aside_iov[TX_BATCH];
+};
+
+/* Fill empty receive slots from the free buffers. */
+void suci_udp_rearm(struct suci_udp *u);
+/* Copies of refused datagrams still wait to be sent. */
+bool suci_udp_waiting(const struct suci_udp *u);
+/* Send what waits, then what the endpoint has. */
+bool suci_udp_send(struct suci_udp *u, uint64_t now_ns);
+
+/* How many of d[0..n), n >= 1, from the first on may go as one run: one
+ * destination, one size, the last may be shorter, within the limits above. */
+uint32_t suci_udp_run(const struct udp_dgram *d, uint32_t n);
+/* The segment size the kernel named in a received message's control data; 0 if
+ * the message is one datagram or the control data are not to be trusted. */
+uint32_t suci_udp_merged(struct msghdr *m);
+/* Length of the datagram that starts at at < len of a message of len bytes
+ * merged from datagrams of seg bytes (0: not merged). */
+uint32_t suci_udp_piece(uint32_t len, uint32_t seg, uint32_t at);
+
+#endif
