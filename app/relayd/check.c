@@ -1,0 +1,296 @@
+#include "check.h"
+
+#include "driver/eal.h"
+#include "driver/port.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#define LACK(faults, pointer, ...) rd_fault_add(faults, pointer, 0, __VA_ARGS__)
+
+static void
+check_root(struct rd_faults *faults)
+{
+	if (geteuid() != 0)
+		LACK(faults, "", "must run as root (raw sockets, TAP, memory); mend it with: sudo");
+}
+
+static void
+check_tun(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		LACK(faults, "", "/dev/net/tun: %s; mend it with: modprobe tun%s", strerror(errno),
+		     errno == EACCES ? " and run as root" : "");
+	else
+		close(fd);
+	static const char *const ends[RD_LEGS] = {"priv", "glob"};
+	for (int leg = 0; leg < RD_LEGS; leg++) {
+		char name[16];
+		snprintf(name, sizeof name, "%s-%s", conf->tap_prefix, ends[leg]);
+		if (if_nametoindex(name))
+			LACK(faults, "/tap_prefix",
+			     "interface %s exists already (another relayd?); set another "
+			     "tap_prefix",
+			     name);
+	}
+}
+
+static void
+check_key(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	char err[160];
+	uint64_t key;
+	if (conf->impi.auth == RD_AUTH_KEY &&
+	    !rd_read_key(conf->impi.key_file, &key, err, sizeof err))
+		LACK(faults, "/impi/key_file", "%s", err);
+}
+
+/* An IPv4 address on the kernel's side would make the kernel answer beside us. */
+static bool
+kernel_address(const char *ifname, char text[INET_ADDRSTRLEN])
+{
+	struct ifaddrs *all;
+	bool found = false;
+	if (getifaddrs(&all))
+		return false;
+	for (struct ifaddrs *a = all; a && !found; a = a->ifa_next)
+		if (a->ifa_addr && a->ifa_addr->sa_family == AF_INET &&
+		    strcmp(a->ifa_name, ifname) == 0) {
+			struct sockaddr_in sin;
+			memcpy(&sin, a->ifa_addr, sizeof sin);
+			found = inet_ntop(AF_INET, &sin.sin_addr, text, INET_ADDRSTRLEN);
+		}
+	freeifaddrs(all);
+	return found;
+}
+
+static void
+check_interface(const struct rd_conf_port *port, const char *leg, int sock,
+		struct rd_faults *faults)
+{
+	const char *name = port->interface;
+	char ptr[64], addr[INET_ADDRSTRLEN];
+	struct ifreq r = {0};
+	snprintf(ptr, sizeof ptr, "/ports/%s/interface", leg);
+	strlcpy(r.ifr_name, name, sizeof r.ifr_name);
+	if (if_nametoindex(name) == 0) {
+		LACK(faults, ptr,
+		     "no interface %s in this network namespace; `ip link` shows those there are",
+		     name);
+		return;
+	}
+	if (ioctl(sock, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP))
+		LACK(faults, ptr, "%s is down; mend it with: ip link set %s up", name, name);
+	if (ioctl(sock, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < (int)port->mtu) {
+		snprintf(ptr, sizeof ptr, "/ports/%s/mtu", leg);
+		LACK(faults, ptr, "%s has MTU %d, %u is asked; mend it with: ip link set %s mtu %u",
+		     name, r.ifr_mtu, port->mtu, name, port->mtu);
+		snprintf(ptr, sizeof ptr, "/ports/%s/interface", leg);
+	}
+	if (kernel_address(name, addr))
+		LACK(faults, ptr,
+		     "%s has the kernel address %s: the kernel would answer beside us; mend it "
+		     "with: "
+		     "ip addr flush dev %s",
+		     name, addr, name);
+}
+
+static void
+check_device(const struct rd_conf_port *port, const char *leg, struct rd_faults *faults)
+{
+	char ptr[64], path[128], link[256];
+	snprintf(ptr, sizeof ptr, "/ports/%s/device", leg);
+	if (!rd_dev_is_pci(port->device))
+		return; /* a vdev string: only its driver can judge it */
+	snprintf(path, sizeof path, "/sys/bus/pci/devices/%s%.12s",
+		 strlen(port->device) < 10 ? "0000:" : "", port->device);
+	if (access(path, F_OK)) {
+		LACK(faults, ptr, "no PCI device %s; `dpdk-devbind.py -s` shows those there are",
+		     port->device);
+		return;
+	}
+	strlcat(path, "/driver", sizeof path);
+	ssize_t n = readlink(path, link, sizeof link - 1);
+	link[n > 0 ? n : 0] = '\0';
+	/* mlx5 and mlx4 work through the kernel's own driver. */
+	if (!strstr(link, "vfio-pci") && !strstr(link, "uio") && !strstr(link, "mlx"))
+		LACK(faults, ptr,
+		     "%s is not bound to vfio-pci; mend it with: dpdk-devbind.py -b "
+		     "vfio-pci %s",
+		     port->device, port->device);
+}
+
+static void
+check_ports(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	for (int leg = 0; leg < RD_LEGS; leg++) {
+		const struct rd_conf_port *port = &conf->port[leg];
+		if (*port->interface && sock >= 0)
+			check_interface(port, rd_leg_names[leg], sock, faults);
+		else if (*port->device)
+			check_device(port, rd_leg_names[leg], faults);
+	}
+	if (sock >= 0)
+		close(sock);
+}
+
+/* Somebody listens on all addresses of this namespace?  (Our own sockets are
+ * bound to a TAP that does not exist yet.) */
+static void
+check_tcp_port(uint32_t number, const char *pointer, struct rd_faults *faults)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number)};
+	if (fd < 0)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (bind(fd, (struct sockaddr *)&sin, sizeof sin) && errno == EADDRINUSE)
+		LACK(faults, pointer, "TCP port %u is in use; `ss -ltnp` shows by whom", number);
+	close(fd);
+}
+
+/* EAL's syntax is rich ("(0,1)@0", "0-1@(2,3)"); this only looks whether the CPUs
+ * named after @ (or the bare lcores) exist, and counts lcores roughly. */
+static void
+check_lcores(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	const char *s = conf->eal.lcores;
+	cpu_set_t set;
+	if (strspn(s, "0123456789@(),-") != strlen(s)) {
+		LACK(faults, "/eal/lcores", "\"%s\" is not EAL --lcores syntax, like 0@0,1@1", s);
+		return;
+	}
+	if (sched_getaffinity(0, sizeof set, &set))
+		return;
+	bool with_cpu = strchr(s, '@');
+	bool cpu = !with_cpu;
+	uint32_t lcores = 0, depth = 0;
+	for (const char *c = s; *c;) {
+		if (isdigit((unsigned char)*c)) {
+			char *end;
+			unsigned long n = strtoul(c, &end, 10);
+			if ((cpu || !with_cpu) && (n >= CPU_SETSIZE || !CPU_ISSET(n, &set)))
+				LACK(faults, "/eal/lcores",
+				     "CPU %lu does not exist or is not ours; `nproc` and `taskset "
+				     "-p $$` "
+				     "show those there are",
+				     n);
+			lcores += !cpu || !with_cpu;
+			c = end;
+			continue;
+		}
+		if (*c == '-')
+			lcores += !cpu; /* a range names at least one more */
+		depth += *c == '(';
+		depth -= *c == ')' && depth;
+		cpu = *c == '@' || (cpu && !(*c == ',' && !depth)) || !with_cpu;
+		c++;
+	}
+	if (lcores < 2)
+		LACK(faults, "/eal/lcores",
+		     "names one lcore, two are needed (control and worker); for one CPU write "
+		     "(0,1)@0");
+}
+
+/* Another process of our file prefix answers on its telemetry socket? */
+static void
+check_prefix(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	snprintf(sun.sun_path, sizeof sun.sun_path, "/var/run/dpdk/%s/dpdk_telemetry.v2",
+		 conf->eal.file_prefix);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&sun, sizeof sun) == 0)
+		LACK(faults, "/eal/file_prefix",
+		     "a DPDK process with file prefix %s is running; set another one",
+		     conf->eal.file_prefix);
+	close(fd);
+}
+
+static void
+check_memory(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *faults)
+{
+	char err[200];
+	if (mem_mb > conf->eal.memory_mb)
+		LACK(faults, "/eal/memory_mb",
+		     "%u MiB are given, packet buffers and tables need %u; raise it, or lower "
+		     "limits.segments or ports.*.rx_descriptors",
+		     conf->eal.memory_mb, mem_mb);
+	if (conf->eal.hugepages &&
+	    rd_huge_check((uint64_t)conf->eal.memory_mb << 20, err, sizeof err))
+		LACK(faults, "/eal/hugepages", "%s", err);
+}
+
+static void
+check_writable(const char *path, const char *pointer, struct rd_faults *faults)
+{
+	char dir[256];
+	if (!*path)
+		return;
+	strlcpy(dir, path, sizeof dir);
+	char *slash = strrchr(dir, '/');
+	if (!slash)
+		strlcpy(dir, ".", sizeof dir);
+	else
+		slash[slash == dir] = '\0';
+	if (access(dir, W_OK))
+		LACK(faults, pointer, "cannot write into %s: %s", dir, strerror(errno));
+}
+
+void
+rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *faults)
+{
+	check_root(faults);
+	check_lcores(conf, faults);
+	check_memory(conf, mem_mb, faults);
+	check_prefix(conf, faults);
+	check_ports(conf, faults);
+	check_tun(conf, faults);
+	check_tcp_port(conf->impi.listen_port, "/impi/listen_port", faults);
+	if (conf->cluster.nrelays > 1)
+		check_tcp_port(conf->cluster.peer_port, "/cluster/peer_port", faults);
+	check_key(conf, faults);
+	check_writable(conf->pidfile, "/pidfile", faults);
+	check_writable(conf->stats_file, "/stats_file", faults);
+}
+
+bool
+rd_read_key(const char *path, uint64_t *key, char *err, size_t err_max)
+{
+	char text[64];
+	FILE *f = fopen(path, "re");
+	if (!f) {
+		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
+		return false;
+	}
+	bool got = fgets(text, sizeof text, f) != NULL;
+	fclose(f);
+	text[got ? strcspn(text, "\r\n") : 0] = '\0';
+	char *end = text;
+	errno = 0;
+	unsigned long long v = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+	if (end == text || *end || errno) {
+		snprintf(err, err_max, "%s does not hold one decimal number below 2^64", path);
+		return false;
+	}
+	*key = v;
+	return true;
+}

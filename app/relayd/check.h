@@ -1,0 +1,16 @@
+/* check.h - what the machine lacks for a configuration, and the command that mends
+ * each.  Looks only: changes nothing, so --check can run beside a running relay
+ * and the start runs the very same checks first. */
+#ifndef RD_CHECK_H
+#define RD_CHECK_H
+
+#include "rd/conf.h"
+
+/* mem_mb: what pools and tables need (rd_plan_mem_mb).  Adds faults, pointer =
+ * the key concerned, line 0. */
+void rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *faults);
+
+/* The key of impi.auth key; false and err if the file cannot be used. */
+bool rd_read_key(const char *path, uint64_t *key, char *err, size_t err_max);
+
+#endif

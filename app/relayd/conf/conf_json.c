@@ -1,0 +1,429 @@
+/* JSON text -> struct rd_conf, by the table.  The only file of relayd that
+ * knows jansson. */
+#include "rd/conf.h"
+
+#include "conf_private.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+#define CONF_BYTES_MAX (1u << 20)
+#define KEYS_MAX       128
+
+struct parse {
+	const char *text;
+	size_t len;
+	struct rd_conf *conf;
+	struct rd_faults *faults;
+	bool seen[KEYS_MAX];
+};
+
+void
+rd_fault_add(struct rd_faults *faults, const char *pointer, uint32_t line, const char *fmt, ...)
+{
+	if (faults->count++ >= RD_FAULTS_MAX)
+		return;
+	struct rd_fault *f = &faults->fault[faults->count - 1];
+	strlcpy(f->pointer, pointer, sizeof f->pointer);
+	f->line = line;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(f->text, sizeof f->text, fmt, ap);
+	va_end(ap);
+}
+
+static uint32_t
+line_of(const struct parse *p, const char *pointer)
+{
+	return rd_conf_locate(p->text, p->len, pointer);
+}
+
+#define FAULT(p, pointer, ...) rd_fault_add((p)->faults, pointer, line_of(p, pointer), __VA_ARGS__)
+
+/* pointer + "/" + name, with RFC 6901 escapes; cut at the end if too long. */
+static void
+join(char *out, size_t size, const char *pointer, const char *name)
+{
+	strlcpy(out, pointer, size);
+	strlcat(out, "/", size);
+	size_t n = strlen(out);
+	for (; *name && n + 3 < size; name++) {
+		if (*name == '~' || *name == '/') {
+			out[n++] = '~';
+			out[n++] = *name == '~' ? '0' : '1';
+		} else {
+			out[n++] = *name;
+		}
+	}
+	out[n] = '\0';
+}
+
+static void
+join_index(char *out, size_t size, const char *pointer, size_t index)
+{
+	char name[24];
+	snprintf(name, sizeof name, "%zu", index);
+	join(out, size, pointer, name);
+}
+
+static const char *
+type_name(const json_t *v)
+{
+	switch (json_typeof(v)) {
+	case JSON_OBJECT:
+		return "an object";
+	case JSON_ARRAY:
+		return "an array";
+	case JSON_STRING:
+		return "a string";
+	case JSON_INTEGER:
+		return "an integer";
+	case JSON_REAL:
+		return "a number with a fraction";
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return "a boolean";
+	case JSON_NULL:
+		return "null";
+	}
+	return "something else";
+}
+
+bool
+rd_ipv4_parse(const char *text, uint32_t *out)
+{
+	uint32_t address = 0;
+	for (int part = 0; part < 4; part++) {
+		if (part && *text++ != '.')
+			return false;
+		uint32_t v = 0, digits = 0;
+		for (; *text >= '0' && *text <= '9' && digits < 4; text++, digits++)
+			v = v * 10 + (uint32_t)(*text - '0');
+		if (digits == 0 || digits > 3 || v > 255)
+			return false;
+		address = address << 8 | v;
+	}
+	if (*text)
+		return false;
+	*out = address;
+	return true;
+}
+
+const char *
+rd_ipv4_text(uint32_t address, char buf[RD_IPV4_TEXT])
+{
+	snprintf(buf, RD_IPV4_TEXT, "%u.%u.%u.%u", address >> 24, address >> 16 & 255,
+		 address >> 8 & 255, address & 255);
+	return buf;
+}
+
+static void
+set_string(struct parse *p, const char *pointer, const json_t *v, char *field, size_t size)
+{
+	if (!json_is_string(v))
+		FAULT(p, pointer, "must be a string, is %s", type_name(v));
+	else if (strlen(json_string_value(v)) != json_string_length(v))
+		FAULT(p, pointer, "must not contain a NUL character");
+	else if (strlcpy(field, json_string_value(v), size) >= size)
+		FAULT(p, pointer, "is longer than %zu characters", size - 1);
+}
+
+static void
+set_ipv4(struct parse *p, const char *pointer, const json_t *v, bool required, uint32_t *field)
+{
+	if (!json_is_string(v)) {
+		FAULT(p, pointer, "must be a string like \"10.0.0.1\", is %s", type_name(v));
+		return;
+	}
+	const char *s = json_string_value(v);
+	if (!*s && !required)
+		return;
+	if (!rd_ipv4_parse(s, field))
+		FAULT(p, pointer, "\"%.40s\" is not an IPv4 address", s);
+	else if (*field >> 28 >= 14 || *field >> 24 == 0 || *field >> 24 == 127)
+		FAULT(p, pointer, "%s cannot be the address of a host on a network", s);
+}
+
+static void
+set_strings(struct parse *p, const char *pointer, const json_t *v)
+{
+	if (!json_is_array(v)) {
+		FAULT(p, pointer, "must be an array of strings, is %s", type_name(v));
+		return;
+	}
+	if (json_array_size(v) > RD_EAL_EXTRA_MAX) {
+		FAULT(p, pointer, "has %zu elements, at most %d", json_array_size(v),
+		      RD_EAL_EXTRA_MAX);
+		return;
+	}
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		char sub[128];
+		join_index(sub, sizeof sub, pointer, i);
+		set_string(p, sub, json_array_get(v, i), p->conf->eal.extra[i],
+			   sizeof p->conf->eal.extra[i]);
+	}
+	p->conf->eal.nextra = (uint32_t)json_array_size(v);
+}
+
+static void
+set_relay(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_relay *relay)
+{
+	if (!json_is_object(v)) {
+		FAULT(p, pointer, "must be an object with private and global, is %s", type_name(v));
+		return;
+	}
+	static const char *const names[2] = {"private", "global"};
+	uint32_t *const fields[2] = {&relay->private_address, &relay->global_address};
+	char sub[128];
+	for (int i = 0; i < 2; i++) {
+		const json_t *a = json_object_get(v, names[i]);
+		join(sub, sizeof sub, pointer, names[i]);
+		if (a)
+			set_ipv4(p, sub, a, true, fields[i]);
+		else
+			FAULT(p, pointer, "lacks \"%s\", an IPv4 address", names[i]);
+	}
+	const char *key;
+	json_t *val;
+	json_object_foreach((json_t *)(uintptr_t)v, key, val)
+	{
+		join(sub, sizeof sub, pointer, key);
+		if (strcmp(key, "private") != 0 && strcmp(key, "global") != 0)
+			FAULT(p, sub, "unknown key; a relay has private and global");
+	}
+}
+
+static void
+set_relays(struct parse *p, const char *pointer, const json_t *v)
+{
+	if (!json_is_array(v)) {
+		FAULT(p, pointer, "must be an array of relays, is %s", type_name(v));
+		return;
+	}
+	size_t n = json_array_size(v);
+	if (n == 0 || n > RD_RELAYS_MAX) {
+		FAULT(p, pointer, "has %zu relays, must be 1 to %d", n, RD_RELAYS_MAX);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		char sub[128];
+		join_index(sub, sizeof sub, pointer, i);
+		set_relay(p, sub, json_array_get(v, i), &p->conf->cluster.relay[i]);
+	}
+	p->conf->cluster.nrelays = (uint32_t)n;
+}
+
+static void
+set_uint(struct parse *p, const char *pointer, const json_t *v, const struct rd_key *key,
+	 uint32_t *field)
+{
+	const char *space = *key->unit ? " " : "";
+	if (!json_is_integer(v)) {
+		FAULT(p, pointer, "must be an integer from %u to %u%s%s, is %s", key->min, key->max,
+		      space, key->unit, type_name(v));
+		return;
+	}
+	json_int_t n = json_integer_value(v);
+	if (n < (json_int_t)key->min || n > (json_int_t)key->max)
+		FAULT(p, pointer, "%" JSON_INTEGER_FORMAT " is out of range, %u to %u%s%s", n,
+		      key->min, key->max, space, key->unit);
+	else
+		*field = (uint32_t)n;
+}
+
+static void
+set_enum(struct parse *p, const char *pointer, const json_t *v, const struct rd_key *key,
+	 uint32_t *field)
+{
+	if (!json_is_string(v)) {
+		FAULT(p, pointer, "must be one of %s, is %s", key->words, type_name(v));
+		return;
+	}
+	int index = rd_word_index(key->words, json_string_value(v));
+	if (index < 0)
+		FAULT(p, pointer, "\"%.40s\" is not one of %s", json_string_value(v), key->words);
+	else
+		*field = (uint32_t)index;
+}
+
+static void
+set_key(struct parse *p, const char *pointer, const json_t *v, const struct rd_key *key)
+{
+	void *field = (uint8_t *)p->conf + key->offset;
+	switch (key->type) {
+	case RD_KEY_STRING:
+		set_string(p, pointer, v, field, key->size);
+		if (key->required && json_is_string(v) && !*json_string_value(v))
+			FAULT(p, pointer, "must not be empty");
+		return;
+	case RD_KEY_ENUM:
+		set_enum(p, pointer, v, key, field);
+		return;
+	case RD_KEY_UINT:
+		set_uint(p, pointer, v, key, field);
+		return;
+	case RD_KEY_BOOL:
+		if (json_is_boolean(v))
+			*(bool *)field = json_is_true(v);
+		else
+			FAULT(p, pointer, "must be true or false, is %s", type_name(v));
+		return;
+	case RD_KEY_IPV4:
+		set_ipv4(p, pointer, v, key->required, field);
+		return;
+	case RD_KEY_STRINGS:
+		set_strings(p, pointer, v);
+		return;
+	case RD_KEY_RELAYS:
+		set_relays(p, pointer, v);
+		return;
+	}
+}
+
+/* Number of leading characters two names share: enough to guess a slip. */
+static size_t
+common(const char *a, const char *b)
+{
+	size_t n = 0;
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+static void
+unknown_key(struct parse *p, const char *pointer, const char *dotted)
+{
+	const char *best = NULL;
+	size_t best_common = 0;
+	const char *dot = strrchr(dotted, '.');
+	size_t need = (dot ? (size_t)(dot - dotted) + 1 : 0) + 3;
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++) {
+		size_t n = common(dotted, rd_conf_keys[i].path);
+		if (n >= need && n > best_common) {
+			best = rd_conf_keys[i].path;
+			best_common = n;
+		}
+	}
+	if (best)
+		FAULT(p, pointer, "unknown key; did you mean %s?", best);
+	else
+		FAULT(p, pointer, "unknown key; relayd --print-defaults shows all keys");
+}
+
+static void
+walk(struct parse *p, const json_t *object, const char *dotted, const char *pointer)
+{
+	const char *name;
+	json_t *v;
+	json_object_foreach((json_t *)(uintptr_t)object, name, v)
+	{
+		char sub_dotted[128], sub_pointer[128];
+		strlcpy(sub_dotted, dotted, sizeof sub_dotted);
+		if (*dotted)
+			strlcat(sub_dotted, ".", sizeof sub_dotted);
+		strlcat(sub_dotted, name, sizeof sub_dotted);
+		join(sub_pointer, sizeof sub_pointer, pointer, name);
+		size_t n = strlen(sub_dotted);
+		if (strchr(name, '.')) { /* would look like a nested key of the table */
+			FAULT(p, sub_pointer, "unknown key; nested keys are written as objects");
+			continue;
+		}
+		bool group = false, known = false;
+		for (uint32_t i = 0; i < rd_conf_keys_count; i++) {
+			const char *path = rd_conf_keys[i].path;
+			if (strcmp(path, sub_dotted) == 0) {
+				known = true;
+				p->seen[i] = true;
+				set_key(p, sub_pointer, v, &rd_conf_keys[i]);
+			} else if (strncmp(path, sub_dotted, n) == 0 && path[n] == '.') {
+				group = true;
+			}
+		}
+		if (known)
+			continue;
+		if (!group)
+			unknown_key(p, sub_pointer, sub_dotted);
+		else if (!json_is_object(v))
+			FAULT(p, sub_pointer, "must be an object, is %s", type_name(v));
+		else
+			walk(p, v, sub_dotted, sub_pointer);
+	}
+}
+
+/* A required key that is missing: the fault points at the innermost object that
+ * is there. */
+static void
+missing_key(struct parse *p, const struct rd_key *key)
+{
+	char pointer[128];
+	snprintf(pointer, sizeof pointer, "/%s", key->path);
+	for (char *c = pointer; *c; c++)
+		if (*c == '.')
+			*c = '/';
+	uint32_t line = 0;
+	char parent[128];
+	strlcpy(parent, pointer, sizeof parent);
+	while (!line && *parent) {
+		*strrchr(parent, '/') = '\0';
+		line = line_of(p, parent);
+	}
+	rd_fault_add(p->faults, pointer, line, "is missing: %s", key->help);
+}
+
+bool
+rd_conf_parse(const char *text, size_t len, struct rd_conf *conf, struct rd_faults *faults)
+{
+	struct parse p = {.text = text, .len = len, .conf = conf, .faults = faults};
+	uint32_t before = faults->count;
+	_Static_assert(sizeof(struct rd_conf) < 65536, "fits the stack of its users");
+	rd_conf_defaults(conf);
+	json_error_t err;
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &err);
+	if (!root) {
+		rd_fault_add(faults, "", err.line > 0 ? (uint32_t)err.line : 0,
+			     "not JSON: %s (column %d)", err.text, err.column);
+		return false;
+	}
+	if (json_is_object(root)) {
+		walk(&p, root, "", "");
+		for (uint32_t i = 0; i < rd_conf_keys_count && i < KEYS_MAX; i++)
+			if (rd_conf_keys[i].required && !p.seen[i])
+				missing_key(&p, &rd_conf_keys[i]);
+		rd_conf_cross_check(conf, text, len, faults);
+	} else {
+		FAULT(&p, "", "must be an object, is %s", type_name(root));
+	}
+	json_decref(root);
+	return faults->count == before;
+}
+
+bool
+rd_conf_load(const char *path, struct rd_conf *conf, struct rd_faults *faults)
+{
+	FILE *f = fopen(path, "re");
+	if (!f) {
+		rd_fault_add(faults, "", 0, "cannot open %s: %s", path, strerror(errno));
+		return false;
+	}
+	char *text = malloc(CONF_BYTES_MAX);
+	if (!text) {
+		fclose(f);
+		rd_fault_add(faults, "", 0, "out of memory");
+		return false;
+	}
+	size_t len = fread(text, 1, CONF_BYTES_MAX, f);
+	bool good = !ferror(f);
+	if (!good)
+		rd_fault_add(faults, "", 0, "cannot read %s: %s", path, strerror(errno));
+	else if (len == CONF_BYTES_MAX)
+		rd_fault_add(faults, "", 0, "%s is larger than %u bytes", path, CONF_BYTES_MAX);
+	good = good && len < CONF_BYTES_MAX && rd_conf_parse(text, len, conf, faults);
+	free(text);
+	fclose(f);
+	return good;
+}

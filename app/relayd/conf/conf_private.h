@@ -1,0 +1,14 @@
+/* Shared by the files of this folder only. */
+#ifndef RD_CONF_PRIVATE_H
+#define RD_CONF_PRIVATE_H
+
+#include "rd/conf.h"
+
+/* Index of word in "a|b|c", or -1. */
+int rd_word_index(const char *words, const char *word);
+/* Rules between keys, after each key was found good by itself.  text may be
+ * NULL: then faults carry no line. */
+void rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len,
+			 struct rd_faults *faults);
+
+#endif

@@ -1,0 +1,196 @@
+/* The table of keys and the defaults that follow from it. */
+#include "rd/conf.h"
+
+#include "conf_private.h"
+
+#include <string.h>
+
+const char *const rd_leg_names[RD_LEGS] = {"private", "global"};
+
+#define AT(member) offsetof(struct rd_conf, member), sizeof(((struct rd_conf *)0)->member)
+#define STRING(path, field, req, dflt, help)                                    \
+	{                                                                       \
+		path, RD_KEY_STRING, req, "", 0, 0, dflt, NULL, help, AT(field) \
+	}
+#define UINT(path, field, req, unit, min, max, dflt, help)                          \
+	{                                                                           \
+		path, RD_KEY_UINT, req, unit, min, max, dflt, NULL, help, AT(field) \
+	}
+#define ENUM(path, field, words, dflt, help)                                     \
+	{                                                                        \
+		path, RD_KEY_ENUM, false, "", 0, 0, dflt, words, help, AT(field) \
+	}
+#define BOOL(path, field, dflt, help)                                           \
+	{                                                                       \
+		path, RD_KEY_BOOL, false, "", 0, 0, dflt, NULL, help, AT(field) \
+	}
+#define IPV4(path, field, req, help)                                        \
+	{                                                                   \
+		path, RD_KEY_IPV4, req, "", 0, 0, "", NULL, help, AT(field) \
+	}
+
+#define PORT(leg, i, dflt)                                                                        \
+	STRING("ports." leg ".device", port[i].device, false, "",                                 \
+	       "DPDK device: a PCI address (0000:03:00.0) or a vdev string "                      \
+	       "(net_af_xdp0,iface=eth1); or leave empty and give interface"),                    \
+		STRING("ports." leg ".interface", port[i].interface, false, "",                   \
+		       "kernel interface to drive through a vdev that relayd makes; "             \
+		       "its kernel IP address must be removed"),                                  \
+		ENUM("ports." leg ".pmd", port[i].pmd, "af_packet|af_xdp", "af_packet",           \
+		     "kind of vdev made for interface"),                                          \
+		IPV4("ports." leg ".address", port[i].address, true, "IPv4 address of this leg"), \
+		UINT("ports." leg ".prefix_len", port[i].prefix_len, true, "bits", 1, 31, "24",   \
+		     "length of the leg's subnet prefix"),                                        \
+		IPV4("ports." leg ".gateway", port[i].gateway, false,                             \
+		     "next hop for addresses outside the subnet; empty: none"),                   \
+		UINT("ports." leg ".mtu", port[i].mtu, false, "bytes", 1280, 9600, dflt,          \
+		     "largest IP packet on this leg"),                                            \
+		UINT("ports." leg ".udp_port", port[i].udp_port, false, "", 1, 65535, "7812",     \
+		     "UDP port of the Suci endpoint on this leg"),                                \
+		UINT("ports." leg ".rx_descriptors", port[i].rx_descriptors, false, "", 64, 4096, \
+		     "512", "receive ring of the port"),                                          \
+		UINT("ports." leg ".tx_descriptors", port[i].tx_descriptors, false, "", 64, 4096, \
+		     "512", "transmit ring of the port")
+
+const struct rd_key rd_conf_keys[] = {
+	STRING("cluster.name", cluster.name, true, "a", "name of this cluster in messages"),
+	{"cluster.relays", RD_KEY_RELAYS, true, "", 1, RD_RELAYS_MAX, "", NULL,
+	 "all relays of this cluster, the same list in the same order on each: "
+	 "objects {private, global} of IPv4 addresses; ours is found by address",
+	 AT(cluster.relay)},
+	UINT("cluster.peer_port", cluster.peer_port, false, "", 1, 65535, "7813",
+	     "TCP port on which the cluster's relays talk to each other (private leg)"),
+	PORT("private", RD_LEG_PRIVATE, "1500"),
+	PORT("global", RD_LEG_GLOBAL, "1500"),
+	UINT("impi.listen_port", impi.listen_port, false, "", 1, 65535, "7811",
+	     "TCP port on the private leg on which we are the cluster's IMPI server"),
+	STRING("impi.server", impi.server, true, "198.51.100.9:7810",
+	       "IPv4 address (or name) and port of the real IMPI server, reached from the global "
+	       "leg"),
+	ENUM("impi.auth", impi.auth, "none|key", "none",
+	     "IMPI authentication towards the server and from the client"),
+	STRING("impi.key_file", impi.key_file, false, "",
+	       "file with the 64-bit decimal key of impi.auth key"),
+	STRING("eal.lcores", eal.lcores, false, "0@0,1@1",
+	       "EAL --lcores: the first is control, the next is the worker"),
+	STRING("eal.file_prefix", eal.file_prefix, false, "relayd",
+	       "EAL --file-prefix: tells relays on one machine apart"),
+	BOOL("eal.hugepages", eal.hugepages, "true",
+	     "use hugepages; false runs with ordinary pages (virtual devices only)"),
+	UINT("eal.memory_mb", eal.memory_mb, false, "MiB", 32, 1048576, "256",
+	     "memory for packets and tables"),
+	{"eal.extra", RD_KEY_STRINGS, false, "", 0, RD_EAL_EXTRA_MAX, "", NULL,
+	 "further EAL arguments, one string each", AT(eal.extra)},
+	UINT("workers", workers, false, "", 1, 64, "1", "worker lcores; this version runs one"),
+	ENUM("idle", idle, "busy|pause|sleep", "busy",
+	     "what an idle worker does: busy polls, pause polls gently, sleep gives the core away"),
+	UINT("limits.jobs", limits.jobs, false, "", 1, 1024, "16", "jobs at a time"),
+	UINT("limits.procs", limits.procs, false, "", 64, 262144, "4096",
+	     "processes over all jobs, each job rounded up to 64"),
+	UINT("limits.hosts", limits.hosts, false, "", 2, 65535, "1024", "IMPI hosts of one job"),
+	UINT("limits.trunks", limits.trunks, false, "", 1, 4096, "256",
+	     "trunks: relays of other clusters"),
+	UINT("limits.paths", limits.paths, false, "", 2, 65536, "1024",
+	     "Suci paths: local processes and remote relays"),
+	UINT("limits.segments", limits.segments, false, "", 64, 1048576, "8192",
+	     "segments in custody, over all paths; each holds a packet buffer"),
+	UINT("limits.queue", limits.queue, false, "segments", 1, 1048576, "2048",
+	     "segments waiting on one path before more are refused"),
+	UINT("limits.window", limits.window, false, "segments", 1, 65535, "2048",
+	     "segments in flight on one path"),
+	UINT("suci.liveness_ms", suci.liveness_ms, false, "ms", 100, 600000, "4000",
+	     "silence that declares a peer dead"),
+	UINT("suci.keepalive_ms", suci.keepalive_ms, false, "ms", 50, 600000, "1000",
+	     "probe an idle path that often"),
+	UINT("suci.handshake_ms", suci.handshake_ms, false, "ms", 100, 600000, "8000",
+	     "give up opening a path after"),
+	UINT("suci.ack_delay_us", suci.ack_delay_us, false, "us", 1, 100000, "1000",
+	     "longest wait before an acknowledgement"),
+	ENUM("suci.private_cc", suci.private_cc, "fixed|cubic", "cubic",
+	     "congestion control towards local processes"),
+	ENUM("suci.global_cc", suci.global_cc, "fixed|cubic", "cubic",
+	     "congestion control of trunks; fixed for a reserved path"),
+	UINT("suci.initial_window", suci.initial_window, false, "packets", 2, 1024, "32",
+	     "packets a path under cc cubic begins with"),
+	UINT("suci.private_window", suci.private_window, false, "packets", 1, 65535, "256",
+	     "packets in flight under cc fixed, private leg"),
+	UINT("suci.global_window", suci.global_window, false, "packets", 1, 65535, "2048",
+	     "packets in flight under cc fixed, global leg"),
+	UINT("suci.global_rate_mbps", suci.global_rate_mbps, false, "Mbit/s", 0, 400000, "0",
+	     "pacing rate of a trunk under cc fixed; 0: unpaced"),
+	UINT("neighbours.entries", neighbours.entries, false, "", 4, 65536, "1024",
+	     "neighbour (ARP) table of each leg"),
+	UINT("neighbours.pending", neighbours.pending, false, "packets", 1, 64, "8",
+	     "packets that wait for one unresolved neighbour"),
+	UINT("neighbours.retry_ms", neighbours.retry_ms, false, "ms", 10, 60000, "250",
+	     "time between ARP requests"),
+	UINT("neighbours.tries", neighbours.tries, false, "", 1, 100, "8",
+	     "ARP requests before a neighbour counts as unreachable"),
+	UINT("neighbours.expiry_s", neighbours.expiry_s, false, "s", 1, 86400, "60",
+	     "confirm a neighbour again after"),
+	STRING("tap_prefix", tap_prefix, false, "relay",
+	       "kernel interfaces for TCP are called PREFIX-priv and PREFIX-glob"),
+	UINT("drain_ms", drain_ms, false, "ms", 0, 600000, "5000",
+	     "SIGTERM: time for segments in custody to be delivered"),
+	ENUM("log_level", log_level, "error|warning|info|debug", "info",
+	     "least important messages to print"),
+	STRING("pidfile", pidfile, false, "", "file with our process id; empty: none"),
+	STRING("stats_file", stats_file, false, "",
+	       "SIGUSR1 and the end write counters there as JSON; empty: nowhere"),
+	BOOL("telemetry", telemetry, "true",
+	     "serve /relayd/... on the DPDK telemetry socket (relayctl)"),
+};
+const uint32_t rd_conf_keys_count = sizeof rd_conf_keys / sizeof rd_conf_keys[0];
+
+int
+rd_word_index(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+	int index = 0;
+	for (const char *at = words; *at; index++) {
+		size_t n = strcspn(at, "|");
+		if (n == len && memcmp(at, word, n) == 0)
+			return index;
+		at += n;
+		if (*at)
+			at++;
+	}
+	return -1;
+}
+
+static void
+set_default(struct rd_conf *conf, const struct rd_key *key)
+{
+	uint8_t *field = (uint8_t *)conf + key->offset;
+	uint32_t number = 0;
+	switch (key->type) {
+	case RD_KEY_STRING:
+		memcpy(field, key->fallback, strlen(key->fallback) + 1);
+		return;
+	case RD_KEY_BOOL:
+		*(bool *)field = strcmp(key->fallback, "true") == 0;
+		return;
+	case RD_KEY_ENUM:
+		number = (uint32_t)rd_word_index(key->words, key->fallback);
+		break;
+	case RD_KEY_UINT:
+		for (const char *c = key->fallback; *c; c++)
+			number = number * 10 + (uint32_t)(*c - '0');
+		break;
+	case RD_KEY_IPV4:
+		break;
+	case RD_KEY_STRINGS:
+	case RD_KEY_RELAYS:
+		return;
+	}
+	memcpy(field, &number, sizeof number);
+}
+
+void
+rd_conf_defaults(struct rd_conf *conf)
+{
+	memset(conf, 0, sizeof *conf);
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
+		if (!rd_conf_keys[i].required)
+			set_default(conf, &rd_conf_keys[i]);
+}

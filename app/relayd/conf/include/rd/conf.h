@@ -1,0 +1,161 @@
+/* rd/conf.h - relayd's configuration: from JSON text to a checked struct.
+ *
+ * One table (rd_conf_keys) says of each key its path, type, unit, bounds,
+ * default and help; the parser, --print-defaults, --print-schema, the key list of
+ * doc/configuration.md and all messages come from it.  JSON stops here: the
+ * rest of relayd sees struct rd_conf only.
+ *
+ * Everything wrong with a file is reported at once, each fault with its JSON
+ * pointer and line.  Unknown keys are faults.  A struct rd_conf that came back
+ * without faults satisfies every bound of the table and the rules between keys
+ * (rd_conf_parse), but nothing about the machine: that is rd/check.h.
+ *
+ * Threads  no state of its own; any thread with its own structs.
+ * Errors   in struct rd_faults, never printed here. */
+#ifndef RD_CONF_H
+#define RD_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define RD_RELAYS_MAX	 8 /* relays of one cluster */
+#define RD_EAL_EXTRA_MAX 32
+#define RD_FAULTS_MAX	 64 /* further ones are counted, not kept */
+#define RD_WORKERS_MAX	 1  /* worker lcores this version runs */
+
+enum rd_auth { RD_AUTH_NONE, RD_AUTH_KEY };
+enum rd_log_level { RD_LOG_ERROR, RD_LOG_WARNING, RD_LOG_INFO, RD_LOG_DEBUG };
+enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC };
+
+/* The two legs, numbered as in suci_addr.leg. */
+enum { RD_LEG_PRIVATE = 0, RD_LEG_GLOBAL = 1, RD_LEGS = 2 };
+extern const char *const rd_leg_names[RD_LEGS];
+
+struct rd_conf_port {
+	char device[256];   /* PCI address or vdev string; or empty and */
+	char interface[16]; /* kernel interface for a vdev of kind pmd */
+	uint32_t pmd;	    /* enum rd_pmd of driver/port.h */
+	uint32_t address;   /* IPv4 addresses are in host order */
+	uint32_t prefix_len;
+	uint32_t gateway; /* 0 = none */
+	uint32_t mtu;	  /* largest IP packet */
+	uint32_t udp_port;
+	uint32_t rx_descriptors, tx_descriptors;
+};
+
+struct rd_conf_relay {
+	uint32_t private_address, global_address;
+};
+
+struct rd_conf {
+	struct {
+		char name[32];
+		struct rd_conf_relay relay[RD_RELAYS_MAX];
+		uint32_t nrelays;
+		uint32_t self; /* index of the relay with our private address */
+		uint32_t peer_port;
+	} cluster;
+	struct rd_conf_port port[RD_LEGS];
+	struct {
+		uint32_t listen_port;
+		char server[256]; /* as written; also in the next two */
+		char server_host[248];
+		uint32_t server_port;
+		uint32_t auth; /* enum rd_auth */
+		char key_file[256];
+	} impi;
+	struct {
+		char lcores[128];
+		char file_prefix[32];
+		bool hugepages;
+		uint32_t memory_mb;
+		char extra[RD_EAL_EXTRA_MAX][128];
+		uint32_t nextra;
+	} eal;
+	uint32_t workers;
+	uint32_t idle; /* enum rd_idle_mode of driver/idle.h */
+	struct {
+		uint32_t jobs, procs, hosts, trunks, paths, segments, queue, window;
+	} limits;
+	struct {
+		uint32_t liveness_ms, keepalive_ms, handshake_ms, ack_delay_us;
+		uint32_t private_cc, global_cc; /* enum rd_cc */
+		uint32_t initial_window, private_window, global_window;
+		uint32_t global_rate_mbps;
+	} suci;
+	struct {
+		uint32_t entries, pending, retry_ms, tries, expiry_s;
+	} neighbours;
+	char tap_prefix[11]; /* taps are called PREFIX-priv and PREFIX-glob */
+	uint32_t drain_ms;
+	uint32_t log_level; /* enum rd_log_level */
+	char pidfile[256];
+	char stats_file[256];
+	bool telemetry;
+};
+
+struct rd_fault {
+	char pointer[128]; /* RFC 6901; "" = the whole document */
+	uint32_t line;	   /* 1.., 0 = no place in the text */
+	char text[232];	   /* cause and way out */
+};
+struct rd_faults {
+	uint32_t count; /* may exceed RD_FAULTS_MAX */
+	struct rd_fault fault[RD_FAULTS_MAX];
+};
+
+enum rd_key_type {
+	RD_KEY_STRING,	/* char array */
+	RD_KEY_ENUM,	/* uint32_t, one of words */
+	RD_KEY_UINT,	/* uint32_t, min..max */
+	RD_KEY_BOOL,	/* bool */
+	RD_KEY_IPV4,	/* uint32_t in host order; "" = 0 where not required */
+	RD_KEY_STRINGS, /* eal.extra */
+	RD_KEY_RELAYS,	/* cluster.relays */
+};
+
+/* A row of the table. */
+struct rd_key {
+	const char *path; /* dotted */
+	enum rd_key_type type;
+	bool required;
+	const char *unit;     /* "" if none */
+	uint32_t min, max;    /* UINT */
+	const char *fallback; /* default as written in JSON without quotes */
+	const char *words;    /* ENUM: "busy|pause|sleep" in enum order */
+	const char *help;
+	size_t offset, size; /* of the field in struct rd_conf */
+};
+extern const struct rd_key rd_conf_keys[];
+extern const uint32_t rd_conf_keys_count;
+
+/* All defaults; required keys are left zero. */
+void rd_conf_defaults(struct rd_conf *conf);
+/* Read text into conf (defaults first).  True if faults is empty afterwards;
+ * conf is only meaningful then. */
+bool rd_conf_parse(const char *text, size_t len, struct rd_conf *conf, struct rd_faults *faults);
+/* The same for a file; an unreadable file is a fault with pointer "". */
+bool rd_conf_load(const char *path, struct rd_conf *conf, struct rd_faults *faults);
+void rd_fault_add(struct rd_faults *faults, const char *pointer, uint32_t line, const char *fmt,
+		  ...) __attribute__((format(printf, 4, 5)));
+
+/* Line (from 1) on which the value named by an RFC 6901 pointer has its key, or
+ * its first byte if it is an array element; 0 if there is none.  text must be
+ * valid JSON (else the result is 0 or any line of the text). */
+uint32_t rd_conf_locate(const char *text, size_t len, const char *pointer);
+
+/* The defaults as a JSON document, required keys with an example value. */
+void rd_conf_print_defaults(FILE *out);
+/* JSON Schema (2020-12). */
+void rd_conf_print_schema(FILE *out);
+/* Markdown table of all keys, for doc/configuration.md. */
+void rd_conf_print_table(FILE *out);
+
+/* "10.0.0.1" to host order; false if it is not four decimal numbers. */
+bool rd_ipv4_parse(const char *text, uint32_t *out);
+#define RD_IPV4_TEXT 16
+const char *rd_ipv4_text(uint32_t address, char buf[RD_IPV4_TEXT]);
+
+#endif

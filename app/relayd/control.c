@@ -1,0 +1,418 @@
+#include "control.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "driver/clock.h"
+#include "stats.h"
+#include "telemetry.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#define END_NS BASE_S_NS /* for aborts to be delivered and custody to empty */
+
+/* ---- watches and mail ------------------------------------------------------------- */
+
+int
+rd_watch_add(struct rd_control *c, struct rd_watch *w, int fd, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = w};
+	if (epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &e))
+		return -errno;
+	w->fd = fd;
+	w->events = events;
+	return 0;
+}
+
+void
+rd_watch_events(struct rd_control *c, struct rd_watch *w, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = w};
+	if (w->fd < 0 || w->events == events)
+		return;
+	if (epoll_ctl(c->epoll, EPOLL_CTL_MOD, w->fd, &e) == 0)
+		w->events = events;
+}
+
+void
+rd_watch_close(struct rd_control *c, struct rd_watch *w)
+{
+	if (w->fd < 0)
+		return;
+	(void)epoll_ctl(c->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+	close(w->fd);
+	w->fd = -1;
+}
+
+struct rd_mail *
+rd_control_mail(struct rd_control *c, enum rd_mail_type type)
+{
+	BASE_ASSERT(c->nfree_mail > 0);
+	struct rd_mail *mail = c->free_mail[--c->nfree_mail];
+	memset(mail, 0, sizeof *mail);
+	mail->type = type;
+	return mail;
+}
+
+void
+rd_control_post(struct rd_control *c, struct rd_mail *mail)
+{
+	bool posted = base_ring_push(&c->box->to_worker, mail);
+	BASE_ASSERT(posted); /* as many slots as mails */
+}
+
+static void
+read_replies(struct rd_control *c)
+{
+	struct rd_mail *mail;
+	while ((mail = base_ring_pop(&c->box->replies))) {
+		if (mail->done)
+			mail->done(mail);
+		c->free_mail[c->nfree_mail++] = mail;
+	}
+}
+
+/* ---- events of the worker ----------------------------------------------------------- */
+
+static void
+job_ended(struct rd_control *c, const struct rd_event *e)
+{
+	if (!rd_session_end(c, e->label_base, e->text, true) &&
+	    !rd_foreign_ended(c, e->label_base, e->text))
+		rd_log(RD_LOG_DEBUG, "job with label base %u ended: %s", e->label_base, e->text);
+}
+
+static void
+on_event(struct rd_control *c, const struct rd_event *e)
+{
+	char a[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX];
+	switch (e->type) {
+	case RD_EVENT_JOB_ENDED:
+		job_ended(c, e);
+		break;
+	case RD_EVENT_PATH_UP:
+		rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_INFO, "path to %s is up: %s",
+			       relay_addr_text(&e->peer, peer), e->what);
+		break;
+	case RD_EVENT_PATH_DOWN:
+		rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_INFO, "path to %s is down: %s: %s",
+			       relay_addr_text(&e->peer, peer), e->what, e->text);
+		break;
+	case RD_EVENT_NEIGHBOUR:
+		rd_log_limited(&c->limit_neigh, c->now_ns, RD_LOG_WARNING,
+			       "%s leg: %s does not answer ARP", rd_leg_names[e->leg],
+			       rd_ipv4_text(e->address, a));
+		break;
+	case RD_EVENT_CONFLICT:
+		rd_log_limited(&c->limit_neigh, c->now_ns, RD_LOG_ERROR,
+			       "%s leg: station %s claims our address %s; one of the two is "
+			       "configured wrongly",
+			       rd_leg_names[e->leg], e->what, rd_ipv4_text(e->address, a));
+		break;
+	}
+}
+
+static void
+read_events(struct rd_control *c)
+{
+	struct rd_event *e;
+	while ((e = base_ring_pop(&c->box->events))) {
+		on_event(c, e);
+		(void)base_ring_push(&c->box->event_free, e); /* as many slots as events */
+	}
+}
+
+/* ---- snapshots -------------------------------------------------------------------------- */
+
+static void
+snapshot_done(struct rd_mail *mail)
+{
+	struct rd_control *c = mail->owner;
+	c->snapshot_out = false;
+	if (c->write_stats) {
+		c->write_stats = false;
+		rd_stats_write(c, c->snapshot);
+	}
+}
+
+static void
+ask_snapshot(struct rd_control *c)
+{
+	if (c->snapshot_out)
+		return;
+	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_SNAPSHOT);
+	mail->snapshot = c->snapshot;
+	mail->done = snapshot_done;
+	mail->owner = c;
+	c->snapshot_out = true;
+	c->snapshot->suci_held = UINT32_MAX; /* not known until the reply */
+	rd_control_post(c, mail);
+}
+
+/* ---- phases ------------------------------------------------------------------------------- */
+
+static uint32_t
+jobs_running(const struct rd_control *c)
+{
+	uint32_t n = c->nsessions;
+	const struct rd_foreign *f;
+	LIST_FOREACH(f, &c->foreigns, link)
+	n++;
+	return n;
+}
+
+static void
+begin_end(struct rd_control *c)
+{
+	char why[RELAY_WHY_MAX], a[RD_IPV4_TEXT];
+	snprintf(why, sizeof why, "relay %s of cluster %s stops",
+		 rd_ipv4_text(c->conf->port[RD_LEG_PRIVATE].address, a), c->conf->cluster.name);
+	c->phase = RD_PHASE_END;
+	c->phase_end_ns = c->now_ns + END_NS;
+	rd_session_end_all(c, why, -1);
+	rd_foreign_end_all(c, why);
+	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_END_ALL);
+	strlcpy(mail->text, why, sizeof mail->text);
+	rd_control_post(c, mail);
+	ask_snapshot(c);
+}
+
+static void
+begin_drain(struct rd_control *c, const char *signal_name)
+{
+	if (c->phase != RD_PHASE_RUN) {
+		if (c->phase == RD_PHASE_DRAIN) {
+			rd_log(RD_LOG_INFO, "%s again: jobs are ended now", signal_name);
+			begin_end(c);
+		}
+		return;
+	}
+	rd_notify("STOPPING=1");
+	rd_log(RD_LOG_INFO, "%s: no new jobs; %u running get %u ms to finish", signal_name,
+	       jobs_running(c), c->conf->drain_ms);
+	c->phase = RD_PHASE_DRAIN;
+	c->phase_end_ns = c->now_ns + c->conf->drain_ms * BASE_MS_NS;
+	rd_watch_close(c, &c->listen_impi);
+}
+
+static void
+phase_tick(struct rd_control *c)
+{
+	bool idle = jobs_running(c) == 0;
+	if (c->phase == RD_PHASE_DRAIN && (idle || c->now_ns >= c->phase_end_ns)) {
+		if (!idle)
+			rd_log(RD_LOG_WARNING, "drain deadline passed with %u jobs: ended now",
+			       jobs_running(c));
+		begin_end(c);
+	} else if (c->phase == RD_PHASE_END) {
+		bool empty = !c->snapshot_out && c->snapshot->suci_held == 0;
+		if ((idle && empty) || c->now_ns >= c->phase_end_ns) {
+			/* While the worker still carries their FIN. */
+			c->phase = RD_PHASE_CLOSE;
+			rd_peer_close(c);
+		} else {
+			ask_snapshot(c);
+		}
+	} else if (c->phase == RD_PHASE_CLOSE) {
+		c->phase = RD_PHASE_STOP; /* a tick later */
+		rd_control_post(c, rd_control_mail(c, RD_MAIL_STOP));
+	}
+}
+
+static void
+on_signal(struct rd_watch *w, uint32_t events)
+{
+	struct rd_control *c = w->owner;
+	struct signalfd_siginfo si;
+	(void)events;
+	while (read(w->fd, &si, sizeof si) == (ssize_t)sizeof si) {
+		if (si.ssi_signo == SIGTERM) {
+			begin_drain(c, "SIGTERM");
+		} else if (si.ssi_signo == SIGINT) {
+			begin_drain(c, "SIGINT");
+		} else if (si.ssi_signo == SIGUSR1) {
+			c->write_stats = true;
+			ask_snapshot(c);
+		}
+	}
+}
+
+static void
+on_wake(struct rd_watch *w, uint32_t events)
+{
+	(void)w; /* rd_mailbox_awake reads it */
+	(void)events;
+}
+
+/* ---- set-up, loop ---------------------------------------------------------------------------- */
+
+static void
+init_members(struct rd_control *c)
+{
+	const struct rd_conf *conf = c->conf;
+	for (uint32_t i = 0; i < conf->cluster.nrelays; i++)
+		c->member[i] = (struct relay_member){
+			.ipv4_global = conf->cluster.relay[i].global_address,
+			.ipv4_private = conf->cluster.relay[i].private_address,
+			.gateway_port_global = (uint16_t)conf->impi.listen_port,
+			.gateway_port_private = (uint16_t)conf->impi.listen_port,
+			.nshards = 1,
+			.port_global = {(uint16_t)conf->port[RD_LEG_GLOBAL].udp_port},
+			.port_private = {(uint16_t)conf->port[RD_LEG_PRIVATE].udp_port},
+		};
+	relay_labels_init(&c->labels, conf->cluster.self);
+	c->next_job_id = 1;
+}
+
+static int
+listen_on(struct rd_control *c, struct rd_watch *w, uint32_t port,
+	  void (*fn)(struct rd_watch *, uint32_t), char *err, size_t err_max)
+{
+	w->owner = c;
+	w->fn = fn;
+	int fd = rd_sock_listen(c, RD_LEG_PRIVATE, port);
+	int r = fd < 0 ? fd : rd_watch_add(c, w, fd, EPOLLIN);
+	if (r == 0)
+		return 0;
+	char a[RD_IPV4_TEXT];
+	snprintf(err, err_max, "cannot listen on %s port %u: %s",
+		 rd_ipv4_text(c->conf->port[RD_LEG_PRIVATE].address, a), port, strerror(-r));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int
+open_signals(struct rd_control *c, char *err, size_t err_max)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGUSR1);
+	c->signals.owner = c;
+	c->signals.fn = on_signal;
+	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (fd >= 0 && rd_watch_add(c, &c->signals, fd, EPOLLIN) == 0)
+		return 0;
+	snprintf(err, err_max, "signalfd: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static void
+set_closed(struct rd_control *c)
+{
+	struct rd_watch *all[] = {&c->wake,   &c->signals,     &c->tap[0],
+				  &c->tap[1], &c->listen_impi, &c->listen_peer};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		all[i]->fd = -1;
+	c->epoll = -1;
+	LIST_INIT(&c->sessions);
+	LIST_INIT(&c->foreigns);
+	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
+		c->peer[i].watch.fd = -1;
+}
+
+int
+rd_control_init(struct rd_control *c, char *err, size_t err_max)
+{
+	const struct rd_conf *conf = c->conf;
+	set_closed(c);
+	c->now_ns = rd_clock_system_ns();
+	c->limit_neigh = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
+	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};
+	for (uint32_t i = 0; i < RD_MAILS; i++)
+		c->free_mail[c->nfree_mail++] = &c->box->mail[i];
+	init_members(c);
+	c->snapshot = rd_snapshot_new(conf);
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!c->snapshot || c->epoll < 0) {
+		snprintf(err, err_max, "control: %s", c->snapshot ? strerror(errno) : "no memory");
+		goto err_fini;
+	}
+	c->wake.owner = c;
+	c->wake.fn = on_wake;
+	if (rd_watch_add(c, &c->wake, dup(c->box->wake_fd), EPOLLIN)) {
+		snprintf(err, err_max, "control: epoll: %s", strerror(errno));
+		goto err_fini;
+	}
+	if (open_signals(c, err, err_max))
+		goto err_fini;
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		if (rd_tap_open(c, leg, err, err_max))
+			goto err_fini;
+	if (listen_on(c, &c->listen_impi, conf->impi.listen_port, rd_session_accept, err,
+		      err_max) ||
+	    (conf->cluster.nrelays > 1 &&
+	     listen_on(c, &c->listen_peer, conf->cluster.peer_port, rd_peer_accept, err, err_max)))
+		goto err_fini;
+	rd_peer_init(c);
+	return 0;
+err_fini:
+	rd_control_fini(c);
+	return -1;
+}
+
+static bool
+rings_empty(struct rd_control *c)
+{
+	return !base_ring_count(&c->box->replies) && !base_ring_count(&c->box->events) &&
+	       !base_ring_count(&c->box->to_tap[0]) && !base_ring_count(&c->box->to_tap[1]);
+}
+
+void
+rd_control_run(struct rd_control *c)
+{
+	struct epoll_event ready[32];
+	uint64_t tick_ns = 0;
+	while (c->phase != RD_PHASE_STOP) {
+		rd_mailbox_sleep(c->box);
+		int wait = rings_empty(c) ? RD_CONTROL_TICK_MS : 0;
+		int n = epoll_wait(c->epoll, ready, 32, wait);
+		rd_mailbox_awake(c->box);
+		c->now_ns = rd_clock_system_ns();
+		for (int i = 0; i < n; i++) {
+			struct rd_watch *w = ready[i].data.ptr;
+			if (w->fd >= 0) /* not closed by an earlier one of this batch */
+				w->fn(w, ready[i].events);
+		}
+		rd_tap_drain(c);
+		read_replies(c);
+		read_events(c);
+		rd_telemetry_poll(c);
+		if (c->now_ns - tick_ns >= RD_CONTROL_TICK_MS * BASE_MS_NS) {
+			tick_ns = c->now_ns;
+			rd_session_tick(c);
+			rd_peer_tick(c);
+			phase_tick(c);
+		}
+	}
+}
+
+void
+rd_control_fini(struct rd_control *c)
+{
+	struct rd_watch *all[] = {&c->listen_impi, &c->listen_peer, &c->signals, &c->wake};
+	if (c->epoll < 0 && !c->snapshot)
+		return;
+	rd_session_fini(c);
+	rd_peer_fini(c);
+	rd_tap_drain(c); /* what the worker left in the rings */
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		rd_watch_close(c, &c->tap[leg]);
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		rd_watch_close(c, all[i]);
+	if (c->epoll >= 0)
+		close(c->epoll);
+	c->epoll = -1;
+	rd_snapshot_free(c->snapshot);
+	c->snapshot = NULL;
+}

@@ -1,0 +1,124 @@
+#include "frame.h"
+
+#include "base/bytes.h"
+
+#include <rte_mbuf.h>
+#include <string.h>
+
+static uint32_t
+address_of(const struct suci_addr *a)
+{
+	return be32_load(a->ip + 12);
+}
+
+static uint32_t
+datagram_len(const struct suci_out *o)
+{
+	return (uint32_t)o->head_len + o->seg_head_len + o->data_len;
+}
+
+/* Eth, IP, UDP and the two small pieces. */
+static void
+write_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
+{
+	static const uint8_t open[6];
+	rd_write_udp(at, &leg->self, open, address_of(&o->to), o->to.port, leg->ip_id++,
+		     datagram_len(o));
+	at += RD_FRAME_HDR;
+	memcpy(at, o->head, o->head_len);
+	if (o->seg_head_len)
+		memcpy(at + o->head_len, o->seg_head, o->seg_head_len);
+}
+
+/* The payload's own mbuf, if its front has room and nobody else reads it. */
+static bool
+in_place_ok(const struct rte_mbuf *m, const struct suci_out *o)
+{
+	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	const uint8_t *start = m->buf_addr;
+	return rte_mbuf_refcnt_read(m) == 1 && RTE_MBUF_DIRECT(m) && m->nb_segs == 1 &&
+	       o->data >= start && (size_t)(o->data - start) >= front &&
+	       (size_t)(o->data - start) + o->data_len <= m->buf_len;
+}
+
+static struct rte_mbuf *
+build_in_place(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *m)
+{
+	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	uint32_t len = front + o->data_len;
+	m->data_off = (uint16_t)((size_t)(o->data - (const uint8_t *)m->buf_addr) - front);
+	m->data_len = (uint16_t)len;
+	m->pkt_len = len;
+	m->ol_flags = 0;
+	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
+	write_head(at, leg, o);
+	rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, len - RD_FRAME_HDR));
+	rte_mbuf_refcnt_update(m, 1); /* the driver's; ours is custody */
+	leg->count.tx_in_place++;
+	return m;
+}
+
+static struct rte_mbuf *
+build_chain(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *payload)
+{
+	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	struct rte_mbuf *head = rte_pktmbuf_alloc(leg->pool);
+	struct rte_mbuf *body = head ? rte_pktmbuf_alloc(leg->pool) : NULL;
+	if (!body) {
+		leg->count.drop_no_buffer++;
+		rte_pktmbuf_free(head);
+		return NULL;
+	}
+	rte_pktmbuf_attach(body, payload);
+	body->data_off = (uint16_t)(o->data - (const uint8_t *)payload->buf_addr);
+	body->data_len = o->data_len;
+	body->pkt_len = o->data_len;
+	body->nb_segs = 1;
+	body->next = NULL;
+	uint8_t *at = (uint8_t *)rte_pktmbuf_append(head, (uint16_t)front);
+	write_head(at, leg, o);
+	uint64_t sum = rd_cksum_add(0, at + RD_FRAME_HDR, front - RD_FRAME_HDR);
+	rd_udp_checksum(at, rd_cksum_add(sum, o->data, o->data_len));
+	head->next = body;
+	head->nb_segs = 2;
+	head->pkt_len = front + o->data_len;
+	leg->count.tx_chained++;
+	return head;
+}
+
+static struct rte_mbuf *
+build_copy(struct rd_leg *leg, const struct suci_out *o)
+{
+	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
+	uint32_t len = front + o->data_len;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
+	uint8_t *at = m ? (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len) : NULL;
+	if (!at) { /* append fails only if the pool's buffers are smaller than the MTU */
+		leg->count.drop_no_buffer++;
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	write_head(at, leg, o);
+	if (o->data_len)
+		memcpy(at + front, o->data, o->data_len);
+	rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, len - RD_FRAME_HDR));
+	leg->count.tx_copied++;
+	return m;
+}
+
+struct rte_mbuf *
+rd_frame_build(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *payload)
+{
+	if (datagram_len(o) + RD_UDP_HDR + RD_IPV4_HDR > leg->mtu) {
+		leg->count.drop_toobig++;
+		return NULL;
+	}
+	if (payload && o->data_len) {
+		if (in_place_ok(payload, o))
+			return build_in_place(leg, o, payload);
+		/* A checksum can be summed piecewise only from an even offset. */
+		if (leg->port->tx_multi_seg && ((o->head_len + o->seg_head_len) & 1) == 0)
+			return build_chain(leg, o, payload);
+	}
+	return build_copy(leg, o);
+}

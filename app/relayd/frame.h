@@ -1,0 +1,25 @@
+/* frame.h - from a datagram of the Suci endpoint to a frame in mbufs.
+ *
+ * A relayed segment's payload lies in the mbuf it was received in, and stays
+ * there while we have custody of it.  Sending does not copy it:
+ *
+ *   nobody else holds the mbuf   headers are written in front of the payload,
+ *                                over the old headers, and the mbuf is sent with
+ *                                one more reference
+ *   the driver still holds it    (a retransmission follows closely) a header
+ *                                mbuf and an indirect mbuf of the payload are
+ *                                chained, if the port sends chains
+ *   otherwise                    everything is copied into a fresh mbuf
+ *
+ * The destination MAC is left open (rd_leg_send_ip). */
+#ifndef RD_FRAME_H
+#define RD_FRAME_H
+
+#include "leg.h"
+
+/* payload: the mbuf that o->data points into, or NULL if it points elsewhere.
+ * The frame, or NULL: too large or no buffer, counted in leg. */
+struct rte_mbuf *rd_frame_build(struct rd_leg *leg, const struct suci_out *o,
+				struct rte_mbuf *payload);
+
+#endif

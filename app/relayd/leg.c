@@ -1,0 +1,123 @@
+#include "leg.h"
+
+#include "base/assert.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+void
+rd_leg_flush(struct rd_leg *leg)
+{
+	uint16_t sent = 0, n = leg->ntx;
+	if (!n)
+		return;
+	uint64_t bytes = 0;
+	for (uint16_t i = 0; i < n; i++)
+		bytes += leg->tx[i]->pkt_len;
+	for (uint32_t tries = 0; sent < n && tries <= RD_TX_RETRIES; tries++) {
+		sent = (uint16_t)(sent + rte_eth_tx_burst(leg->port->id, 0, leg->tx + sent,
+							  (uint16_t)(n - sent)));
+		if (sent < n)
+			leg->count.tx_retries++;
+	}
+	for (uint16_t i = sent; i < n; i++) {
+		bytes -= leg->tx[i]->pkt_len;
+		leg->count.drop_tx_refused++;
+		rte_pktmbuf_free(leg->tx[i]);
+	}
+	leg->count.tx_frames += sent;
+	leg->count.tx_bytes += bytes;
+	leg->ntx = 0;
+}
+
+void
+rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m)
+{
+	leg->tx[leg->ntx++] = m;
+	if (leg->ntx == RD_BURST)
+		rd_leg_flush(leg);
+}
+
+void
+rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
+{
+	uint32_t hop = rd_next_hop(&leg->self, dst);
+	uint8_t mac[6];
+	if (!hop) {
+		leg->count.drop_no_route++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	if (!rd_neigh_lookup(leg->neigh, hop, mac, m, leg->now_ns))
+		return;
+	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);
+	rd_leg_push(leg, m);
+}
+
+static void
+send_request(void *user, uint32_t ip, const uint8_t *mac)
+{
+	struct rd_leg *leg = user;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
+	if (!m) {
+		leg->count.drop_no_buffer++;
+		return;
+	}
+	rd_write_arp_request((uint8_t *)rte_pktmbuf_append(m, RD_ARP_FRAME), &leg->self, ip, mac);
+	rd_leg_push(leg, m);
+}
+
+static void
+send_waiting(void *user, void *packet, const uint8_t mac[6])
+{
+	struct rte_mbuf *m = packet;
+	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);
+	rd_leg_push(user, m);
+}
+
+static void
+drop_waiting(void *user, void *packet)
+{
+	(void)user; /* the table has counted it */
+	rte_pktmbuf_free(packet);
+}
+
+static void
+neighbour_gone(void *user, uint32_t ip)
+{
+	struct rd_leg *leg = user;
+	if (leg->unreachable)
+		leg->unreachable(leg->user, leg, ip);
+}
+
+int
+rd_leg_init(struct rd_leg *leg, void *neigh_mem, struct rd_neigh_conf *neigh_conf)
+{
+	static const struct rd_neigh_ops ops = {
+		.request = send_request,
+		.send = send_waiting,
+		.drop = drop_waiting,
+		.unreachable = neighbour_gone,
+	};
+	neigh_conf->ops = &ops;
+	neigh_conf->user = leg;
+	leg->neigh = rd_neigh_new(neigh_mem, neigh_conf);
+	return leg->neigh ? 0 : -1;
+}
+
+void
+rd_leg_fini(struct rd_leg *leg)
+{
+	rd_neigh_fini(leg->neigh);
+	leg->neigh = NULL;
+	for (uint16_t i = 0; i < leg->ntx; i++)
+		rte_pktmbuf_free(leg->tx[i]);
+	leg->ntx = 0;
+}
+
+void
+rd_leg_reclaim(struct rd_leg *leg)
+{
+	/* -ENOTSUP from drivers that copy at once (af_packet): nothing to give back. */
+	(void)rte_eth_tx_done_cleanup(leg->port->id, 0, 0);
+}

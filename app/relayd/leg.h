@@ -1,0 +1,88 @@
+/* leg.h - one leg of the relay on the worker: a DPDK port with its address,
+ * its neighbours and its transmit burst.
+ *
+ * Frames leave in bursts: rd_leg_push collects, rd_leg_flush hands over.  What
+ * the driver refuses is offered again a bounded number of times, then dropped
+ * and counted.  Frames whose neighbour is unknown wait in the neighbour table.
+ *
+ * Threads  the worker, except where a field says otherwise. */
+#ifndef RD_LEG_H
+#define RD_LEG_H
+
+#include "driver/port.h"
+#include "rd/neigh.h"
+#include "rd/packet.h"
+#include "suci/endpoint.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RD_BURST      32
+#define RD_TX_RETRIES 8 /* offers of a refused tail before it is dropped */
+
+/* X(name, help): counts of a leg besides RD_RX_DROPS; drop_* lost something. */
+#define RD_LEG_COUNTERS(X)                                                              \
+	X(rx_frames, "frames received")                                                 \
+	X(rx_bytes, "their bytes")                                                      \
+	X(rx_suci, "datagrams for the Suci endpoint")                                   \
+	X(rx_arp, "ARP requests answered")                                              \
+	X(rx_echo, "ICMP echo requests answered")                                       \
+	X(rx_unreachable, "ICMP errors about datagrams of ours")                        \
+	X(rx_tap, "frames handed to the kernel")                                        \
+	X(tx_frames, "frames the driver took")                                          \
+	X(tx_bytes, "their bytes")                                                      \
+	X(tx_tap, "frames from the kernel")                                             \
+	X(tx_in_place, "segments sent from their receive buffer")                       \
+	X(tx_chained, "segments sent with a header buffer in front")                    \
+	X(tx_copied, "datagrams copied into a buffer of their own")                     \
+	X(tx_retries, "bursts of which the driver refused a part")                      \
+	X(drop_tx_refused, "frames the driver did not take")                            \
+	X(drop_no_buffer, "datagrams lost because the pool was empty")                  \
+	X(drop_no_route, "datagrams to addresses behind no gateway")                    \
+	X(drop_toobig, "datagrams longer than the leg's MTU")                           \
+	X(drop_segments, "received frames in several buffers that could not be joined") \
+	X(drop_tap_full, "frames for the kernel lost because control was late")         \
+	X(drop_tap_frame, "frames from the kernel that are neither ARP nor IPv4")
+struct rd_leg_counters {
+#define X(n, h) uint64_t n;
+	RD_LEG_COUNTERS(X)
+#undef X
+	uint64_t rx_drop[RD_RX_DROPS_COUNT];
+};
+
+struct rte_mbuf;
+struct rte_mempool;
+
+struct rd_leg {
+	const char *name;
+	uint8_t index;
+	struct rd_station self;
+	uint32_t mtu; /* IP bytes */
+	const struct rd_port *port;
+	struct rte_mempool *pool;
+	struct rd_neigh *neigh;
+	uint16_t ip_id;
+	uint16_t ntx;
+	uint64_t now_ns; /* of this turn */
+	struct rte_mbuf *tx[RD_BURST];
+	struct rd_leg_counters count;
+	/* Nobody answered for ip. */
+	void (*unreachable)(void *user, struct rd_leg *leg, uint32_t ip);
+	void *user;
+};
+
+/* neigh_mem: rd_neigh_footprint(neigh_conf) bytes; ops and user of neigh_conf are
+ * set here.  0 or -1. */
+int rd_leg_init(struct rd_leg *leg, void *neigh_mem, struct rd_neigh_conf *neigh_conf);
+/* Gives every frame back. */
+void rd_leg_fini(struct rd_leg *leg);
+
+/* Queue a complete frame; flushes when the burst is full. */
+void rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m);
+void rd_leg_flush(struct rd_leg *leg);
+/* Queue an IP frame of ours, whose destination MAC is still open, to dst. */
+void rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst);
+/* Let the driver give back buffers of frames long sent (idle queues). */
+void rd_leg_reclaim(struct rd_leg *leg);
+
+#endif

@@ -1,0 +1,37 @@
+/* log.h - one line per fact, to stderr: "relayd NAME level: text".
+ *
+ * The worker never logs: it counts, and sends events that control logs.  A line
+ * is one write, so lines of several processes do not mix.  What can repeat at
+ * the pace of packets goes through a limit; suppressed lines are counted and
+ * said with the next one.
+ *
+ * Threads  control and, before the worker runs, the start-up code. */
+#ifndef RD_LOG_H
+#define RD_LOG_H
+
+#include "rd/conf.h"
+
+#include <stdint.h>
+
+void rd_log_init(const char *name, enum rd_log_level level);
+void rd_log(enum rd_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* At most burst lines per interval. */
+struct rd_log_limit {
+	uint64_t interval_ns;
+	uint32_t burst;
+	uint32_t used;
+	uint64_t window_ns; /* when the interval began */
+	uint64_t suppressed;
+};
+#define RD_LOG_LIMIT_INIT                                \
+	{                                                \
+		.interval_ns = 1000000000ull, .burst = 5 \
+	}
+void rd_log_limited(struct rd_log_limit *l, uint64_t now_ns, enum rd_log_level level,
+		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Tell the service manager (NOTIFY_SOCKET), if there is one: "READY=1". */
+void rd_notify(const char *state);
+
+#endif

@@ -1,0 +1,94 @@
+/* mail.h - what control and a worker say to each other.
+ *
+ *            to_worker (struct rd_mail)
+ *   control  --------------------------->  worker
+ *            <---------------------------
+ *            replies (the same rd_mail, done), events (struct rd_event),
+ *            to_tap / from_tap (mbufs of the exception path)
+ *
+ * Rings are bounded and single-producer single-consumer; all messages are
+ * preallocated.  Mails belong to control, which never has more of them than the
+ * rings take.  Events belong to the worker: event_free brings them back; the
+ * last RD_EVENTS_RESERVED are kept for ends of jobs, which must not get lost.
+ *
+ * The worker polls.  Control sleeps in epoll: wake is an eventfd, written only
+ * if control said that it goes to sleep. */
+#ifndef RD_MAIL_H
+#define RD_MAIL_H
+
+#include "base/ring.h"
+#include "rd/conf.h"
+#include "relay/core.h"
+
+#include <stdatomic.h>
+
+#define RD_MAILS	   4096 /* > two for each of limits.jobs, own and foreign */
+#define RD_EVENTS	   2048
+#define RD_EVENTS_RESERVED 1024 /* = the largest limits.jobs */
+#define RD_TAP_RING	   512
+
+struct rd_snapshot;
+
+enum rd_mail_type {
+	RD_MAIL_JOB_ADD,  /* job; result: enum relay_err */
+	RD_MAIL_JOB_END,  /* label_base, text (empty: finished normally) */
+	RD_MAIL_END_ALL,  /* text */
+	RD_MAIL_SNAPSHOT, /* snapshot is filled in */
+	RD_MAIL_STOP,	  /* leave the loop; not answered, the worker returns */
+};
+
+struct rd_mail {
+	enum rd_mail_type type;
+	int result;
+	uint32_t label_base;
+	const struct relay_job *job; /* control keeps it until the reply */
+	struct rd_snapshot *snapshot;
+	void (*done)(struct rd_mail *mail); /* control's: called with the reply */
+	void *owner;
+	char text[RELAY_WHY_MAX];
+};
+
+enum rd_event_type {
+	RD_EVENT_JOB_ENDED, /* aborted: label_base, text */
+	RD_EVENT_PATH_UP,   /* text: what, peer */
+	RD_EVENT_PATH_DOWN,
+	RD_EVENT_NEIGHBOUR, /* address: nobody answers */
+	RD_EVENT_CONFLICT,  /* address: another station claims it */
+};
+
+struct rd_event {
+	enum rd_event_type type;
+	uint8_t leg;
+	uint32_t label_base;
+	uint32_t address;
+	struct suci_addr peer;
+	char what[64];
+	char text[RELAY_WHY_MAX];
+};
+
+struct rd_mailbox {
+	struct base_ring to_worker, replies;
+	struct base_ring events, event_free;
+	struct base_ring to_tap[RD_LEGS], from_tap[RD_LEGS];
+	_Atomic uint32_t control_sleeps; /* control: wo; worker: clears it with the wake */
+	int wake_fd;
+	/* slots and messages */
+	void *slot_to_worker[RD_MAILS], *slot_replies[RD_MAILS];
+	void *slot_events[RD_EVENTS], *slot_event_free[RD_EVENTS];
+	void *slot_to_tap[RD_LEGS][RD_TAP_RING], *slot_from_tap[RD_LEGS][RD_TAP_RING];
+	struct rd_mail mail[RD_MAILS];
+	struct rd_event event[RD_EVENTS];
+};
+
+/* Rings, eventfd, all events free.  0 or -errno. */
+int rd_mailbox_init(struct rd_mailbox *b);
+void rd_mailbox_fini(struct rd_mailbox *b);
+
+/* Worker: wake control if it sleeps. */
+void rd_mailbox_wake(struct rd_mailbox *b);
+/* Control: about to sleep / awake.  After _sleep the rings must be looked at once
+ * more before sleeping. */
+void rd_mailbox_sleep(struct rd_mailbox *b);
+void rd_mailbox_awake(struct rd_mailbox *b);
+
+#endif

@@ -1,0 +1,15 @@
+# relayd: pure parts as archives that tests and fuzzers link alone (conf: JSON to
+# a checked struct; net: packets, neighbours, no DPDK), then the program.
+$(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
+$(call lib,rdnet,app/relayd/net,base)
+
+RELAYD_LIBS := rdconf rdnet relay impi suci rddpdk base
+$(call prog,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
+
+$(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
+$(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)
+$(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
+$(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)
+
+$(call fuzz,fuzz_rd_packet,test/fuzz/fuzz_rd_packet.c,rdnet base)
+$(call fuzz,fuzz_rd_conf,test/fuzz/fuzz_rd_conf.c,rdconf base)

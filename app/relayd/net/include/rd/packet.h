@@ -1,0 +1,125 @@
+/* rd/packet.h - Ethernet, ARP, IPv4, ICMP, UDP as far as a relay speaks them.
+ *
+ * rd_packet_parse() looks at one received frame and says what is to be done with
+ * it; it changes nothing and believes nothing.  The build functions write
+ * frames into memory of the caller.  What a relay does not speak itself (TCP
+ * above all) goes to the kernel through a TAP: verdict RD_RX_TAP.
+ *
+ * Not done here: reassembly (fragments are dropped: Suci never exceeds the MTU
+ * and TCP finds it), VLAN, IPv6.
+ *
+ * Units    bytes; IPv4 addresses and ports in host order.
+ * Threads  pure functions.
+ * Source   RFC 791, 768, 792, 826, 1071, 1122 (3.2.1 for addresses not to accept). */
+#ifndef RD_PACKET_H
+#define RD_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RD_ETH_HDR   14
+#define RD_IPV4_HDR  20
+#define RD_UDP_HDR   8
+#define RD_ARP_LEN   28
+#define RD_FRAME_HDR (RD_ETH_HDR + RD_IPV4_HDR + RD_UDP_HDR)
+#define RD_ARP_FRAME (RD_ETH_HDR + RD_ARP_LEN)
+
+/* X(name, help): why a frame was dropped at the leg's door. */
+#define RD_RX_DROPS(X)                                                        \
+	X(short, "frame ends inside its headers")                             \
+	X(mac, "destination MAC is neither ours nor broadcast")               \
+	X(vlan, "VLAN tagged")                                                \
+	X(ethertype, "neither IPv4 nor ARP")                                  \
+	X(arp_format, "ARP not for Ethernet and IPv4, or of an unknown kind") \
+	X(arp_other, "ARP that concerns other addresses")                     \
+	X(arp_conflict, "ARP by another station that claims our address")     \
+	X(ip_version, "IP version is not 4")                                  \
+	X(ip_header, "IP header length out of range")                         \
+	X(ip_checksum, "IP header checksum wrong")                            \
+	X(ip_length, "IP total length does not fit the frame")                \
+	X(ip_fragment, "fragment of a datagram")                              \
+	X(ip_destination, "destination address is not ours")                  \
+	X(ip_source, "source address cannot be a host, or is our own")        \
+	X(ip_protocol, "neither UDP, TCP nor ICMP")                           \
+	X(udp_length, "UDP length does not fit the IP length")                \
+	X(udp_checksum, "UDP checksum wrong")                                 \
+	X(udp_source, "UDP source port 0")                                    \
+	X(icmp_length, "ICMP shorter than its header")                        \
+	X(icmp_checksum, "ICMP checksum wrong")
+enum rd_rx_drop {
+#define X(n, h) RD_DROP_##n,
+	RD_RX_DROPS(X)
+#undef X
+		RD_RX_DROPS_COUNT
+};
+extern const char *const rd_rx_drop_names[RD_RX_DROPS_COUNT];
+extern const char *const rd_rx_drop_help[RD_RX_DROPS_COUNT];
+
+enum rd_rx_verdict {
+	RD_RX_DROP,	   /* see drop */
+	RD_RX_SUCI,	   /* UDP to our port: payload_off, payload_len, src_ip, src_port */
+	RD_RX_ARP_REQUEST, /* for our address: answer; src_ip, src_mac may be learned */
+	RD_RX_ARP_REPLY,   /* src_ip, src_mac; the kernel wants a copy */
+	RD_RX_ECHO,	   /* ICMP echo request to us */
+	RD_RX_UNREACHABLE, /* ICMP says that quoted_ip:quoted_port cannot be reached */
+	RD_RX_TAP,	   /* for the kernel */
+};
+
+/* What a leg is called. */
+struct rd_station {
+	uint8_t mac[6];
+	uint32_t address;
+	uint32_t prefix_len; /* 1 .. 31 */
+	uint32_t gateway;    /* 0 = none */
+	uint16_t udp_port;
+};
+
+struct rd_rx_frame {
+	enum rd_rx_verdict verdict;
+	enum rd_rx_drop drop;
+	uint32_t src_ip;
+	uint16_t src_port;
+	uint16_t ip_hdr_len;
+	uint32_t payload_off; /* from the frame's first byte */
+	uint32_t payload_len;
+	uint32_t frame_len; /* without Ethernet padding */
+	uint32_t quoted_ip;
+	uint16_t quoted_port;
+	uint8_t icmp_code;
+	uint8_t src_mac[6];
+};
+
+/* frame[0..len) as received, without FCS. */
+void rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
+		     struct rd_rx_frame *out);
+
+/* Ones' complement sum (RFC 1071) of a byte string, continued from sum; pieces
+ * before the last must have even length.  rd_cksum_fold makes the checksum. */
+uint64_t rd_cksum_add(uint64_t sum, const void *data, size_t len);
+uint16_t rd_cksum_fold(uint64_t sum);
+/* Sum of the IPv4 pseudo header. */
+uint64_t rd_cksum_pseudo(uint32_t src, uint32_t dst, uint8_t protocol, uint32_t len);
+
+/* Where a datagram goes on the link: dst itself, the gateway, or 0 (no route). */
+uint32_t rd_next_hop(const struct rd_station *self, uint32_t dst);
+
+/* Write the RD_FRAME_HDR bytes in front of a UDP payload of payload_len bytes.
+ * The UDP checksum field is left zero (rd_udp_checksum, or the NIC). */
+void rd_write_udp(uint8_t *at, const struct rd_station *self, const uint8_t dst_mac[6],
+		  uint32_t dst_ip, uint16_t dst_port, uint16_t ip_id, uint32_t payload_len);
+/* Fill in the UDP checksum of a frame written by rd_write_udp; payload_sum =
+ * rd_cksum_add over the payload. */
+void rd_udp_checksum(uint8_t *frame, uint64_t payload_sum);
+/* Put dst_mac in (neighbour found after the frame was built). */
+void rd_set_dst_mac(uint8_t *frame, const uint8_t dst_mac[6]);
+
+/* RD_ARP_FRAME bytes: who has target?  dst_mac NULL: broadcast. */
+void rd_write_arp_request(uint8_t *at, const struct rd_station *self, uint32_t target,
+			  const uint8_t *dst_mac);
+/* Turn the ARP request in frame (RD_RX_ARP_REQUEST) into our answer. */
+void rd_arp_answer(uint8_t *frame, const struct rd_station *self);
+/* Turn the echo request in frame (RD_RX_ECHO) into its answer. */
+void rd_echo_answer(uint8_t *frame, const struct rd_rx_frame *f);
+
+#endif

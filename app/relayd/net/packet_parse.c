@@ -1,0 +1,214 @@
+/* The parser: from the Ethernet header inwards, every length checked before the
+ * bytes behind it are read. */
+#include "rd/packet.h"
+
+#include "base/bytes.h"
+
+#include <string.h>
+
+const char *const rd_rx_drop_names[RD_RX_DROPS_COUNT] = {
+#define X(n, h) #n,
+	RD_RX_DROPS(X)
+#undef X
+};
+const char *const rd_rx_drop_help[RD_RX_DROPS_COUNT] = {
+#define X(n, h) h,
+	RD_RX_DROPS(X)
+#undef X
+};
+
+enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17 };
+enum { ETHERTYPE_V4 = 0x0800, ETHERTYPE_A = 0x0806, ETHERTYPE_VL = 0x8100, ETHERTYPE_QQ = 0x88a8 };
+enum { ICMP_HDR = 8, ICMP_UNREACHABLE = 3, ICMP_ECHO_REQUEST = 8 };
+
+static const uint8_t broadcast_mac[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+static void
+drop(struct rd_rx_frame *out, enum rd_rx_drop why)
+{
+	out->verdict = RD_RX_DROP;
+	out->drop = why;
+}
+
+/* Not 0/8, not loopback, not multicast or reserved. */
+static bool
+can_be_host(uint32_t ip)
+{
+	return ip >> 24 != 0 && ip >> 24 != 127 && ip >> 28 < 14;
+}
+
+static void
+parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct rd_rx_frame *out)
+{
+	if (len < RD_ARP_LEN) {
+		drop(out, RD_DROP_short);
+		return;
+	}
+	uint16_t op = be16_load(arp + 6);
+	if (be16_load(arp) != 1 || be16_load(arp + 2) != ETHERTYPE_V4 || arp[4] != 6 ||
+	    arp[5] != 4 || (op != 1 && op != 2)) {
+		drop(out, RD_DROP_arp_format);
+		return;
+	}
+	uint32_t sender = be32_load(arp + 14), target = be32_load(arp + 24);
+	memcpy(out->src_mac, arp + 8, 6);
+	out->src_ip = sender;
+	out->frame_len = RD_ARP_FRAME;
+	if (sender == self->address) {
+		drop(out, memcmp(arp + 8, self->mac, 6) ? RD_DROP_arp_conflict : RD_DROP_arp_other);
+		return;
+	}
+	/* A multicast sender MAC would make us flood; sender 0 is an address probe,
+	 * which is answered but not learned. */
+	if ((arp[8] & 1) || (sender && !can_be_host(sender)))
+		drop(out, RD_DROP_arp_format);
+	else if (op == 1 && target == self->address)
+		out->verdict = RD_RX_ARP_REQUEST;
+	else if (sender && (target == self->address || target == sender))
+		out->verdict = RD_RX_ARP_REPLY; /* to us, or an announcement */
+	else
+		drop(out, RD_DROP_arp_other);
+}
+
+static void
+parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32_t total,
+	  struct rd_rx_frame *out)
+{
+	const uint8_t *udp = ip + hdr;
+	uint32_t left = total - hdr;
+	if (left < RD_UDP_HDR) {
+		drop(out, RD_DROP_udp_length);
+		return;
+	}
+	uint32_t udp_len = be16_load(udp + 4);
+	if (udp_len < RD_UDP_HDR || udp_len > left) {
+		drop(out, RD_DROP_udp_length);
+		return;
+	}
+	if (be16_load(udp + 2) != self->udp_port) {
+		out->verdict = RD_RX_TAP;
+		return;
+	}
+	if (be16_load(udp) == 0) {
+		drop(out, RD_DROP_udp_source);
+		return;
+	}
+	if (be16_load(udp + 6) != 0) {
+		uint64_t sum =
+			rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), PROTO_UDP, udp_len);
+		if (rd_cksum_fold(rd_cksum_add(sum, udp, udp_len)) != 0) {
+			drop(out, RD_DROP_udp_checksum);
+			return;
+		}
+	}
+	out->verdict = RD_RX_SUCI;
+	out->src_port = be16_load(udp);
+	out->payload_off = RD_ETH_HDR + hdr + RD_UDP_HDR;
+	out->payload_len = udp_len - RD_UDP_HDR;
+}
+
+/* Does an ICMP error quote a datagram that our Suci endpoint sent? */
+static bool
+quotes_us(const struct rd_station *self, const uint8_t *quote, uint32_t len,
+	  struct rd_rx_frame *out)
+{
+	if (len < RD_IPV4_HDR || quote[0] >> 4 != 4)
+		return false;
+	uint32_t hdr = (quote[0] & 15u) * 4u;
+	if (hdr < RD_IPV4_HDR || len < hdr + 4 || quote[9] != PROTO_UDP)
+		return false;
+	if (be32_load(quote + 12) != self->address || be16_load(quote + hdr) != self->udp_port ||
+	    (be16_load(quote + 6) & 0x1fff))
+		return false;
+	out->quoted_ip = be32_load(quote + 16);
+	out->quoted_port = be16_load(quote + hdr + 2);
+	return true;
+}
+
+static void
+parse_icmp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32_t total,
+	   struct rd_rx_frame *out)
+{
+	const uint8_t *icmp = ip + hdr;
+	uint32_t len = total - hdr;
+	if (len < ICMP_HDR) {
+		drop(out, RD_DROP_icmp_length);
+		return;
+	}
+	if (rd_cksum_fold(rd_cksum_add(0, icmp, len)) != 0) {
+		drop(out, RD_DROP_icmp_checksum);
+		return;
+	}
+	out->icmp_code = icmp[1];
+	out->payload_off = RD_ETH_HDR + hdr;
+	out->payload_len = len;
+	if (icmp[0] == ICMP_ECHO_REQUEST && icmp[1] == 0)
+		out->verdict = RD_RX_ECHO;
+	else if (icmp[0] == ICMP_UNREACHABLE &&
+		 quotes_us(self, icmp + ICMP_HDR, len - ICMP_HDR, out))
+		out->verdict = RD_RX_UNREACHABLE;
+	else
+		out->verdict = RD_RX_TAP;
+}
+
+static void
+parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct rd_rx_frame *out)
+{
+	if (len < RD_IPV4_HDR) {
+		drop(out, RD_DROP_short);
+		return;
+	}
+	uint32_t hdr = (ip[0] & 15u) * 4u, total = be16_load(ip + 2);
+	if (ip[0] >> 4 != 4) {
+		drop(out, RD_DROP_ip_version);
+	} else if (hdr < RD_IPV4_HDR || hdr > len) {
+		drop(out, RD_DROP_ip_header);
+	} else if (total < hdr || total > len) {
+		drop(out, RD_DROP_ip_length);
+	} else if (rd_cksum_fold(rd_cksum_add(0, ip, hdr)) != 0) {
+		drop(out, RD_DROP_ip_checksum);
+	} else if (be32_load(ip + 16) != self->address) {
+		drop(out, RD_DROP_ip_destination);
+	} else if (!can_be_host(be32_load(ip + 12)) || be32_load(ip + 12) == self->address) {
+		drop(out, RD_DROP_ip_source);
+	} else if (be16_load(ip + 6) & 0x3fff) { /* more fragments, or an offset */
+		drop(out, RD_DROP_ip_fragment);
+	} else {
+		out->src_ip = be32_load(ip + 12);
+		out->ip_hdr_len = (uint16_t)hdr;
+		out->frame_len = RD_ETH_HDR + total;
+		if (ip[9] == PROTO_UDP)
+			parse_udp(self, ip, hdr, total, out);
+		else if (ip[9] == PROTO_ICMP)
+			parse_icmp(self, ip, hdr, total, out);
+		else if (ip[9] == PROTO_TCP)
+			out->verdict = RD_RX_TAP;
+		else
+			drop(out, RD_DROP_ip_protocol);
+	}
+}
+
+void
+rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
+		struct rd_rx_frame *out)
+{
+	memset(out, 0, sizeof *out);
+	if (len < RD_ETH_HDR) {
+		drop(out, RD_DROP_short);
+		return;
+	}
+	out->frame_len = (uint32_t)len;
+	memcpy(out->src_mac, frame + 6, 6);
+	uint16_t type = be16_load(frame + 12);
+	bool to_all = memcmp(frame, broadcast_mac, 6) == 0;
+	if (!to_all && memcmp(frame, self->mac, 6) != 0)
+		drop(out, RD_DROP_mac);
+	else if (type == ETHERTYPE_VL || type == ETHERTYPE_QQ)
+		drop(out, RD_DROP_vlan);
+	else if (type == ETHERTYPE_A)
+		parse_arp(self, frame + RD_ETH_HDR, len - RD_ETH_HDR, out);
+	else if (type != ETHERTYPE_V4)
+		drop(out, RD_DROP_ethertype);
+	else
+		parse_ipv4(self, frame + RD_ETH_HDR, len - RD_ETH_HDR, out);
+}

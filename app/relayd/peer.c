@@ -1,0 +1,500 @@
+/* The channel to the other relays of the cluster (relay/peer.h): one TCP
+ * connection per pair, dialled by the relay with the lower index.  Jobs of other
+ * primaries live here as struct rd_foreign. */
+#include "control.h"
+
+#include "base/clock.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#define REDIAL_NS (BASE_S_NS / 5)
+#define IN_START  4096
+#define OUT_MAX	  (RELAY_PEER_FRAME_MAX + 65536ull) /* one largest frame and small talk */
+
+static const char *
+name_of(const struct rd_control *c, uint32_t index, char buf[RD_IPV4_TEXT])
+{
+	return rd_ipv4_text(c->conf->cluster.relay[index].private_address, buf);
+}
+
+bool
+rd_peer_up(const struct rd_control *c, uint32_t index)
+{
+	const struct rd_peer *p = &c->peer[index];
+	return p->watch.fd >= 0 && !p->connecting;
+}
+
+/* ---- foreign jobs ------------------------------------------------------------- */
+
+static void send_answer(struct rd_control *c, uint32_t index, enum relay_peer_type type,
+			uint32_t job, const char *text);
+
+static struct rd_foreign *
+find_foreign(struct rd_control *c, uint32_t label_base)
+{
+	struct rd_foreign *f;
+	LIST_FOREACH(f, &c->foreigns, link)
+	if (f->label_base == label_base && !f->over)
+		return f;
+	return NULL;
+}
+
+static void
+free_if_done(struct rd_foreign *f)
+{
+	if (!f->over || f->mails)
+		return;
+	LIST_REMOVE(f, link);
+	free(f->mem);
+	free(f);
+}
+
+static void
+foreign_mail_done(struct rd_mail *mail)
+{
+	struct rd_foreign *f = mail->owner;
+	f->mails--;
+	if (mail->type == RD_MAIL_JOB_ADD && !f->over) {
+		if (mail->result == RELAY_ERR_OK) {
+			f->installed = true;
+			send_answer(f->ctl, f->peer, RELAY_PEER_OK, f->label_base, "");
+		} else {
+			send_answer(f->ctl, f->peer, RELAY_PEER_REFUSE, f->label_base,
+				    relay_strerror(mail->result));
+			f->over = true;
+		}
+	}
+	free_if_done(f);
+}
+
+/* why empty: finished normally. */
+static void
+foreign_over(struct rd_foreign *f, const char *why, bool tell_core)
+{
+	struct rd_control *c = f->ctl;
+	f->over = true;
+	if (*why)
+		rd_log(RD_LOG_ERROR, "job of relay %u: ended: %s", f->peer, why);
+	else
+		rd_log(RD_LOG_INFO, "job of relay %u: finished", f->peer);
+	if (tell_core) {
+		struct rd_mail *mail = rd_control_mail(c, RD_MAIL_JOB_END);
+		mail->label_base = f->label_base;
+		strlcpy(mail->text, why, sizeof mail->text);
+		mail->done = foreign_mail_done;
+		mail->owner = f;
+		f->mails++;
+		rd_control_post(c, mail);
+	}
+	free_if_done(f);
+}
+
+static void
+foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
+{
+	struct relay_job_limits lim = {.nworld_max = c->conf->limits.procs,
+				       .nhosts_max = c->conf->limits.hosts};
+	const char *what = "out of memory";
+	size_t need = relay_job_footprint(&lim);
+	struct rd_foreign *f = calloc(1, sizeof *f);
+	void *mem = f && need ? malloc(need) : NULL;
+	if (!mem)
+		goto err_refuse;
+	f->ctl = c;
+	f->mem = mem;
+	f->peer = index;
+	f->job = relay_job_new(mem, &lim);
+	if (!f->job || relay_job_decode(f->job, frame->body, frame->body_len, &what)) {
+		rd_log(RD_LOG_ERROR, "relay %u sent a job table that cannot be used: %s", index,
+		       what);
+		goto err_refuse;
+	}
+	f->label_base = f->job->label_base;
+	LIST_INSERT_HEAD(&c->foreigns, f, link);
+	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_JOB_ADD);
+	mail->job = f->job;
+	mail->done = foreign_mail_done;
+	mail->owner = f;
+	f->mails++;
+	rd_control_post(c, mail);
+	rd_log(RD_LOG_INFO, "job %u of relay %u: %u processes, labels from %u", f->job->id, index,
+	       f->job->nworld, f->label_base);
+	return;
+err_refuse:
+	free(mem);
+	free(f);
+	/* The label base is the third word of the body; without it there is no
+	 * telling which job, and the primary ends with the connection. */
+	if (frame->body_len >= 12) {
+		const uint8_t *b = frame->body + 8;
+		send_answer(c, index, RELAY_PEER_REFUSE,
+			    (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 |
+				    b[3],
+			    what);
+	}
+}
+
+bool
+rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why)
+{
+	struct rd_foreign *f = find_foreign(c, label_base);
+	if (!f)
+		return false;
+	rd_peer_send_end(c, f->peer, label_base, why);
+	foreign_over(f, why, false);
+	return true;
+}
+
+void
+rd_foreign_end_all(struct rd_control *c, const char *why)
+{
+	struct rd_foreign *f, *next;
+	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
+	if (!f->over) {
+		rd_peer_send_end(c, f->peer, f->label_base, why);
+		foreign_over(f, why, true);
+	}
+}
+
+/* ---- the connection ------------------------------------------------------------- */
+
+static void
+peer_lost(struct rd_peer *p, const char *why)
+{
+	struct rd_control *c = p->ctl;
+	char a[RD_IPV4_TEXT], text[RELAY_WHY_MAX];
+	rd_watch_close(c, &p->watch);
+	p->in_len = p->out_len = p->out_off = 0;
+	p->connecting = false;
+	p->dial_ns = c->now_ns + REDIAL_NS;
+	if (!p->was_up)
+		return;
+	p->was_up = false;
+	snprintf(text, sizeof text, "relay %s is gone: %s", name_of(c, p->index, a), why);
+	rd_log(RD_LOG_WARNING, "%s", text);
+	rd_session_end_all(c, text, (int)p->index);
+	struct rd_foreign *f, *next;
+	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
+	if (f->peer == p->index && !f->over)
+		foreign_over(f, text, true);
+}
+
+static void
+flush(struct rd_peer *p)
+{
+	while (p->out_off < p->out_len) {
+		ssize_t n = send(p->watch.fd, p->out + p->out_off, p->out_len - p->out_off,
+				 MSG_NOSIGNAL);
+		if (n > 0) {
+			p->out_off += (size_t)n;
+		} else if (errno == EAGAIN) {
+			rd_watch_events(p->ctl, &p->watch, EPOLLIN | EPOLLOUT);
+			return;
+		} else if (errno != EINTR) {
+			/* Not here: the caller may be walking jobs.  The tick sees the
+			 * silence, or the next read the error. */
+			return;
+		}
+	}
+	p->out_off = p->out_len = 0;
+	rd_watch_events(p->ctl, &p->watch, EPOLLIN);
+}
+
+/* Room for len more bytes to send; NULL if the peer takes nothing any more. */
+static uint8_t *
+out_room(struct rd_peer *p, size_t len)
+{
+	if (p->out_off) {
+		memmove(p->out, p->out + p->out_off, p->out_len - p->out_off);
+		p->out_len -= p->out_off;
+		p->out_off = 0;
+	}
+	if (p->out_len + len > OUT_MAX)
+		return NULL;
+	if (p->out_len + len > p->out_max) {
+		size_t max = p->out_len + len + 4096;
+		uint8_t *out = realloc(p->out, max);
+		if (!out)
+			return NULL;
+		p->out = out;
+		p->out_max = max;
+	}
+	return p->out + p->out_len;
+}
+
+static bool
+send_frame(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
+{
+	struct rd_peer *p = &c->peer[index];
+	if (!rd_peer_up(c, index))
+		return false;
+	uint8_t small[RELAY_PEER_SMALL_MAX];
+	size_t len = relay_peer_encode(frame, small);
+	uint8_t *at = out_room(p, len);
+	if (!at)
+		return false;
+	memcpy(at, small, len);
+	p->out_len += len;
+	flush(p);
+	return true;
+}
+
+static void
+send_answer(struct rd_control *c, uint32_t index, enum relay_peer_type type, uint32_t job,
+	    const char *text)
+{
+	struct relay_peer_frame f = {.type = (uint8_t)type, .job = job};
+	strlcpy(f.text, text, sizeof f.text);
+	(void)send_frame(c, index, &f); /* a lost peer ends its jobs anyway */
+}
+
+void
+rd_peer_send_end(struct rd_control *c, uint32_t index, uint32_t label_base, const char *text)
+{
+	send_answer(c, index, RELAY_PEER_END, label_base, text);
+}
+
+bool
+rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_job *job)
+{
+	struct rd_peer *p = &c->peer[index];
+	size_t len = relay_peer_job_len(job);
+	uint8_t *at = rd_peer_up(c, index) ? out_room(p, len) : NULL;
+	if (!at || relay_peer_encode_job(job, at, len) != len)
+		return false;
+	p->out_len += len;
+	flush(p);
+	return true;
+}
+
+static void
+on_end(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
+{
+	struct rd_foreign *f = find_foreign(c, frame->job);
+	if (f && f->peer == index)
+		foreign_over(f, frame->text, true);
+	else if (!f)
+		(void)rd_session_end(c, frame->job,
+				     *frame->text ? frame->text : "a relay of the cluster ended it",
+				     false);
+}
+
+static void
+on_frame(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
+{
+	struct relay_peer_frame pong = {.type = RELAY_PEER_PONG};
+	switch ((enum relay_peer_type)frame->type) {
+	case RELAY_PEER_JOB:
+		if (c->phase == RD_PHASE_RUN || frame->body_len < 12)
+			foreign_begin(c, index, frame);
+		else
+			send_answer(c, index, RELAY_PEER_REFUSE,
+				    (uint32_t)frame->body[8] << 24 |
+					    (uint32_t)frame->body[9] << 16 |
+					    (uint32_t)frame->body[10] << 8 | frame->body[11],
+				    "the relay stops");
+		break;
+	case RELAY_PEER_OK:
+		rd_session_peer_answer(c, index, frame->job, NULL);
+		break;
+	case RELAY_PEER_REFUSE:
+		rd_session_peer_answer(c, index, frame->job, frame->text);
+		break;
+	case RELAY_PEER_END:
+		on_end(c, index, frame);
+		break;
+	case RELAY_PEER_PING:
+		(void)send_frame(c, index, &pong);
+		break;
+	case RELAY_PEER_PONG:
+		break;
+	}
+}
+
+/* All whole frames in the buffer; false: the peer speaks nonsense. */
+static bool
+read_frames(struct rd_peer *p)
+{
+	size_t off = 0;
+	while (p->watch.fd >= 0) {
+		struct relay_peer_frame frame;
+		size_t need = 0;
+		long n = relay_peer_decode(p->in + off, p->in_len - off, &frame, &need);
+		if (n == RELAY_ERR_SHORT) {
+			memmove(p->in, p->in + off, p->in_len - off);
+			p->in_len -= off;
+			if (need > p->in_max) {
+				uint8_t *in = realloc(p->in, need);
+				if (!in)
+					return false;
+				p->in = in;
+				p->in_max = need;
+			}
+			return true;
+		}
+		if (n <= 0)
+			return false;
+		on_frame(p->ctl, p->index, &frame);
+		off += (size_t)n;
+	}
+	return true;
+}
+
+static void
+ready(struct rd_watch *w, uint32_t events)
+{
+	struct rd_peer *p = w->owner;
+	char a[RD_IPV4_TEXT];
+	if (p->connecting) {
+		int err = rd_sock_error(w->fd);
+		if (err) {
+			peer_lost(p, strerror(-err));
+			return;
+		}
+		p->connecting = false;
+		p->was_up = true;
+		p->heard_ns = p->ctl->now_ns;
+		rd_watch_events(p->ctl, w, EPOLLIN);
+		rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->ctl, p->index, a));
+		return;
+	}
+	if (events & EPOLLOUT)
+		flush(p);
+	for (int i = 0; i < 64 && w->fd >= 0; i++) {
+		ssize_t n = recv(w->fd, p->in + p->in_len, p->in_max - p->in_len, 0);
+		if (n > 0) {
+			p->heard_ns = p->ctl->now_ns;
+			p->in_len += (size_t)n;
+			if (!read_frames(p))
+				peer_lost(p, "it sent a malformed frame");
+		} else if (n == 0) {
+			peer_lost(p, "it closed the connection");
+		} else if (errno == EAGAIN) {
+			return;
+		} else if (errno != EINTR) {
+			peer_lost(p, strerror(errno));
+		}
+	}
+}
+
+void
+rd_peer_accept(struct rd_watch *w, uint32_t events)
+{
+	struct rd_control *c = w->owner;
+	struct sockaddr_in sin = {0};
+	socklen_t len = sizeof sin;
+	char a[RD_IPV4_TEXT];
+	(void)events;
+	int fd = accept4(w->fd, (struct sockaddr *)&sin, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0)
+		return;
+	uint32_t ip = ntohl(sin.sin_addr.s_addr), self = c->conf->cluster.self;
+	for (uint32_t i = 0; i < self; i++) { /* only lower ones dial us */
+		struct rd_peer *p = &c->peer[i];
+		if (c->conf->cluster.relay[i].private_address != ip)
+			continue;
+		if (p->watch.fd >= 0)
+			peer_lost(p, "it connected anew");
+		rd_sock_tune(fd);
+		if (rd_watch_add(c, &p->watch, fd, EPOLLIN))
+			break;
+		p->was_up = true;
+		p->heard_ns = c->now_ns;
+		rd_log(RD_LOG_INFO, "relay %s connected", name_of(c, i, a));
+		return;
+	}
+	rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_WARNING,
+		       "connection to the peer port from %s refused: not a relay before us in "
+		       "cluster.relays",
+		       rd_ipv4_text(ip, a));
+	close(fd);
+}
+
+static void
+dial(struct rd_control *c, struct rd_peer *p)
+{
+	p->dial_ns = c->now_ns + REDIAL_NS;
+	int fd =
+		rd_sock_connect(c, RD_LEG_PRIVATE, c->conf->cluster.relay[p->index].private_address,
+				c->conf->cluster.peer_port);
+	if (fd < 0)
+		return; /* again after a pause */
+	p->connecting = true;
+	p->heard_ns = c->now_ns;
+	if (rd_watch_add(c, &p->watch, fd, EPOLLOUT)) {
+		p->connecting = false;
+		close(fd);
+	}
+}
+
+void
+rd_peer_tick(struct rd_control *c)
+{
+	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
+		struct rd_peer *p = &c->peer[i];
+		if (i == c->conf->cluster.self)
+			continue;
+		if (p->watch.fd < 0) {
+			if (i > c->conf->cluster.self && c->now_ns >= p->dial_ns &&
+			    c->phase == RD_PHASE_RUN)
+				dial(c, p);
+			continue;
+		}
+		if (c->now_ns - p->heard_ns > RELAY_PEER_DEAD_NS) {
+			peer_lost(p, p->connecting ? "no answer" : "silent for 3 s");
+		} else if (!p->connecting && c->now_ns - p->pinged_ns >= RELAY_PEER_PING_NS) {
+			struct relay_peer_frame ping = {.type = RELAY_PEER_PING};
+			p->pinged_ns = c->now_ns;
+			(void)send_frame(c, i, &ping);
+		}
+	}
+}
+
+void
+rd_peer_init(struct rd_control *c)
+{
+	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++) {
+		struct rd_peer *p = &c->peer[i];
+		p->ctl = c;
+		p->index = i;
+		p->watch.fd = -1;
+		p->watch.owner = p;
+		p->watch.fn = ready;
+		p->in = malloc(IN_START); /* NULL: recv of 0 bytes ends the connection */
+		p->in_max = p->in ? IN_START : 0;
+	}
+}
+
+void
+rd_peer_close(struct rd_control *c)
+{
+	rd_watch_close(c, &c->listen_peer);
+	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
+		rd_watch_close(c, &c->peer[i].watch);
+}
+
+void
+rd_peer_fini(struct rd_control *c)
+{
+	struct rd_foreign *f, *next;
+	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
+	{
+		LIST_REMOVE(f, link);
+		free(f->mem);
+		free(f);
+	}
+	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++) {
+		rd_watch_close(c, &c->peer[i].watch);
+		free(c->peer[i].in);
+		free(c->peer[i].out);
+		c->peer[i].in = c->peer[i].out = NULL;
+	}
+}

@@ -1,0 +1,249 @@
+#include "stats.h"
+#include "control.h"
+
+#include "base/clock.h"
+#include "relay/addr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct rd_snapshot *
+rd_snapshot_new(const struct rd_conf *conf)
+{
+	struct rd_snapshot *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	s->jobs_max = conf->limits.jobs;
+	s->paths_max = conf->limits.paths;
+	s->job = calloc(s->jobs_max, sizeof *s->job);
+	s->path = calloc(s->paths_max, sizeof *s->path);
+	if (s->job && s->path)
+		return s;
+	rd_snapshot_free(s);
+	return NULL;
+}
+
+void
+rd_snapshot_free(struct rd_snapshot *s)
+{
+	if (!s)
+		return;
+	free(s->job);
+	free(s->path);
+	free(s);
+}
+
+const char *
+rd_path_kind_name(enum relay_path_kind kind)
+{
+	switch (kind) {
+	case RELAY_PATH_PROC:
+		return "process";
+	case RELAY_PATH_TRUNK:
+		return "trunk";
+	case RELAY_PATH_NONE:
+		break;
+	}
+	return "none";
+}
+
+/* A counter with one of these beginnings lost something. */
+static bool
+is_drop(const char *name)
+{
+	return strncmp(name, "drop_", 5) == 0 || strncmp(name, "refused_", 8) == 0 ||
+	       strncmp(name, "accept_", 7) == 0 || strncmp(name, "notes_bad", 9) == 0 ||
+	       strncmp(name, "notes_unsent", 12) == 0;
+}
+
+typedef void (*drop_fn)(void *user, const char *name, uint64_t count, const char *help);
+
+static void
+emit(drop_fn fn, void *user, const char *group, const char *leg, const char *name, uint64_t count,
+     const char *help)
+{
+	char full[96];
+	snprintf(full, sizeof full, "%s%s%s/%s", group, *leg ? "/" : "", leg, name);
+	fn(user, full, count, help);
+}
+
+void
+rd_stats_drops(const struct rd_snapshot *s, drop_fn fn, void *user)
+{
+	for (int i = 0; i < RD_LEGS; i++) {
+		const char *leg = rd_leg_names[i];
+		for (int d = 0; d < RD_RX_DROPS_COUNT; d++)
+			emit(fn, user, "rx", leg, rd_rx_drop_names[d], s->leg[i].rx_drop[d],
+			     rd_rx_drop_help[d]);
+#define X(n, h)          \
+	if (is_drop(#n)) \
+		emit(fn, user, "leg", leg, #n, s->leg[i].n, h);
+		RD_LEG_COUNTERS(X)
+#undef X
+#define X(n, h)          \
+	if (is_drop(#n)) \
+		emit(fn, user, "neighbours", leg, #n, s->neigh[i].n, h);
+		RD_NEIGH_COUNTERS(X)
+#undef X
+	}
+#define X(n, h)          \
+	if (is_drop(#n)) \
+		emit(fn, user, "suci", "", #n, s->suci.n, h);
+	SUCI_COUNTERS(X)
+#undef X
+#define X(n, h)          \
+	if (is_drop(#n)) \
+		emit(fn, user, "relay", "", #n, s->relay.n, h);
+	RELAY_COUNTERS(X)
+#undef X
+}
+
+#define U(v) ((unsigned long long)(v))
+
+static void
+print_legs(FILE *f, const struct rd_snapshot *s)
+{
+	fputs("\t\"legs\": {\n", f);
+	for (int i = 0; i < RD_LEGS; i++) {
+		fprintf(f, "\t\t\"%s\": {\n", rd_leg_names[i]);
+#define X(n, h) fprintf(f, "\t\t\t\"" #n "\": %llu,\n", U(s->leg[i].n));
+		RD_LEG_COUNTERS(X)
+#undef X
+		fputs("\t\t\t\"rx_drops\": {", f);
+		for (int d = 0; d < RD_RX_DROPS_COUNT; d++)
+			fprintf(f, "%s \"%s\": %llu", d ? "," : "", rd_rx_drop_names[d],
+				U(s->leg[i].rx_drop[d]));
+		fputs(" },\n\t\t\t\"neighbours\": {", f);
+		fprintf(f, " \"used\": %u, \"waiting\": %u", s->neigh_used[i], s->neigh_waiting[i]);
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->neigh[i].n));
+		RD_NEIGH_COUNTERS(X)
+#undef X
+		fprintf(f, " }\n\t\t}%s\n", i + 1 < RD_LEGS ? "," : "");
+	}
+	fputs("\t},\n", f);
+}
+
+static void
+print_paths(FILE *f, const struct rd_snapshot *s)
+{
+	fputs("\t\"paths\": [", f);
+	for (uint32_t i = 0; i < s->npaths; i++) {
+		const struct rd_path_row *r = &s->path[i];
+		char peer[RELAY_ADDR_TEXT_MAX];
+		fprintf(f,
+			"%s\n\t\t{ \"path\": %u, \"kind\": \"%s\", \"peer\": \"%s\", \"leg\": "
+			"\"%s\", "
+			"\"up\": %s, \"rtt_us\": %.1f, \"cwnd\": %u, \"in_flight\": %u, "
+			"\"queued\": %u, \"tx_segments\": %llu, \"tx_retransmits\": %llu, "
+			"\"rx_segments\": %llu, \"tx_bytes\": %llu, \"rx_bytes\": %llu",
+			i ? "," : "", r->path, r->known ? rd_path_kind_name(r->relay.kind) : "none",
+			relay_addr_text(&r->suci.peer, peer),
+			rd_leg_names[r->suci.peer.leg == RELAY_LEG_GLOBAL],
+			r->suci.up ? "true" : "false", (double)r->suci.rtt_ns / 1e3, r->suci.cwnd,
+			r->suci.in_flight, r->suci.queued, U(r->suci.tx_segments),
+			U(r->suci.tx_retransmits), U(r->suci.rx_segments), U(r->suci.tx_bytes),
+			U(r->suci.rx_bytes));
+		if (r->known)
+			fprintf(f,
+				", \"job\": %u, \"rank\": %u, \"dropped\": %llu, "
+				"\"refused\": %llu, \"held\": %llu",
+				r->relay.job, r->relay.rank, U(r->relay.dropped),
+				U(r->relay.refused), U(r->relay.held));
+		fputs(" }", f);
+	}
+	fputs("\n\t],\n", f);
+}
+
+static void
+print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
+{
+	fprintf(f, "{\n\t\"cluster\": \"%s\",\n\t\"relay\": %u,\n\t\"uptime_s\": %.3f,\n",
+		c->conf->cluster.name, c->conf->cluster.self, (double)s->uptime_ns / 1e9);
+	fprintf(f,
+		"\t\"worker\": { \"turns\": %llu, \"busy_turns\": %llu, \"sleeps\": %llu, "
+		"\"slept_s\": %.3f, \"events_lost\": %llu, \"tx_budget\": %llu },\n",
+		U(s->worker.turns), U(s->worker.busy_turns), U(s->sleeps),
+		(double)s->slept_ns / 1e9, U(s->worker.events_lost), U(s->worker.tx_budget));
+	fprintf(f,
+		"\t\"control\": { \"sessions\": %llu, \"sessions_refused\": %llu, "
+		"\"tap_to_kernel\": %llu, \"tap_from_kernel\": %llu, \"drop_tap_write\": %llu, "
+		"\"drop_tap_full\": %llu, \"drop_tap_no_buffer\": %llu },\n",
+		U(c->count.sessions), U(c->count.sessions_refused), U(c->count.tap_to_kernel),
+		U(c->count.tap_from_kernel), U(c->count.drop_tap_write), U(c->count.drop_tap_full),
+		U(c->count.drop_tap_no_buffer));
+	fprintf(f, "\t\"pool\": { \"size\": %u, \"in_use\": %u },\n", s->pool_size, s->pool_in_use);
+	fprintf(f, "\t\"consistent\": %s,\n", s->consistent ? "true" : "false");
+	fprintf(f, "\t\"suci\": { \"held\": %u", s->suci_held);
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->suci.n));
+	SUCI_COUNTERS(X)
+#undef X
+	fprintf(f, " },\n\t\"forwarding\": { \"held\": %llu", U(s->relay_held));
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->relay.n));
+	RELAY_COUNTERS(X)
+#undef X
+	fputs(" },\n", f);
+	print_legs(f, s);
+	print_paths(f, s);
+	fputs("\t\"jobs\": [", f);
+	for (uint32_t i = 0; i < s->njobs; i++) {
+		const struct relay_job_info *j = &s->job[i];
+		fprintf(f,
+			"%s\n\t\t{ \"id\": %u, \"label_base\": %u, \"client\": %u, \"clients\": "
+			"%u, "
+			"\"processes\": %u, \"local\": %u, \"local_up\": %u, \"trunks\": %u, "
+			"\"trunks_up\": %u, \"rx_segments\": %llu, \"rx_bytes\": %llu, "
+			"\"age_s\": %.3f }",
+			i ? "," : "", j->id, j->label_base, j->my_client, j->nclients, j->nworld,
+			j->nlocal, j->local_up, j->trunks, j->trunks_up, U(j->rx_segments),
+			U(j->rx_bytes), (double)(s->now_ns - j->since_ns) / 1e9);
+	}
+	fputs("\n\t]\n}\n", f);
+}
+
+void
+rd_stats_write(struct rd_control *c, const struct rd_snapshot *s)
+{
+	char tmp[sizeof c->conf->stats_file + 8];
+	if (!*c->conf->stats_file)
+		return;
+	snprintf(tmp, sizeof tmp, "%s.tmp", c->conf->stats_file);
+	FILE *f = fopen(tmp, "we");
+	if (!f) {
+		rd_log(RD_LOG_ERROR, "stats_file: cannot write %s: %s", tmp, strerror(errno));
+		return;
+	}
+	print_json(f, c, s);
+	bool good = !ferror(f);
+	good = fclose(f) == 0 && good;
+	if (!good || rename(tmp, c->conf->stats_file)) {
+		rd_log(RD_LOG_ERROR, "stats_file: cannot write %s: %s", c->conf->stats_file,
+		       strerror(errno));
+		(void)unlink(tmp);
+	}
+}
+
+static void
+add_drop(void *user, const char *name, uint64_t count, const char *help)
+{
+	uint64_t *sum = user;
+	(void)name;
+	(void)help;
+	*sum += count;
+}
+
+void
+rd_stats_log(const struct rd_snapshot *s)
+{
+	uint64_t drops = 0;
+	rd_stats_drops(s, add_drop, &drops);
+	rd_log(RD_LOG_INFO,
+	       "forwarded %llu segments (%llu bytes), %llu retransmits, %llu jobs finished, %llu "
+	       "aborted, %llu drops and refusals",
+	       U(s->relay.tx_segments), U(s->relay.tx_bytes), U(s->suci.tx_retransmits),
+	       U(s->relay.jobs_finished), U(s->relay.jobs_aborted), U(drops));
+	if (!s->consistent)
+		rd_log(RD_LOG_ERROR, "the forwarding counters do not add up: %s",
+		       s->inconsistent ? s->inconsistent : "?");
+}

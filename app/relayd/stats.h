@@ -1,0 +1,24 @@
+/* stats.h - the counters as people and programs see them: JSON for the stats file
+ * and the end of a run. */
+#ifndef RD_STATS_H
+#define RD_STATS_H
+
+#include "worker.h"
+
+struct rd_control;
+
+/* A snapshot with room for conf's limits (malloc); NULL if there is no memory. */
+struct rd_snapshot *rd_snapshot_new(const struct rd_conf *conf);
+void rd_snapshot_free(struct rd_snapshot *s);
+/* Write conf->stats_file (whole or not at all) if there is one. */
+void rd_stats_write(struct rd_control *c, const struct rd_snapshot *s);
+/* One line: what came, went, was lost. */
+void rd_stats_log(const struct rd_snapshot *s);
+
+/* Every drop counter, by name: fn is called with "rx/private/short" etc. */
+void rd_stats_drops(const struct rd_snapshot *s,
+		    void (*fn)(void *user, const char *name, uint64_t count, const char *help),
+		    void *user);
+const char *rd_path_kind_name(enum relay_path_kind kind);
+
+#endif

@@ -1,0 +1,196 @@
+/* The exception path: a TAP per leg on which the kernel speaks TCP with our
+ * address.  The worker answers ARP and echo; everything else for our address
+ * comes here, and what the kernel sends goes to the wire as it is. */
+#include "control.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <net/route.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_mbuf.h>
+
+#include <bsd/string.h>
+
+#define ROUTE_METRIC 20000 /* behind any route the machine has of its own */
+
+static struct sockaddr
+ipv4_sockaddr(uint32_t address)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+	struct sockaddr sa;
+	_Static_assert(sizeof sin == sizeof sa, "same size by definition");
+	memcpy(&sa, &sin, sizeof sa);
+	return sa;
+}
+
+/* Best effort: IPv6 noise of the kernel would only be dropped later. */
+static void
+set_sysctl(const char *family, const char *tap, const char *name, const char *value)
+{
+	char path[128];
+	snprintf(path, sizeof path, "/proc/sys/net/%s/conf/%s/%s", family, tap, name);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, value, strlen(value)) < 0)
+		rd_log(RD_LOG_DEBUG, "%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static int
+request(int sock, unsigned long what, struct ifreq *ifr, const char *name, const char *step,
+	char *err, size_t err_max)
+{
+	if (ioctl(sock, what, ifr) == 0)
+		return 0;
+	snprintf(err, err_max, "TAP %s: setting %s: %s", name, step, strerror(errno));
+	return -1;
+}
+
+static int
+configure(const struct rd_conf_port *port, const uint8_t mac[6], const char *name, int sock,
+	  char *err, size_t err_max)
+{
+	struct ifreq ifr = {0};
+	strlcpy(ifr.ifr_name, name, sizeof ifr.ifr_name);
+	ifr.ifr_hwaddr.sa_family = ARPHRD_ETHER;
+	memcpy(ifr.ifr_hwaddr.sa_data, mac, 6);
+	if (request(sock, SIOCSIFHWADDR, &ifr, name, "its MAC", err, err_max))
+		return -1;
+	ifr.ifr_mtu = (int)port->mtu;
+	if (request(sock, SIOCSIFMTU, &ifr, name, "its MTU", err, err_max))
+		return -1;
+	set_sysctl("ipv6", name, "disable_ipv6", "1");
+	set_sysctl("ipv4", name, "rp_filter", "0");
+	ifr.ifr_addr = ipv4_sockaddr(port->address);
+	if (request(sock, SIOCSIFADDR, &ifr, name, "its address", err, err_max))
+		return -1;
+	ifr.ifr_netmask = ipv4_sockaddr(~0u << (32 - port->prefix_len));
+	if (request(sock, SIOCSIFNETMASK, &ifr, name, "its netmask", err, err_max))
+		return -1;
+	if (request(sock, SIOCGIFFLAGS, &ifr, name, "it up", err, err_max))
+		return -1;
+	ifr.ifr_flags |= IFF_UP | IFF_RUNNING;
+	if (request(sock, SIOCSIFFLAGS, &ifr, name, "it up", err, err_max))
+		return -1;
+	if (!port->gateway)
+		return 0;
+	struct rtentry rt = {
+		.rt_dst = ipv4_sockaddr(0),
+		.rt_genmask = ipv4_sockaddr(0),
+		.rt_gateway = ipv4_sockaddr(port->gateway),
+		.rt_flags = RTF_UP | RTF_GATEWAY,
+		.rt_metric = ROUTE_METRIC + 1, /* the kernel takes one off */
+		.rt_dev = ifr.ifr_name,
+	};
+	if (ioctl(sock, SIOCADDRT, &rt) == 0)
+		return 0;
+	snprintf(err, err_max, "TAP %s: adding the route over its gateway: %s", name,
+		 strerror(errno));
+	return -1;
+}
+
+/* Frames from the kernel to the worker. */
+static void
+readable(struct rd_watch *w, uint32_t events)
+{
+	struct rd_control *c = w->owner;
+	int leg = w == &c->tap[RD_LEG_PRIVATE] ? RD_LEG_PRIVATE : RD_LEG_GLOBAL;
+	(void)events;
+	for (int i = 0; i < 64; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(c->worker->pool);
+		if (!m) {
+			uint8_t lost[64]; /* a short read drops the rest of the frame */
+			if (read(w->fd, lost, sizeof lost) < 0)
+				return;
+			c->count.drop_tap_no_buffer++;
+			continue;
+		}
+		ssize_t n = read(w->fd, rte_pktmbuf_mtod(m, void *), rte_pktmbuf_tailroom(m));
+		if (n < RD_ETH_HDR) {
+			rte_pktmbuf_free(m);
+			if (n < 0)
+				return; /* EAGAIN: that was all */
+			continue;
+		}
+		m->data_len = (uint16_t)n;
+		m->pkt_len = (uint32_t)n;
+		if (base_ring_push(&c->box->from_tap[leg], m)) {
+			c->count.tap_from_kernel++;
+		} else {
+			c->count.drop_tap_full++;
+			rte_pktmbuf_free(m);
+		}
+	}
+}
+
+void
+rd_tap_drain(struct rd_control *c)
+{
+	for (int leg = 0; leg < RD_LEGS; leg++) {
+		struct rte_mbuf *m;
+		for (int i = 0; i < RD_TAP_RING && (m = base_ring_pop(&c->box->to_tap[leg])); i++) {
+			ssize_t n = c->tap[leg].fd < 0
+					    ? -1
+					    : write(c->tap[leg].fd, rte_pktmbuf_mtod(m, void *),
+						    m->data_len);
+			if (n == m->data_len)
+				c->count.tap_to_kernel++;
+			else
+				c->count.drop_tap_write++;
+			rte_pktmbuf_free(m);
+		}
+	}
+}
+
+int
+rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max)
+{
+	const struct rd_conf_port *port = &c->conf->port[leg];
+	char *name = c->tap_name[leg];
+	snprintf(name, sizeof c->tap_name[leg], "%s-%s", c->conf->tap_prefix,
+		 leg == RD_LEG_PRIVATE ? "priv" : "glob");
+	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		snprintf(err, err_max, "/dev/net/tun: %s; mend it with: modprobe tun",
+			 strerror(errno));
+		return -1;
+	}
+	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};
+	strlcpy(ifr.ifr_name, name, sizeof ifr.ifr_name);
+	int sock = -1;
+	if (ioctl(fd, TUNSETIFF, &ifr)) {
+		snprintf(err, err_max, "TAP %s: %s%s", name, strerror(errno),
+			 errno == EBUSY ? "; another relayd runs here: set tap_prefix" : "");
+		goto err_close;
+	}
+	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sock < 0) {
+		snprintf(err, err_max, "TAP %s: socket: %s", name, strerror(errno));
+		goto err_close;
+	}
+	if (configure(port, c->worker->leg[leg].self.mac, name, sock, err, err_max))
+		goto err_close;
+	close(sock);
+	sock = -1;
+	c->tap[leg].owner = c;
+	c->tap[leg].fn = readable;
+	int r = rd_watch_add(c, &c->tap[leg], fd, EPOLLIN);
+	if (r == 0)
+		return 0;
+	snprintf(err, err_max, "TAP %s: epoll: %s", name, strerror(-r));
+err_close:
+	if (sock >= 0)
+		close(sock);
+	close(fd);
+	return -1;
+}

@@ -1,0 +1,27 @@
+/* telemetry.h - relayd on the DPDK telemetry socket (relayctl and others):
+ *
+ *   /relayd/info           who we are, uptime, pool, worker, custody
+ *   /relayd/jobs[,FIRST]   jobs from the FIRST-th on, RD_TEL_ROWS at most
+ *   /relayd/paths[,FIRST]  paths likewise; "next" is the FIRST to ask for, or absent
+ *   /relayd/drops          drop and refusal counters that are not zero
+ *
+ * A call wakes control, which asks the worker for a snapshot by mail; the worker
+ * never waits and knows nothing of telemetry.
+ *
+ * Threads  init, fini and poll by control; callbacks by DPDK's telemetry threads,
+ *          one at a time. */
+#ifndef RD_TELEMETRY_H
+#define RD_TELEMETRY_H
+
+struct rd_control;
+
+#define RD_TEL_ROWS 16 /* an answer is at most 16 KiB */
+
+/* 0 or -1 (no memory, or the endpoints cannot be registered). */
+int rd_telemetry_init(struct rd_control *c);
+/* Pass a waiting call's request on to the worker. */
+void rd_telemetry_poll(struct rd_control *c);
+/* Calls from now on answer with an error. */
+void rd_telemetry_fini(void);
+
+#endif

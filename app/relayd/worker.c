@@ -1,0 +1,434 @@
+#include "worker.h"
+#include "worker_private.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "frame.h"
+#include "relay/addr.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <string.h>
+
+#include <bsd/string.h>
+
+/* Idle sleep only: packets that come or are due in a row are handled in bursts. */
+#define IDLE_SLACK_NS (30 * BASE_US_NS)
+
+/* ---- events ---------------------------------------------------------------- */
+
+struct rd_event *
+rd_worker_event(struct rd_worker *w, bool important)
+{
+	if (!important && base_ring_count(&w->box->event_free) <= RD_EVENTS_RESERVED) {
+		w->count.events_lost++;
+		return NULL;
+	}
+	struct rd_event *e = base_ring_pop(&w->box->event_free);
+	if (!e)
+		w->count.events_lost++;
+	return e;
+}
+
+void
+rd_worker_post(struct rd_worker *w, struct rd_event *e)
+{
+	if (!base_ring_push(&w->box->events, e)) /* as many slots as events */
+		w->count.events_lost++;
+	rd_mailbox_wake(w->box);
+}
+
+/* ---- relay core ops ---------------------------------------------------------- */
+
+static struct rte_mbuf *
+mbuf_of(uint64_t cookie)
+{
+	return (struct rte_mbuf *)(uintptr_t)cookie;
+}
+
+/* Receive buffers are ours alone; a driver may still read one only after we sent
+ * it, and then its segment is in custody and is not offered again. */
+static uint8_t *
+core_writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
+{
+	(void)user;
+	(void)len;
+	const struct rte_mbuf *m = mbuf_of(cookie);
+	return RTE_MBUF_DIRECT(m) ? (uint8_t *)(uintptr_t)data : NULL;
+}
+
+static void
+core_hold(void *user, uint64_t cookie)
+{
+	(void)user;
+	rte_mbuf_refcnt_update(mbuf_of(cookie), 1);
+}
+
+static void
+core_release(void *user, uint64_t cookie)
+{
+	(void)user;
+	rte_pktmbuf_free(mbuf_of(cookie));
+}
+
+static void
+core_job_ended(void *user, uint32_t label_base, const char *why)
+{
+	struct rd_worker *w = user;
+	struct rd_event *e = rd_worker_event(w, true);
+	if (!e)
+		return;
+	e->type = RD_EVENT_JOB_ENDED;
+	e->label_base = label_base;
+	strlcpy(e->text, why ? why : "", sizeof e->text);
+	rd_worker_post(w, e);
+}
+
+static void
+core_path(struct rd_worker *w, enum rd_event_type type, const struct suci_addr *peer,
+	  const char *what, const char *why)
+{
+	struct rd_event *e = rd_worker_event(w, false);
+	if (!e)
+		return;
+	e->type = type;
+	e->peer = *peer;
+	strlcpy(e->what, what ? what : "", sizeof e->what);
+	strlcpy(e->text, why ? why : "", sizeof e->text);
+	rd_worker_post(w, e);
+}
+
+static void
+core_path_up(void *user, uint32_t path, const struct suci_addr *peer, const char *what)
+{
+	struct rd_worker *w = user;
+	bool differs = w->conf->suci.global_cc != w->conf->suci.private_cc ||
+		       w->conf->suci.global_cc == RD_CC_FIXED;
+	if (differs && peer->leg == RELAY_LEG_GLOBAL && w->nfresh < RD_FRESH_MAX)
+		w->fresh[w->nfresh++] = path;
+	core_path(w, RD_EVENT_PATH_UP, peer, what, NULL);
+}
+
+static void
+core_path_down(void *user, uint32_t path, const struct suci_addr *peer, const char *what,
+	       const char *why)
+{
+	(void)path;
+	core_path(user, RD_EVENT_PATH_DOWN, peer, what, why);
+}
+
+const struct relay_core_ops *
+rd_worker_core_ops(void)
+{
+	static const struct relay_core_ops ops = {
+		.writable = core_writable,
+		.hold = core_hold,
+		.release = core_release,
+		.job_ended = core_job_ended,
+		.path_up = core_path_up,
+		.path_down = core_path_down,
+	};
+	return &ops;
+}
+
+/* New trunks get their own congestion control: not in path_up, where the endpoint
+ * must not be called. */
+static void
+set_trunk_cc(struct rd_worker *w)
+{
+	const struct rd_conf *conf = w->conf;
+	uint64_t rate = conf->suci.global_rate_mbps * 125000ull;
+	for (uint32_t i = 0; i < w->nfresh; i++)
+		(void)suci_path_set_cc(
+			w->ep, w->fresh[i],
+			conf->suci.global_cc == RD_CC_FIXED ? SUCI_CC_FIXED : SUCI_CC_CUBIC,
+			conf->suci.global_cc == RD_CC_FIXED ? rate : 0,
+			conf->suci.global_cc == RD_CC_FIXED ? conf->suci.global_window : 0);
+	w->nfresh = 0;
+}
+
+/* ---- receive ----------------------------------------------------------------- */
+
+void
+rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
+{
+	struct rd_worker *w = user;
+	struct rd_event *e = rd_worker_event(w, false);
+	if (!e)
+		return;
+	e->type = RD_EVENT_NEIGHBOUR;
+	e->leg = leg->index;
+	e->address = ip;
+	rd_worker_post(w, e);
+}
+
+static void
+to_tap(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+{
+	if (!base_ring_push(&w->box->to_tap[leg->index], m)) {
+		leg->count.drop_tap_full++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	leg->count.rx_tap++;
+	w->wake_control = true;
+}
+
+static void
+conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
+{
+	if (w->now_ns - w->conflict_ns < BASE_S_NS)
+		return;
+	struct rd_event *e = rd_worker_event(w, false);
+	if (!e)
+		return;
+	w->conflict_ns = w->now_ns;
+	e->type = RD_EVENT_CONFLICT;
+	e->leg = leg->index;
+	e->address = f->src_ip;
+	snprintf(e->what, sizeof e->what, "%02x:%02x:%02x:%02x:%02x:%02x", f->src_mac[0],
+		 f->src_mac[1], f->src_mac[2], f->src_mac[3], f->src_mac[4], f->src_mac[5]);
+	rd_worker_post(w, e);
+}
+
+/* m is ours; afterwards it is not. */
+static void
+receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+{
+	struct rd_rx_frame f;
+	leg->count.rx_frames++;
+	leg->count.rx_bytes += m->pkt_len;
+	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m)) {
+		leg->count.drop_segments++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	rd_packet_parse(&leg->self, frame, m->data_len, &f);
+	switch (f.verdict) {
+	case RD_RX_SUCI: {
+		struct suci_addr from = relay_addr_v4(f.src_ip, f.src_port, leg->index);
+		leg->count.rx_suci++;
+		suci_rx(w->ep, &from, frame + f.payload_off, f.payload_len, (uint64_t)(uintptr_t)m,
+			w->now_ns);
+		break; /* whoever keeps the segment holds a reference of his own */
+	}
+	case RD_RX_ARP_REQUEST:
+		if (f.src_ip)
+			rd_neigh_learn(leg->neigh, f.src_ip, f.src_mac, true, w->now_ns);
+		rd_arp_answer(frame, &leg->self);
+		m->data_len = RD_ARP_FRAME;
+		m->pkt_len = RD_ARP_FRAME;
+		m->ol_flags = 0;
+		leg->count.rx_arp++;
+		rd_leg_push(leg, m);
+		return;
+	case RD_RX_ARP_REPLY:
+		rd_neigh_learn(leg->neigh, f.src_ip, f.src_mac, false, w->now_ns);
+		to_tap(w, leg, m);
+		return;
+	case RD_RX_ECHO:
+		rd_echo_answer(frame, &f);
+		m->data_len = (uint16_t)f.frame_len;
+		m->pkt_len = f.frame_len;
+		m->ol_flags = 0;
+		leg->count.rx_echo++;
+		rd_leg_push(leg, m);
+		return;
+	case RD_RX_UNREACHABLE: {
+		struct suci_addr to = relay_addr_v4(f.quoted_ip, f.quoted_port, leg->index);
+		leg->count.rx_unreachable++;
+		/* Code 4 is about size, not about absence. */
+		if (f.icmp_code != 4)
+			suci_path_unreachable(w->ep, &to, w->now_ns);
+		break;
+	}
+	case RD_RX_TAP:
+		to_tap(w, leg, m);
+		return;
+	case RD_RX_DROP:
+		leg->count.rx_drop[f.drop]++;
+		if (f.drop == RD_DROP_arp_conflict)
+			conflict(w, leg, &f);
+		break;
+	}
+	rte_pktmbuf_free(m);
+}
+
+static uint32_t
+receive_leg(struct rd_worker *w, struct rd_leg *leg)
+{
+	struct rte_mbuf *burst[RD_BURST];
+	uint16_t n = rte_eth_rx_burst(leg->port->id, 0, burst, RD_BURST);
+	for (uint16_t i = 0; i < n; i++) {
+		if (i + 1 < n)
+			__builtin_prefetch(rte_pktmbuf_mtod(burst[i + 1], void *));
+		receive(w, leg, burst[i]);
+	}
+	return n;
+}
+
+/* Frames of the kernel.  It does not know that we answer ARP for it: its own
+ * requests go out like any frame. */
+static uint32_t
+from_tap(struct rd_worker *w, struct rd_leg *leg)
+{
+	uint32_t n = 0;
+	struct rte_mbuf *m;
+	while (n < RD_BURST && (m = base_ring_pop(&w->box->from_tap[leg->index]))) {
+		uint16_t type = be16_load(rte_pktmbuf_mtod(m, uint8_t *) + 12);
+		n++;
+		if (type != 0x0800 && type != 0x0806) {
+			leg->count.drop_tap_frame++;
+			rte_pktmbuf_free(m);
+			continue;
+		}
+		leg->count.tx_tap++;
+		rd_leg_push(leg, m);
+	}
+	return n;
+}
+
+/* ---- transmit ---------------------------------------------------------------- */
+
+/* The mbuf that a datagram's payload lies in, or NULL.  Notes and acks have
+ * cookies of the endpoint and data elsewhere. */
+static struct rte_mbuf *
+payload_mbuf(const struct rd_worker *w, const struct suci_out *o)
+{
+	if (!o->has_segment || !o->data_len || o->cookie < w->pool_low ||
+	    o->cookie >= w->pool_high || (o->cookie & (RTE_CACHE_LINE_SIZE - 1)))
+		return NULL;
+	struct rte_mbuf *m = mbuf_of(o->cookie);
+	const uint8_t *start = m->buf_addr;
+	return m->pool == w->pool && o->data >= start && o->data < start + m->buf_len ? m : NULL;
+}
+
+static uint32_t
+transmit(struct rd_worker *w)
+{
+	struct suci_out *o = &w->out;
+	uint32_t n = 0;
+	for (; n < RD_TX_BUDGET; n++) {
+		if (!suci_tx(w->ep, o, w->now_ns))
+			return n;
+		struct rd_leg *leg =
+			&w->leg[o->to.leg == RELAY_LEG_GLOBAL ? RD_LEG_GLOBAL : RD_LEG_PRIVATE];
+		struct rte_mbuf *m = rd_frame_build(leg, o, payload_mbuf(w, o));
+		if (m)
+			rd_leg_send_ip(leg, m, be32_load(o->to.ip + 12));
+	}
+	w->count.tx_budget++;
+	return n;
+}
+
+/* ---- mail, timers, loop -------------------------------------------------------- */
+
+static uint32_t
+read_mail(struct rd_worker *w)
+{
+	uint32_t n = 0;
+	struct rd_mail *mail;
+	while ((mail = base_ring_pop(&w->box->to_worker))) {
+		n++;
+		mail->result = RELAY_ERR_OK;
+		switch (mail->type) {
+		case RD_MAIL_JOB_ADD:
+			mail->result = relay_job_add(w->core, mail->job, w->now_ns);
+			break;
+		case RD_MAIL_JOB_END:
+			mail->result = relay_job_end(w->core, mail->label_base,
+						     *mail->text ? mail->text : NULL, w->now_ns);
+			break;
+		case RD_MAIL_END_ALL:
+			relay_core_end_all(w->core, mail->text, w->now_ns);
+			break;
+		case RD_MAIL_SNAPSHOT:
+			rd_worker_snapshot(w, mail->snapshot);
+			break;
+		case RD_MAIL_STOP:
+			w->stop = true;
+			continue;
+		}
+		if (!base_ring_push(&w->box->replies, mail))
+			w->count.events_lost++; /* cannot be: as many slots as mails */
+		w->wake_control = true;
+	}
+	return n;
+}
+
+static void
+timers(struct rd_worker *w)
+{
+	uint64_t now = w->now_ns;
+	if (now >= suci_expiry_ns(w->ep))
+		suci_tick(w->ep, now);
+	if (now >= relay_core_expiry_ns(w->core))
+		relay_core_tick(w->core, now);
+	for (int i = 0; i < RD_LEGS; i++)
+		rd_neigh_tick(w->leg[i].neigh, now);
+}
+
+/* When something is due although nothing comes in. */
+static uint64_t
+next_due(const struct rd_worker *w)
+{
+	uint64_t next = base_min_ns(suci_expiry_ns(w->ep), relay_core_expiry_ns(w->core));
+	for (int i = 0; i < RD_LEGS; i++)
+		next = base_min_ns(next, rd_neigh_expiry_ns(w->leg[i].neigh));
+	return next;
+}
+
+static uint32_t
+turn(struct rd_worker *w)
+{
+	uint32_t work = 0;
+	w->now_ns = rd_clock_ns(&w->clock);
+	for (int i = 0; i < RD_LEGS; i++) {
+		w->leg[i].now_ns = w->now_ns;
+		work += receive_leg(w, &w->leg[i]);
+		work += from_tap(w, &w->leg[i]);
+	}
+	work += read_mail(w);
+	if (w->nfresh)
+		set_trunk_cc(w);
+	timers(w);
+	work += transmit(w);
+	for (int i = 0; i < RD_LEGS; i++)
+		rd_leg_flush(&w->leg[i]);
+	if (w->wake_control) {
+		w->wake_control = false;
+		rd_mailbox_wake(w->box);
+	}
+	return work;
+}
+
+static void
+drain_taps(struct rd_worker *w)
+{
+	for (int i = 0; i < RD_LEGS; i++)
+		while (from_tap(w, &w->leg[i]))
+			rd_leg_flush(&w->leg[i]);
+}
+
+int
+rd_worker_run(void *arg)
+{
+	struct rd_worker *w = arg;
+	rd_idle_init(&w->idle, (enum rd_idle_mode)w->conf->idle, 0);
+	w->idle.slack_ns = IDLE_SLACK_NS;
+	rd_clock_init(&w->clock);
+	while (!w->stop) {
+		uint32_t work = turn(w);
+		w->count.turns++;
+		w->count.busy_turns += work > 0;
+		if (w->count.turns % RD_HOUSEKEEPING == 0)
+			for (int i = 0; i < RD_LEGS; i++)
+				rd_leg_reclaim(&w->leg[i]);
+		rd_idle_turn(&w->idle, work, w->now_ns, next_due(w));
+	}
+	drain_taps(w);
+	for (int i = 0; i < RD_LEGS; i++)
+		rd_leg_reclaim(&w->leg[i]);
+	return 0;
+}

@@ -1,0 +1,95 @@
+/* worker.h - the worker: one lcore, one Suci endpoint, one relay core, both legs.
+ *
+ *     +--> receive both legs --> parse --> suci_rx | ARP | echo | TAP
+ *     |    frames from the TAPs
+ *     |    mail from control
+ *     |    timers (suci, core, neighbours)
+ *     |    suci_tx until empty or budget --> frames --> transmit both legs
+ *     +--- idle (busy, pause, sleep until the next deadline)
+ *
+ * The clock is read once a turn.  No lock, no allocation, no log, no file.
+ *
+ * Threads  init and fini by control while the loop does not run; rd_worker_run on
+ *          the worker's lcore owns everything until it returns (RD_MAIL_STOP). */
+#ifndef RD_WORKER_H
+#define RD_WORKER_H
+
+#include "driver/clock.h"
+#include "driver/idle.h"
+#include "leg.h"
+#include "mail.h"
+
+#include "rd/conf.h"
+#include "relay/core.h"
+
+#define RD_TX_BUDGET	256 /* datagrams built per turn */
+#define RD_HOUSEKEEPING 128 /* turns between look-ups of slow things */
+#define RD_FRESH_MAX	64  /* trunks that may come up in one turn */
+
+struct rd_worker_counters {
+	uint64_t turns, busy_turns;
+	uint64_t events_lost; /* log events dropped because control was late */
+	uint64_t tx_budget;   /* turns that ended with more to send */
+};
+
+struct rd_worker {
+	const struct rd_conf *conf;
+	struct rd_leg leg[RD_LEGS];
+	struct rte_mempool *pool;
+	struct suci *ep;
+	struct relay_core *core;
+	struct rd_mailbox *box;
+	struct rd_clock clock;
+	struct rd_idle idle;
+	uint64_t now_ns, started_ns;
+	uint64_t conflict_ns;	      /* last ARP conflict told */
+	uint64_t pool_low, pool_high; /* addresses of the pool's mbufs */
+	uint32_t fresh[RD_FRESH_MAX]; /* trunks whose congestion control is to be set */
+	uint32_t nfresh;
+	bool wake_control, stop;
+	struct suci_out out;
+	struct rd_worker_counters count;
+	void *mem_suci, *mem_core, *mem_neigh[RD_LEGS];
+};
+
+/* Bytes rd_worker_init will take from the DPDK heap; 0 if the limits are bad. */
+size_t rd_worker_footprint(const struct rd_conf *conf);
+/* leg[].port, .pool, .self, .mtu, .name are set by the caller.  0, or -1 and err. */
+int rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_mailbox *box,
+		   char *err, size_t err_max);
+/* After the loop has ended; accepts a half-built worker. */
+void rd_worker_fini(struct rd_worker *w);
+/* lcore_function_t. */
+int rd_worker_run(void *worker);
+
+/* ---- snapshots ---------------------------------------------------------- */
+
+struct rd_path_row {
+	uint32_t path;
+	struct suci_path_info suci;
+	struct relay_path_info relay;
+	bool known; /* relay is valid */
+};
+
+/* Everything about the worker at one moment, made by the worker. */
+struct rd_snapshot {
+	uint64_t now_ns, uptime_ns;
+	struct suci_counters suci;
+	struct relay_counters relay;
+	struct rd_leg_counters leg[RD_LEGS];
+	struct rd_neigh_counters neigh[RD_LEGS];
+	uint32_t neigh_used[RD_LEGS], neigh_waiting[RD_LEGS];
+	struct rd_worker_counters worker;
+	uint64_t idle_turns, sleeps, slept_ns;
+	uint32_t suci_held, pool_in_use, pool_size;
+	uint64_t relay_held;
+	bool consistent;	  /* relay_core_check() */
+	const char *inconsistent; /* what is not; static text */
+	uint32_t njobs, jobs_max, npaths, paths_max;
+	struct relay_job_info *job; /* [jobs_max] */
+	struct rd_path_row *path;   /* [paths_max] */
+};
+
+void rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s);
+
+#endif

@@ -1,0 +1,236 @@
+/* Building and taking down what a worker owns. */
+#include "worker.h"
+#include "worker_private.h"
+
+#include "base/clock.h"
+#include "driver/pool.h"
+#include "relay/addr.h"
+
+#include <rte_malloc.h>
+#include <rte_mempool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static struct suci_limits
+suci_limits_of(const struct rd_conf *conf)
+{
+	return (struct suci_limits){
+		.paths_max = conf->limits.paths,
+		.segments_max = conf->limits.segments,
+		.queue_max = conf->limits.queue,
+		.window_max = conf->limits.window,
+	};
+}
+
+static struct relay_core_limits
+core_limits_of(const struct rd_conf *conf)
+{
+	return (struct relay_core_limits){
+		.jobs_max = conf->limits.jobs,
+		.procs_max = conf->limits.procs,
+		.hosts_max = conf->limits.hosts,
+		.trunks_max = conf->limits.trunks,
+		.paths_max = conf->limits.paths,
+		.primaries_max = conf->cluster.nrelays,
+	};
+}
+
+static struct rd_neigh_conf
+neigh_conf_of(const struct rd_conf *conf)
+{
+	return (struct rd_neigh_conf){
+		.entries = conf->neighbours.entries,
+		.pending = conf->neighbours.pending,
+		.tries = conf->neighbours.tries,
+		.retry_ns = conf->neighbours.retry_ms * BASE_MS_NS,
+		.expiry_ns = conf->neighbours.expiry_s * BASE_S_NS,
+	};
+}
+
+size_t
+rd_worker_footprint(const struct rd_conf *conf)
+{
+	struct suci_limits sl = suci_limits_of(conf);
+	struct relay_core_limits cl = core_limits_of(conf);
+	struct rd_neigh_conf nc = neigh_conf_of(conf);
+	size_t s = suci_footprint(&sl), c = relay_core_footprint(&cl), n = rd_neigh_footprint(&nc);
+	return s && c && n ? s + c + RD_LEGS * n : 0;
+}
+
+static int
+init_core(struct rd_worker *w, char *err, size_t err_max)
+{
+	const struct rd_conf *conf = w->conf;
+	const struct rd_station *global = &w->leg[RD_LEG_GLOBAL].self;
+	struct relay_core_conf cc = {
+		.limits = core_limits_of(conf),
+		.self_global = relay_addr_v4(global->address, global->udp_port, RELAY_LEG_GLOBAL),
+		.trunk_mtu = (uint16_t)(conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR),
+		.connect_ns = conf->suci.handshake_ms * BASE_MS_NS,
+		.ops = rd_worker_core_ops(),
+		.user = w,
+	};
+	w->mem_core = rte_zmalloc("core", relay_core_footprint(&cc.limits), 64);
+	w->core = w->mem_core ? relay_core_new(w->mem_core, &cc) : NULL;
+	if (w->core)
+		return 0;
+	snprintf(err, err_max,
+		 w->mem_core ? "the relay core refused its configuration"
+			     : "no memory for the relay core; raise eal.memory_mb");
+	return -1;
+}
+
+static int
+init_endpoint(struct rd_worker *w, char *err, size_t err_max)
+{
+	const struct rd_conf *conf = w->conf;
+	uint32_t mtu = conf->port[RD_LEG_PRIVATE].mtu > conf->port[RD_LEG_GLOBAL].mtu
+			       ? conf->port[RD_LEG_PRIVATE].mtu
+			       : conf->port[RD_LEG_GLOBAL].mtu;
+	struct suci_config sc = {
+		.limits = suci_limits_of(conf),
+		.mtu_max = mtu - RD_IPV4_HDR - RD_UDP_HDR,
+		.mtu_leg =
+			{
+				[RELAY_LEG_PRIVATE] =
+					conf->port[RD_LEG_PRIVATE].mtu - RD_IPV4_HDR - RD_UDP_HDR,
+				[RELAY_LEG_GLOBAL] =
+					conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR,
+			},
+		.cc = conf->suci.private_cc == RD_CC_FIXED ? SUCI_CC_FIXED : SUCI_CC_CUBIC,
+		.fixed_window = conf->suci.private_window,
+		.initial_window = conf->suci.initial_window,
+		.credit = conf->limits.window,
+		.ack_delay_ns = conf->suci.ack_delay_us * BASE_US_NS,
+		.liveness_ns = conf->suci.liveness_ms * BASE_MS_NS,
+		.keepalive_ns = conf->suci.keepalive_ms * BASE_MS_NS,
+		.handshake_ns = conf->suci.handshake_ms * BASE_MS_NS,
+		.ops = relay_ops(),
+		.user = w->core,
+	};
+	if (getrandom(sc.cookie_secret, sizeof sc.cookie_secret, 0) < 0 ||
+	    getrandom(&sc.seed, sizeof sc.seed, 0) < 0 ||
+	    getrandom(&sc.incarnation, sizeof sc.incarnation, 0) < 0) {
+		snprintf(err, err_max, "no random numbers from the kernel");
+		return -1;
+	}
+	sc.incarnation |= 1; /* not 0 */
+	relay_core_hello(w->core, sc.hello);
+	sc.hello_len = RELAY_HELLO_LEN;
+	w->mem_suci = rte_zmalloc("suci", suci_footprint(&sc.limits), 64);
+	w->ep = w->mem_suci ? suci_new(w->mem_suci, &sc, w->now_ns) : NULL;
+	if (!w->ep) {
+		snprintf(err, err_max,
+			 w->mem_suci ? "the Suci endpoint refused its configuration"
+				     : "no memory for the Suci endpoint; raise eal.memory_mb");
+		return -1;
+	}
+	relay_bind(w->core, w->ep);
+	return 0;
+}
+
+static int
+init_legs(struct rd_worker *w, char *err, size_t err_max)
+{
+	for (int i = 0; i < RD_LEGS; i++) {
+		struct rd_neigh_conf nc = neigh_conf_of(w->conf);
+		w->mem_neigh[i] = rte_zmalloc("neigh", rd_neigh_footprint(&nc), 64);
+		w->leg[i].unreachable = rd_worker_neighbour_gone;
+		w->leg[i].user = w;
+		w->leg[i].now_ns = w->now_ns;
+		if (!w->mem_neigh[i] || rd_leg_init(&w->leg[i], w->mem_neigh[i], &nc)) {
+			snprintf(err, err_max,
+				 "no memory for the neighbour table; raise eal.memory_mb");
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void
+chunk_range(struct rte_mempool *pool, void *user, struct rte_mempool_memhdr *chunk, unsigned idx)
+{
+	struct rd_worker *w = user;
+	uint64_t low = (uint64_t)(uintptr_t)chunk->addr, high = low + chunk->len;
+	(void)pool;
+	if (idx == 0 || low < w->pool_low)
+		w->pool_low = low;
+	if (idx == 0 || high > w->pool_high)
+		w->pool_high = high;
+}
+
+int
+rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_mailbox *box, char *err,
+	       size_t err_max)
+{
+	w->conf = conf;
+	w->box = box;
+	w->pool = w->leg[0].pool;
+	rte_mempool_mem_iter(w->pool, chunk_range, w);
+	rd_clock_init(&w->clock);
+	w->now_ns = w->started_ns = rd_clock_ns(&w->clock);
+	if (init_legs(w, err, err_max) || init_core(w, err, err_max) ||
+	    init_endpoint(w, err, err_max)) {
+		rd_worker_fini(w);
+		return -1;
+	}
+	return 0;
+}
+
+void
+rd_worker_fini(struct rd_worker *w)
+{
+	if (w->ep)
+		suci_fini(w->ep, w->now_ns);
+	w->ep = NULL;
+	if (w->core)
+		relay_core_fini(w->core);
+	w->core = NULL;
+	for (int i = 0; i < RD_LEGS; i++) {
+		if (w->leg[i].neigh)
+			rd_leg_fini(&w->leg[i]);
+		rte_free(w->mem_neigh[i]);
+		w->mem_neigh[i] = NULL;
+	}
+	rte_free(w->mem_suci);
+	rte_free(w->mem_core);
+	w->mem_suci = w->mem_core = NULL;
+}
+
+void
+rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s)
+{
+	s->now_ns = w->now_ns;
+	s->uptime_ns = w->now_ns - w->started_ns;
+	s->suci = *suci_counters(w->ep);
+	s->relay = *relay_core_counters(w->core);
+	for (int i = 0; i < RD_LEGS; i++) {
+		s->leg[i] = w->leg[i].count;
+		s->neigh[i] = *rd_neigh_counters(w->leg[i].neigh);
+		s->neigh_used[i] = rd_neigh_used(w->leg[i].neigh);
+		s->neigh_waiting[i] = rd_neigh_waiting(w->leg[i].neigh);
+	}
+	s->worker = w->count;
+	s->idle_turns = w->idle.turns;
+	s->sleeps = w->idle.sleeps;
+	s->slept_ns = w->idle.slept_ns;
+	s->suci_held = suci_held(w->ep);
+	s->relay_held = relay_core_held(w->core);
+	s->pool_in_use = rd_pool_in_use(w->pool);
+	s->pool_size = w->pool->size;
+	s->inconsistent = NULL;
+	s->consistent = relay_core_check(w->core, &s->inconsistent);
+	s->njobs = s->npaths = 0;
+	for (uint32_t i = 0; i < s->jobs_max; i++)
+		if (relay_core_job(w->core, i, &s->job[s->njobs]))
+			s->njobs++;
+	for (uint32_t i = 0; i < s->paths_max; i++) {
+		struct rd_path_row *row = &s->path[s->npaths];
+		if (!suci_path_info(w->ep, i, &row->suci))
+			continue;
+		row->path = i;
+		row->known = relay_core_path(w->core, i, &row->relay);
+		s->npaths++;
+	}
+}

@@ -1,0 +1,14 @@
+/* Between the files of the worker. */
+#ifndef RD_WORKER_PRIVATE_H
+#define RD_WORKER_PRIVATE_H
+
+#include "worker.h"
+
+const struct relay_core_ops *rd_worker_core_ops(void);
+void rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip);
+/* An event to fill, or NULL (counted) if only the reserve is left and the event
+ * is not important. */
+struct rd_event *rd_worker_event(struct rd_worker *w, bool important);
+void rd_worker_post(struct rd_worker *w, struct rd_event *e);
+
+#endif
