@@ -1,0 +1,109 @@
+/* libmpi/api/comm.h - groups and communicators.
+ *
+ * A group is an ordered list of world ranks.  A communicator is a group, a
+ * context id (and the next one, for collectives: IMPI reference 6), and what
+ * hangs on it: error handler, attributes, name, hints, topology.
+ *
+ * Threads  the lock is held. */
+#ifndef LMPI_COMM_H
+#define LMPI_COMM_H
+
+#include <stdint.h>
+
+#include "attr.h"
+#include "call.h"
+#include "object.h"
+
+/* Context ids with this bit never appear on the wire: MPI_COMM_SELF. */
+#define LMPI_CID_LOCAL (UINT64_C(1) << 63)
+/* Internal traffic on the collective context: tags of collective calls. */
+#define LMPI_COLL_TAG_FIRST 1024
+
+struct lmpi_group {
+	struct lmpi_obj obj;
+	int size;
+	int rank;	 /* of this process, or MPI_UNDEFINED */
+	uint32_t *world; /* [size] world ranks */
+};
+
+struct lmpi_topology;
+struct lmpi_errhandler;
+struct lmpi_info;
+struct lmpi_bsend;
+
+struct lmpi_comm {
+	struct lmpi_obj obj;
+	MPI_Comm handle; /* what the user sees */
+	uint64_t cid;
+	struct lmpi_group *group;
+	struct lmpi_group *remote; /* inter-communicator: the other side, else NULL */
+	struct lmpi_comm *local;   /* inter-communicator: my side as an intra-communicator */
+	int rank, size;		   /* in group */
+	uint32_t coll_seq;	   /* collective calls so far: makes their tags */
+	bool user_freed;
+	MPI_Errhandler errhandler;
+	struct lmpi_attr *attrs;
+	struct lmpi_topology *topo;
+	struct lmpi_info *info; /* hints, or NULL */
+	struct lmpi_bsend *bsend;
+	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
+	char name[MPI_MAX_OBJECT_NAME];
+};
+
+extern struct lmpi_comm *lmpi_comm_world, *lmpi_comm_self;
+extern struct lmpi_group *lmpi_group_empty;
+
+/* Make MPI_COMM_WORLD and MPI_COMM_SELF; an MPI error class. */
+int lmpi_comm_init(void);
+void lmpi_comm_fini(void);
+
+/* The object of a handle, or an error code with a text that names the argument. */
+int lmpi_comm_get(MPI_Comm handle, struct lmpi_comm **comm);
+/* The same, refusing inter-communicators. */
+int lmpi_comm_get_intra(MPI_Comm handle, struct lmpi_comm **comm);
+/* NULL if the handle is not one. */
+struct lmpi_comm *lmpi_comm_find(MPI_Comm handle);
+void lmpi_comm_ref(struct lmpi_comm *comm);
+void lmpi_comm_unref(struct lmpi_comm *comm);
+/* The process to send to: of the remote group in an inter-communicator. */
+static inline uint32_t
+lmpi_comm_world_rank(const struct lmpi_comm *comm, int rank)
+{
+	return (comm->remote ? comm->remote : comm->group)->world[rank];
+}
+static inline int
+lmpi_comm_peers(const struct lmpi_comm *comm)
+{
+	return comm->remote ? comm->remote->size : comm->size;
+}
+
+/* A new communicator that takes over the reference to group; the error handler
+ * is the one of parent.  NULL: out of memory (group is still the caller's). */
+struct lmpi_comm *lmpi_comm_new(struct lmpi_group *group, uint64_t cid,
+				const struct lmpi_comm *parent);
+
+/* ---- groups */
+int lmpi_group_get(MPI_Group handle, struct lmpi_group **group);
+/* size world ranks to be filled in by the caller, who then calls _ready(). */
+struct lmpi_group *lmpi_group_new(int size);
+void lmpi_group_ready(struct lmpi_group *group);
+void lmpi_group_ref(struct lmpi_group *group);
+void lmpi_group_unref(struct lmpi_group *group);
+MPI_Group lmpi_group_handle(struct lmpi_group *group);
+int lmpi_group_compare(const struct lmpi_group *a, const struct lmpi_group *b);
+/* Rank of a world rank in the group, or MPI_UNDEFINED. */
+int lmpi_group_rank_of(const struct lmpi_group *group, uint32_t world);
+
+/* ---- context ids (cid.c) */
+/* Agree on a new context id among all of comm; an error code. */
+int lmpi_cid_agree(struct lmpi_comm *comm, uint64_t *cid);
+/* Among the members of group, who all belong to comm; tag keeps several such
+ * calls of one communicator apart. */
+int lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int tag,
+			 uint64_t *cid);
+/* The value this process contributes to an agreement under way, and what to do
+ * with its outcome. */
+uint64_t lmpi_cid_offer(void);
+uint64_t lmpi_cid_take(uint64_t max);
+
+#endif

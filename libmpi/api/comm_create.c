@@ -1,0 +1,370 @@
+/* Making intra-communicators from others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "coll.h"
+#include "comm.h"
+#include "comm_create.h"
+#include "engine.h"
+#include "impl.h"
+#include "info.h"
+#include "topo.h"
+
+static int
+no_memory(void)
+{
+	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a new communicator");
+}
+
+/* The user's handle; a reference to group is taken over. */
+static int
+hand_out(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *parent,
+	 struct lmpi_comm **comm)
+{
+	*comm = lmpi_comm_new(group, cid, parent);
+	if (*comm == NULL) {
+		lmpi_group_unref(group);
+		return no_memory();
+	}
+	return MPI_SUCCESS;
+}
+
+/* ---- duplicates */
+
+/* What a duplicate has before its context id is known. */
+static int
+copy_of(struct lmpi_comm *from, const struct lmpi_info *info, bool with_info,
+	struct lmpi_comm **comm)
+{
+	int rc;
+
+	lmpi_group_ref(from->group);
+	rc = hand_out(from->group, 0, from, comm);
+	if (rc)
+		return rc;
+	if (from->topo != NULL) {
+		(*comm)->topo = lmpi_topology_copy(from->topo);
+		if ((*comm)->topo == NULL)
+			rc = no_memory();
+	}
+	if (!with_info)
+		info = from->info;
+	if (rc == MPI_SUCCESS && info != NULL) {
+		(*comm)->info = lmpi_info_copy(info);
+		if ((*comm)->info == NULL)
+			rc = no_memory();
+	}
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_attr_copy_all(LMPI_ATTR_COMM, from->handle, from->attrs, &(*comm)->attrs);
+	if (rc) {
+		(void)lmpi_attr_delete_all(LMPI_ATTR_COMM, (*comm)->handle, &(*comm)->attrs);
+		lmpi_comm_unref(*comm);
+	}
+	return rc;
+}
+
+static int
+dup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *newcomm)
+{
+	struct lmpi_comm *from, *comm;
+	int rc = lmpi_comm_get_intra(handle, &from), rc2;
+	uint64_t cid;
+
+	*newcomm = MPI_COMM_NULL;
+	if (rc)
+		return rc;
+	/* a failing attribute callback must not leave the others waiting */
+	rc = copy_of(from, info, with_info, &comm);
+	rc2 = lmpi_cid_agree(from, &cid);
+	if (rc)
+		return rc;
+	if (rc2) {
+		lmpi_comm_unref(comm);
+		return rc2;
+	}
+	comm->cid = cid;
+	*newcomm = comm->handle;
+	return MPI_SUCCESS;
+}
+
+static int
+info_arg(MPI_Info handle, struct lmpi_info **info)
+{
+	*info = lmpi_info_find(handle);
+	if (*info == NULL && handle != MPI_INFO_NULL)
+		return lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
+	return MPI_SUCCESS;
+}
+
+int
+impl_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+	return dup(comm, NULL, false, newcomm);
+}
+
+int
+impl_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+	struct lmpi_info *i;
+	int rc = info_arg(info, &i);
+
+	return rc ? rc : dup(comm, i, true, newcomm);
+}
+
+/* Non-blocking: the handle is there at once, its context id when the request is
+ * complete. */
+struct idup {
+	struct lmpi_comm *comm;
+	uint64_t offer, max;
+};
+
+static void
+idup_done(struct lmpi_coll *c)
+{
+	struct idup *d = c->finish_arg;
+
+	d->comm->cid = lmpi_cid_take(d->max);
+	lmpi_comm_unref(d->comm);
+}
+
+static int
+idup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *newcomm,
+     MPI_Request *request)
+{
+	struct lmpi_coll *c = NULL;
+	struct lmpi_comm *from, *comm;
+	struct idup *d;
+	int rc = lmpi_comm_get_intra(handle, &from);
+
+	if (rc == MPI_SUCCESS)
+		rc = copy_of(from, info, with_info, &comm);
+	if (rc)
+		return rc;
+	c = lmpi_coll_new(from, COLL_ALLREDUCE);
+	d = c ? lmpi_coll_alloc(c, 1, sizeof(*d)) : NULL;
+	if (d == NULL) {
+		if (c != NULL)
+			lmpi_coll_release(c);
+		lmpi_comm_unref(comm);
+		return no_memory();
+	}
+	*d = (struct idup){comm, lmpi_cid_offer(), 0};
+	lmpi_comm_ref(comm); /* the request's */
+	c->type = lmpi_type_find(MPI_UINT64_T);
+	c->op = (struct lmpi_op_use){MPI_MAX, NULL, true};
+	c->args.commutative = true;
+	c->args.elem = c->args.bytes = sizeof(uint64_t);
+	c->send = (char *)&d->offer;
+	c->recv = (char *)&d->max;
+	c->finish = idup_done;
+	c->finish_arg = d;
+	*newcomm = comm->handle;
+	return lmpi_coll_go(c, MPI_SUCCESS, LMPI_COLL_NONBLOCKING, request);
+}
+
+int
+impl_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+	return idup(comm, NULL, false, newcomm, request);
+}
+
+int
+impl_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
+{
+	struct lmpi_info *i;
+	int rc = info_arg(info, &i);
+
+	return rc ? rc : idup(comm, i, true, newcomm, request);
+}
+
+/* ---- subsets */
+
+static int
+is_subset(const struct lmpi_group *g, const struct lmpi_comm *c)
+{
+	for (int i = 0; i < g->size; i++)
+		if (lmpi_group_rank_of(c->group, g->world[i]) == MPI_UNDEFINED)
+			return lmpi_error(MPI_ERR_GROUP,
+					  "process %d of the group is not in the "
+					  "communicator",
+					  i);
+	return MPI_SUCCESS;
+}
+
+int
+impl_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+	struct lmpi_comm *c, *made;
+	struct lmpi_group *g = NULL;
+	uint64_t cid;
+	int rc = lmpi_comm_get_intra(comm, &c);
+
+	*newcomm = MPI_COMM_NULL;
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_group_get(group, &g);
+	if (rc == MPI_SUCCESS)
+		rc = is_subset(g, c);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_cid_agree(c, &cid);
+	if (rc || g->rank == MPI_UNDEFINED)
+		return rc;
+	lmpi_group_ref(g);
+	rc = hand_out(g, cid, c, &made);
+	if (rc == MPI_SUCCESS)
+		*newcomm = made->handle;
+	return rc;
+}
+
+int
+impl_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+	struct lmpi_comm *c, *made;
+	struct lmpi_group *g = NULL;
+	uint64_t cid;
+	int rc = lmpi_comm_get_intra(comm, &c);
+
+	*newcomm = MPI_COMM_NULL;
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_group_get(group, &g);
+	if (rc == MPI_SUCCESS)
+		rc = is_subset(g, c);
+	if (rc == MPI_SUCCESS && (tag < 0 || tag > lmpi_world.tag_ub))
+		rc = lmpi_error(MPI_ERR_TAG, "tag %d is not between 0 and %d (MPI_TAG_UB)", tag,
+				lmpi_world.tag_ub);
+	if (rc || g->rank == MPI_UNDEFINED)
+		return rc;
+	rc = lmpi_cid_agree_group(c, g, tag, &cid);
+	if (rc)
+		return rc;
+	lmpi_group_ref(g);
+	rc = hand_out(g, cid, c, &made);
+	if (rc == MPI_SUCCESS)
+		*newcomm = made->handle;
+	return rc;
+}
+
+struct choice {
+	int color, key, rank;
+};
+
+static int
+by_key(const void *a, const void *b)
+{
+	const struct choice *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* My group: those of my color, by key, then by rank. */
+static struct lmpi_group *
+group_of_color(const struct lmpi_comm *c, struct choice *all, int color)
+{
+	struct lmpi_group *g;
+	int n = 0;
+
+	for (int i = 0; i < c->size; i++)
+		if (all[i].color == color)
+			all[n++] = all[i];
+	qsort(all, (size_t)n, sizeof(*all), by_key);
+	g = lmpi_group_new(n);
+	for (int i = 0; g != NULL && i < n; i++)
+		g->world[i] = c->group->world[all[i].rank];
+	if (g != NULL)
+		lmpi_group_ready(g);
+	return g;
+}
+
+int
+lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm)
+{
+	struct choice mine = {color, key, c->rank}, *all;
+	struct lmpi_group *g;
+	uint64_t cid;
+	int rc;
+
+	*comm = NULL;
+	all = malloc((size_t)c->size * sizeof(*all));
+	if (all == NULL)
+		return no_memory();
+	rc = lmpi_coll_allgather_bytes(c, &mine, all, sizeof(mine));
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_cid_agree(c, &cid);
+	if (rc || color == MPI_UNDEFINED) {
+		free(all);
+		return rc;
+	}
+	g = group_of_color(c, all, color);
+	free(all);
+	return g ? hand_out(g, cid, c, comm) : no_memory();
+}
+
+static int
+split(struct lmpi_comm *c, int color, int key, MPI_Comm *newcomm)
+{
+	struct lmpi_comm *made;
+	int rc = lmpi_comm_split(c, color, key, &made);
+
+	if (rc == MPI_SUCCESS && made != NULL)
+		*newcomm = made->handle;
+	return rc;
+}
+
+int
+impl_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+	struct lmpi_comm *c;
+	int rc = lmpi_comm_get_intra(comm, &c);
+
+	*newcomm = MPI_COMM_NULL;
+	if (rc)
+		return rc;
+	if (color < 0 && color != MPI_UNDEFINED)
+		return lmpi_error(MPI_ERR_ARG, "color %d is neither MPI_UNDEFINED nor at least 0",
+				  color);
+	return split(c, color, key, newcomm);
+}
+
+/* The lowest rank of the communicator on my node: the color of a split by nodes. */
+static int
+first_on_my_node(const struct lmpi_comm *c)
+{
+	const struct lmpi_proc *me = &lmpi_world.proc[lmpi_world.rank];
+
+	for (int i = 0; i < c->size; i++) {
+		const struct lmpi_proc *p = &lmpi_world.proc[c->group->world[i]];
+
+		if (p->reach == LMPI_REACH_SELF || p->reach == LMPI_REACH_SHM ||
+		    (p->client == me->client && p->node[0] != '\0' &&
+		     strcmp(p->node, me->node) == 0))
+			return i;
+	}
+	return c->rank;
+}
+
+int
+impl_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
+{
+	struct lmpi_comm *c;
+	struct lmpi_info *i;
+	int rc = lmpi_comm_get_intra(comm, &c);
+
+	*newcomm = MPI_COMM_NULL;
+	if (rc == MPI_SUCCESS)
+		rc = info_arg(info, &i);
+	if (rc)
+		return rc;
+	switch (split_type) {
+	case MPI_COMM_TYPE_SHARED:
+		return split(c, first_on_my_node(c), key, newcomm);
+	case MPI_COMM_TYPE_HW_UNGUIDED: /* nothing is known below the node */
+	case MPI_COMM_TYPE_HW_GUIDED:
+	case MPI_COMM_TYPE_RESOURCE_GUIDED:
+	case MPI_UNDEFINED:
+		return split(c, MPI_UNDEFINED, key, newcomm);
+	default:
+		return lmpi_error(MPI_ERR_ARG, "split_type %d is not a known one", split_type);
+	}
+}

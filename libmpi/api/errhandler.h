@@ -1,0 +1,30 @@
+/* libmpi/api/errhandler.h - error handler objects.
+ *
+ * Threads  the lock is held, except in lmpi_errhandler_run(). */
+#ifndef LMPI_ERRHANDLER_H
+#define LMPI_ERRHANDLER_H
+
+#include "call.h"
+#include "object.h"
+
+struct lmpi_errhandler {
+	struct lmpi_obj obj;
+	enum lmpi_on kind;
+	void (*fn)(void); /* MPI_<Kind>_errhandler_function */
+};
+
+bool lmpi_errhandler_valid(MPI_Errhandler handle);
+/* References count only for handlers the user made. */
+void lmpi_errhandler_ref(MPI_Errhandler handle);
+void lmpi_errhandler_unref(MPI_Errhandler handle);
+
+/* Call the handler for an error of `fn`; returns the code for the caller of MPI
+ * unless the handler ends the job.  object is the ABI handle. */
+int lmpi_errhandler_run(MPI_Errhandler handle, enum lmpi_on kind, void *object, int code,
+			const char *fn);
+
+/* MPI_Errhandler_fn names of the handler kinds' set and get, for one object. */
+int lmpi_errhandler_set(MPI_Errhandler *slot, enum lmpi_on kind, MPI_Errhandler handle);
+int lmpi_errhandler_get(MPI_Errhandler slot, MPI_Errhandler *handle);
+
+#endif

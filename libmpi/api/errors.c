@@ -1,0 +1,228 @@
+#include "errors.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "impl.h"
+#include "tables.h"
+
+_Thread_local struct lmpi_call *lmpi_call_top;
+volatile enum lmpi_state lmpi_state;
+int lmpi_last_used_code = MPI_ERR_LASTCODE;
+
+static _Thread_local struct {
+	int code;
+	char text[MPI_MAX_ERROR_STRING];
+} last_failure;
+
+#undef lmpi_error
+int
+lmpi_error(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last_failure.text, sizeof(last_failure.text), fmt, ap);
+	va_end(ap);
+	last_failure.code = code;
+	return code;
+}
+
+const char *
+lmpi_error_text(int code)
+{
+	return last_failure.code == code ? last_failure.text : "";
+}
+
+int
+lmpi_not_running(void)
+{
+	return lmpi_error(MPI_ERR_OTHER, "called %s",
+			  lmpi_state == LMPI_FINALIZED ? "after MPI_Finalize" : "before MPI_Init");
+}
+
+int
+lmpi_unsupported(void)
+{
+	return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION, "libmpi does not offer %s",
+			  lmpi_call_top->fn);
+}
+
+void
+lmpi_blame_comm(MPI_Comm comm)
+{
+	if (lmpi_call_top != NULL) {
+		lmpi_call_top->kind = LMPI_ON_COMM;
+		lmpi_call_top->handle = comm;
+	}
+}
+
+/* ---- the library's own classes */
+
+static const struct {
+	int value;
+	const char *name;
+} classes[] = {
+#define X(name, value) {value, #name},
+	LMPI_ERROR_CLASSES(X)
+#undef X
+};
+
+static const struct {
+	int value;
+	const char *text;
+} texts[] = {
+	{MPI_SUCCESS, "no error"},
+	{MPI_ERR_BUFFER, "invalid buffer"},
+	{MPI_ERR_COUNT, "invalid count"},
+	{MPI_ERR_TYPE, "invalid datatype"},
+	{MPI_ERR_TAG, "invalid tag"},
+	{MPI_ERR_COMM, "invalid communicator"},
+	{MPI_ERR_RANK, "invalid rank"},
+	{MPI_ERR_REQUEST, "invalid request"},
+	{MPI_ERR_ROOT, "invalid root"},
+	{MPI_ERR_GROUP, "invalid group"},
+	{MPI_ERR_OP, "invalid reduction operation"},
+	{MPI_ERR_TOPOLOGY, "invalid topology"},
+	{MPI_ERR_DIMS, "invalid dimensions"},
+	{MPI_ERR_ARG, "invalid argument"},
+	{MPI_ERR_TRUNCATE, "message longer than the receive buffer"},
+	{MPI_ERR_OTHER, "other error"},
+	{MPI_ERR_INTERN, "internal error"},
+	{MPI_ERR_PENDING, "request still pending"},
+	{MPI_ERR_IN_STATUS, "error code is in the status"},
+	{MPI_ERR_INFO_KEY, "info key longer than MPI_MAX_INFO_KEY"},
+	{MPI_ERR_INFO_NOKEY, "no such info key"},
+	{MPI_ERR_INFO_VALUE, "info value longer than MPI_MAX_INFO_VAL"},
+	{MPI_ERR_INFO, "invalid info object"},
+	{MPI_ERR_KEYVAL, "invalid attribute key"},
+	{MPI_ERR_NO_MEM, "out of memory"},
+	{MPI_ERR_UNSUPPORTED_OPERATION, "operation not supported"},
+	{MPI_ERR_PROC_ABORTED, "a process of the job ended"},
+	{MPI_ERR_VALUE_TOO_LARGE, "value too large for its type"},
+	{MPI_ERR_SESSION, "invalid session"},
+	{MPI_ERR_ERRHANDLER, "invalid error handler"},
+	{MPI_ERR_ABI, "invalid ABI registration"},
+};
+
+/* ---- classes and codes added by the user, from MPI_ERR_LASTCODE + 1 */
+
+static struct added {
+	int class;
+	char *text;
+} * added;
+static int added_n;
+
+static struct added *
+added_code(int code)
+{
+	int i = code - MPI_ERR_LASTCODE - 1;
+
+	return i >= 0 && i < added_n ? &added[i] : NULL;
+}
+
+static const char *
+class_name(int class)
+{
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (classes[i].value == class)
+			return classes[i].name;
+	return NULL;
+}
+
+const char *
+lmpi_error_name(int code)
+{
+	const char *name = class_name(code);
+
+	if (name != NULL)
+		return name;
+	if (added_code(code) != NULL && added_code(code)->text != NULL)
+		return added_code(code)->text;
+	return "unknown error code";
+}
+
+static int
+add(int class, int *code)
+{
+	struct added *more = realloc(added, (size_t)(added_n + 1) * sizeof(*added));
+
+	if (more == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+	added = more;
+	*code = MPI_ERR_LASTCODE + 1 + added_n;
+	added[added_n++] = (struct added){class < 0 ? *code : class, NULL};
+	lmpi_last_used_code = *code;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Add_error_class(int *errorclass)
+{
+	return add(-1, errorclass);
+}
+
+int
+impl_Add_error_code(int errorclass, int *errorcode)
+{
+	if (class_name(errorclass) == NULL && added_code(errorclass) == NULL)
+		return lmpi_error(MPI_ERR_ARG, "%d is not an error class", errorclass);
+	return add(errorclass, errorcode);
+}
+
+int
+impl_Add_error_string(int errorcode, const char *string)
+{
+	struct added *a = added_code(errorcode);
+	char *copy;
+
+	if (a == NULL)
+		return lmpi_error(MPI_ERR_ARG, "%d is not a code or class added by the program",
+				  errorcode);
+	copy = strndup(string, MPI_MAX_ERROR_STRING - 1);
+	if (copy == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+	free(a->text);
+	a->text = copy;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Error_class(int errorcode, int *errorclass)
+{
+	struct added *a = added_code(errorcode);
+
+	if (a != NULL)
+		*errorclass = a->class;
+	else if (class_name(errorcode) != NULL)
+		*errorclass = errorcode;
+	else
+		return lmpi_error(MPI_ERR_ARG, "%d is not an error code", errorcode);
+	return MPI_SUCCESS;
+}
+
+int
+impl_Error_string(int errorcode, char *string, int *resultlen)
+{
+	struct added *a = added_code(errorcode);
+	const char *name = class_name(errorcode), *text = NULL, *more;
+
+	if (a != NULL) {
+		*resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s", a->text ? a->text : "");
+		return MPI_SUCCESS;
+	}
+	if (name == NULL)
+		return lmpi_error(MPI_ERR_ARG, "%d is not an error code", errorcode);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].value == errorcode)
+			text = texts[i].text;
+	more = errorcode == MPI_SUCCESS ? "" : lmpi_error_text(errorcode);
+	*resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s%s%s%s%s", name, text ? ": " : "",
+			      text ? text : "", more[0] ? ": " : "", more);
+	if (*resultlen >= MPI_MAX_ERROR_STRING)
+		*resultlen = MPI_MAX_ERROR_STRING - 1;
+	return MPI_SUCCESS;
+}

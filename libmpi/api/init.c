@@ -1,0 +1,223 @@
+/* Beginning and end of a job, and what can be asked about it. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "coll.h"
+#include "comm.h"
+#include "engine.h"
+#include "impl.h"
+#include "type.h"
+
+#define VERSION_TEXT "libmpi, MPI 5.0 with the standard ABI 1.0"
+
+static int thread_level = MPI_THREAD_SINGLE;
+static pthread_t main_thread;
+
+static int
+init(int required, int *provided)
+{
+	int rc;
+
+	if (lmpi_state != LMPI_BEFORE_INIT)
+		return lmpi_error(MPI_ERR_OTHER, "MPI is %s",
+				  lmpi_state == LMPI_RUNNING ? "initialised already"
+							     : "finalised already");
+	if (required >= MPI_THREAD_MULTIPLE)
+		thread_level = MPI_THREAD_MULTIPLE;
+	else if (required >= MPI_THREAD_SERIALIZED)
+		thread_level = MPI_THREAD_SERIALIZED;
+	else if (required >= MPI_THREAD_FUNNELED)
+		thread_level = MPI_THREAD_FUNNELED;
+	main_thread = pthread_self();
+	lmpi_types_init();
+	rc = lmpi_engine_init();
+	if (rc)
+		return lmpi_error(rc, "the job could not be set up, see above");
+	rc = lmpi_comm_init();
+	if (rc)
+		return lmpi_error(rc, "out of memory");
+	if (provided != NULL)
+		*provided = thread_level;
+	lmpi_lock_shared = thread_level == MPI_THREAD_MULTIPLE;
+	lmpi_state = LMPI_RUNNING;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Init(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return init(MPI_THREAD_SINGLE, NULL);
+}
+
+int
+impl_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	(void)argc;
+	(void)argv;
+	return init(required, provided);
+}
+
+int
+impl_Initialized(int *flag)
+{
+	*flag = lmpi_state != LMPI_BEFORE_INIT;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Finalized(int *flag)
+{
+	*flag = lmpi_state == LMPI_FINALIZED;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Finalize(void)
+{
+	int rc;
+
+	/* The standard: attributes of MPI_COMM_SELF go first, their callbacks may
+	 * still use MPI. */
+	rc = lmpi_attr_delete_all(LMPI_ATTR_COMM, MPI_COMM_SELF, &lmpi_comm_self->attrs);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_attr_delete_all(LMPI_ATTR_COMM, MPI_COMM_WORLD, &lmpi_comm_world->attrs);
+	if (rc)
+		return rc;
+	impl_Buffer_flush();
+	/* A process that leaves no longer acknowledges anything, so nobody may leave
+	 * before all have got all they were sent.  IMPI wants this barrier too. */
+	lmpi_engine_quiesce();
+	rc = lmpi_coll_barrier(lmpi_comm_world);
+	if (rc)
+		return lmpi_error(rc, "the processes could not meet to end the job");
+	rc = lmpi_engine_fini();
+	if (rc)
+		return lmpi_error(rc, "the job could not be ended properly");
+	lmpi_state = LMPI_FINALIZED;
+	lmpi_comm_fini();
+	return MPI_SUCCESS;
+}
+
+int
+impl_Abort(MPI_Comm comm, int errorcode)
+{
+	struct lmpi_comm *c = lmpi_comm_find(comm);
+	char why[MPI_MAX_OBJECT_NAME + MPI_MAX_PROCESSOR_NAME + 128];
+
+	snprintf(why, sizeof(why), "MPI_Abort(%s, %d) called by rank %u of MPI_COMM_WORLD on %s",
+		 c == NULL    ? "invalid communicator"
+		 : c->name[0] ? c->name
+			      : "unnamed communicator",
+		 errorcode, lmpi_world.rank, lmpi_world.node_name);
+	lmpi_engine_abort(errorcode, why);
+}
+
+int
+impl_Query_thread(int *provided)
+{
+	*provided = thread_level;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Is_thread_main(int *flag)
+{
+	*flag = lmpi_state != LMPI_BEFORE_INIT && pthread_equal(main_thread, pthread_self());
+	return MPI_SUCCESS;
+}
+
+int
+impl_Get_version(int *version, int *subversion)
+{
+	*version = MPI_VERSION;
+	*subversion = MPI_SUBVERSION;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Get_library_version(char *version, int *resultlen)
+{
+	*resultlen = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "%s", VERSION_TEXT);
+	return MPI_SUCCESS;
+}
+
+int
+impl_Get_processor_name(char *name, int *resultlen)
+{
+	*resultlen = snprintf(name, MPI_MAX_PROCESSOR_NAME, "%s", lmpi_world.node_name);
+	if (*resultlen >= MPI_MAX_PROCESSOR_NAME)
+		*resultlen = MPI_MAX_PROCESSOR_NAME - 1;
+	return MPI_SUCCESS;
+}
+
+double
+impl_Wtime(void)
+{
+	return lmpi_wtime();
+}
+
+double
+impl_Wtick(void)
+{
+	return lmpi_wtick();
+}
+
+/* For profiling libraries in front of this one: nothing to do here. */
+int
+impl_Pcontrol(const int level, ...)
+{
+	(void)level;
+	return MPI_SUCCESS;
+}
+
+MPI_Aint
+impl_Aint_add(MPI_Aint base, MPI_Aint disp)
+{
+	return (MPI_Aint)((uintptr_t)base + (uintptr_t)disp);
+}
+
+MPI_Aint
+impl_Aint_diff(MPI_Aint addr1, MPI_Aint addr2)
+{
+	return (MPI_Aint)((uintptr_t)addr1 - (uintptr_t)addr2);
+}
+
+int
+impl_Get_address(const void *location, MPI_Aint *address)
+{
+	*address = (MPI_Aint)location;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
+{
+	void *p;
+
+	(void)info;
+	if (size < 0)
+		return lmpi_error(MPI_ERR_ARG, "size is %td", size);
+	if (posix_memalign(&p, 64, size > 0 ? (size_t)size : 1) != 0)
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for %td bytes", size);
+	*(void **)baseptr = p;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Free_mem(void *base)
+{
+	free(base);
+	return MPI_SUCCESS;
+}
+
+int
+impl_Get_hw_resource_info(MPI_Info *hw_info)
+{
+	return impl_Info_create(hw_info); /* nothing is known below the node */
+}

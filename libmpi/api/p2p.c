@@ -1,0 +1,426 @@
+/* Point-to-point: argument checks, packing, starting. */
+#include "p2p.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bsend.h"
+#include "call.h"
+#include "impl.h"
+
+static int
+bad_rank(const char *what, int rank, const struct lmpi_comm *comm)
+{
+	return lmpi_error(MPI_ERR_RANK, "%s %d is not a rank of %s, which has %d processes", what,
+			  rank, comm->name[0] ? comm->name : "the communicator",
+			  lmpi_comm_peers(comm));
+}
+
+static int
+buffer_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype)
+{
+	int rc = lmpi_check_count(count);
+
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_check_type(datatype, &a->type);
+	if (rc == MPI_SUCCESS && a->peer != MPI_PROC_NULL)
+		rc = lmpi_check_buffer(buf, count, a->type);
+	a->buf = (void *)(uintptr_t)buf;
+	a->count = count;
+	return rc;
+}
+
+int
+lmpi_p2p_send_args(struct lmpi_p2p *a, const void *buf, MPI_Count count, MPI_Datatype datatype,
+		   int dest, int tag, MPI_Comm comm)
+{
+	int rc = lmpi_comm_get(comm, &a->comm);
+
+	if (rc)
+		return rc;
+	if ((dest < 0 || dest >= lmpi_comm_peers(a->comm)) && dest != MPI_PROC_NULL)
+		return bad_rank("dest", dest, a->comm);
+	if (tag < 0 || tag > lmpi_world.tag_ub)
+		return lmpi_error(MPI_ERR_TAG, "tag %d is not between 0 and %d (MPI_TAG_UB)", tag,
+				  lmpi_world.tag_ub);
+	a->peer = dest;
+	a->tag = tag;
+	return buffer_args(a, buf, count, datatype);
+}
+
+int
+lmpi_p2p_probe_args(struct lmpi_p2p *a, int source, int tag, MPI_Comm comm)
+{
+	int rc = lmpi_comm_get(comm, &a->comm);
+
+	if (rc)
+		return rc;
+	if ((source < 0 || source >= lmpi_comm_peers(a->comm)) && source != MPI_PROC_NULL &&
+	    source != MPI_ANY_SOURCE)
+		return bad_rank("source", source, a->comm);
+	if ((tag < 0 || tag > lmpi_world.tag_ub) && tag != MPI_ANY_TAG)
+		return lmpi_error(MPI_ERR_TAG,
+				  "tag %d is neither MPI_ANY_TAG nor between 0 and %d "
+				  "(MPI_TAG_UB)",
+				  tag, lmpi_world.tag_ub);
+	a->peer = source;
+	a->tag = tag;
+	return MPI_SUCCESS;
+}
+
+int
+lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype datatype,
+		   int source, int tag, MPI_Comm comm)
+{
+	int rc = lmpi_p2p_probe_args(a, source, tag, comm);
+
+	return rc ? rc : buffer_args(a, buf, count, datatype);
+}
+
+int
+lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, bool pack)
+{
+	p->copy = NULL;
+	p->len = a->count * a->type->size;
+	p->data = p->len == 0 ? a->buf : lmpi_type_span(a->type, a->buf, a->count);
+	if (p->data != NULL || p->len == 0)
+		return MPI_SUCCESS;
+	p->copy = p->data = malloc((size_t)p->len);
+	if (p->data == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for a copy of %lld bytes",
+				  (long long)p->len);
+	if (pack)
+		lmpi_type_pack(a->type, a->buf, a->count, p->data, 0, p->len);
+	return MPI_SUCCESS;
+}
+
+static enum lmpi_mode
+engine_mode(enum lmpi_send_mode mode)
+{
+	return mode == LMPI_SEND_SYNC	 ? LMPI_SYNC
+	       : mode == LMPI_SEND_READY ? LMPI_READY
+					 : LMPI_STANDARD;
+}
+
+static void
+start_send(struct lmpi_req *e, const struct lmpi_p2p *a, const struct lmpi_piece *p,
+	   enum lmpi_send_mode mode)
+{
+	lmpi_isend(e, p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
+		   a->comm->rank, a->tag, a->comm->cid, engine_mode(mode));
+}
+
+static int64_t
+received(const struct lmpi_req *e, int64_t cap)
+{
+	return (int64_t)e->bytes < cap ? (int64_t)e->bytes : cap;
+}
+
+/* ---- blocking, without a request object */
+
+static int
+report_recv(const struct lmpi_req *e, const struct lmpi_p2p *a, int64_t cap)
+{
+	if (e->error == MPI_ERR_TRUNCATE)
+		return lmpi_error(MPI_ERR_TRUNCATE,
+				  "a message of %llu bytes from rank %d with tag %d does not fit a "
+				  "receive buffer of %lld bytes",
+				  (unsigned long long)e->bytes, e->source, e->tag, (long long)cap);
+	if (e->error)
+		return lmpi_error(e->error, "receiving from rank %d failed", a->peer);
+	return MPI_SUCCESS;
+}
+
+int
+lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
+{
+	struct lmpi_piece p;
+	struct lmpi_req e = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
+	int rc;
+
+	if (a->peer != MPI_PROC_NULL) {
+		rc = lmpi_piece_make(&p, a, false);
+		if (rc)
+			return rc;
+		if (message != NULL)
+			lmpi_mrecv(&e, p.data, (uint64_t)p.len, message);
+		else
+			lmpi_irecv(&e, p.data, (uint64_t)p.len, a->peer, a->tag, a->comm->cid);
+		if (!e.done)
+			lmpi_wait(&e.done);
+		if (p.copy != NULL)
+			lmpi_type_unpack(a->type, a->buf, a->count, p.copy, 0, received(&e, p.len));
+		free(p.copy);
+	}
+	if (status != MPI_STATUS_IGNORE)
+		lmpi_status_set(status, e.source, e.tag, (int64_t)e.bytes, false);
+	return e.error ? report_recv(&e, a, a->count * a->type->size) : MPI_SUCCESS;
+}
+
+static int
+send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+	      MPI_Comm comm, enum lmpi_send_mode mode)
+{
+	struct lmpi_p2p a;
+	struct lmpi_piece p;
+	struct lmpi_req e = {0};
+	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
+
+	if (rc || dest == MPI_PROC_NULL)
+		return rc;
+	rc = lmpi_piece_make(&p, &a, true);
+	if (rc)
+		return rc;
+	start_send(&e, &a, &p, mode);
+	if (!e.done)
+		lmpi_wait(&e.done);
+	free(p.copy);
+	return e.error ? lmpi_error(e.error, "sending to rank %d failed", dest) : MPI_SUCCESS;
+}
+
+int
+impl_Send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+	return send_blocking(buf, count, datatype, dest, tag, comm, LMPI_SEND_STANDARD);
+}
+
+int
+impl_Ssend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+	   MPI_Comm comm)
+{
+	return send_blocking(buf, count, datatype, dest, tag, comm, LMPI_SEND_SYNC);
+}
+
+int
+impl_Rsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+	   MPI_Comm comm)
+{
+	return send_blocking(buf, count, datatype, dest, tag, comm, LMPI_SEND_READY);
+}
+
+int
+impl_Recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+	  MPI_Status *status)
+{
+	struct lmpi_p2p a;
+	int rc = lmpi_p2p_recv_args(&a, buf, count, datatype, source, tag, comm);
+
+	return rc ? rc : lmpi_p2p_recv(&a, NULL, status);
+}
+
+/* Both directions at once, so that a ring of them cannot lock up. */
+static int
+exchange(const struct lmpi_p2p *s, const struct lmpi_p2p *r, MPI_Status *status)
+{
+	struct lmpi_piece sp = {0}, rp = {0};
+	struct lmpi_req se = {.done = true}, re = {.done = true};
+	int rc = MPI_SUCCESS;
+
+	re.source = MPI_PROC_NULL;
+	re.tag = MPI_ANY_TAG;
+	if (s->peer != MPI_PROC_NULL)
+		rc = lmpi_piece_make(&sp, s, true);
+	if (rc == MPI_SUCCESS && r->peer != MPI_PROC_NULL)
+		rc = lmpi_piece_make(&rp, r, false);
+	if (rc) {
+		free(sp.copy);
+		return rc;
+	}
+	if (r->peer != MPI_PROC_NULL) {
+		re.done = false;
+		lmpi_irecv(&re, rp.data, (uint64_t)rp.len, r->peer, r->tag, r->comm->cid);
+	}
+	if (s->peer != MPI_PROC_NULL) {
+		se.done = false;
+		start_send(&se, s, &sp, LMPI_SEND_STANDARD);
+	}
+	if (!re.done)
+		lmpi_wait(&re.done);
+	if (!se.done)
+		lmpi_wait(&se.done);
+	if (rp.copy != NULL)
+		lmpi_type_unpack(r->type, r->buf, r->count, rp.copy, 0, received(&re, rp.len));
+	free(sp.copy);
+	free(rp.copy);
+	if (status != MPI_STATUS_IGNORE)
+		lmpi_status_set(status, re.source, re.tag, (int64_t)re.bytes, false);
+	if (re.error)
+		return report_recv(&re, r, rp.len);
+	return se.error ? lmpi_error(se.error, "sending to rank %d failed", s->peer) : MPI_SUCCESS;
+}
+
+int
+impl_Sendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+	      int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source,
+	      int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	struct lmpi_p2p s, r;
+	int rc = lmpi_p2p_send_args(&s, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_p2p_recv_args(&r, recvbuf, recvcount, recvtype, source, recvtag, comm);
+	return rc ? rc : exchange(&s, &r, status);
+}
+
+int
+impl_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
+		      int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	struct lmpi_p2p s, r, packed;
+	int64_t len;
+	void *copy;
+	int rc = lmpi_p2p_send_args(&s, buf, count, datatype, dest, sendtag, comm);
+
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_p2p_recv_args(&r, buf, count, datatype, source, recvtag, comm);
+	if (rc)
+		return rc;
+	len = s.count * s.type->size;
+	copy = malloc((size_t)len + 1);
+	if (copy == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for a copy of %lld bytes",
+				  (long long)len);
+	if (dest != MPI_PROC_NULL)
+		lmpi_type_pack(s.type, buf, count, copy, 0, len);
+	packed = s;
+	packed.type = lmpi_type_find(MPI_PACKED);
+	packed.buf = copy;
+	packed.count = len;
+	rc = exchange(&packed, &r, status);
+	free(copy);
+	return rc;
+}
+
+/* ---- requests */
+
+static void
+send_done(struct lmpi_req *e)
+{
+	lmpi_request_settle((struct lmpi_request *)(void *)e);
+}
+
+static void
+recv_done(struct lmpi_req *e)
+{
+	struct lmpi_request *r = (struct lmpi_request *)(void *)e;
+
+	if (r->staging != NULL && !e->cancelled)
+		lmpi_type_unpack(r->type, r->buf, r->count, r->staging, 0,
+				 received(e, r->staging_len));
+	lmpi_request_settle(r);
+}
+
+static struct lmpi_p2p
+described(const struct lmpi_request *r)
+{
+	return (struct lmpi_p2p){r->comm, r->type, r->buf, r->count, r->peer, r->tag};
+}
+
+struct lmpi_request *
+lmpi_p2p_request(enum lmpi_request_kind kind, const struct lmpi_p2p *a, enum lmpi_send_mode mode,
+		 bool persistent)
+{
+	struct lmpi_request *r = lmpi_request_new(kind, a->comm, a->type);
+
+	if (r == NULL)
+		return NULL;
+	r->mode = mode;
+	r->buf = a->buf;
+	r->count = a->count;
+	r->peer = a->peer;
+	r->tag = a->tag;
+	r->persistent = persistent;
+	return r;
+}
+
+/* The piece of a request; a persistent one keeps its copy from start to start. */
+static int
+piece_of(struct lmpi_request *r, struct lmpi_piece *p)
+{
+	struct lmpi_p2p a = described(r);
+	bool send = r->kind == LMPI_RQ_SEND;
+	int rc;
+
+	if (r->staging != NULL) {
+		*p = (struct lmpi_piece){r->staging, r->staging_len, NULL};
+		if (send)
+			lmpi_type_pack(r->type, r->buf, r->count, r->staging, 0, r->staging_len);
+		return MPI_SUCCESS;
+	}
+	rc = lmpi_piece_make(p, &a, send);
+	if (rc)
+		return rc;
+	r->staging = p->copy;
+	r->staging_len = p->len;
+	return MPI_SUCCESS;
+}
+
+static int
+start_buffered(struct lmpi_request *r)
+{
+	int64_t len = r->count * r->type->size;
+	void *data;
+	int rc = lmpi_bsend_take(r->comm, len, &data);
+
+	if (rc)
+		return rc;
+	lmpi_type_pack(r->type, r->buf, r->count, data, 0, len);
+	lmpi_bsend_start(r->comm, data, len, r->peer, r->tag);
+	r->active = true;
+	lmpi_request_complete(r);
+	return MPI_SUCCESS;
+}
+
+static void
+start_nothing(struct lmpi_request *r)
+{
+	r->e.source = MPI_PROC_NULL;
+	r->e.tag = MPI_ANY_TAG;
+	r->active = true;
+	lmpi_request_complete(r);
+}
+
+int
+lmpi_p2p_start(struct lmpi_request *r)
+{
+	struct lmpi_p2p a = described(r);
+	struct lmpi_piece p;
+	int rc;
+
+	memset(&r->e, 0, sizeof(r->e));
+	if (r->peer == MPI_PROC_NULL) {
+		start_nothing(r);
+		return MPI_SUCCESS;
+	}
+	if (r->kind == LMPI_RQ_SEND && r->mode == LMPI_SEND_BUFFERED)
+		return start_buffered(r);
+	rc = piece_of(r, &p);
+	if (rc)
+		return rc;
+	r->active = true;
+	r->e.on_done = r->kind == LMPI_RQ_SEND ? send_done : recv_done;
+	if (r->kind == LMPI_RQ_SEND)
+		start_send(&r->e, &a, &p, r->mode);
+	else
+		lmpi_irecv(&r->e, p.data, (uint64_t)p.len, r->peer, r->tag, r->comm->cid);
+	return MPI_SUCCESS;
+}
+
+int
+lmpi_p2p_start_matched(struct lmpi_request *r, void *message)
+{
+	struct lmpi_piece p;
+	int rc;
+
+	if (r->peer == MPI_PROC_NULL) {
+		start_nothing(r);
+		return MPI_SUCCESS;
+	}
+	rc = piece_of(r, &p);
+	if (rc)
+		return rc;
+	r->active = true;
+	r->e.on_done = recv_done;
+	lmpi_mrecv(&r->e, p.data, (uint64_t)p.len, message);
+	return MPI_SUCCESS;
+}

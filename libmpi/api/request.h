@@ -1,0 +1,105 @@
+/* libmpi/api/request.h - requests: everything a user can wait for.
+ *
+ * The engine's request is embedded first; its `done` is the completion of all
+ * kinds, whoever sets it.  A request is
+ *
+ *	inactive   persistent, not started: behaves like MPI_REQUEST_NULL when waited for
+ *	active     under way, done == false
+ *	complete   done == true, the user has not looked yet
+ *
+ * Waiting for a complete one fills the status and frees it (not persistent) or
+ * makes it inactive.  MPI_Request_free on an active one detaches it: it frees
+ * itself on completion.
+ *
+ * Threads  the lock is held. */
+#ifndef LMPI_REQUEST_H
+#define LMPI_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "comm.h"
+#include "engine.h"
+#include "object.h"
+#include "type.h"
+
+enum lmpi_request_kind {
+	LMPI_RQ_SEND,
+	LMPI_RQ_RECV,
+	LMPI_RQ_COLL,
+	LMPI_RQ_GENERAL, /* MPI_Grequest_start */
+	LMPI_RQ_PAIR,	 /* MPI_Isendrecv: two requests behind one */
+	LMPI_RQ_NOTHING, /* complete from the start */
+};
+
+enum lmpi_send_mode { LMPI_SEND_STANDARD, LMPI_SEND_SYNC, LMPI_SEND_READY, LMPI_SEND_BUFFERED };
+
+struct lmpi_coll;
+
+struct lmpi_request {
+	struct lmpi_req e;
+	struct lmpi_obj obj;
+	enum lmpi_request_kind kind;
+	bool persistent, active, detached;
+	bool empty_status;	/* completes with the empty status, whatever e says */
+	struct lmpi_comm *comm; /* NULL for generalised ones */
+	struct lmpi_type *type;
+	enum lmpi_send_mode mode;
+	void *buf;
+	int64_t count;
+	int peer, tag;
+	void *staging; /* packed bytes of a message that does not lie contiguous */
+	int64_t staging_len;
+	union {
+		struct lmpi_coll *coll;
+		struct {
+			MPI_Grequest_query_function *query;
+			MPI_Grequest_free_function *free;
+			MPI_Grequest_cancel_function *cancel;
+			void *extra_state;
+		} general;
+		struct {
+			struct lmpi_request *recv;
+			int left;
+			struct lmpi_request *of; /* of the halves: the pair */
+		} pair;
+	};
+};
+
+static inline MPI_Request
+lmpi_request_handle(struct lmpi_request *r)
+{
+	return (MPI_Request)r;
+}
+
+/* NULL: the handle is not a live request. */
+struct lmpi_request *lmpi_request_find(MPI_Request handle);
+/* NULL: out of memory.  Holds comm and type (either may be NULL). */
+struct lmpi_request *lmpi_request_new(enum lmpi_request_kind kind, struct lmpi_comm *comm,
+				      struct lmpi_type *type);
+void lmpi_request_free(struct lmpi_request *r);
+/* Mark complete a request that the engine does not complete by itself. */
+void lmpi_request_complete(struct lmpi_request *r);
+/* What on_done has to do last: a detached request goes. */
+void lmpi_request_settle(struct lmpi_request *r);
+/* Wait for one of the library's own; returns its error and frees it. */
+int lmpi_request_finish(struct lmpi_request *r, MPI_Status *status);
+
+/* Start what a persistent request describes (pt2pt.c, coll). */
+int lmpi_p2p_start(struct lmpi_request *r);
+int lmpi_coll_restart(struct lmpi_request *r);
+void lmpi_coll_release(struct lmpi_coll *coll);
+
+/* ---- status */
+void lmpi_status_empty(MPI_Status *status);
+void lmpi_status_set(MPI_Status *status, int source, int tag, int64_t bytes, bool cancelled);
+int64_t lmpi_status_bytes(const MPI_Status *status);
+void lmpi_status_set_bytes(MPI_Status *status, int64_t bytes);
+
+/* ---- argument checks, naming the argument and its value */
+int lmpi_check_count(MPI_Count count);
+int lmpi_check_type(MPI_Datatype handle, struct lmpi_type **type);
+/* buf may be NULL only for no data, or absolute displacements. */
+int lmpi_check_buffer(const void *buf, MPI_Count count, const struct lmpi_type *type);
+
+#endif

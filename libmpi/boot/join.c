@@ -1,0 +1,388 @@
+/* Joining an IMPI job: rank 0 of a client talks to the server (or to the relay
+ * that plays the server), announces the processes, and gets the table of all. */
+#include "boot.h"
+
+#include "../engine/internal.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "driver/suci_udp.h"
+#include "impi/client.h"
+#include "impi/hostid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONNECT_NS (10 * BASE_S_NS)
+#define DATALEN	   (1u << 20)
+#define ACKMARK	   256u
+#define HIWATER	   1024u
+#define HOSTS_MAX  4096u
+#define PROCS_MAX  (1u << 16)
+
+static struct {
+	int fd;
+	struct impi_client *client;
+	void *mem;
+	const char *server;
+} g = {.fd = -1};
+
+static const struct impi_limits limits = {.hosts_max = HOSTS_MAX, .procs_max = PROCS_MAX};
+
+int
+lmpi_join_fd(void)
+{
+	return g.fd;
+}
+
+/* --- connecting ---------------------------------------------------------- */
+
+/* One attempt; 0 or errno. */
+static int
+try_connect(const struct addrinfo *a, uint64_t deadline_ns)
+{
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err = 0, one = 1;
+	socklen_t len = sizeof err;
+
+	if (fd < 0)
+		return errno;
+	if (connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
+		err = errno;
+		if (err == EINPROGRESS) {
+			struct pollfd p = {.fd = fd, .events = POLLOUT};
+			uint64_t now = suci_udp_now_ns();
+			int ms =
+				deadline_ns > now ? (int)((deadline_ns - now) / BASE_MS_NS) + 1 : 0;
+			err = ETIMEDOUT;
+			if (poll(&p, 1, ms) > 0 &&
+			    getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+				err = errno;
+		}
+	}
+	if (err) {
+		close(fd);
+		return err;
+	}
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+	g.fd = fd;
+	return 0;
+}
+
+static int
+connect_server(void)
+{
+	char host[256], port[16];
+	struct addrinfo hint = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list;
+	uint64_t deadline = suci_udp_now_ns() + CONNECT_NS;
+	int err = 0;
+
+	if (!lmpi_split_server(g.server, host, port)) {
+		fprintf(stderr, "libmpi: IMPI_SERVER=%s is not host:port\n", g.server);
+		return LMPI_ERR_OTHER;
+	}
+	int gai = getaddrinfo(host, port, &hint, &list);
+	if (gai) {
+		fprintf(stderr, "libmpi: IMPI_SERVER=%s: %s: %s\n", g.server, host,
+			gai_strerror(gai));
+		return LMPI_ERR_OTHER;
+	}
+	/* A server or relay that is just starting refuses for a moment. */
+	do {
+		for (struct addrinfo *a = list; a && g.fd < 0; a = a->ai_next)
+			err = try_connect(a, deadline);
+		if (g.fd >= 0 || err != ECONNREFUSED)
+			break;
+		struct timespec ts = {.tv_nsec = 200000000};
+		nanosleep(&ts, NULL);
+	} while (suci_udp_now_ns() < deadline - CONNECT_NS / 2);
+	freeaddrinfo(list);
+	if (g.fd >= 0)
+		return LMPI_OK;
+	fprintf(stderr,
+		"libmpi: cannot connect to the impi server or relay at %s: %s; is it running, and "
+		"is this its address as seen from here?\n",
+		g.server, strerror(err));
+	return LMPI_ERR_OTHER;
+}
+
+/* --- talking ------------------------------------------------------------- */
+
+struct talk {
+	const struct lmpi_join *how;
+	struct impi_offer offer;
+	struct impi_host host;
+	struct impi_proc *proc;
+	bool pids; /* proc[].pid are set */
+	bool started;
+	uint64_t deadline_ns;
+};
+
+static int
+give_up(const char *why, const char *hint)
+{
+	fprintf(stderr, "libmpi: joining the IMPI job at %s: %s%s%s\n", g.server, why,
+		hint ? "; " : "", hint ? hint : "");
+	return LMPI_ERR_OTHER;
+}
+
+static void
+make_offer(struct talk *t)
+{
+	const struct lmpi_join *how = t->how;
+	const char *xsize = getenv("IMPI_COLL_XSIZE"), *maxlinear = getenv("IMPI_COLL_MAXLINEAR");
+
+	for (uint32_t r = 0; r < how->nprocs; r++) {
+		struct impi_hostid id = {.token = how->token,
+					 .kind = IMPI_HOSTID_LIBMPI,
+					 .port = how->contact[r].port,
+					 .ipv4 = be32_load(how->contact[r].ip)};
+		impi_hostid_encode(&id, t->proc[r].hostid);
+	}
+	/* One host: what lies behind it is told by the host ids of the procs. */
+	t->host = (struct impi_host){.port = how->contact[0].port,
+				     .nprocs = how->nprocs,
+				     .ackmark = ACKMARK,
+				     .hiwater = HIWATER};
+	impi_addr_from_ipv4(t->host.addr, be32_load(how->ip));
+	t->offer = (struct impi_offer){
+		.nhosts = 1,
+		.nprocs = how->nprocs,
+		.datalen = DATALEN,
+		.tagub = INT32_MAX,
+		.xsize = xsize ? (int32_t)lmpi_env_u64("IMPI_COLL_XSIZE", 1024, INT32_MAX) : -1,
+		.maxlinear =
+			maxlinear ? (int32_t)lmpi_env_u64("IMPI_COLL_MAXLINEAR", 4, INT32_MAX) : -1,
+		.host = &t->host,
+		.proc = t->proc,
+	};
+}
+
+/* Submit every label whose value is known. */
+static enum impi_err
+submit(struct talk *t)
+{
+	const struct impi_tables *tab = impi_client_tables(g.client);
+	uint32_t label;
+
+	if (!t->pids && impi_tables_have(tab, IMPI_C_NPROCS)) {
+		uint32_t first = tab->client[t->how->client].first_rank;
+		for (uint32_t r = 0; r < t->how->nprocs; r++)
+			t->proc[r].pid = LMPI_LABEL_BASE + first + r;
+		t->pids = true;
+	}
+	while ((label = impi_client_next_label(g.client)) != IMPI_NO_LABEL) {
+		if (label == IMPI_P_PID && !t->pids)
+			return IMPI_ERR_OK;
+		enum impi_err e = impi_client_submit_offer(g.client, label, &t->offer);
+		if (e != IMPI_ERR_OK)
+			return e == IMPI_ERR_FULL ? IMPI_ERR_OK : e;
+	}
+	if (t->pids && impi_client_state(g.client) == IMPI_CLS_COLLECTING)
+		return impi_client_done(g.client);
+	return IMPI_ERR_OK;
+}
+
+static int
+send_all_queued(uint64_t deadline_ns)
+{
+	uint8_t buf[4096];
+	size_t n;
+
+	while ((n = impi_client_tx(g.client, buf, sizeof buf)) > 0) {
+		size_t at = 0;
+		while (at < n) {
+			ssize_t r = send(g.fd, buf + at, n - at, MSG_NOSIGNAL);
+			if (r > 0) {
+				at += (size_t)r;
+			} else if (errno == EAGAIN || errno == EINTR) {
+				struct pollfd p = {.fd = g.fd, .events = POLLOUT};
+				if (suci_udp_now_ns() > deadline_ns)
+					return ETIMEDOUT;
+				(void)poll(&p, 1, 1000);
+			} else {
+				return errno;
+			}
+		}
+	}
+	return 0;
+}
+
+static const char *
+hint_for(enum impi_err code)
+{
+	switch (code) {
+	case IMPI_ERR_EOF:
+		if (impi_client_state(g.client) == IMPI_CLS_FAILED &&
+		    impi_client_tables(g.client)->nclients == 0)
+			return "its log says which";
+		return "the server or relay ended, or another client failed; its log says why";
+	case IMPI_ERR_AUTH:
+		return "set IMPI_AUTH_NONE or IMPI_AUTH_KEY as for the server";
+	default:
+		return NULL;
+	}
+}
+
+/* Bytes from the server, event by event. */
+static int
+take(struct talk *t, const uint8_t *p, size_t len)
+{
+	struct impi_client_event ev;
+
+	do {
+		size_t n = impi_client_rx(g.client, p, len, &ev);
+		p += n;
+		len -= n;
+		switch (ev.type) {
+		case IMPI_CL_FAILED: {
+			const struct impi_error *e = impi_client_error(g.client);
+			return give_up(e->text, hint_for(e->code));
+		}
+		case IMPI_CL_STARTED:
+			t->started = true;
+			return LMPI_OK;
+		case IMPI_CL_SIZE:
+		case IMPI_CL_LABEL: {
+			enum impi_err e = submit(t);
+			if (e != IMPI_ERR_OK)
+				return give_up(impi_strerror(e), NULL);
+			break;
+		}
+		case IMPI_CL_NONE:
+			break;
+		}
+	} while (len > 0 || ev.type != IMPI_CL_NONE);
+	return LMPI_OK;
+}
+
+static int
+talk(struct talk *t)
+{
+	uint8_t buf[16384];
+
+	while (!t->started) {
+		int err = send_all_queued(t->deadline_ns);
+		if (err)
+			return give_up(strerror(err), hint_for(IMPI_ERR_EOF));
+		struct pollfd p = {.fd = g.fd, .events = POLLIN};
+		uint64_t now = suci_udp_now_ns();
+		if (now >= t->deadline_ns)
+			return give_up("nothing more came within LIBMPI_JOIN_TIMEOUT_S",
+				       "have all clients been started?");
+		if (poll(&p, 1, 1000) <= 0)
+			continue;
+		ssize_t r = recv(g.fd, buf, sizeof buf, 0);
+		if (r < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (r <= 0) {
+			impi_client_eof(g.client);
+			const struct impi_error *e = impi_client_error(g.client);
+			return give_up(r < 0 ? strerror(errno) : e->text, hint_for(IMPI_ERR_EOF));
+		}
+		err = take(t, buf, (size_t)r);
+		if (err)
+			return err;
+	}
+	return LMPI_OK;
+}
+
+/* --- the result ---------------------------------------------------------- */
+
+static int
+fill_job(const struct lmpi_join *how, struct lmpi_job *job)
+{
+	const struct impi_tables *t = impi_client_tables(g.client);
+
+	*job = (struct lmpi_job){.client = how->client,
+				 .nclients = t->nclients,
+				 .nhosts = t->nhosts,
+				 .nprocs = t->nprocs,
+				 .datalen = t->datalen,
+				 .ackmark = t->ackmark,
+				 .hiwater = t->hiwater,
+				 .tag_ub = t->tagub};
+	job->host = calloc(t->nhosts, sizeof *job->host);
+	job->proc = calloc(t->nprocs, sizeof *job->proc);
+	if (!job->host || !job->proc) {
+		lmpi_job_free(job);
+		return give_up("out of memory", NULL);
+	}
+	for (uint32_t i = 0; i < t->nhosts; i++) {
+		job->host[i].client = t->host[i].client;
+		job->host[i].nprocs = t->host[i].nprocs;
+	}
+	for (uint32_t i = 0; i < t->nprocs; i++)
+		impi_proc_encode(&t->proc[i], job->proc[i]);
+	return LMPI_OK;
+}
+
+static int
+make_client(const struct lmpi_join *how)
+{
+	struct impi_client_config cfg = {.rank = how->client};
+	struct impi_error err = {0};
+
+	if (impi_auth_from_env(&cfg.auth, getenv("IMPI_AUTH_NONE"), getenv("IMPI_AUTH_KEY"),
+			       &err) != IMPI_ERR_OK)
+		return give_up(err.text, NULL);
+	size_t n = impi_client_footprint(&limits, &cfg);
+	g.mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
+	if (!n)
+		return give_up("IMPI_CLIENT is not a client number from 0 to 31", NULL);
+	if (!g.mem || !(g.client = impi_client_new(g.mem, &limits, &cfg)))
+		return give_up("out of memory", NULL);
+	return LMPI_OK;
+}
+
+int
+lmpi_join(const struct lmpi_join *how, struct lmpi_job *job)
+{
+	struct talk t = {.how = how};
+	int err;
+
+	g.server = how->server;
+	t.deadline_ns =
+		suci_udp_now_ns() + lmpi_env_u64("LIBMPI_JOIN_TIMEOUT_S", 300, 1000000) * BASE_S_NS;
+	err = make_client(how);
+	if (err)
+		return err;
+	t.proc = calloc(how->nprocs, sizeof *t.proc);
+	if (!t.proc)
+		return give_up("out of memory", NULL);
+	make_offer(&t);
+	err = connect_server();
+	if (!err)
+		err = talk(&t);
+	if (!err)
+		err = fill_job(how, job);
+	free(t.proc);
+	return err;
+}
+
+void
+lmpi_join_fini(void)
+{
+	if (g.fd >= 0 && g.client) {
+		if (impi_client_fini(g.client) == IMPI_ERR_OK)
+			(void)send_all_queued(suci_udp_now_ns() + BASE_S_NS);
+		shutdown(g.fd, SHUT_WR);
+	}
+	if (g.fd >= 0)
+		close(g.fd);
+	g.fd = -1;
+	impi_client_end(g.client);
+	g.client = NULL;
+	free(g.mem);
+	g.mem = NULL;
+}

@@ -1,0 +1,361 @@
+/* The collectives that move data.  coll_X() checks the arguments of MPI_X and
+ * describes the operation; the generated entry points of MPI_X, MPI_IX and
+ * MPI_X_init (and their _c forms) run it. */
+#include "call.h"
+#include "coll.h"
+#include "coll_impl.h"
+
+static int
+begin(struct lmpi_coll **c, enum coll_op op, MPI_Comm handle)
+{
+	struct lmpi_comm *comm;
+	int rc = lmpi_comm_get_intra(handle, &comm);
+
+	if (rc)
+		return rc;
+	*c = lmpi_coll_new(comm, op);
+	return *c ? MPI_SUCCESS : lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+}
+
+static int
+set_root(struct lmpi_coll *c, int root)
+{
+	if (root < 0 || root >= c->comm->size)
+		return lmpi_error(MPI_ERR_ROOT,
+				  "root %d is not a rank of the communicator, which "
+				  "has %d processes",
+				  root, c->comm->size);
+	c->args.root = (uint32_t)root;
+	return MPI_SUCCESS;
+}
+
+/* Count, datatype and buffer of one side. */
+static int
+check(const void *buf, MPI_Count count, MPI_Datatype datatype, struct lmpi_type **type)
+{
+	int rc = lmpi_check_count(count);
+
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_check_type(datatype, type);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_check_buffer(buf, count, *type);
+	return rc;
+}
+
+static int
+check_counts(struct lmpi_ints counts, int n, const char *what)
+{
+	if (counts.at == NULL)
+		return lmpi_error(MPI_ERR_ARG, "%s is a null pointer", what);
+	for (int i = 0; i < n; i++)
+		if (ints_at(counts, i) < 0)
+			return lmpi_error(MPI_ERR_COUNT, "%s[%d] is %lld", what, i,
+					  (long long)ints_at(counts, i));
+	return MPI_SUCCESS;
+}
+
+static int
+check_vector(struct lmpi_ints counts, struct lmpi_ints displs, int n, MPI_Datatype datatype,
+	     struct lmpi_type **type)
+{
+	int rc = check_counts(counts, n, "counts");
+
+	if (rc == MPI_SUCCESS && displs.at == NULL && n > 0)
+		rc = lmpi_error(MPI_ERR_ARG, "displs is a null pointer");
+	return rc ? rc : lmpi_check_type(datatype, type);
+}
+
+/* Both sides of a block have to be of one length here. */
+static int
+in_place_elsewhere(const char *what)
+{
+	return lmpi_error(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE where it may not be", what);
+}
+
+int
+coll_Barrier(struct lmpi_coll **c, MPI_Comm comm)
+{
+	return begin(c, COLL_BARRIER, comm);
+}
+
+int
+coll_Bcast(struct lmpi_coll **c, void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
+	   MPI_Comm comm)
+{
+	struct lmpi_type *t;
+	int rc = begin(c, COLL_BCAST, comm);
+
+	if (rc == MPI_SUCCESS)
+		rc = set_root(*c, root);
+	if (rc == MPI_SUCCESS)
+		rc = check(buffer, count, datatype, &t);
+	if (rc)
+		return rc;
+	if (buffer == MPI_IN_PLACE)
+		return in_place_elsewhere("buffer");
+	(*c)->args.bytes = (uint64_t)(count * t->size);
+	return lmpi_side_uniform(*c, buffer, 1, count, t,
+				 root == (*c)->comm->rank ? LMPI_SIDE_IN : LMPI_SIDE_OUT,
+				 &(*c)->recv);
+}
+
+/* The side of the one process, root of a gather or receiver of a scatter etc. */
+static int
+one_block(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype datatype, int role,
+	  char **base)
+{
+	struct lmpi_type *t;
+	int rc = check(buf, count, datatype, &t);
+
+	if (rc)
+		return rc;
+	c->args.bytes = (uint64_t)(count * t->size);
+	return lmpi_side_uniform(c, buf, 1, count, t, role, base);
+}
+
+/* One equal block for every process. */
+static int
+all_blocks(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype datatype, int role,
+	   char **base)
+{
+	struct lmpi_type *t;
+	int rc = check(buf, count, datatype, &t);
+
+	if (rc)
+		return rc;
+	c->args.bytes = (uint64_t)(count * t->size);
+	return lmpi_side_uniform(c, buf, c->comm->size, count, t, role, base);
+}
+
+/* With the own contribution in place the receive side has content to begin with. */
+static int
+receiving(bool in_place)
+{
+	return in_place ? LMPI_SIDE_IN | LMPI_SIDE_OUT : LMPI_SIDE_OUT;
+}
+
+int
+coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+	    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	int rc = begin(c, COLL_GATHER, comm);
+	bool in_place = sendbuf == MPI_IN_PLACE;
+
+	if (rc == MPI_SUCCESS)
+		rc = set_root(*c, root);
+	if (rc)
+		return rc;
+	if (in_place && root != (*c)->comm->rank)
+		return in_place_elsewhere("sendbuf");
+	(*c)->args.in_place = in_place;
+	if (!in_place)
+		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
+	if (rc == MPI_SUCCESS && root == (*c)->comm->rank)
+		rc = all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
+	return rc;
+}
+
+int
+coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+	     void *recvbuf, struct lmpi_ints recvcounts, struct lmpi_ints displs,
+	     MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	int rc = begin(c, COLL_GATHER, comm);
+	bool in_place = sendbuf == MPI_IN_PLACE;
+	struct lmpi_type *t;
+
+	if (rc == MPI_SUCCESS)
+		rc = set_root(*c, root);
+	if (rc)
+		return rc;
+	if (in_place && root != (*c)->comm->rank)
+		return in_place_elsewhere("sendbuf");
+	(*c)->algorithm = "linear"; /* only the root knows the lengths */
+	(*c)->args.in_place = in_place;
+	if (!in_place)
+		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
+	if (rc || root != (*c)->comm->rank)
+		return rc;
+	rc = check_vector(recvcounts, displs, (*c)->comm->size, recvtype, &t);
+	return rc ? rc
+		  : lmpi_side_vector(*c, recvbuf, (*c)->comm->size, recvcounts, displs, t,
+				     receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				     &(*c)->args.displ);
+}
+
+int
+coll_Scatter(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+	     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	int rc = begin(c, COLL_SCATTER, comm);
+	bool in_place = recvbuf == MPI_IN_PLACE;
+
+	if (rc == MPI_SUCCESS)
+		rc = set_root(*c, root);
+	if (rc)
+		return rc;
+	if (in_place && root != (*c)->comm->rank)
+		return in_place_elsewhere("recvbuf");
+	(*c)->args.in_place = in_place;
+	if (!in_place)
+		rc = one_block(*c, recvbuf, recvcount, recvtype, LMPI_SIDE_OUT, &(*c)->recv);
+	if (rc == MPI_SUCCESS && root == (*c)->comm->rank)
+		rc = all_blocks(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
+	return rc;
+}
+
+int
+coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+	      struct lmpi_ints displs, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+	      MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+	int rc = begin(c, COLL_SCATTER, comm);
+	bool in_place = recvbuf == MPI_IN_PLACE;
+	struct lmpi_type *t;
+
+	if (rc == MPI_SUCCESS)
+		rc = set_root(*c, root);
+	if (rc)
+		return rc;
+	if (in_place && root != (*c)->comm->rank)
+		return in_place_elsewhere("recvbuf");
+	(*c)->algorithm = "linear";
+	(*c)->args.in_place = in_place;
+	if (!in_place)
+		rc = one_block(*c, recvbuf, recvcount, recvtype, LMPI_SIDE_OUT, &(*c)->recv);
+	if (rc || root != (*c)->comm->rank)
+		return rc;
+	rc = check_vector(sendcounts, displs, (*c)->comm->size, sendtype, &t);
+	return rc ? rc
+		  : lmpi_side_vector(*c, sendbuf, (*c)->comm->size, sendcounts, displs, t,
+				     LMPI_SIDE_IN, &(*c)->send, &(*c)->args.bytes_of,
+				     &(*c)->args.displ);
+}
+
+int
+coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+	       MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+	       MPI_Comm comm)
+{
+	int rc = begin(c, COLL_ALLGATHER, comm);
+	bool in_place = sendbuf == MPI_IN_PLACE;
+
+	if (rc)
+		return rc;
+	(*c)->args.in_place = in_place;
+	if (!in_place)
+		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
+	return rc ? rc
+		  : all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
+}
+
+int
+coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+		MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
+		struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	int rc = begin(c, COLL_ALLGATHER, comm);
+	bool in_place = sendbuf == MPI_IN_PLACE;
+	struct lmpi_type *t;
+
+	if (rc)
+		return rc;
+	(*c)->algorithm = "ring";
+	(*c)->args.in_place = in_place;
+	if (!in_place)
+		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
+	if (rc == MPI_SUCCESS)
+		rc = check_vector(recvcounts, displs, (*c)->comm->size, recvtype, &t);
+	return rc ? rc
+		  : lmpi_side_vector(*c, recvbuf, (*c)->comm->size, recvcounts, displs, t,
+				     receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				     &(*c)->args.displ);
+}
+
+int
+coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+	      void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+	int rc = begin(c, COLL_ALLTOALL, comm);
+	bool in_place = sendbuf == MPI_IN_PLACE;
+
+	if (rc)
+		return rc;
+	(*c)->args.in_place = in_place;
+	if (!in_place)
+		rc = all_blocks(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
+	return rc ? rc
+		  : all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
+}
+
+int
+coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+	       struct lmpi_ints sdispls, MPI_Datatype sendtype, void *recvbuf,
+	       struct lmpi_ints recvcounts, struct lmpi_ints rdispls, MPI_Datatype recvtype,
+	       MPI_Comm comm)
+{
+	int rc = begin(c, COLL_ALLTOALL, comm), size;
+	bool in_place = sendbuf == MPI_IN_PLACE;
+	struct lmpi_type *t;
+
+	if (rc)
+		return rc;
+	size = (*c)->comm->size;
+	(*c)->algorithm = "pairwise";
+	(*c)->args.in_place = in_place;
+	if (!in_place) {
+		rc = check_vector(sendcounts, sdispls, size, sendtype, &t);
+		if (rc == MPI_SUCCESS)
+			rc = lmpi_side_vector(*c, sendbuf, size, sendcounts, sdispls, t,
+					      LMPI_SIDE_IN, &(*c)->send, &(*c)->args.send_bytes,
+					      &(*c)->args.send_displ);
+	}
+	if (rc == MPI_SUCCESS)
+		rc = check_vector(recvcounts, rdispls, size, recvtype, &t);
+	return rc ? rc
+		  : lmpi_side_vector(*c, recvbuf, size, recvcounts, rdispls, t, receiving(in_place),
+				     &(*c)->recv, &(*c)->args.bytes_of, &(*c)->args.displ);
+}
+
+static int
+check_types(struct lmpi_ints counts, struct lmpi_ints displs, const MPI_Datatype *types, int n)
+{
+	struct lmpi_type *t;
+	int rc = check_counts(counts, n, "counts");
+
+	if (rc == MPI_SUCCESS && (displs.at == NULL || types == NULL))
+		rc = lmpi_error(MPI_ERR_ARG, "displs or types is a null pointer");
+	for (int i = 0; i < n && rc == MPI_SUCCESS; i++)
+		if (ints_at(counts, i) != 0)
+			rc = lmpi_check_type(types[i], &t);
+	return rc;
+}
+
+int
+coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+	       struct lmpi_ints sdispls, const MPI_Datatype sendtypes[], void *recvbuf,
+	       struct lmpi_ints recvcounts, struct lmpi_ints rdispls,
+	       const MPI_Datatype recvtypes[], MPI_Comm comm)
+{
+	int rc = begin(c, COLL_ALLTOALL, comm), size;
+	bool in_place = sendbuf == MPI_IN_PLACE;
+
+	if (rc)
+		return rc;
+	size = (*c)->comm->size;
+	(*c)->algorithm = "pairwise";
+	(*c)->args.in_place = in_place;
+	if (!in_place) {
+		rc = check_types(sendcounts, sdispls, sendtypes, size);
+		if (rc == MPI_SUCCESS)
+			rc = lmpi_side_types(*c, sendbuf, size, sendcounts, sdispls, sendtypes,
+					     LMPI_SIDE_IN, &(*c)->send, &(*c)->args.send_bytes,
+					     &(*c)->args.send_displ);
+	}
+	if (rc == MPI_SUCCESS)
+		rc = check_types(recvcounts, rdispls, recvtypes, size);
+	return rc ? rc
+		  : lmpi_side_types(*c, recvbuf, size, recvcounts, rdispls, recvtypes,
+				    receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				    &(*c)->args.displ);
+}

@@ -1,0 +1,108 @@
+/* libmpi/coll/coll.h - running collective operations.
+ *
+ * lib/collectives says what each process does, as a schedule over packed bytes;
+ * this runs it on the engine.  A collective call
+ *
+ *	1. fills struct lmpi_coll: arguments for the schedule, the three buffers
+ *	   (the user's memory where that is packed already, copies where not)
+ *	   and what to unpack in the end,
+ *	2. is started; blocking forms wait, others hand out the request.
+ *
+ * Messages of one call use one tag, made of the communicator's count of
+ * collective calls, on the collective context: calls under way at the same time
+ * do not mix.
+ *
+ * Threads  the lock is held. */
+#ifndef LMPI_COLL_H
+#define LMPI_COLL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coll/schedule.h"
+#include "comm.h"
+#include "op.h"
+#include "request.h"
+
+/* Blocks of user memory and their packed copy: packed when the operation starts
+ * (input), unpacked when it is done (output). */
+struct lmpi_side {
+	struct lmpi_type *type;	  /* of all blocks, or */
+	struct lmpi_type **types; /* [blocks] */
+	char *buf;
+	int64_t blocks;
+	int64_t count;	 /* elements of each block, or */
+	int64_t *counts; /* [blocks] */
+	int64_t *displs; /* [blocks] bytes from buf; NULL: one after another */
+	char *packed;
+};
+
+struct lmpi_step_state;
+struct lmpi_owned;
+
+struct lmpi_coll {
+	struct coll_args args;
+	const char *algorithm; /* NULL: the default rules choose */
+	struct lmpi_comm *comm;
+	struct lmpi_type *type; /* of a reduction */
+	struct lmpi_op_use op;
+	char *send, *recv, *tmp; /* bases of the schedule's buffers */
+	struct lmpi_side in[2], out;
+	int ins;
+	bool has_out;
+	/* Called with the result when all is done; may be NULL. */
+	void (*finish)(struct lmpi_coll *c);
+	void *finish_arg;
+	struct lmpi_owned *owned; /* memory that goes with the operation */
+	/* execution */
+	struct coll_schedule schedule;
+	struct lmpi_step_state *state; /* [steps] */
+	uint32_t *dependents;	       /* who waits for step i: CSR */
+	uint32_t *ready;	       /* [steps] stack of steps that can start */
+	uint32_t ready_n, left;
+	bool draining;
+	int tag;
+	int error;
+	struct lmpi_request *request;
+};
+
+/* Memory freed with the operation; NULL: none (the caller fails the call). */
+void *lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size);
+/* A new, empty one; NULL: out of memory. */
+struct lmpi_coll *lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op);
+/* Build the schedule; afterwards the operation can be started any number of
+ * times, one after another.  An error code. */
+int lmpi_coll_prepare(struct lmpi_coll *c);
+
+/* What a call wants of the operation. */
+enum lmpi_coll_how { LMPI_COLL_BLOCKING, LMPI_COLL_NONBLOCKING, LMPI_COLL_PERSISTENT };
+/* Prepare and, unless persistent, start.  Takes over c in all cases; rc is an
+ * error of filling it in, which is passed on. */
+int lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *request);
+
+/* ---- filling in buffers; MPI_SUCCESS or MPI_ERR_NO_MEM */
+enum lmpi_side_role { LMPI_SIDE_IN = 1, LMPI_SIDE_OUT = 2 };
+/* blocks * count elements at buf, one after another: *base is where their packed
+ * form lies.  role: whether it has content before, after, or both. */
+int lmpi_side_uniform(struct lmpi_coll *c, const void *buf, int64_t blocks, int64_t count,
+		      struct lmpi_type *type, int role, char **base);
+/* Blocks of different lengths at displs[i] extents (NULL: one after another);
+ * makes the tables the schedule wants. */
+int lmpi_side_vector(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lmpi_ints counts,
+		     struct lmpi_ints displs, struct lmpi_type *type, int role, char **base,
+		     const uint64_t **bytes_of, const uint64_t **displ);
+/* Blocks of different types at displs[i] bytes. */
+int lmpi_side_types(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lmpi_ints counts,
+		    struct lmpi_ints displs, const MPI_Datatype *types, int role, char **base,
+		    const uint64_t **bytes_of, const uint64_t **displ);
+void lmpi_side_pack(const struct lmpi_side *s);
+void lmpi_side_unpack(const struct lmpi_side *s);
+void lmpi_side_release(struct lmpi_side *s);
+
+/* ---- for the library's own use, blocking */
+int lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value);
+int lmpi_coll_allgather_bytes(struct lmpi_comm *comm, const void *mine, void *all, int64_t bytes);
+int lmpi_coll_bcast_bytes(struct lmpi_comm *comm, void *data, int64_t bytes, int root);
+int lmpi_coll_barrier(struct lmpi_comm *comm);
+
+#endif

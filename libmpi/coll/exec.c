@@ -1,0 +1,331 @@
+/* The executor: steps start when what they depend on is complete, and when the
+ * step before them in the same direction to the same peer has been issued. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "coll.h"
+#include "engine.h"
+
+#define NONE UINT32_MAX
+
+struct lmpi_step_state {
+	struct lmpi_req e; /* first */
+	struct lmpi_coll *coll;
+	uint32_t index;
+	uint32_t waits;	    /* for this many steps, and for its predecessor's issue */
+	uint32_t waits_all; /* the value at the start */
+	uint32_t dependents_first, dependents_n;
+	uint32_t next_same; /* next step in this direction to this peer */
+};
+
+struct lmpi_owned {
+	struct lmpi_owned *next;
+	_Alignas(64) char data[];
+};
+
+void *
+lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size)
+{
+	struct lmpi_owned *o;
+	size_t bytes;
+
+	if (n < 0 || __builtin_mul_overflow((size_t)n, size, &bytes) || bytes > SIZE_MAX / 2)
+		return NULL;
+	bytes = (sizeof(*o) + bytes + 63) / 64 * 64;
+	o = aligned_alloc(64, bytes);
+	if (o == NULL)
+		return NULL;
+	o->next = c->owned;
+	c->owned = o;
+	return o->data;
+}
+
+struct lmpi_coll *
+lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
+{
+	struct lmpi_coll *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->comm = comm;
+	lmpi_comm_ref(comm);
+	c->args.op = op;
+	c->args.rank = (uint32_t)comm->rank;
+	c->args.size = (uint32_t)comm->size;
+	c->args.elem = 1;
+	c->args.cluster_of = comm->cluster_of;
+	return c;
+}
+
+void
+lmpi_coll_release(struct lmpi_coll *c)
+{
+	if (c->type != NULL)
+		lmpi_type_unref(c->type);
+	for (int i = 0; i < c->ins; i++)
+		lmpi_side_release(&c->in[i]);
+	if (c->has_out)
+		lmpi_side_release(&c->out);
+	if (c->op.user != NULL && --c->op.user->obj.refs == 0)
+		lmpi_object_delete(&lmpi_op_pool, c->op.user);
+	lmpi_comm_unref(c->comm);
+	while (c->owned != NULL) {
+		struct lmpi_owned *o = c->owned;
+
+		c->owned = o->next;
+		free(o);
+	}
+	free(c);
+}
+
+/* ---- preparation */
+
+static int
+no_memory(void)
+{
+	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a collective operation");
+}
+
+/* Who waits for whom, turned round: lists of dependents per step. */
+static int
+link_steps(struct lmpi_coll *c)
+{
+	const struct coll_schedule *s = &c->schedule;
+	uint32_t at = 0, *last;
+
+	c->state = lmpi_coll_alloc(c, s->steps, sizeof(*c->state));
+	c->ready = lmpi_coll_alloc(c, s->steps, sizeof(*c->ready));
+	c->dependents = lmpi_coll_alloc(c, s->deps, sizeof(*c->dependents));
+	last = malloc(2 * (size_t)s->size * sizeof(*last) + 1);
+	if (!c->state || !c->ready || !c->dependents || !last) {
+		free(last);
+		return no_memory();
+	}
+	memset(c->state, 0, s->steps * sizeof(*c->state));
+	memset(last, 0xff, 2 * (size_t)s->size * sizeof(*last));
+	for (uint32_t i = 0; i < s->steps; i++) {
+		const struct coll_step *step = &s->step[i];
+
+		c->state[i].coll = c;
+		c->state[i].index = i;
+		c->state[i].next_same = NONE;
+		c->state[i].waits_all = step->dep_count;
+		for (uint32_t d = 0; d < step->dep_count; d++)
+			c->state[s->dep[step->dep_first + d]].dependents_n++;
+		if (step->kind == COLL_STEP_SEND || step->kind == COLL_STEP_RECV) {
+			uint32_t *l = &last[2 * step->peer + (step->kind == COLL_STEP_RECV)];
+
+			if (*l != NONE) {
+				c->state[*l].next_same = i;
+				c->state[i].waits_all++;
+			}
+			*l = i;
+		}
+	}
+	free(last);
+	for (uint32_t i = 0; i < s->steps; i++) {
+		c->state[i].dependents_first = at;
+		at += c->state[i].dependents_n;
+		c->state[i].dependents_n = 0;
+	}
+	for (uint32_t i = 0; i < s->steps; i++)
+		for (uint32_t d = 0; d < s->step[i].dep_count; d++) {
+			struct lmpi_step_state *on = &c->state[s->dep[s->step[i].dep_first + d]];
+
+			c->dependents[on->dependents_first + on->dependents_n++] = i;
+		}
+	return MPI_SUCCESS;
+}
+
+int
+lmpi_coll_prepare(struct lmpi_coll *c)
+{
+	size_t hint = coll_arena_hint(&c->args);
+	void *arena = lmpi_coll_alloc(c, (int64_t)hint, 1);
+	int rc;
+
+	if (arena == NULL)
+		return no_memory();
+	rc = coll_build(&c->schedule, &c->args, c->algorithm, arena, hint);
+	if (rc != COLL_ERR_OK)
+		return lmpi_error(MPI_ERR_INTERN, "no schedule for %s: %s",
+				  coll_op_name(c->args.op), coll_strerror(rc));
+	c->tmp = lmpi_coll_alloc(c, (int64_t)c->schedule.tmp_bytes, 1);
+	if (c->tmp == NULL)
+		return no_memory();
+	return link_steps(c);
+}
+
+/* ---- execution */
+
+static char *
+address(const struct lmpi_coll *c, const struct coll_range *r)
+{
+	char *base = r->buf == COLL_SEND ? c->send : r->buf == COLL_RECV ? c->recv : c->tmp;
+
+	return (char *)((uintptr_t)base + (uintptr_t)r->off);
+}
+
+static void
+all_done(struct lmpi_coll *c)
+{
+	struct lmpi_request *r = c->request;
+
+	if (c->error == MPI_SUCCESS) {
+		if (c->has_out)
+			lmpi_side_unpack(&c->out);
+		if (c->finish != NULL)
+			c->finish(c);
+	}
+	r->e.error = c->error;
+	lmpi_request_complete(r); /* may free c */
+}
+
+static void
+make_ready(struct lmpi_coll *c, uint32_t i)
+{
+	if (--c->state[i].waits == 0)
+		c->ready[c->ready_n++] = i;
+}
+
+static void
+step_complete(struct lmpi_coll *c, uint32_t i)
+{
+	const struct lmpi_step_state *st = &c->state[i];
+
+	for (uint32_t k = 0; k < st->dependents_n; k++)
+		make_ready(c, c->dependents[st->dependents_first + k]);
+	c->left--;
+}
+
+static void drain(struct lmpi_coll *c);
+
+static void
+message_done(struct lmpi_req *e)
+{
+	struct lmpi_step_state *st = (struct lmpi_step_state *)(void *)e;
+	struct lmpi_coll *c = st->coll;
+
+	if (e->error != MPI_SUCCESS && c->error == MPI_SUCCESS)
+		c->error = e->error;
+	step_complete(c, st->index);
+	if (!c->draining)
+		drain(c);
+}
+
+static void
+issue(struct lmpi_coll *c, uint32_t i)
+{
+	const struct coll_step *s = &c->schedule.step[i];
+	struct lmpi_step_state *st = &c->state[i];
+	uint64_t cid = c->comm->cid + 1;
+	int rc = MPI_SUCCESS;
+
+	switch (s->kind) {
+	case COLL_STEP_SEND:
+	case COLL_STEP_RECV:
+		memset(&st->e, 0, sizeof(st->e));
+		st->e.on_done = message_done;
+		if (s->kind == COLL_STEP_SEND)
+			lmpi_isend(&st->e, address(c, &s->from), s->from.len,
+				   c->comm->group->world[s->peer], c->comm->rank, c->tag, cid,
+				   LMPI_STANDARD);
+		else
+			lmpi_irecv(&st->e, address(c, &s->into), s->into.len, (int)s->peer, c->tag,
+				   cid);
+		if (st->next_same != NONE)
+			make_ready(c, st->next_same);
+		return;
+	case COLL_STEP_REDUCE:
+		rc = lmpi_op_apply_packed(&c->op, c->type, address(c, &s->from),
+					  address(c, &s->into),
+					  (int64_t)(s->from.len / c->args.elem), s->left);
+		break;
+	case COLL_STEP_COPY:
+		if (s->from.len != 0)
+			memmove(address(c, &s->into), address(c, &s->from), s->from.len);
+		break;
+	}
+	if (rc && c->error == MPI_SUCCESS)
+		c->error = rc;
+	step_complete(c, i);
+}
+
+/* Start whatever can start; messages that complete at once only add to the
+ * stack, so the depth of recursion stays bounded. */
+static void
+drain(struct lmpi_coll *c)
+{
+	c->draining = true;
+	while (c->ready_n > 0)
+		issue(c, c->ready[--c->ready_n]);
+	c->draining = false;
+	if (c->left == 0)
+		all_done(c);
+}
+
+static void
+start(struct lmpi_coll *c)
+{
+	struct lmpi_comm *comm = c->comm;
+	uint32_t steps = c->schedule.steps;
+
+	c->tag = LMPI_COLL_TAG_FIRST + (int)(comm->coll_seq++ & 0x3fffffff);
+	c->error = MPI_SUCCESS;
+	c->left = steps;
+	c->ready_n = 0;
+	memset(&c->request->e, 0, sizeof(c->request->e));
+	c->request->active = true;
+	for (int i = 0; i < c->ins; i++)
+		lmpi_side_pack(&c->in[i]);
+	for (uint32_t i = 0; i < steps; i++)
+		c->state[i].waits = c->state[i].waits_all;
+	/* a stack: the first steps on top */
+	for (uint32_t i = steps; i-- > 0;)
+		if (c->state[i].waits == 0)
+			c->ready[c->ready_n++] = i;
+	drain(c);
+}
+
+int
+lmpi_coll_restart(struct lmpi_request *r)
+{
+	start(r->coll);
+	return MPI_SUCCESS;
+}
+
+int
+lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *request)
+{
+	struct lmpi_request *r;
+
+	if (c == NULL)
+		return rc ? rc : no_memory();
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_coll_prepare(c);
+	if (rc) {
+		lmpi_coll_release(c);
+		return rc;
+	}
+	r = lmpi_request_new(LMPI_RQ_COLL, c->comm, NULL);
+	if (r == NULL) {
+		lmpi_coll_release(c);
+		return no_memory();
+	}
+	r->coll = c;
+	c->request = r;
+	if (how == LMPI_COLL_PERSISTENT) {
+		r->persistent = true;
+		*request = lmpi_request_handle(r);
+		return MPI_SUCCESS;
+	}
+	if (how == LMPI_COLL_NONBLOCKING) {
+		*request = lmpi_request_handle(r);
+		start(c);
+		return MPI_SUCCESS;
+	}
+	start(c);
+	rc = lmpi_request_finish(r, MPI_STATUS_IGNORE);
+	return rc ? lmpi_error(rc, "the collective operation failed in a message of its own") : rc;
+}

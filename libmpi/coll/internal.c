@@ -1,0 +1,49 @@
+/* Collectives the library makes for itself: context ids, splits, topologies. */
+#include <string.h>
+
+#include "call.h"
+#include "coll.h"
+#include "coll_impl.h"
+
+static int
+run(struct lmpi_coll *c, int rc)
+{
+	return lmpi_coll_go(c, rc, LMPI_COLL_BLOCKING, NULL);
+}
+
+int
+lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value)
+{
+	struct lmpi_coll *c = NULL;
+	uint64_t mine = *value;
+	int rc = coll_Allreduce(&c, &mine, value, 1, MPI_UINT64_T, MPI_MAX, comm->handle);
+
+	return run(c, rc);
+}
+
+int
+lmpi_coll_allgather_bytes(struct lmpi_comm *comm, const void *mine, void *all, int64_t bytes)
+{
+	struct lmpi_coll *c = NULL;
+	int rc = coll_Allgather(&c, mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm->handle);
+
+	return run(c, rc);
+}
+
+int
+lmpi_coll_bcast_bytes(struct lmpi_comm *comm, void *data, int64_t bytes, int root)
+{
+	struct lmpi_coll *c = NULL;
+	int rc = coll_Bcast(&c, data, bytes, MPI_BYTE, root, comm->handle);
+
+	return run(c, rc);
+}
+
+int
+lmpi_coll_barrier(struct lmpi_comm *comm)
+{
+	struct lmpi_coll *c = NULL;
+	int rc = coll_Barrier(&c, comm->handle);
+
+	return run(c, rc);
+}

@@ -1,0 +1,533 @@
+/* Start and end of the engine. */
+#include "internal.h"
+
+#include "../boot/boot.h"
+#include "../transport/transport.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "impi/hostid.h"
+
+#include <bsd/stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define eng lmpi_eng
+
+#define NATIVE_DATALEN (1u << 20)
+#define DIRECT_EAGER   65536u
+
+struct lmpi_world lmpi_world;
+struct lmpi_stats lmpi_stats;
+struct lmpi_engine lmpi_eng;
+
+/* What the steps of starting hand to each other. */
+struct start {
+	struct lmpi_boot boot;
+	struct lmpi_contact me;
+	struct lmpi_contact *contact; /* [boot.size] */
+	struct lmpi_job job;
+	struct lmpi_proc *proc; /* [world.size] */
+	struct lmpi_relay *relay;
+	uint32_t nrelays;
+	const char *server; /* IMPI_SERVER, NULL: no IMPI */
+	uint32_t client;
+	bool net, shm;
+	uint8_t ip[4];
+};
+
+static int
+out_of_memory(void)
+{
+	fprintf(stderr, "libmpi: out of memory while starting\n");
+	return LMPI_ERR_NO_MEM;
+}
+
+/* --- what the user wants -------------------------------------------------- */
+
+static int
+read_environment(struct start *s)
+{
+	const char *transport = getenv("LIBMPI_TRANSPORT"), *client = getenv("IMPI_CLIENT");
+	bool udp = transport && strcmp(transport, "udp") == 0;
+
+	if (transport && *transport && !udp && strcmp(transport, "shm") != 0) {
+		fprintf(stderr,
+			"libmpi: LIBMPI_TRANSPORT=%s: use shm (the default within a node) or "
+			"udp\n",
+			transport);
+		return LMPI_ERR_OTHER;
+	}
+	s->server = getenv("IMPI_SERVER");
+	if (s->server && !*s->server)
+		s->server = NULL;
+	if (client && !*client)
+		client = NULL;
+	if (!client != !s->server) {
+		fprintf(stderr, "libmpi: IMPI_CLIENT and IMPI_SERVER go together, only one is set; "
+				"start with `impirun -client N host:port ...`\n");
+		return LMPI_ERR_OTHER;
+	}
+	if (client) {
+		const char *wrong = NULL;
+		s->client = (uint32_t)strtonum(client, 0, 31, &wrong);
+		if (wrong) {
+			fprintf(stderr, "libmpi: IMPI_CLIENT=%s is %s (0 to 31)\n", client, wrong);
+			return LMPI_ERR_OTHER;
+		}
+	}
+	s->shm = !udp && s->boot.node_size > 1;
+	s->net = s->server || s->boot.size > s->boot.node_size || (udp && s->boot.size > 1);
+	return LMPI_OK;
+}
+
+/* --- contacts ------------------------------------------------------------- */
+
+static int
+make_contact(struct start *s)
+{
+	int err = 0;
+
+	s->me.shm_fd = -1;
+	if (s->boot.rank == 0 &&
+	    getrandom(&s->me.token, sizeof s->me.token, 0) != (ssize_t)sizeof s->me.token)
+		return out_of_memory();
+	if (s->net) {
+		err = lmpi_choose_address(s->server, s->ip);
+		if (!err)
+			err = lmpi_net_open(s->ip);
+		if (err)
+			return err;
+		memcpy(s->me.ip, s->ip, 4);
+		s->me.port = lmpi_net_port();
+	}
+	err = lmpi_bell_make(s->me.bell);
+	if (err) {
+		fprintf(stderr, "libmpi: cannot make a local socket: %s\n", strerror(-err));
+		return LMPI_ERR_OTHER;
+	}
+	if (s->shm) {
+		struct lmpi_shm_place p;
+		err = lmpi_shm_make(s->boot.node_size, &p);
+		if (err)
+			return err;
+		s->me.shm_pid = p.pid;
+		s->me.shm_fd = p.fd;
+		s->me.shm_bytes = p.bytes;
+	}
+	uint8_t blob[LMPI_CONTACT_BYTES];
+	lmpi_contact_encode(&s->me, blob);
+	return lmpi_boot_put("lmpi.contact", blob, sizeof blob);
+}
+
+static int
+read_contacts(struct start *s)
+{
+	s->contact = calloc(s->boot.size, sizeof *s->contact);
+	if (!s->contact)
+		return out_of_memory();
+	for (uint32_t r = 0; r < s->boot.size; r++) {
+		void *data;
+		size_t len;
+		if (r == s->boot.rank) {
+			s->contact[r] = s->me;
+			continue;
+		}
+		int err = lmpi_boot_get(r, "lmpi.contact", &data, &len);
+		if (err)
+			return err;
+		bool ok = lmpi_contact_decode(data, len, &s->contact[r]);
+		free(data);
+		if (!ok) {
+			fprintf(stderr, "libmpi: rank %u runs another version of libmpi\n", r);
+			return LMPI_ERR_OTHER;
+		}
+	}
+	eng.token = s->contact[0].token;
+	return LMPI_OK;
+}
+
+/* --- the table of processes ----------------------------------------------- */
+
+/* Without IMPI the job is this client. */
+static int
+job_of_one_client(struct start *s)
+{
+	s->job = (struct lmpi_job){.nclients = 1,
+				   .nhosts = 1,
+				   .nprocs = s->boot.size,
+				   .datalen = NATIVE_DATALEN,
+				   .tag_ub = INT32_MAX};
+	s->job.host = calloc(1, sizeof *s->job.host);
+	s->job.proc = calloc(s->boot.size, sizeof *s->job.proc);
+	if (!s->job.host || !s->job.proc)
+		return out_of_memory();
+	s->job.host[0].nprocs = s->boot.size;
+	return LMPI_OK;
+}
+
+/* Rank 0 joins and tells the others. */
+static int
+get_job(struct start *s)
+{
+	void *blob;
+	size_t len;
+	int err;
+
+	if (!s->server)
+		return job_of_one_client(s);
+	if (s->boot.rank == 0) {
+		struct lmpi_join how = {.server = s->server,
+					.client = s->client,
+					.nprocs = s->boot.size,
+					.contact = s->contact,
+					.token = (uint32_t)eng.token};
+		memcpy(how.ip, s->ip, 4);
+		err = lmpi_join(&how, &s->job);
+		if (err)
+			return err;
+		blob = lmpi_job_encode(&s->job, &len);
+		if (!blob)
+			return out_of_memory();
+		err = lmpi_boot_put("lmpi.job", blob, len);
+		free(blob);
+		return err;
+	}
+	return LMPI_OK;
+}
+
+static int
+read_job(struct start *s)
+{
+	void *blob;
+	size_t len;
+
+	if (!s->server || s->boot.rank == 0)
+		return LMPI_OK;
+	int err = lmpi_boot_get(0, "lmpi.job", &blob, &len);
+	if (err)
+		return err;
+	bool ok = lmpi_job_decode(blob, len, &s->job);
+	free(blob);
+	if (!ok) {
+		fprintf(stderr,
+			"libmpi: rank 0 published a table of the job that makes no sense\n");
+		return LMPI_ERR_INTERN;
+	}
+	return LMPI_OK;
+}
+
+static void
+host_and_client(struct start *s)
+{
+	uint32_t r = 0;
+
+	lmpi_world.client_first = UINT32_MAX;
+	for (uint32_t h = 0; h < s->job.nhosts; h++) {
+		for (uint32_t i = 0; i < s->job.host[h].nprocs; i++, r++) {
+			s->proc[r].host = h;
+			s->proc[r].client = s->job.host[h].client;
+			if (s->job.host[h].client == s->job.client) {
+				if (lmpi_world.client_first == UINT32_MAX)
+					lmpi_world.client_first = r;
+				lmpi_world.client_size++;
+			}
+		}
+	}
+}
+
+/* The relay that leads to a process; its index, or UINT32_MAX: no memory. */
+static uint32_t
+relay_index(struct start *s, const struct impi_hostid *id, uint32_t base)
+{
+	uint8_t ip[4];
+
+	be32_store(ip, id->ipv4);
+	for (uint32_t i = 0; i < s->nrelays; i++) {
+		if (memcmp(s->relay[i].ip, ip, 4) == 0 && s->relay[i].port == id->port)
+			return i;
+	}
+	struct lmpi_relay *p = realloc(s->relay, (s->nrelays + 1) * sizeof *p);
+	if (!p)
+		return UINT32_MAX;
+	s->relay = p;
+	p[s->nrelays] = (struct lmpi_relay){.port = id->port, .token = id->token, .base = base};
+	memcpy(p[s->nrelays].ip, ip, 4);
+	return s->nrelays++;
+}
+
+/* A process of another client. */
+static int
+reach_remote(struct start *s, uint32_t r, struct lmpi_peer *peer)
+{
+	struct impi_hostid id;
+	uint64_t pid = be64_load(peer->id + 16);
+
+	if (impi_hostid_decode(peer->id, &id) != IMPI_HOSTID_SUCI) {
+		fprintf(stderr,
+			"libmpi: rank %u (client %u) is announced by another MPI implementation; "
+			"it can be reached only through a relay: give impirun the address of this "
+			"cluster's relayd instead of the impi-server's\n",
+			r, s->proc[r].client);
+		return LMPI_ERR_OTHER;
+	}
+	if (pid > UINT32_MAX || pid < r) {
+		fprintf(stderr, "libmpi: rank %u: process id %llu is not a label\n", r,
+			(unsigned long long)pid);
+		return LMPI_ERR_OTHER;
+	}
+	peer->label = (uint32_t)pid;
+	peer->token = id.token;
+	peer->port = id.port;
+	be32_store(peer->ip, id.ipv4);
+	if (id.kind == IMPI_HOSTID_LIBMPI) {
+		peer->reach = LMPI_REACH_DIRECT;
+		return LMPI_OK;
+	}
+	peer->reach = LMPI_REACH_RELAY;
+	peer->relay = relay_index(s, &id, peer->label - r);
+	return peer->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
+}
+
+static void
+reach_own(struct start *s, uint32_t c, struct lmpi_peer *peer)
+{
+	const struct lmpi_contact *k = &s->contact[c];
+
+	peer->label = LMPI_LABEL_BASE + peer->world;
+	peer->token = (uint32_t)eng.token;
+	peer->port = k->port;
+	memcpy(peer->ip, k->ip, 4);
+	peer->reach = LMPI_REACH_DIRECT;
+	if (c == s->boot.rank)
+		peer->reach = LMPI_REACH_SELF;
+	for (uint32_t i = 0; s->shm && i < s->boot.node_size; i++) {
+		if (s->boot.node_peer[i] == c && c != s->boot.rank) {
+			peer->reach = LMPI_REACH_SHM;
+			peer->node_index = i;
+		}
+	}
+}
+
+static uint64_t
+eager_max(enum lmpi_reach reach)
+{
+	switch (reach) {
+	case LMPI_REACH_SHM:
+		return LMPI_SHM_EAGER_MAX;
+	case LMPI_REACH_RELAY:
+		return eng.datalen;
+	default:
+		return lmpi_env_u64("LIBMPI_EAGER", DIRECT_EAGER, 1u << 30);
+	}
+}
+
+static int
+build_world(struct start *s)
+{
+	uint32_t n = s->job.nprocs;
+
+	s->proc = calloc(n, sizeof *s->proc);
+	eng.peer = calloc(n, sizeof *eng.peer);
+	if (!s->proc || !eng.peer)
+		return out_of_memory();
+	host_and_client(s);
+	if (lmpi_world.client_size != s->boot.size) {
+		fprintf(stderr,
+			"libmpi: the IMPI job lists %u processes for client %u, but %u run\n",
+			lmpi_world.client_size, s->job.client, s->boot.size);
+		return LMPI_ERR_OTHER;
+	}
+	lmpi_world.size = n;
+	lmpi_world.rank = lmpi_world.client_first + s->boot.rank;
+	lmpi_world.client = s->job.client;
+	lmpi_world.nclients = s->job.nclients;
+	lmpi_world.nhosts = s->job.nhosts;
+	lmpi_world.node_rank = s->boot.node_rank;
+	lmpi_world.node_size = s->boot.node_size;
+	lmpi_world.tag_ub = (int)(s->job.tag_ub > INT32_MAX ? INT32_MAX : s->job.tag_ub);
+	lmpi_world.universe_size = s->boot.universe_size;
+	lmpi_world.appnum = s->boot.appnum;
+	memcpy(lmpi_world.node_name, s->boot.node_name, sizeof lmpi_world.node_name);
+	lmpi_world.proc = s->proc;
+	eng.datalen = s->job.datalen;
+	eng.ackmark = s->job.ackmark;
+	eng.hiwater = s->job.hiwater;
+	for (uint32_t r = 0; r < n; r++) {
+		struct lmpi_peer *peer = &eng.peer[r];
+		peer->world = r;
+		peer->path = UINT32_MAX;
+		memcpy(peer->id, s->job.proc[r], sizeof peer->id);
+		if (s->proc[r].client == s->job.client) {
+			uint32_t c = r - lmpi_world.client_first;
+			reach_own(s, c, peer);
+			lmpi_boot_node_of(c, s->proc[r].node);
+		} else {
+			int err = reach_remote(s, r, peer);
+			if (err)
+				return err;
+		}
+		peer->eager_max = eager_max(peer->reach);
+		s->proc[r].reach = peer->reach;
+	}
+	return LMPI_OK;
+}
+
+static int
+attach_node(struct start *s)
+{
+	for (uint32_t i = 0; s->shm && i < s->boot.node_size; i++) {
+		uint32_t c = s->boot.node_peer[i];
+		const struct lmpi_contact *k = &s->contact[c];
+		struct lmpi_shm_place p = {k->shm_pid, k->shm_fd, k->shm_bytes};
+		if (c == s->boot.rank)
+			continue;
+		int err = lmpi_shm_attach(i, c, &p);
+		if (err)
+			return err;
+		lmpi_shm_set_bell(i, k->bell);
+	}
+	return LMPI_OK;
+}
+
+/* --- start ---------------------------------------------------------------- */
+
+static int
+start(struct start *s)
+{
+	int err = lmpi_boot_init(&s->boot);
+
+	if (!err) {
+		/* For messages until the world is known. */
+		lmpi_world.rank = s->boot.rank;
+		lmpi_world.size = s->boot.size;
+		lmpi_world.node_rank = s->boot.node_rank;
+		err = read_environment(s);
+	}
+	if (!err)
+		err = make_contact(s);
+	if (!err)
+		err = lmpi_boot_fence(true, NULL);
+	if (!err)
+		err = read_contacts(s);
+	if (!err)
+		err = attach_node(s);
+	if (!err)
+		err = get_job(s);
+	if (!err)
+		err = lmpi_boot_fence(true, NULL);
+	lmpi_shm_seal();
+	if (!err)
+		err = read_job(s);
+	if (!err)
+		err = build_world(s);
+	for (uint32_t i = 0; !err && s->shm && i < s->boot.node_size; i++)
+		lmpi_shm_set_world(i, lmpi_world.client_first + s->boot.node_peer[i]);
+	if (!err && s->net)
+		err = lmpi_net_start(s->relay, s->nrelays);
+	return err;
+}
+
+int
+lmpi_engine_init(void)
+{
+	struct start s = {0};
+
+	lmpi_match_init(&eng.match);
+	eng.copied_bytes_max = lmpi_env_u64("LIBMPI_COPY_MB", 32, 1u << 20) << 20;
+	eng.unexpected_bytes_max = lmpi_env_u64("LIBMPI_UNEXPECTED_MB", 64, 1u << 20) << 20;
+	int err = start(&s);
+	if (!err) {
+		lmpi_set_spin(lmpi_world.node_size);
+		eng.up = true;
+		if (s.server || s.boot.launched)
+			err = lmpi_control_start();
+		lmpi_boot_watch();
+	}
+	if (!err && s.nrelays)
+		err = lmpi_net_connect_relays();
+	free(s.boot.node_peer);
+	free(s.contact);
+	free(s.relay);
+	lmpi_job_free(&s.job);
+	/* The others wait for us in a fence; the launcher ends them. */
+	if (err && s.boot.launched)
+		lmpi_boot_abort(1, "a process could not start its MPI library; see its message");
+	return err;
+}
+
+/* --- end ------------------------------------------------------------------ */
+
+static bool
+drained(void *arg)
+{
+	(void)arg;
+	return eng.sends == 0 && eng.outs == 0 && lmpi_tp_drained();
+}
+
+static void
+turn(void)
+{
+	lmpi_progress();
+}
+
+static void
+print_stats(void)
+{
+	static const char *const name[] = {"self", "shm", "direct", "relay"};
+
+	for (int i = 0; i < 4; i++) {
+		if (lmpi_stats.sends[i] || lmpi_stats.recvs[i])
+			fprintf(stderr, "libmpi: [%u] %s sent %llu (%llu bytes) received %llu\n",
+				lmpi_world.rank, name[i], (unsigned long long)lmpi_stats.sends[i],
+				(unsigned long long)lmpi_stats.bytes_sent[i],
+				(unsigned long long)lmpi_stats.recvs[i]);
+	}
+	fprintf(stderr,
+		"libmpi: [%u] unexpected %llu, at most %llu bytes at once; turns %llu sleeps "
+		"%llu\n",
+		lmpi_world.rank, (unsigned long long)lmpi_stats.unexpected,
+		(unsigned long long)lmpi_stats.unexpected_bytes_max,
+		(unsigned long long)lmpi_stats.progress_turns,
+		(unsigned long long)lmpi_stats.sleeps);
+	lmpi_net_print_stats();
+}
+
+void
+lmpi_engine_quiesce(void)
+{
+	lmpi_wait_for(drained, NULL);
+	eng.ending = true;
+}
+
+int
+lmpi_engine_fini(void)
+{
+	lmpi_wait_for(drained, NULL);
+	/* From here on others may be gone before us. */
+	eng.closing = true;
+	int err = lmpi_boot_fence(false, turn);
+	lmpi_net_tell_leave(BASE_S_NS);
+	lmpi_control_stop();
+	lmpi_join_fini();
+	if (lmpi_env_u64("LIBMPI_STATS", 0, 1))
+		print_stats();
+	eng.up = false;
+	lmpi_net_close();
+	lmpi_shm_close();
+	lmpi_bell_close();
+	lmpi_recv_fini();
+	free(eng.peer);
+	eng.peer = NULL;
+	free((void *)(uintptr_t)lmpi_world.proc);
+	lmpi_world.proc = NULL;
+	lmpi_boot_fini();
+	return err;
+}
+
+uint64_t
+lmpi_job_token(void)
+{
+	return eng.token;
+}

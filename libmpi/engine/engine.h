@@ -1,0 +1,130 @@
+/* libmpi/engine/engine.h - the byte-moving half of libmpi.
+ *
+ * Below the MPI_* surface (libmpi/api) and above the transports (self, shm,
+ * Suci direct, Suci over relays): one process table, one matching engine, one
+ * progress loop.  It knows contiguous bytes, world ranks, context ids, tags; it
+ * does not know communicators, datatypes or MPI handles.
+ *
+ * Matching key (IMPI reference 5.1): context id, rank of the source in the
+ * communicator, tag; messages of one (source, context) match in sending order
+ * on every transport, wildcards included.
+ *
+ * Threads  one at a time; the surface holds its lock around every call.
+ * Errors   MPI error classes as plain ints (0 = MPI_SUCCESS), never handles. */
+#ifndef LMPI_ENGINE_H
+#define LMPI_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LMPI_ANY_SOURCE (-1) /* = MPI_ANY_SOURCE */
+#define LMPI_ANY_TAG	(-2) /* = MPI_ANY_TAG */
+
+/* One process of the job, by world rank. */
+enum lmpi_reach { LMPI_REACH_SELF, LMPI_REACH_SHM, LMPI_REACH_DIRECT, LMPI_REACH_RELAY };
+struct lmpi_proc {
+	enum lmpi_reach reach;
+	uint32_t client; /* IMPI client (cluster) number */
+	uint32_t host;	 /* IMPI host number, global */
+	char node[64];	 /* name of its node as PMIx told, "" if remote client */
+};
+
+/* Set by lmpi_engine_init(), constant afterwards. */
+struct lmpi_world {
+	uint32_t rank, size;
+	uint32_t client, nclients, nhosts;
+	uint32_t client_first; /* world rank of my client's first process */
+	uint32_t client_size;
+	uint32_t node_rank, node_size; /* among the processes of my node */
+	int tag_ub;
+	int universe_size, appnum;
+	const struct lmpi_proc *proc; /* [size] */
+	char node_name[256];
+};
+extern struct lmpi_world lmpi_world;
+
+/* Connect to the launcher (PMIx), open transports, join the IMPI job if
+ * IMPI_CLIENT / IMPI_SERVER say so.  Returns 0 or an MPI error class after
+ * printing the cause.  Without a launcher: a job of one process. */
+int lmpi_engine_init(void);
+/* First half of the end: wait until everything sent is placed.  From here on no
+ * flow control is sent; the caller then has all processes of all clusters meet. */
+void lmpi_engine_quiesce(void);
+/* Wait until everything sent is placed, meet the processes of this cluster, close. */
+int lmpi_engine_fini(void);
+/* End the whole job, in every cluster, with code and a message that names why. */
+_Noreturn void lmpi_engine_abort(int code, const char *why);
+
+struct lmpi_req;
+/* A send or receive in progress; embedded first in the surface's request. */
+struct lmpi_req {
+	struct lmpi_req *next, *prev; /* engine's queues */
+	/* Called once, from progress or from the posting call, when done has just
+	 * become true.  May be NULL.  May post further sends and receives. */
+	void (*on_done)(struct lmpi_req *req);
+	volatile bool done;
+	bool cancelled;
+	uint8_t kind; /* engine private: enum lmpi_kind */
+	uint8_t mode; /* enum lmpi_mode */
+	int error;    /* MPI error class; MPI_ERR_TRUNCATE with bytes = sent length kept */
+	int source;   /* receive: rank of the source in the communicator */
+	int tag;
+	uint64_t bytes; /* receive: bytes of the message (not more than capacity) */
+	/* engine private */
+	uint64_t cid;
+	void *buf;
+	uint64_t cap;
+	uint64_t placed;
+	uint32_t peer; /* world rank */
+	uint32_t id;
+	void *priv[2];
+};
+
+enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY };
+
+/* Start sending len bytes at data, which must stay valid until req->done.
+ * lsrank: my rank in the communicator (what the receiver sees as source). */
+void lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_world,
+		int lsrank, int tag, uint64_t cid, enum lmpi_mode mode);
+/* Post a receive of at most cap bytes.  source: rank in the communicator or
+ * LMPI_ANY_SOURCE. */
+void lmpi_irecv(struct lmpi_req *req, void *buf, uint64_t cap, int source, int tag, uint64_t cid);
+/* Take a posted receive out of the queue if it has not matched: then
+ * done and cancelled are set and true is returned. */
+bool lmpi_cancel_recv(struct lmpi_req *req);
+
+/* A message found by probing.  take: it is removed from matching and must be
+ * given to lmpi_mrecv (MPI_Mprobe). */
+struct lmpi_probed {
+	int source, tag;
+	uint64_t bytes;
+	void *message; /* with take */
+};
+bool lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *out);
+void lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message);
+
+/* One turn of the progress loop; true if something moved. */
+bool lmpi_progress(void);
+/* Progress until *flag is true: spins a little, yields, then sleeps until a
+ * transport has news.  The only place libmpi waits. */
+void lmpi_wait(const volatile bool *flag);
+/* The same with a predicate. */
+void lmpi_wait_for(bool (*ready)(void *arg), void *arg);
+
+/* Cluster-wide id for a shared object name etc. */
+uint64_t lmpi_job_token(void);
+/* Seconds, monotonic, and its resolution (MPI_Wtime, MPI_Wtick). */
+double lmpi_wtime(void);
+double lmpi_wtick(void);
+
+/* Counts for diagnostics, printed with LIBMPI_STATS=1 at finalize. */
+struct lmpi_stats {
+	uint64_t sends[4], recvs[4]; /* by enum lmpi_reach */
+	uint64_t bytes_sent[4];
+	uint64_t unexpected, unexpected_bytes, unexpected_bytes_max;
+	uint64_t progress_turns, sleeps;
+};
+extern struct lmpi_stats lmpi_stats;
+
+#endif

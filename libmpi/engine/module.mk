@@ -1,0 +1,9 @@
+# Tests of the engine half; the engine itself is built by ../module.mk.
+
+$(call unit,test_lmpi_match,test/unit/test_lmpi_match.c,lmpi_engine)
+$(call unit,test_lmpi_shm_ring,test/unit/test_lmpi_shm_ring.c,lmpi_engine)
+UNITS_THREADED += $(B)/test/unit/test_lmpi_shm_ring
+$(call unit,test_lmpi_boot,test/unit/test_lmpi_boot.c,lmpi_engine)
+$(call unit,test_lmpi_hello,test/unit/test_lmpi_hello.c,lmpi_engine)
+$(call testprog,lmpi_engine_test,test/mpi/lmpi_engine_test.c,lmpi_engine)
+$(call fuzz,fuzz_lmpi_blobs,test/fuzz/fuzz_lmpi_blobs.c,lmpi_engine)

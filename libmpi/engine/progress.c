@@ -1,0 +1,281 @@
+/* The loop: turns, waiting, done callbacks, and how a job fails. */
+#include "internal.h"
+
+#include "../api/lock.h"
+#include "../boot/boot.h"
+#include "../transport/transport.h"
+
+#include "base/clock.h"
+#include "driver/suci_udp.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define eng lmpi_eng
+
+#define SLEEP_MAX_NS  (200 * BASE_MS_NS) /* look at relays that often while waiting */
+#define SHARED_MAX_NS BASE_MS_NS	 /* another thread's news do not wake us */
+#define OVER_TURNS    256 /* without anything moving, then we take more unexpected messages */
+#define ABORT_NS      (500 * BASE_MS_NS)
+
+static struct {
+	/* Spinning before a sleep.  Not less than a wake-up costs, else two ranks
+	 * that answer each other sleep for ever between their messages. */
+	uint64_t budget_ns, min_ns, max_ns;
+	/* Idle turns between two yields: as many as an answer from another node
+	 * takes at best, for a yield is as long as a turn if nobody else wants the
+	 * core, and much longer if somebody does. */
+	uint32_t yield_every;
+} spin = {.budget_ns = 200000, .min_ns = 50000, .max_ns = 200000, .yield_every = 16};
+
+static struct {
+	_Atomic int state; /* 0 fine, 1 being written, 2 text is there */
+	char text[512];
+} failure;
+
+/* --- done ---------------------------------------------------------------- */
+
+void
+lmpi_complete(struct lmpi_req *req, int error)
+{
+	req->error = error;
+	if (!req->on_done) {
+		req->done = true;
+		return;
+	}
+	req->next = NULL;
+	if (eng.done_first)
+		eng.done_last->next = req;
+	else
+		eng.done_first = req;
+	eng.done_last = req;
+}
+
+void
+lmpi_run_done(void)
+{
+	/* Callbacks post further operations, which come back here: the outermost
+	 * call does them all, so chains do not grow the stack. */
+	if (eng.in_done || eng.in_transport)
+		return;
+	eng.in_done = true;
+	while (eng.done_first) {
+		struct lmpi_req *req = eng.done_first;
+		eng.done_first = req->next;
+		req->next = NULL;
+		req->done = true;
+		req->on_done(req);
+	}
+	eng.in_done = false;
+}
+
+/* --- failing ------------------------------------------------------------- */
+
+static bool __attribute__((format(printf, 1, 0))) fail_text(const char *fmt, va_list ap)
+{
+	int fine = 0;
+	if (!atomic_compare_exchange_strong(&failure.state, &fine, 1))
+		return false;
+	vsnprintf(failure.text, sizeof failure.text, fmt, ap);
+	atomic_store(&failure.state, 2);
+	return true;
+}
+
+void
+lmpi_fail(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fail_text(fmt, ap);
+	va_end(ap);
+}
+
+bool
+lmpi_failing(void)
+{
+	return atomic_load_explicit(&failure.state, memory_order_acquire) == 2;
+}
+
+void
+lmpi_check_fail(void)
+{
+	if (lmpi_failing())
+		lmpi_engine_abort(1, failure.text);
+}
+
+void
+lmpi_fail_async(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	bool first = fail_text(fmt, ap);
+	va_end(ap);
+	if (!first)
+		return;
+	lmpi_bell_ring_me();
+	/* A program that computes does not come by: end it from here. */
+	struct timespec ts = {.tv_sec = 1};
+	nanosleep(&ts, NULL);
+	lmpi_engine_abort(1, failure.text);
+}
+
+void
+lmpi_engine_abort(int code, const char *why)
+{
+	static _Atomic int begun;
+	static _Thread_local bool here;
+
+	if (here)
+		_exit(1);
+	here = true;
+	if (atomic_exchange(&begun, 1)) {
+		/* Another thread is at it. */
+		struct timespec ts = {.tv_sec = 10};
+		nanosleep(&ts, NULL);
+		_exit(1);
+	}
+	fprintf(stderr, "libmpi: rank %u of %u%s%s: %s; ending the job\n", lmpi_world.rank,
+		lmpi_world.size, lmpi_world.node_name[0] ? " on " : "", lmpi_world.node_name, why);
+	fflush(stderr);
+	if (eng.up && !eng.in_transport && pthread_equal(pthread_self(), lmpi_boot_main_thread()))
+		lmpi_net_tell_abort(why, ABORT_NS);
+	lmpi_boot_abort(code, why);
+	_exit(code & 0xff ? code & 0xff : 1);
+}
+
+/* --- turns and waiting --------------------------------------------------- */
+
+bool
+lmpi_progress(void)
+{
+	if (!eng.up)
+		return false;
+	eng.now_ns = suci_udp_now_ns();
+	lmpi_stats.progress_turns++;
+	bool moved = lmpi_tp_poll(eng.now_ns);
+	if (eng.pending)
+		moved |= lmpi_pump();
+	lmpi_tp_kick();
+	if (eng.done_first) {
+		moved = true;
+		lmpi_run_done();
+	}
+	eng.idle_turns = moved ? 0 : eng.idle_turns + 1;
+	if (eng.over && eng.idle_turns >= OVER_TURNS)
+		lmpi_take_more();
+	if (lmpi_failing())
+		lmpi_check_fail();
+	return moved;
+}
+
+void
+lmpi_set_spin(uint32_t ranks_here)
+{
+	cpu_set_t set;
+	int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	if (ranks_here > (uint32_t)cores) {
+		/* Whoever spins keeps from the core those it waits for. */
+		spin.max_ns = 50000;
+		spin.min_ns = 10000;
+		spin.yield_every = 1;
+	}
+	spin.max_ns = lmpi_env_u64("LIBMPI_SPIN_US", spin.max_ns / 1000, 1000000) * 1000;
+	if (spin.min_ns > spin.max_ns)
+		spin.min_ns = spin.max_ns;
+	spin.budget_ns = spin.max_ns;
+}
+
+/* Wait until ready(arg); false if deadline_ns came first. */
+bool
+lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
+{
+	uint64_t since = 0, idle_since = 0;
+	bool slept = false, in_time = true;
+
+	if (ready(arg))
+		return true;
+	for (uint32_t turn = 1;; turn++) {
+		bool moved = lmpi_progress();
+		uint64_t now = eng.now_ns;
+		if (ready(arg))
+			break;
+		if (since == 0)
+			since = idle_since = now;
+		if (now >= deadline_ns) {
+			in_time = false;
+			break;
+		}
+		if (moved) {
+			idle_since = now;
+			continue;
+		}
+		unsigned depth = lmpi_lock_drop();
+		if (now - idle_since < spin.budget_ns) {
+			if (turn % spin.yield_every == 0)
+				sched_yield();
+			else
+				__builtin_ia32_pause();
+			lmpi_lock_retake(depth);
+			continue;
+		}
+		uint64_t most = lmpi_lock_shared ? SHARED_MAX_NS : SLEEP_MAX_NS;
+		if (!lmpi_lock_shared)
+			lmpi_net_watch(since, now);
+		if (eng.over)
+			lmpi_take_more();
+		lmpi_stats.sleeps++;
+		slept = true;
+		lmpi_tp_sleep(base_min_ns(deadline_ns, now + most));
+		lmpi_lock_retake(depth);
+		if (lmpi_lock_shared)
+			lmpi_net_watch(since, now);
+		idle_since = suci_udp_now_ns();
+	}
+	/* Spin longer where that paid, shorter where we slept anyway. */
+	if (slept)
+		spin.budget_ns = base_max_ns(spin.budget_ns / 2, spin.min_ns);
+	else
+		spin.budget_ns = base_min_ns(spin.budget_ns * 2 + 500, spin.max_ns);
+	lmpi_tp_flush();
+	return in_time;
+}
+
+void
+lmpi_wait_for(bool (*ready)(void *arg), void *arg)
+{
+	lmpi_wait_until(ready, arg, BASE_NEVER_NS);
+}
+
+static bool
+flag_set(void *arg)
+{
+	return *(const volatile bool *)arg;
+}
+
+void
+lmpi_wait(const volatile bool *flag)
+{
+	lmpi_wait_until(flag_set, (void *)(uintptr_t)flag, BASE_NEVER_NS);
+}
+
+double
+lmpi_wtime(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+double
+lmpi_wtick(void)
+{
+	struct timespec ts;
+	clock_getres(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}

@@ -1,0 +1,350 @@
+/* The sending half: choosing a protocol, queues of packets per peer, answers. */
+#include "internal.h"
+
+#include "../transport/transport.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+#define eng lmpi_eng
+
+/* Copies kept for one peer: what a receiver that has asked us to ask first may
+ * still have to take. */
+#define PEER_COPIES_MAX (1u << 20)
+
+struct lmpi_hdr
+lmpi_hdr_make(enum lmpi_type type)
+{
+	return (struct lmpi_hdr){
+		.magic = LMPI_HDR_MAGIC, .type = (uint8_t)type, .src = lmpi_world.rank};
+}
+
+void
+lmpi_req_event(struct lmpi_req *req)
+{
+	/* Of a send request, placed counts the events it still waits for. */
+	BASE_ASSERT(req->placed > 0);
+	if (--req->placed == 0) {
+		eng.sends--;
+		lmpi_complete(req, LMPI_OK);
+	}
+}
+
+static void
+out_append(struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	out->next = NULL;
+	if (peer->out_first)
+		peer->out_last->next = out;
+	else
+		peer->out_first = out;
+	peer->out_last = out;
+	if (!peer->out_listed) {
+		peer->out_listed = true;
+		peer->next_pending = eng.pending;
+		eng.pending = peer;
+	}
+}
+
+static struct lmpi_out *
+out_new(struct lmpi_peer *peer, const struct lmpi_hdr *hdr, const void *data, uint64_t len,
+	size_t copy_bytes)
+{
+	struct lmpi_out *out = malloc(sizeof *out + copy_bytes);
+	if (!out)
+		lmpi_engine_abort(LMPI_ERR_NO_MEM, "out of memory for outgoing messages");
+	*out = (struct lmpi_out){.hdr = *hdr,
+				 .data = data,
+				 .len = len,
+				 .peer = peer->world,
+				 .copied = (uint32_t)copy_bytes};
+	if (copy_bytes) {
+		memcpy(out->copy, data, len);
+		out->data = out->copy;
+		eng.copied_bytes += copy_bytes;
+		peer->copied_bytes += copy_bytes;
+	}
+	eng.outs++;
+	return out;
+}
+
+void
+lmpi_out_done(struct lmpi_out *out, bool ok)
+{
+	eng.copied_bytes -= out->copied;
+	eng.peer[out->peer].copied_bytes -= out->copied;
+	eng.outs--;
+	/* Not placed: the job is ending, the request stays undone. */
+	if (out->req && ok)
+		lmpi_req_event(out->req);
+	free(out);
+}
+
+/* Packets of the relay transport count against the receiver's credit. */
+static bool
+has_credit(const struct lmpi_peer *peer, const struct lmpi_out *out)
+{
+	if (peer->reach != LMPI_REACH_RELAY || eng.hiwater == 0)
+		return true;
+	/* Answers go out in any case: whoever waits for them may be what frees
+	 * the other side's memory. */
+	if (out->hdr.type == LMPI_T_PROTOACK || out->hdr.type == LMPI_T_MATCHED ||
+	    out->hdr.type == LMPI_T_CTS)
+		return true;
+	return peer->credit_used < eng.hiwater;
+}
+
+static uint64_t
+new_id(struct lmpi_req *req)
+{
+	uint64_t id = lmpi_id_new(&eng.send_ids, req);
+	if (!id)
+		lmpi_engine_abort(LMPI_ERR_NO_MEM, "out of memory for requests");
+	return id;
+}
+
+/* The receiver's memory filled up while this message waited: only announce it. */
+static void
+ask_first(struct lmpi_out *out)
+{
+	struct lmpi_req *req = out->req;
+
+	req->buf = (void *)(uintptr_t)out->data;
+	req->cap = out->len;
+	if (out->hdr.flags & LMPI_HF_SYNC)
+		req->placed--; /* asking first is synchronous by itself */
+	else
+		out->hdr.srq = new_id(req);
+	out->hdr.flags = 0;
+	out->hdr.type = LMPI_T_RTS;
+	out->hdr.offset = (uint64_t)(uintptr_t)out->data;
+	out->req = NULL;
+	out->data = NULL;
+	out->len = 0;
+}
+
+/* Offer the packets of one peer; true if one was taken.  *rest: some are left. */
+static bool
+pump_peer(struct lmpi_peer *peer, bool *rest)
+{
+	bool moved = false;
+
+	while (peer->out_first) {
+		struct lmpi_out *out = peer->out_first;
+		if (!has_credit(peer, out))
+			break;
+		if (peer->eager_off && out->hdr.type == LMPI_T_EAGER && out->req)
+			ask_first(out);
+		/* A transport that takes the packet owns it and ends it with
+		 * lmpi_out_done(), perhaps before it returns. */
+		struct lmpi_out *next = out->next;
+		if (!lmpi_tp_send(peer, out))
+			break;
+		peer->out_first = next;
+		moved = true;
+	}
+	*rest = peer->out_first != NULL;
+	return moved;
+}
+
+bool
+lmpi_pump(void)
+{
+	bool moved = false;
+	struct lmpi_peer *list = eng.pending;
+
+	if (eng.in_transport)
+		return false;
+	eng.pending = NULL;
+	while (list) {
+		struct lmpi_peer *peer = list;
+		bool rest;
+		list = peer->next_pending;
+		moved |= pump_peer(peer, &rest);
+		peer->out_listed = rest;
+		if (rest) {
+			peer->next_pending = eng.pending;
+			eng.pending = peer;
+		}
+	}
+	return moved;
+}
+
+void
+lmpi_send_control(struct lmpi_peer *peer, const struct lmpi_hdr *hdr)
+{
+	struct lmpi_out *out = out_new(peer, hdr, NULL, 0, 0);
+	/* A credit note must not wait behind data that waits for credit. */
+	if (hdr->type == LMPI_T_PROTOACK && peer->out_first) {
+		out->next = peer->out_first;
+		peer->out_first = out;
+		return;
+	}
+	out_append(peer, out);
+}
+
+/* Try to hand a packet straight to the transport, from the user's memory. */
+static bool
+send_at_once(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
+{
+	return !eng.in_transport && !peer->out_first && lmpi_tp_send_now(peer, h, data, len);
+}
+
+/* The message goes whole, without asking. */
+static void
+send_eager(struct lmpi_req *req, struct lmpi_peer *peer, struct lmpi_hdr *h, const void *data,
+	   uint64_t len)
+{
+	if (send_at_once(peer, h, data, len)) {
+		lmpi_req_event(req);
+		return;
+	}
+	bool copy = len > 0 && eng.copied_bytes + len <= eng.copied_bytes_max &&
+		    peer->copied_bytes + len <= PEER_COPIES_MAX;
+	struct lmpi_out *out = out_new(peer, h, data, len, copy ? len : 0);
+	if (copy || len == 0) {
+		out_append(peer, out);
+		lmpi_req_event(req);
+	} else {
+		out->req = req;
+		out->wait = true;
+		out_append(peer, out);
+	}
+}
+
+/* Only what the message is goes now; the rest when the receiver asks. */
+static void
+send_rendezvous(struct lmpi_req *req, struct lmpi_peer *peer, struct lmpi_hdr *h, const void *data,
+		uint64_t len)
+{
+	req->buf = (void *)(uintptr_t)data;
+	req->cap = len;
+	h->srq = new_id(req);
+	if (peer->reach == LMPI_REACH_RELAY) {
+		/* IMPI's long protocol: the first packet carries data. */
+		h->type = LMPI_T_EAGER;
+		h->flags |= LMPI_HF_SYNC;
+		req->placed++;
+		struct lmpi_out *out = out_new(peer, h, data, eng.datalen, 0);
+		out->req = req;
+		out_append(peer, out);
+		return;
+	}
+	h->type = LMPI_T_RTS;
+	h->offset = (uint64_t)(uintptr_t)data;
+	if (!send_at_once(peer, h, NULL, 0))
+		out_append(peer, out_new(peer, h, NULL, 0, 0));
+}
+
+void
+lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_world, int lsrank,
+	   int tag, uint64_t cid, enum lmpi_mode mode)
+{
+	BASE_ASSERT(dest_world < lmpi_world.size);
+	struct lmpi_peer *peer = &eng.peer[dest_world];
+
+	req->done = false;
+	req->cancelled = false;
+	req->kind = LMPI_KIND_SEND;
+	req->mode = (uint8_t)mode;
+	req->error = LMPI_OK;
+	req->source = lsrank;
+	req->tag = tag;
+	req->bytes = len;
+	req->cid = cid;
+	req->peer = dest_world;
+	req->placed = 1;
+	eng.sends++;
+	lmpi_stats.sends[peer->reach]++;
+	lmpi_stats.bytes_sent[peer->reach] += len;
+	if (peer->reach == LMPI_REACH_SELF) {
+		lmpi_self_send(req, data, len, lsrank);
+		lmpi_run_done();
+		return;
+	}
+	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_EAGER);
+	h.lsrank = lsrank;
+	h.tag = tag;
+	h.cid = cid;
+	h.msglen = len;
+	if (len > peer->eager_max || (peer->eager_off && len > 0)) {
+		send_rendezvous(req, peer, &h, data, len);
+	} else {
+		if (mode == LMPI_SYNC) {
+			/* Two events: bytes placed (or copied), receive matched. */
+			h.flags |= LMPI_HF_SYNC;
+			h.srq = new_id(req);
+			req->placed++;
+		}
+		send_eager(req, peer, &h, data, len);
+	}
+	if (!eng.in_transport) {
+		if (eng.pending)
+			lmpi_pump();
+		lmpi_tp_kick();
+		lmpi_run_done();
+	}
+}
+
+bool
+lmpi_on_matched(const struct lmpi_peer *peer, uint64_t srq)
+{
+	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
+	if (!req || req->peer != peer->world)
+		return false;
+	lmpi_id_drop(&eng.send_ids, srq);
+	lmpi_req_event(req);
+	return true;
+}
+
+bool
+lmpi_on_cts(struct lmpi_peer *peer, uint64_t srq, uint64_t drq, uint64_t want)
+{
+	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
+	if (!req || req->peer != peer->world || want > req->cap)
+		return false;
+	lmpi_id_drop(&eng.send_ids, srq);
+	if (want == 0) {
+		lmpi_req_event(req);
+		return true;
+	}
+	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_DATA);
+	h.drq = drq;
+	h.msglen = want;
+	struct lmpi_out *out = out_new(peer, &h, req->buf, want, 0);
+	out->req = req;
+	out->wait = true;
+	out_append(peer, out);
+	return true;
+}
+
+bool
+lmpi_on_syncack(struct lmpi_peer *peer, uint64_t srq, uint64_t drq)
+{
+	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
+	if (!req || req->peer != peer->world)
+		return false;
+	lmpi_id_drop(&eng.send_ids, srq);
+	/* A long message: the rest in packets of the agreed length. */
+	if (req->bytes > eng.datalen) {
+		struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_DATA);
+		h.lsrank = req->source;
+		h.tag = req->tag;
+		h.cid = req->cid;
+		h.msglen = req->bytes;
+		h.srq = srq;
+		h.drq = drq;
+		for (uint64_t at = eng.datalen; at < req->bytes; at += eng.datalen) {
+			uint64_t n = req->bytes - at < eng.datalen ? req->bytes - at : eng.datalen;
+			struct lmpi_out *out = out_new(peer, &h, (uint8_t *)req->buf + at, n, 0);
+			h.offset = at;
+			out->req = req;
+			out->wait = at + n == req->bytes;
+			req->placed++;
+			out_append(peer, out);
+		}
+	}
+	lmpi_req_event(req);
+	return true;
+}

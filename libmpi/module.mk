@@ -1,0 +1,88 @@
+# libmpi: the MPI library.  Two halves that meet in engine/engine.h:
+#   lmpi_surface  abi api datatype coll   MPI_* on handles, datatypes, communicators
+#   lmpi_engine   engine boot transport   bytes between world ranks
+# The entry points, mpi.h and the export list are generated from abi/*.csv.
+
+LMPI_GEN := $(B)/libmpi/gen
+LMPI_SURFACE_SRC := $(wildcard libmpi/api/*.c libmpi/datatype/*.c libmpi/coll/*.c)
+LMPI_ENGINE_SRC := $(wildcard libmpi/engine/*.c libmpi/boot/*.c libmpi/transport/*.c)
+LMPI_SURFACE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_SURFACE_SRC)) $(LMPI_GEN)/entry.o
+LMPI_ENGINE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_ENGINE_SRC))
+LMPI_GENERATED := $(addprefix $(LMPI_GEN)/,include/mpi.h impl.h entry.c tables.h exports.map \
+	abi_check.c implemented.txt)
+
+$(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) $(LMPI_SURFACE_SRC)
+	$(call say,GEN,$(LMPI_GEN))
+	$(Q)mkdir -p $(@D)
+	$(Q)python3 libmpi/abi/generate.py $(LMPI_GEN) $(LMPI_SURFACE_SRC)
+	$(Q)touch $@
+$(LMPI_GENERATED): $(LMPI_GEN)/stamp ;
+
+lmpi_INC := -I$(LMPI_GEN)/include -I$(LMPI_GEN) -Ilibmpi/api -Ilibmpi/datatype -Ilibmpi/coll \
+	-Ilibmpi/engine
+
+# As archives, for unit tests that take one half only.
+lmpi_surface_INC := $(lmpi_INC) $(coll_INC)
+lmpi_surface_LINK := $(B)/liblmpi_surface.a $(coll_LINK)
+lmpi_surface_PKGLIBS := -lm
+LMPI_PKGS := pmix libbsd
+lmpi_engine_INC := -I$(LMPI_GEN)/include -Ilibmpi/api -Ilibmpi/engine -Ilibmpi/boot -Ilibmpi/transport \
+	$(sucudp_INC) $(impi_INC) $(call pkg_cflags,$(LMPI_PKGS))
+lmpi_engine_LINK := $(B)/liblmpi_engine.a $(sucudp_LINK) $(impi_LINK)
+lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) -lpthread
+LIBS_ALL += lmpi_surface lmpi_engine
+
+$(LMPI_SURFACE_OBJ): INC := $(lmpi_surface_INC)
+$(LMPI_ENGINE_OBJ): INC := $(lmpi_engine_INC)
+# Only the entry points leave the library; thread-local variables are reached
+# directly because the library is loaded with the program.
+$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ): private CFLAGS += -fvisibility=hidden -ftls-model=initial-exec
+$(LMPI_SURFACE_OBJ): | $(LMPI_GEN)/stamp
+$(B)/liblmpi_surface.a: $(LMPI_SURFACE_OBJ)
+$(B)/liblmpi_engine.a: $(LMPI_ENGINE_OBJ)
+
+$(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
+	$(call say,CC,$<)
+	$(Q)$(CC) $(INC) $(CFLAGS_ALL) -c -o $@ $<
+
+# ---- the library
+LMPI_SO := $(B)/lib/libmpi_abi.so.1
+$(LMPI_SO): $(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) $(coll_LINK) $(sucudp_LINK) $(impi_LINK) \
+		$(LMPI_GEN)/exports.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libmpi_abi.so.1 $(if $(SAN),,-Wl,-z,defs) \
+		-Wl,--version-script,$(LMPI_GEN)/exports.map -o $@ \
+		$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) -Wl,--start-group $(coll_LINK) \
+		$(sucudp_LINK) $(impi_LINK) -Wl,--end-group \
+		$(lmpi_engine_PKGLIBS) $(lmpi_surface_PKGLIBS)
+	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so
+	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so.0
+
+# ---- compiler wrapper: the build tree's own, and the one to be installed
+$(B)/bin/mpicc: libmpi/wrappers/mpicc.in
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)sed -e 's|@INCLUDEDIR@|$(abspath $(LMPI_GEN))/include|' -e 's|@LIBDIR@|$(abspath $(B))/lib|' \
+		-e 's|@CC@|$(CC)|' -e 's|@LDEXTRA@|$(SAN)|' $< > $@
+	$(Q)chmod 755 $@
+
+# What programs of this tree that use MPI depend on.
+LMPI_ALL := $(LMPI_SO) $(B)/bin/mpicc $(LMPI_GEN)/include/mpi.h
+ALL_EXTRA += $(LMPI_ALL)
+
+.PHONY: install-libmpi
+INSTALL_TARGETS += install-libmpi
+install-libmpi: $(LMPI_ALL)
+	@install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
+	@install -m 755 $(LMPI_SO) $(DESTDIR)$(PREFIX)/lib/
+	@ln -sf libmpi_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpi_abi.so
+	@ln -sf libmpi_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpi_abi.so.0
+	@install -m 644 $(LMPI_GEN)/include/mpi.h $(DESTDIR)$(PREFIX)/include/
+	@sed -e 's|@INCLUDEDIR@|$(PREFIX)/include|' -e 's|@LIBDIR@|$(PREFIX)/lib|' -e 's|@CC@|cc|' \
+		-e 's|@LDEXTRA@||' libmpi/wrappers/mpicc.in > $(DESTDIR)$(PREFIX)/bin/mpicc
+	@chmod 755 $(DESTDIR)$(PREFIX)/bin/mpicc
+	@sed -e 's|@PREFIX@|$(PREFIX)|' libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpi.pc
+
+
+include $(sort $(wildcard libmpi/*/module.mk))

@@ -1,0 +1,84 @@
+/* One face for all transports: whom a packet goes to, turns, sleeping. */
+#include "transport.h"
+
+#include "base/clock.h"
+#include "driver/suci_udp.h"
+
+#include <poll.h>
+#include <time.h>
+
+bool
+lmpi_tp_send(struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	return peer->reach == LMPI_REACH_SHM ? lmpi_shm_send(peer, out) : lmpi_net_send(peer, out);
+}
+
+bool
+lmpi_tp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
+{
+	return peer->reach == LMPI_REACH_SHM ? lmpi_shm_send_now(peer, h, data, len)
+					     : lmpi_net_send_now(peer, h, data, len);
+}
+
+void
+lmpi_tp_kick(void)
+{
+	lmpi_net_kick();
+}
+
+bool
+lmpi_tp_poll(uint64_t now_ns)
+{
+	static uint32_t turn;
+	bool moved = false;
+
+	lmpi_eng.in_transport = true;
+	if (lmpi_shm_in_use())
+		moved = lmpi_shm_poll();
+	/* A look at the socket is a system call: rare while all the traffic is in
+	 * shared memory, and not needed in a turn that found work there. */
+	uint32_t every = !lmpi_shm_in_use() ? 1 : lmpi_net_in_use() ? 4 : 64;
+	if (++turn >= every && (!moved || turn >= 4 * every)) {
+		turn = 0;
+		moved |= lmpi_net_poll(now_ns);
+	}
+	lmpi_eng.in_transport = false;
+	return moved;
+}
+
+void
+lmpi_tp_flush(void)
+{
+	lmpi_net_flush();
+}
+
+bool
+lmpi_tp_drained(void)
+{
+	return lmpi_net_drained();
+}
+
+void
+lmpi_tp_sleep(uint64_t deadline_ns)
+{
+	struct pollfd fd[2];
+	nfds_t n = 0;
+	uint64_t now = suci_udp_now_ns(), until = base_min_ns(deadline_ns, lmpi_net_expiry_ns());
+	struct timespec ts;
+
+	if (until <= now || !lmpi_shm_doze())
+		return;
+	uint64_t left = until - now;
+	ts.tv_sec = (time_t)(left / BASE_S_NS);
+	ts.tv_nsec = (long)(left % BASE_S_NS);
+	if (lmpi_bell_fd() >= 0)
+		fd[n++] = (struct pollfd){.fd = lmpi_bell_fd(), .events = POLLIN};
+	short events;
+	int net = lmpi_net_fd(&events);
+	if (net >= 0)
+		fd[n++] = (struct pollfd){.fd = net, .events = events};
+	int r = ppoll(fd, n, until == BASE_NEVER_NS ? NULL : &ts, NULL);
+	lmpi_shm_awake();
+	if (r > 0 && lmpi_bell_fd() >= 0 && (fd[0].revents & POLLIN))
+		lmpi_bell_hush();
+}

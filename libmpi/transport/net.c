@@ -1,0 +1,279 @@
+/* Suci: direct lanes to processes on other nodes of my cluster, lanes over
+ * relays to those of other clusters.  One packet is one block. */
+#include "net_private.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define eng lmpi_eng
+#define net lmpi_net
+
+struct lmpi_net_state lmpi_net;
+
+#define DIRECT_WINDOW 1024 /* segments a peer may have outstanding towards us */
+
+void
+lmpi_net_name(const uint8_t ip[4], uint16_t port, char out[32])
+{
+	snprintf(out, 32, "%u.%u.%u.%u:%u", ip[0], ip[1], ip[2], ip[3], port);
+}
+
+/* --- lanes --------------------------------------------------------------- */
+
+/* The window of every relayed lane of the job, the same at both ends.  When a block's
+ * first segment is lost, all that follows is held until it comes again; should all
+ * remote processes be in that state at once, what they may send still fits, so nothing
+ * is refused and relays never fill with what cannot move. */
+static uint32_t
+relay_window(void)
+{
+	uint32_t w = LMPI_HELD_MAX / lmpi_world.size;
+	return w < 64 ? 64 : w > 2048 ? 2048 : w;
+}
+
+static uint64_t
+salt(uint32_t from, uint32_t to)
+{
+	return (uint64_t)from << 32 | to;
+}
+
+static void
+open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
+{
+	*c = (struct suci_lane_conf){
+		.path = path,
+		.tx_dst_label = peer->label,
+		.tx_src_label = peer->label - peer->world + lmpi_world.rank,
+		.rx_dst_label = LMPI_LABEL_BASE + lmpi_world.rank,
+		.rx_src_label = LMPI_LABEL_BASE + peer->world,
+		.direct = true,
+		.window = DIRECT_WINDOW,
+	};
+	if (peer->reach == LMPI_REACH_RELAY) {
+		const struct relay_state *r = &net.relay[peer->relay];
+		c->direct = false;
+		c->crc = true;
+		c->window = relay_window();
+		c->tx_salt = salt(lmpi_world.rank, peer->world);
+		c->rx_salt = salt(peer->world, lmpi_world.rank);
+		c->skip_off = 8; /* pk_src, pk_dest: rewritten by relays */
+		c->skip_len = 48;
+		struct suci_path_info info;
+		if (r->mtu > SUCI_OVERHEAD && suci_path_info(net.ep, path, &info)) {
+			c->mss = r->mtu - SUCI_OVERHEAD;
+			if (c->mss > info.mss)
+				c->mss = info.mss;
+		}
+	}
+}
+
+bool
+lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path)
+{
+	struct suci_lane_conf c;
+
+	if (peer->has_lane)
+		return true;
+	open_conf(peer, path, &c);
+	int err = suci_lane_open(net.lanes, &c, &peer->lane, suci_udp_now_ns());
+	if (err) {
+		lmpi_fail("cannot open a lane to rank %u: %s", peer->world, suci_strerror(err));
+		return false;
+	}
+	net.lane_rank[peer->lane] = peer->world;
+	peer->has_lane = true;
+	return true;
+}
+
+/* The path and the lane to a process of my cluster or a directly reachable one. */
+static bool
+open_direct(struct lmpi_peer *peer)
+{
+	if (peer->path == UINT32_MAX) {
+		struct suci_addr to = suci_udp_addr(peer->ip, peer->port);
+		uint8_t hello[LMPI_HELLO_BYTES];
+		lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
+						       .token = peer->token,
+						       .label = peer->label,
+						       .rank = lmpi_world.rank},
+				  hello);
+		int err = suci_path_open(net.ep, &to, hello, sizeof hello, &peer->path,
+					 suci_udp_now_ns());
+		if (err && err != SUCI_ERR_EXISTS) {
+			peer->path = UINT32_MAX;
+			lmpi_fail("cannot open a path to rank %u: %s", peer->world,
+				  suci_strerror(err));
+			return false;
+		}
+		net.path_use[peer->path] = peer->world;
+		net.dirty = true;
+	}
+	return lmpi_net_open_lane(peer, peer->path);
+}
+
+static bool
+lane_ready(struct lmpi_peer *peer)
+{
+	if (peer->has_lane)
+		return true;
+	if (peer->reach == LMPI_REACH_DIRECT)
+		return open_direct(peer);
+	return lmpi_net_open_lane(peer, net.relay[peer->relay].path);
+}
+
+/* --- packets ------------------------------------------------------------- */
+
+/* Hand a block to the lane; data stays in use if cookie is not 0. */
+static bool
+send_block(struct lmpi_peer *peer, const void *head, size_t head_len, const void *data,
+	   uint64_t len, bool wait, uint64_t cookie)
+{
+	int err = suci_lane_send(net.lanes, peer->lane, head, head_len, data, len, wait, cookie,
+				 suci_udp_now_ns());
+	if (err == SUCI_ERR_NOMEM)
+		return false;
+	if (err) {
+		lmpi_fail("sending to rank %u: %s", peer->world, suci_strerror(err));
+		return false;
+	}
+	net.dirty = true;
+	return true;
+}
+
+static void
+use_credit(struct lmpi_peer *peer, const struct lmpi_hdr *h)
+{
+	if (h->type != LMPI_T_PROTOACK)
+		peer->credit_used++;
+}
+
+bool
+lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	uint8_t pkt[LMPI_PKT_BYTES];
+	const void *head = &out->hdr;
+	size_t head_len = sizeof out->hdr;
+	/* Without data nothing of ours stays in use. */
+	uint64_t cookie = out->len || out->req ? (uint64_t)(uintptr_t)out : 0;
+
+	if (!lane_ready(peer))
+		return false;
+	if (peer->reach == LMPI_REACH_RELAY) {
+		lmpi_pkt_encode(peer, &out->hdr, out->len, pkt);
+		head = pkt;
+		head_len = sizeof pkt;
+	}
+	if (!send_block(peer, head, head_len, out->data, out->len, out->wait, cookie))
+		return false;
+	if (peer->reach == LMPI_REACH_RELAY)
+		use_credit(peer, &out->hdr);
+	if (!cookie)
+		lmpi_out_done(out, true);
+	return true;
+}
+
+bool
+lmpi_net_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
+{
+	uint8_t head[SUCI_BLOCK_HEAD_MAX];
+
+	if (peer->reach == LMPI_REACH_RELAY) {
+		if (len || (eng.hiwater && peer->credit_used >= eng.hiwater) || !lane_ready(peer))
+			return false;
+		lmpi_pkt_encode(peer, h, 0, head);
+		if (!send_block(peer, head, LMPI_PKT_BYTES, NULL, 0, false, 0))
+			return false;
+		use_credit(peer, h);
+		return true;
+	}
+	/* The lane copies the head: a short message travels in it. */
+	if (len > sizeof head - sizeof *h || !lane_ready(peer))
+		return false;
+	memcpy(head, h, sizeof *h);
+	if (len)
+		memcpy(head + sizeof *h, data, len);
+	return send_block(peer, head, sizeof *h + len, NULL, 0, false, 0);
+}
+
+/* --- turns --------------------------------------------------------------- */
+
+bool
+lmpi_net_poll(uint64_t now_ns)
+{
+	if (!net.ep)
+		return false;
+	net.dirty = false;
+	return suci_udp_poll(net.udp, now_ns);
+}
+
+bool
+lmpi_net_in_use(void)
+{
+	if (!net.ep)
+		return false;
+	const struct suci_counters *c = suci_counters(net.ep);
+	return c->paths_opened > 0 || c->tx_datagrams > 0;
+}
+
+void
+lmpi_net_kick(void)
+{
+	if (!net.ep || !net.dirty || eng.in_transport)
+		return;
+	net.dirty = false;
+	eng.in_transport = true;
+	suci_udp_tx(net.udp, suci_udp_now_ns());
+	eng.in_transport = false;
+}
+
+static void
+flush_now(void)
+{
+	uint64_t now = suci_udp_now_ns();
+	suci_lanes_flush(net.lanes, now);
+	suci_flush_acks(net.ep);
+	eng.in_transport = true;
+	suci_udp_tx(net.udp, now);
+	eng.in_transport = false;
+}
+
+void
+lmpi_net_flush(void)
+{
+	if (!net.ep)
+		return;
+	const struct suci_udp_counters *c = suci_udp_counters(net.udp);
+	uint64_t rx = c->rx_datagrams - net.rx_mark, tx = c->tx_datagrams - net.tx_mark;
+	/* One datagram without an answer is usually answered by what the program
+	 * sends next; nobody waits for that ack, else it had been asked for. */
+	if (rx > tx + 1)
+		flush_now();
+	net.rx_mark = c->rx_datagrams;
+	net.tx_mark = c->tx_datagrams;
+}
+
+bool
+lmpi_net_drained(void)
+{
+	if (!net.ep)
+		return true;
+	flush_now();
+	return suci_lanes_pending(net.lanes) == 0 && suci_held(net.ep) == 0;
+}
+
+int
+lmpi_net_fd(short *events)
+{
+	if (!net.ep)
+		return -1;
+	*events = suci_udp_events(net.udp);
+	return suci_udp_fd(net.udp);
+}
+
+uint64_t
+lmpi_net_expiry_ns(void)
+{
+	return net.ep ? suci_expiry_ns(net.ep) : BASE_NEVER_NS;
+}

@@ -1,0 +1,244 @@
+/* What Suci tells us: paths, blocks, notes. */
+#include "net_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define eng lmpi_eng
+#define net lmpi_net
+
+/* Handle of a block that has no data for us. */
+static struct lmpi_sink nowhere;
+
+/* --- blocks -------------------------------------------------------------- */
+
+static void *
+block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
+	    uint64_t now_ns)
+{
+	struct lmpi_peer *peer = &eng.peer[net.lane_rank[lane]];
+	size_t head = peer->reach == LMPI_REACH_RELAY ? LMPI_PKT_BYTES : sizeof(struct lmpi_hdr);
+	struct lmpi_hdr h;
+
+	(void)user, (void)now_ns;
+	if (first_len < head || bytes < head) {
+		lmpi_fail("rank %u sent a block of %llu bytes, shorter than a header", peer->world,
+			  (unsigned long long)bytes);
+		return &nowhere;
+	}
+	if (peer->reach == LMPI_REACH_RELAY) {
+		const char *wrong = lmpi_pkt_decode(peer, first, bytes - head, &h);
+		if (wrong) {
+			lmpi_fail("rank %u sent a malformed IMPI packet: %s", peer->world, wrong);
+			return &nowhere;
+		}
+	} else {
+		memcpy(&h, first, sizeof h);
+	}
+	struct lmpi_sink *s = lmpi_arrive(peer, &h, bytes - head);
+	if (!s)
+		return &nowhere;
+	s->head = head;
+	return s;
+}
+
+static void
+block_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data, size_t len)
+{
+	(void)user, (void)lane;
+	if (block != &nowhere)
+		lmpi_sink_data(block, offset, data, len);
+}
+
+static void
+block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
+{
+	(void)user, (void)lane, (void)now_ns;
+	if (block != &nowhere)
+		lmpi_sink_end(block);
+}
+
+static void
+block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
+{
+	(void)user, (void)lane, (void)now_ns;
+	if (cookie)
+		lmpi_out_done((struct lmpi_out *)(uintptr_t)cookie, ok);
+}
+
+static void
+hold(void *user, uint64_t rx_cookie)
+{
+	(void)user;
+	suci_udp_hold(net.udp, rx_cookie);
+}
+
+static void
+release(void *user, uint64_t rx_cookie)
+{
+	(void)user;
+	suci_udp_release(net.udp, rx_cookie);
+}
+
+/* --- lanes and paths ----------------------------------------------------- */
+
+static const char *
+down_word(enum suci_down why)
+{
+	switch (why) {
+	case SUCI_DOWN_CLOSED:
+		return "closed the path";
+	case SUCI_DOWN_SILENT:
+		return "is silent";
+	case SUCI_DOWN_RESET:
+	case SUCI_DOWN_RESTARTED:
+		return "was restarted";
+	case SUCI_DOWN_REFUSED:
+		return "refuses us";
+	case SUCI_DOWN_UNREACHABLE:
+		return "is gone (its port is closed)";
+	case SUCI_DOWN_TIMEOUT:
+		return "does not answer";
+	case SUCI_DOWN_LOCAL:
+		break;
+	}
+	return "was left";
+}
+
+static void
+lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+{
+	struct lmpi_peer *peer = &eng.peer[net.lane_rank[lane]];
+
+	(void)user;
+	/* The path's end is reported too, and says more. */
+	(void)why, (void)text;
+	peer->has_lane = false;
+}
+
+static void
+path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	uint32_t use = net.path_use[path];
+	char name[32];
+
+	(void)user;
+	net.path_use[path] = USE_NONE;
+	if (use == USE_NONE || use == USE_OTHER_RELAY)
+		return;
+	const char *sep = text && *text ? ": " : "";
+	if (use & USE_RELAY) {
+		struct relay_state *r = &net.relay[use & ~USE_RELAY];
+		r->up = false;
+		r->path = UINT32_MAX;
+		if (!eng.closing)
+			lmpi_fail("relay %s %s%s%s", r->name, down_word(why), sep,
+				  text ? text : "");
+		return;
+	}
+	struct lmpi_peer *peer = &eng.peer[use];
+	peer->path = UINT32_MAX;
+	if (eng.closing)
+		return;
+	lmpi_net_name(peer->ip, peer->port, name);
+	lmpi_fail("rank %u%s%s (%s) %s%s%s", use, lmpi_world.proc[use].node[0] ? " on " : "",
+		  lmpi_world.proc[use].node, name, down_word(why), sep, text ? text : "");
+}
+
+/* A segment for a pair of labels without a lane: the other side was first. */
+static bool
+lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
+{
+	uint32_t rank = src_label - LMPI_LABEL_BASE, use = net.path_use[path];
+
+	(void)user;
+	if (dst_label != LMPI_LABEL_BASE + lmpi_world.rank || src_label < LMPI_LABEL_BASE ||
+	    rank >= lmpi_world.size || use == USE_NONE)
+		return false;
+	struct lmpi_peer *peer = &eng.peer[rank];
+	if (peer->reach == LMPI_REACH_DIRECT && use == rank)
+		return lmpi_net_open_lane(peer, path);
+	/* Answers go by our own relay for that process, whichever brought this. */
+	if (peer->reach == LMPI_REACH_RELAY && (use & USE_RELAY) && net.relay[peer->relay].up)
+		return lmpi_net_open_lane(peer, net.relay[peer->relay].path);
+	return false;
+}
+
+static int
+accept_path(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	    char why[SUCI_TEXT_MAX])
+{
+	struct lmpi_hello h;
+	const char *wrong = NULL;
+
+	(void)user, (void)from;
+	if (!lmpi_hello_decode(hello, hello_len, &h))
+		wrong = "not a hello this libmpi knows";
+	else if (h.token != (uint32_t)eng.token)
+		wrong = "another job";
+	else if (h.kind == LMPI_HELLO_LIBMPI && h.label != LMPI_LABEL_BASE + lmpi_world.rank)
+		wrong = "another process lives here";
+	else if (h.kind == LMPI_HELLO_LIBMPI &&
+		 (h.rank >= lmpi_world.size || eng.peer[h.rank].reach != LMPI_REACH_DIRECT))
+		wrong = "no such rank";
+	if (wrong)
+		snprintf(why, SUCI_TEXT_MAX, "%s", wrong);
+	return wrong ? -1 : 0;
+}
+
+static void
+path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hello,
+	size_t hello_len, bool incoming)
+{
+	struct lmpi_hello h = {0};
+	uint32_t use = net.path_use[path];
+	bool known = lmpi_hello_decode(hello, hello_len, &h);
+
+	(void)user, (void)addr;
+	if (use != USE_NONE && (use & USE_RELAY) && use != USE_OTHER_RELAY) {
+		struct relay_state *r = &net.relay[use & ~USE_RELAY];
+		r->up = true;
+		r->mtu = known ? h.mtu : 0;
+		return;
+	}
+	if (!incoming || !known || use != USE_NONE)
+		return;
+	if (h.kind == LMPI_HELLO_RELAY) {
+		net.path_use[path] = USE_OTHER_RELAY;
+		return;
+	}
+	/* accept_path() has checked the rank. */
+	if (h.rank < lmpi_world.size) {
+		net.path_use[path] = h.rank;
+		eng.peer[h.rank].path = path;
+	}
+}
+
+static void
+note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
+{
+	char text[LMPI_NOTE_MAX];
+	uint8_t type;
+	uint32_t base;
+
+	(void)user, (void)path, (void)now_ns;
+	if (eng.closing || !lmpi_note_decode(bytes, len, &type, &base, text))
+		return;
+	if (type == LMPI_NOTE_ABORT && base == LMPI_LABEL_BASE)
+		lmpi_fail("the job was ended: %s", text[0] ? text : "no reason given");
+}
+
+const struct suci_lane_ops lmpi_net_ops = {
+	.block_begin = block_begin,
+	.block_data = block_data,
+	.block_end = block_end,
+	.block_done = block_done,
+	.hold = hold,
+	.release = release,
+	.lane_down = lane_down,
+	.lane_unknown = lane_unknown,
+	.accept = accept_path,
+	.path_up = path_up,
+	.path_down = path_down,
+	.note = note,
+};

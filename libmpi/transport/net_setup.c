@@ -1,0 +1,370 @@
+/* Socket, endpoint, relays: opening, watching, closing. */
+#include "net_private.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define eng lmpi_eng
+#define net lmpi_net
+
+/* Loopback: larger datagrams only fall out of the cache, and two of these fit a
+ * message that the kernel cuts. */
+#define MTU_MAX	      32752u
+#define ACK_EVERY     32u	   /* packets; a batch and its answer take one ack, not four */
+#define BURST_BYTES   (256u << 10) /* pace whole runs, not their datagrams */
+#define SEGMENTS_MAX  16384u
+#define RELAY_WAIT_NS (10 * BASE_S_NS)
+#define PING_NS	      BASE_S_NS
+/* A process that computes does not answer; its launcher knows whether it lives. */
+#define HANDSHAKE_NS (86400 * BASE_S_NS)
+
+int
+lmpi_net_open(const uint8_t ip[4])
+{
+	struct suci_udp_conf conf = {.mtu_max = MTU_MAX,
+				     .bufs = LMPI_HELD_MAX + 4 * SUCI_UDP_BATCH};
+	char name[32];
+
+	memcpy(conf.ip, ip, 4);
+	conf.mtu = (uint32_t)lmpi_env_u64("LIBMPI_MTU", 0, 65000);
+	int err = suci_udp_open(&conf, &net.udp);
+	if (err == 0)
+		return LMPI_OK;
+	lmpi_net_name(ip, 0, name);
+	fprintf(stderr, "libmpi: cannot open a UDP socket on %s: %s\n", name, strerror(-err));
+	return LMPI_ERR_OTHER;
+}
+
+uint16_t
+lmpi_net_port(void)
+{
+	return net.udp ? suci_udp_local(net.udp).port : 0;
+}
+
+static int
+make_lanes(void)
+{
+	struct suci_lanes_config c = {
+		.limits = {.lanes_max = net.lanes_max,
+			   .blocks_max = 8192,
+			   .rx_blocks_max = 4096,
+			   .held_max = LMPI_HELD_MAX,
+			   .ranges_max = 16384,
+			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size},
+		.ops = &lmpi_net_ops,
+	};
+	size_t n = suci_lanes_footprint(&c.limits);
+	net.lanes_mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
+	net.lanes = net.lanes_mem ? suci_lanes_new(net.lanes_mem, &c) : NULL;
+	return net.lanes ? 0 : -1;
+}
+
+static int
+make_endpoint(void)
+{
+	uint32_t credit = suci_udp_credit(net.udp, lmpi_world.size + net.nrelays);
+	struct suci_config c = {
+		.limits = {.paths_max = net.paths_max,
+			   .segments_max = SEGMENTS_MAX,
+			   .queue_max = 2048,
+			   .window_max = 1024},
+		.mtu_max = suci_udp_mtu(net.udp),
+		.cc = SUCI_CC_CUBIC,
+		.initial_window = 64,
+		.ack_every = ACK_EVERY,
+		.burst_bytes = BURST_BYTES,
+		.credit = credit < 8	  ? 8
+			  : credit > 1024 ? 1024
+					  : credit,
+		.handshake_ns = HANDSHAKE_NS,
+		.hello_len = LMPI_HELLO_BYTES,
+		.ops = suci_lanes_ops(),
+		.user = net.lanes,
+	};
+	struct {
+		uint64_t incarnation, seed;
+		uint8_t secret[16];
+	} r;
+
+	if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+		return -1;
+	c.incarnation = r.incarnation | 1;
+	c.seed = r.seed;
+	memcpy(c.cookie_secret, r.secret, sizeof r.secret);
+	lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
+					       .token = (uint32_t)eng.token,
+					       .label = LMPI_LABEL_BASE + lmpi_world.rank,
+					       .rank = lmpi_world.rank},
+			  c.hello);
+	size_t n = suci_footprint(&c.limits);
+	net.ep_mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
+	net.ep = net.ep_mem ? suci_new(net.ep_mem, &c, suci_udp_now_ns()) : NULL;
+	return net.ep ? 0 : -1;
+}
+
+int
+lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays)
+{
+	net.nrelays = nrelays;
+	net.paths_max = lmpi_world.size + nrelays + 8;
+	net.lanes_max = lmpi_world.size;
+	net.path_use = malloc(net.paths_max * sizeof *net.path_use);
+	net.lane_rank = calloc(net.lanes_max, sizeof *net.lane_rank);
+	net.relay = calloc(nrelays ? nrelays : 1, sizeof *net.relay);
+	if (!net.path_use || !net.lane_rank || !net.relay)
+		goto fail;
+	for (uint32_t i = 0; i < net.paths_max; i++)
+		net.path_use[i] = USE_NONE;
+	for (uint32_t i = 0; i < nrelays; i++) {
+		net.relay[i].conf = relay[i];
+		net.relay[i].path = UINT32_MAX;
+		net.relay[i].addr = suci_udp_addr(relay[i].ip, relay[i].port);
+		lmpi_net_name(relay[i].ip, relay[i].port, net.relay[i].name);
+	}
+	if (make_lanes() < 0 || make_endpoint() < 0)
+		goto fail;
+	suci_lanes_bind(net.lanes, net.ep);
+	suci_udp_attach(net.udp, net.ep);
+	return LMPI_OK;
+fail:
+	fprintf(stderr, "libmpi: cannot set up Suci for %u processes: out of memory\n",
+		lmpi_world.size);
+	return LMPI_ERR_NO_MEM;
+}
+
+static bool
+relays_up(void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 0; i < net.nrelays; i++) {
+		if (!net.relay[i].up)
+			return false;
+	}
+	return true;
+}
+
+int
+lmpi_net_connect_relays(void)
+{
+	uint64_t now = suci_udp_now_ns();
+
+	for (uint32_t i = 0; i < net.nrelays; i++) {
+		struct relay_state *r = &net.relay[i];
+		uint8_t hello[LMPI_HELLO_BYTES];
+		lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
+						       .token = r->conf.token,
+						       .label = r->conf.base + lmpi_world.rank,
+						       .rank = lmpi_world.rank},
+				  hello);
+		int err = suci_path_open(net.ep, &r->addr, hello, sizeof hello, &r->path, now);
+		if (err && err != SUCI_ERR_EXISTS) {
+			fprintf(stderr, "libmpi: relay %s: %s\n", r->name, suci_strerror(err));
+			return LMPI_ERR_OTHER;
+		}
+		net.path_use[r->path] = USE_RELAY | i;
+		net.dirty = true;
+	}
+	if (lmpi_wait_until(relays_up, NULL, now + RELAY_WAIT_NS))
+		return LMPI_OK;
+	for (uint32_t i = 0; i < net.nrelays; i++) {
+		if (!net.relay[i].up)
+			fprintf(stderr,
+				"libmpi: relay %s does not answer on UDP within %llu s: is relayd "
+				"running there, and is UDP let through?\n",
+				net.relay[i].name, (unsigned long long)(RELAY_WAIT_NS / BASE_S_NS));
+	}
+	return LMPI_ERR_OTHER;
+}
+
+static void
+send_note(struct relay_state *r, uint8_t type, const char *text)
+{
+	uint8_t bytes[LMPI_NOTE_MAX];
+
+	if (!r->up)
+		return;
+	size_t n = lmpi_note_encode(type, r->conf.base, text, bytes);
+	/* A full path loses the note; the server channel's end tells the same. */
+	(void)suci_path_note(net.ep, r->path, bytes, n, suci_udp_now_ns());
+	net.dirty = true;
+}
+
+/* Processes of other clients that we reach without a relay: no launcher tells us
+ * of their end, but the kernel does when something is sent to them. */
+static void
+ask_remote(uint64_t since_ns, uint64_t now_ns)
+{
+	static uint64_t asked_ns;
+	struct suci_path_info info;
+	uint8_t bytes[LMPI_NOTE_MAX];
+
+	if (lmpi_world.nclients < 2 || now_ns - since_ns < PING_NS || now_ns - asked_ns < PING_NS)
+		return;
+	asked_ns = now_ns;
+	for (uint32_t r = 0; r < lmpi_world.size; r++) {
+		struct lmpi_peer *peer = &eng.peer[r];
+		if (peer->reach != LMPI_REACH_DIRECT || peer->path == UINT32_MAX ||
+		    lmpi_world.proc[r].client == lmpi_world.client ||
+		    !suci_path_info(net.ep, peer->path, &info) || !info.up ||
+		    info.in_flight + info.queued > 0)
+			continue;
+		size_t n = lmpi_note_encode(LMPI_NOTE_PING, 0, "", bytes);
+		(void)suci_path_note(net.ep, peer->path, bytes, n, now_ns);
+		net.dirty = true;
+	}
+}
+
+void
+lmpi_net_watch(uint64_t since_ns, uint64_t now_ns)
+{
+	static uint64_t limit_ns;
+
+	if (!net.ep || eng.closing)
+		return;
+	if (limit_ns == 0)
+		limit_ns = lmpi_env_u64("LIBMPI_LIVENESS_MS", 5000, 86400000) * BASE_MS_NS + 1;
+	ask_remote(since_ns, now_ns);
+	for (uint32_t i = 0; i < net.nrelays; i++) {
+		struct relay_state *r = &net.relay[i];
+		struct suci_path_info info;
+		if (!r->up || !suci_path_info(net.ep, r->path, &info))
+			continue;
+		/* Before we waited we did not listen. */
+		uint64_t heard = base_max_ns(info.last_rx_ns, since_ns);
+		uint64_t silent = now_ns > heard ? now_ns - heard : 0;
+		uint64_t ask = base_min_ns(PING_NS, limit_ns / 4);
+		if (limit_ns > 1 && silent > limit_ns) {
+			lmpi_fail("relay %s silent for %llu s", r->name,
+				  (unsigned long long)(silent / BASE_S_NS));
+			return;
+		}
+		if (silent > ask && now_ns - r->ping_ns > ask) {
+			r->ping_ns = now_ns;
+			send_note(r, LMPI_NOTE_PING, "");
+		}
+	}
+	lmpi_net_kick();
+}
+
+/* Turns of the endpoint alone until nothing is held or the time is over. */
+static void
+push_out(uint64_t limit_ns)
+{
+	uint64_t until = suci_udp_now_ns() + limit_ns, now;
+
+	while ((now = suci_udp_now_ns()) < until) {
+		eng.in_transport = true;
+		suci_udp_poll(net.udp, now);
+		eng.in_transport = false;
+		if (suci_held(net.ep) == 0)
+			return;
+		struct pollfd p = {.fd = suci_udp_fd(net.udp), .events = POLLIN};
+		(void)poll(&p, 1, 1);
+	}
+}
+
+static void
+tell(uint8_t type, const char *text, uint64_t limit_ns)
+{
+	if (!net.ep || net.nrelays == 0)
+		return;
+	for (uint32_t i = 0; i < net.nrelays; i++)
+		send_note(&net.relay[i], type, text);
+	push_out(limit_ns);
+}
+
+void
+lmpi_net_tell_abort(const char *why, uint64_t limit_ns)
+{
+	eng.closing = true;
+	tell(LMPI_NOTE_ABORT, why, limit_ns);
+}
+
+void
+lmpi_net_tell_leave(uint64_t limit_ns)
+{
+	tell(LMPI_NOTE_LEAVE, "", limit_ns);
+	if (!net.ep)
+		return;
+	uint64_t now = suci_udp_now_ns();
+	eng.in_transport = true;
+	for (uint32_t i = 0; i < net.nrelays; i++) {
+		if (net.relay[i].up)
+			suci_path_close(net.ep, net.relay[i].path, "finished", now);
+	}
+	suci_udp_tx(net.udp, now);
+	eng.in_transport = false;
+}
+
+static void
+print_paths(void)
+{
+	struct suci_path_info i;
+
+	for (uint32_t k = 0; k < net.paths_max; k++) {
+		if (!suci_path_info(net.ep, k, &i) || !i.up)
+			continue;
+		char name[32];
+		lmpi_net_name(i.peer.ip + 12, i.peer.port, name);
+		fprintf(stderr,
+			"libmpi: [%u] path %s mtu %u rtt %.1f us (least %.1f) window %u of %u "
+			"rate %.0f MB/s\n",
+			lmpi_world.rank, name, i.mtu, (double)i.rtt_ns / 1e3,
+			(double)i.rtt_ns_min / 1e3, i.cwnd, i.peer_credit,
+			(double)i.rate_bps / 1e6);
+	}
+}
+
+void
+lmpi_net_print_stats(void)
+{
+	if (!net.ep)
+		return;
+	print_paths();
+	const struct suci_counters *c = suci_counters(net.ep);
+	const struct suci_lane_counters *l = suci_lane_counters(net.lanes);
+	const struct suci_udp_counters *u = suci_udp_counters(net.udp);
+#define X(n, help)                                                                  \
+	if (c->n)                                                                   \
+		fprintf(stderr, "libmpi: [%u] suci %s %llu\n", lmpi_world.rank, #n, \
+			(unsigned long long)c->n);
+	SUCI_COUNTERS(X)
+#undef X
+#define X(n, help)                                                                  \
+	if (l->n)                                                                   \
+		fprintf(stderr, "libmpi: [%u] lane %s %llu\n", lmpi_world.rank, #n, \
+			(unsigned long long)l->n);
+	SUCI_LANE_COUNTERS(X)
+#undef X
+#define X(n, help)                                                                 \
+	if (u->n)                                                                  \
+		fprintf(stderr, "libmpi: [%u] udp %s %llu\n", lmpi_world.rank, #n, \
+			(unsigned long long)u->n);
+	SUCI_UDP_COUNTERS(X)
+#undef X
+}
+
+void
+lmpi_net_close(void)
+{
+	eng.in_transport = true;
+	if (net.ep) {
+		suci_fini(net.ep, suci_udp_now_ns());
+		suci_lanes_fini(net.lanes);
+	}
+	if (net.udp)
+		suci_udp_detach(net.udp);
+	eng.in_transport = false;
+	suci_udp_close(net.udp);
+	free(net.ep_mem);
+	free(net.lanes_mem);
+	free(net.path_use);
+	free(net.lane_rank);
+	free(net.relay);
+	net = (struct lmpi_net_state){0};
+}

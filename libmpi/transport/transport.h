@@ -1,0 +1,131 @@
+/* transport.h - what the engine asks of the transports.
+ *
+ *   shm.c      processes of my node: byte rings in shared memory
+ *   net.c      everybody else: Suci over one UDP socket
+ *   bell.c     waking a process that sleeps, from another one of its node
+ *
+ * A transport tells the engine of arrivals with lmpi_arrive(), lmpi_sink_data(),
+ * lmpi_sink_end(), with lmpi_eng.in_transport set around them. */
+#ifndef LMPI_TRANSPORT_H
+#define LMPI_TRANSPORT_H
+
+#include "../engine/internal.h"
+
+/* --- dispatch by peer->reach (dispatch.c) */
+/* Take a packet: true and the transport owns out, or false: not now. */
+bool lmpi_tp_send(struct lmpi_peer *peer, struct lmpi_out *out);
+/* Send a packet without keeping data: true if that is possible and was done. */
+bool lmpi_tp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
+		      uint64_t len);
+/* Packets handed over by now leave now. */
+void lmpi_tp_kick(void);
+/* One turn of all transports; true if something moved. */
+bool lmpi_tp_poll(uint64_t now_ns);
+/* Acks that others may be waiting for leave now. */
+void lmpi_tp_flush(void);
+/* Everything sent is placed as far as the transports know. */
+bool lmpi_tp_drained(void);
+/* Sleep until a transport has news, at most until deadline_ns. */
+void lmpi_tp_sleep(uint64_t deadline_ns);
+/* Copy n bytes from address in the memory of a peer on this node.
+ * 1: done, 0: the system does not allow it, -1: the peer is gone. */
+int lmpi_tp_read(const struct lmpi_peer *peer, uint64_t address, void *to, uint64_t n);
+
+/* --- shm.c */
+struct lmpi_shm_place { /* where to find a process's segment */
+	int32_t pid;
+	int32_t fd;
+	uint64_t bytes;
+};
+/* Make my segment for node_size processes.  0 or an error class (said). */
+int lmpi_shm_make(uint32_t node_size, struct lmpi_shm_place *place);
+/* Attach that of node index i, process rank of my client.  0 or an error class
+ * (said). */
+int lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place);
+/* Everybody has attached: give up what names the segment. */
+void lmpi_shm_seal(void);
+void lmpi_shm_close(void);
+bool lmpi_shm_send(struct lmpi_peer *peer, struct lmpi_out *out);
+bool lmpi_shm_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
+		       uint64_t len);
+bool lmpi_shm_poll(void);
+bool lmpi_shm_in_use(void);
+/* I am about to sleep: peers ring the bell from now on.  False if something
+ * has come meanwhile: do not sleep. */
+bool lmpi_shm_doze(void);
+void lmpi_shm_awake(void);
+#define LMPI_SHM_EAGER_MAX 8192
+
+/* --- bell.c */
+/* Make my doorbell; its name goes into name (NUL-terminated).  0 or -errno. */
+int lmpi_bell_make(char name[32]);
+void lmpi_bell_close(void);
+int lmpi_bell_fd(void);
+/* Wake the process whose bell has that name.  Any thread. */
+void lmpi_bell_ring(const char *name);
+void lmpi_bell_ring_me(void);
+void lmpi_bell_hush(void);
+/* World rank and bell of node index i. */
+void lmpi_shm_set_world(uint32_t i, uint32_t world);
+void lmpi_shm_set_bell(uint32_t i, const char *name);
+
+/* --- net.c */
+/* Bind the socket to ip.  0 or an error class (said). */
+int lmpi_net_open(const uint8_t ip[4]);
+uint16_t lmpi_net_port(void);
+/* The processes are known: build endpoint and lanes, connect to the relays
+ * (waits for them).  0 or an error class (said). */
+struct lmpi_relay {
+	uint8_t ip[4];
+	uint16_t port;
+	uint32_t token, base; /* base: the relay's label of world rank 0 */
+};
+int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays);
+int lmpi_net_connect_relays(void);
+bool lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out);
+bool lmpi_net_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
+		       uint64_t len);
+bool lmpi_net_poll(uint64_t now_ns);
+bool lmpi_net_in_use(void);
+void lmpi_net_kick(void);
+void lmpi_net_flush(void);
+bool lmpi_net_drained(void);
+int lmpi_net_fd(short *events);
+uint64_t lmpi_net_expiry_ns(void);
+/* While the engine waits: is each relay alive?  since_ns: when waiting began. */
+void lmpi_net_watch(uint64_t since_ns, uint64_t now_ns);
+/* Tell the relays: the job is over (ABORT), or this process has finished
+ * (LEAVE); tries for at most so long. */
+void lmpi_net_tell_abort(const char *why, uint64_t limit_ns);
+void lmpi_net_tell_leave(uint64_t limit_ns);
+void lmpi_net_close(void);
+void lmpi_net_print_stats(void);
+
+/* --- pkt_impi.c: struct lmpi_hdr <-> IMPI packet header */
+#define LMPI_PKT_BYTES 128
+void lmpi_pkt_encode(const struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t len,
+		     uint8_t out[LMPI_PKT_BYTES]);
+/* payload: bytes that follow it in its block.  NULL, or what is wrong. */
+const char *lmpi_pkt_decode(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES],
+			    uint64_t payload, struct lmpi_hdr *h);
+
+/* --- hello.c: hello data of a path, 24 bytes (doc/job-setup.md) */
+#define LMPI_HELLO_BYTES 24
+enum { LMPI_HELLO_LIBMPI = 1, LMPI_HELLO_RELAY = 2 };
+struct lmpi_hello {
+	uint8_t kind;
+	uint32_t token, label, rank;
+	uint16_t mtu;
+};
+void lmpi_hello_encode(const struct lmpi_hello *h, uint8_t out[LMPI_HELLO_BYTES]);
+bool lmpi_hello_decode(const void *in, size_t len, struct lmpi_hello *h);
+/* Notes to and from relays: 1 ABORT, 2 LEAVE, and 3 "are you there", which wants
+ * nothing but the acknowledgement every note gets. */
+#define LMPI_NOTE_MAX 512
+enum { LMPI_NOTE_ABORT = 1, LMPI_NOTE_LEAVE = 2, LMPI_NOTE_PING = 3 };
+size_t lmpi_note_encode(uint8_t type, uint32_t base, const char *text, uint8_t out[LMPI_NOTE_MAX]);
+/* text: NUL-terminated copy, "" if the note has none. */
+bool lmpi_note_decode(const void *in, size_t len, uint8_t *type, uint32_t *base,
+		      char text[LMPI_NOTE_MAX]);
+
+#endif
