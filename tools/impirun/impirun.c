@@ -1,0 +1,331 @@
+/* impirun - the front of an IMPI job, as the standard names it.
+ *
+ *     impirun -server N [-port P] [options of impi-server]
+ *     impirun -client R HOST:PORT [--launcher L] [--] launcher arguments, program
+ *
+ * Both become the other program (exec): signals, terminal and exit status are
+ * the launcher's own.  A client's ranks find IMPI_CLIENT, IMPI_SERVER, IMPI_AUTH_*
+ * and the library folder beside this program in their environment; values go
+ * through the environment and never stand on a command line, where everybody
+ * could read the key.
+ *
+ * Exit status 2: wrong arguments or no launcher. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "impi/auth.h"
+#include "impi/wire.h"
+
+#define EXIT_USAGE 2
+
+static const char usage_text[] =
+	"usage: impirun [-n] -server N [-port P] [options of impi-server]\n"
+	"       impirun [-n] -client R HOST:PORT [--launcher L] [--dry-run] [--] LAUNCHER-ARGS...\n"
+	"  -server N      be the rendezvous of N clients (1..32); prints ADDRESS:PORT\n"
+	"  -client R      be client R (0..31) of the job whose server is at HOST:PORT and start\n"
+	"                 the ranks: srun, prterun or mpirun with LAUNCHER-ARGS\n"
+	"  --launcher L   srun, prterun or mpirun (or a path to one); default: the first of\n"
+	"                 them that is installed\n"
+	"  -n, --dry-run  print the command instead (-n only before -server or -client: what\n"
+	"                 follows them is the launcher's, e.g. -n 4)\n"
+	"Environment of both sides: IMPI_AUTH_KEY=<decimal number>, or IMPI_AUTH_NONE=1.\n";
+
+static _Noreturn void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static _Noreturn void
+fail(const char *fmt, ...)
+{
+	va_list ap;
+	fputs("impirun: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(EXIT_USAGE);
+}
+
+/* --- where things are ------------------------------------------------------ */
+
+static bool
+is_program(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Folder of this very program, "" if the kernel does not tell. */
+static void
+own_folder(char *out, size_t cap)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (n <= 0) {
+		strlcpy(out, "", cap);
+		return;
+	}
+	self[n] = '\0';
+	strlcpy(out, dirname(self), cap);
+}
+
+static bool
+find_in_path(const char *name, char *out, size_t cap)
+{
+	const char *path = getenv("PATH");
+	if (strchr(name, '/'))
+		return strlcpy(out, name, cap) < cap && is_program(out);
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+		int len = snprintf(out, cap, "%.*s%s%s", (int)n, path, n ? "/" : "", name);
+		if (len > 0 && (size_t)len < cap && is_program(out))
+			return true;
+		path += n + (path[n] == ':');
+	}
+	return false;
+}
+
+/* --- the command line ------------------------------------------------------ */
+
+struct command {
+	char *argv[4096];
+	size_t n;
+};
+
+static void
+add(struct command *c, const char *word)
+{
+	if (c->n + 1 >= sizeof c->argv / sizeof c->argv[0])
+		fail("more than %zu arguments", sizeof c->argv / sizeof c->argv[0] - 1);
+	c->argv[c->n] = strdup(word);
+	if (!c->argv[c->n++])
+		fail("out of memory");
+	c->argv[c->n] = NULL;
+}
+
+static void
+print_word(const char *word)
+{
+	if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789_-+=./:,@%") == strlen(word)) {
+		fputs(word, stdout);
+		return;
+	}
+	putchar('\'');
+	for (; *word; word++)
+		fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, stdout);
+	putchar('\'');
+}
+
+static _Noreturn void
+run(struct command *c, bool dry_run, const char *const *shown_env)
+{
+	if (dry_run) {
+		for (; shown_env && *shown_env; shown_env++) {
+			const char *value = getenv(*shown_env);
+			if (!value)
+				continue;
+			printf("%s=", *shown_env);
+			print_word(strcmp(*shown_env, "IMPI_AUTH_KEY") ? value : "(hidden)");
+			putchar(' ');
+		}
+		for (size_t i = 0; i < c->n; i++) {
+			if (i)
+				putchar(' ');
+			print_word(c->argv[i]);
+		}
+		putchar('\n');
+		exit(0);
+	}
+	execv(c->argv[0], c->argv);
+	fail("%s: %s", c->argv[0], strerror(errno));
+}
+
+/* --- -server ---------------------------------------------------------------- */
+
+static _Noreturn void
+be_server(int argc, char **argv, bool dry_run)
+{
+	static struct command c;
+	char path[PATH_MAX], folder[PATH_MAX];
+
+	own_folder(folder, sizeof folder);
+	int len = snprintf(path, sizeof path, "%s/impi-server", folder);
+	if ((len < 0 || (size_t)len >= sizeof path || !is_program(path)) &&
+	    !find_in_path("impi-server", path, sizeof path))
+		fail("impi-server is neither in %s nor in PATH", folder);
+	add(&c, path);
+	for (int i = 0; i < argc; i++)
+		add(&c, argv[i]);
+	run(&c, dry_run, NULL);
+}
+
+/* --- -client ---------------------------------------------------------------- */
+
+enum launcher { SRUN, PRTERUN, MPIRUN, LAUNCHERS };
+static const char *const launcher_name[LAUNCHERS] = {"srun", "prterun", "mpirun"};
+
+static enum launcher
+choose_launcher(const char *wanted, char *path, size_t cap)
+{
+	const char *base = wanted && strrchr(wanted, '/') ? strrchr(wanted, '/') + 1 : wanted;
+	for (int i = 0; i < LAUNCHERS; i++) {
+		if (base && strcmp(base, launcher_name[i]) != 0)
+			continue;
+		if (find_in_path(wanted ? wanted : launcher_name[i], path, cap))
+			return (enum launcher)i;
+		if (wanted)
+			fail("launcher %s: not found%s", wanted,
+			     strchr(wanted, '/') ? "" : " in PATH");
+	}
+	if (wanted)
+		fail("--launcher %s: use srun, prterun or mpirun", wanted);
+	fail("no launcher: none of srun, prterun, mpirun is in PATH; install one "
+	     "(Debian: slurm-client or openmpi-bin) or give its path by --launcher");
+}
+
+static void
+check_server(const char *text)
+{
+	const char *colon = strrchr(text, ':'), *why = NULL;
+	if (!colon || colon == text)
+		fail("'%s' is not HOST:PORT (the line that impirun -server printed)", text);
+	(void)strtonum(colon + 1, 1, 65535, &why);
+	if (why)
+		fail("'%s': port '%s' is %s", text, colon + 1, why);
+	bool bracketed = text[0] == '[' && colon[-1] == ']';
+	if (!bracketed && memchr(text, ':', (size_t)(colon - text)))
+		fail("'%s': write an IPv6 address in brackets, [ADDRESS]:PORT", text);
+}
+
+static void
+set_env(const char *name, const char *value)
+{
+	if (setenv(name, value, 1) != 0)
+		fail("setenv %s: %s", name, strerror(errno));
+}
+
+/* Our libraries first; what the user had stays behind. */
+static void
+add_library_folder(void)
+{
+	char folder[PATH_MAX], lib[PATH_MAX + 8];
+	struct stat st;
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char *all = NULL;
+
+	own_folder(folder, sizeof folder);
+	snprintf(lib, sizeof lib, "%s/../lib", folder);
+	char *real = realpath(lib, NULL);
+	if (!real || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
+		free(real);
+		return;
+	}
+	if (asprintf(&all, "%s%s%s", real, old && *old ? ":" : "", old ? old : "") < 0)
+		fail("out of memory");
+	set_env("LD_LIBRARY_PATH", all);
+	free(all);
+	free(real);
+}
+
+/* Variables the ranks need, in the form the launcher wants them named. */
+static void
+export_to_ranks(struct command *c, enum launcher launcher, const char *const *names)
+{
+	char list[256] = "--export=ALL";
+	for (; *names; names++) {
+		if (!getenv(*names))
+			continue;
+		if (launcher == SRUN) {
+			strlcat(list, ",", sizeof list);
+			strlcat(list, *names, sizeof list);
+		} else {
+			add(c, "-x");
+			add(c, *names);
+		}
+	}
+	if (launcher == SRUN) {
+		add(c, "--mpi=pmix"); /* a later --mpi of the user goes before */
+		add(c, list);
+	}
+}
+
+static _Noreturn void
+be_client(int argc, char **argv, bool dry_run)
+{
+	static const char *const names[] = {"IMPI_CLIENT",   "IMPI_SERVER",	"IMPI_AUTH_NONE",
+					    "IMPI_AUTH_KEY", "LD_LIBRARY_PATH", NULL};
+	static struct command c;
+	struct impi_auth auth;
+	struct impi_error err = {0};
+	const char *wanted = NULL, *why = NULL;
+	char path[PATH_MAX], rank_text[12];
+
+	if (argc < 2)
+		fail("-client needs a client rank and HOST:PORT\n%s", usage_text);
+	long long rank = strtonum(argv[0], 0, IMPI_CLIENTS_MAX - 1, &why);
+	if (why)
+		fail("client rank '%s' is %s, not 0 to %d", argv[0], why, IMPI_CLIENTS_MAX - 1);
+	check_server(argv[1]);
+	int i = 2;
+	for (; i < argc; i++) {
+		if (!strcmp(argv[i], "--dry-run")) {
+			dry_run = true;
+		} else if (!strcmp(argv[i], "--launcher")) {
+			if (++i == argc)
+				fail("--launcher needs a name: srun, prterun or mpirun");
+			wanted = argv[i];
+		} else if (!strncmp(argv[i], "--launcher=", 11)) {
+			wanted = argv[i] + 11;
+		} else {
+			if (!strcmp(argv[i], "--"))
+				i++;
+			break;
+		}
+	}
+	if (i >= argc)
+		fail("nothing to launch: give the launcher's arguments and a program, "
+		     "e.g. -np 4 ./app");
+	if (impi_auth_from_env(&auth, getenv("IMPI_AUTH_NONE"), getenv("IMPI_AUTH_KEY"), &err) !=
+	    IMPI_ERR_OK)
+		fail("%s", err.text);
+	explicit_bzero(&auth, sizeof auth);
+
+	enum launcher launcher = choose_launcher(wanted, path, sizeof path);
+	snprintf(rank_text, sizeof rank_text, "%lld", rank);
+	set_env("IMPI_CLIENT", rank_text);
+	set_env("IMPI_SERVER", argv[1]);
+	add_library_folder();
+	add(&c, path);
+	export_to_ranks(&c, launcher, names);
+	for (; i < argc; i++)
+		add(&c, argv[i]);
+	run(&c, dry_run, names);
+}
+
+int
+main(int argc, char **argv)
+{
+	bool dry_run = false;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-n") || !strcmp(argv[i], "--dry-run"))
+			dry_run = true;
+		else if (!strcmp(argv[i], "-server"))
+			be_server(argc - i, argv + i, dry_run);
+		else if (!strcmp(argv[i], "-client"))
+			be_client(argc - i - 1, argv + i + 1, dry_run);
+		else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
+			fputs(usage_text, stdout);
+			return 0;
+		} else
+			fail("unexpected argument '%s'\n%s", argv[i], usage_text);
+	}
+	fputs(usage_text, stderr);
+	return EXIT_USAGE;
+}

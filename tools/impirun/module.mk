@@ -1,0 +1,1 @@
+$(call prog,impirun,tools/impirun/impirun.c,impi base,libbsd-overlay)

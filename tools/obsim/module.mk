@@ -1,0 +1,1 @@
+$(call prog,obsim,tools/obsim/obsim.c,ocs base,,-lm -lbsd)

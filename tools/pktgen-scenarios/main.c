@@ -1,0 +1,296 @@
+/* relay-pktgen - plays a stateless scenario against a relayd: as a pcap file, or through
+ * a DPDK port; and judges it afterwards by relayd's stats files. */
+#include "frames.h"
+#include "pcap.h"
+#include "play.h"
+#include "scenario.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bsd/stdlib.h>
+
+static const char usage[] =
+	"relay-pktgen - play a scenario of bad frames against a relayd\n"
+	"\n"
+	"  relay-pktgen SCENARIO.json --pcap FILE            write the frames to FILE\n"
+	"  relay-pktgen SCENARIO.json --port DEVICE          send them\n"
+	"  relay-pktgen SCENARIO.json --before F --after F   judge: relayd's stats files from\n"
+	"                                                    before and after the frames\n"
+	"  relay-pktgen SCENARIO.json                        say what it proves\n"
+	"\n"
+	"DEVICE  interface (eth1), vdev string (net_memif0,...), or PCI address\n"
+	"  --pmd P            af_packet or af_xdp, for interfaces (af_packet)\n"
+	"  --lcores L         EAL lcores (one, on the first CPU allowed)\n"
+	"  --file-prefix S    EAL file prefix (rd + process id)\n"
+	"  --leg L            leg of relayd that is played against: private or global (private)\n"
+	"\n"
+	"Instead of what the scenario says:\n"
+	"  --dst-mac M --dst-ip A --dst-port N --src-mac M --src-ip A\n"
+	"  --seed N --count N --rate-pps N\n"
+	"\n"
+	"Judge with the same --seed and --count as were played.\n"
+	"Exit: 0 done, every expectation held; 1 not; 2 wrong arguments or scenario.\n";
+
+struct args {
+	const char *scenario, *pcap, *before, *after, *leg;
+	struct pg_play play;
+};
+
+static struct pg_scenario scenario;
+static volatile sig_atomic_t stop_asked;
+
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	stop_asked = 1;
+}
+
+enum opt {
+	DST_MAC = 1000,
+	DST_IP,
+	DST_PORT,
+	SRC_MAC,
+	SRC_IP,
+	SEED,
+	COUNT,
+	RATE,
+	PCAP,
+	PORT,
+	PMD,
+	LCORES,
+	PREFIX,
+	LEG,
+	BEFORE,
+	AFTER,
+};
+
+static const struct option options[] = {
+	{"dst-mac", required_argument, NULL, DST_MAC},
+	{"dst-ip", required_argument, NULL, DST_IP},
+	{"dst-port", required_argument, NULL, DST_PORT},
+	{"src-mac", required_argument, NULL, SRC_MAC},
+	{"src-ip", required_argument, NULL, SRC_IP},
+	{"seed", required_argument, NULL, SEED},
+	{"count", required_argument, NULL, COUNT},
+	{"rate-pps", required_argument, NULL, RATE},
+	{"pcap", required_argument, NULL, PCAP},
+	{"port", required_argument, NULL, PORT},
+	{"pmd", required_argument, NULL, PMD},
+	{"lcores", required_argument, NULL, LCORES},
+	{"file-prefix", required_argument, NULL, PREFIX},
+	{"leg", required_argument, NULL, LEG},
+	{"before", required_argument, NULL, BEFORE},
+	{"after", required_argument, NULL, AFTER},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
+static bool
+whole(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+	const char *wrong = NULL;
+	long long v = strtonum(text, (long long)min, (long long)max, &wrong);
+	if (wrong)
+		return false;
+	*out = (uint64_t)v;
+	return true;
+}
+
+/* What changes the scenario; false: not understood. */
+static bool
+override(int o, const char *text)
+{
+	struct pg_conf *c = &scenario.conf;
+	uint64_t n = 0;
+	bool ok;
+	switch ((enum opt)o) {
+	case DST_MAC:
+		return pg_mac_parse(text, c->dst_mac);
+	case SRC_MAC:
+		return pg_mac_parse(text, c->src_mac);
+	case DST_IP:
+		return pg_ip_parse(text, &c->dst_ip);
+	case SRC_IP:
+		return pg_ip_parse(text, &c->src_ip);
+	case DST_PORT:
+		ok = whole(text, 1, 65535, &n);
+		c->dst_port = ok ? (uint16_t)n : 0;
+		return ok;
+	case SEED:
+		return whole(text, 0, INT64_MAX, &c->seed);
+	case COUNT:
+		return whole(text, 1, PG_COUNT_MAX, &scenario.count);
+	case RATE:
+		return whole(text, 1, PG_RATE_PPS_MAX, &scenario.rate_pps);
+	default:
+		return true;
+	}
+}
+
+static bool
+set(struct args *a, int o, const char *text)
+{
+	switch ((enum opt)o) {
+	case PCAP:
+		a->pcap = text;
+		return true;
+	case PORT:
+		a->play.device = text;
+		return true;
+	case PMD:
+		return rd_pmd_parse(text, &a->play.pmd) == 0;
+	case LCORES:
+		a->play.lcores = text;
+		return true;
+	case PREFIX:
+		a->play.file_prefix = text;
+		return true;
+	case LEG:
+		a->leg = text;
+		return strcmp(text, "private") == 0 || strcmp(text, "global") == 0;
+	case BEFORE:
+		a->before = text;
+		return true;
+	case AFTER:
+		a->after = text;
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* One pass over the arguments: fn is set (before the scenario is read) or override. */
+static int
+pass(int argc, char **argv, struct args *a)
+{
+	int o, i;
+	optind = 0; /* glibc: start over */
+	while ((o = getopt_long(argc, argv, "h", options, &i)) != -1) {
+		if (o == '?')
+			return 2;
+		if (o == 'h') {
+			fputs(usage, stdout);
+			return -1;
+		}
+		if (!(a ? set(a, o, optarg) : override(o, optarg))) {
+			fprintf(stderr, "relay-pktgen: --%s %s: not understood; see --help\n",
+				options[i].name, optarg);
+			return 2;
+		}
+	}
+	return 0;
+}
+
+/* 0; 2: wrong; -1: help was printed. */
+static int
+read_args(struct args *a, int argc, char **argv)
+{
+	char err[256];
+	int r = pass(argc, argv, a);
+	if (r)
+		return r;
+	if (optind + 1 != argc) {
+		fprintf(stderr, "relay-pktgen: one scenario file is wanted; see --help\n");
+		return 2;
+	}
+	a->scenario = argv[optind];
+	if (!a->before != !a->after ||
+	    (a->pcap != NULL) + (a->play.device != NULL) + (a->before != NULL) > 1) {
+		fprintf(stderr, "relay-pktgen: one of --pcap, --port, or --before with --after is "
+				"wanted\n");
+		return 2;
+	}
+	if (pg_scenario_load(&scenario, a->scenario, err, sizeof err)) {
+		fprintf(stderr, "relay-pktgen: %s: %s\n", a->scenario, err);
+		return 2;
+	}
+	return pass(argc, argv, NULL);
+}
+
+static void
+print_made(const struct pg_gen *g)
+{
+	for (int k = 0; k < PG_KINDS_COUNT; k++)
+		if (g->made[k])
+			printf("  %-16s %8" PRIu64 "  %s\n", pg_kind_names[k], g->made[k],
+			       pg_kind_help[k]);
+}
+
+static json_t *
+load_stats(const char *path)
+{
+	json_error_t e;
+	json_t *j = json_load_file(path, 0, &e);
+	if (!j)
+		fprintf(stderr, "relay-pktgen: %s: line %d: %s\n", path, e.line, e.text);
+	return j;
+}
+
+static int
+judge(const struct args *a, const struct pg_gen *g)
+{
+	char err[256];
+	json_t *before = load_stats(a->before), *after = load_stats(a->after);
+	int r = -1;
+	if (before && after) {
+		r = pg_judge(&scenario, g->made, before, after, a->leg, stdout, err, sizeof err);
+		if (r < 0)
+			fprintf(stderr, "relay-pktgen: %s: %s\n", a->scenario, err);
+	}
+	json_decref(before);
+	json_decref(after);
+	return r < 0 ? 2 : r;
+}
+
+/* How many frames of each kind there are, without keeping them. */
+static void
+count_frames(struct pg_gen *g)
+{
+	uint8_t frame[PG_FRAME_MAX];
+	enum pg_kind kind;
+	for (uint64_t i = 0; i < scenario.count; i++)
+		(void)pg_next(g, frame, &kind);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct args a = {.leg = "private", .play = {.prog = argv[0], .stop = &stop_asked}};
+	struct pg_gen g;
+	int r = read_args(&a, argc, argv);
+	if (r)
+		return r < 0 ? 0 : r;
+	if (!pg_init(&g, &scenario.conf)) {
+		fprintf(stderr, "relay-pktgen: source and target have the same address\n");
+		return 2;
+	}
+	if (a.pcap) {
+		r = pg_pcap_write(a.pcap, &g, scenario.count, scenario.rate_pps);
+		if (r)
+			fprintf(stderr, "relay-pktgen: %s: %s\n", a.pcap, strerror(-r));
+	} else if (a.play.device) {
+		struct sigaction sa = {.sa_handler = on_signal};
+		sigaction(SIGINT, &sa, NULL);
+		sigaction(SIGTERM, &sa, NULL);
+		a.play.count = scenario.count;
+		a.play.rate_pps = scenario.rate_pps;
+		r = pg_play(&a.play, &g);
+	} else {
+		count_frames(&g);
+		if (a.before)
+			return judge(&a, &g);
+		printf("%s: %s\n", scenario.name, scenario.proves);
+	}
+	if (r)
+		return 1;
+	printf("%s: %" PRIu64 " frames, seed %" PRIu64 ", %" PRIu64 " a second\n", scenario.name,
+	       scenario.count, scenario.conf.seed, scenario.rate_pps);
+	print_made(&g);
+	return 0;
+}

@@ -1,0 +1,1 @@
+$(call prog,relayctl,tools/relayctl/relayctl.c,,jansson libbsd)

@@ -1,0 +1,414 @@
+# shellcheck shell=bash
+# Two clusters out of network namespaces on one machine.  Source it (bash, root):
+#
+#	. tools/testbed/lib.sh
+#	testbed_up            # knobs below, as variables
+#	testbed_exec a0 ping -c1 10.0.0.2
+#	testbed_down          # also run by the EXIT trap that testbed_up sets
+#
+#	              cluster A                 wan                   cluster B
+#	 a0 10.0.0.1 --+                                                  +-- b0 10.0.0.1
+#	 a1 10.0.0.2 --+- asw -- afe0 -- [wanA]== wanem ==[wanB] -- bfe0 -+-- b1 10.0.0.2
+#	                         10.0.0.254  |                 198.51.100.21
+#	                      198.51.100.11  +- srv 198.51.100.2
+#
+# Nodes have a kernel address on eth0.  Front ends have legs priv0 and glob0 without
+# one: relayd owns those (testbed_kernel_address gives them one for tests without
+# relayd).  Everything of a run carries TB_ID in its name or lies in TB_DIR; nothing
+# else is touched, so any number of testbeds live side by side.
+#
+# Knobs: NODES (2) and RELAYS (1) per cluster, PPN (1) ranks per node in the MPI host
+# files, MTU_IN (9000; 1500 with PMD=af_xdp), MTU_WAN (1500), PMD (af_packet),
+# IDLE (sleep), TB_KEEP=1 (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not
+# removed; default TB_DIR/log, removed).
+#
+# Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
+
+TB_UP=0
+TB_SUB_WAN=198.51.100
+TB_SUB_IN=10.0.0
+TB_SRV=$TB_SUB_WAN.2
+
+testbed_say() { printf '%s\n' "$*" >&2; }
+testbed_die() {
+	testbed_say "testbed: $*"
+	return 1
+}
+
+# testbed_wait SECONDS WHAT COMMAND...: until the command succeeds, or say what failed.
+testbed_wait() {
+	local limit=$1 what=$2 end
+	shift 2
+	end=$((${EPOCHREALTIME/[.,]/} + limit * 1000000))
+	until "$@" >/dev/null 2>&1; do
+		if ((${EPOCHREALTIME/[.,]/} > end)); then
+			testbed_die "waited $limit s for: $what"
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+testbed_addr() { # testbed_addr NODE: its private address
+	case $1 in
+	[ab]fe*) echo "$TB_SUB_IN.$((254 - ${1#?fe}))" ;;
+	[ab][0-9]*) echo "$TB_SUB_IN.$((${1#?} + 1))" ;;
+	srv) echo $TB_SRV ;;
+	*) testbed_die "no node $1" ;;
+	esac
+}
+
+testbed_global_addr() { # of a front end
+	case $1 in
+	afe*) echo "$TB_SUB_WAN.$((11 + ${1#afe}))" ;;
+	bfe*) echo "$TB_SUB_WAN.$((21 + ${1#bfe}))" ;;
+	srv) echo $TB_SRV ;;
+	*) testbed_die "$1 has no global address" ;;
+	esac
+}
+
+_tb_sysctls='for f in all default; do
+	echo 1 >/proc/sys/net/ipv6/conf/$f/disable_ipv6
+	# Front ends: what the kernel sees of a leg that relayd drives is not for the
+	# kernel (its route back goes elsewhere), neither packets nor ARP requests.
+	echo 1 >/proc/sys/net/ipv4/conf/$f/rp_filter
+	echo 1 >/proc/sys/net/ipv4/conf/$f/arp_ignore
+done 2>/dev/null
+for f in /proc/sys/net/bridge/bridge-nf-call-*; do # a switch is no firewall
+	[ -e "$f" ] && echo 0 >"$f"
+done 2>/dev/null; :'
+
+_tb_ns() {
+	ip netns add "$TB_ID-$1" || return
+	echo "$1" >>"$TB_DIR/nodes"
+	ip netns exec "$TB_ID-$1" sh -c "$_tb_sysctls"
+	ip -n "$TB_ID-$1" link set lo up
+}
+
+# _tb_link NODE IF NODE IF MTU: a veth pair, up, offloads off.
+_tb_link() {
+	ip -n "$TB_ID-$1" link add "$2" mtu "$5" type veth peer name "$4" mtu "$5" netns "$TB_ID-$3" &&
+		_tb_dev "$1" "$2" && _tb_dev "$3" "$4"
+}
+
+_tb_dev() {
+	ip netns exec "$TB_ID-$1" ethtool -K "$2" tx off rx off tso off gso off gro off >/dev/null 2>&1
+	ip -n "$TB_ID-$1" link set "$2" up
+}
+
+_tb_bridge() { # NODE BRIDGE MTU
+	ip -n "$TB_ID-$1" link add "$2" mtu "$3" type bridge mcast_snooping 0 &&
+		ip -n "$TB_ID-$1" link set "$2" up
+}
+
+_tb_port() { ip -n "$TB_ID-$1" link set "$3" master "$2"; } # NODE BRIDGE IF
+
+_tb_cluster() {
+	local c=$1 wan=$2 i n
+	_tb_ns "${c}sw" && _tb_bridge "${c}sw" br0 "$MTU_IN" || return
+	for ((i = 0; i < NODES; i++)); do
+		n=$c$i
+		_tb_ns "$n" && _tb_link "$n" eth0 "${c}sw" "p$i" "$MTU_IN" &&
+			_tb_port "${c}sw" br0 "p$i" &&
+			ip -n "$TB_ID-$n" addr add "$(testbed_addr "$n")/24" dev eth0 || return
+	done
+	for ((i = 0; i < RELAYS; i++)); do
+		n=${c}fe$i
+		_tb_ns "$n" && _tb_link "$n" priv0 "${c}sw" "f$i" "$MTU_IN" &&
+			_tb_port "${c}sw" br0 "f$i" &&
+			_tb_link "$n" glob0 wan "${c}fe$i" "$MTU_WAN" && _tb_port wan "$wan" "${c}fe$i" || return
+	done
+}
+
+# Runs COMMAND in a node: its network namespace, its host name.  Kept as a script, for
+# the rsh agent runs it too.
+_tb_write_tools() {
+	cat >"$TB_DIR/in" <<EOF
+#!/bin/bash
+# in NODE COMMAND...
+n=\$1
+shift
+export TMPDIR=$TB_DIR/tmp HOSTNAME=$TB_ID-\$n
+exec ip netns exec $TB_ID-\$n unshare --uts sh -c 'hostname "\$0" && exec "\$@"' $TB_ID-\$n "\$@"
+EOF
+	local c
+	for c in a b; do
+		cat >"$TB_DIR/rsh-$c" <<EOF
+#!/bin/bash
+# Open MPI's plm_rsh_agent inside cluster $c: rsh-$c HOST COMMAND..., where HOST is an
+# address or a name of a node of this cluster.
+while [[ \$1 == -* ]]; do shift; done
+h=\$1
+shift
+case \$h in
+$TB_SUB_IN.*) n=$c\$((\${h##*.} - 1)) ;;
+$TB_ID-*) n=\${h#$TB_ID-} ;;
+*) n=\$h ;;
+esac
+if [ ! -e "/var/run/netns/$TB_ID-\$n" ]; then
+	echo "rsh-$c: no node \$h in cluster $c" >&2
+	exit 1
+fi
+exec $TB_DIR/in "\$n" /bin/sh -c "\$*"
+EOF
+	done
+	chmod +x "$TB_DIR/in" "$TB_DIR/rsh-a" "$TB_DIR/rsh-b"
+}
+
+# testbed_mpi_env CLUSTER: NAME=VALUE lines that make a plain `mpirun -np N program` in
+# node 0 of the cluster use all its nodes.
+testbed_mpi_env() {
+	local i hosts=$TB_DIR/hosts-$1
+	for ((i = 0; i < NODES; i++)); do
+		echo "$TB_ID-$1$i slots=$PPN"
+	done >"$hosts"
+	cat <<EOF
+OMPI_ALLOW_RUN_AS_ROOT=1
+OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+OMPI_MCA_plm=rsh
+OMPI_MCA_plm_rsh_agent=$TB_DIR/rsh-$1
+OMPI_MCA_plm_rsh_no_tree_spawn=1
+OMPI_MCA_oob_tcp_if_include=eth0
+OMPI_MCA_orte_default_hostfile=$hosts
+OMPI_MCA_orte_tmpdir_base=$TB_DIR/tmp
+OMPI_MCA_hwloc_base_binding_policy=none
+OMPI_MCA_rmaps_base_oversubscribe=1
+OMPI_MCA_orte_abort_on_non_zero_status=1
+PMIX_MCA_ptl_tcp_if_include=lo
+EOF
+}
+
+# testbed_job_local B NAME RANKS PROGRAM...: in cluster A alone, no relay; in the
+# background like testbed_spawn.
+testbed_job_local() {
+	local b=$1 name=$2 np=$3 env
+	shift 3
+	mapfile -t env < <(testbed_mpi_env a)
+	testbed_spawn a0 "$name" env "${env[@]}" mpirun -np "$np" --map-by node "$@"
+}
+
+# testbed_job B NAME PROGRAM...: one MPI job over both clusters, NODES x PPN ranks in
+# each, as spawned NAME-a and NAME-b.
+testbed_job() {
+	local b=$1 name=$2 c r env
+	shift 2
+	for c in b a; do
+		mapfile -t env < <(testbed_mpi_env $c)
+		[ $c = a ] && r=0 || r=1
+		testbed_spawn ${c}0 "$name-$c" env "${env[@]}" IMPI_AUTH_NONE=1 "$b/bin/impirun" \
+			-client $r "$(testbed_addr ${c}fe0):7811" --launcher mpirun \
+			-np $((NODES * PPN)) "$@"
+	done
+}
+
+# testbed_server B: impi-server for two clients, one job after another.
+testbed_server() {
+	testbed_spawn srv impi-server env IMPI_AUTH_NONE=1 "$1/bin/impi-server" -server 2 -port 7810 \
+		--persist -v
+	testbed_wait 10 "impi-server ($TB_LOG/impi-server.log)" grep -q ":7810" "$TB_LOG/impi-server.log"
+}
+
+testbed_up() {
+	: "${NODES:=2}" "${RELAYS:=1}" "${PPN:=1}" "${MTU_WAN:=1500}" "${PMD:=af_packet}" "${IDLE:=sleep}"
+	if [ "$PMD" = af_xdp ]; then : "${MTU_IN:=1500}"; else : "${MTU_IN:=9000}"; fi
+	[ "$(id -u)" = 0 ] || {
+		testbed_die "network namespaces need root: run it with sudo"
+		return 1
+	}
+	((NODES >= 1 && NODES <= 100 && RELAYS >= 1 && RELAYS <= 8)) || {
+		testbed_die "NODES=$NODES must be 1..100, RELAYS=$RELAYS 1..8"
+		return 1
+	}
+	TB_ID=rd$$
+	# Two testbeds of one shell, or a process id used again.
+	while [ -e "/var/run/netns/$TB_ID-wan" ]; do TB_ID=rd$$x$((RANDOM % 1000)); done
+	TB_DIR=$(mktemp -d "/tmp/$TB_ID.XXXXXX") || return
+	TB_LOG=${TB_LOG:-$TB_DIR/log}
+	mkdir -p "$TB_LOG" "$TB_DIR/tmp" "$TB_DIR/conf"
+	: >"$TB_DIR/nodes"
+	: >"$TB_DIR/pids"
+	TB_UP=1
+	trap testbed_on_exit EXIT
+	trap 'testbed_on_signal INT' INT
+	trap 'testbed_on_signal TERM' TERM
+	trap 'testbed_on_signal HUP' HUP
+	_tb_write_tools
+	_tb_ns wan && _tb_bridge wan wanA "$MTU_WAN" && _tb_bridge wan wanB "$MTU_WAN" &&
+		_tb_cluster a wanA && _tb_cluster b wanB &&
+		_tb_link wan wemA wan wemAp "$MTU_WAN" && _tb_port wan wanA wemAp &&
+		_tb_link wan wemB wan wemBp "$MTU_WAN" && _tb_port wan wanB wemBp &&
+		_tb_ns srv && _tb_link srv eth0 wan srv "$MTU_WAN" && _tb_port wan wanA srv &&
+		ip -n "$TB_ID-srv" addr add $TB_SRV/24 dev eth0 || {
+		testbed_die "could not build the namespaces (see above); this kernel needs veth and bridge"
+		return 1
+	}
+}
+
+# testbed_kernel_address FRONTEND: the kernel owns its legs (tests without relayd).
+testbed_kernel_address() {
+	ip -n "$TB_ID-$1" addr add "$(testbed_addr "$1")/24" dev priv0 &&
+		ip -n "$TB_ID-$1" addr add "$(testbed_global_addr "$1")/24" dev glob0
+}
+
+testbed_exec() { "$TB_DIR/in" "$@"; }
+
+# testbed_spawn NODE LOGNAME COMMAND...: in the background, in a process group of its
+# own, output to TB_LOG/LOGNAME.log.  Its pid is in TB_PID and TB_DIR/pid-LOGNAME.
+testbed_spawn() {
+	local node=$1 name=$2
+	shift 2
+	setsid "$TB_DIR/in" "$node" "$@" >"$TB_LOG/$name.log" 2>&1 </dev/null &
+	TB_PID=$!
+	echo $TB_PID >"$TB_DIR/pid-$name"
+	echo "$TB_PID" >>"$TB_DIR/pids"
+}
+
+testbed_alive() { kill -0 "$(cat "$TB_DIR/pid-$1")" 2>/dev/null; } # LOGNAME
+
+# testbed_stop LOGNAME [SECONDS]: SIGTERM, wait, SIGKILL; the exit status of the program.
+testbed_stop() {
+	local pid i
+	pid=$(cat "$TB_DIR/pid-$1") || return
+	kill -TERM "$pid" 2>/dev/null
+	for ((i = ${2:-10} * 20; i > 0; i--)); do
+		kill -0 "$pid" 2>/dev/null || break
+		sleep 0.05
+	done
+	if ((i == 0)); then
+		testbed_say "testbed: $1 did not end in ${2:-10} s; killed"
+		kill -KILL -- "-$pid" 2>/dev/null
+	fi
+	wait "$pid"
+}
+
+# testbed_wanem BINARY [OPTIONS...]: wanem between wanA (its a) and wanB.  It stands for
+# a wire: where poll loops share cores it must go first, or a scheduler slice (3 ms) is
+# added to its delay.  Real time only while it forwards (DPDK's start yields in a loop,
+# which hangs under it), and only if it sleeps: a spinning one would starve a core.
+testbed_wanem() {
+	local bin=$1
+	shift
+	testbed_spawn wan wanem "$bin" --a wemA --b wemB --mtu "$MTU_WAN" --pmd "$PMD" --idle "$IDLE" \
+		--file-prefix "$TB_ID-wanem" --stats-file "$TB_DIR/wanem.json" \
+		--ready-file "$TB_DIR/wanem.ready" "$@"
+	testbed_wait 20 "wanem to forward ($TB_LOG/wanem.log)" _tb_up_or_dead wanem "$TB_DIR/wanem.ready"
+	if [ ! -e "$TB_DIR/wanem.ready" ] || ! testbed_alive wanem; then
+		testbed_die "wanem did not start:"
+		tail -n 5 "$TB_LOG/wanem.log" >&2
+		return 1
+	fi
+	if [ "$IDLE" = sleep ] && ! chrt -f -p 10 "$TB_PID" 2>/dev/null; then
+		renice -n -10 -p "$TB_PID" >/dev/null 2>&1
+	fi
+	return 0
+}
+
+_tb_up_or_dead() { [ -e "$2" ] || ! testbed_alive "$1"; }
+
+# testbed_relayd BUILD_DIR FRONTEND: its configuration in TB_DIR/conf, relayd running,
+# ready when its telemetry answers.
+testbed_relayd() {
+	local b=$1 fe=$2 c=${2:0:1} i relays='' conf=$TB_DIR/conf/$2.json
+	for ((i = 0; i < RELAYS; i++)); do
+		relays+="${relays:+, }{ \"private\": \"$(testbed_addr "${c}fe$i")\","
+		relays+=" \"global\": \"$(testbed_global_addr "${c}fe$i")\" }"
+	done
+	cat >"$conf" <<EOF
+{
+	"cluster": { "name": "$c", "relays": [ $relays ] },
+	"ports": {
+		"private": { "interface": "priv0", "pmd": "$PMD", "address": "$(testbed_addr "$fe")",
+			"prefix_len": 24, "mtu": $MTU_IN },
+		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
+			"prefix_len": 24, "mtu": $MTU_WAN }
+	},
+	"impi": { "server": "$TB_SRV:7810", "auth": "none" },
+	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",
+		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-320} },
+	"idle": "$IDLE",
+	"stats_file": "$TB_DIR/$fe.json"
+}
+EOF
+	testbed_spawn "$fe" "relayd-$fe" "$b/bin/relayd" "$conf"
+	testbed_wait 20 "relayd on $fe ($TB_LOG/relayd-$fe.log)" _tb_relayd_up "$b" "$fe"
+	if ! testbed_alive "relayd-$fe" || ! _tb_relayd_up "$b" "$fe" >/dev/null 2>&1; then
+		testbed_die "relayd on $fe did not start:"
+		tail -n 8 "$TB_LOG/relayd-$fe.log" >&2
+		return 1
+	fi
+}
+
+_tb_relayd_up() {
+	"$1/bin/relayctl" -s "$TB_ID-$2" status || ! testbed_alive "relayd-$2"
+}
+
+# What is ours and still there; nothing if testbed_down did its work.
+testbed_leftovers() {
+	local n
+	while read -r n; do
+		[ ! -e "/var/run/netns/$TB_ID-$n" ] || echo "namespace $TB_ID-$n"
+	done < <(ip netns list | awk '{print $1}' | sed -n "s/^$TB_ID-//p")
+	[ ! -e "$TB_DIR" ] || [ -n "${TB_KEEP:-}" ] || echo "directory $TB_DIR"
+	for n in /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-*; do
+		[ ! -e "$n" ] || echo "file $n"
+	done
+}
+
+_tb_kill_groups() { # SIGNAL, to everything that testbed_spawn started
+	local p
+	while read -r p; do kill "-$1" -- "-$p" 2>/dev/null; done <"$TB_DIR/pids"
+}
+
+_tb_kill_rest() { # SIGNAL, to whatever else lives in our namespaces
+	local p n
+	while read -r n; do
+		for p in $(ip netns pids "$TB_ID-$n" 2>/dev/null); do kill "-$1" "$p" 2>/dev/null; done
+	done <"$TB_DIR/nodes"
+}
+
+_tb_wait_nobody() {
+	local i
+	for ((i = 0; i < $1 * 20; i++)); do
+		_tb_nobody && return
+		sleep 0.05
+	done
+	return 1
+}
+
+_tb_nobody() {
+	local n
+	while read -r n; do
+		[ -z "$(ip netns pids "$TB_ID-$n" 2>/dev/null)" ] || return 1
+	done <"$TB_DIR/nodes"
+}
+
+# Idempotent; also takes down what a failed testbed_up built.
+testbed_down() {
+	local n
+	[ "$TB_UP" = 1 ] || return 0
+	TB_UP=0
+	# Launchers end their own daemons; a second signal on the way out crashes some.
+	_tb_kill_groups TERM
+	_tb_wait_nobody 4 || { _tb_kill_rest TERM && _tb_wait_nobody 1; } || {
+		_tb_kill_groups KILL
+		_tb_kill_rest KILL
+	}
+	while read -r n; do ip netns del "$TB_ID-$n" 2>/dev/null; done <"$TB_DIR/nodes"
+	rm -rf /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-*
+	[ -n "${TB_KEEP:-}" ] || rm -rf "$TB_DIR"
+	{ wait; } 2>/dev/null
+	return 0
+}
+
+testbed_on_exit() {
+	local rc=$?
+	trap - EXIT
+	testbed_down
+	exit $rc
+}
+
+testbed_on_signal() {
+	trap '' INT TERM HUP
+	testbed_say "testbed: SIG$1: taking everything down"
+	case $1 in INT) exit 130 ;; TERM) exit 143 ;; *) exit 129 ;; esac
+}
