@@ -1,0 +1,108 @@
+/* Everything libmpi parses that came from other processes, but for Suci's and
+ * IMPI's own formats: contacts, the job table, hello data, notes, packets.
+ * First byte: which. */
+#include "boot.h"
+#include "transport.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool lmpi_lock_shared;
+unsigned lmpi_lock_drop(void);
+void lmpi_lock_retake(unsigned depth);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+unsigned
+lmpi_lock_drop(void)
+{
+	return 0;
+}
+
+void
+lmpi_lock_retake(unsigned depth)
+{
+	(void)depth;
+}
+
+static void
+contact(const uint8_t *p, size_t len)
+{
+	struct lmpi_contact c;
+	uint8_t again[LMPI_CONTACT_BYTES];
+
+	if (!lmpi_contact_decode(p, len, &c))
+		return;
+	assert(memchr(c.bell, 0, sizeof c.bell));
+	lmpi_contact_encode(&c, again);
+	assert(memcmp(p, again, 14) == 0);
+}
+
+static void
+job(const uint8_t *p, size_t len)
+{
+	struct lmpi_job j;
+	size_t n;
+
+	if (!lmpi_job_decode(p, len, &j))
+		return;
+	void *again = lmpi_job_encode(&j, &n);
+	assert(again && n == len);
+	free(again);
+	lmpi_job_free(&j);
+}
+
+static void
+packet(const uint8_t *p, size_t len)
+{
+	static struct lmpi_peer peer[2] = {{.world = 0}, {.world = 1}};
+	struct lmpi_hdr h;
+
+	if (len < LMPI_PKT_BYTES)
+		return;
+	lmpi_eng.peer = peer;
+	lmpi_eng.datalen = 1024;
+	lmpi_world.rank = 1;
+	memcpy(peer[0].id, p + 8, 24);
+	memcpy(peer[1].id, p + 32, 24);
+	if (!lmpi_pkt_decode(&peer[0], p, len - LMPI_PKT_BYTES, &h))
+		assert(h.type < LMPI_T_MAX && h.src == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	char text[LMPI_NOTE_MAX], host[256], port[16], server[300];
+	struct lmpi_hello h;
+	uint32_t base;
+	uint8_t type;
+
+	if (len == 0)
+		return 0;
+	const uint8_t *p = data + 1;
+	len--;
+	switch (data[0] % 6) {
+	case 0:
+		contact(p, len);
+		break;
+	case 1:
+		job(p, len);
+		break;
+	case 2:
+		(void)lmpi_hello_decode(p, len, &h);
+		break;
+	case 3:
+		if (lmpi_note_decode(p, len, &type, &base, text))
+			assert(memchr(text, 0, sizeof text));
+		break;
+	case 4:
+		packet(p, len);
+		break;
+	default:
+		len = len < sizeof server - 1 ? len : sizeof server - 1;
+		memcpy(server, p, len);
+		server[len] = 0;
+		(void)lmpi_split_server(server, host, port);
+	}
+	return 0;
+}

@@ -1,0 +1,199 @@
+/* The input is a list of operations on a relay core with a fake endpoint:
+ * segments with arbitrary labels over any path, paths that come and go, hellos,
+ * notes, jobs added and ended, acks, time.  After each the core's books must be
+ * right, and at the end every buffer is back. */
+#include "../unit/relay_fake_suci.h"
+#include "../unit/relay_job_maker.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BUFS 8
+static struct {
+	uint8_t bytes[128];
+	int refs;
+} buf[BUFS];
+static bool readonly;
+
+static uint8_t *
+op_writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
+{
+	(void)user;
+	BASE_ASSERT(cookie < BUFS && data == buf[cookie].bytes && len <= sizeof buf[0].bytes);
+	return readonly ? NULL : buf[cookie].bytes;
+}
+
+static void
+op_hold(void *user, uint64_t cookie)
+{
+	(void)user;
+	BASE_ASSERT(cookie < BUFS);
+	buf[cookie].refs++;
+}
+
+static void
+op_release(void *user, uint64_t cookie)
+{
+	(void)user;
+	BASE_ASSERT(cookie < BUFS && buf[cookie].refs > 0);
+	buf[cookie].refs--;
+}
+
+static void
+op_job_ended(void *user, uint32_t base, const char *why)
+{
+	(void)user, (void)base;
+	BASE_ASSERT(memchr(why, 0, RELAY_WHY_MAX));
+}
+
+static const struct relay_core_ops ops = {
+	.writable = op_writable, .hold = op_hold, .release = op_release, .job_ended = op_job_ended};
+
+/* Numbers near the ones that mean something. */
+static uint32_t
+label(uint8_t a, uint8_t b)
+{
+	return ((uint32_t)(a >> 6) << 24) + (uint32_t)(a & 0x3f) * 32 + b % 80;
+}
+
+static struct suci_addr
+address(uint8_t a)
+{
+	if (a & 1)
+		return maker_relay_addr((a >> 1) % 4, (a >> 3) % 3);
+	return maker_proc_addr((a >> 1) % 8);
+}
+
+static void
+add(struct relay_core *c, uint8_t a, uint8_t b, uint64_t now)
+{
+	struct job_spec s = {.nclients = 1 + a % 4, .my_client = 0, .token = b, .id = a};
+	s.my_client = b % s.nclients;
+	for (uint32_t i = 0; i < s.nclients; i++) {
+		s.nrelays[i] = 1 + (b >> i) % 3;
+		s.nprocs[i] = 1 + (uint32_t)((a >> i) ^ b) % 70;
+		s.label_base[i] = label(a & 0xfe, 0);
+	}
+	struct relay_job *j = make_job(&s);
+	(void)relay_job_add(c, j, now);
+	free(j);
+}
+
+static void
+segment(struct suci *ep, const uint8_t p[10], uint64_t now)
+{
+	uint64_t cookie = p[8] % BUFS;
+	struct suci_segment s = {.dst_label = label(p[1], p[2]),
+				 .src_label = label(p[3], p[4]),
+				 .flags = (uint16_t)(p[5] & 0x7f),
+				 .data = buf[cookie].bytes,
+				 .data_len = p[6] % 129,
+				 .seq = p[7],
+				 .cookie = cookie};
+	readonly = p[9] == 1;
+	ep->send_error = p[9] >= 2 && p[9] <= 6 ? -(int)(p[9] - 1) : 0;
+	(void)relay_ops()->segment(ep->user, p[0] % FAKE_PATHS, &s, now);
+	ep->send_error = 0;
+}
+
+static void
+hello(struct suci *ep, const uint8_t p[10])
+{
+	struct relay_hello h = {.kind = p[1] & 1 ? IMPI_HOSTID_LIBMPI : IMPI_HOSTID_RELAY,
+				.token = p[2],
+				.label = label(p[3], p[4]),
+				.rank = p[5]};
+	struct suci_addr from = address(p[0]);
+	uint8_t bytes[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	relay_hello_encode(&h, bytes);
+	bytes[p[6] % sizeof bytes] ^= p[7];
+	uint32_t path = fake_find(ep, &from);
+	if (path != UINT32_MAX && ep->path[path].up)
+		return;
+	fake_incoming(ep, &from, bytes, sizeof bytes, why);
+}
+
+static void
+operate(struct suci *ep, struct relay_core *c, uint8_t op, const uint8_t p[10])
+{
+	uint32_t path = p[0] % FAKE_PATHS;
+	switch (op % 9) {
+	case 0:
+	case 1:
+		segment(ep, p, ep->now);
+		break;
+	case 2:
+		add(c, p[0], p[1], ep->now);
+		break;
+	case 3:
+		hello(ep, p);
+		break;
+	case 4:
+		if (ep->path[path].used && !ep->path[path].up)
+			fake_accepted(ep, path, &(struct relay_hello){.kind = 2});
+		break;
+	case 5:
+		if (ep->path[path].used)
+			fake_down(ep, path, (enum suci_down)(p[1] % 8), p[2] & 1 ? "idle" : "");
+		break;
+	case 6: {
+		uint8_t note[9] = {p[1], 0, 0, 0, 0, 0, p[4] % 4, p[5], p[6]};
+		be32_store(note + 1, label(p[2], 0));
+		if (ep->path[path].used)
+			relay_ops()->note(c, path, note, p[7] % 10, ep->now);
+		break;
+	}
+	case 7:
+		if (ep->path[path].used)
+			fake_give_back(ep, path, SUCI_FATE_ACKED);
+		ep->path[path].nnotes = 0;
+		break;
+	default:
+		ep->now += (uint64_t)p[1] << (p[2] % 36);
+		if (p[3] & 1)
+			(void)relay_job_end(c, label(p[4], 0), p[5] & 1 ? "why" : NULL, ep->now);
+		relay_core_tick(c, ep->now);
+		break;
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct suci ep;
+	struct relay_core_conf conf = {
+		.limits = {.jobs_max = 3,
+			   .procs_max = 640,
+			   .hosts_max = 8,
+			   .trunks_max = 4,
+			   .paths_max = FAKE_PATHS,
+			   .primaries_max = 2},
+		.self_global = maker_relay_addr(0, 0),
+		.trunk_mtu = 1472,
+		.ops = &ops,
+	};
+	struct relay_core *c =
+		relay_core_new(aligned_alloc(64, relay_core_footprint(&conf.limits)), &conf);
+	const char *what = NULL;
+
+	memset(&ep, 0, sizeof ep);
+	memset(buf, 0, sizeof buf);
+	ep.user = c;
+	relay_bind(c, &ep);
+	for (; size >= 11; data += 11, size -= 11) {
+		operate(&ep, c, data[0], data + 1);
+		BASE_ASSERT(relay_core_check(c, &what));
+	}
+	for (uint32_t p = 0; p < FAKE_PATHS; p++)
+		fake_give_back(&ep, p, SUCI_FATE_ABANDONED);
+	BASE_ASSERT(relay_core_held(c) == 0);
+	for (int i = 0; i < BUFS; i++)
+		BASE_ASSERT(buf[i].refs == 0);
+	free(relay_core_fini(c));
+	return 0;
+}

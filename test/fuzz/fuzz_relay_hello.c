@@ -1,0 +1,47 @@
+/* Hello data and notes (the first byte of the input chooses). */
+#include "relay/hello.h"
+#include "relay/note.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+check_hello(const uint8_t *data, size_t size)
+{
+	struct relay_hello h, back;
+	uint8_t out[RELAY_HELLO_LEN];
+	if (relay_hello_decode(data, size, &h))
+		return;
+	relay_hello_encode(&h, out);
+	BASE_ASSERT(memcmp(out, data, 18) == 0);
+	BASE_ASSERT(relay_hello_decode(out, sizeof out, &back) == 0);
+}
+
+static void
+check_note(const uint8_t *data, size_t size)
+{
+	struct relay_note n, back;
+	uint8_t out[RELAY_NOTE_MAX];
+	if (relay_note_decode(data, size, &n))
+		return;
+	BASE_ASSERT(memchr(n.text, 0, sizeof n.text));
+	size_t len = relay_note_encode(&n, out);
+	BASE_ASSERT(len <= sizeof out && relay_note_decode(out, len, &back) == 0);
+	BASE_ASSERT(back.type == n.type && back.label_base == n.label_base);
+	BASE_ASSERT(n.type != RELAY_NOTE_ABORT || strcmp(back.text, n.text) == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+	if (data[0] & 1)
+		check_note(data + 1, size - 1);
+	else
+		check_hello(data + 1, size - 1);
+	return 0;
+}

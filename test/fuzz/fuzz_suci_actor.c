@@ -1,0 +1,93 @@
+/* Bytes as operations on a live pair: send, deliver, drop, reorder, duplicate,
+ * corrupt, let time pass, flush.  Then the wire is healed; if nothing was
+ * corrupted and the path lived, everything has to arrive within a bound. */
+#include "fuzz_suci_pair.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+act(struct pair *p, uint8_t op, uint8_t arg)
+{
+	int side = arg & 1;
+	uint32_t i = p->n ? arg % p->n : 0;
+	switch (op % 10) {
+	case 0:
+		pair_send(p, side, arg & 2);
+		break;
+	case 1: /* the oldest */
+	case 2: /* any: reorders */
+		if (p->n) {
+			struct pair_dgram *d = pair_take(p, op % 10 == 1 ? 0 : i);
+			pair_give(p, d);
+			free(d);
+		}
+		break;
+	case 3:
+		if (p->n)
+			free(pair_take(p, i));
+		break;
+	case 4: /* twice */
+		if (p->n)
+			pair_give(p, p->wire[i]);
+		break;
+	case 5:
+		if (p->n) {
+			struct pair_dgram *d = p->wire[i];
+			d->bytes[(size_t)arg * 7 % d->len] ^= (uint8_t)(arg | 1);
+			p->trusting = false;
+		}
+		break;
+	case 6:
+		pair_advance(p, 1ull << arg % 32);
+		break;
+	case 7:
+		suci_lanes_flush(p->h[side].ls, p->now_ns);
+		suci_flush_acks(p->h[side].ep);
+		break;
+	case 8:
+		pair_deliver_all(p);
+		break;
+	case 9:
+		if (arg == 255 && p->h[side].up)
+			suci_path_close(p->h[side].ep, p->h[side].path, "fuzz", p->now_ns);
+		else if (arg == 254)
+			suci_lane_close(p->h[side].ls, p->h[side].lane, p->now_ns);
+		else
+			break;
+		p->h[side].lane_up = false;
+		p->trusting = false;
+		break;
+	}
+	pair_collect(p);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1 || size > 4096)
+		return 0;
+	struct pair *p = pair_new(data[0] & 1);
+	for (size_t i = 1; i + 1 < size; i += 2)
+		act(p, data[i], data[i + 1]);
+	if (p->trusting && p->h[0].up && p->h[1].up) {
+		/* The acts may have taught them round trips of many seconds, so the
+		 * bound is in timers, not in seconds. */
+		for (int k = 0; k < 2000; k++) {
+			pair_deliver_all(p);
+			uint64_t at =
+				base_min_ns(suci_expiry_ns(p->h[0].ep), suci_expiry_ns(p->h[1].ep));
+			if (at == BASE_NEVER_NS)
+				break;
+			pair_advance(p, at > p->now_ns ? at - p->now_ns : 1);
+		}
+		for (int side = 0; side < 2; side++) {
+			if (!p->h[0].up || !p->h[1].up)
+				break;
+			MUST(!suci_lanes_pending(p->h[side].ls));
+			MUST(p->h[!side].ended == p->h[side].sent);
+			MUST(!suci_held(p->h[side].ep));
+		}
+	}
+	pair_free(p);
+	return 0;
+}

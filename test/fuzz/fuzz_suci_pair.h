@@ -1,0 +1,372 @@
+/* fuzz_suci_pair.h - two endpoints with one lane between them, in virtual
+ * time, for the fuzz targets.  Checks what must hold whatever happens: a byte
+ * is placed at most once and inside its block, blocks begin in order, every
+ * cookie and every held buffer comes back. */
+#ifndef FUZZ_SUCI_PAIR_H
+#define FUZZ_SUCI_PAIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "suci/lane.h"
+
+#define PAIR_WIRE_MAX  64
+#define PAIR_BLOCKS    64
+#define PAIR_BLOCK_MAX 4096
+#define MUST(x)                  \
+	do {                     \
+		if (!(x))        \
+			abort(); \
+	} while (0)
+
+struct pair_dgram {
+	uint32_t holds;
+	int from;
+	size_t len;
+	uint8_t bytes[1500];
+};
+
+struct pair_rx {
+	uint64_t bytes, got;
+	bool ended;
+	uint8_t seen[PAIR_BLOCK_MAX];
+};
+
+struct pair_host {
+	struct pair *pair;
+	struct suci_lanes *ls;
+	struct suci *ep;
+	struct suci_addr addr;
+	uint32_t path, lane, sent, done, begun, ended;
+	bool up, lane_up;
+	void *mem_ls, *mem_ep;
+	struct pair_rx rx[PAIR_BLOCKS];
+};
+
+struct pair {
+	struct pair_host h[2];
+	struct pair_dgram *wire[PAIR_WIRE_MAX];
+	uint32_t n;
+	uint32_t holds;
+	uint64_t now_ns;
+	bool direct;
+	bool trusting; /* nothing was forged or corrupted: contents are checked too */
+	uint8_t payload[PAIR_BLOCK_MAX];
+};
+
+static inline uint64_t
+pair_block_bytes(uint32_t i)
+{
+	return (uint64_t)i * i * 7 % PAIR_BLOCK_MAX;
+}
+
+static inline int
+pair_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	    char why[SUCI_TEXT_MAX])
+{
+	(void)user, (void)from, (void)hello, (void)hello_len, (void)why;
+	return 0;
+}
+
+static inline void
+pair_open_lane(struct pair_host *h)
+{
+	unsigned side = (unsigned)(h - h->pair->h);
+	struct suci_lane_conf c = {
+		.path = h->path,
+		.tx_dst_label = !side,
+		.tx_src_label = side,
+		.rx_dst_label = side,
+		.rx_src_label = !side,
+		.direct = h->pair->direct,
+		.crc = true,
+		.tx_salt = side,
+		.rx_salt = !side,
+		.mss = 100,
+		.window = 64,
+	};
+	h->lane_up = suci_lane_open(h->ls, &c, &h->lane, h->pair->now_ns) == 0;
+}
+
+static inline void
+pair_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	size_t hello_len, bool incoming)
+{
+	struct pair_host *h = user;
+	(void)hello, (void)hello_len, (void)incoming;
+	if (peer->port > 2)
+		return; /* a stranger that guessed a cookie */
+	h->path = path;
+	h->up = true;
+	if (!h->lane_up)
+		pair_open_lane(h);
+}
+
+static inline void
+pair_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct pair_host *h = user;
+	(void)why;
+	MUST(strlen(text) < SUCI_TEXT_MAX);
+	if (path == h->path)
+		h->up = false;
+}
+
+static inline void *
+pair_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
+	   uint64_t now_ns)
+{
+	struct pair_host *h = user;
+	static struct pair_rx spare;
+	(void)lane, (void)first, (void)now_ns;
+	MUST(first_len <= bytes);
+	if (h->begun >= PAIR_BLOCKS || bytes > PAIR_BLOCK_MAX) {
+		MUST(!h->pair->trusting);
+		memset(&spare, 0, sizeof spare);
+		return NULL;
+	}
+	struct pair_rx *b = &h->rx[h->begun];
+	if (h->pair->trusting)
+		MUST(bytes == pair_block_bytes(h->begun));
+	h->begun++;
+	b->bytes = bytes;
+	return b;
+}
+
+static inline void
+pair_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data, size_t len)
+{
+	struct pair_host *h = user;
+	struct pair_rx *b = block;
+	(void)lane;
+	if (!b)
+		return;
+	MUST(!b->ended && len && offset + len <= b->bytes);
+	if (h->pair->trusting)
+		MUST(!memcmp(data, h->pair->payload + offset, len));
+	for (size_t i = 0; i < len; i++)
+		MUST(!b->seen[offset + i]++);
+	b->got += len;
+}
+
+static inline void
+pair_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
+{
+	struct pair_host *h = user;
+	struct pair_rx *b = block;
+	(void)lane, (void)now_ns;
+	h->ended++;
+	if (!b)
+		return;
+	MUST(!b->ended && b->got == b->bytes);
+	b->ended = true;
+}
+
+static inline void
+pair_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
+{
+	struct pair_host *h = user;
+	(void)lane, (void)ok, (void)now_ns;
+	MUST(cookie < h->sent);
+	h->done++;
+}
+
+static inline void
+pair_hold(void *user, uint64_t cookie)
+{
+	((struct pair_dgram *)(uintptr_t)cookie)->holds++;
+	((struct pair_host *)user)->pair->holds++;
+}
+
+static inline void
+pair_unhold(struct pair *p, struct pair_dgram *d)
+{
+	MUST(d->holds > 0);
+	p->holds--;
+	if (!--d->holds)
+		free(d);
+}
+
+static inline void
+pair_release(void *user, uint64_t cookie)
+{
+	pair_unhold(((struct pair_host *)user)->pair, (struct pair_dgram *)(uintptr_t)cookie);
+}
+
+static inline void
+pair_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+{
+	struct pair_host *h = user;
+	(void)why, (void)text;
+	if (lane == h->lane)
+		h->lane_up = false;
+}
+
+static const struct suci_lane_ops pair_ops = {
+	.block_begin = pair_begin,
+	.block_data = pair_data,
+	.block_end = pair_end,
+	.block_done = pair_done,
+	.hold = pair_hold,
+	.release = pair_release,
+	.lane_down = pair_lane_down,
+	.accept = pair_accept,
+	.path_up = pair_up,
+	.path_down = pair_down,
+};
+
+static inline void
+pair_host_init(struct pair *p, int side)
+{
+	struct pair_host *h = &p->h[side];
+	h->pair = p;
+	h->addr = (struct suci_addr){.port = (uint16_t)(1 + side), .family = 4};
+	struct suci_lanes_config lc = {
+		.limits = {.lanes_max = 2,
+			   .blocks_max = 32,
+			   .rx_blocks_max = 4,
+			   .held_max = 8,
+			   .ranges_max = 12,
+			   .labels_max = 4},
+		.ops = &pair_ops,
+		.user = h,
+	};
+	h->mem_ls = aligned_alloc(64, suci_lanes_footprint(&lc.limits));
+	h->ls = suci_lanes_new(h->mem_ls, &lc);
+	struct suci_config c = {
+		.limits = {.paths_max = 2, .segments_max = 64, .queue_max = 32, .window_max = 40},
+		.incarnation = 1 + (uint64_t)side,
+		.seed = 3,
+		.mtu_max = 1400,
+		.cc = SUCI_CC_CUBIC,
+		.ops = suci_lanes_ops(),
+		.user = h->ls,
+		.liveness_ns = 60 * BASE_S_NS,
+	};
+	h->mem_ep = aligned_alloc(64, suci_footprint(&c.limits));
+	h->ep = suci_new(h->mem_ep, &c, p->now_ns);
+	MUST(h->ls && h->ep);
+	suci_lanes_bind(h->ls, h->ep);
+}
+
+/* Put what the endpoints have to say on the wire; beyond its size it is lost. */
+static inline void
+pair_collect(struct pair *p)
+{
+	struct suci_out o;
+	for (int side = 0; side < 2; side++) {
+		for (uint32_t spin = 0; suci_tx(p->h[side].ep, &o, p->now_ns); spin++) {
+			MUST(spin < 100000);
+			size_t n = (size_t)o.head_len + o.seg_head_len + o.data_len;
+			MUST(n <= 1400);
+			if (p->n == PAIR_WIRE_MAX || memcmp(&o.to, &p->h[!side].addr, sizeof o.to))
+				continue;
+			struct pair_dgram *d = malloc(sizeof *d);
+			*d = (struct pair_dgram){.from = side, .len = n};
+			memcpy(d->bytes, o.head, o.head_len);
+			if (o.seg_head_len)
+				memcpy(d->bytes + o.head_len, o.seg_head, o.seg_head_len);
+			if (o.data_len)
+				memcpy(d->bytes + o.head_len + o.seg_head_len, o.data, o.data_len);
+			p->wire[p->n++] = d;
+		}
+	}
+}
+
+static inline struct pair_dgram *
+pair_take(struct pair *p, uint32_t i)
+{
+	struct pair_dgram *d = p->wire[i];
+	memmove(&p->wire[i], &p->wire[i + 1], (p->n - i - 1) * sizeof d);
+	p->n--;
+	return d;
+}
+
+static inline void
+pair_give(struct pair *p, struct pair_dgram *d)
+{
+	/* An allocation of exactly its size, so that reading past it is seen. */
+	struct pair_dgram *x = malloc(offsetof(struct pair_dgram, bytes) + d->len);
+	memcpy(x, d, offsetof(struct pair_dgram, bytes) + d->len);
+	x->holds = 1;
+	p->holds++;
+	suci_rx(p->h[!d->from].ep, &p->h[d->from].addr, x->bytes, x->len, (uintptr_t)x, p->now_ns);
+	pair_unhold(p, x);
+}
+
+static inline void
+pair_advance(struct pair *p, uint64_t ns)
+{
+	p->now_ns += ns;
+	for (int side = 0; side < 2; side++)
+		if (suci_expiry_ns(p->h[side].ep) <= p->now_ns)
+			suci_tick(p->h[side].ep, p->now_ns);
+	pair_collect(p);
+}
+
+static inline void
+pair_deliver_all(struct pair *p)
+{
+	pair_collect(p);
+	for (uint32_t spin = 0; p->n; spin++) {
+		MUST(spin < 100000);
+		struct pair_dgram *d = pair_take(p, 0);
+		pair_give(p, d);
+		free(d);
+		pair_collect(p);
+	}
+}
+
+static inline void
+pair_send(struct pair *p, int side, bool wait)
+{
+	struct pair_host *h = &p->h[side];
+	if (!h->lane_up || h->sent == PAIR_BLOCKS)
+		return;
+	uint64_t bytes = pair_block_bytes(h->sent);
+	size_t head = bytes < 60 ? bytes : 60;
+	if (!suci_lane_send(h->ls, h->lane, p->payload, head, p->payload + head, bytes - head, wait,
+			    h->sent, p->now_ns))
+		h->sent++;
+}
+
+static inline struct pair *
+pair_new(bool direct)
+{
+	struct pair *p = calloc(1, sizeof *p);
+	MUST(p);
+	p->now_ns = BASE_S_NS;
+	p->direct = direct;
+	p->trusting = true;
+	for (uint32_t i = 0; i < PAIR_BLOCK_MAX; i++)
+		p->payload[i] = (uint8_t)(i * 31 + (i >> 8));
+	pair_host_init(p, 0);
+	pair_host_init(p, 1);
+	MUST(!suci_path_open(p->h[0].ep, &p->h[1].addr, NULL, 0, &p->h[0].path, p->now_ns));
+	for (int i = 0; i < 4; i++)
+		pair_deliver_all(p);
+	MUST(p->h[0].lane_up && p->h[1].lane_up);
+	return p;
+}
+
+static inline void
+pair_free(struct pair *p)
+{
+	while (p->n)
+		free(pair_take(p, 0));
+	for (int side = 0; side < 2; side++) {
+		suci_fini(p->h[side].ep, p->now_ns);
+		MUST(p->h[side].done == p->h[side].sent); /* every block was answered for */
+		suci_lanes_fini(p->h[side].ls);
+		free(p->h[side].mem_ep);
+		free(p->h[side].mem_ls);
+	}
+	MUST(!p->holds);
+	free(p);
+}
+
+#endif

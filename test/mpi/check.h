@@ -1,0 +1,88 @@
+/* test/mpi/check.h - what every conformance program uses: CHECK() counts, finish()
+ * adds up over all ranks, says "ok" or how many failed, and gives the exit code. */
+#ifndef MPI_CHECK_H
+#define MPI_CHECK_H
+
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check_rank, check_size;
+static long check_failed, check_done;
+
+__attribute__((format(printf, 4, 5), unused)) static void
+check_report(int good, const char *file, int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	check_done++;
+	if (good)
+		return;
+	if (++check_failed > 10)
+		return;
+	va_start(ap, fmt);
+	fprintf(stderr, "%s:%d: rank %d: ", file, line, check_rank);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}
+
+#define CHECK(cond)	  check_report(!!(cond), __FILE__, __LINE__, "%s", #cond)
+#define CHECKF(cond, ...) check_report(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
+
+__attribute__((unused)) static void
+start(int *argc, char ***argv)
+{
+	MPI_Init(argc, argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+}
+
+__attribute__((unused)) static int
+finish(void)
+{
+	long all[2], mine[2] = {check_failed, check_done};
+
+	MPI_Reduce(mine, all, 2, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Finalize();
+	if (check_rank != 0)
+		return check_failed != 0;
+	if (all[0] != 0)
+		printf("%ld of %ld checks failed\n", all[0], all[1]);
+	else
+		printf("ok, %ld checks\n", all[1]);
+	return all[0] != 0;
+}
+
+/* Deterministic numbers for patterns and choices. */
+__attribute__((unused)) static uint32_t
+mix(uint32_t x)
+{
+	x ^= x >> 16;
+	x *= 0x7feb352du;
+	x ^= x >> 15;
+	x *= 0x846ca68bu;
+	return x ^ x >> 16;
+}
+
+__attribute__((unused)) static void
+fill(unsigned char *p, size_t n, uint32_t seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = (unsigned char)mix(seed + (uint32_t)i);
+}
+
+/* Index of the first wrong byte, -1: all right. */
+__attribute__((unused)) static long
+wrong(const unsigned char *p, size_t n, uint32_t seed)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != (unsigned char)mix(seed + (uint32_t)i))
+			return (long)i;
+	return -1;
+}
+
+#endif

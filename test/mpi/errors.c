@@ -1,0 +1,136 @@
+/* Wrong arguments come back as the right classes, through the right handler. */
+#include "check.h"
+
+static int
+class_of(int code)
+{
+	int c;
+
+	MPI_Error_class(code, &c);
+	return c;
+}
+
+#define WANT(CLASS, CALL)                                                                     \
+	do {                                                                                  \
+		int rc_ = (CALL);                                                             \
+		char text_[MPI_MAX_ERROR_STRING];                                             \
+		int len_;                                                                     \
+                                                                                              \
+		CHECKF(rc_ != MPI_SUCCESS && class_of(rc_) == (CLASS), "%s gives %d, not %s", \
+		       #CALL, rc_, #CLASS);                                                   \
+		MPI_Error_string(rc_, text_, &len_);                                          \
+		CHECK(len_ > 0 && len_ == (int)strlen(text_));                                \
+	} while (0)
+
+static void
+arguments(void)
+{
+	int v[4] = {0}, flag;
+	MPI_Request r = MPI_REQUEST_NULL;
+	MPI_Datatype t;
+	MPI_Comm c;
+	MPI_Group g;
+
+	WANT(MPI_ERR_RANK, MPI_Send(v, 1, MPI_INT, check_size, 0, MPI_COMM_WORLD));
+	WANT(MPI_ERR_RANK, MPI_Send(v, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD));
+	WANT(MPI_ERR_RANK, MPI_Irecv(v, 1, MPI_INT, -7, 0, MPI_COMM_WORLD, &r));
+	WANT(MPI_ERR_TAG, MPI_Send(v, 1, MPI_INT, 0, -5, MPI_COMM_WORLD));
+	WANT(MPI_ERR_COUNT, MPI_Send(v, -1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+	WANT(MPI_ERR_TYPE, MPI_Send(v, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD));
+	WANT(MPI_ERR_COMM, MPI_Send(v, 1, MPI_INT, 0, 0, MPI_COMM_NULL));
+	WANT(MPI_ERR_BUFFER, MPI_Send(NULL, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+	MPI_Type_contiguous(2, MPI_INT, &t);
+	WANT(MPI_ERR_TYPE, MPI_Send(v, 1, t, 0, 0, MPI_COMM_WORLD));
+	MPI_Type_free(&t);
+	WANT(MPI_ERR_OP, MPI_Allreduce(v, v + 1, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD));
+	WANT(MPI_ERR_OP, MPI_Allreduce(v, v + 1, 1, MPI_FLOAT, MPI_BAND, MPI_COMM_WORLD));
+	WANT(MPI_ERR_ROOT, MPI_Bcast(v, 1, MPI_INT, check_size, MPI_COMM_WORLD));
+	WANT(MPI_ERR_BUFFER, MPI_Allreduce(v, v, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+	WANT(MPI_ERR_ARG, MPI_Comm_split(MPI_COMM_WORLD, -3, 0, &c));
+	WANT(MPI_ERR_COMM, MPI_Comm_free(&(MPI_Comm){MPI_COMM_WORLD}));
+	WANT(MPI_ERR_GROUP, MPI_Group_size(MPI_GROUP_NULL, v));
+	MPI_Comm_group(MPI_COMM_WORLD, &g);
+	v[0] = v[1] = 0;
+	WANT(MPI_ERR_RANK, MPI_Group_incl(g, 2, v, &(MPI_Group){MPI_GROUP_NULL}));
+	MPI_Group_free(&g);
+	WANT(MPI_ERR_KEYVAL, MPI_Comm_get_attr(MPI_COMM_WORLD, 12345, v, &flag));
+	WANT(MPI_ERR_TYPE, MPI_Type_free(&(MPI_Datatype){MPI_INT}));
+	WANT(MPI_ERR_BUFFER, MPI_Bsend(v, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+	WANT(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(MPI_COMM_WORLD, v));
+	WANT(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_join(0, &c));
+}
+
+static void
+truncation(void)
+{
+	int big[100] = {0}, small[11] = {0};
+	MPI_Request r[2];
+	MPI_Status st[2];
+	int rc;
+
+	small[10] = 77;
+	MPI_Isend(big, 100, MPI_INT, check_rank, 1, MPI_COMM_WORLD, &r[0]);
+	WANT(MPI_ERR_TRUNCATE, MPI_Recv(small, 10, MPI_INT, check_rank, 1, MPI_COMM_WORLD, &st[0]));
+	CHECK(small[10] == 77 && st[0].MPI_SOURCE == check_rank);
+	MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+	MPI_Irecv(small, 10, MPI_INT, check_rank, 2, MPI_COMM_WORLD, &r[0]);
+	MPI_Isend(big, 100, MPI_INT, check_rank, 2, MPI_COMM_WORLD, &r[1]);
+	rc = MPI_Waitall(2, r, st);
+	CHECK(class_of(rc) == MPI_ERR_IN_STATUS);
+	CHECK(class_of(st[0].MPI_ERROR) == MPI_ERR_TRUNCATE && st[1].MPI_ERROR == MPI_SUCCESS);
+	CHECK(small[10] == 77);
+}
+
+static int called, called_code;
+static MPI_Comm called_comm;
+
+static void
+handler(MPI_Comm *comm, int *code, ...)
+{
+	int n;
+
+	called++;
+	called_code = *code;
+	called_comm = *comm;
+	MPI_Comm_size(*comm, &n); /* handlers may call MPI */
+}
+
+static void
+handlers(void)
+{
+	MPI_Errhandler h, got;
+	MPI_Comm dup;
+	int class, code, len;
+	char text[MPI_MAX_ERROR_STRING];
+
+	MPI_Comm_create_errhandler(handler, &h);
+	MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+	MPI_Comm_set_errhandler(dup, h);
+	MPI_Comm_get_errhandler(dup, &got);
+	CHECK(got == h);
+	MPI_Errhandler_free(&got);
+	MPI_Errhandler_free(&h);
+	CHECK(h == MPI_ERRHANDLER_NULL);
+	MPI_Send(NULL, 0, MPI_INT, 99, 0, dup);
+	CHECK(called == 1 && class_of(called_code) == MPI_ERR_RANK && called_comm == dup);
+	MPI_Comm_call_errhandler(dup, MPI_ERR_OTHER);
+	CHECK(called == 2 && called_code == MPI_ERR_OTHER);
+	MPI_Comm_free(&dup);
+	MPI_Add_error_class(&class);
+	MPI_Add_error_code(class, &code);
+	MPI_Add_error_string(code, "out of cheese");
+	MPI_Error_string(code, text, &len);
+	CHECK(strcmp(text, "out of cheese") == 0 && class_of(code) == class);
+	CHECK(class > MPI_ERR_LASTCODE);
+}
+
+int
+main(int argc, char **argv)
+{
+	start(&argc, &argv);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	arguments();
+	truncation();
+	handlers();
+	return finish();
+}

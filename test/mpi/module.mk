@@ -1,0 +1,22 @@
+# MPI conformance programs, compiled by our own mpicc and run as test/mpi/rows says.
+
+MPI_TESTS := $(sort $(patsubst test/mpi/%.c,%,$(shell grep -l check.h test/mpi/*.c)))
+MPI_TEST_PROGS := $(MPI_TESTS:%=$(B)/test/mpi/%)
+SMOKE_EXTRA += $(MPI_TEST_PROGS) # test/smoke/mpi-clusters.sh runs them
+
+$(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h $(LMPI_ALL)
+	$(call say,MPICC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) -Wno-conversion -pthread \
+		$(CFLAGS) $(SAN) -Itest/mpi -I$(LMPI_GEN) -o $@ $< -lm
+
+# mpi.h against every row of the tables, and what the library exports.
+$(B)/test/mpi/abi_check: $(LMPI_GEN)/abi_check.c $(LMPI_ALL)
+	$(call say,MPICC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 $(WARN) -Wno-redundant-decls -o $@ $< $(SAN) -Wl,-z,now
+
+## mpi           MPI conformance programs under Open MPI's mpirun; ROWS=pattern chooses
+.PHONY: mpi
+mpi: $(MPI_TEST_PROGS) $(B)/test/mpi/abi_check
+	@test/run-mpi $(B) "$(ROWS)"

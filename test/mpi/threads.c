@@ -1,0 +1,58 @@
+/* MPI_THREAD_MULTIPLE: threads of every rank talk at the same time, each on its
+ * own tag and communicator, with messages of all sizes. */
+#include "check.h"
+
+#include <pthread.h>
+
+#define THREADS 4
+#define ROUNDS	60
+
+static MPI_Comm comms[THREADS];
+static long bad[THREADS];
+
+static void *
+worker(void *arg)
+{
+	int t = (int)(intptr_t)arg;
+	int right = (check_rank + 1) % check_size;
+	int left = (check_rank + check_size - 1) % check_size;
+	unsigned char *out = malloc(100000), *in = malloc(100000);
+
+	for (int k = 0; k < ROUNDS; k++) {
+		int n = (int)(mix((uint32_t)(k * THREADS + t)) % 100000), sum = 0;
+		MPI_Request r;
+
+		fill(out, (size_t)n, (uint32_t)(check_rank * 1000 + t * 100 + k));
+		MPI_Irecv(in, n, MPI_BYTE, left, t, MPI_COMM_WORLD, &r);
+		MPI_Send(out, n, MPI_BYTE, right, t, MPI_COMM_WORLD);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		bad[t] += wrong(in, (size_t)n, (uint32_t)(left * 1000 + t * 100 + k)) != -1;
+		MPI_Allreduce(&k, &sum, 1, MPI_INT, MPI_SUM, comms[t]);
+		bad[t] += sum != k * check_size;
+	}
+	free(out);
+	free(in);
+	return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	pthread_t th[THREADS];
+	int provided;
+
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+	CHECK(provided == MPI_THREAD_MULTIPLE);
+	for (int t = 0; t < THREADS; t++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
+	for (int t = 0; t < THREADS; t++)
+		pthread_create(&th[t], NULL, worker, (void *)(intptr_t)t);
+	for (int t = 0; t < THREADS; t++) {
+		pthread_join(th[t], NULL);
+		CHECKF(bad[t] == 0, "thread %d: %ld wrong", t, bad[t]);
+		MPI_Comm_free(&comms[t]);
+	}
+	return finish();
+}

@@ -1,0 +1,428 @@
+/* A process: one endpoint with lanes, driven as libmpi's UDP driver would. */
+#include "world.h"
+
+#include "base/assert.h"
+#include "relay/hello.h"
+#include "relay/note.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TX_BURST_MAX 200000 /* datagrams at one instant; more means it never stops */
+
+static struct suci_addr
+addr_of(uint32_t ipv4)
+{
+	return relay_addr_v4(ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
+}
+
+void
+end_over(struct end *e, const char *fmt, ...)
+{
+	if (e->ended || e->quitting)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(e->why, sizeof e->why, fmt, ap);
+	va_end(ap);
+	e->ended = true;
+	e->ended_ns = e->w->s->now_ns;
+	sim_log(e->w->s, "rank %u: the job is over: %s", e->rank, e->why);
+	SIM_CHECK(e->w->s, e->w->conf.die_ok, "rank %u: job over: %s", e->rank, e->why);
+}
+
+static void
+hold(void *user, uint64_t cookie)
+{
+	struct end *e = user;
+	sim_hold(e->w->s, cookie);
+}
+
+static void
+release(void *user, uint64_t cookie)
+{
+	struct end *e = user;
+	sim_release(e->w->s, cookie);
+}
+
+/* What MPI_Abort does: tell the relays, so that the job ends everywhere. */
+static void
+tell_relays(struct sim *s, void *who, uint64_t arg)
+{
+	struct end *e = who;
+	const struct world *w = e->w;
+	(void)arg;
+	if (!e->alive)
+		return;
+	struct relay_note n = {.type = RELAY_NOTE_ABORT, .label_base = w->label_base[e->client]};
+	uint8_t buf[RELAY_NOTE_MAX];
+	snprintf(n.text, sizeof n.text, "process %u: %.150s", e->rank, e->why);
+	size_t len = relay_note_encode(&n, buf);
+	for (uint32_t i = 0; i < w->conf.cluster[e->client].relays; i++) {
+		const struct rnode *r = &w->relay[w->first_relay[e->client] + i];
+		struct suci_addr to = addr_of(r->ipv4[RELAY_LEG_PRIVATE]);
+		uint32_t path = suci_path_find(e->ep, &to);
+		if (path != NONE_U32)
+			suci_path_note(e->ep, path, buf, len, s->now_ns);
+	}
+	end_drive(e);
+}
+
+static void
+lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+{
+	struct end *e = user;
+	for (uint32_t r = 0; r < e->w->nend; r++)
+		if (e->lane[r] == lane)
+			e->lane[r] = NONE_U32;
+	end_over(e, "lane down (%d): %s", (int)why, text ? text : "");
+	sim_at(e->w->s, e->w->s->now_ns, tell_relays, e, 0);
+}
+
+static int
+accept_path(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	    char why[SUCI_TEXT_MAX])
+{
+	struct end *e = user;
+	struct relay_hello h;
+	(void)from;
+	if (relay_hello_decode(hello, hello_len, &h)) {
+		snprintf(why, SUCI_TEXT_MAX, "bad hello");
+		return -1;
+	}
+	if (h.kind == IMPI_HOSTID_LIBMPI && h.label != LABEL_BASE + e->rank) {
+		snprintf(why, SUCI_TEXT_MAX, "label %u is not mine", h.label);
+		return -1;
+	}
+	return 0;
+}
+
+static void
+path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	size_t hello_len, bool incoming)
+{
+	struct end *e = user;
+	(void)hello;
+	(void)hello_len;
+	sim_log(e->w->s, "rank %u: path %u up to ..%u (%s)", e->rank, path, peer->ip[15],
+		incoming ? "incoming" : "opened");
+}
+
+static void
+path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct end *e = user;
+	end_over(e, "path %u down (%d): %s", path, (int)why, text ? text : "");
+	sim_at(e->w->s, e->w->s->now_ns, tell_relays, e, 0);
+}
+
+static void
+note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
+{
+	struct end *e = user;
+	struct relay_note n;
+	(void)path;
+	(void)now_ns;
+	if (relay_note_decode(bytes, len, &n)) {
+		sim_fail(e->w->s, "rank %u: malformed note", e->rank);
+		return;
+	}
+	SIM_CHECK(e->w->s, n.label_base == LABEL_BASE, "rank %u: note for label base %u", e->rank,
+		  n.label_base);
+	if (n.type == RELAY_NOTE_ABORT)
+		end_over(e, "ABORT: %s", n.text);
+}
+
+/* The address to which this process sends what is for rank r. */
+static uint32_t
+next_hop(const struct end *e, uint32_t r)
+{
+	const struct world *w = e->w;
+	if (world_same_cluster(w, e->rank, r))
+		return w->end[r].ipv4;
+	if (w->conf.cluster[e->client].relays)
+		return w->relay[world_relay_for(w, e->client, r)].ipv4[RELAY_LEG_PRIVATE];
+	return w->relay[world_relay_for(w, w->end[r].client, r)].ipv4[RELAY_LEG_GLOBAL];
+}
+
+static bool
+lane_make(struct end *e, uint32_t r, uint32_t path)
+{
+	const struct world *w = e->w;
+	bool direct = world_same_cluster(w, e->rank, r);
+	bool self_carried = !direct && !w->conf.cluster[e->client].relays;
+	uint32_t peer_base = direct	    ? LABEL_BASE
+			     : self_carried ? w->label_base[w->end[r].client]
+					    : w->label_base[e->client];
+	struct suci_lane_conf c = {
+		.path = path,
+		.tx_dst_label = peer_base + r,
+		.tx_src_label = peer_base + e->rank,
+		.rx_dst_label = LABEL_BASE + e->rank,
+		.rx_src_label = LABEL_BASE + r,
+		.direct = direct,
+		.crc = !direct || w->conf.direct_crc,
+		.tx_salt = (uint64_t)e->rank << 32 | r,
+		.rx_salt = (uint64_t)r << 32 | e->rank,
+		.skip_off = direct ? 0 : 8,
+		.skip_len = direct ? 0 : 2 * RELAY_PROC_ID_LEN,
+		.mss = direct ? 0
+			      : (w->conf.private_mtu < w->conf.global_mtu ? w->conf.private_mtu
+									  : w->conf.global_mtu) -
+					SUCI_OVERHEAD,
+		.window = w->conf.lane_window,
+	};
+	int err = suci_lane_open(e->lanes, &c, &e->lane[r], w->s->now_ns);
+	if (err) {
+		e->lane[r] = NONE_U32;
+		SIM_CHECK(w->s, w->conf.die_ok, "rank %u: suci_lane_open to %u: %s", e->rank, r,
+			  suci_strerror(err));
+	}
+	return !err;
+}
+
+/* A lane to r over the path to its next hop; opens that path if nobody has. */
+static void
+lane_want(struct end *e, uint32_t r)
+{
+	const struct world *w = e->w;
+	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI, .rank = e->rank};
+	bool direct = world_same_cluster(w, e->rank, r);
+	h.token = direct ? 0x7070 : w->token[e->client];
+	h.label = direct ? LABEL_BASE + r : w->label_base[e->client] + e->rank;
+	struct suci_addr to = addr_of(next_hop(e, r));
+	uint8_t hello[RELAY_HELLO_LEN];
+	relay_hello_encode(&h, hello);
+	uint32_t path = suci_path_find(e->ep, &to);
+	if (path == NONE_U32) {
+		/* A relay opens the path to a process that carries itself. */
+		if (!direct && !w->conf.cluster[e->client].relays)
+			return;
+		int err = suci_path_open(e->ep, &to, hello, sizeof hello, &path, w->s->now_ns);
+		if (err && err != SUCI_ERR_EXISTS) {
+			SIM_CHECK(w->s, w->conf.die_ok, "rank %u: suci_path_open: %s", e->rank,
+				  suci_strerror(err));
+			return;
+		}
+	}
+	lane_make(e, r, path);
+}
+
+static bool
+lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
+{
+	struct end *e = user;
+	if (dst_label != LABEL_BASE + e->rank || src_label < LABEL_BASE ||
+	    src_label - LABEL_BASE >= e->w->nend)
+		return false;
+	uint32_t r = src_label - LABEL_BASE;
+	if (e->lane[r] != NONE_U32 || r == e->rank || e->ended)
+		return false;
+	/* The way back is not always the way it came: with several relays, what is for
+	 * r leaves over the relay that answers for r. */
+	struct suci_addr to = addr_of(next_hop(e, r));
+	uint32_t back = suci_path_find(e->ep, &to);
+	return lane_make(e, r, back == NONE_U32 ? path : back);
+}
+
+static const struct suci_lane_ops ops = {
+	.block_begin = app_block_begin,
+	.block_data = app_block_data,
+	.block_end = app_block_end,
+	.block_done = app_block_done,
+	.hold = hold,
+	.release = release,
+	.lane_down = lane_down,
+	.lane_unknown = lane_unknown,
+	.accept = accept_path,
+	.path_up = path_up,
+	.path_down = path_down,
+	.note = note,
+};
+
+static void
+wake(struct sim *s, void *who, uint64_t at)
+{
+	struct end *e = who;
+	(void)s;
+	if (!e->alive || at != e->wake_ns)
+		return;
+	e->wake_ns = BASE_NEVER_NS;
+	suci_tick(e->ep, e->w->s->now_ns);
+	end_drive(e);
+}
+
+/* Hand over what the application has, send what there is, ask when to come again. */
+void
+end_drive(struct end *e)
+{
+	struct world *w = e->w;
+	struct sim *s = w->s;
+	static struct suci_out out;
+	uint32_t sent = 0;
+	bool more = true;
+	while (more && !s->failed) {
+		more = false;
+		if (e->started && !e->ended && !e->quitting)
+			for (uint32_t i = 0; i < w->nstream; i++) {
+				struct stream *st = &w->stream[i];
+				if (st->src != e->rank || st->sent >= st->n)
+					continue;
+				if (e->lane[st->dst] == NONE_U32)
+					lane_want(e, st->dst);
+				if (e->lane[st->dst] != NONE_U32)
+					more |= stream_push(e, st);
+			}
+		while (suci_tx(e->ep, &out, s->now_ns)) {
+			struct sim_piece p[3] = {{out.head, out.head_len},
+						 {out.seg_head, out.seg_head_len},
+						 {out.data, out.data_len}};
+			uint32_t ip = (uint32_t)out.to.ip[12] << 24 |
+				      (uint32_t)out.to.ip[13] << 16 | (uint32_t)out.to.ip[14] << 8 |
+				      out.to.ip[15];
+			sim_send(s, e->port, ip, p, 3);
+			more = true;
+			if (++sent > TX_BURST_MAX) {
+				sim_fail(s, "rank %u: suci_tx never ends", e->rank);
+				return;
+			}
+		}
+	}
+	uint64_t at = suci_expiry_ns(e->ep);
+	if (at == BASE_NEVER_NS) {
+		e->wake_ns = BASE_NEVER_NS;
+	} else if (at != e->wake_ns) {
+		e->wake_ns = at;
+		sim_at(s, at, wake, e, at);
+	}
+}
+
+/* The node of a dead process lives on and answers "port unreachable"; the sender's
+ * driver passes that on. */
+static void
+unreachable(struct sim *s, void *who, uint64_t from)
+{
+	const struct end *dead = who;
+	struct world *w = dead->w;
+	if (dead->alive)
+		return;
+	for (uint32_t i = 0; i < w->nend; i++) {
+		struct end *e = &w->end[i];
+		struct suci_addr at = addr_of(dead->ipv4);
+		if (e->port != from || !e->alive)
+			continue;
+		suci_path_unreachable(e->ep, &at, s->now_ns);
+		end_drive(e);
+	}
+	for (uint32_t i = 0; i < w->nrelay; i++) {
+		struct rnode *r = &w->relay[i];
+		for (uint32_t leg = 0; leg < 2; leg++) {
+			struct suci_addr at =
+				relay_addr_v4(dead->ipv4, UDP_PORT, (enum relay_leg)leg);
+			if (r->port[leg] != from || !r->alive)
+				continue;
+			suci_path_unreachable(r->ep, &at, s->now_ns);
+			rnode_drive(r);
+		}
+	}
+}
+
+static void
+deliver(struct sim *s, void *who, uint64_t b)
+{
+	struct end *e = who;
+	if (!e->alive) {
+		e->dead_rx++;
+		sim_at(s, s->now_ns + 20 * BASE_US_NS, unreachable, e, s->buf[b].from);
+		return;
+	}
+	const struct sim_buf *buf = &s->buf[b];
+	struct suci_addr from = addr_of(s->port[buf->from].ipv4);
+	suci_rx(e->ep, &from, buf->data, buf->len, b, s->now_ns);
+	end_drive(e);
+}
+
+void
+end_new(struct end *e)
+{
+	struct world *w = e->w;
+	struct suci_config c = w->conf.end;
+	struct suci_lanes_config lc = {.limits = w->conf.lanes, .ops = &ops, .user = e};
+	for (uint32_t r = 0; r < RANKS_MAX; r++)
+		e->lane[r] = NONE_U32;
+	lc.limits.labels_max = LABEL_BASE + RANKS_MAX;
+	size_t lanes_len = suci_lanes_footprint(&lc.limits);
+	size_t ep_len = suci_footprint(&c.limits);
+	BASE_ASSERT(lanes_len && ep_len);
+	e->lanes_mem = aligned_alloc(64, (lanes_len + 63) & ~(size_t)63);
+	e->ep_mem = aligned_alloc(64, (ep_len + 63) & ~(size_t)63);
+	BASE_ASSERT(e->lanes_mem && e->ep_mem);
+	e->lanes = suci_lanes_new(e->lanes_mem, &lc);
+	BASE_ASSERT(e->lanes);
+	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+				.token = w->token[e->client],
+				.label = w->label_base[e->client] + e->rank,
+				.rank = e->rank};
+	relay_hello_encode(&h, c.hello);
+	c.hello_len = RELAY_HELLO_LEN;
+	c.incarnation = ++e->incarnation;
+	c.seed = w->s->seed * 31 + e->rank + 1000 * e->incarnation;
+	for (size_t i = 0; i < sizeof c.cookie_secret; i++)
+		c.cookie_secret[i] = (uint8_t)(c.seed >> (i % 8) ^ i);
+	c.mtu_max = w->conf.cluster[e->client].relays || w->conf.nclusters == 1
+			    ? w->conf.private_mtu
+			    : w->conf.global_mtu;
+	c.ops = suci_lanes_ops();
+	c.user = e->lanes;
+	e->ep = suci_new(e->ep_mem, &c, w->s->now_ns);
+	BASE_ASSERT(e->ep);
+	suci_lanes_bind(e->lanes, e->ep);
+	e->alive = true;
+	e->wake_ns = BASE_NEVER_NS;
+	if (e->incarnation == 1) {
+		uint32_t net = w->conf.cluster[e->client].relays || w->conf.nclusters == 1
+				       ? e->client
+				       : NET_GLOBAL;
+		e->port = sim_add_port(w->s, e, deliver, net, e->ipv4);
+	}
+}
+
+void
+end_start(struct sim *s, void *who, uint64_t arg)
+{
+	struct end *e = who;
+	(void)s;
+	(void)arg;
+	if (!e->alive)
+		return;
+	e->started = true;
+	end_drive(e);
+}
+
+/* Loses its memory without a word. */
+void
+end_kill(struct end *e)
+{
+	if (!e->alive)
+		return;
+	sim_log(e->w->s, "rank %u dies", e->rank);
+	e->quitting = true;
+	suci_fini(e->ep, e->w->s->now_ns);
+	suci_lanes_fini(e->lanes);
+	free(e->ep_mem);
+	free(e->lanes_mem);
+	e->ep = NULL;
+	e->lanes = NULL;
+	e->alive = false;
+	e->started = false;
+}
+
+/* Comes back as a new process that knows nothing of the job. */
+void
+end_restart(struct end *e)
+{
+	sim_log(e->w->s, "rank %u is back", e->rank);
+	end_new(e);
+	e->ended = true; /* nothing is expected of it */
+}

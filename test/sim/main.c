@@ -1,0 +1,204 @@
+/* sim: runs scenarios in virtual time.
+ *
+ *     sim SCENARIO SEED            one run, with its log
+ *     sim --all SWARM_SEEDS BASE   every scenario, the list of seeds on stdin, and
+ *                                  SWARM_SEEDS fresh swarm seeds; two processes
+ *     sim --list */
+#include "scenario.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const struct scenario scenarios[] = {
+	{"canary", "a flipped bit must be noticed here", true, canary_run, NULL},
+	{"crc", "and repaired with the end-to-end CRC", true, crc_run, NULL},
+	{"direct", "two processes, one path, faults by seed", false, direct_run, NULL},
+	{"star", "many senders, one receiver, faults by seed", false, star_run, NULL},
+	{"relay1", "process - relay = process with a global address", false, relay1_run, NULL},
+	{"relay2", "two clusters, 1-2 relays each, faults by seed", false, relay2_run, NULL},
+	{"three", "three clusters, faults by seed", false, three_run, NULL},
+	{"idle-relay", "more relays than processes, faults by seed", false, idle_relay_run, NULL},
+	{"overload", "receivers that hold less than they grant", false, overload_run,
+	 "refused segments can stand in the way of the one that is needed"},
+	{"restart", "a process or relay dies: the job ends everywhere", false, restart_run, NULL},
+	{"swarm", "topology, links, limits, traffic and faults by seed", false, swarm_run, NULL},
+	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
+	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
+	{"speed-relays", "the same over two relays: 92 %", true, speed_relays, NULL},
+	{"speed-pingpong0", "8 B, direct: the links' time", true, speed_pingpong0, NULL},
+	{"speed-pingpong1", "8 B, one relay: the links' time", true, speed_pingpong1, NULL},
+	{"speed-pingpong2", "8 B, two relays: the links' time", true, speed_pingpong2, NULL},
+	{"speed-tail", "lost last segment: 2 RTT + 10 ms", true, speed_tail, NULL},
+	{"speed-tail-relays", "lost last segment on the trunk: 2 RTT + 10 ms", true,
+	 speed_tail_relays, NULL},
+	{"speed-incast", "16 senders to one receiver: 2.5 times the link's time", true,
+	 speed_incast, NULL},
+};
+const size_t nscenarios = sizeof scenarios / sizeof *scenarios;
+
+struct job {
+	const struct scenario *sc;
+	uint64_t seed;
+	bool twice; /* run twice and compare */
+};
+
+static struct job *jobs;
+static size_t njobs;
+
+static const struct scenario *
+find(const char *name)
+{
+	for (size_t i = 0; i < nscenarios; i++)
+		if (!strcmp(scenarios[i].name, name))
+			return &scenarios[i];
+	return NULL;
+}
+
+static void
+add(const struct scenario *sc, uint64_t seed, bool twice)
+{
+	jobs = realloc(jobs, (njobs + 1) * sizeof *jobs);
+	if (!jobs)
+		abort();
+	jobs[njobs++] = (struct job){sc, seed, twice};
+}
+
+/* One line per failure; figures of the speed scenarios; counts through the pipe. */
+static void
+run_share(unsigned share, unsigned shares, int fd)
+{
+	uint32_t count[2] = {0, 0};
+	for (size_t i = share; i < njobs; i += shares) {
+		struct outcome o = {0}, again = {0};
+		jobs[i].sc->run(jobs[i].seed, false, &o);
+		if (o.ok && jobs[i].twice) {
+			jobs[i].sc->run(jobs[i].seed, false, &again);
+			if (again.hash != o.hash || again.events != o.events) {
+				o.ok = false;
+				snprintf(o.why, sizeof o.why, "two runs of the same seed differ");
+			}
+		}
+		count[!o.ok]++;
+		if (!o.ok)
+			printf("FAIL  %s: %s\n      again: make sim SEED=0x%llx SCENARIO=%s\n",
+			       jobs[i].sc->name, o.why, (unsigned long long)jobs[i].seed,
+			       jobs[i].sc->name);
+		else if (jobs[i].sc->fixed)
+			printf("ok    %-18s %s\n", jobs[i].sc->name, o.note);
+		fflush(stdout);
+	}
+	if (write(fd, count, sizeof count) != sizeof count)
+		_exit(2);
+}
+
+static void
+read_list(void)
+{
+	char line[200], name[64];
+	unsigned long long seed;
+	while (fgets(line, sizeof line, stdin)) {
+		if (line[0] == '#' || line[0] == '\n')
+			continue;
+		const struct scenario *sc = NULL;
+		if (sscanf(line, "%63s %llx", name, &seed) == 2)
+			sc = find(name);
+		if (!sc) {
+			fprintf(stderr, "sim: not \"scenario seed\": %s", line);
+			exit(2);
+		}
+		add(sc, seed, false);
+	}
+}
+
+static int
+run_all(uint32_t swarm_seeds, uint64_t base)
+{
+	struct base_prng p = base_prng_seed(base);
+	uint32_t passed = 0, failed = 0;
+	enum { SHARES = 2 };
+	pid_t pid[SHARES];
+	int fds[SHARES][2];
+	for (size_t i = 0; i < nscenarios; i++) {
+		if (scenarios[i].known) {
+			printf("SKIP  %s: %s\n", scenarios[i].name, scenarios[i].known);
+			continue;
+		}
+		add(&scenarios[i], 0x5eed, true);
+		for (int k = 0; !scenarios[i].fixed && k < 3; k++)
+			add(&scenarios[i], base_prng_next(&p), k == 0);
+	}
+	read_list();
+	for (uint32_t i = 0; i < swarm_seeds; i++)
+		add(find(i % 6 == 5 ? "restart" : "swarm"), base_prng_next(&p), false);
+	fflush(stdout);
+	for (unsigned k = 0; k < SHARES; k++) {
+		if (pipe(fds[k]) || (pid[k] = fork()) < 0) {
+			perror("sim: pipe or fork");
+			return 2;
+		}
+		if (pid[k] == 0) {
+			run_share(k, SHARES, fds[k][1]);
+			exit(0);
+		}
+		close(fds[k][1]);
+	}
+	for (unsigned k = 0; k < SHARES; k++) {
+		uint32_t count[2] = {0, 0};
+		int status = 0;
+		if (read(fds[k][0], count, sizeof count) != sizeof count)
+			count[0] = count[1] = 0;
+		while (waitpid(pid[k], &status, 0) < 0 && errno == EINTR)
+			;
+		if (status) {
+			printf("FAIL  a simulator process ended with status 0x%x; the assertion or "
+			       "sanitizer report above names the place\n",
+			       (unsigned)status);
+			count[1]++;
+		}
+		passed += count[0];
+		failed += count[1];
+	}
+	printf("%u passed, %u failed\n", passed, failed);
+	free(jobs);
+	return failed != 0;
+}
+
+static int
+run_one(const char *name, uint64_t seed)
+{
+	const struct scenario *sc = find(name);
+	struct outcome o = {0};
+	if (!sc) {
+		fprintf(stderr, "sim: no scenario \"%s\"; see sim --list\n", name);
+		return 2;
+	}
+	sc->run(seed, true, &o);
+	printf("%s 0x%llx: %s  hash %016llx, %llu events, %llu ms of virtual time\n", name,
+	       (unsigned long long)seed, o.note, (unsigned long long)o.hash,
+	       (unsigned long long)o.events, (unsigned long long)o.virtual_ns / BASE_MS_NS);
+	if (!o.ok)
+		printf("FAIL  %s\n", o.why);
+	printf("%d passed, %d failed\n", o.ok, !o.ok);
+	return !o.ok;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--list")) {
+		for (size_t i = 0; i < nscenarios; i++)
+			printf("%-18s %s\n", scenarios[i].name, scenarios[i].what);
+		return 0;
+	}
+	if (argc == 4 && !strcmp(argv[1], "--all"))
+		return run_all((uint32_t)strtoul(argv[2], NULL, 0), strtoull(argv[3], NULL, 0));
+	if (argc == 3)
+		return run_one(argv[1], strtoull(argv[2], NULL, 0));
+	fprintf(stderr, "usage: sim SCENARIO SEED | sim --all SWARM_SEEDS BASE_SEED < seeds | "
+			"sim --list\n");
+	return 2;
+}

@@ -1,0 +1,309 @@
+/* A relay: one worker shard's endpoint with the forwarding core, driven as relayd's
+ * worker loop does, and the little of its control plane that a job's end needs. */
+#include "world.h"
+
+#include "base/assert.h"
+#include "relay/peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TX_BURST_MAX 200000
+
+static uint8_t *
+writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
+{
+	struct rnode *r = user;
+	const struct sim_buf *b = &r->w->s->buf[cookie];
+	SIM_CHECK(r->w->s, data >= b->data && data + len <= b->data + b->len,
+		  "relay %u.%u: payload is not in the buffer of its cookie", r->client, r->index);
+	return b->data + (data - b->data);
+}
+
+static void
+hold(void *user, uint64_t cookie)
+{
+	struct rnode *r = user;
+	sim_hold(r->w->s, cookie);
+}
+
+static void
+release(void *user, uint64_t cookie)
+{
+	struct rnode *r = user;
+	sim_release(r->w->s, cookie);
+}
+
+/* The control plane of a cluster tells its other relays (peer channel, 1 ms). */
+static void
+peer_end(struct sim *s, void *who, uint64_t base)
+{
+	struct rnode *r = who;
+	(void)s;
+	if (!r->alive || !r->has_job)
+		return;
+	relay_job_end(r->core, (uint32_t)base, "another relay of the cluster ended the job",
+		      r->w->s->now_ns);
+	r->has_job = false;
+	r->job_ended = true;
+	rnode_drive(r);
+}
+
+/* Nothing heard on the peer channel for 3 s (relay/peer.h). */
+static void
+peer_dead(struct sim *s, void *who, uint64_t arg)
+{
+	struct rnode *r = who;
+	struct world *w = r->w;
+	(void)s;
+	(void)arg;
+	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
+		struct rnode *o = &w->relay[w->first_relay[r->client] + i];
+		if (o != r)
+			peer_end(s, o, w->label_base[r->client]);
+	}
+}
+
+static void
+job_ended(void *user, uint32_t base, const char *why)
+{
+	struct rnode *r = user;
+	struct world *w = r->w;
+	if (!r->alive)
+		return; /* being killed: it tells nobody */
+	snprintf(r->why, sizeof r->why, "%s", why);
+	r->job_ended = true;
+	r->has_job = false;
+	r->ended_ns = w->s->now_ns;
+	sim_log(w->s, "relay %u.%u: the job is over: %s", r->client, r->index, why);
+	SIM_CHECK(w->s, w->conf.die_ok, "relay %u.%u: job over: %s", r->client, r->index, why);
+	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
+		struct rnode *o = &w->relay[w->first_relay[r->client] + i];
+		if (o != r)
+			sim_at(w->s, w->s->now_ns + BASE_MS_NS, peer_end, o, base);
+	}
+}
+
+static void
+path_up(void *user, uint32_t path, const struct suci_addr *peer, const char *what)
+{
+	struct rnode *r = user;
+	sim_log(r->w->s, "relay %u.%u: path %u up to ..%u.%u: %s", r->client, r->index, path,
+		peer->ip[14], peer->ip[15], what);
+}
+
+static void
+path_down(void *user, uint32_t path, const struct suci_addr *peer, const char *what,
+	  const char *why)
+{
+	struct rnode *r = user;
+	sim_log(r->w->s, "relay %u.%u: path %u down to ..%u.%u: %s: %s", r->client, r->index, path,
+		peer->ip[14], peer->ip[15], what, why);
+}
+
+static const struct relay_core_ops ops = {
+	.writable = writable,
+	.hold = hold,
+	.release = release,
+	.job_ended = job_ended,
+	.path_up = path_up,
+	.path_down = path_down,
+};
+
+static uint64_t
+next_ns(const struct rnode *r)
+{
+	return base_min_ns(suci_expiry_ns(r->ep), relay_core_expiry_ns(r->core));
+}
+
+static void
+wake(struct sim *s, void *who, uint64_t at)
+{
+	struct rnode *r = who;
+	if (!r->alive || at != r->wake_ns)
+		return;
+	r->wake_ns = BASE_NEVER_NS;
+	suci_tick(r->ep, s->now_ns);
+	relay_core_tick(r->core, s->now_ns);
+	rnode_drive(r);
+}
+
+void
+rnode_drive(struct rnode *r)
+{
+	struct sim *s = r->w->s;
+	static struct suci_out out;
+	uint32_t sent = 0;
+	while (!s->failed && suci_tx(r->ep, &out, s->now_ns)) {
+		struct sim_piece p[3] = {{out.head, out.head_len},
+					 {out.seg_head, out.seg_head_len},
+					 {out.data, out.data_len}};
+		uint32_t ip = (uint32_t)out.to.ip[12] << 24 | (uint32_t)out.to.ip[13] << 16 |
+			      (uint32_t)out.to.ip[14] << 8 | out.to.ip[15];
+		SIM_CHECK(s, out.to.leg <= RELAY_LEG_GLOBAL, "relay %u.%u: leg %u", r->client,
+			  r->index, out.to.leg);
+		sim_send(s, r->port[out.to.leg & 1], ip, p, 3);
+		if (++sent > TX_BURST_MAX)
+			sim_fail(s, "relay %u.%u: suci_tx never ends", r->client, r->index);
+	}
+	uint64_t at = next_ns(r);
+	if (at == BASE_NEVER_NS) {
+		r->wake_ns = BASE_NEVER_NS;
+	} else if (at != r->wake_ns) {
+		r->wake_ns = at;
+		sim_at(s, at, wake, r, at);
+	}
+}
+
+static void
+deliver(struct sim *s, void *who, uint64_t b)
+{
+	struct rnode *r = who;
+	if (!r->alive) {
+		r->dead_rx++;
+		return;
+	}
+	const struct sim_buf *buf = &s->buf[b];
+	bool global = s->port[buf->to].network == NET_GLOBAL;
+	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT,
+					      global ? RELAY_LEG_GLOBAL : RELAY_LEG_PRIVATE);
+	suci_rx(r->ep, &from, buf->data, buf->len, b, s->now_ns);
+	rnode_drive(r);
+}
+
+/* ---- the job's table as this relay's control plane would give it ---------- */
+
+static void
+hostid(uint8_t out[IMPI_HOSTID_BYTES], uint32_t token, uint8_t kind, uint32_t ipv4)
+{
+	struct impi_hostid id = {.token = token, .kind = kind, .port = UDP_PORT, .ipv4 = ipv4};
+	impi_hostid_encode(&id, out);
+}
+
+static void
+add_hosts(const struct world *w, struct relay_job *job, uint32_t c)
+{
+	uint32_t n = w->conf.cluster[c].ranks;
+	for (uint32_t r = 0; r < n;) {
+		uint32_t rank = w->first_rank[c] + r;
+		struct relay_host *h = &job->host[job->nhosts++];
+		*h = (struct relay_host){.client = c, .first_rank = rank, .nprocs = 1};
+		memcpy(h->id, w->global_id[rank], IMPI_HOSTID_BYTES);
+		h->label_base = LABEL_BASE;
+		if (w->conf.cluster[c].relays) {
+			h->label_base = w->label_base[c];
+			uint32_t carrier = world_relay_for(w, c, rank);
+			while (r + h->nprocs < n &&
+			       world_relay_for(w, c, rank + h->nprocs) == carrier)
+				h->nprocs++;
+		}
+		r += h->nprocs;
+	}
+}
+
+static void
+give_job(struct rnode *r)
+{
+	const struct world *w = r->w;
+	struct relay_job_limits l = {.nworld_max = RANKS_MAX, .nhosts_max = RANKS_MAX};
+	void *mem = aligned_alloc(64, (relay_job_footprint(&l) + 63) & ~(size_t)63);
+	BASE_ASSERT(mem);
+	struct relay_job *job = relay_job_new(mem, &l);
+	job->id = 1;
+	job->token = w->token[r->client];
+	job->label_base = w->label_base[r->client];
+	job->my_client = r->client;
+	job->nworld = w->nend;
+	job->first_local = w->first_rank[r->client];
+	job->nlocal = w->conf.cluster[r->client].ranks;
+	for (uint32_t c = 0; c < w->conf.nclusters; c++)
+		add_hosts(w, job, c);
+	for (uint32_t i = 0; i < job->nlocal; i++) {
+		const struct end *e = &w->end[job->first_local + i];
+		hostid(job->local[i].id, 0x4000 + e->rank, IMPI_HOSTID_LIBMPI, e->ipv4);
+		job->local[i].pid = LABEL_BASE + e->rank;
+		job->local[i].relay =
+			world_relay_for(w, r->client, e->rank) - w->first_relay[r->client];
+	}
+	memcpy(job->global_id, w->global_id, (size_t)w->nend * RELAY_PROC_ID_LEN);
+	memcpy(job->private_id, w->private_id[r->client], (size_t)w->nend * RELAY_PROC_ID_LEN);
+	int err = relay_job_add(r->core, job, w->s->now_ns);
+	SIM_CHECK(w->s, !err, "relay %u.%u: relay_job_add: %s", r->client, r->index,
+		  relay_strerror(err));
+	r->has_job = !err;
+	free(mem);
+}
+
+void
+rnode_new(struct rnode *r, bool with_job)
+{
+	struct world *w = r->w;
+	struct suci_config c = w->conf.relay;
+	struct relay_core_conf rc = {
+		.limits = {.jobs_max = 4,
+			   .procs_max = 4 * RELAY_LABEL_PAGE,
+			   .hosts_max = RANKS_MAX,
+			   .trunks_max = RANKS_MAX,
+			   .paths_max = c.limits.paths_max,
+			   .primaries_max = 2},
+		.self_global = relay_addr_v4(r->ipv4[RELAY_LEG_GLOBAL], UDP_PORT, RELAY_LEG_GLOBAL),
+		.trunk_mtu = (uint16_t)w->conf.global_mtu,
+		.ops = &ops,
+		.user = r,
+	};
+	size_t core_len = relay_core_footprint(&rc.limits), ep_len = suci_footprint(&c.limits);
+	BASE_ASSERT(core_len && ep_len);
+	r->core_mem = aligned_alloc(64, (core_len + 63) & ~(size_t)63);
+	r->ep_mem = aligned_alloc(64, (ep_len + 63) & ~(size_t)63);
+	BASE_ASSERT(r->core_mem && r->ep_mem);
+	r->core = relay_core_new(r->core_mem, &rc);
+	BASE_ASSERT(r->core);
+	relay_core_hello(r->core, c.hello);
+	c.hello_len = RELAY_HELLO_LEN;
+	c.incarnation = ++r->incarnation + 1000;
+	c.seed = w->s->seed * 37 + 777 * r->ipv4[RELAY_LEG_GLOBAL] + r->incarnation;
+	for (size_t i = 0; i < sizeof c.cookie_secret; i++)
+		c.cookie_secret[i] = (uint8_t)(c.seed >> (i % 8) ^ (3 * i));
+	c.mtu_max =
+		w->conf.private_mtu > w->conf.global_mtu ? w->conf.private_mtu : w->conf.global_mtu;
+	c.ops = relay_ops();
+	c.user = r->core;
+	r->ep = suci_new(r->ep_mem, &c, w->s->now_ns);
+	BASE_ASSERT(r->ep);
+	relay_bind(r->core, r->ep);
+	r->alive = true;
+	r->wake_ns = BASE_NEVER_NS;
+	if (r->incarnation == 1) {
+		r->port[RELAY_LEG_PRIVATE] =
+			sim_add_port(w->s, r, deliver, r->client, r->ipv4[RELAY_LEG_PRIVATE]);
+		r->port[RELAY_LEG_GLOBAL] =
+			sim_add_port(w->s, r, deliver, NET_GLOBAL, r->ipv4[RELAY_LEG_GLOBAL]);
+	}
+	if (with_job)
+		give_job(r);
+}
+
+void
+rnode_kill(struct rnode *r)
+{
+	if (!r->alive)
+		return;
+	sim_log(r->w->s, "relay %u.%u dies", r->client, r->index);
+	r->alive = false; /* first: what its end would cause happens to nobody */
+	suci_fini(r->ep, r->w->s->now_ns);
+	relay_core_fini(r->core);
+	free(r->ep_mem);
+	free(r->core_mem);
+	r->ep = NULL;
+	r->core = NULL;
+	r->has_job = false;
+	sim_at(r->w->s, r->w->s->now_ns + RELAY_PEER_DEAD_NS, peer_dead, r, 0);
+}
+
+void
+rnode_restart(struct rnode *r)
+{
+	sim_log(r->w->s, "relay %u.%u is back", r->client, r->index);
+	rnode_new(r, false);
+}

@@ -1,0 +1,56 @@
+/* sim/scenario.h - named runs of the simulator.  The same name and seed are the same
+ * run bit for bit. */
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include "world.h"
+
+struct outcome {
+	bool ok;
+	uint64_t hash, events, virtual_ns;
+	char why[400];	/* the first broken invariant */
+	char note[200]; /* measured figures */
+};
+
+struct scenario {
+	const char *name;
+	const char *what;
+	/* true: a figure that does not depend on the seed; run once. */
+	bool fixed;
+	void (*run)(uint64_t seed, bool verbose, struct outcome *o);
+	/* Not NULL: known to fail, and why; not part of --all. */
+	const char *known;
+};
+
+extern const struct scenario scenarios[];
+extern const size_t nscenarios;
+
+/* swarm.c */
+void swarm_run(uint64_t seed, bool verbose, struct outcome *o);
+void direct_run(uint64_t seed, bool verbose, struct outcome *o);
+void star_run(uint64_t seed, bool verbose, struct outcome *o);
+void relay1_run(uint64_t seed, bool verbose, struct outcome *o);
+void relay2_run(uint64_t seed, bool verbose, struct outcome *o);
+void idle_relay_run(uint64_t seed, bool verbose, struct outcome *o);
+void overload_run(uint64_t seed, bool verbose, struct outcome *o);
+void three_run(uint64_t seed, bool verbose, struct outcome *o);
+/* canary.c */
+void canary_run(uint64_t seed, bool verbose, struct outcome *o);
+void crc_run(uint64_t seed, bool verbose, struct outcome *o);
+/* restart.c */
+void restart_run(uint64_t seed, bool verbose, struct outcome *o);
+/* speed.c */
+void speed_lane(uint64_t seed, bool verbose, struct outcome *o);
+void speed_lane_loss(uint64_t seed, bool verbose, struct outcome *o);
+void speed_relays(uint64_t seed, bool verbose, struct outcome *o);
+void speed_pingpong0(uint64_t seed, bool verbose, struct outcome *o);
+void speed_pingpong1(uint64_t seed, bool verbose, struct outcome *o);
+void speed_pingpong2(uint64_t seed, bool verbose, struct outcome *o);
+void speed_tail(uint64_t seed, bool verbose, struct outcome *o);
+void speed_tail_relays(uint64_t seed, bool verbose, struct outcome *o);
+void speed_incast(uint64_t seed, bool verbose, struct outcome *o);
+
+/* Close, check, take the figures, free. */
+void scenario_end(struct world *w, struct outcome *o);
+
+#endif

@@ -1,0 +1,255 @@
+/* What the application does: blocks out of a pool of random bytes, so that a byte in
+ * the wrong place is a wrong byte; the sender's copy is poisoned the moment it is
+ * given back, so a segment built from it afterwards is wrong too. */
+#include "world.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const uint8_t *
+pool_bytes(void)
+{
+	static uint8_t *pool;
+	if (!pool) {
+		pool = malloc(POOL_BYTES);
+		BASE_ASSERT(pool);
+		struct base_prng p = base_prng_seed(0x9001);
+		for (size_t i = 0; i < POOL_BYTES; i += 8)
+			be64_store(pool + i, base_prng_next(&p));
+	}
+	return pool;
+}
+
+struct stream *
+world_stream(struct world *w, uint32_t src, uint32_t dst, uint32_t n,
+	     uint64_t (*size)(void *arg, uint32_t i), void *arg)
+{
+	BASE_ASSERT(w->nstream < STREAMS_MAX && src != dst && !stream_of(w, src, dst));
+	struct stream *st = &w->stream[w->nstream++];
+	bool relayed = !world_same_cluster(w, src, dst);
+	*st = (struct stream){.w = w, .src = src, .dst = dst, .n = n, .outstanding_max = 4};
+	st->block = calloc(n ? n : 1, sizeof *st->block);
+	BASE_ASSERT(st->block);
+	struct base_prng p = base_prng_seed(w->s->seed ^ (uint64_t)(src + 1) << 32 ^ (dst + 1));
+	for (uint32_t i = 0; i < n; i++) {
+		struct block *b = &st->block[i];
+		b->bytes = size(arg, i);
+		if (relayed && b->bytes < HEAD_BYTES)
+			b->bytes = HEAD_BYTES;
+		BASE_ASSERT(b->bytes <= POOL_BYTES / 2);
+		b->pool_off = (uint32_t)base_prng_below(&p, POOL_BYTES / 2);
+		b->head_len = relayed ? HEAD_BYTES
+				      : (uint8_t)base_prng_below(
+						&p, base_min_ns(b->bytes, SUCI_BLOCK_HEAD_MAX) + 1);
+		w->bytes_total += b->bytes;
+	}
+	return st;
+}
+
+void
+streams_free(struct world *w)
+{
+	for (uint32_t i = 0; i < w->nstream; i++) {
+		for (uint32_t k = 0; k < w->stream[i].n; k++) {
+			free(w->stream[i].block[k].copy);
+			free(w->stream[i].block[k].seen);
+		}
+		free(w->stream[i].block);
+	}
+}
+
+struct stream *
+stream_of(struct world *w, uint32_t src, uint32_t dst)
+{
+	for (uint32_t i = 0; i < w->nstream; i++)
+		if (w->stream[i].src == src && w->stream[i].dst == dst)
+			return &w->stream[i];
+	return NULL;
+}
+
+/* The first bytes of a relayed block as they are known in cluster `view`. */
+static void
+head_fill(const struct stream *st, const struct block *b, uint32_t view, uint8_t *head)
+{
+	const struct world *w = st->w;
+	memcpy(head, pool_bytes() + b->pool_off, HEAD_BYTES);
+	memcpy(head + 8, w->private_id[view][st->src], RELAY_PROC_ID_LEN);
+	memcpy(head + 8 + RELAY_PROC_ID_LEN, w->private_id[view][st->dst], RELAY_PROC_ID_LEN);
+}
+
+bool
+stream_push(struct end *e, struct stream *st)
+{
+	struct world *w = st->w;
+	bool any = false;
+	uint32_t limit = st->manual ? st->allowed : st->n;
+	while (st->sent < limit && st->sent - st->done < st->outstanding_max) {
+		struct block *b = &st->block[st->sent];
+		uint8_t head[SUCI_BLOCK_HEAD_MAX];
+		memcpy(head, pool_bytes() + b->pool_off, b->head_len);
+		if (!world_same_cluster(w, st->src, st->dst))
+			head_fill(st, b, e->client, head);
+		size_t data_len = b->bytes - b->head_len;
+		b->copy = malloc(data_len ? data_len : 1);
+		BASE_ASSERT(b->copy);
+		memcpy(b->copy, pool_bytes() + b->pool_off + b->head_len, data_len);
+		int err = suci_lane_send(e->lanes, e->lane[st->dst], head, b->head_len, b->copy,
+					 data_len, st->wait,
+					 (uint64_t)(st - w->stream) << 32 | st->sent, w->s->now_ns);
+		if (err) {
+			free(b->copy);
+			b->copy = NULL;
+			SIM_CHECK(w->s, err == SUCI_ERR_NOMEM || w->conf.die_ok,
+				  "rank %u: suci_lane_send to %u: %s", st->src, st->dst,
+				  suci_strerror(err));
+			return any;
+		}
+		b->sent_ns = w->s->now_ns;
+		st->sent++;
+		any = true;
+	}
+	return any;
+}
+
+static struct stream *
+incoming(struct end *e, uint32_t lane)
+{
+	for (uint32_t r = 0; r < e->w->nend; r++)
+		if (e->lane[r] == lane)
+			return stream_of(e->w, r, e->rank);
+	return NULL;
+}
+
+void *
+app_block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
+		uint64_t now_ns)
+{
+	struct end *e = user;
+	struct sim *s = e->w->s;
+	struct stream *st = incoming(e, lane);
+	(void)now_ns;
+	(void)first;
+	if (!st || st->begun >= st->n) {
+		sim_fail(s, "rank %u: a block begins on lane %u that nobody sent", e->rank, lane);
+		return NULL;
+	}
+	struct block *b = &st->block[st->begun];
+	SIM_CHECK(s, st->begun < st->sent, "%u->%u: block %u begins before it was sent", st->src,
+		  st->dst, st->begun);
+	SIM_CHECK(s, bytes == b->bytes, "%u->%u block %u: %llu bytes announced, %llu sent", st->src,
+		  st->dst, st->begun, (unsigned long long)bytes, (unsigned long long)b->bytes);
+	SIM_CHECK(s, first_len <= bytes, "%u->%u block %u: first segment is longer than the block",
+		  st->src, st->dst, st->begun);
+	b->begun = true;
+	b->seen = calloc(1, b->bytes + 1);
+	BASE_ASSERT(b->seen);
+	e->w->seen.begun++;
+	sim_mix(s, 0xb0 | (uint64_t)st->begun << 8);
+	sim_log(s, "%u->%u block %u begins (%llu bytes)", st->src, st->dst, st->begun,
+		(unsigned long long)bytes);
+	st->begun++;
+	return b;
+}
+
+void
+app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data,
+	       size_t len)
+{
+	struct end *e = user;
+	struct sim *s = e->w->s;
+	struct stream *st = incoming(e, lane);
+	struct block *b = block;
+	if (!st || !b || b < st->block || b >= st->block + st->n) {
+		sim_fail(s, "rank %u: data for a block of another lane", e->rank);
+		return;
+	}
+	unsigned i = (unsigned)(b - st->block);
+	if (!b->begun || b->placed || offset > b->bytes || len > b->bytes - offset) {
+		sim_fail(s, "%u->%u block %u: data at %llu+%zu outside the block or its time",
+			 st->src, st->dst, i, (unsigned long long)offset, len);
+		return;
+	}
+	SIM_CHECK(s, !memchr(b->seen + offset, 1, len), "%u->%u block %u: a byte of %llu+%zu again",
+		  st->src, st->dst, i, (unsigned long long)offset, len);
+	memset(b->seen + offset, 1, len);
+	b->got += len;
+	uint64_t at = 0;
+	if (!world_same_cluster(e->w, st->src, st->dst) && offset < HEAD_BYTES) {
+		uint8_t head[HEAD_BYTES];
+		head_fill(st, b, e->client, head);
+		at = base_min_ns(len, HEAD_BYTES - offset);
+		SIM_CHECK(s, memcmp(data, head + offset, at) == 0,
+			  "%u->%u block %u: wrong header or process ids", st->src, st->dst, i);
+	}
+	SIM_CHECK(s, memcmp(data + at, pool_bytes() + b->pool_off + offset + at, len - at) == 0,
+		  "%u->%u block %u: wrong bytes at %llu+%zu", st->src, st->dst, i,
+		  (unsigned long long)offset, len);
+}
+
+void
+app_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
+{
+	struct end *e = user;
+	struct sim *s = e->w->s;
+	struct stream *st = incoming(e, lane);
+	struct block *b = block;
+	if (!st || !b) {
+		sim_fail(s, "rank %u: end of an unknown block", e->rank);
+		return;
+	}
+	unsigned i = (unsigned)(b - st->block);
+	SIM_CHECK(s, b->begun && !b->placed && b->got == b->bytes,
+		  "%u->%u block %u: ends with %llu of %llu bytes", st->src, st->dst, i,
+		  (unsigned long long)b->got, (unsigned long long)b->bytes);
+	b->placed = true;
+	b->placed_ns = now_ns;
+	free(b->seen);
+	b->seen = NULL;
+	st->placed++;
+	e->w->seen.placed++;
+	sim_mix(s, 0xe0 | (uint64_t)i << 8);
+	if (e->w->on_placed)
+		e->w->on_placed(st, i);
+}
+
+void
+app_block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
+{
+	struct end *e = user;
+	struct world *w = e->w;
+	struct sim *s = w->s;
+	uint32_t k = (uint32_t)(cookie >> 32), i = (uint32_t)cookie;
+	(void)lane;
+	if (k >= w->nstream || w->stream[k].src != e->rank || i >= w->stream[k].sent) {
+		sim_fail(s, "rank %u: done for a block it never sent", e->rank);
+		return;
+	}
+	struct stream *st = &w->stream[k];
+	struct block *b = &st->block[i];
+	SIM_CHECK(s, !b->done, "%u->%u block %u: done twice", st->src, st->dst, i);
+	/* Direct: the receiving process has all of it, though it may wait there for an
+	 * earlier block; that it is placed in the end is world_complete(). */
+	SIM_CHECK(s, !ok || b->placed || world_same_cluster(w, st->src, st->dst),
+		  "%u->%u block %u: done, but not placed at the receiver", st->src, st->dst, i);
+	SIM_CHECK(s, ok || w->conf.die_ok || e->quitting,
+		  "%u->%u block %u: failed without a reason", st->src, st->dst, i);
+	b->done = true;
+	b->failed = !ok;
+	b->done_ns = now_ns;
+	if (b->copy)
+		memset(b->copy, 0xdd, b->bytes - b->head_len);
+	free(b->copy);
+	b->copy = NULL;
+	st->done++;
+	w->seen.done++;
+}
+
+/* A manual stream may send up to block n. */
+void
+stream_allow(struct stream *st, uint32_t n)
+{
+	st->allowed = n < st->n ? n : st->n;
+}

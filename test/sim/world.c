@@ -1,0 +1,352 @@
+/* Topology, start, and the checks that concern everybody. */
+#include "world.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+world_conf_default(struct world_conf *c)
+{
+	*c = (struct world_conf){
+		.nclusters = 1,
+		.cluster = {{2, 0}},
+		.private_nic = {.rate_bps = 1250000000,
+				.delay_ns = 5 * BASE_US_NS,
+				.overhead_bytes = SIM_UDP_OVERHEAD},
+		.global_nic = {.rate_bps = 125000000, .overhead_bytes = SIM_UDP_OVERHEAD},
+		.trunk = {.delay_ns = 5 * BASE_MS_NS},
+		.lane_window = 4096,
+		.private_mtu = 9000 - SIM_IP_UDP,
+		.global_mtu = 1500 - SIM_IP_UDP,
+		.start_ns = BASE_MS_NS,
+	};
+	c->end = (struct suci_config){
+		.limits = {.paths_max = 32,
+			   .segments_max = 8192,
+			   .queue_max = 4096,
+			   .window_max = 4096},
+		.cc = SUCI_CC_CUBIC,
+		.mtu_max = 1472,
+	};
+	c->relay = c->end;
+	c->relay.limits = (struct suci_limits){
+		.paths_max = 64, .segments_max = 32768, .queue_max = 8192, .window_max = 8192};
+	c->lanes = (struct suci_lane_limits){.lanes_max = 32,
+					     .blocks_max = 64,
+					     .rx_blocks_max = 64,
+					     .held_max = 256,
+					     .ranges_max = 4096,
+					     .labels_max = LABEL_BASE + RANKS_MAX};
+}
+
+/* n processes dealt to k relays in contiguous blocks: which relay has process i. */
+static uint32_t
+deal(uint32_t n, uint32_t k, uint32_t i)
+{
+	uint32_t share = n / k, more = n % k;
+	return i < more * (share + 1) ? i / (share + 1)
+				      : more + (i - more * (share + 1)) / (share ? share : 1);
+}
+
+/* The relay of cluster `client` that carries its own process, or answers for a remote
+ * one. */
+uint32_t
+world_relay_for(const struct world *w, uint32_t client, uint32_t rank)
+{
+	uint32_t of = w->end[rank].client;
+	uint32_t own = w->conf.cluster[client].ranks, relays = w->conf.cluster[client].relays;
+	/* only relays that own a process carry for others */
+	return w->first_relay[client] + deal(w->conf.cluster[of].ranks, own < relays ? own : relays,
+					     rank - w->first_rank[of]);
+}
+
+static void
+make_id(uint8_t out[RELAY_PROC_ID_LEN], uint32_t token, uint8_t kind, uint32_t ipv4, uint32_t label)
+{
+	struct impi_hostid id = {.token = token, .kind = kind, .port = UDP_PORT, .ipv4 = ipv4};
+	impi_hostid_encode(&id, out);
+	memset(out + 16, 0, 4);
+	for (int i = 0; i < 4; i++)
+		out[20 + i] = (uint8_t)(label >> (24 - 8 * i));
+}
+
+static void
+make_ids(struct world *w)
+{
+	for (uint32_t r = 0; r < w->nend; r++) {
+		uint32_t c = w->end[r].client;
+		uint32_t own = 0x4000 + r;
+		if (w->conf.cluster[c].relays)
+			make_id(w->global_id[r], w->token[c], IMPI_HOSTID_RELAY,
+				w->relay[world_relay_for(w, c, r)].ipv4[RELAY_LEG_GLOBAL],
+				w->label_base[c] + r);
+		else
+			make_id(w->global_id[r], own, IMPI_HOSTID_LIBMPI, w->end[r].ipv4,
+				LABEL_BASE + r);
+		for (uint32_t v = 0; v < w->conf.nclusters; v++) {
+			BASE_ASSERT(w->private_id[v]);
+			uint8_t *id = w->private_id[v][r];
+			if (v == c && w->conf.cluster[c].relays)
+				make_id(id, own, IMPI_HOSTID_LIBMPI, w->end[r].ipv4,
+					LABEL_BASE + r);
+			else if (v != c && w->conf.cluster[v].relays)
+				make_id(id, w->token[v], IMPI_HOSTID_RELAY,
+					w->relay[world_relay_for(w, v, r)].ipv4[RELAY_LEG_PRIVATE],
+					w->label_base[v] + r);
+			else
+				memcpy(id, w->global_id[r], RELAY_PROC_ID_LEN);
+		}
+	}
+}
+
+/* One link out and one link in for each port, in the middle a link of the pair where
+ * conf has one. */
+static void
+wire_network(struct sim *s, uint32_t network, const struct sim_link_conf *nic,
+	     const struct sim_link_conf *trunk, uint32_t *first, uint32_t *end,
+	     uint32_t *trunk_first, uint32_t *trunk_end)
+{
+	uint32_t out[SIM_PORTS_MAX], in[SIM_PORTS_MAX];
+	struct sim_link_conf egress = {
+		.rate_bps = nic->rate_bps, .overhead_bytes = nic->overhead_bytes, .mtu = nic->mtu};
+	*first = s->nlink;
+	for (uint32_t p = 0; p < s->nport; p++) {
+		if (s->port[p].network != network)
+			continue;
+		out[p] = sim_add_link(s, &egress);
+		in[p] = sim_add_link(s, nic);
+	}
+	*end = s->nlink;
+	if (trunk)
+		*trunk_first = s->nlink;
+	for (uint32_t a = 0; a < s->nport; a++)
+		for (uint32_t b = 0; b < s->nport; b++) {
+			if (a == b || s->port[a].network != network ||
+			    s->port[b].network != network)
+				continue;
+			uint32_t hops[3] = {out[a], trunk ? sim_add_link(s, trunk) : in[b], in[b]};
+			sim_set_route(s, a, b, hops, trunk ? 3 : 2);
+		}
+	if (trunk)
+		*trunk_end = s->nlink;
+}
+
+static void
+wire_all(struct world *w)
+{
+	struct sim_link_conf nic = w->conf.private_nic, global = w->conf.global_nic,
+			     trunk = w->conf.trunk;
+	nic.mtu = w->conf.private_mtu;
+	global.mtu = trunk.mtu = w->conf.global_mtu;
+	uint32_t first, end;
+	w->private_links_first = w->s->nlink;
+	for (uint32_t c = 0; c < w->conf.nclusters; c++)
+		wire_network(w->s, c, &nic, NULL, &first, &end, NULL, NULL);
+	w->private_links_end = w->s->nlink;
+	wire_network(w->s, NET_GLOBAL, &global, &trunk, &w->global_links_first,
+		     &w->global_links_end, &w->trunk_links_first, &w->trunk_links_end);
+}
+
+struct world *
+world_new(struct sim *s, const struct world_conf *conf)
+{
+	struct world *w = calloc(1, sizeof *w);
+	BASE_ASSERT(w);
+	w->s = s;
+	w->conf = *conf;
+	w->global_id = calloc(RANKS_MAX, RELAY_PROC_ID_LEN);
+	BASE_ASSERT(w->global_id);
+	for (uint32_t c = 0; c < conf->nclusters; c++) {
+		w->private_id[c] = calloc(RANKS_MAX, RELAY_PROC_ID_LEN);
+		BASE_ASSERT(w->private_id[c]);
+		w->first_rank[c] = w->nend;
+		w->first_relay[c] = w->nrelay;
+		w->label_base[c] = (1u << 24) + RELAY_LABEL_PAGE * (c + (uint32_t)(s->seed % 1000));
+		w->token[c] = 0xabc00 + c;
+		BASE_ASSERT(w->nend + conf->cluster[c].ranks <= RANKS_MAX);
+		BASE_ASSERT(w->nrelay + conf->cluster[c].relays <= RELAYS_MAX);
+		bool outside = conf->nclusters > 1 && !conf->cluster[c].relays;
+		for (uint32_t i = 0; i < conf->cluster[c].ranks; i++, w->nend++)
+			w->end[w->nend] = (struct end){.w = w,
+						       .rank = w->nend,
+						       .client = c,
+						       .ipv4 = outside ? 0xc6336401 + w->nend
+								       : 0x0a000001 + i};
+		for (uint32_t i = 0; i < conf->cluster[c].relays; i++, w->nrelay++)
+			w->relay[w->nrelay] =
+				(struct rnode){.w = w,
+					       .client = c,
+					       .index = i,
+					       .ipv4 = {0x0a0000c8 + i, 0xc0000201 + 16 * c + i}};
+	}
+	make_ids(w);
+	for (uint32_t i = 0; i < w->nend; i++)
+		end_new(&w->end[i]);
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		rnode_new(&w->relay[i], true);
+	wire_all(w);
+	return w;
+}
+
+void
+world_start(struct world *w)
+{
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		rnode_drive(&w->relay[i]);
+	for (uint32_t i = 0; i < w->nend; i++)
+		sim_at(w->s, w->s->now_ns + w->conf.start_ns, end_start, &w->end[i], 0);
+}
+
+void
+world_free(struct world *w)
+{
+	for (uint32_t i = 0; i < w->nend; i++)
+		end_kill(&w->end[i]);
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		rnode_kill(&w->relay[i]);
+	streams_free(w);
+	for (uint32_t c = 0; c < CLUSTERS_MAX; c++)
+		free(w->private_id[c]);
+	free(w->global_id);
+	free(w);
+}
+
+bool
+world_complete(void *world)
+{
+	const struct world *w = world;
+	for (uint32_t i = 0; i < w->nstream; i++)
+		if (w->stream[i].placed < w->stream[i].n || w->stream[i].done < w->stream[i].n)
+			return false;
+	return true;
+}
+
+bool
+world_quiet(void *world)
+{
+	const struct world *w = world;
+	if (!world_complete(world))
+		return false;
+	for (uint32_t i = 0; i < w->nend; i++)
+		if (w->end[i].alive &&
+		    (suci_held(w->end[i].ep) || suci_lanes_pending(w->end[i].lanes)))
+			return false;
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		if (w->relay[i].alive &&
+		    (relay_core_held(w->relay[i].core) || suci_held(w->relay[i].ep)))
+			return false;
+	return true;
+}
+
+bool
+world_all_ended(void *world)
+{
+	const struct world *w = world;
+	for (uint32_t i = 0; i < w->nend; i++)
+		if (w->end[i].alive && !w->end[i].ended)
+			return false;
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		if (w->relay[i].alive && w->relay[i].has_job)
+			return false;
+	return true;
+}
+
+/* What the driver gave is what the endpoint counted, and each datagram is in one place. */
+static void
+check_endpoint(struct world *w, const struct suci *ep, uint32_t held_max, uint64_t given,
+	       uint64_t taken, bool first_life, const char *who)
+{
+	const struct suci_counters *n = suci_counters(ep);
+	if (first_life) {
+		SIM_CHECK(w->s, n->rx_datagrams == given,
+			  "%s: %llu datagrams counted, %llu delivered to it", who,
+			  (unsigned long long)n->rx_datagrams, (unsigned long long)given);
+		SIM_CHECK(w->s, n->tx_datagrams == taken,
+			  "%s: %llu datagrams built, %llu sent from it", who,
+			  (unsigned long long)n->tx_datagrams, (unsigned long long)taken);
+	}
+	SIM_CHECK(w->s, suci_held(ep) <= held_max, "%s: holds %u segments, its limit is %u", who,
+		  suci_held(ep), held_max);
+}
+
+static void
+check_path_limits(struct world *w, const struct suci *ep, const struct suci_limits *l,
+		  const char *who)
+{
+	struct suci_path_info info;
+	for (uint32_t p = 0; p < l->paths_max; p++) {
+		if (!suci_path_info(ep, p, &info))
+			continue;
+		SIM_CHECK(w->s, info.in_flight <= l->window_max, "%s: path %u has %u in flight",
+			  who, p, info.in_flight);
+		/* What was in flight and is lost waits beside the queue. */
+		SIM_CHECK(w->s, info.queued <= l->queue_max + l->window_max,
+			  "%s: path %u has %u queued", who, p, info.queued);
+	}
+}
+
+void
+world_check_now(struct world *w)
+{
+	struct sim *s = w->s;
+	char who[32];
+	for (uint32_t i = 0; i < w->nend && !s->failed; i++) {
+		const struct end *e = &w->end[i];
+		if (!e->alive)
+			continue;
+		snprintf(who, sizeof who, "rank %u", e->rank);
+		const struct sim_port *p = &s->port[e->port];
+		check_endpoint(w, e->ep, w->conf.end.limits.segments_max, p->delivered, p->sent,
+			       e->incarnation == 1, who);
+		check_path_limits(w, e->ep, &w->conf.end.limits, who);
+	}
+	for (uint32_t i = 0; i < w->nrelay && !s->failed; i++) {
+		const struct rnode *r = &w->relay[i];
+		if (!r->alive)
+			continue;
+		snprintf(who, sizeof who, "relay %u.%u", r->client, r->index);
+		const struct sim_port *a = &s->port[r->port[0]], *b = &s->port[r->port[1]];
+		check_endpoint(w, r->ep, w->conf.relay.limits.segments_max,
+			       a->delivered + b->delivered, a->sent + b->sent, r->incarnation == 1,
+			       who);
+		check_path_limits(w, r->ep, &w->conf.relay.limits, who);
+		const char *what = "";
+		SIM_CHECK(s, relay_core_check(r->core, &what), "%s: %s", who, what);
+		SIM_CHECK(s,
+			  suci_counters(r->ep)->rx_segments ==
+				  relay_core_counters(r->core)->rx_segments,
+			  "%s: endpoint offered %llu segments, core counted %llu", who,
+			  (unsigned long long)suci_counters(r->ep)->rx_segments,
+			  (unsigned long long)relay_core_counters(r->core)->rx_segments);
+	}
+	sim_check_links(s);
+}
+
+/* Everything goes down at once; then no buffer may be left but those on the wire. */
+void
+world_check_end(struct world *w)
+{
+	world_check_now(w);
+	for (uint32_t i = 0; i < w->nend; i++)
+		w->end[i].quitting = true;
+	bool die_ok = w->conf.die_ok;
+	w->conf.die_ok = true; /* closing is no failure */
+	for (uint32_t i = 0; i < w->nend; i++)
+		end_kill(&w->end[i]);
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		rnode_kill(&w->relay[i]);
+	w->conf.die_ok = die_ok;
+	uint64_t inside = 0;
+	for (uint32_t i = 0; i < w->s->nlink; i++)
+		inside += w->s->link[i].inside;
+	SIM_CHECK(w->s, w->s->buf_live == inside,
+		  "%llu receive buffers are still held after everything was closed",
+		  (unsigned long long)(w->s->buf_live - inside));
+	for (uint32_t i = 0; i < w->nstream; i++)
+		SIM_CHECK(w->s, w->stream[i].done == w->stream[i].sent,
+			  "%u->%u: %u blocks sent, %u given back", w->stream[i].src,
+			  w->stream[i].dst, w->stream[i].sent, w->stream[i].done);
+}

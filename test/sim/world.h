@@ -1,0 +1,187 @@
+/* sim/world.h - a whole MPI job's transport in virtual time: processes (real lib/suci
+ * endpoints with lanes), relays (real lib/relay cores), their links, and the blocks
+ * they send to each other.
+ *
+ * Clusters have the same private addresses.  A cluster with relays reaches the others
+ * over them; a cluster without relays has its processes in the wide-area network
+ * itself.  Processes of one cluster talk directly.
+ *
+ *     rank ─ egress ─ ingress ─ relay ═ egress ═ trunk ═ ingress ═ relay ─ … ─ rank
+ *
+ * Checked at all times: every block begins in lane order, each of its bytes arrives
+ * exactly once and as it was sent, nothing is reported done that is not placed.  At
+ * the end: everything held was given back, nodes and links account for every datagram. */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include "sim.h"
+
+#include "relay/core.h"
+#include "suci/lane.h"
+
+#define CLUSTERS_MAX 3
+#define RANKS_MAX    24
+#define RELAYS_MAX   6 /* in all */
+#define STREAMS_MAX  64
+#define NET_GLOBAL   100
+#define UDP_PORT     7000
+#define LABEL_BASE   16 /* of a process: LMPI_LABEL_BASE */
+#define HEAD_BYTES   64 /* of a relayed block: an IMPI packet header */
+#define NONE_U32     UINT32_MAX
+
+struct world;
+
+struct cluster_conf {
+	uint32_t ranks, relays;
+};
+
+struct world_conf {
+	uint32_t nclusters;
+	struct cluster_conf cluster[CLUSTERS_MAX];
+	/* Private: one link out and one in per port; the delay and faults are on the
+	 * way in.  Wide area: the same, and one link per pair of ports between them. */
+	struct sim_link_conf private_nic, global_nic, trunk;
+	struct suci_config end, relay; /* ops, user, hello are filled in */
+	struct suci_lane_limits lanes;
+	uint32_t lane_window;
+	uint32_t private_mtu, global_mtu; /* UDP payload */
+	bool direct_crc;
+	bool die_ok;	   /* blocks may fail: somebody was killed */
+	uint64_t start_ns; /* streams begin so long after the start */
+};
+
+struct block {
+	uint64_t bytes, got;
+	uint32_t pool_off;
+	uint8_t head_len;
+	bool begun, placed, done, failed;
+	uint8_t *copy; /* what the sender lent; poisoned when given back */
+	uint8_t *seen; /* [bytes]: 1 = arrived */
+	uint64_t sent_ns, placed_ns, done_ns;
+};
+
+/* Blocks from one rank to another, in order. */
+struct stream {
+	struct world *w;
+	uint32_t src, dst;
+	uint32_t n, outstanding_max;
+	bool wait;   /* ask for prompt end-to-end acks */
+	bool manual; /* sent one by one by stream_allow() */
+	uint32_t allowed;
+	uint32_t sent, begun, placed, done;
+	struct block *block;
+};
+
+struct end {
+	struct world *w;
+	uint32_t rank, client, port;
+	uint32_t ipv4;
+	void *ep_mem, *lanes_mem;
+	struct suci *ep;
+	struct suci_lanes *lanes;
+	uint32_t lane[RANKS_MAX]; /* to and from that rank, NONE_U32 */
+	bool alive, ended, started;
+	bool quitting; /* the run is over: what goes down now is no fault */
+	char why[160];
+	uint64_t ended_ns;
+	uint64_t wake_ns;
+	uint64_t incarnation;
+	uint64_t dead_rx;
+	struct suci_counters total; /* of earlier incarnations */
+};
+
+struct rnode {
+	struct world *w;
+	uint32_t client, index; /* cluster, number in it */
+	uint32_t port[2];	/* by leg */
+	uint32_t ipv4[2];
+	void *ep_mem, *core_mem;
+	struct suci *ep;
+	struct relay_core *core;
+	bool alive;
+	uint64_t wake_ns, incarnation, dead_rx;
+	bool job_ended, has_job;
+	char why[160];
+	uint64_t ended_ns;
+};
+
+struct world {
+	struct sim *s;
+	struct world_conf conf;
+	uint32_t nend, nrelay, nstream;
+	struct end end[RANKS_MAX];
+	struct rnode relay[RELAYS_MAX];
+	struct stream stream[STREAMS_MAX];
+	uint32_t first_rank[CLUSTERS_MAX];
+	uint32_t first_relay[CLUSTERS_MAX];
+	uint32_t label_base[CLUSTERS_MAX];	 /* of the job at that cluster's relays */
+	uint32_t token[CLUSTERS_MAX];		 /* of that cluster's relays */
+	uint8_t (*global_id)[RELAY_PROC_ID_LEN]; /* [nend] */
+	uint8_t (*private_id[CLUSTERS_MAX])[RELAY_PROC_ID_LEN]; /* [nend] */
+	uint32_t private_links_first, private_links_end;
+	uint32_t global_links_first, global_links_end;
+	uint32_t trunk_links_first, trunk_links_end;
+	/* Called when a block is whole at its receiver. */
+	void (*on_placed)(struct stream *st, uint32_t i);
+	void *scenario;
+	uint64_t bytes_total;
+	struct {
+		uint64_t begun, data, placed, done;
+	} seen;
+};
+
+/* world.c */
+struct world *world_new(struct sim *s, const struct world_conf *conf);
+void world_free(struct world *w);
+/* Sensible settings: 10 Gb/s inside with 5 us, 1 Gb/s outside with 5 ms. */
+void world_conf_default(struct world_conf *c);
+void world_start(struct world *w);
+/* Adds a stream of n blocks with sizes from size(i); not before world_new(). */
+struct stream *world_stream(struct world *w, uint32_t src, uint32_t dst, uint32_t n,
+			    uint64_t (*size)(void *arg, uint32_t i), void *arg);
+bool world_complete(void *world);
+/* Everything delivered is also acknowledged and given back. */
+bool world_quiet(void *world);
+/* Every live process knows the job is over. */
+bool world_all_ended(void *world);
+/* Close everything and check that nothing is left. */
+void world_check_end(struct world *w);
+void world_check_now(struct world *w);
+/* dump.c: counters and states of everybody, to stdout. */
+void world_dump(const struct world *w);
+uint32_t world_relay_for(const struct world *w, uint32_t client, uint32_t rank);
+static inline bool
+world_same_cluster(const struct world *w, uint32_t a, uint32_t b)
+{
+	return w->end[a].client == w->end[b].client;
+}
+
+/* stream.c: what the application does */
+const uint8_t *pool_bytes(void);
+#define POOL_BYTES (8u << 20)
+bool stream_push(struct end *e, struct stream *st); /* true: something was handed over */
+void stream_allow(struct stream *st, uint32_t n);
+struct stream *stream_of(struct world *w, uint32_t src, uint32_t dst);
+void *app_block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first,
+		      size_t first_len, uint64_t now_ns);
+void app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data,
+		    size_t len);
+void app_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns);
+void app_block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns);
+void streams_free(struct world *w);
+
+/* end.c */
+void end_new(struct end *e);
+void end_start(struct sim *s, void *end, uint64_t arg);
+void end_drive(struct end *e);
+void end_kill(struct end *e);
+void end_restart(struct end *e);
+void end_over(struct end *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* rnode.c */
+void rnode_new(struct rnode *r, bool with_job);
+void rnode_drive(struct rnode *r);
+void rnode_kill(struct rnode *r);
+void rnode_restart(struct rnode *r);
+
+#endif

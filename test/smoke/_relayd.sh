@@ -1,0 +1,126 @@
+# Sourced by the relayd scenarios: namespaces of this run, relayd in one of them.
+# shellcheck shell=bash
+#
+#   node (rn) --veth-- relay (rr) --veth-- wan (rw)
+#   10.0.0.10/24       10.0.0.1 | 198.51.100.1       198.51.100.9/24
+#
+# Names carry $RUN, so runs side by side do not meet; cleanup is a trap.
+
+set -u
+: "${B:=build/gcc}"
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
+RUN=rd$$
+NODE=$RUN-n RELAY=$RUN-r WAN=$RUN-w
+TMP=$(mktemp -d)
+RELAYD_PID=
+FAILED=0
+
+pass() { echo "PASS $1"; }
+fail() { echo "FAIL $1: $2"; FAILED=1; }
+# check NAME WHY COMMAND...: PASS if the command succeeds.
+check()
+{
+	local name=$1 why=$2
+	shift 2
+	if "$@"; then pass "$name"; else fail "$name" "$why"; fi
+}
+
+cleanup()
+{
+	local rc=$? ns
+	trap - EXIT INT TERM
+	if [ -n "$RELAYD_PID" ] && kill -0 "$RELAYD_PID" 2>/dev/null; then
+		kill -TERM "$RELAYD_PID" 2>/dev/null
+		for _ in $(seq 50); do kill -0 "$RELAYD_PID" 2>/dev/null || break; sleep 0.1; done
+		kill -KILL "$RELAYD_PID" 2>/dev/null
+	fi
+	for ns in "$NODE" "$RELAY" "$WAN"; do ip netns del "$ns" 2>/dev/null; done
+	[ "$FAILED" -eq 0 ] || { echo "--- relayd.log"; cat "$TMP/relayd.log" 2>/dev/null; }
+	rm -rf "$TMP" "/var/run/dpdk/$RUN"
+	exit $rc
+}
+
+need_root()
+{
+	[ "$(id -u)" -eq 0 ] || { echo "SKIP ${1}: needs root for network namespaces"; exit 77; }
+}
+
+# The three namespaces; offloads off, so frames are what a NIC would see.
+make_net()
+{
+	local ns dev
+	for ns in "$NODE" "$RELAY" "$WAN"; do
+		ip netns add "$ns" && ip -n "$ns" link set lo up || return 1
+	done
+	ip link add name p0 netns "$NODE" type veth peer name priv0 netns "$RELAY" || return 1
+	ip link add name g0 netns "$WAN" type veth peer name glob0 netns "$RELAY" || return 1
+	ip -n "$NODE" link set p0 mtu 9000 up
+	ip -n "$RELAY" link set priv0 mtu 9000 up
+	ip -n "$WAN" link set g0 up
+	ip -n "$RELAY" link set glob0 up
+	ip -n "$NODE" addr add 10.0.0.10/24 dev p0
+	ip -n "$WAN" addr add 198.51.100.9/24 dev g0
+	for dev in "$NODE p0" "$RELAY priv0" "$WAN g0" "$RELAY glob0"; do
+		# shellcheck disable=SC2086
+		set -- $dev
+		ip netns exec "$1" ethtool -K "$2" tx off rx off tso off gso off gro off >/dev/null 2>&1
+	done
+}
+
+# The example configuration with this run's names.
+make_conf()
+{
+	sed -e "s/\"file_prefix\": \"[^\"]*\"/\"file_prefix\": \"$RUN\"/" \
+		-e "s#\"stats_file\": \"\"#\"stats_file\": \"$TMP/stats.json\"#" \
+		-e "s#\"pidfile\": \"\"#\"pidfile\": \"$TMP/relayd.pid\"#" \
+		conf/relayd-example.json >"$TMP/conf.json"
+}
+
+# start_relayd: 0 when it is ready, 1 when it ended or did not come up in 20 s.
+start_relayd()
+{
+	ip netns exec "$RELAY" "$B/bin/relayd" "$TMP/conf.json" >"$TMP/relayd.log" 2>&1 &
+	RELAYD_PID=$!
+	for _ in $(seq 200); do
+		grep -q '^relayd: ready$' "$TMP/relayd.log" && return 0
+		kill -0 "$RELAYD_PID" 2>/dev/null || return 1
+		sleep 0.1
+	done
+	return 1
+}
+
+# stop_relayd: TERM; its exit status, 124 if it does not end.
+stop_relayd()
+{
+	local rc
+	kill -TERM "$RELAYD_PID"
+	for _ in $(seq 100); do
+		kill -0 "$RELAYD_PID" 2>/dev/null || break
+		sleep 0.1
+	done
+	if kill -0 "$RELAYD_PID" 2>/dev/null; then return 124; fi
+	wait "$RELAYD_PID"
+	rc=$?
+	RELAYD_PID=
+	return $rc
+}
+
+# stats: a fresh stats file.
+stats()
+{
+	rm -f "$TMP/stats.json"
+	kill -USR1 "$RELAYD_PID"
+	for _ in $(seq 50); do [ -s "$TMP/stats.json" ] && return 0; sleep 0.1; done
+	return 1
+}
+
+# stat PYTHON-EXPRESSION over s, the parsed stats file.
+stat()
+{
+	python3 -c 'import json,sys
+s = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$TMP/stats.json" "$1"
+}
+
+trap cleanup EXIT
+trap 'exit 130' INT TERM

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# The real impi-server and impirun on loopback, against clients scripted in Python.
+# timeout: 120
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+: "${B:=build/gcc}"
+exec python3 test/smoke/_impi_server.py "$B"

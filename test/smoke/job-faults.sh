@@ -1,0 +1,79 @@
+#!/bin/bash
+# A relay that dies, a rank that dies, in the middle of a job over both clusters: every
+# side ends within 10 s with an error that says what happened; relays then run the next job.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+rc=0
+. tools/testbed/lib.sh
+
+fail() {
+	tail -n 25 "$TB_LOG"/*.log
+	echo "FAIL job-faults $1"
+	exit 1
+}
+verdict() { # NAME WHY: FAIL if WHY is not empty
+	if [ -n "$2" ]; then
+		tail -n 15 "$TB_LOG"/*.log
+		echo "FAIL job-faults $1: $2"
+		rc=1
+	else
+		echo "PASS job-faults $1"
+	fi
+}
+gone() { ! testbed_alive "$1"; }
+# Sets STATUS; not for a subshell, which has no children.
+status() {
+	{ wait "$(cat "$TB_DIR/pid-$1")"; } 2>/dev/null
+	STATUS=$?
+}
+started() { grep -q 'every byte checked' "$TB_LOG/$1-a.log"; }
+
+# ended NAME PATTERN: both sides end in 10 s, not with 0, somebody says PATTERN; else WHY.
+ended() {
+	local side
+	WHY=
+	for side in a b; do
+		testbed_wait 10 "$1 to end in cluster $side" gone "$1-$side" ||
+			{ WHY="cluster $side hangs"; return; }
+		status "$1-$side"
+		[ "$STATUS" != 0 ] || WHY="side $side ended with status 0"
+	done
+	[ -n "$WHY" ] || grep -qE "$2" "$TB_LOG/$1-a.log" "$TB_LOG/$1-b.log" ||
+		WHY="no message matches '$2'"
+}
+
+testbed_up || fail "testbed: not built"
+testbed_wanem "$B/bin/wanem" --delay-ms 2 || fail "wanem: does not start"
+testbed_server "$B" || fail "impi-server: does not start"
+for fe in afe0 bfe0; do testbed_relayd "$B" $fe || fail "relayd: does not start"; done
+
+testbed_job "$B" rank "$B/examples/pingpong" --budget-ms 60000
+testbed_wait 15 "the job to run" started rank || fail "rank dies: the job does not start"
+victim=$(ip netns pids "$TB_ID-b1" | while read -r p; do
+	[ "$(cat /proc/"$p"/comm)" = pingpong ] && echo "$p"
+done | head -1)
+kill -KILL "$victim" || fail "rank dies: no rank found on b1"
+ended rank 'ending the job|signal 9'
+verdict "a rank dies" "$WHY"
+
+testbed_job "$B" after "$B/examples/pingpong" --quick --max 4096
+testbed_wait 30 "a job after a failed one" gone after-a
+testbed_wait 10 "its other side" gone after-b
+why=
+for s in a b; do
+	status after-$s
+	[ "$STATUS" = 0 ] || why="the next job fails: side $s ended with status $STATUS"
+done
+verdict "the next job runs" "$why"
+
+testbed_job "$B" relay "$B/examples/pingpong" --budget-ms 60000
+testbed_wait 15 "the job to run" started relay || fail "relay dies: the job does not start"
+kill -KILL "$(cat "$TB_DIR/pid-relayd-bfe0")"
+ended relay 'relay .*(gone|silent)'
+verdict "a relay dies" "$WHY"
+{ testbed_stop relayd-afe0; } 2>/dev/null || verdict "the other relay stops cleanly" "status $?"
+testbed_down
+left=$(testbed_leftovers)
+verdict "nothing is left" "$left"
+exit $rc

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# relayd --check: what is wrong with a file, all at once, with pointer and line; what
+# the machine lacks, with the command that mends it; and that it changes nothing.
+# timeout: 90
+# shellcheck source=test/smoke/_relayd.sh
+. "$(dirname "$0")/_relayd.sh"
+need_root relayd-check
+make_net || { fail relayd-check-net "cannot make namespaces"; exit 1; }
+make_conf
+
+# says NAME PATTERN [SED...]: --check of the good file, edited, fails and says PATTERN.
+says()
+{
+	local name=$1 pattern=$2 rc
+	shift 2
+	cp "$TMP/conf.json" "$TMP/edit.json"
+	[ $# -eq 0 ] || sed -i "$@" "$TMP/edit.json"
+	ip netns exec "$RELAY" "$B/bin/relayd" --check "$TMP/edit.json" >"$TMP/out" 2>&1
+	rc=$?
+	if [ $rc -ne 1 ]; then
+		fail "$name" "exit status $rc instead of 1: $(head -3 "$TMP/out")"
+	elif ! grep -q -- "$pattern" "$TMP/out"; then
+		fail "$name" "no line like '$pattern' in: $(cat "$TMP/out")"
+	else
+		pass "$name"
+	fi
+}
+
+check check-good "the good file is refused" \
+	ip netns exec "$RELAY" "$B/bin/relayd" --check "$TMP/conf.json"
+"$B/bin/relayd" --check /nonexistent.json 2>"$TMP/out"
+check check-no-file "$(cat "$TMP/out")" grep -q 'cannot open /nonexistent.json: No such file' "$TMP/out"
+
+says check-syntax 'edit.json:3: not JSON' -e '3s/,$//' -e '2s/{/{ "x" 1,/' -e '2s/^/\n/'
+says check-unknown-key 'edit.json:[0-9]*: /idel: unknown key' -e 's/"idle"/"idel"/'
+says check-range '/ports/global/mtu: 70000 is out of range' -e 's/"mtu": 1500/"mtu": 70000/'
+says check-workers '/workers: 4 workers asked' -e 's/"workers": 1/"workers": 4/'
+says check-address 'differs from ports.global.address' \
+	-e '0,/198.51.100.1"/s/198.51.100.1"/198.51.100.3"/'
+
+cp "$TMP/conf.json" "$TMP/many.json"
+sed -i -e 's/"idle": "sleep"/"idle": "doze"/' -e 's/"prefix_len": 24/"prefix_len": 99/' \
+	-e 's/"workers": 1/"workers": "one"/' "$TMP/many.json"
+ip netns exec "$RELAY" "$B/bin/relayd" --check "$TMP/many.json" >"$TMP/out" 2>&1
+check check-all-at-once "not all of 4 faults are said: $(cat "$TMP/out")" \
+	[ "$(grep -c 'many.json:[0-9]*: /' "$TMP/out")" -eq 4 ]
+
+says check-interface 'no interface nope0 in this network namespace' -e 's/priv0/nope0/'
+ip -n "$RELAY" link set priv0 mtu 1500
+says check-mtu 'mend it with: ip link set priv0 mtu 9000'
+ip -n "$RELAY" link set priv0 mtu 9000
+ip -n "$RELAY" link set glob0 down
+says check-down 'mend it with: ip link set glob0 up'
+ip -n "$RELAY" link set glob0 up
+ip -n "$RELAY" addr add 192.0.2.1/24 dev priv0
+says check-kernel-address 'mend it with: ip addr flush dev priv0'
+ip -n "$RELAY" addr flush dev priv0
+says check-lcores '/eal/lcores: CPU 4000 does not exist' -e 's/0@0,1@1/0@0,1@4000/'
+says check-one-lcore 'names one lcore, two are needed' -e 's/0@0,1@1/0@0/'
+says check-memory '/eal/memory_mb: 32 MiB are given' -e 's/"memory_mb": [0-9]*/"memory_mb": 32/'
+says check-hugepages 'sysctl -w vm.nr_hugepages=' \
+	-e 's/"hugepages": false/"hugepages": true/' -e 's/"memory_mb": [0-9]*/"memory_mb": 1000000/'
+says check-pci 'no PCI device ffff:1f.7\|no PCI device ffff:ff:1f.7' \
+	-e 's/"interface": "priv0"/"device": "ffff:ff:1f.7"/'
+says check-key-file '/impi/key_file: cannot read /nonexistent' \
+	-e 's/"auth": "none"/"auth": "key"/' -e 's#"key_file": ""#"key_file": "/nonexistent"#'
+echo 12x >"$TMP/key"
+says check-key 'does not hold one decimal number' \
+	-e 's/"auth": "none"/"auth": "key"/' -e "s#\"key_file\": \"\"#\"key_file\": \"$TMP/key\"#"
+ip -n "$RELAY" tuntap add dev relay-priv mode tap
+says check-tap 'interface relay-priv exists already'
+ip -n "$RELAY" tuntap del dev relay-priv mode tap
+ip netns exec "$RELAY" python3 -c '
+import socket, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("", 7811)); s.listen(); print("ok", flush=True); time.sleep(30)' >"$TMP/listening" &
+listener=$!
+for _ in $(seq 50); do [ -s "$TMP/listening" ] && break; sleep 0.1; done
+says check-port-in-use '/impi/listen_port: TCP port 7811 is in use'
+kill "$listener"
+wait "$listener" 2>/dev/null
+says check-stats-dir '/stats_file: cannot write into /nonexistent' \
+	-e 's#"stats_file": "[^"]*"#"stats_file": "/nonexistent/s.json"#'
+
+# The start refuses with the same words and leaves nothing.
+sed -i 's/glob0/nope0/' "$TMP/conf.json"
+start_relayd
+check start-refused "relayd started with a missing interface" [ $? -ne 0 ]
+wait "$RELAYD_PID"
+check start-status "status $? instead of 1" [ $? -eq 1 ]
+RELAYD_PID=
+check start-reason "$(cat "$TMP/relayd.log")" grep -q 'no interface nope0' "$TMP/relayd.log"
+check check-changes-nothing "something is left in the namespace" \
+	[ "$(ip -n "$RELAY" -br link | awk '{print $1}' | sed 's/@.*//' | sort | xargs)" = "glob0 lo priv0" ]
+check check-no-runtime-dir "/var/run/dpdk/$RUN was made" [ ! -e "/var/run/dpdk/$RUN" ]
+
+"$B/bin/relayd" --print-defaults >"$TMP/defaults.json"
+check print-defaults "not JSON" python3 -m json.tool "$TMP/defaults.json" /dev/null
+check print-schema "conf/relayd.schema.json is not what relayd --print-schema says" \
+	diff -u conf/relayd.schema.json <("$B/bin/relayd" --print-schema)
+check print-table "doc/configuration.md is not what relayd --print-table says" \
+	diff -u <(sed -n '/^| key /,/^$/p' doc/configuration.md | sed '/^$/d') <("$B/bin/relayd" --print-table)
+exit $FAILED

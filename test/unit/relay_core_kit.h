@@ -1,0 +1,219 @@
+/* The forwarding core on a fake endpoint, for tests: one relay with counted buffers,
+ * jobs put into it, paths from its processes and to other relays. */
+#ifndef TEST_RELAY_CORE_KIT_H
+#define TEST_RELAY_CORE_KIT_H
+
+#include "cmocka_all.h"
+
+#include "relay_fake_suci.h"
+#include "relay_job_maker.h"
+
+#include "base/clock.h"
+
+#define BUFS 32
+
+struct relay {
+	struct relay_core *c;
+	struct suci ep;
+	uint8_t buf[BUFS][256];
+	int refs[BUFS];
+	bool readonly;
+	uint32_t ended; /* how often job_ended was called */
+	uint32_t ended_base;
+	char why[RELAY_WHY_MAX];
+	char down_what[64];
+};
+
+static inline uint8_t *
+op_writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
+{
+	struct relay *r = user;
+	(void)len;
+	assert_ptr_equal(data, r->buf[cookie]);
+	return r->readonly ? NULL : r->buf[cookie];
+}
+
+static inline void
+op_hold(void *user, uint64_t cookie)
+{
+	((struct relay *)user)->refs[cookie]++;
+}
+
+static inline void
+op_release(void *user, uint64_t cookie)
+{
+	struct relay *r = user;
+	assert_true(r->refs[cookie] > 0);
+	r->refs[cookie]--;
+}
+
+static inline void
+op_job_ended(void *user, uint32_t base, const char *why)
+{
+	struct relay *r = user;
+	r->ended++;
+	r->ended_base = base;
+	relay_text_set(r->why, "%s", why);
+}
+
+static inline void
+op_path_up(void *user, uint32_t path, const struct suci_addr *peer, const char *what)
+{
+	(void)user, (void)path, (void)peer;
+	assert_true(strlen(what) > 0);
+}
+
+static inline void
+op_path_down(void *user, uint32_t path, const struct suci_addr *peer, const char *what,
+	     const char *why)
+{
+	struct relay *r = user;
+	(void)path, (void)peer;
+	strncpy(r->down_what, what, sizeof r->down_what - 1);
+	assert_true(strlen(why) > 0);
+}
+
+static const struct relay_core_ops ops = {op_writable,	op_hold,    op_release,
+					  op_job_ended, op_path_up, op_path_down};
+
+static inline struct relay *
+relay_new_at(struct suci_addr self)
+{
+	struct relay *r = calloc(1, sizeof *r);
+	struct relay_core_conf conf = {
+		.limits = {.jobs_max = 3,
+			   .procs_max = 512,
+			   .hosts_max = 8,
+			   .trunks_max = 4,
+			   .paths_max = FAKE_PATHS,
+			   .primaries_max = 2},
+		.self_global = self,
+		.trunk_mtu = 1472,
+		.peer = {relay_addr_v4(0xc0000263, 7000, RELAY_LEG_GLOBAL)},
+		.npeers = 1,
+		.ops = &ops,
+		.user = r,
+	};
+	r->c = relay_core_new(aligned_alloc(64, relay_core_footprint(&conf.limits)), &conf);
+	assert_non_null(r->c);
+	r->ep.user = r->c;
+	relay_bind(r->c, &r->ep);
+	return r;
+}
+
+/* The first relay of a client. */
+static inline struct relay *
+relay_new(uint32_t client)
+{
+	return relay_new_at(maker_relay_addr(client, 0));
+}
+
+static inline void
+check(const struct relay *r)
+{
+	const char *what = NULL;
+	if (!relay_core_check(r->c, &what))
+		fail_msg("does not hold: %s", what);
+}
+
+static inline void
+relay_free(struct relay *r)
+{
+	check(r);
+	for (uint32_t p = 0; p < FAKE_PATHS; p++)
+		if (r->ep.path[p].used)
+			fake_give_back(&r->ep, p, SUCI_FATE_ABANDONED);
+	assert_int_equal(relay_core_held(r->c), 0);
+	for (int i = 0; i < BUFS; i++)
+		assert_int_equal(r->refs[i], 0);
+	free(relay_core_fini(r->c));
+	free(r);
+}
+
+/* Client 0: ranks 0-2 behind 2 relays, client 1: ranks 3-6 behind 1. */
+static const struct job_spec spec2 = {.nclients = 2,
+				      .my_client = 0,
+				      .nprocs = {3, 4},
+				      .nrelays = {2, 1},
+				      .label_base = {0x01000040, 0x02000080},
+				      .token = 0xabcd,
+				      .id = 7};
+
+static inline void
+add_job(struct relay *r, struct job_spec s)
+{
+	struct relay_job *j = make_job(&s);
+	assert_int_equal(relay_job_add(r->c, j, r->ep.now), 0);
+	free(j);
+	check(r);
+}
+
+static inline uint32_t
+connect_proc(struct relay *r, const struct job_spec *s, uint32_t rank, uint32_t i)
+{
+	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+				.token = s->token,
+				.label = s->label_base[s->my_client] + rank,
+				.rank = rank};
+	struct suci_addr from = maker_proc_addr(i);
+	uint8_t hello[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	relay_hello_encode(&h, hello);
+	uint32_t p = fake_incoming(&r->ep, &from, hello, sizeof hello, why);
+	assert_int_not_equal(p, UINT32_MAX);
+	return p;
+}
+
+static inline uint32_t
+connect_trunk(struct relay *r, uint32_t client, uint32_t relay)
+{
+	struct suci_addr a = maker_relay_addr(client, relay);
+	uint32_t p = fake_find(&r->ep, &a);
+	assert_int_not_equal(p, UINT32_MAX);
+	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	fake_accepted(&r->ep, p, &h);
+	return p;
+}
+
+static inline struct suci_segment
+make_segment(struct relay *r, uint64_t cookie, uint32_t dst, uint32_t src, uint16_t flags)
+{
+	memset(r->buf[cookie], 0x5a, sizeof r->buf[cookie]);
+	return (struct suci_segment){.dst_label = dst,
+				     .src_label = src,
+				     .seq = 9,
+				     .block = 9,
+				     .flags = flags,
+				     .mss = 1400,
+				     .crc32c = 0x1234,
+				     .block_bytes = 200,
+				     .data = r->buf[cookie],
+				     .data_len = 200,
+				     .cookie = cookie};
+}
+
+static inline enum suci_verdict
+feed(struct relay *r, uint32_t path, const struct suci_segment *s)
+{
+	enum suci_verdict v = relay_ops()->segment(r->c, path, s, r->ep.now);
+	check(r);
+	return v;
+}
+
+static inline void
+notes_are(const struct relay *r, uint32_t path, uint32_t n, uint8_t type, uint32_t base,
+	  const char *text)
+{
+	const struct fake_path *f = &r->ep.path[path];
+	struct relay_note note;
+	assert_int_equal(f->nnotes, n);
+	if (n == 0)
+		return;
+	assert_int_equal(relay_note_decode(f->note[n - 1], f->note_len[n - 1], &note), 0);
+	assert_int_equal(note.type, type);
+	assert_int_equal(note.label_base, base);
+	if (text)
+		assert_non_null(strstr(note.text, text));
+}
+
+#endif

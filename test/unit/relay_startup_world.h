@@ -1,0 +1,551 @@
+/* Whole start-ups of several clusters in memory, for tests: clients as libmpi's
+ * representative is, relays, and lib/impi's server, with the streams cut at a chunk
+ * size; and what must hold when all run. */
+#ifndef TEST_RELAY_STARTUP_WORLD_H
+#define TEST_RELAY_STARTUP_WORLD_H
+
+#include "cmocka_all.h"
+
+#include "base/bytes.h"
+#include "base/prng.h"
+#include "impi/client.h"
+#include "impi/hostid.h"
+#include "impi/server.h"
+#include "relay/core.h"
+#include "relay/startup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLUSTERS_MAX 4
+#define PROC_BASE    16u
+
+enum order { LOCKSTEP, PIPELINED, SHUFFLED };
+
+struct cluster {
+	/* set-up */
+	uint32_t nprocs, nhosts, nrelays, nshards;
+	enum order order;
+	bool direct;	       /* no relay: a cluster with global addresses */
+	bool foreign;	       /* another implementation's process ids */
+	bool no_pid;	       /* says DONE without P_PID */
+	struct impi_auth auth; /* of the client */
+	/* state */
+	struct relay_member member[8];
+	struct relay_labels labels;
+	struct relay_startup *rs;
+	struct impi_client *cl;
+	struct relay_job *copy;
+	int conn;
+	bool up_open, table_seen, running, ended, cl_started, cl_failed, cl_done, hold_table;
+	char cl_why[200];
+	uint32_t todo[IMPI_NLABELS], ntodo, at;
+	bool waiting;
+	struct impi_host host[16];
+	struct impi_proc proc[64];
+};
+
+struct world {
+	struct cluster c[CLUSTERS_MAX];
+	uint32_t n;
+	struct impi_server *server;
+	bool server_closed[CLUSTERS_MAX];
+	size_t chunk;
+	struct base_prng prng;
+	struct impi_auth server_auth, relay_up_auth, relay_down_auth;
+	bool gateway;
+	bool complete, failed;
+	uint32_t nworld_max;
+};
+
+static const struct impi_auth auth_none = {.mask = IMPI_AUTH_MASK_NONE};
+
+static inline void *
+zalloc(size_t n)
+{
+	assert_true(n > 0);
+	void *p = aligned_alloc(64, (n + 63) & ~(size_t)63);
+	memset(p, 0, (n + 63) & ~(size_t)63);
+	return p;
+}
+
+/* ---- a client as libmpi's representative is --------------------------------- */
+
+static inline void
+client_labels(struct world *w, struct cluster *k)
+{
+	for (uint32_t i = 0; i < IMPI_NLABELS; i++)
+		if (!(k->no_pid && impi_label_at(i) == IMPI_P_PID))
+			k->todo[k->ntodo++] = impi_label_at(i);
+	if (k->order != SHUFFLED)
+		return;
+	for (uint32_t i = k->ntodo - 1; i > 0; i--) {
+		uint32_t j = (uint32_t)base_prng_below(&w->prng, i + 1), t = k->todo[i];
+		k->todo[i] = k->todo[j];
+		k->todo[j] = t;
+	}
+}
+
+static inline void
+client_identities(struct cluster *k, uint32_t index)
+{
+	for (uint32_t h = 0; h < k->nhosts; h++) {
+		impi_addr_from_ipv4(k->host[h].addr, 0x0a000001u + h);
+		k->host[h].port = 40000 + h;
+		k->host[h].nprocs = k->nprocs / k->nhosts + (h < k->nprocs % k->nhosts);
+		k->host[h].ackmark = 10 + h;
+		k->host[h].hiwater = 20 + index;
+	}
+	for (uint32_t i = 0; i < k->nprocs; i++) {
+		struct impi_hostid id = {0x100 * index + i, IMPI_HOSTID_LIBMPI,
+					 (uint16_t)(6000 + i), 0x0a000001u + i};
+		impi_hostid_encode(&id, k->proc[i].hostid);
+		if (k->foreign) {
+			impi_addr_from_ipv4(k->proc[i].hostid, 0xc6336401u);
+			k->proc[i].pid = 1000 + i;
+		}
+	}
+}
+
+/* Submit what may be submitted now. */
+static inline bool
+client_step(struct cluster *k)
+{
+	bool moved = false;
+	if (!k->cl || impi_client_state(k->cl) != IMPI_CLS_COLLECTING || k->waiting)
+		return false;
+	const struct impi_tables *t = impi_client_tables(k->cl);
+	for (uint32_t i = 0; i < k->ntodo; i++) {
+		uint32_t label = k->todo[i];
+		if (!impi_client_wants(k->cl, label))
+			continue;
+		if (label == IMPI_P_PID && !k->foreign) {
+			if (!impi_tables_have(t, IMPI_C_NPROCS))
+				continue;
+			uint32_t me = (uint32_t)(k->at);
+			for (uint32_t p = 0; p < k->nprocs; p++)
+				k->proc[p].pid = PROC_BASE + t->client[me].first_rank + p;
+		}
+		struct impi_offer o = {k->nhosts, k->nprocs, 65536,   0x7fffffff,
+				       -1,	  -1,	     k->host, k->proc};
+		assert_int_equal(impi_client_submit_offer(k->cl, label, &o), IMPI_ERR_OK);
+		moved = true;
+		if (k->order == LOCKSTEP) {
+			k->waiting = true;
+			return true;
+		}
+	}
+	for (uint32_t i = 0; i < k->ntodo; i++)
+		if (impi_client_wants(k->cl, k->todo[i]))
+			return moved;
+	if (!k->cl_done) {
+		assert_int_equal(impi_client_done(k->cl), IMPI_ERR_OK);
+		k->cl_done = true;
+		moved = true;
+	}
+	return moved;
+}
+
+static inline void
+client_rx(struct cluster *k, const uint8_t *p, size_t len)
+{
+	while (len > 0) {
+		struct impi_client_event ev;
+		size_t n = impi_client_rx(k->cl, p, len, &ev);
+		p += n;
+		len -= n;
+		if (ev.type == IMPI_CL_LABEL)
+			k->waiting = false;
+		else if (ev.type == IMPI_CL_STARTED)
+			k->cl_started = true;
+		else if (ev.type == IMPI_CL_FAILED) {
+			k->cl_failed = true;
+			snprintf(k->cl_why, sizeof k->cl_why, "%s", impi_client_error(k->cl)->text);
+		}
+	}
+}
+
+/* ---- the world ---------------------------------------------------------------- */
+
+static inline void
+make_relay(struct world *w, struct cluster *k, uint32_t index)
+{
+	for (uint32_t m = 0; m < k->nrelays; m++) {
+		struct relay_member *r = &k->member[m];
+		*r = (struct relay_member){
+			.ipv4_global = 0xc0000200u + 16 * index + m,
+			.ipv4_private = 0x0a0000f0u + m,
+			.gateway_port_global = (uint16_t)(9000 + m),
+			.gateway_port_private = (uint16_t)(9100 + m),
+			.nshards = (uint16_t)k->nshards,
+		};
+		for (uint16_t s = 0; s < k->nshards; s++) {
+			r->port_global[s] = (uint16_t)(7000 + s);
+			r->port_private[s] = (uint16_t)(7100 + s);
+		}
+	}
+	relay_labels_init(&k->labels, index);
+	struct relay_startup_conf conf = {
+		.limits = {w->nworld_max ? w->nworld_max : 64, 64},
+		.member = k->member,
+		.nmembers = k->nrelays,
+		.client_auth = w->relay_down_auth,
+		.server_auth = w->relay_up_auth,
+		.labels = &k->labels,
+		.job_id = 40 + index,
+		.token = 0x5eed0000u + index,
+		.gateway = w->gateway,
+	};
+	k->rs = relay_startup_new(zalloc(relay_startup_footprint(&conf.limits)), &conf);
+	assert_non_null(k->rs);
+}
+
+static inline void
+world_start(struct world *w)
+{
+	if (!w->server_auth.mask)
+		w->server_auth = auth_none;
+	if (!w->relay_up_auth.mask)
+		w->relay_up_auth = auth_none;
+	if (!w->relay_down_auth.mask)
+		w->relay_down_auth = auth_none;
+	w->prng = base_prng_seed(w->chunk + 77);
+	struct impi_server_config sc = {.nclients = w->n,
+					.auth = w->server_auth,
+					.join_timeout_ns = 1000000000ull,
+					.store_bytes = 65536,
+					.tx_bytes = 65536};
+	w->server = impi_server_new(zalloc(impi_server_footprint(&sc)), &sc);
+	assert_non_null(w->server);
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct cluster *k = &w->c[i];
+		struct impi_limits il = {1024, 64};
+		struct impi_client_config cc = {.auth = k->auth.mask ? k->auth : auth_none,
+						.rank = i};
+		k->nshards = k->nshards ? k->nshards : 1;
+		k->nhosts = k->nhosts ? k->nhosts : 1;
+		k->at = i;
+		k->conn = -1;
+		client_identities(k, i);
+		client_labels(w, k);
+		k->cl = impi_client_new(zalloc(impi_client_footprint(&il, &cc)), &il, &cc);
+		assert_non_null(k->cl);
+		if (!k->direct) {
+			make_relay(w, k, i);
+		} else {
+			k->conn = impi_server_open(w->server, 0);
+			k->up_open = true;
+		}
+	}
+}
+
+static inline void
+world_free(struct world *w)
+{
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct cluster *k = &w->c[i];
+		impi_client_end(k->cl);
+		free(k->cl);
+		free(relay_startup_fini(k->rs));
+		free(k->copy);
+		if (!k->direct)
+			assert_int_equal(k->labels.used, 0);
+	}
+	impi_server_end(w->server);
+	free(w->server);
+}
+
+static inline size_t
+chunk_of(struct world *w)
+{
+	return w->chunk ? w->chunk : 1 + (size_t)base_prng_below(&w->prng, 100);
+}
+
+static inline void
+server_events(struct world *w)
+{
+	struct impi_server_event ev;
+	while (impi_server_next(w->server, &ev)) {
+		w->complete |= ev.type == IMPI_SV_COMPLETE;
+		w->failed |= ev.type == IMPI_SV_FAILED;
+		if (ev.type != IMPI_SV_CLOSE)
+			continue;
+		for (uint32_t i = 0; i < w->n; i++) {
+			struct cluster *k = &w->c[i];
+			if (k->conn != ev.conn)
+				continue;
+			k->conn = -1;
+			k->up_open = false;
+			if (k->direct)
+				k->cl_failed |= impi_client_eof(k->cl);
+			else
+				relay_startup_eof(k->rs, RELAY_SIDE_SERVER, NULL);
+		}
+	}
+}
+
+static inline void
+to_server(struct world *w, struct cluster *k, const uint8_t *p, size_t len)
+{
+	if (k->conn >= 0)
+		impi_server_rx(w->server, k->conn, p, len, 0);
+	server_events(w);
+}
+
+static inline bool
+pump_cluster(struct world *w, struct cluster *k)
+{
+	uint8_t buf[4096];
+	bool moved = client_step(k);
+	size_t n = impi_client_tx(k->cl, buf, chunk_of(w));
+	if (n > 0) {
+		moved = true;
+		if (k->direct)
+			to_server(w, k, buf, n);
+		else
+			relay_startup_rx(k->rs, RELAY_SIDE_CLIENT, buf, n);
+	}
+	if (!k->direct) {
+		n = relay_startup_tx(k->rs, RELAY_SIDE_CLIENT, buf, chunk_of(w));
+		moved |= n > 0;
+		client_rx(k, buf, n);
+		n = relay_startup_tx(k->rs, RELAY_SIDE_SERVER, buf, chunk_of(w));
+		moved |= n > 0;
+		if (n > 0)
+			to_server(w, k, buf, n);
+	}
+	n = k->conn >= 0 ? impi_server_tx(w->server, k->conn, buf, chunk_of(w)) : 0;
+	moved |= n > 0;
+	if (k->direct)
+		client_rx(k, buf, n);
+	else if (n > 0)
+		relay_startup_rx(k->rs, RELAY_SIDE_SERVER, buf, n);
+	server_events(w);
+	return moved;
+}
+
+static inline bool
+relay_events(struct world *w, struct cluster *k)
+{
+	switch (k->direct ? RELAY_STARTUP_NONE : relay_startup_poll(k->rs)) {
+	case RELAY_STARTUP_NONE:
+		return false;
+	case RELAY_STARTUP_CONNECT:
+		k->conn = impi_server_open(w->server, 0);
+		k->up_open = k->conn >= 0;
+		if (k->up_open)
+			relay_startup_connected(k->rs);
+		else
+			relay_startup_eof(k->rs, RELAY_SIDE_SERVER, "Connection refused");
+		break;
+	case RELAY_STARTUP_TABLE:
+		k->table_seen = true;
+		if (!k->hold_table)
+			relay_startup_table_done(k->rs, NULL);
+		break;
+	case RELAY_STARTUP_RUNNING:
+		k->running = true;
+		break;
+	case RELAY_STARTUP_ENDED:
+		k->ended = true;
+		if (!relay_startup_ok(k->rs) && k->conn >= 0) {
+			int conn = k->conn;
+			k->conn = -1;
+			impi_server_eof(w->server, conn);
+			server_events(w);
+		}
+		if (!relay_startup_ok(k->rs))
+			k->cl_failed |= impi_client_eof(k->cl);
+		break;
+	}
+	return true;
+}
+
+/* Until nothing moves any more. */
+static inline void
+world_run(struct world *w)
+{
+	bool moved = true;
+	for (int turn = 0; moved; turn++) {
+		assert_true(turn < 1000000);
+		moved = false;
+		for (uint32_t i = 0; i < w->n; i++) {
+			moved |= pump_cluster(w, &w->c[i]);
+			moved |= relay_events(w, &w->c[i]);
+		}
+	}
+}
+
+/* ---- what must hold when all run ------------------------------------------------ */
+
+/* Process i of n over k relays, from the other end: walk the blocks. */
+static inline uint32_t
+block_of(uint32_t n, uint32_t k, uint32_t i)
+{
+	for (uint32_t m = 0, first = 0; m < k; m++) {
+		uint32_t size = n / k + (m < n % k ? 1 : 0);
+		if (i < first + size)
+			return m;
+		first += size;
+	}
+	fail();
+	return 0;
+}
+
+/* Relays of a cluster that own a process of it. */
+static inline uint32_t
+owning_relays(const struct cluster *k)
+{
+	return k->nprocs < k->nrelays ? k->nprocs : k->nrelays;
+}
+
+static inline void
+check_view(const struct world *w, uint32_t me)
+{
+	const struct cluster *k = &w->c[me];
+	const struct impi_tables *t = impi_client_tables(k->cl);
+	uint32_t rank = 0, host = 0;
+
+	assert_true(k->cl_started && t->finished);
+	for (uint32_t c = 0; c < w->n; c++) {
+		const struct cluster *o = &w->c[c];
+		bool as_is = c == me || (k->direct && o->direct);
+		uint32_t relays = k->direct ? o->nrelays : k->nrelays;
+		assert_int_equal(t->client[c].nprocs, o->nprocs);
+		assert_int_equal(t->client[c].first_rank, rank);
+		assert_int_equal(t->client[c].nhosts, as_is ? o->nhosts : relays);
+		for (uint32_t i = 0; i < o->nprocs; i++, rank++) {
+			const struct impi_proc *p = &t->proc[rank];
+			struct impi_hostid id;
+			assert_int_equal(impi_tables_rank(t, p), rank);
+			if (c == me) {
+				assert_int_equal(impi_proc_cmp(p, &o->proc[i]), 0);
+				continue;
+			}
+			if (k->direct)
+				continue;
+			assert_int_equal(impi_hostid_decode(p->hostid, &id), IMPI_HOSTID_SUCI);
+			assert_int_equal(id.kind, IMPI_HOSTID_RELAY);
+			uint32_t m = block_of(o->nprocs, owning_relays(k), i);
+			assert_int_equal(id.ipv4, k->member[m].ipv4_private);
+			assert_int_equal(id.token, 0x5eed0000u + me);
+			assert_int_equal(p->pid, k->copy->label_base + rank);
+			assert_int_equal(t->proc_host[rank], host + m);
+			uint32_t ip = 0;
+			assert_int_equal(impi_addr_classify(t->host[host + m].addr, &ip),
+					 IMPI_ADDR_V4);
+			assert_int_equal(ip, id.ipv4);
+			assert_int_equal(t->host[host + m].port, 9100 + m);
+		}
+		host += t->client[c].nhosts;
+	}
+	assert_int_equal(t->nprocs, rank);
+}
+
+static inline void
+check_table(const struct world *w, uint32_t me)
+{
+	const struct cluster *k = &w->c[me];
+	const struct relay_job *j = k->copy;
+	const char *what = NULL;
+	assert_int_equal(relay_job_validate(j, &what), 0);
+	assert_int_equal(j->my_client, me);
+	assert_int_equal(j->nlocal, k->nprocs);
+	for (uint32_t c = 0, rank = 0; c < w->n; c++) {
+		const struct cluster *o = &w->c[c];
+		for (uint32_t i = 0; i < o->nprocs; i++, rank++) {
+			const struct relay_host *h = &j->host[relay_job_host_of(j, rank)];
+			struct impi_hostid id;
+			assert_int_equal(h->client, c);
+			/* All relays agree on how the world is seen from outside. */
+			if (o->copy)
+				assert_memory_equal(j->global_id[rank], o->copy->global_id[rank],
+						    24);
+			/* Our own view is what our client was told. */
+			uint8_t told[24];
+			impi_proc_encode(&impi_client_tables(k->cl)->proc[rank], told);
+			assert_memory_equal(j->private_id[rank], told, 24);
+			if (o->direct)
+				continue;
+			assert_int_equal(impi_hostid_decode(h->id, &id), IMPI_HOSTID_SUCI);
+			uint32_t m = block_of(o->nprocs, o->nrelays, i);
+			assert_int_equal(id.ipv4, o->member[m].ipv4_global);
+			assert_int_equal(h->label_base, o->copy->label_base);
+			assert_int_equal(be64_load(j->global_id[rank] + 16),
+					 o->copy->label_base + rank);
+			if (c == me)
+				assert_int_equal(j->local[i].relay, m);
+		}
+	}
+}
+
+/* Who is to carry a remote process is known to the other clusters: the same
+ * shard, by its global address, owns a local process. */
+static inline void
+check_carriers(const struct world *w, uint32_t me)
+{
+	const struct cluster *k = &w->c[me];
+	const struct relay_job *j = k->copy;
+	for (uint32_t rank = 0; rank < j->nworld; rank++) {
+		struct impi_hostid id, own;
+		bool known = false;
+		if (rank - j->first_local < j->nlocal)
+			continue;
+		assert_int_equal(impi_hostid_decode(j->private_id[rank], &id), IMPI_HOSTID_SUCI);
+		const struct relay_member *r = &k->member[id.ipv4 - k->member[0].ipv4_private];
+		for (uint32_t h = 0; h < j->nhosts; h++) {
+			if (j->host[h].client != me)
+				continue;
+			assert_int_equal(impi_hostid_decode(j->host[h].id, &own), IMPI_HOSTID_SUCI);
+			known |= own.ipv4 == r->ipv4_global &&
+				 own.port - r->port_global[0] == id.port - r->port_private[0];
+		}
+		assert_true(known);
+	}
+}
+
+static inline void
+copy_tables(struct world *w)
+{
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct cluster *k = &w->c[i];
+		if (k->direct)
+			continue;
+		assert_true(k->table_seen);
+		struct relay_job_limits l = {64, 64};
+		uint8_t buf[8192];
+		const char *what;
+		size_t len = relay_job_encode(relay_startup_job(k->rs), buf, sizeof buf);
+		k->copy = relay_job_new(zalloc(relay_job_footprint(&l)), &l);
+		assert_int_equal(relay_job_decode(k->copy, buf, len, &what), 0);
+	}
+}
+
+static inline void
+expect_all_well(struct world *w)
+{
+	world_run(w);
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!w->c[i].direct && w->c[i].ended)
+			print_message("cluster %u: %s\n", i, relay_startup_why(w->c[i].rs));
+	copy_tables(w);
+	for (uint32_t i = 0; i < w->n; i++) {
+		assert_true(w->c[i].direct || w->c[i].running);
+		check_view(w, i);
+		if (!w->c[i].direct) {
+			check_table(w, i);
+			check_carriers(w, i);
+		}
+	}
+	for (uint32_t i = 0; i < w->n; i++)
+		assert_int_equal(impi_client_fini(w->c[i].cl), IMPI_ERR_OK);
+	world_run(w);
+	assert_true(w->complete);
+	for (uint32_t i = 0; i < w->n; i++)
+		if (!w->c[i].direct) {
+			assert_true(w->c[i].ended);
+			assert_true(relay_startup_ok(w->c[i].rs));
+		}
+}
+
+#endif

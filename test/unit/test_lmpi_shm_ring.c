@@ -1,0 +1,176 @@
+/* shm_ring.h: alone, between threads (run it under tsan), between processes. */
+#include "shm_ring.h"
+
+#include "base/prng.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define SIZE	4096u
+#define RECORDS 60000u
+
+static struct lmpi_ring *
+new_ring(void)
+{
+	struct lmpi_ring *r = mmap(NULL, sizeof *r + SIZE, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(r != MAP_FAILED);
+	return r;
+}
+
+static size_t
+length_of(uint32_t i)
+{
+	return (i * 2654435761u >> 7) % (lmpi_ring_payload_max(SIZE) + 1);
+}
+
+static void
+produce(struct lmpi_ring *ring)
+{
+	struct lmpi_ring_tx tx = {.ring = ring, .size = SIZE};
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		size_t len = length_of(i);
+		uint8_t *p;
+		while (!(p = lmpi_ring_reserve(&tx, len)))
+			sched_yield();
+		memset(p, (int)(i & 0xff), len);
+		lmpi_ring_commit(&tx);
+	}
+}
+
+/* True if every record came whole and in order. */
+static bool
+consume(struct lmpi_ring *ring)
+{
+	struct lmpi_ring_rx rx = {.ring = ring, .size = SIZE};
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		const uint8_t *p;
+		bool broken = false;
+		size_t len;
+		while (!(p = lmpi_ring_peek(&rx, &len, &broken))) {
+			if (broken)
+				return false;
+			sched_yield();
+		}
+		if (len != length_of(i))
+			return false;
+		for (size_t k = 0; k < len; k++) {
+			if (p[k] != (uint8_t)i)
+				return false;
+		}
+		lmpi_ring_pop(&rx);
+	}
+	return lmpi_ring_is_empty(&rx);
+}
+
+static void *
+producer_thread(void *arg)
+{
+	produce(arg);
+	return NULL;
+}
+
+static void
+two_threads(void **state)
+{
+	struct lmpi_ring *r = new_ring();
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(pthread_create(&t, NULL, producer_thread, r), 0);
+	assert_true(consume(r));
+	pthread_join(t, NULL);
+	munmap(r, sizeof *r + SIZE);
+}
+
+static void
+two_processes(void **state)
+{
+	struct lmpi_ring *r = new_ring();
+	int status;
+
+	(void)state;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		produce(r);
+		_exit(0);
+	}
+	assert_true(consume(r));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	munmap(r, sizeof *r + SIZE);
+}
+
+static void
+full_and_want(void **state)
+{
+	struct lmpi_ring *r = new_ring();
+	struct lmpi_ring_tx tx = {.ring = r, .size = SIZE};
+	struct lmpi_ring_rx rx = {.ring = r, .size = SIZE};
+	size_t most = lmpi_ring_payload_max(SIZE), len;
+	bool broken = false;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_non_null(lmpi_ring_reserve(&tx, most));
+		lmpi_ring_commit(&tx);
+	}
+	assert_null(lmpi_ring_reserve(&tx, 0));
+	assert_non_null(lmpi_ring_peek(&rx, &len, &broken));
+	assert_int_equal(len, most);
+	assert_true(lmpi_ring_pop(&rx)); /* the producer wants to know */
+	assert_non_null(lmpi_ring_peek(&rx, &len, &broken));
+	assert_false(lmpi_ring_pop(&rx)); /* told already */
+	assert_non_null(lmpi_ring_reserve(&tx, most));
+	munmap(r, sizeof *r + SIZE);
+}
+
+/* Another process may write anything: no read past the ring, no endless loop. */
+static void
+garbage(void **state)
+{
+	struct lmpi_ring *r = new_ring();
+
+	(void)state;
+	for (uint64_t seed = 1; seed < 3000; seed++) {
+		struct base_prng p = base_prng_seed(seed);
+		struct lmpi_ring_rx rx = {.ring = r, .size = SIZE};
+		bool broken = false;
+		size_t len;
+		for (uint32_t i = 0; i < SIZE; i += 8) {
+			uint64_t v = base_prng_next(&p) & 0x1000003ffull;
+			memcpy(r->data + i, &v, 8);
+		}
+		r->tail = base_prng_below(&p, 3 * SIZE) & ~15ull;
+		for (int i = 0; i < 1000; i++) {
+			const uint8_t *q = lmpi_ring_peek(&rx, &len, &broken);
+			if (!q)
+				break;
+			assert_true(q >= r->data && q + len <= r->data + SIZE);
+			lmpi_ring_pop(&rx);
+		}
+		assert_true(broken || lmpi_ring_is_empty(&rx));
+	}
+	munmap(r, sizeof *r + SIZE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(full_and_want),
+		cmocka_unit_test(two_threads),
+		cmocka_unit_test(two_processes),
+		cmocka_unit_test(garbage),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

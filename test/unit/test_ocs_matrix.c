@@ -1,0 +1,264 @@
+#include "base/prng.h"
+#include "ocs/matrix.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PORTS 8
+
+static struct ocs_matrix *
+fresh(void)
+{
+	return ocs_matrix_new(malloc(ocs_matrix_footprint(PORTS)), PORTS, 10000000);
+}
+
+static struct ocs_circuit removing[64], adding[64];
+
+static struct ocs_batch
+batch(struct ocs_matrix *m, uint64_t now_ns)
+{
+	struct ocs_batch b = {.remove = removing, .add = adding};
+	ocs_take_batch(m, &b, 64, now_ns);
+	assert_null(ocs_check(m));
+	return b;
+}
+
+static void
+light_up(struct ocs_matrix *m, uint32_t in, uint32_t out)
+{
+	assert_int_equal(ocs_want(m, in, out, 1, 0), OCS_ERR_OK);
+	batch(m, 0);
+	assert_int_equal(ocs_report(m, in, true, 5), OCS_ERR_OK);
+	assert_int_equal(ocs_light(m, in, true, 8), OCS_ERR_OK);
+	assert_int_equal(ocs_at(m, in).state, OCS_LIT);
+}
+
+static void
+test_life_of_a_circuit(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	assert_int_equal(ocs_want(m, 1, 5, 77, 100), OCS_ERR_OK);
+	assert_int_equal(ocs_at(m, 1).state, OCS_WANTED);
+	struct ocs_batch b = batch(m, 200);
+	assert_int_equal(b.additions, 1);
+	assert_int_equal(b.removals, 0);
+	assert_int_equal(b.add[0].in, 1);
+	assert_int_equal(b.add[0].out, 5);
+	assert_int_equal(batch(m, 201).additions, 0); /* ordered once */
+	assert_int_equal(ocs_report(m, 1, true, 300), OCS_ERR_OK);
+	assert_int_equal(ocs_at(m, 1).state, OCS_REPORTED);
+	assert_int_equal(ocs_light(m, 1, true, 16000200), OCS_ERR_OK);
+	assert_int_equal(ocs_at(m, 1).state, OCS_LIT);
+	assert_int_equal(ocs_at(m, 1).owner, 77);
+	/* 10 ms guessed, 16 ms seen: an eighth of the way */
+	assert_int_equal(ocs_gamma_ns(m), 10750000);
+	assert_int_equal(ocs_unwant(m, 1, 20), OCS_ERR_OK);
+	b = batch(m, 30);
+	assert_int_equal(b.removals, 1);
+	/* its ports stay taken until the switch has said so */
+	assert_int_equal(ocs_want(m, 2, 5, 1, 31), OCS_ERR_BUSY);
+	assert_int_equal(ocs_report(m, 1, true, 40), OCS_ERR_OK);
+	assert_int_equal(ocs_at(m, 1).state, OCS_FREE);
+	assert_int_equal(ocs_want(m, 2, 5, 1, 41), OCS_ERR_OK);
+	free(m);
+}
+
+static void
+test_refusals(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	light_up(m, 0, 4);
+	static const struct {
+		const char *name;
+		uint32_t in, out;
+		int want;
+	} rows[] = {
+		{"lit already is a hit", 0, 4, OCS_ERR_OK},
+		{"ingress in use", 0, 5, OCS_ERR_BUSY},
+		{"egress in use", 1, 4, OCS_ERR_BUSY},
+		{"ingress out of range", PORTS, 1, OCS_ERR_INVAL},
+		{"egress out of range", 1, PORTS, OCS_ERR_INVAL},
+		{"free pair", 1, 5, OCS_ERR_OK},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		if (ocs_want(m, rows[i].in, rows[i].out, 1, 9) != rows[i].want)
+			fail_msg("%s", rows[i].name);
+	assert_int_equal(ocs_counters(m)->hits, 1);
+	ocs_port_dark(m, true, 2, true);
+	assert_int_equal(ocs_want(m, 2, 6, 1, 9), OCS_ERR_DARK);
+	ocs_port_dark(m, true, 2, false);
+	assert_int_equal(ocs_want(m, 2, 6, 1, 9), OCS_ERR_OK);
+	batch(m, 10);
+	assert_int_equal(ocs_report(m, 2, false, 11), OCS_ERR_OK); /* the switch refuses */
+	assert_int_equal(ocs_at(m, 2).state, OCS_FREE);
+	assert_int_equal(ocs_user_of(m, 6), OCS_NO_PORT);
+	assert_int_equal(ocs_report(m, 2, true, 12), OCS_ERR_UNKNOWN);
+	free(m);
+}
+
+static void
+test_unwant_while_ordered(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	ocs_want(m, 3, 3, 1, 0);
+	batch(m, 1);
+	assert_int_equal(ocs_unwant(m, 3, 2), OCS_ERR_OK);
+	ocs_report(m, 3, true, 3);
+	assert_int_equal(ocs_at(m, 3).state, OCS_DOOMED);
+	assert_int_equal(ocs_want(m, 3, 3, 2, 4), OCS_ERR_OK); /* and wanted again: no switching */
+	assert_int_equal(ocs_at(m, 3).state, OCS_LIT);
+	assert_int_equal(batch(m, 5).removals, 0);
+	free(m);
+}
+
+static void
+test_no_light(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	ocs_want(m, 1, 2, 1, 0);
+	batch(m, 1);
+	ocs_report(m, 1, true, 2);
+	assert_int_equal(ocs_light(m, 1, false, 3), OCS_ERR_OK); /* once: remove, try again */
+	assert_int_equal(ocs_want(m, 1, 2, 1, 3), OCS_ERR_OK);
+	assert_int_equal(batch(m, 4).removals, 1);
+	ocs_report(m, 1, true, 4);
+	assert_int_equal(batch(m, 4).additions, 1);
+	ocs_report(m, 1, true, 5);
+	assert_int_equal(ocs_light(m, 1, false, 6), OCS_ERR_DARK);
+	assert_int_equal(batch(m, 7).removals, 1);
+	ocs_report(m, 1, true, 8);
+	assert_int_equal(ocs_want(m, 1, 3, 1, 9), OCS_ERR_DARK);
+	assert_int_equal(ocs_want(m, 4, 2, 1, 9), OCS_ERR_DARK);
+	free(m);
+}
+
+static void
+test_reconcile(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	light_up(m, 0, 0);
+	light_up(m, 1, 1);
+	light_up(m, 2, 2);
+	ocs_want(m, 3, 3, 1, 10); /* ordered, answer lost */
+	batch(m, 11);
+	ocs_want(m, 4, 4, 1, 12);
+	ocs_unwant(m, 2, 12); /* to be removed */
+	ocs_offline(m);
+	struct ocs_batch b = {.remove = removing, .add = adding};
+	assert_false(ocs_take_batch(m, &b, 64, 13));
+	/* the switch: 0 kept, 1 gone, 2 still there, 3 was done; a stranger took
+	 * egress 4 from ingress 6 */
+	struct ocs_circuit have[] = {
+		{.in = 0, .out = 0}, {.in = 2, .out = 2}, {.in = 3, .out = 3}, {.in = 6, .out = 4}};
+	ocs_reconcile(m, have, 4, 20);
+	assert_null(ocs_check(m));
+	assert_int_equal(ocs_at(m, 0).state, OCS_LIT);
+	assert_int_equal(ocs_at(m, 1).state, OCS_WANTED);
+	assert_int_equal(ocs_at(m, 2).state, OCS_DOOMED);
+	assert_int_equal(ocs_at(m, 3).state, OCS_REPORTED);
+	assert_int_equal(ocs_at(m, 4).state, OCS_FREE);
+	assert_int_equal(ocs_at(m, 6).state, OCS_FOREIGN);
+	assert_int_equal(ocs_want(m, 4, 4, 1, 21), OCS_ERR_FOREIGN);
+	assert_int_equal(ocs_want(m, 6, 7, 1, 21), OCS_ERR_FOREIGN);
+	assert_int_equal(ocs_unwant(m, 6, 21), OCS_ERR_FOREIGN);
+	b = batch(m, 22);
+	assert_int_equal(b.removals, 1); /* ours only, never the foreign one */
+	assert_int_equal(b.remove[0].in, 2);
+	ocs_reconcile(m, have, 3, 30); /* the stranger left */
+	assert_int_equal(ocs_at(m, 6).state, OCS_FREE);
+	free(m);
+}
+
+/* A model switch with its own idea of the circuits; random wants, failures,
+ * lost sessions.  Ours and the switch's never contradict after a read-back. */
+static void
+test_random_against_switch(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct base_prng r = base_prng_seed(seed);
+		struct ocs_matrix *m = fresh();
+		uint32_t sw[PORTS];
+		for (uint32_t p = 0; p < PORTS; p++)
+			sw[p] = OCS_NO_PORT;
+		for (uint64_t now = 1; now < 400; now++) {
+			uint32_t in = (uint32_t)base_prng_below(&r, PORTS);
+			uint32_t out = (uint32_t)base_prng_below(&r, PORTS);
+			if (base_prng_below(&r, 2))
+				ocs_want(m, in, out, now, now);
+			else
+				ocs_unwant(m, in, now);
+			struct ocs_batch b = {.remove = removing, .add = adding};
+			if (ocs_take_batch(m, &b, 64, now)) {
+				bool lost = base_prng_below(&r, 10) == 0;
+				for (uint32_t i = 0; i < b.removals; i++) {
+					assert_int_equal(sw[b.remove[i].in], b.remove[i].out);
+					sw[b.remove[i].in] = OCS_NO_PORT;
+					if (!lost)
+						ocs_report(m, b.remove[i].in, true, now);
+				}
+				for (uint32_t i = 0; i < b.additions; i++) {
+					bool ok = base_prng_below(&r, 5) > 0;
+					for (uint32_t p = 0; p < PORTS;
+					     p++) /* a port is in one circuit */
+						assert_int_not_equal(sw[p], b.add[i].out);
+					assert_int_equal(sw[b.add[i].in], OCS_NO_PORT);
+					if (ok)
+						sw[b.add[i].in] = b.add[i].out;
+					if (!lost)
+						ocs_report(m, b.add[i].in, ok, now);
+				}
+				if (lost)
+					ocs_offline(m);
+			}
+			if (base_prng_below(&r, 4) == 0) {
+				struct ocs_circuit have[PORTS];
+				uint32_t n = 0;
+				for (uint32_t p = 0; p < PORTS; p++)
+					if (sw[p] != OCS_NO_PORT)
+						have[n++] =
+							(struct ocs_circuit){.in = p, .out = sw[p]};
+				ocs_reconcile(m, have, n, now);
+				for (uint32_t p = 0; p < PORTS; p++)
+					if (ocs_at(m, p).state == OCS_REPORTED)
+						ocs_light(m, p, base_prng_below(&r, 8) > 0, now);
+				for (uint32_t p = 0; p < PORTS; p++) {
+					enum ocs_state s = ocs_at(m, p).state;
+					if (sw[p] == OCS_NO_PORT)
+						assert_true(s == OCS_FREE || s == OCS_WANTED);
+					else
+						assert_int_equal(ocs_at(m, p).out, sw[p]);
+				}
+			}
+			const char *why = ocs_check(m);
+			if (why)
+				fail_msg("seed %llu at %llu: %s", (unsigned long long)seed,
+					 (unsigned long long)now, why);
+		}
+		free(m);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_life_of_a_circuit),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_unwant_while_ordered),
+		cmocka_unit_test(test_no_light),
+		cmocka_unit_test(test_reconcile),
+		cmocka_unit_test(test_random_against_switch),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

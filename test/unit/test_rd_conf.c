@@ -1,0 +1,323 @@
+#include "cmocka_all.h"
+
+#include "rd/conf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char good[] =
+	"{\n" /* line 1 */
+	" \"cluster\": { \"name\": \"a\",\n"
+	"  \"relays\": [ { \"private\": \"10.0.0.2\", \"global\": \"198.51.100.2\" },\n"
+	"   { \"private\": \"10.0.0.1\", \"global\": \"198.51.100.1\" } ] },\n"
+	" \"ports\": {\n" /* line 5 */
+	"  \"private\": { \"interface\": \"eth0\", \"address\": \"10.0.0.1\", \"prefix_len\": 24 "
+	"},\n"
+	"  \"global\": { \"device\": \"0000:03:00.0\", \"address\": \"198.51.100.1\",\n"
+	"   \"prefix_len\": 24, \"gateway\": \"198.51.100.254\" } },\n"
+	" \"impi\": { \"server\": \"203.0.113.5:7810\" }\n"
+	"}\n"; /* line 10 */
+
+static void
+good_is_good(void **state)
+{
+	static struct rd_conf c;
+	static struct rd_faults f;
+	(void)state;
+	memset(&f, 0, sizeof f);
+	assert_true(rd_conf_parse(good, strlen(good), &c, &f));
+	assert_int_equal(f.count, 0);
+	assert_int_equal(c.cluster.nrelays, 2);
+	assert_int_equal(c.cluster.self, 1);
+	assert_int_equal(c.port[RD_LEG_PRIVATE].address, 0x0a000001);
+	assert_int_equal(c.port[RD_LEG_GLOBAL].gateway, 0xc63364fe);
+	assert_string_equal(c.port[RD_LEG_GLOBAL].device, "0000:03:00.0");
+	assert_string_equal(c.impi.server_host, "203.0.113.5");
+	assert_int_equal(c.impi.server_port, 7810);
+	/* defaults of the table */
+	assert_int_equal(c.port[RD_LEG_PRIVATE].mtu, 1500);
+	assert_int_equal(c.workers, 1);
+	assert_int_equal(c.idle, 0);
+	assert_true(c.eal.hugepages);
+	assert_string_equal(c.eal.file_prefix, "relayd");
+}
+
+/* Replace the first `from` in the good text by `to`; want a fault there. */
+static const struct {
+	const char *name, *from, *to, *pointer;
+	uint32_t line;
+	const char *text; /* part of the fault's text */
+} fault_cases[] = {
+	{"number too large", "\"prefix_len\": 24 }", "\"prefix_len\": 32 }",
+	 "/ports/private/prefix_len", 6, "32 is out of range, 1 to 31 bits"},
+	{"number negative", "\"prefix_len\": 24 }", "\"prefix_len\": -1 }",
+	 "/ports/private/prefix_len", 6, "out of range"},
+	{"number as string", "\"prefix_len\": 24,", "\"prefix_len\": \"24\",",
+	 "/ports/global/prefix_len", 8, "is a string"},
+	{"number with fraction", "\"prefix_len\": 24 }", "\"prefix_len\": 24.5 }",
+	 "/ports/private/prefix_len", 6, "fraction"},
+	{"unknown top key", "\"impi\":", "\"colour\": 1, \"impi\":", "/colour", 9, "unknown key"},
+	{"unknown nested key", "\"name\": \"a\"", "\"name\": \"a\", \"names\": 1", "/cluster/names",
+	 2, "did you mean cluster.name?"},
+	{"dotted key is unknown", "\"impi\":", "\"ports.private.mtu\": 1500, \"impi\":",
+	 "/ports.private.mtu", 9, "nested keys are written as objects"},
+	{"slash in a key is escaped", "\"impi\":", "\"a/b~c\": 1, \"impi\":", "/a~1b~0c", 9,
+	 "unknown key"},
+	{"missing required", ", \"prefix_len\": 24 }", " }", "/ports/private/prefix_len", 6,
+	 "is missing"},
+	{"bad address", "\"address\": \"10.0.0.1\"", "\"address\": \"10.0.0.256\"",
+	 "/ports/private/address", 6, "not an IPv4 address"},
+	{"address with junk", "\"address\": \"10.0.0.1\"", "\"address\": \"10.0.0.1x\"",
+	 "/ports/private/address", 6, "not an IPv4 address"},
+	{"multicast address", "\"address\": \"10.0.0.1\"", "\"address\": \"224.0.0.1\"",
+	 "/ports/private/address", 6, "cannot be the address of a host"},
+	{"network address", "\"address\": \"198.51.100.1\"", "\"address\": \"198.51.100.0\"",
+	 "/ports/global/address", 7, "network or broadcast"},
+	{"gateway outside", "198.51.100.254", "198.51.101.254", "/ports/global/gateway", 8,
+	 "not in the subnet"},
+	{"gateway is us", "198.51.100.254", "198.51.100.1", "/ports/global/gateway", 8,
+	 "our own address"},
+	{"both device and interface", "\"interface\": \"eth0\"",
+	 "\"interface\": \"eth0\", \"device\": \"net_null0\"", "/ports/private", 6, "not both"},
+	{"neither", "\"interface\": \"eth0\",", "", "/ports/private", 6, "give device"},
+	{"interface name too long", "\"eth0\"", "\"eth0123456789abc\"", "/ports/private/interface",
+	 6, "longer than 15"},
+	{"word not in the list", "\"impi\":", "\"idle\": \"doze\", \"impi\":", "/idle", 9,
+	 "busy|pause|sleep"},
+	{"object where a value is", "\"name\": \"a\"", "\"name\": {}", "/cluster/name", 2,
+	 "is an object"},
+	{"value where an object is", "\"impi\": {", "\"eal\": 3, \"impi\": {", "/eal", 9,
+	 "must be an object"},
+	{"null", "\"impi\":", "\"workers\": null, \"impi\":", "/workers", 9, "is null"},
+	{"too many workers", "\"impi\":", "\"workers\": 2, \"impi\":", "/workers", 9,
+	 "2 workers asked"},
+	{"own address not listed", "\"private\": \"10.0.0.1\"", "\"private\": \"10.0.0.3\"",
+	 "/cluster/relays", 3, "no relay of the list has our private address 10.0.0.1"},
+	{"global address differs", "\"global\": \"198.51.100.1\" }",
+	 "\"global\": \"198.51.100.7\" }", "/cluster/relays/1/global", 4, "differs"},
+	{"address twice", "\"global\": \"198.51.100.2\"", "\"global\": \"198.51.100.1\"",
+	 "/cluster/relays/1", 4, "address of relay 0"},
+	{"relay lacks global", "\"private\": \"10.0.0.2\", \"global\": \"198.51.100.2\"",
+	 "\"private\": \"10.0.0.2\"", "/cluster/relays/0", 3, "lacks \"global\""},
+	{"unknown key in a relay", "\"private\": \"10.0.0.2\"",
+	 "\"private\": \"10.0.0.2\", \"weight\": 1", "/cluster/relays/0/weight", 3, "unknown key"},
+	{"server without port", "203.0.113.5:7810", "203.0.113.5", "/impi/server", 9,
+	 "is not host:port"},
+	{"server with port 0", "203.0.113.5:7810", "203.0.113.5:0", "/impi/server", 9,
+	 "is not host:port"},
+	{"key without file", "\"server\":", "\"auth\": \"key\", \"server\":", "/impi/auth", 9,
+	 "needs impi.key_file"},
+	{"keepalive slower than liveness",
+	 "\"impi\":", "\"suci\": { \"liveness_ms\": 1000, \"keepalive_ms\": 900 }, \"impi\":",
+	 "/suci/keepalive_ms", 9, "at most half"},
+	{"window above segments", "\"impi\":",
+	 "\"limits\": { \"segments\": 100, \"queue\": 100, \"window\": 101 }, \"impi\":",
+	 "/limits/window", 9, "more than limits.segments"},
+	{"subnets overlap", "\"address\": \"10.0.0.1\", \"prefix_len\": 24",
+	 "\"address\": \"198.51.100.77\", \"prefix_len\": 24", "/ports/global/address", 7,
+	 "overlap"},
+	{"NUL in a string", "\"name\": \"a\"", "\"name\": \"a\\u0000b\"", "", 2, "not JSON"},
+	{"duplicate key", "\"name\": \"a\"", "\"name\": \"a\", \"name\": \"b\"", "", 2, "not JSON"},
+	{"not JSON", "\"impi\":", "\"impi\"", "", 9, "not JSON"},
+};
+
+static void
+replace(char *out, size_t max, const char *from, const char *to)
+{
+	const char *at = strstr(good, from);
+	assert_non_null(at);
+	int n = snprintf(out, max, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+	assert_in_range(n, 1, max - 1);
+}
+
+static void
+each_fault_has_pointer_and_line(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof fault_cases / sizeof fault_cases[0]; i++) {
+		static struct rd_conf c;
+		static struct rd_faults f;
+		char text[4096];
+		print_message("  %s\n", fault_cases[i].name);
+		memset(&f, 0, sizeof f);
+		replace(text, sizeof text, fault_cases[i].from, fault_cases[i].to);
+		assert_false(rd_conf_parse(text, strlen(text), &c, &f));
+		bool found = false;
+		for (uint32_t k = 0; k < f.count && k < RD_FAULTS_MAX; k++) {
+			found |= strcmp(f.fault[k].pointer, fault_cases[i].pointer) == 0 &&
+				 f.fault[k].line == fault_cases[i].line &&
+				 strstr(f.fault[k].text, fault_cases[i].text);
+			print_message("    %s:%u %s\n", f.fault[k].pointer, f.fault[k].line,
+				      f.fault[k].text);
+		}
+		assert_true(found);
+	}
+}
+
+static void
+all_faults_at_once(void **state)
+{
+	static const char text[] = "{\n"
+				   "\"workers\": 0,\n"
+				   "\"idle\": 1,\n"
+				   "\"drain_ms\": \"x\",\n"
+				   "\"nonsense\": {}\n"
+				   "}\n";
+	static struct rd_conf c;
+	static struct rd_faults f;
+	uint32_t missing = 0;
+	(void)state;
+	memset(&f, 0, sizeof f);
+	assert_false(rd_conf_parse(text, strlen(text), &c, &f));
+	static const char *const want[] = {"/workers", "/idle", "/drain_ms", "/nonsense"};
+	for (uint32_t w = 0; w < 4; w++) {
+		uint32_t hits = 0;
+		for (uint32_t k = 0; k < f.count; k++)
+			hits += strcmp(f.fault[k].pointer, want[w]) == 0 &&
+				f.fault[k].line == w + 2;
+		assert_int_equal(hits, 1);
+	}
+	for (uint32_t k = 0; k < f.count; k++)
+		missing += strstr(f.fault[k].text, "is missing") != NULL;
+	uint32_t required = 0;
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
+		required += rd_conf_keys[i].required;
+	assert_int_equal(missing, required);
+}
+
+static void
+more_faults_than_kept_are_counted(void **state)
+{
+	static struct rd_conf c;
+	static struct rd_faults f;
+	char text[8192] = "{";
+	(void)state;
+	memset(&f, 0, sizeof f);
+	for (int i = 0; i < 100; i++) {
+		size_t n = strlen(text);
+		snprintf(text + n, sizeof text - n, "\"zz%d\": 1,", i);
+	}
+	snprintf(text + strlen(text), 16, "\"zz\": 1}");
+	assert_false(rd_conf_parse(text, strlen(text), &c, &f));
+	assert_true(f.count > 100);
+}
+
+static void
+printed_defaults_parse(void **state)
+{
+	static struct rd_conf c;
+	static struct rd_faults f;
+	char *text;
+	size_t len;
+	(void)state;
+	memset(&f, 0, sizeof f);
+	FILE *out = open_memstream(&text, &len);
+	assert_non_null(out);
+	rd_conf_print_defaults(out);
+	fclose(out);
+	bool ok = rd_conf_parse(text, len, &c, &f);
+	for (uint32_t k = 0; k < f.count; k++)
+		print_message("    %s:%u %s\n", f.fault[k].pointer, f.fault[k].line,
+			      f.fault[k].text);
+	assert_true(ok);
+	free(text);
+}
+
+/* Each UINT default lies within its own bounds; each ENUM default is a word. */
+static void
+table_is_sound(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++) {
+		const struct rd_key *k = &rd_conf_keys[i];
+		if (k->type == RD_KEY_UINT) {
+			unsigned long v = strtoul(k->fallback, NULL, 10);
+			assert_in_range(v, k->min, k->max);
+			assert_int_equal(k->size, 4);
+		}
+		if (k->type == RD_KEY_ENUM)
+			assert_non_null(strstr(k->words, k->fallback));
+		if (k->type == RD_KEY_STRING)
+			assert_true(strlen(k->fallback) < k->size);
+		assert_null(strchr(k->help, '"')); /* goes into JSON as it is */
+		for (uint32_t j = 0; j < i; j++)
+			assert_string_not_equal(k->path, rd_conf_keys[j].path);
+	}
+}
+
+static const struct {
+	const char *pointer;
+	uint32_t line;
+} locate_cases[] = {
+	{"", 1},
+	{"/cluster", 2},
+	{"/cluster/relays", 3},
+	{"/cluster/relays/0", 3},
+	{"/cluster/relays/1", 4},
+	{"/cluster/relays/1/global", 4},
+	{"/cluster/relays/2", 0},
+	{"/ports/global/prefix_len", 8},
+	{"/impi/server", 9},
+	{"/impi/servers", 0},
+	{"/nothing", 0},
+};
+
+static void
+locator_finds_lines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof locate_cases / sizeof locate_cases[0]; i++) {
+		print_message("  %s\n", locate_cases[i].pointer);
+		assert_int_equal(rd_conf_locate(good, strlen(good), locate_cases[i].pointer),
+				 locate_cases[i].line);
+	}
+	static const char odd[] = "{ \"a\\\"b\": [1,\n {\"x\": \"}\"},\n \"y\"],\n \"z\": 0 }";
+	assert_int_equal(rd_conf_locate(odd, strlen(odd), "/a\"b/2"), 3);
+	assert_int_equal(rd_conf_locate(odd, strlen(odd), "/z"), 4);
+}
+
+static const struct {
+	const char *text;
+	bool ok;
+	uint32_t value;
+} ipv4_cases[] = {
+	{"1.2.3.4", true, 0x01020304}, {"255.255.255.255", true, 0xffffffff},
+	{"256.1.1.1", false, 0},       {"1.2.3", false, 0},
+	{"1.2.3.4.5", false, 0},       {"", false, 0},
+	{"1..2.3", false, 0},	       {" 1.2.3.4", false, 0},
+	{"1.2.3.4 ", false, 0},	       {"0001.2.3.4", false, 0},
+	{"a.b.c.d", false, 0},	       {"-1.2.3.4", false, 0},
+};
+
+static void
+ipv4_text(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof ipv4_cases / sizeof ipv4_cases[0]; i++) {
+		uint32_t v = 0;
+		char buf[RD_IPV4_TEXT];
+		print_message("  \"%s\"\n", ipv4_cases[i].text);
+		assert_int_equal(rd_ipv4_parse(ipv4_cases[i].text, &v), ipv4_cases[i].ok);
+		if (!ipv4_cases[i].ok)
+			continue;
+		assert_int_equal(v, ipv4_cases[i].value);
+		assert_string_equal(rd_ipv4_text(v, buf), ipv4_cases[i].text);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good_is_good),
+		cmocka_unit_test(each_fault_has_pointer_and_line),
+		cmocka_unit_test(all_faults_at_once),
+		cmocka_unit_test(more_faults_than_kept_are_counted),
+		cmocka_unit_test(printed_defaults_parse),
+		cmocka_unit_test(table_is_sound),
+		cmocka_unit_test(locator_finds_lines),
+		cmocka_unit_test(ipv4_text),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

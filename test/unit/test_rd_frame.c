@@ -1,0 +1,275 @@
+/* Datagrams of the endpoint into mbufs: in place, chained, copied; on real mbufs of
+ * a pool without hugepages, checked by parsing what was built. */
+#include "cmocka_all.h"
+
+#include "driver/eal.h"
+#include "driver/pool.h"
+#include "frame.h"
+#include "relay/addr.h"
+
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rte_mempool *pool;
+static struct rd_port port;
+static struct rd_leg leg;
+/* Who receives what the leg sends. */
+static const struct rd_station peer = {
+	.mac = {0}, /* the destination MAC is still open */
+	.address = 0x0a000009,
+	.prefix_len = 24,
+	.udp_port = 4001,
+};
+
+static int
+group_setup(void **state)
+{
+	struct rd_eal_opts o = {.prog = "test", .main_lcore = -1, .mem_mb = 32};
+	struct rd_pool_plan plan = {
+		.count = 512, .room_bytes = 2048 + RTE_PKTMBUF_HEADROOM, .bytes = 0};
+	char err[256];
+	(void)state;
+	if (rd_eal_start(&o, err, sizeof err) ||
+	    rd_pool_create(&pool, "frames", &plan, 0, err, sizeof err)) {
+		print_message("%s\n", err);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+group_teardown(void **state)
+{
+	(void)state;
+	uint32_t left = rd_pool_free(pool);
+	rd_eal_stop();
+	return left ? -1 : 0;
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	memset(&port, 0, sizeof port);
+	leg = (struct rd_leg){
+		.name = "private",
+		.self = {.mac = {2, 0, 0, 0, 0, 1},
+			 .address = 0x0a000001,
+			 .prefix_len = 24,
+			 .udp_port = 7812},
+		.mtu = 1500,
+		.port = &port,
+		.pool = pool,
+	};
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	return rd_pool_in_use(pool) ? -1 : 0; /* one leaked mbuf fails the test */
+}
+
+/* A received frame: old headers of front bytes, then len payload bytes. */
+static struct rte_mbuf *
+received(uint16_t front, uint16_t len, const uint8_t **payload)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	assert_non_null(m);
+	uint8_t *at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)(front + len));
+	assert_non_null(at);
+	memset(at, 0xee, front);
+	for (uint16_t i = 0; i < len; i++)
+		at[front + i] = (uint8_t)(i * 7 + 3);
+	*payload = at + front;
+	return m;
+}
+
+static struct suci_out
+datagram(uint16_t head_len, const uint8_t *data, uint16_t data_len)
+{
+	struct suci_out o = {
+		.to = relay_addr_v4(peer.address, peer.udp_port, RELAY_LEG_PRIVATE),
+		.head_len = head_len,
+		.data_len = data_len,
+		.data = data,
+		.has_segment = data_len > 0,
+	};
+	for (uint16_t i = 0; i < head_len; i++)
+		o.head[i] = (uint8_t)(0x80 + i);
+	return o;
+}
+
+/* Flatten, parse as the peer, compare with the datagram; frees m. */
+static void
+check_frame(struct rte_mbuf *m, const struct suci_out *o)
+{
+	uint8_t flat[4096];
+	struct rd_rx_frame f;
+	uint32_t len = 0;
+	assert_non_null(m);
+	for (struct rte_mbuf *s = m; s; s = s->next) {
+		memcpy(flat + len, rte_pktmbuf_mtod(s, void *), s->data_len);
+		len += s->data_len;
+	}
+	assert_int_equal(len, m->pkt_len);
+	const char *reason = NULL;
+	assert_int_equal(rte_mbuf_check(m, 1, &reason), 0);
+	rd_packet_parse(&peer, flat, len, &f); /* checks both checksums */
+	assert_int_equal(f.verdict, RD_RX_SUCI);
+	assert_int_equal(f.src_ip, leg.self.address);
+	assert_int_equal(f.src_port, leg.self.udp_port);
+	assert_int_equal(f.payload_len, (uint32_t)o->head_len + o->seg_head_len + o->data_len);
+	const uint8_t *at = flat + f.payload_off;
+	assert_memory_equal(at, o->head, o->head_len);
+	if (o->seg_head_len)
+		assert_memory_equal(at + o->head_len, o->seg_head, o->seg_head_len);
+	if (o->data_len)
+		assert_memory_equal(at + o->head_len + o->seg_head_len, o->data, o->data_len);
+	rte_pktmbuf_free(m);
+}
+
+static void
+in_place_when_alone(void **state)
+{
+	const uint8_t *data;
+	(void)state;
+	for (uint16_t len = 1; len < 1200; len = (uint16_t)(len + 61)) {
+		struct rte_mbuf *m = received(90, len, &data);
+		struct suci_out o = datagram(56, data, len);
+		struct rte_mbuf *f = rd_frame_build(&leg, &o, m);
+		assert_ptr_equal(f, m);
+		assert_int_equal(rte_mbuf_refcnt_read(m), 2); /* custody and the driver's */
+		check_frame(f, &o);
+		assert_int_equal(rte_mbuf_refcnt_read(m), 1);
+		/* Sent again after the driver let go: in place again, the longest
+		 * header that has room. */
+		o = datagram(RTE_PKTMBUF_HEADROOM + 90 - RD_FRAME_HDR, data, len);
+		check_frame(rd_frame_build(&leg, &o, m), &o);
+		rte_pktmbuf_free(m);
+	}
+	assert_int_equal(leg.count.tx_copied, 0);
+	assert_int_equal(leg.count.tx_chained, 0);
+}
+
+static void
+driver_still_holds_it(void **state)
+{
+	const uint8_t *data;
+	(void)state;
+	for (int multi = 0; multi < 2; multi++) {
+		port.tx_multi_seg = multi;
+		struct rte_mbuf *m = received(90, 1000, &data);
+		struct suci_out o = datagram(56, data, 1000), again = datagram(88, data, 1000);
+		struct rte_mbuf *first = rd_frame_build(&leg, &o, m);
+		struct rte_mbuf *second = rd_frame_build(&leg, &again, m);
+		assert_ptr_equal(first, m);
+		assert_ptr_not_equal(second, m);
+		assert_int_equal(second->nb_segs, multi ? 2 : 1);
+		rte_pktmbuf_free(m); /* custody ends first */
+		check_frame(second, &again);
+		check_frame(first, &o); /* untouched by the second */
+	}
+	assert_int_equal(leg.count.tx_chained, 1);
+	assert_int_equal(leg.count.tx_copied, 1);
+}
+
+static void
+odd_header_is_not_chained(void **state)
+{
+	const uint8_t *data, seg_head[3] = {1, 2, 3};
+	(void)state;
+	port.tx_multi_seg = true;
+	struct rte_mbuf *m = received(90, 333, &data);
+	rte_mbuf_refcnt_update(m, 1); /* somebody reads it */
+	struct suci_out o = datagram(56, data, 333);
+	o.seg_head = seg_head;
+	o.seg_head_len = sizeof seg_head;
+	check_frame(rd_frame_build(&leg, &o, m), &o);
+	assert_int_equal(leg.count.tx_copied, 1);
+	rte_mbuf_refcnt_update(m, -1);
+	rte_pktmbuf_free(m);
+}
+
+static void
+no_room_in_front_copies(void **state)
+{
+	const uint8_t *data;
+	(void)state;
+	struct rte_mbuf *m = received(0, 500, &data); /* payload right behind the headroom */
+	struct suci_out o = datagram(SUCI_HEAD_MAX, data, 500);
+	assert_true(RD_FRAME_HDR + SUCI_HEAD_MAX > RTE_PKTMBUF_HEADROOM);
+	check_frame(rd_frame_build(&leg, &o, m), &o);
+	assert_int_equal(leg.count.tx_copied, 1);
+	rte_pktmbuf_free(m);
+}
+
+static void
+datagrams_without_buffer_are_copied(void **state)
+{
+	uint8_t note[700];
+	(void)state;
+	memset(note, 0x5a, sizeof note);
+	struct suci_out ack = datagram(44, NULL, 0), n = datagram(60, note, sizeof note);
+	check_frame(rd_frame_build(&leg, &ack, NULL), &ack);
+	check_frame(rd_frame_build(&leg, &n, NULL), &n);
+	assert_int_equal(leg.count.tx_copied, 2);
+}
+
+static void
+longer_than_the_mtu_is_dropped(void **state)
+{
+	const uint8_t *data;
+	(void)state;
+	uint16_t fits = 1500 - RD_IPV4_HDR - RD_UDP_HDR - 56;
+	struct rte_mbuf *m = received(90, 1600, &data);
+	struct suci_out o = datagram(56, data, (uint16_t)(fits + 1));
+	assert_null(rd_frame_build(&leg, &o, m));
+	assert_int_equal(leg.count.drop_toobig, 1);
+	o = datagram(56, data, fits);
+	check_frame(rd_frame_build(&leg, &o, m), &o);
+	rte_pktmbuf_free(m);
+}
+
+static void
+empty_pool_is_counted(void **state)
+{
+	struct rte_mbuf *all[512];
+	uint32_t n = 0;
+	(void)state;
+	while (n < 512 && (all[n] = rte_pktmbuf_alloc(pool)))
+		n++;
+	assert_int_equal(n, 512);
+	struct suci_out o = datagram(44, NULL, 0);
+	assert_null(rd_frame_build(&leg, &o, NULL));
+	/* Chained needs two, one is there: the one is given back. */
+	port.tx_multi_seg = true;
+	const uint8_t *data = rte_pktmbuf_mtod(all[0], const uint8_t *);
+	o = datagram(44, data, 100);
+	rte_mbuf_refcnt_update(all[0], 1);
+	rte_pktmbuf_free(all[--n]);
+	assert_null(rd_frame_build(&leg, &o, all[0]));
+	rte_mbuf_refcnt_update(all[0], -1);
+	assert_int_equal(leg.count.drop_no_buffer, 2);
+	for (uint32_t i = 0; i < n; i++)
+		rte_pktmbuf_free(all[i]);
+}
+
+int
+main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(in_place_when_alone),
+		T(driver_still_holds_it),
+		T(odd_header_is_not_chained),
+		T(no_room_in_front_copies),
+		T(datagrams_without_buffer_are_copied),
+		T(longer_than_the_mtu_is_dropped),
+		T(empty_pool_is_counted),
+	};
+	return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}

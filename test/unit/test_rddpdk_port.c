@@ -1,0 +1,205 @@
+/* driver/port.h, pool.h, eal.h on DPDK's software ports: no hardware, no hugepages. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "driver/eal.h"
+#include "driver/pool.h"
+#include "driver/port.h"
+
+static char err[512];
+
+static int
+start_eal(void **state)
+{
+	(void)state;
+	struct rd_eal_opts o = {.prog = "test", .main_lcore = -1, .mem_mb = 96};
+	if (rd_eal_start(&o, err, sizeof err) < 0) {
+		print_error("%s\n", err);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+stop_eal(void **state)
+{
+	(void)state;
+	char dir[256];
+	snprintf(dir, sizeof dir, "%s", rd_eal_runtime_dir());
+	rd_eal_stop();
+	return access(dir, F_OK) == 0 ? -1 : 0; /* nothing left behind */
+}
+
+static struct rte_mempool *
+make_pool(uint32_t held)
+{
+	static unsigned n;
+	char name[32];
+	struct rte_mempool *mp = NULL;
+	struct rd_pool_plan plan = rd_pool_plan(1500, 1024, held, 1);
+	snprintf(name, sizeof name, "pool%u", n++);
+	if (rd_pool_create(&mp, name, &plan, 0, err, sizeof err) < 0)
+		fail_msg("%s", err);
+	return mp;
+}
+
+static void
+test_device_names(void **state)
+{
+	static const struct {
+		const char *device;
+		uint16_t mtu;
+		int want;
+		const char *text; /* of the device, or in the error */
+	} cases[] = {
+		{"net_null3,size=60", 1500, 0, "net_null3,size=60"},
+		{"0000:3b:00.1", 1500, 0, "0000:3b:00.1"},
+		{"3b:00.1", 1500, 0, "0000:3b:00.1"},
+		{"lo", 1500, 0,
+		 "net_af_packet7,iface=lo,qpairs=1,framesz=2048,blocksz=8192,framecnt=1024"},
+		{"if:lo", 9000, 0,
+		 "net_af_packet7,iface=lo,qpairs=1,framesz=9216,blocksz=36864,framecnt=1024"},
+		{"nosuch0", 1500, -ENODEV, "no such interface"},
+		{"a-name-that-is-longer-than-any", 1500, -ENODEV, "no such interface"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		char out[RD_DEV_NAME_MAX] = "";
+		struct rd_port_conf c = {.device = cases[i].device,
+					 .index = 7,
+					 .mtu = cases[i].mtu,
+					 .n_rxq = 1,
+					 .n_txq = 1};
+		print_message("  %s\n", cases[i].device);
+		assert_int_equal(rd_dev_string(&c, out, sizeof out, err, sizeof err),
+				 cases[i].want);
+		if (cases[i].want == 0)
+			assert_string_equal(out, cases[i].text);
+		else
+			assert_non_null(strstr(err, cases[i].text));
+		if (cases[i].want == 0)
+			assert_int_equal(rd_dev_string(&c, out, 8, err, sizeof err), -ENAMETOOLONG);
+	}
+	assert_true(rd_dev_is_pci("0000:3b:00.1"));
+	assert_false(rd_dev_is_pci("eth0"));
+}
+
+static void
+test_port_gives_everything_back(void **state)
+{
+	(void)state;
+	struct rte_mempool *mp = make_pool(100);
+	struct rd_port p;
+	struct rd_port_conf c = {.device = "net_null0,size=60",
+				 .mtu = 1500,
+				 .n_rxq = 1,
+				 .n_txq = 1,
+				 .n_rxd = 256,
+				 .n_txd = 256,
+				 .pool = mp,
+				 .promisc = true};
+	if (rd_port_open(&p, &c, err, sizeof err) < 0)
+		fail_msg("%s", err);
+	assert_true(p.open);
+	struct rte_mbuf *m[32];
+	uint16_t n = rte_eth_rx_burst(p.id, 0, m, 32);
+	assert_int_equal(n, 32);
+	assert_int_equal(rd_pool_in_use(mp), 32);
+	assert_int_equal(rd_port_tx_or_free(&p, 0, m, n), 32);
+	rd_port_close(&p);
+	rd_port_close(&p); /* twice is fine */
+	assert_false(p.open);
+	assert_int_equal(rd_pool_free(mp), 0);
+}
+
+/* A ring takes one less than its size; the refused tail must not leak. */
+static void
+test_refused_tail_is_freed(void **state)
+{
+	(void)state;
+	struct rte_mempool *mp = make_pool(4096);
+	struct rd_port p;
+	struct rd_port_conf c = {
+		.device = "net_ring0", .mtu = 1500, .n_rxq = 1, .n_txq = 1, .pool = mp};
+	if (rd_port_open(&p, &c, err, sizeof err) < 0)
+		fail_msg("%s", err);
+	struct rte_mbuf *m[3000];
+	assert_int_equal(rte_pktmbuf_alloc_bulk(mp, m, 3000), 0);
+	uint16_t sent = rd_port_tx_or_free(&p, 0, m, 3000);
+	assert_true(sent > 0 && sent < 3000);
+	assert_int_equal(rd_pool_in_use(mp), sent);
+	uint16_t back = 0, n;
+	while ((n = rte_eth_rx_burst(p.id, 0, m, 64)) > 0) {
+		rte_pktmbuf_free_bulk(m, n);
+		back = (uint16_t)(back + n);
+	}
+	assert_int_equal(back, sent);
+	rd_port_close(&p);
+	assert_int_equal(rd_pool_free(mp), 0);
+}
+
+static void
+test_failed_open_leaves_nothing(void **state)
+{
+	(void)state;
+	struct rte_mempool *mp = make_pool(10);
+	struct rd_port p;
+	struct rd_port_conf c = {
+		.device = "net_null1", .mtu = 1500, .n_rxq = 5000, .n_txq = 1, .pool = mp};
+	uint16_t before = rte_eth_dev_count_avail();
+	assert_int_equal(rd_port_open(&p, &c, err, sizeof err), -ENOTSUP);
+	assert_non_null(strstr(err, "5000 rx"));
+	c.n_rxq = 1;
+	c.device = "net_nosuchdriver0";
+	assert_true(rd_port_open(&p, &c, err, sizeof err) < 0);
+	assert_int_equal(rte_eth_dev_count_avail(), before);
+	assert_int_equal(rd_pool_free(mp), 0);
+}
+
+static void
+test_leak_is_seen(void **state)
+{
+	(void)state;
+	struct rte_mempool *mp = make_pool(10);
+	assert_non_null(rte_pktmbuf_alloc(mp));
+	assert_int_equal(rd_pool_in_use(mp), 1);
+	assert_int_equal(rd_pool_free(mp), 1);
+	assert_int_equal(rd_pool_free(NULL), 0);
+}
+
+static void
+test_shortage_is_explained(void **state)
+{
+	(void)state;
+	struct rte_mempool *mp = NULL;
+	struct rd_pool_plan plan = rd_pool_plan(9000, 1024, 1000000, 1);
+	assert_true(rd_pool_create(&mp, "toolarge", &plan, 0, err, sizeof err) < 0);
+	assert_non_null(strstr(err, "do not fit"));
+	assert_null(mp);
+	assert_int_equal(rd_huge_check(1ull << 60, err, sizeof err), -ENOMEM);
+	assert_non_null(strstr(err, "sysctl -w vm.nr_hugepages="));
+	assert_int_equal(rd_huge_check(0, err, sizeof err), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_device_names),
+		cmocka_unit_test(test_port_gives_everything_back),
+		cmocka_unit_test(test_refused_tail_is_freed),
+		cmocka_unit_test(test_failed_open_leaves_nothing),
+		cmocka_unit_test(test_leak_is_seen),
+		cmocka_unit_test(test_shortage_is_explained),
+	};
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}

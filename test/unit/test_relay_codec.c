@@ -1,0 +1,360 @@
+/* Formats of lib/relay: hello, notes, peer frames, job tables; label ranges. */
+#include "cmocka_all.h"
+
+#include "relay/hello.h"
+#include "relay/note.h"
+#include "relay/peer.h"
+#include "relay_job_maker.h"
+
+/* Written from doc/job-setup.md, not from the encoder. */
+static const uint8_t hello_golden[24] = {'S',  'H',  1,	   1,	 0xde, 0xad, 0xbe, 0xef,
+					 0x01, 0x00, 0x00, 0x43, 0x00, 0x00, 0x00, 0x03,
+					 0x05, 0xc0, 0,	   0,	 0,    0,    0,	   0};
+
+static void
+hello_golden_both_ways(void **state)
+{
+	(void)state;
+	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+				.token = 0xdeadbeef,
+				.label = 0x01000043,
+				.rank = 3,
+				.mtu = 1472};
+	uint8_t out[RELAY_HELLO_LEN];
+	relay_hello_encode(&h, out);
+	assert_memory_equal(out, hello_golden, sizeof out);
+	struct relay_hello back;
+	assert_int_equal(relay_hello_decode(hello_golden, 24, &back), 0);
+	assert_int_equal(back.token, h.token);
+	assert_int_equal(back.label, h.label);
+	assert_int_equal(back.rank, h.rank);
+	assert_int_equal(back.mtu, h.mtu);
+}
+
+static void
+hello_bad_is_refused(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int at, value;
+		size_t len;
+	} cases[] = {
+		{"short", 0, 'S', 23}, {"empty", 0, 'S', 0}, {"magic", 1, 'X', 24},
+		{"version", 2, 2, 24}, {"kind 0", 3, 0, 24}, {"kind 3", 3, 3, 24},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		print_message("%s\n", cases[i].name);
+		uint8_t in[24];
+		struct relay_hello h = {.token = 42};
+		memcpy(in, hello_golden, 24);
+		in[cases[i].at] = (uint8_t)cases[i].value;
+		assert_int_equal(relay_hello_decode(in, cases[i].len, &h), RELAY_ERR_MALFORMED);
+		assert_int_equal(h.token, 42);
+	}
+}
+
+static void
+note_golden_and_bad(void **state)
+{
+	(void)state;
+	static const uint8_t golden[] = {1, 0x01, 0, 0, 0x40, 0, 5, 'n', 'o', '\n', 'g', 'o'};
+	struct relay_note n;
+	assert_int_equal(relay_note_decode(golden, sizeof golden, &n), 0);
+	assert_int_equal(n.type, RELAY_NOTE_ABORT);
+	assert_int_equal(n.label_base, 0x01000040);
+	assert_string_equal(n.text, "no?go");
+	for (size_t len = 0; len < sizeof golden; len++)
+		assert_int_equal(relay_note_decode(golden, len, &n), RELAY_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode("\2\0\0\0\7", 5, &n), 0);
+	assert_int_equal(n.type, RELAY_NOTE_LEAVE);
+	assert_int_equal(n.label_base, 7);
+	assert_int_equal(relay_note_decode("\4\0\0\0\7", 5, &n), RELAY_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode("\3", 1, &n), 0);
+	assert_int_equal(n.type, RELAY_NOTE_PING);
+	assert_int_equal(n.label_base, 0);
+	assert_string_equal(n.text, "");
+
+	uint8_t out[RELAY_NOTE_MAX];
+	struct relay_note max = {.type = RELAY_NOTE_ABORT, .label_base = 1};
+	memset(max.text, 'x', sizeof max.text);
+	assert_int_equal(relay_note_encode(&n, out), 1);
+	assert_int_equal(out[0], 3);
+	size_t len = relay_note_encode(&max, out);
+	assert_int_equal(len, 7 + RELAY_WHY_MAX - 1);
+	assert_int_equal(relay_note_decode(out, len, &n), 0);
+	assert_int_equal(strlen(n.text), RELAY_WHY_MAX - 1);
+}
+
+static void
+peer_small_frames_round_trip(void **state)
+{
+	(void)state;
+	static const struct relay_peer_frame cases[] = {
+		{.type = RELAY_PEER_OK, .job = 0x01000000},
+		{.type = RELAY_PEER_REFUSE, .job = 0x02000040, .text = "no trunk slot left"},
+		{.type = RELAY_PEER_END, .job = 5},
+		{.type = RELAY_PEER_PING},
+		{.type = RELAY_PEER_PONG},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		uint8_t out[RELAY_PEER_SMALL_MAX];
+		struct relay_peer_frame f;
+		size_t n = relay_peer_encode(&cases[i], out), need;
+		for (size_t len = 0; len < n; len++) {
+			assert_int_equal(relay_peer_decode(out, len, &f, &need), RELAY_ERR_SHORT);
+			assert_int_equal(need, len < 4 ? 0 : n);
+		}
+		assert_int_equal(relay_peer_decode(out, n, &f, NULL), n);
+		assert_int_equal(f.type, cases[i].type);
+		assert_int_equal(f.job, cases[i].job);
+		assert_string_equal(f.text, cases[i].text);
+	}
+}
+
+static void
+peer_bad_frames(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		uint8_t bytes[16];
+		size_t len;
+	} cases[] = {
+		{"empty frame", {0, 0, 0, 0}, 4},
+		{"over the limit", {0x7f, 0, 0, 0, 1}, 5},
+		{"type 0", {0, 0, 0, 1, 0}, 5},
+		{"type 7", {0, 0, 0, 1, 7}, 5},
+		{"OK without a job", {0, 0, 0, 1, 2}, 5},
+		{"OK too long", {0, 0, 0, 6, 2, 0, 0, 0, 1, 9}, 10},
+		{"END text over the frame", {0, 0, 0, 8, 4, 0, 0, 0, 1, 0, 2, 'x'}, 12},
+		{"PING with a body", {0, 0, 0, 2, 5, 0}, 6},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct relay_peer_frame f;
+		print_message("%s\n", cases[i].name);
+		assert_int_equal(relay_peer_decode(cases[i].bytes, cases[i].len, &f, NULL),
+				 RELAY_ERR_MALFORMED);
+	}
+}
+
+static struct relay_job *
+sample_job(void)
+{
+	static const struct job_spec spec = {.nclients = 3,
+					     .my_client = 1,
+					     .nprocs = {5, 4, 1},
+					     .nrelays = {2, 3, 1},
+					     .label_base = {0x01000000, 0x02000040, 0x01000080},
+					     .token = 0xabcd,
+					     .id = 7};
+	return make_job(&spec);
+}
+
+static struct relay_job *
+empty_job(uint32_t nworld, uint32_t nhosts)
+{
+	struct relay_job_limits l = {nworld, nhosts};
+	return relay_job_new(malloc(relay_job_footprint(&l)), &l);
+}
+
+static void
+job_round_trip(void **state)
+{
+	(void)state;
+	struct relay_job *j = sample_job(), *back = empty_job(10, 6);
+	const char *what;
+	size_t len = relay_peer_job_len(j);
+	uint8_t *buf = malloc(len);
+	struct relay_peer_frame f;
+
+	assert_int_equal(relay_job_validate(j, &what), 0);
+	assert_int_equal(j->nhosts, 6);
+	assert_int_equal(relay_peer_encode_job(j, buf, len - 1), 0);
+	assert_int_equal(relay_peer_encode_job(j, buf, len), len);
+	assert_int_equal(relay_peer_decode(buf, len, &f, NULL), len);
+	assert_int_equal(f.type, RELAY_PEER_JOB);
+	assert_int_equal(relay_job_decode(back, f.body, f.body_len, &what), 0);
+	assert_int_equal(back->first_local, 5);
+	assert_int_equal(back->nlocal, 4);
+	assert_memory_equal(back->host, j->host, j->nhosts * sizeof *j->host);
+	assert_memory_equal(back->global_id, j->global_id, 10 * RELAY_PROC_ID_LEN);
+	assert_memory_equal(back->private_id, j->private_id, 10 * RELAY_PROC_ID_LEN);
+	uint8_t *again = malloc(len);
+	assert_int_equal(relay_peer_encode_job(back, again, len), len);
+	assert_memory_equal(buf, again, len);
+
+	for (size_t n = 0; n < f.body_len; n++)
+		assert_int_equal(relay_job_decode(back, f.body, n, &what), RELAY_ERR_MALFORMED);
+	free(again);
+	free(buf);
+	free(back);
+	free(j);
+}
+
+static void
+job_limits_hold(void **state)
+{
+	(void)state;
+	struct relay_job *j = sample_job(), *procs = empty_job(9, 6), *hosts = empty_job(10, 5);
+	uint8_t buf[2048];
+	const char *what;
+	size_t len = relay_job_encode(j, buf, sizeof buf);
+	assert_true(len > 0);
+	assert_int_equal(relay_job_decode(procs, buf, len, &what), RELAY_ERR_NOMEM);
+	assert_int_equal(relay_job_decode(hosts, buf, len, &what), RELAY_ERR_NOMEM);
+	assert_non_null(what);
+	struct relay_job_limits bad = {0, 1};
+	assert_int_equal(relay_job_footprint(&bad), 0);
+	free(procs);
+	free(hosts);
+	free(j);
+}
+
+static void
+job_faults_are_found(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		size_t at; /* in the encoded table */
+		uint32_t value;
+	} cases[] = {
+		{"base not on a page", 8, 0x02000041},
+		{"base below all", 8, 64},
+		{"client 32", 12, 32},
+		{"client without processes", 12, 5},
+		{"fewer in the world", 16, 9},
+		{"gap", 24 + 32 + 20, 4},
+		{"overlap", 24 + 24, 4},
+		{"clients in disorder", 24 + 16, 2},
+		{"host without processes", 24 + 24, 0},
+		{"relay index", 24 + 6 * 32 + 24, 64},
+		{"labels wrap", 24 + 28, 0xfffffff0},
+	};
+	struct relay_job *j = sample_job(), *back = empty_job(16, 16);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		uint8_t buf[2048];
+		const char *what = NULL;
+		size_t len = relay_job_encode(j, buf, sizeof buf);
+		print_message("%s\n", cases[i].name);
+		be32_store(buf + cases[i].at, cases[i].value);
+		assert_int_equal(relay_job_decode(back, buf, len, &what), RELAY_ERR_MALFORMED);
+		assert_non_null(what);
+	}
+	free(back);
+	free(j);
+}
+
+static void
+job_host_of_and_foreign(void **state)
+{
+	(void)state;
+	struct relay_job *j = sample_job();
+	static const uint32_t want[11] = {0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6};
+	uint32_t rank = 99;
+	for (uint32_t r = 0; r < 11; r++)
+		assert_int_equal(relay_job_host_of(j, r), want[r]);
+	assert_false(relay_job_has_foreign(j, &rank));
+	j->local[2].id[0] = 0;
+	assert_true(relay_job_has_foreign(j, &rank));
+	assert_int_equal(rank, 7);
+	j->host[1].id[0] = 0;
+	assert_true(relay_job_has_foreign(j, &rank));
+	assert_int_equal(rank, 3);
+	free(j);
+}
+
+static void
+labels_ranges(void **state)
+{
+	(void)state;
+	static struct relay_labels l;
+	relay_labels_init(&l, 2);
+	assert_int_equal(relay_labels_alloc(&l, 0), 0);
+	assert_int_equal(relay_labels_alloc(&l, RELAY_LABEL_PAGES_MAX * RELAY_LABEL_PAGE + 1), 0);
+	uint32_t a = relay_labels_alloc(&l, 1), b = relay_labels_alloc(&l, 65);
+	assert_int_equal(a, 3u << 24);
+	assert_int_equal(b, (3u << 24) + 64);
+	relay_labels_free(&l, a, 1);
+	/* Round robin: the range just freed is not the next one. */
+	uint32_t c = relay_labels_alloc(&l, 1);
+	assert_int_equal(c, (3u << 24) + 64 + 128);
+	uint32_t n = 0;
+	while (relay_labels_alloc(&l, 64))
+		n++;
+	assert_int_equal(n, RELAY_LABEL_PAGES_MAX - 3);
+	relay_labels_free(&l, b, 65);
+	assert_int_equal(relay_labels_alloc(&l, 129), 0);
+	assert_int_equal(relay_labels_alloc(&l, 128), b);
+}
+
+static void
+labels_never_overlap(void **state)
+{
+	(void)state;
+	static struct relay_labels l;
+	struct {
+		uint32_t first, n;
+	} held[64] = {{0, 0}};
+	uint64_t x = 88172645463325252ull;
+	relay_labels_init(&l, 0);
+	for (int turn = 0; turn < 20000; turn++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		size_t i = x % 64;
+		if (held[i].first) {
+			relay_labels_free(&l, held[i].first, held[i].n);
+			held[i].first = 0;
+			continue;
+		}
+		uint32_t n = 1 + (uint32_t)(x >> 32) % 9000, first = relay_labels_alloc(&l, n);
+		if (!first)
+			continue;
+		assert_int_equal(first % RELAY_LABEL_PAGE, 0);
+		for (size_t k = 0; k < 64; k++)
+			if (held[k].first)
+				assert_true(first + n <= held[k].first ||
+					    held[k].first + held[k].n <= first);
+		held[i].first = first;
+		held[i].n = n;
+	}
+	for (size_t i = 0; i < 64; i++)
+		if (held[i].first)
+			relay_labels_free(&l, held[i].first, held[i].n);
+	assert_int_equal(l.used, 0);
+}
+
+static void
+addresses(void **state)
+{
+	(void)state;
+	char text[RELAY_ADDR_TEXT_MAX];
+	struct suci_addr a = relay_addr_v4(0xc0000207, 7000, RELAY_LEG_GLOBAL);
+	assert_string_equal(relay_addr_text(&a, text), "192.0.2.7:7000");
+	struct suci_addr b = {.ip = {0x20, 1, 0xd, 0xb8, [15] = 1}, .port = 9, .family = 6};
+	assert_string_equal(relay_addr_text(&b, text), "[2001:db8::1]:9");
+	assert_string_equal(relay_strerror(RELAY_ERR_LABELS),
+			    "label base outside the range this relay serves");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello_golden_both_ways),
+		cmocka_unit_test(hello_bad_is_refused),
+		cmocka_unit_test(note_golden_and_bad),
+		cmocka_unit_test(peer_small_frames_round_trip),
+		cmocka_unit_test(peer_bad_frames),
+		cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(job_limits_hold),
+		cmocka_unit_test(job_faults_are_found),
+		cmocka_unit_test(job_host_of_and_foreign),
+		cmocka_unit_test(labels_ranges),
+		cmocka_unit_test(labels_never_overlap),
+		cmocka_unit_test(addresses),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

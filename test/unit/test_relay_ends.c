@@ -1,0 +1,411 @@
+/* How a job ends in the forwarding core: aborts, deaths, lost trunks, and as it
+ * should. */
+#include "relay_core_kit.h"
+
+/* ---- aborts and losses --------------------------------------------------------------- */
+
+static void
+abort_of_a_process_reaches_all(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t p0 = connect_proc(r, &spec2, 0, 0), p1 = connect_proc(r, &spec2, 1, 1);
+	uint32_t p2 = connect_proc(r, &spec2, 2, 2), t = connect_trunk(r, 1, 0);
+	struct relay_note n = {.type = RELAY_NOTE_ABORT,
+			       .label_base = spec2.label_base[0],
+			       .text = "rank 1: MPI_Abort(3)"};
+	uint8_t buf[RELAY_NOTE_MAX];
+	size_t len = relay_note_encode(&n, buf);
+	relay_ops()->note(r->c, p1, buf, len, r->ep.now);
+	check(r);
+	assert_int_equal(r->ended, 1);
+	assert_int_equal(r->ended_base, spec2.label_base[0]);
+	assert_string_equal(r->why, "rank 1: MPI_Abort(3)");
+	notes_are(r, p0, 1, RELAY_NOTE_ABORT, MAKER_PROC_BASE, "MPI_Abort(3)");
+	notes_are(r, p1, 0, 0, 0, NULL);
+	notes_are(r, p2, 1, RELAY_NOTE_ABORT, MAKER_PROC_BASE, "MPI_Abort(3)");
+	notes_are(r, t, 1, RELAY_NOTE_ABORT, spec2.label_base[1], "MPI_Abort(3)");
+	/* Its echo from others changes nothing. */
+	relay_ops()->note(r->c, t, buf, len, r->ep.now);
+	relay_ops()->note(r->c, p0, buf, len, r->ep.now);
+	assert_int_equal(relay_core_counters(r->c)->notes_late, 2);
+	assert_int_equal(r->ended, 1);
+	assert_int_equal(relay_job_end(r->c, spec2.label_base[0], NULL, 0), RELAY_ERR_NOTFOUND);
+	/* Segments of the job are strangers now. */
+	struct suci_segment s = make_segment(r, 0, spec2.label_base[0] + 3, spec2.label_base[0], 0);
+	assert_int_equal(feed(r, p0, &s), SUCI_DROPPED);
+	/* Paths of a job that is over are closed after a while; trunks stay. */
+	r->ep.now += 3 * BASE_S_NS;
+	relay_core_tick(r->c, r->ep.now);
+	assert_false(r->ep.path[p0].used || r->ep.path[p1].used || r->ep.path[p2].used);
+	assert_true(r->ep.path[t].used);
+	relay_free(r);
+}
+
+static void
+abort_from_a_trunk_reaches_all(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t p0 = connect_proc(r, &spec2, 0, 0), t = connect_trunk(r, 1, 0);
+	struct relay_note n = {.type = RELAY_NOTE_ABORT, .label_base = spec2.label_base[0]};
+	uint8_t buf[RELAY_NOTE_MAX];
+	size_t len = relay_note_encode(&n, buf);
+	relay_ops()->note(r->c, t, buf, len, r->ep.now);
+	check(r);
+	assert_int_equal(r->ended, 1);
+	assert_non_null(strstr(r->why, "192.0.2.11:7000"));
+	assert_non_null(strstr(r->why, "client 1"));
+	notes_are(r, p0, 1, RELAY_NOTE_ABORT, MAKER_PROC_BASE, "client 1");
+	notes_are(r, t, 0, 0, 0, NULL);
+	relay_free(r);
+}
+
+static void
+notes_of_outsiders(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	struct job_spec other = spec2;
+	other.nclients = 3;
+	other.nprocs[2] = other.nrelays[2] = 1;
+	other.label_base[0] = 0x01000100;
+	add_job(r, spec2);
+	add_job(r, other);
+	uint32_t p0 = connect_proc(r, &spec2, 0, 0), t2 = connect_trunk(r, 2, 0);
+	struct relay_note n = {.type = RELAY_NOTE_ABORT};
+	uint8_t buf[RELAY_NOTE_MAX];
+	/* A process about another job; a relay about a job it is not in. */
+	n.label_base = other.label_base[0];
+	relay_ops()->note(r->c, p0, buf, relay_note_encode(&n, buf), 0);
+	n.label_base = spec2.label_base[0];
+	relay_ops()->note(r->c, t2, buf, relay_note_encode(&n, buf), 0);
+	relay_ops()->note(r->c, p0, "\1\2", 2, 0);
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 3);
+	assert_int_equal(r->ended, 0);
+	relay_free(r);
+}
+
+static void
+death_of_a_process(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		enum suci_down why;
+		const char *text;
+		bool leave, aborts;
+		const char *names;
+	} cases[] = {
+		{"silent", SUCI_DOWN_SILENT, "", false, true,
+		 "process 1 (10.0.0.2:6001, client 0)"},
+		{"reset", SUCI_DOWN_RESET, NULL, false, true, "started anew"},
+		{"unreachable", SUCI_DOWN_UNREACHABLE, "", false, true,
+		 "process 1 (10.0.0.2:6001, client 0) is gone: its host or port is gone"},
+		{"closed with a reason", SUCI_DOWN_CLOSED, "segv", false, true, "segv"},
+		{"closed without", SUCI_DOWN_CLOSED, "", false, false, NULL},
+		{"silent after LEAVE", SUCI_DOWN_SILENT, "", true, false, NULL},
+		{"unreachable after LEAVE", SUCI_DOWN_UNREACHABLE, "", true, false, NULL},
+		{"closed with a reason after LEAVE", SUCI_DOWN_CLOSED, "bye", true, false, NULL},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		print_message("%s\n", cases[i].name);
+		struct relay *r = relay_new(0);
+		add_job(r, spec2);
+		uint32_t p0 = connect_proc(r, &spec2, 0, 0), p1 = connect_proc(r, &spec2, 1, 1);
+		uint32_t t = connect_trunk(r, 1, 0);
+		if (cases[i].leave) {
+			struct relay_note n = {.type = RELAY_NOTE_LEAVE,
+					       .label_base = spec2.label_base[0]};
+			uint8_t buf[RELAY_NOTE_MAX];
+			relay_ops()->note(r->c, p1, buf, relay_note_encode(&n, buf), 0);
+		}
+		fake_down(&r->ep, p1, cases[i].why, cases[i].text);
+		check(r);
+		assert_int_equal(r->ended, cases[i].aborts);
+		assert_string_equal(r->down_what, "process 1 of job 7");
+		if (cases[i].aborts) {
+			assert_non_null(strstr(r->why, cases[i].names));
+			notes_are(r, p0, 1, RELAY_NOTE_ABORT, MAKER_PROC_BASE, "process 1");
+			notes_are(r, t, 1, RELAY_NOTE_ABORT, spec2.label_base[1], "process 1");
+		} else {
+			struct relay_job_info info;
+			assert_true(relay_core_job(r->c, 0, &info));
+			assert_int_equal(info.local_left, 1);
+			assert_int_equal(info.local_up, 1);
+			/* What still comes for it is done with, and not asked for again;
+			 * nobody tries to reach it. */
+			struct suci_segment s =
+				make_segment(r, 0, spec2.label_base[0] + 1,
+					     spec2.label_base[0] + 3, SUCI_SF_FIRST);
+			assert_int_equal(feed(r, t, &s), SUCI_DROPPED);
+			assert_int_equal(relay_core_counters(r->c)->drop_left, 1);
+			uint32_t opened = r->ep.opened;
+			r->ep.now += BASE_S_NS;
+			relay_core_tick(r->c, r->ep.now);
+			assert_int_equal(r->ep.opened, opened);
+			check(r);
+		}
+		relay_free(r);
+	}
+}
+
+static void
+loss_of_a_trunk_names_relay_and_client(void **state)
+{
+	(void)state;
+	struct job_spec other = {.nclients = 2,
+				 .nprocs = {1, 1},
+				 .nrelays = {1, 1},
+				 .label_base = {0x01000200, 0x02000400},
+				 .token = 2,
+				 .id = 8};
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	add_job(r, other);
+	uint32_t p0 = connect_proc(r, &spec2, 0, 0), t = connect_trunk(r, 1, 0);
+	struct suci_segment s =
+		make_segment(r, 0, spec2.label_base[0] + 3, spec2.label_base[0], SUCI_SF_FIRST);
+	assert_int_equal(feed(r, p0, &s), SUCI_TAKEN);
+	struct relay_path_info info;
+	assert_true(relay_core_path(r->c, t, &info));
+	assert_int_equal(info.kind, RELAY_PATH_TRUNK);
+	assert_int_equal(info.jobs, 2);
+	assert_int_equal(info.held, 1);
+	fake_down(&r->ep, t, SUCI_DOWN_SILENT, "");
+	check(r);
+	assert_int_equal(r->ended, 2); /* both jobs used it */
+	assert_string_equal(r->why, "relay 192.0.2.11:7000 of client 1 is gone: "
+				    "nothing heard from it any more");
+	assert_int_equal(r->refs[0], 0);
+	assert_int_equal(relay_core_counters(r->c)->drop_abandoned, 1);
+	notes_are(r, p0, 1, RELAY_NOTE_ABORT, MAKER_PROC_BASE, "192.0.2.11:7000");
+	struct relay_job_info ji;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_false(relay_core_job(r->c, i, &ji));
+	relay_free(r);
+}
+
+/* The other relay has the table a little later than we. */
+static void
+refused_trunk_is_tried_again(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	struct suci_addr a = maker_relay_addr(1, 0);
+	add_job(r, spec2);
+	uint64_t start = r->ep.now;
+	int tries = 0;
+	for (;;) {
+		uint32_t p = fake_find(&r->ep, &a);
+		if (p != UINT32_MAX) {
+			tries++;
+			fake_down(&r->ep, p, SUCI_DOWN_REFUSED, "named by no current job");
+			check(r);
+		}
+		if (r->ended)
+			break;
+		assert_int_not_equal(relay_core_expiry_ns(r->c), BASE_NEVER_NS);
+		r->ep.now = relay_core_expiry_ns(r->c) > r->ep.now ? relay_core_expiry_ns(r->c)
+								   : r->ep.now + 1;
+		relay_core_tick(r->c, r->ep.now);
+	}
+	assert_in_range(r->ep.now - start, 10 * BASE_S_NS, 11 * BASE_S_NS);
+	assert_in_range(tries, 190, 210);
+	assert_non_null(strstr(r->why, "named by no current job"));
+	relay_free(r);
+}
+
+/* A relay that owns no process of a job: the other clusters do not know it, it
+ * opens nothing, takes no trunk slots, and time does not end the job. */
+static void
+owner_of_nothing_opens_nothing(void **state)
+{
+	(void)state;
+	struct job_spec five = {.nclients = 2,
+				.nprocs = {1, 5},
+				.nrelays = {1, 5},
+				.label_base = {0x02000000, 64},
+				.token = 3,
+				.id = 9};
+	struct suci_addr shard = maker_relay_addr(0, 0);
+	shard.port++;
+	const struct suci_addr self[] = {maker_relay_addr(0, 7), shard};
+	for (size_t i = 0; i < sizeof self / sizeof self[0]; i++) {
+		struct relay *r = relay_new_at(self[i]);
+		struct relay_job_info info;
+		add_job(r, spec2);
+		add_job(r, five); /* five remote hosts, four trunk slots */
+		for (int sec = 0; sec < 30; sec++) {
+			r->ep.now += BASE_S_NS;
+			relay_core_tick(r->c, r->ep.now);
+			check(r);
+		}
+		assert_int_equal(r->ep.opened, 0);
+		assert_int_equal(r->ended, 0);
+		assert_true(relay_core_job(r->c, 0, &info));
+		assert_int_equal(info.trunks, 0);
+
+		/* A process that comes here all the same gets nowhere, and is told apart
+		 * from one whose trunk is only late. */
+		uint32_t p = connect_proc(r, &spec2, 1, 1);
+		struct suci_segment s = make_segment(r, 0, spec2.label_base[0] + 3,
+						     spec2.label_base[0] + 1, SUCI_SF_FIRST);
+		assert_int_equal(feed(r, p, &s), SUCI_DROPPED);
+		assert_int_equal(relay_core_counters(r->c)->drop_destination, 1);
+
+		/* It still hears of the end, from control. */
+		assert_int_equal(relay_job_end(r->c, spec2.label_base[0], "x", r->ep.now), 0);
+		assert_int_equal(relay_job_end(r->c, five.label_base[0], NULL, r->ep.now), 0);
+		check(r);
+		relay_free(r);
+	}
+}
+
+/* A process that waits asks whether we are there: no say in any job. */
+static void
+ping_is_counted_and_no_more(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t p0 = connect_proc(r, &spec2, 0, 0), t = connect_trunk(r, 1, 0);
+	relay_ops()->note(r->c, p0, "\3", 1, r->ep.now);
+	relay_ops()->note(r->c, t, "\3", 1, r->ep.now);
+	assert_int_equal(relay_job_end(r->c, spec2.label_base[0], NULL, r->ep.now), 0);
+	relay_ops()->note(r->c, p0, "\3", 1, r->ep.now); /* lingers */
+	assert_int_equal(relay_core_counters(r->c)->notes_rx, 3);
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 0);
+	assert_int_equal(relay_core_counters(r->c)->notes_late, 0);
+	assert_int_equal(r->ended, 0);
+	relay_free(r);
+}
+
+/* ---- as it should, or by control ----------------------------------------------------- */
+
+/* A job that ends as it should: processes leave one by one, some close their
+ * paths first, the client says FINI, what is left lingers and is closed. */
+static void
+job_that_ends_normally(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	struct relay_job_info info;
+	uint8_t buf[RELAY_NOTE_MAX];
+	add_job(r, spec2);
+	uint32_t p[3], t = connect_trunk(r, 1, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		p[i] = connect_proc(r, &spec2, i, i);
+	struct relay_note n = {.type = RELAY_NOTE_LEAVE, .label_base = spec2.label_base[0]};
+	size_t len = relay_note_encode(&n, buf);
+	relay_ops()->note(r->c, p[0], buf, len, r->ep.now);
+	fake_down(&r->ep, p[0], SUCI_DOWN_CLOSED, "");
+	check(r);
+	/* The others still run, and their segments still pass. */
+	assert_true(relay_core_job(r->c, 0, &info));
+	assert_int_equal(info.local_left, 1);
+	assert_int_equal(info.local_up, 2);
+	struct suci_segment s =
+		make_segment(r, 0, spec2.label_base[0] + 3, spec2.label_base[0] + 1, SUCI_SF_FIRST);
+	assert_int_equal(feed(r, p[1], &s), SUCI_TAKEN);
+	fake_give_back(&r->ep, t, SUCI_FATE_ACKED);
+	/* It is not asked to come back. */
+	uint32_t opened = r->ep.opened;
+	r->ep.now += 20 * BASE_S_NS;
+	relay_core_tick(r->c, r->ep.now);
+	assert_int_equal(r->ep.opened, opened);
+
+	relay_ops()->note(r->c, p[1], buf, len, r->ep.now);
+	relay_ops()->note(r->c, p[2], buf, len, r->ep.now);
+	assert_int_equal(relay_job_end(r->c, spec2.label_base[0], NULL, r->ep.now), 0);
+	fake_down(&r->ep, p[1], SUCI_DOWN_CLOSED, "");
+	assert_true(r->ep.path[p[2]].used);
+	r->ep.now += 2 * BASE_S_NS - 1;
+	relay_core_tick(r->c, r->ep.now);
+	assert_true(r->ep.path[p[2]].used);
+	relay_core_tick(r->c, ++r->ep.now);
+	assert_false(r->ep.path[p[2]].used);
+	assert_string_equal(r->ep.close_text, "");
+	assert_true(r->ep.path[t].used);
+	notes_are(r, t, 1, RELAY_NOTE_LEAVE, spec2.label_base[1], NULL);
+	assert_int_equal(r->ended, 0);
+	assert_int_equal(relay_core_counters(r->c)->jobs_finished, 1);
+	assert_int_equal(relay_core_counters(r->c)->jobs_aborted, 0);
+	relay_free(r);
+}
+
+static void
+trunk_that_says_idle_is_opened_again(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t t = connect_trunk(r, 1, 0);
+	fake_down(&r->ep, t, SUCI_DOWN_CLOSED, "idle");
+	assert_int_equal(r->ended, 0);
+	r->ep.now += 50 * BASE_MS_NS;
+	relay_core_tick(r->c, r->ep.now);
+	connect_trunk(r, 1, 0);
+	assert_int_equal(relay_core_counters(r->c)->trunk_retries, 1);
+	relay_free(r);
+}
+
+static void
+trunk_lost_after_leave_is_no_loss(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t t = connect_trunk(r, 1, 0);
+	struct relay_note n = {.type = RELAY_NOTE_LEAVE, .label_base = spec2.label_base[0]};
+	uint8_t buf[RELAY_NOTE_MAX];
+	relay_ops()->note(r->c, t, buf, relay_note_encode(&n, buf), 0);
+	fake_down(&r->ep, t, SUCI_DOWN_CLOSED, "relay stops");
+	assert_int_equal(r->ended, 0);
+	check(r);
+	assert_int_equal(relay_job_end(r->c, spec2.label_base[0], "", 0), 0);
+	assert_int_equal(relay_core_counters(r->c)->jobs_finished, 1);
+	relay_free(r);
+}
+
+static void
+end_by_control(void **state)
+{
+	(void)state;
+	for (uint32_t abort = 0; abort <= 1; abort++) {
+		struct relay *r = relay_new(0);
+		add_job(r, spec2);
+		uint32_t p0 = connect_proc(r, &spec2, 0, 0), t = connect_trunk(r, 1, 0);
+		assert_int_equal(relay_job_end(r->c, spec2.label_base[0],
+					       abort ? "client 0: connection ended" : NULL, 0),
+				 0);
+		assert_int_equal(r->ended, 0);
+		notes_are(r, p0, abort, RELAY_NOTE_ABORT, MAKER_PROC_BASE, "connection ended");
+		notes_are(r, t, 1, abort ? RELAY_NOTE_ABORT : RELAY_NOTE_LEAVE, spec2.label_base[1],
+			  NULL);
+		check(r);
+		relay_free(r);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(abort_of_a_process_reaches_all),
+		cmocka_unit_test(abort_from_a_trunk_reaches_all),
+		cmocka_unit_test(notes_of_outsiders),
+		cmocka_unit_test(death_of_a_process),
+		cmocka_unit_test(loss_of_a_trunk_names_relay_and_client),
+		cmocka_unit_test(refused_trunk_is_tried_again),
+		cmocka_unit_test(owner_of_nothing_opens_nothing),
+		cmocka_unit_test(ping_is_counted_and_no_more),
+		cmocka_unit_test(job_that_ends_normally),
+		cmocka_unit_test(trunk_that_says_idle_is_opened_again),
+		cmocka_unit_test(trunk_lost_after_leave_is_no_loss),
+		cmocka_unit_test(end_by_control),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

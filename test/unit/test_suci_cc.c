@@ -1,0 +1,173 @@
+/* cubic against RFC 9438, fixed against its configuration. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "cc.h"
+
+static const struct suci_cc_conf conf = {
+	.window_max = 60000,
+	.initial_window = 10,
+	.fixed_window = 77,
+	.fixed_rate_bps = 5000,
+	.mtu = 1000,
+};
+
+/* One round trip: a window of packets acknowledged in steps of 8. */
+static void
+round_trip(struct suci_cc *cc, uint64_t *now_ns, uint64_t rtt_ns, bool limited)
+{
+	uint64_t sent = *now_ns;
+	*now_ns += rtt_ns;
+	for (uint32_t left = cc->window; left;) {
+		uint32_t n = left < 8 ? left : 8;
+		struct suci_cc_ack a = {.packets = n,
+					.in_flight = left,
+					.rtt_ns = rtt_ns,
+					.window_limited = limited,
+					.smoothed_ns = rtt_ns,
+					.sent_ns = sent,
+					.now_ns = *now_ns};
+		cc->ops->acked(cc, &a);
+		left -= n;
+	}
+}
+
+static void
+test_slow_start_then_cubic(void **state)
+{
+	(void)state;
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS, rtt = 50 * BASE_MS_NS;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+	assert_int_equal(cc.window, 10);
+	assert_int_equal(cc.rate_bps, 0);
+	for (uint32_t want = 20; want <= 1280; want *= 2) {
+		round_trip(&cc, &now, rtt, true);
+		assert_int_equal(cc.window, want);
+		assert_int_equal(cc.rate_bps, want * 1000ull * 2 * 20); /* 2 windows per rtt */
+	}
+	cc.ops->lost(&cc, 3, now, now);
+	assert_int_equal(cc.window, 1280 * 7 / 10);
+	cc.ops->lost(&cc, 3, now - 1, now); /* the same event */
+	assert_int_equal(cc.window, 1280 * 7 / 10);
+	/* K = cbrt(384 / 0.4) = 9.865 s until Wmax is reached again. */
+	uint64_t t0 = now;
+	while (cc.window < 1270)
+		round_trip(&cc, &now, rtt, true);
+	uint64_t took = now - t0;
+	assert_true(took > 6 * BASE_S_NS && took < 10 * BASE_S_NS);
+	/* Around K it is flat, afterwards convex. */
+	uint32_t before = cc.window;
+	while (now - t0 < 10 * BASE_S_NS)
+		round_trip(&cc, &now, rtt, true);
+	assert_true(cc.window - before < 30);
+	while (now - t0 < 15 * BASE_S_NS)
+		round_trip(&cc, &now, rtt, true);
+	/* W(15) = 0.4 * 5.135^3 + 1280 = 1334 (and Reno's line below it) */
+	assert_true(cc.window > 1310 && cc.window < 1400);
+}
+
+static void
+test_idle_application_does_not_grow(void **state)
+{
+	(void)state;
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+	for (int i = 0; i < 100; i++)
+		round_trip(&cc, &now, 10 * BASE_MS_NS, false);
+	assert_int_equal(cc.window, 10);
+}
+
+static void
+test_delay_ends_slow_start(void **state)
+{
+	(void)state;
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS, rtt = 40 * BASE_MS_NS;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+	for (int i = 0; i < 4; i++)
+		round_trip(&cc, &now, rtt, true);
+	uint32_t w = cc.window;
+	for (int i = 0; i < 4; i++)
+		round_trip(&cc, &now, rtt + 20 * BASE_MS_NS, true);
+	assert_true(cc.window < w * 4);
+	assert_true(cc.cubic.ssthresh != UINT64_MAX);
+}
+
+static void
+test_spurious_is_taken_back(void **state)
+{
+	(void)state;
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+	for (int i = 0; i < 4; i++)
+		round_trip(&cc, &now, BASE_MS_NS, true);
+	uint32_t w = cc.window;
+	cc.ops->lost(&cc, 2, now, now);
+	assert_true(cc.window < w);
+	cc.ops->spurious(&cc, 1, now);
+	assert_true(cc.window < w);
+	cc.ops->spurious(&cc, 1, now);
+	assert_int_equal(cc.window, w);
+}
+
+static void
+test_bounds(void **state)
+{
+	(void)state;
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS;
+	struct suci_cc_conf c = conf;
+	c.window_max = 100;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &c);
+	for (int i = 0; i < 200; i++)
+		round_trip(&cc, &now, BASE_MS_NS, true);
+	assert_int_equal(cc.window, 100);
+	for (int i = 0; i < 200; i++, now++)
+		cc.ops->lost(&cc, 1, now + 1, now + 1);
+	assert_int_equal(cc.window, SUCI_CC_MIN_WINDOW);
+	cc.ops->collapsed(&cc, now);
+	assert_int_equal(cc.window, SUCI_CC_MIN_WINDOW);
+	c.window_max = 1;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &c);
+	assert_int_equal(cc.window, 1);
+	cc.ops->lost(&cc, 1, now + 1, now + 1);
+	round_trip(&cc, &now, BASE_MS_NS, true);
+	assert_int_equal(cc.window, 1);
+}
+
+static void
+test_fixed(void **state)
+{
+	(void)state;
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS;
+	suci_cc_init(&cc, SUCI_CC_FIXED, &conf);
+	round_trip(&cc, &now, BASE_MS_NS, true);
+	cc.ops->lost(&cc, 5, now, now);
+	cc.ops->collapsed(&cc, now);
+	cc.ops->spurious(&cc, 5, now);
+	assert_int_equal(cc.window, 77);
+	assert_int_equal(cc.rate_bps, 5000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slow_start_then_cubic),
+		cmocka_unit_test(test_idle_application_does_not_grow),
+		cmocka_unit_test(test_delay_ends_slow_start),
+		cmocka_unit_test(test_spurious_is_taken_back),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_fixed),
+	};
+	return cmocka_run_group_tests_name("suci cc", tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* test_suci_link.h - two Suci endpoints and a wire between them, in virtual
+ * time.  The wire delays, drops, duplicates, reorders and corrupts by a seeded
+ * generator, or by a filter that a test aims at one datagram.  Datagrams are
+ * single allocations, so that the sanitizer sees every byte read too far. */
+#ifndef TEST_SUCI_LINK_H
+#define TEST_SUCI_LINK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/prng.h"
+#include "suci/endpoint.h"
+
+#define LINK_SPIN_MAX 200000
+
+struct dgram {
+	struct dgram *next;
+	uint64_t at_ns;
+	uint32_t holds;
+	int to;
+	struct suci_addr from;
+	size_t len;
+	uint8_t bytes[];
+};
+
+struct link {
+	struct suci *ep[2];
+	struct suci_addr addr[2];
+	struct dgram *wire;
+	uint64_t now_ns;
+	struct base_prng prng;
+	uint64_t delay_ns, jitter_ns;
+	uint64_t loss_ppb, dup_ppb, corrupt_ppb;
+	bool cut; /* nothing gets through */
+	/* true: this datagram is lost. */
+	bool (*filter)(struct link *l, int from, const uint8_t *bytes, size_t len);
+	void *arg;
+	uint64_t sent[2], lost[2], held;
+};
+
+static inline struct suci_addr
+link_addr(int side)
+{
+	struct suci_addr a = {.port = (uint16_t)(7000 + side), .family = 4};
+	a.ip[12] = 10;
+	a.ip[15] = (uint8_t)(1 + side);
+	return a;
+}
+
+static inline void
+link_init(struct link *l, uint64_t seed, uint64_t delay_ns)
+{
+	memset(l, 0, sizeof *l);
+	l->prng = base_prng_seed(seed);
+	l->delay_ns = delay_ns;
+	l->now_ns = BASE_S_NS;
+	l->addr[0] = link_addr(0);
+	l->addr[1] = link_addr(1);
+}
+
+static inline void
+link_insert(struct link *l, struct dgram *d)
+{
+	struct dgram **at = &l->wire;
+	while (*at && (*at)->at_ns <= d->at_ns)
+		at = &(*at)->next;
+	d->next = *at;
+	*at = d;
+}
+
+static inline struct dgram *
+link_dgram(int to, const struct suci_addr *from, const uint8_t *bytes, size_t len)
+{
+	struct dgram *d = malloc(sizeof *d + len);
+	assert_non_null(d);
+	*d = (struct dgram){.to = to, .from = *from, .len = len};
+	memcpy(d->bytes, bytes, len);
+	return d;
+}
+
+static inline void
+link_put(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	l->sent[from]++;
+	if (l->cut || (l->filter && l->filter(l, from, bytes, len)) ||
+	    base_prng_chance(&l->prng, l->loss_ppb)) {
+		l->lost[from]++;
+		return;
+	}
+	int copies = base_prng_chance(&l->prng, l->dup_ppb) ? 2 : 1;
+	while (copies--) {
+		struct dgram *d = link_dgram(!from, &l->addr[from], bytes, len);
+		d->at_ns = l->now_ns + l->delay_ns + base_prng_below(&l->prng, l->jitter_ns + 1);
+		if (base_prng_chance(&l->prng, l->corrupt_ppb))
+			d->bytes[base_prng_below(&l->prng, len)] ^=
+				(uint8_t)(1 + base_prng_below(&l->prng, 255));
+		link_insert(l, d);
+	}
+}
+
+static inline size_t
+link_flatten(const struct suci_out *o, uint8_t *bytes)
+{
+	size_t n = 0;
+	memcpy(bytes, o->head, o->head_len);
+	n += o->head_len;
+	if (o->seg_head_len)
+		memcpy(bytes + n, o->seg_head, o->seg_head_len);
+	n += o->seg_head_len;
+	if (o->data_len)
+		memcpy(bytes + n, o->data, o->data_len);
+	return n + o->data_len;
+}
+
+static inline bool
+link_pump(struct link *l)
+{
+	static uint8_t bytes[70000];
+	struct suci_out out;
+	bool any = false;
+	for (int side = 0; side < 2; side++) {
+		uint32_t spin = 0;
+		while (l->ep[side] && suci_tx(l->ep[side], &out, l->now_ns)) {
+			assert_true(++spin < LINK_SPIN_MAX);
+			size_t len = link_flatten(&out, bytes);
+			assert_memory_equal(&out.to, &l->addr[!side], sizeof out.to);
+			link_put(l, side, bytes, len);
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* The cookie of suci_rx() is the datagram: hold and release count. */
+static inline void
+link_hold(struct link *l, uint64_t cookie)
+{
+	((struct dgram *)(uintptr_t)cookie)->holds++;
+	l->held++;
+}
+
+static inline void
+link_release(struct link *l, uint64_t cookie)
+{
+	struct dgram *d = (struct dgram *)(uintptr_t)cookie;
+	assert_true(d->holds > 0);
+	l->held--;
+	if (!--d->holds)
+		free(d);
+}
+
+static inline void
+link_deliver(struct link *l, struct dgram *d)
+{
+	d->holds = 1;
+	l->held++;
+	if (l->ep[d->to])
+		suci_rx(l->ep[d->to], &d->from, d->bytes, d->len, (uintptr_t)d, l->now_ns);
+	link_release(l, (uintptr_t)d);
+}
+
+/* Run until done() (may be NULL) or until_ns; true if done. */
+static inline bool
+link_run(struct link *l, uint64_t until_ns, bool (*done)(void *arg), void *arg)
+{
+	uint32_t spin = 0;
+	for (;;) {
+		link_pump(l);
+		if (done && done(arg))
+			return true;
+		uint64_t next = l->wire ? l->wire->at_ns : BASE_NEVER_NS;
+		for (int side = 0; side < 2; side++)
+			if (l->ep[side])
+				next = base_min_ns(next, suci_expiry_ns(l->ep[side]));
+		if (next > until_ns) {
+			l->now_ns = base_max_ns(l->now_ns, until_ns);
+			return false;
+		}
+		spin = next > l->now_ns ? 0 : spin + 1;
+		assert_true(spin < LINK_SPIN_MAX); /* time has to move on */
+		l->now_ns = base_max_ns(l->now_ns, next);
+		while (l->wire && l->wire->at_ns <= l->now_ns) {
+			struct dgram *d = l->wire;
+			l->wire = d->next;
+			link_deliver(l, d);
+		}
+		for (int side = 0; side < 2; side++)
+			if (l->ep[side] && suci_expiry_ns(l->ep[side]) <= l->now_ns)
+				suci_tick(l->ep[side], l->now_ns);
+	}
+}
+
+static inline void
+link_drop_wire(struct link *l)
+{
+	while (l->wire) {
+		struct dgram *d = l->wire;
+		l->wire = d->next;
+		free(d);
+	}
+}
+
+static inline struct suci *
+link_endpoint(const struct suci_config *conf, uint64_t now_ns)
+{
+	size_t n = suci_footprint(&conf->limits);
+	assert_true(n > 0);
+	void *mem = aligned_alloc(64, n);
+	assert_non_null(mem);
+	memset(mem, 0xa5, n);
+	struct suci *ep = suci_new(mem, conf, now_ns);
+	assert_non_null(ep);
+	return ep;
+}
+
+static inline struct suci_config
+link_config(int side)
+{
+	struct suci_config c = {
+		.limits = {.paths_max = 8,
+			   .segments_max = 4096,
+			   .queue_max = 2048,
+			   .window_max = 2048},
+		.incarnation = 100 + (uint64_t)side,
+		.cookie_secret = {1, 2, 3, (uint8_t)side},
+		.seed = 7 + (uint64_t)side,
+		.mtu_max = 1432,
+		.cc = SUCI_CC_CUBIC,
+	};
+	memcpy(c.hello, side ? "hello-b" : "hello-a", 7);
+	c.hello_len = 7;
+	return c;
+}
+
+#endif

@@ -1,0 +1,364 @@
+/* The kernel UDP driver: two real Suci endpoints over loopback. */
+#include "driver/suci_udp.h"
+
+#include "base/clock.h"
+
+#include <arpa/inet.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define SEGMENTS 3000u
+#define HOLD_MAX 16u
+#define EQUAL	 1000u /* payload of segments that can go as one run */
+
+static const uint8_t loopback[4] = {127, 0, 0, 1};
+
+struct end {
+	struct suci_udp *udp;
+	struct suci *ep;
+	void *mem;
+	bool up, down;
+	enum suci_down why;
+	uint32_t path, acked, abandoned, received;
+	uint8_t seen[SEGMENTS];
+	bool bad, equal;
+	uint64_t held[HOLD_MAX]; /* receive buffers kept beyond the call */
+	const uint8_t *held_data[HOLD_MAX];
+	uint32_t held_seq[HOLD_MAX];
+	uint32_t nheld;
+};
+
+static uint8_t payload[65536];
+
+static int
+on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	  char why[SUCI_TEXT_MAX])
+{
+	(void)user, (void)from, (void)hello, (void)len, (void)why;
+	return 0;
+}
+
+static void
+on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t len,
+      bool incoming)
+{
+	struct end *e = user;
+	(void)peer, (void)hello, (void)len, (void)incoming;
+	e->up = true;
+	e->path = path;
+}
+
+static void
+on_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct end *e = user;
+	(void)path, (void)text;
+	e->down = true;
+	e->why = why;
+}
+
+static void
+check_held(struct end *e)
+{
+	for (uint32_t i = 0; i < e->nheld; i++) {
+		if (memcmp(e->held_data[i], payload + e->held_seq[i] % 1000, 200) != 0)
+			e->bad = true;
+		suci_udp_release(e->udp, e->held[i]);
+	}
+	e->nheld = 0;
+}
+
+static uint16_t
+length_of(uint32_t seq, bool equal)
+{
+	return (uint16_t)(equal ? EQUAL : 200 + seq % 900);
+}
+
+static enum suci_verdict
+on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct end *e = user;
+
+	(void)path, (void)now_ns;
+	if (seg->seq >= SEGMENTS || seg->data_len != length_of(seg->seq, e->equal) ||
+	    memcmp(seg->data, payload + seg->seq % 1000, seg->data_len) != 0) {
+		e->bad = true;
+		return SUCI_DROPPED;
+	}
+	if (!e->seen[seg->seq]++)
+		e->received++;
+	if (e->nheld == HOLD_MAX)
+		check_held(e);
+	suci_udp_hold(e->udp, seg->cookie);
+	e->held[e->nheld] = seg->cookie;
+	e->held_data[e->nheld] = seg->data;
+	e->held_seq[e->nheld++] = seg->seq;
+	return SUCI_TAKEN;
+}
+
+static void
+on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
+{
+	struct end *e = user;
+	(void)path, (void)cookie, (void)now_ns;
+	if (fate == SUCI_FATE_ACKED)
+		e->acked++;
+	else
+		e->abandoned++;
+}
+
+static const struct suci_ops ops = {
+	.accept = on_accept,
+	.path_up = on_up,
+	.path_down = on_down,
+	.segment = on_segment,
+	.released = on_released,
+};
+
+static void
+open_end(struct end *e, uint64_t incarnation, bool offload)
+{
+	struct suci_udp_conf uc = {
+		.bufs = 64 + HOLD_MAX, .mtu_max = 1472, .no_gso = !offload, .no_gro = !offload};
+	struct suci_config c = {.limits = {4, 1024, 512, 256},
+				.incarnation = incarnation,
+				.seed = incarnation,
+				.mtu_max = 1472,
+				.cc = SUCI_CC_CUBIC,
+				.ops = &ops,
+				.user = e};
+
+	memset(e, 0, sizeof *e);
+	memcpy(uc.ip, loopback, 4);
+	assert_int_equal(suci_udp_open(&uc, &e->udp), 0);
+	assert_int_equal(suci_udp_mtu(e->udp), 1472);
+	assert_true(suci_udp_local(e->udp).port != 0);
+	c.credit = suci_udp_credit(e->udp, 1);
+	if (c.credit > 256)
+		c.credit = 256;
+	e->mem = aligned_alloc(64, (suci_footprint(&c.limits) + 63) & ~63ull);
+	e->ep = suci_new(e->mem, &c, suci_udp_now_ns());
+	assert_non_null(e->ep);
+	suci_udp_attach(e->udp, e->ep);
+}
+
+static void
+close_end(struct end *e)
+{
+	check_held(e);
+	suci_fini(e->ep, suci_udp_now_ns());
+	suci_udp_detach(e->udp);
+	suci_udp_close(e->udp);
+	free(e->mem);
+	e->ep = NULL;
+}
+
+/* Turns of both until *flag, at most 20 s. */
+static void
+run(struct end *a, struct end *b, const bool *flag)
+{
+	uint64_t end = suci_udp_now_ns() + 20 * BASE_S_NS, now;
+
+	while (!*flag && (now = suci_udp_now_ns()) < end) {
+		bool moved = suci_udp_poll(a->udp, now);
+		if (b->ep)
+			moved |= suci_udp_poll(b->udp, now);
+		if (!moved) {
+			struct pollfd p[2] = {
+				{.fd = suci_udp_fd(a->udp), .events = suci_udp_events(a->udp)},
+				{.fd = b->ep ? suci_udp_fd(b->udp) : -1, .events = POLLIN},
+			};
+			(void)poll(p, 2, 1);
+		}
+	}
+	assert_true(*flag);
+}
+
+static void
+connect_ends(struct end *a, struct end *b, bool offload)
+{
+	for (size_t i = 0; i < sizeof payload; i++)
+		payload[i] = (uint8_t)(i * 7 + (i >> 8));
+	open_end(a, 1, offload);
+	open_end(b, 2, offload);
+	struct suci_addr to = suci_udp_local(b->udp);
+	assert_int_equal(suci_path_open(a->ep, &to, "hi", 2, &a->path, suci_udp_now_ns()), 0);
+	run(a, b, &a->up);
+}
+
+/* SEGMENTS from a to b, each byte checked. */
+static void
+transfer(struct end *a, struct end *b, bool equal)
+{
+	uint32_t sent = 0;
+
+	b->equal = equal;
+	while (a->acked < SEGMENTS) {
+		struct suci_segment s = {.seq = sent,
+					 .data = payload + sent % 1000,
+					 .data_len = length_of(sent, equal),
+					 .cookie = sent};
+		if (sent < SEGMENTS && suci_path_send(a->ep, a->path, &s, suci_udp_now_ns()) == 0) {
+			sent++;
+			continue;
+		}
+		uint32_t before = a->acked;
+		uint64_t end = suci_udp_now_ns() + 20 * BASE_S_NS;
+		while (a->acked == before && suci_udp_now_ns() < end) {
+			suci_udp_poll(a->udp, suci_udp_now_ns());
+			suci_udp_poll(b->udp, suci_udp_now_ns());
+		}
+		assert_true(a->acked > before);
+	}
+	check_held(b);
+	assert_false(b->bad);
+	assert_int_equal(b->received, SEGMENTS);
+	assert_int_equal(a->abandoned, 0);
+	assert_int_equal(suci_held(a->ep), 0);
+	assert_int_equal(suci_udp_counters(b->udp)->rx_truncated, 0);
+}
+
+static void
+transfer_and_unreachable(void **state)
+{
+	static struct end a, b;
+
+	(void)state;
+	connect_ends(&a, &b, false);
+	transfer(&a, &b, false);
+	assert_int_equal(suci_udp_counters(a.udp)->tx_runs, 0);
+	assert_int_equal(suci_udp_counters(b.udp)->rx_merged, 0);
+
+	/* The other process dies: the kernel says so, and Suci is told. */
+	close_end(&b);
+	struct suci_segment s = {.data = payload, .data_len = 10};
+	assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
+	run(&a, &b, &a.down);
+	assert_int_equal(a.why, SUCI_DOWN_UNREACHABLE);
+	assert_true(suci_udp_counters(a.udp)->unreachable > 0);
+	assert_int_equal(a.abandoned, 1);
+	close_end(&a);
+}
+
+/* The kernel cuts and merges, if it can at all. */
+static void
+transfer_in_runs(void **state)
+{
+	static struct end a, b;
+	int v = 0;
+	socklen_t len = sizeof v;
+
+	(void)state;
+	connect_ends(&a, &b, true);
+	bool gso = getsockopt(suci_udp_fd(a.udp), IPPROTO_UDP, UDP_SEGMENT, &v, &len) == 0;
+	transfer(&a, &b, true);
+	const struct suci_udp_counters *ca = suci_udp_counters(a.udp);
+	const struct suci_udp_counters *cb = suci_udp_counters(b.udp);
+	if (gso && ca->gso_refused == 0) {
+		assert_true(ca->tx_runs > 0);
+		assert_true(ca->tx_datagrams > ca->tx_calls);
+	}
+	/* Loopback hands a run over as it is. */
+	bool gro = getsockopt(suci_udp_fd(b.udp), IPPROTO_UDP, UDP_GRO, &v, &len) == 0 && v;
+	if (gro && ca->tx_runs > 0)
+		assert_true(cb->rx_merged > 0);
+	assert_true(cb->rx_datagrams >= SEGMENTS);
+	close_end(&b);
+	close_end(&a);
+}
+
+/* Only when it gets a run does the kernel say that it does not cut for this
+ * socket or device: nothing may be lost by that. */
+static void
+runs_refused(void **state)
+{
+	static struct end a, b;
+	int on = 1, v = 0;
+	socklen_t len = sizeof v;
+
+	(void)state;
+	connect_ends(&a, &b, true);
+	if (getsockopt(suci_udp_fd(a.udp), IPPROTO_UDP, UDP_SEGMENT, &v, &len) < 0) {
+		close_end(&b);
+		close_end(&a);
+		skip();
+	}
+	/* The kernel refuses runs without checksums. */
+	assert_int_equal(setsockopt(suci_udp_fd(a.udp), SOL_SOCKET, SO_NO_CHECK, &on, sizeof on),
+			 0);
+	transfer(&a, &b, true);
+	assert_int_equal(suci_udp_counters(a.udp)->gso_refused, 1);
+	assert_int_equal(suci_udp_counters(a.udp)->tx_runs, 0);
+	assert_int_equal(suci_udp_counters(a.udp)->tx_errors, 0);
+	close_end(&b);
+	close_end(&a);
+}
+
+/* Datagrams from strangers: too long, empty, garbage. */
+static void
+strangers(void **state)
+{
+	static struct end a;
+	static const size_t lengths[] = {0, 1, 15, 16, 100, 1472, 1473, 9000};
+	static uint8_t junk[9000];
+	struct sockaddr_in sa = {.sin_family = AF_INET};
+	bool done = false;
+
+	(void)state;
+	open_end(&a, 3, true);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	sa.sin_port = htons(suci_udp_local(a.udp).port);
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (size_t i = 0; i < sizeof junk; i++)
+		junk[i] = (uint8_t)(i * 31 + 11);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(sendto(fd, junk, lengths[i], 0, (struct sockaddr *)&sa, sizeof sa),
+				 (ssize_t)lengths[i]);
+	for (int i = 0; i < 2000 && !done; i++) {
+		struct pollfd p = {.fd = suci_udp_fd(a.udp), .events = POLLIN};
+		suci_udp_poll(a.udp, suci_udp_now_ns());
+		done = suci_udp_counters(a.udp)->rx_datagrams == 8;
+		if (!done)
+			(void)poll(&p, 1, 10);
+	}
+	assert_true(done);
+	assert_int_equal(suci_udp_counters(a.udp)->rx_truncated, 2);
+	assert_int_equal(suci_counters(a.ep)->rx_datagrams, 6);
+	assert_false(a.up);
+	close(fd);
+	close_end(&a);
+}
+
+static void
+bad_configurations(void **state)
+{
+	struct suci_udp *u = NULL;
+	struct suci_udp_conf not_ours = {.ip = {203, 0, 113, 77}};
+
+	(void)state;
+	assert_int_equal(suci_udp_open(&(struct suci_udp_conf){.mtu = 100}, &u), -22);
+	assert_int_equal(suci_udp_open(&(struct suci_udp_conf){.mtu_max = 65001}, &u), -22);
+	assert_int_equal(suci_udp_open(&(struct suci_udp_conf){.bufs = 10}, &u), -22);
+	assert_true(suci_udp_open(&not_ours, &u) < 0);
+	assert_null(u);
+	suci_udp_close(NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_configurations), cmocka_unit_test(transfer_and_unreachable),
+		cmocka_unit_test(transfer_in_runs),   cmocka_unit_test(runs_refused),
+		cmocka_unit_test(strangers),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* Runs the kernel cuts (GSO) and merged messages it hands us (GRO). */
+#include "udp_private.h"
+
+#include <netinet/udp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+
+static void
+fill(struct udp_dgram *d, uint32_t n, uint32_t len)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		d[i] = (struct udp_dgram){.len = len, .iov = i, .niov = 1};
+		d[i].to.sin_family = AF_INET;
+		d[i].to.sin_port = htons(7);
+		d[i].to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	}
+}
+
+static void
+runs_of_sizes(void **state)
+{
+	static const struct {
+		uint32_t len[5], n, want;
+	} table[] = {
+		{{100}, 1, 1},
+		{{100, 100}, 2, 2},
+		{{100, 100, 100, 100, 100}, 5, 5},
+		{{100, 100, 60, 100, 100}, 5, 3}, /* a shorter one ends it */
+		{{100, 100, 60, 60, 60}, 5, 3},
+		{{100, 60, 60}, 3, 2},
+		{{60, 100, 100}, 3, 1}, /* a longer one does not belong to it */
+		{{60, 60, 100}, 3, 2},
+		{{30000, 30000, 30000}, 3, 2}, /* bytes */
+		{{30000, 30000, 5507}, 3, 3},
+		{{30000, 30000, 5508}, 3, 2},
+		{{40000, 40000}, 2, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(table); i++) {
+		struct udp_dgram d[5];
+		fill(d, table[i].n, 0);
+		for (uint32_t k = 0; k < table[i].n; k++)
+			d[k].len = table[i].len[k];
+		assert_int_equal(suci_udp_run(d, table[i].n), table[i].want);
+	}
+}
+
+static void
+runs_of_destinations(void **state)
+{
+	struct udp_dgram d[3 * RUN_SEGMENTS_MAX];
+
+	(void)state;
+	fill(d, 4, 100);
+	d[2].to.sin_port = htons(8);
+	assert_int_equal(suci_udp_run(d, 4), 2);
+	assert_int_equal(suci_udp_run(d + 2, 2), 1);
+	fill(d, 4, 100);
+	d[1].to.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	assert_int_equal(suci_udp_run(d, 4), 1);
+	assert_int_equal(suci_udp_run(d + 2, 2), 2);
+	fill(d, N(d), 100);
+	assert_int_equal(suci_udp_run(d, N(d)), RUN_SEGMENTS_MAX);
+}
+
+/* A message with one piece of control data. */
+static void
+put_control(struct msghdr *m, struct control *c, int level, int type, const void *data, size_t len)
+{
+	memset(c, 0, sizeof *c);
+	*m = (struct msghdr){.msg_control = c->bytes, .msg_controllen = CMSG_SPACE(len)};
+	assert_true(m->msg_controllen <= sizeof c->bytes);
+	struct cmsghdr *h = CMSG_FIRSTHDR(m);
+	h->cmsg_level = level;
+	h->cmsg_type = type;
+	h->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(h), data, len);
+}
+
+static void
+merged_size(void **state)
+{
+	static const struct {
+		int level, type, size;
+		size_t len;
+		int flags;
+		uint32_t want;
+	} table[] = {
+		{IPPROTO_UDP, UDP_GRO, 1400, 4, 0, 1400},
+		{IPPROTO_UDP, UDP_GRO, 65536, 4, 0, 65536},
+		{IPPROTO_UDP, UDP_GRO, 65537, 4, 0, 0},
+		{IPPROTO_UDP, UDP_GRO, 0, 4, 0, 0},
+		{IPPROTO_UDP, UDP_GRO, -1, 4, 0, 0},
+		{IPPROTO_UDP, UDP_GRO, 1400, 2, 0, 0}, /* cut short */
+		{IPPROTO_UDP, UDP_GRO, 1400, 4, MSG_CTRUNC, 0},
+		{IPPROTO_UDP, UDP_SEGMENT, 1400, 4, 0, 0},
+		{IPPROTO_IP, UDP_GRO, 1400, 4, 0, 0},
+	};
+	struct msghdr m = {0};
+	struct control c;
+
+	(void)state;
+	assert_int_equal(suci_udp_merged(&m), 0);
+	for (size_t i = 0; i < N(table); i++) {
+		put_control(&m, &c, table[i].level, table[i].type, &table[i].size, table[i].len);
+		m.msg_flags = table[i].flags;
+		assert_int_equal(suci_udp_merged(&m), table[i].want);
+	}
+}
+
+static void
+pieces(void **state)
+{
+	static const struct {
+		uint32_t len, seg, n, last;
+	} table[] = {
+		{0, 0, 1, 0},		{100, 0, 1, 100},	  {100, 100, 1, 100},
+		{100, 200, 1, 100},	{300, 100, 3, 100},	  {301, 100, 4, 1},
+		{65507, 1472, 45, 739}, {65536, 65536, 1, 65536}, {3, 1, 3, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(table); i++) {
+		uint32_t at = 0, n = 0, piece;
+		do {
+			piece = suci_udp_piece(table[i].len, table[i].seg, at);
+			at += piece;
+			n++;
+			if (at < table[i].len)
+				assert_int_equal(piece, table[i].seg);
+		} while (at < table[i].len);
+		assert_int_equal(at, table[i].len);
+		assert_int_equal(n, table[i].n);
+		assert_int_equal(piece, table[i].last);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_of_sizes),
+		cmocka_unit_test(runs_of_destinations),
+		cmocka_unit_test(merged_size),
+		cmocka_unit_test(pieces),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
