@@ -28,24 +28,36 @@ static const char usage_text[] =
 	"usage: impi-server -server N [options]\n"
 	"  -server N         number of clients of the job, 1..32\n"
 	"  -port P           TCP port (default: any free one)\n"
-	"  -auth METHOD      none (0) or key (1); repeatable; default: what the environment\n"
-	"                    enables: IMPI_AUTH_NONE=1, IMPI_AUTH_KEY=<decimal number>\n"
-	"  --bind ADDR       IPv4 or IPv6 address to listen on (default: all)\n"
-	"  --persist         serve one job after another until a signal comes\n"
-	"  --timeout S       seconds a connection may take to name itself (default 30)\n"
+	"  -port-range N:M   the first free port from N to M; default: what the environment\n"
+	"                    says, IMPI_SERVER_PORT_RANGE=N:M\n"
+	"  -auth METHOD      none (0) or key (1); repeatable, or 0,1; default: what the\n"
+	"                    environment enables: IMPI_AUTH_NONE=1, IMPI_AUTH_KEY=<decimal "
+	"number>\n"
+	"  -host ADDR        IPv4 or IPv6 address to listen on, [..] around it allowed\n"
+	"                    (default: all); also --bind\n"
+	"  --persist         serve one job after another until a signal comes; the clients of\n"
+	"                    the next job wait until the one before has ended\n"
+	"  --timeout S       seconds a connection may take to name itself, or between bytes of\n"
+	"                    a command (default 30)\n"
+	"  --startup-timeout S  seconds in which start-up, once all clients are here, has to get\n"
+	"                    on by a step; 0 = for ever (default 300)\n"
+	"  --loss-grace S    when a client was lost while the job ran: seconds the others may\n"
+	"                    take to end by themselves before they are cut off (default 5)\n"
 	"  --label-bytes B   largest amount of waiting label values per client\n"
 	"                    (default 67108864)\n"
 	"  --pidfile PATH    write the process id there; refuse to start twice\n"
 	"  -v, --verbose     log every connection\n"
 	"  -h, --help        this text\n"
-	"Prints ADDRESS:PORT on stdout.  Exit: 0 finished, 1 job failed, 2 could not start.\n";
+	"Prints ADDRESS:PORT on stdout.  Exit: 0 finished, 1 job failed, 2 could not start.\n"
+	"With --persist: 0 if stopped between jobs, whatever they came to.\n";
 
 struct options {
 	struct serve_options serve;
-	bool persist;
-	const char *bind, *pidfile;
-	uint16_t port;
-	uint32_t auth_wanted; /* mask of -auth, 0 = by environment */
+	const char *pidfile;
+	char host[INET6_ADDRSTRLEN + 20]; /* with a scope; "" = all addresses */
+	bool port_given;
+	uint16_t port, port_last; /* port_last > port: a range */
+	uint32_t auth_wanted;	  /* mask of -auth, 0 = by environment */
 };
 
 static bool
@@ -58,18 +70,119 @@ number(const char *name, const char *text, long long min, long long max, long lo
 	return !why;
 }
 
+/* One method, or several with commas between. */
 static bool
-auth_word(const char *word, uint32_t *mask)
+auth_words(const char *words, uint32_t *mask)
 {
-	if (!strcmp(word, "none") || !strcmp(word, "0"))
-		*mask |= IMPI_AUTH_MASK_NONE;
-	else if (!strcmp(word, "key") || !strcmp(word, "1"))
-		*mask |= IMPI_AUTH_MASK_KEY;
-	else {
-		serve_log("-auth %s: not a method; use none (0) or key (1)", word);
-		return false;
+	char copy[32], *rest = copy, *word;
+	if ((size_t)snprintf(copy, sizeof copy, "%s", words) >= sizeof copy)
+		copy[0] = 0;
+	while ((word = strsep(&rest, ","))) {
+		if (!strcmp(word, "none") || !strcmp(word, "0")) {
+			*mask |= IMPI_AUTH_MASK_NONE;
+		} else if (!strcmp(word, "key") || !strcmp(word, "1")) {
+			*mask |= IMPI_AUTH_MASK_KEY;
+		} else {
+			serve_log("-auth %s: not a method; use none (0) or key (1)", words);
+			return false;
+		}
 	}
 	return true;
+}
+
+/* "N:M"; from: what the user called it. */
+static bool
+port_range(const char *from, const char *text, struct options *o)
+{
+	char copy[32], *rest = copy;
+	long long low, high;
+	const char *why = NULL;
+	bool fits = (size_t)snprintf(copy, sizeof copy, "%s", text) < sizeof copy;
+	const char *first = strsep(&rest, ":");
+	if (fits && rest) {
+		low = strtonum(first, 1, 65535, &why);
+		high = why ? 0 : strtonum(rest, 1, 65535, &why);
+		if (!why && low <= high) {
+			o->port = (uint16_t)low;
+			o->port_last = (uint16_t)high;
+			return true;
+		}
+	}
+	serve_log("%s %s: not a range of ports; wanted is N:M, 1 <= N <= M <= 65535", from, text);
+	return false;
+}
+
+/* An address without the brackets it may have. */
+static bool
+host_word(const char *text, struct options *o)
+{
+	size_t len = strlen(text);
+	bool brackets = len >= 2 && text[0] == '[' && text[len - 1] == ']';
+	if (len == 0 || len >= sizeof o->host) {
+		serve_log("-host %s: an IPv4 or IPv6 address is wanted", text);
+		return false;
+	}
+	snprintf(o->host, sizeof o->host, "%.*s", (int)(brackets ? len - 2 : len),
+		 brackets ? text + 1 : text);
+	return true;
+}
+
+static bool
+take_option(int c, struct options *o)
+{
+	struct impi_server_config *cfg = &o->serve.server;
+	long long n = 0;
+	bool ok = true;
+
+	switch (c) {
+	case 's':
+		ok = number("server", optarg, 1, IMPI_CLIENTS_MAX, &n);
+		cfg->nclients = (uint32_t)n;
+		break;
+	case 'p':
+		ok = number("port", optarg, 0, 65535, &n);
+		o->port = o->port_last = (uint16_t)n;
+		o->port_given = true;
+		break;
+	case 'r':
+		ok = port_range("-port-range", optarg, o);
+		o->port_given = true;
+		break;
+	case 'a':
+		ok = auth_words(optarg, &o->auth_wanted);
+		break;
+	case 'b':
+		ok = host_word(optarg, o);
+		break;
+	case 'P':
+		o->serve.one_after_another = true;
+		break;
+	case 't':
+		ok = number("-timeout", optarg, 1, 86400, &n);
+		cfg->join_timeout_ns = (uint64_t)n * 1000000000u;
+		break;
+	case 'T':
+		ok = number("-startup-timeout", optarg, 0, 86400, &n);
+		cfg->startup_timeout_ns = (uint64_t)n * 1000000000u;
+		break;
+	case 'g':
+		ok = number("-loss-grace", optarg, 0, 86400, &n);
+		cfg->loss_grace_ns = (uint64_t)n * 1000000000u;
+		break;
+	case 'l':
+		ok = number("-label-bytes", optarg, 64, IMPI_CMD_BYTES_MAX, &n);
+		cfg->store_bytes = (size_t)n;
+		break;
+	case 'f':
+		o->pidfile = optarg;
+		break;
+	case 'v':
+		o->serve.verbose = true;
+		break;
+	default:
+		ok = false;
+	}
+	return ok;
 }
 
 /* 0 go on, else exit status + 1. */
@@ -79,59 +192,27 @@ parse(int argc, char **argv, struct options *o)
 	static const struct option opts[] = {
 		{"server", required_argument, NULL, 's'},
 		{"port", required_argument, NULL, 'p'},
+		{"port-range", required_argument, NULL, 'r'},
 		{"auth", required_argument, NULL, 'a'},
 		{"bind", required_argument, NULL, 'b'},
+		{"host", required_argument, NULL, 'b'},
 		{"persist", no_argument, NULL, 'P'},
 		{"timeout", required_argument, NULL, 't'},
+		{"startup-timeout", required_argument, NULL, 'T'},
+		{"loss-grace", required_argument, NULL, 'g'},
 		{"label-bytes", required_argument, NULL, 'l'},
 		{"pidfile", required_argument, NULL, 'f'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	long long n;
 	int c;
 	while ((c = getopt_long_only(argc, argv, "vh", opts, NULL)) != -1) {
-		bool ok = true;
-		switch (c) {
-		case 's':
-			ok = number("server", optarg, 1, IMPI_CLIENTS_MAX, &n);
-			o->serve.server.nclients = ok ? (uint32_t)n : 0;
-			break;
-		case 'p':
-			ok = number("port", optarg, 0, 65535, &n);
-			o->port = ok ? (uint16_t)n : 0;
-			break;
-		case 'a':
-			ok = auth_word(optarg, &o->auth_wanted);
-			break;
-		case 'b':
-			o->bind = optarg;
-			break;
-		case 'P':
-			o->persist = true;
-			break;
-		case 't':
-			ok = number("-timeout", optarg, 1, 86400, &n);
-			o->serve.server.join_timeout_ns = ok ? (uint64_t)n * 1000000000u : 0;
-			break;
-		case 'l':
-			ok = number("-label-bytes", optarg, 64, IMPI_CMD_BYTES_MAX, &n);
-			o->serve.server.store_bytes = ok ? (size_t)n : 0;
-			break;
-		case 'f':
-			o->pidfile = optarg;
-			break;
-		case 'v':
-			o->serve.verbose = true;
-			break;
-		case 'h':
+		if (c == 'h') {
 			fputs(usage_text, stdout);
 			return 1;
-		default:
-			ok = false;
 		}
-		if (!ok)
+		if (!take_option(c, o))
 			return EXIT_USAGE + 1;
 	}
 	if (optind < argc) {
@@ -142,6 +223,9 @@ parse(int argc, char **argv, struct options *o)
 		fputs(usage_text, stderr);
 		return EXIT_USAGE + 1;
 	}
+	const char *range = getenv("IMPI_SERVER_PORT_RANGE");
+	if (!o->port_given && range && !port_range("IMPI_SERVER_PORT_RANGE", range, o))
+		return EXIT_USAGE + 1;
 	return 0;
 }
 
@@ -186,37 +270,57 @@ listen_on(const struct addrinfo *ai, bool any)
 	return -1;
 }
 
-/* Default: one IPv6 socket that takes IPv4 as well; IPv4 alone where there is no IPv6. */
+/* Is the user's word for all addresses? */
+static bool
+is_any(const struct options *o)
+{
+	return o->host[0] == 0 || !strcmp(o->host, "::") || !strcmp(o->host, "0.0.0.0");
+}
+
+/* -1, with errno, if this port cannot be had.  -2: said already why. */
+static int
+listen_at(const struct options *o, const char *addr, uint16_t port)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+				 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+	struct addrinfo *ai;
+	char port_text[8];
+
+	snprintf(port_text, sizeof port_text, "%u", port);
+	int e = getaddrinfo(addr, port_text, &hints, &ai);
+	if (e != 0) {
+		serve_log("-host %s: %s (an IPv4 or IPv6 address is wanted)", addr,
+			  gai_strerror(e));
+		return -2;
+	}
+	int fd = listen_on(ai, is_any(o));
+	int saved = errno;
+	freeaddrinfo(ai);
+	errno = saved;
+	return fd;
+}
+
+/* All addresses: one IPv6 socket that takes IPv4 as well; IPv4 alone where there is
+ * no IPv6. */
 static int
 open_listener(const struct options *o)
 {
-	static const char *const any[] = {"::", "0.0.0.0"};
-	char port[8];
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-				 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
-	int fd = -1;
-
-	snprintf(port, sizeof port, "%u", o->port);
-	for (int i = 0; i < 2 && fd < 0; i++) {
-		struct addrinfo *ai;
-		const char *addr = o->bind ? o->bind : any[i];
-		int e = getaddrinfo(addr, port, &hints, &ai);
-		if (e != 0) {
-			serve_log("--bind %s: %s (an IPv4 or IPv6 address is wanted)", addr,
-				  gai_strerror(e));
-			return -1;
-		}
-		fd = listen_on(ai, !o->bind);
-		freeaddrinfo(ai);
-		if (o->bind)
-			break;
-		if (fd < 0 && errno == EADDRINUSE)
+	for (uint32_t port = o->port; port <= o->port_last; port++) {
+		int fd = listen_at(o, o->host[0] ? o->host : "::", (uint16_t)port);
+		if (fd == -1 && !o->host[0] && errno != EADDRINUSE)
+			fd = listen_at(o, "0.0.0.0", (uint16_t)port);
+		if (fd >= 0 || fd == -2)
+			return fd;
+		if (errno != EADDRINUSE)
 			break;
 	}
-	if (fd < 0)
-		serve_log("cannot listen on %s port %u: %s", o->bind ? o->bind : "any address",
-			  o->port, strerror(errno));
-	return fd;
+	const char *where = o->host[0] ? o->host : "any address";
+	if (o->port_last > o->port && errno == EADDRINUSE)
+		serve_log("cannot listen on %s: every port of %u:%u is in use", where, o->port,
+			  o->port_last);
+	else
+		serve_log("cannot listen on %s port %u: %s", where, o->port, strerror(errno));
+	return -1;
 }
 
 /* An address others can use, for when we listen on all of them. */
@@ -244,7 +348,7 @@ print_address(int fd, const struct options *o)
 {
 	struct sockaddr_storage ss = {0};
 	socklen_t len = sizeof ss;
-	char addr[INET6_ADDRSTRLEN];
+	char addr[sizeof o->host];
 	uint16_t port;
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) != 0)
@@ -258,10 +362,10 @@ print_address(int fd, const struct options *o)
 		memcpy(&sin, &ss, sizeof sin);
 		port = ntohs(sin.sin_port);
 	}
-	if (o->bind && strcmp(o->bind, "::") != 0 && strcmp(o->bind, "0.0.0.0") != 0)
-		snprintf(addr, sizeof addr, "%s", o->bind);
-	else
+	if (is_any(o))
 		own_address(addr, sizeof addr);
+	else
+		snprintf(addr, sizeof addr, "%s", o->host);
 	printf(strchr(addr, ':') ? "[%s]:%u\n" : "%s:%u\n", addr, port);
 	fflush(stdout);
 }
@@ -283,6 +387,8 @@ main(int argc, char **argv)
 {
 	struct options o = {
 		.serve.server = {.join_timeout_ns = 30000000000u,
+				 .startup_timeout_ns = 300000000000u,
+				 .loss_grace_ns = 5000000000u,
 				 .store_bytes = IMPI_CMD_BYTES_MAX,
 				 .tx_bytes = 65536},
 	};
@@ -310,7 +416,8 @@ main(int argc, char **argv)
 		print_address(listen_fd, &o);
 		do
 			result = serve_job(&o.serve, listen_fd, signal_fd);
-		while (o.persist && (result == SERVE_COMPLETE || result == SERVE_FAILED));
+		while (o.serve.one_after_another &&
+		       (result == SERVE_COMPLETE || result == SERVE_FAILED));
 	}
 	if (listen_fd >= 0)
 		close(listen_fd);

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
+
 #define PEERS_MAX	 (IMPI_CLIENTS_MAX + IMPI_SERVER_STRANGERS_MAX)
 #define READ_BYTES	 65536
 #define READS_PER_TURN	 16 /* so that one busy client cannot starve the rest */
@@ -37,7 +39,9 @@ struct serve {
 	const struct serve_options *opt;
 	struct impi_server *server;
 	int epoll_fd, listen_fd;
-	bool accept_paused; /* out of descriptors: no accept until the next tick */
+	bool all_here;
+	bool listening;	       /* the listening socket is polled */
+	uint64_t accept_at_ns; /* out of descriptors: no accept before */
 	uint64_t line_window_ns;
 	uint32_t lines, lines_suppressed;
 	struct peer peer[PEERS_MAX];
@@ -135,18 +139,46 @@ poll_peer(struct serve *v, int conn, int op, bool out)
 		serve_log("%s: epoll_ctl: %s", p->name, strerror(errno));
 }
 
-static void
-pause_accept(struct serve *v, bool pause)
+/* When a connection may be accepted; what knocks before waits in the kernel's queue. */
+static uint64_t
+room_ns(const struct serve *v)
 {
-	struct epoll_event ev = {.events = pause ? 0u : EPOLLIN, .data.u32 = TAG_LISTEN};
+	uint64_t at = impi_server_room_ns(v->server);
+	/* All clients of this job are here: who comes now belongs to the next one. */
+	if (v->opt->one_after_another && v->all_here)
+		return UINT64_MAX;
+	return at > v->accept_at_ns ? at : v->accept_at_ns;
+}
+
+static void
+listen_if_room(struct serve *v)
+{
+	bool want = room_ns(v) <= now_ns();
+	struct epoll_event ev = {.events = want ? EPOLLIN : 0u, .data.u32 = TAG_LISTEN};
+	if (want == v->listening)
+		return;
 	(void)epoll_ctl(v->epoll_fd, EPOLL_CTL_MOD, v->listen_fd, &ev);
-	v->accept_paused = pause;
+	v->listening = want;
+}
+
+static bool tell(struct serve *v, enum serve_result *result);
+
+/* A number for the accepted connection; the oldest stranger may have to go first. */
+static int
+open_conn(struct serve *v)
+{
+	enum serve_result unused;
+	int conn = impi_server_open(v->server, now_ns());
+	if (conn >= 0)
+		return conn;
+	BASE_ASSERT(!tell(v, &unused)); /* a stranger's end is not the job's */
+	return impi_server_open(v->server, now_ns());
 }
 
 static void
 accept_all(struct serve *v)
 {
-	for (;;) {
+	while (room_ns(v) <= now_ns()) {
 		struct sockaddr_storage ss = {0};
 		socklen_t len = sizeof ss;
 		char name[sizeof v->peer[0].name];
@@ -157,19 +189,16 @@ accept_all(struct serve *v)
 				continue;
 			if (errno != EAGAIN) {
 				serve_log("accept: %s; pausing for a second", strerror(errno));
-				pause_accept(v, true);
+				v->accept_at_ns = now_ns() + 1000000000u;
 			}
 			return;
 		}
 		name_peer(name, sizeof name, &ss);
-		int conn = impi_server_open(v->server, now_ns());
-		if (conn < 0) {
-			if (stranger_line(v))
-				serve_log("%s: refused, too many connections that have not "
-					  "joined",
-					  name);
+		int conn = open_conn(v);
+		if (conn < 0) { /* room_ns() said otherwise */
+			serve_log("%s: refused, no room", name);
 			close(fd);
-			continue;
+			return;
 		}
 		struct peer *p = &v->peer[conn];
 		p->fd = fd;
@@ -253,8 +282,13 @@ close_peer(struct serve *v, const struct impi_server_event *ev)
 		serve_log("%s: closed: %s; waiting on", p->name, ev->err.text);
 	close(p->fd);
 	p->fd = -1;
-	if (v->accept_paused)
-		pause_accept(v, false);
+	v->accept_at_ns = 0;
+	uint32_t lost = impi_server_lost(v->server);
+	if (ev->rank >= 0 && lost & (1u << ev->rank) &&
+	    impi_server_state(v->server) == IMPI_SVS_RUNNING)
+		serve_log("client %d was lost while the job was running, so the job has failed; "
+			  "serving the others for another %.0f s",
+			  ev->rank, (double)v->opt->server.loss_grace_ns / 1e9);
 }
 
 /* Handle everything the server has to say.  Returns true at the end of the job. */
@@ -271,6 +305,7 @@ tell(struct serve *v, enum serve_result *result)
 				  v->opt->server.nclients);
 			break;
 		case IMPI_SV_SIZED:
+			v->all_here = true;
 			serve_log("all %u clients are here", v->opt->server.nclients);
 			break;
 		case IMPI_SV_STARTED:
@@ -310,8 +345,8 @@ static int
 wait_ms(const struct serve *v)
 {
 	uint64_t at = impi_server_expiry_ns(v->server), now = now_ns();
-	if (v->accept_paused && at > now + 1000000000u)
-		at = now + 1000000000u;
+	if (!v->listening && room_ns(v) < at)
+		at = room_ns(v);
 	if (at == UINT64_MAX)
 		return -1;
 	if (at <= now)
@@ -340,6 +375,7 @@ loop(struct serve *v, int signal_fd)
 
 	for (;;) {
 		bool knocking = false;
+		listen_if_room(v);
 		int n = epoll_wait(v->epoll_fd, evs, 32, wait_ms(v));
 		if (n < 0 && errno != EINTR) {
 			serve_log("epoll_wait: %s", strerror(errno));
@@ -360,8 +396,6 @@ loop(struct serve *v, int signal_fd)
 			if (evs[i].events & EPOLLOUT && v->peer[tag].fd >= 0)
 				(void)write_peer(v, (int)tag);
 		}
-		if (v->accept_paused)
-			pause_accept(v, false);
 		impi_server_tick(v->server, now_ns());
 		write_all(v);
 		if (tell(v, &result))
@@ -408,6 +442,7 @@ serve_job(const struct serve_options *opt, int listen_fd, int signal_fd)
 		serve_log("epoll_create1: %s", strerror(errno));
 		goto out;
 	}
+	v->listening = true;
 	if (watch(v, listen_fd, TAG_LISTEN) && watch(v, signal_fd, TAG_SIGNAL))
 		result = loop(v, signal_fd);
 	for (int i = 0; i < PEERS_MAX; i++)

@@ -11,12 +11,15 @@
 
 struct serve_options {
 	struct impi_server_config server;
+	/* More jobs will be served on the same socket: when all clients of this one
+	 * have come, those that still connect are left waiting for the next. */
+	bool one_after_another;
 	bool verbose; /* also every connection that comes and goes */
 };
 
 enum serve_result {
 	SERVE_COMPLETE,	 /* every client said FINI */
-	SERVE_FAILED,	 /* a joined client was lost */
+	SERVE_FAILED,	 /* a joined client was lost, or start-up stood still */
 	SERVE_STOPPED,	 /* signal while clients had joined */
 	SERVE_IDLE_STOP, /* signal with nobody joined */
 	SERVE_BROKEN,	 /* this machine gave out: memory, epoll */

@@ -29,7 +29,7 @@ impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES], struct impi_hostid *out)
 		.ipv4 = be32_load(in + 12),
 	};
 	if (in[8] != IMPI_HOSTID_VERSION || id.port == 0 || id.ipv4 == 0 ||
-	    (id.kind != IMPI_HOSTID_LIBMPI && id.kind != IMPI_HOSTID_RELAY))
+	    id.kind < IMPI_HOSTID_LIBMPI || id.kind > IMPI_HOSTID_RELAY_FOREIGN)
 		return IMPI_HOSTID_BAD;
 	*out = id;
 	return IMPI_HOSTID_SUCI;

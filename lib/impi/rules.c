@@ -24,3 +24,9 @@ impi_rule_reply_to(uint32_t submitted, uint32_t all)
 {
 	return submitted & all;
 }
+
+int
+impi_rule_loss_ends_job(int started)
+{
+	return !started;
+}

@@ -16,5 +16,9 @@ int impi_rule_label_complete(uint32_t submitted, uint32_t done, uint32_t all);
 /* COLL: who gets the reply.  Only who submitted: one that did not has sent DONE
  * and expects nothing but DONE (LAM aborts on anything else). */
 uint32_t impi_rule_reply_to(uint32_t submitted, uint32_t all);
+/* A client was lost before its FINI: is the job over for the others at once?  In
+ * start-up yes, for none can start without it.  Later they are served on, so that
+ * those about to end can do so; the owner says for how long. */
+int impi_rule_loss_ends_job(int started);
 
 #endif

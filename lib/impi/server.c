@@ -6,14 +6,15 @@
 #include "impi/channel.h"
 #include "rules.h"
 
-#define NO_DEADLINE UINT64_MAX
-#define NO_CONN	    (-1)
+#define NO_DEADLINE   UINT64_MAX
+#define NO_CONN	      (-1)
+#define LOST_JUST_NOW 1 /* the grace begins when a call tells the time */
 
 struct conn {
 	bool open;
 	bool tell_joined, tell_close; /* events not fetched yet */
 	int32_t rank;		      /* -1 until joined */
-	uint64_t deadline_ns;
+	uint64_t opened_ns, deadline_ns;
 	struct impi_error err; /* why it is to be closed */
 	struct impi_channel ch;
 	/* the reply being sent */
@@ -35,7 +36,10 @@ struct impi_server {
 	bool tell_sized, tell_started, tell_end;
 	struct impi_error err; /* first cause, if FAILED */
 	uint32_t all;	       /* mask of all clients */
-	uint32_t joined, done, fini;
+	uint32_t joined, done, fini, lost;
+	uint64_t loss_ns;  /* 0: nobody was lost; LOST_JUST_NOW; else the end of the grace */
+	uint64_t still_ns; /* deadline of a start-up that stands still */
+	bool moved;	   /* something has become complete since it was set */
 	uint32_t nstrangers;
 	int conn_of[IMPI_CLIENTS_MAX]; /* by rank; of a finished client NO_CONN */
 	uint32_t nlabels;
@@ -87,6 +91,7 @@ impi_server_new(void *mem, const struct impi_server_config *cfg)
 	*s = (struct impi_server){
 		.cfg = *cfg,
 		.state = IMPI_SVS_GATHERING,
+		.still_ns = NO_DEADLINE,
 		.all = cfg->nclients == 32 ? UINT32_MAX : (1u << cfg->nclients) - 1,
 		.nconns = conns_max(cfg),
 	};
@@ -108,6 +113,12 @@ impi_server_end(struct impi_server *s)
 	for (uint32_t i = 0; i < s->nconns; i++)
 		impi_channel_fini(&s->conn[i].ch);
 	explicit_bzero(&s->cfg, sizeof s->cfg);
+}
+
+static bool
+is_over(const struct impi_server *s)
+{
+	return s->state == IMPI_SVS_COMPLETE || s->state == IMPI_SVS_FAILED;
 }
 
 /* --- ends --------------------------------------------------------------- */
@@ -133,6 +144,8 @@ end_job(struct impi_server *s, enum impi_server_state state)
 	const char *why = state == IMPI_SVS_COMPLETE ? "the job is complete" : s->err.text;
 	s->state = state;
 	s->tell_end = true;
+	s->still_ns = NO_DEADLINE;
+	s->loss_ns = 0;
 	for (uint32_t i = 0; i < s->nconns; i++)
 		close_conn(s, &s->conn[i], IMPI_ERR_LOST, why);
 }
@@ -140,10 +153,34 @@ end_job(struct impi_server *s, enum impi_server_state state)
 static void
 fail_job(struct impi_server *s, enum impi_err code, const char *why)
 {
-	if (s->state == IMPI_SVS_COMPLETE || s->state == IMPI_SVS_FAILED)
+	if (is_over(s))
 		return;
 	impi_error_set(&s->err, code, "%s", why);
 	end_job(s, IMPI_SVS_FAILED);
+}
+
+/* Every reply has left the stores, so that nobody's values are needed any more. */
+static bool
+all_released(const struct impi_server *s)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (!s->label[i].released)
+			return false;
+	return true;
+}
+
+/* All that is left for the server to say is DONE. */
+static bool
+has_started(const struct impi_server *s)
+{
+	return s->joined == s->all && s->done == s->all && all_released(s);
+}
+
+static void
+end_if_all_gone(struct impi_server *s)
+{
+	if ((s->fini | s->lost) == s->all)
+		end_job(s, s->lost ? IMPI_SVS_FAILED : IMPI_SVS_COMPLETE);
 }
 
 /* The connection is over, by a violation, a time limit or its end. */
@@ -151,14 +188,21 @@ static void
 lose_conn(struct impi_server *s, struct conn *c)
 {
 	struct impi_error cause = c->ch.err;
+	char why[IMPI_ERROR_TEXT_MAX];
 	int32_t rank = c->rank;
 	close_conn(s, c, cause.code, cause.text);
 	if (rank < 0)
 		return;
-	/* a cluster that waits for a lost one would hang, so its loss ends all */
-	char why[IMPI_ERROR_TEXT_MAX];
 	snprintf(why, sizeof why, "client %d was lost: %.150s", rank, cause.text);
-	fail_job(s, IMPI_ERR_LOST, why);
+	if (impi_rule_loss_ends_job(has_started(s))) {
+		fail_job(s, IMPI_ERR_LOST, why);
+		return;
+	}
+	s->lost |= 1u << rank;
+	if (s->loss_ns == 0)
+		s->loss_ns = LOST_JUST_NOW;
+	impi_error_set(&s->err, IMPI_ERR_LOST, "%s", why);
+	end_if_all_gone(s);
 }
 
 /* --- labels ------------------------------------------------------------- */
@@ -223,17 +267,6 @@ release_label(struct impi_server *s, struct job_label *l)
 			impi_channel_release(&conn_of_client(s, r)->ch, l->label);
 }
 
-/* DONE goes out only when every reply has left the stores: who has DONE may say
- * FINI and go, and its values with it. */
-static bool
-all_released(const struct impi_server *s)
-{
-	for (uint32_t i = 0; i < s->nlabels; i++)
-		if (!s->label[i].released)
-			return false;
-	return true;
-}
-
 /* Give c more of the reply it is getting; true when it has it all. */
 static bool
 go_on_with_reply(struct impi_server *s, struct conn *c)
@@ -257,6 +290,7 @@ go_on_with_reply(struct impi_server *s, struct conn *c)
 		c->part_off = 0;
 	}
 	c->reply = NULL;
+	s->moved = true;
 	l->sent |= 1u << c->rank;
 	release_label(s, l);
 	return true;
@@ -311,8 +345,10 @@ pump(struct impi_server *s, struct conn *c)
 		c->part = 0;
 		c->part_off = 0;
 	}
-	if (s->done == s->all && c->ch.state == IMPI_CHS_DONE_SEEN && all_released(s))
-		impi_channel_done(&c->ch); /* FULL: called again */
+	/* Not before: who has DONE may say FINI and go, and its values with it. */
+	if (has_started(s) && c->ch.state == IMPI_CHS_DONE_SEEN &&
+	    impi_channel_done(&c->ch) == IMPI_ERR_OK) /* FULL: called again */
+		s->moved = true;
 }
 
 static void
@@ -352,6 +388,7 @@ take_rank(struct impi_server *s, struct conn *c, int32_t rank)
 	if (s->joined == s->all) {
 		s->state = IMPI_SVS_COLLECTING;
 		s->tell_sized = true;
+		s->moved = true;
 	}
 }
 
@@ -365,9 +402,11 @@ take_event(struct impi_server *s, struct conn *c, const struct impi_channel_even
 		take_rank(s, c, ev->rank);
 		break;
 	case IMPI_CH_LABEL:
+		s->moved = true;
 		take_label(s, c, ev->label);
 		break;
 	case IMPI_CH_DONE:
+		s->moved = true;
 		s->done |= 1u << c->rank;
 		if (s->done == s->all) {
 			s->state = IMPI_SVS_RUNNING;
@@ -377,8 +416,7 @@ take_event(struct impi_server *s, struct conn *c, const struct impi_channel_even
 	case IMPI_CH_FINI:
 		s->fini |= 1u << c->rank;
 		close_conn(s, c, IMPI_ERR_OK, "");
-		if (s->fini == s->all)
-			end_job(s, IMPI_SVS_COMPLETE);
+		end_if_all_gone(s);
 		return;
 	case IMPI_CH_FAILED:
 		lose_conn(s, c);
@@ -397,18 +435,98 @@ is_usable(const struct impi_server *s, int conn)
 }
 
 static uint64_t
-deadline_after(const struct impi_server *s, uint64_t now_ns)
+deadline_after(uint64_t now_ns, uint64_t limit_ns)
 {
-	return now_ns > NO_DEADLINE - 1 - s->cfg.join_timeout_ns ? NO_DEADLINE - 1
-								 : now_ns + s->cfg.join_timeout_ns;
+	return now_ns > NO_DEADLINE - 1 - limit_ns ? NO_DEADLINE - 1 : now_ns + limit_ns;
+}
+
+/* Every client has DONE in its queue: start-up needs no watching any more. */
+static bool
+all_told(const struct impi_server *s)
+{
+	if (!has_started(s))
+		return false;
+	for (uint32_t i = 0; i < s->nconns; i++)
+		if (is_usable(s, (int)i) && s->conn[i].ch.state == IMPI_CHS_DONE_SEEN)
+			return false;
+	return true;
+}
+
+/* Something may have become complete: start-up has its whole time again. */
+static void
+watch_startup(struct impi_server *s, uint64_t now_ns)
+{
+	if (!s->moved || s->cfg.startup_timeout_ns == 0)
+		return;
+	s->moved = false;
+	s->still_ns = s->joined != s->all || is_over(s) || all_told(s)
+			      ? NO_DEADLINE
+			      : deadline_after(now_ns, s->cfg.startup_timeout_ns);
+}
+
+/* What everybody waits for, as far as it fits. */
+static void
+say_what_is_missing(const struct impi_server *s, char *out, size_t cap)
+{
+	size_t at = (size_t)snprintf(out, cap, "start-up stood still for %.3f s:",
+				     (double)s->cfg.startup_timeout_ns / 1e9);
+	size_t begin = at;
+	for (uint32_t i = 0; i < s->nlabels && at < cap; i++) {
+		const struct job_label *l = &s->label[i];
+		uint32_t missing = s->all & ~(l->submitted | s->done);
+		if (!impi_rule_label_complete(l->submitted, s->done, s->all))
+			at += (size_t)snprintf(out + at, cap - at, "%s %s (0x%x) lacks client %d%s",
+					       at > begin ? ";" : "", impi_label_name(l->label),
+					       l->label, __builtin_ctz(missing),
+					       missing & (missing - 1) ? " and others" : "");
+	}
+	if (at > begin)
+		return;
+	if (s->done != s->all)
+		snprintf(out + at, cap - at, " client %d submits nothing and does not say DONE",
+			 __builtin_ctz(s->all & ~s->done));
+	else
+		snprintf(out + at, cap - at, " a client does not take the answers sent to it");
+}
+
+/* Its number, -1 if there is none. */
+static int
+oldest_stranger(const struct impi_server *s)
+{
+	int oldest = -1;
+	for (uint32_t i = 0; i < s->nconns; i++) {
+		const struct conn *c = &s->conn[i];
+		if (c->open && !c->tell_close && c->rank < 0 &&
+		    (oldest < 0 || c->opened_ns < s->conn[oldest].opened_ns))
+			oldest = (int)i;
+	}
+	return oldest;
+}
+
+uint64_t
+impi_server_room_ns(const struct impi_server *s)
+{
+	if (is_over(s))
+		return NO_DEADLINE;
+	if (s->nstrangers < IMPI_SERVER_STRANGERS_MAX)
+		return 0;
+	return deadline_after(s->conn[oldest_stranger(s)].opened_ns, IMPI_SERVER_STRANGER_GRACE_NS);
 }
 
 int
 impi_server_open(struct impi_server *s, uint64_t now_ns)
 {
-	if (s->state == IMPI_SVS_COMPLETE || s->state == IMPI_SVS_FAILED ||
-	    s->nstrangers == IMPI_SERVER_STRANGERS_MAX)
+	if (is_over(s))
 		return -1;
+	if (s->nstrangers == IMPI_SERVER_STRANGERS_MAX) {
+		struct conn *c = &s->conn[oldest_stranger(s)];
+		if (now_ns >= impi_server_room_ns(s)) {
+			impi_channel_fail(&c->ch, IMPI_ERR_TIMEOUT,
+					  "did not name itself (AUTH, IMPI) before others came");
+			lose_conn(s, c);
+		}
+		return -1;
+	}
 	for (uint32_t i = 0; i < s->nconns; i++) {
 		struct conn *c = &s->conn[i];
 		if (c->open)
@@ -417,7 +535,8 @@ impi_server_open(struct impi_server *s, uint64_t now_ns)
 		*c = (struct conn){.open = true, .rank = -1};
 		enum impi_err e = impi_channel_init(&c->ch, &s->cfg.auth, tx, s->cfg.tx_bytes);
 		BASE_ASSERT(e == IMPI_ERR_OK);
-		c->deadline_ns = deadline_after(s, now_ns);
+		c->opened_ns = now_ns;
+		c->deadline_ns = deadline_after(now_ns, s->cfg.join_timeout_ns);
 		s->nstrangers++;
 		return (int)i;
 	}
@@ -436,13 +555,15 @@ impi_server_rx(struct impi_server *s, int conn, const void *bytes, size_t len, u
 		len -= n;
 		take_event(s, &s->conn[conn], &ev);
 	}
+	watch_startup(s, now_ns);
 	if (!is_usable(s, conn))
 		return;
 	/* a stranger has one time limit in all, a member one between its bytes */
 	struct conn *c = &s->conn[conn];
 	if (c->rank >= 0)
-		c->deadline_ns =
-			impi_channel_is_midway(&c->ch) ? deadline_after(s, now_ns) : NO_DEADLINE;
+		c->deadline_ns = impi_channel_is_midway(&c->ch)
+					 ? deadline_after(now_ns, s->cfg.join_timeout_ns)
+					 : NO_DEADLINE;
 }
 
 void
@@ -490,12 +611,23 @@ impi_server_tick(struct impi_server *s, uint64_t now_ns)
 		impi_channel_fail(&c->ch, IMPI_ERR_TIMEOUT, why);
 		lose_conn(s, c);
 	}
+	watch_startup(s, now_ns);
+	if (now_ns >= s->still_ns) {
+		say_what_is_missing(s, why, sizeof why);
+		fail_job(s, IMPI_ERR_TIMEOUT, why);
+	}
+	if (s->loss_ns == LOST_JUST_NOW)
+		s->loss_ns = deadline_after(now_ns, s->cfg.loss_grace_ns);
+	if (s->loss_ns != 0 && now_ns >= s->loss_ns)
+		end_job(s, IMPI_SVS_FAILED);
 }
 
 uint64_t
 impi_server_expiry_ns(const struct impi_server *s)
 {
-	uint64_t least = NO_DEADLINE;
+	uint64_t least = s->still_ns;
+	if (s->loss_ns != 0 && s->loss_ns < least)
+		least = s->loss_ns;
 	for (uint32_t i = 0; i < s->nconns; i++)
 		if (is_usable(s, (int)i) && s->conn[i].deadline_ns < least)
 			least = s->conn[i].deadline_ns;
@@ -565,4 +697,10 @@ uint32_t
 impi_server_joined(const struct impi_server *s)
 {
 	return s->joined;
+}
+
+uint32_t
+impi_server_lost(const struct impi_server *s)
+{
+	return s->lost;
 }

@@ -34,6 +34,8 @@ run_events(void)
 	}
 	enum impi_server_state state = impi_server_state(s);
 	BASE_ASSERT(ended == (state == IMPI_SVS_COMPLETE || state == IMPI_SVS_FAILED));
+	BASE_ASSERT(state != IMPI_SVS_COMPLETE || impi_server_lost(s) == 0);
+	BASE_ASSERT((impi_server_lost(s) & ~impi_server_joined(s)) == 0);
 }
 
 static void
@@ -42,7 +44,14 @@ operate(uint8_t op, uint8_t conn, const uint8_t *bytes, size_t len, uint64_t *no
 	uint8_t out[64];
 	switch (op % 5) {
 	case 0: {
+		bool room = impi_server_room_ns(s) <= *now;
 		int n = impi_server_open(s, *now);
+		if (n < 0) { /* the oldest stranger may have had to go */
+			run_events();
+			BASE_ASSERT(!room || impi_server_room_ns(s) <= *now);
+			n = impi_server_open(s, *now);
+			BASE_ASSERT(n >= 0 || !room);
+		}
 		BASE_ASSERT(n < CONNS && (n < 0 || !open_conn[n]));
 		if (n >= 0)
 			open_conn[n] = true;
@@ -61,7 +70,7 @@ operate(uint8_t op, uint8_t conn, const uint8_t *bytes, size_t len, uint64_t *no
 		impi_server_eof(s, conn % CONNS);
 		break;
 	default:
-		*now += len;
+		*now += len < 128 ? len : (uint64_t)len << 20; /* also beyond a stranger's grace */
 		impi_server_tick(s, *now);
 		break;
 	}
@@ -78,11 +87,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	cfg.nclients = 1 + data[0] % 3;
+	cfg.loss_grace_ns = data[0] & 0x40 ? 500 : UINT64_MAX;
+	cfg.startup_timeout_ns = data[0] & 0x80 ? 5000 : 0;
 	BASE_ASSERT(impi_server_footprint(&cfg) <= sizeof mem);
 	s = impi_server_new(mem, &cfg);
 	memset(open_conn, 0, sizeof open_conn);
 	ended = false;
-	for (size_t at = 1; at + 3 <= size;) {
+	/* more operations find no more, they only take longer */
+	for (size_t at = 1, n = 0; at + 3 <= size && n < 300; n++) {
 		uint8_t op = data[at], conn = data[at + 1];
 		size_t len = data[at + 2];
 		at += 3;

@@ -1,6 +1,6 @@
 """Scenarios of test/smoke/impi-server.sh: clients of the IMPI start-up, written from the
 protocol and not from our library, against the daemon B/bin/impi-server."""
-import os, signal, socket, struct, subprocess, sys, tempfile, time
+import os, re, signal, socket, struct, subprocess, sys, tempfile, time
 
 BIN = os.path.abspath(sys.argv[1]) + "/bin"
 LIMIT_S = 20
@@ -41,11 +41,18 @@ class Client:
         self.s = socket.create_connection(server.at, LIMIT_S)
         self.rank = rank
         if rank is not None:
-            self.s.sendall(b"AUTH" + struct.pack(">II", 4, mask))
-            self.which = struct.unpack(">iI", self.take(8))[0]
-            if self.which == 1:
-                self.s.sendall(struct.pack(">Q", key))
-            self.s.sendall(b"IMPI" + struct.pack(">Ii", 4, rank))
+            self.join(mask, key)
+
+    def join(self, mask=1, key=None):
+        self.s.sendall(b"AUTH" + struct.pack(">II", 4, mask))
+        self.which = struct.unpack(">iI", self.take(8))[0]
+        if self.which == 1:
+            self.s.sendall(struct.pack(">Q", key))
+        self.s.sendall(b"IMPI" + struct.pack(">Ii", 4, self.rank))
+
+    def reset(self):
+        self.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.s.close()
 
     def take(self, n):
         data = b""
@@ -121,25 +128,100 @@ def two_clients():
     assert s.wait() == 0, s.text()
 
 
-def ipv6_all_addresses():
+def address_line():
+    for args in (["-server", "1"], ["-server", "1", "-host", "0.0.0.0"]):
+        s = Server(*args, bind=None)
+        assert re.fullmatch(r"\d+\.\d+\.\d+\.\d+:\d+", s.line), s.line
+        s.p.terminate()
+        rest = s.p.stdout.read()
+        assert s.wait() == 0 and rest == "", rest
+
+
+def job_over(server, addresses):
+    """A job whose clients come over the given addresses, client by client."""
+    clients, port = [], server.at[1]
+    for rank, address in enumerate(addresses):
+        server.at = (address, port)
+        clients.append(Client(server, rank))
+    start_up(clients, len(clients))
+    for c in clients:
+        c.fini()
+    assert server.wait() == 0, server.text()
+
+
+def ipv4_and_ipv6():
     if not os.path.exists("/proc/net/if_inet6"):
         return "no IPv6 here"
-    s = Server("-server", "2", bind=None)
-    port = s.at[1]
-    a = Client(s, 0) if s.at[0] == "127.0.0.1" else None
-    s.at = ("127.0.0.1", port)
-    a = a or Client(s, 0)
-    s.at = ("::1", port)
     try:
-        b = Client(s, 1)
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError as e:
-        s.p.terminate()
-        s.wait()
         return f"no IPv6 loopback: {e}"
-    start_up([a, b], 2)
-    a.fini()
-    b.fini()
-    assert s.wait() == 0, s.text()
+    for host in ([], ["-host", "[::]"], ["-host", "::"], ["--bind", "::"]):
+        s = Server("-server", "2", *host, bind=None)
+        assert re.fullmatch(r"\d+\.\d+\.\d+\.\d+:\d+", s.line), s.line
+        job_over(s, ["127.0.0.1", "::1"])
+    for host, words in (("[::1]", "[::1]:"), ("::1", "[::1]:"), ("127.0.0.1", "127.0.0.1:")):
+        s = Server("-server", "2", "-host", host, bind=None)
+        assert s.line.startswith(words), s.line
+        job_over(s, [s.at[0]] * 2)
+    s = Server("-server", "1", "-host", "::1", bind=None)
+    try:
+        socket.create_connection(("127.0.0.1", s.at[1]), 1)
+        raise AssertionError("listens on IPv4 too")
+    except ConnectionRefusedError:
+        pass
+    s.p.terminate()
+    s.wait()
+
+
+def free_range(n):
+    """n ports in a row that nobody uses now."""
+    for low in range(20011, 60000, 97):
+        held = []
+        try:
+            for port in range(low, low + n):
+                held.append(socket.create_server(("127.0.0.1", port)))
+            return low
+        except OSError:
+            pass
+        finally:
+            for h in held:
+                h.close()
+    raise AssertionError("no free ports")
+
+
+def side_by_side_in_a_port_range():
+    low = free_range(3)
+    ports = f"{low}:{low + 2}"
+    env = {"IMPI_AUTH_NONE": "1", "IMPI_SERVER_PORT_RANGE": ports}
+    servers = [Server("-server", "2", env=env), Server("-server", "3", "-port-range", ports),
+               Server("-server", "2", "-auth", "key", env={**env, "IMPI_AUTH_KEY": "7"})]
+    assert [s.at[1] for s in servers] == [low, low + 1, low + 2]
+    full = subprocess.run([BIN + "/impi-server", "-server", "1", "--bind", "127.0.0.1"],
+                          env={**os.environ, **env}, capture_output=True, text=True,
+                          timeout=LIMIT_S)
+    assert full.returncode == 2 and f"every port of {ports} is in use" in full.stderr, full
+    other = Server("-server", "1", "-port", "0", env=env)  # the option goes before
+    assert not low <= other.at[1] <= low + 2, other.line
+    other.p.terminate()
+    other.wait()
+    # three jobs, their clients coming in turns, with the same ranks
+    clients = [[], [], []]
+    for rank in range(3):
+        for i, n in enumerate((2, 3, 2)):
+            if rank < n:
+                clients[i].append(Client(servers[i], rank, 3, 7))
+    assert clients[2][0].which == 1 and clients[0][0].which == 0
+    for i in (2, 0, 1):
+        start_up(clients[i], len(clients[i]))
+    clients[1][2].reset()
+    for i in (0, 2):
+        for c in clients[i]:
+            c.fini()
+        assert servers[i].wait() == 0, servers[i].text()
+    for c in clients[1][:2]:
+        c.fini()
+    assert servers[1].wait() == 1, servers[1].text()
 
 
 def thirty_two_clients():
@@ -209,6 +291,79 @@ def strangers():
     assert s.wait() == 0, s.text()
 
 
+def ranks():
+    """Wrong ranks and lost strangers: logged, closed, and the others wait on."""
+    s = Server("-server", "3")
+    zero = Client(s, 0)
+    for rank, words in ((3, "client rank 3 is not in 0..2"), (-1, "client rank -1 is not in"),
+                        (2 ** 31 - 1, "is not in 0..2"), (0, "client rank 0 is already taken")):
+        assert Client(s, rank).ended()
+        s.wait_for(words)
+    gone = Client(s)
+    gone.s.sendall(b"AUTH\0\0")
+    gone.reset()
+    s.wait_for("connection closed before AUTH, inside a command; waiting on")
+    clients = [Client(s, 2), zero, Client(s, 1)]
+    start_up(clients, 3)
+    for c in clients:
+        c.fini()
+    assert s.wait() == 0, s.text()
+
+
+def slow_loris():
+    """More silent and dribbling connections than there is room for delay nobody."""
+    s = Server("-server", "2", "--timeout", "60")
+    silent = [Client(s) for _ in range(30)]
+    dribbling = [Client(s) for _ in range(30)]
+    for at in range(3):
+        for c in dribbling:
+            try:
+                c.s.sendall(b"AUTH"[at:at + 1])
+            except OSError:
+                pass  # has made room already
+        time.sleep(0.05)
+    start = time.monotonic()
+    clients = [Client(s, 0), Client(s, 1)]
+    start_up(clients, 2)
+    took = time.monotonic() - start
+    assert took < 5, took
+    s.wait_for("before others came")
+    for c in clients:
+        c.fini()
+    assert s.wait() == 0, s.text()
+    assert all(c.ended() for c in silent + dribbling)
+
+
+def members_that_break_the_rules():
+    for last, words in ((b"COLL\x7f\xff\xff\xff", "limit is"),
+                        (b"COLL\0\0\0\3", "no room for its label"),
+                        (b"IMPI\0\0\0\4\0\0\0\0", "command IMPI while labels are collected"),
+                        (b"FINI\0\0\0\0", "command FINI while labels are collected"),
+                        (b"junkjunk", "unknown command")):
+        s = Server("-server", "2")
+        a, b = Client(s, 0), Client(s, 1)
+        a.size()
+        b.size()
+        a.s.sendall(last)
+        assert a.ended() and b.ended()
+        assert s.wait() == 1, s.text()
+        assert words in s.text() and "client 0 was lost" in s.text(), s.text()
+
+
+def start_up_stands_still():
+    """Two lock-step clients that do not send the same labels (LAM and MetaMPICH)."""
+    s = Server("-server", "2", "--startup-timeout", "1")
+    a, b = Client(s, 0), Client(s, 1)
+    a.size()
+    b.size()
+    a.submit(0x1400, bytes(4))
+    b.submit(0x1500, bytes(4))
+    assert a.ended() and b.ended()
+    assert s.wait() == 1, s.text()
+    for words in ("IMPI_C_TAGUB (0x1400) lacks client 1", "IMPI_C_COLL_XSIZE (0x1500) lacks client 0"):
+        assert words in s.text(), s.text()
+
+
 def lost_in_start_up():
     s = Server("-server", "2")
     a, b = Client(s, 0), Client(s, 1)
@@ -222,14 +377,34 @@ def lost_in_start_up():
 
 
 def lost_while_running():
-    s = Server("-server", "2")
-    a, b = Client(s, 0), Client(s, 1)
-    start_up([a, b], 2)
-    b.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    b.s.close()
-    assert a.ended()
+    """The others are served on for a while; the job has failed all the same."""
+    s = Server("-server", "3")
+    a, b, c = clients = [Client(s, r) for r in range(3)]
+    start_up(clients, 3)
+    b.reset()
+    s.wait_for("client 1 was lost while the job was running")
+    a.fini()
+    s.wait_for("client 0 (")
+    assert s.p.poll() is None
+    c.s.settimeout(0.3)
+    try:
+        raise AssertionError(f"client 2 got {c.s.recv(1)!r}")
+    except socket.timeout:
+        pass
+    c.fini()
     assert s.wait() == 1
-    assert "client 1 was lost" in s.text() and "while the job was running" in s.text(), s.text()
+    assert "the job failed: client 1 was lost" in s.text(), s.text()
+    # who does not end hears of it by the end of its connection
+    for grace in ("0", "1"):
+        s = Server("-server", "2", "--loss-grace", grace)
+        clients = [Client(s, r) for r in range(2)]
+        start_up(clients, 2)
+        began = time.monotonic()
+        clients[1].s.close()
+        assert clients[0].ended()
+        took = time.monotonic() - began
+        assert int(grace) <= took < int(grace) + 5, took
+        assert s.wait() == 1, s.text()
 
 
 def persist_and_signal():
@@ -250,6 +425,76 @@ def persist_and_signal():
     s.p.send_signal(signal.SIGTERM)
     assert s.wait() == 0, s.text()
     assert not os.path.exists(pid)
+
+
+def persist_leaks_nothing():
+    """Whatever a job left behind, the next one begins from nothing."""
+    s = Server("-server", "2", "--persist")
+
+    def good_job():
+        clients = [Client(s, r) for r in range(2)]
+        start_up(clients, 2)
+        for c in clients:
+            c.fini()
+
+    def half_a_value(a, b):
+        a.submit(0x1000, b"left behind" * 1000)
+        b.s.sendall(b"COLL" + struct.pack(">II", 100, 0x1000) + b"half")
+
+    def unread_answers(a, b):
+        for c in (a, b):
+            c.submit(0x3000, bytes(4 << 20))
+
+    def done_said(a, b):
+        a.done()
+        b.submit(0x1100, b"only b")
+
+    for i, spoil in enumerate((half_a_value, unread_answers, done_said)):
+        a, b = Client(s, 0), Client(s, 1)
+        a.size()
+        b.size()
+        spoil(a, b)
+        time.sleep(0.1)
+        b.reset()
+        assert a.ended()
+        while s.text().count("the job failed") <= i:
+            time.sleep(0.01)
+        good_job()
+        while s.text().count("the job is complete") <= i:
+            time.sleep(0.01)
+    # a rank of the job before is free again, and its key is not remembered
+    a = Client(s, 1)
+    s.p.send_signal(signal.SIGTERM)
+    assert a.ended() and s.wait() == 1
+
+
+def persist_keeps_the_next_job_waiting():
+    s = Server("-server", "2", "--persist", "--timeout", "2")
+    first = [Client(s, r) for r in range(2)]
+    start_up(first, 2)
+    next_job = [Client(s) for _ in range(2)]  # connected, by the kernel
+    for rank, c in enumerate(next_job):
+        c.rank = rank
+        c.s.sendall(b"AUTH" + struct.pack(">II", 4, 1))
+        c.s.settimeout(0.3)
+        try:
+            raise AssertionError(f"answered {c.s.recv(8)!r} during the job before")
+        except socket.timeout:
+            c.s.settimeout(LIMIT_S)
+    time.sleep(2.2)  # the time to name oneself does not run yet
+    for c in first:
+        c.fini()
+    for c in next_job:
+        assert c.take(8) == bytes(8)
+        c.s.sendall(b"IMPI" + struct.pack(">Ii", 4, c.rank))
+    start_up(next_job, 2)
+    for c in next_job:
+        c.fini()
+    while s.text().count("the job is complete") < 2:
+        time.sleep(0.01)
+    s.p.send_signal(signal.SIGTERM)
+    assert s.wait() == 0, s.text()
+    assert "already taken" not in s.text(), s.text()
 
 
 def signal_with_clients():
@@ -273,6 +518,13 @@ def wrong_arguments():
             (["-server", "2"], {"IMPI_AUTH_KEY": "0x1"}, "decimal"),
             (["-server", "2", "-port", "70000"], {}, "too large"),
             (["-server", "2", "-auth", "0", "--bind", "nowhere"], {}, "address is wanted"),
+            (["-server", "2", "-auth", "0", "-host", ""], {}, "address is wanted"),
+            (["-server", "2", "-auth", "0,2"], {}, "not a method"),
+            (["-server", "2", "-auth", "0", "-port-range", "9"], {}, "not a range"),
+            (["-server", "2", "-auth", "0", "-port-range", "9:8"], {}, "not a range"),
+            (["-server", "2", "-auth", "0", "-port-range", "1:70000"], {}, "not a range"),
+            (["-server", "2", "-auth", "0"], {"IMPI_SERVER_PORT_RANGE": "a:b"},
+             "IMPI_SERVER_PORT_RANGE a:b: not a range"),
             (["-server", "2", "-auth", "0", "more"], {}, "unexpected")):
         r = subprocess.run([BIN + "/impi-server", *args], capture_output=True, text=True,
                            env={**env, **extra}, timeout=LIMIT_S)
@@ -317,9 +569,22 @@ def impirun():
                             (["-client", "0", "::1:5", "x"], "brackets"),
                             (["-client", "0", "h:1"], "nothing to launch"),
                             (["-client", "0", "h:1", "--launcher", "qsub", "x"], "use srun"),
+                            (["-client", "0", "h:1", "--peer", "1", "x"], "CLIENT=word"),
+                            (["-client", "0", "h:1", "--peer"], "--peer needs"),
+                            (["-client", "0", "h:1", "--peer=1=long", "x"], "unknown word 'long'"),
+                            (["-client", "0", "h:1", "--peer", "32=auto", "x"], "a client is"),
+                            (["-client", "0", "h:1", "--peer", "1=a;2=b", "x"], "one client"),
                             (["-client"], "-client needs"), (["what"], "unexpected"), ([], "usage")):
             r = run(*args)
             assert r.returncode == 2 and words in r.stderr, (args, r)
+        r = run("-client", "0", "h:1", "--peer", "1=native-payload,reduce-on-pt2pt-context",
+                "--peer=*=long8", "--launcher", "mpirun", "-n", "2", "x", IMPI_PEERS="3:auto")
+        assert r.returncode == 7 and "-x IMPI_PEERS" in r.stdout, r
+        r = run("-n", "-client", "0", "h:1", "--peer", "1=native-payload,reduce-on-pt2pt-context",
+                "--peer=*=long8", "x", IMPI_PEERS="3:auto")
+        assert "IMPI_PEERS='1:native-payload,reduce-on-pt2pt-context;*:long8' " in r.stdout, r
+        r = run("-n", "-client", "0", "h:1", "x", IMPI_PEERS="3:auto")
+        assert "IMPI_PEERS=3:auto " in r.stdout, r
         r = run("-client", "0", "h:1", "x", IMPI_AUTH_KEY="no")
         assert r.returncode == 2 and "decimal" in r.stderr, r
         r = run("-n", "-server", "2", "-port", "5")
@@ -328,9 +593,11 @@ def impirun():
         assert r.returncode == 2 and "too small" in r.stderr, r
 
 
-for test in (two_clients, ipv6_all_addresses, thirty_two_clients, large_values, key, strangers,
-             lost_in_start_up, lost_while_running, persist_and_signal, signal_with_clients,
-             wrong_arguments, impirun):
+for test in (two_clients, address_line, ipv4_and_ipv6, side_by_side_in_a_port_range,
+             thirty_two_clients, large_values, key, strangers, ranks, slow_loris,
+             members_that_break_the_rules, start_up_stands_still, lost_in_start_up,
+             lost_while_running, persist_and_signal, persist_leaks_nothing,
+             persist_keeps_the_next_job_waiting, signal_with_clients, wrong_arguments, impirun):
     try:
         why = test()
         print(f"SKIP {test.__name__}: {why}" if why else f"PASS {test.__name__}", flush=True)

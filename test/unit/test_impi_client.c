@@ -149,7 +149,7 @@ check_golden_result(struct rig *r, const uint8_t *c2s, size_t c2s_len)
 }
 
 static void
-golden_at_every_split(void **state)
+conformance_13_1_client_replay_at_every_split(void **state)
 {
 	(void)state;
 	for (uint32_t rank = 0; rank < 2; rank++) {
@@ -173,7 +173,7 @@ golden_at_every_split(void **state)
 }
 
 static void
-golden_byte_by_byte(void **state)
+conformance_13_1_client_replay_byte_by_byte(void **state)
 {
 	(void)state;
 	struct rig r;
@@ -457,8 +457,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(golden_at_every_split),
-		cmocka_unit_test(golden_byte_by_byte),
+		cmocka_unit_test(conformance_13_1_client_replay_at_every_split),
+		cmocka_unit_test(conformance_13_1_client_replay_byte_by_byte),
 		cmocka_unit_test(replies_in_any_order_and_unknown_ones),
 		cmocka_unit_test(key_is_sent_when_chosen),
 		cmocka_unit_test(violations_of_the_server),

@@ -1,4 +1,6 @@
-#include "impi/wire.h"
+/* Real host-to-host streams (test/data/interop), through impi/stream.h. */
+#include "impi/flow.h"
+#include "impi/link.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,11 +27,10 @@ struct decoded {
 /* Any pieces in, packets out. */
 struct decoder {
 	struct decoded *out;
-	uint32_t datalen;
 	bool ident_due;
-	uint32_t head_len;
-	uint64_t payload_left;
-	uint8_t head[IMPI_PACKET_BYTES];
+	struct impi_ident ident;
+	struct impi_stream stream;
+	uint64_t ended; /* packets told as complete */
 };
 
 struct stream {
@@ -113,56 +114,75 @@ read_stream(FILE *f, struct stream *s)
 }
 
 static void
-header_done(struct decoder *d)
+told(struct decoder *d, const struct impi_stream_step *step)
 {
 	struct decoded *out = d->out;
-	assert_true(out->npackets < PACKETS_MAX);
-	struct impi_packet *p = &out->at[out->npackets].packet;
-	*p = impi_packet_decode(d->head);
-	assert_int_equal(impi_packet_check(p, d->datalen), IMPI_PACKET_OK);
-	memcpy(out->at[out->npackets].head, d->head, sizeof d->head);
-	memset(out->at[out->npackets].body, 0, BODY_BYTES);
-	out->at[out->npackets].payload_bytes = 0;
-	d->payload_left = impi_packet_payload_bytes(p);
-	d->head_len = 0;
-	out->npackets++;
-}
-
-static size_t
-feed_payload(struct decoder *d, const uint8_t *p, size_t len)
-{
-	uint32_t k = d->out->npackets - 1;
-	size_t n = len < d->payload_left ? len : (size_t)d->payload_left;
-	uint64_t have = d->out->at[k].payload_bytes;
-	if (have < BODY_BYTES)
-		memcpy(d->out->at[k].body + have, p, n < BODY_BYTES - have ? n : BODY_BYTES - have);
-	d->out->at[k].payload_bytes += n;
-	d->payload_left -= n;
-	return n;
+	assert_false(step->what & IMPI_STREAM_FAILED);
+	if (step->what & IMPI_STREAM_HEADER) {
+		assert_true(out->npackets < PACKETS_MAX);
+		out->at[out->npackets].packet = impi_stream_packet(&d->stream);
+		memcpy(out->at[out->npackets].head, d->stream.head, IMPI_PACKET_BYTES);
+		memset(out->at[out->npackets].body, 0, BODY_BYTES);
+		out->at[out->npackets].payload_bytes = 0;
+		out->npackets++;
+	}
+	uint32_t k = out->npackets - 1;
+	if (step->what & IMPI_STREAM_PAYLOAD) {
+		assert_int_equal(step->off, out->at[k].payload_bytes);
+		for (uint32_t i = 0; i < step->bytes && step->off + i < BODY_BYTES; i++)
+			out->at[k].body[step->off + i] = step->span[i];
+		out->at[k].payload_bytes += step->bytes;
+	}
+	if (step->what & IMPI_STREAM_END) {
+		assert_int_equal(out->at[k].payload_bytes,
+				 impi_packet_payload_bytes(&out->at[k].packet));
+		d->ended++;
+	}
 }
 
 static void
 feed(struct decoder *d, const uint8_t *p, size_t len)
 {
-	while (len > 0) {
-		size_t n;
-		if (d->payload_left > 0) {
-			n = feed_payload(d, p, len);
-		} else {
-			size_t want = (d->ident_due ? 4 : IMPI_PACKET_BYTES) - d->head_len;
-			n = len < want ? len : want;
-			memcpy(d->head + d->head_len, p, n);
-			d->head_len += (uint32_t)n;
-			if (n == want && d->ident_due) {
-				d->out->ident = be32_load(d->head);
-				d->ident_due = false;
-				d->head_len = 0;
-			} else if (n == want) {
-				header_done(d);
-			}
-		}
+	struct impi_stream_step step;
+	size_t n;
+	if (d->ident_due && len > 0) {
+		n = impi_ident_rx(&d->ident, p, len);
 		p += n;
 		len -= n;
+		if (impi_ident_want(&d->ident) == 0) {
+			d->out->ident = impi_ident_rank(&d->ident);
+			d->ident_due = false;
+		}
+	}
+	for (; (n = impi_stream_rx(&d->stream, p, len, &step)) > 0; p += n, len -= n)
+		told(d, &step);
+	assert_int_equal(len, 0);
+}
+
+/* As a gateway reads: headers into the splitter, payload into a place of its own. */
+static void
+feed_pulling(struct decoder *d, const uint8_t *p, size_t len)
+{
+	static uint8_t place[65536];
+	for (uint32_t n; len > 0; p += n, len -= n) {
+		uint8_t *where;
+		uint32_t off = d->stream.payload_off;
+		n = impi_stream_want(&d->stream, &where);
+		assert_true(n > 0);
+		if (n > len)
+			n = (uint32_t)len;
+		bool payload = !where;
+		if (payload)
+			where = place + off;
+		memcpy(where, p, n);
+		struct impi_stream_step step = {.what = impi_stream_took(&d->stream, n)};
+		assert_int_equal(!!(step.what & IMPI_STREAM_PAYLOAD), payload);
+		if (payload) {
+			step.span = where;
+			step.off = off;
+			step.bytes = n;
+		}
+		told(d, &step);
 	}
 }
 
@@ -173,14 +193,17 @@ decoder_init(struct decoder *d, struct decoded *out, const struct capture *c,
 	out->ident = NO_IDENT;
 	out->npackets = 0;
 	/* the higher host connects, and names itself */
-	*d = (struct decoder){.out = out, .datalen = c->datalen, .ident_due = s->from > s->to};
+	*d = (struct decoder){.out = out, .ident_due = s->from > s->to};
+	impi_ident_init(&d->ident, 0);
+	impi_stream_init(&d->stream, c->datalen);
 }
 
 static void
 assert_ends_at_a_packet(const struct decoder *d)
 {
-	assert_int_equal(d->head_len, 0);
-	assert_int_equal(d->payload_left, 0);
+	assert_false(impi_stream_is_midway(&d->stream));
+	assert_int_equal(d->ended, d->out->npackets);
+	assert_int_equal(d->stream.npackets, d->out->npackets);
 	assert_false(d->ident_due);
 }
 
@@ -330,6 +353,34 @@ streams_decode_the_same_cut_at_every_byte(void **state)
 	}
 }
 
+static void
+streams_decode_the_same_read_into_place(void **state)
+{
+	(void)state;
+	static struct decoded whole, got;
+	for (size_t i = 0; i < NCAPTURES; i++) {
+		const struct capture *c = &captures[i];
+		FILE *f = open_data(c->name, "streams");
+		struct stream s;
+		while (read_stream(f, &s)) {
+			decode_whole(c, &s, &whole);
+			for (size_t piece = 1; piece < 300; piece += 7) {
+				struct decoder d;
+				decoder_init(&d, &got, c, &s);
+				size_t at = d.ident_due ? IMPI_IDENT_BYTES : 0;
+				feed(&d, s.bytes, at);
+				for (; at < s.len; at += piece)
+					feed_pulling(&d, s.bytes + at,
+						     piece < s.len - at ? piece : s.len - at);
+				assert_ends_at_a_packet(&d);
+				assert_same(&whole, &got);
+			}
+			free(s.bytes);
+		}
+		fclose(f);
+	}
+}
+
 /* Packets of one ordered pair of procs, and the PROTOACKs that answered them. */
 struct pair {
 	struct impi_proc src, dest;
@@ -366,7 +417,7 @@ protoacks_answer_what_is_counted(void **state)
 				const struct impi_packet *p = &got.at[k].packet;
 				if (p->type == IMPI_PK_PROTOACK)
 					find_pair(pairs, &npairs, &p->dest, &p->src)->acks++;
-				else if (impi_packet_is_counted(p))
+				else if (impi_flow_counts(p->type))
 					find_pair(pairs, &npairs, &p->src, &p->dest)->counted++;
 			}
 			free(s.bytes);
@@ -410,6 +461,7 @@ main(void)
 		cmocka_unit_test(streams_decode_to_the_listing),
 		cmocka_unit_test(headers_encode_to_the_captured_bytes),
 		cmocka_unit_test(streams_decode_the_same_cut_at_every_byte),
+		cmocka_unit_test(streams_decode_the_same_read_into_place),
 		cmocka_unit_test(protoacks_answer_what_is_counted),
 		cmocka_unit_test(streams_end_with_fini),
 	};

@@ -129,7 +129,7 @@ labels_that_may_be_missing(void **state)
 
 /* MetaMPICH sends no TAGUB and no marks: the others decide. */
 static void
-a_client_without_marks(void **state)
+metampich_without_marks(void **state)
 {
 	(void)state;
 	fill_but(IMPI_H_ACKMARK);
@@ -306,7 +306,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_is_understood),
 		cmocka_unit_test(labels_that_may_be_missing),
-		cmocka_unit_test(a_client_without_marks),
+		cmocka_unit_test(metampich_without_marks),
 		cmocka_unit_test(values_that_cannot_be),
 		cmocka_unit_test(wholes_that_contradict),
 		cmocka_unit_test(versions),

@@ -1,4 +1,5 @@
 #include "impi/auth.h"
+#include "impi/flow.h"
 #include "impi/hostid.h"
 #include "impi/wire.h"
 
@@ -65,7 +66,7 @@ packets_have_the_golden_bytes(void **state)
 		impi_packet_encode(&p, again);
 		assert_memory_equal(again, cases[i].bytes, sizeof again);
 		assert_int_equal(impi_packet_payload_bytes(&p), cases[i].payload_bytes);
-		assert_int_equal(impi_packet_is_counted(&p), cases[i].counted);
+		assert_int_equal(impi_flow_counts(p.type), cases[i].counted);
 		assert_int_equal(impi_packet_check(&p, 16384), IMPI_PACKET_OK);
 	}
 }
@@ -185,7 +186,8 @@ hostids(void **state)
 		{"no prefix", 0, 0, IMPI_HOSTID_FOREIGN},
 		{"version 2", 8, 2, IMPI_HOSTID_BAD},
 		{"kind 0", 9, 0, IMPI_HOSTID_BAD},
-		{"kind 3", 9, 3, IMPI_HOSTID_BAD},
+		{"kind 3, a relay for a foreign process", 9, 3, IMPI_HOSTID_SUCI},
+		{"kind 4", 9, 4, IMPI_HOSTID_BAD},
 		{"kind 1", 9, 1, IMPI_HOSTID_SUCI},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,4 +1,4 @@
-/* impi/error.h - what can go wrong on an IMPI server channel, and in words.
+/* impi/error.h - what can go wrong on an IMPI connection, and in words.
  *
  * Every machine of lib/impi that can fail keeps a struct impi_error: a code for
  * the program, and one line for the person who has to mend it.  The first
@@ -29,6 +29,7 @@
 	X(LABEL, -18, "bad use of a label")                          \
 	X(EOF, -19, "connection closed early")                       \
 	X(TIMEOUT, -20, "too slow")                                  \
+	X(PACKET, -21, "malformed packet")                           \
 	/* job */                                                    \
 	X(LOST, -30, "a client was lost")                            \
 	X(TABLE, -31, "values of the clients contradict")            \

@@ -14,7 +14,13 @@
 #define IMPI_HOSTID_BYTES   16
 #define IMPI_HOSTID_VERSION 1
 
-enum impi_hostid_kind { IMPI_HOSTID_LIBMPI = 1, IMPI_HOSTID_RELAY = 2 };
+enum impi_hostid_kind {
+	IMPI_HOSTID_LIBMPI = 1,
+	IMPI_HOSTID_RELAY = 2,
+	/* A relay that stands for a foreign process: spoken to like RELAY, but what
+	 * it passes on goes through a gateway to another implementation. */
+	IMPI_HOSTID_RELAY_FOREIGN = 3,
+};
 
 struct impi_hostid {
 	uint32_t token; /* random per job and announcing host */

@@ -6,17 +6,27 @@
  *
  *   GATHERING --all ranks are in--> COLLECTING --all said DONE--> RUNNING
  *   RUNNING --all said FINI--> COMPLETE
- *   any --a joined client lost--> FAILED (every other connection is closed too)
+ *   RUNNING --a client lost, and then all said FINI or were lost, or the grace is
+ *             over--> FAILED
+ *   before --a joined client lost, or start-up stands still--> FAILED
  *
  * Who misbehaves before it has joined (wrong key, bad rank, garbage, too slow)
  * is closed and the server waits on.  Who misbehaves or vanishes after it has
- * joined and before FINI fails the job.
+ * joined and before FINI fails the job: in start-up every other connection is
+ * closed at once, for nobody can start; later the others are served on, and those
+ * that have not ended after loss_grace_ns are closed, which tells them that the job
+ * is over (a process that waits for a lost one may have no other way to know).
+ *
+ * Connections that have not named themselves are few: when there is no room for
+ * another one, the oldest makes room, after IMPI_SERVER_STRANGER_GRACE_NS.
  *
  * Where IMPI 0.0 is silent the rule is a function of its own in lib/impi/rules.c:
- * which method is chosen, when a label is complete, who gets the reply.
+ * which method is chosen, when a label is complete, who gets the reply, what the
+ * loss of a client means for the others.
  *
  * Connections are small numbers the server gives out.  Loop of the owner:
- *   accept:   conn = impi_server_open(s, now)          (refuse if < 0)
+ *   accept:   if impi_server_room_ns(s) <= now: accept(); conn = impi_server_open(s, now);
+ *             if < 0: fetch the events, close what they say, open again
  *   readable: impi_server_rx(s, conn, ...), or impi_server_eof(s, conn) at EOF
  *   then:     while (impi_server_next(s, &ev)) ...     (close what it says to)
  *             for each open conn send what impi_server_tx() gives: bytes of one
@@ -38,14 +48,19 @@
 #include "impi/error.h"
 #include "impi/wire.h"
 
-#define IMPI_SERVER_STRANGERS_MAX 32 /* connections that have not joined, at a time */
+#define IMPI_SERVER_STRANGERS_MAX     32	  /* connections that have not joined, at a time */
+#define IMPI_SERVER_STRANGER_GRACE_NS 1000000000u /* it may stay so long in any case */
 
 struct impi_server_config {
 	uint32_t nclients;	  /* 1..IMPI_CLIENTS_MAX */
 	struct impi_auth auth;	  /* mask must not be 0 */
 	uint64_t join_timeout_ns; /* from open to rank; and between bytes inside a command; > 0 */
-	size_t store_bytes;	  /* label values one client may have waiting, >= 64 */
-	size_t tx_bytes;	  /* send queue of a connection, >= IMPI_CHANNEL_TX_BYTES_MIN */
+	uint64_t startup_timeout_ns; /* all are here and nothing is complete that was not; 0 = wait
+				      * for ever */
+	uint64_t loss_grace_ns;	     /* of the others, after a loss while the job runs; UINT64_MAX =
+				      * until they end by themselves */
+	size_t store_bytes;	     /* label values one client may have waiting, >= 64 */
+	size_t tx_bytes;	     /* send queue of a connection, >= IMPI_CHANNEL_TX_BYTES_MIN */
 };
 
 enum impi_server_state {
@@ -83,8 +98,13 @@ struct impi_server *impi_server_new(void *mem, const struct impi_server_config *
 void impi_server_end(struct impi_server *s);
 
 /* A connection was accepted.  Its number (0 .. nclients +
- * IMPI_SERVER_STRANGERS_MAX - 1), or -1: too many strangers, or the job is over. */
+ * IMPI_SERVER_STRANGERS_MAX - 1), or -1: the job is over, or there are too many
+ * strangers; then the oldest, if its grace is over, gets a CLOSE event, and after
+ * that there is room. */
 int impi_server_open(struct impi_server *s, uint64_t now_ns);
+/* When a connection may be accepted: 0 = now, UINT64_MAX = never, else the end of
+ * the oldest stranger's grace (any CLOSE event may change it). */
+uint64_t impi_server_room_ns(const struct impi_server *s);
 /* Bytes came; all are taken. */
 void impi_server_rx(struct impi_server *s, int conn, const void *bytes, size_t len,
 		    uint64_t now_ns);
@@ -93,7 +113,7 @@ void impi_server_eof(struct impi_server *s, int conn);
 /* Take at most cap bytes to send; 0 if there are none (or conn is closing). */
 size_t impi_server_tx(struct impi_server *s, int conn, void *buf, size_t cap);
 bool impi_server_tx_pending(const struct impi_server *s, int conn);
-/* Close who is too slow. */
+/* Close who is too slow; end a start-up that stands still. */
 void impi_server_tick(struct impi_server *s, uint64_t now_ns);
 /* When to tick next; UINT64_MAX if there is nothing to wait for. */
 uint64_t impi_server_expiry_ns(const struct impi_server *s);
@@ -103,5 +123,7 @@ bool impi_server_next(struct impi_server *s, struct impi_server_event *ev);
 enum impi_server_state impi_server_state(const struct impi_server *s);
 /* Bit r: client r has joined. */
 uint32_t impi_server_joined(const struct impi_server *s);
+/* Bit r: client r was lost while the job ran (the state may still be RUNNING). */
+uint32_t impi_server_lost(const struct impi_server *s);
 
 #endif

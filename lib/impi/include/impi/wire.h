@@ -205,13 +205,6 @@ impi_packet_payload_bytes(const struct impi_packet *p)
 	return p->type == IMPI_PK_DATA || p->type == IMPI_PK_DATASYNC ? p->len : 0;
 }
 
-/* Counted by flow control between the two procs? */
-static inline bool
-impi_packet_is_counted(const struct impi_packet *p)
-{
-	return p->type != IMPI_PK_PROTOACK && p->type != IMPI_PK_FINI;
-}
-
 enum impi_packet_fault {
 	IMPI_PACKET_OK = 0,
 	IMPI_PACKET_BAD_TYPE,	/* then the payload length is unknowable */
