@@ -12,6 +12,7 @@
 #define RESETS_PER_S 1000
 #define RESETS_BURST 32
 #define MTU_MAX	     65000
+#define PATH_MIN     16u /* records every path is sure of, if there are that many */
 
 struct carve {
 	uint8_t *base; /* NULL: only counting */
@@ -122,6 +123,9 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	uint64_t seeds[2] = {conf->seed, conf->incarnation};
 	ep->prng = base_prng_seed(base_siphash(conf->cookie_secret, seeds, sizeof seeds));
 	ep->tag_mask = above(l->paths_max) - 1;
+	ep->span = 1;
+	ep->path_min = l->segments_max / (2 * l->paths_max);
+	ep->path_min = ep->path_min < PATH_MIN ? ep->path_min : PATH_MIN;
 	ep->path_free = NONE;
 	for (uint32_t i = l->paths_max; i-- > 0;) {
 		memset(&ep->path[i], 0, sizeof ep->path[i]);
@@ -143,6 +147,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	}
 	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
 	suci_oob_init(ep);
+	suci_room_init(ep);
 	ep->ready.head = ep->ready.tail = ep->starved.head = ep->starved.tail = NONE;
 	ep->dying = NONE;
 	ep->hook_timer.kind = TIMER_HOOK;
@@ -197,6 +202,8 @@ say_goodbye(struct suci *ep, struct suci_path *p)
 void
 suci_leave(struct suci *ep)
 {
+	if (ep->depth == 1 && ep->nasking)
+		suci_room_share(ep);
 	while (ep->depth == 1 && ep->dying != NONE) {
 		struct suci_path *p = &ep->path[ep->dying];
 		ep->dying = p->dying_next;
@@ -331,14 +338,33 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 		len += SUCI_FIRST_EXT;
 	if (len > p->mtu)
 		return SUCI_ERR_TOOBIG;
-	if (p->queued >= ep->conf.limits.queue_max || path_full(ep, p))
+	if (p->queued >= ep->conf.limits.queue_max || path_full(ep, p, 0))
 		return SUCI_ERR_FULL;
-	if (!suci_rec_room(ep))
+	if (!suci_rec_room(ep, p, 0))
 		return SUCI_ERR_NOMEM;
 	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path);
 	suci_rec_fill(&ep->rec[i], seg);
 	enqueue(ep, p, i);
 	return SUCI_ERR_OK;
+}
+
+uint32_t
+suci_path_room(const struct suci *ep, uint32_t path)
+{
+	const struct suci_limits *l = &ep->conf.limits;
+	if (path >= l->paths_max)
+		return 0;
+	const struct suci_path *p = &ep->path[path];
+	if (p->state != PATH_UP || p->going_down || p->closing)
+		return 0;
+	uint32_t has = p->queued + outstanding(p), most = l->queue_max + l->window_max;
+	uint32_t room = has < most ? most - has : 0;
+	uint32_t queue = p->queued < l->queue_max ? l->queue_max - p->queued : 0;
+	uint32_t left = l->segments_max - ep->segs_used;
+	uint32_t own = p->recs < ep->path_min ? ep->path_min - p->recs : 0;
+	uint32_t records = left > ep->guard ? left - ep->guard + own : own < left ? own : left;
+	room = room < queue ? room : queue;
+	return room < records ? room : records;
 }
 
 int

@@ -10,6 +10,24 @@
 #include "suci/lane.h"
 
 #define COOKIE_ACK UINT64_MAX /* a segment that belongs to no block */
+#define NACKS_MAX  4	      /* refused ranges of a lane not yet told */
+#define AGAIN_MAX  64	      /* refused ranges of a lane waiting to be sent again */
+
+/* The first segment carries block_bytes in its header and as much less payload, so that
+ * all segments of a block but the last make datagrams of one length: a kernel cuts them
+ * out of one send (UDP GSO). */
+static inline uint64_t
+lane_seg_offset(uint32_t k, uint32_t mss)
+{
+	return k ? (uint64_t)k * mss - SUCI_FIRST_EXT : 0;
+}
+
+/* Segments of a block; mss > SUCI_FIRST_EXT. */
+static inline uint64_t
+lane_nsegs(uint64_t bytes, uint32_t mss)
+{
+	return (bytes + SUCI_FIRST_EXT - 1) / mss + 1;
+}
 
 enum lane_state { LANE_FREE, LANE_OPEN, LANE_ENDING };
 
@@ -40,7 +58,7 @@ struct rx_held {
 	struct suci_segment seg;
 };
 
-struct rx_range { /* placed out of order */
+struct rx_range { /* placed out of order; or, in again, refused by the receiver */
 	uint32_t next, prev;
 	uint32_t lo, end; /* end is the first not in it */
 };
@@ -53,7 +71,6 @@ struct lane {
 	bool broken; /* take down with lane_down when not busy */
 	bool ack_pending;
 	bool ask_set;
-	uint8_t credit_shift;
 	uint32_t label_next;
 	uint32_t path_next, path_prev;
 	uint32_t ready_next, ready_prev;
@@ -67,12 +84,22 @@ struct lane {
 	struct suci_list blocks; /* in order of sending, not done */
 	uint32_t current;	 /* first not completely sent */
 	uint32_t blocks_queued;
+	struct suci_list again; /* relayed: refused by the receiver, sorted */
+	uint32_t nagain;
 	/* receiving */
 	uint32_t rx_next;    /* everything before is placed */
 	uint32_t next_begin; /* seq of the first block not begun */
 	uint32_t told;	     /* rx_next as last told to the sender */
 	uint32_t ask_seq;
 	uint32_t crc_bad; /* in a row */
+	/* Relayed: thrown away for want of room.  The lane is an asker until everything
+	 * before refused_end is placed. */
+	bool asker;
+	uint8_t nnacks;
+	uint32_t refused_end;
+	struct lane_nack {
+		uint32_t lo, end;
+	} nack[NACKS_MAX];
 	struct suci_list ranges, rx_blocks, held;
 };
 
@@ -87,7 +114,11 @@ struct suci_lanes {
 	struct rx_block *rx_block;
 	struct rx_held *held;
 	struct rx_range *range;
-	uint32_t lane_free, block_free, rx_block_free, held_free, range_free;
+	struct rx_range *again;
+	uint32_t lane_free, block_free, rx_block_free, held_free, range_free, again_free;
+	uint32_t held_left;
+	uint32_t again_more;	/* in use beyond each lane's first */
+	uint32_t askers[PRIOS]; /* lanes that were refused something, by priority */
 	uint32_t pending_blocks;
 	/* What is free, and what held segments will need of it when their turn
 	 * comes: they were acknowledged, so there is no refusing them then. */
@@ -122,11 +153,16 @@ void lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment
 		uint64_t now_ns);
 void lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
 void lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg);
+/* The other side threw these away. */
+void lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n);
 
 /* lane_rx.c */
 enum suci_verdict lane_segment(void *user, uint32_t path, const struct suci_segment *seg,
 			       uint64_t now_ns);
+uint32_t lane_room(void *user, uint32_t path);
 void lane_ack_unpend(struct suci_lanes *ls, struct lane *l);
+/* ack and window of our side, as of now, into a segment. */
+void lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg);
 void lane_acks_due(void *user, uint64_t now_ns);
 void lane_rx_end(struct suci_lanes *ls, struct lane *l);
 

@@ -67,24 +67,70 @@ pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 		suci_arm(ls->ep, &ls->ep->hook_timer, now_ns + ACK_WAIT_NS);
 }
 
-/* Tell the sender how far we are, by a segment of its own. */
+/* Segments that can still be held. */
+uint32_t
+lane_room(void *user, uint32_t path)
+{
+	const struct suci_lanes *ls = user;
+	(void)path;
+	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
+	return ranges < ls->held_left ? ranges : ls->held_left;
+}
+
+/* Segments past rx_next that the sender may have outstanding.  One always: it needs no
+ * room.  A lane that was refused something gets beyond that its share of the room
+ * there is now: strictly by priority, evenly within one. */
+static uint32_t
+grant(struct suci_lanes *ls, const struct lane *l)
+{
+	if (!l->asker)
+		return l->conf.window;
+	for (uint32_t prio = l->conf.prio + 1u; prio < PRIOS; prio++)
+		if (ls->askers[prio])
+			return 1;
+	uint32_t n = 1 + lane_room(ls, l->conf.path) / ls->askers[l->conf.prio];
+	return n < l->conf.window ? n : l->conf.window;
+}
+
+void
+lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+{
+	uint32_t window = grant(ls, l);
+	seg->credit_shift = 0;
+	while (window >> seg->credit_shift > UINT16_MAX)
+		seg->credit_shift++;
+	seg->window = (uint16_t)(window >> seg->credit_shift);
+	seg->ack = l->rx_next;
+}
+
+/* Tell the sender how far we are and what we threw away, by segments of their own. */
 static bool
 send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
-	struct suci_segment seg = {
-		.dst_label = l->conf.tx_dst_label,
-		.src_label = l->conf.tx_src_label,
-		.flags = (uint16_t)(SUCI_SF_ACK | l->conf.prio << SUCI_SF_PRIO_SHIFT),
-		.ack = l->rx_next,
-		.window = (uint16_t)(l->conf.window >> l->credit_shift),
-		.credit_shift = l->credit_shift,
-		.cookie = COOKIE_ACK,
-	};
-	if (suci_path_send(ls->ep, l->conf.path, &seg, now_ns) != SUCI_ERR_OK)
-		return false;
-	l->told = l->rx_next;
+	do {
+		struct suci_segment seg = {
+			.dst_label = l->conf.tx_dst_label,
+			.src_label = l->conf.tx_src_label,
+			.flags = (uint16_t)(SUCI_SF_ACK | l->conf.prio << SUCI_SF_PRIO_SHIFT),
+			.cookie = COOKIE_ACK,
+		};
+		lane_put_ack(ls, l, &seg);
+		if (l->nnacks) {
+			const struct lane_nack *k = &l->nack[l->nnacks - 1];
+			seg.flags |= SUCI_SF_REFUSED;
+			seg.seq = k->lo;
+			seg.block = k->end - k->lo;
+		}
+		if (suci_path_send(ls->ep, l->conf.path, &seg, now_ns) != SUCI_ERR_OK)
+			return false;
+		l->told = l->rx_next;
+		ls->count.tx_acks++;
+		if (l->nnacks) {
+			ls->count.tx_refusals++;
+			l->nnacks--;
+		}
+	} while (l->nnacks);
 	lane_ack_unpend(ls, l);
-	ls->count.tx_acks++;
 	return true;
 }
 
@@ -125,8 +171,66 @@ owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns)
 		now = true;
 	if (now && send_ack(ls, l, now_ns))
 		return;
-	if (now || l->rx_next != l->told)
+	if (now || l->rx_next != l->told || l->nnacks)
 		pend(ls, l, now_ns);
+}
+
+/* ---- refusals of a relayed lane ---- */
+
+static void
+note_refused(struct lane *l, uint32_t seq)
+{
+	uint32_t best = 0, least = UINT32_MAX;
+	for (uint32_t i = 0; i < l->nnacks; i++) {
+		const struct lane_nack *k = &l->nack[i];
+		uint32_t away = serial_lt(seq, k->lo)	 ? k->lo - seq
+				: serial_ge(seq, k->end) ? seq - k->end + 1
+							 : 0;
+		if (away < least) {
+			least = away;
+			best = i;
+		}
+	}
+	if (l->nnacks < NACKS_MAX && least > 1) {
+		l->nack[l->nnacks++] = (struct lane_nack){seq, seq + 1};
+		return;
+	}
+	/* Too many holes: the nearest range grows over what lies between, and that may
+	 * come once too often. */
+	struct lane_nack *k = &l->nack[best];
+	if (serial_lt(seq, k->lo))
+		k->lo = seq;
+	if (serial_ge(seq, k->end))
+		k->end = seq + 1;
+}
+
+/* No room.  Refused on its path, the segment would stay in the relay before us and take
+ * a record there that the one we wait for may need.  So it is taken and thrown away,
+ * and its sender, who has it until we placed it, is told to send it again. */
+static enum suci_verdict
+refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+{
+	if (l->conf.direct)
+		return SUCI_REFUSED;
+	note_refused(l, s->seq);
+	if (!l->asker) {
+		l->asker = true;
+		l->refused_end = s->seq + 1;
+		ls->askers[l->conf.prio]++;
+	} else if (serial_gt(s->seq + 1, l->refused_end)) {
+		l->refused_end = s->seq + 1;
+	}
+	pend(ls, l, now_ns);
+	return SUCI_TAKEN;
+}
+
+static void
+ask_no_more(struct suci_lanes *ls, struct lane *l)
+{
+	if (!l->asker)
+		return;
+	l->asker = false;
+	ls->askers[l->conf.prio]--;
 }
 
 /* ---- ranges ---- */
@@ -285,10 +389,10 @@ rx_block_give(struct suci_lanes *ls, struct lane *l, uint32_t i)
 static uint32_t
 nsegs_of(const struct suci_segment *s)
 {
-	if (s->seq != s->block || s->block_bytes > BLOCK_MAX || !s->mss)
+	if (s->seq != s->block || s->block_bytes > BLOCK_MAX || s->mss <= SUCI_FIRST_EXT)
 		return 0;
-	uint64_t n = s->block_bytes ? (s->block_bytes - 1) / s->mss + 1 : 1;
-	uint64_t first = n > 1 ? s->mss : s->block_bytes;
+	uint64_t n = lane_nsegs(s->block_bytes, s->mss);
+	uint64_t first = n > 1 ? lane_seg_offset(1, s->mss) : s->block_bytes;
 	if (n > NSEGS_MAX || s->data_len != first || (n == 1) != !!(s->flags & SUCI_SF_LAST))
 		return 0;
 	return (uint32_t)n;
@@ -302,7 +406,8 @@ fits(const struct rx_block *b, const struct suci_segment *s)
 	if (k >= b->nsegs || s->mss != b->mss || (s->flags & SUCI_SF_FIRST ? k != 0 : k == 0))
 		return false;
 	bool last = k + 1 == b->nsegs;
-	uint64_t want = last ? b->bytes - (uint64_t)k * b->mss : b->mss;
+	uint64_t want = (last ? b->bytes : lane_seg_offset(k + 1, b->mss)) -
+			lane_seg_offset(k, b->mss);
 	return s->data_len == want && last == !!(s->flags & SUCI_SF_LAST);
 }
 
@@ -355,7 +460,7 @@ place(struct suci_lanes *ls, struct lane *l, uint32_t i, const struct suci_segme
 {
 	struct rx_block *b = &ls->rx_block[i];
 	void *handle = b->handle;
-	uint64_t off = (uint64_t)(s->seq - b->first_seq) * b->mss;
+	uint64_t off = lane_seg_offset(s->seq - b->first_seq, b->mss);
 	mark(ls, l, s->seq);
 	bool done = --b->left == 0;
 	if (done)
@@ -374,7 +479,7 @@ opens_long_block(const struct suci_segment *s)
 }
 
 static enum suci_verdict
-hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
+hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
 {
 	bool first = s->flags & SUCI_SF_FIRST;
 	if (serial_gt(s->block, s->seq) || first != (s->seq == s->block) ||
@@ -392,15 +497,16 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
 	/* One incoming block is left for the lane whose turn it is. */
 	if (opens_long_block(s) && ls->rx_blocks_left <= ls->rx_blocks_owed + 1) {
 		ls->count.refused_blocks++;
-		return SUCI_REFUSED;
+		return refuse(ls, l, s, now_ns);
 	}
 	if (ls->held_free == NONE || ls->ranges_left <= ls->ranges_owed) {
 		ls->count.refused_held++;
-		return SUCI_REFUSED;
+		return refuse(ls, l, s, now_ns);
 	}
 	uint32_t i = ls->held_free;
 	struct rx_held *h = &ls->held[i];
 	ls->held_free = h->next;
+	ls->held_left--;
 	ls->ranges_owed++;
 	ls->rx_blocks_owed += opens_long_block(s);
 	h->seg = *s;
@@ -431,9 +537,20 @@ unhold_first(struct suci_lanes *ls, struct lane *l)
 		ls->held[h->next].prev = NONE;
 	h->next = ls->held_free;
 	ls->held_free = i;
+	ls->held_left++;
 	ls->ranges_owed--;
 	ls->rx_blocks_owed -= opens_long_block(&h->seg);
 	return h->seg;
+}
+
+static bool
+has_room(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
+{
+	if (!ls->ops->block_room ||
+	    ls->ops->block_room(ls->user, lane_index(ls, l), s->block_bytes))
+		return true;
+	ls->count.refused_room++;
+	return false;
 }
 
 /* A block has begun: held segments may have their turn now. */
@@ -444,7 +561,7 @@ drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 		const struct suci_segment *s = &ls->held[l->held.head].seg;
 		bool begun = serial_lt(s->seq, l->next_begin);
 		bool starts = s->seq == l->next_begin && s->flags & SUCI_SF_FIRST;
-		if (!begun && !starts)
+		if (!begun && (!starts || !has_room(ls, l, s)))
 			return;
 		struct suci_segment seg = unhold_first(ls, l);
 		uint32_t i = begun ? rx_block_find(ls, l, seg.block) : NONE;
@@ -463,6 +580,7 @@ drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 void
 lane_rx_end(struct suci_lanes *ls, struct lane *l)
 {
+	ask_no_more(ls, l);
 	while (l->held.head != NONE) {
 		struct suci_segment seg = unhold_first(ls, l);
 		ls->ops->release(ls->user, seg.cookie);
@@ -475,6 +593,16 @@ lane_rx_end(struct suci_lanes *ls, struct lane *l)
 
 /* ---- one segment ---- */
 
+/* Segments may have been placed: tell, as far as that is due. */
+static void
+moved_on(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	bool over = l->asker && serial_ge(l->rx_next, l->refused_end);
+	if (over) /* the sender should know that it has its whole window again */
+		ask_no_more(ls, l);
+	owe_ack(ls, l, over, now_ns);
+}
+
 static enum suci_verdict
 take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
 {
@@ -485,12 +613,12 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	}
 	if (!serial_lt(s->seq, l->rx_next + l->conf.window)) {
 		ls->count.drop_window++;
-		return SUCI_REFUSED;
+		return refuse(ls, l, s, now_ns);
 	}
 	bool begun = serial_lt(s->block, l->next_begin);
 	bool starts = s->block == l->next_begin && s->flags & SUCI_SF_FIRST;
 	if (!begun && !starts)
-		return hold(ls, l, s);
+		return hold(ls, l, s, now_ns);
 	uint32_t i = begun ? rx_block_find(ls, l, s->block) : NONE;
 	uint32_t nsegs = starts ? nsegs_of(s) : 0;
 	if (begun ? i == NONE || !fits(&ls->rx_block[i], s) : !nsegs) {
@@ -499,12 +627,14 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	}
 	if (nsegs > 1 && ls->rx_blocks_left <= ls->rx_blocks_owed) {
 		ls->count.refused_blocks++;
-		return SUCI_REFUSED;
+		return refuse(ls, l, s, now_ns);
 	}
 	if (ls->ranges_left <= ls->ranges_owed && needs_range(ls, l, s->seq)) {
 		ls->count.refused_ranges++;
-		return SUCI_REFUSED;
+		return refuse(ls, l, s, now_ns);
 	}
+	if (!begun && !has_room(ls, l, s))
+		return refuse(ls, l, s, now_ns);
 	if (begun)
 		place(ls, l, i, s, now_ns);
 	else
@@ -518,6 +648,20 @@ crc_good(const struct lane *l, const struct suci_segment *s)
 {
 	return s->flags & SUCI_SF_CRC &&
 	       s->crc32c == lane_crc(l->conf.rx_salt, s, l->conf.skip_off, l->conf.skip_len);
+}
+
+/* The callbacks are over: what was put off because of them. */
+static void
+not_busy(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	l->busy = false;
+	if (l->close_wanted)
+		suci_lane_close(ls, lane_index(ls, l), now_ns);
+	else if (l->broken)
+		lane_abort(ls, l,
+			   "the end-to-end CRC failed many times in a row: a relay corrupts "
+			   "segments or sends them to the wrong process",
+			   now_ns);
 }
 
 enum suci_verdict
@@ -551,16 +695,23 @@ lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t n
 				l->ask_seq = s->seq;
 			}
 			v = take(ls, l, s, now_ns);
-			owe_ack(ls, l, false, now_ns);
+			moved_on(ls, l, now_ns);
+		} else if (s->flags & SUCI_SF_REFUSED) {
+			lane_refused(ls, l, s->seq, s->block);
 		}
 	}
-	l->busy = false;
-	if (l->close_wanted)
-		suci_lane_close(ls, lane_index(ls, l), now_ns);
-	else if (l->broken)
-		lane_abort(ls, l,
-			   "the end-to-end CRC failed many times in a row: a relay corrupts "
-			   "segments or sends them to the wrong process",
-			   now_ns);
+	not_busy(ls, l, now_ns);
 	return v;
+}
+
+void
+suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
+{
+	struct lane *l = lane_get(ls, lane);
+	if (!l || l->busy || l->held.head == NONE)
+		return;
+	l->busy = true;
+	drain(ls, l, now_ns);
+	moved_on(ls, l, now_ns);
+	not_busy(ls, l, now_ns);
 }

@@ -11,9 +11,19 @@
 #define NSEGS_MAX ((1u << 31) - (1u << 21)) /* serial numbers and a full window apart */
 #define BLOCK_MAX (1ull << 42)
 
+/* Something the receiver refused, and it has room now. */
 static bool
-sendable(const struct lane *l)
+again_sendable(const struct suci_lanes *ls, const struct lane *l)
 {
+	return l->again.head != NONE &&
+	       serial_lt(ls->again[l->again.head].lo, l->acked_seq + l->tx_window);
+}
+
+static bool
+sendable(const struct suci_lanes *ls, const struct lane *l)
+{
+	if (again_sendable(ls, l))
+		return true;
 	if (l->current == NONE)
 		return false;
 	uint32_t out = l->conf.direct ? l->outstanding : l->next_seq - l->acked_seq;
@@ -23,7 +33,7 @@ sendable(const struct lane *l)
 void
 lane_ready(struct suci_lanes *ls, struct lane *l)
 {
-	if (l->ready || l->state != LANE_OPEN || !sendable(l))
+	if (l->ready || l->state != LANE_OPEN || !sendable(ls, l))
 		return;
 	uint32_t i = lane_index(ls, l);
 	uint32_t *last = &ls->ep->path[l->conf.path].lane_ready[l->conf.prio];
@@ -61,11 +71,10 @@ lane_unready(struct suci_lanes *ls, struct lane *l)
 void
 lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
-	seg->ack = l->rx_next;
-	seg->window = (uint16_t)(l->conf.window >> l->credit_shift);
-	seg->credit_shift = l->credit_shift;
+	lane_put_ack(ls, l, seg);
 	l->told = l->rx_next;
-	lane_ack_unpend(ls, l);
+	if (!l->nnacks)
+		lane_ack_unpend(ls, l);
 }
 
 static void
@@ -73,20 +82,19 @@ start_block(struct lane *l, struct tx_block *b, uint32_t path_mss)
 {
 	b->mss = l->conf.mss && l->conf.mss < path_mss ? l->conf.mss : path_mss;
 	b->first_seq = l->next_seq;
-	uint64_t n = b->bytes ? (b->bytes - 1) / b->mss + 1 : 1;
+	uint64_t n = lane_nsegs(b->bytes, b->mss);
 	BASE_ASSERT(n <= NSEGS_MAX); /* suci_lane_send() checked with a smaller mss */
 	b->nsegs = (uint32_t)n;
 }
 
+/* Segment k of a block. */
 static void
-cut(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+fill(struct suci_lanes *ls, struct lane *l, uint32_t block, uint32_t k, struct suci_segment *seg)
 {
-	struct tx_block *b = &ls->block[l->current];
-	if (!b->sent)
-		start_block(l, b, suci_path_mss(ls->ep, l->conf.path));
-	uint64_t off = (uint64_t)b->sent * b->mss;
-	uint64_t left = b->bytes - off;
-	uint32_t len = left < b->mss ? (uint32_t)left : b->mss;
+	struct tx_block *b = &ls->block[block];
+	uint64_t off = lane_seg_offset(k, b->mss);
+	uint64_t left = lane_seg_offset(k + 1, b->mss) - off;
+	uint32_t len = (uint32_t)(b->bytes - off < left ? b->bytes - off : left);
 	uint32_t from_head = 0;
 	if (off < b->head_len) {
 		from_head = b->head_len - (uint32_t)off;
@@ -95,40 +103,152 @@ cut(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 	*seg = (struct suci_segment){
 		.dst_label = l->conf.tx_dst_label,
 		.src_label = l->conf.tx_src_label,
-		.seq = l->next_seq++,
+		.seq = b->first_seq + k,
 		.block = b->first_seq,
 		.flags = (uint16_t)(l->conf.prio << SUCI_SF_PRIO_SHIFT),
 		.mss = (uint16_t)b->mss,
 		.head = from_head ? b->head + off : NULL,
 		.head_len = (uint16_t)from_head,
 		.data_len = (uint16_t)(len - from_head),
-		.cookie = l->current,
+		.cookie = block,
 	};
 	if (seg->data_len)
 		seg->data = b->data + (off + from_head - b->head_len);
-	bool first = b->sent == 0, last = b->sent + 1 == b->nsegs;
-	if (first) {
+	if (k == 0) {
 		seg->flags |= SUCI_SF_FIRST;
 		seg->block_bytes = b->bytes;
 	}
-	if (last)
+	if (k + 1 == b->nsegs)
 		seg->flags |= SUCI_SF_LAST;
-	b->sent++;
 	b->held++;
 	l->outstanding++;
+}
+
+static void
+seal(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+{
+	lane_fill_ack(ls, l, seg);
+	if (!l->conf.crc)
+		return;
+	seg->flags |= SUCI_SF_CRC;
+	seg->crc32c = lane_crc(l->conf.tx_salt, seg, l->conf.skip_off, l->conf.skip_len);
+}
+
+static void
+cut(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+{
+	struct tx_block *b = &ls->block[l->current];
+	if (!b->sent)
+		start_block(l, b, suci_path_mss(ls->ep, l->conf.path));
+	fill(ls, l, l->current, b->sent++, seg);
+	l->next_seq++;
+	bool last = seg->flags & SUCI_SF_LAST;
 	/* Someone waits for the end of the block, or the lane stops here until
 	 * the receiver has spoken. */
-	if ((last && b->wait) || (!l->conf.direct && l->next_seq - l->acked_seq == l->tx_window))
+	if ((last && b->wait) || (!l->conf.direct && l->next_seq - l->acked_seq >= l->tx_window))
 		seg->flags |= SUCI_SF_ASK;
-	lane_fill_ack(ls, l, seg);
-	if (l->conf.crc) {
-		seg->flags |= SUCI_SF_CRC;
-		seg->crc32c = lane_crc(l->conf.tx_salt, seg, l->conf.skip_off, l->conf.skip_len);
-	}
+	seal(ls, l, seg);
 	if (last) {
 		l->current = b->next;
 		ls->count.tx_blocks++;
 	}
+}
+
+/* ---- what the receiver refused ---- */
+
+static void
+again_remove(struct suci_lanes *ls, struct lane *l, uint32_t i)
+{
+	struct rx_range *r = &ls->again[i];
+	if (r->prev == NONE)
+		l->again.head = r->next;
+	else
+		ls->again[r->prev].next = r->next;
+	if (r->next == NONE)
+		l->again.tail = r->prev;
+	else
+		ls->again[r->next].prev = r->prev;
+	r->next = ls->again_free;
+	ls->again_free = i;
+	ls->again_more -= --l->nagain != 0;
+}
+
+/* Everything before seq needs no more sending. */
+static void
+again_trim(struct suci_lanes *ls, struct lane *l, uint32_t seq)
+{
+	while (l->again.head != NONE) {
+		struct rx_range *r = &ls->again[l->again.head];
+		if (serial_gt(r->end, seq)) {
+			if (serial_lt(r->lo, seq))
+				r->lo = seq;
+			return;
+		}
+		again_remove(ls, l, l->again.head);
+	}
+}
+
+static void
+cut_again(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+{
+	uint32_t seq = ls->again[l->again.head].lo;
+	uint32_t i = l->blocks.head;
+	while (serial_ge(seq, ls->block[i].first_seq + ls->block[i].nsegs))
+		i = ls->block[i].next;
+	fill(ls, l, i, seq - ls->block[i].first_seq, seg);
+	again_trim(ls, l, seq + 1);
+	/* Nothing more until the receiver has spoken. */
+	if (!sendable(ls, l))
+		seg->flags |= SUCI_SF_ASK;
+	seal(ls, l, seg);
+	ls->count.tx_again++;
+}
+
+void
+lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
+{
+	uint32_t end = lo + n;
+	/* It can only name what was sent and is not placed. */
+	if (l->conf.direct || !n || n > l->next_seq - l->acked_seq || serial_gt(end, l->next_seq) ||
+	    serial_le(end, l->acked_seq))
+		return;
+	if (serial_lt(lo, l->acked_seq))
+		lo = l->acked_seq;
+	uint32_t before = l->again.tail;
+	while (before != NONE && serial_gt(ls->again[before].lo, lo))
+		before = ls->again[before].prev;
+	uint32_t i = before;
+	bool joins = i != NONE && serial_ge(ls->again[i].end, lo);
+	/* A lane's first range has its place; further ones share what there is. */
+	bool fits = !l->nagain || (l->nagain < AGAIN_MAX && ls->again_more < ls->limits.ranges_max);
+	if (!joins && fits) {
+		i = ls->again_free;
+		ls->again_free = ls->again[i].next;
+		uint32_t next = before == NONE ? l->again.head : ls->again[before].next;
+		ls->again[i] = (struct rx_range){.next = next, .prev = before, .lo = lo, .end = lo};
+		if (before == NONE)
+			l->again.head = i;
+		else
+			ls->again[before].next = i;
+		if (next == NONE)
+			l->again.tail = i;
+		else
+			ls->again[next].prev = i;
+		ls->again_more += l->nagain++ != 0;
+	} else if (i == NONE) {
+		i = l->again.head; /* grows downwards, over what lies between */
+		ls->again[i].lo = lo;
+	}
+	if (serial_gt(end, ls->again[i].end))
+		ls->again[i].end = end;
+	while (ls->again[i].next != NONE &&
+	       serial_ge(ls->again[i].end, ls->again[ls->again[i].next].lo)) {
+		uint32_t k = ls->again[i].next;
+		if (serial_gt(ls->again[k].end, ls->again[i].end))
+			ls->again[i].end = ls->again[k].end;
+		again_remove(ls, l, k);
+	}
+	lane_ready(ls, l);
 }
 
 bool
@@ -140,12 +260,15 @@ lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 	for (uint32_t prio = PRIOS; prio-- > 0;) {
 		while (p->lane_ready[prio] != NONE) {
 			struct lane *l = &ls->lane[ls->lane[p->lane_ready[prio]].ready_next];
-			if (!sendable(l)) {
+			if (!sendable(ls, l)) {
 				lane_unready(ls, l);
 				continue;
 			}
-			cut(ls, l, seg);
-			if (sendable(l))
+			if (again_sendable(ls, l))
+				cut_again(ls, l, seg);
+			else
+				cut(ls, l, seg);
+			if (sendable(ls, l))
 				p->lane_ready[prio] = lane_index(ls, l); /* to the end */
 			else
 				lane_unready(ls, l);
@@ -239,6 +362,7 @@ lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg
 	l->acked_seq = seg->ack;
 	if (window)
 		l->tx_window = window < 1u << 20 ? window : 1u << 20;
+	again_trim(ls, l, l->acked_seq);
 	if (!l->conf.direct)
 		retire(ls, l, now_ns);
 	lane_ready(ls, l);
@@ -248,6 +372,7 @@ void
 lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	l->current = NONE;
+	again_trim(ls, l, l->next_seq);
 	while (l->blocks.head != NONE)
 		finish(ls, l, &ls->block[l->blocks.head], false, now_ns);
 }
@@ -265,7 +390,7 @@ suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t he
 	uint32_t mss = suci_path_mss(ls->ep, l->conf.path);
 	mss = mss ? mss : MSS_MIN;
 	mss = l->conf.mss && l->conf.mss < mss ? l->conf.mss : mss;
-	if ((head_len + data_len) / mss >= NSEGS_MAX)
+	if (lane_nsegs(head_len + data_len, mss) > NSEGS_MAX)
 		return SUCI_ERR_INVAL;
 	if (ls->block_free == NONE)
 		return SUCI_ERR_NOMEM;

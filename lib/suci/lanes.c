@@ -32,6 +32,7 @@ lay_out(const struct suci_lane_limits *l, uint8_t *base, struct suci_lanes *ls)
 	ls->rx_block = carve(&c, l->rx_blocks_max, sizeof *ls->rx_block);
 	ls->held = carve(&c, l->held_max, sizeof *ls->held);
 	ls->range = carve(&c, l->ranges_max, sizeof *ls->range);
+	ls->again = carve(&c, (size_t)l->ranges_max + l->lanes_max, sizeof *ls->again);
 	return (c.at + 63) & ~(size_t)63;
 }
 
@@ -64,6 +65,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 	ls->user = conf->user;
 	memset(ls->label, 0xff, l->labels_max * sizeof *ls->label);
 	ls->lane_free = ls->block_free = ls->rx_block_free = ls->held_free = ls->range_free = NONE;
+	ls->again_free = NONE;
 	for (uint32_t i = l->lanes_max; i-- > 0; ls->lane_free = i) {
 		ls->lane[i].state = LANE_FREE;
 		ls->lane[i].path_next = ls->lane_free;
@@ -76,6 +78,9 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 		ls->held[i].next = ls->held_free;
 	for (uint32_t i = l->ranges_max; i-- > 0; ls->range_free = i)
 		ls->range[i].next = ls->range_free;
+	for (uint32_t i = l->ranges_max + l->lanes_max; i-- > 0; ls->again_free = i)
+		ls->again[i].next = ls->again_free;
+	ls->held_left = l->held_max;
 	ls->ranges_left = l->ranges_max;
 	ls->rx_blocks_left = l->rx_blocks_max;
 	suci_list_init(&ls->pending);
@@ -87,6 +92,8 @@ suci_lanes_bind(struct suci_lanes *ls, struct suci *ep)
 {
 	ls->ep = ep;
 	ep->hook = lane_acks_due;
+	/* A receiver that sends as much as it can must still find room for its acks. */
+	ep->keep = ep->conf.limits.segments_max / 16;
 }
 
 void *
@@ -133,14 +140,13 @@ suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_
 	memset(l, 0, sizeof *l);
 	l->state = LANE_OPEN;
 	l->conf = *conf;
-	while (conf->window >> l->credit_shift > UINT16_MAX)
-		l->credit_shift++;
 	l->tx_window = conf->window;
 	l->current = NONE;
 	suci_list_init(&l->blocks);
 	suci_list_init(&l->ranges);
 	suci_list_init(&l->rx_blocks);
 	suci_list_init(&l->held);
+	suci_list_init(&l->again);
 	l->label_next = ls->label[conf->rx_src_label];
 	ls->label[conf->rx_src_label] = i;
 	l->path_prev = NONE;
@@ -329,6 +335,7 @@ suci_lanes_ops(void)
 		.segment = lane_segment,
 		.released = lane_released,
 		.pull = lane_pull,
+		.room = lane_room,
 		.note = on_note,
 	};
 	return &ops;

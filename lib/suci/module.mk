@@ -13,10 +13,13 @@ $(call unit,test_suci_cc,test/unit/test_suci_cc.c,suci base)
 CFLAGS_test/unit/test_suci_cc.c := -Ilib/suci
 $(call unit,test_suci_endpoint,test/unit/test_suci_endpoint.c,suci base)
 $(call unit,test_suci_refused,test/unit/test_suci_refused.c,suci base)
+$(call unit,test_suci_room,test/unit/test_suci_room.c,suci base)
+CFLAGS_test/unit/test_suci_room.c := -Ilib/suci
 $(call unit,test_suci_lane,test/unit/test_suci_lane.c,suci base)
 CFLAGS_test/unit/test_suci_lane.c := -Ilib/suci
 
 $(call fuzz,fuzz_suci_rx,test/fuzz/fuzz_suci_rx.c,suci base)
 $(call fuzz,fuzz_suci_actor,test/fuzz/fuzz_suci_actor.c,suci base)
+CFLAGS_test/fuzz/fuzz_suci_actor.c := -Ilib/suci
 $(call fuzz,fuzz_suci_wire,test/fuzz/fuzz_suci_wire.c,suci base)
 CFLAGS_test/fuzz/fuzz_suci_wire.c := -Ilib/suci

@@ -6,6 +6,10 @@
  * Each list holds the records of one number of refusals: their pauses are the
  * same, so it is ordered by time without sorting.
  *
+ * A peer that can tell when it has room is asked, and grants a number of them: these
+ * go at once, see room.c.  What follows is for peers that cannot tell, or have nobody
+ * to ask yet; one that ever granted is tried with a single record per pause.
+ *
  * With very many refused the pause alone would not save the peer from a storm.
  * So at most TOKENS of them are tried at a time, after which all wait: 1 ms, doubled
  * to 5 ms while none is taken.  For each that is taken two more may go, these
@@ -36,6 +40,10 @@ suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns)
 	r->sent_ns = now_ns + pause_ns(p, list);
 	suci_list_append(ep, &p->parked[list], rec);
 	p->n_parked++;
+	if (p->n_parked > 2 * p->ask_told) {
+		p->send_ack = true; /* carries the ask */
+		suci_path_ready(ep, p);
+	}
 	if (!p->park_ready)
 		p->park_at_ns = base_min_ns(p->park_at_ns, r->sent_ns);
 }
@@ -52,10 +60,12 @@ suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 			first = i;
 	}
 	if (first == NONE) {
-		p->park_earned = 0;
+		p->park_earned = p->park_granted = 0;
 		return NONE;
 	}
-	if (p->park_earned) {
+	if (p->park_granted) {
+		p->park_granted--;
+	} else if (p->park_earned) {
 		p->park_earned--;
 	} else if (now_ns < ep->rec[first].sent_ns) {
 		p->park_at_ns = ep->rec[first].sent_ns;
@@ -66,7 +76,8 @@ suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 			return NONE;
 		}
 		if (now_ns >= p->park_refill_ns) {
-			p->park_tokens = TOKENS;
+			p->park_tokens = p->grant_seen ? 1 : TOKENS;
+			p->send_ack = true; /* asks again */
 			p->park_gap_ns = base_max_ns(p->park_gap_ns, REFILL_NS);
 			p->park_refill_ns = now_ns + p->park_gap_ns;
 			p->park_gap_ns = base_min_ns(2 * p->park_gap_ns, PAUSE_MAX_NS);
@@ -82,7 +93,7 @@ void
 suci_park_taken(struct suci_path *p, uint32_t n)
 {
 	p->park_gap_ns = REFILL_NS;
-	if (!p->n_parked)
+	if (!p->n_parked || p->grant_seen)
 		return;
 	/* More than are parked would be left over for those refused later. */
 	p->park_earned += 2 * n;

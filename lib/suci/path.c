@@ -172,6 +172,7 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	suci_acks_init(&p->acks, 1);
 	init_cc(ep, p, ep->conf.cc, ep->conf.fixed_rate_bps, ep->conf.fixed_window, now_ns);
 	ep->count.paths_opened++;
+	suci_rec_guard(ep, p, true);
 	suci_path_ready(ep, p);
 	suci_path_arm(ep, p);
 	ep->ops->path_up(ep->user, path_index(ep, p), &p->peer, b->hello, b->hello_len, incoming);
@@ -209,6 +210,7 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	p->going_down = true; /* from here on nothing can be queued */
 	suci_path_unready(ep, p);
 	base_wheel_cancel(&ep->wheel, &p->timer.t);
+	suci_room_down(ep, p);
 	abandon_list(ep, p, &p->flight, now_ns);
 	abandon_list(ep, p, &p->lost, now_ns);
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
@@ -217,6 +219,7 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 		abandon_list(ep, p, &p->queue[q], now_ns);
 	if (p->state == PATH_UP) {
 		ep->count.paths_closed++;
+		suci_rec_guard(ep, p, false);
 		ep->former[ep->former_next++ % ep->former_max] = (struct former){
 			.addr = p->peer,
 			.tag = p->tx_tag,

@@ -9,6 +9,7 @@
  *      sent.c      records of segments and the lists they are in
  *      loss.c      acks, loss, probes
  *      park.c      what the peer refused, until it is sent again
+ *      room.c      asks and grants
  *
  * Objects name each other by index, NONE is no object.
  *
@@ -111,6 +112,9 @@ struct suci_path {
 	struct suci_list parked[PARK_LISTS];
 	uint32_t park_tokens, park_earned;
 	uint64_t park_at_ns, park_refill_ns, park_gap_ns;
+	uint32_t park_granted; /* of n_parked: the peer has room for so many */
+	uint32_t grant_seen;   /* granted by the peer, ever */
+	uint32_t ask_told;     /* n_parked as last told */
 	uint32_t queued, in_flight, n_lost, n_parked;
 	uint32_t peer_credit;
 	uint32_t probe_rec;  /* outstanding REC_PROBE */
@@ -139,6 +143,13 @@ struct suci_path {
 
 	/* receiving */
 	struct suci_acks acks;
+	uint16_t ask; /* packets the peer has waiting for room here */
+	uint8_t ask_prio;
+	bool grant_due; /* not told yet */
+	uint32_t ask_next, ask_prev;
+	uint32_t ask_used, granted; /* serial: granted - ask_used are out */
+	uint64_t granted_ns;
+	uint32_t heard_span;  /* segments came in this span of time */
 	uint32_t ack_pending; /* packets that want an ack */
 	uint64_t ack_at_ns;   /* when it is due, NEVER if none */
 	uint64_t acked_ns;    /* when the last ack left */
@@ -153,11 +164,12 @@ struct suci_path {
 	uint64_t peer_incarnation;
 
 	uint32_t free_next, dying_next;
+	uint32_t recs;		    /* segments of ours it has: queued, in flight, lost, parked */
 	uint32_t lanes;		    /* lane.c: first lane on this path */
 	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
 };
 
-_Static_assert(sizeof(struct suci_path) <= 1472, "memory per peer: grow it on purpose only");
+_Static_assert(sizeof(struct suci_path) <= 1536, "memory per peer: grow it on purpose only");
 _Static_assert(sizeof(struct suci_rec) <= 128, "two cache lines per segment");
 
 enum on_list { ON_NONE, ON_READY, ON_STARVED };
@@ -189,8 +201,16 @@ struct suci {
 	struct suci_path *path;
 	struct suci_rec *rec;
 	uint32_t rec_free, segs_used, held;
+	/* Every path that is up may always have path_min records: guard is what they lack
+	 * of it together, and nobody else gets that.  keep: not for ops->pull. */
+	uint32_t path_min, guard, keep;
+	/* Paths that brought segments in this span of time and in the one before. */
+	uint32_t span, senders, senders_before;
+	uint64_t span_end_ns;
 	uint32_t path_free, paths_used;
 	struct suci_list ready, starved;
+	struct suci_list askers[PRIOS]; /* paths with ask != 0 */
+	uint32_t naskers[PRIOS], nasking, grants_out;
 	uint32_t dying;
 	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */
 	uint32_t *addr_slot, addr_mask;
@@ -232,9 +252,11 @@ outstanding(const struct suci_path *p)
 
 /* What the peer refuses must not take the records of all other paths. */
 static inline bool
-path_full(const struct suci *ep, const struct suci_path *p)
+path_full(const struct suci *ep, const struct suci_path *p, uint32_t keep)
 {
-	return p->queued + outstanding(p) >= ep->conf.limits.queue_max + ep->conf.limits.window_max;
+	uint32_t most = ep->conf.limits.queue_max + ep->conf.limits.window_max;
+	keep = keep < most / 16 ? keep : most / 16;
+	return p->queued + outstanding(p) >= most - keep;
 }
 
 static inline uint32_t
@@ -259,7 +281,10 @@ void suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i);
 /* Tell the owner and free the record; i is in no list. */
 void suci_rec_release(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns);
 void suci_rec_fill(struct suci_rec *r, const struct suci_segment *seg);
-bool suci_rec_room(const struct suci *ep);
+/* May the path have one more record for a segment, and leave keep to others? */
+bool suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep);
+/* The path comes up or, with no record left, goes down: it has its minimum. */
+void suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up);
 /* Segments of a path for which match() says true are given up: not sent again,
  * released as ABANDONED, their data not touched any more. */
 void suci_path_purge(struct suci *ep, uint32_t path, bool (*match)(void *arg, uint64_t cookie),
@@ -325,6 +350,22 @@ void suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_
 uint32_t suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 /* So many that had been refused were taken now. */
 void suci_park_taken(struct suci_path *p, uint32_t n);
+
+/* rx.c */
+/* Packets the peer of a path may have in flight to us now. */
+uint32_t suci_rx_credit(const struct suci *ep);
+
+/* room.c */
+void suci_room_init(struct suci *ep);
+/* The ask and the grant in an ack block of the peer. */
+void suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
+		     uint64_t now_ns);
+/* Has the path something to ask or grant that its next ack block should tell? */
+bool suci_room_due(const struct suci_path *p);
+void suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a);
+/* Grant what there is room for, if anybody waits. */
+void suci_room_share(struct suci *ep);
+void suci_room_down(struct suci *ep, struct suci_path *p);
 
 /* tx.c */
 size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint16_t ack_len,

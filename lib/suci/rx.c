@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define SPAN_NS (4 * BASE_MS_NS)
+
 /* Decide when the ack for a packet that just arrived has to leave. */
 static void
 schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_order,
@@ -32,6 +34,34 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 	suci_path_arm(ep, p);
 }
 
+/* Count who sends, in spans that are longer than a round trip through a full queue. */
+static void
+note_sender(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (now_ns >= ep->span_end_ns) {
+		bool next = now_ns < ep->span_end_ns + SPAN_NS;
+		ep->senders_before = next ? ep->senders : 0;
+		ep->senders = 0;
+		ep->span++;
+		ep->span_end_ns = now_ns + SPAN_NS;
+	}
+	if (p->heard_span != ep->span) {
+		p->heard_span = ep->span;
+		ep->senders++;
+	}
+}
+
+uint32_t
+suci_rx_credit(const struct suci *ep)
+{
+	uint32_t n = ep->senders > ep->senders_before ? ep->senders : ep->senders_before;
+	if (!ep->conf.credit_total || n < 2)
+		return ep->conf.credit;
+	uint32_t share = ep->conf.credit_total / n;
+	share = share ? share : 1;
+	return share < ep->conf.credit ? share : ep->conf.credit;
+}
+
 /* False: no room, the packet must not be acknowledged. */
 static bool
 offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
@@ -44,6 +74,7 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 	}
 	ep->count.rx_segments++;
 	p->rx_segments++;
+	note_sender(ep, p, now_ns);
 	switch (ep->ops->segment(ep->user, path, seg, now_ns)) {
 	case SUCI_TAKEN:
 		break;
@@ -94,6 +125,8 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 			ep->count.drop_bad_ack++;
 			return;
 		}
+		if (ack.flags & SUCI_AF_ROOM)
+			suci_room_heard(ep, p, &ack, now_ns);
 	}
 	if (bare)
 		return;

@@ -42,9 +42,19 @@ suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i)
 }
 
 bool
-suci_rec_room(const struct suci *ep)
+suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep)
 {
-	return ep->segs_used < ep->conf.limits.segments_max;
+	uint32_t most = ep->conf.limits.segments_max;
+	if (p->recs < ep->path_min)
+		return ep->segs_used < most; /* guarded for it */
+	return ep->segs_used + ep->guard + keep < most;
+}
+
+void
+suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up)
+{
+	BASE_ASSERT(!p->recs);
+	ep->guard = up ? ep->guard + ep->path_min : ep->guard - ep->path_min;
 }
 
 uint32_t
@@ -63,8 +73,10 @@ suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path)
 	r->hdr_len = 0;
 	r->head_len = r->data_len = 0;
 	r->head = r->data = NULL;
-	if (kind == REC_SEGMENT)
+	if (kind == REC_SEGMENT) {
 		ep->segs_used++;
+		ep->guard -= ep->path[path].recs++ < ep->path_min;
+	}
 	if (kind == REC_SEGMENT || kind == REC_NOTE)
 		ep->held++;
 	return i;
@@ -74,8 +86,10 @@ void
 suci_rec_give(struct suci *ep, uint32_t i)
 {
 	struct suci_rec *r = &ep->rec[i];
-	if (r->kind == REC_SEGMENT || r->kind == REC_PURGED)
+	if (r->kind == REC_SEGMENT || r->kind == REC_PURGED) {
 		ep->segs_used--;
+		ep->guard += --ep->path[r->path].recs < ep->path_min;
+	}
 	if (r->kind == REC_SEGMENT || r->kind == REC_NOTE)
 		ep->held--;
 	if (r->kind == REC_PROBE && ep->path[r->path].probe_rec == i)
@@ -111,6 +125,12 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 	case WHERE_PARKED:
 		suci_list_unlink(ep, &p->parked[r->parked_in], i);
 		p->n_parked--;
+		if (p->park_granted > p->n_parked)
+			p->park_granted = p->n_parked;
+		if (!p->n_parked && p->ask_told) {
+			p->send_ack = true; /* withdraws the ask */
+			suci_path_ready(ep, p);
+		}
 		break;
 	case WHERE_FREE:
 	case WHERE_DONE:

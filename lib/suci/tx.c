@@ -32,12 +32,16 @@ put_ack(struct suci *ep, struct suci_path *p, size_t room, uint64_t now_ns, uint
 {
 	size_t need = SUCI_ACK_HDR + SUCI_ACK_RANGE * (size_t)suci_acks_more(&p->acks) +
 		      SUCI_ACK_REFUSED * (size_t)p->acks.nrefused;
-	if ((!p->acks.n && !p->acks.nrefused) || need > room)
+	bool tell_room = suci_room_due(p);
+	need += tell_room ? SUCI_ACK_ROOM : 0;
+	if ((!p->acks.n && !p->acks.nrefused && !tell_room) || need > room)
 		return 0;
 	struct suci_ack a;
-	suci_acks_build(&p->acks, (uint16_t)ep->conf.credit, now_ns, &a);
+	suci_acks_build(&p->acks, (uint16_t)suci_rx_credit(ep), now_ns, &a);
 	if (p->refused)
 		a.flags |= SUCI_AF_REFUSED;
+	if (tell_room)
+		suci_room_put(ep, p, &a);
 	p->refused = false;
 	p->ack_pending = 0;
 	p->ack_at_ns = BASE_NEVER_NS;
@@ -77,7 +81,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		p->asked_pn = p->next_pn;
 	size_t len = SUCI_PATH_HDR + (size_t)r->hdr_len + r->head_len + r->data_len;
 	size_t ack = 0;
-	if (p->ack_pending)
+	if (p->ack_pending || p->send_ack)
 		ack = put_ack(ep, p, p->mtu - len, now_ns, out->head + SUCI_PATH_HDR);
 	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
 			  out->head);
@@ -170,9 +174,9 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		}
 	}
 	/* An ack brings a full path back. */
-	if (!p->pull_ready || p->closing || path_full(ep, p))
+	if (!p->pull_ready || p->closing || path_full(ep, p, ep->keep))
 		return NONE;
-	if (!suci_rec_room(ep)) {
+	if (!suci_rec_room(ep, p, ep->keep)) {
 		suci_path_starve(ep, p);
 		return NONE;
 	}

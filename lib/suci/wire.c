@@ -65,13 +65,22 @@ suci_ack_decode(struct suci_ack *a, const uint8_t *p, size_t len)
 	a->credit = be16_load(p + 10);
 	a->flags = p[13];
 	a->nrefused = 0;
+	if (a->flags & SUCI_AF_ROOM) {
+		if (len < at + SUCI_ACK_ROOM)
+			return false;
+		len -= SUCI_ACK_ROOM;
+		a->ask = be16_load(p + len);
+		a->ask_prio = be16_load(p + len + 2);
+		a->used = be32_load(p + len + 4);
+		a->grant = be32_load(p + len + 8);
+	}
 	if (len != at && !refused_decode(a, p + at, len - at))
 		return false;
 	a->n = more + 1;
 	uint32_t first_len = be16_load(p + 14);
 	if (!first_len) {
 		a->n = 0;
-		return !more && !a->largest && a->flags & SUCI_AF_REFUSED;
+		return !more && !a->largest && a->flags & (SUCI_AF_REFUSED | SUCI_AF_ROOM);
 	}
 	a->range[0].hi = a->largest;
 	a->range[0].lo = a->largest - (first_len - 1);
@@ -104,6 +113,13 @@ suci_ack_encode(const struct suci_ack *a, uint8_t *out)
 	for (uint32_t i = 0; i < a->nrefused; i++, at += SUCI_ACK_REFUSED) {
 		be32_store(at, a->refused[i].lo);
 		be32_store(at + 4, a->refused[i].hi - a->refused[i].lo + 1);
+	}
+	if (a->flags & SUCI_AF_ROOM) {
+		be16_store(at, a->ask);
+		be16_store(at + 2, a->ask_prio);
+		be32_store(at + 4, a->used);
+		be32_store(at + 8, a->grant);
+		at += SUCI_ACK_ROOM;
 	}
 	return (size_t)(at - out);
 }

@@ -23,6 +23,8 @@ struct suci_ack {
 	uint32_t largest, echo_us;
 	uint16_t delay_us, credit;
 	uint8_t flags;
+	uint16_t ask, ask_prio; /* with SUCI_AF_ROOM */
+	uint32_t used, grant;
 	uint32_t n; /* ranges in use, 0 .. SUCI_ACK_RANGES_MAX + 1 */
 	uint32_t nrefused;
 	struct suci_pn_range {

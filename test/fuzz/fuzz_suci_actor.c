@@ -1,23 +1,59 @@
 /* Bytes as operations on a live pair: send, deliver, drop, reorder, duplicate,
- * corrupt, let time pass, flush.  Then the wire is healed; if nothing was
- * corrupted and the path lived, everything has to arrive within a bound. */
+ * corrupt, let time pass, flush, say wild things about room.  Then the wire is healed; if nothing
+ * was corrupted and the path lived, everything has to arrive within a bound. */
 #include "fuzz_suci_pair.h"
+#include "private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Say about room what comes to mind: an ask and a grant over the path (bare, so no
+ * packet number of the real peer is used up), or a refusal over the lane.  Both are
+ * only wishes; nothing may break and everything must still arrive. */
+static void
+speak_of_room(struct pair *p, int side, uint8_t arg)
+{
+	struct pair_host *h = &p->h[side], *o = &p->h[!side];
+	if (!h->up || !o->up)
+		return;
+	if (arg & 2) {
+		struct suci_segment s = {.dst_label = (uint32_t)side,
+					 .src_label = !side,
+					 .flags = SUCI_SF_ACK | SUCI_SF_REFUSED,
+					 .window = arg >> 3,
+					 .seq = arg >> 2,
+					 .block = arg % 11,
+					 .cookie = UINT64_MAX};
+		suci_path_send(o->ep, o->path, &s, p->now_ns);
+		return;
+	}
+	struct pair_dgram d = {.from = !side, .len = SUCI_PATH_HDR + SUCI_ACK_HDR + SUCI_ACK_ROOM};
+	d.bytes[0] = SUCI_VERSION << 4;
+	d.bytes[1] = SUCI_PF_BARE;
+	be16_store(d.bytes + 2, SUCI_ACK_HDR + SUCI_ACK_ROOM);
+	be32_store(d.bytes + 4, h->ep->path[h->path].rx_tag);
+	uint8_t *a = d.bytes + SUCI_PATH_HDR;
+	be16_store(a + 10, 40);
+	a[13] = SUCI_AF_ROOM;
+	be16_store(a + 16, (uint16_t)(arg * 257));
+	be16_store(a + 18, arg % 7);
+	be32_store(a + 20, arg * 0x01010101u);
+	be32_store(a + 24, h->ep->path[h->path].grant_seen + (arg >> 2) * 0x02000001u);
+	pair_give(p, &d);
+}
 
 static void
 act(struct pair *p, uint8_t op, uint8_t arg)
 {
 	int side = arg & 1;
 	uint32_t i = p->n ? arg % p->n : 0;
-	switch (op % 10) {
+	switch (op % 11) {
 	case 0:
 		pair_send(p, side, arg & 2);
 		break;
 	case 1: /* the oldest */
 	case 2: /* any: reorders */
 		if (p->n) {
-			struct pair_dgram *d = pair_take(p, op % 10 == 1 ? 0 : i);
+			struct pair_dgram *d = pair_take(p, op % 11 == 1 ? 0 : i);
 			pair_give(p, d);
 			free(d);
 		}
@@ -56,6 +92,9 @@ act(struct pair *p, uint8_t op, uint8_t arg)
 			break;
 		p->h[side].lane_up = false;
 		p->trusting = false;
+		break;
+	case 10:
+		speak_of_room(p, side, arg);
 		break;
 	}
 	pair_collect(p);

@@ -187,8 +187,48 @@ test_refused(void **state)
 	}
 	memset(x, 1, sizeof x);
 	x[12] = SUCI_ACK_RANGES_MAX;
+	assert_true(suci_ack_decode(&a, x, SUCI_ACK_MAX - SUCI_ACK_ROOM));
+	assert_false(suci_ack_decode(&a, x, SUCI_ACK_MAX - SUCI_ACK_ROOM + SUCI_ACK_REFUSED));
+	x[13] |= SUCI_AF_ROOM;
 	assert_true(suci_ack_decode(&a, x, SUCI_ACK_MAX));
 	assert_false(suci_ack_decode(&a, x, sizeof x)); /* one range too many */
+}
+
+static void
+test_room(void **state)
+{
+	(void)state;
+	static const uint8_t bytes[] = {
+		0, 0,  0, 100, 1, 2, 3, 4, 0,	 250, 0x04, 0x00, 0, SUCI_AF_REFUSED | SUCI_AF_ROOM,
+		0, 10,			   /* 91 .. 100 */
+		0, 0,  0, 90,  0, 0, 0, 1, /* 90 was refused */
+		1, 2,  0, 3,   0, 0, 0, 7, 0x80, 0,   0,    9,
+	};
+	static const uint8_t nothing_yet[] = {
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, SUCI_AF_ROOM,
+		0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	};
+	uint8_t out[SUCI_ACK_MAX], x[sizeof nothing_yet];
+	struct suci_ack a;
+	assert_true(suci_ack_decode(&a, bytes, sizeof bytes));
+	assert_int_equal(a.nrefused, 1);
+	assert_int_equal(a.ask, 0x102);
+	assert_int_equal(a.ask_prio, 3);
+	assert_int_equal(a.used, 7);
+	assert_int_equal(a.grant, 0x80000009u);
+	assert_int_equal(suci_ack_encode(&a, out), sizeof bytes);
+	assert_memory_equal(out, bytes, sizeof bytes);
+	/* The last 12 bytes are ask and grant, whatever stands before them. */
+	for (size_t n = 0; n < sizeof bytes; n++)
+		assert_int_equal(suci_ack_decode(&a, bytes, n), n == 28);
+	assert_true(suci_ack_decode(&a, nothing_yet, sizeof nothing_yet));
+	assert_int_equal(a.n, 0);
+	assert_int_equal(a.ask, 5);
+	assert_int_equal(suci_ack_encode(&a, out), sizeof nothing_yet);
+	assert_memory_equal(out, nothing_yet, sizeof nothing_yet);
+	memcpy(x, nothing_yet, sizeof x);
+	x[13] = 0; /* the same bytes without the flag */
+	assert_false(suci_ack_decode(&a, x, sizeof x));
 }
 
 static void
@@ -221,7 +261,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden),	       cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_malformed_acks), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_farewell),       cmocka_unit_test(test_strerror),
+		cmocka_unit_test(test_room),	       cmocka_unit_test(test_farewell),
+		cmocka_unit_test(test_strerror),
 	};
 	return cmocka_run_group_tests_name("suci wire", tests, NULL, NULL);
 }

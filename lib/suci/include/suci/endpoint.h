@@ -114,8 +114,8 @@ enum suci_down {
 /* Verdict of ops->segment. */
 enum suci_verdict {
 	SUCI_TAKEN, /* in custody here: will be acknowledged */
-	/* No room now: not acknowledged, the peer sends it again after a pause
-	 * that grows from a round trip to 5 ms. */
+	/* No room now: not acknowledged, the peer keeps it and sends it again when
+	 * ops->room lets it, or now and then. */
 	SUCI_REFUSED,
 	SUCI_DROPPED, /* bad: acknowledged so that it is not sent again; the callee has counted it
 		       */
@@ -142,13 +142,19 @@ struct suci_ops {
 	 * true, or return false (then suci_path_wake() when there is something).
 	 * May be NULL. */
 	bool (*pull)(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns);
+	/* How many segments of those it refused would it take from that path now?  Asked
+	 * while peers wait to send what was refused; they get that many grants.  May be
+	 * NULL: nothing is granted, they try again now and then. */
+	uint32_t (*room)(void *user, uint32_t path);
 	/* A note to this endpoint itself (see suci_path_note). May be NULL. */
 	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
 };
 
 struct suci_limits {
-	uint32_t paths_max;    /* 1 .. 1<<20 */
-	uint32_t segments_max; /* queued and in flight over all paths, 16 .. 1<<24 */
+	uint32_t paths_max; /* 1 .. 1<<20 */
+	/* Queued and in flight over all paths, 16 .. 1<<24.  Each path that is up is sure
+	 * of min(16, segments_max / (2 * paths_max)) of them, whatever others have. */
+	uint32_t segments_max;
 	/* Queued (not yet in flight) per path, 1 .. segments_max.  With what is in
 	 * flight, lost or refused a path has at most queue_max + window_max. */
 	uint32_t queue_max;
@@ -173,12 +179,15 @@ struct suci_config {
 	uint32_t fixed_window;	 /* cc fixed: packets in flight */
 	uint32_t initial_window; /* cubic: packets, 10 if 0 */
 	uint32_t credit;	 /* packets we let each peer have in flight; default window_max */
-	uint64_t ack_delay_ns;	 /* longest wait before an ack; default 1 ms */
-	uint32_t ack_every;	 /* ack at once after so many packets; default 8 */
-	uint64_t liveness_ns;	 /* silence that kills a path; 0 = never. */
-	uint64_t keepalive_ns;	 /* probe an idle path that often; 0 = never */
-	uint64_t handshake_ns;	 /* give up connecting; default 10 s */
-	uint32_t burst_bytes;	 /* pacing burst; default 16 datagrams */
+	/* Packets all peers together may have in flight to us, shared evenly over those that
+	 * send, at least one each and at most credit; 0 = each may have its credit. */
+	uint32_t credit_total;
+	uint64_t ack_delay_ns; /* longest wait before an ack; default 1 ms */
+	uint32_t ack_every;    /* ack at once after so many packets; default 8 */
+	uint64_t liveness_ns;  /* silence that kills a path; 0 = never. */
+	uint64_t keepalive_ns; /* probe an idle path that often; 0 = never */
+	uint64_t handshake_ns; /* give up connecting; default 10 s */
+	uint32_t burst_bytes;  /* pacing burst; default 16 datagrams */
 	/* Hello data sent in OPEN and ACCEPT of every path of this endpoint; may be
 	 * overridden in suci_path_open(). */
 	uint8_t hello[SUCI_HELLO_MAX];
@@ -200,6 +209,8 @@ struct suci_config {
 	X(tx_spurious, "retransmits whose original was acknowledged after all") \
 	X(tx_pure_acks, "datagrams with an ack block and nothing else")         \
 	X(tx_refused, "packets the peer had no room for")                       \
+	X(tx_asks, "ack blocks that ask for room")                              \
+	X(tx_grants, "refused packets that peers were allowed to send again")   \
 	X(tx_probes, "probe timeouts fired")                                    \
 	X(drop_short, "shorter than its headers say")                           \
 	X(drop_version, "other version")                                        \
@@ -251,6 +262,8 @@ int suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *se
 /* Queue a note (<= 1024 bytes, copied) for the peer endpoint itself; reliable,
  * unordered.  Used by relays and libmpi to tell each other why a job ends. */
 int suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+/* How many segments suci_path_send() would take now. */
+uint32_t suci_path_room(const struct suci *ep, uint32_t path);
 /* ops->pull would return something for this path now. */
 void suci_path_wake(struct suci *ep, uint32_t path);
 /* Replace congestion control and MTU of one path (policy of the caller). */

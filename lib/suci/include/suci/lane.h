@@ -27,9 +27,27 @@
  * Room: a receiver should be able to keep what it lets others send.  held_max
  * and ranges_max should be no less than the sum of the windows of the lanes that
  * may be busy at once, and segments_max (endpoint.h) of a relay no less than what
- * the lanes through it may have outstanding.  With less, segments are refused and
- * come again: slower, and a relay whose records are all taken by refused segments
- * cannot take the one that would set them free.
+ * the lanes through it may have outstanding.  With less, segments come again:
+ * slower, but nothing stands still, and neither limit is ever exceeded:
+ *
+ *   1. The segment a lane needs next (rx_next) needs no place.  Only an incoming
+ *      block may be lacking; all of them have begun then, their lanes need none
+ *      and move on until one is free.
+ *   2. The receiver of a relayed lane leaves no segment of it on its path for want
+ *      of room: it places or holds it, or takes it, throws it away and tells the
+ *      sender, who keeps blocks until the end-to-end ack.  So what a relay
+ *      has for a process always drains.
+ *   3. Every path of a relay is sure of some records (endpoint.h, segments_max), so
+ *      what comes from a trunk, which can only be for a process, is taken
+ *      again and again.  So what a relay has for a trunk drains, too: the way of a
+ *      segment is process, trunk, process, and no relay waits in a circle.
+ *   4. What was thrown away is sent again from the oldest on, within the window
+ *      the receiver grants, which is never less than the one it needs next.
+ *   5. A direct lane cuts its segments in order, so the one needed next is in the
+ *      sender's own records or with the receiver.
+ *
+ * Refusals for other reasons (a wrong CRC, a way out that is not up) are repaired by
+ * the hop before and end with their reason.
  *
  * Units    bytes, nanoseconds, segments.
  * Threads  one owner at a time, that of the endpoint.
@@ -87,6 +105,11 @@ struct suci_lane_ops {
 			size_t hello_len, bool incoming);
 	void (*path_down)(void *user, uint32_t path, enum suci_down why, const char *text);
 	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+	/* May the next block of the lane begin now?  true: block_begin follows at once.
+	 * false: not now, for want of memory: its first segment is refused and comes
+	 * again, or, if it was taken before its turn, waits here for
+	 * suci_lane_resume().  May be NULL: always. */
+	bool (*block_room)(void *user, uint32_t lane, uint64_t bytes);
 };
 
 struct suci_lanes_config {
@@ -100,6 +123,8 @@ struct suci_lanes_config {
 	X(rx_blocks, "blocks completed")                                       \
 	X(rx_bytes, "payload bytes placed")                                    \
 	X(tx_acks, "lane acks sent alone")                                     \
+	X(tx_refusals, "of them, those that name segments thrown away")        \
+	X(tx_again, "segments sent again because the receiver had no room")    \
 	X(held, "segments that had to wait for their block's first")           \
 	X(drop_label, "no lane with that label pair")                          \
 	X(drop_duplicate, "segment placed before")                             \
@@ -108,7 +133,8 @@ struct suci_lanes_config {
 	X(drop_malformed, "segment fields contradict each other or its block") \
 	X(refused_held, "no room to hold an early segment")                    \
 	X(refused_blocks, "no room for another incoming block")                \
-	X(refused_ranges, "no room to note one more range out of order")
+	X(refused_ranges, "no room to note one more range out of order")       \
+	X(refused_room, "the block may not begin now: ops->block_room")
 struct suci_lane_counters {
 #define X(n, h) uint64_t n;
 	SUCI_LANE_COUNTERS(X)
@@ -149,6 +175,10 @@ void suci_lane_close(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
 int suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t head_len,
 		   const void *data, uint64_t data_len, bool wait, uint64_t cookie,
 		   uint64_t now_ns);
+
+/* There is room again after ops->block_room said no: begin what has waited here.
+ * Not from a callback. */
+void suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
 
 struct suci_lane_info {
 	uint32_t path;

@@ -4,7 +4,7 @@
  * All integers are big-endian.  One datagram is
  *
  *   path header  16 B
- *   ack block    0 or 16 + 4n + 8m B (DATA only; length in ack_len)
+ *   ack block    0 or 16 + 4n + 8m + 0 or 12 B (DATA only; length in ack_len)
  *   segment      0 or 32 (+ 8 if FIRST) B lane header, then payload (DATA only)
  *   seal tag     16 B if F_SEALED   (reserved; issue of the sealing work)
  *
@@ -23,13 +23,18 @@
  *    8  delay_us   16  time between its arrival and this ack, saturating
  *   10  credit     16  packets the receiver lets be in flight at once
  *   12  ranges      8  n, further ranges, at most SUCI_ACK_RANGES_MAX
- *   13  flags       8  SUCI_AF_*; bits for asks and grants reserved
+ *   13  flags       8  SUCI_AF_*
  *   14  first_len  16  packets largest-first_len+1 .. largest are received;
- *                      0 only with REFUSED, n = 0 and largest = 0: none so far
+ *                      0 only with REFUSED or ROOM, n = 0 and largest = 0: none so far
  *   16  n x { gap 16, len 16 }: going down, gap missing packets, then len received
  *       then, only with REFUSED, up to the end of the block (ack_len says where)
  *       m x { pn 32, len 32 }: packets pn .. pn + len - 1 arrived and
  *       were refused; len is not 0, m is at most SUCI_ACK_REFUSED_MAX
+ *       then, only with ROOM, the last 12 bytes:
+ *       ask 16       packets of mine that you refused and that wait here
+ *       prio 16      highest priority among them
+ *       used 32      of all you ever granted me, what I have sent or need no more
+ *       grant 32     refused packets I ever let you send again
  *
  * lane header
  *    0  dst_label 32   receiving process, in the next endpoint's label space
@@ -78,6 +83,7 @@ enum suci_type {
 #define SUCI_PF_SEALED	0x80 /* reserved: body is AEAD sealed, tag at the end */
 
 #define SUCI_AF_REFUSED 0x01 /* alive, but had no room for some of what came; see the list */
+#define SUCI_AF_ROOM	0x02 /* ends with ask and grant */
 
 #define SUCI_PATH_HDR	     16
 #define SUCI_ACK_HDR	     16
@@ -85,9 +91,10 @@ enum suci_type {
 #define SUCI_ACK_RANGES_MAX  16
 #define SUCI_ACK_REFUSED     8 /* bytes of one refused range */
 #define SUCI_ACK_REFUSED_MAX 8
+#define SUCI_ACK_ROOM	     12
 #define SUCI_ACK_MAX                                           \
 	(SUCI_ACK_HDR + SUCI_ACK_RANGE * SUCI_ACK_RANGES_MAX + \
-	 SUCI_ACK_REFUSED * SUCI_ACK_REFUSED_MAX)
+	 SUCI_ACK_REFUSED * SUCI_ACK_REFUSED_MAX + SUCI_ACK_ROOM)
 #define SUCI_LANE_HDR  32
 #define SUCI_FIRST_EXT 8
 #define SUCI_SEAL_TAG  16
@@ -97,16 +104,21 @@ enum suci_type {
 /* Largest header a datagram can have in front of its payload. */
 #define SUCI_HEAD_MAX (SUCI_PATH_HDR + SUCI_ACK_MAX + SUCI_LANE_HDR + SUCI_FIRST_EXT)
 /* UDP payload of a full segment minus this is the mss of a path: room for the
- * path header, the lane header with block_bytes, and the seal tag. */
+ * path header, the lane header, the seal tag, and 8 bytes that help an ack block to ride
+ * along.  A first segment has SUCI_FIRST_EXT bytes more header, as many less payload. */
 #define SUCI_OVERHEAD (SUCI_PATH_HDR + SUCI_LANE_HDR + SUCI_FIRST_EXT + SUCI_SEAL_TAG)
 
-#define SUCI_SF_FIRST	   0x0001 /* first segment of its block */
-#define SUCI_SF_LAST	   0x0002 /* last segment of its block */
-#define SUCI_SF_ACK	   0x0004 /* no data: carries ack and window only; seq, block are 0 */
+#define SUCI_SF_FIRST 0x0001 /* first segment of its block */
+#define SUCI_SF_LAST  0x0002 /* last segment of its block */
+#define SUCI_SF_ACK \
+	0x0004 /* no data: carries ack and window only; seq, block are 0 but with REFUSED */
 #define SUCI_SF_ASK	   0x0008 /* the sender waits: acknowledge the lane promptly */
 #define SUCI_SF_CRC	   0x0010 /* crc32c is valid */
 #define SUCI_SF_PRIO_SHIFT 5	  /* two bits of priority, 0 = normal .. 3 = highest */
 #define SUCI_SF_PRIO_MASK  0x0060
 #define SUCI_SF_NOTE	   0x0080 /* payload is a note to the next endpoint itself (labels 0) */
+/* With ACK: the receiving process had no room for block segments from seq on and threw
+ * them away; window says how many past ack it can take now. */
+#define SUCI_SF_REFUSED 0x0100
 
 #endif
