@@ -63,6 +63,8 @@ init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
 	c->trunk = (void *)(mem + o->trunk);
 	c->path = (void *)(mem + o->path);
 	c->pages_max = c->pages_free = pages_max(l);
+	for (uint32_t g = 0; g < RELAY_RELAYS_MAX; g++)
+		c->gateway[g].path = NONE;
 	for (uint32_t i = 0; i < l->primaries_max * RELAY_LABEL_PAGES_MAX; i++)
 		c->map[i] = NONE;
 	for (uint32_t i = 0; i < c->pages_max; i++)
@@ -86,7 +88,7 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 	struct layout o;
 	if (!mem || !lay_out(&conf->limits, &o) || !conf->ops || !conf->ops->writable ||
 	    !conf->ops->hold || !conf->ops->release || !conf->ops->job_ended ||
-	    conf->npeers > RELAY_PEERS_MAX)
+	    conf->npeers > RELAY_PEERS_MAX || conf->ngateways > RELAY_RELAYS_MAX)
 		return NULL;
 	struct relay_core *c = mem;
 	*c = (struct relay_core){.conf = *conf, .expiry_ns = BASE_NEVER_NS};
@@ -141,6 +143,22 @@ tick_trunks(struct relay_core *c)
 }
 
 static void
+tick_gateways(struct relay_core *c)
+{
+	for (uint32_t g = 0; g < c->conf.ngateways; g++) {
+		struct gateway *w = &c->gateway[g];
+		if (w->users == 0 || w->path != NONE)
+			continue;
+		if (c->now_ns >= w->retry_ns) {
+			c->n.gateway_retries++;
+			gateway_open(c, g);
+		} else {
+			wake_at(c, w->retry_ns);
+		}
+	}
+}
+
+static void
 tick_job(struct relay_core *c, uint32_t i)
 {
 	struct job *j = &c->job[i];
@@ -184,6 +202,7 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 		return;
 	c->expiry_ns = BASE_NEVER_NS;
 	tick_trunks(c);
+	tick_gateways(c);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		tick_job(c, i);
 	tick_paths(c);
@@ -230,12 +249,17 @@ relay_core_job(const struct relay_core *c, uint32_t i, struct relay_job_info *ou
 	};
 	for (uint32_t r = j->first_local; r < j->first_local + j->nlocal; r++) {
 		const struct proc *p = job_proc(c, j, r);
-		out->local_up += p->path != NONE && c->path[p->path].up;
+		out->local_up +=
+			(p->flags & PROC_FOREIGN) || (p->path != NONE && c->path[p->path].up);
 		out->local_left += (p->flags & PROC_LEFT) != 0;
 	}
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
 		out->trunks += j->trunk_clients[t] != 0;
 		out->trunks_up += j->trunk_clients[t] != 0 && c->trunk[t].up;
+	}
+	for (uint32_t g = 0; g < c->conf.ngateways; g++) {
+		out->gateways += uses_gateway(j, g);
+		out->gateways_up += uses_gateway(j, g) && c->gateway[g].up;
 	}
 	return true;
 }
@@ -263,6 +287,10 @@ relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_inf
 		out->job = c->job[p->job].label_base;
 	if (p->kind == RELAY_PATH_TRUNK)
 		out->jobs = c->trunk[p->trunk].users;
+	if (p->kind == RELAY_PATH_GATEWAY) {
+		out->rank = p->trunk;
+		out->jobs = c->gateway[p->trunk].users;
+	}
 	return true;
 }
 
@@ -311,6 +339,24 @@ check_job(const struct relay_core *c, uint32_t i)
 }
 
 static const char *
+check_gateways(const struct relay_core *c)
+{
+	for (uint32_t g = 0; g < RELAY_RELAYS_MAX; g++) {
+		const struct gateway *w = &c->gateway[g];
+		uint32_t users = 0;
+		for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
+			users += c->job[i].used && uses_gateway(&c->job[i], g);
+		if (users != w->users)
+			return "a gateway's users = jobs that use it";
+		if (w->path != NONE &&
+		    (c->path[w->path].kind != RELAY_PATH_GATEWAY || c->path[w->path].trunk != g ||
+		     c->path[w->path].up != w->up))
+			return "a gateway and its path name each other";
+	}
+	return NULL;
+}
+
+static const char *
 check_tables(const struct relay_core *c)
 {
 	uint32_t pages = 0;
@@ -335,7 +381,7 @@ check_tables(const struct relay_core *c)
 		    (c->path[k->path].kind != RELAY_PATH_TRUNK || c->path[k->path].trunk != t))
 			return "a trunk and its path name each other";
 	}
-	return NULL;
+	return check_gateways(c);
 }
 
 bool

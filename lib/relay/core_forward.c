@@ -3,6 +3,8 @@
 
 #include "base/bytes.h"
 
+enum way { WAY_PROC, WAY_TRUNK, WAY_GATEWAY };
+
 struct ends {
 	struct job *job;
 	struct proc *src, *dst;
@@ -25,6 +27,37 @@ refuse(struct path *in, uint64_t *counter)
 	return SUCI_REFUSED;
 }
 
+/* May this source come over this path? */
+static bool
+source_ok(const struct path *in, uint32_t job, const struct ends *e)
+{
+	switch ((enum relay_path_kind)in->kind) {
+	case RELAY_PATH_PROC:
+		return in->job == job && in->rank == e->src_rank;
+	case RELAY_PATH_TRUNK:
+		return e->job->trunk_clients[in->trunk] & 1u << e->src->client;
+	case RELAY_PATH_GATEWAY:
+		return (e->src->flags & PROC_FOREIGN) && uses_gateway(e->job, in->trunk);
+	case RELAY_PATH_NONE:
+		break;
+	}
+	return false;
+}
+
+/* A foreign destination: is there a gateway to give it to? */
+static uint64_t *
+check_foreign(struct relay_core *c, const struct path *in, const struct ends *e)
+{
+	uint8_t g = e->src->gateway;
+	if (!c->conf.ngateways)
+		return &c->n.drop_foreign;
+	/* What a gateway can do itself it does not give to us. */
+	if (g == NO_GATEWAY || !uses_gateway(e->job, g) ||
+	    (in->kind == RELAY_PATH_GATEWAY && in->trunk == g))
+		return &c->n.drop_destination;
+	return NULL;
+}
+
 /* Which processes the segment names, and may it come over this path?  NULL, or
  * the counter of what is wrong. */
 static uint64_t *
@@ -41,19 +74,13 @@ check_ends(struct relay_core *c, const struct path *in, const struct suci_segmen
 	if (!e->src || src_job != job)
 		return &c->n.drop_source_label;
 	e->job = &c->job[job];
-	if (in->kind == RELAY_PATH_PROC) {
-		if (in->job != job || in->rank != e->src_rank)
-			return &c->n.drop_source;
-		if (e->dst->flags & PROC_LOCAL)
-			return &c->n.drop_destination;
-	} else {
-		if (!(e->job->trunk_clients[in->trunk] & 1u << e->src->client))
-			return &c->n.drop_source;
-		if (!(e->dst->flags & PROC_LOCAL))
-			return &c->n.drop_destination;
-	}
+	if (!source_ok(in, job, e))
+		return &c->n.drop_source;
+	/* Relays stand between the own cluster and others. */
+	if (((e->src->flags ^ e->dst->flags) & PROC_LOCAL) == 0)
+		return &c->n.drop_destination;
 	if (e->dst->flags & PROC_FOREIGN)
-		return &c->n.drop_foreign;
+		return check_foreign(c, in, e);
 	/* It has all it needs: a late copy or lane ack, which refused would come
 	 * again until the job ends. */
 	if ((e->dst->flags & PROC_LEFT) && e->dst->path == NONE)
@@ -65,28 +92,57 @@ check_ends(struct relay_core *c, const struct path *in, const struct suci_segmen
 	return NULL;
 }
 
-/* Way out and label base there; NONE if there is none now. */
-static uint32_t
-way_out(struct relay_core *c, const struct ends *e, uint32_t *label_base)
+static enum way
+way_of(const struct proc *dst)
 {
-	if (e->dst->flags & PROC_LOCAL) {
-		*label_base = e->dst->label_base;
-		if (e->dst->path == NONE) {
-			e->dst->flags |= PROC_NEEDED;
-			if (!(e->dst->flags & PROC_WANTED))
-				proc_want(c, e->job, e->dst, c->now_ns);
-		}
-		return e->dst->path;
-	}
-	const struct relay_member_path *m =
-		relay_group_pick(&e->job->host[e->dst->host].group, e->src_rank, e->dst_rank);
-	if (!m)
-		return NONE;
-	*label_base = m->label_base;
-	return c->trunk[m->trunk].path;
+	if (dst->flags & PROC_FOREIGN)
+		return WAY_GATEWAY;
+	return dst->flags & PROC_LOCAL ? WAY_PROC : WAY_TRUNK;
 }
 
-/* pk_src and pk_dest as the next hop knows them.  False: buffer is read-only. */
+/* Way out and label base there; NONE if there is none now. */
+static uint32_t
+way_out(struct relay_core *c, const struct ends *e, enum way way, uint32_t *label_base)
+{
+	const struct relay_member_path *m;
+	switch (way) {
+	case WAY_GATEWAY:
+		*label_base = e->job->gateway_base;
+		return c->gateway[e->src->gateway].path;
+	case WAY_TRUNK:
+		m = relay_group_pick(&e->job->host[e->dst->host].group, e->src_rank, e->dst_rank);
+		if (!m)
+			return NONE;
+		*label_base = m->label_base;
+		return c->trunk[m->trunk].path;
+	case WAY_PROC:
+		break;
+	}
+	*label_base = e->dst->label_base;
+	if (e->dst->path == NONE) {
+		e->dst->flags |= PROC_NEEDED;
+		if (!(e->dst->flags & PROC_WANTED))
+			proc_want(c, e->job, e->dst, c->now_ns);
+	}
+	return e->dst->path;
+}
+
+static uint64_t *
+not_connected(struct relay_core *c, enum way way)
+{
+	switch (way) {
+	case WAY_PROC:
+		return &c->n.refused_proc;
+	case WAY_TRUNK:
+		return &c->n.refused_trunk;
+	case WAY_GATEWAY:
+		break;
+	}
+	return &c->n.refused_gateway;
+}
+
+/* pk_src and pk_dest as the next hop knows them; a gateway goes by the labels alone.
+ * False: buffer is read-only. */
 static bool
 rewrite_ids(struct relay_core *c, const struct suci_segment *seg, const struct ends *e,
 	    bool to_local)
@@ -102,7 +158,7 @@ rewrite_ids(struct relay_core *c, const struct suci_segment *seg, const struct e
 }
 
 static enum suci_verdict
-send_error(struct relay_core *c, struct path *in, int err, bool to_local)
+send_error(struct relay_core *c, struct path *in, int err, enum way way)
 {
 	switch (err) {
 	case SUCI_ERR_TOOBIG:
@@ -111,7 +167,7 @@ send_error(struct relay_core *c, struct path *in, int err, bool to_local)
 	case SUCI_ERR_NOMEM:
 		return refuse(in, &c->n.refused_nomem);
 	case SUCI_ERR_DOWN:
-		return refuse(in, to_local ? &c->n.refused_proc : &c->n.refused_trunk);
+		return refuse(in, not_connected(c, way));
 	default:
 		return refuse(in, &c->n.refused_full);
 	}
@@ -131,6 +187,7 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 	in->rx_segments++;
 	in->rx_bytes += seg->data_len;
 	c->n.rx_from_trunks += in->kind == RELAY_PATH_TRUNK;
+	c->n.rx_from_gateways += in->kind == RELAY_PATH_GATEWAY;
 
 	uint64_t *fault = check_ends(c, in, seg, &e);
 	if (fault)
@@ -141,11 +198,11 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 	if (seg->head_len || (first && seg->data_len < IDS_OFF + IDS_LEN))
 		return drop(in, &c->n.drop_malformed);
 
-	bool to_local = e.dst->flags & PROC_LOCAL;
-	uint32_t out_path = way_out(c, &e, &base);
+	enum way way = way_of(e.dst);
+	uint32_t out_path = way_out(c, &e, way, &base);
 	if (out_path == NONE)
-		return refuse(in, to_local ? &c->n.refused_proc : &c->n.refused_trunk);
-	if (first && !rewrite_ids(c, seg, &e, to_local))
+		return refuse(in, not_connected(c, way));
+	if (first && way != WAY_GATEWAY && !rewrite_ids(c, seg, &e, way == WAY_PROC))
 		return refuse(in, &c->n.refused_readonly);
 
 	struct suci_segment out = *seg;
@@ -162,7 +219,8 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 		c->held--;
 		if (seg->data_len)
 			c->conf.ops->release(c->conf.user, seg->cookie);
-		return send_error(c, in, err, to_local);
+		in->blocked = out_path;
+		return send_error(c, in, err, way);
 	}
 	in->rx_taken++;
 	op->tx_segments++;
@@ -170,6 +228,14 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 	c->n.tx_segments++;
 	c->n.tx_bytes += seg->data_len;
 	return SUCI_TAKEN;
+}
+
+/* Room on the way out that last had none. */
+static uint32_t
+room(void *user, uint32_t path)
+{
+	struct relay_core *c = user;
+	return suci_path_room(c->ep, c->path[path].blocked);
 }
 
 static void
@@ -200,6 +266,7 @@ relay_ops(void)
 		.segment = segment,
 		.released = released,
 		.note = path_note,
+		.room = room,
 	};
 	return &ops;
 }

@@ -13,6 +13,7 @@
 #define IDS_OFF	    8u		    /* pk_src and pk_dest in an IMPI packet header */
 #define IDS_LEN	    (2u * RELAY_PROC_ID_LEN)
 #define TEXT_IDLE   "idle" /* a trunk nobody uses makes room for another */
+#define NO_GATEWAY  0xffu
 
 enum proc_flag {
 	PROC_LOCAL = 1,	  /* of this cluster */
@@ -31,7 +32,8 @@ struct proc {
 	uint32_t token;	       /* local: of its host id */
 	struct suci_addr addr; /* local: where it is */
 	uint8_t client;
-	uint8_t flags; /* enum proc_flag */
+	uint8_t flags;	 /* enum proc_flag */
+	uint8_t gateway; /* takes what it sends to foreign processes; or NO_GATEWAY */
 	uint8_t global_id[RELAY_PROC_ID_LEN];
 	uint8_t private_id[RELAY_PROC_ID_LEN];
 };
@@ -58,6 +60,8 @@ struct job {
 	uint32_t id, token, label_base;
 	uint32_t my_client, nclients;
 	uint32_t nworld, nhosts, nlocal, first_local;
+	uint32_t gateway_base;	/* as label_base, in the spaces of the gateways */
+	uint64_t gateways;	/* bit per gateway it uses */
 	uint32_t wanted;	/* local processes with PROC_WANTED */
 	uint64_t open_at_ns;	/* when to open paths to them */
 	uint64_t open_until_ns; /* and how long to try */
@@ -79,13 +83,23 @@ struct trunk {
 	uint32_t hello_token, hello_label;
 };
 
+/* The way to conf.gateway[i]. */
+struct gateway {
+	bool up;
+	uint32_t path;	/* NONE while not even connecting */
+	uint32_t users; /* jobs */
+	uint64_t retry_ns;
+	uint64_t until_ns; /* give up connecting */
+};
+
 struct path {
 	uint8_t kind; /* enum relay_path_kind */
 	bool up;
 	uint32_t job;	/* PROC: index, NONE once the job is gone */
 	uint32_t rank;	/* PROC */
-	uint32_t trunk; /* TRUNK */
+	uint32_t trunk; /* TRUNK; GATEWAY: index of it */
 	struct suci_addr peer;
+	uint32_t blocked;  /* the way out that last had no room for what came in here */
 	uint64_t close_ns; /* BASE_NEVER_NS unless lingering */
 	uint64_t rx_segments, rx_bytes, rx_taken, rx_dropped, rx_refused;
 	uint64_t tx_segments, tx_bytes, tx_acked, tx_abandoned;
@@ -100,6 +114,7 @@ struct relay_core {
 	uint32_t free_page; /* list head */
 	uint32_t pages_free, pages_max;
 	struct relay_counters n;
+	struct gateway gateway[RELAY_RELAYS_MAX];
 	uint32_t *map;		 /* [primaries_max][RELAY_LABEL_PAGES_MAX]: page slot or NONE */
 	struct page *page;	 /* [pages_max] */
 	struct proc *proc;	 /* [pages_max * RELAY_LABEL_PAGE] */
@@ -146,6 +161,12 @@ job_proc(const struct relay_core *c, const struct job *j, uint32_t rank)
 	return p;
 }
 
+static inline bool
+uses_gateway(const struct job *j, uint32_t g)
+{
+	return (j->gateways >> g & 1) != 0;
+}
+
 static inline void
 see_time(struct relay_core *c, uint64_t now_ns)
 {
@@ -176,6 +197,7 @@ void path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t
 uint32_t trunk_get(struct relay_core *c, const struct suci_addr *addr);
 uint32_t trunk_find(const struct relay_core *c, const struct suci_addr *addr);
 void trunk_open(struct relay_core *c, uint32_t t);
+void gateway_open(struct relay_core *c, uint32_t g);
 void proc_open(struct relay_core *c, uint32_t job, uint32_t rank);
 /* Have the next tick connect to a local process. */
 void proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns);

@@ -139,6 +139,40 @@ put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
 	}
 }
 
+/* The gateways of the job: those with a gate that carries somebody, for what passes
+ * through here may have to go to any of them.  A shard that owns no process gets
+ * nothing to pass on. */
+static void
+put_gateways(struct relay_core *c, struct job *j, const struct relay_job *job)
+{
+	j->gateway_base = relay_gateway_base(job->label_base);
+	if (!c->conf.ngateways || !owns_any(c, job))
+		return;
+	for (uint32_t i = 0; i < job->ngates; i++)
+		if (job->gate[i].nprocs)
+			j->gateways |= 1ull << job->gate[i].relay;
+	for (uint32_t g = 0; g < c->conf.ngateways; g++)
+		c->gateway[g].users += uses_gateway(j, g);
+}
+
+/* All gates on relays that have a gateway? */
+static bool
+gateways_known(const struct relay_core *c, const struct relay_job *job)
+{
+	for (uint32_t i = 0; c->conf.ngateways && i < job->ngates; i++)
+		if (job->gate[i].relay >= c->conf.ngateways)
+			return false;
+	return true;
+}
+
+static uint8_t
+gateway_for(const struct relay_job *job, bool local, uint32_t rank)
+{
+	const struct relay_gate *g =
+		relay_job_gate_of(job, local ? RELAY_GATE_GLOBAL : RELAY_GATE_PRIVATE, rank);
+	return g ? (uint8_t)g->relay : NO_GATEWAY;
+}
+
 static void
 put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
 {
@@ -149,7 +183,10 @@ put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
 		bool foreign = !local && impi_hostid_decode(x->id, &id) != IMPI_HOSTID_SUCI;
 		for (uint32_t r = x->first_rank; r < x->first_rank + x->nprocs; r++) {
 			struct proc *p = job_proc(c, j, r);
-			*p = (struct proc){.path = NONE, .host = h, .client = (uint8_t)x->client};
+			*p = (struct proc){.path = NONE,
+					   .host = h,
+					   .client = (uint8_t)x->client,
+					   .gateway = gateway_for(job, local, r)};
 			p->flags = (uint8_t)((local ? PROC_LOCAL : 0) | (self ? PROC_OWNED : 0) |
 					     (foreign ? PROC_FOREIGN : 0));
 			memcpy(p->global_id, job->global_id[r], RELAY_PROC_ID_LEN);
@@ -180,6 +217,12 @@ open_all(struct relay_core *c, struct job *j)
 		c->trunk[t].until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
 		trunk_open(c, t);
 	}
+	for (uint32_t g = 0; g < c->conf.ngateways; g++) {
+		if (!uses_gateway(j, g) || c->gateway[g].up)
+			continue;
+		c->gateway[g].until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
+		gateway_open(c, g);
+	}
 	for (uint32_t i = 0; i < j->nlocal; i++) {
 		struct proc *p = job_proc(c, j, j->first_local + i);
 		if ((p->flags & PROC_OWNED) && !(p->flags & PROC_FOREIGN)) {
@@ -193,7 +236,7 @@ int
 relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	if (relay_job_validate(job, NULL))
+	if (relay_job_validate(job, NULL) || !gateways_known(c, job))
 		return RELAY_ERR_INVAL;
 	if (job->nhosts > c->conf.limits.hosts_max || !trunks_fit(c, job))
 		return RELAY_ERR_NOMEM;
@@ -227,6 +270,7 @@ relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns
 	put_pages(c, j, i);
 	put_hosts(c, j, job);
 	put_procs(c, j, job);
+	put_gateways(c, j, job);
 	open_all(c, j);
 	c->n.jobs_added++;
 	return RELAY_ERR_OK;
@@ -311,6 +355,9 @@ job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 		if (c->trunk[t].users == 0 && c->trunk[t].path == NONE)
 			c->trunk[t].used = false;
 	}
+	/* Gateways hear of the end from whoever runs them. */
+	for (uint32_t g = 0; g < c->conf.ngateways; g++)
+		c->gateway[g].users -= uses_gateway(j, g);
 	j->used = false;
 	if (why)
 		c->n.jobs_aborted++;

@@ -116,6 +116,8 @@ path_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 	if (relay_hello_decode(hello, hello_len, &h))
 		return refuse(&c->n.accept_hello, why, "not a Suci hello of version %d",
 			      RELAY_HELLO_VERSION);
+	if (h.kind == RELAY_HELLO_GATEWAY)
+		return refuse(&c->n.accept_hello, why, "a gateway opens no paths");
 	if (h.kind == IMPI_HOSTID_RELAY) {
 		err = accept_trunk(c, from, why);
 	} else {
@@ -136,6 +138,8 @@ describe(const struct relay_core *c, const struct path *p, char out[64])
 {
 	if (p->kind == RELAY_PATH_TRUNK)
 		snprintf(out, 64, "trunk");
+	else if (p->kind == RELAY_PATH_GATEWAY)
+		snprintf(out, 64, "gateway of relay %u", p->trunk);
 	else if (p->kind == RELAY_PATH_PROC && p->job != NONE)
 		snprintf(out, 64, "process %u of job %u", p->rank, c->job[p->job].id);
 	else
@@ -183,6 +187,13 @@ bind_incoming(struct relay_core *c, uint32_t path, const struct suci_addr *peer,
 	return true;
 }
 
+static bool
+is_gateway(const void *hello, size_t hello_len)
+{
+	struct relay_hello h;
+	return relay_hello_decode(hello, hello_len, &h) == 0 && h.kind == RELAY_HELLO_GATEWAY;
+}
+
 void
 path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
 	size_t hello_len, bool incoming)
@@ -198,9 +209,15 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		suci_path_close(c->ep, path, "not expected here", c->now_ns);
 		return;
 	}
+	if (p->kind == RELAY_PATH_GATEWAY && !is_gateway(hello, hello_len)) {
+		suci_path_close(c->ep, path, "it is not a gateway", c->now_ns);
+		return;
+	}
 	p->up = true;
 	if (p->kind == RELAY_PATH_TRUNK) {
 		c->trunk[p->trunk].up = true;
+	} else if (p->kind == RELAY_PATH_GATEWAY) {
+		c->gateway[p->trunk].up = true;
 	} else if (p->job != NONE) {
 		struct job *j = &c->job[p->job];
 		struct proc *proc = job_proc(c, j, p->rank);
@@ -349,6 +366,34 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 	wake_at(c, t->retry_ns);
 }
 
+static void
+gateway_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why,
+	     const char *text)
+{
+	struct gateway *w = &c->gateway[p->trunk];
+	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	bool late = c->now_ns >= w->until_ns;
+
+	if (w->path != path)
+		return;
+	w->path = NONE;
+	w->up = false;
+	/* LOCAL: the endpoint goes, or it was no gateway: as if it had refused. */
+	bool lost = why == SUCI_DOWN_LOCAL ? !p->up && late : p->up || p->tx_abandoned || late;
+	relay_text_set(msg, "gateway %s of relay %u is gone: %s",
+		       relay_addr_text(&c->conf.gateway[p->trunk], at), p->trunk,
+		       down_text(why, text));
+	for (uint32_t i = 0; lost && i < c->conf.limits.jobs_max; i++)
+		if (c->job[i].used && uses_gateway(&c->job[i], p->trunk))
+			job_abort(c, &c->job[i], path, msg);
+	if (w->users == 0)
+		return;
+	if (late)
+		w->until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
+	w->retry_ns = base_add_ns(c->now_ns, c->conf.retry_ns);
+	wake_at(c, w->retry_ns);
+}
+
 void
 path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
@@ -371,6 +416,8 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		proc_down(c, &old, path, why, printable);
 	else if (old.kind == RELAY_PATH_TRUNK)
 		trunk_down(c, &old, path, why, printable);
+	else if (old.kind == RELAY_PATH_GATEWAY)
+		gateway_down(c, &old, path, why, printable);
 }
 
 /* ---- notes ---------------------------------------------------------------- */
@@ -437,8 +484,10 @@ path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_
 		return; /* the endpoint has acknowledged it: that is all it wants */
 	else if (c->path[path].kind == RELAY_PATH_PROC)
 		note_from_proc(c, path, &n);
-	else
+	else if (c->path[path].kind == RELAY_PATH_TRUNK)
 		note_from_trunk(c, path, &n);
+	else
+		c->n.notes_bad++; /* gateways have no say: whoever runs them has */
 }
 
 /* ---- opening (never from a callback) -------------------------------------- */
@@ -495,6 +544,27 @@ trunk_open(struct relay_core *c, uint32_t t)
 	c->path[path].kind = RELAY_PATH_TRUNK;
 	c->path[path].trunk = t;
 	k->path = path;
+}
+
+void
+gateway_open(struct relay_core *c, uint32_t g)
+{
+	struct gateway *w = &c->gateway[g];
+	uint8_t hello[RELAY_HELLO_LEN];
+	uint32_t path = NONE;
+
+	if (w->path != NONE)
+		return;
+	open_hello(c, 0, 0, hello);
+	if (suci_path_open(c->ep, &c->conf.gateway[g], hello, sizeof hello, &path, c->now_ns)) {
+		w->retry_ns = base_add_ns(c->now_ns, c->conf.retry_ns);
+		wake_at(c, w->retry_ns);
+		return;
+	}
+	path_reset(&c->path[path], &c->conf.gateway[g]);
+	c->path[path].kind = RELAY_PATH_GATEWAY;
+	c->path[path].trunk = g;
+	w->path = path;
 }
 
 void

@@ -23,7 +23,7 @@ relay_hello_decode(const void *in, size_t len, struct relay_hello *h)
 	const uint8_t *p = in;
 	if (len < RELAY_HELLO_LEN || p[0] != 'S' || p[1] != 'H' || p[2] != RELAY_HELLO_VERSION)
 		return RELAY_ERR_MALFORMED;
-	if (p[3] != IMPI_HOSTID_LIBMPI && p[3] != IMPI_HOSTID_RELAY)
+	if (p[3] != IMPI_HOSTID_LIBMPI && p[3] != IMPI_HOSTID_RELAY && p[3] != RELAY_HELLO_GATEWAY)
 		return RELAY_ERR_MALFORMED;
 	*h = (struct relay_hello){
 		.kind = p[3],

@@ -79,3 +79,13 @@ relay_labels_free(struct relay_labels *l, uint32_t first, uint32_t n)
 	}
 	l->used -= pages;
 }
+
+uint32_t
+relay_gateway_base(uint32_t label_base)
+{
+	uint32_t primary = label_base >> 24, page = (label_base & 0xffffffu) / RELAY_LABEL_PAGE;
+	if (primary < 1 || primary > RELAY_RELAYS_MAX || page >= RELAY_LABEL_PAGES_MAX ||
+	    label_base % RELAY_LABEL_PAGE != 0)
+		return 0;
+	return ((primary - 1) * RELAY_LABEL_PAGES_MAX + page + 1) * RELAY_LABEL_PAGE;
+}

@@ -17,13 +17,14 @@ impi_limits_of(const struct relay_startup_limits *l)
 	return (struct impi_limits){.hosts_max = l->nhosts_max, .procs_max = l->nworld_max};
 }
 
-static struct relay_job_limits
-job_limits_of(const struct relay_startup_limits *l)
+struct relay_job_limits
+startup_job_limits(const struct relay_startup_limits *l)
 {
-	/* Foreign processes are a host entry each. */
+	/* Foreign processes are a host entry each; and there may be more IMPI hosts
+	 * than processes, in both mappings together twice the limit. */
+	uint32_t n = 2 * l->nhosts_max > l->nworld_max ? 2 * l->nhosts_max : l->nworld_max;
 	return (struct relay_job_limits){.nworld_max = l->nworld_max,
-					 .nhosts_max = l->nworld_max < 1u << 16 ? l->nworld_max
-										: 1u << 16};
+					 .nhosts_max = n < 1u << 16 ? n : 1u << 16};
 }
 
 static size_t
@@ -41,7 +42,7 @@ lay_out(const struct relay_startup_limits *l, struct layout *o)
 	    l->nhosts_max > 1u << 16)
 		return false;
 	struct impi_limits il = impi_limits_of(l);
-	struct relay_job_limits jl = job_limits_of(l);
+	struct relay_job_limits jl = startup_job_limits(l);
 	struct impi_client_config cc = {.auth = {.mask = IMPI_AUTH_MASK_NONE},
 					.extra_tx_bytes = EXTRA_BYTES};
 	/* Entries the client sees: its own hosts, and our relays once per client. */
@@ -69,6 +70,26 @@ relay_startup_footprint(const struct relay_startup_limits *limits)
 }
 
 static bool
+port_ok(uint32_t first, uint32_t slot)
+{
+	return first && first + slot <= UINT16_MAX;
+}
+
+static bool
+member_ok(const struct relay_member *r, uint32_t slot)
+{
+	if (r->nshards < 1 || r->nshards > RELAY_SHARDS_MAX ||
+	    r->ngate_private > RELAY_CLIENTS_MAX || !port_ok(r->gateway_port_global, slot) ||
+	    !port_ok(r->gateway_port_private, slot))
+		return false;
+	for (uint32_t i = 0; i < r->ngate_private; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (r->gate_private[i] == r->gate_private[k])
+				return false;
+	return true;
+}
+
+static bool
 conf_ok(const struct relay_startup_conf *c)
 {
 	const uint32_t methods = IMPI_AUTH_MASK_NONE | IMPI_AUTH_MASK_KEY;
@@ -76,8 +97,7 @@ conf_ok(const struct relay_startup_conf *c)
 	    !(c->client_auth.mask & methods) || !(c->server_auth.mask & methods))
 		return false;
 	for (uint32_t m = 0; m < c->nmembers; m++)
-		if (c->member[m].nshards < 1 || c->member[m].nshards > RELAY_SHARDS_MAX ||
-		    !c->member[m].gateway_port_global || !c->member[m].gateway_port_private)
+		if (!member_ok(&c->member[m], c->gateway_slot))
 			return false;
 	return true;
 }
@@ -90,7 +110,7 @@ relay_startup_new(void *mem, const struct relay_startup_conf *conf)
 		return NULL;
 	struct relay_startup *s = mem;
 	uint8_t *m = mem;
-	struct relay_job_limits jl = job_limits_of(&conf->limits);
+	struct relay_job_limits jl = startup_job_limits(&conf->limits);
 	*s = (struct relay_startup){
 		.conf = *conf,
 		.up_mem = m + o.up,
@@ -196,6 +216,20 @@ client_said(const struct relay_startup *s, uint32_t label)
 	return false;
 }
 
+/* The first of the labels the job table is made of that has() says no to; else
+ * IMPI_NO_LABEL. */
+static uint32_t
+missing(const struct relay_startup *s, bool (*has)(const struct relay_startup *, uint32_t))
+{
+	static const uint32_t needed[] = {
+		IMPI_C_NHOSTS, IMPI_C_NPROCS,  IMPI_C_DATALEN, IMPI_H_IPV6, IMPI_H_PORT,
+		IMPI_H_NPROCS, IMPI_H_ACKMARK, IMPI_H_HIWATER, IMPI_P_IPV6, IMPI_P_PID};
+	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+		if (!has(s, needed[i]))
+			return needed[i];
+	return IMPI_NO_LABEL;
+}
+
 /* DONE goes up when the job table is installed everywhere in this cluster: so
  * after the server's DONE every relay of every cluster has it. */
 static void
@@ -203,10 +237,11 @@ pump_done(struct relay_startup *s)
 {
 	if (!s->client_done || s->done_sent || s->finished)
 		return;
-	if (!client_said(s, IMPI_C_NPROCS) || !client_said(s, IMPI_P_IPV6) ||
-	    !client_said(s, IMPI_P_PID)) {
-		fail(s, "the client said DONE without having announced its processes "
-			"(IMPI_C_NPROCS, IMPI_P_IPV6, IMPI_P_PID)");
+	uint32_t label = missing(s, client_said);
+	if (label != IMPI_NO_LABEL) {
+		relay_text_set(s->why, "the client said DONE without having submitted %s",
+			       impi_label_name(label));
+		fail(s, s->why);
 		return;
 	}
 	for (uint32_t i = 0; i < s->nlabels; i++)
@@ -258,13 +293,11 @@ server_replied(const struct relay_startup *s, uint32_t label)
 	return false;
 }
 
-/* All processes are known: the table is due, and the client must not learn the
- * last of their ids before it is installed. */
+/* All hosts and processes are known: the table is due. */
 static void
 pump_table(struct relay_startup *s)
 {
-	if (s->table != TABLE_NONE || !server_replied(s, IMPI_C_NPROCS) ||
-	    !server_replied(s, IMPI_P_IPV6) || !server_replied(s, IMPI_P_PID))
+	if (s->table != TABLE_NONE || missing(s, server_replied) != IMPI_NO_LABEL)
 		return;
 	if (!map_table(s)) {
 		fail(s, s->why);
@@ -277,10 +310,13 @@ pump_table(struct relay_startup *s)
 static void
 pump_answers(struct relay_startup *s)
 {
+	/* The client must not learn the last of the ids before the table is installed. */
+	bool last_id = server_replied(s, IMPI_P_IPV6) && server_replied(s, IMPI_P_PID);
 	for (uint32_t i = 0; i < s->nlabels && !s->finished; i++) {
 		if (!s->label[i].replied || s->label[i].answered)
 			continue;
-		if (s->label[i].label >= IMPI_P_IPV6 && s->table == TABLE_OFFERED)
+		if ((s->label[i].label == IMPI_P_IPV6 || s->label[i].label == IMPI_P_PID) &&
+		    last_id && s->table != TABLE_DONE)
 			continue;
 		answer_composed(s, i);
 	}

@@ -46,6 +46,8 @@ uint32_t deal_owner(uint32_t n, uint32_t k, uint32_t i);
 uint32_t deal_count(uint32_t n, uint32_t k, uint32_t m);
 uint32_t deal_first(uint32_t n, uint32_t k, uint32_t m);
 
+struct relay_job_limits startup_job_limits(const struct relay_startup_limits *l);
+
 /* startup_map.c.  Results of the mappings: MAP_WAIT: something it needs has not
  * come yet; MAP_BAD: what the client said makes no sense (*what says why). */
 enum map_result { MAP_OK, MAP_RAW, MAP_WAIT, MAP_BAD };
@@ -58,7 +60,27 @@ enum map_result map_down(struct relay_startup *s, uint32_t label, uint32_t mask,
 			 const char **what);
 /* Is it a label whose reply map_down() composes? */
 bool map_is_composed(uint32_t label);
-/* Fill s->job from what both sides said.  False: s->why says what is wrong. */
+
+/* What the server has said (NULL before there is a connection to it), and has it said
+ * one element of an H or P label per host or process? */
+const struct impi_tables *map_tables(const struct relay_startup *s);
+bool map_is_whole(const struct relay_startup *s, uint32_t label);
+/* The client's own value of an H or P label: *n elements. */
+enum map_result map_own(const struct relay_startup *s, uint32_t label, const uint8_t **data,
+			uint32_t *n, const char **what);
+/* Of k relays or shards, those that own one of nown processes. */
+uint32_t map_owners(uint32_t nown, uint32_t k);
+/* Suci host id of the relay shard that stands for process i of the n of a client;
+ * id_of_proc is what the process itself announced. */
+void map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],
+		  uint32_t nown, uint32_t n, uint32_t i, bool global,
+		  uint8_t out[IMPI_HOSTID_BYTES]);
+/* Side, address and port of relay m where it stands for client: the own one is
+ * what other clusters see. */
+struct relay_gate map_gate(const struct relay_startup *s, uint32_t m, uint32_t client);
+
+/* startup_table.c: fill s->job from what both sides said.  False: s->why says what
+ * is wrong. */
 bool map_table(struct relay_startup *s);
 
 #endif

@@ -29,8 +29,8 @@ deal_owner(uint32_t n, uint32_t k, uint32_t i)
 
 /* ---- what is known ---------------------------------------------------------- */
 
-static const struct impi_tables *
-tables(const struct relay_startup *s)
+const struct impi_tables *
+map_tables(const struct relay_startup *s)
 {
 	return s->up ? impi_client_tables(s->up) : NULL;
 }
@@ -38,7 +38,7 @@ tables(const struct relay_startup *s)
 static bool
 world_known(const struct relay_startup *s)
 {
-	const struct impi_tables *t = tables(s);
+	const struct impi_tables *t = map_tables(s);
 	return t && impi_tables_have(t, IMPI_C_NPROCS);
 }
 
@@ -61,9 +61,9 @@ own_number(const struct relay_startup *s, uint32_t label, uint32_t max, uint32_t
 }
 
 /* The client's value of an H or P label: n elements. */
-static enum map_result
-own_array(const struct relay_startup *s, uint32_t label, const uint8_t **data, uint32_t *n,
-	  const char **what)
+enum map_result
+map_own(const struct relay_startup *s, uint32_t label, const uint8_t **data, uint32_t *n,
+	const char **what)
 {
 	bool per_host = label < IMPI_P_IPV6;
 	uint32_t len;
@@ -86,7 +86,7 @@ static bool
 get_base(struct relay_startup *s)
 {
 	if (!s->base) {
-		s->base_n = tables(s)->nprocs;
+		s->base_n = map_tables(s)->nprocs;
 		s->base = relay_labels_alloc(s->conf.labels, s->base_n);
 	}
 	return s->base != 0;
@@ -104,51 +104,84 @@ min_of(const uint8_t *data, uint32_t n)
 	return min;
 }
 
+/* Kind of relay that stands for a process with this id: what is behind another
+ * relay's gateway stays another implementation's. */
+static uint8_t
+kind_for(const uint8_t id[IMPI_HOSTID_BYTES])
+{
+	struct impi_hostid h;
+	bool ours = impi_hostid_decode(id, &h) == IMPI_HOSTID_SUCI &&
+		    h.kind != IMPI_HOSTID_RELAY_FOREIGN;
+	return ours ? IMPI_HOSTID_RELAY : IMPI_HOSTID_RELAY_FOREIGN;
+}
+
 /* The other clusters know only relays and shards that own a process of ours: no
  * other can have a trunk for the job, so no other may carry theirs.  nown things
  * dealt to k takers reach the first min(nown, k). */
-static uint32_t
-owners(uint32_t nown, uint32_t k)
+uint32_t
+map_owners(uint32_t nown, uint32_t k)
 {
 	return nown < k ? nown : k;
 }
 
-/* Suci host id of the relay shard that carries process i of n of a client; nown
- * is the number of processes of our own client (with which i of nown is dealt as
- * over all relays and shards). */
-static void
-shard_id(const struct relay_startup *s, uint32_t nown, uint32_t n, uint32_t i, bool global,
-	 uint8_t out[IMPI_HOSTID_BYTES])
+/* nown is the number of processes of our own client (with which i of nown is dealt
+ * as over all relays and shards). */
+void
+map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],
+	     uint32_t nown, uint32_t n, uint32_t i, bool global, uint8_t out[IMPI_HOSTID_BYTES])
 {
-	uint32_t relays = owners(nown, s->conf.nmembers);
+	uint32_t relays = map_owners(nown, s->conf.nmembers);
 	uint32_t m = deal_owner(n, relays, i);
 	const struct relay_member *r = &s->conf.member[m];
-	uint32_t shards = owners(deal_count(nown, s->conf.nmembers, m), r->nshards);
+	uint32_t shards = map_owners(deal_count(nown, s->conf.nmembers, m), r->nshards);
 	uint32_t shard = deal_owner(deal_count(n, relays, m), shards, i - deal_first(n, relays, m));
 	struct impi_hostid id = {
 		.token = s->conf.token,
-		.kind = IMPI_HOSTID_RELAY,
+		.kind = kind_for(id_of_proc),
 		.port = global ? r->port_global[shard] : r->port_private[shard],
 		.ipv4 = global ? r->ipv4_global : r->ipv4_private,
 	};
 	impi_hostid_encode(&id, out);
 }
 
-/* One relay's value of a host label other than H_NPROCS; mark is that of the
- * client it stands for. */
-static void
-write_member(struct base_writer *w, const struct relay_startup *s, uint32_t label, uint32_t m,
-	     bool global, uint32_t mark)
+struct relay_gate
+map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
 {
 	const struct relay_member *r = &s->conf.member[m];
+	if ((int32_t)client == s->rank)
+		return (struct relay_gate){
+			.side = RELAY_GATE_GLOBAL,
+			.relay = m,
+			.client = client,
+			.ipv4 = r->gate_global ? r->gate_global : r->ipv4_global,
+			.port = (uint16_t)(r->gateway_port_global + s->conf.gateway_slot),
+		};
+	uint32_t nth = client - ((int32_t)client > s->rank);
+	return (struct relay_gate){
+		.side = RELAY_GATE_PRIVATE,
+		.relay = m,
+		.client = client,
+		.ipv4 = r->ngate_private ? r->gate_private[nth % r->ngate_private]
+					 : r->ipv4_private,
+		.port = (uint16_t)(r->gateway_port_private + s->conf.gateway_slot),
+	};
+}
+
+/* A relay's value of a host label other than H_NPROCS where it stands for client;
+ * mark is that of the client. */
+static void
+write_member(struct base_writer *w, const struct relay_startup *s, uint32_t label, uint32_t m,
+	     uint32_t client, uint32_t mark)
+{
+	struct relay_gate g = map_gate(s, m, client);
 	uint8_t addr[16];
 	switch (label) {
 	case IMPI_H_IPV6:
-		impi_addr_from_ipv4(addr, global ? r->ipv4_global : r->ipv4_private);
+		impi_addr_from_ipv4(addr, g.ipv4);
 		base_write_bytes(w, addr, sizeof addr);
 		break;
 	case IMPI_H_PORT:
-		base_write_be32(w, global ? r->gateway_port_global : r->gateway_port_private);
+		base_write_be32(w, g.port);
 		break;
 	default: /* ACKMARK, HIWATER */
 		base_write_be32(w, mark);
@@ -160,9 +193,19 @@ write_member(struct base_writer *w, const struct relay_startup *s, uint32_t labe
 static void
 write_nprocs(struct base_writer *w, const struct relay_startup *s, uint32_t nown, uint32_t n)
 {
-	uint32_t relays = owners(nown, s->conf.nmembers);
+	uint32_t relays = map_owners(nown, s->conf.nmembers);
 	for (uint32_t m = 0; m < s->conf.nmembers; m++)
 		base_write_be32(w, m < relays ? deal_count(n, relays, m) : 0);
+}
+
+/* Has the server sent one element per host or process?  Minima and sums are checked
+ * by the tables, this only when they are finished. */
+bool
+map_is_whole(const struct relay_startup *s, uint32_t label)
+{
+	const struct impi_tables *t = map_tables(s);
+	return t->elements[impi_label_index(label)] ==
+	       (label < IMPI_P_IPV6 ? t->nhosts : t->nprocs);
 }
 
 bool
@@ -178,7 +221,7 @@ up_hosts(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 {
 	const uint8_t *data;
 	uint32_t n, nprocs = 0;
-	enum map_result r = own_array(s, label, &data, &n, what);
+	enum map_result r = map_own(s, label, &data, &n, what);
 	if (r == MAP_OK && label == IMPI_H_NPROCS)
 		r = own_number(s, IMPI_C_NPROCS, s->conf.limits.nworld_max, &nprocs, what);
 	if (r != MAP_OK)
@@ -189,7 +232,7 @@ up_hosts(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 	}
 	uint32_t mark = label == IMPI_H_ACKMARK || label == IMPI_H_HIWATER ? min_of(data, n) : 0;
 	for (uint32_t m = 0; m < s->conf.nmembers; m++)
-		write_member(w, s, label, m, true, mark);
+		write_member(w, s, label, m, (uint32_t)s->rank, mark);
 	return MAP_OK;
 }
 
@@ -199,7 +242,7 @@ up_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 	const uint8_t *data;
 	uint8_t id[IMPI_HOSTID_BYTES];
 	uint32_t n;
-	enum map_result r = own_array(s, label, &data, &n, what);
+	enum map_result r = map_own(s, label, &data, &n, what);
 	if (r != MAP_OK)
 		return r;
 	if (label == IMPI_P_PID) {
@@ -212,11 +255,11 @@ up_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (label == IMPI_P_IPV6) {
-			shard_id(s, n, n, i, true, id);
+			map_shard_id(s, data + sizeof id * i, n, n, i, true, id);
 			base_write_bytes(w, id, sizeof id);
 		} else {
 			base_write_be64(w, (uint64_t)s->base +
-						   tables(s)->client[s->rank].first_rank + i);
+						   map_tables(s)->client[s->rank].first_rank + i);
 		}
 	}
 	return MAP_OK;
@@ -253,12 +296,15 @@ map_up(struct relay_startup *s, uint32_t label, uint32_t *len, const char **what
 
 /* ---- downwards ------------------------------------------------------------------ */
 
+/* The smallest of a client's marks.  Before the tables are finished those of
+ * clients that sent none take no space. */
 static uint32_t
-remote_mark(const struct impi_tables *t, uint32_t label, uint32_t client)
+remote_mark(const struct impi_tables *t, uint32_t label, uint32_t mask, uint32_t client)
 {
-	const struct impi_client_entry *e = &t->client[client];
-	uint32_t min = UINT32_MAX;
-	for (uint32_t h = e->first_host; h < e->first_host + e->nhosts; h++) {
+	uint32_t min = UINT32_MAX, first = 0;
+	for (uint32_t c = 0; c < client; c++)
+		first += mask >> c & 1 ? t->client[c].nhosts : 0;
+	for (uint32_t h = first; h < first + t->client[client].nhosts; h++) {
 		uint32_t v = label == IMPI_H_ACKMARK ? t->host[h].ackmark : t->host[h].hiwater;
 		min = v < min ? v : min;
 	}
@@ -266,28 +312,31 @@ remote_mark(const struct impi_tables *t, uint32_t label, uint32_t client)
 }
 
 static void
-down_hosts(struct relay_startup *s, struct base_writer *w, uint32_t label, uint32_t client)
+down_hosts(struct relay_startup *s, struct base_writer *w, uint32_t label, uint32_t mask,
+	   uint32_t client)
 {
-	const struct impi_tables *t = tables(s);
+	const struct impi_tables *t = map_tables(s);
 	bool marks = label == IMPI_H_ACKMARK || label == IMPI_H_HIWATER;
-	uint32_t mark = marks ? remote_mark(t, label, client) : 0;
+	uint32_t mark = marks ? remote_mark(t, label, mask, client) : 0;
 	if (label == IMPI_H_NPROCS) {
 		write_nprocs(w, s, t->client[s->rank].nprocs, t->client[client].nprocs);
 		return;
 	}
 	for (uint32_t m = 0; m < s->conf.nmembers; m++)
-		write_member(w, s, label, m, false, mark);
+		write_member(w, s, label, m, client, mark);
 }
 
 static void
 down_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, uint32_t client)
 {
-	const struct impi_client_entry *e = &tables(s)->client[client];
-	uint32_t nown = tables(s)->client[s->rank].nprocs;
+	const struct impi_tables *t = map_tables(s);
+	const struct impi_client_entry *e = &t->client[client];
+	uint32_t nown = map_tables(s)->client[s->rank].nprocs;
 	uint8_t id[IMPI_HOSTID_BYTES];
 	for (uint32_t i = 0; i < e->nprocs; i++) {
 		if (label == IMPI_P_IPV6) {
-			shard_id(s, nown, e->nprocs, i, false, id);
+			map_shard_id(s, t->proc[e->first_rank + i].hostid, nown, e->nprocs, i,
+				     false, id);
 			base_write_bytes(w, id, sizeof id);
 		} else {
 			base_write_be64(w, (uint64_t)s->base + e->first_rank + i);
@@ -299,9 +348,11 @@ down_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, uint3
 static bool
 down_ready(const struct relay_startup *s, uint32_t label)
 {
-	const struct impi_tables *t = tables(s);
+	const struct impi_tables *t = map_tables(s);
 	if (label == IMPI_H_ACKMARK || label == IMPI_H_HIWATER)
 		return impi_tables_have(t, IMPI_C_NHOSTS);
+	if (label == IMPI_P_IPV6 && !impi_tables_have(t, label))
+		return false;
 	if (label == IMPI_H_NPROCS || label >= IMPI_P_IPV6)
 		return impi_tables_have(t, IMPI_C_NPROCS);
 	return true;
@@ -316,13 +367,17 @@ map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len, 
 
 	if (!down_ready(s, label))
 		return MAP_WAIT;
+	if (label == IMPI_P_IPV6 && !map_is_whole(s, label)) {
+		*what = "the server's IMPI_P_IPV6 has not one value per process";
+		return MAP_BAD;
+	}
 	if (label == IMPI_P_PID && !get_base(s)) {
 		*what = "no range of labels is free on this relay: too many jobs";
 		return MAP_BAD;
 	}
 	enum map_result r = label == IMPI_C_NHOSTS
 				    ? own_number(s, label, s->conf.limits.nhosts_max, &n, what)
-				    : own_array(s, label, &own, &n, what);
+				    : map_own(s, label, &own, &n, what);
 	if (r != MAP_OK)
 		return r;
 	for (uint32_t c = 0; c < s->nclients; c++) {
@@ -334,7 +389,7 @@ map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len, 
 		else if (mine)
 			base_write_bytes(&w, own, n * impi_label_elem_bytes(label));
 		else if (label < IMPI_P_IPV6)
-			down_hosts(s, &w, label, c);
+			down_hosts(s, &w, label, mask, c);
 		else
 			down_procs(s, &w, label, c);
 	}
@@ -344,100 +399,4 @@ map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len, 
 	}
 	*len = (uint32_t)base_writer_len(&w);
 	return MAP_OK;
-}
-
-/* ---- the job table ------------------------------------------------------------ */
-
-/* Runs of processes behind one Suci endpoint. */
-static bool
-table_hosts(struct relay_startup *s, const struct impi_tables *t)
-{
-	struct relay_job *j = s->job;
-	struct impi_hostid id;
-	j->nhosts = 0;
-	for (uint32_t r = 0; r < t->nprocs; r++) {
-		const struct impi_proc *p = &t->proc[r];
-		uint32_t client = impi_tables_client_of_rank(t, r);
-		bool suci = impi_hostid_decode(p->hostid, &id) == IMPI_HOSTID_SUCI;
-		uint32_t base = suci ? (uint32_t)(p->pid - r) : 0;
-		if (suci && (p->pid < r || p->pid - r > UINT32_MAX - (1u << 20))) {
-			relay_text_set(s->why,
-				       "process %u of client %u: its label is not a base "
-				       "plus its world rank",
-				       r, client);
-			return false;
-		}
-		struct relay_host *h = j->nhosts ? &j->host[j->nhosts - 1] : NULL;
-		if (h && h->client == client && h->label_base == base &&
-		    memcmp(h->id, p->hostid, sizeof h->id) == 0) {
-			h->nprocs++;
-			continue;
-		}
-		h = &j->host[j->nhosts++];
-		*h = (struct relay_host){
-			.client = client, .first_rank = r, .nprocs = 1, .label_base = base};
-		memcpy(h->id, p->hostid, sizeof h->id);
-	}
-	return true;
-}
-
-static bool
-table_procs(struct relay_startup *s, const struct impi_tables *t)
-{
-	struct relay_job *j = s->job;
-	const uint8_t *ids, *pids;
-	const char *what;
-	uint32_t n;
-	if (own_array(s, IMPI_P_IPV6, &ids, &n, &what) != MAP_OK ||
-	    own_array(s, IMPI_P_PID, &pids, &n, &what) != MAP_OK)
-		return false;
-	for (uint32_t r = 0; r < j->nworld; r++) {
-		impi_proc_encode(&t->proc[r], j->global_id[r]);
-		uint32_t client = impi_tables_client_of_rank(t, r);
-		uint32_t i = r - t->client[client].first_rank;
-		if (client != j->my_client) {
-			shard_id(s, j->nlocal, t->client[client].nprocs, i, false,
-				 j->private_id[r]);
-			be64_store(j->private_id[r] + 16, (uint64_t)s->base + r);
-			continue;
-		}
-		memcpy(j->private_id[r], ids + 16 * (size_t)i, 16);
-		memcpy(j->private_id[r] + 16, pids + 8 * (size_t)i, 8);
-		struct relay_local *l = &j->local[i];
-		memcpy(l->id, ids + 16 * (size_t)i, sizeof l->id);
-		l->pid = be64_load(pids + 8 * (size_t)i);
-		l->relay = deal_owner(n, s->conf.nmembers, i);
-	}
-	return true;
-}
-
-bool
-map_table(struct relay_startup *s)
-{
-	const struct impi_tables *t = tables(s);
-	struct relay_job *j = s->job;
-	const char *what = "the tables of the clients contradict each other";
-	uint32_t rank;
-
-	j->id = s->conf.job_id;
-	j->token = s->conf.token;
-	j->label_base = s->base;
-	j->my_client = (uint32_t)s->rank;
-	j->nworld = t->nprocs;
-	j->first_local = t->client[s->rank].first_rank;
-	j->nlocal = t->client[s->rank].nprocs;
-	if (!table_hosts(s, t))
-		return false;
-	if (!table_procs(s, t) || relay_job_validate(j, &what)) {
-		relay_text_set(s->why, "no job table: %s", what);
-		return false;
-	}
-	if (!s->conf.gateway && relay_job_has_foreign(j, &rank)) {
-		relay_text_set(s->why,
-			       "process %u (client %u) belongs to another IMPI implementation, and "
-			       "this relay has no IMPI/TCP gateway to reach it",
-			       rank, impi_tables_client_of_rank(t, rank));
-		return false;
-	}
-	return true;
 }

@@ -1,7 +1,8 @@
 /* The input is a list of operations on a relay core with a fake endpoint:
  * segments with arbitrary labels over any path, paths that come and go, hellos,
  * notes, jobs added and ended, acks, time.  After each the core's books must be
- * right, and at the end every buffer is back. */
+ * right, and at the end every buffer is back.  An operation is 11 bytes; if there
+ * are some over, the core has gateways. */
 #include "../unit/relay_fake_suci.h"
 #include "../unit/relay_job_maker.h"
 
@@ -63,13 +64,15 @@ label(uint8_t a, uint8_t b)
 static struct suci_addr
 address(uint8_t a)
 {
+	if (a >> 5 == 6)
+		return relay_addr_v4(0x0a0000e0u + a % 4, 7200, RELAY_LEG_PRIVATE);
 	if (a & 1)
 		return maker_relay_addr((a >> 1) % 4, (a >> 3) % 3);
 	return maker_proc_addr((a >> 1) % 8);
 }
 
 static void
-add(struct relay_core *c, uint8_t a, uint8_t b, uint64_t now)
+add(struct relay_core *c, uint8_t a, uint8_t b, uint8_t foreign, uint8_t direct, uint64_t now)
 {
 	struct job_spec s = {.nclients = 1 + a % 4, .my_client = 0, .token = b, .id = a};
 	s.my_client = b % s.nclients;
@@ -77,8 +80,13 @@ add(struct relay_core *c, uint8_t a, uint8_t b, uint64_t now)
 		s.nrelays[i] = 1 + (b >> i) % 3;
 		s.nprocs[i] = 1 + (uint32_t)((a >> i) ^ b) % 70;
 		s.label_base[i] = label(a & 0xfe, 0);
+		s.foreign[i] = (foreign >> 2 * i) & 3;
+		if (s.foreign[i] && (direct >> i & 1) && i != s.my_client)
+			s.nrelays[i] = 0;
 	}
 	struct relay_job *j = make_job(&s);
+	const char *what = NULL;
+	BASE_ASSERT(j->label_base < 1u << 24 || relay_job_validate(j, &what) == 0);
 	(void)relay_job_add(c, j, now);
 	free(j);
 }
@@ -128,14 +136,16 @@ operate(struct suci *ep, struct relay_core *c, uint8_t op, const uint8_t p[10])
 		segment(ep, p, ep->now);
 		break;
 	case 2:
-		add(c, p[0], p[1], ep->now);
+		add(c, p[0], p[1], p[2], p[3], ep->now);
 		break;
 	case 3:
 		hello(ep, p);
 		break;
 	case 4:
 		if (ep->path[path].used && !ep->path[path].up)
-			fake_accepted(ep, path, &(struct relay_hello){.kind = 2});
+			fake_accepted(
+				ep, path,
+				&(struct relay_hello){.kind = p[1] & 1 ? RELAY_HELLO_GATEWAY : 2});
 		break;
 	case 5:
 		if (ep->path[path].used)
@@ -175,8 +185,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			   .primaries_max = 2},
 		.self_global = maker_relay_addr(0, 0),
 		.trunk_mtu = 1472,
+		.ngateways = size % 11 ? 3 : 0,
 		.ops = &ops,
 	};
+	for (uint32_t m = 0; m < conf.ngateways; m++)
+		conf.gateway[m] = relay_addr_v4(0x0a0000e0u + m, 7200, RELAY_LEG_PRIVATE);
 	struct relay_core *c =
 		relay_core_new(aligned_alloc(64, relay_core_footprint(&conf.limits)), &conf);
 	const char *what = NULL;

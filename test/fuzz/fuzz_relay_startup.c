@@ -9,6 +9,19 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What it made can be told to the other relays. */
+static void
+check_encoding(const struct relay_job *j)
+{
+	static uint64_t mem[65536];
+	static uint8_t buf[1 << 16];
+	const struct relay_job_limits l = {.nworld_max = 64, .nhosts_max = 128};
+	BASE_ASSERT(relay_job_footprint(&l) <= sizeof mem);
+	struct relay_job *back = relay_job_new(mem, &l);
+	size_t n = relay_job_encode(j, buf, sizeof buf);
+	BASE_ASSERT(n > 0 && relay_job_decode(back, buf, n, NULL) == 0);
+}
+
 static void
 events(struct relay_startup *s, bool refuse)
 {
@@ -22,6 +35,7 @@ events(struct relay_startup *s, bool refuse)
 			break;
 		case RELAY_STARTUP_TABLE:
 			BASE_ASSERT(relay_job_validate(relay_startup_job(s), NULL) == 0);
+			check_encoding(relay_startup_job(s));
 			relay_startup_table_done(s, refuse ? "no" : NULL);
 			break;
 		case RELAY_STARTUP_ENDED:
@@ -41,6 +55,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct relay_member member[2] = {
 		{.ipv4_global = 1,
 		 .ipv4_private = 2,
+		 .gate_global = 15,
+		 .gate_private = {2, 16, 17},
+		 .ngate_private = 3,
 		 .gateway_port_global = 3,
 		 .gateway_port_private = 4,
 		 .nshards = 2,
@@ -50,6 +67,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		 .ipv4_private = 10,
 		 .gateway_port_global = 11,
 		 .gateway_port_private = 12,
+		 .gate_private = {18, 19},
+		 .ngate_private = 2,
 		 .nshards = 1,
 		 .port_global = {13},
 		 .port_private = {14}},
@@ -67,6 +86,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.labels = &labels,
 		.token = 1,
 		.gateway = data[0] & 1,
+		.gateway_slot = 7,
 	};
 	relay_labels_init(&labels, 0);
 	struct relay_startup *s =

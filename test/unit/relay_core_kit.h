@@ -76,24 +76,22 @@ op_path_down(void *user, uint32_t path, const struct suci_addr *peer, const char
 static const struct relay_core_ops ops = {op_writable,	op_hold,    op_release,
 					  op_job_ended, op_path_up, op_path_down};
 
+/* Gateway of relay m of the own cluster. */
+static inline struct suci_addr
+kit_gateway(uint32_t m)
+{
+	return relay_addr_v4(0x0a0000e0u + m, 7200, RELAY_LEG_PRIVATE);
+}
+
 static inline struct relay *
-relay_new_at(struct suci_addr self)
+relay_new_conf(const struct relay_core_conf *given)
 {
 	struct relay *r = calloc(1, sizeof *r);
-	struct relay_core_conf conf = {
-		.limits = {.jobs_max = 3,
-			   .procs_max = 512,
-			   .hosts_max = 8,
-			   .trunks_max = 4,
-			   .paths_max = FAKE_PATHS,
-			   .primaries_max = 2},
-		.self_global = self,
-		.trunk_mtu = 1472,
-		.peer = {relay_addr_v4(0xc0000263, 7000, RELAY_LEG_GLOBAL)},
-		.npeers = 1,
-		.ops = &ops,
-		.user = r,
-	};
+	struct relay_core_conf conf = *given;
+	conf.trunk_mtu = 1472;
+	conf.limits.paths_max = FAKE_PATHS;
+	conf.ops = &ops;
+	conf.user = r;
 	r->c = relay_core_new(aligned_alloc(64, relay_core_footprint(&conf.limits)), &conf);
 	assert_non_null(r->c);
 	r->ep.user = r->c;
@@ -101,11 +99,30 @@ relay_new_at(struct suci_addr self)
 	return r;
 }
 
+static inline struct relay *
+relay_new_with(struct suci_addr self, uint32_t ngateways)
+{
+	struct relay_core_conf conf = {
+		.limits = {.jobs_max = 3,
+			   .procs_max = 512,
+			   .hosts_max = 8,
+			   .trunks_max = 4,
+			   .primaries_max = 2},
+		.self_global = self,
+		.peer = {relay_addr_v4(0xc0000263, 7000, RELAY_LEG_GLOBAL)},
+		.npeers = 1,
+		.ngateways = ngateways,
+	};
+	for (uint32_t m = 0; m < ngateways; m++)
+		conf.gateway[m] = kit_gateway(m);
+	return relay_new_conf(&conf);
+}
+
 /* The first relay of a client. */
 static inline struct relay *
 relay_new(uint32_t client)
 {
-	return relay_new_at(maker_relay_addr(client, 0));
+	return relay_new_with(maker_relay_addr(client, 0), 0);
 }
 
 static inline void
@@ -171,6 +188,17 @@ connect_trunk(struct relay *r, uint32_t client, uint32_t relay)
 	uint32_t p = fake_find(&r->ep, &a);
 	assert_int_not_equal(p, UINT32_MAX);
 	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	fake_accepted(&r->ep, p, &h);
+	return p;
+}
+
+static inline uint32_t
+connect_gateway(struct relay *r, uint32_t m)
+{
+	struct suci_addr a = kit_gateway(m);
+	uint32_t p = fake_find(&r->ep, &a);
+	assert_int_not_equal(p, UINT32_MAX);
+	struct relay_hello h = {.kind = RELAY_HELLO_GATEWAY, .rank = RELAY_RANK_NONE};
 	fake_accepted(&r->ep, p, &h);
 	return p;
 }

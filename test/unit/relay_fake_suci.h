@@ -10,7 +10,9 @@
 
 #include <string.h>
 
+#ifndef FAKE_PATHS
 #define FAKE_PATHS 24
+#endif
 #define FAKE_SENT  64
 #define FAKE_NOTES 64
 
@@ -141,6 +143,12 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 		return SUCI_ERR_FULL;
 	f->sent[f->nsent++] = *seg;
 	return 0;
+}
+
+uint32_t
+suci_path_room(const struct suci *ep, uint32_t path)
+{
+	return path < FAKE_PATHS && ep->path[path].used ? FAKE_SENT - ep->path[path].nsent : 0;
 }
 
 int

@@ -17,8 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CLUSTERS_MAX 4
+#define CLUSTERS_MAX 32
+#define HOSTS_MAX    128 /* of a job */
+#define PROCS_MAX    128
 #define PROC_BASE    16u
+#define SLOT	     3u /* of the gateway ports */
 
 enum order { LOCKSTEP, PIPELINED, SHUFFLED };
 
@@ -28,7 +31,11 @@ struct cluster {
 	enum order order;
 	bool direct;	       /* no relay: a cluster with global addresses */
 	bool foreign;	       /* another implementation's process ids */
+	bool own_ids;	       /* foreign: each process has a host id of its own */
+	uint32_t ngates;       /* foreign: gate addresses per relay; 0: as many as needed */
+	bool via_host;	       /* the private address is none of them */
 	bool no_pid;	       /* says DONE without P_PID */
+	bool no_marks;	       /* knows no flow control: neither H_ACKMARK nor H_HIWATER */
 	struct impi_auth auth; /* of the client */
 	/* state */
 	struct relay_member member[8];
@@ -42,7 +49,7 @@ struct cluster {
 	uint32_t todo[IMPI_NLABELS], ntodo, at;
 	bool waiting;
 	struct impi_host host[16];
-	struct impi_proc proc[64];
+	struct impi_proc proc[32];
 };
 
 struct world {
@@ -74,9 +81,12 @@ zalloc(size_t n)
 static inline void
 client_labels(struct world *w, struct cluster *k)
 {
-	for (uint32_t i = 0; i < IMPI_NLABELS; i++)
-		if (!(k->no_pid && impi_label_at(i) == IMPI_P_PID))
-			k->todo[k->ntodo++] = impi_label_at(i);
+	for (uint32_t i = 0; i < IMPI_NLABELS; i++) {
+		uint32_t label = impi_label_at(i);
+		bool mark = label == IMPI_H_ACKMARK || label == IMPI_H_HIWATER;
+		if (!(k->no_pid && label == IMPI_P_PID) && !(k->no_marks && mark))
+			k->todo[k->ntodo++] = label;
+	}
 	if (k->order != SHUFFLED)
 		return;
 	for (uint32_t i = k->ntodo - 1; i > 0; i--) {
@@ -90,19 +100,24 @@ static inline void
 client_identities(struct cluster *k, uint32_t index)
 {
 	for (uint32_t h = 0; h < k->nhosts; h++) {
-		impi_addr_from_ipv4(k->host[h].addr, 0x0a000001u + h);
+		uint32_t ip = k->direct ? 0xc6336400u + 8 * index + h : 0x0a000001u + h;
+		impi_addr_from_ipv4(k->host[h].addr, ip);
+		if (k->foreign) /* as LAM/MPI writes it */
+			memset(k->host[h].addr, 0, 12);
 		k->host[h].port = 40000 + h;
 		k->host[h].nprocs = k->nprocs / k->nhosts + (h < k->nprocs % k->nhosts);
 		k->host[h].ackmark = 10 + h;
 		k->host[h].hiwater = 20 + index;
 	}
 	for (uint32_t i = 0; i < k->nprocs; i++) {
-		struct impi_hostid id = {0x100 * index + i, IMPI_HOSTID_LIBMPI,
-					 (uint16_t)(6000 + i), 0x0a000001u + i};
+		struct impi_hostid id = {
+			0x100 * index + i, IMPI_HOSTID_LIBMPI, (uint16_t)(6000 + i),
+			k->direct ? 0xcb007100u + 16 * index + i : 0x0a000001u + i};
 		impi_hostid_encode(&id, k->proc[i].hostid);
 		if (k->foreign) {
-			impi_addr_from_ipv4(k->proc[i].hostid, 0xc6336401u);
-			k->proc[i].pid = 1000 + i;
+			memset(k->proc[i].hostid, 0, 16);
+			be32_store(k->proc[i].hostid + 12, k->own_ids ? i : 0x0a000001u);
+			k->proc[i].pid = 0x100u * index + 1000 + i;
 		}
 	}
 }
@@ -154,9 +169,13 @@ client_rx(struct cluster *k, const uint8_t *p, size_t len)
 		size_t n = impi_client_rx(k->cl, p, len, &ev);
 		p += n;
 		len -= n;
-		if (ev.type == IMPI_CL_LABEL)
+		if (ev.type == IMPI_CL_LABEL) {
+			const struct impi_tables *t = impi_client_tables(k->cl);
 			k->waiting = false;
-		else if (ev.type == IMPI_CL_STARTED)
+			/* Who knows all ids may send: the table is installed then. */
+			if (impi_tables_have(t, IMPI_P_IPV6) && impi_tables_have(t, IMPI_P_PID))
+				assert_true(k->direct || k->table_seen);
+		} else if (ev.type == IMPI_CL_STARTED)
 			k->cl_started = true;
 		else if (ev.type == IMPI_CL_FAILED) {
 			k->cl_failed = true;
@@ -179,6 +198,13 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 			.gateway_port_private = (uint16_t)(9100 + m),
 			.nshards = (uint16_t)k->nshards,
 		};
+		if (w->n > 1 && k->foreign) {
+			r->gate_global = 0xc0000280u + 16 * index + m;
+			r->ngate_private = k->ngates ? k->ngates : w->n - 1;
+			for (uint32_t g = 0; g < r->ngate_private; g++)
+				r->gate_private[g] = g || k->via_host ? 0x0a000100u + 64 * m + g
+								      : r->ipv4_private;
+		}
 		for (uint16_t s = 0; s < k->nshards; s++) {
 			r->port_global[s] = (uint16_t)(7000 + s);
 			r->port_private[s] = (uint16_t)(7100 + s);
@@ -186,7 +212,7 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 	}
 	relay_labels_init(&k->labels, index);
 	struct relay_startup_conf conf = {
-		.limits = {w->nworld_max ? w->nworld_max : 64, 64},
+		.limits = {w->nworld_max ? w->nworld_max : PROCS_MAX, HOSTS_MAX},
 		.member = k->member,
 		.nmembers = k->nrelays,
 		.client_auth = w->relay_down_auth,
@@ -195,6 +221,7 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 		.job_id = 40 + index,
 		.token = 0x5eed0000u + index,
 		.gateway = w->gateway,
+		.gateway_slot = SLOT,
 	};
 	k->rs = relay_startup_new(zalloc(relay_startup_footprint(&conf.limits)), &conf);
 	assert_non_null(k->rs);
@@ -219,7 +246,7 @@ world_start(struct world *w)
 	assert_non_null(w->server);
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct cluster *k = &w->c[i];
-		struct impi_limits il = {1024, 64};
+		struct impi_limits il = {1024, PROCS_MAX};
 		struct impi_client_config cc = {.auth = k->auth.mask ? k->auth : auth_none,
 						.rank = i};
 		k->nshards = k->nshards ? k->nshards : 1;
@@ -399,6 +426,14 @@ owning_relays(const struct cluster *k)
 	return k->nprocs < k->nrelays ? k->nprocs : k->nrelays;
 }
 
+/* Where relay m says it can be reached for the nth remote client. */
+static inline uint32_t
+gate_ip(const struct cluster *k, uint32_t m, uint32_t nth)
+{
+	const struct relay_member *r = &k->member[m];
+	return r->ngate_private ? r->gate_private[nth % r->ngate_private] : r->ipv4_private;
+}
+
 static inline void
 check_view(const struct world *w, uint32_t me)
 {
@@ -425,7 +460,8 @@ check_view(const struct world *w, uint32_t me)
 			if (k->direct)
 				continue;
 			assert_int_equal(impi_hostid_decode(p->hostid, &id), IMPI_HOSTID_SUCI);
-			assert_int_equal(id.kind, IMPI_HOSTID_RELAY);
+			assert_int_equal(id.kind, o->foreign ? IMPI_HOSTID_RELAY_FOREIGN
+							     : IMPI_HOSTID_RELAY);
 			uint32_t m = block_of(o->nprocs, owning_relays(k), i);
 			assert_int_equal(id.ipv4, k->member[m].ipv4_private);
 			assert_int_equal(id.token, 0x5eed0000u + me);
@@ -434,8 +470,8 @@ check_view(const struct world *w, uint32_t me)
 			uint32_t ip = 0;
 			assert_int_equal(impi_addr_classify(t->host[host + m].addr, &ip),
 					 IMPI_ADDR_V4);
-			assert_int_equal(ip, id.ipv4);
-			assert_int_equal(t->host[host + m].port, 9100 + m);
+			assert_int_equal(ip, gate_ip(k, m, c - (c > me)));
+			assert_int_equal(t->host[host + m].port, 9100 + m + SLOT);
 		}
 		host += t->client[c].nhosts;
 	}
@@ -468,6 +504,8 @@ check_table(const struct world *w, uint32_t me)
 			if (o->direct)
 				continue;
 			assert_int_equal(impi_hostid_decode(h->id, &id), IMPI_HOSTID_SUCI);
+			assert_int_equal(id.kind, o->foreign ? IMPI_HOSTID_RELAY_FOREIGN
+							     : IMPI_HOSTID_RELAY);
 			uint32_t m = block_of(o->nprocs, o->nrelays, i);
 			assert_int_equal(id.ipv4, o->member[m].ipv4_global);
 			assert_int_equal(h->label_base, o->copy->label_base);
@@ -504,6 +542,84 @@ check_carriers(const struct world *w, uint32_t me)
 	}
 }
 
+/* A gate in a table is the host somebody else's tables have at its rank. */
+static inline void
+check_gate(const struct relay_gate *g, const struct impi_tables *t)
+{
+	uint32_t ip;
+	assert_in_range(g->rank, 0, t->nhosts - 1);
+	const struct impi_host *h = &t->host[g->rank];
+	assert_int_equal(impi_addr_classify(h->addr, &ip), IMPI_ADDR_V4);
+	assert_memory_equal(h->addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+	assert_int_equal(g->ipv4, ip);
+	assert_int_equal(g->port, h->port);
+	assert_int_equal(g->client, h->client);
+	assert_int_equal(g->nprocs, h->nprocs);
+	assert_int_equal(g->first_rank, h->first_rank);
+}
+
+static inline void
+check_foreign_host(const struct relay_foreign *f, const struct impi_tables *t)
+{
+	assert_in_range(f->rank, 0, t->nhosts - 1);
+	const struct impi_host *h = &t->host[f->rank];
+	assert_memory_equal(f->addr, h->addr, 16);
+	assert_int_equal(f->port, h->port);
+	assert_int_equal(f->client, h->client);
+	assert_int_equal(f->nprocs, h->nprocs);
+	assert_int_equal(f->first_rank, h->first_rank);
+}
+
+/* Foreign hosts and gates are those that the foreign clients themselves know: ours
+ * has the private mapping, one with global addresses the global one. */
+static inline void
+check_gates(const struct world *w, uint32_t me)
+{
+	const struct cluster *k = &w->c[me];
+	const struct relay_job *j = k->copy;
+	const struct impi_tables *own = impi_client_tables(k->cl);
+	uint32_t want_foreign = k->foreign ? k->nhosts : 0, remote = CLUSTERS_MAX, n[2] = {0, 0};
+
+	for (uint32_t c = 0; c < w->n; c++) {
+		if (c == me || !w->c[c].foreign || !w->c[c].direct)
+			continue;
+		want_foreign += w->c[c].nhosts;
+		remote = c;
+	}
+	assert_int_equal(j->nforeign, want_foreign);
+	assert_int_equal(j->nhosts_private, own->nhosts);
+	for (uint32_t i = 0; i < j->nforeign; i++) {
+		const struct relay_foreign *f = &j->foreign[i];
+		check_foreign_host(f,
+				   f->client == me ? own : impi_client_tables(w->c[f->client].cl));
+	}
+	for (uint32_t i = 0; i < j->ngates; i++) {
+		const struct relay_gate *g = &j->gate[i];
+		n[g->side]++;
+		assert_true(g->relay < k->nrelays);
+		if (g->side == RELAY_GATE_PRIVATE) {
+			check_gate(g, own);
+			assert_int_equal(g->relay, g->rank - own->client[g->client].first_host);
+			assert_int_equal(g->ipv4,
+					 gate_ip(k, g->relay, g->client - (g->client > me)));
+			continue;
+		}
+		const struct impi_tables *t = impi_client_tables(w->c[remote].cl);
+		check_gate(g, t);
+		assert_int_equal(j->nhosts_global, t->nhosts);
+		assert_int_equal(g->relay, g->rank - t->client[me].first_host);
+	}
+	assert_int_equal(n[RELAY_GATE_PRIVATE], k->foreign ? (w->n - 1) * k->nrelays : 0);
+	assert_int_equal(n[RELAY_GATE_GLOBAL], remote < CLUSTERS_MAX ? k->nrelays : 0);
+	assert_int_equal(j->datalen, 65536);
+	assert_int_equal(j->ackmark, own->ackmark);
+	assert_int_equal(j->hiwater, own->hiwater);
+	/* LAM/MPI takes who connects for the first host with that address. */
+	for (uint32_t h = 0; k->foreign && h < own->nhosts; h++)
+		for (uint32_t i = 0; i < h; i++)
+			assert_memory_not_equal(own->host[h].addr + 12, own->host[i].addr + 12, 4);
+}
+
 static inline void
 copy_tables(struct world *w)
 {
@@ -512,10 +628,11 @@ copy_tables(struct world *w)
 		if (k->direct)
 			continue;
 		assert_true(k->table_seen);
-		struct relay_job_limits l = {64, 64};
-		uint8_t buf[8192];
+		struct relay_job_limits l = {PROCS_MAX, HOSTS_MAX};
+		static uint8_t buf[65536];
 		const char *what;
 		size_t len = relay_job_encode(relay_startup_job(k->rs), buf, sizeof buf);
+		assert_true(len > 0);
 		k->copy = relay_job_new(zalloc(relay_job_footprint(&l)), &l);
 		assert_int_equal(relay_job_decode(k->copy, buf, len, &what), 0);
 	}
@@ -535,6 +652,7 @@ expect_all_well(struct world *w)
 		if (!w->c[i].direct) {
 			check_table(w, i);
 			check_carriers(w, i);
+			check_gates(w, i);
 		}
 	}
 	for (uint32_t i = 0; i < w->n; i++)

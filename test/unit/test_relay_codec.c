@@ -29,6 +29,9 @@ hello_golden_both_ways(void **state)
 	assert_int_equal(back.label, h.label);
 	assert_int_equal(back.rank, h.rank);
 	assert_int_equal(back.mtu, h.mtu);
+	out[3] = RELAY_HELLO_GATEWAY;
+	assert_int_equal(relay_hello_decode(out, 24, &back), 0);
+	assert_int_equal(back.kind, RELAY_HELLO_GATEWAY);
 }
 
 static void
@@ -42,6 +45,7 @@ hello_bad_is_refused(void **state)
 	} cases[] = {
 		{"short", 0, 'S', 23}, {"empty", 0, 'S', 0}, {"magic", 1, 'X', 24},
 		{"version", 2, 2, 24}, {"kind 0", 3, 0, 24}, {"kind 3", 3, 3, 24},
+		{"kind 5", 3, 5, 24},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		print_message("%s\n", cases[i].name);
@@ -211,6 +215,41 @@ job_limits_hold(void **state)
 	free(j);
 }
 
+/* Own client 1 with 3 foreign hosts (one without processes) behind 2 relays, client 0
+ * with 2 relays, client 2 foreign with 2 hosts and global addresses, client 3 foreign
+ * behind a relay of its own. */
+static const struct job_spec foreign_spec = {.nclients = 4,
+					     .my_client = 1,
+					     .nprocs = {5, 2, 4, 1},
+					     .nrelays = {2, 2, 0, 1},
+					     .foreign = {0, 3, 2, 1},
+					     .label_base = {0x01000000, 0x02000040, 0, 0x01000080},
+					     .token = 0xabcd,
+					     .id = 7};
+
+#define HEAD_LEN    52
+#define FOREIGN_LEN 34
+#define GATE_LEN    27
+
+static void
+fault(const struct relay_job *j, const char *name, size_t at, uint32_t value, size_t bytes)
+{
+	struct relay_job *back = empty_job(16, 16);
+	uint8_t *buf = malloc(4096);
+	const char *what = NULL;
+	size_t len = relay_job_encode(j, buf, 4096);
+	print_message("%s\n", name);
+	assert_true(len > 0 && at + bytes <= len);
+	assert_int_equal(relay_job_decode(back, buf, len, &what), 0);
+	for (size_t i = 0; i < bytes; i++)
+		buf[at + i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
+	assert_int_equal(relay_job_decode(back, buf, len, &what), RELAY_ERR_MALFORMED);
+	assert_non_null(what);
+	assert_int_equal(back->nworld + back->nforeign + back->ngates, 0);
+	free(back);
+	free(buf);
+}
+
 static void
 job_faults_are_found(void **state)
 {
@@ -225,25 +264,159 @@ job_faults_are_found(void **state)
 		{"client 32", 12, 32},
 		{"client without processes", 12, 5},
 		{"fewer in the world", 16, 9},
-		{"gap", 24 + 32 + 20, 4},
-		{"overlap", 24 + 24, 4},
-		{"clients in disorder", 24 + 16, 2},
-		{"host without processes", 24 + 24, 0},
-		{"relay index", 24 + 6 * 32 + 24, 64},
-		{"labels wrap", 24 + 28, 0xfffffff0},
+		{"a foreign host that is not there", 24, 1},
+		{"a gate that is not there", 28, 1},
+		{"gap", HEAD_LEN + 32 + 20, 4},
+		{"overlap", HEAD_LEN + 24, 4},
+		{"clients in disorder", HEAD_LEN + 16, 2},
+		{"host without processes", HEAD_LEN + 24, 0},
+		{"relay index", HEAD_LEN + 6 * 32 + 24, 64},
+		{"labels wrap", HEAD_LEN + 28, 0xfffffff0},
+		{"a foreign process without a host", HEAD_LEN, 0},
 	};
-	struct relay_job *j = sample_job(), *back = empty_job(16, 16);
+	struct relay_job *j = sample_job();
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		fault(j, cases[i].name, cases[i].at, cases[i].value, 4);
+	free(j);
+}
+
+static void
+job_foreign_faults_are_found(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		bool gate; /* else foreign host */
+		uint32_t index;
+		size_t at;
+		uint32_t value;
+		size_t bytes;
+	} cases[] = {
+		{"client 32", false, 0, 0, 32, 4},
+		{"another client's host", false, 0, 0, 2, 4},
+		{"rank over the mapping", false, 0, 4, 9, 4},
+		{"rank twice", false, 1, 4, 2, 4},
+		{"ranks not its own", false, 0, 8, 4, 4},
+		{"processes of two clients", false, 0, 12, 3, 4},
+		{"fewer than there are", false, 0, 12, 0, 4},
+		{"processes without end", false, 4, 12, 0xffffffff, 4},
+		{"no port", false, 3, 32, 0, 2},
+		{"third side", true, 0, 0, 2, 1},
+		{"sides in disorder", true, 0, 0, 1, 1},
+		{"relay 64", true, 0, 1, 64, 4},
+		{"own client on the private side", true, 0, 5, 1, 4},
+		{"remote client on the global side", true, 6, 5, 2, 4},
+		{"rank over the mapping", true, 5, 9, 9, 4},
+		{"rank twice", true, 1, 9, 0, 4},
+		{"ranks not its client's", true, 0, 13, 6, 4},
+		{"a process without a gate", true, 0, 17, 2, 4},
+		{"a process at two gates", true, 0, 17, 4, 4},
+		{"no address", true, 0, 21, 0, 4},
+		{"no port", true, 7, 25, 0, 2},
+	};
+	struct relay_job *j = make_job(&foreign_spec);
+	assert_int_equal(j->nforeign, 5);
+	assert_int_equal(j->ngates, 8);
+	assert_int_equal(relay_job_validate(j, NULL), 0);
+	size_t foreign = relay_job_encoded_len(j) - 8 * GATE_LEN - 5 * FOREIGN_LEN;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		uint8_t buf[2048];
-		const char *what = NULL;
-		size_t len = relay_job_encode(j, buf, sizeof buf);
-		print_message("%s\n", cases[i].name);
-		be32_store(buf + cases[i].at, cases[i].value);
-		assert_int_equal(relay_job_decode(back, buf, len, &what), RELAY_ERR_MALFORMED);
-		assert_non_null(what);
+		size_t at = foreign + (cases[i].gate ? 5 * FOREIGN_LEN + cases[i].index * GATE_LEN
+						     : cases[i].index * FOREIGN_LEN);
+		fault(j, cases[i].name, at + cases[i].at, cases[i].value, cases[i].bytes);
 	}
+	/* Gates nobody foreign can see. */
+	uint32_t gates = j->ngates;
+	j->ngates = 6;
+	assert_int_equal(relay_job_validate(j, NULL), RELAY_ERR_MALFORMED);
+	j->ngates = gates;
+	assert_int_equal(relay_job_validate(j, NULL), 0);
+	free(j);
+}
+
+static void
+job_with_foreign_round_trip(void **state)
+{
+	(void)state;
+	struct relay_job *j = make_job(&foreign_spec), *back = empty_job(12, 12);
+	uint8_t buf[4096], again[4096];
+	const char *what = NULL;
+	size_t len = relay_job_encode(j, buf, sizeof buf);
+	assert_int_equal(len, relay_job_encoded_len(j));
+	for (size_t n = 0; n < len; n++) {
+		assert_int_equal(relay_job_encode(j, again, n), 0);
+		assert_int_equal(relay_job_decode(back, buf, n, &what), RELAY_ERR_MALFORMED);
+	}
+	assert_int_equal(relay_job_decode(back, buf, len, &what), 0);
+	assert_int_equal(back->nforeign, 5);
+	assert_int_equal(back->ngates, 8);
+	assert_int_equal(back->nhosts_private, j->nhosts_private);
+	assert_int_equal(back->nhosts_global, j->nhosts_global);
+	assert_int_equal(back->datalen, 65536);
+	assert_int_equal(back->ackmark, 10);
+	assert_int_equal(back->hiwater, 20);
+	assert_memory_equal(back->foreign[4].addr, j->foreign[4].addr, 16);
+	assert_int_equal(back->gate[7].port, 9000);
+	assert_int_equal(relay_job_encode(back, again, sizeof again), len);
+	assert_memory_equal(buf, again, len);
+	struct relay_job *few = empty_job(12, 4);
+	assert_int_equal(relay_job_decode(few, buf, len, &what), RELAY_ERR_NOMEM);
+	free(few);
 	free(back);
 	free(j);
+}
+
+/* Every rank and every pair, counted out. */
+static void
+job_gates_and_gateways(void **state)
+{
+	(void)state;
+	struct relay_job *j = make_job(&foreign_spec);
+	static const int host[12] = {-1, -1, -1, -1, -1, 0, 1, 3, 3, 4, 4, -1};
+	static const int private_gate[12] = {0, 0, 0, 1, 1, -1, -1, 2, 2, 3, 3, 4};
+	static const int global_gate[12] = {-1, -1, -1, -1, -1, 6, 7, -1, -1, -1, -1, -1};
+	for (uint32_t r = 0; r < 13; r++) {
+		const struct relay_foreign *f = relay_job_foreign_of(j, r);
+		const struct relay_gate *p = relay_job_gate_of(j, RELAY_GATE_PRIVATE, r),
+					*g = relay_job_gate_of(j, RELAY_GATE_GLOBAL, r);
+		assert_ptr_equal(f, r < 12 && host[r] >= 0 ? &j->foreign[host[r]] : NULL);
+		assert_ptr_equal(p,
+				 r < 12 && private_gate[r] >= 0 ? &j->gate[private_gate[r]] : NULL);
+		assert_ptr_equal(g,
+				 r < 12 && global_gate[r] >= 0 ? &j->gate[global_gate[r]] : NULL);
+	}
+	for (uint32_t src = 0; src < 12; src++) {
+		for (uint32_t dst = 0; dst < 12; dst++) {
+			int gate = -1;
+			if (host[dst] >= 0)
+				gate = dst == 5 || dst == 6 ? private_gate[src] : global_gate[src];
+			uint32_t want = gate < 0 ? UINT32_MAX : j->gate[gate].relay;
+			assert_int_equal(relay_job_gateway(j, src, dst), want);
+		}
+	}
+	free(j);
+}
+
+static void
+gateway_bases(void **state)
+{
+	(void)state;
+	static struct relay_labels l;
+	uint32_t last = 0;
+	for (uint32_t i = 0; i < RELAY_RELAYS_MAX; i += 21) {
+		relay_labels_init(&l, i);
+		for (uint32_t first; (first = relay_labels_alloc(&l, 64)) != 0;) {
+			uint32_t base = relay_gateway_base(first);
+			assert_true(base > last && base % RELAY_LABEL_PAGE == 0);
+			assert_true(base + 64 <= RELAY_GATEWAY_LABELS(i + 1));
+			last = base;
+		}
+		assert_int_equal(last + 64, RELAY_GATEWAY_LABELS(i + 1));
+	}
+	static const uint32_t bad[] = {0,	   64,	       0x00ffffc0, 0x01000001,
+				       0x01040000, 0x41000000, 0xffffffc0};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		assert_int_equal(relay_gateway_base(bad[i]), 0);
+	assert_int_equal(relay_gateway_base(0x01000000), 64);
 }
 
 static void
@@ -351,6 +524,10 @@ main(void)
 		cmocka_unit_test(job_round_trip),
 		cmocka_unit_test(job_limits_hold),
 		cmocka_unit_test(job_faults_are_found),
+		cmocka_unit_test(job_foreign_faults_are_found),
+		cmocka_unit_test(job_with_foreign_round_trip),
+		cmocka_unit_test(job_gates_and_gateways),
+		cmocka_unit_test(gateway_bases),
 		cmocka_unit_test(job_host_of_and_foreign),
 		cmocka_unit_test(labels_ranges),
 		cmocka_unit_test(labels_never_overlap),

@@ -138,8 +138,8 @@ death_of_a_process(void **state)
 			/* What still comes for it is done with, and not asked for again;
 			 * nobody tries to reach it. */
 			struct suci_segment s =
-				make_segment(r, 0, spec2.label_base[0] + 1,
-					     spec2.label_base[0] + 3, SUCI_SF_FIRST);
+				make_segment(r, 0, spec2.label_base[0] + 1, spec2.label_base[0] + 3,
+					     SUCI_SF_FIRST);
 			assert_int_equal(feed(r, t, &s), SUCI_DROPPED);
 			assert_int_equal(relay_core_counters(r->c)->drop_left, 1);
 			uint32_t opened = r->ep.opened;
@@ -234,7 +234,7 @@ owner_of_nothing_opens_nothing(void **state)
 	shard.port++;
 	const struct suci_addr self[] = {maker_relay_addr(0, 7), shard};
 	for (size_t i = 0; i < sizeof self / sizeof self[0]; i++) {
-		struct relay *r = relay_new_at(self[i]);
+		struct relay *r = relay_new_with(self[i], 0);
 		struct relay_job_info info;
 		add_job(r, spec2);
 		add_job(r, five); /* five remote hosts, four trunk slots */

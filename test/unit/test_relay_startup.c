@@ -100,6 +100,39 @@ marks_are_minima(void **state)
 	world_free(&w);
 }
 
+/* A client that says nothing about flow control (MetaMPICH) takes no space among
+ * those that do. */
+static void
+marks_of_some(void **state)
+{
+	(void)state;
+	static struct world w;
+	w = (struct world){.n = 4,
+			   .c = {{.nprocs = 3, .nhosts = 3, .direct = true, .no_marks = true},
+				 {.nprocs = 3, .nhosts = 3, .nrelays = 2},
+				 {.nprocs = 2, .nhosts = 2, .nrelays = 3},
+				 {.nprocs = 1, .nrelays = 1}}};
+	for (uint32_t i = 0; i < 4; i++)
+		w.c[i].order = PIPELINED; /* label by label all would wait for each other */
+	world_start(&w);
+	world_run(&w);
+	for (uint32_t i = 1; i < 4; i++) {
+		const struct impi_tables *t = impi_client_tables(w.c[i].cl);
+		assert_true(w.c[i].running && t->finished);
+		assert_int_equal(t->ackmark, 10);
+		assert_int_equal(t->hiwater, 21);
+		for (uint32_t h = 0; h < t->nhosts; h++) {
+			uint32_t c = t->host[h].client;
+			uint32_t n = h - t->client[c].first_host;
+			assert_int_equal(t->host[h].ackmark, c == 0 ? 0 : c == i ? 10 + n : 10);
+			assert_int_equal(t->host[h].hiwater, c == 0 ? 0 : 20 + c);
+		}
+		assert_int_equal(relay_startup_job(w.c[i].rs)->ackmark, 10);
+		assert_int_equal(relay_startup_job(w.c[i].rs)->hiwater, 21);
+	}
+	world_free(&w);
+}
+
 static void
 keys_on_both_sides(void **state)
 {
@@ -157,28 +190,216 @@ client_must_wait_for_the_table(void **state)
 	world_free(&w);
 }
 
+#define FOREIGN(p, h, r)                                                      \
+	{                                                                     \
+		.nprocs = (p), .nhosts = (h), .nrelays = (r), .foreign = true \
+	}
+#define FOREIGN_DIRECT(p, h)                                                  \
+	{                                                                     \
+		.nprocs = (p), .nhosts = (h), .foreign = true, .direct = true \
+	}
+#define OURS(p, r)                                         \
+	{                                                  \
+		.nprocs = (p), .nhosts = 1, .nrelays = (r) \
+	}
+#define OURS_DIRECT(p)                                       \
+	{                                                    \
+		.nprocs = (p), .nhosts = (p), .direct = true \
+	}
+
+/* LAM/MPI's way: label by label; the others as libmpi. */
 static void
-foreign_processes(void **state)
+foreign_startups(void **state)
 {
 	(void)state;
-	for (int gateway = 0; gateway <= 1; gateway++) {
-		struct world w = {.n = 2,
-				  .gateway = gateway,
-				  .c = {{.nprocs = 2, .nrelays = 2},
-					{.nprocs = 3, .foreign = true, .direct = true}}};
+	static const struct {
+		const char *name;
+		struct world w;
+	} cases[] = {
+		{"own client foreign", {.n = 2, .c = {FOREIGN(2, 1, 1), OURS(2, 1)}}},
+		{"own client foreign, 4 relays", {.n = 2, .c = {OURS(3, 2), FOREIGN(9, 1, 4)}}},
+		{"both foreign, behind relays",
+		 {.n = 2, .c = {FOREIGN(3, 1, 2), FOREIGN(4, 1, 3)}}},
+		{"foreign with a global address",
+		 {.n = 2, .c = {OURS(4, 2), FOREIGN_DIRECT(3, 1)}}},
+		{"the same, the other way round",
+		 {.n = 2, .c = {FOREIGN_DIRECT(3, 3), OURS(4, 4)}}},
+		{"foreign behind relays and with global addresses",
+		 {.n = 2, .c = {FOREIGN(5, 2, 3), FOREIGN_DIRECT(4, 2)}}},
+		{"more relays than foreign processes",
+		 {.n = 3, .c = {FOREIGN(1, 1, 4), OURS(2, 3), FOREIGN_DIRECT(1, 1)}}},
+		{"hosts without processes",
+		 {.n = 3, .c = {FOREIGN(2, 4, 2), FOREIGN_DIRECT(1, 3), OURS(3, 2)}}},
+		{"a host id per process",
+		 {.n = 2,
+		  .c = {{.nprocs = 5, .nhosts = 2, .nrelays = 2, .foreign = true, .own_ids = true},
+			{.nprocs = 4, .foreign = true, .direct = true, .own_ids = true}}}},
+		{"with libmpi in between, several shards",
+		 {.n = 3,
+		  .c = {FOREIGN(4, 2, 2),
+			{.nprocs = 7, .nrelays = 2, .nshards = 3},
+			OURS_DIRECT(3)}}},
+		{"5 clients of all sorts",
+		 {.n = 5,
+		  .c = {OURS(5, 1), FOREIGN(6, 2, 2), OURS_DIRECT(2), FOREIGN_DIRECT(3, 2),
+			FOREIGN(4, 1, 3)}}},
+		{"5 clients, unequal numbers",
+		 {.n = 5,
+		  .c = {FOREIGN_DIRECT(1, 1), FOREIGN(11, 4, 4), OURS(1, 3), FOREIGN_DIRECT(7, 3),
+			OURS(8, 2)}}},
+	};
+	static const size_t chunks[] = {1, 4096, 0};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		for (size_t k = 0; k < 3 * 3; k++) {
+			static struct world w;
+			w = cases[i].w;
+			w.gateway = true;
+			w.chunk = chunks[k % 3];
+			for (uint32_t c = 0; c < w.n; c++)
+				w.c[c].order = k < 3 ? LOCKSTEP : k < 6 ? PIPELINED : SHUFFLED;
+			print_message("%s, chunk %zu, order %zu\n", cases[i].name, w.chunk, k / 3);
+			world_start(&w);
+			expect_all_well(&w);
+			world_free(&w);
+		}
+	}
+}
+
+static void
+foreign_32_clients(void **state)
+{
+	(void)state;
+	static struct world w;
+	for (uint32_t foreign = 0; foreign < 3; foreign++) {
+		w = (struct world){.n = 32, .gateway = true, .chunk = 4096};
+		for (uint32_t c = 0; c < 32; c++) {
+			w.c[c] = (struct cluster){.nprocs = 1 + c % 4, .nrelays = 1 + c % 4};
+			w.c[c].foreign = foreign && c % 3 == foreign;
+			w.c[c].direct = foreign && c % 5 == 2;
+		}
+		world_start(&w);
+		expect_all_well(&w);
+		world_free(&w);
+	}
+}
+
+static void
+foreign_without_a_gateway(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *text;
+		struct world w;
+	} cases[] = {
+		{"remote",
+		 "process 2 (client 1) belongs to another IMPI implementation, and this relay has "
+		 "no IMPI/TCP gateway",
+		 {.n = 2, .c = {OURS(2, 2), FOREIGN_DIRECT(3, 1)}}},
+		{"own",
+		 "process 0 (client 0) belongs to another",
+		 {.n = 2, .c = {FOREIGN(2, 1, 2), OURS(3, 1)}}},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		static struct world w;
+		w = cases[i].w;
 		world_start(&w);
 		world_run(&w);
-		if (gateway) {
-			uint32_t rank = 0;
-			assert_true(w.c[0].running);
-			assert_true(relay_job_has_foreign(relay_startup_job(w.c[0].rs), &rank));
-			assert_int_equal(rank, 2);
-		} else {
-			assert_true(w.c[0].ended && !w.c[0].running);
-			assert_non_null(
-				strstr(relay_startup_why(w.c[0].rs), "process 2 (client 1)"));
-			assert_non_null(strstr(relay_startup_why(w.c[0].rs), "gateway"));
+		print_message("%s: %s\n", cases[i].name, relay_startup_why(w.c[0].rs));
+		assert_true(w.c[0].ended && !w.c[0].running && !w.c[0].table_seen);
+		assert_non_null(strstr(relay_startup_why(w.c[0].rs), cases[i].text));
+		world_free(&w);
+	}
+}
+
+static void
+too_few_gates(void **state)
+{
+	(void)state;
+	static const struct {
+		uint32_t n, ngates, add, written; /* written: by the operator, in gates */
+		bool via_host;
+	} cases[] = {
+		{3, 1, 1, 0, false},  {5, 1, 3, 0, false},    {5, 3, 1, 2, false},
+		{5, 4, 0, 3, false},  {32, 30, 1, 29, false}, {32, 31, 0, 30, false},
+		{3, 1, 1, 1, true},   {5, 3, 1, 3, true},     {5, 4, 0, 4, true},
+		{32, 1, 30, 1, true},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		static struct world w;
+		char want[64];
+		w = (struct world){.n = cases[i].n, .gateway = true};
+		for (uint32_t c = 0; c < w.n; c++)
+			w.c[c] = (struct cluster){.nprocs = 2, .nrelays = 2};
+		w.c[1].foreign = true;
+		w.c[1].ngates = cases[i].ngates;
+		w.c[1].via_host = cases[i].via_host;
+		world_start(&w);
+		if (!cases[i].add) {
+			expect_all_well(&w);
+			world_free(&w);
+			continue;
 		}
+		world_run(&w);
+		snprintf(want, sizeof want, "add %u to the %u of cluster.relays[0].gates",
+			 cases[i].add, cases[i].written);
+		print_message("%s\n", relay_startup_why(w.c[1].rs));
+		assert_true(w.c[1].ended && !w.c[1].table_seen);
+		assert_non_null(strstr(relay_startup_why(w.c[1].rs), want));
+		assert_int_equal(!strstr(relay_startup_why(w.c[1].rs), "one at the private"),
+				 cases[i].via_host);
+		/* An own client of ours needs no address of its own for anybody. */
+		assert_null(strstr(relay_startup_why(w.c[0].rs), "gates"));
+		world_free(&w);
+	}
+}
+
+/* What cannot be a table ends with a text. */
+static void
+foreign_hosts_that_make_no_sense(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *text;
+	} cases[] = {
+		{"IPv6 address, own", "host 1 of client 0, another implementation's, has no IPv4"},
+		{"no address, remote", "host 0 of client 2, another implementation's, has no IPv4"},
+		{"processes of two kinds", "host 0 of client 0 has processes of two"},
+		{"hosts with too few processes", "hosts of client 0 have not the 4 processes"},
+		{"hosts with too many processes", "hosts of client 0 have not the 4 processes"},
+		{"Suci id of another version", "process 1 (client 0): its Suci host id is of no"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		static struct world w;
+		w = (struct world){.n = 3,
+				   .gateway = true,
+				   .c = {FOREIGN(4, 2, 2), OURS(2, 1), FOREIGN_DIRECT(2, 1)}};
+		world_start(&w);
+		struct cluster *k = &w.c[0];
+		switch (i) {
+		case 0:
+			memset(k->host[1].addr, 0x20, 16);
+			break;
+		case 1:
+			memset(w.c[2].host[0].addr, 0, 16);
+			break;
+		case 2:
+			impi_hostid_encode(&(struct impi_hostid){1, 1, 6000, 1}, k->proc[1].hostid);
+			break;
+		case 3:
+			k->host[1].nprocs = 1;
+			break;
+		case 4:
+			k->host[0].nprocs = 0xfffffffe;
+			break;
+		default:
+			memcpy(k->proc[1].hostid, "\xfdSUC\0\0\0\1\2\1", 10);
+			break;
+		}
+		world_run(&w);
+		const char *why = relay_startup_why(w.c[0].rs);
+		print_message("%s: %s\n", cases[i].name, why);
+		assert_true(w.c[0].ended && !w.c[0].table_seen);
+		assert_non_null(strstr(why, cases[i].text));
 		world_free(&w);
 	}
 }
@@ -207,6 +428,16 @@ bad_configurations(void **state)
 	bad.limits.nworld_max = 0;
 	assert_null(relay_startup_new(mem, &bad));
 	assert_int_equal(relay_startup_footprint(&bad.limits), 0);
+	bad = good;
+	bad.gateway_slot = 65535;
+	assert_null(relay_startup_new(mem, &bad));
+	m.gate_private[0] = m.gate_private[1] = 0x0a000001;
+	m.ngate_private = 2;
+	assert_null(relay_startup_new(mem, &good));
+	m.ngate_private = RELAY_CLIENTS_MAX + 1;
+	assert_null(relay_startup_new(mem, &good));
+	m.ngate_private = 1;
+	assert_non_null(relay_startup_new(mem, &good));
 	m.nshards = 0;
 	assert_null(relay_startup_new(mem, &good));
 	free(mem);
@@ -220,9 +451,14 @@ main(void)
 		cmocka_unit_test(whole_startups),
 		cmocka_unit_test(labels_in_any_order),
 		cmocka_unit_test(marks_are_minima),
+		cmocka_unit_test(marks_of_some),
 		cmocka_unit_test(keys_on_both_sides),
 		cmocka_unit_test(client_must_wait_for_the_table),
-		cmocka_unit_test(foreign_processes),
+		cmocka_unit_test(foreign_startups),
+		cmocka_unit_test(foreign_32_clients),
+		cmocka_unit_test(foreign_without_a_gateway),
+		cmocka_unit_test(too_few_gates),
+		cmocka_unit_test(foreign_hosts_that_make_no_sense),
 		cmocka_unit_test(bad_configurations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,6 +114,10 @@ abort_while_running(void **state)
 	world_run(&w);
 	assert_true(w.c[0].ended);
 	assert_string_equal(relay_startup_why(w.c[0].rs), "relay 192.0.2.1 of client 1 is gone");
+	/* The server lets the others end by themselves: the cores tell each other. */
+	assert_false(w.c[1].ended);
+	relay_startup_abort(w.c[1].rs, "relay 192.0.2.1 of client 0 ended the job");
+	world_run(&w);
 	assert_true(w.failed);
 	assert_true(w.c[1].ended && !relay_startup_ok(w.c[1].rs));
 	world_free(&w);

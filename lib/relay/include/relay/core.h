@@ -7,6 +7,7 @@
  *
  *     local process --path--+               +--trunk--> relay of another cluster
  *     local process --path--+-- relay core -+--trunk--> relay of another cluster
+ *           gateway --path--+     |         +--path---> gateway
  *                                 |
  *                            job table: label -> page -> process -> way out
  *
@@ -33,6 +34,23 @@
  * knows it.  A job ends by relay_job_end(), by an ABORT
  * note, by the death of a local process or of a trunk it uses: then ABORT goes
  * to everybody else once, ops->job_ended is called once, and the job is gone.
+ *
+ * Foreign processes (relay/job.h) of the own cluster and of others are behind the
+ * gateways of this cluster's relays:
+ *
+ *     from               to                                way out
+ *     any of the left    local process                     its path
+ *     own cluster        remote process reached by Suci    trunk, by its host
+ *     own cluster        remote foreign process            gateway of the relay that
+ *     other cluster      local foreign process               stands for the source there
+ *
+ * The source may be foreign itself: then the segment came over a gateway's path, and
+ * does not go back to that gateway.  Process ids are rewritten for all but
+ * gateways, which go by the labels.  A path to each gateway that has a gate with
+ * processes is opened with the first job that has foreign processes, tried again as
+ * trunks are, and kept; its end ends the jobs that use it.  Foreign processes of the
+ * own cluster have no path, count as connected, and never leave: their job ends by
+ * relay_job_end().  Gateways are not told; who ends a job ends it there too.
  *
  * Paths.  suci_addr.leg is RELAY_LEG_PRIVATE towards the cluster and
  * RELAY_LEG_GLOBAL between clusters; the driver must hand both in that way.
@@ -92,6 +110,15 @@ struct relay_core_conf {
 	uint64_t retry_ns;	      /* pause between tries; default 50 ms */
 	uint64_t local_keepalive_ns;  /* probe idle local processes that often, so that
 				       * their node can say they are gone; default 1 s */
+	/* Gateways of the cluster's relays, in the order of the configured list: Suci
+	 * endpoints (lib/gateway) on the private leg that stand for foreign processes
+	 * of both sides.  Segments for a foreign process go to the one that
+	 * relay_job_gateway() names; what comes from them may name any foreign process
+	 * of the job as its source.  A gateway sends to the first shard of its own relay.
+	 * ngateways 0: foreign processes cannot be reached; else a job whose table names
+	 * a relay beyond the list is INVAL. */
+	struct suci_addr gateway[RELAY_RELAYS_MAX];
+	uint32_t ngateways;
 	/* Relays whose paths are accepted without a job naming them. */
 	struct suci_addr peer[RELAY_PEERS_MAX];
 	uint32_t npeers;
@@ -105,6 +132,7 @@ struct relay_core_conf {
 	X(rx_segments, "segments offered by the endpoint")                                     \
 	X(rx_bytes, "their payload bytes")                                                     \
 	X(rx_from_trunks, "of them from other clusters")                                       \
+	X(rx_from_gateways, "of them from foreign processes behind gateways")                  \
 	X(tx_segments, "segments taken and queued on their way out")                           \
 	X(tx_bytes, "their payload bytes")                                                     \
 	X(tx_acked, "segments the next endpoint has custody of")                               \
@@ -116,13 +144,14 @@ struct relay_core_conf {
 	X(drop_destination, "destination is not on the other side, or not through this shard") \
 	X(drop_malformed, "first segment too short for the process ids")                       \
 	X(drop_toobig, "does not fit the MTU of the way out")                                  \
-	X(drop_foreign, "destination is not reached by Suci")                                  \
+	X(drop_foreign, "destination is not reached by Suci, and there are no gateways")       \
 	X(drop_left, "destination process has finished")                                       \
 	X(drop_abandoned, "in custody when the way out went down")                             \
 	X(refused_full, "way out has no room")                                                 \
 	X(refused_nomem, "endpoint has no segment slot left")                                  \
 	X(refused_trunk, "trunk is not connected")                                             \
 	X(refused_proc, "destination process is not connected")                                \
+	X(refused_gateway, "gateway is not connected")                                         \
 	X(refused_readonly, "receive buffer cannot be changed")                                \
 	X(notes_rx, "notes read")                                                              \
 	X(notes_tx, "notes sent")                                                              \
@@ -139,7 +168,8 @@ struct relay_core_conf {
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
-	X(trunk_retries, "trunks opened again after a refusal or silence")
+	X(trunk_retries, "trunks opened again after a refusal or silence")                     \
+	X(gateway_retries, "the same of paths to gateways")
 struct relay_counters {
 #define X(n, h) uint64_t n;
 	RELAY_COUNTERS(X)
@@ -191,20 +221,21 @@ struct relay_job_info {
 	uint32_t nhosts;
 	uint32_t local_up, local_left; /* local processes connected here; gone normally */
 	uint32_t trunks, trunks_up;    /* used by the job */
+	uint32_t gateways, gateways_up;
 	uint64_t rx_segments, rx_bytes;
 	uint64_t since_ns;
 };
 /* i < jobs_max; false if there is none at i. */
 bool relay_core_job(const struct relay_core *c, uint32_t i, struct relay_job_info *out);
 
-enum relay_path_kind { RELAY_PATH_NONE, RELAY_PATH_PROC, RELAY_PATH_TRUNK };
+enum relay_path_kind { RELAY_PATH_NONE, RELAY_PATH_PROC, RELAY_PATH_TRUNK, RELAY_PATH_GATEWAY };
 struct relay_path_info {
 	enum relay_path_kind kind;
 	bool up;
 	struct suci_addr peer;
 	uint32_t job;  /* PROC: its label base, 0 once the job is gone */
-	uint32_t rank; /* PROC */
-	uint32_t jobs; /* TRUNK: jobs that use it */
+	uint32_t rank; /* PROC; GATEWAY: index of its relay */
+	uint32_t jobs; /* TRUNK, GATEWAY: jobs that use it */
 	uint64_t rx_segments, rx_bytes, tx_segments, tx_bytes;
 	uint64_t dropped, refused; /* of what came in over it */
 	uint64_t held;		   /* waiting for its acknowledgement */

@@ -15,9 +15,12 @@
 #define RELAY_HELLO_LEN	    24
 #define RELAY_HELLO_VERSION 1
 #define RELAY_RANK_NONE	    UINT32_MAX
+/* struct relay_hello.kind: LIBMPI or RELAY of enum impi_hostid_kind, or a gateway
+ * (lib/gateway) that answers a relay. */
+#define RELAY_HELLO_GATEWAY 4
 
 struct relay_hello {
-	uint8_t kind; /* enum impi_hostid_kind */
+	uint8_t kind; /* IMPI_HOSTID_LIBMPI, IMPI_HOSTID_RELAY, RELAY_HELLO_GATEWAY */
 	uint32_t token;
 	uint32_t label;
 	uint32_t rank; /* world rank; RELAY_RANK_NONE from a relay */

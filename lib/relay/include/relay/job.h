@@ -45,6 +45,40 @@ struct relay_local {
 	uint32_t relay;		       /* index of the relay that carries it */
 };
 
+/* An IMPI host that speaks TCP and no Suci: what the gateways of this cluster
+ * open channels to.  A host without processes has channels like the others. */
+struct relay_foreign {
+	uint32_t client;
+	uint32_t rank; /* its IMPI host rank in the mapping in which it meets our gates:
+			* the private one if it is of the own client, else the global one */
+	uint32_t first_rank, nprocs;	 /* the processes it carries */
+	uint8_t addr[IMPI_HOSTID_BYTES]; /* IMPI_H_IPV6 as it announced it */
+	uint16_t port;
+};
+
+/* What foreign hosts see as an IMPI host and is a gateway of ours.
+ *
+ *   GLOBAL   one per relay of this cluster: carries the own processes dealt to it;
+ *            remote foreign hosts have channels to it
+ *   PRIVATE  one per remote client and relay: carries the processes of that client
+ *            dealt to it; the own client's foreign hosts have channels to it
+ *
+ * (gate, foreign host) is a channel if the host sees the gate: side GLOBAL and the
+ * host of another client, or side PRIVATE and the host of the own client.  The
+ * higher rank connects (IMPI reference 4), bound to the gate's address.  A gate
+ * that carries no process (more relays than processes) is a host all the same:
+ * its channels see nothing but FINI. */
+enum relay_side_of_gate { RELAY_GATE_PRIVATE = 0, RELAY_GATE_GLOBAL = 1 };
+struct relay_gate {
+	uint8_t side;	/* enum relay_side_of_gate */
+	uint32_t relay; /* index of the relay of this cluster whose gateway it is */
+	uint32_t client;
+	uint32_t rank; /* IMPI host rank in that mapping */
+	uint32_t first_rank, nprocs;
+	uint32_t ipv4; /* host order; what IMPI_H_IPV6 says and connecting sockets are bound to */
+	uint16_t port; /* TCP, listens from the moment the table is installed */
+};
+
 struct relay_job {
 	uint32_t id;	     /* the primary's number of it, for people */
 	uint32_t token;	     /* of the relays' host ids in this job */
@@ -54,15 +88,23 @@ struct relay_job {
 	uint32_t nhosts;
 	uint32_t first_local; /* world rank of local[0] */
 	uint32_t nlocal;
+	uint32_t nforeign, ngates;		  /* both 0 if every process is reached by Suci */
+	uint32_t nhosts_private, nhosts_global;	  /* IMPI hosts in the two mappings */
+	uint32_t datalen, ackmark, hiwater;	  /* as combined over all clients */
 	struct relay_host *host;		  /* [nhosts], by first_rank, without gaps */
 	struct relay_local *local;		  /* [nlocal] */
 	uint8_t (*global_id)[RELAY_PROC_ID_LEN];  /* [nworld], as remote clusters see them */
 	uint8_t (*private_id)[RELAY_PROC_ID_LEN]; /* [nworld], as our own processes see them */
+	struct relay_foreign *foreign; /* [nforeign], own client's and remote ones, by first_rank */
+	struct relay_gate *gate;       /* [ngates], by side, then rank */
 };
+
+/* Of one job: one GLOBAL gate per relay, one PRIVATE per relay and remote client. */
+#define RELAY_GATES_MAX (RELAY_RELAYS_MAX * RELAY_CLIENTS_MAX)
 
 struct relay_job_limits {
 	uint32_t nworld_max; /* 1 .. 1<<20 */
-	uint32_t nhosts_max; /* 1 .. 1<<16 */
+	uint32_t nhosts_max; /* 1 .. 1<<16, of host[] and of foreign[] */
 };
 
 /* Memory of a job table, 8-byte aligned; 0 if a limit is out of range. */
@@ -75,6 +117,16 @@ int relay_job_validate(const struct relay_job *job, const char **what);
 uint32_t relay_job_host_of(const struct relay_job *job, uint32_t rank);
 /* Does the table name a process that is not reached by Suci?  If so *rank. */
 bool relay_job_has_foreign(const struct relay_job *job, uint32_t *rank);
+/* The foreign host that carries rank, or NULL: reached by Suci. */
+const struct relay_foreign *relay_job_foreign_of(const struct relay_job *job, uint32_t rank);
+/* The gate of that side that stands for rank, or NULL. */
+const struct relay_gate *relay_job_gate_of(const struct relay_job *job,
+					   enum relay_side_of_gate side, uint32_t rank);
+/* Which gateway (index of the relay) takes a segment from src to the foreign process
+ * dst; UINT32_MAX if none.  dst of the own client: the gateway whose PRIVATE gate stands
+ * for src, for dst's host expects src's packets on that channel; dst of another client: the
+ * one whose GLOBAL gate stands for src. */
+uint32_t relay_job_gateway(const struct relay_job *job, uint32_t src, uint32_t dst);
 
 /* Body of the JOB frame.  Encode: bytes written or 0 if room is too small. */
 size_t relay_job_encoded_len(const struct relay_job *job);
@@ -101,5 +153,12 @@ void relay_labels_init(struct relay_labels *l, uint32_t index);
 /* First label of a free range of n labels, or 0 if there is none. */
 uint32_t relay_labels_alloc(struct relay_labels *l, uint32_t n);
 void relay_labels_free(struct relay_labels *l, uint32_t first, uint32_t n);
+/* The label of world rank 0 in the spaces of the cluster's gateways, which index arrays
+ * by label: the 24 bits in front of a primary's ranges shrink to the pages they hold,
+ * (primary's index * RELAY_LABEL_PAGES_MAX + page + 1) * RELAY_LABEL_PAGE, so that all
+ * labels of a cluster of n relays are in [RELAY_LABEL_PAGE, RELAY_GATEWAY_LABELS(n)).  0 for
+ * a label base that no primary hands out. */
+#define RELAY_GATEWAY_LABELS(nrelays) (((nrelays)*RELAY_LABEL_PAGES_MAX + 1) * RELAY_LABEL_PAGE)
+uint32_t relay_gateway_base(uint32_t label_base);
 
 #endif

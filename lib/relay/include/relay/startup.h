@@ -24,13 +24,18 @@
  *        |                      | event ENDED (ok)              |
  *
  * Anything else - a connection that ends early, a wrong key, labels that
- * contradict each other, a foreign process without a gateway - is ENDED with
- * ok = false and a text.  After ENDED control sends what relay_startup_tx()
- * still has and closes both connections.
+ * contradict each other, a foreign process without a gateway or with too few gate
+ * addresses - is ENDED with ok = false and a text.  After ENDED control sends what
+ * relay_startup_tx() still has and closes both connections.
  *
  * Streams may be split and joined in any way.  Labels may come one by one in
  * the order of the standard or many at once in any order; a label whose mapping
- * needs the number of processes waits for IMPI_C_NPROCS.
+ * needs the number of processes waits for IMPI_C_NPROCS.  TABLE comes when all
+ * labels of IMPI 0.0 that describe hosts and processes have been answered.
+ *
+ * The client, and any other one, may be another implementation's: the table then
+ * lists its hosts and the gates they meet (relay/job.h), and the ids of relays that
+ * stand for its processes have kind IMPI_HOSTID_RELAY_FOREIGN in both mappings.
  *
  * Units    bytes.
  * Threads  one owner at a time.
@@ -52,7 +57,20 @@
  * all of them).  Its processes are dealt to its shards in contiguous blocks. */
 struct relay_member {
 	uint32_t ipv4_global, ipv4_private; /* host order */
-	uint16_t gateway_port_global;	    /* IMPI/TCP, announced as IMPI_H_PORT; not 0 */
+	/* Where foreign hosts reach this relay's gateway (IMPI over TCP; announced as
+	 * IMPI_H_IPV6 and IMPI_H_PORT whether or not there is a gateway).  A job uses the
+	 * ports + gateway_slot.  Remote foreign hosts meet one gate per relay, at
+	 * gate_global (0: ipv4_global).  Own foreign hosts meet one per relay and remote
+	 * client and want each at an address of its own (LAM/MPI checks it): the n-th
+	 * remote client, in ascending order and the own one skipped, is at
+	 * gate_private[n % ngate_private] (ngate_private 0: at ipv4_private).  If a
+	 * relay has fewer of them than there are remote clients and the own client is
+	 * foreign, the job is refused. */
+	uint32_t gate_global;
+	uint32_t gate_private[RELAY_CLIENTS_MAX]; /* all different; usually begins with ipv4_private
+						   */
+	uint32_t ngate_private;			  /* <= RELAY_CLIENTS_MAX */
+	uint16_t gateway_port_global;		  /* first of the range; not 0 */
 	uint16_t gateway_port_private;
 	uint16_t nshards;			/* 1 .. RELAY_SHARDS_MAX */
 	uint16_t port_global[RELAY_SHARDS_MAX]; /* UDP, of each shard */
@@ -74,6 +92,9 @@ struct relay_startup_conf {
 	uint32_t job_id;
 	uint32_t token; /* random */
 	bool gateway;	/* foreign processes can be reached */
+	/* Added to gateway_port_* of every relay: differs between the jobs of all primaries
+	 * of this cluster that exist at the same time. */
+	uint16_t gateway_slot;
 };
 
 enum relay_side { RELAY_SIDE_CLIENT = 0, RELAY_SIDE_SERVER = 1 };
