@@ -91,11 +91,16 @@ rd_idle_turn(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns
 	}
 	uint64_t before = rd_clock_system_ns();
 	struct timespec ts = {.tv_nsec = (long)sleep};
-	(void)nanosleep(&ts, NULL); /* a signal ends it early: the loop looks at its flag */
+	if (i->nap)
+		i->nap(i->user, sleep);
+	else
+		(void)nanosleep(&ts, NULL); /* a signal ends it early: the loop looks at its flag */
 	uint64_t slept = rd_clock_system_ns() - before;
 	i->sleeps++;
 	i->slept_ns += slept;
-	uint64_t over = slept > sleep ? slept - sleep : 0;
+	if (slept < sleep)
+		return; /* ended early */
+	uint64_t over = slept - sleep;
 	if (over > OVERSHOOT_MAX_NS)
 		over = OVERSHOOT_MAX_NS;
 	i->overshoot_ns += (uint32_t)over / 8;

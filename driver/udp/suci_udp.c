@@ -217,11 +217,7 @@ read_errors(struct suci_udp *u, uint64_t now_ns)
 bool
 suci_udp_tx(struct suci_udp *u, uint64_t now_ns)
 {
-	bool moved = suci_udp_send(u, now_ns);
-
-	if (u->errors_queued)
-		read_errors(u, now_ns);
-	return moved;
+	return suci_udp_send(u, now_ns);
 }
 
 bool
@@ -233,8 +229,16 @@ suci_udp_poll(struct suci_udp *u, uint64_t now_ns)
 		if (!rx_batch(u, now_ns, &moved))
 			break;
 	}
-	if (u->errors_queued)
+	if (u->errors_queued) {
+		/* The error came in front of what is queued; what the peer said before
+		 * it went - its last ack, its farewell - is heard first. */
+		u->rx_want = SUCI_UDP_BATCH;
+		for (int turn = 0; turn < 4; turn++) {
+			if (!rx_batch(u, now_ns, &moved))
+				break;
+		}
 		read_errors(u, now_ns);
+	}
 	if (suci_expiry_ns(u->ep) <= now_ns)
 		suci_tick(u->ep, now_ns);
 	return suci_udp_tx(u, now_ns) || moved;

@@ -100,6 +100,36 @@ test_clock_real(void **state)
 }
 
 static void
+nap(void *user, uint32_t ns)
+{
+	*(uint32_t *)user += ns;
+}
+
+/* The caller's nap instead of nanosleep; one that ends early says nothing about how
+ * exactly this machine sleeps. */
+static void
+test_idle_nap(void **state)
+{
+	struct rd_idle i;
+	uint32_t napped = 0;
+	(void)state;
+	rd_idle_init(&i, RD_IDLE_SLEEP, 0);
+	i.nap = nap;
+	i.user = &napped;
+	i.slack_ns = 999999999; /* so long that no machine is slower than the nap */
+	i.overshoot_ns = 12345;
+	for (int k = 0; k < 2 * RD_IDLE_SPINS; k++)
+		rd_idle_turn(&i, 0, 0, BASE_NEVER_NS);
+	assert_int_equal(napped, 0);
+	rd_idle_turn(&i, 0, 0, BASE_NEVER_NS);
+	assert_int_equal(napped, 999999999);
+	assert_int_equal(i.sleeps, 1);
+	assert_int_equal(i.overshoot_ns, 12345);
+	rd_idle_turn(&i, 1, 0, BASE_NEVER_NS);
+	assert_int_equal(napped, 999999999);
+}
+
+static void
 test_idle(void **state)
 {
 	struct rd_idle i;
@@ -144,10 +174,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clock_converges),
-		cmocka_unit_test(test_clock_jumps),
-		cmocka_unit_test(test_clock_real),
-		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_clock_converges), cmocka_unit_test(test_clock_jumps),
+		cmocka_unit_test(test_clock_real),	cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_idle_nap),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

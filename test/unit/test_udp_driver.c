@@ -248,6 +248,28 @@ transfer_and_unreachable(void **state)
 	close_end(&a);
 }
 
+/* A process that takes leave and closes its port is heard before the kernel's word that
+ * the port is closed, though that comes first out of the socket. */
+static void
+farewell_before_unreachable(void **state)
+{
+	static struct end a, b;
+	struct suci_segment s = {.data = payload, .data_len = 10};
+
+	(void)state;
+	connect_ends(&a, &b, false);
+	run(&a, &b, &b.up);
+	suci_path_close(b.ep, b.path, "bye", suci_udp_now_ns());
+	suci_udp_tx(b.udp, suci_udp_now_ns());
+	close_end(&b);
+	assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
+	suci_udp_tx(a.udp, suci_udp_now_ns()); /* to the closed port */
+	run(&a, &b, &a.down);
+	assert_int_equal(a.why, SUCI_DOWN_CLOSED);
+	assert_true(suci_udp_counters(a.udp)->unreachable > 0);
+	close_end(&a);
+}
+
 /* The kernel cuts and merges, if it can at all. */
 static void
 transfer_in_runs(void **state)
@@ -356,8 +378,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_configurations), cmocka_unit_test(transfer_and_unreachable),
-		cmocka_unit_test(transfer_in_runs),   cmocka_unit_test(runs_refused),
+		cmocka_unit_test(bad_configurations),
+		cmocka_unit_test(transfer_and_unreachable),
+		cmocka_unit_test(farewell_before_unreachable),
+		cmocka_unit_test(transfer_in_runs),
+		cmocka_unit_test(runs_refused),
 		cmocka_unit_test(strangers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

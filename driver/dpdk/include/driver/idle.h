@@ -35,8 +35,12 @@ struct rd_idle {
 	uint32_t empty;	   /* turns without work, in a row */
 	uint32_t sleep_ns; /* next sleep */
 	uint32_t sleep_max_ns;
-	uint32_t overshoot_ns;	/* smoothed: how much later than asked we wake */
-	uint32_t slack_ns;	/* caller: deadlines may be missed by about this much */
+	uint32_t overshoot_ns; /* smoothed: how much later than asked we wake */
+	uint32_t slack_ns;     /* caller: deadlines may be missed by about this much */
+	/* Caller: sleep so long (< 1 s), or until there is work of which the caller can be told;
+	 * NULL: nanosleep. */
+	void (*nap)(void *user, uint32_t ns);
+	void *user;
 	uint64_t turns, sleeps; /* counters */
 	uint64_t slept_ns;	/* wall time asleep: busy share = 1 - slept/run time */
 };
