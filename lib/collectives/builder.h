@@ -102,7 +102,10 @@ bool coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct c
 	X(gather_linear) X(scatter_binomial) X(scatter_linear) X(allgather_ring)  \
 	X(allgather_bruck) X(allgather_recursive_doubling) X(alltoall_pairwise)   \
 	X(alltoall_linear) X(reduce_scatter_pairwise) X(reduce_scatter_reduce)    \
-	X(scan_doubling) X(exscan_doubling)
+	X(scan_doubling) X(exscan_doubling)                                       \
+	X(impi_barrier) X(impi_bcast) X(impi_reduce) X(impi_allreduce)            \
+	X(impi_gather) X(impi_scatter) X(impi_allgather) X(impi_alltoall)         \
+	X(impi_reduce_scatter) X(impi_scan)
 /* clang-format on */
 COLL_ALL(COLL_DECLARE)
 

@@ -53,6 +53,7 @@ struct coll_range {
 struct coll_step {
 	enum coll_kind kind;
 	uint32_t peer;		/* send, receive: rank in the communicator */
+	uint32_t tag;		/* send, receive: 0, or the tag prescribed (coll/impi.h) */
 	struct coll_range from; /* send: what; reduce, copy: source */
 	struct coll_range into; /* receive: where; reduce, copy: target */
 	bool left;		/* reduce: from is the left operand */
@@ -108,6 +109,11 @@ struct coll_args {
 	/* Which cluster (IMPI client) each rank belongs to, or NULL: one cluster.
 	 * Hierarchical algorithms use it to cross the WAN once. */
 	const uint32_t *cluster_of;
+	/* Only for the profile of coll/impi.h. */
+	bool vector;	     /* the v form of the operation: no common block size */
+	uint64_t wire_bytes; /* one block in external32: decides short or long */
+	uint64_t xsize;	     /* a block is long from so many bytes on */
+	uint32_t maxlinear;  /* up to so many masters no tree */
 };
 
 /* Bytes of arena that suffice for any algorithm of these arguments. */
