@@ -127,7 +127,15 @@ def emit_types(out):
 
 
 def c_constants():
-    return [r for r in table('constants.csv') if r['language'] == 'C']
+    """The ABI's, and our own (extensions.csv), which must not take values of the ABI's
+    that mean the same kind of thing."""
+    abi = [r for r in table('constants.csv') if r['language'] == 'C']
+    own = table('extensions.csv')
+    keys = {r['value'] for r in abi if r['category'] == 'ENV_INQ_AND_ATTR_KEYS'}
+    for r in own:
+        if r['category'] == 'IMPI_ATTR_KEYS' and r['value'] in keys:
+            raise SystemExit(f"{r['name']} has the value of a key of the ABI")
+    return abi + own
 
 
 def emit_constants(out, skip):
@@ -138,7 +146,8 @@ def emit_constants(out, skip):
         if r['form'] == 'enum':
             ints.setdefault(r['category'], []).append(r)
         elif r['type'] == 'int':
-            out.append(f"#define {r['name']} {paren(r['value'])}")
+            own = f" /* {r['origin']}: {r['since']} */" if r['origin'] == 'libmpi' else ''
+            out.append(f"#define {r['name']} {paren(r['value'])}{own}")
         else:
             out.append(f"#define {r['name']} (({r['type']}){paren(r['value'])})")
     for category, rows in ints.items():

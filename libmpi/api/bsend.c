@@ -6,7 +6,6 @@
 #include "call.h"
 #include "engine.h"
 #include "impl.h"
-#include "p2p.h"
 
 #define ALIGN 16
 
@@ -42,8 +41,9 @@ buffer_for(struct lmpi_comm *comm)
 	return comm->bsend != NULL ? comm->bsend : process_buffer;
 }
 
-int
-lmpi_bsend_take(struct lmpi_comm *comm, int64_t len, void **data)
+/* Room for len bytes of a message on comm. */
+static int
+take(struct lmpi_comm *comm, int64_t len, struct cell **cell)
 {
 	struct lmpi_bsend *b = buffer_for(comm);
 	struct cell **at, *c;
@@ -74,7 +74,7 @@ lmpi_bsend_take(struct lmpi_comm *comm, int64_t len, void **data)
 	}
 	c->owner = b;
 	c->len = need;
-	*data = c->data;
+	*cell = c;
 	return MPI_SUCCESS;
 }
 
@@ -90,15 +90,26 @@ cell_done(struct lmpi_req *e)
 		free(c);
 }
 
-void
-lmpi_bsend_start(struct lmpi_comm *comm, void *data, int64_t len, int dest, int tag)
+int
+lmpi_bsend(const struct lmpi_p2p *a)
 {
-	struct cell *c = (struct cell *)(void *)((char *)data - offsetof(struct cell, data));
+	enum lmpi_rep rep = lmpi_comm_rep(a->comm, a->peer);
+	int64_t len = a->count * a->type->rep[rep].size;
+	struct cell *c = NULL;
+	int rc = take(a->comm, len, &c);
 
+	if (rc)
+		return rc;
 	memset(&c->e, 0, sizeof(c->e));
+	rc = lmpi_rep_pack(a->type, a->buf, a->count, rep, c->data);
+	if (rc) {
+		cell_done(&c->e);
+		return rc;
+	}
 	c->e.on_done = cell_done;
-	lmpi_isend(&c->e, data, (uint64_t)len, lmpi_comm_world_rank(comm, dest), comm->rank, tag,
-		   comm->cid, LMPI_STANDARD);
+	lmpi_isend(&c->e, c->data, (uint64_t)len, lmpi_comm_world_rank(a->comm, a->peer),
+		   a->comm->rank, a->tag, a->comm->cid, LMPI_STANDARD);
+	return MPI_SUCCESS;
 }
 
 int
@@ -106,19 +117,9 @@ impl_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, in
 	   MPI_Comm comm)
 {
 	struct lmpi_p2p a;
-	void *data;
-	int64_t len;
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
-	if (rc || dest == MPI_PROC_NULL)
-		return rc;
-	len = a.count * a.type->size;
-	rc = lmpi_bsend_take(a.comm, len, &data);
-	if (rc)
-		return rc;
-	lmpi_type_pack(a.type, buf, count, data, 0, len);
-	lmpi_bsend_start(a.comm, data, len, dest, tag);
-	return MPI_SUCCESS;
+	return rc || dest == MPI_PROC_NULL ? rc : lmpi_bsend(&a);
 }
 
 static int

@@ -6,13 +6,11 @@
 #ifndef LMPI_BSEND_H
 #define LMPI_BSEND_H
 
-#include <stdint.h>
+#include "p2p.h"
 
-#include "comm.h"
-
-/* Room for len bytes of a message on comm; an error code when there is none. */
-int lmpi_bsend_take(struct lmpi_comm *comm, int64_t len, void **data);
-/* Send what was written into data and give the room back when it is out. */
-void lmpi_bsend_start(struct lmpi_comm *comm, void *data, int64_t len, int dest, int tag);
+/* Copy the message of a into the buffer, in the representation of its destination,
+ * and send it; the room is given back when it is out.  An error code when there is no
+ * buffer or no room, or a value has no external form. */
+int lmpi_bsend(const struct lmpi_p2p *a);
 
 #endif

@@ -8,6 +8,7 @@
 #include "coll.h"
 #include "comm.h"
 #include "engine.h"
+#include "impi.h"
 
 /* Messages of lmpi_cid_agree_group(): below all collective tags. */
 #define GROUP_TAG_FIRST 256
@@ -20,16 +21,31 @@ lmpi_cid_offer(void)
 {
 	uint64_t offer = cid_max;
 
-	cid_max += 2;
+	if (cid_max <= LMPI_CID_MAX - 2)
+		cid_max += 2;
 	return offer;
 }
 
 uint64_t
 lmpi_cid_take(uint64_t max)
 {
+	if (max > LMPI_CID_MAX - 2) /* a foreign MPI may say anything */
+		return 0;
 	if (cid_max < max + 2)
 		cid_max = max + 2;
 	return max + 1;
+}
+
+static int
+take(uint64_t max, uint64_t *cid)
+{
+	*cid = lmpi_cid_take(max);
+	if (*cid == 0)
+		return lmpi_error(MPI_ERR_OTHER,
+				  "there is no context id left: a process of the "
+				  "communicator uses %llu already",
+				  (unsigned long long)max);
+	return MPI_SUCCESS;
 }
 
 int
@@ -38,9 +54,7 @@ lmpi_cid_agree(struct lmpi_comm *comm, uint64_t *cid)
 	uint64_t max = lmpi_cid_offer();
 	int rc = lmpi_coll_max_u64(comm, &max);
 
-	if (rc == MPI_SUCCESS)
-		*cid = lmpi_cid_take(max);
-	return rc;
+	return rc ? rc : take(max, cid);
 }
 
 /* One blocking message of 8 bytes on the collective context of comm. */
@@ -66,13 +80,18 @@ recv_max(struct lmpi_comm *comm, int source, int tag, uint64_t *value)
 	return e.error;
 }
 
-/* Up and down a binomial tree over the group; only its members take part. */
+/* Up and down a binomial tree over the group; only its members take part.  IMPI 0.0 does
+ * not know MPI_Comm_create_group, so they have to be our own. */
 int
 lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int tag, uint64_t *cid)
 {
 	int n = group->size, me = group->rank, mask, rc = MPI_SUCCESS;
-	uint64_t max = lmpi_cid_offer(), other;
+	uint64_t max, other;
 
+	rc = lmpi_impi_refuse_group(group);
+	if (rc)
+		return rc;
+	max = lmpi_cid_offer();
 	tag = GROUP_TAG_FIRST + tag % GROUP_TAGS;
 	for (mask = 1; mask < n && !(me & mask); mask <<= 1) {
 		if (me + mask >= n)
@@ -95,6 +114,5 @@ lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int
 			rc = send_max(comm, group->world[me + mask], tag, &max);
 	if (rc)
 		return lmpi_error(rc, "agreeing on a context id failed");
-	*cid = lmpi_cid_take(max);
-	return MPI_SUCCESS;
+	return take(max, cid);
 }

@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "errhandler.h"
 #include "errors.h"
+#include "impi_attr.h"
 #include "impl.h"
 #include "info.h"
 #include "topo.h"
@@ -72,6 +73,20 @@ clusters_of(const struct lmpi_group *g)
 	return of;
 }
 
+int
+lmpi_group_foreign(const struct lmpi_group *g)
+{
+	int lowest = -1;
+
+	for (int i = 0; i < g->size && lmpi_world.any_foreign; i++) {
+		int client = (int)lmpi_world.proc[g->world[i]].client;
+
+		if (lmpi_world.clients[client].foreign && (lowest < 0 || client < lowest))
+			lowest = client;
+	}
+	return lowest;
+}
+
 struct lmpi_comm *
 lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *parent)
 {
@@ -86,6 +101,7 @@ lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *pa
 	c->size = group->size;
 	c->errhandler = parent ? parent->errhandler : MPI_ERRORS_ARE_FATAL;
 	c->cluster_of = clusters_of(group);
+	c->foreign = lmpi_group_foreign(group);
 	lmpi_errhandler_ref(c->errhandler);
 	return c;
 }
@@ -394,7 +410,7 @@ builtin_attr(int keyval)
 static bool
 is_builtin(int keyval)
 {
-	return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE;
+	return (keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) || lmpi_is_impi_attr(keyval);
 }
 
 int
@@ -406,8 +422,13 @@ impl_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *fla
 	if (rc)
 		return rc;
 	if (is_builtin(comm_keyval)) {
-		int *value = builtin_attr(comm_keyval);
+		int *value;
 
+		rc = lmpi_impi_attr(c, comm_keyval, &value);
+		if (rc)
+			return rc;
+		if (value == NULL)
+			value = builtin_attr(comm_keyval);
 		*flag = value != NULL;
 		if (value != NULL)
 			*(int **)attribute_val = value;

@@ -12,10 +12,13 @@
 
 #include "attr.h"
 #include "call.h"
+#include "engine.h"
 #include "object.h"
 
-/* Context ids with this bit never appear on the wire: MPI_COMM_SELF. */
-#define LMPI_CID_LOCAL (UINT64_C(1) << 63)
+/* Context ids: IMPI reference 6.  Agreed ones stay below LMPI_CID_MAX; MPI_COMM_SELF,
+ * which never appears on the wire, lies above. */
+#define LMPI_CID_MAX   UINT64_C(18446744073709551600)
+#define LMPI_CID_LOCAL (LMPI_CID_MAX + 8)
 /* Internal traffic on the collective context: tags of collective calls. */
 #define LMPI_COLL_TAG_FIRST 1024
 
@@ -24,6 +27,7 @@ struct lmpi_group {
 	int size;
 	int rank;	 /* of this process, or MPI_UNDEFINED */
 	uint32_t *world; /* [size] world ranks */
+	uint8_t reps;	 /* rep.c: representations of its foreign members, 0: not known yet */
 };
 
 struct lmpi_topology;
@@ -47,6 +51,9 @@ struct lmpi_comm {
 	struct lmpi_info *info; /* hints, or NULL */
 	struct lmpi_bsend *bsend;
 	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
+	int foreign;	      /* lowest client among the members that is another MPI, -1: none */
+	int impi_attr[4];     /* impi_attr.c */
+	bool impi_attr_known;
 	char name[MPI_MAX_OBJECT_NAME];
 };
 
@@ -93,6 +100,13 @@ MPI_Group lmpi_group_handle(struct lmpi_group *group);
 int lmpi_group_compare(const struct lmpi_group *a, const struct lmpi_group *b);
 /* Rank of a world rank in the group, or MPI_UNDEFINED. */
 int lmpi_group_rank_of(const struct lmpi_group *group, uint32_t world);
+/* The lowest client with members in the group that is another MPI, -1: none. */
+int lmpi_group_foreign(const struct lmpi_group *group);
+static inline bool
+lmpi_proc_foreign(uint32_t world)
+{
+	return lmpi_world.any_foreign && lmpi_world.clients[lmpi_world.proc[world].client].foreign;
+}
 
 /* ---- context ids (cid.c) */
 /* Agree on a new context id among all of comm; an error code. */
@@ -102,7 +116,7 @@ int lmpi_cid_agree(struct lmpi_comm *comm, uint64_t *cid);
 int lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int tag,
 			 uint64_t *cid);
 /* The value this process contributes to an agreement under way, and what to do
- * with its outcome. */
+ * with its outcome: the new id, 0 if there is none left. */
 uint64_t lmpi_cid_offer(void);
 uint64_t lmpi_cid_take(uint64_t max);
 

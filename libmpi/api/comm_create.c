@@ -7,6 +7,7 @@
 #include "comm.h"
 #include "comm_create.h"
 #include "engine.h"
+#include "impi.h"
 #include "impl.h"
 #include "info.h"
 #include "topo.h"
@@ -125,6 +126,8 @@ idup_done(struct lmpi_coll *c)
 	struct idup *d = c->finish_arg;
 
 	d->comm->cid = lmpi_cid_take(d->max);
+	if (d->comm->cid == 0)
+		c->error = lmpi_error(MPI_ERR_OTHER, "there is no context id left");
 	lmpi_comm_unref(d->comm);
 }
 
@@ -137,6 +140,8 @@ idup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *ne
 	struct idup *d;
 	int rc = lmpi_comm_get_intra(handle, &from);
 
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_impi_refuse(from);
 	if (rc == MPI_SUCCESS)
 		rc = copy_of(from, info, with_info, &comm);
 	if (rc)
@@ -277,11 +282,29 @@ group_of_color(const struct lmpi_comm *c, struct choice *all, int color)
 	return g;
 }
 
+/* What everybody chose. */
+static int
+gather_choices(struct lmpi_comm *c, int color, int key, struct choice *all)
+{
+	int mine[2] = {color, key}, *flat = malloc((size_t)c->size * sizeof(mine)), rc;
+
+	if (flat == NULL)
+		return no_memory();
+	rc = lmpi_coll_allgather_ints(c, mine, flat, 2);
+	for (int i = 0; rc == MPI_SUCCESS && i < c->size; i++)
+		all[i] = (struct choice){flat[2 * i], flat[2 * i + 1], i};
+	free(flat);
+	return rc;
+}
+
+/* [R] IMPI reference 6: the Allreduce of the context id, for all colors the same one,
+ * then the Allgather of (color, key).  Other MPIs have other values of MPI_UNDEFINED:
+ * a color below 0 is nobody's. */
 int
 lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm)
 {
-	struct choice mine = {color, key, c->rank}, *all;
 	struct lmpi_group *g;
+	struct choice *all;
 	uint64_t cid;
 	int rc;
 
@@ -289,9 +312,9 @@ lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm
 	all = malloc((size_t)c->size * sizeof(*all));
 	if (all == NULL)
 		return no_memory();
-	rc = lmpi_coll_allgather_bytes(c, &mine, all, sizeof(mine));
+	rc = lmpi_cid_agree(c, &cid);
 	if (rc == MPI_SUCCESS)
-		rc = lmpi_cid_agree(c, &cid);
+		rc = gather_choices(c, color, key, all);
 	if (rc || color == MPI_UNDEFINED) {
 		free(all);
 		return rc;

@@ -77,21 +77,84 @@ lmpi_p2p_recv_args(struct lmpi_p2p *a, void *buf, MPI_Count count, MPI_Datatype 
 	return rc ? rc : buffer_args(a, buf, count, datatype);
 }
 
-int
-lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, bool pack)
+/* How a message looks on the wire. */
+struct form {
+	enum lmpi_rep rep; /* of a send */
+	int64_t len;
+	bool as_is; /* its bytes are, or will become in place, those in memory */
+};
+
+/* The same where foreign MPIs take part.  A receive from any source makes room for
+ * the largest form a message that fits can have. */
+static __attribute__((noinline, cold)) void
+foreign_form(const struct lmpi_p2p *a, enum lmpi_piece_use use, struct form *f)
 {
+	const struct lmpi_comm *c = a->comm;
+	unsigned set;
+
+	if (a->peer != MPI_ANY_SOURCE) {
+		f->rep = lmpi_comm_rep(c, a->peer);
+		f->len = a->count * a->type->rep[f->rep].size;
+		f->as_is = use == LMPI_PIECE_RECV ? lmpi_external32_in_place(a->type, f->rep)
+						  : lmpi_external32_as_is(a->type, f->rep);
+		return;
+	}
+	set = lmpi_group_reps(c->remote != NULL ? c->remote : c->group);
+	for (enum lmpi_rep r = 0; r < LMPI_REPS; r++) {
+		int64_t len = a->count * a->type->rep[r].size;
+
+		if (!(set & LMPI_REP_BIT(r)))
+			continue;
+		f->as_is = f->as_is && lmpi_external32_in_place(a->type, r);
+		f->len = len > f->len ? len : f->len;
+	}
+}
+
+int
+lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, enum lmpi_piece_use use)
+{
+	struct form f = {LMPI_REP_NATIVE, a->count * a->type->size, true};
+	int rc = MPI_SUCCESS;
+
+	if (__builtin_expect(lmpi_world.any_foreign, 0))
+		foreign_form(a, use, &f);
 	p->copy = NULL;
-	p->len = a->count * a->type->size;
-	p->data = p->len == 0 ? a->buf : lmpi_type_span(a->type, a->buf, a->count);
+	p->len = f.len;
+	p->data = f.len == 0 ? a->buf : NULL;
+	if (f.len != 0 && f.as_is && use != LMPI_PIECE_SEND_COPY)
+		p->data = lmpi_type_span(a->type, a->buf, a->count);
 	if (p->data != NULL || p->len == 0)
 		return MPI_SUCCESS;
 	p->copy = p->data = malloc((size_t)p->len);
 	if (p->data == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory for a copy of %lld bytes",
 				  (long long)p->len);
-	if (pack)
-		lmpi_type_pack(a->type, a->buf, a->count, p->data, 0, p->len);
-	return MPI_SUCCESS;
+	if (use != LMPI_PIECE_RECV)
+		rc = lmpi_rep_pack(a->type, a->buf, a->count, f.rep, p->data);
+	if (rc) {
+		free(p->copy);
+		*p = (struct lmpi_piece){0};
+	}
+	return rc;
+}
+
+__attribute__((cold)) void
+lmpi_p2p_deliver_foreign(const struct lmpi_p2p *a, struct lmpi_req *e, void *copy)
+{
+	enum lmpi_rep rep = lmpi_comm_rep(a->comm, e->source);
+	int64_t len = (int64_t)e->bytes, room = a->count * a->type->rep[rep].size;
+
+	if (e->error != MPI_SUCCESS && e->error != MPI_ERR_TRUNCATE)
+		return;
+	if (len > room) {
+		len = room;
+		e->error = MPI_ERR_TRUNCATE; /* the engine had room for another form */
+	}
+	if (copy != NULL)
+		lmpi_rep_unpack(a->type, a->buf, a->count, rep, copy, len);
+	else if (rep != LMPI_REP_NATIVE && len != 0)
+		lmpi_rep_unpack(a->type, a->buf, a->count, rep,
+				lmpi_type_span(a->type, a->buf, a->count), len);
 }
 
 static enum lmpi_mode
@@ -110,22 +173,17 @@ start_send(struct lmpi_req *e, const struct lmpi_p2p *a, const struct lmpi_piece
 		   a->comm->rank, a->tag, a->comm->cid, engine_mode(mode));
 }
 
-static int64_t
-received(const struct lmpi_req *e, int64_t cap)
-{
-	return (int64_t)e->bytes < cap ? (int64_t)e->bytes : cap;
-}
-
 /* ---- blocking, without a request object */
 
 static int
-report_recv(const struct lmpi_req *e, const struct lmpi_p2p *a, int64_t cap)
+report_recv(const struct lmpi_req *e, const struct lmpi_p2p *a)
 {
 	if (e->error == MPI_ERR_TRUNCATE)
 		return lmpi_error(MPI_ERR_TRUNCATE,
 				  "a message of %llu bytes from rank %d with tag %d does not fit a "
 				  "receive buffer of %lld bytes",
-				  (unsigned long long)e->bytes, e->source, e->tag, (long long)cap);
+				  (unsigned long long)e->bytes, e->source, e->tag,
+				  (long long)lmpi_p2p_room(a->comm, a->type, a->count, e->source));
 	if (e->error)
 		return lmpi_error(e->error, "receiving from rank %d failed", a->peer);
 	return MPI_SUCCESS;
@@ -139,7 +197,7 @@ lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 	int rc;
 
 	if (a->peer != MPI_PROC_NULL) {
-		rc = lmpi_piece_make(&p, a, false);
+		rc = lmpi_piece_make(&p, a, LMPI_PIECE_RECV);
 		if (rc)
 			return rc;
 		if (message != NULL)
@@ -148,13 +206,12 @@ lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 			lmpi_irecv(&e, p.data, (uint64_t)p.len, a->peer, a->tag, a->comm->cid);
 		if (!e.done)
 			lmpi_wait(&e.done);
-		if (p.copy != NULL)
-			lmpi_type_unpack(a->type, a->buf, a->count, p.copy, 0, received(&e, p.len));
+		lmpi_p2p_deliver(a, &e, p.copy);
 		free(p.copy);
 	}
 	if (status != MPI_STATUS_IGNORE)
-		lmpi_status_set(status, e.source, e.tag, (int64_t)e.bytes, false);
-	return e.error ? report_recv(&e, a, a->count * a->type->size) : MPI_SUCCESS;
+		lmpi_status_set(status, a->comm, e.source, e.tag, (int64_t)e.bytes, false);
+	return e.error ? report_recv(&e, a) : MPI_SUCCESS;
 }
 
 static int
@@ -168,7 +225,7 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 
 	if (rc || dest == MPI_PROC_NULL)
 		return rc;
-	rc = lmpi_piece_make(&p, &a, true);
+	rc = lmpi_piece_make(&p, &a, LMPI_PIECE_SEND);
 	if (rc)
 		return rc;
 	start_send(&e, &a, &p, mode);
@@ -210,7 +267,8 @@ impl_Recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag
 
 /* Both directions at once, so that a ring of them cannot lock up. */
 static int
-exchange(const struct lmpi_p2p *s, const struct lmpi_p2p *r, MPI_Status *status)
+exchange(const struct lmpi_p2p *s, enum lmpi_piece_use send_use, const struct lmpi_p2p *r,
+	 MPI_Status *status)
 {
 	struct lmpi_piece sp = {0}, rp = {0};
 	struct lmpi_req se = {.done = true}, re = {.done = true};
@@ -219,9 +277,9 @@ exchange(const struct lmpi_p2p *s, const struct lmpi_p2p *r, MPI_Status *status)
 	re.source = MPI_PROC_NULL;
 	re.tag = MPI_ANY_TAG;
 	if (s->peer != MPI_PROC_NULL)
-		rc = lmpi_piece_make(&sp, s, true);
+		rc = lmpi_piece_make(&sp, s, send_use);
 	if (rc == MPI_SUCCESS && r->peer != MPI_PROC_NULL)
-		rc = lmpi_piece_make(&rp, r, false);
+		rc = lmpi_piece_make(&rp, r, LMPI_PIECE_RECV);
 	if (rc) {
 		free(sp.copy);
 		return rc;
@@ -238,14 +296,14 @@ exchange(const struct lmpi_p2p *s, const struct lmpi_p2p *r, MPI_Status *status)
 		lmpi_wait(&re.done);
 	if (!se.done)
 		lmpi_wait(&se.done);
-	if (rp.copy != NULL)
-		lmpi_type_unpack(r->type, r->buf, r->count, rp.copy, 0, received(&re, rp.len));
+	if (r->peer != MPI_PROC_NULL)
+		lmpi_p2p_deliver(r, &re, rp.copy);
 	free(sp.copy);
 	free(rp.copy);
 	if (status != MPI_STATUS_IGNORE)
-		lmpi_status_set(status, re.source, re.tag, (int64_t)re.bytes, false);
+		lmpi_status_set(status, r->comm, re.source, re.tag, (int64_t)re.bytes, false);
 	if (re.error)
-		return report_recv(&re, r, rp.len);
+		return report_recv(&re, r);
 	return se.error ? lmpi_error(se.error, "sending to rank %d failed", s->peer) : MPI_SUCCESS;
 }
 
@@ -259,36 +317,19 @@ impl_Sendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, i
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_p2p_recv_args(&r, recvbuf, recvcount, recvtype, source, recvtag, comm);
-	return rc ? rc : exchange(&s, &r, status);
+	return rc ? rc : exchange(&s, LMPI_PIECE_SEND, &r, status);
 }
 
 int
 impl_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
 		      int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-	struct lmpi_p2p s, r, packed;
-	int64_t len;
-	void *copy;
+	struct lmpi_p2p s, r;
 	int rc = lmpi_p2p_send_args(&s, buf, count, datatype, dest, sendtag, comm);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_p2p_recv_args(&r, buf, count, datatype, source, recvtag, comm);
-	if (rc)
-		return rc;
-	len = s.count * s.type->size;
-	copy = malloc((size_t)len + 1);
-	if (copy == NULL)
-		return lmpi_error(MPI_ERR_NO_MEM, "no memory for a copy of %lld bytes",
-				  (long long)len);
-	if (dest != MPI_PROC_NULL)
-		lmpi_type_pack(s.type, buf, count, copy, 0, len);
-	packed = s;
-	packed.type = lmpi_type_find(MPI_PACKED);
-	packed.buf = copy;
-	packed.count = len;
-	rc = exchange(&packed, &r, status);
-	free(copy);
-	return rc;
+	return rc ? rc : exchange(&s, LMPI_PIECE_SEND_COPY, &r, status);
 }
 
 /* ---- requests */
@@ -304,16 +345,12 @@ recv_done(struct lmpi_req *e)
 {
 	struct lmpi_request *r = (struct lmpi_request *)(void *)e;
 
-	if (r->staging != NULL && !e->cancelled)
-		lmpi_type_unpack(r->type, r->buf, r->count, r->staging, 0,
-				 received(e, r->staging_len));
-	lmpi_request_settle(r);
-}
+	if (!e->cancelled) {
+		struct lmpi_p2p a = lmpi_p2p_of(r);
 
-static struct lmpi_p2p
-described(const struct lmpi_request *r)
-{
-	return (struct lmpi_p2p){r->comm, r->type, r->buf, r->count, r->peer, r->tag};
+		lmpi_p2p_deliver(&a, e, r->staging);
+	}
+	lmpi_request_settle(r);
 }
 
 struct lmpi_request *
@@ -337,17 +374,17 @@ lmpi_p2p_request(enum lmpi_request_kind kind, const struct lmpi_p2p *a, enum lmp
 static int
 piece_of(struct lmpi_request *r, struct lmpi_piece *p)
 {
-	struct lmpi_p2p a = described(r);
+	struct lmpi_p2p a = lmpi_p2p_of(r);
 	bool send = r->kind == LMPI_RQ_SEND;
 	int rc;
 
 	if (r->staging != NULL) {
 		*p = (struct lmpi_piece){r->staging, r->staging_len, NULL};
-		if (send)
-			lmpi_type_pack(r->type, r->buf, r->count, r->staging, 0, r->staging_len);
-		return MPI_SUCCESS;
+		return send ? lmpi_rep_pack(r->type, r->buf, r->count,
+					    lmpi_comm_rep(r->comm, r->peer), r->staging)
+			    : MPI_SUCCESS;
 	}
-	rc = lmpi_piece_make(p, &a, send);
+	rc = lmpi_piece_make(p, &a, send ? LMPI_PIECE_SEND : LMPI_PIECE_RECV);
 	if (rc)
 		return rc;
 	r->staging = p->copy;
@@ -358,14 +395,11 @@ piece_of(struct lmpi_request *r, struct lmpi_piece *p)
 static int
 start_buffered(struct lmpi_request *r)
 {
-	int64_t len = r->count * r->type->size;
-	void *data;
-	int rc = lmpi_bsend_take(r->comm, len, &data);
+	struct lmpi_p2p a = lmpi_p2p_of(r);
+	int rc = lmpi_bsend(&a);
 
 	if (rc)
 		return rc;
-	lmpi_type_pack(r->type, r->buf, r->count, data, 0, len);
-	lmpi_bsend_start(r->comm, data, len, r->peer, r->tag);
 	r->active = true;
 	lmpi_request_complete(r);
 	return MPI_SUCCESS;
@@ -383,7 +417,7 @@ start_nothing(struct lmpi_request *r)
 int
 lmpi_p2p_start(struct lmpi_request *r)
 {
-	struct lmpi_p2p a = described(r);
+	struct lmpi_p2p a = lmpi_p2p_of(r);
 	struct lmpi_piece p;
 	int rc;
 

@@ -1,6 +1,5 @@
 /* The non-blocking and persistent point-to-point calls. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "call.h"
 #include "impl.h"
@@ -140,10 +139,10 @@ half_done_req(struct lmpi_req *e)
 {
 	struct lmpi_request *r = (struct lmpi_request *)(void *)e;
 
-	if (r->kind == LMPI_RQ_RECV && r->staging != NULL) {
-		int64_t n = (int64_t)e->bytes < r->staging_len ? (int64_t)e->bytes : r->staging_len;
+	if (r->kind == LMPI_RQ_RECV) {
+		struct lmpi_p2p a = lmpi_p2p_of(r);
 
-		lmpi_type_unpack(r->type, r->buf, r->count, r->staging, 0, n);
+		lmpi_p2p_deliver(&a, e, r->staging);
 	}
 	half_done(r);
 }
@@ -186,16 +185,9 @@ isendrecv(const struct lmpi_p2p *s, const struct lmpi_p2p *r, bool replace, MPI_
 	if (pair == NULL || out == NULL || in == NULL)
 		rc = lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 	if (rc == MPI_SUCCESS && s->peer != MPI_PROC_NULL)
-		rc = lmpi_piece_make(&sp, s, true);
-	if (rc == MPI_SUCCESS && replace && sp.copy == NULL && sp.len != 0) {
-		sp.copy = malloc((size_t)sp.len);
-		if (sp.copy == NULL)
-			rc = lmpi_error(MPI_ERR_NO_MEM, "out of memory");
-		else
-			sp.data = memcpy(sp.copy, sp.data, (size_t)sp.len);
-	}
+		rc = lmpi_piece_make(&sp, s, replace ? LMPI_PIECE_SEND_COPY : LMPI_PIECE_SEND);
 	if (rc == MPI_SUCCESS && r->peer != MPI_PROC_NULL)
-		rc = lmpi_piece_make(&rp, r, false);
+		rc = lmpi_piece_make(&rp, r, LMPI_PIECE_RECV);
 	if (rc) {
 		free(sp.copy);
 		if (pair != NULL)

@@ -74,7 +74,8 @@ probe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Status *stat
 	else
 		*flag = search(&s, wait);
 	if (*flag && status != MPI_STATUS_IGNORE)
-		lmpi_status_set(status, s.found.source, s.found.tag, (int64_t)s.found.bytes, false);
+		lmpi_status_set(status, a.comm, s.found.source, s.found.tag, (int64_t)s.found.bytes,
+				false);
 	return MPI_SUCCESS;
 }
 
@@ -109,7 +110,7 @@ mprobe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Message *me
 	if (source == MPI_PROC_NULL) {
 		*message = MPI_MESSAGE_NO_PROC;
 		if (status != MPI_STATUS_IGNORE)
-			lmpi_status_set(status, MPI_PROC_NULL, MPI_ANY_TAG, 0, false);
+			lmpi_status_set(status, NULL, MPI_PROC_NULL, MPI_ANY_TAG, 0, false);
 		return MPI_SUCCESS;
 	}
 	m = lmpi_object_new(&lmpi_message_pool);
@@ -128,7 +129,7 @@ mprobe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Message *me
 	lmpi_comm_ref(m->comm);
 	*message = (MPI_Message)m;
 	if (status != MPI_STATUS_IGNORE)
-		lmpi_status_set(status, m->source, m->tag, (int64_t)s.found.bytes, false);
+		lmpi_status_set(status, m->comm, m->source, m->tag, (int64_t)s.found.bytes, false);
 	return MPI_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "errors.h"
 #include "impl.h"
+#include "rep.h"
 
 struct lmpi_pool lmpi_request_pool = {.what = "request",
 				      .magic = 0x52455155,
@@ -71,7 +72,8 @@ lmpi_request_finish(struct lmpi_request *r, MPI_Status *status)
 
 	lmpi_wait(&r->e.done);
 	if (status != MPI_STATUS_IGNORE)
-		lmpi_status_set(status, r->e.source, r->e.tag, (int64_t)r->e.bytes, r->e.cancelled);
+		lmpi_status_set(status, r->comm, r->e.source, r->e.tag, (int64_t)r->e.bytes,
+				r->e.cancelled);
 	rc = r->e.error;
 	lmpi_request_free(r);
 	return rc;
@@ -79,39 +81,50 @@ lmpi_request_finish(struct lmpi_request *r, MPI_Status *status)
 
 /* ---- status */
 
-/* Private words: low and high half of the byte count, the cancelled flag. */
+/* Private words of a status. */
+enum { WORD_BYTES = 0 /* and 1 */, WORD_CANCELLED = 2, WORD_REP = 3, WORDS = 5 };
 
-void
-lmpi_status_set_bytes(MPI_Status *status, int64_t bytes)
+static void
+set_bytes(MPI_Status *status, int64_t bytes, enum lmpi_rep rep)
 {
-	memcpy(status->MPI_internal, &bytes, sizeof(bytes));
+	memcpy(&status->MPI_internal[WORD_BYTES], &bytes, sizeof(bytes));
+	status->MPI_internal[WORD_REP] = (int)rep;
 }
 
-int64_t
-lmpi_status_bytes(const MPI_Status *status)
+static int64_t
+bytes_of(const MPI_Status *status)
 {
 	int64_t bytes;
 
-	memcpy(&bytes, status->MPI_internal, sizeof(bytes));
+	memcpy(&bytes, &status->MPI_internal[WORD_BYTES], sizeof(bytes));
 	return bytes;
 }
 
+/* The program may have filled the status with anything. */
+static enum lmpi_rep
+rep_of(const MPI_Status *status)
+{
+	int rep = status->MPI_internal[WORD_REP];
+
+	return rep >= 0 && rep < LMPI_REPS ? (enum lmpi_rep)rep : LMPI_REP_NATIVE;
+}
+
 void
-lmpi_status_set(MPI_Status *status, int source, int tag, int64_t bytes, bool cancelled)
+lmpi_status_set(MPI_Status *status, const struct lmpi_comm *comm, int source, int tag,
+		int64_t bytes, bool cancelled)
 {
 	status->MPI_SOURCE = source;
 	status->MPI_TAG = tag;
-	lmpi_status_set_bytes(status, bytes);
-	status->MPI_internal[2] = cancelled;
-	status->MPI_internal[3] = 0;
-	status->MPI_internal[4] = 0;
+	set_bytes(status, bytes, comm ? lmpi_comm_rep(comm, source) : LMPI_REP_NATIVE);
+	status->MPI_internal[WORD_CANCELLED] = cancelled;
+	status->MPI_internal[WORDS - 1] = 0;
 }
 
 void
 lmpi_status_empty(MPI_Status *status)
 {
 	if (status != MPI_STATUS_IGNORE)
-		lmpi_status_set(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+		lmpi_status_set(status, NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
 }
 
 static int
@@ -126,18 +139,19 @@ int
 impl_Get_count(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
 {
 	struct lmpi_type *t;
-	int64_t bytes;
+	int64_t bytes, size;
 	int rc = check_status(status);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_check_type(datatype, &t);
 	if (rc)
 		return rc;
-	bytes = lmpi_status_bytes(status);
-	if (t->size == 0)
+	bytes = bytes_of(status);
+	size = t->rep[rep_of(status)].size;
+	if (size == 0)
 		*count = bytes == 0 ? 0 : MPI_UNDEFINED;
 	else
-		*count = bytes % t->size == 0 ? bytes / t->size : MPI_UNDEFINED;
+		*count = bytes % size == 0 ? bytes / size : MPI_UNDEFINED;
 	return MPI_SUCCESS;
 }
 
@@ -152,7 +166,7 @@ impl_Get_elements(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *co
 		rc = lmpi_check_type(datatype, &t);
 	if (rc)
 		return rc;
-	*count = lmpi_type_elements(t, lmpi_status_bytes(status), &left);
+	*count = lmpi_type_elements_in(t, rep_of(status), bytes_of(status), &left);
 	if (left != 0)
 		*count = MPI_UNDEFINED;
 	return MPI_SUCCESS;
@@ -176,7 +190,7 @@ impl_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, MPI_Count co
 		rc = lmpi_check_count(count);
 	if (rc)
 		return rc;
-	lmpi_status_set_bytes(status, lmpi_type_bytes_of(t, count));
+	set_bytes(status, lmpi_type_bytes_of(t, count), LMPI_REP_NATIVE);
 	return MPI_SUCCESS;
 }
 
@@ -192,7 +206,7 @@ impl_Status_set_cancelled(MPI_Status *status, int flag)
 	int rc = check_status(status);
 
 	if (rc == MPI_SUCCESS)
-		status->MPI_internal[2] = flag != 0;
+		status->MPI_internal[WORD_CANCELLED] = flag != 0;
 	return rc;
 }
 
@@ -202,7 +216,7 @@ impl_Test_cancelled(const MPI_Status *status, int *flag)
 	int rc = check_status(status);
 
 	if (rc == MPI_SUCCESS)
-		*flag = status->MPI_internal[2] != 0;
+		*flag = status->MPI_internal[WORD_CANCELLED] != 0;
 	return rc;
 }
 
@@ -330,9 +344,12 @@ impl_Cancel(MPI_Request *request)
 		rc = r->general.cancel(r->general.extra_state, r->e.done);
 		return rc ? lmpi_error(rc, "the cancel callback returned %d", rc) : rc;
 	}
-	/* A send that has begun is not called back: it completes as a send. */
-	if (r->kind == LMPI_RQ_RECV && !r->e.done)
+	if (r->e.done)
+		return MPI_SUCCESS;
+	if (r->kind == LMPI_RQ_RECV)
 		lmpi_cancel_recv(&r->e);
+	else if (r->kind == LMPI_RQ_SEND)
+		lmpi_cancel_send(&r->e);
 	return MPI_SUCCESS;
 }
 

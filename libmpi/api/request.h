@@ -90,11 +90,14 @@ int lmpi_p2p_start(struct lmpi_request *r);
 int lmpi_coll_restart(struct lmpi_request *r);
 void lmpi_coll_release(struct lmpi_coll *coll);
 
-/* ---- status */
+/* ---- status
+ * Its private words hold the bytes of the message as they were on the wire and the
+ * representation they had there, which counting elements by a datatype needs: a probe
+ * does not know the type, and the message may be received as any. */
 void lmpi_status_empty(MPI_Status *status);
-void lmpi_status_set(MPI_Status *status, int source, int tag, int64_t bytes, bool cancelled);
-int64_t lmpi_status_bytes(const MPI_Status *status);
-void lmpi_status_set_bytes(MPI_Status *status, int64_t bytes);
+/* Of a message from rank source of comm; comm may be NULL with no such source. */
+void lmpi_status_set(MPI_Status *status, const struct lmpi_comm *comm, int source, int tag,
+		     int64_t bytes, bool cancelled);
 
 /* ---- argument checks, naming the argument and its value */
 int lmpi_check_count(MPI_Count count);

@@ -3,6 +3,7 @@
 
 #include "call.h"
 #include "impl.h"
+#include "p2p.h"
 #include "request.h"
 
 static int
@@ -53,19 +54,23 @@ report(struct lmpi_request *r, MPI_Status *status)
 	}
 	if (status != MPI_STATUS_IGNORE) {
 		if (r->kind == LMPI_RQ_RECV || r->kind == LMPI_RQ_PAIR)
-			lmpi_status_set(status, r->e.source, r->e.tag, (int64_t)r->e.bytes,
+			lmpi_status_set(status, r->comm, r->e.source, r->e.tag, (int64_t)r->e.bytes,
 					r->e.cancelled);
-		else
-			lmpi_status_empty(status);
+		else /* empty, but for a send that was called back */
+			lmpi_status_set(status, NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, 0,
+					r->e.cancelled);
 	}
-	if (rc == MPI_ERR_TRUNCATE)
+	if (rc == MPI_ERR_TRUNCATE) {
+		int64_t room =
+			r->type ? lmpi_p2p_room(r->comm, r->type, r->count, r->e.source) : r->count;
+
 		lmpi_error(rc,
 			   "a message of %llu bytes from rank %d with tag %d does not fit a "
 			   "receive buffer of %lld bytes",
-			   (unsigned long long)r->e.bytes, r->e.source, r->e.tag,
-			   (long long)(r->type ? r->count * r->type->size : r->count));
-	else if (rc)
+			   (unsigned long long)r->e.bytes, r->e.source, r->e.tag, (long long)room);
+	} else if (rc) {
 		lmpi_error(rc, "the operation with rank %d, tag %d failed", r->peer, r->tag);
+	}
 	if (rc && r->comm != NULL)
 		lmpi_blame_comm(r->comm->handle);
 	return rc;

@@ -3,12 +3,15 @@
 #include "boot.h"
 
 #include "base/bytes.h"
+#include "impi/wire.h"
 
 #include <stdlib.h>
 
-#define CONTACT_MAGIC 0x4c4d4331u /* "LMC1" */
-#define JOB_MAGIC     0x4c4d4a31u /* "LMJ1" */
-#define JOB_HEAD      40u
+#define CONTACT_MAGIC 0x4c4d4332u /* "LMC2" */
+#define JOB_MAGIC     0x4c4d4a32u /* "LMJ2" */
+#define JOB_HEAD      44u
+#define JOB_CLIENT    4u
+#define JOB_HOST      28u
 
 void
 lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES])
@@ -18,7 +21,7 @@ lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES
 	base_write_be64(&w, c->token);
 	base_write_bytes(&w, c->ip, 4);
 	base_write_be16(&w, c->port);
-	base_write_be16(&w, 0);
+	base_write_be16(&w, c->tcp_port);
 	base_write_be32(&w, (uint32_t)c->shm_pid);
 	base_write_be32(&w, (uint32_t)c->shm_fd);
 	base_write_be64(&w, c->shm_bytes);
@@ -38,7 +41,7 @@ lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c)
 	if ((p = base_read_bytes(&r, 4)))
 		memcpy(c->ip, p, 4);
 	c->port = base_read_be16(&r);
-	(void)base_read_be16(&r);
+	c->tcp_port = base_read_be16(&r);
 	c->shm_pid = (int32_t)base_read_be32(&r);
 	c->shm_fd = (int32_t)base_read_be32(&r);
 	c->shm_bytes = base_read_be64(&r);
@@ -47,10 +50,38 @@ lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c)
 	return base_reader_ok(&r) && base_reader_left(&r) == 0;
 }
 
+bool
+lmpi_job_count(struct lmpi_job *j)
+{
+	uint64_t procs = 0;
+	uint32_t last = 0;
+
+	for (uint32_t c = 0; c < j->nclients; c++)
+		j->peer[c].nhosts = j->peer[c].nprocs = j->peer[c].first_rank = 0;
+	for (uint32_t i = 0; i < j->nhosts; i++) {
+		uint32_t c = j->host[i].client;
+		if (c >= j->nclients || c < last)
+			return false;
+		last = c;
+		if (j->peer[c].nhosts++ == 0)
+			j->peer[c].first_rank = (uint32_t)procs;
+		j->peer[c].nprocs += j->host[i].nprocs;
+		procs += j->host[i].nprocs;
+	}
+	return procs == j->nprocs;
+}
+
+static uint64_t
+job_bytes(const struct lmpi_job *j)
+{
+	return (uint64_t)JOB_CLIENT * j->nclients + (uint64_t)JOB_HOST * j->nhosts +
+	       24ull * j->nprocs;
+}
+
 void *
 lmpi_job_encode(const struct lmpi_job *j, size_t *len)
 {
-	size_t n = JOB_HEAD + 8ull * j->nhosts + 24ull * j->nprocs;
+	size_t n = JOB_HEAD + job_bytes(j);
 	void *out = malloc(n);
 	if (!out)
 		return NULL;
@@ -64,14 +95,52 @@ lmpi_job_encode(const struct lmpi_job *j, size_t *len)
 	base_write_be32(&w, j->ackmark);
 	base_write_be32(&w, j->hiwater);
 	base_write_be32(&w, j->tag_ub);
-	base_write_be32(&w, 0);
+	base_write_be32(&w, j->coll_xsize);
+	base_write_be32(&w, j->coll_maxlinear);
+	for (uint32_t i = 0; i < j->nclients; i++) {
+		base_write_u8(&w, j->peer[i].foreign);
+		base_write_u8(&w, (uint8_t)j->peer[i].rep);
+		base_write_u8(&w, j->peer[i].reduce_on_pt2pt);
+		base_write_u8(&w, 0);
+	}
 	for (uint32_t i = 0; i < j->nhosts; i++) {
 		base_write_be32(&w, j->host[i].client);
 		base_write_be32(&w, j->host[i].nprocs);
+		base_write_bytes(&w, j->host[i].addr, 16);
+		base_write_be16(&w, j->host[i].port);
+		base_write_be16(&w, 0);
 	}
 	base_write_bytes(&w, j->proc, 24ull * j->nprocs);
 	*len = base_writer_len(&w);
 	return out;
+}
+
+static bool
+read_clients(struct base_reader *r, struct lmpi_job *j)
+{
+	for (uint32_t i = 0; i < j->nclients; i++) {
+		uint8_t foreign = base_read_u8(r), rep = base_read_u8(r), red = base_read_u8(r);
+		if (foreign > 1 || rep >= LMPI_REPS || red > 1 || base_read_u8(r) != 0)
+			return false;
+		j->peer[i] = (struct lmpi_client){
+			.foreign = foreign, .rep = (enum lmpi_rep)rep, .reduce_on_pt2pt = red};
+	}
+	return true;
+}
+
+static void
+read_hosts(struct base_reader *r, struct lmpi_job *j)
+{
+	for (uint32_t i = 0; i < j->nhosts; i++) {
+		struct lmpi_job_host *h = &j->host[i];
+		h->client = base_read_be32(r);
+		h->nprocs = base_read_be32(r);
+		const uint8_t *p = base_read_bytes(r, 16);
+		if (p)
+			memcpy(h->addr, p, 16);
+		h->port = base_read_be16(r);
+		(void)base_read_be16(r);
+	}
 }
 
 bool
@@ -90,37 +159,33 @@ lmpi_job_decode(const void *in, size_t len, struct lmpi_job *j)
 	j->ackmark = base_read_be32(&r);
 	j->hiwater = base_read_be32(&r);
 	j->tag_ub = base_read_be32(&r);
-	(void)base_read_be32(&r);
-	if (!base_reader_ok(&r) || j->nclients == 0 || j->client >= j->nclients ||
-	    base_reader_left(&r) != 8ull * j->nhosts + 24ull * j->nprocs)
+	j->coll_xsize = base_read_be32(&r);
+	j->coll_maxlinear = base_read_be32(&r);
+	if (!base_reader_ok(&r) || j->nclients == 0 || j->nclients > IMPI_CLIENTS_MAX ||
+	    j->client >= j->nclients || base_reader_left(&r) != job_bytes(j))
 		return false;
+	j->peer = calloc(j->nclients, sizeof *j->peer);
 	j->host = calloc(j->nhosts ? j->nhosts : 1, sizeof *j->host);
 	j->proc = calloc(j->nprocs ? j->nprocs : 1, sizeof *j->proc);
-	if (!j->host || !j->proc) {
-		lmpi_job_free(j);
-		return false;
-	}
-	uint64_t procs = 0;
-	bool ok = true;
-	for (uint32_t i = 0; i < j->nhosts; i++) {
-		j->host[i].client = base_read_be32(&r);
-		j->host[i].nprocs = base_read_be32(&r);
-		procs += j->host[i].nprocs;
-		ok = ok && j->host[i].client < j->nclients;
-	}
+	if (!j->peer || !j->host || !j->proc)
+		goto bad;
+	if (!read_clients(&r, j))
+		goto bad;
+	read_hosts(&r, j);
 	const uint8_t *p = base_read_bytes(&r, 24ull * j->nprocs);
 	if (p && j->nprocs)
 		memcpy(j->proc, p, 24ull * j->nprocs);
-	if (!ok || procs != j->nprocs || !base_reader_ok(&r)) {
-		lmpi_job_free(j);
-		return false;
-	}
-	return true;
+	if (base_reader_ok(&r) && lmpi_job_count(j))
+		return true;
+bad:
+	lmpi_job_free(j);
+	return false;
 }
 
 void
 lmpi_job_free(struct lmpi_job *j)
 {
+	free(j->peer);
 	free(j->host);
 	free(j->proc);
 	*j = (struct lmpi_job){0};

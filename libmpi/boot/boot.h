@@ -3,12 +3,19 @@
  *   pmix.c     the launcher: size, rank, node, exchange of contacts, abort
  *   blob.c     the bytes processes publish through it
  *   addr.c     which of this node's addresses to use
+ *   peers.c    which clients are foreign, and how they want to be spoken to
  *   join.c     rank 0's conversation with the impi server or relay
+ *   hosts.c    which IMPI hosts this client is
+ *   dance.c    TCP connections to the hosts of foreign clients
  *   control.c  the thread that watches the server channel while ranks compute
  *
  * With no launcher the job has one process. */
 #ifndef LMPI_BOOT_H
 #define LMPI_BOOT_H
+
+#include "../engine/engine.h"
+
+#include "impi/switches.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -45,7 +52,8 @@ pthread_t lmpi_boot_main_thread(void);
 struct lmpi_contact {
 	uint64_t token; /* the job's, as chosen by rank 0; others 0 */
 	uint8_t ip[4];
-	uint16_t port;
+	uint16_t port;		 /* UDP */
+	uint16_t tcp_port;	 /* IMPI channels; 0: none */
 	int32_t shm_pid, shm_fd; /* fd -1: none */
 	uint64_t shm_bytes;
 	char bell[32];
@@ -58,14 +66,29 @@ bool lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c);
 struct lmpi_job {
 	uint32_t client, nclients, nhosts, nprocs;
 	uint32_t datalen, ackmark, hiwater, tag_ub;
+	uint32_t coll_xsize, coll_maxlinear; /* defaults filled in */
+	struct lmpi_client *peer;	     /* [nclients] */
 	struct lmpi_job_host {
 		uint32_t client, nprocs;
+		uint8_t addr[16]; /* IMPI_H_IPV6 */
+		uint16_t port;
 	} * host;	     /* [nhosts] */
 	uint8_t (*proc)[24]; /* [nprocs] host id and pid, by world rank */
 };
-void *lmpi_job_encode(const struct lmpi_job *j, size_t *len); /* malloc'd, NULL: no memory */
+/* Count the hosts and processes of each client into peer[] from host[], which must
+ * list clients in ascending order and as many processes as nprocs; false if not. */
+bool lmpi_job_count(struct lmpi_job *j);
+/* As bytes, malloc'd; NULL: no memory. */
+void *lmpi_job_encode(const struct lmpi_job *j, size_t *len);
 bool lmpi_job_decode(const void *in, size_t len, struct lmpi_job *j);
 void lmpi_job_free(struct lmpi_job *j);
+
+/* --- peers.c */
+/* Fill foreign, rep and reduce_on_pt2pt of job->peer (counted) from the processes' host
+ * ids, from text (the syntax of impi/switches.h; NULL: none) and from what the clients
+ * offered.  0 or an error class (said). */
+int lmpi_peers_settle(struct lmpi_job *job, const char *text,
+		      const struct impi_offered offered[IMPI_CLIENTS_MAX]);
 
 /* --- addr.c */
 /* The address of this node others reach it at: LIBMPI_IFACE's, else the one
@@ -75,13 +98,41 @@ int lmpi_choose_address(const char *server, uint8_t ip[4]);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
 
+/* --- hosts.c */
+/* The IMPI host (from 0) of each of n processes: one host per distinct address if the
+ * ranks of every address are contiguous, else one for all.  Returns how many. */
+uint32_t lmpi_hosts_group(const struct lmpi_contact *contact, uint32_t n, uint32_t *host_of);
+
+/* --- dance.c (IMPI reference 4); functions return 0 or an error class (said). */
+/* Listen at ip, on any port. */
+int lmpi_dance_listen(const uint8_t ip[4], uint16_t *port);
+void lmpi_dance_unlisten(void);
+struct lmpi_dance {
+	const struct lmpi_job *job; /* with peer[] and proc[] */
+	uint32_t host;		    /* mine, global */
+	uint8_t ip[4];		    /* its address; connecting sockets have it too */
+	uint64_t token;
+	uint32_t nlocal; /* processes of my host that connect to me as their switch, or 0 */
+	uint64_t limit_s;
+};
+/* Connect with every foreign host and every local process; strangers are closed.
+ * host_fd[nhosts], local_fd[nlocal]: sockets, non-blocking; -1 where there is none.  Of
+ * local_fd those that are not -1 before are not waited for. */
+int lmpi_dance(const struct lmpi_dance *how, int *host_fd, int *local_fd);
+/* Connect to the switch of my host as its process index. */
+int lmpi_dance_join(const uint8_t ip[4], uint16_t port, uint64_t token, uint32_t index, int *fd);
+#define LMPI_HOST_NAME 80
+/* "host 3 of client 1 (10.0.0.3:4711)" */
+void lmpi_host_name(const struct lmpi_job_host *host, uint32_t h, char out[LMPI_HOST_NAME]);
+
 /* --- join.c, rank 0 only */
 struct lmpi_join {
 	const char *server; /* host:port as the user gave it */
 	uint32_t client;
 	uint32_t nprocs;
 	const struct lmpi_contact *contact; /* [nprocs] */
-	uint8_t ip[4];
+	uint32_t nhosts;
+	const uint32_t *host_of; /* [nprocs] as lmpi_hosts_group() says */
 	uint32_t token;
 };
 /* Blocks until the whole job has met (at most LIBMPI_JOIN_TIMEOUT_S, default 300).

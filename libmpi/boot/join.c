@@ -121,8 +121,9 @@ connect_server(void)
 struct talk {
 	const struct lmpi_join *how;
 	struct impi_offer offer;
-	struct impi_host host;
+	struct impi_host *host; /* [how->nhosts] */
 	struct impi_proc *proc;
+	struct impi_offered offered[IMPI_CLIENTS_MAX];
 	bool pids; /* proc[].pid are set */
 	bool started;
 	uint64_t deadline_ns;
@@ -149,21 +150,26 @@ make_offer(struct talk *t)
 					 .ipv4 = be32_load(how->contact[r].ip)};
 		impi_hostid_encode(&id, t->proc[r].hostid);
 	}
-	/* One host: what lies behind it is told by the host ids of the procs. */
-	t->host = (struct impi_host){.port = how->contact[0].port,
-				     .nprocs = how->nprocs,
-				     .ackmark = ACKMARK,
-				     .hiwater = HIWATER};
-	impi_addr_from_ipv4(t->host.addr, be32_load(how->ip));
+	/* A host is announced where its lowest rank listens; what lies behind it is told
+	 * by the host ids of the procs. */
+	for (uint32_t r = 0; r < how->nprocs; r++) {
+		struct impi_host *h = &t->host[how->host_of[r]];
+		if (h->nprocs++ > 0)
+			continue;
+		h->port = how->contact[r].tcp_port;
+		h->ackmark = ACKMARK;
+		h->hiwater = HIWATER;
+		impi_addr_from_ipv4(h->addr, be32_load(how->contact[r].ip));
+	}
 	t->offer = (struct impi_offer){
-		.nhosts = 1,
+		.nhosts = how->nhosts,
 		.nprocs = how->nprocs,
-		.datalen = DATALEN,
+		.datalen = (uint32_t)lmpi_env_u64("IMPI_DATALEN", DATALEN, 1u << 30),
 		.tagub = INT32_MAX,
 		.xsize = xsize ? (int32_t)lmpi_env_u64("IMPI_COLL_XSIZE", 1024, INT32_MAX) : -1,
 		.maxlinear =
 			maxlinear ? (int32_t)lmpi_env_u64("IMPI_COLL_MAXLINEAR", 4, INT32_MAX) : -1,
-		.host = &t->host,
+		.host = t->host,
 		.proc = t->proc,
 	};
 }
@@ -252,8 +258,10 @@ take(struct talk *t, const uint8_t *p, size_t len)
 		case IMPI_CL_STARTED:
 			t->started = true;
 			return LMPI_OK;
-		case IMPI_CL_SIZE:
-		case IMPI_CL_LABEL: {
+		case IMPI_CL_LABEL:
+			impi_offered_label(t->offered, ev.label, ev.mask, ev.data, ev.len);
+			/* fall through */
+		case IMPI_CL_SIZE: {
 			enum impi_err e = submit(t);
 			if (e != IMPI_ERR_OK)
 				return give_up(impi_strerror(e), NULL);
@@ -299,8 +307,21 @@ talk(struct talk *t)
 
 /* --- the result ---------------------------------------------------------- */
 
+/* The marks of a client's hosts, if they agree. */
+static void
+note_marks(const struct impi_tables *t, struct impi_offered *offered)
+{
+	for (uint32_t i = 0; i < t->nhosts; i++) {
+		const struct impi_host *h = &t->host[i];
+		struct impi_offered *o = &offered[h->client];
+		bool first = i == t->client[h->client].first_host;
+		o->ackmark = first || o->ackmark == h->ackmark ? h->ackmark : 0;
+		o->hiwater = first || o->hiwater == h->hiwater ? h->hiwater : 0;
+	}
+}
+
 static int
-fill_job(const struct lmpi_join *how, struct lmpi_job *job)
+fill_job(const struct lmpi_join *how, struct impi_offered *offered, struct lmpi_job *job)
 {
 	const struct impi_tables *t = impi_client_tables(g.client);
 
@@ -311,20 +332,30 @@ fill_job(const struct lmpi_join *how, struct lmpi_job *job)
 				 .datalen = t->datalen,
 				 .ackmark = t->ackmark,
 				 .hiwater = t->hiwater,
-				 .tag_ub = t->tagub};
+				 .tag_ub = t->tagub,
+				 .coll_xsize = t->xsize,
+				 .coll_maxlinear = t->maxlinear};
+	job->peer = calloc(t->nclients, sizeof *job->peer);
 	job->host = calloc(t->nhosts, sizeof *job->host);
 	job->proc = calloc(t->nprocs, sizeof *job->proc);
-	if (!job->host || !job->proc) {
+	if (!job->peer || !job->host || !job->proc) {
 		lmpi_job_free(job);
 		return give_up("out of memory", NULL);
 	}
 	for (uint32_t i = 0; i < t->nhosts; i++) {
 		job->host[i].client = t->host[i].client;
 		job->host[i].nprocs = t->host[i].nprocs;
+		job->host[i].port = (uint16_t)t->host[i].port;
+		memcpy(job->host[i].addr, t->host[i].addr, 16);
 	}
 	for (uint32_t i = 0; i < t->nprocs; i++)
 		impi_proc_encode(&t->proc[i], job->proc[i]);
-	return LMPI_OK;
+	if (!lmpi_job_count(job)) {
+		lmpi_job_free(job);
+		return give_up("the table of hosts makes no sense", NULL);
+	}
+	note_marks(t, offered);
+	return lmpi_peers_settle(job, getenv("IMPI_PEERS"), offered);
 }
 
 static int
@@ -358,15 +389,16 @@ lmpi_join(const struct lmpi_join *how, struct lmpi_job *job)
 	if (err)
 		return err;
 	t.proc = calloc(how->nprocs, sizeof *t.proc);
-	if (!t.proc)
-		return give_up("out of memory", NULL);
-	make_offer(&t);
-	err = connect_server();
+	t.host = calloc(how->nhosts, sizeof *t.host);
+	if (t.proc && t.host)
+		make_offer(&t);
+	err = t.proc && t.host ? connect_server() : give_up("out of memory", NULL);
 	if (!err)
 		err = talk(&t);
 	if (!err)
-		err = fill_job(how, job);
+		err = fill_job(how, t.offered, job);
 	free(t.proc);
+	free(t.host);
 	return err;
 }
 

@@ -171,6 +171,7 @@ coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI
 	if (in_place && root != (*c)->comm->rank)
 		return in_place_elsewhere("sendbuf");
 	(*c)->algorithm = "linear"; /* only the root knows the lengths */
+	(*c)->args.vector = true;
 	(*c)->args.in_place = in_place;
 	if (!in_place)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
@@ -220,6 +221,7 @@ coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendco
 	if (in_place && root != (*c)->comm->rank)
 		return in_place_elsewhere("recvbuf");
 	(*c)->algorithm = "linear";
+	(*c)->args.vector = true;
 	(*c)->args.in_place = in_place;
 	if (!in_place)
 		rc = one_block(*c, recvbuf, recvcount, recvtype, LMPI_SIDE_OUT, &(*c)->recv);
@@ -261,6 +263,7 @@ coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 	if (rc)
 		return rc;
 	(*c)->algorithm = "ring";
+	(*c)->args.vector = true;
 	(*c)->args.in_place = in_place;
 	if (!in_place)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
@@ -302,6 +305,7 @@ coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendc
 		return rc;
 	size = (*c)->comm->size;
 	(*c)->algorithm = "pairwise";
+	(*c)->args.vector = true;
 	(*c)->args.in_place = in_place;
 	if (!in_place) {
 		rc = check_vector(sendcounts, sdispls, size, sendtype, &t);
@@ -344,6 +348,7 @@ coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendc
 		return rc;
 	size = (*c)->comm->size;
 	(*c)->algorithm = "pairwise";
+	(*c)->not_impi = true;
 	(*c)->args.in_place = in_place;
 	if (!in_place) {
 		rc = check_types(sendcounts, sdispls, sendtypes, size);

@@ -181,6 +181,7 @@ coll_Reduce_scatter_block(struct lmpi_coll **c, const void *sendbuf, void *recvb
 		rc = lmpi_check_count(recvcount);
 	if (rc)
 		return rc;
+	(*c)->not_impi = true;
 	(*c)->args.bytes = (uint64_t)(recvcount * (*c)->type->size);
 	return scattered(*c, sendbuf, recvbuf, (struct lmpi_ints){0}, recvcount,
 			 recvcount * (*c)->comm->size);

@@ -10,7 +10,7 @@
  *
  * Messages of one call use one tag, made of the communicator's count of
  * collective calls, on the collective context: calls under way at the same time
- * do not mix.
+ * do not mix.  Messages to and from other MPIs are another matter: impi.h.
  *
  * Threads  the lock is held. */
 #ifndef LMPI_COLL_H
@@ -45,6 +45,11 @@ struct lmpi_coll {
 	const char *algorithm; /* NULL: the default rules choose */
 	struct lmpi_comm *comm;
 	struct lmpi_type *type; /* of a reduction */
+	/* Of COLL_SEND and COLL_RECV where the call has such an argument, else NULL; no
+	 * references: only blocking calls look (impi.h). */
+	struct lmpi_type *side_type[2];
+	bool not_impi; /* IMPI 0.0 has no form of it */
+	bool strict;   /* external32 to all foreign clients, whatever else they want */
 	struct lmpi_op_use op;
 	char *send, *recv, *tmp; /* bases of the schedule's buffers */
 	struct lmpi_side in[2], out;
@@ -100,8 +105,9 @@ void lmpi_side_unpack(const struct lmpi_side *s);
 void lmpi_side_release(struct lmpi_side *s);
 
 /* ---- for the library's own use, blocking */
+/* To foreign clients as 8 bytes, big-endian (IMPI reference 6). */
 int lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value);
-int lmpi_coll_allgather_bytes(struct lmpi_comm *comm, const void *mine, void *all, int64_t bytes);
+int lmpi_coll_allgather_ints(struct lmpi_comm *comm, const int *mine, int *all, int count);
 int lmpi_coll_bcast_bytes(struct lmpi_comm *comm, void *data, int64_t bytes, int root);
 int lmpi_coll_barrier(struct lmpi_comm *comm);
 

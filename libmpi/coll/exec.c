@@ -6,12 +6,14 @@
 #include "call.h"
 #include "coll.h"
 #include "engine.h"
+#include "impi.h"
 
 #define NONE UINT32_MAX
 
 struct lmpi_step_state {
 	struct lmpi_req e; /* first */
 	struct lmpi_coll *coll;
+	struct lmpi_wire wire;
 	uint32_t index;
 	uint32_t waits;	    /* for this many steps, and for its predecessor's issue */
 	uint32_t waits_all; /* the value at the start */
@@ -199,6 +201,18 @@ step_complete(struct lmpi_coll *c, uint32_t i)
 	c->left--;
 }
 
+/* Errors with a text of their own, in all calls so far. */
+static uint64_t explained;
+
+static void
+note_error(struct lmpi_coll *c, int rc)
+{
+	if (rc != MPI_SUCCESS && c->error == MPI_SUCCESS) {
+		c->error = rc;
+		explained++;
+	}
+}
+
 static void drain(struct lmpi_coll *c);
 
 static void
@@ -206,36 +220,52 @@ message_done(struct lmpi_req *e)
 {
 	struct lmpi_step_state *st = (struct lmpi_step_state *)(void *)e;
 	struct lmpi_coll *c = st->coll;
+	const struct coll_step *s = &c->schedule.step[st->index];
 
 	if (e->error != MPI_SUCCESS && c->error == MPI_SUCCESS)
 		c->error = e->error;
+	if (s->kind == COLL_STEP_RECV && e->error == MPI_SUCCESS)
+		note_error(c, lmpi_impi_received(c, s, address(c, &s->into), &st->wire, e->bytes));
+	free(st->wire.copy);
 	step_complete(c, st->index);
 	if (!c->draining)
 		drain(c);
 }
 
 static void
+issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_state *st)
+{
+	bool sends = s->kind == COLL_STEP_SEND;
+	struct lmpi_wire *w = &st->wire;
+	int rc = lmpi_impi_wire(c, s, address(c, sends ? &s->from : &s->into), w);
+
+	if (rc) {
+		note_error(c, rc);
+		free(w->copy);
+		step_complete(c, st->index);
+	} else {
+		memset(&st->e, 0, sizeof(st->e));
+		st->e.on_done = message_done;
+		if (sends)
+			lmpi_isend(&st->e, w->at, w->bytes, c->comm->group->world[s->peer],
+				   c->comm->rank, w->tag, w->cid, LMPI_STANDARD);
+		else
+			lmpi_irecv(&st->e, w->at, w->bytes, (int)s->peer, w->tag, w->cid);
+	}
+	if (st->next_same != NONE)
+		make_ready(c, st->next_same);
+}
+
+static void
 issue(struct lmpi_coll *c, uint32_t i)
 {
 	const struct coll_step *s = &c->schedule.step[i];
-	struct lmpi_step_state *st = &c->state[i];
-	uint64_t cid = c->comm->cid + 1;
 	int rc = MPI_SUCCESS;
 
 	switch (s->kind) {
 	case COLL_STEP_SEND:
 	case COLL_STEP_RECV:
-		memset(&st->e, 0, sizeof(st->e));
-		st->e.on_done = message_done;
-		if (s->kind == COLL_STEP_SEND)
-			lmpi_isend(&st->e, address(c, &s->from), s->from.len,
-				   c->comm->group->world[s->peer], c->comm->rank, c->tag, cid,
-				   LMPI_STANDARD);
-		else
-			lmpi_irecv(&st->e, address(c, &s->into), s->into.len, (int)s->peer, c->tag,
-				   cid);
-		if (st->next_same != NONE)
-			make_ready(c, st->next_same);
+		issue_message(c, s, &c->state[i]);
 		return;
 	case COLL_STEP_REDUCE:
 		rc = lmpi_op_apply_packed(&c->op, c->type, address(c, &s->from),
@@ -298,10 +328,13 @@ lmpi_coll_restart(struct lmpi_request *r)
 int
 lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *request)
 {
+	uint64_t before = explained;
 	struct lmpi_request *r;
 
 	if (c == NULL)
 		return rc ? rc : no_memory();
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_impi_choose(c, how);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_coll_prepare(c);
 	if (rc) {
@@ -327,5 +360,7 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 	}
 	start(c);
 	rc = lmpi_request_finish(r, MPI_STATUS_IGNORE);
-	return rc ? lmpi_error(rc, "the collective operation failed in a message of its own") : rc;
+	if (rc == MPI_SUCCESS || (explained != before && lmpi_error_text(rc)[0] != '\0'))
+		return rc;
+	return lmpi_error(rc, "the collective operation failed in a message of its own");
 }

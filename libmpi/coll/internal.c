@@ -18,14 +18,16 @@ lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value)
 	uint64_t mine = *value;
 	int rc = coll_Allreduce(&c, &mine, value, 1, MPI_UINT64_T, MPI_MAX, comm->handle);
 
+	if (rc == MPI_SUCCESS)
+		c->strict = true;
 	return run(c, rc);
 }
 
 int
-lmpi_coll_allgather_bytes(struct lmpi_comm *comm, const void *mine, void *all, int64_t bytes)
+lmpi_coll_allgather_ints(struct lmpi_comm *comm, const int *mine, int *all, int count)
 {
 	struct lmpi_coll *c = NULL;
-	int rc = coll_Allgather(&c, mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm->handle);
+	int rc = coll_Allgather(&c, mine, count, MPI_INT, all, count, MPI_INT, comm->handle);
 
 	return run(c, rc);
 }

@@ -76,6 +76,16 @@ lmpi_side_unpack(const struct lmpi_side *s)
 	move(s, true);
 }
 
+/* The datatype of the buffer the schedule knows as c->send or c->recv. */
+static void
+note_type(struct lmpi_coll *c, char **base, struct lmpi_type *type)
+{
+	if (base == &c->send)
+		c->side_type[COLL_SEND] = type;
+	else if (base == &c->recv)
+		c->side_type[COLL_RECV] = type;
+}
+
 int
 lmpi_side_uniform(struct lmpi_coll *c, const void *buf, int64_t blocks, int64_t count,
 		  struct lmpi_type *type, int role, char **base)
@@ -83,6 +93,7 @@ lmpi_side_uniform(struct lmpi_coll *c, const void *buf, int64_t blocks, int64_t 
 	struct lmpi_side s = {
 		.type = type, .buf = (char *)(uintptr_t)buf, .blocks = 1, .count = blocks * count};
 
+	note_type(c, base, type);
 	*base = (char *)(uintptr_t)buf;
 	if (s.count * type->size == 0)
 		return MPI_SUCCESS;
@@ -125,6 +136,7 @@ lmpi_side_vector(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lm
 	uint64_t *bytes = lmpi_coll_alloc(c, 2 * blocks, sizeof(*bytes)), at = 0;
 	int64_t extent = lmpi_type_extent(type), next = 0;
 
+	note_type(c, base, type);
 	s.counts = lmpi_coll_alloc(c, 2 * blocks, sizeof(*s.counts));
 	if (bytes == NULL || s.counts == NULL)
 		return no_memory();

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "external32.h"
 #include "layout.h"
 
 struct lmpi_pool lmpi_type_pool = {.what = "datatype",
@@ -112,7 +113,8 @@ new_type(int64_t sigs)
 		lmpi_type_unref(t);
 		return NULL;
 	}
-	t->element_size = -1; /* unknown yet */
+	for (int r = 0; r < LMPI_REPS; r++)
+		t->rep[r].swap = 1; /* of nothing */
 	return t;
 }
 
@@ -126,12 +128,9 @@ sign(struct lmpi_type *t, int64_t n, struct lmpi_type *c)
 		t->sig[t->sigs - 1].n += n;
 	else
 		t->sig[t->sigs++] = (struct lmpi_sig){n, c};
+	lmpi_external32_append(t, n, c);
 	t->elements += n * c->elements;
 	t->size += n * c->size;
-	if (t->element_size == -1)
-		t->element_size = c->element_size;
-	else if (t->element_size != c->element_size)
-		t->element_size = 0;
 }
 
 static struct lmpi_type *
@@ -141,8 +140,6 @@ finish(struct lmpi_type *t, const struct bounds *b, const struct lmpi_node *layo
 		lmpi_type_unref(t);
 		return NULL;
 	}
-	if (t->element_size == -1)
-		t->element_size = 0;
 	set_bounds(t, b);
 	t->layout = layout;
 	return t;

@@ -1,5 +1,5 @@
 /* The predefined datatypes: one static object per handle of the ABI. */
-#include "type.h"
+#include "external32.h"
 
 #include <string.h>
 
@@ -130,9 +130,6 @@ add(MPI_Datatype handle, const char *name, int64_t size, int64_t extent)
 	struct lmpi_type *t = &predefined[i];
 	struct lmpi_node *l = &layouts[i];
 	enum lmpi_basic basic = kind_of(handle);
-	bool pair = basic >= LMPI_BASIC_F32_INT;
-	bool same = basic == LMPI_BASIC_F32_INT || basic == LMPI_BASIC_I32_INT ||
-		    basic == LMPI_BASIC_F32_F32 || basic == LMPI_BASIC_F64_F64;
 
 	*l = (struct lmpi_node){.kind = LMPI_RUN, .size = size, .n = 1, .len = size};
 	if (basic == LMPI_BASIC_I16_INT)
@@ -146,11 +143,11 @@ add(MPI_Datatype handle, const char *name, int64_t size, int64_t extent)
 	t->size = size;
 	t->ub = extent;
 	t->true_ub = basic == LMPI_BASIC_I16_INT ? 8 : size;
-	t->elements = pair ? 2 : 1;
-	t->element_size = pair ? (same ? size / 2 : 0) : size;
+	t->elements = basic >= LMPI_BASIC_F32_INT ? 2 : 1;
 	t->layout = l;
 	t->contents.combiner = MPI_COMBINER_NAMED;
 	strncpy(t->name, name, sizeof(t->name) - 1);
+	lmpi_external32_describe(t);
 }
 
 void

@@ -15,6 +15,7 @@
  * The packed form of a message is the concatenation of its basic elements in
  * type map order, in native bytes.  Any range of it can be moved, so a message
  * shorter than the receive buffer, or a fragment, needs nothing special.
+ * Messages to and from foreign MPIs have another form: external32.h.
  *
  * Units    bytes; displacements and extents are signed.
  * Threads  types are immutable after construction, except for reference counts,
@@ -29,6 +30,7 @@
 #include "../api/ints.h"
 #include "../api/object.h"
 #include "basic.h"
+#include "engine.h" /* enum lmpi_rep */
 #include "mpi.h"
 
 enum lmpi_node_kind { LMPI_RUN, LMPI_BLOCKS, LMPI_LOOP, LMPI_LIST };
@@ -64,6 +66,22 @@ struct lmpi_sig {
 	struct lmpi_type *child;
 };
 
+/* What one element of a type measures in a representation of messages. */
+struct lmpi_measure {
+	int64_t size;	      /* packed bytes */
+	int64_t element_size; /* of every basic element, if they are all of one size, else 0 */
+	/* The packed form differs from the native one only in that every unit of
+	 * this many bytes is turned round (1: it does not differ); 0: it differs in
+	 * more, or the units are of several sizes. */
+	uint8_t swap;
+};
+
+/* A predefined type, as far as external32 cares: one or two runs of machine words. */
+struct lmpi_part {
+	uint8_t wire; /* enum lmpi_wire of external32.c */
+	uint8_t n;    /* 2 of the complex kinds; 0: no second part */
+};
+
 /* The arguments of the constructor, as MPI_Type_get_contents gives them back. */
 struct lmpi_contents {
 	int combiner;
@@ -82,13 +100,14 @@ struct lmpi_type {
 	MPI_Datatype handle;
 	enum lmpi_basic basic; /* LMPI_BASIC_NONE for derived ones */
 	bool committed;
-	bool sticky; /* bounds set by a resized component: those count alone */
-	int align;   /* strictest of the basic types */
-	int64_t size;
+	bool sticky;  /* bounds set by a resized component: those count alone */
+	int align;    /* strictest of the basic types */
+	int64_t size; /* = rep[LMPI_REP_NATIVE].size */
 	int64_t lb, ub;
 	int64_t true_lb, true_ub;
-	int64_t elements;     /* basic elements in one */
-	int64_t element_size; /* if they are all of one size, else 0 */
+	int64_t elements; /* basic elements in one */
+	struct lmpi_measure rep[LMPI_REPS];
+	struct lmpi_part part[2]; /* predefined ones only */
 	const struct lmpi_node *layout;
 	struct lmpi_sig *sig;
 	int64_t sigs;
@@ -128,9 +147,15 @@ void lmpi_type_pack(const struct lmpi_type *t, const void *buf, int64_t count, v
 		    int64_t skip, int64_t len);
 void lmpi_type_unpack(const struct lmpi_type *t, void *buf, int64_t count, const void *in,
 		      int64_t skip, int64_t len);
-/* How many basic elements the first `bytes` packed bytes of a row of t hold
- * completely; *left_over gets the bytes after the last complete one. */
-int64_t lmpi_type_elements(const struct lmpi_type *t, int64_t bytes, int64_t *left_over);
+/* How many basic elements the first `bytes` packed bytes, in a representation, of a
+ * row of t hold completely; *left_over gets the bytes after the last complete one. */
+int64_t lmpi_type_elements_in(const struct lmpi_type *t, enum lmpi_rep rep, int64_t bytes,
+			      int64_t *left_over);
+static inline int64_t
+lmpi_type_elements(const struct lmpi_type *t, int64_t bytes, int64_t *left_over)
+{
+	return lmpi_type_elements_in(t, LMPI_REP_NATIVE, bytes, left_over);
+}
 /* Packed bytes of the first n basic elements of a row of t. */
 int64_t lmpi_type_bytes_of(const struct lmpi_type *t, int64_t n);
 

@@ -7,11 +7,13 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "impi/hostid.h"
+#include "impi/wire.h"
 
 #include <bsd/stdlib.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #define eng lmpi_eng
 
@@ -31,6 +33,9 @@ struct start {
 	struct lmpi_proc *proc; /* [world.size] */
 	struct lmpi_relay *relay;
 	uint32_t nrelays;
+	uint32_t *host_of; /* [boot.size] IMPI host inside the client */
+	uint32_t nhosts;
+	bool foreign;	    /* some process is reached over TCP */
 	const char *server; /* IMPI_SERVER, NULL: no IMPI */
 	uint32_t client;
 	bool net, shm;
@@ -101,6 +106,12 @@ make_contact(struct start *s)
 			return err;
 		memcpy(s->me.ip, s->ip, 4);
 		s->me.port = lmpi_net_port();
+		/* Before the port can be announced, and by everybody: who needs it is not
+		 * known before all addresses are. */
+		if (s->server)
+			err = lmpi_dance_listen(s->ip, &s->me.tcp_port);
+		if (err)
+			return err;
 	}
 	err = lmpi_bell_make(s->me.bell);
 	if (err) {
@@ -145,6 +156,12 @@ read_contacts(struct start *s)
 		}
 	}
 	eng.token = s->contact[0].token;
+	s->host_of = calloc(s->boot.size, sizeof *s->host_of);
+	if (!s->host_of)
+		return out_of_memory();
+	s->nhosts = lmpi_hosts_group(s->contact, s->boot.size, s->host_of);
+	if (s->boot.rank > 0 && s->host_of[s->boot.rank] == s->host_of[s->boot.rank - 1])
+		lmpi_dance_unlisten(); /* a lower rank listens for this host */
 	return LMPI_OK;
 }
 
@@ -158,12 +175,16 @@ job_of_one_client(struct start *s)
 				   .nhosts = 1,
 				   .nprocs = s->boot.size,
 				   .datalen = NATIVE_DATALEN,
-				   .tag_ub = INT32_MAX};
+				   .tag_ub = INT32_MAX,
+				   .coll_xsize = IMPI_COLL_XSIZE_DEFAULT,
+				   .coll_maxlinear = IMPI_COLL_MAXLINEAR_DEFAULT};
+	s->job.peer = calloc(1, sizeof *s->job.peer);
 	s->job.host = calloc(1, sizeof *s->job.host);
 	s->job.proc = calloc(s->boot.size, sizeof *s->job.proc);
-	if (!s->job.host || !s->job.proc)
+	if (!s->job.peer || !s->job.host || !s->job.proc)
 		return out_of_memory();
 	s->job.host[0].nprocs = s->boot.size;
+	lmpi_job_count(&s->job);
 	return LMPI_OK;
 }
 
@@ -182,8 +203,9 @@ get_job(struct start *s)
 					.client = s->client,
 					.nprocs = s->boot.size,
 					.contact = s->contact,
+					.nhosts = s->nhosts,
+					.host_of = s->host_of,
 					.token = (uint32_t)eng.token};
-		memcpy(how.ip, s->ip, 4);
 		err = lmpi_join(&how, &s->job);
 		if (err)
 			return err;
@@ -264,13 +286,11 @@ reach_remote(struct start *s, uint32_t r, struct lmpi_peer *peer)
 	struct impi_hostid id;
 	uint64_t pid = be64_load(peer->id + 16);
 
+	/* lmpi_peers_settle() has looked for ids that make no sense. */
 	if (impi_hostid_decode(peer->id, &id) != IMPI_HOSTID_SUCI) {
-		fprintf(stderr,
-			"libmpi: rank %u (client %u) is announced by another MPI implementation; "
-			"it can be reached only through a relay: give impirun the address of this "
-			"cluster's relayd instead of the impi-server's\n",
-			r, s->proc[r].client);
-		return LMPI_ERR_OTHER;
+		peer->reach = LMPI_REACH_TCP;
+		s->foreign = true;
+		return LMPI_OK;
 	}
 	if (pid > UINT32_MAX || pid < r) {
 		fprintf(stderr, "libmpi: rank %u: process id %llu is not a label\n", r,
@@ -317,6 +337,7 @@ eager_max(enum lmpi_reach reach)
 	case LMPI_REACH_SHM:
 		return LMPI_SHM_EAGER_MAX;
 	case LMPI_REACH_RELAY:
+	case LMPI_REACH_TCP:
 		return eng.datalen;
 	default:
 		return lmpi_env_u64("LIBMPI_EAGER", DIRECT_EAGER, 1u << 30);
@@ -328,10 +349,14 @@ build_world(struct start *s)
 {
 	uint32_t n = s->job.nprocs;
 
+	struct lmpi_client *clients = calloc(s->job.nclients, sizeof *clients);
 	s->proc = calloc(n, sizeof *s->proc);
 	eng.peer = calloc(n, sizeof *eng.peer);
-	if (!s->proc || !eng.peer)
+	if (!clients || !s->proc || !eng.peer) {
+		free(clients);
 		return out_of_memory();
+	}
+	lmpi_world.clients = clients;
 	host_and_client(s);
 	if (lmpi_world.client_size != s->boot.size) {
 		fprintf(stderr,
@@ -351,6 +376,12 @@ build_world(struct start *s)
 	lmpi_world.appnum = s->boot.appnum;
 	memcpy(lmpi_world.node_name, s->boot.node_name, sizeof lmpi_world.node_name);
 	lmpi_world.proc = s->proc;
+	lmpi_world.coll_xsize = (int)s->job.coll_xsize;
+	lmpi_world.coll_maxlinear = (int)s->job.coll_maxlinear;
+	for (uint32_t c = 0; c < s->job.nclients; c++) {
+		clients[c] = s->job.peer[c];
+		lmpi_world.any_foreign |= clients[c].foreign;
+	}
 	eng.datalen = s->job.datalen;
 	eng.ackmark = s->job.ackmark;
 	eng.hiwater = s->job.hiwater;
@@ -368,6 +399,7 @@ build_world(struct start *s)
 			if (err)
 				return err;
 		}
+		peer->foreign = lmpi_world.clients[s->proc[r].client].foreign;
 		peer->eager_max = eager_max(peer->reach);
 		s->proc[r].reach = peer->reach;
 	}
@@ -389,6 +421,129 @@ attach_node(struct start *s)
 		lmpi_shm_set_bell(i, k->bell);
 	}
 	return LMPI_OK;
+}
+
+/* --- foreign hosts -------------------------------------------------------- */
+
+/* A channel to every foreign host, in this process. */
+static int
+open_channels(struct start *s, const int *host_fd, const char (*name)[LMPI_HOST_NAME])
+{
+	struct lmpi_tcp_conf *conf = calloc(s->job.nhosts, sizeof *conf);
+	uint32_t n = 0, *index = calloc(s->job.nhosts, sizeof *index);
+	int err = LMPI_ERR_NO_MEM;
+
+	if (conf && index) {
+		for (uint32_t h = 0; h < s->job.nhosts; h++) {
+			if (host_fd[h] < 0)
+				continue;
+			index[h] = n;
+			conf[n++] = (struct lmpi_tcp_conf){.fd = host_fd[h],
+							   .me = s->proc[lmpi_world.rank].host,
+							   .host = h,
+							   .name = name[h]};
+		}
+		for (uint32_t r = 0; r < lmpi_world.size; r++) {
+			if (eng.peer[r].reach == LMPI_REACH_TCP)
+				eng.peer[r].channel = index[s->proc[r].host];
+		}
+		err = lmpi_tcp_start(conf, n);
+	}
+	free(conf);
+	free(index);
+	return err;
+}
+
+/* One channel, to the switch of my host; peer->channel is 0 already. */
+static int
+open_switched(int fd)
+{
+	struct lmpi_tcp_conf conf = {
+		.fd = fd, .me = 0, .host = UINT32_MAX, .name = "the packet switch of this host"};
+
+	return lmpi_tcp_start(&conf, 1);
+}
+
+/* I own my host's channels, for all its processes. */
+static int
+be_switch(struct start *s, struct lmpi_dance *how, int *host_fd, const char (*name)[LMPI_HOST_NAME],
+	  uint32_t nlocal)
+{
+	int *local_fd = malloc(nlocal * sizeof *local_fd), pair[2], err;
+	uint32_t *host_of = calloc(lmpi_world.size, sizeof *host_of);
+
+	if (!local_fd || !host_of || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(local_fd);
+		free(host_of);
+		return out_of_memory();
+	}
+	local_fd[0] = pair[0];
+	for (uint32_t i = 1; i < nlocal; i++)
+		local_fd[i] = -1;
+	for (uint32_t r = 0; r < lmpi_world.size; r++)
+		host_of[r] = s->proc[r].host;
+	how->nlocal = nlocal;
+	err = lmpi_dance(how, host_fd, local_fd);
+	if (!err) {
+		struct lmpi_switch_conf conf = {.me = how->host,
+						.nhosts = s->job.nhosts,
+						.host_fd = host_fd,
+						.host_name = name,
+						.nlocal = nlocal,
+						.first_rank = lmpi_world.rank,
+						.local_fd = local_fd,
+						.nprocs = lmpi_world.size,
+						.id = (const uint8_t(*)[24])s->job.proc,
+						.host_of = host_of,
+						.datalen = eng.datalen,
+						.hiwater = eng.hiwater};
+		err = lmpi_switch_start(&conf);
+	}
+	free(local_fd);
+	free(host_of);
+	return err ? err : open_switched(pair[1]);
+}
+
+static int
+connect_foreign(struct start *s)
+{
+	uint32_t host = s->proc[lmpi_world.rank].host, nlocal = s->job.host[host].nprocs;
+	uint32_t first = lmpi_world.rank, c;
+	int fd, err = LMPI_ERR_NO_MEM;
+
+	while (first > 0 && s->proc[first - 1].host == host)
+		first--;
+	c = first - lmpi_world.client_first;
+	if (first < lmpi_world.rank) {
+		err = lmpi_dance_join(s->contact[c].ip, s->contact[c].tcp_port, eng.token,
+				      lmpi_world.rank - first, &fd);
+		return err ? err : open_switched(fd);
+	}
+	struct lmpi_dance how = {
+		.job = &s->job,
+		.host = host,
+		.token = eng.token,
+		.limit_s = lmpi_env_u64("LIBMPI_DANCE_TIMEOUT_S", 60, 1000000),
+	};
+	memcpy(how.ip, s->ip, 4);
+	int *host_fd = calloc(s->job.nhosts, sizeof *host_fd);
+	char(*name)[LMPI_HOST_NAME] = calloc(s->job.nhosts, sizeof *name);
+	if (host_fd && name) {
+		for (uint32_t h = 0; h < s->job.nhosts; h++)
+			lmpi_host_name(&s->job.host[h], h, name[h]);
+		if (nlocal > 1) {
+			err = be_switch(s, &how, host_fd, (const char(*)[LMPI_HOST_NAME])name,
+					nlocal);
+		} else {
+			err = lmpi_dance(&how, host_fd, NULL);
+			if (!err)
+				err = open_channels(s, host_fd,
+						    (const char(*)[LMPI_HOST_NAME])name);
+		}
+	}
+	free(host_fd);
+	free(name);
+	return err;
 }
 
 /* --- start ---------------------------------------------------------------- */
@@ -426,6 +581,9 @@ start(struct start *s)
 		lmpi_shm_set_world(i, lmpi_world.client_first + s->boot.node_peer[i]);
 	if (!err && s->net)
 		err = lmpi_net_start(s->relay, s->nrelays);
+	if (!err && s->foreign)
+		err = connect_foreign(s);
+	lmpi_dance_unlisten();
 	return err;
 }
 
@@ -449,6 +607,7 @@ lmpi_engine_init(void)
 		err = lmpi_net_connect_relays();
 	free(s.boot.node_peer);
 	free(s.contact);
+	free(s.host_of);
 	free(s.relay);
 	lmpi_job_free(&s.job);
 	/* The others wait for us in a fence; the launcher ends them. */
@@ -463,7 +622,7 @@ static bool
 drained(void *arg)
 {
 	(void)arg;
-	return eng.sends == 0 && eng.outs == 0 && lmpi_tp_drained();
+	return eng.sends == 0 && eng.outs == 0 && eng.cancels == 0 && lmpi_tp_drained();
 }
 
 static void
@@ -475,9 +634,9 @@ turn(void)
 static void
 print_stats(void)
 {
-	static const char *const name[] = {"self", "shm", "direct", "relay"};
+	static const char *const name[LMPI_REACHES] = {"self", "shm", "direct", "relay", "tcp"};
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < LMPI_REACHES; i++) {
 		if (lmpi_stats.sends[i] || lmpi_stats.recvs[i])
 			fprintf(stderr, "libmpi: [%u] %s sent %llu (%llu bytes) received %llu\n",
 				lmpi_world.rank, name[i], (unsigned long long)lmpi_stats.sends[i],
@@ -492,6 +651,7 @@ print_stats(void)
 		(unsigned long long)lmpi_stats.progress_turns,
 		(unsigned long long)lmpi_stats.sleeps);
 	lmpi_net_print_stats();
+	lmpi_tcp_print_stats();
 }
 
 void
@@ -505,9 +665,11 @@ int
 lmpi_engine_fini(void)
 {
 	lmpi_wait_for(drained, NULL);
+	lmpi_tcp_finish();
 	/* From here on others may be gone before us. */
 	eng.closing = true;
 	int err = lmpi_boot_fence(false, turn);
+	lmpi_switch_join();
 	lmpi_net_tell_leave(BASE_S_NS);
 	lmpi_control_stop();
 	lmpi_join_fini();
@@ -515,6 +677,7 @@ lmpi_engine_fini(void)
 		print_stats();
 	eng.up = false;
 	lmpi_net_close();
+	lmpi_tcp_close();
 	lmpi_shm_close();
 	lmpi_bell_close();
 	lmpi_recv_fini();
@@ -522,6 +685,8 @@ lmpi_engine_fini(void)
 	eng.peer = NULL;
 	free((void *)(uintptr_t)lmpi_world.proc);
 	lmpi_world.proc = NULL;
+	free((void *)(uintptr_t)lmpi_world.clients);
+	lmpi_world.clients = NULL;
 	lmpi_boot_fini();
 	return err;
 }

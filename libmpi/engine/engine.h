@@ -22,12 +22,37 @@
 #define LMPI_ANY_TAG	(-2) /* = MPI_ANY_TAG */
 
 /* One process of the job, by world rank. */
-enum lmpi_reach { LMPI_REACH_SELF, LMPI_REACH_SHM, LMPI_REACH_DIRECT, LMPI_REACH_RELAY };
+enum lmpi_reach {
+	LMPI_REACH_SELF,
+	LMPI_REACH_SHM,
+	LMPI_REACH_DIRECT, /* Suci to the process itself */
+	LMPI_REACH_RELAY,  /* Suci to a relay of this cluster, IMPI packets in its blocks */
+	LMPI_REACH_TCP,	   /* IMPI packets on a TCP channel to a foreign host */
+	LMPI_REACHES
+};
 struct lmpi_proc {
 	enum lmpi_reach reach;
 	uint32_t client; /* IMPI client (cluster) number */
 	uint32_t host;	 /* IMPI host number, global */
 	char node[64];	 /* name of its node as PMIx told, "" if remote client */
+};
+
+/* How the elements of a message look on the wire between this client and
+ * another one (IMPI reference 2.2). */
+enum lmpi_rep {
+	LMPI_REP_NATIVE,	   /* as in memory: our own clients, and `native-payload` */
+	LMPI_REP_EXTERNAL32,	   /* big-endian, MPI_LONG 4 bytes: what IMPI 0.0 says */
+	LMPI_REP_EXTERNAL32_LONG8, /* the same with 8-byte long: `long8` */
+	LMPI_REPS
+};
+
+/* One IMPI client, by number.  rep and the switches come from IMPI_PEERS / impirun
+ * --peer (doc/interop.md); our own clients always have native payload, no switches. */
+struct lmpi_client {
+	bool foreign;	      /* not libmpi: profile impi-0.0 in collectives */
+	enum lmpi_rep rep;    /* of messages to and from its processes */
+	bool reduce_on_pt2pt; /* its Reduce messages go on the pt2pt context (LAM/MPI) */
+	uint32_t nhosts, nprocs, first_rank;
 };
 
 /* Set by lmpi_engine_init(), constant afterwards. */
@@ -38,8 +63,11 @@ struct lmpi_world {
 	uint32_t client_size;
 	uint32_t node_rank, node_size; /* among the processes of my node */
 	int tag_ub;
+	int coll_xsize, coll_maxlinear; /* IMPI_C_COLL_*: as agreed, defaults filled in */
 	int universe_size, appnum;
-	const struct lmpi_proc *proc; /* [size] */
+	bool any_foreign;		   /* some client is foreign */
+	const struct lmpi_client *clients; /* [nclients] */
+	const struct lmpi_proc *proc;	   /* [size] */
 	char node_name[256];
 };
 extern struct lmpi_world lmpi_world;
@@ -76,8 +104,9 @@ struct lmpi_req {
 	void *buf;
 	uint64_t cap;
 	uint64_t placed;
-	uint32_t peer; /* world rank */
-	uint32_t id;
+	uint32_t peer;	 /* world rank */
+	uint64_t srq;	 /* send: its name while the receiver is to say that it matched, 0 else */
+	uint8_t answers; /* send: enum impi_send_state (impi/message.h), native packets too */
 	void *priv[2];
 };
 
@@ -93,6 +122,11 @@ void lmpi_irecv(struct lmpi_req *req, void *buf, uint64_t cap, int source, int t
 /* Take a posted receive out of the queue if it has not matched: then
  * done and cancelled are set and true is returned. */
 bool lmpi_cancel_recv(struct lmpi_req *req);
+/* Ask to take a send back (MPI_Cancel).  If it has not left yet, or the receiver
+ * confirms that no receive took it (IMPI: CANCEL, CANCELYES), done and cancelled
+ * become set, else it goes on as if nothing had been asked.  Returns at once; the
+ * request becomes done either way without any act of the receiving program. */
+void lmpi_cancel_send(struct lmpi_req *req);
 
 /* A message found by probing.  take: it is removed from matching and must be
  * given to lmpi_mrecv (MPI_Mprobe). */
@@ -120,8 +154,8 @@ double lmpi_wtick(void);
 
 /* Counts for diagnostics, printed with LIBMPI_STATS=1 at finalize. */
 struct lmpi_stats {
-	uint64_t sends[4], recvs[4]; /* by enum lmpi_reach */
-	uint64_t bytes_sent[4];
+	uint64_t sends[LMPI_REACHES], recvs[LMPI_REACHES]; /* by enum lmpi_reach */
+	uint64_t bytes_sent[LMPI_REACHES];
 	uint64_t unexpected, unexpected_bytes, unexpected_bytes_max;
 	uint64_t progress_turns, sleeps;
 };

@@ -1,12 +1,14 @@
 /* internal.h - what the parts of the engine know of each other.
  *
  *   send.c      isend, queues of outgoing packets per peer, rendezvous sending
+ *   cancel.c    taking sends back
  *   recv.c      irecv, arriving packets, placing, probing
  *   progress.c  the loop, waiting, failing
  *   engine.c    start and end
  *   ../transport/shm.c       within a node: rings in shared memory, single copy
  *   ../transport/net.c       Suci: direct lanes and lanes over relays
- *   ../transport/pkt_impi.c  IMPI packets on lanes over relays
+ *   ../transport/tcp.c       channels to foreign hosts, or to this host's switch
+ *   ../transport/pkt_impi.c  IMPI packets on lanes over relays and on TCP channels
  *   ../boot/...              launcher, IMPI job, addresses
  *
  * Native packets (self, shm, direct) begin with struct lmpi_hdr:
@@ -18,15 +20,19 @@
  *                    or, having read them from my memory itself, FIN
  *   EAGER_OFF / _ON  the receiver's memory for unexpected messages is (no
  *                    longer) used up: send RTS only
+ *   CANCEL           take the message srq back; answered CANCELYES (it was not
+ *                    matched and is gone) or CANCELNO
  *
- * Over relays the same steps are IMPI packets (IMPI reference 5.3): EAGER = DATA or
- * DATASYNC, the first packet of a long message = DATASYNC, MATCHED and CTS = SYNCACK. */
+ * Over relays and to foreign hosts the same steps are IMPI packets (IMPI reference 5.3): EAGER =
+ * DATA or DATASYNC, the first packet of a long message = DATASYNC, MATCHED and CTS = SYNCACK. */
 #ifndef LMPI_INTERNAL_H
 #define LMPI_INTERNAL_H
 
 #include "engine.h"
 #include "idtab.h"
 #include "match.h"
+
+#include "impi/flow.h"
 
 #include <stdatomic.h>
 
@@ -52,7 +58,10 @@ enum lmpi_type {
 	LMPI_T_MATCHED,
 	LMPI_T_EAGER_OFF,
 	LMPI_T_EAGER_ON,
-	LMPI_T_PROTOACK, /* relays only */
+	LMPI_T_PROTOACK, /* IMPI only */
+	LMPI_T_CANCEL,
+	LMPI_T_CANCELYES,
+	LMPI_T_CANCELNO,
 	LMPI_T_MAX
 };
 
@@ -111,9 +120,13 @@ struct lmpi_peer {
 	uint32_t token;
 	uint8_t ip[4];
 	uint16_t port;
-	uint8_t id[24]; /* IMPI_Proc as my side knows it */
-	/* IMPI flow control (IMPI reference 5.5), relayed only */
-	uint32_t credit_used, credit_owed;
+	uint8_t id[24];	       /* IMPI_Proc as my side knows it */
+	bool foreign;	       /* a process of another MPI: IMPI to the letter */
+	struct impi_flow flow; /* if it speaks IMPI */
+	uint32_t cancels;      /* CANCELs it owes an answer */
+	uint32_t queued;       /* its messages in the unexpected queue */
+	/* TCP */
+	uint32_t channel; /* index in tcp.c */
 };
 
 /* Where the bytes of a packet being received go. */
@@ -135,6 +148,9 @@ struct lmpi_engine {
 	bool in_done;		/* inside an on_done callback */
 	uint32_t outs;		/* packets waiting or being sent */
 	uint32_t sends;		/* send requests not yet done */
+	uint32_t cancels;	/* answers to CANCEL not yet come */
+	uint32_t filling;	/* messages matched and not yet complete */
+	uint64_t arrivals;	/* number of the last message that began to arrive */
 	struct lmpi_peer *peer; /* [world.size] */
 	struct lmpi_peer *pending;
 	struct lmpi_match match;
@@ -154,6 +170,12 @@ struct lmpi_engine {
 };
 extern struct lmpi_engine lmpi_eng;
 
+static inline bool
+lmpi_speaks_impi(const struct lmpi_peer *peer)
+{
+	return peer->reach == LMPI_REACH_RELAY || peer->reach == LMPI_REACH_TCP;
+}
+
 /* --- send.c */
 struct lmpi_hdr lmpi_hdr_make(enum lmpi_type type);
 /* Queue a packet without data for peer. */
@@ -166,6 +188,15 @@ bool lmpi_pump(void);
 bool lmpi_on_matched(const struct lmpi_peer *peer, uint64_t srq); /* or FIN */
 bool lmpi_on_cts(struct lmpi_peer *peer, uint64_t srq, uint64_t drq, uint64_t want);
 bool lmpi_on_syncack(struct lmpi_peer *peer, uint64_t srq, uint64_t drq);
+/* The name of a request is not needed any more. */
+void lmpi_srq_drop(struct lmpi_req *req);
+/* --- cancel.c: the answer to our CANCEL.  false: nobody asked. */
+bool lmpi_on_cancel_answer(struct lmpi_peer *peer, uint64_t srq, bool yes);
+/* The peer wants its message back; answered at once. */
+void lmpi_on_cancel(struct lmpi_peer *peer, uint64_t srq);
+/* m goes to a receive: earlier messages of its sender with the same name can no
+ * longer be meant by a CANCEL (IMPI reference 5.7). */
+void lmpi_supersede(const struct lmpi_msg *m);
 /* One event a request waits for has happened; done when none is left. */
 void lmpi_req_event(struct lmpi_req *req);
 
@@ -178,6 +209,8 @@ void lmpi_sink_data(struct lmpi_sink *s, uint64_t offset, const uint8_t *data, s
 void lmpi_sink_end(struct lmpi_sink *s);
 /* A message to myself. */
 void lmpi_self_send(struct lmpi_req *req, const void *data, uint64_t len, int lsrank);
+/* A queued message that nobody will receive; out of the queue already. */
+void lmpi_msg_forget(struct lmpi_msg *m);
 /* The program waits and what it waits for has not come: it may stand behind
  * messages we hold back, so let more of them come although memory is short. */
 void lmpi_take_more(void);
@@ -195,6 +228,8 @@ void lmpi_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * when the engine does not react (the program computes). */
 void lmpi_fail_async(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 bool lmpi_failing(void);
+/* As if nothing had failed; for tests that go on after a failure. */
+void lmpi_fail_forget(void);
 /* Wait with a deadline; false if it passed first. */
 bool lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 /* How long to spin before sleeping, given so many ranks on this machine. */

@@ -30,6 +30,9 @@ struct lmpi_msg {
 	bool taken;	    /* by a matched probe */
 	bool first_done;    /* the first packet is complete */
 	bool copied;	    /* what was buffered is in the user's buffer */
+	bool dropped;	    /* cancelled while its first packet was coming */
+	bool superseded;    /* a later one with the same srq was matched */
+	uint64_t number;    /* in the order in which messages began to arrive */
 	uint32_t peer;	    /* world rank */
 	uint32_t sinks;	    /* packets of it being received now */
 	uint64_t msglen;    /* bytes of the whole message */

@@ -5,5 +5,12 @@ $(call unit,test_lmpi_shm_ring,test/unit/test_lmpi_shm_ring.c,lmpi_engine)
 UNITS_THREADED += $(B)/test/unit/test_lmpi_shm_ring
 $(call unit,test_lmpi_boot,test/unit/test_lmpi_boot.c,lmpi_engine)
 $(call unit,test_lmpi_hello,test/unit/test_lmpi_hello.c,lmpi_engine)
+$(call unit,test_lmpi_tcp,test/unit/test_lmpi_tcp.c,lmpi_engine)
+$(call unit,test_lmpi_protocol,test/unit/test_lmpi_protocol.c,lmpi_engine)
+$(call unit,test_lmpi_dance,test/unit/test_lmpi_dance.c,lmpi_engine)
+UNITS_THREADED += $(B)/test/unit/test_lmpi_dance
+$(call unit,test_lmpi_switch,test/unit/test_lmpi_switch.c,lmpi_engine)
+UNITS_THREADED += $(B)/test/unit/test_lmpi_switch
 $(call testprog,lmpi_engine_test,test/mpi/lmpi_engine_test.c,lmpi_engine)
 $(call fuzz,fuzz_lmpi_blobs,test/fuzz/fuzz_lmpi_blobs.c,lmpi_engine)
+$(call fuzz,fuzz_lmpi_engine,test/fuzz/fuzz_lmpi_engine.c,lmpi_engine)

@@ -102,6 +102,12 @@ lmpi_failing(void)
 }
 
 void
+lmpi_fail_forget(void)
+{
+	atomic_store(&failure.state, 0);
+}
+
+void
 lmpi_check_fail(void)
 {
 	if (lmpi_failing())

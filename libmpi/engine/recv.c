@@ -48,12 +48,12 @@ sink_new(struct lmpi_peer *peer, struct lmpi_msg *m, uint64_t base, uint64_t len
 static void
 give_credit(struct lmpi_peer *peer)
 {
-	/* At the end nobody needs it, and who has left would never take it. */
-	if (eng.ending)
+	/* At the end nobody needs it, and who has left would never take it; but a
+	 * channel to a foreign host stays until both have said FINI. */
+	if (!lmpi_speaks_impi(peer) || (eng.ending && peer->reach != LMPI_REACH_TCP))
 		return;
-	while (eng.ackmark && peer->credit_owed >= eng.ackmark) {
+	while (impi_flow_ack_due(&peer->flow, eng.ackmark)) {
 		struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_PROTOACK);
-		peer->credit_owed -= eng.ackmark;
 		lmpi_send_control(peer, &h);
 	}
 }
@@ -144,6 +144,7 @@ finish_if_whole(struct lmpi_msg *m)
 	if (!req || m->sinks || !m->first_done || m->arrived != m->expect)
 		return;
 	lmpi_stats.recvs[eng.peer[m->peer].reach]++;
+	eng.filling--;
 	int error = m->msglen > req->cap ? LMPI_ERR_TRUNCATE : LMPI_OK;
 	msg_free(m);
 	lmpi_complete(req, error);
@@ -194,6 +195,9 @@ attach(struct lmpi_msg *m, struct lmpi_req *req)
 	struct lmpi_peer *peer = &eng.peer[m->peer];
 
 	m->req = req;
+	eng.filling++;
+	if (peer->foreign && peer->queued > 0 && m->srq)
+		lmpi_supersede(m);
 	req->source = m->source;
 	req->tag = m->tag;
 	req->bytes = m->msglen;
@@ -227,7 +231,25 @@ static void
 keep(struct lmpi_msg *m)
 {
 	lmpi_match_keep(&eng.match, m);
+	eng.peer[m->peer].queued++;
 	lmpi_stats.unexpected++;
+}
+
+static void
+unqueue(struct lmpi_msg *m)
+{
+	lmpi_match_take(&eng.match, m);
+	eng.peer[m->peer].queued--;
+}
+
+void
+lmpi_msg_forget(struct lmpi_msg *m)
+{
+	unqueue(m);
+	if (m->sinks)
+		m->dropped = true; /* the rest of its packet has to go somewhere */
+	else
+		msg_free(m);
 }
 
 /* --- packets ------------------------------------------------------------- */
@@ -242,10 +264,10 @@ malformed(const struct lmpi_peer *peer, const char *what)
 static struct lmpi_sink *
 arrive_first(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 {
-	bool rts = h->type == LMPI_T_RTS, relay = peer->reach == LMPI_REACH_RELAY;
+	bool rts = h->type == LMPI_T_RTS, impi = lmpi_speaks_impi(peer);
 
-	if (payload > h->msglen || (rts && (payload || relay)) ||
-	    (!rts && payload < h->msglen && !(relay && (h->flags & LMPI_HF_SYNC))))
+	if (payload > h->msglen || (rts && (payload || impi)) ||
+	    (!rts && payload < h->msglen && !(impi && (h->flags & LMPI_HF_SYNC))))
 		return malformed(peer, "its length is not its message's");
 	if (h->lsrank < 0 || h->tag < 0)
 		return malformed(peer, "negative rank or tag");
@@ -261,6 +283,7 @@ arrive_first(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 	m->first_len = payload;
 	m->next_offset = payload;
 	m->srq = h->srq;
+	m->number = ++eng.arrivals;
 	m->address = h->offset;
 	m->first_done = rts;
 
@@ -286,7 +309,7 @@ arrive_data(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 
 	if (!m || m->peer != peer->world || !m->req)
 		return malformed(peer, "data for a receive that is not there");
-	if (peer->reach == LMPI_REACH_RELAY) {
+	if (lmpi_speaks_impi(peer)) {
 		base = m->next_offset; /* IMPI packets of a message come in order */
 		m->next_offset += payload;
 	}
@@ -298,14 +321,17 @@ arrive_data(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 struct lmpi_sink *
 lmpi_arrive(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 {
-	bool relay = peer->reach == LMPI_REACH_RELAY, ok = true;
+	bool impi = lmpi_speaks_impi(peer), ok = true;
 
 	if (h->magic != LMPI_HDR_MAGIC || h->src != peer->world)
 		return malformed(peer, "not one of its own");
-	if (relay && h->type != LMPI_T_PROTOACK) {
-		peer->credit_owed++;
+	if (impi) {
+		impi_flow_on_taken(&peer->flow, lmpi_pkt_type(h));
 		if (!eng.over)
 			give_credit(peer);
+		/* Our own answers do not wait for credit (lmpi_pkt_may_go()). */
+		if (peer->foreign && impi_flow_is_overrun(&peer->flow, eng.hiwater))
+			return malformed(peer, "more packets than HIWATER without credit for them");
 	}
 	switch (h->type) {
 	case LMPI_T_EAGER:
@@ -314,21 +340,28 @@ lmpi_arrive(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 	case LMPI_T_DATA:
 		return arrive_data(peer, h, payload);
 	case LMPI_T_CTS:
-		ok = !relay && lmpi_on_cts(peer, h->srq, h->drq, h->msglen);
+		ok = !impi && lmpi_on_cts(peer, h->srq, h->drq, h->msglen);
 		break;
 	case LMPI_T_FIN:
 		ok = lmpi_on_matched(peer, h->srq);
 		break;
 	case LMPI_T_MATCHED:
-		ok = relay ? lmpi_on_syncack(peer, h->srq, h->drq) : lmpi_on_matched(peer, h->srq);
+		ok = impi ? lmpi_on_syncack(peer, h->srq, h->drq) : lmpi_on_matched(peer, h->srq);
 		break;
 	case LMPI_T_EAGER_OFF:
 	case LMPI_T_EAGER_ON:
 		peer->eager_off = h->type == LMPI_T_EAGER_OFF;
 		break;
 	case LMPI_T_PROTOACK:
-		peer->credit_used -=
-			peer->credit_used < eng.ackmark ? peer->credit_used : eng.ackmark;
+		if (!impi || !impi_flow_on_protoack(&peer->flow, eng.ackmark))
+			return malformed(peer, "PROTOACK for packets that were never sent");
+		break;
+	case LMPI_T_CANCEL:
+		lmpi_on_cancel(peer, h->srq);
+		break;
+	case LMPI_T_CANCELYES:
+	case LMPI_T_CANCELNO:
+		ok = lmpi_on_cancel_answer(peer, h->srq, h->type == LMPI_T_CANCELYES);
 		break;
 	default:
 		return malformed(peer, "unknown type");
@@ -373,7 +406,10 @@ lmpi_sink_end(struct lmpi_sink *s)
 	}
 	s->next = eng.free_sinks;
 	eng.free_sinks = s;
-	finish_if_whole(m);
+	if (m->dropped && m->sinks == 0)
+		msg_free(m);
+	else
+		finish_if_whole(m);
 }
 
 void
@@ -445,7 +481,7 @@ lmpi_irecv(struct lmpi_req *req, void *buf, uint64_t cap, int source, int tag, u
 		lmpi_match_post(&eng.match, req);
 		return;
 	}
-	lmpi_match_take(&eng.match, m);
+	unqueue(m);
 	attach(m, req);
 	after_post();
 }
@@ -473,8 +509,10 @@ lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *ou
 	}
 	*out = (struct lmpi_probed){.source = m->source, .tag = m->tag, .bytes = m->msglen};
 	if (take) {
-		lmpi_match_take(&eng.match, m);
+		unqueue(m);
 		m->taken = true;
+		if (m->srq)
+			lmpi_supersede(m);
 		out->message = m;
 	}
 	return true;
@@ -496,6 +534,8 @@ void
 lmpi_recv_fini(void)
 {
 	struct lmpi_msg *m;
+
+	eng.over = false; /* nobody is to be told that there is room again */
 	while ((m = TAILQ_FIRST(&eng.match.all)) != NULL) {
 		lmpi_match_take(&eng.match, m);
 		msg_free(m);

@@ -4,6 +4,7 @@
 #include "../transport/transport.h"
 
 #include "base/assert.h"
+#include "impi/message.h"
 
 #include <string.h>
 
@@ -75,24 +76,11 @@ lmpi_out_done(struct lmpi_out *out, bool ok)
 	eng.copied_bytes -= out->copied;
 	eng.peer[out->peer].copied_bytes -= out->copied;
 	eng.outs--;
-	/* Not placed: the job is ending, the request stays undone. */
-	if (out->req && ok)
+	/* Not placed: the job is being aborted and the request stays undone; or the
+	 * receiver got it and took leave (net_ops.c). */
+	if (out->req && (ok || eng.ending))
 		lmpi_req_event(out->req);
 	free(out);
-}
-
-/* Packets of the relay transport count against the receiver's credit. */
-static bool
-has_credit(const struct lmpi_peer *peer, const struct lmpi_out *out)
-{
-	if (peer->reach != LMPI_REACH_RELAY || eng.hiwater == 0)
-		return true;
-	/* Answers go out in any case: whoever waits for them may be what frees
-	 * the other side's memory. */
-	if (out->hdr.type == LMPI_T_PROTOACK || out->hdr.type == LMPI_T_MATCHED ||
-	    out->hdr.type == LMPI_T_CTS)
-		return true;
-	return peer->credit_used < eng.hiwater;
 }
 
 static uint64_t
@@ -101,7 +89,16 @@ new_id(struct lmpi_req *req)
 	uint64_t id = lmpi_id_new(&eng.send_ids, req);
 	if (!id)
 		lmpi_engine_abort(LMPI_ERR_NO_MEM, "out of memory for requests");
+	req->srq = id;
+	req->answers = IMPI_SEND_WAITS;
 	return id;
+}
+
+void
+lmpi_srq_drop(struct lmpi_req *req)
+{
+	lmpi_id_drop(&eng.send_ids, req->srq);
+	req->srq = 0;
 }
 
 /* The receiver's memory filled up while this message waited: only announce it. */
@@ -132,7 +129,7 @@ pump_peer(struct lmpi_peer *peer, bool *rest)
 
 	while (peer->out_first) {
 		struct lmpi_out *out = peer->out_first;
-		if (!has_credit(peer, out))
+		if (lmpi_speaks_impi(peer) && !lmpi_pkt_may_go(peer, &out->hdr))
 			break;
 		if (peer->eager_off && out->hdr.type == LMPI_T_EAGER && out->req)
 			ask_first(out);
@@ -151,23 +148,31 @@ pump_peer(struct lmpi_peer *peer, bool *rest)
 bool
 lmpi_pump(void)
 {
+	struct lmpi_peer *list = eng.pending, *stuck = NULL, **stuck_end = &stuck, *served = NULL,
+			 **served_end = &served;
 	bool moved = false;
-	struct lmpi_peer *list = eng.pending;
 
 	if (eng.in_transport)
 		return false;
 	eng.pending = NULL;
 	while (list) {
 		struct lmpi_peer *peer = list;
-		bool rest;
+		bool rest, some;
 		list = peer->next_pending;
-		moved |= pump_peer(peer, &rest);
+		some = pump_peer(peer, &rest);
+		moved |= some;
 		peer->out_listed = rest;
 		if (rest) {
-			peer->next_pending = eng.pending;
-			eng.pending = peer;
+			struct lmpi_peer ***end = some ? &served_end : &stuck_end;
+			peer->next_pending = NULL;
+			**end = peer;
+			*end = &peer->next_pending;
 		}
 	}
+	/* Whoever got nothing is first the next time: peers may share a socket. */
+	*served_end = eng.pending;
+	*stuck_end = served;
+	eng.pending = stuck;
 	return moved;
 }
 
@@ -221,12 +226,13 @@ send_rendezvous(struct lmpi_req *req, struct lmpi_peer *peer, struct lmpi_hdr *h
 	req->buf = (void *)(uintptr_t)data;
 	req->cap = len;
 	h->srq = new_id(req);
-	if (peer->reach == LMPI_REACH_RELAY) {
+	if (lmpi_speaks_impi(peer)) {
 		/* IMPI's long protocol: the first packet carries data. */
 		h->type = LMPI_T_EAGER;
 		h->flags |= LMPI_HF_SYNC;
 		req->placed++;
-		struct lmpi_out *out = out_new(peer, h, data, eng.datalen, 0);
+		struct impi_piece x = impi_message_piece(len, eng.datalen, 0);
+		struct lmpi_out *out = out_new(peer, h, data, x.len, 0);
 		out->req = req;
 		out_append(peer, out);
 		return;
@@ -254,6 +260,8 @@ lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_w
 	req->bytes = len;
 	req->cid = cid;
 	req->peer = dest_world;
+	req->srq = 0;
+	req->answers = IMPI_SEND_SETTLED;
 	req->placed = 1;
 	eng.sends++;
 	lmpi_stats.sends[peer->reach]++;
@@ -287,13 +295,27 @@ lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_w
 	}
 }
 
-bool
-lmpi_on_matched(const struct lmpi_peer *peer, uint64_t srq)
+/* A receive has taken the send that peer calls srq.  NULL: nobody asked for that. */
+static struct lmpi_req *
+matched(const struct lmpi_peer *peer, uint64_t srq)
 {
 	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
 	if (!req || req->peer != peer->world)
+		return NULL;
+	enum impi_send_state next = impi_send_next(req->answers, IMPI_SEND_EV_SYNCACK);
+	if (next == IMPI_SEND_BAD)
+		return NULL;
+	req->answers = (uint8_t)next;
+	lmpi_srq_drop(req);
+	return req;
+}
+
+bool
+lmpi_on_matched(const struct lmpi_peer *peer, uint64_t srq)
+{
+	struct lmpi_req *req = matched(peer, srq);
+	if (!req)
 		return false;
-	lmpi_id_drop(&eng.send_ids, srq);
 	lmpi_req_event(req);
 	return true;
 }
@@ -301,10 +323,9 @@ lmpi_on_matched(const struct lmpi_peer *peer, uint64_t srq)
 bool
 lmpi_on_cts(struct lmpi_peer *peer, uint64_t srq, uint64_t drq, uint64_t want)
 {
-	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
-	if (!req || req->peer != peer->world || want > req->cap)
+	struct lmpi_req *req = matched(peer, srq);
+	if (!req || want > req->cap)
 		return false;
-	lmpi_id_drop(&eng.send_ids, srq);
 	if (want == 0) {
 		lmpi_req_event(req);
 		return true;
@@ -322,28 +343,25 @@ lmpi_on_cts(struct lmpi_peer *peer, uint64_t srq, uint64_t drq, uint64_t want)
 bool
 lmpi_on_syncack(struct lmpi_peer *peer, uint64_t srq, uint64_t drq)
 {
-	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
-	if (!req || req->peer != peer->world)
+	struct lmpi_req *req = matched(peer, srq);
+	if (!req)
 		return false;
-	lmpi_id_drop(&eng.send_ids, srq);
-	/* A long message: the rest in packets of the agreed length. */
-	if (req->bytes > eng.datalen) {
-		struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_DATA);
-		h.lsrank = req->source;
-		h.tag = req->tag;
-		h.cid = req->cid;
-		h.msglen = req->bytes;
-		h.srq = srq;
-		h.drq = drq;
-		for (uint64_t at = eng.datalen; at < req->bytes; at += eng.datalen) {
-			uint64_t n = req->bytes - at < eng.datalen ? req->bytes - at : eng.datalen;
-			struct lmpi_out *out = out_new(peer, &h, (uint8_t *)req->buf + at, n, 0);
-			h.offset = at;
-			out->req = req;
-			out->wait = at + n == req->bytes;
-			req->placed++;
-			out_append(peer, out);
-		}
+	/* The rest of a long message; a short one has none. */
+	uint64_t n = impi_message_packets(req->bytes, eng.datalen);
+	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_DATA);
+	h.lsrank = req->source;
+	h.tag = req->tag;
+	h.cid = req->cid;
+	h.msglen = req->bytes;
+	h.srq = srq;
+	h.drq = drq;
+	for (uint64_t k = 1; k < n; k++) {
+		struct impi_piece x = impi_message_piece(req->bytes, eng.datalen, k);
+		struct lmpi_out *out = out_new(peer, &h, (uint8_t *)req->buf + x.off, x.len, 0);
+		out->req = req;
+		out->wait = k + 1 == n;
+		req->placed++;
+		out_append(peer, out);
 	}
 	lmpi_req_event(req);
 	return true;

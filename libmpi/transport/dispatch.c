@@ -10,14 +10,27 @@
 bool
 lmpi_tp_send(struct lmpi_peer *peer, struct lmpi_out *out)
 {
-	return peer->reach == LMPI_REACH_SHM ? lmpi_shm_send(peer, out) : lmpi_net_send(peer, out);
+	switch (peer->reach) {
+	case LMPI_REACH_SHM:
+		return lmpi_shm_send(peer, out);
+	case LMPI_REACH_TCP:
+		return lmpi_tcp_send(peer, out);
+	default:
+		return lmpi_net_send(peer, out);
+	}
 }
 
 bool
 lmpi_tp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
 {
-	return peer->reach == LMPI_REACH_SHM ? lmpi_shm_send_now(peer, h, data, len)
-					     : lmpi_net_send_now(peer, h, data, len);
+	switch (peer->reach) {
+	case LMPI_REACH_SHM:
+		return lmpi_shm_send_now(peer, h, data, len);
+	case LMPI_REACH_TCP:
+		return lmpi_tcp_send_now(peer, h, data, len);
+	default:
+		return lmpi_net_send_now(peer, h, data, len);
+	}
 }
 
 void
@@ -35,12 +48,15 @@ lmpi_tp_poll(uint64_t now_ns)
 	lmpi_eng.in_transport = true;
 	if (lmpi_shm_in_use())
 		moved = lmpi_shm_poll();
-	/* A look at the socket is a system call: rare while all the traffic is in
+	/* A look at the sockets is a system call: rare while all the traffic is in
 	 * shared memory, and not needed in a turn that found work there. */
-	uint32_t every = !lmpi_shm_in_use() ? 1 : lmpi_net_in_use() ? 4 : 64;
+	bool tcp = lmpi_tcp_in_use();
+	uint32_t every = !lmpi_shm_in_use() ? 1 : tcp || lmpi_net_in_use() ? 4 : 64;
 	if (++turn >= every && (!moved || turn >= 4 * every)) {
 		turn = 0;
 		moved |= lmpi_net_poll(now_ns);
+		if (tcp)
+			moved |= lmpi_tcp_poll();
 	}
 	lmpi_eng.in_transport = false;
 	return moved;
@@ -55,13 +71,13 @@ lmpi_tp_flush(void)
 bool
 lmpi_tp_drained(void)
 {
-	return lmpi_net_drained();
+	return lmpi_net_drained() && lmpi_tcp_drained();
 }
 
 void
 lmpi_tp_sleep(uint64_t deadline_ns)
 {
-	struct pollfd fd[2];
+	struct pollfd fd[3];
 	nfds_t n = 0;
 	uint64_t now = suci_udp_now_ns(), until = base_min_ns(deadline_ns, lmpi_net_expiry_ns());
 	struct timespec ts;
@@ -77,6 +93,8 @@ lmpi_tp_sleep(uint64_t deadline_ns)
 	int net = lmpi_net_fd(&events);
 	if (net >= 0)
 		fd[n++] = (struct pollfd){.fd = net, .events = events};
+	if (lmpi_tcp_fd() >= 0)
+		fd[n++] = (struct pollfd){.fd = lmpi_tcp_fd(), .events = POLLIN};
 	int r = ppoll(fd, n, until == BASE_NEVER_NS ? NULL : &ts, NULL);
 	lmpi_shm_awake();
 	if (r > 0 && lmpi_bell_fd() >= 0 && (fd[0].revents & POLLIN))

@@ -142,13 +142,6 @@ send_block(struct lmpi_peer *peer, const void *head, size_t head_len, const void
 	return true;
 }
 
-static void
-use_credit(struct lmpi_peer *peer, const struct lmpi_hdr *h)
-{
-	if (h->type != LMPI_T_PROTOACK)
-		peer->credit_used++;
-}
-
 bool
 lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out)
 {
@@ -168,7 +161,7 @@ lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out)
 	if (!send_block(peer, head, head_len, out->data, out->len, out->wait, cookie))
 		return false;
 	if (peer->reach == LMPI_REACH_RELAY)
-		use_credit(peer, &out->hdr);
+		lmpi_pkt_gone(peer, &out->hdr);
 	if (!cookie)
 		lmpi_out_done(out, true);
 	return true;
@@ -180,12 +173,12 @@ lmpi_net_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *
 	uint8_t head[SUCI_BLOCK_HEAD_MAX];
 
 	if (peer->reach == LMPI_REACH_RELAY) {
-		if (len || (eng.hiwater && peer->credit_used >= eng.hiwater) || !lane_ready(peer))
+		if (len || !lmpi_pkt_may_go(peer, h) || !lane_ready(peer))
 			return false;
 		lmpi_pkt_encode(peer, h, 0, head);
 		if (!send_block(peer, head, LMPI_PKT_BYTES, NULL, 0, false, 0))
 			return false;
-		use_credit(peer, h);
+		lmpi_pkt_gone(peer, h);
 		return true;
 	}
 	/* The lane copies the head: a short message travels in it. */

@@ -29,7 +29,7 @@ block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, siz
 	if (peer->reach == LMPI_REACH_RELAY) {
 		const char *wrong = lmpi_pkt_decode(peer, first, bytes - head, &h);
 		if (wrong) {
-			lmpi_fail("rank %u sent a malformed IMPI packet: %s", peer->world, wrong);
+			lmpi_pkt_fail(peer, first, wrong);
 			return &nowhere;
 		}
 	} else {
@@ -138,7 +138,9 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	}
 	struct lmpi_peer *peer = &eng.peer[use];
 	peer->path = UINT32_MAX;
-	if (eng.closing)
+	/* Nobody takes leave before all have met to end the job, so who does has got
+	 * all that was sent, our last message included, acknowledged or not. */
+	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED))
 		return;
 	lmpi_net_name(peer->ip, peer->port, name);
 	lmpi_fail("rank %u%s%s (%s) %s%s%s", use, lmpi_world.proc[use].node[0] ? " on " : "",

@@ -297,6 +297,14 @@ lmpi_net_tell_leave(uint64_t limit_ns)
 		if (net.relay[i].up)
 			suci_path_close(net.ep, net.relay[i].path, "finished", now);
 	}
+	/* Who still waits for our ack of its last message gets it before the farewell,
+	 * instead of finding the port closed. */
+	for (uint32_t r = 0; r < lmpi_world.size; r++) {
+		const struct lmpi_peer *peer = &eng.peer[r];
+
+		if (peer->reach == LMPI_REACH_DIRECT && peer->path != UINT32_MAX)
+			suci_path_close(net.ep, peer->path, "finished", now);
+	}
 	suci_udp_tx(net.udp, now);
 	eng.in_transport = false;
 }

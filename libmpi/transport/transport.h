@@ -2,6 +2,8 @@
  *
  *   shm.c      processes of my node: byte rings in shared memory
  *   net.c      everybody else: Suci over one UDP socket
+ *   tcp.c      processes of foreign clients that no relay leads to: IMPI over TCP
+ *   tcp_switch.c  between several processes of one IMPI host and its channels
  *   bell.c     waking a process that sleeps, from another one of its node
  *
  * A transport tells the engine of arrivals with lmpi_arrive(), lmpi_sink_data(),
@@ -9,6 +11,7 @@
 #ifndef LMPI_TRANSPORT_H
 #define LMPI_TRANSPORT_H
 
+#include "../boot/boot.h"
 #include "../engine/internal.h"
 
 /* --- dispatch by peer->reach (dispatch.c) */
@@ -101,13 +104,62 @@ void lmpi_net_tell_leave(uint64_t limit_ns);
 void lmpi_net_close(void);
 void lmpi_net_print_stats(void);
 
-/* --- pkt_impi.c: struct lmpi_hdr <-> IMPI packet header */
+/* --- tcp.c */
+struct lmpi_tcp_conf {
+	int fd;		   /* non-blocking; the transport's from now on */
+	uint32_t me, host; /* host ranks; host: of the peer, any other number for a switch */
+	const char *name;  /* for messages */
+};
+/* Channels, by the index that peer->channel names.  0 or an error class (said). */
+int lmpi_tcp_start(const struct lmpi_tcp_conf *conf, uint32_t n);
+bool lmpi_tcp_in_use(void);
+int lmpi_tcp_fd(void); /* readable when there is news; -1 */
+bool lmpi_tcp_send(struct lmpi_peer *peer, struct lmpi_out *out);
+bool lmpi_tcp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
+		       uint64_t len);
+bool lmpi_tcp_poll(void);
+bool lmpi_tcp_drained(void);
+/* The job is over for this process: FINI on every channel once nothing is under way,
+ * and the FINI of every peer (IMPI reference 8.1).  Progresses meanwhile. */
+void lmpi_tcp_finish(void);
+void lmpi_tcp_print_stats(void);
+void lmpi_tcp_close(void);
+
+/* --- tcp_switch.c */
+struct lmpi_switch_conf {
+	uint32_t me;				 /* my host */
+	uint32_t nhosts;			 /* of the job */
+	const int *host_fd;			 /* [nhosts] channels, -1: none; taken over */
+	const char (*host_name)[LMPI_HOST_NAME]; /* [nhosts] */
+	uint32_t nlocal, first_rank; /* my host's processes: world ranks from first_rank on */
+	const int *local_fd;	     /* [nlocal], taken over */
+	uint32_t nprocs;	     /* of the job */
+	const uint8_t (*id)[24];     /* [nprocs] process ids by world rank */
+	const uint32_t *host_of;     /* [nprocs] */
+	uint32_t datalen, hiwater;
+};
+/* Start the thread that carries packets between the two sides.  It ends by itself when
+ * all channels and all processes have finished.  0 or an error class (said). */
+int lmpi_switch_start(const struct lmpi_switch_conf *conf);
+/* Wait for that. */
+void lmpi_switch_join(void);
+
+/* --- pkt_impi.c: struct lmpi_hdr <-> IMPI packet header; for peers that speak IMPI */
 #define LMPI_PKT_BYTES 128
+/* What h is in IMPI. */
+enum impi_pk_type lmpi_pkt_type(const struct lmpi_hdr *h);
+/* Is there credit for a packet with this header? */
+bool lmpi_pkt_may_go(const struct lmpi_peer *peer, const struct lmpi_hdr *h);
+/* It has gone. */
+void lmpi_pkt_gone(struct lmpi_peer *peer, const struct lmpi_hdr *h);
 void lmpi_pkt_encode(const struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t len,
 		     uint8_t out[LMPI_PKT_BYTES]);
 /* payload: bytes that follow it in its block.  NULL, or what is wrong. */
 const char *lmpi_pkt_decode(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES],
 			    uint64_t payload, struct lmpi_hdr *h);
+/* Fail the job for a packet that lmpi_pkt_decode() does not take. */
+void lmpi_pkt_fail(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES],
+		   const char *wrong);
 
 /* --- hello.c: hello data of a path, 24 bytes (doc/job-setup.md) */
 #define LMPI_HELLO_BYTES 24

@@ -1,5 +1,5 @@
 /* Everything libmpi parses that came from other processes, but for Suci's and
- * IMPI's own formats: contacts, the job table, hello data, notes, packets.
+ * IMPI's own formats: contacts, the job table, hello data, notes, packets, peer switches.
  * First byte: which. */
 #include "boot.h"
 #include "transport.h"
@@ -69,6 +69,30 @@ packet(const uint8_t *p, size_t len)
 		assert(h.type < LMPI_T_MAX && h.src == 0);
 }
 
+/* The user's text (IMPI_PEERS), and what clients offer. */
+static void
+switches(const uint8_t *p, size_t len)
+{
+	struct impi_offered offered[IMPI_CLIENTS_MAX] = {0};
+	struct impi_switch_table t;
+	struct impi_error err = {0};
+	char text[400];
+	size_t n = len < sizeof text - 1 ? len : sizeof text - 1;
+
+	memcpy(text, p, n);
+	text[n] = 0;
+	if (impi_switches_parse(text, &t, &err) != IMPI_ERR_OK) {
+		assert(err.text[0] && memchr(err.text, 0, sizeof err.text));
+	} else {
+		for (uint32_t c = 0; c < IMPI_CLIENTS_MAX; c++)
+			assert(impi_switches_for(&t, c, len & 1).payload != IMPI_PAYLOAD_UNSAID);
+	}
+	if (len >= 8)
+		impi_offered_label(offered, 0x1300u + (p[0] & 7u) * 0x100, be32_load(p + 4), p + 8,
+				   len - 8);
+	(void)impi_offered_is_lam(&offered[0]);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -81,7 +105,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	const uint8_t *p = data + 1;
 	len--;
-	switch (data[0] % 6) {
+	switch (data[0] % 7) {
 	case 0:
 		contact(p, len);
 		break;
@@ -98,11 +122,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	case 4:
 		packet(p, len);
 		break;
-	default:
+	case 5:
 		len = len < sizeof server - 1 ? len : sizeof server - 1;
 		memcpy(server, p, len);
 		server[len] = 0;
 		(void)lmpi_split_server(server, host, port);
+		break;
+	default:
+		switches(p, len);
 	}
 	return 0;
 }

@@ -23,6 +23,8 @@ struct model {
 	struct {
 		int64_t off;
 		int size;
+		char kind; /* in model_every_basic: see there */
+		int word;
 	} e[MODEL_MAX];
 	bool marks; /* lb and ub set by resizing */
 	bool full;  /* did not fit: not to be compared */
@@ -41,9 +43,119 @@ typedef uint32_t chooser(uint32_t n);
 		}                                                                  \
 	} while (0)
 
+/* Set: basic types are chosen from all of the ABI.  An element is then known by its
+ * kind - 's' words that are turned round, 'l' long, 'u' unsigned long, 'w' wchar_t,
+ * 'x' long double - and the native size of its words. */
+static bool model_all_basics;
+
+static const struct model_every_basic {
+	MPI_Datatype h;
+	int extent, align, n; /* elements */
+	struct {
+		int off, size;
+		char kind;
+		int word;
+	} e[2];
+} model_every_basic[] = {
+	{MPI_BYTE, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_PACKED, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_CHAR, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_SIGNED_CHAR, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_UNSIGNED_CHAR, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_CHARACTER, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_C_BOOL, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_CXX_BOOL, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_INT8_T, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_UINT8_T, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_LOGICAL1, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_INTEGER1, 1, 1, 1, {{0, 1, 's', 1}}},
+	{MPI_SHORT, 2, 2, 1, {{0, 2, 's', 2}}},
+	{MPI_UNSIGNED_SHORT, 2, 2, 1, {{0, 2, 's', 2}}},
+	{MPI_INT16_T, 2, 2, 1, {{0, 2, 's', 2}}},
+	{MPI_UINT16_T, 2, 2, 1, {{0, 2, 's', 2}}},
+	{MPI_LOGICAL2, 2, 2, 1, {{0, 2, 's', 2}}},
+	{MPI_INTEGER2, 2, 2, 1, {{0, 2, 's', 2}}},
+	{MPI_REAL2, 2, 2, 1, {{0, 2, 's', 2}}},
+	{MPI_COMPLEX4, 4, 4, 1, {{0, 4, 's', 2}}},
+	{MPI_INT, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_UNSIGNED, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_FLOAT, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_LOGICAL, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_INTEGER, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_REAL, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_INT32_T, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_UINT32_T, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_LOGICAL4, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_INTEGER4, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_REAL4, 4, 4, 1, {{0, 4, 's', 4}}},
+	{MPI_C_FLOAT_COMPLEX, 8, 4, 1, {{0, 8, 's', 4}}},
+	{MPI_CXX_FLOAT_COMPLEX, 8, 4, 1, {{0, 8, 's', 4}}},
+	{MPI_COMPLEX, 8, 4, 1, {{0, 8, 's', 4}}},
+	{MPI_COMPLEX8, 8, 4, 1, {{0, 8, 's', 4}}},
+	{MPI_AINT, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_COUNT, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_OFFSET, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_LONG, 8, 8, 1, {{0, 8, 'l', 8}}},
+	{MPI_UNSIGNED_LONG, 8, 8, 1, {{0, 8, 'u', 8}}},
+	{MPI_LONG_LONG, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_UNSIGNED_LONG_LONG, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_DOUBLE, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_DOUBLE_PRECISION, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_INT64_T, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_UINT64_T, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_LOGICAL8, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_INTEGER8, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_REAL8, 8, 8, 1, {{0, 8, 's', 8}}},
+	{MPI_C_DOUBLE_COMPLEX, 16, 8, 1, {{0, 16, 's', 8}}},
+	{MPI_CXX_DOUBLE_COMPLEX, 16, 8, 1, {{0, 16, 's', 8}}},
+	{MPI_DOUBLE_COMPLEX, 16, 8, 1, {{0, 16, 's', 8}}},
+	{MPI_COMPLEX16, 16, 8, 1, {{0, 16, 's', 8}}},
+	{MPI_LOGICAL16, 16, 16, 1, {{0, 16, 's', 16}}},
+	{MPI_INTEGER16, 16, 16, 1, {{0, 16, 's', 16}}},
+	{MPI_REAL16, 16, 16, 1, {{0, 16, 's', 16}}},
+	{MPI_COMPLEX32, 32, 16, 1, {{0, 32, 's', 16}}},
+	{MPI_LONG_DOUBLE, 16, 16, 1, {{0, 16, 'x', 16}}},
+	{MPI_C_LONG_DOUBLE_COMPLEX, 32, 16, 1, {{0, 32, 'x', 16}}},
+	{MPI_CXX_LONG_DOUBLE_COMPLEX, 32, 16, 1, {{0, 32, 'x', 16}}},
+	{MPI_WCHAR, 4, 4, 1, {{0, 4, 'w', 4}}},
+	{MPI_FLOAT_INT, 8, 4, 2, {{0, 4, 's', 4}, {4, 4, 's', 4}}},
+	{MPI_DOUBLE_INT, 16, 8, 2, {{0, 8, 's', 8}, {8, 4, 's', 4}}},
+	{MPI_LONG_INT, 16, 8, 2, {{0, 8, 'l', 8}, {8, 4, 's', 4}}},
+	{MPI_2INT, 8, 4, 2, {{0, 4, 's', 4}, {4, 4, 's', 4}}},
+	{MPI_SHORT_INT, 8, 4, 2, {{0, 2, 's', 2}, {4, 4, 's', 4}}},
+	{MPI_LONG_DOUBLE_INT, 32, 16, 2, {{0, 16, 'x', 16}, {16, 4, 's', 4}}},
+	{MPI_2REAL, 8, 4, 2, {{0, 4, 's', 4}, {4, 4, 's', 4}}},
+	{MPI_2DOUBLE_PRECISION, 16, 8, 2, {{0, 8, 's', 8}, {8, 8, 's', 8}}},
+	{MPI_2INTEGER, 8, 4, 2, {{0, 4, 's', 4}, {4, 4, 's', 4}}},
+};
+#define MODEL_BASICS (sizeof(model_every_basic) / sizeof(model_every_basic[0]))
+
+/* Number k of that table, alone. */
+static inline void
+model_one_basic(struct model *m, size_t k)
+{
+	const struct model_every_basic *b = &model_every_basic[k];
+
+	memset(m, 0, sizeof(*m));
+	m->n = b->n;
+	for (int i = 0; i < b->n; i++) {
+		m->e[i].off = b->e[i].off;
+		m->e[i].size = b->e[i].size;
+		m->e[i].kind = b->e[i].kind;
+		m->e[i].word = b->e[i].word;
+	}
+	m->ub = b->extent;
+	m->align = b->align;
+	m->t = lmpi_type_find(b->h);
+}
+
 static inline void
 model_basic(struct model *m, chooser *choose)
 {
+	if (model_all_basics) {
+		model_one_basic(m, choose((uint32_t)MODEL_BASICS));
+		return;
+	}
 	static const struct {
 		MPI_Datatype h;
 		int size, align;
@@ -98,8 +210,8 @@ model_place(struct build *b, const struct model *c, int64_t disp)
 	if (m->full)
 		return;
 	for (int i = 0; i < c->n; i++, m->n++) {
-		m->e[m->n].off = c->e[i].off + disp;
-		m->e[m->n].size = c->e[i].size;
+		m->e[m->n] = c->e[i];
+		m->e[m->n].off += disp;
 	}
 	if (c->align > m->align)
 		m->align = c->align;

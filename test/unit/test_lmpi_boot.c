@@ -1,6 +1,7 @@
 /* Bytes that processes publish through the launcher; IMPI_SERVER's syntax. */
 #include "boot.h"
 #include "idtab.h"
+#include "impi/hostid.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@ contact_round_trip(void **state)
 	struct lmpi_contact a = {.token = 0x0123456789abcdefull,
 				 .ip = {10, 0, 0, 7},
 				 .port = 40001,
+				 .tcp_port = 40002,
 				 .shm_pid = 4242,
 				 .shm_fd = -1,
 				 .shm_bytes = 1 << 20,
@@ -36,7 +38,11 @@ contact_round_trip(void **state)
 static void
 job_round_trip(void **state)
 {
-	struct lmpi_job_host host[] = {{0, 2}, {1, 1}, {1, 0}};
+	struct lmpi_job_host host[] = {{.client = 0, .nprocs = 2, .addr = {1, 2}, .port = 9},
+				       {.client = 1, .nprocs = 1, .addr = {3}, .port = 65535},
+				       {.client = 1}};
+	struct lmpi_client peer[2] = {
+		{.foreign = true, .rep = LMPI_REP_EXTERNAL32_LONG8, .reduce_on_pt2pt = true}};
 	uint8_t proc[3][24];
 	struct lmpi_job a = {.client = 1,
 			     .nclients = 2,
@@ -46,6 +52,9 @@ job_round_trip(void **state)
 			     .ackmark = 10,
 			     .hiwater = 20,
 			     .tag_ub = 32767,
+			     .coll_xsize = 77,
+			     .coll_maxlinear = 3,
+			     .peer = peer,
 			     .host = host,
 			     .proc = proc},
 			b;
@@ -62,14 +71,137 @@ job_round_trip(void **state)
 	assert_int_equal(b.ackmark, 10);
 	assert_int_equal(b.hiwater, 20);
 	assert_int_equal(b.tag_ub, 32767);
+	assert_int_equal(b.coll_xsize, 77);
+	assert_int_equal(b.coll_maxlinear, 3);
 	assert_memory_equal(b.host, host, sizeof host);
+	assert_true(b.peer[0].foreign && b.peer[0].reduce_on_pt2pt);
+	assert_int_equal(b.peer[0].rep, LMPI_REP_EXTERNAL32_LONG8);
+	assert_int_equal(b.peer[0].nhosts, 1);
+	assert_int_equal(b.peer[0].nprocs, 2);
+	assert_false(b.peer[1].foreign);
+	assert_int_equal(b.peer[1].nhosts, 2);
+	assert_int_equal(b.peer[1].nprocs, 1);
+	assert_int_equal(b.peer[1].first_rank, 2);
 	assert_memory_equal(b.proc, proc, sizeof proc);
 	lmpi_job_free(&b);
 	for (size_t n = 0; n < len; n++)
 		assert_false(lmpi_job_decode(bytes, n, &b));
-	bytes[40 + 7] = 9; /* host 0 claims nine processes of three */
+	bytes[44 + 2 * 4 + 7] = 9; /* host 0 claims nine processes of three */
+	assert_false(lmpi_job_decode(bytes, len, &b));
+	bytes[44 + 2 * 4 + 7] = 2;
+	assert_true(lmpi_job_decode(bytes, len, &b));
+	lmpi_job_free(&b);
+	bytes[44 + 1] = LMPI_REPS; /* client 0: no such representation */
+	assert_false(lmpi_job_decode(bytes, len, &b));
+	bytes[44 + 1] = 0;
+	bytes[44 + 2 * 4 + 3] = 1; /* the hosts' clients do not ascend... */
+	bytes[44 + 2 * 4 + 28 + 3] = 0;
 	assert_false(lmpi_job_decode(bytes, len, &b));
 	free(bytes);
+}
+
+/* Addresses of processes, last byte only, and the hosts they make. */
+static const struct {
+	const char *addresses, *hosts;
+	uint32_t nhosts;
+} group_cases[] = {
+	{"1", "0", 1},	   {"111", "000", 1},	{"112233", "001122", 3}, {"1222", "0111", 2},
+	{"123", "012", 3}, {"1213", "0000", 1}, {"11211", "00000", 1},	 {"1231", "0000", 1},
+};
+
+static void
+hosts_of_a_client(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof group_cases / sizeof group_cases[0]; i++) {
+		struct lmpi_contact c[8] = {0};
+		uint32_t of[8], n = (uint32_t)strlen(group_cases[i].addresses);
+		printf("  %s\n", group_cases[i].addresses);
+		for (uint32_t r = 0; r < n; r++)
+			memcpy(c[r].ip, (uint8_t[]){10, 0, 0, (uint8_t)group_cases[i].addresses[r]},
+			       4);
+		assert_int_equal(lmpi_hosts_group(c, n, of), group_cases[i].nhosts);
+		for (uint32_t r = 0; r < n; r++)
+			assert_int_equal(of[r], group_cases[i].hosts[r] - '0');
+	}
+}
+
+/* A job of four clients: 0 this one, 1 behind a relay, 2 foreign with an address, 3
+ * foreign behind a relay; kinds 0 = foreign id. */
+static void
+settle_job(struct lmpi_job *j, const uint8_t kind[5])
+{
+	static struct lmpi_job_host host[4];
+	static struct lmpi_client peer[4];
+	static uint8_t proc[5][24];
+
+	*j = (struct lmpi_job){
+		.nclients = 4, .nhosts = 4, .nprocs = 5, .host = host, .peer = peer, .proc = proc};
+	memset(peer, 0, sizeof peer);
+	for (uint32_t i = 0; i < 4; i++)
+		host[i] = (struct lmpi_job_host){.client = i, .nprocs = i == 3 ? 2 : 1};
+	for (int r = 0; r < 5; r++) {
+		struct impi_hostid id = {.token = 5, .kind = kind[r], .port = 9, .ipv4 = 9};
+		memset(proc[r], 0, 24);
+		if (kind[r])
+			impi_hostid_encode(&id, proc[r]);
+	}
+	assert_true(lmpi_job_count(j));
+}
+
+static const struct {
+	const char *text;
+	uint8_t kind[5];
+	bool ok;
+	enum lmpi_rep rep2, rep3;
+	bool reduce2;
+} settle_cases[] = {
+	/* client 2 offers LAM/MPI's values */
+	{NULL, {1, 2, 0, 3, 3}, true, LMPI_REP_NATIVE, LMPI_REP_EXTERNAL32, true},
+	{"2:external32;3:long8",
+	 {1, 2, 0, 3, 3},
+	 true,
+	 LMPI_REP_EXTERNAL32,
+	 LMPI_REP_EXTERNAL32_LONG8,
+	 false},
+	{"*:long8",
+	 {1, 2, 0, 3, 3},
+	 true,
+	 LMPI_REP_EXTERNAL32_LONG8,
+	 LMPI_REP_EXTERNAL32_LONG8,
+	 false},
+	{"1:long8", {1, 2, 0, 3, 3}, false, 0, 0, false}, /* runs libmpi */
+	{"0:auto", {1, 2, 0, 3, 3}, false, 0, 0, false},
+	{"4:long8", {1, 2, 0, 3, 3}, false, 0, 0, false}, /* is not there */
+	{"2:nonsense", {1, 2, 0, 3, 3}, false, 0, 0, false},
+	{NULL, {1, 2, 0, 3, 2}, false, 0, 0, false}, /* client 3 is of both kinds */
+	{NULL, {1, 2, 0, 3, 0}, true, LMPI_REP_NATIVE, LMPI_REP_EXTERNAL32, true},
+	{NULL, {1, 9, 0, 3, 3}, false, 0, 0, false}, /* no such kind of host id */
+	{NULL, {3, 2, 0, 3, 3}, false, 0, 0, false}, /* we are not foreign */
+};
+
+static void
+who_is_foreign(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof settle_cases / sizeof settle_cases[0]; i++) {
+		struct impi_offered o[IMPI_CLIENTS_MAX] = {0};
+		struct lmpi_job j;
+		printf("  %zu '%s'\n", i, settle_cases[i].text ? settle_cases[i].text : "");
+		settle_job(&j, settle_cases[i].kind);
+		o[2] = (struct impi_offered){~0u, 65536, INT32_MAX, UINT32_MAX, UINT32_MAX, 10, 20};
+		int rc = lmpi_peers_settle(&j, settle_cases[i].text, o);
+		assert_int_equal(rc == 0, settle_cases[i].ok);
+		if (rc)
+			continue;
+		assert_false(j.peer[0].foreign || j.peer[1].foreign);
+		assert_true(j.peer[2].foreign && j.peer[3].foreign);
+		assert_int_equal(j.peer[0].rep, LMPI_REP_NATIVE);
+		assert_int_equal(j.peer[2].rep, settle_cases[i].rep2);
+		assert_int_equal(j.peer[3].rep, settle_cases[i].rep3);
+		assert_int_equal(j.peer[2].reduce_on_pt2pt, settle_cases[i].reduce2);
+		assert_false(j.peer[3].reduce_on_pt2pt);
+	}
 }
 
 static const struct {
@@ -136,10 +268,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contact_round_trip),
-		cmocka_unit_test(job_round_trip),
-		cmocka_unit_test(server_syntax),
-		cmocka_unit_test(ids),
+		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(server_syntax),      cmocka_unit_test(ids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* impirun - the front of an IMPI job, as the standard names it.
  *
  *     impirun -server N [-port P] [options of impi-server]
- *     impirun -client R HOST:PORT [--launcher L] [--] launcher arguments, program
+ *     impirun -client R HOST:PORT [--launcher L] [--peer C=WORDS] [--] launcher
+ *             arguments, program
  *
  * Both become the other program (exec): signals, terminal and exit status are
  * the launcher's own.  A client's ranks find IMPI_CLIENT, IMPI_SERVER, IMPI_AUTH_*
@@ -22,18 +23,37 @@
 #include <unistd.h>
 
 #include "impi/auth.h"
+#include "impi/switches.h"
 #include "impi/wire.h"
 
 #define EXIT_USAGE 2
 
 static const char usage_text[] =
 	"usage: impirun [-n] -server N [-port P] [options of impi-server]\n"
-	"       impirun [-n] -client R HOST:PORT [--launcher L] [--dry-run] [--] LAUNCHER-ARGS...\n"
-	"  -server N      be the rendezvous of N clients (1..32); prints ADDRESS:PORT\n"
+	"       impirun [-n] -client R HOST:PORT [--launcher L] [--peer C=WORDS]... [--dry-run]\n"
+	"               [--] LAUNCHER-ARGS...\n"
+	"  -server N      be the rendezvous of N clients (1..32): becomes impi-server, which\n"
+	"                 prints ADDRESS:PORT when clients may come.  What follows is "
+	"impi-server's:\n"
+	"                 -port P, -port-range N:M, -auth none|key, -host ADDR, --persist, ...;\n"
+	"                 `impirun -server N --help` lists all of it\n"
 	"  -client R      be client R (0..31) of the job whose server is at HOST:PORT and start\n"
 	"                 the ranks: srun, prterun or mpirun with LAUNCHER-ARGS\n"
 	"  --launcher L   srun, prterun or mpirun (or a path to one); default: the first of\n"
 	"                 them that is installed\n"
+	"  --peer C=WORDS how to speak with client C (0..31, or * for every other one) that is\n"
+	"                 not libmpi; repeatable.  WORDS, with commas between:\n"
+	"                   auto                     judge by what it offers (the default): "
+	"LAM/MPI\n"
+	"                                            is known by its values, all others get "
+	"external32\n"
+	"                   external32               data as IMPI says: big-endian, MPI_LONG 4 "
+	"bytes\n"
+	"                   long8                    the same, but MPI_LONG has 8 bytes\n"
+	"                   native-payload           data as in memory (LAM/MPI, little-endian "
+	"nodes)\n"
+	"                   reduce-on-pt2pt-context  MPI_Reduce as LAM/MPI does it\n"
+	"                 sets IMPI_PEERS=C:WORDS;... for the ranks, in place of an older value\n"
 	"  -n, --dry-run  print the command instead (-n only before -server or -client: what\n"
 	"                 follows them is the launcher's, e.g. -n 4)\n"
 	"Environment of both sides: IMPI_AUTH_KEY=<decimal number>, or IMPI_AUTH_NONE=1.\n";
@@ -256,15 +276,39 @@ export_to_ranks(struct command *c, enum launcher launcher, const char *const *na
 	}
 }
 
+/* One --peer C=WORDS behind those given before. */
+static void
+add_peer(char **all, const char *text)
+{
+	struct impi_switch_table table;
+	struct impi_error err = {0};
+	const char *equals = strchr(text, '=');
+	char *more = NULL;
+
+	if (!equals)
+		fail("--peer %s: write CLIENT=word,word, e.g. 1=native-payload", text);
+	if (strpbrk(text, ";:"))
+		fail("--peer %s: one client at a time", text);
+	if (asprintf(&more, "%s%s%.*s:%s", *all ? *all : "", *all ? ";" : "", (int)(equals - text),
+		     text, equals + 1) < 0)
+		fail("out of memory");
+	if (impi_switches_parse(more, &table, &err) != IMPI_ERR_OK)
+		fail("--peer: %s", err.text);
+	free(*all);
+	*all = more;
+}
+
 static _Noreturn void
 be_client(int argc, char **argv, bool dry_run)
 {
-	static const char *const names[] = {"IMPI_CLIENT",   "IMPI_SERVER",	"IMPI_AUTH_NONE",
-					    "IMPI_AUTH_KEY", "LD_LIBRARY_PATH", NULL};
+	static const char *const names[] = {
+		"IMPI_CLIENT",	   "IMPI_SERVER", "IMPI_AUTH_NONE", "IMPI_AUTH_KEY", "IMPI_PEERS",
+		"LD_LIBRARY_PATH", NULL};
 	static struct command c;
 	struct impi_auth auth;
 	struct impi_error err = {0};
 	const char *wanted = NULL, *why = NULL;
+	char *peers = NULL;
 	char path[PATH_MAX], rank_text[12];
 
 	if (argc < 2)
@@ -283,6 +327,12 @@ be_client(int argc, char **argv, bool dry_run)
 			wanted = argv[i];
 		} else if (!strncmp(argv[i], "--launcher=", 11)) {
 			wanted = argv[i] + 11;
+		} else if (!strcmp(argv[i], "--peer")) {
+			if (++i == argc)
+				fail("--peer needs CLIENT=word,word, e.g. 1=native-payload");
+			add_peer(&peers, argv[i]);
+		} else if (!strncmp(argv[i], "--peer=", 7)) {
+			add_peer(&peers, argv[i] + 7);
 		} else {
 			if (!strcmp(argv[i], "--"))
 				i++;
@@ -301,6 +351,9 @@ be_client(int argc, char **argv, bool dry_run)
 	snprintf(rank_text, sizeof rank_text, "%lld", rank);
 	set_env("IMPI_CLIENT", rank_text);
 	set_env("IMPI_SERVER", argv[1]);
+	if (peers)
+		set_env("IMPI_PEERS", peers);
+	free(peers);
 	add_library_folder();
 	add(&c, path);
 	export_to_ranks(&c, launcher, names);

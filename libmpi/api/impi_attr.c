@@ -1,0 +1,80 @@
+#include "impi_attr.h"
+
+#include <stdlib.h>
+
+#include "call.h"
+#include "engine.h"
+
+static int
+by_value(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	x = *(const uint64_t *)a;
+	y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* How many different keys there are, and how many are smaller than mine. */
+static void
+count(uint64_t *key, int n, uint64_t mine, int *different, int *smaller)
+{
+	*different = *smaller = 0;
+	qsort(key, (size_t)n, sizeof(*key), by_value);
+	for (int i = 0; i < n; i++) {
+		if (i > 0 && key[i] == key[i - 1])
+			continue;
+		(*different)++;
+		*smaller += key[i] < mine;
+	}
+}
+
+static uint64_t
+client_key(uint32_t world)
+{
+	return lmpi_world.proc[world].client;
+}
+
+static uint64_t
+host_key(uint32_t world)
+{
+	const struct lmpi_proc *p = &lmpi_world.proc[world];
+	bool told_apart = lmpi_proc_foreign(world) && p->reach == LMPI_REACH_TCP;
+
+	return (uint64_t)p->client << 32 | (told_apart ? p->host : 0);
+}
+
+static int
+find_out(struct lmpi_comm *c)
+{
+	const uint32_t *world = c->group->world;
+	uint64_t *key = malloc((size_t)c->size * sizeof(*key));
+	int *v = c->impi_attr;
+
+	if (key == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory to count clients and hosts");
+	for (int i = 0; i < c->size; i++)
+		key[i] = client_key(world[i]);
+	count(key, c->size, client_key(lmpi_world.rank), &v[0], &v[1]);
+	for (int i = 0; i < c->size; i++)
+		key[i] = host_key(world[i]);
+	count(key, c->size, host_key(lmpi_world.rank), &v[2], &v[3]);
+	free(key);
+	c->impi_attr_known = true;
+	return MPI_SUCCESS;
+}
+
+int
+lmpi_impi_attr(struct lmpi_comm *c, int keyval, int **value)
+{
+	int rc = MPI_SUCCESS;
+
+	*value = NULL;
+	if (!lmpi_is_impi_attr(keyval) || c->remote != NULL)
+		return MPI_SUCCESS;
+	if (!c->impi_attr_known)
+		rc = find_out(c);
+	if (rc == MPI_SUCCESS)
+		*value = &c->impi_attr[keyval - IMPI_CLIENT_SIZE];
+	return rc;
+}

@@ -1,0 +1,4 @@
+# Tests of collectives and communicators on an engine of the test's own.
+
+$(call unit,test_lmpi_impi,test/unit/test_lmpi_impi.c,lmpi_surface)
+$(B)/test/unit/test_lmpi_impi.o: | $(LMPI_GEN)/stamp

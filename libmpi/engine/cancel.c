@@ -1,0 +1,146 @@
+/* Taking sends back (MPI_Cancel of a send, IMPI reference 5.7). */
+#include "internal.h"
+
+#include "../transport/transport.h"
+
+#include "impi/message.h"
+
+#define eng lmpi_eng
+
+/* --- the sender ----------------------------------------------------------- */
+
+/* A message to myself that no receive has taken. */
+static bool
+take_back_self(const struct lmpi_req *req)
+{
+	struct lmpi_msg *m;
+
+	TAILQ_FOREACH(m, &eng.match.all, in_all)
+	{
+		if (m->self == req) {
+			lmpi_msg_forget(m);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Is this the packet that opens req's message, and none of it has gone? */
+static bool
+opens(const struct lmpi_out *out, const struct lmpi_req *req)
+{
+	if (out->sent > 0 || (out->hdr.type != LMPI_T_EAGER && out->hdr.type != LMPI_T_RTS))
+		return false;
+	return out->req == req || (req->srq != 0 && out->hdr.srq == req->srq);
+}
+
+/* Take the first packet out of the queue, if it is still there. */
+static bool
+take_back(struct lmpi_peer *peer, const struct lmpi_req *req)
+{
+	struct lmpi_out **at = &peer->out_first, *before = NULL;
+
+	while (*at && !opens(*at, req)) {
+		before = *at;
+		at = &before->next;
+	}
+	struct lmpi_out *out = *at;
+	if (!out)
+		return false;
+	*at = out->next;
+	if (peer->out_last == out)
+		peer->out_last = before;
+	lmpi_out_done(out, false);
+	return true;
+}
+
+void
+lmpi_cancel_send(struct lmpi_req *req)
+{
+	struct lmpi_peer *peer = &eng.peer[req->peer];
+
+	if (req->kind != LMPI_KIND_SEND || req->done || req->placed == 0)
+		return;
+	if (peer->reach == LMPI_REACH_SELF ? take_back_self(req) : take_back(peer, req)) {
+		if (req->srq)
+			lmpi_srq_drop(req);
+		req->cancelled = true;
+		req->placed = 1; /* nothing else is awaited */
+		lmpi_req_event(req);
+	} else if (req->answers == IMPI_SEND_WAITS) {
+		struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_CANCEL);
+		h.srq = req->srq;
+		req->answers = (uint8_t)impi_send_next(req->answers, IMPI_SEND_EV_CANCEL);
+		peer->cancels++;
+		eng.cancels++;
+		lmpi_send_control(peer, &h);
+	}
+	if (!eng.in_transport) {
+		if (eng.pending)
+			lmpi_pump();
+		lmpi_tp_kick();
+		lmpi_run_done();
+	}
+}
+
+bool
+lmpi_on_cancel_answer(struct lmpi_peer *peer, uint64_t srq, bool yes)
+{
+	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
+	bool here = req && req->peer == peer->world;
+
+	if (peer->cancels == 0)
+		return false;
+	/* When the SYNCACK came first the name is gone, and perhaps the request. */
+	enum impi_send_state next =
+		impi_send_next(here ? req->answers : IMPI_SEND_MATCHED,
+			       yes ? IMPI_SEND_EV_CANCELYES : IMPI_SEND_EV_CANCELNO);
+	if (next == IMPI_SEND_BAD)
+		return false;
+	peer->cancels--;
+	eng.cancels--;
+	if (here)
+		req->answers = (uint8_t)next;
+	if (next == IMPI_SEND_CANCELLED) {
+		lmpi_srq_drop(req);
+		req->cancelled = true;
+		lmpi_req_event(req);
+	}
+	return true;
+}
+
+/* --- the receiver --------------------------------------------------------- */
+
+void
+lmpi_on_cancel(struct lmpi_peer *peer, uint64_t srq)
+{
+	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_CANCELNO);
+	struct lmpi_msg *m = NULL;
+
+	/* Names may be used again: the newest message is meant. */
+	if (peer->queued > 0) {
+		TAILQ_FOREACH_REVERSE(m, &eng.match.all, lmpi_msg_list, in_all)
+		{
+			if (m->peer == peer->world && m->srq == srq && !m->self)
+				break;
+		}
+	}
+	if (m && !m->superseded) {
+		lmpi_msg_forget(m);
+		h.type = LMPI_T_CANCELYES;
+	}
+	h.srq = srq;
+	lmpi_send_control(peer, &h);
+}
+
+void
+lmpi_supersede(const struct lmpi_msg *m)
+{
+	struct lmpi_msg *o;
+
+	TAILQ_FOREACH(o, &eng.match.all, in_all)
+	{
+		if (o->peer == m->peer && o->srq == m->srq && o->number < m->number)
+			o->superseded = true;
+	}
+}

@@ -1,0 +1,197 @@
+/* MPI_Cancel of sends: what no receive has taken is called back, what one has
+ * taken arrives whole, and the order of the others stays. */
+#include "check.h"
+
+#define LONG_BYTES 3000000
+#define MANY	   120
+
+static unsigned char big[LONG_BYTES], in[LONG_BYTES];
+
+static int
+wait_cancelled(MPI_Request *r)
+{
+	MPI_Status st;
+	int flag = -1;
+
+	MPI_Wait(r, &st);
+	MPI_Test_cancelled(&st, &flag);
+	return flag;
+}
+
+static int
+anything_there(void)
+{
+	int flag = 0;
+
+	for (int i = 0; i < 20 && !flag; i++)
+		MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+	return flag;
+}
+
+/* Nobody receives: a synchronous or a long send is always called back. */
+static void
+unmatched(int bytes, int sync)
+{
+	MPI_Request r;
+
+	if (check_rank == 0) {
+		if (sync)
+			MPI_Issend(big, bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &r);
+		else
+			MPI_Isend(big, bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &r);
+		MPI_Cancel(&r);
+		CHECKF(wait_cancelled(&r) == 1, "%d bytes, sync %d: not cancelled", bytes, sync);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	CHECKF(!anything_there(), "%d bytes, sync %d: still there", bytes, sync);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The receive is posted already: whatever MPI_Cancel says must be true. */
+static void
+matched(int bytes)
+{
+	MPI_Request r;
+
+	if (check_rank == 1) {
+		memset(in, 0, (size_t)bytes);
+		MPI_Irecv(in, bytes, MPI_BYTE, 0, 6, MPI_COMM_WORLD, &r);
+		MPI_Send(NULL, 0, MPI_BYTE, 0, 7, MPI_COMM_WORLD);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		CHECK(wrong(in, (size_t)bytes, 1) == -1);
+	} else if (check_rank == 0) {
+		MPI_Recv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Issend(big, bytes, MPI_BYTE, 1, 6, MPI_COMM_WORLD, &r);
+		MPI_Cancel(&r);
+		if (wait_cancelled(&r))
+			MPI_Send(big, bytes, MPI_BYTE, 1, 6, MPI_COMM_WORLD);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Some of many, of all lengths: the others arrive, in order, and nothing else. */
+static void
+some_of_many(void)
+{
+	static MPI_Request r[MANY];
+	static int gone[MANY];
+	int bytes, next = 0;
+	MPI_Status st;
+
+	if (check_rank == 0) {
+		for (int i = 0; i < MANY; i++) {
+			bytes = (int)(mix((uint32_t)i) % (i % 9 == 0 ? 200000 : 3000)) + 4;
+			memcpy(big, &i, sizeof i);
+			if (i % 3)
+				MPI_Issend(&big[i], bytes, MPI_BYTE, 1, i, MPI_COMM_WORLD, &r[i]);
+			else
+				MPI_Isend(&big[i], bytes, MPI_BYTE, 1, i, MPI_COMM_WORLD, &r[i]);
+			if (mix((uint32_t)i + 7) % 2)
+				MPI_Cancel(&r[i]);
+			else
+				gone[i] = -1;
+		}
+		for (int i = 0; i < MANY; i++)
+			if (gone[i] == 0)
+				gone[i] = wait_cancelled(&r[i]);
+	}
+	MPI_Bcast(gone, MANY, MPI_INT, 0, MPI_COMM_WORLD);
+	if (check_rank == 1) {
+		for (int i = 0; i < MANY; i++) {
+			if (gone[i] == 1)
+				continue;
+			CHECKF(i % 3 == 0 || gone[i] == -1, "synchronous send %d not cancelled", i);
+			MPI_Recv(in, LONG_BYTES, MPI_BYTE, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &st);
+			CHECKF(st.MPI_TAG == i, "tag %d instead of %d", st.MPI_TAG, i);
+			next++;
+		}
+		CHECK(next >= MANY / 4);
+		CHECK(!anything_there());
+	}
+	for (int i = 0; check_rank == 0 && i < MANY; i++)
+		if (gone[i] == -1)
+			CHECK(wait_cancelled(&r[i]) == 0);
+	fill(big, sizeof big, 1);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* What a probe has taken is matched, although no byte has been asked for. */
+static void
+probed(void)
+{
+	MPI_Request r;
+	MPI_Message m;
+
+	if (check_rank == 1) {
+		MPI_Mprobe(0, 8, MPI_COMM_WORLD, &m, MPI_STATUS_IGNORE);
+		MPI_Send(NULL, 0, MPI_BYTE, 0, 9, MPI_COMM_WORLD);
+		MPI_Recv(NULL, 0, MPI_BYTE, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		memset(in, 0, sizeof in);
+		MPI_Mrecv(in, LONG_BYTES, MPI_BYTE, &m, MPI_STATUS_IGNORE);
+		CHECK(wrong(in, LONG_BYTES, 1) == -1);
+	} else if (check_rank == 0) {
+		MPI_Isend(big, LONG_BYTES, MPI_BYTE, 1, 8, MPI_COMM_WORLD, &r);
+		MPI_Recv(NULL, 0, MPI_BYTE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Cancel(&r);
+		MPI_Send(NULL, 0, MPI_BYTE, 1, 9, MPI_COMM_WORLD);
+		CHECK(wait_cancelled(&r) == 0);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void
+persistent_and_freed(int peer)
+{
+	MPI_Request r, again;
+	int v = 42;
+
+	MPI_Ssend_init(&v, 1, MPI_INT, peer, 3, MPI_COMM_WORLD, &r);
+	MPI_Start(&r);
+	MPI_Cancel(&r);
+	CHECK(wait_cancelled(&r) == 1);
+	MPI_Start(&r);
+	if (peer == check_rank) {
+		MPI_Recv(&v, 1, MPI_INT, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(v == 42);
+	}
+	if (peer != check_rank)
+		MPI_Send(NULL, 0, MPI_BYTE, peer, 10, MPI_COMM_WORLD);
+	CHECK(wait_cancelled(&r) == 0);
+	MPI_Request_free(&r);
+	MPI_Issend(&v, 1, MPI_INT, peer, 4, MPI_COMM_WORLD, &again);
+	MPI_Cancel(&again);
+	MPI_Request_free(&again);
+}
+
+int
+main(int argc, char **argv)
+{
+	start(&argc, &argv);
+	fill(big, sizeof big, 1);
+	persistent_and_freed(check_rank);
+	CHECK(!anything_there());
+	if (check_size > 1) {
+		unmatched(0, 1);
+		unmatched(1, 1);
+		unmatched(5000, 1);
+		unmatched(60000, 1);
+		unmatched(LONG_BYTES, 0);
+		unmatched(LONG_BYTES, 1);
+		matched(0);
+		matched(3000);
+		matched(LONG_BYTES);
+		probed();
+		some_of_many();
+		if (check_rank == 0)
+			persistent_and_freed(1);
+		int v = 0;
+		if (check_rank == 1) { /* not before the first one was called back */
+			MPI_Recv(NULL, 0, MPI_BYTE, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(&v, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			CHECK(v == 42);
+		}
+		MPI_Barrier(MPI_COMM_WORLD);
+		CHECK(!anything_there());
+	}
+	return finish();
+}
