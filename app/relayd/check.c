@@ -152,17 +152,83 @@ check_ports(const struct rd_conf *conf, struct rd_faults *faults)
 
 /* Somebody listens on all addresses of this namespace?  (Our own sockets are
  * bound to a TAP that does not exist yet.) */
-static void
-check_tcp_port(uint32_t number, const char *pointer, struct rd_faults *faults)
+static bool
+tcp_port_taken(uint32_t number)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number)};
 	if (fd < 0)
-		return;
+		return false;
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (bind(fd, (struct sockaddr *)&sin, sizeof sin) && errno == EADDRINUSE)
-		LACK(faults, pointer, "TCP port %u is in use; `ss -ltnp` shows by whom", number);
+	bool taken = bind(fd, (struct sockaddr *)&sin, sizeof sin) && errno == EADDRINUSE;
 	close(fd);
+	return taken;
+}
+
+static void
+check_tcp_port(uint32_t number, const char *pointer, struct rd_faults *faults)
+{
+	if (tcp_port_taken(number))
+		LACK(faults, pointer, "TCP port %u is in use; `ss -ltnp` shows by whom", number);
+}
+
+/* The gateway's ports of all jobs of all relays. */
+static void
+check_tcp_range(const struct rd_conf *conf, uint32_t first, const char *pointer,
+		struct rd_faults *faults)
+{
+	uint32_t n = conf->cluster.nrelays * conf->limits.jobs;
+	for (uint32_t i = 0; i < n; i++)
+		if (tcp_port_taken(first + i)) {
+			LACK(faults, pointer,
+			     "TCP port %u of the range %u to %u is in use; `ss -ltnp` shows by "
+			     "whom",
+			     first + i, first, first + n - 1);
+			return;
+		}
+}
+
+/* With via host, a gate is an address of this machine's own. */
+static void
+check_own_address(uint32_t address, const char *pointer, struct rd_faults *faults)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+	char a[RD_IPV4_TEXT];
+	if (fd < 0)
+		return;
+	if (bind(fd, (struct sockaddr *)&sin, sizeof sin) && errno == EADDRNOTAVAIL)
+		LACK(faults, pointer,
+		     "no interface of this machine has %s; `ip addr` shows its addresses, mend it "
+		     "with: ip addr add %s/LENGTH dev INTERFACE",
+		     rd_ipv4_text(address, a), a);
+	close(fd);
+}
+
+static void
+check_gateway(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	uint32_t self = conf->cluster.self, gate[RD_GATES_MAX];
+	uint32_t n = rd_conf_gates(conf, self, gate);
+	char ptr[64];
+	for (uint32_t i = 0; i < n && conf->gateway.private_via == RD_VIA_HOST; i++) {
+		snprintf(ptr, sizeof ptr, "/cluster/relays/%u/gates/%u", self, i);
+		check_own_address(gate[i], ptr, faults);
+	}
+	snprintf(ptr, sizeof ptr, "/cluster/relays/%u/gate_global", self);
+	if (conf->gateway.global_via == RD_VIA_HOST)
+		check_own_address(rd_conf_gate_global(conf, self), ptr, faults);
+	check_tcp_range(conf, conf->gateway.private_port, "/gateway/private_port", faults);
+	if (conf->gateway.global_port != conf->gateway.private_port)
+		check_tcp_range(conf, conf->gateway.global_port, "/gateway/global_port", faults);
+	bool cpus[CPU_SETSIZE];
+	cpu_set_t set;
+	if (!rd_cpus_parse(conf->gateway.cpus, cpus, CPU_SETSIZE) ||
+	    sched_getaffinity(0, sizeof set, &set))
+		return;
+	for (uint32_t i = 0; i < CPU_SETSIZE; i++)
+		if (cpus[i] && !CPU_ISSET(i, &set))
+			LACK(faults, "/gateway/cpus", "CPU %u does not exist or is not ours", i);
 }
 
 /* EAL's syntax is rich ("(0,1)@0", "0-1@(2,3)"); this only looks whether the CPUs
@@ -264,9 +330,13 @@ rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *
 	check_prefix(conf, faults);
 	check_ports(conf, faults);
 	check_tun(conf, faults);
-	check_tcp_port(conf->impi.listen_port, "/impi/listen_port", faults);
+	for (uint32_t i = 0; i < conf->impi.ports; i++)
+		check_tcp_port(conf->impi.listen_port + i, i ? "/impi/ports" : "/impi/listen_port",
+			       faults);
 	if (conf->cluster.nrelays > 1)
 		check_tcp_port(conf->cluster.peer_port, "/cluster/peer_port", faults);
+	if (conf->gateway.enable)
+		check_gateway(conf, faults);
 	check_key(conf, faults);
 	check_writable(conf->pidfile, "/pidfile", faults);
 	check_writable(conf->stats_file, "/stats_file", faults);

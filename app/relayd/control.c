@@ -15,6 +15,8 @@
 
 #include <bsd/string.h>
 
+_Static_assert(RD_GATES_MAX == RELAY_CLIENTS_MAX, "gate addresses: one for each client");
+
 #define END_NS BASE_S_NS /* for aborts to be delivered and custody to empty */
 
 /* ---- watches and mail ------------------------------------------------------------- */
@@ -65,26 +67,68 @@ rd_control_post(struct rd_control *c, struct rd_mail *mail)
 {
 	bool posted = base_ring_push(&c->box->to_worker, mail);
 	BASE_ASSERT(posted); /* as many slots as mails */
+	rd_wake_up(&c->box->wake_worker);
+}
+
+void
+rd_control_post_gateway(struct rd_control *c, struct rd_mail *mail)
+{
+	BASE_ASSERT(c->gateway);
+	rd_gateway_post(c->gateway, mail);
+}
+
+void
+rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s, void (*done)(struct rd_mail *mail),
+		    void *owner)
+{
+	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_SNAPSHOT);
+	mail->snapshot = s;
+	mail->done = done;
+	mail->owner = owner;
+	rd_control_post(c, mail);
+}
+
+bool
+rd_control_serves(const struct rd_control *c, const struct relay_job *job)
+{
+	if (!job->nforeign)
+		return false;
+	for (uint32_t i = 0; i < job->ngates; i++)
+		if (job->gate[i].relay == c->conf->cluster.self)
+			return true;
+	return false;
 }
 
 static void
-read_replies(struct rd_control *c)
+read_ring(struct rd_control *c, struct base_ring *ring)
 {
 	struct rd_mail *mail;
-	while ((mail = base_ring_pop(&c->box->replies))) {
+	while ((mail = base_ring_pop(ring))) {
+		if (mail->type == RD_MAIL_SNAPSHOT && !mail->gateway && c->gateway) {
+			rd_control_post_gateway(c, mail);
+			continue;
+		}
 		if (mail->done)
 			mail->done(mail);
 		c->free_mail[c->nfree_mail++] = mail;
 	}
 }
 
+static void
+read_replies(struct rd_control *c)
+{
+	read_ring(c, &c->box->replies);
+	if (c->gateway)
+		read_ring(c, &c->gateway->box->replies);
+}
+
 /* ---- events of the worker ----------------------------------------------------------- */
 
 static void
-job_ended(struct rd_control *c, const struct rd_event *e)
+job_ended(struct rd_control *c, const struct rd_event *e, enum rd_forgot who)
 {
-	if (!rd_session_end(c, e->label_base, e->text, true) &&
-	    !rd_foreign_ended(c, e->label_base, e->text))
+	if (!rd_session_end(c, e->label_base, e->text, who) &&
+	    !rd_foreign_ended(c, e->label_base, e->text, who))
 		rd_log(RD_LOG_DEBUG, "job with label base %u ended: %s", e->label_base, e->text);
 }
 
@@ -94,7 +138,17 @@ on_event(struct rd_control *c, const struct rd_event *e)
 	char a[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX];
 	switch (e->type) {
 	case RD_EVENT_JOB_ENDED:
-		job_ended(c, e);
+		job_ended(c, e, RD_FORGOT_CORE);
+		break;
+	case RD_EVENT_FAILED:
+		job_ended(c, e, RD_FORGOT_GATEWAY);
+		break;
+	case RD_EVENT_FINISHED:
+		if (!rd_session_finished(c, e->label_base, c->conf->cluster.self, e->text))
+			(void)rd_foreign_finished(c, e->label_base, e->text);
+		break;
+	case RD_EVENT_CHANNEL:
+		rd_log_limited(&c->limit_channel, c->now_ns, RD_LOG_INFO, "%s", e->text);
 		break;
 	case RD_EVENT_PATH_UP:
 		rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_INFO, "path to %s is up: %s",
@@ -119,13 +173,21 @@ on_event(struct rd_control *c, const struct rd_event *e)
 }
 
 static void
-read_events(struct rd_control *c)
+read_event_ring(struct rd_control *c, struct base_ring *events, struct base_ring *free_ring)
 {
 	struct rd_event *e;
-	while ((e = base_ring_pop(&c->box->events))) {
+	while ((e = base_ring_pop(events))) {
 		on_event(c, e);
-		(void)base_ring_push(&c->box->event_free, e); /* as many slots as events */
+		(void)base_ring_push(free_ring, e); /* as many slots as events */
 	}
+}
+
+static void
+read_events(struct rd_control *c)
+{
+	read_event_ring(c, &c->box->events, &c->box->event_free);
+	if (c->gateway)
+		read_event_ring(c, &c->gateway->box->events, &c->gateway->box->event_free);
 }
 
 /* ---- snapshots -------------------------------------------------------------------------- */
@@ -146,13 +208,9 @@ ask_snapshot(struct rd_control *c)
 {
 	if (c->snapshot_out)
 		return;
-	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_SNAPSHOT);
-	mail->snapshot = c->snapshot;
-	mail->done = snapshot_done;
-	mail->owner = c;
 	c->snapshot_out = true;
 	c->snapshot->suci_held = UINT32_MAX; /* not known until the reply */
-	rd_control_post(c, mail);
+	rd_control_snapshot(c, c->snapshot, snapshot_done, c);
 }
 
 /* ---- phases ------------------------------------------------------------------------------- */
@@ -198,7 +256,8 @@ begin_drain(struct rd_control *c, const char *signal_name)
 	       jobs_running(c), c->conf->drain_ms);
 	c->phase = RD_PHASE_DRAIN;
 	c->phase_end_ns = c->now_ns + c->conf->drain_ms * BASE_MS_NS;
-	rd_watch_close(c, &c->listen_impi);
+	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
+		rd_watch_close(c, &c->listen_impi[i]);
 }
 
 static void
@@ -246,7 +305,7 @@ on_signal(struct rd_watch *w, uint32_t events)
 static void
 on_wake(struct rd_watch *w, uint32_t events)
 {
-	(void)w; /* rd_mailbox_awake reads it */
+	(void)w; /* rd_wake_awake reads it */
 	(void)events;
 }
 
@@ -256,16 +315,22 @@ static void
 init_members(struct rd_control *c)
 {
 	const struct rd_conf *conf = c->conf;
-	for (uint32_t i = 0; i < conf->cluster.nrelays; i++)
-		c->member[i] = (struct relay_member){
+	for (uint32_t i = 0; i < conf->cluster.nrelays; i++) {
+		struct relay_member *m = &c->member[i];
+		*m = (struct relay_member){
 			.ipv4_global = conf->cluster.relay[i].global_address,
 			.ipv4_private = conf->cluster.relay[i].private_address,
-			.gateway_port_global = (uint16_t)conf->impi.listen_port,
-			.gateway_port_private = (uint16_t)conf->impi.listen_port,
+			.gate_global = rd_conf_gate_global(conf, i),
+			.gateway_port_global = (uint16_t)conf->gateway.global_port,
+			.gateway_port_private = (uint16_t)conf->gateway.private_port,
 			.nshards = 1,
 			.port_global = {(uint16_t)conf->port[RD_LEG_GLOBAL].udp_port},
 			.port_private = {(uint16_t)conf->port[RD_LEG_PRIVATE].udp_port},
 		};
+		m->ngate_private = rd_conf_gates(conf, i, m->gate_private);
+		if (!m->ngate_private) /* via host, and the gateway is off */
+			m->gate_private[m->ngate_private++] = m->ipv4_private;
+	}
 	relay_labels_init(&c->labels, conf->cluster.self);
 	c->next_job_id = 1;
 }
@@ -276,7 +341,8 @@ listen_on(struct rd_control *c, struct rd_watch *w, uint32_t port,
 {
 	w->owner = c;
 	w->fn = fn;
-	int fd = rd_sock_listen(c, RD_LEG_PRIVATE, port);
+	int fd = rd_sock_listen(c->tap_name[RD_LEG_PRIVATE], c->conf->port[RD_LEG_PRIVATE].address,
+				port);
 	int r = fd < 0 ? fd : rd_watch_add(c, w, fd, EPOLLIN);
 	if (r == 0)
 		return 0;
@@ -310,10 +376,13 @@ open_signals(struct rd_control *c, char *err, size_t err_max)
 static void
 set_closed(struct rd_control *c)
 {
-	struct rd_watch *all[] = {&c->wake,   &c->signals,     &c->tap[0],
-				  &c->tap[1], &c->listen_impi, &c->listen_peer};
+	struct rd_watch *all[] = {&c->wake, &c->signals, &c->tap[0], &c->tap[1], &c->listen_peer};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		all[i]->fd = -1;
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		c->taps.fd[leg] = -1;
+	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
+		c->listen_impi[i].fd = -1;
 	c->epoll = -1;
 	LIST_INIT(&c->sessions);
 	LIST_INIT(&c->foreigns);
@@ -329,6 +398,7 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	c->now_ns = rd_clock_system_ns();
 	c->limit_neigh = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};
+	c->limit_channel = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 50};
 	for (uint32_t i = 0; i < RD_MAILS; i++)
 		c->free_mail[c->nfree_mail++] = &c->box->mail[i];
 	init_members(c);
@@ -340,19 +410,23 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	}
 	c->wake.owner = c;
 	c->wake.fn = on_wake;
-	if (rd_watch_add(c, &c->wake, dup(c->box->wake_fd), EPOLLIN)) {
+	if (rd_watch_add(c, &c->wake, dup(c->box->wake.fd), EPOLLIN)) {
 		snprintf(err, err_max, "control: epoll: %s", strerror(errno));
 		goto err_fini;
 	}
 	if (open_signals(c, err, err_max))
 		goto err_fini;
+	c->taps.box = c->box;
+	c->taps.pool = c->worker->pool;
 	for (int leg = 0; leg < RD_LEGS; leg++)
 		if (rd_tap_open(c, leg, err, err_max))
 			goto err_fini;
-	if (listen_on(c, &c->listen_impi, conf->impi.listen_port, rd_session_accept, err,
-		      err_max) ||
-	    (conf->cluster.nrelays > 1 &&
-	     listen_on(c, &c->listen_peer, conf->cluster.peer_port, rd_peer_accept, err, err_max)))
+	for (uint32_t i = 0; i < conf->impi.ports; i++)
+		if (listen_on(c, &c->listen_impi[i], conf->impi.listen_port + i, rd_session_accept,
+			      err, err_max))
+			goto err_fini;
+	if (conf->cluster.nrelays > 1 &&
+	    listen_on(c, &c->listen_peer, conf->cluster.peer_port, rd_peer_accept, err, err_max))
 		goto err_fini;
 	rd_peer_init(c);
 	return 0;
@@ -364,8 +438,12 @@ err_fini:
 static bool
 rings_empty(struct rd_control *c)
 {
-	return !base_ring_count(&c->box->replies) && !base_ring_count(&c->box->events) &&
-	       !base_ring_count(&c->box->to_tap[0]) && !base_ring_count(&c->box->to_tap[1]);
+	if (base_ring_count(&c->box->replies) || base_ring_count(&c->box->events))
+		return false;
+	if (c->gateway)
+		return !base_ring_count(&c->gateway->box->replies) &&
+		       !base_ring_count(&c->gateway->box->events);
+	return !base_ring_count(&c->box->to_tap[0]) && !base_ring_count(&c->box->to_tap[1]);
 }
 
 void
@@ -374,10 +452,10 @@ rd_control_run(struct rd_control *c)
 	struct epoll_event ready[32];
 	uint64_t tick_ns = 0;
 	while (c->phase != RD_PHASE_STOP) {
-		rd_mailbox_sleep(c->box);
+		rd_wake_sleep(&c->box->wake);
 		int wait = rings_empty(c) ? RD_CONTROL_TICK_MS : 0;
 		int n = epoll_wait(c->epoll, ready, 32, wait);
-		rd_mailbox_awake(c->box);
+		rd_wake_awake(&c->box->wake);
 		c->now_ns = rd_clock_system_ns();
 		for (int i = 0; i < n; i++) {
 			struct rd_watch *w = ready[i].data.ptr;
@@ -400,7 +478,7 @@ rd_control_run(struct rd_control *c)
 void
 rd_control_fini(struct rd_control *c)
 {
-	struct rd_watch *all[] = {&c->listen_impi, &c->listen_peer, &c->signals, &c->wake};
+	struct rd_watch *all[] = {&c->listen_peer, &c->signals, &c->wake};
 	if (c->epoll < 0 && !c->snapshot)
 		return;
 	rd_session_fini(c);
@@ -410,6 +488,8 @@ rd_control_fini(struct rd_control *c)
 		rd_watch_close(c, &c->tap[leg]);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		rd_watch_close(c, all[i]);
+	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
+		rd_watch_close(c, &c->listen_impi[i]);
 	if (c->epoll >= 0)
 		close(c->epoll);
 	c->epoll = -1;

@@ -6,7 +6,20 @@
  *             relay_startup machine between two TCP connections
  *   foreign   a job that another relay of the cluster pushed to us
  *
- * and speaks to the worker by mail (mail.h).  Stopping is a state machine:
+ * and speaks to the worker and to the gateway's thread by mail (mail.h).
+ *
+ * A job with foreign hosts (relay/job.h) ends in three steps when it ends well, for
+ * what its gateways still hold needs the cores of all relays of the cluster:
+ *
+ *   1. the primary tells its gateway to finish, and the other relays END with no text,
+ *      which tell theirs
+ *   2. a relay whose gateway has finished answers END with no text
+ *   3. when all have, the primary takes the job out of its core and sends END with no
+ *      text again, and the others take it out of theirs
+ *
+ * Any other end, at any step, ends it everywhere at once.
+ *
+ * Stopping is a state machine:
  *
  *   RUN --SIGTERM--> DRAIN (no new jobs; until all ended or drain_ms)
  *       --> END (abort what is left, wait until custody is empty, 1 s)
@@ -17,17 +30,20 @@
 #ifndef RD_CONTROL_H
 #define RD_CONTROL_H
 
+#include "gateway.h"
 #include "log.h"
 #include "mail.h"
 #include "rd/conf.h"
 #include "relay/peer.h"
 #include "relay/startup.h"
+#include "sock.h"
 #include "worker.h"
 
 #include <bsd/sys/queue.h>
 #include <sys/epoll.h>
 
 #define RD_CONTROL_TICK_MS 50
+#define RD_SLOTS_MAX	   1024 /* = the largest limits.jobs */
 
 struct rd_control;
 
@@ -43,9 +59,12 @@ struct rd_foreign {
 	LIST_ENTRY(rd_foreign) link;
 	struct rd_control *ctl;
 	uint32_t label_base;
-	uint32_t peer;	/* index of the primary */
-	uint32_t mails; /* outstanding at the worker */
-	bool installed, over;
+	uint32_t peer;	  /* index of the primary */
+	uint32_t mails;	  /* outstanding at the worker and the gateway */
+	uint32_t pending; /* of them: answers to JOB_ADD */
+	bool in_core, in_gateway;
+	bool finishing; /* the first END has come */
+	bool refused, over;
 	struct relay_job *job;
 	void *mem; /* of job, malloc */
 };
@@ -67,15 +86,17 @@ enum rd_phase { RD_PHASE_RUN, RD_PHASE_DRAIN, RD_PHASE_END, RD_PHASE_CLOSE, RD_P
 
 struct rd_control_counters {
 	uint64_t sessions, sessions_refused;
-	uint64_t tap_to_kernel, tap_from_kernel, drop_tap_write, drop_tap_full, drop_tap_no_buffer;
 };
 
 struct rd_control {
 	const struct rd_conf *conf;
 	struct rd_worker *worker;
+	struct rd_gateway *gateway; /* NULL: none; set before the loop runs */
 	struct rd_mailbox *box;
 	int epoll;
-	struct rd_watch wake, signals, tap[RD_LEGS], listen_impi, listen_peer;
+	struct rd_watch wake, signals, tap[RD_LEGS], listen_peer;
+	struct rd_watch listen_impi[RD_IMPI_PORTS_MAX]; /* [i]: port impi.listen_port + i */
+	struct rd_taps taps; /* of tap[]; the gateway's thread has them if there is one */
 	char tap_name[RD_LEGS][16];
 	uint32_t server_ip; /* of conf->impi.server, resolved */
 	uint64_t now_ns;
@@ -87,6 +108,9 @@ struct rd_control {
 	struct rd_peer peer[RD_RELAYS_MAX];
 	struct relay_member member[RD_RELAYS_MAX];
 	struct relay_labels labels;
+	/* Ports of gates, by job of this relay: slot self * limits.jobs + i. */
+	bool slot_used[RD_SLOTS_MAX];
+	uint32_t slot_next;
 	struct impi_auth auth;
 
 	struct rd_mail *free_mail[RD_MAILS];
@@ -97,7 +121,7 @@ struct rd_control {
 	bool snapshot_out;	      /* control's snapshot is with the worker */
 	bool write_stats;	      /* SIGUSR1 came */
 	struct rd_snapshot *snapshot; /* control's own */
-	struct rd_log_limit limit_neigh, limit_path;
+	struct rd_log_limit limit_neigh, limit_path, limit_channel;
 	struct rd_control_counters count;
 };
 
@@ -120,15 +144,27 @@ void rd_watch_close(struct rd_control *c, struct rd_watch *w);
 /* A mail to fill and post; never NULL (there are more than can be outstanding). */
 struct rd_mail *rd_control_mail(struct rd_control *c, enum rd_mail_type type);
 void rd_control_post(struct rd_control *c, struct rd_mail *mail);
+/* To the gateway, which must be there. */
+void rd_control_post_gateway(struct rd_control *c, struct rd_mail *mail);
+/* Does this relay's gateway have a part in the job? */
+bool rd_control_serves(const struct rd_control *c, const struct relay_job *job);
+/* A snapshot of the worker and then of the gateway into s; then done. */
+void rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s,
+			 void (*done)(struct rd_mail *mail), void *owner);
 
-/* session.c */
+/* session.c.  w: one of listen_impi; its index leads to the server's port. */
 void rd_session_accept(struct rd_watch *w, uint32_t events);
 /* Peer relay index has answered for a job: refusal NULL = installed. */
 void rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base,
 			    const char *refusal);
-/* End the job if it is a session's; false if it is not.  from_core: the worker has
- * forgotten it already. */
-bool rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, bool from_core);
+/* Who has forgotten the job already when its end is told. */
+enum rd_forgot { RD_FORGOT_NONE, RD_FORGOT_CORE, RD_FORGOT_GATEWAY };
+/* End the job if it is a session's; false if it is not. */
+bool rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, enum rd_forgot who);
+/* Our gateway (index of ourselves) or that of relay index has finished; why: what it
+ * could not do, or "".  False if the job is no session's. */
+bool rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t index,
+			 const char *why);
 /* End all sessions' jobs; with_peer >= 0: only those that use that relay. */
 void rd_session_end_all(struct rd_control *c, const char *why, int with_peer);
 void rd_session_tick(struct rd_control *c);
@@ -143,8 +179,11 @@ bool rd_peer_up(const struct rd_control *c, uint32_t index);
 bool rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_job *job);
 /* text empty: finished normally. */
 void rd_peer_send_end(struct rd_control *c, uint32_t index, uint32_t label_base, const char *text);
-/* A job ended in the worker's core; false if it is not a foreign one. */
-bool rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why);
+/* A job ended in the core or in the gateway; false if it is not a foreign one. */
+bool rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why,
+		      enum rd_forgot who);
+/* Our gateway has finished. */
+bool rd_foreign_finished(struct rd_control *c, uint32_t label_base, const char *why);
 void rd_foreign_end_all(struct rd_control *c, const char *why);
 /* Say good-bye to the other relays. */
 void rd_peer_close(struct rd_control *c);
@@ -152,15 +191,7 @@ void rd_peer_fini(struct rd_control *c);
 
 /* tap.c */
 int rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max);
-/* Frames from the worker to the kernel. */
+/* Frames from the worker to the kernel, if no gateway does that. */
 void rd_tap_drain(struct rd_control *c);
-
-/* sock.c: all non-blocking, bound to the leg's TAP.  fd or -errno. */
-int rd_sock_listen(struct rd_control *c, int leg, uint32_t port);
-int rd_sock_connect(struct rd_control *c, int leg, uint32_t ip, uint32_t port);
-/* The pending error of a connecting socket: 0 or -errno. */
-int rd_sock_error(int fd);
-/* Detect dead peers in about 8 s; no delay. */
-void rd_sock_tune(int fd);
 
 #endif

@@ -25,6 +25,7 @@
 	X(rx_frames, "frames received")                                                 \
 	X(rx_bytes, "their bytes")                                                      \
 	X(rx_suci, "datagrams for the Suci endpoint")                                   \
+	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")  \
 	X(rx_arp, "ARP requests answered")                                              \
 	X(rx_echo, "ICMP echo requests answered")                                       \
 	X(rx_unreachable, "ICMP errors about datagrams of ours")                        \
@@ -32,6 +33,7 @@
 	X(tx_frames, "frames the driver took")                                          \
 	X(tx_bytes, "their bytes")                                                      \
 	X(tx_tap, "frames from the kernel")                                             \
+	X(tx_gateway, "frames from the gateway, for the wire or for the own core")      \
 	X(tx_in_place, "segments sent from their receive buffer")                       \
 	X(tx_chained, "segments sent with a header buffer in front")                    \
 	X(tx_copied, "datagrams copied into a buffer of their own")                     \
@@ -42,6 +44,7 @@
 	X(drop_toobig, "datagrams longer than the leg's MTU")                           \
 	X(drop_segments, "received frames in several buffers that could not be joined") \
 	X(drop_tap_full, "frames for the kernel lost because control was late")         \
+	X(drop_gateway_full, "datagrams for the gateway lost because it was late")      \
 	X(drop_tap_frame, "frames from the kernel that are neither ARP nor IPv4")
 struct rd_leg_counters {
 #define X(n, h) uint64_t n;

@@ -1,9 +1,6 @@
 #include "mail.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 int
 rd_mailbox_init(struct rd_mailbox *b)
@@ -19,45 +16,18 @@ rd_mailbox_init(struct rd_mailbox *b)
 	}
 	for (uint32_t i = 0; i < RD_EVENTS; i++)
 		base_ring_push(&b->event_free, &b->event[i]);
-	atomic_init(&b->control_sleeps, 0);
-	b->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return b->wake_fd < 0 ? -errno : 0;
+	int e = rd_wake_init(&b->wake);
+	if (e)
+		return e;
+	e = rd_wake_init(&b->wake_worker);
+	if (e)
+		rd_wake_fini(&b->wake);
+	return e;
 }
 
 void
 rd_mailbox_fini(struct rd_mailbox *b)
 {
-	if (b->wake_fd >= 0)
-		close(b->wake_fd);
-	b->wake_fd = -1;
-}
-
-void
-rd_mailbox_wake(struct rd_mailbox *b)
-{
-	/* Orders the push before the look at the flag; the other half of the
-	 * handshake is in rd_mailbox_sleep(). */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (!atomic_load_explicit(&b->control_sleeps, memory_order_relaxed))
-		return;
-	atomic_store_explicit(&b->control_sleeps, 0, memory_order_relaxed);
-	uint64_t one = 1;
-	while (write(b->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
-		;
-}
-
-void
-rd_mailbox_sleep(struct rd_mailbox *b)
-{
-	atomic_store_explicit(&b->control_sleeps, 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst);
-}
-
-void
-rd_mailbox_awake(struct rd_mailbox *b)
-{
-	uint64_t n;
-	atomic_store_explicit(&b->control_sleeps, 0, memory_order_relaxed);
-	if (read(b->wake_fd, &n, sizeof n) < 0 && errno != EAGAIN && errno != EINTR)
-		return; /* an eventfd has no other errors */
+	rd_wake_fini(&b->wake_worker);
+	rd_wake_fini(&b->wake);
 }

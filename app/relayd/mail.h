@@ -4,25 +4,26 @@
  *   control  --------------------------->  worker
  *            <---------------------------
  *            replies (the same rd_mail, done), events (struct rd_event),
- *            to_tap / from_tap (mbufs of the exception path)
+ *            to_tap / from_tap (mbufs of the exception path; with the gateway's
+ *            thread instead of control if there is one, tap.h)
  *
  * Rings are bounded and single-producer single-consumer; all messages are
  * preallocated.  Mails belong to control, which never has more of them than the
  * rings take.  Events belong to the worker: event_free brings them back; the
  * last RD_EVENTS_RESERVED are kept for ends of jobs, which must not get lost.
  *
- * The worker polls.  Control sleeps in epoll: wake is an eventfd, written only
- * if control said that it goes to sleep. */
+ * The worker polls; whoever pushes for it ends its nap.  Control sleeps in epoll (wake.h).  The
+ * gateway's thread gets mails and gives events in the same way over rings of its own (gateway.h).
+ */
 #ifndef RD_MAIL_H
 #define RD_MAIL_H
 
 #include "base/ring.h"
 #include "rd/conf.h"
 #include "relay/core.h"
+#include "wake.h"
 
-#include <stdatomic.h>
-
-#define RD_MAILS	   4096 /* > two for each of limits.jobs, own and foreign */
+#define RD_MAILS	   8192 /* > four for each of limits.jobs, own and foreign */
 #define RD_EVENTS	   2048
 #define RD_EVENTS_RESERVED 1024 /* = the largest limits.jobs */
 #define RD_TAP_RING	   512
@@ -30,11 +31,12 @@
 struct rd_snapshot;
 
 enum rd_mail_type {
-	RD_MAIL_JOB_ADD,  /* job; result: enum relay_err */
-	RD_MAIL_JOB_END,  /* label_base, text (empty: finished normally) */
-	RD_MAIL_END_ALL,  /* text */
-	RD_MAIL_SNAPSHOT, /* snapshot is filled in */
-	RD_MAIL_STOP,	  /* leave the loop; not answered, the worker returns */
+	RD_MAIL_JOB_ADD,    /* job; result: 0 or not, and text says why */
+	RD_MAIL_JOB_END,    /* label_base, text (empty: finished normally; worker only) */
+	RD_MAIL_JOB_FINISH, /* gateway: label_base; RD_EVENT_FINISHED follows */
+	RD_MAIL_END_ALL,    /* worker: text */
+	RD_MAIL_SNAPSHOT,   /* snapshot is filled in */
+	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
 };
 
 struct rd_mail {
@@ -45,11 +47,16 @@ struct rd_mail {
 	struct rd_snapshot *snapshot;
 	void (*done)(struct rd_mail *mail); /* control's: called with the reply */
 	void *owner;
+	bool gateway; /* it is the gateway's reply */
 	char text[RELAY_WHY_MAX];
 };
 
 enum rd_event_type {
-	RD_EVENT_JOB_ENDED, /* aborted: label_base, text */
+	RD_EVENT_JOB_ENDED, /* aborted in the core: label_base, text */
+	RD_EVENT_FAILED,    /* aborted in the gateway: label_base, text */
+	RD_EVENT_FINISHED,  /* RD_MAIL_JOB_FINISH is complete: label_base, text (why not all of it)
+			     */
+	RD_EVENT_CHANNEL,   /* what: text for the log */
 	RD_EVENT_PATH_UP,   /* text: what, peer */
 	RD_EVENT_PATH_DOWN,
 	RD_EVENT_NEIGHBOUR, /* address: nobody answers */
@@ -62,7 +69,7 @@ struct rd_event {
 	uint32_t label_base;
 	uint32_t address;
 	struct suci_addr peer;
-	char what[64];
+	char what[96];
 	char text[RELAY_WHY_MAX];
 };
 
@@ -70,8 +77,8 @@ struct rd_mailbox {
 	struct base_ring to_worker, replies;
 	struct base_ring events, event_free;
 	struct base_ring to_tap[RD_LEGS], from_tap[RD_LEGS];
-	_Atomic uint32_t control_sleeps; /* control: wo; worker: clears it with the wake */
-	int wake_fd;
+	struct rd_wake wake;	    /* control's */
+	struct rd_wake wake_worker; /* the worker's, while it naps (idle: sleep) */
 	/* slots and messages */
 	void *slot_to_worker[RD_MAILS], *slot_replies[RD_MAILS];
 	void *slot_events[RD_EVENTS], *slot_event_free[RD_EVENTS];
@@ -83,12 +90,5 @@ struct rd_mailbox {
 /* Rings, eventfd, all events free.  0 or -errno. */
 int rd_mailbox_init(struct rd_mailbox *b);
 void rd_mailbox_fini(struct rd_mailbox *b);
-
-/* Worker: wake control if it sleeps. */
-void rd_mailbox_wake(struct rd_mailbox *b);
-/* Control: about to sleep / awake.  After _sleep the rings must be looked at once
- * more before sleeping. */
-void rd_mailbox_sleep(struct rd_mailbox *b);
-void rd_mailbox_awake(struct rd_mailbox *b);
 
 #endif

@@ -3,13 +3,17 @@
 $(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
 $(call lib,rdnet,app/relayd/net,base)
 
-RELAYD_LIBS := rdconf rdnet relay impi suci rddpdk base
+RELAYD_LIBS := rdconf rdnet gateway relay impi suci rddpdk base
 $(call prog,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
 $(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
 $(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)
 $(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
 $(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)
+$(call unit,test_rd_tap,test/unit/test_rd_tap.c app/relayd/tap_io.c app/relayd/mail.c app/relayd/wake.c,rdconf rdnet relay impi suci rddpdk base,libdpdk libbsd)
+
+$(call unit,test_rd_wake,test/unit/test_rd_wake.c app/relayd/wake.c,base,,-pthread)
+UNITS_THREADED += $(B)/test/unit/test_rd_wake
 
 $(call fuzz,fuzz_rd_packet,test/fuzz/fuzz_rd_packet.c,rdnet base)
 $(call fuzz,fuzz_rd_conf,test/fuzz/fuzz_rd_conf.c,rdconf base)

@@ -57,44 +57,104 @@ free_if_done(struct rd_foreign *f)
 	free(f);
 }
 
-static void
-foreign_mail_done(struct rd_mail *mail)
+static void foreign_mail_done(struct rd_mail *mail);
+
+static struct rd_mail *
+mail_about(struct rd_foreign *f, enum rd_mail_type type, const char *text)
 {
-	struct rd_foreign *f = mail->owner;
-	f->mails--;
-	if (mail->type == RD_MAIL_JOB_ADD && !f->over) {
-		if (mail->result == RELAY_ERR_OK) {
-			f->installed = true;
-			send_answer(f->ctl, f->peer, RELAY_PEER_OK, f->label_base, "");
-		} else {
-			send_answer(f->ctl, f->peer, RELAY_PEER_REFUSE, f->label_base,
-				    relay_strerror(mail->result));
-			f->over = true;
-		}
-	}
+	struct rd_mail *mail = rd_control_mail(f->ctl, type);
+	mail->label_base = f->label_base;
+	strlcpy(mail->text, text, sizeof mail->text);
+	mail->done = foreign_mail_done;
+	mail->owner = f;
+	f->mails++;
+	return mail;
+}
+
+static void
+remove_foreign(struct rd_foreign *f, const char *why)
+{
+	f->over = true;
+	if (f->in_gateway)
+		rd_control_post_gateway(f->ctl, mail_about(f, RD_MAIL_JOB_END, why));
+	if (f->in_core)
+		rd_control_post(f->ctl, mail_about(f, RD_MAIL_JOB_END, why));
+	f->in_core = f->in_gateway = false;
 	free_if_done(f);
 }
 
 /* why empty: finished normally. */
 static void
-foreign_over(struct rd_foreign *f, const char *why, bool tell_core)
+foreign_over(struct rd_foreign *f, const char *why)
 {
-	struct rd_control *c = f->ctl;
-	f->over = true;
 	if (*why)
 		rd_log(RD_LOG_ERROR, "job of relay %u: ended: %s", f->peer, why);
 	else
 		rd_log(RD_LOG_INFO, "job of relay %u: finished", f->peer);
-	if (tell_core) {
-		struct rd_mail *mail = rd_control_mail(c, RD_MAIL_JOB_END);
-		mail->label_base = f->label_base;
-		strlcpy(mail->text, why, sizeof mail->text);
-		mail->done = foreign_mail_done;
-		mail->owner = f;
-		f->mails++;
-		rd_control_post(c, mail);
+	remove_foreign(f, why);
+}
+
+static void
+foreign_answer(struct rd_foreign *f, const struct rd_mail *mail)
+{
+	f->pending--;
+	if (mail->result && mail->gateway)
+		f->in_gateway = false;
+	else if (mail->result)
+		f->in_core = false;
+	if (f->over || f->refused)
+		return;
+	if (mail->result) {
+		f->refused = true;
+		send_answer(f->ctl, f->peer, RELAY_PEER_REFUSE, f->label_base, mail->text);
+	} else if (!f->pending) {
+		send_answer(f->ctl, f->peer, RELAY_PEER_OK, f->label_base, "");
 	}
-	free_if_done(f);
+}
+
+static void
+foreign_mail_done(struct rd_mail *mail)
+{
+	struct rd_foreign *f = mail->owner;
+	f->mails--;
+	if (mail->type == RD_MAIL_JOB_ADD)
+		foreign_answer(f, mail);
+	if (mail->type == RD_MAIL_JOB_FINISH && mail->result && f->in_gateway)
+		(void)rd_foreign_finished(f->ctl, f->label_base, "");
+	else if (f->refused && !f->pending && !f->over)
+		remove_foreign(f, "the job was refused");
+	else
+		free_if_done(f);
+}
+
+/* The primary says that the job finished. */
+static void
+foreign_finish(struct rd_foreign *f)
+{
+	if (!f->job->nforeign || f->finishing) { /* the second time, or nothing to wait for */
+		foreign_over(f, "");
+		return;
+	}
+	f->finishing = true;
+	if (f->in_gateway)
+		rd_control_post_gateway(f->ctl, mail_about(f, RD_MAIL_JOB_FINISH, ""));
+	else
+		rd_peer_send_end(f->ctl, f->peer, f->label_base, "");
+}
+
+bool
+rd_foreign_finished(struct rd_control *c, uint32_t label_base, const char *why)
+{
+	struct rd_foreign *f = find_foreign(c, label_base);
+	if (!f)
+		return false;
+	if (*why)
+		rd_log(RD_LOG_WARNING,
+		       "job of relay %u: finished, but not everything was delivered: %s", f->peer,
+		       why);
+	f->in_gateway = false;
+	rd_peer_send_end(c, f->peer, label_base, "");
+	return true;
 }
 
 static void
@@ -117,14 +177,24 @@ foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_fram
 		       what);
 		goto err_refuse;
 	}
+	if (rd_control_serves(c, f->job) && !c->gateway) {
+		what = "this relay runs no gateway (gateway.enable)";
+		goto err_refuse;
+	}
 	f->label_base = f->job->label_base;
 	LIST_INSERT_HEAD(&c->foreigns, f, link);
-	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_JOB_ADD);
+	struct rd_mail *mail = mail_about(f, RD_MAIL_JOB_ADD, "");
 	mail->job = f->job;
-	mail->done = foreign_mail_done;
-	mail->owner = f;
-	f->mails++;
+	f->in_core = true;
+	f->pending = 1;
 	rd_control_post(c, mail);
+	if (rd_control_serves(c, f->job)) {
+		mail = mail_about(f, RD_MAIL_JOB_ADD, "");
+		mail->job = f->job;
+		f->in_gateway = true;
+		f->pending = 2;
+		rd_control_post_gateway(c, mail);
+	}
 	rd_log(RD_LOG_INFO, "job %u of relay %u: %u processes, labels from %u", f->job->id, index,
 	       f->job->nworld, f->label_base);
 	return;
@@ -143,13 +213,17 @@ err_refuse:
 }
 
 bool
-rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why)
+rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why, enum rd_forgot who)
 {
 	struct rd_foreign *f = find_foreign(c, label_base);
 	if (!f)
 		return false;
+	if (who == RD_FORGOT_CORE)
+		f->in_core = false;
+	if (who == RD_FORGOT_GATEWAY)
+		f->in_gateway = false;
 	rd_peer_send_end(c, f->peer, label_base, why);
-	foreign_over(f, why, false);
+	foreign_over(f, why);
 	return true;
 }
 
@@ -160,7 +234,7 @@ rd_foreign_end_all(struct rd_control *c, const char *why)
 	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
 	if (!f->over) {
 		rd_peer_send_end(c, f->peer, f->label_base, why);
-		foreign_over(f, why, true);
+		foreign_over(f, why);
 	}
 }
 
@@ -178,13 +252,15 @@ peer_lost(struct rd_peer *p, const char *why)
 	if (!p->was_up)
 		return;
 	p->was_up = false;
-	snprintf(text, sizeof text, "relay %s is gone: %s", name_of(c, p->index, a), why);
+	/* Other clusters read it too, and may have the same private addresses. */
+	snprintf(text, sizeof text, "relay %s of cluster %s is gone: %s", name_of(c, p->index, a),
+		 c->conf->cluster.name, why);
 	rd_log(RD_LOG_WARNING, "%s", text);
 	rd_session_end_all(c, text, (int)p->index);
 	struct rd_foreign *f, *next;
 	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
 	if (f->peer == p->index && !f->over)
-		foreign_over(f, text, true);
+		foreign_over(f, text);
 }
 
 static void
@@ -279,12 +355,14 @@ static void
 on_end(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
 {
 	struct rd_foreign *f = find_foreign(c, frame->job);
-	if (f && f->peer == index)
-		foreign_over(f, frame->text, true);
+	if (f && f->peer == index && *frame->text)
+		foreign_over(f, frame->text);
+	else if (f && f->peer == index)
+		foreign_finish(f);
+	else if (!f && *frame->text)
+		(void)rd_session_end(c, frame->job, frame->text, RD_FORGOT_NONE);
 	else if (!f)
-		(void)rd_session_end(c, frame->job,
-				     *frame->text ? frame->text : "a relay of the cluster ended it",
-				     false);
+		(void)rd_session_finished(c, frame->job, index, "");
 }
 
 static void
@@ -403,7 +481,7 @@ rd_peer_accept(struct rd_watch *w, uint32_t events)
 			continue;
 		if (p->watch.fd >= 0)
 			peer_lost(p, "it connected anew");
-		rd_sock_tune(fd);
+		rd_sock_tune(fd, true);
 		if (rd_watch_add(c, &p->watch, fd, EPOLLIN))
 			break;
 		p->was_up = true;
@@ -422,9 +500,9 @@ static void
 dial(struct rd_control *c, struct rd_peer *p)
 {
 	p->dial_ns = c->now_ns + REDIAL_NS;
-	int fd =
-		rd_sock_connect(c, RD_LEG_PRIVATE, c->conf->cluster.relay[p->index].private_address,
-				c->conf->cluster.peer_port);
+	int fd = rd_sock_connect(c->tap_name[RD_LEG_PRIVATE], c->conf->port[RD_LEG_PRIVATE].address,
+				 c->conf->cluster.relay[p->index].private_address,
+				 c->conf->cluster.peer_port, true);
 	if (fd < 0)
 		return; /* again after a pause */
 	p->connecting = true;

@@ -1,11 +1,12 @@
 /* A job whose client connected to us: two TCP connections and, between them, a
- * relay_startup machine; its table installed at the worker and at the other
+ * relay_startup machine; its table installed at the worker, the gateway and the other
  * relays of the cluster; its end told to everybody.
  *
  *   client --TCP--> [rx | startup machine | tx] --TCP--> IMPI server
  *                          |  TABLE
- *                          +--> worker (RD_MAIL_JOB_ADD), peers (JOB): wait for all
+ *                          +--> worker, gateway (RD_MAIL_JOB_ADD), peers (JOB): wait for all
  *                          |  ENDED
+ *                          +--> gateways finish (control.h), then
  *                          +--> worker (RD_MAIL_JOB_END), peers (END), flush, close */
 #include "control.h"
 
@@ -43,54 +44,130 @@ struct rd_session {
 	struct side side[2]; /* by enum relay_side */
 	char client[RD_IPV4_TEXT + 8];
 	uint32_t id;
+	uint32_t port_index; /* it came to impi.listen_port + this */
 	uint32_t label_base; /* 0: no table yet */
-	uint32_t mails;	     /* outstanding at the worker */
-	bool in_core, ended, dead, dialing;
-	bool core_pending; /* JOB_ADD not answered */
-	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end. */
-	uint32_t peers_wanted, peers_pending, peers_told;
+	uint32_t slot;	     /* its gates' ports */
+	uint32_t mails;	     /* outstanding at the worker and the gateway */
+	uint32_t pending;    /* of them: answers to JOB_ADD */
+	bool in_core, in_gateway, ended, dead, dialing;
+	bool finishing; /* ended well; gateways are at work */
+	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end;
+	 * gateway not finished. */
+	uint32_t peers_wanted, peers_pending, peers_told, peers_finishing;
 	uint64_t begun_ns, dial_ns, table_ns, ended_ns;
 };
 
 static void pump(struct rd_session *s);
 
+static uint32_t
+listen_port(const struct rd_session *s)
+{
+	return s->ctl->conf->impi.listen_port + s->port_index;
+}
+
+static uint32_t
+server_port(const struct rd_session *s)
+{
+	return s->ctl->conf->impi.server_port + s->port_index;
+}
+
 /* ---- ending ------------------------------------------------------------------- */
+
+static void finish_step(struct rd_session *s);
+
+static void
+all_installed(struct rd_session *s)
+{
+	if (!s->ended && !s->pending && !s->peers_pending && !s->peers_wanted)
+		relay_startup_table_done(s->s, NULL);
+}
 
 static void
 mail_done(struct rd_mail *mail)
 {
 	struct rd_session *s = mail->owner;
 	s->mails--;
+	if (mail->type == RD_MAIL_JOB_FINISH && mail->result) {
+		/* The gateway has forgotten it (it failed a moment ago, the event is under way). */
+		s->in_gateway = false;
+		finish_step(s);
+	}
 	if (mail->type != RD_MAIL_JOB_ADD)
 		return;
-	s->core_pending = false;
-	if (mail->result != RELAY_ERR_OK) {
-		s->in_core = false;
+	s->pending--;
+	if (mail->result) {
+		if (mail->gateway)
+			s->in_gateway = false;
+		else
+			s->in_core = false;
 		if (!s->ended) {
 			char why[RELAY_WHY_MAX];
-			snprintf(why, sizeof why, "relay refuses the job: %s",
-				 relay_strerror(mail->result));
+			snprintf(why, sizeof why, "relay refuses the job: %.160s", mail->text);
 			relay_startup_table_done(s->s, why);
 		}
-	} else if (!s->ended && !s->peers_pending && !s->peers_wanted) {
-		relay_startup_table_done(s->s, NULL);
+	} else {
+		all_installed(s);
 	}
 	pump(s);
 }
 
-static void
-remove_from_core(struct rd_session *s, const char *why)
+static struct rd_mail *
+mail_about(struct rd_session *s, enum rd_mail_type type, const char *text)
 {
-	if (!s->in_core)
-		return;
-	s->in_core = false;
-	struct rd_mail *mail = rd_control_mail(s->ctl, RD_MAIL_JOB_END);
+	struct rd_mail *mail = rd_control_mail(s->ctl, type);
 	mail->label_base = s->label_base;
-	strlcpy(mail->text, why, sizeof mail->text);
+	strlcpy(mail->text, text, sizeof mail->text);
 	mail->done = mail_done;
 	mail->owner = s;
 	s->mails++;
-	rd_control_post(s->ctl, mail);
+	return mail;
+}
+
+/* why empty: finished normally. */
+static void
+remove_everywhere(struct rd_session *s, const char *why)
+{
+	struct rd_control *c = s->ctl;
+	if (s->in_gateway)
+		rd_control_post_gateway(c, mail_about(s, RD_MAIL_JOB_END, why));
+	if (s->in_core)
+		rd_control_post(c, mail_about(s, RD_MAIL_JOB_END, why));
+	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
+		if (s->peers_told & 1u << i)
+			rd_peer_send_end(c, i, s->label_base, why);
+	s->in_core = s->in_gateway = s->finishing = false;
+	s->peers_told = s->peers_pending = s->peers_wanted = s->peers_finishing = 0;
+}
+
+/* Every gateway that had a part has done it: the cores may forget the job. */
+static void
+finish_step(struct rd_session *s)
+{
+	if (s->finishing && !s->in_gateway && !s->peers_finishing)
+		remove_everywhere(s, "");
+}
+
+static void
+finish_gateways(struct rd_session *s)
+{
+	struct rd_control *c = s->ctl;
+	s->finishing = true;
+	if (s->in_gateway)
+		rd_control_post_gateway(c, mail_about(s, RD_MAIL_JOB_FINISH, ""));
+	s->peers_finishing = s->peers_told;
+	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
+		if (s->peers_told & 1u << i)
+			rd_peer_send_end(c, i, s->label_base, "");
+	finish_step(s);
+}
+
+/* It ended well, and then something went wrong while the gateways finished. */
+static void
+give_up(struct rd_session *s, const char *why)
+{
+	rd_log(RD_LOG_WARNING, "job %u (port %u): finished, but not everything was delivered: %s",
+	       s->id, listen_port(s), why);
+	remove_everywhere(s, why);
 }
 
 static void
@@ -102,17 +179,14 @@ on_ended(struct rd_session *s)
 	s->ended = true;
 	s->ended_ns = c->now_ns;
 	if (ok)
-		rd_log(RD_LOG_INFO, "job %u: finished", s->id);
+		rd_log(RD_LOG_INFO, "job %u (port %u): finished", s->id, listen_port(s));
 	else
-		rd_log(RD_LOG_ERROR, "job %u (client %s): ended: %s", s->id, s->client, why);
-	/* An end without a reason would read as a normal one. */
-	if (!ok && !*why)
-		why = "the job ended without a reason";
-	remove_from_core(s, why);
-	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
-		if (s->peers_told & 1u << i)
-			rd_peer_send_end(c, i, s->label_base, why);
-	s->peers_told = s->peers_pending = s->peers_wanted = 0;
+		rd_log(RD_LOG_ERROR, "job %u (port %u, client %s): ended: %s", s->id,
+		       listen_port(s), s->client, why);
+	if (ok && s->label_base && relay_startup_job(s->s)->nforeign)
+		finish_gateways(s);
+	else /* an end without a reason would read as a normal one */
+		remove_everywhere(s, ok || *why ? why : "the job ended without a reason");
 }
 
 static bool
@@ -135,7 +209,7 @@ reap(struct rd_session *s)
 	for (int i = 0; i < 2; i++)
 		if (late || drained(s, i))
 			rd_watch_close(c, &s->side[i].watch);
-	if (s->mails || s->side[0].watch.fd >= 0 || s->side[1].watch.fd >= 0)
+	if (s->mails || s->finishing || s->side[0].watch.fd >= 0 || s->side[1].watch.fd >= 0)
 		return;
 	s->dead = true; /* freed by the tick: events of this turn may still name it */
 }
@@ -214,8 +288,8 @@ server_ready(struct rd_watch *w, uint32_t events)
 		s->dialing = false;
 		if (err) {
 			char text[128];
-			snprintf(text, sizeof text, "%.60s: %s", s->ctl->conf->impi.server,
-				 strerror(-err));
+			snprintf(text, sizeof text, "%.60s:%u: %s", s->ctl->conf->impi.server_host,
+				 server_port(s), strerror(-err));
 			lost(s, RELAY_SIDE_SERVER, text);
 		} else {
 			rd_watch_events(s->ctl, w, EPOLLIN);
@@ -233,7 +307,8 @@ static void
 on_connect(struct rd_session *s)
 {
 	struct rd_control *c = s->ctl;
-	int fd = rd_sock_connect(c, RD_LEG_GLOBAL, c->server_ip, c->conf->impi.server_port);
+	int fd = rd_sock_connect(c->tap_name[RD_LEG_GLOBAL], c->conf->port[RD_LEG_GLOBAL].address,
+				 c->server_ip, server_port(s), true);
 	struct rd_watch *w = &s->side[RELAY_SIDE_SERVER].watch;
 	w->owner = s;
 	w->fn = server_ready;
@@ -243,7 +318,7 @@ on_connect(struct rd_session *s)
 		return;
 	}
 	char text[128];
-	snprintf(text, sizeof text, "%.60s: %s", c->conf->impi.server,
+	snprintf(text, sizeof text, "%.60s:%u: %s", c->conf->impi.server_host, server_port(s),
 		 strerror(fd < 0 ? -fd : EIO));
 	if (fd >= 0)
 		close(fd);
@@ -284,18 +359,24 @@ on_table(struct rd_session *s)
 	s->table_ns = c->now_ns;
 	s->peers_wanted = ((1u << c->conf->cluster.nrelays) - 1) & ~(1u << c->conf->cluster.self);
 	send_tables(s);
-	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_JOB_ADD);
+	struct rd_mail *mail = mail_about(s, RD_MAIL_JOB_ADD, "");
 	mail->job = job;
-	mail->done = mail_done;
-	mail->owner = s;
-	s->mails++;
-	s->in_core = s->core_pending = true;
+	s->in_core = true;
+	s->pending = 1;
 	rd_control_post(c, mail);
+	if (c->gateway && rd_control_serves(c, job)) {
+		mail = mail_about(s, RD_MAIL_JOB_ADD, "");
+		mail->job = job;
+		s->in_gateway = true;
+		s->pending = 2;
+		rd_control_post_gateway(c, mail);
+	}
 	rd_log(RD_LOG_INFO,
-	       "job %u: client %u of %u, %u processes of %u are ours, labels %u..%u, %u relay "
-	       "hosts",
-	       s->id, job->my_client, relay_startup_nclients(s->s), job->nlocal, job->nworld,
-	       job->label_base, job->label_base + job->nworld - 1, job->nhosts);
+	       "job %u (port %u): client %u of %u, %u processes of %u are ours, labels %u..%u, "
+	       "%u relay hosts, %u foreign hosts",
+	       s->id, listen_port(s), job->my_client, relay_startup_nclients(s->s), job->nlocal,
+	       job->nworld, job->label_base, job->label_base + job->nworld - 1, job->nhosts,
+	       job->nforeign);
 }
 
 /* One event may cause the next; write what they produced. */
@@ -312,7 +393,7 @@ pump(struct rd_session *s)
 			on_table(s);
 			break;
 		case RELAY_STARTUP_RUNNING:
-			rd_log(RD_LOG_INFO, "job %u: running", s->id);
+			rd_log(RD_LOG_INFO, "job %u (port %u): running", s->id, listen_port(s));
 			break;
 		case RELAY_STARTUP_ENDED:
 			on_ended(s);
@@ -348,7 +429,8 @@ start(struct rd_session *s)
 		.server_auth = c->auth,
 		.labels = &c->labels,
 		.job_id = s->id,
-		.gateway = false,
+		.gateway = c->gateway,
+		.gateway_slot = (uint16_t)(c->conf->cluster.self * c->conf->limits.jobs + s->slot),
 	};
 	if (getrandom(&conf.token, sizeof conf.token, 0) < 0)
 		return false;
@@ -365,8 +447,22 @@ free_session(struct rd_session *s)
 	rd_watch_close(c, &s->side[0].watch);
 	rd_watch_close(c, &s->side[1].watch);
 	relay_startup_fini(s->s);
+	c->slot_used[s->slot] = false;
 	free(s->mem);
 	free(s);
+}
+
+/* Round robin: a host of a job that ended meets nobody on its old port for long.  There
+ * are as many as sessions may be. */
+static uint32_t
+take_slot(struct rd_control *c)
+{
+	uint32_t n = c->conf->limits.jobs;
+	while (c->slot_used[c->slot_next % n])
+		c->slot_next++;
+	uint32_t slot = c->slot_next++ % n;
+	c->slot_used[slot] = true;
+	return slot;
 }
 
 void
@@ -383,8 +479,9 @@ rd_session_accept(struct rd_watch *w, uint32_t events)
 	rd_ipv4_text(ntohl(sin.sin_addr.s_addr), from);
 	struct rd_session *s = NULL;
 	if (c->nsessions >= c->conf->limits.jobs) {
-		rd_log(RD_LOG_WARNING, "client %s refused: %u jobs are running (limits.jobs)", from,
-		       c->nsessions);
+		rd_log(RD_LOG_WARNING,
+		       "client %s refused on port %u: %u jobs are running (limits.jobs)", from,
+		       c->conf->impi.listen_port + (uint32_t)(w - c->listen_impi), c->nsessions);
 		goto err_close;
 	}
 	s = calloc(1, sizeof *s);
@@ -395,6 +492,8 @@ rd_session_accept(struct rd_watch *w, uint32_t events)
 	*s = (struct rd_session){
 		.ctl = c,
 		.id = c->next_job_id,
+		.port_index = (uint32_t)(w - c->listen_impi),
+		.slot = take_slot(c),
 		.begun_ns = c->now_ns,
 		.side[0].watch.fd = -1,
 		.side[1].watch.fd = -1,
@@ -402,7 +501,7 @@ rd_session_accept(struct rd_watch *w, uint32_t events)
 	snprintf(s->client, sizeof s->client, "%s:%u", from, ntohs(sin.sin_port));
 	s->side[RELAY_SIDE_CLIENT].watch.owner = s;
 	s->side[RELAY_SIDE_CLIENT].watch.fn = client_ready;
-	rd_sock_tune(fd);
+	rd_sock_tune(fd, true);
 	if (!start(s) || rd_watch_add(c, &s->side[RELAY_SIDE_CLIENT].watch, fd, EPOLLIN)) {
 		rd_log(RD_LOG_ERROR,
 		       "client %s refused: out of memory for a job of limits.procs %u", s->client,
@@ -413,11 +512,13 @@ rd_session_accept(struct rd_watch *w, uint32_t events)
 	c->nsessions++;
 	c->count.sessions++;
 	LIST_INSERT_HEAD(&c->sessions, s, link);
-	rd_log(RD_LOG_INFO, "job %u: client %s connected", s->id, s->client);
+	rd_log(RD_LOG_INFO, "job %u (port %u): client %s connected, for the server %s:%u", s->id,
+	       listen_port(s), s->client, c->conf->impi.server_host, server_port(s));
 	return;
 err_free:
 	if (s->s)
 		relay_startup_fini(s->s);
+	c->slot_used[s->slot] = false;
 	free(s->mem);
 	free(s);
 err_close:
@@ -432,7 +533,7 @@ find(struct rd_control *c, uint32_t label_base)
 {
 	struct rd_session *s;
 	LIST_FOREACH(s, &c->sessions, link)
-	if (s->label_base == label_base && !s->ended)
+	if (s->label_base == label_base && (!s->ended || s->finishing))
 		return s;
 	return NULL;
 }
@@ -442,30 +543,61 @@ rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base
 		       const char *refusal)
 {
 	struct rd_session *s = find(c, label_base);
-	if (!s || !(s->peers_pending & 1u << index))
+	if (!s || s->ended || !(s->peers_pending & 1u << index))
 		return;
 	s->peers_pending &= ~(1u << index);
 	if (refusal) {
 		char why[RELAY_WHY_MAX], a[RD_IPV4_TEXT];
 		s->peers_told &= ~(1u << index);
-		snprintf(why, sizeof why, "relay %s refuses the job: %.120s",
-			 rd_ipv4_text(c->conf->cluster.relay[index].private_address, a), refusal);
+		snprintf(why, sizeof why, "relay %s of cluster %s refuses the job: %.110s",
+			 rd_ipv4_text(c->conf->cluster.relay[index].private_address, a),
+			 c->conf->cluster.name, refusal);
 		relay_startup_table_done(s->s, why);
-	} else if (!s->peers_pending && !s->peers_wanted && !s->core_pending) {
-		relay_startup_table_done(s->s, NULL);
+	} else {
+		all_installed(s);
 	}
 	pump(s);
 }
 
+static void
+end_session(struct rd_session *s, const char *why)
+{
+	if (s->finishing)
+		give_up(s, why);
+	else
+		relay_startup_abort(s->s, why);
+	pump(s);
+}
+
 bool
-rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, bool from_core)
+rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, enum rd_forgot who)
 {
 	struct rd_session *s = find(c, label_base);
 	if (!s)
 		return false;
-	if (from_core)
+	if (who == RD_FORGOT_CORE)
 		s->in_core = false;
-	relay_startup_abort(s->s, why);
+	if (who == RD_FORGOT_GATEWAY)
+		s->in_gateway = false;
+	end_session(s, why);
+	return true;
+}
+
+bool
+rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t index, const char *why)
+{
+	struct rd_session *s = find(c, label_base);
+	if (!s)
+		return false;
+	if (*why)
+		rd_log(RD_LOG_WARNING,
+		       "job %u (port %u): finished, but not everything was delivered: %s", s->id,
+		       listen_port(s), why);
+	if (index == c->conf->cluster.self)
+		s->in_gateway = false;
+	else
+		s->peers_finishing &= ~(1u << index);
+	finish_step(s);
 	pump(s);
 	return true;
 }
@@ -476,10 +608,10 @@ rd_session_end_all(struct rd_control *c, const char *why, int with_peer)
 	struct rd_session *s;
 	LIST_FOREACH(s, &c->sessions, link)
 	{
-		if (s->ended || (with_peer >= 0 && !(s->peers_told & 1u << with_peer)))
+		if ((s->ended && !s->finishing) ||
+		    (with_peer >= 0 && !(s->peers_told & 1u << with_peer)))
 			continue;
-		relay_startup_abort(s->s, why);
-		pump(s);
+		end_session(s, why);
 	}
 }
 
@@ -492,8 +624,8 @@ rd_session_tick(struct rd_control *c)
 		if (!s->ended && s->dialing && c->now_ns - s->dial_ns > DIAL_NS) {
 			char text[RELAY_WHY_MAX];
 			s->dialing = false;
-			snprintf(text, sizeof text, "%.60s: no answer within 10 s",
-				 c->conf->impi.server);
+			snprintf(text, sizeof text, "%.60s:%u: no answer within 10 s",
+				 c->conf->impi.server_host, server_port(s));
 			lost(s, RELAY_SIDE_SERVER, text);
 			pump(s);
 		} else if (!s->ended && relay_startup_rank(s->s) < 0 &&

@@ -1,6 +1,4 @@
-/* TCP over the TAPs.  Sockets are bound to the TAP of their leg, so that neither
- * the machine's own routes nor equal private subnets elsewhere matter. */
-#include "control.h"
+#include "sock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,21 +8,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static struct sockaddr_in
+address_of(uint32_t ip, uint32_t port)
+{
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(ip),
+	};
+}
+
 static int
-bound_socket(struct rd_control *c, int leg, uint32_t port)
+bound_socket(const char *device, uint32_t ip, uint32_t port)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	int one = 1;
-	const char *tap = c->tap_name[leg];
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)port),
-		.sin_addr.s_addr = htonl(c->conf->port[leg].address),
-	};
+	struct sockaddr_in sin = address_of(ip, port);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
-	    setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, tap, (socklen_t)strlen(tap)) ||
+	    (device &&
+	     setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device))) ||
 	    bind(fd, (struct sockaddr *)&sin, sizeof sin)) {
 		int err = -errno;
 		close(fd);
@@ -34,9 +38,9 @@ bound_socket(struct rd_control *c, int leg, uint32_t port)
 }
 
 int
-rd_sock_listen(struct rd_control *c, int leg, uint32_t port)
+rd_sock_listen(const char *device, uint32_t ip, uint32_t port)
 {
-	int fd = bound_socket(c, leg, port);
+	int fd = bound_socket(device, ip, port);
 	if (fd < 0)
 		return fd;
 	if (listen(fd, 64)) {
@@ -48,17 +52,13 @@ rd_sock_listen(struct rd_control *c, int leg, uint32_t port)
 }
 
 int
-rd_sock_connect(struct rd_control *c, int leg, uint32_t ip, uint32_t port)
+rd_sock_connect(const char *device, uint32_t from_ip, uint32_t ip, uint32_t port, bool impatient)
 {
-	int fd = bound_socket(c, leg, 0);
+	int fd = bound_socket(device, from_ip, 0);
 	if (fd < 0)
 		return fd;
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)port),
-		.sin_addr.s_addr = htonl(ip),
-	};
-	rd_sock_tune(fd);
+	struct sockaddr_in sin = address_of(ip, port);
+	rd_sock_tune(fd, impatient);
 	if (connect(fd, (struct sockaddr *)&sin, sizeof sin) && errno != EINPROGRESS) {
 		int err = -errno;
 		close(fd);
@@ -78,7 +78,7 @@ rd_sock_error(int fd)
 }
 
 void
-rd_sock_tune(int fd)
+rd_sock_tune(int fd, bool impatient)
 {
 	int one = 1, idle_s = 2, interval_s = 1, probes = 6, timeout_ms = 8000;
 	/* Best effort: without them a dead peer is noticed later. */
@@ -87,5 +87,18 @@ rd_sock_tune(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+	if (impatient)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
+}
+
+bool
+rd_sock_dead(int fd, uint32_t silent_ms)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof info;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	/* Both count what was sent again or asked and has had no answer yet. */
+	return (info.tcpi_retransmits > 1 || info.tcpi_probes > 3) &&
+	       info.tcpi_last_ack_recv > silent_ms;
 }

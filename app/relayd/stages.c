@@ -60,13 +60,17 @@ rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan)
 	uint32_t waiting = conf->neighbours.pending * 64;
 	uint32_t held =
 		conf->limits.segments + waiting + 2 * RD_LEGS * RD_TAP_RING + RD_LEGS * RD_BURST;
-	struct rd_pool_plan pp = rd_pool_plan((uint16_t)mtu, slots, held, 2);
+	if (conf->gateway.enable)
+		held += RD_GATEWAY_BUFFERS;
+	struct rd_pool_plan pp =
+		rd_pool_plan((uint16_t)mtu, slots, held, conf->gateway.enable ? 3 : 2);
 	plan->buffers = pp.count;
 	plan->buffer_bytes = pp.room_bytes;
 	plan->pool_bytes = pp.bytes;
 	plan->table_bytes = rd_worker_footprint(conf);
 	plan->mem_mb = rd_pool_mem_mb(pp.bytes + plan->table_bytes);
-	return plan->table_bytes > 0;
+	plan->gateway_bytes = conf->gateway.enable ? rd_gateway_footprint(conf) : 0;
+	return plan->table_bytes > 0 && (!conf->gateway.enable || plan->gateway_bytes > 0);
 }
 
 /* ---- stages: 0, or -1 with r->err ----------------------------------------------- */
@@ -265,7 +269,11 @@ do_worker(struct relay *r)
 			.prefix_len = p->prefix_len,
 			.gateway = p->gateway,
 			.udp_port = (uint16_t)p->udp_port,
+			.gateway_port = i == RD_LEG_PRIVATE && r->conf->gateway.enable
+						? (uint16_t)r->conf->gateway.udp_port
+						: 0,
 		};
+		leg->self.nmore = rd_conf_leg_more(r->conf, i, leg->self.more);
 		memcpy(leg->self.mac, r->port[i].mac, 6);
 		leg->mtu = p->mtu;
 		leg->port = &r->port[i];
@@ -302,6 +310,29 @@ static void
 undo_control(struct relay *r)
 {
 	rd_control_fini(r->control);
+}
+
+static int
+do_gateway(struct relay *r)
+{
+	if (!r->conf->gateway.enable)
+		return 0;
+	struct rd_control *c = r->control;
+	c->gateway =
+		rd_gateway_start(r->conf, &r->worker->leg[RD_LEG_PRIVATE],
+				 (const char(*)[16])c->tap_name, &c->taps, r->box, r->err, ERR_MAX);
+	if (!c->gateway)
+		return -1;
+	r->worker->gateway = c->gateway->box;
+	return 0;
+}
+
+static void
+undo_gateway(struct relay *r)
+{
+	rd_gateway_fini(r->control->gateway);
+	r->control->gateway = NULL;
+	r->worker->gateway = NULL;
 }
 
 static int
@@ -349,6 +380,7 @@ static const struct {
 	{"ports", do_ports, undo_ports},
 	{"worker", do_worker, undo_worker},
 	{"control", do_control, undo_control},
+	{"gateway", do_gateway, undo_gateway},
 	{"telemetry", do_telemetry, undo_telemetry},
 	{"launch", do_launch, NULL},
 };
@@ -357,12 +389,14 @@ static const struct {
 static void
 work(struct relay *r)
 {
-	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
+	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT], more[32] = "";
+	if (r->conf->impi.ports > 1)
+		snprintf(more, sizeof more, " and the next %u", r->conf->impi.ports - 1);
 	rd_log(RD_LOG_INFO,
-	       "ready: cluster %s relay %u, private %s (IMPI port %u), global %s, server %s",
+	       "ready: cluster %s relay %u, private %s (IMPI port %u%s), global %s, server %s",
 	       r->conf->cluster.name, r->conf->cluster.self,
 	       rd_ipv4_text(r->conf->port[RD_LEG_PRIVATE].address, a), r->conf->impi.listen_port,
-	       rd_ipv4_text(r->conf->port[RD_LEG_GLOBAL].address, b), r->conf->impi.server);
+	       more, rd_ipv4_text(r->conf->port[RD_LEG_GLOBAL].address, b), r->conf->impi.server);
 	fputs("relayd: ready\n", stderr);
 	fflush(stderr);
 	rd_notify("READY=1");
@@ -370,7 +404,10 @@ work(struct relay *r)
 	rd_control_run(r->control);
 	(void)rte_eal_wait_lcore(r->worker_lcore);
 	/* The worker's loop has ended: its state is ours. */
+	rd_gateway_stop(r->control->gateway);
 	rd_worker_snapshot(r->worker, r->control->snapshot);
+	if (r->control->gateway)
+		rd_gateway_snapshot(r->control->gateway, &r->control->snapshot->gateway);
 	rd_stats_log(r->control->snapshot);
 	rd_stats_write(r->control, r->control->snapshot);
 }
@@ -398,9 +435,13 @@ rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 
-	rd_log(RD_LOG_INFO, "%u buffers of %u bytes: %llu MiB, tables %llu MiB; needs %u MiB of %u",
+	rd_log(RD_LOG_INFO,
+	       "%u buffers of %u bytes: %llu MiB, tables %llu MiB; needs %u MiB of %u; gateway up "
+	       "to "
+	       "%llu MiB more",
 	       plan->buffers, plan->buffer_bytes, (unsigned long long)(plan->pool_bytes >> 20),
-	       (unsigned long long)(plan->table_bytes >> 20), plan->mem_mb, conf->eal.memory_mb);
+	       (unsigned long long)(plan->table_bytes >> 20), plan->mem_mb, conf->eal.memory_mb,
+	       (unsigned long long)(plan->gateway_bytes >> 20));
 	size_t done = 0;
 	for (; done < NSTAGES; done++)
 		if (stages[done].run(&r)) {

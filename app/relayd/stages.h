@@ -11,7 +11,8 @@
 struct rd_plan {
 	uint32_t buffers, buffer_bytes;
 	uint64_t pool_bytes, table_bytes;
-	uint32_t mem_mb; /* what eal.memory_mb must be at least */
+	uint64_t gateway_bytes; /* besides eal.memory_mb; touched as it is needed */
+	uint32_t mem_mb;	/* what eal.memory_mb must be at least */
 };
 /* False: the limits contradict each other (no footprint). */
 bool rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan);

@@ -17,9 +17,11 @@ rd_snapshot_new(const struct rd_conf *conf)
 		return NULL;
 	s->jobs_max = conf->limits.jobs;
 	s->paths_max = conf->limits.paths;
+	s->gateway.channels_max = conf->gateway.enable ? conf->gateway.channels : 1;
 	s->job = calloc(s->jobs_max, sizeof *s->job);
 	s->path = calloc(s->paths_max, sizeof *s->path);
-	if (s->job && s->path)
+	s->gateway.channel = calloc(s->gateway.channels_max, sizeof *s->gateway.channel);
+	if (s->job && s->path && s->gateway.channel)
 		return s;
 	rd_snapshot_free(s);
 	return NULL;
@@ -32,6 +34,7 @@ rd_snapshot_free(struct rd_snapshot *s)
 		return;
 	free(s->job);
 	free(s->path);
+	free(s->gateway.channel);
 	free(s);
 }
 
@@ -43,10 +46,22 @@ rd_path_kind_name(enum relay_path_kind kind)
 		return "process";
 	case RELAY_PATH_TRUNK:
 		return "trunk";
+	case RELAY_PATH_GATEWAY:
+		return "gateway";
 	case RELAY_PATH_NONE:
 		break;
 	}
 	return "none";
+}
+
+const char *
+rd_channel_state_name(const struct gw_channel_info *c)
+{
+	if (c->fini_tx && c->fini_rx)
+		return "finished";
+	if (c->fini_tx || c->fini_rx)
+		return c->fini_tx ? "fini sent" : "fini received";
+	return c->up ? "up" : c->connects ? "connecting" : "listening";
 }
 
 /* A counter with one of these beginnings lost something. */
@@ -55,7 +70,7 @@ is_drop(const char *name)
 {
 	return strncmp(name, "drop_", 5) == 0 || strncmp(name, "refused_", 8) == 0 ||
 	       strncmp(name, "accept_", 7) == 0 || strncmp(name, "notes_bad", 9) == 0 ||
-	       strncmp(name, "notes_unsent", 12) == 0;
+	       strncmp(name, "notes_unsent", 12) == 0 || strcmp(name, "strangers") == 0;
 }
 
 typedef void (*drop_fn)(void *user, const char *name, uint64_t count, const char *help);
@@ -97,6 +112,23 @@ rd_stats_drops(const struct rd_snapshot *s, drop_fn fn, void *user)
 	if (is_drop(#n)) \
 		emit(fn, user, "relay", "", #n, s->relay.n, h);
 	RELAY_COUNTERS(X)
+#undef X
+	if (!s->gateway.on)
+		return;
+#define X(n, h)          \
+	if (is_drop(#n)) \
+		emit(fn, user, "gateway", "", #n, s->gateway.gw.n, h);
+	GW_COUNTERS(X)
+#undef X
+#define X(n, h)          \
+	if (is_drop(#n)) \
+		emit(fn, user, "gateway", "", #n, s->gateway.io.n, h);
+	RD_GATEWAY_COUNTERS(X)
+#undef X
+#define X(n, h)          \
+	if (is_drop(#n)) \
+		emit(fn, user, "gateway", "suci", #n, s->gateway.suci.n, h);
+	SUCI_COUNTERS(X)
 #undef X
 }
 
@@ -157,8 +189,61 @@ print_paths(FILE *f, const struct rd_snapshot *s)
 }
 
 static void
+print_channels(FILE *f, const struct rd_gateway_snapshot *g)
+{
+	for (uint32_t i = 0; i < g->nchannels; i++) {
+		const struct gw_channel_info *c = &g->channel[i].info;
+		char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
+		fprintf(f,
+			"%s\n\t\t\t{ \"channel\": %u, \"label_base\": %u, \"state\": \"%s\", "
+			"\"local\": \"%s:%u\", \"remote\": \"%s:%u\", \"connects\": %s, "
+			"\"rx_packets\": %llu, \"rx_bytes\": %llu, \"tx_packets\": %llu, "
+			"\"tx_bytes\": %llu, \"queued_bytes\": %llu, \"held_bytes\": %llu, "
+			"\"paused\": %s }",
+			i ? "," : "", g->channel[i].channel, c->job, rd_channel_state_name(c),
+			rd_ipv4_text(c->local_ip, a), c->local_port, rd_ipv4_text(c->remote_ip, b),
+			c->remote_port, c->connects ? "true" : "false", U(c->rx_packets),
+			U(c->rx_bytes), U(c->tx_packets), U(c->tx_bytes), U(c->queued_bytes),
+			U(c->held_bytes), c->paused ? "true" : "false");
+	}
+}
+
+static void
+print_gateway(FILE *f, const struct rd_gateway_snapshot *g)
+{
+	if (!g->on)
+		return;
+	fprintf(f,
+		"\t\"gateway\": { \"held_bytes\": %llu, \"packet_bytes\": %llu, \"guests\": %u, "
+		"\"consistent\": %s, \"suci_held\": %u",
+		U(g->held_bytes), U(g->packet_bytes), g->guests, g->consistent ? "true" : "false",
+		g->suci_held);
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(g->gw.n));
+	GW_COUNTERS(X)
+#undef X
+	fputs(",\n\t\t\"io\": {", f);
+	const char *comma = "";
+#define X(n, h)                                               \
+	fprintf(f, "%s \"" #n "\": %llu", comma, U(g->io.n)); \
+	comma = ",";
+	RD_GATEWAY_COUNTERS(X)
+#undef X
+	fputs(" },\n\t\t\"suci\": {", f);
+	comma = "";
+#define X(n, h)                                                 \
+	fprintf(f, "%s \"" #n "\": %llu", comma, U(g->suci.n)); \
+	comma = ",";
+	SUCI_COUNTERS(X)
+#undef X
+	fputs(" },\n\t\t\"channels\": [", f);
+	print_channels(f, g);
+	fputs("\n\t\t]\n\t},\n", f);
+}
+
+static void
 print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 {
+	const struct rd_tap_counters *t = s->gateway.on ? &s->gateway.tap : &c->taps.count;
 	fprintf(f, "{\n\t\"cluster\": \"%s\",\n\t\"relay\": %u,\n\t\"uptime_s\": %.3f,\n",
 		c->conf->cluster.name, c->conf->cluster.self, (double)s->uptime_ns / 1e9);
 	fprintf(f,
@@ -170,9 +255,8 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 		"\t\"control\": { \"sessions\": %llu, \"sessions_refused\": %llu, "
 		"\"tap_to_kernel\": %llu, \"tap_from_kernel\": %llu, \"drop_tap_write\": %llu, "
 		"\"drop_tap_full\": %llu, \"drop_tap_no_buffer\": %llu },\n",
-		U(c->count.sessions), U(c->count.sessions_refused), U(c->count.tap_to_kernel),
-		U(c->count.tap_from_kernel), U(c->count.drop_tap_write), U(c->count.drop_tap_full),
-		U(c->count.drop_tap_no_buffer));
+		U(c->count.sessions), U(c->count.sessions_refused), U(t->to_kernel),
+		U(t->from_kernel), U(t->drop_write), U(t->drop_full), U(t->drop_no_buffer));
 	fprintf(f, "\t\"pool\": { \"size\": %u, \"in_use\": %u },\n", s->pool_size, s->pool_in_use);
 	fprintf(f, "\t\"consistent\": %s,\n", s->consistent ? "true" : "false");
 	fprintf(f, "\t\"suci\": { \"held\": %u", s->suci_held);
@@ -185,6 +269,7 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 #undef X
 	fputs(" },\n", f);
 	print_legs(f, s);
+	print_gateway(f, &s->gateway);
 	print_paths(f, s);
 	fputs("\t\"jobs\": [", f);
 	for (uint32_t i = 0; i < s->njobs; i++) {
@@ -243,6 +328,15 @@ rd_stats_log(const struct rd_snapshot *s)
 	       "aborted, %llu drops and refusals",
 	       U(s->relay.tx_segments), U(s->relay.tx_bytes), U(s->suci.tx_retransmits),
 	       U(s->relay.jobs_finished), U(s->relay.jobs_aborted), U(drops));
+	if (s->gateway.on && (s->gateway.gw.rx_tcp || s->gateway.gw.tx_tcp))
+		rd_log(RD_LOG_INFO,
+		       "gateway: %llu packets from foreign hosts, %llu to them, %llu of these "
+		       "without "
+		       "a lane",
+		       U(s->gateway.gw.rx_tcp), U(s->gateway.gw.tx_tcp), U(s->gateway.gw.direct));
+	if (s->gateway.on && !s->gateway.consistent)
+		rd_log(RD_LOG_ERROR, "the gateway's counters do not add up: %s",
+		       s->gateway.inconsistent ? s->gateway.inconsistent : "?");
 	if (!s->consistent)
 		rd_log(RD_LOG_ERROR, "the forwarding counters do not add up: %s",
 		       s->inconsistent ? s->inconsistent : "?");

@@ -20,5 +20,6 @@ void rd_stats_drops(const struct rd_snapshot *s,
 		    void (*fn)(void *user, const char *name, uint64_t count, const char *help),
 		    void *user);
 const char *rd_path_kind_name(enum relay_path_kind kind);
+const char *rd_channel_state_name(const struct gw_channel_info *c);
 
 #endif

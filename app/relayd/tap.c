@@ -1,12 +1,11 @@
-/* The exception path: a TAP per leg on which the kernel speaks TCP with our
- * address.  The worker answers ARP and echo; everything else for our address
- * comes here, and what the kernel sends goes to the wire as it is. */
+#include "tap.h"
 #include "control.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <net/route.h>
@@ -15,8 +14,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <rte_mbuf.h>
 
 #include <bsd/string.h>
 
@@ -54,6 +51,58 @@ request(int sock, unsigned long what, struct ifreq *ifr, const char *name, const
 		return 0;
 	snprintf(err, err_max, "TAP %s: setting %s: %s", name, step, strerror(errno));
 	return -1;
+}
+
+/* An address besides the first, by netlink: an alias of the old interface would need a
+ * longer name. */
+static int
+add_address(unsigned index, uint32_t address)
+{
+	struct {
+		struct nlmsghdr hdr;
+		struct ifaddrmsg ifa;
+		struct rtattr attr;
+		uint32_t address;
+	} req = {
+		.hdr = {.nlmsg_len = sizeof req,
+			.nlmsg_type = RTM_NEWADDR,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL},
+		.ifa = {.ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = index},
+		.attr = {.rta_len = RTA_LENGTH(4), .rta_type = IFA_LOCAL},
+		.address = htonl(address),
+	};
+	struct {
+		struct nlmsghdr hdr;
+		struct nlmsgerr err;
+		uint8_t rest[256];
+	} answer = {0};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return -errno;
+	int e = 0;
+	if (send(fd, &req, sizeof req, 0) < 0 || recv(fd, &answer, sizeof answer, 0) < 0)
+		e = -errno;
+	else if (answer.hdr.nlmsg_type == NLMSG_ERROR)
+		e = answer.err.error;
+	close(fd);
+	return e;
+}
+
+/* The addresses of gates, which the kernel listens on. */
+static int
+add_gates(const struct rd_conf *conf, int leg, const char *name, char *err, size_t err_max)
+{
+	uint32_t more[RD_GATES_MAX], n = rd_conf_leg_more(conf, leg, more);
+	for (uint32_t i = 0; i < n; i++) {
+		int e = add_address(if_nametoindex(name), more[i]);
+		char a[RD_IPV4_TEXT];
+		if (e == 0)
+			continue;
+		snprintf(err, err_max, "TAP %s: adding gate address %s: %s", name,
+			 rd_ipv4_text(more[i], a), strerror(-e));
+		return -1;
+	}
+	return 0;
 }
 
 static int
@@ -99,58 +148,26 @@ configure(const struct rd_conf_port *port, const uint8_t mac[6], const char *nam
 	return -1;
 }
 
-/* Frames from the kernel to the worker. */
+/* ---- served by control ---------------------------------------------------------------- */
+
 static void
 readable(struct rd_watch *w, uint32_t events)
 {
 	struct rd_control *c = w->owner;
 	int leg = w == &c->tap[RD_LEG_PRIVATE] ? RD_LEG_PRIVATE : RD_LEG_GLOBAL;
 	(void)events;
-	for (int i = 0; i < 64; i++) {
-		struct rte_mbuf *m = rte_pktmbuf_alloc(c->worker->pool);
-		if (!m) {
-			uint8_t lost[64]; /* a short read drops the rest of the frame */
-			if (read(w->fd, lost, sizeof lost) < 0)
-				return;
-			c->count.drop_tap_no_buffer++;
-			continue;
-		}
-		ssize_t n = read(w->fd, rte_pktmbuf_mtod(m, void *), rte_pktmbuf_tailroom(m));
-		if (n < RD_ETH_HDR) {
-			rte_pktmbuf_free(m);
-			if (n < 0)
-				return; /* EAGAIN: that was all */
-			continue;
-		}
-		m->data_len = (uint16_t)n;
-		m->pkt_len = (uint32_t)n;
-		if (base_ring_push(&c->box->from_tap[leg], m)) {
-			c->count.tap_from_kernel++;
-		} else {
-			c->count.drop_tap_full++;
-			rte_pktmbuf_free(m);
-		}
-	}
+	if (rd_tap_read(&c->taps, leg, RD_TAP_FRAMES))
+		rd_wake_up(&c->box->wake_worker);
 }
 
 void
 rd_tap_drain(struct rd_control *c)
 {
-	for (int leg = 0; leg < RD_LEGS; leg++) {
-		struct rte_mbuf *m;
-		for (int i = 0; i < RD_TAP_RING && (m = base_ring_pop(&c->box->to_tap[leg])); i++) {
-			ssize_t n = c->tap[leg].fd < 0
-					    ? -1
-					    : write(c->tap[leg].fd, rte_pktmbuf_mtod(m, void *),
-						    m->data_len);
-			if (n == m->data_len)
-				c->count.tap_to_kernel++;
-			else
-				c->count.drop_tap_write++;
-			rte_pktmbuf_free(m);
-		}
-	}
+	for (int leg = 0; leg < RD_LEGS && !c->gateway; leg++)
+		(void)rd_tap_write(&c->taps, leg, RD_TAP_RING);
 }
+
+/* ---- set-up ----------------------------------------------------------------------------- */
 
 int
 rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max)
@@ -178,13 +195,19 @@ rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max)
 		snprintf(err, err_max, "TAP %s: socket: %s", name, strerror(errno));
 		goto err_close;
 	}
-	if (configure(port, c->worker->leg[leg].self.mac, name, sock, err, err_max))
+	if (configure(port, c->worker->leg[leg].self.mac, name, sock, err, err_max) ||
+	    add_gates(c->conf, leg, name, err, err_max))
 		goto err_close;
 	close(sock);
 	sock = -1;
 	c->tap[leg].owner = c;
 	c->tap[leg].fn = readable;
-	int r = rd_watch_add(c, &c->tap[leg], fd, EPOLLIN);
+	int r = 0;
+	if (c->conf->gateway.enable)
+		c->tap[leg].fd = fd; /* the gateway's thread will watch it */
+	else
+		r = rd_watch_add(c, &c->tap[leg], fd, EPOLLIN);
+	c->taps.fd[leg] = r ? -1 : fd;
 	if (r == 0)
 		return 0;
 	snprintf(err, err_max, "TAP %s: epoll: %s", name, strerror(-r));

@@ -54,10 +54,7 @@ rd_telemetry_poll(struct rd_control *c)
 	pthread_mutex_unlock(&tel.state);
 	if (!post)
 		return;
-	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_SNAPSHOT);
-	mail->snapshot = tel.snapshot;
-	mail->done = mail_done;
-	rd_control_post(c, mail);
+	rd_control_snapshot(c, tel.snapshot, mail_done, NULL);
 }
 
 /* Call with tel.state held.  A fresh snapshot, or NULL. */
@@ -74,7 +71,7 @@ fetch(void)
 	while (tel.ctl && tel.made < need) {
 		if (!tel.out && !tel.wanted) {
 			tel.wanted = true;
-			rd_mailbox_wake(tel.ctl->box);
+			rd_wake_up(&tel.ctl->box->wake);
 		}
 		if (pthread_cond_timedwait(&tel.changed, &tel.state, &until) == ETIMEDOUT)
 			return NULL;
@@ -252,6 +249,61 @@ job_row(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t i)
 }
 
 static void
+channel_row(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t i)
+{
+	const struct gw_channel_info *c = &s->gateway.channel[i].info;
+	char ip[RD_IPV4_TEXT], at[RD_IPV4_TEXT + 8];
+	rte_tel_data_add_dict_u64(d, "channel", s->gateway.channel[i].channel);
+	rte_tel_data_add_dict_u64(d, "label_base", c->job);
+	rte_tel_data_add_dict_string(d, "state", rd_channel_state_name(c));
+	snprintf(at, sizeof at, "%s:%u", rd_ipv4_text(c->local_ip, ip), c->local_port);
+	rte_tel_data_add_dict_string(d, "local", at);
+	snprintf(at, sizeof at, "%s:%u", rd_ipv4_text(c->remote_ip, ip), c->remote_port);
+	rte_tel_data_add_dict_string(d, "remote", at);
+	rte_tel_data_add_dict_u64(d, "connects", c->connects);
+	rte_tel_data_add_dict_u64(d, "up", c->up);
+	rte_tel_data_add_dict_u64(d, "fini_rx", c->fini_rx);
+	rte_tel_data_add_dict_u64(d, "fini_tx", c->fini_tx);
+	rte_tel_data_add_dict_u64(d, "rx_packets", c->rx_packets);
+	rte_tel_data_add_dict_u64(d, "rx_bytes", c->rx_bytes);
+	rte_tel_data_add_dict_u64(d, "tx_packets", c->tx_packets);
+	rte_tel_data_add_dict_u64(d, "tx_bytes", c->tx_bytes);
+	rte_tel_data_add_dict_u64(d, "queued_bytes", c->queued_bytes);
+	rte_tel_data_add_dict_u64(d, "held_bytes", c->held_bytes);
+	rte_tel_data_add_dict_u64(d, "paused", c->paused);
+}
+
+static void
+fill_channels(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
+{
+	fill_rows(d, first, s->gateway.on ? s->gateway.nchannels : 0, "channels", s, channel_row);
+}
+
+static void
+fill_gateway(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
+{
+	const struct rd_gateway_snapshot *g = &s->gateway;
+	(void)first;
+	rte_tel_data_start_dict(d);
+	rte_tel_data_add_dict_u64(d, "enabled", g->on);
+	if (!g->on)
+		return;
+	rte_tel_data_add_dict_u64(d, "channels", g->nchannels);
+	rte_tel_data_add_dict_u64(d, "channels_max", g->channels_max);
+	rte_tel_data_add_dict_u64(d, "held_bytes", g->held_bytes);
+	rte_tel_data_add_dict_u64(d, "packet_bytes", g->packet_bytes);
+	rte_tel_data_add_dict_u64(d, "guests", g->guests);
+	rte_tel_data_add_dict_u64(d, "consistent", g->consistent);
+	rte_tel_data_add_dict_u64(d, "suci_held", g->suci_held);
+#define X(n, h) rte_tel_data_add_dict_u64(d, #n, g->gw.n);
+	GW_COUNTERS(X)
+#undef X
+#define X(n, h) rte_tel_data_add_dict_u64(d, "io/" #n, g->io.n);
+	RD_GATEWAY_COUNTERS(X)
+#undef X
+}
+
+static void
 fill_paths(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 {
 	fill_rows(d, first, s->npaths, "paths", s, path_row);
@@ -291,6 +343,20 @@ on_drops(const char *cmd, const char *params, struct rte_tel_data *d)
 	return answer(params, d, fill_drops);
 }
 
+static int
+on_gateway(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return answer(params, d, fill_gateway);
+}
+
+static int
+on_channels(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return answer(params, d, fill_channels);
+}
+
 int
 rd_telemetry_init(struct rd_control *c)
 {
@@ -303,6 +369,10 @@ rd_telemetry_init(struct rd_control *c)
 	if (rte_telemetry_register_cmd("/relayd/info", on_info, "The relay. No parameters") ||
 	    rte_telemetry_register_cmd("/relayd/jobs", on_jobs, "Jobs. Parameter: first row") ||
 	    rte_telemetry_register_cmd("/relayd/paths", on_paths, "Paths. Parameter: first row") ||
+	    rte_telemetry_register_cmd("/relayd/gateway", on_gateway,
+				       "The gateway to foreign hosts. No parameters") ||
+	    rte_telemetry_register_cmd("/relayd/channels", on_channels,
+				       "Its channels. Parameter: first row") ||
 	    rte_telemetry_register_cmd("/relayd/drops", on_drops,
 				       "Drop counters that are not zero. No parameters"))
 		return -1;

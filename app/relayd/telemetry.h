@@ -3,10 +3,12 @@
  *   /relayd/info           who we are, uptime, pool, worker, custody
  *   /relayd/jobs[,FIRST]   jobs from the FIRST-th on, RD_TEL_ROWS at most
  *   /relayd/paths[,FIRST]  paths likewise; "next" is the FIRST to ask for, or absent
+ *   /relayd/gateway        the gateway to foreign hosts: counters, memory
+ *   /relayd/channels[,FIRST]  its TCP channels, like jobs
  *   /relayd/drops          drop and refusal counters that are not zero
  *
- * A call wakes control, which asks the worker for a snapshot by mail; the worker
- * never waits and knows nothing of telemetry.
+ * A call wakes control, which asks the worker and the gateway for a snapshot by mail;
+ * they never wait and know nothing of telemetry.
  *
  * Threads  init, fini and poll by control; callbacks by DPDK's telemetry threads,
  *          one at a time. */

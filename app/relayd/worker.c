@@ -4,16 +4,21 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "frame.h"
+#include "gateway.h"
 #include "relay/addr.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <poll.h>
 #include <string.h>
 
 #include <bsd/string.h>
 
 /* Idle sleep only: packets that come or are due in a row are handled in bursts. */
 #define IDLE_SLACK_NS (30 * BASE_US_NS)
+/* But not while somebody waits for answers over a TAP: a nap is added to each of them, and
+ * they come one at a time. */
+#define TAP_ALERT_NS (500 * BASE_US_NS)
 
 /* ---- events ---------------------------------------------------------------- */
 
@@ -35,7 +40,7 @@ rd_worker_post(struct rd_worker *w, struct rd_event *e)
 {
 	if (!base_ring_push(&w->box->events, e)) /* as many slots as events */
 		w->count.events_lost++;
-	rd_mailbox_wake(w->box);
+	rd_wake_up(&w->box->wake);
 }
 
 /* ---- relay core ops ---------------------------------------------------------- */
@@ -171,7 +176,24 @@ to_tap(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		return;
 	}
 	leg->count.rx_tap++;
-	w->wake_control = true;
+	w->tap_ns = w->now_ns;
+	if (w->gateway) /* its thread serves the TAPs */
+		w->wake_gateway = true;
+	else
+		w->wake_control = true;
+}
+
+/* A whole frame for the gateway's thread, from now on its. */
+static void
+to_gateway(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+{
+	if (!w->gateway || !base_ring_push(&w->gateway->to_gateway, m)) {
+		leg->count.drop_gateway_full++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	leg->count.rx_gateway++;
+	w->wake_gateway = true;
 }
 
 static void
@@ -213,6 +235,9 @@ receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 			w->now_ns);
 		break; /* whoever keeps the segment holds a reference of his own */
 	}
+	case RD_RX_GATEWAY:
+		to_gateway(w, leg, m);
+		return;
 	case RD_RX_ARP_REQUEST:
 		if (f.src_ip)
 			rd_neigh_learn(leg->neigh, f.src_ip, f.src_mac, true, w->now_ns);
@@ -284,7 +309,33 @@ from_tap(struct rd_worker *w, struct rd_leg *leg)
 			continue;
 		}
 		leg->count.tx_tap++;
+		w->tap_ns = w->now_ns;
 		rd_leg_push(leg, m);
+	}
+	return n;
+}
+
+/* Frames of the gateway: to the own core or, for those of other relays, on the wire. */
+static uint32_t
+from_gateway(struct rd_worker *w)
+{
+	struct rd_leg *leg = &w->leg[RD_LEG_PRIVATE];
+	uint32_t n = 0;
+	struct rte_mbuf *m;
+	while (n < RD_BURST && (m = base_ring_pop(&w->gateway->to_worker))) {
+		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+		uint32_t dst = be32_load(frame + RD_ETH_HDR + 16);
+		n++;
+		leg->count.tx_gateway++;
+		if (dst != leg->self.address) {
+			rd_leg_send_ip(leg, m, dst);
+			continue;
+		}
+		struct suci_addr from =
+			relay_addr_v4(leg->self.address, leg->self.gateway_port, RELAY_LEG_PRIVATE);
+		suci_rx(w->ep, &from, frame + RD_FRAME_HDR, m->data_len - (size_t)RD_FRAME_HDR,
+			(uint64_t)(uintptr_t)m, w->now_ns);
+		rte_pktmbuf_free(m); /* whoever keeps the segment holds a reference of his own */
 	}
 	return n;
 }
@@ -304,6 +355,14 @@ payload_mbuf(const struct rd_worker *w, const struct suci_out *o)
 	return m->pool == w->pool && o->data >= start && o->data < start + m->buf_len ? m : NULL;
 }
 
+static bool
+for_own_gateway(const struct rd_worker *w, const struct suci_addr *to)
+{
+	const struct rd_station *self = &w->leg[RD_LEG_PRIVATE].self;
+	return w->gateway && to->leg == RELAY_LEG_PRIVATE && to->port == self->gateway_port &&
+	       be32_load(to->ip + 12) == self->address;
+}
+
 static uint32_t
 transmit(struct rd_worker *w)
 {
@@ -314,8 +373,12 @@ transmit(struct rd_worker *w)
 			return n;
 		struct rd_leg *leg =
 			&w->leg[o->to.leg == RELAY_LEG_GLOBAL ? RD_LEG_GLOBAL : RD_LEG_PRIVATE];
-		struct rte_mbuf *m = rd_frame_build(leg, o, payload_mbuf(w, o));
-		if (m)
+		/* Copied for the gateway: its thread must not share an mbuf with custody. */
+		bool own = for_own_gateway(w, &o->to);
+		struct rte_mbuf *m = rd_frame_build(leg, o, own ? NULL : payload_mbuf(w, o));
+		if (m && own)
+			to_gateway(w, leg, m);
+		else if (m)
 			rd_leg_send_ip(leg, m, be32_load(o->to.ip + 12));
 	}
 	w->count.tx_budget++;
@@ -346,10 +409,15 @@ read_mail(struct rd_worker *w)
 		case RD_MAIL_SNAPSHOT:
 			rd_worker_snapshot(w, mail->snapshot);
 			break;
+		case RD_MAIL_JOB_FINISH: /* the gateway's */
+			break;
 		case RD_MAIL_STOP:
 			w->stop = true;
 			continue;
 		}
+		mail->gateway = false;
+		if (mail->result)
+			strlcpy(mail->text, relay_strerror(mail->result), sizeof mail->text);
 		if (!base_ring_push(&w->box->replies, mail))
 			w->count.events_lost++; /* cannot be: as many slots as mails */
 		w->wake_control = true;
@@ -389,6 +457,8 @@ turn(struct rd_worker *w)
 		work += receive_leg(w, &w->leg[i]);
 		work += from_tap(w, &w->leg[i]);
 	}
+	if (w->gateway)
+		work += from_gateway(w);
 	work += read_mail(w);
 	if (w->nfresh)
 		set_trunk_cc(w);
@@ -398,16 +468,37 @@ turn(struct rd_worker *w)
 		rd_leg_flush(&w->leg[i]);
 	if (w->wake_control) {
 		w->wake_control = false;
-		rd_mailbox_wake(w->box);
+		rd_wake_up(&w->box->wake);
+	}
+	if (w->wake_gateway) {
+		w->wake_gateway = false;
+		rd_wake_up(&w->gateway->wake);
 	}
 	return work;
+}
+
+/* Idle sleep only: what other threads push ends the nap; for the legs it is one. */
+static void
+nap(void *user, uint32_t ns)
+{
+	struct rd_worker *w = user;
+	struct rd_mailbox *b = w->box;
+	struct timespec ts = {.tv_nsec = (long)ns};
+	struct pollfd f = {.fd = b->wake_worker.fd, .events = POLLIN};
+	rd_wake_sleep(&b->wake_worker);
+	if (base_ring_count(&b->to_worker) || base_ring_count(&b->from_tap[RD_LEG_PRIVATE]) ||
+	    base_ring_count(&b->from_tap[RD_LEG_GLOBAL]) ||
+	    (w->gateway && base_ring_count(&w->gateway->to_worker)))
+		ts.tv_nsec = 0;
+	(void)ppoll(&f, 1, &ts, NULL); /* a signal ends it early: the loop goes on */
+	rd_wake_awake(&b->wake_worker);
 }
 
 static void
 drain_taps(struct rd_worker *w)
 {
 	for (int i = 0; i < RD_LEGS; i++)
-		while (from_tap(w, &w->leg[i]))
+		for (int k = 0; k < RD_TAP_RING / RD_BURST && from_tap(w, &w->leg[i]); k++)
 			rd_leg_flush(&w->leg[i]);
 }
 
@@ -416,7 +507,8 @@ rd_worker_run(void *arg)
 {
 	struct rd_worker *w = arg;
 	rd_idle_init(&w->idle, (enum rd_idle_mode)w->conf->idle, 0);
-	w->idle.slack_ns = IDLE_SLACK_NS;
+	w->idle.nap = nap;
+	w->idle.user = w;
 	rd_clock_init(&w->clock);
 	while (!w->stop) {
 		uint32_t work = turn(w);
@@ -425,6 +517,7 @@ rd_worker_run(void *arg)
 		if (w->count.turns % RD_HOUSEKEEPING == 0)
 			for (int i = 0; i < RD_LEGS; i++)
 				rd_leg_reclaim(&w->leg[i]);
+		w->idle.slack_ns = w->now_ns - w->tap_ns < TAP_ALERT_NS ? 0 : IDLE_SLACK_NS;
 		rd_idle_turn(&w->idle, work, w->now_ns, next_due(w));
 	}
 	drain_taps(w);

@@ -1,7 +1,7 @@
 /* worker.h - the worker: one lcore, one Suci endpoint, one relay core, both legs.
  *
  *     +--> receive both legs --> parse --> suci_rx | ARP | echo | TAP
- *     |    frames from the TAPs
+ *     |    frames from the TAPs and from the gateway
  *     |    mail from control
  *     |    timers (suci, core, neighbours)
  *     |    suci_tx until empty or budget --> frames --> transmit both legs
@@ -16,6 +16,7 @@
 
 #include "driver/clock.h"
 #include "driver/idle.h"
+#include "gateway.h"
 #include "leg.h"
 #include "mail.h"
 
@@ -39,14 +40,16 @@ struct rd_worker {
 	struct suci *ep;
 	struct relay_core *core;
 	struct rd_mailbox *box;
+	struct rd_gateway_box *gateway; /* NULL: none; set before the loop runs */
 	struct rd_clock clock;
 	struct rd_idle idle;
 	uint64_t now_ns, started_ns;
 	uint64_t conflict_ns;	      /* last ARP conflict told */
+	uint64_t tap_ns;	      /* last frame to or from a TAP */
 	uint64_t pool_low, pool_high; /* addresses of the pool's mbufs */
 	uint32_t fresh[RD_FRESH_MAX]; /* trunks whose congestion control is to be set */
 	uint32_t nfresh;
-	bool wake_control, stop;
+	bool wake_control, wake_gateway, stop;
 	struct suci_out out;
 	struct rd_worker_counters count;
 	void *mem_suci, *mem_core, *mem_neigh[RD_LEGS];
@@ -71,8 +74,9 @@ struct rd_path_row {
 	bool known; /* relay is valid */
 };
 
-/* Everything about the worker at one moment, made by the worker. */
+/* Everything about the worker at one moment, made by the worker; gateway by its thread. */
 struct rd_snapshot {
+	struct rd_gateway_snapshot gateway;
 	uint64_t now_ns, uptime_ns;
 	struct suci_counters suci;
 	struct relay_counters relay;

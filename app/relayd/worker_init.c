@@ -71,6 +71,11 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 		.ops = rd_worker_core_ops(),
 		.user = w,
 	};
+	if (conf->gateway.enable)
+		for (; cc.ngateways < conf->cluster.nrelays; cc.ngateways++)
+			cc.gateway[cc.ngateways] =
+				relay_addr_v4(conf->cluster.relay[cc.ngateways].private_address,
+					      (uint16_t)conf->gateway.udp_port, RELAY_LEG_PRIVATE);
 	w->mem_core = rte_zmalloc("core", relay_core_footprint(&cc.limits), 64);
 	w->core = w->mem_core ? relay_core_new(w->mem_core, &cc) : NULL;
 	if (w->core)

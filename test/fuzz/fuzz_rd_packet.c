@@ -15,6 +15,9 @@ static const struct rd_station self = {
 	.prefix_len = 24,
 	.gateway = 0x0a0000fe,
 	.udp_port = 7812,
+	.gateway_port = 7814,
+	.nmore = 2,
+	.more = {0x0a0000c8, 0x0a0000c9},
 };
 
 static void
@@ -24,7 +27,7 @@ check_echo(uint8_t *frame, const struct rd_rx_frame *f)
 	const uint8_t *ip = frame + RD_ETH_HDR;
 	BASE_ASSERT(rd_cksum_fold(rd_cksum_add(0, ip, f->ip_hdr_len)) == 0);
 	BASE_ASSERT(rd_cksum_fold(rd_cksum_add(0, ip + f->ip_hdr_len, f->payload_len)) == 0);
-	BASE_ASSERT(be32_load(ip + 16) == f->src_ip && be32_load(ip + 12) == self.address);
+	BASE_ASSERT(be32_load(ip + 16) == f->src_ip && rd_station_has(&self, be32_load(ip + 12)));
 }
 
 static void
@@ -38,15 +41,18 @@ check(uint8_t *frame, size_t size)
 		BASE_ASSERT(f.drop < RD_RX_DROPS_COUNT);
 		break;
 	case RD_RX_SUCI:
+	case RD_RX_GATEWAY:
 		BASE_ASSERT((size_t)f.payload_off + f.payload_len <= size);
-		BASE_ASSERT(f.src_port != 0 && f.src_ip != self.address);
+		BASE_ASSERT(f.src_port != 0 && !rd_station_has(&self, f.src_ip));
+		BASE_ASSERT(be32_load(frame + RD_ETH_HDR + 16) == self.address);
 		break;
 	case RD_RX_ARP_REQUEST:
 		BASE_ASSERT(size >= RD_ARP_FRAME);
 		rd_arp_answer(frame, &self);
+		BASE_ASSERT(rd_station_has(&self, be32_load(frame + RD_ETH_HDR + 14)));
 		break;
 	case RD_RX_ARP_REPLY:
-		BASE_ASSERT(size >= RD_ARP_FRAME && f.src_ip != self.address && f.src_ip);
+		BASE_ASSERT(size >= RD_ARP_FRAME && !rd_station_has(&self, f.src_ip) && f.src_ip);
 		BASE_ASSERT(!(f.src_mac[0] & 1));
 		break;
 	case RD_RX_ECHO:
@@ -55,7 +61,7 @@ check(uint8_t *frame, size_t size)
 		break;
 	case RD_RX_UNREACHABLE:
 	case RD_RX_TAP:
-		BASE_ASSERT(f.src_ip != self.address);
+		BASE_ASSERT(!rd_station_has(&self, f.src_ip));
 		break;
 	}
 }

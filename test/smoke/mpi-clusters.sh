@@ -1,8 +1,9 @@
 #!/bin/bash
 # The conformance programs of test/mpi as jobs over two clusters: through one relay a
 # side, through two a side over a WAN that loses frames, and inside one cluster over two
-# nodes without a relay.  Many jobs, one after another, through the same relays: none
-# may leave anything behind.
+# nodes without a relay; those with collectives again under the profile of IMPI 0.0, as if
+# the other cluster were another MPI.  Many jobs, one after another, through the same
+# relays: none may leave anything behind.
 #
 #	ONLY='clusters ops'	only rows whose name matches
 #	JOBS=15			short jobs in a row for the memory row
@@ -79,13 +80,15 @@ ended() {
 
 wanted() { [[ -z $ONLY || $* =~ $ONLY ]]; }
 
-# run WHERE RANKS PATTERN: the rows that match, where: clusters, lossy or one-cluster.
+# run WHERE RANKS PATTERN: the rows that match, where: clusters, impi-0.0 (there, under that
+# profile), lossy or one-cluster.
 run() {
 	local where=$1 ranks=$2 pattern=$3 program limit settings s name x
 	while read -r program limit settings; do
 		[[ "$program $settings" =~ $pattern ]] && wanted "$where $program $settings" || continue
 		x=()
 		for s in $settings; do x+=(-x "$s"); done
+		[ "$where" != impi-0.0 ] || x+=(-x LIBMPI_COLL_PROFILE=impi-0.0)
 		name=$where-$program${settings:+-${settings//[^A-Za-z0-9]/_}}
 		if [ "$where" = one-cluster ]; then
 			testbed_job_local "$B" "$name" "$ranks" "${x[@]}" "$B/test/mpi/$program"
@@ -202,6 +205,7 @@ memory() {
 NODES=2 RELAYS=1 PPN=1
 up clusters
 run clusters 4 .
+run impi-0.0 4 '^(coll|collv|comms|ops|attrs|order|requests) $'
 run one-cluster 4 .
 memory
 nothing_left clusters

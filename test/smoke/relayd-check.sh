@@ -77,8 +77,19 @@ s.bind(("", 7811)); s.listen(); print("ok", flush=True); time.sleep(30)' >"$TMP/
 listener=$!
 for _ in $(seq 50); do [ -s "$TMP/listening" ] && break; sleep 0.1; done
 says check-port-in-use '/impi/listen_port: TCP port 7811 is in use'
+says check-second-port-in-use '/impi/ports: TCP port 7811 is in use' \
+	-e 's/"listen_port": 7811/"listen_port": 7810, "ports": 2/'
+says check-gate-port-in-use '/gateway/global_port: TCP port 7811 of the range 7800 to 7815 is in use' \
+	-e 's/"workers": 1,/"workers": 1, "gateway": { "global_port": 7800 },/'
 kill "$listener"
 wait "$listener" 2>/dev/null
+says check-gate-not-ours '/cluster/relays/0/gates/0: no interface of this machine has 192.0.2.7' \
+	-e 's/"workers": 1,/"workers": 1, "gateway": { "private_via": "host" },/' \
+	-e 's/"global": "198.51.100.1"/&, "gates": [ "192.0.2.7" ]/'
+says check-gate-subnet '/cluster/relays/0/gates/0: 192.0.2.7 is not in the subnet 10.0.0.0/24' \
+	-e 's/"global": "198.51.100.1"/&, "gates": [ "192.0.2.7" ]/'
+says check-gateway-cpu '/gateway/cpus: CPU 900 does not exist' \
+	-e 's/"workers": 1,/"workers": 1, "gateway": { "cpus": "900" },/'
 says check-stats-dir '/stats_file: cannot write into /nonexistent' \
 	-e 's#"stats_file": "[^"]*"#"stats_file": "/nonexistent/s.json"#'
 

@@ -117,10 +117,98 @@ static const struct {
 	{"subnets overlap", "\"address\": \"10.0.0.1\", \"prefix_len\": 24",
 	 "\"address\": \"198.51.100.77\", \"prefix_len\": 24", "/ports/global/address", 7,
 	 "overlap"},
+	{"gates are no array", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gates\": \"10.0.0.5\"", "/cluster/relays/1/gates", 4,
+	 "array of IPv4 addresses"},
+	{"gate is no address", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gates\": [\"10.0.0.5\", \"10.0.0\"]",
+	 "/cluster/relays/1/gates/1", 4, "not an IPv4 address"},
+	{"gate is empty", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gates\": [\"\"]", "/cluster/relays/1/gates/0", 4,
+	 "not an IPv4 address"},
+	{"gate is a relay", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gates\": [\"10.0.0.2\"]", "/cluster/relays/1/gates/0", 4,
+	 "also an address of relay 0"},
+	{"gate twice", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gates\": [\"10.0.0.7\", \"10.0.0.7\"]",
+	 "/cluster/relays/1/gates/1", 4, "also an address of relay 1"},
+	{"gate is on no leg of ours", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gates\": [\"10.0.1.7\"]", "/cluster/relays/1/gates/0", 4,
+	 "needs gateway.private_via host"},
+	{"gate is the broadcast address", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gates\": [\"10.0.0.255\"]", "/cluster/relays/1/gates/0", 4,
+	 "network or broadcast"},
+	{"global gate is the next hop", "\"private\": \"10.0.0.1\"",
+	 "\"private\": \"10.0.0.1\", \"gate_global\": \"198.51.100.254\"",
+	 "/cluster/relays/1/gate_global", 4, "the global leg's gateway"},
+	{"via host without gates",
+	 "\"impi\":", "\"gateway\": { \"private_via\": \"host\" }, \"impi\":", "/cluster/relays/0",
+	 3, "private_via host needs gates"},
+	{"via host without global gate",
+	 "\"impi\":", "\"gateway\": { \"global_via\": \"host\" }, \"impi\":", "/cluster/relays/1",
+	 4, "global_via host needs gate_global"},
+	{"gate ports hold another",
+	 "\"impi\":", "\"gateway\": { \"private_port\": 7800 }, \"impi\":", "/gateway/private_port",
+	 9, "contains impi.listen_port 7811"},
+	{"gate ports hold one of several", "\"impi\": {",
+	 "\"gateway\": { \"private_port\": 7812 }, \"impi\": { \"ports\": 3,",
+	 "/gateway/private_port", 9,
+	 "contains 7812, one of impi.ports 3 from impi.listen_port 7811"},
+	{"no port", "\"server\":", "\"ports\": 0, \"server\":", "/impi/ports", 9, "out of range"},
+	{"more ports than there may be", "\"server\":", "\"ports\": 65, \"server\":", "/impi/ports",
+	 9, "out of range"},
+	{"ports reach the peers' one", "\"server\":", "\"ports\": 3, \"server\":", "/impi/ports", 9,
+	 "contains cluster.peer_port 7813"},
+	{"ports beyond the last",
+	 "\"server\":", "\"listen_port\": 65535, \"ports\": 2, \"server\":", "/impi/ports", 9,
+	 "impi.listen_port 65535 on end behind 65535"},
+	{"the server's ports beyond the last", "203.0.113.5:7810\"",
+	 "203.0.113.5:65535\", \"ports\": 2", "/impi/ports", 9,
+	 "that of impi.server, 65535, on end behind 65535"},
+	{"gate ports beyond the last",
+	 "\"impi\":", "\"gateway\": { \"global_port\": 65505 }, \"impi\":", "/gateway/global_port",
+	 9, "end behind 65535"},
+	{"gateway has the relay's port",
+	 "\"impi\":", "\"gateway\": { \"udp_port\": 7812 }, \"impi\":", "/gateway/udp_port", 9,
+	 "also ports.private.udp_port"},
+	{"CPU list", "\"impi\":", "\"gateway\": { \"cpus\": \"2-\" }, \"impi\":", "/gateway/cpus",
+	 9, "not a list of CPUs"},
 	{"NUL in a string", "\"name\": \"a\"", "\"name\": \"a\\u0000b\"", "", 2, "not JSON"},
 	{"duplicate key", "\"name\": \"a\"", "\"name\": \"a\", \"name\": \"b\"", "", 2, "not JSON"},
 	{"not JSON", "\"impi\":", "\"impi\"", "", 9, "not JSON"},
 };
+
+static void replace(char *out, size_t max, const char *from, const char *to);
+
+/* Ranges of ports that touch and do not overlap. */
+static void
+impi_ports(void **state)
+{
+	static const struct {
+		const char *to;
+		uint32_t listen_port, ports;
+	} cases[] = {
+		{"\"server\":", 7811, 1},
+		{"\"ports\": 2, \"server\":", 7811, 2},
+		{"\"listen_port\": 7814, \"ports\": 6, \"server\":", 7814, 6},
+		{"\"listen_port\": 7852, \"ports\": 64, \"server\":", 7852, 64},
+		{"\"listen_port\": 65535, \"server\":", 65535, 1},
+		{"\"listen_port\": 65472, \"ports\": 64, \"server\":", 65472, 64},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		static struct rd_conf c;
+		static struct rd_faults f;
+		char text[4096];
+		memset(&f, 0, sizeof f);
+		replace(text, sizeof text, "\"server\":", cases[i].to);
+		bool ok = rd_conf_parse(text, strlen(text), &c, &f);
+		print_message("%s: %s\n", cases[i].to, f.count ? f.fault[0].text : "good");
+		assert_true(ok);
+		assert_int_equal(c.impi.listen_port, cases[i].listen_port);
+		assert_int_equal(c.impi.ports, cases[i].ports);
+	}
+}
 
 static void
 replace(char *out, size_t max, const char *from, const char *to)
@@ -277,6 +365,103 @@ locator_finds_lines(void **state)
 	assert_int_equal(rd_conf_locate(odd, strlen(odd), "/z"), 4);
 }
 
+static void
+parse_ok(const char *from, const char *to, struct rd_conf *c)
+{
+	static struct rd_faults f;
+	char text[4096];
+	memset(&f, 0, sizeof f);
+	replace(text, sizeof text, from, to);
+	bool ok = rd_conf_parse(text, strlen(text), c, &f);
+	for (uint32_t k = 0; k < f.count; k++)
+		print_message("    %s:%u %s\n", f.fault[k].pointer, f.fault[k].line,
+			      f.fault[k].text);
+	assert_true(ok);
+}
+
+static void
+gates_of_a_relay(void **state)
+{
+	static struct rd_conf c;
+	uint32_t gate[RD_GATES_MAX];
+	(void)state;
+	/* The private address is the first gate, and the only one that need not be written. */
+	parse_ok("\"a\"", "\"a\"", &c);
+	assert_true(c.gateway.enable);
+	assert_int_equal(rd_conf_gates(&c, 1, gate), 1);
+	assert_int_equal(gate[0], 0x0a000001);
+	assert_int_equal(rd_conf_gate_global(&c, 1), 0xc6336401);
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_PRIVATE, gate), 0);
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_GLOBAL, gate), 0);
+
+	parse_ok("\"private\": \"10.0.0.1\"",
+		 "\"private\": \"10.0.0.1\", \"gates\": [\"10.0.0.201\", \"10.0.0.202\"], "
+		 "\"gate_global\": \"198.51.100.77\"",
+		 &c);
+	assert_int_equal(rd_conf_gates(&c, 0, gate), 1);
+	assert_int_equal(rd_conf_gates(&c, 1, gate), 3);
+	assert_int_equal(gate[0], 0x0a000001);
+	assert_int_equal(gate[2], 0x0a0000ca);
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_PRIVATE, gate), 2);
+	assert_int_equal(gate[0], 0x0a0000c9);
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_GLOBAL, gate), 1);
+	assert_int_equal(gate[0], 0xc633644d);
+	c.gateway.enable = false;
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_PRIVATE, gate), 0);
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_GLOBAL, gate), 0);
+}
+
+/* The machine's own addresses: anywhere, not put on a leg, the private one not among them. */
+static void
+gates_of_the_machine(void **state)
+{
+	static struct rd_conf c;
+	uint32_t gate[RD_GATES_MAX];
+	(void)state;
+	parse_ok("{ \"private\": \"10.0.0.2\", \"global\": \"198.51.100.2\" },\n"
+		 "   { \"private\": \"10.0.0.1\", \"global\": \"198.51.100.1\" } ] },\n",
+		 "{ \"private\": \"10.0.0.2\", \"global\": \"198.51.100.2\",\n"
+		 "     \"gates\": [\"192.0.2.2\"], \"gate_global\": \"203.0.113.2\" },\n"
+		 "   { \"private\": \"10.0.0.1\", \"global\": \"198.51.100.1\",\n"
+		 "     \"gates\": [\"192.0.2.1\"], \"gate_global\": \"203.0.113.1\" } ] },\n"
+		 "\"gateway\": { \"private_via\": \"host\", \"global_via\": \"host\", "
+		 "\"cpus\": \"0,2-3\" },\n",
+		 &c);
+	assert_int_equal(rd_conf_gates(&c, 1, gate), 1);
+	assert_int_equal(gate[0], 0xc0000201);
+	assert_int_equal(rd_conf_gate_global(&c, 1), 0xcb007101);
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_PRIVATE, gate), 0);
+	assert_int_equal(rd_conf_leg_more(&c, RD_LEG_GLOBAL, gate), 0);
+}
+
+static const struct {
+	const char *text;
+	bool ok;
+	uint32_t set; /* bit per CPU */
+} cpu_cases[] = {
+	{"0", true, 1},	     {"2-3", true, 12},
+	{"0,2-3", true, 13}, {"7,7", true, 128},
+	{"", false, 0},	     {"8", false, 0},
+	{"1-", false, 0},    {"-1", false, 0},
+	{"3-2", false, 0},   {"1,", false, 0},
+	{",1", false, 0},    {"1 ,2", false, 0},
+	{"0x1", false, 0},   {"1-2-3", false, 0},
+	{"a", false, 0},     {"99999999999999999999", false, 0},
+};
+
+static void
+cpu_lists(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof cpu_cases / sizeof cpu_cases[0]; i++) {
+		bool set[8];
+		print_message("  \"%s\"\n", cpu_cases[i].text);
+		assert_int_equal(rd_cpus_parse(cpu_cases[i].text, set, 8), cpu_cases[i].ok);
+		for (uint32_t k = 0; k < 8 && cpu_cases[i].ok; k++)
+			assert_int_equal(set[k], cpu_cases[i].set >> k & 1);
+	}
+}
+
 static const struct {
 	const char *text;
 	bool ok;
@@ -311,12 +496,16 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_is_good),
+		cmocka_unit_test(impi_ports),
 		cmocka_unit_test(each_fault_has_pointer_and_line),
 		cmocka_unit_test(all_faults_at_once),
 		cmocka_unit_test(more_faults_than_kept_are_counted),
 		cmocka_unit_test(printed_defaults_parse),
 		cmocka_unit_test(table_is_sound),
 		cmocka_unit_test(locator_finds_lines),
+		cmocka_unit_test(gates_of_a_relay),
+		cmocka_unit_test(gates_of_the_machine),
+		cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(ipv4_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -512,6 +512,102 @@ unreachable_names_the_peer(void **state)
 	assert_int_equal(r.verdict, RD_RX_TAP);
 }
 
+/* ---- the gateway: a port and further addresses ---------------------------------- */
+
+static struct rd_station
+station_with_gates(void)
+{
+	struct rd_station s = self;
+	s.gateway_port = 7814;
+	s.nmore = 2;
+	s.more[0] = 0x0a0000c8;
+	s.more[1] = 0x0a0000c9;
+	return s;
+}
+
+static void
+gateway_port_is_told_apart(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t dst;
+		uint16_t port, gateway_port;
+		enum rd_rx_verdict verdict;
+	} cases[] = {
+		{"the endpoint's", 0x0a000001, 7812, 7814, RD_RX_SUCI},
+		{"the gateway's", 0x0a000001, 7814, 7814, RD_RX_GATEWAY},
+		{"no gateway on this leg", 0x0a000001, 7814, 0, RD_RX_TAP},
+		{"port 0 is nobody's", 0x0a000001, 0, 0, RD_RX_TAP},
+		{"another port", 0x0a000001, 7815, 7814, RD_RX_TAP},
+		{"the endpoint's at a further address", 0x0a0000c8, 7812, 7814, RD_RX_TAP},
+		{"the gateway's at a further address", 0x0a0000c9, 7814, 7814, RD_RX_TAP},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct rd_station s = station_with_gates();
+		struct rd_rx_frame r;
+		uint8_t f[100] = {0};
+		print_message("  %s\n", cases[i].name);
+		s.gateway_port = cases[i].gateway_port;
+		rd_write_udp(f, &peer, our_mac, cases[i].dst, cases[i].port, 7, 20);
+		rd_udp_checksum(f, rd_cksum_add(0, f + RD_FRAME_HDR, 20));
+		rd_packet_parse(&s, f, RD_FRAME_HDR + 20, &r);
+		assert_int_equal(r.verdict, cases[i].verdict);
+		if (r.verdict != RD_RX_GATEWAY)
+			continue;
+		assert_int_equal(r.src_port, 4001);
+		assert_int_equal(r.payload_len, 20);
+		f[RD_FRAME_HDR] ^= 1;
+		rd_packet_parse(&s, f, RD_FRAME_HDR + 20, &r);
+		assert_int_equal(r.verdict, RD_RX_DROP);
+		assert_int_equal(r.drop, RD_DROP_udp_checksum);
+	}
+}
+
+static void
+further_addresses_are_answered_for(void **state)
+{
+	const struct rd_station s = station_with_gates();
+	struct rd_rx_frame r;
+	(void)state;
+	for (uint32_t i = 0; i < s.nmore; i++) {
+		uint8_t f[200] = {0};
+		rd_write_arp_request(f, &peer, s.more[i], NULL);
+		rd_packet_parse(&s, f, RD_ARP_FRAME, &r);
+		assert_int_equal(r.verdict, RD_RX_ARP_REQUEST);
+		rd_arp_answer(f, &s);
+		rd_packet_parse(&peer, f, RD_ARP_FRAME, &r);
+		assert_int_equal(r.verdict, RD_RX_ARP_REPLY);
+		assert_int_equal(r.src_ip, s.more[i]); /* not the leg's own */
+		assert_memory_equal(r.src_mac, our_mac, 6);
+
+		size_t n = icmp_to_us(f, 8, 0, "echo", 4);
+		be32_store(f + 30, s.more[i]);
+		fix_ip(f);
+		rd_packet_parse(&s, f, n, &r);
+		assert_int_equal(r.verdict, RD_RX_ECHO);
+		rd_echo_answer(f, &r);
+		assert_int_equal(be32_load(f + 26), s.more[i]);
+
+		/* The answer to the kernel's own question, asked from that address. */
+		rd_write_arp_request(f, &peer, s.more[i], our_mac);
+		be16_store(f + 20, 2);
+		rd_packet_parse(&s, f, RD_ARP_FRAME, &r);
+		assert_int_equal(r.verdict, RD_RX_ARP_REPLY);
+
+		struct rd_station thief = peer;
+		thief.address = s.more[i];
+		rd_write_arp_request(f, &thief, thief.address, NULL);
+		rd_packet_parse(&s, f, RD_ARP_FRAME, &r);
+		assert_int_equal(r.verdict, RD_RX_DROP);
+		assert_int_equal(r.drop, RD_DROP_arp_conflict);
+		rd_write_udp(f, &thief, our_mac, s.address, 7812, 7, 4);
+		rd_packet_parse(&s, f, RD_FRAME_HDR + 4, &r);
+		assert_int_equal(r.verdict, RD_RX_DROP);
+		assert_int_equal(r.drop, RD_DROP_ip_source);
+	}
+}
+
 static void
 next_hops(void **state)
 {
@@ -544,6 +640,8 @@ main(void)
 		cmocka_unit_test(address_probe_is_answered_not_learned),
 		cmocka_unit_test(echo_is_answered),
 		cmocka_unit_test(unreachable_names_the_peer),
+		cmocka_unit_test(gateway_port_is_told_apart),
+		cmocka_unit_test(further_addresses_are_answered_for),
 		cmocka_unit_test(next_hops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ static const char usage[] =
 	"  status   who the relay is, load, buffers, custody\n"
 	"  jobs     jobs now running\n"
 	"  paths    paths to local processes and remote relays\n"
+	"  gateway  the gateway to foreign hosts: counters, memory, then its channels\n"
 	"  drops    drop counters that are not zero, by name\n"
 	"-s   eal.file_prefix of the relay, or the path of its telemetry socket; may be left\n"
 	"     out if one relay runs on this machine\n";
@@ -293,6 +294,29 @@ pairs(int fd, const char *what, bool json)
 	json_decref(v);
 }
 
+/* Both answers; as JSON one object. */
+static void
+show_gateway(int fd, const char *const *keys, bool json)
+{
+	char why[200];
+	json_t *v = ask(fd, "/relayd/gateway", why, sizeof why);
+	if (!v)
+		die("%s", why);
+	json_t *rows = ask_rows(fd, "channels");
+	if (json) {
+		json_object_set_new(v, "channel", rows);
+		print_json(v);
+	} else {
+		print_pairs(v);
+		if (json_array_size(rows)) {
+			putchar('\n');
+			print_table(rows, keys);
+		}
+		json_decref(rows);
+	}
+	json_decref(v);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -305,6 +329,10 @@ main(int argc, char **argv)
 		"job",	    "client",	  "clients", "processes", "local",
 		"local_up", "local_left", "trunks",  "trunks_up", "rx_segments",
 		"rx_bytes", "age_ms",	  NULL,
+	};
+	static const char *const channel_keys[] = {
+		"channel",    "label_base",   "state",	    "local",  "remote", "rx_packets",
+		"tx_packets", "queued_bytes", "held_bytes", "paused", NULL,
 	};
 	static const struct option options[] = {
 		{"json", no_argument, NULL, 'j'},
@@ -327,12 +355,15 @@ main(int argc, char **argv)
 	}
 	const char *command = optind + 1 == argc ? argv[optind] : "";
 	bool rows = strcmp(command, "paths") == 0 || strcmp(command, "jobs") == 0;
-	if (!rows && strcmp(command, "status") != 0 && strcmp(command, "drops") != 0) {
+	bool gateway = strcmp(command, "gateway") == 0;
+	if (!rows && !gateway && strcmp(command, "status") != 0 && strcmp(command, "drops") != 0) {
 		fputs(usage, stderr);
 		return 2;
 	}
 	int fd = open_relay(name);
-	if (rows)
+	if (gateway)
+		show_gateway(fd, channel_keys, json);
+	else if (rows)
 		list(fd, command, *command == 'p' ? path_keys : job_keys, json);
 	else
 		pairs(fd, *command == 's' ? "info" : "drops", json);

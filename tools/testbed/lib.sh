@@ -19,8 +19,10 @@
 #
 # Knobs: NODES (2) and RELAYS (1) per cluster, PPN (1) ranks per node in the MPI host
 # files, MTU_IN (9000; 1500 with PMD=af_xdp), MTU_WAN (1500), PMD (af_packet),
-# IDLE (sleep), TB_KEEP=1 (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not
-# removed; default TB_DIR/log, removed).
+# IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_KEEP=1
+# (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
+# TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
+# TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global).
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 
@@ -56,6 +58,13 @@ testbed_addr() { # testbed_addr NODE: its private address
 	srv) echo $TB_SRV ;;
 	*) testbed_die "no node $1" ;;
 	esac
+}
+
+# Further private addresses of a front end: gates to the foreign hosts of its cluster, one
+# for each remote client after the first.
+testbed_gates() { # FRONTEND
+	local i=${1#?fe} k
+	for k in 0 1 2; do echo "$TB_SUB_IN.$((200 + 4 * i + k))"; done
 }
 
 testbed_global_addr() { # of a front end
@@ -308,10 +317,11 @@ _tb_up_or_dead() { [ -e "$2" ] || ! testbed_alive "$1"; }
 # testbed_relayd BUILD_DIR FRONTEND: its configuration in TB_DIR/conf, relayd running,
 # ready when its telemetry answers.
 testbed_relayd() {
-	local b=$1 fe=$2 c=${2:0:1} i relays='' conf=$TB_DIR/conf/$2.json
+	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json
 	for ((i = 0; i < RELAYS; i++)); do
 		relays+="${relays:+, }{ \"private\": \"$(testbed_addr "${c}fe$i")\","
-		relays+=" \"global\": \"$(testbed_global_addr "${c}fe$i")\" }"
+		gates=$(testbed_gates "${c}fe$i" | sed 's/.*/"&"/' | paste -sd,)
+		relays+=" \"global\": \"$(testbed_global_addr "${c}fe$i")\", \"gates\": [ $gates ]${TB_GATE_GLOBAL:+, \"gate_global\": \"$TB_GATE_GLOBAL\"} }"
 	done
 	cat >"$conf" <<EOF
 {
@@ -322,10 +332,12 @@ testbed_relayd() {
 		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
 			"prefix_len": 24, "mtu": $MTU_WAN }
 	},
-	"impi": { "server": "$TB_SRV:7810", "auth": "none" },
+	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "none",
+		"ports": ${TB_IMPI_PORTS:-1} },
 	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",
 		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-320} },
-	"idle": "$IDLE",
+	"idle": "$IDLE",${TB_RELAY_CONF:+
+	$TB_RELAY_CONF,}
 	"stats_file": "$TB_DIR/$fe.json"
 }
 EOF

@@ -171,6 +171,26 @@ set_strings(struct parse *p, const char *pointer, const json_t *v)
 }
 
 static void
+set_gates(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_relay *relay)
+{
+	if (!json_is_array(v)) {
+		FAULT(p, pointer, "must be an array of IPv4 addresses, is %s", type_name(v));
+		return;
+	}
+	size_t n = json_array_size(v);
+	if (n > RD_GATES_MAX - 1) {
+		FAULT(p, pointer, "has %zu addresses, at most %d", n, RD_GATES_MAX - 1);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		char sub[128];
+		join_index(sub, sizeof sub, pointer, i);
+		set_ipv4(p, sub, json_array_get(v, i), true, &relay->gate[i]);
+	}
+	relay->ngates = (uint32_t)n;
+}
+
+static void
 set_relay(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_relay *relay)
 {
 	if (!json_is_object(v)) {
@@ -178,23 +198,27 @@ set_relay(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_
 		return;
 	}
 	static const char *const names[2] = {"private", "global"};
-	uint32_t *const fields[2] = {&relay->private_address, &relay->global_address};
-	char sub[128];
-	for (int i = 0; i < 2; i++) {
-		const json_t *a = json_object_get(v, names[i]);
-		join(sub, sizeof sub, pointer, names[i]);
-		if (a)
-			set_ipv4(p, sub, a, true, fields[i]);
-		else
+	for (int i = 0; i < 2; i++)
+		if (!json_object_get(v, names[i]))
 			FAULT(p, pointer, "lacks \"%s\", an IPv4 address", names[i]);
-	}
 	const char *key;
 	json_t *val;
 	json_object_foreach((json_t *)(uintptr_t)v, key, val)
 	{
+		char sub[128];
 		join(sub, sizeof sub, pointer, key);
-		if (strcmp(key, "private") != 0 && strcmp(key, "global") != 0)
-			FAULT(p, sub, "unknown key; a relay has private and global");
+		if (strcmp(key, "private") == 0)
+			set_ipv4(p, sub, val, true, &relay->private_address);
+		else if (strcmp(key, "global") == 0)
+			set_ipv4(p, sub, val, true, &relay->global_address);
+		else if (strcmp(key, "gate_global") == 0)
+			set_ipv4(p, sub, val, false, &relay->gate_global);
+		else if (strcmp(key, "gates") == 0)
+			set_gates(p, sub, val, relay);
+		else
+			FAULT(p, sub,
+			      "unknown key; a relay has private and global, and may have gates "
+			      "and gate_global");
 	}
 }
 

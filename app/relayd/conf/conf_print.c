@@ -197,8 +197,11 @@ schema_key(FILE *out, const struct rd_key *key, const char *name, uint32_t depth
 			"{ \"type\": \"object\", \"required\": [\"private\", \"global\"], "
 			"\"additionalProperties\": false, \"properties\": { "
 			"\"private\": { \"type\": \"string\", \"format\": \"ipv4\" }, "
-			"\"global\": { \"type\": \"string\", \"format\": \"ipv4\" } } }, ",
-			key->min, key->max);
+			"\"global\": { \"type\": \"string\", \"format\": \"ipv4\" }, "
+			"\"gates\": { \"type\": \"array\", \"maxItems\": %u, \"items\": "
+			"{ \"type\": \"string\", \"format\": \"ipv4\" } }, "
+			"\"gate_global\": { \"type\": \"string\", \"format\": \"ipv4\" } } }, ",
+			key->min, key->max, (uint32_t)(RD_GATES_MAX - 1));
 		break;
 	case RD_KEY_IPV4:
 		fprintf(out,

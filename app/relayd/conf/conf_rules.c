@@ -119,6 +119,31 @@ check_relays(struct rules *r)
 		      rd_ipv4_text(c->port[RD_LEG_GLOBAL].address, b));
 }
 
+/* The listening ports and, behind them, as many of the server. */
+static void
+check_impi_ports(struct rules *r)
+{
+	const struct rd_conf *c = r->conf;
+	uint32_t more = c->impi.ports - 1, peer = c->cluster.peer_port;
+	if (!c->impi.ports || !c->impi.listen_port)
+		return;
+	uint32_t first = c->impi.listen_port, last = first + more;
+	if (last > 65535)
+		FAULT(r, "/impi/ports", "%u ports from impi.listen_port %u on end behind 65535",
+		      c->impi.ports, first);
+	if (c->impi.server_port && c->impi.server_port + more > 65535)
+		FAULT(r, "/impi/ports",
+		      "%u ports from that of impi.server, %u, on end behind 65535", c->impi.ports,
+		      c->impi.server_port);
+	if (first == peer)
+		FAULT(r, "/impi/listen_port", "is also cluster.peer_port; they must differ");
+	else if (peer > first && peer <= last)
+		FAULT(r, "/impi/ports",
+		      "the range %u to %u (%u ports) contains cluster.peer_port %u; move one of "
+		      "the two",
+		      first, last, c->impi.ports, peer);
+}
+
 static void
 check_impi(struct rules *r)
 {
@@ -140,8 +165,7 @@ check_impi(struct rules *r)
 	}
 	if (c->impi.auth == RD_AUTH_KEY && !*c->impi.key_file)
 		FAULT(r, "/impi/auth", "auth key needs impi.key_file");
-	if (c->impi.listen_port == c->cluster.peer_port)
-		FAULT(r, "/impi/listen_port", "is also cluster.peer_port; they must differ");
+	check_impi_ports(r);
 }
 
 static void
@@ -176,6 +200,215 @@ check_names(struct rules *r)
 		FAULT(r, "/eal/lcores", "must not be empty");
 }
 
+/* ---- the gateway -------------------------------------------------------------- */
+
+uint32_t
+rd_conf_gates(const struct rd_conf *conf, uint32_t i, uint32_t out[RD_GATES_MAX])
+{
+	const struct rd_conf_relay *relay = &conf->cluster.relay[i];
+	uint32_t n = 0;
+	if (conf->gateway.private_via == RD_VIA_LEG)
+		out[n++] = relay->private_address;
+	for (uint32_t k = 0; k < relay->ngates && n < RD_GATES_MAX; k++)
+		out[n++] = relay->gate[k];
+	return n;
+}
+
+uint32_t
+rd_conf_gate_global(const struct rd_conf *conf, uint32_t i)
+{
+	const struct rd_conf_relay *relay = &conf->cluster.relay[i];
+	return relay->gate_global ? relay->gate_global : relay->global_address;
+}
+
+uint32_t
+rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_GATES_MAX])
+{
+	uint32_t self = conf->cluster.self, n = 0, all[RD_GATES_MAX];
+	if (!conf->gateway.enable)
+		return 0;
+	if (leg == RD_LEG_GLOBAL) {
+		uint32_t gate = rd_conf_gate_global(conf, self);
+		if (conf->gateway.global_via == RD_VIA_LEG && gate != conf->port[leg].address)
+			out[n++] = gate;
+		return n;
+	}
+	if (conf->gateway.private_via != RD_VIA_LEG)
+		return 0;
+	uint32_t count = rd_conf_gates(conf, self, all);
+	for (uint32_t i = 1; i < count; i++)
+		out[n++] = all[i];
+	return n;
+}
+
+bool
+rd_cpus_parse(const char *text, bool *set, uint32_t max)
+{
+	memset(set, 0, max * sizeof *set);
+	if (!*text)
+		return false;
+	for (;;) {
+		char *end;
+		if (*text < '0' || *text > '9')
+			return false;
+		unsigned long from = strtoul(text, &end, 10), to = from;
+		if (*end == '-') {
+			text = end + 1;
+			if (*text < '0' || *text > '9')
+				return false;
+			to = strtoul(text, &end, 10);
+		}
+		if (from > to || to >= max)
+			return false;
+		for (unsigned long i = from; i <= to; i++)
+			set[i] = true;
+		if (!*end)
+			return true;
+		if (*end != ',')
+			return false;
+		text = end + 1;
+	}
+}
+
+/* Foreign hosts tell gates apart by address, so none may be there twice. */
+static void
+check_gates_differ(struct rules *r)
+{
+	const struct rd_conf *c = r->conf;
+	struct {
+		uint32_t address, relay;
+	} seen[RD_RELAYS_MAX * (RD_GATES_MAX + 1)];
+	uint32_t nseen = 0;
+	char ptr[64], a[RD_IPV4_TEXT];
+	for (uint32_t i = 0; i < c->cluster.nrelays; i++) {
+		seen[nseen].address = c->cluster.relay[i].private_address;
+		seen[nseen++].relay = i;
+	}
+	for (uint32_t i = 0; i < c->cluster.nrelays; i++)
+		for (uint32_t k = 0; k < c->cluster.relay[i].ngates; k++) {
+			uint32_t gate = c->cluster.relay[i].gate[k];
+			if (!gate)
+				continue;
+			snprintf(ptr, sizeof ptr, "/cluster/relays/%u/gates/%u", i, k);
+			for (uint32_t s = 0; s < nseen; s++)
+				if (seen[s].address == gate)
+					FAULT(r, ptr,
+					      "%s is also an address of relay %u of the list",
+					      rd_ipv4_text(gate, a), seen[s].relay);
+			seen[nseen].address = gate;
+			seen[nseen++].relay = i;
+		}
+}
+
+struct taken {
+	const char *name;
+	uint32_t first, n;
+};
+
+/* The ports of one side: all jobs of all relays have one each. */
+static void
+check_port_range(struct rules *r, const char *ptr, uint32_t first, const struct taken *taken,
+		 uint32_t ntaken)
+{
+	const struct rd_conf *c = r->conf;
+	uint32_t n = c->cluster.nrelays * c->limits.jobs;
+	if (!n)
+		return;
+	uint32_t last = first + n - 1;
+	if (last > 65535) {
+		FAULT(r, ptr,
+		      "%u + %u ports (limits.jobs %u for each of %u relays) end behind 65535; "
+		      "lower "
+		      "it or limits.jobs",
+		      first, n, c->limits.jobs, c->cluster.nrelays);
+		return;
+	}
+	for (uint32_t i = 0; i < ntaken; i++) {
+		uint32_t from = taken[i].first > first ? taken[i].first : first;
+		if (from > last || from - taken[i].first >= taken[i].n)
+			continue;
+		if (from == taken[i].first)
+			FAULT(r, ptr, "the range %u to %u (%u ports) contains %s %u", first, last,
+			      n, taken[i].name, from);
+		else
+			FAULT(r, ptr,
+			      "the range %u to %u (%u ports) contains %u, one of impi.ports %u "
+			      "from %s %u on",
+			      first, last, n, from, taken[i].n, taken[i].name, taken[i].first);
+	}
+}
+
+/* An address that relayd puts on a leg must be the leg's to have. */
+static void
+check_on_leg(struct rules *r, const char *ptr, uint32_t gate, int leg)
+{
+	const struct rd_conf_port *port = &r->conf->port[leg];
+	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
+	if (!gate || !port->address || !port->prefix_len)
+		return;
+	uint32_t mask = mask_of(port->prefix_len);
+	if ((gate & mask) != (port->address & mask))
+		FAULT(r, ptr,
+		      "%s is not in the subnet %s/%u of the %s leg; an address of the machine "
+		      "itself "
+		      "needs gateway.%s_via host",
+		      rd_ipv4_text(gate, a), rd_ipv4_text(port->address & mask, b),
+		      port->prefix_len, rd_leg_names[leg], rd_leg_names[leg]);
+	else if (port->prefix_len < 31 && ((gate & ~mask) == 0 || (gate & ~mask) == ~mask))
+		FAULT(r, ptr, "%s is the network or broadcast address of its /%u",
+		      rd_ipv4_text(gate, a), port->prefix_len);
+	else if (gate == port->gateway)
+		FAULT(r, ptr, "%s is the %s leg's gateway", rd_ipv4_text(gate, a),
+		      rd_leg_names[leg]);
+}
+
+static void
+check_gate_addresses(struct rules *r)
+{
+	const struct rd_conf *c = r->conf;
+	char ptr[64];
+	for (uint32_t i = 0; i < c->cluster.nrelays; i++) {
+		const struct rd_conf_relay *relay = &c->cluster.relay[i];
+		snprintf(ptr, sizeof ptr, "/cluster/relays/%u", i);
+		if (c->gateway.private_via == RD_VIA_HOST && !relay->ngates)
+			FAULT(r, ptr,
+			      "gateway.private_via host needs gates: the addresses of that machine "
+			      "where the cluster's foreign hosts reach it");
+		if (c->gateway.global_via == RD_VIA_HOST && !relay->gate_global)
+			FAULT(r, ptr,
+			      "gateway.global_via host needs gate_global: the address of that "
+			      "machine where other clusters' foreign hosts reach it");
+		if (i != c->cluster.self)
+			continue;
+		for (uint32_t k = 0; k < relay->ngates && c->gateway.private_via == RD_VIA_LEG;
+		     k++) {
+			snprintf(ptr, sizeof ptr, "/cluster/relays/%u/gates/%u", i, k);
+			check_on_leg(r, ptr, relay->gate[k], RD_LEG_PRIVATE);
+		}
+		snprintf(ptr, sizeof ptr, "/cluster/relays/%u/gate_global", i);
+		if (c->gateway.global_via == RD_VIA_LEG)
+			check_on_leg(r, ptr, relay->gate_global, RD_LEG_GLOBAL);
+	}
+}
+
+static void
+check_gateway(struct rules *r)
+{
+	const struct rd_conf *c = r->conf;
+	const struct taken taken[] = {{"impi.listen_port", c->impi.listen_port, c->impi.ports},
+				      {"cluster.peer_port", c->cluster.peer_port, 1}};
+	bool cpus[1024];
+	check_port_range(r, "/gateway/private_port", c->gateway.private_port, taken,
+			 c->gateway.private_via == RD_VIA_LEG ? 2 : 0);
+	check_port_range(r, "/gateway/global_port", c->gateway.global_port, NULL, 0);
+	if (c->gateway.udp_port == c->port[RD_LEG_PRIVATE].udp_port)
+		FAULT(r, "/gateway/udp_port", "is also ports.private.udp_port; they must differ");
+	if (*c->gateway.cpus && !rd_cpus_parse(c->gateway.cpus, cpus, 1024))
+		FAULT(r, "/gateway/cpus", "\"%.40s\" is not a list of CPUs, like 2 or 2-3 or 0,2",
+		      c->gateway.cpus);
+	check_gate_addresses(r);
+}
+
 void
 rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct rd_faults *faults)
 {
@@ -189,4 +422,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	check_impi(&r);
 	check_limits(&r);
 	check_names(&r);
+	check_gates_differ(&r);
+	if (conf->gateway.enable)
+		check_gateway(&r);
 }

@@ -56,7 +56,9 @@ const struct rd_key rd_conf_keys[] = {
 	STRING("cluster.name", cluster.name, true, "a", "name of this cluster in messages"),
 	{"cluster.relays", RD_KEY_RELAYS, true, "", 1, RD_RELAYS_MAX, "", NULL,
 	 "all relays of this cluster, the same list in the same order on each: "
-	 "objects {private, global} of IPv4 addresses; ours is found by address",
+	 "objects {private, global} of IPv4 addresses; ours is found by address. Optional: gates, "
+	 "further private addresses, one for each remote client after the first (see The "
+	 "gateway), and gate_global",
 	 AT(cluster.relay)},
 	UINT("cluster.peer_port", cluster.peer_port, false, "", 1, 65535, "7813",
 	     "TCP port on which the cluster's relays talk to each other (private leg)"),
@@ -64,6 +66,9 @@ const struct rd_key rd_conf_keys[] = {
 	PORT("global", RD_LEG_GLOBAL, "1500"),
 	UINT("impi.listen_port", impi.listen_port, false, "", 1, 65535, "7811",
 	     "TCP port on the private leg on which we are the cluster's IMPI server"),
+	UINT("impi.ports", impi.ports, false, "", 1, RD_IMPI_PORTS_MAX, "1",
+	     "ports from listen_port on, one for each server of jobs side by side: a client at "
+	     "listen_port + i is relayed to the port of server + i"),
 	STRING("impi.server", impi.server, true, "198.51.100.9:7810",
 	       "IPv4 address (or name) and port of the real IMPI server, reached from the global "
 	       "leg"),
@@ -128,6 +133,31 @@ const struct rd_key rd_conf_keys[] = {
 	     "ARP requests before a neighbour counts as unreachable"),
 	UINT("neighbours.expiry_s", neighbours.expiry_s, false, "s", 1, 86400, "60",
 	     "confirm a neighbour again after"),
+	BOOL("gateway.enable", gateway.enable, "true",
+	     "serve foreign hosts: MPI processes that speak IMPI over TCP and no Suci"),
+	UINT("gateway.private_port", gateway.private_port, false, "", 1, 65535, "7820",
+	     "TCP port where the own cluster's foreign hosts find the gateway; first of a range "
+	     "of limits.jobs ports for each relay of the cluster"),
+	UINT("gateway.global_port", gateway.global_port, false, "", 1, 65535, "7820",
+	     "the same for foreign hosts of other clusters"),
+	UINT("gateway.udp_port", gateway.udp_port, false, "", 1, 65535, "7814",
+	     "UDP port of the gateway's Suci endpoint (private leg; the cluster's relays use it)"),
+	ENUM("gateway.private_via", gateway.private_via, "leg|host", "leg",
+	     "how the own cluster's foreign hosts are reached: leg, over the TAP of the private "
+	     "leg; host, over the machine's own interfaces, and gates are its addresses there"),
+	ENUM("gateway.global_via", gateway.global_via, "leg|host", "leg",
+	     "the same for foreign hosts of other clusters; with host, gate_global is needed"),
+	UINT("gateway.channels", gateway.channels, false, "", 1, 65536, "1024",
+	     "TCP channels to foreign hosts, over all jobs"),
+	UINT("gateway.lanes", gateway.lanes, false, "", 16, 1048576, "8192",
+	     "pairs of processes that talk through the gateway and Suci, over all jobs"),
+	UINT("gateway.memory_mb", gateway.memory_mb, false, "MiB", 1, 65536, "64",
+	     "memory for packets on their way through the gateway; hosts are not read while it "
+	     "is used up"),
+	UINT("gateway.poll_us", gateway.poll_us, false, "us", 0, 1000000, "50",
+	     "the gateway polls that long after it had work, then sleeps until something comes"),
+	STRING("gateway.cpus", gateway.cpus, false, "",
+	       "CPUs of the gateway's thread, like 2 or 2-3; empty: those of control"),
 	STRING("tap_prefix", tap_prefix, false, "relay",
 	       "kernel interfaces for TCP are called PREFIX-priv and PREFIX-glob"),
 	UINT("drain_ms", drain_ms, false, "ms", 0, 600000, "5000",

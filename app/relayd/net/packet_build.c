@@ -106,8 +106,8 @@ rd_set_dst_mac(uint8_t *frame, const uint8_t dst_mac[6])
 }
 
 static void
-write_arp(uint8_t *at, uint16_t op, const struct rd_station *self, const uint8_t target_mac[6],
-	  uint32_t target)
+write_arp(uint8_t *at, uint16_t op, const struct rd_station *self, uint32_t sender,
+	  const uint8_t target_mac[6], uint32_t target)
 {
 	be16_store(at, 1);
 	be16_store(at + 2, 0x0800);
@@ -115,7 +115,7 @@ write_arp(uint8_t *at, uint16_t op, const struct rd_station *self, const uint8_t
 	at[5] = 4;
 	be16_store(at + 6, op);
 	memcpy(at + 8, self->mac, 6);
-	be32_store(at + 14, self->address);
+	be32_store(at + 14, sender);
 	memcpy(at + 18, target_mac, 6);
 	be32_store(at + 24, target);
 }
@@ -126,7 +126,7 @@ rd_write_arp_request(uint8_t *at, const struct rd_station *self, uint32_t target
 {
 	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, unknown[6];
 	write_eth(at, dst_mac ? dst_mac : all, self->mac, 0x0806);
-	write_arp(at + RD_ETH_HDR, 1, self, unknown, target);
+	write_arp(at + RD_ETH_HDR, 1, self, self->address, unknown, target);
 }
 
 void
@@ -135,8 +135,9 @@ rd_arp_answer(uint8_t *frame, const struct rd_station *self)
 	uint8_t mac[6];
 	memcpy(mac, frame + RD_ETH_HDR + 8, 6);
 	uint32_t asker = be32_load(frame + RD_ETH_HDR + 14);
+	uint32_t asked = be32_load(frame + RD_ETH_HDR + 24);
 	write_eth(frame, mac, self->mac, 0x0806);
-	write_arp(frame + RD_ETH_HDR, 2, self, mac, asker);
+	write_arp(frame + RD_ETH_HDR, 2, self, asked, mac, asker);
 }
 
 void

@@ -37,6 +37,17 @@ can_be_host(uint32_t ip)
 	return ip >> 24 != 0 && ip >> 24 != 127 && ip >> 28 < 14;
 }
 
+bool
+rd_station_has(const struct rd_station *self, uint32_t address)
+{
+	if (address == self->address)
+		return true;
+	for (uint32_t i = 0; i < self->nmore; i++)
+		if (self->more[i] == address)
+			return true;
+	return false;
+}
+
 static void
 parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct rd_rx_frame *out)
 {
@@ -54,7 +65,7 @@ parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct 
 	memcpy(out->src_mac, arp + 8, 6);
 	out->src_ip = sender;
 	out->frame_len = RD_ARP_FRAME;
-	if (sender == self->address) {
+	if (rd_station_has(self, sender)) {
 		drop(out, memcmp(arp + 8, self->mac, 6) ? RD_DROP_arp_conflict : RD_DROP_arp_other);
 		return;
 	}
@@ -62,9 +73,9 @@ parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct 
 	 * which is answered but not learned. */
 	if ((arp[8] & 1) || (sender && !can_be_host(sender)))
 		drop(out, RD_DROP_arp_format);
-	else if (op == 1 && target == self->address)
+	else if (op == 1 && rd_station_has(self, target))
 		out->verdict = RD_RX_ARP_REQUEST;
-	else if (sender && (target == self->address || target == sender))
+	else if (sender && (target == sender || rd_station_has(self, target)))
 		out->verdict = RD_RX_ARP_REPLY; /* to us, or an announcement */
 	else
 		drop(out, RD_DROP_arp_other);
@@ -85,7 +96,10 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 		drop(out, RD_DROP_udp_length);
 		return;
 	}
-	if (be16_load(udp + 2) != self->udp_port) {
+	uint16_t port = be16_load(udp + 2);
+	bool suci = port == self->udp_port;
+	if (be32_load(ip + 16) != self->address ||
+	    (!suci && (!self->gateway_port || port != self->gateway_port))) {
 		out->verdict = RD_RX_TAP;
 		return;
 	}
@@ -101,7 +115,7 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 			return;
 		}
 	}
-	out->verdict = RD_RX_SUCI;
+	out->verdict = suci ? RD_RX_SUCI : RD_RX_GATEWAY;
 	out->src_port = be16_load(udp);
 	out->payload_off = RD_ETH_HDR + hdr + RD_UDP_HDR;
 	out->payload_len = udp_len - RD_UDP_HDR;
@@ -167,9 +181,9 @@ parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct 
 		drop(out, RD_DROP_ip_length);
 	} else if (rd_cksum_fold(rd_cksum_add(0, ip, hdr)) != 0) {
 		drop(out, RD_DROP_ip_checksum);
-	} else if (be32_load(ip + 16) != self->address) {
+	} else if (!rd_station_has(self, be32_load(ip + 16))) {
 		drop(out, RD_DROP_ip_destination);
-	} else if (!can_be_host(be32_load(ip + 12)) || be32_load(ip + 12) == self->address) {
+	} else if (!can_be_host(be32_load(ip + 12)) || rd_station_has(self, be32_load(ip + 12))) {
 		drop(out, RD_DROP_ip_source);
 	} else if (be16_load(ip + 6) & 0x3fff) { /* more fragments, or an offset */
 		drop(out, RD_DROP_ip_fragment);

@@ -20,14 +20,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define RD_RELAYS_MAX	 8 /* relays of one cluster */
-#define RD_EAL_EXTRA_MAX 32
-#define RD_FAULTS_MAX	 64 /* further ones are counted, not kept */
-#define RD_WORKERS_MAX	 1  /* worker lcores this version runs */
+#define RD_RELAYS_MAX	  8 /* relays of one cluster */
+#define RD_EAL_EXTRA_MAX  32
+#define RD_FAULTS_MAX	  64 /* further ones are counted, not kept */
+#define RD_WORKERS_MAX	  1  /* worker lcores this version runs */
+#define RD_GATES_MAX	  32 /* gate addresses of one relay towards its own cluster */
+#define RD_IMPI_PORTS_MAX 64 /* = the largest impi.ports */
 
 enum rd_auth { RD_AUTH_NONE, RD_AUTH_KEY };
 enum rd_log_level { RD_LOG_ERROR, RD_LOG_WARNING, RD_LOG_INFO, RD_LOG_DEBUG };
 enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC };
+/* How a gateway's TCP travels: over the leg's TAP, or over the machine's own interfaces. */
+enum rd_via { RD_VIA_LEG, RD_VIA_HOST };
 
 /* The two legs, numbered as in suci_addr.leg. */
 enum { RD_LEG_PRIVATE = 0, RD_LEG_GLOBAL = 1, RD_LEGS = 2 };
@@ -47,6 +51,10 @@ struct rd_conf_port {
 
 struct rd_conf_relay {
 	uint32_t private_address, global_address;
+	/* Where foreign hosts find its gateway.  As written: private_via leg has
+	 * private_address in front of gate[] (rd_conf_gates). */
+	uint32_t gate[RD_GATES_MAX], ngates;
+	uint32_t gate_global; /* 0: global_address */
 };
 
 struct rd_conf {
@@ -59,7 +67,8 @@ struct rd_conf {
 	} cluster;
 	struct rd_conf_port port[RD_LEGS];
 	struct {
-		uint32_t listen_port;
+		/* A client at listen_port + i is relayed to server_port + i, i < ports. */
+		uint32_t listen_port, ports;
 		char server[256]; /* as written; also in the next two */
 		char server_host[248];
 		uint32_t server_port;
@@ -88,6 +97,15 @@ struct rd_conf {
 	struct {
 		uint32_t entries, pending, retry_ms, tries, expiry_s;
 	} neighbours;
+	struct {
+		bool enable;
+		uint32_t private_port, global_port; /* first of nrelays * limits.jobs */
+		uint32_t udp_port;
+		uint32_t private_via, global_via; /* enum rd_via */
+		uint32_t channels, lanes, memory_mb;
+		uint32_t poll_us;
+		char cpus[64]; /* "" = as control */
+	} gateway;
 	char tap_prefix[11]; /* taps are called PREFIX-priv and PREFIX-glob */
 	uint32_t drain_ms;
 	uint32_t log_level; /* enum rd_log_level */
@@ -152,6 +170,16 @@ void rd_conf_print_defaults(FILE *out);
 void rd_conf_print_schema(FILE *out);
 /* Markdown table of all keys, for doc/configuration.md. */
 void rd_conf_print_table(FILE *out);
+
+/* The gate addresses of relay i towards its own cluster's foreign hosts; returns how
+ * many, 1 .. RD_GATES_MAX in a checked configuration with gateway.enable. */
+uint32_t rd_conf_gates(const struct rd_conf *conf, uint32_t i, uint32_t out[RD_GATES_MAX]);
+/* And towards the foreign hosts of other clusters. */
+uint32_t rd_conf_gate_global(const struct rd_conf *conf, uint32_t i);
+/* The addresses that this relay has on a leg (its TAP) besides the leg's own. */
+uint32_t rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_GATES_MAX]);
+/* "0,2-3" -> a bit per CPU in set[0..max); false if it is not such a list. */
+bool rd_cpus_parse(const char *text, bool *set, uint32_t max);
 
 /* "10.0.0.1" to host order; false if it is not four decimal numbers. */
 bool rd_ipv4_parse(const char *text, uint32_t *out);

@@ -59,6 +59,7 @@ extern const char *const rd_rx_drop_help[RD_RX_DROPS_COUNT];
 enum rd_rx_verdict {
 	RD_RX_DROP,	   /* see drop */
 	RD_RX_SUCI,	   /* UDP to our port: payload_off, payload_len, src_ip, src_port */
+	RD_RX_GATEWAY,	   /* UDP to gateway_port; likewise */
 	RD_RX_ARP_REQUEST, /* for our address: answer; src_ip, src_mac may be learned */
 	RD_RX_ARP_REPLY,   /* src_ip, src_mac; the kernel wants a copy */
 	RD_RX_ECHO,	   /* ICMP echo request to us */
@@ -66,14 +67,21 @@ enum rd_rx_verdict {
 	RD_RX_TAP,	   /* for the kernel */
 };
 
-/* What a leg is called. */
+#define RD_STATION_MORE 32
+/* What a leg is called.  Frames are written in the name of address; the further
+ * addresses are answered for (ARP, echo), and TCP and UDP to them is the kernel's. */
 struct rd_station {
 	uint8_t mac[6];
 	uint32_t address;
 	uint32_t prefix_len; /* 1 .. 31 */
-	uint32_t gateway;    /* 0 = none */
+	uint32_t gateway;    /* next hop; 0 = none */
 	uint16_t udp_port;
+	uint16_t gateway_port; /* UDP port of the gateway to foreign hosts; 0 = none */
+	uint32_t nmore;
+	uint32_t more[RD_STATION_MORE];
 };
+/* One of the station's addresses? */
+bool rd_station_has(const struct rd_station *self, uint32_t address);
 
 struct rd_rx_frame {
 	enum rd_rx_verdict verdict;
@@ -117,7 +125,8 @@ void rd_set_dst_mac(uint8_t *frame, const uint8_t dst_mac[6]);
 /* RD_ARP_FRAME bytes: who has target?  dst_mac NULL: broadcast. */
 void rd_write_arp_request(uint8_t *at, const struct rd_station *self, uint32_t target,
 			  const uint8_t *dst_mac);
-/* Turn the ARP request in frame (RD_RX_ARP_REQUEST) into our answer. */
+/* Turn the ARP request in frame (RD_RX_ARP_REQUEST) into our answer for the address it
+ * asks for. */
 void rd_arp_answer(uint8_t *frame, const struct rd_station *self);
 /* Turn the echo request in frame (RD_RX_ECHO) into its answer. */
 void rd_echo_answer(uint8_t *frame, const struct rd_rx_frame *f);
