@@ -22,9 +22,11 @@ const struct scenario scenarios[] = {
 	{"relay2", "two clusters, 1-2 relays each, faults by seed", false, relay2_run, NULL},
 	{"three", "three clusters, faults by seed", false, three_run, NULL},
 	{"idle-relay", "more relays than processes, faults by seed", false, idle_relay_run, NULL},
-	{"overload", "receivers that hold less than they grant", false, overload_run,
-	 "refused segments can stand in the way of the one that is needed"},
+	{"overload", "receivers that hold less than they grant", false, overload_run, NULL},
 	{"restart", "a process or relay dies: the job ends everywhere", false, restart_run, NULL},
+	{"gateway", "foreign hosts, gateways and our processes by seed", false, gateway_run, NULL},
+	{"gateway-slow", "a host that reads nothing slows nobody else", true, gateway_slow_run,
+	 NULL},
 	{"swarm", "topology, links, limits, traffic and faults by seed", false, swarm_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
@@ -32,11 +34,16 @@ const struct scenario scenarios[] = {
 	{"speed-pingpong0", "8 B, direct: the links' time", true, speed_pingpong0, NULL},
 	{"speed-pingpong1", "8 B, one relay: the links' time", true, speed_pingpong1, NULL},
 	{"speed-pingpong2", "8 B, two relays: the links' time", true, speed_pingpong2, NULL},
+	{"speed-rendezvous", "256 KB messages over two relays: 95 % of direct", true,
+	 speed_rendezvous, NULL},
 	{"speed-tail", "lost last segment: 2 RTT + 10 ms", true, speed_tail, NULL},
 	{"speed-tail-relays", "lost last segment on the trunk: 2 RTT + 10 ms", true,
 	 speed_tail_relays, NULL},
 	{"speed-incast", "16 senders to one receiver: 2.5 times the link's time", true,
 	 speed_incast, NULL},
+	{"incast-16", "16 senders, a receiver that can hold little: 1.5 times, evenly", true,
+	 incast_small, NULL},
+	{"incast-200", "the same with 200 senders", true, incast_many, NULL},
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;
 
@@ -133,7 +140,10 @@ run_all(uint32_t swarm_seeds, uint64_t base)
 	}
 	read_list();
 	for (uint32_t i = 0; i < swarm_seeds; i++)
-		add(find(i % 6 == 5 ? "restart" : "swarm"), base_prng_next(&p), false);
+		add(find(i % 6 == 5   ? "restart"
+			 : i % 6 == 4 ? "gateway"
+				      : "swarm"),
+		    base_prng_next(&p), false);
 	fflush(stdout);
 	for (unsigned k = 0; k < SHARES; k++) {
 		if (pipe(fds[k]) || (pid[k] = fork()) < 0) {

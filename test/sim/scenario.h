@@ -9,7 +9,7 @@ struct outcome {
 	bool ok;
 	uint64_t hash, events, virtual_ns;
 	char why[400];	/* the first broken invariant */
-	char note[200]; /* measured figures */
+	char note[240]; /* measured figures */
 };
 
 struct scenario {
@@ -49,6 +49,16 @@ void speed_pingpong2(uint64_t seed, bool verbose, struct outcome *o);
 void speed_tail(uint64_t seed, bool verbose, struct outcome *o);
 void speed_tail_relays(uint64_t seed, bool verbose, struct outcome *o);
 void speed_incast(uint64_t seed, bool verbose, struct outcome *o);
+/* incast.c */
+void incast_small(uint64_t seed, bool verbose, struct outcome *o);
+void incast_many(uint64_t seed, bool verbose, struct outcome *o);
+
+/* rendezvous.c */
+void speed_rendezvous(uint64_t seed, bool verbose, struct outcome *o);
+
+/* gateway.c */
+void gateway_run(uint64_t seed, bool verbose, struct outcome *o);
+void gateway_slow_run(uint64_t seed, bool verbose, struct outcome *o);
 
 /* Close, check, take the figures, free. */
 void scenario_end(struct world *w, struct outcome *o);

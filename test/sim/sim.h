@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define SIM_HOPS_MAX  3
-#define SIM_PORTS_MAX 64
+#define SIM_PORTS_MAX 256
 #define SIM_LINKS_MAX 512
 #define SIM_LINK_NONE UINT32_MAX
 /* Ethernet with preamble and gap 38, IPv4 20, UDP 8. */

@@ -17,6 +17,8 @@ enum topology {
 	TOPO_OVERLOAD
 };
 
+#define SWARM_STREAMS 64
+
 struct swarm {
 	struct world *w;
 	struct base_prng prng;
@@ -197,7 +199,7 @@ draw_traffic(struct swarm *sw, enum topology t)
 	uint32_t percent = (uint32_t)PICK(p, 30, 60, 100);
 	for (uint32_t a = 0; a < w->nend; a++)
 		for (uint32_t b = 0; b < w->nend; b++) {
-			if (a == b || (fan_in && b != 0) || w->nstream >= STREAMS_MAX ||
+			if (a == b || (fan_in && b != 0) || w->nstream >= SWARM_STREAMS ||
 			    w->bytes_total > budget)
 				continue;
 			bool last_chance = a + 2 >= w->nend && w->nstream == 0;

@@ -166,7 +166,8 @@ world_new(struct sim *s, const struct world_conf *conf)
 		w->first_relay[c] = w->nrelay;
 		w->label_base[c] = (1u << 24) + RELAY_LABEL_PAGE * (c + (uint32_t)(s->seed % 1000));
 		w->token[c] = 0xabc00 + c;
-		BASE_ASSERT(w->nend + conf->cluster[c].ranks <= RANKS_MAX);
+		BASE_ASSERT(w->nend + conf->cluster[c].ranks <=
+			    (conf->cluster[c].relays ? HOSTS_MAX : RANKS_MAX));
 		BASE_ASSERT(w->nrelay + conf->cluster[c].relays <= RELAYS_MAX);
 		bool outside = conf->nclusters > 1 && !conf->cluster[c].relays;
 		for (uint32_t i = 0; i < conf->cluster[c].ranks; i++, w->nend++)

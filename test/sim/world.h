@@ -20,9 +20,10 @@
 #include "suci/lane.h"
 
 #define CLUSTERS_MAX 3
-#define RANKS_MAX    24
-#define RELAYS_MAX   6 /* in all */
-#define STREAMS_MAX  64
+#define RANKS_MAX    208
+#define HOSTS_MAX    24 /* processes and relays that a relay knows */
+#define RELAYS_MAX   6	/* in all */
+#define STREAMS_MAX  256
 #define NET_GLOBAL   100
 #define UDP_PORT     7000
 #define LABEL_BASE   16 /* of a process: LMPI_LABEL_BASE */
