@@ -2,9 +2,11 @@
 
 SCENARIOS: (name, function of the build directory).  The names say which point of the
 protocol is looked at; a scenario raises, or it has passed."""
+import socket
+import struct
 import tempfile
 
-from jobs import C, run
+from jobs import LIMIT_S, C, Failure, run
 from netns import OPEN, Namespaces, possible
 
 SCENARIOS = []
@@ -49,6 +51,34 @@ job("labels: unequal XSIZE ends every client", "empty",
 job("auth: key", "all_pairs", [C("1", "strict,auth=key,key=5678"),
                                C("1", "lam,auth=both,key=5678")], key=5678)
 
+
+def intruders(server):
+    """Who cannot authenticate is closed, and the job waits on."""
+    auth, impi = struct.pack(">4sI", b"AUTH", 4), struct.pack(">4sIi", b"IMPI", 4, 0)
+    for what, sent, wanted in (
+            ("a wrong key", auth + struct.pack(">IQ", 2, 5679) + impi, struct.pack(">iI", 1, 0)),
+            ("no method in common", auth + struct.pack(">I", 1) + impi, b""),
+            ("an unknown method", auth + struct.pack(">I", 4) + impi, b""),
+            ("no AUTH first", impi, b""),
+            ("a length without end", struct.pack(">4sI", b"AUTH", 0x7fffffff), b"")):
+        with socket.create_connection(server.address, LIMIT_S) as s:
+            s.sendall(sent)
+            got = b""
+            try:
+                while data := s.recv(64):
+                    got += data
+            except ConnectionResetError:
+                pass
+            if got != wanted and got != b"":  # a reset may overtake the answer
+                raise Failure(f"{what} was answered with {got.hex()}")
+    if server.p.poll() is not None:
+        raise Failure("impi-server ended: " + server.text())
+
+
+job("auth: wrong ones are closed, the right ones served", "all_pairs",
+    [C("1", "strict,auth=both,key=5678"), C("1", "lam,auth=key,key=5678")], key=5678,
+    before=intruders)
+
 # --- connections ------------------------------------------------------------------------
 
 for seed in (1, 2, 3):
@@ -70,6 +100,9 @@ for a, b in PAIRS:
     job(f"overtaking {a} {b}", "overtaking", [C("1", small(100, kind=a)), C("1", b)])
     job(f"long messages answered in reverse {a} {b}", "reverse_answers",
         [C("1", small(64, kind=a)), C("1", b)])
+for a, b in (("strict", "strict"), ("lam", "lam"), ("strict,data=x32l8", "strict,data=x32l8")):
+    job(f"all basic types {a} {b}", "all_types", [C("1", a + ",datalen=64"), C("1", b)],
+        args={"times": 9})
 job("types: LAM told that it is heterogeneous", "types", [C("1", "lam-be"), C("1")])
 job("DATALEN 65536 and large messages", "sizes", [C("1", "lam"), C("1", "strict,datalen=65536")])
 job("long messages interleaved", "reverse_answers",
@@ -116,6 +149,20 @@ job("collectives: five clients, two of them LAM", "collectives",
     [C("1", "lam"), C("1"), C("1", "lam"), C("2"), C("1")], args={"world_only": 1})
 
 
+for n in (2, 3, 4, 5):
+    job(f"collectives of the profile, {n} clients", "profile", [C("2" if i % 2 else "1")
+                                                                for i in range(n)])
+for m in (0, 1):
+    job(f"collectives of the profile, 3 clients, MAXLINEAR {m}", "profile",
+        [C("2", f"strict,maxlinear={m}"), C("1", f"strict,maxlinear={m}"),
+         C("3", f"strict,maxlinear={m}")])
+job("collectives of the profile, 7 clients", "profile", [C("1")] * 7)
+job("collectives of the profile, XSIZE 0", "profile", [C("2", "strict,xsize=0"),
+                                                       C("2", "strict,xsize=0")])
+job("collectives of the profile, small DATALEN, ackmark 1", "profile",
+    [C("2", small(16, 1, 1)), C("2")])
+
+
 def barriers(n, **more):
     def scenario(build):
         with tempfile.TemporaryDirectory() as d:
@@ -160,7 +207,12 @@ EVIL = (
 for kind, says in EVIL:
     job(f"broken protocol: {kind}", "endless",
         [C("2", small(64), exit=1, says=says), C("1", chaos=f"{kind}:1:20", exit=1)],
-        server_exit=1, server_says="was lost", limit_s=30)
+        server_exit=1, server_says="was lost")
+for seed in range(1, 5):
+    job(f"fuzz no. {seed}", "endless",
+        [C("2", small(64), exit=None), C("1", chaos=f"fuzz:{seed}:150", exit=None)],
+        args={"long": 1},
+        server_exit=1)
 job("broken protocol: no-flow-control", "stalled_receiver",
     [C("2", small(64, 2, 4), chaos="no-flow-control:1", exit=1),
      C("2", exit=1, says="packets without a PROTOACK, HIWATER is 4")], server_exit=1)

@@ -1,9 +1,12 @@
 """Network namespaces of one run: a bridge, the server, one namespace per client."""
 import itertools
 import os
+import signal
 import subprocess
+import threading
 
 _runs = itertools.count()
+_making = threading.Lock()  # the first "ip netns add" of a machine sets up /run/netns
 OPEN = []  # to be closed if the run is stopped
 
 def _ip(*words):
@@ -15,9 +18,10 @@ class Namespaces:
 
     server_ip = "10.87.0.1"
 
-    def __init__(self, nclients):
+    def __init__(self, nclients, nodes=None):
+        """nodes: {client: number}, of clients that have a namespace for each host."""
         self.id = f"iop{os.getpid()}x{next(_runs)}"
-        self.made = []
+        self.made, self.nodes = [], nodes or {}
         OPEN.append(self)
         try:
             self.make("sw")
@@ -25,7 +29,10 @@ class Namespaces:
             _ip("-n", self.name("sw"), "link", "set", "br0", "up")
             self.node("srv", [self.server_ip])
             for i in range(nclients):
-                self.node(f"c{i}", [self.host(i, h) for h in range(4)])
+                if i not in self.nodes:
+                    self.node(f"c{i}", [self.host(i, h) for h in range(4)])
+                for h in range(self.nodes.get(i, 0)):
+                    self.node(self.node_name(i, h), [self.host(i, h)])
         except BaseException:
             self.close()
             raise
@@ -34,7 +41,8 @@ class Namespaces:
         return f"{self.id}-{node}"
 
     def make(self, node):
-        _ip("netns", "add", self.name(node))
+        with _making:
+            _ip("netns", "add", self.name(node))
         self.made.append(node)
         _ip("-n", self.name(node), "link", "set", "lo", "up")
 
@@ -47,12 +55,39 @@ class Namespaces:
             _ip("-n", self.name(node), "addr", "add", a + "/16", "dev", "eth0")
         _ip("-n", self.name(node), "link", "set", "eth0", "up")
 
+    @staticmethod
+    def node_name(client, host):
+        return f"c{client}h{host}" if host else f"c{client}"
+
     @property
     def server_within(self):
         return ("ip", "netns", "exec", self.name("srv"))
 
     def within(self, client):
-        return ("ip", "netns", "exec", self.name(f"c{client}"))
+        name = self.name(f"c{client}")
+        if client not in self.nodes:
+            return ("ip", "netns", "exec", name)
+        # a launcher tells nodes apart by name
+        return ("ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c",
+                'hostname "$0" && exec "$@"', name)
+
+    def launcher_env(self, client, procs, folder):
+        """What makes mpirun start ranks in the other namespaces of a client."""
+        if client not in self.nodes:
+            return {}
+        agent, hosts = os.path.join(folder, f"rsh{client}"), os.path.join(folder, f"hosts{client}")
+        with open(agent, "w") as f:
+            f.write("#!/bin/bash\n"
+                    "while [[ $1 == -* ]]; do shift; done\nh=$1\nshift\n"
+                    "exec ip netns exec \"$h\" unshare --uts sh -c "
+                    "'hostname \"$0\" && exec \"$@\"' \"$h\" /bin/sh -c \"$*\"\n")
+        os.chmod(agent, 0o700)
+        with open(hosts, "w") as f:
+            for h, n in enumerate(procs):
+                f.write(f"{self.name(self.node_name(client, h))} slots={n}\n")
+        return {"OMPI_MCA_plm": "rsh", "OMPI_MCA_plm_rsh_agent": agent,
+                "OMPI_MCA_plm_rsh_no_tree_spawn": "1", "OMPI_MCA_oob_tcp_if_include": "eth0",
+                "OMPI_MCA_orte_default_hostfile": hosts, "PMIX_MCA_ptl_tcp_if_include": "lo"}
 
     def host(self, client, host):
         return f"10.87.{client + 1}.{host + 1}"
@@ -61,6 +96,12 @@ class Namespaces:
 
     def close(self):
         for node in self.made:
+            for pid in subprocess.run(["ip", "netns", "pids", self.name(node)], text=True,
+                                      capture_output=True).stdout.split():
+                try:
+                    os.kill(int(pid), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
             subprocess.run(["ip", "netns", "del", self.name(node)], capture_output=True)
         self.made = []
         if self in OPEN:

@@ -2,28 +2,27 @@
 # Foreign IMPI clients over relays: PC-GC (one client behind a relay, the other with a
 # global address), PC-PC (both behind relays of their own), and three clients mixed.
 #
-# PREPARED, NOT PART OF `make interop`: these scenarios need relayd's gateway to foreign
-# hosts (libmpi_libmpi alone does not).  Nothing here is counted.  To enable them, let
-# test/interop/run call this file once for each name that --list prints and take its exit
-# status.  By hand, as root (jobs with libmpi want `make build/gcc/test/interop-peer`):
+# test/interop/run calls this file once for each name that --list prints and counts its
+# exit status.  By hand, as root (jobs with libmpi want `make build/gcc/test/interop-peer`):
 #
 #	test/interop/relayed.sh --list
 #	test/interop/relayed.sh build/gcc pc_gc_lam_strict ...	(default: all)
 #
 # Knobs: those of tools/testbed/lib.sh (RELAYS, PMD, IDLE, TB_LOG, TB_KEEP), WAN_DELAY_MS,
-# LIMIT_S of one job.
+# LIMIT_S of one job, START_S of a program's start.
 #
 #	 behind relay A          global addresses         behind relay B
 #	 a0 10.0.0.1  -- afe0 -- srv 198.51.100.2 (server)  -- bfe0 -- b0 10.0.0.1
-#	                         gc0 198.51.100.40 .. .43, gc1 198.51.100.50 .. .53
+#	                         gc0 198.51.100.40 .. .43, gc1 .50 .. .53, gc2 .60 .. .63
 #
 # Each scenario is a function pc_*; it builds a testbed, runs one job, takes all down.  A
-# client is "PLACE KIND PROCS [CHAOS]": PLACE a0, b0 (behind a relay) or gc0, gc1; KIND as
+# client is "PLACE KIND PROCS [CHAOS]": PLACE a0, b0 (behind a relay) or gc0 .. gc2; KIND as
 # `--behave` of foreign; PROCS "2" or "1+2" (hosts).  KIND libmpi (behind a relay only) is
-# test/interop/peer.c under mpirun, with LIBMPI_ENV ("NAME=VALUE ...") for its switches.
+# test/interop/peer*.c under mpirun, over two nodes, with LIBMPI_ENV ("NAME=VALUE ...").
+# ARGS are the script's.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-: "${WAN_DELAY_MS:=2}" "${LIMIT_S:=60}"
+: "${WAN_DELAY_MS:=2}" "${LIMIT_S:=150}" "${START_S:=60}"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 FOREIGN=$PWD/test/interop
@@ -68,7 +67,7 @@ client() {
 		# shellcheck disable=SC2086
 		testbed_spawn "$place" "client-$rank" env "${env[@]}" ${LIBMPI_ENV:-} IMPI_AUTH_NONE=1 \
 			"$B/bin/impirun" -client "$rank" "$(place_server "$place")" --launcher mpirun \
-			-np "$procs" "$B/test/interop-peer" "$script" ${ARGS:-}
+			-np "$procs" "$B/test/interop-peer" "$script" "clients=$CLIENTS" ${ARGS:-}
 		return
 	fi
 	local cmd=(env PYTHONPATH="$FOREIGN" PYTHONDONTWRITEBYTECODE=1 python3 -m foreign
@@ -102,18 +101,20 @@ client_status() {
 }
 
 # relayed_job SCRIPT "CLIENT 0" "CLIENT 1" ...: 0 if everybody ended well.  STATUSES: how.
-STATUSES=
+# CLIENTS: procs of each, for the MPI program.
+STATUSES='' CLIENTS=''
 relayed_job() {
-	local script=$1 known='' c kind rank=0 rc fe failed=0 i relays
+	local script=$1 known='' c kind procs rank=0 rc fe failed=0 i relays
 	shift
+	STATUSES='' CLIENTS=''
 	testbed_up || return 1
 	rm -f "$TB_LOG"/{client,trace,relayd}-* # a TB_LOG of the caller's has those of the last job
-	for c in gc0 gc1; do
+	for c in gc0 gc1 gc2; do
 		case " $*" in *" $c "*) gc_up $c || return 1 ;; esac
 	done
 	testbed_wanem "$B/bin/wanem" --delay-ms "$WAN_DELAY_MS" || return 1
 	testbed_spawn srv impi-server env IMPI_AUTH_NONE=1 "$B/bin/impi-server" -server $# -port 7810 -v
-	testbed_wait 10 "impi-server" grep -q ":7810" "$TB_LOG/impi-server.log" || return 1
+	testbed_wait "$START_S" "impi-server" grep -q ":7810" "$TB_LOG/impi-server.log" || return 1
 	for c in a b; do
 		case " $*" in *" ${c}0 "*) ;; *) continue ;; esac
 		more_addresses ${c}0
@@ -123,8 +124,9 @@ relayed_job() {
 		done
 	done
 	for c in "$@"; do
-		read -r _ kind _ <<<"$c"
+		read -r _ kind procs _ <<<"$c"
 		[ "${kind%%,*}" = strict ] || [ "$kind" = libmpi ] || known+="$rank=${kind%%,*} "
+		CLIENTS+="${CLIENTS:+,}$((${procs//+/ + }))"
 		rank=$((rank + 1))
 	done
 	rank=0
@@ -140,16 +142,16 @@ relayed_job() {
 		if [ $rc -ne 0 ]; then
 			failed=1
 			testbed_say "client $i ended with $rc:"
-			tail -n 5 "$TB_LOG/client-$i.log" >&2
+			tail -n 20 "$TB_LOG/client-$i.log" >&2
 		fi
 	done
 	wait "$(cat "$TB_DIR/pid-impi-server")" 2>/dev/null || {
 		failed=1
-		tail -n 5 "$TB_LOG/impi-server.log" >&2
+		tail -n 12 "$TB_LOG/impi-server.log" >&2
 	}
 	if [ $failed = 1 ]; then
 		for fe in "$TB_LOG"/relayd-*.log; do
-			[ -e "$fe" ] && { echo "--- $fe" && tail -n 8 "$fe"; } >&2
+			[ -e "$fe" ] && { echo "--- $fe" && tail -n 12 "$fe"; } >&2
 		done
 	fi
 	return $failed
@@ -163,6 +165,15 @@ pc_gc_lam_strict() { relayed_job pingpong "a0 lam 2" "gc0 strict 1+1"; }
 pc_gc_lam() { relayed_job pingpong "a0 lam 2" "gc0 lam 2"; }
 gc_pc_lam() { relayed_job pingpong "gc0 lam 2" "a0 lam 2"; }
 pc_gc_hosts() { relayed_job all_pairs "a0 strict 1+2" "gc0 strict 2+1+1"; }
+# Labels that not everybody has, version lists, values of the user, through a relay.
+pc_gc_labels() {
+	relayed_job all_pairs "a0 strict,extra_label=28672,versions=2 1+1" "gc0 strict,versions=3 1"
+}
+pc_pc_labels() {
+	ARGS="xsize=77 maxlinear=1 datalen=5000 tagub=40000" relayed_job attributes \
+		"a0 strict,xsize=77,maxlinear=1,datalen=5000 1+1" \
+		"b0 strict,xsize=77,maxlinear=1,tagub=40000 2"
+}
 pc_gc_sizes() { relayed_job sizes "a0 strict,datalen=1024 1" "gc0 lam 1"; }
 pc_gc_flow_1() { relayed_job saturate "a0 strict,datalen=16,ackmark=1,hiwater=1 2" "gc0 strict 2"; }
 pc_gc_flow_7() { relayed_job saturate "a0 strict,datalen=16,ackmark=7,hiwater=7 2" "gc0 lam 2"; }
@@ -197,6 +208,9 @@ pc_pc_long() { relayed_job reverse_answers "a0 strict,datalen=100 1" "b0 strict 
 pc_pc_cancel() { relayed_job cancel "a0 strict,datalen=16 1" "b0 strict 1"; }
 pc_pc_collectives() { relayed_job collectives "a0 strict 2" "b0 strict 1+1"; }
 pc_pc_last_minute() { relayed_job last_minute "a0 lam 2" "b0 strict 2"; }
+pc_pc_relays_3() { RELAYS=3 relayed_job all_pairs "a0 lam 3" "b0 strict 2+1"; }
+pc_gc_relays_2() { RELAYS=2 relayed_job collectives "a0 strict 2+1" "gc0 strict 2"; }
+pc_gc_relays_4() { RELAYS=4 relayed_job all_pairs "gc0 lam 2" "a0 strict,one_fifo=1 4"; }
 pc_pc_weather() { relayed_job mixture "a0 strict 2 weather:1" "b0 strict 2 weather:2"; }
 pc_pc_two_relays() { RELAYS=2 relayed_job all_pairs "a0 strict 3" "b0 strict 3"; }
 pc_pc_four_relays() { RELAYS=4 relayed_job collectives "a0 strict 4" "b0 strict,one_fifo=1 4"; }
@@ -214,6 +228,40 @@ libmpi_gc_collectives() {
 libmpi_gc_collectives_lam() {
 	ARGS=world_only=1 relayed_job collectives "a0 libmpi 2" "gc0 lam 2"
 }
+libmpi_gc_profile() { relayed_job profile "a0 libmpi 2" "gc0 strict 1+1"; }
+libmpi_gc_mixture_lam() { ARGS=datalen=65536 relayed_job mixture "gc0 lam 2" "a0 libmpi 2"; }
+# LAM writes before it reads.
+libmpi_gc_blocking_lam() {
+	ARGS=datalen=65536 relayed_job mixture "a0 libmpi 2" "gc0 lam,blocking_writes=1 2"
+}
+pc_pc_blocking_lam() {
+	relayed_job reverse_answers "a0 lam,blocking_writes=1 2" "b0 lam,blocking_writes=1 2"
+}
+libmpi_gc_all_types() { ARGS=times=9 relayed_job all_types "a0 libmpi 1" "gc0 strict 1"; }
+libmpi_gc_all_types_lam() { ARGS=times=9 relayed_job all_types "gc0 lam 1" "a0 libmpi 1"; }
+libmpi_gc_long8() {
+	ARGS=times=9 LIBMPI_ENV=IMPI_PEERS=1:long8 relayed_job all_types "a0 libmpi 1" \
+		"gc0 strict,data=x32l8 1"
+}
+libmpi_gc_flow_1() {
+	relayed_job saturate "a0 libmpi 2" "gc0 strict,datalen=16,ackmark=1,hiwater=1 2"
+}
+libmpi_gc_stalled() {
+	ARGS=hiwater=7 relayed_job stalled_receiver "a0 libmpi 2" \
+		"gc0 strict,datalen=64,ackmark=7,hiwater=7 2"
+}
+libmpi_gc_probe() { ARGS=datalen=10 relayed_job probe "gc0 strict,datalen=10 1" "a0 libmpi 1"; }
+libmpi_gc_cancel() { ARGS=datalen=16 relayed_job cancel "a0 libmpi 1" "gc0 strict,datalen=16 1"; }
+gc_libmpi_cancel() { ARGS=datalen=16 relayed_job cancel "gc0 strict,datalen=16 1" "a0 libmpi 1"; }
+libmpi_gc_last_minute() { relayed_job last_minute "a0 libmpi 2" "gc0 lam 2"; }
+gc_libmpi_late_rank() { relayed_job late_rank "gc0 strict 2" "a0 libmpi 2" "b0 strict 1"; }
+# Each direction of a pair over another of the cluster's relays.
+libmpi_gc_relays_2() { RELAYS=2 relayed_job all_pairs "a0 libmpi 3" "gc0 strict 2+1"; }
+libmpi_gc_relays_4() { RELAYS=4 relayed_job mixture "a0 libmpi 4" "gc0 strict 2"; }
+libmpi_pc_relays_2() { RELAYS=2 relayed_job collectives "a0 libmpi 2" "b0 strict 1+1"; }
+libmpi_pc_relays_3() {
+	RELAYS=3 ARGS=datalen=65536 relayed_job mixture "b0 lam 3" "a0 libmpi 3"
+}
 libmpi_pc_strict() { relayed_job all_pairs "a0 libmpi 2" "b0 strict 2"; }
 libmpi_pc_lam() { relayed_job pingpong "b0 lam 2" "a0 libmpi 2"; }
 libmpi_pc_collectives() {
@@ -227,13 +275,41 @@ libmpi_libmpi() { relayed_job collectives "a0 libmpi 2" "b0 libmpi 2"; }
 pc_pc_gc() { relayed_job collectives "a0 strict 2" "b0 strict 1" "gc0 strict 1+1"; }
 pc_gc_pc_lam() { ARGS=world_only=1 relayed_job collectives "a0 lam 2" "gc0 strict 1" "b0 lam 2"; }
 
+libmpi_pc_gc() { relayed_job all_pairs "a0 libmpi 2" "b0 strict 2" "gc0 strict 1+1"; }
+libmpi_pc_lam_gc_lam() {
+	ARGS=world_only=1 relayed_job collectives "b0 lam 2" "a0 libmpi 2" "gc0 lam 1"
+}
+libmpi_libmpi_gc() { relayed_job mixture "a0 libmpi 2" "gc0 strict 2" "b0 libmpi 2"; }
+
+# --- four and five clients --------------------------------------------------------------------
+
+pc_gc_pc_gc_gc() {
+	RELAYS=2 relayed_job collectives "a0 strict 2" "gc0 strict 1" "b0 strict 2" "gc1 strict 1" \
+		"gc2 strict 1+1"
+}
+libmpi_gc_pc_gc_gc() {
+	relayed_job mixture "a0 libmpi 2" "gc0 strict 1" "b0 lam,protoack_queues=0 1" \
+		"gc1 strict 1" "gc2 strict 1"
+}
+pc_pc_gc_gc() {
+	RELAYS=2 relayed_job mixture "a0 strict 2" "gc0 strict,datalen=100 1" \
+		"b0 lam,protoack_queues=0 1" "gc1 strict 1+1"
+}
+
 # --- a peer that breaks the protocol: the job ends, the relay stays -------------------------
 
-# broken_job KIND: everybody must end with status 1, and relayd must still answer.
+# broken_job KIND [SCRIPT [CLIENT CLIENT]]: everybody must end with status 1, and relayd
+# must still answer.
 broken_job() {
-	relayed_job endless "a0 strict,datalen=64 2" "gc0 strict 1 $1:1:20" 2>/dev/null && return 1
-	[ "$STATUSES" = "1 1 " ] || return 1
-	[ -s "$TB_LOG/trace-0.txt" ] || return 1 # it never came to packets
+	local said rc=0
+	said=$(mktemp) || return 1
+	relayed_job "${2:-endless}" "${3:-a0 strict,datalen=64 2}" "${4:-gc0 strict 1 $1:1:20}" \
+		2>"$said" && rc=1
+	[ "$STATUSES" = "1 1 " ] || rc=1
+	[ -s "$TB_LOG/trace-0.txt" ] || rc=1 # it never came to packets
+	[ $rc = 0 ] || cat "$said" >&2
+	rm -f "$said"
+	[ $rc = 0 ] || return 1
 	"$B/bin/relayctl" -s "$TB_ID-afe0" status >/dev/null
 }
 pc_gc_unknown_type() { broken_job unknown-type; }
@@ -242,7 +318,29 @@ pc_gc_wrong_dest() { broken_job wrong-dest; }
 pc_gc_overlong() { broken_job overlong; }
 pc_gc_cut() { broken_job cut; }
 pc_gc_garbage() { broken_job garbage; }
-pc_gc_no_flow_control() { broken_job no-flow-control; }
+# A damaged packet in eight; whoever notices first ends the job.
+fuzzed_job() { # SEED CLIENT
+	local said rc=0
+	said=$(mktemp) || return 1
+	ARGS="long=1 datalen=64" relayed_job endless "a0 $2 2" "gc0 strict,datalen=64 1 fuzz:$1:150" 2>"$said" && rc=1
+	case $STATUSES in 124* | *" 124 "* | 3* | *" 3 "*) rc=1 ;; esac # it hung
+	grep -q " signal \|Sanitizer\|runtime error:" "$TB_LOG"/{client,relayd}-*.log && rc=1
+	"$B/bin/relayctl" -s "$TB_ID-afe0" status >/dev/null || rc=1
+	[ $rc = 0 ] || cat "$said" >&2
+	rm -f "$said"
+	return $rc
+}
+pc_gc_fuzz_1() { fuzzed_job 1 strict,datalen=64; }
+pc_gc_fuzz_2() { fuzzed_job 2 strict,datalen=64; }
+pc_gc_fuzz_3() { fuzzed_job 3 lam,datalen=64; }
+libmpi_gc_fuzz_1() { fuzzed_job 4 libmpi; }
+libmpi_gc_fuzz_2() { fuzzed_job 5 libmpi; }
+# Only a receiver that gives no credit lets a sender show that it wants none.
+pc_gc_no_flow_control() {
+	broken_job no-flow-control stalled_receiver \
+		"a0 strict,datalen=64,ackmark=2,hiwater=4 2 no-flow-control:1" "gc0 strict 2" || return 1
+	grep -q '(HIWATER) from process 0 to 2 without an acknowledgement' "$TB_LOG/relayd-afe0.log"
+}
 
 relayed_list() { compgen -A function | grep -E '^(pc|gc|libmpi)_(pc|gc|libmpi)'; }
 
@@ -271,4 +369,4 @@ main() {
 	return $failed
 }
 
-main "$@"
+[ "${BASH_SOURCE[0]}" != "$0" ] || main "$@" # others source this for their own jobs

@@ -16,7 +16,7 @@ SESSIONS = (("01-p2p-barrier-bcast-2x2", 2, None), ("02-same-own-server-2x2", 2,
             ("03-keyauth-1x1", 2, 5678), ("10-three-clients-2x1x2", 3, None),
             ("14-datalen1024-ack2-hi4-1x1", 2, None))
 FINI = struct.pack(">II", 0x46494e49, 0)
-LIMIT_S = 20
+LIMIT_S = 80  # for one answer
 
 
 def load(name, client, side):

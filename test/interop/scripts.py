@@ -1,6 +1,9 @@
 """Scripts of MPI procs: each function is called once per rank with its Proc."""
+import itertools
 import os
+import struct
 import time
+from fractions import Fraction
 
 from foreign.proc import ANY_SOURCE, ANY_TAG
 
@@ -263,13 +266,13 @@ def cancel_same_id(p):
     if p.rank == a:
         first = p.isend("i", [1], b, 1, srqid=77)
         second = p.isend("i", [2], b, 1, srqid=77)
+        p.send("s", b"", b, 4)
         p.recv("s", b, 2)
         assert p.cancel(second)
         p.send("s", b"", b, 3)
         p.wait(first)
     elif p.rank == b:
-        while len(p.inbox.unexpected) < 2:
-            time.sleep(0.002)
+        p.recv("s", a, 4)  # so both are there
         p.send("s", b"", a, 2)
         p.recv("s", a, 3)
         assert p.recv("i", a, 1).values == [1]
@@ -329,17 +332,63 @@ def types(p):
             assert p.recv(fmt, other, tag).values == values, fmt
 
 
+# The basic types of external32, one line for each row of the same table in peer.c.
+ALL_TYPES = (
+    ("b", [-128, -1, 127]), ("b", [-2, 65]), ("B", [0, 1, 255]), ("s", b"\0\1\xff"),
+    ("h", [-32768, 0x1234]), ("H", [65535, 1]), ("i", [0x01020304, -1]), ("I", [2 ** 32 - 2, 1]),
+    ("l", [-3, 2 ** 31 - 1, -2 ** 31]), ("L", [2 ** 32 - 1, 0]),
+    ("q", [-2 ** 63, 2 ** 40 + 1]), ("Q", [2 ** 64 - 1, 1]),
+    ("f", [0.5, -1.5]), ("d", [1.5, -2.25, 1e300, 5e-324]),
+    ("g", [Fraction(3, 2), Fraction(-1, 1024), 1 + Fraction(1, 2 ** 63), Fraction(0)]),
+    ("w", [0x41, 0x20ac]), ("?", [True, False, True]),
+    ("b", [-128, 127]), ("h", [-2, 3]), ("i", [-4, 5]), ("q", [-6, 7]),
+    ("B", [255, 1]), ("H", [65535, 2]), ("I", [2 ** 32 - 1, 3]), ("Q", [2 ** 64 - 1, 4]),
+    ("q", [-1, 2 ** 40]), ("q", [-2, 2 ** 41]), ("q", [-3, 2 ** 42]),
+    ("F", [(0.5, -1.5), (2.0, 0.0)]), ("D", [(1.5, -2.25)]),
+    ("G", [(Fraction(3, 2), Fraction(-1, 4))]),
+    ("fi", [(0.5, -1), (1.5, 2)]), ("di", [(0.5, -1), (1.5, 2)]), ("li", [(-3, -1), (4, 2)]),
+    ("ii", [(-3, -1), (4, 2)]), ("hi", [(-3, -1), (4, 2)]), ("gi", [(Fraction(1, 2), -1)]),
+    ("b", [65, 66, 67]), ("i", [1, 0]), ("i", [7, -7]), ("f", [0.25]), ("d", [0.125]),
+    ("F", [(0.5, -1.5)]), ("D", [(1.5, -2.25)]),
+    ("b", [-1]), ("h", [-1]), ("i", [-1]), ("q", [-1]), ("f", [1.25]), ("d", [1.25]),
+    ("F", [(1.0, 2.0)]), ("D", [(1.0, 2.0)]),
+    ("di", [(0.5, -1), (1.5, 2), (2.5, 3)]),  # a structure with a gap, described by MPI
+)
+
+
+def all_types(p):
+    """Every row, alone and many times (so that some are long messages), then MPI_Pack."""
+    a, b, other = ends(p)
+    if other is None:
+        return
+    for times in (1, int(p.args.get("times", 1))):
+        for tag, (fmt, values) in enumerate(ALL_TYPES):
+            values = values * times
+            req = p.isend(fmt, values, other, tag)
+            got = p.recv(fmt, other, tag)
+            assert got.values == values, (tag, fmt, got.values[:8], values[:8])
+            p.wait(req)
+    order = "<" if p.how(other) == "le8" else ">"
+    packed = struct.pack(order + "idh", -5, 1.5, 77)
+    p.send("s", packed, other, 99)
+    got = p.recv("s", other, 99)
+    assert got.values == packed, got.values.hex()
+
+
+def other_comms(p):
+    """Communicators with ranks in other orders; None: this rank is not in it."""
+    # first ranks of all clients, then second ranks, ...
+    turns = sorted(range(p.size), key=lambda r: (r - p.table.first_rank(r), -r))
+    half = [r for r in range(p.size) if r % 2 == 0]
+    return [p.comm_dup(), p.comm_create(list(reversed(range(p.size)))), p.comm_create(turns),
+            p.comm_create(half + [p.size - 1] if (p.size - 1) not in half else half)]
+
+
 def collectives(p):
     """World and, unless it is LAM's world only, communicators with ranks in other orders."""
     comms = [p.world]
     if p.args.get("world_only") != "1":
-        comms.append(p.comm_dup())
-        comms.append(p.comm_create(list(reversed(range(p.size)))))
-        # first ranks of all clients, then second ranks, ...
-        turns = sorted(range(p.size), key=lambda r: (r - p.table.first_rank(r), -r))
-        comms.append(p.comm_create(turns))
-        half = [r for r in range(p.size) if r % 2 == 0]
-        comms.append(p.comm_create(half + [p.size - 1] if (p.size - 1) not in half else half))
+        comms += other_comms(p)
     for comm in comms:
         if comm is None:
             continue
@@ -374,6 +423,82 @@ def roots(p, comm, me, root):
 def matrices(a, b):
     return [a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
             a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]]
+
+
+def value(src, dest, k):
+    return src * 1000 + dest * 37 + k
+
+
+def profile(p):
+    """The collectives of reference 7.7, short and long, and MPI_Comm_split."""
+    comms = [p.world] + other_comms(p)
+    comms.append(p.comm_split(p.rank % 2, -p.rank))
+    comms.append(p.comm_split(-1 if p.rank == p.size - 1 else 0, p.rank))
+    for comm in comms:
+        if comm is None:
+            continue
+        me = comm.rank_of(p.rank)
+        x = p.table.xsize // 4
+        for root in range(comm.size):
+            for count in (0, 3, x + 1):
+                rooted(p, comm, me, root, "i", count)
+            rooted(p, comm, me, root, "l", x - x // 4)  # long ones count 4 bytes
+            rooted_v(p, comm, me, root)
+        for count in (0, 3, x + 1):
+            everywhere(p, comm, me, count)
+        everywhere_v(p, comm, me)
+        got = p.scan("i", [me, 1], plus, comm)
+        assert got == [me * (me + 1) // 2, me + 1], got
+        got = p.scan("q", [me + 1, 1, 0, 1], matrices, comm)
+        want = [1, 0, 0, 1]
+        for r in range(me + 1):
+            want = matrices(want, [r + 1, 1, 0, 1])
+        assert got == want, (got, want)
+        p.barrier(comm)
+
+
+def plus(a, b):
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def rooted(p, comm, me, root, fmt, count):
+    block = [value(me, root, k) for k in range(count)]
+    got = p.gather(fmt, block, root, comm)
+    assert got == ([[value(r, root, k) for k in range(count)] for r in range(comm.size)]
+                   if me == root else None), (root, count)
+    blocks = [[value(root, r, k) for k in range(count)] for r in range(comm.size)]
+    got = p.scatter(fmt, blocks if me == root else None, count, root, comm)
+    assert got == blocks[me], (root, count, got)
+
+
+def rooted_v(p, comm, me, root):
+    blocks = [[value(r, root, k) for k in range(r % 3)] for r in range(comm.size)]
+    got = p.gatherv("i", blocks[me], root, comm)
+    assert got == (blocks if me == root else None), (root, got)
+    got = p.scatterv("i", blocks if me == root else None, root, comm)
+    assert got == blocks[me], (root, got)
+
+
+def everywhere(p, comm, me, count):
+    got = p.allgather("i", [value(me, 0, k) for k in range(count)], comm)
+    assert got == [[value(r, 0, k) for k in range(count)] for r in range(comm.size)], count
+    got = p.alltoall("i", [[value(me, r, k) for k in range(count)] for r in range(comm.size)],
+                     comm)
+    assert got == [[value(r, me, k) for k in range(count)] for r in range(comm.size)], count
+
+
+def everywhere_v(p, comm, me):
+    counts = [r % 3 for r in range(comm.size)]
+    got = p.allgatherv("i", [value(me, 0, k) for k in range(counts[me])], counts, comm)
+    assert got == [[value(r, 0, k) for k in range(counts[r])] for r in range(comm.size)], got
+    got = p.alltoallv("i", [[value(me, r, k) for k in range((me + r) % 3)]
+                            for r in range(comm.size)], comm)
+    assert got == [[value(r, me, k) for k in range((me + r) % 3)]
+                   for r in range(comm.size)], got
+    total = sum(counts)
+    got = p.reduce_scatter("i", [me + k for k in range(total)], counts, "sum", comm)
+    first, s = sum(counts[:me]), comm.size * (comm.size - 1) // 2
+    assert got == [s + (first + k) * comm.size for k in range(counts[me])], got
 
 
 def barriers(p):
@@ -439,11 +564,13 @@ def mixture(p):
 
 def endless(p):
     """Goes on until somebody breaks something."""
-    a, b, other = ends(p)
-    while True:
+    for k in itertools.count():
+        # long=1: long and synchronous ones among them
+        long, sync = (p.args.get("long") == "1" and k % n == 0 for n in (4, 5))
+        values = [1, 2, 3] * (p.table.datalen if long else 1)
         for r in range(p.size):
             if r != p.rank:
-                p.isend("i", [1, 2, 3], r, 1)
+                p.isend("i", values, r, 1, sync=sync)
         for r in range(p.size):
             if r != p.rank:
-                assert p.recv("i", r, 1).values == [1, 2, 3]
+                assert p.recv("i", r, 1).values == values

@@ -13,7 +13,8 @@ Only the Python standard library is used.
     agent     the host: one thread moves packets between sockets and procs
     match     posted receives, unexpected messages, cancel
     proc      what a script sees: send, recv, probe, cancel, barrier, ...
-    coll      the collectives across clients
+    coll      the collectives across clients that have evidence
+    profile   the others, and MPI_Comm_split
     data      payload representations
     chaos     misbehaviour, by kind and seed
 """

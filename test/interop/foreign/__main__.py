@@ -93,6 +93,8 @@ class Client:
             p.finalize()
         except agents.Aborted:
             pass
+        except channel.ProtocolError as e:
+            self.agent.fail(e)
         except Exception as e:  # told, and everybody stops
             self.failed.append(f"rank {rank}: " + "".join(
                 traceback.format_exception_only(e)).strip() + " at " + ", ".join(
@@ -101,10 +103,15 @@ class Client:
             self.agent.fail(e)
 
 
+def too_late(o):
+    print(f"client {o.client}: deadline of {o.deadline:g} s", file=sys.stderr)
+    faulthandler.dump_traceback(all_threads=True)
+    os._exit(3)
+
+
 def main():
     o = options()
-    faulthandler.dump_traceback_later(o.deadline, exit=False)
-    killer = threading.Timer(o.deadline + 0.5, lambda: os._exit(3))
+    killer = threading.Timer(o.deadline, too_late, (o,))
     killer.daemon = True
     killer.start()
     c = Client(o)

@@ -28,6 +28,7 @@ class Channel:
         self.splitter = wire.Splitter(agent.table.datalen)
         self.out = bytearray()
         self.fini_queued = self.fini_seen = self.closed = False
+        self.broken = False  # takes nothing any more; why is still to be read
         self.held_until = 0.0  # chaos
 
     def fill(self):
@@ -43,6 +44,8 @@ class Channel:
             self.out += data
 
     def write(self):
+        if self.broken:
+            return
         self.fill()
         chaos = self.agent.chaos
         if chaos and chaos.holds(self):
@@ -50,24 +53,35 @@ class Channel:
         while self.out:
             limit = chaos.piece(self) if chaos else len(self.out)
             try:
-                n = self.sock.send(self.out[:limit])
+                n = self.send(self.out[:limit])
             except BlockingIOError:
                 return
             except ConnectionError:
-                if self.fini_seen:
-                    self.out.clear()
-                    return
-                raise ProtocolError(f"host {self.peer.index} closed without FINI") from None
+                # What came before the end has not been read yet, and tells more.
+                self.broken = True
+                self.out.clear()
+                return
             del self.out[:n]
             if chaos and chaos.rng.random() < 0.2:
                 return  # the rest in the next turn
             self.fill()
 
+    def send(self, data):
+        if not self.agent.b.blocking_writes:
+            return self.sock.send(data)
+        self.sock.setblocking(True)
+        try:
+            self.sock.sendall(data)
+        finally:
+            self.sock.setblocking(False)
+        return len(data)
+
     def read(self):
+        """What is there, up to a limit; False: nothing was, or it is over."""
         try:
             data = self.sock.recv(self.agent.chaos.read_bytes() if self.agent.chaos else 262144)
         except BlockingIOError:
-            return
+            return False
         except ConnectionError:
             data = b""
         if not data:
@@ -75,12 +89,13 @@ class Channel:
                 raise ProtocolError(f"host {self.peer.index} closed without FINI" +
                                     (" inside a packet" if self.splitter.midway else ""))
             self.close()
-            return
+            return False
         for pk in self.splitter.feed(data):
             self.agent.tell("<-", self, pk)
             if self.fini_seen:
                 raise ProtocolError(f"host {self.peer.index} sent {pk.name} after FINI")
             self.agent.take(self, pk)
+        return True
 
     def close(self):
         if not self.closed:
@@ -113,7 +128,9 @@ class Agent:
         self.request_id = count(1 if not behaviour.short_srqid else 0x11)
         self.pending = {}  # (src id, srqid) -> SendRequest that waits for a packet
         self.finalized = set()
-        self.comm_ranks = {0: range(len(table.proc)), 1: range(len(table.proc))}
+        world = range(len(table.proc))
+        # (rank, context) -> world ranks; the parts of a split have one context
+        self.comm_ranks = {(r, c): world for r in self.ranks for c in (0, 1)}
         self.channel = {}
         for (me, peer), s in sockets.items():
             ch = Channel(self, table.hosts[me], table.hosts[peer], s)
@@ -169,10 +186,18 @@ class Agent:
                 return
             except ConnectionError:
                 data = b""
+            self.read_all()
             raise ProtocolError("the server said something while the job ran" if data else
                                 "the server closed the connection while the job ran")
         elif not key.data.closed and not (self.chaos and self.chaos.deaf(key.data)):
             key.data.read()
+
+    def read_all(self):
+        """The server ends the job because of somebody; that may be told by a connection that
+        has not had its turn yet."""
+        for ch in self.channel.values():
+            while not ch.closed and ch.read():
+                pass
 
     def may_end(self, ch):
         ranks = ch.me.ranks if self.b.fini_early else self.ranks
@@ -224,7 +249,7 @@ class Agent:
         for _ in range(self.credit.count_taken((pk.src, pk.dest))):
             self.protoack(ch, pk.src, pk.dest)
         if pk.type in (PK_DATA, PK_DATASYNC):
-            self.take_data(ch, pk, src, self.inbox[dest])
+            self.take_data(ch, pk, src, dest)
         elif pk.type == PK_SYNCACK:
             self.take_syncack(ch, pk)
         elif pk.type == PK_CANCEL:
@@ -234,13 +259,14 @@ class Agent:
             self.take_cancel_reply(pk)
         self.changed.notify_all()
 
-    def take_data(self, ch, pk, src, inbox):
+    def take_data(self, ch, pk, src, dest):
+        inbox = self.inbox[dest]
         if not is_first(pk):
             inbox.more(pk)
             return
         if pk.drqid:
             raise ProtocolError("the first packet of a message has a drqid: " + repr(pk))
-        ranks = self.comm_ranks.get(pk.cid)
+        ranks = self.comm_ranks.get((dest, pk.cid))
         by_world = self.b.of(self.table.client_of(src)).world_lsrank
         if ranks is not None and not by_world and (
                 not 0 <= pk.lsrank < len(ranks) or ranks[pk.lsrank] != src):
@@ -335,7 +361,7 @@ class Agent:
                 return self.send_local(dest, data, tag, cid, lsrank, sync)
             ch = self.route(src, dest)
             if ch.fini_seen:
-                raise AssertionError(f"rank {src} sends to {dest}, whose host has ended")
+                raise ProtocolError(f"rank {src} sends to {dest} after FINI of its host")
             head, rest = data[:self.table.datalen], data[self.table.datalen:]
             kind = PK_DATASYNC if sync or rest else PK_DATA
             if srqid is None:

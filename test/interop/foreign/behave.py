@@ -29,7 +29,7 @@ class Behaviour:
     check_source: bool = False    # an accepted connection comes from the host's own address
     blocking_dance: bool = False  # abort on a stranger instead of dropping it
     # packets
-    data: str = "x32"             # x32, le8 (native little-endian, 8-byte long), be8
+    data: str = "x32"             # of data.py: x32, x32l8, le8 (native), be8
     control_len: int = 0          # pk_len and pk_msglen of control packets
     junk_cid: bool = False        # 73, byte order of the sender, in control packets
     short_srqid: bool = True      # also plain short messages carry a request id
@@ -40,6 +40,7 @@ class Behaviour:
     cancel: str = "right"         # right, no (CANCELNO to everything)
     one_fifo: bool = False        # one queue per remote host
     protoack_queues: bool = False # PROTOACK goes to the back of that queue and needs credit
+    blocking_writes: bool = False # nothing is read until the kernel has taken what is written
     buffered_long: bool = False   # a long standard send is over once the agent has the bytes
     interleave: bool = False      # packets of several long messages in turns
     reduce_cid0: bool = False     # Reduce on the context of point-to-point
@@ -52,7 +53,9 @@ class Behaviour:
 
     def wire_data(self, client):
         """Representation used with a client: whoever cannot convert decides."""
-        return self.data if self.data != "x32" else self.of(client).data
+        mine, other = self.data, self.of(client).data
+        return next((d for d in (mine, other) if d in ("le8", "be8")),
+                    mine if mine != "x32" else other)
 
     def wire_reduce_cid0(self, client):
         return self.reduce_cid0 or self.of(client).reduce_cid0

@@ -1,6 +1,8 @@
 """The client's side of the server channel."""
+import errno
 import socket
 import struct
+import time
 
 from . import wire
 from .wire import ProtocolError
@@ -11,10 +13,23 @@ class ServerChannel:
         self.b = behaviour
         self.rank = rank
         self.chaos = chaos
-        self.sock = socket.create_connection(at, deadline_s,
-                                             source_address=(source, 0) if source else None)
+        self.deadline_s = deadline_s
+        self.sock = self.connect(at, source)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.answers = {}  # label -> (mask, data)
+
+    def connect(self, at, source):
+        """The server listens; a network that has just been set up may not carry yet."""
+        deadline = time.monotonic() + self.deadline_s
+        while True:
+            try:
+                return socket.create_connection(at, self.deadline_s,
+                                                source_address=(source, 0) if source else None)
+            except OSError as e:
+                if e.errno not in (errno.EHOSTUNREACH, errno.ENETUNREACH) or \
+                        time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def send(self, data):
         pieces = self.chaos.server_pieces(data) if self.chaos else [data]
@@ -116,7 +131,7 @@ class ServerChannel:
             raise ProtocolError("the server's DONE has a payload")
 
     def fini(self):
-        self.sock.settimeout(10)
+        self.sock.settimeout(self.deadline_s)
         self.command(wire.FINI)
         self.sock.shutdown(socket.SHUT_WR)
         try:

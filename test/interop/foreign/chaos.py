@@ -7,7 +7,9 @@ Allowed, however unkind; the other side has to cope:
     strangers   unknown connections come before the right ones
     weather     split, coalesce and stall
 Forbidden; the other side has to notice, say so, and end:
-    everything in EVIL
+    everything in EVIL, once
+    fuzz        one packet of eight is damaged at random; gone after N packets, or when
+                nothing has been sent for a while, for then both sides may wait for ever
 """
 import random
 import socket
@@ -16,6 +18,8 @@ import time
 from . import wire
 
 KIND = ("split", "coalesce", "stall", "weather", "strangers")
+FUZZ_IDLE_S = 2
+STRANGER_S = 30  # for a connection to a host that listens
 PIECES = (1, 2, 3, 7, 8, 31, 127, 128, 129, 1000, 5000, 65536)
 
 
@@ -91,15 +95,40 @@ EVIL = {
 }
 
 
+EXTREMES = (0, 1, 127, 128, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff,
+            0x8000000000000000, 0xffffffffffffffff)
+FIELDS = ((0, 4), (4, 4), (8, 24), (32, 24), (56, 8), (64, 8), (72, 8), (80, 4), (84, 4), (88, 8))
+
+
+def damaged(rng, data, earlier):
+    """data, one packet, not as it should be; earlier: one that was sent before."""
+    how = rng.randrange(8)
+    if how <= 2:  # a field of the header with a number from the edge, or any
+        at, size = rng.choice(FIELDS)
+        value = rng.choice(EXTREMES) if rng.random() < 0.7 else rng.getrandbits(8 * size)
+        return _patch(data, at, value, size)
+    if how == 3:
+        at = rng.randrange(len(data))
+        return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]
+    if how == 4:
+        return data + earlier
+    if how == 5:  # another type, the rest as it was
+        return _patch(data, 0, rng.randrange(9))
+    at = rng.randrange(len(data))
+    if how == 6:
+        return data[:at]
+    return data[:at] + rng.randbytes(rng.randrange(1, 300)) + data[at:]
+
+
 class Chaos:
     def __init__(self, text):
         parts = text.split(":") + ["1", "3"]
         self.kind, self.at = parts[0], int(parts[2]) if len(text.split(":")) > 2 else 3
-        if self.kind not in KIND and self.kind not in EVIL:
-            raise ValueError(f"{self.kind}: not one of {', '.join((*KIND, *EVIL))}")
+        if self.kind not in KIND and self.kind not in EVIL and self.kind != "fuzz":
+            raise ValueError(f"{self.kind}: not one of {', '.join((*KIND, *EVIL, 'fuzz'))}")
         self.rng = random.Random(f"{self.kind} {parts[1]}")
         self.count, self.close_after, self.idle_until = {}, {}, {}
-        self.left, self.kept = False, []
+        self.left, self.kept, self.sent, self.earlier = False, [], 0, b""
 
     def has(self, kind):
         return self.kind == kind or self.kind == "weather"
@@ -109,7 +138,7 @@ class Chaos:
         if self.kind != "strangers":
             return
         for data in (b"", b"\xff\xff\xff\xff", bytes(4), b"GET / HTTP/1.0\r\n\r\n", b"\0\0"):
-            s = socket.create_connection(at, 5)
+            s = socket.create_connection(at, STRANGER_S)
             s.sendall(data)
             self.kept.append(s)  # the silent ones stay
             if len(data) == 2:
@@ -119,7 +148,7 @@ class Chaos:
         """Once more, if it still listens."""
         if self.kind == "strangers":
             try:
-                s = socket.create_connection(at, 5)
+                s = socket.create_connection(at, STRANGER_S)
                 s.sendall(me.index.to_bytes(4, "big"))
                 self.kept.append(s)
             except OSError:
@@ -137,6 +166,8 @@ class Chaos:
 
     def packet(self, ch, pk, data):
         n = self.count[ch] = self.count.get(ch, 0) + 1
+        if self.kind == "fuzz":
+            return self.fuzz(ch, data)
         make = EVIL.get(self.kind)
         if not make or self.left or n < self.at or pk.type == wire.PK_FINI:
             return data
@@ -144,6 +175,16 @@ class Chaos:
             return data
         self.left = True
         return make(self, ch, pk, data)
+
+    def fuzz(self, ch, data):
+        self.sent += 1
+        self.idle_until["fuzz"] = time.monotonic() + FUZZ_IDLE_S
+        if self.sent == self.at:
+            self.close_after[ch] = self.rng.randrange(wire.HEADER_BYTES)
+        whole, data = data, data if self.rng.randrange(8) else \
+            damaged(self.rng, data, self.earlier)
+        self.earlier = whole
+        return data
 
     def piece(self, ch):
         if self.close_after.get(ch) is not None:
@@ -156,6 +197,8 @@ class Chaos:
 
     def holds(self, ch):
         now = time.monotonic()
+        if self.kind == "fuzz" and now > self.idle_until.setdefault("fuzz", now + FUZZ_IDLE_S):
+            raise wire.ProtocolError("chaos: gone")
         if self.has("coalesce") and ch.out:
             if not ch.held_until:
                 ch.held_until = now + self.rng.choice((0, 0.002, 0.008))

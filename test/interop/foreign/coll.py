@@ -220,15 +220,23 @@ class Collectives:
 
     def comm_create(self, ranks, comm=None):
         """ranks: ranks in the parent.  None at those who are not among them."""
-        from .proc import Comm
         comm = comm or self.world
-        newest = self.allreduce("Q", [self.max_cid], "max", comm)[0]
-        self.max_cid = newest + 2
+        cid = self.new_cid(comm)
         if comm.rank_of(self.rank) not in ranks:
             return None
-        new = Comm(newest + 1, [comm.ranks[r] for r in ranks])
+        return self.new_comm(cid, [comm.ranks[r] for r in ranks])
+
+    def new_cid(self, comm):
+        newest = self.allreduce("Q", [self.max_cid], "max", comm)[0]
+        self.max_cid = newest + 2
+        return newest + 1
+
+    def new_comm(self, cid, world_ranks):
+        from .proc import Comm
+        new = Comm(cid, world_ranks)
         with self.agent.lock:
-            self.agent.comm_ranks[new.cid] = self.agent.comm_ranks[new.cid + 1] = new.ranks
+            for c in (cid, cid + 1):
+                self.agent.comm_ranks[self.rank, c] = new.ranks
         return new
 
     def comm_dup(self, comm=None):

@@ -7,7 +7,7 @@ import time
 from . import wire
 from .wire import ProtocolError
 
-IDENT_LIMIT_S = 2  # for the 4 bytes of a host that has connected
+IDENT_LIMIT_S = 20  # for the 4 bytes of a host that has connected
 
 
 def listen(ipv4):

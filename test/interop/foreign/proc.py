@@ -1,5 +1,5 @@
 """What a script function sees: one MPI process."""
-from . import coll, data
+from . import data, profile
 from .match import ANY, RecvRequest
 
 
@@ -22,7 +22,7 @@ class Received:
         return f"from {self.source} tag {self.tag}: {self.bytes} bytes"
 
 
-class Proc(coll.Collectives):
+class Proc(profile.Profile):
     def __init__(self, agent, rank, args=None):
         self.agent, self.rank, self.args = agent, rank, args or {}
         self.table = agent.table
