@@ -20,11 +20,15 @@ check-headers: $(patsubst %.h,$(B)/headers/%.ok,$(HEADERS_ALL))
 
 fuzz-build: $(FUZZERS)
 
-## fuzz-smoke    every fuzz target over its corpus and then FUZZ_S seconds (default 10) more
+## fuzz-smoke    every fuzz target over its corpus, then FUZZ_S seconds (10) of new inputs; FUZZ_LONG FUZZ_LONG_S (60)
 FUZZ_S ?= 10
+# What any host of the Internet may send to an open port: server channel, packet
+# stream, label arrays.
+FUZZ_LONG ?= fuzz_impi_server fuzz_impi_stream fuzz_impi_tables fuzz_impi_client
+FUZZ_LONG_S ?= 60
 fuzz-smoke:
 	@$(MAKE) --no-print-directory CC=clang EXTRAS=fuzz CFLAGS="-O1 -g" fuzz-build
-	@test/run-fuzz build/clang-fuzz $(FUZZ_S)
+	@FUZZ_LONG="$(FUZZ_LONG)" FUZZ_LONG_S=$(FUZZ_LONG_S) test/run-fuzz build/clang-fuzz $(FUZZ_S)
 
 ## smoke         shell scenarios in fresh network namespaces (root)
 smoke: all $(TESTPROGS) $(SMOKE_EXTRA)

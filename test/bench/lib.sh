@@ -87,3 +87,37 @@ bench_far_host() {
 	_tb_ns far && _tb_link far eth0 wan far "$MTU_WAN" && _tb_port wan wanB far &&
 		ip -n "$TB_ID-far" addr add $BENCH_FAR/24 dev eth0
 }
+
+# The long protocol: 256 KB messages with DATALEN 64 KB, ranks behind two relays against
+# the same ranks with global addresses on the same WAN (the relay paper: 0.67).
+bench_rendezvous() {
+	local delay=${1:-5} i b=$PWD/$B NODES=1 c n env
+	echo
+	echo "long messages, DATALEN 64 KB: WAN MTU 1500, 1 Gb/s, $delay ms one way"
+	testbed_up && bench_far_host && testbed_wanem "$b/bin/wanem" --delay-ms "$delay" --rate 1e9 &&
+		testbed_server "$b" || return 1
+	export IMPI_DATALEN=65536
+	local job=("$b/examples/pingpong" --max 262144 --budget-ms $((BUDGET_MS * 4)))
+	for ((i = 1; i <= ROUNDS; i++)); do
+		bench_turn "$i"
+		testbed_relayd "$b" afe0 && testbed_relayd "$b" bfe0 || return 1
+		testbed_job "$b" long "${job[@]}" --json "$PWD/$out/raw-long-ours-$i"
+		bench_wait 90 long-a long-b || return 1
+		# They poll; the other arm needs none.
+		testbed_stop relayd-afe0 >/dev/null 2>&1
+		testbed_stop relayd-bfe0 >/dev/null 2>&1
+		for c in 1:far 0:srv; do
+			n=${c#*:}
+			mapfile -t env < <(testbed_mpi_env a | grep -v hostfile)
+			testbed_spawn "$n" "direct-$n" env "${env[@]}" IMPI_AUTH_NONE=1 "$b/bin/impirun" \
+				-client "${c%:*}" $TB_SRV:7810 --launcher mpirun -np 1 "${job[@]}" \
+				--json "$PWD/$out/raw-long-direct-$i"
+		done
+		bench_wait 90 direct-srv direct-far || return 1
+	done
+	unset IMPI_DATALEN
+	testbed_down
+	test/bench/report.py "$out/rendezvous.json" \
+		"libmpi over two relays / libmpi with global addresses, $delay ms (throughput is 1/ratio)" \
+		"ping-pong" "$out/raw-long-ours-*" direct "$out/raw-long-direct-*" 262144
+}
