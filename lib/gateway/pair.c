@@ -450,7 +450,7 @@ on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 }
 
 /* Somebody sends to a process behind a channel of ours for the first time. */
-static bool
+static enum suci_verdict
 on_lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 {
 	struct gw *g = user;
@@ -458,10 +458,10 @@ on_lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_labe
 	struct gw_job *j = gw_job_of_label(g, dst_label, &dst);
 	(void)path;
 	if (!j || gw_job_of_label(g, src_label, &src) != j)
-		return false;
+		return SUCI_DROPPED;
 	uint32_t chan = gw_job_channel(g, j, dst, src);
 	if (chan == GW_NONE || gw_job_channel(g, j, src, dst) != GW_NONE)
-		return false; /* not ours, or not by lane */
+		return SUCI_DROPPED; /* not ours, or not by lane */
 	uint32_t i = pair_find(g, (uint32_t)(j - g->job), dst, src);
 	if (i == GW_NONE)
 		i = pair_new(g, j, dst, src, chan, GW_NONE);
@@ -469,9 +469,10 @@ on_lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_labe
 	    (g->pair[i].lane == GW_NONE && g->core_path != GW_NONE && !lane_open(g, i))) {
 		gw_job_fail(g, j, &g->n.failed_path,
 			    "too many pairs of processes talk at a time for this gateway");
-		return false;
+		return SUCI_DROPPED;
 	}
-	return g->pair[i].lane != GW_NONE;
+	/* Without a lane the path to the own core is not up yet. */
+	return g->pair[i].lane != GW_NONE ? SUCI_TAKEN : SUCI_REFUSED;
 }
 
 static int

@@ -406,8 +406,8 @@ fits(const struct rx_block *b, const struct suci_segment *s)
 	if (k >= b->nsegs || s->mss != b->mss || (s->flags & SUCI_SF_FIRST ? k != 0 : k == 0))
 		return false;
 	bool last = k + 1 == b->nsegs;
-	uint64_t want = (last ? b->bytes : lane_seg_offset(k + 1, b->mss)) -
-			lane_seg_offset(k, b->mss);
+	uint64_t want =
+		(last ? b->bytes : lane_seg_offset(k + 1, b->mss)) - lane_seg_offset(k, b->mss);
 	return s->data_len == want && last == !!(s->flags & SUCI_SF_LAST);
 }
 
@@ -669,9 +669,16 @@ lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t n
 {
 	struct suci_lanes *ls = user;
 	struct lane *l = find(ls, s);
-	if (!l && ls->ops->lane_unknown &&
-	    ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label))
-		l = find(ls, s);
+	if (!l && ls->ops->lane_unknown) {
+		enum suci_verdict opened =
+			ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label);
+		if (opened == SUCI_REFUSED) {
+			ls->count.refused_label++;
+			return SUCI_REFUSED;
+		}
+		if (opened == SUCI_TAKEN)
+			l = find(ls, s);
+	}
 	if (!l) {
 		ls->count.drop_label++;
 		return SUCI_DROPPED;

@@ -148,7 +148,7 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 }
 
 /* A segment for a pair of labels without a lane: the other side was first. */
-static bool
+static enum suci_verdict
 lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 {
 	uint32_t rank = src_label - LMPI_LABEL_BASE, use = net.path_use[path];
@@ -156,14 +156,18 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	(void)user;
 	if (dst_label != LMPI_LABEL_BASE + lmpi_world.rank || src_label < LMPI_LABEL_BASE ||
 	    rank >= lmpi_world.size || use == USE_NONE)
-		return false;
+		return SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[rank];
-	if (peer->reach == LMPI_REACH_DIRECT && use == rank)
-		return lmpi_net_open_lane(peer, path);
-	/* Answers go by our own relay for that process, whichever brought this. */
-	if (peer->reach == LMPI_REACH_RELAY && (use & USE_RELAY) && net.relay[peer->relay].up)
-		return lmpi_net_open_lane(peer, net.relay[peer->relay].path);
-	return false;
+	if (peer->reach == LMPI_REACH_RELAY && (use & USE_RELAY)) {
+		/* Answers go by our own relay for that process, whichever brought this.  At
+		 * the start another relay may be connected first: later, then. */
+		path = net.relay[peer->relay].path;
+		if (!net.relay[peer->relay].up)
+			return SUCI_REFUSED;
+	} else if (peer->reach != LMPI_REACH_DIRECT || use != rank) {
+		return SUCI_DROPPED;
+	}
+	return lmpi_net_open_lane(peer, path) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
 static int

@@ -209,21 +209,21 @@ lane_want(struct end *e, uint32_t r)
 	lane_make(e, r, path);
 }
 
-static bool
+static enum suci_verdict
 lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 {
 	struct end *e = user;
 	if (dst_label != LABEL_BASE + e->rank || src_label < LABEL_BASE ||
 	    src_label - LABEL_BASE >= e->w->nend)
-		return false;
+		return SUCI_DROPPED;
 	uint32_t r = src_label - LABEL_BASE;
 	if (e->lane[r] != NONE_U32 || r == e->rank || e->ended)
-		return false;
+		return SUCI_DROPPED;
 	/* The way back is not always the way it came: with several relays, what is for
 	 * r leaves over the relay that answers for r. */
 	struct suci_addr to = addr_of(next_hop(e, r));
 	uint32_t back = suci_path_find(e->ep, &to);
-	return lane_make(e, r, back == NONE_U32 ? path : back);
+	return lane_make(e, r, back == NONE_U32 ? path : back) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
 static const struct suci_lane_ops ops = {

@@ -209,13 +209,15 @@ lane_to(struct gproc *p, uint32_t r)
 	return p->lane[r];
 }
 
-static bool
+static enum suci_verdict
 lane_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 {
 	struct gproc *p = user;
 	(void)path;
-	return dst == G_LB + p->rank && src - G_LB < p->w->nrank && p->lane[src - G_LB] == G_NONE &&
-	       !p->quitting && lane_to(p, src - G_LB) != G_NONE;
+	bool opened = dst == G_LB + p->rank && src - G_LB < p->w->nrank &&
+		      p->lane[src - G_LB] == G_NONE && !p->quitting &&
+		      lane_to(p, src - G_LB) != G_NONE;
+	return opened ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
 static const struct suci_lane_ops lane_ops = {.block_begin = block_begin,

@@ -180,12 +180,12 @@ kit_lane(struct kit *k, uint32_t proc, uint32_t foreign)
 	return *lane;
 }
 
-static inline bool
+static inline enum suci_verdict
 kit_unknown(void *user, uint32_t path, uint32_t dst, uint32_t src)
 {
 	(void)path;
 	kit_lane(user, dst - KIT_LB, src - KIT_LB);
-	return true;
+	return SUCI_TAKEN;
 }
 
 static inline int

@@ -39,6 +39,8 @@ struct world {
 	struct link l;
 	bool fake; /* one huge block of zeros: only counted */
 	uint32_t mtu;
+	bool late; /* who accepts opens no lane by itself: on_unknown() says when */
+	enum suci_verdict unknown;
 	struct host h[2];
 	struct suci_lane_conf conf;
 	struct suci_lane_limits limits;
@@ -87,8 +89,20 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *
 	(void)hello_len;
 	h->path = path;
 	h->up = true;
-	if (incoming)
+	if (incoming && !h->w->late)
 		open_lane(h);
+}
+
+static enum suci_verdict
+on_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
+{
+	struct host *h = user;
+	(void)path;
+	assert_int_equal(dst_label, 16 + side_of(h));
+	assert_int_equal(src_label, 16 + !side_of(h));
+	if (h->w->unknown == SUCI_TAKEN)
+		open_lane(h);
+	return h->w->unknown;
 }
 
 static void
@@ -223,6 +237,7 @@ static const struct suci_lane_ops lane_ops = {
 	.hold = on_hold,
 	.release = on_release,
 	.lane_down = on_lane_down,
+	.lane_unknown = on_unknown,
 	.accept = on_accept,
 	.path_up = on_path_up,
 	.path_down = on_path_down,
@@ -657,6 +672,46 @@ test_no_room(void **state)
 	}
 }
 
+/* Segments before their lane: "not yet" loses nothing, the others are a lane opened at
+ * once and one that never will be. */
+static void
+test_lane_not_yet(void **state)
+{
+	(void)state;
+	for (int direct = 0; direct < 2; direct++) {
+		struct world *w = world_new(11, 20000);
+		const struct suci_lane_counters *n;
+		w->conf.direct = direct;
+		w->late = true;
+		w->unknown = SUCI_REFUSED;
+		w->l.jitter_ns = 200000;
+		w->l.loss_ppb = 50000000;
+		world_open(w);
+		n = suci_lane_counters(w->h[1].ls);
+		for (uint32_t i = 0; i < 20; i++)
+			send_block(w, 0, 0, i * 700, true);
+		link_run(&w->l, w->l.now_ns + 50 * BASE_MS_NS, NULL, NULL);
+		assert_true(n->refused_label > 0);
+		assert_int_equal(n->drop_label, 0);
+		assert_int_equal(w->h[1].begun, 0);
+		w->unknown = SUCI_TAKEN;
+		assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, all_done, w));
+		expect_all(w, 0);
+		world_free(w);
+	}
+	struct world *w = world_new(12, 20000);
+	w->late = true;
+	w->unknown = SUCI_DROPPED;
+	world_open(w);
+	send_block(w, 0, 0, 100, false);
+	link_run(&w->l, w->l.now_ns + 50 * BASE_MS_NS, NULL, NULL);
+	assert_int_equal(suci_lane_counters(w->h[1].ls)->drop_label, 1);
+	assert_int_equal(suci_lane_counters(w->h[1].ls)->refused_label, 0);
+	assert_int_equal(suci_held(w->l.ep[0]), 0);
+	suci_lane_close(w->h[0].ls, w->h[0].lane, w->l.now_ns);
+	world_free(w);
+}
+
 /* A relayed receiver that can hold very little: what it throws away comes again, and
  * nothing is refused on the path. */
 static void
@@ -783,6 +838,7 @@ main(void)
 		cmocka_unit_test(test_refused_end_to_end),
 		cmocka_unit_test(test_flood_of_refusals),
 		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_lane_not_yet),
 		cmocka_unit_test(test_close_in_flight),
 	};
 	return cmocka_run_group_tests_name("suci lane", tests, NULL, NULL);

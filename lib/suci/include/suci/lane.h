@@ -93,11 +93,12 @@ struct suci_lane_ops {
 	/* The path of the lane is gone (or, LOCAL, the lane is unusable: see text);
 	 * blocks of it were reported not done.  Last call for the lane. */
 	void (*lane_down)(void *user, uint32_t lane, enum suci_down why, const char *text);
-	/* Segments for a (dst, src) label pair that no lane has: the caller may open
-	 * one here and return true, then the segment is looked up again.  Else
-	 * the segment is dropped and acknowledged: it will not come again.  May be
-	 * NULL. */
-	bool (*lane_unknown)(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label);
+	/* A segment for a (dst, src) label pair that no lane has.  TAKEN: the caller has
+	 * opened one here, and it is looked up again.  REFUSED: there will be one, but
+	 * not yet (its way back is not up): the segment comes again.  DROPPED, or no
+	 * such op: it is acknowledged and will not come again. */
+	enum suci_verdict (*lane_unknown)(void *user, uint32_t path, uint32_t dst_label,
+					  uint32_t src_label);
 	/* Passed on from the endpoint. */
 	int (*accept)(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
 		      char why[SUCI_TEXT_MAX]);
@@ -131,6 +132,7 @@ struct suci_lanes_config {
 	X(drop_window, "segment beyond the window granted")                    \
 	X(drop_crc, "end-to-end CRC wrong")                                    \
 	X(drop_malformed, "segment fields contradict each other or its block") \
+	X(refused_label, "no lane with that label pair yet")                   \
 	X(refused_held, "no room to hold an early segment")                    \
 	X(refused_blocks, "no room for another incoming block")                \
 	X(refused_ranges, "no room to note one more range out of order")       \
