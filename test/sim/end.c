@@ -265,9 +265,8 @@ end_drive(struct end *e)
 	while (more && !s->failed) {
 		more = false;
 		if (e->started && !e->ended && !e->quitting)
-			for (uint32_t i = 0; i < w->nstream; i++) {
-				struct stream *st = &w->stream[i];
-				if (st->src != e->rank || st->sent >= st->n)
+			for (struct stream *st = e->first; st; st = st->next) {
+				if (st->sent >= st->n)
 					continue;
 				if (e->lane[st->dst] == NONE_U32)
 					lane_want(e, st->dst);
@@ -349,9 +348,16 @@ end_new(struct end *e)
 	struct world *w = e->w;
 	struct suci_config c = w->conf.end;
 	struct suci_lanes_config lc = {.limits = w->conf.lanes, .ops = &ops, .user = e};
-	for (uint32_t r = 0; r < RANKS_MAX; r++)
+	if (!e->lane)
+		e->lane = malloc(w->nend * sizeof *e->lane);
+	BASE_ASSERT(e->lane);
+	for (uint32_t r = 0; r < w->nend; r++)
 		e->lane[r] = NONE_U32;
-	lc.limits.labels_max = LABEL_BASE + RANKS_MAX;
+	lc.limits.labels_max = LABEL_BASE + w->nend;
+	if (w->conf.tune)
+		w->conf.tune(e->rank, &c, &lc.limits);
+	e->limits = c.limits;
+	e->lane_limits = lc.limits;
 	size_t lanes_len = suci_lanes_footprint(&lc.limits);
 	size_t ep_len = suci_footprint(&c.limits);
 	BASE_ASSERT(lanes_len && ep_len);

@@ -189,12 +189,31 @@ sim_add_link(struct sim *s, const struct sim_link_conf *conf)
 	return s->nlink++;
 }
 
+static uint32_t
+addr_slot(uint32_t network, uint32_t ipv4)
+{
+	return (ipv4 * 2654435761u ^ network * 40503u) >> 7 & (SIM_ADDR_SLOTS - 1);
+}
+
 uint32_t
 sim_add_port(struct sim *s, void *node, sim_fn *deliver, uint32_t network, uint32_t ipv4)
 {
 	BASE_ASSERT(s->nport < SIM_PORTS_MAX);
-	s->port[s->nport] = (struct sim_port){
-		.node = node, .deliver = deliver, .network = network, .ipv4 = ipv4};
+	s->port[s->nport] = (struct sim_port){.node = node,
+					      .deliver = deliver,
+					      .network = network,
+					      .ipv4 = ipv4,
+					      .next = SIM_LINK_NONE};
+	/* To the end of its chain: the first of several is found first. */
+	uint32_t *slot = &s->at_addr[addr_slot(network, ipv4)];
+	if (!*slot) {
+		*slot = s->nport + 1;
+	} else {
+		uint32_t p = *slot - 1;
+		while (s->port[p].next != SIM_LINK_NONE)
+			p = s->port[p].next;
+		s->port[p].next = s->nport;
+	}
 	return s->nport++;
 }
 
@@ -316,11 +335,11 @@ sim_send(struct sim *s, uint32_t from, uint32_t ipv4, const struct sim_piece *pi
 	for (size_t i = 0; i < n; i++)
 		len += piece[i].len;
 	s->port[from].sent++;
-	uint32_t to = 0;
-	while (to < s->nport && !(s->port[to].network == s->port[from].network &&
-				  s->port[to].ipv4 == ipv4 && s->route[from][to][0]))
-		to++;
-	if (to == s->nport) {
+	uint32_t to = s->at_addr[addr_slot(s->port[from].network, ipv4)] - 1;
+	while (to != SIM_LINK_NONE && !(s->port[to].network == s->port[from].network &&
+					s->port[to].ipv4 == ipv4 && s->route[from][to][0]))
+		to = s->port[to].next;
+	if (to == SIM_LINK_NONE) {
 		s->port[from].unroutable++;
 		return;
 	}

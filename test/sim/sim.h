@@ -28,10 +28,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_HOPS_MAX  3
-#define SIM_PORTS_MAX 256
-#define SIM_LINKS_MAX 512
-#define SIM_LINK_NONE UINT32_MAX
+#define SIM_HOPS_MAX   3
+#define SIM_PORTS_MAX  1100
+#define SIM_LINKS_MAX  2304
+#define SIM_ADDR_SLOTS 2048
+#define SIM_LINK_NONE  UINT32_MAX
 /* Ethernet with preamble and gap 38, IPv4 20, UDP 8. */
 #define SIM_UDP_OVERHEAD 66
 #define SIM_IP_UDP	 28
@@ -87,6 +88,7 @@ struct sim_port {
 	sim_fn *deliver; /* arg: buffer index */
 	uint32_t network;
 	uint32_t ipv4;
+	uint32_t next; /* with the same hash of network and address; SIM_LINK_NONE */
 	uint64_t delivered, sent, unroutable;
 };
 
@@ -110,6 +112,7 @@ struct sim {
 	uint32_t nlink;
 	struct sim_port port[SIM_PORTS_MAX];
 	uint32_t nport;
+	uint32_t at_addr[SIM_ADDR_SLOTS]; /* first port with that hash + 1, 0: none */
 	uint16_t route[SIM_PORTS_MAX][SIM_PORTS_MAX][SIM_HOPS_MAX]; /* link + 1, 0: end */
 	bool failed;
 	char why[400];

@@ -31,6 +31,13 @@ world_stream(struct world *w, uint32_t src, uint32_t dst, uint32_t n,
 	struct stream *st = &w->stream[w->nstream++];
 	bool relayed = !world_same_cluster(w, src, dst);
 	*st = (struct stream){.w = w, .src = src, .dst = dst, .n = n, .outstanding_max = 4};
+	struct end *e = &w->end[src];
+	if (e->last)
+		e->last->next = st;
+	else
+		e->first = st;
+	e->last = st;
+	w->blocks_total += n;
 	st->block = calloc(n ? n : 1, sizeof *st->block);
 	BASE_ASSERT(st->block);
 	struct base_prng p = base_prng_seed(w->s->seed ^ (uint64_t)(src + 1) << 32 ^ (dst + 1));
@@ -64,10 +71,10 @@ streams_free(struct world *w)
 struct stream *
 stream_of(struct world *w, uint32_t src, uint32_t dst)
 {
-	for (uint32_t i = 0; i < w->nstream; i++)
-		if (w->stream[i].src == src && w->stream[i].dst == dst)
-			return &w->stream[i];
-	return NULL;
+	struct stream *st = w->end[src].first;
+	while (st && st->dst != dst)
+		st = st->next;
+	return st;
 }
 
 /* The first bytes of a relayed block as they are known in cluster `view`. */

@@ -204,8 +204,10 @@ world_start(struct world *w)
 void
 world_free(struct world *w)
 {
-	for (uint32_t i = 0; i < w->nend; i++)
+	for (uint32_t i = 0; i < w->nend; i++) {
 		end_kill(&w->end[i]);
+		free(w->end[i].lane);
+	}
 	for (uint32_t i = 0; i < w->nrelay; i++)
 		rnode_kill(&w->relay[i]);
 	streams_free(w);
@@ -219,10 +221,7 @@ bool
 world_complete(void *world)
 {
 	const struct world *w = world;
-	for (uint32_t i = 0; i < w->nstream; i++)
-		if (w->stream[i].placed < w->stream[i].n || w->stream[i].done < w->stream[i].n)
-			return false;
-	return true;
+	return w->seen.placed == w->blocks_total && w->seen.done == w->blocks_total;
 }
 
 bool
@@ -300,9 +299,9 @@ world_check_now(struct world *w)
 			continue;
 		snprintf(who, sizeof who, "rank %u", e->rank);
 		const struct sim_port *p = &s->port[e->port];
-		check_endpoint(w, e->ep, w->conf.end.limits.segments_max, p->delivered, p->sent,
+		check_endpoint(w, e->ep, e->limits.segments_max, p->delivered, p->sent,
 			       e->incarnation == 1, who);
-		check_path_limits(w, e->ep, &w->conf.end.limits, who);
+		check_path_limits(w, e->ep, &e->limits, who);
 	}
 	for (uint32_t i = 0; i < w->nrelay && !s->failed; i++) {
 		const struct rnode *r = &w->relay[i];

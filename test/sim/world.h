@@ -20,10 +20,10 @@
 #include "suci/lane.h"
 
 #define CLUSTERS_MAX 3
-#define RANKS_MAX    208
+#define RANKS_MAX    1008
 #define HOSTS_MAX    24 /* processes and relays that a relay knows */
 #define RELAYS_MAX   6	/* in all */
-#define STREAMS_MAX  256
+#define STREAMS_MAX  1024
 #define NET_GLOBAL   100
 #define UDP_PORT     7000
 #define LABEL_BASE   16 /* of a process: LMPI_LABEL_BASE */
@@ -44,6 +44,9 @@ struct world_conf {
 	struct sim_link_conf private_nic, global_nic, trunk;
 	struct suci_config end, relay; /* ops, user, hello are filled in */
 	struct suci_lane_limits lanes;
+	/* Not NULL: changes what the process of that rank is made with; in a job of
+	 * thousands only a few need large tables. */
+	void (*tune)(uint32_t rank, struct suci_config *end, struct suci_lane_limits *lanes);
 	uint32_t lane_window;
 	uint32_t private_mtu, global_mtu; /* UDP payload */
 	bool direct_crc;
@@ -65,6 +68,7 @@ struct block {
 struct stream {
 	struct world *w;
 	uint32_t src, dst;
+	struct stream *next; /* of the same sender */
 	uint32_t n, outstanding_max;
 	bool wait;   /* ask for prompt end-to-end acks */
 	bool manual; /* sent one by one by stream_allow() */
@@ -80,7 +84,10 @@ struct end {
 	void *ep_mem, *lanes_mem;
 	struct suci *ep;
 	struct suci_lanes *lanes;
-	uint32_t lane[RANKS_MAX]; /* to and from that rank, NONE_U32 */
+	uint32_t *lane;		     /* [nend], to and from that rank, NONE_U32 */
+	struct stream *first, *last; /* that it sends */
+	struct suci_limits limits;
+	struct suci_lane_limits lane_limits;
 	bool alive, ended, started;
 	bool quitting; /* the run is over: what goes down now is no fault */
 	char why[160];
@@ -125,7 +132,7 @@ struct world {
 	/* Called when a block is whole at its receiver. */
 	void (*on_placed)(struct stream *st, uint32_t i);
 	void *scenario;
-	uint64_t bytes_total;
+	uint64_t bytes_total, blocks_total;
 	struct {
 		uint64_t begun, data, placed, done;
 	} seen;
