@@ -105,7 +105,7 @@ bool coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct c
 	X(scan_doubling) X(exscan_doubling)                                       \
 	X(impi_barrier) X(impi_bcast) X(impi_reduce) X(impi_allreduce)            \
 	X(impi_gather) X(impi_scatter) X(impi_allgather) X(impi_alltoall)         \
-	X(impi_reduce_scatter) X(impi_scan)
+	X(impi_reduce_scatter) X(impi_scan) X(neighbor_linear)
 /* clang-format on */
 COLL_ALL(COLL_DECLARE)
 

@@ -22,7 +22,7 @@ coll_op_name(enum coll_op op)
 {
 	static const char *const name[COLL_OP_COUNT] = {
 		"barrier", "bcast",    "reduce",	 "allreduce", "gather", "allgather",
-		"scatter", "alltoall", "reduce_scatter", "scan",      "exscan"};
+		"scatter", "alltoall", "reduce_scatter", "scan",      "exscan", "neighbor"};
 	return (unsigned)op < COLL_OP_COUNT ? name[op] : "?";
 }
 
@@ -55,7 +55,7 @@ size_t
 coll_arena_hint(const struct coll_args *a)
 {
 	size_t p = a->size;
-	size_t steps = 8 * p + 256;
+	size_t steps = 8 * p + 256 + a->indegree + a->outdegree;
 	size_t deps = 40 * p + 1024;
 	return steps * sizeof(struct coll_step) + deps * sizeof(uint32_t) + 64;
 }

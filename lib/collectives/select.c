@@ -41,6 +41,7 @@ static const struct rule rules[] = {
 	{COLL_REDUCE_SCATTER, ANY, UINT32_MAX, "reduce"},
 	{COLL_SCAN, ANY, UINT32_MAX, "doubling"},
 	{COLL_EXSCAN, ANY, UINT32_MAX, "doubling"},
+	{COLL_NEIGHBOR, ANY, UINT32_MAX, "linear"},
 };
 
 const char *

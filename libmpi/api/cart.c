@@ -192,9 +192,8 @@ impl_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
 	return MPI_SUCCESS;
 }
 
-/* The process `disp` further along, MPI_PROC_NULL over the edge. */
-static int
-neighbour(const struct lmpi_topology *t, int direction, int disp)
+int
+lmpi_cart_neighbor(const struct lmpi_topology *t, int direction, int disp)
 {
 	int64_t x = (int64_t)t->coords[direction] + disp, n = t->dims[direction];
 	int r = 0;
@@ -221,8 +220,8 @@ impl_Cart_shift(MPI_Comm comm, int direction, int disp, int *rank_source, int *r
 				  direction, c->topo->ndims);
 	if (disp == INT32_MIN)
 		return lmpi_error(MPI_ERR_ARG, "disp %d is too far", disp);
-	*rank_source = neighbour(c->topo, direction, -disp);
-	*rank_dest = neighbour(c->topo, direction, disp);
+	*rank_source = lmpi_cart_neighbor(c->topo, direction, -disp);
+	*rank_dest = lmpi_cart_neighbor(c->topo, direction, disp);
 	return MPI_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "comm.h"
 #include "impl.h"
 
@@ -74,4 +75,56 @@ impl_Topo_test(MPI_Comm comm, int *status)
 	if (rc == MPI_SUCCESS)
 		*status = c->topo ? c->topo->kind : MPI_UNDEFINED;
 	return rc;
+}
+
+void
+lmpi_neighbors_free(struct lmpi_neighbors *n)
+{
+	free(n->sources);
+	free(n->destinations);
+}
+
+static void
+cart_neighbors(const struct lmpi_topology *t, int *out)
+{
+	for (int d = 0; d < t->ndims; d++) {
+		out[2 * d] = lmpi_cart_neighbor(t, d, -1);
+		out[2 * d + 1] = lmpi_cart_neighbor(t, d, 1);
+	}
+}
+
+int
+lmpi_topology_neighbors(const struct lmpi_comm *c, struct lmpi_neighbors *n)
+{
+	const struct lmpi_topology *t = c->topo;
+	bool ok = true;
+	int first;
+
+	if (t == NULL)
+		return lmpi_error(MPI_ERR_TOPOLOGY, "the communicator has no topology");
+	*n = (struct lmpi_neighbors){0};
+	switch (t->kind) {
+	case MPI_CART:
+		n->indegree = n->outdegree = 2 * t->ndims;
+		n->sources = malloc((size_t)n->indegree * sizeof(int) + 1);
+		if (n->sources != NULL)
+			cart_neighbors(t, n->sources);
+		n->destinations = ints(n->sources, n->outdegree, &ok);
+		break;
+	case MPI_GRAPH:
+		first = c->rank > 0 ? t->index[c->rank - 1] : 0;
+		n->indegree = n->outdegree = t->index[c->rank] - first;
+		n->sources = ints(t->edges + first, n->indegree, &ok);
+		n->destinations = ints(t->edges + first, n->outdegree, &ok);
+		break;
+	default:
+		n->indegree = t->indegree;
+		n->outdegree = t->outdegree;
+		n->sources = ints(t->sources, n->indegree, &ok);
+		n->destinations = ints(t->destinations, n->outdegree, &ok);
+	}
+	if (n->sources != NULL && n->destinations != NULL)
+		return MPI_SUCCESS;
+	lmpi_neighbors_free(n);
+	return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 }

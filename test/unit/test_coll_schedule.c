@@ -19,6 +19,11 @@
 #define P_MAX 33
 #define ELEM  16 /* a 2x2 matrix of uint32_t, or four uint32_t */
 
+/* The graph of neighbor: to each of these offsets an edge, twice to the same process, to
+ * the process itself, and one to nobody. */
+static const uint32_t edge_to[] = {1, 1, 0, 5, COLL_NO_RANK};
+#define EDGES (sizeof edge_to / sizeof edge_to[0])
+
 struct proc {
 	struct coll_args a;
 	struct coll_schedule s;
@@ -26,6 +31,7 @@ struct proc {
 	uint8_t *buf[3];
 	uint8_t *posted, *done;
 	uint64_t bytes_of[P_MAX], displ[P_MAX], send_bytes[P_MAX], send_displ[P_MAX];
+	struct coll_edge in[EDGES], out[EDGES];
 };
 
 struct world {
@@ -261,9 +267,31 @@ expect(struct world *w, uint32_t r, uint8_t *want, bool *check)
 	case COLL_REDUCE_SCATTER:
 		reduce_all(want, 0, p, r, a->bytes_of ? a->bytes_of[r] : a->bytes, a->commutative);
 		break;
+	case COLL_NEIGHBOR:
+		for (uint32_t k = 0; k < EDGES - 1; k++)
+			fill(want + a->sources[k].block * a->bytes, a->bytes, a->sources[k].rank,
+			     k);
+		break;
 	default:
 		*check = false;
 	}
+}
+
+/* Blocks arrive elsewhere than they left, so that edges are told apart. */
+static void
+connect(struct proc *pr)
+{
+	struct coll_args *a = &pr->a;
+	for (uint32_t k = 0; k < EDGES; k++) {
+		bool none = edge_to[k] == COLL_NO_RANK;
+		uint32_t off = none ? 0 : edge_to[k] % a->size;
+		pr->out[k] = (struct coll_edge){none ? COLL_NO_RANK : (a->rank + off) % a->size, k};
+		pr->in[k] = (struct coll_edge){
+			none ? COLL_NO_RANK : (a->rank + a->size - off) % a->size, 2 * k % EDGES};
+	}
+	a->sources = pr->in;
+	a->destinations = pr->out;
+	a->indegree = a->outdegree = EDGES;
 }
 
 static void
@@ -332,6 +360,10 @@ fill_inputs(struct proc *pr)
 			fill(in + (a->displ ? a->displ[i] : i * a->bytes),
 			     a->bytes_of ? a->bytes_of[i] : a->bytes, r, i);
 		break;
+	case COLL_NEIGHBOR:
+		for (uint32_t k = 0; k < EDGES; k++)
+			fill(in + k * a->bytes, a->bytes, r, k);
+		break;
 	default:
 		fill(in, a->bytes, r, 0);
 	}
@@ -343,6 +375,7 @@ takes_in_place(const struct coll_args *a)
 	switch (a->op) {
 	case COLL_BARRIER:
 	case COLL_BCAST:
+	case COLL_NEIGHBOR:
 		return false;
 	case COLL_REDUCE:
 	case COLL_GATHER:
@@ -378,6 +411,8 @@ one_case(const struct coll_algorithm *alg, struct coll_args base, bool uneven, b
 		pr->a.wire_bytes = base.bytes;
 		pr->a.in_place = in_place && takes_in_place(&pr->a);
 		lay_out(pr, uneven);
+		if (alg->op == COLL_NEIGHBOR)
+			connect(pr);
 		if (alg->fits && !alg->fits(&pr->a))
 			goto out;
 		size_t len = coll_arena_hint(&pr->a);

@@ -4,7 +4,7 @@
  * (send, receive, reduce, copy) over byte ranges of three buffers, with the
  * steps each one has to wait for.  It knows no MPI, no transport, no clock.
  * libmpi executes schedules, the simulator and the circuit planner read them,
- * the verifier (verify.h) runs all p of them against each other on paper.
+ * the verifier (test_coll_schedule.c) runs all p of them against each other on paper.
  *
  * Buffers  COLL_SEND is only read.  COLL_RECV and COLL_TMP are read and
  *          written.  Offsets and lengths are bytes of *packed* elements; a
@@ -83,9 +83,19 @@ enum coll_op {
 	COLL_REDUCE_SCATTER,
 	COLL_SCAN,
 	COLL_EXSCAN,
+	COLL_NEIGHBOR,
 	COLL_OP_COUNT
 };
 const char *coll_op_name(enum coll_op op);
+
+/* One end of an edge of a process topology: a neighbour and the block that goes there or
+ * comes from there.  Edges between the same two processes match in the order in which
+ * their ends are listed. */
+struct coll_edge {
+	uint32_t rank; /* COLL_NO_RANK: none there, the block stays as it is */
+	uint32_t block;
+};
+#define COLL_NO_RANK UINT32_MAX
 
 /* What the collective is.  Buffer layout by operation (b = counts in bytes):
  *   bcast            COLL_RECV holds `bytes` at every rank
@@ -96,6 +106,8 @@ const char *coll_op_name(enum coll_op op);
  *   scatter          SEND at root: displ[i], bytes_of[i]; RECV bytes_of[rank]
  *   alltoall         SEND: send_displ[i], send_bytes[i]; RECV: displ[i], bytes_of[i]
  *   reduce_scatter   SEND: whole vector, blocks bytes_of[i] in rank order, RECV block
+ *   neighbor         SEND: send_displ[b], send_bytes[b]; RECV: displ[b], bytes_of[b], b being
+ *                    the block of an edge; the tables are of blocks, not of ranks
  * With uniform counts the arrays are NULL and every block is `bytes`, at i*bytes. */
 struct coll_args {
 	enum coll_op op;
@@ -109,6 +121,9 @@ struct coll_args {
 	/* Which cluster (IMPI client) each rank belongs to, or NULL: one cluster.
 	 * Hierarchical algorithms use it to cross the WAN once. */
 	const uint32_t *cluster_of;
+	/* neighbor only */
+	const struct coll_edge *sources, *destinations;
+	uint32_t indegree, outdegree;
 	/* Only for the profile of coll/impi.h. */
 	bool vector;	     /* the v form of the operation: no common block size */
 	uint64_t wire_bytes; /* one block in external32: decides short or long */
