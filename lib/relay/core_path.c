@@ -256,6 +256,8 @@ down_text(enum suci_down why, const char *text)
 		return "its host or port is gone";
 	case SUCI_DOWN_TIMEOUT:
 		return "no answer to the handshake";
+	case SUCI_DOWN_MTU:
+		return "large datagrams do not get through any more";
 	}
 	return "lost";
 }

@@ -40,10 +40,15 @@ struct suci_cc_ops {
 	void (*acked)(struct suci_cc *cc, const struct suci_cc_ack *ack);
 	/* Packets are lost; sent_ns is when the newest of them was sent. */
 	void (*lost)(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns);
-	/* Nothing came back for several probe timeouts. */
+	/* Persistent congestion (RFC 9002 section 7.6): everything sent over at least three
+	 * probe timeouts was lost.  lost() has been told of it before. */
 	void (*collapsed)(struct suci_cc *cc, uint64_t now_ns);
 	/* Packets given to lost() had arrived after all. */
 	void (*spurious)(struct suci_cc *cc, uint32_t packets, uint64_t now_ns);
+	/* So many more packets came with the mark CE: congestion without loss.  sent_ns is
+	 * when the newest packet of that ack was sent.  Told before acked() of the same
+	 * ack.  May be NULL: not obeyed. */
+	void (*ce)(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns);
 };
 
 struct suci_cc_cubic {

@@ -228,6 +228,16 @@ cubic_spurious(struct suci_cc *cc, uint32_t packets, uint64_t now_ns)
 	publish(cc, 0);
 }
 
+/* As a loss (RFC 9438 section 4.8), but never to be taken back. */
+static void
+cubic_ce(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns)
+{
+	if (cc->cubic.recovery_ns && sent_ns <= cc->cubic.recovery_ns)
+		return;
+	cubic_lost(cc, packets, sent_ns, now_ns);
+	cc->cubic.undo_lost = 0;
+}
+
 const struct suci_cc_ops suci_cc_cubic = {
 	.name = "cubic",
 	.init = cubic_init,
@@ -235,4 +245,5 @@ const struct suci_cc_ops suci_cc_cubic = {
 	.lost = cubic_lost,
 	.collapsed = cubic_collapsed,
 	.spurious = cubic_spurious,
+	.ce = cubic_ce,
 };

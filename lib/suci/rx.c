@@ -148,6 +148,14 @@ void
 suci_rx(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
 	uint64_t cookie, uint64_t now_ns)
 {
+	suci_rx_ecn(ep, from, dgram, len, SUCI_ECN_NOT, cookie, now_ns);
+}
+
+void
+suci_rx_ecn(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
+	    uint8_t ecn, uint64_t cookie, uint64_t now_ns)
+{
+	(void)ecn;
 	struct suci_path_hdr h;
 	suci_enter(ep, now_ns);
 	ep->count.rx_datagrams++;

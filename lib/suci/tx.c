@@ -249,6 +249,7 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 	out->seg_head_len = out->data_len = 0;
 	out->seg_head = out->data = NULL;
 	out->has_segment = out->retransmit = false;
+	out->ecn = SUCI_ECN_NOT;
 	out->path = NONE;
 	bool found = suci_oob_tx(ep, out, now_ns);
 	while (!found && ep->ready.head != NONE) {

@@ -6,7 +6,7 @@ _Static_assert(SUCI_PATH_HDR == 4 + 3 * 4, "path header as in suci/wire.h");
 _Static_assert(SUCI_ACK_HDR == 2 * 4 + 4 * 2, "ack block as in suci/wire.h");
 _Static_assert(SUCI_LANE_HDR == 5 * 4 + 4 * 2 + 4, "lane header as in suci/wire.h");
 _Static_assert(SUCI_BODY_HDR == 8 + 3 * 8, "handshake body as in suci/wire.h");
-_Static_assert(SUCI_T_CLOSE < 16 && SUCI_VERSION < 16, "share one byte");
+_Static_assert(SUCI_T_RESPONSE < 16 && SUCI_VERSION < 16, "share one byte");
 
 bool
 suci_path_hdr_decode(struct suci_path_hdr *h, const uint8_t *p, size_t len)
@@ -74,6 +74,13 @@ suci_ack_decode(struct suci_ack *a, const uint8_t *p, size_t len)
 		a->used = be32_load(p + len + 4);
 		a->grant = be32_load(p + len + 8);
 	}
+	if (a->flags & SUCI_AF_ECN) {
+		if (len < at + SUCI_ACK_ECN)
+			return false;
+		len -= SUCI_ACK_ECN;
+		a->ect = be32_load(p + len);
+		a->ce = be32_load(p + len + 4);
+	}
 	if (len != at && !refused_decode(a, p + at, len - at))
 		return false;
 	a->n = more + 1;
@@ -113,6 +120,11 @@ suci_ack_encode(const struct suci_ack *a, uint8_t *out)
 	for (uint32_t i = 0; i < a->nrefused; i++, at += SUCI_ACK_REFUSED) {
 		be32_store(at, a->refused[i].lo);
 		be32_store(at + 4, a->refused[i].hi - a->refused[i].lo + 1);
+	}
+	if (a->flags & SUCI_AF_ECN) {
+		be32_store(at, a->ect);
+		be32_store(at + 4, a->ce);
+		at += SUCI_ACK_ECN;
 	}
 	if (a->flags & SUCI_AF_ROOM) {
 		be16_store(at, a->ask);

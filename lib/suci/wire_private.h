@@ -25,7 +25,8 @@ struct suci_ack {
 	uint8_t flags;
 	uint16_t ask, ask_prio; /* with SUCI_AF_ROOM */
 	uint32_t used, grant;
-	uint32_t n; /* ranges in use, 0 .. SUCI_ACK_RANGES_MAX + 1 */
+	uint32_t ect, ce; /* with SUCI_AF_ECN */
+	uint32_t n;	  /* ranges in use, 0 .. SUCI_ACK_RANGES_MAX + 1 */
 	uint32_t nrefused;
 	struct suci_pn_range {
 		uint32_t lo, hi; /* inclusive */

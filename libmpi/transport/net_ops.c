@@ -99,6 +99,8 @@ down_word(enum suci_down why)
 		return "is gone (its port is closed)";
 	case SUCI_DOWN_TIMEOUT:
 		return "does not answer";
+	case SUCI_DOWN_MTU:
+		return "does not get large datagrams any more";
 	case SUCI_DOWN_LOCAL:
 		break;
 	}

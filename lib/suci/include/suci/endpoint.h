@@ -11,7 +11,8 @@
  * The endpoint reads no clock and no socket, starts no thread and allocates
  * nothing after suci_new().  The driver calls
  *
- *      suci_rx(datagram, now)   for each datagram that came in
+ *      suci_rx(datagram, now)   for each datagram that came in (suci_rx_ecn() if the
+ *                               driver sees its ECN bits)
  *      suci_tx(out, now)        until it returns 0: datagrams to send
  *      suci_tick(now)           when now >= suci_expiry_ns()
  *
@@ -28,6 +29,23 @@
  * the tag it already chose; both may then be told "incoming".  ops->path_down
  * is the last call for a path; every segment it still held has been given back
  * before it.
+ *
+ * Path MTU (RFC 8899), only with mtu_min.  A path starts with mtu_min and sends, with
+ * the handshake's last datagram, a padded probe of the size both ends announced: one
+ * round trip later that size is in use, or smaller ones are tried, and again after 10
+ * minutes.  Lost probes are no sign of congestion.  When packets above mtu_min cease to
+ * get through while smaller ones do, the path shrinks to mtu_min and searches again.
+ * Segments are never cut anew: if one in custody is larger than that, or ops->pull gives
+ * such a one, the path goes down (SUCI_DOWN_MTU); it comes up again with mtu_min.
+ *
+ * Moving, only with migrate.  A datagram with a path's tag and a new, highest packet
+ * number from another address is dropped and that address challenged with a token it
+ * cannot guess; when the answer comes from there, the path has moved: round trip and
+ * congestion control begin anew.  Until then only the old address is used.  A side
+ * that may move needs keepalive_ns, else a pure receiver is not heard from after it
+ * moved.  Without sealing who sees the tag on the wire can take the path over.
+ *
+ * ECN (RFC 3168, RFC 9000 section 13.4), only with ecn: see suci_config.
  *
  * Units    bytes, nanoseconds of the caller's clock, packets.
  * Threads  one owner at a time.
@@ -109,6 +127,7 @@ enum suci_down {
 	SUCI_DOWN_REFUSED = 5,	   /* the peer refused the open; see text */
 	SUCI_DOWN_UNREACHABLE = 6, /* suci_path_unreachable(): port or host gone */
 	SUCI_DOWN_TIMEOUT = 7,	   /* no answer to the handshake in handshake_ns */
+	SUCI_DOWN_MTU = 8,	   /* the path shrank below segments already cut; see Path MTU */
 };
 
 /* Verdict of ops->segment. */
@@ -146,6 +165,9 @@ struct suci_ops {
 	 * while peers wait to send what was refused; they get that many grants.  May be
 	 * NULL: nothing is granted, they try again now and then. */
 	uint32_t (*room)(void *user, uint32_t path);
+	/* The peer's address changed from old to now, which was validated.  May be NULL. */
+	void (*path_moved)(void *user, uint32_t path, const struct suci_addr *old,
+			   const struct suci_addr *now);
 	/* A note to this endpoint itself (see suci_path_note). May be NULL. */
 	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
 };
@@ -163,6 +185,8 @@ struct suci_limits {
 
 enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1 };
 
+/* UDP payload that any path takes: an IPv6 packet of 1280 bytes. */
+#define SUCI_MTU_SAFE 1232
 #define SUCI_LEGS_MAX 4 /* suci_addr.leg below this may have an mtu_leg */
 
 struct suci_config {
@@ -174,6 +198,16 @@ struct suci_config {
 	/* The same for paths over one leg (suci_addr.leg), where a leg takes less;
 	 * 0 = mtu_max. */
 	uint32_t mtu_leg[SUCI_LEGS_MAX];
+	/* 0: the size both ends announced is trusted and used at once.  Else a path starts
+	 * with datagrams of at most this size, known to be good (SUCI_MTU_SAFE if nothing
+	 * better is), 1200 .. mtu_max, and probes up to what both announced: see Path MTU. */
+	uint32_t mtu_min;
+	uint32_t mtu_min_leg[SUCI_LEGS_MAX]; /* of paths over that leg; 0 = mtu_min */
+	/* The driver sets suci_out.ecn and tells what came with suci_rx_ecn(): mark what
+	 * is sent ECT(0) and obey CE.  Marks of the peer are echoed in any case. */
+	bool ecn;
+	/* A peer may change its address: see Moving.  false: such datagrams are dropped. */
+	bool migrate;
 	enum suci_cc_kind cc;	 /* default of a path */
 	uint64_t fixed_rate_bps; /* cc fixed: bytes per second; 0 = unpaced */
 	uint32_t fixed_window;	 /* cc fixed: packets in flight */
@@ -187,7 +221,10 @@ struct suci_config {
 	uint64_t liveness_ns;  /* silence that kills a path; 0 = never. */
 	uint64_t keepalive_ns; /* probe an idle path that often; 0 = never */
 	uint64_t handshake_ns; /* give up connecting; default 10 s */
-	uint32_t burst_bytes;  /* pacing burst; default 16 datagrams */
+	/* Bytes that may leave back to back on a paced path: what the driver hands over in
+	 * one go (UDP GSO: a run of 64 KB; DPDK: a burst of 32 frames), so that pacing does
+	 * not cut its batches; at most SUCI_PACER_BURST_MAX.  0: 16 datagrams. */
+	uint32_t burst_bytes;
 	/* Hello data sent in OPEN and ACCEPT of every path of this endpoint; may be
 	 * overridden in suci_path_open(). */
 	uint8_t hello[SUCI_HELLO_MAX];
@@ -212,6 +249,13 @@ struct suci_config {
 	X(tx_asks, "ack blocks that ask for room")                              \
 	X(tx_grants, "refused packets that peers were allowed to send again")   \
 	X(tx_probes, "probe timeouts fired")                                    \
+	X(tx_mtu_probes, "padded datagrams that try a larger MTU")              \
+	X(tx_challenges, "new addresses of peers asked to prove themselves")    \
+	X(tx_ce, "packets the peer got marked CE, congestion experienced")      \
+	X(persistent, "losses of all that was sent for 3 probe timeouts")       \
+	X(mtu_shrunk, "paths whose full-size packets ceased to get through")    \
+	X(ecn_failed, "paths that stopped marking: the marks do not add up")    \
+	X(paths_moved, "paths whose peer changed its address")                  \
 	X(drop_short, "shorter than its headers say")                           \
 	X(drop_version, "other version")                                        \
 	X(drop_type, "unknown type")                                            \
@@ -219,6 +263,7 @@ struct suci_config {
 	X(drop_sealed, "sealed, and sealing is not configured")                 \
 	X(drop_unknown_tag, "no path has that tag (old run, or closed)")        \
 	X(drop_address, "tag is right but came from another address")           \
+	X(drop_response, "answer to no challenge of ours, or from elsewhere")   \
 	X(drop_state, "type does not fit the path's state")                     \
 	X(drop_cookie, "OPEN with a wrong or expired cookie")                   \
 	X(drop_incarnation, "ACCEPT for another incarnation of ours")           \
@@ -281,6 +326,10 @@ void suci_flush_acks(struct suci *ep);
  * cookie goes to ops->segment. */
 void suci_rx(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
 	     uint64_t cookie, uint64_t now_ns);
+/* The same from a driver that sees the two ECN bits of the IP header (RFC 3168). */
+void suci_rx_ecn(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
+		 uint8_t ecn, uint64_t cookie, uint64_t now_ns);
+enum suci_ecn { SUCI_ECN_NOT = 0, SUCI_ECN_ECT1 = 1, SUCI_ECN_ECT0 = 2, SUCI_ECN_CE = 3 };
 
 /* One datagram to send: head, then seg_head, then data. */
 struct suci_out {
@@ -293,6 +342,7 @@ struct suci_out {
 	uint64_t cookie;	 /* of the segment; valid if has_segment */
 	bool has_segment;
 	bool retransmit;
+	uint8_t ecn; /* SUCI_ECN_NOT or, only with suci_config.ecn, SUCI_ECN_ECT0 */
 	uint32_t path;
 	uint8_t head[SUCI_HEAD_MAX + SUCI_BODY_HDR + SUCI_HELLO_MAX];
 };
@@ -310,8 +360,11 @@ struct suci_path_info {
 	struct suci_addr peer;
 	bool up;
 	bool incoming;
-	uint32_t mtu; /* largest UDP payload both ends take */
-	uint32_t mss; /* mtu - SUCI_OVERHEAD */
+	uint32_t mtu;	  /* largest UDP payload sent now */
+	uint32_t mtu_max; /* that both ends take: mtu grows up to it by probing */
+	uint32_t mss;	  /* mtu - SUCI_OVERHEAD */
+	bool ecn;	  /* marks are used and have proved good so far */
+	uint32_t moves;	  /* how often the peer changed its address */
 	uint64_t rtt_ns, rtt_ns_min, rtt_ns_var;
 	uint32_t cwnd, in_flight, queued, peer_credit; /* packets */
 	uint32_t refused;  /* of queued: by the peer, waiting to be sent again */

@@ -4,8 +4,10 @@
  * All integers are big-endian.  One datagram is
  *
  *   path header  16 B
- *   ack block    0 or 16 + 4n + 8m + 0 or 12 B (DATA only; length in ack_len)
- *   segment      0 or 32 (+ 8 if FIRST) B lane header, then payload (DATA only)
+ *   ack block    0 or 16 + 4n + 8m + 0 or 8 + 0 or 12 B (DATA only; length in ack_len)
+ *   segment      0 or 32 (+ 8 if FIRST) B lane header, then payload (DATA only);
+ *                after PROBE instead padding of any length and content: its size is
+ *                what is probed
  *   seal tag     16 B if F_SEALED   (reserved; issue of the sealing work)
  *
  * path header
@@ -16,6 +18,7 @@
  *    8  pn       32    packet number, from 1, never reused; BARE datagrams count
  *                      by themselves; 0 in handshake types
  *   12  time_us  32    sender's clock in microseconds
+ *   In CHALLENGE and RESPONSE pn and time_us are one 64-bit token, nothing follows.
  *
  * ack block (what of the other direction has arrived)
  *    0  largest    32  largest pn received
@@ -30,6 +33,9 @@
  *       then, only with REFUSED, up to the end of the block (ack_len says where)
  *       m x { pn 32, len 32 }: packets pn .. pn + len - 1 arrived and
  *       were refused; len is not 0, m is at most SUCI_ACK_REFUSED_MAX
+ *       then, only with ECN, 8 bytes:
+ *       ect 32       packets (new pn) that arrived marked ECT(0) since the path is up
+ *       ce 32        and marked CE
  *       then, only with ROOM, the last 12 bytes:
  *       ask 16       packets of mine that you refused and that wait here
  *       prio 16      highest priority among them
@@ -75,15 +81,20 @@ enum suci_type {
 	SUCI_T_ACCEPT = 4, /* the path is up */
 	SUCI_T_RESET = 5,  /* "no path with that tag here": path_tag is the sender's own, echoed */
 	SUCI_T_CLOSE = 6,  /* orderly end of a path, with reason and text */
+	/* "Your datagrams come from this address now?", to the new address, and the answer:
+	 * path_tag is the receiver's, the token the challenger's. */
+	SUCI_T_CHALLENGE = 7,
+	SUCI_T_RESPONSE = 8,
 };
 
 #define SUCI_PF_ACK_NOW 0x01 /* acknowledge at once, the sender waits */
-#define SUCI_PF_PROBE	0x02 /* asks for an ack, carries no segment */
+#define SUCI_PF_PROBE	0x02 /* asks for an ack, carries no segment but perhaps padding */
 #define SUCI_PF_BARE	0x04 /* only an ack block; pn counts such datagrams, is never acked */
 #define SUCI_PF_SEALED	0x80 /* reserved: body is AEAD sealed, tag at the end */
 
 #define SUCI_AF_REFUSED 0x01 /* alive, but had no room for some of what came; see the list */
 #define SUCI_AF_ROOM	0x02 /* ends with ask and grant */
+#define SUCI_AF_ECN	0x04 /* has ect and ce; always, once a marked packet has come */
 
 #define SUCI_PATH_HDR	     16
 #define SUCI_ACK_HDR	     16
@@ -91,10 +102,11 @@ enum suci_type {
 #define SUCI_ACK_RANGES_MAX  16
 #define SUCI_ACK_REFUSED     8 /* bytes of one refused range */
 #define SUCI_ACK_REFUSED_MAX 8
+#define SUCI_ACK_ECN	     8
 #define SUCI_ACK_ROOM	     12
 #define SUCI_ACK_MAX                                           \
 	(SUCI_ACK_HDR + SUCI_ACK_RANGE * SUCI_ACK_RANGES_MAX + \
-	 SUCI_ACK_REFUSED * SUCI_ACK_REFUSED_MAX + SUCI_ACK_ROOM)
+	 SUCI_ACK_REFUSED * SUCI_ACK_REFUSED_MAX + SUCI_ACK_ECN + SUCI_ACK_ROOM)
 #define SUCI_LANE_HDR  32
 #define SUCI_FIRST_EXT 8
 #define SUCI_SEAL_TAG  16
