@@ -187,11 +187,46 @@ test_refused(void **state)
 	}
 	memset(x, 1, sizeof x);
 	x[12] = SUCI_ACK_RANGES_MAX;
-	assert_true(suci_ack_decode(&a, x, SUCI_ACK_MAX - SUCI_ACK_ROOM));
-	assert_false(suci_ack_decode(&a, x, SUCI_ACK_MAX - SUCI_ACK_ROOM + SUCI_ACK_REFUSED));
-	x[13] |= SUCI_AF_ROOM;
+	size_t most = SUCI_ACK_MAX - SUCI_ACK_ROOM - SUCI_ACK_ECN;
+	assert_true(suci_ack_decode(&a, x, most));
+	assert_false(suci_ack_decode(&a, x, most + SUCI_ACK_REFUSED));
+	x[13] |= SUCI_AF_ROOM | SUCI_AF_ECN;
 	assert_true(suci_ack_decode(&a, x, SUCI_ACK_MAX));
 	assert_false(suci_ack_decode(&a, x, sizeof x)); /* one range too many */
+}
+
+/* The counts of marks stand behind the refused ranges and before ask and grant. */
+static void
+test_ecn(void **state)
+{
+	(void)state;
+	static const uint8_t bytes[] = {
+		0, 0,	0,    100,  1, 2,	    3,	  4,
+		0, 250, 0x04, 0x00, 0, SUCI_AF_ECN, 0,	  10, /* 91 .. 100 */
+		0, 1,	0,    2,    0, 0,	    0x80, 3,  /* ect, ce */
+	};
+	uint8_t x[sizeof bytes + SUCI_ACK_REFUSED + SUCI_ACK_ROOM] = {0}, out[SUCI_ACK_MAX];
+	struct suci_ack a;
+	assert_true(suci_ack_decode(&a, bytes, sizeof bytes));
+	assert_int_equal(a.ect, 0x10002);
+	assert_int_equal(a.ce, 0x8003);
+	assert_int_equal(suci_ack_encode(&a, out), sizeof bytes);
+	assert_memory_equal(out, bytes, sizeof bytes);
+	for (size_t n = 0; n < sizeof bytes; n++)
+		assert_false(suci_ack_decode(&a, bytes, n));
+	/* With everything: refused 5 .. 5, ect, ce, room. */
+	memcpy(x, bytes, SUCI_ACK_HDR);
+	x[13] |= SUCI_AF_REFUSED | SUCI_AF_ROOM;
+	x[19] = 5;
+	x[23] = 1;
+	memcpy(x + 24, bytes + SUCI_ACK_HDR, SUCI_ACK_ECN);
+	x[33] = 9; /* ask */
+	assert_true(suci_ack_decode(&a, x, sizeof x));
+	assert_int_equal(a.refused[0].hi, 5);
+	assert_int_equal(a.ce, 0x8003);
+	assert_int_equal(a.ask, 9);
+	assert_int_equal(suci_ack_encode(&a, out), sizeof x);
+	assert_memory_equal(out, x, sizeof x);
 }
 
 static void
@@ -259,9 +294,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),	       cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_malformed_acks), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_room),	       cmocka_unit_test(test_farewell),
+		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_malformed_acks),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_ecn),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_farewell),
 		cmocka_unit_test(test_strerror),
 	};
 	return cmocka_run_group_tests_name("suci wire", tests, NULL, NULL);
