@@ -26,6 +26,7 @@ include lib/ocs/module.mk
 include lib/collectives/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk
+include driver/aead/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk
 -include app/relayd/module.mk

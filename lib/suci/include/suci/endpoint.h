@@ -56,6 +56,7 @@
 #ifndef SUCI_ENDPOINT_H
 #define SUCI_ENDPOINT_H
 
+#include "suci/seal.h"
 #include "suci/wire.h"
 
 #include <stdbool.h>
@@ -170,6 +171,9 @@ struct suci_ops {
 			   const struct suci_addr *now);
 	/* A note to this endpoint itself (see suci_path_note). May be NULL. */
 	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+	/* Are paths to that address sealed?  Must say the same as long as one is open.
+	 * May be NULL: as suci_seal_conf.legs says. */
+	bool (*sealed)(void *user, const struct suci_addr *peer);
 };
 
 struct suci_limits {
@@ -181,6 +185,8 @@ struct suci_limits {
 	 * flight, lost or refused a path has at most queue_max + window_max. */
 	uint32_t queue_max;
 	uint32_t window_max; /* in flight per path, packets, 1 .. 65535 */
+	/* Paths that may be sealed at once, 0 .. paths_max: each has memory for its keys. */
+	uint32_t sealed_max;
 };
 
 enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1 };
@@ -225,6 +231,7 @@ struct suci_config {
 	 * one go (UDP GSO: a run of 64 KB; DPDK: a burst of 32 frames), so that pacing does
 	 * not cut its batches; at most SUCI_PACER_BURST_MAX.  0: 16 datagrams. */
 	uint32_t burst_bytes;
+	struct suci_seal_conf seal;
 	/* Hello data sent in OPEN and ACCEPT of every path of this endpoint; may be
 	 * overridden in suci_path_open(). */
 	uint8_t hello[SUCI_HELLO_MAX];

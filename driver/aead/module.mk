@@ -1,0 +1,4 @@
+# The cipher of sealed paths.  intel-ipsec-mb comes without a .pc file.
+$(call lib,sucaead,driver/aead,suci base)
+sucaead_PKGLIBS += -lIPSec_MB
+$(call unit,test_aead,test/unit/test_aead.c,sucaead suci base)
