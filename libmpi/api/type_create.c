@@ -368,6 +368,106 @@ impl_Type_create_subarray(int ndims, struct lmpi_ints array_of_sizes,
 	return hand_out(t, ok, newtype);
 }
 
+/* One dimension of MPI_Type_create_darray as the caller gave it. */
+static int
+darray_dim(int d, int64_t gsize, int distribution, int arg, int procs, struct lmpi_darray_dim *out)
+{
+	*out = (struct lmpi_darray_dim){gsize, distribution, arg, procs, 0};
+	if (gsize < 1 || procs < 1)
+		return lmpi_error(MPI_ERR_ARG, "dimension %d has gsize %lld and psize %d", d,
+				  (long long)gsize, procs);
+	if (arg == MPI_DISTRIBUTE_DFLT_DARG)
+		out->arg = 0;
+	else if (distribution != MPI_DISTRIBUTE_NONE && arg < 1)
+		return lmpi_error(MPI_ERR_ARG, "array_of_dargs[%d] is %d", d, arg);
+	switch (distribution) {
+	case MPI_DISTRIBUTE_NONE:
+		if (procs != 1)
+			return lmpi_error(MPI_ERR_ARG,
+					  "dimension %d is not distributed and has %d processes", d,
+					  procs);
+		return MPI_SUCCESS;
+	case MPI_DISTRIBUTE_BLOCK:
+		if (out->arg != 0 && out->arg * procs < gsize)
+			return lmpi_error(MPI_ERR_ARG,
+					  "in dimension %d, %d blocks of %lld do not hold %lld", d,
+					  procs, (long long)out->arg, (long long)gsize);
+		return MPI_SUCCESS;
+	case MPI_DISTRIBUTE_CYCLIC:
+		return MPI_SUCCESS;
+	}
+	return lmpi_error(MPI_ERR_ARG, "array_of_distribs[%d] is %d", d, distribution);
+}
+
+/* The dimensions with this process's place in the grid, whose last dimension varies
+ * fastest whatever the order of the array is. */
+static int
+darray_dims(int size, int rank, int ndims, struct lmpi_ints gsizes, const int *distribs,
+	    const int *dargs, const int *psizes, struct lmpi_darray_dim *dim)
+{
+	int64_t procs = 1;
+	int rc = MPI_SUCCESS;
+
+	for (int d = 0; d < ndims && rc == MPI_SUCCESS; d++) {
+		rc = darray_dim(d, ints_at(gsizes, d), distribs[d], dargs[d], psizes[d], &dim[d]);
+		if (rc == MPI_SUCCESS && (procs *= psizes[d]) > size)
+			break;
+	}
+	if (rc == MPI_SUCCESS && procs != size)
+		rc = lmpi_error(MPI_ERR_ARG, "array_of_psizes does not make %d processes", size);
+	for (int d = ndims - 1; d >= 0 && rc == MPI_SUCCESS; d--) {
+		dim[d].coord = rank % psizes[d];
+		rank /= psizes[d];
+	}
+	return rc;
+}
+
+int
+impl_Type_create_darray(int size, int rank, int ndims, struct lmpi_ints array_of_gsizes,
+			const int array_of_distribs[], const int array_of_dargs[],
+			const int array_of_psizes[], int order, MPI_Datatype oldtype,
+			MPI_Datatype *newtype)
+{
+	struct lmpi_darray_dim *dim;
+	struct lmpi_type *old, *t;
+	struct notes n;
+	bool ok = false;
+	int rc = old_type(oldtype, &old);
+
+	if (rc)
+		return rc;
+	if (ndims < 1 || size < 1 || rank < 0 || rank >= size)
+		return lmpi_error(MPI_ERR_ARG, "rank is %d, size %d, ndims %d", rank, size, ndims);
+	if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN)
+		return lmpi_error(MPI_ERR_ARG, "order is %d", order);
+	dim = calloc((size_t)ndims, sizeof(*dim));
+	if (dim == NULL)
+		return no_memory();
+	rc = darray_dims(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
+			 array_of_psizes, dim);
+	if (rc) {
+		free(dim);
+		return rc;
+	}
+	t = lmpi_type_darray(ndims, dim, order == MPI_ORDER_FORTRAN, old);
+	free(dim);
+	if (t != NULL && notes_open(&n, t, MPI_COMBINER_DARRAY, 4 + 3 * ndims, 0, ndims, 1, &old)) {
+		const int *array[] = {array_of_distribs, array_of_dargs, array_of_psizes};
+
+		note_int(&n, size);
+		note_int(&n, rank);
+		note_int(&n, ndims);
+		for (int d = 0; d < ndims; d++)
+			note_count(&n, ints_at(array_of_gsizes, d));
+		for (int a = 0; a < 3; a++)
+			for (int d = 0; d < ndims; d++)
+				note_int(&n, array[a][d]);
+		note_int(&n, order);
+		ok = true;
+	}
+	return hand_out(t, ok, newtype);
+}
+
 int
 impl_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {

@@ -300,6 +300,91 @@ lmpi_type_subarray(int ndims, struct lmpi_ints sizes, struct lmpi_ints subsizes,
 	return finish(t, &b, node);
 }
 
+/* What one process has of one dimension of a distributed array (MPI 5.0, 5.1.4):
+ * `full` blocks of len, one every `every`, from first on, and perhaps a shorter one. */
+struct cut {
+	int64_t first, len, every, full, rest;
+};
+
+static struct cut
+cut(const struct lmpi_darray_dim *d)
+{
+	struct cut c = {.len = d->gsize};
+	int64_t size = d->gsize;
+
+	if (d->distribution == MPI_DISTRIBUTE_BLOCK)
+		c.len = d->arg ? d->arg : (size + d->procs - 1) / d->procs;
+	else if (d->distribution == MPI_DISTRIBUTE_CYCLIC)
+		c.len = d->arg ? d->arg : 1;
+	c.first = d->coord * c.len;
+	c.every = c.len * d->procs;
+	if (c.first < size) {
+		c.full = (size - c.first) / c.every;
+		c.rest = size - c.first - c.full * c.every;
+		if (c.rest >= c.len) {
+			c.full++;
+			c.rest = 0;
+		}
+	}
+	return c;
+}
+
+static const struct lmpi_node *
+cut_layout(struct lmpi_type *t, const struct cut *c, const struct lmpi_node *inner, int64_t stride)
+{
+	const struct lmpi_node *part[2];
+	int n = 0;
+
+	if (c->full > 0) {
+		part[n] = lmpi_layout_loop(t, inner, c->len, stride);
+		if (part[n] != NULL)
+			part[n] = lmpi_layout_loop(t, part[n], c->full, c->every * stride);
+		if (part[n++] == NULL)
+			return NULL;
+	}
+	if (c->rest > 0) {
+		part[n] = lmpi_layout_loop(t, inner, c->rest, stride);
+		if (part[n] != NULL)
+			part[n] = lmpi_layout_shift(t, part[n], c->full * c->every * stride);
+		if (part[n++] == NULL)
+			return NULL;
+	}
+	inner = lmpi_layout_list(t, part, n);
+	return inner ? lmpi_layout_shift(t, inner, c->first * stride) : NULL;
+}
+
+struct lmpi_type *
+lmpi_type_darray(int ndims, const struct lmpi_darray_dim *dim, bool fortran, struct lmpi_type *old)
+{
+	struct lmpi_type *t = new_type(1);
+	const struct lmpi_node *node = old->layout;
+	struct bounds b = {0};
+	int64_t stride = lmpi_type_extent(old), first = 0, last = 0, n = 1;
+
+	if (t == NULL)
+		return NULL;
+	for (int k = 0; k < ndims && node != NULL; k++) { /* fastest dimension first */
+		const struct lmpi_darray_dim *d = &dim[fortran ? k : ndims - 1 - k];
+		struct cut c = cut(d);
+
+		node = cut_layout(t, &c, node, stride);
+		n *= c.full * c.len + c.rest;
+		first += c.first * stride;
+		last += (c.first + c.full * c.every + (c.rest ? c.rest - 1 : c.len - 1 - c.every)) *
+			stride;
+		stride *= d->gsize;
+	}
+	if (n > 0) {
+		place(&b, old, first);
+		place(&b, old, last);
+	}
+	sign(t, n, old);
+	b.lb = 0;
+	b.ub = stride;
+	b.sticky = true;
+	return finish(t, &b, node);
+}
+
 bool
 lmpi_type_set_contents(struct lmpi_type *t, int combiner, int64_t nints, int64_t naddrs,
 		       int64_t ncounts, int64_t ntypes, struct lmpi_type *const *types)

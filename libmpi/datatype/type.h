@@ -174,6 +174,16 @@ struct lmpi_type *lmpi_type_resized(struct lmpi_type *old, int64_t lb, int64_t e
 struct lmpi_type *lmpi_type_subarray(int ndims, struct lmpi_ints sizes, struct lmpi_ints subsizes,
 				     struct lmpi_ints starts, bool fortran, struct lmpi_type *old);
 
+/* One dimension of an array over a grid of processes; arg 0: the default. */
+struct lmpi_darray_dim {
+	int64_t gsize;
+	int distribution; /* MPI_DISTRIBUTE_* */
+	int64_t arg;
+	int procs, coord;
+};
+struct lmpi_type *lmpi_type_darray(int ndims, const struct lmpi_darray_dim *dim, bool fortran,
+				   struct lmpi_type *old);
+
 /* Note the constructor's arguments; the counts are of what the caller then
  * fills in.  Takes a reference to each of types.  False: out of memory. */
 bool lmpi_type_set_contents(struct lmpi_type *t, int combiner, int64_t nints, int64_t naddrs,

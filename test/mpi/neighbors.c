@@ -174,82 +174,105 @@ finish_form(int form, MPI_Request *r)
 		MPI_Request_free(r);
 }
 
-static void
-exchange(MPI_Comm c, int form)
-{
+struct blocks {
 	int out[OUT * N], in[OUT * N], counts[OUT], displs[OUT];
 	MPI_Aint at[OUT];
 	MPI_Datatype types[OUT];
-	MPI_Request r = MPI_REQUEST_NULL;
+};
 
-	for (int k = 0; k < OUT; k++) {
-		for (int i = 0; i < N; i++)
-			out[k * N + i] = value(check_rank, k, i);
-		counts[k] = N - 1;
-		displs[k] = (OUT - 1 - k) * N; /* turned round */
-		at[k] = (MPI_Aint)((size_t)displs[k] * sizeof(int));
-		types[k] = MPI_INT;
-	}
-	memset(in, 0xff, sizeof(in));
+static void
+gathers(MPI_Comm c, int form, struct blocks *b)
+{
+	MPI_Request r = MPI_REQUEST_NULL;
+	int *in = b->in;
+
+	memset(in, 0xff, sizeof(b->in));
 	if (form == BLOCKING)
-		MPI_Neighbor_allgather(out, N, MPI_INT, in, N, MPI_INT, c);
+		MPI_Neighbor_allgather(b->out, N, MPI_INT, in, N, MPI_INT, c);
 	else if (form == NONBLOCKING)
-		MPI_Ineighbor_allgather(out, N, MPI_INT, in, N, MPI_INT, c, &r);
+		MPI_Ineighbor_allgather(b->out, N, MPI_INT, in, N, MPI_INT, c, &r);
 	else
-		MPI_Neighbor_allgather_init(out, N, MPI_INT, in, N, MPI_INT, c, MPI_INFO_NULL, &r);
+		MPI_Neighbor_allgather_init(b->out, N, MPI_INT, in, N, MPI_INT, c, MPI_INFO_NULL,
+					    &r);
 	finish_form(form, &r);
 	for (int k = 0; k < OUT; k++)
 		CHECK(in[k * N + 2] == value(from(check_rank, k), 0, 2));
 
-	memset(in, 0xff, sizeof(in));
+	memset(in, 0xff, sizeof(b->in));
 	if (form == BLOCKING)
-		MPI_Neighbor_allgatherv(out, N - 1, MPI_INT, in, counts, displs, MPI_INT, c);
+		MPI_Neighbor_allgatherv(b->out, N - 1, MPI_INT, in, b->counts, b->displs, MPI_INT,
+					c);
 	else if (form == NONBLOCKING)
-		MPI_Ineighbor_allgatherv(out, N - 1, MPI_INT, in, counts, displs, MPI_INT, c, &r);
+		MPI_Ineighbor_allgatherv(b->out, N - 1, MPI_INT, in, b->counts, b->displs, MPI_INT,
+					 c, &r);
 	else
-		MPI_Neighbor_allgatherv_init(out, N - 1, MPI_INT, in, counts, displs, MPI_INT, c,
-					     MPI_INFO_NULL, &r);
+		MPI_Neighbor_allgatherv_init(b->out, N - 1, MPI_INT, in, b->counts, b->displs,
+					     MPI_INT, c, MPI_INFO_NULL, &r);
 	finish_form(form, &r);
 	for (int k = 0; k < OUT; k++)
-		CHECK(in[displs[k] + 1] == value(from(check_rank, k), 0, 1) &&
-		      in[displs[k] + 2] == -1);
+		CHECK(in[b->displs[k] + 1] == value(from(check_rank, k), 0, 1) &&
+		      in[b->displs[k] + 2] == -1);
+}
 
-	memset(in, 0xff, sizeof(in));
+static void
+alltoalls(MPI_Comm c, int form, struct blocks *b)
+{
+	MPI_Request r = MPI_REQUEST_NULL;
+	int *in = b->in, *n = b->counts;
+
+	memset(in, 0xff, sizeof(b->in));
 	if (form == BLOCKING)
-		MPI_Neighbor_alltoall(out, N, MPI_INT, in, N, MPI_INT, c);
+		MPI_Neighbor_alltoall(b->out, N, MPI_INT, in, N, MPI_INT, c);
 	else if (form == NONBLOCKING)
-		MPI_Ineighbor_alltoall(out, N, MPI_INT, in, N, MPI_INT, c, &r);
+		MPI_Ineighbor_alltoall(b->out, N, MPI_INT, in, N, MPI_INT, c, &r);
 	else
-		MPI_Neighbor_alltoall_init(out, N, MPI_INT, in, N, MPI_INT, c, MPI_INFO_NULL, &r);
+		MPI_Neighbor_alltoall_init(b->out, N, MPI_INT, in, N, MPI_INT, c, MPI_INFO_NULL,
+					   &r);
 	finish_form(form, &r);
 	for (int k = 0; k < OUT; k++)
 		CHECK(in[k * N] == value(from(check_rank, k), k, 0));
 
-	memset(in, 0xff, sizeof(in));
+	memset(in, 0xff, sizeof(b->in));
 	if (form == BLOCKING)
-		MPI_Neighbor_alltoallv(out, counts, displs, MPI_INT, in, counts, displs, MPI_INT,
-				       c);
+		MPI_Neighbor_alltoallv(b->out, n, b->displs, MPI_INT, in, n, b->displs, MPI_INT, c);
 	else if (form == NONBLOCKING)
-		MPI_Ineighbor_alltoallv(out, counts, displs, MPI_INT, in, counts, displs, MPI_INT,
-					c, &r);
+		MPI_Ineighbor_alltoallv(b->out, n, b->displs, MPI_INT, in, n, b->displs, MPI_INT, c,
+					&r);
 	else
-		MPI_Neighbor_alltoallv_init(out, counts, displs, MPI_INT, in, counts, displs,
+		MPI_Neighbor_alltoallv_init(b->out, n, b->displs, MPI_INT, in, n, b->displs,
 					    MPI_INT, c, MPI_INFO_NULL, &r);
 	finish_form(form, &r);
 	for (int k = 0; k < OUT; k++)
-		CHECK(in[displs[k] + 1] == value(from(check_rank, k), OUT - 1 - k, 1));
+		CHECK(in[b->displs[k] + 1] == value(from(check_rank, k), OUT - 1 - k, 1));
 
-	memset(in, 0xff, sizeof(in));
+	memset(in, 0xff, sizeof(b->in));
 	if (form == BLOCKING)
-		MPI_Neighbor_alltoallw(out, counts, at, types, in, counts, at, types, c);
+		MPI_Neighbor_alltoallw(b->out, n, b->at, b->types, in, n, b->at, b->types, c);
 	else if (form == NONBLOCKING)
-		MPI_Ineighbor_alltoallw(out, counts, at, types, in, counts, at, types, c, &r);
+		MPI_Ineighbor_alltoallw(b->out, n, b->at, b->types, in, n, b->at, b->types, c, &r);
 	else
-		MPI_Neighbor_alltoallw_init(out, counts, at, types, in, counts, at, types, c,
+		MPI_Neighbor_alltoallw_init(b->out, n, b->at, b->types, in, n, b->at, b->types, c,
 					    MPI_INFO_NULL, &r);
 	finish_form(form, &r);
 	for (int k = 0; k < OUT; k++)
-		CHECK(in[displs[k] + 1] == value(from(check_rank, k), OUT - 1 - k, 1));
+		CHECK(in[b->displs[k] + 1] == value(from(check_rank, k), OUT - 1 - k, 1));
+}
+
+static void
+exchange(MPI_Comm c, int form)
+{
+	struct blocks b;
+
+	for (int k = 0; k < OUT; k++) {
+		for (int i = 0; i < N; i++)
+			b.out[k * N + i] = value(check_rank, k, i);
+		b.counts[k] = N - 1;
+		b.displs[k] = (OUT - 1 - k) * N; /* turned round */
+		b.at[k] = (MPI_Aint)((size_t)b.displs[k] * sizeof(int));
+		b.types[k] = MPI_INT;
+	}
+	gathers(c, form, &b);
+	alltoalls(c, form, &b);
 }
 
 /* What left in the negative direction comes in from the positive one, also where both
