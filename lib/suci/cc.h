@@ -6,6 +6,7 @@
 #ifndef SUCI_CC_H
 #define SUCI_CC_H
 
+#include "rate.h"
 #include "suci/endpoint.h"
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@
 
 struct suci_cc_conf {
 	uint32_t window_max;	 /* 1 .. 65535 */
-	uint32_t initial_window; /* cubic */
+	uint32_t initial_window; /* cubic, bbr */
 	uint32_t fixed_window;	 /* fixed */
 	uint64_t fixed_rate_bps; /* fixed; 0 = unpaced */
 	uint32_t mtu;		 /* bytes of a full datagram, for the rate */
@@ -31,11 +32,16 @@ struct suci_cc_ack {
 	uint64_t smoothed_ns; /* after it */
 	uint64_t sent_ns;     /* when the newest acknowledged packet was sent */
 	uint64_t now_ns;
+	/* Only if ops->rated. */
+	uint64_t bytes;	    /* newly acknowledged */
+	uint64_t delivered; /* ever, with them */
+	struct suci_rate_sample sample;
 };
 
 struct suci_cc;
 struct suci_cc_ops {
 	const char *name;
+	bool rated; /* acks come with samples of the delivery rate */
 	void (*init)(struct suci_cc *cc, const struct suci_cc_conf *conf);
 	void (*acked)(struct suci_cc *cc, const struct suci_cc_ack *ack);
 	/* Packets are lost; sent_ns is when the newest of them was sent. */
@@ -69,15 +75,65 @@ struct suci_cc_cubic {
 	uint32_t round_samples;
 };
 
+enum suci_bbr_state {
+	SUCI_BBR_STARTUP,
+	SUCI_BBR_DRAIN,
+	SUCI_BBR_DOWN, /* four phases of probing for bandwidth */
+	SUCI_BBR_CRUISE,
+	SUCI_BBR_REFILL,
+	SUCI_BBR_UP,
+	SUCI_BBR_PROBE_RTT,
+};
+
+/* See cc_bbr.c. */
+struct suci_cc_bbr {
+	uint8_t state;
+	bool full;     /* startup has found the bandwidth */
+	bool too_high; /* losses of this round were more than a fault of the wire */
+	uint32_t dice;
+	uint32_t packet_bytes; /* usual size of a packet, 2^-4 bytes */
+	/* The model. */
+	uint64_t bw[2]; /* highest delivery rate of this and the last cycle */
+	uint64_t min_rtt_ns, min_rtt_at_ns;
+	/* Bounds that losses taught: long-term, and until the next probe. */
+	uint32_t inflight_hi, inflight_lo;
+	uint64_t bw_lo;
+	/* Rounds. */
+	uint64_t round_end; /* a packet sent when so much was delivered ends the round */
+	uint32_t rounds;    /* in this state */
+	uint64_t bw_round;  /* highest sample of this round */
+	uint32_t inflight_round;
+	/* Startup. */
+	uint64_t full_bw;
+	uint32_t full_rounds;
+	/* Probing. */
+	uint64_t state_ns;	/* since when */
+	uint64_t probe_wait_ns; /* from the end of one to the next */
+	uint64_t probe_at_ns;
+	uint32_t probe_rounds, up_acked, up_step;
+	uint64_t probe_rtt_end_ns;
+	uint32_t prior_window; /* before probe-rtt */
+	/* Before the last reduction, to take it back when it was spurious. */
+	uint32_t undo_hi, undo_lo;
+	uint64_t undo_bw_lo;
+	uint32_t undo_lost;
+};
+
 struct suci_cc {
 	const struct suci_cc_ops *ops;
 	uint32_t window;   /* packets that may be in flight, >= 1 */
 	uint64_t rate_bps; /* pacing rate, bytes per second; 0 = unpaced */
 	struct suci_cc_conf conf;
-	struct suci_cc_cubic cubic;
+	union {
+		struct suci_cc_cubic cubic;
+		struct suci_cc_bbr bbr;
+	};
 };
 
-extern const struct suci_cc_ops suci_cc_fixed, suci_cc_cubic;
+extern const struct suci_cc_ops suci_cc_fixed, suci_cc_cubic, suci_cc_bbr;
+
+/* The table of a kind; NULL if there is none of that number. */
+const struct suci_cc_ops *suci_cc_ops_of(enum suci_cc_kind kind);
 
 void suci_cc_init(struct suci_cc *cc, enum suci_cc_kind kind, const struct suci_cc_conf *conf);
 

@@ -63,6 +63,7 @@ lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
 	ep->addr_slot = carve(&c, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
 	ep->owes = carve(&c, l->paths_max, sizeof *ep->owes);
 	ep->rec = carve(&c, recs_of(l), sizeof *ep->rec);
+	ep->snap = carve(&c, recs_of(l), sizeof *ep->snap);
 	ep->notes_max = notes_of(l);
 	ep->note = carve(&c, ep->notes_max, sizeof *ep->note);
 	ep->note_next = carve(&c, ep->notes_max, sizeof *ep->note_next);
@@ -91,7 +92,7 @@ config_good(const struct suci_config *c)
 		if (c->mtu_leg[i] && (c->mtu_leg[i] < 1200 || c->mtu_leg[i] > c->mtu_max))
 			return false;
 	return suci_footprint(&c->limits) && c->incarnation && c->mtu_max >= 1200 &&
-	       c->mtu_max <= MTU_MAX && (c->cc == SUCI_CC_FIXED || c->cc == SUCI_CC_CUBIC) &&
+	       c->mtu_max <= MTU_MAX && suci_cc_ops_of(c->cc) &&
 	       c->fixed_rate_bps <= SUCI_PACER_RATE_MAX && c->burst_bytes <= SUCI_PACER_BURST_MAX &&
 	       c->credit <= UINT16_MAX && c->hello_len <= SUCI_HELLO_MAX && o && o->accept &&
 	       o->path_up && o->path_down && o->segment && o->released;

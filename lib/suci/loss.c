@@ -94,6 +94,7 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 					     ? p->reorder_packets / 2
 					     : REORDER_PACKETS_MIN;
 	}
+	p->rate.lost += lost;
 	p->cc.ops->lost(&p->cc, lost, newest_ns, now_ns);
 	suci_path_ready(ep, p);
 }
@@ -106,6 +107,8 @@ struct news {
 	uint32_t retried; /* acked after being refused */
 	uint64_t sent_ns; /* of the newest acked */
 	uint64_t newest_pn;
+	uint32_t newest; /* record; NONE if packets is 0 */
+	uint64_t bytes;
 	uint64_t rtt_ns;
 	uint64_t probed_ns; /* a probe replaced a packet sent then; 0 = none */
 };
@@ -170,7 +173,10 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 			uint32_t next = r->next;
 			n->packets++;
 			n->sent_ns = r->sent_ns;
-			n->newest_pn = r->pn > n->newest_pn ? r->pn : n->newest_pn;
+			n->newest_pn = r->pn; /* the list is ordered by it */
+			n->newest = i;
+			n->bytes +=
+				(uint64_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len;
 			if (r->pn == largest)
 				n->rtt_ns = now_ns > r->sent_ns ? now_ns - r->sent_ns : 1;
 			n->retried += r->refusals != 0;
@@ -183,7 +189,8 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 }
 
 static void
-tell_cc(struct suci_path *p, const struct news *n, uint32_t in_flight, uint64_t now_ns)
+tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_flight,
+	uint64_t now_ns)
 {
 	if (n->late)
 		p->cc.ops->spurious(&p->cc, n->late, now_ns);
@@ -197,8 +204,16 @@ tell_cc(struct suci_path *p, const struct news *n, uint32_t in_flight, uint64_t 
 			.sent_ns = n->sent_ns,
 			.now_ns = now_ns,
 		};
+		if (p->cc.ops->rated) {
+			suci_rate_acked(&p->rate, &ep->snap[n->newest], n->newest_pn, n->sent_ns,
+					n->bytes, p->rtt.sampled ? p->rtt.min_ns : 0, now_ns,
+					&a.sample);
+			a.bytes = n->bytes;
+			a.delivered = p->rate.delivered;
+		}
 		p->cc.ops->acked(&p->cc, &a);
 	}
+	p->rate.lost += n->probed_ns != 0;
 	if (n->probed_ns)
 		p->cc.ops->lost(&p->cc, 1, n->probed_ns, now_ns);
 }
@@ -246,6 +261,7 @@ refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t
 			parked += park_range(ep, p, &p->lost, lo, hi, &fresh_ns, now_ns);
 	}
 	ep->count.tx_refused += parked;
+	p->rate.lost += parked; /* more than the peer takes is more than the path delivers */
 	/* A small window is not what fills the peer: it refuses for another reason (its own
 	 * way on is not up yet), and slow start should not end for that. */
 	if (fresh_ns && p->cc.window > REFUSED_WINDOW_MIN)
@@ -278,7 +294,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (!ack_good(p, a))
 		return false;
 	uint64_t largest = p->next_pn - (uint32_t)((uint32_t)p->next_pn - a->largest);
-	struct news n = {.done = NONE};
+	struct news n = {.done = NONE, .newest = NONE};
 	uint32_t in_flight = p->in_flight;
 	p->peer_credit = a->credit ? a->credit : 1;
 	if (a->n && largest > p->largest_acked)
@@ -301,7 +317,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (n.packets || n.late) {
 		p->probes = 0;
 		p->due_ns = now_ns;
-		tell_cc(p, &n, in_flight, now_ns);
+		tell_cc(ep, p, &n, in_flight, now_ns);
 	}
 	if (n.done != NONE || parked || p->loss_at_ns != BASE_NEVER_NS)
 		suci_loss_detect(ep, p, now_ns);

@@ -138,10 +138,11 @@ init_cc(struct suci *ep, struct suci_path *p, enum suci_cc_kind kind, uint64_t r
 		.mtu = p->mtu,
 	};
 	suci_cc_init(&p->cc, kind, &cc);
+	suci_rate_init(&p->rate, p->next_pn, now_ns);
 	uint32_t burst = ep->conf.burst_bytes ? ep->conf.burst_bytes : 16 * p->mtu;
 	int err = suci_pacer_init(&p->pacer, p->cc.rate_bps, burst, now_ns);
 	BASE_ASSERT(!err); /* the ranges were checked in suci_new() and below */
-	if (kind == SUCI_CC_CUBIC)
+	if (kind != SUCI_CC_FIXED)
 		p->pacer.burst_ns = PACE_SLEEP_NS;
 }
 
@@ -417,7 +418,7 @@ suci_path_set_cc(struct suci *ep, uint32_t path, enum suci_cc_kind cc, uint64_t 
 		 uint32_t window)
 {
 	struct suci_path *p = suci_path_get(ep, path);
-	if (rate_bps > SUCI_PACER_RATE_MAX || (cc != SUCI_CC_FIXED && cc != SUCI_CC_CUBIC))
+	if (rate_bps > SUCI_PACER_RATE_MAX || !suci_cc_ops_of(cc))
 		return SUCI_ERR_INVAL;
 	if (!p || p->state != PATH_UP)
 		return SUCI_ERR_DOWN;

@@ -134,6 +134,7 @@ struct suci_path {
 	struct suci_rtt rtt;
 	struct suci_pacer pacer;
 	struct suci_cc cc;
+	struct suci_rate rate; /* only if cc.ops->rated */
 	struct tomb {
 		uint64_t pn; /* 0 = unused */
 		uint32_t rec;
@@ -169,7 +170,7 @@ struct suci_path {
 	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
 };
 
-_Static_assert(sizeof(struct suci_path) <= 1536, "memory per peer: grow it on purpose only");
+_Static_assert(sizeof(struct suci_path) <= 1792, "memory per peer: grow it on purpose only");
 _Static_assert(sizeof(struct suci_rec) <= 128, "two cache lines per segment");
 
 enum on_list { ON_NONE, ON_READY, ON_STARVED };
@@ -200,6 +201,7 @@ struct suci {
 	uint32_t tag_mask;
 	struct suci_path *path;
 	struct suci_rec *rec;
+	struct suci_snap *snap; /* one per record; only touched if cc.ops->rated */
 	uint32_t rec_free, segs_used, held;
 	/* Every path that is up may always have path_min records: guard is what they lack
 	 * of it together, and nobody else gets that.  keep: not for ops->pull. */

@@ -108,6 +108,8 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	r->sent_ns = now_ns;
 	r->where = WHERE_FLIGHT;
 	suci_list_append(ep, &p->flight, i);
+	if (p->cc.ops->rated)
+		suci_rate_sent(&p->rate, &ep->snap[i], p->in_flight, now_ns);
 	p->in_flight++;
 	p->flight_ns = now_ns;
 	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack), now_ns);
@@ -230,6 +232,7 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 				transmit(ep, p, i, 0, now_ns, out);
 				return true;
 			}
+			suci_rate_idle(&p->rate, p->next_pn);
 		}
 	}
 	if (!p->send_ack)

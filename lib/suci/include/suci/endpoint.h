@@ -52,7 +52,7 @@
  * Limits   struct suci_limits.  Paths are named by index < paths_max.
  * Errors   enum suci_err; drops are counted by reason in struct suci_counters.
  * Source   Suci paper for segments, window, Ack; RFC 9002 and RFC 8985 (RACK)
- *          for loss detection; RFC 9438 for cubic. */
+ *          for loss detection; RFC 9438 for cubic; draft-ietf-ccwg-bbr for bbr. */
 #ifndef SUCI_ENDPOINT_H
 #define SUCI_ENDPOINT_H
 
@@ -189,7 +189,12 @@ struct suci_limits {
 	uint32_t sealed_max;
 };
 
-enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1 };
+/* Congestion control of a path.
+ *      FIXED  window and rate as configured, loss or not: a reserved path
+ *      CUBIC  RFC 9438: fair beside TCP; slow where packets are lost at random
+ *      BBR    paced by the measured delivery rate: loss at random (up to about 2 %)
+ *             costs only what was lost, and queues stay short; draft-ietf-ccwg-bbr */
+enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1, SUCI_CC_BBR = 2 };
 
 /* UDP payload that any path takes: an IPv6 packet of 1280 bytes. */
 #define SUCI_MTU_SAFE 1232
@@ -217,7 +222,7 @@ struct suci_config {
 	enum suci_cc_kind cc;	 /* default of a path */
 	uint64_t fixed_rate_bps; /* cc fixed: bytes per second; 0 = unpaced */
 	uint32_t fixed_window;	 /* cc fixed: packets in flight */
-	uint32_t initial_window; /* cubic: packets, 10 if 0 */
+	uint32_t initial_window; /* cubic, bbr: packets, 10 if 0 */
 	uint32_t credit;	 /* packets we let each peer have in flight; default window_max */
 	/* Packets all peers together may have in flight to us, shared evenly over those that
 	 * send, at least one each and at most credit; 0 = each may have its credit. */
