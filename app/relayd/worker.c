@@ -136,6 +136,10 @@ rd_worker_core_ops(void)
 	return &ops;
 }
 
+_Static_assert(RD_CC_FIXED == (int)SUCI_CC_FIXED && RD_CC_CUBIC == (int)SUCI_CC_CUBIC &&
+		       RD_CC_BBR == (int)SUCI_CC_BBR,
+	       "the configuration's numbers are the endpoint's");
+
 /* New trunks get their own congestion control: not in path_up, where the endpoint
  * must not be called. */
 static void
@@ -145,8 +149,7 @@ set_trunk_cc(struct rd_worker *w)
 	uint64_t rate = conf->suci.global_rate_mbps * 125000ull;
 	for (uint32_t i = 0; i < w->nfresh; i++)
 		(void)suci_path_set_cc(
-			w->ep, w->fresh[i],
-			conf->suci.global_cc == RD_CC_FIXED ? SUCI_CC_FIXED : SUCI_CC_CUBIC,
+			w->ep, w->fresh[i], (enum suci_cc_kind)conf->suci.global_cc,
 			conf->suci.global_cc == RD_CC_FIXED ? rate : 0,
 			conf->suci.global_cc == RD_CC_FIXED ? conf->suci.global_window : 0);
 	w->nfresh = 0;

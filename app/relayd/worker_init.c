@@ -103,7 +103,7 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 				[RELAY_LEG_GLOBAL] =
 					conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR,
 			},
-		.cc = conf->suci.private_cc == RD_CC_FIXED ? SUCI_CC_FIXED : SUCI_CC_CUBIC,
+		.cc = (enum suci_cc_kind)conf->suci.private_cc,
 		.fixed_window = conf->suci.private_window,
 		.initial_window = conf->suci.initial_window,
 		.credit = conf->limits.window,

@@ -90,6 +90,7 @@ struct suci_cc_bbr {
 	uint8_t state;
 	bool full;     /* startup has found the bandwidth */
 	bool too_high; /* losses of this round were more than a fault of the wire */
+	bool ce;       /* marks since the last ack */
 	uint32_t dice;
 	uint32_t packet_bytes; /* usual size of a packet, 2^-4 bytes */
 	/* The model. */

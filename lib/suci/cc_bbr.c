@@ -16,6 +16,7 @@
  * path bears, otherwise inflight_lo and bw_lo until the next probe.  Here this
  * departs from the draft, which lowers the latter for any loss in a round and so
  * loses half of its rate between two probes over a wire that drops one in a hundred.
+ * A mark CE is taken like losses that are too high.
  *
  * The rate is counted in bytes, the window in packets; between them stands the usual
  * size of the packets acknowledged last. */
@@ -204,7 +205,9 @@ static void
 judge_losses(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
-	if (!too_high(&a->sample))
+	bool congested = too_high(&a->sample) || b->ce;
+	b->ce = false;
+	if (!congested)
 		return;
 	switch ((enum suci_bbr_state)b->state) {
 	case SUCI_BBR_STARTUP:
@@ -450,6 +453,18 @@ bbr_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	set_rate(cc, a);
 }
 
+/* Taken like losses that are too high, with the ack that follows.  A probe is not
+ * blamed for what was marked before it. */
+static void
+bbr_ce(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns)
+{
+	struct suci_cc_bbr *b = &cc->bbr;
+	bool probing = b->state == SUCI_BBR_REFILL || b->state == SUCI_BBR_UP;
+	(void)packets;
+	(void)now_ns;
+	b->ce = !probing || sent_ns >= b->state_ns;
+}
+
 /* The next sample says how many of a window were lost. */
 static void
 bbr_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns)
@@ -494,4 +509,5 @@ const struct suci_cc_ops suci_cc_bbr = {
 	.lost = bbr_lost,
 	.collapsed = bbr_collapsed,
 	.spurious = bbr_spurious,
+	.ce = bbr_ce,
 };

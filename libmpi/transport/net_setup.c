@@ -64,6 +64,20 @@ make_lanes(void)
 	return net.lanes ? 0 : -1;
 }
 
+/* cubic shares a network with TCP; bbr is for clusters that reach each other over a
+ * wide-area network that loses packets at random, without relays. */
+static enum suci_cc_kind
+cc_of_env(void)
+{
+	const char *s = getenv("LIBMPI_CC");
+
+	if (s && !strcmp(s, "bbr"))
+		return SUCI_CC_BBR;
+	if (s && *s && strcmp(s, "cubic") != 0)
+		fprintf(stderr, "libmpi: LIBMPI_CC=%s is neither cubic nor bbr; ignored\n", s);
+	return SUCI_CC_CUBIC;
+}
+
 static int
 make_endpoint(void)
 {
@@ -74,7 +88,7 @@ make_endpoint(void)
 			   .queue_max = 2048,
 			   .window_max = 1024},
 		.mtu_max = suci_udp_mtu(net.udp),
-		.cc = SUCI_CC_CUBIC,
+		.cc = cc_of_env(),
 		.initial_window = 64,
 		.ack_every = ACK_EVERY,
 		.burst_bytes = BURST_BYTES,

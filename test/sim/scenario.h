@@ -49,6 +49,10 @@ void speed_pingpong2(uint64_t seed, bool verbose, struct outcome *o);
 void speed_tail(uint64_t seed, bool verbose, struct outcome *o);
 void speed_tail_relays(uint64_t seed, bool verbose, struct outcome *o);
 void speed_incast(uint64_t seed, bool verbose, struct outcome *o);
+/* speed_cc.c */
+void speed_bbr(uint64_t seed, bool verbose, struct outcome *o);
+void speed_bbr_loss(uint64_t seed, bool verbose, struct outcome *o);
+void speed_cubic_loss(uint64_t seed, bool verbose, struct outcome *o);
 /* incast.c */
 void incast_small(uint64_t seed, bool verbose, struct outcome *o);
 void incast_many(uint64_t seed, bool verbose, struct outcome *o);

@@ -149,7 +149,8 @@ draw_limits(struct base_prng *p, enum topology t, struct world_conf *c)
 		c->lanes.ranges_max = granted;
 		r->segments_max = (uint32_t)base_max_ns(r->segments_max, 4 * granted);
 	}
-	c->end.cc = c->relay.cc = coin(p, 70) ? SUCI_CC_CUBIC : SUCI_CC_FIXED;
+	uint64_t cc = base_prng_below(p, 100);
+	c->end.cc = c->relay.cc = cc < 45 ? SUCI_CC_CUBIC : cc < 70 ? SUCI_CC_BBR : SUCI_CC_FIXED;
 	if (c->end.cc == SUCI_CC_FIXED) {
 		c->end.fixed_window = (uint32_t)PICK(p, 8, 64, 512);
 		c->relay.fixed_window = (uint32_t)PICK(p, 8, 64, 512);

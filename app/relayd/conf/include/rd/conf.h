@@ -29,7 +29,7 @@
 
 enum rd_auth { RD_AUTH_NONE, RD_AUTH_KEY };
 enum rd_log_level { RD_LOG_ERROR, RD_LOG_WARNING, RD_LOG_INFO, RD_LOG_DEBUG };
-enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC };
+enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC, RD_CC_BBR }; /* as enum suci_cc_kind */
 /* How a gateway's TCP travels: over the leg's TAP, or over the machine's own interfaces. */
 enum rd_via { RD_VIA_LEG, RD_VIA_HOST };
 
