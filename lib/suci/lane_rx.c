@@ -18,7 +18,6 @@
 #define BLOCK_MAX      (1ull << 42)
 #define NSEGS_MAX      ((1u << 31) - (1u << 21))
 #define CRC_BAD_IN_ROW 32 /* then the lane is given up */
-#define ACK_WAIT_NS    BASE_MS_NS
 
 static struct lane *
 find(struct suci_lanes *ls, const struct suci_segment *seg)
@@ -31,42 +30,6 @@ find(struct suci_lanes *ls, const struct suci_segment *seg)
 	return i == NONE ? NULL : &ls->lane[i];
 }
 
-/* ---- acks ---- */
-
-void
-lane_ack_unpend(struct suci_lanes *ls, struct lane *l)
-{
-	if (!l->ack_pending)
-		return;
-	if (l->pending_prev == NONE)
-		ls->pending.head = l->pending_next;
-	else
-		ls->lane[l->pending_prev].pending_next = l->pending_next;
-	if (l->pending_next == NONE)
-		ls->pending.tail = l->pending_prev;
-	else
-		ls->lane[l->pending_next].pending_prev = l->pending_prev;
-	l->ack_pending = false;
-}
-
-static void
-pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
-{
-	if (!l->ack_pending) {
-		uint32_t i = lane_index(ls, l);
-		l->pending_next = NONE;
-		l->pending_prev = ls->pending.tail;
-		if (ls->pending.tail == NONE)
-			ls->pending.head = i;
-		else
-			ls->lane[ls->pending.tail].pending_next = i;
-		ls->pending.tail = i;
-		l->ack_pending = true;
-	}
-	if (!base_timer_armed(&ls->ep->hook_timer.t))
-		suci_arm(ls->ep, &ls->ep->hook_timer, now_ns + ACK_WAIT_NS);
-}
-
 /* Segments that can still be held. */
 uint32_t
 lane_room(void *user, uint32_t path)
@@ -75,162 +38,6 @@ lane_room(void *user, uint32_t path)
 	(void)path;
 	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
 	return ranges < ls->held_left ? ranges : ls->held_left;
-}
-
-/* Segments past rx_next that the sender may have outstanding.  One always: it needs no
- * room.  A lane that was refused something gets beyond that its share of the room
- * there is now: strictly by priority, evenly within one. */
-static uint32_t
-grant(struct suci_lanes *ls, const struct lane *l)
-{
-	if (!l->asker)
-		return l->conf.window;
-	for (uint32_t prio = l->conf.prio + 1u; prio < PRIOS; prio++)
-		if (ls->askers[prio])
-			return 1;
-	uint32_t n = 1 + lane_room(ls, l->conf.path) / ls->askers[l->conf.prio];
-	return n < l->conf.window ? n : l->conf.window;
-}
-
-void
-lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
-{
-	uint32_t window = grant(ls, l);
-	seg->credit_shift = 0;
-	while (window >> seg->credit_shift > UINT16_MAX)
-		seg->credit_shift++;
-	seg->window = (uint16_t)(window >> seg->credit_shift);
-	seg->ack = l->rx_next;
-}
-
-/* Tell the sender how far we are and what we threw away, by segments of their own. */
-static bool
-send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
-{
-	do {
-		struct suci_segment seg = {
-			.dst_label = l->conf.tx_dst_label,
-			.src_label = l->conf.tx_src_label,
-			.flags = (uint16_t)(SUCI_SF_ACK | l->conf.prio << SUCI_SF_PRIO_SHIFT),
-			.cookie = COOKIE_ACK,
-		};
-		lane_put_ack(ls, l, &seg);
-		if (l->nnacks) {
-			const struct lane_nack *k = &l->nack[l->nnacks - 1];
-			seg.flags |= SUCI_SF_REFUSED;
-			seg.seq = k->lo;
-			seg.block = k->end - k->lo;
-		}
-		if (suci_path_send(ls->ep, l->conf.path, &seg, now_ns) != SUCI_ERR_OK)
-			return false;
-		l->told = l->rx_next;
-		ls->count.tx_acks++;
-		if (l->nnacks) {
-			ls->count.tx_refusals++;
-			l->nnacks--;
-		}
-	} while (l->nnacks);
-	lane_ack_unpend(ls, l);
-	return true;
-}
-
-static void
-send_pending(struct suci_lanes *ls, uint64_t now_ns)
-{
-	for (uint32_t i = ls->pending.head, next; i != NONE; i = next) {
-		next = ls->lane[i].pending_next;
-		send_ack(ls, &ls->lane[i], now_ns);
-	}
-}
-
-void
-lane_acks_due(void *user, uint64_t now_ns)
-{
-	struct suci_lanes *ls = user;
-	send_pending(ls, now_ns);
-	if (ls->pending.head != NONE) /* a queue was full */
-		suci_arm(ls->ep, &ls->ep->hook_timer, now_ns + ACK_WAIT_NS);
-}
-
-void
-suci_lanes_flush(struct suci_lanes *ls, uint64_t now_ns)
-{
-	send_pending(ls, now_ns);
-}
-
-static void
-owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns)
-{
-	if (l->conf.direct)
-		return; /* the path's ack says it all */
-	if (l->ask_set && serial_gt(l->rx_next, l->ask_seq)) {
-		l->ask_set = false;
-		now = true;
-	}
-	if (l->rx_next - l->told >= l->conf.window / 4)
-		now = true;
-	if (now && send_ack(ls, l, now_ns))
-		return;
-	if (now || l->rx_next != l->told || l->nnacks)
-		pend(ls, l, now_ns);
-}
-
-/* ---- refusals of a relayed lane ---- */
-
-static void
-note_refused(struct lane *l, uint32_t seq)
-{
-	uint32_t best = 0, least = UINT32_MAX;
-	for (uint32_t i = 0; i < l->nnacks; i++) {
-		const struct lane_nack *k = &l->nack[i];
-		uint32_t away = serial_lt(seq, k->lo)	 ? k->lo - seq
-				: serial_ge(seq, k->end) ? seq - k->end + 1
-							 : 0;
-		if (away < least) {
-			least = away;
-			best = i;
-		}
-	}
-	if (l->nnacks < NACKS_MAX && least > 1) {
-		l->nack[l->nnacks++] = (struct lane_nack){seq, seq + 1};
-		return;
-	}
-	/* Too many holes: the nearest range grows over what lies between, and that may
-	 * come once too often. */
-	struct lane_nack *k = &l->nack[best];
-	if (serial_lt(seq, k->lo))
-		k->lo = seq;
-	if (serial_ge(seq, k->end))
-		k->end = seq + 1;
-}
-
-/* No room.  Refused on its path, the segment would stay in the relay before us and take
- * a record there that the one we wait for may need.  So it is taken and thrown away,
- * and its sender, who has it until we placed it, is told to send it again. */
-static enum suci_verdict
-refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
-{
-	if (l->conf.direct)
-		return SUCI_REFUSED;
-	note_refused(l, s->seq);
-	if (!l->asker) {
-		l->asker = true;
-		l->refused_end = s->seq + 1;
-		ls->askers[l->conf.prio]++;
-	} else if (serial_gt(s->seq + 1, l->refused_end)) {
-		l->refused_end = s->seq + 1;
-	}
-	pend(ls, l, now_ns);
-	return SUCI_TAKEN;
-}
-
-static void
-ask_no_more(struct suci_lanes *ls, struct lane *l)
-{
-	if (!l->asker)
-		return;
-	l->asker = false;
-	ls->askers[l->conf.prio]--;
 }
 
 /* ---- ranges ---- */
@@ -497,11 +304,11 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	/* One incoming block is left for the lane whose turn it is. */
 	if (opens_long_block(s) && ls->rx_blocks_left <= ls->rx_blocks_owed + 1) {
 		ls->count.refused_blocks++;
-		return refuse(ls, l, s, now_ns);
+		return lane_refuse(ls, l, s, now_ns);
 	}
 	if (ls->held_free == NONE || ls->ranges_left <= ls->ranges_owed) {
 		ls->count.refused_held++;
-		return refuse(ls, l, s, now_ns);
+		return lane_refuse(ls, l, s, now_ns);
 	}
 	uint32_t i = ls->held_free;
 	struct rx_held *h = &ls->held[i];
@@ -522,6 +329,7 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		ls->held[h->next].prev = i;
 	ls->count.held++;
 	ls->ops->hold(ls->user, s->cookie);
+	lane_tune_came(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }
 
@@ -580,7 +388,8 @@ drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 void
 lane_rx_end(struct suci_lanes *ls, struct lane *l)
 {
-	ask_no_more(ls, l);
+	lane_ask_no_more(ls, l);
+	lane_tune_end(ls, l);
 	while (l->held.head != NONE) {
 		struct suci_segment seg = unhold_first(ls, l);
 		ls->ops->release(ls->user, seg.cookie);
@@ -599,8 +408,18 @@ moved_on(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	bool over = l->asker && serial_ge(l->rx_next, l->refused_end);
 	if (over) /* the sender should know that it has its whole window again */
-		ask_no_more(ls, l);
-	owe_ack(ls, l, over, now_ns);
+		lane_ask_no_more(ls, l);
+	lane_owe_ack(ls, l, over, now_ns);
+}
+
+/* The first segment beyond the window.  It may be smaller now than what the sender was
+ * told; the sender of a direct lane counts what is under way, not from rx_next. */
+static uint32_t
+limit(const struct lane *l)
+{
+	if (l->conf.direct)
+		return l->rx_next + l->conf.window_max;
+	return serial_max(l->rx_next + l->window, l->edge);
 }
 
 static enum suci_verdict
@@ -608,12 +427,12 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 {
 	if (placed(ls, l, s->seq)) {
 		ls->count.drop_duplicate++;
-		owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
+		lane_owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
 		return SUCI_TAKEN;
 	}
-	if (!serial_lt(s->seq, l->rx_next + l->conf.window)) {
+	if (!serial_lt(s->seq, limit(l))) {
 		ls->count.drop_window++;
-		return refuse(ls, l, s, now_ns);
+		return lane_refuse(ls, l, s, now_ns);
 	}
 	bool begun = serial_lt(s->block, l->next_begin);
 	bool starts = s->block == l->next_begin && s->flags & SUCI_SF_FIRST;
@@ -627,19 +446,20 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	}
 	if (nsegs > 1 && ls->rx_blocks_left <= ls->rx_blocks_owed) {
 		ls->count.refused_blocks++;
-		return refuse(ls, l, s, now_ns);
+		return lane_refuse(ls, l, s, now_ns);
 	}
 	if (ls->ranges_left <= ls->ranges_owed && needs_range(ls, l, s->seq)) {
 		ls->count.refused_ranges++;
-		return refuse(ls, l, s, now_ns);
+		return lane_refuse(ls, l, s, now_ns);
 	}
 	if (!begun && !has_room(ls, l, s))
-		return refuse(ls, l, s, now_ns);
+		return lane_refuse(ls, l, s, now_ns);
 	if (begun)
 		place(ls, l, i, s, now_ns);
 	else
 		begin(ls, l, s, nsegs, now_ns);
 	drain(ls, l, now_ns);
+	lane_tune_came(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }
 

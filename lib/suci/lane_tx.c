@@ -30,14 +30,23 @@ sendable(const struct suci_lanes *ls, const struct lane *l)
 	return out < l->tx_window;
 }
 
+/* Where lanes like this one wait for their turn: the last of a ring. */
+static uint32_t *
+ring_of(struct suci_lanes *ls, const struct lane *l)
+{
+	struct lane_group *g = lane_group_of(ls, l);
+	return g ? &g->ready[l->conf.prio] : &ls->ep->path[l->conf.path].lane_ready[l->conf.prio];
+}
+
 void
 lane_ready(struct suci_lanes *ls, struct lane *l)
 {
 	if (l->ready || l->state != LANE_OPEN || !sendable(ls, l))
 		return;
 	uint32_t i = lane_index(ls, l);
-	uint32_t *last = &ls->ep->path[l->conf.path].lane_ready[l->conf.prio];
-	if (*last == NONE) {
+	uint32_t *last = ring_of(ls, l);
+	bool first = *last == NONE;
+	if (first) {
 		l->ready_next = l->ready_prev = i;
 	} else {
 		l->ready_prev = *last;
@@ -47,7 +56,11 @@ lane_ready(struct suci_lanes *ls, struct lane *l)
 	}
 	*last = i;
 	l->ready = true;
-	suci_path_wake(ls->ep, l->conf.path);
+	struct lane_group *g = lane_group_of(ls, l);
+	if (!g)
+		suci_path_wake(ls->ep, l->conf.path);
+	else if (first)
+		lane_group_wake(ls, g);
 }
 
 void
@@ -56,7 +69,7 @@ lane_unready(struct suci_lanes *ls, struct lane *l)
 	if (!l->ready)
 		return;
 	uint32_t i = lane_index(ls, l);
-	uint32_t *last = &ls->ep->path[l->conf.path].lane_ready[l->conf.prio];
+	uint32_t *last = ring_of(ls, l);
 	if (l->ready_next == i) {
 		*last = NONE;
 	} else {
@@ -66,6 +79,8 @@ lane_unready(struct suci_lanes *ls, struct lane *l)
 			*last = l->ready_prev;
 	}
 	l->ready = false;
+	if (l->deficit > 0) /* a turn cannot be saved; a debt stays */
+		l->deficit = 0;
 }
 
 void
@@ -77,10 +92,22 @@ lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 		lane_ack_unpend(ls, l);
 }
 
-static void
-start_block(struct lane *l, struct tx_block *b, uint32_t path_mss)
+/* Of the segments of a block that begins now; 0 if no path is up. */
+static uint32_t
+mss_of(const struct suci_lanes *ls, const struct lane *l)
 {
-	b->mss = l->conf.mss && l->conf.mss < path_mss ? l->conf.mss : path_mss;
+	const struct lane_group *g = lane_group_of(ls, l);
+	uint32_t mss = g ? lane_group_mss(ls, g) : suci_path_mss(ls->ep, l->conf.path);
+	return l->conf.mss && l->conf.mss < mss ? l->conf.mss : mss;
+}
+
+static void
+start_block(struct suci_lanes *ls, struct lane *l, struct tx_block *b)
+{
+	struct lane_group *g = lane_group_of(ls, l);
+	b->mss = mss_of(ls, l);
+	if (g && b->mss > g->mss_used)
+		g->mss_used = b->mss;
 	b->first_seq = l->next_seq;
 	uint64_t n = lane_nsegs(b->bytes, b->mss);
 	BASE_ASSERT(n <= NSEGS_MAX); /* suci_lane_send() checked with a smaller mss */
@@ -139,7 +166,7 @@ cut(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
 	struct tx_block *b = &ls->block[l->current];
 	if (!b->sent)
-		start_block(l, b, suci_path_mss(ls->ep, l->conf.path));
+		start_block(ls, l, b);
 	fill(ls, l, l->current, b->sent++, seg);
 	l->next_seq++;
 	bool last = seg->flags & SUCI_SF_LAST;
@@ -251,30 +278,72 @@ lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
 	lane_ready(ls, l);
 }
 
+void
+lane_resend(struct suci_lanes *ls, struct lane *l)
+{
+	if (l->conf.direct || l->next_seq == l->acked_seq)
+		return;
+	ls->count.tx_resent++;
+	lane_refused(ls, l, l->acked_seq, l->next_seq - l->acked_seq);
+}
+
+/* By bytes: a lane sends until its deficit is used up, then the others do, and with its
+ * next turn it gets as much as the largest datagram.  Looks at no lane but those which
+ * take a turn or leave the ring. */
+bool
+lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_segment *seg,
+	   uint64_t now_ns)
+{
+	while (*ring != NONE) {
+		struct lane *l = &ls->lane[ls->lane[*ring].ready_next];
+		if (!sendable(ls, l)) {
+			lane_unready(ls, l);
+			continue;
+		}
+		if (l->deficit <= 0) {
+			l->deficit += (int32_t)ls->ep->path[path].mtu;
+			if (l->deficit <= 0)
+				l->deficit = 1; /* a path of its group takes larger ones */
+		}
+		if (again_sendable(ls, l))
+			cut_again(ls, l, seg);
+		else
+			cut(ls, l, seg);
+		l->deficit -= seg->head_len + seg->data_len + SUCI_OVERHEAD;
+		l->sent_ms = (uint32_t)(now_ns >> 20);
+		if (l->conf.group != NONE)
+			lane_live(ls, l);
+		if (!sendable(ls, l))
+			lane_unready(ls, l);
+		else if (l->deficit <= 0)
+			*ring = lane_index(ls, l); /* to the end */
+		return true;
+	}
+	return false;
+}
+
 bool
 lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
 	struct suci_path *p = &ls->ep->path[path];
-	(void)now_ns;
-	for (uint32_t prio = PRIOS; prio-- > 0;) {
-		while (p->lane_ready[prio] != NONE) {
-			struct lane *l = &ls->lane[ls->lane[p->lane_ready[prio]].ready_next];
-			if (!sendable(ls, l)) {
-				lane_unready(ls, l);
-				continue;
-			}
-			if (again_sendable(ls, l))
-				cut_again(ls, l, seg);
-			else
-				cut(ls, l, seg);
-			if (sendable(ls, l))
-				p->lane_ready[prio] = lane_index(ls, l); /* to the end */
-			else
-				lane_unready(ls, l);
-			return true;
-		}
+	if (p->groups == NONE) {
+		for (uint32_t prio = PRIOS; prio-- > 0;)
+			if (lane_serve(ls, &p->lane_ready[prio], path, seg, now_ns))
+				return true;
+		return false;
 	}
+	lane_group_unblock(ls, path);
+	for (uint32_t prio = PRIOS; prio-- > 0;)
+		for (int k = 0; k < 2; k++) {
+			/* Its own lanes and those of groups by turns. */
+			bool own = k == p->group_turn;
+			if (own ? lane_serve(ls, &p->lane_ready[prio], path, seg, now_ns)
+				: lane_group_pull(ls, path, prio, seg, now_ns)) {
+				p->group_turn = own;
+				return true;
+			}
+		}
 	return false;
 }
 
@@ -289,7 +358,6 @@ unlink_block(struct suci_lanes *ls, struct lane *l, struct tx_block *b)
 		l->blocks.tail = b->prev;
 	else
 		ls->block[b->next].prev = b->prev;
-	l->blocks_queued--;
 }
 
 static void
@@ -359,6 +427,7 @@ lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg
 	bool sane = serial_le(seg->ack, l->next_seq);
 	if (!sane || serial_lt(seg->ack, l->acked_seq))
 		return;
+	l->moved |= seg->ack != l->acked_seq;
 	l->acked_seq = seg->ack;
 	if (window)
 		l->tx_window = window < 1u << 20 ? window : 1u << 20;
@@ -377,19 +446,28 @@ lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 		finish(ls, l, &ls->block[l->blocks.head], false, now_ns);
 }
 
+/* After a pause in which the receiver took back what it had granted beyond the first
+ * window.  It says more with its first ack. */
+static void
+begin_again(struct lane *l, uint64_t now_ns)
+{
+	uint32_t idle_ms = (uint32_t)(now_ns >> 20) - l->sent_ms;
+	if (l->conf.window_max > l->conf.window && l->tx_window > l->conf.window &&
+	    idle_ms >= SUCI_LANE_IDLE_NS >> 20)
+		l->tx_window = l->conf.window;
+}
+
 int
 suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t head_len,
 	       const void *data, uint64_t data_len, bool wait, uint64_t cookie, uint64_t now_ns)
 {
 	struct lane *l = lane_get(ls, lane);
-	(void)now_ns;
 	if (head_len > SUCI_BLOCK_HEAD_MAX || data_len > BLOCK_MAX - SUCI_BLOCK_HEAD_MAX)
 		return SUCI_ERR_INVAL;
 	if (!l || l->close_wanted || l->broken)
 		return SUCI_ERR_DOWN;
-	uint32_t mss = suci_path_mss(ls->ep, l->conf.path);
+	uint32_t mss = mss_of(ls, l);
 	mss = mss ? mss : MSS_MIN;
-	mss = l->conf.mss && l->conf.mss < mss ? l->conf.mss : mss;
 	if (lane_nsegs(head_len + data_len, mss) > NSEGS_MAX)
 		return SUCI_ERR_INVAL;
 	if (ls->block_free == NONE)
@@ -415,7 +493,8 @@ suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t he
 	l->blocks.tail = i;
 	if (l->current == NONE)
 		l->current = i;
-	l->blocks_queued++;
+	if (l->blocks.head == i)
+		begin_again(l, now_ns);
 	ls->pending_blocks++;
 	lane_ready(ls, l);
 	return SUCI_ERR_OK;

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+#define TUNES_MAX  4096u
+#define GROUPS_MAX 4096u
+
 struct carve {
 	uint8_t *base;
 	size_t at;
@@ -21,6 +24,13 @@ carve(struct carve *c, size_t count, size_t size)
 	return p;
 }
 
+/* Lanes whose windows may be other than the first at once. */
+static uint32_t
+tunes_of(const struct suci_lane_limits *l)
+{
+	return l->lanes_max < TUNES_MAX ? l->lanes_max : TUNES_MAX;
+}
+
 static size_t
 lay_out(const struct suci_lane_limits *l, uint8_t *base, struct suci_lanes *ls)
 {
@@ -33,6 +43,8 @@ lay_out(const struct suci_lane_limits *l, uint8_t *base, struct suci_lanes *ls)
 	ls->held = carve(&c, l->held_max, sizeof *ls->held);
 	ls->range = carve(&c, l->ranges_max, sizeof *ls->range);
 	ls->again = carve(&c, (size_t)l->ranges_max + l->lanes_max, sizeof *ls->again);
+	ls->tune = carve(&c, tunes_of(l), sizeof *ls->tune);
+	ls->group = carve(&c, l->groups_max, sizeof *ls->group);
 	return (c.at + 63) & ~(size_t)63;
 }
 
@@ -43,7 +55,8 @@ suci_lanes_footprint(const struct suci_lane_limits *l)
 	const uint32_t most = 1u << 24;
 	if (!l->lanes_max || l->lanes_max > 1u << 20 || !l->blocks_max || l->blocks_max > most ||
 	    !l->rx_blocks_max || l->rx_blocks_max > most || l->held_max > most || !l->ranges_max ||
-	    l->ranges_max > most || !l->labels_max || l->labels_max > most)
+	    l->ranges_max > most || !l->labels_max || l->labels_max > most ||
+	    l->groups_max > GROUPS_MAX)
 		return 0;
 	return lay_out(l, NULL, &counting);
 }
@@ -65,7 +78,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 	ls->user = conf->user;
 	memset(ls->label, 0xff, l->labels_max * sizeof *ls->label);
 	ls->lane_free = ls->block_free = ls->rx_block_free = ls->held_free = ls->range_free = NONE;
-	ls->again_free = NONE;
+	ls->again_free = ls->tune_free = ls->group_free = NONE;
 	for (uint32_t i = l->lanes_max; i-- > 0; ls->lane_free = i) {
 		ls->lane[i].state = LANE_FREE;
 		ls->lane[i].path_next = ls->lane_free;
@@ -80,6 +93,15 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 		ls->range[i].next = ls->range_free;
 	for (uint32_t i = l->ranges_max + l->lanes_max; i-- > 0; ls->again_free = i)
 		ls->again[i].next = ls->again_free;
+	for (uint32_t i = tunes_of(l); i-- > 0; ls->tune_free = i)
+		ls->tune[i].next = ls->tune_free;
+	for (uint32_t i = l->groups_max; i-- > 0; ls->group_free = i) {
+		ls->group[i].used = false;
+		ls->group[i].next = ls->group_free;
+	}
+	ls->credit_left = l->held_max < l->ranges_max ? l->held_max : l->ranges_max;
+	ls->ack_at_ns = ls->look_at_ns = BASE_NEVER_NS;
+	suci_list_init(&ls->live);
 	ls->held_left = l->held_max;
 	ls->ranges_left = l->ranges_max;
 	ls->rx_blocks_left = l->rx_blocks_max;
@@ -88,10 +110,31 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 }
 
 void
+lane_arm(struct suci_lanes *ls)
+{
+	uint64_t at = base_min_ns(ls->ack_at_ns, ls->look_at_ns);
+	struct base_timer *t = &ls->ep->hook_timer.t;
+	if (at != BASE_NEVER_NS && (!base_timer_armed(t) || at < t->deadline_ns))
+		suci_arm(ls->ep, &ls->ep->hook_timer, at);
+}
+
+static void
+hook(void *user, uint64_t now_ns)
+{
+	struct suci_lanes *ls = user;
+	if (now_ns >= ls->ack_at_ns)
+		lane_acks_due(ls, now_ns);
+	if (now_ns >= ls->look_at_ns)
+		lane_look(ls, now_ns);
+	lane_arm(ls);
+}
+
+void
 suci_lanes_bind(struct suci_lanes *ls, struct suci *ep)
 {
 	ls->ep = ep;
-	ep->hook = lane_acks_due;
+	ep->hook = hook;
+	ep->blocked = lane_group_blocked;
 	/* A receiver that sends as much as it can must still find room for its acks. */
 	ep->keep = ep->conf.limits.segments_max / 16;
 }
@@ -114,7 +157,50 @@ static bool
 conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
 {
 	return c->rx_dst_label < ls->limits.labels_max && c->rx_src_label < ls->limits.labels_max &&
-	       c->prio < PRIOS && c->mss <= UINT16_MAX && c->window >= 64 && c->window <= 1u << 20;
+	       c->prio < PRIOS && c->mss <= UINT16_MAX && c->window >= 64 &&
+	       c->window <= 1u << 20 && c->window_max <= 1u << 20 &&
+	       c->group <= ls->limits.groups_max &&
+	       (!c->group || (!c->direct && ls->group[c->group - 1].used));
+}
+
+/* The list of the lanes of its path or group. */
+static uint32_t *
+lanes_with(struct suci_lanes *ls, const struct lane *l)
+{
+	struct lane_group *g = lane_group_of(ls, l);
+	return g ? &g->lanes : &ls->ep->path[l->conf.path].lanes;
+}
+
+static void
+set_up(struct lane *l, const struct suci_lane_conf *c)
+{
+	memset(l, 0, sizeof *l);
+	l->state = LANE_OPEN;
+	l->conf = (struct lane_conf){
+		.tx_salt = c->tx_salt,
+		.rx_salt = c->rx_salt,
+		.path = c->group ? NONE : c->path,
+		.group = c->group ? c->group - 1 : NONE,
+		.tx_dst_label = c->tx_dst_label,
+		.tx_src_label = c->tx_src_label,
+		.rx_dst_label = c->rx_dst_label,
+		.rx_src_label = c->rx_src_label,
+		.window = c->window,
+		.window_max = c->window_max > c->window ? c->window_max : c->window,
+		.mss = (uint16_t)c->mss,
+		.skip_off = c->skip_off,
+		.skip_len = c->skip_len,
+		.prio = c->prio,
+		.direct = c->direct,
+		.crc = c->crc,
+	};
+	l->tx_window = l->window = l->edge = c->window;
+	l->current = l->tune = NONE;
+	suci_list_init(&l->blocks);
+	suci_list_init(&l->ranges);
+	suci_list_init(&l->rx_blocks);
+	suci_list_init(&l->held);
+	suci_list_init(&l->again);
 }
 
 int
@@ -122,10 +208,10 @@ suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_
 	       uint64_t now_ns)
 {
 	(void)now_ns;
-	struct suci_path *p = suci_path_get(ls->ep, conf->path);
 	if (!conf_good(ls, conf))
 		return SUCI_ERR_INVAL;
-	if (!p || p->closing)
+	struct suci_path *p = conf->group ? NULL : suci_path_get(ls->ep, conf->path);
+	if (!conf->group && (!p || p->closing))
 		return SUCI_ERR_DOWN;
 	for (uint32_t i = ls->label[conf->rx_src_label]; i != NONE; i = ls->lane[i].label_next)
 		if (ls->lane[i].conf.rx_dst_label == conf->rx_dst_label) {
@@ -137,23 +223,17 @@ suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_
 	uint32_t i = ls->lane_free;
 	struct lane *l = &ls->lane[i];
 	ls->lane_free = l->path_next;
-	memset(l, 0, sizeof *l);
-	l->state = LANE_OPEN;
-	l->conf = *conf;
-	l->tx_window = conf->window;
-	l->current = NONE;
-	suci_list_init(&l->blocks);
-	suci_list_init(&l->ranges);
-	suci_list_init(&l->rx_blocks);
-	suci_list_init(&l->held);
-	suci_list_init(&l->again);
+	set_up(l, conf);
 	l->label_next = ls->label[conf->rx_src_label];
 	ls->label[conf->rx_src_label] = i;
+	uint32_t *first = lanes_with(ls, l);
 	l->path_prev = NONE;
-	l->path_next = p->lanes;
-	if (p->lanes != NONE)
-		ls->lane[p->lanes].path_prev = i;
-	p->lanes = i;
+	l->path_next = *first;
+	if (*first != NONE)
+		ls->lane[*first].path_prev = i;
+	*first = i;
+	if (conf->group)
+		ls->group[conf->group - 1].nlanes++;
 	*lane = i;
 	return SUCI_ERR_OK;
 }
@@ -162,9 +242,10 @@ static void
 unlink_lane(struct suci_lanes *ls, struct lane *l)
 {
 	uint32_t i = lane_index(ls, l);
-	struct suci_path *p = &ls->ep->path[l->conf.path];
+	if (l->conf.group != NONE)
+		ls->group[l->conf.group].nlanes--;
 	if (l->path_prev == NONE)
-		p->lanes = l->path_next;
+		*lanes_with(ls, l) = l->path_next;
 	else
 		ls->lane[l->path_prev].path_next = l->path_next;
 	if (l->path_next != NONE)
@@ -184,6 +265,7 @@ lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *
 	lane_unready(ls, l);
 	lane_ack_unpend(ls, l);
 	lane_rx_end(ls, l);
+	lane_unlive(ls, l);
 	lane_tx_end(ls, l, now_ns);
 	if (text)
 		ls->ops->lane_down(ls->user, lane_index(ls, l), why, text);
@@ -204,7 +286,11 @@ void
 lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns)
 {
 	void *arg[2] = {l, ls};
-	suci_path_purge(ls->ep, l->conf.path, of_lane, arg, now_ns);
+	struct lane_group *g = lane_group_of(ls, l);
+	if (!g)
+		suci_path_purge(ls->ep, l->conf.path, of_lane, arg, now_ns);
+	for (uint32_t k = 0; g && k < g->n; k++)
+		suci_path_purge(ls->ep, g->m[k].path, of_lane, arg, now_ns);
 	lane_end(ls, l, SUCI_DOWN_LOCAL, text, now_ns);
 }
 
@@ -260,20 +346,30 @@ lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off, uint16_
 	return crc;
 }
 
+uint32_t
+lane_path(const struct suci_lanes *ls, const struct lane *l)
+{
+	const struct lane_group *g = lane_group_of(ls, l);
+	return !g ? l->conf.path : g->n ? g->m[0].path : NONE;
+}
+
 bool
 suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info *out)
 {
 	if (lane >= ls->limits.lanes_max || ls->lane[lane].state != LANE_OPEN)
 		return false;
 	const struct lane *l = &ls->lane[lane];
+	uint32_t blocks = 0;
+	for (uint32_t b = l->blocks.head; b != NONE; b = ls->block[b].next)
+		blocks++;
 	*out = (struct suci_lane_info){
-		.path = l->conf.path,
+		.path = lane_path(ls, l),
 		.tx_next_seq = l->next_seq,
 		.tx_acked_seq = l->conf.direct ? l->next_seq - l->outstanding : l->acked_seq,
 		.tx_window = l->tx_window,
 		.rx_next_seq = l->rx_next,
-		.rx_window = l->conf.window,
-		.tx_blocks_queued = l->blocks_queued,
+		.rx_window = l->window,
+		.tx_blocks_queued = blocks,
 		.direct = l->conf.direct,
 	};
 	return true;
@@ -314,6 +410,7 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	struct suci_path *p = &ls->ep->path[path];
 	while (p->lanes != NONE)
 		lane_end(ls, &ls->lane[p->lanes], why, text, ls->ep->now_ns);
+	lane_group_path_down(ls, path, why, text, ls->ep->now_ns);
 	ls->ops->path_down(ls->user, path, why, text);
 }
 

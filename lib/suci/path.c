@@ -112,7 +112,7 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 		suci_list_init(&p->parked[k]);
 	suci_list_init(&p->lost);
 	suci_list_init(&p->flight);
-	p->lanes = NONE;
+	p->lanes = p->groups = NONE;
 	p->probe_rec = NONE;
 	p->dying_next = NONE;
 	p->mtu = suci_leg_mtu(ep, peer);

@@ -168,6 +168,8 @@ struct suci_path {
 	uint32_t recs;		    /* segments of ours it has: queued, in flight, lost, parked */
 	uint32_t lanes;		    /* lane.c: first lane on this path */
 	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
+	uint32_t groups;	    /* lane_group.c: first of those it is in */
+	bool group_turn;	    /* its own lanes took the last one */
 };
 
 _Static_assert(sizeof(struct suci_path) <= 1792, "memory per peer: grow it on purpose only");
@@ -234,6 +236,8 @@ struct suci {
 	/* lanes: called when hook_timer fires */
 	void (*hook)(void *user, uint64_t now_ns);
 	struct suci_timer hook_timer;
+	/* lanes: a path of a group has something to pull and could not */
+	void (*blocked)(void *user, uint32_t path);
 	struct suci_counters count;
 	struct suci_config conf;
 	struct base_wheel wheel;

@@ -260,6 +260,8 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 		found = path_tx(ep, p, out, now_ns);
 		if (p->on_list != ON_STARVED)
 			suci_path_unready(ep, p);
+		if (p->groups != NONE && p->pull_ready && !(found && out->has_segment))
+			ep->blocked(ep->user, path_index(ep, p));
 		if (found) {
 			p->tx_bytes += (uint64_t)out->head_len + out->seg_head_len + out->data_len;
 			suci_path_ready(ep, p);

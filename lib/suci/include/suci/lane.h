@@ -1,10 +1,10 @@
 /* suci/lane.h - lanes: ordered streams of blocks between two processes.
  *
  * A lane pair joins one local process to one remote process over a path (or
- * over a relay reached by a path).  The sender gives blocks of any size; they
- * are cut into segments of mss bytes; the receiver is told of each block in
- * the order of sending, gets its bytes in whatever order they arrive (with
- * their offset: direct placement), and is told when it is complete.
+ * over a relay reached by a path, or over several relays: Groups).  The sender gives blocks of any
+ * size; they are cut into segments of mss bytes; the receiver is told of each block in the order of
+ * sending, gets its bytes in whatever order they arrive (with their offset: direct placement), and
+ * is told when it is complete.
  *
  * Direct lanes (direct = true): the path's peer is the final process, so the
  * path's ack is the end-to-end ack: block_done says that the receiving process
@@ -23,6 +23,31 @@
  * are the IMPI process ids a relay rewrites.  salt names both processes in a
  * form all parties agree on (world ranks), so a segment that a relay sends to
  * the wrong process fails the check.
+ *
+ * Credit: the window of a lane is what its receiver lets the sender have outstanding.
+ * It starts with conf.window.  With conf.window_max above that it grows to what the
+ * lane's rate needs: twice the bandwidth-delay product, which the receiver takes from
+ * the segments that came between telling a window and the first segment it let in, and
+ * the shortest such time (as TCP receive buffers are sized: Fisk, Feng, "Dynamic
+ * right-sizing", 2001).  What lanes have beyond conf.window is together never more than
+ * held_max or ranges_max.  A lane that got nothing for SUCI_LANE_IDLE_NS gives back
+ * what it has beyond conf.window, and its sender, having sent nothing for so long,
+ * begins with conf.window again; both ends should be given the same.
+ *
+ * Fairness: between priority classes strict, the higher first.  Lanes of one class on
+ * one path, or in one group, share it by bytes (deficit round robin, Shreedhar,
+ * Varghese 1995): the size of their segments does not matter.
+ *
+ * Groups: lanes that are not direct may go over several paths (a cluster's relays, in
+ * whose common label space the labels of the lane are).  Segments are dealt to the
+ * paths in proportion to their weights; a path that cannot send now is passed over, so a
+ * group is as fast as its paths together.  Paths of weight 0 are only used while there
+ * is no other.  When a path goes down, or is taken from its group, what its lanes have
+ * sent and is not acknowledged end to end is sent again over the others; the receiver
+ * knows what it has.  While there is none left, lanes wait grace_ns for another.  What
+ * got lost further on, with a relay this side has no path to, is sent again when a lane
+ * has got no ack for 1 s though no path holds anything of it (then 2 s .. 16 s), or at
+ * once by suci_group_resend().
  *
  * Room: a receiver should be able to keep what it lets others send.  held_max
  * and ranges_max should be no less than the sum of the windows of the lanes that
@@ -72,6 +97,7 @@ struct suci_lane_limits {
 	uint32_t held_max;	/* received segments waiting for their block's first; see Room */
 	uint32_t ranges_max;	/* out-of-order ranges over all lanes; see Room */
 	uint32_t labels_max;	/* local label values are < labels_max (arrays, no hash) */
+	uint32_t groups_max;	/* groups of paths, 0 .. 4096 */
 };
 
 struct suci_lane_ops {
@@ -90,8 +116,8 @@ struct suci_lane_ops {
 	/* Hold or release a receive buffer by the cookie given to suci_rx(). */
 	void (*hold)(void *user, uint64_t rx_cookie);
 	void (*release)(void *user, uint64_t rx_cookie);
-	/* The path of the lane is gone (or, LOCAL, the lane is unusable: see text);
-	 * blocks of it were reported not done.  Last call for the lane. */
+	/* The path of the lane, or the last one of its group, is gone (or, LOCAL, the lane is
+	 * unusable: see text); blocks of it were reported not done.  Last call for the lane. */
 	void (*lane_down)(void *user, uint32_t lane, enum suci_down why, const char *text);
 	/* A segment for a (dst, src) label pair that no lane has.  TAKEN: the caller has
 	 * opened one here, and it is looked up again.  REFUSED: there will be one, but
@@ -126,6 +152,9 @@ struct suci_lanes_config {
 	X(tx_acks, "lane acks sent alone")                                     \
 	X(tx_refusals, "of them, those that name segments thrown away")        \
 	X(tx_again, "segments sent again because the receiver had no room")    \
+	X(tx_resent, "times what was not acknowledged end to end went again")  \
+	X(window_grown, "times the window of a lane was made larger")          \
+	X(window_idle, "lanes that gave back credit because nothing came")     \
 	X(held, "segments that had to wait for their block's first")           \
 	X(drop_label, "no lane with that label pair")                          \
 	X(drop_duplicate, "segment placed before")                             \
@@ -145,6 +174,7 @@ struct suci_lane_counters {
 
 struct suci_lane_conf {
 	uint32_t path;	       /* must be up, or connecting: sending waits for it */
+	uint32_t group;	       /* 0, or instead of path; then direct is false */
 	uint32_t tx_dst_label; /* remote process in the path peer's space */
 	uint32_t tx_src_label; /* this process in the path peer's space */
 	uint32_t rx_dst_label; /* this process, in our space: < labels_max */
@@ -156,7 +186,10 @@ struct suci_lane_conf {
 	uint16_t skip_off, skip_len;
 	uint32_t mss;	 /* 0: the path's */
 	uint32_t window; /* segments we let the peer have outstanding; 64 .. 1<<20 */
+	/* It may grow to this, see Credit; below window: it does not, .. 1<<20 */
+	uint32_t window_max;
 };
+#define SUCI_LANE_IDLE_NS 1000000000ull
 
 size_t suci_lanes_footprint(const struct suci_lane_limits *limits);
 struct suci_lanes *suci_lanes_new(void *mem, const struct suci_lanes_config *conf);
@@ -182,8 +215,37 @@ int suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_
  * Not from a callback. */
 void suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
 
+/* Groups of paths.  grace_ns: how long lanes wait for a path when the last one is gone;
+ * 0: they go down with it.  The group is named by *group, never 0.  NOMEM. */
+int suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group);
+/* INVAL while it has lanes. */
+int suci_group_free(struct suci_lanes *ls, uint32_t group);
+/* path must be up; weight 0 .. SUCI_WEIGHT_MAX.  It leaves the group by itself when it
+ * goes down.  A path may be in any number of groups.  INVAL, DOWN, EXISTS, NOMEM
+ * (SUCI_GROUP_PATHS), TOOBIG: its segments are smaller than those its lanes have begun
+ * to send; give lanes an mss that all paths which may come can carry. */
+#define SUCI_GROUP_PATHS 8
+#define SUCI_WEIGHT_MAX	 1000
+int suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t weight,
+		   uint64_t now_ns);
+/* What the path holds of the group's lanes is sent again over the others.  INVAL. */
+int suci_group_remove(struct suci_lanes *ls, uint32_t group, uint32_t path, uint64_t now_ns);
+int suci_group_set_weight(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t weight);
+/* The caller knows that a relay further on died: all lanes send again now what is not
+ * acknowledged end to end, and tell again what they have. */
+void suci_group_resend(struct suci_lanes *ls, uint32_t group, uint64_t now_ns);
+
+struct suci_group_info {
+	uint32_t npaths, lanes;
+	struct {
+		uint32_t path, weight;
+		uint64_t segments, bytes; /* dealt to it */
+	} path[SUCI_GROUP_PATHS];
+};
+bool suci_group_info(const struct suci_lanes *ls, uint32_t group, struct suci_group_info *out);
+
 struct suci_lane_info {
-	uint32_t path;
+	uint32_t path; /* of a group: one of its paths; UINT32_MAX: none is up */
 	uint32_t tx_next_seq, tx_acked_seq, tx_window;
 	uint32_t rx_next_seq, rx_window;
 	uint32_t tx_blocks_queued;
