@@ -43,6 +43,7 @@ run(uint64_t seed, bool verbose, bool crc, struct flip *f)
 	s->verbose = verbose;
 	world_conf_default(&c);
 	c.direct_crc = crc;
+	c.forged = true;
 	struct world *w = world_new(s, &c);
 	world_stream(w, 0, 1, 50, size, NULL);
 	for (uint32_t i = w->private_links_first; i < w->private_links_end; i++) {

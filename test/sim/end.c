@@ -17,6 +17,12 @@ addr_of(uint32_t ipv4)
 	return relay_addr_v4(ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
 }
 
+static uint64_t
+now(const struct end *e)
+{
+	return node_now(&e->clock, e->w->s->now_ns);
+}
+
 void
 end_over(struct end *e, const char *fmt, ...)
 {
@@ -29,13 +35,17 @@ end_over(struct end *e, const char *fmt, ...)
 	e->ended = true;
 	e->ended_ns = e->w->s->now_ns;
 	sim_log(e->w->s, "rank %u: the job is over: %s", e->rank, e->why);
-	SIM_CHECK(e->w->s, e->w->conf.die_ok, "rank %u: job over: %s", e->rank, e->why);
+	INVARIANT(e->w->s, REASON, e->w->conf.die_ok, "rank %u: job over: %s", e->rank, e->why);
 }
 
 static void
 hold(void *user, uint64_t cookie)
 {
 	struct end *e = user;
+	e->holding++;
+	INVARIANT(e->w->s, MEMORY, e->holding <= e->lane_limits.held_max,
+		  "rank %u: holds %u receive buffers, its limit is %u", e->rank, e->holding,
+		  e->lane_limits.held_max);
 	sim_hold(e->w->s, cookie);
 }
 
@@ -43,7 +53,13 @@ static void
 release(void *user, uint64_t cookie)
 {
 	struct end *e = user;
-	sim_release(e->w->s, cookie);
+	struct sim *s = e->w->s;
+	INVARIANT(s, OWNER, e->holding && cookie < s->nbuf && s->buf[cookie].refs,
+		  "rank %u: releases a receive buffer that it does not hold", e->rank);
+	if (s->failed)
+		return;
+	e->holding--;
+	sim_release(s, cookie);
 }
 
 /* What MPI_Abort does: tell the relays, so that the job ends everywhere. */
@@ -52,6 +68,7 @@ tell_relays(struct sim *s, void *who, uint64_t arg)
 {
 	struct end *e = who;
 	const struct world *w = e->w;
+	(void)s;
 	(void)arg;
 	if (!e->alive)
 		return;
@@ -64,7 +81,7 @@ tell_relays(struct sim *s, void *who, uint64_t arg)
 		struct suci_addr to = addr_of(r->ipv4[RELAY_LEG_PRIVATE]);
 		uint32_t path = suci_path_find(e->ep, &to);
 		if (path != NONE_U32)
-			suci_path_note(e->ep, path, buf, len, s->now_ns);
+			suci_path_note(e->ep, path, buf, len, now(e));
 	}
 	end_drive(e);
 }
@@ -125,11 +142,11 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 	(void)path;
 	(void)now_ns;
 	if (relay_note_decode(bytes, len, &n)) {
-		sim_fail(e->w->s, "rank %u: malformed note", e->rank);
+		invariant_broken(e->w->s, INV_HONEST, "rank %u: malformed note", e->rank);
 		return;
 	}
-	SIM_CHECK(e->w->s, n.label_base == LABEL_BASE, "rank %u: note for label base %u", e->rank,
-		  n.label_base);
+	INVARIANT(e->w->s, BYTES, n.label_base == LABEL_BASE, "rank %u: note for label base %u",
+		  e->rank, n.label_base);
 	if (n.type == RELAY_NOTE_ABORT)
 		end_over(e, "ABORT: %s", n.text);
 }
@@ -173,7 +190,7 @@ lane_make(struct end *e, uint32_t r, uint32_t path)
 					SUCI_OVERHEAD,
 		.window = w->conf.lane_window,
 	};
-	int err = suci_lane_open(e->lanes, &c, &e->lane[r], w->s->now_ns);
+	int err = suci_lane_open(e->lanes, &c, &e->lane[r], now(e));
 	if (err) {
 		e->lane[r] = NONE_U32;
 		SIM_CHECK(w->s, w->conf.die_ok, "rank %u: suci_lane_open to %u: %s", e->rank, r,
@@ -199,7 +216,7 @@ lane_want(struct end *e, uint32_t r)
 		/* A relay opens the path to a process that carries itself. */
 		if (!direct && !w->conf.cluster[e->client].relays)
 			return;
-		int err = suci_path_open(e->ep, &to, hello, sizeof hello, &path, w->s->now_ns);
+		int err = suci_path_open(e->ep, &to, hello, sizeof hello, &path, now(e));
 		if (err && err != SUCI_ERR_EXISTS) {
 			SIM_CHECK(w->s, w->conf.die_ok, "rank %u: suci_path_open: %s", e->rank,
 				  suci_strerror(err));
@@ -248,9 +265,45 @@ wake(struct sim *s, void *who, uint64_t at)
 	(void)s;
 	if (!e->alive || at != e->wake_ns)
 		return;
+	if (s->now_ns < e->paused_ns) {
+		sim_at(s, e->paused_ns, wake, e, at);
+		return;
+	}
 	e->wake_ns = BASE_NEVER_NS;
-	suci_tick(e->ep, e->w->s->now_ns);
+	check_wake(e->w, &e->wakes, "rank", e->rank);
+	suci_tick(e->ep, now(e));
 	end_drive(e);
+}
+
+void
+end_clock_step(struct end *e, uint64_t ns)
+{
+	e->clock.step_ns += ns;
+	sim_log(e->w->s, "rank %u: its clock steps by %llu us", e->rank,
+		(unsigned long long)ns / 1000);
+	if (!e->alive)
+		return;
+	e->wake_ns = BASE_NEVER_NS;
+	suci_tick(e->ep, now(e));
+	end_drive(e);
+}
+
+static void
+resume(struct sim *s, void *who, uint64_t arg)
+{
+	struct end *e = who;
+	(void)arg;
+	if (e->alive && s->now_ns >= e->paused_ns)
+		end_drive(e);
+}
+
+void
+end_pause(struct end *e, uint64_t ns)
+{
+	struct sim *s = e->w->s;
+	sim_log(s, "rank %u stops for %llu us", e->rank, (unsigned long long)ns / 1000);
+	e->paused_ns = base_max_ns(e->paused_ns, s->now_ns + ns);
+	sim_at(s, e->paused_ns, resume, e, 0);
 }
 
 /* Hand over what the application has, send what there is, ask when to come again. */
@@ -262,6 +315,8 @@ end_drive(struct end *e)
 	static struct suci_out out;
 	uint32_t sent = 0;
 	bool more = true;
+	if (s->now_ns < e->paused_ns)
+		return;
 	while (more && !s->failed) {
 		more = false;
 		if (e->started && !e->ended && !e->quitting)
@@ -273,7 +328,8 @@ end_drive(struct end *e)
 				if (e->lane[st->dst] != NONE_U32)
 					more |= stream_push(e, st);
 			}
-		while (suci_tx(e->ep, &out, s->now_ns)) {
+		while (suci_tx(e->ep, &out, now(e))) {
+			check_sent(w, e->ep, &e->limits, &out, "rank", e->rank);
 			struct sim_piece p[3] = {{out.head, out.head_len},
 						 {out.seg_head, out.seg_head_len},
 						 {out.data, out.data_len}};
@@ -283,17 +339,19 @@ end_drive(struct end *e)
 			sim_send(s, e->port, ip, p, 3);
 			more = true;
 			if (++sent > TX_BURST_MAX) {
-				sim_fail(s, "rank %u: suci_tx never ends", e->rank);
+				invariant_broken(s, INV_SPIN, "rank %u: suci_tx never ends",
+						 e->rank);
 				return;
 			}
 		}
 	}
+	check_driven(w, e->ep, now(e), "rank", e->rank);
 	uint64_t at = suci_expiry_ns(e->ep);
 	if (at == BASE_NEVER_NS) {
 		e->wake_ns = BASE_NEVER_NS;
 	} else if (at != e->wake_ns) {
 		e->wake_ns = at;
-		sim_at(s, at, wake, e, at);
+		sim_at(s, node_when(&e->clock, at), wake, e, at);
 	}
 }
 
@@ -311,7 +369,7 @@ unreachable(struct sim *s, void *who, uint64_t from)
 		struct suci_addr at = addr_of(dead->ipv4);
 		if (e->port != from || !e->alive)
 			continue;
-		suci_path_unreachable(e->ep, &at, s->now_ns);
+		suci_path_unreachable(e->ep, &at, now(e));
 		end_drive(e);
 	}
 	for (uint32_t i = 0; i < w->nrelay; i++) {
@@ -321,11 +379,13 @@ unreachable(struct sim *s, void *who, uint64_t from)
 				relay_addr_v4(dead->ipv4, UDP_PORT, (enum relay_leg)leg);
 			if (r->port[leg] != from || !r->alive)
 				continue;
-			suci_path_unreachable(r->ep, &at, s->now_ns);
+			suci_path_unreachable(r->ep, &at, node_now(&r->clock, s->now_ns));
 			rnode_drive(r);
 		}
 	}
 }
+
+static sim_fn read_late;
 
 static void
 deliver(struct sim *s, void *who, uint64_t b)
@@ -336,10 +396,25 @@ deliver(struct sim *s, void *who, uint64_t b)
 		sim_at(s, s->now_ns + 20 * BASE_US_NS, unreachable, e, s->buf[b].from);
 		return;
 	}
+	if (s->now_ns < e->paused_ns) {
+		e->not_read++;
+		sim_hold(s, b);
+		sim_at(s, e->paused_ns, read_late, e, b);
+		return;
+	}
 	const struct sim_buf *buf = &s->buf[b];
 	struct suci_addr from = addr_of(s->port[buf->from].ipv4);
-	suci_rx(e->ep, &from, buf->data, buf->len, b, s->now_ns);
+	suci_rx(e->ep, &from, buf->data, buf->len, b, now(e));
 	end_drive(e);
+}
+
+static void
+read_late(struct sim *s, void *who, uint64_t b)
+{
+	struct end *e = who;
+	e->not_read--;
+	deliver(s, e, b);
+	sim_release(s, b);
 }
 
 void
@@ -381,10 +456,11 @@ end_new(struct end *e)
 			    : w->conf.global_mtu;
 	c.ops = suci_lanes_ops();
 	c.user = e->lanes;
-	e->ep = suci_new(e->ep_mem, &c, w->s->now_ns);
+	e->ep = suci_new(e->ep_mem, &c, now(e));
 	BASE_ASSERT(e->ep);
 	suci_lanes_bind(e->lanes, e->ep);
 	e->alive = true;
+	e->holding = e->begun_long = 0;
 	e->wake_ns = BASE_NEVER_NS;
 	if (e->incarnation == 1) {
 		uint32_t net = w->conf.cluster[e->client].relays || w->conf.nclusters == 1
@@ -414,7 +490,7 @@ end_kill(struct end *e)
 		return;
 	sim_log(e->w->s, "rank %u dies", e->rank);
 	e->quitting = true;
-	suci_fini(e->ep, e->w->s->now_ns);
+	suci_fini(e->ep, now(e));
 	suci_lanes_fini(e->lanes);
 	free(e->ep_mem);
 	free(e->lanes_mem);

@@ -78,18 +78,18 @@ restart_run(uint64_t seed, bool verbose, struct outcome *o)
 	sim_run(s, dies_at - 1, NULL, NULL);
 	c.die_ok = true;
 	for (uint32_t i = 0; i < w->nend; i++)
-		SIM_CHECK(s, !w->end[i].ended, "rank %u: over before anybody died: %s", i,
+		INVARIANT(s, REASON, !w->end[i].ended, "rank %u: over before anybody died: %s", i,
 			  w->end[i].why);
 	sim_run(s, dies_at + 10 * BASE_S_NS, world_all_ended, w);
 	/* A relay of the same cluster that carries nobody's way may not hear of it. */
 	for (uint32_t i = 0; i < w->nend; i++) {
 		const struct end *e = &w->end[i];
-		SIM_CHECK(s, !e->alive || e->ended,
+		INVARIANT(s, TOLD, !e->alive || e->ended,
 			  "%s %u died, and 10 s later rank %u does not know",
 			  d.relay ? "relay" : "rank", d.index, i);
 	}
 	for (uint32_t i = 0; i < w->nrelay; i++)
-		SIM_CHECK(s, !w->relay[i].alive || !w->relay[i].has_job,
+		INVARIANT(s, TOLD, !w->relay[i].alive || !w->relay[i].has_job,
 			  "%s %u died, and 10 s later relay %u.%u does not know",
 			  d.relay ? "relay" : "rank", d.index, w->relay[i].client,
 			  w->relay[i].index);

@@ -11,12 +11,18 @@
 
 #define TX_BURST_MAX 200000
 
+static uint64_t
+now(const struct rnode *r)
+{
+	return node_now(&r->clock, r->w->s->now_ns);
+}
+
 static uint8_t *
 writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
 {
 	struct rnode *r = user;
 	const struct sim_buf *b = &r->w->s->buf[cookie];
-	SIM_CHECK(r->w->s, data >= b->data && data + len <= b->data + b->len,
+	INVARIANT(r->w->s, OWNER, data >= b->data && data + len <= b->data + b->len,
 		  "relay %u.%u: payload is not in the buffer of its cookie", r->client, r->index);
 	return b->data + (data - b->data);
 }
@@ -25,6 +31,10 @@ static void
 hold(void *user, uint64_t cookie)
 {
 	struct rnode *r = user;
+	r->holding++;
+	INVARIANT(r->w->s, MEMORY, r->holding <= r->w->conf.relay.limits.segments_max,
+		  "relay %u.%u: holds %u receive buffers, its limit is %u", r->client, r->index,
+		  r->holding, r->w->conf.relay.limits.segments_max);
 	sim_hold(r->w->s, cookie);
 }
 
@@ -32,7 +42,14 @@ static void
 release(void *user, uint64_t cookie)
 {
 	struct rnode *r = user;
-	sim_release(r->w->s, cookie);
+	struct sim *s = r->w->s;
+	INVARIANT(s, OWNER, r->holding && cookie < s->nbuf && s->buf[cookie].refs,
+		  "relay %u.%u: releases a receive buffer that it does not hold", r->client,
+		  r->index);
+	if (s->failed)
+		return;
+	r->holding--;
+	sim_release(s, cookie);
 }
 
 /* The control plane of a cluster tells its other relays (peer channel, 1 ms). */
@@ -44,7 +61,7 @@ peer_end(struct sim *s, void *who, uint64_t base)
 	if (!r->alive || !r->has_job)
 		return;
 	relay_job_end(r->core, (uint32_t)base, "another relay of the cluster ended the job",
-		      r->w->s->now_ns);
+		      now(r));
 	r->has_job = false;
 	r->job_ended = true;
 	rnode_drive(r);
@@ -77,7 +94,8 @@ job_ended(void *user, uint32_t base, const char *why)
 	r->has_job = false;
 	r->ended_ns = w->s->now_ns;
 	sim_log(w->s, "relay %u.%u: the job is over: %s", r->client, r->index, why);
-	SIM_CHECK(w->s, w->conf.die_ok, "relay %u.%u: job over: %s", r->client, r->index, why);
+	INVARIANT(w->s, REASON, w->conf.die_ok, "relay %u.%u: job over: %s", r->client, r->index,
+		  why);
 	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
 		struct rnode *o = &w->relay[w->first_relay[r->client] + i];
 		if (o != r)
@@ -123,10 +141,48 @@ wake(struct sim *s, void *who, uint64_t at)
 	struct rnode *r = who;
 	if (!r->alive || at != r->wake_ns)
 		return;
+	if (s->now_ns < r->paused_ns) {
+		sim_at(s, r->paused_ns, wake, r, at);
+		return;
+	}
 	r->wake_ns = BASE_NEVER_NS;
-	suci_tick(r->ep, s->now_ns);
-	relay_core_tick(r->core, s->now_ns);
+	check_wake(r->w, &r->wakes, "relay", r->index);
+	suci_tick(r->ep, now(r));
+	relay_core_tick(r->core, now(r));
 	rnode_drive(r);
+}
+
+void
+rnode_clock_step(struct rnode *r, uint64_t ns)
+{
+	r->clock.step_ns += ns;
+	sim_log(r->w->s, "relay %u.%u: its clock steps by %llu us", r->client, r->index,
+		(unsigned long long)ns / 1000);
+	if (!r->alive)
+		return;
+	r->wake_ns = BASE_NEVER_NS;
+	suci_tick(r->ep, now(r));
+	relay_core_tick(r->core, now(r));
+	rnode_drive(r);
+}
+
+static void
+resume(struct sim *s, void *who, uint64_t arg)
+{
+	struct rnode *r = who;
+	(void)arg;
+	if (r->alive && s->now_ns >= r->paused_ns)
+		rnode_drive(r);
+}
+
+void
+rnode_pause(struct rnode *r, uint64_t ns)
+{
+	struct sim *s = r->w->s;
+	sim_log(s, "relay %u.%u stops for %llu us", r->client, r->index,
+		(unsigned long long)ns / 1000);
+	r->paused_ns = base_max_ns(r->paused_ns, s->now_ns + ns);
+	sim_at(s, r->paused_ns, resume, r, 0);
 }
 
 void
@@ -135,26 +191,33 @@ rnode_drive(struct rnode *r)
 	struct sim *s = r->w->s;
 	static struct suci_out out;
 	uint32_t sent = 0;
-	while (!s->failed && suci_tx(r->ep, &out, s->now_ns)) {
+	if (s->now_ns < r->paused_ns)
+		return;
+	while (!s->failed && suci_tx(r->ep, &out, now(r))) {
+		check_sent(r->w, r->ep, &r->w->conf.relay.limits, &out, "relay", r->index);
 		struct sim_piece p[3] = {{out.head, out.head_len},
 					 {out.seg_head, out.seg_head_len},
 					 {out.data, out.data_len}};
 		uint32_t ip = (uint32_t)out.to.ip[12] << 24 | (uint32_t)out.to.ip[13] << 16 |
 			      (uint32_t)out.to.ip[14] << 8 | out.to.ip[15];
-		SIM_CHECK(s, out.to.leg <= RELAY_LEG_GLOBAL, "relay %u.%u: leg %u", r->client,
-			  r->index, out.to.leg);
+		INVARIANT(s, BYTES, out.to.leg <= RELAY_LEG_GLOBAL, "relay %u.%u: leg %u",
+			  r->client, r->index, out.to.leg);
 		sim_send(s, r->port[out.to.leg & 1], ip, p, 3);
 		if (++sent > TX_BURST_MAX)
-			sim_fail(s, "relay %u.%u: suci_tx never ends", r->client, r->index);
+			invariant_broken(s, INV_SPIN, "relay %u.%u: suci_tx never ends", r->client,
+					 r->index);
 	}
+	check_driven(r->w, r->ep, now(r), "relay", r->index);
 	uint64_t at = next_ns(r);
 	if (at == BASE_NEVER_NS) {
 		r->wake_ns = BASE_NEVER_NS;
 	} else if (at != r->wake_ns) {
 		r->wake_ns = at;
-		sim_at(s, at, wake, r, at);
+		sim_at(s, node_when(&r->clock, at), wake, r, at);
 	}
 }
+
+static sim_fn read_late;
 
 static void
 deliver(struct sim *s, void *who, uint64_t b)
@@ -164,12 +227,27 @@ deliver(struct sim *s, void *who, uint64_t b)
 		r->dead_rx++;
 		return;
 	}
+	if (s->now_ns < r->paused_ns) {
+		r->not_read++;
+		sim_hold(s, b);
+		sim_at(s, r->paused_ns, read_late, r, b);
+		return;
+	}
 	const struct sim_buf *buf = &s->buf[b];
 	bool global = s->port[buf->to].network == NET_GLOBAL;
 	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT,
 					      global ? RELAY_LEG_GLOBAL : RELAY_LEG_PRIVATE);
-	suci_rx(r->ep, &from, buf->data, buf->len, b, s->now_ns);
+	suci_rx(r->ep, &from, buf->data, buf->len, b, now(r));
 	rnode_drive(r);
+}
+
+static void
+read_late(struct sim *s, void *who, uint64_t b)
+{
+	struct rnode *r = who;
+	r->not_read--;
+	deliver(s, r, b);
+	sim_release(s, b);
 }
 
 /* ---- the job's table as this relay's control plane would give it ---------- */
@@ -228,7 +306,7 @@ give_job(struct rnode *r)
 	}
 	memcpy(job->global_id, w->global_id, (size_t)w->nend * RELAY_PROC_ID_LEN);
 	memcpy(job->private_id, w->private_id[r->client], (size_t)w->nend * RELAY_PROC_ID_LEN);
-	int err = relay_job_add(r->core, job, w->s->now_ns);
+	int err = relay_job_add(r->core, job, now(r));
 	SIM_CHECK(w->s, !err, "relay %u.%u: relay_job_add: %s", r->client, r->index,
 		  relay_strerror(err));
 	r->has_job = !err;
@@ -269,10 +347,11 @@ rnode_new(struct rnode *r, bool with_job)
 		w->conf.private_mtu > w->conf.global_mtu ? w->conf.private_mtu : w->conf.global_mtu;
 	c.ops = relay_ops();
 	c.user = r->core;
-	r->ep = suci_new(r->ep_mem, &c, w->s->now_ns);
+	r->ep = suci_new(r->ep_mem, &c, now(r));
 	BASE_ASSERT(r->ep);
 	relay_bind(r->core, r->ep);
 	r->alive = true;
+	r->holding = 0;
 	r->wake_ns = BASE_NEVER_NS;
 	if (r->incarnation == 1) {
 		r->port[RELAY_LEG_PRIVATE] =
@@ -291,7 +370,7 @@ rnode_kill(struct rnode *r)
 		return;
 	sim_log(r->w->s, "relay %u.%u dies", r->client, r->index);
 	r->alive = false; /* first: what its end would cause happens to nobody */
-	suci_fini(r->ep, r->w->s->now_ns);
+	suci_fini(r->ep, now(r));
 	relay_core_fini(r->core);
 	free(r->ep_mem);
 	free(r->core_mem);

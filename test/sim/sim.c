@@ -1,3 +1,4 @@
+#include "invariants.h"
 #include "sim.h"
 
 #include "base/assert.h"
@@ -118,8 +119,8 @@ sim_run(struct sim *s, uint64_t until_ns, bool (*stop)(void *who), void *who)
 		if (stop && stop(who))
 			return;
 		if (++s->events > s->events_max) {
-			sim_fail(s, "more than %llu events: something spins",
-				 (unsigned long long)s->events_max);
+			invariant_broken(s, INV_SPIN, "more than %llu events: something spins",
+					 (unsigned long long)s->events_max);
 			return;
 		}
 		struct sim_event e = take_first(s);
@@ -266,6 +267,13 @@ fault_of(struct sim *s, struct sim_link *l, const struct sim_buf *b, uint64_t wa
 		return &l->n.drop_mtu;
 	if (c->loss_ppb && base_prng_chance(&l->prng, c->loss_ppb))
 		return &l->n.drop_loss;
+	if (c->burst_in_ppb) {
+		bool turns =
+			base_prng_chance(&l->prng, l->bad ? c->burst_out_ppb : c->burst_in_ppb);
+		l->bad = l->bad != turns;
+		if (l->bad && base_prng_chance(&l->prng, c->burst_loss_ppb))
+			return &l->n.drop_burst;
+	}
 	if (c->corrupt_ppb && base_prng_chance(&l->prng, c->corrupt_ppb))
 		return &l->n.drop_checksum; /* the UDP checksum finds it */
 	if (c->queue_bytes && waiting_bytes + b->len + c->overhead_bytes > c->queue_bytes &&
@@ -293,6 +301,8 @@ enter_link(struct sim *s, struct sim_link *l, uint32_t b)
 		sim_release(s, b);
 		return;
 	}
+	if (c->garble_ppb && s->garble && base_prng_chance(&l->prng, c->garble_ppb))
+		l->n.garbled += s->garble(s->garble_who, &l->prng, &s->buf[b]);
 	uint64_t bytes = s->buf[b].len + c->overhead_bytes;
 	uint64_t out = start + (c->rate_bps ? mul_div_up(bytes, BASE_S_NS, c->rate_bps) : 0);
 	uint64_t at = out + c->delay_ns;
@@ -360,9 +370,9 @@ sim_check_links(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->nlink; i++) {
 		const struct sim_link *l = &s->link[i];
-		uint64_t drops = l->n.drop_down + l->n.drop_mtu + l->n.drop_loss + l->n.drop_queue +
-				 l->n.drop_checksum + l->n.drop_aimed;
-		SIM_CHECK(s, l->n.offered == l->n.passed + drops + l->inside,
+		uint64_t drops = l->n.drop_down + l->n.drop_mtu + l->n.drop_loss + l->n.drop_burst +
+				 l->n.drop_queue + l->n.drop_checksum + l->n.drop_aimed;
+		INVARIANT(s, ACCOUNT, l->n.offered == l->n.passed + drops + l->inside,
 			  "link %u: offered is not passed + drops + inside", i);
 	}
 }

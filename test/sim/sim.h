@@ -57,14 +57,20 @@ struct sim_link_conf {
 	uint64_t queue_bytes; /* waiting for the wire; 0: no limit */
 	uint32_t overhead_bytes;
 	uint32_t mtu; /* largest UDP payload; 0: no limit */
-	uint32_t loss_ppb, dup_ppb, reorder_ppb, corrupt_ppb;
-	uint64_t reorder_ns; /* a reordered datagram is late by up to this */
+	uint32_t loss_ppb, dup_ppb, reorder_ppb;
+	uint32_t corrupt_ppb; /* and the UDP checksum finds it: lost */
+	uint32_t garble_ppb;  /* and it does not: sim.garble changes the bytes */
+	uint64_t reorder_ns;  /* a reordered datagram is late by up to this */
+	/* Bursts (Gilbert): by datagram, chance to enter the bad state and to leave it, loss
+	 * within it. */
+	uint32_t burst_in_ppb, burst_out_ppb, burst_loss_ppb;
 };
 
 /* clang-format off */
 #define SIM_LINK_COUNTERS(X)                                                               \
-	X(offered) X(duplicated) X(passed) X(bytes) X(reordered)                           \
-	X(drop_down) X(drop_mtu) X(drop_loss) X(drop_queue) X(drop_checksum) X(drop_aimed)
+	X(offered) X(duplicated) X(passed) X(bytes) X(reordered) X(garbled)                \
+	X(drop_down) X(drop_mtu) X(drop_loss) X(drop_burst) X(drop_queue)                  \
+	X(drop_checksum) X(drop_aimed)
 /* clang-format on */
 struct sim_link {
 	struct sim_link_conf conf;
@@ -72,6 +78,7 @@ struct sim_link {
 	uint64_t free_at_ns; /* the wire is busy until then */
 	uint64_t inside;     /* datagrams */
 	bool down;
+	bool bad; /* in a burst of losses */
 	/* Aimed faults: true drops the datagram. */
 	bool (*aim)(void *who, const struct sim_buf *b);
 	void *aim_who;
@@ -115,8 +122,12 @@ struct sim {
 	uint32_t at_addr[SIM_ADDR_SLOTS]; /* first port with that hash + 1, 0: none */
 	uint16_t route[SIM_PORTS_MAX][SIM_PORTS_MAX][SIM_HOPS_MAX]; /* link + 1, 0: end */
 	bool failed;
+	uint8_t broken; /* enum invariant, see invariants.h; 0: none named */
 	char why[400];
 	bool verbose;
+	/* Change some of the bytes; false: nothing there that may be changed. */
+	bool (*garble)(void *who, struct base_prng *prng, struct sim_buf *b);
+	void *garble_who;
 };
 
 struct sim *sim_new(uint64_t seed);

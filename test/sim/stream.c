@@ -140,17 +140,26 @@ app_block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first,
 	(void)now_ns;
 	(void)first;
 	if (!st || st->begun >= st->n) {
-		sim_fail(s, "rank %u: a block begins on lane %u that nobody sent", e->rank, lane);
+		invariant_broken(s, INV_ORDER,
+				 "rank %u: a block begins on lane %u that nobody sent", e->rank,
+				 lane);
 		return NULL;
 	}
 	struct block *b = &st->block[st->begun];
-	SIM_CHECK(s, st->begun < st->sent, "%u->%u: block %u begins before it was sent", st->src,
-		  st->dst, st->begun);
-	SIM_CHECK(s, bytes == b->bytes, "%u->%u block %u: %llu bytes announced, %llu sent", st->src,
-		  st->dst, st->begun, (unsigned long long)bytes, (unsigned long long)b->bytes);
-	SIM_CHECK(s, first_len <= bytes, "%u->%u block %u: first segment is longer than the block",
+	INVARIANT(s, ORDER, st->begun < st->sent, "%u->%u: block %u begins before it was sent",
 		  st->src, st->dst, st->begun);
+	INVARIANT(s, ORDER, bytes == b->bytes, "%u->%u block %u: %llu bytes announced, %llu sent",
+		  st->src, st->dst, st->begun, (unsigned long long)bytes,
+		  (unsigned long long)b->bytes);
+	INVARIANT(s, ORDER, first_len <= bytes,
+		  "%u->%u block %u: first segment is longer than the block", st->src, st->dst,
+		  st->begun);
 	b->begun = true;
+	b->whole = bytes == first_len;
+	e->begun_long += !b->whole;
+	INVARIANT(s, MEMORY, e->begun_long <= e->lane_limits.rx_blocks_max,
+		  "rank %u: %u incoming blocks begun and not complete, its limit is %u", e->rank,
+		  e->begun_long, e->lane_limits.rx_blocks_max);
 	b->seen = calloc(1, b->bytes + 1);
 	BASE_ASSERT(b->seen);
 	e->w->seen.begun++;
@@ -170,17 +179,20 @@ app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const ui
 	struct stream *st = incoming(e, lane);
 	struct block *b = block;
 	if (!st || !b || b < st->block || b >= st->block + st->n) {
-		sim_fail(s, "rank %u: data for a block of another lane", e->rank);
+		invariant_broken(s, INV_ORDER, "rank %u: data for a block of another lane",
+				 e->rank);
 		return;
 	}
 	unsigned i = (unsigned)(b - st->block);
 	if (!b->begun || b->placed || offset > b->bytes || len > b->bytes - offset) {
-		sim_fail(s, "%u->%u block %u: data at %llu+%zu outside the block or its time",
-			 st->src, st->dst, i, (unsigned long long)offset, len);
+		invariant_broken(s, INV_BYTES,
+				 "%u->%u block %u: data at %llu+%zu outside the block or its time",
+				 st->src, st->dst, i, (unsigned long long)offset, len);
 		return;
 	}
-	SIM_CHECK(s, !memchr(b->seen + offset, 1, len), "%u->%u block %u: a byte of %llu+%zu again",
-		  st->src, st->dst, i, (unsigned long long)offset, len);
+	INVARIANT(s, ONCE, !memchr(b->seen + offset, 1, len),
+		  "%u->%u block %u: a byte of %llu+%zu again", st->src, st->dst, i,
+		  (unsigned long long)offset, len);
 	memset(b->seen + offset, 1, len);
 	b->got += len;
 	uint64_t at = 0;
@@ -188,10 +200,11 @@ app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const ui
 		uint8_t head[HEAD_BYTES];
 		head_fill(st, b, e->client, head);
 		at = base_min_ns(len, HEAD_BYTES - offset);
-		SIM_CHECK(s, memcmp(data, head + offset, at) == 0,
+		INVARIANT(s, BYTES, memcmp(data, head + offset, at) == 0,
 			  "%u->%u block %u: wrong header or process ids", st->src, st->dst, i);
 	}
-	SIM_CHECK(s, memcmp(data + at, pool_bytes() + b->pool_off + offset + at, len - at) == 0,
+	INVARIANT(s, BYTES,
+		  memcmp(data + at, pool_bytes() + b->pool_off + offset + at, len - at) == 0,
 		  "%u->%u block %u: wrong bytes at %llu+%zu", st->src, st->dst, i,
 		  (unsigned long long)offset, len);
 }
@@ -203,16 +216,18 @@ app_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 	struct sim *s = e->w->s;
 	struct stream *st = incoming(e, lane);
 	struct block *b = block;
+	(void)now_ns; /* by the node's own clock */
 	if (!st || !b) {
-		sim_fail(s, "rank %u: end of an unknown block", e->rank);
+		invariant_broken(s, INV_ONCE, "rank %u: end of an unknown block", e->rank);
 		return;
 	}
 	unsigned i = (unsigned)(b - st->block);
-	SIM_CHECK(s, b->begun && !b->placed && b->got == b->bytes,
+	INVARIANT(s, ONCE, b->begun && !b->placed && b->got == b->bytes,
 		  "%u->%u block %u: ends with %llu of %llu bytes", st->src, st->dst, i,
 		  (unsigned long long)b->got, (unsigned long long)b->bytes);
 	b->placed = true;
-	b->placed_ns = now_ns;
+	e->begun_long -= !b->whole;
+	b->placed_ns = s->now_ns;
 	free(b->seen);
 	b->seen = NULL;
 	st->placed++;
@@ -230,22 +245,23 @@ app_block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now
 	struct sim *s = w->s;
 	uint32_t k = (uint32_t)(cookie >> 32), i = (uint32_t)cookie;
 	(void)lane;
+	(void)now_ns;
 	if (k >= w->nstream || w->stream[k].src != e->rank || i >= w->stream[k].sent) {
-		sim_fail(s, "rank %u: done for a block it never sent", e->rank);
+		invariant_broken(s, INV_ONCE, "rank %u: done for a block it never sent", e->rank);
 		return;
 	}
 	struct stream *st = &w->stream[k];
 	struct block *b = &st->block[i];
-	SIM_CHECK(s, !b->done, "%u->%u block %u: done twice", st->src, st->dst, i);
+	INVARIANT(s, ONCE, !b->done, "%u->%u block %u: done twice", st->src, st->dst, i);
 	/* Direct: the receiving process has all of it, though it may wait there for an
 	 * earlier block; that it is placed in the end is world_complete(). */
-	SIM_CHECK(s, !ok || b->placed || world_same_cluster(w, st->src, st->dst),
+	INVARIANT(s, PLACED, !ok || b->placed || world_same_cluster(w, st->src, st->dst),
 		  "%u->%u block %u: done, but not placed at the receiver", st->src, st->dst, i);
-	SIM_CHECK(s, ok || w->conf.die_ok || e->quitting,
+	INVARIANT(s, REASON, ok || w->conf.die_ok || e->quitting,
 		  "%u->%u block %u: failed without a reason", st->src, st->dst, i);
 	b->done = true;
 	b->failed = !ok;
-	b->done_ns = now_ns;
+	b->done_ns = s->now_ns;
 	if (b->copy)
 		memset(b->copy, 0xdd, b->bytes - b->head_len);
 	free(b->copy);

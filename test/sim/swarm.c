@@ -265,24 +265,28 @@ say_what_hangs(struct world *w, uint64_t bound_ns)
 	for (uint32_t i = 0; i < w->nstream; i++) {
 		const struct stream *st = &w->stream[i];
 		if (st->done < st->n) {
-			sim_fail(w->s,
-				 "not complete %llu ms after healing: %u->%u has %u blocks: %u "
-				 "sent, "
-				 "%u begun, %u placed, %u done",
-				 (unsigned long long)(bound_ns / BASE_MS_NS), st->src, st->dst,
-				 st->n, st->sent, st->begun, st->placed, st->done);
+			invariant_broken(
+				w->s, INV_COMPLETE,
+				"not complete %llu ms after healing: %u->%u has %u blocks: %u "
+				"sent, "
+				"%u begun, %u placed, %u done",
+				(unsigned long long)(bound_ns / BASE_MS_NS), st->src, st->dst,
+				st->n, st->sent, st->begun, st->placed, st->done);
 			return;
 		}
 	}
 	for (uint32_t i = 0; i < w->nend; i++)
 		if (suci_held(w->end[i].ep) || suci_lanes_pending(w->end[i].lanes))
-			sim_fail(w->s, "all placed, but rank %u still holds %u segments, %u blocks",
-				 i, suci_held(w->end[i].ep), suci_lanes_pending(w->end[i].lanes));
+			invariant_broken(
+				w->s, INV_COMPLETE,
+				"all placed, but rank %u still holds %u segments, %u blocks", i,
+				suci_held(w->end[i].ep), suci_lanes_pending(w->end[i].lanes));
 	for (uint32_t i = 0; i < w->nrelay; i++)
 		if (relay_core_held(w->relay[i].core))
-			sim_fail(w->s, "all placed, but relay %u.%u still holds %llu segments",
-				 w->relay[i].client, w->relay[i].index,
-				 (unsigned long long)relay_core_held(w->relay[i].core));
+			invariant_broken(w->s, INV_COMPLETE,
+					 "all placed, but relay %u.%u still holds %llu segments",
+					 w->relay[i].client, w->relay[i].index,
+					 (unsigned long long)relay_core_held(w->relay[i].core));
 }
 
 void

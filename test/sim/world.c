@@ -217,6 +217,20 @@ world_free(struct world *w)
 	free(w);
 }
 
+uint64_t
+node_when(const struct node_clock *c, uint64_t t)
+{
+	if (t == BASE_NEVER_NS || t <= c->base_ns + c->step_ns)
+		return t == BASE_NEVER_NS ? t : c->base_ns;
+	/* Close to it from below, then the rest: the clock moves by a microsecond's grain. */
+	uint64_t at = t - c->step_ns;
+	uint64_t away = (at - c->base_ns) / 1000000 * (uint64_t)(c->ppm < 0 ? -c->ppm : c->ppm);
+	at = c->ppm < 0 ? at : at > away + c->base_ns ? at - away : c->base_ns;
+	while (node_now(c, at) < t)
+		at += t - node_now(c, at);
+	return at;
+}
+
 bool
 world_complete(void *world)
 {
@@ -252,101 +266,4 @@ world_all_ended(void *world)
 		if (w->relay[i].alive && w->relay[i].has_job)
 			return false;
 	return true;
-}
-
-/* What the driver gave is what the endpoint counted, and each datagram is in one place. */
-static void
-check_endpoint(struct world *w, const struct suci *ep, uint32_t held_max, uint64_t given,
-	       uint64_t taken, bool first_life, const char *who)
-{
-	const struct suci_counters *n = suci_counters(ep);
-	if (first_life) {
-		SIM_CHECK(w->s, n->rx_datagrams == given,
-			  "%s: %llu datagrams counted, %llu delivered to it", who,
-			  (unsigned long long)n->rx_datagrams, (unsigned long long)given);
-		SIM_CHECK(w->s, n->tx_datagrams == taken,
-			  "%s: %llu datagrams built, %llu sent from it", who,
-			  (unsigned long long)n->tx_datagrams, (unsigned long long)taken);
-	}
-	SIM_CHECK(w->s, suci_held(ep) <= held_max, "%s: holds %u segments, its limit is %u", who,
-		  suci_held(ep), held_max);
-}
-
-static void
-check_path_limits(struct world *w, const struct suci *ep, const struct suci_limits *l,
-		  const char *who)
-{
-	struct suci_path_info info;
-	for (uint32_t p = 0; p < l->paths_max; p++) {
-		if (!suci_path_info(ep, p, &info))
-			continue;
-		SIM_CHECK(w->s, info.in_flight <= l->window_max, "%s: path %u has %u in flight",
-			  who, p, info.in_flight);
-		/* What was in flight and is lost waits beside the queue. */
-		SIM_CHECK(w->s, info.queued <= l->queue_max + l->window_max,
-			  "%s: path %u has %u queued", who, p, info.queued);
-	}
-}
-
-void
-world_check_now(struct world *w)
-{
-	struct sim *s = w->s;
-	char who[32];
-	for (uint32_t i = 0; i < w->nend && !s->failed; i++) {
-		const struct end *e = &w->end[i];
-		if (!e->alive)
-			continue;
-		snprintf(who, sizeof who, "rank %u", e->rank);
-		const struct sim_port *p = &s->port[e->port];
-		check_endpoint(w, e->ep, e->limits.segments_max, p->delivered, p->sent,
-			       e->incarnation == 1, who);
-		check_path_limits(w, e->ep, &e->limits, who);
-	}
-	for (uint32_t i = 0; i < w->nrelay && !s->failed; i++) {
-		const struct rnode *r = &w->relay[i];
-		if (!r->alive)
-			continue;
-		snprintf(who, sizeof who, "relay %u.%u", r->client, r->index);
-		const struct sim_port *a = &s->port[r->port[0]], *b = &s->port[r->port[1]];
-		check_endpoint(w, r->ep, w->conf.relay.limits.segments_max,
-			       a->delivered + b->delivered, a->sent + b->sent, r->incarnation == 1,
-			       who);
-		check_path_limits(w, r->ep, &w->conf.relay.limits, who);
-		const char *what = "";
-		SIM_CHECK(s, relay_core_check(r->core, &what), "%s: %s", who, what);
-		SIM_CHECK(s,
-			  suci_counters(r->ep)->rx_segments ==
-				  relay_core_counters(r->core)->rx_segments,
-			  "%s: endpoint offered %llu segments, core counted %llu", who,
-			  (unsigned long long)suci_counters(r->ep)->rx_segments,
-			  (unsigned long long)relay_core_counters(r->core)->rx_segments);
-	}
-	sim_check_links(s);
-}
-
-/* Everything goes down at once; then no buffer may be left but those on the wire. */
-void
-world_check_end(struct world *w)
-{
-	world_check_now(w);
-	for (uint32_t i = 0; i < w->nend; i++)
-		w->end[i].quitting = true;
-	bool die_ok = w->conf.die_ok;
-	w->conf.die_ok = true; /* closing is no failure */
-	for (uint32_t i = 0; i < w->nend; i++)
-		end_kill(&w->end[i]);
-	for (uint32_t i = 0; i < w->nrelay; i++)
-		rnode_kill(&w->relay[i]);
-	w->conf.die_ok = die_ok;
-	uint64_t inside = 0;
-	for (uint32_t i = 0; i < w->s->nlink; i++)
-		inside += w->s->link[i].inside;
-	SIM_CHECK(w->s, w->s->buf_live == inside,
-		  "%llu receive buffers are still held after everything was closed",
-		  (unsigned long long)(w->s->buf_live - inside));
-	for (uint32_t i = 0; i < w->nstream; i++)
-		SIM_CHECK(w->s, w->stream[i].done == w->stream[i].sent,
-			  "%u->%u: %u blocks sent, %u given back", w->stream[i].src,
-			  w->stream[i].dst, w->stream[i].sent, w->stream[i].done);
 }

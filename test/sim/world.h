@@ -8,12 +8,11 @@
  *
  *     rank ─ egress ─ ingress ─ relay ═ egress ═ trunk ═ ingress ═ relay ─ … ─ rank
  *
- * Checked at all times: every block begins in lane order, each of its bytes arrives
- * exactly once and as it was sent, nothing is reported done that is not placed.  At
- * the end: everything held was given back, nodes and links account for every datagram. */
+ * What is checked all the time and at the end: invariants.h. */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
+#include "invariants.h"
 #include "sim.h"
 
 #include "relay/core.h"
@@ -31,6 +30,29 @@
 #define NONE_U32     UINT32_MAX
 
 struct world;
+
+/* What time it is at a node.  Its clock never goes back, but may step, and run fast or
+ * slow by ppm parts in a million since base_ns. */
+struct node_clock {
+	uint64_t step_ns, base_ns;
+	int32_t ppm;
+};
+
+static inline uint64_t
+node_now(const struct node_clock *c, uint64_t sim_ns)
+{
+	int64_t drift = (int64_t)(sim_ns - c->base_ns) / 1000000 * c->ppm;
+	return (uint64_t)((int64_t)(sim_ns + c->step_ns) + drift);
+}
+
+/* The first moment of the simulation at which it is t at the node. */
+uint64_t node_when(const struct node_clock *c, uint64_t t);
+
+/* Wake-ups in a millisecond, see INV_SPIN. */
+struct wakes {
+	uint64_t ms;
+	uint32_t n;
+};
 
 struct cluster_conf {
 	uint32_t ranks, relays;
@@ -51,6 +73,7 @@ struct world_conf {
 	uint32_t private_mtu, global_mtu; /* UDP payload */
 	bool direct_crc;
 	bool die_ok;	   /* blocks may fail: somebody was killed */
+	bool forged;	   /* bytes are changed on the way: drops like a forger's are right */
 	uint64_t start_ns; /* streams begin so long after the start */
 };
 
@@ -59,6 +82,7 @@ struct block {
 	uint32_t pool_off;
 	uint8_t head_len;
 	bool begun, placed, done, failed;
+	bool whole;    /* all of it was in its first segment */
 	uint8_t *copy; /* what the sender lent; poisoned when given back */
 	uint8_t *seen; /* [bytes]: 1 = arrived */
 	uint64_t sent_ns, placed_ns, done_ns;
@@ -95,6 +119,13 @@ struct end {
 	uint64_t wake_ns;
 	uint64_t incarnation;
 	uint64_t dead_rx;
+	struct node_clock clock;
+	struct wakes wakes;
+	/* Stopped until then (a debugger, a busy host): datagrams wait in the socket. */
+	uint64_t paused_ns;
+	uint32_t not_read;
+	uint32_t holding;    /* receive buffers that its lanes hold */
+	uint32_t begun_long; /* incoming blocks of more than one segment, begun and not whole */
 	struct suci_counters total; /* of earlier incarnations */
 };
 
@@ -108,6 +139,10 @@ struct rnode {
 	struct relay_core *core;
 	bool alive;
 	uint64_t wake_ns, incarnation, dead_rx;
+	struct node_clock clock;
+	struct wakes wakes;
+	uint64_t paused_ns;
+	uint32_t not_read, holding;
 	bool job_ended, has_job;
 	char why[160];
 	uint64_t ended_ns;
@@ -133,6 +168,7 @@ struct world {
 	void (*on_placed)(struct stream *st, uint32_t i);
 	void *scenario;
 	uint64_t bytes_total, blocks_total;
+	uint32_t checked; /* whose tables are next */
 	struct {
 		uint64_t begun, data, placed, done;
 	} seen;
@@ -152,9 +188,14 @@ bool world_complete(void *world);
 bool world_quiet(void *world);
 /* Every live process knows the job is over. */
 bool world_all_ended(void *world);
-/* Close everything and check that nothing is left. */
+/* invariants.c: close everything and check that nothing is left. */
 void world_check_end(struct world *w);
 void world_check_now(struct world *w);
+void check_wake(struct world *w, struct wakes *k, const char *who, uint32_t index);
+void check_sent(struct world *w, const struct suci *ep, const struct suci_limits *l,
+		const struct suci_out *out, const char *who, uint32_t index);
+void check_driven(struct world *w, const struct suci *ep, uint64_t now_ns, const char *who,
+		  uint32_t index);
 /* dump.c: counters and states of everybody, to stdout. */
 void world_dump(const struct world *w);
 uint32_t world_relay_for(const struct world *w, uint32_t client, uint32_t rank);
@@ -184,6 +225,9 @@ void end_start(struct sim *s, void *end, uint64_t arg);
 void end_drive(struct end *e);
 void end_kill(struct end *e);
 void end_restart(struct end *e);
+/* Its clock jumps ahead; it does nothing for so long. */
+void end_clock_step(struct end *e, uint64_t ns);
+void end_pause(struct end *e, uint64_t ns);
 void end_over(struct end *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* rnode.c */
@@ -191,5 +235,7 @@ void rnode_new(struct rnode *r, bool with_job);
 void rnode_drive(struct rnode *r);
 void rnode_kill(struct rnode *r);
 void rnode_restart(struct rnode *r);
+void rnode_clock_step(struct rnode *r, uint64_t ns);
+void rnode_pause(struct rnode *r, uint64_t ns);
 
 #endif

@@ -392,5 +392,8 @@ uint32_t suci_path_find(const struct suci *ep, const struct suci_addr *to);
 const struct suci_counters *suci_counters(const struct suci *ep);
 /* Segments queued or in flight over all paths: 0 when everything is delivered. */
 uint32_t suci_held(const struct suci *ep);
+/* For tests: do all lists, counts and limits agree?  Walks everything.  false: *what
+ * names the rule that does not hold. */
+bool suci_check(const struct suci *ep, const char **what);
 
 #endif

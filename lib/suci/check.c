@@ -1,0 +1,118 @@
+/* suci_check(): every table of an endpoint against every other.  For tests; walks
+ * everything, and believes nothing that it could count. */
+#include "private.h"
+
+/* Records in a list, UINT32_MAX if it is no list of such records of that path. */
+static uint32_t
+count(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,
+      enum rec_where where, uint32_t *segments, uint32_t *held)
+{
+	uint32_t n = 0, prev = NONE, most = ep->conf.limits.segments_max + ep->notes_max;
+	uint64_t pn = 0;
+	for (uint32_t i = l->head; i != NONE; prev = i, i = ep->rec[i].next) {
+		const struct suci_rec *r = &ep->rec[i];
+		if (r->where != where || r->prev != prev || r->path != path_index(ep, p) ||
+		    n > most + ep->conf.limits.paths_max)
+			return UINT32_MAX;
+		if (where == WHERE_FLIGHT && r->pn <= pn)
+			return UINT32_MAX; /* in flight: in the order of sending */
+		pn = r->pn;
+		*segments += r->kind == REC_SEGMENT || r->kind == REC_PURGED;
+		*held += r->kind == REC_SEGMENT || r->kind == REC_NOTE;
+		n++;
+	}
+	return l->tail == prev ? n : UINT32_MAX;
+}
+
+struct sums {
+	uint32_t recs, segments, held, guard, grants, askers, paths;
+};
+
+static const char *
+check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
+{
+	const struct suci_limits *l = &ep->conf.limits;
+	uint32_t queued = 0, parked = 0, segments = 0;
+	for (uint32_t q = 0; q < PRIOS; q++) {
+		uint32_t n = count(ep, p, &p->queue[q], WHERE_QUEUED, &segments, &s->held);
+		if (n == UINT32_MAX)
+			return "a queue is a list of queued records";
+		queued += n;
+	}
+	for (uint32_t k = 0; k < PARK_LISTS; k++) {
+		uint32_t n = count(ep, p, &p->parked[k], WHERE_PARKED, &segments, &s->held);
+		if (n == UINT32_MAX)
+			return "what the peer refused is a list of parked records";
+		parked += n;
+	}
+	uint32_t lost = count(ep, p, &p->lost, WHERE_LOST, &segments, &s->held);
+	uint32_t flight = count(ep, p, &p->flight, WHERE_FLIGHT, &segments, &s->held);
+	if (flight == UINT32_MAX || lost == UINT32_MAX)
+		return "flight is a list in the order of sending, lost a list";
+	if (queued != p->queued || parked != p->n_parked || lost != p->n_lost ||
+	    flight != p->in_flight)
+		return "a path's lists are as long as its counts say";
+	if (segments != p->recs)
+		return "a path's records = segments in its lists";
+	if (p->park_granted > p->n_parked)
+		return "no more grants than there is parked";
+	if (p->state == PATH_UP && outstanding(p) && p->on_list != ON_READY && !p->going_down &&
+	    !base_timer_armed(&p->timer.t))
+		return "a path with something outstanding has a timer or is ready";
+	if (queued + outstanding(p) > l->queue_max + l->window_max + 2 * ep->notes_max)
+		return "queued and outstanding within queue_max + window_max";
+	s->recs += queued + parked + lost + flight;
+	s->segments += segments;
+	s->grants += p->granted - p->ask_used;
+	s->askers += p->ask != 0;
+	if (p->state == PATH_UP && segments < ep->path_min)
+		s->guard += ep->path_min - segments;
+	return NULL;
+}
+
+static const char *
+check_sums(const struct suci *ep, const struct sums *s)
+{
+	uint32_t free_recs = 0, most = 0;
+	const uint32_t all =
+		ep->conf.limits.segments_max + ep->conf.limits.paths_max + ep->notes_max;
+	for (uint32_t i = ep->rec_free; i != NONE && free_recs <= all; i = ep->rec[i].next) {
+		if (ep->rec[i].where != WHERE_FREE)
+			return "free records are free";
+		free_recs++;
+	}
+	if (free_recs + s->recs != all)
+		return "records free + in lists = all";
+	if (s->segments != ep->segs_used || ep->segs_used > ep->conf.limits.segments_max)
+		return "segments_max >= segments used = segments in lists";
+	if (s->held != ep->held)
+		return "held = segments and notes in lists";
+	if (s->guard != ep->guard)
+		return "guard = what paths lack of their minimum";
+	if (s->grants != ep->grants_out)
+		return "grants out = sum over paths of granted - used";
+	if (s->askers != ep->nasking)
+		return "paths that ask = their number";
+	if (s->paths != ep->paths_used)
+		return "paths in use = their number";
+	for (uint32_t i = ep->note_free; i != NONE && most <= ep->notes_max; i = ep->note_next[i])
+		most++;
+	return most <= ep->notes_max ? NULL : "free notes are a list";
+}
+
+bool
+suci_check(const struct suci *ep, const char **what)
+{
+	struct sums s = {0};
+	const char *fault = NULL;
+	for (uint32_t i = 0; i < ep->conf.limits.paths_max && !fault; i++) {
+		if (ep->path[i].state == PATH_FREE)
+			continue;
+		s.paths++;
+		fault = check_path(ep, &ep->path[i], &s);
+	}
+	if (!fault)
+		fault = check_sums(ep, &s);
+	*what = fault ? fault : "";
+	return !fault;
+}

@@ -1,0 +1,56 @@
+/* sim/invariants.h - what must hold in every run, whatever the faults: one list.
+ *
+ * "Each event" is checked as a datagram leaves, a callback is made, or a node has been
+ * driven; "often" every 7 ms of virtual time and at the end (world_check_now()); the tables
+ * are walked for one node at a time then.  That each of them can fail is tested: canary.c plants a
+ * bug for each and wants it caught. */
+#ifndef SIM_INVARIANTS_H
+#define SIM_INVARIANTS_H
+
+#include "sim.h"
+
+/* X(id, name, what) */
+#define INVARIANTS(X)                                                                           \
+	/* each event */                                                                        \
+	X(ONCE, "exactly-once",                                                                 \
+	  "each byte of a block is placed once; a block begins, ends and comes back once")      \
+	X(ORDER, "lane-order", "blocks begin in the order in which they were sent")             \
+	X(BYTES, "byte-identical", "what is placed is what was sent, at its offset")            \
+	X(PLACED, "done-is-placed", "nothing is reported done that the receiver lacks")         \
+	X(WINDOW, "window", "no new segment beyond min(cwnd, credit, window_max) in flight")    \
+	X(MEMORY, "memory",                                                                     \
+	  "buffers held <= held_max, blocks begun <= rx_blocks_max, segments <= their limit")   \
+	X(OWNER, "ownership", "a buffer is released as often as it was held")                   \
+	X(TIMER, "timer", "what is outstanding has a timer, and no timer lies in the past")     \
+	X(SPIN, "no-spin", "the timers of a node end: wake-ups per millisecond are bounded")    \
+	X(REASON, "reason", "a job ends for a fault that was made, and says why")               \
+	/* often */                                                                             \
+	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")      \
+	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")        \
+	X(HONEST, "honest", "between honest nodes no drop is counted that only a forger earns") \
+	/* after healing */                                                                     \
+	X(COMPLETE, "completion", "everything is placed, acknowledged and given back in time")  \
+	X(TOLD, "everybody-told", "when somebody died, all processes of the job know in time")  \
+	X(EMPTY, "nothing-left", "when all is closed, every buffer and block has come back")
+
+enum invariant {
+	INV_NONE,
+#define X(id, name, what) INV_##id,
+	INVARIANTS(X)
+#undef X
+		INV_COUNT
+};
+
+const char *invariant_name(enum invariant i);
+const char *invariant_what(enum invariant i);
+/* The first broken invariant ends the run. */
+void invariant_broken(struct sim *s, enum invariant i, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define INVARIANT(s, id, cond, ...)                                 \
+	do {                                                        \
+		if (__builtin_expect(!(cond), 0))                   \
+			invariant_broken(s, INV_##id, __VA_ARGS__); \
+	} while (0)
+
+#endif
