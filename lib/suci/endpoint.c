@@ -48,7 +48,7 @@ above(uint32_t n)
 static uint32_t
 recs_of(const struct suci_limits *l)
 {
-	return l->segments_max + l->paths_max + notes_of(l);
+	return l->segments_max + 2 * l->paths_max + notes_of(l); /* two kinds of probes */
 }
 
 /* Both the size and the places of everything. */
@@ -91,6 +91,11 @@ config_good(const struct suci_config *c)
 	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++)
 		if (c->mtu_leg[i] && (c->mtu_leg[i] < 1200 || c->mtu_leg[i] > c->mtu_max))
 			return false;
+	for (uint32_t i = 0; i <= SUCI_LEGS_MAX; i++) {
+		uint32_t min = i < SUCI_LEGS_MAX ? c->mtu_min_leg[i] : c->mtu_min;
+		if (min && (min < 1200 || min > c->mtu_max))
+			return false;
+	}
 	return suci_footprint(&c->limits) && c->incarnation && c->mtu_max >= 1200 &&
 	       c->mtu_max <= MTU_MAX && suci_cc_ops_of(c->cc) &&
 	       c->fixed_rate_bps <= SUCI_PACER_RATE_MAX && c->burst_bytes <= SUCI_PACER_BURST_MAX &&
@@ -210,7 +215,10 @@ suci_leave(struct suci *ep)
 		ep->dying = p->dying_next;
 		p->dying_next = NONE;
 		say_goodbye(ep, p);
-		suci_path_down(ep, p, SUCI_DOWN_LOCAL, "closed", ep->now_ns);
+		char text[SUCI_TEXT_MAX] = "closed";
+		if (p->down_why != SUCI_DOWN_LOCAL)
+			memcpy(text, ep->hello[path_index(ep, p)].bytes, sizeof text);
+		suci_path_down(ep, p, (enum suci_down)p->down_why, text, ep->now_ns);
 	}
 	ep->depth--;
 }
@@ -288,12 +296,12 @@ suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, s
 }
 
 void
-suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_ns)
+suci_path_fail(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text)
 {
-	struct suci_path *p = suci_path_get(ep, path);
-	if (!p || p->closing)
+	uint32_t path = path_index(ep, p);
+	if (p->closing)
 		return;
-	suci_enter(ep, now_ns);
+	p->down_why = (uint8_t)why;
 	/* The farewell leaves when the path goes down, after the callback we may
 	 * be in; until then its text stands where the hello was. */
 	struct suci_path_hello *h = &ep->hello[path];
@@ -304,6 +312,16 @@ suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_n
 	p->closing = true;
 	p->dying_next = ep->dying;
 	ep->dying = path;
+}
+
+void
+suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p)
+		return;
+	suci_enter(ep, now_ns);
+	suci_path_fail(ep, p, SUCI_DOWN_LOCAL, text);
 	suci_leave(ep);
 }
 

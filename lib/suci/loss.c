@@ -7,7 +7,12 @@
  *
  * A probe timeout sends the oldest unacknowledged segment again at once: if
  * it was the one that is missing, the tail is repaired half a round trip
- * later; its ack in any case lets the rule above see all other losses. */
+ * later; its ack in any case lets the rule above see all other losses.
+ *
+ * Persistent congestion (RFC 9002 section 7.6): an ack that leaves out everything sent
+ * since what was acknowledged before, over three probe timeouts or more, where first and
+ * last of that are lost.  Only then the window collapses: silence alone proves nothing
+ * about what was sent. */
 #include "private.h"
 
 #include "base/serial.h"
@@ -16,7 +21,8 @@
 #define REORDER_PACKETS_MIN 3
 #define REORDER_PACKETS_MAX 1024
 #define QUIET_LOSSES	    64 /* then thresholds go down a step */
-#define COLLAPSE_PROBES	    4
+#define PERSISTENT_PTOS	    3
+#define ECN_PROBES	    3 /* probe timeouts before marks are held to be the cause */
 #define REFUSED_WINDOW_MIN  64
 #define REFUSED_PROBES	    2 /* back-off stops here while the peer refuses we know not what */
 
@@ -34,10 +40,9 @@ suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	ep->count.tx_probes++;
 	p->probes++;
 	p->send_probe = true;
-	if (p->probes == COLLAPSE_PROBES && p->rtt.sampled) {
-		p->cc.ops->collapsed(&p->cc, now_ns);
-		suci_pacer_set_rate(&p->pacer, p->cc.rate_bps, now_ns);
-	}
+	(void)now_ns;
+	if (p->probes == ECN_PROBES && p->marks.send && !p->marks.acked)
+		suci_marks_fail(ep, p);
 	suci_path_ready(ep, p);
 }
 
@@ -48,10 +53,32 @@ suci_loss_bury(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing)
 	struct tomb *t = &p->tomb[p->tomb_next++ % TOMBS];
 	if (!t->pn)
 		p->tomb_live++;
-	*t = (struct tomb){.pn = r->pn, .rec = rec, .probing = probing};
+	*t = (struct tomb){.pn = r->pn, .rec = rec, .probing = probing, .sent_ns = r->sent_ns};
 	r->lost_pn = r->pn;
 	r->lost_sent_ns = r->sent_ns;
 	r->probing = probing;
+}
+
+/* A packet in flight, in no list now, is lost; true if congestion may be the cause. */
+static bool
+lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
+{
+	struct suci_rec *r = &ep->rec[i];
+	uint8_t kind = r->kind;
+	bool counts = r->pn >= p->move.moved_pn;
+	if (kind == REC_PROBE || kind == REC_MTU || kind == REC_PURGED) {
+		suci_rec_give(ep, i);
+		if (kind == REC_MTU)
+			suci_pmtu_lost(ep, p, now_ns);
+		return kind == REC_PURGED && counts;
+	}
+	suci_loss_bury(ep, p, i, false);
+	r->where = WHERE_LOST;
+	suci_list_append(ep, &p->lost, i);
+	p->n_lost++;
+	if (suci_pmtu_grown(p))
+		suci_pmtu_seg_lost(ep, p, suci_rec_len(r), r->sent_ns, now_ns);
+	return counts;
 }
 
 void
@@ -72,16 +99,7 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		}
 		suci_rec_detach(ep, p, i);
 		newest_ns = r->sent_ns;
-		if (r->kind == REC_PROBE || r->kind == REC_PURGED) {
-			lost += r->kind == REC_PURGED;
-			suci_rec_give(ep, i);
-			continue;
-		}
-		lost++;
-		suci_loss_bury(ep, p, i, false);
-		r->where = WHERE_LOST;
-		suci_list_append(ep, &p->lost, i);
-		p->n_lost++;
+		lost += lose(ep, p, i, now_ns);
 	}
 	if (!lost)
 		return;
@@ -101,11 +119,13 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 
 /* What one ack block did. */
 struct news {
-	uint32_t done; /* records to release, chained by next */
-	uint32_t packets;
-	uint32_t late;	  /* acked after being declared lost */
-	uint32_t retried; /* acked after being refused */
-	uint64_t sent_ns; /* of the newest acked */
+	uint32_t done;		  /* records to release, chained by next */
+	uint32_t packets, former; /* of this address, and before the path moved */
+	uint32_t marked;	  /* of both */
+	uint32_t mtu;		  /* a probe of that size arrived */
+	uint32_t late;		  /* acked after being declared lost */
+	uint32_t retried;	  /* acked after being refused */
+	uint64_t sent_ns;	  /* of the newest acked */
 	uint64_t newest_pn;
 	uint32_t newest; /* record; NONE if packets is 0 */
 	uint64_t bytes;
@@ -171,14 +191,22 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 		while (i != NONE && ep->rec[i].pn <= hi) {
 			struct suci_rec *r = &ep->rec[i];
 			uint32_t next = r->next;
-			n->packets++;
+			bool former = r->pn < p->move.moved_pn;
+			n->packets += !former;
+			n->former += former;
+			n->marked += r->ect;
 			n->sent_ns = r->sent_ns;
 			n->newest_pn = r->pn; /* the list is ordered by it */
-			n->newest = i;
-			n->bytes +=
-				(uint64_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len;
-			if (r->pn == largest)
+			if (!former) {
+				n->newest = i;
+				n->bytes += suci_rec_len(r);
+			}
+			if (r->pn == largest && !former)
 				n->rtt_ns = now_ns > r->sent_ns ? now_ns - r->sent_ns : 1;
+			if (r->kind == REC_MTU)
+				n->mtu = suci_rec_len(r);
+			else if (suci_pmtu_grown(p))
+				suci_pmtu_seg_passed(p, suci_rec_len(r), r->sent_ns);
 			n->retried += r->refusals != 0;
 			if (r->probing)
 				n->probed_ns = r->lost_sent_ns;
@@ -186,6 +214,57 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 			i = next;
 		}
 	}
+	if (largest == p->largest_acked)
+		p->after_ns = i == NONE ? 0 : ep->rec[i].sent_ns;
+}
+
+/* The lowest number above floor that an ack block names. */
+static uint64_t
+lowest_named(const struct suci_path *p, const struct suci_ack *a, uint64_t floor)
+{
+	uint64_t lowest = UINT64_MAX;
+	for (uint32_t k = 0; k < a->n + a->nrefused; k++) {
+		const struct suci_pn_range *r = k < a->n ? &a->range[k] : &a->refused[k - a->n];
+		uint64_t hi = p->next_pn - (uint32_t)((uint32_t)p->next_pn - r->hi);
+		uint64_t lo = hi - (r->hi - r->lo);
+		if (hi > floor && lo < lowest)
+			lowest = lo > floor ? lo : floor + 1;
+	}
+	return lowest;
+}
+
+/* Everything with numbers between floor and top is unacknowledged, the first was sent at
+ * first_ns.  Is what is lost of it spread over more time than congestion lasts that goes
+ * away by itself? */
+static void
+persistent(struct suci *ep, struct suci_path *p, uint64_t floor, uint64_t top, uint64_t first_ns,
+	   uint64_t now_ns)
+{
+	uint64_t last_ns = 0, wait = suci_rtt_loss_ns(&p->rtt, p->reorder_extra);
+	uint64_t most = PERSISTENT_PTOS * suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
+	uint32_t packets = 0;
+	if (now_ns < first_ns + most)
+		return;
+	for (uint32_t i = p->lost.head; i != NONE; i = ep->rec[i].next) {
+		const struct suci_rec *r = &ep->rec[i];
+		if (r->pn <= floor || r->pn >= top)
+			continue;
+		last_ns = base_max_ns(last_ns, r->sent_ns);
+		packets++;
+	}
+	for (uint32_t k = 0; k < TOMBS; k++) {
+		const struct tomb *t = &p->tomb[k];
+		if (!t->pn || !t->probing || t->pn <= floor || t->pn >= top ||
+		    now_ns < t->sent_ns + wait)
+			continue;
+		last_ns = base_max_ns(last_ns, t->sent_ns);
+		packets++;
+	}
+	if (packets < 2 || last_ns < first_ns + most)
+		return;
+	ep->count.persistent++;
+	p->cc.ops->collapsed(&p->cc, now_ns);
+	p->rtt.min_ns = p->rtt.latest_ns; /* the way may have become another */
 }
 
 static void
@@ -255,7 +334,10 @@ refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t
 		uint64_t hi = before - ((uint32_t)before - a->refused[k].hi);
 		uint64_t lo = hi - (a->refused[k].hi - a->refused[k].lo);
 		/* It arrived, so what was sent long before it should have, too. */
-		p->largest_acked = base_max_ns(p->largest_acked, hi);
+		if (hi > p->largest_acked) {
+			p->largest_acked = hi;
+			p->after_ns = 0; /* of what is sent next: late rather than early */
+		}
 		parked += park_range(ep, p, &p->flight, lo, hi, &fresh_ns, now_ns);
 		if (p->n_lost)
 			parked += park_range(ep, p, &p->lost, lo, hi, &fresh_ns, now_ns);
@@ -294,6 +376,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (!ack_good(p, a))
 		return false;
 	uint64_t largest = p->next_pn - (uint32_t)((uint32_t)p->next_pn - a->largest);
+	uint64_t floor = p->largest_acked, after_ns = p->after_ns;
 	struct news n = {.done = NONE, .newest = NONE};
 	uint32_t in_flight = p->in_flight;
 	p->peer_credit = a->credit ? a->credit : 1;
@@ -301,10 +384,15 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 		p->largest_acked = largest;
 	if (p->tomb_live)
 		exhume(ep, p, a, &n);
-	walk(ep, p, a, largest, now_ns, &n);
+	if (a->n)
+		walk(ep, p, a, largest, now_ns, &n);
 	bool parked = a->nrefused && refused(ep, p, a, now_ns);
-	if (n.rtt_ns)
+	suci_marks_heard(ep, p, a, n.marked, n.sent_ns, now_ns);
+	if (n.rtt_ns) {
 		suci_rtt_sample(&p->rtt, n.rtt_ns, a->delay_us * 1000ull);
+		if (!p->sampled_ns)
+			p->sampled_ns = now_ns;
+	}
 	/* Refused, not lost on a dead path: ask again soon. */
 	if (parked) {
 		p->probes = 0;
@@ -314,13 +402,17 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	}
 	if (n.retried)
 		suci_park_taken(p, n.retried);
-	if (n.packets || n.late) {
+	if (n.packets || n.late || n.former) {
 		p->probes = 0;
 		p->due_ns = now_ns;
 		tell_cc(ep, p, &n, in_flight, now_ns);
 	}
 	if (n.done != NONE || parked || p->loss_at_ns != BASE_NEVER_NS)
 		suci_loss_detect(ep, p, now_ns);
+	if (p->largest_acked > floor && p->sampled_ns && after_ns > p->sampled_ns)
+		persistent(ep, p, floor, lowest_named(p, a, floor), after_ns, now_ns);
+	if (n.mtu)
+		suci_pmtu_passed(ep, p, n.mtu, now_ns);
 	suci_pacer_set_rate(&p->pacer, p->cc.rate_bps, now_ns);
 	suci_path_ready(ep, p);
 	suci_path_arm(ep, p);

@@ -78,6 +78,17 @@ suci_pacer_set_rate(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t no
 }
 
 void
+suci_pacer_set_burst(struct suci_pacer *p, uint32_t burst_bytes, uint64_t now_ns)
+{
+	refill(p, now_ns);
+	if (p->burst_bytes == p->burst_min_bytes || p->burst_bytes < burst_bytes)
+		p->burst_bytes = burst_bytes;
+	p->burst_min_bytes = burst_bytes;
+	if (p->credit_bytes > (int64_t)p->burst_bytes)
+		p->credit_bytes = p->burst_bytes;
+}
+
+void
 suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns)
 {
 	if (!p->rate_bytes_per_s)

@@ -30,6 +30,8 @@ int suci_pacer_init(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint32_t bu
 		    uint64_t now_ns);
 /* Change the rate, keep the credit; too high a rate is clamped. */
 void suci_pacer_set_rate(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns);
+/* Another size of the bucket, at least; it may be larger for burst_ns. */
+void suci_pacer_set_burst(struct suci_pacer *p, uint32_t burst_bytes, uint64_t now_ns);
 /* Charge len_bytes handed to the wire at now_ns; may overdraw by one datagram. */
 void suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns);
 /* When the next datagram may leave: now_ns itself if there is credit. */

@@ -63,6 +63,15 @@ addr_remove(struct suci *ep, uint32_t s)
 	}
 }
 
+static void
+addr_insert(struct suci *ep, uint32_t path)
+{
+	uint32_t s = addr_home(ep, &ep->path[path].peer);
+	while (ep->addr_slot[s] != NONE)
+		s = (s + 1) & ep->addr_mask;
+	ep->addr_slot[s] = path;
+}
+
 struct suci_path *
 suci_path_at(struct suci *ep, const struct suci_addr *a)
 {
@@ -115,15 +124,20 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	p->lanes = p->groups = NONE;
 	p->probe_rec = NONE;
 	p->dying_next = NONE;
-	p->mtu = suci_leg_mtu(ep, peer);
+	p->mtu = p->mtu_max = suci_leg_mtu(ep, peer);
+	p->pmtu.rec = NONE;
+	p->pmtu.at_ns = BASE_NEVER_NS;
 	p->loss_at_ns = p->pace_at_ns = p->park_at_ns = p->ack_at_ns = BASE_NEVER_NS;
 	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
 	ep->hello[i].len = UINT16_MAX;
-	uint32_t s = addr_home(ep, peer);
-	while (ep->addr_slot[s] != NONE)
-		s = (s + 1) & ep->addr_mask;
-	ep->addr_slot[s] = i;
+	addr_insert(ep, i);
 	return p;
+}
+
+static uint32_t
+burst_bytes(const struct suci *ep, const struct suci_path *p)
+{
+	return ep->conf.burst_bytes ? ep->conf.burst_bytes : 16 * p->mtu;
 }
 
 static void
@@ -139,11 +153,36 @@ init_cc(struct suci *ep, struct suci_path *p, enum suci_cc_kind kind, uint64_t r
 	};
 	suci_cc_init(&p->cc, kind, &cc);
 	suci_rate_init(&p->rate, p->next_pn, now_ns);
-	uint32_t burst = ep->conf.burst_bytes ? ep->conf.burst_bytes : 16 * p->mtu;
-	int err = suci_pacer_init(&p->pacer, p->cc.rate_bps, burst, now_ns);
+	int err = suci_pacer_init(&p->pacer, p->cc.rate_bps, burst_bytes(ep, p), now_ns);
 	BASE_ASSERT(!err); /* the ranges were checked in suci_new() and below */
 	if (kind != SUCI_CC_FIXED)
 		p->pacer.burst_ns = PACE_SLEEP_NS;
+}
+
+void
+suci_path_restart_cc(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_cc_conf conf = p->cc.conf;
+	uint32_t burst_ns = p->pacer.burst_ns;
+	p->cc = (struct suci_cc){.ops = p->cc.ops, .conf = conf};
+	p->cc.ops->init(&p->cc, &conf);
+	suci_rate_init(&p->rate, p->next_pn, now_ns);
+	int err = suci_pacer_init(&p->pacer, p->cc.rate_bps, burst_bytes(ep, p), now_ns);
+	BASE_ASSERT(!err);
+	p->pacer.burst_ns = burst_ns;
+	p->pace_at_ns = BASE_NEVER_NS;
+}
+
+void
+suci_path_set_mtu(struct suci *ep, struct suci_path *p, uint32_t mtu, uint64_t now_ns)
+{
+	p->mtu = mtu;
+	p->cc.conf.mtu = mtu; /* the rate follows with the next ack */
+	suci_pacer_set_burst(&p->pacer, burst_bytes(ep, p), now_ns);
+	if (ep->ops->pull) {
+		p->pull_ready = true;
+		suci_path_ready(ep, p);
+	}
 }
 
 void
@@ -155,7 +194,7 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->tx_tag = b->tag;
 	p->peer_incarnation = b->incarnation;
 	uint32_t mtu = suci_leg_mtu(ep, &p->peer);
-	p->mtu = b->mtu < mtu ? b->mtu : mtu;
+	p->mtu_max = b->mtu < mtu ? b->mtu : mtu;
 	p->peer_credit = ep->conf.limits.window_max;
 	p->next_pn = 1;
 	p->reorder_extra = 1;
@@ -168,8 +207,12 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->flight_ns = now_ns;
 	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
 	suci_rtt_init(&p->rtt);
-	if (rtt_ns)
+	if (rtt_ns) {
 		suci_rtt_sample(&p->rtt, rtt_ns, 0);
+		p->sampled_ns = now_ns;
+	}
+	p->marks.send = ep->conf.ecn;
+	suci_pmtu_init(ep, p, now_ns);
 	suci_acks_init(&p->acks, 1);
 	init_cc(ep, p, ep->conf.cc, ep->conf.fixed_rate_bps, ep->conf.fixed_window, now_ns);
 	ep->count.paths_opened++;
@@ -187,6 +230,14 @@ abandon_list(struct suci *ep, struct suci_path *p, struct suci_list *l, uint64_t
 		suci_rec_detach(ep, p, i);
 		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
 	}
+}
+
+void
+suci_path_readdress(struct suci *ep, struct suci_path *p, const struct suci_addr *to)
+{
+	addr_remove(ep, addr_find(ep, &p->peer));
+	p->peer = *to;
+	addr_insert(ep, path_index(ep, p));
 }
 
 void
@@ -312,6 +363,7 @@ deadline(const struct suci *ep, const struct suci_path *p)
 	d = base_min_ns(d, base_min_ns(p->loss_at_ns, p->park_at_ns));
 	d = base_min_ns(d, suci_loss_probe_at(ep, p));
 	d = base_min_ns(d, liveness_at(p));
+	d = base_min_ns(d, p->pmtu.at_ns);
 	return base_min_ns(d, p->send_probe ? BASE_NEVER_NS : keepalive_at(p));
 }
 
@@ -354,6 +406,7 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		suci_loss_detect(ep, p, now_ns);
 	else if (now_ns >= suci_loss_probe_at(ep, p))
 		suci_loss_probe_fired(ep, p, now_ns);
+	suci_pmtu_timer(ep, p, now_ns);
 	if (now_ns >= p->ack_at_ns) {
 		p->send_ack = true;
 		suci_path_ready(ep, p);
@@ -392,7 +445,10 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.up = p->state == PATH_UP && !p->going_down && !p->closing,
 		.incoming = p->incoming,
 		.mtu = p->mtu,
+		.mtu_max = p->mtu_max,
 		.mss = p->mtu - SUCI_OVERHEAD,
+		.ecn = p->marks.send,
+		.moves = p->move.count,
 		.rtt_ns = p->rtt.smoothed_ns,
 		.rtt_ns_min = p->rtt.min_ns,
 		.rtt_ns_var = p->rtt.var_ns,

@@ -10,6 +10,9 @@
  *      loss.c      acks, loss, probes
  *      park.c      what the peer refused, until it is sent again
  *      room.c      asks and grants
+ *      pmtu.c      how large a datagram may be
+ *      migrate.c   the peer has another address
+ *      ecn.c       marks of congestion, ours and the peer's
  *
  * Objects name each other by index, NONE is no object.
  *
@@ -46,6 +49,7 @@ enum rec_kind {
 	REC_SEGMENT,
 	REC_NOTE,   /* cookie is the note's slot */
 	REC_PROBE,  /* no segment: asks for an ack */
+	REC_MTU,    /* padding: does that size get through? */
 	REC_PURGED, /* was a segment whose owner is gone; not sent again */
 };
 
@@ -67,6 +71,7 @@ struct suci_rec {
 	bool probing;	   /* sent again by a probe timeout: not known to be lost */
 	bool ask;	   /* carries SUCI_SF_ASK */
 	bool again;	   /* sent before */
+	bool ect;	   /* sent with a mark */
 	uint8_t refusals;  /* saturating */
 	uint8_t parked_in; /* which list */
 	uint8_t hdr[SEG_HDR_MAX];
@@ -81,6 +86,39 @@ struct suci_list {
 struct suci_timer {
 	struct base_timer t; /* first */
 	enum { TIMER_PATH, TIMER_OOB, TIMER_HOOK } kind;
+};
+
+/* Probing for the path MTU, see pmtu.c.  Sizes are UDP payloads. */
+struct suci_pmtu {
+	uint32_t min;	/* where the path began; 0: not probed, all below is unused */
+	uint32_t bad;	/* the smallest size known not to pass, else one more than the most */
+	uint32_t size;	/* being tried; 0 = none */
+	uint32_t rec;	/* outstanding REC_MTU */
+	uint8_t tries;	/* of that size that were lost */
+	uint8_t rounds; /* of losses of large packets while small ones passed */
+	bool due;	/* the probe is to be sent */
+	bool too_small; /* for what is in custody: the path has to end */
+	uint64_t at_ns; /* look again */
+	/* Sending times: of the first small packet that passed since a large one did, 0 =
+	 * none; and before this no loss counts. */
+	uint64_t small_ns, mark_ns;
+};
+
+/* Marks of congestion, see ecn.c.  Packets since the path came up, modulo 2^32. */
+struct suci_marks {
+	bool send;	      /* what we send is marked ECT(0) */
+	bool seen;	      /* the peer has reported counts */
+	uint32_t sent, acked; /* packets of ours that were marked */
+	uint32_t ect, ce;     /* of them, as reported by the peer */
+	uint32_t rx_ect, rx_ce;
+};
+
+/* A new address of the peer that has to prove itself, see migrate.c. */
+struct suci_move {
+	struct suci_addr to;
+	uint32_t count;	       /* times the path has moved */
+	uint64_t token, at_ns; /* of the challenge; 0 = none is open */
+	uint64_t moved_pn;     /* what was sent before went to another address */
 };
 
 enum path_state { PATH_FREE, PATH_HELLO, PATH_OPEN, PATH_NEW, PATH_UP };
@@ -103,7 +141,12 @@ struct suci_path {
 	struct suci_addr peer;
 	uint32_t rx_tag, tx_tag;
 	uint32_t ready_next, ready_prev;
-	uint32_t mtu;
+	uint32_t mtu;	  /* used now */
+	uint32_t mtu_max; /* both ends can take it */
+	uint8_t down_why; /* enum suci_down, when closing */
+	struct suci_pmtu pmtu;
+	struct suci_marks marks;
+	struct suci_move move;
 
 	/* sending */
 	struct suci_list queue[PRIOS], lost, flight;
@@ -122,8 +165,10 @@ struct suci_path {
 	uint64_t limited_pn; /* before it, window or pace held back more that waited */
 	uint64_t asked_pn;   /* last one sent with SUCI_PF_ACK_NOW */
 	uint64_t largest_acked;
-	uint64_t flight_ns; /* when the last packet that wants an ack was sent */
-	uint64_t due_ns;    /* since when something is outstanding */
+	uint64_t after_ns;   /* when the first packet after largest_acked was sent; 0 = none */
+	uint64_t sampled_ns; /* when the round trip was first known */
+	uint64_t flight_ns;  /* when the last packet that wants an ack was sent */
+	uint64_t due_ns;     /* since when something is outstanding */
 	uint64_t liveness_ns, keepalive_ns;
 	uint64_t loss_at_ns, pace_at_ns;
 	uint32_t probes; /* timeouts since the last ack */
@@ -139,6 +184,7 @@ struct suci_path {
 		uint64_t pn; /* 0 = unused */
 		uint32_t rec;
 		bool probing; /* given up by a probe timeout */
+		uint64_t sent_ns;
 	} tomb[TOMBS];
 	uint32_t tomb_next, tomb_live;
 
@@ -172,7 +218,7 @@ struct suci_path {
 	bool group_turn;	    /* its own lanes took the last one */
 };
 
-_Static_assert(sizeof(struct suci_path) <= 1792, "memory per peer: grow it on purpose only");
+_Static_assert(sizeof(struct suci_path) <= 2304, "memory per peer: grow it on purpose only");
 _Static_assert(sizeof(struct suci_rec) <= 128, "two cache lines per segment");
 
 enum on_list { ON_NONE, ON_READY, ON_STARVED };
@@ -313,6 +359,14 @@ void suci_path_starve(struct suci *ep, struct suci_path *p);
 void suci_path_arm(struct suci *ep, struct suci_path *p);
 void suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 uint32_t suci_path_mss(const struct suci *ep, uint32_t path); /* 0 if not up */
+/* From now on datagrams of that size. */
+void suci_path_set_mtu(struct suci *ep, struct suci_path *p, uint32_t mtu, uint64_t now_ns);
+/* Congestion control and pacing as they were at the start. */
+void suci_path_restart_cc(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+/* The path gets another address; nothing else has it. */
+void suci_path_readdress(struct suci *ep, struct suci_path *p, const struct suci_addr *to);
+/* Close on leave, for that reason. */
+void suci_path_fail(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text);
 
 /* oob.c */
 void suci_oob_init(struct suci *ep);
@@ -321,6 +375,14 @@ struct suci_oob *suci_oob_new(struct suci *ep, const struct suci_addr *to, bool 
 void suci_oob_send(struct suci *ep, struct suci_oob *o, uint32_t repeats, uint64_t gap_ns);
 bool suci_oob_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns);
 void suci_oob_timer(struct suci *ep, struct suci_oob *o);
+
+/* UDP payload with which a path to that address begins; 0: with the largest. */
+static inline uint32_t
+suci_leg_mtu_min(const struct suci *ep, const struct suci_addr *to)
+{
+	uint32_t mtu = to->leg < SUCI_LEGS_MAX ? ep->conf.mtu_min_leg[to->leg] : 0;
+	return mtu ? mtu : ep->conf.mtu_min;
+}
 
 /* Largest UDP payload of ours towards that address. */
 static inline uint32_t
@@ -348,6 +410,55 @@ uint64_t suci_loss_probe_at(const struct suci *ep, const struct suci_path *p);
 /* Give up the transmission of a record that is in flight; its number is watched
  * for a late ack. */
 void suci_loss_bury(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing);
+
+/* pmtu.c */
+void suci_pmtu_init(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+/* The way there is another: try everything above again. */
+void suci_pmtu_again(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+/* A probe of that size arrived; or was lost or given up. */
+void suci_pmtu_passed(struct suci *ep, struct suci_path *p, uint32_t size, uint64_t now_ns);
+void suci_pmtu_lost(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+void suci_pmtu_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+/* A record for the probe that is due. */
+uint32_t suci_pmtu_take(struct suci *ep, struct suci_path *p);
+/* A packet with a segment, len bytes without its ack block, arrived or was lost. */
+void suci_pmtu_seg_passed(struct suci_path *p, uint32_t len, uint64_t sent_ns);
+void suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, uint32_t len, uint64_t sent_ns,
+			uint64_t now_ns);
+/* Instead of a large segment, send something small after a probe timeout. */
+bool suci_pmtu_doubt(const struct suci_path *p);
+/* A segment of len bytes does not fit any more. */
+void suci_pmtu_too_small(struct suci *ep, struct suci_path *p, uint32_t len);
+
+/* Datagrams above the start size depend on probing. */
+static inline bool
+suci_pmtu_grown(const struct suci_path *p)
+{
+	return p->pmtu.min && p->mtu > p->pmtu.min;
+}
+
+/* Bytes of the datagram of a record, without an ack block. */
+static inline uint32_t
+suci_rec_len(const struct suci_rec *r)
+{
+	return (uint32_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len;
+}
+
+/* ecn.c */
+void suci_marks_rx(struct suci_path *p, uint8_t ecn);
+void suci_marks_put(const struct suci_path *p, struct suci_ack *a);
+/* An ack block that newly acknowledged so many marked packets, the newest sent then. */
+void suci_marks_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
+		      uint32_t acked, uint64_t sent_ns, uint64_t now_ns);
+void suci_marks_fail(struct suci *ep, struct suci_path *p);
+
+/* migrate.c */
+/* A datagram with the path's tag from another address. */
+void suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
+		     const struct suci_path_hdr *h, uint64_t now_ns);
+/* CHALLENGE and RESPONSE. */
+void suci_move_rx(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
+		  const struct suci_path_hdr *h, uint64_t now_ns);
 
 /* park.c */
 /* A record in no list was refused by the peer. */

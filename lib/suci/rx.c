@@ -90,7 +90,7 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 
 static void
 rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, const uint8_t *body,
-	size_t len, uint64_t cookie, uint64_t now_ns)
+	size_t len, uint8_t ecn, uint64_t cookie, uint64_t now_ns)
 {
 	struct suci_ack ack;
 	struct suci_segment seg;
@@ -101,10 +101,12 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	}
 	size_t rest = len - h->ack_len;
 	if ((h->ack_len && !suci_ack_decode(&ack, body, h->ack_len)) || (bare && (rest || probe)) ||
-	    (probe && rest) || (!bare && !probe && !rest)) {
+	    (!bare && !probe && !rest)) {
 		ep->count.drop_malformed++;
 		return;
 	}
+	if (probe)
+		rest = 0; /* padding */
 	if (rest && !suci_segment_decode(&seg, body + h->ack_len, rest)) {
 		ep->count.drop_short++;
 		return;
@@ -119,6 +121,8 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	}
 	p->last_rx_ns = now_ns;
 	p->rx_bytes += SUCI_PATH_HDR + len;
+	if (!bare)
+		suci_marks_rx(p, ecn);
 	if (h->ack_len) {
 		ep->count.rx_acks++;
 		if (!suci_loss_ack(ep, p, &ack, now_ns)) {
@@ -155,7 +159,6 @@ void
 suci_rx_ecn(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
 	    uint8_t ecn, uint64_t cookie, uint64_t now_ns)
 {
-	(void)ecn;
 	struct suci_path_hdr h;
 	suci_enter(ep, now_ns);
 	ep->count.rx_datagrams++;
@@ -165,10 +168,18 @@ suci_rx_ecn(struct suci *ep, const struct suci_addr *from, const void *dgram, si
 		ep->count.drop_short++;
 	} else if (h.version != SUCI_VERSION) {
 		ep->count.drop_version++;
-	} else if (h.type > SUCI_T_CLOSE) {
+	} else if (h.type > SUCI_T_RESPONSE) {
 		ep->count.drop_type++;
 	} else if (h.flags & SUCI_PF_SEALED) {
 		ep->count.drop_sealed++;
+	} else if (h.type >= SUCI_T_CHALLENGE) {
+		struct suci_path *p = suci_path_by_tag(ep, h.path_tag);
+		if (h.ack_len || len != SUCI_PATH_HDR)
+			ep->count.drop_malformed++;
+		else if (!p)
+			ep->count.drop_unknown_tag++;
+		else
+			suci_move_rx(ep, p, from, &h, now_ns);
 	} else if (h.type != SUCI_T_DATA) {
 		if (h.ack_len || h.pn)
 			ep->count.drop_malformed++;
@@ -181,11 +192,11 @@ suci_rx_ecn(struct suci *ep, const struct suci_addr *from, const void *dgram, si
 			if (!(h.flags & SUCI_PF_BARE))
 				suci_send_reset(ep, from, h.path_tag, now_ns);
 		} else if (memcmp(&p->peer, from, sizeof *from)) {
-			ep->count.drop_address++;
+			suci_move_heard(ep, p, from, &h, now_ns);
 		} else if (p->state != PATH_UP) {
 			ep->count.drop_state++;
 		} else {
-			rx_data(ep, p, &h, body, len - SUCI_PATH_HDR, cookie, now_ns);
+			rx_data(ep, p, &h, body, len - SUCI_PATH_HDR, ecn, cookie, now_ns);
 		}
 	}
 	suci_leave(ep);

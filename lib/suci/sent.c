@@ -69,7 +69,7 @@ suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path)
 	r->where = WHERE_DONE;
 	r->lost_pn = 0;
 	r->refusals = 0;
-	r->probing = r->ask = r->again = false;
+	r->probing = r->ask = r->again = r->ect = false;
 	r->hdr_len = 0;
 	r->head_len = r->data_len = 0;
 	r->head = r->data = NULL;
@@ -94,6 +94,8 @@ suci_rec_give(struct suci *ep, uint32_t i)
 		ep->held--;
 	if (r->kind == REC_PROBE && ep->path[r->path].probe_rec == i)
 		ep->path[r->path].probe_rec = NONE;
+	if (r->kind == REC_MTU && ep->path[r->path].pmtu.rec == i)
+		ep->path[r->path].pmtu.rec = NONE;
 	r->where = WHERE_FREE;
 	r->lost_pn = 0;
 	r->next = ep->rec_free;

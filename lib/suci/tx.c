@@ -34,12 +34,14 @@ put_ack(struct suci *ep, struct suci_path *p, size_t room, uint64_t now_ns, uint
 		      SUCI_ACK_REFUSED * (size_t)p->acks.nrefused;
 	bool tell_room = suci_room_due(p);
 	need += tell_room ? SUCI_ACK_ROOM : 0;
+	need += p->marks.rx_ect | p->marks.rx_ce ? SUCI_ACK_ECN : 0;
 	if ((!p->acks.n && !p->acks.nrefused && !tell_room) || need > room)
 		return 0;
 	struct suci_ack a;
 	suci_acks_build(&p->acks, (uint16_t)suci_rx_credit(ep), now_ns, &a);
 	if (p->refused)
 		a.flags |= SUCI_AF_REFUSED;
+	suci_marks_put(p, &a);
 	if (tell_room)
 		suci_room_put(ep, p, &a);
 	p->refused = false;
@@ -79,10 +81,11 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
 		p->asked_pn = p->next_pn;
-	size_t len = SUCI_PATH_HDR + (size_t)r->hdr_len + r->head_len + r->data_len;
-	size_t ack = 0;
-	if (p->ack_pending || p->send_ack)
-		ack = put_ack(ep, p, p->mtu - len, now_ns, out->head + SUCI_PATH_HDR);
+	size_t len = suci_rec_len(r), ack = 0;
+	/* A small datagram stays one, see pmtu.c. */
+	size_t most = suci_pmtu_grown(p) && len <= p->pmtu.min ? p->pmtu.min : p->mtu;
+	if ((p->ack_pending || p->send_ack) && len < most)
+		ack = put_ack(ep, p, most - len, now_ns, out->head + SUCI_PATH_HDR);
 	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
 			  out->head);
 	memcpy(out->head + SUCI_PATH_HDR + ack, r->hdr, r->hdr_len);
@@ -94,7 +97,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	out->cookie = r->cookie;
 	out->has_segment = r->kind == REC_SEGMENT;
 	out->retransmit = r->again;
-	if (r->kind != REC_PROBE) {
+	if (r->kind != REC_PROBE && r->kind != REC_MTU) {
 		ep->count.tx_segments += !r->again;
 		ep->count.tx_retransmits += r->again;
 		p->tx_segments += !r->again;
@@ -104,8 +107,13 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	if (!r->again && !outstanding(p))
 		p->due_ns = now_ns;
 	r->again = true;
+	r->ect = p->marks.send;
+	p->marks.sent += r->ect;
+	out->ecn = r->ect ? SUCI_ECN_ECT0 : SUCI_ECN_NOT;
 	r->pn = p->next_pn++;
 	r->sent_ns = now_ns;
+	if (!p->after_ns)
+		p->after_ns = now_ns;
 	r->where = WHERE_FLIGHT;
 	suci_list_append(ep, &p->flight, i);
 	if (p->cc.ops->rated)
@@ -121,23 +129,30 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 {
 	bool unanswered = outstanding(p) > 0;
 	uint64_t due_ns = p->due_ns;
+	bool doubt = unanswered && suci_pmtu_doubt(p);
 	p->send_probe = false;
-	if (p->lost.head != NONE) {
+	if (p->lost.head != NONE && !doubt) {
 		uint32_t i = p->lost.head;
 		suci_rec_detach(ep, p, i);
 		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
 	}
-	while (p->flight.head != NONE) {
+	while (p->flight.head != NONE && !doubt) {
 		uint32_t i = p->flight.head;
 		suci_rec_detach(ep, p, i);
-		if (ep->rec[i].kind == REC_PROBE || ep->rec[i].kind == REC_PURGED) {
+		if (ep->rec[i].kind != REC_SEGMENT && ep->rec[i].kind != REC_NOTE) {
+			if (ep->rec[i].kind == REC_MTU)
+				suci_pmtu_lost(ep, p, now_ns);
 			suci_rec_give(ep, i);
 			continue;
 		}
 		suci_loss_bury(ep, p, i, true);
 		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
+	}
+	if (p->probe_rec != NONE) {
+		suci_rec_detach(ep, p, p->probe_rec);
+		suci_rec_give(ep, p->probe_rec);
 	}
 	uint32_t i = suci_rec_take(ep, REC_PROBE, path_index(ep, p));
 	p->probe_rec = i;
@@ -190,7 +205,12 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	i = suci_rec_take(ep, REC_SEGMENT, path_index(ep, p));
 	struct suci_rec *r = &ep->rec[i];
 	suci_rec_fill(r, &seg);
-	BASE_ASSERT((uint32_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len <= p->mtu);
+	if (suci_rec_len(r) > p->mtu) {
+		BASE_ASSERT(p->pmtu.min); /* else it never fitted */
+		suci_pmtu_too_small(ep, p, suci_rec_len(r));
+		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
+		return NONE;
+	}
 	return i;
 }
 
@@ -214,6 +234,11 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 		return false;
 	if (p->send_probe) {
 		transmit_probe(ep, p, now_ns, out);
+		return true;
+	}
+	if (p->pmtu.due) {
+		transmit(ep, p, suci_pmtu_take(ep, p), SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns,
+			 out);
 		return true;
 	}
 	if (p->in_flight >= window(ep, p)) {

@@ -1,0 +1,212 @@
+/* How large a datagram may be: DPLPMTUD, RFC 8899, over datagrams that carry no
+ * segment.
+ *
+ *      min .. mtu   gets through: used          mtu .. bad   not known
+ *      bad ..       does not                    bad = mtu_max + 1: everything might
+ *
+ * The first probe has the size both ends announced.  Then the sizes that are usual on
+ * links, then halves of what is left, until that is less than STEP.  One probe is on its
+ * way at a time; after PROBES losses its size is bad.  A lost probe is not told to
+ * congestion control.  RAISE_NS after the search everything above is tried again.
+ *
+ * Black holes (section 4.3): packets are small up to min, and large above.  When large
+ * ones are lost in ROUNDS rounds, each between small ones that arrived, and not one large
+ * one arrived meanwhile, the path has shrunk.  A round counts only losses of what was
+ * sent after the round before was noticed, so that an outage of everything, after which
+ * some small packet happens to be first, is none.  If there are only large ones to send,
+ * probe timeouts send something small, see suci_pmtu_doubt().
+ *
+ * A segment is never cut anew: relays do not know how, and end to end its number stands
+ * for its place in the block.  So when the path has shrunk below one in custody the path
+ * ends, and whoever opens it again begins with min. */
+#include "private.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+
+#define PROBES	 3u
+#define ROUNDS	 3u
+#define STEP	 32u
+#define RAISE_NS (600 * BASE_S_NS)
+
+/* UDP payloads over IPv4 of links with MTU 1400, 1420, 1480, 1492, 1500, 4352, 9000 and
+ * what tunnels leave of them. */
+static const uint16_t usual[] = {1372, 1392, 1452, 1464, 1472, 4324, 8922, 8972};
+
+static void
+next_size(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	m->tries = 0;
+	m->size = 0;
+	m->due = false;
+	m->at_ns = BASE_NEVER_NS;
+	if (p->mtu >= p->mtu_max)
+		return;
+	if (m->bad - p->mtu <= STEP && m->bad <= p->mtu_max) {
+		m->at_ns = base_add_ns(now_ns, RAISE_NS);
+		return;
+	}
+	if (m->bad > p->mtu_max) {
+		m->size = p->mtu_max;
+	} else {
+		uint32_t fit[sizeof usual / sizeof *usual], n = 0;
+		for (uint32_t i = 0; i < sizeof usual / sizeof *usual; i++)
+			if (usual[i] > p->mtu && usual[i] < m->bad)
+				fit[n++] = usual[i];
+		m->size = n ? fit[n / 2] : p->mtu + (m->bad - p->mtu) / 2;
+	}
+	m->due = true;
+	suci_path_ready(ep, p);
+}
+
+void
+suci_pmtu_init(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	uint32_t min = suci_leg_mtu_min(ep, &p->peer);
+	p->pmtu = (struct suci_pmtu){.rec = NONE, .at_ns = BASE_NEVER_NS};
+	p->mtu = p->mtu_max;
+	if (!min || min >= p->mtu_max)
+		return;
+	p->pmtu.min = p->mtu = min;
+	p->pmtu.bad = p->mtu_max + 1;
+	next_size(ep, p, now_ns);
+}
+
+uint32_t
+suci_pmtu_take(struct suci *ep, struct suci_path *p)
+{
+	static const uint8_t padding[UINT16_MAX];
+	struct suci_pmtu *m = &p->pmtu;
+	if (m->rec != NONE) { /* of a search that is over */
+		suci_rec_detach(ep, p, m->rec);
+		suci_rec_give(ep, m->rec);
+	}
+	uint32_t i = suci_rec_take(ep, REC_MTU, path_index(ep, p));
+	m->rec = i;
+	m->due = false;
+	ep->rec[i].data = padding;
+	ep->rec[i].data_len = (uint16_t)(m->size - SUCI_PATH_HDR);
+	ep->count.tx_mtu_probes++;
+	return i;
+}
+
+void
+suci_pmtu_passed(struct suci *ep, struct suci_path *p, uint32_t size, uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	m->rounds = 0;
+	m->small_ns = 0;
+	if (size > p->mtu && size < m->bad)
+		suci_path_set_mtu(ep, p, size, now_ns);
+	if (size == m->size)
+		next_size(ep, p, now_ns);
+}
+
+void
+suci_pmtu_lost(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	if (!m->size || m->due)
+		return;
+	if (++m->tries < PROBES) {
+		m->due = true;
+		suci_path_ready(ep, p);
+		return;
+	}
+	m->bad = m->size;
+	next_size(ep, p, now_ns);
+}
+
+void
+suci_pmtu_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (!p->pmtu.min)
+		return;
+	p->pmtu.rounds = 0;
+	p->pmtu.small_ns = 0;
+	p->pmtu.bad = p->mtu_max + 1;
+	next_size(ep, p, now_ns);
+}
+
+void
+suci_pmtu_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (now_ns >= p->pmtu.at_ns)
+		suci_pmtu_again(ep, p, now_ns);
+}
+
+void
+suci_pmtu_too_small(struct suci *ep, struct suci_path *p, uint32_t len)
+{
+	char text[SUCI_TEXT_MAX];
+	snprintf(text, sizeof text,
+		 "large datagrams do not get through any more: at most %u bytes do, "
+		 "a segment in custody needs %u",
+		 p->mtu, len);
+	suci_path_fail(ep, p, SUCI_DOWN_MTU, text);
+}
+
+static uint32_t
+largest_in(const struct suci *ep, const struct suci_list *l, uint32_t most)
+{
+	for (uint32_t i = l->head; i != NONE; i = ep->rec[i].next) {
+		const struct suci_rec *r = &ep->rec[i];
+		if (r->kind != REC_MTU && suci_rec_len(r) > most)
+			most = suci_rec_len(r);
+	}
+	return most;
+}
+
+static void
+shrink(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	uint32_t len = m->min;
+	ep->count.mtu_shrunk++;
+	m->rounds = 0;
+	m->small_ns = 0;
+	m->bad = p->mtu;
+	suci_path_set_mtu(ep, p, m->min, now_ns);
+	len = largest_in(ep, &p->flight, len);
+	len = largest_in(ep, &p->lost, len);
+	for (uint32_t k = 0; k < PARK_LISTS; k++)
+		len = largest_in(ep, &p->parked[k], len);
+	for (uint32_t q = 0; q < PRIOS; q++)
+		len = largest_in(ep, &p->queue[q], len);
+	if (len > m->min)
+		suci_pmtu_too_small(ep, p, len);
+	else
+		next_size(ep, p, now_ns);
+}
+
+void
+suci_pmtu_seg_passed(struct suci_path *p, uint32_t len, uint64_t sent_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	if (len > m->min) {
+		m->rounds = 0;
+		m->small_ns = 0;
+	} else if (!m->small_ns) {
+		m->small_ns = m->mark_ns = sent_ns ? sent_ns : 1;
+	}
+}
+
+void
+suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, uint32_t len, uint64_t sent_ns,
+		   uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	if (len <= m->min || !m->small_ns || sent_ns <= m->mark_ns || p->closing)
+		return;
+	m->mark_ns = now_ns;
+	if (++m->rounds >= ROUNDS)
+		shrink(ep, p, now_ns);
+}
+
+bool
+suci_pmtu_doubt(const struct suci_path *p)
+{
+	return suci_pmtu_grown(p) && (p->pmtu.small_ns || p->probes % 2 == 0);
+}
