@@ -71,6 +71,23 @@ probe_offload(struct suci_udp *u, const struct suci_udp_conf *conf)
 	u->gro = !conf->no_gro && setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
 }
 
+/* The kernel may refuse a longer time than the administrator's (CAP_NET_ADMIN): then it
+ * stays as it is. */
+static void
+ask_busy_poll(struct suci_udp *u, uint32_t us)
+{
+	int v = (int)us, got = 0, on = 1;
+	socklen_t len = sizeof got;
+
+	if (us) {
+		(void)setsockopt(u->fd, SOL_SOCKET, SO_BUSY_POLL, &v, sizeof v);
+		u->busy_poll_preferred =
+			setsockopt(u->fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof on) == 0;
+	}
+	if (getsockopt(u->fd, SOL_SOCKET, SO_BUSY_POLL, &got, &len) == 0 && got > 0)
+		u->busy_poll_us = (uint32_t)got;
+}
+
 static int
 make_socket(struct suci_udp *u, const struct suci_udp_conf *conf)
 {
@@ -91,18 +108,19 @@ make_socket(struct suci_udp *u, const struct suci_udp_conf *conf)
 		return -errno;
 	u->local = suci_udp_addr(conf->ip, ntohs(sa.sin_port));
 	probe_offload(u, conf);
+	ask_busy_poll(u, conf->busy_poll_us);
 	size_buffers(u, conf->sockbuf_bytes ? conf->sockbuf_bytes : 8u << 20);
 	return 0;
 }
 
 static int
-make_pool(struct suci_udp *u)
+make_pool(struct suci_udp *u, bool huge_pages)
 {
 	/* An odd number of cache lines: equal offsets of the buffers, the headers
 	 * above all, shall not share the same few sets of the cache. */
 	u->buf_bytes = (((u->gro ? MERGED_MAX : u->mtu) + 63) & ~63u) | 64;
 	u->rx_want = 1;
-	u->buf = aligned_alloc(64, (size_t)u->bufs * u->buf_bytes);
+	(void)suci_udp_region_make(u, (size_t)u->bufs * u->buf_bytes, huge_pages);
 	u->aside = aligned_alloc(64, (((size_t)TX_BATCH * u->mtu) + 63) & ~(size_t)63);
 	u->refs = calloc(u->bufs, sizeof *u->refs);
 	u->free_buf = calloc(u->bufs, sizeof *u->free_buf);
@@ -124,12 +142,15 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	if (mtu_max < MTU_LEAST || mtu_max > MTU_MOST || conf->mtu > MTU_MOST ||
 	    (conf->mtu && conf->mtu < MTU_LEAST) ||
 	    (conf->bufs && conf->bufs < 2 * SUCI_UDP_BATCH) || conf->bufs > 1u << 20 ||
-	    conf->sockbuf_bytes > 1u << 30)
+	    conf->sockbuf_bytes > 1u << 30 || conf->busy_poll_us > 1000000 ||
+	    conf->spin_us > 60000000)
 		return -EINVAL;
 	u = calloc(1, sizeof *u);
 	if (!u)
 		return -ENOMEM;
+	u->fd = -1;
 	u->bufs = conf->bufs ? conf->bufs : 512;
+	u->spin_ns = conf->spin_us * 1000ull;
 	err = make_socket(u, conf);
 	if (err)
 		goto fail;
@@ -140,7 +161,7 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 		u->mtu = mtu_max;
 	if (u->mtu < MTU_LEAST)
 		u->mtu = MTU_LEAST;
-	err = make_pool(u);
+	err = make_pool(u, conf->huge_pages);
 	if (err)
 		goto fail;
 	*out = u;
@@ -157,11 +178,39 @@ suci_udp_close(struct suci_udp *u)
 		return;
 	if (u->fd >= 0)
 		close(u->fd);
-	free(u->buf);
+	suci_udp_region_free(u);
 	free(u->aside);
 	free(u->refs);
 	free(u->free_buf);
 	free(u);
+}
+
+int
+suci_udp_connect(struct suci_udp *u, const struct suci_addr *peer)
+{
+	struct sockaddr_in sa;
+
+	if (peer->family != 4)
+		return -EAFNOSUPPORT;
+	suci_udp_sockaddr(peer, &sa);
+	if (connect(u->fd, (struct sockaddr *)&sa, sizeof sa) < 0)
+		return -errno;
+	u->peer = sa;
+	u->connected = true;
+	return 0;
+}
+
+void
+suci_udp_get_info(const struct suci_udp *u, struct suci_udp_info *out)
+{
+	*out = (struct suci_udp_info){.gso = u->gso,
+				      .gro = u->gro,
+				      .connected = u->connected,
+				      .busy_poll_preferred = u->busy_poll_preferred,
+				      .pages = (enum suci_udp_pages)u->pages,
+				      .busy_poll_us = u->busy_poll_us,
+				      .region_bytes = u->region_bytes,
+				      .rcvbuf_bytes = u->rcvbuf_bytes};
 }
 
 void

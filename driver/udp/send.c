@@ -10,8 +10,8 @@
 
 #define TURNS_MAX 8 /* batches a poll sends at most */
 
-static void
-to_sockaddr(const struct suci_addr *a, struct sockaddr_in *sa)
+void
+suci_udp_sockaddr(const struct suci_addr *a, struct sockaddr_in *sa)
 {
 	memset(sa, 0, sizeof *sa);
 	sa->sin_family = AF_INET;
@@ -39,8 +39,11 @@ put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *i
 	struct msghdr *h = &u->tx_msg[i].msg_hdr;
 	const struct udp_dgram *last = &d[run - 1];
 
-	*h = (struct msghdr){.msg_name = &d->to,
-			     .msg_namelen = sizeof d->to,
+	/* To its peer a connected socket knows the route. */
+	bool known = u->connected && d->to.sin_addr.s_addr == u->peer.sin_addr.s_addr &&
+		     d->to.sin_port == u->peer.sin_port;
+	*h = (struct msghdr){.msg_name = known ? NULL : &d->to,
+			     .msg_namelen = known ? 0 : sizeof d->to,
 			     .msg_iov = iov + d->iov,
 			     .msg_iovlen = last->iov + last->niov - d->iov};
 	u->tx_run[i] = run;
@@ -101,7 +104,10 @@ send_batch(struct suci_udp *u, struct udp_dgram *d, struct iovec *iov, uint32_t 
 			bool runs = u->gso && i >= single_to;
 			put_message(u, k, &d[i], iov, runs ? suci_udp_run(&d[i], n - i) : 1);
 		}
-		int r = sendmmsg(u->fd, u->tx_msg, k, MSG_DONTWAIT);
+		/* One alone is cheaper so. */
+		int r = k > 1 ? sendmmsg(u->fd, u->tx_msg, k, MSG_DONTWAIT)
+			: sendmsg(u->fd, &u->tx_msg[0].msg_hdr, MSG_DONTWAIT) < 0 ? -1
+										  : 1;
 		u->count.tx_calls++;
 		for (int i = 0; i < r; i++) {
 			at += u->tx_run[i];
@@ -180,7 +186,7 @@ gather(struct suci_udp *u, uint64_t now_ns)
 			u->tx_iov[v++] = (struct iovec){(void *)(uintptr_t)o->data, o->data_len};
 		d->niov = v - d->iov;
 		d->len = (uint32_t)o->head_len + o->seg_head_len + o->data_len;
-		to_sockaddr(&o->to, &d->to);
+		suci_udp_sockaddr(&o->to, &d->to);
 	}
 	return n;
 }

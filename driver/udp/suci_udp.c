@@ -148,6 +148,19 @@ take_back(struct suci_udp *u, uint32_t n)
 	}
 }
 
+static int
+read_messages(struct suci_udp *u, uint32_t want)
+{
+	if (want > 1)
+		return recvmmsg(u->fd, u->rx_msg, want, MSG_DONTWAIT, NULL);
+	/* One alone is cheaper so. */
+	ssize_t n = recvmsg(u->fd, &u->rx_msg[0].msg_hdr, MSG_DONTWAIT);
+	if (n < 0)
+		return -1;
+	u->rx_msg[0].msg_len = (unsigned)n;
+	return 1;
+}
+
 /* One batch; true if there may be more. */
 static bool
 rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
@@ -160,7 +173,7 @@ rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
 	uint32_t want = u->rx_want < u->narmed ? u->rx_want : u->narmed;
 	int n;
 	do {
-		n = recvmmsg(u->fd, u->rx_msg, want, MSG_DONTWAIT, NULL);
+		n = read_messages(u, want);
 	} while (n < 0 && errno == EINTR);
 	u->count.rx_calls++;
 	if (n <= 0) {
@@ -253,4 +266,28 @@ suci_udp_events(const struct suci_udp *u)
 	if (suci_udp_waiting(u))
 		ev |= POLLOUT;
 	return ev;
+}
+
+bool
+suci_udp_wait(struct suci_udp *u, uint64_t until_ns)
+{
+	uint64_t now = suci_udp_now_ns(), asleep_at = now + u->spin_ns;
+
+	while (!suci_udp_poll(u, now)) {
+		now = suci_udp_now_ns();
+		if (now >= until_ns)
+			return false;
+		if (now < asleep_at)
+			continue;
+		uint64_t due = suci_expiry_ns(u->ep);
+		due = due < until_ns ? due : until_ns;
+		uint64_t ns = due > now ? due - now : 0;
+		struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u),
+				     .tv_nsec = (long)(ns % 1000000000u)};
+		struct pollfd p = {.fd = u->fd, .events = suci_udp_events(u)};
+		/* Whatever it says, the next turn sees why. */
+		(void)ppoll(&p, 1, until_ns == UINT64_MAX && due == UINT64_MAX ? NULL : &t, NULL);
+		now = suci_udp_now_ns();
+	}
+	return true;
 }

@@ -1,5 +1,6 @@
 /* The driver's state, shared by its source files:
  *   open.c      making and closing the socket
+ *   region.c    memory of the receive buffers
  *   suci_udp.c  receiving, the error queue, turns
  *   send.c      sending, runs of datagrams */
 #ifndef UDP_PRIVATE_H
@@ -11,7 +12,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define TX_BATCH  64u
+/* Two runs of datagrams for Ethernet's 1500 bytes, and a bit. */
+#define TX_BATCH  96u
 #define TX_PIECES 3u
 /* UDP GSO: what one message to the kernel may hold.  64 segments is the limit of
  * kernels before 6.9, 65507 bytes that of an IPv4 datagram. */
@@ -38,6 +40,12 @@ struct suci_udp {
 	uint32_t rcvbuf_bytes; /* as the kernel accounts it */
 	bool gso, gro;
 	bool errors_queued; /* the error queue wants to be read */
+	bool connected;
+	bool busy_poll_preferred;
+	uint8_t pages; /* enum suci_udp_pages */
+	uint32_t busy_poll_us;
+	uint64_t spin_ns;
+	struct sockaddr_in peer; /* if connected */
 	struct suci_addr local;
 	struct suci_udp_counters count;
 
@@ -45,6 +53,7 @@ struct suci_udp {
 	uint32_t bufs, buf_bytes, nfree, narmed;
 	uint32_t rx_want; /* slots to offer: a lone message needs no second look */
 	uint8_t *buf;
+	size_t region_bytes;
 	uint32_t *refs, *free_buf;
 	uint32_t armed[SUCI_UDP_BATCH];
 	struct mmsghdr rx_msg[SUCI_UDP_BATCH];
@@ -69,6 +78,8 @@ struct suci_udp {
 
 /* Fill empty receive slots from the free buffers. */
 void suci_udp_rearm(struct suci_udp *u);
+/* The address as the kernel wants it. */
+void suci_udp_sockaddr(const struct suci_addr *a, struct sockaddr_in *sa);
 /* Copies of refused datagrams still wait to be sent. */
 bool suci_udp_waiting(const struct suci_udp *u);
 /* Send what waits, then what the endpoint has. */
@@ -83,5 +94,9 @@ uint32_t suci_udp_merged(struct msghdr *m);
 /* Length of the datagram that starts at at < len of a message of len bytes
  * merged from datagrams of seg bytes (0: not merged). */
 uint32_t suci_udp_piece(uint32_t len, uint32_t seg, uint32_t at);
+
+/* region.c: memory for the receive buffers into u->buf; false if there is none. */
+bool suci_udp_region_make(struct suci_udp *u, size_t bytes, bool reserved);
+void suci_udp_region_free(struct suci_udp *u);
 
 #endif

@@ -374,6 +374,104 @@ bad_configurations(void **state)
 	suci_udp_close(NULL);
 }
 
+/* Both ends have each other only: all arrives, a stranger's datagram does not, and that a
+ * port is closed is still noticed. */
+static void
+connected(void **state)
+{
+	static struct end a, b;
+	struct sockaddr_in sa = {.sin_family = AF_INET};
+	struct suci_udp_info info;
+
+	(void)state;
+	connect_ends(&a, &b, true);
+	run(&a, &b, &b.up);
+	struct suci_addr at_a = suci_udp_local(a.udp), at_b = suci_udp_local(b.udp);
+	struct suci_addr six = {.family = 6};
+	assert_true(suci_udp_connect(a.udp, &six) < 0);
+	suci_udp_get_info(a.udp, &info);
+	assert_false(info.connected);
+	assert_int_equal(suci_udp_connect(a.udp, &at_b), 0);
+	assert_int_equal(suci_udp_connect(b.udp, &at_a), 0);
+	suci_udp_get_info(b.udp, &info);
+	assert_true(info.connected);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	sa.sin_port = htons(at_b.port);
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(sendto(fd, "me too", 6, 0, (struct sockaddr *)&sa, sizeof sa), 6);
+	transfer(&a, &b, true);
+	assert_int_equal(suci_counters(b.ep)->drop_short, 0); /* 6 bytes would be that */
+	close(fd);
+	close_end(&b);
+	struct suci_segment s = {.data = payload, .data_len = 10};
+	assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
+	run(&a, &b, &a.down);
+	assert_int_equal(a.why, SUCI_DOWN_UNREACHABLE);
+	close_end(&a);
+}
+
+/* Whether this machine grants it or not, what was asked for is told truly and nothing
+ * else depends on it. */
+static void
+granted(void **state)
+{
+	struct suci_udp_conf conf = {.ip = {127, 0, 0, 1}, .huge_pages = true, .busy_poll_us = 50};
+	struct suci_udp *u = NULL;
+	struct suci_udp_info info;
+	int us = 0;
+	socklen_t len = sizeof us;
+
+	(void)state;
+	assert_int_equal(suci_udp_open(&conf, &u), 0);
+	suci_udp_get_info(u, &info);
+	assert_true(info.region_bytes >= 512ull * suci_udp_mtu(u));
+	assert_int_equal(info.region_bytes % (2u << 20), 0);
+	assert_int_equal(getsockopt(suci_udp_fd(u), SOL_SOCKET, SO_BUSY_POLL, &us, &len), 0);
+	assert_int_equal(info.busy_poll_us, us);
+	assert_true(info.busy_poll_us == 50 || geteuid() != 0);
+	/* Reserved pages show as such to the kernel's eyes: KernelPageSize of the region. */
+	FILE *f = fopen("/proc/self/smaps", "r");
+	bool huge = false;
+	char line[256];
+	while (f && fgets(line, sizeof line, f))
+		huge |= strstr(line, "KernelPageSize:") && strstr(line, " 2048 kB");
+	if (f)
+		fclose(f);
+	assert_int_equal(info.pages == SUCI_UDP_PAGES_RESERVED, huge);
+	suci_udp_close(u);
+	conf.busy_poll_us = 1000001;
+	assert_int_equal(suci_udp_open(&conf, &u), -22);
+}
+
+/* Waiting ends with a datagram, or when the time is over and not before; timers that are due
+ * meanwhile are run. */
+static void
+waiting(void **state)
+{
+	static struct end a, b;
+
+	(void)state;
+	connect_ends(&a, &b, false);
+	run(&a, &b, &b.up);
+	while (suci_udp_wait(b.udp, suci_udp_now_ns() + 5 * BASE_MS_NS) ||
+	       suci_udp_wait(a.udp, suci_udp_now_ns() + 5 * BASE_MS_NS))
+		;
+	uint64_t until = suci_udp_now_ns() + 30 * BASE_MS_NS;
+	assert_false(suci_udp_wait(b.udp, until));
+	assert_true(suci_udp_now_ns() >= until);
+	struct suci_segment s = {.data = payload, .data_len = 200};
+	assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
+	assert_true(suci_udp_tx(a.udp, suci_udp_now_ns()));
+	assert_true(suci_udp_wait(b.udp, suci_udp_now_ns() + 10 * BASE_S_NS));
+	assert_int_equal(b.received, 1);
+	/* Its ack is due 1 ms later: sent from inside the wait, and seen by the other. */
+	assert_true(suci_udp_wait(b.udp, suci_udp_now_ns() + 10 * BASE_S_NS));
+	assert_true(suci_udp_wait(a.udp, suci_udp_now_ns() + 10 * BASE_S_NS));
+	assert_int_equal(a.acked, 1);
+	close_end(&b);
+	close_end(&a);
+}
+
 int
 main(void)
 {
@@ -384,6 +482,9 @@ main(void)
 		cmocka_unit_test(transfer_in_runs),
 		cmocka_unit_test(runs_refused),
 		cmocka_unit_test(strangers),
+		cmocka_unit_test(connected),
+		cmocka_unit_test(granted),
+		cmocka_unit_test(waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

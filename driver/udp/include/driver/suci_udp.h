@@ -7,7 +7,7 @@
  *
  *      suci_udp_open -> suci_new(..., mtu_max = suci_udp_mtu()) -> suci_udp_attach
  *      loop: suci_udp_poll(now);  to sleep: poll(suci_udp_fd(), suci_udp_events())
- *                                 until suci_expiry_ns()
+ *                                 until suci_expiry_ns()   (or: suci_udp_wait())
  *      suci_udp_detach -> suci_fini -> suci_udp_close
  *
  * Where the kernel can, it is handed runs of equal datagrams to one peer as one
@@ -24,6 +24,15 @@
  * Datagrams the kernel does not take now (EAGAIN, ENOBUFS) are copied aside and
  * sent first by the next poll; nothing is asked of the endpoint before they are
  * gone.
+ *
+ * Waiting costs a wake-up (5 to 50 us) wherever the caller sleeps.  Three things help:
+ * spin_us polls that long in suci_udp_wait() before it sleeps; busy_poll_us lets
+ * the kernel poll the device's queue inside a read (SO_BUSY_POLL, where the device has
+ * NAPI and we have CAP_NET_ADMIN or net.core.busy_read is set); and an endpoint with one peer
+ * only may connect its socket, which spares the kernel two route look-ups per datagram.
+ *
+ * The receive buffers are one region: of reserved huge pages (MAP_HUGETLB) if asked for and
+ * there are enough, else of transparent ones where the kernel gives them.
  *
  * Units    bytes, nanoseconds of CLOCK_MONOTONIC.
  * Threads  one owner at a time, that of the endpoint.
@@ -45,6 +54,24 @@ struct suci_udp_conf {
 	uint32_t bufs;		/* receive buffers, >= 2 * SUCI_UDP_BATCH; 0: 512 */
 	uint32_t sockbuf_bytes; /* wanted for each direction; 0: 8 MiB */
 	bool no_gso, no_gro;	/* do not let the kernel cut and merge datagrams */
+	bool huge_pages;	/* receive buffers in reserved huge pages, if there are any left */
+	uint32_t busy_poll_us;	/* kernel polls the device so long in a read; 0: does not */
+	uint32_t spin_us;	/* suci_udp_wait() polls so long before it sleeps */
+};
+
+enum suci_udp_pages {
+	SUCI_UDP_PAGES_SMALL,	    /* the kernel does as it likes */
+	SUCI_UDP_PAGES_TRANSPARENT, /* madvise(MADV_HUGEPAGE) was taken */
+	SUCI_UDP_PAGES_RESERVED,    /* MAP_HUGETLB */
+};
+
+/* What was granted of what the configuration asked for. */
+struct suci_udp_info {
+	bool gso, gro, connected, busy_poll_preferred;
+	enum suci_udp_pages pages;
+	uint32_t busy_poll_us;
+	uint64_t region_bytes; /* receive buffers */
+	uint32_t rcvbuf_bytes; /* of the socket, as the kernel accounts it */
 };
 
 #define SUCI_UDP_COUNTERS(X)                                               \
@@ -90,6 +117,15 @@ bool suci_udp_poll(struct suci_udp *u, uint64_t now_ns);
 /* Only the sending half of it. */
 bool suci_udp_tx(struct suci_udp *u, uint64_t now_ns);
 
+/* Turns until a datagram moved (true) or until_ns is over (false), due timers included.
+ * Polls for spin_us, then sleeps in the kernel between the turns. */
+bool suci_udp_wait(struct suci_udp *u, uint64_t until_ns);
+
+/* This endpoint has one peer only, at that address: the kernel keeps its route and drops what
+ * comes from anybody else, so a peer that changes its address is lost.  Not to be undone,
+ * but may be called again with another address.  0 or -errno. */
+int suci_udp_connect(struct suci_udp *u, const struct suci_addr *peer);
+
 void suci_udp_hold(struct suci_udp *u, uint64_t cookie);
 void suci_udp_release(struct suci_udp *u, uint64_t cookie);
 
@@ -97,6 +133,7 @@ void suci_udp_release(struct suci_udp *u, uint64_t cookie);
 int suci_udp_fd(const struct suci_udp *u);
 short suci_udp_events(const struct suci_udp *u);
 
+void suci_udp_get_info(const struct suci_udp *u, struct suci_udp_info *out);
 const struct suci_udp_counters *suci_udp_counters(const struct suci_udp *u);
 /* CLOCK_MONOTONIC. */
 uint64_t suci_udp_now_ns(void);
