@@ -5,3 +5,31 @@ $(call testprog,impipp,test/bench/impipp.c,impi)
 .PHONY: bench
 bench: all $(B)/test/netpp $(B)/test/impipp
 	@test/bench/run-bench $(B)
+
+# One measuring program per transport.  Those of the others need packages of their own,
+# which only this bench installs (test/bench/suci.sh).
+DUEL := $(B)/test/duel-
+DUEL_CC = $(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -Itest/bench/duel
+DUEL_COMMON := test/bench/duel/duel.c test/bench/duel/duel.h
+$(DUEL)suci: test/bench/duel/duel_suci.c $(DUEL_COMMON) $(sucudp_LINK)
+	$(call say,LD,$@)
+	$(DUEL_CC) $(sucudp_INC) -o $@ $(filter %.c,$^) -Wl,--start-group $(sucudp_LINK) -Wl,--end-group
+$(DUEL)tcp: test/bench/duel/duel_tcp.c $(DUEL_COMMON)
+	$(call say,LD,$@)
+	$(DUEL_CC) -o $@ $(filter %.c,$^)
+$(DUEL)enet: test/bench/duel/duel_enet.c $(DUEL_COMMON)
+	$(call say,LD,$@)
+	$(DUEL_CC) -o $@ $(filter %.c,$^) -lenet
+$(DUEL)srt: test/bench/duel/duel_srt.c $(DUEL_COMMON)
+	$(call say,LD,$@)
+	$(DUEL_CC) -o $@ $(filter %.c,$^) -lsrt
+$(DUEL)udt: test/bench/duel/duel_udt.cc $(DUEL_COMMON)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -Itest/bench/duel \
+		-c -o $@.o test/bench/duel/duel.c
+	$(Q)$(CXX) $(CFLAGS) -Itest/bench/duel -o $@ test/bench/duel/duel_udt.cc $@.o -ludt -lpthread
+
+## bench-suci    Suci against TCP, ENet, UDT, SRT: ping-pong, bulk, CPU time (root)
+.PHONY: bench-suci
+bench-suci: $(DUEL)suci
+	@test/bench/suci.sh $(B)

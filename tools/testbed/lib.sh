@@ -87,10 +87,10 @@ for f in /proc/sys/net/bridge/bridge-nf-call-*; do # a switch is no firewall
 	[ -e "$f" ] && echo 0 >"$f"
 done 2>/dev/null; :'
 
-_tb_ns() {
+_tb_ns() { # NODE [SYSCTLS]
 	ip netns add "$TB_ID-$1" || return
 	echo "$1" >>"$TB_DIR/nodes"
-	ip netns exec "$TB_ID-$1" sh -c "$_tb_sysctls"
+	ip netns exec "$TB_ID-$1" sh -c "${2-$_tb_sysctls}"
 	ip -n "$TB_ID-$1" link set lo up
 }
 
@@ -217,20 +217,14 @@ testbed_server() {
 	testbed_wait 10 "impi-server ($TB_LOG/impi-server.log)" grep -q ":7810" "$TB_LOG/impi-server.log"
 }
 
-testbed_up() {
-	: "${NODES:=2}" "${RELAYS:=1}" "${PPN:=1}" "${MTU_WAN:=1500}" "${PMD:=af_packet}" "${IDLE:=sleep}"
-	if [ "$PMD" = af_xdp ]; then : "${MTU_IN:=1500}"; else : "${MTU_IN:=9000}"; fi
+_tb_begin() {
 	[ "$(id -u)" = 0 ] || {
 		testbed_die "network namespaces need root: run it with sudo"
 		return 1
 	}
-	((NODES >= 1 && NODES <= 100 && RELAYS >= 1 && RELAYS <= 8)) || {
-		testbed_die "NODES=$NODES must be 1..100, RELAYS=$RELAYS 1..8"
-		return 1
-	}
 	TB_ID=rd$$
 	# Two testbeds of one shell, or a process id used again.
-	while [ -e "/var/run/netns/$TB_ID-wan" ]; do TB_ID=rd$$x$((RANDOM % 1000)); done
+	while compgen -G "/var/run/netns/$TB_ID-*" >/dev/null; do TB_ID=rd$$x$((RANDOM % 1000)); done
 	TB_DIR=$(mktemp -d "/tmp/$TB_ID.XXXXXX") || return
 	TB_LOG=${TB_LOG:-$TB_DIR/log}
 	mkdir -p "$TB_LOG" "$TB_DIR/tmp" "$TB_DIR/conf"
@@ -242,6 +236,16 @@ testbed_up() {
 	trap 'testbed_on_signal TERM' TERM
 	trap 'testbed_on_signal HUP' HUP
 	_tb_write_tools
+}
+
+testbed_up() {
+	: "${NODES:=2}" "${RELAYS:=1}" "${PPN:=1}" "${MTU_WAN:=1500}" "${PMD:=af_packet}" "${IDLE:=sleep}"
+	if [ "$PMD" = af_xdp ]; then : "${MTU_IN:=1500}"; else : "${MTU_IN:=9000}"; fi
+	((NODES >= 1 && NODES <= 100 && RELAYS >= 1 && RELAYS <= 8)) || {
+		testbed_die "NODES=$NODES must be 1..100, RELAYS=$RELAYS 1..8"
+		return 1
+	}
+	_tb_begin || return
 	_tb_ns wan && _tb_bridge wan wanA "$MTU_WAN" && _tb_bridge wan wanB "$MTU_WAN" &&
 		_tb_cluster a wanA && _tb_cluster b wanB &&
 		_tb_link wan wemA wan wemAp "$MTU_WAN" && _tb_port wan wanA wemAp &&
@@ -249,6 +253,17 @@ testbed_up() {
 		_tb_ns srv && _tb_link srv eth0 wan srv "$MTU_WAN" && _tb_port wan wanA srv &&
 		ip -n "$TB_ID-srv" addr add $TB_SRV/24 dev eth0 || {
 		testbed_die "could not build the namespaces (see above); this kernel needs veth and bridge"
+		return 1
+	}
+}
+
+# testbed_pair MTU: instead of testbed_up, two nodes l (192.0.2.1) and r (192.0.2.2), one veth
+# between them, nothing else; what front ends need of the kernel's settings is not touched.
+testbed_pair() {
+	_tb_begin && _tb_ns l : && _tb_ns r : && _tb_link l eth0 r eth0 "$1" &&
+		ip -n "$TB_ID-l" addr add 192.0.2.1/24 dev eth0 &&
+		ip -n "$TB_ID-r" addr add 192.0.2.2/24 dev eth0 || {
+		testbed_die "could not build the namespaces (see above); this kernel needs veth"
 		return 1
 	}
 }

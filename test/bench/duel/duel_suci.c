@@ -1,0 +1,273 @@
+/* Suci: a lane pair over one direct path, on the kernel driver.  No CRC on the lane: as
+ * for the others the kernel's UDP (TCP) checksum is all there is. */
+#include "duel.h"
+
+#include "driver/suci_udp.h"
+#include "suci/lane.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCKS_MAX 64u
+#define LABEL_SELF 1u
+#define LABEL_PEER 2u
+#define SMALL	   64u /* messages that have a place of their own */
+
+const char duel_name[] = "suci";
+static struct suci_udp *udp;
+static struct suci *ep;
+static struct suci_lanes *lanes;
+static uint32_t path = UINT32_MAX, lane = UINT32_MAX;
+static int is_server, up;
+static uint64_t sent, done;	/* blocks */
+static uint64_t arrived, taken; /* blocks */
+static uint8_t *sink;		/* long messages; each is placed over the one before */
+static uint8_t small[BLOCKS_MAX][SMALL];
+static uint64_t begun;
+static struct into {
+	uint8_t *at;
+} into[BLOCKS_MAX];
+
+static void *
+block_begin(void *user, uint32_t l, uint64_t bytes, const uint8_t *first, size_t first_len,
+	    uint64_t now)
+{
+	uint32_t i = begun++ % BLOCKS_MAX;
+	(void)user, (void)l, (void)first, (void)first_len, (void)now;
+	into[i].at = bytes <= SMALL ? small[i] : sink;
+	return &into[i];
+}
+
+static void
+block_data(void *user, uint32_t l, void *block, uint64_t off, const uint8_t *data, size_t len)
+{
+	(void)user, (void)l;
+	memcpy(((struct into *)block)->at + off, data, len);
+}
+
+static void
+block_end(void *user, uint32_t l, void *block, uint64_t now)
+{
+	(void)user, (void)l, (void)block, (void)now;
+	arrived++;
+}
+
+static void
+block_done(void *user, uint32_t l, uint64_t cookie, bool ok, uint64_t now)
+{
+	(void)user, (void)l, (void)cookie, (void)ok, (void)now;
+	done++;
+}
+
+static void
+hold(void *user, uint64_t cookie)
+{
+	(void)user;
+	suci_udp_hold(udp, cookie);
+}
+
+static void
+release(void *user, uint64_t cookie)
+{
+	(void)user;
+	suci_udp_release(udp, cookie);
+}
+
+static void
+lane_down(void *user, uint32_t l, enum suci_down why, const char *text)
+{
+	(void)user, (void)l, (void)why, (void)text;
+	lane = UINT32_MAX;
+}
+
+static int
+accept_peer(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	    char why[SUCI_TEXT_MAX])
+{
+	(void)user, (void)from, (void)hello, (void)len, (void)why;
+	return 0;
+}
+
+static void
+path_up(void *user, uint32_t p, const struct suci_addr *peer, const void *hello, size_t len,
+	bool incoming)
+{
+	(void)user, (void)peer, (void)hello, (void)len, (void)incoming;
+	path = p;
+	up = 1;
+	/* Two ends and no others, as in a job of two ranks or behind one relay. */
+	if (!getenv("DUEL_MANY") && suci_udp_connect(udp, peer) < 0)
+		duel_die("connect");
+	struct suci_lane_conf c = {.path = p,
+				   .tx_dst_label = LABEL_SELF,
+				   .tx_src_label = LABEL_PEER,
+				   .rx_dst_label = LABEL_SELF,
+				   .rx_src_label = LABEL_PEER,
+				   .direct = true,
+				   .window = 16384};
+	if (suci_lane_open(lanes, &c, &lane, duel_now_ns()) < 0)
+		up = -1;
+}
+
+static void
+path_down(void *user, uint32_t p, enum suci_down why, const char *text)
+{
+	(void)user, (void)p, (void)why, (void)text;
+	up = -1;
+}
+
+static const struct suci_lane_ops ops = {
+	.block_begin = block_begin,
+	.block_data = block_data,
+	.block_end = block_end,
+	.block_done = block_done,
+	.hold = hold,
+	.release = release,
+	.lane_down = lane_down,
+	.accept = accept_peer,
+	.path_up = path_up,
+	.path_down = path_down,
+};
+
+static uint32_t
+knob(const char *name, uint32_t other)
+{
+	const char *v = getenv(name);
+	return v ? (uint32_t)strtoul(v, NULL, 0) : other;
+}
+
+static void
+make(const uint8_t ip[4])
+{
+	struct suci_udp_conf uc = {.mtu = duel_mtu - 28,
+				   .bufs = 1024,
+				   .spin_us = DUEL_SPIN_NS / 1000,
+				   .huge_pages = true,
+				   .sockbuf_bytes = 32u << 20,
+				   .port = is_server ? DUEL_PORT : 0};
+	memcpy(uc.ip, ip, is_server ? 4 : 0);
+	int err = suci_udp_open(&uc, &udp);
+	if (err) {
+		errno = -err;
+		duel_die("suci_udp_open");
+	}
+	struct suci_lanes_config lc = {.limits = {.lanes_max = 4,
+						  .blocks_max = BLOCKS_MAX * 2,
+						  .rx_blocks_max = BLOCKS_MAX,
+						  .held_max = 512,
+						  .ranges_max = 4096,
+						  .labels_max = 4},
+				       .ops = &ops};
+	lanes = suci_lanes_new(aligned_alloc(64, suci_lanes_footprint(&lc.limits)), &lc);
+	struct suci_config c = {.limits = {.paths_max = 4,
+					   .segments_max = 16384,
+					   .queue_max = 4096,
+					   .window_max = knob("DUEL_WINDOW", 4096)},
+				.incarnation = duel_now_ns() | 1,
+				.seed = (uint64_t)getpid(),
+				.mtu_max = suci_udp_mtu(udp),
+				.cc = SUCI_CC_CUBIC,
+				.initial_window = 64,
+				.ack_every = knob("DUEL_ACK_EVERY", 32),
+				.burst_bytes = knob("DUEL_BURST", 256u << 10),
+				.credit = suci_udp_credit(udp, 1),
+				.ops = suci_lanes_ops(),
+				.user = lanes};
+	memcpy(c.cookie_secret, "duel, a bench", 13);
+	if (lanes)
+		ep = suci_new(aligned_alloc(64, suci_footprint(&c.limits)), &c, duel_now_ns());
+	if (!ep) {
+		errno = EINVAL;
+		duel_die("suci_new");
+	}
+	suci_lanes_bind(lanes, ep);
+	suci_udp_attach(udp, ep);
+}
+
+void
+duel_open(int server, const char *ip, size_t most)
+{
+	uint8_t bytes[4];
+	uint64_t until = duel_now_ns() + 10000000000ull;
+	if (inet_pton(AF_INET, ip, bytes) != 1)
+		duel_die(ip);
+	is_server = server;
+	sink = malloc(most + 64);
+	memset(sink, 0, most + 64);
+	make(bytes);
+	if (server) {
+		duel_ready();
+	} else {
+		struct suci_addr to = suci_udp_addr(bytes, DUEL_PORT);
+		if (suci_path_open(ep, &to, NULL, 0, &path, duel_now_ns()) < 0)
+			duel_die("suci_path_open");
+	}
+	while (!up && (server || duel_now_ns() < until))
+		suci_udp_wait(udp, server ? UINT64_MAX : until);
+	if (up < 0)
+		duel_die("path");
+}
+
+void
+duel_send(const void *bytes, size_t n)
+{
+	while (up > 0 && sent - done >= BLOCKS_MAX / 2)
+		suci_udp_wait(udp, UINT64_MAX);
+	if (suci_lane_send(lanes, lane, NULL, 0, bytes, n, false, 0, duel_now_ns()) < 0)
+		duel_die("suci_lane_send");
+	sent++;
+	suci_udp_tx(udp, duel_now_ns());
+}
+
+const void *
+duel_recv(void *buf, size_t n)
+{
+	(void)buf;
+	while (arrived == taken && up > 0)
+		suci_udp_wait(udp, UINT64_MAX);
+	if (arrived == taken)
+		duel_die("path down");
+	return n <= SMALL ? small[taken++ % BLOCKS_MAX] : (taken++, sink);
+}
+
+static void
+show(void)
+{
+	if (!getenv("DUEL_SHOW"))
+		return;
+	const struct suci_udp_counters *u = suci_udp_counters(udp);
+	const struct suci_counters *e = suci_counters(ep);
+#define X(n, h)   \
+	if (u->n) \
+		fprintf(stderr, "  %-14s %llu\n", #n, (unsigned long long)u->n);
+	SUCI_UDP_COUNTERS(X)
+#undef X
+#define X(n, h)   \
+	if (e->n) \
+		fprintf(stderr, "  %-20s %llu\n", #n, (unsigned long long)e->n);
+	SUCI_COUNTERS(X)
+#undef X
+}
+
+void
+duel_close(void)
+{
+	uint64_t until = duel_now_ns() + 2000000000ull;
+	/* The server stays until the other has closed the path. */
+	while (up > 0 && (sent != done || is_server) && duel_now_ns() < until)
+		suci_udp_wait(udp, until);
+	suci_flush_acks(ep);
+	suci_udp_tx(udp, duel_now_ns());
+	show();
+	if (up > 0)
+		suci_path_close(ep, path, "end", duel_now_ns());
+	suci_udp_tx(udp, duel_now_ns());
+	suci_udp_detach(udp);
+	suci_fini(ep, duel_now_ns());
+	suci_udp_close(udp);
+}
