@@ -1,0 +1,485 @@
+/* count - what one segment costs in instructions, for callgrind (make count).
+ *
+ *   count send|receive|forward [TURNS]
+ *
+ * Real endpoints and a real relay core in one process, in virtual time, without loss.  Each
+ * turn carries a batch of full segments (MTU 1500).  What is counted happens inside
+ * count_turn() and nothing else does: test/count/run starts callgrind with
+ * --toggle-collect=count_turn and divides by the segments printed here.
+ *
+ *   send     a lane cuts blocks into segments, suci_tx() makes datagrams of them; its acks
+ *            come in
+ *   receive  suci_rx() of such datagrams, the lane's callbacks, acks go out.  Placing the
+ *            bytes is the caller's
+ *   forward  a relay: in from a process, out to another relay, acks on both sides
+ *
+ * Nothing touches payload: checksums over it would hide what the protocol costs. */
+#include "relay_job_maker.h"
+
+#include "base/clock.h"
+#include "relay/core.h"
+#include "suci/lane.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH	 32u
+#define MTU	 1472u
+#define OUTS_MAX 256u
+#define WARM	 200u
+#define TURN_NS	 (100 * BASE_US_NS)
+#define BLOCK	 (64u << 10)
+
+struct dgram {
+	struct suci_addr from;
+	uint32_t len;
+	uint8_t bytes[MTU];
+};
+
+struct node {
+	struct suci *ep;
+	struct suci_lanes *lanes;
+	bool up;
+	uint32_t path, lane, blocks;
+	uint64_t segments, got;
+	struct suci_out out[OUTS_MAX];
+	uint32_t nout;
+};
+
+/* Datagrams on their way to the node that is counted, and to the others. */
+struct queue {
+	struct dgram d[OUTS_MAX];
+	uint32_t n;
+};
+
+static uint64_t now = BASE_S_NS;
+static uint8_t payload[BLOCK];
+
+static _Noreturn void
+die(const char *what)
+{
+	fprintf(stderr, "count: %s\n", what);
+	exit(1);
+}
+
+/* ---- the part that is counted ---- */
+
+void count_turn(struct node *n, const struct queue *in);
+void warm_turn(struct node *n, const struct queue *in);
+
+static inline __attribute__((always_inline)) void
+turn(struct node *n, const struct queue *in)
+{
+	for (uint32_t i = 0; i < in->n; i++)
+		suci_rx(n->ep, &in->d[i].from, in->d[i].bytes, in->d[i].len, i, now);
+	while (n->lane != UINT32_MAX && n->blocks < 2) {
+		if (suci_lane_send(n->lanes, n->lane, NULL, 0, payload, BLOCK, false, 0, now) < 0)
+			die("suci_lane_send");
+		n->blocks++;
+	}
+	uint32_t segments = 0;
+	n->nout = 0;
+	while (n->nout < OUTS_MAX && segments < BATCH && suci_tx(n->ep, &n->out[n->nout], now) == 1)
+		segments += n->out[n->nout++].has_segment;
+	n->segments += segments;
+}
+
+__attribute__((noinline)) void
+count_turn(struct node *n, const struct queue *in)
+{
+	turn(n, in);
+}
+
+__attribute__((noinline)) void
+warm_turn(struct node *n, const struct queue *in)
+{
+	turn(n, in);
+}
+
+/* ---- around it ---- */
+
+static int
+on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	  char why[SUCI_TEXT_MAX])
+{
+	(void)user, (void)from, (void)hello, (void)len, (void)why;
+	return 0;
+}
+
+static void
+on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t len,
+      bool incoming)
+{
+	struct node *n = user;
+	(void)peer, (void)hello, (void)len, (void)incoming;
+	n->up = true;
+	n->path = path;
+}
+
+static void
+on_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	(void)user, (void)path, (void)why;
+	die(text);
+}
+
+static enum suci_verdict
+on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t at)
+{
+	struct node *n = user;
+	(void)path, (void)seg, (void)at;
+	n->got++;
+	return SUCI_TAKEN;
+}
+
+static void
+on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t at)
+{
+	(void)user, (void)path, (void)cookie, (void)fate, (void)at;
+}
+
+static const struct suci_ops raw_ops = {
+	.accept = on_accept,
+	.path_up = on_up,
+	.path_down = on_down,
+	.segment = on_segment,
+	.released = on_released,
+};
+
+static void *
+block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t len,
+	    uint64_t at)
+{
+	(void)lane, (void)bytes, (void)first, (void)len, (void)at;
+	return user;
+}
+
+static void
+block_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
+{
+	struct node *n = user;
+	(void)lane, (void)block, (void)off, (void)data, (void)len;
+	n->got++;
+}
+
+static void
+block_end(void *user, uint32_t lane, void *block, uint64_t at)
+{
+	(void)user, (void)lane, (void)block, (void)at;
+}
+
+static void
+block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t at)
+{
+	struct node *n = user;
+	(void)lane, (void)cookie, (void)ok, (void)at;
+	n->blocks--;
+}
+
+static void
+lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+{
+	(void)user, (void)lane, (void)why;
+	die(text);
+}
+
+static const struct suci_lane_ops lane_ops = {
+	.block_begin = block_begin,
+	.block_data = block_data,
+	.block_end = block_end,
+	.block_done = block_done,
+	.lane_down = lane_down,
+	.accept = on_accept,
+	.path_up = on_up,
+	.path_down = on_down,
+};
+
+static void *
+memory(size_t n)
+{
+	void *p = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
+	if (!p)
+		die("limits");
+	return p;
+}
+
+static struct suci *
+endpoint(uint64_t incarnation, const struct suci_ops *ops, void *user, const uint8_t *hello,
+	 size_t hello_len)
+{
+	struct suci_config c = {.limits = {.paths_max = 8,
+					   .segments_max = 4096,
+					   .queue_max = 1024,
+					   .window_max = 1024},
+				.incarnation = incarnation,
+				.seed = incarnation,
+				.mtu_max = MTU,
+				.cc = SUCI_CC_CUBIC,
+				.initial_window = 4 * BATCH,
+				.ack_every = BATCH, /* as libmpi */
+				.burst_bytes = 256u << 10,
+				.credit = 1024,
+				.hello_len = (uint16_t)hello_len,
+				.ops = ops,
+				.user = user};
+	memcpy(c.hello, hello, hello_len);
+	struct suci *ep = suci_new(memory(suci_footprint(&c.limits)), &c, now);
+	if (!ep)
+		die("suci_new");
+	return ep;
+}
+
+static struct node *
+lane_node(uint64_t incarnation)
+{
+	struct node *n = calloc(1, sizeof *n);
+	struct suci_lanes_config lc = {.limits = {.lanes_max = 4,
+						  .blocks_max = 16,
+						  .rx_blocks_max = 16,
+						  .ranges_max = 64,
+						  .labels_max = 4},
+				       .ops = &lane_ops,
+				       .user = n};
+	if (!n)
+		die("memory");
+	n->lane = UINT32_MAX;
+	n->lanes = suci_lanes_new(memory(suci_lanes_footprint(&lc.limits)), &lc);
+	n->ep = endpoint(incarnation, suci_lanes_ops(), n->lanes, (const uint8_t *)"", 0);
+	suci_lanes_bind(n->lanes, n->ep);
+	return n;
+}
+
+static struct node *
+raw_node(uint64_t incarnation, const struct relay_hello *h)
+{
+	struct node *n = calloc(1, sizeof *n);
+	uint8_t hello[RELAY_HELLO_LEN];
+	if (!n)
+		die("memory");
+	n->lane = UINT32_MAX;
+	relay_hello_encode(h, hello);
+	n->ep = endpoint(incarnation, &raw_ops, n, hello, sizeof hello);
+	return n;
+}
+
+/* What n made goes into the queue of whoever has that address. */
+static void
+carry(const struct node *n, const struct suci_addr *to, const struct suci_addr *from,
+      struct queue *q)
+{
+	for (uint32_t i = 0; i < n->nout; i++) {
+		const struct suci_out *o = &n->out[i];
+		if (memcmp(&o->to, to, sizeof *to) != 0)
+			continue;
+		if (q->n == OUTS_MAX)
+			die("too many datagrams at once");
+		struct dgram *d = &q->d[q->n++];
+		d->from = *from;
+		memcpy(d->bytes, o->head, o->head_len);
+		d->len = o->head_len;
+		if (o->seg_head_len)
+			memcpy(d->bytes + d->len, o->seg_head, o->seg_head_len);
+		d->len += o->seg_head_len;
+		if (o->data_len)
+			memcpy(d->bytes + d->len, o->data, o->data_len);
+		d->len += o->data_len;
+	}
+}
+
+static void
+run_turn(struct node *n, struct queue *in, bool counted)
+{
+	if (counted)
+		count_turn(n, in);
+	else
+		warm_turn(n, in);
+	in->n = 0;
+}
+
+/* ---- lanes: a sends, b receives ---- */
+
+static uint64_t
+lanes(bool receive, uint32_t turns)
+{
+	static struct queue to_a, to_b;
+	struct node *a = lane_node(1), *b = lane_node(2);
+	struct suci_addr at_a = relay_addr_v4(0x0a000001, 6000, 0),
+			 at_b = relay_addr_v4(0x0a000002, 6000, 0);
+	struct suci_lane_conf c = {.tx_dst_label = 1,
+				   .tx_src_label = 2,
+				   .rx_dst_label = 1,
+				   .rx_src_label = 2,
+				   .direct = true,
+				   .window = 1024};
+	uint64_t before = 0;
+
+	if (suci_path_open(a->ep, &at_b, NULL, 0, &a->path, now) < 0)
+		die("suci_path_open");
+	for (uint32_t i = 0; i < WARM + turns; i++) {
+		bool counted = i >= WARM;
+		if (i == WARM)
+			before = receive ? b->got : a->segments;
+		run_turn(a, &to_a, counted && !receive);
+		carry(a, &at_b, &at_a, &to_b);
+		run_turn(b, &to_b, counted && receive);
+		carry(b, &at_a, &at_b, &to_a);
+		if (a->lane == UINT32_MAX && a->up && b->up) {
+			c.path = a->path;
+			if (suci_lane_open(a->lanes, &c, &a->lane, now) < 0)
+				die("lane");
+			c.path = b->path;
+			uint32_t lane;
+			if (suci_lane_open(b->lanes, &c, &lane, now) < 0)
+				die("lane");
+		}
+		now += TURN_NS;
+	}
+	return (receive ? b->got : a->segments) - before;
+}
+
+/* ---- a relay between process a and relay b ---- */
+
+static uint8_t *
+writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
+{
+	(void)user, (void)cookie, (void)len;
+	return (uint8_t *)(uintptr_t)data;
+}
+
+static void
+hold(void *user, uint64_t cookie)
+{
+	(void)user, (void)cookie;
+}
+
+static void
+job_ended(void *user, uint32_t base, const char *why)
+{
+	(void)user, (void)base;
+	die(why);
+}
+
+static const struct relay_core_ops core_ops = {
+	.writable = writable, .hold = hold, .release = hold, .job_ended = job_ended};
+
+static const struct job_spec spec = {.nclients = 2,
+				     .my_client = 0,
+				     .nprocs = {1, 1},
+				     .nrelays = {1, 1},
+				     .label_base = {0x01000040, 0x02000080},
+				     .token = 0xabcd,
+				     .id = 7};
+
+static struct node *
+relay_node(struct relay_core **core)
+{
+	struct node *n = calloc(1, sizeof *n);
+	struct relay_core_conf conf = {.limits = {.jobs_max = 3,
+						  .procs_max = 512,
+						  .hosts_max = 8,
+						  .trunks_max = 4,
+						  .paths_max = 8,
+						  .primaries_max = 2},
+				       .self_global = maker_relay_addr(0, 0),
+				       .trunk_mtu = MTU,
+				       .ops = &core_ops};
+	uint8_t hello[RELAY_HELLO_LEN];
+	if (!n)
+		die("memory");
+	n->lane = UINT32_MAX;
+	*core = relay_core_new(memory(relay_core_footprint(&conf.limits)), &conf);
+	if (!*core)
+		die("relay_core_new");
+	relay_core_hello(*core, hello);
+	n->ep = endpoint(3, relay_ops(), *core, hello, sizeof hello);
+	relay_bind(*core, n->ep);
+	struct relay_job *j = make_job(&spec);
+	if (relay_job_add(*core, j, now) != 0)
+		die("relay_job_add");
+	return n;
+}
+
+/* A batch of full segments from the process to the one behind the other relay. */
+static void
+offer(struct node *a, uint32_t *seq)
+{
+	uint32_t mss = MTU - SUCI_OVERHEAD, per_block = (BLOCK + SUCI_FIRST_EXT) / mss;
+	for (uint32_t i = 0; i < BATCH; i++, ++*seq) {
+		uint32_t k = *seq % per_block;
+		struct suci_segment s = {
+			.dst_label = spec.label_base[0] + 1,
+			.src_label = spec.label_base[0],
+			.seq = *seq,
+			.block = *seq - k,
+			.window = 1024,
+			.flags = k ? k + 1 == per_block ? SUCI_SF_LAST : 0 : SUCI_SF_FIRST,
+			.mss = (uint16_t)mss,
+			.block_bytes = (uint64_t)per_block * mss - SUCI_FIRST_EXT,
+			.data = payload,
+			.data_len = (uint16_t)(k ? mss : mss - SUCI_FIRST_EXT),
+		};
+		if (suci_path_send(a->ep, a->path, &s, now) < 0)
+			return;
+	}
+}
+
+static uint64_t
+forward(uint32_t turns)
+{
+	static struct queue to_a, to_b, to_r;
+	struct relay_core *core;
+	struct relay_hello proc = {.kind = IMPI_HOSTID_LIBMPI,
+				   .token = spec.token,
+				   .label = spec.label_base[0],
+				   .rank = 0},
+			   trunk = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	struct node *a = raw_node(1, &proc), *b = raw_node(2, &trunk), *r = relay_node(&core);
+	struct suci_addr at_a = maker_proc_addr(0), at_b = maker_relay_addr(1, 0),
+			 at_r = relay_addr_v4(0x0a0000fe, 7001, 0);
+	uint32_t seq = 0;
+	uint64_t before = 0;
+
+	if (suci_path_open(a->ep, &at_r, NULL, 0, &a->path, now) < 0)
+		die("suci_path_open");
+	for (uint32_t i = 0; i < WARM + turns; i++) {
+		if (i == WARM)
+			before = r->segments;
+		relay_core_tick(core, now);
+		if (a->up && b->up)
+			offer(a, &seq);
+		run_turn(a, &to_a, false);
+		carry(a, &at_r, &at_a, &to_r);
+		run_turn(b, &to_b, false);
+		carry(b, &at_r, &at_b, &to_r);
+		run_turn(r, &to_r, i >= WARM);
+		carry(r, &at_a, &at_r, &to_a);
+		carry(r, &at_b, &at_r, &to_b);
+		now += TURN_NS;
+	}
+	if (relay_core_counters(core)->tx_acked == 0)
+		die("nothing was forwarded");
+	return r->segments - before;
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	uint32_t turns = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 400;
+	uint64_t n = 0;
+
+	if (!strcmp(what, "send"))
+		n = lanes(false, turns);
+	else if (!strcmp(what, "receive"))
+		n = lanes(true, turns);
+	else if (!strcmp(what, "forward"))
+		n = forward(turns);
+	else
+		die("usage: count send|receive|forward [TURNS]");
+	/* Nearly full batches, or the count is of something else. */
+	if (n < turns * (uint64_t)BATCH * 8 / 10)
+		die("it stalls");
+	printf("%llu\n", (unsigned long long)n);
+	return 0;
+}
