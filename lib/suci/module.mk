@@ -19,6 +19,8 @@ $(call unit,test_suci_lane,test/unit/test_suci_lane.c,suci base)
 CFLAGS_test/unit/test_suci_lane.c := -Ilib/suci
 $(call unit,test_suci_lane_room,test/unit/test_suci_lane_room.c,suci base)
 CFLAGS_test/unit/test_suci_lane_room.c := -Ilib/suci
+$(call unit,test_suci_group,test/unit/test_suci_group.c,suci base)
+CFLAGS_test/unit/test_suci_group.c := -Ilib/suci
 
 $(call fuzz,fuzz_suci_rx,test/fuzz/fuzz_suci_rx.c,suci base)
 $(call fuzz,fuzz_suci_actor,test/fuzz/fuzz_suci_actor.c,suci base)

@@ -34,6 +34,8 @@ struct host {
 	uint64_t got;
 	uint32_t crc_to_break;
 	uint32_t room; /* blocks that may begin */
+	uint32_t group;
+	uint32_t leg_path[LINK_LEGS]; /* NONE: down */
 };
 
 struct world {
@@ -46,6 +48,11 @@ struct world {
 	struct suci_lane_conf conf;
 	struct suci_lane_limits limits;
 	uint32_t paths_up;
+	/* Not 0: the lane goes over a group of so many paths, one per leg of the link. */
+	uint32_t legs;
+	uint32_t weight[LINK_LEGS];
+	uint64_t grace_ns, liveness_ns;
+	uint32_t leg_mtu[LINK_LEGS];
 };
 
 static int
@@ -72,6 +79,7 @@ open_lane(struct host *h)
 	int side = side_of(h);
 	struct suci_lane_conf c = h->w->conf;
 	c.path = h->path;
+	c.group = h->group;
 	c.tx_dst_label = c.rx_src_label = 16u + !side;
 	c.tx_src_label = c.rx_dst_label = 16u + (unsigned)side;
 	c.tx_salt = (uint64_t)side << 32 | !side;
@@ -85,11 +93,17 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *
 	   size_t hello_len, bool incoming)
 {
 	struct host *h = user;
-	(void)peer;
 	(void)hello;
 	(void)hello_len;
 	h->path = path;
 	h->up = true;
+	if (h->group) {
+		h->leg_path[peer->leg] = path;
+		assert_int_equal(suci_group_add(h->ls, h->group, path, h->w->weight[peer->leg],
+						h->w->l.now_ns),
+				 0);
+		return;
+	}
 	if (incoming && !h->w->late)
 		open_lane(h);
 }
@@ -110,10 +124,12 @@ static void
 on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct host *h = user;
-	(void)path;
 	(void)why;
 	(void)text;
 	h->up = false;
+	for (uint32_t leg = 0; leg < LINK_LEGS; leg++)
+		if (h->leg_path[leg] == path)
+			h->leg_path[leg] = NONE;
 }
 
 static void *
@@ -125,7 +141,7 @@ on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t
 	(void)first;
 	(void)now_ns;
 	if (h->w->fake) {
-		assert_true(bytes > UINT32_MAX);
+		(void)bytes;
 		h->begun++;
 		return h;
 	}
@@ -262,10 +278,24 @@ world_endpoint(struct world *w, int side)
 	struct suci_config c = link_config(side);
 	if (w->mtu)
 		c.mtu_max = w->mtu;
+	memcpy(c.mtu_leg, w->leg_mtu, sizeof c.mtu_leg);
+	c.liveness_ns = c.keepalive_ns = w->liveness_ns;
 	c.ops = suci_lanes_ops();
 	c.user = h->ls;
 	w->l.ep[side] = link_endpoint(&c, w->l.now_ns);
 	suci_lanes_bind(h->ls, w->l.ep[side]);
+	memset(h->leg_path, 0xff, sizeof h->leg_path);
+	if (w->legs)
+		assert_int_equal(suci_group_new(h->ls, w->grace_ns, &h->group), 0);
+}
+
+static void
+open_leg(struct world *w, uint32_t leg)
+{
+	struct suci_addr to = w->l.addr[1];
+	uint32_t path;
+	to.leg = (uint8_t)leg;
+	assert_int_equal(suci_path_open(w->l.ep[0], &to, NULL, 0, &path, w->l.now_ns), 0);
 }
 
 static struct world *
@@ -279,7 +309,10 @@ world_new(uint64_t seed, uint64_t delay_ns)
 					      .rx_blocks_max = 64,
 					      .held_max = 512,
 					      .ranges_max = 1024,
-					      .labels_max = 32};
+					      .labels_max = 32,
+					      .groups_max = 2};
+	for (uint32_t leg = 0; leg < LINK_LEGS; leg++)
+		w->weight[leg] = 1;
 	w->conf = (struct suci_lane_conf){
 		.direct = true, .crc = true, .window = 1024, .skip_off = 8, .skip_len = 48};
 	return w;
@@ -290,6 +323,13 @@ world_open(struct world *w)
 {
 	world_endpoint(w, 0);
 	world_endpoint(w, 1);
+	for (uint32_t leg = 0; leg < w->legs; leg++)
+		open_leg(w, leg);
+	if (w->legs) {
+		open_lane(&w->h[0]);
+		open_lane(&w->h[1]);
+		return;
+	}
 	assert_int_equal(
 		suci_path_open(w->l.ep[0], &w->l.addr[1], NULL, 0, &w->h[0].path, w->l.now_ns), 0);
 	open_lane(&w->h[0]); /* while connecting: sending waits */
@@ -313,7 +353,7 @@ world_free(struct world *w)
 	free(w);
 }
 
-static void
+static inline void
 send_block(struct world *w, int side, size_t head_len, uint64_t data_len, bool wait)
 {
 	struct host *h = &w->h[side];
@@ -339,7 +379,7 @@ all_done(void *arg)
 	return suci_lanes_pending(w->h[0].ls) == 0 && suci_lanes_pending(w->h[1].ls) == 0;
 }
 
-static void
+static inline void
 expect_all(struct world *w, int from)
 {
 	struct host *tx = &w->h[from], *rx = &w->h[!from];
@@ -348,7 +388,8 @@ expect_all(struct world *w, int from)
 	assert_int_equal(rx->begun, tx->sent);
 	assert_int_equal(rx->ended, tx->sent);
 }
-static struct world *
+
+static inline struct world *
 world_up(uint64_t seed, bool direct, struct suci_lane_limits *limits)
 {
 	struct world *w = world_new(seed, 20000);
@@ -361,7 +402,7 @@ world_up(uint64_t seed, bool direct, struct suci_lane_limits *limits)
 	return w;
 }
 
-static struct lane *
+static inline struct lane *
 lane_of(struct world *w, int side)
 {
 	return &w->h[side].ls->lane[w->h[side].lane];

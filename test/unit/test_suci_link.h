@@ -22,6 +22,7 @@
 #include "suci/endpoint.h"
 
 #define LINK_SPIN_MAX 200000
+#define LINK_LEGS     8
 
 struct dgram {
 	struct dgram *next;
@@ -42,6 +43,9 @@ struct link {
 	uint64_t delay_ns, jitter_ns;
 	uint64_t loss_ppb, dup_ppb, corrupt_ppb;
 	bool cut; /* nothing gets through */
+	/* Several paths: each leg is a wire of its own. */
+	bool leg_cut[LINK_LEGS];
+	uint64_t leg_delay_ns[LINK_LEGS]; /* added */
 	/* true: this datagram is lost. */
 	bool (*filter)(struct link *l, int from, const uint8_t *bytes, size_t len);
 	void *arg;
@@ -89,10 +93,10 @@ link_dgram(int to, const struct suci_addr *from, const uint8_t *bytes, size_t le
 }
 
 static inline void
-link_put(struct link *l, int from, const uint8_t *bytes, size_t len)
+link_put_leg(struct link *l, int from, uint8_t leg, const uint8_t *bytes, size_t len)
 {
 	l->sent[from]++;
-	if (l->cut || (l->filter && l->filter(l, from, bytes, len)) ||
+	if (l->cut || l->leg_cut[leg] || (l->filter && l->filter(l, from, bytes, len)) ||
 	    base_prng_chance(&l->prng, l->loss_ppb)) {
 		l->lost[from]++;
 		return;
@@ -100,12 +104,20 @@ link_put(struct link *l, int from, const uint8_t *bytes, size_t len)
 	int copies = base_prng_chance(&l->prng, l->dup_ppb) ? 2 : 1;
 	while (copies--) {
 		struct dgram *d = link_dgram(!from, &l->addr[from], bytes, len);
-		d->at_ns = l->now_ns + l->delay_ns + base_prng_below(&l->prng, l->jitter_ns + 1);
+		d->from.leg = leg;
+		d->at_ns = l->now_ns + l->delay_ns + l->leg_delay_ns[leg] +
+			   base_prng_below(&l->prng, l->jitter_ns + 1);
 		if (base_prng_chance(&l->prng, l->corrupt_ppb))
 			d->bytes[base_prng_below(&l->prng, len)] ^=
 				(uint8_t)(1 + base_prng_below(&l->prng, 255));
 		link_insert(l, d);
 	}
+}
+
+static inline void
+link_put(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	link_put_leg(l, from, 0, bytes, len);
 }
 
 static inline size_t
@@ -133,8 +145,11 @@ link_pump(struct link *l)
 		while (l->ep[side] && suci_tx(l->ep[side], &out, l->now_ns)) {
 			assert_true(++spin < LINK_SPIN_MAX);
 			size_t len = link_flatten(&out, bytes);
-			assert_memory_equal(&out.to, &l->addr[!side], sizeof out.to);
-			link_put(l, side, bytes, len);
+			struct suci_addr to = l->addr[!side];
+			to.leg = out.to.leg;
+			assert_true(to.leg < LINK_LEGS);
+			assert_memory_equal(&out.to, &to, sizeof out.to);
+			link_put_leg(l, side, to.leg, bytes, len);
 			any = true;
 		}
 	}
