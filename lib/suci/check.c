@@ -7,12 +7,12 @@ static uint32_t
 count(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,
       enum rec_where where, uint32_t *segments, uint32_t *held)
 {
-	uint32_t n = 0, prev = NONE, most = ep->conf.limits.segments_max + ep->notes_max;
+	uint32_t n = 0, prev = NONE, most = suci_recs_of(&ep->conf.limits);
 	uint64_t pn = 0;
 	for (uint32_t i = l->head; i != NONE; prev = i, i = ep->rec[i].next) {
 		const struct suci_rec *r = &ep->rec[i];
 		if (r->where != where || r->prev != prev || r->path != path_index(ep, p) ||
-		    n > most + ep->conf.limits.paths_max)
+		    n > most)
 			return UINT32_MAX;
 		if (where == WHERE_FLIGHT && r->pn <= pn)
 			return UINT32_MAX; /* in flight: in the order of sending */
@@ -59,7 +59,7 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	if (p->state == PATH_UP && outstanding(p) && p->on_list != ON_READY && !p->going_down &&
 	    !base_timer_armed(&p->timer.t))
 		return "a path with something outstanding has a timer or is ready";
-	if (queued + outstanding(p) > l->queue_max + l->window_max + 2 * ep->notes_max)
+	if (queued + outstanding(p) > l->queue_max + l->window_max + ep->notes_max + 2)
 		return "queued and outstanding within queue_max + window_max";
 	s->recs += queued + parked + lost + flight;
 	s->segments += segments;
@@ -74,8 +74,7 @@ static const char *
 check_sums(const struct suci *ep, const struct sums *s)
 {
 	uint32_t free_recs = 0, most = 0;
-	const uint32_t all =
-		ep->conf.limits.segments_max + ep->conf.limits.paths_max + ep->notes_max;
+	const uint32_t all = suci_recs_of(&ep->conf.limits);
 	for (uint32_t i = ep->rec_free; i != NONE && free_recs <= all; i = ep->rec[i].next) {
 		if (ep->rec[i].where != WHERE_FREE)
 			return "free records are free";

@@ -45,8 +45,8 @@ above(uint32_t n)
 	return p;
 }
 
-static uint32_t
-recs_of(const struct suci_limits *l)
+uint32_t
+suci_recs_of(const struct suci_limits *l)
 {
 	return l->segments_max + 2 * l->paths_max + notes_of(l); /* two kinds of probes */
 }
@@ -62,8 +62,8 @@ lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
 	ep->addr_mask = above(2 * l->paths_max) - 1;
 	ep->addr_slot = carve(&c, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
 	ep->owes = carve(&c, l->paths_max, sizeof *ep->owes);
-	ep->rec = carve(&c, recs_of(l), sizeof *ep->rec);
-	ep->snap = carve(&c, recs_of(l), sizeof *ep->snap);
+	ep->rec = carve(&c, suci_recs_of(l), sizeof *ep->rec);
+	ep->snap = carve(&c, suci_recs_of(l), sizeof *ep->snap);
 	ep->notes_max = notes_of(l);
 	ep->note = carve(&c, ep->notes_max, sizeof *ep->note);
 	ep->note_next = carve(&c, ep->notes_max, sizeof *ep->note_next);
@@ -140,7 +140,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	}
 	memset(ep->addr_slot, 0xff, (ep->addr_mask + 1ull) * sizeof *ep->addr_slot);
 	ep->rec_free = NONE;
-	for (uint32_t i = recs_of(l); i-- > 0;) {
+	for (uint32_t i = suci_recs_of(l); i-- > 0;) {
 		ep->rec[i].where = WHERE_FREE;
 		ep->rec[i].lost_pn = 0;
 		ep->rec[i].next = ep->rec_free;

@@ -320,6 +320,8 @@ suci_clock_us(uint64_t now_ns)
 /* endpoint.c */
 void suci_enter(struct suci *ep, uint64_t now_ns);
 void suci_leave(struct suci *ep);
+/* Records an endpoint has: for segments, notes and probes. */
+uint32_t suci_recs_of(const struct suci_limits *l);
 void suci_arm(struct suci *ep, struct suci_timer *t, uint64_t at_ns);
 
 /* sent.c */
