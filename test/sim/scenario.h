@@ -53,6 +53,15 @@ void speed_incast(uint64_t seed, bool verbose, struct outcome *o);
 void speed_bbr(uint64_t seed, bool verbose, struct outcome *o);
 void speed_bbr_loss(uint64_t seed, bool verbose, struct outcome *o);
 void speed_cubic_loss(uint64_t seed, bool verbose, struct outcome *o);
+/* speed_bars.c */
+void speed_giant(uint64_t seed, bool verbose, struct outcome *o);
+void speed_giant_loss1(uint64_t seed, bool verbose, struct outcome *o);
+void speed_giant_loss2(uint64_t seed, bool verbose, struct outcome *o);
+void speed_giant_loss3(uint64_t seed, bool verbose, struct outcome *o);
+void speed_giant_relays(uint64_t seed, bool verbose, struct outcome *o);
+void speed_giant_relays_loss1(uint64_t seed, bool verbose, struct outcome *o);
+void speed_giant_relays_loss2(uint64_t seed, bool verbose, struct outcome *o);
+void speed_giant_relays_loss3(uint64_t seed, bool verbose, struct outcome *o);
 /* incast.c */
 void incast_small(uint64_t seed, bool verbose, struct outcome *o);
 void incast_many(uint64_t seed, bool verbose, struct outcome *o);

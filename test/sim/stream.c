@@ -4,23 +4,14 @@
 #include "world.h"
 
 #include "base/assert.h"
-#include "base/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const uint8_t *
-pool_bytes(void)
+static size_t
+lent_len(const struct block *b)
 {
-	static uint8_t *pool;
-	if (!pool) {
-		pool = malloc(POOL_BYTES);
-		BASE_ASSERT(pool);
-		struct base_prng p = base_prng_seed(0x9001);
-		for (size_t i = 0; i < POOL_BYTES; i += 8)
-			be64_store(pool + i, base_prng_next(&p));
-	}
-	return pool;
+	return b->bytes - b->head_len;
 }
 
 struct stream *
@@ -46,7 +37,6 @@ world_stream(struct world *w, uint32_t src, uint32_t dst, uint32_t n,
 		b->bytes = size(arg, i);
 		if (relayed && b->bytes < HEAD_BYTES)
 			b->bytes = HEAD_BYTES;
-		BASE_ASSERT(b->bytes <= POOL_BYTES / 2);
 		b->pool_off = (uint32_t)base_prng_below(&p, POOL_BYTES / 2);
 		b->head_len = relayed ? HEAD_BYTES
 				      : (uint8_t)base_prng_below(
@@ -61,8 +51,10 @@ streams_free(struct world *w)
 {
 	for (uint32_t i = 0; i < w->nstream; i++) {
 		for (uint32_t k = 0; k < w->stream[i].n; k++) {
-			free(w->stream[i].block[k].copy);
-			free(w->stream[i].block[k].seen);
+			struct block *b = &w->stream[i].block[k];
+			if (b->copy)
+				lent_free(b->copy, b->pool_off + b->head_len, lent_len(b));
+			cover_free(&b->seen);
 		}
 		free(w->stream[i].block);
 	}
@@ -99,15 +91,13 @@ stream_push(struct end *e, struct stream *st)
 		memcpy(head, pool_bytes() + b->pool_off, b->head_len);
 		if (!world_same_cluster(w, st->src, st->dst))
 			head_fill(st, b, e->client, head);
-		size_t data_len = b->bytes - b->head_len;
-		b->copy = malloc(data_len ? data_len : 1);
-		BASE_ASSERT(b->copy);
-		memcpy(b->copy, pool_bytes() + b->pool_off + b->head_len, data_len);
+		size_t data_len = lent_len(b);
+		b->copy = lent_new(b->pool_off + b->head_len, data_len);
 		int err = suci_lane_send(e->lanes, e->lane[st->dst], head, b->head_len, b->copy,
 					 data_len, st->wait,
 					 (uint64_t)(st - w->stream) << 32 | st->sent, w->s->now_ns);
 		if (err) {
-			free(b->copy);
+			lent_free(b->copy, b->pool_off + b->head_len, data_len);
 			b->copy = NULL;
 			SIM_CHECK(w->s, err == SUCI_ERR_NOMEM || w->conf.die_ok,
 				  "rank %u: suci_lane_send to %u: %s", st->src, st->dst,
@@ -160,8 +150,6 @@ app_block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first,
 	INVARIANT(s, MEMORY, e->begun_long <= e->lane_limits.rx_blocks_max,
 		  "rank %u: %u incoming blocks begun and not complete, its limit is %u", e->rank,
 		  e->begun_long, e->lane_limits.rx_blocks_max);
-	b->seen = calloc(1, b->bytes + 1);
-	BASE_ASSERT(b->seen);
 	e->w->seen.begun++;
 	sim_mix(s, 0xb0 | (uint64_t)st->begun << 8);
 	sim_log(s, "%u->%u block %u begins (%llu bytes)", st->src, st->dst, st->begun,
@@ -190,10 +178,9 @@ app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const ui
 				 st->src, st->dst, i, (unsigned long long)offset, len);
 		return;
 	}
-	INVARIANT(s, ONCE, !memchr(b->seen + offset, 1, len),
+	INVARIANT(s, ONCE, cover_add(&b->seen, offset, len),
 		  "%u->%u block %u: a byte of %llu+%zu again", st->src, st->dst, i,
 		  (unsigned long long)offset, len);
-	memset(b->seen + offset, 1, len);
 	b->got += len;
 	uint64_t at = 0;
 	if (!world_same_cluster(e->w, st->src, st->dst) && offset < HEAD_BYTES) {
@@ -203,8 +190,7 @@ app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const ui
 		INVARIANT(s, BYTES, memcmp(data, head + offset, at) == 0,
 			  "%u->%u block %u: wrong header or process ids", st->src, st->dst, i);
 	}
-	INVARIANT(s, BYTES,
-		  memcmp(data + at, pool_bytes() + b->pool_off + offset + at, len - at) == 0,
+	INVARIANT(s, BYTES, memcmp(data + at, pool_at(b->pool_off + offset + at), len - at) == 0,
 		  "%u->%u block %u: wrong bytes at %llu+%zu", st->src, st->dst, i,
 		  (unsigned long long)offset, len);
 }
@@ -228,8 +214,7 @@ app_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 	b->placed = true;
 	e->begun_long -= !b->whole;
 	b->placed_ns = s->now_ns;
-	free(b->seen);
-	b->seen = NULL;
+	cover_free(&b->seen);
 	st->placed++;
 	e->w->seen.placed++;
 	sim_mix(s, 0xe0 | (uint64_t)i << 8);
@@ -262,10 +247,9 @@ app_block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now
 	b->done = true;
 	b->failed = !ok;
 	b->done_ns = s->now_ns;
-	if (b->copy)
-		memset(b->copy, 0xdd, b->bytes - b->head_len);
-	free(b->copy);
-	b->copy = NULL;
+	/* A mapping stays, without access, until the end: lent_free(). */
+	if (b->copy && lent_end(b->copy, b->pool_off + b->head_len, lent_len(b)))
+		b->copy = NULL;
 	st->done++;
 	w->seen.done++;
 }

@@ -12,6 +12,7 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
+#include "bytes.h"
 #include "invariants.h"
 #include "sim.h"
 
@@ -83,8 +84,8 @@ struct block {
 	uint8_t head_len;
 	bool begun, placed, done, failed;
 	bool whole;    /* all of it was in its first segment */
-	uint8_t *copy; /* what the sender lent; poisoned when given back */
-	uint8_t *seen; /* [bytes]: 1 = arrived */
+	uint8_t *copy; /* what the sender lent */
+	struct cover seen;
 	uint64_t sent_ns, placed_ns, done_ns;
 };
 
@@ -206,8 +207,6 @@ world_same_cluster(const struct world *w, uint32_t a, uint32_t b)
 }
 
 /* stream.c: what the application does */
-const uint8_t *pool_bytes(void);
-#define POOL_BYTES (8u << 20)
 bool stream_push(struct end *e, struct stream *st); /* true: something was handed over */
 void stream_allow(struct stream *st, uint32_t n);
 struct stream *stream_of(struct world *w, uint32_t src, uint32_t dst);
