@@ -105,7 +105,10 @@ bool coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct c
 	X(scan_doubling) X(exscan_doubling)                                       \
 	X(impi_barrier) X(impi_bcast) X(impi_reduce) X(impi_allreduce)            \
 	X(impi_gather) X(impi_scatter) X(impi_allgather) X(impi_alltoall)         \
-	X(impi_reduce_scatter) X(impi_scan) X(neighbor_linear)
+	X(impi_reduce_scatter) X(impi_scan) X(neighbor_linear)      \
+	X(inter_barrier) X(inter_bcast) X(inter_reduce) X(inter_allreduce)        \
+	X(inter_gather) X(inter_scatter) X(inter_allgather) X(inter_alltoall)     \
+	X(inter_reduce_scatter)
 /* clang-format on */
 COLL_ALL(COLL_DECLARE)
 

@@ -54,7 +54,7 @@ coll_algorithms(size_t *count)
 size_t
 coll_arena_hint(const struct coll_args *a)
 {
-	size_t p = a->size;
+	size_t p = (size_t)a->size + a->remote;
 	size_t steps = 8 * p + 256 + a->indegree + a->outdegree;
 	size_t deps = 40 * p + 1024;
 	return steps * sizeof(struct coll_step) + deps * sizeof(uint32_t) + 64;
@@ -63,8 +63,8 @@ coll_arena_hint(const struct coll_args *a)
 static bool
 args_ok(const struct coll_args *a)
 {
-	if ((unsigned)a->op >= COLL_OP_COUNT || !a->size || a->rank >= a->size ||
-	    a->root >= a->size)
+	uint32_t roots = a->remote ? a->remote : a->size;
+	if ((unsigned)a->op >= COLL_OP_COUNT || !a->size || a->rank >= a->size || a->root >= roots)
 		return false;
 	if (!a->elem || (!a->bytes_of && a->bytes % a->elem))
 		return false;
@@ -85,7 +85,7 @@ coll_build(struct coll_schedule *s, const struct coll_args *a, const char *algor
 			alg = &flat[i];
 	if (!alg)
 		return COLL_ERR_UNKNOWN;
-	if (alg->fits && !alg->fits(a))
+	if ((a->remote != 0) != !strcmp(alg->name, COLL_INTER) || (alg->fits && !alg->fits(a)))
 		return COLL_ERR_RESTRICT;
 	/* Three quarters for steps, the rest for dependencies. */
 	uintptr_t at = ((uintptr_t)arena + 15) & ~(uintptr_t)15;
@@ -96,7 +96,7 @@ coll_build(struct coll_schedule *s, const struct coll_args *a, const char *algor
 	memset(s, 0, sizeof *s);
 	s->algorithm = alg->name;
 	s->rank = a->rank;
-	s->size = a->size;
+	s->size = a->size + a->remote;
 	s->steps_max = (uint32_t)(room * 3 / 4 / sizeof(struct coll_step));
 	s->step = (struct coll_step *)at;
 	s->dep = (uint32_t *)(at + s->steps_max * sizeof(struct coll_step));

@@ -49,6 +49,8 @@ coll_select(const struct coll_args *a)
 {
 	size_t count;
 	const struct coll_algorithm *alg = coll_algorithms(&count);
+	if (a->remote)
+		return COLL_INTER;
 	for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++) {
 		if (rules[r].op != a->op || a->bytes > rules[r].bytes_max ||
 		    a->size > rules[r].size_max)

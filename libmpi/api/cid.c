@@ -57,6 +57,32 @@ lmpi_cid_agree(struct lmpi_comm *comm, uint64_t *cid)
 	return rc ? rc : take(max, cid);
 }
 
+uint64_t
+lmpi_cid_offer_two(void)
+{
+	uint64_t offer = lmpi_cid_offer();
+
+	(void)lmpi_cid_offer();
+	return offer;
+}
+
+int
+lmpi_cid_take_two(uint64_t max, uint64_t cid[2])
+{
+	int rc = take(max, &cid[0]);
+
+	return rc ? rc : take(cid[0] + 1, &cid[1]);
+}
+
+int
+lmpi_cid_agree_two(struct lmpi_comm *comm, uint64_t cid[2])
+{
+	uint64_t max = lmpi_cid_offer_two();
+	int rc = lmpi_coll_max_u64(comm, &max);
+
+	return rc ? rc : lmpi_cid_take_two(max, cid);
+}
+
 /* One blocking message of 8 bytes on the collective context of comm. */
 static int
 send_max(struct lmpi_comm *comm, uint32_t world, int tag, const uint64_t *value)

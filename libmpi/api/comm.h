@@ -111,6 +111,14 @@ lmpi_proc_foreign(uint32_t world)
 /* ---- context ids (cid.c) */
 /* Agree on a new context id among all of comm; an error code. */
 int lmpi_cid_agree(struct lmpi_comm *comm, uint64_t *cid);
+/* The same for an inter-communicator: cid[0] its own, cid[1] that of its two sides. */
+int lmpi_cid_agree_two(struct lmpi_comm *comm, uint64_t cid[2]);
+/* The two halves of such an agreement, for who has another way to find the maximum. */
+uint64_t lmpi_cid_offer_two(void);
+int lmpi_cid_take_two(uint64_t max, uint64_t cid[2]);
+/* Tags on the collective context of the communicator between two leaders. */
+#define LMPI_LEADER_TAG_FIRST 768
+#define LMPI_LEADER_TAGS      256
 /* Among the members of group, who all belong to comm; tag keeps several such
  * calls of one communicator apart. */
 int lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int tag,

@@ -41,7 +41,13 @@ copy_of(struct lmpi_comm *from, const struct lmpi_info *info, bool with_info,
 	int rc;
 
 	lmpi_group_ref(from->group);
-	rc = hand_out(from->group, 0, from, comm);
+	if (from->remote != NULL) {
+		lmpi_group_ref(from->remote);
+		rc = lmpi_comm_new_inter(from->group, from->remote, (uint64_t[2]){0, 0}, from,
+					 comm);
+	} else {
+		rc = hand_out(from->group, 0, from, comm);
+	}
 	if (rc)
 		return rc;
 	if (from->topo != NULL) {
@@ -65,26 +71,34 @@ copy_of(struct lmpi_comm *from, const struct lmpi_info *info, bool with_info,
 	return rc;
 }
 
+static void
+set_cids(struct lmpi_comm *comm, const uint64_t cid[2])
+{
+	comm->cid = cid[0];
+	if (comm->local != NULL)
+		comm->local->cid = cid[1];
+}
+
 static int
 dup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *newcomm)
 {
 	struct lmpi_comm *from, *comm;
-	int rc = lmpi_comm_get_intra(handle, &from), rc2;
-	uint64_t cid;
+	int rc = lmpi_comm_get(handle, &from), rc2;
+	uint64_t cid[2];
 
 	*newcomm = MPI_COMM_NULL;
 	if (rc)
 		return rc;
 	/* a failing attribute callback must not leave the others waiting */
 	rc = copy_of(from, info, with_info, &comm);
-	rc2 = lmpi_cid_agree(from, &cid);
+	rc2 = from->remote ? lmpi_cid_agree_two(from, cid) : lmpi_cid_agree(from, cid);
 	if (rc)
 		return rc;
 	if (rc2) {
 		lmpi_comm_unref(comm);
 		return rc2;
 	}
-	comm->cid = cid;
+	set_cids(comm, cid);
 	*newcomm = comm->handle;
 	return MPI_SUCCESS;
 }
@@ -125,9 +139,11 @@ idup_done(struct lmpi_coll *c)
 {
 	struct idup *d = c->finish_arg;
 
-	d->comm->cid = lmpi_cid_take(d->max);
-	if (d->comm->cid == 0)
-		c->error = lmpi_error(MPI_ERR_OTHER, "there is no context id left");
+	uint64_t cid[2];
+
+	c->error = lmpi_cid_take_two(d->max, cid);
+	if (c->error == MPI_SUCCESS)
+		set_cids(d->comm, cid);
 	lmpi_comm_unref(d->comm);
 }
 
@@ -138,7 +154,7 @@ idup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *ne
 	struct lmpi_coll *c = NULL;
 	struct lmpi_comm *from, *comm;
 	struct idup *d;
-	int rc = lmpi_comm_get_intra(handle, &from);
+	int rc = lmpi_comm_get(handle, &from);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_impi_refuse(from);
@@ -154,11 +170,11 @@ idup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *ne
 		lmpi_comm_unref(comm);
 		return no_memory();
 	}
-	*d = (struct idup){comm, lmpi_cid_offer(), 0};
+	*d = (struct idup){comm, lmpi_cid_offer_two(), 0};
 	lmpi_comm_ref(comm); /* the request's */
 	c->type = lmpi_type_find(MPI_UINT64_T);
 	c->op = (struct lmpi_op_use){MPI_MAX, NULL, true};
-	c->args.commutative = true;
+	c->args.commutative = c->args.both = true;
 	c->args.elem = c->args.bytes = sizeof(uint64_t);
 	c->send = (char *)&d->offer;
 	c->recv = (char *)&d->max;
@@ -203,13 +219,15 @@ impl_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 	struct lmpi_comm *c, *made;
 	struct lmpi_group *g = NULL;
 	uint64_t cid;
-	int rc = lmpi_comm_get_intra(comm, &c);
+	int rc = lmpi_comm_get(comm, &c);
 
 	*newcomm = MPI_COMM_NULL;
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_group_get(group, &g);
 	if (rc == MPI_SUCCESS)
 		rc = is_subset(g, c);
+	if (rc == MPI_SUCCESS && c->remote != NULL)
+		return lmpi_inter_create(c, g, newcomm);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_cid_agree(c, &cid);
 	if (rc || g->rank == MPI_UNDEFINED)
@@ -249,50 +267,44 @@ impl_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcom
 	return rc;
 }
 
-struct choice {
-	int color, key, rank;
-};
-
 static int
 by_key(const void *a, const void *b)
 {
-	const struct choice *x = a, *y = b;
+	const struct lmpi_choice *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* My group: those of my color, by key, then by rank. */
-static struct lmpi_group *
-group_of_color(const struct lmpi_comm *c, struct choice *all, int color)
+struct lmpi_group *
+lmpi_group_of_color(const struct lmpi_group *of, struct lmpi_choice *all, int color)
 {
 	struct lmpi_group *g;
 	int n = 0;
 
-	for (int i = 0; i < c->size; i++)
+	for (int i = 0; i < of->size; i++)
 		if (all[i].color == color)
 			all[n++] = all[i];
 	qsort(all, (size_t)n, sizeof(*all), by_key);
 	g = lmpi_group_new(n);
 	for (int i = 0; g != NULL && i < n; i++)
-		g->world[i] = c->group->world[all[i].rank];
+		g->world[i] = of->world[all[i].rank];
 	if (g != NULL)
 		lmpi_group_ready(g);
 	return g;
 }
 
-/* What everybody chose. */
-static int
-gather_choices(struct lmpi_comm *c, int color, int key, struct choice *all)
+int
+lmpi_gather_choices(struct lmpi_comm *via, int n, int color, int key, struct lmpi_choice *all)
 {
-	int mine[2] = {color, key}, *flat = malloc((size_t)c->size * sizeof(mine)), rc;
+	int mine[2] = {color, key}, *flat = malloc((size_t)n * sizeof(mine)), rc;
 
 	if (flat == NULL)
 		return no_memory();
-	rc = lmpi_coll_allgather_ints(c, mine, flat, 2);
-	for (int i = 0; rc == MPI_SUCCESS && i < c->size; i++)
-		all[i] = (struct choice){flat[2 * i], flat[2 * i + 1], i};
+	rc = lmpi_coll_allgather_ints(via, mine, flat, 2);
+	for (int i = 0; rc == MPI_SUCCESS && i < n; i++)
+		all[i] = (struct lmpi_choice){flat[2 * i], flat[2 * i + 1], i};
 	free(flat);
 	return rc;
 }
@@ -304,7 +316,7 @@ int
 lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm)
 {
 	struct lmpi_group *g;
-	struct choice *all;
+	struct lmpi_choice *all;
 	uint64_t cid;
 	int rc;
 
@@ -314,12 +326,12 @@ lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm
 		return no_memory();
 	rc = lmpi_cid_agree(c, &cid);
 	if (rc == MPI_SUCCESS)
-		rc = gather_choices(c, color, key, all);
+		rc = lmpi_gather_choices(c, c->size, color, key, all);
 	if (rc || color == MPI_UNDEFINED) {
 		free(all);
 		return rc;
 	}
-	g = group_of_color(c, all, color);
+	g = lmpi_group_of_color(c->group, all, color);
 	free(all);
 	return g ? hand_out(g, cid, c, comm) : no_memory();
 }
@@ -339,7 +351,7 @@ int
 impl_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
 	struct lmpi_comm *c;
-	int rc = lmpi_comm_get_intra(comm, &c);
+	int rc = lmpi_comm_get(comm, &c);
 
 	*newcomm = MPI_COMM_NULL;
 	if (rc)
@@ -347,7 +359,7 @@ impl_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 	if (color < 0 && color != MPI_UNDEFINED)
 		return lmpi_error(MPI_ERR_ARG, "color %d is neither MPI_UNDEFINED nor at least 0",
 				  color);
-	return split(c, color, key, newcomm);
+	return c->remote ? lmpi_inter_split(c, color, key, newcomm) : split(c, color, key, newcomm);
 }
 
 /* The lowest rank of the communicator on my node: the color of a split by nodes. */

@@ -7,4 +7,22 @@
 /* *comm is NULL for processes with MPI_UNDEFINED.  Collective; an error code. */
 int lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm);
 
+/* An inter-communicator of the two groups; references to both are taken over, also in
+ * case of an error.  cid as lmpi_cid_agree_two() gives it. */
+int lmpi_comm_new_inter(struct lmpi_group *group, struct lmpi_group *remote, const uint64_t cid[2],
+			const struct lmpi_comm *parent, struct lmpi_comm **comm);
+/* The parts of MPI_Comm_create and MPI_Comm_split for inter-communicators. */
+int lmpi_inter_create(struct lmpi_comm *c, struct lmpi_group *g, MPI_Comm *newcomm);
+int lmpi_inter_split(struct lmpi_comm *c, int color, int key, MPI_Comm *newcomm);
+
+/* What the processes of a group chose in MPI_Comm_split, and who of them chose a color:
+ * by key, then by rank. */
+struct lmpi_choice {
+	int color, key, rank;
+};
+/* via: gives the choices of all of the group by lmpi_coll_allgather_ints(). */
+int lmpi_gather_choices(struct lmpi_comm *via, int n, int color, int key, struct lmpi_choice *all);
+struct lmpi_group *lmpi_group_of_color(const struct lmpi_group *of, struct lmpi_choice *all,
+				       int color);
+
 #endif

@@ -9,7 +9,7 @@ static int
 begin(struct lmpi_coll **c, enum coll_op op, MPI_Comm handle)
 {
 	struct lmpi_comm *comm;
-	int rc = lmpi_comm_get_intra(handle, &comm);
+	int rc = lmpi_comm_get(handle, &comm);
 
 	if (rc)
 		return rc;
@@ -17,16 +17,36 @@ begin(struct lmpi_coll **c, enum coll_op op, MPI_Comm handle)
 	return *c ? MPI_SUCCESS : lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 }
 
-static int
-set_root(struct lmpi_coll *c, int root)
+int
+lmpi_coll_set_root(struct lmpi_coll *c, int root)
 {
-	if (root < 0 || root >= c->comm->size)
+	if (c->comm->remote == NULL) {
+		c->at_root = root == c->comm->rank;
+		c->is_leaf = true;
+	} else if (root == MPI_ROOT || root == MPI_PROC_NULL) {
+		c->at_root = root == MPI_ROOT;
+		c->args.role = root == MPI_ROOT ? COLL_ROOT : COLL_IDLE;
+		return MPI_SUCCESS;
+	} else {
+		c->is_leaf = true;
+	}
+	if (root < 0 || root >= lmpi_coll_width(c))
 		return lmpi_error(MPI_ERR_ROOT,
-				  "root %d is not a rank of the communicator, which "
+				  "root %d is not a rank of the %s, which "
 				  "has %d processes",
-				  root, c->comm->size);
+				  root, c->comm->remote ? "remote group" : "communicator",
+				  lmpi_coll_width(c));
 	c->args.root = (uint32_t)root;
 	return MPI_SUCCESS;
+}
+
+/* MPI_IN_PLACE exists only inside one group. */
+static int
+in_place_between(const struct lmpi_coll *c, bool in_place)
+{
+	return in_place && c->comm->remote != NULL
+		       ? lmpi_error(MPI_ERR_BUFFER, "MPI_IN_PLACE in an inter-communicator")
+		       : MPI_SUCCESS;
 }
 
 /* Count, datatype and buffer of one side. */
@@ -86,17 +106,17 @@ coll_Bcast(struct lmpi_coll **c, void *buffer, MPI_Count count, MPI_Datatype dat
 	int rc = begin(c, COLL_BCAST, comm);
 
 	if (rc == MPI_SUCCESS)
-		rc = set_root(*c, root);
-	if (rc == MPI_SUCCESS)
-		rc = check(buffer, count, datatype, &t);
+		rc = lmpi_coll_set_root(*c, root);
+	if (rc || (*c)->args.role == COLL_IDLE)
+		return rc;
+	rc = check(buffer, count, datatype, &t);
 	if (rc)
 		return rc;
 	if (buffer == MPI_IN_PLACE)
 		return in_place_elsewhere("buffer");
 	(*c)->args.bytes = (uint64_t)(count * t->size);
 	return lmpi_side_uniform(*c, buffer, 1, count, t,
-				 root == (*c)->comm->rank ? LMPI_SIDE_IN : LMPI_SIDE_OUT,
-				 &(*c)->recv);
+				 (*c)->at_root ? LMPI_SIDE_IN : LMPI_SIDE_OUT, &(*c)->recv);
 }
 
 /* The side of the one process, root of a gather or receiver of a scatter etc. */
@@ -109,7 +129,7 @@ one_block(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype da
 
 	if (rc)
 		return rc;
-	c->args.bytes = (uint64_t)(count * t->size);
+	c->args.bytes = c->args.own_bytes = (uint64_t)(count * t->size);
 	return lmpi_side_uniform(c, buf, 1, count, t, role, base);
 }
 
@@ -124,7 +144,7 @@ all_blocks(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype d
 	if (rc)
 		return rc;
 	c->args.bytes = (uint64_t)(count * t->size);
-	return lmpi_side_uniform(c, buf, c->comm->size, count, t, role, base);
+	return lmpi_side_uniform(c, buf, lmpi_coll_width(c), count, t, role, base);
 }
 
 /* With the own contribution in place the receive side has content to begin with. */
@@ -142,15 +162,18 @@ coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
 	if (rc == MPI_SUCCESS)
-		rc = set_root(*c, root);
+		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	if (in_place && root != (*c)->comm->rank)
+	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
+	if (rc)
+		return rc;
+	if (in_place && (*c)->is_leaf && !(*c)->at_root)
 		return in_place_elsewhere("sendbuf");
 	(*c)->args.in_place = in_place;
-	if (!in_place)
+	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
-	if (rc == MPI_SUCCESS && root == (*c)->comm->rank)
+	if (rc == MPI_SUCCESS && (*c)->at_root)
 		rc = all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
 	return rc;
 }
@@ -165,21 +188,24 @@ coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI
 	struct lmpi_type *t;
 
 	if (rc == MPI_SUCCESS)
-		rc = set_root(*c, root);
+		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	if (in_place && root != (*c)->comm->rank)
+	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
+	if (rc)
+		return rc;
+	if (in_place && (*c)->is_leaf && !(*c)->at_root)
 		return in_place_elsewhere("sendbuf");
 	(*c)->algorithm = "linear"; /* only the root knows the lengths */
 	(*c)->args.vector = true;
 	(*c)->args.in_place = in_place;
-	if (!in_place)
+	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
-	if (rc || root != (*c)->comm->rank)
+	if (rc || !(*c)->at_root)
 		return rc;
-	rc = check_vector(recvcounts, displs, (*c)->comm->size, recvtype, &t);
+	rc = check_vector(recvcounts, displs, lmpi_coll_width(*c), recvtype, &t);
 	return rc ? rc
-		  : lmpi_side_vector(*c, recvbuf, (*c)->comm->size, recvcounts, displs, t,
+		  : lmpi_side_vector(*c, recvbuf, lmpi_coll_width(*c), recvcounts, displs, t,
 				     receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
 				     &(*c)->args.displ);
 }
@@ -192,15 +218,18 @@ coll_Scatter(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI
 	bool in_place = recvbuf == MPI_IN_PLACE;
 
 	if (rc == MPI_SUCCESS)
-		rc = set_root(*c, root);
+		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	if (in_place && root != (*c)->comm->rank)
+	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
+	if (rc)
+		return rc;
+	if (in_place && (*c)->is_leaf && !(*c)->at_root)
 		return in_place_elsewhere("recvbuf");
 	(*c)->args.in_place = in_place;
-	if (!in_place)
+	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, recvbuf, recvcount, recvtype, LMPI_SIDE_OUT, &(*c)->recv);
-	if (rc == MPI_SUCCESS && root == (*c)->comm->rank)
+	if (rc == MPI_SUCCESS && (*c)->at_root)
 		rc = all_blocks(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	return rc;
 }
@@ -215,21 +244,24 @@ coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendco
 	struct lmpi_type *t;
 
 	if (rc == MPI_SUCCESS)
-		rc = set_root(*c, root);
+		rc = lmpi_coll_set_root(*c, root);
 	if (rc)
 		return rc;
-	if (in_place && root != (*c)->comm->rank)
+	rc = in_place_between(*c, in_place && (*c)->args.role != COLL_IDLE);
+	if (rc)
+		return rc;
+	if (in_place && (*c)->is_leaf && !(*c)->at_root)
 		return in_place_elsewhere("recvbuf");
 	(*c)->algorithm = "linear";
 	(*c)->args.vector = true;
 	(*c)->args.in_place = in_place;
-	if (!in_place)
+	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, recvbuf, recvcount, recvtype, LMPI_SIDE_OUT, &(*c)->recv);
-	if (rc || root != (*c)->comm->rank)
+	if (rc || !(*c)->at_root)
 		return rc;
-	rc = check_vector(sendcounts, displs, (*c)->comm->size, sendtype, &t);
+	rc = check_vector(sendcounts, displs, lmpi_coll_width(*c), sendtype, &t);
 	return rc ? rc
-		  : lmpi_side_vector(*c, sendbuf, (*c)->comm->size, sendcounts, displs, t,
+		  : lmpi_side_vector(*c, sendbuf, lmpi_coll_width(*c), sendcounts, displs, t,
 				     LMPI_SIDE_IN, &(*c)->send, &(*c)->args.bytes_of,
 				     &(*c)->args.displ);
 }
@@ -242,6 +274,8 @@ coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 	int rc = begin(c, COLL_ALLGATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
+	if (rc == MPI_SUCCESS)
+		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
 	(*c)->args.in_place = in_place;
@@ -260,6 +294,8 @@ coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 	bool in_place = sendbuf == MPI_IN_PLACE;
 	struct lmpi_type *t;
 
+	if (rc == MPI_SUCCESS)
+		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
 	(*c)->algorithm = "ring";
@@ -268,9 +304,9 @@ coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 	if (!in_place)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	if (rc == MPI_SUCCESS)
-		rc = check_vector(recvcounts, displs, (*c)->comm->size, recvtype, &t);
+		rc = check_vector(recvcounts, displs, lmpi_coll_width(*c), recvtype, &t);
 	return rc ? rc
-		  : lmpi_side_vector(*c, recvbuf, (*c)->comm->size, recvcounts, displs, t,
+		  : lmpi_side_vector(*c, recvbuf, lmpi_coll_width(*c), recvcounts, displs, t,
 				     receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
 				     &(*c)->args.displ);
 }
@@ -282,11 +318,14 @@ coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MP
 	int rc = begin(c, COLL_ALLTOALL, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
+	if (rc == MPI_SUCCESS)
+		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
 	(*c)->args.in_place = in_place;
 	if (!in_place)
 		rc = all_blocks(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
+	(*c)->args.own_bytes = (*c)->args.bytes;
 	return rc ? rc
 		  : all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
 }
@@ -301,9 +340,11 @@ coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendc
 	bool in_place = sendbuf == MPI_IN_PLACE;
 	struct lmpi_type *t;
 
+	if (rc == MPI_SUCCESS)
+		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
-	size = (*c)->comm->size;
+	size = lmpi_coll_width(*c);
 	(*c)->algorithm = "pairwise";
 	(*c)->args.vector = true;
 	(*c)->args.in_place = in_place;
@@ -344,9 +385,11 @@ coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendc
 	int rc = begin(c, COLL_ALLTOALL, comm), size;
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
+	if (rc == MPI_SUCCESS)
+		rc = in_place_between(*c, in_place);
 	if (rc)
 		return rc;
-	size = (*c)->comm->size;
+	size = lmpi_coll_width(*c);
 	(*c)->algorithm = "pairwise";
 	(*c)->not_impi = true;
 	(*c)->args.in_place = in_place;

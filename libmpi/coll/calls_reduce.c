@@ -9,7 +9,8 @@ begin(struct lmpi_coll **c, enum coll_op kind, MPI_Datatype datatype, MPI_Op op,
 	struct lmpi_comm *comm;
 	struct lmpi_op_use use;
 	struct lmpi_type *type;
-	int rc = lmpi_comm_get_intra(handle, &comm);
+	bool inside = kind == COLL_SCAN || kind == COLL_EXSCAN;
+	int rc = inside ? lmpi_comm_get_intra(handle, &comm) : lmpi_comm_get(handle, &comm);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_check_type(datatype, &type);
@@ -32,26 +33,29 @@ begin(struct lmpi_coll **c, enum coll_op kind, MPI_Datatype datatype, MPI_Op op,
 
 /* Vectors of `count` elements on both sides, as far as this process has them. */
 static int
-vectors(struct lmpi_coll *c, const void *sendbuf, void *recvbuf, MPI_Count count, bool receives)
+vectors(struct lmpi_coll *c, const void *sendbuf, void *recvbuf, MPI_Count count, bool sends,
+	bool receives)
 {
-	bool in_place = sendbuf == MPI_IN_PLACE;
+	bool in_place = sends && sendbuf == MPI_IN_PLACE;
 	int rc = lmpi_check_count(count);
 
 	if (rc)
 		return rc;
+	if (in_place && c->comm->remote != NULL)
+		return lmpi_error(MPI_ERR_BUFFER, "MPI_IN_PLACE in an inter-communicator");
 	if (recvbuf == MPI_IN_PLACE || (in_place && !receives))
 		return lmpi_error(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE where it may not be",
 				  in_place ? "sendbuf" : "recvbuf");
-	if (receives && sendbuf == recvbuf && count > 0 && sendbuf != MPI_BOTTOM)
+	if (sends && receives && sendbuf == recvbuf && count > 0 && sendbuf != MPI_BOTTOM)
 		return lmpi_error(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use "
 						  "MPI_IN_PLACE");
-	if (!in_place)
+	if (sends && !in_place)
 		rc = lmpi_check_buffer(sendbuf, count, c->type);
 	if (rc == MPI_SUCCESS && receives)
 		rc = lmpi_check_buffer(recvbuf, count, c->type);
 	c->args.in_place = in_place;
 	c->args.bytes = (uint64_t)(count * c->type->size);
-	if (rc == MPI_SUCCESS && !in_place)
+	if (rc == MPI_SUCCESS && sends && !in_place)
 		rc = lmpi_side_uniform(c, sendbuf, 1, count, c->type, LMPI_SIDE_IN, &c->send);
 	if (rc == MPI_SUCCESS && receives)
 		rc = lmpi_side_uniform(c, recvbuf, 1, count, c->type,
@@ -66,16 +70,12 @@ coll_Reduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count 
 {
 	int rc = begin(c, COLL_REDUCE, datatype, op, comm);
 
-	if (rc)
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_coll_set_root(*c, root);
+	if (rc || (*c)->args.role == COLL_IDLE)
 		return rc;
-	if (root < 0 || root >= (*c)->comm->size)
-		return lmpi_error(MPI_ERR_ROOT,
-				  "root %d is not a rank of the communicator, which "
-				  "has %d processes",
-				  root, (*c)->comm->size);
-	(*c)->args.root = (uint32_t)root;
-	rc = vectors(*c, sendbuf, recvbuf, count, root == (*c)->comm->rank);
-	if (rc || root == (*c)->comm->rank)
+	rc = vectors(*c, sendbuf, recvbuf, count, (*c)->is_leaf, (*c)->at_root);
+	if (rc || (*c)->at_root)
 		return rc;
 	(*c)->recv = lmpi_coll_alloc(*c, (int64_t)(*c)->args.bytes, 1); /* partial results */
 	return (*c)->recv ? MPI_SUCCESS : lmpi_error(MPI_ERR_NO_MEM, "out of memory");
@@ -87,7 +87,7 @@ coll_Allreduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Cou
 {
 	int rc = begin(c, COLL_ALLREDUCE, datatype, op, comm);
 
-	return rc ? rc : vectors(*c, sendbuf, recvbuf, count, true);
+	return rc ? rc : vectors(*c, sendbuf, recvbuf, count, true, true);
 }
 
 int
@@ -96,7 +96,7 @@ coll_Scan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count co
 {
 	int rc = begin(c, COLL_SCAN, datatype, op, comm);
 
-	return rc ? rc : vectors(*c, sendbuf, recvbuf, count, true);
+	return rc ? rc : vectors(*c, sendbuf, recvbuf, count, true, true);
 }
 
 int
@@ -107,7 +107,7 @@ coll_Exscan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count 
 
 	if (rc)
 		return rc;
-	rc = vectors(*c, sendbuf, recvbuf, count, true);
+	rc = vectors(*c, sendbuf, recvbuf, count, true, true);
 	/* the receive buffer of rank 0 stays as it is */
 	if (rc == MPI_SUCCESS && (*c)->comm->rank == 0 && (*c)->has_out && (*c)->ins < 2 &&
 	    !(*c)->args.in_place) {
@@ -128,6 +128,8 @@ scattered(struct lmpi_coll *c, const void *sendbuf, void *recvbuf, struct lmpi_i
 	int rc;
 
 	c->args.in_place = in_place;
+	if (in_place && c->comm->remote != NULL)
+		return lmpi_error(MPI_ERR_BUFFER, "MPI_IN_PLACE in an inter-communicator");
 	rc = lmpi_check_buffer(recvbuf, own, c->type);
 	if (rc == MPI_SUCCESS && !in_place)
 		rc = lmpi_check_buffer(sendbuf, total, c->type);

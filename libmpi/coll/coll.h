@@ -49,6 +49,8 @@ struct lmpi_coll {
 	 * references: only blocking calls look (impi.h). */
 	struct lmpi_type *side_type[2];
 	bool not_impi; /* IMPI 0.0 has no form of it */
+	/* Of a rooted call: has this process the root's arguments, those of everybody? */
+	bool at_root, is_leaf;
 	bool strict;   /* external32 to all foreign clients, whatever else they want */
 	struct lmpi_op_use op;
 	char *send, *recv, *tmp; /* bases of the schedule's buffers */
@@ -66,7 +68,7 @@ struct lmpi_coll {
 	uint32_t *ready;	       /* [steps] stack of steps that can start */
 	uint32_t ready_n, left;
 	bool draining;
-	int tag;
+	int tag, local_tag; /* of messages inside the own group of an inter-communicator */
 	int error;
 	struct lmpi_request *request;
 };
@@ -81,6 +83,16 @@ int lmpi_coll_prepare(struct lmpi_coll *c);
 
 /* What a call wants of the operation. */
 enum lmpi_coll_how { LMPI_COLL_BLOCKING, LMPI_COLL_NONBLOCKING, LMPI_COLL_PERSISTENT };
+/* The root of a rooted call, which in an inter-communicator may be MPI_ROOT or
+ * MPI_PROC_NULL: sets at_root, is_leaf and the schedule's arguments.  An error code. */
+int lmpi_coll_set_root(struct lmpi_coll *c, int root);
+/* How many processes blocks are exchanged with: of the other group, if there is one. */
+static inline int
+lmpi_coll_width(const struct lmpi_coll *c)
+{
+	return lmpi_comm_peers(c->comm);
+}
+
 /* Prepare and, unless persistent, start.  Takes over c in all cases; rc is an
  * error of filling it in, which is passed on. */
 int lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *request);
@@ -105,8 +117,10 @@ void lmpi_side_unpack(const struct lmpi_side *s);
 void lmpi_side_release(struct lmpi_side *s);
 
 /* ---- for the library's own use, blocking */
-/* To foreign clients as 8 bytes, big-endian (IMPI reference 6). */
+/* To foreign clients as 8 bytes, big-endian (IMPI reference 6).  In an
+ * inter-communicator over both groups. */
 int lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value);
+/* In an inter-communicator what the processes of the other group give. */
 int lmpi_coll_allgather_ints(struct lmpi_comm *comm, const int *mine, int *all, int count);
 int lmpi_coll_bcast_bytes(struct lmpi_comm *comm, void *data, int64_t bytes, int root);
 int lmpi_coll_barrier(struct lmpi_comm *comm);

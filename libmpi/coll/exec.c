@@ -57,6 +57,7 @@ lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 	c->args.size = (uint32_t)comm->size;
 	c->args.elem = 1;
 	c->args.cluster_of = comm->cluster_of;
+	c->args.remote = comm->remote ? (uint32_t)comm->remote->size : 0;
 	return c;
 }
 
@@ -147,6 +148,10 @@ lmpi_coll_prepare(struct lmpi_coll *c)
 	void *arena = lmpi_coll_alloc(c, (int64_t)hint, 1);
 	int rc;
 
+	if (c->args.remote != 0) { /* there is one way between two groups */
+		c->algorithm = NULL;
+		c->args.in_place &= c->args.role != COLL_IDLE; /* whatever it says there */
+	}
 	if (arena == NULL)
 		return no_memory();
 	rc = coll_build(&c->schedule, &c->args, c->algorithm, arena, hint);
@@ -232,12 +237,36 @@ message_done(struct lmpi_req *e)
 		drain(c);
 }
 
+/* Where the message of a step goes to or comes from. */
+struct far_end {
+	uint32_t world;
+	int rank; /* in the group it is addressed by */
+};
+
+/* In an inter-communicator peers from size on are the other group, the others are reached
+ * over the communicator of the own group, so that the ranks of the two do not mix. */
+static struct far_end
+far_end(const struct lmpi_coll *c, uint32_t peer, struct lmpi_wire *w)
+{
+	const struct lmpi_comm *comm = c->comm;
+	uint32_t own = (uint32_t)comm->size;
+
+	if (comm->remote == NULL)
+		return (struct far_end){comm->group->world[peer], (int)peer};
+	if (peer >= own)
+		return (struct far_end){comm->remote->world[peer - own], (int)(peer - own)};
+	w->cid = comm->local->cid + 1;
+	w->tag = c->local_tag;
+	return (struct far_end){comm->group->world[peer], (int)peer};
+}
+
 static void
 issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_state *st)
 {
 	bool sends = s->kind == COLL_STEP_SEND;
 	struct lmpi_wire *w = &st->wire;
 	int rc = lmpi_impi_wire(c, s, address(c, sends ? &s->from : &s->into), w);
+	struct far_end far = far_end(c, s->peer, w);
 
 	if (rc) {
 		note_error(c, rc);
@@ -247,10 +276,10 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 		memset(&st->e, 0, sizeof(st->e));
 		st->e.on_done = message_done;
 		if (sends)
-			lmpi_isend(&st->e, w->at, w->bytes, c->comm->group->world[s->peer],
-				   c->comm->rank, w->tag, w->cid, LMPI_STANDARD);
+			lmpi_isend(&st->e, w->at, w->bytes, far.world, c->comm->rank, w->tag,
+				   w->cid, LMPI_STANDARD);
 		else
-			lmpi_irecv(&st->e, w->at, w->bytes, (int)s->peer, w->tag, w->cid);
+			lmpi_irecv(&st->e, w->at, w->bytes, far.rank, w->tag, w->cid);
 	}
 	if (st->next_same != NONE)
 		make_ready(c, st->next_same);
@@ -295,13 +324,21 @@ drain(struct lmpi_coll *c)
 		all_done(c);
 }
 
+static int
+next_tag(struct lmpi_comm *comm)
+{
+	return LMPI_COLL_TAG_FIRST + (int)(comm->coll_seq++ & 0x3fffffff);
+}
+
 static void
 start(struct lmpi_coll *c)
 {
 	struct lmpi_comm *comm = c->comm;
 	uint32_t steps = c->schedule.steps;
 
-	c->tag = LMPI_COLL_TAG_FIRST + (int)(comm->coll_seq++ & 0x3fffffff);
+	c->tag = next_tag(comm);
+	if (comm->local != NULL)
+		c->local_tag = next_tag(comm->local);
 	c->error = MPI_SUCCESS;
 	c->left = steps;
 	c->ready_n = 0;

@@ -81,7 +81,8 @@ lmpi_impi_choose(struct lmpi_coll *c, enum lmpi_coll_how how)
 	bool has_form = how == LMPI_COLL_BLOCKING && !c->not_impi && c->args.op != COLL_EXSCAN;
 	bool told = lmpi_world.clients != NULL;
 
-	if (comm->foreign < 0 && (comm->cluster_of == NULL || !has_form || !forced()))
+	if (comm->foreign < 0 &&
+	    (comm->cluster_of == NULL || comm->remote != NULL || !has_form || !forced()))
 		return MPI_SUCCESS;
 	if (!has_form)
 		return lmpi_impi_refuse(comm);
@@ -133,11 +134,12 @@ rep_of(const struct lmpi_coll *c, const struct coll_step *s)
 static uint64_t
 context_of(const struct lmpi_coll *c, const struct coll_step *s)
 {
-	uint32_t world = c->comm->group->world[s->peer];
-	bool as_pt2pt = s->tag == COLL_IMPI_REDUCE && with_foreigner(c, s) &&
-			lmpi_world.clients[lmpi_world.proc[world].client].reduce_on_pt2pt;
+	uint32_t world;
 
-	return c->comm->cid + (as_pt2pt ? 0 : 1);
+	if (s->tag != COLL_IMPI_REDUCE || !with_foreigner(c, s))
+		return c->comm->cid + 1;
+	world = c->comm->group->world[s->peer];
+	return c->comm->cid + !lmpi_world.clients[lmpi_world.proc[world].client].reduce_on_pt2pt;
 }
 
 int

@@ -19,7 +19,7 @@ lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value)
 	int rc = coll_Allreduce(&c, &mine, value, 1, MPI_UINT64_T, MPI_MAX, comm->handle);
 
 	if (rc == MPI_SUCCESS)
-		c->strict = true;
+		c->strict = c->args.both = true;
 	return run(c, rc);
 }
 

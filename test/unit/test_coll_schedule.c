@@ -490,8 +490,8 @@ test_every_algorithm(void **state)
 	const struct coll_algorithm *alg = coll_algorithms(&n);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < sizeof procs / sizeof procs[0]; k++) {
-			if (!strcmp(alg[i].name, COLL_IMPI))
-				continue; /* has a test of its own */
+			if (!strcmp(alg[i].name, COLL_IMPI) || !strcmp(alg[i].name, COLL_INTER))
+				continue; /* have tests of their own */
 			uint32_t p = procs[k];
 			uint32_t halves[P_MAX], mixed[P_MAX];
 			for (uint32_t r = 0; r < p; r++) {
@@ -537,6 +537,142 @@ test_impi_clients(void **state)
 			}
 		}
 	assert_true(cases - before > 3000);
+}
+
+/* ---- two groups: processes 0..n-1 of w are one, the others the other ---- */
+
+/* What process r of its group (first..end of w) gives towards block b. */
+static void
+inter_fill(struct proc *pr, uint32_t first, uint32_t blocks)
+{
+	struct coll_args *a = &pr->a;
+	uint8_t *in = pr->buf[a->op == COLL_BCAST ? COLL_RECV : COLL_SEND];
+	memset(pr->buf[COLL_SEND], 0xee, ROOM);
+	memset(pr->buf[COLL_RECV], 0xee, ROOM);
+	if (a->op != COLL_BCAST || a->role == COLL_ROOT)
+		for (uint32_t b = 0; b < blocks; b++)
+			fill(in + b * a->bytes, a->bytes, first + a->rank, b);
+}
+
+static bool
+inter_expect(const struct coll_args *a, uint32_t far, uint32_t far_end, uint8_t *want)
+{
+	uint32_t root = far + a->root, me = a->rank;
+	switch (a->op) {
+	case COLL_BCAST:
+		fill(want, a->bytes, root, 0);
+		return a->role == COLL_LEAF;
+	case COLL_SCATTER:
+		fill(want, a->bytes, root, me);
+		return a->role == COLL_LEAF;
+	case COLL_REDUCE:
+		reduce_all(want, far, far_end, 0, a->bytes, a->commutative);
+		return a->role == COLL_ROOT;
+	case COLL_ALLREDUCE:
+		reduce_all(want, far, far_end, 0, a->bytes, a->commutative);
+		return true;
+	case COLL_REDUCE_SCATTER:
+		reduce_all(want, far, far_end, me, a->bytes, a->commutative);
+		return true;
+	case COLL_GATHER:
+	case COLL_ALLGATHER:
+	case COLL_ALLTOALL:
+		for (uint32_t r = far; r < far_end; r++)
+			fill(want + (r - far) * a->bytes, a->bytes, r,
+			     a->op == COLL_ALLTOALL ? me : 0);
+		return a->op != COLL_GATHER || a->role == COLL_ROOT;
+	default:
+		return false;
+	}
+}
+
+/* The process at index i of the world with `low` processes in the lower group. */
+static void
+inter_proc(struct world *w, uint32_t i, uint32_t low, struct coll_args a, uint32_t root)
+{
+	struct proc *pr = &w->proc[i];
+	bool upper = i >= low, root_upper = root >= low;
+	uint32_t first = upper ? low : 0;
+	a.rank = i - first;
+	a.size = upper ? w->p - low : low;
+	a.remote = w->p - a.size;
+	a.role = upper != root_upper ? COLL_LEAF : i == root ? COLL_ROOT : COLL_IDLE;
+	a.root = a.role == COLL_LEAF ? root - (upper ? 0 : low) : 0;
+	a.own_bytes = a.bytes;
+	pr->a = a;
+	size_t len = coll_arena_hint(&a);
+	pr->arena = malloc(len);
+	assert_int_equal(coll_build(&pr->s, &pr->a, NULL, pr->arena, len), COLL_ERR_OK);
+	assert_string_equal(pr->s.algorithm, COLL_INTER);
+	for (uint32_t k = 0; k < pr->s.steps; k++) { /* peers as indices of w */
+		uint32_t *peer = &pr->s.step[k].peer;
+		assert_true(*peer < pr->s.size);
+		*peer = *peer < a.size ? first + *peer : *peer - a.size + (upper ? 0 : low);
+	}
+	for (int b = 0; b < 3; b++)
+		pr->buf[b] = malloc(ROOM + pr->s.tmp_bytes);
+	pr->posted = calloc(pr->s.steps + 1, 1);
+	pr->done = calloc(pr->s.steps + 1, 1);
+	w->captured[i] = calloc(pr->s.steps + 1, sizeof(uint8_t *));
+	/* reduce_scatter cuts the vector for the other group as that one is large */
+	inter_fill(pr, first, a.op == COLL_REDUCE_SCATTER ? a.size : w->p);
+}
+
+static void
+inter_case(enum coll_op op, uint32_t low, uint32_t p, uint32_t root, uint64_t bytes, int v)
+{
+	static struct world w;
+	static uint8_t want[ROOM];
+	struct coll_args a = {.op = op, .bytes = bytes, .elem = ELEM, .commutative = v & 1};
+	char what[80];
+	snprintf(what, sizeof what, "%s between %u and %u, root %u, %llu bytes, v=%d",
+		 coll_op_name(op), low, p - low, root, (unsigned long long)bytes, v);
+	memset(&w, 0, sizeof w);
+	w.p = p;
+	w.rendezvous = v & 2;
+	w.rng = base_prng_seed(p * 100 + low);
+	for (uint32_t i = 0; i < p; i++)
+		inter_proc(&w, i, low, a, root);
+	run(&w, what);
+	for (uint32_t i = 0; i < p; i++) {
+		struct proc *pr = &w.proc[i];
+		bool upper = i >= low;
+		memset(want, 0xee, sizeof want);
+		if (inter_expect(&pr->a, upper ? 0 : low, upper ? low : p, want) &&
+		    memcmp(want, pr->buf[COLL_RECV], ROOM))
+			fail_msg("%s: wrong result at process %u", what, i);
+		for (uint32_t k = 0; k < pr->s.steps; k++)
+			free(w.captured[i][k]);
+		free(w.captured[i]);
+		free(pr->arena);
+		for (int b = 0; b < 3; b++)
+			free(pr->buf[b]);
+		free(pr->posted);
+		free(pr->done);
+	}
+	cases++;
+}
+
+static void
+test_between_groups(void **state)
+{
+	(void)state;
+	static const uint32_t sizes[][2] = {{1, 2}, {1, 4}, {4, 6}, {5, 10}, {2, 9}};
+	uint32_t before = cases;
+	size_t n;
+	const struct coll_algorithm *alg = coll_algorithms(&n);
+	for (size_t i = 0; i < n; i++)
+		for (size_t z = 0; z < sizeof sizes / sizeof sizes[0]; z++)
+			for (uint32_t root = 0; root < sizes[z][1]; root += 2)
+				for (int v = 0; v < 8 && !strcmp(alg[i].name, COLL_INTER); v++) {
+					/* the groups cut one vector: they are equal then */
+					if (alg[i].op == COLL_REDUCE_SCATTER &&
+					    sizes[z][1] != 2 * sizes[z][0])
+						continue;
+					inter_case(alg[i].op, sizes[z][0], sizes[z][1], root,
+						   v & 4 ? 3 * ELEM : 0, v);
+				}
+	assert_true(cases - before > 500);
 }
 
 /* The clusters of a hierarchical operation exchange what its cost says. */
@@ -607,9 +743,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_algorithm),
-		cmocka_unit_test(test_impi_clients),
-		cmocka_unit_test(test_wan_crossings),
+		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_impi_clients),
+		cmocka_unit_test(test_between_groups),	cmocka_unit_test(test_wan_crossings),
 		cmocka_unit_test(test_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

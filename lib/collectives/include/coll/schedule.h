@@ -63,7 +63,7 @@ struct coll_step {
 
 struct coll_schedule {
 	const char *algorithm;
-	uint32_t rank, size;
+	uint32_t rank, size; /* size: peers are below it */
 	struct coll_step *step;
 	uint32_t steps, steps_max;
 	uint32_t *dep;
@@ -97,6 +97,13 @@ struct coll_edge {
 };
 #define COLL_NO_RANK UINT32_MAX
 
+/* What a process is in a rooted operation between two groups. */
+enum coll_role {
+	COLL_LEAF, /* of the group that faces the root, which is args.root there */
+	COLL_ROOT,
+	COLL_IDLE, /* in the root's group, not the root */
+};
+
 /* What the collective is.  Buffer layout by operation (b = counts in bytes):
  *   bcast            COLL_RECV holds `bytes` at every rank
  *   reduce/allreduce/scan/exscan: `bytes` in SEND and RECV; reduce works in
@@ -124,6 +131,14 @@ struct coll_args {
 	/* neighbor only */
 	const struct coll_edge *sources, *destinations;
 	uint32_t indegree, outdegree;
+	/* Between two groups (MPI's inter-communicators): processes of the other one, else 0.
+	 * size and rank are those of the own group; peers of steps from size on are the other
+	 * one.  The tables of blocks are of the processes of the group that faces us, but
+	 * for reduce_scatter. */
+	uint32_t remote;
+	enum coll_role role;
+	bool both; /* allreduce: of both groups together (commutative) */
+	uint64_t own_bytes; /* the own block, in alltoall each of the own, if no table says */
 	/* Only for the profile of coll/impi.h. */
 	bool vector;	     /* the v form of the operation: no common block size */
 	uint64_t wire_bytes; /* one block in external32: decides short or long */
@@ -133,6 +148,8 @@ struct coll_args {
 
 /* Bytes of arena that suffice for any algorithm of these arguments. */
 size_t coll_arena_hint(const struct coll_args *a);
+/* The name of the algorithms between two groups; no others take a->remote. */
+#define COLL_INTER "inter"
 /* Build the schedule of a->rank with the algorithm of that name, or, with NULL,
  * the one coll_select() picks. */
 int coll_build(struct coll_schedule *s, const struct coll_args *a, const char *algorithm,
