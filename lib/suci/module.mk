@@ -12,6 +12,7 @@ CFLAGS_test/unit/test_suci_rtt.c := -Ilib/suci
 $(call unit,test_suci_cc,test/unit/test_suci_cc.c,suci base)
 CFLAGS_test/unit/test_suci_cc.c := -Ilib/suci
 $(call unit,test_suci_endpoint,test/unit/test_suci_endpoint.c,suci base)
+$(call unit,test_suci_pmtu,test/unit/test_suci_pmtu.c,suci base)
 $(call unit,test_suci_refused,test/unit/test_suci_refused.c,suci base)
 $(call unit,test_suci_room,test/unit/test_suci_room.c,suci base)
 CFLAGS_test/unit/test_suci_room.c := -Ilib/suci

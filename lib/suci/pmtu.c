@@ -6,8 +6,10 @@
  *
  * The first probe has the size both ends announced.  Then the sizes that are usual on
  * links, then halves of what is left, until that is less than STEP.  One probe is on its
- * way at a time; after PROBES losses its size is bad.  A lost probe is not told to
- * congestion control.  RAISE_NS after the search everything above is tried again.
+ * way at a time; after PROBES losses its size is bad: only those count behind which
+ * something else arrived.  A lost probe is not told to congestion control.  RAISE_NS after
+ * the search everything above is tried again, and when for CONFIRM_NS nothing large has
+ * passed, the size in use: so an idle path notices in time that it has shrunk.
  *
  * Black holes (section 4.3): packets are small up to min, and large above.  When large
  * ones are lost in ROUNDS rounds, each between small ones that arrived, and not one large
@@ -16,23 +18,34 @@
  * some small packet happens to be first, is none.  If there are only large ones to send,
  * probe timeouts send something small, see suci_pmtu_doubt().
  *
- * A segment is never cut anew: relays do not know how, and end to end its number stands
- * for its place in the block.  So when the path has shrunk below one in custody the path
- * ends, and whoever opens it again begins with min. */
+ * A path that has shrunk goes on with min and searches.  But a segment is never cut anew:
+ * relays do not know how, and end to end its number stands for its place in the block.  So
+ * when one in custody is larger the path ends, and whoever opens it again begins with min. */
 #include "private.h"
 
 #include "base/assert.h"
 
 #include <stdio.h>
 
-#define PROBES	 3u
-#define ROUNDS	 3u
-#define STEP	 32u
-#define RAISE_NS (600 * BASE_S_NS)
+#define PROBES	   3u
+#define ROUNDS	   3u
+#define STEP	   32u
+#define RAISE_NS   (600 * BASE_S_NS)
+#define CONFIRM_NS (15 * BASE_S_NS)
 
 /* UDP payloads over IPv4 of links with MTU 1400, 1420, 1480, 1492, 1500, 4352, 9000 and
  * what tunnels leave of them. */
 static const uint16_t usual[] = {1372, 1392, 1452, 1464, 1472, 4324, 8922, 8972};
+
+static void
+rest(struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	if (p->mtu < p->mtu_max && m->raise_ns == BASE_NEVER_NS)
+		m->raise_ns = base_add_ns(now_ns, RAISE_NS);
+	m->at_ns = p->mtu > m->min ? base_add_ns(now_ns, CONFIRM_NS) : BASE_NEVER_NS;
+	m->at_ns = base_min_ns(m->at_ns, m->raise_ns);
+}
 
 static void
 next_size(struct suci *ep, struct suci_path *p, uint64_t now_ns)
@@ -42,10 +55,8 @@ next_size(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	m->size = 0;
 	m->due = false;
 	m->at_ns = BASE_NEVER_NS;
-	if (p->mtu >= p->mtu_max)
-		return;
-	if (m->bad - p->mtu <= STEP && m->bad <= p->mtu_max) {
-		m->at_ns = base_add_ns(now_ns, RAISE_NS);
+	if (p->mtu >= p->mtu_max || (m->bad - p->mtu <= STEP && m->bad <= p->mtu_max)) {
+		rest(p, now_ns);
 		return;
 	}
 	if (m->bad > p->mtu_max) {
@@ -65,7 +76,8 @@ void
 suci_pmtu_init(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	uint32_t min = suci_leg_mtu_min(ep, &p->peer);
-	p->pmtu = (struct suci_pmtu){.rec = NONE, .at_ns = BASE_NEVER_NS};
+	p->pmtu =
+		(struct suci_pmtu){.rec = NONE, .at_ns = BASE_NEVER_NS, .raise_ns = BASE_NEVER_NS};
 	p->mtu = p->mtu_max;
 	if (!min || min >= p->mtu_max)
 		return;
@@ -98,43 +110,11 @@ suci_pmtu_passed(struct suci *ep, struct suci_path *p, uint32_t size, uint64_t n
 	struct suci_pmtu *m = &p->pmtu;
 	m->rounds = 0;
 	m->small_ns = 0;
+	m->passed_ns = now_ns;
 	if (size > p->mtu && size < m->bad)
 		suci_path_set_mtu(ep, p, size, now_ns);
 	if (size == m->size)
 		next_size(ep, p, now_ns);
-}
-
-void
-suci_pmtu_lost(struct suci *ep, struct suci_path *p, uint64_t now_ns)
-{
-	struct suci_pmtu *m = &p->pmtu;
-	if (!m->size || m->due)
-		return;
-	if (++m->tries < PROBES) {
-		m->due = true;
-		suci_path_ready(ep, p);
-		return;
-	}
-	m->bad = m->size;
-	next_size(ep, p, now_ns);
-}
-
-void
-suci_pmtu_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
-{
-	if (!p->pmtu.min)
-		return;
-	p->pmtu.rounds = 0;
-	p->pmtu.small_ns = 0;
-	p->pmtu.bad = p->mtu_max + 1;
-	next_size(ep, p, now_ns);
-}
-
-void
-suci_pmtu_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
-{
-	if (now_ns >= p->pmtu.at_ns)
-		suci_pmtu_again(ep, p, now_ns);
 }
 
 void
@@ -182,10 +162,59 @@ shrink(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 }
 
 void
+suci_pmtu_lost(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	if (!m->size || m->due)
+		return;
+	if (++m->tries < PROBES) {
+		m->due = true;
+		suci_path_ready(ep, p);
+	} else if (m->size <= p->mtu) {
+		shrink(ep, p, now_ns);
+	} else {
+		m->bad = m->size;
+		next_size(ep, p, now_ns);
+	}
+}
+
+void
+suci_pmtu_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (!p->pmtu.min)
+		return;
+	p->pmtu.rounds = 0;
+	p->pmtu.small_ns = 0;
+	p->pmtu.raise_ns = BASE_NEVER_NS;
+	p->pmtu.bad = p->mtu_max + 1;
+	next_size(ep, p, now_ns);
+}
+
+void
+suci_pmtu_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	if (now_ns < m->at_ns)
+		return;
+	if (now_ns >= m->raise_ns) {
+		suci_pmtu_again(ep, p, now_ns);
+	} else if (now_ns - m->passed_ns < CONFIRM_NS) {
+		m->at_ns = base_min_ns(m->passed_ns + CONFIRM_NS, m->raise_ns);
+	} else {
+		m->at_ns = BASE_NEVER_NS;
+		m->size = p->mtu;
+		m->tries = 0;
+		m->due = true;
+		suci_path_ready(ep, p);
+	}
+}
+
+void
 suci_pmtu_seg_passed(struct suci_path *p, uint32_t len, uint64_t sent_ns)
 {
 	struct suci_pmtu *m = &p->pmtu;
 	if (len > m->min) {
+		m->passed_ns = base_max_ns(m->passed_ns, sent_ns);
 		m->rounds = 0;
 		m->small_ns = 0;
 	} else if (!m->small_ns) {

@@ -90,15 +90,17 @@ struct suci_timer {
 
 /* Probing for the path MTU, see pmtu.c.  Sizes are UDP payloads. */
 struct suci_pmtu {
-	uint32_t min;	/* where the path began; 0: not probed, all below is unused */
-	uint32_t bad;	/* the smallest size known not to pass, else one more than the most */
-	uint32_t size;	/* being tried; 0 = none */
-	uint32_t rec;	/* outstanding REC_MTU */
-	uint8_t tries;	/* of that size that were lost */
-	uint8_t rounds; /* of losses of large packets while small ones passed */
-	bool due;	/* the probe is to be sent */
-	bool too_small; /* for what is in custody: the path has to end */
-	uint64_t at_ns; /* look again */
+	uint32_t min;	    /* where the path began; 0: not probed, all below is unused */
+	uint32_t bad;	    /* the smallest size known not to pass, else one more than the most */
+	uint32_t size;	    /* being tried; 0 = none */
+	uint32_t rec;	    /* outstanding REC_MTU */
+	uint8_t tries;	    /* of that size that were lost */
+	uint8_t rounds;	    /* of losses of large packets while small ones passed */
+	bool due;	    /* the probe is to be sent */
+	bool too_small;	    /* for what is in custody: the path has to end */
+	uint64_t at_ns;	    /* look again */
+	uint64_t raise_ns;  /* for something larger */
+	uint64_t passed_ns; /* something large was sent then, and arrived */
 	/* Sending times: of the first small packet that passed since a large one did, 0 =
 	 * none; and before this no loss counts. */
 	uint64_t small_ns, mark_ns;

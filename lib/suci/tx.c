@@ -137,12 +137,12 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
 	}
-	while (p->flight.head != NONE && !doubt) {
-		uint32_t i = p->flight.head;
+	for (uint32_t i = doubt ? NONE : p->flight.head, next; i != NONE; i = next) {
+		next = ep->rec[i].next;
+		if (ep->rec[i].kind == REC_MTU)
+			continue; /* shows with the next ack */
 		suci_rec_detach(ep, p, i);
-		if (ep->rec[i].kind != REC_SEGMENT && ep->rec[i].kind != REC_NOTE) {
-			if (ep->rec[i].kind == REC_MTU)
-				suci_pmtu_lost(ep, p, now_ns);
+		if (ep->rec[i].kind == REC_PROBE || ep->rec[i].kind == REC_PURGED) {
 			suci_rec_give(ep, i);
 			continue;
 		}
