@@ -30,6 +30,7 @@ struct dgram {
 	uint32_t holds;
 	int to;
 	struct suci_addr from;
+	uint8_t ecn;
 	size_t len;
 	uint8_t bytes[];
 };
@@ -48,6 +49,11 @@ struct link {
 	uint64_t leg_delay_ns[LINK_LEGS]; /* added */
 	/* true: this datagram is lost. */
 	bool (*filter)(struct link *l, int from, const uint8_t *bytes, size_t len);
+	/* What the network makes of the ECN bits; NULL: nothing is marked. */
+	uint8_t (*mark)(struct link *l, int from, uint8_t ecn);
+	uint8_t ecn; /* of the datagram at hand */
+	/* Where a side was before it moved: what is sent there is lost. */
+	struct suci_addr former[2];
 	void *arg;
 	uint64_t sent[2], lost[2], held;
 };
@@ -107,6 +113,7 @@ link_put_leg(struct link *l, int from, uint8_t leg, const uint8_t *bytes, size_t
 		d->from.leg = leg;
 		d->at_ns = l->now_ns + l->delay_ns + l->leg_delay_ns[leg] +
 			   base_prng_below(&l->prng, l->jitter_ns + 1);
+		d->ecn = l->mark ? l->mark(l, from, l->ecn) : 0;
 		if (base_prng_chance(&l->prng, l->corrupt_ppb))
 			d->bytes[base_prng_below(&l->prng, len)] ^=
 				(uint8_t)(1 + base_prng_below(&l->prng, 255));
@@ -145,12 +152,18 @@ link_pump(struct link *l)
 		while (l->ep[side] && suci_tx(l->ep[side], &out, l->now_ns)) {
 			assert_true(++spin < LINK_SPIN_MAX);
 			size_t len = link_flatten(&out, bytes);
+			any = true;
+			if (l->former[!side].family &&
+			    !memcmp(&out.to, &l->former[!side], sizeof out.to)) {
+				l->lost[side]++;
+				continue;
+			}
 			struct suci_addr to = l->addr[!side];
 			to.leg = out.to.leg;
 			assert_true(to.leg < LINK_LEGS);
 			assert_memory_equal(&out.to, &to, sizeof out.to);
+			l->ecn = out.ecn;
 			link_put_leg(l, side, to.leg, bytes, len);
-			any = true;
 		}
 	}
 	return any;
@@ -180,7 +193,8 @@ link_deliver(struct link *l, struct dgram *d)
 	d->holds = 1;
 	l->held++;
 	if (l->ep[d->to])
-		suci_rx(l->ep[d->to], &d->from, d->bytes, d->len, (uintptr_t)d, l->now_ns);
+		suci_rx_ecn(l->ep[d->to], &d->from, d->bytes, d->len, d->ecn, (uintptr_t)d,
+			    l->now_ns);
 	link_release(l, (uintptr_t)d);
 }
 
