@@ -213,7 +213,8 @@ rx_accept(struct suci *ep, struct suci_path *p, const struct suci_body *b, uint6
 	}
 	if (p->state == PATH_UP && p->tx_tag == b->tag)
 		return; /* the ACCEPT again, or opens that crossed */
-	if (p->state != PATH_OPEN) {
+	/* Also one that took so long that we had begun again. */
+	if (p->state != PATH_OPEN && !(p->state == PATH_HELLO && p->cookie)) {
 		ep->count.drop_state++;
 		return;
 	}

@@ -15,6 +15,7 @@ $(call unit,test_suci_endpoint,test/unit/test_suci_endpoint.c,suci base)
 $(call unit,test_suci_pmtu,test/unit/test_suci_pmtu.c,suci base)
 $(call unit,test_suci_migrate,test/unit/test_suci_migrate.c,suci base)
 $(call unit,test_suci_ecn,test/unit/test_suci_ecn.c,suci base)
+$(call unit,test_suci_outage,test/unit/test_suci_outage.c,suci base)
 $(call unit,test_suci_refused,test/unit/test_suci_refused.c,suci base)
 $(call unit,test_suci_room,test/unit/test_suci_room.c,suci base)
 CFLAGS_test/unit/test_suci_room.c := -Ilib/suci

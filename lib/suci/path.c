@@ -2,6 +2,7 @@
 #include "private.h"
 
 #define PACE_SLEEP_NS (200 * BASE_US_NS) /* drivers may oversleep by this much */
+#define LIVENESS_PTOS 3
 
 #include "base/assert.h"
 #include "base/siphash.h"
@@ -338,12 +339,17 @@ suci_path_unready(struct suci *ep, struct suci_path *p)
 	p->on_list = ON_NONE;
 }
 
+/* Not before a probe or two could be answered, whatever is configured. */
 static uint64_t
-liveness_at(const struct suci_path *p)
+liveness_at(const struct suci *ep, const struct suci_path *p)
 {
 	if (!p->liveness_ns || !outstanding(p))
 		return BASE_NEVER_NS;
-	return base_add_ns(base_max_ns(p->last_rx_ns, p->due_ns), p->liveness_ns);
+	uint64_t least = BASE_S_NS; /* the way may be long */
+	if (p->rtt.sampled)
+		least = LIVENESS_PTOS * suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
+	return base_add_ns(base_max_ns(p->last_rx_ns, p->due_ns),
+			   base_max_ns(p->liveness_ns, least));
 }
 
 static uint64_t
@@ -362,7 +368,7 @@ deadline(const struct suci *ep, const struct suci_path *p)
 	uint64_t d = base_min_ns(p->send_ack ? BASE_NEVER_NS : p->ack_at_ns, p->pace_at_ns);
 	d = base_min_ns(d, base_min_ns(p->loss_at_ns, p->park_at_ns));
 	d = base_min_ns(d, suci_loss_probe_at(ep, p));
-	d = base_min_ns(d, liveness_at(p));
+	d = base_min_ns(d, liveness_at(ep, p));
 	d = base_min_ns(d, p->pmtu.at_ns);
 	return base_min_ns(d, p->send_probe ? BASE_NEVER_NS : keepalive_at(p));
 }
@@ -398,7 +404,7 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		suci_path_arm(ep, p);
 		return;
 	}
-	if (now_ns >= liveness_at(p)) {
+	if (now_ns >= liveness_at(ep, p)) {
 		suci_path_down(ep, p, SUCI_DOWN_SILENT, "nothing heard from the peer", now_ns);
 		return;
 	}

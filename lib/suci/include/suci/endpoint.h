@@ -229,7 +229,10 @@ struct suci_config {
 	uint32_t credit_total;
 	uint64_t ack_delay_ns; /* longest wait before an ack; default 1 ms */
 	uint32_t ack_every;    /* ack at once after so many packets; default 8 */
-	uint64_t liveness_ns;  /* silence that kills a path; 0 = never. */
+	/* Silence that kills a path while an answer is due; 0 = never.  Three probe timeouts
+	 * if that is longer, 1 s before the round trip is known.  So a peer that dies is
+	 * noticed within liveness_ns of what is sent next, at the latest a keepalive. */
+	uint64_t liveness_ns;
 	uint64_t keepalive_ns; /* probe an idle path that often; 0 = never */
 	uint64_t handshake_ns; /* give up connecting; default 10 s */
 	/* Bytes that may leave back to back on a paced path: what the driver hands over in

@@ -1,0 +1,228 @@
+/* Silence: when it is persistent congestion (RFC 9002 section 7.6) and when not, and how
+ * soon a path that has died is noticed. */
+#include "test_suci_path.h"
+
+#define DELAY_NS (5 * BASE_MS_NS)
+#define RTT_NS	 (2 * DELAY_NS)
+
+static bool
+no_acks(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	struct pair *t = l->arg;
+	(void)bytes, (void)len;
+	return t->count && from == 1;
+}
+
+/* Loses what the other does not, in both directions or one, for so long. */
+struct outage {
+	const char *name;
+	uint64_t ns;
+	uint32_t segments; /* in flight when it begins */
+	bool acks_only;
+	uint32_t persistent;
+	bool reduced;
+};
+
+static void
+test_persistent(void **state)
+{
+	(void)state;
+	/* After ten round trips without jitter PTO is little more than 1 RTT + 1 ms. */
+	static const struct outage cases[] = {
+		{"a long one", BASE_S_NS / 2, 4000, false, 1, true},
+		{"one packet and its probes", BASE_S_NS / 2, 1, false, 1, true},
+		{"two packets and their probes", BASE_S_NS / 2, 2, false, 1, true},
+		{"a round trip", RTT_NS, 4000, false, 0, true},
+		{"two", 2 * RTT_NS, 4000, false, 0, true},
+		{"only acks are lost", BASE_S_NS / 2, 4000, true, 0, false},
+		{"only acks, one packet", BASE_S_NS / 2, 1, true, 0, false},
+		{"nothing on the way", BASE_S_NS / 2, 0, false, 0, false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct outage *o = &cases[i];
+		struct pair *t = pair_new(1, DELAY_NS);
+		print_message("  %s\n", o->name);
+		t->l.filter = no_acks;
+		pair_start(t);
+		t->want = 200;
+		for (int k = 0; k < 20; k++) {
+			pair_send(t, 0, 10, 1000);
+			pair_run(t, RTT_NS);
+		}
+		assert_int_equal(t->s[0].acked, 200);
+		uint32_t cwnd = pair_info(t, 0).cwnd;
+		assert_true(cwnd >= 10);
+		pair_send(t, 0, o->segments, 1000);
+		pair_run(t, BASE_MS_NS);
+		t->l.cut = !o->acks_only;
+		t->count = o->acks_only;
+		if (!o->acks_only) /* what was under way is lost, too */
+			link_drop_wire(&t->l);
+		pair_run(t, o->ns);
+		t->l.cut = false;
+		t->count = 0;
+		assert_int_equal(pair_count(t, 0)->persistent, 0); /* silence is no proof */
+		assert_int_equal(pair_info(t, 0).cwnd, cwnd);
+		uint64_t acked = t->s[0].acked;
+		uint32_t least = UINT32_MAX;
+		t->want += o->segments;
+		for (uint64_t until = t->l.now_ns + 2 * BASE_S_NS; t->l.now_ns < until;) {
+			pair_run(t, BASE_MS_NS / 10);
+			if (t->s[0].acked > acked || !o->segments) {
+				uint32_t now = pair_info(t, 0).cwnd;
+				least = now < least ? now : least;
+			}
+		}
+		assert_int_equal(t->s[0].acked, t->want);
+		assert_int_equal(pair_count(t, 0)->persistent, o->persistent);
+		if (o->persistent)
+			assert_int_equal(least, 2);
+		else if (o->reduced)
+			assert_in_range(least, cwnd / 3, cwnd - 1);
+		else
+			assert_in_range(least, cwnd, UINT32_MAX);
+		pair_free(t);
+	}
+}
+
+/* Before the round trip is known nobody can say how long is long. */
+static void
+test_persistent_needs_rtt(void **state)
+{
+	(void)state;
+	struct pair *t = pair_new(1, DELAY_NS);
+	pair_start(t); /* side 1 did not open: it has no sample */
+	t->l.cut = true;
+	pair_send(t, 1, 5, 1000);
+	pair_run(t, BASE_S_NS);
+	t->l.cut = false;
+	pair_run(t, 2 * BASE_S_NS);
+	assert_int_equal(t->s[1].acked, 5);
+	assert_int_equal(pair_count(t, 1)->persistent, 0);
+	pair_free(t);
+}
+
+static void
+test_random_loss_is_not(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct pair *t = pair_new(seed, DELAY_NS);
+		t->l.jitter_ns = DELAY_NS / 4;
+		pair_start(t);
+		t->l.loss_ppb = 50000000;
+		t->want = 3000;
+		pair_send(t, 0, t->want, 1000);
+		assert_true(link_run(&t->l, t->l.now_ns + 60 * BASE_S_NS, pair_all_acked, t));
+		assert_int_equal(pair_count(t, 0)->persistent, 0);
+		pair_free(t);
+	}
+}
+
+/* The stated bound: within liveness_ns, or three probe timeouts if that is longer, of when
+ * something is due; an idle path has nothing due before its next keepalive. */
+static void
+test_liveness(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t delay_ns, liveness_ns, keepalive_ns;
+		bool busy;
+		bool by_path; /* set for the path, not for the endpoint */
+	} cases[] = {
+		{10000, 5 * BASE_MS_NS, BASE_MS_NS, false, false},
+		{10000, 5 * BASE_MS_NS, BASE_MS_NS, true, false},
+		{10000, 5 * BASE_MS_NS, 0, true, true},
+		{5 * BASE_MS_NS, 100 * BASE_MS_NS, 50 * BASE_MS_NS, false, false},
+		{5 * BASE_MS_NS, 100 * BASE_MS_NS, 50 * BASE_MS_NS, true, true},
+		{50 * BASE_MS_NS, BASE_S_NS, BASE_S_NS, false, true},
+		{50 * BASE_MS_NS, BASE_S_NS, BASE_S_NS, true, false},
+		{5 * BASE_MS_NS, 30 * BASE_S_NS, 5 * BASE_S_NS, false, false},
+		{5 * BASE_MS_NS, 30 * BASE_S_NS, 5 * BASE_S_NS, true, false},
+		/* Shorter than a round trip: nobody could live with that. */
+		{50 * BASE_MS_NS, 20 * BASE_MS_NS, 200 * BASE_MS_NS, true, false},
+		{50 * BASE_MS_NS, 20 * BASE_MS_NS, 200 * BASE_MS_NS, false, false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct pair *t = pair_new(i + 1, cases[i].delay_ns);
+		uint64_t rtt = 2 * cases[i].delay_ns;
+		uint64_t live = cases[i].liveness_ns, keep = cases[i].keepalive_ns;
+		t->conf[0].cc = SUCI_CC_FIXED;
+		t->conf[0].fixed_window = 16;
+		t->conf[0].liveness_ns = cases[i].by_path ? 0 : live;
+		t->conf[0].keepalive_ns = cases[i].by_path ? 0 : keep;
+		pair_start(t);
+		if (cases[i].by_path)
+			assert_int_equal(
+				suci_path_set_liveness(t->l.ep[0], t->s[0].path, live, keep), 0);
+		if (cases[i].busy)
+			pair_send(t, 0, PAIR_SEGS - 1, 1000);
+		pair_run(t, 20 * rtt + keep);
+		assert_true(t->s[0].up); /* however long it takes, an answer is an answer */
+		t->l.cut = true;
+		link_drop_wire(&t->l);
+		uint64_t cut_ns = t->l.now_ns;
+		uint64_t pto = rtt + rtt / 4 + 3 * BASE_MS_NS;
+		uint64_t bound = base_max_ns(live, 3 * pto) + (cases[i].busy ? 0 : keep);
+		pair_run(t, bound + rtt + BASE_S_NS);
+		assert_false(t->s[0].up);
+		assert_int_equal(t->s[0].why, SUCI_DOWN_SILENT);
+		uint64_t took = t->s[0].down_ns - cut_ns;
+		print_message("  RTT %u us, liveness %u us, keepalive %u us, %s: %u us\n",
+			      (unsigned)(rtt / 1000), (unsigned)(live / 1000),
+			      (unsigned)(keep / 1000), cases[i].busy ? "busy" : "idle",
+			      (unsigned)(took / 1000));
+		assert_true(took <= bound + BASE_MS_NS / 100);
+		assert_true(took + rtt >= live);
+		pair_free(t);
+	}
+}
+
+/* A slow but living path is never given up. */
+static void
+test_living_stays(void **state)
+{
+	(void)state;
+	struct pair *t = pair_new(9, 100 * BASE_MS_NS);
+	t->conf[0].liveness_ns = t->conf[1].liveness_ns = 50 * BASE_MS_NS;
+	t->conf[0].keepalive_ns = t->conf[1].keepalive_ns = 30 * BASE_MS_NS;
+	t->l.jitter_ns = 50 * BASE_MS_NS;
+	pair_start(t);
+	assert_true(t->l.now_ns - BASE_S_NS < BASE_S_NS);
+	for (int k = 0; k < 100; k++) {
+		pair_send(t, k & 1, 3, 1000);
+		pair_run(t, 300 * BASE_MS_NS);
+	}
+	assert_int_equal(t->s[0].downs + t->s[1].downs, 0);
+	pair_free(t);
+}
+
+/* A round trip longer than the first four tries together. */
+static void
+test_far_away(void **state)
+{
+	(void)state;
+	struct pair *t = pair_new(9, 700 * BASE_MS_NS);
+	pair_start(t);
+	assert_int_equal(pair_count(t, 0)->paths_opened, 1);
+	assert_int_equal(pair_count(t, 1)->paths_opened, 1);
+	assert_true(t->l.now_ns <= BASE_S_NS + 6 * 700 * BASE_MS_NS);
+	t->want = 100;
+	pair_send(t, 0, t->want, 1000);
+	assert_true(link_run(&t->l, t->l.now_ns + 20 * BASE_S_NS, pair_all_acked, t));
+	pair_free(t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_persistent),
+		cmocka_unit_test(test_persistent_needs_rtt),
+		cmocka_unit_test(test_random_loss_is_not),
+		cmocka_unit_test(test_liveness),
+		cmocka_unit_test(test_living_stays),
+		cmocka_unit_test(test_far_away),
+	};
+	return cmocka_run_group_tests_name("suci outage", tests, NULL, NULL);
+}
