@@ -108,6 +108,7 @@ make_socket(struct suci_udp *u, const struct suci_udp_conf *conf)
 		return -errno;
 	u->local = suci_udp_addr(conf->ip, ntohs(sa.sin_port));
 	probe_offload(u, conf);
+	u->ecn = conf->ecn && setsockopt(u->fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof one) == 0;
 	ask_busy_poll(u, conf->busy_poll_us);
 	size_buffers(u, conf->sockbuf_bytes ? conf->sockbuf_bytes : 8u << 20);
 	return 0;
@@ -241,6 +242,18 @@ int
 suci_udp_fd(const struct suci_udp *u)
 {
 	return u->fd;
+}
+
+bool
+suci_udp_ecn_works(const struct suci_udp *u)
+{
+	return u->ecn;
+}
+
+uint32_t
+suci_udp_burst(const struct suci_udp *u)
+{
+	return u->gso ? 4 * MERGED_MAX : 16 * u->mtu;
 }
 
 const struct suci_udp_counters *

@@ -27,9 +27,23 @@ suci_udp_run(const struct udp_dgram *d, uint32_t n)
 	while (k < n && k < RUN_SEGMENTS_MAX && d[k - 1].len == d[0].len && d[k].len <= d[0].len &&
 	       bytes + d[k].len <= RUN_BYTES_MAX &&
 	       d[k].to.sin_addr.s_addr == d[0].to.sin_addr.s_addr &&
-	       d[k].to.sin_port == d[0].to.sin_port)
+	       d[k].to.sin_port == d[0].to.sin_port && d[k].ecn == d[0].ecn)
 		bytes += d[k++].len;
 	return k;
+}
+
+/* One piece of control data behind those a message has. */
+static void
+put_control(struct msghdr *h, struct control *at, int level, int type, const void *data, size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)(void *)(at->bytes + h->msg_controllen);
+
+	h->msg_control = at->bytes;
+	h->msg_controllen += CMSG_SPACE(len);
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), data, len);
 }
 
 /* Message i of the next sendmmsg: run datagrams from d on. */
@@ -47,16 +61,12 @@ put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *i
 			     .msg_iov = iov + d->iov,
 			     .msg_iovlen = last->iov + last->niov - d->iov};
 	u->tx_run[i] = run;
-	if (run == 1)
-		return;
 	uint16_t size = (uint16_t)d->len;
-	h->msg_control = u->tx_control[i].bytes;
-	h->msg_controllen = CMSG_SPACE(sizeof size);
-	struct cmsghdr *c = CMSG_FIRSTHDR(h);
-	c->cmsg_level = IPPROTO_UDP;
-	c->cmsg_type = UDP_SEGMENT;
-	c->cmsg_len = CMSG_LEN(sizeof size);
-	memcpy(CMSG_DATA(c), &size, sizeof size);
+	if (run > 1)
+		put_control(h, &u->tx_control[i], IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size);
+	int tos = d->ecn;
+	if (tos)
+		put_control(h, &u->tx_control[i], IPPROTO_IP, IP_TOS, &tos, sizeof tos);
 }
 
 /* What sendmmsg made of an error on its first message. */
@@ -155,8 +165,8 @@ set_aside(struct suci_udp *u, uint32_t from, uint32_t n)
 			len += piece->iov_len;
 		}
 		u->aside_iov[k] = (struct iovec){p, len};
-		u->aside_dgram[k] =
-			(struct udp_dgram){.to = d->to, .len = d->len, .iov = k, .niov = 1};
+		u->aside_dgram[k] = (struct udp_dgram){
+			.to = d->to, .len = d->len, .iov = k, .niov = 1, .ecn = d->ecn};
 	}
 	u->aside_at = 0;
 	u->aside_n = n - from;
@@ -186,6 +196,7 @@ gather(struct suci_udp *u, uint64_t now_ns)
 			u->tx_iov[v++] = (struct iovec){(void *)(uintptr_t)o->data, o->data_len};
 		d->niov = v - d->iov;
 		d->len = (uint32_t)o->head_len + o->seg_head_len + o->data_len;
+		d->ecn = u->ecn ? o->ecn : 0;
 		suci_udp_sockaddr(&o->to, &d->to);
 	}
 	return n;

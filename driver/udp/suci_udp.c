@@ -46,8 +46,8 @@ arm(struct suci_udp *u, uint32_t i, uint32_t b)
 		.msg_namelen = sizeof u->rx_from[i],
 		.msg_iov = &u->rx_iov[i],
 		.msg_iovlen = 1,
-		.msg_control = u->gro ? u->rx_control[i].bytes : NULL,
-		.msg_controllen = u->gro ? sizeof u->rx_control[i].bytes : 0,
+		.msg_control = u->gro || u->ecn ? u->rx_control[i].bytes : NULL,
+		.msg_controllen = u->gro || u->ecn ? sizeof u->rx_control[i].bytes : 0,
 	};
 }
 
@@ -93,6 +93,16 @@ suci_udp_merged(struct msghdr *m)
 	return 0;
 }
 
+uint8_t
+suci_udp_ecn(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS &&
+		    c->cmsg_len >= CMSG_LEN(1))
+			return *CMSG_DATA(c) & 3;
+	return SUCI_ECN_NOT;
+}
+
 uint32_t
 suci_udp_piece(uint32_t len, uint32_t seg, uint32_t at)
 {
@@ -119,13 +129,15 @@ rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
 	struct suci_addr from = from_sockaddr(&u->rx_from[i]);
 	const uint8_t *bytes = u->rx_iov[i].iov_base;
 	uint32_t seg = u->gro ? suci_udp_merged(&m->msg_hdr) : 0;
+	/* The kernel merges only what is marked alike. */
+	uint8_t ecn = u->ecn ? suci_udp_ecn(&m->msg_hdr) : SUCI_ECN_NOT;
 	u->count.rx_merged += seg && seg < len;
 	do {
 		uint32_t piece = suci_udp_piece(len, seg, at);
 		if (piece > u->mtu)
 			u->count.rx_truncated++;
 		else
-			suci_rx(u->ep, &from, bytes + at, piece, cookie, now_ns);
+			suci_rx_ecn(u->ep, &from, bytes + at, piece, ecn, cookie, now_ns);
 		at += piece;
 		n++;
 	} while (at < len);

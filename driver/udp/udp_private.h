@@ -22,7 +22,8 @@
 /* UDP GRO: the kernel never merges more than an IP packet can hold. */
 #define MERGED_MAX 65536u
 
-#define CONTROL_BYTES CMSG_SPACE(sizeof(int))
+/* A run's datagram size, one way or the other, and the byte with the ECN bits. */
+#define CONTROL_BYTES (2 * CMSG_SPACE(sizeof(int)))
 struct control {
 	_Alignas(struct cmsghdr) uint8_t bytes[CONTROL_BYTES];
 };
@@ -31,6 +32,7 @@ struct control {
 struct udp_dgram {
 	struct sockaddr_in to;
 	uint32_t len, iov, niov;
+	uint8_t ecn; /* enum suci_ecn */
 };
 
 struct suci_udp {
@@ -38,7 +40,7 @@ struct suci_udp {
 	struct suci *ep;
 	uint32_t mtu;
 	uint32_t rcvbuf_bytes; /* as the kernel accounts it */
-	bool gso, gro;
+	bool gso, gro, ecn;
 	bool errors_queued; /* the error queue wants to be read */
 	bool connected;
 	bool busy_poll_preferred;
@@ -91,6 +93,8 @@ uint32_t suci_udp_run(const struct udp_dgram *d, uint32_t n);
 /* The segment size the kernel named in a received message's control data; 0 if
  * the message is one datagram or the control data are not to be trusted. */
 uint32_t suci_udp_merged(struct msghdr *m);
+/* The ECN bits of a received message; 0 if the kernel did not tell. */
+uint8_t suci_udp_ecn(struct msghdr *m);
 /* Length of the datagram that starts at at < len of a message of len bytes
  * merged from datagrams of seg bytes (0: not merged). */
 uint32_t suci_udp_piece(uint32_t len, uint32_t seg, uint32_t at);

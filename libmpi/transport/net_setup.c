@@ -15,8 +15,7 @@
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
 #define MTU_MAX	      32752u
-#define ACK_EVERY     32u	   /* packets; a batch and its answer take one ack, not four */
-#define BURST_BYTES   (256u << 10) /* pace whole runs, not their datagrams */
+#define ACK_EVERY     32u /* packets; a batch and its answer take one ack, not four */
 #define SEGMENTS_MAX  16384u
 #define RELAY_WAIT_NS (10 * BASE_S_NS)
 #define PING_NS	      BASE_S_NS
@@ -32,6 +31,7 @@ lmpi_net_open(const uint8_t ip[4])
 
 	memcpy(conf.ip, ip, 4);
 	conf.mtu = (uint32_t)lmpi_env_u64("LIBMPI_MTU", 0, 65000);
+	conf.ecn = lmpi_env_u64("LIBMPI_ECN", 0, 1) != 0;
 	int err = suci_udp_open(&conf, &net.udp);
 	if (err == 0)
 		return LMPI_OK;
@@ -91,7 +91,8 @@ make_endpoint(void)
 		.cc = cc_of_env(),
 		.initial_window = 64,
 		.ack_every = ACK_EVERY,
-		.burst_bytes = BURST_BYTES,
+		.burst_bytes = suci_udp_burst(net.udp), /* whole runs, not their datagrams */
+		.ecn = suci_udp_ecn_works(net.udp),
 		.credit = credit < 8	  ? 8
 			  : credit > 1024 ? 1024
 					  : credit,

@@ -37,6 +37,7 @@ struct end {
 };
 
 static uint8_t payload[65536];
+static bool use_ecn; /* of the ends opened next */
 
 static int
 on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
@@ -126,8 +127,11 @@ static const struct suci_ops ops = {
 static void
 open_end(struct end *e, uint64_t incarnation, bool offload)
 {
-	struct suci_udp_conf uc = {
-		.bufs = 64 + HOLD_MAX, .mtu_max = 1472, .no_gso = !offload, .no_gro = !offload};
+	struct suci_udp_conf uc = {.bufs = 64 + HOLD_MAX,
+				   .mtu_max = 1472,
+				   .no_gso = !offload,
+				   .no_gro = !offload,
+				   .ecn = use_ecn};
 	struct suci_config c = {.limits = {4, 1024, 512, 256},
 				.incarnation = incarnation,
 				.seed = incarnation,
@@ -141,6 +145,10 @@ open_end(struct end *e, uint64_t incarnation, bool offload)
 	assert_int_equal(suci_udp_open(&uc, &e->udp), 0);
 	assert_int_equal(suci_udp_mtu(e->udp), 1472);
 	assert_true(suci_udp_local(e->udp).port != 0);
+	c.ecn = suci_udp_ecn_works(e->udp);
+	assert_int_equal(c.ecn, use_ecn);
+	c.burst_bytes = suci_udp_burst(e->udp);
+	assert_true(c.burst_bytes >= 16 * c.mtu_max);
 	c.credit = suci_udp_credit(e->udp, 1);
 	if (c.credit > 256)
 		c.credit = 256;
@@ -293,6 +301,42 @@ transfer_in_runs(void **state)
 	if (gro && ca->tx_runs > 0)
 		assert_true(cb->rx_merged > 0);
 	assert_true(cb->rx_datagrams >= SEGMENTS);
+	close_end(&b);
+	close_end(&a);
+}
+
+/* The ECN bits go through the kernel both ways, with runs and without. */
+static void
+marks(void **state)
+{
+	static struct end a, b;
+	struct suci_path_info i;
+
+	(void)state;
+	for (int offload = 0; offload < 2; offload++) {
+		use_ecn = true;
+		connect_ends(&a, &b, offload);
+		use_ecn = false;
+		transfer(&a, &b, true);
+		assert_true(suci_path_info(a.ep, a.path, &i));
+		assert_true(i.ecn); /* every mark was echoed */
+		assert_int_equal(suci_counters(a.ep)->ecn_failed, 0);
+		close_end(&b);
+		close_end(&a);
+	}
+	/* A peer that does not see them. */
+	connect_ends(&a, &b, true);
+	close_end(&a);
+	use_ecn = true;
+	open_end(&a, 3, true);
+	use_ecn = false;
+	struct suci_addr to = suci_udp_local(b.udp);
+	assert_int_equal(suci_path_open(a.ep, &to, "hi", 2, &a.path, suci_udp_now_ns()), 0);
+	run(&a, &b, &a.up);
+	transfer(&a, &b, true);
+	assert_true(suci_path_info(a.ep, a.path, &i));
+	assert_false(i.ecn);
+	assert_int_equal(suci_counters(a.ep)->ecn_failed, 1);
 	close_end(&b);
 	close_end(&a);
 }
@@ -480,6 +524,7 @@ main(void)
 		cmocka_unit_test(transfer_and_unreachable),
 		cmocka_unit_test(farewell_before_unreachable),
 		cmocka_unit_test(transfer_in_runs),
+		cmocka_unit_test(marks),
 		cmocka_unit_test(runs_refused),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(connected),

@@ -65,6 +65,9 @@ runs_of_destinations(void **state)
 	d[1].to.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
 	assert_int_equal(suci_udp_run(d, 4), 1);
 	assert_int_equal(suci_udp_run(d + 2, 2), 2);
+	fill(d, 4, 100);
+	d[3].ecn = SUCI_ECN_ECT0;
+	assert_int_equal(suci_udp_run(d, 4), 3);
 	fill(d, N(d), 100);
 	assert_int_equal(suci_udp_run(d, N(d)), RUN_SEGMENTS_MAX);
 }
@@ -115,6 +118,34 @@ merged_size(void **state)
 }
 
 static void
+ecn_bits(void **state)
+{
+	static const struct {
+		int level, type;
+		uint8_t tos;
+		size_t len;
+		uint8_t want;
+	} table[] = {
+		{IPPROTO_IP, IP_TOS, 0, 1, SUCI_ECN_NOT},
+		{IPPROTO_IP, IP_TOS, 2, 1, SUCI_ECN_ECT0},
+		{IPPROTO_IP, IP_TOS, 3, 1, SUCI_ECN_CE},
+		{IPPROTO_IP, IP_TOS, 0xb9, 1, SUCI_ECN_ECT1}, /* DSCP 46 */
+		{IPPROTO_IP, IP_TOS, 3, 0, SUCI_ECN_NOT},
+		{IPPROTO_IP, IP_TTL, 3, 1, SUCI_ECN_NOT},
+		{IPPROTO_UDP, IP_TOS, 3, 1, SUCI_ECN_NOT},
+	};
+	struct msghdr m = {0};
+	struct control c;
+
+	(void)state;
+	assert_int_equal(suci_udp_ecn(&m), SUCI_ECN_NOT);
+	for (size_t i = 0; i < N(table); i++) {
+		put_control(&m, &c, table[i].level, table[i].type, &table[i].tos, table[i].len);
+		assert_int_equal(suci_udp_ecn(&m), table[i].want);
+	}
+}
+
+static void
 pieces(void **state)
 {
 	static const struct {
@@ -145,10 +176,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_of_sizes),
-		cmocka_unit_test(runs_of_destinations),
-		cmocka_unit_test(merged_size),
-		cmocka_unit_test(pieces),
+		cmocka_unit_test(runs_of_sizes), cmocka_unit_test(runs_of_destinations),
+		cmocka_unit_test(merged_size),	 cmocka_unit_test(pieces),
+		cmocka_unit_test(ecn_bits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,9 +54,11 @@ struct suci_udp_conf {
 	uint32_t bufs;		/* receive buffers, >= 2 * SUCI_UDP_BATCH; 0: 512 */
 	uint32_t sockbuf_bytes; /* wanted for each direction; 0: 8 MiB */
 	bool no_gso, no_gro;	/* do not let the kernel cut and merge datagrams */
-	bool huge_pages;	/* receive buffers in reserved huge pages, if there are any left */
-	uint32_t busy_poll_us;	/* kernel polls the device so long in a read; 0: does not */
-	uint32_t spin_us;	/* suci_udp_wait() polls so long before it sleeps */
+	/* Set and read the ECN bits, for suci_config.ecn; with suci_udp_ecn_works(). */
+	bool ecn;
+	bool huge_pages;       /* receive buffers in reserved huge pages, if there are any left */
+	uint32_t busy_poll_us; /* kernel polls the device so long in a read; 0: does not */
+	uint32_t spin_us;      /* suci_udp_wait() polls so long before it sleeps */
 };
 
 enum suci_udp_pages {
@@ -107,6 +109,11 @@ void suci_udp_detach(struct suci_udp *u);
 uint32_t suci_udp_mtu(const struct suci_udp *u);
 /* Address and port the socket is bound to. */
 struct suci_addr suci_udp_local(const struct suci_udp *u);
+/* The kernel lets us see and set the ECN bits, and conf.ecn asked for it. */
+bool suci_udp_ecn_works(const struct suci_udp *u);
+/* Bytes it takes in one go without losing by it: for suci_config.burst_bytes.  Four runs the
+ * kernel cuts itself, or 16 datagrams if it does not. */
+uint32_t suci_udp_burst(const struct suci_udp *u);
 /* Packets each of so many peers may have in flight so that together they do not
  * overrun the socket's receive buffer: for suci_config.credit. */
 uint32_t suci_udp_credit(const struct suci_udp *u, uint32_t peers);
