@@ -120,6 +120,9 @@ make_pool(struct suci_udp *u, bool huge_pages)
 	/* An odd number of cache lines: equal offsets of the buffers, the headers
 	 * above all, shall not share the same few sets of the cache. */
 	u->buf_bytes = (((u->gro ? MERGED_MAX : u->mtu) + 63) & ~63u) | 64;
+	uint32_t run = RUN_BYTES_MAX / u->mtu;
+	run = run < RUN_SEGMENTS_MAX ? run : RUN_SEGMENTS_MAX;
+	u->tx_most = TX_BATCH - TX_BATCH % run;
 	u->rx_want = 1;
 	(void)suci_udp_region_make(u, (size_t)u->bufs * u->buf_bytes, huge_pages);
 	u->aside = aligned_alloc(64, (((size_t)TX_BATCH * u->mtu) + 63) & ~(size_t)63);

@@ -105,14 +105,19 @@ run_refused(struct suci_udp *u, int err)
 static uint32_t
 send_batch(struct suci_udp *u, struct udp_dgram *d, struct iovec *iov, uint32_t n)
 {
-	uint32_t at = 0, single_to = 0;
+	uint32_t at = 0, single_to = 0, cut = RUN_SEGMENTS_MAX;
 	unsigned retries = 0;
 
+	/* A batch that is not full is all there is: somebody waits for its end, and takes in the
+	 * first half while the kernel cuts the second. */
+	if (n < u->tx_most && n > 2)
+		cut = (n + 1) / 2;
 	while (at < n) {
 		uint32_t k = 0;
 		for (uint32_t i = at; i < n; i += u->tx_run[k++]) {
 			bool runs = u->gso && i >= single_to;
-			put_message(u, k, &d[i], iov, runs ? suci_udp_run(&d[i], n - i) : 1);
+			uint32_t left = n - i < cut ? n - i : cut;
+			put_message(u, k, &d[i], iov, runs ? suci_udp_run(&d[i], left) : 1);
 		}
 		/* One alone is cheaper so. */
 		int r = k > 1 ? sendmmsg(u->fd, u->tx_msg, k, MSG_DONTWAIT)
@@ -178,13 +183,14 @@ suci_udp_waiting(const struct suci_udp *u)
 	return u->aside_n > u->aside_at;
 }
 
-/* Take up to a batch of datagrams from the endpoint. */
+/* Take up to a batch of datagrams from the endpoint: whole runs of full ones, as a run costs
+ * the kernel as much as two or three datagrams. */
 static uint32_t
 gather(struct suci_udp *u, uint64_t now_ns)
 {
 	uint32_t n = 0, v = 0;
 
-	while (n < TX_BATCH && suci_tx(u->ep, &u->out[n], now_ns) == 1) {
+	while (n < u->tx_most && suci_tx(u->ep, &u->out[n], now_ns) == 1) {
 		struct suci_out *o = &u->out[n];
 		struct udp_dgram *d = &u->dgram[n++];
 		d->iov = v;
@@ -226,7 +232,7 @@ suci_udp_send(struct suci_udp *u, uint64_t now_ns)
 			set_aside(u, did, n);
 			break;
 		}
-		if (n < TX_BATCH)
+		if (n < u->tx_most)
 			break;
 	}
 	return moved;

@@ -202,7 +202,7 @@ rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
 	take_back(u, (uint32_t)n);
 	/* A full batch promises more.  A single message does not: it is handed on
 	 * first, the next poll looks for others. */
-	u->rx_want = (uint32_t)n < want ? 1 : SUCI_UDP_BATCH;
+	u->rx_want = n == 1 && want > 1 ? 1 : SUCI_UDP_BATCH;
 	return (uint32_t)n == want && want > 1;
 }
 

@@ -63,6 +63,7 @@ struct suci_udp {
 	struct sockaddr_in rx_from[SUCI_UDP_BATCH];
 	struct control rx_control[SUCI_UDP_BATCH];
 
+	uint32_t tx_most; /* datagrams of a batch: whole runs of full ones */
 	struct suci_out out[TX_BATCH];
 	struct udp_dgram dgram[TX_BATCH];
 	struct iovec tx_iov[TX_BATCH * TX_PIECES];

@@ -220,8 +220,9 @@ duel_send(const void *bytes, size_t n)
 		suci_udp_wait(udp, UINT64_MAX);
 	if (suci_lane_send(lanes, lane, NULL, 0, bytes, n, false, 0, duel_now_ns()) < 0)
 		duel_die("suci_lane_send");
-	sent++;
-	suci_udp_tx(udp, duel_now_ns());
+	/* Behind others it goes along with them. */
+	if (sent++ == done)
+		suci_udp_tx(udp, duel_now_ns());
 }
 
 const void *
