@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define MAGIC	     0x5355434965706e74ull
 #define TICK_SHIFT   10 /* timers are late by about 1 us at most */
 #define NOTES_MAX    4096u
 #define NOTES_MIN    16u
@@ -160,7 +159,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	int err = suci_pacer_init(&ep->reset_pacer, RESETS_PER_S, RESETS_BURST, now_ns);
 	BASE_ASSERT(!err);
 	base_wheel_init(&ep->wheel, TICK_SHIFT, now_ns);
-	ep->magic = MAGIC;
+	ep->magic = SUCI_MAGIC;
 	return ep;
 }
 
@@ -180,15 +179,6 @@ suci_fini(struct suci *ep, uint64_t now_ns)
 	return ep;
 }
 
-void
-suci_enter(struct suci *ep, uint64_t now_ns)
-{
-	BASE_ASSERT(ep->magic == MAGIC);
-	if (now_ns > ep->now_ns)
-		ep->now_ns = now_ns;
-	ep->depth++;
-}
-
 static void
 say_goodbye(struct suci *ep, struct suci_path *p)
 {
@@ -206,7 +196,7 @@ say_goodbye(struct suci *ep, struct suci_path *p)
 }
 
 void
-suci_leave(struct suci *ep)
+suci_leave_work(struct suci *ep)
 {
 	if (ep->depth == 1 && ep->nasking)
 		suci_room_share(ep);
@@ -220,7 +210,6 @@ suci_leave(struct suci *ep)
 			memcpy(text, ep->hello[path_index(ep, p)].bytes, sizeof text);
 		suci_path_down(ep, p, (enum suci_down)p->down_why, text, ep->now_ns);
 	}
-	ep->depth--;
 }
 
 void

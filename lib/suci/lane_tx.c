@@ -329,7 +329,8 @@ lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 	struct suci_path *p = &ls->ep->path[path];
 	if (p->groups == NONE) {
 		for (uint32_t prio = PRIOS; prio-- > 0;)
-			if (lane_serve(ls, &p->lane_ready[prio], path, seg, now_ns))
+			if (p->lane_ready[prio] != NONE &&
+			    lane_serve(ls, &p->lane_ready[prio], path, seg, now_ns))
 				return true;
 		return false;
 	}

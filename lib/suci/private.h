@@ -29,12 +29,14 @@
 #include "suci/endpoint.h"
 #include "wire_private.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/prng.h"
 #include "base/wheel.h"
 
 #define NONE	     UINT32_MAX
 #define PRIOS	     4
+#define SUCI_MAGIC   0x5355434965706e74ull
 #define NOTE_MAX     1024
 #define OOB_MAX	     64 /* datagrams that belong to no path */
 #define OOB_RESERVED 16 /* of them not for answers to HELLO */
@@ -320,16 +322,57 @@ suci_clock_us(uint64_t now_ns)
 }
 
 /* endpoint.c */
-void suci_enter(struct suci *ep, uint64_t now_ns);
-void suci_leave(struct suci *ep);
+void suci_leave_work(struct suci *ep);
+static inline void
+suci_enter(struct suci *ep, uint64_t now_ns)
+{
+	BASE_ASSERT(ep->magic == SUCI_MAGIC);
+	if (now_ns > ep->now_ns)
+		ep->now_ns = now_ns;
+	ep->depth++;
+}
+
+/* The outermost one does what callbacks put off. */
+static inline void
+suci_leave(struct suci *ep)
+{
+	if (ep->depth == 1 && (ep->nasking || ep->dying != NONE))
+		suci_leave_work(ep);
+	ep->depth--;
+}
 /* Records an endpoint has: for segments, notes and probes. */
 uint32_t suci_recs_of(const struct suci_limits *l);
 void suci_arm(struct suci *ep, struct suci_timer *t, uint64_t at_ns);
 
 /* sent.c */
 void suci_list_init(struct suci_list *l);
-void suci_list_append(struct suci *ep, struct suci_list *l, uint32_t i);
-void suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i);
+static inline void
+suci_list_append(struct suci *ep, struct suci_list *l, uint32_t i)
+{
+	struct suci_rec *r = &ep->rec[i];
+	r->next = NONE;
+	r->prev = l->tail;
+	if (l->tail == NONE)
+		l->head = i;
+	else
+		ep->rec[l->tail].next = i;
+	l->tail = i;
+}
+
+static inline void
+suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i)
+{
+	struct suci_rec *r = &ep->rec[i];
+	if (r->prev == NONE)
+		l->head = r->next;
+	else
+		ep->rec[r->prev].next = r->next;
+	if (r->next == NONE)
+		l->tail = r->prev;
+	else
+		ep->rec[r->next].prev = r->prev;
+}
+
 uint32_t suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path);
 void suci_rec_give(struct suci *ep, uint32_t i);
 /* Take i out of whatever list it is in. */

@@ -30,8 +30,9 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 	if (p->ack_at_ns <= now_ns) {
 		p->send_ack = true;
 		suci_path_ready(ep, p);
+	} else if (!base_timer_armed(&p->timer.t) || p->timer.t.deadline_ns > p->ack_at_ns) {
+		suci_path_arm(ep, p);
 	}
-	suci_path_arm(ep, p);
 }
 
 /* Count who sends, in spans that are longer than a round trip through a full queue. */

@@ -14,33 +14,6 @@ suci_list_init(struct suci_list *l)
 	l->head = l->tail = NONE;
 }
 
-void
-suci_list_append(struct suci *ep, struct suci_list *l, uint32_t i)
-{
-	struct suci_rec *r = &ep->rec[i];
-	r->next = NONE;
-	r->prev = l->tail;
-	if (l->tail == NONE)
-		l->head = i;
-	else
-		ep->rec[l->tail].next = i;
-	l->tail = i;
-}
-
-void
-suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i)
-{
-	struct suci_rec *r = &ep->rec[i];
-	if (r->prev == NONE)
-		l->head = r->next;
-	else
-		ep->rec[r->prev].next = r->next;
-	if (r->next == NONE)
-		l->tail = r->prev;
-	else
-		ep->rec[r->next].prev = r->prev;
-}
-
 bool
 suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep)
 {

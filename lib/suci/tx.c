@@ -88,7 +88,8 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		ack = put_ack(ep, p, most - len, now_ns, out->head + SUCI_PATH_HDR);
 	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
 			  out->head);
-	memcpy(out->head + SUCI_PATH_HDR + ack, r->hdr, r->hdr_len);
+	/* The whole field, whose size the compiler knows. */
+	memcpy(out->head + SUCI_PATH_HDR + ack, r->hdr, sizeof r->hdr);
 	out->head_len = (uint16_t)(SUCI_PATH_HDR + ack + r->hdr_len);
 	out->seg_head = r->head;
 	out->seg_head_len = r->head_len;
@@ -279,19 +280,26 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 	out->has_segment = out->retransmit = false;
 	out->ecn = SUCI_ECN_NOT;
 	out->path = NONE;
-	bool found = suci_oob_tx(ep, out, now_ns);
+	bool found = ep->oob_ready.head != NONE && suci_oob_tx(ep, out, now_ns);
 	while (!found && ep->ready.head != NONE) {
 		struct suci_path *p = &ep->path[ep->ready.head];
 		found = path_tx(ep, p, out, now_ns);
-		if (p->on_list != ON_STARVED)
+		/* Alone and still to be served: it stands where it has to. */
+		bool again = found && p->on_list == ON_READY && ep->ready.head == ep->ready.tail &&
+			     !p->going_down;
+		if (!again && p->on_list != ON_STARVED)
 			suci_path_unready(ep, p);
 		if (p->groups != NONE && p->pull_ready && !(found && out->has_segment))
 			ep->blocked(ep->user, path_index(ep, p));
 		if (found) {
 			p->tx_bytes += (uint64_t)out->head_len + out->seg_head_len + out->data_len;
-			suci_path_ready(ep, p);
+			if (!again)
+				suci_path_ready(ep, p);
 		}
-		suci_path_arm(ep, p);
+		/* A path in the list is due now (suci_expiry_ns()); its timer is set when it
+		 * leaves the list, not for each datagram. */
+		if (p->on_list != ON_READY)
+			suci_path_arm(ep, p);
 	}
 	if (found) {
 		ep->count.tx_datagrams++;
