@@ -58,6 +58,15 @@ const struct scenario scenarios[] = {
 	{"speed-cubic-loss", "what cubic makes of 1 % random loss", true, speed_cubic_loss, NULL},
 	{"incast-16", "16 senders, a receiver that can hold little: 1.5 times, evenly", true,
 	 incast_small, NULL},
+	{"repoint", "relays die with what they carry: lanes go over others", false, repoint_run,
+	 NULL},
+	{"spray-sum", "one lane over 4 relays: 3.8 times one", true, spray_sum, NULL},
+	{"lane-grows", "window of a lane, 10 Gb/s and 10 ms: 97 %, and back when idle", true,
+	 lane_grows, NULL},
+	{"lanes-idle", "1000 idle lanes hold no credit", true, lanes_idle, NULL},
+	{"lanes-many", "1000 busy lanes of 100 000: 90 % of one", true, lanes_many, NULL},
+	{"prio-hops", "classes are strict over relays: 95 %", true, prio_hops, NULL},
+	{"big-hops", "a block beyond 4 GiB over two relays", true, big_hops, NULL},
 	{"incast-200", "the same with 200 senders", true, incast_many, NULL},
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;

@@ -73,6 +73,15 @@ void speed_rendezvous(uint64_t seed, bool verbose, struct outcome *o);
 void gateway_run(uint64_t seed, bool verbose, struct outcome *o);
 void gateway_slow_run(uint64_t seed, bool verbose, struct outcome *o);
 
+/* spray.c */
+void spray_sum(uint64_t seed, bool verbose, struct outcome *o);
+void lane_grows(uint64_t seed, bool verbose, struct outcome *o);
+void lanes_idle(uint64_t seed, bool verbose, struct outcome *o);
+void lanes_many(uint64_t seed, bool verbose, struct outcome *o);
+void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
+void big_hops(uint64_t seed, bool verbose, struct outcome *o);
+void repoint_run(uint64_t seed, bool verbose, struct outcome *o);
+
 /* Close, check, take the figures, free. */
 void scenario_end(struct world *w, struct outcome *o);
 
