@@ -29,6 +29,7 @@ include lib/collectives/module.mk
 include driver/aead/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk
+include libsuci/module.mk
 -include app/relayd/module.mk
 include app/impi-server/module.mk
 -include libmpi/module.mk

@@ -13,6 +13,7 @@ suci_pacer_init(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint32_t burst_
 		return SUCI_ERR_INVAL;
 	*p = (struct suci_pacer){
 		.rate_bytes_per_s = rate_bytes_per_s,
+		.asked = rate_bytes_per_s,
 		.burst_bytes = burst_bytes,
 		.burst_min_bytes = burst_bytes,
 		.credit_bytes = burst_bytes,
@@ -54,11 +55,27 @@ refill(struct suci_pacer *p, uint64_t now_ns)
 	p->refilled_at_ns += used_ns;
 }
 
-void
-suci_pacer_set_rate(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
+static void
+size_bucket(struct suci_pacer *p)
+{
+	__extension__ typedef unsigned __int128 wide;
+	wide burst = (wide)p->rate_bytes_per_s * p->burst_ns / S_NS;
+	if (burst > SUCI_PACER_BURST_MAX)
+		burst = SUCI_PACER_BURST_MAX;
+	uint32_t least = p->limit && p->limit_burst < p->burst_min_bytes ? p->limit_burst
+									 : p->burst_min_bytes;
+	p->burst_bytes = burst > least ? (uint32_t)burst : least;
+	if (p->credit_bytes > (int64_t)p->burst_bytes)
+		p->credit_bytes = p->burst_bytes;
+}
+
+static void
+apply(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
 {
 	if (rate_bytes_per_s > SUCI_PACER_RATE_MAX)
 		rate_bytes_per_s = SUCI_PACER_RATE_MAX;
+	if (p->limit && (!rate_bytes_per_s || rate_bytes_per_s > p->limit))
+		rate_bytes_per_s = p->limit;
 	if (rate_bytes_per_s == p->rate_bytes_per_s)
 		return;
 	if (p->rate_bytes_per_s) {
@@ -68,24 +85,32 @@ suci_pacer_set_rate(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t no
 		p->refilled_at_ns = now_ns;
 	}
 	p->rate_bytes_per_s = rate_bytes_per_s;
-	__extension__ typedef unsigned __int128 wide;
-	wide burst = (wide)rate_bytes_per_s * p->burst_ns / S_NS;
-	if (burst > SUCI_PACER_BURST_MAX)
-		burst = SUCI_PACER_BURST_MAX;
-	p->burst_bytes = burst > p->burst_min_bytes ? (uint32_t)burst : p->burst_min_bytes;
-	if (p->credit_bytes > (int64_t)p->burst_bytes)
-		p->credit_bytes = p->burst_bytes;
+	size_bucket(p);
 }
 
 void
 suci_pacer_set_burst(struct suci_pacer *p, uint32_t burst_bytes, uint64_t now_ns)
 {
 	refill(p, now_ns);
-	if (p->burst_bytes == p->burst_min_bytes || p->burst_bytes < burst_bytes)
-		p->burst_bytes = burst_bytes;
 	p->burst_min_bytes = burst_bytes;
-	if (p->credit_bytes > (int64_t)p->burst_bytes)
-		p->credit_bytes = p->burst_bytes;
+	size_bucket(p);
+}
+
+void
+suci_pacer_set_rate(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
+{
+	p->asked = rate_bytes_per_s;
+	apply(p, rate_bytes_per_s, now_ns);
+}
+
+void
+suci_pacer_set_limit(struct suci_pacer *p, uint64_t limit_bytes_per_s, uint32_t burst_bytes,
+		     uint64_t now_ns)
+{
+	p->limit =
+		limit_bytes_per_s < SUCI_PACER_RATE_MAX ? limit_bytes_per_s : SUCI_PACER_RATE_MAX;
+	p->limit_burst = burst_bytes;
+	apply(p, p->asked, now_ns);
 }
 
 void

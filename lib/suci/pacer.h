@@ -17,6 +17,9 @@
 
 struct suci_pacer {
 	uint64_t rate_bytes_per_s; /* 0 = unpaced */
+	uint64_t asked;		   /* the rate without limit */
+	uint64_t limit;		   /* 0 = none */
+	uint32_t limit_burst;	   /* burst_min_bytes while there is a limit, if that is less */
 	uint32_t burst_bytes;
 	uint32_t burst_min_bytes; /* as given at init */
 	uint32_t burst_ns;	  /* what this much time earns may leave at once too, so
@@ -32,6 +35,10 @@ int suci_pacer_init(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint32_t bu
 void suci_pacer_set_rate(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns);
 /* Another size of the bucket, at least; it may be larger for burst_ns. */
 void suci_pacer_set_burst(struct suci_pacer *p, uint32_t burst_bytes, uint64_t now_ns);
+/* Never faster than that, whatever rate is set; 0: no limit.  With a limit at most
+ * burst_bytes, or what burst_ns earns, leave at once. */
+void suci_pacer_set_limit(struct suci_pacer *p, uint64_t limit_bytes_per_s, uint32_t burst_bytes,
+			  uint64_t now_ns);
 /* Charge len_bytes handed to the wire at now_ns; may overdraw by one datagram. */
 void suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns);
 /* When the next datagram may leave: now_ns itself if there is credit. */

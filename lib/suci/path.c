@@ -491,6 +491,18 @@ suci_path_set_cc(struct suci *ep, uint32_t path, enum suci_cc_kind cc, uint64_t 
 }
 
 int
+suci_path_set_pace(struct suci *ep, uint32_t path, uint64_t limit_bps)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state != PATH_UP)
+		return SUCI_ERR_DOWN;
+	suci_pacer_set_limit(&p->pacer, limit_bps, 2 * p->mtu, ep->now_ns);
+	p->pace_at_ns = BASE_NEVER_NS;
+	suci_path_ready(ep, p);
+	return SUCI_ERR_OK;
+}
+
+int
 suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns, uint64_t keepalive_ns)
 {
 	struct suci_path *p = suci_path_get(ep, path);

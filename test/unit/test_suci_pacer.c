@@ -76,6 +76,34 @@ test_limits(void **state)
 	assert_int_equal(suci_pacer_next_ns(&p, 5), 1000005);
 }
 
+/* Slow write: whatever congestion control asks for, also nothing at all. */
+static void
+test_slow_write(void **state)
+{
+	(void)state;
+	static const uint64_t asked[] = {0, 1000000000, 5000, 10000};
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+		struct suci_pacer p;
+		uint64_t now = 0, sent = 0;
+		assert_int_equal(suci_pacer_init(&p, 0, 1u << 20, now), 0);
+		p.burst_ns = 200000;
+		suci_pacer_set_limit(&p, 10000, 3000, now);
+		for (int k = 0; k < 1000; k++) {
+			suci_pacer_set_rate(&p, asked[i], now); /* as after each ack */
+			now = suci_pacer_next_ns(&p, now);
+			suci_pacer_sent(&p, 100, now);
+			sent += 100;
+		}
+		uint64_t rate = asked[i] && asked[i] < 10000 ? asked[i] : 10000;
+		uint64_t may = rate * now / 1000000000u;
+		assert_true(sent <= may + 3000 + 100);
+		assert_true(sent + 100 >= may);
+		/* Taken away: as asked again. */
+		suci_pacer_set_limit(&p, 0, 0, now);
+		assert_int_equal(p.rate_bytes_per_s, asked[i]);
+	}
+}
+
 int
 main(void)
 {
@@ -83,6 +111,7 @@ main(void)
 		cmocka_unit_test(test_next),
 		cmocka_unit_test(test_rate_is_kept),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_slow_write),
 	};
 	return cmocka_run_group_tests_name("suci pacer", tests, NULL, NULL);
 }

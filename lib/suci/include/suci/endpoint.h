@@ -17,7 +17,7 @@
  *      suci_tick(now)           when now >= suci_expiry_ns()
  *
  * in any order; each may call back through struct suci_ops.  Callbacks may
- * call suci_path_send/_note/_close/_wake/_info and nothing else of this header.
+ * call suci_path_send/_note/_close/_wake/_info/_set_pace and nothing else of this header.
  * A path closed in a callback goes down when the outermost call returns.
  *
  *                  suci_path_open
@@ -329,6 +329,9 @@ void suci_path_wake(struct suci *ep, uint32_t path);
 /* Replace congestion control and MTU of one path (policy of the caller). */
 int suci_path_set_cc(struct suci *ep, uint32_t path, enum suci_cc_kind cc, uint64_t rate_bps,
 		     uint32_t window);
+/* Slow write: no more than limit_bps bytes per second over this path, whatever congestion
+ * control says; 0: no limit.  suci_path_set_cc() takes it away.  0 or DOWN. */
+int suci_path_set_pace(struct suci *ep, uint32_t path, uint64_t limit_bps);
 /* Replace the configured liveness_ns and keepalive_ns of one path that is up (in
  * ops->path_up at the earliest): a process that computes answers nobody for
  * minutes and lives, a relay does not.  0 or DOWN. */

@@ -1,0 +1,273 @@
+/* suci.h - reliable datagrams between the processes of a parallel program.
+ *
+ * A process has one UDP socket and an id; an address database says where the
+ * others are.  It writes blocks, of any size from 0 bytes on, to ids and reads
+ * blocks from whoever sends; each block arrives once, whole, and after those that
+ * were written before it to the same id (with the same priority).  There is no
+ * connection to make: the first block to an id sets up what it needs, and the
+ * number of peers costs memory by the kilobyte, not sockets.
+ *
+ *      struct datagram_sock *s = datagram("hosts.txt", NULL, 0, my_id);
+ *      for (;;) {
+ *              compute();
+ *              while ((n = datagram_ready(s, 0, 0)) > 0)
+ *                      datagram_read(s, buf, sizeof buf);
+ *              if (datagram_wait(s, 0, 0, len, next) > 0) {
+ *                      datagram_destination(s, next);
+ *                      datagram_write(s, data, len);
+ *              }
+ *      }
+ *      datagram_close(s);
+ *
+ * Progress   Nothing happens behind the program's back: no thread, no signal.
+ *            Packets are received, acknowledged and sent again inside the calls that
+ *            read, write, wait or ask for a queue length.  A program that computes for long calls
+ *            datagram_progress() now and then, or watches datagram_fd().
+ * Memory     Received blocks wait in at most read_bytes of memory (struct
+ *            datagram_conf).  When that is full, senders are told to keep what they
+ *            have; nothing is lost and the bound is never exceeded.  A block that
+ *            could never fit is received straight into the buffer of a
+ *            datagram_read() with a buffer large enough.  Written blocks are copied
+ *            into at most write_bytes until they are acknowledged.
+ * Order      Between two ids, and within one priority: that of writing.  Between
+ *            different senders: that of becoming complete, higher priority first.
+ * Errors     -1 (or NULL) and errno; datagram_error() is a sentence that says
+ *            what and where.  See "Peers" for what a lost peer looks like.
+ * Peers      A peer that is not there yet is tried for connect_ms; meanwhile blocks
+ *            for it wait.  If it does not come, or if it goes while blocks to it
+ *            are not acknowledged, those blocks are given up: the next call that
+ *            writes to, waits for or asks for the queue of that id returns -1 once
+ *            (ETIMEDOUT, ECONNRESET), info.lost_blocks counts them, and after that
+ *            the id may be written to anew.  What it sent completely before can
+ *            still be read.
+ * Threads    A socket has one owner at a time.  Different sockets are independent.
+ * fork       The socket stays with the parent: in a child every call fails with
+ *            EPERM, datagram_close() only frees memory there.
+ * Signals    datagram_ready, _wait, _read and _write return -1 with EINTR when a
+ *            handler ran while they slept, unless a block is already on its way
+ *            between the caller's buffer and the wire; then they go on.
+ * Limits     ids 0 .. 65535; blocks 0 .. 2^42 bytes; IPv4.
+ * Units      bytes, bytes per second, microseconds and milliseconds as the names
+ *            say.  sec, usec: a time to wait; 0, 0 only looks, sec < 0 has no end.
+ *
+ * Source: the API of "Suci, a UDP communication library for parallel and
+ * distributed computing"; what goes beyond it is marked [+]. */
+#ifndef SUCI_H
+#define SUCI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DATAGRAM_ID_MAX	   65535u
+#define DATAGRAM_BLOCK_MAX (((uint64_t)1 << 42) - 128)
+
+struct datagram_sock; /* opaque */
+struct datagram_db;   /* opaque */
+
+/* ---- the address database ----
+ *
+ * Text, a line per process; # begins a comment:
+ *
+ *      # id  address      port
+ *      0     10.0.0.1     7700
+ *      1     10.0.0.2     7700
+ *      9     *            *
+ *
+ * An id at "* *" may come from any address: it can be written to once it has
+ * written to us.  The last to come has the id.  No id and no address twice. */
+
+/* [+] An empty one to fill in memory; NULL: ENOMEM. */
+struct datagram_db *datagram_db_new(void);
+/* [+] ip NULL: from any address (port is ignored then).  -1: EINVAL (id, ip or port
+ * out of range), EEXIST (id or address is there already), ENOMEM. */
+int datagram_db_add(struct datagram_db *db, uint32_t id, const char *ip, uint16_t port);
+/* [+] Read a file.  NULL: errno, and in error "file:line: what is wrong" (error may be
+ * NULL); EINVAL for what is written in it. */
+struct datagram_db *datagram_db_read(const char *file, char *error, size_t error_len);
+/* [+] The same from memory; name stands for the file in errors. */
+struct datagram_db *datagram_db_parse(const char *name, const char *text, size_t len, char *error,
+				      size_t error_len);
+/* [+] Number of ids; the index-th smallest id and its address (ip "" for "*"). -1: EINVAL. */
+size_t datagram_db_count(const struct datagram_db *db);
+int datagram_db_get(const struct datagram_db *db, size_t index, uint32_t *id, char ip[16],
+		    uint16_t *port);
+void datagram_db_free(struct datagram_db *db); /* accepts NULL */
+
+/* ---- opening and closing ---- */
+
+/* Be myid of the address database in the file addrdb.  myaddr NULL and myport 0: as
+ * the database says; else they take precedence, for a host that sees itself under
+ * another address (the others look into their databases).  NULL: errno, and
+ * datagram_error(NULL).  ENOENT: myid is not in the database. */
+struct datagram_sock *datagram(const char *addrdb, const char *myaddr, uint16_t myport,
+			       uint32_t myid);
+
+enum datagram_cc {
+	DATAGRAM_CC_CUBIC = 0,
+	DATAGRAM_CC_FIXED = 1, /* a window and no reaction to loss: for reserved links */
+};
+
+#define DATAGRAM_CRC	    1u /* end-to-end CRC32C over every block, both sides alike */
+#define DATAGRAM_NO_OFFLOAD 2u /* no segmentation and merging by the kernel */
+
+/* [+] Everything that can be set.  datagram_conf_init() first. */
+struct datagram_conf {
+	size_t size; /* of this struct, as the program was compiled */
+	uint32_t id;
+	/* One of them; db is copied. */
+	const char *db_file;
+	const struct datagram_db *db;
+	const char *ip; /* NULL: as in the database; "*" in it: any */
+	uint16_t port;	/* 0: as in the database; "*" in it: the kernel chooses */
+	unsigned flags; /* DATAGRAM_CRC, ... */
+	/* Memory: received and not read; written and not acknowledged, of that for one
+	 * peer (0: all).  At least 64 KiB each. */
+	uint64_t read_bytes;	   /* 64 MiB */
+	uint64_t write_bytes;	   /* 16 MiB */
+	uint64_t write_bytes_peer; /* 0 */
+	uint32_t blocks;	   /* written blocks not acknowledged, 16 .. 2^20; 4096 */
+	uint32_t packets;	   /* packets of ours in flight or queued, all peers; 16384 */
+	/* Packets that came before the beginning of their block and wait for it; each may
+	 * keep a receive buffer of 64 KiB (mtu bytes with DATAGRAM_NO_OFFLOAD). */
+	uint32_t early_packets; /* 512 */
+	uint32_t window;	/* packets in flight to one peer, at most; 4096 */
+	uint32_t sockbuf_bytes; /* kernel buffers, each direction; 8 MiB */
+	uint32_t mtu;		/* UDP payload; 0: what the interface takes */
+	int cc;			/* enum datagram_cc */
+	/* Of every peer at first; datagram_slow_write(), datagram_priority(). */
+	uint64_t slow_write; /* bytes/s, 0: as fast as congestion control lets */
+	int priority;	     /* 0 .. 3 */
+	/* How long a peer that is not there is tried. 30 000; 0: for ever */
+	uint32_t connect_ms;
+	/* How long a peer may leave packets unanswered before it counts as gone, so also
+	 * how long it may compute without calling this library; 60 000; 0: for ever */
+	uint32_t liveness_ms;
+	uint32_t close_ms; /* datagram_close() waits for acknowledgements; 5000 */
+	uint32_t spin_us;  /* look again and again so long before sleeping; 50 */
+};
+void datagram_conf_init(struct datagram_conf *conf);
+struct datagram_sock *datagram_open_with(const struct datagram_conf *conf);
+
+/* Wait until every peer has every block written to it, at most close_ms, tell them that
+ * we leave, free everything.  The socket is gone whatever is returned.  -1: ETIMEDOUT,
+ * some blocks were not acknowledged; ECONNRESET, some were lost.  Blocks not read are
+ * thrown away.  Accepts NULL. */
+int datagram_close(struct datagram_sock *s);
+/* [+] Only the waiting.  1: every peer has everything; 0: not in that time; -1. */
+int datagram_flush(struct datagram_sock *s, long sec, long usec);
+
+/* The last failure on s as a sentence, "" if there was none; of opening if s is NULL
+ * (this thread's).  Valid until the next failure. */
+const char *datagram_error(const struct datagram_sock *s);
+
+/* ---- writing ---- */
+
+/* Writes go to id from now on.  -1: ENOENT, not in the address database. */
+int datagram_destination(struct datagram_sock *s, uint32_t id);
+/* Write one block to the destination.  Returns len once buf may be used again: short
+ * blocks are copied and sent on, long ones are sent from buf and the call waits until
+ * the peer has them.  To our own id: needs room among the blocks not read (else
+ * ENOBUFS, as nobody else could make room).
+ * -1: EDESTADDRREQ, EMSGSIZE (> DATAGRAM_BLOCK_MAX), EINTR (nothing was written), an
+ * error of the peer. */
+int64_t datagram_write(struct datagram_sock *s, const void *buf, size_t len);
+/* The same, never waiting.  -1: EAGAIN, no room now; EMSGSIZE, larger than
+ * write_bytes_peer: only datagram_write() can do that. */
+int64_t datagram_write0(struct datagram_sock *s, const void *buf, size_t len);
+/* Wait until size bytes can be written to id without blocking, so by write0.
+ * 1: they can; 0: not in that time; -1: EMSGSIZE: never; EINTR; an error of the peer. */
+int datagram_wait(struct datagram_sock *s, long sec, long usec, size_t size, uint32_t id);
+/* Blocks written to id and not acknowledged; the program's measure of congestion. */
+int64_t datagram_queue_length(struct datagram_sock *s, uint32_t id);
+/* Send again to id what is due for it: lost packets, and those refused for want of
+ * room as far as it has granted some meanwhile.  That also happens in every other
+ * call; here a program that looks at queue lengths only asks for it.  Returns the
+ * queue length afterwards. */
+int64_t datagram_retransmission(struct datagram_sock *s, uint32_t id);
+/* [+] Slow write: at most so many bytes a second to id, headers included; 0: no limit
+ * but congestion control's.  Takes effect at once. */
+int datagram_slow_write(struct datagram_sock *s, uint32_t id, uint64_t bytes_per_s);
+/* [+] What is written to id from now on has priority prio (0 normal .. 3 highest) before
+ * lower ones here, on the way and at its reader.  It may overtake what was written
+ * with a lower one. */
+int datagram_priority(struct datagram_sock *s, uint32_t id, int prio);
+
+/* ---- reading ---- */
+
+/* Wait for a complete block.  Its size; 0: none in that time, or one of 0 bytes, for
+ * programs that send such see datagram_peek(); -1: EINTR.
+ * A block too large for read_bytes is reported as soon as it is announced. */
+int64_t datagram_ready(struct datagram_sock *s, long sec, long usec);
+/* [+] Is there a block to read, without waiting?  1: its sender and size (each may be
+ * NULL); 0: none. */
+int datagram_peek(struct datagram_sock *s, uint32_t *id, uint64_t *size);
+/* Read the next block; waits for it.  Returns its size.  While it waits, what comes is
+ * placed straight into buf, beyond the size of the block too up to len.
+ * -1: EMSGSIZE, the block is larger than len: it stays, datagram_ready() tells its
+ * size; EINTR. */
+int64_t datagram_read(struct datagram_sock *s, void *buf, size_t len);
+/* The same, never waiting.  -1: EAGAIN, no block is complete. */
+int64_t datagram_read0(struct datagram_sock *s, void *buf, size_t len);
+/* Who sent the block that was read last.  -1: ENOENT, none was read yet. */
+int64_t datagram_source(const struct datagram_sock *s);
+
+/* ---- flow information ---- */
+
+enum datagram_state {
+	DATAGRAM_IDLE = 0,	 /* nothing was exchanged yet, or the peer is gone */
+	DATAGRAM_CONNECTING = 1, /* tried */
+	DATAGRAM_UP = 2,
+};
+
+/* [+] One peer. */
+struct datagram_info {
+	uint32_t id;
+	int state; /* enum datagram_state */
+	int priority;
+	uint32_t mtu;				       /* UDP payload */
+	uint64_t delay_us, delay_us_min, delay_us_var; /* round trip */
+	uint32_t window, credit, in_flight, queued;    /* packets: ours, the peer's; */
+	uint32_t refused;			       /* of queued: the peer had no room */
+	uint64_t rate, slow_write;		       /* pacing, bytes/s; 0: none */
+	uint64_t queue_blocks, queue_bytes;	       /* written, not acknowledged */
+	uint64_t unread_blocks, unread_bytes;	       /* complete, not read */
+	uint64_t written_blocks, written_bytes;	       /* ever */
+	uint64_t read_blocks, read_bytes;	       /* ever */
+	uint64_t lost_blocks;			       /* given up, see Peers */
+	uint64_t sent_packets, retransmissions, received_packets; /* since it is up */
+};
+/* -1: ENOENT. */
+int datagram_info(struct datagram_sock *s, uint32_t id, struct datagram_info *out);
+/* [+] The same, compiled against another version of the struct: size bytes are filled. */
+int datagram_info_sized(struct datagram_sock *s, uint32_t id, struct datagram_info *out,
+			size_t size);
+
+/* [+] The socket as a whole. */
+struct datagram_memory {
+	uint64_t read_bytes, read_bytes_max;   /* blocks not read: now, most ever */
+	uint64_t write_bytes, write_bytes_max; /* blocks not acknowledged */
+	uint64_t fixed_bytes;		       /* taken at opening */
+};
+int datagram_memory(const struct datagram_sock *s, struct datagram_memory *out);
+
+/* ---- event loops ---- */
+
+/* [+] One turn: receive, acknowledge, send, send again; never waits.  1: packets moved. */
+int datagram_progress(struct datagram_sock *s);
+/* [+] For poll(2): the descriptor, the events to wait for, and after how many
+ * milliseconds (-1: never) datagram_progress() is to be called without one. */
+int datagram_fd(const struct datagram_sock *s);
+short datagram_events(const struct datagram_sock *s);
+int datagram_timeout(struct datagram_sock *s);
+
+/* [+] Version of the library, "major.minor". */
+const char *datagram_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

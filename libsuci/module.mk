@@ -1,0 +1,39 @@
+# libsuci: the Suci paper's interface as a C library.  The archive for programs of this
+# tree; for others libsuci.so.1 and a static library of one object, which export
+# nothing but datagram_*.
+$(call lib,datagram,libsuci,sucudp suci base)
+HEADERS_ALL += libsuci/include/suci.h
+$(B)/headers/libsuci/include/suci.ok: INC := $(datagram_INC)
+
+LIBSUCI_SO := $(B)/lib/libsuci.so.1
+LIBSUCI_A := $(B)/lib/libsuci.a
+$(LIBSUCI_SO): $(datagram_LINK) libsuci/exports.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libsuci.so.1 $(if $(SAN),,-Wl,-z,defs) \
+		-Wl,--version-script,libsuci/exports.map -o $@ \
+		-Wl,--whole-archive $(B)/libdatagram.a -Wl,--no-whole-archive \
+		-Wl,--start-group $(datagram_LINK) -Wl,--end-group
+	$(Q)ln -sf libsuci.so.1 $(@D)/libsuci.so
+$(LIBSUCI_A): $(datagram_LINK)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)ld -r -o $(@D)/libsuci-all.o --whole-archive $(sort $(datagram_LINK))
+	$(Q)objcopy --wildcard --keep-global-symbol='datagram*' $(@D)/libsuci-all.o
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $(@D)/libsuci-all.o
+ALL_EXTRA += $(LIBSUCI_SO) $(LIBSUCI_A)
+
+.PHONY: install-libsuci
+INSTALL_TARGETS += install-libsuci
+install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A)
+	@install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include \
+		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
+	@install -m 755 $(LIBSUCI_SO) $(DESTDIR)$(PREFIX)/lib/
+	@ln -sf libsuci.so.1 $(DESTDIR)$(PREFIX)/lib/libsuci.so
+	@install -m 644 $(LIBSUCI_A) $(DESTDIR)$(PREFIX)/lib/
+	@install -m 644 libsuci/include/suci.h $(DESTDIR)$(PREFIX)/include/
+	@sed -e 's|@PREFIX@|$(PREFIX)|' libsuci/suci.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/suci.pc
+
+$(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram sucudp suci base)
+$(call unit,test_datagram,test/unit/test_datagram.c,datagram sucudp suci base)

@@ -1,0 +1,381 @@
+/* Configuration, opening, closing. */
+#include "private.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MAGIC	    0x4c69625375636931ull
+#define ACK_EVERY   32u /* packets; a batch and its answer take one ack, not four */
+#define BURST_BYTES (256u << 10)
+/* Loopback: larger datagrams only fall out of the cache, and two of these fit a
+ * message that the kernel cuts. */
+#define MTU_MAX	  32752u
+#define MEM_LEAST (64u << 10)
+
+void
+datagram_conf_init(struct datagram_conf *conf)
+{
+	*conf = (struct datagram_conf){
+		.size = sizeof *conf,
+		.read_bytes = 64u << 20,
+		.write_bytes = 16u << 20,
+		.blocks = 4096,
+		.packets = 16384,
+		.early_packets = 512,
+		.window = 4096,
+		.connect_ms = 30000,
+		.liveness_ms = 60000,
+		.close_ms = 5000,
+		.spin_us = 50,
+	};
+}
+
+/* NULL: all is well. */
+static const char *
+conf_wrong(const struct datagram_conf *c)
+{
+	if (c->id > DATAGRAM_ID_MAX)
+		return "id is larger than 65535";
+	if (!c->db == !c->db_file)
+		return "one of db and db_file has to be set";
+	if (c->read_bytes < MEM_LEAST || c->write_bytes < MEM_LEAST ||
+	    (c->write_bytes_peer && c->write_bytes_peer < MEM_LEAST))
+		return "read_bytes, write_bytes and write_bytes_peer are 65536 at least";
+	if (c->blocks < 16 || c->blocks > 1u << 20)
+		return "blocks is not 16 .. 1048576";
+	if (c->packets < 64 || c->packets > 1u << 24)
+		return "packets is not 64 .. 16777216";
+	if (c->early_packets < 64 || c->early_packets > 65536)
+		return "early_packets is not 64 .. 65536";
+	if (c->window < 4 || c->window > 65535)
+		return "window is not 4 .. 65535";
+	if (c->mtu && (c->mtu < 1200 || c->mtu > 65000))
+		return "mtu is not 0 or 1200 .. 65000";
+	if (c->sockbuf_bytes > 1u << 30)
+		return "sockbuf_bytes is larger than 1 GiB";
+	if (c->cc != DATAGRAM_CC_CUBIC && c->cc != DATAGRAM_CC_FIXED)
+		return "cc is none of enum datagram_cc";
+	if (c->priority < 0 || c->priority >= PRIOS)
+		return "priority is not 0 .. 3";
+	if (c->flags & ~(DATAGRAM_CRC | DATAGRAM_NO_OFFLOAD))
+		return "unknown flags";
+	return NULL;
+}
+
+static int
+open_udp(struct datagram_sock *s, const struct db_entry *me)
+{
+	const struct datagram_conf *c = &s->conf;
+	struct suci_udp_conf u = {
+		.port = c->port ? c->port : me->port,
+		.mtu = c->mtu,
+		.mtu_max = MTU_MAX > c->mtu ? MTU_MAX : c->mtu,
+		.bufs = s->conf.early_packets + 4 * SUCI_UDP_BATCH,
+		.sockbuf_bytes = c->sockbuf_bytes,
+		.no_gso = c->flags & DATAGRAM_NO_OFFLOAD,
+		.no_gro = c->flags & DATAGRAM_NO_OFFLOAD,
+	};
+	memcpy(u.ip, me->ip, 4);
+	if (c->ip && !db_ip(c->ip, u.ip)) {
+		fail_open(EINVAL, "\"%.40s\" is not an IPv4 address", c->ip);
+		return -1;
+	}
+	int err = suci_udp_open(&u, &s->udp);
+	if (!err) /* what the kernel merges takes up to 64 KiB */
+		s->fixed_bytes += (uint64_t)u.bufs * (u.no_gro ? suci_udp_mtu(s->udp) : 65536u);
+	if (err)
+		fail_open(-err, "cannot open a UDP socket on %u.%u.%u.%u:%u: %s", u.ip[0], u.ip[1],
+			  u.ip[2], u.ip[3], u.port, strerror(-err));
+	return err;
+}
+
+static void *
+take(struct datagram_sock *s, size_t n)
+{
+	n = (n + 63) & ~(size_t)63;
+	s->fixed_bytes += n;
+	return n ? aligned_alloc(64, n) : NULL;
+}
+
+static int
+make_peers(struct datagram_sock *s, const struct datagram_db *db)
+{
+	s->npeers = (uint32_t)db->n;
+	s->paths_max = s->npeers + 8; /* some are going down while others come */
+	s->lanes_max = s->npeers <= 256 ? PRIOS * s->npeers : s->npeers + 768;
+	size_t peers = s->npeers * sizeof *s->peer;
+	size_t paths = s->paths_max * sizeof *s->path_peer;
+	size_t lanes = s->lanes_max * sizeof *s->lane;
+	s->peer = take(s, peers);
+	s->path_peer = take(s, paths);
+	s->lane = take(s, lanes);
+	if (!s->peer || !s->path_peer || !s->lane)
+		return -1;
+	memset(s->peer, 0, peers);
+	memset(s->path_peer, 0, paths);
+	memset(s->lane, 0, lanes);
+	for (uint32_t i = 0; i < s->npeers; i++) {
+		const struct db_entry *e = &db->e[i];
+		struct peer *p = &s->peer[i];
+		p->id = e->id;
+		p->anywhere = e->anywhere;
+		if (!e->anywhere)
+			p->addr = suci_udp_addr(e->ip, e->port);
+		p->path = NONE;
+		p->prio = (uint8_t)s->conf.priority;
+		p->pace = s->conf.slow_write;
+		for (unsigned k = 0; k < PRIOS; k++)
+			p->lane[k] = NONE;
+	}
+	s->me = peer_find(s, s->conf.id);
+	return 0;
+}
+
+static int
+make_lanes(struct datagram_sock *s)
+{
+	struct suci_lanes_config c = {
+		.limits = {.lanes_max = s->lanes_max,
+			   .blocks_max = s->conf.blocks + s->conf.blocks / 4,
+			   .rx_blocks_max = s->npeers + 1024,
+			   .held_max = s->conf.early_packets,
+			   .ranges_max = 4096,
+			   .labels_max = PRIOS * (s->peer[s->npeers - 1].id + 1)},
+		.ops = &libsuci_ops,
+		.user = s,
+	};
+	s->lanes_mem = take(s, suci_lanes_footprint(&c.limits));
+	s->lanes = s->lanes_mem ? suci_lanes_new(s->lanes_mem, &c) : NULL;
+	return s->lanes ? 0 : -1;
+}
+
+static int
+make_endpoint(struct datagram_sock *s)
+{
+	const struct datagram_conf *c = &s->conf;
+	/* What all together may have in flight to us fits the kernel's buffer. */
+	uint32_t total = suci_udp_credit(s->udp, 1);
+	struct suci_config e = {
+		.limits = {.paths_max = s->paths_max,
+			   .segments_max = c->packets,
+			   .queue_max = c->packets < 2048 ? c->packets : 2048,
+			   .window_max = c->window},
+		.mtu_max = suci_udp_mtu(s->udp),
+		.cc = c->cc == DATAGRAM_CC_FIXED ? SUCI_CC_FIXED : SUCI_CC_CUBIC,
+		.fixed_window = c->window,
+		.initial_window = 64,
+		.ack_every = ACK_EVERY,
+		.burst_bytes = BURST_BYTES,
+		.credit = total < c->window ? total : c->window,
+		.credit_total = total,
+		/* peer.c gives up; this only has to be no shorter. */
+		.handshake_ns = c->connect_ms ? (c->connect_ms + 1000ull) * BASE_MS_NS
+					      : 365ull * 86400 * BASE_S_NS,
+		.liveness_ns = c->liveness_ms * (uint64_t)BASE_MS_NS,
+		.hello_len = HELLO_BYTES,
+		.ops = suci_lanes_ops(),
+		.user = s->lanes,
+	};
+	struct {
+		uint64_t incarnation, seed;
+		uint8_t secret[16];
+	} r;
+	if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+		return -1;
+	e.incarnation = r.incarnation | 1;
+	e.seed = r.seed;
+	memcpy(e.cookie_secret, r.secret, sizeof r.secret);
+	hello_put(e.hello, c->id, DATAGRAM_ID_MAX + 1);
+	s->ep_mem = take(s, suci_footprint(&e.limits));
+	s->ep = s->ep_mem ? suci_new(s->ep_mem, &e, suci_udp_now_ns()) : NULL;
+	return s->ep ? 0 : -1;
+}
+
+static void
+dismantle(struct datagram_sock *s)
+{
+	s->closing = true;
+	if (s->ep)
+		suci_fini(s->ep, suci_udp_now_ns());
+	if (s->lanes)
+		suci_lanes_fini(s->lanes);
+	if (s->udp)
+		suci_udp_detach(s->udp);
+	suci_udp_close(s->udp);
+	if (s->peer)
+		in_fini(s);
+	mem_fini(&s->in_mem);
+	mem_fini(&s->out_mem);
+	free(s->ep_mem);
+	free(s->lanes_mem);
+	free(s->peer);
+	free(s->path_peer);
+	free(s->lane);
+	if (s->alive)
+		munmap((void *)(uintptr_t)s->alive, 1);
+	s->magic = 0;
+	free(s);
+}
+
+/* A page that the kernel clears in children. */
+static int
+mark_alive(struct datagram_sock *s)
+{
+	uint8_t *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return -1;
+	if (madvise(page, 1, MADV_WIPEONFORK) < 0) {
+		munmap(page, 1);
+		return -1;
+	}
+	page[0] = 1;
+	s->alive = page;
+	return 0;
+}
+
+static struct datagram_sock *
+open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
+{
+	const struct db_entry *me = db_find(db, conf->id);
+	if (!me) {
+		fail_open(ENOENT, "id %u is not in the address database", conf->id);
+		return NULL;
+	}
+	struct datagram_sock *s = calloc(1, sizeof *s);
+	if (!s) {
+		fail_open(ENOMEM, "out of memory");
+		return NULL;
+	}
+	s->magic = MAGIC;
+	s->conf = *conf;
+	s->conf.db = NULL;
+	s->conf.db_file = s->conf.ip = NULL;
+	s->fixed_bytes = sizeof *s;
+	s->pending_at_ns = BASE_NEVER_NS;
+	s->spin_ns = s->spin_ns_max = conf->spin_us * 1000ull;
+	in_init(s);
+	mem_init(&s->out_mem, conf->write_bytes);
+	s->conf.ip = conf->ip; /* while opening */
+	int err = open_udp(s, me);
+	s->conf.ip = NULL;
+	if (err) {
+		int e = errno;
+		dismantle(s);
+		errno = e;
+		return NULL;
+	}
+	if (mark_alive(s) < 0 || make_peers(s, db) < 0 || make_lanes(s) < 0 ||
+	    make_endpoint(s) < 0) {
+		dismantle(s);
+		fail_open(ENOMEM, "out of memory for %zu ids", db->n);
+		return NULL;
+	}
+	suci_lanes_bind(s->lanes, s->ep);
+	suci_udp_attach(s->udp, s->ep);
+	return s;
+}
+
+struct datagram_sock *
+datagram_open_with(const struct datagram_conf *given)
+{
+	struct datagram_conf conf;
+	datagram_conf_init(&conf);
+	/* A program compiled against an older header has fewer fields. */
+	size_t n = given->size < sizeof conf ? given->size : sizeof conf;
+	memcpy(&conf, given, n);
+	const char *wrong =
+		given->size < sizeof given->size ? "datagram_conf_init() first" : conf_wrong(&conf);
+	if (wrong) {
+		fail_open(EINVAL, "%s", wrong);
+		return NULL;
+	}
+	if (conf.db)
+		return open_checked(&conf, conf.db);
+	char text[TEXT_MAX - 1];
+	struct datagram_db *db = datagram_db_read(conf.db_file, text, sizeof text);
+	if (!db) {
+		fail_open(errno, "%s", text);
+		return NULL;
+	}
+	struct datagram_sock *s = open_checked(&conf, db);
+	int err = errno;
+	datagram_db_free(db);
+	errno = err;
+	return s;
+}
+
+struct datagram_sock *
+datagram(const char *addrdb, const char *myaddr, uint16_t myport, uint32_t myid)
+{
+	struct datagram_conf conf;
+	datagram_conf_init(&conf);
+	conf.db_file = addrdb;
+	conf.ip = myaddr;
+	conf.port = myport;
+	conf.id = myid;
+	return datagram_open_with(&conf);
+}
+
+/* ---- closing ---- */
+
+static bool
+all_acked(struct datagram_sock *s, void *arg)
+{
+	(void)arg;
+	return s->outs == 0;
+}
+
+static bool
+all_left(struct datagram_sock *s, void *arg)
+{
+	(void)arg;
+	return s->outs == 0 && peers_left(s);
+}
+
+int
+datagram_flush(struct datagram_sock *s, long sec, long usec)
+{
+	if (enter(s))
+		return -1;
+	int r = wait_until(s, all_acked, NULL, deadline_of(sec, usec), NULL);
+	settle(s);
+	return r;
+}
+
+static bool
+never(struct datagram_sock *s)
+{
+	(void)s;
+	return false;
+}
+
+int
+datagram_close(struct datagram_sock *s)
+{
+	if (!s)
+		return 0;
+	int err = 0;
+	if (s->alive[0]) {
+		uint64_t lost = s->lost, limit = s->conf.close_ms * (uint64_t)BASE_MS_NS;
+		uint64_t deadline = base_add_ns(suci_udp_now_ns(), limit);
+		if (!wait_until(s, all_left, NULL, deadline, never))
+			err = ETIMEDOUT;
+		else if (s->lost != lost)
+			err = ECONNRESET;
+		s->closing = true;
+		s->now_ns = suci_udp_now_ns();
+		for (uint32_t i = 0; i < s->npeers; i++)
+			if (s->peer[i].path != NONE)
+				suci_path_close(s->ep, s->peer[i].path, "", s->now_ns);
+		suci_udp_tx(s->udp, s->now_ns);
+	}
+	dismantle(s);
+	errno = err ? err : errno;
+	return err ? -1 : 0;
+}

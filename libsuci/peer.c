@@ -1,0 +1,477 @@
+/* Paths and lanes to peers: opened when there is something to write, tried again while
+ * nobody answers, given up after connect_ms.  Blocks are handed to a lane only when
+ * its path is up, so what a lane loses is what a living peer may have lost. */
+#include "private.h"
+
+#include "base/bytes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAGIC	   0x53554349u /* "SUCI" */
+#define VERSION	   1u
+#define GAP_NS	   (10 * BASE_MS_NS)
+#define GAP_NS_MAX (500 * BASE_MS_NS)
+#define WINDOW	   4096u /* segments of a lane a peer may have outstanding */
+
+enum { NOTE_LEAVE = 1, NOTE_LEFT = 2 };
+#define NOTE_BYTES 20
+
+void
+peer_name(const struct peer *p, char out[32])
+{
+	const uint8_t *ip = p->addr.ip + 12;
+	if (p->addr.port)
+		snprintf(out, 32, "%u.%u.%u.%u:%u", ip[0], ip[1], ip[2], ip[3], p->addr.port);
+	else
+		snprintf(out, 32, "of no address yet");
+}
+
+void
+hello_put(uint8_t out[HELLO_BYTES], uint32_t from, uint32_t to)
+{
+	be32_store(out, MAGIC);
+	be32_store(out + 4, VERSION);
+	be32_store(out + 8, from);
+	be32_store(out + 12, to);
+}
+
+static bool
+hello_get(const uint8_t *b, size_t len, uint32_t *from, uint32_t *to)
+{
+	if (len != HELLO_BYTES || be32_load(b) != MAGIC || be32_load(b + 4) != VERSION)
+		return false;
+	*from = be32_load(b + 8);
+	*to = be32_load(b + 12);
+	return true;
+}
+
+/* ---- waiting for a path ---- */
+
+void
+peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns)
+{
+	if (!p->pending) {
+		p->pending = true;
+		p->pending_next = s->pending;
+		s->pending = p;
+	}
+	s->pending_at_ns = base_min_ns(s->pending_at_ns, at_ns);
+}
+
+static bool
+open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
+{
+	uint32_t from = s->me->id * PRIOS + prio, to = p->id * PRIOS + prio, lane;
+	struct suci_lane_conf c = {
+		.path = path,
+		.tx_dst_label = to,
+		.tx_src_label = from,
+		.rx_dst_label = from,
+		.rx_src_label = to,
+		.direct = true,
+		.crc = s->conf.flags & DATAGRAM_CRC,
+		.prio = (uint8_t)prio,
+		.tx_salt = (uint64_t)from << 32 | to,
+		.rx_salt = (uint64_t)to << 32 | from,
+		.window = WINDOW,
+	};
+	if (suci_lane_open(s->lanes, &c, &lane, s->now_ns))
+		return false;
+	s->lane[lane] = (struct lane_state){.peer = p, .prio = (uint8_t)prio};
+	p->lane[prio] = lane;
+	return true;
+}
+
+bool
+peer_give(struct datagram_sock *s, struct peer *p, struct out *o)
+{
+	if (!p->up || (p->lane[o->prio] == NONE && !open_lane(s, p, o->prio, p->path)))
+		return false;
+	if (suci_lane_send(s->lanes, p->lane[o->prio], NULL, 0, o->data, o->bytes, o->end != NULL,
+			   (uint64_t)(uintptr_t)o, s->now_ns))
+		return false;
+	o->given = true;
+	p->given[o->prio]++;
+	s->dirty = true;
+	return true;
+}
+
+static void
+give_up(struct datagram_sock *s, struct peer *p, int err)
+{
+	if (!p->head)
+		return;
+	p->lost_now += p->queue_blocks;
+	p->error = err;
+	outs_lose(s, p);
+}
+
+/* When the peer is to be looked at again: NEVER, not before something happens. */
+static uint64_t
+try_peer(struct datagram_sock *s, struct peer *p)
+{
+	if (p->up || !p->give) {
+		p->try_since_ns = 0;
+		return BASE_NEVER_NS;
+	}
+	if (!p->try_since_ns) {
+		p->try_since_ns = p->try_at_ns = s->now_ns;
+		p->try_gap_ns = GAP_NS;
+		p->why[0] = 0;
+	}
+	uint64_t end = s->conf.connect_ms
+			       ? p->try_since_ns + s->conf.connect_ms * (uint64_t)BASE_MS_NS
+			       : BASE_NEVER_NS;
+	if (s->now_ns >= end) {
+		p->try_since_ns = 0;
+		give_up(s, p, ETIMEDOUT);
+		if (p->path != NONE)
+			suci_path_close(s->ep, p->path, "gave up", s->now_ns);
+		return BASE_NEVER_NS;
+	}
+	if (p->path != NONE || !p->addr.port)
+		return end;
+	if (s->now_ns < p->try_at_ns)
+		return base_min_ns(end, p->try_at_ns);
+	uint8_t hello[HELLO_BYTES];
+	uint32_t path;
+	hello_put(hello, s->me->id, p->id);
+	int err = suci_path_open(s->ep, &p->addr, hello, sizeof hello, &path, s->now_ns);
+	if (err && err != SUCI_ERR_EXISTS)
+		return base_min_ns(end, s->now_ns + BASE_MS_NS); /* one is just going down */
+	p->path = path;
+	s->path_peer[path] = p;
+	s->dirty = true;
+	return end;
+}
+
+void
+peers_pump(struct datagram_sock *s)
+{
+	struct peer *list = s->pending, *p;
+	s->pending = NULL;
+	s->pending_at_ns = BASE_NEVER_NS;
+	while ((p = list)) {
+		list = p->pending_next;
+		p->pending = false;
+		while (p->give && peer_give(s, p, p->give))
+			p->give = p->give->next;
+		/* A lane that is full for the moment is looked at after each turn. */
+		uint64_t at = p->up && p->give ? s->now_ns : try_peer(s, p);
+		if (p->give)
+			peer_pend(s, p, at);
+	}
+}
+
+int
+peer_error(struct datagram_sock *s, struct peer *p)
+{
+	char name[32];
+	if (!p->error)
+		return 0;
+	int err = p->error;
+	unsigned long long lost = p->lost_now;
+	p->error = 0;
+	p->lost_now = 0;
+	peer_name(p, name);
+	return fail(s, err, "id %u (%s) %s: %llu %s to it lost", p->id, name,
+		    p->why[0] ? p->why : "does not answer", lost, lost == 1 ? "block" : "blocks");
+}
+
+/* ---- leaving ---- */
+
+static bool
+send_note(struct datagram_sock *s, struct peer *p, uint32_t type)
+{
+	uint8_t b[NOTE_BYTES];
+	be32_store(b, type);
+	for (unsigned i = 0; i < PRIOS; i++)
+		be32_store(b + 4 + 4 * i, p->given[i]);
+	s->dirty = true;
+	return suci_path_note(s->ep, p->path, b, sizeof b, s->now_ns) == SUCI_ERR_OK;
+}
+
+static bool
+any_given(const struct peer *p)
+{
+	return p->given[0] | p->given[1] | p->given[2] | p->given[3];
+}
+
+bool
+peers_left(struct datagram_sock *s)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < s->npeers; i++) {
+		struct peer *p = &s->peer[i];
+		if (!p->up || !any_given(p) || p->leave_done)
+			continue;
+		all = false;
+		if (!p->leave_sent)
+			p->leave_sent = send_note(s, p, NOTE_LEAVE);
+	}
+	return all;
+}
+
+void
+peers_answer(struct datagram_sock *s)
+{
+	s->notes = false;
+	for (uint32_t i = 0; i < s->npeers; i++) {
+		struct peer *p = &s->peer[i];
+		if (!p->leave_asked || !p->up || memcmp(p->got, p->leave_at, sizeof p->got))
+			continue;
+		p->leave_asked = !send_note(s, p, NOTE_LEFT);
+		s->notes |= p->leave_asked;
+	}
+}
+
+static void
+on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct datagram_sock *s = user;
+	struct peer *p = s->path_peer[path];
+	const uint8_t *b = note;
+	(void)now_ns;
+	if (!p || p->path != path || len != NOTE_BYTES)
+		return;
+	if (be32_load(b) == NOTE_LEAVE) {
+		for (unsigned i = 0; i < PRIOS; i++)
+			p->leave_at[i] = be32_load(b + 4 + 4 * i);
+		p->leave_asked = s->notes = true;
+	} else if (be32_load(b) == NOTE_LEFT) {
+		p->leave_done = p->leave_sent;
+	}
+}
+
+/* ---- what Suci tells us ---- */
+
+static int
+on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	  char why[SUCI_TEXT_MAX])
+{
+	struct datagram_sock *s = user;
+	uint32_t id, to;
+	if (!hello_get(hello, len, &id, &to)) {
+		snprintf(why, SUCI_TEXT_MAX, "not a process of this library");
+		return -1;
+	}
+	struct peer *p = peer_find(s, id);
+	if (s->closing)
+		snprintf(why, SUCI_TEXT_MAX, "id %u is leaving", s->me->id);
+	else if (to != s->me->id)
+		snprintf(why, SUCI_TEXT_MAX, "id %u is here, not id %u", s->me->id, to);
+	else if (!p || p == s->me)
+		snprintf(why, SUCI_TEXT_MAX, "id %u is not in the address database here", id);
+	else if (!p->anywhere && memcmp(&p->addr, from, sizeof *from))
+		snprintf(why, SUCI_TEXT_MAX,
+			 "id %u has another address in the address database here", id);
+	else
+		return 0;
+	return -1;
+}
+
+/* The path that was there is none any more. */
+static void
+forget_path(struct datagram_sock *s, struct peer *p)
+{
+	for (unsigned i = 0; i < PRIOS; i++) {
+		uint32_t lane = p->lane[i];
+		if (lane == NONE)
+			continue;
+		p->lane[i] = NONE;
+		in_lane_end(s, lane);
+	}
+	p->path = NONE;
+	p->up = p->leave_asked = p->leave_sent = p->leave_done = false;
+	memset(p->given, 0, sizeof p->given);
+	memset(p->got, 0, sizeof p->got);
+}
+
+static void
+on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *hello, size_t len,
+	   bool incoming)
+{
+	struct datagram_sock *s = user;
+	uint32_t id, to;
+	struct peer *p = s->path_peer[path];
+	if (incoming && hello_get(hello, len, &id, &to))
+		p = peer_find(s, id); /* accept saw to it that it is there */
+	if (!p) {
+		suci_path_close(s->ep, path, "nobody wants this path", s->now_ns);
+		return;
+	}
+	if (p->path != NONE && p->path != path) {
+		/* Whoever came as this id before is replaced. */
+		uint32_t old = p->path;
+		s->path_peer[old] = NULL;
+		for (unsigned i = 0; i < PRIOS; i++)
+			if (p->lane[i] != NONE)
+				suci_lane_close(s->lanes, p->lane[i], s->now_ns);
+		forget_path(s, p);
+		suci_path_close(s->ep, old, "another process has that id now", s->now_ns);
+		snprintf(p->why, sizeof p->why, "was replaced by another process");
+		give_up(s, p, ECONNRESET);
+		p->error = p->lost_now ? ECONNRESET : p->error;
+	}
+	s->path_peer[path] = p;
+	p->path = path;
+	p->up = true;
+	p->try_since_ns = 0;
+	if (p->anywhere)
+		p->addr = *from;
+	peer_pace(s, p);
+	if (p->give)
+		peer_pend(s, p, 0);
+}
+
+void
+peer_pace(struct datagram_sock *s, struct peer *p)
+{
+	if (p->up)
+		(void)suci_path_set_pace(s->ep, p->path, p->pace);
+}
+
+static const char *
+down_word(enum suci_down why)
+{
+	switch (why) {
+	case SUCI_DOWN_CLOSED:
+		return "left";
+	case SUCI_DOWN_SILENT:
+		return "is silent";
+	case SUCI_DOWN_RESET:
+	case SUCI_DOWN_RESTARTED:
+		return "was restarted";
+	case SUCI_DOWN_REFUSED:
+		return "refuses us";
+	case SUCI_DOWN_UNREACHABLE:
+		return "is not there (nobody has that port)";
+	case SUCI_DOWN_MTU:
+		return "is behind a link whose packets are too small";
+	case SUCI_DOWN_TIMEOUT:
+	case SUCI_DOWN_LOCAL:
+		break;
+	}
+	return "does not answer";
+}
+
+static void
+on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct datagram_sock *s = user;
+	struct peer *p = s->path_peer[path];
+	s->path_peer[path] = NULL;
+	if (!p || p->path != path)
+		return;
+	bool was_up = p->up;
+	bool says = text && *text && (why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_REFUSED);
+	snprintf(p->why, sizeof p->why, "%s%s%.70s", down_word(why), says ? ": " : "",
+		 says ? text : "");
+	forget_path(s, p);
+	if (was_up) {
+		/* Those that were given are counted already. */
+		p->lost_now += p->queue_blocks;
+		outs_lose(s, p);
+		p->error = p->lost_now ? ECONNRESET : p->error;
+	} else if (p->give) {
+		p->try_at_ns = s->now_ns + p->try_gap_ns;
+		p->try_gap_ns = base_min_ns(2 * p->try_gap_ns, GAP_NS_MAX);
+		peer_pend(s, p, p->try_at_ns);
+	}
+}
+
+static enum suci_verdict
+on_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
+{
+	struct datagram_sock *s = user;
+	struct peer *p = s->path_peer[path];
+	uint32_t prio = src_label % PRIOS;
+	if (!p || p->path != path || src_label / PRIOS != p->id ||
+	    dst_label != s->me->id * PRIOS + prio || p->lane[prio] != NONE)
+		return SUCI_DROPPED;
+	return open_lane(s, p, prio, path) ? SUCI_TAKEN : SUCI_REFUSED;
+}
+
+static void
+on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+{
+	struct datagram_sock *s = user;
+	struct lane_state *l = &s->lane[lane];
+	(void)text;
+	if (!l->peer)
+		return;
+	struct peer *p = l->peer;
+	p->lane[l->prio] = NONE;
+	in_lane_end(s, lane);
+	/* The CRC failed again and again: the path is of no use, either. */
+	if (why == SUCI_DOWN_LOCAL && p->path != NONE && !s->closing)
+		suci_path_close(s->ep, p->path, "damaged data", s->now_ns);
+}
+
+static void *
+on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
+	 uint64_t now_ns)
+{
+	(void)first, (void)first_len, (void)now_ns;
+	return in_begin(user, lane, bytes);
+}
+
+static void
+on_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
+{
+	(void)lane;
+	in_data(user, block, off, data, len);
+}
+
+static void
+on_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
+{
+	(void)now_ns;
+	in_end(user, lane, block);
+}
+
+static void
+on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
+{
+	struct out *o = (struct out *)(uintptr_t)cookie;
+	(void)lane, (void)now_ns;
+	if (!ok)
+		o->peer->lost_now++;
+	out_done(user, o, ok);
+}
+
+static void
+on_hold(void *user, uint64_t cookie)
+{
+	suci_udp_hold(((struct datagram_sock *)user)->udp, cookie);
+}
+
+static void
+on_release(void *user, uint64_t cookie)
+{
+	suci_udp_release(((struct datagram_sock *)user)->udp, cookie);
+}
+
+static bool
+on_room(void *user, uint32_t lane, uint64_t bytes)
+{
+	return in_room(user, lane, bytes);
+}
+
+const struct suci_lane_ops libsuci_ops = {
+	.block_begin = on_begin,
+	.block_data = on_data,
+	.block_end = on_end,
+	.block_done = on_done,
+	.hold = on_hold,
+	.release = on_release,
+	.lane_down = on_lane_down,
+	.lane_unknown = on_unknown,
+	.accept = on_accept,
+	.path_up = on_path_up,
+	.path_down = on_path_down,
+	.note = on_note,
+	.block_room = on_room,
+};

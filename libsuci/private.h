@@ -1,0 +1,242 @@
+/* private.h - what the files of libsuci share.
+ *
+ *      db.c     the address database
+ *      mem.c    bounded memory for blocks
+ *      open.c   configuration, opening, closing
+ *      peer.c   paths and lanes to peers, trying and giving up
+ *      recv.c   blocks that come in, reading
+ *      send.c   writing
+ *      turn.c   progress, waiting, event loops
+ *      info.c   flow information, errors
+ *
+ * A lane is opened per peer and priority; its labels are id * 4 + priority, so both
+ * sides know them without asking. */
+#ifndef LIBSUCI_PRIVATE_H
+#define LIBSUCI_PRIVATE_H
+
+#include "suci.h"
+
+#include "base/clock.h"
+#include "driver/suci_udp.h"
+#include "suci/lane.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#define LIBSUCI_VERSION "1.0"
+
+#define NONE	 UINT32_MAX
+#define PRIOS	 4
+#define TEXT_MAX 320
+#define WHY_MAX	 96
+
+/* ---- mem.c: memory for blocks, by classes of size, never more than limit ---- */
+#define MEM_CLASSES 168
+struct mem {
+	uint64_t limit, used, cached, used_max;
+	void *free[MEM_CLASSES];
+};
+void mem_init(struct mem *m, uint64_t limit);
+void mem_fini(struct mem *m);
+/* Bytes of the limit that a piece of size bytes takes. */
+uint64_t mem_cost(uint64_t size);
+bool mem_room(const struct mem *m, uint64_t size);
+void *mem_take(struct mem *m, uint64_t size); /* NULL: no room */
+void mem_give(struct mem *m, void *p, uint64_t size);
+
+/* ---- db.c ---- */
+struct db_entry {
+	uint32_t id;
+	uint8_t ip[4];
+	uint16_t port;
+	bool anywhere;
+};
+struct datagram_db {
+	struct db_entry *e; /* sorted by id */
+	size_t n, room;
+};
+const struct db_entry *db_find(const struct datagram_db *db, uint32_t id);
+struct datagram_db *db_copy(const struct datagram_db *db);
+bool db_ip(const char *text, uint8_t ip[4]);
+
+/* ---- blocks ---- */
+/* A written block; its data follow unless they are the caller's. */
+struct out {
+	struct out *next, *prev; /* of its peer */
+	struct peer *peer;
+	const uint8_t *data;
+	uint64_t bytes;
+	uint8_t prio;
+	bool given; /* its lane has it */
+	/* The caller waits, with its own data: WRITE_DONE or WRITE_LOST at the end. */
+	int *end;
+};
+enum { WRITE_WAITS, WRITE_DONE, WRITE_LOST };
+
+/* A block coming in.  Short ones are one piece of memory, long ones have their data
+ * apart, so that the rest of one can still go straight to a reader. */
+struct in {
+	struct in *next; /* of its lane, then of the ready ones */
+	struct peer *peer;
+	uint8_t *data;
+	uint64_t bytes;
+	uint64_t top; /* no byte at or after it has come */
+	uint32_t size;
+	bool complete;
+	bool apart;  /* data is a piece of its own */
+	bool direct; /* data is the reader's buffer */
+	bool spare;  /* this is s->spare */
+};
+#define IN_INSIDE_MAX 4096u /* longer ones have their data apart */
+struct in_list {
+	struct in *head, *tail;
+};
+
+/* What is known about an open lane, by its index. */
+struct lane_state {
+	struct peer *peer; /* NULL: not open */
+	uint8_t prio;
+	bool begging; /* its next block was refused for want of memory */
+	uint32_t beg_next;
+	uint64_t beg_bytes;
+	struct in_list coming; /* begun; the first is not complete */
+};
+
+struct peer {
+	uint32_t id;
+	struct suci_addr addr;
+	bool anywhere; /* addr is where it came from last, if port is not 0 */
+	bool up;
+	bool pending; /* in the list of those that have something to be given or tried */
+	uint8_t prio;
+	int error; /* to be told once, with why and lost_now */
+	uint64_t lost_now;
+	char why[WHY_MAX]; /* the last path's end */
+	uint32_t path;
+	uint32_t lane[PRIOS];
+	struct peer *pending_next;
+	struct out *head, *tail; /* written, not acknowledged */
+	struct out *give;	 /* the first of them that its lane does not have */
+	uint64_t queue_blocks, queue_bytes;
+	/* Trying: since when, when next, and the pause after that. */
+	uint64_t try_since_ns, try_at_ns, try_gap_ns;
+	uint64_t pace;
+	/* Blocks over the path that is there now, by priority: given to the lanes, and
+	 * complete here; and what the peer says it gave, when it wants to leave. */
+	uint32_t given[PRIOS], got[PRIOS], leave_at[PRIOS];
+	bool leave_asked; /* it waits for our word that all of that is complete */
+	bool leave_sent, leave_done;
+	uint64_t unread_blocks, unread_bytes;
+	uint64_t written_blocks, written_bytes, read_blocks, read_bytes, lost_blocks;
+};
+
+struct datagram_sock {
+	uint64_t magic;
+	const uint8_t *alive; /* a page that is wiped in a child */
+	struct datagram_conf conf;
+	struct suci_udp *udp;
+	struct suci *ep;
+	struct suci_lanes *lanes;
+	void *ep_mem, *lanes_mem;
+	uint64_t fixed_bytes;
+	uint32_t lanes_max, paths_max;
+	struct peer *peer; /* sorted by id */
+	uint32_t npeers;
+	struct peer *me, *dest;
+	struct peer **path_peer;
+	struct lane_state *lane;
+	struct peer *pending; /* peers with blocks not given, or to be tried */
+	uint64_t pending_at_ns;
+
+	struct mem in_mem, out_mem;
+	uint32_t outs; /* written blocks not done */
+	uint32_t writes;
+
+	struct in_list ready[PRIOS];
+	uint32_t coming;     /* blocks begun and not complete */
+	struct in *only;     /* the only one of them, if it is known */
+	struct in *prepared; /* for the block that ops->block_room let in */
+	struct in spare;     /* a last resort for one that goes straight to a reader */
+	bool spare_used;
+	uint32_t beg_head, beg_tail; /* lanes whose next block found no room */
+	uint32_t oversize_lane;	     /* one of them that can only be read straight */
+	/* A reader that waits, and the block that is placed in its buffer. */
+	struct {
+		uint8_t *buf;
+		uint64_t len;
+		bool waits;
+		struct in *block;
+	} want;
+	int64_t source;
+
+	uint64_t now_ns;
+	uint64_t spin_ns, spin_ns_max;
+	uint64_t rx_mark, tx_mark;
+	uint64_t lost; /* blocks, over all peers */
+	bool closing;
+	bool dirty; /* something was queued since the last turn */
+	bool notes; /* words to leaving peers are due */
+	char text[TEXT_MAX];
+};
+
+/* ---- info.c ---- */
+/* Set errno and the text; returns -1. */
+int fail(struct datagram_sock *s, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+void fail_open(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* 0, or -1 and EPERM in a child of the owner; NULL and closed sockets are a bug. */
+int enter(struct datagram_sock *s);
+struct peer *peer_find(struct datagram_sock *s, uint32_t id);
+/* The same with the error set. */
+struct peer *peer_get(struct datagram_sock *s, uint32_t id);
+
+/* ---- peer.c ---- */
+#define HELLO_BYTES 16
+extern const struct suci_lane_ops libsuci_ops;
+void hello_put(uint8_t out[HELLO_BYTES], uint32_t from, uint32_t to);
+/* Something waits for the peer's path or lane, or for a time. */
+void peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns);
+/* Open paths and lanes, hand over blocks, give up: what is due. */
+void peers_pump(struct datagram_sock *s);
+/* -1 if an error of the peer is to be told now. */
+int peer_error(struct datagram_sock *s, struct peer *p);
+/* Hand a block to the lane; false: not now. */
+bool peer_give(struct datagram_sock *s, struct peer *p, struct out *o);
+void peer_name(const struct peer *p, char out[32]);
+/* Put its slow write into force, if its path is up. */
+void peer_pace(struct datagram_sock *s, struct peer *p);
+/* Tell peers that we want to leave; true when all have said that they have everything. */
+bool peers_left(struct datagram_sock *s);
+void peers_answer(struct datagram_sock *s);
+
+/* ---- recv.c ---- */
+bool in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes);
+struct in *in_begin(struct datagram_sock *s, uint32_t lane, uint64_t bytes);
+void in_data(struct datagram_sock *s, struct in *b, uint64_t off, const uint8_t *data, size_t len);
+void in_end(struct datagram_sock *s, uint32_t lane, struct in *b);
+/* The lane is over: what is not complete of it is dropped. */
+void in_lane_end(struct datagram_sock *s, uint32_t lane);
+/* A block of our own to ourselves; false: no room. */
+bool in_loop(struct datagram_sock *s, const void *buf, uint64_t len);
+void in_init(struct datagram_sock *s);
+void in_fini(struct datagram_sock *s);
+/* Lanes that were short of memory try again. */
+void in_resume(struct datagram_sock *s);
+
+/* ---- send.c ---- */
+void out_done(struct datagram_sock *s, struct out *o, bool ok);
+/* All of a peer's are given up. */
+void outs_lose(struct datagram_sock *s, struct peer *p);
+
+/* ---- turn.c ---- */
+bool turn(struct datagram_sock *s);
+void kick(struct datagram_sock *s);
+uint64_t deadline_of(long sec, long usec);
+/* Turns until ready(s, arg) or the deadline.  1; 0: time over; -1: EINTR, if
+ * interruptible(s, arg) or it is NULL. */
+int wait_until(struct datagram_sock *s, bool (*ready)(struct datagram_sock *s, void *arg),
+	       void *arg, uint64_t deadline_ns, bool (*interruptible)(struct datagram_sock *s));
+/* Leaving a call: acknowledge what will not be answered soon. */
+void settle(struct datagram_sock *s);
+
+#endif

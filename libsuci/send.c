@@ -1,0 +1,285 @@
+/* Writing.  A block that fits is copied, so that the caller has its buffer back at once;
+ * a long one is sent from the caller's buffer, and the call lasts until the peer has it. */
+#include "private.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define COPY_MAX  (1u << 20) /* longer ones are not copied by datagram_write() */
+#define LOOK_EACH 16u	     /* writes after which we also look what has come */
+
+static uint64_t
+limit_of(const struct datagram_sock *s)
+{
+	uint64_t one = s->conf.write_bytes_peer;
+	return one && one < s->conf.write_bytes ? one : s->conf.write_bytes;
+}
+
+/* Bytes of write memory a copied block takes. */
+static uint64_t
+cost(uint64_t len)
+{
+	return mem_cost(sizeof(struct out) + len);
+}
+
+static bool
+fits(const struct datagram_sock *s, const struct peer *p, uint64_t len)
+{
+	return s->outs < s->conf.blocks && mem_room(&s->out_mem, sizeof(struct out) + len) &&
+	       p->queue_bytes + cost(len) <= limit_of(s);
+}
+
+/* Bytes of a block as they are counted in the queue: what it takes of write memory. */
+static uint64_t
+queued(const struct out *o)
+{
+	return cost(o->end ? 0 : o->bytes);
+}
+
+static struct out *
+out_new(struct datagram_sock *s, struct peer *p, const void *buf, uint64_t len, int *end)
+{
+	uint64_t copied = end ? 0 : len;
+	struct out *o = mem_take(&s->out_mem, sizeof *o + copied);
+	if (!o)
+		return NULL;
+	*o = (struct out){.peer = p, .data = buf, .bytes = len, .prio = p->prio, .end = end};
+	if (!end) {
+		o->data = (const uint8_t *)(o + 1);
+		if (len)
+			memcpy(o + 1, buf, len);
+	}
+	o->prev = p->tail;
+	if (p->tail)
+		p->tail->next = o;
+	else
+		p->head = o;
+	p->tail = o;
+	p->queue_blocks++;
+	p->queue_bytes += queued(o);
+	p->written_blocks++;
+	p->written_bytes += len;
+	s->outs++;
+	return o;
+}
+
+void
+out_done(struct datagram_sock *s, struct out *o, bool ok)
+{
+	struct peer *p = o->peer;
+	if (o->prev)
+		o->prev->next = o->next;
+	else
+		p->head = o->next;
+	if (o->next)
+		o->next->prev = o->prev;
+	else
+		p->tail = o->prev;
+	if (p->give == o)
+		p->give = o->next;
+	p->queue_blocks--;
+	p->queue_bytes -= queued(o);
+	p->lost_blocks += !ok;
+	s->lost += !ok;
+	s->outs--;
+	if (o->end)
+		*o->end = ok ? WRITE_DONE : WRITE_LOST;
+	mem_give(&s->out_mem, o, sizeof *o + (o->end ? 0 : o->bytes));
+}
+
+void
+outs_lose(struct datagram_sock *s, struct peer *p)
+{
+	while (p->head)
+		out_done(s, p->head, false);
+}
+
+/* ---- waiting for room ---- */
+
+struct room {
+	struct peer *peer;
+	uint64_t len;
+};
+
+static bool
+has_room(struct datagram_sock *s, void *arg)
+{
+	const struct room *r = arg;
+	return r->peer->error || (r->peer == s->me ? true : fits(s, r->peer, r->len));
+}
+
+int
+datagram_wait(struct datagram_sock *s, long sec, long usec, size_t size, uint32_t id)
+{
+	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	if (!p || peer_error(s, p))
+		return -1;
+	if (size > DATAGRAM_BLOCK_MAX || cost(size) > limit_of(s))
+		return fail(s, EMSGSIZE,
+			    "%zu bytes are never written without blocking: at most %llu", size,
+			    (unsigned long long)limit_of(s));
+	struct room r = {.peer = p, .len = size};
+	if (has_room(s, &r))
+		return 1;
+	int got = wait_until(s, has_room, &r, deadline_of(sec, usec), NULL);
+	settle(s);
+	return got > 0 && peer_error(s, p) ? -1 : got;
+}
+
+/* ---- writing ---- */
+
+/* What all writes check first. */
+static struct peer *
+destination(struct datagram_sock *s, size_t len)
+{
+	if (enter(s))
+		return NULL;
+	if (!s->dest) {
+		fail(s, EDESTADDRREQ, "datagram_destination() first");
+		return NULL;
+	}
+	if (len > DATAGRAM_BLOCK_MAX) {
+		fail(s, EMSGSIZE, "a block of %zu bytes is too large", len);
+		return NULL;
+	}
+	return peer_error(s, s->dest) ? NULL : s->dest;
+}
+
+static int64_t
+write_self(struct datagram_sock *s, const void *buf, size_t len, int full)
+{
+	if (!in_loop(s, buf, len))
+		return fail(s, full, "no room for %zu bytes among the blocks not read", len);
+	s->me->written_blocks++;
+	s->me->written_bytes += len;
+	return (int64_t)len;
+}
+
+/* A block is new: on its way with it. */
+static void
+send_on(struct datagram_sock *s, struct peer *p, struct out *o)
+{
+	if (!p->give)
+		p->give = o;
+	s->now_ns = suci_udp_now_ns();
+	if (p->give == o && peer_give(s, p, o))
+		p->give = NULL;
+	else
+		peer_pend(s, p, 0);
+	/* Also when we do nothing but write, acknowledgements want to be heard. */
+	if (++s->writes % LOOK_EACH == 0 || !p->up)
+		turn(s);
+	else
+		kick(s);
+}
+
+static bool
+has_ended(struct datagram_sock *s, void *arg)
+{
+	(void)s;
+	return *(const int *)arg != WRITE_WAITS;
+}
+
+static bool
+never(struct datagram_sock *s)
+{
+	(void)s;
+	return false;
+}
+
+/* From the caller's buffer, until the peer has it. */
+static int64_t
+write_long(struct datagram_sock *s, struct peer *p, const void *buf, size_t len)
+{
+	int end = WRITE_WAITS;
+	struct out *o = out_new(s, p, buf, len, &end);
+	if (!o)
+		return fail(s, ENOMEM, "out of memory");
+	send_on(s, p, o);
+	wait_until(s, has_ended, &end, BASE_NEVER_NS, never);
+	settle(s);
+	if (end == WRITE_DONE)
+		return (int64_t)len;
+	return peer_error(s, p) ? -1 : fail(s, ECONNRESET, "id %u went away", p->id);
+}
+
+int64_t
+datagram_write(struct datagram_sock *s, const void *buf, size_t len)
+{
+	struct peer *p = destination(s, len);
+	if (!p)
+		return -1;
+	if (p == s->me)
+		return write_self(s, buf, len, ENOBUFS);
+	bool copy = len <= COPY_MAX && 4 * cost(len) <= limit_of(s);
+	struct room r = {.peer = p, .len = copy ? len : 0};
+	if (!fits(s, p, r.len)) {
+		if (wait_until(s, has_room, &r, BASE_NEVER_NS, NULL) < 0 || peer_error(s, p))
+			return -1;
+	}
+	if (!copy)
+		return write_long(s, p, buf, len);
+	struct out *o = out_new(s, p, buf, len, NULL);
+	if (!o)
+		return fail(s, ENOMEM, "out of memory");
+	send_on(s, p, o);
+	return (int64_t)len;
+}
+
+int64_t
+datagram_write0(struct datagram_sock *s, const void *buf, size_t len)
+{
+	struct peer *p = destination(s, len);
+	if (!p)
+		return -1;
+	if (p == s->me)
+		return write_self(s, buf, len, EAGAIN);
+	if (cost(len) > limit_of(s))
+		return fail(s, EMSGSIZE,
+			    "%zu bytes are never written without blocking: at most %llu", len,
+			    (unsigned long long)limit_of(s));
+	if (!fits(s, p, len)) {
+		turn(s);
+		if (peer_error(s, p))
+			return -1;
+		if (!fits(s, p, len))
+			return fail(s, EAGAIN, "%llu blocks to id %u are not acknowledged",
+				    (unsigned long long)p->queue_blocks, p->id);
+	}
+	struct out *o = out_new(s, p, buf, len, NULL);
+	if (!o)
+		return fail(s, ENOMEM, "out of memory");
+	send_on(s, p, o);
+	return (int64_t)len;
+}
+
+int
+datagram_destination(struct datagram_sock *s, uint32_t id)
+{
+	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	if (!p)
+		return -1;
+	s->dest = p;
+	return 0;
+}
+
+int64_t
+datagram_queue_length(struct datagram_sock *s, uint32_t id)
+{
+	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	if (!p)
+		return -1;
+	/* Who waits for it to become shorter by asking again and again shall see that. */
+	turn(s);
+	return peer_error(s, p) ? -1 : (int64_t)p->queue_blocks;
+}
+
+int64_t
+datagram_retransmission(struct datagram_sock *s, uint32_t id)
+{
+	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	if (!p)
+		return -1;
+	turn(s);
+	return peer_error(s, p) ? -1 : (int64_t)p->queue_blocks;
+}

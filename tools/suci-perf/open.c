@@ -1,0 +1,187 @@
+/* Sockets of the four roles. */
+#include "perf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int
+say(const char *what, const char *why)
+{
+	fprintf(stderr, "suci-perf: %s: %s\n", what, why);
+	return -1;
+}
+
+static int
+list_ids(struct run *r, const struct datagram_db *db)
+{
+	r->n = (uint32_t)datagram_db_count(db);
+	r->ids = calloc(r->n ? r->n : 1, sizeof *r->ids);
+	for (uint32_t i = 0; r->ids && i < r->n; i++) {
+		char ip[16];
+		uint16_t port;
+		(void)datagram_db_get(db, i, &r->ids[i], ip, &port);
+	}
+	return r->ids ? 0 : say("ids", "out of memory");
+}
+
+static int
+open_as(struct run *r, const struct options *o, struct datagram_db *db, uint32_t id)
+{
+	struct datagram_conf conf = o->conf;
+	conf.id = id;
+	conf.db = db;
+	r->o = o;
+	r->me = id;
+	r->s = datagram_open_with(&conf);
+	int err = r->s ? list_ids(r, db) : say("open", datagram_error(NULL));
+	datagram_db_free(db);
+	return err;
+}
+
+int
+open_server(struct run *r, const struct options *o)
+{
+	struct datagram_db *db = datagram_db_new();
+	if (!db || datagram_db_add(db, 0, o->bind ? o->bind : "0.0.0.0", o->port)) {
+		datagram_db_free(db);
+		return say(o->bind ? o->bind : "server", strerror(errno));
+	}
+	for (uint32_t i = 1; i <= o->clients; i++)
+		(void)datagram_db_add(db, i, NULL, 0);
+	r->root = 0;
+	return open_as(r, o, db, 0);
+}
+
+static int
+resolve(const char *host, uint16_t port, struct sockaddr_in *sa)
+{
+	struct addrinfo hint = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *list;
+	int err = getaddrinfo(host, NULL, &hint, &list);
+	if (err)
+		return say(host, gai_strerror(err));
+	memcpy(sa, list->ai_addr, sizeof *sa);
+	sa->sin_port = htons(port);
+	freeaddrinfo(list);
+	return 0;
+}
+
+/* Our address towards it: the interface says what MTU there is. */
+static int
+own_address(const struct sockaddr_in *to, char ip[INET_ADDRSTRLEN])
+{
+	struct sockaddr_in me;
+	socklen_t len = sizeof me;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err = fd < 0 || connect(fd, (const struct sockaddr *)to, sizeof *to) ||
+		  getsockname(fd, (struct sockaddr *)&me, &len);
+	int e = errno;
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		return say("no way to the server", strerror(e));
+	inet_ntop(AF_INET, &me.sin_addr, ip, INET_ADDRSTRLEN);
+	return 0;
+}
+
+int
+open_client(struct run *r, const struct options *o)
+{
+	struct sockaddr_in to;
+	static struct options with;
+	static char here[INET_ADDRSTRLEN];
+	char ip[INET_ADDRSTRLEN];
+	with = *o;
+	if (resolve(o->host, o->port, &to) || own_address(&to, here))
+		return -1;
+	inet_ntop(AF_INET, &to.sin_addr, ip, sizeof ip);
+	uint32_t id = o->id_set ? o->id : 1 + (uint32_t)getpid() % o->clients;
+	struct datagram_db *db = datagram_db_new();
+	if (!db || datagram_db_add(db, 0, ip, o->port) || datagram_db_add(db, id, NULL, 0)) {
+		datagram_db_free(db);
+		return say("address database", strerror(errno));
+	}
+	with.conf.ip = o->bind ? o->bind : here;
+	r->root = 0; /* whom we talk to */
+	int err = open_as(r, &with, db, id);
+	r->o = o;
+	return err;
+}
+
+int
+open_node(struct run *r, const struct options *o)
+{
+	char text[300];
+	struct datagram_db *db = datagram_db_read(o->db, text, sizeof text);
+	if (!db)
+		return say("address database", text);
+	char ip[16];
+	uint16_t port;
+	uint32_t least = 0;
+	if (!datagram_db_count(db) || datagram_db_get(db, 0, &least, ip, &port))
+		least = o->id;
+	r->root = o->root_set ? o->root : least;
+	return open_as(r, o, db, o->id);
+}
+
+/* Ports that are free now, in fd order; kept until all are known. */
+static int
+free_ports(uint16_t *port, uint32_t n)
+{
+	int *fd = calloc(n, sizeof *fd), err = fd ? 0 : -1;
+	uint32_t i = 0;
+	for (; i < n && !err; i++) {
+		struct sockaddr_in sa = {.sin_family = AF_INET};
+		socklen_t len = sizeof sa;
+		sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		fd[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (fd[i] < 0 || bind(fd[i], (struct sockaddr *)&sa, sizeof sa) ||
+		    getsockname(fd[i], (struct sockaddr *)&sa, &len))
+			err = say("port", strerror(errno));
+		port[i] = ntohs(sa.sin_port);
+	}
+	while (fd && i-- > 0)
+		if (fd[i] >= 0)
+			close(fd[i]);
+	free(fd);
+	return err;
+}
+
+int
+open_local(struct run *r, const struct options *o, uint32_t *children)
+{
+	uint32_t n = o->processes, id = 0;
+	uint16_t *port = calloc(n, sizeof *port);
+	struct datagram_db *db = datagram_db_new();
+	int err = port && db ? free_ports(port, n) : say("local", "out of memory");
+	for (uint32_t i = 0; i < n && !err; i++)
+		if (datagram_db_add(db, i, "127.0.0.1", port[i]))
+			err = say("address database", strerror(errno));
+	free(port);
+	for (uint32_t i = 1; i < n && !err; i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			err = say("fork", strerror(errno));
+		if (pid > 0)
+			++*children;
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			id = i;
+			*children = 0;
+			break;
+		}
+	}
+	if (err) {
+		datagram_db_free(db);
+		return err;
+	}
+	r->root = 0;
+	return open_as(r, o, db, id);
+}
