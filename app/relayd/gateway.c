@@ -209,8 +209,8 @@ from_worker(struct rd_gateway *g)
 	uint32_t n = 0;
 	struct rte_mbuf *m;
 	while (n < RD_GW_FRAMES && (m = base_ring_pop(&g->box->to_gateway))) {
-		const uint8_t *ip = rte_pktmbuf_mtod(m, const uint8_t *) + RD_ETH_HDR;
-		const uint8_t *udp = ip + (ip[0] & 15u) * 4u;
+		uint8_t *ip = rte_pktmbuf_mtod(m, uint8_t *) + RD_ETH_HDR;
+		uint8_t *udp = ip + (ip[0] & 15u) * 4u;
 		struct suci_addr from =
 			relay_addr_v4(be32_load(ip + 12), be16_load(udp), RELAY_LEG_PRIVATE);
 		n++;

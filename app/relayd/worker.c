@@ -326,7 +326,7 @@ from_gateway(struct rd_worker *w)
 	uint32_t n = 0;
 	struct rte_mbuf *m;
 	while (n < RD_BURST && (m = base_ring_pop(&w->gateway->to_worker))) {
-		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 		uint32_t dst = be32_load(frame + RD_ETH_HDR + 16);
 		n++;
 		leg->count.tx_gateway++;

@@ -127,7 +127,7 @@ rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
 		return 1;
 	}
 	struct suci_addr from = from_sockaddr(&u->rx_from[i]);
-	const uint8_t *bytes = u->rx_iov[i].iov_base;
+	uint8_t *bytes = u->rx_iov[i].iov_base;
 	uint32_t seg = u->gro ? suci_udp_merged(&m->msg_hdr) : 0;
 	/* The kernel merges only what is marked alike. */
 	uint8_t ecn = u->ecn ? suci_udp_ecn(&m->msg_hdr) : SUCI_ECN_NOT;

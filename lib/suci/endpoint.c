@@ -5,13 +5,14 @@
 
 #include <string.h>
 
-#define TICK_SHIFT   10 /* timers are late by about 1 us at most */
-#define NOTES_MAX    4096u
-#define NOTES_MIN    16u
-#define RESETS_PER_S 1000
-#define RESETS_BURST 32
-#define MTU_MAX	     65000
-#define PATH_MIN     16u /* records every path is sure of, if there are that many */
+#define TICK_SHIFT	   10 /* timers are late by about 1 us at most */
+#define NOTES_MAX	   4096u
+#define NOTES_MIN	   16u
+#define RESETS_PER_S	   1000
+#define RESETS_BURST	   32
+#define MTU_MAX		   65000
+#define PATH_MIN	   16u /* records every path is sure of, if there are that many */
+#define UNREACHABLE_PROBES 2   /* unanswered, before a sealed path believes it */
 
 struct carve {
 	uint8_t *base; /* NULL: only counting */
@@ -69,6 +70,11 @@ lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
 	ep->former_max = 4 * l->paths_max < FORMER_MAX ? 4 * l->paths_max : FORMER_MAX;
 	ep->former = carve(&c, ep->former_max, sizeof *ep->former);
 	ep->oob = carve(&c, OOB_MAX, sizeof *ep->oob);
+	if (l->sealed_max) {
+		ep->seal = carve(&c, l->sealed_max, sizeof *ep->seal);
+		ep->spare = carve(&c, SPARE_KEYS, sizeof *ep->spare);
+		ep->once = carve(&c, 1, SUCI_AEAD_KEY_MAX);
+	}
 	return (c.at + 63) & ~(size_t)63;
 }
 
@@ -78,7 +84,7 @@ suci_footprint(const struct suci_limits *l)
 	struct suci counting;
 	if (l->paths_max < 1 || l->paths_max > 1u << 20 || l->segments_max < 16 ||
 	    l->segments_max > 1u << 24 || l->queue_max < 1 || l->queue_max > l->segments_max ||
-	    l->window_max < 1 || l->window_max > UINT16_MAX)
+	    l->window_max < 1 || l->window_max > UINT16_MAX || l->sealed_max > l->paths_max)
 		return 0;
 	return lay_out(l, NULL, &counting);
 }
@@ -99,7 +105,7 @@ config_good(const struct suci_config *c)
 	       c->mtu_max <= MTU_MAX && suci_cc_ops_of(c->cc) &&
 	       c->fixed_rate_bps <= SUCI_PACER_RATE_MAX && c->burst_bytes <= SUCI_PACER_BURST_MAX &&
 	       c->credit <= UINT16_MAX && c->hello_len <= SUCI_HELLO_MAX && o && o->accept &&
-	       o->path_up && o->path_down && o->segment && o->released;
+	       o->path_up && o->path_down && o->segment && o->released && suci_seal_good(c);
 }
 
 struct suci *
@@ -153,6 +159,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
 	suci_oob_init(ep);
 	suci_room_init(ep);
+	suci_seal_init(ep);
 	ep->ready.head = ep->ready.tail = ep->starved.head = ep->starved.tail = NONE;
 	ep->dying = NONE;
 	ep->hook_timer.kind = TIMER_HOOK;
@@ -175,6 +182,7 @@ suci_fini(struct suci *ep, uint64_t now_ns)
 				       now_ns);
 	suci_leave(ep);
 	BASE_ASSERT(!ep->held);
+	explicit_bzero(&ep->conf.seal, sizeof ep->conf.seal);
 	ep->magic = 0;
 	return ep;
 }
@@ -187,12 +195,15 @@ say_goodbye(struct suci *ep, struct suci_path *p)
 	/* What we took is ours: say so first. */
 	struct suci_oob *o = p->ack_pending ? suci_oob_new(ep, &p->peer, false) : NULL;
 	if (o) {
-		o->len = (uint16_t)suci_put_bare_ack(ep, p, o->bytes, ep->now_ns);
+		size_t len = suci_put_bare_ack(ep, p, o->bytes, ep->now_ns);
+		if (len && p->seal)
+			len = suci_seal_data(ep, p, o->bytes, len, p->bare_pn);
+		o->len = (uint16_t)len;
 		suci_oob_send(ep, o, 0, 0);
 	}
 	uint64_t gap_ns = base_max_ns(BASE_MS_NS, 2 * p->rtt.smoothed_ns);
-	suci_send_close(ep, &p->peer, p->tx_tag, SUCI_DOWN_CLOSED,
-			(const char *)ep->hello[path_index(ep, p)].bytes, 2, gap_ns, ep->now_ns);
+	suci_send_close(ep, p, (const char *)ep->hello[path_index(ep, p)].bytes, 2, gap_ns,
+			ep->now_ns);
 }
 
 void
@@ -319,7 +330,11 @@ suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t now_
 {
 	suci_enter(ep, now_ns);
 	struct suci_path *p = suci_path_at(ep, to);
-	if (p)
+	/* Anybody can say so.  Where we are sure of the peer, we try first. */
+	if (p && p->seal && p->state == PATH_UP && p->probes < UNREACHABLE_PROBES) {
+		p->send_probe = true;
+		suci_path_ready(ep, p);
+	} else if (p)
 		suci_path_down(ep, p, SUCI_DOWN_UNREACHABLE, "nobody is at that address", now_ns);
 	suci_leave(ep);
 }
@@ -341,7 +356,8 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 	(void)now_ns;
 	if (!p || p->state != PATH_UP || p->closing)
 		return SUCI_ERR_DOWN;
-	uint32_t len = SUCI_PATH_HDR + SUCI_LANE_HDR + (uint32_t)seg->head_len + seg->data_len;
+	uint32_t len = SUCI_PATH_HDR + SUCI_LANE_HDR + (uint32_t)seg->head_len + seg->data_len +
+		       seal_tag(p);
 	if (seg->flags & SUCI_SF_FIRST)
 		len += SUCI_FIRST_EXT;
 	if (len > p->mtu)

@@ -58,47 +58,81 @@ put_stranger_hdr(uint8_t *out, enum suci_type type, uint32_t tag, uint64_t now_n
 	suci_path_hdr_encode(&h, out);
 }
 
-void
-suci_send_close(struct suci *ep, const struct suci_addr *to, uint32_t tag, uint16_t reason,
-		const char *text, uint32_t repeats, uint64_t gap_ns, uint64_t now_ns)
+static size_t
+put_farewell(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason, const char *text,
+	     uint64_t now_ns)
 {
-	struct suci_oob *o = suci_oob_new(ep, to, false);
-	if (!o)
-		return;
 	struct suci_farewell f = {
 		.reason = reason,
 		.text_len = (uint16_t)strnlen(text, SUCI_TEXT_MAX - 1),
 		.text = (const uint8_t *)text,
 	};
-	put_stranger_hdr(o->bytes, SUCI_T_CLOSE, tag, now_ns);
-	o->len = (uint16_t)(SUCI_PATH_HDR + suci_farewell_encode(&f, o->bytes + SUCI_PATH_HDR));
-	suci_oob_send(ep, o, repeats, gap_ns);
+	put_stranger_hdr(out, type, tag, now_ns);
+	return SUCI_PATH_HDR + suci_farewell_encode(&f, out + SUCI_PATH_HDR);
 }
 
 void
-suci_send_reset(struct suci *ep, const struct suci_addr *to, uint32_t tag, uint64_t now_ns)
+suci_send_close(struct suci *ep, struct suci_path *p, const char *text, uint32_t repeats,
+		uint64_t gap_ns, uint64_t now_ns)
 {
+	struct suci_oob *o = suci_oob_new(ep, &p->peer, false);
+	if (!o)
+		return;
+	size_t len =
+		put_farewell(o->bytes, SUCI_T_CLOSE, p->tx_tag, SUCI_DOWN_CLOSED, text, now_ns);
+	if (p->seal)
+		len = suci_seal_close(ep, p, o->bytes, len);
+	o->len = (uint16_t)len;
+	suci_oob_send(ep, o, repeats, gap_ns);
+}
+
+/* CLOSE to somebody we have no path to: the answer to an OPEN, sealed as that was. */
+static void
+turn_away(struct suci *ep, const struct suci_addr *to, const struct suci_body *b, uint16_t reason,
+	  const char *text, uint64_t now_ns)
+{
+	struct suci_oob *o = suci_oob_new(ep, to, false);
+	if (!o)
+		return;
+	size_t len = put_farewell(o->bytes, SUCI_T_CLOSE, b->tag, reason, text, now_ns);
+	if (b->nonce)
+		len = suci_seal_farewell(ep, &ep->conf.seal.key[b->psk], b->nonce, o->bytes, len);
+	o->len = (uint16_t)len;
+	suci_oob_send(ep, o, 0, 0);
+}
+
+void
+suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_path_hdr *h,
+		const uint8_t *dgram, size_t len, uint64_t now_ns)
+{
+	bool sealed = suci_seal_wanted(ep, to);
 	if (suci_pacer_next_ns(&ep->reset_pacer, now_ns) > now_ns)
+		return;
+	/* Where paths are sealed, strangers who seal nothing get no answer. */
+	if (sealed && (!(h->flags & SUCI_PF_SEALED) || len < SUCI_PATH_HDR + SUCI_SEAL_TAG ||
+		       !ep->conf.seal.aead))
 		return;
 	struct suci_oob *o = suci_oob_new(ep, to, true);
 	if (!o)
 		return;
 	suci_pacer_sent(&ep->reset_pacer, 1, now_ns);
-	struct suci_farewell f = {.reason = SUCI_DOWN_RESET};
-	put_stranger_hdr(o->bytes, SUCI_T_RESET, tag, now_ns);
-	o->len = (uint16_t)(SUCI_PATH_HDR + suci_farewell_encode(&f, o->bytes + SUCI_PATH_HDR));
+	size_t n = put_farewell(o->bytes, SUCI_T_RESET, h->path_tag, SUCI_DOWN_RESET, "", now_ns);
+	if (sealed)
+		n = suci_seal_farewell(ep, &ep->conf.seal.key[0], dgram + len - SUCI_SEAL_TAG,
+				       o->bytes, n);
+	o->len = (uint16_t)n;
 	suci_oob_send(ep, o, 0, 0);
 }
 
 /* An ACCEPT for an open we gave up meanwhile: do not leave the peer alone with
- * a path that nobody uses. */
+ * a path that nobody uses.  Where paths are sealed, RESET does that. */
 static void
-decline(struct suci *ep, const struct suci_addr *to, uint32_t tag, uint64_t now_ns)
+decline(struct suci *ep, const struct suci_addr *to, const struct suci_body *b, uint64_t now_ns)
 {
-	if (suci_pacer_next_ns(&ep->reset_pacer, now_ns) > now_ns)
+	if (suci_seal_wanted(ep, to) || suci_pacer_next_ns(&ep->reset_pacer, now_ns) > now_ns)
 		return;
 	suci_pacer_sent(&ep->reset_pacer, 1, now_ns);
-	suci_send_close(ep, to, tag, SUCI_DOWN_CLOSED, "the opener has given up", 0, 0, now_ns);
+	turn_away(ep, to, b, SUCI_DOWN_CLOSED, "the opener has given up", now_ns);
 }
 
 static void
@@ -160,21 +194,76 @@ replace(struct suci *ep, struct suci_path *old, const struct suci_body *b, uint6
 	return p ? p : suci_path_new(ep, &peer);
 }
 
+/* Is it sealed if it is to be, and by somebody with our key? */
+static bool
+open_authentic(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+	       uint8_t *dgram, size_t len, struct suci_body *b, uint64_t now_ns)
+{
+	bool sealed = h->flags & SUCI_PF_SEALED;
+	if (!suci_seal_wanted(ep, from)) {
+		ep->count.drop_sealed += sealed;
+		if (sealed) /* no more than a hint to the peer's operator */
+			turn_away(ep, from, b, SUCI_DOWN_REFUSED, "sealing is off here", now_ns);
+		return !sealed;
+	}
+	if (!sealed) {
+		ep->count.drop_unsealed++;
+		return false;
+	}
+	if (!suci_seal_greeted(ep, NULL, dgram, len, b))
+		return false;
+	if (suci_seal_own_nonce(ep, b->nonce)) {
+		ep->count.drop_reflected++;
+		return false;
+	}
+	return true;
+}
+
+/* The OPEN of the path that is up, again: our ACCEPT was lost. */
 static void
-rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_body *b, uint64_t now_ns)
+open_again(struct suci *ep, struct suci_path *p, const struct suci_body *b)
+{
+	struct suci_seal *s = p->seal;
+	if (s && (s->psk != b->psk || memcmp(s->peer_nonce, b->nonce, SEAL_NONCE))) {
+		/* It tries another key meanwhile. */
+		if (s->heard) {
+			ep->count.drop_state++;
+			return;
+		}
+		suci_seal_keys(ep, p, b);
+	}
+	p->send_hs = true;
+	suci_path_ready(ep, p);
+}
+
+/* Opens under different keys crossed: both sides have to take the same one. */
+static bool
+crossed_and_ours_wins(const struct suci *ep, const struct suci_path *p, const struct suci_body *b)
+{
+	const struct suci_psk *k = ep->conf.seal.key;
+	return p && p->seal && p->state != PATH_UP && k[p->seal->psk].id > k[b->psk].id;
+}
+
+static void
+rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+	uint8_t *dgram, size_t len, struct suci_body *b, uint64_t now_ns)
 {
 	if (!cookie_good(ep, from, b, now_ns)) {
 		ep->count.drop_cookie++;
 		return;
 	}
+	if (!open_authentic(ep, from, h, dgram, len, b, now_ns))
+		return;
 	struct suci_path *p = suci_path_at(ep, from);
 	bool made = false;
-	if (p && p->state == PATH_UP) {
-		if (p->peer_incarnation == b->incarnation && p->tx_tag == b->tag) {
-			p->send_hs = true; /* our ACCEPT was lost */
-			suci_path_ready(ep, p);
-			return;
-		}
+	if (p && p->state == PATH_UP && p->peer_incarnation == b->incarnation &&
+	    p->tx_tag == b->tag) {
+		open_again(ep, p, b);
+		return;
+	}
+	if (crossed_and_ours_wins(ep, p, b)) {
+		ep->count.drop_state++;
+		return;
 	}
 	if (is_former(ep, from, b, now_ns)) {
 		ep->count.drop_incarnation++;
@@ -189,14 +278,13 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_body *b
 	}
 	if (!p) {
 		ep->count.drop_paths++;
-		suci_send_close(ep, from, b->tag, SUCI_DOWN_REFUSED, "all paths are in use", 0, 0,
-				now_ns);
+		turn_away(ep, from, b, SUCI_DOWN_REFUSED, "all paths are in use", now_ns);
 		return;
 	}
 	char why[SUCI_TEXT_MAX] = "";
 	if (ep->ops->accept(ep->user, from, b->hello, b->hello_len, why)) {
 		why[SUCI_TEXT_MAX - 1] = 0;
-		suci_send_close(ep, from, b->tag, SUCI_DOWN_REFUSED, why, 0, 0, now_ns);
+		turn_away(ep, from, b, SUCI_DOWN_REFUSED, why, now_ns);
 		if (made)
 			suci_path_unmake(ep, p); /* nobody has heard of it */
 		return;
@@ -205,8 +293,15 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_body *b
 }
 
 static void
-rx_accept(struct suci *ep, struct suci_path *p, const struct suci_body *b, uint64_t now_ns)
+rx_accept(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, uint8_t *dgram,
+	  size_t len, struct suci_body *b, uint64_t now_ns)
 {
+	bool sealed = h->flags & SUCI_PF_SEALED;
+	if (sealed != (p->seal != NULL)) {
+		ep->count.drop_sealed += sealed;
+		ep->count.drop_unsealed += !sealed;
+		return;
+	}
 	if (b->peer_incarnation != ep->conf.incarnation) {
 		ep->count.drop_incarnation++;
 		return;
@@ -218,61 +313,134 @@ rx_accept(struct suci *ep, struct suci_path *p, const struct suci_body *b, uint6
 		ep->count.drop_state++;
 		return;
 	}
+	if (p->seal && !suci_seal_greeted(ep, p->seal->nonce, dgram, len, b))
+		return;
 	uint64_t rtt_ns = p->hs_tries == 1 ? now_ns - p->hs_sent_ns : 0;
 	suci_path_establish(ep, p, b, false, rtt_ns, now_ns);
 }
 
-static void
-rx_farewell(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
-	    const uint8_t *body, size_t len, uint64_t now_ns)
+/* The reason a farewell gives, as text for a person. */
+static bool
+farewell_text(struct suci *ep, const uint8_t *body, size_t len, char text[SUCI_TEXT_MAX])
 {
 	struct suci_farewell f;
 	if (!suci_farewell_decode(&f, body, len)) {
 		ep->count.drop_malformed++;
-		return;
+		return false;
 	}
-	char text[SUCI_TEXT_MAX];
 	for (uint32_t i = 0; i < f.text_len; i++)
 		text[i] = f.text[i] >= 0x20 && f.text[i] != 0x7f ? (char)f.text[i] : '?';
 	text[f.text_len] = 0;
-	if (h->type == SUCI_T_RESET) {
-		/* Believed only if it echoes the tag we use towards that very
-		 * address while something of ours is unanswered there. */
-		struct suci_path *p = suci_path_at(ep, from);
-		if (!p || p->state != PATH_UP || p->tx_tag != h->path_tag)
-			ep->count.drop_unknown_tag++;
-		else if (!outstanding(p))
-			ep->count.drop_state++;
-		else
-			suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path",
-				       now_ns);
+	return true;
+}
+
+/* Sealed, a RESET is believed only if it echoes the tag of a datagram that we sent on
+ * purpose after another RESET: so it is no old one, and the peer really is without the path. */
+static bool
+reset_believed(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len, uint64_t now_ns)
+{
+	struct suci_seal *s = p->seal;
+	uint8_t echo[SEAL_NONCE];
+	if (!suci_seal_farewell_open(ep, dgram, len, echo))
+		return false;
+	if (s->challenged && !memcmp(echo, s->challenge, sizeof echo))
+		return true;
+	if (now_ns >= s->challenge_at_ns) {
+		s->challenge_at_ns =
+			now_ns + base_max_ns(2 * RETRY_FIRST_NS, 3 * p->rtt.smoothed_ns);
+		s->want_challenge = true;
+		p->send_probe = true;
+		suci_path_ready(ep, p);
+	}
+	return false;
+}
+
+/* Believed only if it echoes the tag we use towards that very address while something of
+ * ours is unanswered there. */
+static void
+rx_reset(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+	 uint8_t *dgram, size_t len, uint64_t now_ns)
+{
+	char text[SUCI_TEXT_MAX];
+	bool sealed = h->flags & SUCI_PF_SEALED;
+	struct suci_path *p = suci_path_at(ep, from);
+	if (!p || p->state != PATH_UP || p->tx_tag != h->path_tag) {
+		ep->count.drop_unknown_tag++;
+	} else if (!outstanding(p)) {
+		ep->count.drop_state++;
+	} else if (sealed != (p->seal != NULL)) {
+		ep->count.drop_sealed += sealed;
+		ep->count.drop_unsealed += !sealed;
+	} else if (sealed ? reset_believed(ep, p, dgram, len, now_ns)
+			  : farewell_text(ep, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR, text)) {
+		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);
+	}
+}
+
+/* A sealed CLOSE of that path, up or being opened. */
+static bool
+close_authentic(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
+{
+	uint8_t nonce[SEAL_NONCE];
+	if (p->state == PATH_UP)
+		return suci_seal_close_open(ep, p, dgram, len);
+	if (!suci_seal_farewell_open(ep, dgram, len, nonce))
+		return false;
+	if (!memcmp(nonce, p->seal->nonce, sizeof nonce))
+		return true;
+	ep->count.drop_seal++;
+	return false;
+}
+
+static void
+rx_close(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+	 uint8_t *dgram, size_t len, uint64_t now_ns)
+{
+	char text[SUCI_TEXT_MAX];
+	bool sealed = h->flags & SUCI_PF_SEALED;
+	struct suci_path *p = suci_path_by_tag(ep, h->path_tag);
+	if (!p) {
+		ep->count.drop_unknown_tag++;
 		return;
 	}
-	struct suci_path *p = suci_path_by_tag(ep, h->path_tag);
-	if (!p)
-		ep->count.drop_unknown_tag++;
-	else if (memcmp(&p->peer, from, sizeof *from))
+	if (memcmp(&p->peer, from, sizeof *from)) {
 		ep->count.drop_address++;
-	else
+		return;
+	}
+	if (sealed != (p->seal != NULL)) {
+		ep->count.drop_sealed += sealed;
+		ep->count.drop_unsealed += !sealed;
+		p->hinted = !sealed;
+		return;
+	}
+	if (sealed && !close_authentic(ep, p, dgram, len))
+		return;
+	len -= SUCI_PATH_HDR + (sealed ? (size_t)SUCI_SEAL_EXT + SUCI_SEAL_TAG : 0);
+	if (farewell_text(ep, dgram + SUCI_PATH_HDR, len, text))
 		suci_path_down(ep, p, p->state == PATH_UP ? SUCI_DOWN_CLOSED : SUCI_DOWN_REFUSED,
 			       text, now_ns);
 }
 
 void
 suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
-		  const uint8_t *body, size_t len, uint64_t now_ns)
+		  uint8_t *dgram, size_t len, uint64_t now_ns)
 {
-	if (h->type == SUCI_T_CLOSE || h->type == SUCI_T_RESET) {
-		rx_farewell(ep, from, h, body, len, now_ns);
+	if (h->type == SUCI_T_RESET) {
+		rx_reset(ep, from, h, dgram, len, now_ns);
 		return;
 	}
-	struct suci_body b;
-	if (!suci_body_decode(&b, body, len)) {
+	if (h->type == SUCI_T_CLOSE) {
+		rx_close(ep, from, h, dgram, len, now_ns);
+		return;
+	}
+	struct suci_body b = {0};
+	if (!suci_body_decode(&b, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR)) {
 		ep->count.drop_short++;
 		return;
 	}
 	bool names_sender = h->type != SUCI_T_COOKIE;
-	if (b.hello_len > SUCI_HELLO_MAX ||
+	bool may_seal = h->type == SUCI_T_OPEN || h->type == SUCI_T_ACCEPT;
+	if (b.hello_len > SUCI_HELLO_MAX || (h->flags & SUCI_PF_SEALED && !may_seal) ||
 	    (names_sender && (!b.tag || !b.incarnation || b.mtu < MTU_MIN))) {
 		ep->count.drop_malformed++;
 		return;
@@ -282,20 +450,20 @@ suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct su
 		return;
 	}
 	if (h->type == SUCI_T_OPEN) {
-		rx_open(ep, from, &b, now_ns);
+		rx_open(ep, from, h, dgram, len, &b, now_ns);
 		return;
 	}
 	struct suci_path *p = suci_path_by_tag(ep, h->path_tag);
 	if (!p) {
 		ep->count.drop_unknown_tag++;
 		if (h->type == SUCI_T_ACCEPT && b.peer_incarnation == ep->conf.incarnation)
-			decline(ep, from, b.tag, now_ns);
+			decline(ep, from, &b, now_ns);
 	} else if (memcmp(&p->peer, from, sizeof *from)) {
 		ep->count.drop_address++;
 	} else if (h->type == SUCI_T_COOKIE) {
 		rx_cookie(ep, p, &b);
 	} else {
-		rx_accept(ep, p, &b, now_ns);
+		rx_accept(ep, p, h, dgram, len, &b, now_ns);
 	}
 }
 
@@ -307,6 +475,8 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 	if (p->state == PATH_OPEN && p->hs_tries >= OPEN_TRIES) {
 		p->state = PATH_HELLO; /* the cookie may have grown old */
 		p->hs_tries = 0;
+		if (p->seal) /* the peer may not have the key yet */
+			p->seal->psk = (uint8_t)((p->seal->psk + 1u) % ep->conf.seal.nkeys);
 	}
 	bool greet = p->state != PATH_HELLO;
 	struct suci_body b = {
@@ -330,5 +500,6 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 		p->hs_sent_ns = now_ns;
 		p->hs_retry_ns = now_ns + base_min_ns(wait, RETRY_MAX_NS);
 	}
-	return SUCI_PATH_HDR + suci_body_encode(&b, out + SUCI_PATH_HDR);
+	size_t len = SUCI_PATH_HDR + suci_body_encode(&b, out + SUCI_PATH_HDR);
+	return p->seal && greet ? suci_seal_greeting(ep, p, out, len) : len;
 }

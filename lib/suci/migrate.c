@@ -31,8 +31,8 @@ spend(struct suci *ep, uint64_t now_ns)
 }
 
 static bool
-send_token(struct suci *ep, const struct suci_path *p, enum suci_type type,
-	   const struct suci_addr *to, uint64_t token, uint64_t now_ns)
+send_token(struct suci *ep, struct suci_path *p, enum suci_type type, const struct suci_addr *to,
+	   uint64_t token, uint64_t now_ns)
 {
 	struct suci_oob *o = spend(ep, now_ns) ? suci_oob_new(ep, to, true) : NULL;
 	if (!o)
@@ -44,7 +44,10 @@ send_token(struct suci *ep, const struct suci_path *p, enum suci_type type,
 		.pn = (uint32_t)(token >> 32),
 		.time_us = (uint32_t)token,
 	};
-	o->len = (uint16_t)suci_path_hdr_encode(&h, o->bytes);
+	size_t len = suci_path_hdr_encode(&h, o->bytes);
+	if (p->seal)
+		len = suci_seal_control(ep, p, o->bytes, len, len);
+	o->len = (uint16_t)len;
 	suci_oob_send(ep, o, 0, 0);
 	return true;
 }

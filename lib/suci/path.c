@@ -101,7 +101,8 @@ struct suci_path *
 suci_path_new(struct suci *ep, const struct suci_addr *peer)
 {
 	uint32_t i = ep->path_free;
-	if (i == NONE)
+	bool sealed = suci_seal_wanted(ep, peer);
+	if (i == NONE || (sealed && (!ep->conf.seal.aead || ep->seal_free == NONE)))
 		return NULL;
 	struct suci_path *p = &ep->path[i];
 	ep->path_free = p->free_next;
@@ -114,6 +115,8 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	p->state = PATH_NEW;
 	p->peer = *peer;
 	p->rx_tag = new_tag(ep, i, former);
+	if (sealed)
+		p->seal = suci_seal_new(ep, p);
 	for (uint32_t q = 0; q < PRIOS; q++) {
 		suci_list_init(&p->queue[q]);
 		p->lane_ready[q] = NONE;
@@ -201,6 +204,8 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->reorder_extra = 1;
 	p->reorder_packets = 3;
 	p->send_hs = incoming;
+	if (p->seal)
+		suci_seal_keys(ep, p, b);
 	p->pull_ready = ep->ops->pull != NULL;
 	p->last_rx_ns = now_ns;
 	p->liveness_ns = ep->conf.liveness_ns;
@@ -245,6 +250,9 @@ void
 suci_path_unmake(struct suci *ep, struct suci_path *p)
 {
 	addr_remove(ep, addr_find(ep, &p->peer));
+	if (p->seal)
+		suci_seal_give(ep, p->seal);
+	p->seal = NULL;
 	p->state = PATH_FREE;
 	p->going_down = p->closing = false;
 	p->free_next = ep->path_free;
@@ -392,7 +400,10 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	if (p->state != PATH_UP) {
 		if (now_ns >= p->hs_give_up_ns) {
-			suci_path_down(ep, p, SUCI_DOWN_TIMEOUT, "no answer to the handshake",
+			suci_path_down(ep, p, SUCI_DOWN_TIMEOUT,
+				       p->hinted ? "no answer to the handshake but a refusal that "
+						   "is not sealed: is sealing off there?"
+						 : "no answer to the handshake",
 				       now_ns);
 			return;
 		}
@@ -471,6 +482,8 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.rx_bytes = p->rx_bytes,
 		.last_rx_ns = p->last_rx_ns,
 		.peer_incarnation = p->peer_incarnation,
+		.sealed = p->seal != NULL,
+		.key_id = p->seal ? ep->conf.seal.key[p->seal->psk].id : 0,
 	};
 	return true;
 }

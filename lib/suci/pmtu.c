@@ -99,7 +99,7 @@ suci_pmtu_take(struct suci *ep, struct suci_path *p)
 	m->rec = i;
 	m->due = false;
 	ep->rec[i].data = padding;
-	ep->rec[i].data_len = (uint16_t)(m->size - SUCI_PATH_HDR);
+	ep->rec[i].data_len = (uint16_t)(m->size - SUCI_PATH_HDR - seal_tag(p));
 	ep->count.tx_mtu_probes++;
 	return i;
 }
@@ -129,12 +129,13 @@ suci_pmtu_too_small(struct suci *ep, struct suci_path *p, uint32_t len)
 }
 
 static uint32_t
-largest_in(const struct suci *ep, const struct suci_list *l, uint32_t most)
+largest_in(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,
+	   uint32_t most)
 {
 	for (uint32_t i = l->head; i != NONE; i = ep->rec[i].next) {
 		const struct suci_rec *r = &ep->rec[i];
-		if (r->kind != REC_MTU && suci_rec_len(r) > most)
-			most = suci_rec_len(r);
+		if (r->kind != REC_MTU && suci_rec_len(p, r) > most)
+			most = suci_rec_len(p, r);
 	}
 	return most;
 }
@@ -149,12 +150,12 @@ shrink(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	m->small_ns = 0;
 	m->bad = p->mtu;
 	suci_path_set_mtu(ep, p, m->min, now_ns);
-	len = largest_in(ep, &p->flight, len);
-	len = largest_in(ep, &p->lost, len);
+	len = largest_in(ep, p, &p->flight, len);
+	len = largest_in(ep, p, &p->lost, len);
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
-		len = largest_in(ep, &p->parked[k], len);
+		len = largest_in(ep, p, &p->parked[k], len);
 	for (uint32_t q = 0; q < PRIOS; q++)
-		len = largest_in(ep, &p->queue[q], len);
+		len = largest_in(ep, p, &p->queue[q], len);
 	if (len > m->min)
 		suci_pmtu_too_small(ep, p, len);
 	else

@@ -13,6 +13,9 @@
  *      pmtu.c      how large a datagram may be
  *      migrate.c   the peer has another address
  *      ecn.c       marks of congestion, ours and the peer's
+ *      seal.c      sealed paths: keys and datagrams
+ *      seal_hs.c   sealed handshakes
+ *      hkdf.c      HMAC and HKDF
  *
  * Objects name each other by index, NONE is no object.
  *
@@ -46,6 +49,8 @@
 #define FORMER_MAX   1024u	      /* ended paths remembered */
 #define FORMER_NS    (16 * BASE_S_NS) /* as long as their cookies may live */
 #define SEG_HDR_MAX  (SUCI_LANE_HDR + SUCI_FIRST_EXT)
+#define SEAL_NONCE   16 /* bytes */
+#define SPARE_KEYS   8	/* keys of neighbouring epochs, all paths together */
 
 enum rec_kind {
 	REC_SEGMENT,
@@ -125,6 +130,34 @@ struct suci_move {
 	uint64_t moved_pn;     /* what was sent before went to another address */
 };
 
+/* Keys of a sealed path. */
+struct suci_seal {
+	/* tx_key and rx_key are the AEAD's, ready for use. */
+	_Alignas(64) uint8_t tx_key[SUCI_AEAD_KEY_MAX];
+	_Alignas(64) uint8_t rx_key[SUCI_AEAD_KEY_MAX];
+	uint8_t tx_secret[SUCI_SHA256], rx_secret[SUCI_SHA256]; /* of the current epochs */
+	uint8_t nonce[SEAL_NONCE], peer_nonce[SEAL_NONCE];
+	uint8_t challenge[SUCI_SEAL_TAG]; /* a RESET that echoes it is believed */
+	uint64_t serial;		  /* never used before in this endpoint */
+	uint64_t rx_pn, rx_bare;	  /* highest that came authentically */
+	uint64_t bare_seen;		  /* bit n: rx_bare - n */
+	uint32_t sent;			  /* datagrams of this epoch */
+	uint32_t tx_epoch, rx_epoch;
+	uint32_t next_free;
+	uint64_t challenge_at_ns; /* not before then another challenge */
+	uint8_t psk;		  /* index of the pre-shared key */
+	bool heard;		  /* something authentic in rx_epoch */
+	bool want_challenge, challenged;
+};
+
+_Static_assert(sizeof(struct suci_seal) <= 2304, "memory per sealed peer");
+
+struct suci_spare {
+	_Alignas(64) uint8_t key[SUCI_AEAD_KEY_MAX];
+	uint64_t serial; /* of the struct suci_seal it belongs to */
+	uint32_t epoch;
+};
+
 enum path_state { PATH_FREE, PATH_HELLO, PATH_OPEN, PATH_NEW, PATH_UP };
 
 struct suci_path {
@@ -139,9 +172,11 @@ struct suci_path {
 	bool send_ack;	 /* an ack is due now */
 	bool send_probe; /* a probe timeout fired */
 	bool on_owes;
-	bool refused;	 /* something since the last ack; say so */
-	bool park_ready; /* what was refused may have its turn */
-	bool park_turn;	 /* it took the last one */
+	bool refused;		/* something since the last ack; say so */
+	bool park_ready;	/* what was refused may have its turn */
+	bool park_turn;		/* it took the last one */
+	bool hinted;		/* somebody refused our open who has not our key */
+	struct suci_seal *seal; /* NULL: not sealed */
 	struct suci_addr peer;
 	uint32_t rx_tag, tx_tag;
 	uint32_t ready_next, ready_prev;
@@ -175,8 +210,8 @@ struct suci_path {
 	uint64_t due_ns;     /* since when something is outstanding */
 	uint64_t liveness_ns, keepalive_ns;
 	uint64_t loss_at_ns, pace_at_ns;
-	uint32_t probes; /* timeouts since the last ack */
-	uint32_t bare_pn;
+	uint32_t probes;	  /* timeouts since the last ack */
+	uint64_t bare_pn;	  /* 32 on the wire */
 	uint32_t reorder_extra;	  /* eighths added to the loss time threshold */
 	uint32_t reorder_packets; /* packet threshold */
 	uint32_t reorder_quiet;	  /* losses since one was spurious */
@@ -281,6 +316,12 @@ struct suci {
 		uint64_t incarnation, at_ns;
 	} * former;
 	uint32_t former_max, former_next;
+	/* limits.sealed_max; NULL without */
+	struct suci_seal *seal;
+	struct suci_spare *spare;
+	uint8_t *once; /* a key that is used once */
+	uint32_t seal_free, spare_next;
+	uint64_t seal_serial;
 	struct suci_pacer reset_pacer;
 	struct base_prng prng;
 	/* lanes: called when hook_timer fires */
@@ -313,6 +354,13 @@ path_full(const struct suci *ep, const struct suci_path *p, uint32_t keep)
 	uint32_t most = ep->conf.limits.queue_max + ep->conf.limits.window_max;
 	keep = keep < most / 16 ? keep : most / 16;
 	return p->queued + outstanding(p) >= most - keep;
+}
+
+/* Bytes that sealing adds to every datagram of a path. */
+static inline uint32_t
+seal_tag(const struct suci_path *p)
+{
+	return p->seal ? SUCI_SEAL_TAG : 0;
 }
 
 static inline uint32_t
@@ -441,11 +489,14 @@ suci_leg_mtu(const struct suci *ep, const struct suci_addr *to)
 
 /* handshake.c */
 void suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
-		       const uint8_t *body, size_t len, uint64_t now_ns);
+		       uint8_t *dgram, size_t len, uint64_t now_ns);
 size_t suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
-void suci_send_close(struct suci *ep, const struct suci_addr *to, uint32_t tag, uint16_t reason,
-		     const char *text, uint32_t repeats, uint64_t gap_ns, uint64_t now_ns);
-void suci_send_reset(struct suci *ep, const struct suci_addr *to, uint32_t tag, uint64_t now_ns);
+/* CLOSE of a path that is up. */
+void suci_send_close(struct suci *ep, struct suci_path *p, const char *text, uint32_t repeats,
+		     uint64_t gap_ns, uint64_t now_ns);
+/* The answer to a DATA datagram nobody here has a path for. */
+void suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_path_hdr *h,
+		     const uint8_t *dgram, size_t len, uint64_t now_ns);
 
 /* loss.c */
 /* False if the block acknowledges what was never sent. */
@@ -486,9 +537,9 @@ suci_pmtu_grown(const struct suci_path *p)
 
 /* Bytes of the datagram of a record, without an ack block. */
 static inline uint32_t
-suci_rec_len(const struct suci_rec *r)
+suci_rec_len(const struct suci_path *p, const struct suci_rec *r)
 {
-	return (uint32_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len;
+	return (uint32_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len + seal_tag(p);
 }
 
 /* ecn.c */
@@ -516,6 +567,8 @@ uint32_t suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 void suci_park_taken(struct suci_path *p, uint32_t n);
 
 /* rx.c */
+/* False, and counted: that packet of the path has been here. */
+bool suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn);
 /* Packets the peer of a path may have in flight to us now. */
 uint32_t suci_rx_credit(const struct suci *ep);
 
@@ -530,6 +583,49 @@ void suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a);
 /* Grant what there is room for, if anybody waits. */
 void suci_room_share(struct suci *ep);
 void suci_room_down(struct suci *ep, struct suci_path *p);
+
+/* seal.c */
+void suci_seal_init(struct suci *ep);
+bool suci_seal_good(const struct suci_config *c);
+bool suci_seal_wanted(const struct suci *ep, const struct suci_addr *peer);
+/* Room for the keys of a path, and its nonce; NULL if all of it is in use. */
+struct suci_seal *suci_seal_new(struct suci *ep, const struct suci_path *p);
+/* Was that nonce made here? */
+bool suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE]);
+void suci_seal_give(struct suci *ep, struct suci_seal *s);
+/* The keys of both directions from the peer's greeting and what p has. */
+void suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b);
+void suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SUCI_SHA256],
+			   uint8_t out[SUCI_SHA256]);
+/* Seal a DATA datagram of len bytes in place; its new length. */
+size_t suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
+		      uint64_t pn);
+/* Open a DATA datagram in place; false, and counted: forged, or seen before. */
+bool suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h,
+		    uint8_t *dgram, size_t len);
+
+/* seal_hs.c: dgram is a whole datagram, len its length; sealing returns the new one, opening
+ * counts what it does not believe. */
+const struct suci_psk *suci_seal_psk(const struct suci *ep, uint32_t id);
+/* OPEN or ACCEPT of a path. */
+size_t suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
+/* opener: our nonce, if it is an ACCEPT.  Fills in what b has of a sealed one. */
+bool suci_seal_greeted(struct suci *ep, const uint8_t *opener, uint8_t *dgram, size_t len,
+		       struct suci_body *b);
+/* CLOSE or RESET under a pre-shared key; opened, it looks like an unsealed one. */
+size_t suci_seal_farewell(struct suci *ep, const struct suci_psk *k,
+			  const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len);
+bool suci_seal_farewell_open(struct suci *ep, uint8_t *dgram, size_t len,
+			     uint8_t nonce[SEAL_NONCE]);
+/* CLOSE under the keys of a path. */
+size_t suci_seal_close(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
+bool suci_seal_close_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
+/* Any other datagram of a path that has no packet number, with clear bytes readable; no
+ * two that differ may have the same clear bytes. */
+size_t suci_seal_control(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t clear,
+			 size_t len);
+bool suci_seal_control_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t clear,
+			    size_t len);
 
 /* tx.c */
 size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint16_t ack_len,

@@ -89,6 +89,15 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 	return true;
 }
 
+bool
+suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn)
+{
+	enum suci_acks_seen seen = suci_acks_look(&p->acks, pn);
+	ep->count.drop_duplicate_pn += seen == SUCI_ACKS_DUPLICATE;
+	ep->count.drop_old_pn += seen == SUCI_ACKS_OLD;
+	return seen == SUCI_ACKS_NEW;
+}
+
 static void
 rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, const uint8_t *body,
 	size_t len, uint8_t ecn, uint64_t cookie, uint64_t now_ns)
@@ -112,16 +121,10 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 		ep->count.drop_short++;
 		return;
 	}
-	if (!bare) {
-		enum suci_acks_seen seen = suci_acks_look(&p->acks, h->pn);
-		if (seen != SUCI_ACKS_NEW) {
-			ep->count.drop_duplicate_pn += seen == SUCI_ACKS_DUPLICATE;
-			ep->count.drop_old_pn += seen == SUCI_ACKS_OLD;
-			return;
-		}
-	}
+	if (!bare && !suci_rx_is_new(ep, p, h->pn))
+		return;
 	p->last_rx_ns = now_ns;
-	p->rx_bytes += SUCI_PATH_HDR + len;
+	p->rx_bytes += SUCI_PATH_HDR + len + seal_tag(p);
 	if (!bare)
 		suci_marks_rx(p, ecn);
 	if (h->ack_len) {
@@ -149,56 +152,88 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	schedule_ack(ep, p, h->flags, ooo, now_ns);
 }
 
+/* CHALLENGE or RESPONSE. */
+static void
+rx_token(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+	 uint8_t *dgram, size_t len, uint64_t now_ns)
+{
+	bool sealed = h->flags & SUCI_PF_SEALED;
+	struct suci_path *p = suci_path_by_tag(ep, h->path_tag);
+	if (h->ack_len || len != SUCI_PATH_HDR + (sealed ? (size_t)SUCI_SEAL_TAG : 0))
+		ep->count.drop_malformed++;
+	else if (!p)
+		ep->count.drop_unknown_tag++;
+	else if (sealed == (p->seal != NULL) || p->state != PATH_UP) {
+		if (!sealed || p->state != PATH_UP ||
+		    suci_seal_control_open(ep, p, dgram, SUCI_PATH_HDR, len))
+			suci_move_rx(ep, p, from, h, now_ns);
+	} else {
+		ep->count.drop_sealed += sealed;
+		ep->count.drop_unsealed += !sealed;
+	}
+}
+
+/* A datagram of a path. */
+static void
+rx_tagged(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+	  uint8_t *dgram, size_t len, uint8_t ecn, uint64_t cookie, uint64_t now_ns)
+{
+	bool sealed = h->flags & SUCI_PF_SEALED;
+	struct suci_path *p = suci_path_by_tag(ep, h->path_tag);
+	if (!p) {
+		ep->count.drop_unknown_tag++;
+		if (!(h->flags & SUCI_PF_BARE))
+			suci_send_reset(ep, from, h, dgram, len, now_ns);
+		return;
+	}
+	bool elsewhere = memcmp(&p->peer, from, sizeof *from);
+	if (elsewhere && !ep->conf.migrate) {
+		ep->count.drop_address++;
+	} else if (p->state != PATH_UP) {
+		ep->count.drop_state++;
+	} else if (sealed != (p->seal != NULL)) {
+		ep->count.drop_sealed += sealed;
+		ep->count.drop_unsealed += !sealed;
+	} else if (sealed && !suci_seal_open(ep, p, h, dgram, len)) {
+		return;
+	} else if (elsewhere) {
+		suci_move_heard(ep, p, from, h, now_ns);
+	} else {
+		rx_data(ep, p, h, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR - seal_tag(p), ecn,
+			cookie, now_ns);
+	}
+}
+
 void
-suci_rx(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
-	uint64_t cookie, uint64_t now_ns)
+suci_rx(struct suci *ep, const struct suci_addr *from, void *dgram, size_t len, uint64_t cookie,
+	uint64_t now_ns)
 {
 	suci_rx_ecn(ep, from, dgram, len, SUCI_ECN_NOT, cookie, now_ns);
 }
 
 void
-suci_rx_ecn(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
-	    uint8_t ecn, uint64_t cookie, uint64_t now_ns)
+suci_rx_ecn(struct suci *ep, const struct suci_addr *from, void *dgram, size_t len, uint8_t ecn,
+	    uint64_t cookie, uint64_t now_ns)
 {
 	struct suci_path_hdr h;
 	suci_enter(ep, now_ns);
 	ep->count.rx_datagrams++;
 	ep->count.rx_bytes += len;
-	const uint8_t *body = (const uint8_t *)dgram + SUCI_PATH_HDR;
 	if (!suci_path_hdr_decode(&h, dgram, len)) {
 		ep->count.drop_short++;
 	} else if (h.version != SUCI_VERSION) {
 		ep->count.drop_version++;
 	} else if (h.type > SUCI_T_RESPONSE) {
 		ep->count.drop_type++;
-	} else if (h.flags & SUCI_PF_SEALED) {
-		ep->count.drop_sealed++;
 	} else if (h.type >= SUCI_T_CHALLENGE) {
-		struct suci_path *p = suci_path_by_tag(ep, h.path_tag);
-		if (h.ack_len || len != SUCI_PATH_HDR)
-			ep->count.drop_malformed++;
-		else if (!p)
-			ep->count.drop_unknown_tag++;
-		else
-			suci_move_rx(ep, p, from, &h, now_ns);
+		rx_token(ep, from, &h, dgram, len, now_ns);
 	} else if (h.type != SUCI_T_DATA) {
 		if (h.ack_len || h.pn)
 			ep->count.drop_malformed++;
 		else
-			suci_handshake_rx(ep, from, &h, body, len - SUCI_PATH_HDR, now_ns);
+			suci_handshake_rx(ep, from, &h, dgram, len, now_ns);
 	} else {
-		struct suci_path *p = suci_path_by_tag(ep, h.path_tag);
-		if (!p) {
-			ep->count.drop_unknown_tag++;
-			if (!(h.flags & SUCI_PF_BARE))
-				suci_send_reset(ep, from, h.path_tag, now_ns);
-		} else if (memcmp(&p->peer, from, sizeof *from)) {
-			suci_move_heard(ep, p, from, &h, now_ns);
-		} else if (p->state != PATH_UP) {
-			ep->count.drop_state++;
-		} else {
-			rx_data(ep, p, &h, body, len - SUCI_PATH_HDR, ecn, cookie, now_ns);
-		}
+		rx_tagged(ep, from, &h, dgram, len, ecn, cookie, now_ns);
 	}
 	suci_leave(ep);
 }

@@ -17,7 +17,7 @@ suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint1
 	struct suci_path_hdr h = {
 		.version = SUCI_VERSION,
 		.type = (uint8_t)type,
-		.flags = flags,
+		.flags = (uint8_t)(flags | (p->seal ? SUCI_PF_SEALED : 0)),
 		.ack_len = ack_len,
 		.path_tag = p->tx_tag,
 		.pn = pn,
@@ -58,8 +58,8 @@ suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 	size_t n = put_ack(ep, p, SUCI_ACK_MAX, now_ns, out + SUCI_PATH_HDR);
 	if (!n)
 		return 0;
-	return n + suci_put_path_hdr(p, SUCI_T_DATA, SUCI_PF_BARE, (uint16_t)n, ++p->bare_pn,
-				     now_ns, out);
+	return n + suci_put_path_hdr(p, SUCI_T_DATA, SUCI_PF_BARE, (uint16_t)n,
+				     (uint32_t)++p->bare_pn, now_ns, out);
 }
 
 static uint32_t
@@ -67,6 +67,14 @@ window(const struct suci *ep, const struct suci_path *p)
 {
 	uint32_t w = p->cc.window < p->peer_credit ? p->cc.window : p->peer_credit;
 	return w < ep->conf.limits.window_max ? w : ep->conf.limits.window_max;
+}
+
+static void
+mark_sealed(const struct suci_path *p, struct suci_out *out, uint64_t pn)
+{
+	out->sealed = p->seal != NULL;
+	out->seal_serial = p->seal ? p->seal->serial : 0;
+	out->pn = pn;
 }
 
 /* Put record i on the wire under the next packet number. */
@@ -81,7 +89,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
 		p->asked_pn = p->next_pn;
-	size_t len = suci_rec_len(r), ack = 0;
+	size_t len = suci_rec_len(p, r), ack = 0;
 	/* A small datagram stays one, see pmtu.c. */
 	size_t most = suci_pmtu_grown(p) && len <= p->pmtu.min ? p->pmtu.min : p->mtu;
 	if ((p->ack_pending || p->send_ack) && len < most)
@@ -98,6 +106,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	out->cookie = r->cookie;
 	out->has_segment = r->kind == REC_SEGMENT;
 	out->retransmit = r->again;
+	mark_sealed(p, out, p->next_pn);
 	if (r->kind != REC_PROBE && r->kind != REC_MTU) {
 		ep->count.tx_segments += !r->again;
 		ep->count.tx_retransmits += r->again;
@@ -121,7 +130,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		suci_rate_sent(&p->rate, &ep->snap[i], p->in_flight, now_ns);
 	p->in_flight++;
 	p->flight_ns = now_ns;
-	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack), now_ns);
+	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack) + seal_tag(p), now_ns);
 }
 
 /* A probe timeout or a keepalive: the oldest segment again, or a bare probe. */
@@ -206,9 +215,9 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	i = suci_rec_take(ep, REC_SEGMENT, path_index(ep, p));
 	struct suci_rec *r = &ep->rec[i];
 	suci_rec_fill(r, &seg);
-	if (suci_rec_len(r) > p->mtu) {
+	if (suci_rec_len(p, r) > p->mtu) {
 		BASE_ASSERT(p->pmtu.min); /* else it never fitted */
-		suci_pmtu_too_small(ep, p, suci_rec_len(r));
+		suci_pmtu_too_small(ep, p, suci_rec_len(p, r));
 		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
 		return NONE;
 	}
@@ -264,6 +273,7 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 	if (!p->send_ack)
 		return false;
 	out->head_len = (uint16_t)suci_put_bare_ack(ep, p, out->head, now_ns);
+	mark_sealed(p, out, p->bare_pn);
 	p->send_ack = false;
 	ep->count.tx_pure_acks += out->head_len != 0;
 	return out->head_len != 0;
@@ -277,7 +287,7 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 		suci_tick(ep, now_ns);
 	out->seg_head_len = out->data_len = 0;
 	out->seg_head = out->data = NULL;
-	out->has_segment = out->retransmit = false;
+	out->has_segment = out->retransmit = out->sealed = false;
 	out->ecn = SUCI_ECN_NOT;
 	out->path = NONE;
 	bool found = ep->oob_ready.head != NONE && suci_oob_tx(ep, out, now_ns);
@@ -292,7 +302,7 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 		if (p->groups != NONE && p->pull_ready && !(found && out->has_segment))
 			ep->blocked(ep->user, path_index(ep, p));
 		if (found) {
-			p->tx_bytes += (uint64_t)out->head_len + out->seg_head_len + out->data_len;
+			p->tx_bytes += suci_out_len(out);
 			if (!again)
 				suci_path_ready(ep, p);
 		}
@@ -303,7 +313,7 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 	}
 	if (found) {
 		ep->count.tx_datagrams++;
-		ep->count.tx_bytes += (uint64_t)out->head_len + out->seg_head_len + out->data_len;
+		ep->count.tx_bytes += suci_out_len(out);
 	}
 	suci_leave(ep);
 	return found;

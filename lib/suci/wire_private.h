@@ -38,6 +38,9 @@ struct suci_body {
 	uint16_t mtu, hello_len;
 	uint64_t incarnation, cookie, peer_incarnation;
 	const uint8_t *hello;
+	/* Sealed: the sender's nonce, and which of our keys it was sealed under. */
+	const uint8_t *nonce;
+	uint32_t psk;
 };
 
 struct suci_farewell { /* body of CLOSE and RESET */

@@ -151,7 +151,9 @@ link_pump(struct link *l)
 		uint32_t spin = 0;
 		while (l->ep[side] && suci_tx(l->ep[side], &out, l->now_ns)) {
 			assert_true(++spin < LINK_SPIN_MAX);
-			size_t len = link_flatten(&out, bytes);
+			size_t len = out.sealed ? suci_seal(l->ep[side], &out, bytes, sizeof bytes)
+						: link_flatten(&out, bytes);
+			assert_int_equal(len, suci_out_len(&out));
 			any = true;
 			if (l->former[!side].family &&
 			    !memcmp(&out.to, &l->former[!side], sizeof out.to)) {

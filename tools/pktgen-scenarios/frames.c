@@ -189,7 +189,7 @@ put_datagram(struct pg_gen *g, enum pg_kind kind, uint8_t *d)
 	case PG_bad_type:
 		len = put_handshake(g, d, SUCI_T_HELLO, 0);
 		d[0] = (uint8_t)(SUCI_VERSION << 4 |
-				 (SUCI_T_CLOSE + 1 + below(g, 15 - SUCI_T_CLOSE)));
+				 (SUCI_T_RESPONSE + 1 + below(g, 15 - SUCI_T_RESPONSE)));
 		return len;
 	case PG_unknown_tag:
 		if (nth % 8 == 6)

@@ -275,7 +275,12 @@ struct suci_config {
 	X(drop_version, "other version")                                        \
 	X(drop_type, "unknown type")                                            \
 	X(drop_malformed, "field out of range")                                 \
-	X(drop_sealed, "sealed, and sealing is not configured")                 \
+	X(tx_rekeys, "keys of sealed paths replaced by the next one")           \
+	X(drop_sealed, "sealed, on a path that is not to be")                   \
+	X(drop_unsealed, "not sealed, on a path that is to be")                 \
+	X(drop_psk, "sealed under a pre-shared key we do not have")             \
+	X(drop_seal, "sealed, and not authentic: forged, damaged, or old keys") \
+	X(drop_reflected, "sealed OPEN of our own, sent back to us")            \
 	X(drop_unknown_tag, "no path has that tag (old run, or closed)")        \
 	X(drop_address, "tag is right but came from another address")           \
 	X(drop_response, "answer to no challenge of ours, or from elsewhere")   \
@@ -340,16 +345,18 @@ int suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns,
 /* Send an ack now if one is pending (leaving a progress loop). */
 void suci_flush_acks(struct suci *ep);
 
-/* A datagram (UDP payload) came in.  The bytes are valid during the call.
+/* A datagram (UDP payload) came in.  The bytes are valid during the call; if they are
+ * sealed they are opened in place.
  * cookie goes to ops->segment. */
-void suci_rx(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
+void suci_rx(struct suci *ep, const struct suci_addr *from, void *dgram, size_t len,
 	     uint64_t cookie, uint64_t now_ns);
 /* The same from a driver that sees the two ECN bits of the IP header (RFC 3168). */
-void suci_rx_ecn(struct suci *ep, const struct suci_addr *from, const void *dgram, size_t len,
+void suci_rx_ecn(struct suci *ep, const struct suci_addr *from, void *dgram, size_t len,
 		 uint8_t ecn, uint64_t cookie, uint64_t now_ns);
 enum suci_ecn { SUCI_ECN_NOT = 0, SUCI_ECN_ECT1 = 1, SUCI_ECN_ECT0 = 2, SUCI_ECN_CE = 3 };
 
-/* One datagram to send: head, then seg_head, then data. */
+/* One datagram to send: head, then seg_head, then data.  If sealed is true, what is to be
+ * sent is not this but what suci_seal() makes of it. */
 struct suci_out {
 	struct suci_addr to;
 	uint16_t head_len;
@@ -361,13 +368,28 @@ struct suci_out {
 	bool has_segment;
 	bool retransmit;
 	uint8_t ecn; /* SUCI_ECN_NOT or, only with suci_config.ecn, SUCI_ECN_ECT0 */
+	bool sealed;
 	uint32_t path;
+	uint64_t pn, seal_serial; /* for suci_seal() */
 	uint8_t head[SUCI_HEAD_MAX + SUCI_BODY_HDR + SUCI_HELLO_MAX];
 };
+
+/* Bytes of the datagram as it is sent. */
+static inline uint32_t
+suci_out_len(const struct suci_out *o)
+{
+	return (uint32_t)o->head_len + o->seg_head_len + o->data_len +
+	       (o->sealed ? SUCI_SEAL_TAG : 0u);
+}
 /* 1: *out is to be sent now.  0: nothing now; see suci_expiry_ns().  seg_head and
  * data stay valid over further suci_tx() calls, so a driver may gather a batch;
  * suci_rx(), suci_tick(), a close or a flush may release them. */
 int suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns);
+/* Write the sealed datagram to dst, cap >= suci_out_len(out) bytes of the caller that are
+ * none of the pieces.  Once for each sealed one, in the order in which suci_tx() gave them,
+ * and before any other call than suci_tx().  Its length; 0: not to be sent, its path has
+ * gone down meanwhile or cap is too small. */
+size_t suci_seal(struct suci *ep, const struct suci_out *out, uint8_t *dst, size_t cap);
 /* Timers whose time has come. */
 void suci_tick(struct suci *ep, uint64_t now_ns);
 /* When suci_tick() or suci_tx() has to be called next without further input:
@@ -390,6 +412,8 @@ struct suci_path_info {
 	uint64_t tx_segments, tx_retransmits, rx_segments, tx_bytes, rx_bytes;
 	uint64_t last_rx_ns;
 	uint64_t peer_incarnation;
+	bool sealed;
+	uint32_t key_id; /* of the pre-shared key, if sealed */
 };
 /* false if path is not in use. */
 bool suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out);

@@ -8,7 +8,8 @@
  *   segment      0 or 32 (+ 8 if FIRST) B lane header, then payload (DATA only);
  *                after PROBE instead padding of any length and content: its size is
  *                what is probed
- *   seal tag     16 B if F_SEALED   (reserved; issue of the sealing work)
+ *   seal tag     16 B if SEALED: of AES-GCM over all of it; what is behind the
+ *                path header is encrypted (doc/wire.md, Sealing)
  *
  * path header
  *    0  version:4 | type:4
@@ -67,7 +68,15 @@
  *   32  hello data
  * In ACCEPT, path_tag is the opener's tag; in HELLO, COOKIE (echo of the
  * HELLO's tag) and OPEN it is 0, the HELLO's tag, 0.
- * CLOSE and RESET bodies: 0 reason 16 | text_len 16 | text. */
+ * CLOSE and RESET bodies: 0 reason 16 | text_len 16 | text.
+ *
+ * Sealed, OPEN and ACCEPT have 24 bytes more before the hello data, CLOSE and RESET
+ * before the text, which stay readable, and the seal tag at the end:
+ *    0  nonce     128  of the sender; refusing CLOSE: of the OPEN; RESET: the seal tag
+ *                      of the datagram it answers; CLOSE of a path: 0
+ *   16  key id     32  which pre-shared key; CLOSE of a path: 0
+ *   20  reserved   32
+ * HELLO and COOKIE are never sealed. */
 #ifndef SUCI_WIRE_H
 #define SUCI_WIRE_H
 
@@ -90,7 +99,8 @@ enum suci_type {
 #define SUCI_PF_ACK_NOW 0x01 /* acknowledge at once, the sender waits */
 #define SUCI_PF_PROBE	0x02 /* asks for an ack, carries no segment but perhaps padding */
 #define SUCI_PF_BARE	0x04 /* only an ack block; pn counts such datagrams, is never acked */
-#define SUCI_PF_SEALED	0x80 /* reserved: body is AEAD sealed, tag at the end */
+#define SUCI_PF_EPOCH	0x60 /* with SEALED: the key's epoch, modulo 4 */
+#define SUCI_PF_SEALED	0x80 /* AEAD sealed, tag at the end */
 
 #define SUCI_AF_REFUSED 0x01 /* alive, but had no room for some of what came; see the list */
 #define SUCI_AF_ROOM	0x02 /* ends with ask and grant */
@@ -110,6 +120,7 @@ enum suci_type {
 #define SUCI_LANE_HDR  32
 #define SUCI_FIRST_EXT 8
 #define SUCI_SEAL_TAG  16
+#define SUCI_SEAL_EXT  24 /* of a sealed handshake datagram */
 #define SUCI_BODY_HDR  32 /* handshake body */
 #define SUCI_HELLO_MAX 256
 #define SUCI_TEXT_MAX  200

@@ -1,0 +1,351 @@
+/* Sealed paths: keys, epochs, datagrams.  The handshake is in seal_hs.c.
+ *
+ * A path has two keys made ready, one per direction.  Those of the epochs before
+ * and after the peer's current one are wanted only around a change, so all
+ * paths share a few spare ones. */
+#include "private.h"
+
+#include "base/bytes.h"
+#include "base/siphash.h"
+
+#include <string.h>
+
+#define NONCE_HALF  (SEAL_NONCE / 2)
+#define EPOCH_SHIFT 5 /* of SUCI_PF_EPOCH */
+
+void
+suci_seal_init(struct suci *ep)
+{
+	ep->seal_free = NONE;
+	for (uint32_t i = ep->conf.limits.sealed_max; i-- > 0;) {
+		ep->seal[i].next_free = ep->seal_free;
+		ep->seal_free = i;
+	}
+	if (ep->spare)
+		memset(ep->spare, 0, SPARE_KEYS * sizeof *ep->spare);
+	if (!ep->conf.seal.epoch)
+		ep->conf.seal.epoch = SUCI_SEAL_EPOCH;
+}
+
+bool
+suci_seal_good(const struct suci_config *c)
+{
+	const struct suci_seal_conf *s = &c->seal;
+	if (!s->aead)
+		return true;
+	for (uint32_t i = 0; i < s->nkeys && i < SUCI_PSK_MAX; i++)
+		for (uint32_t k = 0; k < i; k++)
+			if (s->key[i].id == s->key[k].id)
+				return false;
+	return s->nkeys >= 1 && s->nkeys <= SUCI_PSK_MAX && c->limits.sealed_max &&
+	       s->aead->key_bytes <= SUCI_AEAD_KEY_MAX && s->epoch != 1;
+}
+
+bool
+suci_seal_wanted(const struct suci *ep, const struct suci_addr *peer)
+{
+	if (ep->ops->sealed)
+		return ep->ops->sealed(ep->user, peer);
+	return peer->leg < 32 && ep->conf.seal.legs >> peer->leg & 1;
+}
+
+/* The second half of our nonces is a keyed hash of the first, so that we know them again
+ * when somebody sends our own OPEN back to us. */
+static uint64_t
+nonce_check(const struct suci *ep, const uint8_t nonce[NONCE_HALF])
+{
+	uint8_t in[4 + NONCE_HALF] = "seal";
+	memcpy(in + 4, nonce, NONCE_HALF);
+	return base_siphash(ep->conf.cookie_secret, in, sizeof in);
+}
+
+struct suci_seal *
+suci_seal_new(struct suci *ep, const struct suci_path *p)
+{
+	uint32_t i = ep->seal_free;
+	if (i == NONE || !ep->conf.seal.aead)
+		return NULL;
+	struct suci_seal *s = &ep->seal[i];
+	ep->seal_free = s->next_free;
+	memset(s, 0, sizeof *s);
+	s->serial = ++ep->seal_serial;
+	uint8_t seed[28], out[SUCI_SHA256];
+	be64_store(seed, ep->conf.incarnation);
+	be64_store(seed + 8, s->serial);
+	be64_store(seed + 16, ep->now_ns);
+	be32_store(seed + 24, p->rx_tag);
+	suci_hmac(ep->conf.seal.aead, ep->conf.cookie_secret, sizeof ep->conf.cookie_secret, seed,
+		  sizeof seed, out);
+	memcpy(s->nonce, out, NONCE_HALF);
+	be64_store(s->nonce + NONCE_HALF, nonce_check(ep, s->nonce));
+	return s;
+}
+
+bool
+suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE])
+{
+	return be64_load(nonce + NONCE_HALF) == nonce_check(ep, nonce);
+}
+
+void
+suci_seal_give(struct suci *ep, struct suci_seal *s)
+{
+	for (uint32_t i = 0; i < SPARE_KEYS; i++)
+		if (ep->spare[i].serial == s->serial)
+			explicit_bzero(&ep->spare[i], sizeof ep->spare[i]);
+	explicit_bzero(s, sizeof *s);
+	s->next_free = ep->seal_free;
+	ep->seal_free = (uint32_t)(s - ep->seal);
+}
+
+static void
+key_of(const struct suci *ep, const uint8_t secret[SUCI_SHA256], uint8_t *key)
+{
+	uint8_t raw[SUCI_AEAD_SECRET];
+	suci_hkdf_expand(ep->conf.seal.aead, secret, "suci key", 8, raw, sizeof raw);
+	ep->conf.seal.aead->expand(key, raw);
+	explicit_bzero(raw, sizeof raw);
+}
+
+void
+suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SUCI_SHA256],
+		      uint8_t out[SUCI_SHA256])
+{
+	uint8_t next[SUCI_SHA256];
+	suci_hkdf_expand(ep->conf.seal.aead, secret, "suci next", 9, next, sizeof next);
+	memcpy(out, next, sizeof next);
+	explicit_bzero(next, sizeof next);
+}
+
+struct side {
+	const uint8_t *nonce;
+	uint64_t incarnation;
+	uint32_t tag;
+};
+
+/* The secret of what one end sends; the two differ in who is named first, and no two
+ * ends have the same nonce. */
+static void
+secret_of(const struct suci *ep, const uint8_t prk[SUCI_SHA256], const struct side side[2],
+	  int sender, uint8_t out[SUCI_SHA256])
+{
+	uint8_t info[9 + 2 * (SEAL_NONCE + 12)] = "suci path", *at = info + 9;
+	for (int i = 0; i < 2; i++, at += SEAL_NONCE + 12) {
+		const struct side *e = &side[i ^ sender];
+		memcpy(at, e->nonce, SEAL_NONCE);
+		be64_store(at + SEAL_NONCE, e->incarnation);
+		be32_store(at + SEAL_NONCE + 8, e->tag);
+	}
+	suci_hkdf_expand(ep->conf.seal.aead, prk, info, sizeof info, out, SUCI_SHA256);
+}
+
+void
+suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
+{
+	struct suci_seal *s = p->seal;
+	uint8_t salt[2 * SEAL_NONCE], prk[SUCI_SHA256];
+	/* Opens may cross, so who opened is not asked: the smaller nonce is first. */
+	bool first = memcmp(s->nonce, b->nonce, SEAL_NONCE) < 0;
+	memcpy(s->peer_nonce, b->nonce, SEAL_NONCE);
+	memcpy(salt, first ? s->nonce : s->peer_nonce, SEAL_NONCE);
+	memcpy(salt + SEAL_NONCE, first ? s->peer_nonce : s->nonce, SEAL_NONCE);
+	s->psk = (uint8_t)b->psk;
+	const struct suci_psk *k = &ep->conf.seal.key[s->psk];
+	suci_hkdf_extract(ep->conf.seal.aead, salt, sizeof salt, k->secret, sizeof k->secret, prk);
+	const struct side side[2] = {{s->nonce, ep->conf.incarnation, p->rx_tag},
+				     {s->peer_nonce, b->incarnation, b->tag}};
+	secret_of(ep, prk, side, 0, s->tx_secret);
+	secret_of(ep, prk, side, 1, s->rx_secret);
+	explicit_bzero(prk, sizeof prk);
+	s->tx_epoch = s->rx_epoch = 0;
+	s->sent = 0;
+	s->heard = false;
+	key_of(ep, s->tx_secret, s->tx_key);
+	key_of(ep, s->rx_secret, s->rx_key);
+}
+
+static void
+make_nonce(uint8_t out[SUCI_AEAD_NONCE], bool bare, uint64_t pn)
+{
+	be32_store(out, bare);
+	be64_store(out + 4, pn);
+}
+
+static void
+advance_tx(struct suci *ep, struct suci_seal *s)
+{
+	suci_seal_next_secret(ep, s->tx_secret, s->tx_secret);
+	key_of(ep, s->tx_secret, s->tx_key);
+	s->tx_epoch++;
+	s->sent = 0;
+	ep->count.tx_rekeys++;
+}
+
+size_t
+suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len, uint64_t pn)
+{
+	struct suci_seal *s = p->seal;
+	uint8_t nonce[SUCI_AEAD_NONCE];
+	/* Not before the peer has shown that it has the key of this epoch: so the two
+	 * are never more than one epoch apart. */
+	if (s->sent >= ep->conf.seal.epoch && s->heard && s->rx_epoch == s->tx_epoch)
+		advance_tx(ep, s);
+	s->sent++;
+	dgram[1] = (uint8_t)(dgram[1] | (s->tx_epoch << EPOCH_SHIFT & SUCI_PF_EPOCH));
+	bool bare = dgram[1] & SUCI_PF_BARE;
+	make_nonce(nonce, bare, pn);
+	ep->conf.seal.aead->seal(s->tx_key, nonce, dgram, SUCI_PATH_HDR, dgram + SUCI_PATH_HDR,
+				 len - SUCI_PATH_HDR);
+	if (s->want_challenge && !bare) {
+		s->want_challenge = false;
+		s->challenged = true;
+		memcpy(s->challenge, dgram + len, SUCI_SEAL_TAG);
+	}
+	return len + SUCI_SEAL_TAG;
+}
+
+size_t
+suci_seal(struct suci *ep, const struct suci_out *o, uint8_t *dst, size_t cap)
+{
+	size_t len = (size_t)o->head_len + o->seg_head_len + o->data_len;
+	struct suci_path *p = o->path < ep->conf.limits.paths_max ? &ep->path[o->path] : NULL;
+	if (!o->sealed || !p || !p->seal || p->seal->serial != o->seal_serial ||
+	    cap < len + SUCI_SEAL_TAG)
+		return 0;
+	memcpy(dst, o->head, o->head_len);
+	uint8_t *at = dst + o->head_len;
+	if (o->seg_head_len)
+		memcpy(at, o->seg_head, o->seg_head_len);
+	at += o->seg_head_len;
+	if (o->data_len)
+		memcpy(at, o->data, o->data_len);
+	return suci_seal_data(ep, p, dst, len, o->pn);
+}
+
+/* The 64-bit number nearest to the highest so far. */
+static uint64_t
+whole_pn(uint64_t highest, uint32_t pn)
+{
+	int64_t d = (int32_t)(pn - (uint32_t)highest);
+	return highest + (uint64_t)d;
+}
+
+/* Bare datagrams are acknowledged by nobody, so they have a window of their own. */
+static bool
+bare_is_new(struct suci *ep, const struct suci_seal *s, uint64_t pn)
+{
+	if (pn > s->rx_bare)
+		return true;
+	uint64_t back = s->rx_bare - pn;
+	if (back >= 64) {
+		ep->count.drop_old_pn++;
+		return false;
+	}
+	if (s->bare_seen >> back & 1) {
+		ep->count.drop_duplicate_pn++;
+		return false;
+	}
+	return true;
+}
+
+static void
+bare_note(struct suci_seal *s, uint64_t pn)
+{
+	if (pn > s->rx_bare) {
+		uint64_t up = pn - s->rx_bare;
+		s->bare_seen = up < 64 ? s->bare_seen << up : 0;
+		s->rx_bare = pn;
+	}
+	s->bare_seen |= 1ull << (s->rx_bare - pn);
+}
+
+static struct suci_spare *
+spare_find(struct suci *ep, const struct suci_seal *s, uint32_t epoch)
+{
+	for (uint32_t i = 0; i < SPARE_KEYS; i++)
+		if (ep->spare[i].serial == s->serial && ep->spare[i].epoch == epoch)
+			return &ep->spare[i];
+	return NULL;
+}
+
+static struct suci_spare *
+spare_take(struct suci *ep, const struct suci_seal *s, uint32_t epoch)
+{
+	struct suci_spare *k = &ep->spare[ep->spare_next++ % SPARE_KEYS];
+	k->serial = s->serial;
+	k->epoch = epoch;
+	return k;
+}
+
+/* The key of an epoch beside the current one; NULL if it is gone. */
+static const uint8_t *
+neighbour(struct suci *ep, const struct suci_seal *s, uint32_t epoch)
+{
+	struct suci_spare *k = spare_find(ep, s, epoch);
+	if (k || epoch != s->rx_epoch + 1)
+		return k ? k->key : NULL;
+	uint8_t secret[SUCI_SHA256];
+	k = spare_take(ep, s, epoch);
+	suci_seal_next_secret(ep, s->rx_secret, secret);
+	key_of(ep, secret, k->key);
+	explicit_bzero(secret, sizeof secret);
+	return k->key;
+}
+
+/* The peer sent authentically in the next epoch. */
+static void
+advance_rx(struct suci *ep, struct suci_seal *s)
+{
+	struct suci_spare *k = spare_find(ep, s, s->rx_epoch + 1);
+	uint8_t next[SUCI_AEAD_KEY_MAX];
+	memcpy(next, k->key, sizeof next); /* it was just used */
+	memcpy(k->key, s->rx_key, sizeof k->key);
+	k->epoch = s->rx_epoch;
+	memcpy(s->rx_key, next, sizeof s->rx_key);
+	explicit_bzero(next, sizeof next);
+	suci_seal_next_secret(ep, s->rx_secret, s->rx_secret);
+	s->rx_epoch++;
+	if (s->tx_epoch != s->rx_epoch)
+		advance_tx(ep, s);
+}
+
+bool
+suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, uint8_t *dgram,
+	       size_t len)
+{
+	struct suci_seal *s = p->seal;
+	bool bare = h->flags & SUCI_PF_BARE;
+	if (len < SUCI_PATH_HDR + SUCI_SEAL_TAG) {
+		ep->count.drop_short++;
+		return false;
+	}
+	uint64_t pn = whole_pn(bare ? s->rx_bare : s->rx_pn, h->pn);
+	/* What was here before costs no decryption. */
+	if (bare && !bare_is_new(ep, s, pn))
+		return false;
+	if (!bare && !suci_rx_is_new(ep, p, h->pn))
+		return false;
+	const uint8_t *key = s->rx_key;
+	uint32_t ahead = (((h->flags & SUCI_PF_EPOCH) >> EPOCH_SHIFT) - s->rx_epoch) & 3;
+	if (ahead)
+		key = ahead == 2   ? NULL
+		      : ahead == 1 ? neighbour(ep, s, s->rx_epoch + 1)
+				   : neighbour(ep, s, s->rx_epoch - 1);
+	uint8_t nonce[SUCI_AEAD_NONCE];
+	make_nonce(nonce, bare, pn);
+	if (!key ||
+	    !ep->conf.seal.aead->open(key, nonce, dgram, SUCI_PATH_HDR, dgram + SUCI_PATH_HDR,
+				      len - SUCI_PATH_HDR - SUCI_SEAL_TAG)) {
+		ep->count.drop_seal++;
+		return false;
+	}
+	if (ahead == 1)
+		advance_rx(ep, s);
+	if (ahead != 3)
+		s->heard = true;
+	if (bare)
+		bare_note(s, pn);
+	else if (pn > s->rx_pn)
+		s->rx_pn = pn;
+	return true;
+}
