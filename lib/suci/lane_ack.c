@@ -192,6 +192,13 @@ note_refused(struct lane *l, uint32_t seq)
 		k->end = seq + 1;
 }
 
+void
+lane_want_again(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
+{
+	note_refused(l, seq);
+	lane_ack_pend(ls, l, now_ns);
+}
+
 /* No room.  Refused on its path, the segment would stay in the relay before us and take
  * a record there that the one we wait for may need.  So it is taken and thrown away,
  * and its sender, who has it until we placed it, is told to send it again. */
@@ -200,7 +207,7 @@ lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s,
 {
 	if (l->conf.direct)
 		return SUCI_REFUSED;
-	note_refused(l, s->seq);
+	lane_want_again(ls, l, s->seq, now_ns);
 	if (!l->asker) {
 		l->asker = true;
 		l->refused_end = s->seq + 1;
@@ -208,7 +215,6 @@ lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s,
 	} else if (serial_gt(s->seq + 1, l->refused_end)) {
 		l->refused_end = s->seq + 1;
 	}
-	lane_ack_pend(ls, l, now_ns);
 	return SUCI_TAKEN;
 }
 

@@ -254,6 +254,8 @@ bool lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
 /* Something may have been placed: tell the sender at once or soon. */
 void lane_owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns);
 void lane_acks_due(struct suci_lanes *ls, uint64_t now_ns);
+/* The sender of a relayed lane is asked for that segment again. */
+void lane_want_again(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns);
 /* No room for a segment: what becomes of it. */
 enum suci_verdict lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s,
 			      uint64_t now_ns);

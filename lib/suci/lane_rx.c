@@ -470,6 +470,20 @@ crc_good(const struct lane *l, const struct suci_segment *s)
 	       s->crc32c == lane_crc(l->conf.rx_salt, s, l->conf.skip_off, l->conf.skip_len);
 }
 
+/* A segment with a wrong CRC.  Refused, it is sent again by the hop before; but what the
+ * relay has may be wrong itself, if it was garbled on the way there.  So its sender is asked,
+ * unless it was here before.  A number that makes no sense was garbled, too: the hop before
+ * gets it back until it is right or the lane is given up. */
+static enum suci_verdict
+want_again(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+{
+	if (l->conf.direct || !serial_lt(s->seq, l->rx_next + l->conf.window_max))
+		return SUCI_REFUSED;
+	if (!placed(ls, l, s->seq))
+		lane_want_again(ls, l, s->seq, now_ns);
+	return SUCI_TAKEN;
+}
+
 /* The callbacks are over: what was put off because of them. */
 static void
 not_busy(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
@@ -506,12 +520,11 @@ lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t n
 	l->busy = true;
 	enum suci_verdict v = SUCI_TAKEN;
 	if (!(s->flags & SUCI_SF_ACK) && l->conf.crc && !crc_good(l, s)) {
-		/* Refused, so that it is sent again: most likely it was the wire.
-		 * A relay that always sends wrong bytes or to the wrong process
-		 * must not keep us busy for ever. */
+		/* Most likely it was the wire.  A relay that always sends wrong bytes or
+		 * to the wrong process must not keep us busy for ever. */
 		ls->count.drop_crc++;
 		l->broken = ++l->crc_bad >= CRC_BAD_IN_ROW;
-		v = SUCI_REFUSED;
+		v = want_again(ls, l, s, now_ns);
 	} else {
 		lane_heard(ls, l, s, now_ns);
 		if (!(s->flags & SUCI_SF_ACK)) {

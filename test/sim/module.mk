@@ -8,3 +8,10 @@ SCENARIO ?= swarm
 .PHONY: sim
 sim: $(B)/test/simulator
 	@test/sim/run $(B)/test/simulator "$(SCENARIO)" "$(SEED)" "$(SIM_SEEDS)"
+
+## sim-long      SIM_SEEDS (100000) fresh seeds in SIM_LONG_S seconds (0: no limit); goes on where the last one ended; SCENARIO=.. only that
+.PHONY: sim-long
+sim-long: SIM_SEEDS := $(if $(filter command environment,$(origin SIM_SEEDS)),$(SIM_SEEDS),100000)
+sim-long: $(B)/test/simulator
+	@test/sim/run-long $(B)/test/simulator "$(SIM_SEEDS)" "$(SIM_LONG_S)" \
+		"$(if $(filter command environment,$(origin SCENARIO)),$(SCENARIO))"

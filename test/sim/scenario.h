@@ -34,9 +34,12 @@ void relay2_run(uint64_t seed, bool verbose, struct outcome *o);
 void idle_relay_run(uint64_t seed, bool verbose, struct outcome *o);
 void overload_run(uint64_t seed, bool verbose, struct outcome *o);
 void three_run(uint64_t seed, bool verbose, struct outcome *o);
+void campaign_run(uint64_t seed, bool verbose, struct outcome *o);
+void restart_early_run(uint64_t seed, bool verbose, struct outcome *o);
 /* canary.c */
 void canary_run(uint64_t seed, bool verbose, struct outcome *o);
 void crc_run(uint64_t seed, bool verbose, struct outcome *o);
+void crc_relays_run(uint64_t seed, bool verbose, struct outcome *o);
 /* restart.c */
 void restart_run(uint64_t seed, bool verbose, struct outcome *o);
 /* speed.c */

@@ -1,10 +1,13 @@
 /* Every seed draws its own topology, links, limits, traffic and faults, each of them
  * with wildly different weights.  Then the net heals and everything must complete. */
+#include "draw.h"
+#include "faults.h"
 #include "scenario.h"
 
 #include "base/assert.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum topology {
 	TOPO_ANY,
@@ -24,27 +27,6 @@ struct swarm {
 	struct base_prng prng;
 	uint64_t heal_ns;
 };
-
-static uint64_t
-pick(struct base_prng *p, const uint64_t *of, size_t n)
-{
-	return of[base_prng_below(p, n)];
-}
-#define PICK(p, ...)                             \
-	pick(p, (const uint64_t[]){__VA_ARGS__}, \
-	     sizeof(const uint64_t[]){__VA_ARGS__} / sizeof(uint64_t))
-
-static uint64_t
-between(struct base_prng *p, uint64_t lo, uint64_t hi)
-{
-	return lo + base_prng_below(p, hi - lo + 1);
-}
-
-static bool
-coin(struct base_prng *p, uint32_t percent)
-{
-	return base_prng_below(p, 100) < percent;
-}
 
 /* No relay without a process: scenario idle-relay is about those. */
 static struct cluster_conf
@@ -405,4 +387,100 @@ void
 three_run(uint64_t seed, bool verbose, struct outcome *o)
 {
 	run(TOPO_THREE, seed, verbose, o);
+}
+
+/* ---- campaign: the same topologies, limits and traffic, other faults ---- */
+
+static bool
+died(void *faults)
+{
+	const struct faults *f = faults;
+	return f->death.happened ? world_all_ended(f->w) : world_quiet(f->w);
+}
+
+/* After a death: everybody who has to do with another cluster knows. */
+static void
+check_told(struct faults *f)
+{
+	struct world *w = f->w;
+	for (uint32_t i = 0; i < w->nend; i++) {
+		const struct end *e = &w->end[i];
+		bool concerned = false;
+		for (uint32_t k = 0; k < w->nstream; k++) {
+			const struct stream *st = &w->stream[k];
+			concerned = concerned || ((st->src == i || st->dst == i) &&
+						  !world_same_cluster(w, st->src, st->dst));
+		}
+		INVARIANT(w->s, TOLD, !e->alive || e->ended || !concerned,
+			  "%s %u died, and rank %u does not know",
+			  f->death.relay ? "relay" : "rank", f->death.index, i);
+		INVARIANT(w->s, REASON, !e->alive || !e->ended || f->death.index == i || e->why[0],
+			  "rank %u: the job ended and nobody said why", i);
+	}
+}
+
+/* What the net as it was built takes, and the wake of what it went through: queues that
+ * drain, and probes whose pauses have grown with the outage, the queues and the clocks. */
+static uint64_t
+campaign_bound(const struct faults *f, uint64_t began_ns)
+{
+	uint64_t outage = f->heal_ns - began_ns;
+	return time_to_complete(f->w) + 4 * (outage + f->queue_ns + f->stepped_ns);
+}
+
+static void
+campaign(uint64_t seed, bool early, bool verbose, struct outcome *o)
+{
+	struct swarm sw = {.prng = base_prng_seed(seed)};
+	struct faults *f = calloc(1, sizeof *f);
+	struct world_conf c;
+	struct sim *s = sim_new(seed);
+	char text[160];
+	BASE_ASSERT(f);
+	s->verbose = verbose;
+	world_conf_default(&c);
+	draw_topology(&sw.prng, TOPO_ANY, &c);
+	draw_links(&sw.prng, &c);
+	c.private_nic.loss_ppb = c.private_nic.dup_ppb = c.private_nic.reorder_ppb = 0;
+	c.trunk.loss_ppb = c.trunk.dup_ppb = c.trunk.reorder_ppb = 0;
+	c.private_nic.corrupt_ppb = c.trunk.corrupt_ppb = 0;
+	draw_limits(&sw.prng, TOPO_ANY, &c);
+	faults_draw(f, seed, &c);
+	f->death.early = early;
+	faults_text(f, text, sizeof text);
+	sim_log(s, "faults: %s", text);
+	c.start_ns = PICK(&sw.prng, 0, 1000000, 30000000);
+	sw.w = world_new(s, &c);
+	uint64_t began_ns = s->now_ns;
+	sw.heal_ns = began_ns + PICK(&sw.prng, 200000000, 1000000000, 2500000000);
+	draw_traffic(&sw, TOPO_ANY);
+	faults_plan(f, sw.w, sw.heal_ns);
+	sim_at(s, began_ns, check_often, &sw, 0);
+	world_start(sw.w);
+	sim_run(s, sw.heal_ns, NULL, NULL);
+	uint64_t bound = f->death.happened ? 15 * BASE_S_NS : campaign_bound(f, began_ns);
+	sim_run(s, sw.heal_ns + bound, died, f);
+	if (!s->failed && f->death.happened)
+		check_told(f);
+	else if (!s->failed && !world_quiet(sw.w))
+		say_what_hangs(sw.w, bound);
+	snprintf(o->note, sizeof o->note, "%u+%u nodes %u streams %llu KB, %lld of %llu ms; %s",
+		 sw.w->nend, sw.w->nrelay, sw.w->nstream,
+		 (unsigned long long)sw.w->bytes_total / 1024,
+		 (long long)(s->now_ns - sw.heal_ns) / (long long)BASE_MS_NS,
+		 (unsigned long long)(bound / BASE_MS_NS), text);
+	scenario_end(sw.w, o);
+	free(f);
+}
+
+void
+campaign_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	campaign(seed, false, verbose, o);
+}
+
+void
+restart_early_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	campaign(seed, true, verbose, o);
 }

@@ -222,7 +222,7 @@ node_when(const struct node_clock *c, uint64_t t)
 {
 	if (t == BASE_NEVER_NS || t <= c->base_ns + c->step_ns)
 		return t == BASE_NEVER_NS ? t : c->base_ns;
-	/* Close to it from below, then the rest: the clock moves by a microsecond's grain. */
+	/* Close to it from below, then the rest. */
 	uint64_t at = t - c->step_ns;
 	uint64_t away = (at - c->base_ns) / 1000000 * (uint64_t)(c->ppm < 0 ? -c->ppm : c->ppm);
 	at = c->ppm < 0 ? at : at > away + c->base_ns ? at - away : c->base_ns;

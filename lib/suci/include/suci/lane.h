@@ -71,7 +71,10 @@
  *   5. A direct lane cuts its segments in order, so the one needed next is in the
  *      sender's own records or with the receiver.
  *
- * Refusals for other reasons (a wrong CRC, a way out that is not up) are repaired by
+ * On a relayed lane a segment with a wrong CRC is asked for in the same way: what the relay
+ * before us holds may be what is wrong.
+ *
+ * Refusals for other reasons (a way out that is not up) are repaired by
  * the hop before and end with their reason.
  *
  * Units    bytes, nanoseconds, segments.
