@@ -3,7 +3,8 @@
 
 #include "base/serial.h"
 
-#define ACK_WAIT_NS BASE_MS_NS
+#define ACK_WAIT_NS   BASE_MS_NS
+#define ACK_WAITS_MAX 15 /* of them while the sender has no use for it */
 
 /* ---- acks ---- */
 
@@ -119,31 +120,44 @@ lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 			l->nnacks--;
 		}
 	} while (l->nnacks);
+	l->block_over = false;
+	l->ack_waits = 0;
 	lane_ack_unpend(ls, l);
 	return true;
 }
 
+/* In the middle of a block the sender gets nothing back, and of its window it has three
+ * quarters left: it can wait.  In a group silence would look like a dead path. */
+static bool
+can_wait(struct lane *l)
+{
+	if (l->block_over || l->nnacks || l->asker || l->conf.group != NONE)
+		return false;
+	return ++l->ack_waits < ACK_WAITS_MAX;
+}
+
 static void
-send_pending(struct suci_lanes *ls, uint64_t now_ns)
+send_pending(struct suci_lanes *ls, bool all, uint64_t now_ns)
 {
 	for (uint32_t i = ls->pending.head, next; i != NONE; i = next) {
 		next = ls->lane[i].pending_next;
-		lane_send_ack(ls, &ls->lane[i], now_ns);
+		if (all || !can_wait(&ls->lane[i]))
+			lane_send_ack(ls, &ls->lane[i], now_ns);
 	}
 }
 
 void
 lane_acks_due(struct suci_lanes *ls, uint64_t now_ns)
 {
-	send_pending(ls, now_ns);
-	bool full = ls->pending.head != NONE; /* a queue */
-	ls->ack_at_ns = full ? now_ns + ACK_WAIT_NS : BASE_NEVER_NS;
+	send_pending(ls, false, now_ns);
+	bool more = ls->pending.head != NONE; /* that can wait, or whose queue is full */
+	ls->ack_at_ns = more ? now_ns + ACK_WAIT_NS : BASE_NEVER_NS;
 }
 
 void
 suci_lanes_flush(struct suci_lanes *ls, uint64_t now_ns)
 {
-	send_pending(ls, now_ns);
+	send_pending(ls, true, now_ns);
 }
 
 void

@@ -104,8 +104,10 @@ struct lane {
 	bool live : 1;	    /* looked at by lane_look() */
 	bool told_late : 1; /* in a group: an ack left since the last look but one */
 	bool told_now : 1;
-	bool moved : 1;	 /* acked_seq, since the last look */
-	uint8_t crc_bad; /* in a row */
+	bool moved : 1;	       /* acked_seq, since the last look */
+	bool block_over : 1;   /* a block came to its end, and the sender does not know */
+	uint8_t ack_waits : 4; /* times that the ack owed was put off */
+	uint8_t crc_bad;       /* in a row */
 	uint32_t label_next;
 	uint32_t path_next, path_prev;
 	uint32_t ready_next, ready_prev;

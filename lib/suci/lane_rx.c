@@ -231,6 +231,7 @@ static void
 complete(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t now_ns)
 {
 	ls->count.rx_blocks++;
+	l->block_over = true;
 	ls->ops->block_end(ls->user, lane_index(ls, l), handle, now_ns);
 }
 
