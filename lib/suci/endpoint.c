@@ -134,7 +134,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	uint64_t seeds[2] = {conf->seed, conf->incarnation};
 	ep->prng = base_prng_seed(base_siphash(conf->cookie_secret, seeds, sizeof seeds));
 	ep->tag_mask = above(l->paths_max) - 1;
-	ep->span = 1;
+	suci_credit_init(ep);
 	ep->path_min = l->segments_max / (2 * l->paths_max);
 	ep->path_min = ep->path_min < PATH_MIN ? ep->path_min : PATH_MIN;
 	ep->path_free = NONE;
@@ -211,6 +211,8 @@ suci_leave_work(struct suci *ep)
 {
 	if (ep->depth == 1 && ep->nasking)
 		suci_room_share(ep);
+	if (ep->depth == 1 && ep->nwaiting)
+		suci_credit_share(ep);
 	while (ep->depth == 1 && ep->dying != NONE) {
 		struct suci_path *p = &ep->path[ep->dying];
 		ep->dying = p->dying_next;

@@ -158,6 +158,7 @@ rx_cookie(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	}
 	if (p->state != PATH_HELLO)
 		return; /* the answer to a HELLO sent again, or opens that crossed */
+	p->hs_rtt_ns = p->hs_tries == 1 ? ep->now_ns - p->hs_sent_ns : 0;
 	p->state = PATH_OPEN;
 	p->cookie = b->cookie;
 	p->hs_tries = 0;
@@ -445,6 +446,7 @@ suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct su
 		ep->count.drop_malformed++;
 		return;
 	}
+	b.offer = h->pn;
 	if (h->type == SUCI_T_HELLO) {
 		rx_hello(ep, from, &b, now_ns);
 		return;
@@ -494,6 +496,8 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 			      : p->state == PATH_OPEN ? SUCI_T_OPEN
 						      : SUCI_T_HELLO;
 	put_stranger_hdr(out, type, p->state == PATH_UP ? p->tx_tag : 0, now_ns);
+	if (type != SUCI_T_HELLO)
+		be32_store(out + 8, suci_credit_offer(ep, p));
 	if (p->state != PATH_UP) {
 		uint64_t wait = RETRY_FIRST_NS << (p->hs_tries < 6 ? p->hs_tries : 6);
 		p->hs_tries++;

@@ -243,6 +243,7 @@ bool lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suc
 enum suci_verdict lane_segment(void *user, uint32_t path, const struct suci_segment *seg,
 			       uint64_t now_ns);
 uint32_t lane_room(void *user, uint32_t path);
+uint32_t lane_backlog(void *user, uint32_t path);
 void lane_rx_end(struct suci_lanes *ls, struct lane *l);
 
 /* lane_ack.c */

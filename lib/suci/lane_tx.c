@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-#define MSS_MIN	  (1200 - SUCI_OVERHEAD)
-#define NSEGS_MAX ((1u << 31) - (1u << 21)) /* serial numbers and a full window apart */
-#define BLOCK_MAX (1ull << 42)
+#define MSS_MIN	      (1200 - SUCI_OVERHEAD)
+#define NSEGS_MAX     ((1u << 31) - (1u << 21)) /* serial numbers and a full window apart */
+#define BLOCK_MAX     (1ull << 42)
+#define BACKLOG_LANES 8 /* looked at to tell how much waits */
 
 /* Something the receiver refused, and it has room now. */
 static bool
@@ -346,6 +347,32 @@ lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 			}
 		}
 	return false;
+}
+
+/* Segments of the lanes that are ready, as far as a short look tells. */
+uint32_t
+lane_backlog(void *user, uint32_t path)
+{
+	const struct suci_lanes *ls = user;
+	const struct suci_path *p = &ls->ep->path[path];
+	uint64_t n = 0;
+	uint32_t looked = 0;
+	for (uint32_t prio = PRIOS; prio-- > 0;) {
+		uint32_t first = p->lane_ready[prio], i = first;
+		do {
+			if (i == NONE || looked++ >= BACKLOG_LANES)
+				break;
+			const struct lane *l = &ls->lane[i];
+			n += l->nagain;
+			if (l->current != NONE) {
+				const struct tx_block *b = &ls->block[l->current];
+				n += b->sent ? b->nsegs - b->sent
+					     : lane_nsegs(b->bytes, suci_path_mss(ls->ep, path));
+			}
+			i = l->ready_next;
+		} while (i != first);
+	}
+	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
 }
 
 static void

@@ -433,6 +433,7 @@ suci_lanes_ops(void)
 		.released = lane_released,
 		.pull = lane_pull,
 		.room = lane_room,
+		.backlog = lane_backlog,
 		.note = on_note,
 	};
 	return &ops;

@@ -379,7 +379,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	uint64_t floor = p->largest_acked, after_ns = p->after_ns;
 	struct news n = {.done = NONE, .newest = NONE};
 	uint32_t in_flight = p->in_flight;
-	p->peer_credit = a->credit ? a->credit : 1;
+	suci_credit_heard(ep, p, a, now_ns);
 	if (a->n && largest > p->largest_acked)
 		p->largest_acked = largest;
 	if (p->tomb_live)

@@ -132,6 +132,7 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	p->pmtu.rec = NONE;
 	p->pmtu.at_ns = BASE_NEVER_NS;
 	p->loss_at_ns = p->pace_at_ns = p->park_at_ns = p->ack_at_ns = BASE_NEVER_NS;
+	p->ask_at_ns = BASE_NEVER_NS;
 	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
 	ep->hello[i].len = UINT16_MAX;
 	addr_insert(ep, i);
@@ -199,7 +200,6 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->peer_incarnation = b->incarnation;
 	uint32_t mtu = suci_leg_mtu(ep, &p->peer);
 	p->mtu_max = b->mtu < mtu ? b->mtu : mtu;
-	p->peer_credit = ep->conf.limits.window_max;
 	p->next_pn = 1;
 	p->reorder_extra = 1;
 	p->reorder_packets = 3;
@@ -223,6 +223,7 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	init_cc(ep, p, ep->conf.cc, ep->conf.fixed_rate_bps, ep->conf.fixed_window, now_ns);
 	ep->count.paths_opened++;
 	suci_rec_guard(ep, p, true);
+	suci_credit_up(ep, p, b->offer, incoming, now_ns);
 	suci_path_ready(ep, p);
 	suci_path_arm(ep, p);
 	ep->ops->path_up(ep->user, path_index(ep, p), &p->peer, b->hello, b->hello_len, incoming);
@@ -272,6 +273,7 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	suci_path_unready(ep, p);
 	base_wheel_cancel(&ep->wheel, &p->timer.t);
 	suci_room_down(ep, p);
+	suci_credit_down(ep, p);
 	abandon_list(ep, p, &p->flight, now_ns);
 	abandon_list(ep, p, &p->lost, now_ns);
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
@@ -375,7 +377,7 @@ deadline(const struct suci *ep, const struct suci_path *p)
 		return base_min_ns(p->hs_retry_ns, p->hs_give_up_ns);
 	uint64_t d = base_min_ns(p->send_ack ? BASE_NEVER_NS : p->ack_at_ns, p->pace_at_ns);
 	d = base_min_ns(d, base_min_ns(p->loss_at_ns, p->park_at_ns));
-	d = base_min_ns(d, suci_loss_probe_at(ep, p));
+	d = base_min_ns(d, base_min_ns(suci_loss_probe_at(ep, p), p->ask_at_ns));
 	d = base_min_ns(d, liveness_at(ep, p));
 	d = base_min_ns(d, p->pmtu.at_ns);
 	return base_min_ns(d, p->send_probe ? BASE_NEVER_NS : keepalive_at(p));
@@ -437,6 +439,8 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		p->park_ready = true;
 		suci_path_ready(ep, p);
 	}
+	if (now_ns >= p->ask_at_ns)
+		suci_credit_ask_again(ep, p, now_ns);
 	if (now_ns >= keepalive_at(p) && !p->send_probe) {
 		p->send_probe = true;
 		suci_path_ready(ep, p);
@@ -473,7 +477,8 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.in_flight = p->in_flight,
 		.queued = p->queued + p->n_lost + p->n_parked,
 		.refused = p->n_parked,
-		.peer_credit = p->peer_credit,
+		.peer_credit =
+			p->tx_limit >= p->next_pn ? (uint32_t)(p->tx_limit - p->next_pn) + 1 : 0,
 		.rate_bps = p->cc.rate_bps,
 		.tx_segments = p->tx_segments,
 		.tx_retransmits = p->tx_retransmits,

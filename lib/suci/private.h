@@ -9,7 +9,8 @@
  *      sent.c      records of segments and the lists they are in
  *      loss.c      acks, loss, probes
  *      park.c      what the peer refused, until it is sent again
- *      room.c      asks and grants
+ *      room.c      asks and grants for what was refused
+ *      credit.c    how much each peer may have on its way here, and we there
  *      pmtu.c      how large a datagram may be
  *      migrate.c   the peer has another address
  *      ecn.c       marks of congestion, ours and the peer's
@@ -51,6 +52,8 @@
 #define SEG_HDR_MAX  (SUCI_LANE_HDR + SUCI_FIRST_EXT)
 #define SEAL_NONCE   16 /* bytes */
 #define SPARE_KEYS   8	/* keys of neighbouring epochs, all paths together */
+/* Unit of the round trip in an OPEN. */
+#define SUCI_HS_RTT_UNIT_NS 16000
 
 enum rec_kind {
 	REC_SEGMENT,
@@ -198,11 +201,18 @@ struct suci_path {
 	uint32_t grant_seen;   /* granted by the peer, ever */
 	uint32_t ask_told;     /* n_parked as last told */
 	uint32_t queued, in_flight, n_lost, n_parked;
-	uint32_t peer_credit;
-	uint32_t probe_rec;  /* outstanding REC_PROBE */
-	uint64_t next_pn;    /* 64 bits here, 32 on the wire */
-	uint64_t limited_pn; /* before it, window or pace held back more that waited */
-	uint64_t asked_pn;   /* last one sent with SUCI_PF_ACK_NOW */
+	/* Credit, see credit.c: the peer takes packets up to tx_limit. */
+	uint64_t tx_limit;
+	uint64_t more_pn;	/* last one sent with SUCI_PF_MORE */
+	uint64_t held_ns;	/* since when something may not go; 0 = nothing waits for that */
+	uint64_t ask_at_ns;	/* ask again then */
+	uint64_t ask_wait_ns;	/* how long it took lately */
+	uint32_t limit_largest; /* of the newest ack block heard */
+	uint32_t asks;		/* since it waits, beyond the first */
+	uint32_t probe_rec;	/* outstanding REC_PROBE */
+	uint64_t next_pn;	/* 64 bits here, 32 on the wire */
+	uint64_t limited_pn;	/* before it, window or pace held back more that waited */
+	uint64_t asked_pn;	/* last one sent with SUCI_PF_ACK_NOW */
 	uint64_t largest_acked;
 	uint64_t after_ns;   /* when the first packet after largest_acked was sent; 0 = none */
 	uint64_t sampled_ns; /* when the round trip was first known */
@@ -235,7 +245,20 @@ struct suci_path {
 	uint32_t ask_next, ask_prev;
 	uint32_t ask_used, granted; /* serial: granted - ask_used are out */
 	uint64_t granted_ns;
-	uint32_t heard_span;  /* segments came in this span of time */
+	uint32_t heard_span; /* packets came in this span of time */
+	/* The peer may send packets from after rx_high, the last that came, to rx_limit. */
+	uint32_t rx_limit, rx_high;
+	uint64_t seen_ns;		 /* last packet, or looked at for reclaim */
+	uint32_t wait_next, wait_prev;	 /* ep->waiting, if waits */
+	uint32_t quiet_next, quiet_prev; /* ep->quiet, if near */
+	uint8_t wait_prio, wait_amount;
+	bool near;    /* bound by credit_total */
+	bool waits;   /* for a higher limit */
+	bool offered; /* first_credit is set */
+	uint16_t first_credit;
+	uint16_t quantum; /* most it gets at its next turn; 0 = its share */
+	uint64_t up_ns;
+	uint64_t hs_rtt_ns;   /* measured in the handshake by the opener; 0 = unknown */
 	uint32_t ack_pending; /* packets that want an ack */
 	uint64_t ack_at_ns;   /* when it is due, NEVER if none */
 	uint64_t acked_ns;    /* when the last ack left */
@@ -296,6 +319,10 @@ struct suci {
 	/* Paths that brought segments in this span of time and in the one before. */
 	uint32_t span, senders, senders_before;
 	uint64_t span_end_ns;
+	uint32_t promised;		 /* packets near peers may still send */
+	struct suci_list waiting[PRIOS]; /* paths that wait for a higher limit */
+	struct suci_list quiet;		 /* near paths, the longest silent first */
+	uint32_t nwaiting;
 	uint32_t path_free, paths_used;
 	struct suci_list ready, starved;
 	struct suci_list askers[PRIOS]; /* paths with ask != 0 */
@@ -569,8 +596,35 @@ void suci_park_taken(struct suci_path *p, uint32_t n);
 /* rx.c */
 /* False, and counted: that packet of the path has been here. */
 bool suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn);
-/* Packets the peer of a path may have in flight to us now. */
-uint32_t suci_rx_credit(const struct suci *ep);
+
+/* credit.c */
+void suci_credit_init(struct suci *ep);
+/* For the pn field of OPEN and ACCEPT. */
+uint32_t suci_credit_offer(struct suci *ep, struct suci_path *p);
+/* The path comes up; offer is what the peer's OPEN or ACCEPT said. */
+void suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, bool incoming,
+		    uint64_t now_ns);
+void suci_credit_down(struct suci *ep, struct suci_path *p);
+/* A new packet came, with those SUCI_PF_* flags, perhaps with a segment of that priority. */
+void suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flags,
+		      uint32_t prio, uint64_t now_ns);
+/* The ROOM of an ack block. */
+void suci_credit_asked(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
+		       uint64_t now_ns);
+/* Who stands in line gets what there is. */
+void suci_credit_share(struct suci *ep);
+/* For the ack block to that peer. */
+uint16_t suci_credit_limit(struct suci *ep, struct suci_path *p);
+/* Sending: the limit in an ack block; what a ROOM or a packet says of what waits for a higher one;
+ * may the first of the queue go without? */
+void suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
+		       uint64_t now_ns);
+uint8_t suci_credit_waiting(struct suci *ep, const struct suci_path *p);
+bool suci_credit_more(struct suci *ep, struct suci_path *p);
+bool suci_credit_small(const struct suci *ep, const struct suci_path *p);
+void suci_credit_held(struct suci_path *p, uint64_t now_ns);
+void suci_credit_nothing_waits(struct suci_path *p);
+void suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 
 /* room.c */
 void suci_room_init(struct suci *ep);

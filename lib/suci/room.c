@@ -106,17 +106,21 @@ suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, 
 bool
 suci_room_due(const struct suci_path *p)
 {
-	return p->n_parked || p->ask_told || p->grant_due;
+	return p->n_parked || p->ask_told || p->grant_due || p->held_ns;
 }
 
-/* Highest priority among the oldest of each list of what is parked. */
+/* Highest priority among the oldest of each list of what is parked, and of what waits for
+ * credit. */
 static uint8_t
-parked_prio(const struct suci *ep, const struct suci_path *p)
+ask_prio(const struct suci *ep, const struct suci_path *p)
 {
 	uint8_t prio = 0;
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
 		if (p->parked[k].head != NONE && ep->rec[p->parked[k].head].prio > prio)
 			prio = ep->rec[p->parked[k].head].prio;
+	for (uint32_t q = PRIOS; p->held_ns && q-- > prio;)
+		if (p->queue[q].head != NONE)
+			prio = (uint8_t)q;
 	return prio;
 }
 
@@ -125,12 +129,13 @@ suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a)
 {
 	a->flags |= SUCI_AF_ROOM;
 	a->ask = p->n_parked < UINT16_MAX ? (uint16_t)p->n_parked : UINT16_MAX;
-	a->ask_prio = parked_prio(ep, p);
+	a->ask_prio = ask_prio(ep, p);
+	a->waiting = suci_credit_waiting(ep, p);
 	a->used = p->grant_seen - p->park_granted;
 	a->grant = p->granted;
 	p->ask_told = p->n_parked;
 	p->grant_due = false;
-	ep->count.tx_asks += a->ask != 0;
+	ep->count.tx_asks += a->ask || a->waiting;
 }
 
 /* Strictly by priority; within one the room that is not promised yet evenly. */

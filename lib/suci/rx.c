@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define SPAN_NS (4 * BASE_MS_NS)
-
 /* Decide when the ack for a packet that just arrived has to leave. */
 static void
 schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_order,
@@ -35,34 +33,6 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 	}
 }
 
-/* Count who sends, in spans that are longer than a round trip through a full queue. */
-static void
-note_sender(struct suci *ep, struct suci_path *p, uint64_t now_ns)
-{
-	if (now_ns >= ep->span_end_ns) {
-		bool next = now_ns < ep->span_end_ns + SPAN_NS;
-		ep->senders_before = next ? ep->senders : 0;
-		ep->senders = 0;
-		ep->span++;
-		ep->span_end_ns = now_ns + SPAN_NS;
-	}
-	if (p->heard_span != ep->span) {
-		p->heard_span = ep->span;
-		ep->senders++;
-	}
-}
-
-uint32_t
-suci_rx_credit(const struct suci *ep)
-{
-	uint32_t n = ep->senders > ep->senders_before ? ep->senders : ep->senders_before;
-	if (!ep->conf.credit_total || n < 2)
-		return ep->conf.credit;
-	uint32_t share = ep->conf.credit_total / n;
-	share = share ? share : 1;
-	return share < ep->conf.credit ? share : ep->conf.credit;
-}
-
 /* False: no room, the packet must not be acknowledged. */
 static bool
 offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
@@ -75,7 +45,6 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 	}
 	ep->count.rx_segments++;
 	p->rx_segments++;
-	note_sender(ep, p, now_ns);
 	switch (ep->ops->segment(ep->user, path, seg, now_ns)) {
 	case SUCI_TAKEN:
 		break;
@@ -133,11 +102,17 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 			ep->count.drop_bad_ack++;
 			return;
 		}
-		if (ack.flags & SUCI_AF_ROOM)
+		if (ack.flags & SUCI_AF_ROOM) {
 			suci_room_heard(ep, p, &ack, now_ns);
+			suci_credit_asked(ep, p, &ack, now_ns);
+		}
 	}
 	if (bare)
 		return;
+	uint32_t prio = rest ? (seg.flags & SUCI_SF_PRIO_MASK) >> SUCI_SF_PRIO_SHIFT : 0;
+	suci_credit_seen(ep, p, h->pn, h->flags, prio, now_ns);
+	/* Bound by nobody else, it only has to hear of it. */
+	bool ack_now = h->flags & SUCI_PF_MORE && !p->near;
 	if (rest) {
 		seg.cookie = cookie;
 		if (!offer(ep, p, &seg, now_ns)) {
@@ -149,7 +124,7 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 		}
 	}
 	bool ooo = suci_acks_add(&p->acks, h->pn, h->time_us, now_ns);
-	schedule_ack(ep, p, h->flags, ooo, now_ns);
+	schedule_ack(ep, p, ack_now ? SUCI_PF_ACK_NOW : h->flags, ooo, now_ns);
 }
 
 /* CHALLENGE or RESPONSE. */
@@ -228,7 +203,8 @@ suci_rx_ecn(struct suci *ep, const struct suci_addr *from, void *dgram, size_t l
 	} else if (h.type >= SUCI_T_CHALLENGE) {
 		rx_token(ep, from, &h, dgram, len, now_ns);
 	} else if (h.type != SUCI_T_DATA) {
-		if (h.ack_len || h.pn)
+		bool offers = h.type == SUCI_T_OPEN || h.type == SUCI_T_ACCEPT;
+		if (h.ack_len || (h.pn && !offers))
 			ep->count.drop_malformed++;
 		else
 			suci_handshake_rx(ep, from, &h, dgram, len, now_ns);

@@ -32,13 +32,14 @@ put_ack(struct suci *ep, struct suci_path *p, size_t room, uint64_t now_ns, uint
 {
 	size_t need = SUCI_ACK_HDR + SUCI_ACK_RANGE * (size_t)suci_acks_more(&p->acks) +
 		      SUCI_ACK_REFUSED * (size_t)p->acks.nrefused;
-	bool tell_room = suci_room_due(p);
+	/* A block that acknowledges nothing, only to tell the credit, has to have ROOM. */
+	bool tell_room = suci_room_due(p) || (p->send_ack && !p->acks.n);
 	need += tell_room ? SUCI_ACK_ROOM : 0;
 	need += p->marks.rx_ect | p->marks.rx_ce ? SUCI_ACK_ECN : 0;
 	if ((!p->acks.n && !p->acks.nrefused && !tell_room) || need > room)
 		return 0;
 	struct suci_ack a;
-	suci_acks_build(&p->acks, (uint16_t)suci_rx_credit(ep), now_ns, &a);
+	suci_acks_build(&p->acks, suci_credit_limit(ep, p), now_ns, &a);
 	if (p->refused)
 		a.flags |= SUCI_AF_REFUSED;
 	suci_marks_put(p, &a);
@@ -65,8 +66,8 @@ suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 static uint32_t
 window(const struct suci *ep, const struct suci_path *p)
 {
-	uint32_t w = p->cc.window < p->peer_credit ? p->cc.window : p->peer_credit;
-	return w < ep->conf.limits.window_max ? w : ep->conf.limits.window_max;
+	return p->cc.window < ep->conf.limits.window_max ? p->cc.window
+							 : ep->conf.limits.window_max;
 }
 
 static void
@@ -89,6 +90,8 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
 		p->asked_pn = p->next_pn;
+	if ((r->kind == REC_SEGMENT || r->kind == REC_NOTE) && suci_credit_more(ep, p))
+		flags |= SUCI_PF_MORE;
 	size_t len = suci_rec_len(p, r), ack = 0;
 	/* A small datagram stays one, see pmtu.c. */
 	size_t most = suci_pmtu_grown(p) && len <= p->pmtu.min ? p->pmtu.min : p->mtu;
@@ -172,6 +175,34 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		p->due_ns = due_ns;
 }
 
+/* The next of what ops->pull has; NONE if there is none or no room for it. */
+static uint32_t
+pull_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	/* An ack brings a full path back. */
+	if (!p->pull_ready || p->closing || path_full(ep, p, ep->keep))
+		return NONE;
+	if (!suci_rec_room(ep, p, ep->keep)) {
+		suci_path_starve(ep, p);
+		return NONE;
+	}
+	struct suci_segment seg;
+	p->pull_ready = false; /* a wake from inside the call counts */
+	if (!ep->ops->pull(ep->user, path_index(ep, p), &seg, now_ns))
+		return NONE;
+	p->pull_ready = true;
+	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path_index(ep, p));
+	struct suci_rec *r = &ep->rec[i];
+	suci_rec_fill(r, &seg);
+	if (suci_rec_len(p, r) > p->mtu) {
+		BASE_ASSERT(p->pmtu.min); /* else it never fitted */
+		suci_pmtu_too_small(ep, p, suci_rec_len(p, r));
+		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
+		return NONE;
+	}
+	return i;
+}
+
 /* The record that may go now, in no list any more; NONE if there is none. */
 static uint32_t
 next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
@@ -200,34 +231,37 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 			return i;
 		}
 	}
-	/* An ack brings a full path back. */
-	if (!p->pull_ready || p->closing || path_full(ep, p, ep->keep))
-		return NONE;
-	if (!suci_rec_room(ep, p, ep->keep)) {
-		suci_path_starve(ep, p);
-		return NONE;
-	}
-	struct suci_segment seg;
-	p->pull_ready = false; /* a wake from inside the call counts */
-	if (!ep->ops->pull(ep->user, path_index(ep, p), &seg, now_ns))
-		return NONE;
-	p->pull_ready = true;
-	i = suci_rec_take(ep, REC_SEGMENT, path_index(ep, p));
-	struct suci_rec *r = &ep->rec[i];
-	suci_rec_fill(r, &seg);
-	if (suci_rec_len(p, r) > p->mtu) {
-		BASE_ASSERT(p->pmtu.min); /* else it never fitted */
-		suci_pmtu_too_small(ep, p, suci_rec_len(p, r));
-		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
-		return NONE;
-	}
-	return i;
+	return pull_rec(ep, p, now_ns);
 }
 
 static bool
 wants_to_send(const struct suci_path *p)
 {
 	return p->n_lost || p->queued || p->pull_ready || p->park_ready;
+}
+
+/* The peer's credit is used up: may the next record go all the same?  One is fetched, so
+ * that it is known whether anything waits. */
+static bool
+beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (!p->queued && !p->n_lost && !p->park_granted) {
+		uint32_t i = pull_rec(ep, p, now_ns);
+		if (i != NONE) {
+			struct suci_rec *r = &ep->rec[i];
+			r->where = WHERE_QUEUED;
+			suci_list_append(ep, &p->queue[r->prio], i);
+			p->queued++;
+		} else if (!p->park_ready) {
+			suci_credit_nothing_waits(p);
+			return false;
+		}
+	}
+	if (suci_credit_small(ep, p))
+		return true;
+	suci_credit_held(p, now_ns);
+	suci_rate_idle(&p->rate, p->next_pn);
+	return false;
 }
 
 static bool
@@ -254,7 +288,7 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 	if (p->in_flight >= window(ep, p)) {
 		if (wants_to_send(p))
 			p->limited_pn = p->next_pn;
-	} else {
+	} else if (p->next_pn <= p->tx_limit || beyond_credit(ep, p, now_ns)) {
 		uint64_t at = suci_pacer_next_ns(&p->pacer, now_ns);
 		if (at > now_ns) {
 			if (wants_to_send(p)) {

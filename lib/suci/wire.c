@@ -70,7 +70,8 @@ suci_ack_decode(struct suci_ack *a, const uint8_t *p, size_t len)
 			return false;
 		len -= SUCI_ACK_ROOM;
 		a->ask = be16_load(p + len);
-		a->ask_prio = be16_load(p + len + 2);
+		a->waiting = p[len + 2];
+		a->ask_prio = p[len + 3];
 		a->used = be32_load(p + len + 4);
 		a->grant = be32_load(p + len + 8);
 	}
@@ -128,7 +129,8 @@ suci_ack_encode(const struct suci_ack *a, uint8_t *out)
 	}
 	if (a->flags & SUCI_AF_ROOM) {
 		be16_store(at, a->ask);
-		be16_store(at + 2, a->ask_prio);
+		at[2] = a->waiting;
+		at[3] = a->ask_prio;
 		be32_store(at + 4, a->used);
 		be32_store(at + 8, a->grant);
 		at += SUCI_ACK_ROOM;
@@ -194,6 +196,7 @@ bool
 suci_body_decode(struct suci_body *b, const uint8_t *p, size_t len)
 {
 	struct base_reader r = base_reader(p, len);
+	b->offer = 0;
 	b->tag = base_read_be32(&r);
 	b->mtu = base_read_be16(&r);
 	b->hello_len = base_read_be16(&r);

@@ -23,7 +23,8 @@ struct suci_ack {
 	uint32_t largest, echo_us;
 	uint16_t delay_us, credit;
 	uint8_t flags;
-	uint16_t ask, ask_prio; /* with SUCI_AF_ROOM */
+	uint16_t ask; /* with SUCI_AF_ROOM, to grant */
+	uint8_t waiting, ask_prio;
 	uint32_t used, grant;
 	uint32_t ect, ce; /* with SUCI_AF_ECN */
 	uint32_t n;	  /* ranges in use, 0 .. SUCI_ACK_RANGES_MAX + 1 */
@@ -41,6 +42,7 @@ struct suci_body {
 	/* Sealed: the sender's nonce, and which of our keys it was sealed under. */
 	const uint8_t *nonce;
 	uint32_t psk;
+	uint32_t offer; /* OPEN, ACCEPT: from the path header, see credit.c */
 };
 
 struct suci_farewell { /* body of CLOSE and RESET */

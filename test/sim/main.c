@@ -61,7 +61,7 @@ const struct scenario scenarios[] = {
 	{"speed-bbr", "400 MB by bbr over 1 Gb/s, 10 ms: 92 %", true, speed_bbr, NULL},
 	{"speed-bbr-loss", "the same with 1 % random loss: 90 %", true, speed_bbr_loss, NULL},
 	{"speed-cubic-loss", "what cubic makes of 1 % random loss", true, speed_cubic_loss, NULL},
-	{"incast-16", "16 senders, a receiver that can hold little: 1.5 times, evenly", true,
+	{"incast-16", "16 senders, a receiver that can hold little: 1.1 times, evenly", true,
 	 incast_small, NULL},
 	{"repoint", "relays die with what they carry: lanes go over others", false, repoint_run,
 	 NULL},
@@ -73,6 +73,9 @@ const struct scenario scenarios[] = {
 	{"prio-hops", "classes are strict over relays: 95 %", true, prio_hops, NULL},
 	{"big-hops", "a block beyond 4 GiB over two relays", true, big_hops, NULL},
 	{"incast-200", "the same with 200 senders", true, incast_many, NULL},
+	{"incast-1000", "1000 senders, 64 KB each, queue 256 KB, MTU 1500: 1.1 times, evenly", true,
+	 incast_thousand, NULL},
+	{"incast-1000-9k", "the same with MTU 9000", true, incast_thousand_jumbo, NULL},
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;
 

@@ -68,6 +68,8 @@ void speed_giant_relays_loss3(uint64_t seed, bool verbose, struct outcome *o);
 /* incast.c */
 void incast_small(uint64_t seed, bool verbose, struct outcome *o);
 void incast_many(uint64_t seed, bool verbose, struct outcome *o);
+void incast_thousand(uint64_t seed, bool verbose, struct outcome *o);
+void incast_thousand_jumbo(uint64_t seed, bool verbose, struct outcome *o);
 
 /* rendezvous.c */
 void speed_rendezvous(uint64_t seed, bool verbose, struct outcome *o);

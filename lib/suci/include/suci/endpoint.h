@@ -166,6 +166,9 @@ struct suci_ops {
 	 * while peers wait to send what was refused; they get that many grants.  May be
 	 * NULL: nothing is granted, they try again now and then. */
 	uint32_t (*room)(void *user, uint32_t path);
+	/* About how many segments ops->pull has for that path, as far as that is quickly
+	 * known.  The receiver is told when it has to share out its credit.  May be NULL. */
+	uint32_t (*backlog)(void *user, uint32_t path);
 	/* The peer's address changed from old to now, which was validated.  May be NULL. */
 	void (*path_moved)(void *user, uint32_t path, const struct suci_addr *old,
 			   const struct suci_addr *now);
@@ -263,6 +266,7 @@ struct suci_config {
 	X(tx_refused, "packets the peer had no room for")                       \
 	X(tx_asks, "ack blocks that ask for room")                              \
 	X(tx_grants, "refused packets that peers were allowed to send again")   \
+	X(tx_credits, "turns of peers that waited for credit of ours")          \
 	X(tx_probes, "probe timeouts fired")                                    \
 	X(tx_mtu_probes, "padded datagrams that try a larger MTU")              \
 	X(tx_challenges, "new addresses of peers asked to prove themselves")    \

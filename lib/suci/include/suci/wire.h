@@ -99,6 +99,7 @@ enum suci_type {
 #define SUCI_PF_ACK_NOW 0x01 /* acknowledge at once, the sender waits */
 #define SUCI_PF_PROBE	0x02 /* asks for an ack, carries no segment but perhaps padding */
 #define SUCI_PF_BARE	0x04 /* only an ack block; pn counts such datagrams, is never acked */
+#define SUCI_PF_MORE	0x08 /* others wait for a higher limit than what is left of mine */
 #define SUCI_PF_EPOCH	0x60 /* with SEALED: the key's epoch, modulo 4 */
 #define SUCI_PF_SEALED	0x80 /* AEAD sealed, tag at the end */
 
