@@ -25,7 +25,7 @@ count(const struct suci *ep, const struct suci_path *p, const struct suci_list *
 }
 
 struct sums {
-	uint32_t recs, segments, held, guard, grants, askers, paths;
+	uint32_t recs, segments, held, guard, grants, askers, paths, promised, waiting;
 };
 
 static const char *
@@ -65,6 +65,13 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	s->segments += segments;
 	s->grants += p->granted - p->ask_used;
 	s->askers += p->ask != 0;
+	s->waiting += p->waits;
+	if (p->near)
+		s->promised += suci_credit_promised(p);
+	if (p->waits && (!p->near || !p->wait_amount))
+		return "who waits for credit is near and wants some";
+	if (p->held_ns && p->ask_at_ns == BASE_NEVER_NS)
+		return "who is held back for credit asks again";
 	if (p->state == PATH_UP && segments < ep->path_min)
 		s->guard += ep->path_min - segments;
 	return NULL;
@@ -92,6 +99,10 @@ check_sums(const struct suci *ep, const struct sums *s)
 		return "grants out = sum over paths of granted - used";
 	if (s->askers != ep->nasking)
 		return "paths that ask = their number";
+	if (s->promised != ep->promised || ep->promised > ep->conf.credit_total)
+		return "credit_total >= promised = sum over near paths";
+	if (s->waiting != ep->nwaiting)
+		return "paths that wait for credit = their number";
 	if (s->paths != ep->paths_used)
 		return "paths in use = their number";
 	for (uint32_t i = ep->note_free; i != NONE && most <= ep->notes_max; i = ep->note_next[i])

@@ -114,12 +114,6 @@ stir(struct suci *ep, struct suci_path *p)
 /* ---- receiving: numbers -------------------------------------------------- */
 
 static uint32_t
-promised(const struct suci_path *p)
-{
-	return serial_gt(p->rx_limit, p->rx_high) ? p->rx_limit - p->rx_high : 0;
-}
-
-static uint32_t
 free_places(const struct suci *ep)
 {
 	return ep->conf.credit_total > ep->promised ? ep->conf.credit_total - ep->promised : 0;
@@ -201,7 +195,7 @@ go_far(struct suci *ep, struct suci_path *p)
 {
 	ring_remove(ep, p);
 	quiet_remove(ep, p);
-	ep->promised -= promised(p);
+	ep->promised -= suci_credit_promised(p);
 	p->near = false;
 }
 
@@ -227,9 +221,12 @@ first_credit(const struct suci *ep, bool far)
 uint32_t
 suci_credit_offer(struct suci *ep, struct suci_path *p)
 {
+	bool far = !ep->conf.credit_total || p->hs_rtt_ns > FAR_NS;
 	if (!p->offered) {
 		p->offered = true;
-		p->first_credit = (uint16_t)first_credit(ep, p->hs_rtt_ns > FAR_NS);
+		p->first_credit = (uint16_t)first_credit(ep, far);
+		if (!far)
+			come_near(ep, p, p->first_credit);
 	}
 	uint64_t rtt = p->hs_rtt_ns / SUCI_HS_RTT_UNIT_NS;
 	return (uint32_t)p->first_credit << 16 | (rtt < UINT16_MAX ? (uint32_t)rtt : UINT16_MAX);
@@ -241,14 +238,10 @@ suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, bool incomi
 	if (incoming)
 		p->hs_rtt_ns = (offer & UINT16_MAX) * (uint64_t)SUCI_HS_RTT_UNIT_NS;
 	p->tx_limit = offer >> 16;
-	p->ask_at_ns = BASE_NEVER_NS;
-	suci_credit_offer(ep, p);
-	p->rx_limit = p->rx_high = 0;
 	p->up_ns = now_ns;
-	if (ep->conf.credit_total && p->hs_rtt_ns <= FAR_NS) {
-		come_near(ep, p, p->first_credit);
+	suci_credit_offer(ep, p);
+	if (p->near)
 		note_sender(ep, p, now_ns);
-	}
 }
 
 void
@@ -275,40 +268,46 @@ suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flag
 {
 	if (serial_le(pn, p->rx_high))
 		return;
-	uint32_t before = promised(p);
+	uint32_t before = suci_credit_promised(p);
 	p->rx_high = pn;
 	/* A probe goes without credit; what was promised meanwhile still holds. */
 	if (flags & SUCI_PF_PROBE)
 		p->rx_limit = pn + before;
 	if (!p->near)
 		return;
-	ep->promised -= before - promised(p);
+	ep->promised -= before - suci_credit_promised(p);
 	stir(ep, p);
 	note_sender(ep, p, now_ns);
 	if (flags & SUCI_PF_MORE && !p->waits)
 		stand_in_line(ep, p, prio, UINT8_MAX);
 }
 
+/* The peer asks though it may send: it did not hear so.  The answer may be an ask, too, so
+ * not more than one a round trip. */
+static void
+tell_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs_rtt_ns;
+	if (now_ns < p->told_again_ns + rtt + BASE_MS_NS)
+		return;
+	p->told_again_ns = now_ns;
+	p->send_ack = true;
+	suci_path_ready(ep, p);
+}
+
 void
 suci_credit_asked(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
 {
-	if (!a->waiting || !p->near) {
-		ring_remove(ep, p);
-		/* A far peer has what it may have; if it asks, it did not hear of it. */
-		p->send_ack = p->send_ack || a->waiting;
-		if (a->waiting)
-			suci_path_ready(ep, p);
+	if (!a->waiting)
 		return;
-	}
-	note_sender(ep, p, now_ns);
-	uint32_t prio = a->ask_prio < PRIOS ? a->ask_prio : PRIOS - 1;
-	if (p->waits)
+	if (p->near)
+		note_sender(ep, p, now_ns);
+	if (!p->near || suci_credit_promised(p))
+		tell_again(ep, p, now_ns);
+	else if (p->waits)
 		p->wait_amount = a->waiting;
-	else if (promised(p))
-		p->send_ack = true; /* it did not hear of it */
 	else
-		stand_in_line(ep, p, prio, a->waiting);
-	suci_path_ready(ep, p);
+		stand_in_line(ep, p, a->ask_prio < PRIOS ? a->ask_prio : PRIOS - 1, a->waiting);
 }
 
 /* Take back promises that nobody uses. */
@@ -321,7 +320,7 @@ reclaim(struct suci *ep)
 		if (ep->now_ns < p->seen_ns + IDLE_NS)
 			return;
 		stir(ep, p);
-		uint32_t has = promised(p);
+		uint32_t has = suci_credit_promised(p);
 		if (has <= keep)
 			continue;
 		ep->promised -= has - keep;
@@ -339,7 +338,7 @@ suci_credit_share(struct suci *ep)
 		while (ep->waiting[prio - 1].head == NONE)
 			prio--;
 		struct suci_path *p = &ep->path[ep->waiting[prio - 1].head];
-		uint32_t places = free_places(ep), has = promised(p);
+		uint32_t places = free_places(ep), has = suci_credit_promised(p);
 		if (!places) {
 			reclaim(ep);
 			if (!free_places(ep))
@@ -382,7 +381,8 @@ suci_credit_limit(struct suci *ep, struct suci_path *p)
 	}
 	/* While others stand in line nobody gets anything but by its turn. */
 	if (!ep->nwaiting && !p->quantum && p->heard_span + 1 >= ep->span) {
-		uint32_t want = share(ep, senders(ep)), has = promised(p), left = free_places(ep);
+		uint32_t want = share(ep, senders(ep)), has = suci_credit_promised(p),
+			 left = free_places(ep);
 		if (want > has)
 			promise(ep, p, want - has < left ? want - has : left);
 	}
@@ -479,7 +479,7 @@ suci_credit_held(struct suci_path *p, uint64_t now_ns)
 	p->ask_at_ns = now_ns + ask_gap(p);
 	/* The last packet said so, if it arrives. */
 	if (!p->in_flight || p->more_pn + 1 < p->next_pn)
-		p->send_ack = true;
+		p->ask_due = p->send_ack = true;
 }
 
 void
@@ -487,7 +487,7 @@ suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	p->asks++;
 	p->ask_at_ns = now_ns + ask_gap(p);
-	p->send_ack = true;
+	p->ask_due = p->send_ack = true;
 	/* Nobody has to answer an ask; a peer that is gone should be noticed. */
 	if (p->asks >= ASK_PROBE && !p->in_flight)
 		p->send_probe = true;

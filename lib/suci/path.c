@@ -477,8 +477,7 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.in_flight = p->in_flight,
 		.queued = p->queued + p->n_lost + p->n_parked,
 		.refused = p->n_parked,
-		.peer_credit =
-			p->tx_limit >= p->next_pn ? (uint32_t)(p->tx_limit - p->next_pn) + 1 : 0,
+		.peer_credit = p->in_flight + suci_credit_left(p),
 		.rate_bps = p->cc.rate_bps,
 		.tx_segments = p->tx_segments,
 		.tx_retransmits = p->tx_retransmits,

@@ -175,6 +175,7 @@ struct suci_path {
 	bool send_ack;	 /* an ack is due now */
 	bool send_probe; /* a probe timeout fired */
 	bool on_owes;
+	bool ask_due;	 /* for credit, with the next ack block */
 	bool refused;		/* something since the last ack; say so */
 	bool park_ready;	/* what was refused may have its turn */
 	bool park_turn;		/* it took the last one */
@@ -257,7 +258,7 @@ struct suci_path {
 	bool offered; /* first_credit is set */
 	uint16_t first_credit;
 	uint16_t quantum; /* most it gets at its next turn; 0 = its share */
-	uint64_t up_ns;
+	uint64_t up_ns, told_again_ns;
 	uint64_t hs_rtt_ns;   /* measured in the handshake by the opener; 0 = unknown */
 	uint32_t ack_pending; /* packets that want an ack */
 	uint64_t ack_at_ns;   /* when it is due, NEVER if none */
@@ -584,6 +585,20 @@ void suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_add
 /* CHALLENGE and RESPONSE. */
 void suci_move_rx(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
 		  const struct suci_path_hdr *h, uint64_t now_ns);
+
+/* Packets the peer may still send. */
+static inline uint32_t
+suci_credit_promised(const struct suci_path *p)
+{
+	return (int32_t)(p->rx_limit - p->rx_high) > 0 ? p->rx_limit - p->rx_high : 0;
+}
+
+/* Packets that may still be sent. */
+static inline uint32_t
+suci_credit_left(const struct suci_path *p)
+{
+	return p->tx_limit >= p->next_pn ? (uint32_t)(p->tx_limit - p->next_pn) + 1 : 0;
+}
 
 /* park.c */
 /* A record in no list was refused by the peer. */

@@ -106,7 +106,7 @@ suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, 
 bool
 suci_room_due(const struct suci_path *p)
 {
-	return p->n_parked || p->ask_told || p->grant_due || p->held_ns;
+	return p->n_parked || p->ask_told || p->grant_due || p->ask_due;
 }
 
 /* Highest priority among the oldest of each list of what is parked, and of what waits for
@@ -134,7 +134,7 @@ suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a)
 	a->used = p->grant_seen - p->park_granted;
 	a->grant = p->granted;
 	p->ask_told = p->n_parked;
-	p->grant_due = false;
+	p->grant_due = p->ask_due = false;
 	ep->count.tx_asks += a->ask || a->waiting;
 }
 

@@ -147,6 +147,17 @@ draw_limits(struct base_prng *p, enum topology t, struct world_conf *c)
 	c->direct_crc = coin(p, 50);
 }
 
+/* Numbers of its own: what else a seed draws stays. */
+static void
+draw_credit(uint64_t seed, struct world_conf *c)
+{
+	struct base_prng p = base_prng_seed(seed ^ 0xc7ed17);
+	c->end.credit_total = (uint32_t)PICK(&p, 0, 0, 1, 3, 8, 30, 200);
+	c->end.credit = (uint32_t)PICK(&p, 0, 0, 1, 4, 100);
+	c->relay.credit_total = (uint32_t)PICK(&p, 0, 0, 2, 16, 100, 1000);
+	c->relay.credit = (uint32_t)PICK(&p, 0, 0, 2, 100);
+}
+
 static uint64_t
 draw_size(void *prng, uint32_t i)
 {
@@ -302,6 +313,11 @@ time_to_complete(const struct world *w)
 		window = base_min_ns(window, c->end.fixed_window);
 		window = base_min_ns(window, c->relay.fixed_window);
 	}
+	const struct suci_config *of[] = {&c->end, &c->relay};
+	for (size_t i = 0; i < 2; i++) {
+		window = base_min_ns(window, of[i]->credit ? of[i]->credit : window);
+		window = base_min_ns(window, of[i]->credit_total ? of[i]->credit_total : window);
+	}
 	uint64_t rtt_ns = 2 * c->trunk.delay_ns + 4 * c->private_nic.delay_ns +
 			  2 * base_max_ns(c->end.ack_delay_ns, BASE_MS_NS) +
 			  2 * base_max_ns(c->relay.ack_delay_ns, BASE_MS_NS);
@@ -321,6 +337,7 @@ run(enum topology t, uint64_t seed, bool verbose, struct outcome *o)
 	draw_topology(&sw.prng, t, &c);
 	draw_links(&sw.prng, &c);
 	draw_limits(&sw.prng, t, &c);
+	draw_credit(seed, &c);
 	c.start_ns = PICK(&sw.prng, 0, 1000000, 30000000);
 	sw.w = world_new(s, &c);
 	sw.heal_ns = s->now_ns + PICK(&sw.prng, 200000000, 1000000000, 2500000000);

@@ -17,7 +17,9 @@
  *    2  ack_len  16    bytes of ack block that follow the header
  *    4  path_tag 32    chosen by the receiver: which path this belongs to
  *    8  pn       32    packet number, from 1, never reused; BARE datagrams count
- *                      by themselves; 0 in handshake types
+ *                      by themselves; 0 in handshake types but OPEN and ACCEPT: there
+ *                      credit 16 (packets that may come before the first ack block) and
+ *                      rtt 16 (OPEN: HELLO to COOKIE, in units of 16 us; 0 = unknown)
  *   12  time_us  32    sender's clock in microseconds
  *   In CHALLENGE and RESPONSE pn and time_us are one 64-bit token, nothing follows.
  *
@@ -25,7 +27,8 @@
  *    0  largest    32  largest pn received
  *    4  echo_us    32  time_us of that packet
  *    8  delay_us   16  time between its arrival and this ack, saturating
- *   10  credit     16  packets the receiver lets be in flight at once
+ *   10  credit     16  low bits of the highest pn the receiver lets be sent (probes and a
+ *                      first packet of at most 160 bytes with nothing under way go beyond)
  *   12  ranges      8  n, further ranges, at most SUCI_ACK_RANGES_MAX
  *   13  flags       8  SUCI_AF_*
  *   14  first_len  16  packets largest-first_len+1 .. largest are received;
@@ -39,7 +42,8 @@
  *       ce 32        and marked CE
  *       then, only with ROOM, the last 12 bytes:
  *       ask 16       packets of mine that you refused and that wait here
- *       prio 16      highest priority among them
+ *       waiting 8    packets of mine that wait for credit; 255: or more
+ *       prio 8       highest priority among them all
  *       used 32      of all you ever granted me, what I have sent or need no more
  *       grant 32     refused packets I ever let you send again
  *
