@@ -5,7 +5,9 @@
  *
  * ping   messages of BYTES go to and fro; half a round trip, median and minimum.
  * bulk   as many messages of BYTES as fit BUDGET_MS go one way, back to back; the
- *        clock stops when the server's confirmation of the last is here.
+ *        clock stops when the server's confirmation of the last is here.  They are taken
+ *        from, and put into, successive places of MOST bytes of memory, so that one size
+ *        finds the caches no warmer than another.
  * Both first run for a tenth of the budget to warm up and to find out how many fit.
  * CPU time is that of both processes, all threads, user and system, from announcement
  * to confirmation.  The last message of each run is compared with what was sent.
@@ -37,6 +39,7 @@ struct confirm {
 
 uint32_t duel_mtu;
 static uint8_t *tx, *rx;
+static size_t most;
 
 void
 duel_die(const char *what)
@@ -72,6 +75,16 @@ duel_nap(int fd, short events, uint64_t *since_ns, int timeout_ms)
 	(void)poll(&p, 1, timeout_ms);
 }
 
+size_t
+duel_walk(size_t *at, size_t n)
+{
+	if (*at + n > most)
+		*at = 0;
+	size_t here = *at;
+	*at += n;
+	return here;
+}
+
 static uint64_t
 cpu_ns(void)
 {
@@ -101,18 +114,19 @@ run(uint32_t what, uint64_t bytes, uint32_t rounds)
 	an = (struct announce){what, rounds, bytes};
 	uint64_t cpu = cpu_ns(), t0 = duel_now_ns();
 	const void *in = tx;
+	size_t at = 0;
 	struct confirm c;
 
 	duel_send(&an, sizeof an);
 	for (uint32_t i = 0; i < rounds; i++) {
 		uint64_t t1 = what == PING ? duel_now_ns() : 0;
-		duel_send(tx, bytes);
+		duel_send(what == BULK ? tx + duel_walk(&at, bytes) : tx, bytes);
 		if (what == BULK)
 			continue;
 		in = duel_recv(rx, bytes);
 		half[i] = (double)(duel_now_ns() - t1) / 2e3;
 	}
-	memcpy(&c, duel_recv(rx + bytes, sizeof c), sizeof c);
+	memcpy(&c, duel_recv(rx + most, sizeof c), sizeof c);
 	struct result r = {.ns = duel_now_ns() - t0, .cpu_ns = cpu_ns() - cpu + c.cpu_ns};
 	/* What the transport lends is valid until the next message only. */
 	if (!c.ok || (what == PING && in == rx && memcmp(in, tx, bytes) != 0)) {
@@ -166,12 +180,14 @@ serve(void)
 		if (an.what == END)
 			return;
 		bool ok = true;
+		size_t at = 0;
 		for (uint32_t i = 0; i < an.rounds; i++) {
-			const void *in = duel_recv(rx, an.bytes);
+			size_t off = an.what == BULK ? duel_walk(&at, an.bytes) : 0;
+			const void *in = duel_recv(rx + off, an.bytes);
 			if (an.what == PING)
 				duel_send(tx, an.bytes);
 			if (i + 1 == an.rounds)
-				ok = memcmp(in, tx, an.bytes) == 0;
+				ok = memcmp(in, tx + off, an.bytes) == 0;
 		}
 		c = (struct confirm){cpu_ns() - cpu, ok};
 		duel_send(&c, sizeof c);
@@ -189,7 +205,7 @@ main(int argc, char **argv)
 		return 2;
 	}
 	int server = !strcmp(argv[1], "server");
-	size_t most = strtoull(argv[4], NULL, 10);
+	most = strtoull(argv[4], NULL, 10);
 	duel_mtu = (uint32_t)strtoul(argv[3], NULL, 10);
 	tx = malloc(most + 64);
 	rx = malloc(most + 64);

@@ -33,6 +33,8 @@ void duel_ready(void);
 /* Nothing moved.  since_ns: 0 after something moved; kept here.  Sleeps on fd for at most
  * timeout_ms once the caller has polled long enough. */
 void duel_nap(int fd, short events, uint64_t *since_ns, int timeout_ms);
+/* The next place of n bytes in the memory of a run, after *at; both ends walk alike. */
+size_t duel_walk(size_t *at, size_t n);
 extern uint32_t duel_mtu; /* of the interface, IP packet */
 
 /* Per transport. */
