@@ -194,6 +194,19 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 	return wrong ? -1 : 0;
 }
 
+/* One other process, and no relay that may come from wherever it likes: the kernel may know
+ * it (driver/suci_udp.h).  If it does not want to, nothing is lost but time. */
+static void
+connect_sole(const struct suci_addr *addr)
+{
+	uint32_t n = 0;
+
+	for (uint32_t r = 0; r < lmpi_world.size && n < 2; r++)
+		n += eng.peer[r].reach == LMPI_REACH_DIRECT;
+	if (n == 1 && net.nrelays == 0)
+		(void)suci_udp_connect(net.udp, addr);
+}
+
 static void
 path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hello,
 	size_t hello_len, bool incoming)
@@ -202,7 +215,9 @@ path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hel
 	uint32_t use = net.path_use[path];
 	bool known = lmpi_hello_decode(hello, hello_len, &h);
 
-	(void)user, (void)addr;
+	(void)user;
+	if (known && h.kind == LMPI_HELLO_LIBMPI)
+		connect_sole(addr);
 	if (use != USE_NONE && (use & USE_RELAY) && use != USE_OTHER_RELAY) {
 		struct relay_state *r = &net.relay[use & ~USE_RELAY];
 		r->up = true;

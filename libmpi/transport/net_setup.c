@@ -31,6 +31,8 @@ lmpi_net_open(const uint8_t ip[4])
 
 	memcpy(conf.ip, ip, 4);
 	conf.mtu = (uint32_t)lmpi_env_u64("LIBMPI_MTU", 0, 65000);
+	conf.busy_poll_us = (uint32_t)lmpi_env_u64("LIBMPI_BUSY_POLL_US", 0, 1000000);
+	conf.huge_pages = lmpi_env_u64("LIBMPI_HUGE_PAGES", 0, 1) != 0;
 	conf.ecn = lmpi_env_u64("LIBMPI_ECN", 0, 1) != 0;
 	int err = suci_udp_open(&conf, &net.udp);
 	if (err == 0)
