@@ -5,6 +5,7 @@
 
 struct sums {
 	uint32_t lanes, blocks, rx_blocks, held, ranges, again, long_held, askers[PRIOS];
+	uint64_t beyond; /* the first windows */
 };
 
 static const char *
@@ -39,6 +40,11 @@ check_receiver(const struct suci_lanes *ls, const struct lane *l, struct sums *s
 	}
 	s->held += n;
 	s->askers[l->conf.prio] += l->asker;
+	if (l->window < l->conf.window || l->window > l->conf.window_max)
+		return "a window is between the first and the largest";
+	if (l->tune == NONE ? l->window != l->conf.window : !l->live)
+		return "a window that grew is looked at";
+	s->beyond += l->window - l->conf.window;
 	return NULL;
 }
 
@@ -94,6 +100,9 @@ check_sums(const struct suci_lanes *ls, const struct sums *s)
 		    ls->held_left ||
 	    ls->held_left + s->held != l->held_max)
 		return "held segments free + in lists = held_max";
+	if (ls->credit_left + s->beyond !=
+	    (l->held_max < l->ranges_max ? l->held_max : l->ranges_max))
+		return "credit left + beyond the first windows = what there is";
 	if (s->held != ls->ranges_owed || s->long_held != ls->rx_blocks_owed)
 		return "held segments are owed their ranges and blocks";
 	if (ls->ranges_owed > ls->ranges_left)
@@ -102,6 +111,35 @@ check_sums(const struct suci_lanes *ls, const struct sums *s)
 		if (s->askers[prio] != ls->askers[prio])
 			return "lanes that were refused something = their number";
 	return NULL;
+}
+
+static const char *
+check_groups(const struct suci_lanes *ls)
+{
+	uint32_t down = 0;
+	for (uint32_t i = 0; i < ls->limits.groups_max; i++) {
+		const struct lane_group *g = &ls->group[i];
+		uint32_t lanes = 0;
+		if (!g->used)
+			continue;
+		down += g->down;
+		if (g->down && g->n)
+			return "a group with paths is not down";
+		for (uint32_t k = g->lanes; k != NONE && lanes <= g->nlanes; lanes++)
+			k = ls->lane[k].path_next;
+		if (lanes != g->nlanes)
+			return "lanes of a group = their number";
+		for (uint32_t k = 0; k < g->n; k++) {
+			const struct suci_path *p = &ls->ep->path[g->m[k].path];
+			uint32_t at = p->groups, n = 0;
+			while (at != NONE && at != i * SUCI_GROUP_PATHS + k &&
+			       n++ < ls->limits.groups_max)
+				at = ls->group[at / SUCI_GROUP_PATHS].m[at % SUCI_GROUP_PATHS].next;
+			if (p->state != PATH_UP || at != i * SUCI_GROUP_PATHS + k)
+				return "paths of a group are up and know it";
+		}
+	}
+	return down == ls->groups_down ? NULL : "groups that are down = their number";
 }
 
 bool
@@ -118,6 +156,8 @@ suci_lanes_check(const struct suci_lanes *ls, const char **what)
 	}
 	if (!fault)
 		fault = check_sums(ls, &s);
+	if (!fault)
+		fault = check_groups(ls);
 	*what = fault ? fault : "";
 	return !fault;
 }

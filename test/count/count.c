@@ -1,6 +1,6 @@
 /* count - what one segment costs in instructions, for callgrind (make count).
  *
- *   count send|receive|forward [TURNS]
+ *   count send|receive|forward|send-many|receive-many [TURNS]
  *
  * Real endpoints and a real relay core in one process, in virtual time, without loss.  Each
  * turn carries a batch of full segments (MTU 1500).  What is counted happens inside
@@ -11,6 +11,7 @@
  *            come in
  *   receive  suci_rx() of such datagrams, the lane's callbacks, acks go out.  Placing the
  *            bytes is the caller's
+ *   -many    the same with 100 000 lanes open at both ends, of which 1000 send by turns
  *   forward  a relay: in from a process, out to another relay, acks on both sides
  *
  * Nothing touches payload: checksums over it would hide what the protocol costs. */
@@ -30,6 +31,8 @@
 #define WARM	 200u
 #define TURN_NS	 (100 * BASE_US_NS)
 #define BLOCK	 (64u << 10)
+#define MANY	 100000u
+#define BUSY	 1000u
 
 struct dgram {
 	struct suci_addr from;
@@ -42,6 +45,7 @@ struct node {
 	struct suci_lanes *lanes;
 	bool up;
 	uint32_t path, lane, blocks;
+	uint32_t *todo, ntodo; /* -many: lanes that have nothing to send */
 	uint64_t segments, got;
 	struct suci_out out[OUTS_MAX];
 	uint32_t nout;
@@ -65,11 +69,11 @@ die(const char *what)
 
 /* ---- the part that is counted ---- */
 
-void count_turn(struct node *n, const struct queue *in);
-void warm_turn(struct node *n, const struct queue *in);
+void count_turn(struct node *n, struct queue *in);
+void warm_turn(struct node *n, struct queue *in);
 
 static inline __attribute__((always_inline)) void
-turn(struct node *n, const struct queue *in)
+turn(struct node *n, struct queue *in)
 {
 	for (uint32_t i = 0; i < in->n; i++)
 		suci_rx(n->ep, &in->d[i].from, in->d[i].bytes, in->d[i].len, i, now);
@@ -78,6 +82,10 @@ turn(struct node *n, const struct queue *in)
 			die("suci_lane_send");
 		n->blocks++;
 	}
+	while (n->ntodo)
+		if (suci_lane_send(n->lanes, n->todo[--n->ntodo], NULL, 0, payload, BLOCK, false, 0,
+				   now) < 0)
+			die("suci_lane_send");
 	uint32_t segments = 0;
 	n->nout = 0;
 	while (n->nout < OUTS_MAX && segments < BATCH && suci_tx(n->ep, &n->out[n->nout], now) == 1)
@@ -86,13 +94,13 @@ turn(struct node *n, const struct queue *in)
 }
 
 __attribute__((noinline)) void
-count_turn(struct node *n, const struct queue *in)
+count_turn(struct node *n, struct queue *in)
 {
 	turn(n, in);
 }
 
 __attribute__((noinline)) void
-warm_turn(struct node *n, const struct queue *in)
+warm_turn(struct node *n, struct queue *in)
 {
 	turn(n, in);
 }
@@ -173,8 +181,11 @@ static void
 block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t at)
 {
 	struct node *n = user;
-	(void)lane, (void)cookie, (void)ok, (void)at;
-	n->blocks--;
+	(void)cookie, (void)ok, (void)at;
+	if (n->todo)
+		n->todo[n->ntodo++] = lane;
+	else
+		n->blocks--;
 }
 
 static void
@@ -231,14 +242,14 @@ endpoint(uint64_t incarnation, const struct suci_ops *ops, void *user, const uin
 }
 
 static struct node *
-lane_node(uint64_t incarnation)
+lane_node(uint64_t incarnation, bool many)
 {
 	struct node *n = calloc(1, sizeof *n);
-	struct suci_lanes_config lc = {.limits = {.lanes_max = 4,
-						  .blocks_max = 16,
-						  .rx_blocks_max = 16,
+	struct suci_lanes_config lc = {.limits = {.lanes_max = many ? MANY : 4,
+						  .blocks_max = many ? BUSY : 16,
+						  .rx_blocks_max = many ? BUSY : 16,
 						  .ranges_max = 64,
-						  .labels_max = 4},
+						  .labels_max = many ? MANY : 4},
 				       .ops = &lane_ops,
 				       .user = n};
 	if (!n)
@@ -299,21 +310,39 @@ run_turn(struct node *n, struct queue *in, bool counted)
 
 /* ---- lanes: a sends, b receives ---- */
 
-static uint64_t
-lanes(bool receive, uint32_t turns)
+static void
+open_lanes(struct node *n, bool many)
 {
-	static struct queue to_a, to_b;
-	struct node *a = lane_node(1), *b = lane_node(2);
-	struct suci_addr at_a = relay_addr_v4(0x0a000001, 6000, 0),
-			 at_b = relay_addr_v4(0x0a000002, 6000, 0);
-	struct suci_lane_conf c = {.tx_dst_label = 1,
-				   .tx_src_label = 2,
+	struct suci_lane_conf c = {.path = n->path,
+				   .tx_dst_label = 1,
 				   .rx_dst_label = 1,
-				   .rx_src_label = 2,
 				   .direct = true,
 				   .window = 1024};
+	for (uint32_t k = 0; k < (many ? MANY : 1); k++) {
+		uint32_t lane;
+		c.tx_src_label = c.rx_src_label = k;
+		if (suci_lane_open(n->lanes, &c, &lane, now) < 0)
+			die("lane");
+		if (!many)
+			n->lane = lane;
+		else if (k < BUSY)
+			n->todo[n->ntodo++] = lane;
+	}
+}
+
+static uint64_t
+lanes(bool receive, bool many, uint32_t turns)
+{
+	static struct queue to_a, to_b;
+	static uint32_t todo[2][BUSY];
+	struct node *a = lane_node(1, many), *b = lane_node(2, many);
+	struct suci_addr at_a = relay_addr_v4(0x0a000001, 6000, 0),
+			 at_b = relay_addr_v4(0x0a000002, 6000, 0);
+	bool open = false;
 	uint64_t before = 0;
 
+	a->todo = many ? todo[0] : NULL;
+	b->todo = many ? todo[1] : NULL;
 	if (suci_path_open(a->ep, &at_b, NULL, 0, &a->path, now) < 0)
 		die("suci_path_open");
 	for (uint32_t i = 0; i < WARM + turns; i++) {
@@ -324,14 +353,12 @@ lanes(bool receive, uint32_t turns)
 		carry(a, &at_b, &at_a, &to_b);
 		run_turn(b, &to_b, counted && receive);
 		carry(b, &at_a, &at_b, &to_a);
-		if (a->lane == UINT32_MAX && a->up && b->up) {
-			c.path = a->path;
-			if (suci_lane_open(a->lanes, &c, &a->lane, now) < 0)
-				die("lane");
-			c.path = b->path;
-			uint32_t lane;
-			if (suci_lane_open(b->lanes, &c, &lane, now) < 0)
-				die("lane");
+		if (!open && a->up && b->up) {
+			open = true;
+			open_lanes(a, many);
+			open_lanes(b, many);
+			b->lane = UINT32_MAX; /* it only receives */
+			b->ntodo = 0;
 		}
 		now += TURN_NS;
 	}
@@ -470,13 +497,17 @@ main(int argc, char **argv)
 	uint64_t n = 0;
 
 	if (!strcmp(what, "send"))
-		n = lanes(false, turns);
+		n = lanes(false, false, turns);
 	else if (!strcmp(what, "receive"))
-		n = lanes(true, turns);
+		n = lanes(true, false, turns);
+	else if (!strcmp(what, "send-many"))
+		n = lanes(false, true, turns);
+	else if (!strcmp(what, "receive-many"))
+		n = lanes(true, true, turns);
 	else if (!strcmp(what, "forward"))
 		n = forward(turns);
 	else
-		die("usage: count send|receive|forward [TURNS]");
+		die("usage: count send|receive|forward|send-many|receive-many [TURNS]");
 	/* Nearly full batches, or the count is of something else. */
 	if (n < turns * (uint64_t)BATCH * 8 / 10)
 		die("it stalls");

@@ -390,12 +390,23 @@ opens(const struct mesh *m, const struct mesh_node *n, const struct mesh_node *t
 }
 
 static void
+check(const struct mesh_node *n)
+{
+	const char *what = "";
+	SIM_CHECK(n->m->s, suci_check(n->ep, &what), "node %u: %s", n->index, what);
+	if (!n->hop && n->m->nstream <= 100)
+		SIM_CHECK(n->m->s, suci_lanes_check(n->lanes, &what), "node %u: %s", n->index,
+			  what);
+}
+
+static void
 connect_all(struct sim *s, void *who, uint64_t incarnation)
 {
 	struct mesh_node *n = who;
 	struct mesh *m = n->m;
 	if (!n->alive || incarnation != n->incarnation)
 		return;
+	check(n);
 	for (uint32_t i = 0; i < m->nnode; i++) {
 		uint8_t leg;
 		if (n->path[i] != NONE_U32 || !opens(m, n, &m->node[i], &leg))
