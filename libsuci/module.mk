@@ -33,7 +33,10 @@ install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A)
 	@ln -sf libsuci.so.1 $(DESTDIR)$(PREFIX)/lib/libsuci.so
 	@install -m 644 $(LIBSUCI_A) $(DESTDIR)$(PREFIX)/lib/
 	@install -m 644 libsuci/include/suci.h $(DESTDIR)$(PREFIX)/include/
+	@install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	@install -m 644 doc/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3/
 	@sed -e 's|@PREFIX@|$(PREFIX)|' libsuci/suci.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/suci.pc
 
 $(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram sucudp suci base)
 $(call unit,test_datagram,test/unit/test_datagram.c,datagram sucudp suci base)
+$(call fuzz,fuzz_datagram_db,test/fuzz/fuzz_datagram_db.c,datagram sucudp suci base)

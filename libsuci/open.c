@@ -59,7 +59,7 @@ conf_wrong(const struct datagram_conf *c)
 		return "mtu is not 0 or 1200 .. 65000";
 	if (c->sockbuf_bytes > 1u << 30)
 		return "sockbuf_bytes is larger than 1 GiB";
-	if (c->cc != DATAGRAM_CC_CUBIC && c->cc != DATAGRAM_CC_FIXED)
+	if (c->cc < DATAGRAM_CC_CUBIC || c->cc > DATAGRAM_CC_BBR)
 		return "cc is none of enum datagram_cc";
 	if (c->priority < 0 || c->priority >= PRIOS)
 		return "priority is not 0 .. 3";
@@ -155,6 +155,14 @@ make_lanes(struct datagram_sock *s)
 	return s->lanes ? 0 : -1;
 }
 
+static enum suci_cc_kind
+cc_kind(int cc)
+{
+	return cc == DATAGRAM_CC_FIXED ? SUCI_CC_FIXED
+	       : cc == DATAGRAM_CC_BBR ? SUCI_CC_BBR
+				       : SUCI_CC_CUBIC;
+}
+
 static int
 make_endpoint(struct datagram_sock *s)
 {
@@ -167,7 +175,7 @@ make_endpoint(struct datagram_sock *s)
 			   .queue_max = c->packets < 2048 ? c->packets : 2048,
 			   .window_max = c->window},
 		.mtu_max = suci_udp_mtu(s->udp),
-		.cc = c->cc == DATAGRAM_CC_FIXED ? SUCI_CC_FIXED : SUCI_CC_CUBIC,
+		.cc = cc_kind(c->cc),
 		.fixed_window = c->window,
 		.initial_window = 64,
 		.ack_every = ACK_EVERY,
@@ -191,7 +199,7 @@ make_endpoint(struct datagram_sock *s)
 	e.incarnation = r.incarnation | 1;
 	e.seed = r.seed;
 	memcpy(e.cookie_secret, r.secret, sizeof r.secret);
-	hello_put(e.hello, c->id, DATAGRAM_ID_MAX + 1);
+	hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
 	s->ep_mem = take(s, suci_footprint(&e.limits));
 	s->ep = s->ep_mem ? suci_new(s->ep_mem, &e, suci_udp_now_ns()) : NULL;
 	return s->ep ? 0 : -1;

@@ -29,19 +29,20 @@ peer_name(const struct peer *p, char out[32])
 }
 
 void
-hello_put(uint8_t out[HELLO_BYTES], uint32_t from, uint32_t to)
+hello_put(uint8_t out[HELLO_BYTES], const struct datagram_conf *me, uint32_t to)
 {
 	be32_store(out, MAGIC);
-	be32_store(out + 4, VERSION);
-	be32_store(out + 8, from);
+	be32_store(out + 4, VERSION << 16 | (me->flags & DATAGRAM_CRC));
+	be32_store(out + 8, me->id);
 	be32_store(out + 12, to);
 }
 
 static bool
-hello_get(const uint8_t *b, size_t len, uint32_t *from, uint32_t *to)
+hello_get(const uint8_t *b, size_t len, uint32_t *flags, uint32_t *from, uint32_t *to)
 {
-	if (len != HELLO_BYTES || be32_load(b) != MAGIC || be32_load(b + 4) != VERSION)
+	if (len != HELLO_BYTES || be32_load(b) != MAGIC || be32_load(b + 4) >> 16 != VERSION)
 		return false;
+	*flags = be32_load(b + 4) & 0xffff;
 	*from = be32_load(b + 8);
 	*to = be32_load(b + 12);
 	return true;
@@ -137,7 +138,7 @@ try_peer(struct datagram_sock *s, struct peer *p)
 		return base_min_ns(end, p->try_at_ns);
 	uint8_t hello[HELLO_BYTES];
 	uint32_t path;
-	hello_put(hello, s->me->id, p->id);
+	hello_put(hello, &s->conf, p->id);
 	int err = suci_path_open(s->ep, &p->addr, hello, sizeof hello, &path, s->now_ns);
 	if (err && err != SUCI_ERR_EXISTS)
 		return base_min_ns(end, s->now_ns + BASE_MS_NS); /* one is just going down */
@@ -252,8 +253,8 @@ on_accept(void *user, const struct suci_addr *from, const void *hello, size_t le
 	  char why[SUCI_TEXT_MAX])
 {
 	struct datagram_sock *s = user;
-	uint32_t id, to;
-	if (!hello_get(hello, len, &id, &to)) {
+	uint32_t flags, id, to;
+	if (!hello_get(hello, len, &flags, &id, &to)) {
 		snprintf(why, SUCI_TEXT_MAX, "not a process of this library");
 		return -1;
 	}
@@ -262,6 +263,8 @@ on_accept(void *user, const struct suci_addr *from, const void *hello, size_t le
 		snprintf(why, SUCI_TEXT_MAX, "id %u is leaving", s->me->id);
 	else if (to != s->me->id)
 		snprintf(why, SUCI_TEXT_MAX, "id %u is here, not id %u", s->me->id, to);
+	else if (flags != (s->conf.flags & DATAGRAM_CRC))
+		snprintf(why, SUCI_TEXT_MAX, "CRC is %s here", flags ? "off" : "on");
 	else if (!p || p == s->me)
 		snprintf(why, SUCI_TEXT_MAX, "id %u is not in the address database here", id);
 	else if (!p->anywhere && memcmp(&p->addr, from, sizeof *from))
@@ -294,9 +297,9 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 	   bool incoming)
 {
 	struct datagram_sock *s = user;
-	uint32_t id, to;
+	uint32_t flags, id, to;
 	struct peer *p = s->path_peer[path];
-	if (incoming && hello_get(hello, len, &id, &to))
+	if (incoming && hello_get(hello, len, &flags, &id, &to))
 		p = peer_find(s, id); /* accept saw to it that it is there */
 	if (!p) {
 		suci_path_close(s->ep, path, "nobody wants this path", s->now_ns);

@@ -193,7 +193,7 @@ struct peer *peer_get(struct datagram_sock *s, uint32_t id);
 /* ---- peer.c ---- */
 #define HELLO_BYTES 16
 extern const struct suci_lane_ops libsuci_ops;
-void hello_put(uint8_t out[HELLO_BYTES], uint32_t from, uint32_t to);
+void hello_put(uint8_t out[HELLO_BYTES], const struct datagram_conf *me, uint32_t to);
 /* Something waits for the peer's path or lane, or for a time. */
 void peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns);
 /* Open paths and lanes, hand over blocks, give up: what is due. */

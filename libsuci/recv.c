@@ -356,8 +356,19 @@ nothing_bound(struct datagram_sock *s)
 	return !s->want.block;
 }
 
+/* Wait for a block, or a part of the buffer's own.  As wait_until(). */
+static int
+wait_read(struct datagram_sock *s, uint64_t deadline_ns)
+{
+	int r = wait_until(s, readable, NULL, deadline_ns, NULL);
+	if (r > 0 || !s->want.block || put_aside(s))
+		return r;
+	/* No memory to put it aside: the buffer is in use until it is complete. */
+	return wait_until(s, readable, NULL, BASE_NEVER_NS, nothing_bound);
+}
+
 int64_t
-datagram_read(struct datagram_sock *s, void *buf, size_t len)
+datagram_read_within(struct datagram_sock *s, long sec, long usec, void *buf, size_t len)
 {
 	if (enter(s))
 		return -1;
@@ -374,21 +385,29 @@ datagram_read(struct datagram_sock *s, void *buf, size_t len)
 		adopt(s);
 	if (s->beg_head != NONE && !s->coming)
 		in_resume(s);
-	int r = wait_until(s, readable, NULL, BASE_NEVER_NS, nothing_bound);
+	int r = wait_read(s, deadline_of(sec, usec));
 	struct in *b = s->want.block;
 	s->want.waits = false;
 	s->want.block = NULL;
-	if (r < 0)
-		return -1;
-	int64_t n;
-	if (b)
+	int64_t n = -1;
+	if (r == 0)
+		n = fail(s, EAGAIN, "no block in that time");
+	else if (r > 0 && b)
 		n = was_read(s, b);
-	else if (have_ready(s))
+	else if (r > 0 && have_ready(s))
 		n = take_ready(s, buf, len);
-	else
+	else if (r > 0)
 		n = too_small(s, s->lane[s->oversize_lane].beg_bytes, len);
+	int err = errno;
 	settle(s);
+	errno = err;
 	return n;
+}
+
+int64_t
+datagram_read(struct datagram_sock *s, void *buf, size_t len)
+{
+	return datagram_read_within(s, -1, 0, buf, len);
 }
 
 int64_t

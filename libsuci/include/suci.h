@@ -109,6 +109,7 @@ struct datagram_sock *datagram(const char *addrdb, const char *myaddr, uint16_t 
 enum datagram_cc {
 	DATAGRAM_CC_CUBIC = 0,
 	DATAGRAM_CC_FIXED = 1, /* a window and no reaction to loss: for reserved links */
+	DATAGRAM_CC_BBR = 2,   /* by measured rate and delay: for long links that lose */
 };
 
 #define DATAGRAM_CRC	    1u /* end-to-end CRC32C over every block, both sides alike */
@@ -210,6 +211,10 @@ int datagram_peek(struct datagram_sock *s, uint32_t *id, uint64_t *size);
  * -1: EMSGSIZE, the block is larger than len: it stays, datagram_ready() tells its
  * size; EINTR. */
 int64_t datagram_read(struct datagram_sock *s, void *buf, size_t len);
+/* [+] The same, waiting so long.  -1: EAGAIN, no block in that time.  One that was coming
+ * into buf then goes on in memory of ours, or, if there is none, into buf until it is
+ * complete. */
+int64_t datagram_read_within(struct datagram_sock *s, long sec, long usec, void *buf, size_t len);
 /* The same, never waiting.  -1: EAGAIN, no block is complete. */
 int64_t datagram_read0(struct datagram_sock *s, void *buf, size_t len);
 /* Who sent the block that was read last.  -1: ENOENT, none was read yet. */

@@ -36,9 +36,9 @@ await_results(struct run *r, uint32_t n, struct result *x)
 {
 	for (uint32_t got = 0; got < n; got++) {
 		struct control c;
-		int64_t len = datagram_read(r->s, r->buf, r->buf_len);
+		int64_t len = read_any(r);
 		if (len < 0)
-			return complain(r, "result");
+			return -1;
 		if (!get_control(r->buf, len, &c) || c.op != OP_RESULT) {
 			fprintf(stderr, "suci-perf: a block that is no result\n");
 			return -1;
@@ -57,9 +57,9 @@ pingpong(struct run *r, uint64_t size, uint64_t count, struct result *x)
 		stamp(r->buf, size, i);
 		if (datagram_write(r->s, r->buf, size) < 0)
 			return complain(r, "write");
-		int64_t n = datagram_read(r->s, r->buf, r->buf_len);
+		int64_t n = read_any(r);
 		if (n < 0)
-			return complain(r, "read");
+			return -1;
 		if ((uint64_t)n != size || !stamped(r->buf, size, i)) {
 			fprintf(stderr, "suci-perf: the echo of block %llu is another\n",
 				(unsigned long long)i);
@@ -91,9 +91,9 @@ gather(struct run *r, uint64_t size, uint64_t count, uint64_t t0, struct result 
 	struct tally t = {.got = calloc(r->n, sizeof *t.got)};
 	int err = t.got ? 0 : -1;
 	while (!err && t.results < r->n - 1) {
-		int64_t len = datagram_read(r->s, r->buf, r->buf_len);
+		int64_t len = read_any(r);
 		if (len < 0) {
-			err = complain(r, "gather");
+			err = -1;
 			break;
 		}
 		uint32_t from = index_of(r, datagram_source(r->s));

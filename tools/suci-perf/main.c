@@ -32,7 +32,7 @@ static const char usage[] =
 	"\n"
 	"  --bind IP --mtu BYTES --window PACKETS --sockbuf BYTES --read-bytes BYTES\n"
 	"  --write-bytes BYTES --rate BYTES/S (slow write) --prio 0..3 --spin-us N\n"
-	"  --cc cubic|fixed --crc --no-offload --connect-ms N --liveness-ms N\n"
+	"  --cc cubic|fixed|bbr --crc --no-offload --connect-ms N --liveness-ms N\n"
 	"All processes of one run take the same --mode; server and node follow the leader,\n"
 	"who is the client or the root.\n";
 
@@ -201,9 +201,11 @@ socket_option(struct datagram_conf *c, int opt, const char *v)
 		c->spin_us = (uint32_t)one_number(v, 0, 10000000);
 		break;
 	case OPT_CC:
-		if (strcmp(v, "cubic") && strcmp(v, "fixed"))
+		c->cc = !strcmp(v, "cubic")   ? DATAGRAM_CC_CUBIC
+			: !strcmp(v, "fixed") ? DATAGRAM_CC_FIXED
+					      : DATAGRAM_CC_BBR;
+		if (c->cc == DATAGRAM_CC_BBR && strcmp(v, "bbr"))
 			bad("unknown congestion control", v);
-		c->cc = strcmp(v, "fixed") ? DATAGRAM_CC_CUBIC : DATAGRAM_CC_FIXED;
 		break;
 	case OPT_CRC:
 		c->flags |= DATAGRAM_CRC;

@@ -46,6 +46,7 @@ struct run {
 	uint32_t n;
 	uint8_t *buf;
 	uint64_t buf_len;
+	bool met; /* who leads has spoken */
 };
 
 /* A control or a result; on the wire big-endian, 64-bit words. */
@@ -76,6 +77,9 @@ int open_local(struct run *r, const struct options *o, uint32_t *children);
 /* serve.c */
 int serve(struct run *r);
 bool need_buffer(struct run *r, uint64_t len);
+/* datagram_read() into r->buf, as long as those it can come from are there; says what is
+ * wrong. */
+int64_t read_any(struct run *r);
 int send_control(struct run *r, uint32_t to, const struct control *c);
 bool get_control(const void *buf, int64_t len, struct control *c);
 uint64_t cpu_ns(void);

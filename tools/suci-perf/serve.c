@@ -54,6 +54,57 @@ need_buffer(struct run *r, uint64_t len)
 	return true;
 }
 
+/* Of those we wait for one is not there any more, or never came. */
+static bool
+gone(struct run *r, uint32_t id)
+{
+	struct datagram_info i;
+	if (datagram_queue_length(r->s, id) < 0) {
+		complain(r, "waiting");
+		return true;
+	}
+	if (datagram_info(r->s, id, &i) || i.state != DATAGRAM_IDLE)
+		return false;
+	fprintf(stderr, "suci-perf: id %u: id %u is gone\n", r->me, id);
+	errno = ECONNRESET;
+	return true;
+}
+
+static bool
+somebody_gone(struct run *r)
+{
+	if (r->o->role == ROLE_SERVER)
+		return false; /* another client comes */
+	if (r->o->role == ROLE_CLIENT)
+		return gone(r, r->root);
+	if (r->me != r->root)
+		return r->met && gone(r, r->root);
+	bool pair = r->o->mode == MODE_PINGPONG || r->o->mode == MODE_BURST;
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (r->ids[i] == r->me)
+			continue;
+		if (gone(r, r->ids[i]))
+			return true;
+		if (pair)
+			return false;
+	}
+	return false;
+}
+
+int64_t
+read_any(struct run *r)
+{
+	int64_t n;
+	do {
+		n = datagram_read_within(r->s, 1, 0, r->buf, r->buf_len);
+		if (n < 0 && errno == EAGAIN && somebody_gone(r))
+			return -1;
+	} while (n < 0 && errno == EAGAIN);
+	if (n < 0 && errno != EINTR)
+		complain(r, "read");
+	return n;
+}
+
 int
 send_control(struct run *r, uint32_t to, const struct control *c)
 {
@@ -151,9 +202,9 @@ tree_children(const struct run *r, uint32_t id, uint32_t child[32])
 static int
 read_block(struct run *r, const struct control *c, uint64_t number, uint32_t from, uint64_t *bad)
 {
-	int64_t n = datagram_read(r->s, r->buf, r->buf_len);
+	int64_t n = read_any(r);
 	if (n < 0)
-		return complain(r, "read");
+		return -1;
 	if ((uint64_t)n != c->size || datagram_source(r->s) != from ||
 	    !stamped(r->buf, c->size, number))
 		++*bad;
@@ -238,14 +289,13 @@ serve(struct run *r)
 	for (;;) {
 		if (!need_buffer(r, CONTROL_BYTES))
 			return -1;
-		int64_t n = datagram_read(r->s, r->buf, r->buf_len);
-		if (n < 0 && errno == EINTR)
-			return 0;
+		int64_t n = read_any(r);
 		if (n < 0)
-			return complain(r, "read");
+			return errno == EINTR ? 0 : -1;
 		uint32_t from = (uint32_t)datagram_source(r->s);
 		if (!get_control(r->buf, n, &c))
 			continue; /* of a leader that went in the middle of a round */
+		r->met = true;
 		if (c.op == OP_END && (!server || r->o->once))
 			return 0;
 		if (c.op == OP_ROUND && round_of(r, &c, from) && !server)

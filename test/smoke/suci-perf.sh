@@ -1,0 +1,151 @@
+#!/bin/bash
+# libsuci and suci-perf: installed into a prefix of its own and used from there; between
+# namespaces over a link that loses; gather and tree of 17 processes, half of them
+# behind that link; a peer that comes late, one that is killed.
+# timeout: 240
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build/gcc}
+name=suci-perf
+NODES=1 RELAYS=8
+. tools/testbed/lib.sh
+. test/run-lib
+PERF=$PWD/$B/bin/suci-perf
+PREFIX=$(mktemp -d)
+
+fail() {
+	[ ! -d "${TB_DIR:-}" ] || tail -n 20 "$TB_LOG"/*.log >&2
+	echo "FAIL $name: $1"
+	rm -rf "$PREFIX"
+	exit 1
+}
+pass() { echo "PASS $name: $1"; }
+
+# ---- what a user of the installed library does
+installed() {
+	local vars
+	vars=$(setting_of "$B")
+	eval make -s "$vars" PREFIX="$PREFIX" install-libsuci >"$PREFIX/log" 2>&1 ||
+		fail "make install-libsuci: $(tail -3 "$PREFIX/log")"
+	export PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
+	local flags libs way i
+	flags="$(pkg-config --cflags suci)" && libs="$(pkg-config --libs suci)" || fail "suci.pc"
+	for f in include/suci.h lib/libsuci.so.1 share/man/man3/suci.3 share/man/man3/datagram.3 \
+		share/man/man1/suci-perf.1; do
+		[ -s "$PREFIX/$f" ] || fail "$f is not installed"
+	done
+	# shellcheck disable=SC2086
+	echo '#include <suci.h>' | c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only $flags -x c++ - ||
+		fail "suci.h is not C++"
+	printf '0 127.0.0.1 %s\n1 127.0.0.1 %s\n2 127.0.0.1 %s\n' \
+		$((20000 + $$ % 10000)) $((30000 + $$ % 10000)) $((40000 + $$ % 10000)) >"$PREFIX/hosts"
+	for way in "$libs" "-L$PREFIX/lib -l:libsuci.a"; do
+		# shellcheck disable=SC2086
+		cc -std=c17 -Wall -Wextra -Werror -O2 $flags -o "$PREFIX/loop" examples/suci-loop.c $way ||
+			fail "the example does not compile with: $way"
+		local pids=()
+		for i in 1 2; do
+			timeout 60 "$PREFIX/loop" "$PREFIX/hosts" $i 500 >"$PREFIX/out$i" 2>&1 &
+			pids+=($!)
+		done
+		timeout 60 "$PREFIX/loop" "$PREFIX/hosts" 0 500 >"$PREFIX/out0" 2>&1 ||
+			fail "the example: $(cat "$PREFIX/out0")"
+		for i in 0 1; do wait "${pids[i]}" || fail "the example: $(cat "$PREFIX"/out*)"; done
+		[ "$(cat "$PREFIX"/out? | grep -c '500 items, all sums right')" = 3 ] ||
+			fail "the example did not say that all is right"
+	done
+	pass "installed with suci.pc, man pages; the example, shared and static"
+}
+case $B in
+*-*) echo "SKIP $name: a library with sanitizers is not linked like a user's" ;;
+*) installed ;;
+esac
+
+# ---- over a link with loss
+want() { # FILE MODE SIZES...: results of these sizes, and more than nothing moved
+	python3 - "$@" <<'EOP'
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["mode"] == sys.argv[2], r["mode"]
+assert [str(x["size"]) for x in r["results"]] == sys.argv[3:], r
+for x in r["results"]:
+    assert x["seconds"] > 0 and x["count"] > 0, x
+    assert x["size"] == 0 or x["mb_per_s"] > 0, x
+    assert r["mode"] != "pingpong" or x["latency_us"]["p50"] >= 2000, x
+    assert r["mode"] != "gather" or 0 < x["first_s"] <= x["last_s"], x
+EOP
+}
+
+testbed_up || fail "no testbed"
+for i in 0 1 2 3 4 5 6 7; do
+	testbed_kernel_address "afe$i" && testbed_kernel_address "bfe$i" || fail "no addresses"
+	echo "$i $(testbed_global_addr "afe$i") 7700"
+	echo "$((i + 8)) $(testbed_global_addr "bfe$i") 7700"
+done >"$TB_DIR/hosts"
+echo "16 $(testbed_global_addr srv) 7700" >>"$TB_DIR/hosts"
+testbed_wanem "$B/bin/wanem" --delay-ms 2 --loss 0.003 --rate 1e9 || fail "wanem does not start"
+
+# The client comes before its server.
+json=$TB_DIR/perf.json
+testbed_spawn afe0 client "$PERF" client "$(testbed_global_addr bfe0)" --mode pingpong \
+	--size 0,8,64k --count 30 --warmup 5 --json "$json"
+sleep 0.5
+testbed_spawn bfe0 server "$PERF" server --bind "$(testbed_global_addr bfe0)"
+testbed_wait 60 "the client" bash -c "! kill -0 $(cat "$TB_DIR/pid-client") 2>/dev/null"
+want "$json" pingpong 0 8 65536 || fail "ping-pong with loss"
+pass "ping-pong with loss, the server comes late"
+
+timeout 60 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
+	--connect-ms 300 --crc >"$TB_LOG/crc.log" 2>&1 && fail "CRC on one side only is not found out"
+grep -q 'refuses us: CRC is off here' "$TB_LOG/crc.log" || fail "CRC on one side only: no clear word"
+timeout 60 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
+	--size 100,1M,5M --count 3 --json "$json" >"$TB_LOG/burst.log" 2>&1 ||
+	fail "burst with loss"
+want "$json" burst 100 1048576 5242880 || fail "burst with loss: results"
+pass "burst with loss"
+
+# Slow write keeps its rate from above: 1 MB at 2 MB/s.
+timeout 60 "$TB_DIR/in" bfe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
+	--size 100000 --count 10 --warmup 0 --rate 2000000 --json "$json" >"$TB_LOG/slow.log" 2>&1 ||
+	fail "slow write"
+python3 -c 'import json, sys
+x = json.load(open(sys.argv[1]))["results"][0]
+assert x["mb_per_s"] <= 2.1, x' "$json" || fail "slow write is not slow"
+pass "slow write"
+
+# The server is killed: the client says so and ends.
+testbed_spawn bfe2 doomed "$PERF" server --bind "$(testbed_global_addr bfe2)"
+testbed_spawn bfe1 left "$PERF" client "$(testbed_global_addr bfe2)" --mode pingpong --size 1k \
+	--duration 600
+sleep 1
+kill -KILL -- "-$(cat "$TB_DIR/pid-doomed")"
+testbed_wait 30 "the client whose server was killed" \
+	bash -c "! kill -0 $(cat "$TB_DIR/pid-left") 2>/dev/null"
+grep -q 'id 0' "$TB_LOG/left.log" || fail "the client does not say that its server is gone"
+testbed_stop server || fail "the server's status is not 0 after SIGTERM"
+pass "a server that is killed, one that is told to end"
+
+for mode in gather tree; do
+	for i in 0 1 2 3 4 5 6 7; do
+		testbed_spawn "afe$i" "$mode-$i" "$PERF" node --db "$TB_DIR/hosts" --id "$i" --root 8 --mode $mode
+		[ "$i" = 0 ] || testbed_spawn "bfe$i" "$mode-$((i + 8))" "$PERF" node --db "$TB_DIR/hosts" \
+			--id $((i + 8)) --root 8 --mode $mode
+	done
+	testbed_spawn srv "$mode-16" "$PERF" node --db "$TB_DIR/hosts" --id 16 --root 8 --mode $mode
+	timeout 100 "$TB_DIR/in" bfe0 "$PERF" node --db "$TB_DIR/hosts" --id 8 --root 8 --mode $mode \
+		--size 8,10k,50k --count 10 --json "$json" >"$TB_LOG/$mode.log" 2>&1 ||
+		fail "$mode of 17 processes"
+	want "$json" $mode 8 10240 51200 || fail "$mode of 17 processes: results"
+	for i in 0 1 2 3 4 5 6 7 9 10 11 12 13 14 15 16; do
+		testbed_wait 10 "$mode-$i to end" \
+			bash -c "! kill -0 $(cat "$TB_DIR/pid-$mode-$i") 2>/dev/null"
+		wait "$(cat "$TB_DIR/pid-$mode-$i")" || fail "$mode: id $i ended with $?"
+	done
+	pass "$mode of 17 processes, 8 of them behind loss"
+done
+
+testbed_stop wanem || fail "wanem ended with status $?"
+testbed_down
+left=$(testbed_leftovers)
+[ -z "$left" ] || fail "left behind: $left"
+rm -rf "$PREFIX"
