@@ -24,6 +24,8 @@ write_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
 	static const uint8_t open[6];
 	rd_write_udp(at, &leg->self, open, address_of(&o->to), o->to.port, leg->ip_id++,
 		     datagram_len(o));
+	if (o->ecn)
+		rd_set_ecn(at, o->ecn);
 	at += RD_FRAME_HDR;
 	memcpy(at, o->head, o->head_len);
 	if (o->seg_head_len)

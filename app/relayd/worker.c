@@ -234,8 +234,8 @@ receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 	case RD_RX_SUCI: {
 		struct suci_addr from = relay_addr_v4(f.src_ip, f.src_port, leg->index);
 		leg->count.rx_suci++;
-		suci_rx(w->ep, &from, frame + f.payload_off, f.payload_len, (uint64_t)(uintptr_t)m,
-			w->now_ns);
+		suci_rx_ecn(w->ep, &from, frame + f.payload_off, f.payload_len, f.ecn,
+			    (uint64_t)(uintptr_t)m, w->now_ns);
 		break; /* whoever keeps the segment holds a reference of his own */
 	}
 	case RD_RX_GATEWAY:

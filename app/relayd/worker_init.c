@@ -23,6 +23,15 @@ suci_limits_of(const struct rd_conf *conf)
 	};
 }
 
+/* UDP payload with which trunks begin; 0: all that the leg takes is known to pass. */
+static uint32_t
+trunk_mtu_start(const struct rd_conf *conf)
+{
+	if (conf->suci.global_mtu_start >= conf->port[RD_LEG_GLOBAL].mtu)
+		return 0;
+	return conf->suci.global_mtu_start - RD_IPV4_HDR - RD_UDP_HDR;
+}
+
 static struct relay_core_limits
 core_limits_of(const struct rd_conf *conf)
 {
@@ -67,6 +76,7 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 		.limits = core_limits_of(conf),
 		.self_global = relay_addr_v4(global->address, global->udp_port, RELAY_LEG_GLOBAL),
 		.trunk_mtu = (uint16_t)(conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR),
+		.trunk_mtu_start = (uint16_t)trunk_mtu_start(conf),
 		.connect_ns = conf->suci.handshake_ms * BASE_MS_NS,
 		.ops = rd_worker_core_ops(),
 		.user = w,
@@ -103,6 +113,14 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 				[RELAY_LEG_GLOBAL] =
 					conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR,
 			},
+		.mtu_min_leg =
+			{
+				[RELAY_LEG_GLOBAL] = trunk_mtu_start(conf),
+			},
+		.ecn = conf->suci.global_ecn,
+		.ecn_off_leg = {[RELAY_LEG_PRIVATE] = true},
+		.migrate = conf->suci.global_migrate,
+		.burst_packets = RD_BURST,
 		.cc = (enum suci_cc_kind)conf->suci.private_cc,
 		.fixed_window = conf->suci.private_window,
 		.initial_window = conf->suci.initial_window,

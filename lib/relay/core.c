@@ -116,11 +116,30 @@ relay_bind(struct relay_core *c, struct suci *ep)
 	c->ep = ep;
 }
 
+uint16_t
+trunks_mtu(const struct relay_core *c)
+{
+	uint32_t most = c->conf.trunk_mtu, up = 0;
+	if (!c->conf.trunk_mtu_start)
+		return c->conf.trunk_mtu;
+	for (uint32_t t = 0; c->ep && t < c->conf.limits.trunks_max; t++) {
+		const struct trunk *k = &c->trunk[t];
+		struct suci_path_info info;
+		if (!k->used || !k->users)
+			continue;
+		if (k->path == NONE || !suci_path_info(c->ep, k->path, &info) || !info.up)
+			return c->conf.trunk_mtu_start;
+		most = info.mtu < most ? info.mtu : most;
+		up++;
+	}
+	return up ? (uint16_t)most : c->conf.trunk_mtu_start;
+}
+
 void
 relay_core_hello(const struct relay_core *c, uint8_t out[RELAY_HELLO_LEN])
 {
 	struct relay_hello h = {
-		.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE, .mtu = c->conf.trunk_mtu};
+		.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE, .mtu = trunks_mtu(c)};
 	relay_hello_encode(&h, out);
 }
 

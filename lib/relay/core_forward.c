@@ -173,6 +173,20 @@ send_error(struct relay_core *c, struct path *in, int err, enum way way)
 	}
 }
 
+/* A segment cannot be cut anew: what it belongs to will never be whole. */
+static void
+abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struct suci_segment *seg)
+{
+	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	struct suci_path_info info = {0};
+	(void)suci_path_info(c->ep, out_path, &info);
+	relay_text_set(msg,
+		       "%u bytes of a message do not fit the way to %s: at most %u do; LIBMPI_MTU "
+		       "or ports.*.mtu of the relays is too large",
+		       seg->data_len, relay_addr_text(&c->path[out_path].peer, at), info.mss);
+	job_abort(c, j, NONE, msg);
+}
+
 static enum suci_verdict
 segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
 {
@@ -220,6 +234,8 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 		if (seg->data_len)
 			c->conf.ops->release(c->conf.user, seg->cookie);
 		in->blocked = out_path;
+		if (err == SUCI_ERR_TOOBIG)
+			abort_toobig(c, e.job, out_path, seg);
 		return send_error(c, in, err, way);
 	}
 	in->rx_taken++;

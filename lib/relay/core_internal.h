@@ -187,6 +187,8 @@ struct job *job_by_base(const struct relay_core *c, uint32_t label_base);
 void job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why);
 
 /* core_path.c: the ops */
+/* Largest UDP payload that passes all trunks in use. */
+uint16_t trunks_mtu(const struct relay_core *c);
 int path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
 		char why[SUCI_TEXT_MAX]);
 void path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,

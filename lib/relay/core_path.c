@@ -128,6 +128,11 @@ path_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 		err = p->flags & PROC_LOCAL ? 0 : accept_trunk(c, from, why);
 	}
 	c->n.accepted += err == 0;
+	if (!err && c->conf.trunk_mtu_start) {
+		uint8_t own[RELAY_HELLO_LEN];
+		relay_core_hello(c, own);
+		(void)suci_set_hello(c->ep, own, sizeof own);
+	}
 	return err;
 }
 
@@ -521,7 +526,7 @@ open_hello(const struct relay_core *c, uint32_t token, uint32_t label, uint8_t o
 				.token = token,
 				.label = label,
 				.rank = RELAY_RANK_NONE,
-				.mtu = c->conf.trunk_mtu};
+				.mtu = trunks_mtu(c)};
 	relay_hello_encode(&h, out);
 }
 

@@ -419,6 +419,16 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 	return SUCI_ERR_OK;
 }
 
+int
+suci_set_hello(struct suci *ep, const void *hello, size_t len)
+{
+	if (len > SUCI_HELLO_MAX)
+		return SUCI_ERR_INVAL;
+	memcpy(ep->conf.hello, hello, len);
+	ep->conf.hello_len = (uint16_t)len;
+	return SUCI_ERR_OK;
+}
+
 void
 suci_path_wake(struct suci *ep, uint32_t path)
 {

@@ -3,6 +3,7 @@
 
 #define PACE_SLEEP_NS (200 * BASE_US_NS) /* drivers may oversleep by this much */
 #define LIVENESS_PTOS 3
+#define BURST_PACKETS 16
 
 #include "base/assert.h"
 #include "base/siphash.h"
@@ -142,7 +143,11 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 static uint32_t
 burst_bytes(const struct suci *ep, const struct suci_path *p)
 {
-	return ep->conf.burst_bytes ? ep->conf.burst_bytes : 16 * p->mtu;
+	uint64_t n = (uint64_t)ep->conf.burst_packets * p->mtu;
+	if (!ep->conf.burst_bytes && !n)
+		n = (uint64_t)BURST_PACKETS * p->mtu;
+	n = n > ep->conf.burst_bytes ? n : ep->conf.burst_bytes;
+	return n < SUCI_PACER_BURST_MAX ? (uint32_t)n : SUCI_PACER_BURST_MAX;
 }
 
 static void
@@ -217,7 +222,8 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 		suci_rtt_sample(&p->rtt, rtt_ns, 0);
 		p->sampled_ns = now_ns;
 	}
-	p->marks.send = ep->conf.ecn;
+	p->marks.send =
+		ep->conf.ecn && !(p->peer.leg < SUCI_LEGS_MAX && ep->conf.ecn_off_leg[p->peer.leg]);
 	suci_pmtu_init(ep, p, now_ns);
 	suci_acks_init(&p->acks, 1);
 	init_cc(ep, p, ep->conf.cc, ep->conf.fixed_rate_bps, ep->conf.fixed_window, now_ns);

@@ -25,6 +25,7 @@ struct fake_path {
 	uint8_t note[FAKE_NOTES][RELAY_NOTE_MAX];
 	size_t note_len[FAKE_NOTES];
 	uint32_t nnotes;
+	uint32_t mtu; /* UDP payload */
 };
 
 struct suci {
@@ -34,6 +35,7 @@ struct suci {
 	uint32_t opened, closed;
 	char close_text[SUCI_TEXT_MAX];
 	uint64_t now;
+	uint8_t hello[RELAY_HELLO_LEN]; /* of ACCEPT, if ever set */
 };
 
 static inline uint32_t
@@ -53,6 +55,7 @@ fake_new_path(struct suci *ep, const struct suci_addr *to)
 			memset(&ep->path[i], 0, sizeof ep->path[i]);
 			ep->path[i].used = true;
 			ep->path[i].to = *to;
+			ep->path[i].mtu = 1472;
 			return i;
 		}
 	}
@@ -143,6 +146,25 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 		return SUCI_ERR_FULL;
 	f->sent[f->nsent++] = *seg;
 	return 0;
+}
+
+bool
+suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
+{
+	if (path >= FAKE_PATHS || !ep->path[path].used)
+		return false;
+	*out = (struct suci_path_info){.up = ep->path[path].up,
+				       .mtu = ep->path[path].mtu,
+				       .mss = ep->path[path].mtu - SUCI_OVERHEAD};
+	return true;
+}
+
+int
+suci_set_hello(struct suci *ep, const void *hello, size_t len)
+{
+	BASE_ASSERT(len == RELAY_HELLO_LEN);
+	memcpy(ep->hello, hello, len);
+	return SUCI_ERR_OK;
 }
 
 uint32_t

@@ -123,6 +123,7 @@ check_frame(struct rte_mbuf *m, const struct suci_out *o)
 	assert_int_equal(f.src_ip, leg.self.address);
 	assert_int_equal(f.src_port, leg.self.udp_port);
 	assert_int_equal(f.payload_len, (uint32_t)o->head_len + o->seg_head_len + o->data_len);
+	assert_int_equal(f.ecn, o->ecn);
 	const uint8_t *at = flat + f.payload_off;
 	assert_memory_equal(at, o->head, o->head_len);
 	if (o->seg_head_len)
@@ -217,6 +218,8 @@ datagrams_without_buffer_are_copied(void **state)
 	check_frame(rd_frame_build(&leg, &ack, NULL), &ack);
 	check_frame(rd_frame_build(&leg, &n, NULL), &n);
 	assert_int_equal(leg.count.tx_copied, 2);
+	n.ecn = SUCI_ECN_ECT0;
+	check_frame(rd_frame_build(&leg, &n, NULL), &n);
 }
 
 static void

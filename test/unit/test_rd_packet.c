@@ -84,6 +84,25 @@ to_us(uint8_t *f, size_t len)
 	return RD_FRAME_HDR + len;
 }
 
+/* The two bits go there and back, and the header's checksum stays right. */
+static void
+ecn_bits(void **state)
+{
+	uint8_t f[200];
+	struct rd_rx_frame r;
+	(void)state;
+	for (uint8_t ecn = 0; ecn < 4; ecn++) {
+		size_t n = to_us(f, 100);
+		f[RD_ETH_HDR + 1] = 0xb8; /* DSCP is left alone */
+		rd_set_ecn(f, ecn);
+		assert_int_equal(f[RD_ETH_HDR + 1], 0xb8 | ecn);
+		assert_int_equal(rd_cksum_fold(rd_cksum_add(0, f + RD_ETH_HDR, RD_IPV4_HDR)), 0);
+		rd_packet_parse(&self, f, n, &r);
+		assert_int_equal(r.verdict, RD_RX_SUCI);
+		assert_int_equal(r.ecn, ecn);
+	}
+}
+
 static void
 our_datagram_is_taken(void **state)
 {
@@ -631,6 +650,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(checksum_is_rfc1071),
 		cmocka_unit_test(udp_frame_is_golden),
+		cmocka_unit_test(ecn_bits),
 		cmocka_unit_test(our_datagram_is_taken),
 		cmocka_unit_test(every_flipped_byte_is_noticed),
 		cmocka_unit_test(every_truncation_is_dropped),

@@ -195,8 +195,6 @@ refusals_keep_nothing(void **state)
 		 offsetof(struct relay_counters, refused_nomem)},
 		{"down", SUCI_ERR_DOWN, SUCI_REFUSED,
 		 offsetof(struct relay_counters, refused_trunk)},
-		{"too big", SUCI_ERR_TOOBIG, SUCI_DROPPED,
-		 offsetof(struct relay_counters, drop_toobig)},
 	};
 	struct relay *r = relay_new(0);
 	uint32_t base = spec2.label_base[0];
@@ -220,6 +218,73 @@ refusals_keep_nothing(void **state)
 	struct suci_segment s = make_segment(r, 0, base + 3, base + 1, SUCI_SF_FIRST);
 	assert_int_equal(feed(r, p, &s), SUCI_REFUSED);
 	assert_int_equal(relay_core_counters(r->c)->refused_readonly, 1);
+	relay_free(r);
+}
+
+/* A segment that does not fit the way out will never arrive: the job ends and knows why. */
+static void
+too_big_ends_the_job(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	uint32_t base = spec2.label_base[0];
+	add_job(r, spec2);
+	uint32_t p = connect_proc(r, &spec2, 1, 1);
+	uint32_t t = connect_trunk(r, 1, 0);
+	r->ep.path[t].mtu = 1232;
+	struct suci_segment s = make_segment(r, 0, base + 3, base + 1, SUCI_SF_FIRST);
+	r->ep.send_error = SUCI_ERR_TOOBIG;
+	assert_int_equal(feed(r, p, &s), SUCI_DROPPED);
+	assert_int_equal(relay_core_counters(r->c)->drop_toobig, 1);
+	assert_int_equal(r->refs[0], 0);
+	assert_int_equal(r->ended, 1);
+	assert_non_null(strstr(r->why, "bytes of a message do not fit the way to"));
+	assert_non_null(strstr(r->why, "at most 1160 do"));
+	r->ep.send_error = 0;
+	relay_free(r);
+}
+
+/* Trunks that probe: processes are told a size that passes all of them. */
+static void
+told_what_passes(void **state)
+{
+	(void)state;
+	struct relay_core_conf conf = {
+		.limits = {.jobs_max = 3,
+			   .procs_max = 512,
+			   .hosts_max = 8,
+			   .trunks_max = 4,
+			   .primaries_max = 2},
+		.self_global = maker_relay_addr(0, 0),
+		.trunk_mtu_start = 1232,
+	};
+	struct job_spec s3 = {.nclients = 3,
+			      .nprocs = {4, 2, 2},
+			      .nrelays = {1, 1, 1},
+			      .label_base = {0x01000000, 64, 128},
+			      .token = 1,
+			      .id = 1};
+	struct relay *r = relay_new_conf(&conf);
+	struct relay_hello h;
+	add_job(r, s3);
+	connect_proc(r, &s3, 0, 0);
+	assert_int_equal(relay_hello_decode(r->ep.hello, sizeof r->ep.hello, &h), 0);
+	assert_int_equal(h.mtu, 1232);
+	assert_int_equal(h.kind, IMPI_HOSTID_RELAY);
+	uint32_t t1 = connect_trunk(r, 1, 0);
+	r->ep.path[t1].mtu = 1400;
+	connect_proc(r, &s3, 1, 1);
+	assert_int_equal(relay_hello_decode(r->ep.hello, sizeof r->ep.hello, &h), 0);
+	assert_int_equal(h.mtu, 1232); /* the other trunk is not up */
+	uint32_t t2 = connect_trunk(r, 2, 0);
+	r->ep.path[t2].mtu = 1450;
+	connect_proc(r, &s3, 2, 2);
+	assert_int_equal(relay_hello_decode(r->ep.hello, sizeof r->ep.hello, &h), 0);
+	assert_int_equal(h.mtu, 1400);
+	r->ep.path[t1].mtu = 1472;
+	connect_proc(r, &s3, 3, 3);
+	assert_int_equal(relay_hello_decode(r->ep.hello, sizeof r->ep.hello, &h), 0);
+	assert_int_equal(h.mtu, 1450);
 	relay_free(r);
 }
 
@@ -533,6 +598,8 @@ main(void)
 		cmocka_unit_test(misuse_is_dropped_and_counted),
 		cmocka_unit_test(trunk_of_another_client),
 		cmocka_unit_test(refusals_keep_nothing),
+		cmocka_unit_test(too_big_ends_the_job),
+		cmocka_unit_test(told_what_passes),
 		cmocka_unit_test(accept_decisions),
 		cmocka_unit_test(opens_to_its_own_processes),
 		cmocka_unit_test(unready_process_is_asked_again),

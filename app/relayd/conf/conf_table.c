@@ -124,6 +124,15 @@ const struct rd_key rd_conf_keys[] = {
 	     "packets in flight under cc fixed, global leg"),
 	UINT("suci.global_rate_mbps", suci.global_rate_mbps, false, "Mbit/s", 0, 400000, "0",
 	     "pacing rate of a trunk under cc fixed; 0: unpaced"),
+	UINT("suci.global_mtu_start", suci.global_mtu_start, false, "bytes", 1280, 9600, "1500",
+	     "largest IP packet sure to pass between clusters; trunks probe from there up to "
+	     "ports.global.mtu"),
+	BOOL("suci.global_ecn", suci.global_ecn, "true",
+	     "mark packets of trunks ECT(0) and heed congestion marks, where the network leaves "
+	     "them alone"),
+	BOOL("suci.global_migrate", suci.global_migrate, "false",
+	     "let a relay of another cluster change its address (behind a NAT) without a new "
+	     "trunk"),
 	UINT("neighbours.entries", neighbours.entries, false, "", 4, 65536, "1024",
 	     "neighbour (ARP) table of each leg"),
 	UINT("neighbours.pending", neighbours.pending, false, "packets", 1, 64, "8",

@@ -89,6 +89,15 @@ rd_write_udp(uint8_t *at, const struct rd_station *self, const uint8_t dst_mac[6
 }
 
 void
+rd_set_ecn(uint8_t *frame, uint8_t ecn)
+{
+	uint8_t *ip = frame + RD_ETH_HDR;
+	ip[1] = (uint8_t)((ip[1] & ~3u) | (ecn & 3u));
+	be16_store(ip + 10, 0);
+	be16_store(ip + 10, rd_cksum_fold(rd_cksum_add(0, ip, RD_IPV4_HDR)));
+}
+
+void
 rd_udp_checksum(uint8_t *frame, uint64_t payload_sum)
 {
 	uint8_t *ip = frame + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;

@@ -119,6 +119,7 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 	out->src_port = be16_load(udp);
 	out->payload_off = RD_ETH_HDR + hdr + RD_UDP_HDR;
 	out->payload_len = udp_len - RD_UDP_HDR;
+	out->ecn = ip[1] & 3;
 }
 
 /* Does an ICMP error quote a datagram that our Suci endpoint sent? */

@@ -106,6 +106,9 @@ struct relay_core_conf {
 	struct relay_core_limits limits;
 	struct suci_addr self_global; /* this shard as other clusters see it */
 	uint16_t trunk_mtu;	      /* largest UDP payload on the global leg */
+	/* Less, if trunks begin with less and probe (suci_config.mtu_min_leg): what
+	 * processes are told until all trunks are up and know better.  0: trunk_mtu. */
+	uint16_t trunk_mtu_start;
 	uint64_t connect_ns;	      /* try to reach a trunk for so long; default 10 s */
 	uint64_t retry_ns;	      /* pause between tries; default 50 ms */
 	uint64_t local_keepalive_ns;  /* probe idle local processes that often, so that

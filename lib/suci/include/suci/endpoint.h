@@ -220,6 +220,7 @@ struct suci_config {
 	/* The driver sets suci_out.ecn and tells what came with suci_rx_ecn(): mark what
 	 * is sent ECT(0) and obey CE.  Marks of the peer are echoed in any case. */
 	bool ecn;
+	bool ecn_off_leg[SUCI_LEGS_MAX]; /* but not over that leg */
 	/* A peer may change its address: see Moving.  false: such datagrams are dropped. */
 	bool migrate;
 	enum suci_cc_kind cc;	 /* default of a path */
@@ -244,8 +245,9 @@ struct suci_config {
 	uint64_t handshake_ns; /* give up connecting; default 10 s */
 	/* Bytes that may leave back to back on a paced path: what the driver hands over in
 	 * one go (UDP GSO: a run of 64 KB; DPDK: a burst of 32 frames), so that pacing does
-	 * not cut its batches; at most SUCI_PACER_BURST_MAX.  0: 16 datagrams. */
+	 * not cut its batches; at most SUCI_PACER_BURST_MAX. */
 	uint32_t burst_bytes;
+	uint32_t burst_packets; /* the same in datagrams of the path; the larger counts */
 	struct suci_seal_conf seal;
 	/* Hello data sent in OPEN and ACCEPT of every path of this endpoint; may be
 	 * overridden in suci_path_open(). */
@@ -335,6 +337,9 @@ int suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *se
 /* Queue a note (<= 1024 bytes, copied) for the peer endpoint itself; reliable,
  * unordered.  Used by relays and libmpi to tell each other why a job ends. */
 int suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+/* Other hello data in what is sent from now on, where suci_path_open() gave none of its own;
+ * may be called from ops->accept.  0 or INVAL. */
+int suci_set_hello(struct suci *ep, const void *hello, size_t len);
 /* How many segments suci_path_send() would take now. */
 uint32_t suci_path_room(const struct suci *ep, uint32_t path);
 /* ops->pull would return something for this path now. */

@@ -93,6 +93,8 @@ struct rd_conf {
 		uint32_t private_cc, global_cc; /* enum rd_cc */
 		uint32_t initial_window, private_window, global_window;
 		uint32_t global_rate_mbps;
+		uint32_t global_mtu_start;
+		bool global_ecn, global_migrate;
 	} suci;
 	struct {
 		uint32_t entries, pending, retry_ms, tries, expiry_s;

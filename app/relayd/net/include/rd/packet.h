@@ -95,6 +95,7 @@ struct rd_rx_frame {
 	uint32_t quoted_ip;
 	uint16_t quoted_port;
 	uint8_t icmp_code;
+	uint8_t ecn; /* of the IP header, with RD_RX_SUCI and RD_RX_GATEWAY */
 	uint8_t src_mac[6];
 };
 
@@ -116,6 +117,8 @@ uint32_t rd_next_hop(const struct rd_station *self, uint32_t dst);
  * The UDP checksum field is left zero (rd_udp_checksum, or the NIC). */
 void rd_write_udp(uint8_t *at, const struct rd_station *self, const uint8_t dst_mac[6],
 		  uint32_t dst_ip, uint16_t dst_port, uint16_t ip_id, uint32_t payload_len);
+/* Set the two ECN bits of a frame written by rd_write_udp. */
+void rd_set_ecn(uint8_t *frame, uint8_t ecn);
 /* Fill in the UDP checksum of a frame written by rd_write_udp; payload_sum =
  * rd_cksum_add over the payload. */
 void rd_udp_checksum(uint8_t *frame, uint64_t payload_sum);
