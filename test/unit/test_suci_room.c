@@ -287,7 +287,7 @@ test_hostile(void **state)
 		struct suci_ack a = {.flags = SUCI_AF_ROOM,
 				     .credit = 1,
 				     .ask = (uint16_t)base_prng_next(&r),
-				     .ask_prio = (uint16_t)base_prng_below(&r, 9),
+				     .ask_prio = (uint8_t)base_prng_below(&r, 9),
 				     .used = (uint32_t)base_prng_next(&r),
 				     .grant = (uint32_t)base_prng_next(&r)};
 		uint8_t d[SUCI_PATH_HDR + SUCI_ACK_MAX];
