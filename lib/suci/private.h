@@ -412,7 +412,7 @@ suci_enter(struct suci *ep, uint64_t now_ns)
 static inline void
 suci_leave(struct suci *ep)
 {
-	if (ep->depth == 1 && (ep->nasking || ep->dying != NONE))
+	if (ep->depth == 1 && (ep->nasking || ep->nwaiting || ep->dying != NONE))
 		suci_leave_work(ep);
 	ep->depth--;
 }
