@@ -183,6 +183,7 @@ suci_udp_close(struct suci_udp *u)
 	if (u->fd >= 0)
 		close(u->fd);
 	suci_udp_region_free(u);
+	free(u->sealed);
 	free(u->aside);
 	free(u->refs);
 	free(u->free_buf);

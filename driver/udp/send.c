@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netinet/udp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TURNS_MAX 8 /* batches a poll sends at most */
@@ -183,17 +184,43 @@ suci_udp_waiting(const struct suci_udp *u)
 	return u->aside_n > u->aside_at;
 }
 
+/* A sealed datagram is one piece, behind the one before; 0: there is none to send. */
+static uint32_t
+gather_sealed(struct suci_udp *u, const struct suci_out *o, uint8_t **at, struct iovec *iov)
+{
+	if (!u->sealed) {
+		u->sealed = malloc((size_t)TX_BATCH * u->mtu);
+		*at = u->sealed;
+	}
+	size_t len = *at ? suci_seal(u->ep, o, *at, u->mtu) : 0;
+	*iov = (struct iovec){*at, len};
+	*at += len;
+	return (uint32_t)len;
+}
+
 /* Take up to a batch of datagrams from the endpoint: whole runs of full ones, as a run costs
  * the kernel as much as two or three datagrams. */
 static uint32_t
 gather(struct suci_udp *u, uint64_t now_ns)
 {
 	uint32_t n = 0, v = 0;
+	uint8_t *sealed = u->sealed;
 
 	while (n < u->tx_most && suci_tx(u->ep, &u->out[n], now_ns) == 1) {
 		struct suci_out *o = &u->out[n];
-		struct udp_dgram *d = &u->dgram[n++];
+		struct udp_dgram *d = &u->dgram[n];
 		d->iov = v;
+		d->ecn = u->ecn ? o->ecn : 0;
+		suci_udp_sockaddr(&o->to, &d->to);
+		d->len = suci_out_len(o);
+		if (o->sealed) {
+			d->niov = 1;
+			if (gather_sealed(u, o, &sealed, &u->tx_iov[v]) == 0)
+				continue; /* as if it were lost; without memory every one is */
+			v++;
+			n++;
+			continue;
+		}
 		u->tx_iov[v++] = (struct iovec){o->head, o->head_len};
 		if (o->seg_head_len)
 			u->tx_iov[v++] =
@@ -201,9 +228,7 @@ gather(struct suci_udp *u, uint64_t now_ns)
 		if (o->data_len)
 			u->tx_iov[v++] = (struct iovec){(void *)(uintptr_t)o->data, o->data_len};
 		d->niov = v - d->iov;
-		d->len = (uint32_t)o->head_len + o->seg_head_len + o->data_len;
-		d->ecn = u->ecn ? o->ecn : 0;
-		suci_udp_sockaddr(&o->to, &d->to);
+		n++;
 	}
 	return n;
 }

@@ -72,6 +72,7 @@ struct suci_udp {
 	uint32_t tx_run[TX_BATCH];
 	struct control tx_control[TX_BATCH];
 
+	uint8_t *sealed; /* TX_BATCH datagrams of mtu; made when the first sealed one comes */
 	/* Copies of datagrams the kernel refused: [aside_at, aside_n). */
 	uint32_t aside_at, aside_n;
 	uint8_t *aside;

@@ -332,10 +332,13 @@ suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t now_
 {
 	suci_enter(ep, now_ns);
 	struct suci_path *p = suci_path_at(ep, to);
-	/* Anybody can say so.  Where we are sure of the peer, we try first. */
+	/* Anybody can say so.  Where we are sure of the peer, it has to leave probes
+	 * unanswered too. */
 	if (p && p->seal && p->state == PATH_UP && p->probes < UNREACHABLE_PROBES) {
-		p->send_probe = true;
-		suci_path_ready(ep, p);
+		if (!outstanding(p)) {
+			p->send_probe = true;
+			suci_path_ready(ep, p);
+		}
 	} else if (p)
 		suci_path_down(ep, p, SUCI_DOWN_UNREACHABLE, "nobody is at that address", now_ns);
 	suci_leave(ep);

@@ -1,4 +1,5 @@
 /* The kernel UDP driver: two real Suci endpoints over loopback. */
+#include "driver/aead.h"
 #include "driver/suci_udp.h"
 
 #include "base/clock.h"
@@ -37,6 +38,7 @@ struct end {
 };
 
 static uint8_t payload[65536];
+static bool use_seal;
 static bool use_ecn; /* of the ends opened next */
 
 static int
@@ -145,6 +147,15 @@ open_end(struct end *e, uint64_t incarnation, bool offload)
 	assert_int_equal(suci_udp_open(&uc, &e->udp), 0);
 	assert_int_equal(suci_udp_mtu(e->udp), 1472);
 	assert_true(suci_udp_local(e->udp).port != 0);
+	if (use_seal) {
+		c.limits.sealed_max = 4;
+		c.seal = (struct suci_seal_conf){.aead = suci_aes256gcm(),
+						 .key = {{.id = 1, .secret = {9, 8, 7}}},
+						 .nkeys = 1,
+						 .legs = 1,
+						 .epoch = 1000};
+		c.cookie_secret[0] = (uint8_t)incarnation;
+	}
 	c.ecn = suci_udp_ecn_works(e->udp);
 	assert_int_equal(c.ecn, use_ecn);
 	c.burst_bytes = suci_udp_burst(e->udp);
@@ -341,6 +352,37 @@ marks(void **state)
 	close_end(&a);
 }
 
+/* Sealed datagrams through the kernel, in runs and one by one, over some changes of the
+ * key; then the peer dies, which the kernel's word alone does not prove. */
+static void
+sealed(void **state)
+{
+	static struct end a, b;
+	struct suci_path_info i;
+	struct suci_segment s = {.data = payload, .data_len = 10};
+
+	(void)state;
+	use_seal = true;
+	for (int offload = 0; offload < 2; offload++) {
+		connect_ends(&a, &b, offload);
+		transfer(&a, &b, offload);
+		assert_true(suci_path_info(a.ep, a.path, &i));
+		assert_true(i.sealed);
+		assert_true(suci_counters(a.ep)->tx_rekeys >= SEGMENTS / 1000 - 1);
+		assert_int_equal(suci_counters(b.ep)->drop_seal, 0);
+		assert_int_equal(suci_counters(b.ep)->drop_unsealed, 0);
+		close_end(&b);
+		if (!offload)
+			close_end(&a);
+	}
+	use_seal = false;
+	assert_int_equal(suci_path_send(a.ep, a.path, &s, suci_udp_now_ns()), 0);
+	run(&a, &b, &a.down);
+	assert_int_equal(a.why, SUCI_DOWN_UNREACHABLE);
+	assert_true(suci_counters(a.ep)->tx_probes >= 2);
+	close_end(&a);
+}
+
 /* Only when it gets a run does the kernel say that it does not cut for this
  * socket or device: nothing may be lost by that. */
 static void
@@ -525,6 +567,7 @@ main(void)
 		cmocka_unit_test(farewell_before_unreachable),
 		cmocka_unit_test(transfer_in_runs),
 		cmocka_unit_test(marks),
+		cmocka_unit_test(sealed),
 		cmocka_unit_test(runs_refused),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(connected),

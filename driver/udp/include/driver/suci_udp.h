@@ -3,7 +3,8 @@
  * Opens a non-blocking IPv4 UDP socket, receives in batches (recvmmsg) into a
  * pool of reference-counted buffers, sends in batches (sendmmsg) straight from
  * the pieces suci_tx() names (no copy), and turns ICMP "port unreachable" into
- * suci_path_unreachable().  It owns no protocol state and no thread.
+ * suci_path_unreachable().  Sealed datagrams are sealed into a buffer of the driver's and
+ * sent from there.  It owns no protocol state and no thread.
  *
  *      suci_udp_open -> suci_new(..., mtu_max = suci_udp_mtu()) -> suci_udp_attach
  *      loop: suci_udp_poll(now);  to sleep: poll(suci_udp_fd(), suci_udp_events())
