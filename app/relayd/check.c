@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include "driver/aead.h"
 #include "driver/eal.h"
 #include "driver/port.h"
 
@@ -58,6 +59,17 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 	if (conf->impi.auth == RD_AUTH_KEY &&
 	    !rd_read_key(conf->impi.key_file, &key, err, sizeof err))
 		LACK(faults, "/impi/key_file", "%s", err);
+	struct suci_psk psk[SUCI_PSK_MAX];
+	char why[SUCI_PSK_TEXT];
+	bool sealed = false;
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
+	if (sealed && suci_psk_load(conf->sealing.key_file, psk, why) < 0)
+		LACK(faults, "/sealing/key_file",
+		     "%.60s: %.90s; mend it with a copy of the other relays' or: (umask 077; "
+		     "echo \"1 $(openssl rand -hex 32)\" > FILE)",
+		     conf->sealing.key_file, why);
+	explicit_bzero(psk, sizeof psk);
 }
 
 /* An IPv4 address on the kernel's side would make the kernel answer beside us. */

@@ -11,19 +11,13 @@ address_of(const struct suci_addr *a)
 	return be32_load(a->ip + 12);
 }
 
-static uint32_t
-datagram_len(const struct suci_out *o)
-{
-	return (uint32_t)o->head_len + o->seg_head_len + o->data_len;
-}
-
 /* Eth, IP, UDP and the two small pieces. */
 static void
 write_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
 {
 	static const uint8_t open[6];
 	rd_write_udp(at, &leg->self, open, address_of(&o->to), o->to.port, leg->ip_id++,
-		     datagram_len(o));
+		     suci_out_len(o));
 	if (o->ecn)
 		rd_set_ecn(at, o->ecn);
 	at += RD_FRAME_HDR;
@@ -108,13 +102,38 @@ build_copy(struct rd_leg *leg, const struct suci_out *o)
 	return m;
 }
 
-struct rte_mbuf *
-rd_frame_build(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *payload)
+/* Payloads in custody stay readable, so what is sealed is a copy. */
+static struct rte_mbuf *
+build_sealed(struct rd_leg *leg, struct suci *ep, const struct suci_out *o)
 {
-	if (datagram_len(o) + RD_UDP_HDR + RD_IPV4_HDR > leg->mtu) {
+	static const uint8_t unknown[6];
+	uint32_t udp = suci_out_len(o), len = RD_FRAME_HDR + udp;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
+	uint8_t *at = m ? (uint8_t *)rte_pktmbuf_append(m, (uint16_t)len) : NULL;
+	if (!at || !suci_seal(ep, o, at + RD_FRAME_HDR, udp)) {
+		/* No buffer; its path going down meanwhile is as good as lost on the way. */
+		leg->count.drop_no_buffer += !at;
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	rd_write_udp(at, &leg->self, unknown, address_of(&o->to), o->to.port, leg->ip_id++, udp);
+	if (o->ecn)
+		rd_set_ecn(at, o->ecn);
+	rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, udp));
+	leg->count.tx_sealed++;
+	return m;
+}
+
+struct rte_mbuf *
+rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
+	       struct rte_mbuf *payload)
+{
+	if (suci_out_len(o) + RD_UDP_HDR + RD_IPV4_HDR > leg->mtu) {
 		leg->count.drop_toobig++;
 		return NULL;
 	}
+	if (o->sealed)
+		return build_sealed(leg, ep, o);
 	if (payload && o->data_len) {
 		if (in_place_ok(payload, o))
 			return build_in_place(leg, o, payload);

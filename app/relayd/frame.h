@@ -10,6 +10,7 @@
  *                                mbuf and an indirect mbuf of the payload are
  *                                chained, if the port sends chains
  *   otherwise                    everything is copied into a fresh mbuf
+ *   sealed                       the same, sealed there
  *
  * The destination MAC is left open (rd_leg_send_ip). */
 #ifndef RD_FRAME_H
@@ -17,9 +18,9 @@
 
 #include "leg.h"
 
-/* payload: the mbuf that o->data points into, or NULL if it points elsewhere.
+/* ep: the endpoint *o is from, the last one of its suci_tx().  payload: the mbuf that o->data points into, or NULL if it points elsewhere.
  * The frame, or NULL: too large or no buffer, counted in leg. */
-struct rte_mbuf *rd_frame_build(struct rd_leg *leg, const struct suci_out *o,
+struct rte_mbuf *rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 				struct rte_mbuf *payload);
 
 #endif

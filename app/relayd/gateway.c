@@ -241,7 +241,7 @@ to_worker(struct rd_gateway *g)
 		}
 		if (!suci_tx(gw_endpoint(g->gw), &g->out, g->now_ns))
 			break;
-		struct rte_mbuf *m = rd_frame_build(&g->leg, &g->out, NULL);
+		struct rte_mbuf *m = rd_frame_build(&g->leg, gw_endpoint(g->gw), &g->out, NULL);
 		if (!m)
 			continue; /* counted in leg; as if the wire had lost it */
 		g->count.tx_frames++;

@@ -37,6 +37,7 @@
 	X(tx_in_place, "segments sent from their receive buffer")                       \
 	X(tx_chained, "segments sent with a header buffer in front")                    \
 	X(tx_copied, "datagrams copied into a buffer of their own")                     \
+	X(tx_sealed, "datagrams sealed into a buffer of their own")                     \
 	X(tx_retries, "bursts of which the driver refused a part")                      \
 	X(drop_tx_refused, "frames the driver did not take")                            \
 	X(drop_no_buffer, "datagrams lost because the pool was empty")                  \

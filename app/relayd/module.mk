@@ -3,7 +3,7 @@
 $(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
 $(call lib,rdnet,app/relayd/net,base)
 
-RELAYD_LIBS := rdconf rdnet gateway relay impi suci rddpdk base
+RELAYD_LIBS := rdconf rdnet gateway relay impi sucaead suci rddpdk base
 $(call prog,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
 $(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)

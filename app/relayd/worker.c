@@ -378,7 +378,7 @@ transmit(struct rd_worker *w)
 			&w->leg[o->to.leg == RELAY_LEG_GLOBAL ? RD_LEG_GLOBAL : RD_LEG_PRIVATE];
 		/* Copied for the gateway: its thread must not share an mbuf with custody. */
 		bool own = for_own_gateway(w, &o->to);
-		struct rte_mbuf *m = rd_frame_build(leg, o, own ? NULL : payload_mbuf(w, o));
+		struct rte_mbuf *m = rd_frame_build(leg, w->ep, o, own ? NULL : payload_mbuf(w, o));
 		if (m && own)
 			to_gateway(w, leg, m);
 		else if (m)

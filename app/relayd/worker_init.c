@@ -3,6 +3,7 @@
 #include "worker_private.h"
 
 #include "base/clock.h"
+#include "driver/aead.h"
 #include "driver/pool.h"
 #include "relay/addr.h"
 
@@ -12,6 +13,18 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* Bit n: leg n is sealed. */
+static uint32_t
+sealed_legs(const struct rd_conf *conf)
+{
+	uint32_t legs = 0;
+	if (conf->port[RD_LEG_PRIVATE].sealing == RD_SEALING_ON)
+		legs |= 1u << RELAY_LEG_PRIVATE;
+	if (conf->port[RD_LEG_GLOBAL].sealing == RD_SEALING_ON)
+		legs |= 1u << RELAY_LEG_GLOBAL;
+	return legs;
+}
+
 static struct suci_limits
 suci_limits_of(const struct rd_conf *conf)
 {
@@ -20,6 +33,7 @@ suci_limits_of(const struct rd_conf *conf)
 		.segments_max = conf->limits.segments,
 		.queue_max = conf->limits.queue,
 		.window_max = conf->limits.window,
+		.sealed_max = sealed_legs(conf) ? conf->limits.paths : 0,
 	};
 }
 
@@ -30,6 +44,27 @@ trunk_mtu_start(const struct rd_conf *conf)
 	if (conf->suci.global_mtu_start >= conf->port[RD_LEG_GLOBAL].mtu)
 		return 0;
 	return conf->suci.global_mtu_start - RD_IPV4_HDR - RD_UDP_HDR;
+}
+
+static int
+load_keys(const struct rd_conf *conf, struct suci_seal_conf *seal, char *err, size_t err_max)
+{
+	char why[SUCI_PSK_TEXT];
+	seal->legs = sealed_legs(conf);
+	if (!seal->legs)
+		return 0;
+	seal->aead = suci_aes256gcm();
+	if (!seal->aead) {
+		snprintf(err, err_max, "the AES library cannot be used on this machine");
+		return -1;
+	}
+	int n = suci_psk_load(conf->sealing.key_file, seal->key, why);
+	if (n < 0) {
+		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
+		return -1;
+	}
+	seal->nkeys = (uint32_t)n;
+	return 0;
 }
 
 static struct relay_core_limits
@@ -139,10 +174,13 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		return -1;
 	}
 	sc.incarnation |= 1; /* not 0 */
+	if (load_keys(conf, &sc.seal, err, err_max))
+		return -1;
 	relay_core_hello(w->core, sc.hello);
 	sc.hello_len = RELAY_HELLO_LEN;
 	w->mem_suci = rte_zmalloc("suci", suci_footprint(&sc.limits), 64);
 	w->ep = w->mem_suci ? suci_new(w->mem_suci, &sc, w->now_ns) : NULL;
+	explicit_bzero(&sc.seal, sizeof sc.seal);
 	if (!w->ep) {
 		snprintf(err, err_max,
 			 w->mem_suci ? "the Suci endpoint refused its configuration"

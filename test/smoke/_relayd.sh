@@ -73,7 +73,9 @@ make_conf()
 	sed -e "s/\"file_prefix\": \"[^\"]*\"/\"file_prefix\": \"$RUN\"/" \
 		-e "s#\"stats_file\": \"\"#\"stats_file\": \"$TMP/stats.json\"#" \
 		-e "s#\"pidfile\": \"\"#\"pidfile\": \"$TMP/relayd.pid\"#" \
+		-e "s#\"key_file\": \"/etc/relayd/psk\"#\"key_file\": \"$TMP/psk\"#" \
 		conf/relayd-example.json >"$TMP/conf.json"
+	(umask 077; echo "1 $(od -An -vtx1 -N32 /dev/urandom | tr -d ' \n')" >"$TMP/psk")
 }
 
 # start_relayd: 0 when it is ready, 1 when it ended or did not come up in 20 s.

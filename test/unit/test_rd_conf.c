@@ -16,7 +16,7 @@ static const char good[] =
 	"},\n"
 	"  \"global\": { \"device\": \"0000:03:00.0\", \"address\": \"198.51.100.1\",\n"
 	"   \"prefix_len\": 24, \"gateway\": \"198.51.100.254\" } },\n"
-	" \"impi\": { \"server\": \"203.0.113.5:7810\" }\n"
+	" \"impi\": { \"server\": \"203.0.113.5:7810\" }, \"sealing\": { \"key_file\": \"/k\" }\n"
 	"}\n"; /* line 10 */
 
 static void
@@ -37,6 +37,8 @@ good_is_good(void **state)
 	assert_int_equal(c.impi.server_port, 7810);
 	/* defaults of the table */
 	assert_int_equal(c.port[RD_LEG_PRIVATE].mtu, 1500);
+	assert_int_equal(c.port[RD_LEG_PRIVATE].sealing, RD_SEALING_OFF);
+	assert_int_equal(c.port[RD_LEG_GLOBAL].sealing, RD_SEALING_ON);
 	assert_int_equal(c.workers, 1);
 	assert_int_equal(c.idle, 0);
 	assert_true(c.eal.hugepages);
@@ -57,6 +59,10 @@ static const struct {
 	 "/ports/global/prefix_len", 8, "is a string"},
 	{"number with fraction", "\"prefix_len\": 24 }", "\"prefix_len\": 24.5 }",
 	 "/ports/private/prefix_len", 6, "fraction"},
+	{"sealing without a key", "\"key_file\": \"/k\"", "\"key_file\": \"\"",
+	 "/ports/global/sealing", 0, "needs sealing.key_file"},
+	{"sealing is a word", "198.51.100.254\" }", "198.51.100.254\", \"sealing\": \"maybe\" }",
+	 "/ports/global/sealing", 8, "not one of off|on"},
 	{"unknown top key", "\"impi\":", "\"colour\": 1, \"impi\":", "/colour", 9, "unknown key"},
 	{"unknown nested key", "\"name\": \"a\"", "\"name\": \"a\", \"names\": 1", "/cluster/names",
 	 2, "did you mean cluster.name?"},

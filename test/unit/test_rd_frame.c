@@ -141,7 +141,7 @@ in_place_when_alone(void **state)
 	for (uint16_t len = 1; len < 1200; len = (uint16_t)(len + 61)) {
 		struct rte_mbuf *m = received(90, len, &data);
 		struct suci_out o = datagram(56, data, len);
-		struct rte_mbuf *f = rd_frame_build(&leg, &o, m);
+		struct rte_mbuf *f = rd_frame_build(&leg, NULL, &o, m);
 		assert_ptr_equal(f, m);
 		assert_int_equal(rte_mbuf_refcnt_read(m), 2); /* custody and the driver's */
 		check_frame(f, &o);
@@ -149,7 +149,7 @@ in_place_when_alone(void **state)
 		/* Sent again after the driver let go: in place again, the longest
 		 * header that has room. */
 		o = datagram(RTE_PKTMBUF_HEADROOM + 90 - RD_FRAME_HDR, data, len);
-		check_frame(rd_frame_build(&leg, &o, m), &o);
+		check_frame(rd_frame_build(&leg, NULL, &o, m), &o);
 		rte_pktmbuf_free(m);
 	}
 	assert_int_equal(leg.count.tx_copied, 0);
@@ -165,8 +165,8 @@ driver_still_holds_it(void **state)
 		port.tx_multi_seg = multi;
 		struct rte_mbuf *m = received(90, 1000, &data);
 		struct suci_out o = datagram(56, data, 1000), again = datagram(88, data, 1000);
-		struct rte_mbuf *first = rd_frame_build(&leg, &o, m);
-		struct rte_mbuf *second = rd_frame_build(&leg, &again, m);
+		struct rte_mbuf *first = rd_frame_build(&leg, NULL, &o, m);
+		struct rte_mbuf *second = rd_frame_build(&leg, NULL, &again, m);
 		assert_ptr_equal(first, m);
 		assert_ptr_not_equal(second, m);
 		assert_int_equal(second->nb_segs, multi ? 2 : 1);
@@ -189,7 +189,7 @@ odd_header_is_not_chained(void **state)
 	struct suci_out o = datagram(56, data, 333);
 	o.seg_head = seg_head;
 	o.seg_head_len = sizeof seg_head;
-	check_frame(rd_frame_build(&leg, &o, m), &o);
+	check_frame(rd_frame_build(&leg, NULL, &o, m), &o);
 	assert_int_equal(leg.count.tx_copied, 1);
 	rte_mbuf_refcnt_update(m, -1);
 	rte_pktmbuf_free(m);
@@ -203,7 +203,7 @@ no_room_in_front_copies(void **state)
 	struct rte_mbuf *m = received(0, 500, &data); /* payload right behind the headroom */
 	struct suci_out o = datagram(SUCI_HEAD_MAX, data, 500);
 	assert_true(RD_FRAME_HDR + SUCI_HEAD_MAX > RTE_PKTMBUF_HEADROOM);
-	check_frame(rd_frame_build(&leg, &o, m), &o);
+	check_frame(rd_frame_build(&leg, NULL, &o, m), &o);
 	assert_int_equal(leg.count.tx_copied, 1);
 	rte_pktmbuf_free(m);
 }
@@ -215,8 +215,8 @@ datagrams_without_buffer_are_copied(void **state)
 	(void)state;
 	memset(note, 0x5a, sizeof note);
 	struct suci_out ack = datagram(44, NULL, 0), n = datagram(60, note, sizeof note);
-	check_frame(rd_frame_build(&leg, &ack, NULL), &ack);
-	check_frame(rd_frame_build(&leg, &n, NULL), &n);
+	check_frame(rd_frame_build(&leg, NULL, &ack, NULL), &ack);
+	check_frame(rd_frame_build(&leg, NULL, &n, NULL), &n);
 	assert_int_equal(leg.count.tx_copied, 2);
 	n.ecn = SUCI_ECN_ECT0;
 	check_frame(rd_frame_build(&leg, &n, NULL), &n);
@@ -230,10 +230,10 @@ longer_than_the_mtu_is_dropped(void **state)
 	uint16_t fits = 1500 - RD_IPV4_HDR - RD_UDP_HDR - 56;
 	struct rte_mbuf *m = received(90, 1600, &data);
 	struct suci_out o = datagram(56, data, (uint16_t)(fits + 1));
-	assert_null(rd_frame_build(&leg, &o, m));
+	assert_null(rd_frame_build(&leg, NULL, &o, m));
 	assert_int_equal(leg.count.drop_toobig, 1);
 	o = datagram(56, data, fits);
-	check_frame(rd_frame_build(&leg, &o, m), &o);
+	check_frame(rd_frame_build(&leg, NULL, &o, m), &o);
 	rte_pktmbuf_free(m);
 }
 
@@ -247,14 +247,14 @@ empty_pool_is_counted(void **state)
 		n++;
 	assert_int_equal(n, 512);
 	struct suci_out o = datagram(44, NULL, 0);
-	assert_null(rd_frame_build(&leg, &o, NULL));
+	assert_null(rd_frame_build(&leg, NULL, &o, NULL));
 	/* Chained needs two, one is there: the one is given back. */
 	port.tx_multi_seg = true;
 	const uint8_t *data = rte_pktmbuf_mtod(all[0], const uint8_t *);
 	o = datagram(44, data, 100);
 	rte_mbuf_refcnt_update(all[0], 1);
 	rte_pktmbuf_free(all[--n]);
-	assert_null(rd_frame_build(&leg, &o, all[0]));
+	assert_null(rd_frame_build(&leg, NULL, &o, all[0]));
 	rte_mbuf_refcnt_update(all[0], -1);
 	assert_int_equal(leg.count.drop_no_buffer, 2);
 	for (uint32_t i = 0; i < n; i++)

@@ -338,6 +338,9 @@ testbed_relayd() {
 		gates=$(testbed_gates "${c}fe$i" | sed 's/.*/"&"/' | paste -sd,)
 		relays+=" \"global\": \"$(testbed_global_addr "${c}fe$i")\", \"gates\": [ $gates ]${TB_GATE_GLOBAL:+, \"gate_global\": \"$TB_GATE_GLOBAL\"} }"
 	done
+	# One key for all relays of the run, as a site's operators would share one.
+	[ -e "$TB_DIR/conf/psk" ] ||
+		(umask 077; echo "1 $(od -An -vtx1 -N32 /dev/urandom | tr -d ' \n')" >"$TB_DIR/conf/psk")
 	cat >"$conf" <<EOF
 {
 	"cluster": { "name": "$c", "relays": [ $relays ] },
@@ -347,6 +350,7 @@ testbed_relayd() {
 		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
 			"prefix_len": 24, "mtu": $MTU_WAN }
 	},
+	"sealing": { "key_file": "$TB_DIR/conf/psk" },
 	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "none",
 		"ports": ${TB_IMPI_PORTS:-1} },
 	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",

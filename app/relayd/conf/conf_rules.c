@@ -169,6 +169,21 @@ check_impi(struct rules *r)
 }
 
 static void
+check_sealing(struct rules *r)
+{
+	const struct rd_conf *c = r->conf;
+	char ptr[64];
+	for (int leg = 0; leg < RD_LEGS; leg++) {
+		snprintf(ptr, sizeof ptr, "/ports/%s/sealing", rd_leg_names[leg]);
+		if (c->port[leg].sealing == RD_SEALING_ON && !*c->sealing.key_file)
+			FAULT(r, ptr,
+			      "is on and needs sealing.key_file (make one: (umask 077; echo \"1 "
+			      "$(openssl rand -hex 32)\" > FILE), the same on all relays); or say "
+			      "\"off\"");
+	}
+}
+
+static void
 check_limits(struct rules *r)
 {
 	const struct rd_conf *c = r->conf;
@@ -420,6 +435,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	check_legs_differ(&r);
 	check_relays(&r);
 	check_impi(&r);
+	check_sealing(&r);
 	check_limits(&r);
 	check_names(&r);
 	check_gates_differ(&r);

@@ -29,7 +29,7 @@ const char *const rd_leg_names[RD_LEGS] = {"private", "global"};
 		path, RD_KEY_IPV4, req, "", 0, 0, "", NULL, help, AT(field) \
 	}
 
-#define PORT(leg, i, dflt)                                                                        \
+#define PORT(leg, i, dflt, seal)                                                                  \
 	STRING("ports." leg ".device", port[i].device, false, "",                                 \
 	       "DPDK device: a PCI address (0000:03:00.0) or a vdev string "                      \
 	       "(net_af_xdp0,iface=eth1); or leave empty and give interface"),                    \
@@ -47,6 +47,9 @@ const char *const rd_leg_names[RD_LEGS] = {"private", "global"};
 		     "largest IP packet on this leg"),                                            \
 		UINT("ports." leg ".udp_port", port[i].udp_port, false, "", 1, 65535, "7812",     \
 		     "UDP port of the Suci endpoint on this leg"),                                \
+		ENUM("ports." leg ".sealing", port[i].sealing, "off|on", seal,                    \
+		     "on: every datagram of this leg is encrypted and authenticated with a key "  \
+		     "of sealing.key_file; all peers on it must do the same (see Sealing)"),      \
 		UINT("ports." leg ".rx_descriptors", port[i].rx_descriptors, false, "", 64, 4096, \
 		     "512", "receive ring of the port"),                                          \
 		UINT("ports." leg ".tx_descriptors", port[i].tx_descriptors, false, "", 64, 4096, \
@@ -62,8 +65,8 @@ const struct rd_key rd_conf_keys[] = {
 	 AT(cluster.relay)},
 	UINT("cluster.peer_port", cluster.peer_port, false, "", 1, 65535, "7813",
 	     "TCP port on which the cluster's relays talk to each other (private leg)"),
-	PORT("private", RD_LEG_PRIVATE, "1500"),
-	PORT("global", RD_LEG_GLOBAL, "1500"),
+	PORT("private", RD_LEG_PRIVATE, "1500", "off"),
+	PORT("global", RD_LEG_GLOBAL, "1500", "on"),
 	UINT("impi.listen_port", impi.listen_port, false, "", 1, 65535, "7811",
 	     "TCP port on the private leg on which we are the cluster's IMPI server"),
 	UINT("impi.ports", impi.ports, false, "", 1, RD_IMPI_PORTS_MAX, "1",
@@ -76,6 +79,9 @@ const struct rd_key rd_conf_keys[] = {
 	     "IMPI authentication towards the server and from the client"),
 	STRING("impi.key_file", impi.key_file, false, "",
 	       "file with the 64-bit decimal key of impi.auth key"),
+	STRING("sealing.key_file", sealing.key_file, false, "/etc/relayd/psk",
+	       "file with the pre-shared keys of sealed legs, mode 0600; the same keys at all "
+	       "relays (see Sealing)"),
 	STRING("eal.lcores", eal.lcores, false, "0@0,1@1",
 	       "EAL --lcores: the first is control, the next is the worker"),
 	STRING("eal.file_prefix", eal.file_prefix, false, "relayd",

@@ -30,6 +30,7 @@
 enum rd_auth { RD_AUTH_NONE, RD_AUTH_KEY };
 enum rd_log_level { RD_LOG_ERROR, RD_LOG_WARNING, RD_LOG_INFO, RD_LOG_DEBUG };
 enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC, RD_CC_BBR }; /* as enum suci_cc_kind */
+enum rd_sealing { RD_SEALING_OFF, RD_SEALING_ON };
 /* How a gateway's TCP travels: over the leg's TAP, or over the machine's own interfaces. */
 enum rd_via { RD_VIA_LEG, RD_VIA_HOST };
 
@@ -46,6 +47,7 @@ struct rd_conf_port {
 	uint32_t gateway; /* 0 = none */
 	uint32_t mtu;	  /* largest IP packet */
 	uint32_t udp_port;
+	uint32_t sealing; /* enum rd_sealing */
 	uint32_t rx_descriptors, tx_descriptors;
 };
 
@@ -75,6 +77,9 @@ struct rd_conf {
 		uint32_t auth; /* enum rd_auth */
 		char key_file[256];
 	} impi;
+	struct {
+		char key_file[256];
+	} sealing;
 	struct {
 		char lcores[128];
 		char file_prefix[32];
