@@ -44,8 +44,8 @@ suci_seal_good(const struct suci_config *c)
 bool
 suci_seal_wanted(const struct suci *ep, const struct suci_addr *peer)
 {
-	if (ep->ops->sealed)
-		return ep->ops->sealed(ep->user, peer);
+	if (ep->conf.seal.wanted)
+		return ep->conf.seal.wanted(ep->conf.seal.user, peer);
 	return peer->leg < 32 && ep->conf.seal.legs >> peer->leg & 1;
 }
 

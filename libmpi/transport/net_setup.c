@@ -2,6 +2,7 @@
 #include "net_private.h"
 
 #include "base/clock.h"
+#include "driver/aead.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -80,15 +81,60 @@ cc_of_env(void)
 	return SUCI_CC_CUBIC;
 }
 
+static bool
+same_place(const struct suci_addr *a, const uint8_t ip[4], uint16_t port)
+{
+	return a->port == port && !memcmp(a->ip + 12, ip, 4);
+}
+
+/* Paths inside a cluster are not sealed; all others lead over the wide-area network. */
+static bool
+outside(void *user, const struct suci_addr *addr)
+{
+	(void)user;
+	for (uint32_t i = 0; i < net.nrelays; i++)
+		if (same_place(addr, net.relay[i].conf.ip, net.relay[i].conf.port))
+			return false;
+	for (uint32_t i = 0; eng.peer && i < lmpi_world.client_size; i++) {
+		const struct lmpi_peer *p = &eng.peer[lmpi_world.client_first + i];
+		if (same_place(addr, p->ip, p->port))
+			return false;
+	}
+	return true;
+}
+
+/* The keys towards other clusters, if there are any.  false: the file is no good. */
+static bool
+keys_of_env(struct suci_seal_conf *seal)
+{
+	const char *path = getenv("LIBMPI_KEY_FILE");
+	char why[SUCI_PSK_TEXT];
+
+	if (!path || !*path)
+		return true;
+	int n = suci_psk_load(path, seal->key, why);
+	seal->aead = suci_aes256gcm();
+	if (n < 0 || !seal->aead) {
+		fprintf(stderr, "libmpi: LIBMPI_KEY_FILE=%s: %s\n", path,
+			n < 0 ? why : "the AES library cannot be used on this machine");
+		return false;
+	}
+	seal->nkeys = (uint32_t)n;
+	seal->wanted = outside;
+	return true;
+}
+
 static int
-make_endpoint(void)
+make_endpoint(const struct suci_seal_conf *seal)
 {
 	uint32_t credit = suci_udp_credit(net.udp, lmpi_world.size + net.nrelays);
 	struct suci_config c = {
 		.limits = {.paths_max = net.paths_max,
 			   .segments_max = SEGMENTS_MAX,
 			   .queue_max = 2048,
-			   .window_max = 1024},
+			   .window_max = 1024,
+			   .sealed_max = seal->aead ? net.paths_max : 0},
+		.seal = *seal,
 		.mtu_max = suci_udp_mtu(net.udp),
 		.cc = cc_of_env(),
 		.initial_window = 64,
@@ -121,12 +167,17 @@ make_endpoint(void)
 	size_t n = suci_footprint(&c.limits);
 	net.ep_mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
 	net.ep = net.ep_mem ? suci_new(net.ep_mem, &c, suci_udp_now_ns()) : NULL;
+	explicit_bzero(&c.seal, sizeof c.seal);
 	return net.ep ? 0 : -1;
 }
 
 int
 lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays)
 {
+	struct suci_seal_conf seal = {0};
+
+	if (!keys_of_env(&seal))
+		return LMPI_ERR_OTHER;
 	net.nrelays = nrelays;
 	net.paths_max = lmpi_world.size + nrelays + 8;
 	net.lanes_max = lmpi_world.size;
@@ -143,8 +194,9 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays)
 		net.relay[i].addr = suci_udp_addr(relay[i].ip, relay[i].port);
 		lmpi_net_name(relay[i].ip, relay[i].port, net.relay[i].name);
 	}
-	if (make_lanes() < 0 || make_endpoint() < 0)
+	if (make_lanes() < 0 || make_endpoint(&seal) < 0)
 		goto fail;
+	explicit_bzero(&seal, sizeof seal);
 	suci_lanes_bind(net.lanes, net.ep);
 	suci_udp_attach(net.udp, net.ep);
 	return LMPI_OK;

@@ -174,9 +174,6 @@ struct suci_ops {
 			   const struct suci_addr *now);
 	/* A note to this endpoint itself (see suci_path_note). May be NULL. */
 	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
-	/* Are paths to that address sealed?  Must say the same as long as one is open.
-	 * May be NULL: as suci_seal_conf.legs says. */
-	bool (*sealed)(void *user, const struct suci_addr *peer);
 };
 
 struct suci_limits {

@@ -1,7 +1,7 @@
 /* suci/seal.h - sealed paths: every datagram encrypted and authenticated.
  *
  * A path is sealed or it is not, for its whole life.  Both ends must say so
- * (suci_seal_conf.legs, suci_ops.sealed); what comes unsealed on a path that is
+ * (suci_seal_conf.legs or .wanted); what comes unsealed on a path that is
  * to be sealed, or sealed where nothing is, is dropped and counted.
  *
  * Keys     OPEN and ACCEPT carry a nonce of either end and are themselves sealed
@@ -35,6 +35,8 @@
 #define SUCI_SHA256	  32
 #define SUCI_PSK_MAX	  4
 
+struct suci_addr;
+
 struct suci_aead_ops {
 	const char *name;
 	uint32_t key_bytes; /* <= SUCI_AEAD_KEY_MAX */
@@ -63,8 +65,11 @@ struct suci_seal_conf {
 	 * one everywhere, then put it first everywhere, then remove the old one. */
 	struct suci_psk key[SUCI_PSK_MAX];
 	uint32_t nkeys;
-	/* Bit n: paths over leg n (suci_addr.leg) are sealed, unless ops->sealed says otherwise. */
-	uint32_t legs;
+	uint32_t legs; /* bit n: paths over leg n (suci_addr.leg) are sealed */
+	/* Not NULL: is asked instead of legs.  Must say the same of an address as long as
+	 * there is a path to it. */
+	bool (*wanted)(void *user, const struct suci_addr *peer);
+	void *user;
 	/* Datagrams sent under one key, at least 2; 0 = SUCI_SEAL_EPOCH. */
 	uint32_t epoch;
 };
