@@ -219,7 +219,7 @@ datagrams_without_buffer_are_copied(void **state)
 	check_frame(rd_frame_build(&leg, NULL, &n, NULL), &n);
 	assert_int_equal(leg.count.tx_copied, 2);
 	n.ecn = SUCI_ECN_ECT0;
-	check_frame(rd_frame_build(&leg, &n, NULL), &n);
+	check_frame(rd_frame_build(&leg, NULL, &n, NULL), &n);
 }
 
 static void
