@@ -459,7 +459,8 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		place(ls, l, i, s, now_ns);
 	else
 		begin(ls, l, s, nsegs, now_ns);
-	drain(ls, l, now_ns);
+	if (l->held.head != NONE)
+		drain(ls, l, now_ns);
 	lane_tune_came(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }

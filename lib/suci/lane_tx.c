@@ -455,6 +455,9 @@ lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg
 	bool sane = serial_le(seg->ack, l->next_seq);
 	if (!sane || serial_lt(seg->ack, l->acked_seq))
 		return;
+	/* A stream in one direction says the same with every segment. */
+	if (seg->ack == l->acked_seq && (!window || window == l->tx_window))
+		return;
 	l->moved |= seg->ack != l->acked_seq;
 	l->acked_seq = seg->ack;
 	if (window)
