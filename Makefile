@@ -1,7 +1,7 @@
 # One Makefile for everything; `make help` lists the targets.
 #
 #   CC=gcc|clang        compiler (default gcc)
-#   EXTRAS="asan ubsan" build variants: asan ubsan tsan fuzz coverage; each set
+#   EXTRAS="asan ubsan" build variants: asan ubsan tsan fuzz coverage canary; each set
 #                       has a build directory of its own under build/
 #   V=1                 show the commands
 #

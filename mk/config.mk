@@ -45,6 +45,11 @@ ifneq ($(filter fuzz,$(EXTRAS)),)
 SAN += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 endif
 
+# With bugs planted on purpose, see lib/suci/canary.h.
+ifneq ($(filter canary,$(EXTRAS)),)
+SAN += -DSUCI_CANARY
+endif
+
 # Third-party headers by -isystem: they do not pass our warnings.
 pkg_cflags = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
 pkg_libs = $(shell pkg-config --libs $(1) 2>/dev/null)

@@ -2,6 +2,10 @@
  * everything, and believes nothing that it could count. */
 #include "private.h"
 
+#ifdef SUCI_CANARY
+enum suci_bug suci_canary;
+#endif
+
 /* Records in a list, UINT32_MAX if it is no list of such records of that path. */
 static uint32_t
 count(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,

@@ -262,7 +262,7 @@ suci_tick(struct suci *ep, uint64_t now_ns)
 uint64_t
 suci_expiry_ns(const struct suci *ep)
 {
-	if (ep->ready.head != NONE || ep->oob_ready.head != NONE)
+	if (ep->ready.head != NONE || ep->oob_ready.head != NONE || SUCI_BUG(SPIN))
 		return ep->now_ns;
 	return ep->next_ns;
 }

@@ -68,6 +68,8 @@ lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 		seg->credit_shift++;
 	seg->window = (uint16_t)(window >> seg->credit_shift);
 	seg->ack = l->rx_next;
+	if (SUCI_BUG(EARLY_ACK) && l->ranges.head != NONE)
+		seg->ack = ls->range[l->ranges.head].end;
 	uint32_t edge = l->rx_next + window;
 	if (serial_gt(edge, l->edge)) {
 		lane_tune_told(ls, l, ls->ep->now_ns);

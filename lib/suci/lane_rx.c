@@ -268,7 +268,7 @@ place(struct suci_lanes *ls, struct lane *l, uint32_t i, const struct suci_segme
 {
 	struct rx_block *b = &ls->rx_block[i];
 	void *handle = b->handle;
-	uint64_t off = lane_seg_offset(s->seq - b->first_seq, b->mss);
+	uint64_t off = lane_seg_offset(s->seq - b->first_seq, b->mss) + (SUCI_BUG(OFFSET) ? 8 : 0);
 	mark(ls, l, s->seq);
 	bool done = --b->left == 0;
 	if (done)
@@ -382,7 +382,10 @@ drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 			ls->count.drop_malformed++;
 		else
 			place(ls, l, i, &seg, now_ns);
-		ls->ops->release(ls->user, seg.cookie);
+		if (!SUCI_BUG(HELD_NEVER))
+			ls->ops->release(ls->user, seg.cookie);
+		if (SUCI_BUG(HELD_TWICE))
+			ls->ops->release(ls->user, seg.cookie);
 	}
 }
 
@@ -426,7 +429,7 @@ limit(const struct lane *l)
 static enum suci_verdict
 take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
 {
-	if (placed(ls, l, s->seq)) {
+	if (placed(ls, l, s->seq) && !SUCI_BUG(DUPLICATE)) {
 		ls->count.drop_duplicate++;
 		lane_owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
 		return SUCI_TAKEN;
@@ -436,7 +439,8 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		return lane_refuse(ls, l, s, now_ns);
 	}
 	bool begun = serial_lt(s->block, l->next_begin);
-	bool starts = s->block == l->next_begin && s->flags & SUCI_SF_FIRST;
+	bool starts = (s->block == l->next_begin || (SUCI_BUG(ORDER) && !begun)) &&
+		      s->flags & SUCI_SF_FIRST;
 	if (!begun && !starts)
 		return hold(ls, l, s, now_ns);
 	uint32_t i = begun ? rx_block_find(ls, l, s->block) : NONE;
@@ -468,6 +472,8 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 static bool
 crc_good(const struct lane *l, const struct suci_segment *s)
 {
+	if (SUCI_BUG(CRC))
+		return true;
 	return s->flags & SUCI_SF_CRC &&
 	       s->crc32c == lane_crc(l->conf.rx_salt, s, l->conf.skip_off, l->conf.skip_len);
 }

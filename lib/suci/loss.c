@@ -29,7 +29,7 @@
 uint64_t
 suci_loss_probe_at(const struct suci *ep, const struct suci_path *p)
 {
-	if (!p->in_flight || p->loss_at_ns != BASE_NEVER_NS || p->send_probe)
+	if (!p->in_flight || p->loss_at_ns != BASE_NEVER_NS || p->send_probe || SUCI_BUG(NO_PROBE))
 		return BASE_NEVER_NS;
 	return p->flight_ns + suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, p->probes);
 }
@@ -39,6 +39,8 @@ suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	ep->count.tx_probes++;
 	p->probes++;
+	if (SUCI_BUG(GIVE_UP) && p->probes == 3)
+		suci_path_fail(ep, p, SUCI_DOWN_LOCAL, "");
 	p->send_probe = true;
 	(void)now_ns;
 	if (p->probes == ECN_PROBES && p->marks.send && !p->marks.acked)
@@ -71,6 +73,10 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 		if (kind == REC_MTU)
 			suci_pmtu_lost(ep, p, now_ns);
 		return kind == REC_PURGED && counts;
+	}
+	if (SUCI_BUG(LOST)) {
+		suci_rec_release(ep, i, SUCI_FATE_ACKED, now_ns);
+		return counts;
 	}
 	suci_loss_bury(ep, p, i, false);
 	r->where = WHERE_LOST;

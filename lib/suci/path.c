@@ -359,7 +359,7 @@ suci_path_unready(struct suci *ep, struct suci_path *p)
 static uint64_t
 liveness_at(const struct suci *ep, const struct suci_path *p)
 {
-	if (!p->liveness_ns || !outstanding(p))
+	if (!p->liveness_ns || !outstanding(p) || SUCI_BUG(SILENT))
 		return BASE_NEVER_NS;
 	uint64_t least = BASE_S_NS; /* the way may be long */
 	if (p->rtt.sampled)

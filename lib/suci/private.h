@@ -17,6 +17,8 @@
  *      seal.c      sealed paths: keys and datagrams
  *      seal_hs.c   sealed handshakes
  *      hkdf.c      HMAC and HKDF
+ *      check.c     suci_check()
+ *      canary.h    bugs planted for the test of the simulator
  *
  * Objects name each other by index, NONE is no object.
  *
@@ -27,6 +29,7 @@
 #define SUCI_PRIVATE_H
 
 #include "acks_rx.h"
+#include "canary.h"
 #include "cc.h"
 #include "pacer.h"
 #include "rtt.h"

@@ -50,7 +50,7 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 		break;
 	case SUCI_REFUSED:
 		ep->count.drop_refused++;
-		return false;
+		return SUCI_BUG(CUSTODY);
 	case SUCI_DROPPED:
 		ep->count.drop_rejected++;
 		break;

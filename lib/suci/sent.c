@@ -18,6 +18,8 @@ bool
 suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep)
 {
 	uint32_t most = ep->conf.limits.segments_max;
+	if (SUCI_BUG(RECORDS))
+		return ep->rec_free != NONE;
 	if (p->recs < ep->path_min)
 		return ep->segs_used < most; /* guarded for it */
 	return ep->segs_used + ep->guard + keep < most;
@@ -72,7 +74,8 @@ suci_rec_give(struct suci *ep, uint32_t i)
 	r->where = WHERE_FREE;
 	r->lost_pn = 0;
 	r->next = ep->rec_free;
-	ep->rec_free = i;
+	if (!SUCI_BUG(LEAK) || i % 64 != 7)
+		ep->rec_free = i;
 	while (ep->starved.head != NONE) {
 		struct suci_path *p = &ep->path[ep->starved.head];
 		suci_path_unready(ep, p);

@@ -66,8 +66,9 @@ suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 static uint32_t
 window(const struct suci *ep, const struct suci_path *p)
 {
-	return p->cc.window < ep->conf.limits.window_max ? p->cc.window
-							 : ep->conf.limits.window_max;
+	uint32_t w = p->cc.window < ep->conf.limits.window_max ? p->cc.window
+							       : ep->conf.limits.window_max;
+	return SUCI_BUG(WINDOW) ? w + w / 2 + 1 : w;
 }
 
 static void
@@ -346,7 +347,7 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 			suci_path_arm(ep, p);
 	}
 	if (found) {
-		ep->count.tx_datagrams++;
+		ep->count.tx_datagrams += !(SUCI_BUG(COUNT) && out->retransmit);
 		ep->count.tx_bytes += suci_out_len(out);
 	}
 	suci_leave(ep);

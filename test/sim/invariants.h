@@ -17,7 +17,8 @@
 	X(ORDER, "lane-order", "blocks begin in the order in which they were sent")             \
 	X(BYTES, "byte-identical", "what is placed is what was sent, at its offset")            \
 	X(PLACED, "done-is-placed", "nothing is reported done that the receiver lacks")         \
-	X(WINDOW, "window", "no new segment beyond min(cwnd, credit, window_max) in flight")    \
+	X(WINDOW, "window",                                                                     \
+	  "no new segment beyond min(cwnd, window_max) in flight, sums of credit hold")         \
 	X(MEMORY, "memory",                                                                     \
 	  "buffers held <= held_max, blocks begun <= rx_blocks_max, segments <= their limit")   \
 	X(OWNER, "ownership", "a buffer is released as often as it was held")                   \

@@ -148,7 +148,7 @@ run_all(uint32_t swarm_seeds, uint64_t base)
 			printf("SKIP  %s: %s\n", scenarios[i].name, scenarios[i].known);
 			continue;
 		}
-		add(&scenarios[i], 0x5eed, true);
+		add(&scenarios[i], 0x5eed, !scenarios[i].fixed);
 		for (int k = 0; !scenarios[i].fixed && k < 3; k++)
 			add(&scenarios[i], base_prng_next(&p), k == 0);
 	}
@@ -215,6 +215,8 @@ main(int argc, char **argv)
 	if (argc == 7 && !strcmp(argv[1], "--long"))
 		return run_long(strtoull(argv[2], NULL, 0), strtoull(argv[3], NULL, 0),
 				strtoull(argv[4], NULL, 0), strtoull(argv[5], NULL, 0), argv[6]);
+	if (argc == 3 && !strcmp(argv[1], "--canary"))
+		return canary_bugs(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "--all"))
 		return run_all((uint32_t)strtoul(argv[2], NULL, 0), strtoull(argv[3], NULL, 0));
 	if (argc == 3)

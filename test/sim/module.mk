@@ -9,6 +9,15 @@ SCENARIO ?= swarm
 sim: $(B)/test/simulator
 	@test/sim/run $(B)/test/simulator "$(SCENARIO)" "$(SEED)" "$(SIM_SEEDS)"
 
+# That the invariants can fail: every bug of lib/suci/canary.h must be caught.
+CFLAGS_test/sim/canary_bugs.c := -Ilib/suci
+
+## sim-canary    simulator with planted bugs: each must be caught by the invariant it breaks; BUG=NAME only that
+.PHONY: sim-canary
+sim-canary:
+	@$(MAKE) --no-print-directory CC=$(CC) EXTRAS=canary build/$(notdir $(CC))-canary/test/simulator
+	@build/$(notdir $(CC))-canary/test/simulator --canary "$(BUG)"
+
 ## sim-long      SIM_SEEDS (100000) fresh seeds in SIM_LONG_S seconds (0: no limit); goes on where the last one ended; SCENARIO=.. only that
 .PHONY: sim-long
 sim-long: SIM_SEEDS := $(if $(filter command environment,$(origin SIM_SEEDS)),$(SIM_SEEDS),100000)

@@ -8,6 +8,7 @@
 struct outcome {
 	bool ok;
 	uint64_t hash, events, virtual_ns;
+	uint8_t broken; /* enum invariant */
 	char why[400];	/* the first broken invariant */
 	char note[240]; /* measured figures */
 };
@@ -40,6 +41,8 @@ void restart_early_run(uint64_t seed, bool verbose, struct outcome *o);
 void canary_run(uint64_t seed, bool verbose, struct outcome *o);
 void crc_run(uint64_t seed, bool verbose, struct outcome *o);
 void crc_relays_run(uint64_t seed, bool verbose, struct outcome *o);
+/* canary_bugs.c: what the planted bugs are caught by; only: "" or the name of one. */
+int canary_bugs(const char *only);
 /* restart.c */
 void restart_run(uint64_t seed, bool verbose, struct outcome *o);
 /* speed.c */

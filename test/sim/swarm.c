@@ -291,6 +291,7 @@ scenario_end(struct world *w, struct outcome *o)
 	if (!s->failed)
 		world_check_end(w);
 	o->ok = !s->failed;
+	o->broken = s->broken;
 	o->hash = s->hash;
 	o->events = s->events;
 	o->virtual_ns = s->now_ns;

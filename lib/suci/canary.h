@@ -1,0 +1,49 @@
+/* canary.h - bugs planted on purpose, one for each invariant of the simulator.
+ *
+ * A build with -DSUCI_CANARY (EXTRAS=canary) has them all, and suci_canary chooses one at
+ * run time; in every other build SUCI_BUG() is false and nothing of them is left.  The
+ * simulator must catch each of them (test/sim/canary_bugs.c): so its invariants are
+ * known to work.  Who changes a line that has one takes it along. */
+#ifndef SUCI_CANARY_H
+#define SUCI_CANARY_H
+
+#include <stdbool.h>
+
+/* X(id, what it does) */
+#define SUCI_BUGS(X)                                                            \
+	X(DUPLICATE, "a segment that comes again is placed again")              \
+	X(ORDER, "a block begins when its first segment is here, in any order") \
+	X(OFFSET, "a segment is placed eight bytes late")                       \
+	X(CRC, "a wrong CRC is taken for a right one")                          \
+	X(EARLY_ACK, "a lane ack covers a hole")                                \
+	X(WINDOW, "half as much again as the window in flight")                 \
+	X(LANE_WINDOW, "a lane sends twice its window")                         \
+	X(RECORDS, "a path takes records beyond segments_max")                  \
+	X(HELD_TWICE, "a held segment is released twice")                       \
+	X(HELD_NEVER, "a held segment is not released")                         \
+	X(NO_PROBE, "no probe timeout")                                         \
+	X(SPIN, "a timer that is always due")                                   \
+	X(GIVE_UP, "a path is given up after three probes, without a word")     \
+	X(LEAK, "every 64th record is not given back")                          \
+	X(GRANTS, "used grants stay out")                                       \
+	X(COUNT, "retransmissions are not counted as datagrams")                \
+	X(CUSTODY, "what was refused is acknowledged")                          \
+	X(LOST, "what is lost is taken for acknowledged")                       \
+	X(SILENT, "silence is never noticed")                                   \
+	X(FORGET, "blocks of a lane that ends are not given back")
+
+enum suci_bug {
+	SUCI_BUG_NONE,
+#define X(id, what) SUCI_BUG_##id,
+	SUCI_BUGS(X)
+#undef X
+};
+
+#ifdef SUCI_CANARY
+extern enum suci_bug suci_canary;
+#define SUCI_BUG(id) (suci_canary == SUCI_BUG_##id)
+#else
+#define SUCI_BUG(id) false
+#endif
+
+#endif

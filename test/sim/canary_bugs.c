@@ -1,0 +1,138 @@
+/* Bugs planted in lib/suci (canary.h), one after the other: each must break an invariant
+ * that it is known to break, within a few seeds; and every invariant must be broken by one
+ * of them.  An invariant that nothing can break checks nothing. */
+#include "scenario.h"
+
+#include "canary.h"
+
+#include <stdio.h>
+
+#ifndef SUCI_CANARY
+
+int
+canary_bugs(const char *only)
+{
+	(void)only;
+	fprintf(stderr, "sim: this build has no planted bugs; make sim-canary\n");
+	return 2;
+}
+
+#else
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SEEDS 60
+
+typedef void run_fn(uint64_t seed, bool verbose, struct outcome *o);
+
+#define B(inv) (1u << INV_##inv)
+
+static const struct plan {
+	enum suci_bug bug;
+	const char *name, *what;
+	run_fn *run;
+	const char *scenario;
+	uint32_t breaks; /* any of these */
+} plans[] = {
+#define P(id, scenario, breaks)                                             \
+	{                                                                   \
+		SUCI_BUG_##id, #id, NULL, scenario##_run, #scenario, breaks \
+	}
+	P(DUPLICATE, campaign, B(ONCE)),     P(ORDER, campaign, B(ORDER)),
+	P(OFFSET, campaign, B(BYTES)),	     P(CRC, campaign, B(BYTES)),
+	P(EARLY_ACK, campaign, B(PLACED)),   P(WINDOW, campaign, B(WINDOW)),
+	P(LANE_WINDOW, relay2, B(HONEST)), P(RECORDS, campaign, B(MEMORY)),
+	P(HELD_TWICE, campaign, B(OWNER)),   P(HELD_NEVER, campaign, B(MEMORY) | B(EMPTY)),
+	P(NO_PROBE, campaign, B(TIMER)),     P(SPIN, campaign, B(SPIN)),
+	P(GIVE_UP, campaign, B(REASON)),     P(LEAK, campaign, B(TABLES)),
+	P(GRANTS, overload, B(TABLES)),	     P(COUNT, campaign, B(ACCOUNT)),
+	P(CUSTODY, overload, B(COMPLETE)),   P(LOST, campaign, B(COMPLETE)),
+	P(SILENT, restart, B(TOLD)),	     P(FORGET, restart, B(EMPTY)),
+#undef P
+};
+
+static const char *const whats[] = {"",
+#define X(id, what) what,
+				    SUCI_BUGS(X)
+#undef X
+};
+
+/* A child for each run: a bug may well end in an assertion or worse. */
+static enum invariant
+caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
+{
+	memset(o, 0, sizeof *o);
+	fflush(stdout);
+	pid_t pid = fork();
+	if (pid == 0) {
+		if (!freopen("/dev/null", "w", stderr))
+			_exit(1);
+		suci_canary = p->bug;
+		p->run(seed, false, o);
+		_exit(0);
+	}
+	int status = 0;
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return INV_NONE;
+	return status ? INV_NONE : (enum invariant)o->broken;
+}
+
+/* True: caught as it should be; *by says how. */
+static bool
+hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
+{
+	uint32_t others = 0;
+	for (uint32_t i = 0; i < SEEDS; i++) {
+		struct base_prng g = base_prng_seed(0xca11 + i);
+		uint64_t seed = base_prng_next(&g);
+		enum invariant by = caught_by(p, seed, o);
+		others += by != INV_NONE;
+		if (!(p->breaks >> by & 1) || by == INV_NONE)
+			continue;
+		*broken |= 1u << by;
+		printf("ok    %-11s %-14s seed %2u of %s: %.110s\n", p->name, invariant_name(by),
+		       i + 1, p->scenario, o->why);
+		return true;
+	}
+	printf("FAIL  %s (%s): not caught in %d seeds of %s as it should be, %u other failures\n",
+	       p->name, whats[p->bug], SEEDS, p->scenario, others);
+	return false;
+}
+
+int
+canary_bugs(const char *only)
+{
+	uint32_t passed = 0, failed = 0, broken = 0;
+	struct outcome *o =
+		mmap(NULL, sizeof *o, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (o == MAP_FAILED) {
+		perror("sim: mmap");
+		return 2;
+	}
+	for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+		if (*only && strcmp(only, plans[i].name))
+			continue;
+		if (hunt(&plans[i], o, &broken))
+			passed++;
+		else
+			failed++;
+	}
+	for (unsigned i = 1; i < INV_COUNT && !*only; i++) {
+		if (broken >> i & 1) {
+			passed++;
+			continue;
+		}
+		failed++;
+		printf("FAIL  no planted bug breaks \"%s\": %s\n",
+		       invariant_name((enum invariant)i), invariant_what((enum invariant)i));
+	}
+	munmap(o, sizeof *o);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed != 0;
+}
+
+#endif
