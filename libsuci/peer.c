@@ -57,7 +57,9 @@ peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns)
 		p->pending = true;
 		p->pending_next = s->pending;
 		s->pending = p;
+		p->pend_at_ns = at_ns;
 	}
+	p->pend_at_ns = base_min_ns(p->pend_at_ns, at_ns);
 	s->pending_at_ns = base_min_ns(s->pending_at_ns, at_ns);
 }
 
@@ -157,6 +159,10 @@ peers_pump(struct datagram_sock *s)
 	while ((p = list)) {
 		list = p->pending_next;
 		p->pending = false;
+		if (s->now_ns < p->pend_at_ns) {
+			peer_pend(s, p, p->pend_at_ns);
+			continue;
+		}
 		while (p->give && peer_give(s, p, p->give))
 			p->give = p->give->next;
 		/* A lane that is full for the moment is looked at after each turn. */

@@ -115,6 +115,7 @@ struct peer {
 	uint32_t path;
 	uint32_t lane[PRIOS];
 	struct peer *pending_next;
+	uint64_t pend_at_ns;
 	struct out *head, *tail; /* written, not acknowledged */
 	struct out *give;	 /* the first of them that its lane does not have */
 	uint64_t queue_blocks, queue_bytes;

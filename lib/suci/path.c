@@ -484,7 +484,7 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.queued = p->queued + p->n_lost + p->n_parked,
 		.refused = p->n_parked,
 		.peer_credit = p->in_flight + suci_credit_left(p),
-		.rate_bps = p->cc.rate_bps,
+		.rate_bps = p->pacer.rate_bytes_per_s,
 		.tx_segments = p->tx_segments,
 		.tx_retransmits = p->tx_retransmits,
 		.rx_segments = p->rx_segments,
