@@ -75,6 +75,12 @@ const struct scenario scenarios[] = {
 	{"incast-200", "the same with 200 senders", true, incast_many, NULL},
 	{"incast-1000", "1000 senders, 64 KB each, queue 256 KB, MTU 1500: 1.1 times, evenly", true,
 	 incast_thousand, NULL},
+	{"alltoall", "32 over one 10 Gb/s link of 5 ms, fixed: 95 % at each size", true,
+	 alltoall_fixed, NULL},
+	{"alltoall-cubic", "the same with cubic", true, alltoall_cubic,
+	 "on demand: the first flights of 992 flows overrun a queue of 12.5 MB, 51 % at 32 KB"},
+	{"alltoall-bbr", "the same with bbr", true, alltoall_bbr,
+	 "on demand: as with cubic, 56 % at 128 KB"},
 	{"incast-1000-9k", "the same with MTU 9000", true, incast_thousand_jumbo, NULL},
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;

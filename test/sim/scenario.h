@@ -71,6 +71,10 @@ void speed_giant_relays_loss3(uint64_t seed, bool verbose, struct outcome *o);
 /* incast.c */
 void incast_small(uint64_t seed, bool verbose, struct outcome *o);
 void incast_many(uint64_t seed, bool verbose, struct outcome *o);
+/* alltoall.c */
+void alltoall_fixed(uint64_t seed, bool verbose, struct outcome *o);
+void alltoall_cubic(uint64_t seed, bool verbose, struct outcome *o);
+void alltoall_bbr(uint64_t seed, bool verbose, struct outcome *o);
 void incast_thousand(uint64_t seed, bool verbose, struct outcome *o);
 void incast_thousand_jumbo(uint64_t seed, bool verbose, struct outcome *o);
 
