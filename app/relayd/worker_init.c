@@ -131,6 +131,18 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 	return -1;
 }
 
+/* Of what the receive queues hold a quarter is left to acks and asks. */
+static uint32_t
+credit_total(const struct rd_conf *conf)
+{
+	uint32_t a = conf->port[RD_LEG_PRIVATE].rx_descriptors,
+		 b = conf->port[RD_LEG_GLOBAL].rx_descriptors;
+	uint32_t total = (a < b ? a : b) / 4 * 3;
+	if (conf->suci.credit)
+		total = conf->suci.credit;
+	return total < INT16_MAX ? total : INT16_MAX;
+}
+
 static int
 init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 {
@@ -160,6 +172,7 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		.fixed_window = conf->suci.private_window,
 		.initial_window = conf->suci.initial_window,
 		.credit = conf->limits.window,
+		.credit_total = credit_total(conf),
 		.ack_delay_ns = conf->suci.ack_delay_us * BASE_US_NS,
 		.liveness_ns = conf->suci.liveness_ms * BASE_MS_NS,
 		.keepalive_ns = conf->suci.keepalive_ms * BASE_MS_NS,

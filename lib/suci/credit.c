@@ -13,9 +13,9 @@
  *
  *      promised = limit - highest number seen        sum over all near peers <= credit_total
  *
- * Three quarters of the total are shared by the peers that send; with less than one packet
+ * Half of the total is shared by the peers that send; with less than one packet
  * for each they get one at a time, in turns, as packets arrive: the arrivals are the clock,
- * so the wire into us is busy and its queue short, whatever its rate.  A quarter is
+ * so the wire into us is busy and its queue short, whatever its rate.  The other half is
  * shared by all paths, so that who was silent can begin at once; a path whose share of
  * that is nothing asks first, except for a small first packet.  A peer that begins gets no
  * more than if all did, until a round trip has shown who else does.
@@ -33,7 +33,7 @@
 #define TURN	   16u
 #define SMALL	   160u /* bytes of a datagram that needs no credit if nothing is under way */
 #define AHEAD_MAX  32767u
-#define TELL_MORE  4u /* packets before the limit, MORE is set */
+#define TELL_MORE  4u /* packets before the limit, at least, MORE is set */
 #define ASK_MAX_NS (32 * BASE_MS_NS)
 #define ASK_PROBE  4u /* asks without answer, then a probe that has to be acknowledged */
 
@@ -123,17 +123,15 @@ free_places(const struct suci *ep)
 static uint32_t
 standing(const struct suci *ep)
 {
-	return ep->conf.credit_total / 4 / (ep->paths_used ? ep->paths_used : 1);
+	return ep->conf.credit_total / 2 / (ep->paths_used ? ep->paths_used : 1);
 }
 
 /* What one of n that send may have on its way. */
 static uint32_t
 share(const struct suci *ep, uint32_t n)
 {
-	uint32_t total = ep->conf.credit_total - ep->conf.credit_total / 4;
-	uint32_t most = ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX;
-	uint32_t each = total / (n ? n : 1) + standing(ep);
-	return each < most ? each : most;
+	uint32_t total = ep->conf.credit_total - ep->conf.credit_total / 2;
+	return total / (n ? n : 1) + standing(ep);
 }
 
 static uint32_t
@@ -355,8 +353,8 @@ suci_credit_share(struct suci *ep)
 		give = give < places ? give : places;
 		give = give < p->wait_amount ? give : p->wait_amount;
 		ring_remove(ep, p);
-		if (!give)
-			continue;
+		if (!give || (has && give < fair / 4))
+			continue; /* soon it says MORE again */
 		promise(ep, p, give);
 		stir(ep, p);
 		ep->count.tx_credits++;
@@ -407,6 +405,8 @@ suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 	if (limit < p->tx_limit && older)
 		return;
 	p->tx_limit = limit;
+	uint64_t left = suci_credit_left(p) / 2;
+	p->more_from = limit - (left > TELL_MORE ? left : TELL_MORE);
 	if (p->held_ns && limit >= p->next_pn) {
 		p->ask_wait_ns = (3 * p->ask_wait_ns + (now_ns - p->held_ns)) / 4;
 		p->held_ns = 0;
@@ -437,7 +437,7 @@ suci_credit_waiting(struct suci *ep, const struct suci_path *p)
 bool
 suci_credit_more(struct suci *ep, struct suci_path *p)
 {
-	if (p->next_pn + TELL_MORE <= p->tx_limit)
+	if (p->next_pn < p->more_from && p->tx_limit > TELL_MORE)
 		return false;
 	uint64_t left = p->tx_limit > p->next_pn ? p->tx_limit - p->next_pn : 0;
 	bool more = backlog(ep, p) > left;

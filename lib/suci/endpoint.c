@@ -104,8 +104,9 @@ config_good(const struct suci_config *c)
 	return suci_footprint(&c->limits) && c->incarnation && c->mtu_max >= 1200 &&
 	       c->mtu_max <= MTU_MAX && suci_cc_ops_of(c->cc) &&
 	       c->fixed_rate_bps <= SUCI_PACER_RATE_MAX && c->burst_bytes <= SUCI_PACER_BURST_MAX &&
-	       c->credit <= UINT16_MAX && c->hello_len <= SUCI_HELLO_MAX && o && o->accept &&
-	       o->path_up && o->path_down && o->segment && o->released && suci_seal_good(c);
+	       c->credit <= UINT16_MAX && c->credit_total <= INT16_MAX &&
+	       c->hello_len <= SUCI_HELLO_MAX && o && o->accept && o->path_up && o->path_down &&
+	       o->segment && o->released && suci_seal_good(c);
 }
 
 struct suci *

@@ -178,7 +178,7 @@ struct suci_path {
 	bool send_ack;	 /* an ack is due now */
 	bool send_probe; /* a probe timeout fired */
 	bool on_owes;
-	bool ask_due;	 /* for credit, with the next ack block */
+	bool ask_due;		/* for credit, with the next ack block */
 	bool refused;		/* something since the last ack; say so */
 	bool park_ready;	/* what was refused may have its turn */
 	bool park_turn;		/* it took the last one */
@@ -207,6 +207,7 @@ struct suci_path {
 	uint32_t queued, in_flight, n_lost, n_parked;
 	/* Credit, see credit.c: the peer takes packets up to tx_limit. */
 	uint64_t tx_limit;
+	uint64_t more_from;	/* from here on say if more wait */
 	uint64_t more_pn;	/* last one sent with SUCI_PF_MORE */
 	uint64_t held_ns;	/* since when something may not go; 0 = nothing waits for that */
 	uint64_t ask_at_ns;	/* ask again then */

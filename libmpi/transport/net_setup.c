@@ -19,6 +19,7 @@
 #define ACK_EVERY     32u /* packets; a batch and its answer take one ack, not four */
 #define SEGMENTS_MAX  16384u
 #define RELAY_WAIT_NS (10 * BASE_S_NS)
+#define CREDIT_MAX    1024
 #define PING_NS	      BASE_S_NS
 /* A process that computes does not answer; its launcher knows whether it lives. */
 #define HANDSHAKE_NS (86400 * BASE_S_NS)
@@ -124,6 +125,27 @@ keys_of_env(struct suci_seal_conf *seal)
 	return true;
 }
 
+/* Packets that may be on their way to this process: what the socket holds, or less if a
+ * switch on the way holds less. */
+static uint32_t
+credit_total(void)
+{
+	uint32_t total = suci_udp_credit(net.udp, 1);
+	const char *s = getenv("LIBMPI_CREDIT");
+	char *end;
+
+	total = total > 4 ? total / 4 * 3 : total;
+	total = total < CREDIT_MAX ? total : CREDIT_MAX;
+	if (!s || !*s)
+		return total;
+	unsigned long n = strtoul(s, &end, 10);
+	if (!*end && n >= 1 && n <= CREDIT_MAX)
+		return (uint32_t)n;
+	fprintf(stderr, "libmpi: LIBMPI_CREDIT=%s is not 1 to %d packets; ignored\n", s,
+		CREDIT_MAX);
+	return total;
+}
+
 static int
 make_endpoint(const struct suci_seal_conf *seal)
 {
@@ -141,6 +163,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 		.ack_every = ACK_EVERY,
 		.burst_bytes = suci_udp_burst(net.udp), /* whole runs, not their datagrams */
 		.ecn = suci_udp_ecn_works(net.udp),
+		.credit_total = credit_total(),
 		.credit = credit < 8	  ? 8
 			  : credit > 1024 ? 1024
 					  : credit,

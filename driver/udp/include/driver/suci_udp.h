@@ -116,7 +116,8 @@ bool suci_udp_ecn_works(const struct suci_udp *u);
  * kernel cuts itself, or 16 datagrams if it does not. */
 uint32_t suci_udp_burst(const struct suci_udp *u);
 /* Packets each of so many peers may have in flight so that together they do not
- * overrun the socket's receive buffer: for suci_config.credit. */
+ * overrun the socket's receive buffer: for suci_config.credit.  With peers 1: all of it, of
+ * which suci_config.credit_total should leave a quarter to acks and asks. */
 uint32_t suci_udp_credit(const struct suci_udp *u, uint32_t peers);
 
 /* One turn: receive at most a few batches, run due timers, send what there is.

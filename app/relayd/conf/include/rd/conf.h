@@ -95,6 +95,7 @@ struct rd_conf {
 	} limits;
 	struct {
 		uint32_t liveness_ms, keepalive_ms, handshake_ms, ack_delay_us;
+		uint32_t credit;
 		uint32_t private_cc, global_cc; /* enum rd_cc */
 		uint32_t initial_window, private_window, global_window;
 		uint32_t global_rate_mbps;
