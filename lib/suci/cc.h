@@ -59,7 +59,8 @@ struct suci_cc_ops {
 
 struct suci_cc_cubic {
 	uint64_t w;	/* window, 2^-16 packets */
-	uint64_t w_max; /* where the last reduction happened */
+	uint64_t w_max; /* where the curve is flat */
+	uint64_t prior; /* window at the last reduction */
 	uint64_t w_est; /* what Reno would have */
 	uint64_t ssthresh;
 	uint64_t k_ms;		/* time from epoch to w_max */
@@ -67,7 +68,7 @@ struct suci_cc_cubic {
 	uint64_t idle_since_ns; /* last ack was not window limited; 0 = it was */
 	uint64_t recovery_ns;	/* packets sent before this belong to the last reduction */
 	/* Before the last reduction, to take it back when it was spurious. */
-	uint64_t undo_w, undo_w_max, undo_ssthresh;
+	uint64_t undo_w, undo_w_max, undo_prior, undo_ssthresh;
 	uint32_t undo_lost; /* packets of that reduction not yet found spurious; 0 = none */
 	/* Leaving slow start when the round trip grows (as in RFC 9406). */
 	uint64_t round_end_ns; /* a packet sent after this ends the round */

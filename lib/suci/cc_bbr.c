@@ -6,8 +6,9 @@
  *   DOWN      0.9 until the queue is empty
  *   CRUISE    1.0 until it is time to probe
  *   REFILL    1.0 for a round, bounds of the short term forgotten
- *   UP        1.25 until a quarter of a window waits in the queue, losses are too
- *             high, or three rounds brought nothing; then DOWN
+ *   UP        1.25 until losses are too high or, not held back by inflight_hi (which
+ *             grows), a quarter of a window waits in the queue or three rounds
+ *             brought nothing; then DOWN
  *   PROBE_RTT half a window for a few round trips, when no shortest round trip was
  *             seen for 5 s
  *
@@ -217,7 +218,7 @@ judge_losses(struct suci_cc *cc, const struct suci_cc_ack *a)
 		break;
 	case SUCI_BBR_REFILL:
 	case SUCI_BBR_UP:
-		set_edge(cc, a, a->sample.in_flight);
+		set_edge(cc, a, a->sample.in_flight - low(a->sample.lost, a->sample.in_flight));
 		end_cycle(b, a);
 		break;
 	case SUCI_BBR_DRAIN:
@@ -318,6 +319,10 @@ up(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 		b->up_acked += a->packets;
 		b->inflight_hi += b->up_acked / b->up_step;
 		b->up_acked %= b->up_step;
+		/* The bound is what holds the rate down: on until packets are lost. */
+		b->full_bw = a->sample.rate_bps;
+		b->full_rounds = 0;
+		return;
 	}
 	bool queue = a->now_ns > b->state_ns + b->min_rtt_ns &&
 		     a->in_flight >= bdp(b, max_bw(b), GAIN_UP);

@@ -129,8 +129,8 @@ avoid(struct suci_cc_cubic *c, const struct suci_cc_ack *a)
 	uint64_t packets = c->w >> SUCI_CC_FRAC;
 	uint64_t step = (target - c->w) * a->packets / packets; /* NOLINT(*.DivideZero) */
 	/* Reno's line: 3 (1 - beta) / (1 + beta) = 9/17 per window until it has
-	 * reached Wmax, then 1. */
-	uint64_t alpha = c->w_est < c->w_max ? ONE * 9 / 17 : ONE;
+	 * reached the window of the last reduction, then 1. */
+	uint64_t alpha = c->w_est < c->prior ? ONE * 9 / 17 : ONE;
 	c->w_est += alpha * a->packets / (c->w >> SUCI_CC_FRAC);
 	c->w += step;
 	if (c->w < c->w_est)
@@ -176,9 +176,11 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 	}
 	c->undo_w = c->w;
 	c->undo_w_max = c->w_max;
+	c->undo_prior = c->prior;
 	c->undo_ssthresh = c->ssthresh;
 	c->undo_lost = packets;
 	c->recovery_ns = now_ns ? now_ns : 1;
+	c->prior = c->w;
 	/* Fast convergence: give room to a newcomer if we lost below the last
 	 * maximum. */
 	c->w_max = c->w < c->w_max ? c->w * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN) : c->w;
@@ -195,7 +197,7 @@ cubic_collapsed(struct suci_cc *cc, uint64_t now_ns)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
 	if (c->w > SUCI_CC_MIN_WINDOW * ONE) {
-		c->w_max = c->w;
+		c->w_max = c->prior = c->w;
 		c->ssthresh = c->w * BETA_NUM / BETA_DEN;
 	}
 	c->w = SUCI_CC_MIN_WINDOW * ONE;
@@ -221,6 +223,7 @@ cubic_spurious(struct suci_cc *cc, uint32_t packets, uint64_t now_ns)
 	if (c->undo_w > c->w) {
 		c->w = c->undo_w;
 		c->w_max = c->undo_w_max;
+		c->prior = c->undo_prior;
 		c->ssthresh = c->undo_ssthresh;
 		c->epoch_ns = 0;
 	}

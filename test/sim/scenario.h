@@ -59,6 +59,10 @@ void speed_incast(uint64_t seed, bool verbose, struct outcome *o);
 void speed_bbr(uint64_t seed, bool verbose, struct outcome *o);
 void speed_bbr_loss(uint64_t seed, bool verbose, struct outcome *o);
 void speed_cubic_loss(uint64_t seed, bool verbose, struct outcome *o);
+void fair_cubic(uint64_t seed, bool verbose, struct outcome *o);
+void fair_bbr(uint64_t seed, bool verbose, struct outcome *o);
+void fair_bbr_pair(uint64_t seed, bool verbose, struct outcome *o);
+void queue_bbr(uint64_t seed, bool verbose, struct outcome *o);
 /* speed_bars.c */
 void speed_giant(uint64_t seed, bool verbose, struct outcome *o);
 void speed_giant_loss1(uint64_t seed, bool verbose, struct outcome *o);
