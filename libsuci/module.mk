@@ -1,7 +1,7 @@
 # libsuci: the Suci paper's interface as a C library.  The archive for programs of this
 # tree; for others libsuci.so.1 and a static library of one object, which export
 # nothing but datagram_*.
-$(call lib,datagram,libsuci,sucudp suci base)
+$(call lib,datagram,libsuci,sucaead sucudp suci base)
 HEADERS_ALL += libsuci/include/suci.h
 $(B)/headers/libsuci/include/suci.ok: INC := $(datagram_INC)
 
@@ -13,7 +13,7 @@ $(LIBSUCI_SO): $(datagram_LINK) libsuci/exports.map
 	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libsuci.so.1 $(if $(SAN),,-Wl,-z,defs) \
 		-Wl,--version-script,libsuci/exports.map -o $@ \
 		-Wl,--whole-archive $(B)/libdatagram.a -Wl,--no-whole-archive \
-		-Wl,--start-group $(datagram_LINK) -Wl,--end-group
+		-Wl,--start-group $(datagram_LINK) -Wl,--end-group $(datagram_PKGLIBS)
 	$(Q)ln -sf libsuci.so.1 $(@D)/libsuci.so
 $(LIBSUCI_A): $(datagram_LINK)
 	$(call say,AR,$@)
@@ -37,7 +37,7 @@ install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A)
 	@install -m 644 doc/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3/
 	@sed -e 's|@PREFIX@|$(PREFIX)|' libsuci/suci.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/suci.pc
 
-$(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram sucudp suci base)
-$(call unit,test_datagram,test/unit/test_datagram.c,datagram sucudp suci base)
-$(call fuzz,fuzz_datagram_db,test/fuzz/fuzz_datagram_db.c,datagram sucudp suci base)
-$(call unit,test_datagram_wait,test/unit/test_datagram_wait.c,datagram sucudp suci base,,-lpthread)
+$(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram sucaead sucudp suci base)
+$(call unit,test_datagram,test/unit/test_datagram.c,datagram sucaead sucudp suci base)
+$(call fuzz,fuzz_datagram_db,test/fuzz/fuzz_datagram_db.c,datagram sucaead sucudp suci base)
+$(call unit,test_datagram_wait,test/unit/test_datagram_wait.c,datagram sucaead sucudp suci base,,-lpthread)

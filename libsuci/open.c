@@ -1,6 +1,8 @@
 /* Configuration, opening, closing. */
 #include "private.h"
 
+#include "driver/aead.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +12,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MAGIC	    0x4c69625375636931ull
-#define ACK_EVERY   32u /* packets; a batch and its answer take one ack, not four */
-#define BURST_BYTES (256u << 10)
+#define MAGIC	  0x4c69625375636931ull
+#define ACK_EVERY 32u /* packets; a batch and its answer take one ack, not four */
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
 #define MTU_MAX	  32752u
@@ -63,13 +64,13 @@ conf_wrong(const struct datagram_conf *c)
 		return "cc is none of enum datagram_cc";
 	if (c->priority < 0 || c->priority >= PRIOS)
 		return "priority is not 0 .. 3";
-	if (c->flags & ~(DATAGRAM_CRC | DATAGRAM_NO_OFFLOAD))
+	if (c->flags & ~(DATAGRAM_CRC | DATAGRAM_NO_OFFLOAD | DATAGRAM_HUGE_PAGES))
 		return "unknown flags";
 	return NULL;
 }
 
 static int
-open_udp(struct datagram_sock *s, const struct db_entry *me)
+open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 {
 	const struct datagram_conf *c = &s->conf;
 	struct suci_udp_conf u = {
@@ -80,10 +81,13 @@ open_udp(struct datagram_sock *s, const struct db_entry *me)
 		.sockbuf_bytes = c->sockbuf_bytes,
 		.no_gso = c->flags & DATAGRAM_NO_OFFLOAD,
 		.no_gro = c->flags & DATAGRAM_NO_OFFLOAD,
+		.ecn = true,
+		.huge_pages = c->flags & DATAGRAM_HUGE_PAGES,
+		.busy_poll_us = c->busy_poll_us,
 	};
 	memcpy(u.ip, me->ip, 4);
-	if (c->ip && !db_ip(c->ip, u.ip)) {
-		fail_open(EINVAL, "\"%.40s\" is not an IPv4 address", c->ip);
+	if (ip && !db_ip(ip, u.ip)) {
+		fail_open(EINVAL, "\"%.40s\" is not an IPv4 address", ip);
 		return -1;
 	}
 	int err = suci_udp_open(&u, &s->udp);
@@ -163,8 +167,30 @@ cc_kind(int cc)
 				       : SUCI_CC_CUBIC;
 }
 
+/* -1: said why. */
 static int
-make_endpoint(struct datagram_sock *s)
+load_keys(const char *file, struct suci_seal_conf *seal)
+{
+	char why[SUCI_PSK_TEXT];
+	if (!file)
+		return 0;
+	seal->aead = suci_aes256gcm();
+	if (!seal->aead) {
+		fail_open(ENOTSUP, "the AES library cannot be used on this machine");
+		return -1;
+	}
+	int n = suci_psk_load(file, seal->key, why);
+	if (n < 0) {
+		fail_open(EINVAL, "%.80s: %s", file, why);
+		return -1;
+	}
+	seal->nkeys = (uint32_t)n;
+	seal->legs = 1;
+	return 0;
+}
+
+static int
+make_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 {
 	const struct datagram_conf *c = &s->conf;
 	/* What all together may have in flight to us fits the kernel's buffer. */
@@ -173,13 +199,16 @@ make_endpoint(struct datagram_sock *s)
 		.limits = {.paths_max = s->paths_max,
 			   .segments_max = c->packets,
 			   .queue_max = c->packets < 2048 ? c->packets : 2048,
-			   .window_max = c->window},
+			   .window_max = c->window,
+			   .sealed_max = seal->aead ? s->paths_max : 0},
+		.seal = *seal,
 		.mtu_max = suci_udp_mtu(s->udp),
 		.cc = cc_kind(c->cc),
 		.fixed_window = c->window,
 		.initial_window = 64,
 		.ack_every = ACK_EVERY,
-		.burst_bytes = BURST_BYTES,
+		.burst_bytes = suci_udp_burst(s->udp), /* whole runs, not their datagrams */
+		.ecn = suci_udp_ecn_works(s->udp),
 		.credit = total < c->window ? total : c->window,
 		.credit_total = total,
 		/* peer.c gives up; this only has to be no shorter. */
@@ -202,6 +231,7 @@ make_endpoint(struct datagram_sock *s)
 	hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
 	s->ep_mem = take(s, suci_footprint(&e.limits));
 	s->ep = s->ep_mem ? suci_new(s->ep_mem, &e, suci_udp_now_ns()) : NULL;
+	explicit_bzero(&e.seal, sizeof e.seal);
 	return s->ep ? 0 : -1;
 }
 
@@ -263,29 +293,32 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	s->magic = MAGIC;
 	s->conf = *conf;
 	s->conf.db = NULL;
-	s->conf.db_file = s->conf.ip = NULL;
+	s->conf.db_file = s->conf.ip = s->conf.psk_file = NULL;
 	s->fixed_bytes = sizeof *s;
 	s->pending_at_ns = BASE_NEVER_NS;
 	s->spin_ns = s->spin_ns_max = conf->spin_us * 1000ull;
 	in_init(s);
 	mem_init(&s->out_mem, conf->write_bytes);
-	s->conf.ip = conf->ip; /* while opening */
-	int err = open_udp(s, me);
-	s->conf.ip = NULL;
-	if (err) {
-		int e = errno;
-		dismantle(s);
-		errno = e;
-		return NULL;
-	}
-	if (mark_alive(s) < 0 || make_peers(s, db) < 0 || make_lanes(s) < 0 ||
-	    make_endpoint(s) < 0) {
-		dismantle(s);
+	struct suci_seal_conf seal = {0};
+	bool told = open_udp(s, me, conf->ip) || load_keys(conf->psk_file, &seal);
+	int err = told ? errno : 0;
+	if (!told && (mark_alive(s) < 0 || make_peers(s, db) < 0 || make_lanes(s) < 0 ||
+		      make_endpoint(s, &seal) < 0)) {
 		fail_open(ENOMEM, "out of memory for %zu ids", db->n);
+		err = ENOMEM;
+	}
+	explicit_bzero(&seal, sizeof seal);
+	if (err) {
+		dismantle(s);
+		errno = err;
 		return NULL;
 	}
 	suci_lanes_bind(s->lanes, s->ep);
 	suci_udp_attach(s->udp, s->ep);
+	/* A single peer whose address is known: the kernel need not look for the way. */
+	for (uint32_t i = 0; s->npeers == 2 && i < 2; i++)
+		if (&s->peer[i] != s->me && !s->peer[i].anywhere)
+			(void)suci_udp_connect(s->udp, &s->peer[i].addr);
 	return s;
 }
 

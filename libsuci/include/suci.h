@@ -114,6 +114,7 @@ enum datagram_cc {
 
 #define DATAGRAM_CRC	    1u /* end-to-end CRC32C over every block, both sides alike */
 #define DATAGRAM_NO_OFFLOAD 2u /* no segmentation and merging by the kernel */
+#define DATAGRAM_HUGE_PAGES 4u /* receive buffers in reserved huge pages, if there are any */
 
 /* [+] Everything that can be set.  datagram_conf_init() first. */
 struct datagram_conf {
@@ -147,8 +148,13 @@ struct datagram_conf {
 	/* How long a peer may leave packets unanswered before it counts as gone, so also
 	 * how long it may compute without calling this library; 60 000; 0: for ever */
 	uint32_t liveness_ms;
-	uint32_t close_ms; /* datagram_close() waits for acknowledgements; 5000 */
-	uint32_t spin_us;  /* look again and again so long before sleeping; 50 */
+	uint32_t close_ms;     /* datagram_close() waits for acknowledgements; 5000 */
+	uint32_t spin_us;      /* look again and again so long before sleeping; 50 */
+	uint32_t busy_poll_us; /* the kernel polls the device so long in a read; 0 */
+	/* Pre-shared keys: everything is encrypted and authenticated (AES-256-GCM), and a
+	 * peer without one of them gets no answer.  Lines "number key", the key as 64
+	 * hexadecimal digits; the file is ours alone (mode 0600).  NULL: not sealed. */
+	const char *psk_file;
 };
 void datagram_conf_init(struct datagram_conf *conf);
 struct datagram_sock *datagram_open_with(const struct datagram_conf *conf);

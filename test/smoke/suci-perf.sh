@@ -39,7 +39,7 @@ installed() {
 		fail "suci.h is not C++"
 	printf '0 127.0.0.1 %s\n1 127.0.0.1 %s\n2 127.0.0.1 %s\n' \
 		$((20000 + $$ % 10000)) $((30000 + $$ % 10000)) $((40000 + $$ % 10000)) >"$PREFIX/hosts"
-	for way in "$libs" "-L$PREFIX/lib -l:libsuci.a"; do
+	for way in "$libs" "-L$PREFIX/lib -l:libsuci.a -lIPSec_MB"; do
 		# shellcheck disable=SC2086
 		cc -std=c17 -Wall -Wextra -Werror -O2 $flags -o "$PREFIX/loop" examples/suci-loop.c $way ||
 			fail "the example does not compile with: $way"
@@ -103,6 +103,21 @@ timeout 60 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode
 	fail "burst with loss"
 want "$json" burst 100 1048576 5242880 || fail "burst with loss: results"
 pass "burst with loss"
+
+# Sealed: both have the key, or nothing comes through.
+printf '7 %s\n' "$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')" >"$TB_DIR/key"
+printf '7 %s\n' "$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')" >"$TB_DIR/other"
+chmod 600 "$TB_DIR/key" "$TB_DIR/other"
+testbed_spawn bfe3 sealed "$PERF" server --bind "$(testbed_global_addr bfe3)" --psk "$TB_DIR/key"
+sealed=(timeout 60 "$TB_DIR/in" afe3 "$PERF" client "$(testbed_global_addr bfe3)" --mode burst)
+"${sealed[@]}" --size 1k,200k --count 10 --psk "$TB_DIR/key" --json "$json" >"$TB_LOG/key.log" 2>&1 ||
+	fail "sealed"
+want "$json" burst 1024 204800 || fail "sealed: results"
+"${sealed[@]}" --connect-ms 400 >"$TB_LOG/nokey.log" 2>&1 && fail "a peer without key is served"
+"${sealed[@]}" --connect-ms 400 --psk "$TB_DIR/other" >"$TB_LOG/other.log" 2>&1 &&
+	fail "a peer with another key is served"
+testbed_stop sealed || fail "the sealed server's status"
+pass "sealed with a pre-shared key, not without"
 
 # Slow write keeps its rate from above: 1 MB at 2 MB/s.
 timeout 60 "$TB_DIR/in" bfe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \

@@ -32,7 +32,8 @@ static const char usage[] =
 	"\n"
 	"  --bind IP --mtu BYTES --window PACKETS --sockbuf BYTES --read-bytes BYTES\n"
 	"  --write-bytes BYTES --rate BYTES/S (slow write) --prio 0..3 --spin-us N\n"
-	"  --cc cubic|fixed|bbr --crc --no-offload --connect-ms N --liveness-ms N\n"
+	"  --cc cubic|fixed|bbr --crc --no-offload --huge\n"
+	"  --psk FILE (sealed) --busy-poll-us N --connect-ms N --liveness-ms N\n"
 	"All processes of one run take the same --mode; server and node follow the leader,\n"
 	"who is the client or the root.\n";
 
@@ -134,6 +135,9 @@ enum {
 	OPT_CC,
 	OPT_CRC,
 	OPT_NO_OFFLOAD,
+	OPT_PSK,
+	OPT_BUSY,
+	OPT_HUGE,
 	OPT_CONNECT,
 	OPT_LIVENESS,
 	OPT_HELP
@@ -167,6 +171,9 @@ static const struct option longs[] = {
 	{"no-offload", 0, NULL, OPT_NO_OFFLOAD},
 	{"connect-ms", 1, NULL, OPT_CONNECT},
 	{"liveness-ms", 1, NULL, OPT_LIVENESS},
+	{"psk", 1, NULL, OPT_PSK},
+	{"busy-poll-us", 1, NULL, OPT_BUSY},
+	{"huge", 0, NULL, OPT_HUGE},
 	{"help", 0, NULL, OPT_HELP},
 	{NULL, 0, NULL, 0},
 };
@@ -212,6 +219,15 @@ socket_option(struct datagram_conf *c, int opt, const char *v)
 		break;
 	case OPT_NO_OFFLOAD:
 		c->flags |= DATAGRAM_NO_OFFLOAD;
+		break;
+	case OPT_PSK:
+		c->psk_file = v;
+		break;
+	case OPT_BUSY:
+		c->busy_poll_us = (uint32_t)one_number(v, 0, 1000000);
+		break;
+	case OPT_HUGE:
+		c->flags |= DATAGRAM_HUGE_PAGES;
 		break;
 	case OPT_CONNECT:
 		c->connect_ms = (uint32_t)one_number(v, 0, UINT32_MAX);

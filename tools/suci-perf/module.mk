@@ -1,1 +1,1 @@
-$(call prog,suci-perf,$(wildcard tools/suci-perf/*.c),datagram sucudp suci base)
+$(call prog,suci-perf,$(wildcard tools/suci-perf/*.c),datagram sucaead sucudp suci base)

@@ -31,7 +31,7 @@ struct options {
 	uint64_t count; /* 0: as many as duration takes */
 	double duration;
 	uint64_t warmup; /* UINT64_MAX: chosen */
-	const char *json, *db, *bind, *host, *psk;
+	const char *json, *db, *bind, *host;
 	uint16_t port;
 	uint32_t id, root, processes, clients;
 	bool id_set, root_set, once, quiet;
