@@ -225,9 +225,9 @@ static void
 open_again(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 {
 	struct suci_seal *s = p->seal;
-	if (s && (s->psk != b->psk || memcmp(s->peer_nonce, b->nonce, SEAL_NONCE))) {
-		/* It tries another key meanwhile. */
-		if (s->heard) {
+	if (s && (s->attempt != b->attempt || memcmp(s->peer_nonce, b->nonce, SEAL_NONCE))) {
+		/* It tries another key meanwhile; or this is a late one. */
+		if (s->heard || b->attempt <= s->attempt) {
 			ep->count.drop_state++;
 			return;
 		}
@@ -237,12 +237,14 @@ open_again(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	suci_path_ready(ep, p);
 }
 
-/* Opens under different keys crossed: both sides have to take the same one. */
+/* Opens that cross, perhaps under different keys and repeated with others: one of the two
+ * has to win, and both sides must know which. */
 static bool
 crossed_and_ours_wins(const struct suci *ep, const struct suci_path *p, const struct suci_body *b)
 {
-	const struct suci_psk *k = ep->conf.seal.key;
-	return p && p->seal && p->state != PATH_UP && k[p->seal->psk].id > k[b->psk].id;
+	if (!p || !p->seal || p->state == PATH_UP)
+		return false;
+	return p->rx_tag != b->tag ? p->rx_tag > b->tag : ep->conf.incarnation > b->incarnation;
 }
 
 static void
@@ -478,7 +480,7 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 		p->state = PATH_HELLO; /* the cookie may have grown old */
 		p->hs_tries = 0;
 		if (p->seal) /* the peer may not have the key yet */
-			p->seal->psk = (uint8_t)((p->seal->psk + 1u) % ep->conf.seal.nkeys);
+			suci_seal_retry(ep, p);
 	}
 	bool greet = p->state != PATH_HELLO;
 	struct suci_body b = {

@@ -150,6 +150,7 @@ struct suci_seal {
 	uint32_t sent;			  /* datagrams of this epoch */
 	uint32_t tx_epoch, rx_epoch;
 	uint32_t next_free;
+	uint32_t attempt;	  /* of the opener: which of its keys this is about */
 	uint64_t challenge_at_ns; /* not before then another challenge */
 	uint8_t psk;		  /* index of the pre-shared key */
 	bool heard;		  /* something authentic in rx_epoch */
@@ -663,6 +664,8 @@ bool suci_seal_good(const struct suci_config *c);
 bool suci_seal_wanted(const struct suci *ep, const struct suci_addr *peer);
 /* Room for the keys of a path, and its nonce; NULL if all of it is in use. */
 struct suci_seal *suci_seal_new(struct suci *ep, const struct suci_path *p);
+/* The next key, as the last one was not answered. */
+void suci_seal_retry(struct suci *ep, struct suci_path *p);
 /* Was that nonce made here? */
 bool suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE]);
 void suci_seal_give(struct suci *ep, struct suci_seal *s);

@@ -59,6 +59,21 @@ nonce_check(const struct suci *ep, const uint8_t nonce[NONCE_HALF])
 	return base_siphash(ep->conf.cookie_secret, in, sizeof in);
 }
 
+static void
+make_own_nonce(const struct suci *ep, const struct suci_path *p, struct suci_seal *s)
+{
+	uint8_t seed[32], out[SUCI_SHA256];
+	be64_store(seed, ep->conf.incarnation);
+	be64_store(seed + 8, s->serial);
+	be64_store(seed + 16, ep->now_ns);
+	be32_store(seed + 24, p->rx_tag);
+	be32_store(seed + 28, s->attempt);
+	suci_hmac(ep->conf.seal.aead, ep->conf.cookie_secret, sizeof ep->conf.cookie_secret, seed,
+		  sizeof seed, out);
+	memcpy(s->nonce, out, NONCE_HALF);
+	be64_store(s->nonce + NONCE_HALF, nonce_check(ep, s->nonce));
+}
+
 struct suci_seal *
 suci_seal_new(struct suci *ep, const struct suci_path *p)
 {
@@ -69,16 +84,19 @@ suci_seal_new(struct suci *ep, const struct suci_path *p)
 	ep->seal_free = s->next_free;
 	memset(s, 0, sizeof *s);
 	s->serial = ++ep->seal_serial;
-	uint8_t seed[28], out[SUCI_SHA256];
-	be64_store(seed, ep->conf.incarnation);
-	be64_store(seed + 8, s->serial);
-	be64_store(seed + 16, ep->now_ns);
-	be32_store(seed + 24, p->rx_tag);
-	suci_hmac(ep->conf.seal.aead, ep->conf.cookie_secret, sizeof ep->conf.cookie_secret, seed,
-		  sizeof seed, out);
-	memcpy(s->nonce, out, NONCE_HALF);
-	be64_store(s->nonce + NONCE_HALF, nonce_check(ep, s->nonce));
+	make_own_nonce(ep, p, s);
 	return s;
+}
+
+void
+suci_seal_retry(struct suci *ep, struct suci_path *p)
+{
+	struct suci_seal *s = p->seal;
+	if (ep->conf.seal.nkeys == 1)
+		return;
+	s->psk = (uint8_t)((s->psk + 1u) % ep->conf.seal.nkeys);
+	s->attempt++;
+	make_own_nonce(ep, p, s);
 }
 
 bool
@@ -150,6 +168,7 @@ suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	memcpy(salt, first ? s->nonce : s->peer_nonce, SEAL_NONCE);
 	memcpy(salt + SEAL_NONCE, first ? s->peer_nonce : s->nonce, SEAL_NONCE);
 	s->psk = (uint8_t)b->psk;
+	s->attempt = b->attempt;
 	const struct suci_psk *k = &ep->conf.seal.key[s->psk];
 	suci_hkdf_extract(ep->conf.seal.aead, salt, sizeof salt, k->secret, sizeof k->secret, prk);
 	const struct side side[2] = {{s->nonce, ep->conf.incarnation, p->rx_tag},

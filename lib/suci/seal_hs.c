@@ -67,11 +67,11 @@ psk_secret(const struct suci *ep, const struct suci_psk *k, const uint8_t *salt,
 }
 
 static void
-put_ext(uint8_t *at, const uint8_t nonce[SEAL_NONCE], uint32_t id)
+put_ext(uint8_t *at, const uint8_t nonce[SEAL_NONCE], uint32_t id, uint32_t attempt)
 {
 	memcpy(at, nonce, SEAL_NONCE);
 	be32_store(at + SEAL_NONCE, id);
-	be32_store(at + SEAL_NONCE + 4, 0);
+	be32_store(at + SEAL_NONCE + 4, attempt);
 }
 
 /* Both nonces for ACCEPT, the opener's for OPEN. */
@@ -95,7 +95,7 @@ suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t 
 	uint8_t salt[2 * SEAL_NONCE], secret[SUCI_SHA256];
 	dgram[1] |= SUCI_PF_SEALED;
 	memmove(dgram + clear + SUCI_SEAL_EXT, dgram + clear, len - clear);
-	put_ext(dgram + clear, s->nonce, k->id);
+	put_ext(dgram + clear, s->nonce, k->id, s->attempt);
 	size_t n = accept ? greeting_salt(s->peer_nonce, s->nonce, salt)
 			  : greeting_salt(s->nonce, NULL, salt);
 	psk_secret(ep, k, salt, n, secret);
@@ -129,6 +129,7 @@ suci_seal_greeted(struct suci *ep, const uint8_t *opener, uint8_t *dgram, size_t
 	b->hello = dgram + clear;
 	b->nonce = ext;
 	b->psk = (uint32_t)(k - ep->conf.seal.key);
+	b->attempt = be32_load(ext + SEAL_NONCE + 4);
 	return good;
 }
 
@@ -150,7 +151,7 @@ suci_seal_farewell(struct suci *ep, const struct suci_psk *k, const uint8_t nonc
 		   uint8_t *dgram, size_t len)
 {
 	uint8_t secret[SUCI_SHA256];
-	put_ext(open_gap(dgram, &len), nonce, k->id);
+	put_ext(open_gap(dgram, &len), nonce, k->id, 0);
 	psk_secret(ep, k, nonce, SEAL_NONCE, secret);
 	len = once_seal(ep, secret, "suci bye", dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT, len);
 	explicit_bzero(secret, sizeof secret);
@@ -161,7 +162,7 @@ size_t
 suci_seal_close(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
 {
 	static const uint8_t none[SEAL_NONCE];
-	put_ext(open_gap(dgram, &len), none, 0);
+	put_ext(open_gap(dgram, &len), none, 0, 0);
 	return suci_seal_control(ep, p, dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT, len);
 }
 

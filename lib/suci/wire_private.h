@@ -41,7 +41,7 @@ struct suci_body {
 	const uint8_t *hello;
 	/* Sealed: the sender's nonce, and which of our keys it was sealed under. */
 	const uint8_t *nonce;
-	uint32_t psk;
+	uint32_t psk, attempt;
 	uint32_t offer; /* OPEN, ACCEPT: from the path header, see credit.c */
 };
 

@@ -79,7 +79,8 @@
  *    0  nonce     128  of the sender; refusing CLOSE: of the OPEN; RESET: the seal tag
  *                      of the datagram it answers; CLOSE of a path: 0
  *   16  key id     32  which pre-shared key; CLOSE of a path: 0
- *   20  reserved   32
+ *   20  attempt    32  OPEN: counts the keys tried, each with a nonce of its own;
+ *                      ACCEPT: of the OPEN; else 0
  * HELLO and COOKIE are never sealed. */
 #ifndef SUCI_WIRE_H
 #define SUCI_WIRE_H
