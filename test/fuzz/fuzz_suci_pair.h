@@ -88,6 +88,7 @@ pair_open_lane(struct pair_host *h)
 		.rx_salt = !side,
 		.mss = 100,
 		.window = 64,
+		.window_max = 200,
 	};
 	h->lane_up = suci_lane_open(h->ls, &c, &h->lane, h->pair->now_ns) == 0;
 }

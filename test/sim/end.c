@@ -189,6 +189,7 @@ lane_make(struct end *e, uint32_t r, uint32_t path)
 									  : w->conf.global_mtu) -
 					SUCI_OVERHEAD,
 		.window = w->conf.lane_window,
+		.window_max = w->conf.lane_window_max,
 	};
 	int err = suci_lane_open(e->lanes, &c, &e->lane[r], now(e));
 	if (err) {

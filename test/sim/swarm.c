@@ -119,6 +119,7 @@ draw_limits(struct base_prng *p, enum topology t, struct world_conf *c)
 	e->queue_max = (uint32_t)base_min_ns(e->queue_max, e->segments_max);
 	r->queue_max = (uint32_t)base_min_ns(r->queue_max, r->segments_max);
 	c->lane_window = (uint32_t)PICK(p, 64, 128, 1024, 8192);
+	c->lane_window_max = (uint32_t)PICK(p, 0, 0, 500, 16384);
 	c->lanes.blocks_max = (uint32_t)PICK(p, 8, 64, 512);
 	c->lanes.rx_blocks_max = (uint32_t)PICK(p, 32, 64, 512);
 	c->lanes.held_max = (uint32_t)PICK(p, 32, 256, 4096);

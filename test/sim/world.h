@@ -71,7 +71,7 @@ struct world_conf {
 	/* Not NULL: changes what the process of that rank is made with; in a job of
 	 * thousands only a few need large tables. */
 	void (*tune)(uint32_t rank, struct suci_config *end, struct suci_lane_limits *lanes);
-	uint32_t lane_window;
+	uint32_t lane_window, lane_window_max; /* the latter 0: does not grow */
 	uint32_t private_mtu, global_mtu; /* UDP payload */
 	bool direct_crc;
 	bool die_ok;	   /* blocks may fail: somebody was killed */

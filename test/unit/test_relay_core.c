@@ -31,8 +31,10 @@ proc_to_trunk(void **state)
 	assert_int_equal(o->data[56], 0x5a);
 
 	/* Not the first of its block: no byte is touched. */
-	s = make_segment(r, 4, base + 5, base + 1, SUCI_SF_LAST);
+	uint16_t flags = SUCI_SF_LAST | SUCI_SF_ASK | 2 << SUCI_SF_PRIO_SHIFT;
+	s = make_segment(r, 4, base + 5, base + 1, flags);
 	assert_int_equal(feed(r, p, &s), SUCI_TAKEN);
+	assert_int_equal(r->ep.path[t].sent[1].flags, flags); /* its class goes with it */
 	for (int i = 0; i < 200; i++)
 		assert_int_equal(r->buf[4][i], 0x5a);
 
