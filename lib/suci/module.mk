@@ -11,6 +11,8 @@ $(call unit,test_suci_rtt,test/unit/test_suci_rtt.c,suci base)
 CFLAGS_test/unit/test_suci_rtt.c := -Ilib/suci
 $(call unit,test_suci_cc,test/unit/test_suci_cc.c,suci base)
 CFLAGS_test/unit/test_suci_cc.c := -Ilib/suci
+$(call unit,test_suci_bbr,test/unit/test_suci_bbr.c,suci base)
+CFLAGS_test/unit/test_suci_bbr.c := -Ilib/suci
 $(call unit,test_suci_endpoint,test/unit/test_suci_endpoint.c,suci base)
 $(call unit,test_suci_pmtu,test/unit/test_suci_pmtu.c,suci base)
 $(call unit,test_suci_migrate,test/unit/test_suci_migrate.c,suci base)
