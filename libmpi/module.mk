@@ -11,7 +11,7 @@ LMPI_ENGINE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_ENGINE_SRC))
 LMPI_GENERATED := $(addprefix $(LMPI_GEN)/,include/mpi.h impl.h entry.c tables.h exports.map \
 	abi_check.c implemented.txt)
 
-$(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) $(LMPI_SURFACE_SRC)
+$(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) libmpi/abi/compat.h $(LMPI_SURFACE_SRC)
 	$(call say,GEN,$(LMPI_GEN))
 	$(Q)mkdir -p $(@D)
 	$(Q)python3 libmpi/abi/generate.py $(LMPI_GEN) $(LMPI_SURFACE_SRC)

@@ -177,6 +177,8 @@ def make_header(fns):
         out.append('')
         for f in fns:
             out.append(wrap_prototype(f.proto(prefix) + ';'))
+    with open(os.path.join(HERE, 'compat.h')) as f:
+        out += ['', f.read().rstrip()]
     out += ['', '#if defined(__cplusplus)', '}', '#endif', '', '#endif', '']
     return '\n'.join(out)
 
@@ -362,13 +364,18 @@ def make_entries(fns, chosen):
 
 # ---------------------------------------------------------------- tables and checks
 
+# Of several names of one handle, the one that MPI_Type_get_name gives: the older one.
+KNOWN_AS = {'MPI_C_FLOAT_COMPLEX': 'MPI_C_COMPLEX', 'MPI_LONG_LONG': 'MPI_LONG_LONG_INT'}
+
+
 def make_tables():
     out = ['/* Generated: predefined handles and error classes. */', '']
     out.append('/* X(name, handle value, size, extent) */\n#define LMPI_DATATYPES(X) \\')
     rows = [r for r in table('handles.csv')
             if r['type'] == 'MPI_Datatype' and not r['alias_of'] and r['size_lp64']]
-    out.append(' \\\n'.join(f"\tX({r['name']}, {r['value_hex']}, {r['size_lp64']}, {r['extent_lp64']})"
-                            for r in rows))
+    out.append(' \\\n'.join(
+        f"\tX({KNOWN_AS.get(r['name'], r['name'])}, {r['value_hex']}, {r['size_lp64']}, {r['extent_lp64']})"
+        for r in rows))
     out.append('\n/* X(name, value) */\n#define LMPI_ERROR_CLASSES(X) \\')
     rows = [r for r in c_constants() if r['category'] == 'ERROR_CLASSES' and r['name'] != 'MPI_ERR_LASTCODE']
     out.append(' \\\n'.join(f"\tX({r['name']}, {r['value']})" for r in rows))

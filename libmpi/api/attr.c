@@ -32,11 +32,13 @@ any_keyval(int keyval)
 	return i >= 0 && i < keyvals_n && keyvals[i].refs > 0 ? &keyvals[i] : NULL;
 }
 
+/* Freed keys can be read, deleted under and freed again while values are left under
+ * them: callbacks of programs rely on it. */
 static int
 get(enum lmpi_attr_kind kind, int keyval, struct keyval **k)
 {
 	*k = any_keyval(keyval);
-	if (*k == NULL || (*k)->freed || (*k)->kind != kind)
+	if (*k == NULL || (*k)->kind != kind)
 		return lmpi_error(MPI_ERR_KEYVAL,
 				  "%d is not an attribute key for this kind of "
 				  "object",
@@ -75,8 +77,9 @@ lmpi_keyval_free(enum lmpi_attr_kind kind, int *keyval)
 
 	if (rc)
 		return rc;
+	if (!k->freed)
+		k->refs--;
 	k->freed = true;
-	k->refs--;
 	*keyval = MPI_KEYVAL_INVALID;
 	return MPI_SUCCESS;
 }

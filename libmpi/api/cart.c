@@ -1,4 +1,5 @@
 /* Cartesian topologies. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,8 +253,11 @@ impl_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 			color = color * t->dims[d] + t->coords[d];
 		}
 	}
+	/* No dimension is left: like a grid made without any it has one process. */
+	if (n == 0 && c->rank != 0)
+		color = MPI_UNDEFINED;
 	rc = lmpi_comm_split(c, color, key, &made);
-	if (rc == MPI_SUCCESS) {
+	if (rc == MPI_SUCCESS && made != NULL) {
 		made->topo = new_cart(n, dims, periods, made->rank);
 		if (made->topo == NULL) {
 			lmpi_comm_unref(made);
@@ -269,36 +273,120 @@ impl_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
 
 /* ---- MPI_Dims_create: as even as the divisors allow */
 
-/* Best split of n over k free dimensions with no factor above `top`, into
- * best[0..k): descending, the largest as small as possible, then the next. */
-static bool
-split_even(int n, int k, int top, int *best)
-{
-	int least = 1;
+/* Balanced means: the largest and the smallest factor are as close as can be; of several
+ * such the one with the larger smallest factor, then the larger second smallest, ... */
+struct search {
+	int divisors[2048]; /* of the whole, ascending; no int has more than 1536 */
+	int n;
+	int *try, *best; /* factors, descending */
+	int last;	 /* of best */
+};
 
-	if (k == 1) {
-		best[0] = n;
-		return n <= top;
+static void
+find_divisors(struct search *s, int of)
+{
+	s->n = 0;
+	for (int d = 1; d <= of / d; d++)
+		if (of % d == 0)
+			s->divisors[s->n++] = d;
+	for (int i = s->n - 1; i >= 0; i--)
+		if (s->divisors[i] != of / s->divisors[i])
+			s->divisors[s->n++] = of / s->divisors[i];
+}
+
+/* The largest x with x to the power of k at most n. */
+static int
+root(int n, int k)
+{
+	int x = 1;
+
+	for (int step = 1 << 30; step > 0; step >>= 1) {
+		int64_t p = 1;
+
+		for (int i = 0; i < k && p <= n; i++)
+			p *= x + (int64_t)step;
+		if (p <= n)
+			x += step;
 	}
-	for (int64_t p = 0; p < n; least++) { /* least = ceil of the k-th root of n */
-		p = 1;
-		for (int i = 0; i < k && p < n; i++)
-			p *= least;
-		if (p >= n)
-			break;
-	}
-	for (int f = least; f <= n && f <= top; f++)
-		if (n % f == 0 && split_even(n / f, k - 1, f, best + 1)) {
-			best[0] = f;
-			return true;
-		}
+	return x;
+}
+
+/* Is try better than best, which has the same first factor or none yet? */
+static bool
+better(const struct search *s, int all)
+{
+	if (s->best[0] != s->try[0])
+		return true;
+	for (int i = all - 1; i > 0; i--)
+		if (s->try[i] != s->best[i])
+			return s->try[i] > s->best[i];
 	return false;
+}
+
+/* n as k descending factors of at most top, the last one not smaller than any so far. */
+static void
+search(struct search *s, int n, int k, int top, int at, int all)
+{
+	if (k == 1) {
+		if (n > top || n < s->last)
+			return;
+		s->try[at] = s->last = n;
+		if (better(s, all))
+			memcpy(s->best, s->try, (size_t)all * sizeof(*s->best));
+		return;
+	}
+	for (int i = 0; i < s->n && s->divisors[i] <= top; i++) {
+		int f = s->divisors[i];
+
+		if (n % f != 0 || f < root(n, k))
+			continue;
+		if (root(n / f, k - 1) < s->last)
+			return; /* and with larger ones it gets less */
+		s->try[at] = f;
+		search(s, n / f, k - 1, f, at + 1, all);
+	}
+}
+
+/* n as k factors into out. */
+static int
+split_even(int n, int k, int *out)
+{
+	struct search s = {.try = calloc((size_t)k, 2 * sizeof(int))};
+	int spread = INT_MAX, last = 0;
+
+	if (s.try == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+	s.best = s.try + k;
+	find_divisors(&s, n);
+	for (int i = 0; i < s.n; i++) {
+		int f = s.divisors[i];
+
+		if (f < root(n, k))
+			continue;
+		if (k > 1 && f - root(n / f, k - 1) > spread)
+			break;
+		/* it has to have the spread at least, and then the larger last one */
+		s.last = spread == INT_MAX || f <= spread ? 1 : f - spread;
+		s.try[0] = f;
+		s.best[0] = 0;
+		if (k > 1)
+			search(&s, n / f, k - 1, f, 1, k);
+		else if (f == n)
+			s.best[0] = f;
+		if (s.best[0] == f && (f - s.best[k - 1] < spread || s.best[k - 1] > last)) {
+			last = s.best[k - 1];
+			spread = f - last;
+			memcpy(out, s.best, (size_t)k * sizeof(*out));
+		}
+	}
+	free(s.try);
+	return MPI_SUCCESS;
 }
 
 int
 impl_Dims_create(int nnodes, int ndims, int dims[])
 {
-	int fixed = 1, freedims = 0, at = 0, *best;
+	int fixed = 1, freedims = 0, at = 0, rc, *best;
 
 	if (nnodes <= 0 || ndims < 0)
 		return lmpi_error(MPI_ERR_DIMS, "nnodes is %d, ndims is %d", nnodes, ndims);
@@ -325,10 +413,10 @@ impl_Dims_create(int nnodes, int ndims, int dims[])
 	best = malloc((size_t)freedims * sizeof(*best));
 	if (best == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
-	split_even(nnodes / fixed, freedims, nnodes, best);
-	for (int d = 0; d < ndims; d++)
+	rc = split_even(nnodes / fixed, freedims, best);
+	for (int d = 0; d < ndims && rc == MPI_SUCCESS; d++)
 		if (dims[d] == 0)
 			dims[d] = best[at++];
 	free(best);
-	return MPI_SUCCESS;
+	return rc;
 }

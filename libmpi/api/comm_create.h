@@ -11,6 +11,9 @@ int lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **
  * case of an error.  cid as lmpi_cid_agree_two() gives it. */
 int lmpi_comm_new_inter(struct lmpi_group *group, struct lmpi_group *remote, const uint64_t cid[2],
 			const struct lmpi_comm *parent, struct lmpi_comm **comm);
+/* MPI_Intercomm_create on objects; peer_comm, remote_leader and tag count at the leader. */
+int lmpi_inter_make(struct lmpi_comm *c, int local_leader, MPI_Comm peer_comm, int remote_leader,
+		    int tag, struct lmpi_comm **made);
 /* The parts of MPI_Comm_create and MPI_Comm_split for inter-communicators. */
 int lmpi_inter_create(struct lmpi_comm *c, struct lmpi_group *g, MPI_Comm *newcomm);
 int lmpi_inter_split(struct lmpi_comm *c, int color, int key, MPI_Comm *newcomm);

@@ -10,6 +10,7 @@
 #include "comm.h"
 #include "engine.h"
 #include "impl.h"
+#include "session.h"
 #include "type.h"
 
 #define VERSION_TEXT "libmpi, MPI 5.0 with the standard ABI 1.0"
@@ -17,21 +18,17 @@
 static int thread_level = MPI_THREAD_SINGLE;
 static pthread_t main_thread;
 
+static int users; /* MPI_COMM_WORLD and sessions */
+static bool up, ended;
+static enum { WORLD_NOT_YET, WORLD_THERE, WORLD_GONE } world;
+
 static int
-init(int required, int *provided)
+bring_up(void)
 {
 	int rc;
 
-	if (lmpi_state != LMPI_BEFORE_INIT)
-		return lmpi_error(MPI_ERR_OTHER, "MPI is %s",
-				  lmpi_state == LMPI_RUNNING ? "initialised already"
-							     : "finalised already");
-	if (required >= MPI_THREAD_MULTIPLE)
-		thread_level = MPI_THREAD_MULTIPLE;
-	else if (required >= MPI_THREAD_SERIALIZED)
-		thread_level = MPI_THREAD_SERIALIZED;
-	else if (required >= MPI_THREAD_FUNNELED)
-		thread_level = MPI_THREAD_FUNNELED;
+	if (ended)
+		return lmpi_error(MPI_ERR_OTHER, "MPI is finalised already, and the job with it");
 	main_thread = pthread_self();
 	lmpi_types_init();
 	rc = lmpi_engine_init();
@@ -40,10 +37,101 @@ init(int required, int *provided)
 	rc = lmpi_comm_init();
 	if (rc)
 		return lmpi_error(rc, "out of memory");
+	up = true;
+	return MPI_SUCCESS;
+}
+
+static int
+take_down(void)
+{
+	int rc;
+
+	up = false;
+	ended = true;
+	/* A process that leaves no longer acknowledges anything, so nobody may leave
+	 * before all have got all they were sent.  IMPI wants this barrier too. */
+	lmpi_engine_quiesce();
+	rc = lmpi_coll_barrier(lmpi_comm_world);
+	if (rc)
+		return lmpi_error(rc, "the processes could not meet to end the job");
+	rc = lmpi_engine_fini();
+	if (rc)
+		return lmpi_error(rc, "the job could not be ended properly");
+	lmpi_state = LMPI_FINALIZED;
+	lmpi_comm_fini();
+	return MPI_SUCCESS;
+}
+
+/* A process that only had sessions leaves. */
+static void
+at_exit(void)
+{
+	struct lmpi_call call;
+
+	if (!up || users > 0)
+		return;
+	lmpi_enter(&call, "exit", LMPI_ON_NONE, NULL);
+	(void)take_down();
+	(void)lmpi_leave(&call, MPI_SUCCESS);
+}
+
+int
+lmpi_runtime_use(int level)
+{
+	int rc = up ? MPI_SUCCESS : bring_up();
+
+	if (rc)
+		return rc;
+	if (level > thread_level)
+		thread_level = level;
+	lmpi_lock_shared = thread_level == MPI_THREAD_MULTIPLE;
+	users++;
+	lmpi_state = LMPI_RUNNING;
+	return MPI_SUCCESS;
+}
+
+int
+lmpi_runtime_drop(void)
+{
+	static bool registered;
+
+	if (--users > 0)
+		return MPI_SUCCESS;
+	if (world == WORLD_GONE)
+		return take_down();
+	if (!registered)
+		registered = atexit(at_exit) == 0;
+	lmpi_state = LMPI_BEFORE_INIT;
+	return MPI_SUCCESS;
+}
+
+/* The ABI's constants of the levels rise with what they allow, but others may be asked
+ * for: the next one below. */
+static int
+level_of(int required)
+{
+	if (required >= MPI_THREAD_MULTIPLE)
+		return MPI_THREAD_MULTIPLE;
+	if (required >= MPI_THREAD_SERIALIZED)
+		return MPI_THREAD_SERIALIZED;
+	return required >= MPI_THREAD_FUNNELED ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
+}
+
+static int
+init(int required, int *provided)
+{
+	int rc;
+
+	if (world != WORLD_NOT_YET)
+		return lmpi_error(MPI_ERR_OTHER, "MPI is %s",
+				  world == WORLD_THERE ? "initialised already"
+						       : "finalised already");
+	rc = lmpi_runtime_use(level_of(required));
+	if (rc)
+		return rc;
+	world = WORLD_THERE;
 	if (provided != NULL)
 		*provided = thread_level;
-	lmpi_lock_shared = thread_level == MPI_THREAD_MULTIPLE;
-	lmpi_state = LMPI_RUNNING;
 	return MPI_SUCCESS;
 }
 
@@ -66,14 +154,14 @@ impl_Init_thread(int *argc, char ***argv, int required, int *provided)
 int
 impl_Initialized(int *flag)
 {
-	*flag = lmpi_state != LMPI_BEFORE_INIT;
+	*flag = world != WORLD_NOT_YET;
 	return MPI_SUCCESS;
 }
 
 int
 impl_Finalized(int *flag)
 {
-	*flag = lmpi_state == LMPI_FINALIZED;
+	*flag = world == WORLD_GONE;
 	return MPI_SUCCESS;
 }
 
@@ -82,6 +170,8 @@ impl_Finalize(void)
 {
 	int rc;
 
+	if (world != WORLD_THERE)
+		return lmpi_error(MPI_ERR_OTHER, "MPI_Finalize without MPI_Init");
 	/* The standard: attributes of MPI_COMM_SELF go first, their callbacks may
 	 * still use MPI. */
 	rc = lmpi_attr_delete_all(LMPI_ATTR_COMM, MPI_COMM_SELF, &lmpi_comm_self->attrs);
@@ -90,18 +180,8 @@ impl_Finalize(void)
 	if (rc)
 		return rc;
 	impl_Buffer_flush();
-	/* A process that leaves no longer acknowledges anything, so nobody may leave
-	 * before all have got all they were sent.  IMPI wants this barrier too. */
-	lmpi_engine_quiesce();
-	rc = lmpi_coll_barrier(lmpi_comm_world);
-	if (rc)
-		return lmpi_error(rc, "the processes could not meet to end the job");
-	rc = lmpi_engine_fini();
-	if (rc)
-		return lmpi_error(rc, "the job could not be ended properly");
-	lmpi_state = LMPI_FINALIZED;
-	lmpi_comm_fini();
-	return MPI_SUCCESS;
+	world = WORLD_GONE;
+	return lmpi_runtime_drop();
 }
 
 int

@@ -160,24 +160,18 @@ fit_together(const struct lmpi_comm *c, const struct lmpi_group *remote)
 }
 
 int
-impl_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
-		      int tag, MPI_Comm *newintercomm)
+lmpi_inter_make(struct lmpi_comm *c, int local_leader, MPI_Comm peer_comm, int remote_leader,
+		int tag, struct lmpi_comm **made)
 {
 	struct news news = {MPI_SUCCESS, 0, lmpi_cid_offer_two()};
-	struct lmpi_comm *c, *made;
 	struct lmpi_group *remote;
 	uint32_t *world = NULL;
 	struct leaders l;
 	uint64_t cid[2];
-	int rc = lmpi_comm_get_intra(local_comm, &c);
+	int rc;
 
-	*newintercomm = MPI_COMM_NULL;
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_impi_refuse(c);
-	if (rc)
-		return rc;
 	if (local_leader < 0 || local_leader >= c->size)
-		return lmpi_error(MPI_ERR_RANK, "local_leader %d is not a rank of local_comm",
+		return lmpi_error(MPI_ERR_RANK, "local_leader %d is not a rank of the local group",
 				  local_leader);
 	rc = lmpi_coll_max_u64(c, &news.max);
 	if (rc)
@@ -199,7 +193,21 @@ impl_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
 		return rc;
 	}
 	lmpi_group_ref(c->group);
-	rc = lmpi_comm_new_inter(c->group, remote, cid, c, &made);
+	return lmpi_comm_new_inter(c->group, remote, cid, c, made);
+}
+
+int
+impl_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
+		      int tag, MPI_Comm *newintercomm)
+{
+	struct lmpi_comm *c, *made;
+	int rc = lmpi_comm_get_intra(local_comm, &c);
+
+	*newintercomm = MPI_COMM_NULL;
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_impi_refuse(c);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_inter_make(c, local_leader, peer_comm, remote_leader, tag, &made);
 	if (rc == MPI_SUCCESS)
 		*newintercomm = made->handle;
 	return rc;

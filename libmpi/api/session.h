@@ -1,15 +1,30 @@
-/* libmpi/api/session.h - sessions: only what error handling needs to know. */
+/* libmpi/api/session.h - sessions, and who keeps the library up.
+ *
+ * The engine is one per process.  MPI_COMM_WORLD (MPI_Init to MPI_Finalize) and every
+ * session use it; it begins with the first user.  It ends in MPI_Finalize, or with the
+ * last session after that.  A process that only ever had sessions may open another
+ * one, so there the engine ends when the process does, by exit().  The job begins at
+ * all of its processes together: MPI_Session_init waits for them like MPI_Init does.
+ *
+ * Threads  the lock is held. */
 #ifndef LMPI_SESSION_H
 #define LMPI_SESSION_H
 
+#include "mpi.h"
 #include "object.h"
 
 struct lmpi_session {
 	struct lmpi_obj obj;
 	MPI_Errhandler errhandler;
+	int thread_level;
 };
 
 /* NULL if the handle is not one. */
 struct lmpi_session *lmpi_session_find(MPI_Session handle);
+
+/* One more user, which wants that level of threads; an error code. */
+int lmpi_runtime_use(int thread_level);
+/* One user less. */
+int lmpi_runtime_drop(void);
 
 #endif

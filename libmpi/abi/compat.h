@@ -1,0 +1,106 @@
+/* What the API has and the ABI has not: Fortran handles as integers, and the names that
+ * MPI-3 removed.  Inline, so a program needs no symbol beyond the ABI's. */
+#ifndef MPI_NO_COMPAT
+#if defined(__GNUC__)
+#define MPI_COMPAT static __inline__ __attribute__((__unused__))
+#else
+#define MPI_COMPAT static inline
+#endif
+
+typedef int MPI_Fint;
+
+#define MPI_COMPAT_HANDLE(kind, type)            \
+    MPI_COMPAT MPI_Fint MPI_##kind##_c2f(type h) \
+    {                                            \
+        return MPI_##kind##_toint(h);            \
+    }                                            \
+    MPI_COMPAT type MPI_##kind##_f2c(MPI_Fint h) \
+    {                                            \
+        return MPI_##kind##_fromint(h);          \
+    }
+MPI_COMPAT_HANDLE(Comm, MPI_Comm)
+MPI_COMPAT_HANDLE(Errhandler, MPI_Errhandler)
+MPI_COMPAT_HANDLE(File, MPI_File)
+MPI_COMPAT_HANDLE(Group, MPI_Group)
+MPI_COMPAT_HANDLE(Info, MPI_Info)
+MPI_COMPAT_HANDLE(Message, MPI_Message)
+MPI_COMPAT_HANDLE(Op, MPI_Op)
+MPI_COMPAT_HANDLE(Request, MPI_Request)
+MPI_COMPAT_HANDLE(Session, MPI_Session)
+MPI_COMPAT_HANDLE(Type, MPI_Datatype)
+MPI_COMPAT_HANDLE(Win, MPI_Win)
+#undef MPI_COMPAT_HANDLE
+
+/* A status is eight integers in both languages. */
+MPI_COMPAT int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
+{
+    const int *from = (const int *)(const void *)c_status;
+    int i;
+    for (i = 0; i < 8; i++)
+        f_status[i] = from[i];
+    return MPI_SUCCESS;
+}
+MPI_COMPAT int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
+{
+    int *to = (int *)(void *)c_status;
+    int i;
+    for (i = 0; i < 8; i++)
+        to[i] = f_status[i];
+    return MPI_SUCCESS;
+}
+
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+MPI_COMPAT int MPI_Address(void *location, MPI_Aint *address)
+{
+    return MPI_Get_address(location, address);
+}
+MPI_COMPAT int MPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *errhandler)
+{
+    return MPI_Comm_create_errhandler(handler_fn, errhandler);
+}
+MPI_COMPAT int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+    return MPI_Comm_get_errhandler(comm, errhandler);
+}
+MPI_COMPAT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+    return MPI_Comm_set_errhandler(comm, errhandler);
+}
+MPI_COMPAT int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent)
+{
+    MPI_Aint lb;
+    return MPI_Type_get_extent(datatype, &lb, extent);
+}
+MPI_COMPAT int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint extent;
+    return MPI_Type_get_extent(datatype, displacement, &extent);
+}
+MPI_COMPAT int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement)
+{
+    MPI_Aint lb, extent;
+    int rc = MPI_Type_get_extent(datatype, &lb, &extent);
+    *displacement = lb + extent;
+    return rc;
+}
+MPI_COMPAT int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                                MPI_Datatype *newtype)
+{
+    return MPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype);
+}
+MPI_COMPAT int MPI_Type_hindexed(int count, int *array_of_blocklengths,
+                                 MPI_Aint *array_of_displacements, MPI_Datatype oldtype,
+                                 MPI_Datatype *newtype)
+{
+    return MPI_Type_create_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype,
+                                    newtype);
+}
+MPI_COMPAT int MPI_Type_struct(int count, int *array_of_blocklengths,
+                               MPI_Aint *array_of_displacements, MPI_Datatype *array_of_types,
+                               MPI_Datatype *newtype)
+{
+    return MPI_Type_create_struct(count, array_of_blocklengths, array_of_displacements,
+                                  array_of_types, newtype);
+}
+#undef MPI_COMPAT
+#endif
