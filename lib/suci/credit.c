@@ -336,15 +336,13 @@ suci_credit_share(struct suci *ep)
 		while (ep->waiting[prio - 1].head == NONE)
 			prio--;
 		struct suci_path *p = &ep->path[ep->waiting[prio - 1].head];
-		uint32_t places = free_places(ep), has = suci_credit_promised(p);
-		if (!places) {
+		uint32_t fair = share(ep, n), has = suci_credit_promised(p);
+		if (free_places(ep) < fair)
 			reclaim(ep);
-			if (!free_places(ep))
-				return;
-			continue;
-		}
+		uint32_t places = free_places(ep);
+		if (!places)
+			return;
 		k++;
-		uint32_t fair = share(ep, n);
 		uint32_t give = fair > has ? fair - has : !has;
 		if (p->quantum) {
 			give = give < p->quantum ? give : p->quantum;

@@ -21,6 +21,8 @@ $(call unit,test_suci_outage,test/unit/test_suci_outage.c,suci base)
 $(call unit,test_suci_refused,test/unit/test_suci_refused.c,suci base)
 $(call unit,test_suci_room,test/unit/test_suci_room.c,suci base)
 CFLAGS_test/unit/test_suci_room.c := -Ilib/suci
+$(call unit,test_suci_credit,test/unit/test_suci_credit.c,suci base)
+CFLAGS_test/unit/test_suci_credit.c := -Ilib/suci
 $(call unit,test_suci_lane,test/unit/test_suci_lane.c,suci base)
 CFLAGS_test/unit/test_suci_lane.c := -Ilib/suci
 $(call unit,test_suci_lane_room,test/unit/test_suci_lane_room.c,suci base)
