@@ -107,6 +107,7 @@ struct peer {
 	struct suci_addr addr;
 	bool anywhere; /* addr is where it came from last, if port is not 0 */
 	bool up;
+	bool near;    /* round trips are short */
 	bool pending; /* in the list of those that have something to be given or tried */
 	uint8_t prio;
 	int error; /* to be told once, with why and lost_now */

@@ -176,8 +176,9 @@ const char *datagram_error(const struct datagram_sock *s);
 /* Writes go to id from now on.  -1: ENOENT, not in the address database. */
 int datagram_destination(struct datagram_sock *s, uint32_t id);
 /* Write one block to the destination.  Returns len once buf may be used again: short
- * blocks are copied and sent on, long ones are sent from buf and the call waits until
- * the peer has them.  To our own id: needs room among the blocks not read (else
+ * blocks are copied and sent on, long ones (over 256 KiB to a peer within 1 ms, over
+ * half of write_bytes_peer to others) are sent from buf and the call waits until the peer
+ * has them.  To our own id: needs room among the blocks not read (else
  * ENOBUFS, as nobody else could make room).
  * -1: EDESTADDRREQ, EMSGSIZE (> DATAGRAM_BLOCK_MAX), EINTR (nothing was written), an
  * error of the peer. */

@@ -246,6 +246,7 @@ test_never_there(void **state)
 	struct datagram_info i;
 	kit_init(&k, 2);
 	k.conf.connect_ms = 150;
+	k.conf.write_bytes = 1u << 20;
 	struct datagram_sock *s = kit_open(&k, 0);
 	for (int again = 1; again <= 2; again++) {
 		write_to(s, 1, 100, 1);
