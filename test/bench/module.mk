@@ -11,9 +11,10 @@ bench: all $(B)/test/netpp $(B)/test/impipp
 DUEL := $(B)/test/duel-
 DUEL_CC = $(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -Itest/bench/duel
 DUEL_COMMON := test/bench/duel/duel.c test/bench/duel/duel.h
-$(DUEL)suci: test/bench/duel/duel_suci.c $(DUEL_COMMON) $(sucudp_LINK)
+$(DUEL)suci: test/bench/duel/duel_suci.c $(DUEL_COMMON) $(sucudp_LINK) $(sucaead_LINK)
 	$(call say,LD,$@)
-	$(DUEL_CC) $(sucudp_INC) -o $@ $(filter %.c,$^) -Wl,--start-group $(sucudp_LINK) -Wl,--end-group
+	$(DUEL_CC) $(sucudp_INC) $(sucaead_INC) -o $@ $(filter %.c,$^) -Wl,--start-group \
+		$(sucudp_LINK) $(sucaead_LINK) -Wl,--end-group $(sucaead_PKGLIBS)
 $(DUEL)tcp: test/bench/duel/duel_tcp.c $(DUEL_COMMON)
 	$(call say,LD,$@)
 	$(DUEL_CC) -o $@ $(filter %.c,$^)

@@ -81,6 +81,25 @@ def show(mtu, rows, peers):
             print(line)
 
 
+def sealed(mtu, directory):
+    plain, seal = (load(f"{directory}/raw-duel-{mtu}-{k}-*") for k in ("plain", "sealed"))
+    if not plain or len(plain) != len(seal):
+        return []
+    rows = []
+    print(f"\nMTU {mtu}, sealed (AES-256-GCM) / not sealed; at 1 KiB at least 0.80 is asked")
+    for k in plain[0]:
+        ratio = [faster(k[0], value(s[k]), value(p[k])) for p, s in zip(plain, seal)]
+        row = {"mtu": mtu, "what": k[0], "bytes": k[1], "ratio": statistics.median(ratio),
+               "range": [min(ratio), max(ratio)],
+               "plain": statistics.median(value(p[k]) for p in plain),
+               "sealed": statistics.median(value(s[k]) for s in seal)}
+        rows.append(row)
+        print(f"  {k[0]} {human(k[1]):>8} {row['sealed']:>9.1f} / {row['plain']:.1f} "
+              f"{'us' if k[0] == 'ping' else 'MB/s'}   {row['ratio']:.2f} "
+              f"({min(ratio):.2f}..{max(ratio):.2f})")
+    return rows
+
+
 def ladder(mtu, directory):
     runs = load(f"{directory}/raw-duel-{mtu}-ladder-*")
     if not runs:
@@ -103,13 +122,14 @@ def ladder(mtu, directory):
 
 def main():
     out, directory, mtus, *peers = sys.argv[1:]
-    result = {"peers": peers, "rows": [], "blocks": []}
+    result = {"peers": peers, "rows": [], "sealed": [], "blocks": []}
     for mtu in map(int, mtus.split()):
         data = {p: load(f"{directory}/raw-duel-{mtu}-{p}-*") for p in peers}
         if all(data.values()):
             rows = compare(mtu, data, peers)
             show(mtu, rows, peers)
             result["rows"] += rows
+        result["sealed"] += sealed(mtu, directory)
         result["blocks"] += ladder(mtu, directory)
     slower = [r for r in result["rows"] if r.get("fastest") is False]
     print(f"\n{len(result['rows']) - len(slower)} rows fastest, {len(slower)} not; {out}")

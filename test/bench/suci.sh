@@ -18,6 +18,8 @@ BUDGET_MS=${BUDGET_MS:-120}
 MTUS=${MTUS:-1500 9000}
 PEERS=${PEERS:-suci tcp enet udt srt}
 LADDER=${LADDER-65536 1048576 16777216 268435456 1073741824}
+SEALED=${SEALED-ping:1024 bulk:1024 bulk:65536} # with and without sealing
+export DUEL_SEAL=''
 PING="8 1024 65536"
 BULK="65536 1048576"
 rt=()
@@ -78,6 +80,14 @@ for mtu in $MTUS; do
 		for p in $peers; do
 			duel "$p" "$mtu" 1048576 "$out/raw-duel-$mtu-$p-$i" "${args[@]}" || exit 1
 		done
+	done
+	for ((i = 1; i <= ROUNDS && ${#SEALED}; i++)); do
+		printf '  MTU %s, sealed, round %d of %d\n' "$mtu" "$i" "$ROUNDS" >&2
+		args1k=()
+		for s in $SEALED; do args1k+=("${s%:*}" "${s#*:}" "$BUDGET_MS"); done
+		duel suci "$mtu" 1048576 "$out/raw-duel-$mtu-plain-$i" "${args1k[@]}" &&
+			DUEL_SEAL=1 duel suci "$mtu" 1048576 "$out/raw-duel-$mtu-sealed-$i" \
+				"${args1k[@]}" || exit 1
 	done
 	ladder=()
 	for n in $LADDER; do ladder+=(bulk "$n" $((BUDGET_MS * 2))); done

@@ -1,7 +1,9 @@
 /* Suci: a lane pair over one direct path, on the kernel driver.  No CRC on the lane: as
- * for the others the kernel's UDP (TCP) checksum is all there is. */
+ * for the others the kernel's UDP (TCP) checksum is all there is.  DUEL_SEAL=1: the path is
+ * sealed (AES-256-GCM). */
 #include "duel.h"
 
+#include "driver/aead.h"
 #include "driver/suci_udp.h"
 #include "suci/lane.h"
 
@@ -11,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-#define BLOCKS_MAX 64u
+#define BLOCKS_MAX 512u
+#define FLIGHT_MAX (4u << 20) /* bytes of blocks given to the lane and not done */
 #define LABEL_SELF 1u
 #define LABEL_PEER 2u
 #define SMALL	   64u /* messages that have a place of their own */
@@ -181,7 +185,13 @@ make(const uint8_t ip[4])
 				.credit = suci_udp_credit(udp, 1),
 				.ops = suci_lanes_ops(),
 				.user = lanes};
-	memcpy(c.cookie_secret, "duel, a bench", 13);
+	if (getrandom(c.cookie_secret, sizeof c.cookie_secret, 0) < 0)
+		duel_die("getrandom");
+	if (knob("DUEL_SEAL", 0)) {
+		c.limits.sealed_max = c.limits.paths_max;
+		c.seal = (struct suci_seal_conf){.aead = suci_aes256gcm(), .nkeys = 1, .legs = ~0u};
+		c.seal.key[0].id = 1;
+	}
 	if (lanes)
 		ep = suci_new(aligned_alloc(64, suci_footprint(&c.limits)), &c, duel_now_ns());
 	if (!ep) {
@@ -219,7 +229,8 @@ duel_open(int server, const char *ip, size_t most)
 void
 duel_send(const void *bytes, size_t n)
 {
-	while (up > 0 && sent - done >= BLOCKS_MAX / 2)
+	while (up > 0 && sent != done &&
+	       (sent - done >= BLOCKS_MAX / 2 || (sent - done) * n > FLIGHT_MAX))
 		suci_udp_wait(udp, UINT64_MAX);
 	if (suci_lane_send(lanes, lane, NULL, 0, bytes, n, false, 0, duel_now_ns()) < 0)
 		duel_die("suci_lane_send");
