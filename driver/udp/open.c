@@ -202,6 +202,7 @@ suci_udp_connect(struct suci_udp *u, const struct suci_addr *peer)
 		return -errno;
 	u->peer = sa;
 	u->connected = true;
+	suci_udp_name_senders(u, true);
 	return 0;
 }
 

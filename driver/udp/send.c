@@ -47,6 +47,19 @@ put_control(struct msghdr *h, struct control *at, int level, int type, const voi
 	memcpy(CMSG_DATA(c), data, len);
 }
 
+/* n pieces as one, if each lies behind the one before. */
+static bool
+join(const struct iovec *v, uint32_t n, struct iovec *one)
+{
+	*one = v[0];
+	for (uint32_t i = 1; i < n; i++) {
+		if ((uint8_t *)one->iov_base + one->iov_len != v[i].iov_base)
+			return false;
+		one->iov_len += v[i].iov_len;
+	}
+	return true;
+}
+
 /* Message i of the next sendmmsg: run datagrams from d on. */
 static void
 put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *iov, uint32_t run)
@@ -62,6 +75,10 @@ put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *i
 			     .msg_iov = iov + d->iov,
 			     .msg_iovlen = last->iov + last->niov - d->iov};
 	u->tx_run[i] = run;
+	if (run > 1 && join(h->msg_iov, (uint32_t)h->msg_iovlen, &u->tx_one[i])) {
+		h->msg_iov = &u->tx_one[i];
+		h->msg_iovlen = 1;
+	}
 	uint16_t size = (uint16_t)d->len;
 	if (run > 1)
 		put_control(h, &u->tx_control[i], IPPROTO_UDP, UDP_SEGMENT, &size, sizeof size);
@@ -101,6 +118,20 @@ run_refused(struct suci_udp *u, int err)
 		u->gso = false;
 }
 
+/* One message alone, by the call that costs least. */
+static int
+send_one(struct suci_udp *u)
+{
+	struct msghdr *h = &u->tx_msg[0].msg_hdr;
+	const struct iovec *v = h->msg_iov;
+	ssize_t n = h->msg_iovlen == 1 && !h->msg_control
+			    ? sendto(u->fd, v->iov_base, v->iov_len, MSG_DONTWAIT, h->msg_name,
+				     h->msg_namelen)
+			    : sendmsg(u->fd, h, MSG_DONTWAIT);
+
+	return n < 0 ? -1 : 1;
+}
+
 /* Offer d[0..n) to the kernel.  Returns how many are dealt with: sent or given
  * up; the rest has to wait. */
 static uint32_t
@@ -120,10 +151,7 @@ send_batch(struct suci_udp *u, struct udp_dgram *d, struct iovec *iov, uint32_t 
 			uint32_t left = n - i < cut ? n - i : cut;
 			put_message(u, k, &d[i], iov, runs ? suci_udp_run(&d[i], left) : 1);
 		}
-		/* One alone is cheaper so. */
-		int r = k > 1 ? sendmmsg(u->fd, u->tx_msg, k, MSG_DONTWAIT)
-			: sendmsg(u->fd, &u->tx_msg[0].msg_hdr, MSG_DONTWAIT) < 0 ? -1
-										  : 1;
+		int r = k > 1 ? sendmmsg(u->fd, u->tx_msg, k, MSG_DONTWAIT) : send_one(u);
 		u->count.tx_calls++;
 		for (int i = 0; i < r; i++) {
 			at += u->tx_run[i];
@@ -198,13 +226,39 @@ gather_sealed(struct suci_udp *u, const struct suci_out *o, uint8_t **at, struct
 	return (uint32_t)len;
 }
 
+/* The pieces of a datagram, how many.  Those of a short one are copied together, behind the
+ * datagram before: a run is then one piece, and the kernel's care for a piece costs more than
+ * our copy. */
+static uint32_t
+put_pieces(const struct suci_out *o, uint8_t **flat, struct iovec *v)
+{
+	uint32_t n = 0, len = suci_out_len(o);
+
+	if (len <= FLAT_BYTES) {
+		memcpy(*flat, o->head, o->head_len);
+		if (o->seg_head_len)
+			memcpy(*flat + o->head_len, o->seg_head, o->seg_head_len);
+		if (o->data_len)
+			memcpy(*flat + o->head_len + o->seg_head_len, o->data, o->data_len);
+		v[n++] = (struct iovec){*flat, len};
+		*flat += len;
+		return n;
+	}
+	v[n++] = (struct iovec){(void *)(uintptr_t)o->head, o->head_len};
+	if (o->seg_head_len)
+		v[n++] = (struct iovec){(void *)(uintptr_t)o->seg_head, o->seg_head_len};
+	if (o->data_len)
+		v[n++] = (struct iovec){(void *)(uintptr_t)o->data, o->data_len};
+	return n;
+}
+
 /* Take up to a batch of datagrams from the endpoint: whole runs of full ones, as a run costs
  * the kernel as much as two or three datagrams. */
 static uint32_t
 gather(struct suci_udp *u, uint64_t now_ns)
 {
 	uint32_t n = 0, v = 0;
-	uint8_t *sealed = u->sealed;
+	uint8_t *sealed = u->sealed, *flat = u->flat;
 
 	while (n < u->tx_most && suci_tx(u->ep, &u->out[n], now_ns) == 1) {
 		struct suci_out *o = &u->out[n];
@@ -221,12 +275,7 @@ gather(struct suci_udp *u, uint64_t now_ns)
 			n++;
 			continue;
 		}
-		u->tx_iov[v++] = (struct iovec){o->head, o->head_len};
-		if (o->seg_head_len)
-			u->tx_iov[v++] =
-				(struct iovec){(void *)(uintptr_t)o->seg_head, o->seg_head_len};
-		if (o->data_len)
-			u->tx_iov[v++] = (struct iovec){(void *)(uintptr_t)o->data, o->data_len};
+		v += put_pieces(o, &flat, &u->tx_iov[v]);
 		d->niov = v - d->iov;
 		n++;
 	}

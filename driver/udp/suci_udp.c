@@ -42,8 +42,8 @@ arm(struct suci_udp *u, uint32_t i, uint32_t b)
 	u->armed[i] = b;
 	u->rx_iov[i] = (struct iovec){u->buf + (size_t)b * u->buf_bytes, u->buf_bytes};
 	u->rx_msg[i].msg_hdr = (struct msghdr){
-		.msg_name = &u->rx_from[i],
-		.msg_namelen = sizeof u->rx_from[i],
+		.msg_name = u->nameless ? NULL : &u->rx_from[i],
+		.msg_namelen = u->nameless ? 0 : sizeof u->rx_from[i],
 		.msg_iov = &u->rx_iov[i],
 		.msg_iovlen = 1,
 		.msg_control = u->gro || u->ecn ? u->rx_control[i].bytes : NULL,
@@ -58,6 +58,14 @@ suci_udp_rearm(struct suci_udp *u)
 		arm(u, u->narmed, u->free_buf[--u->nfree]);
 		u->narmed++;
 	}
+}
+
+void
+suci_udp_name_senders(struct suci_udp *u, bool yes)
+{
+	u->nameless = !yes;
+	for (uint32_t i = 0; i < u->narmed; i++)
+		arm(u, i, u->armed[i]);
 }
 
 void
@@ -121,12 +129,12 @@ rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
 		u->count.rx_truncated++;
 		return 1;
 	}
-	if (u->rx_from[i].sin_family != AF_INET ||
-	    m->msg_hdr.msg_namelen < sizeof(struct sockaddr_in)) {
+	if (!u->nameless && (u->rx_from[i].sin_family != AF_INET ||
+			     m->msg_hdr.msg_namelen < sizeof(struct sockaddr_in))) {
 		u->count.rx_foreign++;
 		return 1;
 	}
-	struct suci_addr from = from_sockaddr(&u->rx_from[i]);
+	struct suci_addr from = from_sockaddr(u->nameless ? &u->peer : &u->rx_from[i]);
 	uint8_t *bytes = u->rx_iov[i].iov_base;
 	uint32_t seg = u->gro ? suci_udp_merged(&m->msg_hdr) : 0;
 	/* The kernel merges only what is marked alike. */
@@ -191,6 +199,9 @@ rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
 	if (n <= 0) {
 		if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
 			u->errors_queued = true;
+		/* What others sent before the socket was connected has been read. */
+		else if (u->connected && !u->nameless)
+			suci_udp_name_senders(u, false);
 		u->rx_want = 1;
 		return false;
 	}

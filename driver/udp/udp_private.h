@@ -15,6 +15,8 @@
 /* Two runs of datagrams for Ethernet's 1500 bytes, and a bit. */
 #define TX_BATCH  96u
 #define TX_PIECES 3u
+/* Datagrams no longer than that are copied together before they are sent. */
+#define FLAT_BYTES 2048u
 /* UDP GSO: what one message to the kernel may hold.  64 segments is the limit of
  * kernels before 6.9, 65507 bytes that of an IPv4 datagram. */
 #define RUN_SEGMENTS_MAX 64u
@@ -43,6 +45,7 @@ struct suci_udp {
 	bool gso, gro, ecn;
 	bool errors_queued; /* the error queue wants to be read */
 	bool connected;
+	bool nameless; /* only its peer can have sent what is received: not asked who */
 	bool busy_poll_preferred;
 	uint8_t pages; /* enum suci_udp_pages */
 	uint32_t busy_poll_us;
@@ -72,6 +75,8 @@ struct suci_udp {
 	uint32_t tx_run[TX_BATCH];
 	struct control tx_control[TX_BATCH];
 
+	uint8_t flat[TX_BATCH * FLAT_BYTES];
+	struct iovec tx_one[TX_BATCH];
 	uint8_t *sealed; /* TX_BATCH datagrams of mtu; made when the first sealed one comes */
 	/* Copies of datagrams the kernel refused: [aside_at, aside_n). */
 	uint32_t aside_at, aside_n;
@@ -82,6 +87,8 @@ struct suci_udp {
 
 /* Fill empty receive slots from the free buffers. */
 void suci_udp_rearm(struct suci_udp *u);
+/* Ask the kernel from whom each message is, or not. */
+void suci_udp_name_senders(struct suci_udp *u, bool yes);
 /* The address as the kernel wants it. */
 void suci_udp_sockaddr(const struct suci_addr *a, struct sockaddr_in *sa);
 /* Copies of refused datagrams still wait to be sent. */

@@ -232,11 +232,12 @@ duel_send(const void *bytes, size_t n)
 	while (up > 0 && sent != done &&
 	       (sent - done >= BLOCKS_MAX / 2 || (sent - done) * n > FLIGHT_MAX))
 		suci_udp_wait(udp, UINT64_MAX);
-	if (suci_lane_send(lanes, lane, NULL, 0, bytes, n, false, 0, duel_now_ns()) < 0)
+	uint64_t now = duel_now_ns();
+	if (suci_lane_send(lanes, lane, NULL, 0, bytes, n, false, 0, now) < 0)
 		duel_die("suci_lane_send");
 	/* Behind others it goes along with them. */
 	if (sent++ == done)
-		suci_udp_tx(udp, duel_now_ns());
+		suci_udp_tx(udp, now);
 }
 
 const void *

@@ -1,9 +1,9 @@
 /* driver/suci_udp.h - runs one struct suci over one kernel UDP socket.
  *
  * Opens a non-blocking IPv4 UDP socket, receives in batches (recvmmsg) into a
- * pool of reference-counted buffers, sends in batches (sendmmsg) straight from
- * the pieces suci_tx() names (no copy), and turns ICMP "port unreachable" into
- * suci_path_unreachable().  Sealed datagrams are sealed into a buffer of the driver's and
+ * pool of reference-counted buffers, sends in batches (sendmmsg) - datagrams of up to
+ * 2 KiB copied together, longer ones straight from the pieces suci_tx() names -,
+ * and turns ICMP "port unreachable" into suci_path_unreachable().  Sealed datagrams are sealed into a buffer of the driver's and
  * sent from there.  It owns no protocol state and no thread.
  *
  *      suci_udp_open -> suci_new(..., mtu_max = suci_udp_mtu()) -> suci_udp_attach
