@@ -1,4 +1,5 @@
 /* A process: one endpoint with lanes, driven as libmpi's UDP driver would. */
+#include "pieces.h"
 #include "world.h"
 
 #include "base/assert.h"
@@ -331,9 +332,8 @@ end_drive(struct end *e)
 			}
 		while (suci_tx(e->ep, &out, now(e))) {
 			check_sent(w, e->ep, &e->limits, &out, "rank", e->rank);
-			struct sim_piece p[3] = {{out.head, out.head_len},
-						 {out.seg_head, out.seg_head_len},
-						 {out.data, out.data_len}};
+			struct sim_piece p[3];
+			sim_pieces(e->ep, &out, p);
 			uint32_t ip = (uint32_t)out.to.ip[12] << 24 |
 				      (uint32_t)out.to.ip[13] << 16 | (uint32_t)out.to.ip[14] << 8 |
 				      out.to.ip[15];
@@ -432,6 +432,8 @@ end_new(struct end *e)
 	lc.limits.labels_max = LABEL_BASE + w->nend;
 	if (w->conf.tune)
 		w->conf.tune(e->rank, &c, &lc.limits);
+	bool inside = w->conf.cluster[e->client].relays || w->conf.nclusters == 1;
+	sim_seal(&c, inside ? w->conf.seal_private : w->conf.seal_global, w->conf.seal_epoch);
 	e->limits = c.limits;
 	e->lane_limits = lc.limits;
 	size_t lanes_len = suci_lanes_footprint(&lc.limits);

@@ -1,4 +1,5 @@
 /* Processes of ours, and relays: a core and a gateway each, driven as relayd does. */
+#include "pieces.h"
 #include "gworld.h"
 
 #include "base/assert.h"
@@ -24,9 +25,8 @@ send_all(struct sim *s, struct suci *ep, const uint32_t *port)
 	static struct suci_out out;
 	uint32_t sent = 0;
 	while (!s->failed && suci_tx(ep, &out, s->now_ns)) {
-		struct sim_piece p[3] = {{out.head, out.head_len},
-					 {out.seg_head, out.seg_head_len},
-					 {out.data, out.data_len}};
+		struct sim_piece p[3];
+		sim_pieces(ep, &out, p);
 		sim_send(s, port[out.to.leg & 1], ip_of(&out.to), p, 3);
 		if (++sent > TX_BURST_MAX)
 			sim_fail(s, "suci_tx never ends");

@@ -111,7 +111,8 @@ check_endpoint(struct world *w, const struct suci *ep, uint32_t held_max, uint64
 		  who, suci_held(ep), held_max);
 	if (!w->conf.forged) {
 		uint64_t forged = n->drop_short + n->drop_version + n->drop_type +
-				  n->drop_malformed + n->drop_sealed + n->drop_bad_ack;
+				  n->drop_malformed + n->drop_sealed + n->drop_unsealed +
+				  n->drop_psk + n->drop_reflected + n->drop_bad_ack;
 		INVARIANT(w->s, HONEST, !forged,
 			  "%s: %llu datagrams dropped as short, malformed or acknowledging what "
 			  "was never sent",

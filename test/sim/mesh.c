@@ -1,4 +1,5 @@
 /* Nodes and links of the mesh. */
+#include "pieces.h"
 #include "mesh.h"
 
 #include "base/assert.h"
@@ -345,9 +346,8 @@ mesh_drive(struct mesh_node *n)
 				more |= push(n, st, i);
 		}
 		while (suci_tx(n->ep, &out, s->now_ns)) {
-			struct sim_piece p[3] = {{out.head, out.head_len},
-						 {out.seg_head, out.seg_head_len},
-						 {out.data, out.data_len}};
+			struct sim_piece p[3];
+			sim_pieces(n->ep, &out, p);
 			uint32_t to = peer_node(n->m, &out.to);
 			sim_send(s, n->port[out.to.leg & 1], n->m->node[to].ipv4[out.to.leg & 1], p,
 				 3);

@@ -1,5 +1,6 @@
 /* A relay: one worker shard's endpoint with the forwarding core, driven as relayd's
  * worker loop does, and the little of its control plane that a job's end needs. */
+#include "pieces.h"
 #include "world.h"
 
 #include "base/assert.h"
@@ -195,9 +196,8 @@ rnode_drive(struct rnode *r)
 		return;
 	while (!s->failed && suci_tx(r->ep, &out, now(r))) {
 		check_sent(r->w, r->ep, &r->w->conf.relay.limits, &out, "relay", r->index);
-		struct sim_piece p[3] = {{out.head, out.head_len},
-					 {out.seg_head, out.seg_head_len},
-					 {out.data, out.data_len}};
+		struct sim_piece p[3];
+		sim_pieces(r->ep, &out, p);
 		uint32_t ip = (uint32_t)out.to.ip[12] << 24 | (uint32_t)out.to.ip[13] << 16 |
 			      (uint32_t)out.to.ip[14] << 8 | out.to.ip[15];
 		INVARIANT(s, BYTES, out.to.leg <= RELAY_LEG_GLOBAL, "relay %u.%u: leg %u",
@@ -330,6 +330,10 @@ rnode_new(struct rnode *r, bool with_job)
 		.ops = &ops,
 		.user = r,
 	};
+	sim_seal(&c,
+		 (uint32_t)w->conf.seal_private << RELAY_LEG_PRIVATE | (uint32_t)w->conf.seal_global
+									       << RELAY_LEG_GLOBAL,
+		 w->conf.seal_epoch);
 	size_t core_len = relay_core_footprint(&rc.limits), ep_len = suci_footprint(&c.limits);
 	BASE_ASSERT(core_len && ep_len);
 	r->core_mem = aligned_alloc(64, (core_len + 63) & ~(size_t)63);

@@ -159,6 +159,16 @@ draw_credit(uint64_t seed, struct world_conf *c)
 	c->relay.credit = (uint32_t)PICK(&p, 0, 0, 2, 100);
 }
 
+/* The same. */
+static void
+draw_sealing(uint64_t seed, struct world_conf *c)
+{
+	struct base_prng p = base_prng_seed(seed ^ 0x5ea1);
+	c->seal_global = coin(&p, 40);
+	c->seal_private = coin(&p, 15);
+	c->seal_epoch = (uint32_t)PICK(&p, 0, 30, 500);
+}
+
 static uint64_t
 draw_size(void *prng, uint32_t i)
 {
@@ -340,6 +350,7 @@ run(enum topology t, uint64_t seed, bool verbose, struct outcome *o)
 	draw_links(&sw.prng, &c);
 	draw_limits(&sw.prng, t, &c);
 	draw_credit(seed, &c);
+	draw_sealing(seed, &c);
 	c.start_ns = PICK(&sw.prng, 0, 1000000, 30000000);
 	sw.w = world_new(s, &c);
 	sw.heal_ns = s->now_ns + PICK(&sw.prng, 200000000, 1000000000, 2500000000);

@@ -74,6 +74,8 @@ struct world_conf {
 	uint32_t lane_window, lane_window_max; /* the latter 0: does not grow */
 	uint32_t private_mtu, global_mtu; /* UDP payload */
 	bool direct_crc;
+	bool seal_private, seal_global; /* paths there are sealed */
+	uint32_t seal_epoch;
 	bool die_ok;	   /* blocks may fail: somebody was killed */
 	bool forged;	   /* bytes are changed on the way: drops like a forger's are right */
 	uint64_t start_ns; /* streams begin so long after the start */

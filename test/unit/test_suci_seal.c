@@ -253,79 +253,70 @@ look(const struct world *w, int side)
 
 /* ---- the handshake ------------------------------------------------------- */
 
+static const struct {
+	const char *name;
+	uint32_t ids[2][2]; /* key ids of both sides, 0 = none; id 99: id 11, other secret */
+	bool sealed[2];
+	bool comes_up;
+	const char *text; /* part of the opener's why */
+	size_t counter;	  /* of the listener that has to count */
+} mode_cases[] = {
+#define C(n) offsetof(struct suci_counters, n)
+	{"same key", {{11, 0}, {11, 0}}, {true, true}, true, "", 0},
+	{"none sealed", {{0, 0}, {0, 0}}, {false, false}, true, "", 0},
+	{"the same number, another key",
+	 {{11, 0}, {99, 0}},
+	 {true, true},
+	 false,
+	 "no answer",
+	 C(drop_seal)},
+	{"no key in common", {{11, 0}, {12, 0}}, {true, true}, false, "no answer", C(drop_psk)},
+	{"the opener does not seal",
+	 {{0, 0}, {11, 0}},
+	 {false, true},
+	 false,
+	 "no answer",
+	 C(drop_unsealed)},
+	{"the listener does not seal",
+	 {{11, 0}, {0, 0}},
+	 {true, false},
+	 false,
+	 "is sealing off there?",
+	 C(drop_sealed)},
+	{"the listener has the new one too", {{11, 0}, {12, 11}}, {true, true}, true, "", 0},
+	{"the listener has not yet the new one",
+	 {{12, 11}, {11, 0}},
+	 {true, true},
+	 true,
+	 "",
+	 C(drop_psk)},
+};
+
 static void
 keys_and_modes(void **state)
 {
-	static const struct {
-		const char *name;
-		uint32_t ids[2]
-			    [2]; /* key ids of both sides, 0 = none; id 99: id 11, other secret */
-		bool sealed[2];
-		bool comes_up;
-		const char *text; /* part of the opener's why */
-		size_t counter;	  /* of the listener that has to count */
-	} cases[] = {
-#define C(n) offsetof(struct suci_counters, n)
-		{"same key", {{11, 0}, {11, 0}}, {true, true}, true, "", 0},
-		{"none sealed", {{0, 0}, {0, 0}}, {false, false}, true, "", 0},
-		{"the same number, another key",
-		 {{11, 0}, {99, 0}},
-		 {true, true},
-		 false,
-		 "no answer",
-		 C(drop_seal)},
-		{"no key in common",
-		 {{11, 0}, {12, 0}},
-		 {true, true},
-		 false,
-		 "no answer",
-		 C(drop_psk)},
-		{"the opener does not seal",
-		 {{0, 0}, {11, 0}},
-		 {false, true},
-		 false,
-		 "no answer",
-		 C(drop_unsealed)},
-		{"the listener does not seal",
-		 {{11, 0}, {0, 0}},
-		 {true, false},
-		 false,
-		 "is sealing off there?",
-		 C(drop_sealed)},
-		{"the listener has the new one too",
-		 {{11, 0}, {12, 11}},
-		 {true, true},
-		 true,
-		 "",
-		 0},
-		{"the listener has not yet the new one",
-		 {{12, 11}, {11, 0}},
-		 {true, true},
-		 true,
-		 "",
-		 C(drop_psk)},
-	};
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < sizeof mode_cases / sizeof mode_cases[0]; i++) {
 		struct world *w = world_new(3);
 		for (int side = 0; side < 2; side++) {
 			struct suci_seal_conf *s = &w->conf[side].seal;
 			s->nkeys = 0;
 			for (int k = 0; k < 2; k++) {
-				uint32_t id = cases[i].ids[side][k];
+				uint32_t id = mode_cases[i].ids[side][k];
 				if (!id)
 					continue;
 				s->key[s->nkeys++] = (struct suci_psk){.id = id == 99 ? 11 : id,
 								       .secret = {(uint8_t)id}};
 			}
-			if (!cases[i].sealed[side])
+			if (!mode_cases[i].sealed[side])
 				*s = (struct suci_seal_conf){0};
 		}
 		world_start(w);
 		open_from(w, 0);
 		bool up = link_run(&w->l, w->l.now_ns + 4 * BASE_S_NS, both_up, w);
-		print_message("%s: %s%s\n", cases[i].name, up ? "up" : "not up: ", w->s[0].text);
-		assert_int_equal(up, cases[i].comes_up);
+		print_message("%s: %s%s\n", mode_cases[i].name,
+			      up ? "up" : "not up: ", w->s[0].text);
+		assert_int_equal(up, mode_cases[i].comes_up);
 		if (up) {
 			send_n(w, 0, 0, 3, 100);
 			send_n(w, 1, 0, 3, 100);
@@ -334,12 +325,13 @@ keys_and_modes(void **state)
 			assert_string_equal(w->s[1].hello, "hello-a");
 		} else {
 			assert_int_equal(w->s[0].why, SUCI_DOWN_TIMEOUT);
-			assert_non_null(strstr(w->s[0].text, cases[i].text));
+			assert_non_null(strstr(w->s[0].text, mode_cases[i].text));
 			assert_int_equal(suci_counters(w->l.ep[1])->paths_opened, 0);
 		}
-		if (cases[i].counter) {
+		if (mode_cases[i].counter) {
 			uint64_t n;
-			memcpy(&n, (const uint8_t *)suci_counters(w->l.ep[1]) + cases[i].counter,
+			memcpy(&n,
+			       (const uint8_t *)suci_counters(w->l.ep[1]) + mode_cases[i].counter,
 			       sizeof n);
 			assert_true(n > 0);
 		}
