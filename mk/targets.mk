@@ -23,8 +23,9 @@ fuzz-build: $(FUZZERS)
 ## fuzz-smoke    every fuzz target over its corpus, then FUZZ_S seconds (10) of new inputs; FUZZ_LONG FUZZ_LONG_S (60)
 FUZZ_S ?= 10
 # What any host of the Internet may send to an open port: server channel, packet
-# stream, label arrays.
-FUZZ_LONG ?= fuzz_impi_server fuzz_impi_stream fuzz_impi_tables fuzz_impi_client
+# stream, label arrays; Suci datagrams, live pairs, handshakes.
+FUZZ_LONG ?= fuzz_impi_server fuzz_impi_stream fuzz_impi_tables fuzz_impi_client \
+	fuzz_suci_wire fuzz_suci_rx fuzz_suci_actor fuzz_suci_handshake
 FUZZ_LONG_S ?= 60
 fuzz-smoke:
 	@$(MAKE) --no-print-directory CC=clang EXTRAS=fuzz CFLAGS="-O1 -g" fuzz-build

@@ -30,8 +30,11 @@ CFLAGS_test/unit/test_suci_lane_room.c := -Ilib/suci
 $(call unit,test_suci_group,test/unit/test_suci_group.c,suci base)
 CFLAGS_test/unit/test_suci_group.c := -Ilib/suci
 
+$(call unit,test_suci_flood,test/unit/test_suci_flood.c,suci base)
+CFLAGS_test/unit/test_suci_flood.c := -Ilib/suci
 $(call fuzz,fuzz_suci_rx,test/fuzz/fuzz_suci_rx.c,suci base)
 $(call fuzz,fuzz_suci_actor,test/fuzz/fuzz_suci_actor.c,suci base)
 CFLAGS_test/fuzz/fuzz_suci_actor.c := -Ilib/suci
+$(call fuzz,fuzz_suci_handshake,test/fuzz/fuzz_suci_handshake.c,suci base)
 $(call fuzz,fuzz_suci_wire,test/fuzz/fuzz_suci_wire.c,suci base)
 CFLAGS_test/fuzz/fuzz_suci_wire.c := -Ilib/suci
