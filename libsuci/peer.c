@@ -469,6 +469,14 @@ on_room(void *user, uint32_t lane, uint64_t bytes)
 	return in_room(user, lane, bytes);
 }
 
+static bool
+on_path_room(void *user, uint32_t path)
+{
+	const struct datagram_sock *s = user;
+	const struct peer *p = s->path_peer[path];
+	return !p || p->path != path || in_promise(s, p);
+}
+
 const struct suci_lane_ops libsuci_ops = {
 	.block_begin = on_begin,
 	.block_data = on_data,
@@ -483,4 +491,5 @@ const struct suci_lane_ops libsuci_ops = {
 	.path_down = on_path_down,
 	.note = on_note,
 	.block_room = on_room,
+	.room = on_path_room,
 };

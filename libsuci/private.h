@@ -222,6 +222,8 @@ void in_lane_end(struct datagram_sock *s, uint32_t lane);
 bool in_loop(struct datagram_sock *s, const void *buf, uint64_t len);
 void in_init(struct datagram_sock *s);
 void in_fini(struct datagram_sock *s);
+/* May what was refused to a peer for want of memory come again? */
+bool in_promise(const struct datagram_sock *s, const struct peer *p);
 /* Lanes that were short of memory try again. */
 void in_resume(struct datagram_sock *s);
 

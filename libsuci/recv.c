@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define ADOPT_MIN (32u << 10) /* bytes missing that make it worth while */
+#define BEGGARS	  8u	      /* lanes without memory that are looked at in one go */
 
 /* Its first piece of memory. */
 static uint32_t
@@ -19,12 +20,18 @@ piece(uint64_t bytes)
 	return (uint32_t)sizeof(struct in) + (bytes <= IN_INSIDE_MAX ? (uint32_t)bytes : 0);
 }
 
+/* Bytes of the limit that a block takes. */
+static uint64_t
+need(uint64_t bytes)
+{
+	return mem_cost(piece(bytes)) + (bytes > IN_INSIDE_MAX ? mem_cost(bytes) : 0);
+}
+
 /* Can it ever be kept? */
 static bool
 oversize(const struct datagram_sock *s, uint64_t bytes)
 {
-	return mem_cost(piece(bytes)) + (bytes > IN_INSIDE_MAX ? mem_cost(bytes) : 0) >
-	       s->in_mem.limit;
+	return need(bytes) > s->in_mem.limit;
 }
 
 static bool
@@ -113,15 +120,40 @@ beg_no_more(struct datagram_sock *s, uint32_t lane)
 	l->begging = false;
 }
 
+static bool may_go_straight(const struct datagram_sock *s, uint32_t lane, uint64_t bytes);
+
+/* Those that beg get memory in the order of begging, as far as that is looked at: who would
+ * be refused again need not send. */
+bool
+in_promise(const struct datagram_sock *s, const struct peer *p)
+{
+	uint64_t left = s->in_mem.limit - s->in_mem.used;
+	uint32_t i = s->beg_head;
+	bool begs = false, fits = false;
+	for (unsigned k = 0; i != NONE && k < BEGGARS && !fits; k++, i = s->lane[i].beg_next) {
+		const struct lane_state *l = &s->lane[i];
+		uint64_t n = need(l->beg_bytes);
+		bool straight = may_go_straight(s, i, l->beg_bytes);
+		begs |= l->peer == p;
+		fits = l->peer == p && (n <= left || straight);
+		left -= n <= left && !straight ? n : 0;
+	}
+	for (unsigned prio = 0; prio < PRIOS && !begs; prio++)
+		begs = p->lane[prio] != NONE && s->lane[p->lane[prio]].begging;
+	return fits || !begs;
+}
+
 void
 in_resume(struct datagram_sock *s)
 {
-	uint32_t last = s->beg_tail, i = s->beg_head, next;
-	for (; i != NONE; i = next) {
-		next = i == last ? NONE : s->lane[i].beg_next;
-		/* What did not begin is asked for again, and begs again. */
-		beg_no_more(s, i);
-		suci_lane_resume(s->lanes, i, s->now_ns);
+	uint32_t i = s->beg_head, next;
+	for (unsigned k = 0; i != NONE && k < BEGGARS; k++, i = next) {
+		const struct lane_state *l = &s->lane[i];
+		next = l->beg_next;
+		/* Begins, if its first segment is here; else it is granted to come. */
+		if (need(l->beg_bytes) <= s->in_mem.limit - s->in_mem.used ||
+		    may_go_straight(s, i, l->beg_bytes))
+			suci_lane_resume(s->lanes, i, s->now_ns);
 	}
 	s->dirty = true;
 }

@@ -35,9 +35,10 @@ uint32_t
 lane_room(void *user, uint32_t path)
 {
 	const struct suci_lanes *ls = user;
-	(void)path;
 	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
-	return ranges < ls->held_left ? ranges : ls->held_left;
+	uint32_t n = ranges < ls->held_left ? ranges : ls->held_left;
+	bool want = path != NONE && ls->ops->room;
+	return want && n && !ls->ops->room(ls->user, path) ? 0 : n;
 }
 
 /* ---- ranges ---- */

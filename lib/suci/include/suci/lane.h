@@ -141,6 +141,9 @@ struct suci_lane_ops {
 	 * again, or, if it was taken before its turn, waits here for
 	 * suci_lane_resume().  May be NULL: always. */
 	bool (*block_room)(void *user, uint32_t lane, uint64_t bytes);
+	/* Of what was refused on that path: might block_room say yes now?  Asked before the
+	 * peer is granted to send it again.  May be NULL: always. */
+	bool (*room)(void *user, uint32_t path);
 };
 
 struct suci_lanes_config {
