@@ -223,6 +223,9 @@ resend(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
 			lane_ack_pend(ls, l, now_ns);
 	}
 	lane_group_wake(ls, g);
+	/* What was placed and only waited for that path to let go of it. */
+	for (uint32_t i = g->lanes; i != NONE;)
+		i = lane_retire(ls, &ls->lane[i], now_ns) ? g->lanes : ls->lane[i].path_next;
 }
 
 static void

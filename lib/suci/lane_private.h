@@ -233,6 +233,9 @@ void lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
 void lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg);
 /* The other side threw these away, or never got them. */
 void lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n);
+/* Relayed: report the blocks that are placed and that no path holds any more; was there
+ * one?  Its callbacks may close any lane. */
+bool lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
 /* Everything that is not acknowledged end to end goes again. */
 void lane_resend(struct suci_lanes *ls, struct lane *l);
 /* The next segment of a ring of lanes; false if none can send. */

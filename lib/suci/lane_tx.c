@@ -407,17 +407,19 @@ finish(struct suci_lanes *ls, struct lane *l, struct tx_block *b, bool ok, uint6
 	ls->ops->block_done(ls->user, lane_index(ls, l), cookie, ok, now_ns);
 }
 
-/* Relayed: blocks that are placed and no longer held by the path. */
-static void
-retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+bool
+lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
+	bool any = false;
 	while (l->state == LANE_OPEN && l->blocks.head != NONE) {
 		struct tx_block *b = &ls->block[l->blocks.head];
 		if (b->held || !b->sent || b->sent < b->nsegs ||
 		    serial_gt(b->first_seq + b->nsegs, l->acked_seq))
-			return;
+			break;
+		any = true;
 		finish(ls, l, b, true, now_ns);
 	}
+	return any;
 }
 
 void
@@ -443,7 +445,7 @@ lane_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, u
 		if (b->acked == b->nsegs)
 			finish(ls, l, b, true, now_ns);
 	} else {
-		retire(ls, l, now_ns);
+		lane_retire(ls, l, now_ns);
 	}
 	lane_ready(ls, l);
 }
@@ -464,7 +466,7 @@ lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg
 		l->tx_window = window < 1u << 20 ? window : 1u << 20;
 	again_trim(ls, l, l->acked_seq);
 	if (!l->conf.direct)
-		retire(ls, l, now_ns);
+		lane_retire(ls, l, now_ns);
 	lane_ready(ls, l);
 }
 
