@@ -406,7 +406,8 @@ connect_all(struct sim *s, void *who, uint64_t incarnation)
 	struct mesh *m = n->m;
 	if (!n->alive || incarnation != n->incarnation)
 		return;
-	check(n);
+	if (s->now_ns / RETRY_NS % 10 == 0)
+		check(n);
 	for (uint32_t i = 0; i < m->nnode; i++) {
 		uint8_t leg;
 		if (n->path[i] != NONE_U32 || !opens(m, n, &m->node[i], &leg))

@@ -346,6 +346,7 @@ repoint_run(uint64_t seed, bool verbose, struct outcome *o)
 	c.weight[1] = (uint32_t)base_prng_below(&p, 3); /* 0: standby */
 	c.window_max = base_prng_below(&p, 3) ? 8192 : 0;
 	c.end.liveness_ns = c.hop.liveness_ns = 60 * BASE_MS_NS;
+	c.end.limits.segments_max = c.hop.limits.segments_max = 8192;
 	c.end.keepalive_ns = c.hop.keepalive_ns = 20 * BASE_MS_NS;
 	struct mesh *m = mesh_new(seed, verbose, &c, 2 * c.ends * c.ends);
 	for (uint32_t a = 0; a < c.ends; a++)
@@ -371,7 +372,15 @@ repoint_run(uint64_t seed, bool verbose, struct outcome *o)
 		SIM_CHECK(m->s, m->stream[i].done == m->stream[i].n,
 			  "stream %u: %u of %u blocks placed, %u done", i, m->stream[i].placed,
 			  m->stream[i].n, m->stream[i].done);
-	snprintf(o->note, sizeof o->note, "%u lanes, %u relays died, %llu segments with them",
-		 m->nstream, d.kills, (unsigned long long)d.lost);
+	uint64_t again = 0, twice = 0;
+	for (uint32_t i = 0; i < 2 * c.ends; i++) {
+		again += suci_lane_counters(m->node[i].lanes)->tx_again;
+		twice += suci_lane_counters(m->node[i].lanes)->drop_duplicate;
+	}
+	snprintf(o->note, sizeof o->note,
+		 "%u lanes, %llu KB, %u relays died, %llu segments with them; %llu sent again, "
+		 "%llu came twice",
+		 m->nstream, (unsigned long long)m->placed / 1024, d.kills,
+		 (unsigned long long)d.lost, (unsigned long long)again, (unsigned long long)twice);
 	mesh_end(m, o);
 }
