@@ -157,6 +157,7 @@ fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 			{"rx_bytes", l->rx_bytes},
 			{"tx_frames", l->tx_frames},
 			{"tx_bytes", l->tx_bytes},
+			{"tx_sealed", l->tx_sealed},
 			{"rx_tap", l->rx_tap},
 			{"tx_tap", l->tx_tap},
 			{"neighbours", s->neigh_used[i]},

@@ -202,9 +202,30 @@ memory() {
 	verdict "memory: $JOBS jobs in a row" "$why" impi-server "${names[@]}"
 }
 
+# sealed: what went between the relays was, what they have to their processes was not.
+sealed() {
+	local fe why=
+	for fe in "${relays[@]}"; do
+		{ "$B/bin/relayctl" -s "$TB_ID-$fe" status; "$B/bin/relayctl" -s "$TB_ID-$fe" drops; } |
+			awk -v fe="$fe" '
+			{ n[$1] = $2 }
+			END {
+				if (n["global/tx_sealed"] < 1 || n["global/tx_sealed"] > n["global/tx_frames"])
+					print fe ": sealed " n["global/tx_sealed"] " of " n["global/tx_frames"]
+				if (n["private/tx_sealed"])
+					print fe ": sealed towards processes"
+				if (n["suci/drop_seal"] + n["suci/drop_unsealed"])
+					print fe ": seals that do not open, or none"
+			}' >"$TB_DIR/q-sealed"
+		[ ! -s "$TB_DIR/q-sealed" ] || why=$(head -1 "$TB_DIR/q-sealed")
+	done
+	verdict "sealed: between the relays" "$why" "${relays[@]/#/relayd-}"
+}
+
 NODES=2 RELAYS=1 PPN=1
 up clusters
 run clusters 4 .
+sealed
 run impi-0.0 4 '^(coll|collv|comms|ops|attrs|order|requests) $'
 run one-cluster 4 .
 memory
