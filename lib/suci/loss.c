@@ -22,16 +22,38 @@
 #define REORDER_PACKETS_MAX 1024
 #define QUIET_LOSSES	    64 /* then thresholds go down a step */
 #define PERSISTENT_PTOS	    3
+#define ACK_DELAY_LEAST_NS  (50 * BASE_US_NS)
+#define PATIENCE_ACKS	    64
 #define ECN_PROBES	    3 /* probe timeouts before marks are held to be the cause */
 #define REFUSED_WINDOW_MIN  64
 #define REFUSED_PROBES	    2 /* back-off stops here while the peer refuses we know not what */
+
+uint64_t
+suci_loss_ack_delay(const struct suci *ep, const struct suci_path *p)
+{
+	uint64_t most = ep->conf.ack_delay_ns;
+	if (!p->rtt.sampled)
+		return most;
+	return base_min_ns(base_max_ns(2 * p->rtt.smoothed_ns, ACK_DELAY_LEAST_NS), most);
+}
+
+/* The peer does the same if it knows the round trip, as who sends packets with numbers
+ * does.  When a probe turns out to have been too early, more is granted for a while. */
+static uint64_t
+peer_ack_delay(const struct suci *ep, const struct suci_path *p)
+{
+	uint64_t most = ep->conf.ack_delay_ns;
+	if (p->patience || !p->rtt.sampled || !p->acks.n)
+		return most;
+	return base_min_ns(base_max_ns(4 * p->rtt.smoothed_ns, 2 * ACK_DELAY_LEAST_NS), most);
+}
 
 uint64_t
 suci_loss_probe_at(const struct suci *ep, const struct suci_path *p)
 {
 	if (!p->in_flight || p->loss_at_ns != BASE_NEVER_NS || p->send_probe || SUCI_BUG(NO_PROBE))
 		return BASE_NEVER_NS;
-	return p->flight_ns + suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, p->probes);
+	return p->flight_ns + suci_rtt_pto_ns(&p->rtt, peer_ack_delay(ep, p), p->probes);
 }
 
 void
@@ -169,6 +191,8 @@ exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, struct ne
 		struct suci_rec *r = &ep->rec[t.rec];
 		if (r->again || r->where != WHERE_LOST)
 			ep->count.tx_spurious++;
+		if (t.probing)
+			p->patience = PATIENCE_ACKS;
 		if (!t.probing) {
 			n->late++;
 			p->reorder_quiet = 0;
@@ -409,6 +433,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (n.retried)
 		suci_park_taken(p, n.retried);
 	if (n.packets || n.late || n.former) {
+		p->patience -= p->patience != 0;
 		p->probes = 0;
 		p->due_ns = now_ns;
 		tell_cc(ep, p, &n, in_flight, now_ns);

@@ -222,6 +222,7 @@ struct suci_path {
 	uint64_t largest_acked;
 	uint64_t after_ns;   /* when the first packet after largest_acked was sent; 0 = none */
 	uint64_t sampled_ns; /* when the round trip was first known */
+	uint32_t patience;   /* acks to come before a probe is again sent early */
 	uint64_t flight_ns;  /* when the last packet that wants an ack was sent */
 	uint64_t due_ns;     /* since when something is outstanding */
 	uint64_t liveness_ns, keepalive_ns;
@@ -532,6 +533,8 @@ void suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct s
 		     const uint8_t *dgram, size_t len, uint64_t now_ns);
 
 /* loss.c */
+/* The longest that we let an ack wait: two round trips, within 50 us and ack_delay_ns. */
+uint64_t suci_loss_ack_delay(const struct suci *ep, const struct suci_path *p);
 /* False if the block acknowledges what was never sent. */
 bool suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *ack,
 		   uint64_t now_ns);
