@@ -457,8 +457,10 @@ lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg
 	bool sane = serial_le(seg->ack, l->next_seq);
 	if (!sane || serial_lt(seg->ack, l->acked_seq))
 		return;
-	/* A stream in one direction says the same with every segment. */
-	if (seg->ack == l->acked_seq && (!window || window == l->tx_window))
+	/* A stream in one direction says the same with every segment.  But blocks that a path
+	 * held when it died wait for just such a word. */
+	if (seg->ack == l->acked_seq && (!window || window == l->tx_window) &&
+	    l->blocks.head == NONE)
 		return;
 	l->moved |= seg->ack != l->acked_seq;
 	l->acked_seq = seg->ack;
