@@ -37,19 +37,25 @@ giant_second(void *arg, uint32_t i)
 	return i ? BYTES : HEAD_BYTES;
 }
 
-/* Serialization of a full datagram, as sim.c rounds it. */
+/* Serialization of a segment with bytes of payload, as sim.c rounds it. */
+static uint64_t
+seg_ns(uint64_t bytes)
+{
+	uint64_t len = SUCI_PATH_HDR + SUCI_LANE_HDR + bytes + SIM_UDP_OVERHEAD;
+	return (len * BASE_S_NS + RATE - 1) / RATE;
+}
+
 static uint64_t
 full_ns(void)
 {
-	uint64_t len = MTU - SUCI_SEAL_TAG - SUCI_FIRST_EXT + SIM_UDP_OVERHEAD;
-	return (len * BASE_S_NS + RATE - 1) / RATE;
+	return seg_ns(MTU - SUCI_OVERHEAD);
 }
 
 static uint64_t
 limit_ns(void)
 {
 	uint64_t mss = MTU - SUCI_OVERHEAD;
-	return (BYTES + mss - 1) / mss * full_ns() + DELAY;
+	return BYTES / mss * full_ns() + (BYTES % mss ? seg_ns(BYTES % mss) : 0) + DELAY;
 }
 
 /* ---- losses -------------------------------------------------------------- */
@@ -212,6 +218,7 @@ lane(uint64_t seed, bool verbose, struct outcome *o, uint32_t loss_ppb, uint32_t
 			 (unsigned long long)took / 1000, (unsigned long long)limit / 1000,
 			 (unsigned long long)(p / 100), (unsigned long long)(p % 100));
 		SIM_CHECK(s, p >= 100ull * percent, "%s; wanted %u %%", o->note, percent);
+		SIM_CHECK(s, took >= limit, "%s: faster than light", o->note);
 	}
 	scenario_end(w, o);
 }

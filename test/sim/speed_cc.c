@@ -235,9 +235,9 @@ fair_cubic(uint64_t seed, bool verbose, struct outcome *o)
 				  .rate_bps = GBIT / 10,
 				  .delay_ns = DELAY,
 				  .bdps = 1,
-				  .from_s = 10,
-				  .until_s = 70,
-				  .mb = 420},
+				  .from_s = 20,
+				  .until_s = 140,
+				  .mb = 800},
 		  25);
 }
 
