@@ -2,7 +2,7 @@
 # libsuci and suci-perf: installed into a prefix of its own and used from there; between
 # namespaces over a link that loses; gather and tree of 17 processes, half of them
 # behind that link; a peer that comes late, one that is killed.
-# timeout: 240
+# timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
@@ -60,6 +60,12 @@ case $B in
 *-*) echo "SKIP $name: a library with sanitizers is not linked like a user's" ;;
 *) installed ;;
 esac
+
+# ---- lengths beyond 32 bits, read into the reader's buffer, little memory for the rest
+timeout 100 "$PERF" local 2 --mode burst --size 4100M --count 1 --warmup 0 --read-bytes 1M \
+	--json "$PREFIX/long.json" >"$PREFIX/log" 2>&1 || fail "4.1 GiB: $(cat "$PREFIX/log")"
+grep -q '"size": 4299161600, "count": 1' "$PREFIX/long.json" || fail "4.1 GiB: $(cat "$PREFIX/long.json")"
+pass "a block of 4100 MiB"
 
 # ---- over a link with loss
 want() { # FILE MODE SIZES...: results of these sizes, and more than nothing moved

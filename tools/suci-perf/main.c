@@ -382,7 +382,7 @@ main(int argc, char **argv)
 	for (; children; children--)
 		if (wait(&status) > 0 && status)
 			err = -1;
-	free(r.buf);
+	free_buffer(&r);
 	free(r.ids);
 	return err ? 1 : 0;
 }

@@ -46,7 +46,8 @@ struct run {
 	uint32_t n;
 	uint8_t *buf;
 	uint64_t buf_len;
-	bool met; /* who leads has spoken */
+	bool folded; /* buf is */
+	bool met;    /* who leads has spoken */
 };
 
 /* A control or a result; on the wire big-endian, 64-bit words. */
@@ -77,6 +78,7 @@ int open_local(struct run *r, const struct options *o, uint32_t *children);
 /* serve.c */
 int serve(struct run *r);
 bool need_buffer(struct run *r, uint64_t len);
+void free_buffer(struct run *r);
 /* datagram_read() into r->buf, as long as those it can come from are there; says what is
  * wrong. */
 int64_t read_any(struct run *r);

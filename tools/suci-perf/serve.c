@@ -7,10 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
-#define MAGIC 0x5375636970657266ull /* "Suciperf" */
+#define FOLD	  (64ull << 20)
+#define FOLD_FROM (256ull << 20)	/* larger blocks lie in folded memory */
+#define MAGIC	  0x5375636970657266ull /* "Suciperf" */
 
 uint64_t
 now_ns(void)
@@ -36,21 +40,56 @@ complain(struct run *r, const char *what)
 	return -1;
 }
 
+/* A buffer of any size from FOLD bytes of memory, mapped again and again one behind the
+ * other: what is written to one place is read in all. */
+static uint8_t *
+map_folded(uint64_t len)
+{
+	int fd = memfd_create("suci-perf", MFD_CLOEXEC);
+	uint8_t *at = MAP_FAILED;
+	if (fd >= 0 && ftruncate(fd, FOLD) == 0)
+		at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (uint64_t off = 0; at != MAP_FAILED && off < len; off += FOLD)
+		if (mmap(at + off, FOLD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED) {
+			munmap(at, len);
+			at = MAP_FAILED;
+		}
+	if (fd >= 0)
+		close(fd);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+void
+free_buffer(struct run *r)
+{
+	if (r->folded)
+		munmap(r->buf, r->buf_len);
+	else
+		free(r->buf);
+	r->buf = NULL;
+	r->buf_len = 0;
+	r->folded = false;
+}
+
 bool
 need_buffer(struct run *r, uint64_t len)
 {
 	len = len < CONTROL_BYTES ? CONTROL_BYTES : len;
 	if (r->buf_len >= len)
 		return true;
-	free(r->buf);
-	r->buf = malloc(len);
+	free_buffer(r);
+	r->folded = len > FOLD_FROM;
+	if (r->folded)
+		len = (len + FOLD - 1) / FOLD * FOLD;
+	r->buf = r->folded ? map_folded(len) : malloc(len);
 	r->buf_len = r->buf ? len : 0;
 	if (!r->buf) {
 		fprintf(stderr, "suci-perf: no memory for blocks of %llu bytes\n",
 			(unsigned long long)len);
 		return false;
 	}
-	memset(r->buf, 0x5a, len); /* no page faults while measuring */
+	memset(r->buf, 0x5a, r->folded ? FOLD : len); /* no page faults while measuring */
 	return true;
 }
 
