@@ -66,8 +66,14 @@ used_up_to(struct suci *ep, struct suci_path *p, uint32_t used)
 {
 	if (serial_le(used, p->ask_used))
 		return;
-	if (serial_gt(used, p->granted))
-		used = p->granted; /* more than it ever got */
+	if (serial_gt(used, p->granted)) {
+		/* More than it ever got: it heard a wrong number.  From there on, else it
+		 * would take none of ours for new, and the two of us would ask and grant as
+		 * fast as datagrams go. */
+		ep->grants_out -= p->granted - p->ask_used;
+		p->granted = p->ask_used = used;
+		return;
+	}
 	ep->grants_out -= SUCI_BUG(GRANTS) ? 0 : used - p->ask_used;
 	p->ask_used = used;
 }

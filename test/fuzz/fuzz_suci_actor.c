@@ -1,6 +1,6 @@
 /* Bytes as operations on a live pair: send, deliver, drop, reorder, duplicate,
- * corrupt, let time pass, flush, say wild things about room.  Then the wire is healed; if nothing
- * was corrupted and the path lived, everything has to arrive within a bound. */
+ * corrupt, let time pass, flush, crash, say wild things about room.  Then the wire is healed; if
+ * nothing was corrupted and the path lived, everything has to arrive within a bound. */
 #include "fuzz_suci_pair.h"
 #include "private.h"
 
@@ -46,14 +46,14 @@ act(struct pair *p, uint8_t op, uint8_t arg)
 {
 	int side = arg & 1;
 	uint32_t i = p->n ? arg % p->n : 0;
-	switch (op % 11) {
+	switch (op % 12) {
 	case 0:
 		pair_send(p, side, arg & 2);
 		break;
 	case 1: /* the oldest */
 	case 2: /* any: reorders */
 		if (p->n) {
-			struct pair_dgram *d = pair_take(p, op % 11 == 1 ? 0 : i);
+			struct pair_dgram *d = pair_take(p, op % 12 == 1 ? 0 : i);
 			pair_give(p, d);
 			free(d);
 		}
@@ -95,6 +95,9 @@ act(struct pair *p, uint8_t op, uint8_t arg)
 		break;
 	case 10:
 		speak_of_room(p, side, arg);
+		break;
+	case 11:
+		pair_crash(p, side);
 		break;
 	}
 	pair_collect(p);

@@ -17,6 +17,7 @@
 #define PAIR_WIRE_MAX  64
 #define PAIR_BLOCKS    64
 #define PAIR_BLOCK_MAX 4096
+#define PAIR_LIVES     8
 #define MUST(x)                  \
 	do {                     \
 		if (!(x))        \
@@ -42,6 +43,8 @@ struct pair_host {
 	struct suci *ep;
 	struct suci_addr addr;
 	uint32_t path, lane, sent, done, begun, ended;
+	/* Of the data it sends, and of those it expects: after a crash both begin anew. */
+	uint32_t life, peer_life;
 	bool up, lane_up;
 	void *mem_ls, *mem_ep;
 	struct pair_rx rx[PAIR_BLOCKS];
@@ -54,8 +57,9 @@ struct pair {
 	uint32_t holds;
 	uint64_t now_ns;
 	bool direct;
-	bool trusting; /* nothing was forged or corrupted: contents are checked too */
-	uint8_t payload[PAIR_BLOCK_MAX];
+	bool trusting;	/* nothing was forged or corrupted: contents are checked too */
+	uint32_t lives; /* crashes */
+	uint8_t payload[PAIR_LIVES][PAIR_BLOCK_MAX];
 };
 
 static inline uint64_t
@@ -91,6 +95,7 @@ pair_open_lane(struct pair_host *h)
 		.window_max = 200,
 	};
 	h->lane_up = suci_lane_open(h->ls, &c, &h->lane, h->pair->now_ns) == 0;
+	h->peer_life = h->pair->h[!side].life;
 }
 
 static inline void
@@ -107,14 +112,27 @@ pair_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		pair_open_lane(h);
 }
 
+/* What comes over the next path is the first block again, and other bytes. */
+static inline void
+pair_begin_anew(struct pair_host *h)
+{
+	if (h->pair->trusting)
+		MUST(h->done == h->sent);
+	h->sent = h->done = h->begun = h->ended = 0;
+	memset(h->rx, 0, sizeof h->rx);
+	h->life = h->pair->lives;
+}
+
 static inline void
 pair_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct pair_host *h = user;
 	(void)why;
 	MUST(strlen(text) < SUCI_TEXT_MAX);
-	if (path == h->path)
-		h->up = false;
+	if (path != h->path || !h->up)
+		return;
+	h->up = false;
+	pair_begin_anew(h);
 }
 
 static inline void *
@@ -148,7 +166,7 @@ pair_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t
 		return;
 	MUST(!b->ended && len && offset + len <= b->bytes);
 	if (h->pair->trusting)
-		MUST(!memcmp(data, h->pair->payload + offset, len));
+		MUST(!memcmp(data, h->pair->payload[h->peer_life] + offset, len));
 	for (size_t i = 0; i < len; i++)
 		MUST(!b->seen[offset + i]++);
 	b->got += len;
@@ -240,8 +258,8 @@ pair_host_init(struct pair *p, int side)
 	h->ls = suci_lanes_new(h->mem_ls, &lc);
 	struct suci_config c = {
 		.limits = {.paths_max = 2, .segments_max = 64, .queue_max = 32, .window_max = 40},
-		.incarnation = 1 + (uint64_t)side,
-		.seed = 3,
+		.incarnation = 1 + (uint64_t)side + 2 * p->lives,
+		.seed = 3 + p->lives,
 		.mtu_max = 1400,
 		.cc = SUCI_CC_CUBIC,
 		.ops = suci_lanes_ops(),
@@ -330,8 +348,9 @@ pair_send(struct pair *p, int side, bool wait)
 		return;
 	uint64_t bytes = pair_block_bytes(h->sent);
 	size_t head = bytes < 60 ? bytes : 60;
-	if (!suci_lane_send(h->ls, h->lane, p->payload, head, p->payload + head, bytes - head, wait,
-			    h->sent, p->now_ns))
+	const uint8_t *from = p->payload[h->life];
+	if (!suci_lane_send(h->ls, h->lane, from, head, from + head, bytes - head, wait, h->sent,
+			    p->now_ns))
 		h->sent++;
 }
 
@@ -343,8 +362,9 @@ pair_new(bool direct)
 	p->now_ns = BASE_S_NS;
 	p->direct = direct;
 	p->trusting = true;
-	for (uint32_t i = 0; i < PAIR_BLOCK_MAX; i++)
-		p->payload[i] = (uint8_t)(i * 31 + (i >> 8));
+	for (uint32_t k = 0; k < PAIR_LIVES; k++)
+		for (uint32_t i = 0; i < PAIR_BLOCK_MAX; i++)
+			p->payload[k][i] = (uint8_t)(i * 31 + (i >> 8) + 77 * k);
 	pair_host_init(p, 0);
 	pair_host_init(p, 1);
 	MUST(!suci_path_open(p->h[0].ep, &p->h[1].addr, NULL, 0, &p->h[0].path, p->now_ns));
@@ -352,6 +372,25 @@ pair_new(bool direct)
 		pair_deliver_all(p);
 	MUST(p->h[0].lane_up && p->h[1].lane_up);
 	return p;
+}
+
+/* One of them loses its memory, and opens the path again. */
+static inline void
+pair_crash(struct pair *p, int side)
+{
+	struct pair_host *h = &p->h[side];
+	if (p->lives + 1 == PAIR_LIVES)
+		return;
+	suci_fini(h->ep, p->now_ns);
+	MUST(h->done == h->sent);
+	suci_lanes_fini(h->ls);
+	free(h->mem_ep);
+	free(h->mem_ls);
+	p->lives++;
+	h->up = h->lane_up = false;
+	pair_begin_anew(h);
+	pair_host_init(p, side);
+	MUST(!suci_path_open(h->ep, &p->h[!side].addr, NULL, 0, &h->path, p->now_ns));
 }
 
 static inline void
