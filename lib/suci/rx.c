@@ -109,7 +109,7 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	}
 	if (bare)
 		return;
-	uint32_t prio = rest ? (seg.flags & SUCI_SF_PRIO_MASK) >> SUCI_SF_PRIO_SHIFT : 0;
+	uint32_t prio = rest ? (uint32_t)(seg.flags & SUCI_SF_PRIO_MASK) >> SUCI_SF_PRIO_SHIFT : 0;
 	suci_credit_seen(ep, p, h->pn, h->flags, prio, now_ns);
 	/* Bound by nobody else, it only has to hear of it. */
 	bool ack_now = h->flags & SUCI_PF_MORE && !p->near;
