@@ -38,3 +38,4 @@ CFLAGS_test/fuzz/fuzz_suci_actor.c := -Ilib/suci
 $(call fuzz,fuzz_suci_handshake,test/fuzz/fuzz_suci_handshake.c,suci base)
 $(call fuzz,fuzz_suci_wire,test/fuzz/fuzz_suci_wire.c,suci base)
 CFLAGS_test/fuzz/fuzz_suci_wire.c := -Ilib/suci
+$(call fuzz,fuzz_suci_sealed,test/fuzz/fuzz_suci_sealed.c,suci base)

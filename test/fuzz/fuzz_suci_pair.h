@@ -24,6 +24,9 @@
 			abort(); \
 	} while (0)
 
+/* Set before pair_new(): its paths are sealed. */
+static const struct suci_aead_ops *pair_aead;
+
 struct pair_dgram {
 	uint32_t holds;
 	int from;
@@ -266,6 +269,15 @@ pair_host_init(struct pair *p, int side)
 		.user = h->ls,
 		.liveness_ns = 60 * BASE_S_NS,
 	};
+	if (pair_aead) {
+		c.limits.sealed_max = 2;
+		c.cookie_secret[0] = (uint8_t)side;
+		c.seal = (struct suci_seal_conf){.aead = pair_aead,
+						 .key = {{.id = 7}, {.id = 8}},
+						 .nkeys = 2,
+						 .legs = 1,
+						 .epoch = 5};
+	}
 	h->mem_ep = aligned_alloc(64, suci_footprint(&c.limits));
 	h->ep = suci_new(h->mem_ep, &c, p->now_ns);
 	MUST(h->ls && h->ep);
@@ -280,7 +292,7 @@ pair_collect(struct pair *p)
 	for (int side = 0; side < 2; side++) {
 		for (uint32_t spin = 0; suci_tx(p->h[side].ep, &o, p->now_ns); spin++) {
 			MUST(spin < 100000);
-			size_t n = (size_t)o.head_len + o.seg_head_len + o.data_len;
+			size_t n = suci_out_len(&o);
 			MUST(n <= 1400);
 			if (p->n == PAIR_WIRE_MAX || memcmp(&o.to, &p->h[!side].addr, sizeof o.to))
 				continue;
@@ -291,6 +303,8 @@ pair_collect(struct pair *p)
 				memcpy(d->bytes + o.head_len, o.seg_head, o.seg_head_len);
 			if (o.data_len)
 				memcpy(d->bytes + o.head_len + o.seg_head_len, o.data, o.data_len);
+			if (o.sealed)
+				MUST(suci_seal(p->h[side].ep, &o, d->bytes, sizeof d->bytes) == n);
 			p->wire[p->n++] = d;
 		}
 	}
