@@ -1,5 +1,6 @@
 $(call testprog,netpp,test/bench/netpp.c,,)
 $(call testprog,impipp,test/bench/impipp.c,impi)
+$(call testprog,sealpp,test/bench/sealpp.c,sucaead suci base)
 
 ## bench         ratios of ours to kernel sockets, tables and build/bench/*.json (root)
 .PHONY: bench
