@@ -10,7 +10,8 @@
  *        finds the caches no warmer than another.
  * Both first run for a tenth of the budget to warm up and to find out how many fit.
  * CPU time is that of both processes, all threads, user and system, from announcement
- * to confirmation.  The last message of each run is compared with what was sent.
+ * to confirmation.  The last message of each run is compared with what was sent, of a long
+ * one the first and the last 256 KB: the clock runs.
  *
  * Prints one JSON object. */
 #include "duel.h"
@@ -92,6 +93,16 @@ cpu_ns(void)
 	getrusage(RUSAGE_SELF, &r);
 	return (uint64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000000u +
 	       (uint64_t)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * 1000u;
+}
+
+static bool
+same(const void *a, const void *b, size_t n)
+{
+	const size_t part = 256u << 10;
+	if (n <= 2 * part)
+		return memcmp(a, b, n) == 0;
+	return memcmp(a, b, part) == 0 &&
+	       memcmp((const uint8_t *)a + n - part, (const uint8_t *)b + n - part, part) == 0;
 }
 
 static int
@@ -187,7 +198,7 @@ serve(void)
 			if (an.what == PING)
 				duel_send(tx, an.bytes);
 			if (i + 1 == an.rounds)
-				ok = memcmp(in, tx + off, an.bytes) == 0;
+				ok = same(in, tx + off, an.bytes);
 		}
 		c = (struct confirm){cpu_ns() - cpu, ok};
 		duel_send(&c, sizeof c);
