@@ -337,7 +337,7 @@ suci_credit_share(struct suci *ep)
 			prio--;
 		struct suci_path *p = &ep->path[ep->waiting[prio - 1].head];
 		uint32_t fair = share(ep, n), has = suci_credit_promised(p);
-		if (free_places(ep) < fair)
+		if (free_places(ep) < (fair ? fair : 1))
 			reclaim(ep);
 		uint32_t places = free_places(ep);
 		if (!places)

@@ -250,6 +250,7 @@ static const struct suci_lane_ops ops = {
 	.block_data = app_block_data,
 	.block_end = app_block_end,
 	.block_done = app_block_done,
+	.block_room = app_block_room,
 	.hold = hold,
 	.release = release,
 	.lane_down = lane_down,
@@ -434,6 +435,8 @@ end_new(struct end *e)
 		w->conf.tune(e->rank, &c, &lc.limits);
 	bool inside = w->conf.cluster[e->client].relays || w->conf.nclusters == 1;
 	sim_seal(&c, inside ? w->conf.seal_private : w->conf.seal_global, w->conf.seal_epoch);
+	e->rx_bytes = 0;
+	e->short_of_room = false;
 	e->limits = c.limits;
 	e->lane_limits = lc.limits;
 	size_t lanes_len = suci_lanes_footprint(&lc.limits);

@@ -150,6 +150,13 @@ app_block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first,
 	INVARIANT(s, MEMORY, e->begun_long <= e->lane_limits.rx_blocks_max,
 		  "rank %u: %u incoming blocks begun and not complete, its limit is %u", e->rank,
 		  e->begun_long, e->lane_limits.rx_blocks_max);
+	e->rx_bytes += bytes;
+	INVARIANT(s, MEMORY,
+		  !e->w->conf.rx_bytes_max || e->rx_bytes <= e->w->conf.rx_bytes_max ||
+			  e->rx_bytes == bytes,
+		  "rank %u: %llu bytes of blocks begun and not consumed, its limit is %llu",
+		  e->rank, (unsigned long long)e->rx_bytes,
+		  (unsigned long long)e->w->conf.rx_bytes_max);
 	e->w->seen.begun++;
 	sim_mix(s, 0xb0 | (uint64_t)st->begun << 8);
 	sim_log(s, "%u->%u block %u begins (%llu bytes)", st->src, st->dst, st->begun,
@@ -195,6 +202,34 @@ app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const ui
 		  (unsigned long long)offset, len);
 }
 
+/* The application is done with a block: others may begin. */
+static void
+consumed(struct sim *s, void *who, uint64_t arg)
+{
+	struct end *e = who;
+	if (!e->alive || e->incarnation != arg >> 40)
+		return;
+	e->rx_bytes -= arg & ((1ull << 40) - 1);
+	if (!e->short_of_room)
+		return;
+	e->short_of_room = false;
+	for (uint32_t r = 0; r < e->w->nend; r++)
+		if (e->lane[r] != NONE_U32)
+			suci_lane_resume(e->lanes, e->lane[r], node_now(&e->clock, s->now_ns));
+	end_drive(e);
+}
+
+bool
+app_block_room(void *user, uint32_t lane, uint64_t bytes)
+{
+	struct end *e = user;
+	uint64_t most = e->w->conf.rx_bytes_max;
+	(void)lane;
+	bool room = !most || !e->rx_bytes || e->rx_bytes + bytes <= most;
+	e->short_of_room = e->short_of_room || !room;
+	return room;
+}
+
 void
 app_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
@@ -218,6 +253,11 @@ app_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 	st->placed++;
 	e->w->seen.placed++;
 	sim_mix(s, 0xe0 | (uint64_t)i << 8);
+	if (e->w->conf.rx_bytes_max)
+		sim_at(s, s->now_ns + e->w->conf.consume_ns, consumed, e,
+		       e->incarnation << 40 | b->bytes);
+	else
+		e->rx_bytes -= b->bytes;
 	if (e->w->on_placed)
 		e->w->on_placed(st, i);
 }

@@ -157,6 +157,8 @@ draw_credit(uint64_t seed, struct world_conf *c)
 	c->end.credit = (uint32_t)PICK(&p, 0, 0, 1, 4, 100);
 	c->relay.credit_total = (uint32_t)PICK(&p, 0, 0, 2, 16, 100, 1000);
 	c->relay.credit = (uint32_t)PICK(&p, 0, 0, 2, 100);
+	c->rx_bytes_max = PICK(&p, 0, 0, 3000, 100000, 1000000);
+	c->consume_ns = PICK(&p, 0, 10000, 1000000, 20000000);
 }
 
 /* The same. */
@@ -334,8 +336,9 @@ time_to_complete(const struct world *w)
 			  2 * base_max_ns(c->end.ack_delay_ns, BASE_MS_NS) +
 			  2 * base_max_ns(c->relay.ack_delay_ns, BASE_MS_NS);
 	uint64_t rounds = w->bytes_total / (1000 * window) + 1;
-	return 20 * BASE_S_NS + w->bytes_total * 20 * 1000 / slowest * BASE_MS_NS +
-	       4 * rounds * rtt_ns;
+	rtt_ns += 2 * c->consume_ns;
+	return 20 * BASE_S_NS + w->blocks_total * c->consume_ns +
+	       w->bytes_total * 20 * 1000 / slowest * BASE_MS_NS + 4 * rounds * rtt_ns;
 }
 
 static void

@@ -79,6 +79,9 @@ struct world_conf {
 	bool die_ok;	   /* blocks may fail: somebody was killed */
 	bool forged;	   /* bytes are changed on the way: drops like a forger's are right */
 	uint64_t start_ns; /* streams begin so long after the start */
+	/* Not 0: a process has so many bytes for blocks (more only for a single larger one)
+	 * and needs consume_ns for each. */
+	uint64_t rx_bytes_max, consume_ns;
 };
 
 struct block {
@@ -116,6 +119,8 @@ struct end {
 	struct stream *first, *last; /* that it sends */
 	struct suci_limits limits;
 	struct suci_lane_limits lane_limits;
+	uint64_t rx_bytes; /* of blocks begun and not consumed */
+	bool short_of_room;
 	bool alive, ended, started;
 	bool quitting; /* the run is over: what goes down now is no fault */
 	char why[160];
@@ -213,6 +218,7 @@ world_same_cluster(const struct world *w, uint32_t a, uint32_t b)
 bool stream_push(struct end *e, struct stream *st); /* true: something was handed over */
 void stream_allow(struct stream *st, uint32_t n);
 struct stream *stream_of(struct world *w, uint32_t src, uint32_t dst);
+bool app_block_room(void *user, uint32_t lane, uint64_t bytes);
 void *app_block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first,
 		      size_t first_len, uint64_t now_ns);
 void app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data,

@@ -308,6 +308,39 @@ test_alone(void **state)
 	net_free(n);
 }
 
+/* An ask as if that peer had made it. */
+static void
+ask(struct net *n, uint32_t peer, uint32_t bare_pn, uint8_t waiting)
+{
+	const struct node *e = &n->node[peer];
+	struct suci_addr from = addr_of(peer);
+	struct suci_path_hdr h = {.version = SUCI_VERSION,
+				  .flags = SUCI_PF_BARE,
+				  .ack_len = SUCI_ACK_HDR + SUCI_ACK_ROOM,
+				  .path_tag = e->ep->path[e->path].tx_tag,
+				  .pn = bare_pn};
+	struct suci_ack a = {.flags = SUCI_AF_ROOM, .waiting = waiting, .ask_prio = waiting};
+	uint8_t d[SUCI_PATH_HDR + SUCI_ACK_MAX];
+	suci_path_hdr_encode(&h, d);
+	size_t len = SUCI_PATH_HDR + suci_ack_encode(&a, d + SUCI_PATH_HDR);
+	suci_rx(n->node[0].ep, &from, d, len, 0, n->now_ns);
+}
+
+/* A silent peer holds the only promise; it is taken back. */
+static void
+test_taken_back(void **state)
+{
+	(void)state;
+	struct net *n = net_new(8, 1);
+	for (uint32_t i = 2; i <= 8; i++)
+		send_some(n, i, 40, 1300, 0);
+	run(n, n->now_ns + BASE_MS_NS / 2, 0);
+	ask(n, 1, 1000, 1); /* has its turn among the others and nothing to send */
+	n->node[1].got = 40;
+	assert_true(run(n, n->now_ns + BASE_S_NS, 40));
+	net_free(n);
+}
+
 /* Without any credit a small message takes as long as with all of it. */
 static void
 test_small(void **state)
@@ -379,22 +412,9 @@ test_flood(void **state)
 	(void)state;
 	struct net *n = net_new(3, 4);
 	struct suci *ep = n->node[0].ep;
-	struct suci_addr from = addr_of(1);
 	uint64_t sent = suci_counters(ep)->tx_datagrams;
 	for (uint32_t k = 0; k < 20000; k++) {
-		struct suci_path_hdr h = {.version = SUCI_VERSION,
-					  .flags = SUCI_PF_BARE,
-					  .ack_len = SUCI_ACK_HDR + SUCI_ACK_ROOM,
-					  .path_tag = n->node[1].ep->path[n->node[1].path].tx_tag,
-					  .pn = 1000 + k};
-		struct suci_ack a = {.flags = SUCI_AF_ROOM,
-				     .waiting = (uint8_t)(1 + k % 255),
-				     .ask_prio = (uint8_t)k,
-				     .credit = (uint16_t)k};
-		uint8_t d[SUCI_PATH_HDR + SUCI_ACK_MAX];
-		suci_path_hdr_encode(&h, d);
-		size_t len = SUCI_PATH_HDR + suci_ack_encode(&a, d + SUCI_PATH_HDR);
-		suci_rx(ep, &from, d, len, 0, n->now_ns);
+		ask(n, 1, 1000 + k, (uint8_t)(1 + k % 255));
 		pump(n);
 		n->now_ns += 1000;
 	}
@@ -414,9 +434,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bound_and_fair), cmocka_unit_test(test_priority),
-		cmocka_unit_test(test_alone),	       cmocka_unit_test(test_small),
-		cmocka_unit_test(test_lost_asks),      cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_alone),	       cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_small),	       cmocka_unit_test(test_lost_asks),
+		cmocka_unit_test(test_gone),	       cmocka_unit_test(test_flood),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
