@@ -345,7 +345,7 @@ suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr 
 	if (!bare && !suci_rx_is_new(ep, p, h->pn))
 		return false;
 	const uint8_t *key = s->rx_key;
-	uint32_t ahead = (((h->flags & SUCI_PF_EPOCH) >> EPOCH_SHIFT) - s->rx_epoch) & 3;
+	uint32_t ahead = (((h->flags & (uint32_t)SUCI_PF_EPOCH) >> EPOCH_SHIFT) - s->rx_epoch) & 3;
 	if (ahead)
 		key = ahead == 2   ? NULL
 		      : ahead == 1 ? neighbour(ep, s, s->rx_epoch + 1)

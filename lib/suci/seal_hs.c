@@ -229,7 +229,7 @@ suci_seal_control_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, siz
 {
 	const struct suci_seal *s = p->seal;
 	uint8_t secret[SUCI_SHA256];
-	uint32_t ahead = (((dgram[1] & SUCI_PF_EPOCH) >> 5) - s->rx_epoch) & 3;
+	uint32_t ahead = (((dgram[1] & (uint32_t)SUCI_PF_EPOCH) >> 5) - s->rx_epoch) & 3;
 	if (len < clear + SUCI_SEAL_TAG) {
 		ep->count.drop_short++;
 		return false;
