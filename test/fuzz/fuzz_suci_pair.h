@@ -264,7 +264,7 @@ pair_host_init(struct pair *p, int side)
 		.incarnation = 1 + (uint64_t)side + 2 * p->lives,
 		.seed = 3 + p->lives,
 		.mtu_max = 1400,
-		.cc = SUCI_CC_CUBIC,
+		.cc = side ? SUCI_CC_BBR : SUCI_CC_CUBIC,
 		.ops = suci_lanes_ops(),
 		.user = h->ls,
 		.liveness_ns = 60 * BASE_S_NS,

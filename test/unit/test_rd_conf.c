@@ -45,6 +45,27 @@ good_is_good(void **state)
 	assert_string_equal(c.eal.file_prefix, "relayd");
 }
 
+static void
+congestion_control_by_name(void **state)
+{
+	static const struct {
+		const char *name;
+		enum rd_cc cc;
+	} row[] = {{"fixed", RD_CC_FIXED}, {"cubic", RD_CC_CUBIC}, {"bbr", RD_CC_BBR}};
+	static struct rd_conf c;
+	static struct rd_faults f;
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		char text[sizeof good + 64];
+		memset(&f, 0, sizeof f);
+		snprintf(text, sizeof text, "{ \"suci\": { \"global_cc\": \"%s\" },%s", row[i].name,
+			 good + 1);
+		assert_true(rd_conf_parse(text, strlen(text), &c, &f));
+		assert_int_equal(c.suci.global_cc, row[i].cc);
+		assert_int_equal(c.suci.private_cc, RD_CC_CUBIC);
+	}
+}
+
 /* Replace the first `from` in the good text by `to`; want a fault there. */
 static const struct {
 	const char *name, *from, *to, *pointer;
@@ -502,6 +523,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_is_good),
+		cmocka_unit_test(congestion_control_by_name),
 		cmocka_unit_test(impi_ports),
 		cmocka_unit_test(each_fault_has_pointer_and_line),
 		cmocka_unit_test(all_faults_at_once),
