@@ -17,6 +17,14 @@ typedef int MPI_Fint;
     MPI_COMPAT type MPI_##kind##_f2c(MPI_Fint h) \
     {                                            \
         return MPI_##kind##_fromint(h);          \
+    }                                            \
+    MPI_COMPAT MPI_Fint PMPI_##kind##_c2f(type h) \
+    {                                            \
+        return PMPI_##kind##_toint(h);           \
+    }                                            \
+    MPI_COMPAT type PMPI_##kind##_f2c(MPI_Fint h) \
+    {                                            \
+        return PMPI_##kind##_fromint(h);         \
     }
 MPI_COMPAT_HANDLE(Comm, MPI_Comm)
 MPI_COMPAT_HANDLE(Errhandler, MPI_Errhandler)
