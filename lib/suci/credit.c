@@ -226,7 +226,8 @@ suci_credit_offer(struct suci *ep, struct suci_path *p)
 		if (!far)
 			come_near(ep, p, p->first_credit);
 	}
-	uint64_t rtt = p->hs_rtt_ns / SUCI_HS_RTT_UNIT_NS;
+	/* Rounded up: 0 would say that it is unknown. */
+	uint64_t rtt = (p->hs_rtt_ns + SUCI_HS_RTT_UNIT_NS - 1) / SUCI_HS_RTT_UNIT_NS;
 	return (uint32_t)p->first_credit << 16 | (rtt < UINT16_MAX ? (uint32_t)rtt : UINT16_MAX);
 }
 

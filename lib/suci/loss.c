@@ -32,18 +32,22 @@ uint64_t
 suci_loss_ack_delay(const struct suci *ep, const struct suci_path *p)
 {
 	uint64_t most = ep->conf.ack_delay_ns;
-	if (!p->rtt.sampled)
-		return most;
-	return base_min_ns(base_max_ns(2 * p->rtt.smoothed_ns, ACK_DELAY_LEAST_NS), most);
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : 0;
+	/* The first samples may have the peer's delay in them. */
+	if (p->hs_rtt_ns && (!rtt || p->hs_rtt_ns < rtt))
+		rtt = p->hs_rtt_ns;
+	return rtt ? base_min_ns(base_max_ns(2 * rtt, ACK_DELAY_LEAST_NS), most) : most;
 }
 
-/* The peer does the same if it knows the round trip, as who sends packets with numbers
- * does.  When a probe turns out to have been too early, more is granted for a while. */
+/* The peer does the same if it knows the round trip, from the handshake or because it sends
+ * packets with numbers.  When a probe turns out to have been too early, more is granted for a
+ * while. */
 static uint64_t
 peer_ack_delay(const struct suci *ep, const struct suci_path *p)
 {
 	uint64_t most = ep->conf.ack_delay_ns;
-	if (p->patience || !p->rtt.sampled || !p->acks.n)
+	bool knows = p->hs_rtt_ns || p->acks.n;
+	if (p->patience || !p->rtt.sampled || !knows)
 		return most;
 	return base_min_ns(base_max_ns(4 * p->rtt.smoothed_ns, 2 * ACK_DELAY_LEAST_NS), most);
 }
