@@ -200,7 +200,7 @@ position(const struct run *r, uint32_t id)
 		at = r->ids[i] == id ? i : at;
 		root = r->ids[i] == r->root ? i : root;
 	}
-	return (at + r->n - root) % r->n;
+	return at >= root ? at - root : at + r->n - root;
 }
 
 static uint32_t
