@@ -117,7 +117,8 @@ put(struct net *n, uint32_t from, const struct suci_out *o)
 	*d = (struct dgram){.at_ns = n->now_ns + DELAY_NS, .from = from};
 	d->to = from ? 0 : o->to.ip[15] - 1u;
 	memcpy(d->bytes, o->head, o->head_len);
-	memcpy(d->bytes + o->head_len, o->data, o->data_len);
+	if (o->data_len)
+		memcpy(d->bytes + o->head_len, o->data, o->data_len);
 	d->len = (uint16_t)(o->head_len + o->data_len);
 	n->bare += (d->bytes[0] & 15) == SUCI_T_DATA && d->bytes[1] & SUCI_PF_BARE;
 	if (n->lose && n->lose(n, d)) {
