@@ -347,7 +347,7 @@ end_drive(struct end *e)
 			}
 		}
 	}
-	check_driven(w, e->ep, now(e), "rank", e->rank);
+	check_driven(w, e->ep, "rank", e->rank);
 	uint64_t at = suci_expiry_ns(e->ep);
 	if (at == BASE_NEVER_NS) {
 		e->wake_ns = BASE_NEVER_NS;

@@ -22,7 +22,7 @@
 	X(MEMORY, "memory",                                                                     \
 	  "buffers held <= held_max, blocks begun <= rx_blocks_max, segments <= their limit")   \
 	X(OWNER, "ownership", "a buffer is released as often as it was held")                   \
-	X(TIMER, "timer", "what is outstanding has a timer, and no timer lies in the past")     \
+	X(TIMER, "timer", "a node that holds segments has a timer set")                         \
 	X(SPIN, "no-spin", "the timers of a node end: wake-ups per millisecond are bounded")    \
 	X(REASON, "reason", "a job ends for a fault that was made, and says why")               \
 	/* often */                                                                             \

@@ -207,7 +207,7 @@ rnode_drive(struct rnode *r)
 			invariant_broken(s, INV_SPIN, "relay %u.%u: suci_tx never ends", r->client,
 					 r->index);
 	}
-	check_driven(r->w, r->ep, now(r), "relay", r->index);
+	check_driven(r->w, r->ep, "relay", r->index);
 	uint64_t at = next_ns(r);
 	if (at == BASE_NEVER_NS) {
 		r->wake_ns = BASE_NEVER_NS;

@@ -203,8 +203,7 @@ void world_check_now(struct world *w);
 void check_wake(struct world *w, struct wakes *k, const char *who, uint32_t index);
 void check_sent(struct world *w, const struct suci *ep, const struct suci_limits *l,
 		const struct suci_out *out, const char *who, uint32_t index);
-void check_driven(struct world *w, const struct suci *ep, uint64_t now_ns, const char *who,
-		  uint32_t index);
+void check_driven(struct world *w, const struct suci *ep, const char *who, uint32_t index);
 /* dump.c: counters and states of everybody, to stdout. */
 void world_dump(const struct world *w);
 uint32_t world_relay_for(const struct world *w, uint32_t client, uint32_t rank);
