@@ -149,6 +149,7 @@ struct suci_seal {
 	uint64_t bare_seen;		  /* bit n: rx_bare - n */
 	uint32_t sent;			  /* datagrams of this epoch */
 	uint32_t tx_epoch, rx_epoch;
+	uint64_t epoch_pn; /* first number sealed in tx_epoch */
 	uint32_t next_free;
 	uint32_t attempt;	  /* of the opener: which of its keys this is about */
 	uint64_t challenge_at_ns; /* not before then another challenge */

@@ -177,6 +177,7 @@ suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	secret_of(ep, prk, side, 1, s->rx_secret);
 	explicit_bzero(prk, sizeof prk);
 	s->tx_epoch = s->rx_epoch = 0;
+	s->epoch_pn = 0; /* both have it from the handshake */
 	s->sent = 0;
 	s->heard = false;
 	key_of(ep, s->tx_secret, s->tx_key);
@@ -197,6 +198,7 @@ advance_tx(struct suci *ep, struct suci_seal *s)
 	key_of(ep, s->tx_secret, s->tx_key);
 	s->tx_epoch++;
 	s->sent = 0;
+	s->epoch_pn = UINT64_MAX;
 	ep->count.tx_rekeys++;
 }
 
@@ -205,11 +207,15 @@ suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
 {
 	struct suci_seal *s = p->seal;
 	uint8_t nonce[SUCI_AEAD_NONCE];
-	/* Not before the peer has shown that it has the key of this epoch: so the two
-	 * are never more than one epoch apart. */
-	if (s->sent >= ep->conf.seal.epoch && s->heard && s->rx_epoch == s->tx_epoch)
+	/* Not before the peer has shown that it has the key of this epoch, and has received
+	 * something under it: it may be the one who began the epoch and has heard nothing of
+	 * ours since.  So the two are never more than one epoch apart. */
+	if (s->sent >= ep->conf.seal.epoch && s->heard && s->rx_epoch == s->tx_epoch &&
+	    p->largest_acked >= s->epoch_pn)
 		advance_tx(ep, s);
 	s->sent++;
+	if (!(dgram[1] & SUCI_PF_BARE) && pn < s->epoch_pn)
+		s->epoch_pn = pn;
 	dgram[1] = (uint8_t)(dgram[1] | (s->tx_epoch << EPOCH_SHIFT & SUCI_PF_EPOCH));
 	bool bare = dgram[1] & SUCI_PF_BARE;
 	make_nonce(nonce, bare, pn);

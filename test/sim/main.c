@@ -32,8 +32,6 @@ const struct scenario scenarios[] = {
 	{"swarm", "topology, links, limits, traffic and faults by seed", false, swarm_run, NULL},
 	{"restart-early", "campaign, deaths while relays still connect", false, restart_early_run,
 	 "a job that ends while a trunk connects is not told behind it (seed 0xbd5783f78b3bf368)"},
-	{"campaign-rekey", "campaign, keys replaced every few datagrams", false, campaign_rekey_run,
-	 "a sealed path may lose its key after an outage (seed 0xec4f5ad1fe037724)"},
 	{"campaign", "the same with swarms of faults, see faults.h", false, campaign_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},

@@ -36,7 +36,6 @@ void idle_relay_run(uint64_t seed, bool verbose, struct outcome *o);
 void overload_run(uint64_t seed, bool verbose, struct outcome *o);
 void three_run(uint64_t seed, bool verbose, struct outcome *o);
 void campaign_run(uint64_t seed, bool verbose, struct outcome *o);
-void campaign_rekey_run(uint64_t seed, bool verbose, struct outcome *o);
 void restart_early_run(uint64_t seed, bool verbose, struct outcome *o);
 /* canary.c */
 void canary_run(uint64_t seed, bool verbose, struct outcome *o);

@@ -462,7 +462,7 @@ campaign_bound(const struct faults *f, uint64_t began_ns)
 }
 
 static void
-campaign(uint64_t seed, bool early, bool rekey, bool verbose, struct outcome *o)
+campaign(uint64_t seed, bool early, bool verbose, struct outcome *o)
 {
 	struct swarm sw = {.prng = base_prng_seed(seed)};
 	struct faults *f = calloc(1, sizeof *f);
@@ -479,7 +479,6 @@ campaign(uint64_t seed, bool early, bool rekey, bool verbose, struct outcome *o)
 	c.private_nic.corrupt_ppb = c.trunk.corrupt_ppb = 0;
 	draw_limits(&sw.prng, TOPO_ANY, &c);
 	draw_sealing(seed, &c);
-	c.seal_epoch = rekey ? c.seal_epoch : 0;
 	faults_draw(f, seed, &c);
 	f->death.early = early;
 	faults_text(f, text, sizeof text);
@@ -511,18 +510,11 @@ campaign(uint64_t seed, bool early, bool rekey, bool verbose, struct outcome *o)
 void
 campaign_run(uint64_t seed, bool verbose, struct outcome *o)
 {
-	campaign(seed, false, false, verbose, o);
+	campaign(seed, false, verbose, o);
 }
 
 void
 restart_early_run(uint64_t seed, bool verbose, struct outcome *o)
 {
-	campaign(seed, true, false, verbose, o);
-}
-
-/* Keys of sealed paths that are replaced every few datagrams. */
-void
-campaign_rekey_run(uint64_t seed, bool verbose, struct outcome *o)
-{
-	campaign(seed, false, true, verbose, o);
+	campaign(seed, true, verbose, o);
 }

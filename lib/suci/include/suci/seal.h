@@ -9,7 +9,7 @@
  *          HKDF-SHA256 (RFC 5869) makes of key, nonces, incarnations and tags one
  *          secret per direction, and of that the AEAD key of the epoch.
  * Epochs   After suci_seal_conf.epoch datagrams, once the peer has been heard in
- *          the epoch, the secret is replaced by a hash of it and the old one
+ *          the epoch and has acknowledged a packet of it, the secret is replaced by a hash of it and the old one
  *          forgotten; two flag bits of the datagram tell the epoch.  Nothing is
  *          negotiated: the peer follows.
  * Nonce    bare or not, and the 64-bit packet number; the direction is in the key.
