@@ -264,6 +264,8 @@ pair_host_init(struct pair *p, int side)
 		.incarnation = 1 + (uint64_t)side + 2 * p->lives,
 		.seed = 3 + p->lives,
 		.mtu_max = 1400,
+		.ecn = true,
+		.migrate = true,
 		.cc = side ? SUCI_CC_BBR : SUCI_CC_CUBIC,
 		.ops = suci_lanes_ops(),
 		.user = h->ls,
@@ -327,7 +329,9 @@ pair_give(struct pair *p, struct pair_dgram *d)
 	memcpy(x, d, offsetof(struct pair_dgram, bytes) + d->len);
 	x->holds = 1;
 	p->holds++;
-	suci_rx(p->h[!d->from].ep, &p->h[d->from].addr, x->bytes, x->len, (uintptr_t)x, p->now_ns);
+	/* Marks as they come, most of them impossible. */
+	suci_rx_ecn(p->h[!d->from].ep, &p->h[d->from].addr, x->bytes, x->len, x->len & 3,
+		    (uintptr_t)x, p->now_ns);
 	pair_unhold(p, x);
 }
 
