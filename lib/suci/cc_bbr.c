@@ -238,7 +238,8 @@ lower(struct suci_cc *cc, const struct suci_cc_ack *a)
 	remember(b, a->sample.lost);
 	uint64_t bw = bandwidth(b);
 	uint32_t lo = low(b->inflight_lo, cc->window);
-	b->bw_lo = base_max_ns(b->bw_round, bw * 7 / 10);
+	if (bw) /* else none was measured yet, and nothing bounds the first that is */
+		b->bw_lo = base_max_ns(b->bw_round, bw - bw * 3 / 10);
 	b->inflight_lo = high(high(b->inflight_round, lo * 7 / 10), WINDOW_MIN);
 }
 
@@ -434,8 +435,9 @@ set_rate(struct suci_cc *cc, const struct suci_cc_ack *a)
 	const struct suci_cc_bbr *b = &cc->bbr;
 	/* One in a hundred below the estimate: a queue that was built by chance drains. */
 	wide rate = (wide)bandwidth(b) * gain[b->state] * 99 / (100 * UNIT);
-	if (!b->full) {
-		/* What few packets said must not slow down the beginning. */
+	/* What few packets said must not slow down the beginning; and where marks or losses
+	 * ended it before any rate was measured, there is none to be held to. */
+	if (!b->full || !bandwidth(b)) {
 		uint32_t first = cc->conf.initial_window ? cc->conf.initial_window : 10;
 		if (!a->smoothed_ns)
 			return;

@@ -103,11 +103,23 @@ act(struct pair *p, uint8_t op, uint8_t arg)
 	pair_collect(p);
 }
 
+static bool
+complete(const struct pair *p)
+{
+	for (int side = 0; side < 2; side++)
+		if (suci_lanes_pending(p->h[side].ls) || suci_held(p->h[side].ep) ||
+		    p->h[!side].ended != p->h[side].sent)
+			return false;
+	return true;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1 || size > 4096)
 		return 0;
+	pair_probes_mtu[0] = data[0] & 2;
+	pair_probes_mtu[1] = data[0] & 4;
 	struct pair *p = pair_new(data[0] & 1);
 	for (size_t i = 1; i + 1 < size; i += 2)
 		act(p, data[i], data[i + 1]);
@@ -118,17 +130,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			pair_deliver_all(p);
 			uint64_t at =
 				base_min_ns(suci_expiry_ns(p->h[0].ep), suci_expiry_ns(p->h[1].ep));
-			if (at == BASE_NEVER_NS)
+			/* Who looks for the path MTU never stops. */
+			if (at == BASE_NEVER_NS || complete(p))
 				break;
 			pair_advance(p, at > p->now_ns ? at - p->now_ns : 1);
 		}
-		for (int side = 0; side < 2; side++) {
-			if (!p->h[0].up || !p->h[1].up)
-				break;
-			MUST(!suci_lanes_pending(p->h[side].ls));
-			MUST(p->h[!side].ended == p->h[side].sent);
-			MUST(!suci_held(p->h[side].ep));
-		}
+		MUST(!p->h[0].up || !p->h[1].up || complete(p));
 	}
 	pair_free(p);
 	return 0;

@@ -26,6 +26,8 @@
 
 /* Set before pair_new(): its paths are sealed. */
 static const struct suci_aead_ops *pair_aead;
+/* Set before pair_new(): that side looks for its path MTU. */
+static bool pair_probes_mtu[2];
 
 struct pair_dgram {
 	uint32_t holds;
@@ -264,6 +266,7 @@ pair_host_init(struct pair *p, int side)
 		.incarnation = 1 + (uint64_t)side + 2 * p->lives,
 		.seed = 3 + p->lives,
 		.mtu_max = 1400,
+		.mtu_min = pair_probes_mtu[side] ? 1200 : 0,
 		.ecn = true,
 		.migrate = true,
 		.cc = side ? SUCI_CC_BBR : SUCI_CC_CUBIC,

@@ -339,6 +339,54 @@ test_bbr_obeys_marks(void **state)
 	assert_in_range(p.cc.bbr.inflight_lo, 200, 260);
 }
 
+/* Acks so close together that they measure no rate, and marks or losses that end the
+ * beginning all the same: what is not known must not become the slowest rate there is. */
+static void
+test_bbr_without_any_measured_rate(void **state)
+{
+	(void)state;
+	static const struct {
+		bool ce;
+		uint32_t lost;
+	} row[] = {{true, 0}, {false, 10}, {true, 10}};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct suci_cc cc;
+		suci_cc_init(&cc, SUCI_CC_BBR, &conf);
+		struct suci_cc_ack a = {
+			.packets = 1,
+			.in_flight = 10,
+			.rtt_ns = BASE_MS_NS,
+			.smoothed_ns = BASE_MS_NS,
+			.now_ns = BASE_S_NS,
+			.bytes = SIZE,
+			.sample = {.bytes = SIZE, .in_flight = 10, .lost = row[i].lost},
+		};
+		for (int k = 0; k < 1000; k++) {
+			a.sent_ns = a.now_ns;
+			a.now_ns += 10 * BASE_MS_NS;
+			a.sample.prior_delivered = a.delivered;
+			a.delivered += SIZE;
+			if (row[i].ce)
+				cc.ops->ce(&cc, 1, a.sent_ns, a.now_ns);
+			cc.ops->acked(&cc, &a);
+			assert_true(cc.bbr.full);
+			assert_true(cc.bbr.bw_lo);
+			assert_true(cc.rate_bps >= SIZE * BASE_S_NS / BASE_MS_NS);
+		}
+		/* Once there is one it counts. */
+		a.sample.rate_bps = 5000000;
+		a.sample.lost = 0;
+		a.in_flight = a.sample.in_flight = 1;
+		for (int k = 0; k < 1000; k++) {
+			a.now_ns += 10 * BASE_MS_NS;
+			a.sample.prior_delivered = a.delivered;
+			a.delivered += SIZE;
+			cc.ops->acked(&cc, &a);
+		}
+		assert_in_range(cc.rate_bps, 4000000, 7000000);
+	}
+}
+
 static void
 test_bbr_takes_back_what_was_spurious(void **state)
 {
@@ -423,6 +471,7 @@ main(void)
 		cmocka_unit_test(test_bbr_follows_a_change_of_rate),
 		cmocka_unit_test(test_bbr_bounds_itself_by_losses),
 		cmocka_unit_test(test_bbr_obeys_marks),
+		cmocka_unit_test(test_bbr_without_any_measured_rate),
 		cmocka_unit_test(test_bbr_takes_back_what_was_spurious),
 		cmocka_unit_test(test_bbr_looks_for_the_shortest_round_trip),
 		cmocka_unit_test(test_bbr_small_beginnings),
