@@ -236,11 +236,11 @@ void
 lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
 {
 	uint32_t end = lo + n;
-	/* It can only name what was sent and is not placed. */
-	if (l->conf.direct || !n || n > l->next_seq - l->acked_seq || serial_gt(end, l->next_seq) ||
-	    serial_le(end, l->acked_seq))
+	/* It can only name what was sent; of that, what is not placed counts: another copy may
+	 * have been, between the refusal and the word of it. */
+	if (l->conf.direct || !n || serial_gt(end, l->next_seq) || serial_le(end, l->acked_seq))
 		return;
-	if (serial_lt(lo, l->acked_seq))
+	if (n > end - l->acked_seq)
 		lo = l->acked_seq;
 	uint32_t before = l->again.tail;
 	while (before != NONE && serial_gt(ls->again[before].lo, lo))

@@ -190,13 +190,61 @@ test_flood_of_refusals(void **state)
 	assert_true(suci_lane_counters(w->h[0].ls)->tx_again > 0);
 	world_free(w);
 }
+
+/* Word of a refusal may come when another copy of its first segments was placed: the
+ * others still come again. */
+static void
+test_refused_and_placed_since(void **state)
+{
+	(void)state;
+	enum { PLACED = 3, SENT = 9 };
+	static const struct {
+		uint32_t lo, n, want_lo, want_end;
+	} row[] = {
+		{0, PLACED, 0, 0},
+		{2, 2, PLACED, 4},
+		{4, 2, 4, 6},
+		{PLACED, SENT - PLACED, PLACED, SENT},
+		{1, SENT - 1, PLACED, SENT}, /* more than is outstanding */
+		{0, SENT, PLACED, SENT},
+		{SENT - 1, 2, 0, 0}, /* never sent */
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct world *w = world_up(1, false, NULL);
+		struct lane *l = lane_of(w, 0);
+		for (uint32_t k = 0; k < SENT; k++)
+			send_block(w, 0, 10, 100, false);
+		struct suci_out o;
+		while (l->next_seq < SENT)
+			assert_true(suci_tx(w->l.ep[0], &o, w->l.now_ns));
+		struct suci_segment s = {.dst_label = l->conf.rx_dst_label,
+					 .src_label = l->conf.rx_src_label,
+					 .flags = SUCI_SF_ACK | SUCI_SF_REFUSED,
+					 .ack = PLACED,
+					 .window = 1000,
+					 .seq = row[i].lo,
+					 .block = row[i].n};
+		assert_int_equal(lane_segment(w->h[0].ls, w->h[0].path, &s, w->l.now_ns),
+				 SUCI_TAKEN);
+		assert_int_equal(l->nagain, row[i].want_end != 0);
+		if (l->nagain) {
+			assert_int_equal(w->h[0].ls->again[l->again.head].lo, row[i].want_lo);
+			assert_int_equal(w->h[0].ls->again[l->again.head].end, row[i].want_end);
+		}
+		world_free(w);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tight_receiver),	  cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_lane_not_yet),	  cmocka_unit_test(test_refused_end_to_end),
+		cmocka_unit_test(test_tight_receiver),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_lane_not_yet),
+		cmocka_unit_test(test_refused_end_to_end),
 		cmocka_unit_test(test_flood_of_refusals),
+		cmocka_unit_test(test_refused_and_placed_since),
 	};
 	return cmocka_run_group_tests_name("suci lane room", tests, NULL, NULL);
 }
