@@ -70,7 +70,8 @@ is_drop(const char *name)
 {
 	return strncmp(name, "drop_", 5) == 0 || strncmp(name, "refused_", 8) == 0 ||
 	       strncmp(name, "accept_", 7) == 0 || strncmp(name, "notes_bad", 9) == 0 ||
-	       strncmp(name, "notes_unsent", 12) == 0 || strcmp(name, "strangers") == 0;
+	       strncmp(name, "notes_unsent", 12) == 0 || strncmp(name, "notes_stale", 11) == 0 ||
+	       strncmp(name, "notes_forgotten", 15) == 0 || strcmp(name, "strangers") == 0;
 }
 
 typedef void (*drop_fn)(void *user, const char *name, uint64_t count, const char *help);

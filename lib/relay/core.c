@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct layout {
-	size_t map, page, proc, job, host, trunk_clients, trunk, path, total;
+	size_t map, page, proc, job, host, trunk_clients, trunk, untold, path, total;
 };
 
 static uint32_t
@@ -38,6 +38,7 @@ lay_out(const struct relay_core_limits *l, struct layout *o)
 	o->host = place(&at, (size_t)l->jobs_max * l->hosts_max, sizeof(struct job_host));
 	o->trunk_clients = place(&at, (size_t)l->jobs_max * l->trunks_max, sizeof(uint32_t));
 	o->trunk = place(&at, l->trunks_max, sizeof(struct trunk));
+	o->untold = place(&at, (size_t)l->trunks_max * UNTOLD_MAX, sizeof(struct untold));
 	o->path = place(&at, l->paths_max, sizeof(struct path));
 	o->total = at;
 	return true;
@@ -61,6 +62,7 @@ init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
 	c->host = (void *)(mem + o->host);
 	c->trunk_clients = (void *)(mem + o->trunk_clients);
 	c->trunk = (void *)(mem + o->trunk);
+	c->untold = (void *)(mem + o->untold);
 	c->path = (void *)(mem + o->path);
 	c->pages_max = c->pages_free = pages_max(l);
 	for (uint32_t g = 0; g < RELAY_RELAYS_MAX; g++)
@@ -78,6 +80,7 @@ init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
 		memset(c->job[i].trunk_clients, 0, l->trunks_max * sizeof(uint32_t));
 	}
 	memset(c->trunk, 0, l->trunks_max * sizeof *c->trunk);
+	memset(c->untold, 0, (size_t)l->trunks_max * UNTOLD_MAX * sizeof *c->untold);
 	for (uint32_t i = 0; i < l->paths_max; i++)
 		c->path[i] = (struct path){.job = NONE, .trunk = NONE, .close_ns = BASE_NEVER_NS};
 }
@@ -225,6 +228,7 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		tick_job(c, i);
 	tick_paths(c);
+	untold_tick(c);
 }
 
 uint64_t
@@ -399,6 +403,11 @@ check_tables(const struct relay_core *c)
 		if (k->used && k->path != NONE &&
 		    (c->path[k->path].kind != RELAY_PATH_TRUNK || c->path[k->path].trunk != t))
 			return "a trunk and its path name each other";
+		uint32_t untold = 0;
+		for (uint32_t i = 0; i < UNTOLD_MAX; i++)
+			untold += c->untold[(size_t)t * UNTOLD_MAX + i].used;
+		if (untold != k->nuntold || (untold && !k->used))
+			return "a trunk's untold ends = their number";
 	}
 	return check_gateways(c);
 }

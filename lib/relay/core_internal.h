@@ -14,6 +14,8 @@
 #define IDS_LEN	    (2u * RELAY_PROC_ID_LEN)
 #define TEXT_IDLE   "idle" /* a trunk nobody uses makes room for another */
 #define NO_GATEWAY  0xffu
+#define UNTOLD_MAX  8u		     /* ends of jobs kept per trunk */
+#define UNTOLD_NS   (60 * BASE_S_NS) /* and for how long */
 
 enum proc_flag {
 	PROC_LOCAL = 1,	  /* of this cluster */
@@ -52,7 +54,9 @@ struct job_host {
 	uint32_t client;
 	uint32_t first_rank, nprocs;
 	uint32_t label_base;
-	bool left; /* the relay said its cluster finished normally */
+	uint32_t token; /* of the relay's host id in this job; 0: a process of its own */
+	bool process;	/* with a global address: carries itself, in one job only */
+	bool left;	/* the relay said its cluster finished normally */
 };
 
 struct job {
@@ -81,6 +85,15 @@ struct trunk {
 	/* Hello to open with: a process with a global address wants to see its own
 	 * token and label, a relay takes zeros. */
 	uint32_t hello_token, hello_label;
+	uint32_t nuntold; /* of its UNTOLD_MAX in relay_core.untold */
+};
+
+/* The end of a job that could not be told over a trunk: it still connects, or is
+ * down.  Told once it is up. */
+struct untold {
+	bool used;
+	uint64_t until_ns;
+	struct relay_note note;
 };
 
 /* The way to conf.gateway[i]. */
@@ -122,6 +135,7 @@ struct relay_core {
 	struct job_host *host;	 /* [jobs_max * hosts_max] */
 	uint32_t *trunk_clients; /* [jobs_max * trunks_max] */
 	struct trunk *trunk;	 /* [trunks_max] */
+	struct untold *untold;	 /* [trunks_max * UNTOLD_MAX] */
 	struct path *path;	 /* [paths_max] */
 };
 
@@ -185,6 +199,13 @@ struct job *job_by_base(const struct relay_core *c, uint32_t label_base);
 /* Tell everybody but the endpoint behind path `from` (NONE: everybody), forget
  * the job, call ops->job_ended. */
 void job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why);
+
+/* core_untold.c */
+/* Tell it over trunk t when that is up; the oldest makes room. */
+void untold_keep(struct relay_core *c, uint32_t t, const struct relay_note *n);
+/* Nothing of it may be told any more. */
+void untold_forget(struct relay_core *c, uint32_t t);
+void untold_tick(struct relay_core *c);
 
 /* core_path.c: the ops */
 /* Largest UDP payload that passes all trunks in use. */

@@ -129,7 +129,11 @@ put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
 		BASE_ASSERT(t != NONE);
 		x->group.nmembers = 1;
 		x->group.member[0] = (struct relay_member_path){t, in->label_base};
-		if (id.kind == IMPI_HOSTID_LIBMPI) {
+		x->process = id.kind == IMPI_HOSTID_LIBMPI;
+		x->token = x->process ? 0 : id.token;
+		if (x->process) {
+			/* It is in this job: one that ended before was another process. */
+			untold_forget(c, t);
 			c->trunk[t].hello_token = id.token;
 			c->trunk[t].hello_label = in->label_base + in->first_rank;
 		}
@@ -279,13 +283,11 @@ relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns
 /* ---- ending --------------------------------------------------------------- */
 
 static void
-tell(struct relay_core *c, uint32_t path, uint32_t base, const char *why)
+tell_proc(struct relay_core *c, uint32_t path, uint32_t base, const char *why)
 {
-	struct relay_note n = {.type = why ? RELAY_NOTE_ABORT : RELAY_NOTE_LEAVE,
-			       .label_base = base};
+	struct relay_note n = {.type = RELAY_NOTE_ABORT, .label_base = base};
 	uint8_t buf[RELAY_NOTE_MAX];
-	if (why)
-		relay_text_set(n.text, "%s", why);
+	relay_text_set(n.text, "%s", why);
 	size_t len = relay_note_encode(&n, buf);
 	if (suci_path_note(c->ep, path, buf, len, c->now_ns))
 		c->n.notes_unsent++;
@@ -293,16 +295,37 @@ tell(struct relay_core *c, uint32_t path, uint32_t base, const char *why)
 		c->n.notes_tx++;
 }
 
+/* Over a trunk, or when it is up.  Without a token the note could end a later job that
+ * was given the same labels: then it is now or never. */
+static void
+tell_trunk(struct relay_core *c, uint32_t t, const struct job_host *h, const char *why)
+{
+	struct relay_note n = {.type = why ? RELAY_NOTE_ABORT : RELAY_NOTE_LEAVE,
+			       .label_base = h->label_base,
+			       .token = h->token};
+	uint8_t buf[RELAY_NOTE_MAX];
+	if (why)
+		relay_text_set(n.text, "%s", why);
+	size_t len = relay_note_encode(&n, buf);
+	uint32_t path = c->trunk[t].path;
+	if (path != NONE && !suci_path_note(c->ep, path, buf, len, c->now_ns))
+		c->n.notes_tx++;
+	else if (h->process || h->token)
+		untold_keep(c, t, &n);
+	else
+		c->n.notes_unsent++;
+}
+
 static void
 tell_trunks(struct relay_core *c, const struct job *j, uint32_t from, const char *why)
 {
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
-		if (!j->trunk_clients[t] || c->trunk[t].path == NONE || c->trunk[t].path == from)
+		if (!j->trunk_clients[t] || (from != NONE && c->trunk[t].path == from))
 			continue;
 		for (uint32_t h = 0; h < j->nhosts; h++) {
 			const struct relay_group *g = &j->host[h].group;
 			if (g->nmembers && g->member[0].trunk == t) {
-				tell(c, c->trunk[t].path, g->member[0].label_base, why);
+				tell_trunk(c, t, &j->host[h], why);
 				break;
 			}
 		}
@@ -319,7 +342,7 @@ leave_paths(struct relay_core *c, const struct job *j, uint32_t from, const char
 		if (p->kind != RELAY_PATH_PROC || p->job != job)
 			continue;
 		if (why && i != from)
-			tell(c, i, job_proc(c, j, p->rank)->label_base, why);
+			tell_proc(c, i, job_proc(c, j, p->rank)->label_base, why);
 		p->job = NONE;
 		p->close_ns = base_add_ns(c->now_ns, LINGER_NS);
 		wake_at(c, p->close_ns);
@@ -353,7 +376,7 @@ job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 		j->trunk_clients[t] = 0;
 		c->trunk[t].users--;
 		if (c->trunk[t].users == 0 && c->trunk[t].path == NONE)
-			c->trunk[t].used = false;
+			c->trunk[t].used = c->trunk[t].nuntold != 0;
 	}
 	/* Gateways hear of the end from whoever runs them. */
 	for (uint32_t g = 0; g < c->conf.ngateways; g++)

@@ -38,7 +38,7 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 	if (t != NONE)
 		return t;
 	for (t = 0; t < c->conf.limits.trunks_max && c->trunk[t].used; t++)
-		if (c->trunk[t].users == 0)
+		if (c->trunk[t].users == 0 && (idle == NONE || !c->trunk[t].nuntold))
 			idle = t;
 	if (t == c->conf.limits.trunks_max) {
 		if (idle == NONE)
@@ -49,6 +49,7 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 			c->path[path].kind = RELAY_PATH_NONE;
 			suci_path_close(c->ep, path, TEXT_IDLE, c->now_ns);
 		}
+		untold_forget(c, t);
 	}
 	c->trunk[t] = (struct trunk){.used = true, .addr = *addr, .path = NONE};
 	return t;
@@ -221,6 +222,8 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	p->up = true;
 	if (p->kind == RELAY_PATH_TRUNK) {
 		c->trunk[p->trunk].up = true;
+		if (c->trunk[p->trunk].nuntold)
+			wake_at(c, c->now_ns);
 	} else if (p->kind == RELAY_PATH_GATEWAY) {
 		c->gateway[p->trunk].up = true;
 	} else if (p->job != NONE) {
@@ -363,7 +366,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 	    ((p->up && !was_idle) || p->tx_abandoned || c->now_ns >= t->until_ns))
 		trunk_abort_jobs(c, p->trunk, path, down_text(why, text));
 	if (t->users == 0) {
-		t->used = false;
+		t->used = t->nuntold != 0;
 		return;
 	}
 	/* Refused or silent at first: the other side may not have the job yet. */
@@ -462,6 +465,11 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 	}
 	if (!j->trunk_clients[t]) {
 		c->n.notes_bad++;
+		return;
+	}
+	/* Told late: of a job that had these labels before. */
+	if (n->token && n->token != j->token) {
+		c->n.notes_stale++;
 		return;
 	}
 	if (n->type == RELAY_NOTE_LEAVE) {

@@ -32,12 +32,17 @@ relay_note_encode(const struct relay_note *n, uint8_t out[RELAY_NOTE_MAX])
 	if (n->type == RELAY_NOTE_PING)
 		return 1;
 	be32_store(out + 1, n->label_base);
-	if (n->type != RELAY_NOTE_ABORT)
-		return 5;
-	size_t len = strnlen(n->text, RELAY_WHY_MAX - 1);
-	be16_store(out + 5, (uint16_t)len);
-	memcpy(out + 7, n->text, len);
-	return 7 + len;
+	size_t at = 5;
+	if (n->type == RELAY_NOTE_ABORT) {
+		size_t len = strnlen(n->text, RELAY_WHY_MAX - 1);
+		be16_store(out + 5, (uint16_t)len);
+		memcpy(out + 7, n->text, len);
+		at = 7 + len;
+	}
+	if (!n->token)
+		return at;
+	be32_store(out + at, n->token);
+	return at + 4;
 }
 
 int
@@ -54,9 +59,14 @@ relay_note_decode(const void *in, size_t len, struct relay_note *n)
 	} else if (type != RELAY_NOTE_LEAVE && type != RELAY_NOTE_PING) {
 		return RELAY_ERR_MALFORMED;
 	}
+	/* From a relay: the job's token.  Older ones and processes send none. */
+	uint32_t token = 0;
+	if (type != RELAY_NOTE_PING && base_reader_ok(&r) && base_reader_left(&r) >= 4)
+		token = base_read_be32(&r);
 	if (!base_reader_ok(&r))
 		return RELAY_ERR_MALFORMED;
 	n->type = type;
+	n->token = token;
 	n->label_base = label_base;
 	relay_text_copy(n->text, text, text_len);
 	return RELAY_ERR_OK;

@@ -30,7 +30,8 @@ check_note(const uint8_t *data, size_t size)
 	BASE_ASSERT(memchr(n.text, 0, sizeof n.text));
 	size_t len = relay_note_encode(&n, out);
 	BASE_ASSERT(len <= sizeof out && relay_note_decode(out, len, &back) == 0);
-	BASE_ASSERT(back.type == n.type && back.label_base == n.label_base);
+	BASE_ASSERT(back.type == n.type && back.label_base == n.label_base &&
+		    back.token == n.token);
 	BASE_ASSERT(n.type != RELAY_NOTE_ABORT || strcmp(back.text, n.text) == 0);
 }
 

@@ -109,6 +109,11 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 		snprintf(why, SUCI_TEXT_MAX, "bad hello");
 		return -1;
 	}
+	/* Its token is another. */
+	if (e->reborn && h.kind == IMPI_HOSTID_RELAY) {
+		snprintf(why, SUCI_TEXT_MAX, "token is not mine");
+		return -1;
+	}
 	if (h.kind == IMPI_HOSTID_LIBMPI && h.label != LABEL_BASE + e->rank) {
 		snprintf(why, SUCI_TEXT_MAX, "label %u is not mine", h.label);
 		return -1;
@@ -121,8 +126,9 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	size_t hello_len, bool incoming)
 {
 	struct end *e = user;
-	(void)hello;
-	(void)hello_len;
+	struct relay_hello h;
+	e->met_relay = e->met_relay ||
+		       (!relay_hello_decode(hello, hello_len, &h) && h.kind == IMPI_HOSTID_RELAY);
 	sim_log(e->w->s, "rank %u: path %u up to ..%u (%s)", e->rank, path, peer->ip[15],
 		incoming ? "incoming" : "opened");
 }
@@ -512,5 +518,5 @@ end_restart(struct end *e)
 {
 	sim_log(e->w->s, "rank %u is back", e->rank);
 	end_new(e);
-	e->ended = true; /* nothing is expected of it */
+	e->reborn = e->ended = true; /* nothing is expected of it */
 }

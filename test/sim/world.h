@@ -122,7 +122,9 @@ struct end {
 	uint64_t rx_bytes; /* of blocks begun and not consumed */
 	bool short_of_room;
 	bool alive, ended, started;
-	bool quitting; /* the run is over: what goes down now is no fault */
+	bool met_relay; /* a path to a relay was up once */
+	bool reborn;	/* another process at the address of one that died */
+	bool quitting;	/* the run is over: what goes down now is no fault */
 	char why[160];
 	uint64_t ended_ns;
 	uint64_t wake_ns;

@@ -186,7 +186,7 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 {
 	struct fake_path *f = &ep->path[path];
 	(void)now_ns;
-	if (!f->used)
+	if (!f->used || !f->up)
 		return SUCI_ERR_DOWN;
 	if (f->nnotes == FAKE_NOTES || len > RELAY_NOTE_MAX)
 		return SUCI_ERR_FULL;

@@ -21,6 +21,7 @@ struct job_spec {
 	uint32_t label_base[RELAY_CLIENTS_MAX];
 	uint32_t foreign[RELAY_CLIENTS_MAX]; /* hosts of a foreign client */
 	uint32_t token;
+	uint32_t token_of[RELAY_CLIENTS_MAX]; /* of that client's relays; 0: token */
 	uint32_t id;
 };
 
@@ -50,6 +51,12 @@ maker_proc_token(uint32_t i)
 }
 
 #define MAKER_PROC_BASE 16u
+
+static inline uint32_t
+maker_relay_token(const struct job_spec *s, uint32_t client)
+{
+	return s->token_of[client] ? s->token_of[client] : s->token;
+}
 
 static inline uint32_t
 maker_foreign_ip(uint32_t client, uint32_t host)
@@ -91,7 +98,8 @@ static inline void
 maker_ids(struct relay_job *j, const struct job_spec *s, uint32_t rank, uint32_t client, uint32_t i)
 {
 	uint8_t kind = s->foreign[client] ? IMPI_HOSTID_RELAY_FOREIGN : IMPI_HOSTID_RELAY;
-	struct impi_hostid g = {s->token, kind, 7000, maker_relay_ip(client, 0)};
+	struct impi_hostid g = {maker_relay_token(s, client), kind, 7000,
+				maker_relay_ip(client, 0)};
 	impi_hostid_encode(&g, j->global_id[rank]);
 	be64_store(j->global_id[rank] + 16, (uint64_t)s->label_base[client] + rank);
 	if (maker_is_direct(s, client)) {
@@ -190,7 +198,7 @@ make_job(const struct job_spec *s)
 		for (uint32_t i = 0; i < s->nprocs[c]; i++) {
 			bool direct = maker_is_direct(s, c);
 			uint32_t m = direct ? 0 : maker_owner(s->nprocs[c], s->nrelays[c], i);
-			struct impi_hostid id = {s->token,
+			struct impi_hostid id = {maker_relay_token(s, c),
 						 s->foreign[c] ? IMPI_HOSTID_RELAY_FOREIGN
 							       : IMPI_HOSTID_RELAY,
 						 7000, maker_relay_ip(c, m)};

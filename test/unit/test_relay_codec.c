@@ -73,6 +73,15 @@ note_golden_and_bad(void **state)
 	assert_int_equal(relay_note_decode("\2\0\0\0\7", 5, &n), 0);
 	assert_int_equal(n.type, RELAY_NOTE_LEAVE);
 	assert_int_equal(n.label_base, 7);
+	assert_int_equal(n.token, 0);
+	/* With the token, and with less than that behind. */
+	assert_int_equal(relay_note_decode("\2\0\0\0\7\0\1\2\3", 9, &n), 0);
+	assert_int_equal(n.token, 0x010203);
+	assert_int_equal(relay_note_decode("\2\0\0\0\7\0\1\2", 8, &n), 0);
+	assert_int_equal(n.token, 0);
+	assert_int_equal(relay_note_decode("\1\0\0\0\7\0\1x\0\1\2\3", 12, &n), 0);
+	assert_string_equal(n.text, "x");
+	assert_int_equal(n.token, 0x010203);
 	assert_int_equal(relay_note_decode("\4\0\0\0\7", 5, &n), RELAY_ERR_MALFORMED);
 	assert_int_equal(relay_note_decode("\3", 1, &n), 0);
 	assert_int_equal(n.type, RELAY_NOTE_PING);
@@ -88,6 +97,10 @@ note_golden_and_bad(void **state)
 	assert_int_equal(len, 7 + RELAY_WHY_MAX - 1);
 	assert_int_equal(relay_note_decode(out, len, &n), 0);
 	assert_int_equal(strlen(n.text), RELAY_WHY_MAX - 1);
+	max.token = 0xabcd;
+	assert_int_equal(relay_note_encode(&max, out), len + 4);
+	assert_int_equal(relay_note_decode(out, len + 4, &n), 0);
+	assert_int_equal(n.token, 0xabcd);
 }
 
 static void

@@ -283,6 +283,157 @@ ping_is_counted_and_no_more(void **state)
 	relay_free(r);
 }
 
+/* ---- told late: the trunk was not up when the job ended --------------------------------- */
+
+static uint32_t
+trunk_comes_in(struct relay *r, uint32_t client)
+{
+	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	struct suci_addr from = maker_relay_addr(client, 0);
+	uint8_t hello[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	relay_hello_encode(&h, hello);
+	return fake_incoming(&r->ep, &from, hello, sizeof hello, why);
+}
+
+static void
+end_is_told_when_the_trunk_is_up(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		const char *why;
+		bool down;	   /* the try to connect fails first, theirs comes */
+		uint64_t after_ns; /* the end */
+		bool told;
+	} cases[] = {
+		{"abort, connecting", "gone", false, BASE_S_NS, true},
+		{"leave, connecting", NULL, false, BASE_S_NS, true},
+		{"abort, down", "gone", true, BASE_S_NS, true},
+		{"abort, down, just in time", "gone", true, 60 * BASE_S_NS - 1, true},
+		{"abort, down, too late", "gone", true, 60 * BASE_S_NS, false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		print_message("%s\n", cases[i].name);
+		struct relay *r = relay_new(0);
+		const struct relay_counters *n = relay_core_counters(r->c);
+		struct suci_addr a = maker_relay_addr(1, 0);
+		add_job(r, spec2);
+		assert_int_equal(relay_job_end(r->c, spec2.label_base[0], cases[i].why, r->ep.now),
+				 0);
+		check(r);
+		assert_int_equal(n->notes_kept, 1);
+		assert_int_equal(n->notes_tx, 0);
+		uint32_t opened = r->ep.opened, t = fake_find(&r->ep, &a);
+		if (cases[i].down)
+			fake_down(&r->ep, t, SUCI_DOWN_TIMEOUT, "");
+		r->ep.now += cases[i].after_ns;
+		relay_core_tick(r->c, r->ep.now);
+		check(r);
+		assert_int_equal(r->ep.opened, opened);
+		t = cases[i].down ? trunk_comes_in(r, 1) : connect_trunk(r, 1, 0);
+		assert_int_equal(t != UINT32_MAX, cases[i].told);
+		assert_int_equal(n->notes_forgotten, !cases[i].told);
+		if (cases[i].told) {
+			assert_true(relay_core_expiry_ns(r->c) <= r->ep.now);
+			relay_core_tick(r->c, r->ep.now);
+			notes_are(r, t, 1, cases[i].why ? RELAY_NOTE_ABORT : RELAY_NOTE_LEAVE,
+				  spec2.label_base[1], cases[i].why);
+			/* Once. */
+			r->ep.now += BASE_S_NS;
+			relay_core_tick(r->c, r->ep.now);
+			notes_are(r, t, 1, cases[i].why ? RELAY_NOTE_ABORT : RELAY_NOTE_LEAVE,
+				  spec2.label_base[1], cases[i].why);
+		}
+		relay_free(r);
+	}
+}
+
+/* More ends than are kept: the newest are told. */
+static void
+untold_ends_are_bounded(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	struct relay_note note;
+	const struct relay_counters *n = relay_core_counters(r->c);
+	for (uint32_t i = 0; i < 20; i++) {
+		struct job_spec s = spec2;
+		s.label_base[1] += i * RELAY_LABEL_PAGE;
+		s.token_of[1] = 0xef00 + i;
+		add_job(r, s);
+		assert_int_equal(relay_job_end(r->c, s.label_base[0], "gone", ++r->ep.now), 0);
+		check(r);
+	}
+	assert_int_equal(n->notes_kept, 20);
+	assert_int_equal(n->notes_forgotten, 12);
+	uint32_t t = connect_trunk(r, 1, 0), seen = 0;
+	relay_core_tick(r->c, r->ep.now);
+	assert_int_equal(r->ep.path[t].nnotes, 8);
+	for (uint32_t i = 0; i < 8; i++) {
+		const struct fake_path *p = &r->ep.path[t];
+		assert_int_equal(relay_note_decode(p->note[i], p->note_len[i], &note), 0);
+		uint32_t job = (note.label_base - spec2.label_base[1]) / RELAY_LABEL_PAGE;
+		assert_int_equal(note.token, 0xef00 + job); /* the receiver's */
+		seen |= 1u << job;
+	}
+	assert_int_equal(seen, 0xff000);
+	relay_free(r);
+}
+
+/* The slot of a trunk that only keeps what is untold goes to a job that needs it. */
+static void
+untold_ends_hold_no_slot(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	for (uint32_t i = 1; i <= 5; i++) {
+		struct job_spec s = {.nclients = i + 1, .nprocs = {1}, .nrelays = {1}};
+		s.label_base[0] = spec2.label_base[0];
+		s.label_base[i] = spec2.label_base[1];
+		s.nprocs[i] = s.nrelays[i] = 1;
+		s.token = i;
+		add_job(r, s);
+		struct suci_addr a = maker_relay_addr(i, 0);
+		fake_down(&r->ep, fake_find(&r->ep, &a), SUCI_DOWN_REFUSED, "");
+		assert_int_equal(relay_job_end(r->c, s.label_base[0], "gone", ++r->ep.now), 0);
+		check(r);
+	}
+	assert_int_equal(relay_core_counters(r->c)->notes_kept, 5);
+	assert_int_equal(relay_core_counters(r->c)->notes_forgotten, 1);
+	relay_free(r);
+}
+
+/* Told late, of a job whose labels another has now. */
+static void
+stale_note_ends_no_later_job(void **state)
+{
+	(void)state;
+	static const uint8_t type[] = {RELAY_NOTE_ABORT, RELAY_NOTE_LEAVE};
+	for (size_t i = 0; i < sizeof type; i++) {
+		struct relay *r = relay_new(0);
+		const struct relay_counters *n = relay_core_counters(r->c);
+		uint8_t buf[RELAY_NOTE_MAX];
+		add_job(r, spec2);
+		uint32_t t = connect_trunk(r, 1, 0);
+		struct relay_note note = {.type = type[i],
+					  .label_base = spec2.label_base[0],
+					  .token = spec2.token + 1};
+		relay_ops()->note(r->c, t, buf, relay_note_encode(&note, buf), r->ep.now);
+		assert_int_equal(n->notes_stale, 1);
+		assert_int_equal(r->ended, 0);
+		/* Nor does it count as having left. */
+		note.token = spec2.token;
+		if (type[i] == RELAY_NOTE_ABORT)
+			relay_ops()->note(r->c, t, buf, relay_note_encode(&note, buf), r->ep.now);
+		else
+			fake_down(&r->ep, t, SUCI_DOWN_SILENT, "");
+		assert_int_equal(r->ended, 1);
+		assert_int_equal(n->notes_stale, 1);
+		relay_free(r);
+	}
+}
+
 /* ---- as it should, or by control ----------------------------------------------------- */
 
 /* A job that ends as it should: processes leave one by one, some close their
@@ -402,6 +553,10 @@ main(void)
 		cmocka_unit_test(refused_trunk_is_tried_again),
 		cmocka_unit_test(owner_of_nothing_opens_nothing),
 		cmocka_unit_test(ping_is_counted_and_no_more),
+		cmocka_unit_test(end_is_told_when_the_trunk_is_up),
+		cmocka_unit_test(untold_ends_are_bounded),
+		cmocka_unit_test(untold_ends_hold_no_slot),
+		cmocka_unit_test(stale_note_ends_no_later_job),
 		cmocka_unit_test(job_that_ends_normally),
 		cmocka_unit_test(trunk_that_says_idle_is_opened_again),
 		cmocka_unit_test(trunk_lost_after_leave_is_no_loss),

@@ -57,6 +57,7 @@ static const struct job_spec spec[2] = {
 	 .nrelays = {1, 1},
 	 .label_base = {0x01000040, 0x01000080},
 	 .token = 0xaa,
+	 .token_of = {0xaa, 0xbb},
 	 .id = 1},
 	{.nclients = 2,
 	 .my_client = 1,
@@ -64,6 +65,7 @@ static const struct job_spec spec[2] = {
 	 .nrelays = {1, 1},
 	 .label_base = {0x01000040, 0x01000080},
 	 .token = 0xbb,
+	 .token_of = {0xaa, 0xbb},
 	 .id = 1},
 };
 

@@ -74,6 +74,7 @@ static const struct job_spec spec[2] = {{.nclients = 3,
 					 .foreign = {0, 1, 1},
 					 .label_base = {0x01000040, 0x02000080, 0},
 					 .token = 0xaa,
+					 .token_of = {0xaa, 0xbb},
 					 .id = 1},
 					{.nclients = 3,
 					 .my_client = 1,
@@ -82,6 +83,7 @@ static const struct job_spec spec[2] = {{.nclients = 3,
 					 .foreign = {0, 1, 1},
 					 .label_base = {0x01000040, 0x02000080, 0},
 					 .token = 0xbb,
+					 .token_of = {0xaa, 0xbb},
 					 .id = 1}};
 
 /* ---- buffers, relays ------------------------------------------------------------------- */

@@ -34,6 +34,8 @@
  * knows it.  A job ends by relay_job_end(), by an ABORT
  * note, by the death of a local process or of a trunk it uses: then ABORT goes
  * to everybody else once, ops->job_ended is called once, and the job is gone.
+ * What cannot be told because a trunk still connects or is down is told when it is
+ * up, for 60 s and the 8 newest ends of each trunk.
  *
  * Foreign processes (relay/job.h) of the own cluster and of others are behind the
  * gateways of this cluster's relays:
@@ -109,10 +111,10 @@ struct relay_core_conf {
 	/* Less, if trunks begin with less and probe (suci_config.mtu_min_leg): what
 	 * processes are told until all trunks are up and know better.  0: trunk_mtu. */
 	uint16_t trunk_mtu_start;
-	uint64_t connect_ns;	      /* try to reach a trunk for so long; default 10 s */
-	uint64_t retry_ns;	      /* pause between tries; default 50 ms */
-	uint64_t local_keepalive_ns;  /* probe idle local processes that often, so that
-				       * their node can say they are gone; default 1 s */
+	uint64_t connect_ns;	     /* try to reach a trunk for so long; default 10 s */
+	uint64_t retry_ns;	     /* pause between tries; default 50 ms */
+	uint64_t local_keepalive_ns; /* probe idle local processes that often, so that
+				      * their node can say they are gone; default 1 s */
 	/* Gateways of the cluster's relays, in the order of the configured list: Suci
 	 * endpoints (lib/gateway) on the private leg that stand for foreign processes
 	 * of both sides.  Segments for a foreign process go to the one that
@@ -160,6 +162,9 @@ struct relay_core_conf {
 	X(notes_tx, "notes sent")                                                              \
 	X(notes_bad, "notes malformed, or from a path that has no say in the job")             \
 	X(notes_late, "notes about a job that is over")                                        \
+	X(notes_stale, "notes about an earlier job of the same labels")                        \
+	X(notes_kept, "ends of jobs kept until a trunk is up")                                 \
+	X(notes_forgotten, "of them never told: the trunk came late, or too many ended")       \
 	X(notes_unsent, "notes that could not be queued")                                      \
 	X(accepted, "paths accepted")                                                          \
 	X(accept_hello, "refused: hello malformed")                                            \
