@@ -50,7 +50,6 @@ struct pair_host {
 	uint32_t path, lane, sent, done, begun, ended;
 	/* Of the data it sends, and of those it expects: after a crash both begin anew. */
 	uint32_t life, peer_life;
-	uint64_t incarnation;
 	bool up, lane_up;
 	void *mem_ls, *mem_ep;
 	struct pair_rx rx[PAIR_BLOCKS];
@@ -65,7 +64,6 @@ struct pair {
 	bool direct;
 	bool trusting;	/* nothing was forged or corrupted: contents are checked too */
 	uint32_t lives; /* crashes */
-	uint32_t last_life[2 * PAIR_LIVES + 1]; /* of incarnations that crashed */
 	uint8_t payload[PAIR_LIVES][PAIR_BLOCK_MAX];
 };
 
@@ -102,13 +100,7 @@ pair_open_lane(struct pair_host *h)
 		.window_max = 200,
 	};
 	h->lane_up = suci_lane_open(h->ls, &c, &h->lane, h->pair->now_ns) == 0;
-	/* The path may be the last of a peer that has crashed since. */
-	const struct pair_host *peer = &h->pair->h[!side];
-	struct suci_path_info info;
-	MUST(suci_path_info(h->ep, h->path, &info));
-	h->peer_life = peer->life;
-	if (info.peer_incarnation != peer->incarnation && info.peer_incarnation <= 2 * PAIR_LIVES)
-		h->peer_life = h->pair->last_life[info.peer_incarnation];
+	h->peer_life = h->pair->h[!side].life;
 }
 
 static inline void
@@ -269,10 +261,9 @@ pair_host_init(struct pair *p, int side)
 	};
 	h->mem_ls = aligned_alloc(64, suci_lanes_footprint(&lc.limits));
 	h->ls = suci_lanes_new(h->mem_ls, &lc);
-	h->incarnation = 1 + (uint64_t)side + 2 * p->lives;
 	struct suci_config c = {
 		.limits = {.paths_max = 2, .segments_max = 64, .queue_max = 32, .window_max = 40},
-		.incarnation = h->incarnation,
+		.incarnation = 1 + (uint64_t)side + 2 * p->lives,
 		.seed = 3 + p->lives,
 		.mtu_max = 1400,
 		.mtu_min = pair_probes_mtu[side] ? 1200 : 0,
@@ -416,7 +407,6 @@ pair_crash(struct pair *p, int side)
 	suci_lanes_fini(h->ls);
 	free(h->mem_ep);
 	free(h->mem_ls);
-	p->last_life[h->incarnation] = h->life;
 	p->lives++;
 	h->up = h->lane_up = false;
 	pair_begin_anew(h);
