@@ -379,6 +379,9 @@ main(int argc, char **argv)
 		flood(n > 1 ? 100000 / (n - 1) : 0);
 		say("flood");
 	}
+	/* As MPI_Finalize does: nobody leaves before all have met. */
+	lmpi_engine_quiesce();
+	barrier();
 	if (lmpi_engine_fini())
 		return 1;
 	if (me == 0 && strcmp(what, "check") == 0)
