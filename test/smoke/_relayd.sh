@@ -9,6 +9,8 @@
 set -u
 : "${B:=build/gcc}"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
 RUN=rd$$
 NODE=$RUN-n RELAY=$RUN-r WAN=$RUN-w
 TMP=$(mktemp -d)
@@ -38,11 +40,6 @@ cleanup()
 	[ "$FAILED" -eq 0 ] || { echo "--- relayd.log"; cat "$TMP/relayd.log" 2>/dev/null; }
 	rm -rf "$TMP" "/var/run/dpdk/$RUN"
 	exit $rc
-}
-
-need_root()
-{
-	[ "$(id -u)" -eq 0 ] || { echo "SKIP ${1}: needs root for network namespaces"; exit 77; }
 }
 
 # The three namespaces; offloads off, so frames are what a NIC would see.

@@ -6,7 +6,9 @@
 # shellcheck source=test/interop/relayed.sh
 . "$(dirname "$0")/../interop/relayed.sh"
 B=$(realpath "${B:-build/gcc}")
-[ "$(id -u)" -eq 0 ] || { echo "SKIP relayd-gateway: needs root for network namespaces"; exit 77; }
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
+need_root relayd-gateway
 LIMIT_S=60
 rc=0
 

@@ -1,0 +1,8 @@
+# Sourced by the scenarios that make network namespaces.
+# shellcheck shell=bash
+
+# need_root SCENARIO: run-smoke counts the rest of it as skipped.
+need_root()
+{
+	[ "$(id -u)" -eq 0 ] || { echo "SKIP ${1}: needs root for network namespaces; run it with sudo"; exit 77; }
+}
