@@ -291,21 +291,27 @@ impl_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 	return lmpi_errhandler_get(file_null_handler, errhandler);
 }
 
+void
+lmpi_errhandler_call(MPI_Errhandler handle, enum lmpi_on kind, void *object, int code,
+		     const char *fn)
+{
+	unsigned depth;
+
+	lmpi_errhandler_ref(handle);
+	depth = lmpi_lock_drop();
+	(void)lmpi_errhandler_run(handle, kind, object, code, fn);
+	lmpi_lock_retake(depth);
+	lmpi_errhandler_unref(handle);
+}
+
 int
 impl_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
 	struct lmpi_comm *c;
 	int rc = lmpi_comm_get(comm, &c);
-	MPI_Errhandler handler;
-	unsigned depth;
 
-	if (rc)
-		return rc;
-	handler = c->errhandler;
-	lmpi_errhandler_ref(handler);
-	depth = lmpi_lock_drop();
-	lmpi_errhandler_run(handler, LMPI_ON_COMM, comm, errorcode, "MPI_Comm_call_errhandler");
-	lmpi_lock_retake(depth);
-	lmpi_errhandler_unref(handler);
-	return MPI_SUCCESS;
+	if (rc == MPI_SUCCESS)
+		lmpi_errhandler_call(c->errhandler, LMPI_ON_COMM, comm, errorcode,
+				     "MPI_Comm_call_errhandler");
+	return rc;
 }

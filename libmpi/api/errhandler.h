@@ -23,6 +23,11 @@ void lmpi_errhandler_unref(MPI_Errhandler handle);
 int lmpi_errhandler_run(MPI_Errhandler handle, enum lmpi_on kind, void *object, int code,
 			const char *fn);
 
+/* MPI_<Kind>_call_errhandler: the same with the lock given up meanwhile, and the handler
+ * kept alive: it may free the object it hangs on. */
+void lmpi_errhandler_call(MPI_Errhandler handle, enum lmpi_on kind, void *object, int code,
+			  const char *fn);
+
 /* MPI_Errhandler_fn names of the handler kinds' set and get, for one object. */
 int lmpi_errhandler_set(MPI_Errhandler *slot, enum lmpi_on kind, MPI_Errhandler handle);
 int lmpi_errhandler_get(MPI_Errhandler slot, MPI_Errhandler *handle);

@@ -135,17 +135,11 @@ impl_Session_call_errhandler(MPI_Session session, int errorcode)
 {
 	struct lmpi_session *s;
 	int rc = get(session, &s);
-	MPI_Errhandler handler;
-	unsigned depth;
 
-	if (rc)
-		return rc;
-	handler = s->errhandler;
-	depth = lmpi_lock_drop();
-	(void)lmpi_errhandler_run(handler, LMPI_ON_SESSION, (void *)session, errorcode,
-				  "MPI_Session_call_errhandler");
-	lmpi_lock_retake(depth);
-	return MPI_SUCCESS;
+	if (rc == MPI_SUCCESS)
+		lmpi_errhandler_call(s->errhandler, LMPI_ON_SESSION, session, errorcode,
+				     "MPI_Session_call_errhandler");
+	return rc;
 }
 
 /* ---- process sets */

@@ -40,6 +40,35 @@ library(const char *level)
 	CHECK(MPI_Session_finalize(&s) == MPI_SUCCESS && s == MPI_SESSION_NULL);
 }
 
+static int called;
+
+/* Frees what it hangs on. */
+static void
+on_error(MPI_Session *s, int *code, ...)
+{
+	called += *code == MPI_ERR_OTHER;
+	MPI_Session_finalize(s);
+}
+
+static void
+handlers(void)
+{
+	MPI_Session s, same;
+	MPI_Errhandler h, got;
+
+	MPI_Session_create_errhandler(on_error, &h);
+	MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s);
+	MPI_Session_set_errhandler(s, h);
+	MPI_Errhandler_free(&h);
+	MPI_Session_get_errhandler(s, &got);
+	MPI_Errhandler_free(&got);
+	same = s;
+	CHECK(MPI_Session_call_errhandler(s, MPI_ERR_OTHER) == MPI_SUCCESS && called == 1);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	CHECK(MPI_Session_finalize(&same) == MPI_ERR_SESSION); /* the handler did */
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 static void
 groups_of_two(void)
 {
@@ -126,6 +155,7 @@ main(int argc, char **argv)
 	library("MPI_THREAD_MULTIPLE");
 	MPI_Initialized(&flag);
 	CHECK(flag);
+	handlers();
 	groups_of_two();
 	removed_names();
 	balanced();
