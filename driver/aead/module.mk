@@ -3,3 +3,4 @@ $(call lib,sucaead,driver/aead,suci base)
 sucaead_PKGLIBS += -lIPSec_MB
 $(call unit,test_aead,test/unit/test_aead.c,sucaead suci base)
 $(call unit,test_suci_seal,test/unit/test_suci_seal.c,sucaead suci base)
+$(call unit,test_suci_keys,test/unit/test_suci_keys.c,sucaead suci base)

@@ -13,6 +13,17 @@
 #define MTU_MAX		   65000
 #define PATH_MIN	   16u /* records every path is sure of, if there are that many */
 #define UNREACHABLE_PROBES 2   /* unanswered, before a sealed path believes it */
+#define FORMER_MIN	   128u
+
+/* What suci_footprint() grows by for a path that is sealed and idle; its keys take more only
+ * while it is not (limits.keys_max). */
+_Static_assert(sizeof(struct suci_path) + sizeof(struct suci_path_hello) +
+			       3 * (sizeof(struct suci_rec) + sizeof(struct suci_snap)) + NOTE_MAX +
+			       sizeof(uint32_t) /* note_next */ +
+			       (4 + 1) * sizeof(uint32_t) /* addr_slot, at most; owes */ +
+			       sizeof(struct former) + sizeof(struct suci_seal) <=
+		       4096,
+	       "an idle path takes 4 KB at most");
 
 struct carve {
 	uint8_t *base; /* NULL: only counting */
@@ -51,6 +62,13 @@ suci_recs_of(const struct suci_limits *l)
 	return l->segments_max + 2 * l->paths_max + notes_of(l); /* two kinds of probes */
 }
 
+uint32_t
+suci_keys_of(const struct suci_limits *l)
+{
+	uint32_t most = l->keys_max ? l->keys_max : KEYS_DEFAULT;
+	return 2 * l->sealed_max < most ? 2 * l->sealed_max : most;
+}
+
 /* Both the size and the places of everything. */
 static size_t
 lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
@@ -67,12 +85,15 @@ lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
 	ep->notes_max = notes_of(l);
 	ep->note = carve(&c, ep->notes_max, sizeof *ep->note);
 	ep->note_next = carve(&c, ep->notes_max, sizeof *ep->note_next);
-	ep->former_max = 4 * l->paths_max < FORMER_MAX ? 4 * l->paths_max : FORMER_MAX;
+	ep->former_max = FORMER_MIN + l->paths_max;
+	ep->former_max = ep->former_max < FORMER_MAX ? ep->former_max : FORMER_MAX;
 	ep->former = carve(&c, ep->former_max, sizeof *ep->former);
 	ep->oob = carve(&c, OOB_MAX, sizeof *ep->oob);
 	if (l->sealed_max) {
 		ep->seal = carve(&c, l->sealed_max, sizeof *ep->seal);
 		ep->spare = carve(&c, SPARE_KEYS, sizeof *ep->spare);
+		ep->key_mem = carve(&c, suci_keys_of(l), SUCI_AEAD_KEY_MAX);
+		ep->keys = carve(&c, suci_keys_of(l), sizeof *ep->keys);
 		ep->once = carve(&c, 1, SUCI_AEAD_KEY_MAX);
 	}
 	return (c.at + 63) & ~(size_t)63;
@@ -84,7 +105,8 @@ suci_footprint(const struct suci_limits *l)
 	struct suci counting;
 	if (l->paths_max < 1 || l->paths_max > 1u << 20 || l->segments_max < 16 ||
 	    l->segments_max > 1u << 24 || l->queue_max < 1 || l->queue_max > l->segments_max ||
-	    l->window_max < 1 || l->window_max > UINT16_MAX || l->sealed_max > l->paths_max)
+	    l->window_max < 1 || l->window_max > UINT16_MAX || l->sealed_max > l->paths_max ||
+	    l->keys_max == 1 || l->keys_max > SUCI_KEYS_MAX)
 		return 0;
 	return lay_out(l, NULL, &counting);
 }

@@ -16,6 +16,7 @@
  *      ecn.c       marks of congestion, ours and the peer's
  *      seal.c      sealed paths: keys and datagrams
  *      seal_hs.c   sealed handshakes
+ *      keys.c      which keys are ready for use
  *      hkdf.c      HMAC and HKDF
  *      check.c     suci_check()
  *      canary.h    bugs planted for the test of the simulator
@@ -136,11 +137,11 @@ struct suci_move {
 	uint64_t moved_pn;     /* what was sent before went to another address */
 };
 
-/* Keys of a sealed path. */
+#define KEYS_DEFAULT 512
+#define NO_KEY	     UINT16_MAX
+
+/* Secrets of a sealed path; for keys ready for use see keys.c. */
 struct suci_seal {
-	/* tx_key and rx_key are the AEAD's, ready for use. */
-	_Alignas(64) uint8_t tx_key[SUCI_AEAD_KEY_MAX];
-	_Alignas(64) uint8_t rx_key[SUCI_AEAD_KEY_MAX];
 	uint8_t tx_secret[SUCI_SHA256], rx_secret[SUCI_SHA256]; /* of the current epochs */
 	uint8_t nonce[SEAL_NONCE], peer_nonce[SEAL_NONCE];
 	uint8_t challenge[SUCI_SEAL_TAG]; /* a RESET that echoes it is believed */
@@ -156,9 +157,16 @@ struct suci_seal {
 	uint8_t psk;		  /* index of the pre-shared key */
 	bool heard;		  /* something authentic in rx_epoch */
 	bool want_challenge, challenged;
+	uint16_t slot[2]; /* its keys that are ready: sending, receiving; NO_KEY = not */
 };
 
-_Static_assert(sizeof(struct suci_seal) <= 2304, "memory per sealed peer");
+_Static_assert(sizeof(struct suci_seal) <= 192, "memory per sealed peer");
+
+/* Whose key is in that place. */
+struct suci_key_use {
+	uint32_t seal; /* NONE: nobody's */
+	bool rx, used;
+};
 
 struct suci_spare {
 	_Alignas(64) uint8_t key[SUCI_AEAD_KEY_MAX];
@@ -223,12 +231,12 @@ struct suci_path {
 	uint64_t largest_acked;
 	uint64_t after_ns;   /* when the first packet after largest_acked was sent; 0 = none */
 	uint64_t sampled_ns; /* when the round trip was first known */
-	uint32_t patience;   /* acks to come before a probe is again sent early */
 	uint64_t flight_ns;  /* when the last packet that wants an ack was sent */
 	uint64_t due_ns;     /* since when something is outstanding */
 	uint64_t liveness_ns, keepalive_ns;
 	uint64_t loss_at_ns, pace_at_ns;
 	uint32_t probes;	  /* timeouts since the last ack */
+	uint32_t patience;	  /* acks to come before a probe is again sent early */
 	uint64_t bare_pn;	  /* 32 on the wire */
 	uint32_t reorder_extra;	  /* eighths added to the loss time threshold */
 	uint32_t reorder_packets; /* packet threshold */
@@ -266,7 +274,8 @@ struct suci_path {
 	uint16_t first_credit;
 	uint16_t quantum; /* most it gets at its next turn; 0 = its share */
 	uint64_t up_ns, told_again_ns;
-	uint64_t hs_rtt_ns;   /* measured in the handshake by the opener; 0 = unknown */
+	uint64_t hs_rtt_ns; /* measured in the handshake by the opener; 0 = unknown */
+	uint32_t hs_tries;
 	uint32_t ack_pending; /* packets that want an ack */
 	uint64_t ack_at_ns;   /* when it is due, NEVER if none */
 	uint64_t acked_ns;    /* when the last ack left */
@@ -276,7 +285,6 @@ struct suci_path {
 
 	/* handshake */
 	uint64_t hs_retry_ns, hs_give_up_ns, hs_sent_ns;
-	uint32_t hs_tries;
 	uint64_t cookie;
 	uint64_t peer_incarnation;
 
@@ -354,7 +362,10 @@ struct suci {
 	/* limits.sealed_max; NULL without */
 	struct suci_seal *seal;
 	struct suci_spare *spare;
-	uint8_t *once; /* a key that is used once */
+	uint8_t *once;	  /* a key that is used once */
+	uint8_t *key_mem; /* keys_n times SUCI_AEAD_KEY_MAX */
+	struct suci_key_use *keys;
+	uint32_t keys_n, keys_hand;
 	uint32_t seal_free, spare_next;
 	uint64_t seal_serial;
 	struct suci_pacer reset_pacer;
@@ -683,6 +694,32 @@ size_t suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size
 /* Open a DATA datagram in place; false, and counted: forged, or seen before. */
 bool suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h,
 		    uint8_t *dgram, size_t len);
+
+/* keys.c */
+void suci_keys_init(struct suci *ep);
+/* Those that can be ready at a time. */
+uint32_t suci_keys_of(const struct suci_limits *l);
+/* What the AEAD makes of the secret of an epoch. */
+void suci_keys_expand(const struct suci *ep, const uint8_t secret[SUCI_SHA256], uint8_t *key);
+const uint8_t *suci_keys_make(struct suci *ep, struct suci_seal *s, bool rx);
+/* Its secret is another now. */
+void suci_keys_drop(struct suci *ep, struct suci_seal *s, bool rx);
+/* The receiving key of the epoch before or after; NULL if it is gone. */
+const uint8_t *suci_keys_beside(struct suci *ep, const struct suci_seal *s, uint32_t epoch);
+/* Receiving goes on to the next epoch, whose key suci_keys_beside() gave. */
+void suci_keys_follow(struct suci *ep, struct suci_seal *s);
+void suci_keys_forget(struct suci *ep, struct suci_seal *s);
+
+/* The key of the current epoch, valid until the next call for any path. */
+static inline const uint8_t *
+suci_keys_ready(struct suci *ep, struct suci_seal *s, bool rx)
+{
+	uint32_t i = s->slot[rx];
+	if (i == NO_KEY)
+		return suci_keys_make(ep, s, rx);
+	ep->keys[i].used = true;
+	return ep->key_mem + (size_t)i * SUCI_AEAD_KEY_MAX;
+}
 
 /* seal_hs.c: dgram is a whole datagram, len its length; sealing returns the new one, opening
  * counts what it does not believe. */

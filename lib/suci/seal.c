@@ -1,8 +1,5 @@
-/* Sealed paths: keys, epochs, datagrams.  The handshake is in seal_hs.c.
- *
- * A path has two keys made ready, one per direction.  Those of the epochs before
- * and after the peer's current one are wanted only around a change, so all
- * paths share a few spare ones. */
+/* Sealed paths: secrets, epochs, datagrams.  The handshake is in seal_hs.c, the keys of the
+ * AEAD in keys.c. */
 #include "private.h"
 
 #include "base/bytes.h"
@@ -21,8 +18,7 @@ suci_seal_init(struct suci *ep)
 		ep->seal[i].next_free = ep->seal_free;
 		ep->seal_free = i;
 	}
-	if (ep->spare)
-		memset(ep->spare, 0, SPARE_KEYS * sizeof *ep->spare);
+	suci_keys_init(ep);
 	if (!ep->conf.seal.epoch)
 		ep->conf.seal.epoch = SUCI_SEAL_EPOCH;
 }
@@ -83,6 +79,7 @@ suci_seal_new(struct suci *ep, const struct suci_path *p)
 	struct suci_seal *s = &ep->seal[i];
 	ep->seal_free = s->next_free;
 	memset(s, 0, sizeof *s);
+	s->slot[0] = s->slot[1] = NO_KEY;
 	s->serial = ++ep->seal_serial;
 	make_own_nonce(ep, p, s);
 	return s;
@@ -108,21 +105,10 @@ suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE])
 void
 suci_seal_give(struct suci *ep, struct suci_seal *s)
 {
-	for (uint32_t i = 0; i < SPARE_KEYS; i++)
-		if (ep->spare[i].serial == s->serial)
-			explicit_bzero(&ep->spare[i], sizeof ep->spare[i]);
+	suci_keys_forget(ep, s);
 	explicit_bzero(s, sizeof *s);
 	s->next_free = ep->seal_free;
 	ep->seal_free = (uint32_t)(s - ep->seal);
-}
-
-static void
-key_of(const struct suci *ep, const uint8_t secret[SUCI_SHA256], uint8_t *key)
-{
-	uint8_t raw[SUCI_AEAD_SECRET];
-	suci_hkdf_expand(ep->conf.seal.aead, secret, "suci key", 8, raw, sizeof raw);
-	ep->conf.seal.aead->expand(key, raw);
-	explicit_bzero(raw, sizeof raw);
 }
 
 void
@@ -180,8 +166,7 @@ suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	s->epoch_pn = 0; /* both have it from the handshake */
 	s->sent = 0;
 	s->heard = false;
-	key_of(ep, s->tx_secret, s->tx_key);
-	key_of(ep, s->rx_secret, s->rx_key);
+	suci_keys_forget(ep, s);
 }
 
 static void
@@ -195,7 +180,7 @@ static void
 advance_tx(struct suci *ep, struct suci_seal *s)
 {
 	suci_seal_next_secret(ep, s->tx_secret, s->tx_secret);
-	key_of(ep, s->tx_secret, s->tx_key);
+	suci_keys_drop(ep, s, false);
 	s->tx_epoch++;
 	s->sent = 0;
 	s->epoch_pn = UINT64_MAX;
@@ -219,8 +204,8 @@ suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
 	dgram[1] = (uint8_t)(dgram[1] | (s->tx_epoch << EPOCH_SHIFT & SUCI_PF_EPOCH));
 	bool bare = dgram[1] & SUCI_PF_BARE;
 	make_nonce(nonce, bare, pn);
-	ep->conf.seal.aead->seal(s->tx_key, nonce, dgram, SUCI_PATH_HDR, dgram + SUCI_PATH_HDR,
-				 len - SUCI_PATH_HDR);
+	ep->conf.seal.aead->seal(suci_keys_ready(ep, s, false), nonce, dgram, SUCI_PATH_HDR,
+				 dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR);
 	if (s->want_challenge && !bare) {
 		s->want_challenge = false;
 		s->challenged = true;
@@ -284,52 +269,11 @@ bare_note(struct suci_seal *s, uint64_t pn)
 	s->bare_seen |= 1ull << (s->rx_bare - pn);
 }
 
-static struct suci_spare *
-spare_find(struct suci *ep, const struct suci_seal *s, uint32_t epoch)
-{
-	for (uint32_t i = 0; i < SPARE_KEYS; i++)
-		if (ep->spare[i].serial == s->serial && ep->spare[i].epoch == epoch)
-			return &ep->spare[i];
-	return NULL;
-}
-
-static struct suci_spare *
-spare_take(struct suci *ep, const struct suci_seal *s, uint32_t epoch)
-{
-	struct suci_spare *k = &ep->spare[ep->spare_next++ % SPARE_KEYS];
-	k->serial = s->serial;
-	k->epoch = epoch;
-	return k;
-}
-
-/* The key of an epoch beside the current one; NULL if it is gone. */
-static const uint8_t *
-neighbour(struct suci *ep, const struct suci_seal *s, uint32_t epoch)
-{
-	struct suci_spare *k = spare_find(ep, s, epoch);
-	if (k || epoch != s->rx_epoch + 1)
-		return k ? k->key : NULL;
-	uint8_t secret[SUCI_SHA256];
-	k = spare_take(ep, s, epoch);
-	suci_seal_next_secret(ep, s->rx_secret, secret);
-	key_of(ep, secret, k->key);
-	explicit_bzero(secret, sizeof secret);
-	return k->key;
-}
-
 /* The peer sent authentically in the next epoch. */
 static void
 advance_rx(struct suci *ep, struct suci_seal *s)
 {
-	struct suci_spare *k = spare_find(ep, s, s->rx_epoch + 1);
-	uint8_t next[SUCI_AEAD_KEY_MAX];
-	memcpy(next, k->key, sizeof next); /* it was just used */
-	memcpy(k->key, s->rx_key, sizeof k->key);
-	k->epoch = s->rx_epoch;
-	memcpy(s->rx_key, next, sizeof s->rx_key);
-	explicit_bzero(next, sizeof next);
-	suci_seal_next_secret(ep, s->rx_secret, s->rx_secret);
-	s->rx_epoch++;
+	suci_keys_follow(ep, s);
 	if (s->tx_epoch != s->rx_epoch)
 		advance_tx(ep, s);
 }
@@ -350,12 +294,11 @@ suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr 
 		return false;
 	if (!bare && !suci_rx_is_new(ep, p, h->pn))
 		return false;
-	const uint8_t *key = s->rx_key;
 	uint32_t ahead = (((h->flags & (uint32_t)SUCI_PF_EPOCH) >> EPOCH_SHIFT) - s->rx_epoch) & 3;
-	if (ahead)
-		key = ahead == 2   ? NULL
-		      : ahead == 1 ? neighbour(ep, s, s->rx_epoch + 1)
-				   : neighbour(ep, s, s->rx_epoch - 1);
+	const uint8_t *key = !ahead	  ? suci_keys_ready(ep, s, true)
+			     : ahead == 2 ? NULL
+			     : ahead == 1 ? suci_keys_beside(ep, s, s->rx_epoch + 1)
+					  : suci_keys_beside(ep, s, s->rx_epoch - 1);
 	uint8_t nonce[SUCI_AEAD_NONCE];
 	make_nonce(nonce, bare, pn);
 	if (!key ||

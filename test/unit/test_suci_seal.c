@@ -692,23 +692,6 @@ strangers(void **state)
 	world_free(w);
 }
 
-static void
-memory(void **state)
-{
-	struct suci_limits a = {.paths_max = 1000,
-				.segments_max = 16,
-				.queue_max = 16,
-				.window_max = 16},
-			   b = a;
-	(void)state;
-	b.sealed_max = 1000;
-	size_t each = (suci_footprint(&b) - suci_footprint(&a)) / 1000;
-	print_message("a sealed path takes %zu bytes more\n", each);
-	assert_true(each <= 2304);
-	b.sealed_max = 1001;
-	assert_int_equal(suci_footprint(&b), 0);
-}
-
 int
 main(void)
 {
@@ -718,7 +701,6 @@ main(void)
 		cmocka_unit_test(bit_flips),	   cmocka_unit_test(bit_flips_of_the_handshake),
 		cmocka_unit_test(replay),	   cmocka_unit_test(reflection),
 		cmocka_unit_test(old_incarnation), cmocka_unit_test(strangers),
-		cmocka_unit_test(memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

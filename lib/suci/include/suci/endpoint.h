@@ -185,9 +185,15 @@ struct suci_limits {
 	 * flight, lost or refused a path has at most queue_max + window_max. */
 	uint32_t queue_max;
 	uint32_t window_max; /* in flight per path, packets, 1 .. 65535 */
-	/* Paths that may be sealed at once, 0 .. paths_max: each has memory for its keys. */
+	/* Paths that may be sealed at once, 0 .. paths_max.  One that is idle takes 4 KB with
+	 * everything. */
 	uint32_t sealed_max;
+	/* Keys that are ready for use, 1 KB each, one per path and direction that is busy:
+	 * 2 .. SUCI_KEYS_MAX; 0 = 512.  With more busy paths than there are keys for, keys are made
+	 * anew (about 1 us) as their turns come; the counter keys_made tells. */
+	uint32_t keys_max;
 };
+#define SUCI_KEYS_MAX 65535
 
 /* Congestion control of a path.
  *      FIXED  window and rate as configured, loss or not: a reserved path
@@ -285,6 +291,7 @@ struct suci_config {
 	X(drop_type, "unknown type")                                            \
 	X(drop_malformed, "field out of range")                                 \
 	X(tx_rekeys, "keys of sealed paths replaced by the next one")           \
+	X(keys_made, "keys of sealed paths made ready for use")                 \
 	X(drop_sealed, "sealed, on a path that is not to be")                   \
 	X(drop_unsealed, "not sealed, on a path that is to be")                 \
 	X(drop_psk, "sealed under a pre-shared key we do not have")             \
