@@ -59,14 +59,6 @@ $(LMPI_SO): $(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) $(coll_LINK) $(sucudp_LINK) $
 	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so
 	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so.0
 
-# ---- compiler wrapper: the build tree's own, and the one to be installed
-$(B)/bin/mpicc: libmpi/wrappers/mpicc.in
-	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)sed -e 's|@INCLUDEDIR@|$(abspath $(LMPI_GEN))/include|' -e 's|@LIBDIR@|$(abspath $(B))/lib|' \
-		-e 's|@CC@|$(CC)|' -e 's|@LDEXTRA@|$(SAN)|' $< > $@
-	$(Q)chmod 755 $@
-
 # What programs of this tree that use MPI depend on.
 LMPI_ALL := $(LMPI_SO) $(B)/bin/mpicc $(LMPI_GEN)/include/mpi.h
 ALL_EXTRA += $(LMPI_ALL)
@@ -74,15 +66,11 @@ ALL_EXTRA += $(LMPI_ALL)
 .PHONY: install-libmpi
 INSTALL_TARGETS += install-libmpi
 install-libmpi: $(LMPI_ALL)
-	@install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/bin
+	@install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
 	@install -m 755 $(LMPI_SO) $(DESTDIR)$(PREFIX)/lib/
 	@ln -sf libmpi_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpi_abi.so
 	@ln -sf libmpi_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpi_abi.so.0
 	@install -m 644 $(LMPI_GEN)/include/mpi.h $(DESTDIR)$(PREFIX)/include/
-	@sed -e 's|@INCLUDEDIR@|$(PREFIX)/include|' -e 's|@LIBDIR@|$(PREFIX)/lib|' -e 's|@CC@|cc|' \
-		-e 's|@LDEXTRA@||' libmpi/wrappers/mpicc.in > $(DESTDIR)$(PREFIX)/bin/mpicc
-	@chmod 755 $(DESTDIR)$(PREFIX)/bin/mpicc
-	@sed -e 's|@PREFIX@|$(PREFIX)|' libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpi.pc
 
 
 include $(sort $(wildcard libmpi/*/module.mk))

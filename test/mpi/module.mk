@@ -10,6 +10,19 @@ $(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h $(LMPI_ALL)
 	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) -Wno-conversion -pthread \
 		$(CFLAGS) $(SAN) -Itest/mpi -I$(LMPI_GEN) -o $@ $< -lm
 
+# Fortran: fixed form with mpif.h, free form with module mpi.  A sanitizer of clang's does
+# not go with gfortran's.
+MPI_FORTRAN_TESTS := fortran_fixed fortran_module
+ifeq ($(SAN)$(findstring clang,$(CC)),$(SAN))
+MPI_TEST_PROGS += $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%)
+endif
+$(B)/test/mpi/fortran_fixed: test/mpi/fortran_fixed.f
+$(B)/test/mpi/fortran_module: test/mpi/fortran_module.f90
+$(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%): $(FORT_ALL) $(LMPI_ALL)
+	$(call say,MPIF90,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(B)/bin/mpifort $(FFLAGS) -w -J$(@D) -o $@ $(filter %.f %.f90,$^)
+
 # mpi.h against every row of the tables, and what the library exports.
 $(B)/test/mpi/abi_check: $(LMPI_GEN)/abi_check.c $(LMPI_ALL)
 	$(call say,MPICC,$@)

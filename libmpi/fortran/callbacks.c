@@ -1,0 +1,255 @@
+/* C procedures that call Fortran ones.
+ *
+ * Reductions and error handlers have no place for a state, so there is a pool of
+ * small procedures, each of which knows its number.  What a program defines are few
+ * procedures, however many operations it makes of them. */
+#include "fortran.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+
+/* ---- operations ---------------------------------------------------------- */
+
+static f_op *ops[F_OPS];
+
+static void
+call_op(unsigned i, void *in, void *inout, int *len, MPI_Datatype *datatype)
+{
+	int type = PMPI_Type_toint(*datatype);
+
+	ops[i](in, inout, len, &type);
+}
+
+#define OP(x, y)                                                           \
+	static void op_##x##y(void *in, void *inout, int *len, MPI_Datatype *type) \
+	{                                                                  \
+		call_op(0x##x##y, in, inout, len, type);                   \
+	}
+#define OP_NAME(x, y) op_##x##y,
+#define ROW(M, x)                                                                                 \
+	M(x, 0) M(x, 1) M(x, 2) M(x, 3) M(x, 4) M(x, 5) M(x, 6) M(x, 7) M(x, 8) M(x, 9) M(x, a) \
+		M(x, b) M(x, c) M(x, d) M(x, e) M(x, f)
+#define ROWS_4(M) ROW(M, 0) ROW(M, 1) ROW(M, 2) ROW(M, 3)
+#define ROWS_16(M)                                                                             \
+	ROWS_4(M)                                                                              \
+	ROW(M, 4)                                                                              \
+	ROW(M, 5) ROW(M, 6) ROW(M, 7) ROW(M, 8) ROW(M, 9) ROW(M, a) ROW(M, b) ROW(M, c) ROW(M, d) \
+		ROW(M, e) ROW(M, f)
+
+ROWS_16(OP)
+static MPI_User_function *const op_fns[F_OPS] = {ROWS_16(OP_NAME)};
+
+MPI_User_function *
+f_op_of(f_op *fn)
+{
+	MPI_User_function *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < F_OPS && !found; i++) {
+		if (ops[i] == NULL)
+			ops[i] = fn;
+		if (ops[i] == fn)
+			found = op_fns[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* ---- error handlers ------------------------------------------------------- */
+
+static struct {
+	f_errhandler *fn;
+	enum f_on on;
+} handlers[F_ERRHANDLERS];
+
+static void
+call_handler(unsigned i, const void *object, int *code)
+{
+	int handle = 0;
+
+	switch (handlers[i].on) {
+	case F_ON_COMM:
+		handle = PMPI_Comm_toint(*(const MPI_Comm *)object);
+		break;
+	case F_ON_FILE:
+		handle = PMPI_File_toint(*(const MPI_File *)object);
+		break;
+	case F_ON_WIN:
+		handle = PMPI_Win_toint(*(const MPI_Win *)object);
+		break;
+	case F_ON_SESSION:
+		handle = PMPI_Session_toint(*(const MPI_Session *)object);
+		break;
+	}
+	handlers[i].fn(&handle, code);
+}
+
+/* One shape for the four kinds: the first argument is a pointer to a handle. */
+#define HANDLER(x, y)                                         \
+	static void handler_##x##y(void *object, int *code, ...) \
+	{                                                     \
+		call_handler(0x##x##y, object, code);         \
+	}
+#define HANDLER_NAME(x, y) handler_##x##y,
+ROWS_4(HANDLER)
+static void (*const handler_fns[F_ERRHANDLERS])(void *, int *, ...) = {ROWS_4(HANDLER_NAME)};
+
+void (*f_errhandler_of(enum f_on on, f_errhandler *fn))(void)
+{
+	void (*found)(void) = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < F_ERRHANDLERS && !found; i++) {
+		if (handlers[i].fn == NULL) {
+			handlers[i].fn = fn;
+			handlers[i].on = on;
+		}
+		if (handlers[i].fn == fn && handlers[i].on == on)
+			found = (void (*)(void))handler_fns[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* ---- attributes ------------------------------------------------------------ */
+
+struct key {
+	struct key *next;
+	struct f_keyval k;
+};
+static struct key *keys;
+
+static bool
+same(const struct f_keyval *a, const struct f_keyval *b)
+{
+	return a->copy == b->copy && a->del == b->del && a->extra == b->extra && a->old == b->old;
+}
+
+void *
+f_keyval_of(const struct f_keyval *k)
+{
+	struct key *key;
+
+	pthread_mutex_lock(&lock);
+	for (key = keys; key && !same(&key->k, k); key = key->next)
+		;
+	if (key == NULL && (key = malloc(sizeof(*key))) != NULL) {
+		key->next = keys;
+		key->k = *k;
+		keys = key;
+	}
+	pthread_mutex_unlock(&lock);
+	return key ? &key->k : NULL;
+}
+
+static int
+copy(int object, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	const struct f_keyval *k = extra;
+	MPI_Aint state = k->extra, from = (MPI_Aint)in, to = 0;
+	int ierror = MPI_SUCCESS;
+
+	*flag = 0;
+	if (k->old) {
+		int state_old = (int)state, from_old = (int)from, to_old = 0;
+
+		k->copy_old(&object, &keyval, &state_old, &from_old, &to_old, flag, &ierror);
+		to = to_old;
+	} else {
+		k->copy(&object, &keyval, &state, &from, &to, flag, &ierror);
+	}
+	*(void **)out = (void *)to;
+	return ierror;
+}
+
+static int
+delete (int object, int keyval, void *value, void *extra)
+{
+	const struct f_keyval *k = extra;
+	MPI_Aint state = k->extra, v = (MPI_Aint)value;
+	int ierror = MPI_SUCCESS;
+
+	if (k->old) {
+		int state_old = (int)state, old = (int)v;
+
+		k->del_old(&object, &keyval, &old, &state_old, &ierror);
+	} else {
+		k->del(&object, &keyval, &v, &state, &ierror);
+	}
+	return ierror;
+}
+
+int
+f_comm_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	return copy(PMPI_Comm_toint(comm), keyval, extra, in, out, flag);
+}
+
+int
+f_comm_delete(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	return delete (PMPI_Comm_toint(comm), keyval, value, extra);
+}
+
+int
+f_type_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	return copy(PMPI_Type_toint(type), keyval, extra, in, out, flag);
+}
+
+int
+f_type_delete(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+	return delete (PMPI_Type_toint(type), keyval, value, extra);
+}
+
+int
+f_win_copy(MPI_Win win, int keyval, void *extra, void *in, void *out, int *flag)
+{
+	return copy(PMPI_Win_toint(win), keyval, extra, in, out, flag);
+}
+
+int
+f_win_delete(MPI_Win win, int keyval, void *value, void *extra)
+{
+	return delete (PMPI_Win_toint(win), keyval, value, extra);
+}
+
+/* ---- generalized requests ---------------------------------------------------- */
+
+int
+f_grequest_query(void *extra, MPI_Status *status)
+{
+	struct f_grequest *g = extra;
+	int f[sizeof(MPI_Status) / sizeof(int)], ierror = MPI_SUCCESS;
+
+	memcpy(f, status, sizeof(f));
+	g->query(&g->extra, f, &ierror);
+	memcpy(status, f, sizeof(f));
+	return ierror;
+}
+
+int
+f_grequest_free(void *extra)
+{
+	struct f_grequest *g = extra;
+	int ierror = MPI_SUCCESS;
+
+	g->free(&g->extra, &ierror);
+	free(g);
+	return ierror;
+}
+
+int
+f_grequest_cancel(void *extra, int complete)
+{
+	struct f_grequest *g = extra;
+	int ierror = MPI_SUCCESS;
+
+	complete = complete != 0;
+	g->cancel(&g->extra, &complete, &ierror);
+	return ierror;
+}

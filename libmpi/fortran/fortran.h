@@ -1,0 +1,113 @@
+/* libmpi/fortran/fortran.h - what the Fortran wrappers share.
+ *
+ * The wrappers are a library of their own on top of the ABI (libmpifort_abi.so.1):
+ * they know nothing of libmpi's inside and work over any libmpi_abi.so.1.
+ *
+ *   mpi_x_(..., int *ierror)    calls MPI_X, which a C profiling library may replace
+ *   pmpi_x_(..., int *ierror)   calls PMPI_X
+ *
+ * Both come from one text, compiled twice (LMPI_PROFILE).  Everything is by
+ * reference, handles are INTEGERs (MPI_X_toint), a status is the C struct seen as
+ * eight INTEGERs, .TRUE. is 1 (gfortran, flang), lengths of CHARACTER arguments
+ * follow the last argument as size_t. */
+#ifndef LMPI_FORTRAN_H
+#define LMPI_FORTRAN_H
+
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#ifdef LMPI_PROFILE
+#define F(name) pmpi_##name##_
+#define C(name) PMPI_##name
+#define S(name) "pmpi_" #name "_"
+#else
+#define F(name) mpi_##name##_
+#define C(name) MPI_##name
+#define S(name) "mpi_" #name "_"
+#endif
+
+/* Handles converted on the stack; more take memory. */
+#define F_FEW 32
+
+/* Room for n elements: few, or memory; NULL if there is none. */
+void *f_room(void *few, int n, size_t size);
+void f_done(void *room, void *few);
+
+/* Sentinels are COMMON blocks, known by their addresses. */
+void *f_buffer(void *buf);
+bool f_in_place(const void *buf);
+MPI_Status *f_status(int *status);
+const int *f_weights(const int *weights);
+int *f_errcodes(int *codes);
+
+/* Without blanks around it, with a NUL; to be freed.  NULL: no memory. */
+char *f_string(const char *s, size_t len);
+/* The other way: cut or filled up with blanks. */
+void f_put(char *to, size_t len, const char *from);
+
+/* Processes whose types MPI_Alltoallw wants: of the other group, if there is one. */
+int f_width(MPI_Comm comm);
+/* Neighbours of a process: those it sends to (out) or gets from. */
+int f_neighbors(MPI_Comm comm, bool out);
+
+/* ---- callbacks: C procedures that call Fortran ones -------------------- */
+
+typedef void f_op(void *in, void *inout, int *len, int *datatype);
+typedef void f_errhandler(int *handle, int *code);
+enum f_on { F_ON_COMM, F_ON_FILE, F_ON_WIN, F_ON_SESSION };
+
+/* A procedure that calls fn.  There is one for each Fortran procedure, however often
+ * it is used, and F_OPS, F_ERRHANDLERS at most; NULL: too many. */
+#define F_OPS	      256
+#define F_ERRHANDLERS 64
+MPI_User_function *f_op_of(f_op *fn);
+void (*f_errhandler_of(enum f_on on, f_errhandler *fn))(void);
+
+/* Attribute keys made in Fortran; the old ones hold INTEGERs. */
+typedef void f_copy(int *object, int *keyval, MPI_Aint *extra, MPI_Aint *in, MPI_Aint *out,
+		    int *flag, int *ierror);
+typedef void f_delete(int *object, int *keyval, MPI_Aint *value, MPI_Aint *extra, int *ierror);
+typedef void f_copy_old(int *object, int *keyval, int *extra, int *in, int *out, int *flag,
+			int *ierror);
+typedef void f_delete_old(int *object, int *keyval, int *value, int *extra, int *ierror);
+struct f_keyval {
+	union {
+		f_copy *copy;
+		f_copy_old *copy_old;
+	};
+	union {
+		f_delete *del;
+		f_delete_old *del_old;
+	};
+	MPI_Aint extra;
+	bool old;
+};
+/* What to give MPI_<kind>_create_keyval as extra state, beside f_<kind>_copy and
+ * _delete.  It is kept as long as the program runs: a key may be used after it was
+ * freed.  Equal ones are kept once.  NULL: no memory. */
+void *f_keyval_of(const struct f_keyval *k);
+int f_comm_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag);
+int f_comm_delete(MPI_Comm comm, int keyval, void *value, void *extra);
+int f_type_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag);
+int f_type_delete(MPI_Datatype type, int keyval, void *value, void *extra);
+int f_win_copy(MPI_Win win, int keyval, void *extra, void *in, void *out, int *flag);
+int f_win_delete(MPI_Win win, int keyval, void *value, void *extra);
+
+/* Generalized requests. */
+typedef void f_query(MPI_Aint *extra, int *status, int *ierror);
+typedef void f_free(MPI_Aint *extra, int *ierror);
+typedef void f_cancel(MPI_Aint *extra, int *complete, int *ierror);
+struct f_grequest {
+	f_query *query;
+	f_free *free;
+	f_cancel *cancel;
+	MPI_Aint extra;
+};
+int f_grequest_query(void *extra, MPI_Status *status);
+int f_grequest_free(void *extra);
+int f_grequest_cancel(void *extra, int complete);
+
+#endif

@@ -1,0 +1,55 @@
+# The Fortran binding: mpif.h, module mpi, and libmpifort_abi over libmpi_abi.
+# Everything is generated from libmpi/abi/*.csv but what fortran.h names.
+
+ifeq ($(origin FC),default)
+FC := gfortran
+endif
+FFLAGS ?= -O2 -g
+
+FORT_GEN := $(B)/libmpi/fortran/gen
+FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,convert.o callbacks.o special.o special-p.o wrap.o wrap-p.o mpi.o)
+FORT_SO := $(B)/lib/libmpifort_abi.so.1
+FORT_INC := -I$(LMPI_GEN)/include -Ilibmpi/fortran
+# The wrappers have no prototypes: their callers are Fortran.
+FORT_CFLAGS := -Wno-missing-prototypes
+
+$(FORT_GEN)/stamp: libmpi/fortran/generate.py libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv)
+	$(call say,GEN,$(FORT_GEN))
+	$(Q)mkdir -p $(@D)
+	$(Q)python3 libmpi/fortran/generate.py $(FORT_GEN)
+	$(Q)touch $@
+$(FORT_GEN)/wrap.c $(FORT_GEN)/mpi.f90 $(FORT_GEN)/include/mpif.h: $(FORT_GEN)/stamp ;
+
+$(B)/libmpi/fortran/%.o: libmpi/fortran/%.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -c -o $@ $<
+$(B)/libmpi/fortran/%-p.o: libmpi/fortran/%.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+	$(call say,CC,$<.PMPI)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -DLMPI_PROFILE -c -o $@ $<
+$(B)/libmpi/fortran/wrap.o: $(FORT_GEN)/wrap.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+	$(call say,CC,$<)
+	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -c -o $@ $<
+$(B)/libmpi/fortran/wrap-p.o: $(FORT_GEN)/wrap.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+	$(call say,CC,$<.PMPI)
+	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -DLMPI_PROFILE -c -o $@ $<
+$(B)/libmpi/fortran/mpi.o: $(FORT_GEN)/mpi.f90
+	$(call say,FC,$<)
+	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
+
+$(FORT_SO): $(FORT_OBJ) $(LMPI_SO)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libmpifort_abi.so.1 -Wl,-rpath,'$$ORIGIN' $(if $(SAN),,-Wl,-z,defs) \
+		-o $@ $(FORT_OBJ) -L$(B)/lib -lmpi_abi
+	$(Q)ln -sf libmpifort_abi.so.1 $(@D)/libmpifort_abi.so
+
+FORT_ALL := $(FORT_SO) $(B)/bin/mpifort
+ALL_EXTRA += $(FORT_ALL)
+
+.PHONY: install-fortran
+INSTALL_TARGETS += install-fortran
+install-fortran: $(FORT_ALL) install-libmpi
+	@install -m 755 $(FORT_SO) $(DESTDIR)$(PREFIX)/lib/
+	@ln -sf libmpifort_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpifort_abi.so
+	@install -m 644 $(FORT_GEN)/include/mpif.h $(FORT_GEN)/include/mpi.mod $(DESTDIR)$(PREFIX)/include/
