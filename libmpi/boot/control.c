@@ -3,6 +3,7 @@
 #include "boot.h"
 
 #include "../engine/internal.h"
+#include "../transport/transport.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,6 +37,51 @@ channel_closed(int fd, char *why, size_t n)
 	return true;
 }
 
+/* The channel to the relay that started the job is lost: has the job ended, or only that
+ * relay?  A relay that ends a job says so to the engine and closes the channel; one that
+ * dies says nothing, and its kernel does not close for it, for it was that kernel's network,
+ * or resets when it is there again. */
+static bool
+job_goes_on(bool closed)
+{
+	struct timespec tenth = {.tv_nsec = 100000000};
+	uint32_t looks = atomic_load(&lmpi_relays_looks);
+
+	if (atomic_load(&lmpi_relays_known) < 2)
+		return false;
+	/* The relay's note says more, if the engine is there to read it: then it ends the
+	 * job itself. */
+	for (int i = 0; i < 10 && !atomic_load(&g.stop); i++) {
+		nanosleep(&tenth, NULL);
+		if (i >= 4 && atomic_load(&lmpi_relays_looks) != looks)
+			return !lmpi_failing();
+	}
+	/* The program computes, nobody reads notes. */
+	return !closed || atomic_load(&lmpi_relays_draining);
+}
+
+static void
+channel_lost(bool closed, const char *why)
+{
+	const char *server = getenv("IMPI_SERVER") ? getenv("IMPI_SERVER") : "?";
+
+	if (job_goes_on(closed)) {
+		if (!atomic_load(&g.stop))
+			fprintf(stderr,
+				"libmpi: rank %u: the server channel to %s is lost (%s); the job "
+				"goes on over the other relays\n",
+				lmpi_world.rank, server, why);
+		return;
+	}
+	struct timespec half = {.tv_nsec = 500000000};
+	if (atomic_load(&lmpi_relays_known) < 2)
+		nanosleep(&half, NULL);
+	if (!atomic_load(&g.stop))
+		lmpi_fail_async("the server channel to %s is lost (%s): the relay or the "
+				"impi-server there ended before this job did",
+				server, why);
+}
+
 static void *
 watch(void *arg)
 {
@@ -53,14 +99,7 @@ watch(void *arg)
 		if (atomic_load(&g.reported) == 2)
 			lmpi_fail_async("%s", g.text);
 		if (channel >= 0 && fd[1].revents && channel_closed(channel, why, sizeof why)) {
-			/* The relay's note says more, if the engine is there to read it. */
-			struct timespec ts = {.tv_nsec = 500000000};
-			nanosleep(&ts, NULL);
-			if (atomic_load(&g.stop))
-				break;
-			lmpi_fail_async("the server channel to %s is lost (%s): the relay or "
-					"the impi-server there ended before this job did",
-					getenv("IMPI_SERVER") ? getenv("IMPI_SERVER") : "?", why);
+			channel_lost(!strcmp(why, "closed"), why);
 			channel = -1;
 		}
 	}

@@ -70,3 +70,65 @@ lmpi_note_decode(const void *in, size_t len, uint8_t *type, uint32_t *base,
 	}
 	return base_reader_ok(&r);
 }
+
+bool
+lmpi_note_relays_decode(const void *in, size_t len, struct lmpi_relays *n)
+{
+	struct base_reader r = base_reader(in, len);
+
+	memset(n, 0, sizeof *n);
+	memset(n->policy, LMPI_POLICY_UNSAID, sizeof n->policy);
+	if (base_read_u8(&r) != LMPI_NOTE_RELAYS)
+		return false;
+	n->base = base_read_be32(&r);
+	n->token = base_read_be32(&r);
+	(void)base_read_u8(&r); /* client of the sender's cluster: mine */
+	n->self = base_read_u8(&r);
+	n->own = base_read_u8(&r);
+	n->n = base_read_u8(&r);
+	n->partition_s = base_read_be16(&r);
+	if (n->n == 0 || n->n > LMPI_RELAYS_TOLD_MAX || n->self >= n->n ||
+	    (n->own >= n->n && n->own != LMPI_RELAY_NONE))
+		return false;
+	for (uint32_t i = 0; i < n->n; i++) {
+		be32_store(n->relay[i].ip, base_read_be32(&r));
+		n->relay[i].port = base_read_be16(&r);
+		n->relay[i].weight = base_read_u8(&r);
+		(void)base_read_u8(&r);
+		if (n->relay[i].weight > LMPI_RELAY_WEIGHT_MAX)
+			n->relay[i].weight = LMPI_RELAY_WEIGHT_MAX;
+	}
+	for (uint32_t m = base_read_u8(&r); m > 0; m--) {
+		uint8_t client = base_read_u8(&r), policy = base_read_u8(&r);
+		if (client < LMPI_CLIENTS_MAX && policy <= LMPI_POLICY_STRIPE)
+			n->policy[client] = policy;
+	}
+	return base_reader_ok(&r);
+}
+
+bool
+lmpi_note_ways_decode(const void *in, size_t len, struct lmpi_ways *n)
+{
+	struct base_reader r = base_reader(in, len);
+
+	if (base_read_u8(&r) != LMPI_NOTE_WAYS)
+		return false;
+	n->base = base_read_be32(&r);
+	n->token = base_read_be32(&r);
+	n->ways = base_read_be32(&r);
+	n->resend = base_read_be32(&r);
+	return base_reader_ok(&r);
+}
+
+void
+lmpi_note_lost_encode(uint32_t base, const uint8_t ip[4], uint16_t port, bool lost,
+		      uint8_t out[LMPI_NOTE_LOST_BYTES])
+{
+	struct base_writer w = base_writer(out, LMPI_NOTE_LOST_BYTES);
+
+	base_write_u8(&w, LMPI_NOTE_LOST);
+	base_write_be32(&w, base);
+	base_write_bytes(&w, ip, 4);
+	base_write_be16(&w, port);
+	base_write_u8(&w, lost);
+}

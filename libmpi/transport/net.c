@@ -25,12 +25,13 @@ lmpi_net_name(const uint8_t ip[4], uint16_t port, char out[32])
 /* The window of every relayed lane of the job, the same at both ends.  When a block's
  * first segment is lost, all that follows is held until it comes again; should all
  * remote processes be in that state at once, what they may send still fits, so nothing
- * is refused and relays never fill with what cannot move. */
+ * is refused and relays never fill with what cannot move.  Half of the room is dealt out like
+ * this; a lane whose way needs more grows into what there is. */
 static uint32_t
 relay_window(void)
 {
-	uint32_t w = LMPI_HELD_MAX / lmpi_world.size;
-	return w < 64 ? 64 : w > 2048 ? 2048 : w;
+	uint32_t w = LMPI_HELD_MAX / 2 / lmpi_world.size;
+	return w < 64 ? 64 : w > 1024 ? 1024 : w;
 }
 
 static uint64_t
@@ -52,20 +53,16 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 		.window = DIRECT_WINDOW,
 	};
 	if (peer->reach == LMPI_REACH_RELAY) {
-		const struct relay_state *r = &net.relay[peer->relay];
+		c->group = lmpi_relays_group(peer);
 		c->direct = false;
 		c->crc = true;
 		c->window = relay_window();
+		c->window_max = LMPI_HELD_MAX;
 		c->tx_salt = salt(lmpi_world.rank, peer->world);
 		c->rx_salt = salt(peer->world, lmpi_world.rank);
 		c->skip_off = 8; /* pk_src, pk_dest: rewritten by relays */
 		c->skip_len = 48;
-		struct suci_path_info info;
-		if (r->mtu > SUCI_OVERHEAD && suci_path_info(net.ep, path, &info)) {
-			c->mss = r->mtu - SUCI_OVERHEAD;
-			if (c->mss > info.mss)
-				c->mss = info.mss;
-		}
+		c->mss = lmpi_relays_mss();
 	}
 }
 
@@ -120,7 +117,8 @@ lane_ready(struct lmpi_peer *peer)
 		return true;
 	if (peer->reach == LMPI_REACH_DIRECT)
 		return open_direct(peer);
-	return lmpi_net_open_lane(peer, net.relay[peer->relay].path);
+	/* Its segments are cut for the relays that are there: one must be. */
+	return lmpi_relays_any_up() && lmpi_net_open_lane(peer, UINT32_MAX);
 }
 
 /* --- packets ------------------------------------------------------------- */
@@ -198,7 +196,9 @@ lmpi_net_poll(uint64_t now_ns)
 	if (!net.ep)
 		return false;
 	net.dirty = false;
-	return suci_udp_poll(net.udp, now_ns);
+	bool moved = suci_udp_poll(net.udp, now_ns);
+	lmpi_relays_turn(now_ns);
+	return moved;
 }
 
 bool
@@ -268,5 +268,8 @@ lmpi_net_fd(short *events)
 uint64_t
 lmpi_net_expiry_ns(void)
 {
-	return net.ep ? suci_expiry_ns(net.ep) : BASE_NEVER_NS;
+	if (!net.ep)
+		return BASE_NEVER_NS;
+	uint64_t due = suci_expiry_ns(net.ep);
+	return net.nrelays ? base_min_ns(due, net.look_ns) : due;
 }

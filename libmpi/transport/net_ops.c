@@ -113,9 +113,12 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 	struct lmpi_peer *peer = &eng.peer[net.lane_rank[lane]];
 
 	(void)user;
-	/* The path's end is reported too, and says more. */
-	(void)why, (void)text;
 	peer->has_lane = false;
+	/* A direct path's end is reported too, and says more. */
+	if (peer->reach == LMPI_REACH_RELAY && !eng.closing)
+		lmpi_fail("the connection with rank %u over the relays %s%s%s", peer->world,
+			  why == SUCI_DOWN_LOCAL ? "cannot go on" : down_word(why),
+			  text && *text ? ": " : "", text ? text : "");
 }
 
 static void
@@ -130,12 +133,8 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		return;
 	const char *sep = text && *text ? ": " : "";
 	if (use & USE_RELAY) {
-		struct relay_state *r = &net.relay[use & ~USE_RELAY];
-		r->up = false;
-		r->path = UINT32_MAX;
-		if (!eng.closing)
-			lmpi_fail("relay %s %s%s%s", r->name, down_word(why), sep,
-				  text ? text : "");
+		lmpi_relays_path_down(use & ~USE_RELAY, why,
+				      why == SUCI_DOWN_LOCAL ? "is silent" : down_word(why), text);
 		return;
 	}
 	struct lmpi_peer *peer = &eng.peer[use];
@@ -161,10 +160,9 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 		return SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[rank];
 	if (peer->reach == LMPI_REACH_RELAY && (use & USE_RELAY)) {
-		/* Answers go by our own relay for that process, whichever brought this.  At
-		 * the start another relay may be connected first: later, then. */
-		path = net.relay[peer->relay].path;
-		if (!net.relay[peer->relay].up)
+		/* Answers go over the relays as everything does, whichever brought this.  Before
+		 * all that start-up named are there, how large segments may be is not known. */
+		if (!net.connected || !lmpi_relays_any_up())
 			return SUCI_REFUSED;
 	} else if (peer->reach != LMPI_REACH_DIRECT || use != rank) {
 		return SUCI_DROPPED;
@@ -218,18 +216,14 @@ path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hel
 	(void)user;
 	if (known && h.kind == LMPI_HELLO_LIBMPI)
 		connect_sole(addr);
-	if (use != USE_NONE && (use & USE_RELAY) && use != USE_OTHER_RELAY) {
-		struct relay_state *r = &net.relay[use & ~USE_RELAY];
-		r->up = true;
-		r->mtu = known ? h.mtu : 0;
+	bool relay = use == USE_NONE ? known && h.kind == LMPI_HELLO_RELAY : use & USE_RELAY;
+	if (relay) {
+		if (!lmpi_relays_path_up(path, addr, known ? h.mtu : 0))
+			net.path_use[path] = USE_OTHER_RELAY;
 		return;
 	}
 	if (!incoming || !known || use != USE_NONE)
 		return;
-	if (h.kind == LMPI_HELLO_RELAY) {
-		net.path_use[path] = USE_OTHER_RELAY;
-		return;
-	}
 	/* accept_path() has checked the rank. */
 	if (h.rank < lmpi_world.size) {
 		net.path_use[path] = h.rank;
@@ -243,12 +237,22 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 	char text[LMPI_NOTE_MAX];
 	uint8_t type;
 	uint32_t base;
+	struct lmpi_relays relays;
+	struct lmpi_ways ways;
 
-	(void)user, (void)path, (void)now_ns;
-	if (eng.closing || !lmpi_note_decode(bytes, len, &type, &base, text))
+	(void)user, (void)now_ns;
+	if (eng.closing)
 		return;
-	if (type == LMPI_NOTE_ABORT && base == LMPI_LABEL_BASE)
+	if (lmpi_note_relays_decode(bytes, len, &relays)) {
+		if (relays.base == LMPI_LABEL_BASE && relays.token == (uint32_t)eng.token)
+			lmpi_relays_told(&relays);
+	} else if (lmpi_note_ways_decode(bytes, len, &ways)) {
+		if (ways.base == LMPI_LABEL_BASE && ways.token == (uint32_t)eng.token)
+			lmpi_relays_ways(path, ways.ways, ways.resend);
+	} else if (lmpi_note_decode(bytes, len, &type, &base, text) && type == LMPI_NOTE_ABORT &&
+		   base == LMPI_LABEL_BASE) {
 		lmpi_fail("the job was ended: %s", text[0] ? text : "no reason given");
+	}
 }
 
 const struct suci_lane_ops lmpi_net_ops = {

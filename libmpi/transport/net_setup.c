@@ -59,7 +59,8 @@ make_lanes(void)
 			   .rx_blocks_max = 4096,
 			   .held_max = LMPI_HELD_MAX,
 			   .ranges_max = 16384,
-			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size},
+			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size,
+			   .groups_max = net.groups_max},
 		.ops = &lmpi_net_ops,
 	};
 	size_t n = suci_lanes_footprint(&c.limits);
@@ -201,22 +202,16 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays)
 
 	if (!keys_of_env(&seal))
 		return LMPI_ERR_OTHER;
-	net.nrelays = nrelays;
-	net.paths_max = lmpi_world.size + nrelays + 8;
+	if (lmpi_relays_start(relay, nrelays) < 0)
+		goto fail;
+	net.paths_max = lmpi_world.size + net.relays_max + 8;
 	net.lanes_max = lmpi_world.size;
 	net.path_use = malloc(net.paths_max * sizeof *net.path_use);
 	net.lane_rank = calloc(net.lanes_max, sizeof *net.lane_rank);
-	net.relay = calloc(nrelays ? nrelays : 1, sizeof *net.relay);
-	if (!net.path_use || !net.lane_rank || !net.relay)
+	if (!net.path_use || !net.lane_rank)
 		goto fail;
 	for (uint32_t i = 0; i < net.paths_max; i++)
 		net.path_use[i] = USE_NONE;
-	for (uint32_t i = 0; i < nrelays; i++) {
-		net.relay[i].conf = relay[i];
-		net.relay[i].path = UINT32_MAX;
-		net.relay[i].addr = suci_udp_addr(relay[i].ip, relay[i].port);
-		lmpi_net_name(relay[i].ip, relay[i].port, net.relay[i].name);
-	}
 	if (make_lanes() < 0 || make_endpoint(&seal) < 0)
 		goto fail;
 	explicit_bzero(&seal, sizeof seal);
@@ -229,11 +224,13 @@ fail:
 	return LMPI_ERR_NO_MEM;
 }
 
+/* All that start-up named; those that were told of since may come later. */
 static bool
 relays_up(void *arg)
 {
-	(void)arg;
-	for (uint32_t i = 0; i < net.nrelays; i++) {
+	const uint32_t *n = arg;
+
+	for (uint32_t i = 0; i < *n; i++) {
 		if (!net.relay[i].up)
 			return false;
 	}
@@ -244,33 +241,29 @@ int
 lmpi_net_connect_relays(void)
 {
 	uint64_t now = suci_udp_now_ns();
+	uint32_t named = net.nrelays;
 
-	for (uint32_t i = 0; i < net.nrelays; i++) {
-		struct relay_state *r = &net.relay[i];
-		uint8_t hello[LMPI_HELLO_BYTES];
-		lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
-						       .token = r->conf.token,
-						       .label = r->conf.base + lmpi_world.rank,
-						       .rank = lmpi_world.rank},
-				  hello);
-		int err = suci_path_open(net.ep, &r->addr, hello, sizeof hello, &r->path, now);
-		if (err && err != SUCI_ERR_EXISTS) {
-			fprintf(stderr, "libmpi: relay %s: %s\n", r->name, suci_strerror(err));
+	for (uint32_t i = 0; i < named; i++) {
+		int err = lmpi_relays_open(i, now);
+		if (err) {
+			fprintf(stderr, "libmpi: relay %s: %s\n", net.relay[i].name,
+				suci_strerror(err));
 			return LMPI_ERR_OTHER;
 		}
-		net.path_use[r->path] = USE_RELAY | i;
-		net.dirty = true;
 	}
-	if (lmpi_wait_until(relays_up, NULL, now + RELAY_WAIT_NS))
+	bool all = lmpi_wait_until(relays_up, &named, now + RELAY_WAIT_NS);
+	net.connected = true;
+	if (all)
 		return LMPI_OK;
-	for (uint32_t i = 0; i < net.nrelays; i++) {
+	for (uint32_t i = 0; i < named; i++) {
 		if (!net.relay[i].up)
 			fprintf(stderr,
 				"libmpi: relay %s does not answer on UDP within %llu s: is relayd "
 				"running there, and is UDP let through?\n",
 				net.relay[i].name, (unsigned long long)(RELAY_WAIT_NS / BASE_S_NS));
 	}
-	return LMPI_ERR_OTHER;
+	/* Of several one is enough. */
+	return lmpi_relays_any_up() ? LMPI_OK : LMPI_ERR_OTHER;
 }
 
 static void
@@ -278,12 +271,7 @@ send_note(struct relay_state *r, uint8_t type, const char *text)
 {
 	uint8_t bytes[LMPI_NOTE_MAX];
 
-	if (!r->up)
-		return;
-	size_t n = lmpi_note_encode(type, r->conf.base, text, bytes);
-	/* A full path loses the note; the server channel's end tells the same. */
-	(void)suci_path_note(net.ep, r->path, bytes, n, suci_udp_now_ns());
-	net.dirty = true;
+	lmpi_relays_note(r, bytes, lmpi_note_encode(type, r->conf.base, text, bytes));
 }
 
 /* Processes of other clients that we reach without a relay: no launcher tells us
@@ -314,32 +302,9 @@ ask_remote(uint64_t since_ns, uint64_t now_ns)
 void
 lmpi_net_watch(uint64_t since_ns, uint64_t now_ns)
 {
-	static uint64_t limit_ns;
-
 	if (!net.ep || eng.closing)
 		return;
-	if (limit_ns == 0)
-		limit_ns = lmpi_env_u64("LIBMPI_LIVENESS_MS", 5000, 86400000) * BASE_MS_NS + 1;
 	ask_remote(since_ns, now_ns);
-	for (uint32_t i = 0; i < net.nrelays; i++) {
-		struct relay_state *r = &net.relay[i];
-		struct suci_path_info info;
-		if (!r->up || !suci_path_info(net.ep, r->path, &info))
-			continue;
-		/* Before we waited we did not listen. */
-		uint64_t heard = base_max_ns(info.last_rx_ns, since_ns);
-		uint64_t silent = now_ns > heard ? now_ns - heard : 0;
-		uint64_t ask = base_min_ns(PING_NS, limit_ns / 4);
-		if (limit_ns > 1 && silent > limit_ns) {
-			lmpi_fail("relay %s silent for %llu s", r->name,
-				  (unsigned long long)(silent / BASE_S_NS));
-			return;
-		}
-		if (silent > ask && now_ns - r->ping_ns > ask) {
-			r->ping_ns = now_ns;
-			send_note(r, LMPI_NOTE_PING, "");
-		}
-	}
 	lmpi_net_kick();
 }
 
@@ -426,6 +391,7 @@ lmpi_net_print_stats(void)
 	if (!net.ep)
 		return;
 	print_paths();
+	lmpi_relays_print_stats();
 	const struct suci_counters *c = suci_counters(net.ep);
 	const struct suci_lane_counters *l = suci_lane_counters(net.lanes);
 	const struct suci_udp_counters *u = suci_udp_counters(net.udp);
@@ -466,5 +432,6 @@ lmpi_net_close(void)
 	free(net.path_use);
 	free(net.lane_rank);
 	free(net.relay);
+	free(net.group);
 	net = (struct lmpi_net_state){0};
 }

@@ -103,6 +103,11 @@ void lmpi_net_tell_abort(const char *why, uint64_t limit_ns);
 void lmpi_net_tell_leave(uint64_t limit_ns);
 void lmpi_net_close(void);
 void lmpi_net_print_stats(void);
+/* For the thread that watches the server channel: how many relays there are, how often the
+ * engine has looked after them, and whether one of them is being emptied. */
+extern _Atomic uint32_t lmpi_relays_known;
+extern _Atomic uint32_t lmpi_relays_looks;
+extern _Atomic bool lmpi_relays_draining;
 
 /* --- tcp.c */
 struct lmpi_tcp_conf {
@@ -172,12 +177,54 @@ struct lmpi_hello {
 void lmpi_hello_encode(const struct lmpi_hello *h, uint8_t out[LMPI_HELLO_BYTES]);
 bool lmpi_hello_decode(const void *in, size_t len, struct lmpi_hello *h);
 /* Notes to and from relays: 1 ABORT, 2 LEAVE, and 3 "are you there", which wants
- * nothing but the acknowledgement every note gets. */
+ * nothing but the acknowledgement every note gets; 4 .. 6 below. */
 #define LMPI_NOTE_MAX 512
-enum { LMPI_NOTE_ABORT = 1, LMPI_NOTE_LEAVE = 2, LMPI_NOTE_PING = 3 };
+enum {
+	LMPI_NOTE_ABORT = 1,
+	LMPI_NOTE_LEAVE = 2,
+	LMPI_NOTE_PING = 3,
+	LMPI_NOTE_RELAYS = 4,
+	LMPI_NOTE_WAYS = 5,
+	LMPI_NOTE_LOST = 6
+};
 size_t lmpi_note_encode(uint8_t type, uint32_t base, const char *text, uint8_t out[LMPI_NOTE_MAX]);
 /* text: NUL-terminated copy, "" if the note has none. */
 bool lmpi_note_decode(const void *in, size_t len, uint8_t *type, uint32_t *base,
 		      char text[LMPI_NOTE_MAX]);
+
+/* RELAYS, of a relay: which relays there are, and how lanes are to use them. */
+#define LMPI_CLIENTS_MAX      32u
+#define LMPI_RELAYS_TOLD_MAX  32u
+#define LMPI_RELAY_NONE	      0xffu
+#define LMPI_RELAY_WEIGHT_MAX 100u
+enum lmpi_policy {
+	LMPI_POLICY_DEST = 0,	/* the relay named for the destination */
+	LMPI_POLICY_SOURCE = 1, /* the one that owns this process */
+	LMPI_POLICY_STRIPE = 2, /* all, by weight */
+	LMPI_POLICY_UNSAID = 255,
+};
+struct lmpi_relays {
+	uint32_t base, token;
+	uint32_t n, self, own; /* own: index of the relay of this process, LMPI_RELAY_NONE */
+	uint32_t partition_s;
+	struct {
+		uint8_t ip[4];
+		uint16_t port;
+		uint8_t weight; /* 0: it drains */
+	} relay[LMPI_RELAYS_TOLD_MAX];
+	uint8_t policy[LMPI_CLIENTS_MAX]; /* enum lmpi_policy */
+};
+/* false: malformed. */
+bool lmpi_note_relays_decode(const void *in, size_t len, struct lmpi_relays *n);
+/* WAYS: bits of clients that the relay has a way to now, and of those for which what was
+ * sent may have been lost. */
+struct lmpi_ways {
+	uint32_t base, token, ways, resend;
+};
+bool lmpi_note_ways_decode(const void *in, size_t len, struct lmpi_ways *n);
+/* LOST, to a relay: I do not reach that other one (any more, or again). */
+#define LMPI_NOTE_LOST_BYTES 12
+void lmpi_note_lost_encode(uint32_t base, const uint8_t ip[4], uint16_t port, bool lost,
+			   uint8_t out[LMPI_NOTE_LOST_BYTES]);
 
 #endif

@@ -93,13 +93,34 @@ switches(const uint8_t *p, size_t len)
 	(void)impi_offered_is_lam(&offered[0]);
 }
 
+static void
+note(const uint8_t *p, size_t len)
+{
+	char text[LMPI_NOTE_MAX];
+	struct lmpi_relays relays;
+	struct lmpi_ways ways;
+	uint32_t base;
+	uint8_t type;
+
+	if (lmpi_note_decode(p, len, &type, &base, text))
+		assert(memchr(text, 0, sizeof text));
+	(void)lmpi_note_ways_decode(p, len, &ways);
+	if (!lmpi_note_relays_decode(p, len, &relays))
+		return;
+	assert(relays.n > 0 && relays.n <= LMPI_RELAYS_TOLD_MAX && relays.self < relays.n);
+	assert(relays.own < relays.n || relays.own == LMPI_RELAY_NONE);
+	for (uint32_t i = 0; i < relays.n; i++)
+		assert(relays.relay[i].weight <= LMPI_RELAY_WEIGHT_MAX);
+	for (uint32_t c = 0; c < LMPI_CLIENTS_MAX; c++)
+		assert(relays.policy[c] <= LMPI_POLICY_STRIPE ||
+		       relays.policy[c] == LMPI_POLICY_UNSAID);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	char text[LMPI_NOTE_MAX], host[256], port[16], server[300];
+	char host[256], port[16], server[300];
 	struct lmpi_hello h;
-	uint32_t base;
-	uint8_t type;
 
 	if (len == 0)
 		return 0;
@@ -116,8 +137,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		(void)lmpi_hello_decode(p, len, &h);
 		break;
 	case 3:
-		if (lmpi_note_decode(p, len, &type, &base, text))
-			assert(memchr(text, 0, sizeof text));
+		note(p, len);
 		break;
 	case 4:
 		packet(p, len);

@@ -81,6 +81,58 @@ notes(void **state)
 	assert_string_equal(text, "?A");
 }
 
+static void
+notes_of_several_relays(void **state)
+{
+	static const uint8_t relays[] = {
+		4,  0, 0, 0,   16,   1,	   2,	3,
+		4,  0, 1, 0,   2,    0,	   60,	   /* base token client self own n s */
+		10, 0, 0, 254, 0x1b, 0x58, 7,	0, /* relay 0 */
+		10, 0, 0, 253, 0x1b, 0x59, 200, 1, /* relay 1: too much of a weight */
+		3,  1, 2, 2,   9,    40,   1,	   /* client 1 stripe, 2: unknown, 40: none */
+		99,				   /* of a later version */
+	};
+	static const uint8_t ways[] = {5, 0, 0, 0, 16, 1, 2, 3, 4, 0, 0, 0, 6, 0, 0, 0, 2};
+	static const uint8_t lost[LMPI_NOTE_LOST_BYTES] = {6, 1, 0, 0,	  0,	10,
+							   0, 0, 7, 0x1b, 0x58, 1};
+	struct lmpi_relays n;
+	struct lmpi_ways w;
+	uint8_t bytes[sizeof relays];
+
+	(void)state;
+	assert_true(lmpi_note_relays_decode(relays, sizeof relays, &n));
+	assert_true(n.base == 16 && n.token == 0x01020304 && n.n == 2 && n.self == 1 && n.own == 0);
+	assert_int_equal(n.partition_s, 60);
+	assert_memory_equal(n.relay[1].ip, relays + 23, 4);
+	assert_true(n.relay[0].port == 7000 && n.relay[1].port == 7001);
+	assert_true(n.relay[0].weight == 7 && n.relay[1].weight == LMPI_RELAY_WEIGHT_MAX);
+	for (uint32_t c = 0; c < LMPI_CLIENTS_MAX; c++)
+		assert_int_equal(n.policy[c], c == 1 ? LMPI_POLICY_STRIPE : LMPI_POLICY_UNSAID);
+	for (size_t len = 0; len < sizeof relays - 1; len++)
+		assert_false(lmpi_note_relays_decode(relays, len, &n));
+	/* type, self, own, n */
+	static const struct {
+		size_t at;
+		uint8_t value;
+	} bad[] = {{0, 5}, {10, 2}, {11, 2}, {12, 0}, {12, 33}};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		memcpy(bytes, relays, sizeof bytes);
+		bytes[bad[i].at] = bad[i].value;
+		assert_false(lmpi_note_relays_decode(bytes, sizeof bytes, &n));
+	}
+	bytes[12] = 2, bytes[11] = 0xff; /* owned by none of them */
+	assert_true(lmpi_note_relays_decode(bytes, sizeof bytes, &n));
+
+	assert_true(lmpi_note_ways_decode(ways, sizeof ways, &w));
+	assert_true(w.base == 16 && w.token == 0x01020304 && w.ways == 6 && w.resend == 2);
+	for (size_t len = 0; len < sizeof ways; len++)
+		assert_false(lmpi_note_ways_decode(ways, len, &w));
+	assert_false(lmpi_note_ways_decode(relays, sizeof relays, &w));
+
+	lmpi_note_lost_encode(1u << 24, (const uint8_t[]){10, 0, 0, 7}, 7000, true, bytes);
+	assert_memory_equal(bytes, lost, sizeof lost);
+}
+
 static const struct {
 	const char *name;
 	struct lmpi_hdr h;
@@ -159,6 +211,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_bytes),
 		cmocka_unit_test(notes),
+		cmocka_unit_test(notes_of_several_relays),
 		cmocka_unit_test(packets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
