@@ -1,6 +1,6 @@
 /* count - what one segment costs in instructions, for callgrind (make count).
  *
- *   count send|receive|forward|send-many|receive-many [TURNS]
+ *   count send|receive|forward|send-many|receive-many [TURNS [ns]]
  *
  * Real endpoints and a real relay core in one process, in virtual time, without loss.  Each
  * turn carries a batch of full segments (MTU 1500).  What is counted happens inside
@@ -14,6 +14,9 @@
  *   -many    the same with 100 000 lanes open at both ends, of which 1000 send by turns
  *   forward  a relay: in from a process, out to another relay, acks on both sides
  *
+ * With ns, what is printed is not the number of segments but the time of one in
+ * nanoseconds, at best of eight parts of the run (test/eval/calibrate).
+ *
  * Nothing touches payload: checksums over it would hide what the protocol costs. */
 #include "relay_job_maker.h"
 
@@ -24,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BATCH	 32u
 #define MTU	 1472u
@@ -298,14 +302,51 @@ carry(const struct node *n, const struct suci_addr *to, const struct suci_addr *
 	}
 }
 
+/* Time of what is counted, by eighth of the run. */
+static struct {
+	bool wanted;
+	uint64_t ns[8], segments[8], turn, turns;
+} timing;
+
+static uint64_t
+clock_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * BASE_S_NS + (uint64_t)t.tv_nsec;
+}
+
+static void
+time_turn(struct node *n, struct queue *in)
+{
+	uint64_t part = timing.turn++ * 8 / timing.turns;
+	uint64_t segments = n->segments + n->got, from = clock_ns();
+	count_turn(n, in);
+	timing.ns[part] += clock_ns() - from;
+	timing.segments[part] += n->segments + n->got - segments;
+}
+
 static void
 run_turn(struct node *n, struct queue *in, bool counted)
 {
-	if (counted)
+	if (counted && timing.wanted)
+		time_turn(n, in);
+	else if (counted)
 		count_turn(n, in);
 	else
 		warm_turn(n, in);
 	in->n = 0;
+}
+
+static void
+print_time(void)
+{
+	double best = 1e9;
+	for (uint32_t i = 0; i < 8; i++) {
+		double ns = (double)timing.ns[i] / (double)timing.segments[i];
+		best = ns < best ? ns : best;
+	}
+	printf("%.1f\n", best);
 }
 
 /* ---- lanes: a sends, b receives ---- */
@@ -496,6 +537,8 @@ main(int argc, char **argv)
 	uint32_t turns = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 400;
 	uint64_t n = 0;
 
+	timing.wanted = argc > 3 && !strcmp(argv[3], "ns");
+	timing.turns = turns;
 	if (!strcmp(what, "send"))
 		n = lanes(false, false, turns);
 	else if (!strcmp(what, "receive"))
@@ -507,10 +550,13 @@ main(int argc, char **argv)
 	else if (!strcmp(what, "forward"))
 		n = forward(turns);
 	else
-		die("usage: count send|receive|forward|send-many|receive-many [TURNS]");
+		die("usage: count send|receive|forward|send-many|receive-many [TURNS [ns]]");
 	/* Nearly full batches, or the count is of something else. */
 	if (n < turns * (uint64_t)BATCH * 8 / 10)
 		die("it stalls");
-	printf("%llu\n", (unsigned long long)n);
+	if (timing.wanted)
+		print_time();
+	else
+		printf("%llu\n", (unsigned long long)n);
 	return 0;
 }

@@ -6,7 +6,10 @@
  *     sim --long BASE FROM TO SECONDS SCENARIO
  *                                  fresh seeds FROM .. TO - 1 of BASE, for so long (0: no
  *                                  limit), of that scenario only ("": of several)
+ *     sim --eval COSTS KEY=VALUE...
+ *                                  one point of the evaluation, see eval.h
  *     sim --list */
+#include "eval.h"
 #include "many.h"
 
 #include <stdio.h>
@@ -226,6 +229,8 @@ main(int argc, char **argv)
 	if (argc == 7 && !strcmp(argv[1], "--long"))
 		return run_long(strtoull(argv[2], NULL, 0), strtoull(argv[3], NULL, 0),
 				strtoull(argv[4], NULL, 0), strtoull(argv[5], NULL, 0), argv[6]);
+	if (argc >= 2 && !strcmp(argv[1], "--eval"))
+		return eval_main(argc - 2, argv + 2);
 	if (argc == 3 && !strcmp(argv[1], "--canary"))
 		return canary_bugs(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "--all"))

@@ -284,7 +284,8 @@ static void
 give_job(struct rnode *r)
 {
 	const struct world *w = r->w;
-	struct relay_job_limits l = {.nworld_max = HOSTS_MAX, .nhosts_max = HOSTS_MAX};
+	struct relay_job_limits l = {.nworld_max = w->conf.hosts_max,
+				     .nhosts_max = w->conf.hosts_max};
 	void *mem = aligned_alloc(64, (relay_job_footprint(&l) + 63) & ~(size_t)63);
 	BASE_ASSERT(mem);
 	struct relay_job *job = relay_job_new(mem, &l);
@@ -321,8 +322,8 @@ rnode_new(struct rnode *r, bool with_job)
 	struct relay_core_conf rc = {
 		.limits = {.jobs_max = 4,
 			   .procs_max = 4 * RELAY_LABEL_PAGE,
-			   .hosts_max = HOSTS_MAX,
-			   .trunks_max = HOSTS_MAX,
+			   .hosts_max = w->conf.hosts_max,
+			   .trunks_max = w->conf.hosts_max,
 			   .paths_max = c.limits.paths_max,
 			   .primaries_max = 2},
 		.self_global = relay_addr_v4(r->ipv4[RELAY_LEG_GLOBAL], UDP_PORT, RELAY_LEG_GLOBAL),

@@ -304,7 +304,8 @@ enter_link(struct sim *s, struct sim_link *l, uint32_t b)
 	if (c->garble_ppb && s->garble && base_prng_chance(&l->prng, c->garble_ppb))
 		l->n.garbled += s->garble(s->garble_who, &l->prng, &s->buf[b]);
 	uint64_t bytes = s->buf[b].len + c->overhead_bytes;
-	uint64_t out = start + (c->rate_bps ? mul_div_up(bytes, BASE_S_NS, c->rate_bps) : 0);
+	uint64_t out = start + c->packet_ns +
+		       (c->rate_bps ? mul_div_up(bytes, BASE_S_NS, c->rate_bps) : 0);
 	uint64_t at = out + c->delay_ns;
 	l->free_at_ns = out;
 	l->n.bytes += bytes;

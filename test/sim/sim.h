@@ -28,9 +28,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_HOPS_MAX   3
+#define SIM_HOPS_MAX   5
 #define SIM_PORTS_MAX  1100
-#define SIM_LINKS_MAX  2304
+#define SIM_LINKS_MAX  8192
 #define SIM_ADDR_SLOTS 2048
 #define SIM_LINK_NONE  UINT32_MAX
 /* Ethernet with preamble and gap 38, IPv4 20, UDP 8. */
@@ -52,7 +52,8 @@ struct sim_buf {
 };
 
 struct sim_link_conf {
-	uint64_t rate_bps; /* bytes per second on the wire; 0: no serialization */
+	uint64_t rate_bps;  /* bytes per second on the wire; 0: no serialization */
+	uint64_t packet_ns; /* and so long for each datagram: a processor */
 	uint64_t delay_ns;
 	uint64_t queue_bytes; /* waiting for the wire; 0: no limit */
 	uint32_t overhead_bytes;

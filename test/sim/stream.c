@@ -292,6 +292,8 @@ app_block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now
 		b->copy = NULL;
 	st->done++;
 	w->seen.done++;
+	if (w->on_done)
+		w->on_done(st, i);
 }
 
 /* A manual stream may send up to block n. */

@@ -157,6 +157,8 @@ world_new(struct sim *s, const struct world_conf *conf)
 	BASE_ASSERT(w);
 	w->s = s;
 	w->conf = *conf;
+	uint32_t hosts_max = w->conf.hosts_max ? w->conf.hosts_max : HOSTS_MAX;
+	w->conf.hosts_max = hosts_max;
 	w->global_id = calloc(RANKS_MAX, RELAY_PROC_ID_LEN);
 	BASE_ASSERT(w->global_id);
 	for (uint32_t c = 0; c < conf->nclusters; c++) {
@@ -167,7 +169,7 @@ world_new(struct sim *s, const struct world_conf *conf)
 		w->label_base[c] = (1u << 24) + RELAY_LABEL_PAGE * (c + (uint32_t)(s->seed % 1000));
 		w->token[c] = 0xabc00 + c;
 		BASE_ASSERT(w->nend + conf->cluster[c].ranks <=
-			    (conf->cluster[c].relays ? HOSTS_MAX : RANKS_MAX));
+			    (conf->cluster[c].relays ? hosts_max : RANKS_MAX));
 		BASE_ASSERT(w->nrelay + conf->cluster[c].relays <= RELAYS_MAX);
 		bool outside = conf->nclusters > 1 && !conf->cluster[c].relays;
 		for (uint32_t i = 0; i < conf->cluster[c].ranks; i++, w->nend++)

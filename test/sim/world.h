@@ -19,10 +19,10 @@
 #include "relay/core.h"
 #include "suci/lane.h"
 
-#define CLUSTERS_MAX 3
+#define CLUSTERS_MAX 32
 #define RANKS_MAX    1008
-#define HOSTS_MAX    24 /* processes and relays that a relay knows */
-#define RELAYS_MAX   6	/* in all */
+#define HOSTS_MAX    24 /* processes and relays that a relay knows, see hosts_max */
+#define RELAYS_MAX   64 /* in all */
 #define STREAMS_MAX  1024
 #define NET_GLOBAL   100
 #define UDP_PORT     7000
@@ -63,6 +63,7 @@ struct cluster_conf {
 struct world_conf {
 	uint32_t nclusters;
 	struct cluster_conf cluster[CLUSTERS_MAX];
+	uint32_t hosts_max; /* of a relay; 0: HOSTS_MAX */
 	/* Private: one link out and one in per port; the delay and faults are on the
 	 * way in.  Wide area: the same, and one link per pair of ports between them. */
 	struct sim_link_conf private_nic, global_nic, trunk;
@@ -177,6 +178,8 @@ struct world {
 	uint32_t trunk_links_first, trunk_links_end;
 	/* Called when a block is whole at its receiver. */
 	void (*on_placed)(struct stream *st, uint32_t i);
+	/* The same when its sender has it back. */
+	void (*on_done)(struct stream *st, uint32_t i);
 	void *scenario;
 	uint64_t bytes_total, blocks_total;
 	uint32_t checked; /* whose tables are next */

@@ -1,0 +1,7 @@
+# The relay paper's evaluation in virtual time (doc/evaluation.md).
+$(call testprog,udpcost,test/eval/udpcost.c,)
+
+## eval-calibrate  measure what a datagram costs nodes and relays on this machine, write test/eval/costs.txt
+.PHONY: eval-calibrate
+eval-calibrate: $(B)/test/counted $(B)/test/udpcost
+	@test/eval/calibrate $(B)

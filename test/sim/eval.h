@@ -1,0 +1,134 @@
+/* sim/eval.h - the evaluation of the relay paper (Takano et al., "High performance relay
+ * mechanism for MPI communication libraries run on multiple private IP address clusters")
+ * in virtual time: its topology, its traffic, and what each processor's time costs.
+ *
+ *        16 nodes            k front ends        WAN           the other cluster
+ *     cpu - 1 Gb/s ---\                      .--------.
+ *     cpu - 1 Gb/s ---- switch -- cpu relay -| 10 Gb/s|- cpu relay -- switch -- ...
+ *     cpu - 1 Gb/s ---/           1 Gb/s each| 0-10 ms|
+ *      |                          side       '--------'
+ *      `- 2 Gb/s, inside the cluster (their Myrinet)
+ *
+ * Without relays (k = 0) the nodes' switch is on the WAN itself.
+ *
+ * A processor is a server that every datagram in or out, acks too, keeps busy for a fixed time
+ * (struct eval_costs); processes run the schedules of lib/collectives over lanes with the
+ * settings of libmpi, relays have those of relayd.  All of lib/suci's and lib/relay's invariants
+ * are checked as in every scenario.
+ *
+ * Units    ns, bytes, bytes per second.
+ * Source   doc/evaluation.md */
+#ifndef SIM_EVAL_H
+#define SIM_EVAL_H
+
+#include "scenario.h"
+#include "tcp.h"
+
+#include "coll/schedule.h"
+
+#define EVAL_RANKS 64
+#define EVAL_ITERS 64
+
+/* Of one datagram; see test/eval/costs.txt. */
+struct eval_costs {
+	uint32_t node_ns;  /* a node: library, kernel and MPI, in or out */
+	uint32_t relay_ns; /* a relay: in or out */
+};
+/* Lines "name ns", # begins a comment.  False: *why. */
+bool eval_costs_read(const char *file, struct eval_costs *c, const char **why);
+#define EVAL_COSTS_FILE "test/eval/costs.txt"
+
+enum eval_transport { EVAL_SUCI, EVAL_TCP };
+
+struct eval_conf {
+	struct eval_costs costs;
+	enum eval_transport transport;
+	uint32_t clusters, ranks; /* ranks of each */
+	uint32_t relays;	  /* of each; 0: none */
+	uint64_t wan_delay_ns;
+	uint32_t wan_loss_ppb;
+	enum suci_cc_kind cc;  /* of all paths */
+	const char *algorithm; /* of lib/collectives; NULL: what it selects */
+	uint64_t bytes;	       /* of a block */
+	uint32_t vary_pc;      /* blocks differ by so much either way: alltoallv */
+	uint32_t warm, iterations;
+	uint64_t pause_ns; /* computing between calls */
+	/* suci.credit and LIBMPI_CREDIT: packets; lane_window 0: libmpi's. */
+	uint32_t credit, lane_window, ack_every, ack_delay_us;
+	uint64_t seed;
+	bool verbose;
+};
+void eval_conf_default(struct eval_conf *c);
+
+struct eval_result {
+	bool ok;
+	char why[400];
+	uint64_t call_ns;  /* mean over iterations, from the last process's end to its next */
+	uint64_t worst_ns; /* the longest call */
+	uint64_t bound_ns; /* what the wires allow, see eval_bound() */
+	uint64_t rtt_ns;   /* of a full datagram and its ack, nothing else under way */
+	uint64_t idle_ns;  /* longest time without data on a WAN-side link during a call */
+	uint64_t timeouts; /* TCP: of retransmission; Suci: probes after silence */
+	uint64_t lost, retransmits;
+	uint64_t hash, events, virtual_ns;
+};
+void eval_alltoall(const struct eval_conf *c, struct eval_result *r);
+
+/* eval_cli.c: COSTS key=value ... */
+int eval_main(int argc, char **argv);
+
+/* eval_app.c: processes that run a collective again and again over any transport. */
+struct eval_app_rank {
+	struct coll_schedule s;
+	void *arena;
+	bool *started, *complete;
+	uint32_t *want; /* message number of a send or receive */
+	uint32_t left, iteration;
+	uint32_t sent[EVAL_RANKS], expected[EVAL_RANKS];
+	bool running;
+};
+
+struct eval_app {
+	uint32_t n, iterations;
+	uint64_t lent_min; /* a send is complete when acknowledged, shorter ones at once */
+	uint64_t bytes[EVAL_RANKS][EVAL_RANKS];
+	struct eval_app_rank rank[EVAL_RANKS];
+	uint32_t placed[EVAL_RANKS][EVAL_RANKS], done[EVAL_RANKS][EVAL_RANKS];
+	void (*send)(void *user, uint32_t src, uint32_t dst);
+	/* The last process has ended a call: begin_next says when the next one begins. */
+	void (*ended)(void *user, uint32_t rank, uint32_t iteration, bool last);
+	void *user;
+	uint32_t ended_by[EVAL_ITERS];
+};
+/* algorithm: see eval_conf; cluster_of[n]. */
+void eval_app_new(struct eval_app *a, const char *algorithm, bool vector,
+		  const uint32_t *cluster_of);
+void eval_app_free(struct eval_app *a);
+void eval_app_begin(struct eval_app *a, uint32_t rank);
+void eval_app_progress(struct eval_app *a, uint32_t rank);
+
+/* eval_net.c: the links. */
+struct eval_watch {
+	struct sim *s;
+	struct sim_link *link;
+	const bool *on;
+	uint64_t busy_until_ns, idle_ns;
+};
+
+struct eval_net {
+	const struct eval_conf *c;
+	struct sim *s;
+	uint32_t wan[CLUSTERS_MAX]; /* out of each cluster */
+	struct eval_watch watch[RELAYS_MAX];
+	uint32_t nwatch;
+	uint32_t first_link;
+	bool measuring;
+};
+void eval_wire_suci(struct eval_net *n, struct world *w);
+void eval_wire_tcp(struct eval_net *n, const struct tcp_net *t);
+/* A full datagram there, its ack back. */
+uint64_t eval_rtt(const struct eval_conf *c);
+/* The busiest link's time for what all pairs send in one call, and one way. */
+uint64_t eval_bound(const struct eval_conf *c, const struct eval_app *a);
+
+#endif

@@ -1,0 +1,116 @@
+/* simulator --eval COSTS key=value ...: one point of the evaluation, as JSON on stdout. */
+#include "eval.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool
+number(const char *arg, const char *key, uint64_t *v)
+{
+	size_t n = strlen(key);
+	if (strncmp(arg, key, n) != 0 || arg[n] != '=')
+		return false;
+	*v = strtoull(arg + n + 1, NULL, 0);
+	return true;
+}
+
+static bool
+word(const char *arg, const char *key, const char **v)
+{
+	size_t n = strlen(key);
+	if (strncmp(arg, key, n) != 0 || arg[n] != '=')
+		return false;
+	*v = arg + n + 1;
+	return true;
+}
+
+struct numbers {
+	uint64_t clusters, ranks, relays, delay_us, loss_ppm, warm, iterations;
+};
+
+static bool
+set(struct eval_conf *c, struct numbers *n, const char *arg)
+{
+	const char *v;
+	uint64_t x;
+	if (number(arg, "clusters", &n->clusters) || number(arg, "ranks", &n->ranks) ||
+	    number(arg, "relays", &n->relays) || number(arg, "delay_us", &n->delay_us) ||
+	    number(arg, "loss_ppm", &n->loss_ppm) || number(arg, "warm", &n->warm) ||
+	    number(arg, "iterations", &n->iterations) || number(arg, "bytes", &c->bytes) ||
+	    number(arg, "seed", &c->seed) || word(arg, "algorithm", &c->algorithm))
+		return true;
+	if (number(arg, "vary_pc", &x))
+		c->vary_pc = (uint32_t)x;
+	else if (number(arg, "credit", &x))
+		c->credit = (uint32_t)x;
+	else if (number(arg, "lane_window", &x))
+		c->lane_window = (uint32_t)x;
+	else if (number(arg, "ack_every", &x))
+		c->ack_every = (uint32_t)x;
+	else if (number(arg, "ack_delay_us", &x))
+		c->ack_delay_us = (uint32_t)x;
+	else if (number(arg, "pause_us", &x))
+		c->pause_ns = x * BASE_US_NS;
+	else if (number(arg, "verbose", &x))
+		c->verbose = x != 0;
+	else if (word(arg, "transport", &v))
+		c->transport = strcmp(v, "tcp") ? EVAL_SUCI : EVAL_TCP;
+	else if (word(arg, "cc", &v))
+		c->cc = strcmp(v, "bbr") ? SUCI_CC_CUBIC : SUCI_CC_BBR;
+	else
+		return false;
+	return true;
+}
+
+static void
+print(const struct eval_conf *c, const struct eval_result *r)
+{
+	printf("{\"relays\": %u, \"bytes\": %llu, \"delay_us\": %llu, \"call_ns\": %llu, "
+	       "\"worst_ns\": %llu, \"bound_ns\": %llu, \"rtt_ns\": %llu, \"idle_ns\": %llu, "
+	       "\"timeouts\": %llu, \"lost\": %llu, \"retransmits\": %llu, \"events\": %llu, "
+	       "\"hash\": \"%016llx\"}\n",
+	       c->relays, (unsigned long long)c->bytes, (unsigned long long)c->wan_delay_ns / 1000,
+	       (unsigned long long)r->call_ns, (unsigned long long)r->worst_ns,
+	       (unsigned long long)r->bound_ns, (unsigned long long)r->rtt_ns,
+	       (unsigned long long)r->idle_ns, (unsigned long long)r->timeouts,
+	       (unsigned long long)r->lost, (unsigned long long)r->retransmits,
+	       (unsigned long long)r->events, (unsigned long long)r->hash);
+}
+
+int
+eval_main(int argc, char **argv)
+{
+	struct eval_conf c;
+	struct eval_result r;
+	const char *why;
+	eval_conf_default(&c);
+	struct numbers n = {.clusters = c.clusters,
+			    .ranks = c.ranks,
+			    .warm = c.warm,
+			    .iterations = c.iterations};
+	if (argc < 1 || !eval_costs_read(argv[0], &c.costs, &why)) {
+		fprintf(stderr, "sim: %s: %s\n", argc < 1 ? "--eval" : argv[0],
+			argc < 1 ? "file of costs?" : why);
+		return 2;
+	}
+	for (int i = 1; i < argc; i++)
+		if (!set(&c, &n, argv[i])) {
+			fprintf(stderr, "sim: --eval: %s?\n", argv[i]);
+			return 2;
+		}
+	c.clusters = (uint32_t)n.clusters;
+	c.ranks = (uint32_t)n.ranks;
+	c.relays = (uint32_t)n.relays;
+	c.wan_delay_ns = n.delay_us * BASE_US_NS;
+	c.wan_loss_ppb = (uint32_t)n.loss_ppm * 1000;
+	c.warm = (uint32_t)n.warm;
+	c.iterations = (uint32_t)n.iterations;
+	eval_alltoall(&c, &r);
+	if (!r.ok) {
+		fprintf(stderr, "sim: %s\n", r.why);
+		return 1;
+	}
+	print(&c, &r);
+	return 0;
+}
