@@ -56,7 +56,7 @@ main(int argc, char **argv)
 	struct sockaddr_in at[2], from[BATCH];
 	struct mmsghdr m[BATCH];
 	struct iovec v[BATCH];
-	int rounds = argc > 1 ? atoi(argv[1]) : 20;
+	int rounds = argc > 1 ? (int)strtoul(argv[1], NULL, 10) : 20;
 	int a = udp(&at[0]), b = udp(&at[1]);
 	double best[2] = {1e9, 1e9};
 	memset(m, 0, sizeof m);
