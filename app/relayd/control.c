@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "driver/clock.h"
+#include "rpc_server.h"
 #include "stats.h"
 #include "telemetry.h"
 
@@ -470,6 +471,8 @@ rd_control_run(struct rd_control *c)
 			tick_ns = c->now_ns;
 			rd_session_tick(c);
 			rd_peer_tick(c);
+			if (c->rpc)
+				rd_rpc_server_tick(c->rpc);
 			phase_tick(c);
 		}
 	}

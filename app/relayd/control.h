@@ -121,6 +121,7 @@ struct rd_control {
 	bool snapshot_out;	      /* control's snapshot is with the worker */
 	bool write_stats;	      /* SIGUSR1 came */
 	struct rd_snapshot *snapshot; /* control's own */
+	struct rd_rpc_server *rpc;    /* the control socket; NULL: none */
 	struct rd_log_limit limit_neigh, limit_path, limit_channel;
 	struct rd_control_counters count;
 };

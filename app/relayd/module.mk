@@ -1,9 +1,11 @@
 # relayd: pure parts as archives that tests and fuzzers link alone (conf: JSON to
-# a checked struct; net: packets, neighbours, no DPDK), then the program.
+# a checked struct; net: packets, neighbours, no DPDK; ctl: JSON-RPC, advice on
+# trunks), then the program.
 $(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
 $(call lib,rdnet,app/relayd/net,base)
+$(call lib,rdctl,app/relayd/ctl,base,jansson)
 
-RELAYD_LIBS := rdconf rdnet gateway relay impi sucaead suci rddpdk base
+RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi sucaead suci rddpdk base
 $(call prog,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
 $(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
@@ -12,8 +14,10 @@ $(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
 $(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)
 $(call unit,test_rd_tap,test/unit/test_rd_tap.c app/relayd/tap_io.c app/relayd/mail.c app/relayd/wake.c,rdconf rdnet relay impi suci rddpdk base,libdpdk libbsd)
 
+$(call unit,test_rd_rpc,test/unit/test_rd_rpc.c,rdctl base,jansson)
 $(call unit,test_rd_wake,test/unit/test_rd_wake.c app/relayd/wake.c,base,,-pthread)
 UNITS_THREADED += $(B)/test/unit/test_rd_wake
 
 $(call fuzz,fuzz_rd_packet,test/fuzz/fuzz_rd_packet.c,rdnet base)
+$(call fuzz,fuzz_rd_rpc,test/fuzz/fuzz_rd_rpc.c,rdctl base)
 $(call fuzz,fuzz_rd_conf,test/fuzz/fuzz_rd_conf.c,rdconf base)

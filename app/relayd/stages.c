@@ -3,6 +3,7 @@
 #include "control.h"
 #include "iface.h"
 #include "log.h"
+#include "rpc_server.h"
 #include "stats.h"
 #include "telemetry.h"
 #include "worker.h"
@@ -353,6 +354,22 @@ undo_telemetry(struct relay *r)
 }
 
 static int
+do_socket(struct relay *r)
+{
+	if (!r->conf->control.enable)
+		return 0;
+	r->control->rpc = rd_rpc_server_new(r->control, r->err, ERR_MAX);
+	return r->control->rpc ? 0 : -1;
+}
+
+static void
+undo_socket(struct relay *r)
+{
+	rd_rpc_server_free(r->control->rpc);
+	r->control->rpc = NULL;
+}
+
+static int
 do_launch(struct relay *r)
 {
 	int e = rte_eal_remote_launch(rd_worker_run, r->worker, r->worker_lcore);
@@ -382,6 +399,7 @@ static const struct {
 	{"control", do_control, undo_control},
 	{"gateway", do_gateway, undo_gateway},
 	{"telemetry", do_telemetry, undo_telemetry},
+	{"control socket", do_socket, undo_socket},
 	{"launch", do_launch, NULL},
 };
 #define NSTAGES (sizeof stages / sizeof stages[0])

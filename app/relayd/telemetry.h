@@ -1,4 +1,5 @@
-/* telemetry.h - relayd on the DPDK telemetry socket (relayctl and others):
+/* telemetry.h - relayd on the DPDK telemetry socket, for DPDK's own tools; relayctl
+ * has a socket of its own (rpc_server.h):
  *
  *   /relayd/info           who we are, uptime, pool, worker, custody
  *   /relayd/jobs[,FIRST]   jobs from the FIRST-th on, RD_TEL_ROWS at most

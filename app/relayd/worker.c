@@ -513,8 +513,13 @@ rd_worker_run(void *arg)
 	w->idle.nap = nap;
 	w->idle.user = w;
 	rd_clock_init(&w->clock);
+	uint32_t work = 0;
 	while (!w->stop) {
-		uint32_t work = turn(w);
+		uint64_t began_ns = w->now_ns;
+		uint32_t last = work;
+		work = turn(w);
+		/* A turn lasts until the next one reads the clock; no sleep follows a busy one. */
+		w->count.busy_ns += last ? w->now_ns - began_ns : 0;
 		w->count.turns++;
 		w->count.busy_turns += work > 0;
 		if (w->count.turns % RD_HOUSEKEEPING == 0)

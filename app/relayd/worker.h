@@ -29,6 +29,7 @@
 
 struct rd_worker_counters {
 	uint64_t turns, busy_turns;
+	uint64_t busy_ns;     /* time of the busy turns: busy share = busy_ns / uptime */
 	uint64_t events_lost; /* log events dropped because control was late */
 	uint64_t tx_budget;   /* turns that ended with more to send */
 };

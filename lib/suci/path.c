@@ -461,6 +461,14 @@ suci_path_mss(const struct suci *ep, uint32_t path)
 	return p->state == PATH_UP ? p->mtu - SUCI_OVERHEAD : 0;
 }
 
+static enum suci_cc_kind
+cc_kind_of(const struct suci_path *p)
+{
+	if (p->cc.ops == &suci_cc_fixed)
+		return SUCI_CC_FIXED;
+	return p->cc.ops == &suci_cc_bbr ? SUCI_CC_BBR : SUCI_CC_CUBIC;
+}
+
 bool
 suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 {
@@ -494,6 +502,7 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.peer_incarnation = p->peer_incarnation,
 		.sealed = p->seal != NULL,
 		.key_id = p->seal ? ep->conf.seal.key[p->seal->psk].id : 0,
+		.cc = cc_kind_of(p),
 	};
 	return true;
 }

@@ -38,7 +38,7 @@ cleanup()
 	fi
 	for ns in "$NODE" "$RELAY" "$WAN"; do ip netns del "$ns" 2>/dev/null; done
 	[ "$FAILED" -eq 0 ] || { echo "--- relayd.log"; cat "$TMP/relayd.log" 2>/dev/null; }
-	rm -rf "$TMP" "/var/run/dpdk/$RUN"
+	rm -rf "$TMP" "/var/run/dpdk/$RUN" "/run/relayd/$RUN.sock"
 	exit $rc
 }
 

@@ -141,8 +141,8 @@ check relayd-exit "status $rc after SIGTERM" [ "$rc" -eq 0 ]
 check relayd-buffers "not all packet buffers came back" grep -q 'all [0-9]* packet buffers are back' "$TMP/relayd.log"
 check relayd-taps-gone "a TAP is left" \
 	[ -z "$(ip -n "$RELAY" -br link | grep -o '^relay-[a-z]*')" ]
-check relayd-files-gone "runtime folder, pidfile or hugepage files are left" \
-	[ ! -e "/var/run/dpdk/$RUN" ] && [ ! -e "$TMP/relayd.pid" ]
+check relayd-files-gone "runtime folder, control socket, pidfile or hugepage files are left" \
+	[ ! -e "/var/run/dpdk/$RUN" ] && [ ! -e "/run/relayd/$RUN.sock" ] && [ ! -e "$TMP/relayd.pid" ]
 check relayd-sysctl-restored "rp_filter is not as before" \
 	[ "$(ip netns exec "$RELAY" cat /proc/sys/net/ipv4/conf/priv0/rp_filter)" != 1 ]
 exit $FAILED

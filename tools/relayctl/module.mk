@@ -1,1 +1,1 @@
-$(call prog,relayctl,tools/relayctl/relayctl.c,,jansson libbsd)
+$(call prog,relayctl,$(wildcard tools/relayctl/*.c),,jansson libbsd)

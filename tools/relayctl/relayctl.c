@@ -1,372 +1,170 @@
-/* relayctl - asks a running relayd on its DPDK telemetry socket.
- *
- * The socket is SOCK_SEQPACKET: on connection it sends a greeting with the longest
- * answer it gives; a request is "/relayd/paths,16"; the answer is one JSON object
- * whose only member has the request's name.  Lists come in parts, "next" says
- * where to go on. */
-#include <dirent.h>
+/* relayctl - asks and steers a running relayd over its control socket (doc/control.md). */
+#include "commands.h"
+
 #include <errno.h>
 #include <getopt.h>
-#include <jansson.h>
-#include <stdarg.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
+#include <time.h>
 
-#include <bsd/string.h>
+volatile int interrupted;
 
-#define RUNTIME_DIR "/var/run/dpdk"
-#define SOCKET_NAME "dpdk_telemetry.v2"
-#define ANSWER_MAX  65536
-#define COLUMNS_MAX 16
+static const struct command {
+	const char *name, *args, *help;
+	int (*run)(struct ctl *c, const struct options *o);
+	const char *options; /* letters it takes besides -s, -j */
+	int min_args, max_args;
+} commands[] = {
+	{"status", "", "who the relay is, load, buffers, custody, workers", cmd_status, "", 0, 0},
+	{"jobs", "", "jobs now running", cmd_jobs, "", 0, 0},
+	{"paths", "[--kind process|trunk|gateway]",
+	 "paths to local processes, remote relays, gateways", cmd_paths, "k", 0, 0},
+	{"drops", "[-d S] [--all]", "what was lost, by reason; -d: and how many per second",
+	 cmd_drops, "da", 0, 0},
+	{"gateway", "", "the gateway to foreign hosts: counters, memory, then its channels",
+	 cmd_gateway, "", 0, 0},
+	{"methods", "", "the calls of the control socket, for other programs", cmd_methods, "", 0,
+	 0},
+};
+#define NCOMMANDS (sizeof commands / sizeof commands[0])
 
-static const char usage[] =
-	"usage: relayctl [-s SOCKET-OR-PREFIX] [--json] COMMAND\n"
-	"  status   who the relay is, load, buffers, custody\n"
-	"  jobs     jobs now running\n"
-	"  paths    paths to local processes and remote relays\n"
-	"  gateway  the gateway to foreign hosts: counters, memory, then its channels\n"
-	"  drops    drop counters that are not zero, by name\n"
-	"-s   eal.file_prefix of the relay, or the path of its telemetry socket; may be left\n"
-	"     out if one relay runs on this machine\n";
+enum { OPT_KIND = 'k', OPT_ALL = 'a', OPT_HELP = 'h' };
+static const struct option long_options[] = {
+	{"json", no_argument, NULL, 'j'},
+	{"socket", required_argument, NULL, 's'},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"kind", required_argument, NULL, OPT_KIND},
+	{"all", no_argument, NULL, OPT_ALL},
+	{"delay", required_argument, NULL, 'd'},
+	{NULL, 0, NULL, 0},
+};
 
-static char answer[ANSWER_MAX + 1];
-
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+static void
+usage(FILE *f)
 {
-	va_list ap;
-	va_start(ap, fmt);
-	fputs("relayctl: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-	exit(1);
+	fputs("usage: relayctl [-s NAME-OR-PATH] [--json] COMMAND\n", f);
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		int n = fprintf(f, "  %s%s%s", commands[i].name, *commands[i].args ? " " : "",
+				commands[i].args);
+		fprintf(f, n < 30 ? "%*s%s\n" : "\n%*s%s\n", n < 30 ? 30 - n : 30, "",
+			commands[i].help);
+	}
+	fputs("-s   eal.file_prefix of the relay, or the path of its socket; may be left out if "
+	      "one\n"
+	      "     relay runs on this machine\n"
+	      "exit status: 0 done, 1 the relay refused, 2 usage, 3 no relay there, 4 no "
+	      "permission\n",
+	      f);
 }
 
-static int
-try_connect(const char *path)
+static void
+on_signal(int sig)
 {
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	if (strlcpy(sun.sun_path, path, sizeof sun.sun_path) >= sizeof sun.sun_path) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	struct timeval wait = {.tv_sec = 3};
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-	if (connect(fd, (struct sockaddr *)&sun, sizeof sun) == 0)
-		return fd;
-	int err = errno;
-	close(fd);
-	errno = err;
-	return -1;
+	(void)sig;
+	interrupted = 1;
 }
 
-/* One answer as JSON; NULL after errno or text in why. */
-static json_t *
-receive(int fd, char *why, size_t why_max)
+void
+wait_s(double s)
 {
-	ssize_t n = recv(fd, answer, ANSWER_MAX, 0);
-	if (n <= 0) {
-		snprintf(why, why_max, "%s",
-			 n == 0		   ? "it closed the connection"
-			 : errno == EAGAIN ? "no answer within 3 s"
-					   : strerror(errno));
-		return NULL;
-	}
-	json_error_t err;
-	json_t *v = json_loadb(answer, (size_t)n, 0, &err);
-	if (!v)
-		snprintf(why, why_max, "its answer is not JSON: %.100s", err.text);
+	struct timespec ts = {.tv_sec = (time_t)s};
+	ts.tv_nsec = (long)((s - (double)ts.tv_sec) * 1e9);
+	while (!interrupted && nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+/* A number of seconds, 0.05 .. 86400. */
+static double
+seconds(const char *text, const char *name)
+{
+	char *end;
+	double v = strtod(text, &end);
+	if (end == text || *end || !(v >= 0.05 && v <= 86400))
+		ctl_die(CTL_USAGE, "%s: \"%s\" is not a number of seconds from 0.05 to 86400", name,
+			text);
 	return v;
 }
 
-/* What "/relayd/..." answers, NULL if this is no relayd. */
-static json_t *
-ask(int fd, const char *request, char *why, size_t why_max)
+static const struct command *
+find_command(const char *name)
 {
-	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0) {
-		snprintf(why, why_max, "%s", strerror(errno));
-		return NULL;
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* False: print the usage. */
+static bool
+take_option(int opt, struct options *o, const char **socket)
+{
+	switch (opt) {
+	case 's':
+		*socket = optarg;
+		return true;
+	case 'j':
+		o->json = true;
+		return true;
+	case 'd':
+		o->given_d = true;
+		o->interval = seconds(optarg, "-d");
+		return true;
+	case OPT_KIND:
+		o->kind = optarg;
+		return true;
+	case OPT_ALL:
+		o->all = true;
+		return true;
+	default:
+		return false;
 	}
-	json_t *v = receive(fd, why, why_max);
-	if (!v)
-		return NULL;
-	/* The member is called like the command, without its parameter. */
-	char name[64];
-	strlcpy(name, request, sizeof name);
-	name[strcspn(name, ",")] = '\0';
-	json_t *body = json_incref(json_object_get(v, name));
-	json_decref(v);
-	if (!json_is_object(body)) {
-		snprintf(why, why_max, "it does not know %s, or did not answer in time", name);
-		json_decref(body);
-		return NULL;
-	}
-	return body;
-}
-
-static int
-greet(int fd, char *why, size_t why_max)
-{
-	json_t *hello = receive(fd, why, why_max);
-	json_decref(hello);
-	return hello ? 0 : -1;
-}
-
-/* The only DPDK process under RUNTIME_DIR that knows /relayd/info. */
-static int
-find_only(void)
-{
-	DIR *d = opendir(RUNTIME_DIR);
-	char found[64] = "", why[200];
-	int fd = -1;
-	struct dirent *e;
-	while (d && (e = readdir(d))) {
-		char path[512];
-		if (*e->d_name == '.')
-			continue;
-		snprintf(path, sizeof path, RUNTIME_DIR "/%s/" SOCKET_NAME, e->d_name);
-		int f = try_connect(path);
-		if (f < 0)
-			continue;
-		json_t *info =
-			greet(f, why, sizeof why) ? NULL : ask(f, "/relayd/info", why, sizeof why);
-		if (!info) {
-			close(f);
-			continue;
-		}
-		json_decref(info);
-		if (fd >= 0)
-			die("several relays run here (%s, %s); choose with -s", found, e->d_name);
-		fd = f;
-		strlcpy(found, e->d_name, sizeof found);
-	}
-	if (d)
-		closedir(d);
-	if (fd < 0)
-		die("no relay runs here (none found under " RUNTIME_DIR "); are you root?");
-	return fd;
-}
-
-static int
-open_relay(const char *name)
-{
-	char path[512], why[200];
-	if (!name)
-		return find_only();
-	if (strchr(name, '/'))
-		strlcpy(path, name, sizeof path);
-	else
-		snprintf(path, sizeof path, RUNTIME_DIR "/%s/" SOCKET_NAME, name);
-	int fd = try_connect(path);
-	if (fd < 0)
-		die("%s: %s%s", path, strerror(errno),
-		    errno == ENOENT ? "; is relayd running with that file_prefix?" : "");
-	if (greet(fd, why, sizeof why))
-		die("%s: %s", path, why);
-	return fd;
-}
-
-/* All parts of a list: an array of row objects. */
-static json_t *
-ask_rows(int fd, const char *what)
-{
-	json_t *all = json_array();
-	json_int_t first = 0;
-	for (;;) {
-		char request[64], why[200];
-		snprintf(request, sizeof request, "/relayd/%s,%lld", what, (long long)first);
-		json_t *part = ask(fd, request, why, sizeof why);
-		if (!part)
-			die("%s", why);
-		json_t *rows = json_object_get(part, what), *row, *next;
-		const char *key;
-		json_object_foreach(rows, key, row) json_array_append(all, row);
-		next = json_object_get(part, "next");
-		json_int_t at = json_integer_value(next);
-		bool more = json_is_integer(next) && at > first;
-		first = at;
-		json_decref(part);
-		if (!more)
-			return all;
-	}
-}
-
-static void
-print_json(json_t *v)
-{
-	json_dumpf(v, stdout, JSON_INDENT(2) | JSON_SORT_KEYS);
-	putchar('\n');
-}
-
-static void
-text_of(const json_t *v, char *out, size_t max)
-{
-	if (json_is_string(v))
-		strlcpy(out, json_string_value(v), max);
-	else if (json_is_integer(v))
-		snprintf(out, max, "%lld", (long long)json_integer_value(v));
-	else
-		strlcpy(out, "-", max);
-}
-
-/* Columns of the keys, as wide as their widest value; numbers to the right. */
-static void
-print_table(json_t *rows, const char *const *keys)
-{
-	size_t width[COLUMNS_MAX], i;
-	char text[128];
-	json_t *row;
-	for (size_t k = 0; keys[k]; k++) {
-		width[k] = strlen(keys[k]);
-		json_array_foreach(rows, i, row)
-		{
-			text_of(json_object_get(row, keys[k]), text, sizeof text);
-			if (strlen(text) > width[k])
-				width[k] = strlen(text);
-		}
-	}
-	for (size_t k = 0; keys[k]; k++)
-		printf("%s%*s", k ? "  " : "", (int)width[k], keys[k]);
-	putchar('\n');
-	json_array_foreach(rows, i, row)
-	{
-		for (size_t k = 0; keys[k]; k++) {
-			const json_t *v = json_object_get(row, keys[k]);
-			text_of(v, text, sizeof text);
-			printf(json_is_string(v) ? "%s%-*s" : "%s%*s", k ? "  " : "", (int)width[k],
-			       text);
-		}
-		putchar('\n');
-	}
-}
-
-static void
-print_pairs(json_t *v)
-{
-	size_t width = 0;
-	const char *key;
-	json_t *val;
-	char text[128];
-	json_object_foreach(v, key, val) if (strlen(key) > width) width = strlen(key);
-	json_object_foreach(v, key, val)
-	{
-		text_of(val, text, sizeof text);
-		printf("%-*s  %s\n", (int)width, key, text);
-	}
-}
-
-static void
-list(int fd, const char *what, const char *const *keys, bool json)
-{
-	json_t *rows = ask_rows(fd, what);
-	if (json)
-		print_json(rows);
-	else if (json_array_size(rows))
-		print_table(rows, keys);
-	else
-		printf("no %s\n", what);
-	json_decref(rows);
-}
-
-static void
-pairs(int fd, const char *what, bool json)
-{
-	char request[64], why[200];
-	snprintf(request, sizeof request, "/relayd/%s", what);
-	json_t *v = ask(fd, request, why, sizeof why);
-	if (!v)
-		die("%s", why);
-	if (json)
-		print_json(v);
-	else if (json_object_size(v))
-		print_pairs(v);
-	else
-		printf("no %s\n", what);
-	json_decref(v);
-}
-
-/* Both answers; as JSON one object. */
-static void
-show_gateway(int fd, const char *const *keys, bool json)
-{
-	char why[200];
-	json_t *v = ask(fd, "/relayd/gateway", why, sizeof why);
-	if (!v)
-		die("%s", why);
-	json_t *rows = ask_rows(fd, "channels");
-	if (json) {
-		json_object_set_new(v, "channel", rows);
-		print_json(v);
-	} else {
-		print_pairs(v);
-		if (json_array_size(rows)) {
-			putchar('\n');
-			print_table(rows, keys);
-		}
-		json_decref(rows);
-	}
-	json_decref(v);
 }
 
 int
 main(int argc, char **argv)
 {
-	static const char *const path_keys[] = {
-		"path",	       "kind", "peer",	    "state",  "job",	     "rank",
-		"rtt_us",      "cwnd", "in_flight", "queued", "tx_segments", "retransmits",
-		"rx_segments", "held", "dropped",   NULL,
-	};
-	static const char *const job_keys[] = {
-		"job",	    "client",	  "clients", "processes", "local",
-		"local_up", "local_left", "trunks",  "trunks_up", "rx_segments",
-		"rx_bytes", "age_ms",	  NULL,
-	};
-	static const char *const channel_keys[] = {
-		"channel",    "label_base",   "state",	    "local",  "remote", "rx_packets",
-		"tx_packets", "queued_bytes", "held_bytes", "paused", NULL,
-	};
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"socket", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	const char *name = NULL;
-	bool json = false;
-	int c;
-	while ((c = getopt_long(argc, argv, "s:h", options, NULL)) != -1) {
-		if (c == 's') {
-			name = optarg;
-		} else if (c == 'j') {
-			json = true;
-		} else {
-			fputs(usage, c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
+	struct options o = {.interval = 1};
+	struct sigaction sa = {.sa_handler = on_signal};
+	const char *socket = NULL;
+	char seen[64] = "";
+	struct ctl c;
+	int opt;
+	while ((opt = getopt_long(argc, argv, "s:d:h", long_options, NULL)) != -1) {
+		if (opt == OPT_HELP) {
+			usage(stdout);
+			return CTL_OK;
 		}
+		if (!take_option(opt, &o, &socket)) {
+			usage(stderr);
+			return CTL_USAGE;
+		}
+		size_t at = strlen(seen);
+		if (opt != 's' && opt != 'j' && at + 1 < sizeof seen)
+			seen[at] = (char)opt;
 	}
-	const char *command = optind + 1 == argc ? argv[optind] : "";
-	bool rows = strcmp(command, "paths") == 0 || strcmp(command, "jobs") == 0;
-	bool gateway = strcmp(command, "gateway") == 0;
-	if (!rows && !gateway && strcmp(command, "status") != 0 && strcmp(command, "drops") != 0) {
-		fputs(usage, stderr);
-		return 2;
+	const struct command *cmd = optind < argc ? find_command(argv[optind]) : NULL;
+	if (!cmd) {
+		if (optind < argc)
+			fprintf(stderr, "relayctl: no command %s\n", argv[optind]);
+		usage(stderr);
+		return CTL_USAGE;
 	}
-	int fd = open_relay(name);
-	if (gateway)
-		show_gateway(fd, channel_keys, json);
-	else if (rows)
-		list(fd, command, *command == 'p' ? path_keys : job_keys, json);
-	else
-		pairs(fd, *command == 's' ? "info" : "drops", json);
-	close(fd);
-	return fflush(stdout) ? 1 : 0;
+	o.nargs = argc - optind - 1;
+	o.arg = argv + optind + 1;
+	if (o.nargs < cmd->min_args || o.nargs > cmd->max_args ||
+	    strspn(seen, cmd->options) != strlen(seen)) {
+		fprintf(stderr, "usage: relayctl [-s NAME-OR-PATH] [--json] %s %s\n", cmd->name,
+			cmd->args);
+		return CTL_USAGE;
+	}
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	ctl_open(&c, socket);
+	int status = cmd->run(&c, &o);
+	ctl_close(&c);
+	if (fflush(stdout) || ferror(stdout))
+		return CTL_REFUSED;
+	return status;
 }

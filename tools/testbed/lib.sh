@@ -330,7 +330,7 @@ testbed_wanem() {
 _tb_up_or_dead() { [ -e "$2" ] || ! testbed_alive "$1"; }
 
 # testbed_relayd BUILD_DIR FRONTEND: its configuration in TB_DIR/conf, relayd running,
-# ready when its telemetry answers.
+# ready when its control socket answers.
 testbed_relayd() {
 	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json
 	for ((i = 0; i < RELAYS; i++)); do
@@ -380,7 +380,7 @@ testbed_leftovers() {
 		[ ! -e "/var/run/netns/$TB_ID-$n" ] || echo "namespace $TB_ID-$n"
 	done < <(ip netns list | awk '{print $1}' | sed -n "s/^$TB_ID-//p")
 	[ ! -e "$TB_DIR" ] || [ -n "${TB_KEEP:-}" ] || echo "directory $TB_DIR"
-	for n in /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-*; do
+	for n in /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-* /run/relayd/"$TB_ID"-*; do
 		[ ! -e "$n" ] || echo "file $n"
 	done
 }
@@ -425,7 +425,7 @@ testbed_down() {
 		_tb_kill_rest KILL
 	}
 	while read -r n; do ip netns del "$TB_ID-$n" 2>/dev/null; done <"$TB_DIR/nodes"
-	rm -rf /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-*
+	rm -rf /var/run/dpdk/"$TB_ID"-* /dev/hugepages/"$TB_ID"-* /run/relayd/"$TB_ID"-*
 	[ -n "${TB_KEEP:-}" ] || rm -rf "$TB_DIR"
 	{ wait; } 2>/dev/null
 	return 0

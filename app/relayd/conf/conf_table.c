@@ -177,6 +177,13 @@ const struct rd_key rd_conf_keys[] = {
 	     "the gateway polls that long after it had work, then sleeps until something comes"),
 	STRING("gateway.cpus", gateway.cpus, false, "",
 	       "CPUs of the gateway's thread, like 2 or 2-3; empty: those of control"),
+	BOOL("control.enable", control.enable, "true",
+	     "serve the control socket (relayctl, doc/control.md)"),
+	STRING("control.socket", control.socket, false, "",
+	       "its path; empty: /run/relayd/NAME.sock, where NAME is eal.file_prefix"),
+	STRING("control.group", control.group, false, "",
+	       "group whose members may use it (mode 0660), and so stop, drain and capture; empty: "
+	       "root alone (0600)"),
 	STRING("tap_prefix", tap_prefix, false, "relay",
 	       "kernel interfaces for TCP are called PREFIX-priv and PREFIX-glob"),
 	UINT("drain_ms", drain_ms, false, "ms", 0, 600000, "5000",
@@ -187,7 +194,7 @@ const struct rd_key rd_conf_keys[] = {
 	STRING("stats_file", stats_file, false, "",
 	       "SIGUSR1 and the end write counters there as JSON; empty: nowhere"),
 	BOOL("telemetry", telemetry, "true",
-	     "serve /relayd/... on the DPDK telemetry socket (relayctl)"),
+	     "serve /relayd/... on the DPDK telemetry socket, for DPDK's own tools"),
 };
 const uint32_t rd_conf_keys_count = sizeof rd_conf_keys / sizeof rd_conf_keys[0];
 

@@ -433,6 +433,7 @@ struct suci_path_info {
 	uint64_t peer_incarnation;
 	bool sealed;
 	uint32_t key_id; /* of the pre-shared key, if sealed */
+	enum suci_cc_kind cc;
 };
 /* false if path is not in use. */
 bool suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out);

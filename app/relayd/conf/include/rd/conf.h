@@ -114,6 +114,11 @@ struct rd_conf {
 		uint32_t poll_us;
 		char cpus[64]; /* "" = as control */
 	} gateway;
+	struct {
+		bool enable;
+		char socket[104]; /* "" = /run/relayd/FILE_PREFIX.sock */
+		char group[33];	  /* "" = root alone */
+	} control;
 	char tap_prefix[11]; /* taps are called PREFIX-priv and PREFIX-glob */
 	uint32_t drain_ms;
 	uint32_t log_level; /* enum rd_log_level */
