@@ -1,5 +1,6 @@
 /* Traffic of all kinds between two halves of the job for some time, every byte checked,
- * while somebody kills relays: failover SECONDS [BYTES].
+ * while somebody kills relays: failover SECONDS [BYTES [FILE]]; it ends when the time is over
+ * or FILE is there.
  *
  * Each round: small messages to and fro between partners of different halves, an
  * alltoall, every fourth round a block of BYTES (1 MB) both ways at once.  What is sent is a
@@ -7,6 +8,9 @@
  * process is seen.  Rank 0 tells every stall (a round that took STALL_MS longer than usual)
  * when it is over, and at the end the longest. */
 #include "check.h"
+
+#include <stdbool.h>
+#include <unistd.h>
 
 enum { PINGS = 8, SMALL = 200, BLOCK = 6000, STALL_MS = 150 };
 
@@ -104,7 +108,7 @@ need(size_t n)
 }
 
 static void
-run(double seconds)
+run(double seconds, const char *file)
 {
 	double begin = MPI_Wtime(), last = begin, usual = 0, worst = 0, worst_at = 0;
 	uint32_t round = 0;
@@ -113,7 +117,8 @@ run(double seconds)
 		ping_pong(round);
 		if (round % 4 == 0)
 			large(round);
-		enough = all_to_all(round, check_rank == 0 && MPI_Wtime() - begin >= seconds);
+		bool over = MPI_Wtime() - begin >= seconds || (file && access(file, F_OK) == 0);
+		enough = all_to_all(round, check_rank == 0 && over);
 		double now = MPI_Wtime(), took = (now - last) * 1e3;
 		last = now;
 		usual = round < 8 ? took : usual + (took - usual) / 64;
@@ -151,7 +156,7 @@ main(int argc, char **argv)
 	a2a_in = need((size_t)check_size * BLOCK);
 	big_out = need((size_t)big);
 	big_in = need((size_t)big);
-	run(argc > 1 ? strtod(argv[1], NULL) : 1);
+	run(argc > 1 ? strtod(argv[1], NULL) : 1, argc > 3 ? argv[3] : NULL);
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &extra, MPI_STATUS_IGNORE);
 	CHECKF(!extra, "a message that nobody sent, or that came twice");

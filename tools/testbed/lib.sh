@@ -17,8 +17,8 @@
 # relayd).  Everything of a run carries TB_ID in its name or lies in TB_DIR; nothing
 # else is touched, so any number of testbeds live side by side.
 #
-# Knobs: NODES (2) and RELAYS (1) per cluster, PPN (1) ranks per node in the MPI host
-# files, MTU_IN (9000; 1500 with PMD=af_xdp), MTU_WAN (1500), PMD (af_packet),
+# Knobs: NODES (2) and RELAYS (1) per cluster (RELAYS_A, RELAYS_B: of one of them), PPN (1)
+# ranks per node in the MPI host files, MTU_IN (9000; 1500 with PMD=af_xdp), MTU_WAN (1500), PMD (af_packet),
 # IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_KEEP=1
 # (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
@@ -65,6 +65,10 @@ testbed_addr() { # testbed_addr NODE: its private address
 testbed_gates() { # FRONTEND
 	local i=${1#?fe} k
 	for k in 0 1 2; do echo "$TB_SUB_IN.$((200 + 4 * i + k))"; done
+}
+
+_tb_relays() { # CLUSTER: how many
+	if [ "$1" = a ]; then echo "${RELAYS_A:-$RELAYS}"; else echo "${RELAYS_B:-$RELAYS}"; fi
 }
 
 testbed_global_addr() { # of a front end
@@ -121,7 +125,7 @@ _tb_cluster() {
 			_tb_port "${c}sw" br0 "p$i" &&
 			ip -n "$TB_ID-$n" addr add "$(testbed_addr "$n")/24" dev eth0 || return
 	done
-	for ((i = 0; i < RELAYS; i++)); do
+	for ((i = 0; i < $(_tb_relays "$c"); i++)); do
 		n=${c}fe$i
 		_tb_ns "$n" && _tb_link "$n" priv0 "${c}sw" "f$i" "$MTU_IN" &&
 			_tb_port "${c}sw" br0 "f$i" &&
@@ -268,6 +272,34 @@ testbed_pair() {
 	}
 }
 
+# testbed_cable FRONTEND wan|lan up|down: the switch's end of it, so both ends have no carrier.
+testbed_cable() {
+	if [ "$2" = wan ]; then
+		ip -n "$TB_ID-wan" link set "$1" "$3"
+	else
+		ip -n "$TB_ID-${1:0:1}sw" link set "f${1#?fe}" "$3"
+	fi
+}
+
+# testbed_deaf FRONTEND on|off: nothing reaches it from the WAN; what it sends does get there.
+testbed_deaf() {
+	if [ "$2" = on ]; then
+		ip netns exec "$TB_ID-wan" tc qdisc add dev "$1" root tbf rate 8bit burst 1 limit 1
+	else
+		ip netns exec "$TB_ID-wan" tc qdisc del dev "$1" root
+	fi
+}
+
+# testbed_slow FRONTEND RATE|off: as much as RATE (like 20mbit) reaches it from the WAN.
+testbed_slow() {
+	if [ "$2" = off ]; then
+		ip netns exec "$TB_ID-wan" tc qdisc del dev "$1" root
+	else
+		ip netns exec "$TB_ID-wan" tc qdisc add dev "$1" root tbf rate "$2" burst 15000 \
+			limit 60000
+	fi
+}
+
 # testbed_kernel_address FRONTEND: the kernel owns its legs (tests without relayd).
 testbed_kernel_address() {
 	ip -n "$TB_ID-$1" addr add "$(testbed_addr "$1")/24" dev priv0 &&
@@ -333,7 +365,7 @@ _tb_up_or_dead() { [ -e "$2" ] || ! testbed_alive "$1"; }
 # ready when its control socket answers.
 testbed_relayd() {
 	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json
-	for ((i = 0; i < RELAYS; i++)); do
+	for ((i = 0; i < $(_tb_relays "$c"); i++)); do
 		relays+="${relays:+, }{ \"private\": \"$(testbed_addr "${c}fe$i")\","
 		gates=$(testbed_gates "${c}fe$i" | sed 's/.*/"&"/' | paste -sd,)
 		relays+=" \"global\": \"$(testbed_global_addr "${c}fe$i")\", \"gates\": [ $gates ]${TB_GATE_GLOBAL:+, \"gate_global\": \"$TB_GATE_GLOBAL\"} }"
