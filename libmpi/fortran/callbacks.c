@@ -10,7 +10,6 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-
 /* ---- operations ---------------------------------------------------------- */
 
 static f_op *ops[F_OPS];
@@ -23,21 +22,23 @@ call_op(unsigned i, void *in, void *inout, int *len, MPI_Datatype *datatype)
 	ops[i](in, inout, len, &type);
 }
 
-#define OP(x, y)                                                           \
+#define OP(x, y)                                                                   \
 	static void op_##x##y(void *in, void *inout, int *len, MPI_Datatype *type) \
-	{                                                                  \
-		call_op(0x##x##y, in, inout, len, type);                   \
+	{                                                                          \
+		call_op(0x##x##y, in, inout, len, type);                           \
 	}
 #define OP_NAME(x, y) op_##x##y,
-#define ROW(M, x)                                                                                 \
-	M(x, 0) M(x, 1) M(x, 2) M(x, 3) M(x, 4) M(x, 5) M(x, 6) M(x, 7) M(x, 8) M(x, 9) M(x, a) \
-		M(x, b) M(x, c) M(x, d) M(x, e) M(x, f)
+#define ROW(M, x)                                                                               \
+	M(x, 0)                                                                                 \
+	M(x, 1) M(x, 2) M(x, 3) M(x, 4) M(x, 5) M(x, 6) M(x, 7) M(x, 8) M(x, 9) M(x, a) M(x, b) \
+		M(x, c) M(x, d) M(x, e) M(x, f)
 #define ROWS_4(M) ROW(M, 0) ROW(M, 1) ROW(M, 2) ROW(M, 3)
-#define ROWS_16(M)                                                                             \
-	ROWS_4(M)                                                                              \
-	ROW(M, 4)                                                                              \
-	ROW(M, 5) ROW(M, 6) ROW(M, 7) ROW(M, 8) ROW(M, 9) ROW(M, a) ROW(M, b) ROW(M, c) ROW(M, d) \
-		ROW(M, e) ROW(M, f)
+#define ROWS_16(M)                                                                                \
+	ROWS_4(M)                                                                                 \
+	ROW(M, 4)                                                                                 \
+	ROW(M, 5)                                                                                 \
+	ROW(M, 6) ROW(M, 7) ROW(M, 8) ROW(M, 9) ROW(M, a) ROW(M, b) ROW(M, c) ROW(M, d) ROW(M, e) \
+		ROW(M, f)
 
 ROWS_16(OP)
 static MPI_User_function *const op_fns[F_OPS] = {ROWS_16(OP_NAME)};
@@ -88,10 +89,10 @@ call_handler(unsigned i, const void *object, int *code)
 }
 
 /* One shape for the four kinds: the first argument is a pointer to a handle. */
-#define HANDLER(x, y)                                         \
+#define HANDLER(x, y)                                            \
 	static void handler_##x##y(void *object, int *code, ...) \
-	{                                                     \
-		call_handler(0x##x##y, object, code);         \
+	{                                                        \
+		call_handler(0x##x##y, object, code);            \
 	}
 #define HANDLER_NAME(x, y) handler_##x##y,
 ROWS_4(HANDLER)
@@ -165,8 +166,7 @@ copy(int object, int keyval, void *extra, void *in, void *out, int *flag)
 	return ierror;
 }
 
-static int
-delete (int object, int keyval, void *value, void *extra)
+static int delete (int object, int keyval, void *value, void *extra)
 {
 	const struct f_keyval *k = extra;
 	MPI_Aint state = k->extra, v = (MPI_Aint)value;

@@ -64,17 +64,17 @@ F(op_create)(f_op *user_fn, int *commute, int *op, int *ierror)
 		*op = MPI_Op_toint(c_op);
 }
 
-#define CREATE_ERRHANDLER(kind, Kind, KIND)                                                    \
-	void F(kind##_create_errhandler)(f_errhandler * fn, int *errhandler, int *ierror)      \
-	{                                                                                      \
-		void (*c_fn)(void) = f_errhandler_of(F_ON_##KIND, fn);                         \
-		MPI_Errhandler e = MPI_ERRHANDLER_NULL;                                        \
-                                                                                               \
-		*ierror = c_fn ? C(Kind##_create_errhandler)(                                  \
-					 (MPI_##Kind##_errhandler_function *)c_fn, &e)         \
-			       : fail(MPI_ERR_NO_MEM);                                         \
-		if (!*ierror)                                                                  \
-			*errhandler = MPI_Errhandler_toint(e);                                 \
+#define CREATE_ERRHANDLER(kind, Kind, KIND)                                               \
+	void F(kind##_create_errhandler)(f_errhandler * fn, int *errhandler, int *ierror) \
+	{                                                                                 \
+		void (*c_fn)(void) = f_errhandler_of(F_ON_##KIND, fn);                    \
+		MPI_Errhandler e = MPI_ERRHANDLER_NULL;                                   \
+                                                                                          \
+		*ierror = c_fn ? C(Kind##_create_errhandler)(                             \
+					 (MPI_##Kind##_errhandler_function *)c_fn, &e)    \
+			       : fail(MPI_ERR_NO_MEM);                                    \
+		if (!*ierror)                                                             \
+			*errhandler = MPI_Errhandler_toint(e);                            \
 	}
 CREATE_ERRHANDLER(comm, Comm, COMM)
 CREATE_ERRHANDLER(file, File, FILE)
@@ -105,26 +105,26 @@ F(grequest_start)(f_query *query, f_free *free_fn, f_cancel *cancel, MPI_Aint *e
 /* Predefined keys are below; those of programs above. */
 #define KEYVAL_FIRST 1000
 
-#define CREATE_KEYVAL(kind, Kind)                                                                \
+#define CREATE_KEYVAL(kind, Kind)                                                                 \
 	void F(kind##_create_keyval)(f_copy * copy, f_delete * del, int *keyval, MPI_Aint *extra, \
-				     int *ierror)                                                \
-	{                                                                                        \
-		struct f_keyval k = {.copy = copy, .del = del, .extra = *extra};                 \
-		void *state = f_keyval_of(&k);                                                   \
-                                                                                                 \
-		*ierror = state ? C(Kind##_create_keyval)(f_##kind##_copy, f_##kind##_delete,    \
-							  keyval, state)                         \
-				: fail(MPI_ERR_NO_MEM);                                          \
+				     int *ierror)                                                 \
+	{                                                                                         \
+		struct f_keyval k = {.copy = copy, .del = del, .extra = *extra};                  \
+		void *state = f_keyval_of(&k);                                                    \
+                                                                                                  \
+		*ierror = state ? C(Kind##_create_keyval)(f_##kind##_copy, f_##kind##_delete,     \
+							  keyval, state)                          \
+				: fail(MPI_ERR_NO_MEM);                                           \
 	}
 CREATE_KEYVAL(comm, Comm)
 CREATE_KEYVAL(type, Type)
 CREATE_KEYVAL(win, Win)
 
-#define SET_ATTR(kind, Kind, Handle)                                                         \
-	void F(kind##_set_attr)(int *object, int *keyval, MPI_Aint *value, int *ierror)      \
-	{                                                                                    \
-		*ierror = C(Kind##_set_attr)(MPI_##Handle##_fromint(*object), *keyval,       \
-					     (void *)*value);                                \
+#define SET_ATTR(kind, Kind, Handle)                                                    \
+	void F(kind##_set_attr)(int *object, int *keyval, MPI_Aint *value, int *ierror) \
+	{                                                                               \
+		*ierror = C(Kind##_set_attr)(MPI_##Handle##_fromint(*object), *keyval,  \
+					     (void *)*value);                           \
 	}
 SET_ATTR(comm, Comm, Comm)
 SET_ATTR(type, Type, Type)
@@ -195,27 +195,27 @@ F(attr_get)(int *comm, int *keyval, int *value, int *flag, int *ierror)
 }
 
 /* The predefined callbacks are procedures like any other. */
-#define PREDEFINED(kind, type)                                                                \
+#define PREDEFINED(kind, type)                                                                  \
 	void F(kind##_null_copy_fn)(int *object, int *keyval, type *extra, type *in, type *out, \
-				    int *flag, int *ierror)                                   \
-	{                                                                                     \
-		(void)object, (void)keyval, (void)extra, (void)in, (void)out;                 \
-		*flag = 0;                                                                    \
-		*ierror = MPI_SUCCESS;                                                        \
-	}                                                                                     \
-	void F(kind##_dup_fn)(int *object, int *keyval, type *extra, type *in, type *out,     \
-			      int *flag, int *ierror)                                         \
-	{                                                                                     \
-		(void)object, (void)keyval, (void)extra;                                      \
-		*out = *in;                                                                   \
-		*flag = 1;                                                                    \
-		*ierror = MPI_SUCCESS;                                                        \
-	}                                                                                     \
-	void F(kind##_null_delete_fn)(int *object, int *keyval, type *value, type *extra,     \
-				      int *ierror)                                            \
-	{                                                                                     \
-		(void)object, (void)keyval, (void)value, (void)extra;                         \
-		*ierror = MPI_SUCCESS;                                                        \
+				    int *flag, int *ierror)                                     \
+	{                                                                                       \
+		(void)object, (void)keyval, (void)extra, (void)in, (void)out;                   \
+		*flag = 0;                                                                      \
+		*ierror = MPI_SUCCESS;                                                          \
+	}                                                                                       \
+	void F(kind##_dup_fn)(int *object, int *keyval, type *extra, type *in, type *out,       \
+			      int *flag, int *ierror)                                           \
+	{                                                                                       \
+		(void)object, (void)keyval, (void)extra;                                        \
+		*out = *in;                                                                     \
+		*flag = 1;                                                                      \
+		*ierror = MPI_SUCCESS;                                                          \
+	}                                                                                       \
+	void F(kind##_null_delete_fn)(int *object, int *keyval, type *value, type *extra,       \
+				      int *ierror)                                              \
+	{                                                                                       \
+		(void)object, (void)keyval, (void)value, (void)extra;                           \
+		*ierror = MPI_SUCCESS;                                                          \
 	}
 PREDEFINED(comm, MPI_Aint)
 PREDEFINED(type, MPI_Aint)

@@ -12,19 +12,18 @@
  *
  * Exit status 2: wrong arguments or no launcher. */
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "impi/auth.h"
 #include "impi/switches.h"
 #include "impi/wire.h"
+#include "place.h"
 
 #define EXIT_USAGE 2
 
@@ -70,45 +69,6 @@ fail(const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	exit(EXIT_USAGE);
-}
-
-/* --- where things are ------------------------------------------------------ */
-
-static bool
-is_program(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-/* Folder of this very program, "" if the kernel does not tell. */
-static void
-own_folder(char *out, size_t cap)
-{
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (n <= 0) {
-		strlcpy(out, "", cap);
-		return;
-	}
-	self[n] = '\0';
-	strlcpy(out, dirname(self), cap);
-}
-
-static bool
-find_in_path(const char *name, char *out, size_t cap)
-{
-	const char *path = getenv("PATH");
-	if (strchr(name, '/'))
-		return strlcpy(out, name, cap) < cap && is_program(out);
-	while (path && *path) {
-		size_t n = strcspn(path, ":");
-		int len = snprintf(out, cap, "%.*s%s%s", (int)n, path, n ? "/" : "", name);
-		if (len > 0 && (size_t)len < cap && is_program(out))
-			return true;
-		path += n + (path[n] == ':');
-	}
-	return false;
 }
 
 /* --- the command line ------------------------------------------------------ */
@@ -175,10 +135,10 @@ be_server(int argc, char **argv, bool dry_run)
 	static struct command c;
 	char path[PATH_MAX], folder[PATH_MAX];
 
-	own_folder(folder, sizeof folder);
+	launch_own_folder(folder, sizeof folder);
 	int len = snprintf(path, sizeof path, "%s/impi-server", folder);
-	if ((len < 0 || (size_t)len >= sizeof path || !is_program(path)) &&
-	    !find_in_path("impi-server", path, sizeof path))
+	if ((len < 0 || (size_t)len >= sizeof path || !launch_is_program(path)) &&
+	    !launch_find("impi-server", path, sizeof path))
 		fail("impi-server is neither in %s nor in PATH", folder);
 	add(&c, path);
 	for (int i = 0; i < argc; i++)
@@ -198,7 +158,7 @@ choose_launcher(const char *wanted, char *path, size_t cap)
 	for (int i = 0; i < LAUNCHERS; i++) {
 		if (base && strcmp(base, launcher_name[i]) != 0)
 			continue;
-		if (find_in_path(wanted ? wanted : launcher_name[i], path, cap))
+		if (launch_find(wanted ? wanted : launcher_name[i], path, cap))
 			return (enum launcher)i;
 		if (wanted)
 			fail("launcher %s: not found%s", wanted,
@@ -229,29 +189,6 @@ set_env(const char *name, const char *value)
 {
 	if (setenv(name, value, 1) != 0)
 		fail("setenv %s: %s", name, strerror(errno));
-}
-
-/* Our libraries first; what the user had stays behind. */
-static void
-add_library_folder(void)
-{
-	char folder[PATH_MAX], lib[PATH_MAX + 8];
-	struct stat st;
-	const char *old = getenv("LD_LIBRARY_PATH");
-	char *all = NULL;
-
-	own_folder(folder, sizeof folder);
-	snprintf(lib, sizeof lib, "%s/../lib", folder);
-	char *real = realpath(lib, NULL);
-	if (!real || stat(real, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		free(real);
-		return;
-	}
-	if (asprintf(&all, "%s%s%s", real, old && *old ? ":" : "", old ? old : "") < 0)
-		fail("out of memory");
-	set_env("LD_LIBRARY_PATH", all);
-	free(all);
-	free(real);
 }
 
 /* Variables the ranks need, in the form the launcher wants them named. */
@@ -354,7 +291,8 @@ be_client(int argc, char **argv, bool dry_run)
 	if (peers)
 		set_env("IMPI_PEERS", peers);
 	free(peers);
-	add_library_folder();
+	if (!launch_add_libraries())
+		fail("out of memory");
 	add(&c, path);
 	export_to_ranks(&c, launcher, names);
 	for (; i < argc; i++)

@@ -1,0 +1,129 @@
+#!/bin/bash
+# mpirun by itself: ranks of C and Fortran programs on this machine without any launcher,
+# their environment, input, output and status; everything it should end, it ends; the
+# compiler wrappers and mpirun as they are installed.
+# timeout: 180
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build/gcc}
+name=mpirun
+. test/run-lib
+RUN=$PWD/$B/bin/mpirun
+WORK=$(mktemp -d)
+export TMPDIR=$WORK
+trap 'rm -rf "$WORK"' EXIT
+
+fail() {
+	echo "FAIL $name: $1"
+	[ ! -s "$WORK/out" ] || sed 's/^/      | /' "$WORK/out" | tail -20
+	exit 1
+}
+pass() { echo "PASS $name: $1"; }
+
+# gives STATUS ARGS...: mpirun ends with that status, its output in $WORK/out
+gives() {
+	local want=$1 rc
+	shift
+	timeout -k 5 60 "$RUN" "$@" >"$WORK/out" 2>&1 </dev/null
+	rc=$?
+	[ $rc -eq "$want" ] || fail "mpirun $*: status $rc, not $want"
+	[ -z "$(ls -d "$WORK"/mpirun.* 2>/dev/null)" ] || fail "mpirun $*: left $(ls -d "$WORK"/mpirun.*)"
+}
+says() { grep -qF -- "$1" "$WORK/out" || fail "no '$1' in what it said"; }
+
+gives 0 -n 4 "$B/test/mpi/p2p" && says "ok,"
+gives 0 -np 3 "$B/test/mpi/coll" && says "ok,"
+LIBMPI_TRANSPORT=udp gives 0 -n 3 "$B/test/mpi/p2p" && says "ok,"
+pass "programs run without a launcher, over shared memory and UDP"
+
+# shellcheck disable=SC2016
+{
+	gives 0 -x A=1 -genv C 3 -n 1 sh -c 'echo a=$A b=$B_ c=$C' : -n 2 -env B_ 2 sh -c 'echo a=$A b=$B_ c=$C'
+	says "a=1 b= c=3"
+	[ "$(grep -c '^a= b=2 c=3$' "$WORK/out")" -eq 2 ] || fail "environment of the second program"
+	gives 0 -wdir / -n 1 pwd
+	[ "$(cat "$WORK/out")" = / ] || fail "-wdir"
+	gives 0 -l -n 3 sh -c 'echo out; echo err >&2; printf rest'
+	for r in 0 1 2; do says "[$r] out" && says "[$r] err" && says "[$r] rest"; done
+	[ "$(printf 'x\ny\n' | "$RUN" -n 2 cat)" = $'x\ny' ] || fail "rank 0 alone reads standard input"
+}
+pass "several programs, environment, folder, labels, input"
+
+# shellcheck disable=SC2016
+{
+	gives 7 -n 3 sh -c '[ $PMIX_RANK -ne 1 ] || exit 7; sleep 30' && says "rank 1 (sh) ended with status 7"
+	gives 139 -n 2 sh -c '[ $PMIX_RANK -ne 1 ] || kill -SEGV $$; sleep 30' && says "signal 11"
+	gives 127 -n 2 ./no-such-program && says "no-such-program"
+	gives 124 --timeout 0.5 -n 2 sleep 30 && says "did not end within 0.5 s"
+	MPIEXEC_TIMEOUT=0.5 gives 124 -n 2 sh -c 'trap "" TERM; sleep 30'
+	gives 2 -n nothing true && says "'nothing' is invalid"
+	gives 2 --no-such-option true && says "mpirun -h"
+	gives 2 --launcher no-such-launcher true && says "Debian: slurm-client or openmpi-bin"
+}
+pass "what fails is said, ends the others, and is the status"
+
+# killed from outside: nothing of it stays
+mark=$RANDOM$RANDOM
+"$RUN" -n 2 sh -c "sleep 1000.$mark & wait" >"$WORK/out" 2>&1 &
+pid=$!
+for _ in $(seq 100); do
+	[ "$(pgrep -fc "sh -c sleep 1000.$mark")" -ge 3 ] && break
+	sleep 0.05
+done
+kill -TERM $pid
+wait $pid
+[ $? -eq 143 ] || fail "after SIGTERM: not status 143"
+! pgrep -f "sh -c sleep 1000.$mark" >/dev/null || fail "ranks outlive mpirun"
+pgrep -f "^sleep 1000.$mark" | while read -r p; do kill "$p"; done # grandchildren are the program's business
+pass "SIGTERM ends the ranks"
+
+"$RUN" --show -n 2 a b : c >"$WORK/out" && says "ranks 0 to 1, here: a b" && says "ranks 2 to 2, here: c"
+printf '#!/bin/sh\necho "$(basename "$0") $*"\n' >"$WORK/srun"
+chmod 755 "$WORK/srun"
+[ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" -np 2 ./app x)" = "srun --mpi=pmix -n 2 ./app x" ] || fail "srun"
+cp "$WORK/srun" "$WORK/prterun"
+[ "$(PATH=$WORK:$PATH "$RUN" -n 2 -host a,b ./app)" = "prterun -n 2 -host a,b ./app" ] || fail "prterun"
+[ "$("$RUN" --launcher "$WORK/prterun" -n 2 ./app)" = "prterun -n 2 ./app" ] || fail "--launcher"
+pass "other launchers get what they know"
+
+# ---- as installed
+vars=$(setting_of "$B")
+eval make -s "$vars" PREFIX="$WORK/p" install >"$WORK/out" 2>&1 || fail "make install"
+cat >"$WORK/hello.f90" <<-'F'
+	program hello
+	  use mpi
+	  integer :: rank, n, ierror
+	  call MPI_Init(ierror)
+	  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+	  call MPI_Comm_size(MPI_COMM_WORLD, n, ierror)
+	  print '(a,i0,a,i0)', 'fortran ', rank, ' of ', n
+	  call MPI_Finalize(ierror)
+	end program
+F
+cat >"$WORK/hello.cc" <<-'C'
+	#include <mpi.h>
+	#include <iostream>
+	int main(int argc, char **argv) {
+		int rank;
+		MPI_Init(&argc, &argv);
+		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		std::cout << "c++ " << rank << std::endl;
+		return MPI_Finalize();
+	}
+C
+if [[ $B != *clang* && $B != *san* ]]; then
+	cd "$WORK" || exit 1
+	"$WORK/p/bin/mpif90" -o f hello.f90 >out 2>&1 && "$WORK/p/bin/mpic++" -o c hello.cc >>out 2>&1 || fail "wrappers"
+	"$WORK/p/bin/mpiexec" -n 2 ./f : -n 1 ./f >out 2>&1 || fail "installed mpiexec"
+	says "fortran 2 of 3"
+	"$WORK/p/bin/mpirun" -n 2 ./c >out 2>&1 && says "c++ 1"
+	if command -v cmake >/dev/null; then
+		printf 'cmake_minimum_required(VERSION 3.20)\nproject(x C CXX Fortran)\nfind_package(MPI REQUIRED)\nadd_executable(cc hello.cc)\ntarget_link_libraries(cc MPI::MPI_CXX)\nadd_executable(ff hello.f90)\ntarget_link_libraries(ff MPI::MPI_Fortran)\nfile(WRITE exec ${MPIEXEC_EXECUTABLE})\n' >CMakeLists.txt
+		PATH=$WORK/p/bin:$PATH cmake -S . -B cm >out 2>&1 && make -C cm >>out 2>&1 || fail "CMake's FindMPI"
+		[ "$(cat exec)" = "$WORK/p/bin/mpiexec" ] || fail "FindMPI found $(cat exec)"
+		"$(cat exec)" -n 2 cm/ff >out 2>&1 && says "fortran 1 of 2"
+		pass "FindMPI of CMake: C++ and Fortran"
+	fi
+	cd - >/dev/null || exit 1
+fi
+pass "installed: mpif90, mpic++, mpiexec"

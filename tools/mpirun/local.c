@@ -1,0 +1,327 @@
+/* All ranks on this machine: start them, wait for them, end them.
+ *
+ * One that fails ends the others: SIGTERM, and SIGKILL GRACE_S later.  They die with
+ * us whatever ends us (PR_SET_PDEATHSIG). */
+#include "mpirun.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "label.h"
+
+#define GRACE_S 2.0
+
+extern char **environ;
+
+struct rank {
+	pid_t pid; /* 0: over */
+	uint32_t app;
+};
+
+static struct {
+	const struct mpirun_options *o;
+	struct rank *rank;
+	uint32_t alive;
+	int signals; /* signalfd */
+	int status;  /* what we will say */
+	bool ending;
+	double deadline_s; /* of the grace, or of the job; 0: none */
+	char folder[64];
+} g;
+
+static double
+now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void
+kill_all(int sig)
+{
+	for (uint32_t r = 0; r < g.o->nranks; r++)
+		if (g.rank[r].pid)
+			kill(g.rank[r].pid, sig);
+}
+
+/* The job is over with this status, unless it was already. */
+static void
+end_job(int status)
+{
+	if (g.ending)
+		return;
+	g.ending = true;
+	g.status = status;
+	kill_all(SIGTERM);
+	g.deadline_s = now_s() + GRACE_S;
+}
+
+/* ---- a rank ------------------------------------------------------------------ */
+
+static _Noreturn void
+become_rank(uint32_t r, char **env, const int out[2], const sigset_t *mask)
+{
+	const struct mpirun_app *app = &g.o->app[g.rank[r].app];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (r != 0) {
+		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (null >= 0)
+			dup2(null, STDIN_FILENO);
+	}
+	if (out[0] >= 0) {
+		dup2(out[0], STDOUT_FILENO);
+		dup2(out[1], STDERR_FILENO);
+	}
+	environ = env;
+	for (char **e = app->env; e && *e; e++)
+		putenv(*e);
+	if (app->wdir && chdir(app->wdir) != 0) {
+		mpirun_say("rank %u: -wdir %s: %s", r, app->wdir, strerror(errno));
+		_exit(126);
+	}
+	execvp(app->argv[0], app->argv);
+	mpirun_say("rank %u: %s: %s", r, app->argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static bool
+start_rank(uint32_t r, const sigset_t *mask)
+{
+	char **env = mpirun_pmix_env(r, environ);
+	int out[2] = {-1, -1};
+
+	if (!env || (g.o->label && !mpirun_label_open(r, out)))
+		return false;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0)
+		become_rank(r, env, out, mask);
+	for (int i = 0; i < 2; i++)
+		if (out[i] >= 0)
+			close(out[i]);
+	for (char **e = env; *e; e++)
+		free(*e);
+	free(env);
+	if (pid < 0) {
+		mpirun_say("rank %u: %s", r, strerror(errno));
+		return false;
+	}
+	g.rank[r].pid = pid;
+	g.alive++;
+	return true;
+}
+
+/* ---- what happens -------------------------------------------------------------- */
+
+static void
+rank_over(uint32_t r, int wait_status)
+{
+	enum mpirun_state state = mpirun_pmix_state(r);
+	uint32_t who;
+	int code, status;
+	char text[256];
+
+	g.rank[r].pid = 0;
+	g.alive--;
+	if (g.ending)
+		return;
+	/* Whoever called MPI_Abort has said why. */
+	if (mpirun_pmix_aborted(&who, &status, text)) {
+		end_job(status & 0xff ? status & 0xff : 1);
+		return;
+	}
+	if (WIFSIGNALED(wait_status)) {
+		code = 128 + WTERMSIG(wait_status);
+		mpirun_say("rank %u (%s) was ended by signal %d, %s%s", r,
+			   g.o->app[g.rank[r].app].argv[0], WTERMSIG(wait_status),
+			   strsignal(WTERMSIG(wait_status)),
+			   WCOREDUMP(wait_status) ? " (core dumped)" : "");
+		end_job(code);
+		return;
+	}
+	code = WEXITSTATUS(wait_status);
+	if (code) {
+		mpirun_say("rank %u (%s) ended with status %d", r, g.o->app[g.rank[r].app].argv[0],
+			   code);
+		end_job(code);
+	} else if (state == MPIRUN_INSIDE) {
+		mpirun_say("rank %u (%s) ended without MPI_Finalize", r,
+			   g.o->app[g.rank[r].app].argv[0]);
+		end_job(1);
+	}
+}
+
+static void
+reap(void)
+{
+	int wait_status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0)
+		for (uint32_t r = 0; r < g.o->nranks; r++)
+			if (g.rank[r].pid == pid)
+				rank_over(r, wait_status);
+}
+
+static void
+on_signals(void)
+{
+	struct signalfd_siginfo s;
+
+	while (read(g.signals, &s, sizeof s) == (ssize_t)sizeof s) {
+		if (s.ssi_signo == SIGCHLD) {
+			reap();
+		} else if (g.ending) { /* asked twice */
+			kill_all(SIGKILL);
+		} else {
+			mpirun_say("%s", strsignal((int)s.ssi_signo));
+			end_job(128 + (int)s.ssi_signo);
+		}
+	}
+}
+
+static void
+on_deadline(void)
+{
+	if (g.ending) {
+		kill_all(SIGKILL);
+		g.deadline_s = 0;
+		return;
+	}
+	mpirun_say("the job did not end within %g s", g.o->timeout_s);
+	end_job(MPIRUN_EXIT_TIMEOUT);
+}
+
+static void
+on_abort(void)
+{
+	uint32_t who;
+	int status;
+	char text[256];
+
+	if (!mpirun_pmix_aborted(&who, &status, text) || g.ending)
+		return;
+	if (g.o->verbose)
+		mpirun_say("rank %u called MPI_Abort: %s", who, text);
+	end_job(status & 0xff ? status & 0xff : 1);
+}
+
+/* Until every rank is over and what they printed is out. */
+static void
+attend(void)
+{
+	while (g.alive || (g.o->label && mpirun_label_busy())) {
+		struct pollfd fds[2 + MPIRUN_LABEL_FDS];
+		nfds_t n = 2;
+		int wait_ms = -1;
+
+		fds[0] = (struct pollfd){g.signals, POLLIN, 0};
+		fds[1] = (struct pollfd){mpirun_pmix_fd(), POLLIN, 0};
+		if (g.o->label)
+			n += mpirun_label_fds(fds + 2);
+		if (g.deadline_s > 0) {
+			double left = g.deadline_s - now_s();
+			wait_ms = left > 0 ? (int)(left * 1e3) + 1 : 0;
+		}
+		int ready = poll(fds, n, wait_ms);
+		if (ready < 0 && errno != EINTR)
+			return;
+		if (ready > 0) {
+			on_signals();
+			on_abort();
+			if (g.o->label)
+				mpirun_label_pass(fds + 2, n - 2);
+		}
+		if (g.deadline_s > 0 && now_s() >= g.deadline_s)
+			on_deadline();
+	}
+}
+
+/* ---- begin and end ---------------------------------------------------------------- */
+
+static int
+unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	return remove(path);
+}
+
+static void
+watch_signals(sigset_t *old)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, old);
+	signal(SIGPIPE, SIG_IGN);
+	g.signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (g.signals < 0)
+		mpirun_fail("signalfd: %s", strerror(errno));
+}
+
+static void
+show(const struct mpirun_options *o)
+{
+	for (uint32_t a = 0, first = 0; a < o->napps; first += o->app[a++].n) {
+		printf("ranks %u to %u, here:", first, first + o->app[a].n - 1);
+		for (char **w = o->app[a].argv; *w; w++)
+			printf(" %s", *w);
+		putchar('\n');
+	}
+}
+
+int
+mpirun_local(const struct mpirun_options *o)
+{
+	const char *tmp = getenv("TMPDIR");
+	sigset_t old;
+
+	if (o->show) {
+		show(o);
+		return 0;
+	}
+	g.o = o;
+	g.rank = calloc(o->nranks, sizeof *g.rank);
+	if (!g.rank)
+		mpirun_fail("out of memory");
+	for (uint32_t a = 0, r = 0; a < o->napps; a++)
+		for (uint32_t k = 0; k < o->app[a].n; k++)
+			g.rank[r++].app = a;
+	if (!tmp || strlen(tmp) > 40)
+		tmp = "/tmp";
+	snprintf(g.folder, sizeof g.folder, "%s/mpirun.XXXXXX", tmp);
+	if (!mkdtemp(g.folder))
+		mpirun_fail("%s: %s", g.folder, strerror(errno));
+	watch_signals(&old); /* before PMIx's threads, which inherit the mask */
+	if (o->timeout_s > 0)
+		g.deadline_s = now_s() + o->timeout_s;
+	bool ok = mpirun_pmix_start(o, g.folder);
+	for (uint32_t r = 0; ok && r < o->nranks && !g.ending; r++)
+		if (!start_rank(r, &old))
+			end_job(1);
+	if (ok) {
+		attend();
+		mpirun_pmix_stop();
+	}
+	nftw(g.folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(g.rank);
+	return ok ? g.status : 1;
+}

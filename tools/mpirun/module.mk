@@ -1,0 +1,12 @@
+# mpirun and mpiexec: one program.
+$(call prog,mpirun,$(wildcard tools/mpirun/*.c) tools/launch/place.c,,pmix libbsd-overlay,-lm -lpthread)
+
+ALL_EXTRA += $(B)/bin/mpiexec
+$(B)/bin/mpiexec: $(B)/bin/mpirun
+	$(Q)ln -sf mpirun $@
+
+.PHONY: install-mpirun
+INSTALL_TARGETS += install-mpirun
+install-mpirun:
+	@install -d $(DESTDIR)$(PREFIX)/bin
+	@ln -sf mpirun $(DESTDIR)$(PREFIX)/bin/mpiexec

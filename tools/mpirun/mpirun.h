@@ -1,0 +1,60 @@
+/* tools/mpirun/mpirun.h - what the parts of mpirun share. */
+#ifndef MPIRUN_H
+#define MPIRUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MPIRUN_EXIT_USAGE   2
+#define MPIRUN_EXIT_TIMEOUT 124 /* as timeout(1) */
+#define MPIRUN_RANKS_MAX    4096
+
+/* One program of the job and how often it runs. */
+struct mpirun_app {
+	uint32_t n;
+	const char *wdir; /* NULL: here */
+	char **argv;
+	char **env; /* NAME=VALUE beside ours; NULL-terminated */
+};
+
+struct mpirun_options {
+	struct mpirun_app *app;
+	uint32_t napps;
+	uint32_t nranks;      /* of all of them */
+	double timeout_s;     /* 0: none */
+	const char *launcher; /* NULL: choose */
+	bool show;	      /* print what would be done */
+	bool label;	      /* [rank] before every line of output */
+	bool verbose;
+	bool hosts;   /* something says where to run: not for us */
+	char **words; /* what another launcher is to get, NULL-terminated */
+	int nwords;
+};
+
+/* Words of the command line; ends the program with a message if they are wrong. */
+void mpirun_parse(struct mpirun_options *o, int argc, char **argv);
+_Noreturn void mpirun_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void mpirun_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Become the other launcher. */
+_Noreturn void mpirun_become(const struct mpirun_options *o, const char *path);
+/* All ranks on this machine, ours to start, to wait for and to end; exit status. */
+int mpirun_local(const struct mpirun_options *o);
+
+/* ---- PMIx for local ranks (pmix.c) ---------------------------------------- */
+
+enum mpirun_state { MPIRUN_NEVER, MPIRUN_INSIDE, MPIRUN_OUT }; /* between PMIx_Init and _Finalize */
+
+/* Serve a job of o->nranks; folder is for its sockets.  False: said why. */
+bool mpirun_pmix_start(const struct mpirun_options *o, const char *folder);
+/* Environment of a rank: the program's own with what PMIx adds; NULL: said why. */
+char **mpirun_pmix_env(uint32_t rank, char **own);
+enum mpirun_state mpirun_pmix_state(uint32_t rank);
+/* Did a rank ask for the end of the job?  Its status and text. */
+bool mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256]);
+/* Readable when a rank asks for the end. */
+int mpirun_pmix_fd(void);
+void mpirun_pmix_stop(void);
+
+#endif

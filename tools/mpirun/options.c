@@ -1,0 +1,294 @@
+/* The command line: what mpirun's of other MPIs take, as far as it means something here. */
+#include "mpirun.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage_text[] =
+	"usage: mpirun [options] PROGRAM [ARGS] [: [options] PROGRAM [ARGS]]...\n"
+	"  -n N, -np N, -c N      how many ranks (default 1)\n"
+	"  -x NAME[=VALUE], -env NAME VALUE\n"
+	"                         environment of the ranks; -genv NAME VALUE of all programs\n"
+	"  -wdir DIR              where the ranks run\n"
+	"  -l, --label            [rank] before every line they print\n"
+	"  --timeout S            end the job after S seconds, status 124 (MPIEXEC_TIMEOUT=S)\n"
+	"  --launcher L           local, or srun, prterun, mpirun.openmpi (or a path to one)\n"
+	"  -show                  print what would be done\n"
+	"  -v, -h                 say more; this text\n"
+	"Where the ranks run: inside a Slurm allocation srun starts them; with -host, -hostfile\n"
+	"and the like, or options that only another launcher knows, prterun or Open MPI's mpirun;\n"
+	"else mpirun itself starts all of them on this machine.\n";
+
+void
+mpirun_say(const char *fmt, ...)
+{
+	va_list ap;
+	fputs("mpirun: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+_Noreturn void
+mpirun_fail(const char *fmt, ...)
+{
+	va_list ap;
+	fputs("mpirun: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(MPIRUN_EXIT_USAGE);
+}
+
+static void *
+grown(void *p, size_t n, size_t size)
+{
+	p = reallocarray(p, n, size);
+	if (!p)
+		mpirun_fail("out of memory");
+	return p;
+}
+
+/* Options that mean nothing on one machine, and how many words follow. */
+static const struct {
+	const char *name;
+	int words;
+} ignored[] = {
+	{"-oversubscribe", 0},
+	{"-allow-run-as-root", 0},
+	{"-bind-to", 1},
+	{"-map-by", 1},
+	{"-rank-by", 1},
+	{"-bind-to-none", 0},
+	{"-q", 0},
+	{"-quiet", 0},
+	{"-mca", 2},
+	{"-prtemca", 2},
+	{"-pmixmca", 2},
+	{"-tag-output", 0},
+	{"-iface", 1},
+	{"-stdin", 1},
+	{"-nolocal", 0},
+};
+
+/* Where to run: a matter for another launcher. */
+static const char *const placing[] = {
+	"-host", "-hosts", "-H", "-hostfile", "-machinefile", "-f", "-default-hostfile"};
+
+/* The same option with one dash or two. */
+static bool
+is(const char *word, const char *name)
+{
+	return strcmp(word, name) == 0 || (word[0] == '-' && strcmp(word + 1, name) == 0);
+}
+
+struct parser {
+	struct mpirun_options *o;
+	struct mpirun_app app;
+	size_t nenv;
+	char **common; /* -genv */
+	size_t ncommon;
+	int argc, i;
+	char **argv;
+};
+
+static const char *
+value(struct parser *p)
+{
+	const char *option = p->argv[p->i];
+	if (p->i + 1 >= p->argc)
+		mpirun_fail("%s needs a value", option);
+	return p->argv[++p->i];
+}
+
+static void
+add_env(char ***list, size_t *n, const char *name, const char *val)
+{
+	char *text = NULL;
+	if (!val) {
+		const char *equals = strchr(name, '=');
+		if (!equals && !getenv(name))
+			return; /* nothing to pass on */
+		if (asprintf(&text, "%s%s%s", name, equals ? "" : "=", equals ? "" : getenv(name)) <
+		    0)
+			mpirun_fail("out of memory");
+	} else if (asprintf(&text, "%s=%s", name, val) < 0) {
+		mpirun_fail("out of memory");
+	}
+	*list = grown(*list, *n + 2, sizeof **list);
+	(*list)[(*n)++] = text;
+	(*list)[*n] = NULL;
+}
+
+static double
+seconds(const char *what, const char *text)
+{
+	char *end;
+	errno = 0;
+	double s = strtod(text, &end);
+	if (errno || end == text || *end || !(s > 0) || s > 1e9)
+		mpirun_fail("%s '%s' is not a number of seconds", what, text);
+	return s;
+}
+
+static bool
+skip_ignored(struct parser *p, const char *w)
+{
+	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
+		if (!is(w, ignored[i].name))
+			continue;
+		for (int k = 0; k < ignored[i].words; k++)
+			(void)value(p);
+		return true;
+	}
+	for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
+		if (is(w, placing[i])) {
+			(void)value(p);
+			p->o->hosts = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+number_of_ranks(struct parser *p)
+{
+	const char *why = NULL, *text = value(p);
+	p->app.n = (uint32_t)strtonum(text, 1, MPIRUN_RANKS_MAX, &why);
+	if (why)
+		mpirun_fail("number of ranks '%s' is %s (1 to %d)", text, why, MPIRUN_RANKS_MAX);
+}
+
+/* One option; false: this is the program. */
+static bool
+option(struct parser *p)
+{
+	const char *w = p->argv[p->i], *name;
+
+	if (w[0] != '-' || !w[1])
+		return false;
+	if (is(w, "-n") || is(w, "-np") || is(w, "-c")) {
+		number_of_ranks(p);
+	} else if (is(w, "-x")) {
+		add_env(&p->app.env, &p->nenv, value(p), NULL);
+	} else if (is(w, "-env")) {
+		name = value(p);
+		add_env(&p->app.env, &p->nenv, name, value(p));
+	} else if (is(w, "-genv")) {
+		name = value(p);
+		add_env(&p->common, &p->ncommon, name, value(p));
+	} else if (is(w, "-wdir") || is(w, "-wd")) {
+		p->app.wdir = value(p);
+	} else if (is(w, "-l") || is(w, "-label") || is(w, "-prepend-rank")) {
+		p->o->label = true;
+	} else if (is(w, "-timeout")) {
+		p->o->timeout_s = seconds("--timeout", value(p));
+	} else if (is(w, "-launcher")) {
+		p->o->launcher = value(p);
+	} else if (strncmp(w, "--launcher=", 11) == 0) {
+		p->o->launcher = w + 11;
+	} else if (is(w, "-show") || is(w, "-dry-run")) {
+		p->o->show = true;
+	} else if (is(w, "-v") || is(w, "-verbose")) {
+		p->o->verbose = true;
+	} else if (is(w, "-h") || is(w, "-help")) {
+		fputs(usage_text, stdout);
+		exit(0);
+	} else if (is(w, "-V") || is(w, "-version")) {
+		puts("mpirun (libmpi)");
+		exit(0);
+	} else if (!skip_ignored(p, w)) {
+		mpirun_fail("unknown option %s; mpirun -h lists them", w);
+	}
+	return true;
+}
+
+static void
+app_done(struct parser *p, int first)
+{
+	struct mpirun_options *o = p->o;
+	size_t n = (size_t)(p->i - first);
+
+	if (n == 0)
+		mpirun_fail("no program given; mpirun -h says how");
+	p->app.argv = grown(NULL, n + 1, sizeof *p->app.argv);
+	memcpy(p->app.argv, p->argv + first, n * sizeof *p->app.argv);
+	p->app.argv[n] = NULL;
+	if (!p->app.n)
+		p->app.n = 1;
+	o->app = grown(o->app, o->napps + 1, sizeof *o->app);
+	o->app[o->napps++] = p->app;
+	o->nranks += p->app.n;
+	if (o->nranks > MPIRUN_RANKS_MAX)
+		mpirun_fail("more than %d ranks", MPIRUN_RANKS_MAX);
+	p->app = (struct mpirun_app){0};
+	p->nenv = 0;
+}
+
+/* -genv goes to all, and behind what an app says of its own. */
+static void
+share_env(struct parser *p)
+{
+	for (uint32_t a = 0; a < p->o->napps; a++) {
+		struct mpirun_app *app = &p->o->app[a];
+		size_t n = 0;
+		while (app->env && app->env[n])
+			n++;
+		app->env = grown(app->env, n + p->ncommon + 1, sizeof *app->env);
+		memmove(app->env + p->ncommon, app->env, n * sizeof *app->env);
+		if (p->ncommon)
+			memcpy(app->env, p->common, p->ncommon * sizeof *app->env);
+		app->env[n + p->ncommon] = NULL;
+	}
+	free(p->common);
+}
+
+/* What another launcher gets: every word but those only we know. */
+static void
+keep_word(struct mpirun_options *o, char *word)
+{
+	o->words = grown(o->words, (size_t)o->nwords + 2, sizeof *o->words);
+	o->words[o->nwords++] = word;
+	o->words[o->nwords] = NULL;
+}
+
+void
+mpirun_parse(struct mpirun_options *o, int argc, char **argv)
+{
+	struct parser p = {.o = o, .argc = argc, .argv = argv, .i = 1};
+	const char *limit = getenv("MPIEXEC_TIMEOUT");
+
+	*o = (struct mpirun_options){0};
+	if (limit && *limit)
+		o->timeout_s = seconds("MPIEXEC_TIMEOUT", limit);
+	while (p.i < argc) {
+		for (; p.i < argc; p.i++) {
+			int at = p.i;
+			const char *w = argv[at];
+			if (!option(&p))
+				break;
+			if (is(w, "-launcher") || strncmp(w, "--launcher=", 11) == 0 ||
+			    is(w, "-show") || is(w, "-dry-run") || is(w, "-timeout"))
+				continue;
+			for (int k = at; k <= p.i; k++)
+				keep_word(o, argv[k]);
+		}
+		int first = p.i;
+		while (p.i < argc && strcmp(argv[p.i], ":") != 0)
+			keep_word(o, argv[p.i++]);
+		app_done(&p, first);
+		if (p.i < argc)
+			keep_word(o, argv[p.i++]);
+	}
+	if (!o->napps) {
+		fputs(usage_text, stderr);
+		exit(MPIRUN_EXIT_USAGE);
+	}
+	share_env(&p);
+}

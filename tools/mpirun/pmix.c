@@ -1,0 +1,318 @@
+/* The PMIx server of a job whose ranks are all on this machine.
+ *
+ * Every process is local, so a fence is over when PMIx has seen all of them: what it
+ * collected goes back as it is.  PMIx calls us from a thread of its own; what it tells
+ * is kept in atomics, and a byte in a pipe wakes the main thread. */
+#include "mpirun.h"
+
+#include <fcntl.h>
+#include <pmix.h>
+#include <pmix_server.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+	pmix_nspace_t nspace;
+	uint32_t nranks;
+	char host[256];
+	_Atomic int *state; /* enum mpirun_state by rank */
+	int wake[2];
+	pthread_mutex_t lock;
+	bool aborted;
+	uint32_t abort_rank;
+	int abort_status;
+	char abort_text[256];
+} g = {.wake = {-1, -1}, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- what PMIx asks -------------------------------------------------------- */
+
+static pmix_status_t
+on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[], size_t ninfo,
+	     pmix_op_cbfunc_t done, void *arg)
+{
+	(void)object, (void)info, (void)ninfo;
+	if (proc->rank < g.nranks)
+		atomic_store(&g.state[proc->rank], MPIRUN_INSIDE);
+	if (done)
+		done(PMIX_SUCCESS, arg);
+	return PMIX_SUCCESS;
+}
+
+static pmix_status_t
+on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done, void *arg)
+{
+	(void)object;
+	if (proc->rank < g.nranks)
+		atomic_store(&g.state[proc->rank], MPIRUN_OUT);
+	if (done)
+		done(PMIX_SUCCESS, arg);
+	return PMIX_SUCCESS;
+}
+
+static pmix_status_t
+on_abort(const pmix_proc_t *proc, void *object, int status, const char text[], pmix_proc_t procs[],
+	 size_t nprocs, pmix_op_cbfunc_t done, void *arg)
+{
+	(void)object, (void)procs, (void)nprocs;
+	pthread_mutex_lock(&g.lock);
+	if (!g.aborted) {
+		g.aborted = true;
+		g.abort_rank = proc->rank;
+		g.abort_status = status;
+		snprintf(g.abort_text, sizeof g.abort_text, "%s", text ? text : "");
+	}
+	pthread_mutex_unlock(&g.lock);
+	if (write(g.wake[1], "", 1) < 0) {
+		/* full: the main thread will look */
+	}
+	if (done)
+		done(PMIX_SUCCESS, arg);
+	return PMIX_SUCCESS;
+}
+
+static pmix_status_t
+on_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo,
+	 char *data, size_t ndata, pmix_modex_cbfunc_t done, void *arg)
+{
+	(void)procs, (void)nprocs, (void)info, (void)ninfo;
+	if (done)
+		done(PMIX_SUCCESS, data, ndata, arg, NULL, NULL);
+	return PMIX_SUCCESS;
+}
+
+static pmix_status_t
+on_direct_modex(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
+		pmix_modex_cbfunc_t done, void *arg)
+{
+	(void)proc, (void)info, (void)ninfo, (void)done, (void)arg;
+	return PMIX_ERR_NOT_FOUND; /* nobody is elsewhere */
+}
+
+static pmix_status_t
+on_register_events(pmix_status_t *codes, size_t ncodes, const pmix_info_t info[], size_t ninfo,
+		   pmix_op_cbfunc_t done, void *arg)
+{
+	(void)codes, (void)ncodes, (void)info, (void)ninfo;
+	if (done)
+		done(PMIX_SUCCESS, arg);
+	return PMIX_SUCCESS;
+}
+
+static pmix_server_module_t module = {
+	.client_finalized = on_finalized,
+	.abort = on_abort,
+	.fence_nb = on_fence,
+	.direct_modex = on_direct_modex,
+	.register_events = on_register_events,
+	.client_connected2 = on_connected,
+};
+
+/* ---- what the ranks may ask --------------------------------------------------- */
+
+static void
+op_done(pmix_status_t status, void *arg)
+{
+	_Atomic int *result = arg;
+	atomic_store(result, status == PMIX_SUCCESS ? 1 : 2);
+}
+
+/* Wait for an answer that comes at once. */
+static bool
+finished(const char *what, pmix_status_t rc, _Atomic int *result)
+{
+	if (rc == PMIX_OPERATION_SUCCEEDED)
+		return true;
+	while (rc == PMIX_SUCCESS && atomic_load(result) == 0)
+		usleep(50);
+	if (rc == PMIX_SUCCESS && atomic_load(result) == 1)
+		return true;
+	mpirun_say("PMIx: %s: %s", what, PMIx_Error_string(rc == PMIX_SUCCESS ? PMIX_ERROR : rc));
+	return false;
+}
+
+/* "0,1,2..." */
+static char *
+all_ranks(void)
+{
+	size_t cap = (size_t)g.nranks * 6 + 1, n = 0;
+	char *s = malloc(cap);
+	for (uint32_t r = 0; s && r < g.nranks; r++)
+		n += (size_t)snprintf(s + n, cap - n, "%s%u", r ? "," : "", r);
+	return s;
+}
+
+static void
+load_u32(pmix_info_t *info, const char *key, uint32_t v)
+{
+	PMIX_INFO_LOAD(info, key, &v, PMIX_UINT32);
+}
+
+static uint32_t
+app_of(const struct mpirun_options *o, uint32_t rank)
+{
+	uint32_t a = 0;
+	for (uint32_t first = 0; rank >= first + o->app[a].n; a++)
+		first += o->app[a].n;
+	return a;
+}
+
+static void
+describe_rank(pmix_info_t *info, const struct mpirun_options *o, uint32_t rank)
+{
+	pmix_data_array_t array;
+	pmix_info_t *of;
+	pmix_rank_t r = rank;
+	uint16_t local = (uint16_t)rank;
+
+	PMIX_DATA_ARRAY_CONSTRUCT(&array, 6, PMIX_INFO);
+	of = array.array;
+	PMIX_INFO_LOAD(&of[0], PMIX_RANK, &r, PMIX_PROC_RANK);
+	load_u32(&of[1], PMIX_APPNUM, app_of(o, rank));
+	PMIX_INFO_LOAD(&of[2], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
+	PMIX_INFO_LOAD(&of[3], PMIX_NODE_RANK, &local, PMIX_UINT16);
+	PMIX_INFO_LOAD(&of[4], PMIX_HOSTNAME, g.host, PMIX_STRING);
+	PMIX_INFO_LOAD(&of[5], PMIX_GLOBAL_RANK, &r, PMIX_PROC_RANK);
+	PMIX_INFO_LOAD(info, PMIX_PROC_DATA, &array, PMIX_DATA_ARRAY);
+	PMIX_DATA_ARRAY_DESTRUCT(&array);
+}
+
+static bool
+register_job(const struct mpirun_options *o)
+{
+	_Atomic int result = 0;
+	size_t n = 9, ninfo = n + g.nranks;
+	pmix_info_t *info;
+	char *peers = all_ranks(), *nodes = NULL, *procs = NULL;
+	pmix_status_t rc = PMIX_ERR_NOMEM;
+	bool ok = false;
+
+	if (!peers)
+		return false;
+	PMIX_INFO_CREATE(info, ninfo);
+	if (PMIx_generate_regex(g.host, &nodes) == PMIX_SUCCESS &&
+	    PMIx_generate_ppn(peers, &procs) == PMIX_SUCCESS) {
+		load_u32(&info[0], PMIX_JOB_SIZE, g.nranks);
+		load_u32(&info[1], PMIX_UNIV_SIZE, g.nranks);
+		load_u32(&info[2], PMIX_LOCAL_SIZE, g.nranks);
+		load_u32(&info[3], PMIX_MAX_PROCS, g.nranks);
+		load_u32(&info[4], PMIX_JOB_NUM_APPS, o->napps);
+		load_u32(&info[5], PMIX_NUM_NODES, 1);
+		PMIX_INFO_LOAD(&info[6], PMIX_LOCAL_PEERS, peers, PMIX_STRING);
+		PMIX_INFO_LOAD(&info[7], PMIX_NODE_MAP, nodes, PMIX_REGEX);
+		PMIX_INFO_LOAD(&info[8], PMIX_PROC_MAP, procs, PMIX_REGEX);
+		for (uint32_t r = 0; r < g.nranks; r++)
+			describe_rank(&info[n + r], o, r);
+		rc = PMIx_server_register_nspace(g.nspace, (int)g.nranks, info, ninfo, op_done,
+						 &result);
+		ok = finished("describing the job", rc, &result);
+	}
+	PMIX_INFO_FREE(info, ninfo);
+	free(nodes);
+	free(procs);
+	free(peers);
+	return ok;
+}
+
+static bool
+register_ranks(void)
+{
+	for (uint32_t r = 0; r < g.nranks; r++) {
+		_Atomic int result = 0;
+		pmix_proc_t proc;
+
+		PMIX_LOAD_PROCID(&proc, g.nspace, r);
+		if (!finished("describing a rank",
+			      PMIx_server_register_client(&proc, getuid(), getgid(), NULL, op_done,
+							  &result),
+			      &result))
+			return false;
+	}
+	return true;
+}
+
+bool
+mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
+{
+	pmix_info_t info[2];
+	pmix_status_t rc;
+
+	g.nranks = o->nranks;
+	g.state = calloc(g.nranks, sizeof *g.state);
+	if (!g.state || pipe2(g.wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+		mpirun_say("out of memory or file descriptors");
+		return false;
+	}
+	if (gethostname(g.host, sizeof g.host - 1) != 0)
+		snprintf(g.host, sizeof g.host, "localhost");
+	snprintf(g.nspace, sizeof g.nspace, "mpirun-%d", (int)getpid());
+	PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, folder, PMIX_STRING);
+	PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, folder, PMIX_STRING);
+	rc = PMIx_server_init(&module, info, 2);
+	PMIX_INFO_DESTRUCT(&info[0]);
+	PMIX_INFO_DESTRUCT(&info[1]);
+	if (rc != PMIX_SUCCESS) {
+		mpirun_say("PMIx server: %s", PMIx_Error_string(rc));
+		return false;
+	}
+	return register_job(o) && register_ranks();
+}
+
+char **
+mpirun_pmix_env(uint32_t rank, char **own)
+{
+	pmix_proc_t proc;
+	char **env = NULL;
+	size_t n = 0;
+
+	while (own[n])
+		n++;
+	env = calloc(n + 1, sizeof *env);
+	for (size_t i = 0; env && i < n; i++)
+		env[i] = strdup(own[i]);
+	PMIX_LOAD_PROCID(&proc, g.nspace, rank);
+	if (!env || PMIx_server_setup_fork(&proc, &env) != PMIX_SUCCESS) {
+		mpirun_say("no memory for the environment of a rank");
+		return NULL;
+	}
+	return env;
+}
+
+enum mpirun_state
+mpirun_pmix_state(uint32_t rank)
+{
+	return (enum mpirun_state)atomic_load(&g.state[rank]);
+}
+
+bool
+mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256])
+{
+	char bytes[64];
+
+	while (read(g.wake[0], bytes, sizeof bytes) > 0)
+		;
+	pthread_mutex_lock(&g.lock);
+	bool yes = g.aborted;
+	*rank = g.abort_rank;
+	*status = g.abort_status;
+	memcpy(text, g.abort_text, sizeof g.abort_text);
+	pthread_mutex_unlock(&g.lock);
+	return yes;
+}
+
+int
+mpirun_pmix_fd(void)
+{
+	return g.wake[0];
+}
+
+void
+mpirun_pmix_stop(void)
+{
+	PMIx_server_finalize();
+	free((void *)(uintptr_t)g.state);
+	g.state = NULL;
+}
