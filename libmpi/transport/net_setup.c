@@ -330,6 +330,7 @@ tell(uint8_t type, const char *text, uint64_t limit_ns)
 {
 	if (!net.ep || net.nrelays == 0)
 		return;
+	eng.now_ns = suci_udp_now_ns();
 	for (uint32_t i = 0; i < net.nrelays; i++)
 		send_note(&net.relay[i], type, text);
 	push_out(limit_ns);

@@ -22,14 +22,13 @@
 #define eng lmpi_eng
 #define net lmpi_net
 
-#define LIVENESS_MS   4000		 /* what relays have for each other, too */
-#define LISTEN_MAX_NS (250 * BASE_MS_NS) /* between two looks counts as listening at most */
-#define LOOK_MIN_NS   (10 * BASE_MS_NS)
-#define LOOK_MAX_NS   (200 * BASE_MS_NS)
-#define PAUSE_MIN_NS  (50 * BASE_MS_NS) /* before a relay is tried again; doubled */
-#define PAUSE_MAX_NS  (2 * BASE_S_NS)
-#define STEADY_NS     (5 * BASE_S_NS)	  /* who was up so long gets a short pause again */
-#define GRACE_NS      (86400 * BASE_S_NS) /* of groups: look() ends the job long before */
+#define LIVENESS_MS  4000 /* what relays have for each other, too */
+#define LOOK_MIN_NS  (10 * BASE_MS_NS)
+#define LOOK_MAX_NS  (200 * BASE_MS_NS)
+#define PAUSE_MIN_NS (50 * BASE_MS_NS) /* before a relay is tried again; doubled */
+#define PAUSE_MAX_NS (2 * BASE_S_NS)
+#define STEADY_NS    (5 * BASE_S_NS)	 /* who was up so long gets a short pause again */
+#define GRACE_NS     (86400 * BASE_S_NS) /* of groups: look() ends the job long before */
 
 _Atomic uint32_t lmpi_relays_known;
 _Atomic uint32_t lmpi_relays_looks;
@@ -202,7 +201,7 @@ lmpi_relays_group(const struct lmpi_peer *peer)
 	g->client = client;
 	g->relay = peer->relay;
 	net.ngroups++;
-	settle_group(g, suci_udp_now_ns());
+	settle_group(g, eng.now_ns);
 	return g->id;
 }
 
@@ -328,7 +327,7 @@ lmpi_relays_note(struct relay_state *r, const void *note, size_t len)
 	if (!r->up)
 		return;
 	/* A full path loses the note: so does one that dies. */
-	(void)suci_path_note(net.ep, r->path, note, len, suci_udp_now_ns());
+	(void)suci_path_note(net.ep, r->path, note, len, eng.now_ns);
 	net.dirty = true;
 }
 
@@ -438,7 +437,7 @@ lmpi_relays_path_up(uint32_t path, const struct suci_addr *addr, uint32_t mtu)
 	r->ways = UINT32_MAX;
 	r->ups++;
 	r->deaf_ns = 0;
-	r->up_ns = suci_udp_now_ns();
+	r->up_ns = eng.now_ns;
 	net.none_ns = 0;
 	net.unsettled = true;
 	if (again)
@@ -450,7 +449,7 @@ void
 lmpi_relays_path_down(uint32_t i, enum suci_down why, const char *word, const char *text)
 {
 	struct relay_state *r = &net.relay[i];
-	uint64_t now = suci_udp_now_ns();
+	uint64_t now = eng.now_ns;
 	bool was_up = r->up;
 
 	r->up = false;
@@ -520,11 +519,12 @@ fail_partition(void)
 static void
 look(uint64_t now_ns)
 {
-	uint64_t gap = net.looked_ns ? base_min_ns(now_ns - net.looked_ns, LISTEN_MAX_NS) : 0;
-	uint64_t next = net.silence_ns ? net.silence_ns / 8 : LOOK_MAX_NS;
+	uint64_t next = net.silence_ns ? net.silence_ns / 8 : LOOK_MAX_NS, gap;
 	bool up = false;
 
 	next = base_max_ns(base_min_ns(next, LOOK_MAX_NS), LOOK_MIN_NS);
+	/* In a longer gap nobody listened: the program computed. */
+	gap = net.looked_ns ? base_min_ns(now_ns - net.looked_ns, 2 * next) : 0;
 	net.looked_ns = now_ns;
 	net.look_ns = now_ns + next;
 	atomic_fetch_add_explicit(&lmpi_relays_looks, 1, memory_order_relaxed);

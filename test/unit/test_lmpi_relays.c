@@ -1,5 +1,9 @@
-/* Which relays carry the lanes to a client, and with what weight. */
+/* Which relays carry the lanes to a client, and with what weight; in virtual time, with Suci
+ * and three relays that answer it: what happens when they go and come back. */
 #include "net_private.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,10 +86,444 @@ weights(void **state)
 	lmpi_net = (struct lmpi_net_state){0};
 }
 
+/* --- with relays that answer ---------------------------------------------------- */
+
+#define TOKEN	0x1234u
+#define BASE	(1u << 24) /* of the job's labels at the relays */
+#define MTU	1472u
+#define STEP_NS (5 * BASE_MS_NS)
+
+/* Rank 0 of client 0; rank 1 is of client 1 and reached over relay 0. */
+static struct lmpi_client clients[2];
+static struct lmpi_proc procs[2];
+static struct lmpi_peer peers[2];
+
+struct fake { /* a relay */
+	struct suci *ep;
+	struct suci_addr addr;
+	bool cut, refuses;
+	uint32_t path; /* to the process; UINT32_MAX: none */
+	uint32_t accepted;
+	char closed[SUCI_TEXT_MAX]; /* what the process said when it closed */
+	uint32_t lost[2];	    /* notes LOST: found, lost */
+	uint32_t segments;
+};
+static struct fake fakes[RELAYS];
+static struct suci_addr me;
+
+static int
+on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	  char why[SUCI_TEXT_MAX])
+{
+	struct fake *f = user;
+	struct lmpi_hello h;
+
+	(void)from;
+	assert_true(lmpi_hello_decode(hello, len, &h));
+	assert_true(h.token == TOKEN && h.label == BASE && h.kind == LMPI_HELLO_LIBMPI);
+	snprintf(why, SUCI_TEXT_MAX, "no such job");
+	return f->refuses ? -1 : 0;
+}
+
+static void
+on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t len,
+      bool incoming)
+{
+	struct fake *f = user;
+
+	(void)peer, (void)hello, (void)len, (void)incoming;
+	f->path = path;
+	f->accepted++;
+}
+
+static void
+on_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct fake *f = user;
+
+	(void)path, (void)why;
+	f->path = UINT32_MAX;
+	snprintf(f->closed, sizeof f->closed, "%s", text ? text : "");
+}
+
+static enum suci_verdict
+on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct fake *f = user;
+
+	(void)path, (void)now_ns;
+	assert_true(seg->dst_label == BASE + 1 && seg->src_label == BASE);
+	f->segments++;
+	return SUCI_DROPPED;
+}
+
+static void
+on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
+{
+	(void)user, (void)path, (void)cookie, (void)fate, (void)now_ns;
+}
+
+static void
+on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct fake *f = user;
+	const uint8_t *p = note;
+
+	(void)path, (void)now_ns;
+	if (p[0] == LMPI_NOTE_LOST && len == LMPI_NOTE_LOST_BYTES) {
+		assert_true(be32_load(p + 1) == BASE);
+		f->lost[p[11]]++;
+	}
+}
+
+static const struct suci_ops fake_ops = {
+	.accept = on_accept,
+	.path_up = on_up,
+	.path_down = on_down,
+	.segment = on_segment,
+	.released = on_released,
+	.note = on_note,
+};
+
+static struct suci *
+endpoint(const struct suci_ops *ops, void *user, uint64_t incarnation)
+{
+	static const struct suci_limits limits = {
+		.paths_max = 16, .segments_max = 256, .queue_max = 64, .window_max = 64};
+	struct suci_config c = {
+		.limits = limits,
+		.incarnation = incarnation,
+		.seed = incarnation,
+		.mtu_max = MTU,
+		.handshake_ns = 86400 * BASE_S_NS,
+		.hello_len = LMPI_HELLO_BYTES,
+		.ops = ops,
+		.user = user,
+	};
+	struct lmpi_hello h = {.kind = user == lmpi_net.lanes ? LMPI_HELLO_LIBMPI
+							      : LMPI_HELLO_RELAY,
+			       .token = TOKEN,
+			       .label = LMPI_LABEL_BASE,
+			       .rank = UINT32_MAX,
+			       .mtu = MTU};
+
+	lmpi_hello_encode(&h, c.hello);
+	struct suci *ep = suci_new(aligned_alloc(64, (suci_footprint(&limits) + 63) & ~63ull), &c,
+				   lmpi_eng.now_ns);
+	assert_non_null(ep);
+	return ep;
+}
+
+static void
+relay_starts(struct fake *f)
+{
+	static uint64_t runs;
+
+	f->path = UINT32_MAX;
+	f->ep = endpoint(&fake_ops, f, 100 + ++runs);
+}
+
+static void
+relay_dies(struct fake *f)
+{
+	/* Its farewell gets nowhere. */
+	free(suci_fini(f->ep, lmpi_eng.now_ns));
+	f->ep = NULL;
+}
+
+static void
+deliver(struct suci *from, const struct suci_addr *addr, struct suci *only)
+{
+	struct suci_out o;
+	uint8_t d[2048];
+
+	while (from && suci_tx(from, &o, lmpi_eng.now_ns)) {
+		size_t n = o.head_len;
+		memcpy(d, o.head, n);
+		memcpy(d + n, o.seg_head, o.seg_head_len);
+		n += o.seg_head_len;
+		memcpy(d + n, o.data, o.data_len);
+		n += o.data_len;
+		if (only) {
+			suci_rx(only, addr, d, n, 0, lmpi_eng.now_ns);
+			continue;
+		}
+		for (uint32_t i = 0; i < RELAYS; i++)
+			if (fakes[i].ep && !fakes[i].cut &&
+			    !memcmp(&fakes[i].addr, &o.to, sizeof o.to))
+				suci_rx(fakes[i].ep, addr, d, n, 0, lmpi_eng.now_ns);
+	}
+}
+
+static void
+pass(uint64_t ns)
+{
+	for (uint64_t end = lmpi_eng.now_ns + ns; lmpi_eng.now_ns < end;
+	     lmpi_eng.now_ns += STEP_NS) {
+		deliver(lmpi_net.ep, &me, NULL);
+		for (uint32_t i = 0; i < RELAYS; i++) {
+			if (!fakes[i].ep)
+				continue;
+			suci_tick(fakes[i].ep, lmpi_eng.now_ns);
+			if (!fakes[i].cut)
+				deliver(fakes[i].ep, &fakes[i].addr, lmpi_net.ep);
+		}
+		suci_tick(lmpi_net.ep, lmpi_eng.now_ns);
+		lmpi_relays_turn(lmpi_eng.now_ns);
+	}
+}
+
+static int
+begin(void **state)
+{
+	struct lmpi_relay named = {
+		.ip = {10, 0, 0, 100}, .port = 7000, .token = TOKEN, .base = BASE};
+
+	(void)state;
+	setenv("LIBMPI_LIVENESS_MS", "400", 1);
+	lmpi_net = (struct lmpi_net_state){0};
+	lmpi_eng.now_ns = BASE_S_NS;
+	lmpi_eng.peer = peers;
+	lmpi_eng.token = TOKEN;
+	lmpi_eng.closing = false;
+	lmpi_world.nclients = lmpi_world.size = 2;
+	lmpi_world.clients = clients;
+	lmpi_world.proc = procs;
+	procs[1].client = CLIENT;
+	peers[1] = (struct lmpi_peer){
+		.reach = LMPI_REACH_RELAY, .world = 1, .label = BASE + 1, .path = UINT32_MAX};
+	me = suci_udp_addr((const uint8_t[]){10, 0, 0, 1}, 5000);
+	memset(fakes, 0, sizeof fakes);
+	for (uint32_t i = 0; i < RELAYS; i++) {
+		fakes[i].addr =
+			suci_udp_addr((const uint8_t[]){10, 0, 0, (uint8_t)(100 + i)}, 7000);
+		relay_starts(&fakes[i]);
+	}
+	assert_int_equal(lmpi_relays_start(&named, 1), 0);
+	lmpi_net.paths_max = 16;
+	lmpi_net.lanes_max = 2;
+	lmpi_net.path_use = malloc(16 * sizeof *lmpi_net.path_use);
+	lmpi_net.lane_rank = calloc(2, sizeof *lmpi_net.lane_rank);
+	for (uint32_t i = 0; i < 16; i++)
+		lmpi_net.path_use[i] = USE_NONE;
+	struct suci_lanes_config c = {.limits = {.lanes_max = 2,
+						 .blocks_max = 64,
+						 .rx_blocks_max = 16,
+						 .held_max = 64,
+						 .ranges_max = 64,
+						 .labels_max = LMPI_LABEL_BASE + 2,
+						 .groups_max = lmpi_net.groups_max},
+				      .ops = &lmpi_net_ops};
+	lmpi_net.lanes = suci_lanes_new(
+		aligned_alloc(64, (suci_lanes_footprint(&c.limits) + 63) & ~63ull), &c);
+	lmpi_net.ep = endpoint(suci_lanes_ops(), lmpi_net.lanes, 7);
+	suci_lanes_bind(lmpi_net.lanes, lmpi_net.ep);
+	assert_int_equal(lmpi_relays_open(0, lmpi_eng.now_ns), 0);
+	pass(100 * BASE_MS_NS);
+	assert_true(lmpi_relays_any_up() && lmpi_net.relay[0].mtu == MTU);
+	lmpi_net.connected = true;
+	return 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	lmpi_eng.closing = true;
+	free(suci_fini(lmpi_net.ep, lmpi_eng.now_ns));
+	free(suci_lanes_fini(lmpi_net.lanes));
+	for (uint32_t i = 0; i < RELAYS; i++)
+		if (fakes[i].ep)
+			relay_dies(&fakes[i]);
+	free(lmpi_net.path_use);
+	free(lmpi_net.lane_rank);
+	free(lmpi_net.relay);
+	free(lmpi_net.group);
+	lmpi_net = (struct lmpi_net_state){0};
+	lmpi_fail_forget();
+	return 0;
+}
+
+/* Relay 0 tells of all, and how: weight of itself, policy, partition timeout of 3 s. */
+static void
+told(enum lmpi_policy policy, uint8_t weight)
+{
+	struct lmpi_relays n = {.n = RELAYS, .self = 0, .own = 1, .partition_s = 3};
+
+	for (uint32_t i = 0; i < RELAYS; i++) {
+		memcpy(n.relay[i].ip, fakes[i].addr.ip + 12, 4);
+		n.relay[i].port = 7000;
+		n.relay[i].weight = i ? 1 : weight;
+	}
+	memset(n.policy, (int)policy, sizeof n.policy);
+	lmpi_relays_told(&n);
+	pass(200 * BASE_MS_NS);
+	assert_int_equal(lmpi_net.nrelays, RELAYS);
+}
+
+/* Weights in the group of the lane to rank 1, by relay; -1: not a member. */
+static void
+members(int w0, int w1, int w2)
+{
+	int want[RELAYS] = {w0, w1, w2};
+	struct suci_group_info info;
+
+	assert_true(lmpi_net_open_lane(&peers[1], UINT32_MAX));
+	assert_int_equal(lmpi_net.ngroups, 1);
+	assert_true(suci_group_info(lmpi_net.lanes, lmpi_net.group[0].id, &info));
+	for (uint32_t i = 0; i < RELAYS; i++) {
+		uint32_t r = 0;
+		int weight = -1;
+		while (lmpi_net.relay[r].conf.ip[3] != 100 + i)
+			r++;
+		for (uint32_t k = 0; k < info.npaths; k++)
+			if (info.path[k].path == lmpi_net.relay[r].path)
+				weight = (int)info.path[k].weight;
+		assert_int_equal(weight, want[i]);
+	}
+}
+
+static void
+go_and_come_back(void **state)
+{
+	(void)state;
+	told(LMPI_POLICY_DEST, 1);
+	members(1, 0, 0);
+	relay_dies(&fakes[0]);
+	pass(600 * BASE_MS_NS);
+	assert_false(lmpi_failing());
+	members(-1, 1, 1);
+	assert_true(fakes[1].lost[1] == 1 && fakes[2].lost[1] == 1);
+	relay_starts(&fakes[0]);
+	fakes[0].refuses = true; /* it has not got its tables back */
+	pass(3 * BASE_S_NS);
+	members(-1, 1, 1);
+	fakes[0].refuses = false;
+	pass(3 * BASE_S_NS);
+	members(1, 0, 0);
+	assert_true(fakes[1].lost[0] == 1 && fakes[0].accepted == 2);
+}
+
+static void
+silence(void **state)
+{
+	(void)state;
+	told(LMPI_POLICY_STRIPE, 1);
+	members(1, 1, 1);
+	pass(10 * BASE_S_NS); /* idle, and asked now and then: nobody goes */
+	members(1, 1, 1);
+	fakes[2].cut = true;
+	pass(600 * BASE_MS_NS);
+	members(1, 1, -1);
+	lmpi_eng.now_ns += 5 * BASE_S_NS; /* the program computes: nobody went for that */
+	pass(200 * BASE_MS_NS);
+	members(1, 1, -1);
+	fakes[2].cut = false;
+	pass(4 * BASE_S_NS);
+	members(1, 1, 1);
+	fakes[1].cut = true;
+	pass(200 * BASE_MS_NS);
+	fakes[1].cut = false; /* in time */
+	pass(400 * BASE_MS_NS);
+	members(1, 1, 1);
+	assert_string_equal(fakes[1].closed, "");
+}
+
+static void
+drain(void **state)
+{
+	static const uint8_t block[2000];
+
+	(void)state;
+	told(LMPI_POLICY_DEST, 1);
+	members(1, 0, 0);
+	assert_false(atomic_load(&lmpi_relays_draining));
+	told(LMPI_POLICY_DEST, 0);
+	members(0, 1, 1);
+	assert_true(atomic_load(&lmpi_relays_draining));
+	uint32_t before = fakes[0].segments;
+	assert_int_equal(suci_lane_send(lmpi_net.lanes, peers[1].lane, NULL, 0, block, sizeof block,
+					false, 0, lmpi_eng.now_ns),
+			 0);
+	pass(100 * BASE_MS_NS);
+	assert_int_equal(fakes[0].segments, before);
+	assert_true(fakes[1].segments + fakes[2].segments >= 2);
+	told(LMPI_POLICY_DEST, 1);
+	members(1, 0, 0);
+}
+
+static void
+ways(void **state)
+{
+	static const uint8_t block[100];
+	uint32_t before;
+
+	(void)state;
+	told(LMPI_POLICY_DEST, 1);
+	members(1, 0, 0);
+	suci_lane_send(lmpi_net.lanes, peers[1].lane, NULL, 0, block, sizeof block, false, 0,
+		       lmpi_eng.now_ns);
+	pass(100 * BASE_MS_NS);
+	assert_int_equal(fakes[0].segments, 1);
+	/* Relay 0 lost its trunks, and what it had: over the others, once. */
+	lmpi_relays_ways(lmpi_net.relay[0].path, ~(1u << CLIENT), 1u << CLIENT);
+	pass(100 * BASE_MS_NS);
+	members(-1, 1, 1);
+	before = fakes[1].segments + fakes[2].segments;
+	assert_true(before >= 1);
+	lmpi_relays_ways(lmpi_net.relay[0].path, UINT32_MAX, 0);
+	pass(100 * BASE_MS_NS);
+	members(1, 0, 0);
+	assert_int_equal(fakes[0].segments, 1);
+}
+
+static void
+nobody_left(void **state)
+{
+	(void)state;
+	told(LMPI_POLICY_DEST, 1);
+	members(1, 0, 0);
+	for (uint32_t i = 0; i < RELAYS; i++)
+		fakes[i].cut = true;
+	pass(3000 * BASE_MS_NS); /* 400 ms until that is noticed */
+	assert_false(lmpi_failing());
+	members(-1, -1, -1);
+	pass(1000 * BASE_MS_NS);
+	assert_true(lmpi_failing());
+}
+
+static void
+back_in_time(void **state)
+{
+	(void)state;
+	told(LMPI_POLICY_STRIPE, 1);
+	members(1, 1, 1);
+	for (int k = 0; k < 3; k++) {
+		for (uint32_t i = 0; i < RELAYS; i++)
+			fakes[i].cut = true;
+		pass(2500 * BASE_MS_NS);
+		for (uint32_t i = 0; i < RELAYS; i++)
+			fakes[i].cut = false;
+		pass(4 * BASE_S_NS);
+		assert_false(lmpi_failing());
+		members(1, 1, 1);
+	}
+}
+
+#define ROW(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(weights)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(weights),
+		ROW(go_and_come_back),
+		ROW(silence),
+		ROW(drain),
+		ROW(ways),
+		ROW(nobody_left),
+		ROW(back_in_time),
+	};
 
 	return cmocka_run_group_tests_name("lmpi_relays", tests, NULL, NULL);
 }
