@@ -14,6 +14,7 @@ $(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
 $(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)
 $(call unit,test_rd_tap,test/unit/test_rd_tap.c app/relayd/tap_io.c app/relayd/mail.c app/relayd/wake.c,rdconf rdnet relay impi suci rddpdk base,libdpdk libbsd)
 
+$(call unit,test_rd_advise,test/unit/test_rd_advise.c,rdctl base)
 $(call unit,test_rd_rpc,test/unit/test_rd_rpc.c,rdctl base,jansson)
 $(call unit,test_rd_wake,test/unit/test_rd_wake.c app/relayd/wake.c,base,,-pthread)
 UNITS_THREADED += $(B)/test/unit/test_rd_wake

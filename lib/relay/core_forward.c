@@ -246,6 +246,34 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 	return SUCI_TAKEN;
 }
 
+/* The same, and tell who watches.  Labels are looked up again: nobody else pays for that. */
+static enum suci_verdict
+segment_watched(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct relay_core *c = user;
+	enum suci_verdict v = segment(user, path, seg, now_ns);
+	uint32_t job, src_job;
+	struct relay_seen s = {
+		.in_path = path,
+		.bytes = seg->data_len,
+		.cookie = seg->cookie,
+	};
+	if (!c->watch || v != SUCI_TAKEN || !find_proc(c, seg->dst_label, &job, &s.dst_rank) ||
+	    !find_proc(c, seg->src_label, &src_job, &s.src_rank))
+		return v;
+	s.job = c->job[job].label_base;
+	c->watch(c->watch_user, &s);
+	return v;
+}
+
+void
+relay_core_watch(struct relay_core *c, void (*fn)(void *user, const struct relay_seen *s),
+		 void *user)
+{
+	c->watch = fn;
+	c->watch_user = user;
+}
+
 /* Room on the way out that last had none. */
 static uint32_t
 room(void *user, uint32_t path)
@@ -279,7 +307,7 @@ relay_ops(void)
 		.accept = path_accept,
 		.path_up = path_up,
 		.path_down = path_down,
-		.segment = segment,
+		.segment = segment_watched,
 		.released = released,
 		.note = path_note,
 		.room = room,

@@ -127,6 +127,8 @@ struct relay_core {
 	uint32_t free_page; /* list head */
 	uint32_t pages_free, pages_max;
 	struct relay_counters n;
+	void (*watch)(void *user, const struct relay_seen *s);
+	void *watch_user;
 	struct gateway gateway[RELAY_RELAYS_MAX];
 	uint32_t *map;		 /* [primaries_max][RELAY_LABEL_PAGES_MAX]: page slot or NONE */
 	struct page *page;	 /* [pages_max] */

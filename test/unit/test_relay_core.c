@@ -590,6 +590,60 @@ bad_limits(void **state)
 	assert_null(relay_core_fini(NULL));
 }
 
+/* ---- measuring ------------------------------------------------------------------------ */
+
+static struct relay_seen seen[8];
+static uint32_t nseen;
+static void
+see(void *user, const struct relay_seen *s)
+{
+	assert_ptr_equal(user, &nseen);
+	assert_true(nseen < 8);
+	seen[nseen++] = *s;
+}
+
+static void
+who_watches_sees_what_is_taken(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t p = connect_proc(r, &spec2, 1, 1), base = spec2.label_base[0];
+	nseen = 0;
+	relay_core_watch(r->c, see, &nseen);
+
+	/* Refused; then taken; then one that names nobody. */
+	uint32_t t = connect_trunk(r, 1, 0);
+	struct suci_segment s = make_segment(r, 3, base + 5, base + 1, SUCI_SF_FIRST);
+	r->readonly = true;
+	assert_int_equal(feed(r, p, &s), SUCI_REFUSED);
+	assert_int_equal(nseen, 0);
+	r->readonly = false;
+	assert_int_equal(feed(r, p, &s), SUCI_TAKEN);
+	assert_int_equal(nseen, 1);
+	assert_int_equal(seen[0].job, base);
+	assert_int_equal(seen[0].src_rank, 1);
+	assert_int_equal(seen[0].dst_rank, 5);
+	assert_int_equal(seen[0].in_path, p);
+	assert_int_equal(seen[0].bytes, 200);
+	assert_int_equal(seen[0].cookie, 3);
+	s = make_segment(r, 4, base + 63, base + 1, 0);
+	assert_int_equal(feed(r, p, &s), SUCI_DROPPED);
+	assert_int_equal(nseen, 1);
+
+	/* The other way, and no more of it when nobody watches. */
+	s = make_segment(r, 5, base + 1, base + 5, 0);
+	assert_int_equal(feed(r, t, &s), SUCI_TAKEN);
+	assert_int_equal(nseen, 2);
+	assert_int_equal(seen[1].in_path, t);
+	assert_int_equal(seen[1].src_rank, 5);
+	relay_core_watch(r->c, NULL, NULL);
+	s = make_segment(r, 6, base + 1, base + 5, 0);
+	assert_int_equal(feed(r, t, &s), SUCI_TAKEN);
+	assert_int_equal(nseen, 2);
+	relay_free(r);
+}
+
 int
 main(void)
 {
@@ -608,6 +662,7 @@ main(void)
 		cmocka_unit_test(what_does_not_fit_changes_nothing),
 		cmocka_unit_test(jobs_come_and_go),
 		cmocka_unit_test(idle_trunk_makes_room),
+		cmocka_unit_test(who_watches_sees_what_is_taken),
 		cmocka_unit_test(bad_limits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,6 +213,21 @@ void relay_core_tick(struct relay_core *c, uint64_t now_ns);
 /* When tick has to be called next; BASE_NEVER_NS if nothing is pending. */
 uint64_t relay_core_expiry_ns(const struct relay_core *c);
 
+/* ---- measuring --------------------------------------------------------- */
+
+/* A segment on its way: taken over in_path, queued towards dst_rank. */
+struct relay_seen {
+	uint32_t job; /* label base */
+	uint32_t src_rank, dst_rank;
+	uint32_t in_path;
+	uint32_t bytes;	 /* of its payload */
+	uint64_t cookie; /* of its receive buffer; nothing is held if bytes is 0 */
+};
+/* From now on fn sees each segment that is taken, right after it was; NULL: nobody does,
+ * which costs one test a segment. */
+void relay_core_watch(struct relay_core *c, void (*fn)(void *user, const struct relay_seen *s),
+		      void *user);
+
 /* ---- queries ----------------------------------------------------------- */
 
 const struct relay_counters *relay_core_counters(const struct relay_core *c);

@@ -1,0 +1,100 @@
+/* rd/advise.h - how many trunks can this traffic use, and why not more?
+ *
+ * From what was measured over some seconds to a number and sentences.  A trunk carries
+ * what the slowest of these lets through, and each leaves its mark:
+ *
+ *   lcore    the worker's turns are all busy
+ *   link     the leg sends at its link's rate
+ *   pace     the trunk sends at its configured rate
+ *   window   the window is full, nothing is lost, nothing queues on the way: the round
+ *            trip is too long for it
+ *   credit   the same, and the limit is what the other relay takes
+ *   way      the window is full, and packets queue or get lost: the way itself is full.
+ *            If that is so for several trunks at a time, they share it
+ *   demand   none of these: the processes send no more
+ *
+ * More trunks help against lcore, window, credit, and against link and way if they have
+ * links and ways of their own.  Under the policies dest and source one pair of processes
+ * stays on one trunk, so there is no use for more trunks than receivers or senders.
+ *
+ * Units    nanoseconds, bytes, bits per second, packets.
+ * Threads  pure. */
+#ifndef RD_ADVISE_H
+#define RD_ADVISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RD_ADVISE_TRUNKS  64
+#define RD_ADVISE_WORKERS 64
+#define RD_ADVISE_REASONS 8
+#define RD_ADVISE_TEXT	  240
+
+enum rd_limit {
+	RD_LIMIT_DEMAND,
+	RD_LIMIT_LCORE,
+	RD_LIMIT_LINK,
+	RD_LIMIT_PACE,
+	RD_LIMIT_WINDOW,
+	RD_LIMIT_CREDIT,
+	RD_LIMIT_WAY,
+};
+/* "lcore"; static. */
+const char *rd_limit_name(enum rd_limit limit);
+
+struct rd_advise_worker {
+	uint64_t busy_ns;	       /* of duration_ns */
+	uint64_t rx_frames, tx_frames; /* both legs */
+};
+/* All counts are of the measured time. */
+struct rd_advise_trunk {
+	uint32_t worker;
+	uint64_t tx_bytes; /* payload bytes of segments, as sent first */
+	uint64_t tx_segments, retransmits;
+	uint64_t rtt_ns, rtt_min_ns;
+	uint64_t pace_bps;    /* configured; 0: none */
+	uint32_t mss;	      /* bytes of a full segment */
+	uint32_t window_max;  /* packets it may have under way at most */
+	uint32_t samples;     /* looks at it */
+	uint32_t full;	      /* of them: all that may be was under way, and more waited */
+	uint32_t full_credit; /* of these: the peer's credit was the limit */
+	uint64_t queued_sum;  /* of all samples: segments that waited */
+};
+enum rd_advise_policy { RD_ADVISE_DEST, RD_ADVISE_SOURCE, RD_ADVISE_STRIPE };
+struct rd_advise_input {
+	uint64_t duration_ns;
+	uint64_t link_bps; /* of the global leg; 0: not known */
+	enum rd_advise_policy policy;
+	uint32_t nworkers, ntrunks;
+	struct rd_advise_worker worker[RD_ADVISE_WORKERS];
+	struct rd_advise_trunk trunk[RD_ADVISE_TRUNKS];
+	/* Towards other clusters: pairs of processes that sent, different senders, receivers. */
+	uint32_t pairs, senders, receivers;
+	uint64_t pair_bytes, pair_bytes_most; /* of all of them, of the busiest */
+};
+
+struct rd_advice_trunk {
+	enum rd_limit limit;
+	bool idle;
+	uint64_t rate_bps;
+	uint32_t loss_ppm;
+	uint64_t queue_ns;	/* round trip above its minimum */
+	uint32_t busy_permille; /* of its worker */
+	uint64_t could_bps;	/* estimate of what it could carry; 0: not known */
+};
+struct rd_advice {
+	uint64_t rate_bps;	 /* over all trunks */
+	uint32_t trunks, active; /* that are; that carry something */
+	uint32_t useful;	 /* this traffic can use */
+	bool at_least;		 /* there may be use for more: demand is not known */
+	bool shared;		 /* several trunks are limited by the way at a time */
+	bool by_pairs;		 /* useful would be more with another policy or more pairs */
+	enum rd_limit limit;	 /* of what carries most */
+	struct rd_advice_trunk trunk[RD_ADVISE_TRUNKS];
+	uint32_t nreasons;
+	char reason[RD_ADVISE_REASONS][RD_ADVISE_TEXT];
+};
+
+void rd_advise(const struct rd_advise_input *in, struct rd_advice *out);
+
+#endif
