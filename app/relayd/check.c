@@ -243,47 +243,35 @@ check_gateway(const struct rd_conf *conf, struct rd_faults *faults)
 			LACK(faults, "/gateway/cpus", "CPU %u does not exist or is not ours", i);
 }
 
-/* EAL's syntax is rich ("(0,1)@0", "0-1@(2,3)"); this only looks whether the CPUs
- * named after @ (or the bare lcores) exist, and counts lcores roughly. */
+/* The CPUs exist; the lcores are enough: the lowest is control, the next are the workers. */
 static void
 check_lcores(const struct rd_conf *conf, struct rd_faults *faults)
 {
 	const char *s = conf->eal.lcores;
+	bool lcore[CPU_SETSIZE], cpu[CPU_SETSIZE];
 	cpu_set_t set;
-	if (strspn(s, "0123456789@(),-") != strlen(s)) {
-		LACK(faults, "/eal/lcores", "\"%s\" is not EAL --lcores syntax, like 0@0,1@1", s);
+	uint32_t n = 0;
+	if (!rd_lcores_parse(s, lcore, cpu, CPU_SETSIZE)) {
+		LACK(faults, "/eal/lcores",
+		     "\"%s\" is not EAL --lcores syntax with numbers below %d, like 0@0,1@1", s,
+		     CPU_SETSIZE);
 		return;
 	}
 	if (sched_getaffinity(0, sizeof set, &set))
 		return;
-	bool with_cpu = strchr(s, '@');
-	bool cpu = !with_cpu;
-	uint32_t lcores = 0, depth = 0;
-	for (const char *c = s; *c;) {
-		if (isdigit((unsigned char)*c)) {
-			char *end;
-			unsigned long n = strtoul(c, &end, 10);
-			if ((cpu || !with_cpu) && (n >= CPU_SETSIZE || !CPU_ISSET(n, &set)))
-				LACK(faults, "/eal/lcores",
-				     "CPU %lu does not exist or is not ours; `nproc` and `taskset "
-				     "-p $$` "
-				     "show those there are",
-				     n);
-			lcores += !cpu || !with_cpu;
-			c = end;
-			continue;
-		}
-		if (*c == '-')
-			lcores += !cpu; /* a range names at least one more */
-		depth += *c == '(';
-		depth -= *c == ')' && depth;
-		cpu = *c == '@' || (cpu && !(*c == ',' && !depth)) || !with_cpu;
-		c++;
+	for (uint32_t i = 0; i < CPU_SETSIZE; i++) {
+		n += lcore[i];
+		if (cpu[i] && !CPU_ISSET(i, &set))
+			LACK(faults, "/eal/lcores",
+			     "CPU %u does not exist or is not ours; `nproc` and `taskset -p $$` "
+			     "show those there are",
+			     i);
 	}
-	if (lcores < 2)
+	if (n < conf->workers + 1)
 		LACK(faults, "/eal/lcores",
-		     "names one lcore, two are needed (control and worker); for one CPU write "
-		     "(0,1)@0");
+		     "names %u lcore%s, %u are needed (control and workers %u); for one CPU write "
+		     "(0-%u)@0",
+		     n, n == 1 ? "" : "s", conf->workers + 1, conf->workers, conf->workers);
 }
 
 /* Another process of our file prefix answers on its telemetry socket? */

@@ -54,21 +54,36 @@ rd_watch_close(struct rd_control *c, struct rd_watch *w)
 }
 
 struct rd_mail *
-rd_control_mail(struct rd_control *c, enum rd_mail_type type)
+rd_control_mail(struct rd_control *c, uint32_t worker, enum rd_mail_type type)
 {
-	BASE_ASSERT(c->nfree_mail > 0);
-	struct rd_mail *mail = c->free_mail[--c->nfree_mail];
+	struct rd_mailbox *box = c->box[worker];
+	BASE_ASSERT(box->nfree_mail > 0);
+	struct rd_mail *mail = box->free_mail[--box->nfree_mail];
 	memset(mail, 0, sizeof *mail);
 	mail->type = type;
+	mail->worker = worker;
 	return mail;
+}
+
+uint32_t
+rd_control_workers(const struct rd_control *c)
+{
+	return (1u << c->nworkers) - 1;
+}
+
+static void
+post_at(struct rd_control *c, struct rd_mail *mail, uint32_t worker)
+{
+	mail->at = worker;
+	bool posted = base_ring_push(&c->box[worker]->to_worker, mail);
+	BASE_ASSERT(posted); /* as many slots as mails, and one snapshot more */
+	rd_wake_up(&c->box[worker]->wake_worker);
 }
 
 void
 rd_control_post(struct rd_control *c, struct rd_mail *mail)
 {
-	bool posted = base_ring_push(&c->box->to_worker, mail);
-	BASE_ASSERT(posted); /* as many slots as mails */
-	rd_wake_up(&c->box->wake_worker);
+	post_at(c, mail, mail->worker);
 }
 
 void
@@ -82,7 +97,7 @@ void
 rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s, void (*done)(struct rd_mail *mail),
 		    void *owner)
 {
-	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_SNAPSHOT);
+	struct rd_mail *mail = rd_control_mail(c, 0, RD_MAIL_SNAPSHOT);
 	mail->snapshot = s;
 	mail->done = done;
 	mail->owner = owner;
@@ -100,25 +115,44 @@ rd_control_serves(const struct rd_control *c, const struct relay_job *job)
 	return false;
 }
 
+/* A snapshot goes to each worker and to the gateway before it is done, in one mail:
+ * false once it has been everywhere. */
+static bool
+pass_on(struct rd_control *c, struct rd_mail *mail)
+{
+	if (mail->type != RD_MAIL_SNAPSHOT || mail->gateway)
+		return false;
+	if (mail->at + 1 < c->nworkers) {
+		post_at(c, mail, mail->at + 1);
+		return true;
+	}
+	if (!c->gateway)
+		return false;
+	rd_control_post_gateway(c, mail);
+	return true;
+}
+
 static void
 read_ring(struct rd_control *c, struct base_ring *ring)
 {
 	struct rd_mail *mail;
 	while ((mail = base_ring_pop(ring))) {
-		if (mail->type == RD_MAIL_SNAPSHOT && !mail->gateway && c->gateway) {
-			rd_control_post_gateway(c, mail);
+		struct rd_mailbox *box = c->box[mail->worker];
+		if (pass_on(c, mail))
 			continue;
-		}
+		if (mail->type == RD_MAIL_SNAPSHOT)
+			rd_snapshot_sum(mail->snapshot);
 		if (mail->done)
 			mail->done(mail);
-		c->free_mail[c->nfree_mail++] = mail;
+		box->free_mail[box->nfree_mail++] = mail;
 	}
 }
 
 static void
 read_replies(struct rd_control *c)
 {
-	read_ring(c, &c->box->replies);
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		read_ring(c, &c->box[i]->replies);
 	if (c->gateway)
 		read_ring(c, &c->gateway->box->replies);
 }
@@ -126,7 +160,7 @@ read_replies(struct rd_control *c)
 /* ---- events of the worker ----------------------------------------------------------- */
 
 static void
-job_ended(struct rd_control *c, const struct rd_event *e, enum rd_forgot who)
+job_ended(struct rd_control *c, const struct rd_event *e, int who)
 {
 	if (!rd_session_end(c, e->label_base, e->text, who) &&
 	    !rd_foreign_ended(c, e->label_base, e->text, who))
@@ -139,7 +173,7 @@ on_event(struct rd_control *c, const struct rd_event *e)
 	char a[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX];
 	switch (e->type) {
 	case RD_EVENT_JOB_ENDED:
-		job_ended(c, e, RD_FORGOT_CORE);
+		job_ended(c, e, RD_FORGOT_CORE + e->worker);
 		break;
 	case RD_EVENT_FAILED:
 		job_ended(c, e, RD_FORGOT_GATEWAY);
@@ -186,7 +220,8 @@ read_event_ring(struct rd_control *c, struct base_ring *events, struct base_ring
 static void
 read_events(struct rd_control *c)
 {
-	read_event_ring(c, &c->box->events, &c->box->event_free);
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		read_event_ring(c, &c->box[i]->events, &c->box[i]->event_free);
 	if (c->gateway)
 		read_event_ring(c, &c->gateway->box->events, &c->gateway->box->event_free);
 }
@@ -236,9 +271,11 @@ begin_end(struct rd_control *c)
 	c->phase_end_ns = c->now_ns + END_NS;
 	rd_session_end_all(c, why, -1);
 	rd_foreign_end_all(c, why);
-	struct rd_mail *mail = rd_control_mail(c, RD_MAIL_END_ALL);
-	strlcpy(mail->text, why, sizeof mail->text);
-	rd_control_post(c, mail);
+	for (uint32_t i = 0; i < c->nworkers; i++) {
+		struct rd_mail *mail = rd_control_mail(c, i, RD_MAIL_END_ALL);
+		strlcpy(mail->text, why, sizeof mail->text);
+		rd_control_post(c, mail);
+	}
 	ask_snapshot(c);
 }
 
@@ -273,7 +310,7 @@ phase_tick(struct rd_control *c)
 	} else if (c->phase == RD_PHASE_END) {
 		bool empty = !c->snapshot_out && c->snapshot->suci_held == 0;
 		if ((idle && empty) || c->now_ns >= c->phase_end_ns) {
-			/* While the worker still carries their FIN. */
+			/* While worker 0 still carries their FIN. */
 			c->phase = RD_PHASE_CLOSE;
 			rd_peer_close(c);
 		} else {
@@ -281,7 +318,8 @@ phase_tick(struct rd_control *c)
 		}
 	} else if (c->phase == RD_PHASE_CLOSE) {
 		c->phase = RD_PHASE_STOP; /* a tick later */
-		rd_control_post(c, rd_control_mail(c, RD_MAIL_STOP));
+		for (uint32_t i = 0; i < c->nworkers; i++)
+			rd_control_post(c, rd_control_mail(c, i, RD_MAIL_STOP));
 	}
 }
 
@@ -324,10 +362,12 @@ init_members(struct rd_control *c)
 			.gate_global = rd_conf_gate_global(conf, i),
 			.gateway_port_global = (uint16_t)conf->gateway.global_port,
 			.gateway_port_private = (uint16_t)conf->gateway.private_port,
-			.nshards = 1,
-			.port_global = {(uint16_t)conf->port[RD_LEG_GLOBAL].udp_port},
-			.port_private = {(uint16_t)conf->port[RD_LEG_PRIVATE].udp_port},
+			.nshards = (uint16_t)conf->cluster.relay[i].workers,
 		};
+		for (uint32_t k = 0; k < m->nshards; k++) {
+			m->port_global[k] = (uint16_t)(conf->port[RD_LEG_GLOBAL].udp_port + k);
+			m->port_private[k] = (uint16_t)(conf->port[RD_LEG_PRIVATE].udp_port + k);
+		}
 		m->ngate_private = rd_conf_gates(conf, i, m->gate_private);
 		if (!m->ngate_private) /* via host, and the gateway is off */
 			m->gate_private[m->ngate_private++] = m->ipv4_private;
@@ -400,8 +440,6 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	c->limit_neigh = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};
 	c->limit_channel = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 50};
-	for (uint32_t i = 0; i < RD_MAILS; i++)
-		c->free_mail[c->nfree_mail++] = &c->box->mail[i];
 	init_members(c);
 	c->snapshot = rd_snapshot_new(conf);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -411,14 +449,14 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	}
 	c->wake.owner = c;
 	c->wake.fn = on_wake;
-	if (rd_watch_add(c, &c->wake, dup(c->box->wake.fd), EPOLLIN)) {
+	if (rd_watch_add(c, &c->wake, dup(c->waker.fd), EPOLLIN)) {
 		snprintf(err, err_max, "control: epoll: %s", strerror(errno));
 		goto err_fini;
 	}
 	if (open_signals(c, err, err_max))
 		goto err_fini;
-	c->taps.box = c->box;
-	c->taps.pool = c->worker->pool;
+	c->taps.box = c->box[0];
+	c->taps.pool = c->worker[0]->pool;
 	for (int leg = 0; leg < RD_LEGS; leg++)
 		if (rd_tap_open(c, leg, err, err_max))
 			goto err_fini;
@@ -439,12 +477,13 @@ err_fini:
 static bool
 rings_empty(struct rd_control *c)
 {
-	if (base_ring_count(&c->box->replies) || base_ring_count(&c->box->events))
-		return false;
+	for (uint32_t i = 0; i < c->nworkers; i++)
+		if (base_ring_count(&c->box[i]->replies) || base_ring_count(&c->box[i]->events))
+			return false;
 	if (c->gateway)
 		return !base_ring_count(&c->gateway->box->replies) &&
 		       !base_ring_count(&c->gateway->box->events);
-	return !base_ring_count(&c->box->to_tap[0]) && !base_ring_count(&c->box->to_tap[1]);
+	return !base_ring_count(&c->box[0]->to_tap[0]) && !base_ring_count(&c->box[0]->to_tap[1]);
 }
 
 void
@@ -453,10 +492,10 @@ rd_control_run(struct rd_control *c)
 	struct epoll_event ready[32];
 	uint64_t tick_ns = 0;
 	while (c->phase != RD_PHASE_STOP) {
-		rd_wake_sleep(&c->box->wake);
+		rd_wake_sleep(&c->waker);
 		int wait = rings_empty(c) ? RD_CONTROL_TICK_MS : 0;
 		int n = epoll_wait(c->epoll, ready, 32, wait);
-		rd_wake_awake(&c->box->wake);
+		rd_wake_awake(&c->waker);
 		c->now_ns = rd_clock_system_ns();
 		for (int i = 0; i < n; i++) {
 			struct rd_watch *w = ready[i].data.ptr;
@@ -486,7 +525,7 @@ rd_control_fini(struct rd_control *c)
 		return;
 	rd_session_fini(c);
 	rd_peer_fini(c);
-	rd_tap_drain(c); /* what the worker left in the rings */
+	rd_tap_drain(c); /* what worker 0 left in the rings */
 	for (int leg = 0; leg < RD_LEGS; leg++)
 		rd_watch_close(c, &c->tap[leg]);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -6,7 +6,8 @@
  *             relay_startup machine between two TCP connections
  *   foreign   a job that another relay of the cluster pushed to us
  *
- * and speaks to the worker and to the gateway's thread by mail (mail.h).
+ * and speaks to the workers and to the gateway's thread by mail (mail.h).  Every worker
+ * has every job; what one of them reports of a job is told to the others.
  *
  * A job with foreign hosts (relay/job.h) ends in three steps when it ends well, for
  * what its gateways still hold needs the cores of all relays of the cluster:
@@ -24,7 +25,7 @@
  *   RUN --SIGTERM--> DRAIN (no new jobs; until all ended or drain_ms)
  *       --> END (abort what is left, wait until custody is empty, 1 s)
  *       --> CLOSE (connections to the other relays; a tick for their FIN)
- *       --> STOP (the worker leaves its loop) --> rd_control_run returns
+ *       --> STOP (the workers leave their loops) --> rd_control_run returns
  *
  * Threads  all of it on the main lcore. */
 #ifndef RD_CONTROL_H
@@ -59,10 +60,11 @@ struct rd_foreign {
 	LIST_ENTRY(rd_foreign) link;
 	struct rd_control *ctl;
 	uint32_t label_base;
-	uint32_t peer;	  /* index of the primary */
-	uint32_t mails;	  /* outstanding at the worker and the gateway */
-	uint32_t pending; /* of them: answers to JOB_ADD */
-	bool in_core, in_gateway;
+	uint32_t peer;	   /* index of the primary */
+	uint32_t mails;	   /* outstanding at the workers and the gateway */
+	uint32_t pending;  /* of them: answers to JOB_ADD */
+	uint32_t in_cores; /* bit per worker */
+	bool in_gateway;
 	bool finishing; /* the first END has come */
 	bool refused, over;
 	struct relay_job *job;
@@ -90,9 +92,11 @@ struct rd_control_counters {
 
 struct rd_control {
 	const struct rd_conf *conf;
-	struct rd_worker *worker;
+	uint32_t nworkers;
+	struct rd_worker *worker[RD_WORKERS_MAX];
+	struct rd_mailbox *box[RD_WORKERS_MAX];
+	struct rd_wake waker;	    /* what all boxes wake */
 	struct rd_gateway *gateway; /* NULL: none; set before the loop runs */
-	struct rd_mailbox *box;
 	int epoll;
 	struct rd_watch wake, signals, tap[RD_LEGS], listen_peer;
 	struct rd_watch listen_impi[RD_IMPI_PORTS_MAX]; /* [i]: port impi.listen_port + i */
@@ -113,12 +117,9 @@ struct rd_control {
 	uint32_t slot_next;
 	struct impi_auth auth;
 
-	struct rd_mail *free_mail[RD_MAILS];
-	uint32_t nfree_mail;
-
 	enum rd_phase phase;
 	uint64_t phase_end_ns;
-	bool snapshot_out;	      /* control's snapshot is with the worker */
+	bool snapshot_out;	      /* control's snapshot is with the workers */
 	bool write_stats;	      /* SIGUSR1 came */
 	struct rd_snapshot *snapshot; /* control's own */
 	struct rd_rpc_server *rpc;    /* the control socket; NULL: none */
@@ -126,12 +127,12 @@ struct rd_control {
 	struct rd_control_counters count;
 };
 
-/* Everything but the loop.  conf, worker, box, server_ip and auth are set; the TAPs
+/* Everything but the loop.  conf, workers, boxes, waker, server_ip and auth are set; the TAPs
  * are opened here.  0, or -1 and err with everything undone. */
 int rd_control_init(struct rd_control *c, char *err, size_t err_max);
-/* The loop; returns when the worker has been told to stop. */
+/* The loop; returns when the workers have been told to stop. */
 void rd_control_run(struct rd_control *c);
-/* After the worker has ended.  Accepts a half-built one. */
+/* After the workers have ended.  Accepts a half-built one. */
 void rd_control_fini(struct rd_control *c);
 
 /* ---- for the parts of control --------------------------------------------- */
@@ -142,14 +143,17 @@ void rd_watch_events(struct rd_control *c, struct rd_watch *w, uint32_t events);
 /* Stop watching and close. */
 void rd_watch_close(struct rd_control *c, struct rd_watch *w);
 
-/* A mail to fill and post; never NULL (there are more than can be outstanding). */
-struct rd_mail *rd_control_mail(struct rd_control *c, enum rd_mail_type type);
+/* A mail for a worker (for the gateway: 0) to fill and post; never NULL (there are more
+ * than can be outstanding). */
+struct rd_mail *rd_control_mail(struct rd_control *c, uint32_t worker, enum rd_mail_type type);
 void rd_control_post(struct rd_control *c, struct rd_mail *mail);
-/* To the gateway, which must be there. */
+/* A bit for each worker. */
+uint32_t rd_control_workers(const struct rd_control *c);
+/* To the gateway, which must be there; of worker 0's mails. */
 void rd_control_post_gateway(struct rd_control *c, struct rd_mail *mail);
 /* Does this relay's gateway have a part in the job? */
 bool rd_control_serves(const struct rd_control *c, const struct relay_job *job);
-/* A snapshot of the worker and then of the gateway into s; then done. */
+/* A snapshot of each worker and then of the gateway into s, and their sums; then done. */
 void rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s,
 			 void (*done)(struct rd_mail *mail), void *owner);
 
@@ -158,10 +162,10 @@ void rd_session_accept(struct rd_watch *w, uint32_t events);
 /* Peer relay index has answered for a job: refusal NULL = installed. */
 void rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base,
 			    const char *refusal);
-/* Who has forgotten the job already when its end is told. */
-enum rd_forgot { RD_FORGOT_NONE, RD_FORGOT_CORE, RD_FORGOT_GATEWAY };
+/* Who has forgotten the job already when its end is told: RD_FORGOT_CORE + worker. */
+enum { RD_FORGOT_NONE = -2, RD_FORGOT_GATEWAY = -1, RD_FORGOT_CORE = 0 };
 /* End the job if it is a session's; false if it is not. */
-bool rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, enum rd_forgot who);
+bool rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, int who);
 /* Our gateway (index of ourselves) or that of relay index has finished; why: what it
  * could not do, or "".  False if the job is no session's. */
 bool rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t index,
@@ -169,7 +173,7 @@ bool rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t ind
 /* End all sessions' jobs; with_peer >= 0: only those that use that relay. */
 void rd_session_end_all(struct rd_control *c, const char *why, int with_peer);
 void rd_session_tick(struct rd_control *c);
-/* Sockets only: the worker is gone. */
+/* Sockets only: the workers are gone. */
 void rd_session_fini(struct rd_control *c);
 
 /* peer.c */
@@ -181,8 +185,7 @@ bool rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_j
 /* text empty: finished normally. */
 void rd_peer_send_end(struct rd_control *c, uint32_t index, uint32_t label_base, const char *text);
 /* A job ended in the core or in the gateway; false if it is not a foreign one. */
-bool rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why,
-		      enum rd_forgot who);
+bool rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why, int who);
 /* Our gateway has finished. */
 bool rd_foreign_finished(struct rd_control *c, uint32_t label_base, const char *why);
 void rd_foreign_end_all(struct rd_control *c, const char *why);
@@ -192,7 +195,7 @@ void rd_peer_fini(struct rd_control *c);
 
 /* tap.c */
 int rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max);
-/* Frames from the worker to the kernel, if no gateway does that. */
+/* Frames from worker 0 to the kernel, if no gateway does that. */
 void rd_tap_drain(struct rd_control *c);
 
 #endif

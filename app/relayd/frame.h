@@ -18,8 +18,9 @@
 
 #include "leg.h"
 
-/* ep: the endpoint *o is from, the last one of its suci_tx().  payload: the mbuf that o->data points into, or NULL if it points elsewhere.
- * The frame, or NULL: too large or no buffer, counted in leg. */
+/* ep: the endpoint *o is from, the last one of its suci_tx().  payload: the mbuf that o->data
+ * points into, or NULL if it points elsewhere. The frame, or NULL: too large or no buffer, counted
+ * in leg. */
 struct rte_mbuf *rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 				struct rte_mbuf *payload);
 

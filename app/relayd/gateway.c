@@ -204,11 +204,11 @@ rd_gw_ops(void)
 
 /* The worker has parsed what came over the wire, and built the rest itself. */
 static uint32_t
-from_worker(struct rd_gateway *g)
+from_worker(struct rd_gateway *g, uint32_t worker)
 {
 	uint32_t n = 0;
 	struct rte_mbuf *m;
-	while (n < RD_GW_FRAMES && (m = base_ring_pop(&g->box->to_gateway))) {
+	while (n < RD_GW_FRAMES && (m = base_ring_pop(&g->box->to_gateway[worker]))) {
 		uint8_t *ip = rte_pktmbuf_mtod(m, uint8_t *) + RD_ETH_HDR;
 		uint8_t *udp = ip + (ip[0] & 15u) * 4u;
 		struct suci_addr from =
@@ -223,18 +223,31 @@ from_worker(struct rd_gateway *g)
 }
 
 static bool
-worker_has_room(struct rd_gateway *g)
+workers_have_room(struct rd_gateway *g)
 {
-	return base_ring_count(&g->box->to_worker) < RD_GW_RING;
+	for (uint32_t i = 0; i < g->conf->workers; i++)
+		if (base_ring_count(&g->box->to_worker[i]) >= RD_GW_RING)
+			return false;
+	return true;
+}
+
+/* Who gets a frame of ours: the worker of our relay that it is addressed to, or worker 0,
+ * which puts it on the wire. */
+static uint32_t
+worker_of(const struct rd_gateway *g, const struct suci_addr *to)
+{
+	uint32_t i = (uint32_t)to->port - g->leg.self.udp_first;
+	bool ours = be32_load(to->ip + 12) == g->leg.self.address;
+	return ours && i < g->conf->workers ? i : 0;
 }
 
 static uint32_t
-to_worker(struct rd_gateway *g)
+to_workers(struct rd_gateway *g)
 {
 	uint32_t n = 0;
 	g->worker_full = false;
 	for (; n < RD_GW_FRAMES; n++) {
-		if (!worker_has_room(g)) {
+		if (!workers_have_room(g)) {
 			g->count.tx_full++;
 			g->worker_full = true;
 			break;
@@ -245,8 +258,9 @@ to_worker(struct rd_gateway *g)
 		if (!m)
 			continue; /* counted in leg; as if the wire had lost it */
 		g->count.tx_frames++;
-		(void)base_ring_push(&g->box->to_worker, m); /* there was room */
-		g->wake_worker = true;
+		uint32_t worker = worker_of(g, &g->out.to);
+		(void)base_ring_push(&g->box->to_worker[worker], m); /* there was room */
+		g->wake_workers |= 1u << worker;
 	}
 	return n;
 }
@@ -274,7 +288,7 @@ from_taps(struct rd_gateway *g)
 		g->tap_ready[leg] = false;
 		work += rd_tap_read(g->taps, leg, RD_TAP_FRAMES);
 	}
-	g->wake_worker |= work > 0;
+	g->wake_workers |= work > 0;
 	return work;
 }
 
@@ -306,6 +320,15 @@ wait_events(struct rd_gateway *g, struct epoll_event *ready, int max, uint64_t w
 	return epoll_wait(g->epoll, ready, max, ms > 1000 ? 1000 : (int)ms);
 }
 
+static bool
+frames_wait(struct rd_gateway *g)
+{
+	for (uint32_t i = 0; i < g->conf->workers; i++)
+		if (base_ring_count(&g->box->to_gateway[i]))
+			return true;
+	return false;
+}
+
 /* Sleep only if nothing was to do for poll_us, and nothing came between the last look
  * and the announcement that we sleep. */
 static uint32_t
@@ -318,9 +341,9 @@ sockets(struct rd_gateway *g)
 		uint64_t due = next_due(g);
 		wait = due == BASE_NEVER_NS ? due : due > now ? due - now : 0;
 		rd_wake_sleep(&g->box->wake);
-		if (base_ring_count(&g->box->to_gateway) || base_ring_count(&g->box->mails) ||
-		    base_ring_count(&g->control->to_tap[RD_LEG_PRIVATE]) ||
-		    base_ring_count(&g->control->to_tap[RD_LEG_GLOBAL]) ||
+		if (frames_wait(g) || base_ring_count(&g->box->mails) ||
+		    base_ring_count(&g->taps_box->to_tap[RD_LEG_PRIVATE]) ||
+		    base_ring_count(&g->taps_box->to_tap[RD_LEG_GLOBAL]) ||
 		    atomic_load_explicit(&g->box->stop, memory_order_relaxed))
 			wait = 0;
 		g->count.sleeps += wait > 0;
@@ -340,25 +363,24 @@ turn(struct rd_gateway *g)
 {
 	uint32_t work = to_taps(g);
 	work += sockets(g);
-	work += from_worker(g);
+	for (uint32_t i = 0; i < g->conf->workers; i++)
+		work += from_worker(g, i);
 	work += read_mail(g);
 	if (g->now_ns >= suci_expiry_ns(gw_endpoint(g->gw)))
 		suci_tick(gw_endpoint(g->gw), g->now_ns);
 	if (g->now_ns >= gw_expiry_ns(g->gw))
 		gw_tick(g->gw, g->now_ns);
 	rd_gw_io_tick(g);
-	work += to_worker(g);
+	work += to_workers(g);
 	uint32_t wrote = rd_gw_flush(g);
 	for (int leg = 0; wrote && leg < RD_LEGS; leg++)
 		g->tap_ready[leg] = true;
 	work += wrote + from_taps(g);
-	if (g->wake_worker) {
-		g->wake_worker = false;
-		rd_wake_up(&g->control->wake_worker);
-	}
+	for (; g->wake_workers; g->wake_workers &= g->wake_workers - 1)
+		rd_wake_up(&g->workers[__builtin_ctz(g->wake_workers)]->wake_worker);
 	if (g->wake_control) {
 		g->wake_control = false;
-		rd_wake_up(&g->control->wake);
+		rd_wake_up(g->taps_box->wake);
 	}
 	return work;
 }
@@ -459,8 +481,10 @@ make_box(struct rd_gateway *g)
 	if (!b)
 		return -ENOMEM;
 	memset(b, 0, sizeof *b);
-	base_ring_init(&b->to_gateway, b->slot_to_gateway, RD_GW_RING);
-	base_ring_init(&b->to_worker, b->slot_to_worker, RD_GW_RING);
+	for (uint32_t i = 0; i < RD_WORKERS_MAX; i++) {
+		base_ring_init(&b->to_gateway[i], b->slot_to_gateway[i], RD_GW_RING);
+		base_ring_init(&b->to_worker[i], b->slot_to_worker[i], RD_GW_RING);
+	}
 	base_ring_init(&b->mails, b->slot_mails, RD_MAILS);
 	base_ring_init(&b->replies, b->slot_replies, RD_MAILS);
 	base_ring_init(&b->events, b->slot_events, RD_GW_EVENTS);
@@ -536,7 +560,7 @@ start_thread(struct rd_gateway *g, char *err, size_t err_max)
 
 struct rd_gateway *
 rd_gateway_start(const struct rd_conf *conf, const struct rd_leg *leg, const char tap[RD_LEGS][16],
-		 struct rd_taps *taps, struct rd_mailbox *control, char *err, size_t err_max)
+		 struct rd_taps *taps, struct rd_mailbox *const *boxes, char *err, size_t err_max)
 {
 	struct rd_gateway *g = calloc(1, sizeof *g);
 	if (!g) {
@@ -544,7 +568,8 @@ rd_gateway_start(const struct rd_conf *conf, const struct rd_leg *leg, const cha
 		return NULL;
 	}
 	g->conf = conf;
-	g->control = control;
+	g->taps_box = boxes[0];
+	g->workers = boxes;
 	g->taps = taps;
 	g->epoll = -1;
 	g->now_ns = rd_clock_system_ns();
@@ -601,11 +626,13 @@ rd_gateway_fini(struct rd_gateway *g)
 	if (g->mem)
 		(void)munmap(g->mem, g->mem_len);
 	if (g->box) {
-		free_frames(&g->box->to_gateway);
-		free_frames(&g->box->to_worker);
-		/* The kernel goes on sending after the worker's last look. */
+		for (uint32_t i = 0; i < RD_WORKERS_MAX; i++) {
+			free_frames(&g->box->to_gateway[i]);
+			free_frames(&g->box->to_worker[i]);
+		}
+		/* The kernel goes on sending after worker 0's last look. */
 		for (int leg = 0; leg < RD_LEGS; leg++)
-			free_frames(&g->control->from_tap[leg]);
+			free_frames(&g->taps_box->from_tap[leg]);
 		rd_wake_fini(&g->box->wake);
 	}
 	if (g->epoll >= 0)

@@ -78,12 +78,14 @@ struct rd_gateway_counters {
 
 /* Everything the threads exchange. */
 struct rd_gateway_box {
-	struct base_ring to_gateway, to_worker; /* struct rte_mbuf: frames */
-	struct base_ring mails, replies;	/* struct rd_mail */
-	struct base_ring events, event_free;	/* struct rd_event */
-	struct rd_wake wake;			/* the gateway's */
+	/* struct rte_mbuf: frames, of and for each worker */
+	struct base_ring to_gateway[RD_WORKERS_MAX], to_worker[RD_WORKERS_MAX];
+	struct base_ring mails, replies;     /* struct rd_mail */
+	struct base_ring events, event_free; /* struct rd_event */
+	struct rd_wake wake;		     /* the gateway's */
 	_Atomic uint32_t stop;
-	void *slot_to_gateway[RD_GW_RING], *slot_to_worker[RD_GW_RING];
+	void *slot_to_gateway[RD_WORKERS_MAX][RD_GW_RING];
+	void *slot_to_worker[RD_WORKERS_MAX][RD_GW_RING];
 	void *slot_mails[RD_MAILS], *slot_replies[RD_MAILS];
 	void *slot_events[RD_GW_EVENTS], *slot_event_free[RD_GW_EVENTS];
 	struct rd_event event[RD_GW_EVENTS];
@@ -120,9 +122,10 @@ struct rd_gw_guest {
 struct rd_gateway {
 	const struct rd_conf *conf;
 	struct rd_gateway_box *box;
-	struct rd_mailbox *control; /* to wake it */
-	struct rd_leg leg;	    /* only what rd_frame_build needs */
-	char tap[RD_LEGS][16];	    /* their names */
+	struct rd_mailbox *taps_box;	   /* worker 0's, with the TAPs' rings */
+	struct rd_mailbox *const *workers; /* [conf->workers], to wake them */
+	struct rd_leg leg;		   /* only what rd_frame_build needs */
+	char tap[RD_LEGS][16];		   /* their names */
 	struct rd_taps *taps;
 	bool tap_ready[RD_LEGS]; /* epoll named it, or we sent something that may be there */
 	uint32_t gate_global;
@@ -143,7 +146,8 @@ struct rd_gateway {
 	uint32_t check_next; /* socket to look at first */
 	uint64_t check_ns;
 	bool no_pwait2; /* this kernel has no epoll_pwait2 */
-	bool worker_full, wake_control, wake_worker;
+	bool worker_full, wake_control;
+	uint32_t wake_workers; /* bit each */
 	struct rd_clock clock;
 	uint64_t now_ns, worked_ns;
 	struct suci_out out;
@@ -154,13 +158,15 @@ struct rd_gateway {
 
 /* Memory besides DPDK's that the configuration needs; 0 if it is out of range. */
 size_t rd_gateway_footprint(const struct rd_conf *conf);
-/* Packet buffers that may lie in its rings. */
-#define RD_GATEWAY_BUFFERS (2 * RD_GW_RING + RD_GW_FRAMES)
-/* Build it and start the thread.  leg: the private one; tap: names of the TAPs.
+/* Packet buffers that may lie in its rings: of worker 0's pool, and of any other worker's. */
+#define RD_GATEWAY_BUFFERS(workers) (((workers) + 1) * RD_GW_RING + RD_GW_FRAMES)
+#define RD_GATEWAY_BUFFERS_OTHER    RD_GW_RING
+/* Build it and start the thread.  leg: the private one of worker 0; tap: names of the TAPs;
+ * boxes: of the workers, which outlive it.
  * taps: open, from now on served by that thread.  NULL and err if that fails. */
 struct rd_gateway *rd_gateway_start(const struct rd_conf *conf, const struct rd_leg *leg,
 				    const char tap[RD_LEGS][16], struct rd_taps *taps,
-				    struct rd_mailbox *control, char *err, size_t err_max);
+				    struct rd_mailbox *const *boxes, char *err, size_t err_max);
 /* End the thread; its state may be looked at afterwards.  Accepts NULL. */
 void rd_gateway_stop(struct rd_gateway *g);
 /* Close everything, give frames back.  After the worker's loop has ended.  Accepts NULL. */

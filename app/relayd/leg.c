@@ -15,7 +15,7 @@ rd_leg_flush(struct rd_leg *leg)
 	for (uint16_t i = 0; i < n; i++)
 		bytes += leg->tx[i]->pkt_len;
 	for (uint32_t tries = 0; sent < n && tries <= RD_TX_RETRIES; tries++) {
-		sent = (uint16_t)(sent + rte_eth_tx_burst(leg->port->id, 0, leg->tx + sent,
+		sent = (uint16_t)(sent + rte_eth_tx_burst(leg->port->id, leg->txq, leg->tx + sent,
 							  (uint16_t)(n - sent)));
 		if (sent < n)
 			leg->count.tx_retries++;
@@ -33,6 +33,10 @@ rd_leg_flush(struct rd_leg *leg)
 void
 rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m)
 {
+	if (leg->txq == RD_NO_QUEUE) {
+		leg->hand_over(leg->user, leg, m);
+		return;
+	}
 	leg->tx[leg->ntx++] = m;
 	if (leg->ntx == RD_BURST)
 		rd_leg_flush(leg);
@@ -119,5 +123,6 @@ void
 rd_leg_reclaim(struct rd_leg *leg)
 {
 	/* -ENOTSUP from drivers that copy at once (af_packet): nothing to give back. */
-	(void)rte_eth_tx_done_cleanup(leg->port->id, 0, 0);
+	if (leg->txq != RD_NO_QUEUE)
+		(void)rte_eth_tx_done_cleanup(leg->port->id, leg->txq, 0);
 }

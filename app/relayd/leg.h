@@ -19,33 +19,38 @@
 
 #define RD_BURST      32
 #define RD_TX_RETRIES 8 /* offers of a refused tail before it is dropped */
+#define RD_NO_QUEUE   UINT16_MAX
 
 /* X(name, help): counts of a leg besides RD_RX_DROPS; drop_* lost something. */
-#define RD_LEG_COUNTERS(X)                                                              \
-	X(rx_frames, "frames received")                                                 \
-	X(rx_bytes, "their bytes")                                                      \
-	X(rx_suci, "datagrams for the Suci endpoint")                                   \
-	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")  \
-	X(rx_arp, "ARP requests answered")                                              \
-	X(rx_echo, "ICMP echo requests answered")                                       \
-	X(rx_unreachable, "ICMP errors about datagrams of ours")                        \
-	X(rx_tap, "frames handed to the kernel")                                        \
-	X(tx_frames, "frames the driver took")                                          \
-	X(tx_bytes, "their bytes")                                                      \
-	X(tx_tap, "frames from the kernel")                                             \
-	X(tx_gateway, "frames from the gateway, for the wire or for the own core")      \
-	X(tx_in_place, "segments sent from their receive buffer")                       \
-	X(tx_chained, "segments sent with a header buffer in front")                    \
-	X(tx_copied, "datagrams copied into a buffer of their own")                     \
-	X(tx_sealed, "datagrams sealed into a buffer of their own")                     \
-	X(tx_retries, "bursts of which the driver refused a part")                      \
-	X(drop_tx_refused, "frames the driver did not take")                            \
-	X(drop_no_buffer, "datagrams lost because the pool was empty")                  \
-	X(drop_no_route, "datagrams to addresses behind no gateway")                    \
-	X(drop_toobig, "datagrams longer than the leg's MTU")                           \
-	X(drop_segments, "received frames in several buffers that could not be joined") \
-	X(drop_tap_full, "frames for the kernel lost because control was late")         \
-	X(drop_gateway_full, "datagrams for the gateway lost because it was late")      \
+#define RD_LEG_COUNTERS(X)                                                                \
+	X(rx_frames, "frames received")                                                   \
+	X(rx_bytes, "their bytes")                                                        \
+	X(rx_suci, "datagrams for the Suci endpoint")                                     \
+	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")    \
+	X(rx_arp, "ARP requests answered")                                                \
+	X(rx_echo, "ICMP echo requests answered")                                         \
+	X(rx_unreachable, "ICMP errors about datagrams of ours")                          \
+	X(rx_tap, "frames handed to the kernel")                                          \
+	X(tx_frames, "frames the driver took")                                            \
+	X(tx_bytes, "their bytes")                                                        \
+	X(tx_tap, "frames from the kernel")                                               \
+	X(tx_gateway, "frames from the gateway, for the wire or for the own core")        \
+	X(tx_in_place, "segments sent from their receive buffer")                         \
+	X(tx_chained, "segments sent with a header buffer in front")                      \
+	X(tx_copied, "datagrams copied into a buffer of their own")                       \
+	X(tx_sealed, "datagrams sealed into a buffer of their own")                       \
+	X(steered, "frames of other workers that came to our queue and were handed over") \
+	X(rx_steered, "frames of ours that came to another worker's queue")               \
+	X(tx_steered, "frames sent through another worker's queue")                       \
+	X(tx_retries, "bursts of which the driver refused a part")                        \
+	X(drop_tx_refused, "frames the driver did not take")                              \
+	X(drop_no_buffer, "datagrams lost because the pool was empty")                    \
+	X(drop_no_route, "datagrams to addresses behind no gateway")                      \
+	X(drop_toobig, "datagrams longer than the leg's MTU")                             \
+	X(drop_segments, "received frames in several buffers that could not be joined")   \
+	X(drop_steer_full, "frames for another worker lost because it was late")          \
+	X(drop_tap_full, "frames for the kernel lost because control was late")           \
+	X(drop_gateway_full, "datagrams for the gateway lost because it was late")        \
 	X(drop_tap_frame, "frames from the kernel that are neither ARP nor IPv4")
 struct rd_leg_counters {
 #define X(n, h) uint64_t n;
@@ -63,6 +68,10 @@ struct rd_leg {
 	struct rd_station self;
 	uint32_t mtu; /* IP bytes */
 	const struct rd_port *port;
+	/* Of the port: NO_QUEUE, or the worker's own.  Without one to receive from, frames come
+	 * from other workers alone; without one to send to they go to worker via. */
+	uint16_t rxq, txq;
+	uint32_t via;
 	struct rte_mempool *pool;
 	struct rd_neigh *neigh;
 	uint16_t ip_id;
@@ -72,6 +81,8 @@ struct rd_leg {
 	struct rd_leg_counters count;
 	/* Nobody answered for ip. */
 	void (*unreachable)(void *user, struct rd_leg *leg, uint32_t ip);
+	/* Takes frames if txq is RD_NO_QUEUE. */
+	void (*hand_over)(void *user, struct rd_leg *leg, struct rte_mbuf *m);
 	void *user;
 };
 

@@ -3,9 +3,10 @@
 #include <string.h>
 
 int
-rd_mailbox_init(struct rd_mailbox *b)
+rd_mailbox_init(struct rd_mailbox *b, struct rd_wake *wake)
 {
 	memset(b, 0, sizeof *b);
+	b->wake = wake;
 	base_ring_init(&b->to_worker, b->slot_to_worker, RD_MAILS);
 	base_ring_init(&b->replies, b->slot_replies, RD_MAILS);
 	base_ring_init(&b->events, b->slot_events, RD_EVENTS);
@@ -16,18 +17,13 @@ rd_mailbox_init(struct rd_mailbox *b)
 	}
 	for (uint32_t i = 0; i < RD_EVENTS; i++)
 		base_ring_push(&b->event_free, &b->event[i]);
-	int e = rd_wake_init(&b->wake);
-	if (e)
-		return e;
-	e = rd_wake_init(&b->wake_worker);
-	if (e)
-		rd_wake_fini(&b->wake);
-	return e;
+	for (uint32_t i = 0; i < RD_MAILS; i++)
+		b->free_mail[b->nfree_mail++] = &b->mail[i];
+	return rd_wake_init(&b->wake_worker);
 }
 
 void
 rd_mailbox_fini(struct rd_mailbox *b)
 {
 	rd_wake_fini(&b->wake_worker);
-	rd_wake_fini(&b->wake);
 }

@@ -1,16 +1,17 @@
-/* mail.h - what control and a worker say to each other.
+/* mail.h - what control and a worker say to each other; one mailbox for each worker.
  *
  *            to_worker (struct rd_mail)
  *   control  --------------------------->  worker
  *            <---------------------------
  *            replies (the same rd_mail, done), events (struct rd_event),
- *            to_tap / from_tap (mbufs of the exception path; with the gateway's
- *            thread instead of control if there is one, tap.h)
+ *            to_tap / from_tap (mbufs of the exception path, worker 0 alone; with the
+ *            gateway's thread instead of control if there is one, tap.h)
  *
  * Rings are bounded and single-producer single-consumer; all messages are
  * preallocated.  Mails belong to control, which never has more of them than the
- * rings take.  Events belong to the worker: event_free brings them back; the
- * last RD_EVENTS_RESERVED are kept for ends of jobs, which must not get lost.
+ * rings take; those for the gateway come from the box of worker 0.  Events belong to the worker:
+ * event_free brings them back; the last RD_EVENTS_RESERVED are kept for ends of jobs, which must
+ * not get lost.
  *
  * The worker polls; whoever pushes for it ends its nap.  Control sleeps in epoll (wake.h).  The
  * gateway's thread gets mails and gives events in the same way over rings of its own (gateway.h).
@@ -35,7 +36,8 @@ enum rd_mail_type {
 	RD_MAIL_JOB_END,    /* label_base, text (empty: finished normally; worker only) */
 	RD_MAIL_JOB_FINISH, /* gateway: label_base; RD_EVENT_FINISHED follows */
 	RD_MAIL_END_ALL,    /* worker: text */
-	RD_MAIL_SNAPSHOT,   /* snapshot is filled in */
+	RD_MAIL_SNAPSHOT,   /* snapshot is filled in: goes from worker to worker, then the
+			     * gateway */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
 };
 
@@ -47,7 +49,9 @@ struct rd_mail {
 	struct rd_snapshot *snapshot;
 	void (*done)(struct rd_mail *mail); /* control's: called with the reply */
 	void *owner;
-	bool gateway; /* it is the gateway's reply */
+	uint32_t worker; /* whose mailbox it belongs to */
+	uint32_t at;	 /* whose it is in: a snapshot's goes round */
+	bool gateway;	 /* it is the gateway's reply */
 	char text[RELAY_WHY_MAX];
 };
 
@@ -66,6 +70,7 @@ enum rd_event_type {
 struct rd_event {
 	enum rd_event_type type;
 	uint8_t leg;
+	uint8_t worker; /* who says so, if it is not the gateway */
 	uint32_t label_base;
 	uint32_t address;
 	struct suci_addr peer;
@@ -77,8 +82,11 @@ struct rd_mailbox {
 	struct base_ring to_worker, replies;
 	struct base_ring events, event_free;
 	struct base_ring to_tap[RD_LEGS], from_tap[RD_LEGS];
-	struct rd_wake wake;	    /* control's */
+	struct rd_wake *wake;	    /* control's, the same in all boxes */
 	struct rd_wake wake_worker; /* the worker's, while it naps (idle: sleep) */
+	/* Control's list of the mails that are not under way. */
+	struct rd_mail *free_mail[RD_MAILS];
+	uint32_t nfree_mail;
 	/* slots and messages */
 	void *slot_to_worker[RD_MAILS], *slot_replies[RD_MAILS];
 	void *slot_events[RD_EVENTS], *slot_event_free[RD_EVENTS];
@@ -87,8 +95,9 @@ struct rd_mailbox {
 	struct rd_event event[RD_EVENTS];
 };
 
-/* Rings, eventfd, all events free.  0 or -errno. */
-int rd_mailbox_init(struct rd_mailbox *b);
+/* Rings, eventfd, all events and mails free.  wake: control's, which outlives the box.
+ * 0 or -errno. */
+int rd_mailbox_init(struct rd_mailbox *b, struct rd_wake *wake);
 void rd_mailbox_fini(struct rd_mailbox *b);
 
 #endif

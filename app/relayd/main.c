@@ -73,8 +73,8 @@ check_only(const char *path)
 	struct rd_plan plan;
 	if (!examine(path, &conf, &plan))
 		return 1;
-	printf("%s: good; %u packet buffers and tables need %u of %u MiB\n", path, plan.buffers,
-	       plan.mem_mb, conf.eal.memory_mb);
+	printf("%s: good; %u packet buffers and tables need %u of %u MiB\n", path,
+	       rd_plan_buffers(&conf, &plan), plan.mem_mb, conf.eal.memory_mb);
 	return 0;
 }
 

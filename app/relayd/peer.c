@@ -60,9 +60,9 @@ free_if_done(struct rd_foreign *f)
 static void foreign_mail_done(struct rd_mail *mail);
 
 static struct rd_mail *
-mail_about(struct rd_foreign *f, enum rd_mail_type type, const char *text)
+mail_about(struct rd_foreign *f, uint32_t worker, enum rd_mail_type type, const char *text)
 {
-	struct rd_mail *mail = rd_control_mail(f->ctl, type);
+	struct rd_mail *mail = rd_control_mail(f->ctl, worker, type);
 	mail->label_base = f->label_base;
 	strlcpy(mail->text, text, sizeof mail->text);
 	mail->done = foreign_mail_done;
@@ -76,10 +76,12 @@ remove_foreign(struct rd_foreign *f, const char *why)
 {
 	f->over = true;
 	if (f->in_gateway)
-		rd_control_post_gateway(f->ctl, mail_about(f, RD_MAIL_JOB_END, why));
-	if (f->in_core)
-		rd_control_post(f->ctl, mail_about(f, RD_MAIL_JOB_END, why));
-	f->in_core = f->in_gateway = false;
+		rd_control_post_gateway(f->ctl, mail_about(f, 0, RD_MAIL_JOB_END, why));
+	for (uint32_t w = 0; w < f->ctl->nworkers; w++)
+		if (f->in_cores & 1u << w)
+			rd_control_post(f->ctl, mail_about(f, w, RD_MAIL_JOB_END, why));
+	f->in_cores = 0;
+	f->in_gateway = false;
 	free_if_done(f);
 }
 
@@ -101,7 +103,7 @@ foreign_answer(struct rd_foreign *f, const struct rd_mail *mail)
 	if (mail->result && mail->gateway)
 		f->in_gateway = false;
 	else if (mail->result)
-		f->in_core = false;
+		f->in_cores &= ~(1u << mail->worker);
 	if (f->over || f->refused)
 		return;
 	if (mail->result) {
@@ -137,7 +139,7 @@ foreign_finish(struct rd_foreign *f)
 	}
 	f->finishing = true;
 	if (f->in_gateway)
-		rd_control_post_gateway(f->ctl, mail_about(f, RD_MAIL_JOB_FINISH, ""));
+		rd_control_post_gateway(f->ctl, mail_about(f, 0, RD_MAIL_JOB_FINISH, ""));
 	else
 		rd_peer_send_end(f->ctl, f->peer, f->label_base, "");
 }
@@ -183,16 +185,18 @@ foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_fram
 	}
 	f->label_base = f->job->label_base;
 	LIST_INSERT_HEAD(&c->foreigns, f, link);
-	struct rd_mail *mail = mail_about(f, RD_MAIL_JOB_ADD, "");
-	mail->job = f->job;
-	f->in_core = true;
-	f->pending = 1;
-	rd_control_post(c, mail);
+	f->in_cores = rd_control_workers(c);
+	f->pending = c->nworkers;
+	for (uint32_t w = 0; w < c->nworkers; w++) {
+		struct rd_mail *mail = mail_about(f, w, RD_MAIL_JOB_ADD, "");
+		mail->job = f->job;
+		rd_control_post(c, mail);
+	}
 	if (rd_control_serves(c, f->job)) {
-		mail = mail_about(f, RD_MAIL_JOB_ADD, "");
+		struct rd_mail *mail = mail_about(f, 0, RD_MAIL_JOB_ADD, "");
 		mail->job = f->job;
 		f->in_gateway = true;
-		f->pending = 2;
+		f->pending++;
 		rd_control_post_gateway(c, mail);
 	}
 	rd_log(RD_LOG_INFO, "job %u of relay %u: %u processes, labels from %u", f->job->id, index,
@@ -213,13 +217,13 @@ err_refuse:
 }
 
 bool
-rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why, enum rd_forgot who)
+rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why, int who)
 {
 	struct rd_foreign *f = find_foreign(c, label_base);
 	if (!f)
 		return false;
-	if (who == RD_FORGOT_CORE)
-		f->in_core = false;
+	if (who >= RD_FORGOT_CORE)
+		f->in_cores &= ~(1u << (who - RD_FORGOT_CORE));
 	if (who == RD_FORGOT_GATEWAY)
 		f->in_gateway = false;
 	rd_peer_send_end(c, f->peer, label_base, why);

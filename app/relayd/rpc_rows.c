@@ -46,7 +46,9 @@ static json_t *
 worker_row(const struct rd_snapshot *s)
 {
 	json_t *o = json_object();
-	put_u64(o, "worker", 0);
+	put_u64(o, "worker", s->index);
+	put_u64(o, "lcore", s->lcore);
+	put_u64(o, "node", s->socket < 0 ? 0 : (uint64_t)s->socket);
 	put_u64(o, "uptime_us", s->uptime_ns / 1000);
 	put_u64(o, "busy_us", s->worker.busy_ns / 1000);
 	put_u64(o, "slept_us", s->slept_ns / 1000);
@@ -54,6 +56,16 @@ worker_row(const struct rd_snapshot *s)
 	put_u64(o, "busy_turns", s->worker.busy_turns);
 	put_u64(o, "rx_frames", s->leg[0].rx_frames + s->leg[1].rx_frames);
 	put_u64(o, "tx_frames", s->leg[0].tx_frames + s->leg[1].tx_frames);
+	put_u64(o, "steered", s->leg[0].steered + s->leg[1].steered);
+	put_u64(o, "rx_steered", s->leg[0].rx_steered + s->leg[1].rx_steered);
+	put_u64(o, "tx_steered", s->leg[0].tx_steered + s->leg[1].tx_steered);
+	put_u64(o, "paths", s->npaths);
+	put_u64(o, "segments", s->relay.tx_segments);
+	put_u64(o, "bytes", s->relay.tx_bytes);
+	put_u64(o, "retransmits", s->suci.tx_retransmits);
+	put_u64(o, "custody", s->relay_held);
+	put_u64(o, "pool_size", s->pool_size);
+	put_u64(o, "pool_in_use", s->pool_in_use);
 	return o;
 }
 
@@ -82,10 +94,12 @@ rd_rpc_status(const struct rd_control *c, const struct rd_snapshot *s)
 	put_u64(o, "pool_size", s->pool_size);
 	put_u64(o, "pool_in_use", s->pool_in_use);
 	put_bool(o, "consistent", s->consistent);
-	put_u64(o, "busy_permille", s->uptime_ns ? s->worker.busy_ns * 1000 / s->uptime_ns : 0);
+	uint64_t all_ns = s->uptime_ns * s->nshards;
+	put_u64(o, "busy_permille", all_ns ? s->worker.busy_ns * 1000 / all_ns : 0);
 	for (int i = 0; i < RD_LEGS; i++)
 		put_leg(o, rd_leg_names[i], &s->leg[i], s->neigh_used[i]);
-	json_array_append_new(workers, worker_row(s));
+	for (uint32_t i = 0; i < s->nshards; i++)
+		json_array_append_new(workers, worker_row(s->shard[i]));
 	json_object_set_new(o, "workers", workers);
 	return o;
 }
@@ -172,7 +186,7 @@ path_row(const struct rd_snapshot *s, const struct rd_path_row *r)
 	char peer[RELAY_ADDR_TEXT_MAX];
 	json_t *o = json_object();
 	put_u64(o, "path", r->path);
-	put_u64(o, "worker", 0);
+	put_u64(o, "worker", r->worker);
 	put_text(o, "kind", rd_path_kind_name(r->known ? r->relay.kind : RELAY_PATH_NONE));
 	put_text(o, "peer", relay_addr_text(&p->peer, peer));
 	put_text(o, "leg", rd_leg_names[p->peer.leg == RELAY_LEG_GLOBAL]);

@@ -4,10 +4,10 @@
  *
  *   client --TCP--> [rx | startup machine | tx] --TCP--> IMPI server
  *                          |  TABLE
- *                          +--> worker, gateway (RD_MAIL_JOB_ADD), peers (JOB): wait for all
+ *                          +--> workers, gateway (RD_MAIL_JOB_ADD), peers (JOB): wait for all
  *                          |  ENDED
  *                          +--> gateways finish (control.h), then
- *                          +--> worker (RD_MAIL_JOB_END), peers (END), flush, close */
+ *                          +--> workers (RD_MAIL_JOB_END), peers (END), flush, close */
 #include "control.h"
 
 #include "base/clock.h"
@@ -47,9 +47,10 @@ struct rd_session {
 	uint32_t port_index; /* it came to impi.listen_port + this */
 	uint32_t label_base; /* 0: no table yet */
 	uint32_t slot;	     /* its gates' ports */
-	uint32_t mails;	     /* outstanding at the worker and the gateway */
+	uint32_t mails;	     /* outstanding at the workers and the gateway */
 	uint32_t pending;    /* of them: answers to JOB_ADD */
-	bool in_core, in_gateway, ended, dead, dialing;
+	uint32_t in_cores;   /* bit per worker */
+	bool in_gateway, ended, dead, dialing;
 	bool finishing; /* ended well; gateways are at work */
 	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end;
 	 * gateway not finished. */
@@ -99,7 +100,7 @@ mail_done(struct rd_mail *mail)
 		if (mail->gateway)
 			s->in_gateway = false;
 		else
-			s->in_core = false;
+			s->in_cores &= ~(1u << mail->worker);
 		if (!s->ended) {
 			char why[RELAY_WHY_MAX];
 			snprintf(why, sizeof why, "relay refuses the job: %.160s", mail->text);
@@ -112,9 +113,9 @@ mail_done(struct rd_mail *mail)
 }
 
 static struct rd_mail *
-mail_about(struct rd_session *s, enum rd_mail_type type, const char *text)
+mail_about(struct rd_session *s, uint32_t worker, enum rd_mail_type type, const char *text)
 {
-	struct rd_mail *mail = rd_control_mail(s->ctl, type);
+	struct rd_mail *mail = rd_control_mail(s->ctl, worker, type);
 	mail->label_base = s->label_base;
 	strlcpy(mail->text, text, sizeof mail->text);
 	mail->done = mail_done;
@@ -129,13 +130,15 @@ remove_everywhere(struct rd_session *s, const char *why)
 {
 	struct rd_control *c = s->ctl;
 	if (s->in_gateway)
-		rd_control_post_gateway(c, mail_about(s, RD_MAIL_JOB_END, why));
-	if (s->in_core)
-		rd_control_post(c, mail_about(s, RD_MAIL_JOB_END, why));
+		rd_control_post_gateway(c, mail_about(s, 0, RD_MAIL_JOB_END, why));
+	for (uint32_t w = 0; w < c->nworkers; w++)
+		if (s->in_cores & 1u << w)
+			rd_control_post(c, mail_about(s, w, RD_MAIL_JOB_END, why));
 	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
 		if (s->peers_told & 1u << i)
 			rd_peer_send_end(c, i, s->label_base, why);
-	s->in_core = s->in_gateway = s->finishing = false;
+	s->in_cores = 0;
+	s->in_gateway = s->finishing = false;
 	s->peers_told = s->peers_pending = s->peers_wanted = s->peers_finishing = 0;
 }
 
@@ -153,7 +156,7 @@ finish_gateways(struct rd_session *s)
 	struct rd_control *c = s->ctl;
 	s->finishing = true;
 	if (s->in_gateway)
-		rd_control_post_gateway(c, mail_about(s, RD_MAIL_JOB_FINISH, ""));
+		rd_control_post_gateway(c, mail_about(s, 0, RD_MAIL_JOB_FINISH, ""));
 	s->peers_finishing = s->peers_told;
 	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
 		if (s->peers_told & 1u << i)
@@ -197,8 +200,8 @@ drained(const struct rd_session *s, int side)
 		!relay_startup_tx_pending(s->s, (enum relay_side)side));
 }
 
-/* After the end: close when everything is sent, free when the worker has answered
- * (it reads the table until then). */
+/* After the end: close when everything is sent, free when the workers have answered
+ * (they read the table until then). */
 static void
 reap(struct rd_session *s)
 {
@@ -359,16 +362,18 @@ on_table(struct rd_session *s)
 	s->table_ns = c->now_ns;
 	s->peers_wanted = ((1u << c->conf->cluster.nrelays) - 1) & ~(1u << c->conf->cluster.self);
 	send_tables(s);
-	struct rd_mail *mail = mail_about(s, RD_MAIL_JOB_ADD, "");
-	mail->job = job;
-	s->in_core = true;
-	s->pending = 1;
-	rd_control_post(c, mail);
+	s->in_cores = rd_control_workers(c);
+	s->pending = c->nworkers;
+	for (uint32_t w = 0; w < c->nworkers; w++) {
+		struct rd_mail *mail = mail_about(s, w, RD_MAIL_JOB_ADD, "");
+		mail->job = job;
+		rd_control_post(c, mail);
+	}
 	if (c->gateway && rd_control_serves(c, job)) {
-		mail = mail_about(s, RD_MAIL_JOB_ADD, "");
+		struct rd_mail *mail = mail_about(s, 0, RD_MAIL_JOB_ADD, "");
 		mail->job = job;
 		s->in_gateway = true;
-		s->pending = 2;
+		s->pending++;
 		rd_control_post_gateway(c, mail);
 	}
 	rd_log(RD_LOG_INFO,
@@ -570,13 +575,13 @@ end_session(struct rd_session *s, const char *why)
 }
 
 bool
-rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, enum rd_forgot who)
+rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, int who)
 {
 	struct rd_session *s = find(c, label_base);
 	if (!s)
 		return false;
-	if (who == RD_FORGOT_CORE)
-		s->in_core = false;
+	if (who >= RD_FORGOT_CORE)
+		s->in_cores &= ~(1u << (who - RD_FORGOT_CORE));
 	if (who == RD_FORGOT_GATEWAY)
 		s->in_gateway = false;
 	end_session(s, why);

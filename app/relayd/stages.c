@@ -23,6 +23,7 @@
 #include <rte_ethdev.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+#include <rte_malloc.h>
 #include <rte_mempool.h>
 
 #include <bsd/libutil.h>
@@ -36,13 +37,14 @@ struct relay {
 	const struct rd_plan *plan;
 	struct pidfh *pidfile;
 	struct rd_iface iface[RD_LEGS];
-	struct rte_mempool *pool;
+	uint32_t nworkers;
+	struct rte_mempool *pool[RD_WORKERS_MAX];
 	struct rd_port port[RD_LEGS];
-	struct rd_mailbox *box;
-	struct rd_worker *worker;
+	struct rd_mailbox *box[RD_WORKERS_MAX];
+	struct rd_worker *worker[RD_WORKERS_MAX];
+	struct rd_steer steer; /* more than one worker */
 	struct rd_control *control;
-	unsigned worker_lcore;
-	bool launched;
+	unsigned lcore[RD_WORKERS_MAX];
 	int status;
 	char err[ERR_MAX];
 };
@@ -56,22 +58,35 @@ rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan)
 		if (conf->port[i].mtu > mtu)
 			mtu = conf->port[i].mtu;
 	}
-	/* Custody; packets waiting for neighbours (many at once only at the start);
-	 * both directions of both TAPs; one transmit burst a leg. */
-	uint32_t waiting = conf->neighbours.pending * 64;
+	/* Of each worker: custody; packets waiting for neighbours (many at once only at the
+	 * start); one transmit burst a leg; two full rings to others; of worker 0 both directions of
+	 * both TAPs. */
+	uint32_t n = conf->workers, waiting = conf->neighbours.pending * 64;
 	uint32_t held =
-		conf->limits.segments + waiting + 2 * RD_LEGS * RD_TAP_RING + RD_LEGS * RD_BURST;
-	if (conf->gateway.enable)
-		held += RD_GATEWAY_BUFFERS;
-	struct rd_pool_plan pp =
-		rd_pool_plan((uint16_t)mtu, slots, held, conf->gateway.enable ? 3 : 2);
-	plan->buffers = pp.count;
-	plan->buffer_bytes = pp.room_bytes;
-	plan->pool_bytes = pp.bytes;
-	plan->table_bytes = rd_worker_footprint(conf);
-	plan->mem_mb = rd_pool_mem_mb(pp.bytes + plan->table_bytes);
+		conf->limits.segments + waiting + RD_LEGS * RD_BURST + (n > 1 ? 2 * RD_STEER_RING : 0);
+	uint32_t first = 2 * RD_LEGS * RD_TAP_RING;
+	if (conf->gateway.enable) {
+		first += RD_GATEWAY_BUFFERS(n);
+		held += n > 1 ? RD_GATEWAY_BUFFERS_OTHER : 0;
+	}
+	/* Caches: control, the gateway, and every worker has some of what came from others. */
+	uint32_t caches = n + 1 + conf->gateway.enable;
+	struct rd_pool_plan zero = rd_pool_plan((uint16_t)mtu, slots, held + first, caches);
+	struct rd_pool_plan other = rd_pool_plan((uint16_t)mtu, slots, held, caches);
+	plan->buffers_first = zero.count;
+	plan->buffers = other.count;
+	plan->buffer_bytes = zero.room_bytes;
+	plan->pool_bytes = zero.bytes + (n - 1) * other.bytes;
+	plan->table_bytes = n * rd_worker_footprint(conf);
+	plan->mem_mb = rd_pool_mem_mb(plan->pool_bytes + plan->table_bytes);
 	plan->gateway_bytes = conf->gateway.enable ? rd_gateway_footprint(conf) : 0;
 	return plan->table_bytes > 0 && (!conf->gateway.enable || plan->gateway_bytes > 0);
+}
+
+uint32_t
+rd_plan_buffers(const struct rd_conf *conf, const struct rd_plan *plan)
+{
+	return plan->buffers_first + (conf->workers - 1) * plan->buffers;
 }
 
 /* ---- stages: 0, or -1 with r->err ----------------------------------------------- */
@@ -174,14 +189,20 @@ do_eal(struct relay *r)
 			o.pci_allow[o.n_pci_allow++] = conf->port[i].device;
 	if (rd_eal_start(&o, r->err, ERR_MAX))
 		return -1;
-	r->worker_lcore = rte_get_next_lcore(-1u, 1, 0);
-	if (r->worker_lcore < RTE_MAX_LCORE)
-		return 0;
-	snprintf(r->err, ERR_MAX,
-		 "eal.lcores \"%.60s\" gives one lcore, two are needed (control and worker)",
-		 conf->eal.lcores);
-	rd_eal_stop();
-	return -1;
+	unsigned lcore = -1u;
+	for (uint32_t i = 0; i < r->nworkers; i++) {
+		lcore = rte_get_next_lcore(lcore, 1, 0);
+		if (lcore >= RTE_MAX_LCORE) {
+			snprintf(r->err, ERR_MAX,
+				 "eal.lcores \"%.60s\" gives %u lcores, %u are needed (control and "
+				 "workers)",
+				 conf->eal.lcores, rte_lcore_count(), r->nworkers + 1);
+			rd_eal_stop();
+			return -1;
+		}
+		r->lcore[i] = lcore;
+	}
+	return 0;
 }
 
 static void
@@ -191,28 +212,42 @@ undo_eal(struct relay *r)
 	rd_eal_stop();
 }
 
-static int
-do_pool(struct relay *r)
-{
-	struct rd_pool_plan pp = {
-		.count = r->plan->buffers,
-		.room_bytes = (uint16_t)r->plan->buffer_bytes,
-		.bytes = r->plan->pool_bytes,
-	};
-	return rd_pool_create(&r->pool, "packets", &pp, (int)rte_socket_id(), r->err, ERR_MAX);
-}
-
 static void
-undo_pool(struct relay *r)
+undo_pools(struct relay *r)
 {
-	uint32_t size = r->pool->size, left = rd_pool_free(r->pool);
-	r->pool = NULL;
+	uint32_t size = 0, left = 0;
+	for (uint32_t i = 0; i < r->nworkers && r->pool[i]; i++) {
+		size += r->pool[i]->size;
+		left += rd_pool_free(r->pool[i]);
+		r->pool[i] = NULL;
+	}
 	if (left) {
 		rd_log(RD_LOG_ERROR, "%u of %u packet buffers did not come back", left, size);
 		r->status = 1;
 	} else {
 		rd_log(RD_LOG_INFO, "all %u packet buffers are back", size);
 	}
+}
+
+/* Where the worker is: its lcore's NUMA node. */
+static int
+do_pools(struct relay *r)
+{
+	for (uint32_t i = 0; i < r->nworkers; i++) {
+		struct rd_pool_plan pp = {
+			.count = i ? r->plan->buffers : r->plan->buffers_first,
+			.room_bytes = (uint16_t)r->plan->buffer_bytes,
+			.bytes = r->plan->pool_bytes / r->nworkers,
+		};
+		char name[24];
+		snprintf(name, sizeof name, "packets%u", i);
+		if (rd_pool_create(&r->pool[i], name, &pp, (int)rte_lcore_to_socket_id(r->lcore[i]),
+				   r->err, ERR_MAX) == 0)
+			continue;
+		undo_pools(r);
+		return -1;
+	}
+	return 0;
 }
 
 static int
@@ -224,11 +259,12 @@ do_port(struct relay *r, int i)
 		.pmd = (enum rd_pmd)p->pmd,
 		.index = (uint32_t)i,
 		.mtu = (uint16_t)p->mtu,
-		.n_rxq = 1,
-		.n_txq = 1,
+		.n_rxq = (uint16_t)r->nworkers,
+		.n_txq = (uint16_t)r->nworkers,
+		.fewer_queues = true,
 		.n_rxd = (uint16_t)p->rx_descriptors,
 		.n_txd = (uint16_t)p->tx_descriptors,
-		.pool = r->pool,
+		.pools = r->pool,
 	};
 	if (rd_port_open(&r->port[i], &pc, r->err, ERR_MAX))
 		return -1;
@@ -236,6 +272,12 @@ do_port(struct relay *r, int i)
 	rd_log(RD_LOG_INFO, "%s leg: %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u",
 	       rd_leg_names[i], o->device, o->driver, o->mac[0], o->mac[1], o->mac[2], o->mac[3],
 	       o->mac[4], o->mac[5], o->mtu);
+	if (r->nworkers > 1)
+		rd_log(RD_LOG_INFO, "%s leg: %u workers, %u receive and %u transmit queues%s",
+		       rd_leg_names[i], r->nworkers, o->n_rxq, o->n_txq,
+		       o->n_rxq < r->nworkers || o->n_txq < r->nworkers
+			       ? "; workers without one use another's"
+			       : "");
 	return 0;
 }
 
@@ -257,54 +299,116 @@ undo_ports(struct relay *r)
 		rd_port_close(&r->port[i]);
 }
 
-static int
-do_worker(struct relay *r)
+static void
+set_leg(struct relay *r, struct rd_worker *w, int i)
 {
-	for (int i = 0; i < RD_LEGS; i++) {
-		const struct rd_conf_port *p = &r->conf->port[i];
-		struct rd_leg *leg = &r->worker->leg[i];
-		leg->name = rd_leg_names[i];
-		leg->index = (uint8_t)i;
-		leg->self = (struct rd_station){
-			.address = p->address,
-			.prefix_len = p->prefix_len,
-			.gateway = p->gateway,
-			.udp_port = (uint16_t)p->udp_port,
-			.gateway_port = i == RD_LEG_PRIVATE && r->conf->gateway.enable
-						? (uint16_t)r->conf->gateway.udp_port
-						: 0,
-		};
-		leg->self.nmore = rd_conf_leg_more(r->conf, i, leg->self.more);
-		memcpy(leg->self.mac, r->port[i].mac, 6);
-		leg->mtu = p->mtu;
-		leg->port = &r->port[i];
-		leg->pool = r->pool;
-	}
-	int e = rd_mailbox_init(r->box);
-	if (e) {
-		snprintf(r->err, ERR_MAX, "mailbox: %s", strerror(-e));
-		return -1;
-	}
-	if (rd_worker_init(r->worker, r->conf, r->box, r->err, ERR_MAX) == 0)
-		return 0;
-	rd_mailbox_fini(r->box);
-	return -1;
+	const struct rd_conf_port *p = &r->conf->port[i];
+	const struct rd_port *port = &r->port[i];
+	struct rd_leg *leg = &w->leg[i];
+	leg->name = rd_leg_names[i];
+	leg->index = (uint8_t)i;
+	leg->self = (struct rd_station){
+		.address = p->address,
+		.prefix_len = p->prefix_len,
+		.gateway = p->gateway,
+		.udp_port = (uint16_t)(p->udp_port + w->index),
+		.udp_first = (uint16_t)p->udp_port,
+		.nshards = (uint16_t)r->nworkers,
+		.gateway_port = i == RD_LEG_PRIVATE && r->conf->gateway.enable
+					? (uint16_t)r->conf->gateway.udp_port
+					: 0,
+	};
+	leg->self.nmore = rd_conf_leg_more(r->conf, i, leg->self.more);
+	memcpy(leg->self.mac, port->mac, 6);
+	leg->mtu = p->mtu;
+	leg->port = port;
+	leg->rxq = w->index < port->n_rxq ? (uint16_t)w->index : RD_NO_QUEUE;
+	leg->txq = w->index < port->n_txq ? (uint16_t)w->index : RD_NO_QUEUE;
+	leg->via = w->index % port->n_txq;
+	leg->pool = w->pool;
 }
 
 static void
-undo_worker(struct relay *r)
+undo_workers(struct relay *r)
 {
-	rd_worker_fini(r->worker);
-	rd_mailbox_fini(r->box);
+	for (uint32_t i = 0; i < r->nworkers; i++) {
+		if (r->worker[i])
+			rd_worker_fini(r->worker[i]);
+		if (r->box[i])
+			rd_mailbox_fini(r->box[i]);
+		rte_free(r->worker[i]);
+		free(r->box[i]);
+		r->worker[i] = NULL;
+		r->box[i] = NULL;
+	}
+	rd_steer_fini(&r->steer);
+	rd_wake_fini(&r->control->waker);
+}
+
+static int
+do_boxes(struct relay *r)
+{
+	int e = rd_wake_init(&r->control->waker);
+	for (uint32_t i = 0; i < r->nworkers && e == 0; i++) {
+		r->box[i] = aligned_alloc(64, (sizeof *r->box[i] + 63) & ~(size_t)63);
+		e = r->box[i] ? rd_mailbox_init(r->box[i], &r->control->waker) : -ENOMEM;
+	}
+	if (e == 0 && r->nworkers > 1)
+		e = rd_steer_init(&r->steer, r->nworkers);
+	if (e)
+		snprintf(r->err, ERR_MAX, "mailboxes: %s", strerror(-e));
+	return e ? -1 : 0;
+}
+
+static int
+do_worker(struct relay *r, uint32_t i)
+{
+	int socket = (int)rte_lcore_to_socket_id(r->lcore[i]);
+	struct rd_worker *w = rte_zmalloc_socket("worker", sizeof *w, 64, socket);
+	if (!w) {
+		snprintf(r->err, ERR_MAX, "no memory for worker %u; raise eal.memory_mb", i);
+		return -1;
+	}
+	r->worker[i] = w;
+	w->index = i;
+	w->nworkers = r->nworkers;
+	w->lcore = r->lcore[i];
+	w->socket = socket;
+	w->pool = r->pool[i];
+	w->steer = r->nworkers > 1 ? &r->steer : NULL;
+	for (uint32_t k = 0; k < r->nworkers; k++)
+		w->wake_of[k] = &r->box[k]->wake_worker;
+	for (int leg = 0; leg < RD_LEGS; leg++) {
+		set_leg(r, w, leg);
+		if (rte_socket_count() > 1 && r->port[leg].socket != socket)
+			rd_log(RD_LOG_WARNING,
+			       "worker %u: lcore %u is on NUMA node %d, the %s leg on %d; choose "
+			       "eal.lcores there",
+			       i, w->lcore, socket, rd_leg_names[leg], r->port[leg].socket);
+	}
+	return rd_worker_init(w, r->conf, r->box[i], r->err, ERR_MAX);
+}
+
+static int
+do_workers(struct relay *r)
+{
+	int e = do_boxes(r);
+	for (uint32_t i = 0; i < r->nworkers && e == 0; i++)
+		e = do_worker(r, i);
+	if (e)
+		undo_workers(r);
+	return e;
 }
 
 static int
 do_control(struct relay *r)
 {
-	r->control->conf = r->conf;
-	r->control->worker = r->worker;
-	r->control->box = r->box;
-	return rd_control_init(r->control, r->err, ERR_MAX);
+	struct rd_control *c = r->control;
+	c->conf = r->conf;
+	c->nworkers = r->nworkers;
+	memcpy(c->worker, r->worker, sizeof c->worker);
+	memcpy(c->box, r->box, sizeof c->box);
+	return rd_control_init(c, r->err, ERR_MAX);
 }
 
 static void
@@ -320,11 +424,12 @@ do_gateway(struct relay *r)
 		return 0;
 	struct rd_control *c = r->control;
 	c->gateway =
-		rd_gateway_start(r->conf, &r->worker->leg[RD_LEG_PRIVATE],
+		rd_gateway_start(r->conf, &r->worker[0]->leg[RD_LEG_PRIVATE],
 				 (const char(*)[16])c->tap_name, &c->taps, r->box, r->err, ERR_MAX);
 	if (!c->gateway)
 		return -1;
-	r->worker->gateway = c->gateway->box;
+	for (uint32_t i = 0; i < r->nworkers; i++)
+		r->worker[i]->gateway = c->gateway->box;
 	return 0;
 }
 
@@ -333,7 +438,8 @@ undo_gateway(struct relay *r)
 {
 	rd_gateway_fini(r->control->gateway);
 	r->control->gateway = NULL;
-	r->worker->gateway = NULL;
+	for (uint32_t i = 0; i < r->nworkers; i++)
+		r->worker[i]->gateway = NULL;
 }
 
 static int
@@ -372,14 +478,19 @@ undo_socket(struct relay *r)
 static int
 do_launch(struct relay *r)
 {
-	int e = rte_eal_remote_launch(rd_worker_run, r->worker, r->worker_lcore);
-	if (e == 0) {
-		r->launched = true;
-		return 0;
+	for (uint32_t i = 0; i < r->nworkers; i++) {
+		int e = rte_eal_remote_launch(rd_worker_run, r->worker[i], r->lcore[i]);
+		if (e == 0)
+			continue;
+		snprintf(r->err, ERR_MAX, "cannot start worker %u on lcore %u: %s", i, r->lcore[i],
+			 strerror(-e));
+		while (i-- > 0) {
+			rd_control_post(r->control, rd_control_mail(r->control, i, RD_MAIL_STOP));
+			(void)rte_eal_wait_lcore(r->lcore[i]);
+		}
+		return -1;
 	}
-	snprintf(r->err, ERR_MAX, "cannot start the worker on lcore %u: %s", r->worker_lcore,
-		 strerror(-e));
-	return -1;
+	return 0;
 }
 
 /* ---- the order ---------------------------------------------------------------------- */
@@ -393,9 +504,9 @@ static const struct {
 	{"server", do_server, NULL},
 	{"interfaces", do_ifaces, undo_ifaces},
 	{"eal", do_eal, undo_eal},
-	{"pool", do_pool, undo_pool},
+	{"pools", do_pools, undo_pools},
 	{"ports", do_ports, undo_ports},
-	{"worker", do_worker, undo_worker},
+	{"workers", do_workers, undo_workers},
 	{"control", do_control, undo_control},
 	{"gateway", do_gateway, undo_gateway},
 	{"telemetry", do_telemetry, undo_telemetry},
@@ -420,10 +531,13 @@ work(struct relay *r)
 	rd_notify("READY=1");
 	setproctitle("%s relay %u: running", r->conf->cluster.name, r->conf->cluster.self);
 	rd_control_run(r->control);
-	(void)rte_eal_wait_lcore(r->worker_lcore);
-	/* The worker's loop has ended: its state is ours. */
+	for (uint32_t i = 0; i < r->nworkers; i++)
+		(void)rte_eal_wait_lcore(r->lcore[i]);
+	/* The workers' loops have ended: their state is ours. */
 	rd_gateway_stop(r->control->gateway);
-	rd_worker_snapshot(r->worker, r->control->snapshot);
+	for (uint32_t i = 0; i < r->nworkers; i++)
+		rd_worker_snapshot(r->worker[i], r->control->snapshot->shard[i]);
+	rd_snapshot_sum(r->control->snapshot);
 	if (r->control->gateway)
 		rd_gateway_snapshot(r->control->gateway, &r->control->snapshot->gateway);
 	rd_stats_log(r->control->snapshot);
@@ -433,17 +547,13 @@ work(struct relay *r)
 int
 rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 {
-	struct relay r = {.conf = conf, .plan = plan};
-	r.box = calloc(1, sizeof *r.box);
-	r.worker = calloc(1, sizeof *r.worker);
+	struct relay r = {.conf = conf, .plan = plan, .nworkers = conf->workers};
 	r.control = calloc(1, sizeof *r.control);
-	if (!r.box || !r.worker || !r.control) {
+	if (!r.control) {
 		rd_log(RD_LOG_ERROR, "out of memory");
-		free(r.box);
-		free(r.worker);
-		free(r.control);
 		return 1;
 	}
+	r.control->waker.fd = -1;
 	/* Before any thread exists: control reads them from a signalfd. */
 	sigset_t set;
 	sigemptyset(&set);
@@ -457,7 +567,8 @@ rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 	       "%u buffers of %u bytes: %llu MiB, tables %llu MiB; needs %u MiB of %u; gateway up "
 	       "to "
 	       "%llu MiB more",
-	       plan->buffers, plan->buffer_bytes, (unsigned long long)(plan->pool_bytes >> 20),
+	       rd_plan_buffers(conf, plan), plan->buffer_bytes,
+	       (unsigned long long)(plan->pool_bytes >> 20),
 	       (unsigned long long)(plan->table_bytes >> 20), plan->mem_mb, conf->eal.memory_mb,
 	       (unsigned long long)(plan->gateway_bytes >> 20));
 	size_t done = 0;
@@ -472,8 +583,6 @@ rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 	while (done-- > 0)
 		if (stages[done].undo)
 			stages[done].undo(&r);
-	free(r.box);
-	free(r.worker);
 	free(r.control);
 	rd_log(RD_LOG_INFO, "stopped, status %d", r.status);
 	return r.status;

@@ -9,35 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-struct rd_snapshot *
-rd_snapshot_new(const struct rd_conf *conf)
-{
-	struct rd_snapshot *s = calloc(1, sizeof *s);
-	if (!s)
-		return NULL;
-	s->jobs_max = conf->limits.jobs;
-	s->paths_max = conf->limits.paths;
-	s->gateway.channels_max = conf->gateway.enable ? conf->gateway.channels : 1;
-	s->job = calloc(s->jobs_max, sizeof *s->job);
-	s->path = calloc(s->paths_max, sizeof *s->path);
-	s->gateway.channel = calloc(s->gateway.channels_max, sizeof *s->gateway.channel);
-	if (s->job && s->path && s->gateway.channel)
-		return s;
-	rd_snapshot_free(s);
-	return NULL;
-}
-
-void
-rd_snapshot_free(struct rd_snapshot *s)
-{
-	if (!s)
-		return;
-	free(s->job);
-	free(s->path);
-	free(s->gateway.channel);
-	free(s);
-}
-
 const char *
 rd_path_kind_name(enum relay_path_kind kind)
 {

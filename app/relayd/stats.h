@@ -7,9 +7,11 @@
 
 struct rd_control;
 
-/* A snapshot with room for conf's limits (malloc); NULL if there is no memory. */
+/* A snapshot of the relay with room for conf's limits (malloc); NULL if there is no memory. */
 struct rd_snapshot *rd_snapshot_new(const struct rd_conf *conf);
 void rd_snapshot_free(struct rd_snapshot *s);
+/* From the workers' shares to the sums. */
+void rd_snapshot_sum(struct rd_snapshot *s);
 /* Write conf->stats_file (whole or not at all) if there is one. */
 void rd_stats_write(struct rd_control *c, const struct rd_snapshot *s);
 /* One line: what came, went, was lost. */

@@ -157,7 +157,7 @@ readable(struct rd_watch *w, uint32_t events)
 	int leg = w == &c->tap[RD_LEG_PRIVATE] ? RD_LEG_PRIVATE : RD_LEG_GLOBAL;
 	(void)events;
 	if (rd_tap_read(&c->taps, leg, RD_TAP_FRAMES))
-		rd_wake_up(&c->box->wake_worker);
+		rd_wake_up(&c->box[0]->wake_worker);
 }
 
 void
@@ -195,7 +195,7 @@ rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max)
 		snprintf(err, err_max, "TAP %s: socket: %s", name, strerror(errno));
 		goto err_close;
 	}
-	if (configure(port, c->worker->leg[leg].self.mac, name, sock, err, err_max) ||
+	if (configure(port, c->worker[0]->leg[leg].self.mac, name, sock, err, err_max) ||
 	    add_gates(c->conf, leg, name, err, err_max))
 		goto err_close;
 	close(sock);

@@ -71,7 +71,7 @@ fetch(void)
 	while (tel.ctl && tel.made < need) {
 		if (!tel.out && !tel.wanted) {
 			tel.wanted = true;
-			rd_wake_up(&tel.ctl->box->wake);
+			rd_wake_up(&tel.ctl->waker);
 		}
 		if (pthread_cond_timedwait(&tel.changed, &tel.state, &until) == ETIMEDOUT)
 			return NULL;
@@ -117,6 +117,13 @@ fill_drops(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 	rd_stats_drops(s, add_drop, d);
 }
 
+static uint64_t
+busy_permille(const struct rd_snapshot *s)
+{
+	uint64_t all = s->uptime_ns * (s->nshards ? s->nshards : 1);
+	return all > s->slept_ns ? (all - s->slept_ns) / (all / 1000 + 1) : 0;
+}
+
 static void
 fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 {
@@ -132,6 +139,7 @@ fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 	rte_tel_data_add_dict_string(d, "global",
 				     rd_ipv4_text(conf->port[RD_LEG_GLOBAL].address, a));
 	rte_tel_data_add_dict_string(d, "impi_server", conf->impi.server);
+	rte_tel_data_add_dict_u64(d, "workers", s->nshards);
 	rte_tel_data_add_dict_u64(d, "uptime_ms", s->uptime_ns / 1000000);
 	rte_tel_data_add_dict_u64(d, "jobs", s->njobs);
 	rte_tel_data_add_dict_u64(d, "paths", s->npaths);
@@ -142,10 +150,7 @@ fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 	rte_tel_data_add_dict_u64(d, "pool_size", s->pool_size);
 	rte_tel_data_add_dict_u64(d, "pool_in_use", s->pool_in_use);
 	rte_tel_data_add_dict_u64(d, "consistent", s->consistent);
-	rte_tel_data_add_dict_u64(d, "busy_permille",
-				  s->uptime_ns > s->slept_ns
-					  ? (s->uptime_ns - s->slept_ns) * 1000 / s->uptime_ns
-					  : 0);
+	rte_tel_data_add_dict_u64(d, "busy_permille", busy_permille(s));
 	for (int i = 0; i < RD_LEGS; i++) {
 		const struct rd_leg_counters *l = &s->leg[i];
 		char name[64];
@@ -153,14 +158,11 @@ fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 			const char *name;
 			uint64_t value;
 		} row[] = {
-			{"rx_frames", l->rx_frames},
-			{"rx_bytes", l->rx_bytes},
-			{"tx_frames", l->tx_frames},
-			{"tx_bytes", l->tx_bytes},
-			{"tx_sealed", l->tx_sealed},
-			{"rx_tap", l->rx_tap},
-			{"tx_tap", l->tx_tap},
-			{"neighbours", s->neigh_used[i]},
+			{"rx_frames", l->rx_frames},   {"rx_bytes", l->rx_bytes},
+			{"tx_frames", l->tx_frames},   {"tx_bytes", l->tx_bytes},
+			{"tx_sealed", l->tx_sealed},   {"steered", l->steered},
+			{"tx_steered", l->tx_steered}, {"rx_tap", l->rx_tap},
+			{"tx_tap", l->tx_tap},	       {"neighbours", s->neigh_used[i]},
 		};
 		for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
 			snprintf(name, sizeof name, "%s/%s", rd_leg_names[i], row[k].name);
@@ -203,6 +205,7 @@ path_row(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t i)
 	const struct rd_path_row *r = &s->path[i];
 	char peer[RELAY_ADDR_TEXT_MAX];
 	rte_tel_data_add_dict_u64(d, "path", r->path);
+	rte_tel_data_add_dict_u64(d, "worker", r->worker);
 	rte_tel_data_add_dict_string(d, "kind",
 				     rd_path_kind_name(r->known ? r->relay.kind : RELAY_PATH_NONE));
 	rte_tel_data_add_dict_string(d, "peer", relay_addr_text(&r->suci.peer, peer));
@@ -316,6 +319,52 @@ fill_jobs(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 	fill_rows(d, first, s->njobs, "jobs", s, job_row);
 }
 
+static void
+worker_row(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t i)
+{
+	const struct rd_snapshot *w = s->shard[i];
+	rte_tel_data_add_dict_u64(d, "worker", w->index);
+	rte_tel_data_add_dict_u64(d, "lcore", w->lcore);
+	rte_tel_data_add_dict_u64(d, "node", (uint64_t)(w->socket < 0 ? 0 : w->socket));
+	rte_tel_data_add_dict_u64(d, "busy_permille", busy_permille(w));
+	rte_tel_data_add_dict_u64(d, "paths", w->npaths);
+	rte_tel_data_add_dict_u64(d, "segments", w->relay.tx_segments);
+	rte_tel_data_add_dict_u64(d, "bytes", w->relay.tx_bytes);
+	rte_tel_data_add_dict_u64(d, "retransmits", w->suci.tx_retransmits);
+	rte_tel_data_add_dict_u64(d, "custody", w->relay_held);
+	rte_tel_data_add_dict_u64(d, "pool_size", w->pool_size);
+	rte_tel_data_add_dict_u64(d, "pool_in_use", w->pool_in_use);
+	for (int leg = 0; leg < RD_LEGS; leg++) {
+		const struct rd_leg_counters *l = &w->leg[leg];
+		char name[64];
+		const struct {
+			const char *name;
+			uint64_t value;
+		} row[] = {
+			{"rx_frames", l->rx_frames},   {"tx_frames", l->tx_frames},
+			{"steered", l->steered},       {"rx_steered", l->rx_steered},
+			{"tx_steered", l->tx_steered}, {"drop_steer_full", l->drop_steer_full},
+		};
+		for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
+			snprintf(name, sizeof name, "%s/%s", rd_leg_names[leg], row[k].name);
+			rte_tel_data_add_dict_u64(d, name, row[k].value);
+		}
+	}
+}
+
+static void
+fill_workers(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
+{
+	fill_rows(d, first, s->nshards, "workers", s, worker_row);
+}
+
+static int
+on_workers(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return answer(params, d, fill_workers);
+}
+
 static int
 on_info(const char *cmd, const char *params, struct rte_tel_data *d)
 {
@@ -369,6 +418,8 @@ rd_telemetry_init(struct rd_control *c)
 	pthread_mutex_unlock(&tel.state);
 	if (rte_telemetry_register_cmd("/relayd/info", on_info, "The relay. No parameters") ||
 	    rte_telemetry_register_cmd("/relayd/jobs", on_jobs, "Jobs. Parameter: first row") ||
+	    rte_telemetry_register_cmd("/relayd/workers", on_workers,
+				       "Worker lcores. Parameter: first row") ||
 	    rte_telemetry_register_cmd("/relayd/paths", on_paths, "Paths. Parameter: first row") ||
 	    rte_telemetry_register_cmd("/relayd/gateway", on_gateway,
 				       "The gateway to foreign hosts. No parameters") ||

@@ -16,6 +16,8 @@
 
 /* Idle sleep only: packets that come or are due in a row are handled in bursts. */
 #define IDLE_SLACK_NS (30 * BASE_US_NS)
+/* Frames whose first line is fetched before it is read. */
+#define RD_AHEAD 4
 /* But not while somebody waits for answers over a TAP: a nap is added to each of them, and
  * they come one at a time. */
 #define TAP_ALERT_NS (500 * BASE_US_NS)
@@ -32,6 +34,8 @@ rd_worker_event(struct rd_worker *w, bool important)
 	struct rd_event *e = base_ring_pop(&w->box->event_free);
 	if (!e)
 		w->count.events_lost++;
+	else
+		e->worker = (uint8_t)w->index;
 	return e;
 }
 
@@ -40,7 +44,7 @@ rd_worker_post(struct rd_worker *w, struct rd_event *e)
 {
 	if (!base_ring_push(&w->box->events, e)) /* as many slots as events */
 		w->count.events_lost++;
-	rd_wake_up(&w->box->wake);
+	rd_wake_up(w->box->wake);
 }
 
 /* ---- relay core ops ---------------------------------------------------------- */
@@ -190,7 +194,7 @@ to_tap(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 static void
 to_gateway(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
-	if (!w->gateway || !base_ring_push(&w->gateway->to_gateway, m)) {
+	if (!w->gateway || !base_ring_push(&w->gateway->to_gateway[w->index], m)) {
 		leg->count.drop_gateway_full++;
 		rte_pktmbuf_free(m);
 		return;
@@ -216,18 +220,33 @@ conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 	rd_worker_post(w, e);
 }
 
-/* m is ours; afterwards it is not. */
+/* Worker 0 answers for all; what a frame tells of a neighbour all learn.  m: false if it is
+ * done with. */
+static bool
+arp(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, const struct rd_rx_frame *f)
+{
+	bool request = f->verdict == RD_RX_ARP_REQUEST;
+	if (f->src_ip)
+		rd_neigh_learn(leg->neigh, f->src_ip, f->src_mac, request, w->now_ns);
+	if (w->index)
+		return false;
+	if (w->nworkers > 1 && f->src_ip)
+		rd_steer_tell(w, leg, m);
+	if (!request)
+		return true;
+	rd_arp_answer(rte_pktmbuf_mtod(m, uint8_t *), &leg->self);
+	m->data_len = RD_ARP_FRAME;
+	m->pkt_len = RD_ARP_FRAME;
+	m->ol_flags = 0;
+	leg->count.rx_arp++;
+	return true;
+}
+
+/* m is ours, and no other worker's; afterwards it is not. */
 static void
-receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
 	struct rd_rx_frame f;
-	leg->count.rx_frames++;
-	leg->count.rx_bytes += m->pkt_len;
-	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m)) {
-		leg->count.drop_segments++;
-		rte_pktmbuf_free(m);
-		return;
-	}
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	rd_packet_parse(&leg->self, frame, m->data_len, &f);
 	switch (f.verdict) {
@@ -242,17 +261,13 @@ receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		to_gateway(w, leg, m);
 		return;
 	case RD_RX_ARP_REQUEST:
-		if (f.src_ip)
-			rd_neigh_learn(leg->neigh, f.src_ip, f.src_mac, true, w->now_ns);
-		rd_arp_answer(frame, &leg->self);
-		m->data_len = RD_ARP_FRAME;
-		m->pkt_len = RD_ARP_FRAME;
-		m->ol_flags = 0;
-		leg->count.rx_arp++;
+		if (!arp(w, leg, m, &f))
+			break;
 		rd_leg_push(leg, m);
 		return;
 	case RD_RX_ARP_REPLY:
-		rd_neigh_learn(leg->neigh, f.src_ip, f.src_mac, false, w->now_ns);
+		if (!arp(w, leg, m, &f))
+			break;
 		to_tap(w, leg, m);
 		return;
 	case RD_RX_ECHO:
@@ -283,14 +298,48 @@ receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 	rte_pktmbuf_free(m);
 }
 
+/* From our queue. */
+static void
+receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+{
+	leg->count.rx_frames++;
+	leg->count.rx_bytes += m->pkt_len;
+	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m)) {
+		leg->count.drop_segments++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	if (w->nworkers > 1) {
+		uint32_t to =
+			rd_packet_shard(&leg->self, rte_pktmbuf_mtod(m, uint8_t *), m->data_len);
+		if (to != w->index && to != RD_SHARD_HERE) {
+			rd_steer_hand(w, leg, m, to);
+			return;
+		}
+	}
+	take(w, leg, m);
+}
+
+/* From another worker's queue. */
+static void
+receive_steered(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+{
+	leg->count.rx_steered++;
+	take(w, leg, m);
+}
+
 static uint32_t
 receive_leg(struct rd_worker *w, struct rd_leg *leg)
 {
 	struct rte_mbuf *burst[RD_BURST];
-	uint16_t n = rte_eth_rx_burst(leg->port->id, 0, burst, RD_BURST);
+	if (leg->rxq == RD_NO_QUEUE)
+		return 0;
+	uint16_t n = rte_eth_rx_burst(leg->port->id, leg->rxq, burst, RD_BURST);
+	for (uint16_t i = 0; i < n && i < RD_AHEAD; i++)
+		__builtin_prefetch(rte_pktmbuf_mtod(burst[i], void *));
 	for (uint16_t i = 0; i < n; i++) {
-		if (i + 1 < n)
-			__builtin_prefetch(rte_pktmbuf_mtod(burst[i + 1], void *));
+		if (i + RD_AHEAD < n)
+			__builtin_prefetch(rte_pktmbuf_mtod(burst[i + RD_AHEAD], void *));
 		receive(w, leg, burst[i]);
 	}
 	return n;
@@ -325,7 +374,7 @@ from_gateway(struct rd_worker *w)
 	struct rd_leg *leg = &w->leg[RD_LEG_PRIVATE];
 	uint32_t n = 0;
 	struct rte_mbuf *m;
-	while (n < RD_BURST && (m = base_ring_pop(&w->gateway->to_worker))) {
+	while (n < RD_BURST && (m = base_ring_pop(&w->gateway->to_worker[w->index]))) {
 		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 		uint32_t dst = be32_load(frame + RD_ETH_HDR + 16);
 		n++;
@@ -376,9 +425,11 @@ transmit(struct rd_worker *w)
 			return n;
 		struct rd_leg *leg =
 			&w->leg[o->to.leg == RELAY_LEG_GLOBAL ? RD_LEG_GLOBAL : RD_LEG_PRIVATE];
-		/* Copied for the gateway: its thread must not share an mbuf with custody. */
-		bool own = for_own_gateway(w, &o->to);
-		struct rte_mbuf *m = rd_frame_build(leg, w->ep, o, own ? NULL : payload_mbuf(w, o));
+		/* Copied for other threads, the gateway's and the worker's whose queue we use: they
+		 * must not share an mbuf with custody. */
+		bool own = for_own_gateway(w, &o->to), copy = own || leg->txq == RD_NO_QUEUE;
+		struct rte_mbuf *m =
+			rd_frame_build(leg, w->ep, o, copy ? NULL : payload_mbuf(w, o));
 		if (m && own)
 			to_gateway(w, leg, m);
 		else if (m)
@@ -410,7 +461,7 @@ read_mail(struct rd_worker *w)
 			relay_core_end_all(w->core, mail->text, w->now_ns);
 			break;
 		case RD_MAIL_SNAPSHOT:
-			rd_worker_snapshot(w, mail->snapshot);
+			rd_worker_snapshot(w, mail->snapshot->shard[w->index]);
 			break;
 		case RD_MAIL_JOB_FINISH: /* the gateway's */
 			break;
@@ -460,6 +511,8 @@ turn(struct rd_worker *w)
 		work += receive_leg(w, &w->leg[i]);
 		work += from_tap(w, &w->leg[i]);
 	}
+	if (w->steer)
+		work += rd_steer_in(w, receive_steered);
 	if (w->gateway)
 		work += from_gateway(w);
 	work += read_mail(w);
@@ -471,12 +524,14 @@ turn(struct rd_worker *w)
 		rd_leg_flush(&w->leg[i]);
 	if (w->wake_control) {
 		w->wake_control = false;
-		rd_wake_up(&w->box->wake);
+		rd_wake_up(w->box->wake);
 	}
 	if (w->wake_gateway) {
 		w->wake_gateway = false;
 		rd_wake_up(&w->gateway->wake);
 	}
+	for (; w->wake_workers; w->wake_workers &= w->wake_workers - 1)
+		rd_wake_up(w->wake_of[__builtin_ctz(w->wake_workers)]);
 	return work;
 }
 
@@ -491,7 +546,8 @@ nap(void *user, uint32_t ns)
 	rd_wake_sleep(&b->wake_worker);
 	if (base_ring_count(&b->to_worker) || base_ring_count(&b->from_tap[RD_LEG_PRIVATE]) ||
 	    base_ring_count(&b->from_tap[RD_LEG_GLOBAL]) ||
-	    (w->gateway && base_ring_count(&w->gateway->to_worker)))
+	    (w->gateway && base_ring_count(&w->gateway->to_worker[w->index])) ||
+	    rd_steer_waiting(w))
 		ts.tv_nsec = 0;
 	(void)ppoll(&f, 1, &ts, NULL); /* a signal ends it early: the loop goes on */
 	rd_wake_awake(&b->wake_worker);

@@ -1,13 +1,19 @@
-/* worker.h - the worker: one lcore, one Suci endpoint, one relay core, both legs.
+/* worker.h - a worker: one lcore, one Suci endpoint, one relay core, a queue of both legs.
  *
  *     +--> receive both legs --> parse --> suci_rx | ARP | echo | TAP
- *     |    frames from the TAPs and from the gateway
+ *     |    frames from other workers (steer.h), the TAPs and the gateway
  *     |    mail from control
  *     |    timers (suci, core, neighbours)
  *     |    suci_tx until empty or budget --> frames --> transmit both legs
  *     +--- idle (busy, pause, sleep until the next deadline)
  *
  * The clock is read once a turn.  No lock, no allocation, no log, no file.
+ *
+ * A relay has one or more of them, its shards: each with UDP ports, paths, pool, tables and
+ * neighbours of its own.  Worker i is reached at ports.*.udp_port + i, so whoever announces
+ * that port chooses the worker, and no packet has to change lcores; what a port's queues
+ * cannot sort goes to its worker over rings (steer.h), counted.  Worker 0 also serves ARP
+ * and the TAPs, and is the one that the own gateway speaks to first.
  *
  * Threads  init and fini by control while the loop does not run; rd_worker_run on
  *          the worker's lcore owns everything until it returns (RD_MAIL_STOP). */
@@ -19,6 +25,7 @@
 #include "gateway.h"
 #include "leg.h"
 #include "mail.h"
+#include "steer.h"
 
 #include "rd/conf.h"
 #include "relay/core.h"
@@ -36,6 +43,12 @@ struct rd_worker_counters {
 
 struct rd_worker {
 	const struct rd_conf *conf;
+	uint32_t index, nworkers; /* of the relay's workers */
+	unsigned lcore;
+	int socket;		/* NUMA node of the lcore, and of all its memory */
+	struct rd_steer *steer; /* NULL: the only worker; set before init */
+	uint32_t wake_workers;	/* bit each: they were given frames in this turn */
+	struct rd_wake *wake_of[RD_WORKERS_MAX];
 	struct rd_leg leg[RD_LEGS];
 	struct rte_mempool *pool;
 	struct suci *ep;
@@ -56,9 +69,10 @@ struct rd_worker {
 	void *mem_suci, *mem_core, *mem_neigh[RD_LEGS];
 };
 
-/* Bytes rd_worker_init will take from the DPDK heap; 0 if the limits are bad. */
+/* Bytes rd_worker_init will take from the DPDK heap, one worker; 0 if the limits are bad. */
 size_t rd_worker_footprint(const struct rd_conf *conf);
-/* leg[].port, .pool, .self, .mtu, .name are set by the caller.  0, or -1 and err. */
+/* index, nworkers, lcore, socket, steer, wake_of, pool and leg[].port, .pool, .rxq, .txq, .via,
+ * .self, .mtu, .name are set by the caller.  0, or -1 and err. */
 int rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_mailbox *box,
 		   char *err, size_t err_max);
 /* After the loop has ended; accepts a half-built worker. */
@@ -72,12 +86,19 @@ struct rd_path_row {
 	uint32_t path;
 	struct suci_path_info suci;
 	struct relay_path_info relay;
+	uint32_t worker;
 	bool known; /* relay is valid */
 };
 
-/* Everything about the worker at one moment, made by the worker; gateway by its thread. */
+/* Everything about a worker at one moment, made by the worker; or about the relay: the sums
+ * over its workers, made by control of shard[], and the gateway, made by its thread. */
 struct rd_snapshot {
-	struct rd_gateway_snapshot gateway;
+	struct rd_gateway_snapshot gateway; /* of the relay */
+	uint32_t nshards;		    /* of the relay; 0: of a worker */
+	struct rd_snapshot *shard[RD_WORKERS_MAX];
+	uint32_t index; /* of a worker */
+	unsigned lcore;
+	int socket;
 	uint64_t now_ns, uptime_ns;
 	struct suci_counters suci;
 	struct relay_counters relay;
@@ -91,6 +112,7 @@ struct rd_snapshot {
 	bool consistent;	  /* relay_core_check() */
 	const char *inconsistent; /* what is not; static text */
 	uint32_t njobs, jobs_max, npaths, paths_max;
+	/* Of the relay: jobs with the sums of their workers, paths of all workers. */
 	struct relay_job_info *job; /* [jobs_max] */
 	struct rd_path_row *path;   /* [paths_max] */
 };

@@ -121,7 +121,7 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 			cc.gateway[cc.ngateways] =
 				relay_addr_v4(conf->cluster.relay[cc.ngateways].private_address,
 					      (uint16_t)conf->gateway.udp_port, RELAY_LEG_PRIVATE);
-	w->mem_core = rte_zmalloc("core", relay_core_footprint(&cc.limits), 64);
+	w->mem_core = rte_zmalloc_socket("core", relay_core_footprint(&cc.limits), 64, w->socket);
 	w->core = w->mem_core ? relay_core_new(w->mem_core, &cc) : NULL;
 	if (w->core)
 		return 0;
@@ -131,13 +131,20 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 	return -1;
 }
 
-/* Of what the receive queues hold a quarter is left to acks and asks. */
+/* Of what the receive queues hold a quarter is left to acks and asks.  Fewer queues than
+ * workers are shared. */
 static uint32_t
-credit_total(const struct rd_conf *conf)
+credit_total(const struct rd_worker *w)
 {
-	uint32_t a = conf->port[RD_LEG_PRIVATE].rx_descriptors,
-		 b = conf->port[RD_LEG_GLOBAL].rx_descriptors;
-	uint32_t total = (a < b ? a : b) / 4 * 3;
+	const struct rd_conf *conf = w->conf;
+	uint32_t room[RD_LEGS];
+	for (int i = 0; i < RD_LEGS; i++) {
+		uint32_t queues = w->leg[i].port->n_rxq;
+		room[i] = conf->port[i].rx_descriptors;
+		if (queues < w->nworkers)
+			room[i] = room[i] * queues / w->nworkers;
+	}
+	uint32_t total = (room[0] < room[1] ? room[0] : room[1]) / 4 * 3;
 	if (conf->suci.credit)
 		total = conf->suci.credit;
 	return total < INT16_MAX ? total : INT16_MAX;
@@ -172,7 +179,7 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		.fixed_window = conf->suci.private_window,
 		.initial_window = conf->suci.initial_window,
 		.credit = conf->limits.window,
-		.credit_total = credit_total(conf),
+		.credit_total = credit_total(w),
 		.ack_delay_ns = conf->suci.ack_delay_us * BASE_US_NS,
 		.liveness_ns = conf->suci.liveness_ms * BASE_MS_NS,
 		.keepalive_ns = conf->suci.keepalive_ms * BASE_MS_NS,
@@ -191,7 +198,7 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		return -1;
 	relay_core_hello(w->core, sc.hello);
 	sc.hello_len = RELAY_HELLO_LEN;
-	w->mem_suci = rte_zmalloc("suci", suci_footprint(&sc.limits), 64);
+	w->mem_suci = rte_zmalloc_socket("suci", suci_footprint(&sc.limits), 64, w->socket);
 	w->ep = w->mem_suci ? suci_new(w->mem_suci, &sc, w->now_ns) : NULL;
 	explicit_bzero(&sc.seal, sizeof sc.seal);
 	if (!w->ep) {
@@ -209,8 +216,10 @@ init_legs(struct rd_worker *w, char *err, size_t err_max)
 {
 	for (int i = 0; i < RD_LEGS; i++) {
 		struct rd_neigh_conf nc = neigh_conf_of(w->conf);
-		w->mem_neigh[i] = rte_zmalloc("neigh", rd_neigh_footprint(&nc), 64);
+		w->mem_neigh[i] =
+			rte_zmalloc_socket("neigh", rd_neigh_footprint(&nc), 64, w->socket);
 		w->leg[i].unreachable = rd_worker_neighbour_gone;
+		w->leg[i].hand_over = rd_steer_out;
 		w->leg[i].user = w;
 		w->leg[i].now_ns = w->now_ns;
 		if (!w->mem_neigh[i] || rd_leg_init(&w->leg[i], w->mem_neigh[i], &nc)) {
@@ -240,7 +249,6 @@ rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_mailbo
 {
 	w->conf = conf;
 	w->box = box;
-	w->pool = w->leg[0].pool;
 	rte_mempool_mem_iter(w->pool, chunk_range, w);
 	rd_clock_init(&w->clock);
 	w->now_ns = w->started_ns = rd_clock_ns(&w->clock);
@@ -275,6 +283,9 @@ rd_worker_fini(struct rd_worker *w)
 void
 rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s)
 {
+	s->index = w->index;
+	s->lcore = w->lcore;
+	s->socket = w->socket;
 	s->now_ns = w->now_ns;
 	s->uptime_ns = w->now_ns - w->started_ns;
 	s->suci = *suci_counters(w->ep);
@@ -304,6 +315,7 @@ rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s)
 		if (!suci_path_info(w->ep, i, &row->suci))
 			continue;
 		row->path = i;
+		row->worker = w->index;
 		row->known = relay_core_path(w->core, i, &row->relay);
 		s->npaths++;
 	}

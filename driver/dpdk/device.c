@@ -71,6 +71,21 @@ queue_pairs(const struct rd_port_conf *c)
 	return c->n_rxq > c->n_txq ? c->n_rxq : c->n_txq;
 }
 
+/* A socket for each queue; more than the interface has cannot be bound. */
+static unsigned
+xdp_queues(const struct rd_port_conf *c, const char *ifname)
+{
+	unsigned want = queue_pairs(c), n = 0;
+	char path[96];
+	while (n < want) {
+		snprintf(path, sizeof path, "/sys/class/net/%s/queues/rx-%u", ifname, n);
+		if (access(path, F_OK) != 0)
+			break;
+		n++;
+	}
+	return c->fewer_queues && n > 0 ? n : want;
+}
+
 /* Ring frames hold the kernel's header and the whole frame with VLAN tag.  A block
  * is a whole number of pages and of frames. */
 static int
@@ -113,7 +128,7 @@ rd_dev_string(const struct rd_port_conf *c, char *out, size_t out_max, char *err
 		if (c->pmd == RD_PMD_AF_XDP)
 			n = snprintf(out, out_max,
 				     "net_af_xdp%u,iface=%s,start_queue=0,queue_count=%u", c->index,
-				     device, queue_pairs(c));
+				     device, xdp_queues(c, device));
 		else
 			n = af_packet_string(c, device, out, out_max);
 	}

@@ -11,10 +11,12 @@
 #include "pool_private.h"
 
 static uint16_t
-adjust_queues(uint16_t want, uint16_t max)
+adjust_queues(uint16_t want, uint16_t max, bool fewer)
 {
 	uint16_t q = want ? want : 1;
-	return max && q > max ? 0 : q;
+	if (max && q > max)
+		return fewer ? max : 0;
+	return q;
 }
 
 /* Read what the driver offers and fill cfg; 0 or -ENOTSUP with the reason. */
@@ -24,8 +26,8 @@ negotiate(struct rd_port *p, const struct rd_port_conf *c, const struct rte_eth_
 {
 	const uint64_t cksum = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
 
-	p->n_rxq = adjust_queues(c->n_rxq, info->max_rx_queues);
-	p->n_txq = adjust_queues(c->n_txq, info->max_tx_queues);
+	p->n_rxq = adjust_queues(c->n_rxq, info->max_rx_queues, c->fewer_queues);
+	p->n_txq = adjust_queues(c->n_txq, info->max_tx_queues, c->fewer_queues);
 	if (!p->n_rxq || !p->n_txq) {
 		snprintf(err, err_max, "%s: %u rx and %u tx queues asked, %s offers %u and %u",
 			 p->device, c->n_rxq, c->n_txq, info->driver_name, info->max_rx_queues,

@@ -34,7 +34,10 @@ check check-no-file "$(cat "$TMP/out")" grep -q 'cannot open /nonexistent.json: 
 says check-syntax 'edit.json:3: not JSON' -e '3s/,$//' -e '2s/{/{ "x" 1,/' -e '2s/^/\n/'
 says check-unknown-key 'edit.json:[0-9]*: /idel: unknown key' -e 's/"idle"/"idel"/'
 says check-range '/ports/global/mtu: 70000 is out of range' -e 's/"mtu": 1500/"mtu": 70000/'
-says check-workers '/workers: 4 workers asked' -e 's/"workers": 1/"workers": 4/'
+says check-workers '/workers: 17 is out of range, 1 to 16' -e 's/"workers": 1/"workers": 17/'
+says check-workers-ports '/gateway/udp_port: [0-9]* is also one of ports.private.udp_port' \
+	-e 's/"workers": 1,/"workers": 16, "gateway": { "udp_port": 7815 },/'
+says check-workers-lcores '/eal/lcores: names 2 lcores, 4 are needed' -e 's/"workers": 1/"workers": 3/'
 says check-address 'differs from ports.global.address' \
 	-e '0,/198.51.100.1"/s/198.51.100.1"/198.51.100.3"/'
 
@@ -55,8 +58,9 @@ ip -n "$RELAY" link set glob0 up
 ip -n "$RELAY" addr add 192.0.2.1/24 dev priv0
 says check-kernel-address 'mend it with: ip addr flush dev priv0'
 ip -n "$RELAY" addr flush dev priv0
-says check-lcores '/eal/lcores: CPU 4000 does not exist' -e 's/0@0,1@1/0@0,1@4000/'
-says check-one-lcore 'names one lcore, two are needed' -e 's/0@0,1@1/0@0/'
+says check-lcores '/eal/lcores: CPU 1000 does not exist' -e 's/0@0,1@1/0@0,1@1000/'
+says check-lcores-syntax '/eal/lcores: .* is not EAL --lcores syntax' -e 's/0@0,1@1/0@0,(1@1/'
+says check-one-lcore 'names 1 lcore, 2 are needed' -e 's/0@0,1@1/0@0/'
 says check-memory '/eal/memory_mb: 32 MiB are given' -e 's/"memory_mb": [0-9]*/"memory_mb": 32/'
 says check-hugepages 'sysctl -w vm.nr_hugepages=' \
 	-e 's/"hugepages": false/"hugepages": true/' -e 's/"memory_mb": [0-9]*/"memory_mb": 1000000/'

@@ -18,6 +18,7 @@
 
 static struct rte_mempool *pool;
 static struct rd_mailbox *box;
+static struct rd_wake wake = {.fd = -1};
 static struct rd_taps taps;
 static int kernel; /* the other end of the global leg's TAP */
 
@@ -30,7 +31,7 @@ group_setup(void **state)
 	char err[256];
 	(void)state;
 	box = aligned_alloc(64, (sizeof *box + 63) & ~(size_t)63);
-	if (!box || rd_mailbox_init(box) || rd_eal_start(&o, err, sizeof err) ||
+	if (!box || rd_mailbox_init(box, &wake) || rd_eal_start(&o, err, sizeof err) ||
 	    rd_pool_create(&pool, "frames", &plan, 0, err, sizeof err)) {
 		print_message("no mailbox or no pool\n");
 		return -1;

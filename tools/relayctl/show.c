@@ -9,9 +9,10 @@ int
 cmd_status(struct ctl *c, const struct options *o)
 {
 	static const struct column workers[] = {
-		{"worker", NULL},    {"lcore", NULL},	  {"busy_pct", "busy %"},
-		{"uptime_us", NULL}, {"busy_us", NULL},	  {"slept_us", NULL},
-		{"rx_frames", NULL}, {"tx_frames", NULL}, {NULL, NULL},
+		{"worker", NULL},  {"lcore", NULL},    {"busy_pct", "busy %"}, {"uptime_us", NULL},
+		{"busy_us", NULL}, {"slept_us", NULL}, {"rx_frames", NULL},    {"tx_frames", NULL},
+		{"steered", NULL}, {"segments", NULL}, {"custody", NULL},      {"paths", NULL},
+		{NULL, NULL},
 	};
 	json_t *v = ctl_call(c, "status", NULL), *rows = json_object_get(v, "workers"), *row;
 	size_t i;

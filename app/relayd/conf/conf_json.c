@@ -171,6 +171,24 @@ set_strings(struct parse *p, const char *pointer, const json_t *v)
 }
 
 static void
+set_uint(struct parse *p, const char *pointer, const json_t *v, const struct rd_key *key,
+	 uint32_t *field)
+{
+	const char *space = *key->unit ? " " : "";
+	if (!json_is_integer(v)) {
+		FAULT(p, pointer, "must be an integer from %u to %u%s%s, is %s", key->min, key->max,
+		      space, key->unit, type_name(v));
+		return;
+	}
+	json_int_t n = json_integer_value(v);
+	if (n < (json_int_t)key->min || n > (json_int_t)key->max)
+		FAULT(p, pointer, "%" JSON_INTEGER_FORMAT " is out of range, %u to %u%s%s", n,
+		      key->min, key->max, space, key->unit);
+	else
+		*field = (uint32_t)n;
+}
+
+static void
 set_gates(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_relay *relay)
 {
 	if (!json_is_array(v)) {
@@ -198,6 +216,7 @@ set_relay(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_
 		return;
 	}
 	static const char *const names[2] = {"private", "global"};
+	static const struct rd_key workers = {.unit = "", .min = 1, .max = RD_WORKERS_MAX};
 	for (int i = 0; i < 2; i++)
 		if (!json_object_get(v, names[i]))
 			FAULT(p, pointer, "lacks \"%s\", an IPv4 address", names[i]);
@@ -215,10 +234,12 @@ set_relay(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_
 			set_ipv4(p, sub, val, false, &relay->gate_global);
 		else if (strcmp(key, "gates") == 0)
 			set_gates(p, sub, val, relay);
+		else if (strcmp(key, "workers") == 0)
+			set_uint(p, sub, val, &workers, &relay->workers);
 		else
 			FAULT(p, sub,
-			      "unknown key; a relay has private and global, and may have gates "
-			      "and gate_global");
+			      "unknown key; a relay has private and global, and may have gates, "
+			      "gate_global and workers");
 	}
 }
 
@@ -240,24 +261,6 @@ set_relays(struct parse *p, const char *pointer, const json_t *v)
 		set_relay(p, sub, json_array_get(v, i), &p->conf->cluster.relay[i]);
 	}
 	p->conf->cluster.nrelays = (uint32_t)n;
-}
-
-static void
-set_uint(struct parse *p, const char *pointer, const json_t *v, const struct rd_key *key,
-	 uint32_t *field)
-{
-	const char *space = *key->unit ? " " : "";
-	if (!json_is_integer(v)) {
-		FAULT(p, pointer, "must be an integer from %u to %u%s%s, is %s", key->min, key->max,
-		      space, key->unit, type_name(v));
-		return;
-	}
-	json_int_t n = json_integer_value(v);
-	if (n < (json_int_t)key->min || n > (json_int_t)key->max)
-		FAULT(p, pointer, "%" JSON_INTEGER_FORMAT " is out of range, %u to %u%s%s", n,
-		      key->min, key->max, space, key->unit);
-	else
-		*field = (uint32_t)n;
 }
 
 static void

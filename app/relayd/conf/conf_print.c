@@ -200,8 +200,10 @@ schema_key(FILE *out, const struct rd_key *key, const char *name, uint32_t depth
 			"\"global\": { \"type\": \"string\", \"format\": \"ipv4\" }, "
 			"\"gates\": { \"type\": \"array\", \"maxItems\": %u, \"items\": "
 			"{ \"type\": \"string\", \"format\": \"ipv4\" } }, "
-			"\"gate_global\": { \"type\": \"string\", \"format\": \"ipv4\" } } }, ",
-			key->min, key->max, (uint32_t)(RD_GATES_MAX - 1));
+			"\"gate_global\": { \"type\": \"string\", \"format\": \"ipv4\" }, "
+			"\"workers\": { \"type\": \"integer\", \"minimum\": 1, \"maximum\": %u } } "
+			"}, ",
+			key->min, key->max, (uint32_t)(RD_GATES_MAX - 1), (uint32_t)RD_WORKERS_MAX);
 		break;
 	case RD_KEY_IPV4:
 		fprintf(out,

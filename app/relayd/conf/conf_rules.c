@@ -197,9 +197,38 @@ check_limits(struct rules *r)
 		FAULT(r, "/suci/keepalive_ms",
 		      "must be at most half of suci.liveness_ms (%u ms), or idle paths die",
 		      c->suci.liveness_ms);
-	if (c->workers > RD_WORKERS_MAX)
-		FAULT(r, "/workers", "%u workers asked, this version runs %d; set it to %d",
-		      c->workers, RD_WORKERS_MAX, RD_WORKERS_MAX);
+}
+
+/* Each worker has a UDP port on each leg; so have those of the other relays. */
+static void
+check_workers(struct rules *r)
+{
+	struct rd_conf *c = r->conf;
+	char ptr[64];
+	uint32_t most = c->workers;
+	for (uint32_t i = 0; i < c->cluster.nrelays; i++) {
+		struct rd_conf_relay *relay = &c->cluster.relay[i];
+		if (!relay->workers)
+			relay->workers = c->workers;
+		snprintf(ptr, sizeof ptr, "/cluster/relays/%u/workers", i);
+		if (i == c->cluster.self && relay->private_address && relay->workers != c->workers)
+			FAULT(r, ptr, "%u differs from workers %u of this relay", relay->workers,
+			      c->workers);
+		if (relay->workers > most)
+			most = relay->workers;
+	}
+	for (int leg = 0; leg < RD_LEGS; leg++) {
+		snprintf(ptr, sizeof ptr, "/ports/%s/udp_port", rd_leg_names[leg]);
+		if (c->port[leg].udp_port + most - 1 > 65535)
+			FAULT(r, ptr, "%u ports from %u on, one for each worker, end behind 65535",
+			      most, c->port[leg].udp_port);
+	}
+	uint32_t first = c->port[RD_LEG_PRIVATE].udp_port;
+	if (c->gateway.enable && c->gateway.udp_port - first < most)
+		FAULT(r, "/gateway/udp_port",
+		      "%u is also one of ports.private.udp_port %u to %u of the workers; they must "
+		      "differ",
+		      c->gateway.udp_port, first, first + most - 1);
 }
 
 static void
@@ -416,8 +445,6 @@ check_gateway(struct rules *r)
 	check_port_range(r, "/gateway/private_port", c->gateway.private_port, taken,
 			 c->gateway.private_via == RD_VIA_LEG ? 2 : 0);
 	check_port_range(r, "/gateway/global_port", c->gateway.global_port, NULL, 0);
-	if (c->gateway.udp_port == c->port[RD_LEG_PRIVATE].udp_port)
-		FAULT(r, "/gateway/udp_port", "is also ports.private.udp_port; they must differ");
 	if (*c->gateway.cpus && !rd_cpus_parse(c->gateway.cpus, cpus, 1024))
 		FAULT(r, "/gateway/cpus", "\"%.40s\" is not a list of CPUs, like 2 or 2-3 or 0,2",
 		      c->gateway.cpus);
@@ -437,6 +464,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	check_impi(&r);
 	check_sealing(&r);
 	check_limits(&r);
+	check_workers(&r);
 	check_names(&r);
 	check_gates_differ(&r);
 	if (conf->gateway.enable)

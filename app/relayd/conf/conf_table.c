@@ -29,30 +29,31 @@ const char *const rd_leg_names[RD_LEGS] = {"private", "global"};
 		path, RD_KEY_IPV4, req, "", 0, 0, "", NULL, help, AT(field) \
 	}
 
-#define PORT(leg, i, dflt, seal)                                                                  \
-	STRING("ports." leg ".device", port[i].device, false, "",                                 \
-	       "DPDK device: a PCI address (0000:03:00.0) or a vdev string "                      \
-	       "(net_af_xdp0,iface=eth1); or leave empty and give interface"),                    \
-		STRING("ports." leg ".interface", port[i].interface, false, "",                   \
-		       "kernel interface to drive through a vdev that relayd makes; "             \
-		       "its kernel IP address must be removed"),                                  \
-		ENUM("ports." leg ".pmd", port[i].pmd, "af_packet|af_xdp", "af_packet",           \
-		     "kind of vdev made for interface"),                                          \
-		IPV4("ports." leg ".address", port[i].address, true, "IPv4 address of this leg"), \
-		UINT("ports." leg ".prefix_len", port[i].prefix_len, true, "bits", 1, 31, "24",   \
-		     "length of the leg's subnet prefix"),                                        \
-		IPV4("ports." leg ".gateway", port[i].gateway, false,                             \
-		     "next hop for addresses outside the subnet; empty: none"),                   \
-		UINT("ports." leg ".mtu", port[i].mtu, false, "bytes", 1280, 9600, dflt,          \
-		     "largest IP packet on this leg"),                                            \
-		UINT("ports." leg ".udp_port", port[i].udp_port, false, "", 1, 65535, "7812",     \
-		     "UDP port of the Suci endpoint on this leg"),                                \
-		ENUM("ports." leg ".sealing", port[i].sealing, "off|on", seal,                    \
-		     "on: every datagram of this leg is encrypted and authenticated with a key "  \
-		     "of sealing.key_file; all peers on it must do the same (see Sealing)"),      \
-		UINT("ports." leg ".rx_descriptors", port[i].rx_descriptors, false, "", 64, 4096, \
-		     "512", "receive ring of the port"),                                          \
-		UINT("ports." leg ".tx_descriptors", port[i].tx_descriptors, false, "", 64, 4096, \
+#define PORT(leg, i, dflt, seal)                                                                   \
+	STRING("ports." leg ".device", port[i].device, false, "",                                  \
+	       "DPDK device: a PCI address (0000:03:00.0) or a vdev string "                       \
+	       "(net_af_xdp0,iface=eth1); or leave empty and give interface"),                     \
+		STRING("ports." leg ".interface", port[i].interface, false, "",                    \
+		       "kernel interface to drive through a vdev that relayd makes; "              \
+		       "its kernel IP address must be removed"),                                   \
+		ENUM("ports." leg ".pmd", port[i].pmd, "af_packet|af_xdp", "af_packet",            \
+		     "kind of vdev made for interface"),                                           \
+		IPV4("ports." leg ".address", port[i].address, true, "IPv4 address of this leg"),  \
+		UINT("ports." leg ".prefix_len", port[i].prefix_len, true, "bits", 1, 31, "24",    \
+		     "length of the leg's subnet prefix"),                                         \
+		IPV4("ports." leg ".gateway", port[i].gateway, false,                              \
+		     "next hop for addresses outside the subnet; empty: none"),                    \
+		UINT("ports." leg ".mtu", port[i].mtu, false, "bytes", 1280, 9600, dflt,           \
+		     "largest IP packet on this leg"),                                             \
+		UINT("ports." leg ".udp_port", port[i].udp_port, false, "", 1, 65535, "7812",      \
+		     "UDP port of the first worker on this leg, the others at the next ones; the " \
+		     "same on all relays of the cluster"),                                         \
+		ENUM("ports." leg ".sealing", port[i].sealing, "off|on", seal,                     \
+		     "on: every datagram of this leg is encrypted and authenticated with a key "   \
+		     "of sealing.key_file; all peers on it must do the same (see Sealing)"),       \
+		UINT("ports." leg ".rx_descriptors", port[i].rx_descriptors, false, "", 64, 4096,  \
+		     "512", "receive ring of the port"),                                           \
+		UINT("ports." leg ".tx_descriptors", port[i].tx_descriptors, false, "", 64, 4096,  \
 		     "512", "transmit ring of the port")
 
 const struct rd_key rd_conf_keys[] = {
@@ -61,7 +62,7 @@ const struct rd_key rd_conf_keys[] = {
 	 "all relays of this cluster, the same list in the same order on each: "
 	 "objects {private, global} of IPv4 addresses; ours is found by address. Optional: gates, "
 	 "further private addresses, one for each remote client after the first (see The "
-	 "gateway), and gate_global",
+	 "gateway), gate_global, and workers, if that relay has not as many as this one",
 	 AT(cluster.relay)},
 	UINT("cluster.peer_port", cluster.peer_port, false, "", 1, 65535, "7813",
 	     "TCP port on which the cluster's relays talk to each other (private leg)"),
@@ -83,7 +84,7 @@ const struct rd_key rd_conf_keys[] = {
 	       "file with the pre-shared keys of sealed legs, mode 0600; the same keys at all "
 	       "relays (see Sealing)"),
 	STRING("eal.lcores", eal.lcores, false, "0@0,1@1",
-	       "EAL --lcores: the first is control, the next is the worker"),
+	       "EAL --lcores: the first is control, the next are the workers"),
 	STRING("eal.file_prefix", eal.file_prefix, false, "relayd",
 	       "EAL --file-prefix: tells relays on one machine apart"),
 	BOOL("eal.hugepages", eal.hugepages, "true",
@@ -92,7 +93,9 @@ const struct rd_key rd_conf_keys[] = {
 	     "memory for packets and tables"),
 	{"eal.extra", RD_KEY_STRINGS, false, "", 0, RD_EAL_EXTRA_MAX, "", NULL,
 	 "further EAL arguments, one string each", AT(eal.extra)},
-	UINT("workers", workers, false, "", 1, 64, "1", "worker lcores; this version runs one"),
+	UINT("workers", workers, false, "", 1, RD_WORKERS_MAX, "1",
+	     "worker lcores, each with queues, UDP ports, paths, packet buffers and tables of its "
+	     "own: the next ones of eal.lcores after control (see Workers)"),
 	ENUM("idle", idle, "busy|pause|sleep", "busy",
 	     "what an idle worker does: busy polls, pause polls gently, sleep gives the core away"),
 	UINT("limits.jobs", limits.jobs, false, "", 1, 1024, "16", "jobs at a time"),
@@ -159,7 +162,7 @@ const struct rd_key rd_conf_keys[] = {
 	     "of limits.jobs ports for each relay of the cluster"),
 	UINT("gateway.global_port", gateway.global_port, false, "", 1, 65535, "7820",
 	     "the same for foreign hosts of other clusters"),
-	UINT("gateway.udp_port", gateway.udp_port, false, "", 1, 65535, "7814",
+	UINT("gateway.udp_port", gateway.udp_port, false, "", 1, 65535, "7828",
 	     "UDP port of the gateway's Suci endpoint (private leg; the cluster's relays use it)"),
 	ENUM("gateway.private_via", gateway.private_via, "leg|host", "leg",
 	     "how the own cluster's foreign hosts are reached: leg, over the TAP of the private "

@@ -203,6 +203,63 @@ parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct 
 	}
 }
 
+static uint32_t
+shard_of_port(const struct rd_station *self, uint32_t port)
+{
+	return port - self->udp_first < self->nshards ? port - self->udp_first : RD_SHARD_HERE;
+}
+
+/* The datagram that an ICMP error quotes: which of our workers sent it? */
+static uint32_t
+shard_of_quote(const struct rd_station *self, const uint8_t *icmp, size_t len)
+{
+	const uint8_t *quote = icmp + ICMP_HDR;
+	uint32_t hdr, shard;
+	if (len < ICMP_HDR)
+		return RD_SHARD_HERE; /* to be dropped */
+	if (icmp[0] == ICMP_ECHO_REQUEST)
+		return RD_SHARD_HERE;
+	if (icmp[0] != ICMP_UNREACHABLE || len < ICMP_HDR + RD_IPV4_HDR)
+		return 0;
+	hdr = (quote[0] & 15u) * 4u;
+	if (len < ICMP_HDR + hdr + 4 || quote[9] != PROTO_UDP ||
+	    be32_load(quote + 12) != self->address)
+		return 0;
+	shard = shard_of_port(self, be16_load(quote + hdr));
+	return shard == RD_SHARD_HERE ? 0 : shard;
+}
+
+uint32_t
+rd_packet_shard(const struct rd_station *self, const uint8_t *frame, size_t len)
+{
+	if (len < RD_ETH_HDR)
+		return RD_SHARD_HERE;
+	uint16_t type = be16_load(frame + 12);
+	if (type == ETHERTYPE_A)
+		return 0;
+	const uint8_t *ip = frame + RD_ETH_HDR;
+	if (type != ETHERTYPE_V4 || len < RD_ETH_HDR + RD_IPV4_HDR)
+		return RD_SHARD_HERE;
+	uint32_t hdr = (ip[0] & 15u) * 4u, dst = be32_load(ip + 16);
+	if (hdr < RD_IPV4_HDR || len < RD_ETH_HDR + hdr + 4 || (be16_load(ip + 6) & 0x3fff) ||
+	    !rd_station_has(self, dst))
+		return RD_SHARD_HERE;
+	const uint8_t *next = ip + hdr;
+	if (ip[9] == PROTO_TCP)
+		return 0;
+	if (ip[9] == PROTO_ICMP)
+		return shard_of_quote(self, next, len - RD_ETH_HDR - hdr);
+	if (ip[9] != PROTO_UDP)
+		return RD_SHARD_HERE;
+	uint16_t port = be16_load(next + 2);
+	if (dst != self->address)
+		return 0;
+	if (self->gateway_port && port == self->gateway_port)
+		return RD_SHARD_HERE;
+	uint32_t shard = shard_of_port(self, port);
+	return shard == RD_SHARD_HERE ? 0 : shard;
+}
+
 void
 rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
 		struct rd_rx_frame *out)

@@ -36,6 +36,7 @@ struct rd_port_conf {
 	uint32_t index;	    /* unique number of the port in this process */
 	uint16_t mtu;	    /* L2 payload: 1500, 9000 */
 	uint16_t n_rxq, n_txq;
+	bool fewer_queues;	    /* take what the device has, if it has fewer */
 	uint16_t n_rxd, n_txd;	    /* wished ring sizes; adjusted to the driver's limits */
 	struct rte_mempool *pool;   /* rx buffers; pool.h says how large they must be */
 	struct rte_mempool **pools; /* one per rx queue; NULL: pool for all */

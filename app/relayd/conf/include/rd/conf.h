@@ -23,7 +23,7 @@
 #define RD_RELAYS_MAX	  8 /* relays of one cluster */
 #define RD_EAL_EXTRA_MAX  32
 #define RD_FAULTS_MAX	  64 /* further ones are counted, not kept */
-#define RD_WORKERS_MAX	  1  /* worker lcores this version runs */
+#define RD_WORKERS_MAX	  16 /* = RELAY_SHARDS_MAX of relay/startup.h */
 #define RD_GATES_MAX	  32 /* gate addresses of one relay towards its own cluster */
 #define RD_IMPI_PORTS_MAX 64 /* = the largest impi.ports */
 
@@ -44,10 +44,10 @@ struct rd_conf_port {
 	uint32_t pmd;	    /* enum rd_pmd of driver/port.h */
 	uint32_t address;   /* IPv4 addresses are in host order */
 	uint32_t prefix_len;
-	uint32_t gateway; /* 0 = none */
-	uint32_t mtu;	  /* largest IP packet */
-	uint32_t udp_port;
-	uint32_t sealing; /* enum rd_sealing */
+	uint32_t gateway;  /* 0 = none */
+	uint32_t mtu;	   /* largest IP packet */
+	uint32_t udp_port; /* of worker 0; the others at the next ones */
+	uint32_t sealing;  /* enum rd_sealing */
 	uint32_t rx_descriptors, tx_descriptors;
 };
 
@@ -57,6 +57,7 @@ struct rd_conf_relay {
 	 * private_address in front of gate[] (rd_conf_gates). */
 	uint32_t gate[RD_GATES_MAX], ngates;
 	uint32_t gate_global; /* 0: global_address */
+	uint32_t workers;     /* as written 0: as many as ours */
 };
 
 struct rd_conf {
@@ -193,6 +194,9 @@ uint32_t rd_conf_gate_global(const struct rd_conf *conf, uint32_t i);
 uint32_t rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_GATES_MAX]);
 /* "0,2-3" -> a bit per CPU in set[0..max); false if it is not such a list. */
 bool rd_cpus_parse(const char *text, bool *set, uint32_t max);
+/* EAL's --lcores, "0@0,1@1", "(0-2)@0", "0,2-4": the lcores and the CPUs that it names, all
+ * below max; false if it is not such a text. */
+bool rd_lcores_parse(const char *text, bool *lcore, bool *cpu, uint32_t max);
 
 /* "10.0.0.1" to host order; false if it is not four decimal numbers. */
 bool rd_ipv4_parse(const char *text, uint32_t *out);

@@ -73,9 +73,11 @@ enum rd_rx_verdict {
 struct rd_station {
 	uint8_t mac[6];
 	uint32_t address;
-	uint32_t prefix_len; /* 1 .. 31 */
-	uint32_t gateway;    /* next hop; 0 = none */
-	uint16_t udp_port;
+	uint32_t prefix_len;   /* 1 .. 31 */
+	uint32_t gateway;      /* next hop; 0 = none */
+	uint16_t udp_port;     /* our worker's: what frames are written with */
+	uint16_t udp_first;    /* worker i is at udp_first + i */
+	uint16_t nshards;      /* workers; 0: one, at udp_port */
 	uint16_t gateway_port; /* UDP port of the gateway to foreign hosts; 0 = none */
 	uint32_t nmore;
 	uint32_t more[RD_STATION_MORE];
@@ -102,6 +104,13 @@ struct rd_rx_frame {
 /* frame[0..len) as received, without FCS. */
 void rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
 		     struct rd_rx_frame *out);
+
+/* Which worker is a frame for?  Looks no further than it must: datagrams to a worker's port,
+ * and ICMP errors about one of its own, are that worker's; what a leg has one place for (ARP,
+ * TCP, other ICMP and UDP, to one of our addresses) is worker 0's; and RD_SHARD_HERE says that
+ * whoever has it is as good as another: echo, the gateway's datagrams, what is to be dropped. */
+#define RD_SHARD_HERE UINT32_MAX
+uint32_t rd_packet_shard(const struct rd_station *self, const uint8_t *frame, size_t len);
 
 /* Ones' complement sum (RFC 1071) of a byte string, continued from sum; pieces
  * before the last must have even length.  rd_cksum_fold makes the checksum. */

@@ -1,0 +1,68 @@
+/* EAL's --lcores: which lcores and which CPUs a text names. */
+#include "rd/conf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool
+read_number(const char **at, uint32_t max, uint32_t *out)
+{
+	char *end;
+	if (**at < '0' || **at > '9')
+		return false;
+	unsigned long n = strtoul(*at, &end, 10);
+	*at = end;
+	*out = (uint32_t)n;
+	return n < max;
+}
+
+/* N or N-M. */
+static bool
+read_range(const char **at, bool *set, uint32_t max)
+{
+	uint32_t from, to;
+	if (!read_number(at, max, &from))
+		return false;
+	to = from;
+	if (**at == '-') {
+		++*at;
+		if (!read_number(at, max, &to))
+			return false;
+	}
+	for (uint32_t i = from; i <= to; i++)
+		set[i] = true;
+	return from <= to;
+}
+
+/* A range, or several in parentheses. */
+static bool
+read_set(const char **at, bool *set, uint32_t max)
+{
+	if (**at != '(')
+		return read_range(at, set, max);
+	do {
+		++*at;
+		if (!read_range(at, set, max))
+			return false;
+	} while (**at == ',');
+	return *(*at)++ == ')';
+}
+
+bool
+rd_lcores_parse(const char *text, bool *lcore, bool *cpu, uint32_t max)
+{
+	memset(lcore, 0, max * sizeof *lcore);
+	memset(cpu, 0, max * sizeof *cpu);
+	for (const char *at = text;; at++) {
+		const char *item = at;
+		if (!read_set(&at, lcore, max))
+			return false;
+		/* Without CPUs an lcore runs on the one of its own number. */
+		if (*at == '@' ? (at++, !read_set(&at, cpu, max)) : !read_set(&item, cpu, max))
+			return false;
+		if (!*at)
+			return true;
+		if (*at != ',')
+			return false;
+	}
+}

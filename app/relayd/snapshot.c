@@ -1,0 +1,173 @@
+/* Snapshots: memory for them, and the sums over the workers. */
+#include "stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct rd_snapshot *
+new_one(uint32_t jobs, uint32_t paths)
+{
+	struct rd_snapshot *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	s->jobs_max = jobs;
+	s->paths_max = paths;
+	s->job = calloc(jobs, sizeof *s->job);
+	s->path = calloc(paths, sizeof *s->path);
+	if (s->job && s->path)
+		return s;
+	rd_snapshot_free(s);
+	return NULL;
+}
+
+struct rd_snapshot *
+rd_snapshot_new(const struct rd_conf *conf)
+{
+	struct rd_snapshot *s = new_one(conf->limits.jobs, conf->limits.paths * conf->workers);
+	if (!s)
+		return NULL;
+	s->gateway.channels_max = conf->gateway.enable ? conf->gateway.channels : 1;
+	s->gateway.channel = calloc(s->gateway.channels_max, sizeof *s->gateway.channel);
+	while (s->gateway.channel && s->nshards < conf->workers) {
+		struct rd_snapshot *one = new_one(conf->limits.jobs, conf->limits.paths);
+		if (!one)
+			break;
+		one->index = s->nshards;
+		s->shard[s->nshards++] = one;
+	}
+	if (s->nshards == conf->workers)
+		return s;
+	rd_snapshot_free(s);
+	return NULL;
+}
+
+void
+rd_snapshot_free(struct rd_snapshot *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->nshards; i++)
+		rd_snapshot_free(s->shard[i]);
+	free(s->job);
+	free(s->path);
+	free(s->gateway.channel);
+	free(s);
+}
+
+/* ---- sums ---------------------------------------------------------------------- */
+
+static void
+add_legs(struct rd_snapshot *s, const struct rd_snapshot *w)
+{
+	for (int i = 0; i < RD_LEGS; i++) {
+#define X(n, h) s->leg[i].n += w->leg[i].n;
+		RD_LEG_COUNTERS(X)
+#undef X
+		for (int d = 0; d < RD_RX_DROPS_COUNT; d++)
+			s->leg[i].rx_drop[d] += w->leg[i].rx_drop[d];
+#define X(n, h) s->neigh[i].n += w->neigh[i].n;
+		RD_NEIGH_COUNTERS(X)
+#undef X
+		s->neigh_used[i] += w->neigh_used[i];
+		s->neigh_waiting[i] += w->neigh_waiting[i];
+	}
+}
+
+static uint64_t
+most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void
+add_counters(struct rd_snapshot *s, const struct rd_snapshot *w)
+{
+#define X(n, h) s->suci.n += w->suci.n;
+	SUCI_COUNTERS(X)
+#undef X
+#define X(n, h) s->relay.n += w->relay.n;
+	RELAY_COUNTERS(X)
+#undef X
+	/* Every worker has every job. */
+	s->relay.jobs_added = most(s->relay.jobs_added - w->relay.jobs_added, w->relay.jobs_added);
+	s->relay.jobs_finished =
+		most(s->relay.jobs_finished - w->relay.jobs_finished, w->relay.jobs_finished);
+	s->relay.jobs_aborted =
+		most(s->relay.jobs_aborted - w->relay.jobs_aborted, w->relay.jobs_aborted);
+	s->worker.turns += w->worker.turns;
+	s->worker.busy_turns += w->worker.busy_turns;
+	s->worker.busy_ns += w->worker.busy_ns;
+	s->worker.events_lost += w->worker.events_lost;
+	s->worker.tx_budget += w->worker.tx_budget;
+	s->idle_turns += w->idle_turns;
+	s->sleeps += w->sleeps;
+	s->slept_ns += w->slept_ns;
+	s->suci_held += w->suci_held;
+	s->relay_held += w->relay_held;
+	s->pool_in_use += w->pool_in_use;
+	s->pool_size += w->pool_size;
+	if (s->consistent && !w->consistent) {
+		s->consistent = false;
+		s->inconsistent = w->inconsistent;
+	}
+}
+
+/* A process is connected to the worker that owns it and to those that it sends over: of
+ * the sum no more than there are. */
+static void
+add_job(struct rd_snapshot *s, const struct relay_job_info *in)
+{
+	struct relay_job_info *j = NULL;
+	for (uint32_t i = 0; i < s->njobs && !j; i++)
+		if (s->job[i].label_base == in->label_base)
+			j = &s->job[i];
+	if (!j) {
+		if (s->njobs < s->jobs_max) /* one may have come between two workers' shares */
+			s->job[s->njobs++] = *in;
+		return;
+	}
+	j->local_up += in->local_up;
+	j->local_left += in->local_left;
+	if (j->local_up > j->nlocal)
+		j->local_up = j->nlocal;
+	if (j->local_left > j->nlocal)
+		j->local_left = j->nlocal;
+	j->trunks += in->trunks;
+	j->trunks_up += in->trunks_up;
+	j->gateways += in->gateways;
+	j->gateways_up += in->gateways_up;
+	j->rx_segments += in->rx_segments;
+	j->rx_bytes += in->rx_bytes;
+	if (in->since_ns < j->since_ns)
+		j->since_ns = in->since_ns;
+}
+
+void
+rd_snapshot_sum(struct rd_snapshot *s)
+{
+	memset(&s->suci, 0, sizeof s->suci);
+	memset(&s->relay, 0, sizeof s->relay);
+	memset(s->leg, 0, sizeof s->leg);
+	memset(s->neigh, 0, sizeof s->neigh);
+	memset(&s->worker, 0, sizeof s->worker);
+	memset(s->neigh_used, 0, sizeof s->neigh_used);
+	memset(s->neigh_waiting, 0, sizeof s->neigh_waiting);
+	s->idle_turns = s->sleeps = s->slept_ns = s->relay_held = 0;
+	s->suci_held = s->pool_in_use = s->pool_size = s->njobs = s->npaths = 0;
+	s->now_ns = s->uptime_ns = 0;
+	s->consistent = true;
+	s->inconsistent = NULL;
+	for (uint32_t i = 0; i < s->nshards; i++) {
+		const struct rd_snapshot *w = s->shard[i];
+		if (w->now_ns > s->now_ns)
+			s->now_ns = w->now_ns;
+		if (w->uptime_ns > s->uptime_ns)
+			s->uptime_ns = w->uptime_ns;
+		add_legs(s, w);
+		add_counters(s, w);
+		for (uint32_t j = 0; j < w->njobs; j++)
+			add_job(s, &w->job[j]);
+		memcpy(s->path + s->npaths, w->path, w->npaths * sizeof *w->path);
+		s->npaths += w->npaths;
+	}
+}
