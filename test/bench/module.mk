@@ -35,3 +35,13 @@ $(DUEL)udt: test/bench/duel/duel_udt.cc $(DUEL_COMMON)
 .PHONY: bench-suci
 bench-suci: $(DUEL)suci
 	@test/bench/suci.sh $(B)
+
+## bench-stripe  one pair of ranks over 1, 2 and 4 relays (root)
+.PHONY: bench-stripe
+bench-stripe: all
+	@test/bench/stripe.sh $(B)
+
+## bench-failover  20 seeded kills of relays per policy under a running job; SEED ROUNDS (root)
+.PHONY: bench-failover
+bench-failover: all $(B)/test/mpi/failover
+	@ROUNDS=$(or $(ROUNDS),20) B=$(B) test/smoke/mpi-failover.sh

@@ -1,6 +1,6 @@
 /* Traffic of all kinds between two halves of the job for some time, every byte checked,
  * while somebody kills relays: failover SECONDS [BYTES [FILE]]; it ends when the time is over
- * or FILE is there.
+ * or FILE is there, and the last rank aborts it when FILE.abort is.
  *
  * Each round: small messages to and fro between partners of different halves, an
  * alltoall, every fourth round a block of BYTES (1 MB) both ways at once.  What is sent is a
@@ -107,6 +107,15 @@ need(size_t n)
 	return p;
 }
 
+static bool
+there(const char *file, const char *suffix)
+{
+	char name[512];
+
+	return file && snprintf(name, sizeof name, "%s%s", file, suffix) < (int)sizeof name &&
+	       access(name, F_OK) == 0;
+}
+
 static void
 run(double seconds, const char *file)
 {
@@ -117,7 +126,9 @@ run(double seconds, const char *file)
 		ping_pong(round);
 		if (round % 4 == 0)
 			large(round);
-		bool over = MPI_Wtime() - begin >= seconds || (file && access(file, F_OK) == 0);
+		if (check_rank == check_size - 1 && there(file, ".abort"))
+			MPI_Abort(MPI_COMM_WORLD, 3);
+		bool over = MPI_Wtime() - begin >= seconds || there(file, "");
 		enough = all_to_all(round, check_rank == 0 && over);
 		double now = MPI_Wtime(), took = (now - last) * 1e3;
 		last = now;

@@ -290,13 +290,14 @@ testbed_deaf() {
 	fi
 }
 
-# testbed_slow FRONTEND RATE|off: as much as RATE (like 20mbit) reaches it from the WAN.
+# testbed_slow FRONTEND RATE|off [QUEUE]: as much as RATE (like 20mbit) reaches it from the WAN,
+# through a queue of so many bytes (60000).
 testbed_slow() {
 	if [ "$2" = off ]; then
 		ip netns exec "$TB_ID-wan" tc qdisc del dev "$1" root
 	else
 		ip netns exec "$TB_ID-wan" tc qdisc add dev "$1" root tbf rate "$2" burst 15000 \
-			limit 60000
+			limit "${3:-60000}"
 	fi
 }
 
