@@ -2,7 +2,7 @@
  * and a whole Suci endpoint, whose counters must rise as scenarios expect. */
 #include "cmocka_all.h"
 
-#include "frames.h"
+#include "pktgen/frames.h"
 
 #include "rd/packet.h"
 #include "suci/endpoint.h"

@@ -3,7 +3,7 @@
 #include "cmocka_all.h"
 
 #include "pcap.h"
-#include "scenario.h"
+#include "pktgen/scenario.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
-/* relay-pktgen - plays a stateless scenario against a relayd: as a pcap file, or through
- * a DPDK port; and judges it afterwards by relayd's stats files. */
-#include "frames.h"
+/* relay-pktgen - plays scenarios against a relayd: many, of either kind, in a lab; or one
+ * stateless one as a pcap file or through a DPDK port, judged by relayd's stats files. */
+#include "pktgen/frames.h"
+#include "lab_main.h"
 #include "pcap.h"
 #include "play.h"
-#include "scenario.h"
+#include "pktgen/scenario.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,8 +16,12 @@
 #include <bsd/stdlib.h>
 
 static const char usage[] =
-	"relay-pktgen - play a scenario of bad frames against a relayd\n"
+	"relay-pktgen - play scenarios against a relayd\n"
 	"\n"
+	"  relay-pktgen --lab LAB.json SCENARIO.json...      play all in that lab and judge\n"
+	"     [--json FILE] [--junit FILE] [--soak SECONDS]  again and again for so long\n"
+	"\n"
+	"One scenario of bad frames:\n"
 	"  relay-pktgen SCENARIO.json --pcap FILE            write the frames to FILE\n"
 	"  relay-pktgen SCENARIO.json --port DEVICE          send them\n"
 	"  relay-pktgen SCENARIO.json --before F --after F   judge: relayd's stats files from\n"
@@ -38,6 +43,8 @@ static const char usage[] =
 
 struct args {
 	const char *scenario, *pcap, *before, *after, *leg;
+	const char *lab, *json, *junit;
+	uint64_t soak_s;
 	struct pg_play play;
 };
 
@@ -49,6 +56,14 @@ on_signal(int sig)
 {
 	(void)sig;
 	stop_asked = 1;
+}
+
+static void
+catch_signals(void)
+{
+	struct sigaction sa = {.sa_handler = on_signal};
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
 }
 
 enum opt {
@@ -68,6 +83,10 @@ enum opt {
 	LEG,
 	BEFORE,
 	AFTER,
+	LAB,
+	JSON_FILE,
+	JUNIT,
+	SOAK,
 };
 
 static const struct option options[] = {
@@ -87,6 +106,10 @@ static const struct option options[] = {
 	{"leg", required_argument, NULL, LEG},
 	{"before", required_argument, NULL, BEFORE},
 	{"after", required_argument, NULL, AFTER},
+	{"lab", required_argument, NULL, LAB},
+	{"json", required_argument, NULL, JSON_FILE},
+	{"junit", required_argument, NULL, JUNIT},
+	{"soak", required_argument, NULL, SOAK},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -160,6 +183,17 @@ set(struct args *a, int o, const char *text)
 	case AFTER:
 		a->after = text;
 		return true;
+	case LAB:
+		a->lab = text;
+		return true;
+	case JSON_FILE:
+		a->json = text;
+		return true;
+	case JUNIT:
+		a->junit = text;
+		return true;
+	case SOAK:
+		return whole(text, 1, 10000000, &a->soak_s);
 	default:
 		return true;
 	}
@@ -195,6 +229,8 @@ read_args(struct args *a, int argc, char **argv)
 	int r = pass(argc, argv, a);
 	if (r)
 		return r;
+	if (a->lab && optind < argc)
+		return 0;
 	if (optind + 1 != argc) {
 		fprintf(stderr, "relay-pktgen: one scenario file is wanted; see --help\n");
 		return 2;
@@ -266,6 +302,19 @@ main(int argc, char **argv)
 	int r = read_args(&a, argc, argv);
 	if (r)
 		return r < 0 ? 0 : r;
+	if (a.lab) {
+		catch_signals();
+		struct pg_lab_args la = {.prog = argv[0],
+					 .lab = a.lab,
+					 .json = a.json,
+					 .junit = a.junit,
+					 .leg = a.leg,
+					 .soak_s = (uint32_t)a.soak_s,
+					 .scenario = argv + optind,
+					 .nscenarios = argc - optind,
+					 .stop = &stop_asked};
+		return pg_lab_main(&la);
+	}
 	if (!pg_init(&g, &scenario.conf)) {
 		fprintf(stderr, "relay-pktgen: source and target have the same address\n");
 		return 2;
@@ -275,9 +324,7 @@ main(int argc, char **argv)
 		if (r)
 			fprintf(stderr, "relay-pktgen: %s: %s\n", a.pcap, strerror(-r));
 	} else if (a.play.device) {
-		struct sigaction sa = {.sa_handler = on_signal};
-		sigaction(SIGINT, &sa, NULL);
-		sigaction(SIGTERM, &sa, NULL);
+		catch_signals();
 		a.play.count = scenario.count;
 		a.play.rate_pps = scenario.rate_pps;
 		r = pg_play(&a.play, &g);

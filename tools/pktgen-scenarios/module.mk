@@ -1,6 +1,7 @@
-# Frames, scenario files and the verdict need no DPDK; main.c sends.
+# Scenario and lab files, frames and the verdict need no DPDK; the program sends.
 PKTGEN := tools/pktgen-scenarios
-$(call prog,relay-pktgen,$(addprefix $(PKTGEN)/,main.c play.c pcap.c scenario.c frames.c),rddpdk suci base,jansson libbsd libdpdk)
-$(call unit,test_pktgen_frames,test/unit/test_pktgen_frames.c $(PKTGEN)/frames.c,rdnet suci base)
+$(call lib,pgconf,$(PKTGEN)/conf,suci base,jansson libbsd)
+$(call prog,relay-pktgen,$(wildcard $(PKTGEN)/*.c),pgconf rdnet relay impi sucaead suci rddpdk base,libdpdk libbsd)
+$(call unit,test_pktgen_frames,test/unit/test_pktgen_frames.c,pgconf rdnet suci base)
 CFLAGS_test/unit/test_pktgen_frames.c := -Ilib/suci
-$(call unit,test_pktgen_scenario,test/unit/test_pktgen_scenario.c $(addprefix $(PKTGEN)/,scenario.c frames.c pcap.c),suci base,jansson libbsd)
+$(call unit,test_pktgen_scenario,test/unit/test_pktgen_scenario.c $(PKTGEN)/pcap.c,pgconf suci base,jansson libbsd)

@@ -1,6 +1,6 @@
 #include "pcap.h"
 
-#include "frames.h"
+#include "pktgen/frames.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "driver/eal.h"
 #include "driver/idle.h"
 #include "driver/pool.h"
-#include "frames.h"
+#include "pktgen/frames.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "frames.h"
+#include "pktgen/frames.h"
 
 #include "base/bytes.h"
 #include "suci/wire.h"

@@ -1,4 +1,4 @@
-#include "scenario.h"
+#include "pktgen/scenario.h"
 
 #include <arpa/inet.h>
 #include <stdarg.h>

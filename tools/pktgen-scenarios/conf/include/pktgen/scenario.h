@@ -11,7 +11,7 @@
 #ifndef PKTGEN_SCENARIO_H
 #define PKTGEN_SCENARIO_H
 
-#include "frames.h"
+#include "pktgen/frames.h"
 
 #include <stdio.h>
 

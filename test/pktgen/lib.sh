@@ -1,0 +1,150 @@
+# Sourced: a relayd with memif legs in a namespace of its own, and the lab file that
+# relay-pktgen plays in.  Everything is in $TMP; a trap cleans up.
+# shellcheck shell=bash
+#
+#   relay-pktgen --memif-- private leg | relayd | global leg --memif-- relay-pktgen
+#                          10.0.0.2              198.18.0.2
+#
+# Knobs: PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
+# PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_CONF (more of relayd's JSON).
+
+set -u
+: "${B:=build/gcc}"
+RUN=pg$$
+TMP=$(mktemp -d)
+RELAYD_PID=
+PG_NS=()
+
+pg_cleanup()
+{
+	local rc=$? ns
+	trap - EXIT INT TERM
+	[ -f "$TMP/relayd.pid" ] && RELAYD_PID=$(cat "$TMP/relayd.pid")
+	pg_stop "$RELAYD_PID"
+	[ -f "$TMP/second.pid" ] && pg_stop "$(cat "$TMP/second.pid")"
+	for ns in "${PG_NS[@]}"; do ip netns del "$ns" 2>/dev/null; done
+	if [ $rc -ne 0 ] && [ -s "$TMP/relayd.log" ]; then
+		echo "--- relayd.log"
+		tail -n 20 "$TMP/relayd.log"
+	fi
+	rm -rf "$TMP" "/var/run/dpdk/$RUN"*
+	exit $rc
+}
+trap pg_cleanup EXIT
+trap 'exit 130' INT TERM
+
+pg_stop()
+{
+	local i
+	[ -n "$1" ] && kill -TERM "$1" 2>/dev/null || return 0
+	for ((i = 0; i < 80; i++)); do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	kill -KILL "$1" 2>/dev/null
+}
+
+# pg_memif NAME ROLE: a vdev string.
+pg_memif() { echo "net_memif$3,role=$2,socket=$TMP/$1.sock,socket-abstract=no,rsize=${PG_RING:-10},bsize=$PG_BSIZE"; }
+
+# pg_conf NAME PRIVATE GLOBAL CPUS PRIV-ADDR GLOB-ADDR PRIMARY: relayd's configuration.
+pg_conf()
+{
+	local sealing=off
+	[ "${PG_SEALED:-0}" = 0 ] || sealing=on
+	[ -s "$TMP/psk" ] ||
+		(umask 077; echo "1 $(od -An -vtx1 -N32 /dev/urandom | tr -d ' \n')" >"$TMP/psk")
+	cat >"$TMP/$1.json" <<END
+{
+ "cluster": { "name": "$1", "relays": [
+	{ "private": "$7", "global": "${6%.*}.1" }, { "private": "$5", "global": "$6" } ] },
+ "ports": {
+  "private": { "device": "$2", "address": "$5", "prefix_len": 16, "mtu": $PG_MTU,
+	"rx_descriptors": 1024, "tx_descriptors": 1024 },
+  "global": { "device": "$3", "address": "$6", "prefix_len": 16, "mtu": $PG_MTU,
+	"rx_descriptors": 1024, "tx_descriptors": 1024, "sealing": "$sealing" } },
+ "impi": { "server": "198.18.255.254:7810" },
+ "sealing": { "key_file": "$TMP/psk" },
+ "eal": { "lcores": "$4", "file_prefix": "$RUN-$1", "hugepages": false, "memory_mb": ${PG_MEMORY_MB:-512} },
+ "idle": "${PG_IDLE:-pause}",
+ "limits": { "jobs": 64, "procs": 131072, "hosts": 256, "trunks": 128, "paths": 4096,
+	"segments": ${PG_SEGMENTS:-16384}, "queue": 4096, "window": 4096 },
+ "neighbours": { "entries": 8192 },
+ "gateway": { "enable": false },
+ "suci": { "global_mtu_start": $PG_MTU ${PG_SUCI:-} },
+ "drain_ms": 1000, "log_level": "${PG_LOG:-info}",
+ "pidfile": "$TMP/$1.pid", "stats_file": "$TMP/$1-stats.json"
+}
+END
+}
+
+# pg_start NAME: relayd in its namespace.
+pg_start()
+{
+	local i ns=$RUN-$1
+	if [[ " ${PG_NS[*]} " != *" $ns "* ]]; then
+		ip netns add "$ns" && ip -n "$ns" link set lo up || return 1
+		PG_NS+=("$ns")
+	fi
+	ip netns exec "$ns" "$B/bin/relayd" "$TMP/$1.json" >>"$TMP/$1.log" 2>&1 &
+	disown
+	for ((i = 0; i < 200; i++)); do
+		[ -f "$TMP/$1.pid" ] && grep -q '^relayd: ready$' "$TMP/$1.log" && return 0
+		kill -0 $! 2>/dev/null || break
+		sleep 0.05
+	done
+	echo "relayd $1 does not start:" >&2
+	tail -n 5 "$TMP/$1.log" >&2
+	return 1
+}
+
+# Scripts that the lab file names: a fresh stats file; relayd anew.
+pg_scripts()
+{
+	cat >"$TMP/stats" <<END
+#!/bin/bash
+f=$TMP/relayd-stats.json
+rm -f \$f
+kill -USR1 "\$(cat $TMP/relayd.pid)" || exit 1
+for ((i = 0; i < 500; i++)); do [ -s \$f ] && break; sleep 0.01; done
+cat \$f
+END
+	cat >"$TMP/restart" <<END
+#!/bin/bash
+p=\$(cat $TMP/relayd.pid)
+kill -KILL \$p
+for ((i = 0; i < 200; i++)); do kill -0 \$p 2>/dev/null || break; sleep 0.02; done
+rm -f $TMP/relayd.pid $TMP/*.sock
+: >$TMP/relayd.log
+for ((i = 0; i < 100; i++)); do ip -n $RUN-relayd link show relay-priv >/dev/null 2>&1 || break; sleep 0.02; done
+ip netns exec $RUN-relayd $PWD/$B/bin/relayd $TMP/relayd.json >>$TMP/relayd.log 2>&1 </dev/null &
+for ((i = 0; i < 400; i++)); do grep -q '^relayd: ready$' $TMP/relayd.log && exit 0; sleep 0.05; done
+exit 1
+END
+	chmod +x "$TMP/stats" "$TMP/restart"
+}
+
+# pg_lab: relayd with both legs at the generator.
+pg_lab()
+{
+	local key=
+	: "${PG_MTU:=1500}"
+	PG_BSIZE=$((PG_MTU > 1900 ? 10240 : 2048))
+	local g w
+	read -r g w <<<"${PG_CPUS:-0 1}"
+	pg_conf relayd "$(pg_memif priv server 0)" "$(pg_memif glob server 1)" "0@$g,1@$w" \
+		10.0.0.2 198.18.0.2 10.0.0.1
+	pg_scripts
+	[ "${PG_SEALED:-0}" = 0 ] || key=$TMP/psk
+	cat >"$TMP/lab.json" <<END
+{
+ "private": { "port": "$(pg_memif priv client 0)", "mtu": $PG_MTU, "prefix_len": 16,
+	"relay": "10.0.0.2", "relay_global": "198.18.0.2", "primary": "10.0.0.1", "first": "10.0.16.0" },
+ "global": { "port": "$(pg_memif glob client 1)", "mtu": $PG_MTU, "prefix_len": 16,
+	"relay": "198.18.0.2", "first": "198.18.16.0" },
+ "stats": "$TMP/stats", "restart": "$TMP/restart", "key_file": "$key",
+ "lcores": "0@$g", "file_prefix": "$RUN-gen", "sleep": ${PG_SLEEP:-false}
+}
+END
+	pg_start relayd
+}

@@ -1,0 +1,554 @@
+#include "run.h"
+
+#include "base/clock.h"
+#include "driver/aead.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#define CHORES_NS   (200 * BASE_US_NS) /* TAPs, channels, events */
+#define CHANNEL_MS  10000u
+#define ANSWER_MS   20000u
+#define CONNECT_MS  30000u
+#define SETTLE_MS   30u
+#define ARP_WAIT_MS 10000u
+
+struct pg_run {
+	struct pg_ctx *ctx;
+	const struct pg_load *load;
+	struct pg_world *world;
+	struct pg_result *out;
+	uint64_t start_ns; /* sending began */
+	uint64_t first_event_ns;
+	uint32_t next_event;
+	uint64_t cut_end_ns[4]; /* private, global, mute, deafen; 0: not cut */
+	uint64_t room_end_ns;
+	uint32_t answers;
+	bool disrupted; /* what is lost is no fault */
+};
+
+/* ---- channels ------------------------------------------------------------------------ */
+
+static struct pg_job *
+job_by_base(struct pg_run *r, uint8_t side, uint32_t base)
+{
+	for (uint32_t j = 0; r && r->world && j < r->load->jobs; j++)
+		if (r->world->job[j].base[side] == base)
+			return &r->world->job[j];
+	return NULL;
+}
+
+static void
+on_answer(void *user, uint8_t side, uint32_t base, const char *why)
+{
+	struct pg_ctx *c = user;
+	struct pg_job *j = job_by_base(c->run, side, base);
+	if (!j)
+		return;
+	c->run->answers++;
+	j->installed[side] = !why;
+	if (!why)
+		return;
+	j->refused = true;
+	strlcpy(c->run->out->why_ended, why, sizeof c->run->out->why_ended);
+}
+
+static void
+on_end(void *user, uint8_t side, uint32_t base, const char *why)
+{
+	struct pg_ctx *c = user;
+	struct pg_job *j = job_by_base(c->run, side, base);
+	if (!j)
+		return;
+	j->over = true;
+	if (*why)
+		strlcpy(j->why, why, sizeof j->why);
+}
+
+/* ---- the loop -------------------------------------------------------------------------- */
+
+static void run_events(struct pg_run *r);
+
+static void
+turn(struct pg_ctx *c)
+{
+	struct pg_world *w = c->run ? c->run->world : NULL;
+	c->net.now_ns = rd_clock_ns(&c->net.clock);
+	uint32_t work = pg_net_poll(&c->net);
+	if (w)
+		work += pg_world_turn(w);
+	if (c->net.now_ns - c->chores_ns >= CHORES_NS) {
+		c->chores_ns = c->net.now_ns;
+		pg_net_poll_taps(&c->net);
+		for (uint32_t i = 0; i < c->nchans; i++)
+			pg_chan_poll(&c->chan[i], c->net.now_ns);
+		if (c->run)
+			run_events(c->run);
+	}
+	pg_net_flush(&c->net);
+	rd_idle_turn(&c->idle, work, c->net.now_ns, c->net.now_ns + 50 * BASE_US_NS);
+}
+
+static bool
+is_up(const struct pg_run *r)
+{
+	for (uint32_t i = 0; i < r->ctx->nchans; i++)
+		if (!pg_chan_up(&r->ctx->chan[i]))
+			return false;
+	return true;
+}
+
+static bool
+is_answered(const struct pg_run *r)
+{
+	return r->answers >= r->load->jobs * r->ctx->nchans;
+}
+
+static bool
+is_connected(const struct pg_run *r)
+{
+	return pg_world_connected(r->world);
+}
+
+static bool
+is_drained(const struct pg_run *r)
+{
+	const struct pg_world *w = r->world;
+	return w->received.segments >= w->sent.segments && pg_world_held(w) == 0;
+}
+
+static bool
+all_over(const struct pg_run *r)
+{
+	for (uint32_t j = 0; j < r->load->jobs; j++) {
+		const struct pg_job *job = &r->world->job[j];
+		if (!job->refused && !(job->over && job->told >= r->load->hosts))
+			return false;
+	}
+	return true;
+}
+
+static bool
+never(const struct pg_run *r)
+{
+	(void)r;
+	return false;
+}
+
+/* False: not in that time, or stopped. */
+static bool
+wait_for(struct pg_run *r, bool (*done)(const struct pg_run *r), uint32_t ms)
+{
+	struct pg_ctx *c = r->ctx;
+	uint64_t end = c->net.now_ns + ms * BASE_MS_NS;
+	while (!done(r)) {
+		if (c->net.now_ns >= end || *c->stop)
+			return false;
+		turn(c);
+	}
+	return true;
+}
+
+/* ---- events ------------------------------------------------------------------------------ */
+
+static void
+restart_relayd(struct pg_run *r)
+{
+	struct pg_ctx *c = r->ctx;
+	if (!*c->lab->restart) {
+		strlcpy(r->out->error, "the lab has no restart command", sizeof r->out->error);
+		return;
+	}
+	pg_net_pin(&c->net, false); /* a child has the CPUs we were given, not our one */
+	if (system(c->lab->restart) != 0)
+		strlcpy(r->out->error, "the lab's restart command failed", sizeof r->out->error);
+	pg_net_pin(&c->net, true);
+	for (uint32_t i = 0; i < c->nchans; i++)
+		pg_chan_drop(&c->chan[i], 0);
+	pg_net_relink(&c->net);
+	(void)pg_net_ready(&c->net, ARP_WAIT_MS, r->out->error, sizeof r->out->error);
+}
+
+static void
+set_cuts(struct pg_run *r)
+{
+	struct pg_side *p = &r->ctx->net.side[0], *g = &r->ctx->net.side[1];
+	const uint64_t *e = r->cut_end_ns, now = r->ctx->net.now_ns;
+	p->rx_cut = p->tx_cut = e[0] > now;
+	g->rx_cut = e[1] > now || e[3] > now;
+	g->tx_cut = e[1] > now || e[2] > now;
+	r->world->no_room = r->room_end_ns > now;
+}
+
+static void
+begin_event(struct pg_run *r, const struct pg_event *e)
+{
+	struct pg_world *w = r->world;
+	uint64_t end = r->ctx->net.now_ns + e->for_ms * BASE_MS_NS;
+	if (!r->first_event_ns)
+		r->first_event_ns = r->ctx->net.now_ns;
+	switch (e->what) {
+	case PG_DO_cut_private:
+	case PG_DO_cut_global:
+	case PG_DO_mute_global:
+	case PG_DO_deafen_global:
+		r->cut_end_ns[e->what - PG_DO_cut_private] = end;
+		break;
+	case PG_DO_stop_receivers:
+		r->room_end_ns = end;
+		break;
+	case PG_DO_restart_remote:
+		pg_world_restart(w, 1, 0);
+		r->disrupted = true;
+		break;
+	case PG_DO_abort_job:
+		for (uint32_t j = 0; j < r->load->jobs; j++)
+			pg_world_note(w, j, "a process of the scenario ended the job");
+		r->disrupted = true;
+		break;
+	case PG_DO_lose_primary:
+		pg_chan_drop(&r->ctx->chan[0], r->ctx->net.now_ns);
+		r->disrupted = true;
+		break;
+	case PG_DO_restart_relayd:
+		r->disrupted = true;
+		restart_relayd(r);
+		break;
+	case PG_ACTIONS_COUNT:
+		break;
+	}
+}
+
+static void
+run_events(struct pg_run *r)
+{
+	uint64_t since = r->ctx->net.now_ns - r->start_ns;
+	if (!r->start_ns)
+		return;
+	while (r->next_event < r->load->nevents &&
+	       since >= r->load->event[r->next_event].at_ms * BASE_MS_NS)
+		begin_event(r, &r->load->event[r->next_event++]);
+	set_cuts(r);
+}
+
+/* ---- measuring ---------------------------------------------------------------------------- */
+
+static void
+set(struct pg_result *o, enum pg_measure m, double v)
+{
+	o->m[m] = v;
+	o->known[m] = true;
+}
+
+/* Rounds add up. */
+static void
+add(struct pg_result *o, enum pg_measure m, double v)
+{
+	set(o, m, o->m[m] + v);
+}
+
+static uint64_t
+wire_bytes(const struct pg_net *n)
+{
+	uint64_t b = 0;
+	for (int i = 0; i < PG_SIDES; i++)
+		b += n->side[i].count.rx_bytes + n->side[i].count.tx_bytes;
+	return b;
+}
+
+/* Of all that send if they are the more, else of all that receive: least against mean. */
+static double
+fairness(const struct pg_world *w)
+{
+	uint64_t least = UINT64_MAX, sum = 0, n = 0;
+	for (int side = 0; side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < w->nstations[side]; i++) {
+			const struct pg_station *s = &w->station[side][i];
+			uint64_t v = s->sent - s->at_begin;
+			bool sends = false;
+			for (uint32_t f = 0; f < s->nflows; f++)
+				sends = sends || s->flow[f].n;
+			if (!sends)
+				continue;
+			least = v < least ? v : least;
+			sum += v;
+			n++;
+		}
+	return sum ? (double)least * (double)n / (double)sum : 0;
+}
+
+static void
+begin_measure(struct pg_run *r)
+{
+	struct pg_world *w = r->world;
+	for (int side = 0; side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < w->nstations[side]; i++)
+			w->station[side][i].at_begin = w->station[side][i].sent;
+	w->last_rx_ns = w->stall_ns = 0;
+	w->measuring = true;
+}
+
+static void
+measure(struct pg_run *r)
+{
+	struct pg_world *w = r->world;
+	struct pg_result *o = r->out;
+	struct pg_tally before = w->received;
+	uint64_t wire = wire_bytes(&r->ctx->net), t0 = r->ctx->net.now_ns;
+	begin_measure(r);
+	(void)wait_for(r, r->load->may_end ? all_over : never, r->load->measure_ms);
+	w->measuring = false;
+	double ns = (double)(r->ctx->net.now_ns - t0);
+	double segments = (double)(w->received.segments - before.segments);
+	double bytes = (double)(w->received.bytes - before.bytes);
+	if (ns <= 0)
+		ns = 1;
+	/* The mean of the rounds. */
+	double share = 1.0 / r->load->rounds;
+	add(o, PG_M_mpps, segments * 1e3 / ns * share);
+	add(o, PG_M_gbps, bytes * 8 / ns * share);
+	add(o, PG_M_wire_gbps, (double)(wire_bytes(&r->ctx->net) - wire) * 8 / ns * share);
+	set(o, PG_M_fairness, fairness(w));
+	double stall = (double)w->stall_ns / 1e6;
+	set(o, PG_M_stall_ms, stall > o->m[PG_M_stall_ms] ? stall : o->m[PG_M_stall_ms]);
+	static const struct {
+		enum pg_measure m;
+		uint32_t ppm;
+	} q[] = {{PG_M_p50_us, 500000}, {PG_M_p99_us, 990000}, {PG_M_p999_us, 999000}};
+	for (int i = 0; i < 3; i++)
+		set(o, q[i].m, (double)base_hist_quantile(&w->latency, q[i].ppm) / 1e3);
+	set(o, PG_M_max_us, w->latency.count ? (double)w->latency.max / 1e3 : 0);
+}
+
+static void
+account(struct pg_run *r)
+{
+	const struct pg_world *w = r->world;
+	struct pg_result *o = r->out;
+	bool whole = w->sent.segments == w->received.segments && w->sent.hash == w->received.hash;
+	double lost = (double)w->sent.segments - (double)w->received.segments;
+	add(o, PG_M_sent, (double)w->sent.segments);
+	add(o, PG_M_received, (double)w->received.segments);
+	add(o, PG_M_lost, r->disrupted || lost < 0 ? 0 : lost);
+	add(o, PG_M_damaged, !whole && !r->disrupted);
+	add(o, PG_M_wrong_ids, (double)w->wrong_ids);
+	add(o, PG_M_copies, (double)w->copies);
+	add(o, PG_M_strays, (double)w->strays);
+	add(o, PG_M_retransmits, (double)w->resent);
+	add(o, PG_M_undrained, r->disrupted ? 0 : (double)pg_world_held(w));
+	double aborted = 0, told = 0;
+	for (uint32_t j = 0; j < r->load->jobs; j++) {
+		aborted += w->job[j].aborted || (w->job[j].over && *w->job[j].why);
+		told += w->job[j].told;
+		if (*w->job[j].why)
+			strlcpy(o->why_ended, w->job[j].why, sizeof o->why_ended);
+	}
+	add(o, PG_M_jobs_aborted, aborted);
+	add(o, PG_M_hosts_told, told);
+	if (r->first_event_ns && w->told_ns > r->first_event_ns)
+		set(o, PG_M_abort_ms, (double)(w->told_ns - r->first_event_ns) / 1e6);
+}
+
+/* ---- a round --------------------------------------------------------------------------------- */
+
+static int
+give_up(struct pg_run *r, const char *what)
+{
+	if (!*r->out->error)
+		strlcpy(r->out->error, *r->ctx->stop ? "stopped" : what, sizeof r->out->error);
+	return -1;
+}
+
+static int
+install(struct pg_run *r)
+{
+	struct pg_ctx *c = r->ctx;
+	if (!wait_for(r, is_up, CHANNEL_MS))
+		return give_up(r, "relayd does not take the primary relay's TCP connection: is it "
+				  "in cluster.relays, before relayd?");
+	uint64_t t0 = c->net.now_ns;
+	for (uint32_t j = 0; j < r->load->jobs; j++)
+		for (uint32_t s = 0; s < c->nchans; s++)
+			if (!pg_chan_job(&c->chan[s], r->world->job[j].table[s]))
+				return give_up(r, "the channel to relayd broke");
+	if (!wait_for(r, is_answered, ANSWER_MS))
+		return give_up(r, "relayd does not answer to a job");
+	uint32_t refused = 0;
+	for (uint32_t j = 0; j < r->load->jobs; j++)
+		refused += r->world->job[j].refused;
+	add(r->out, PG_M_jobs, r->load->jobs - refused);
+	add(r->out, PG_M_jobs_refused, refused);
+	if (refused)
+		return give_up(r, r->out->why_ended);
+	if (!wait_for(r, is_connected, CONNECT_MS))
+		return give_up(r, "not all hosts and remote relays were connected");
+	double ms = (double)(c->net.now_ns - t0) / 1e6;
+	set(r->out, PG_M_connect_ms,
+	    ms > r->out->m[PG_M_connect_ms] ? ms : r->out->m[PG_M_connect_ms]);
+	return 0;
+}
+
+static void
+play(struct pg_run *r)
+{
+	r->start_ns = r->ctx->net.now_ns;
+	pg_world_send(r->world, true);
+	(void)wait_for(r, never, r->load->warmup_ms);
+	measure(r);
+	pg_world_send(r->world, false);
+	if (!r->disrupted)
+		(void)wait_for(r, is_drained, r->load->drain_ms);
+	account(r);
+}
+
+static void
+round_end(struct pg_run *r)
+{
+	struct pg_ctx *c = r->ctx;
+	memset(r->cut_end_ns, 0, sizeof r->cut_end_ns);
+	r->room_end_ns = 0;
+	set_cuts(r);
+	c->net.side[0].loss_ppm = c->net.side[1].loss_ppm = 0;
+	r->start_ns = 0;
+	for (uint32_t j = 0; j < r->load->jobs; j++)
+		for (uint32_t s = 0; s < c->nchans; s++)
+			if (r->world->job[j].installed[s] && !r->world->job[j].over)
+				(void)pg_chan_end(&c->chan[s], r->world->job[j].base[s], "");
+	(void)wait_for(r, never, SETTLE_MS);
+	pg_world_close(r->world);
+	(void)wait_for(r, never, SETTLE_MS);
+}
+
+static void
+one_round(struct pg_run *r, bool last)
+{
+	struct pg_ctx *c = r->ctx;
+	struct pg_result *o = r->out;
+	r->answers = 0;
+	r->next_event = 0;
+	r->first_event_ns = r->start_ns = 0;
+	/* Events are of the first round: those after it show that all is well again. */
+	if (c->run && o->m[PG_M_jobs] > 0)
+		r->next_event = r->load->nevents;
+	r->disrupted = false;
+	c->net.side[0].loss_ppm = c->net.side[1].loss_ppm = r->load->loss_ppm;
+	r->world = pg_world_new(r->load, &c->net, &c->seal, c->labels, ++c->incarnation, o->error,
+				sizeof o->error);
+	if (!r->world)
+		return;
+	*o->error = 0;
+	c->net.datagram = pg_world_datagram;
+	c->net.user = r->world;
+	if (install(r) == 0)
+		play(r);
+	round_end(r);
+	struct pg_world *w = r->world;
+	r->world = NULL;
+	pg_world_free(w, c->labels);
+	(void)last;
+}
+
+static void
+judge(struct pg_run *r, const json_t *before, const json_t *after)
+{
+	struct pg_result *o = r->out;
+	o->passed = !*o->error;
+	for (uint32_t i = 0; i < r->load->nwants; i++) {
+		const struct pg_want *w = &r->load->want[i];
+		struct pg_verdict *v = &o->verdict[i];
+		v->known = !w->counters && o->known[w->measure];
+		v->value = w->counters ? 0 : o->m[w->measure];
+		for (uint32_t k = 0; w->counters && before && after && k < w->ncounters; k++) {
+			double rise;
+			v->known = pg_stats_rise(before, after, w->counter[k], &rise);
+			if (!v->known)
+				break;
+			v->value += rise;
+		}
+		v->ok = v->known && (!w->has_min || v->value >= w->min) &&
+			(!w->has_max || v->value <= w->max);
+		/* Without relayd's counters there is no saying: no failure either. */
+		bool unseen = !before && (w->counters || w->measure == PG_M_relay_drops);
+		o->passed = o->passed && (v->ok || unseen);
+	}
+}
+
+void
+pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
+{
+	struct pg_run r = {.ctx = c, .load = load, .out = out};
+	uint64_t t0 = rd_clock_ns(&c->net.clock);
+	*out = (struct pg_result){
+		.name = load->name, .proves = load->proves, .kind = "stateful", .load = load};
+	if (load->series != c->lab->series) {
+		strlcpy(out->error, "the scenario is for another kind of lab (series)",
+			sizeof out->error);
+		return;
+	}
+	json_t *before = pg_stats_read(c->lab);
+	c->run = &r;
+	for (uint32_t i = 0; i < load->rounds && !*out->error && !*c->stop; i++)
+		one_round(&r, i + 1 == load->rounds);
+	c->run = NULL;
+	c->net.datagram = NULL;
+	json_t *after = before ? pg_stats_read(c->lab) : NULL;
+	if (before && after)
+		set(out, PG_M_relay_drops, pg_stats_reasons(before, after, out));
+	judge(&r, before, after);
+	json_decref(before);
+	json_decref(after);
+	c->net.now_ns = rd_clock_ns(&c->net.clock);
+	out->seconds = (double)(c->net.now_ns - t0) / 1e9;
+}
+
+/* ---- the lab ----------------------------------------------------------------------------------
+ */
+
+static int
+load_keys(struct pg_ctx *c, char *err, size_t err_max)
+{
+	char why[SUCI_PSK_TEXT];
+	if (!*c->lab->key_file)
+		return 0;
+	c->seal.legs = 1u << 1;
+	c->seal.aead = suci_aes256gcm();
+	int n = c->seal.aead ? suci_psk_load(c->lab->key_file, c->seal.key, why) : -1;
+	if (n < 0) {
+		snprintf(err, err_max, "key_file: %s",
+			 c->seal.aead ? why : "the AES library cannot be used on this machine");
+		return -1;
+	}
+	c->seal.nkeys = (uint32_t)n;
+	return 0;
+}
+
+int
+pg_ctx_open(struct pg_ctx *c, const struct pg_lab *lab, const char *prog, char *err, size_t err_max)
+{
+	static const struct pg_chan_ops ops = {.answer = on_answer, .end = on_end};
+	c->lab = lab;
+	if (load_keys(c, err, err_max) || pg_net_open(&c->net, lab, prog, err, err_max))
+		return -1;
+	rd_idle_init(&c->idle, lab->sleep ? RD_IDLE_SLEEP : RD_IDLE_PAUSE, 50000);
+	c->incarnation = rd_clock_system_ns();
+	for (int i = 0; i < PG_SIDES; i++)
+		c->net.side[i].stations = 1; /* to answer and ask ARP before there is a scenario */
+	for (uint8_t i = 0; i < PG_SIDES; i++) {
+		relay_labels_init(&c->labels[i], lab->side[i].primary_index);
+		if (lab->side[i].primary)
+			pg_chan_init(&c->chan[c->nchans++], &lab->side[i], i, &ops, c);
+	}
+	return pg_net_ready(&c->net, ARP_WAIT_MS, err, err_max);
+}
+
+int
+pg_ctx_close(struct pg_ctx *c)
+{
+	for (uint32_t i = 0; i < c->nchans; i++)
+		pg_chan_fini(&c->chan[i]);
+	return pg_net_close(&c->net);
+}
