@@ -39,6 +39,15 @@ datagram_error(const struct datagram_sock *s)
 }
 
 const char *
+datagram_xdp(const struct datagram_sock *s)
+{
+	struct suci_udp_info info;
+
+	suci_udp_get_info(s->udp, &info);
+	return info.xdp ? NULL : info.xdp_why;
+}
+
+const char *
 datagram_version(void)
 {
 	return LIBSUCI_VERSION;

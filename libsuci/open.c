@@ -64,7 +64,7 @@ conf_wrong(const struct datagram_conf *c)
 		return "cc is none of enum datagram_cc";
 	if (c->priority < 0 || c->priority >= PRIOS)
 		return "priority is not 0 .. 3";
-	if (c->flags & ~(DATAGRAM_CRC | DATAGRAM_NO_OFFLOAD | DATAGRAM_HUGE_PAGES))
+	if (c->flags & ~(DATAGRAM_CRC | DATAGRAM_NO_OFFLOAD | DATAGRAM_HUGE_PAGES | DATAGRAM_XDP))
 		return "unknown flags";
 	return NULL;
 }
@@ -83,6 +83,7 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 		.no_gro = c->flags & DATAGRAM_NO_OFFLOAD,
 		.ecn = true,
 		.huge_pages = c->flags & DATAGRAM_HUGE_PAGES,
+		.xdp = c->flags & DATAGRAM_XDP,
 		.busy_poll_us = c->busy_poll_us,
 	};
 	memcpy(u.ip, me->ip, 4);

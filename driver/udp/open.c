@@ -1,5 +1,6 @@
 /* Making and closing the socket; what the interface can carry. */
 #include "udp_private.h"
+#include "xdp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,9 +17,9 @@
 #define MTU_LEAST  1200u
 #define MTU_MOST   65000u
 
-/* UDP payload that fits the interface that has ip; 0 if none has it. */
+/* MTU and name of the interface that has ip; 0 if none has it. */
 static uint32_t
-interface_mtu(int fd, const uint8_t ip[4])
+interface_mtu(int fd, const uint8_t ip[4], char name[IFNAMSIZ])
 {
 	struct ifaddrs *list, *i;
 	uint32_t mtu = 0;
@@ -34,8 +35,9 @@ interface_mtu(int fd, const uint8_t ip[4])
 			continue;
 		struct ifreq r = {0};
 		strncpy(r.ifr_name, i->ifa_name, sizeof r.ifr_name - 1);
+		memcpy(name, r.ifr_name, IFNAMSIZ);
 		if (ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu > (int)IP_UDP_HDR)
-			mtu = (uint32_t)r.ifr_mtu - IP_UDP_HDR;
+			mtu = (uint32_t)r.ifr_mtu;
 		break;
 	}
 	freeifaddrs(list);
@@ -140,6 +142,8 @@ int
 suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 {
 	uint32_t mtu_max = conf->mtu_max ? conf->mtu_max : MTU_MOST;
+	uint32_t if_mtu;
+	char name[IFNAMSIZ];
 	struct suci_udp *u;
 	int err;
 
@@ -158,9 +162,8 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	err = make_socket(u, conf);
 	if (err)
 		goto fail;
-	u->mtu = conf->mtu ? conf->mtu : interface_mtu(u->fd, conf->ip);
-	if (u->mtu == 0)
-		u->mtu = 1500 - IP_UDP_HDR;
+	if_mtu = interface_mtu(u->fd, conf->ip, name);
+	u->mtu = conf->mtu ? conf->mtu : (if_mtu ? if_mtu : 1500) - IP_UDP_HDR;
 	if (u->mtu > mtu_max)
 		u->mtu = mtu_max;
 	if (u->mtu < MTU_LEAST)
@@ -168,6 +171,9 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	err = make_pool(u, conf->huge_pages);
 	if (err)
 		goto fail;
+	u->xdp_why = conf->xdp ? "no interface has the address" : "not asked for";
+	if (conf->xdp && if_mtu)
+		suci_udp_xdp_open(u, name, if_mtu, conf->huge_pages);
 	*out = u;
 	return 0;
 fail:
@@ -180,6 +186,7 @@ suci_udp_close(struct suci_udp *u)
 {
 	if (!u)
 		return;
+	suci_udp_xdp_close(u);
 	if (u->fd >= 0)
 		close(u->fd);
 	suci_udp_region_free(u);
@@ -212,6 +219,8 @@ suci_udp_get_info(const struct suci_udp *u, struct suci_udp_info *out)
 	*out = (struct suci_udp_info){.gso = u->gso,
 				      .gro = u->gro,
 				      .connected = u->connected,
+				      .xdp = u->xdp != NULL && !u->xdp_why,
+				      .xdp_why = u->xdp_why,
 				      .busy_poll_preferred = u->busy_poll_preferred,
 				      .pages = (enum suci_udp_pages)u->pages,
 				      .busy_poll_us = u->busy_poll_us,
@@ -246,7 +255,7 @@ suci_udp_local(const struct suci_udp *u)
 int
 suci_udp_fd(const struct suci_udp *u)
 {
-	return u->fd;
+	return u->xdp ? u->xdp->epoll_fd : u->fd;
 }
 
 bool
@@ -273,6 +282,10 @@ suci_udp_credit(const struct suci_udp *u, uint32_t peers)
 	/* The kernel charges a datagram its allocation: up to twice the bytes
 	 * plus the skb. */
 	uint64_t each = 2ull * u->mtu + 1024;
-	uint64_t n = u->rcvbuf_bytes / each / (peers ? peers : 1);
+	uint64_t n = u->rcvbuf_bytes / each;
+	/* Past the socket the device's ring is all the room there is. */
+	if (u->xdp && n > XDP_DEVICE_RING)
+		n = XDP_DEVICE_RING;
+	n /= peers ? peers : 1;
 	return n < 4 ? 4 : n > 65535 ? 65535 : (uint32_t)n;
 }

@@ -1,5 +1,6 @@
 /* Receiving, the kernel's error queue, and turns of one UDP socket. */
 #include "udp_private.h"
+#include "xdp.h"
 
 #include "base/assert.h"
 
@@ -27,8 +28,8 @@ suci_udp_addr(const uint8_t ip[4], uint16_t port)
 	return a;
 }
 
-static struct suci_addr
-from_sockaddr(const struct sockaddr_in *sa)
+struct suci_addr
+suci_udp_from(const struct sockaddr_in *sa)
 {
 	struct suci_addr a = {.port = ntohs(sa->sin_port), .family = 4};
 	memcpy(a.ip + 12, &sa->sin_addr, 4);
@@ -71,14 +72,20 @@ suci_udp_name_senders(struct suci_udp *u, bool yes)
 void
 suci_udp_hold(struct suci_udp *u, uint64_t cookie)
 {
-	BASE_ASSERT(cookie >= 1 && cookie <= u->bufs && u->refs[cookie - 1] > 0);
-	u->refs[cookie - 1]++;
+	BASE_ASSERT(cookie >= 1);
+	uint32_t *refs = cookie <= u->bufs ? &u->refs[cookie - 1] : suci_udp_xdp_refs(u, cookie);
+	BASE_ASSERT(*refs > 0);
+	++*refs;
 }
 
 void
 suci_udp_release(struct suci_udp *u, uint64_t cookie)
 {
-	BASE_ASSERT(cookie >= 1 && cookie <= u->bufs && u->refs[cookie - 1] > 0);
+	if (cookie > u->bufs) {
+		suci_udp_xdp_release(u, cookie);
+		return;
+	}
+	BASE_ASSERT(cookie >= 1 && u->refs[cookie - 1] > 0);
 	uint32_t b = (uint32_t)(cookie - 1);
 	if (--u->refs[b] == 0)
 		u->free_buf[u->nfree++] = b;
@@ -134,7 +141,7 @@ rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
 		u->count.rx_foreign++;
 		return 1;
 	}
-	struct suci_addr from = from_sockaddr(u->nameless ? &u->peer : &u->rx_from[i]);
+	struct suci_addr from = suci_udp_from(u->nameless ? &u->peer : &u->rx_from[i]);
 	uint8_t *bytes = u->rx_iov[i].iov_base;
 	uint32_t seg = u->gro ? suci_udp_merged(&m->msg_hdr) : 0;
 	/* The kernel merges only what is marked alike. */
@@ -206,6 +213,8 @@ rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
 		return false;
 	}
 	*moved = true;
+	if (u->xdp)
+		suci_udp_xdp_begin(u);
 	for (uint32_t i = 0; i < (uint32_t)n; i++)
 		u->refs[u->armed[i]] = 1;
 	for (uint32_t i = 0; i < (uint32_t)n; i++)
@@ -244,7 +253,7 @@ read_errors(struct suci_udp *u, uint64_t now_ns)
 			if (e.ee_errno != ECONNREFUSED || e.ee_origin != SO_EE_ORIGIN_ICMP)
 				continue;
 			u->count.unreachable++;
-			struct suci_addr to = from_sockaddr(&sa);
+			struct suci_addr to = suci_udp_from(&sa);
 			suci_path_unreachable(u->ep, &to, now_ns);
 		}
 	}
@@ -253,7 +262,37 @@ read_errors(struct suci_udp *u, uint64_t now_ns)
 bool
 suci_udp_tx(struct suci_udp *u, uint64_t now_ns)
 {
-	return suci_udp_send(u, now_ns);
+	bool moved = suci_udp_send(u, now_ns);
+
+	if (u->xdp)
+		suci_udp_xdp_watch(u);
+	return moved;
+}
+
+static void
+rx_socket(struct suci_udp *u, uint64_t now_ns, bool *moved)
+{
+	for (int turn = 0; turn < 4; turn++) {
+		if (!rx_batch(u, now_ns, moved))
+			break;
+	}
+}
+
+/* Frames need no system call, so the socket is read when there are none; it polls the device. */
+static void
+rx_frames(struct suci_udp *u, uint64_t now_ns, bool *moved)
+{
+	const uint32_t most = 4 * SUCI_UDP_BATCH;
+
+	if (suci_udp_xdp_rx(u, most, now_ns) > 0) {
+		*moved = true;
+		if (++u->xdp->turns < XDP_TURNS)
+			return;
+	}
+	u->xdp->turns = 0;
+	rx_socket(u, now_ns, moved);
+	if (suci_udp_xdp_rx(u, most, now_ns) > 0)
+		*moved = true;
 }
 
 bool
@@ -261,18 +300,15 @@ suci_udp_poll(struct suci_udp *u, uint64_t now_ns)
 {
 	bool moved = false;
 
-	for (int turn = 0; turn < 4; turn++) {
-		if (!rx_batch(u, now_ns, &moved))
-			break;
-	}
+	if (u->xdp)
+		rx_frames(u, now_ns, &moved);
+	else
+		rx_socket(u, now_ns, &moved);
 	if (u->errors_queued) {
 		/* The error came in front of what is queued; what the peer said before
 		 * it went - its last ack, its farewell - is heard first. */
 		u->rx_want = SUCI_UDP_BATCH;
-		for (int turn = 0; turn < 4; turn++) {
-			if (!rx_batch(u, now_ns, &moved))
-				break;
-		}
+		rx_socket(u, now_ns, &moved);
 		read_errors(u, now_ns);
 	}
 	if (suci_expiry_ns(u->ep) <= now_ns)
@@ -284,6 +320,9 @@ short
 suci_udp_events(const struct suci_udp *u)
 {
 	short ev = 0;
+
+	if (u->xdp)
+		return POLLIN; /* of the epoll descriptor */
 	if (u->narmed > 0 || u->nfree > 0)
 		ev |= POLLIN;
 	if (suci_udp_waiting(u))
@@ -307,7 +346,7 @@ suci_udp_wait(struct suci_udp *u, uint64_t until_ns)
 		uint64_t ns = due > now ? due - now : 0;
 		struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u),
 				     .tv_nsec = (long)(ns % 1000000000u)};
-		struct pollfd p = {.fd = u->fd, .events = suci_udp_events(u)};
+		struct pollfd p = {.fd = suci_udp_fd(u), .events = suci_udp_events(u)};
 		/* Whatever it says, the next turn sees why. */
 		(void)ppoll(&p, 1, until_ns == UINT64_MAX && due == UINT64_MAX ? NULL : &t, NULL);
 		now = suci_udp_now_ns();

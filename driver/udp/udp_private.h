@@ -1,6 +1,7 @@
 /* The driver's state, shared by its source files:
  *   open.c      making and closing the socket
  *   region.c    memory of the receive buffers
+ *   xdp.c       receiving past the kernel's UDP; xdp_prog.c, frame.c
  *   suci_udp.c  receiving, the error queue, turns
  *   send.c      sending, runs of datagrams */
 #ifndef UDP_PRIVATE_H
@@ -66,6 +67,9 @@ struct suci_udp {
 	struct sockaddr_in rx_from[SUCI_UDP_BATCH];
 	struct control rx_control[SUCI_UDP_BATCH];
 
+	struct udp_xdp *xdp; /* NULL: receives by the socket only */
+	const char *xdp_why;
+
 	uint32_t tx_most; /* datagrams of a batch: whole runs of full ones */
 	struct suci_out out[TX_BATCH];
 	struct udp_dgram dgram[TX_BATCH];
@@ -107,6 +111,22 @@ uint8_t suci_udp_ecn(struct msghdr *m);
 /* Length of the datagram that starts at at < len of a message of len bytes
  * merged from datagrams of seg bytes (0: not merged). */
 uint32_t suci_udp_piece(uint32_t len, uint32_t seg, uint32_t at);
+
+struct suci_addr suci_udp_from(const struct sockaddr_in *sa);
+
+/* xdp.c.  Opening: on the interface of that name and MTU, to which the socket's address belongs;
+ * u->xdp, or NULL and u->xdp_why. */
+void suci_udp_xdp_open(struct suci_udp *u, const char *name, uint32_t if_mtu, bool reserved);
+void suci_udp_xdp_close(struct suci_udp *u);
+/* After a datagram by the socket. */
+void suci_udp_xdp_begin(struct suci_udp *u);
+/* Hand at most so many frames to the endpoint; how many. */
+uint32_t suci_udp_xdp_rx(struct suci_udp *u, uint32_t most, uint64_t now_ns);
+/* Of cookies above u->bufs. */
+uint32_t *suci_udp_xdp_refs(struct suci_udp *u, uint64_t cookie);
+void suci_udp_xdp_release(struct suci_udp *u, uint64_t cookie);
+/* The epoll descriptor looks for POLLOUT when there is something to send. */
+void suci_udp_xdp_watch(struct suci_udp *u);
 
 /* region.c: memory for the receive buffers into u->buf; false if there is none. */
 bool suci_udp_region_make(struct suci_udp *u, size_t bytes, bool reserved);

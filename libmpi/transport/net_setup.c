@@ -35,11 +35,18 @@ lmpi_net_open(const uint8_t ip[4])
 	conf.mtu = (uint32_t)lmpi_env_u64("LIBMPI_MTU", 0, 65000);
 	conf.busy_poll_us = (uint32_t)lmpi_env_u64("LIBMPI_BUSY_POLL_US", 0, 1000000);
 	conf.huge_pages = lmpi_env_u64("LIBMPI_HUGE_PAGES", 0, 1) != 0;
+	conf.xdp = lmpi_env_u64("LIBMPI_XDP", 0, 1) != 0;
 	conf.ecn = lmpi_env_u64("LIBMPI_ECN", 0, 1) != 0;
 	int err = suci_udp_open(&conf, &net.udp);
-	if (err == 0)
-		return LMPI_OK;
 	lmpi_net_name(ip, 0, name);
+	if (err == 0) {
+		struct suci_udp_info info;
+		suci_udp_get_info(net.udp, &info);
+		if (conf.xdp && !info.xdp)
+			fprintf(stderr, "libmpi: LIBMPI_XDP on %s: %s; the UDP socket receives\n",
+				name, info.xdp_why);
+		return LMPI_OK;
+	}
 	fprintf(stderr, "libmpi: cannot open a UDP socket on %s: %s\n", name, strerror(-err));
 	return LMPI_ERR_OTHER;
 }

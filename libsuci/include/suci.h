@@ -115,6 +115,8 @@ enum datagram_cc {
 #define DATAGRAM_CRC	    1u /* end-to-end CRC32C over every block, both sides alike */
 #define DATAGRAM_NO_OFFLOAD 2u /* no segmentation and merging by the kernel */
 #define DATAGRAM_HUGE_PAGES 4u /* receive buffers in reserved huge pages, if there are any */
+/* Receive past the kernel's IP and UDP, through AF_XDP, if that can be had: datagram_xdp(). */
+#define DATAGRAM_XDP 8u
 
 /* [+] Everything that can be set.  datagram_conf_init() first. */
 struct datagram_conf {
@@ -170,6 +172,14 @@ int datagram_flush(struct datagram_sock *s, long sec, long usec);
 /* The last failure on s as a sentence, "" if there was none; of opening if s is NULL
  * (this thread's).  Valid until the next failure. */
 const char *datagram_error(const struct datagram_sock *s);
+
+/* [+] With DATAGRAM_XDP: NULL if datagrams come through AF_XDP, else why they come through the
+ * UDP socket.  It takes CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF; an IPv4 address of an interface
+ * with one receive queue, an MTU of at most 3.7 KB and no other XDP program: one process for each
+ * interface.  While the socket is open the interface has our XDP program, which leaves
+ * everything to the kernel that is not for our address and port; what it takes has not seen the
+ * packet filter.  No more than 256 packets are in flight to us: the device's ring. */
+const char *datagram_xdp(const struct datagram_sock *s);
 
 /* ---- writing ---- */
 

@@ -125,6 +125,30 @@ want "$json" burst 1024 204800 || fail "sealed: results"
 testbed_stop sealed || fail "the sealed server's status"
 pass "sealed with a pre-shared key, not without"
 
+# Past the kernel's UDP: one process of an interface receives through AF_XDP, the next is told
+# why not; everything that is not its own goes on to the kernel; a killed one leaves no program.
+xdp_on() { ip -n "$TB_ID-$1" -d link show glob0 | grep -q xdp; }
+testbed_spawn bfe4 xdp "$PERF" server --bind "$(testbed_global_addr bfe4)" --xdp
+testbed_wait 10 "AF_XDP" grep -q 'AF_XDP receives' "$TB_LOG/xdp.log" || fail "no AF_XDP: $(cat "$TB_LOG/xdp.log")"
+xdp_on bfe4 || fail "no XDP program on the interface"
+timeout 60 "$TB_DIR/in" afe4 "$PERF" client "$(testbed_global_addr bfe4)" --mode pingpong \
+	--bind "$(testbed_global_addr afe4)" --xdp --size 0,8,64k --count 20 --json "$json" \
+	>"$TB_LOG/xdpc.log" 2>&1 || fail "through AF_XDP"
+want "$json" pingpong 0 8 65536 || fail "through AF_XDP: results"
+grep -q 'AF_XDP receives' "$TB_LOG/xdpc.log" || fail "client without AF_XDP: $(cat "$TB_LOG/xdpc.log")"
+xdp_on afe4 && fail "the client left its XDP program"
+testbed_spawn bfe4 second "$PERF" server --bind "$(testbed_global_addr bfe4)" --port 7701 --xdp
+testbed_wait 10 "the reason" grep -q 'no AF_XDP: another' "$TB_LOG/second.log" ||
+	fail "two have the interface: $(cat "$TB_LOG/second.log")"
+timeout 60 "$TB_DIR/in" afe4 "$PERF" client "$(testbed_global_addr bfe4)" --port 7701 --mode burst \
+	--size 64k --count 20 --json "$json" >"$TB_LOG/xdpc.log" 2>&1 || fail "beside AF_XDP"
+testbed_stop second || fail "the second server's status"
+xdp_on bfe4 || fail "the program is gone before its process"
+kill -KILL -- "-$(cat "$TB_DIR/pid-xdp")" || fail "the server with AF_XDP is gone"
+testbed_wait 10 "the program to go" bash -c "! ip -n $TB_ID-bfe4 -d link show glob0 | grep -q xdp" ||
+	fail "a killed process leaves its XDP program"
+pass "through AF_XDP, beside it, after it"
+
 # Slow write keeps its rate from above: 1 MB at 2 MB/s.
 timeout 60 "$TB_DIR/in" bfe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
 	--size 100000 --count 10 --warmup 0 --rate 2000000 --json "$json" >"$TB_LOG/slow.log" 2>&1 ||

@@ -529,6 +529,36 @@ granted(void **state)
 	assert_int_equal(suci_udp_open(&conf, &u), -22);
 }
 
+/* What cannot have AF_XDP says why and receives by its socket; an address of nobody's cannot
+ * even be bound. */
+static void
+no_xdp(void **state)
+{
+	struct suci_udp_conf conf = {.ip = {127, 0, 0, 1}, .xdp = true};
+	struct suci_udp *u = NULL;
+	struct suci_udp_info info;
+
+	(void)state;
+	assert_int_equal(suci_udp_open(&conf, &u), 0);
+	suci_udp_get_info(u, &info);
+	assert_false(info.xdp); /* 64 KB frames */
+	assert_non_null(strstr(info.xdp_why, "too long"));
+	assert_true(suci_udp_events(u) & POLLIN);
+	suci_udp_close(u);
+	memset(conf.ip, 0, 4);
+	assert_int_equal(suci_udp_open(&conf, &u), 0);
+	suci_udp_get_info(u, &info);
+	assert_false(info.xdp);
+	assert_non_null(strstr(info.xdp_why, "no interface"));
+	suci_udp_close(u);
+	conf.xdp = false;
+	assert_int_equal(suci_udp_open(&conf, &u), 0);
+	suci_udp_get_info(u, &info);
+	assert_false(info.xdp);
+	assert_non_null(strstr(info.xdp_why, "not asked for"));
+	suci_udp_close(u);
+}
+
 /* Waiting ends with a datagram, or when the time is over and not before; timers that are due
  * meanwhile are run. */
 static void
@@ -572,6 +602,7 @@ main(void)
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(connected),
 		cmocka_unit_test(granted),
+		cmocka_unit_test(no_xdp),
 		cmocka_unit_test(waiting),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

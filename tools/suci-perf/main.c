@@ -32,7 +32,7 @@ static const char usage[] =
 	"\n"
 	"  --bind IP --mtu BYTES --window PACKETS --sockbuf BYTES --read-bytes BYTES\n"
 	"  --write-bytes BYTES --rate BYTES/S (slow write) --prio 0..3 --spin-us N\n"
-	"  --cc cubic|fixed|bbr --crc --no-offload --huge\n"
+	"  --cc cubic|fixed|bbr --crc --no-offload --huge --xdp\n"
 	"  --psk FILE (sealed) --busy-poll-us N --connect-ms N --liveness-ms N\n"
 	"All processes of one run take the same --mode; server and node follow the leader,\n"
 	"who is the client or the root.\n";
@@ -138,6 +138,7 @@ enum {
 	OPT_PSK,
 	OPT_BUSY,
 	OPT_HUGE,
+	OPT_XDP,
 	OPT_CONNECT,
 	OPT_LIVENESS,
 	OPT_HELP
@@ -174,6 +175,7 @@ static const struct option longs[] = {
 	{"psk", 1, NULL, OPT_PSK},
 	{"busy-poll-us", 1, NULL, OPT_BUSY},
 	{"huge", 0, NULL, OPT_HUGE},
+	{"xdp", 0, NULL, OPT_XDP},
 	{"help", 0, NULL, OPT_HELP},
 	{NULL, 0, NULL, 0},
 };
@@ -228,6 +230,9 @@ socket_option(struct datagram_conf *c, int opt, const char *v)
 		break;
 	case OPT_HUGE:
 		c->flags |= DATAGRAM_HUGE_PAGES;
+		break;
+	case OPT_XDP:
+		c->flags |= DATAGRAM_XDP;
 		break;
 	case OPT_CONNECT:
 		c->connect_ms = (uint32_t)one_number(v, 0, UINT32_MAX);

@@ -41,6 +41,11 @@ open_as(struct run *r, const struct options *o, struct datagram_db *db, uint32_t
 	r->o = o;
 	r->me = id;
 	r->s = datagram_open_with(&conf);
+	if (r->s && (conf.flags & DATAGRAM_XDP)) {
+		const char *why = datagram_xdp(r->s);
+		fprintf(stderr, "suci-perf: %s%s\n", why ? "no AF_XDP: " : "AF_XDP receives",
+			why ? why : "");
+	}
 	int err = r->s ? list_ids(r, db) : say("open", datagram_error(NULL));
 	datagram_db_free(db);
 	return err;

@@ -1,6 +1,7 @@
 /* Suci: a lane pair over one direct path, on the kernel driver.  No CRC on the lane: as
  * for the others the kernel's UDP (TCP) checksum is all there is.  DUEL_SEAL=1: the path is
- * sealed (AES-256-GCM). */
+ * sealed (AES-256-GCM).  Receives through AF_XDP where that can be had (MTU 1500 here);
+ * DUEL_XDP=0: by the UDP socket only. */
 #include "duel.h"
 
 #include "driver/aead.h"
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define BLOCKS_MAX 512u
@@ -148,16 +150,36 @@ knob(const char *name, uint32_t other)
 	return v ? (uint32_t)strtoul(v, NULL, 0) : other;
 }
 
+/* The address we have towards the server: AF_XDP needs to know the interface. */
+static void
+own_address(const uint8_t to[4], uint8_t own[4])
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(DUEL_PORT)};
+	socklen_t len = sizeof sa;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	memcpy(&sa.sin_addr, to, 4);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&sa, sizeof sa) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&sa, &len) < 0)
+		duel_die("own address");
+	memcpy(own, &sa.sin_addr, 4);
+	close(fd);
+}
+
 static void
 make(const uint8_t ip[4])
 {
 	struct suci_udp_conf uc = {.mtu = duel_mtu - 28,
 				   .bufs = 1024,
+				   .xdp = knob("DUEL_XDP", 1),
 				   .spin_us = DUEL_SPIN_NS / 1000,
 				   .huge_pages = true,
 				   .sockbuf_bytes = 32u << 20,
 				   .port = is_server ? DUEL_PORT : 0};
-	memcpy(uc.ip, ip, is_server ? 4 : 0);
+	if (is_server)
+		memcpy(uc.ip, ip, 4);
+	else
+		own_address(ip, uc.ip);
 	int err = suci_udp_open(&uc, &udp);
 	if (err) {
 		errno = -err;
@@ -187,6 +209,11 @@ make(const uint8_t ip[4])
 				.user = lanes};
 	if (getrandom(c.cookie_secret, sizeof c.cookie_secret, 0) < 0)
 		duel_die("getrandom");
+	if (getenv("DUEL_SHOW")) {
+		struct suci_udp_info info;
+		suci_udp_get_info(udp, &info);
+		fprintf(stderr, "  xdp %s\n", info.xdp ? "yes" : info.xdp_why);
+	}
 	if (knob("DUEL_SEAL", 0)) {
 		c.limits.sealed_max = c.limits.paths_max;
 		c.seal = (struct suci_seal_conf){.aead = suci_aes256gcm(), .nkeys = 1, .legs = ~0u};

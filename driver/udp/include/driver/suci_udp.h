@@ -3,8 +3,8 @@
  * Opens a non-blocking IPv4 UDP socket, receives in batches (recvmmsg) into a
  * pool of reference-counted buffers, sends in batches (sendmmsg) - datagrams of up to
  * 2 KiB copied together, longer ones straight from the pieces suci_tx() names -,
- * and turns ICMP "port unreachable" into suci_path_unreachable().  Sealed datagrams are sealed into a buffer of the driver's and
- * sent from there.  It owns no protocol state and no thread.
+ * and turns ICMP "port unreachable" into suci_path_unreachable().  Sealed datagrams are sealed into
+ * a buffer of the driver's and sent from there.  It owns no protocol state and no thread.
  *
  *      suci_udp_open -> suci_new(..., mtu_max = suci_udp_mtu()) -> suci_udp_attach
  *      loop: suci_udp_poll(now);  to sleep: poll(suci_udp_fd(), suci_udp_events())
@@ -31,6 +31,19 @@
  * the kernel poll the device's queue inside a read (SO_BUSY_POLL, where the device has
  * NAPI and we have CAP_NET_ADMIN or net.core.busy_read is set); and an endpoint with one peer
  * only may connect its socket, which spares the kernel two route look-ups per datagram.
+ *
+ * AF_XDP (xdp): an XDP program on the interface of the socket's address hands the UDP datagrams
+ * for our address and port to rings shared with the kernel, and leaves everything else to it.
+ * Reading them takes no system call, the kernel's IP and UDP have no part in it, and where
+ * packets come in on the sender's core (veth) or in interrupts, a reader that polls takes that work
+ * to its own core.  Sending stays with the socket and its runs.  It begins with the first
+ * datagram the socket gets: that tells which device to poll.  It takes
+ *      CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF; conf.ip, an address of the interface;
+ *      a driver with XDP of its own, one receive queue, an MTU of at most 3.7 KB (veth: 3.5),
+ *      no other XDP program: one socket of one process for each interface;
+ * else the socket receives, and suci_udp_info says why.  The program goes with its process.
+ * What it takes has not passed the packet filter (netfilter).  Checksums of IP and UDP are
+ * verified here; what is wrong is dropped and counted.
  *
  * The receive buffers are one region: of reserved huge pages (MAP_HUGETLB) if asked for and
  * there are enough, else of transparent ones where the kernel gives them.
@@ -59,6 +72,7 @@ struct suci_udp_conf {
 	bool ecn;
 	bool huge_pages;       /* receive buffers in reserved huge pages, if there are any left */
 	uint32_t busy_poll_us; /* kernel polls the device so long in a read; 0: does not */
+	bool xdp;	       /* receive through AF_XDP if that can be had */
 	uint32_t spin_us;      /* suci_udp_wait() polls so long before it sleeps */
 };
 
@@ -71,6 +85,8 @@ enum suci_udp_pages {
 /* What was granted of what the configuration asked for. */
 struct suci_udp_info {
 	bool gso, gro, connected, busy_poll_preferred;
+	bool xdp;	     /* AF_XDP receives, as soon as the first datagram came */
+	const char *xdp_why; /* if not: why not; a text that stays */
 	enum suci_udp_pages pages;
 	uint32_t busy_poll_us;
 	uint64_t region_bytes; /* receive buffers */
@@ -90,6 +106,9 @@ struct suci_udp_info {
 	X(rx_truncated, "datagrams longer than the MTU, dropped")          \
 	X(rx_foreign, "datagrams from something else than IPv4, dropped")  \
 	X(rx_stalls, "turns without reading because every buffer is held") \
+	X(xdp_datagrams, "datagrams received through AF_XDP")              \
+	X(xdp_malformed, "frames there that are no datagram, dropped")     \
+	X(xdp_bad_sum, "frames there with a wrong checksum, dropped")      \
 	X(unreachable, "ICMP port unreachable reports")
 struct suci_udp_counters {
 #define X(n, h) uint64_t n;
@@ -117,7 +136,8 @@ bool suci_udp_ecn_works(const struct suci_udp *u);
 uint32_t suci_udp_burst(const struct suci_udp *u);
 /* Packets each of so many peers may have in flight so that together they do not
  * overrun the socket's receive buffer: for suci_config.credit.  With peers 1: all of it, of
- * which suci_config.credit_total should leave a quarter to acks and asks. */
+ * which suci_config.credit_total should leave a quarter to acks and asks.  With AF_XDP the
+ * device's ring is what must not be overrun: 256. */
 uint32_t suci_udp_credit(const struct suci_udp *u, uint32_t peers);
 
 /* One turn: receive at most a few batches, run due timers, send what there is.
