@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SUCI_REORDER_PACKETS 3
 #define SUCI_ACKS_RANGES     32
 #define SUCI_ACKS_REPORTS    8
 #define SUCI_REFUSED_REPORTS 2 /* the first of them may be lost */
@@ -42,6 +43,14 @@ enum suci_acks_seen suci_acks_look(const struct suci_acks *a, uint32_t pn);
 /* Note pn, for which suci_acks_look() said NEW.  True if it arrived out of
  * order: not the one after the largest so far. */
 bool suci_acks_add(struct suci_acks *a, uint32_t pn, uint32_t time_us, uint64_t now_ns);
+/* Is pn, added last, so far above a new hole that a sender with the usual threshold
+ * (SUCI_REORDER_PACKETS, RFC 9002 section 6.1.1) holds what is missing for lost? */
+static inline bool
+suci_acks_ripe(const struct suci_acks *a, uint32_t pn)
+{
+	return pn - a->range[0].lo == SUCI_REORDER_PACKETS - 1 && a->range[0].hi == pn &&
+	       (a->n > 1 || a->range[0].lo != a->floor);
+}
 /* Note pn, which was refused. */
 void suci_acks_refuse(struct suci_acks *a, uint32_t pn);
 /* Ranges beside the newest that are still to be reported, at most

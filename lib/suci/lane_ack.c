@@ -4,7 +4,8 @@
 #include "base/serial.h"
 
 #define ACK_WAIT_NS   BASE_MS_NS
-#define ACK_WAITS_MAX 15 /* of them while the sender has no use for it */
+#define ACK_LONG      64 /* of them count as one while the sender has no use for it */
+#define ACK_WAITS_MAX 15 /* of those */
 
 /* ---- acks ---- */
 
@@ -131,19 +132,22 @@ lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 /* In the middle of a block the sender gets nothing back, and of its window it has three
  * quarters left: it can wait.  In a group silence would look like a dead path. */
 static bool
-can_wait(struct lane *l)
+can_wait(struct lane *l, bool long_over)
 {
 	if (l->block_over || l->nnacks || l->asker || l->conf.group != NONE)
 		return false;
-	return ++l->ack_waits < ACK_WAITS_MAX;
+	if (long_over)
+		l->ack_waits++;
+	return l->ack_waits < ACK_WAITS_MAX;
 }
 
 static void
 send_pending(struct suci_lanes *ls, bool all, uint64_t now_ns)
 {
+	bool long_over = !all && !(++ls->ack_looks % ACK_LONG);
 	for (uint32_t i = ls->pending.head, next; i != NONE; i = next) {
 		next = ls->lane[i].pending_next;
-		if (all || !can_wait(&ls->lane[i]))
+		if (all || !can_wait(&ls->lane[i], long_over))
 			lane_send_ack(ls, &ls->lane[i], now_ns);
 	}
 }

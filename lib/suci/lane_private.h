@@ -195,6 +195,7 @@ struct suci_lanes {
 	struct suci_list pending; /* lanes with an ack to tell */
 	struct suci_list live;	  /* lanes to look at now and then */
 	uint64_t ack_at_ns, look_at_ns;
+	uint32_t ack_looks;
 	uint32_t credit_left; /* windows may grow by so much */
 	uint32_t groups_down; /* see there */
 	struct suci_lane_counters count;

@@ -18,7 +18,7 @@
 #include "base/serial.h"
 
 #define REORDER_EXTRA_MAX   8
-#define REORDER_PACKETS_MIN 3
+#define REORDER_PACKETS_MIN SUCI_REORDER_PACKETS
 #define REORDER_PACKETS_MAX 1024
 #define QUIET_LOSSES	    64 /* then thresholds go down a step */
 #define PERSISTENT_PTOS	    3

@@ -124,6 +124,10 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 		}
 	}
 	bool ooo = suci_acks_add(&p->acks, h->pn, h->time_us, now_ns);
+	/* The sender can tell now what is lost, so it is told; once in so many packets, should
+	 * there be hole after hole. */
+	if (suci_acks_ripe(&p->acks, h->pn) && p->ack_pending + 1 >= SUCI_REORDER_PACKETS)
+		ack_now = true;
 	schedule_ack(ep, p, ack_now ? SUCI_PF_ACK_NOW : h->flags, ooo, now_ns);
 }
 

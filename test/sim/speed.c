@@ -193,9 +193,11 @@ bounce(struct stream *st, uint32_t i)
 }
 
 /* Half round trip of one segment of `bytes` over the links it passes: the sum of their
- * delays and serialization and nothing else, but for a header that may carry an ack. */
+ * delays and of the serialization of the datagrams, and nothing else.  An answer carries the
+ * 16 bytes of ack of what it answers: ack_ns on all wires.  To send them behind it would
+ * spare that, for twice as many datagrams. */
 static void
-pingpong(struct world_conf *c, uint64_t bytes, uint64_t links_ns, uint64_t slack_ns, uint64_t seed,
+pingpong(struct world_conf *c, uint64_t bytes, uint64_t links_ns, uint64_t ack_ns, uint64_t seed,
 	 bool verbose, struct outcome *o)
 {
 	struct world *w = begin(seed, verbose, c);
@@ -210,10 +212,11 @@ pingpong(struct world_conf *c, uint64_t bytes, uint64_t links_ns, uint64_t slack
 	world_start(w);
 	if (finish(w)) {
 		uint64_t half = pp.n ? pp.sum_ns / pp.n / 2 : 0;
-		snprintf(o->note, sizeof o->note, "half round trip %llu ns, links alone %llu ns",
-			 (unsigned long long)half, (unsigned long long)links_ns);
-		SIM_CHECK(w->s, half <= links_ns + slack_ns, "%s; at most %llu ns over wanted",
-			  o->note, (unsigned long long)slack_ns);
+		snprintf(o->note, sizeof o->note,
+			 "half round trip %llu ns, links alone %llu ns, with ack blocks %llu ns",
+			 (unsigned long long)half, (unsigned long long)links_ns,
+			 (unsigned long long)(links_ns + ack_ns));
+		SIM_CHECK(w->s, half <= links_ns + ack_ns, "%s; no more wanted", o->note);
 		SIM_CHECK(w->s, half >= links_ns, "%s: faster than light", o->note);
 	}
 	scenario_end(w, o);
@@ -227,13 +230,19 @@ ser_ns(uint64_t bytes, uint64_t rate_bps)
 	return (len * BASE_S_NS + rate_bps - 1) / rate_bps;
 }
 
+static uint64_t
+ack_ns(uint64_t bytes, uint64_t rate_bps)
+{
+	return ser_ns(bytes + SUCI_ACK_HDR, rate_bps) - ser_ns(bytes, rate_bps);
+}
+
 void
 speed_pingpong0(uint64_t seed, bool verbose, struct outcome *o)
 {
 	struct world_conf c;
 	world_conf_default(&c);
-	uint64_t links = 5 * BASE_US_NS + 2 * ser_ns(8, c.private_nic.rate_bps);
-	pingpong(&c, 8, links, BASE_US_NS, seed, verbose, o);
+	uint64_t in = c.private_nic.rate_bps;
+	pingpong(&c, 8, 5 * BASE_US_NS + 2 * ser_ns(8, in), 2 * ack_ns(8, in), seed, verbose, o);
 }
 
 void
@@ -242,10 +251,9 @@ speed_pingpong1(uint64_t seed, bool verbose, struct outcome *o)
 	struct world_conf c;
 	two_clusters(&c);
 	c.cluster[1].relays = 0;
-	uint64_t n = HEAD_BYTES + 8;
-	uint64_t links = 5 * BASE_US_NS + 2 * ser_ns(n, c.private_nic.rate_bps) + 5 * BASE_MS_NS +
-			 2 * ser_ns(n, c.global_nic.rate_bps);
-	pingpong(&c, n, links, 2 * BASE_US_NS, seed, verbose, o);
+	uint64_t n = HEAD_BYTES + 8, in = c.private_nic.rate_bps, out = c.global_nic.rate_bps;
+	uint64_t links = 5 * BASE_US_NS + 2 * ser_ns(n, in) + 5 * BASE_MS_NS + 2 * ser_ns(n, out);
+	pingpong(&c, n, links, 2 * ack_ns(n, in) + 2 * ack_ns(n, out), seed, verbose, o);
 }
 
 void
@@ -253,10 +261,10 @@ speed_pingpong2(uint64_t seed, bool verbose, struct outcome *o)
 {
 	struct world_conf c;
 	two_clusters(&c);
-	uint64_t n = HEAD_BYTES + 8;
-	uint64_t links = 2 * (5 * BASE_US_NS + 2 * ser_ns(n, c.private_nic.rate_bps)) +
-			 5 * BASE_MS_NS + 2 * ser_ns(n, c.global_nic.rate_bps);
-	pingpong(&c, n, links, 3 * BASE_US_NS, seed, verbose, o);
+	uint64_t n = HEAD_BYTES + 8, in = c.private_nic.rate_bps, out = c.global_nic.rate_bps;
+	uint64_t links =
+		2 * (5 * BASE_US_NS + 2 * ser_ns(n, in)) + 5 * BASE_MS_NS + 2 * ser_ns(n, out);
+	pingpong(&c, n, links, 4 * ack_ns(n, in) + 2 * ack_ns(n, out), seed, verbose, o);
 }
 
 /* ---- a lost tail ---------------------------------------------------------- */

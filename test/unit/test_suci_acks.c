@@ -48,6 +48,8 @@ test_against_model(void **state)
 			got[k] = 1;
 			if (k > top || first_ever)
 				top = k;
+			bool ripe = k == top && k > 2 && got[k - 1] && got[k - 2] && !got[k - 3];
+			assert_int_equal(suci_acks_ripe(&a, first + k), ripe);
 			/* What the block says is true. */
 			struct suci_ack b;
 			suci_acks_build(&a, 9, (uint64_t)step, &b);
