@@ -22,35 +22,36 @@
 #define RD_NO_QUEUE   UINT16_MAX
 
 /* X(name, help): counts of a leg besides RD_RX_DROPS; drop_* lost something. */
-#define RD_LEG_COUNTERS(X)                                                                \
-	X(rx_frames, "frames received")                                                   \
-	X(rx_bytes, "their bytes")                                                        \
-	X(rx_suci, "datagrams for the Suci endpoint")                                     \
-	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")    \
-	X(rx_arp, "ARP requests answered")                                                \
-	X(rx_echo, "ICMP echo requests answered")                                         \
-	X(rx_unreachable, "ICMP errors about datagrams of ours")                          \
-	X(rx_tap, "frames handed to the kernel")                                          \
-	X(tx_frames, "frames the driver took")                                            \
-	X(tx_bytes, "their bytes")                                                        \
-	X(tx_tap, "frames from the kernel")                                               \
-	X(tx_gateway, "frames from the gateway, for the wire or for the own core")        \
-	X(tx_in_place, "segments sent from their receive buffer")                         \
-	X(tx_chained, "segments sent with a header buffer in front")                      \
-	X(tx_copied, "datagrams copied into a buffer of their own")                       \
-	X(tx_sealed, "datagrams sealed into a buffer of their own")                       \
-	X(steered, "frames of other workers that came to our queue and were handed over") \
-	X(rx_steered, "frames of ours that came to another worker's queue")               \
-	X(tx_steered, "frames sent through another worker's queue")                       \
-	X(tx_retries, "bursts of which the driver refused a part")                        \
-	X(drop_tx_refused, "frames the driver did not take")                              \
-	X(drop_no_buffer, "datagrams lost because the pool was empty")                    \
-	X(drop_no_route, "datagrams to addresses behind no gateway")                      \
-	X(drop_toobig, "datagrams longer than the leg's MTU")                             \
-	X(drop_segments, "received frames in several buffers that could not be joined")   \
-	X(drop_steer_full, "frames for another worker lost because it was late")          \
-	X(drop_tap_full, "frames for the kernel lost because control was late")           \
-	X(drop_gateway_full, "datagrams for the gateway lost because it was late")        \
+#define RD_LEG_COUNTERS(X)                                                                 \
+	X(rx_frames, "frames received")                                                    \
+	X(rx_bytes, "their bytes")                                                         \
+	X(rx_suci, "datagrams for the Suci endpoint")                                      \
+	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")     \
+	X(rx_arp, "ARP requests answered")                                                 \
+	X(rx_echo, "ICMP echo requests answered")                                          \
+	X(rx_unreachable, "ICMP errors about datagrams of ours")                           \
+	X(rx_tap, "frames handed to the kernel")                                           \
+	X(tx_frames, "frames the driver took")                                             \
+	X(tx_bytes, "their bytes")                                                         \
+	X(tx_tap, "frames from the kernel")                                                \
+	X(tx_gateway, "frames from the gateway, for the wire or for the own core")         \
+	X(tx_in_place, "segments sent from their receive buffer")                          \
+	X(tx_chained, "segments sent with a header buffer in front")                       \
+	X(tx_copied, "datagrams copied into a buffer of their own")                        \
+	X(tx_sealed, "datagrams sealed into a buffer of their own")                        \
+	X(steered, "frames of other workers that came to our queue and were handed over")  \
+	X(rx_steered, "frames that other workers handed over, or told us neighbours with") \
+	X(steer_told, "ARP frames copied for another worker to learn from")                \
+	X(tx_steered, "frames sent through another worker's queue")                        \
+	X(tx_retries, "bursts of which the driver refused a part")                         \
+	X(drop_tx_refused, "frames the driver did not take")                               \
+	X(drop_no_buffer, "datagrams lost because the pool was empty")                     \
+	X(drop_no_route, "datagrams to addresses behind no gateway")                       \
+	X(drop_toobig, "datagrams longer than the leg's MTU")                              \
+	X(drop_segments, "received frames in several buffers that could not be joined")    \
+	X(drop_steer_full, "frames for another worker lost because it was late")           \
+	X(drop_tap_full, "frames for the kernel lost because control was late")            \
+	X(drop_gateway_full, "datagrams for the gateway lost because it was late")         \
 	X(drop_tap_frame, "frames from the kernel that are neither ARP nor IPv4")
 struct rd_leg_counters {
 #define X(n, h) uint64_t n;

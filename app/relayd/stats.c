@@ -213,6 +213,35 @@ print_gateway(FILE *f, const struct rd_gateway_snapshot *g)
 }
 
 static void
+print_workers(FILE *f, const struct rd_snapshot *s)
+{
+	fputs("\t\"workers\": [", f);
+	for (uint32_t i = 0; i < s->nshards; i++) {
+		const struct rd_snapshot *w = s->shard[i];
+		fprintf(f,
+			"%s\n\t\t{ \"worker\": %u, \"lcore\": %u, \"node\": %d, \"turns\": %llu, "
+			"\"busy_turns\": %llu, \"busy_s\": %.3f, \"slept_s\": %.3f, "
+			"\"segments\": %llu, \"bytes\": %llu, \"retransmits\": %llu, "
+			"\"held\": %llu, \"paths\": %u, \"pool_size\": %u, \"pool_in_use\": %u",
+			i ? "," : "", w->index, w->lcore, w->socket, U(w->worker.turns),
+			U(w->worker.busy_turns), (double)w->worker.busy_ns / 1e9,
+			(double)w->slept_ns / 1e9, U(w->relay.tx_segments), U(w->relay.tx_bytes),
+			U(w->suci.tx_retransmits), U(w->relay_held), w->npaths, w->pool_size,
+			w->pool_in_use);
+		for (int k = 0; k < RD_LEGS; k++)
+			fprintf(f,
+				", \"%s\": { \"rx_frames\": %llu, \"tx_frames\": %llu, "
+				"\"steered\": %llu, \"rx_steered\": %llu, \"tx_steered\": %llu, "
+				"\"drop_steer_full\": %llu }",
+				rd_leg_names[k], U(w->leg[k].rx_frames), U(w->leg[k].tx_frames),
+				U(w->leg[k].steered), U(w->leg[k].rx_steered),
+				U(w->leg[k].tx_steered), U(w->leg[k].drop_steer_full));
+		fputs(" }", f);
+	}
+	fputs("\n\t],\n", f);
+}
+
+static void
 print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 {
 	const struct rd_tap_counters *t = s->gateway.on ? &s->gateway.tap : &c->taps.count;
@@ -240,6 +269,7 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 	RELAY_COUNTERS(X)
 #undef X
 	fputs(" },\n", f);
+	print_workers(f, s);
 	print_legs(f, s);
 	print_gateway(f, &s->gateway);
 	print_paths(f, s);

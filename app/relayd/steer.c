@@ -66,6 +66,7 @@ rd_steer_tell(struct rd_worker *w, struct rd_leg *leg, const struct rte_mbuf *m)
 		memcpy(at, rte_pktmbuf_mtod(m, void *), RD_ARP_FRAME);
 		copy->port = leg->port->id;
 		if (base_ring_push(&rd_steer_pair(w->steer, w->index, to)->rx, copy)) {
+			leg->count.steer_told++;
 			w->wake_workers |= 1u << to;
 		} else {
 			leg->count.drop_steer_full++;

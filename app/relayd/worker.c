@@ -177,7 +177,8 @@ rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
 static void
 to_tap(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
-	if (!base_ring_push(&w->box->to_tap[leg->index], m)) {
+	/* Nobody reads another worker's ring; rd_packet_shard sends what is for it to worker 0. */
+	if (w->index || !base_ring_push(&w->box->to_tap[leg->index], m)) {
 		leg->count.drop_tap_full++;
 		rte_pktmbuf_free(m);
 		return;

@@ -15,6 +15,8 @@ static const struct rd_station self = {
 	.prefix_len = 24,
 	.gateway = 0x0a0000fe,
 	.udp_port = 7812,
+	.udp_first = 7812,
+	.nshards = 2,
 	.gateway_port = 7814,
 	.nmore = 2,
 	.more = {0x0a0000c8, 0x0a0000c9},
@@ -30,9 +32,44 @@ check_echo(uint8_t *frame, const struct rd_rx_frame *f)
 	BASE_ASSERT(be32_load(ip + 16) == f->src_ip && rd_station_has(&self, be32_load(ip + 12)));
 }
 
+/* Before anything is parsed a frame goes to the worker that can deal with it: who has an
+ * endpoint for it, or worker 0 for what is there once. */
+static void
+check_shard(const uint8_t *frame, size_t size)
+{
+	uint32_t shard = rd_packet_shard(&self, frame, size);
+	BASE_ASSERT(shard == RD_SHARD_HERE || shard < self.nshards);
+	for (uint32_t i = 0; i < self.nshards; i++) {
+		struct rd_station worker = self;
+		struct rd_rx_frame f;
+		worker.udp_port = (uint16_t)(self.udp_first + i);
+		rd_packet_parse(&worker, frame, size, &f);
+		switch (f.verdict) {
+		case RD_RX_SUCI:
+		case RD_RX_UNREACHABLE:
+			BASE_ASSERT(shard == i);
+			break;
+		case RD_RX_GATEWAY:
+		case RD_RX_ECHO:
+			BASE_ASSERT(shard == RD_SHARD_HERE);
+			break;
+		case RD_RX_ARP_REQUEST:
+		case RD_RX_ARP_REPLY:
+			BASE_ASSERT(shard == 0);
+			break;
+		case RD_RX_TAP: /* or another worker's */
+			BASE_ASSERT(shard == 0 || (shard != RD_SHARD_HERE && shard != i));
+			break;
+		case RD_RX_DROP:
+			break;
+		}
+	}
+}
+
 static void
 check(uint8_t *frame, size_t size)
 {
+	check_shard(frame, size);
 	struct rd_rx_frame f;
 	rd_packet_parse(&self, frame, size, &f);
 	BASE_ASSERT(f.frame_len <= size || f.verdict == RD_RX_DROP);

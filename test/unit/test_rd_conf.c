@@ -198,6 +198,15 @@ static const struct {
 	{"gateway has the relay's port",
 	 "\"impi\":", "\"gateway\": { \"udp_port\": 7812 }, \"impi\":", "/gateway/udp_port", 9,
 	 "7812 is also one of ports.private.udp_port 7812 to 7812"},
+	{"gateway at the port of the fourth worker", "\"impi\":",
+	 "\"workers\": 4, \"gateway\": { \"udp_port\": 7815 }, \"impi\":", "/gateway/udp_port", 9,
+	 "7812 to 7815 of the workers"},
+	{"another number of workers for ourselves", "\"global\": \"198.51.100.1\" }",
+	 "\"global\": \"198.51.100.1\", \"workers\": 2 }", "/cluster/relays/1/workers", 4,
+	 "2 differs from workers 1"},
+	{"a relay with too many workers", "\"global\": \"198.51.100.2\" }",
+	 "\"global\": \"198.51.100.2\", \"workers\": 17 }", "/cluster/relays/0/workers", 3,
+	 "17 is out of range, 1 to 16"},
 	{"CPU list", "\"impi\":", "\"gateway\": { \"cpus\": \"2-\" }, \"impi\":", "/gateway/cpus",
 	 9, "not a list of CPUs"},
 	{"NUL in a string", "\"name\": \"a\"", "\"name\": \"a\\u0000b\"", "", 2, "not JSON"},
@@ -489,6 +498,88 @@ cpu_lists(void **state)
 	}
 }
 
+static void
+lcore_lists(void **state)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		uint32_t lcores, cpus;
+	} cases[] = {
+		{"0@0,1@1", true, 3, 3},
+		{"0", true, 1, 1},
+		{"0-3", true, 15, 15},
+		{"(0-2)@0", true, 7, 1},
+		{"(0,1,2)@(3,5-6)", true, 7, 0x68},
+		{"0@4,(1-2)@(6-7)", true, 7, 0xd0},
+		{"(0,2)", true, 5, 5},
+		{"0@1,1", true, 3, 2},
+		{"", false, 0, 0},
+		{"0,", false, 0, 0},
+		{"0@", false, 0, 0},
+		{"@0", false, 0, 0},
+		{"(0", false, 0, 0},
+		{"0)", false, 0, 0},
+		{"2-1", false, 0, 0},
+		{"8", false, 0, 0},
+		{"0@8", false, 0, 0},
+		{"0@0@0", false, 0, 0},
+		{"0 1", false, 0, 0},
+		{"99999999999999999999", false, 0, 0},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		bool lcore[8], cpu[8];
+		print_message("  \"%s\"\n", cases[i].text);
+		assert_int_equal(rd_lcores_parse(cases[i].text, lcore, cpu, 8), cases[i].ok);
+		for (uint32_t k = 0; k < 8 && cases[i].ok; k++) {
+			assert_int_equal(lcore[k], cases[i].lcores >> k & 1);
+			assert_int_equal(cpu[k], cases[i].cpus >> k & 1);
+		}
+	}
+}
+
+/* A relay of the list has as many workers as this one, or as it says. */
+static void
+workers_of_relays(void **state)
+{
+	static struct rd_conf c;
+	static struct rd_faults f;
+	char text[4096];
+	(void)state;
+	memset(&f, 0, sizeof f);
+	replace(text, sizeof text, "\"impi\":", "\"workers\": 3, \"impi\":");
+	assert_true(rd_conf_parse(text, strlen(text), &c, &f));
+	assert_int_equal(c.workers, 3);
+	assert_int_equal(c.cluster.relay[0].workers, 3);
+	assert_int_equal(c.cluster.relay[1].workers, 3);
+	replace(text, sizeof text, "\"global\": \"198.51.100.2\" }",
+		"\"global\": \"198.51.100.2\", \"workers\": 5 }");
+	assert_true(rd_conf_parse(text, strlen(text), &c, &f));
+	assert_int_equal(c.cluster.relay[0].workers, 5);
+	assert_int_equal(c.cluster.relay[1].workers, 1);
+}
+
+static void
+ports_of_workers_end_somewhere(void **state)
+{
+	static struct rd_conf c;
+	static struct rd_faults f;
+	char text[4096], more[4200];
+	(void)state;
+	for (uint32_t workers = 6; workers <= 7; workers++) {
+		memset(&f, 0, sizeof f);
+		replace(text, sizeof text, "\"interface\": \"eth0\"",
+			"\"interface\": \"eth0\", \"udp_port\": 65530");
+		snprintf(more, sizeof more, "{ \"workers\": %u,%s", workers, text + 1);
+		assert_int_equal(rd_conf_parse(more, strlen(more), &c, &f), workers == 6);
+		if (workers == 6)
+			continue;
+		assert_int_equal(f.count, 1);
+		assert_string_equal(f.fault[0].pointer, "/ports/private/udp_port");
+	}
+}
+
 static const struct {
 	const char *text;
 	bool ok;
@@ -534,6 +625,9 @@ main(void)
 		cmocka_unit_test(gates_of_a_relay),
 		cmocka_unit_test(gates_of_the_machine),
 		cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(lcore_lists),
+		cmocka_unit_test(workers_of_relays),
+		cmocka_unit_test(ports_of_workers_end_somewhere),
 		cmocka_unit_test(ipv4_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -627,6 +627,71 @@ further_addresses_are_answered_for(void **state)
 	}
 }
 
+/* ---- workers ---------------------------------------------------------------------- */
+
+static void
+frames_name_their_worker(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t dst;
+		uint8_t protocol;
+		uint16_t port, flags;
+		uint32_t shard;
+	} cases[] = {
+		{"the first worker's", 0x0a000001, 17, 7812, 0, 0},
+		{"the second's", 0x0a000001, 17, 7813, 0, 1},
+		{"the last one's", 0x0a000001, 17, 7815, 0, 3},
+		{"behind the last", 0x0a000001, 17, 7816, 0, 0},
+		{"before the first", 0x0a000001, 17, 7811, 0, 0},
+		{"don't fragment", 0x0a000001, 17, 7814, 0x4000, 2},
+		{"a fragment, to be dropped", 0x0a000001, 17, 7814, 0x2000, RD_SHARD_HERE},
+		{"the gateway's", 0x0a000001, 17, 7828, 0, RD_SHARD_HERE},
+		{"a worker's port at a further address", 0x0a0000c8, 17, 7814, 0, 0},
+		{"not to us", 0x0a000002, 17, 7814, 0, RD_SHARD_HERE},
+		{"TCP", 0x0a000001, 6, 7814, 0, 0},
+		{"GRE", 0x0a000001, 47, 7814, 0, RD_SHARD_HERE},
+	};
+	struct rd_station s = station_with_gates();
+	(void)state;
+	s.gateway_port = 7828;
+	s.udp_first = 7812;
+	s.nshards = 4;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		uint8_t f[100] = {0};
+		print_message("  %s\n", cases[i].name);
+		rd_write_udp(f, &peer, our_mac, cases[i].dst, cases[i].port, 7, 20);
+		f[23] = cases[i].protocol;
+		be16_store(f + 20, cases[i].flags);
+		assert_int_equal(rd_packet_shard(&s, f, RD_FRAME_HDR + 20), cases[i].shard);
+	}
+}
+
+static void
+errors_and_arp_name_their_worker(void **state)
+{
+	struct rd_station s = self, sender = self;
+	uint8_t sent[100], f[300];
+	(void)state;
+	s.udp_first = 7812;
+	s.nshards = 4;
+	for (uint16_t i = 0; i < 6; i++) {
+		memset(sent, 0, sizeof sent);
+		sender.udp_port = (uint16_t)(7812 + i);
+		rd_write_udp(sent, &sender, peer_mac, 0xc6336407, 9, 1, 20);
+		size_t n = icmp_to_us(f, 3, 3, sent + 14, 28);
+		assert_int_equal(rd_packet_shard(&s, f, n), i < 4 ? i : 0);
+		n = icmp_to_us(f, 11, 0, sent + 14, 28); /* time exceeded: the kernel's */
+		assert_int_equal(rd_packet_shard(&s, f, n), 0);
+		n = icmp_to_us(f, 8, 0, sent + 14, 28);
+		assert_int_equal(rd_packet_shard(&s, f, n), RD_SHARD_HERE);
+	}
+	rd_write_arp_request(f, &peer, self.address, NULL);
+	assert_int_equal(rd_packet_shard(&s, f, RD_ARP_FRAME), 0);
+	for (size_t n = 0; n < RD_ETH_HDR; n++)
+		assert_int_equal(rd_packet_shard(&s, f, n), RD_SHARD_HERE);
+}
+
 static void
 next_hops(void **state)
 {
@@ -662,6 +727,8 @@ main(void)
 		cmocka_unit_test(unreachable_names_the_peer),
 		cmocka_unit_test(gateway_port_is_told_apart),
 		cmocka_unit_test(further_addresses_are_answered_for),
+		cmocka_unit_test(frames_name_their_worker),
+		cmocka_unit_test(errors_and_arp_name_their_worker),
 		cmocka_unit_test(next_hops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

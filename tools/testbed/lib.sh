@@ -22,7 +22,8 @@
 # IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_KEEP=1
 # (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
-# TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global).
+# TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
+# string instead of priv0 and PMD).
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 
@@ -365,7 +366,9 @@ _tb_up_or_dead() { [ -e "$2" ] || ! testbed_alive "$1"; }
 # testbed_relayd BUILD_DIR FRONTEND: its configuration in TB_DIR/conf, relayd running,
 # ready when its control socket answers.
 testbed_relayd() {
-	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json
+	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device
+	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
+	[ -z "${TB_DEVICE_PRIVATE:-}" ] || device="\"device\": \"$TB_DEVICE_PRIVATE\""
 	for ((i = 0; i < $(_tb_relays "$c"); i++)); do
 		relays+="${relays:+, }{ \"private\": \"$(testbed_addr "${c}fe$i")\","
 		gates=$(testbed_gates "${c}fe$i" | sed 's/.*/"&"/' | paste -sd,)
@@ -378,7 +381,7 @@ testbed_relayd() {
 {
 	"cluster": { "name": "$c", "relays": [ $relays ] },
 	"ports": {
-		"private": { "interface": "priv0", "pmd": "$PMD", "address": "$(testbed_addr "$fe")",
+		"private": { $device, "address": "$(testbed_addr "$fe")",
 			"prefix_len": 24, "mtu": $MTU_IN },
 		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
 			"prefix_len": 24, "mtu": $MTU_WAN }

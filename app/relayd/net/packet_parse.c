@@ -122,21 +122,30 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 	out->ecn = ip[1] & 3;
 }
 
+/* An ICMP error's quote of a datagram from our address: its UDP header, or NULL. */
+static const uint8_t *
+quoted_udp(const struct rd_station *self, const uint8_t *quote, size_t len)
+{
+	if (len < RD_IPV4_HDR || quote[0] >> 4 != 4)
+		return NULL;
+	uint32_t hdr = (quote[0] & 15u) * 4u;
+	if (hdr < RD_IPV4_HDR || len < hdr + 4 || quote[9] != PROTO_UDP)
+		return NULL;
+	if (be32_load(quote + 12) != self->address || (be16_load(quote + 6) & 0x1fff))
+		return NULL;
+	return quote + hdr;
+}
+
 /* Does an ICMP error quote a datagram that our Suci endpoint sent? */
 static bool
 quotes_us(const struct rd_station *self, const uint8_t *quote, uint32_t len,
 	  struct rd_rx_frame *out)
 {
-	if (len < RD_IPV4_HDR || quote[0] >> 4 != 4)
-		return false;
-	uint32_t hdr = (quote[0] & 15u) * 4u;
-	if (hdr < RD_IPV4_HDR || len < hdr + 4 || quote[9] != PROTO_UDP)
-		return false;
-	if (be32_load(quote + 12) != self->address || be16_load(quote + hdr) != self->udp_port ||
-	    (be16_load(quote + 6) & 0x1fff))
+	const uint8_t *udp = quoted_udp(self, quote, len);
+	if (!udp || be16_load(udp) != self->udp_port)
 		return false;
 	out->quoted_ip = be32_load(quote + 16);
-	out->quoted_port = be16_load(quote + hdr + 2);
+	out->quoted_port = be16_load(udp + 2);
 	return true;
 }
 
@@ -211,21 +220,28 @@ shard_of_port(const struct rd_station *self, uint32_t port)
 
 /* The datagram that an ICMP error quotes: which of our workers sent it? */
 static uint32_t
-shard_of_quote(const struct rd_station *self, const uint8_t *icmp, size_t len)
+shard_of_icmp(const struct rd_station *self, const uint8_t *icmp, size_t len)
 {
-	const uint8_t *quote = icmp + ICMP_HDR;
-	uint32_t hdr, shard;
-	if (len < ICMP_HDR)
-		return RD_SHARD_HERE; /* to be dropped */
-	if (icmp[0] == ICMP_ECHO_REQUEST)
+	const uint8_t *udp = NULL;
+	if (len < ICMP_HDR || (icmp[0] == ICMP_ECHO_REQUEST && icmp[1] == 0))
 		return RD_SHARD_HERE;
-	if (icmp[0] != ICMP_UNREACHABLE || len < ICMP_HDR + RD_IPV4_HDR)
+	if (icmp[0] == ICMP_UNREACHABLE)
+		udp = quoted_udp(self, icmp + ICMP_HDR, len - ICMP_HDR);
+	uint32_t shard = udp ? shard_of_port(self, be16_load(udp)) : 0;
+	return shard == RD_SHARD_HERE ? 0 : shard;
+}
+
+static uint32_t
+shard_of_udp(const struct rd_station *self, uint32_t dst, const uint8_t *udp, size_t len)
+{
+	if (len < RD_UDP_HDR)
+		return RD_SHARD_HERE;
+	uint16_t port = be16_load(udp + 2);
+	if (dst != self->address)
 		return 0;
-	hdr = (quote[0] & 15u) * 4u;
-	if (len < ICMP_HDR + hdr + 4 || quote[9] != PROTO_UDP ||
-	    be32_load(quote + 12) != self->address)
-		return 0;
-	shard = shard_of_port(self, be16_load(quote + hdr));
+	if (self->gateway_port && port == self->gateway_port)
+		return RD_SHARD_HERE;
+	uint32_t shard = shard_of_port(self, port);
 	return shard == RD_SHARD_HERE ? 0 : shard;
 }
 
@@ -238,26 +254,23 @@ rd_packet_shard(const struct rd_station *self, const uint8_t *frame, size_t len)
 	if (type == ETHERTYPE_A)
 		return 0;
 	const uint8_t *ip = frame + RD_ETH_HDR;
-	if (type != ETHERTYPE_V4 || len < RD_ETH_HDR + RD_IPV4_HDR)
+	len -= RD_ETH_HDR;
+	if (type != ETHERTYPE_V4 || len < RD_IPV4_HDR)
 		return RD_SHARD_HERE;
-	uint32_t hdr = (ip[0] & 15u) * 4u, dst = be32_load(ip + 16);
-	if (hdr < RD_IPV4_HDR || len < RD_ETH_HDR + hdr + 4 || (be16_load(ip + 6) & 0x3fff) ||
+	uint32_t hdr = (ip[0] & 15u) * 4u, total = be16_load(ip + 2), dst = be32_load(ip + 16);
+	if (hdr < RD_IPV4_HDR || total < hdr || total > len || (be16_load(ip + 6) & 0x3fff) ||
 	    !rd_station_has(self, dst))
 		return RD_SHARD_HERE;
-	const uint8_t *next = ip + hdr;
-	if (ip[9] == PROTO_TCP)
+	switch (ip[9]) {
+	case PROTO_TCP:
 		return 0;
-	if (ip[9] == PROTO_ICMP)
-		return shard_of_quote(self, next, len - RD_ETH_HDR - hdr);
-	if (ip[9] != PROTO_UDP)
+	case PROTO_ICMP:
+		return shard_of_icmp(self, ip + hdr, total - hdr);
+	case PROTO_UDP:
+		return shard_of_udp(self, dst, ip + hdr, total - hdr);
+	default:
 		return RD_SHARD_HERE;
-	uint16_t port = be16_load(next + 2);
-	if (dst != self->address)
-		return 0;
-	if (self->gateway_port && port == self->gateway_port)
-		return RD_SHARD_HERE;
-	uint32_t shard = shard_of_port(self, port);
-	return shard == RD_SHARD_HERE ? 0 : shard;
+	}
 }
 
 void

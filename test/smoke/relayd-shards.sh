@@ -1,0 +1,135 @@
+#!/bin/bash
+# Relays with several workers: MPI jobs between a relay of two and one of four, whose frames
+# af_packet spreads as it likes; over jumbo frames; and over ports with one queue for two
+# workers.  Data is right, every worker carries its share, what is steered is counted on both
+# sides, nothing is left.
+# timeout: 150
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+rc=0
+. tools/testbed/lib.sh
+
+fail() {
+	tail -n 12 "$TB_LOG"/*.log
+	echo "FAIL relayd-shards $1"
+	exit 1
+}
+
+say() { # NAME WHY: FAIL if WHY is not empty
+	if [ -z "$2" ]; then
+		echo "PASS relayd-shards $1"
+	else
+		echo "FAIL relayd-shards $1: $2"
+		rc=1
+	fi
+}
+
+relay() { # FRONTEND WORKERS
+	TB_LCORES="(0-$2)@(0-$(($(nproc) - 1)))" TB_RELAY_MB=1024 \
+		TB_RELAY_CONF="\"workers\": $2, \"suci\": { \"global_mtu_start\": $MTU_WAN },
+			\"limits\": { \"segments\": 4096 }" \
+		testbed_relayd "$B" "$1" || fail "relayd: does not start"
+}
+
+up() { # WORKERS OF A, OF B
+	testbed_up || fail "testbed: not built"
+	testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem: does not start"
+	testbed_server "$B" || fail "impi-server: does not start"
+	relay afe0 "$1"
+	relay bfe0 "$2"
+}
+
+gone() { ! testbed_alive "$1"; }
+
+job() { # NAME PROGRAM: WHY is what went wrong
+	local s st
+	testbed_job "$B" "$1" "$B/test/mpi/$2"
+	WHY=
+	for s in -a -b; do
+		testbed_wait 40 "the job's end" gone "$1$s" || WHY="no end within 40 s"
+		gone "$1$s" || testbed_stop "$1$s" 3 >/dev/null 2>&1
+		{ wait "$(cat "$TB_DIR/pid-$1$s")"; } 2>/dev/null
+		st=$?
+		[ $st = 0 ] || WHY=${WHY:-status $st: $(tail -n 2 "$TB_LOG/$1$s.log")}
+	done
+	[ -n "$WHY" ] || grep -qs '^ok' "$TB_LOG/$1"*.log || WHY="does not say ok"
+	say "$1 $2" "$WHY"
+}
+
+# shares FRONTEND WORKERS PYTHON: an expression over status s and workers w, or what is wrong.
+shares() {
+	"$B/bin/relayctl" -s "$TB_ID-$1" --json status >"$TB_DIR/q" || { echo "$1 does not answer"; return; }
+	python3 - "$1" "$2" "$TB_DIR/q" "$3" <<-'PY'
+		import json, sys
+		fe, n, path, more = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+		s = json.load(open(path))
+		w = s['workers']
+		def want(what, ok):
+		    if not ok: print(f'{fe}: not {what}: {json.dumps(w)}')
+		want(f'{n} workers', len(w) == n)
+		want('each on an lcore of its own', len({x['lcore'] for x in w}) == n)
+		want('segments through every worker', all(x['segments'] > 50 for x in w))
+		want('buffers of its own in every worker', all(x['pool_size'] > 4096 for x in w))
+		want('addends', sum(x['segments'] for x in w) == s['segments'])
+		want('consistent', s['consistent'] and not s['custody'])
+		want(more, eval(more))
+	PY
+}
+
+stop() { # FRONTEND: everything came back, no counter contradicts another
+	local why=
+	{ testbed_stop "relayd-$1"; } >/dev/null 2>&1 || why="status $?: $(tail -n 3 "$TB_LOG/relayd-$1.log")"
+	[ -n "$why" ] || why=$(python3 - "$TB_DIR/$1.json" <<-'PY'
+		import json, sys
+		s = json.load(open(sys.argv[1]))
+		f, n, legs = s['forwarding'], [], s['legs'].values()
+		if f['held'] or s['suci']['held']: n.append('segments are held')
+		if not s['consistent']: n.append('counters do not add up')
+		if f['jobs_aborted'] or f['jobs_added'] != f['jobs_finished']: n.append('jobs that did not finish')
+		handed, taken = sum(l['steered'] for l in legs), sum(l['rx_steered'] for l in legs)
+		told = sum(l['steer_told'] for l in legs)
+		if handed + told != taken: n.append(f'{handed} frames and {told} news handed over, {taken} taken')
+		if len(s['workers']) > 1 and not told: n.append('nobody was told of neighbours')
+		print(', '.join(n))
+	PY
+	)
+	say "$1 stops clean" "$why"
+}
+
+down() {
+	stop afe0
+	stop bfe0
+	testbed_down
+	say "$1: no process or namespace is left" "$(testbed_leftovers)"
+}
+
+NODES=2 PPN=2 MTU_WAN=1500
+up 2 4
+job spread p2p
+job order order
+say "two workers: each has its share" "$(shares afe0 2 "sum(x['steered'] for x in w) > 100")"
+say "four workers: each has its share" "$(shares bfe0 4 "sum(x['steered'] for x in w) > 100")"
+say "four workers: no transmit queue is shared" "$(shares bfe0 4 "not any(x['tx_steered'] for x in w)")"
+ports=$("$B/bin/relayctl" -s "$TB_ID-afe0" --json paths | grep -o '198.51.100.21:78[0-9]*' | sort -u | xargs)
+[ "$ports" = "198.51.100.21:7812 198.51.100.21:7813 198.51.100.21:7814 198.51.100.21:7815" ] && ports=
+say "trunks from each worker to each" "${ports:+trunks to $ports}"
+down spread
+
+MTU_WAN=9000
+up 2 2
+job jumbo p2p
+say "jumbo frames" "$(shares afe0 2 \
+	"max(s['global/tx_bytes'] / max(1, s['global/tx_frames']), s['global/rx_bytes'] / max(1, s['global/rx_frames'])) > 1600")"
+down jumbo
+
+# One queue on the inner leg: worker 1 receives and sends through worker 0.
+MTU_WAN=1500 MTU_IN=1500 TB_DEVICE_PRIVATE=net_af_packet7,iface=priv0,qpairs=1
+up 2 2
+job one-queue order
+say "one queue for two workers" "$(shares afe0 2 \
+	"w[1]['tx_steered'] > 100 and w[1]['rx_steered'] > 100 and not w[0]['tx_steered']")"
+grep -q 'private leg: 2 workers, 1 receive and 1 transmit queues' "$TB_LOG/relayd-afe0.log" ||
+	say "one queue is said in the log" "no such line"
+down one-queue
+exit $rc
