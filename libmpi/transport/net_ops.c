@@ -133,8 +133,10 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		return;
 	const char *sep = text && *text ? ": " : "";
 	if (use & USE_RELAY) {
-		lmpi_relays_path_down(use & ~USE_RELAY, why,
-				      why == SUCI_DOWN_LOCAL ? "is silent" : down_word(why), text);
+		if (why == SUCI_DOWN_LOCAL) /* our own word: it was silent */
+			lmpi_relays_path_down(use & ~USE_RELAY, why, "is silent", NULL);
+		else
+			lmpi_relays_path_down(use & ~USE_RELAY, why, down_word(why), text);
 		return;
 	}
 	struct lmpi_peer *peer = &eng.peer[use];

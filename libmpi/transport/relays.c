@@ -456,13 +456,13 @@ lmpi_relays_path_down(uint32_t i, enum suci_down why, const char *word, const ch
 	r->path = UINT32_MAX;
 	snprintf(r->why, sizeof r->why, "%s%s%s", word, text && *text ? ": " : "",
 		 text ? text : "");
+	net.unsettled = true;
 	if (eng.closing)
 		return;
 	if (was_up && now - r->up_ns > STEADY_NS)
 		r->pause_ns = PAUSE_MIN_NS;
 	r->retry_ns = now + r->pause_ns;
 	r->pause_ns = base_min_ns(2 * r->pause_ns, PAUSE_MAX_NS);
-	net.unsettled = true;
 	net.look_ns = 0;
 	if (!was_up)
 		return;
@@ -533,14 +533,14 @@ look(uint64_t now_ns)
 		if (r->up && net.silence_ns)
 			listen_to(r, gap, now_ns);
 		up |= r->up;
-		if (r->path != UINT32_MAX)
+		if (r->path != UINT32_MAX || eng.closing)
 			continue;
 		if (now_ns >= r->retry_ns && lmpi_relays_open(i, now_ns) != 0)
 			r->retry_ns = now_ns + PAUSE_MAX_NS;
 		if (r->path == UINT32_MAX)
 			net.look_ns = base_min_ns(net.look_ns, r->retry_ns);
 	}
-	if (up || !net.connected)
+	if (up || !net.connected || eng.closing)
 		return;
 	/* As with silence: while the program computes nobody could come. */
 	net.none_ns += gap;
@@ -551,8 +551,9 @@ look(uint64_t now_ns)
 void
 lmpi_relays_turn(uint64_t now_ns)
 {
-	if (net.nrelays == 0 || eng.closing)
+	if (net.nrelays == 0)
 		return;
+	/* Until the end: others may still wait for our acknowledgements. */
 	if (now_ns >= net.look_ns)
 		look(now_ns);
 	if (net.unsettled)
