@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct layout {
-	size_t map, page, proc, job, host, trunk_clients, trunk, untold, path, total;
+	size_t map, page, proc, job, host, group, stray, trunk_clients, trunk, untold, path, total;
 };
 
 static uint32_t
@@ -27,7 +27,8 @@ lay_out(const struct relay_core_limits *l, struct layout *o)
 	if (l->jobs_max < 1 || l->jobs_max > 4096 || l->procs_max < RELAY_LABEL_PAGE ||
 	    l->procs_max > 1u << 22 || l->hosts_max < 1 || l->hosts_max > 65535 ||
 	    l->trunks_max < 1 || l->trunks_max > 4096 || l->paths_max < 1 ||
-	    l->paths_max > 1u << 20 || l->primaries_max < 1 || l->primaries_max > RELAY_RELAYS_MAX)
+	    l->paths_max > 1u << 20 || l->strays_max > 1u << 24 || l->primaries_max < 1 ||
+	    l->primaries_max > RELAY_RELAYS_MAX)
 		return false;
 	size_t at = 0;
 	place(&at, 1, sizeof(struct relay_core));
@@ -36,6 +37,8 @@ lay_out(const struct relay_core_limits *l, struct layout *o)
 	o->proc = place(&at, (size_t)pages_max(l) * RELAY_LABEL_PAGE, sizeof(struct proc));
 	o->job = place(&at, l->jobs_max, sizeof(struct job));
 	o->host = place(&at, (size_t)l->jobs_max * l->hosts_max, sizeof(struct job_host));
+	o->group = place(&at, (size_t)l->jobs_max * RELAY_CLIENTS_MAX, sizeof(struct group));
+	o->stray = place(&at, l->strays_max, sizeof(struct stray));
 	o->trunk_clients = place(&at, (size_t)l->jobs_max * l->trunks_max, sizeof(uint32_t));
 	o->trunk = place(&at, l->trunks_max, sizeof(struct trunk));
 	o->untold = place(&at, (size_t)l->trunks_max * UNTOLD_MAX, sizeof(struct untold));
@@ -60,6 +63,8 @@ init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
 	c->proc = (void *)(mem + o->proc);
 	c->job = (void *)(mem + o->job);
 	c->host = (void *)(mem + o->host);
+	c->group = (void *)(mem + o->group);
+	c->stray = (void *)(mem + o->stray);
 	c->trunk_clients = (void *)(mem + o->trunk_clients);
 	c->trunk = (void *)(mem + o->trunk);
 	c->untold = (void *)(mem + o->untold);
@@ -75,14 +80,34 @@ init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
 	for (uint32_t i = 0; i < l->jobs_max; i++) {
 		c->job[i] = (struct job){
 			.host = c->host + (size_t)i * l->hosts_max,
+			.group = c->group + (size_t)i * RELAY_CLIENTS_MAX,
 			.trunk_clients = c->trunk_clients + (size_t)i * l->trunks_max,
 		};
 		memset(c->job[i].trunk_clients, 0, l->trunks_max * sizeof(uint32_t));
 	}
+	c->free_stray = l->strays_max ? 0 : NONE;
+	for (uint32_t i = 0; i < l->strays_max; i++)
+		c->stray[i].next = i + 1 < l->strays_max ? i + 1 : NONE;
 	memset(c->trunk, 0, l->trunks_max * sizeof *c->trunk);
 	memset(c->untold, 0, (size_t)l->trunks_max * UNTOLD_MAX * sizeof *c->untold);
 	for (uint32_t i = 0; i < l->paths_max; i++)
 		c->path[i] = (struct path){.job = NONE, .trunk = NONE, .close_ns = BASE_NEVER_NS};
+}
+
+/* The relays of the own cluster and the policies. */
+static bool
+cluster_ok(const struct relay_core_conf *conf)
+{
+	if (conf->ncluster > RELAY_GROUP_MAX || conf->nrules > RELAY_RULES_MAX ||
+	    (conf->ncluster && conf->self >= conf->ncluster))
+		return false;
+	for (uint32_t i = 0; i < conf->ncluster; i++)
+		if (conf->cluster[i].weight > RELAY_WEIGHT_MAX)
+			return false;
+	for (uint32_t i = 0; i < conf->nrules; i++)
+		if (conf->rule[i].prefix_len > 32 || conf->rule[i].policy > RELAY_POLICY_STRIPE)
+			return false;
+	return true;
 }
 
 struct relay_core *
@@ -91,7 +116,8 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 	struct layout o;
 	if (!mem || !lay_out(&conf->limits, &o) || !conf->ops || !conf->ops->writable ||
 	    !conf->ops->hold || !conf->ops->release || !conf->ops->job_ended ||
-	    conf->npeers > RELAY_PEERS_MAX || conf->ngateways > RELAY_RELAYS_MAX)
+	    conf->npeers > RELAY_PEERS_MAX || conf->ngateways > RELAY_RELAYS_MAX ||
+	    !cluster_ok(conf))
 		return NULL;
 	struct relay_core *c = mem;
 	*c = (struct relay_core){.conf = *conf, .expiry_ns = BASE_NEVER_NS};
@@ -108,8 +134,12 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 void *
 relay_core_fini(struct relay_core *c)
 {
-	if (c)
-		memset(c, 0, sizeof *c);
+	if (!c)
+		return NULL;
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max && c->nstrays; i++)
+		if (c->job[i].used)
+			stray_forget(c, &c->job[i]);
+	memset(c, 0, sizeof *c);
 	return c;
 }
 
@@ -229,6 +259,9 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 		tick_job(c, i);
 	tick_paths(c);
 	untold_tick(c);
+	group_tick(c);
+	tell_tick(c);
+	stray_send(c);
 }
 
 uint64_t
@@ -266,6 +299,7 @@ relay_core_job(const struct relay_core *c, uint32_t i, struct relay_job_info *ou
 		.nlocal = j->nlocal,
 		.first_local = j->first_local,
 		.nhosts = j->nhosts,
+		.ways = j->ways,
 		.rx_segments = j->rx_segments,
 		.rx_bytes = j->rx_bytes,
 		.since_ns = j->since_ns,
@@ -308,8 +342,13 @@ relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_inf
 	};
 	if (p->kind == RELAY_PATH_PROC && p->job != NONE)
 		out->job = c->job[p->job].label_base;
-	if (p->kind == RELAY_PATH_TRUNK)
-		out->jobs = c->trunk[p->trunk].users;
+	if (p->kind == RELAY_PATH_TRUNK) {
+		const struct trunk *t = &c->trunk[p->trunk];
+		out->jobs = t->users;
+		out->weight = t->weight;
+		out->standby = c->now_ns < t->usable_ns;
+		out->rate = t->rate;
+	}
 	if (p->kind == RELAY_PATH_GATEWAY) {
 		out->rank = p->trunk;
 		out->jobs = c->gateway[p->trunk].users;
@@ -331,14 +370,14 @@ check_counts(const struct relay_core *c)
 #undef X
 	if (n->rx_segments != n->tx_acked + c->held + dropped + refused)
 		return "segments in = acked + held + dropped + refused";
-	uint64_t held = 0;
+	uint64_t held = c->nstrays;
 	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++) {
 		const struct path *p = &c->path[i];
 		held += p->tx_segments - p->tx_acked - p->tx_abandoned;
 		if (p->rx_segments != p->rx_taken + p->rx_dropped + p->rx_refused)
 			return "a path's segments in = taken + dropped + refused";
 	}
-	return held == c->held ? NULL : "held over all paths = held";
+	return held == c->held ? NULL : "held over all paths + strays = held";
 }
 
 static const char *
@@ -359,6 +398,29 @@ check_job(const struct relay_core *c, uint32_t i)
 			return "a process and its path name each other";
 	}
 	return wanted == j->wanted ? NULL : "processes to be connected = their number";
+}
+
+/* Members are trunks in use, and strays are in the lists of their groups. */
+static const char *
+check_groups(const struct relay_core *c)
+{
+	uint32_t strays = 0, idle = 0;
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++) {
+		const struct job *j = &c->job[i];
+		for (uint32_t k = 0; j->used && k < j->nclients; k++) {
+			const struct group *g = &j->group[k];
+			strays += g->nstrays;
+			for (uint32_t m = 0; m < g->n; m++)
+				if (!(j->trunk_clients[g->way[m].trunk] >> k & 1))
+					return "a way's trunk speaks for its client";
+		}
+	}
+	for (uint32_t i = c->free_stray; i != NONE && idle <= c->conf.limits.strays_max;
+	     i = c->stray[i].next)
+		idle++;
+	if (strays != c->nstrays || strays + idle != c->conf.limits.strays_max)
+		return "strays in groups + free = all";
+	return NULL;
 }
 
 static const char *
@@ -409,7 +471,8 @@ check_tables(const struct relay_core *c)
 		if (untold != k->nuntold || (untold && !k->used))
 			return "a trunk's untold ends = their number";
 	}
-	return check_gateways(c);
+	const char *fault = check_groups(c);
+	return fault ? fault : check_gateways(c);
 }
 
 bool

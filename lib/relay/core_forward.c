@@ -3,12 +3,14 @@
 
 #include "base/bytes.h"
 
-enum way { WAY_PROC, WAY_TRUNK, WAY_GATEWAY };
+enum exit_kind { WAY_PROC, WAY_TRUNK, WAY_GATEWAY };
 
 struct ends {
 	struct job *job;
 	struct proc *src, *dst;
 	uint32_t src_rank, dst_rank;
+	/* WAY_TRUNK: the ways that were full, and the last of them. */
+	uint32_t tried, way;
 };
 
 static enum suci_verdict
@@ -87,12 +89,13 @@ check_ends(struct relay_core *c, const struct path *in, const struct suci_segmen
 		return &c->n.drop_left;
 	/* A shard that owns no process of the job has no way to other clusters, and
 	 * never will. */
-	if (!(e->dst->flags & PROC_LOCAL) && !e->job->host[e->dst->host].group.nmembers)
+	if (!(e->dst->flags & PROC_LOCAL) && e->job->host[e->dst->host].trunk == NONE &&
+	    !e->job->group[e->dst->client].n)
 		return &c->n.drop_destination;
 	return NULL;
 }
 
-static enum way
+static enum exit_kind
 way_of(const struct proc *dst)
 {
 	if (dst->flags & PROC_FOREIGN)
@@ -100,21 +103,32 @@ way_of(const struct proc *dst)
 	return dst->flags & PROC_LOCAL ? WAY_PROC : WAY_TRUNK;
 }
 
+static uint32_t
+trunk_out(struct relay_core *c, struct ends *e, uint32_t *label_base)
+{
+	const struct job_host *h = &e->job->host[e->dst->host];
+	struct group *g = &e->job->group[e->dst->client];
+	if (h->process) {
+		*label_base = h->label_base;
+		return c->trunk[h->trunk].path;
+	}
+	e->way = group_pick(c, g, h->way, e->src_rank, e->dst_rank, e->tried);
+	if (e->way == NONE)
+		return NONE;
+	*label_base = g->way[e->way].label_base;
+	return c->trunk[g->way[e->way].trunk].path;
+}
+
 /* Way out and label base there; NONE if there is none now. */
 static uint32_t
-way_out(struct relay_core *c, const struct ends *e, enum way way, uint32_t *label_base)
+way_out(struct relay_core *c, struct ends *e, enum exit_kind way, uint32_t *label_base)
 {
-	const struct relay_member_path *m;
 	switch (way) {
 	case WAY_GATEWAY:
 		*label_base = e->job->gateway_base;
 		return c->gateway[e->src->gateway].path;
 	case WAY_TRUNK:
-		m = relay_group_pick(&e->job->host[e->dst->host].group, e->src_rank, e->dst_rank);
-		if (!m)
-			return NONE;
-		*label_base = m->label_base;
-		return c->trunk[m->trunk].path;
+		return trunk_out(c, e, label_base);
 	case WAY_PROC:
 		break;
 	}
@@ -128,7 +142,7 @@ way_out(struct relay_core *c, const struct ends *e, enum way way, uint32_t *labe
 }
 
 static uint64_t *
-not_connected(struct relay_core *c, enum way way)
+not_connected(struct relay_core *c, enum exit_kind way)
 {
 	switch (way) {
 	case WAY_PROC:
@@ -158,7 +172,7 @@ rewrite_ids(struct relay_core *c, const struct suci_segment *seg, const struct e
 }
 
 static enum suci_verdict
-send_error(struct relay_core *c, struct path *in, int err, enum way way)
+send_error(struct relay_core *c, struct path *in, int err, enum exit_kind way)
 {
 	switch (err) {
 	case SUCI_ERR_TOOBIG:
@@ -187,15 +201,90 @@ abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struc
 	job_abort(c, j, NONE, msg);
 }
 
+/* Over that path; what suci_path_send() says. */
+static int
+forward(struct relay_core *c, const struct ends *e, const struct suci_segment *seg,
+	uint32_t out_path, uint32_t base)
+{
+	struct suci_segment out = *seg;
+	out.dst_label = base + e->dst_rank;
+	out.src_label = base + e->src_rank;
+	if (seg->data_len == 0)
+		out.cookie = COOKIE_NONE;
+	else
+		c->conf.ops->hold(c->conf.user, seg->cookie);
+	struct path *op = &c->path[out_path];
+	c->held++;
+	int err = suci_path_send(c->ep, out_path, &out, c->now_ns);
+	if (err) {
+		c->held--;
+		if (seg->data_len)
+			c->conf.ops->release(c->conf.user, seg->cookie);
+		return err;
+	}
+	op->tx_segments++;
+	op->tx_bytes += seg->data_len;
+	c->n.tx_segments++;
+	c->n.tx_bytes += seg->data_len;
+	return 0;
+}
+
+/* A trunk that closes is passed over, and under STRIPE one that is full. */
+static bool
+try_other(const struct ends *e, enum exit_kind way, int err)
+{
+	if (way != WAY_TRUNK || e->job->host[e->dst->host].process)
+		return false;
+	return err == SUCI_ERR_DOWN ||
+	       (err == SUCI_ERR_FULL &&
+		e->job->group[e->dst->client].policy == RELAY_POLICY_STRIPE);
+}
+
+static enum suci_verdict
+send_on(struct relay_core *c, struct path *in, const struct suci_segment *seg, struct ends *e)
+{
+	enum exit_kind way = way_of(e->dst);
+	uint32_t base = 0, out_path;
+	bool first = seg->flags & SUCI_SF_FIRST, rewritten = false, full = false;
+
+	while ((out_path = way_out(c, e, way, &base)) != NONE) {
+		/* What lost its trunk goes first. */
+		if (way == WAY_TRUNK && e->job->group[e->dst->client].nstrays) {
+			in->blocked = out_path;
+			return refuse(in, &c->n.refused_full);
+		}
+		if (first && !rewritten && way != WAY_GATEWAY &&
+		    !rewrite_ids(c, seg, e, way == WAY_PROC))
+			return refuse(in, &c->n.refused_readonly);
+		rewritten = true;
+		int err = forward(c, e, seg, out_path, base);
+		if (!err) {
+			in->rx_taken++;
+			return SUCI_TAKEN;
+		}
+		if (!e->tried)
+			in->blocked = out_path;
+		if (try_other(e, way, err)) {
+			e->tried |= 1u << e->way;
+			full = full || err == SUCI_ERR_FULL;
+			continue;
+		}
+		if (err == SUCI_ERR_TOOBIG)
+			abort_toobig(c, e->job, out_path, seg);
+		return send_error(c, in, err, way);
+	}
+	return refuse(in, full ? &c->n.refused_full : not_connected(c, way));
+}
+
 static enum suci_verdict
 segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
 {
 	struct relay_core *c = user;
 	struct path *in = &c->path[path];
 	struct ends e = {0};
-	uint32_t base = 0;
 
 	see_time(c, now_ns);
+	c->last_seg_ns = c->now_ns;
 	c->n.rx_segments++;
 	c->n.rx_bytes += seg->data_len;
 	in->rx_segments++;
@@ -208,42 +297,9 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 		return drop(in, fault);
 	e.job->rx_segments++;
 	e.job->rx_bytes += seg->data_len;
-	bool first = seg->flags & SUCI_SF_FIRST;
-	if (seg->head_len || (first && seg->data_len < IDS_OFF + IDS_LEN))
+	if (seg->head_len || (seg->flags & SUCI_SF_FIRST && seg->data_len < IDS_OFF + IDS_LEN))
 		return drop(in, &c->n.drop_malformed);
-
-	enum way way = way_of(e.dst);
-	uint32_t out_path = way_out(c, &e, way, &base);
-	if (out_path == NONE)
-		return refuse(in, not_connected(c, way));
-	if (first && way != WAY_GATEWAY && !rewrite_ids(c, seg, &e, way == WAY_PROC))
-		return refuse(in, &c->n.refused_readonly);
-
-	struct suci_segment out = *seg;
-	out.dst_label = base + e.dst_rank;
-	out.src_label = base + e.src_rank;
-	if (seg->data_len == 0)
-		out.cookie = COOKIE_NONE;
-	else
-		c->conf.ops->hold(c->conf.user, seg->cookie);
-	struct path *op = &c->path[out_path];
-	c->held++;
-	int err = suci_path_send(c->ep, out_path, &out, now_ns);
-	if (err) {
-		c->held--;
-		if (seg->data_len)
-			c->conf.ops->release(c->conf.user, seg->cookie);
-		in->blocked = out_path;
-		if (err == SUCI_ERR_TOOBIG)
-			abort_toobig(c, e.job, out_path, seg);
-		return send_error(c, in, err, way);
-	}
-	in->rx_taken++;
-	op->tx_segments++;
-	op->tx_bytes += seg->data_len;
-	c->n.tx_segments++;
-	c->n.tx_bytes += seg->data_len;
-	return SUCI_TAKEN;
+	return send_on(c, in, seg, &e);
 }
 
 /* The same, and tell who watches.  Labels are looked up again: nobody else pays for that. */
@@ -288,7 +344,14 @@ released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64
 	struct relay_core *c = user;
 	see_time(c, now_ns);
 	BASE_ASSERT(c->held > 0);
+	if (c->kept && fate == SUCI_FATE_ABANDONED) {
+		c->kept = false; /* still held, as a stray */
+		c->path[path].tx_abandoned++;
+		return;
+	}
 	c->held--;
+	if (c->nstrays)
+		wake_at(c, c->now_ns); /* there is room somewhere */
 	if (fate == SUCI_FATE_ACKED) {
 		c->n.tx_acked++;
 		c->path[path].tx_acked++;
@@ -300,6 +363,16 @@ released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64
 		c->conf.ops->release(c->conf.user, cookie);
 }
 
+/* Its path goes down; released() follows. */
+static void
+abandoned(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct relay_core *c = user;
+	const struct path *p = &c->path[path];
+	see_time(c, now_ns);
+	c->kept = p->kind == RELAY_PATH_TRUNK && p->up && stray_keep(c, p->trunk, seg);
+}
+
 const struct suci_ops *
 relay_ops(void)
 {
@@ -308,6 +381,7 @@ relay_ops(void)
 		.path_up = path_up,
 		.path_down = path_down,
 		.segment = segment_watched,
+		.abandoned = abandoned,
 		.released = released,
 		.note = path_note,
 		.room = room,

@@ -7,15 +7,19 @@
 #include "base/assert.h"
 #include "base/clock.h"
 
-#define NONE	    UINT32_MAX
-#define COOKIE_NONE UINT64_MAX	    /* a segment without payload: no buffer is held */
-#define LINGER_NS   (2 * BASE_S_NS) /* a path whose job is over is closed after that */
-#define IDS_OFF	    8u		    /* pk_src and pk_dest in an IMPI packet header */
-#define IDS_LEN	    (2u * RELAY_PROC_ID_LEN)
-#define TEXT_IDLE   "idle" /* a trunk nobody uses makes room for another */
-#define NO_GATEWAY  0xffu
-#define UNTOLD_MAX  8u		     /* ends of jobs kept per trunk */
-#define UNTOLD_NS   (60 * BASE_S_NS) /* and for how long */
+#define NONE	      UINT32_MAX
+#define COOKIE_NONE   UINT64_MAX      /* a segment without payload: no buffer is held */
+#define LINGER_NS     (2 * BASE_S_NS) /* a path whose job is over is closed after that */
+#define IDS_OFF	      8u	      /* pk_src and pk_dest in an IMPI packet header */
+#define IDS_LEN	      (2u * RELAY_PROC_ID_LEN)
+#define TEXT_IDLE     "idle" /* a trunk nobody uses makes room for another */
+#define NO_GATEWAY    0xffu
+#define UNTOLD_MAX    8u	       /* ends of jobs kept per trunk */
+#define UNTOLD_NS     (60 * BASE_S_NS) /* and for how long */
+#define FLAP_NS	      (10 * BASE_S_NS) /* a trunk that lives shorter flaps */
+#define HOLD_NS	      (5 * BASE_S_NS)  /* longest pause of one that does */
+#define PROC_AGAIN_NS BASE_S_NS	       /* a process that is not reached is tried again */
+#define STRAY_NS      BASE_MS_NS       /* strays that found no room try again */
 
 enum proc_flag {
 	PROC_LOCAL = 1,	  /* of this cluster */
@@ -24,6 +28,8 @@ enum proc_flag {
 	PROC_LEFT = 8,	  /* local, finished normally */
 	PROC_WANTED = 16, /* local, to be connected to by the next tick */
 	PROC_NEEDED = 32, /* local, and somebody has sent to it */
+	PROC_TELL_RELAYS = 64,
+	PROC_TELL_WAYS = 128, /* local, to be told by the next tick */
 };
 
 /* One process of one job.  label = base of the page's job + rank. */
@@ -50,29 +56,64 @@ struct page {
 };
 
 struct job_host {
-	struct relay_group group;
 	uint32_t client;
 	uint32_t first_rank, nprocs;
 	uint32_t label_base;
-	uint32_t token; /* of the relay's host id in this job; 0: a process of its own */
+	uint32_t trunk; /* NONE: of the own client, foreign, or there are no trunks here */
+	uint32_t way;	/* in the client's group; NONE: a process */
+	uint8_t fellow; /* own client: its entry of conf.cluster, or RELAY_LIST_NONE */
 	bool process;	/* with a global address: carries itself, in one job only */
-	bool left;	/* the relay said its cluster finished normally */
+	bool left;	/* the process took leave */
+};
+
+/* One relay of a remote client: a member of the group. */
+struct way {
+	uint32_t trunk;
+	uint32_t label_base;
+	uint32_t token;	 /* of the relay's host id in this job */
+	uint8_t lost_by; /* 1 + way of the relay that says its processes cannot reach it */
+	bool left;	 /* it said that its cluster finished normally */
+};
+
+/* The group of a job towards one remote client that has relays. */
+struct group {
+	uint8_t policy; /* enum relay_policy */
+	uint8_t n, turn;
+	bool relays;	  /* the client has some in the table */
+	bool was_up;	  /* there has been a way */
+	uint64_t lost_ns; /* since when there is none here nor elsewhere; NEVER: there is */
+	uint32_t last;	  /* trunk that went down last */
+	uint32_t stray, stray_tail, nstrays;
+	struct way way[RELAY_GROUP_MAX];
 };
 
 struct job {
 	bool used;
+	bool tell, state; /* processes are to be told; ops->job_state is to be called */
+	bool left;	  /* as told */
 	uint32_t id, token, label_base;
 	uint32_t my_client, nclients;
 	uint32_t nworld, nhosts, nlocal, first_local;
-	uint32_t gateway_base;	/* as label_base, in the spaces of the gateways */
-	uint64_t gateways;	/* bit per gateway it uses */
-	uint32_t wanted;	/* local processes with PROC_WANTED */
-	uint64_t open_at_ns;	/* when to open paths to them */
-	uint64_t open_until_ns; /* and how long to try */
+	uint32_t ways, elsewhere; /* bit per client */
+	uint32_t resend;	  /* to be told with the next WAYS */
+	uint32_t lost;		  /* bit per fellow that processes say they cannot reach */
+	uint32_t gateway_base;	  /* as label_base, in the spaces of the gateways */
+	uint64_t gateways;	  /* bit per gateway it uses */
+	uint32_t wanted;	  /* local processes with PROC_WANTED */
+	uint64_t open_at_ns;	  /* when to open paths to them */
+	uint64_t open_until_ns;	  /* and how long to try */
 	uint64_t since_ns;
 	uint64_t rx_segments, rx_bytes;
 	struct job_host *host;	 /* [hosts_max] */
+	struct group *group;	 /* [RELAY_CLIENTS_MAX] */
 	uint32_t *trunk_clients; /* [trunks_max]: clients this trunk may speak for */
+};
+
+/* A segment in custody that has no path any more. */
+struct stray {
+	struct suci_segment seg; /* labels are those of the job here */
+	uint32_t dst_rank, src_rank;
+	uint32_t next;
 };
 
 struct trunk {
@@ -82,6 +123,14 @@ struct trunk {
 	uint32_t users; /* jobs */
 	uint64_t retry_ns;
 	uint64_t until_ns; /* give up connecting */
+	uint64_t up_ns;
+	uint64_t usable_ns; /* flapped: a standby until then */
+	uint64_t rate_ns;   /* when the rate was looked up */
+	uint32_t rate;	    /* bytes per ms; 0: not known */
+	uint8_t weight;	    /* its relay's own share, RELAY_WEIGHT_MAX until it says so */
+	uint8_t flaps;
+	bool tell;    /* RELAYS, by the next tick */
+	char why[64]; /* it went down */
 	/* Hello to open with: a process with a global address wants to see its own
 	 * token and label, a relay takes zeros. */
 	uint32_t hello_token, hello_label;
@@ -123,7 +172,10 @@ struct relay_core {
 	struct suci *ep;
 	uint64_t now_ns; /* latest time anybody told us */
 	uint64_t expiry_ns;
-	uint64_t held;
+	uint64_t held; /* in paths and strays */
+	uint64_t last_seg_ns;
+	uint32_t nstrays, free_stray;
+	bool kept;	    /* the segment that is released next has become a stray */
 	uint32_t free_page; /* list head */
 	uint32_t pages_free, pages_max;
 	struct relay_counters n;
@@ -135,6 +187,8 @@ struct relay_core {
 	struct proc *proc;	 /* [pages_max * RELAY_LABEL_PAGE] */
 	struct job *job;	 /* [jobs_max] */
 	struct job_host *host;	 /* [jobs_max * hosts_max] */
+	struct group *group;	 /* [jobs_max * RELAY_CLIENTS_MAX] */
+	struct stray *stray;	 /* [strays_max] */
 	uint32_t *trunk_clients; /* [jobs_max * trunks_max] */
 	struct trunk *trunk;	 /* [trunks_max] */
 	struct untold *untold;	 /* [trunks_max * UNTOLD_MAX] */
@@ -202,6 +256,41 @@ struct job *job_by_base(const struct relay_core *c, uint32_t label_base);
  * the job, call ops->job_ended. */
 void job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why);
 
+/* core_group.c */
+/* The relays behind this group; NULL: the client has none. */
+struct way *group_find(struct group *g, uint32_t trunk);
+/* A relay of that client: its trunk becomes a member.  False: there is no room. */
+bool group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way *w);
+/* Which way from src to dst; own: that of the relay that carries dst, or NONE; tried: bits
+ * of ways not to take.  NONE: none is up. */
+uint32_t group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
+		    uint32_t tried);
+/* Has anything changed in which clients the job can reach?  Notes it, for the next tick. */
+void group_look(struct relay_core *c, struct job *j);
+/* Is the client of the group out of reach for so long that the job is to end? */
+bool group_given_up(const struct relay_core *c, const struct job *j, uint32_t client);
+/* May the job go on without that client: its relays have said that they finished? */
+bool group_left(const struct group *g);
+uint32_t group_policy(const struct relay_core *c, const struct group *g);
+void group_tick(struct relay_core *c);
+/* "client 1", "clients 1, 3" */
+void clients_text(uint32_t mask, char *out, size_t room);
+
+/* core_stray.c */
+/* Keep it for another trunk of the job; false: it is nobody's. */
+bool stray_keep(struct relay_core *c, uint32_t trunk, const struct suci_segment *seg);
+/* Send what finds a way with room. */
+void stray_send(struct relay_core *c);
+/* Give back those of a job that ends. */
+void stray_forget(struct relay_core *c, struct job *j);
+
+/* core_tell.c */
+void tell_procs(struct relay_core *c, struct job *j, uint8_t what);
+void tell_trunks_relays(struct relay_core *c, const struct job *j);
+void tell_tick(struct relay_core *c);
+void list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);
+void lost_from_proc(struct relay_core *c, struct job *j, const struct relay_note *n);
+
 /* core_untold.c */
 /* Tell it over trunk t when that is up; the oldest makes room. */
 void untold_keep(struct relay_core *c, uint32_t t, const struct relay_note *n);
@@ -221,6 +310,8 @@ void path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t
 /* The slot of a trunk to addr, made if need be; NONE if all are in use. */
 uint32_t trunk_get(struct relay_core *c, const struct suci_addr *addr);
 uint32_t trunk_find(const struct relay_core *c, const struct suci_addr *addr);
+/* trunk is used by the job, for that client; opened by the next tick unless it is up. */
+void trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client);
 void trunk_open(struct relay_core *c, uint32_t t);
 void gateway_open(struct relay_core *c, uint32_t g);
 void proc_open(struct relay_core *c, uint32_t job, uint32_t rank);

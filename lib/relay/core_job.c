@@ -68,12 +68,32 @@ owns_any(const struct relay_core *c, const struct relay_job *job)
 	return false;
 }
 
+/* Does this shard take part in the job?  With the relays of its cluster known to others,
+ * any relay carries any process. */
+static bool
+takes_part(const struct relay_core *c, const struct relay_job *job)
+{
+	return c->conf.ncluster > 1 || owns_any(c, job);
+}
+
+/* The entry of an own host in the list of the cluster's relays. */
+static uint8_t
+fellow_of(const struct relay_core *c, const struct relay_host *h)
+{
+	struct suci_addr addr;
+	struct impi_hostid id;
+	for (uint32_t i = 0; i < c->conf.ncluster && host_addr(h, &addr, &id); i++)
+		if (memcmp(&c->conf.cluster[i].global, &addr, sizeof addr) == 0)
+			return (uint8_t)i;
+	return RELAY_LIST_NONE;
+}
+
 /* Are there trunk slots for all remote hosts? */
 static bool
 trunks_fit(const struct relay_core *c, const struct relay_job *job)
 {
 	uint32_t usable = 0, missing = 0;
-	if (!owns_any(c, job))
+	if (!takes_part(c, job))
 		return true;
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
 		usable += !c->trunk[t].used || c->trunk[t].users == 0;
@@ -104,10 +124,38 @@ put_pages(struct relay_core *c, const struct job *j, uint32_t job)
 	}
 }
 
+/* The trunk to a remote host. */
+static void
+put_trunk(struct relay_core *c, struct job *j, struct job_host *x, const struct suci_addr *addr,
+	  const struct impi_hostid *id)
+{
+	uint32_t t = trunk_get(c, addr);
+	BASE_ASSERT(t != NONE);
+	x->trunk = t;
+	x->process = id->kind == IMPI_HOSTID_LIBMPI;
+	if (x->process) {
+		/* It is in this job: one that ended before was another process. */
+		untold_forget(c, t);
+		c->trunk[t].hello_token = id->token;
+		c->trunk[t].hello_label = x->label_base + x->first_rank;
+		trunk_use(c, j, t, x->client);
+		return;
+	}
+	struct group *g = &j->group[x->client];
+	struct way w = {.trunk = t, .label_base = x->label_base, .token = id->token};
+	if (group_add(c, j, x->client, &w))
+		x->way = (uint32_t)(group_find(g, t) - g->way);
+	else
+		x->trunk = NONE; /* RELAY_GROUP_MAX: others of the group take its segments */
+}
+
 static void
 put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
 {
-	bool owns = owns_any(c, job);
+	bool part = takes_part(c, job);
+	for (uint32_t k = 0; k < RELAY_CLIENTS_MAX; k++)
+		j->group[k] = (struct group){
+			.lost_ns = BASE_NEVER_NS, .last = NONE, .stray = NONE, .stray_tail = NONE};
 	for (uint32_t h = 0; h < job->nhosts; h++) {
 		const struct relay_host *in = &job->host[h];
 		struct job_host *x = &j->host[h];
@@ -115,31 +163,23 @@ put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
 		struct impi_hostid id;
 
 		*x = (struct job_host){
-			.group.policy = RELAY_POLICY_DEST,
 			.client = in->client,
 			.first_rank = in->first_rank,
 			.nprocs = in->nprocs,
 			.label_base = in->label_base,
+			.trunk = NONE,
+			.way = NONE,
+			.fellow = RELAY_LIST_NONE,
 		};
 		if (in->client >= j->nclients)
 			j->nclients = in->client + 1;
-		if (!owns || in->client == job->my_client || !host_addr(in, &addr, &id))
-			continue;
-		uint32_t t = trunk_get(c, &addr);
-		BASE_ASSERT(t != NONE);
-		x->group.nmembers = 1;
-		x->group.member[0] = (struct relay_member_path){t, in->label_base};
-		x->process = id.kind == IMPI_HOSTID_LIBMPI;
-		x->token = x->process ? 0 : id.token;
-		if (x->process) {
-			/* It is in this job: one that ended before was another process. */
-			untold_forget(c, t);
-			c->trunk[t].hello_token = id.token;
-			c->trunk[t].hello_label = in->label_base + in->first_rank;
+		if (in->client == job->my_client)
+			x->fellow = fellow_of(c, in);
+		else if (host_addr(in, &addr, &id)) {
+			j->group[in->client].relays |= id.kind != IMPI_HOSTID_LIBMPI;
+			if (part)
+				put_trunk(c, j, x, &addr, &id);
 		}
-		if (!j->trunk_clients[t])
-			c->trunk[t].users++;
-		j->trunk_clients[t] |= 1u << in->client;
 	}
 }
 
@@ -150,7 +190,7 @@ static void
 put_gateways(struct relay_core *c, struct job *j, const struct relay_job *job)
 {
 	j->gateway_base = relay_gateway_base(job->label_base);
-	if (!c->conf.ngateways || !owns_any(c, job))
+	if (!c->conf.ngateways || !takes_part(c, job))
 		return;
 	for (uint32_t i = 0; i < job->ngates; i++)
 		if (job->gate[i].nprocs)
@@ -268,6 +308,7 @@ relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns
 		.open_at_ns = BASE_NEVER_NS,
 		.open_until_ns = base_add_ns(c->now_ns, c->conf.connect_ns),
 		.host = j->host,
+		.group = j->group,
 		.trunk_clients = j->trunk_clients,
 	};
 	memset(j->trunk_clients, 0, c->conf.limits.trunks_max * sizeof *j->trunk_clients);
@@ -276,6 +317,8 @@ relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns
 	put_procs(c, j, job);
 	put_gateways(c, j, job);
 	open_all(c, j);
+	group_look(c, j);
+	tell_trunks_relays(c, j);
 	c->n.jobs_added++;
 	return RELAY_ERR_OK;
 }
@@ -298,11 +341,11 @@ tell_proc(struct relay_core *c, uint32_t path, uint32_t base, const char *why)
 /* Over a trunk, or when it is up.  Without a token the note could end a later job that
  * was given the same labels: then it is now or never. */
 static void
-tell_trunk(struct relay_core *c, uint32_t t, const struct job_host *h, const char *why)
+tell_trunk(struct relay_core *c, uint32_t t, const struct way *w, const char *why)
 {
 	struct relay_note n = {.type = why ? RELAY_NOTE_ABORT : RELAY_NOTE_LEAVE,
-			       .label_base = h->label_base,
-			       .token = h->token};
+			       .label_base = w->label_base,
+			       .token = w->token};
 	uint8_t buf[RELAY_NOTE_MAX];
 	if (why)
 		relay_text_set(n.text, "%s", why);
@@ -310,26 +353,42 @@ tell_trunk(struct relay_core *c, uint32_t t, const struct job_host *h, const cha
 	uint32_t path = c->trunk[t].path;
 	if (path != NONE && !suci_path_note(c->ep, path, buf, len, c->now_ns))
 		c->n.notes_tx++;
-	else if (h->process || h->token)
+	else if (w->token || w->left) /* left: a process, see below */
 		untold_keep(c, t, &n);
 	else
 		c->n.notes_unsent++;
 }
 
+/* How the endpoint behind the trunk knows the job. */
+static bool
+end_of(const struct job *j, uint32_t t, struct way *out)
+{
+	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
+		const struct way *w = group_find(&j->group[__builtin_ctz(mask)], t);
+		if (!w)
+			continue;
+		*out = *w;
+		out->left = false;
+		return true;
+	}
+	for (uint32_t h = 0; h < j->nhosts; h++) {
+		if (!j->host[h].process || j->host[h].trunk != t)
+			continue;
+		/* It is in one job only, and takes no token. */
+		*out = (struct way){.trunk = t, .label_base = j->host[h].label_base, .left = true};
+		return true;
+	}
+	return false;
+}
+
 static void
 tell_trunks(struct relay_core *c, const struct job *j, uint32_t from, const char *why)
 {
-	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
-		if (!j->trunk_clients[t] || (from != NONE && c->trunk[t].path == from))
-			continue;
-		for (uint32_t h = 0; h < j->nhosts; h++) {
-			const struct relay_group *g = &j->host[h].group;
-			if (g->nmembers && g->member[0].trunk == t) {
-				tell_trunk(c, t, &j->host[h], why);
-				break;
-			}
-		}
-	}
+	struct way w;
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
+		if (j->trunk_clients[t] && (from == NONE || c->trunk[t].path != from) &&
+		    end_of(j, t, &w))
+			tell_trunk(c, t, &w, why);
 }
 
 /* Unbind the job's paths, telling the processes if it was aborted. */
@@ -368,6 +427,7 @@ static void
 job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 {
 	tell_trunks(c, j, from, why);
+	stray_forget(c, j);
 	leave_paths(c, j, from, why);
 	free_pages(c, j);
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {

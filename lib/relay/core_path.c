@@ -51,7 +51,8 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 		}
 		untold_forget(c, t);
 	}
-	c->trunk[t] = (struct trunk){.used = true, .addr = *addr, .path = NONE};
+	c->trunk[t] = (struct trunk){
+		.used = true, .addr = *addr, .path = NONE, .weight = RELAY_WEIGHT_MAX};
 	return t;
 }
 
@@ -153,6 +154,15 @@ describe(const struct relay_core *c, const struct path *p, char out[64])
 	return out;
 }
 
+/* Before it is tried again. */
+static uint64_t
+trunk_pause(const struct relay_core *c, const struct trunk *k)
+{
+	uint32_t doubled = k->flaps > 1 ? k->flaps - 1u : 0;
+	uint64_t pause = doubled < 16 ? c->conf.retry_ns << doubled : HOLD_NS;
+	return pause > HOLD_NS ? base_max_ns(HOLD_NS, c->conf.retry_ns) : pause;
+}
+
 static void
 path_reset(struct path *p, const struct suci_addr *peer)
 {
@@ -200,6 +210,23 @@ is_gateway(const void *hello, size_t hello_len)
 	return relay_hello_decode(hello, hello_len, &h) == 0 && h.kind == RELAY_HELLO_GATEWAY;
 }
 
+/* After a life shorter than FLAP_NS it is a standby for as long as it waited. */
+static void
+trunk_up(struct relay_core *c, uint32_t t)
+{
+	struct trunk *k = &c->trunk[t];
+	k->up = true;
+	k->up_ns = c->now_ns;
+	k->usable_ns = k->flaps > 1 ? base_add_ns(c->now_ns, trunk_pause(c, k)) : 0;
+	k->rate = 0;
+	k->tell = true;
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
+		if (c->job[i].used && c->job[i].trunk_clients[t])
+			group_look(c, &c->job[i]);
+	if (k->nuntold || c->conf.ncluster || c->nstrays)
+		wake_at(c, c->now_ns);
+}
+
 void
 path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
 	size_t hello_len, bool incoming)
@@ -221,9 +248,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	}
 	p->up = true;
 	if (p->kind == RELAY_PATH_TRUNK) {
-		c->trunk[p->trunk].up = true;
-		if (c->trunk[p->trunk].nuntold)
-			wake_at(c, c->now_ns);
+		trunk_up(c, p->trunk);
 	} else if (p->kind == RELAY_PATH_GATEWAY) {
 		c->gateway[p->trunk].up = true;
 	} else if (p->job != NONE) {
@@ -231,6 +256,11 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		struct proc *proc = job_proc(c, j, p->rank);
 		proc->path = path;
 		proc_unwant(j, proc);
+		if (c->conf.ncluster) {
+			proc->flags |= PROC_TELL_RELAYS | PROC_TELL_WAYS;
+			j->tell = true;
+			wake_at(c, c->now_ns);
+		}
 		/* A process answers only while it is inside the library: silence means
 		 * it computes.  That it is gone says its node (port unreachable, no
 		 * ARP answer) or its cluster's launcher. */
@@ -283,6 +313,13 @@ other_path(const struct relay_core *c, const struct path *p)
 	return NONE;
 }
 
+/* Does that say that the process is gone, and not only the way to it? */
+static bool
+is_death(enum suci_down why)
+{
+	return why == SUCI_DOWN_UNREACHABLE || why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_REFUSED;
+}
+
 static void
 proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why,
 	  const char *text)
@@ -296,8 +333,18 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 		proc->path = other_path(c, p);
 	if (p->up && why == SUCI_DOWN_CLOSED && !(text && text[0]))
 		proc->flags |= PROC_LEFT;
+	if (p->up) {
+		j->state = true;
+		wake_at(c, c->now_ns);
+	}
 	if ((proc->flags & PROC_LEFT) || proc->path != NONE || why == SUCI_DOWN_LOCAL)
 		return;
+	/* The way between us was cut: it goes over other relays meanwhile, and will be back.
+	 * What it was owed goes again end to end. */
+	if (c->conf.ncluster > 1 && !is_death(why)) {
+		proc_want(c, j, proc, c->now_ns + PROC_AGAIN_NS);
+		return;
+	}
 	/* Never connected and nothing lost: it may not be ready yet. */
 	if (!p->up && !p->tx_abandoned &&
 	    (c->now_ns < j->open_until_ns || !(proc->flags & PROC_NEEDED))) {
@@ -310,44 +357,88 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 	job_abort(c, j, path, msg);
 }
 
-/* "client 1", "clients 1, 3" */
-static void
-clients_text(uint32_t mask, char *out, size_t room)
-{
-	size_t n = (size_t)snprintf(out, room, "client%s", mask & (mask - 1) ? "s" : "");
-	const char *sep = " ";
-	for (unsigned int i = 0; i < RELAY_CLIENTS_MAX && n < room; i++) {
-		if (mask >> i & 1) {
-			n += (size_t)snprintf(out + n, room - n, "%s%u", sep, i);
-			sep = ", ";
-		}
-	}
-}
-
-/* Do all hosts of the job behind this trunk say they have finished? */
+/* Do all that the job reaches over this trunk say they have finished? */
 static bool
 trunk_left(const struct job *j, uint32_t t)
 {
-	for (uint32_t h = 0; h < j->nhosts; h++) {
-		const struct job_host *x = &j->host[h];
-		if (x->group.nmembers && x->group.member[0].trunk == t && !x->left)
+	for (uint32_t h = 0; h < j->nhosts; h++)
+		if (j->host[h].process && j->host[h].trunk == t && !j->host[h].left)
+			return false;
+	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
+		const struct way *w = group_find((struct group *)&j->group[__builtin_ctz(mask)], t);
+		if (w && !w->left)
 			return false;
 	}
 	return true;
 }
 
+/* Is anything of the job out of reach now that this trunk is down, for good?  late: it has
+ * not come up for connect_ns. */
+static bool
+job_lost(const struct relay_core *c, const struct job *j, uint32_t t, bool late)
+{
+	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
+		uint32_t client = (uint32_t)__builtin_ctz(mask);
+		const struct group *g = &j->group[client];
+		if (!group_find((struct group *)g, t)) /* a process */
+			return true;
+		if (g->was_up ? group_given_up(c, j, client) : late && g->lost_ns != BASE_NEVER_NS)
+			return true;
+	}
+	return false;
+}
+
+/* What the relay behind the trunk said of others is void, and what it had in custody may be
+ * lost. */
 static void
-trunk_abort_jobs(struct relay_core *c, uint32_t t, uint32_t path, const char *why)
+trunk_gone(struct relay_core *c, struct job *j, uint32_t t, bool resend)
+{
+	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
+		uint32_t client = (uint32_t)__builtin_ctz(mask);
+		struct group *g = &j->group[client];
+		const struct way *w = group_find(g, t);
+		if (!w)
+			continue;
+		g->last = t;
+		for (uint32_t k = 0; k < g->n; k++)
+			if (g->way[k].lost_by == 1 + (w - g->way))
+				g->way[k].lost_by = 0;
+		if (resend) {
+			j->resend |= 1u << client;
+			tell_procs(c, j, PROC_TELL_WAYS);
+		}
+	}
+	group_look(c, j);
+}
+
+/* late: connecting has failed for connect_ns; down: it was up, or had something in custody. */
+static void
+trunk_jobs(struct relay_core *c, uint32_t t, uint32_t path, bool down, bool late)
 {
 	char at[RELAY_ADDR_TEXT_MAX], who[128], msg[RELAY_WHY_MAX];
 	relay_addr_text(&c->trunk[t].addr, at);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++) {
 		struct job *j = &c->job[i];
-		if (!j->used || !j->trunk_clients[t] || trunk_left(j, t))
+		if (!j->used || !j->trunk_clients[t])
+			continue;
+		trunk_gone(c, j, t, down);
+		if (!(down || late) || trunk_left(j, t) || !job_lost(c, j, t, late))
 			continue;
 		clients_text(j->trunk_clients[t], who, sizeof who);
-		relay_text_set(msg, "relay %s of %s is gone: %s", at, who, why);
+		relay_text_set(msg, "relay %s of %s is gone: %s", at, who, c->trunk[t].why);
 		job_abort(c, j, path, msg);
+	}
+}
+
+/* Its jobs find it quiet, not gone: it is opened again and has connect_ns for it. */
+static void
+trunk_idle(struct relay_core *c, uint32_t t)
+{
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++) {
+		struct job *j = &c->job[i];
+		uint32_t mask = j->used ? j->trunk_clients[t] : 0;
+		for (; mask; mask &= mask - 1)
+			j->group[__builtin_ctz(mask)].was_up = false;
 	}
 }
 
@@ -357,14 +448,21 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 {
 	struct trunk *t = &c->trunk[p->trunk];
 	bool was_idle = why == SUCI_DOWN_CLOSED && text && strcmp(text, TEXT_IDLE) == 0;
+	bool down = (p->up && !was_idle) || p->tx_abandoned, late = c->now_ns >= t->until_ns;
 
 	if (t->path != path)
 		return;
 	t->path = NONE;
 	t->up = false;
-	if (why != SUCI_DOWN_LOCAL && t->users &&
-	    ((p->up && !was_idle) || p->tx_abandoned || c->now_ns >= t->until_ns))
-		trunk_abort_jobs(c, p->trunk, path, down_text(why, text));
+	snprintf(t->why, sizeof t->why, "%s", down_text(why, text));
+	if (p->up && !was_idle && c->now_ns - t->up_ns < FLAP_NS)
+		t->flaps = t->flaps < UINT8_MAX ? (uint8_t)(t->flaps + 1) : t->flaps;
+	else if (p->up)
+		t->flaps = 0;
+	if (was_idle)
+		trunk_idle(c, p->trunk);
+	if (why != SUCI_DOWN_LOCAL && t->users)
+		trunk_jobs(c, p->trunk, path, down, late);
 	if (t->users == 0) {
 		t->used = t->nuntold != 0;
 		return;
@@ -372,7 +470,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 	/* Refused or silent at first: the other side may not have the job yet. */
 	if (c->now_ns >= t->until_ns)
 		t->until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
-	t->retry_ns = base_add_ns(c->now_ns, c->conf.retry_ns);
+	t->retry_ns = base_add_ns(c->now_ns, trunk_pause(c, t));
 	wake_at(c, t->retry_ns);
 }
 
@@ -447,11 +545,34 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n)
 	}
 	if (n->type == RELAY_NOTE_LEAVE) {
 		job_proc(c, j, p->rank)->flags |= PROC_LEFT;
+		j->state = true;
+		wake_at(c, c->now_ns);
+		return;
+	}
+	if (n->type == RELAY_NOTE_LOST) {
+		lost_from_proc(c, j, n);
+		return;
+	}
+	if (n->type != RELAY_NOTE_ABORT) {
+		c->n.notes_bad++;
 		return;
 	}
 	char msg[RELAY_WHY_MAX];
 	relay_text_set(msg, "process %u ended the job", p->rank);
 	job_abort(c, j, path, n->text[0] ? n->text : msg);
+}
+
+static void
+trunk_leaves(struct job *j, uint32_t t)
+{
+	for (uint32_t h = 0; h < j->nhosts; h++)
+		if (j->host[h].process && j->host[h].trunk == t)
+			j->host[h].left = true;
+	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
+		struct way *w = group_find(&j->group[__builtin_ctz(mask)], t);
+		if (w)
+			w->left = true;
+	}
 }
 
 static void
@@ -473,9 +594,11 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 		return;
 	}
 	if (n->type == RELAY_NOTE_LEAVE) {
-		for (uint32_t h = 0; h < j->nhosts; h++)
-			if (j->host[h].group.nmembers && j->host[h].group.member[0].trunk == t)
-				j->host[h].left = true;
+		trunk_leaves(j, t);
+		return;
+	}
+	if (n->type != RELAY_NOTE_ABORT) {
+		c->n.notes_bad++;
 		return;
 	}
 	char who[128], at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
@@ -497,6 +620,8 @@ path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_
 		c->n.notes_bad++;
 	else if (n.type == RELAY_NOTE_PING)
 		return; /* the endpoint has acknowledged it: that is all it wants */
+	else if (n.type == RELAY_NOTE_RELAYS && c->path[path].kind == RELAY_PATH_TRUNK)
+		list_from_trunk(c, c->path[path].trunk, note, len);
 	else if (c->path[path].kind == RELAY_PATH_PROC)
 		note_from_proc(c, path, &n);
 	else if (c->path[path].kind == RELAY_PATH_TRUNK)
@@ -536,6 +661,21 @@ open_hello(const struct relay_core *c, uint32_t token, uint32_t label, uint8_t o
 				.rank = RELAY_RANK_NONE,
 				.mtu = trunks_mtu(c)};
 	relay_hello_encode(&h, out);
+}
+
+void
+trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client)
+{
+	struct trunk *k = &c->trunk[t];
+	if (!j->trunk_clients[t])
+		k->users++;
+	j->trunk_clients[t] |= 1u << client;
+	k->tell = true;
+	if (k->up || k->path != NONE)
+		return;
+	k->until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
+	k->retry_ns = c->now_ns;
+	wake_at(c, c->now_ns);
 }
 
 void

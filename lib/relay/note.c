@@ -25,49 +25,151 @@ relay_text_copy(char out[RELAY_WHY_MAX], const void *text, size_t len)
 	out[n] = '\0';
 }
 
+/* What follows the type; ABORT and LEAVE may have a token behind it. */
+static void
+encode_body(const struct relay_note *n, struct base_writer *w)
+{
+	base_write_be32(w, n->label_base);
+	switch ((enum relay_note_type)n->type) {
+	case RELAY_NOTE_ABORT: {
+		size_t len = strnlen(n->text, RELAY_WHY_MAX - 1);
+		base_write_be16(w, (uint16_t)len);
+		base_write_bytes(w, n->text, len);
+		break;
+	}
+	case RELAY_NOTE_WAYS:
+		base_write_be32(w, n->token);
+		base_write_be32(w, n->ways);
+		base_write_be32(w, n->resend);
+		return;
+	case RELAY_NOTE_LOST:
+		base_write_be32(w, n->ipv4);
+		base_write_be16(w, n->port);
+		base_write_u8(w, n->lost);
+		return;
+	case RELAY_NOTE_LEAVE:
+	case RELAY_NOTE_PING:
+	case RELAY_NOTE_RELAYS:
+		break;
+	}
+	if (n->token)
+		base_write_be32(w, n->token);
+}
+
 size_t
 relay_note_encode(const struct relay_note *n, uint8_t out[RELAY_NOTE_MAX])
 {
-	out[0] = n->type;
-	if (n->type == RELAY_NOTE_PING)
-		return 1;
-	be32_store(out + 1, n->label_base);
-	size_t at = 5;
-	if (n->type == RELAY_NOTE_ABORT) {
-		size_t len = strnlen(n->text, RELAY_WHY_MAX - 1);
-		be16_store(out + 5, (uint16_t)len);
-		memcpy(out + 7, n->text, len);
-		at = 7 + len;
-	}
-	if (!n->token)
-		return at;
-	be32_store(out + at, n->token);
-	return at + 4;
+	struct base_writer w = base_writer(out, RELAY_NOTE_MAX);
+	base_write_u8(&w, n->type);
+	if (n->type != RELAY_NOTE_PING)
+		encode_body(n, &w);
+	return base_writer_len(&w);
 }
 
 int
-relay_note_decode(const void *in, size_t len, struct relay_note *n)
+relay_note_decode(const void *in, size_t len, struct relay_note *out)
 {
 	struct base_reader r = base_reader(in, len);
-	uint8_t type = base_read_u8(&r);
-	uint32_t label_base = type == RELAY_NOTE_PING ? 0 : base_read_be32(&r);
+	struct relay_note n = {.type = base_read_u8(&r)};
 	const uint8_t *text = NULL;
 	size_t text_len = 0;
-	if (type == RELAY_NOTE_ABORT) {
+	if (n.type != RELAY_NOTE_PING)
+		n.label_base = base_read_be32(&r);
+	switch ((enum relay_note_type)n.type) {
+	case RELAY_NOTE_ABORT:
 		text_len = base_read_be16(&r);
 		text = base_read_bytes(&r, text_len);
-	} else if (type != RELAY_NOTE_LEAVE && type != RELAY_NOTE_PING) {
+		break;
+	case RELAY_NOTE_WAYS:
+		n.token = base_read_be32(&r);
+		n.ways = base_read_be32(&r);
+		n.resend = base_read_be32(&r);
+		break;
+	case RELAY_NOTE_LOST:
+		n.ipv4 = base_read_be32(&r);
+		n.port = base_read_be16(&r);
+		n.lost = base_read_u8(&r) != 0;
+		break;
+	case RELAY_NOTE_LEAVE:
+	case RELAY_NOTE_PING:
+	case RELAY_NOTE_RELAYS:
+		break;
+	default:
 		return RELAY_ERR_MALFORMED;
 	}
 	/* From a relay: the job's token.  Older ones and processes send none. */
-	uint32_t token = 0;
-	if (type != RELAY_NOTE_PING && base_reader_ok(&r) && base_reader_left(&r) >= 4)
-		token = base_read_be32(&r);
+	if ((n.type == RELAY_NOTE_ABORT || n.type == RELAY_NOTE_LEAVE) && base_reader_ok(&r) &&
+	    base_reader_left(&r) >= 4)
+		n.token = base_read_be32(&r);
 	if (!base_reader_ok(&r))
 		return RELAY_ERR_MALFORMED;
-	n->type = type;
-	n->token = token;
-	n->label_base = label_base;
-	relay_text_copy(n->text, text, text_len);
+	relay_text_copy(n.text, text, text_len);
+	*out = n;
+	return RELAY_ERR_OK;
+}
+
+size_t
+relay_list_encode(const struct relay_list *l, uint8_t out[RELAY_LIST_MAX])
+{
+	struct base_writer w = base_writer(out, RELAY_LIST_MAX);
+	base_write_u8(&w, RELAY_NOTE_RELAYS);
+	base_write_be32(&w, l->label_base);
+	base_write_be32(&w, l->token);
+	base_write_u8(&w, l->client);
+	base_write_u8(&w, l->self);
+	base_write_u8(&w, l->own);
+	base_write_u8(&w, l->n);
+	base_write_be16(&w, l->partition_s);
+	for (uint32_t i = 0; i < l->n; i++) {
+		base_write_be32(&w, l->relay[i].ipv4);
+		base_write_be16(&w, l->relay[i].port);
+		base_write_u8(&w, l->relay[i].weight);
+		base_write_u8(&w, l->relay[i].flags);
+	}
+	base_write_u8(&w, l->npolicies);
+	for (uint32_t i = 0; i < l->npolicies; i++) {
+		base_write_u8(&w, l->policy[i].client);
+		base_write_u8(&w, l->policy[i].policy);
+	}
+	return base_writer_len(&w);
+}
+
+int
+relay_list_decode(const void *in, size_t len, struct relay_list *out)
+{
+	struct base_reader r = base_reader(in, len);
+	struct relay_list l = {0};
+	if (base_read_u8(&r) != RELAY_NOTE_RELAYS)
+		return RELAY_ERR_MALFORMED;
+	l.label_base = base_read_be32(&r);
+	l.token = base_read_be32(&r);
+	l.client = base_read_u8(&r);
+	l.self = base_read_u8(&r);
+	l.own = base_read_u8(&r);
+	l.n = base_read_u8(&r);
+	l.partition_s = base_read_be16(&r);
+	if (!base_reader_ok(&r) || l.n > RELAY_GROUP_MAX || l.self >= l.n ||
+	    (l.own >= l.n && l.own != RELAY_LIST_NONE) || l.client >= RELAY_LIST_POLICIES)
+		return RELAY_ERR_MALFORMED;
+	for (uint32_t i = 0; i < l.n; i++) {
+		l.relay[i].ipv4 = base_read_be32(&r);
+		l.relay[i].port = base_read_be16(&r);
+		l.relay[i].weight = base_read_u8(&r);
+		l.relay[i].flags = base_read_u8(&r);
+		if (l.relay[i].weight > RELAY_WEIGHT_MAX)
+			return RELAY_ERR_MALFORMED;
+	}
+	l.npolicies = base_read_u8(&r);
+	if (!base_reader_ok(&r) || l.npolicies > RELAY_LIST_POLICIES)
+		return RELAY_ERR_MALFORMED;
+	for (uint32_t i = 0; i < l.npolicies; i++) {
+		l.policy[i].client = base_read_u8(&r);
+		l.policy[i].policy = base_read_u8(&r);
+		if (l.policy[i].policy > RELAY_POLICY_STRIPE)
+			l.policy[i].policy = RELAY_POLICY_DEST;
+	}
+	if (!base_reader_ok(&r))
+		return RELAY_ERR_MALFORMED;
+	*out = l;
 	return RELAY_ERR_OK;
 }

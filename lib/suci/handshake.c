@@ -189,7 +189,7 @@ replace(struct suci *ep, struct suci_path *old, const struct suci_body *b, uint6
 	if (old->peer_incarnation != b->incarnation)
 		suci_path_down(ep, old, SUCI_DOWN_RESTARTED, "the peer was started again", now_ns);
 	else
-		suci_path_down(ep, old, SUCI_DOWN_CLOSED, "the peer opened the path again", now_ns);
+		suci_path_down(ep, old, SUCI_DOWN_RESET, "the peer opened the path again", now_ns);
 	/* path_down may have opened it again itself. */
 	struct suci_path *p = suci_path_at(ep, &peer);
 	return p ? p : suci_path_new(ep, &peer);

@@ -236,10 +236,27 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 }
 
 static void
+tell_abandoned(struct suci *ep, const struct suci_rec *r, uint64_t now_ns)
+{
+	struct suci_segment seg = {0};
+	if (r->kind != REC_SEGMENT || !ep->ops->abandoned)
+		return;
+	bool ok = suci_segment_decode(&seg, r->hdr, r->hdr_len);
+	BASE_ASSERT(ok); /* we encoded it */
+	seg.head = r->head;
+	seg.data = r->data;
+	seg.head_len = r->head_len;
+	seg.data_len = r->data_len;
+	seg.cookie = r->cookie;
+	ep->ops->abandoned(ep->user, r->path, &seg, now_ns);
+}
+
+static void
 abandon_list(struct suci *ep, struct suci_path *p, struct suci_list *l, uint64_t now_ns)
 {
 	while (l->head != NONE) {
 		uint32_t i = l->head;
+		tell_abandoned(ep, &ep->rec[i], now_ns);
 		suci_rec_detach(ep, p, i);
 		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
 	}

@@ -127,8 +127,10 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 {
 	struct end *e = user;
 	struct relay_hello h;
-	e->met_relay = e->met_relay ||
-		       (!relay_hello_decode(hello, hello_len, &h) && h.kind == IMPI_HOSTID_RELAY);
+	bool relay = !relay_hello_decode(hello, hello_len, &h) && h.kind == IMPI_HOSTID_RELAY;
+	e->met_relay = e->met_relay || relay;
+	if (relay && e->relays)
+		end_relays_up(e, path, peer);
 	sim_log(e->w->s, "rank %u: path %u up to ..%u (%s)", e->rank, path, peer->ip[15],
 		incoming ? "incoming" : "opened");
 }
@@ -137,6 +139,11 @@ static void
 path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct end *e = user;
+	if (e->relays && end_relays_down(e, path)) {
+		sim_log(e->w->s, "rank %u: path %u to a relay is down: %s", e->rank, path,
+			text ? text : "");
+		return;
+	}
 	end_over(e, "path %u down (%d): %s", path, (int)why, text ? text : "");
 	sim_at(e->w->s, e->w->s->now_ns, tell_relays, e, 0);
 }
@@ -146,7 +153,6 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 {
 	struct end *e = user;
 	struct relay_note n;
-	(void)path;
 	(void)now_ns;
 	if (relay_note_decode(bytes, len, &n)) {
 		invariant_broken(e->w->s, INV_HONEST, "rank %u: malformed note", e->rank);
@@ -156,6 +162,8 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 		  e->rank, n.label_base);
 	if (n.type == RELAY_NOTE_ABORT)
 		end_over(e, "ABORT: %s", n.text);
+	else if (e->relays)
+		end_relays_note(e, path, &n, bytes, len);
 }
 
 /* The address to which this process sends what is for rank r. */
@@ -198,6 +206,8 @@ lane_make(struct end *e, uint32_t r, uint32_t path)
 		.window = w->conf.lane_window,
 		.window_max = w->conf.lane_window_max,
 	};
+	if (!direct && e->relays)
+		c.group = end_relays_group(e, r, next_hop(e, r));
 	int err = suci_lane_open(e->lanes, &c, &e->lane[r], now(e));
 	if (err) {
 		e->lane[r] = NONE_U32;
@@ -216,6 +226,10 @@ lane_want(struct end *e, uint32_t r)
 	bool direct = world_same_cluster(w, e->rank, r);
 	h.token = direct ? 0x7070 : w->token[e->client];
 	h.label = direct ? LABEL_BASE + r : w->label_base[e->client] + e->rank;
+	if (!direct && e->relays) {
+		lane_make(e, r, NONE_U32);
+		return;
+	}
 	struct suci_addr to = addr_of(next_hop(e, r));
 	uint8_t hello[RELAY_HELLO_LEN];
 	relay_hello_encode(&h, hello);
@@ -328,6 +342,7 @@ end_drive(struct end *e)
 		return;
 	while (more && !s->failed) {
 		more = false;
+		end_relays_turn(e);
 		if (e->started && !e->ended && !e->quitting)
 			for (struct stream *st = e->first; st; st = st->next) {
 				if (st->sent >= st->n)
@@ -354,7 +369,7 @@ end_drive(struct end *e)
 		}
 	}
 	check_driven(w, e->ep, "rank", e->rank);
-	uint64_t at = suci_expiry_ns(e->ep);
+	uint64_t at = base_min_ns(suci_expiry_ns(e->ep), end_relays_next_ns(e));
 	if (at == BASE_NEVER_NS) {
 		e->wake_ns = BASE_NEVER_NS;
 	} else if (at != e->wake_ns) {
@@ -436,7 +451,9 @@ end_new(struct end *e)
 	BASE_ASSERT(e->lane);
 	for (uint32_t r = 0; r < w->nend; r++)
 		e->lane[r] = NONE_U32;
+	end_relays_new(e);
 	lc.limits.labels_max = LABEL_BASE + w->nend;
+	lc.limits.groups_max = e->relays ? CLUSTERS_MAX * SUCI_GROUP_PATHS : 0;
 	if (w->conf.tune)
 		w->conf.tune(e->rank, &c, &lc.limits);
 	bool inside = w->conf.cluster[e->client].relays || w->conf.nclusters == 1;

@@ -68,14 +68,21 @@ peer_end(struct sim *s, void *who, uint64_t base)
 	rnode_drive(r);
 }
 
+static sim_fn share_ways;
+
 /* Nothing heard on the peer channel for 3 s (relay/peer.h). */
 static void
 peer_dead(struct sim *s, void *who, uint64_t arg)
 {
 	struct rnode *r = who;
 	struct world *w = r->w;
-	(void)s;
 	(void)arg;
+	if (w->conf.several) {
+		if (!r->alive)
+			r->ways = 0;
+		share_ways(s, w, r->client);
+		return;
+	}
 	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
 		struct rnode *o = &w->relay[w->first_relay[r->client] + i];
 		if (o != r)
@@ -121,6 +128,39 @@ path_down(void *user, uint32_t path, const struct suci_addr *peer, const char *w
 		peer->ip[14], peer->ip[15], what, why);
 }
 
+/* What the other relays of the cluster can reach: each core is told what it does not see. */
+static void
+share_ways(struct sim *s, void *who, uint64_t arg)
+{
+	struct world *w = who;
+	uint32_t client = (uint32_t)arg;
+	(void)s;
+	for (uint32_t i = 0; i < w->conf.cluster[client].relays; i++) {
+		struct rnode *r = &w->relay[w->first_relay[client] + i];
+		uint32_t ways = 0;
+		for (uint32_t k = 0; k < w->conf.cluster[client].relays; k++)
+			if (k != i)
+				ways |= w->relay[w->first_relay[client] + k].ways;
+		if (!r->alive || !r->has_job)
+			continue;
+		relay_job_elsewhere(r->core, w->label_base[client], ways, now(r));
+		rnode_drive(r);
+	}
+}
+
+static void
+job_state(void *user, uint32_t base, uint32_t ways, bool left)
+{
+	struct rnode *r = user;
+	(void)base;
+	(void)left;
+	if (!r->alive || !r->w->conf.several)
+		return;
+	sim_log(r->w->s, "relay %u.%u: reaches clients 0x%x", r->client, r->index, ways);
+	r->ways = ways;
+	sim_at(r->w->s, r->w->s->now_ns + BASE_MS_NS, share_ways, r->w, r->client);
+}
+
 static const struct relay_core_ops ops = {
 	.writable = writable,
 	.hold = hold,
@@ -128,6 +168,7 @@ static const struct relay_core_ops ops = {
 	.job_ended = job_ended,
 	.path_up = path_up,
 	.path_down = path_down,
+	.job_state = job_state,
 };
 
 static uint64_t
@@ -314,6 +355,30 @@ give_job(struct rnode *r)
 	free(mem);
 }
 
+/* What it knows of the other relays of its cluster. */
+static void
+several(const struct rnode *r, struct relay_core_conf *rc)
+{
+	const struct world *w = r->w;
+	if (!w->conf.several)
+		return;
+	rc->ncluster = w->conf.cluster[r->client].relays;
+	rc->self = r->index;
+	for (uint32_t i = 0; i < rc->ncluster; i++) {
+		const struct rnode *o = &w->relay[w->first_relay[r->client] + i];
+		rc->cluster[i] = (struct relay_fellow){
+			.global = relay_addr_v4(o->ipv4[RELAY_LEG_GLOBAL], UDP_PORT,
+						RELAY_LEG_GLOBAL),
+			.private = relay_addr_v4(o->ipv4[RELAY_LEG_PRIVATE], UDP_PORT,
+						 RELAY_LEG_PRIVATE),
+			.weight = RELAY_WEIGHT_MAX,
+		};
+	}
+	rc->rule[0].policy = w->conf.policy;
+	rc->nrules = 1;
+	rc->partition_ns = w->conf.partition_ns;
+}
+
 void
 rnode_new(struct rnode *r, bool with_job)
 {
@@ -325,12 +390,14 @@ rnode_new(struct rnode *r, bool with_job)
 			   .hosts_max = w->conf.hosts_max,
 			   .trunks_max = w->conf.hosts_max,
 			   .paths_max = c.limits.paths_max,
-			   .primaries_max = 2},
+			   .primaries_max = 2,
+			   .strays_max = c.limits.segments_max},
 		.self_global = relay_addr_v4(r->ipv4[RELAY_LEG_GLOBAL], UDP_PORT, RELAY_LEG_GLOBAL),
 		.trunk_mtu = (uint16_t)w->conf.global_mtu,
 		.ops = &ops,
 		.user = r,
 	};
+	several(r, &rc);
 	sim_seal(&c,
 		 (uint32_t)w->conf.seal_private << RELAY_LEG_PRIVATE | (uint32_t)w->conf.seal_global
 									       << RELAY_LEG_GLOBAL,
@@ -385,9 +452,29 @@ rnode_kill(struct rnode *r)
 	sim_at(r->w->s, r->w->s->now_ns + RELAY_PEER_DEAD_NS, peer_dead, r, 0);
 }
 
+/* Another relay of its cluster gives it the job (peer frame GIVE). */
+static void
+get_job(struct sim *s, void *who, uint64_t incarnation)
+{
+	struct rnode *r = who;
+	const struct world *w = r->w;
+	(void)s;
+	if (!r->alive || r->has_job || r->incarnation != incarnation)
+		return;
+	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
+		if (!w->relay[w->first_relay[r->client] + i].has_job)
+			continue;
+		give_job(r);
+		rnode_drive(r);
+		return;
+	}
+}
+
 void
 rnode_restart(struct rnode *r)
 {
 	sim_log(r->w->s, "relay %u.%u is back", r->client, r->index);
 	rnode_new(r, false);
+	if (r->w->conf.several)
+		sim_at(r->w->s, r->w->s->now_ns + 50 * BASE_MS_NS, get_job, r, r->incarnation);
 }

@@ -98,6 +98,10 @@ void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
 void big_hops(uint64_t seed, bool verbose, struct outcome *o);
 void repoint_run(uint64_t seed, bool verbose, struct outcome *o);
 
+/* failover.c */
+void stripe_pair(uint64_t seed, bool verbose, struct outcome *o);
+void failover_run(uint64_t seed, bool verbose, struct outcome *o);
+
 /* Close, check, take the figures, free. */
 void scenario_end(struct world *w, struct outcome *o);
 

@@ -209,6 +209,7 @@ world_free(struct world *w)
 	for (uint32_t i = 0; i < w->nend; i++) {
 		end_kill(&w->end[i]);
 		free(w->end[i].lane);
+		free(w->end[i].relays);
 	}
 	for (uint32_t i = 0; i < w->nrelay; i++)
 		rnode_kill(&w->relay[i]);

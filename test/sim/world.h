@@ -83,6 +83,10 @@ struct world_conf {
 	/* Not 0: a process has so many bytes for blocks (more only for a single larger one)
 	 * and needs consume_ns for each. */
 	uint64_t rx_bytes_max, consume_ns;
+	/* Relays know each other and tell processes, lanes go over all of them. */
+	bool several;
+	uint8_t policy; /* enum relay_policy */
+	uint64_t partition_ns;
 };
 
 struct block {
@@ -106,6 +110,7 @@ struct stream {
 	bool manual; /* sent one by one by stream_allow() */
 	uint32_t allowed;
 	uint32_t sent, begun, placed, done;
+	uint64_t last_ns, gap_ns; /* data came last; longest time without, from then on */
 	struct block *block;
 };
 
@@ -139,6 +144,7 @@ struct end {
 	uint32_t holding;    /* receive buffers that its lanes hold */
 	uint32_t begun_long; /* incoming blocks of more than one segment, begun and not whole */
 	struct suci_counters total; /* of earlier incarnations */
+	struct end_relays *relays;  /* world_conf.several */
 };
 
 struct rnode {
@@ -158,6 +164,7 @@ struct rnode {
 	bool job_ended, has_job;
 	char why[160];
 	uint64_t ended_ns;
+	uint32_t ways; /* clients it reaches, as it told the other relays of its cluster */
 };
 
 struct world {
@@ -241,6 +248,19 @@ void end_restart(struct end *e);
 void end_clock_step(struct end *e, uint64_t ns);
 void end_pause(struct end *e, uint64_t ns);
 void end_over(struct end *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* end_relays.c */
+bool end_is_several(const struct end *e);
+void end_relays_new(struct end *e);
+/* The group for lanes to that process, which start-up sends over that relay. */
+uint32_t end_relays_group(struct end *e, uint32_t rank, uint32_t relay_ipv4);
+void end_relays_turn(struct end *e);
+uint64_t end_relays_next_ns(const struct end *e);
+void end_relays_up(struct end *e, uint32_t path, const struct suci_addr *peer);
+bool end_relays_down(struct end *e, uint32_t path); /* false: not a relay's */
+struct relay_note;
+void end_relays_note(struct end *e, uint32_t path, const struct relay_note *n, const void *bytes,
+		     size_t len);
 
 /* rnode.c */
 void rnode_new(struct rnode *r, bool with_job);

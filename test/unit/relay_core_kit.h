@@ -22,6 +22,8 @@ struct relay {
 	uint32_t ended_base;
 	char why[RELAY_WHY_MAX];
 	char down_what[64];
+	uint32_t states, ways; /* as job_state told last */
+	bool left;
 };
 
 static inline uint8_t *
@@ -73,8 +75,18 @@ op_path_down(void *user, uint32_t path, const struct suci_addr *peer, const char
 	assert_true(strlen(why) > 0);
 }
 
+static inline void
+op_job_state(void *user, uint32_t base, uint32_t ways, bool left)
+{
+	struct relay *r = user;
+	(void)base;
+	r->states++;
+	r->ways = ways;
+	r->left = left;
+}
+
 static const struct relay_core_ops ops = {op_writable,	op_hold,    op_release,
-					  op_job_ended, op_path_up, op_path_down};
+					  op_job_ended, op_path_up, op_path_down, op_job_state};
 
 /* Gateway of relay m of the own cluster. */
 static inline struct suci_addr

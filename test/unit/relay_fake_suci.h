@@ -22,7 +22,7 @@ struct fake_path {
 	uint8_t hello[RELAY_HELLO_LEN];
 	struct suci_segment sent[FAKE_SENT]; /* in flight */
 	uint32_t nsent;
-	uint8_t note[FAKE_NOTES][RELAY_NOTE_MAX];
+	uint8_t note[FAKE_NOTES][RELAY_LIST_MAX];
 	size_t note_len[FAKE_NOTES];
 	uint32_t nnotes;
 	uint32_t mtu; /* UDP payload */
@@ -66,8 +66,12 @@ static inline void
 fake_give_back(struct suci *ep, uint32_t p, enum suci_fate fate)
 {
 	struct fake_path *f = &ep->path[p];
-	while (f->nsent)
-		relay_ops()->released(ep->user, p, f->sent[--f->nsent].cookie, fate, ep->now);
+	for (uint32_t i = 0; i < f->nsent; i++) {
+		if (fate == SUCI_FATE_ABANDONED)
+			relay_ops()->abandoned(ep->user, p, &f->sent[i], ep->now);
+		relay_ops()->released(ep->user, p, f->sent[i].cookie, fate, ep->now);
+	}
+	f->nsent = 0;
 }
 
 static inline void
@@ -188,7 +192,7 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 	(void)now_ns;
 	if (!f->used || !f->up)
 		return SUCI_ERR_DOWN;
-	if (f->nnotes == FAKE_NOTES || len > RELAY_NOTE_MAX)
+	if (f->nnotes == FAKE_NOTES || len > sizeof f->note[0])
 		return SUCI_ERR_FULL;
 	memcpy(f->note[f->nnotes], note, len);
 	f->note_len[f->nnotes++] = len;

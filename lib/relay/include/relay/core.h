@@ -37,6 +37,20 @@
  * What cannot be told because a trunk still connects or is down is told when it is
  * up, for 60 s and the 8 newest ends of each trunk.
  *
+ * Several relays (relay/group.h).  With conf.cluster the core knows the relays of its own
+ * cluster and tells them to processes and to other clusters' relays, which tell theirs; it
+ * opens trunks to all of them and takes what is for any process.  Then the death of a trunk
+ * is no end:
+ *
+ *     trunk down    what was in custody for it goes over the others (strays); processes
+ *                   are told to send again end to end, for the relay behind it may have
+ *                   died with what it had
+ *     flapping      after each life shorter than 10 s the pause before the next try
+ *                   doubles, up to 5 s, and for as long it is only a standby when up
+ *     none left     ops->job_state tells the caller, who knows whether other relays of the
+ *                   cluster have a way (relay_job_elsewhere()); if nobody has for
+ *                   partition_ns, the job ends
+ *
  * Foreign processes (relay/job.h) of the own cluster and of others are behind the
  * gateways of this cluster's relays:
  *
@@ -84,7 +98,25 @@ struct relay_core_limits {
 	uint32_t trunks_max;	/* 1 .. 4096 */
 	uint32_t paths_max;	/* that of the endpoint's suci_limits */
 	uint32_t primaries_max; /* relays of this cluster, 1 .. RELAY_RELAYS_MAX */
+	/* Segments kept for other trunks when one goes down, 0 .. 1<<24: what the endpoint
+	 * may hold (segments_max), or less; the rest is left to the end-to-end protocol. */
+	uint32_t strays_max;
 };
+
+/* One relay (worker shard) of the own cluster. */
+struct relay_fellow {
+	struct suci_addr global, private;
+	uint8_t weight; /* 1 .. RELAY_WEIGHT_MAX */
+};
+
+/* Policy towards clusters whose relays have addresses in ipv4/prefix_len; the longest
+ * prefix counts. */
+struct relay_policy_rule {
+	uint32_t ipv4; /* host order */
+	uint8_t prefix_len;
+	uint8_t policy; /* enum relay_policy */
+};
+#define RELAY_RULES_MAX 32
 
 struct relay_core_ops {
 	/* May the payload of this receive buffer be changed?  Returns where to
@@ -101,6 +133,10 @@ struct relay_core_ops {
 	void (*path_up)(void *user, uint32_t path, const struct suci_addr *peer, const char *what);
 	void (*path_down)(void *user, uint32_t path, const struct suci_addr *peer, const char *what,
 			  const char *why);
+	/* ways: bit per client that can be reached over a trunk of this core now, the own
+	 * client's bit included.  left: all local processes connected here have finished, and
+	 * at least one has.  From relay_core_tick(), when either has changed; may be NULL. */
+	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left);
 };
 
 #define RELAY_PEERS_MAX 64
@@ -124,6 +160,16 @@ struct relay_core_conf {
 	 * a relay beyond the list is INVAL. */
 	struct suci_addr gateway[RELAY_RELAYS_MAX];
 	uint32_t ngateways;
+	/* The relays of the own cluster, the same list in each of them; self is this one.
+	 * ncluster 0: nobody is told of relays, and a shard that owns no process of a job has
+	 * no trunks for it. */
+	struct relay_fellow cluster[RELAY_GROUP_MAX];
+	uint32_t ncluster, self;
+	/* The first one that matches as a whole has prefix_len 0; without it DEST. */
+	struct relay_policy_rule rule[RELAY_RULES_MAX];
+	uint32_t nrules;
+	/* How long a cluster may be out of reach before its jobs end. */
+	uint64_t partition_ns;
 	/* Relays whose paths are accepted without a job naming them. */
 	struct suci_addr peer[RELAY_PEERS_MAX];
 	uint32_t npeers;
@@ -177,6 +223,9 @@ struct relay_core_conf {
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
 	X(trunk_retries, "trunks opened again after a refusal or silence")                     \
+	X(strays_kept, "segments in custody whose trunk went down, kept for others")           \
+	X(strays_sent, "of them sent over another trunk")                                      \
+	X(members_refused, "relays that others told of and for which there is no place")       \
 	X(gateway_retries, "the same of paths to gateways")
 struct relay_counters {
 #define X(n, h) uint64_t n;
@@ -207,6 +256,19 @@ int relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t no
 int relay_job_end(struct relay_core *c, uint32_t label_base, const char *why, uint64_t now_ns);
 /* End all jobs (the relay stops): why as above, not NULL. */
 void relay_core_end_all(struct relay_core *c, const char *why, uint64_t now_ns);
+
+/* The policy towards clusters with relays in ipv4/prefix_len from now on, for all jobs.
+ * 0, INVAL, or NOMEM (RELAY_RULES_MAX). */
+int relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule,
+			  uint64_t now_ns);
+/* The share of this relay, 0 .. RELAY_WEIGHT_MAX.  0: it drains, and is used only where
+ * there is no other; processes and the other clusters' relays are told.  0 or INVAL. */
+int relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns);
+/* For how long it has been empty: nothing in custody, and no segment has come; 0: not. */
+uint64_t relay_core_quiet_ns(const struct relay_core *c, uint64_t now_ns);
+/* Clients that other cores of this cluster can reach, a bit each: while one of them can,
+ * the job does not end for want of a way.  0 or NOTFOUND. */
+int relay_job_elsewhere(struct relay_core *c, uint32_t label_base, uint32_t ways, uint64_t now_ns);
 
 /* Retries and lingering paths; opens what a callback found missing. */
 void relay_core_tick(struct relay_core *c, uint64_t now_ns);
@@ -244,6 +306,7 @@ struct relay_job_info {
 	uint32_t nhosts;
 	uint32_t local_up, local_left; /* local processes connected here; gone normally */
 	uint32_t trunks, trunks_up;    /* used by the job */
+	uint32_t ways;		       /* as ops->job_state tells */
 	uint32_t gateways, gateways_up;
 	uint64_t rx_segments, rx_bytes;
 	uint64_t since_ns;
@@ -262,6 +325,11 @@ struct relay_path_info {
 	uint64_t rx_segments, rx_bytes, tx_segments, tx_bytes;
 	uint64_t dropped, refused; /* of what came in over it */
 	uint64_t held;		   /* waiting for its acknowledgement */
+	/* TRUNK: what its relay says its share is; only a standby, for it has flapped; as
+	 * measured, bytes per ms, 0 unknown. */
+	uint32_t weight;
+	bool standby;
+	uint32_t rate;
 };
 /* path < paths_max; false if the core does not know it. */
 bool relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_info *out);

@@ -1,45 +1,33 @@
-/* relay/group.h - path groups: over which trunk a segment for a remote process
- * goes.  A group is what one job uses towards one remote host entry; the policy
- * picks one member per segment.
+/* relay/group.h - path groups: over which of several relays a segment goes.
  *
- *     DEST   the host that carries the destination: one member (IMPI-conforming)
+ * A group is what one job uses towards the relays of one remote cluster: the trunks to
+ * all of them, those of the job's table and those their relays tell of (relay/note.h,
+ * RELAYS).  Label spaces are per cluster, so any of them takes any process's segments.
  *
- * A member is a trunk (index into the core's trunk table) and the label base
- * the relay behind it announced for the job. */
+ *     DEST    the relay that carries the destination in the global mapping: what IMPI
+ *             start-up says (Takano et al., destination-based).  A process hands what is
+ *             for remote rank d to the relay that stands for d.
+ *     SOURCE  the same trunk, but a process hands everything to the relay that carries
+ *             itself: both directions of a pair take the same two relays.
+ *     STRIPE  per segment: the trunk with the shortest expected delay, which is what it
+ *             holds over the rate congestion control has measured; full ones are passed
+ *             over.  So shares follow the rates, a slow trunk gets little, and one pair
+ *             gets the bandwidth of all.  A process deals to all relays by weight.
+ *
+ * Under DEST and SOURCE another trunk takes over while the one that is meant is down,
+ * drains, or has flapped; under all a trunk that drains or flaps is used only while there
+ * is no better one. */
 #ifndef RELAY_GROUP_H
 #define RELAY_GROUP_H
 
-#include <stddef.h>
-
 #include <stdint.h>
 
-#define RELAY_GROUP_MEMBERS_MAX 8
+/* Relays (worker shards) of one cluster that may be in a group. */
+#define RELAY_GROUP_MAX 32
 
-enum relay_policy { RELAY_POLICY_DEST = 0 };
+enum relay_policy { RELAY_POLICY_DEST = 0, RELAY_POLICY_SOURCE = 1, RELAY_POLICY_STRIPE = 2 };
+#define RELAY_POLICY_WORDS "dest|source|stripe"
 
-struct relay_member_path {
-	uint32_t trunk;
-	uint32_t label_base;
-};
-
-struct relay_group {
-	uint8_t policy; /* enum relay_policy */
-	uint8_t nmembers;
-	struct relay_member_path member[RELAY_GROUP_MEMBERS_MAX];
-};
-
-/* The member for a segment from src to dst (world ranks); NULL if the group is
- * empty. */
-static inline const struct relay_member_path *
-relay_group_pick(const struct relay_group *g, uint32_t src_rank, uint32_t dst_rank)
-{
-	(void)src_rank;
-	(void)dst_rank;
-	switch ((enum relay_policy)g->policy) {
-	case RELAY_POLICY_DEST:
-		return g->nmembers ? &g->member[0] : NULL;
-	}
-	return NULL;
-}
+#define RELAY_WEIGHT_MAX 100
 
 #endif

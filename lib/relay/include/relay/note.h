@@ -1,35 +1,92 @@
-/* relay/note.h - notes: what relays and processes tell each other about the
- * end of a job (suci_path_note, doc/job-setup.md).
+/* relay/note.h - notes: what relays and processes tell each other about a job
+ * (suci_path_note, doc/job-setup.md).
  *
- *     u8 type | u32 label base in the receiver's space | ABORT: u16 len | text | [u32 token]
- *     u8 PING   asks for nothing but the acknowledgement every note gets
+ *     1 ABORT   u32 label base in the receiver's space | u16 len | text | [u32 token]
+ *     2 LEAVE   u32 label base | [u32 token]
+ *     3 PING    asks for nothing but the acknowledgement every note gets
+ *     4 RELAYS  struct relay_list: the relays of the sender's cluster
+ *     5 WAYS    u32 label base | u32 token | u32 ways | u32 resend    (bit per client)
+ *     6 LOST    u32 label base | u32 ipv4 | u16 port | u8 lost        process to relay
  *
  * Between relays the token of the receiver's host id in that job follows: label bases are
  * used again, and a note may be told long after the end, when a trunk is up at last.
- * Who finds other bytes behind a note ignores them. */
+ * Who finds other bytes behind a note ignores them, and notes of other types too. */
 #ifndef RELAY_NOTE_H
 #define RELAY_NOTE_H
 
+#include "relay/group.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define RELAY_WHY_MAX  200 /* text of an abort with its NUL */
 #define RELAY_NOTE_MAX (1 + 4 + 2 + RELAY_WHY_MAX + 4)
 
-enum relay_note_type { RELAY_NOTE_ABORT = 1, RELAY_NOTE_LEAVE = 2, RELAY_NOTE_PING = 3 };
+enum relay_note_type {
+	RELAY_NOTE_ABORT = 1,
+	RELAY_NOTE_LEAVE = 2,
+	RELAY_NOTE_PING = 3,
+	RELAY_NOTE_RELAYS = 4,
+	RELAY_NOTE_WAYS = 5,
+	RELAY_NOTE_LOST = 6,
+};
 
 struct relay_note {
-	uint8_t type;		  /* enum relay_note_type */
-	uint32_t label_base;	  /* PING: 0 */
-	uint32_t token;		  /* 0: none given */
+	uint8_t type;	     /* enum relay_note_type */
+	uint32_t label_base; /* PING: 0 */
+	uint32_t token;	     /* 0: none given */
+	/* WAYS, bit per client: those that are reached over the sender now; those to which
+	 * something may have been lost and is to be sent again end to end. */
+	uint32_t ways, resend;
+	/* LOST: the relay whose path went down at the process, or came up again. */
+	uint32_t ipv4;
+	uint16_t port;
+	bool lost;
 	char text[RELAY_WHY_MAX]; /* ABORT; printable, NUL-terminated */
 };
 
-/* Returns the length written. */
+/* Returns the length written.  Not RELAYS. */
 size_t relay_note_encode(const struct relay_note *n, uint8_t out[RELAY_NOTE_MAX]);
 /* 0 or MALFORMED; bytes of the text that are not printable become '?', a text
- * longer than RELAY_WHY_MAX - 1 is cut. */
+ * longer than RELAY_WHY_MAX - 1 is cut.  RELAYS: type and label base only; its body is
+ * for relay_list_decode(). */
 int relay_note_decode(const void *in, size_t len, struct relay_note *n);
+
+/* RELAYS: who the relays of the sender's cluster are, what the sender's own share is, and,
+ * to a process, the policy towards each client.
+ *
+ *     u8 4 | u32 label base | u32 token | u8 client | u8 self | u8 own | u8 n |
+ *     u16 partition timeout in s | n x { u32 ipv4 | u16 port | u8 weight | u8 flags } |
+ *     u8 m | m x { u8 client | u8 policy } */
+#define RELAY_LIST_NONE	    0xffu
+#define RELAY_LIST_LOST	    1u /* flags: processes of its cluster say they cannot reach it */
+#define RELAY_LIST_POLICIES 32u
+#define RELAY_LIST_MAX	    (15u + RELAY_GROUP_MAX * 8u + 1u + RELAY_LIST_POLICIES * 2u)
+
+struct relay_list {
+	uint32_t label_base, token;
+	uint8_t client; /* of the sender's cluster */
+	uint8_t self;	/* the sender's entry */
+	uint8_t own;	/* that of the relay that carries the receiving process, or NONE */
+	uint8_t n;
+	uint16_t partition_s; /* how long a cluster may be out of reach */
+	struct {
+		uint32_t ipv4;
+		uint16_t port;
+		uint8_t weight; /* 0 .. RELAY_WEIGHT_MAX; 0: only while there is no other */
+		uint8_t flags;
+	} relay[RELAY_GROUP_MAX];
+	uint8_t npolicies;
+	struct {
+		uint8_t client, policy; /* enum relay_policy; unknown ones are DEST */
+	} policy[RELAY_LIST_POLICIES];
+};
+
+size_t relay_list_encode(const struct relay_list *l, uint8_t out[RELAY_LIST_MAX]);
+/* 0 or MALFORMED: cut short, self or own beyond n, over the limits above, a weight over
+ * RELAY_WEIGHT_MAX. */
+int relay_list_decode(const void *in, size_t len, struct relay_list *l);
 
 /* printf into a text of an abort; cut if too long. */
 void relay_text_set(char out[RELAY_WHY_MAX], const char *fmt, ...)

@@ -154,6 +154,11 @@ struct suci_ops {
 	 * must hold the receive buffer by seg->cookie. */
 	enum suci_verdict (*segment)(void *user, uint32_t path, const struct suci_segment *seg,
 				     uint64_t now_ns);
+	/* A path goes down and its peer has not acknowledged this segment, which is as it was
+	 * given to suci_path_send(); released(ABANDONED) follows at once.  Whoever keeps a
+	 * copy, to send it over another path, must see to its buffer then.  May be NULL. */
+	void (*abandoned)(void *user, uint32_t path, const struct suci_segment *seg,
+			  uint64_t now_ns);
 	/* A sent segment is no longer held.  cookie as given; called exactly once
 	 * per suci_path_send() that returned 0 and per segment from ops->pull. */
 	void (*released)(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate,

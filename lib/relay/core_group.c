@@ -1,0 +1,321 @@
+/* Groups: which trunk a segment goes over, and what it means when there is none. */
+#include "core_internal.h"
+
+#include "base/bytes.h"
+
+#include <stdio.h>
+
+#define RATE_NS	 BASE_MS_NS /* a trunk's rate is looked up that often */
+#define RATE_MIN 1u
+
+enum standing { NO_WAY, STANDBY, GOOD };
+
+/* ---- members --------------------------------------------------------------- */
+
+struct way *
+group_find(struct group *g, uint32_t trunk)
+{
+	for (uint32_t k = 0; k < g->n; k++)
+		if (g->way[k].trunk == trunk)
+			return &g->way[k];
+	return NULL;
+}
+
+bool
+group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way *w)
+{
+	struct group *g = &j->group[client];
+	struct way *old = group_find(g, w->trunk);
+	if (old)
+		return old->label_base == w->label_base;
+	if (g->n == RELAY_GROUP_MAX) {
+		c->n.members_refused++;
+		return false;
+	}
+	g->way[g->n++] = *w;
+	g->policy = (uint8_t)group_policy(c, g);
+	trunk_use(c, j, w->trunk, client);
+	return true;
+}
+
+bool
+group_left(const struct group *g)
+{
+	for (uint32_t k = 0; k < g->n; k++)
+		if (g->way[k].left)
+			return true;
+	return false;
+}
+
+/* ---- picking --------------------------------------------------------------- */
+
+static enum standing
+standing(const struct relay_core *c, const struct way *w)
+{
+	const struct trunk *k = &c->trunk[w->trunk];
+	if (!k->up)
+		return NO_WAY;
+	return k->weight && !w->lost_by && c->now_ns >= k->usable_ns ? GOOD : STANDBY;
+}
+
+/* As congestion control measures it: what it paces by, or its window in a round trip. */
+static uint32_t
+rate_of(struct relay_core *c, struct trunk *k)
+{
+	struct suci_path_info i;
+	if (k->rate && c->now_ns - k->rate_ns < RATE_NS)
+		return k->rate;
+	k->rate_ns = c->now_ns;
+	k->rate = RATE_MIN;
+	if (!suci_path_info(c->ep, k->path, &i))
+		return k->rate;
+	uint64_t rtt_us = i.rtt_ns / BASE_US_NS + 1;
+	uint64_t rate = i.rate_bps ? i.rate_bps / 1000 : (uint64_t)i.cwnd * i.mtu * 1000 / rtt_us;
+	k->rate = rate < RATE_MIN ? RATE_MIN : rate > UINT32_MAX ? UINT32_MAX : (uint32_t)rate;
+	return k->rate;
+}
+
+/* How long one more segment would take; no unit.  Segments are of one size, nearly. */
+static uint64_t
+delay(struct relay_core *c, const struct way *w)
+{
+	struct trunk *k = &c->trunk[w->trunk];
+	const struct path *p = &c->path[k->path];
+	uint64_t held = p->tx_segments - p->tx_acked - p->tx_abandoned + 1;
+	uint64_t rate = (uint64_t)rate_of(c, k) * (k->weight ? k->weight : 1);
+	return (held << 32) / rate;
+}
+
+/* Rendezvous hashing (Thaler, Ravishankar 1998): when a way goes, only its pairs move. */
+static uint64_t
+hash(uint32_t src, uint32_t dst, uint32_t trunk)
+{
+	uint64_t x = ((uint64_t)src << 32 | dst) * 0x9e3779b97f4a7c15ull ^ trunk;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+uint32_t
+group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
+	   uint32_t tried)
+{
+	bool stripe = g->policy == RELAY_POLICY_STRIPE;
+	if (!stripe && own != NONE && !(tried >> own & 1) && standing(c, &g->way[own]) == GOOD)
+		return own;
+	uint32_t best = NONE, first = g->n ? ++g->turn % g->n : 0;
+	enum standing best_is = NO_WAY;
+	uint64_t best_cost = 0;
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint32_t k = first + i < g->n ? first + i : first + i - g->n;
+		if (tried >> k & 1)
+			continue;
+		const struct way *w = &g->way[k];
+		enum standing is = standing(c, w);
+		if (is == NO_WAY || is < best_is)
+			continue;
+		uint64_t cost = stripe ? delay(c, w) : k == own ? 0 : hash(src, dst, w->trunk);
+		if (best != NONE && is == best_is && cost >= best_cost)
+			continue;
+		best = k;
+		best_is = is;
+		best_cost = cost;
+	}
+	return best;
+}
+
+/* ---- policies -------------------------------------------------------------- */
+
+uint32_t
+group_policy(const struct relay_core *c, const struct group *g)
+{
+	uint32_t policy = RELAY_POLICY_DEST, longest = 0;
+	uint32_t ip = g->n ? be32_load(c->trunk[g->way[0].trunk].addr.ip + 12) : 0;
+	for (uint32_t i = 0; i < c->conf.nrules; i++) {
+		const struct relay_policy_rule *r = &c->conf.rule[i];
+		uint32_t mask = r->prefix_len ? ~0u << (32 - r->prefix_len) : 0;
+		if (r->prefix_len < longest || (r->ipv4 ^ ip) & mask)
+			continue;
+		policy = r->policy;
+		longest = r->prefix_len;
+	}
+	return policy;
+}
+
+int
+relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	if (rule->prefix_len > 32 || rule->policy > RELAY_POLICY_STRIPE)
+		return RELAY_ERR_INVAL;
+	uint32_t i = 0;
+	while (i < c->conf.nrules && (c->conf.rule[i].ipv4 != rule->ipv4 ||
+				      c->conf.rule[i].prefix_len != rule->prefix_len))
+		i++;
+	if (i == RELAY_RULES_MAX)
+		return RELAY_ERR_NOMEM;
+	c->conf.rule[i] = *rule;
+	c->conf.nrules += i == c->conf.nrules;
+	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
+		struct job *j = &c->job[n];
+		for (uint32_t k = 0; j->used && k < j->nclients; k++)
+			j->group[k].policy = (uint8_t)group_policy(c, &j->group[k]);
+		if (j->used)
+			tell_procs(c, j, PROC_TELL_RELAYS);
+	}
+	return RELAY_ERR_OK;
+}
+
+int
+relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	if (weight > RELAY_WEIGHT_MAX || !c->conf.ncluster)
+		return RELAY_ERR_INVAL;
+	c->conf.cluster[c->conf.self].weight = (uint8_t)weight;
+	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
+		if (!c->job[n].used)
+			continue;
+		tell_procs(c, &c->job[n], PROC_TELL_RELAYS);
+		tell_trunks_relays(c, &c->job[n]);
+	}
+	return RELAY_ERR_OK;
+}
+
+uint64_t
+relay_core_quiet_ns(const struct relay_core *c, uint64_t now_ns)
+{
+	return c->held || now_ns < c->last_seg_ns ? 0 : now_ns - c->last_seg_ns;
+}
+
+/* ---- out of reach ------------------------------------------------------------ */
+
+static bool
+reachable(const struct relay_core *c, const struct job *j, uint32_t client)
+{
+	const struct group *g = &j->group[client];
+	if (!g->n) /* the own one, or without relays: each process or gateway is for itself */
+		return !g->relays;
+	for (uint32_t k = 0; k < g->n; k++)
+		if (standing(c, &g->way[k]) != NO_WAY)
+			return true;
+	return false;
+}
+
+static void
+look_client(struct relay_core *c, struct job *j, uint32_t client, bool up)
+{
+	struct group *g = &j->group[client];
+	g->was_up = g->was_up || (up && g->n);
+	if (up || j->elsewhere >> client & 1)
+		g->lost_ns = BASE_NEVER_NS;
+	else if (g->lost_ns == BASE_NEVER_NS)
+		g->lost_ns = c->now_ns;
+	if (g->lost_ns != BASE_NEVER_NS && g->was_up)
+		wake_at(c, base_add_ns(g->lost_ns, c->conf.partition_ns));
+}
+
+void
+group_look(struct relay_core *c, struct job *j)
+{
+	uint32_t ways = 0;
+	for (uint32_t k = 0; k < j->nclients; k++) {
+		bool up = reachable(c, j, k);
+		ways |= (uint32_t)up << k;
+		look_client(c, j, k, up);
+	}
+	if (ways == j->ways)
+		return;
+	j->ways = ways;
+	j->state = true;
+	tell_procs(c, j, PROC_TELL_WAYS);
+	wake_at(c, c->now_ns);
+}
+
+bool
+group_given_up(const struct relay_core *c, const struct job *j, uint32_t client)
+{
+	const struct group *g = &j->group[client];
+	return g->was_up && g->lost_ns != BASE_NEVER_NS && !group_left(g) &&
+	       c->now_ns >= base_add_ns(g->lost_ns, c->conf.partition_ns);
+}
+
+int
+relay_job_elsewhere(struct relay_core *c, uint32_t label_base, uint32_t ways, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	struct job *j = job_by_base(c, label_base);
+	if (!j)
+		return RELAY_ERR_NOTFOUND;
+	j->elsewhere = ways;
+	group_look(c, j);
+	return RELAY_ERR_OK;
+}
+
+void
+clients_text(uint32_t mask, char *out, size_t room)
+{
+	size_t n = (size_t)snprintf(out, room, "client%s", mask & (mask - 1) ? "s" : "");
+	const char *sep = " ";
+	for (unsigned int i = 0; i < RELAY_CLIENTS_MAX && n < room; i++) {
+		if (mask >> i & 1) {
+			n += (size_t)snprintf(out + n, room - n, "%s%u", sep, i);
+			sep = ", ";
+		}
+	}
+}
+
+/* Nobody of this cluster has had a way to that client for too long. */
+static void
+give_up(struct relay_core *c, struct job *j, uint32_t client)
+{
+	const struct group *g = &j->group[client];
+	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	const struct trunk *k = &c->trunk[g->last != NONE ? g->last : g->way[0].trunk];
+	relay_text_set(msg, "no relay of client %u has been reachable for %llu s; the last, %s: %s",
+		       client, (unsigned long long)(c->conf.partition_ns / BASE_S_NS),
+		       relay_addr_text(&k->addr, at), k->why[0] ? k->why : "it never was");
+	job_abort(c, j, NONE, msg);
+}
+
+static bool
+all_left(const struct relay_core *c, const struct job *j)
+{
+	bool any = false;
+	for (uint32_t r = j->first_local; r < j->first_local + j->nlocal; r++) {
+		const struct proc *p = job_proc(c, j, r);
+		if (p->flags & PROC_LEFT)
+			any = true;
+		else if (p->path != NONE && c->path[p->path].up)
+			return false;
+	}
+	return any;
+}
+
+static void
+tick_job(struct relay_core *c, struct job *j)
+{
+	for (uint32_t k = 0; k < j->nclients; k++) {
+		if (group_given_up(c, j, k)) {
+			give_up(c, j, k);
+			return;
+		}
+		const struct group *g = &j->group[k];
+		if (g->was_up && g->lost_ns != BASE_NEVER_NS && !group_left(g))
+			wake_at(c, base_add_ns(g->lost_ns, c->conf.partition_ns));
+	}
+	if (!j->state)
+		return;
+	j->state = false;
+	j->left = all_left(c, j);
+	if (c->conf.ops->job_state)
+		c->conf.ops->job_state(c->conf.user, j->label_base, j->ways, j->left);
+}
+
+void
+group_tick(struct relay_core *c)
+{
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
+		if (c->job[i].used)
+			tick_job(c, &c->job[i]);
+}

@@ -1,0 +1,240 @@
+/* RELAYS, WAYS and LOST: who the relays of the clusters are, and what can be reached over
+ * them.  Told by the tick, for callbacks come in the middle of things; what finds no room
+ * is told again. */
+#include "core_internal.h"
+
+#include "base/bytes.h"
+
+#include <stdio.h>
+
+static uint32_t
+ipv4_of(const struct suci_addr *a)
+{
+	return be32_load(a->ip + 12);
+}
+
+/* ---- telling ----------------------------------------------------------------- */
+
+void
+tell_procs(struct relay_core *c, struct job *j, uint8_t what)
+{
+	if (!c->conf.ncluster)
+		return;
+	for (uint32_t i = 0; i < j->nlocal; i++)
+		job_proc(c, j, j->first_local + i)->flags |= what;
+	j->tell = true;
+	wake_at(c, c->now_ns);
+}
+
+void
+tell_trunks_relays(struct relay_core *c, const struct job *j)
+{
+	if (!c->conf.ncluster)
+		return;
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
+		if (j->trunk_clients[t])
+			c->trunk[t].tell = true;
+	wake_at(c, c->now_ns);
+}
+
+static void
+list_fill(const struct relay_core *c, const struct job *j, bool to_proc, struct relay_list *l)
+{
+	uint64_t s = (c->conf.partition_ns + BASE_S_NS - 1) / BASE_S_NS;
+	*l = (struct relay_list){.client = (uint8_t)j->my_client,
+				 .self = (uint8_t)c->conf.self,
+				 .own = RELAY_LIST_NONE,
+				 .n = (uint8_t)c->conf.ncluster,
+				 .partition_s = s < UINT16_MAX ? (uint16_t)s : UINT16_MAX};
+	for (uint32_t i = 0; i < l->n; i++) {
+		const struct relay_fellow *f = &c->conf.cluster[i];
+		const struct suci_addr *a = to_proc ? &f->private : &f->global;
+		l->relay[i].ipv4 = ipv4_of(a);
+		l->relay[i].port = a->port;
+		l->relay[i].weight = f->weight;
+		l->relay[i].flags = j->lost >> i & 1 ? RELAY_LIST_LOST : 0;
+	}
+	for (uint32_t k = 0; to_proc && k < j->nclients && k < RELAY_LIST_POLICIES; k++) {
+		if (!j->group[k].n)
+			continue;
+		l->policy[l->npolicies].client = (uint8_t)k;
+		l->policy[l->npolicies++].policy = j->group[k].policy;
+	}
+}
+
+static bool
+send_note(struct relay_core *c, uint32_t path, const void *note, size_t len)
+{
+	if (suci_path_note(c->ep, path, note, len, c->now_ns))
+		return false;
+	c->n.notes_tx++;
+	return true;
+}
+
+static bool
+tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct relay_list *l)
+{
+	uint8_t buf[RELAY_LIST_MAX > RELAY_NOTE_MAX ? RELAY_LIST_MAX : RELAY_NOTE_MAX];
+	if (p->flags & PROC_TELL_RELAYS) {
+		l->label_base = p->label_base;
+		l->token = p->token;
+		l->own = j->host[p->host].fellow;
+		if (!send_note(c, p->path, buf, relay_list_encode(l, buf)))
+			return false;
+		p->flags &= (uint8_t)~PROC_TELL_RELAYS;
+	}
+	if (p->flags & PROC_TELL_WAYS) {
+		struct relay_note n = {.type = RELAY_NOTE_WAYS,
+				       .label_base = p->label_base,
+				       .token = p->token,
+				       .ways = j->ways,
+				       .resend = j->resend};
+		if (!send_note(c, p->path, buf, relay_note_encode(&n, buf)))
+			return false;
+		p->flags &= (uint8_t)~PROC_TELL_WAYS;
+	}
+	return true;
+}
+
+static void
+tell_job(struct relay_core *c, struct job *j)
+{
+	struct relay_list l;
+	bool all = true;
+	list_fill(c, j, true, &l);
+	for (uint32_t i = 0; i < j->nlocal; i++) {
+		struct proc *p = job_proc(c, j, j->first_local + i);
+		/* Who connects later is told then. */
+		if (p->path == NONE || !c->path[p->path].up)
+			p->flags &= (uint8_t) ~(PROC_TELL_RELAYS | PROC_TELL_WAYS);
+		else
+			all = tell_proc(c, j, p, &l) && all;
+	}
+	j->tell = !all;
+	if (all)
+		j->resend = 0;
+	else
+		wake_at(c, base_add_ns(c->now_ns, c->conf.retry_ns));
+}
+
+static bool
+tell_trunk(struct relay_core *c, uint32_t t)
+{
+	uint8_t buf[RELAY_LIST_MAX];
+	struct relay_list l;
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++) {
+		struct job *j = &c->job[i];
+		uint32_t mask = j->used ? j->trunk_clients[t] : 0;
+		if (!mask)
+			continue;
+		const struct way *w = group_find(&j->group[__builtin_ctz(mask)], t);
+		if (!w) /* a process */
+			continue;
+		list_fill(c, j, false, &l);
+		l.label_base = w->label_base;
+		l.token = w->token;
+		if (!send_note(c, c->trunk[t].path, buf, relay_list_encode(&l, buf)))
+			return false;
+	}
+	return true;
+}
+
+void
+tell_tick(struct relay_core *c)
+{
+	if (!c->conf.ncluster)
+		return;
+	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
+		if (c->job[i].used && c->job[i].tell)
+			tell_job(c, &c->job[i]);
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		struct trunk *k = &c->trunk[t];
+		if (!k->used || !k->tell || !k->up)
+			continue;
+		k->tell = !tell_trunk(c, t);
+		if (k->tell)
+			wake_at(c, base_add_ns(c->now_ns, c->conf.retry_ns));
+	}
+}
+
+/* ---- being told ---------------------------------------------------------------- */
+
+/* What the relay behind w says of another relay of its cluster. */
+static void
+take_entry(struct relay_core *c, struct job *j, uint32_t client, const struct way *from,
+	   const struct suci_addr *addr, uint8_t flags)
+{
+	struct group *g = &j->group[client];
+	uint8_t by = (uint8_t)(1 + (from - g->way));
+	if (!addr->port || !ipv4_of(addr) || memcmp(addr, &c->conf.self_global, sizeof *addr) == 0)
+		return;
+	struct way w = {
+		.trunk = trunk_get(c, addr), .label_base = from->label_base, .token = from->token};
+	if (w.trunk == NONE) {
+		c->n.members_refused++;
+		return;
+	}
+	if (!group_add(c, j, client, &w))
+		return;
+	struct way *to = group_find(g, w.trunk);
+	if (!(flags & RELAY_LIST_LOST)) {
+		to->lost_by = to->lost_by == by ? 0 : to->lost_by;
+		return;
+	}
+	if (!to->lost_by) {
+		/* What it has in custody does not arrive. */
+		j->resend |= 1u << client;
+		tell_procs(c, j, PROC_TELL_WAYS);
+	}
+	to->lost_by = by;
+}
+
+void
+list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
+{
+	struct relay_list l;
+	struct job *j;
+	if (relay_list_decode(note, len, &l)) {
+		c->n.notes_bad++;
+		return;
+	}
+	j = job_by_base(c, l.label_base);
+	if (!j) {
+		c->n.notes_late++;
+		return;
+	}
+	const struct way *from = l.client < RELAY_CLIENTS_MAX && j->trunk_clients[t] >> l.client & 1
+					 ? group_find(&j->group[l.client], t)
+					 : NULL;
+	if (!from) {
+		c->n.notes_bad++;
+		return;
+	}
+	if (l.token && l.token != j->token) {
+		c->n.notes_stale++;
+		return;
+	}
+	c->trunk[t].weight = l.relay[l.self].weight;
+	for (uint32_t i = 0; i < l.n; i++) {
+		if (i == l.self)
+			continue;
+		struct suci_addr a =
+			relay_addr_v4(l.relay[i].ipv4, l.relay[i].port, RELAY_LEG_GLOBAL);
+		take_entry(c, j, l.client, from, &a, l.relay[i].flags);
+	}
+	group_look(c, j);
+}
+
+void
+lost_from_proc(struct relay_core *c, struct job *j, const struct relay_note *n)
+{
+	uint32_t was = j->lost;
+	for (uint32_t i = 0; i < c->conf.ncluster; i++) {
+		const struct suci_addr *a = &c->conf.cluster[i].private;
+		if (i == c->conf.self || ipv4_of(a) != n->ipv4 || a->port != n->port)
+			continue;
+		j->lost = n->lost ? j->lost | 1u << i : j->lost & ~(1u << i);
+	}
+	if (j->lost != was)
+		tell_trunks_relays(c, j);
+}
