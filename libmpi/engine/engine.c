@@ -22,6 +22,7 @@
 
 struct lmpi_world lmpi_world;
 struct lmpi_stats lmpi_stats;
+static uint64_t eager_direct = UINT64_MAX; /* not known yet */
 struct lmpi_engine lmpi_eng;
 
 /* What the steps of starting hand to each other. */
@@ -340,8 +341,25 @@ eager_max(enum lmpi_reach reach)
 	case LMPI_REACH_TCP:
 		return eng.datalen;
 	default:
-		return lmpi_env_u64("LIBMPI_EAGER", DIRECT_EAGER, 1u << 30);
+		return lmpi_eager();
 	}
+}
+
+uint64_t
+lmpi_eager(void)
+{
+	if (eager_direct == UINT64_MAX)
+		eager_direct = lmpi_env_u64("LIBMPI_EAGER", DIRECT_EAGER, LMPI_EAGER_MOST);
+	return eager_direct;
+}
+
+void
+lmpi_eager_to(uint64_t bytes)
+{
+	eager_direct = bytes;
+	for (uint32_t i = 0; eng.peer && i < lmpi_world.size; i++)
+		if (eng.peer[i].reach == LMPI_REACH_DIRECT || eng.peer[i].reach == LMPI_REACH_SELF)
+			eng.peer[i].eager_max = bytes;
 }
 
 static int
@@ -593,8 +611,7 @@ lmpi_engine_init(void)
 	struct start s = {0};
 
 	lmpi_match_init(&eng.match);
-	eng.copied_bytes_max = lmpi_env_u64("LIBMPI_COPY_MB", 32, 1u << 20) << 20;
-	eng.unexpected_bytes_max = lmpi_env_u64("LIBMPI_UNEXPECTED_MB", 64, 1u << 20) << 20;
+	lmpi_memory_limits();
 	int err = start(&s);
 	if (!err) {
 		lmpi_set_spin(lmpi_world.node_size);

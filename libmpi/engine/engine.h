@@ -161,4 +161,24 @@ struct lmpi_stats {
 };
 extern struct lmpi_stats lmpi_stats;
 
+/* What a tool may look at while the program runs: the surface shows it as performance
+ * and control variables (MPI_T).  Counters only grow. */
+enum lmpi_gauge_class { LMPI_COUNTER, LMPI_LEVEL, LMPI_HIGHWATER };
+struct lmpi_gauge {
+	const char *name, *help, *group;
+	enum lmpi_gauge_class class;
+	uint64_t (*read)(const struct lmpi_gauge *g); /* 0 before MPI_Init */
+	size_t at; /* private */
+};
+size_t lmpi_gauges(const struct lmpi_gauge **gauges);
+
+/* A number that can be set.  Named as the environment variable that sets it at the start. */
+struct lmpi_knob {
+	const char *name, *help;
+	uint64_t max;
+	uint64_t (*get)(void); /* before MPI_Init: what it will be */
+	void (*set)(uint64_t value); /* any time */
+};
+size_t lmpi_knobs(const struct lmpi_knob **knobs);
+
 #endif

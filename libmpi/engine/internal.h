@@ -45,6 +45,7 @@ enum {
 	LMPI_ERR_NO_MEM = 39
 };
 
+#define LMPI_EAGER_MOST (1u << 30)
 #define LMPI_LABEL_BASE 16 /* label of world rank 0 in every process's label space */
 
 enum lmpi_kind { LMPI_KIND_SEND = 1, LMPI_KIND_RECV = 2 };
@@ -234,8 +235,19 @@ void lmpi_fail_forget(void);
 bool lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 /* How long to spin before sleeping, given so many ranks on this machine. */
 void lmpi_set_spin(uint32_t ranks_here);
+uint64_t lmpi_spin_us(void);
+void lmpi_spin_to(uint64_t us);
 /* In the engine's thread: did a control thread or PMIx report the end? */
 void lmpi_check_fail(void);
+
+/* --- engine.c: messages up to that length go to processes of this cluster over Suci without
+ * asking; what LIBMPI_EAGER sets. */
+uint64_t lmpi_eager(void);
+void lmpi_eager_to(uint64_t bytes);
+
+/* --- tool.c: eng.copied_bytes_max and unexpected_bytes_max from the environment, unless a
+ * tool has set them. */
+void lmpi_memory_limits(void);
 
 /* --- environment */
 /* A non-negative number from the environment, or fallback; says so if it is not one. */

@@ -191,7 +191,19 @@ lmpi_set_spin(uint32_t ranks_here)
 		spin.min_ns = 10000;
 		spin.yield_every = 1;
 	}
-	spin.max_ns = lmpi_env_u64("LIBMPI_SPIN_US", spin.max_ns / 1000, 1000000) * 1000;
+	lmpi_spin_to(lmpi_env_u64("LIBMPI_SPIN_US", spin.max_ns / 1000, 1000000));
+}
+
+uint64_t
+lmpi_spin_us(void)
+{
+	return spin.max_ns / 1000;
+}
+
+void
+lmpi_spin_to(uint64_t us)
+{
+	spin.max_ns = us * 1000;
 	if (spin.min_ns > spin.max_ns)
 		spin.min_ns = spin.max_ns;
 	spin.budget_ns = spin.max_ns;

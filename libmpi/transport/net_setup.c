@@ -423,6 +423,22 @@ lmpi_net_print_stats(void)
 #undef X
 }
 
+const void *
+lmpi_net_counters(enum lmpi_net_counts of)
+{
+	if (!net.ep)
+		return NULL;
+	switch (of) {
+	case LMPI_NET_SUCI:
+		return suci_counters(net.ep);
+	case LMPI_NET_LANES:
+		return suci_lane_counters(net.lanes);
+	case LMPI_NET_UDP:
+		break;
+	}
+	return suci_udp_counters(net.udp);
+}
+
 void
 lmpi_net_close(void)
 {

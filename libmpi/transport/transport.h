@@ -103,6 +103,9 @@ void lmpi_net_tell_abort(const char *why, uint64_t limit_ns);
 void lmpi_net_tell_leave(uint64_t limit_ns);
 void lmpi_net_close(void);
 void lmpi_net_print_stats(void);
+/* Counters of the endpoint, of its lanes and of its socket; NULL while there are none. */
+enum lmpi_net_counts { LMPI_NET_SUCI, LMPI_NET_LANES, LMPI_NET_UDP };
+const void *lmpi_net_counters(enum lmpi_net_counts of);
 /* For the thread that watches the server channel: how many relays there are, how often the
  * engine has looked after them, and whether one of them is being emptied. */
 extern _Atomic uint32_t lmpi_relays_known;

@@ -197,6 +197,21 @@ lmpi_wtick(void)
 	return 1;
 }
 
+/* No variables for tools. */
+size_t
+lmpi_gauges(const struct lmpi_gauge **gauges)
+{
+	*gauges = NULL;
+	return 0;
+}
+
+size_t
+lmpi_knobs(const struct lmpi_knob **knobs)
+{
+	*knobs = NULL;
+	return 0;
+}
+
 /* ---- scripts */
 
 /* Rank `source` of the communicator will send this. */

@@ -1,0 +1,213 @@
+/* What a tool may look at and set: tables behind MPI_T. */
+#include "internal.h"
+
+#include "suci/endpoint.h"
+#include "suci/lane.h"
+#include "driver/suci_udp.h"
+#include "transport.h"
+
+#include <stdlib.h>
+
+#define eng lmpi_eng
+#define MB  20
+
+/* ---- gauges ----------------------------------------------------------------- */
+
+static uint64_t
+at(const void *base, size_t offset)
+{
+	return base ? *(const uint64_t *)((const char *)base + offset) : 0;
+}
+
+static uint64_t
+of_stats(const struct lmpi_gauge *g)
+{
+	return at(&lmpi_stats, g->at);
+}
+
+static uint64_t
+of_suci(const struct lmpi_gauge *g)
+{
+	return at(lmpi_net_counters(LMPI_NET_SUCI), g->at);
+}
+
+static uint64_t
+of_lanes(const struct lmpi_gauge *g)
+{
+	return at(lmpi_net_counters(LMPI_NET_LANES), g->at);
+}
+
+static uint64_t
+of_udp(const struct lmpi_gauge *g)
+{
+	return at(lmpi_net_counters(LMPI_NET_UDP), g->at);
+}
+
+static uint64_t
+unexpected_length(const struct lmpi_gauge *g)
+{
+	const struct lmpi_msg *m;
+	uint64_t n = 0;
+
+	(void)g;
+	if (eng.up)
+		TAILQ_FOREACH(m, &eng.match.all, in_all)
+	n++;
+	return n;
+}
+
+static uint64_t
+posted_in(const struct lmpi_req_list *list)
+{
+	uint64_t n = 0;
+	for (const struct lmpi_req *r = list->first; r; r = r->next)
+		n++;
+	return n;
+}
+
+static uint64_t
+posted_length(const struct lmpi_gauge *g)
+{
+	uint64_t n = 0;
+
+	(void)g;
+	for (int i = 0; eng.up && i < LMPI_MATCH_BINS; i++)
+		n += posted_in(&eng.match.posted[i]);
+	return eng.up ? n + posted_in(&eng.match.posted_any) : 0;
+}
+
+static uint64_t
+of_engine(const struct lmpi_gauge *g)
+{
+	return at(&eng, g->at);
+}
+
+static uint64_t
+of_engine_u32(const struct lmpi_gauge *g)
+{
+	return *(const uint32_t *)(const void *)((const char *)&eng + g->at);
+}
+
+#define REACH(name, i)                                                                           \
+	{"sends_" name, "messages sent, " name,                                                  \
+	 "messages",	LMPI_COUNTER,                                                            \
+	 of_stats,	offsetof(struct lmpi_stats, sends) + (i) * sizeof(uint64_t)},            \
+		{"receives_" name, "messages received, " name,                                   \
+		 "messages",	   LMPI_COUNTER,                                                 \
+		 of_stats,	   offsetof(struct lmpi_stats, recvs) + (i) * sizeof(uint64_t)}, \
+		{"bytes_sent_" name,                                                             \
+		 "bytes of messages sent, " name,                                                \
+		 "messages",                                                                     \
+		 LMPI_COUNTER,                                                                   \
+		 of_stats,                                                                       \
+		 offsetof(struct lmpi_stats, bytes_sent) + (i) * sizeof(uint64_t)},
+
+static const struct lmpi_gauge gauges[] = {
+	REACH("self", LMPI_REACH_SELF)	   /* to myself */
+	REACH("shm", LMPI_REACH_SHM)	   /* within the node */
+	REACH("direct", LMPI_REACH_DIRECT) /* Suci within the cluster */
+	REACH("relay", LMPI_REACH_RELAY)   /* to other clusters */
+	REACH("tcp", LMPI_REACH_TCP)	   /* to other MPIs */
+	{"unexpected", "messages that came before their receive", "messages", LMPI_COUNTER,
+	 of_stats, offsetof(struct lmpi_stats, unexpected)},
+	{"unexpected_queue_length", "messages that have no receive yet", "queues", LMPI_LEVEL,
+	 unexpected_length, 0},
+	{"unexpected_queue_bytes", "memory of messages that have no receive yet", "queues",
+	 LMPI_LEVEL, of_engine, offsetof(struct lmpi_engine, unexpected_bytes)},
+	{"unexpected_queue_bytes_max", "most memory of unexpected messages so far", "queues",
+	 LMPI_HIGHWATER, of_stats, offsetof(struct lmpi_stats, unexpected_bytes_max)},
+	{"posted_queue_length", "receives that have no message yet", "queues", LMPI_LEVEL,
+	 posted_length, 0},
+	{"sends_pending", "sends that are not complete", "queues", LMPI_LEVEL, of_engine_u32,
+	 offsetof(struct lmpi_engine, sends)},
+	{"packets_waiting", "packets waiting to be sent, or being sent", "queues", LMPI_LEVEL,
+	 of_engine_u32, offsetof(struct lmpi_engine, outs)},
+	{"copied_bytes", "data of sends kept in the library's memory", "queues", LMPI_LEVEL,
+	 of_engine, offsetof(struct lmpi_engine, copied_bytes)},
+	{"progress_turns", "turns of the progress loop", "progress", LMPI_COUNTER, of_stats,
+	 offsetof(struct lmpi_stats, progress_turns)},
+	{"sleeps", "times the progress loop slept", "progress", LMPI_COUNTER, of_stats,
+	 offsetof(struct lmpi_stats, sleeps)},
+#define X(n, help) \
+	{"suci_" #n, help, "suci", LMPI_COUNTER, of_suci, offsetof(struct suci_counters, n)},
+	SUCI_COUNTERS(X)
+#undef X
+#define X(n, help) \
+	{"lane_" #n, help, "lane", LMPI_COUNTER, of_lanes, offsetof(struct suci_lane_counters, n)},
+		SUCI_LANE_COUNTERS(X)
+#undef X
+#define X(n, help) \
+	{"udp_" #n, help, "udp", LMPI_COUNTER, of_udp, offsetof(struct suci_udp_counters, n)},
+			SUCI_UDP_COUNTERS(X)
+#undef X
+};
+
+size_t
+lmpi_gauges(const struct lmpi_gauge **out)
+{
+	*out = gauges;
+	return sizeof gauges / sizeof *gauges;
+}
+
+/* ---- knobs -------------------------------------------------------------------- */
+
+static uint64_t copy_max = UINT64_MAX, unexpected_max = UINT64_MAX; /* MB; not known yet */
+
+static uint64_t
+get_copy(void)
+{
+	if (copy_max == UINT64_MAX)
+		copy_max = lmpi_env_u64("LIBMPI_COPY_MB", 32, 1u << MB);
+	return copy_max;
+}
+
+static void
+set_copy(uint64_t mb)
+{
+	copy_max = mb;
+	eng.copied_bytes_max = mb << MB;
+}
+
+static uint64_t
+get_unexpected(void)
+{
+	if (unexpected_max == UINT64_MAX)
+		unexpected_max = lmpi_env_u64("LIBMPI_UNEXPECTED_MB", 64, 1u << MB);
+	return unexpected_max;
+}
+
+static void
+set_unexpected(uint64_t mb)
+{
+	unexpected_max = mb;
+	eng.unexpected_bytes_max = mb << MB;
+}
+
+void
+lmpi_memory_limits(void)
+{
+	set_copy(get_copy());
+	set_unexpected(get_unexpected());
+}
+
+static const struct lmpi_knob knobs[] = {
+	{"LIBMPI_EAGER",
+	 "longest message, in bytes, that goes to a process of this cluster over Suci without "
+	 "asking",
+	 LMPI_EAGER_MOST, lmpi_eager, lmpi_eager_to},
+	{"LIBMPI_UNEXPECTED_MB", "memory for messages that come before their receives", 1u << MB,
+	 get_unexpected, set_unexpected},
+	{"LIBMPI_COPY_MB", "memory for data of sends that are complete for the program", 1u << MB,
+	 get_copy, set_copy},
+	{"LIBMPI_SPIN_US",
+	 "how long a waiting process polls before it sleeps; set by the number of "
+	 "ranks on the node at MPI_Init, unless the environment says it",
+	 1000000, lmpi_spin_us, lmpi_spin_to},
+};
+
+size_t
+lmpi_knobs(const struct lmpi_knob **out)
+{
+	*out = knobs;
+	return sizeof knobs / sizeof *knobs;
+}
