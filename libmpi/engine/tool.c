@@ -16,7 +16,7 @@
 static uint64_t
 at(const void *base, size_t offset)
 {
-	return base ? *(const uint64_t *)((const char *)base + offset) : 0;
+	return base ? *(const uint64_t *)(const void *)((const char *)base + offset) : 0;
 }
 
 static uint64_t
