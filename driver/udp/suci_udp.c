@@ -278,20 +278,29 @@ rx_socket(struct suci_udp *u, uint64_t now_ns, bool *moved)
 	}
 }
 
-/* Frames need no system call, so the socket is read when there are none; it polls the device. */
+/* Frames first: they need no system call.  A batch at a time, as the sender waits for the acks
+ * that go out between them.  The socket is read when there are none, and that polls the device:
+ * under load at once, so that the packets come in on our core while the sender's sends more;
+ * with single packets rarely, for a poll gets in the way of him who brings one. */
 static void
 rx_frames(struct suci_udp *u, uint64_t now_ns, bool *moved)
 {
-	const uint32_t most = 4 * SUCI_UDP_BATCH;
+	struct udp_xdp *x = u->xdp;
+	uint32_t n = suci_udp_xdp_rx(u, SUCI_UDP_BATCH, now_ns);
 
-	if (suci_udp_xdp_rx(u, most, now_ns) > 0) {
+	if (n > 0)
 		*moved = true;
-		if (++u->xdp->turns < XDP_TURNS)
-			return;
-	}
-	u->xdp->turns = 0;
+	if (n >= XDP_LOAD)
+		x->load = XDP_LOAD_TURNS;
+	bool due = n > 0 ? ++x->turns >= XDP_TURNS
+			 : x->load > 0 || now_ns - x->socket_ns >= XDP_SOCKET_NS;
+	if (!due && x->on)
+		return;
+	x->turns = 0;
+	x->socket_ns = now_ns;
+	x->load -= x->load > 0;
 	rx_socket(u, now_ns, moved);
-	if (suci_udp_xdp_rx(u, most, now_ns) > 0)
+	if (n == 0 && suci_udp_xdp_rx(u, SUCI_UDP_BATCH, now_ns) > 0)
 		*moved = true;
 }
 

@@ -8,8 +8,13 @@
 #include <linux/if_xdp.h>
 #include <netinet/in.h>
 
-#define XDP_RING  2048u
-#define XDP_TURNS 16u /* turns with frames only, before the socket is looked at */
+#define XDP_RING 2048u
+/* The socket is looked at after so many turns with frames, so much time without. */
+#define XDP_TURNS     64u
+#define XDP_SOCKET_NS 4000u
+/* So many frames in one turn are load, for so many turns that read the socket. */
+#define XDP_LOAD       4u
+#define XDP_LOAD_TURNS 32u
 /* Descriptors a veth pair holds between its ends; a NIC's ring is rarely shorter. */
 #define XDP_DEVICE_RING 256u
 
@@ -18,7 +23,8 @@ struct udp_xdp {
 	bool on; /* the program hands over */
 	bool need_wakeup, watching_out;
 	uint8_t tries;
-	uint32_t turns;
+	uint32_t turns, load;
+	uint64_t socket_ns;
 	uint32_t chunk, frames; /* bytes of a frame's place, places */
 	uint8_t *umem;
 	size_t umem_bytes;

@@ -39,7 +39,7 @@ def faster(what, a, b):
 
 def compare(mtu, data, peers):
     rows = []
-    others = [p for p in peers if p != "suci"]
+    others = [p for p in peers if not p.startswith("suci")]
     n = min(len(data[p]) for p in peers)
     for key in data["suci"][0]:
         what = key[0]

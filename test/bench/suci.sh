@@ -5,7 +5,8 @@
 #
 #   ROUNDS (5)        turns of each; ratios are taken turn by turn, medians printed
 #   BUDGET_MS (120)   of a measurement
-#   MTUS ("1500 9000")  PEERS ("suci tcp enet udt srt")
+#   MTUS ("1500 9000")  PEERS ("sucisock suci tcp enet udt srt"); sucisock is Suci that
+#                     receives by its UDP socket also where it could by AF_XDP
 #   LADDER ("65536 1048576 16777216 268435456 1073741824"; empty: none)
 #   RT=1              all ends at real-time priority: on a machine that does other things
 #
@@ -16,7 +17,7 @@ B=$1
 ROUNDS=${ROUNDS:-5}
 BUDGET_MS=${BUDGET_MS:-120}
 MTUS=${MTUS:-1500 9000}
-PEERS=${PEERS:-suci tcp enet udt srt}
+PEERS=${PEERS:-sucisock suci tcp enet udt srt}
 LADDER=${LADDER-65536 1048576 16777216 268435456 1073741824}
 SEALED=${SEALED-ping:1024 bulk:1024 bulk:65536} # with and without sealing
 export DUEL_SEAL=''
@@ -44,7 +45,7 @@ duel_peers() {
 				DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$q" \
 					>>"$log" 2>&1
 		done
-		if make "$B/test/duel-$p" >>"$log" 2>&1; then
+		if make "$B/test/duel-${p%sock}" >>"$log" 2>&1; then
 			got+=" $p"
 		else
 			echo "$p is left out, see $log" >&2
@@ -56,10 +57,13 @@ duel_peers() {
 # duel PEER MTU MOST JSON WHAT BYTES BUDGET_MS ...: one connection.
 duel() {
 	local p=$1 mtu=$2 most=$3 json=$4
+	local end=("${rt[@]}" env "DUEL_XDP=$([[ $p == *sock ]] && echo 0 || echo 1)" "$PWD/$B/test/duel-${p%sock}")
 	shift 4
-	testbed_spawn r "duel-$p" "${rt[@]}" "$PWD/$B/test/duel-$p" server 192.0.2.2 "$mtu" "$most"
+	# What the server before said is not this one's word.
+	rm -f "$TB_LOG/duel-$p.log"
+	testbed_spawn r "duel-$p" "${end[@]}" server 192.0.2.2 "$mtu" "$most"
 	testbed_wait 10 "duel-$p" grep -q ready "$TB_LOG/duel-$p.log" || return 1
-	testbed_exec l "${rt[@]}" timeout 120 "$PWD/$B/test/duel-$p" client 192.0.2.2 "$mtu" "$most" \
+	testbed_exec l timeout 120 "${end[@]}" client 192.0.2.2 "$mtu" "$most" \
 		"$@" >"$json" || {
 		testbed_die "duel-$p $* failed"
 		tail -n 3 "$TB_LOG/duel-$p.log" >&2
