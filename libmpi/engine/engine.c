@@ -683,6 +683,8 @@ lmpi_engine_fini(void)
 {
 	lmpi_wait_for(drained, NULL);
 	lmpi_tcp_finish();
+	if (lmpi_env_u64("LIBMPI_STATS", 0, 1))
+		lmpi_net_print_paths();
 	/* From here on others may be gone before us. */
 	eng.closing = true;
 	int err = lmpi_boot_fence(false, turn);

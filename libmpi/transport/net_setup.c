@@ -374,22 +374,23 @@ lmpi_net_tell_leave(uint64_t limit_ns)
 	eng.in_transport = false;
 }
 
-static void
-print_paths(void)
+void
+lmpi_net_print_paths(void)
 {
 	struct suci_path_info i;
 
-	for (uint32_t k = 0; k < net.paths_max; k++) {
+	for (uint32_t k = 0; net.ep && k < net.paths_max; k++) {
 		if (!suci_path_info(net.ep, k, &i) || !i.up)
 			continue;
 		char name[32];
 		lmpi_net_name(i.peer.ip + 12, i.peer.port, name);
 		fprintf(stderr,
 			"libmpi: [%u] path %s mtu %u rtt %.1f us (least %.1f) window %u of %u "
-			"rate %.0f MB/s\n",
+			"rate %.0f MB/s %s%s%s\n",
 			lmpi_world.rank, name, i.mtu, (double)i.rtt_ns / 1e3,
-			(double)i.rtt_ns_min / 1e3, i.cwnd, i.peer_credit,
-			(double)i.rate_bps / 1e6);
+			(double)i.rtt_ns_min / 1e3, i.cwnd, i.peer_credit, (double)i.rate_bps / 1e6,
+			i.cc == SUCI_CC_BBR ? "bbr" : "cubic", i.ecn ? " ecn" : "",
+			i.sealed ? " sealed" : "");
 	}
 }
 
@@ -398,7 +399,6 @@ lmpi_net_print_stats(void)
 {
 	if (!net.ep)
 		return;
-	print_paths();
 	lmpi_relays_print_stats();
 	const struct suci_counters *c = suci_counters(net.ep);
 	const struct suci_lane_counters *l = suci_lane_counters(net.lanes);

@@ -103,6 +103,7 @@ void lmpi_net_tell_abort(const char *why, uint64_t limit_ns);
 void lmpi_net_tell_leave(uint64_t limit_ns);
 void lmpi_net_close(void);
 void lmpi_net_print_stats(void);
+void lmpi_net_print_paths(void); /* those that are up */
 /* Counters of the endpoint, of its lanes and of its socket; NULL while there are none. */
 enum lmpi_net_counts { LMPI_NET_SUCI, LMPI_NET_LANES, LMPI_NET_UDP };
 const void *lmpi_net_counters(enum lmpi_net_counts of);
