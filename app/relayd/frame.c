@@ -11,6 +11,40 @@ address_of(const struct suci_addr *a)
 	return be32_load(a->ip + 12);
 }
 
+/* The port sums up what leaves through it; what is for ourselves (the own gateway's, the own
+ * core's) never gets there. */
+static bool
+offloaded(const struct rd_leg *leg, const struct suci_out *o)
+{
+	return leg->port->tx_cksum && address_of(&o->to) != leg->self.address;
+}
+
+/* After the ECN bits: the port wants 0 for the header's checksum and the sum of the pseudo
+ * header for UDP's. */
+static void
+ask_port(struct rte_mbuf *m, uint8_t *at)
+{
+	uint8_t *ip = at + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;
+	uint64_t pseudo =
+		rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), 17, be16_load(udp + 4));
+	be16_store(ip + 10, 0);
+	be16_store(udp + 6, (uint16_t)~rd_cksum_fold(pseudo));
+	m->l2_len = RD_ETH_HDR;
+	m->l3_len = RD_IPV4_HDR;
+	m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
+}
+
+/* m's only buffer is the whole frame, udp bytes of payload. */
+static void
+checksum(struct rd_leg *leg, struct rte_mbuf *m, const struct suci_out *o, uint8_t *at,
+	 uint32_t udp)
+{
+	if (offloaded(leg, o))
+		ask_port(m, at);
+	else
+		rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, udp));
+}
+
 /* Eth, IP, UDP and the two small pieces. */
 static void
 write_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
@@ -48,7 +82,7 @@ build_in_place(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *m)
 	m->ol_flags = 0;
 	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
 	write_head(at, leg, o);
-	rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, len - RD_FRAME_HDR));
+	checksum(leg, m, o, at, len - RD_FRAME_HDR);
 	rte_mbuf_refcnt_update(m, 1); /* the driver's; ours is custody */
 	leg->count.tx_in_place++;
 	return m;
@@ -73,8 +107,12 @@ build_chain(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *paylo
 	body->next = NULL;
 	uint8_t *at = (uint8_t *)rte_pktmbuf_append(head, (uint16_t)front);
 	write_head(at, leg, o);
-	uint64_t sum = rd_cksum_add(0, at + RD_FRAME_HDR, front - RD_FRAME_HDR);
-	rd_udp_checksum(at, rd_cksum_add(sum, o->data, o->data_len));
+	if (offloaded(leg, o)) {
+		ask_port(head, at);
+	} else {
+		uint64_t sum = rd_cksum_add(0, at + RD_FRAME_HDR, front - RD_FRAME_HDR);
+		rd_udp_checksum(at, rd_cksum_add(sum, o->data, o->data_len));
+	}
 	head->next = body;
 	head->nb_segs = 2;
 	head->pkt_len = front + o->data_len;
@@ -97,7 +135,7 @@ build_copy(struct rd_leg *leg, const struct suci_out *o)
 	write_head(at, leg, o);
 	if (o->data_len)
 		memcpy(at + front, o->data, o->data_len);
-	rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, len - RD_FRAME_HDR));
+	checksum(leg, m, o, at, len - RD_FRAME_HDR);
 	leg->count.tx_copied++;
 	return m;
 }
@@ -119,7 +157,7 @@ build_sealed(struct rd_leg *leg, struct suci *ep, const struct suci_out *o)
 	rd_write_udp(at, &leg->self, unknown, address_of(&o->to), o->to.port, leg->ip_id++, udp);
 	if (o->ecn)
 		rd_set_ecn(at, o->ecn);
-	rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, udp));
+	checksum(leg, m, o, at, udp);
 	leg->count.tx_sealed++;
 	return m;
 }
@@ -137,8 +175,9 @@ rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 	if (payload && o->data_len) {
 		if (in_place_ok(payload, o))
 			return build_in_place(leg, o, payload);
-		/* A checksum can be summed piecewise only from an even offset. */
-		if (leg->port->tx_multi_seg && ((o->head_len + o->seg_head_len) & 1) == 0)
+		/* We can sum up piecewise only from an even offset. */
+		if (leg->port->tx_multi_seg &&
+		    (offloaded(leg, o) || ((o->head_len + o->seg_head_len) & 1) == 0))
 			return build_chain(leg, o, payload);
 	}
 	return build_copy(leg, o);

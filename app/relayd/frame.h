@@ -12,6 +12,10 @@
  *   otherwise                    everything is copied into a fresh mbuf
  *   sealed                       the same, sealed there
  *
+ * Checksums are the port's business if it offers that (rd_port.tx_cksum), except for what
+ * goes to our own address: that never meets a port.  RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE is not
+ * asked for: it wants buffers that nobody else holds, and custody holds them.
+ *
  * The destination MAC is left open (rd_leg_send_ip). */
 #ifndef RD_FRAME_H
 #define RD_FRAME_H

@@ -159,6 +159,24 @@ rd_foreign_finished(struct rd_control *c, uint32_t label_base, const char *why)
 	return true;
 }
 
+/* Does the table name workers that this relay does not have?  Then its primary counts
+ * wrongly. */
+static bool
+names_others(const struct rd_control *c, const struct relay_job *job)
+{
+	const struct rd_conf_port *port = &c->conf->port[RD_LEG_GLOBAL];
+	struct impi_hostid id;
+	for (uint32_t h = 0; h < job->nhosts; h++) {
+		if (job->host[h].client != job->my_client ||
+		    impi_hostid_decode(job->host[h].id, &id) != IMPI_HOSTID_SUCI ||
+		    id.ipv4 != port->address)
+			continue;
+		if (id.port < port->udp_port || id.port - port->udp_port >= c->nworkers)
+			return true;
+	}
+	return false;
+}
+
 static void
 foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
 {
@@ -181,6 +199,11 @@ foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_fram
 	}
 	if (rd_control_serves(c, f->job) && !c->gateway) {
 		what = "this relay runs no gateway (gateway.enable)";
+		goto err_refuse;
+	}
+	if (names_others(c, f->job)) {
+		what = "it names workers that this relay does not have: cluster.relays[].workers, "
+		       "workers or udp_port differ between the relays";
 		goto err_refuse;
 	}
 	f->label_base = f->job->label_base;

@@ -59,11 +59,11 @@ rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan)
 			mtu = conf->port[i].mtu;
 	}
 	/* Of each worker: custody; packets waiting for neighbours (many at once only at the
-	 * start); one transmit burst a leg; two full rings to others; of worker 0 both directions of
-	 * both TAPs. */
+	 * start); one transmit burst a leg; two full rings to others; of worker 0 both directions
+	 * of both TAPs. */
 	uint32_t n = conf->workers, waiting = conf->neighbours.pending * 64;
-	uint32_t held =
-		conf->limits.segments + waiting + RD_LEGS * RD_BURST + (n > 1 ? 2 * RD_STEER_RING : 0);
+	uint32_t held = conf->limits.segments + waiting + RD_LEGS * RD_BURST +
+			(n > 1 ? 2 * RD_STEER_RING : 0);
 	uint32_t first = 2 * RD_LEGS * RD_TAP_RING;
 	if (conf->gateway.enable) {
 		first += RD_GATEWAY_BUFFERS(n);
@@ -262,19 +262,29 @@ do_port(struct relay *r, int i)
 		.n_rxq = (uint16_t)r->nworkers,
 		.n_txq = (uint16_t)r->nworkers,
 		.fewer_queues = true,
+		.sort_ipv4 = p->address,
+		.sort_port = (uint16_t)p->udp_port,
+		.sort_ports = (uint16_t)r->nworkers,
 		.n_rxd = (uint16_t)p->rx_descriptors,
 		.n_txd = (uint16_t)p->tx_descriptors,
 		.pools = r->pool,
 	};
 	if (rd_port_open(&r->port[i], &pc, r->err, ERR_MAX))
 		return -1;
+	static const char *const sorts[] = {
+		[RD_SORT_NONE] = "the workers",
+		[RD_SORT_FLOW] = "flow rules of the port",
+		[RD_SORT_RSS] = "the port's RSS",
+	};
 	const struct rd_port *o = &r->port[i];
 	rd_log(RD_LOG_INFO, "%s leg: %s (%s), MAC %02x:%02x:%02x:%02x:%02x:%02x, MTU %u",
 	       rd_leg_names[i], o->device, o->driver, o->mac[0], o->mac[1], o->mac[2], o->mac[3],
 	       o->mac[4], o->mac[5], o->mtu);
 	if (r->nworkers > 1)
-		rd_log(RD_LOG_INFO, "%s leg: %u workers, %u receive and %u transmit queues%s",
-		       rd_leg_names[i], r->nworkers, o->n_rxq, o->n_txq,
+		rd_log(RD_LOG_INFO,
+		       "%s leg: %u workers, %u receive and %u transmit queues, datagrams sorted by "
+		       "%s%s",
+		       rd_leg_names[i], r->nworkers, o->n_rxq, o->n_txq, sorts[o->sort],
 		       o->n_rxq < r->nworkers || o->n_txq < r->nworkers
 			       ? "; workers without one use another's"
 			       : "");

@@ -1,3 +1,4 @@
 $(call lib,rddpdk,driver/dpdk,base,libdpdk)
 $(call unit,test_rddpdk_time,test/unit/test_rddpdk_time.c,rddpdk base)
 $(call unit,test_rddpdk_port,test/unit/test_rddpdk_port.c,rddpdk base,libdpdk)
+$(call unit,test_rddpdk_sort,test/unit/test_rddpdk_sort.c,rddpdk base,libdpdk)

@@ -4,11 +4,13 @@
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_flow.h>
 #include <rte_mbuf.h>
 
 #include "driver/pool.h"
 #include "driver/port.h"
 #include "pool_private.h"
+#include "sort_private.h"
 
 static uint16_t
 adjust_queues(uint16_t want, uint16_t max, bool fewer)
@@ -93,6 +95,31 @@ setup_queues(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t 
 	return 0;
 }
 
+/* *r: the result; true if datagrams are hashed by port. */
+static bool
+configure(const struct rd_port *p, const struct rd_port_conf *c,
+	  const struct rte_eth_dev_info *info, struct rte_eth_conf *cfg, int *r)
+{
+	uint8_t key[RD_SORT_KEY_MAX];
+	if (c->sort_ports && p->n_rxq > 1 && rd_sort_rss_offered(info)) {
+		rd_sort_key(key);
+		cfg->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		cfg->rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
+			.rss_key = key,
+			.rss_key_len = info->hash_key_size ? info->hash_key_size : 40,
+			.rss_hf = RTE_ETH_RSS_NONFRAG_IPV4_UDP,
+		};
+		*r = rte_eth_dev_configure(p->id, p->n_rxq, p->n_txq, cfg);
+		if (*r == 0)
+			return true;
+		/* Drivers offer more than they do. */
+		cfg->rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
+		memset(&cfg->rx_adv_conf, 0, sizeof cfg->rx_adv_conf);
+	}
+	*r = rte_eth_dev_configure(p->id, p->n_rxq, p->n_txq, cfg);
+	return false;
+}
+
 static int
 start(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
 {
@@ -110,7 +137,7 @@ start(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max
 	r = negotiate(p, c, &info, &cfg, err, err_max);
 	if (r < 0)
 		return r;
-	r = rte_eth_dev_configure(p->id, p->n_rxq, p->n_txq, &cfg);
+	bool rss = configure(p, c, &info, &cfg, &r);
 	if (r < 0) {
 		snprintf(err, err_max, "%s: configuring %u rx and %u tx queues: %s", p->device,
 			 p->n_rxq, p->n_txq, rte_strerror(-r));
@@ -124,6 +151,7 @@ start(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max
 		snprintf(err, err_max, "%s: start: %s", p->device, rte_strerror(-r));
 		return r;
 	}
+	rd_sort_start(p, c, rss, info.reta_size);
 	p->mtu = c->mtu;
 	if (rte_eth_macaddr_get(p->id, &mac) == 0)
 		memcpy(p->mac, mac.addr_bytes, sizeof p->mac);
@@ -178,6 +206,9 @@ rd_port_close(struct rd_port *p)
 	struct rte_device *dev = NULL;
 	if (rte_eth_dev_info_get(p->id, &info) == 0)
 		dev = info.device;
+	struct rte_flow_error error;
+	if (p->sort == RD_SORT_FLOW)
+		(void)rte_flow_flush(p->id, &error);
 	(void)rte_eth_dev_stop(p->id);
 	(void)rte_eth_dev_close(p->id);
 	if (dev)

@@ -2,6 +2,7 @@
  * a pool without hugepages, checked by parsing what was built. */
 #include "cmocka_all.h"
 
+#include "base/bytes.h"
 #include "driver/eal.h"
 #include "driver/pool.h"
 #include "frame.h"
@@ -130,6 +131,74 @@ check_frame(struct rte_mbuf *m, const struct suci_out *o)
 		assert_memory_equal(at + o->head_len, o->seg_head, o->seg_head_len);
 	if (o->data_len)
 		assert_memory_equal(at + o->head_len + o->seg_head_len, o->data, o->data_len);
+	rte_pktmbuf_free(m);
+}
+
+/* What a port does with an offloaded frame: both checksums, as the flags ask. */
+static void
+as_a_port(struct rte_mbuf *m)
+{
+	uint8_t flat[4096], *at = rte_pktmbuf_mtod(m, uint8_t *);
+	uint64_t want = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
+	uint32_t len = 0;
+	assert_true((m->ol_flags & want) == want);
+	assert_int_equal(m->l2_len, RD_ETH_HDR);
+	assert_int_equal(m->l3_len, RD_IPV4_HDR);
+	assert_int_equal(be16_load(at + 24), 0);
+	be16_store(at + 24, rd_cksum_fold(rd_cksum_add(0, at + RD_ETH_HDR, RD_IPV4_HDR)));
+	for (struct rte_mbuf *s = m; s; s = s->next) {
+		memcpy(flat + len, rte_pktmbuf_mtod(s, void *), s->data_len);
+		len += s->data_len;
+	}
+	/* The pseudo header's sum is in the field already. */
+	uint16_t sum = rd_cksum_fold(rd_cksum_add(0, flat + 34, len - 34));
+	be16_store(at + 40, sum ? sum : 0xffff);
+}
+
+static void
+checksums_are_the_ports(void **state)
+{
+	const uint8_t *data, seg_head[3] = {1, 2, 3};
+	(void)state;
+	port.tx_cksum = port.tx_multi_seg = true;
+	for (uint16_t len = 1; len < 1300; len = (uint16_t)(len + 37))
+		for (uint8_t ecn = 0; ecn < 4; ecn += 2) {
+			struct rte_mbuf *m = received(90, len, &data);
+			struct suci_out o = datagram(56, data, len), odd = datagram(40, data, len);
+			o.ecn = ecn;
+			odd.seg_head = seg_head;
+			odd.seg_head_len = sizeof seg_head; /* chained all the same */
+			struct rte_mbuf *first = rd_frame_build(&leg, NULL, &o, m);
+			struct rte_mbuf *second = rd_frame_build(&leg, NULL, &odd, m);
+			struct rte_mbuf *third = rd_frame_build(&leg, NULL, &o, NULL);
+			assert_int_equal(second->nb_segs, 2);
+			as_a_port(second);
+			check_frame(second, &odd);
+			as_a_port(first);
+			check_frame(first, &o);
+			as_a_port(third);
+			check_frame(third, &o);
+			rte_pktmbuf_free(m);
+		}
+}
+
+/* To our own gateway no port is in the way. */
+static void
+to_ourselves_they_are_ours(void **state)
+{
+	const uint8_t *data;
+	(void)state;
+	port.tx_cksum = true;
+	struct rte_mbuf *m = received(90, 700, &data);
+	struct suci_out o = datagram(56, data, 700);
+	o.to = relay_addr_v4(leg.self.address, 7828, RELAY_LEG_PRIVATE);
+	struct rte_mbuf *f = rd_frame_build(&leg, NULL, &o, NULL);
+	const uint8_t *at = rte_pktmbuf_mtod(f, uint8_t *);
+	assert_int_equal(f->ol_flags, 0);
+	assert_int_equal(rd_cksum_fold(rd_cksum_add(0, at + RD_ETH_HDR, RD_IPV4_HDR)), 0);
+	uint64_t pseudo = rd_cksum_pseudo(leg.self.address, leg.self.address, 17, f->pkt_len - 34);
+	assert_int_equal(rd_cksum_fold(rd_cksum_add(pseudo, at + 34, f->pkt_len - 34)), 0);
+	rte_pktmbuf_free(f);
 	rte_pktmbuf_free(m);
 }
 
@@ -266,6 +335,8 @@ main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		T(checksums_are_the_ports),
+		T(to_ourselves_they_are_ours),
 		T(in_place_when_alone),
 		T(driver_still_holds_it),
 		T(odd_header_is_not_chained),

@@ -30,6 +30,13 @@ int rd_pmd_parse(const char *name, enum rd_pmd *out);
 /* True if device looks like a PCI address (for pci_allow). */
 bool rd_dev_is_pci(const char *device);
 
+/* How datagrams come into the queue of their UDP port. */
+enum rd_sort {
+	RD_SORT_NONE, /* they do not: as the driver likes */
+	RD_SORT_FLOW, /* by rte_flow rules */
+	RD_SORT_RSS,  /* by RSS with a key that leaves of all that is hashed the port */
+};
+
 struct rd_port_conf {
 	const char *device; /* see above */
 	enum rd_pmd pmd;    /* for devices given as an interface */
@@ -40,7 +47,12 @@ struct rd_port_conf {
 	uint16_t n_rxd, n_txd;	    /* wished ring sizes; adjusted to the driver's limits */
 	struct rte_mempool *pool;   /* rx buffers; pool.h says how large they must be */
 	struct rte_mempool **pools; /* one per rx queue; NULL: pool for all */
-	bool promisc;		    /* all frames, not only ours */
+	/* UDP port sort_port + i of sort_ipv4 (host order) to queue i modulo queues; 1 to 16
+	 * ports, 0: not wanted.  What could be had is in rd_port.sort; other frames come to any
+	 * queue. */
+	uint32_t sort_ipv4;
+	uint16_t sort_port, sort_ports;
+	bool promisc; /* all frames, not only ours */
 	bool allmulti;
 };
 
@@ -59,8 +71,9 @@ struct rd_port {
 	uint16_t n_rxq, n_txq;
 	uint16_t n_rxd, n_txd; /* what the driver made of it */
 	uint8_t mac[6];
-	bool tx_multi_seg;	      /* chained mbufs may be sent (negotiated) */
-	bool tx_cksum;		      /* IPv4 + UDP checksum offload (negotiated) */
+	bool tx_multi_seg; /* chained mbufs may be sent (negotiated) */
+	bool tx_cksum;	   /* IPv4 + UDP checksum offload (negotiated) */
+	enum rd_sort sort;
 	int socket;		      /* NUMA node, 0 if unknown */
 	char device[RD_DEV_NAME_MAX]; /* as probed */
 	char name[64];		      /* EAL's name */

@@ -1,0 +1,25 @@
+/* Between port.c, sort.c and their test. */
+#ifndef DRIVER_SORT_PRIVATE_H
+#define DRIVER_SORT_PRIVATE_H
+
+#include "driver/port.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RD_SORT_KEY_MAX 64
+
+struct rte_eth_dev_info;
+
+/* A Toeplitz key under which the lowest 4 bits of the hash of an IPv4 UDP datagram (RSS type
+ * non-fragmented IPv4 UDP) are the lowest 4 of its destination port, backwards, and depend on
+ * nothing else.  So neither peers nor their ports matter, and 16 workers can be told apart. */
+void rd_sort_key(uint8_t key[RD_SORT_KEY_MAX]);
+/* The queue for such a hash, of ports first .. first + ports - 1, ports <= 16; 0 for others. */
+uint16_t rd_sort_queue(uint32_t hash, uint16_t first, uint16_t ports, uint16_t queues);
+/* Can this device hash like that? */
+bool rd_sort_rss_offered(const struct rte_eth_dev_info *info);
+/* The port is started; rss: with our key.  Sets p->sort. */
+void rd_sort_start(struct rd_port *p, const struct rd_port_conf *c, bool rss, uint16_t reta_size);
+
+#endif
