@@ -27,7 +27,7 @@ say() { # NAME WHY: FAIL if WHY is not empty
 
 relay() { # FRONTEND WORKERS
 	TB_LCORES="(0-$2)@(0-$(($(nproc) - 1)))" TB_RELAY_MB=1024 \
-		TB_RELAY_CONF="\"workers\": $2, \"suci\": { \"global_mtu_start\": $MTU_WAN },
+		TB_RELAY_CONF="\"workers\": $2, \"suci\": { \"global_mtu_start\": $MTU_WAN, \"liveness_ms\": 10000 },
 			\"limits\": { \"segments\": 4096 }" \
 		testbed_relayd "$B" "$1" || fail "relayd: does not start"
 }
