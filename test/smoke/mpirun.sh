@@ -86,6 +86,33 @@ cp "$WORK/srun" "$WORK/prterun"
 [ "$("$RUN" --launcher "$WORK/prterun" -n 2 ./app)" = "prterun -n 2 ./app" ] || fail "--launcher"
 pass "other launchers get what they know"
 
+# ---- the trace of a Fortran and a C program
+if [[ $B != *san* ]]; then
+	trace="LD_PRELOAD=$PWD/$B/lib/libmpitrace.so"
+	gives 0 -genv LIBMPI_TRACE "$WORK/t" -n 3 -x "$trace" "$B/test/mpi/coll" && says "ok,"
+	[ "$(ls "$WORK/t" | tr '\n' ' ')" = "0 1 2 " ] || fail "traces: $(ls "$WORK/t")"
+	"$B/bin/mpitrace" -s "$WORK"/t/* >"$WORK/out" 2>&1 || fail "mpitrace -s"
+	[ "$(awk '$1 == "MPI_Finalize" { print $2 }' "$WORK/out")" = 3 ] || fail "calls in the table"
+	"$B/bin/mpitrace" "$WORK/t/1" >"$WORK/out" 2>&1 || fail "mpitrace"
+	says "communicator 1 size 3" && says "1 0.000 MPI_Init"
+	# what it says of one call that this program makes
+	cat >"$WORK/one.c" <<-'C'
+		#include <mpi.h>
+		int main(int argc, char **argv) {
+			double x[100] = {0};
+			MPI_Init(&argc, &argv);
+			MPI_Bcast(x, 100, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+			return MPI_Finalize();
+		}
+	C
+	"$B/bin/mpicc" -o "$WORK/one" "$WORK/one.c" || fail "mpicc"
+	gives 0 -genv LIBMPI_TRACE "$WORK/t" -n 2 -x "$trace" "$WORK/one"
+	"$B/bin/mpitrace" "$WORK/t/0" | grep -q ' MPI_Bcast .* comm 1 peer 1 tag -1 out 800 in 0$' || fail "MPI_Bcast in the trace"
+	head -c 5000 "$WORK/t/0" >"$WORK/t/cut"
+	! "$B/bin/mpitrace" "$WORK/t/cut" >"$WORK/out" 2>&1 && says "byte "
+	pass "libmpitrace and mpitrace"
+fi
+
 # ---- as installed
 vars=$(setting_of "$B")
 eval make -s "$vars" PREFIX="$WORK/p" install >"$WORK/out" 2>&1 || fail "make install"

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""generate.py OUT: OUT/trace_calls.c, an MPI_X for every call worth a record.
+
+What is noted of a call follows from the names of its arguments, which are the
+standard's: comm; dest, source or root; tag; and the counts and types of buffers.
+"""
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'abi'))
+import generate as abi  # noqa: E402
+
+# What takes no time and says nothing of the program's communication.
+SKIP = re.compile(r'MPI_(T_.*|\w+_toint|\w+_fromint|Abi_.*|Aint_.*|Wtime|Wtick|Pcontrol|Initialized|Finalized|Get_(count|elements|address|hw|library|processor|version).*|'
+                  r'Status_.*|Info_.*|Type_.*|Error_.*|Group_.*|\w*[aA]ttr\w*|\w*keyval\w*|\w*errhandler\w*|'
+                  r'Comm_(rank|size|get_.*|set_.*|test_inter|remote_size|compare|group|remote_group)|'
+                  r'Query_thread|Is_thread_main|Op_.*|Add_.*|Remove_.*|Cart_(get|rank|coords|shift|map)|'
+                  r'Cartdim_get|Graph.*_get|Graph_.*neighbors.*|Dist_graph_neighbors.*|Topo_test|Dims_create|'
+                  r'Address|Alloc_mem|Free_mem|Pack.*|Unpack.*)$')
+GIVES = re.compile(r'MPI_(I?[bsr]?send|[BSR]?send|I?sendrecv|I?bcast|Bcast|I?[Rr]educe|I?[Aa]llreduce|I?[Ss]can|I?[Ee]xscan|Psend)')
+
+
+def sizes(f):
+    """Statements that set c.out and c.in."""
+    names = {p.name: p for p in f.params}
+    wide = 'c' if f.name.endswith('_c') else ''
+    out = []
+
+    def noted(field, count, type_, guard):
+        p = names[count]
+        if p.array and names[type_].array:
+            value = f'trace_bytes_w{wide}({count}, {type_}, comm)'
+        elif p.array:
+            value = f'trace_bytes_v{wide}({count}, {type_}, comm)'
+        else:
+            value = f'trace_bytes({count}, {type_})'
+        out.append((f'if ({guard})\n\t\t' if guard else '') + f'c.{field} = {value};')
+
+    if 'eighbor' in f.name:  # as many as neighbours: the counts of one
+        for field, count, type_ in (('out', 'sendcount', 'sendtype'), ('in', 'recvcount', 'recvtype')):
+            if count in names and not names[count].array:
+                noted(field, count, type_, '')
+        return out
+    low = f.name.lower()
+    gather, scatter = 'mpi_gather' in low or 'mpi_igather' in low, 'mpi_scatter' in low or 'mpi_iscatter' in low
+    if 'replace' in low:  # one buffer, both ways
+        noted('out', 'count', 'datatype', '')
+        return out + ['c.in = c.out;']
+    for s, t in (('sendcount', 'sendtype'), ('sendcounts', 'sendtype'), ('sendcounts', 'sendtypes')):
+        if s in names and t in names:
+            guard = 'trace_is_root(root, comm)' if scatter else \
+                    'sendbuf != MPI_IN_PLACE' if 'sendbuf' in names and 'comm' in names else ''
+            noted('out', s, t, guard if 'mpi_sendrecv' not in low else '')
+            break
+    for s, t in (('recvcount', 'recvtype'), ('recvcounts', 'recvtype'), ('recvcounts', 'recvtypes')):
+        if s in names and t in names:
+            guard = 'trace_is_root(root, comm)' if gather else \
+                    'recvbuf != MPI_IN_PLACE' if scatter else ''
+            noted('in', s, t, guard)
+            break
+    if 'count' in names and 'datatype' in names:
+        noted('out' if GIVES.match(f.name) else 'in', 'count', 'datatype', '')
+    elif 'recvcounts' in names and 'datatype' in names:
+        noted('out', 'recvcounts', 'datatype', '')
+    elif 'recvcount' in names and 'datatype' in names:
+        noted('out', 'recvcount', 'datatype', '')
+    return out
+
+
+def wrapper(f, number):
+    names = {p.name: p for p in f.params}
+    args = ', '.join(p.name for p in f.params)
+    body = ['struct trace_call c;', '', f'trace_begin(&c, {number});']
+    if 'comm' in names and names['comm'].type == 'MPI_Comm':
+        body.append('c.comm = comm;')
+    for peer in ('dest', 'root', 'source'):
+        if peer in names and names[peer].type == 'int':
+            body.append(f'c.peer = {peer};')
+            break
+    for tag in ('tag', 'sendtag'):
+        if tag in names and names[tag].type == 'int':
+            body.append(f'c.tag = {tag};')
+            break
+    if f.name == 'MPI_Abort':
+        body += ['trace_end(&c);', 'trace_close();', f'return PMPI_Abort({args});']
+    elif f.name in ('MPI_Comm_free', 'MPI_Comm_disconnect'):
+        body.append('trace_end(&c);')
+        body.append(f'return P{f.name}({args});')
+    elif f.name == 'MPI_Finalize':
+        body += ['trace_end(&c);', 'trace_close();', 'return PMPI_Finalize();']
+    else:
+        body.append(f'int rc = P{f.name}({args});')
+        if f.name in ('MPI_Init', 'MPI_Init_thread'):
+            body.append('if (rc == MPI_SUCCESS)\n\t\ttrace_open();')
+        # sizes after the call: the arguments are right then
+        body += ['if (rc == MPI_SUCCESS) {', *['\t' + x for x in sizes(f)], '}'] if sizes(f) else []
+        body += ['trace_end(&c);', 'return rc;']
+    return f'int\n{f.proto().split(" ", 1)[1]}\n{{\n' + '\n'.join(('\t' + x) if x else '' for x in body) + '\n}\n'
+
+
+def main():
+    fns = [f for f in abi.load_functions()[0] if not SKIP.match(f.name) and not f.varargs and f.ret == 'int']
+    text = ['/* Generated: calls that are noted. */', '#include "trace.h"', '', 'const char *const trace_names[] = {']
+    text += [f'\t"{f.name}",' for f in fns]
+    text += ['};', 'const int trace_nnames = sizeof trace_names / sizeof *trace_names;', '']
+    text += [wrapper(f, i) for i, f in enumerate(fns)]
+    abi.write(f'{sys.argv[1]}/trace_calls.c', '\n'.join(text))
+
+
+if __name__ == '__main__':
+    main()

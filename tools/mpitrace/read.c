@@ -1,0 +1,154 @@
+#include "read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC "LMPITRC1"
+
+static bool
+number(struct mpitrace *t, uint64_t *v)
+{
+	unsigned shift = 0;
+
+	for (*v = 0; t->at < t->end && shift < 64; shift += 7) {
+		uint8_t b = *t->at++;
+
+		*v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static bool
+signed_number(struct mpitrace *t, int64_t *v)
+{
+	uint64_t u;
+
+	if (!number(t, &u))
+		return false;
+	*v = (int64_t)(u >> 1) ^ -(int64_t)(u & 1);
+	return true;
+}
+
+static const char *
+names(struct mpitrace *t)
+{
+	uint64_t n, len;
+
+	if (!number(t, &n) || n > MPITRACE_NAMES_MAX)
+		return "the table of names is too long";
+	t->name = calloc(n + 1, sizeof *t->name);
+	if (!t->name)
+		return "out of memory";
+	for (t->nnames = 0; t->nnames < n; t->nnames++) {
+		if (!number(t, &len) || len >= MPITRACE_NAME_MAX ||
+		    len > (uint64_t)(t->end - t->at))
+			return "a name is too long";
+		memcpy(t->name[t->nnames], t->at, len);
+		t->at += len;
+		for (uint64_t i = 0; i < len; i++)
+			if (t->name[t->nnames][i] <= ' ' || t->name[t->nnames][i] > '~')
+				return "a name is not one";
+	}
+	return NULL;
+}
+
+const char *
+mpitrace_open(struct mpitrace *t, const void *data, size_t len)
+{
+	uint64_t rank, size;
+
+	*t = (struct mpitrace){.begin = data, .at = data, .end = (const uint8_t *)data + len};
+	if (len < 8 || memcmp(data, MAGIC, 8) != 0)
+		return "not a trace of libmpitrace";
+	t->at += 8;
+	if (!number(t, &rank) || !number(t, &size) || !number(t, &t->start_ns))
+		return "the head is cut";
+	if (size == 0 || size > MPITRACE_RANKS_MAX || rank >= size)
+		return "rank and size do not go together";
+	t->rank = (uint32_t)rank;
+	t->size = (uint32_t)size;
+	return names(t);
+}
+
+static const char *
+call(struct mpitrace *t, struct mpitrace_record *r)
+{
+	uint64_t name;
+
+	if (!number(t, &name) || !number(t, &r->compute_ns) || !number(t, &r->inside_ns) ||
+	    !number(t, &r->comm) || !signed_number(t, &r->peer) || !signed_number(t, &r->tag) ||
+	    !number(t, &r->out) || !number(t, &r->in))
+		return "a call is cut";
+	if (name >= t->nnames)
+		return "a call has no name";
+	if (r->comm > t->ncomms)
+		return "a call on a communicator that is not there yet";
+	r->name = t->name[name];
+	return NULL;
+}
+
+static const char *
+group(struct mpitrace *t, uint64_t *n)
+{
+	uint64_t rank;
+
+	if (!number(t, n) || *n > t->size)
+		return "a group is larger than the job";
+	for (uint64_t i = 0; i < *n; i++)
+		if (!number(t, &rank) || rank >= t->size)
+			return "a group has a process that is not there";
+	return NULL;
+}
+
+static const char *
+communicator(struct mpitrace *t, struct mpitrace_record *r)
+{
+	const char *why;
+
+	if (!number(t, &r->comm) || r->comm != t->ncomms + 1)
+		return "communicators are not numbered one after another";
+	t->ncomms++;
+	why = group(t, &r->nlocal);
+	return why ? why : group(t, &r->nremote);
+}
+
+int
+mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, size_t *at)
+{
+	uint64_t type;
+
+	*why = NULL;
+	*at = (size_t)(t->at - t->begin);
+	if (t->ended || t->at == t->end)
+		return 0;
+	*r = (struct mpitrace_record){0};
+	if (!number(t, &type))
+		*why = "a record is cut";
+	else if (type == MPITRACE_CALL)
+		*why = call(t, r);
+	else if (type == MPITRACE_COMM)
+		*why = communicator(t, r);
+	else if (type != MPITRACE_END)
+		*why = "no such record";
+	else if (!number(t, &r->compute_ns))
+		*why = "the end is cut";
+	else
+		t->ended = true;
+	r->type = (enum mpitrace_type)type;
+	return *why ? -1 : 1;
+}
+
+bool
+mpitrace_whole(const struct mpitrace *t)
+{
+	return t->ended && t->at == t->end;
+}
+
+void
+mpitrace_done(struct mpitrace *t)
+{
+	free(t->name);
+	t->name = NULL;
+}

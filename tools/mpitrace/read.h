@@ -1,0 +1,45 @@
+/* tools/mpitrace/read.h - the trace file of a rank (libmpi/trace/trace.h), from memory.
+ *
+ * Files come from anywhere: whatever does not hold is an error that says where. */
+#ifndef MPITRACE_READ_H
+#define MPITRACE_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MPITRACE_RANKS_MAX (1u << 24)
+#define MPITRACE_NAMES_MAX 4096
+#define MPITRACE_NAME_MAX  64
+
+struct mpitrace {
+	uint32_t rank, size;
+	uint64_t start_ns; /* since 1970 */
+	uint32_t nnames;
+	char (*name)[MPITRACE_NAME_MAX];
+	/* private */
+	const uint8_t *at, *begin, *end;
+	uint64_t ncomms;
+	bool ended;
+};
+
+enum mpitrace_type { MPITRACE_CALL = 1, MPITRACE_COMM = 2, MPITRACE_END = 3 };
+struct mpitrace_record {
+	enum mpitrace_type type;
+	uint64_t compute_ns, inside_ns; /* END: compute only */
+	const char *name;
+	uint64_t comm; /* 0: none */
+	int64_t peer, tag;
+	uint64_t out, in;
+	uint64_t nlocal, nremote; /* COMM */
+};
+
+/* The head of a file.  NULL, or what is wrong with it.  mpitrace_done() frees names. */
+const char *mpitrace_open(struct mpitrace *t, const void *data, size_t len);
+/* The next record: 1; 0 behind END, or where a trace without END stops; -1: *why, at byte *at. */
+int mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, size_t *at);
+/* Did it end as it should? */
+bool mpitrace_whole(const struct mpitrace *t);
+void mpitrace_done(struct mpitrace *t);
+
+#endif
