@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -181,6 +182,11 @@ on_event(struct rd_control *c, const struct rd_event *e)
 	case RD_EVENT_FINISHED:
 		if (!rd_session_finished(c, e->label_base, c->conf->cluster.self, e->text))
 			(void)rd_foreign_finished(c, e->label_base, e->text);
+		break;
+	case RD_EVENT_JOB_STATE:
+		rd_trunks_state(c, e->worker, e->label_base, e->ways);
+		if (e->left)
+			rd_foreign_left(c, e->label_base);
 		break;
 	case RD_EVENT_CHANNEL:
 		rd_log_limited(&c->limit_channel, c->now_ns, RD_LOG_INFO, "%s", e->text);
@@ -373,6 +379,9 @@ init_members(struct rd_control *c)
 			m->gate_private[m->ngate_private++] = m->ipv4_private;
 	}
 	relay_labels_init(&c->labels, conf->cluster.self);
+	/* Jobs of our earlier life may go on at the other relays, with labels of that time. */
+	(void)getrandom(&c->labels.next, sizeof c->labels.next, 0);
+	c->labels.next %= RELAY_LABEL_PAGES_MAX;
 	c->next_job_id = 1;
 }
 
@@ -427,6 +436,7 @@ set_closed(struct rd_control *c)
 	c->epoll = -1;
 	LIST_INIT(&c->sessions);
 	LIST_INIT(&c->foreigns);
+	LIST_INIT(&c->ways);
 	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
 		c->peer[i].watch.fd = -1;
 }
@@ -525,6 +535,7 @@ rd_control_fini(struct rd_control *c)
 		return;
 	rd_session_fini(c);
 	rd_peer_fini(c);
+	rd_trunks_fini(c);
 	rd_tap_drain(c); /* what worker 0 left in the rings */
 	for (int leg = 0; leg < RD_LEGS; leg++)
 		rd_watch_close(c, &c->tap[leg]);

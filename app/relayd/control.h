@@ -67,6 +67,10 @@ struct rd_foreign {
 	bool in_gateway;
 	bool finishing; /* the first END has come */
 	bool refused, over;
+	/* Its primary is gone: nobody says that it finished, so it ends some time after our
+	 * processes have left. */
+	bool orphan;
+	uint64_t left_ns; /* 0: they have not */
 	struct relay_job *job;
 	void *mem; /* of job, malloc */
 };
@@ -109,6 +113,7 @@ struct rd_control {
 	uint32_t nsessions;
 	uint32_t next_job_id;
 	LIST_HEAD(, rd_foreign) foreigns;
+	LIST_HEAD(, rd_ways) ways; /* trunks.c */
 	struct rd_peer peer[RD_RELAYS_MAX];
 	struct relay_member member[RD_RELAYS_MAX];
 	struct relay_labels labels;
@@ -172,6 +177,11 @@ bool rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t ind
 			 const char *why);
 /* End all sessions' jobs; with_peer >= 0: only those that use that relay. */
 void rd_session_end_all(struct rd_control *c, const char *why, int with_peer);
+/* Relay index of the cluster is gone: jobs with foreign hosts that use it end with why, the
+ * others go on without it. */
+void rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why);
+/* It asks for the tables of our jobs. */
+void rd_session_give(struct rd_control *c, uint32_t index);
 void rd_session_tick(struct rd_control *c);
 /* Sockets only: the workers are gone. */
 void rd_session_fini(struct rd_control *c);
@@ -189,9 +199,26 @@ bool rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why
 /* Our gateway has finished. */
 bool rd_foreign_finished(struct rd_control *c, uint32_t label_base, const char *why);
 void rd_foreign_end_all(struct rd_control *c, const char *why);
+/* All local processes of a job of another primary have left a core. */
+void rd_foreign_left(struct rd_control *c, uint32_t label_base);
+/* To all other relays of the cluster: which clients we can reach. */
+void rd_peer_send_ways(struct rd_control *c, uint32_t label_base, uint32_t ways);
 /* Say good-bye to the other relays. */
 void rd_peer_close(struct rd_control *c);
 void rd_peer_fini(struct rd_control *c);
+
+/* trunks.c: a worker has, or another relay has, a way to these clients (a bit each). */
+void rd_trunks_state(struct rd_control *c, uint32_t worker, uint32_t label_base, uint32_t ways);
+void rd_trunks_peer_ways(struct rd_control *c, uint32_t index, uint32_t label_base, uint32_t ways);
+void rd_trunks_peer_lost(struct rd_control *c, uint32_t index);
+/* A peer has come: what we told before. */
+void rd_trunks_tell_peers(struct rd_control *c);
+void rd_trunks_forget(struct rd_control *c, uint32_t label_base);
+void rd_trunks_fini(struct rd_control *c);
+/* At run time, for all workers: relay_core_set_policy(), relay_core_set_weight().  Weight 0
+ * drains this relay; rd_snapshot.relay_held and relay_quiet_ns say when it is empty. */
+void rd_trunks_set_policy(struct rd_control *c, const struct relay_policy_rule *rule);
+void rd_trunks_set_weight(struct rd_control *c, uint32_t weight);
 
 /* tap.c */
 int rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max);

@@ -36,6 +36,9 @@ enum rd_mail_type {
 	RD_MAIL_JOB_END,    /* label_base, text (empty: finished normally; worker only) */
 	RD_MAIL_JOB_FINISH, /* gateway: label_base; RD_EVENT_FINISHED follows */
 	RD_MAIL_END_ALL,    /* worker: text */
+	RD_MAIL_ELSEWHERE,  /* worker: label_base, ways: clients that others can reach */
+	RD_MAIL_POLICY,	    /* worker: rule */
+	RD_MAIL_WEIGHT,	    /* worker: ways is the new weight */
 	RD_MAIL_SNAPSHOT,   /* snapshot is filled in: goes from worker to worker, then the
 			     * gateway */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
@@ -45,6 +48,8 @@ struct rd_mail {
 	enum rd_mail_type type;
 	int result;
 	uint32_t label_base;
+	uint32_t ways;
+	struct relay_policy_rule rule;
 	const struct relay_job *job; /* control keeps it until the reply */
 	struct rd_snapshot *snapshot;
 	void (*done)(struct rd_mail *mail); /* control's: called with the reply */
@@ -60,6 +65,7 @@ enum rd_event_type {
 	RD_EVENT_FAILED,    /* aborted in the gateway: label_base, text */
 	RD_EVENT_FINISHED,  /* RD_MAIL_JOB_FINISH is complete: label_base, text (why not all of it)
 			     */
+	RD_EVENT_JOB_STATE, /* label_base, ways, left: relay_core_ops.job_state */
 	RD_EVENT_CHANNEL,   /* what: text for the log */
 	RD_EVENT_PATH_UP,   /* text: what, peer */
 	RD_EVENT_PATH_DOWN,
@@ -73,6 +79,8 @@ struct rd_event {
 	uint8_t worker; /* who says so, if it is not the gateway */
 	uint32_t label_base;
 	uint32_t address;
+	uint32_t ways;
+	bool left;
 	struct suci_addr peer;
 	char what[96];
 	char text[RELAY_WHY_MAX];

@@ -17,6 +17,7 @@
 
 #define REDIAL_NS (BASE_S_NS / 5)
 #define IN_START  4096
+#define ORPHAN_NS (2 * BASE_S_NS)
 #define OUT_MAX	  (RELAY_PEER_FRAME_MAX + 65536ull) /* one largest frame and small talk */
 
 static const char *
@@ -82,6 +83,7 @@ remove_foreign(struct rd_foreign *f, const char *why)
 			rd_control_post(f->ctl, mail_about(f, w, RD_MAIL_JOB_END, why));
 	f->in_cores = 0;
 	f->in_gateway = false;
+	rd_trunks_forget(f->ctl, f->label_base);
 	free_if_done(f);
 }
 
@@ -177,6 +179,47 @@ names_others(const struct rd_control *c, const struct relay_job *job)
 	return false;
 }
 
+/* A table that comes again, after the channel was cut: what it says is here already. */
+static bool
+known(struct rd_control *c, uint32_t index, uint32_t label_base)
+{
+	struct rd_foreign *f = find_foreign(c, label_base);
+	if (!f)
+		return false;
+	f->peer = index;
+	f->orphan = index != (label_base >> 24) - 1;
+	if (!f->pending && !f->refused)
+		send_answer(c, index, RELAY_PEER_OK, label_base, "");
+	return true;
+}
+
+void
+rd_foreign_left(struct rd_control *c, uint32_t label_base)
+{
+	struct rd_foreign *f = find_foreign(c, label_base);
+	if (f && !f->left_ns)
+		f->left_ns = c->now_ns;
+}
+
+/* Those that nobody else has: the tables of jobs whose primary is gone. */
+static void
+give_orphans(struct rd_control *c, uint32_t index)
+{
+	const struct rd_foreign *f;
+	LIST_FOREACH(f, &c->foreigns, link)
+	if (f->orphan && !f->over && !f->pending)
+		(void)rd_peer_send_job(c, index, f->job);
+}
+
+/* An abort of a job without a primary is told to all that are left. */
+static void
+tell_end(struct rd_control *c, const struct rd_foreign *f, const char *why)
+{
+	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
+		if (i == f->peer || (f->orphan && i != c->conf->cluster.self))
+			rd_peer_send_end(c, i, f->label_base, why);
+}
+
 static void
 foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
 {
@@ -207,6 +250,12 @@ foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_fram
 		goto err_refuse;
 	}
 	f->label_base = f->job->label_base;
+	if (known(c, index, f->label_base)) {
+		free(mem);
+		free(f);
+		return;
+	}
+	f->orphan = index != (f->label_base >> 24) - 1;
 	LIST_INSERT_HEAD(&c->foreigns, f, link);
 	f->in_cores = rd_control_workers(c);
 	f->pending = c->nworkers;
@@ -249,7 +298,7 @@ rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why, int
 		f->in_cores &= ~(1u << (who - RD_FORGOT_CORE));
 	if (who == RD_FORGOT_GATEWAY)
 		f->in_gateway = false;
-	rd_peer_send_end(c, f->peer, label_base, why);
+	tell_end(c, f, why);
 	foreign_over(f, why);
 	return true;
 }
@@ -283,11 +332,30 @@ peer_lost(struct rd_peer *p, const char *why)
 	snprintf(text, sizeof text, "relay %s of cluster %s is gone: %s", name_of(c, p->index, a),
 		 c->conf->cluster.name, why);
 	rd_log(RD_LOG_WARNING, "%s", text);
-	rd_session_end_all(c, text, (int)p->index);
+	rd_session_peer_lost(c, p->index, text);
+	rd_trunks_peer_lost(c, p->index);
 	struct rd_foreign *f, *next;
 	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
-	if (f->peer == p->index && !f->over)
-		foreign_over(f, text);
+	{
+		if (f->peer != p->index || f->over)
+			continue;
+		/* What foreign hosts had there is lost with its TCP channels. */
+		if (f->job->nforeign || f->pending)
+			foreign_over(f, text);
+		else
+			f->orphan = true;
+	}
+}
+
+/* Jobs without a primary: over when our processes have left, and the others of the
+ * cluster had time to. */
+static void
+end_orphans(struct rd_control *c)
+{
+	struct rd_foreign *f, *next;
+	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
+	if (f->orphan && !f->over && f->left_ns && c->now_ns - f->left_ns > ORPHAN_NS)
+		foreign_over(f, "");
 }
 
 static void
@@ -365,6 +433,24 @@ rd_peer_send_end(struct rd_control *c, uint32_t index, uint32_t label_base, cons
 	send_answer(c, index, RELAY_PEER_END, label_base, text);
 }
 
+void
+rd_peer_send_ways(struct rd_control *c, uint32_t label_base, uint32_t ways)
+{
+	struct relay_peer_frame f = {.type = RELAY_PEER_WAYS, .job = label_base, .ways = ways};
+	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
+		if (i != c->conf->cluster.self)
+			(void)send_frame(c, i, &f);
+}
+
+/* It may have been started anew: its jobs, and ours for it. */
+static void
+greet(struct rd_control *c, uint32_t index)
+{
+	struct relay_peer_frame give = {.type = RELAY_PEER_GIVE};
+	(void)send_frame(c, index, &give);
+	rd_trunks_tell_peers(c);
+}
+
 bool
 rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_job *job)
 {
@@ -382,7 +468,7 @@ static void
 on_end(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
 {
 	struct rd_foreign *f = find_foreign(c, frame->job);
-	if (f && f->peer == index && *frame->text)
+	if (f && (f->peer == index || f->orphan) && *frame->text)
 		foreign_over(f, frame->text);
 	else if (f && f->peer == index)
 		foreign_finish(f);
@@ -420,6 +506,14 @@ on_frame(struct rd_control *c, uint32_t index, const struct relay_peer_frame *fr
 		(void)send_frame(c, index, &pong);
 		break;
 	case RELAY_PEER_PONG:
+		break;
+	case RELAY_PEER_GIVE:
+		rd_session_give(c, index);
+		give_orphans(c, index);
+		rd_trunks_tell_peers(c);
+		break;
+	case RELAY_PEER_WAYS:
+		rd_trunks_peer_ways(c, index, frame->job, frame->ways);
 		break;
 	}
 }
@@ -469,6 +563,7 @@ ready(struct rd_watch *w, uint32_t events)
 		p->heard_ns = p->ctl->now_ns;
 		rd_watch_events(p->ctl, w, EPOLLIN);
 		rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->ctl, p->index, a));
+		greet(p->ctl, p->index);
 		return;
 	}
 	if (events & EPOLLOUT)
@@ -514,6 +609,7 @@ rd_peer_accept(struct rd_watch *w, uint32_t events)
 		p->was_up = true;
 		p->heard_ns = c->now_ns;
 		rd_log(RD_LOG_INFO, "relay %s connected", name_of(c, i, a));
+		greet(c, i);
 		return;
 	}
 	rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_WARNING,
@@ -543,6 +639,7 @@ dial(struct rd_control *c, struct rd_peer *p)
 void
 rd_peer_tick(struct rd_control *c)
 {
+	end_orphans(c);
 	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
 		struct rd_peer *p = &c->peer[i];
 		if (i == c->conf->cluster.self)

@@ -137,6 +137,7 @@ remove_everywhere(struct rd_session *s, const char *why)
 	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
 		if (s->peers_told & 1u << i)
 			rd_peer_send_end(c, i, s->label_base, why);
+	rd_trunks_forget(c, s->label_base);
 	s->in_cores = 0;
 	s->in_gateway = s->finishing = false;
 	s->peers_told = s->peers_pending = s->peers_wanted = s->peers_finishing = 0;
@@ -617,6 +618,38 @@ rd_session_end_all(struct rd_control *c, const char *why, int with_peer)
 		    (with_peer >= 0 && !(s->peers_told & 1u << with_peer)))
 			continue;
 		end_session(s, why);
+	}
+}
+
+void
+rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why)
+{
+	struct rd_session *s;
+	LIST_FOREACH(s, &c->sessions, link)
+	{
+		uint32_t bit = 1u << index;
+		if ((s->ended && !s->finishing) || !(s->peers_told & bit))
+			continue;
+		/* Not yet running, or foreign hosts lose their channels to it. */
+		if ((s->peers_pending & bit) || relay_startup_job(s->s)->nforeign)
+			end_session(s, why);
+		else
+			s->peers_told &= ~bit;
+	}
+}
+
+void
+rd_session_give(struct rd_control *c, uint32_t index)
+{
+	struct rd_session *s;
+	LIST_FOREACH(s, &c->sessions, link)
+	{
+		uint32_t bit = 1u << index;
+		if (s->ended || !s->label_base || s->pending ||
+		    ((s->peers_told | s->peers_wanted) & bit))
+			continue;
+		if (rd_peer_send_job(c, index, relay_startup_job(s->s)))
+			s->peers_told |= bit;
 	}
 }
 

@@ -126,6 +126,20 @@ core_path_down(void *user, uint32_t path, const struct suci_addr *peer, const ch
 	core_path(user, RD_EVENT_PATH_DOWN, peer, what, why);
 }
 
+static void
+core_job_state(void *user, uint32_t label_base, uint32_t ways, bool left)
+{
+	struct rd_worker *w = user;
+	struct rd_event *e = rd_worker_event(w, true);
+	if (!e)
+		return;
+	e->type = RD_EVENT_JOB_STATE;
+	e->label_base = label_base;
+	e->ways = ways;
+	e->left = left;
+	rd_worker_post(w, e);
+}
+
 const struct relay_core_ops *
 rd_worker_core_ops(void)
 {
@@ -136,6 +150,7 @@ rd_worker_core_ops(void)
 		.job_ended = core_job_ended,
 		.path_up = core_path_up,
 		.path_down = core_path_down,
+		.job_state = core_job_state,
 	};
 	return &ops;
 }
@@ -457,6 +472,16 @@ read_mail(struct rd_worker *w)
 		case RD_MAIL_JOB_END:
 			mail->result = relay_job_end(w->core, mail->label_base,
 						     *mail->text ? mail->text : NULL, w->now_ns);
+			break;
+		case RD_MAIL_ELSEWHERE:
+			mail->result = relay_job_elsewhere(w->core, mail->label_base, mail->ways,
+							   w->now_ns);
+			break;
+		case RD_MAIL_POLICY:
+			mail->result = relay_core_set_policy(w->core, &mail->rule, w->now_ns);
+			break;
+		case RD_MAIL_WEIGHT:
+			mail->result = relay_core_set_weight(w->core, mail->ways, w->now_ns);
 			break;
 		case RD_MAIL_END_ALL:
 			relay_core_end_all(w->core, mail->text, w->now_ns);

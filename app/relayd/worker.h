@@ -109,6 +109,7 @@ struct rd_snapshot {
 	uint64_t idle_turns, sleeps, slept_ns;
 	uint32_t suci_held, pool_in_use, pool_size;
 	uint64_t relay_held;
+	uint64_t relay_quiet_ns;  /* of one worker: relay_core_quiet_ns() */
 	bool consistent;	  /* relay_core_check() */
 	const char *inconsistent; /* what is not; static text */
 	uint32_t njobs, jobs_max, npaths, paths_max;

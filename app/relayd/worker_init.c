@@ -77,6 +77,7 @@ core_limits_of(const struct rd_conf *conf)
 		.trunks_max = conf->limits.trunks,
 		.paths_max = conf->limits.paths,
 		.primaries_max = conf->cluster.nrelays,
+		.strays_max = conf->limits.segments,
 	};
 }
 
@@ -102,6 +103,47 @@ rd_worker_footprint(const struct rd_conf *conf)
 	return s && c && n ? s + c + RD_LEGS * n : 0;
 }
 
+/* The relays of the cluster, one entry for each worker: the first ones of all, the second
+ * ones ... so that what does not fit is the last ones. */
+static void
+cluster_of(const struct rd_worker *w, struct relay_core_conf *cc)
+{
+	const struct rd_conf *conf = w->conf;
+	for (uint32_t k = 0; k < RD_WORKERS_MAX; k++)
+		for (uint32_t i = 0; i < conf->cluster.nrelays; i++) {
+			const struct rd_conf_relay *r = &conf->cluster.relay[i];
+			bool self = i == conf->cluster.self && k == w->index;
+			uint32_t at = cc->ncluster;
+			if (k >= r->workers)
+				continue;
+			if (at == RELAY_GROUP_MAX) {
+				if (!self)
+					continue;
+				at--; /* one knows itself */
+			}
+			cc->cluster[at] = (struct relay_fellow){
+				.global = relay_addr_v4(
+					r->global_address,
+					(uint16_t)(conf->port[RD_LEG_GLOBAL].udp_port + k),
+					RELAY_LEG_GLOBAL),
+				.private = relay_addr_v4(
+					r->private_address,
+					(uint16_t)(conf->port[RD_LEG_PRIVATE].udp_port + k),
+					RELAY_LEG_PRIVATE),
+				.weight = self ? (uint8_t)conf->trunks.weight : RELAY_WEIGHT_MAX,
+			};
+			cc->ncluster = at + 1;
+			cc->self = self ? at : cc->self;
+		}
+	cc->rule[cc->nrules++].policy = (uint8_t)conf->trunks.policy;
+	for (uint32_t i = 0; i < conf->trunks.npairs; i++) {
+		const struct rd_conf_pair *p = &conf->trunks.pair[i];
+		cc->rule[cc->nrules++] = (struct relay_policy_rule){
+			p->address, (uint8_t)p->prefix_len, (uint8_t)p->policy};
+	}
+	cc->partition_ns = conf->trunks.partition_timeout_s * BASE_S_NS;
+}
+
 static int
 init_core(struct rd_worker *w, char *err, size_t err_max)
 {
@@ -116,6 +158,7 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 		.ops = rd_worker_core_ops(),
 		.user = w,
 	};
+	cluster_of(w, &cc);
 	if (conf->gateway.enable)
 		for (; cc.ngateways < conf->cluster.nrelays; cc.ngateways++)
 			cc.gateway[cc.ngateways] =
@@ -302,6 +345,7 @@ rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s)
 	s->slept_ns = w->idle.slept_ns;
 	s->suci_held = suci_held(w->ep);
 	s->relay_held = relay_core_held(w->core);
+	s->relay_quiet_ns = relay_core_quiet_ns(w->core, w->now_ns);
 	s->pool_in_use = rd_pool_in_use(w->pool);
 	s->pool_size = w->pool->size;
 	s->inconsistent = NULL;

@@ -12,6 +12,11 @@ decode_body(struct relay_peer_frame *f, struct base_reader *r)
 		return RELAY_ERR_OK;
 	case RELAY_PEER_PING:
 	case RELAY_PEER_PONG:
+	case RELAY_PEER_GIVE:
+		break;
+	case RELAY_PEER_WAYS:
+		f->job = base_read_be32(r);
+		f->ways = base_read_be32(r);
 		break;
 	case RELAY_PEER_OK:
 		f->job = base_read_be32(r);
@@ -57,8 +62,11 @@ relay_peer_encode(const struct relay_peer_frame *f, uint8_t out[RELAY_PEER_SMALL
 	struct base_writer w = base_writer(out, RELAY_PEER_SMALL_MAX);
 	base_write_be32(&w, 0);
 	base_write_u8(&w, f->type);
-	if (f->type == RELAY_PEER_OK || f->type == RELAY_PEER_REFUSE || f->type == RELAY_PEER_END)
+	if (f->type == RELAY_PEER_OK || f->type == RELAY_PEER_REFUSE || f->type == RELAY_PEER_END ||
+	    f->type == RELAY_PEER_WAYS)
 		base_write_be32(&w, f->job);
+	if (f->type == RELAY_PEER_WAYS)
+		base_write_be32(&w, f->ways);
 	if (f->type == RELAY_PEER_REFUSE || f->type == RELAY_PEER_END) {
 		size_t len = strnlen(f->text, RELAY_WHY_MAX - 1);
 		base_write_be16(&w, (uint16_t)len);

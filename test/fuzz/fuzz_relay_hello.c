@@ -21,6 +21,19 @@ check_hello(const uint8_t *data, size_t size)
 }
 
 static void
+check_list(const uint8_t *data, size_t size)
+{
+	struct relay_list l, back;
+	uint8_t out[RELAY_LIST_MAX];
+	if (relay_list_decode(data, size, &l))
+		return;
+	BASE_ASSERT(l.n <= RELAY_GROUP_MAX && l.self < l.n && l.npolicies <= RELAY_LIST_POLICIES);
+	size_t len = relay_list_encode(&l, out);
+	BASE_ASSERT(len <= sizeof out && relay_list_decode(out, len, &back) == 0);
+	BASE_ASSERT(memcmp(&back, &l, sizeof l) == 0);
+}
+
+static void
 check_note(const uint8_t *data, size_t size)
 {
 	struct relay_note n, back;
@@ -31,7 +44,9 @@ check_note(const uint8_t *data, size_t size)
 	size_t len = relay_note_encode(&n, out);
 	BASE_ASSERT(len <= sizeof out && relay_note_decode(out, len, &back) == 0);
 	BASE_ASSERT(back.type == n.type && back.label_base == n.label_base &&
-		    back.token == n.token);
+		    (n.type == RELAY_NOTE_RELAYS || back.token == n.token) && back.ways == n.ways &&
+		    back.resend == n.resend && back.ipv4 == n.ipv4 && back.port == n.port &&
+		    back.lost == n.lost);
 	BASE_ASSERT(n.type != RELAY_NOTE_ABORT || strcmp(back.text, n.text) == 0);
 }
 
@@ -40,7 +55,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;
-	if (data[0] & 1)
+	if (data[0] == 2)
+		check_list(data + 1, size - 1);
+	else if (data[0] & 1)
 		check_note(data + 1, size - 1);
 	else
 		check_hello(data + 1, size - 1);

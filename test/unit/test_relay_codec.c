@@ -59,6 +59,70 @@ hello_bad_is_refused(void **state)
 }
 
 static void
+list_golden_and_bad(void **state)
+{
+	(void)state;
+	static const uint8_t golden[] = {4, 0, 0,  0,  16,  0, 0, 0xab, 0xcd, 1,   0, 0xff,
+					 2, 0, 10, 10, 0,   0, 1, 30,	132,  100, 0, 10,
+					 0, 0, 2,  30, 132, 0, 1, 2,	0,    2,   2, 9};
+	struct relay_list l, back;
+	uint8_t out[RELAY_LIST_MAX];
+	assert_int_equal(relay_list_decode(golden, sizeof golden, &l), 0);
+	assert_int_equal(l.label_base, 16);
+	assert_int_equal(l.token, 0xabcd);
+	assert_int_equal(l.client, 1);
+	assert_int_equal(l.own, RELAY_LIST_NONE);
+	assert_int_equal(l.n, 2);
+	assert_int_equal(l.partition_s, 10);
+	assert_int_equal(l.relay[0].ipv4, 0x0a000001);
+	assert_int_equal(l.relay[0].port, 7812);
+	assert_int_equal(l.relay[0].weight, 100);
+	assert_int_equal(l.relay[1].flags, RELAY_LIST_LOST);
+	assert_int_equal(l.npolicies, 2);
+	assert_int_equal(l.policy[0].policy, RELAY_POLICY_STRIPE);
+	assert_int_equal(l.policy[1].policy, RELAY_POLICY_DEST); /* 9 is none we know */
+	assert_int_equal(relay_list_encode(&l, out), sizeof golden);
+	assert_memory_equal(out, golden, sizeof golden - 1);
+	for (size_t len = 0; len < sizeof golden; len++)
+		assert_int_equal(relay_list_decode(golden, len, &back), RELAY_ERR_MALFORMED);
+	static const struct {
+		const char *name;
+		size_t at;
+		uint8_t value;
+	} bad[] = {{"client", 9, 32}, {"self", 10, 2},	   {"own", 11, 2},
+		   {"n", 12, 33},     {"weight", 21, 101}, {"policies", 31, 33}};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		uint8_t in[sizeof golden];
+		print_message("%s\n", bad[i].name);
+		memcpy(in, golden, sizeof in);
+		in[bad[i].at] = bad[i].value;
+		assert_int_equal(relay_list_decode(in, sizeof in, &l), RELAY_ERR_MALFORMED);
+	}
+
+	struct relay_note n;
+	uint8_t note[RELAY_NOTE_MAX];
+	struct relay_note ways = {.type = RELAY_NOTE_WAYS,
+				  .label_base = 16,
+				  .token = 7,
+				  .ways = 0x80000001,
+				  .resend = 2};
+	size_t len = relay_note_encode(&ways, note);
+	assert_int_equal(len, 17);
+	assert_int_equal(relay_note_decode(note, len - 1, &n), RELAY_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode(note, len, &n), 0);
+	assert_int_equal(n.ways, 0x80000001);
+	assert_int_equal(n.resend, 2);
+	assert_int_equal(n.token, 7);
+	struct relay_note lost = {
+		.type = RELAY_NOTE_LOST, .label_base = 16, .ipv4 = 1, .port = 9, .lost = true};
+	len = relay_note_encode(&lost, note);
+	assert_int_equal(len, 12);
+	assert_int_equal(relay_note_decode(note, len - 1, &n), RELAY_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode(note, len, &n), 0);
+	assert_true(n.lost && n.ipv4 == 1 && n.port == 9);
+}
+
+static void
 note_golden_and_bad(void **state)
 {
 	(void)state;
@@ -113,6 +177,8 @@ peer_small_frames_round_trip(void **state)
 		{.type = RELAY_PEER_END, .job = 5},
 		{.type = RELAY_PEER_PING},
 		{.type = RELAY_PEER_PONG},
+		{.type = RELAY_PEER_GIVE},
+		{.type = RELAY_PEER_WAYS, .job = 0x01000040, .ways = 0x80000005},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		uint8_t out[RELAY_PEER_SMALL_MAX];
@@ -141,7 +207,9 @@ peer_bad_frames(void **state)
 		{"empty frame", {0, 0, 0, 0}, 4},
 		{"over the limit", {0x7f, 0, 0, 0, 1}, 5},
 		{"type 0", {0, 0, 0, 1, 0}, 5},
-		{"type 7", {0, 0, 0, 1, 7}, 5},
+		{"type 9", {0, 0, 0, 1, 9}, 5},
+		{"GIVE with a body", {0, 0, 0, 2, 7, 0}, 6},
+		{"WAYS cut short", {0, 0, 0, 8, 8, 0, 0, 0, 1, 0, 0, 0}, 12},
 		{"OK without a job", {0, 0, 0, 1, 2}, 5},
 		{"OK too long", {0, 0, 0, 6, 2, 0, 0, 0, 1, 9}, 10},
 		{"END text over the frame", {0, 0, 0, 8, 4, 0, 0, 0, 1, 0, 2, 'x'}, 12},
@@ -531,6 +599,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_golden_both_ways),
 		cmocka_unit_test(hello_bad_is_refused),
+		cmocka_unit_test(list_golden_and_bad),
 		cmocka_unit_test(note_golden_and_bad),
 		cmocka_unit_test(peer_small_frames_round_trip),
 		cmocka_unit_test(peer_bad_frames),

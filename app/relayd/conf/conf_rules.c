@@ -435,6 +435,42 @@ check_gate_addresses(struct rules *r)
 	}
 }
 
+int
+rd_conf_pairs(const char *text, struct rd_conf_pair *pair, uint32_t max)
+{
+	uint32_t n = 0;
+	while (*text) {
+		char address[16] = "", word[8] = "";
+		unsigned int len = 33;
+		int at = 0;
+		if (sscanf(text, " %15[0-9.]/%2u=%7[a-z] %n", address, &len, word, &at) != 3 ||
+		    n == max || len > 32)
+			return -1;
+		int policy = rd_word_index("dest|source|stripe", word);
+		if (policy < 0 || !rd_ipv4_parse(address, &pair[n].address))
+			return -1;
+		pair[n].prefix_len = len;
+		pair[n++].policy = (uint32_t)policy;
+		text += at;
+		if (*text && *text++ != ',')
+			return -1;
+	}
+	return (int)n;
+}
+
+static void
+check_trunks(struct rules *r)
+{
+	struct rd_conf *c = r->conf;
+	int n = rd_conf_pairs(c->trunks.pairs, c->trunks.pair, RD_PAIRS_MAX);
+	if (n < 0)
+		FAULT(r, "/trunks/pairs",
+		      "\"%.60s\" is not a list like 198.51.100.0/24=stripe,203.0.113.7/32=dest of "
+		      "at most %d policies (dest, source, stripe)",
+		      c->trunks.pairs, RD_PAIRS_MAX);
+	c->trunks.npairs = n < 0 ? 0 : (uint32_t)n;
+}
+
 static void
 check_gateway(struct rules *r)
 {
@@ -466,6 +502,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	check_limits(&r);
 	check_workers(&r);
 	check_names(&r);
+	check_trunks(&r);
 	check_gates_differ(&r);
 	if (conf->gateway.enable)
 		check_gateway(&r);

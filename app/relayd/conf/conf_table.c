@@ -145,6 +145,15 @@ const struct rd_key rd_conf_keys[] = {
 	BOOL("suci.global_migrate", suci.global_migrate, "false",
 	     "let a relay of another cluster change its address (behind a NAT) without a new "
 	     "trunk"),
+	ENUM("trunks.policy", trunks.policy, "dest|source|stripe", "dest",
+	     "which of several relays and trunks carries a segment (see Several relays)"),
+	STRING("trunks.pairs", trunks.pairs, false, "",
+	       "other policies for clusters whose relays have addresses in a prefix, like "
+	       "198.51.100.0/24=stripe,203.0.113.7/32=dest"),
+	UINT("trunks.partition_timeout_s", trunks.partition_timeout_s, false, "s", 0, 86400, "10",
+	     "how long no relay of this cluster may reach another cluster before their jobs end"),
+	UINT("trunks.weight", trunks.weight, false, "", 1, 100, "100",
+	     "this relay's share, beside the others of its cluster"),
 	UINT("neighbours.entries", neighbours.entries, false, "", 4, 65536, "1024",
 	     "neighbour (ARP) table of each leg"),
 	UINT("neighbours.pending", neighbours.pending, false, "packets", 1, 64, "8",

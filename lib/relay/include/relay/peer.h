@@ -6,10 +6,12 @@
  *     3 REFUSE  u32 job | u16 len | text  it is not, and why
  *     4 END     u32 job | u16 len | text  over; empty text = finished normally
  *     5 PING    6 PONG
+ *     7 GIVE    (no body)                send me the tables of the jobs you have
+ *     8 WAYS    u32 job | u32 ways       clients that the sender can reach, a bit each
  *
  * `job` is the job's label base, which is unique in the cluster.  PING goes out
- * every RELAY_PEER_PING_NS; RELAY_PEER_DEAD_NS of silence is a dead peer, and
- * all jobs with processes of that relay end. */
+ * every RELAY_PEER_PING_NS; RELAY_PEER_DEAD_NS of silence is a dead peer: jobs without
+ * foreign hosts go on over the others (doc/job-setup.md, Several relays in one cluster). */
 #ifndef RELAY_PEER_H
 #define RELAY_PEER_H
 
@@ -28,11 +30,14 @@ enum relay_peer_type {
 	RELAY_PEER_END = 4,
 	RELAY_PEER_PING = 5,
 	RELAY_PEER_PONG = 6,
+	RELAY_PEER_GIVE = 7,
+	RELAY_PEER_WAYS = 8,
 };
 
 struct relay_peer_frame {
 	uint8_t type;		  /* enum relay_peer_type */
-	uint32_t job;		  /* OK, REFUSE, END */
+	uint32_t job;		  /* OK, REFUSE, END, WAYS */
+	uint32_t ways;		  /* WAYS */
 	char text[RELAY_WHY_MAX]; /* REFUSE, END */
 	const uint8_t *body;	  /* JOB: give it to relay_job_decode() */
 	size_t body_len;

@@ -25,11 +25,13 @@
 #define RD_FAULTS_MAX	  64 /* further ones are counted, not kept */
 #define RD_WORKERS_MAX	  16 /* = RELAY_SHARDS_MAX of relay/startup.h */
 #define RD_GATES_MAX	  32 /* gate addresses of one relay towards its own cluster */
+#define RD_PAIRS_MAX	  31 /* trunks.pairs */
 #define RD_IMPI_PORTS_MAX 64 /* = the largest impi.ports */
 
 enum rd_auth { RD_AUTH_NONE, RD_AUTH_KEY };
 enum rd_log_level { RD_LOG_ERROR, RD_LOG_WARNING, RD_LOG_INFO, RD_LOG_DEBUG };
-enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC, RD_CC_BBR }; /* as enum suci_cc_kind */
+enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC, RD_CC_BBR };		       /* as enum suci_cc_kind */
+enum rd_policy { RD_POLICY_DEST, RD_POLICY_SOURCE, RD_POLICY_STRIPE }; /* relay/group.h */
 enum rd_sealing { RD_SEALING_OFF, RD_SEALING_ON };
 /* How a gateway's TCP travels: over the leg's TAP, or over the machine's own interfaces. */
 enum rd_via { RD_VIA_LEG, RD_VIA_HOST };
@@ -120,6 +122,15 @@ struct rd_conf {
 		char socket[104]; /* "" = /run/relayd/FILE_PREFIX.sock */
 		char group[33];	  /* "" = root alone */
 	} control;
+	struct {
+		uint32_t policy; /* enum rd_policy */
+		char pairs[512]; /* "198.51.100.0/24=stripe,203.0.113.7/32=dest" */
+		struct rd_conf_pair {
+			uint32_t address, prefix_len, policy;
+		} pair[RD_PAIRS_MAX]; /* as read from pairs */
+		uint32_t npairs;
+		uint32_t partition_timeout_s, weight;
+	} trunks;
 	char tap_prefix[11]; /* taps are called PREFIX-priv and PREFIX-glob */
 	uint32_t drain_ms;
 	uint32_t log_level; /* enum rd_log_level */
@@ -192,6 +203,8 @@ uint32_t rd_conf_gates(const struct rd_conf *conf, uint32_t i, uint32_t out[RD_G
 uint32_t rd_conf_gate_global(const struct rd_conf *conf, uint32_t i);
 /* The addresses that this relay has on a leg (its TAP) besides the leg's own. */
 uint32_t rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_GATES_MAX]);
+/* "198.51.100.0/24=stripe,..." into pair[], at most max: their number, or -1. */
+int rd_conf_pairs(const char *text, struct rd_conf_pair *pair, uint32_t max);
 /* "0,2-3" -> a bit per CPU in set[0..max); false if it is not such a list. */
 bool rd_cpus_parse(const char *text, bool *set, uint32_t max);
 /* EAL's --lcores, "0@0,1@1", "(0-2)@0", "0,2-4": the lcores and the CPUs that it names, all
