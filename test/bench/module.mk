@@ -45,3 +45,8 @@ bench-stripe: all
 .PHONY: bench-failover
 bench-failover: all $(B)/test/mpi/failover
 	@ROUNDS=$(or $(ROUNDS),20) B=$(B) test/smoke/mpi-failover.sh
+
+## bench-relay   relayd against testpmd's macswap, a routing kernel, haproxy; build/bench/relay.* (root)
+.PHONY: bench-relay
+bench-relay: $(B)/bin/relayd $(B)/bin/relay-pktgen $(B)/test/netpp
+	@test/bench/relay.sh $(B)

@@ -1,6 +1,7 @@
 /* relay-pktgen - plays scenarios against a relayd: many, of either kind, in a lab; or one
  * stateless one as a pcap file or through a DPDK port, judged by relayd's stats files. */
 #include "pktgen/frames.h"
+#include "blast.h"
 #include "lab_main.h"
 #include "pcap.h"
 #include "play.h"
@@ -20,6 +21,9 @@ static const char usage[] =
 	"\n"
 	"  relay-pktgen --lab LAB.json SCENARIO.json...      play all in that lab and judge\n"
 	"     [--json FILE] [--junit FILE] [--soak SECONDS]  again and again for so long\n"
+	"\n"
+	"  relay-pktgen --lab LAB.json --blast BYTES         plain UDP from side to side, through\n"
+	"     [--rate-pps N] [--ms N] [--router]             a wire, macswap, or a router\n"
 	"\n"
 	"One scenario of bad frames:\n"
 	"  relay-pktgen SCENARIO.json --pcap FILE            write the frames to FILE\n"
@@ -44,7 +48,8 @@ static const char usage[] =
 struct args {
 	const char *scenario, *pcap, *before, *after, *leg;
 	const char *lab, *json, *junit;
-	uint64_t soak_s;
+	uint64_t soak_s, blast, blast_ms, blast_pps;
+	bool router;
 	struct pg_play play;
 };
 
@@ -87,6 +92,9 @@ enum opt {
 	JSON_FILE,
 	JUNIT,
 	SOAK,
+	BLAST,
+	BLAST_MS,
+	ROUTER,
 };
 
 static const struct option options[] = {
@@ -110,6 +118,9 @@ static const struct option options[] = {
 	{"json", required_argument, NULL, JSON_FILE},
 	{"junit", required_argument, NULL, JUNIT},
 	{"soak", required_argument, NULL, SOAK},
+	{"blast", required_argument, NULL, BLAST},
+	{"ms", required_argument, NULL, BLAST_MS},
+	{"router", no_argument, NULL, ROUTER},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -192,6 +203,15 @@ set(struct args *a, int o, const char *text)
 	case JUNIT:
 		a->junit = text;
 		return true;
+	case BLAST:
+		return whole(text, 64, 9000, &a->blast);
+	case BLAST_MS:
+		return whole(text, 1, 86400000, &a->blast_ms);
+	case RATE:
+		return whole(text, 1, PG_RATE_PPS_MAX, &a->blast_pps);
+	case ROUTER:
+		a->router = true;
+		return true;
 	case SOAK:
 		return whole(text, 1, 10000000, &a->soak_s);
 	default:
@@ -229,7 +249,7 @@ read_args(struct args *a, int argc, char **argv)
 	int r = pass(argc, argv, a);
 	if (r)
 		return r;
-	if (a->lab && optind < argc)
+	if (a->lab && (a->blast || optind < argc))
 		return 0;
 	if (optind + 1 != argc) {
 		fprintf(stderr, "relay-pktgen: one scenario file is wanted; see --help\n");
@@ -302,6 +322,17 @@ main(int argc, char **argv)
 	int r = read_args(&a, argc, argv);
 	if (r)
 		return r < 0 ? 0 : r;
+	if (a.lab && a.blast) {
+		catch_signals();
+		struct pg_blast_args ba = {.prog = argv[0],
+					   .lab = a.lab,
+					   .bytes = (uint32_t)a.blast,
+					   .rate_pps = a.blast_pps,
+					   .seconds_ms = a.blast_ms ? (uint32_t)a.blast_ms : 1000,
+					   .router = a.router,
+					   .stop = &stop_asked};
+		return pg_blast_main(&ba);
+	}
 	if (a.lab) {
 		catch_signals();
 		struct pg_lab_args la = {.prog = argv[0],

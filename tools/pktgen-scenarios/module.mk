@@ -5,3 +5,5 @@ $(call prog,relay-pktgen,$(wildcard $(PKTGEN)/*.c),pgconf rdnet relay impi sucae
 $(call unit,test_pktgen_frames,test/unit/test_pktgen_frames.c,pgconf rdnet suci base)
 CFLAGS_test/unit/test_pktgen_frames.c := -Ilib/suci
 $(call unit,test_pktgen_scenario,test/unit/test_pktgen_scenario.c $(PKTGEN)/pcap.c,pgconf suci base,jansson libbsd)
+$(call unit,test_pktgen_load,test/unit/test_pktgen_load.c,pgconf suci base,jansson libbsd)
+$(call fuzz,fuzz_pktgen_load,test/fuzz/fuzz_pktgen_load.c,pgconf suci base)

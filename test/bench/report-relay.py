@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Rows of relay.sh -> table, relay.json, relay.svg.
+
+    report-relay.py ROWS OUT-DIRECTORY
+"""
+import collections
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+rows = collections.defaultdict(dict)
+for line in open(sys.argv[1]):
+    what, number, text = line.split(' ', 2)
+    rows[what][int(number)] = json.loads(text)
+out = sys.argv[2]
+result = {}
+
+
+def median(what, key):
+    return statistics.median(r[key] for r in rows[what].values())
+
+
+def ratios(a, b, key):
+    """Round by round: what else the machine did is in both."""
+    return [rows[a][i][key] / rows[b][i][key] for i in rows[a] if i in rows[b]]
+
+
+def line(name, ours, peer, ratio, bar, unit):
+    verdict = '' if bar[0] == '-' else 'met' if bar[1](ratio) else 'MISSED'
+    result[name] = {'ours': ours, 'peer': peer, 'ratio': ratio, 'bar': bar[0], 'unit': unit,
+                    'met': bar[1](ratio)}
+    print(f'| {name} | {ours:.3f} | {peer:.3f} | {ratio:.2f} | {bar[0]} | {verdict} |')
+
+
+def added(what, i):
+    """One hop more than the wire between the same ends, one way."""
+    if what in ('hop-haproxy',):
+        half = rows[what][i]['rows'][0]['half_us_median'] - rows['hop-tcp'][i]['rows'][0]['half_us_median']
+        return half
+    return rows[what][i]['p50_us'] - rows['hop-wire'][i]['p50_us']
+
+
+print('| measure | ours | peer | ratio | bar | |')
+print('|---|---|---|---|---|---|')
+for size, bar in ((64, 0.5), (1400, 0.8)):
+    if rows.get(f'relay-{size}') and rows.get(f'macswap-{size}'):
+        line(f'Mpps, {size} B, relay / macswap', median(f'relay-{size}', 'mpps'),
+             median(f'macswap-{size}', 'mpps'),
+             statistics.median(ratios(f'relay-{size}', f'macswap-{size}', 'mpps')),
+             (f'>= {bar}', lambda r, bar=bar: r >= bar), 'Mpps')
+if rows.get('lane-1') and rows.get('lanes-100000'):
+    line('Mpps, 64 B, 100 000 lanes / 1', median('lanes-100000', 'mpps'), median('lane-1', 'mpps'),
+         statistics.median(ratios('lanes-100000', 'lane-1', 'mpps')),
+         ('>= 0.8', lambda r: r >= 0.8), 'Mpps')
+if rows.get('hop-relay'):
+    n = sorted(rows['hop-relay'])
+    med = {w: statistics.median(added(w, i) for i in n)
+           for w in ('hop-relay', 'hop-kernel', 'hop-macswap', 'hop-haproxy')}
+    for peer, bar in (('hop-haproxy', 1.0), ('hop-macswap', 1.5), ('hop-kernel', None)):
+        r = statistics.median(added('hop-relay', i) / added(peer, i) for i in n)
+        line(f'added one-way us, relay / {peer[4:]}', med['hop-relay'], med[peer], r,
+             (f'<= {bar}', lambda r, bar=bar: r <= bar) if bar else ('-', lambda r: True), 'us')
+    # The whole way, ends and wires included: no difference of two small figures.
+    line('one-way us with ends, relay / macswap', median('hop-relay', 'p50_us'),
+         median('hop-macswap', 'p50_us'),
+         statistics.median(ratios('hop-relay', 'hop-macswap', 'p50_us')), ('-', lambda r: True),
+         'us')
+if rows.get('series-1') and rows.get('series-2'):
+    line('Gb/s, 1 MB, two relays / one', median('series-2', 'gbps'), median('series-1', 'gbps'),
+         statistics.median(ratios('series-2', 'series-1', 'gbps')),
+         ('>= 0.95', lambda r: r >= 0.95), 'Gb/s')
+with open(os.path.join(out, 'relay.json'), 'w') as f:
+    json.dump({'bars': result, 'rows': rows}, f, indent=1)
+    f.write('\n')
+if shutil.which('gnuplot') and result:
+    with open(os.path.join(out, 'relay.dat'), 'w') as f:
+        for name, r in result.items():
+            f.write(f'"{name}" {r["ratio"]:.4f}\n')
+    subprocess.run(['gnuplot', '-e', f"out='{out}'", 'test/bench/relay.gp'], check=False)
+print(f'JSON, SVG: {out}/relay.*')
