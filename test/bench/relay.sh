@@ -18,9 +18,10 @@ mkdir -p "$out"
 # shellcheck source=test/smoke/_root.sh
 . test/smoke/_root.sh
 need_root bench-relay
+# Knobs of test/pktgen/lib.sh.
+# shellcheck disable=SC2034
 PG_MTU=1500
-PG_IDLE=busy
-PG_SEGMENTS=8192
+PG_IDLE=busy PG_SEGMENTS=8192
 PG_SUCI=', "private_cc": "fixed", "global_cc": "fixed", "private_window": 512, "global_window": 512, "credit": 768'
 # shellcheck source=test/pktgen/lib.sh
 . test/pktgen/lib.sh
