@@ -94,6 +94,11 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 	int err = suci_udp_open(&u, &s->udp);
 	if (!err) /* what the kernel merges takes up to 64 KiB */
 		s->fixed_bytes += (uint64_t)u.bufs * (u.no_gro ? suci_udp_mtu(s->udp) : 65536u);
+	if (!err) {
+		struct suci_udp_info info;
+		suci_udp_get_info(s->udp, &info);
+		s->fixed_bytes += info.xdp_bytes;
+	}
 	if (err)
 		fail_open(-err, "cannot open a UDP socket on %u.%u.%u.%u:%u: %s", u.ip[0], u.ip[1],
 			  u.ip[2], u.ip[3], u.port, strerror(-err));

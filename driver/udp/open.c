@@ -225,6 +225,7 @@ suci_udp_get_info(const struct suci_udp *u, struct suci_udp_info *out)
 				      .pages = (enum suci_udp_pages)u->pages,
 				      .busy_poll_us = u->busy_poll_us,
 				      .region_bytes = u->region_bytes,
+				      .xdp_bytes = u->xdp ? u->xdp->umem_bytes : 0,
 				      .rcvbuf_bytes = u->rcvbuf_bytes};
 }
 

@@ -24,7 +24,7 @@
 
 #define HEADROOM   256u /* XDP_PACKET_HEADROOM: of each frame's place */
 #define CHUNK_MOST 4096u
-#define FRAMES	   (2 * XDP_RING)
+#define FRAMES	   (2 * XDP_RING) /* at least; a power of two */
 #define BUSY_US	   20
 #define BIND_TURNS 5
 #define TRIES_MOST 8u /* datagrams without a NAPI id, then it goes without polling */
@@ -178,7 +178,9 @@ suci_udp_xdp_open(struct suci_udp *u, const char *name, uint32_t if_mtu, bool re
 	if (u->xdp || !(x = calloc(1, sizeof *x)))
 		return;
 	x->fd = x->map_fd = x->prog_fd = x->link_fd = x->epoll_fd = -1;
-	x->frames = FRAMES;
+	/* The upper layer may hold as many as there are buffers; others still come in. */
+	for (x->frames = FRAMES; x->frames < u->bufs + XDP_RING;)
+		x->frames *= 2;
 	x->chunk =
 		if_mtu + FRAME_HDR_BYTES + HEADROOM <= CHUNK_MOST / 2 ? CHUNK_MOST / 2 : CHUNK_MOST;
 	u->xdp = x;

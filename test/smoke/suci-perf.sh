@@ -131,11 +131,15 @@ xdp_on() { ip -n "$TB_ID-$1" -d link show glob0 | grep -q xdp; }
 testbed_spawn bfe4 xdp "$PERF" server --bind "$(testbed_global_addr bfe4)" --xdp
 testbed_wait 10 "AF_XDP" grep -q 'AF_XDP receives' "$TB_LOG/xdp.log" || fail "no AF_XDP: $(cat "$TB_LOG/xdp.log")"
 xdp_on bfe4 || fail "no XDP program on the interface"
+udp_in() { "$TB_DIR/in" bfe4 awk '/^Udp: [0-9]/ { print $2 }' /proc/net/snmp; }
+before=$(udp_in)
 timeout 60 "$TB_DIR/in" afe4 "$PERF" client "$(testbed_global_addr bfe4)" --mode pingpong \
 	--bind "$(testbed_global_addr afe4)" --xdp --size 0,8,64k --count 20 --json "$json" \
 	>"$TB_LOG/xdpc.log" 2>&1 || fail "through AF_XDP"
 want "$json" pingpong 0 8 65536 || fail "through AF_XDP: results"
 grep -q 'AF_XDP receives' "$TB_LOG/xdpc.log" || fail "client without AF_XDP: $(cat "$TB_LOG/xdpc.log")"
+# 60 blocks of together 900 packets, of which the kernel's UDP saw the first few.
+(($(udp_in) - before < 50)) || fail "$(($(udp_in) - before)) datagrams past AF_XDP"
 xdp_on afe4 && fail "the client left its XDP program"
 testbed_spawn bfe4 second "$PERF" server --bind "$(testbed_global_addr bfe4)" --port 7701 --xdp
 testbed_wait 10 "the reason" grep -q 'no AF_XDP: another' "$TB_LOG/second.log" ||

@@ -90,6 +90,7 @@ struct suci_udp_info {
 	enum suci_udp_pages pages;
 	uint32_t busy_poll_us;
 	uint64_t region_bytes; /* receive buffers */
+	uint64_t xdp_bytes;    /* frames of AF_XDP, beside them */
 	uint32_t rcvbuf_bytes; /* of the socket, as the kernel accounts it */
 };
 
