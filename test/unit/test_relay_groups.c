@@ -1,0 +1,321 @@
+/* Groups of trunks: which one carries a segment, what becomes of custody when one goes
+ * down, what processes and relays are told, when a job ends for want of a way. */
+#include "relay_core_kit.h"
+
+/* Client 0: one process of ours behind relay 0; client 1: ranks 1-4 behind 2 relays. */
+static const struct job_spec spec = {.nclients = 2,
+				     .my_client = 0,
+				     .nprocs = {1, 4},
+				     .nrelays = {1, 2},
+				     .label_base = {0x01000040, 0x02000080},
+				     .token = 0xabcd,
+				     .id = 7};
+#define BASE	  0x01000040u
+#define PARTITION (5 * BASE_S_NS)
+
+static struct relay *
+new_relay(enum relay_policy policy)
+{
+	struct relay_core_conf conf = {
+		.limits = {.jobs_max = 3,
+			   .procs_max = 512,
+			   .hosts_max = 8,
+			   .trunks_max = 6,
+			   .primaries_max = 2,
+			   .strays_max = 16},
+		.self_global = maker_relay_addr(0, 0),
+		.ncluster = 2,
+		.rule = {{.policy = (uint8_t)policy}},
+		.nrules = 1,
+		.partition_ns = PARTITION,
+	};
+	for (uint32_t i = 0; i < 2; i++)
+		conf.cluster[i] = (struct relay_fellow){
+			.global = maker_relay_addr(0, i),
+			.private = relay_addr_v4(0x0a0000c8 + i, 7000, RELAY_LEG_PRIVATE),
+			.weight = 100};
+	return relay_new_conf(&conf);
+}
+
+static void
+tick(struct relay *r)
+{
+	relay_core_tick(r->c, r->ep.now);
+	check(r);
+}
+
+/* The last note of that type on the path, or NULL; *len its length. */
+static const uint8_t *
+last_note(const struct relay *r, uint32_t path, uint8_t type, size_t *len)
+{
+	const struct fake_path *f = &r->ep.path[path];
+	for (uint32_t i = f->nnotes; i-- > 0;)
+		if (f->note[i][0] == type) {
+			*len = f->note_len[i];
+			return f->note[i];
+		}
+	return NULL;
+}
+
+static void
+ways_are(const struct relay *r, uint32_t path, uint32_t ways, uint32_t resend)
+{
+	struct relay_note n;
+	size_t len = 0;
+	const uint8_t *note = last_note(r, path, RELAY_NOTE_WAYS, &len);
+	assert_non_null(note);
+	assert_int_equal(relay_note_decode(note, len, &n), 0);
+	assert_int_equal(n.ways, ways);
+	assert_int_equal(n.resend, resend);
+}
+
+/* All of it arrives: what were abandoned instead would wait for other trunks. */
+static void
+finish(struct relay *r)
+{
+	for (uint32_t p = 0; p < FAKE_PATHS; p++)
+		if (r->ep.path[p].used)
+			fake_give_back(&r->ep, p, SUCI_FATE_ACKED);
+	relay_free(r);
+}
+
+static uint32_t
+send_to(struct relay *r, uint32_t p, uint64_t cookie, uint32_t rank)
+{
+	struct suci_segment s = make_segment(r, cookie, BASE + rank, BASE, 0);
+	return (uint32_t)feed(r, p, &s);
+}
+
+static void
+policies_pick(void **state)
+{
+	(void)state;
+	for (uint32_t policy = RELAY_POLICY_DEST; policy <= RELAY_POLICY_STRIPE; policy++) {
+		struct relay *r = new_relay((enum relay_policy)policy);
+		add_job(r, spec);
+		uint32_t p = connect_proc(r, &spec, 0, 0);
+		uint32_t t[2] = {connect_trunk(r, 1, 0), connect_trunk(r, 1, 1)};
+		for (uint32_t i = 0; i < 8; i++)
+			assert_int_equal(send_to(r, p, i, 1), SUCI_TAKEN); /* of relay 0 there */
+		bool stripe = policy == RELAY_POLICY_STRIPE;
+		assert_int_equal(r->ep.path[t[0]].nsent, stripe ? 4 : 8);
+		assert_int_equal(r->ep.path[t[1]].nsent, stripe ? 4 : 0);
+		/* By rank 3's owner, unless that is down. */
+		assert_int_equal(send_to(r, p, 8, 4), SUCI_TAKEN);
+		assert_int_equal(r->ep.path[t[1]].nsent + r->ep.path[t[0]].nsent, 9);
+		if (!stripe)
+			assert_int_equal(r->ep.path[t[1]].nsent, 1);
+		finish(r);
+	}
+}
+
+/* What was on its way over a trunk that goes down goes over the other, and the process is
+ * told to send again. */
+static void
+custody_goes_over_the_other(void **state)
+{
+	(void)state;
+	struct relay *r = new_relay(RELAY_POLICY_DEST);
+	add_job(r, spec);
+	uint32_t p = connect_proc(r, &spec, 0, 0);
+	uint32_t t0 = connect_trunk(r, 1, 0), t1 = connect_trunk(r, 1, 1);
+	tick(r);
+	ways_are(r, p, 3, 0);
+	for (uint32_t i = 0; i < 5; i++)
+		send_to(r, p, i, 1);
+	r->ep.now += 20 * BASE_S_NS;
+	fake_down(&r->ep, t0, SUCI_DOWN_SILENT, "");
+	check(r);
+	assert_int_equal(relay_core_held(r->c), 5);
+	assert_int_equal(r->refs[0], 1);
+	/* Nothing new overtakes them. */
+	assert_int_equal(send_to(r, p, 9, 1), SUCI_REFUSED);
+	tick(r);
+	assert_int_equal(r->ep.path[t1].nsent, 5);
+	assert_int_equal(r->ep.path[t1].sent[0].dst_label, spec.label_base[1] + 1);
+	assert_int_equal(relay_core_counters(r->c)->strays_sent, 5);
+	ways_are(r, p, 3, 2);
+	assert_int_equal(send_to(r, p, 9, 1), SUCI_TAKEN);
+	fake_give_back(&r->ep, t1, SUCI_FATE_ACKED);
+	check(r);
+	assert_int_equal(relay_core_held(r->c), 0);
+	assert_int_equal(r->ended, 0);
+	finish(r);
+}
+
+/* The last way: segments wait, then the job ends with a text; not while others have one. */
+static void
+partition(void **state)
+{
+	(void)state;
+	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		struct relay *r = new_relay(RELAY_POLICY_STRIPE);
+		add_job(r, spec);
+		uint32_t p = connect_proc(r, &spec, 0, 0);
+		uint32_t t0 = connect_trunk(r, 1, 0), t1 = connect_trunk(r, 1, 1);
+		tick(r);
+		assert_int_equal(r->ways, 3);
+		send_to(r, p, 0, 1);
+		send_to(r, p, 1, 1);
+		fake_down(&r->ep, t0, SUCI_DOWN_SILENT, "");
+		fake_down(&r->ep, t1, SUCI_DOWN_SILENT, "");
+		tick(r);
+		assert_int_equal(r->ways, 1);
+		ways_are(r, p, 1, 2);
+		assert_int_equal(relay_core_held(r->c), 2);
+		if (elsewhere)
+			assert_int_equal(relay_job_elsewhere(r->c, BASE, 2, r->ep.now), 0);
+		r->ep.now += PARTITION - 1;
+		tick(r);
+		assert_int_equal(r->ended, 0);
+		r->ep.now += 1;
+		tick(r);
+		assert_int_equal(r->ended, !elsewhere);
+		if (!elsewhere) {
+			assert_non_null(strstr(r->why, "no relay of client 1"));
+			assert_int_equal(relay_core_held(r->c), 0);
+		} else { /* nor there any more: from now on */
+			assert_int_equal(relay_job_elsewhere(r->c, BASE, 0, r->ep.now), 0);
+			r->ep.now += PARTITION;
+			tick(r);
+			assert_int_equal(r->ended, 1);
+		}
+		finish(r);
+	}
+}
+
+/* Relays that own no process become known by RELAYS; what one says of itself is its
+ * weight; a relay its own processes have lost is a standby. */
+static void
+relays_are_told(void **state)
+{
+	(void)state;
+	struct relay *r = new_relay(RELAY_POLICY_STRIPE);
+	add_job(r, spec);
+	uint32_t p = connect_proc(r, &spec, 0, 0);
+	uint32_t t0 = connect_trunk(r, 1, 0), t1 = connect_trunk(r, 1, 1);
+	struct suci_addr third = maker_relay_addr(1, 2);
+	struct relay_list l = {
+		.label_base = BASE,
+		.token = 0xabcd,
+		.client = 1,
+		.own = RELAY_LIST_NONE,
+		.n = 3,
+		.relay = {{0, 0, 0, 0}, {0, 0, 100, RELAY_LIST_LOST}, {0, 0, 100, 0}}};
+	for (uint32_t i = 0; i < 3; i++) {
+		struct suci_addr a = maker_relay_addr(1, i);
+		l.relay[i].ipv4 = (uint32_t)a.ip[12] << 24 | (uint32_t)a.ip[13] << 16 |
+				  (uint32_t)a.ip[14] << 8 | a.ip[15];
+		l.relay[i].port = a.port;
+	}
+	uint8_t note[RELAY_LIST_MAX];
+	size_t len = relay_list_encode(&l, note);
+	relay_ops()->note(r->c, p, note, len, r->ep.now); /* not from a process */
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 1);
+	relay_ops()->note(r->c, t0, note, len, r->ep.now);
+	check(r);
+	tick(r);
+	assert_int_not_equal(fake_find(&r->ep, &third), UINT32_MAX);
+	uint32_t t2 = connect_trunk(r, 1, 2);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(send_to(r, p, i, 1), SUCI_TAKEN);
+	assert_int_equal(r->ep.path[t0].nsent, 0); /* drains */
+	assert_int_equal(r->ep.path[t1].nsent, 0); /* lost */
+	assert_int_equal(r->ep.path[t2].nsent, 6);
+	tick(r);
+	ways_are(r, p, 3, 2); /* what relay 1 had does not arrive */
+	/* Another job's token: nothing changes. */
+	l.token = 1;
+	l.relay[0].weight = 100;
+	len = relay_list_encode(&l, note);
+	relay_ops()->note(r->c, t0, note, len, r->ep.now);
+	assert_int_equal(relay_core_counters(r->c)->notes_stale, 1);
+	assert_int_equal(send_to(r, p, 6, 1), SUCI_TAKEN);
+	assert_int_equal(r->ep.path[t0].nsent, 0);
+	finish(r);
+}
+
+/* Draining and policies at run time are told at once; LOST goes on to other clusters. */
+static void
+changes_are_told(void **state)
+{
+	(void)state;
+	struct relay *r = new_relay(RELAY_POLICY_DEST);
+	struct relay_list l;
+	size_t len = 0;
+	add_job(r, spec);
+	uint32_t p = connect_proc(r, &spec, 0, 0), t = connect_trunk(r, 1, 0);
+	tick(r);
+	const uint8_t *note = last_note(r, p, RELAY_NOTE_RELAYS, &len);
+	assert_non_null(note);
+	assert_int_equal(relay_list_decode(note, len, &l), 0);
+	assert_int_equal(l.n, 2);
+	assert_int_equal(l.own, 0);
+	assert_int_equal(l.label_base, MAKER_PROC_BASE);
+	assert_int_equal(l.partition_s, 5);
+	assert_int_equal(l.relay[0].weight, 100);
+	assert_int_equal(l.policy[0].policy, RELAY_POLICY_DEST);
+
+	assert_int_equal(relay_core_set_weight(r->c, 0, r->ep.now), 0);
+	assert_int_equal(relay_core_set_weight(r->c, 101, r->ep.now), RELAY_ERR_INVAL);
+	struct relay_policy_rule rule = {.policy = RELAY_POLICY_STRIPE};
+	assert_int_equal(relay_core_set_policy(r->c, &rule, r->ep.now), 0);
+	tick(r);
+	note = last_note(r, p, RELAY_NOTE_RELAYS, &len);
+	assert_int_equal(relay_list_decode(note, len, &l), 0);
+	assert_int_equal(l.relay[l.self].weight, 0);
+	assert_int_equal(l.policy[0].policy, RELAY_POLICY_STRIPE);
+	note = last_note(r, t, RELAY_NOTE_RELAYS, &len);
+	assert_non_null(note);
+	assert_int_equal(relay_list_decode(note, len, &l), 0);
+	assert_int_equal(l.label_base, spec.label_base[1]);
+	assert_int_equal(l.relay[l.self].weight, 0);
+	assert_int_equal(l.relay[1].flags, 0);
+
+	struct relay_note lost = {.type = RELAY_NOTE_LOST,
+				  .label_base = BASE,
+				  .ipv4 = 0x0a0000c9,
+				  .port = 7000,
+				  .lost = true};
+	uint8_t out[RELAY_NOTE_MAX];
+	relay_ops()->note(r->c, p, out, relay_note_encode(&lost, out), r->ep.now);
+	tick(r);
+	note = last_note(r, t, RELAY_NOTE_RELAYS, &len);
+	assert_int_equal(relay_list_decode(note, len, &l), 0);
+	assert_int_equal(l.relay[1].flags, RELAY_LIST_LOST);
+	finish(r);
+}
+
+/* A path to a process that was cut is opened again; a closed port is a death. */
+static void
+cut_is_no_death(void **state)
+{
+	(void)state;
+	struct relay *r = new_relay(RELAY_POLICY_DEST);
+	add_job(r, spec);
+	uint32_t p = connect_proc(r, &spec, 0, 0);
+	fake_down(&r->ep, p, SUCI_DOWN_RESET, "");
+	check(r);
+	assert_int_equal(r->ended, 0);
+	r->ep.now += 2 * BASE_S_NS;
+	tick(r);
+	struct suci_addr a = maker_proc_addr(0);
+	p = fake_find(&r->ep, &a);
+	assert_int_not_equal(p, UINT32_MAX);
+	fake_down(&r->ep, p, SUCI_DOWN_UNREACHABLE, "");
+	p = connect_proc(r, &spec, 0, 0);
+	fake_down(&r->ep, p, SUCI_DOWN_UNREACHABLE, "");
+	assert_int_equal(r->ended, 1);
+	finish(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(policies_pick),    cmocka_unit_test(custody_goes_over_the_other),
+		cmocka_unit_test(partition),	    cmocka_unit_test(relays_are_told),
+		cmocka_unit_test(changes_are_told), cmocka_unit_test(cut_is_no_death),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
