@@ -29,7 +29,8 @@ count(const struct suci *ep, const struct suci_path *p, const struct suci_list *
 }
 
 struct sums {
-	uint32_t recs, segments, held, guard, grants, askers, paths, promised, waiting;
+	uint32_t recs, segments, held, guard, grants, askers, paths, waiting;
+	uint32_t promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
 };
 
 static const char *
@@ -71,7 +72,7 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	s->askers += p->ask != 0;
 	s->waiting += p->waits;
 	if (p->near)
-		s->promised += suci_credit_promised(p);
+		s->promised[p->pool] += suci_credit_promised(p);
 	if (p->waits && (!p->near || !p->wait_amount))
 		return "who waits for credit is near and wants some";
 	if (p->held_ns && p->ask_at_ns == BASE_NEVER_NS)
@@ -103,8 +104,13 @@ check_sums(const struct suci *ep, const struct sums *s)
 		return "grants out = sum over paths of granted - used";
 	if (s->askers != ep->nasking)
 		return "paths that ask = their number";
-	if (s->promised != ep->promised || ep->promised > ep->conf.credit_total)
-		return "credit_total >= promised = sum over near paths";
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++) {
+		if (s->promised[i] != ep->pool[i].promised ||
+		    ep->pool[i].promised > ep->conf.credit_total)
+			return "credit_total >= promised = sum over near paths of a leg";
+		if (s->pool_paths[i] != ep->pool[i].paths)
+			return "paths of a leg = their number";
+	}
 	if (s->waiting != ep->nwaiting)
 		return "paths that wait for credit = their number";
 	if (s->paths != ep->paths_used)
@@ -123,6 +129,7 @@ suci_check(const struct suci *ep, const char **what)
 		if (ep->path[i].state == PATH_FREE)
 			continue;
 		s.paths++;
+		s.pool_paths[ep->path[i].pool]++;
 		fault = check_path(ep, &ep->path[i], &s);
 	}
 	if (!fault)

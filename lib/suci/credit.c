@@ -11,7 +11,10 @@
  * packet is not a leak: the next one that arrives tells that it left the network.  What
  * a peer may still send is promised to it:
  *
- *      promised = limit - highest number seen        sum over all near peers <= credit_total
+ *      promised = limit - highest number seen        sum over near peers of a leg <= credit_total
+ *
+ * Each leg has a total of its own: the queues before them are different ones.  A relay's
+ * trunks do not share with its processes.
  *
  * Half of the total is shared by the peers that send; with less than one packet
  * for each they get one at a time, in turns, as packets arrive: the arrivals are the clock,
@@ -37,12 +40,19 @@
 #define ASK_MAX_NS (32 * BASE_MS_NS)
 #define ASK_PROBE  4u /* asks without answer, then a probe that has to be acknowledged */
 
+/* Of the leg a path came up over. */
+static struct suci_pool *
+pool_of(struct suci *ep, const struct suci_path *p)
+{
+	return &ep->pool[p->pool];
+}
+
 /* ---- receiving: lists ---------------------------------------------------- */
 
 static void
 ring_add(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &ep->waiting[p->wait_prio];
+	struct suci_list *l = &pool_of(ep, p)->waiting[p->wait_prio];
 	uint32_t i = path_index(ep, p);
 	p->wait_next = NONE;
 	p->wait_prev = l->tail;
@@ -52,6 +62,7 @@ ring_add(struct suci *ep, struct suci_path *p)
 		ep->path[l->tail].wait_next = i;
 	l->tail = i;
 	p->waits = true;
+	pool_of(ep, p)->nwaiting++;
 	ep->nwaiting++;
 }
 
@@ -60,7 +71,7 @@ ring_remove(struct suci *ep, struct suci_path *p)
 {
 	if (!p->waits)
 		return;
-	struct suci_list *l = &ep->waiting[p->wait_prio];
+	struct suci_list *l = &pool_of(ep, p)->waiting[p->wait_prio];
 	if (p->wait_prev == NONE)
 		l->head = p->wait_next;
 	else
@@ -70,6 +81,7 @@ ring_remove(struct suci *ep, struct suci_path *p)
 	else
 		ep->path[p->wait_next].wait_prev = p->wait_prev;
 	p->waits = false;
+	pool_of(ep, p)->nwaiting--;
 	ep->nwaiting--;
 }
 
@@ -77,7 +89,7 @@ ring_remove(struct suci *ep, struct suci_path *p)
 static void
 quiet_remove(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &ep->quiet;
+	struct suci_list *l = &pool_of(ep, p)->quiet;
 	if (p->quiet_prev == NONE)
 		l->head = p->quiet_next;
 	else
@@ -91,7 +103,7 @@ quiet_remove(struct suci *ep, struct suci_path *p)
 static void
 quiet_add(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &ep->quiet;
+	struct suci_list *l = &pool_of(ep, p)->quiet;
 	uint32_t i = path_index(ep, p);
 	p->quiet_next = NONE;
 	p->quiet_prev = l->tail;
@@ -114,31 +126,31 @@ stir(struct suci *ep, struct suci_path *p)
 /* ---- receiving: numbers -------------------------------------------------- */
 
 static uint32_t
-free_places(const struct suci *ep)
+free_places(const struct suci *ep, const struct suci_pool *q)
 {
-	return ep->conf.credit_total > ep->promised ? ep->conf.credit_total - ep->promised : 0;
+	return ep->conf.credit_total > q->promised ? ep->conf.credit_total - q->promised : 0;
 }
 
 /* Of each path, whether it sends or not. */
 static uint32_t
-standing(const struct suci *ep)
+standing(const struct suci *ep, const struct suci_pool *q)
 {
-	return ep->conf.credit_total / 2 / (ep->paths_used ? ep->paths_used : 1);
+	return ep->conf.credit_total / 2 / (q->paths ? q->paths : 1);
 }
 
 /* What one of n that send may have on its way. */
 static uint32_t
-share(const struct suci *ep, uint32_t n)
+share(const struct suci *ep, const struct suci_pool *q, uint32_t n)
 {
 	uint32_t total = ep->conf.credit_total - ep->conf.credit_total / 2;
-	return total / (n ? n : 1) + standing(ep);
+	return total / (n ? n : 1) + standing(ep, q);
 }
 
 static uint32_t
-senders(const struct suci *ep)
+senders(const struct suci_pool *q)
 {
-	uint32_t n = ep->senders > ep->senders_before ? ep->senders : ep->senders_before;
-	return n > ep->nwaiting ? n : ep->nwaiting;
+	uint32_t n = q->senders > q->senders_before ? q->senders : q->senders_before;
+	return n > q->nwaiting ? n : q->nwaiting;
 }
 
 static void
@@ -147,7 +159,7 @@ promise(struct suci *ep, struct suci_path *p, uint32_t more)
 	if (serial_lt(p->rx_limit, p->rx_high))
 		p->rx_limit = p->rx_high;
 	p->rx_limit += more;
-	ep->promised += more;
+	pool_of(ep, p)->promised += more;
 }
 
 /* A peer that begins may be the first of many: it gets what it would if all did, and one
@@ -155,7 +167,8 @@ promise(struct suci *ep, struct suci_path *p, uint32_t more)
 static uint32_t
 beginning(const struct suci *ep, const struct suci_path *p, uint64_t now_ns)
 {
-	uint32_t n = now_ns < p->up_ns + SPAN_NS ? 0 : share(ep, ep->paths_used);
+	const struct suci_pool *q = &ep->pool[p->pool];
+	uint32_t n = now_ns < p->up_ns + SPAN_NS ? 0 : share(ep, q, q->paths);
 	return n ? n : 1;
 }
 
@@ -163,18 +176,19 @@ beginning(const struct suci *ep, const struct suci_path *p, uint64_t now_ns)
 static void
 note_sender(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	if (now_ns >= ep->span_end_ns) {
-		bool next = now_ns < ep->span_end_ns + SPAN_NS;
-		ep->senders_before = next ? ep->senders : 0;
-		ep->senders = 0;
-		ep->span += next ? 1 : 2;
-		ep->span_end_ns = now_ns + SPAN_NS;
+	struct suci_pool *q = pool_of(ep, p);
+	if (now_ns >= q->span_end_ns) {
+		bool next = now_ns < q->span_end_ns + SPAN_NS;
+		q->senders_before = next ? q->senders : 0;
+		q->senders = 0;
+		q->span += next ? 1 : 2;
+		q->span_end_ns = now_ns + SPAN_NS;
 	}
-	if (p->heard_span != ep->span) {
-		if (p->heard_span + 1 != ep->span)
+	if (p->heard_span != q->span) {
+		if (p->heard_span + 1 != q->span)
 			p->quantum = (uint16_t)beginning(ep, p, now_ns);
-		p->heard_span = ep->span;
-		ep->senders++;
+		p->heard_span = q->span;
+		q->senders++;
 	}
 }
 
@@ -193,27 +207,44 @@ go_far(struct suci *ep, struct suci_path *p)
 {
 	ring_remove(ep, p);
 	quiet_remove(ep, p);
-	ep->promised -= suci_credit_promised(p);
+	pool_of(ep, p)->promised -= suci_credit_promised(p);
 	p->near = false;
 }
 
 void
 suci_credit_init(struct suci *ep)
 {
-	ep->span = 2;
-	for (uint32_t prio = 0; prio < PRIOS; prio++)
-		suci_list_init(&ep->waiting[prio]);
-	suci_list_init(&ep->quiet);
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++) {
+		struct suci_pool *q = &ep->pool[i];
+		q->span = 2;
+		for (uint32_t prio = 0; prio < PRIOS; prio++)
+			suci_list_init(&q->waiting[prio]);
+		suci_list_init(&q->quiet);
+	}
+}
+
+void
+suci_credit_join(struct suci *ep, struct suci_path *p)
+{
+	p->pool = p->peer.leg < SUCI_LEGS_MAX ? p->peer.leg : 0;
+	pool_of(ep, p)->paths++;
+}
+
+void
+suci_credit_leave(struct suci *ep, struct suci_path *p)
+{
+	pool_of(ep, p)->paths--;
 }
 
 /* A new path must not take what others were promised before. */
 static uint32_t
-first_credit(const struct suci *ep, bool far)
+first_credit(const struct suci *ep, const struct suci_path *p, bool far)
 {
+	const struct suci_pool *q = &ep->pool[p->pool];
 	uint32_t most = ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX;
 	if (!ep->conf.credit_total || far)
 		return most;
-	return standing(ep) && free_places(ep);
+	return standing(ep, q) && free_places(ep, q);
 }
 
 uint32_t
@@ -222,7 +253,7 @@ suci_credit_offer(struct suci *ep, struct suci_path *p)
 	bool far = !ep->conf.credit_total || p->hs_rtt_ns > FAR_NS;
 	if (!p->offered) {
 		p->offered = true;
-		p->first_credit = (uint16_t)first_credit(ep, far);
+		p->first_credit = (uint16_t)first_credit(ep, p, far);
 		if (!far)
 			come_near(ep, p, p->first_credit);
 	}
@@ -274,7 +305,7 @@ suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flag
 		p->rx_limit = pn + before;
 	if (!p->near)
 		return;
-	ep->promised -= before - suci_credit_promised(p);
+	pool_of(ep, p)->promised -= before - suci_credit_promised(p);
 	stir(ep, p);
 	note_sender(ep, p, now_ns);
 	if (flags & SUCI_PF_MORE && !p->waits)
@@ -311,36 +342,36 @@ suci_credit_asked(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 
 /* Take back promises that nobody uses. */
 static void
-reclaim(struct suci *ep)
+reclaim(struct suci *ep, struct suci_pool *q)
 {
-	uint32_t keep = standing(ep);
-	for (uint32_t k = 0; k < TURN && ep->quiet.head != NONE; k++) {
-		struct suci_path *p = &ep->path[ep->quiet.head];
+	uint32_t keep = standing(ep, q);
+	for (uint32_t k = 0; k < TURN && q->quiet.head != NONE; k++) {
+		struct suci_path *p = &ep->path[q->quiet.head];
 		if (ep->now_ns < p->seen_ns + IDLE_NS)
 			return;
 		stir(ep, p);
 		uint32_t has = suci_credit_promised(p);
 		if (has <= keep)
 			continue;
-		ep->promised -= has - keep;
+		q->promised -= has - keep;
 		p->rx_limit = p->rx_high + keep;
 		p->send_ack = true;
 		suci_path_ready(ep, p);
 	}
 }
 
-void
-suci_credit_share(struct suci *ep)
+static void
+share_pool(struct suci *ep, struct suci_pool *q)
 {
-	uint32_t n = senders(ep), prio = PRIOS;
-	for (uint32_t k = 0; k < TURN && ep->nwaiting;) {
-		while (ep->waiting[prio - 1].head == NONE)
+	uint32_t n = senders(q), prio = PRIOS;
+	for (uint32_t k = 0; k < TURN && q->nwaiting;) {
+		while (q->waiting[prio - 1].head == NONE)
 			prio--;
-		struct suci_path *p = &ep->path[ep->waiting[prio - 1].head];
-		uint32_t fair = share(ep, n), has = suci_credit_promised(p);
-		if (free_places(ep) < (fair ? fair : 1))
-			reclaim(ep);
-		uint32_t places = free_places(ep);
+		struct suci_path *p = &ep->path[q->waiting[prio - 1].head];
+		uint32_t fair = share(ep, q, n), has = suci_credit_promised(p);
+		if (free_places(ep, q) < (fair ? fair : 1))
+			reclaim(ep, q);
+		uint32_t places = free_places(ep, q);
 		if (!places)
 			return;
 		k++;
@@ -362,6 +393,14 @@ suci_credit_share(struct suci *ep)
 	}
 }
 
+void
+suci_credit_share(struct suci *ep)
+{
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++)
+		if (ep->pool[i].nwaiting)
+			share_pool(ep, &ep->pool[i]);
+}
+
 uint16_t
 suci_credit_limit(struct suci *ep, struct suci_path *p)
 {
@@ -370,16 +409,17 @@ suci_credit_limit(struct suci *ep, struct suci_path *p)
 	if (far && p->near)
 		go_far(ep, p);
 	else if (!far && !p->near)
-		come_near(ep, p, first_credit(ep, false));
+		come_near(ep, p, first_credit(ep, p, false));
 	if (far) {
 		p->rx_limit =
 			p->rx_high + (ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX);
 		return (uint16_t)p->rx_limit;
 	}
 	/* While others stand in line nobody gets anything but by its turn. */
-	if (!ep->nwaiting && !p->quantum && p->heard_span + 1 >= ep->span) {
-		uint32_t want = share(ep, senders(ep)), has = suci_credit_promised(p),
-			 left = free_places(ep);
+	const struct suci_pool *q = pool_of(ep, p);
+	if (!q->nwaiting && !p->quantum && p->heard_span + 1 >= q->span) {
+		uint32_t want = share(ep, q, senders(q)), has = suci_credit_promised(p),
+			 left = free_places(ep, q);
 		if (want > has)
 			promise(ep, p, want - has < left ? want - has : left);
 	}

@@ -115,6 +115,7 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	p->timer.kind = TIMER_PATH;
 	p->state = PATH_NEW;
 	p->peer = *peer;
+	suci_credit_join(ep, p);
 	p->rx_tag = new_tag(ep, i, former);
 	if (sealed)
 		p->seal = suci_seal_new(ep, p);
@@ -282,6 +283,7 @@ suci_path_unmake(struct suci *ep, struct suci_path *p)
 	p->free_next = ep->path_free;
 	ep->path_free = path_index(ep, p);
 	ep->paths_used--;
+	suci_credit_leave(ep, p);
 }
 
 void

@@ -265,9 +265,10 @@ struct suci_path {
 	/* The peer may send packets from after rx_high, the last that came, to rx_limit. */
 	uint32_t rx_limit, rx_high;
 	uint64_t seen_ns;		 /* last packet, or looked at for reclaim */
-	uint32_t wait_next, wait_prev;	 /* ep->waiting, if waits */
-	uint32_t quiet_next, quiet_prev; /* ep->quiet, if near */
+	uint32_t wait_next, wait_prev;	 /* pool's waiting, if waits */
+	uint32_t quiet_next, quiet_prev; /* pool's quiet, if near */
 	uint8_t wait_prio, wait_amount;
+	uint8_t pool; /* ep->pool */
 	bool near;    /* bound by credit_total */
 	bool waits;   /* for a higher limit */
 	bool offered; /* first_credit is set */
@@ -317,6 +318,18 @@ struct suci_oob {
 	uint8_t bytes[OOB_BYTES];
 };
 
+/* Credit of the peers over one leg: what its queue can hold. */
+struct suci_pool {
+	/* Paths that brought segments in this span of time and in the one before. */
+	uint32_t span, senders, senders_before;
+	uint32_t paths; /* over that leg */
+	uint64_t span_end_ns;
+	uint32_t promised;		 /* packets near peers may still send */
+	uint32_t nwaiting;		 /* in waiting */
+	struct suci_list waiting[PRIOS]; /* paths that wait for a higher limit */
+	struct suci_list quiet;		 /* near paths, the longest silent first */
+};
+
 struct suci {
 	uint64_t magic;
 	const struct suci_ops *ops;
@@ -332,12 +345,7 @@ struct suci {
 	/* Every path that is up may always have path_min records: guard is what they lack
 	 * of it together, and nobody else gets that.  keep: not for ops->pull. */
 	uint32_t path_min, guard, keep;
-	/* Paths that brought segments in this span of time and in the one before. */
-	uint32_t span, senders, senders_before;
-	uint64_t span_end_ns;
-	uint32_t promised;		 /* packets near peers may still send */
-	struct suci_list waiting[PRIOS]; /* paths that wait for a higher limit */
-	struct suci_list quiet;		 /* near paths, the longest silent first */
+	struct suci_pool pool[SUCI_LEGS_MAX];
 	uint32_t nwaiting;
 	uint32_t path_free, paths_used;
 	struct suci_list ready, starved;
@@ -634,6 +642,9 @@ bool suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn);
 
 /* credit.c */
 void suci_credit_init(struct suci *ep);
+/* A path to p->peer was made; is no more. */
+void suci_credit_join(struct suci *ep, struct suci_path *p);
+void suci_credit_leave(struct suci *ep, struct suci_path *p);
 /* For the pn field of OPEN and ACCEPT. */
 uint32_t suci_credit_offer(struct suci *ep, struct suci_path *p);
 /* The path comes up; offer is what the peer's OPEN or ACCEPT said. */

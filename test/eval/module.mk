@@ -5,3 +5,8 @@ $(call testprog,udpcost,test/eval/udpcost.c,)
 .PHONY: eval-calibrate
 eval-calibrate: $(B)/test/counted $(B)/test/udpcost
 	@test/eval/calibrate $(B)
+
+## eval-relay    the relay paper's figures in virtual time: tables, build/eval/*.svg and eval.json
+.PHONY: eval-relay
+eval-relay: $(B)/test/simulator
+	@test/eval/run $(B) build/eval

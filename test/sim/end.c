@@ -329,6 +329,30 @@ end_pause(struct end *e, uint64_t ns)
 	sim_at(s, e->paused_ns, resume, e, 0);
 }
 
+static void
+tx_again(struct sim *s, void *who, uint64_t arg)
+{
+	struct end *e = who;
+	(void)s;
+	(void)arg;
+	e->tx_waits = false;
+	if (e->alive)
+		end_drive(e);
+}
+
+/* The driver's queue is full: what there is to send waits in the endpoint. */
+static bool
+tx_full(struct end *e)
+{
+	struct world *w = e->w;
+	uint64_t ns = w->tx_wait ? w->tx_wait(w, e->port) : 0;
+	if (ns && !e->tx_waits) {
+		e->tx_waits = true;
+		sim_at(w->s, w->s->now_ns + ns, tx_again, e, 0);
+	}
+	return ns != 0;
+}
+
 /* Hand over what the application has, send what there is, ask when to come again. */
 void
 end_drive(struct end *e)
@@ -352,7 +376,7 @@ end_drive(struct end *e)
 				if (e->lane[st->dst] != NONE_U32)
 					more |= stream_push(e, st);
 			}
-		while (suci_tx(e->ep, &out, now(e))) {
+		while (!tx_full(e) && suci_tx(e->ep, &out, now(e))) {
 			check_sent(w, e->ep, &e->limits, &out, "rank", e->rank);
 			struct sim_piece p[3];
 			sim_pieces(e->ep, &out, p);
@@ -370,7 +394,7 @@ end_drive(struct end *e)
 	}
 	check_driven(w, e->ep, "rank", e->rank);
 	uint64_t at = base_min_ns(suci_expiry_ns(e->ep), end_relays_next_ns(e));
-	if (at == BASE_NEVER_NS) {
+	if (at == BASE_NEVER_NS || (e->tx_waits && at <= now(e))) {
 		e->wake_ns = BASE_NEVER_NS;
 	} else if (at != e->wake_ns) {
 		e->wake_ns = at;

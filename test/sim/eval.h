@@ -45,6 +45,8 @@ struct eval_conf {
 	enum eval_transport transport;
 	uint32_t clusters, ranks; /* ranks of each */
 	uint32_t relays;	  /* of each; 0: none */
+	bool one_side;		  /* the second cluster has none: PC-GC */
+	uint64_t datalen;	  /* ping-pong: longer messages go by the long protocol */
 	uint64_t wan_delay_ns;
 	uint32_t wan_loss_ppb;
 	enum suci_cc_kind cc;  /* of all paths */
@@ -53,8 +55,8 @@ struct eval_conf {
 	uint32_t vary_pc;      /* blocks differ by so much either way: alltoallv */
 	uint32_t warm, iterations;
 	uint64_t pause_ns; /* computing between calls */
-	/* suci.credit and LIBMPI_CREDIT: packets; lane_window 0: libmpi's. */
-	uint32_t credit, lane_window, ack_every, ack_delay_us;
+	/* suci.credit and LIBMPI_CREDIT, packets; 0: each peer may have a window of its own. */
+	uint32_t credit;
 	uint64_t seed;
 	bool verbose;
 };
@@ -72,6 +74,10 @@ struct eval_result {
 	uint64_t lost, retransmits;
 	uint64_t hash, events, virtual_ns;
 };
+/* Half a round trip is call_ns. */
+void eval_pingpong(const struct eval_conf *c, struct eval_result *r);
+/* The settings of libmpi and relayd. */
+void eval_world_conf(const struct eval_conf *c, struct world_conf *wc);
 void eval_alltoall(const struct eval_conf *c, struct eval_result *r);
 
 /* eval_cli.c: COSTS key=value ... */

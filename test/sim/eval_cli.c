@@ -27,6 +27,7 @@ word(const char *arg, const char *key, const char **v)
 
 struct numbers {
 	uint64_t clusters, ranks, relays, delay_us, loss_ppm, warm, iterations;
+	bool pingpong;
 };
 
 static bool
@@ -38,22 +39,21 @@ set(struct eval_conf *c, struct numbers *n, const char *arg)
 	    number(arg, "relays", &n->relays) || number(arg, "delay_us", &n->delay_us) ||
 	    number(arg, "loss_ppm", &n->loss_ppm) || number(arg, "warm", &n->warm) ||
 	    number(arg, "iterations", &n->iterations) || number(arg, "bytes", &c->bytes) ||
-	    number(arg, "seed", &c->seed) || word(arg, "algorithm", &c->algorithm))
+	    number(arg, "datalen", &c->datalen) || number(arg, "seed", &c->seed) ||
+	    word(arg, "algorithm", &c->algorithm))
 		return true;
 	if (number(arg, "vary_pc", &x))
 		c->vary_pc = (uint32_t)x;
 	else if (number(arg, "credit", &x))
 		c->credit = (uint32_t)x;
-	else if (number(arg, "lane_window", &x))
-		c->lane_window = (uint32_t)x;
-	else if (number(arg, "ack_every", &x))
-		c->ack_every = (uint32_t)x;
-	else if (number(arg, "ack_delay_us", &x))
-		c->ack_delay_us = (uint32_t)x;
 	else if (number(arg, "pause_us", &x))
 		c->pause_ns = x * BASE_US_NS;
 	else if (number(arg, "verbose", &x))
 		c->verbose = x != 0;
+	else if (number(arg, "one_side", &x))
+		c->one_side = x != 0;
+	else if (number(arg, "pingpong", &x))
+		n->pingpong = x != 0;
 	else if (word(arg, "transport", &v))
 		c->transport = strcmp(v, "tcp") ? EVAL_SUCI : EVAL_TCP;
 	else if (word(arg, "cc", &v))
@@ -106,7 +106,10 @@ eval_main(int argc, char **argv)
 	c.wan_loss_ppb = (uint32_t)n.loss_ppm * 1000;
 	c.warm = (uint32_t)n.warm;
 	c.iterations = (uint32_t)n.iterations;
-	eval_alltoall(&c, &r);
+	if (n.pingpong)
+		eval_pingpong(&c, &r);
+	else
+		eval_alltoall(&c, &r);
 	if (!r.ok) {
 		fprintf(stderr, "sim: %s\n", r.why);
 		return 1;

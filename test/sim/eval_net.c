@@ -8,7 +8,8 @@
 #define GBE_BPS	     125000000ull
 #define WAN_BPS	     1250000000ull
 #define INSIDE_BPS   250000000ull
-#define SWITCH_QUEUE 262144u /* of an output port */
+#define SWITCH_QUEUE 1048576u /* of an output port */
+#define TX_BYTES     65536ull
 #define WAN_QUEUE    1048576u
 #define HOP_NS	     1000u /* cable, switch, adapter */
 #define INSIDE_NS    3000u
@@ -108,6 +109,22 @@ wan(struct eval_net *n)
 	}
 }
 
+/* The adapter's queue and the socket's buffer have TX_BYTES. */
+static uint64_t
+eval_tx_wait(const struct world *w, uint32_t port)
+{
+	const struct sim *s = w->s;
+	const struct sim_link *cpu = &s->link[w->nic[port] - 1];
+	uint64_t worst = cpu->free_at_ns > s->now_ns ? cpu->free_at_ns - s->now_ns : 0;
+	for (uint32_t k = 0; k < 2; k++) {
+		const struct sim_link *l = &s->link[w->nic[port] + k * 2];
+		uint64_t most = TX_BYTES * BASE_S_NS / l->conf.rate_bps;
+		if (l->free_at_ns > s->now_ns + most)
+			worst = base_max_ns(worst, l->free_at_ns - s->now_ns - most);
+	}
+	return worst;
+}
+
 void
 eval_wire_suci(struct eval_net *n, struct world *w)
 {
@@ -121,7 +138,9 @@ eval_wire_suci(struct eval_net *n, struct world *w)
 		a->cluster = i / n->c->ranks;
 		a->network = n->s->port[a->port].network;
 		attach(n->s, a, link_of(n->s, 0, 0, 0, n->c->costs.node_ns));
+		w->nic[a->port] = a->out;
 	}
+	w->tx_wait = eval_tx_wait;
 	for (uint32_t i = 0; i < w->nrelay; i++) {
 		uint32_t cpu = link_of(n->s, 0, 0, 0, n->c->costs.relay_ns);
 		for (uint32_t leg = 0; leg < 2; leg++) {

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EAGER	     65536u /* libmpi: longer ones are lent until they are acknowledged */
-#define HELD_MAX     4096u  /* LMPI_HELD_MAX */
-#define DIRECT_HDR   64u    /* sizeof(struct lmpi_hdr) */
-#define PORT_PACKETS 128u   /* what the last switch can queue, as suci.credit and LIBMPI_CREDIT */
-#define EVENTS_MAX   2000000000ull
+#define EAGER	   65536u /* libmpi: longer ones are lent until they are acknowledged */
+#define HELD_MAX   4096u  /* LMPI_HELD_MAX */
+#define DIRECT_HDR 64u	  /* sizeof(struct lmpi_hdr) */
+#define EVENTS_MAX 2000000000ull
 
 struct run {
 	const struct eval_conf *c;
@@ -33,9 +32,9 @@ eval_conf_default(struct eval_conf *c)
 				.ranks = 16,
 				.cc = SUCI_CC_CUBIC,
 				.bytes = 1024,
+				.datalen = 65536,
 				.warm = 3,
 				.iterations = 4,
-				.credit = PORT_PACKETS,
 				.seed = 0x5eed};
 }
 
@@ -206,14 +205,16 @@ suci_done(struct stream *st, uint32_t i)
 	eval_app_progress(&r->app, st->src);
 }
 
-static void
-world_of(const struct eval_conf *c, struct world_conf *wc)
+void
+eval_world_conf(const struct eval_conf *c, struct world_conf *wc)
 {
 	uint32_t n = c->clusters * c->ranks;
 	world_conf_default(wc);
 	wc->nclusters = c->relays ? c->clusters : 1;
 	for (uint32_t k = 0; k < c->clusters; k++)
 		wc->cluster[k] = (struct cluster_conf){c->ranks, c->relays};
+	if (c->one_side)
+		wc->cluster[1].relays = 0;
 	if (!c->relays)
 		wc->cluster[0] = (struct cluster_conf){n, 0};
 	wc->hosts_max = EVAL_RANKS;
@@ -229,8 +230,6 @@ world_of(const struct eval_conf *c, struct world_conf *wc)
 	wc->end.burst_bytes = 65536;
 	wc->end.credit_total = c->credit;
 	wc->lane_window = HELD_MAX / n < 64 ? 64 : HELD_MAX / n > 2048 ? 2048 : HELD_MAX / n;
-	if (c->lane_window)
-		wc->lane_window = c->lane_window;
 	wc->lanes = (struct suci_lane_limits){.lanes_max = n,
 					      .blocks_max = 4096,
 					      .rx_blocks_max = 4096,
@@ -244,9 +243,6 @@ world_of(const struct eval_conf *c, struct world_conf *wc)
 						.window_max = 2048};
 	wc->relay.initial_window = 32;
 	wc->relay.burst_packets = 32;
-	if (c->ack_every)
-		wc->relay.ack_every = wc->end.ack_every = c->ack_every;
-	wc->relay.ack_delay_ns = wc->end.ack_delay_ns = c->ack_delay_us * BASE_US_NS;
 	wc->relay.credit_total = c->credit;
 }
 
@@ -297,7 +293,7 @@ static void
 run_suci(struct run *r, const uint32_t *cluster_of, struct eval_result *o)
 {
 	struct world_conf wc;
-	world_of(r->c, &wc);
+	eval_world_conf(r->c, &wc);
 	r->w = world_new(r->s, &wc);
 	r->w->scenario = r;
 	r->w->on_placed = suci_placed;

@@ -93,6 +93,11 @@ const struct scenario scenarios[] = {
 	 "on demand: the first flights of 992 flows overrun a queue of 12.5 MB, 51 % at 32 KB"},
 	{"alltoall-bbr", "the same with bbr", true, alltoall_bbr,
 	 "on demand: as with cubic, 56 % at 128 KB"},
+	{"eval-trunks", "all-to-all of 2 x 16: 2, 4, 8 trunks halve the time within 5 %", true,
+	 eval_trunks, NULL},
+	{"eval-small", "the same below 1 KB: 8 trunks no slower than one", true, eval_small, NULL},
+	{"eval-is", "alltoallv 128 KB: 8 trunks 2.2 times TCP without relays", true, eval_is, NULL},
+	{"eval-long", "long messages: 90 % of direct over two relays", true, eval_long, NULL},
 	{"incast-1000-9k", "the same with MTU 9000", true, incast_thousand_jumbo, NULL},
 };
 const size_t nscenarios = sizeof scenarios / sizeof *scenarios;

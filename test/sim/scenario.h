@@ -89,6 +89,12 @@ void speed_rendezvous(uint64_t seed, bool verbose, struct outcome *o);
 void gateway_run(uint64_t seed, bool verbose, struct outcome *o);
 void gateway_slow_run(uint64_t seed, bool verbose, struct outcome *o);
 
+/* eval.c */
+void eval_trunks(uint64_t seed, bool verbose, struct outcome *o);
+void eval_small(uint64_t seed, bool verbose, struct outcome *o);
+void eval_is(uint64_t seed, bool verbose, struct outcome *o);
+void eval_long(uint64_t seed, bool verbose, struct outcome *o);
+
 /* spray.c */
 void spray_sum(uint64_t seed, bool verbose, struct outcome *o);
 void lane_grows(uint64_t seed, bool verbose, struct outcome *o);

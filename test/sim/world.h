@@ -23,7 +23,7 @@
 #define RANKS_MAX    1008
 #define HOSTS_MAX    24 /* processes and relays that a relay knows, see hosts_max */
 #define RELAYS_MAX   64 /* in all */
-#define STREAMS_MAX  1024
+#define STREAMS_MAX  4096
 #define NET_GLOBAL   100
 #define UDP_PORT     7000
 #define LABEL_BASE   16 /* of a process: LMPI_LABEL_BASE */
@@ -128,6 +128,7 @@ struct end {
 	uint64_t rx_bytes; /* of blocks begun and not consumed */
 	bool short_of_room;
 	bool alive, ended, started;
+	bool tx_waits;	/* for its driver */
 	bool met_relay; /* a path to a relay was up once */
 	bool reborn;	/* another process at the address of one that died */
 	bool quitting;	/* the run is over: what goes down now is no fault */
@@ -185,9 +186,13 @@ struct world {
 	uint32_t trunk_links_first, trunk_links_end;
 	/* Called when a block is whole at its receiver. */
 	void (*on_placed)(struct stream *st, uint32_t i);
-	/* The same when its sender has it back. */
+	/* Not NULL: how long the node at that port has to wait before its driver takes
+	 * another datagram; 0: it may send now. */
+	uint64_t (*tx_wait)(const struct world *w, uint32_t port);
+	/* The same as on_placed when its sender has it back. */
 	void (*on_done)(struct stream *st, uint32_t i);
 	void *scenario;
+	uint32_t nic[SIM_PORTS_MAX];
 	uint64_t bytes_total, blocks_total;
 	uint32_t checked; /* whose tables are next */
 	struct {

@@ -421,7 +421,7 @@ test_flood(void **state)
 	}
 	/* 20 ms: what it is promised is its share, told once a millisecond at most. */
 	assert_true(suci_counters(ep)->tx_datagrams - sent < 100);
-	assert_true(ep->promised <= 4);
+	assert_true(ep->pool[0].promised <= 4);
 	/* The others are served as ever. */
 	n->node[1].got = 30;
 	send_some(n, 2, 30, 1300, 0);

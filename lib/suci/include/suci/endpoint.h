@@ -238,12 +238,12 @@ struct suci_config {
 	/* Packets we let each peer have on its way to us, with credit_total only those that
 	 * are far; default window_max. */
 	uint32_t credit;
-	/* Packets all peers within a round trip of 1 ms may have on their way to us together:
-	 * what the socket, the NIC or the last switch can queue, so that however many send
-	 * at once nothing of it is lost.  Shared by priority, then evenly; with fewer than peers,
-	 * in turns of one packet, and who begins asks first unless its datagram has at most 160
-	 * bytes.  At least what the wire holds in a round trip, else it is idle at times.  0 = each
-	 * may have credit.  At most 32767. */
+	/* Packets all peers of one leg (of those below SUCI_LEGS_MAX) within a round trip of
+	 * 1 ms may have on their way to us together: what the socket, the NIC or the last switch
+	 * can queue, so that however many send at once nothing of it is lost.  Shared by priority,
+	 * then evenly; with fewer than peers, in turns of one packet, and who begins asks first
+	 * unless its datagram has at most 160 bytes.  At least what the wire holds in a round trip,
+	 * else it is idle at times.  0 = each may have credit.  At most 32767. */
 	uint32_t credit_total;
 	uint64_t ack_delay_ns; /* longest wait before an ack; default 1 ms */
 	uint32_t ack_every;    /* ack at once after so many packets; default 8 */
