@@ -212,7 +212,6 @@ begin_event(struct pg_run *r, const struct pg_event *e)
 		break;
 	case PG_DO_lose_primary:
 		pg_chan_drop(&r->ctx->chan[0], r->ctx->net.now_ns);
-		r->disrupted = true;
 		break;
 	case PG_DO_restart_relayd:
 		r->disrupted = true;
