@@ -49,6 +49,7 @@ struct eval_conf {
 	uint64_t datalen;	  /* ping-pong: longer messages go by the long protocol */
 	uint64_t wan_delay_ns;
 	uint32_t wan_loss_ppb;
+	enum relay_policy policy;
 	enum suci_cc_kind cc;  /* of all paths */
 	const char *algorithm; /* of lib/collectives; NULL: what it selects */
 	uint64_t bytes;	       /* of a block */

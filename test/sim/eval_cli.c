@@ -56,6 +56,10 @@ set(struct eval_conf *c, struct numbers *n, const char *arg)
 		n->pingpong = x != 0;
 	else if (word(arg, "transport", &v))
 		c->transport = strcmp(v, "tcp") ? EVAL_SUCI : EVAL_TCP;
+	else if (word(arg, "policy", &v))
+		c->policy = !strcmp(v, "stripe")   ? RELAY_POLICY_STRIPE
+			    : !strcmp(v, "source") ? RELAY_POLICY_SOURCE
+						   : RELAY_POLICY_DEST;
 	else if (word(arg, "cc", &v))
 		c->cc = strcmp(v, "bbr") ? SUCI_CC_CUBIC : SUCI_CC_BBR;
 	else

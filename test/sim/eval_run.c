@@ -217,6 +217,8 @@ eval_world_conf(const struct eval_conf *c, struct world_conf *wc)
 		wc->cluster[1].relays = 0;
 	if (!c->relays)
 		wc->cluster[0] = (struct cluster_conf){n, 0};
+	wc->policy = (uint8_t)c->policy;
+	wc->several = c->policy != RELAY_POLICY_DEST;
 	wc->hosts_max = EVAL_RANKS;
 	wc->private_mtu = wc->global_mtu = 1500 - SIM_IP_UDP;
 	/* libmpi/transport/net_setup.c, net.c */
