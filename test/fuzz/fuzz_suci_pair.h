@@ -48,8 +48,10 @@ struct pair_host {
 	struct suci *ep;
 	struct suci_addr addr;
 	uint32_t path, lane, sent, done, begun, ended;
-	/* Of the data it sends, and of those it expects: after a crash both begin anew. */
+	/* Of the data it sends, and of those that come over its lane: after a crash both begin
+	 * anew.  UINT32_MAX: nothing came over it yet. */
 	uint32_t life, peer_life;
+	uint64_t incarnation;
 	bool up, lane_up;
 	void *mem_ls, *mem_ep;
 	struct pair_rx rx[PAIR_BLOCKS];
@@ -64,6 +66,7 @@ struct pair {
 	bool direct;
 	bool trusting;	/* nothing was forged or corrupted: contents are checked too */
 	uint32_t lives; /* crashes */
+	uint64_t incarnation[2][PAIR_LIVES]; /* of a side when it sent data of that life */
 	uint8_t payload[PAIR_LIVES][PAIR_BLOCK_MAX];
 };
 
@@ -100,7 +103,7 @@ pair_open_lane(struct pair_host *h)
 		.window_max = 200,
 	};
 	h->lane_up = suci_lane_open(h->ls, &c, &h->lane, h->pair->now_ns) == 0;
-	h->peer_life = h->pair->h[!side].life;
+	h->peer_life = UINT32_MAX;
 }
 
 static inline void
@@ -126,6 +129,23 @@ pair_begin_anew(struct pair_host *h)
 	h->sent = h->done = h->begun = h->ended = 0;
 	memset(h->rx, 0, sizeof h->rx);
 	h->life = h->pair->lives;
+}
+
+/* Data of one life of the peer only, of the one the path is to.  Which life that is, only
+ * the data can tell: the path may come up by what an earlier one sent. */
+static inline void
+pair_check_life(struct pair_host *h, uint64_t offset, const uint8_t *data, size_t len)
+{
+	struct pair *p = h->pair;
+	uint32_t k = 0;
+	while (k < PAIR_LIVES && memcmp(data, p->payload[k] + offset, len) != 0)
+		k++;
+	MUST(k <= p->lives);
+	MUST(h->peer_life == UINT32_MAX || h->peer_life == k);
+	h->peer_life = k;
+	struct suci_path_info i;
+	MUST(suci_path_info(h->ep, h->path, &i));
+	MUST(i.peer_incarnation == p->incarnation[h == p->h][k]);
 }
 
 static inline void
@@ -171,7 +191,7 @@ pair_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t
 		return;
 	MUST(!b->ended && len && offset + len <= b->bytes);
 	if (h->pair->trusting)
-		MUST(!memcmp(data, h->pair->payload[h->peer_life] + offset, len));
+		pair_check_life(h, offset, data, len);
 	for (size_t i = 0; i < len; i++)
 		MUST(!b->seen[offset + i]++);
 	b->got += len;
@@ -274,9 +294,13 @@ pair_host_init(struct pair *p, int side)
 		.user = h->ls,
 		.liveness_ns = 60 * BASE_S_NS,
 	};
+	/* Another one in every run, as suci_config wants it: with the old one it would take an
+	 * OPEN that was meant for its former self. */
+	c.cookie_secret[1] = (uint8_t)p->lives;
+	h->incarnation = c.incarnation;
 	if (pair_aead) {
-		c.limits.sealed_max = 2;
 		c.cookie_secret[0] = (uint8_t)side;
+		c.limits.sealed_max = 2;
 		c.seal = (struct suci_seal_conf){.aead = pair_aead,
 						 .key = {{.id = 7}, {.id = 8}},
 						 .nkeys = 2,
@@ -370,6 +394,7 @@ pair_send(struct pair *p, int side, bool wait)
 	uint64_t bytes = pair_block_bytes(h->sent);
 	size_t head = bytes < 60 ? bytes : 60;
 	const uint8_t *from = p->payload[h->life];
+	p->incarnation[side][h->life] = h->incarnation;
 	if (!suci_lane_send(h->ls, h->lane, from, head, from + head, bytes - head, wait, h->sent,
 			    p->now_ns))
 		h->sent++;

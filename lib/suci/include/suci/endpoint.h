@@ -213,10 +213,12 @@ enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1, SUCI_CC_BBR = 2 };
 
 struct suci_config {
 	struct suci_limits limits;
-	uint64_t incarnation;	   /* differs between runs of the same endpoint; not 0 */
-	uint8_t cookie_secret[16]; /* random */
-	uint64_t seed;		   /* for tags */
-	uint32_t mtu_max;	   /* largest UDP payload the driver can send, 1200 .. 65000 */
+	uint64_t incarnation; /* differs between runs of the same endpoint; not 0 */
+	/* Random, and another one in every run: with that of its former run an endpoint would
+	 * take an OPEN meant for it, and the opener mistake the two for one. */
+	uint8_t cookie_secret[16];
+	uint64_t seed;	  /* for tags */
+	uint32_t mtu_max; /* largest UDP payload the driver can send, 1200 .. 65000 */
 	/* The same for paths over one leg (suci_addr.leg), where a leg takes less;
 	 * 0 = mtu_max. */
 	uint32_t mtu_leg[SUCI_LEGS_MAX];
