@@ -19,6 +19,7 @@ pg_cleanup()
 {
 	local rc=$? ns
 	trap - EXIT INT TERM
+	[ "$(type -t pmd_stop)" != function ] || pmd_stop # of test/bench/relay.sh
 	[ -f "$TMP/relayd.pid" ] && RELAYD_PID=$(cat "$TMP/relayd.pid")
 	pg_stop "$RELAYD_PID"
 	[ -f "$TMP/second.pid" ] && pg_stop "$(cat "$TMP/second.pid")"
