@@ -297,9 +297,9 @@ begin_drain(struct rd_control *c, const char *signal_name)
 	}
 	rd_notify("STOPPING=1");
 	rd_log(RD_LOG_INFO, "%s: no new jobs; %u running get %u ms to finish", signal_name,
-	       jobs_running(c), c->conf->drain_ms);
+	       jobs_running(c), c->drain_ms);
 	c->phase = RD_PHASE_DRAIN;
-	c->phase_end_ns = c->now_ns + c->conf->drain_ms * BASE_MS_NS;
+	c->phase_end_ns = c->now_ns + c->drain_ms * BASE_MS_NS;
 	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
 		rd_watch_close(c, &c->listen_impi[i]);
 }
@@ -446,6 +446,9 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = c->conf;
 	set_closed(c);
+	c->drain_ms = conf->drain_ms;
+	c->idle = conf->idle;
+	c->policy = conf->trunks.policy;
 	c->now_ns = rd_clock_system_ns();
 	c->limit_neigh = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};

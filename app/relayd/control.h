@@ -127,7 +127,9 @@ struct rd_control {
 	bool snapshot_out;	      /* control's snapshot is with the workers */
 	bool write_stats;	      /* SIGUSR1 came */
 	struct rd_snapshot *snapshot; /* control's own */
-	struct rd_rpc_server *rpc;    /* the control socket; NULL: none */
+	/* From conf, then by the control socket. */
+	uint32_t drain_ms, idle, policy;
+	struct rd_rpc_server *rpc; /* the control socket; NULL: none */
 	struct rd_log_limit limit_neigh, limit_path, limit_channel;
 	struct rd_control_counters count;
 };

@@ -112,10 +112,14 @@ read_mail(struct rd_gateway *g)
 		case RD_MAIL_SNAPSHOT:
 			rd_gateway_snapshot(g, &mail->snapshot->gateway);
 			break;
-		case RD_MAIL_ELSEWHERE:
-	case RD_MAIL_POLICY:
-	case RD_MAIL_WEIGHT:
-	case RD_MAIL_END_ALL:
+		case RD_MAIL_ELSEWHERE: /* the worker's */
+		case RD_MAIL_POLICY:
+		case RD_MAIL_WEIGHT:
+		case RD_MAIL_LANES:
+		case RD_MAIL_SNIFF:
+		case RD_MAIL_IDLE:
+		case RD_MAIL_CORE:
+		case RD_MAIL_END_ALL:
 		case RD_MAIL_STOP:
 			break;
 		}

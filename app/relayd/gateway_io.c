@@ -512,6 +512,16 @@ rd_gw_watch_tap(struct rd_gateway *g, int leg)
 
 /* ---- from the loop ------------------------------------------------------------------------ */
 
+/* Somebody has deleted the interface: epoll would say so for ever.  Control closes it. */
+static void
+tap_gone(struct rd_gateway *g, int leg)
+{
+	(void)epoll_ctl(g->epoll, EPOLL_CTL_DEL, g->taps->fd[leg], NULL);
+	rd_gw_text(g,
+		   "TAP %s was deleted: TCP over the %s leg is dead until relayd is started again",
+		   g->tap[leg], rd_leg_names[leg]);
+}
+
 void
 rd_gw_ready(struct rd_gateway *g, uint64_t key, uint32_t events)
 {
@@ -531,6 +541,8 @@ rd_gw_ready(struct rd_gateway *g, uint64_t key, uint32_t events)
 		break;
 	case KEY_TAP:
 		g->tap_ready[index] = true;
+		if (events & EPOLLERR)
+			tap_gone(g, (int)index);
 		break;
 	case KEY_WAKE: /* rd_wake_awake reads it */
 		break;

@@ -1,4 +1,5 @@
 #include "leg.h"
+#include "sniff.h"
 
 #include "base/assert.h"
 
@@ -12,6 +13,8 @@ rd_leg_flush(struct rd_leg *leg)
 	if (!n)
 		return;
 	uint64_t bytes = 0;
+	if (leg->sniffer)
+		rd_sniff_tx(leg->sniffer, leg->index, leg->port->id, leg->tx, n);
 	for (uint16_t i = 0; i < n; i++)
 		bytes += leg->tx[i]->pkt_len;
 	for (uint32_t tries = 0; sent < n && tries <= RD_TX_RETRIES; tries++) {

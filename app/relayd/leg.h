@@ -79,6 +79,7 @@ struct rd_leg {
 	uint16_t ntx;
 	uint64_t now_ns; /* of this turn */
 	struct rte_mbuf *tx[RD_BURST];
+	struct rd_sniffer *sniffer; /* sees what is sent; NULL: nobody */
 	struct rd_leg_counters count;
 	/* Nobody answered for ip. */
 	void (*unreachable)(void *user, struct rd_leg *leg, uint32_t ip);

@@ -21,6 +21,18 @@ rd_log_init(const char *name, enum rd_log_level level)
 	log_level = level;
 }
 
+void
+rd_log_set_level(enum rd_log_level level)
+{
+	log_level = level;
+}
+
+enum rd_log_level
+rd_log_get_level(void)
+{
+	return log_level;
+}
+
 static void __attribute__((format(printf, 2, 0)))
 write_line(enum rd_log_level level, const char *fmt, va_list ap)
 {

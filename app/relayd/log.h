@@ -14,6 +14,9 @@
 #include <stdint.h>
 
 void rd_log_init(const char *name, enum rd_log_level level);
+/* From now on; and what it is. */
+void rd_log_set_level(enum rd_log_level level);
+enum rd_log_level rd_log_get_level(void);
 void rd_log(enum rd_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* At most burst lines per interval. */

@@ -41,6 +41,10 @@ enum rd_mail_type {
 	RD_MAIL_WEIGHT,	    /* worker: ways is the new weight */
 	RD_MAIL_SNAPSHOT,   /* snapshot is filled in: goes from worker to worker, then the
 			     * gateway */
+	RD_MAIL_LANES,	    /* tool: struct rd_lanes to count in, or NULL */
+	RD_MAIL_SNIFF,	    /* tool: struct rd_sniffer, or NULL */
+	RD_MAIL_IDLE,	    /* number: enum rd_idle_mode */
+	RD_MAIL_CORE,	    /* result is what core() says */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
 };
 
@@ -52,6 +56,9 @@ struct rd_mail {
 	struct relay_policy_rule rule;
 	const struct relay_job *job; /* control keeps it until the reply */
 	struct rd_snapshot *snapshot;
+	void *tool;
+	uint32_t number;
+	int (*core)(struct relay_core *core, const struct rd_mail *mail, uint64_t now_ns);
 	void (*done)(struct rd_mail *mail); /* control's: called with the reply */
 	void *owner;
 	uint32_t worker; /* whose mailbox it belongs to */

@@ -28,6 +28,98 @@ static const struct rd_rpc_param drops_params[] = {
 	{.name = "all", .type = RD_RPC_BOOL, .help = "those that are zero, too"},
 };
 
+#define JOB_HELP "label base of a job"
+static const struct rd_rpc_param measure_params[] = {
+	[RD_P_MS] = {.name = "ms",
+		     .type = RD_RPC_UINT,
+		     .min = 100,
+		     .max = 600000,
+		     .help = "how long to measure, 1000 if not given"},
+	[RD_P_MAX] = {.name = "max",
+		      .type = RD_RPC_UINT,
+		      .min = 1,
+		      .max = RD_RPC_ROWS_MAX,
+		      .help = "most lanes to answer with, 256 if not given"},
+	[RD_P_JOB] = {.name = "job", .type = RD_RPC_UINT, .max = UINT32_MAX - 1, .help = JOB_HELP},
+};
+static const struct rd_rpc_param set_params[] = {
+	[RD_P_LOG_LEVEL] = {.name = "log_level",
+			    .type = RD_RPC_WORD,
+			    .words = "error|warning|info|debug",
+			    .help = "as log_level of the configuration"},
+	[RD_P_IDLE] = {.name = "idle",
+		       .type = RD_RPC_WORD,
+		       .words = "busy|pause|sleep",
+		       .help = "as idle of the configuration"},
+	[RD_P_DRAIN_MS] = {.name = "drain_ms",
+			   .type = RD_RPC_UINT,
+			   .max = 600000,
+			   .help = "as drain_ms of the configuration"},
+};
+static const struct rd_rpc_param capture_params[] = {
+	[RD_P_LEG] = {.name = "leg",
+		      .type = RD_RPC_WORD,
+		      .words = "both|private|global",
+		      .help = "frames of that leg"},
+	[RD_P_DIR] = {.name = "dir",
+		      .type = RD_RPC_WORD,
+		      .words = "both|in|out",
+		      .help = "received or sent ones"},
+	[RD_P_PEER] = {.name = "peer",
+		       .type = RD_RPC_STRING,
+		       .max = 21,
+		       .help = "from or to that IPv4 address, or address:port"},
+	[RD_P_CJOB] = {.name = "job", .type = RD_RPC_UINT, .max = UINT32_MAX - 1, .help = JOB_HELP},
+	[RD_P_SRC] = {.name = "src",
+		      .type = RD_RPC_UINT,
+		      .max = UINT32_MAX - 1,
+		      .help = "segments sent by that world rank"},
+	[RD_P_DST] = {.name = "dst",
+		      .type = RD_RPC_UINT,
+		      .max = UINT32_MAX - 1,
+		      .help = "segments sent to that world rank"},
+	[RD_P_SNAPLEN] = {.name = "snaplen",
+			  .type = RD_RPC_UINT,
+			  .min = 64,
+			  .max = RD_CAPTURE_SNAP_MAX,
+			  .help = "bytes of a frame, 1600 if not given"},
+	[RD_P_FRAMES] = {.name = "frames",
+			 .type = RD_RPC_UINT,
+			 .min = 1,
+			 .max = UINT32_MAX,
+			 .help = "end after so many"},
+	[RD_P_MBYTES] = {.name = "mbytes",
+			 .type = RD_RPC_UINT,
+			 .min = 1,
+			 .max = 1048576,
+			 .help = "end when the file has about so many MB, 1000 if not given"},
+	[RD_P_CMS] = {.name = "ms",
+		      .type = RD_RPC_UINT,
+		      .min = 1,
+		      .max = 86400000,
+		      .help = "end after that time"},
+};
+
+static const struct rd_rpc_param drain_params[] = {
+	[RD_P_RELAY] = {.name = "relay",
+			.type = RD_RPC_STRING,
+			.max = 15,
+			.help = "index or private address of the relay that is meant: it must be "
+				"the one that is asked"},
+};
+static const struct rd_rpc_param policy_params[] = {
+	[RD_P_POLICY] = {.name = "policy",
+			 .type = RD_RPC_WORD,
+			 .required = true,
+			 .words = "dest|source|stripe", /* as enum relay_policy */
+			 .help = "how segments are divided among trunks"},
+	[RD_P_ADDRESSES] = {.name = "addresses",
+			    .type = RD_RPC_STRING,
+			    .max = 18,
+			    .help = "towards clusters whose relays have global addresses in "
+				    "IP/LENGTH; all others if not given"},
+};
+
 #define PARAMS(p) .param = (p), .nparams = sizeof(p) / sizeof((p)[0])
 static const struct rd_rpc_method methods[] = {
 	{.name = "methods", .id = RD_M_METHODS, .help = "this list"},
@@ -50,6 +142,40 @@ static const struct rd_rpc_method methods[] = {
 	 PARAMS(drops_params),
 	 .id = RD_M_DROPS,
 	 .help = "what was lost or refused, by reason"},
+	{.name = "lanes",
+	 PARAMS(measure_params),
+	 .id = RD_M_LANES,
+	 .help = "who talks to whom: measures for a while"},
+	{.name = "advise",
+	 .param = measure_params,
+	 .nparams = 2,
+	 .id = RD_M_ADVISE,
+	 .help = "how many trunks this traffic can use, and why: measures for a while"},
+	{.name = "get", .id = RD_M_GET, .help = "what set changes"},
+	{.name = "set",
+	 PARAMS(set_params),
+	 .id = RD_M_SET,
+	 .help = "change settings until the end"},
+	{.name = "drain",
+	 PARAMS(drain_params),
+	 .id = RD_M_DRAIN,
+	 .help = "give this relay's traffic to the others of its cluster"},
+	{.name = "undrain",
+	 PARAMS(drain_params),
+	 .id = RD_M_UNDRAIN,
+	 .help = "take its share again"},
+	{.name = "policy",
+	 PARAMS(policy_params),
+	 .id = RD_M_POLICY,
+	 .help = "change how segments are divided among trunks"},
+	{.name = "capture_start",
+	 PARAMS(capture_params),
+	 .id = RD_M_CAPTURE_START,
+	 .help = "frames into the pcapng file whose descriptor comes along"},
+	{.name = "capture_status", .id = RD_M_CAPTURE_STATUS, .help = "how it stands with it"},
+	{.name = "capture_stop",
+	 .id = RD_M_CAPTURE_STOP,
+	 .help = "end it; answers when it has ended"},
 };
 
 static void
@@ -67,6 +193,26 @@ on_call(void *user, struct rd_rpc_conn *conn, const struct rd_rpc_call *call)
 	case RD_M_CHANNELS:
 	case RD_M_DROPS:
 		rd_rpc_want_snapshot(c);
+		return;
+	case RD_M_LANES:
+	case RD_M_ADVISE:
+		rd_rpc_measure(c, call);
+		return;
+	case RD_M_GET:
+		rd_rpc_get(c);
+		return;
+	case RD_M_SET:
+		rd_rpc_set(c, call);
+		return;
+	case RD_M_DRAIN:
+	case RD_M_UNDRAIN:
+	case RD_M_POLICY:
+		rd_rpc_trunks(c, call);
+		return;
+	case RD_M_CAPTURE_START:
+	case RD_M_CAPTURE_STATUS:
+	case RD_M_CAPTURE_STOP:
+		rd_rpc_capture(c, call);
 		return;
 	}
 }
@@ -96,7 +242,7 @@ rd_rpc_answer(struct rd_rpc_client *c, const struct rd_snapshot *s)
 	case RD_M_DROPS:
 		v = rd_rpc_drops(s, call->number[0]);
 		break;
-	case RD_M_METHODS:
+	default: /* needs none */
 		break;
 	}
 	rd_rpc_result(&c->conn, v);

@@ -2,7 +2,9 @@
 #ifndef RD_RPC_PRIVATE_H
 #define RD_RPC_PRIVATE_H
 
+#include "capture.h"
 #include "control.h"
+#include "measure.h"
 #include "rpc_server.h"
 #include "stats.h"
 
@@ -14,6 +16,16 @@ enum rd_rpc_id {
 	RD_M_GATEWAY,
 	RD_M_CHANNELS,
 	RD_M_DROPS,
+	RD_M_LANES,
+	RD_M_ADVISE,
+	RD_M_GET,
+	RD_M_SET,
+	RD_M_CAPTURE_START,
+	RD_M_CAPTURE_STATUS,
+	RD_M_CAPTURE_STOP,
+	RD_M_DRAIN,
+	RD_M_UNDRAIN,
+	RD_M_POLICY,
 };
 
 struct rd_rpc_client {
@@ -25,6 +37,9 @@ struct rd_rpc_client {
 	int passed;    /* descriptor that came with what was last read; -1: none */
 	uint64_t need; /* waits for this snapshot; 0: for none */
 	uint64_t until_ns;
+	bool measures;		   /* its call waits for the measurement */
+	struct rd_core_call *asks; /* its call waits for the workers' cores */
+	bool stops;		   /* its call waits for the end of the capture */
 };
 
 struct rd_rpc_server {
@@ -38,6 +53,10 @@ struct rd_rpc_server {
 	char path[108];
 	uint64_t dev, ino; /* of the socket we made there */
 	struct rd_log_limit limit;
+	uint32_t weight; /* of this relay, 0: it drains */
+	struct rd_measure *measure;
+	struct rd_capture *capture;
+	struct rd_rpc_client *captures; /* whose it is; NULL: nobody's, or he is gone */
 };
 
 extern const struct rd_rpc_api rd_rpc_api;
@@ -46,6 +65,38 @@ extern const struct rd_rpc_api rd_rpc_api;
 void rd_rpc_want_snapshot(struct rd_rpc_client *c);
 /* Answer a call that needs a snapshot of the workers. */
 void rd_rpc_answer(struct rd_rpc_client *c, const struct rd_snapshot *s);
+
+/* After an answer that was not given inside of a call: send it, serve the next one. */
+void rd_rpc_settle(struct rd_rpc_client *c);
+
+/* rpc_tools.c */
+void rd_rpc_measure(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+void rd_rpc_get(struct rd_rpc_client *c);
+void rd_rpc_set(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+void rd_rpc_capture(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+/* The client is gone; what he had under way ends. */
+void rd_rpc_tools_gone(struct rd_rpc_client *c);
+void rd_rpc_tools_tick(struct rd_rpc_server *s);
+/* rpc_trunks.c */
+void rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+void rd_rpc_trunks_gone(struct rd_rpc_client *c);
+/* Order of the parameters in their calls. */
+enum { RD_P_RELAY };
+enum { RD_P_POLICY, RD_P_ADDRESSES };
+enum { RD_P_MS, RD_P_MAX, RD_P_JOB };
+enum { RD_P_LOG_LEVEL, RD_P_IDLE, RD_P_DRAIN_MS };
+enum {
+	RD_P_LEG,
+	RD_P_DIR,
+	RD_P_PEER,
+	RD_P_CJOB,
+	RD_P_SRC,
+	RD_P_DST,
+	RD_P_SNAPLEN,
+	RD_P_FRAMES,
+	RD_P_MBYTES,
+	RD_P_CMS,
+};
 
 /* rpc_rows.c */
 json_t *rd_rpc_status(const struct rd_control *c, const struct rd_snapshot *s);

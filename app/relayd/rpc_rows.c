@@ -81,6 +81,7 @@ rd_rpc_status(const struct rd_control *c, const struct rd_snapshot *s)
 	put_u64(o, "relays", conf->cluster.nrelays);
 	put_text(o, "instance", conf->eal.file_prefix);
 	put_text(o, "phase", phases[c->phase]);
+	put_u64(o, "weight", c->rpc->weight);
 	put_text(o, "private", rd_ipv4_text(conf->port[RD_LEG_PRIVATE].address, a));
 	put_text(o, "global", rd_ipv4_text(conf->port[RD_LEG_GLOBAL].address, a));
 	put_text(o, "impi_server", conf->impi.server);

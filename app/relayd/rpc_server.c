@@ -32,6 +32,8 @@ drop_client(struct rd_rpc_client *c)
 	rd_rpc_fini(&c->conn);
 	keep_passed(c, -1);
 	c->need = 0;
+	rd_rpc_tools_gone(c);
+	rd_rpc_trunks_gone(c);
 }
 
 /* A call waits for something. */
@@ -59,8 +61,8 @@ write_out(struct rd_rpc_client *c)
 }
 
 /* What can be done now has been: what to wait for next. */
-static void
-settle(struct rd_rpc_client *c)
+void
+rd_rpc_settle(struct rd_rpc_client *c)
 {
 	size_t room, len;
 	write_out(c);
@@ -128,7 +130,7 @@ on_client(struct rd_watch *w, uint32_t events)
 		drop_client(c); /* nobody is there for the answer */
 		return;
 	}
-	settle(c);
+	rd_rpc_settle(c);
 }
 
 /* A free place, if need be that of the one who has been silent longest. */
@@ -217,7 +219,7 @@ snapshot_done(struct rd_mail *mail)
 		}
 		c->need = 0;
 		rd_rpc_answer(c, s->snapshot);
-		settle(c);
+		rd_rpc_settle(c);
 	}
 	if (wanted && !s->out)
 		ask_snapshot(s);
@@ -242,6 +244,7 @@ void
 rd_rpc_server_tick(struct rd_rpc_server *s)
 {
 	uint64_t now = s->ctl->now_ns;
+	rd_rpc_tools_tick(s);
 	for (int i = 0; i < RD_RPC_CLIENTS; i++) {
 		struct rd_rpc_client *c = s->client[i];
 		size_t len;
@@ -250,7 +253,7 @@ rd_rpc_server_tick(struct rd_rpc_server *s)
 		if (c->need && now >= c->until_ns) {
 			c->need = 0;
 			rd_rpc_error(&c->conn, RD_RPC_LATE, "the workers do not answer");
-			settle(c);
+			rd_rpc_settle(c);
 		} else if (rd_rpc_output(&c->conn, &len) && now - c->moved_ns >= RD_RPC_STALL_NS) {
 			drop_client(c);
 		}
@@ -343,6 +346,7 @@ rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
 		return NULL;
 	}
 	s->ctl = ctl;
+	s->weight = conf->trunks.weight;
 	s->listen.fd = -1;
 	s->limit = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	if (*conf->control.socket) {
@@ -361,7 +365,9 @@ rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
 		return NULL;
 	}
 	s->snapshot = rd_snapshot_new(conf);
-	if (s->snapshot)
+	s->measure = rd_measure_new(ctl);
+	s->capture = rd_capture_new(ctl);
+	if (s->snapshot && s->measure && s->capture)
 		return s;
 	snprintf(err, err_max, "control socket: no memory");
 	rd_rpc_server_free(s);
@@ -383,6 +389,8 @@ rd_rpc_server_free(struct rd_rpc_server *s)
 	/* Not that of one who took the place. */
 	if (lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
 		(void)unlink(s->path);
+	rd_capture_free(s->capture);
+	rd_measure_free(s->measure);
 	rd_snapshot_free(s->snapshot);
 	free(s);
 }

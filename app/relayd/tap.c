@@ -155,7 +155,15 @@ readable(struct rd_watch *w, uint32_t events)
 {
 	struct rd_control *c = w->owner;
 	int leg = w == &c->tap[RD_LEG_PRIVATE] ? RD_LEG_PRIVATE : RD_LEG_GLOBAL;
-	(void)events;
+	if (events & EPOLLERR) { /* epoll would say so for ever */
+		rd_log(RD_LOG_ERROR,
+		       "TAP %s was deleted: TCP over the %s leg is dead until relayd is started "
+		       "again",
+		       c->tap_name[leg], rd_leg_names[leg]);
+		c->taps.fd[leg] = -1;
+		rd_watch_close(c, w);
+		return;
+	}
 	if (rd_tap_read(&c->taps, leg, RD_TAP_FRAMES))
 		rd_wake_up(&c->box[0]->wake_worker);
 }

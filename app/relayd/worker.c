@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "frame.h"
 #include "gateway.h"
+#include "rd/lanes.h"
 #include "relay/addr.h"
+#include "sniff.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -314,6 +316,19 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 	rte_pktmbuf_free(m);
 }
 
+/* The same, and whoever captures sees it before anything in it is changed. */
+static void
+take_seen(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+{
+	if (!w->sniffer) {
+		take(w, leg, m);
+		return;
+	}
+	rd_sniff_rx(w->sniffer, leg->index, leg->port->id, m);
+	take(w, leg, m);
+	rd_sniff_rx_done(w->sniffer);
+}
+
 /* From our queue. */
 static void
 receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
@@ -333,7 +348,7 @@ receive(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 			return;
 		}
 	}
-	take(w, leg, m);
+	take_seen(w, leg, m);
 }
 
 /* From another worker's queue. */
@@ -341,7 +356,7 @@ static void
 receive_steered(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
 	leg->count.rx_steered++;
-	take(w, leg, m);
+	take_seen(w, leg, m);
 }
 
 static uint32_t
@@ -444,8 +459,10 @@ transmit(struct rd_worker *w)
 		/* Copied for other threads, the gateway's and the worker's whose queue we use: they
 		 * must not share an mbuf with custody. */
 		bool own = for_own_gateway(w, &o->to), copy = own || leg->txq == RD_NO_QUEUE;
-		struct rte_mbuf *m =
-			rd_frame_build(leg, w->ep, o, copy ? NULL : payload_mbuf(w, o));
+		struct rte_mbuf *payload = payload_mbuf(w, o);
+		struct rte_mbuf *m = rd_frame_build(leg, w->ep, o, copy ? NULL : payload);
+		if (m && w->sniffer)
+			rd_sniff_built(w->sniffer, m, payload);
 		if (m && own)
 			to_gateway(w, leg, m);
 		else if (m)
@@ -456,6 +473,33 @@ transmit(struct rd_worker *w)
 }
 
 /* ---- mail, timers, loop -------------------------------------------------------- */
+
+/* Somebody looks at what passes. */
+static void
+core_seen(void *user, const struct relay_seen *s)
+{
+	struct rd_worker *w = user;
+	if (w->lanes)
+		rd_lanes_count(w->lanes, s->job, s->src_rank, s->dst_rank, s->in_path, s->bytes);
+	if (w->sniffer)
+		rd_sniff_segment(w->sniffer, s);
+}
+
+static void
+take_tool(struct rd_worker *w, const struct rd_mail *mail)
+{
+	if (mail->type == RD_MAIL_IDLE) {
+		w->idle.mode = (enum rd_idle_mode)mail->number;
+		return;
+	}
+	if (mail->type == RD_MAIL_LANES)
+		w->lanes = mail->tool;
+	else
+		w->sniffer = mail->tool;
+	for (int i = 0; i < RD_LEGS; i++)
+		w->leg[i].sniffer = w->sniffer;
+	relay_core_watch(w->core, w->lanes || w->sniffer ? core_seen : NULL, w);
+}
 
 static uint32_t
 read_mail(struct rd_worker *w)
@@ -490,6 +534,14 @@ read_mail(struct rd_worker *w)
 			rd_worker_snapshot(w, mail->snapshot->shard[w->index]);
 			break;
 		case RD_MAIL_JOB_FINISH: /* the gateway's */
+			break;
+		case RD_MAIL_CORE:
+			mail->result = mail->core(w->core, mail, w->now_ns);
+			break;
+		case RD_MAIL_LANES:
+		case RD_MAIL_SNIFF:
+		case RD_MAIL_IDLE:
+			take_tool(w, mail);
 			break;
 		case RD_MAIL_STOP:
 			w->stop = true;

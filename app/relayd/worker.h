@@ -63,6 +63,8 @@ struct rd_worker {
 	uint64_t pool_low, pool_high; /* addresses of the pool's mbufs */
 	uint32_t fresh[RD_FRESH_MAX]; /* trunks whose congestion control is to be set */
 	uint32_t nfresh;
+	struct rd_lanes *lanes;	    /* somebody measures; NULL: nobody */
+	struct rd_sniffer *sniffer; /* somebody captures; NULL: nobody */
 	bool wake_control, wake_gateway, stop;
 	struct suci_out out;
 	struct rd_worker_counters count;

@@ -12,7 +12,8 @@
 
 /* A trunk, measured over one second with ten samples. */
 struct row {
-	uint32_t mbps, busy_pct, loss_ppm, rtt_ms, rtt_min_ms, full, full_credit, pace_mbps;
+	uint32_t mbps, busy_pct, loss_ppm, rtt_ms, rtt_min_ms, full, full_credit, pace_mbps,
+		growing;
 };
 struct scene {
 	const char *name;
@@ -56,6 +57,7 @@ set_scene(const struct scene *s, struct rd_advise_input *in)
 			.samples = 10,
 			.full = r->full,
 			.full_credit = r->full_credit,
+			.full_window = r->growing ? 0 : r->full,
 		};
 	}
 	in->nworkers = in->ntrunks;
@@ -159,6 +161,19 @@ static const struct scene scenes[] = {
 	 .useful = 2,
 	 .at_least = true,
 	 .text = "limits.window"},
+	{.name = "the window still grows",
+	 .trunk = {{.mbps = 220,
+		    .busy_pct = 10,
+		    .rtt_ms = 101,
+		    .rtt_min_ms = 100,
+		    .full = 8,
+		    .growing = 1}},
+	 .policy = RD_ADVISE_STRIPE,
+	 .limit = RD_LIMIT_RAMP,
+	 .active = 1,
+	 .useful = 1,
+	 .at_least = true,
+	 .text = "measure longer"},
 	{.name = "the other relay takes no more",
 	 .trunk = {{.mbps = 220,
 		    .busy_pct = 10,

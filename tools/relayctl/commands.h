@@ -9,13 +9,13 @@
 
 /* The options of the command line; each command says in its table row which it takes. */
 struct options {
-	bool json, all, once;
+	bool json, all, once, no_lanes;
 	bool given_n, given_d;
 	uint32_t n;	 /* -n: how many */
 	double interval; /* -d: seconds */
-	const char *kind, *job, *src, *dst, *leg, *dir, *path, *file;
-	uint32_t snaplen;
-	double duration;
+	const char *kind, *job, *src, *dst, *leg, *dir, *peer, *path, *worker, *file;
+	const char *snaplen, *mbytes;
+	bool wait;
 	int nargs;
 	char **arg;
 };
@@ -26,7 +26,23 @@ int cmd_paths(struct ctl *c, const struct options *o);
 int cmd_gateway(struct ctl *c, const struct options *o);
 int cmd_drops(struct ctl *c, const struct options *o);
 int cmd_methods(struct ctl *c, const struct options *o);
+int cmd_lanes(struct ctl *c, const struct options *o);
+int cmd_advise(struct ctl *c, const struct options *o);
+int cmd_top(struct ctl *c, const struct options *o);
+int cmd_set(struct ctl *c, const struct options *o);
+int cmd_drain(struct ctl *c, const struct options *o);
+int cmd_undrain(struct ctl *c, const struct options *o);
+int cmd_capture(struct ctl *c, const struct options *o);
 
+/* Rows, or that there are none. */
+struct column;
+int show_rows(json_t *rows, const struct options *o, const char *what,
+	      const struct column *columns);
+/* A number of an option or argument; else the program ends. */
+uint32_t number_of(const char *text, const char *name, uint32_t min, uint32_t max);
+/* Label base of a job by that or by its number, as "relayctl jobs" shows both. */
+uint32_t job_of(struct ctl *c, const char *text);
+json_int_t int_of(const json_t *o, const char *key);
 /* Wait so long, or until a signal. */
 void wait_s(double s);
 /* SIGINT or SIGTERM came. */

@@ -1,1 +1,8 @@
 $(call prog,relayctl,$(wildcard tools/relayctl/*.c),,jansson libbsd)
+
+# Its man page goes with the others.
+.PHONY: install-relayctl
+INSTALL_TARGETS += install-relayctl
+install-relayctl:
+	@install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	@install -m 644 tools/relayctl/relayctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/relayctl

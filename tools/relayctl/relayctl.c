@@ -25,6 +25,24 @@ static const struct command {
 	 cmd_drops, "da", 0, 0},
 	{"gateway", "", "the gateway to foreign hosts: counters, memory, then its channels",
 	 cmd_gateway, "", 0, 0},
+	{"top", "[-d S] [-n N | --once] [--no-lanes]",
+	 "lcores, trunks, lanes, drops: rates, again and again", cmd_top, "dn1L", 0, 0},
+	{"lanes", "[-d S] [-n N] [--job JOB]", "who talks to whom: measures S seconds (1)",
+	 cmd_lanes, "dnJ", 0, 0},
+	{"advise", "[-d S] [-n N]",
+	 "how many trunks this traffic can use, and why: measures S seconds (5)", cmd_advise, "dn",
+	 0, 0},
+	{"set", "[NAME=VALUE...]", "show or change settings until the relay ends", cmd_set, "", 0,
+	 32},
+	{"drain", "[R] [--wait] [-d S]",
+	 "give this relay's traffic to the others; --wait: until it is empty", cmd_drain, "Ed", 0,
+	 1},
+	{"undrain", "[R]", "take its share again", cmd_undrain, "", 0, 1},
+	{"capture",
+	 "-w FILE [-n FRAMES] [-d S] [--leg private|global] [--dir in|out] [--peer IP[:PORT]] "
+	 "[--path N [--worker N]] [--job JOB] [--src RANK] [--dst RANK] [--snaplen BYTES] "
+	 "[--mbytes MB]",
+	 "chosen frames to a pcapng file", cmd_capture, "wndlDpPWJSTNM", 0, 0},
 	{"methods", "", "the calls of the control socket, for other programs", cmd_methods, "", 0,
 	 0},
 };
@@ -32,13 +50,17 @@ static const struct command {
 
 enum { OPT_KIND = 'k', OPT_ALL = 'a', OPT_HELP = 'h' };
 static const struct option long_options[] = {
-	{"json", no_argument, NULL, 'j'},
-	{"socket", required_argument, NULL, 's'},
-	{"help", no_argument, NULL, OPT_HELP},
-	{"kind", required_argument, NULL, OPT_KIND},
-	{"all", no_argument, NULL, OPT_ALL},
-	{"delay", required_argument, NULL, 'd'},
-	{NULL, 0, NULL, 0},
+	{"json", no_argument, NULL, 'j'},	  {"socket", required_argument, NULL, 's'},
+	{"help", no_argument, NULL, OPT_HELP},	  {"kind", required_argument, NULL, OPT_KIND},
+	{"all", no_argument, NULL, OPT_ALL},	  {"delay", required_argument, NULL, 'd'},
+	{"count", required_argument, NULL, 'n'},  {"wait", no_argument, NULL, 'E'},
+	{"once", no_argument, NULL, '1'},	  {"no-lanes", no_argument, NULL, 'L'},
+	{"write", required_argument, NULL, 'w'},  {"leg", required_argument, NULL, 'l'},
+	{"dir", required_argument, NULL, 'D'},	  {"peer", required_argument, NULL, 'p'},
+	{"path", required_argument, NULL, 'P'},	  {"worker", required_argument, NULL, 'W'},
+	{"job", required_argument, NULL, 'J'},	  {"src", required_argument, NULL, 'S'},
+	{"dst", required_argument, NULL, 'T'},	  {"snaplen", required_argument, NULL, 'N'},
+	{"mbytes", required_argument, NULL, 'M'}, {NULL, 0, NULL, 0},
 };
 
 static void
@@ -96,6 +118,26 @@ find_command(const char *name)
 	return NULL;
 }
 
+/* Options whose text goes on as it is. */
+static bool
+take_text(int opt, struct options *o)
+{
+	const struct {
+		int opt;
+		const char **to;
+	} row[] = {
+		{OPT_KIND, &o->kind}, {'w', &o->file}, {'l', &o->leg},	   {'D', &o->dir},
+		{'p', &o->peer},      {'P', &o->path}, {'W', &o->worker},  {'J', &o->job},
+		{'S', &o->src},	      {'T', &o->dst},  {'N', &o->snaplen}, {'M', &o->mbytes},
+	};
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+		if (row[i].opt == opt) {
+			*row[i].to = optarg;
+			return true;
+		}
+	return false;
+}
+
 /* False: print the usage. */
 static bool
 take_option(int opt, struct options *o, const char **socket)
@@ -111,14 +153,24 @@ take_option(int opt, struct options *o, const char **socket)
 		o->given_d = true;
 		o->interval = seconds(optarg, "-d");
 		return true;
-	case OPT_KIND:
-		o->kind = optarg;
+	case 'n':
+		o->given_n = true;
+		o->n = number_of(optarg, "-n", 1, UINT32_MAX);
 		return true;
 	case OPT_ALL:
 		o->all = true;
 		return true;
+	case 'E':
+		o->wait = true;
+		return true;
+	case '1':
+		o->once = true;
+		return true;
+	case 'L':
+		o->no_lanes = true;
+		return true;
 	default:
-		return false;
+		return take_text(opt, o);
 	}
 }
 
@@ -131,7 +183,7 @@ main(int argc, char **argv)
 	char seen[64] = "";
 	struct ctl c;
 	int opt;
-	while ((opt = getopt_long(argc, argv, "s:d:h", long_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "s:d:n:w:h", long_options, NULL)) != -1) {
 		if (opt == OPT_HELP) {
 			usage(stdout);
 			return CTL_OK;

@@ -34,7 +34,7 @@ cmd_status(struct ctl *c, const struct options *o)
 	return CTL_OK;
 }
 
-static int
+int
 show_rows(json_t *rows, const struct options *o, const char *what, const struct column *columns)
 {
 	if (o->json)

@@ -16,8 +16,8 @@
 const char *
 rd_limit_name(enum rd_limit limit)
 {
-	static const char *const names[] = {"demand", "lcore",	"link", "pace",
-					    "window", "credit", "way"};
+	static const char *const names[] = {"demand", "lcore", "link",	 "pace",
+					    "window", "ramp",  "credit", "way"};
 	return names[limit];
 }
 
@@ -62,7 +62,9 @@ limit_of(const struct rd_advise_input *in, const struct rd_advise_trunk *t,
 		return RD_LIMIT_DEMAND;
 	if (o->loss_ppm >= LOSS_PPM || o->queue_ns >= queue)
 		return RD_LIMIT_WAY;
-	return t->full_credit * 2 >= t->full ? RD_LIMIT_CREDIT : RD_LIMIT_WINDOW;
+	if (t->full_credit * 2 >= t->full)
+		return RD_LIMIT_CREDIT;
+	return t->full_window * 2 >= t->full ? RD_LIMIT_WINDOW : RD_LIMIT_RAMP;
 }
 
 /* What its lcore, its link, its window and its pace would let through. */
@@ -221,6 +223,14 @@ explain_limit(const struct rd_advise_input *in, struct rd_advice *a)
 		    "for it; raise limits.window (suci.global_window under cc fixed), or add "
 		    "trunks, "
 		    "each has a window of its own",
+		    n, a->active);
+		break;
+	case RD_LIMIT_RAMP:
+		a->useful = a->active;
+		say(a,
+		    "congestion control still opens the window of %u of %u trunks: measure longer, "
+		    "or "
+		    "once more",
 		    n, a->active);
 		break;
 	case RD_LIMIT_CREDIT:

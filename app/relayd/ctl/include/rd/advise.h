@@ -8,6 +8,8 @@
  *   pace     the trunk sends at its configured rate
  *   window   the window is full, nothing is lost, nothing queues on the way: the round
  *            trip is too long for it
+ *   ramp     the same, but the window could be larger: congestion control is still on its
+ *            way up, or comes back from an earlier loss
  *   credit   the same, and the limit is what the other relay takes
  *   way      the window is full, and packets queue or get lost: the way itself is full.
  *            If that is so for several trunks at a time, they share it
@@ -36,6 +38,7 @@ enum rd_limit {
 	RD_LIMIT_LINK,
 	RD_LIMIT_PACE,
 	RD_LIMIT_WINDOW,
+	RD_LIMIT_RAMP,
 	RD_LIMIT_CREDIT,
 	RD_LIMIT_WAY,
 };
@@ -57,6 +60,7 @@ struct rd_advise_trunk {
 	uint32_t window_max;  /* packets it may have under way at most */
 	uint32_t samples;     /* looks at it */
 	uint32_t full;	      /* of them: all that may be was under way, and more waited */
+	uint32_t full_window; /* of these: the window had grown to window_max */
 	uint32_t full_credit; /* of these: the peer's credit was the limit */
 	uint64_t queued_sum;  /* of all samples: segments that waited */
 };

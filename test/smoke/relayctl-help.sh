@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# relayctl's help, man page and bash completion know the same commands and options.
+# timeout: 30
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+: "${B:=build/gcc}"
+rc=0
+verdict() {
+	if [ -n "$2" ]; then
+		echo "FAIL relayctl-help $1: $2"
+		rc=1
+	else
+		echo "PASS relayctl-help $1"
+	fi
+}
+HELP=$("$B/bin/relayctl" --help)
+mapfile -t COMMANDS < <(sed -n 's/^  \([a-z]\+\).*/\1/p' <<<"$HELP")
+# Those of a command, as its line of the help has them.
+options() { grep -E "^  $1( |\$)" <<<"$HELP" | grep -oE -- '(^|[ [])--?[a-z][a-z-]*' | tr -d ' ['; }
+
+WHY=
+[ ${#COMMANDS[@]} -ge 11 ] || WHY="only ${#COMMANDS[*]} commands in the help"
+for c in "${COMMANDS[@]}"; do
+	grep -q "^\.SS $c\b" doc/man/relayctl.1 || WHY+="no section $c "
+	for o in $(options "$c"); do
+		sed 's/\\-/-/g' doc/man/relayctl.1 | sed -n "/^\.SS $c\b/,/^\.S[SH] /p" | grep -qF -- "$o" ||
+			sed 's/\\-/-/g' doc/man/relayctl.1 | awk -v c="$c" '$1 == ".SS" { on = $2 == c } on' | grep -qF -- "$o" ||
+			WHY+="$c: no $o "
+	done
+done
+verdict "man page" "$WHY"
+if command -v man >/dev/null; then
+	verdict "man page formats" "$(LC_ALL=C MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z doc/man/relayctl.1 2>&1 >/dev/null | head -3)"
+fi
+
+# shellcheck source=tools/relayctl/relayctl.bash
+. tools/relayctl/relayctl.bash
+complete_of() { # WORDS..., the last one being typed
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+	_relayctl
+	echo "${COMPREPLY[*]}"
+}
+WHY=
+for c in "${COMMANDS[@]}"; do
+	[[ " $(complete_of relayctl '') " == *" $c "* ]] || WHY+="no $c "
+	for o in $(options "$c"); do
+		[[ " $(complete_of relayctl "$c" '') " == *" $o "* ]] || WHY+="$c: no $o "
+	done
+done
+[ "$(complete_of relayctl adv)" = advise ] || WHY+="adv: $(complete_of relayctl adv) "
+[ "$(complete_of relayctl -s x paths --kind tr)" = trunk ] || WHY+="--kind tr: $(complete_of relayctl -s x paths --kind tr) "
+[ "$(complete_of relayctl set idle = s)" = sleep ] || WHY+="idle=s: $(complete_of relayctl set idle = s) "
+[ "$(complete_of relayctl set log_level =)" = 'error warning info debug' ] || WHY+="log_level= "
+for w in $(complete_of relayctl ''); do
+	[[ $w == -* || " ${COMMANDS[*]} " == *" $w "* ]] || WHY+="$w is no command "
+done
+verdict "completion" "$WHY"
+
+D=$(mktemp -d)
+make -s install-relayctl DESTDIR="$D" PREFIX=/usr >/dev/null 2>&1
+verdict "completion is installed" "$([ -s "$D/usr/share/bash-completion/completions/relayctl" ] || echo 'it is not')"
+rm -rf "$D"
+exit $rc

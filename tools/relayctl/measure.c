@@ -1,0 +1,341 @@
+/* Commands that measure for a while: lanes, advise, top. */
+#include "commands.h"
+#include "print.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TOP_LANES 10
+
+json_int_t
+int_of(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static double
+real_of(const json_t *o, const char *key)
+{
+	return (double)int_of(o, key);
+}
+
+static json_t *
+measure(struct ctl *c, const char *method, const struct options *o, double s)
+{
+	unsigned ms = (unsigned)(s * 1000);
+	json_t *params = json_pack("{s:i}", "ms", (int)(ms < 100 ? 100 : ms));
+	if (o->given_n)
+		json_object_set_new(params, "max", json_integer(o->n));
+	if (o->job)
+		json_object_set_new(params, "job", json_integer(job_of(c, o->job)));
+	return ctl_try(c, method, params, ms, -1);
+}
+
+/* ---- lanes ----------------------------------------------------------------------------- */
+
+static void
+add_rate(json_t *row, const char *from, const char *to)
+{
+	char text[PRINT_SI_MAX];
+	json_object_set_new(row, to, json_string(print_si(real_of(row, from), text, sizeof text)));
+}
+
+static const struct column lane_columns[] = {
+	{"job", NULL},	     {"src", NULL},	{"dst", NULL},
+	{"direction", NULL}, {"bits", "bit/s"}, {"segments_per_s", "segments/s"},
+	{"segments", NULL},  {"bytes", NULL},	{NULL, NULL},
+};
+
+int
+cmd_lanes(struct ctl *c, const struct options *o)
+{
+	json_t *v = measure(c, "lanes", o, o->interval), *row;
+	size_t i;
+	if (!v)
+		ctl_die(CTL_REFUSED, "%s", c->why);
+	json_t *rows = json_object_get(v, "lanes");
+	if (o->json) {
+		print_json(v);
+	} else {
+		json_array_foreach(rows, i, row) add_rate(row, "bps", "bits");
+		show_rows(json_incref(rows), o, "lanes carried anything", lane_columns);
+		if ((size_t)int_of(v, "count") > json_array_size(rows))
+			printf("(%zu of %lld lanes; -n shows more)\n", json_array_size(rows),
+			       (long long)int_of(v, "count"));
+	}
+	json_decref(v);
+	return CTL_OK;
+}
+
+/* ---- advise ---------------------------------------------------------------------------- */
+
+static void
+print_advice(json_t *v)
+{
+	static const struct column trunks[] = {
+		{"path", NULL},	    {"worker", NULL},	     {"peer", NULL},
+		{"bits", "bit/s"},  {"loss", "loss %"},	     {"rtt_us", NULL},
+		{"queue_us", NULL}, {"waiting", NULL},	     {"full", "full %"},
+		{"busy", "busy %"}, {"limit", "limited by"}, {"could", "could bit/s"},
+		{NULL, NULL},
+	};
+	char bits[PRINT_SI_MAX];
+	json_t *rows = json_object_get(v, "trunk"), *row, *reasons = json_object_get(v, "reasons");
+	size_t i;
+	printf("this traffic can use %s%lld trunk%s; %lld of %lld carry %sbit/s now, policy %s\n",
+	       json_is_true(json_object_get(v, "at_least")) ? "at least " : "",
+	       (long long)int_of(v, "useful"), int_of(v, "useful") == 1 ? "" : "s",
+	       (long long)int_of(v, "active"), (long long)int_of(v, "trunks"),
+	       print_si(real_of(v, "rate_bps"), bits, sizeof bits),
+	       json_string_value(json_object_get(v, "policy")));
+	json_array_foreach(reasons, i, row) printf("- %s\n", json_string_value(row));
+	json_array_foreach(rows, i, row)
+	{
+		add_rate(row, "rate_bps", "bits");
+		add_rate(row, "could_bps", "could");
+		json_object_set_new(row, "loss", json_real(real_of(row, "loss_ppm") / 1e4));
+		json_object_set_new(row, "full", json_real(real_of(row, "full_permille") / 10));
+		json_object_set_new(row, "busy", json_real(real_of(row, "busy_permille") / 10));
+	}
+	if (json_array_size(rows)) {
+		putchar('\n');
+		print_table(rows, trunks);
+	}
+	rows = json_object_get(v, "matrix");
+	if (!json_array_size(rows))
+		return;
+	printf("\n%lld pairs towards other clusters, %lld senders, %lld receivers\n",
+	       (long long)int_of(v, "pairs"), (long long)int_of(v, "senders"),
+	       (long long)int_of(v, "receivers"));
+	json_array_foreach(rows, i, row) add_rate(row, "bps", "bits");
+	print_table(rows, lane_columns);
+}
+
+int
+cmd_advise(struct ctl *c, const struct options *o)
+{
+	struct options with = *o;
+	if (!o->given_n) {
+		with.given_n = true;
+		with.n = 20;
+	}
+	json_t *v = measure(c, "advise", &with, o->given_d ? o->interval : 5);
+	if (!v)
+		ctl_die(CTL_REFUSED, "%s", c->why);
+	if (o->json)
+		print_json(v);
+	else
+		print_advice(v);
+	json_decref(v);
+	return CTL_OK;
+}
+
+/* ---- top ------------------------------------------------------------------------------- */
+
+struct view {
+	json_t *status, *paths, *drops, *lanes; /* lanes NULL: not measured */
+};
+
+static void
+view_free(struct view *w)
+{
+	json_decref(w->status);
+	json_decref(w->paths);
+	json_decref(w->drops);
+	json_decref(w->lanes);
+	memset(w, 0, sizeof *w);
+}
+
+static void
+look(struct ctl *c, struct view *w)
+{
+	json_t *params = json_pack("{s:s}", "kind", "trunk");
+	w->status = ctl_call(c, "status", NULL);
+	w->paths = ctl_rows(c, "paths", params);
+	w->drops = ctl_call(c, "drops", NULL);
+	json_decref(params);
+}
+
+static json_t *
+row_with(json_t *rows, const char *key, const json_t *value, const char *key2, const json_t *value2)
+{
+	json_t *row;
+	size_t i;
+	json_array_foreach(rows, i, row) if (json_equal(json_object_get(row, key), value) &&
+					     (!key2 || json_equal(json_object_get(row, key2),
+								  value2))) return row;
+	return NULL;
+}
+
+/* Counts of rows become rates: NAME_per_s. */
+static void
+rate(json_t *row, const json_t *was, const char *key, double s, double scale)
+{
+	char name[48];
+	double n = real_of(row, key) - (was ? real_of(was, key) : 0);
+	snprintf(name, sizeof name, "%s_per_s", key);
+	json_object_set_new(row, name, json_real(s > 0 ? n * scale / s : 0));
+}
+
+static json_t *
+view_json(struct view *now, struct view *before)
+{
+	json_t *old = json_object_get(before->status, "workers"), *row, *was;
+	json_t *workers = json_object_get(now->status, "workers"),
+	       *drops = json_object_get(now->drops, "drops");
+	double s = (real_of(now->drops, "time_us") - real_of(before->drops, "time_us")) / 1e6;
+	size_t i;
+	json_array_foreach(workers, i, row)
+	{
+		was = row_with(old, "worker", json_object_get(row, "worker"), NULL, NULL);
+		double up = real_of(row, "uptime_us") - real_of(was, "uptime_us");
+		double busy = real_of(row, "busy_us") - real_of(was, "busy_us");
+		json_object_set_new(row, "busy_pct", json_real(up > 0 ? busy * 100 / up : 0));
+		rate(row, was, "rx_frames", s, 1);
+		rate(row, was, "tx_frames", s, 1);
+	}
+	json_array_foreach(now->paths, i, row)
+	{
+		was = row_with(before->paths, "path", json_object_get(row, "path"), "peer",
+			       json_object_get(row, "peer"));
+		rate(row, was, "tx_bytes", s, 8);
+		rate(row, was, "rx_bytes", s, 8);
+		rate(row, was, "tx_segments", s, 1);
+		rate(row, was, "retransmits", s, 1);
+	}
+	json_array_foreach(drops, i, row)
+	{
+		was = row_with(json_object_get(before->drops, "drops"), "name",
+			       json_object_get(row, "name"), NULL, NULL);
+		rate(row, was, "count", s, 1);
+	}
+	rate(now->status, before->status, "segments", s, 1);
+	rate(now->status, before->status, "bytes", s, 8);
+	json_t *lanes = now->lanes ? json_incref(json_object_get(now->lanes, "lanes")) : NULL;
+	return json_pack("{s:f, s:O, s:O, s:O, s:o?}", "interval_s", s, "status", now->status,
+			 "trunks", now->paths, "drops", drops, "lanes", lanes);
+}
+
+/* Real numbers of rows as short texts. */
+static void
+shorten(json_t *rows, const char *const *keys)
+{
+	char text[PRINT_SI_MAX];
+	json_t *row;
+	size_t i;
+	json_array_foreach(rows, i, row) for (size_t k = 0; keys[k]; k++) json_object_set_new(
+		row, keys[k],
+		json_string(print_si(json_real_value(json_object_get(row, keys[k])), text,
+				     sizeof text)));
+}
+
+static void
+print_view(json_t *v)
+{
+	static const struct column workers[] = {{"worker", NULL},
+						{"lcore", NULL},
+						{"busy_pct", "busy %"},
+						{"rx_frames_per_s", "rx frames/s"},
+						{"tx_frames_per_s", "tx frames/s"},
+						{NULL, NULL}};
+	static const struct column trunks[] = {{"path", "trunk"},
+					       {"worker", NULL},
+					       {"peer", NULL},
+					       {"state", NULL},
+					       {"sealed", NULL},
+					       {"tx_bytes_per_s", "tx bit/s"},
+					       {"rx_bytes_per_s", "rx bit/s"},
+					       {"tx_segments_per_s", "segments/s"},
+					       {"retransmits_per_s", "lost/s"},
+					       {"rtt_us", NULL},
+					       {"rtt_min_us", "min_us"},
+					       {"cwnd", NULL},
+					       {"in_flight", NULL},
+					       {"queued", NULL},
+					       {NULL, NULL}};
+	static const struct column drops[] = {{"name", "dropped, refused"},
+					      {"count_per_s", "per second"},
+					      {"count", NULL},
+					      {NULL, NULL}};
+	static const char *const worker_rates[] = {"rx_frames_per_s", "tx_frames_per_s", NULL};
+	static const char *const trunk_rates[] = {"tx_bytes_per_s", "rx_bytes_per_s",
+						  "tx_segments_per_s", "retransmits_per_s", NULL};
+	json_t *s = json_object_get(v, "status"), *rows = json_object_get(s, "workers"), *row;
+	char bits[PRINT_SI_MAX], segments[PRINT_SI_MAX];
+	size_t i;
+	printf("cluster %s relay %lld  up %lld s  jobs %lld  paths %lld  custody %lld  buffers "
+	       "%lld/%lld  "
+	       "%sbit/s  %s segments/s\n\n",
+	       json_string_value(json_object_get(s, "cluster")), (long long)int_of(s, "relay"),
+	       (long long)int_of(s, "uptime_ms") / 1000, (long long)int_of(s, "jobs"),
+	       (long long)int_of(s, "paths"), (long long)int_of(s, "custody"),
+	       (long long)int_of(s, "pool_in_use"), (long long)int_of(s, "pool_size"),
+	       print_si(json_real_value(json_object_get(s, "bytes_per_s")), bits, sizeof bits),
+	       print_si(json_real_value(json_object_get(s, "segments_per_s")), segments,
+			sizeof segments));
+	shorten(rows, worker_rates);
+	print_table(rows, workers);
+	rows = json_object_get(v, "trunks");
+	shorten(rows, trunk_rates);
+	if (json_array_size(rows)) {
+		putchar('\n');
+		print_table(rows, trunks);
+	}
+	rows = json_object_get(v, "lanes");
+	json_array_foreach(rows, i, row) add_rate(row, "bps", "bits");
+	if (json_array_size(rows)) {
+		putchar('\n');
+		print_table(rows, lane_columns);
+	}
+	rows = json_object_get(v, "drops");
+	if (json_array_size(rows)) {
+		putchar('\n');
+		print_table(rows, drops);
+	}
+}
+
+/* Waits for the interval, measuring the lanes if nobody else measures. */
+static void
+measure_or_wait(struct ctl *c, const struct options *o, struct view *w)
+{
+	struct options with = {.given_n = true, .n = TOP_LANES};
+	w->lanes = o->no_lanes ? NULL : measure(c, "lanes", &with, o->interval);
+	if (!w->lanes)
+		wait_s(o->interval);
+}
+
+int
+cmd_top(struct ctl *c, const struct options *o)
+{
+	struct view before = {0}, now = {0};
+	bool terminal = !o->json && !o->once && isatty(STDOUT_FILENO);
+	uint32_t rounds = o->once ? 1 : o->given_n ? o->n : 0;
+	look(c, &before);
+	for (uint32_t i = 0; !interrupted && (!rounds || i < rounds); i++) {
+		measure_or_wait(c, o, &now);
+		if (interrupted)
+			break;
+		look(c, &now);
+		json_t *v = view_json(&now, &before);
+		if (terminal)
+			fputs("\033[H\033[J", stdout);
+		if (o->json) { /* one line each */
+			json_dumpf(v, stdout, JSON_COMPACT | JSON_SORT_KEYS);
+			putchar('\n');
+		} else {
+			print_view(v);
+			if (!terminal && !(rounds && i + 1 == rounds))
+				putchar('\n');
+		}
+		json_decref(v);
+		if (fflush(stdout))
+			break;
+		view_free(&before);
+		before = now;
+		memset(&now, 0, sizeof now);
+	}
+	view_free(&before);
+	view_free(&now);
+	return CTL_OK;
+}
