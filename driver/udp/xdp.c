@@ -145,8 +145,8 @@ make(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved, con
 		return -ENOMEM;
 	err = make_umem(x, reserved);
 	err = err ? err : map_rings(x);
-	if (err)
-		return err;
+	if (err || !x->fill_addr)
+		return err ? err : -EIO;
 	*why = "another AF_XDP socket has the interface's queue";
 	/* One that was closed a moment ago leaves the queue a moment later. */
 	for (int turn = 0; bind(x->fd, (struct sockaddr *)&sa, sizeof sa) < 0; turn++) {
