@@ -2,12 +2,14 @@
  * segments with arbitrary labels over any path, paths that come and go, hellos,
  * notes, jobs added and ended, acks, time.  After each the core's books must be
  * right, and at the end every buffer is back.  An operation is 11 bytes; if there
- * are some over, the core has gateways. */
+ * are some over, the core has gateways; if more than five, it knows two relays of its
+ * own cluster, and keeps strays. */
 #include "../unit/relay_fake_suci.h"
 #include "../unit/relay_job_maker.h"
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 
@@ -188,6 +190,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.ngateways = size % 11 ? 3 : 0,
 		.ops = &ops,
 	};
+	for (uint32_t m = 0; size % 11 > 5 && m < 2; m++) {
+		conf.cluster[conf.ncluster++] = (struct relay_fellow){
+			.global = maker_relay_addr(0, m),
+			.private = relay_addr_v4(0x0a0000c8u + m, 7000, RELAY_LEG_PRIVATE),
+			.weight = 100};
+		conf.limits.strays_max = 8;
+		conf.rule[0].policy = RELAY_POLICY_STRIPE;
+		conf.nrules = 1;
+		conf.partition_ns = BASE_S_NS;
+	}
 	for (uint32_t m = 0; m < conf.ngateways; m++)
 		conf.gateway[m] = relay_addr_v4(0x0a0000e0u + m, 7200, RELAY_LEG_PRIVATE);
 	struct relay_core *c =
@@ -204,6 +216,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (uint32_t p = 0; p < FAKE_PATHS; p++)
 		fake_give_back(&ep, p, SUCI_FATE_ABANDONED);
+	relay_core_end_all(c, "over", ep.now); /* strays with them */
 	BASE_ASSERT(relay_core_held(c) == 0);
 	for (int i = 0; i < BUFS; i++)
 		BASE_ASSERT(buf[i].refs == 0);
