@@ -73,6 +73,7 @@ struct way {
 	uint32_t token;	 /* of the relay's host id in this job */
 	uint8_t lost_by; /* 1 + way of the relay that says its processes cannot reach it */
 	bool left;	 /* it said that its cluster finished normally */
+	bool heard;	 /* RELAYS has come from it for this job */
 };
 
 /* The group of a job towards one remote client that has relays. */

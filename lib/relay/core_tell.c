@@ -214,6 +214,13 @@ list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 		c->n.notes_stale++;
 		return;
 	}
+	/* It has the job, so it is told once more: what it heard before it had it, it forgot. */
+	struct way *heard = group_find(&j->group[l.client], t);
+	if (!heard->heard) {
+		heard->heard = true;
+		c->trunk[t].tell = true;
+		wake_at(c, c->now_ns);
+	}
 	c->trunk[t].weight = l.relay[l.self].weight;
 	for (uint32_t i = 0; i < l.n; i++) {
 		if (i == l.self)

@@ -67,6 +67,20 @@ relay_labels_alloc(struct relay_labels *l, uint32_t n)
 	return l->base + first * RELAY_LABEL_PAGE;
 }
 
+bool
+relay_labels_take(struct relay_labels *l, uint32_t first, uint32_t n)
+{
+	uint32_t page = (first - l->base) / RELAY_LABEL_PAGE, pages = pages_of(n);
+	if (first < l->base || (first - l->base) % RELAY_LABEL_PAGE != 0 || pages == 0 ||
+	    page >= RELAY_LABEL_PAGES_MAX || pages > RELAY_LABEL_PAGES_MAX - page ||
+	    find_run(l, page, pages) != page)
+		return false;
+	for (uint32_t p = page; p < page + pages; p++)
+		page_mark(l, p, true);
+	l->used += pages;
+	return true;
+}
+
 void
 relay_labels_free(struct relay_labels *l, uint32_t first, uint32_t n)
 {

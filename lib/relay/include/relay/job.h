@@ -152,6 +152,9 @@ struct relay_labels {
 void relay_labels_init(struct relay_labels *l, uint32_t index);
 /* First label of a free range of n labels, or 0 if there is none. */
 uint32_t relay_labels_alloc(struct relay_labels *l, uint32_t n);
+/* Take the range that an earlier run of this relay gave to a job that still lives.  false:
+ * it is not of this relay's space, or not free. */
+bool relay_labels_take(struct relay_labels *l, uint32_t first, uint32_t n);
 void relay_labels_free(struct relay_labels *l, uint32_t first, uint32_t n);
 /* The label of world rank 0 in the spaces of the cluster's gateways, which index arrays
  * by label: the 24 bits in front of a primary's ranges shrink to the pages they hold,
