@@ -67,6 +67,7 @@ struct rd_foreign {
 	bool in_gateway;
 	bool finishing; /* the first END has come */
 	bool refused, over;
+	bool took_labels;
 	/* Its primary is gone: nobody says that it finished, so it ends some time after our
 	 * processes have left. */
 	bool orphan;

@@ -53,6 +53,8 @@ free_if_done(struct rd_foreign *f)
 {
 	if (!f->over || f->mails)
 		return;
+	if (f->took_labels)
+		relay_labels_free(&f->ctl->labels, f->label_base, f->job->nworld);
 	LIST_REMOVE(f, link);
 	free(f->mem);
 	free(f);
@@ -256,6 +258,9 @@ foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_fram
 		return;
 	}
 	f->orphan = index != (f->label_base >> 24) - 1;
+	/* Of our own space: an earlier run of this relay was its primary. */
+	f->took_labels = (f->label_base >> 24) - 1 == c->conf->cluster.self &&
+			 relay_labels_take(&c->labels, f->label_base, f->job->nworld);
 	LIST_INSERT_HEAD(&c->foreigns, f, link);
 	f->in_cores = rd_control_workers(c);
 	f->pending = c->nworkers;

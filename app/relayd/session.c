@@ -51,6 +51,7 @@ struct rd_session {
 	uint32_t pending;    /* of them: answers to JOB_ADD */
 	uint32_t in_cores;   /* bit per worker */
 	bool in_gateway, ended, dead, dialing;
+	bool running; /* start-up is over */
 	bool finishing; /* ended well; gateways are at work */
 	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end;
 	 * gateway not finished. */
@@ -220,11 +221,27 @@ reap(struct rd_session *s)
 
 /* ---- sockets -------------------------------------------------------------------- */
 
+/* Once a job runs its processes' paths say whether it lives.  The server closes for all when
+ * another cluster's primary has died; a connection to the client dies with a cable, while a
+ * client that ends closes it.  Foreign processes have nothing but these connections. */
+static bool
+goes_on(const struct rd_session *s, enum relay_side side, const char *text)
+{
+	return s->running && !s->finishing && !relay_startup_job(s->s)->nforeign &&
+	       (side == RELAY_SIDE_SERVER || text);
+}
+
 static void
 lost(struct rd_session *s, enum relay_side side, const char *text)
 {
 	rd_watch_close(s->ctl, &s->side[side].watch);
 	s->side[side].off = s->side[side].len = 0;
+	if (goes_on(s, side, text)) {
+		rd_log(RD_LOG_WARNING, "job %u (port %u): the %s is lost (%s); the job goes on",
+		       s->id, listen_port(s), side == RELAY_SIDE_SERVER ? "server" : "client",
+		       text ? text : "closed");
+		return;
+	}
 	relay_startup_eof(s->s, side, text);
 }
 
@@ -399,6 +416,7 @@ pump(struct rd_session *s)
 			on_table(s);
 			break;
 		case RELAY_STARTUP_RUNNING:
+			s->running = true;
 			rd_log(RD_LOG_INFO, "job %u (port %u): running", s->id, listen_port(s));
 			break;
 		case RELAY_STARTUP_ENDED:

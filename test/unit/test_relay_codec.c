@@ -531,6 +531,13 @@ labels_ranges(void **state)
 	assert_int_equal(a, 3u << 24);
 	assert_int_equal(b, (3u << 24) + 64);
 	relay_labels_free(&l, a, 1);
+	/* What an earlier run gave away, if it is whole, free and of this space. */
+	assert_false(relay_labels_take(&l, b, 1));
+	assert_false(relay_labels_take(&l, a + 1, 1));
+	assert_false(relay_labels_take(&l, 2u << 24, 1));
+	assert_false(relay_labels_take(&l, a, 65));
+	assert_true(relay_labels_take(&l, a, 64));
+	relay_labels_free(&l, a, 64);
 	/* Round robin: the range just freed is not the next one. */
 	uint32_t c = relay_labels_alloc(&l, 1);
 	assert_int_equal(c, (3u << 24) + 64 + 128);
