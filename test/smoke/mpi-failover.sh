@@ -1,0 +1,215 @@
+#!/bin/bash
+# Jobs over two clusters with several relays each, while relays die, lose cables, flap, are
+# slow, come back and are drained: test/mpi/failover checks every byte and tells how long
+# it stood still.  At last a rank aborts without the primary, and all relays of one cluster
+# die: both sides say so and end.
+#
+#	ROUNDS=20	so many kills per policy, of seeded relays at seeded moments, and nothing
+#			else (make bench-failover)
+#	SEED=1		of these
+#	POLICIES='dest stripe'
+#	DETECT_MS=500	silence that counts as death, in relays and processes
+#	ONLY=kill	only what matches; everything if not given is what make check can afford,
+#			ONLY=. all kinds of faults under both policies
+# timeout: 300
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+: "${ROUNDS:=0}" "${SEED:=1}" "${POLICIES:=dest stripe}" "${DETECT_MS:=500}"
+rc=0
+logs=${TB_LOG:-} # given: kept, one folder per testbed
+worst=0 over=0 kills=0
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+
+verdict() { # NAME WHY: FAIL if WHY is not empty
+	if [ -z "$2" ]; then
+		echo "PASS mpi-failover $1"
+		return
+	fi
+	tail -n 8 "$TB_LOG"/*.log
+	echo "FAIL mpi-failover $1: $2"
+	rc=1
+}
+fail() {
+	tail -n 15 "$TB_LOG"/*.log
+	echo "FAIL mpi-failover $1"
+	exit 1
+}
+
+up() { # NAME POLICY RELAYS_A RELAYS_B PARTITION_S
+	local i
+	policy=$2 RELAYS=$3 RELAYS_B=$4
+	TB_LOG=${logs:+$logs/$1}
+	testbed_up || fail "$1: testbed: not built"
+	testbed_wanem "$B/bin/wanem" --delay-ms 2 || fail "$1: wanem: does not start"
+	testbed_server "$B" || fail "$1: impi-server: does not start"
+	TB_RELAY_CONF="\"suci\": { \"liveness_ms\": $DETECT_MS, \"keepalive_ms\": $((DETECT_MS / 4)) },
+	\"trunks\": { \"policy\": \"$2\", \"partition_timeout_s\": $5 }"
+	relays=()
+	for ((i = 0; i < $3; i++)); do relays+=("afe$i"); done
+	for ((i = 0; i < $4; i++)); do relays+=("bfe$i"); done
+	for i in "${relays[@]}"; do testbed_relayd "$B" "$i" || fail "$1: relayd: does not start"; done
+}
+
+says() { grep -q "$1" "$TB_LOG/job-a.log"; } # PATTERN
+gone() { ! testbed_alive "$1"; }
+start() {
+	rm -f "$TB_DIR"/enough* "$TB_LOG/job-a.log"
+	testbed_job "$B" job -x LIBMPI_LIVENESS_MS="$DETECT_MS" "$B/test/mpi/failover" 3600 \
+		1048576 "$TB_DIR/enough"
+	testbed_wait 40 "the job to run" says '^running' || fail "the job does not start"
+}
+
+# ended SECONDS WANTED: sets WHY; both sides ended in that time, with 0 or not.
+ended() {
+	local end=$((SECONDS + $1)) s st
+	WHY=
+	for s in a b; do
+		until gone job-$s || ((SECONDS > end)); do sleep 0.05; done
+		if gone job-$s; then
+			{ wait "$(cat "$TB_DIR/pid-job-$s")"; } 2>/dev/null
+			st=$?
+			[ $((st != 0)) = "$2" ] || WHY+="side $s ended with status $st "
+		else
+			WHY+="side $s hangs "
+			testbed_stop job-$s 3 >/dev/null 2>&1
+		fi
+	done
+}
+
+# --- what happens to relays -------------------------------------------------
+die() { # FRONTEND
+	{ kill -KILL "$(cat "$TB_DIR/pid-relayd-$1")" && wait "$(cat "$TB_DIR/pid-relayd-$1")"; } 2>/dev/null
+	kills=$((kills + 1))
+}
+back() { testbed_relayd "$B" "$1" || fail "$1 does not start again"; }
+ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; }
+sent() { ctl "$1" status | awk '$1 == "global/tx_frames" { print $2 }'; }
+busy() { (($(sent "$1") > $2 + 100)); }
+takes_load() { # FRONTEND
+	local n
+	n=$(sent "$1")
+	testbed_wait 15 "$1 to take load" busy "$1" "${n:-0}" && return
+	verdict "$policy: $1 takes load again" "it does not"
+}
+flap() { # FRONTEND
+	local i
+	for i in 1 2 3 4; do
+		testbed_cable "$1" wan down
+		sleep 0.3
+		testbed_cable "$1" wan up
+		sleep 0.3
+	done
+}
+pause=$(awk -v ms="$DETECT_MS" 'BEGIN { print 0.6 + 1.5 * ms / 1000 }')
+
+# event NAME COMMAND...: the job goes on; prints how long it stood still at most since then.
+event() {
+	local name=$1 before stall late=
+	shift
+	before=$(wc -l <"$TB_LOG/job-a.log")
+	"$@"
+	sleep "$pause"
+	stall=$(tail -n +$((before + 1)) "$TB_LOG/job-a.log" |
+		awk '$1 == "stall" && $2 > m { m = $2 } END { print m + 0 }')
+	((stall <= worst)) || worst=$stall
+	((stall <= 3 * DETECT_MS)) || { late=", OVER 3 x $DETECT_MS ms"; over=$((over + 1)); }
+	echo "$policy $name: stood still $stall ms at most$late"
+	if gone job-a || gone job-b; then
+		verdict "$policy $name" "the job has ended"
+		return 1
+	fi
+}
+
+# fault KIND: one of them, from its beginning to its end.
+fault() {
+	case $1 in
+	kill) event "kill of afe1" die afe1 && event "restart of afe1" back afe1 && takes_load afe1 ;;
+	primary) event "kill of the primary" die afe0 && event "restart of the primary" back afe0 && takes_load afe0 ;;
+	wan) event "WAN cable out of bfe1" testbed_cable bfe1 wan down && event "and in again" testbed_cable bfe1 wan up ;;
+	lan) event "LAN cable out of bfe0" testbed_cable bfe0 lan down && event "and in again" testbed_cable bfe0 lan up ;;
+	deaf) event "afe1 hears nothing of the WAN" testbed_deaf afe1 on && event "and hears again" testbed_deaf afe1 off ;;
+	flap) event "WAN of afe0 flaps" flap afe0 ;;
+	slow) event "bfe0 at 20 Mbit/s" testbed_slow bfe0 20mbit && event "and fast again" testbed_slow bfe0 off ;;
+	esac
+}
+
+# random_kills N: of seeded relays, one at a time; each comes back before the next.
+random_kills() {
+	local i fe
+	RANDOM=$((SEED * 2 + ${#policy}))
+	for ((i = 1; i <= $1; i++)); do
+		fe=${relays[RANDOM % ${#relays[@]}]}
+		sleep "0.$((RANDOM % 1000))"
+		event "kill $i: $fe" die "$fe" || return
+		back "$fe"
+		takes_load "$fe"
+	done
+}
+
+finish() { # NAME: the job is to end well now
+	touch "$TB_DIR/enough"
+	ended 30 0
+	[ -n "$WHY" ] || says '^ok' || WHY="it does not say ok"
+	[ -n "$WHY" ] || sed -n "s/^[0-9]* rounds/$1: &/p" "$TB_LOG/job-a.log"
+	verdict "$1: nothing lost, nothing twice, nobody hangs" "$WHY"
+}
+
+left() { # NAME: take it down; is anything of it still there?
+	testbed_down
+	verdict "$1: no process or namespace is left" "$(testbed_leftovers)"
+}
+
+# The primary dies, then a rank aborts.
+abort() {
+	local at
+	start
+	die afe0
+	sleep "$pause"
+	at=${EPOCHREALTIME/[.,]/}
+	touch "$TB_DIR/enough.abort"
+	ended 10 1
+	echo "$policy MPI_Abort without the primary: all ended $(((${EPOCHREALTIME/[.,]/} - at) / 1000)) ms later"
+	verdict "MPI_Abort without the primary" "$WHY"
+	back afe0
+}
+
+# All relays of B die; A is told by its own relays, B finds out itself.
+partition() { # PARTITION_S
+	start
+	die bfe0
+	die bfe1
+	ended $(($1 + 3 * DETECT_MS / 1000 + 6)) 1
+	grep -qE 'no relay of cluster 1 .*10\.0\.0\.254.*10\.0\.0\.253' "$TB_LOG/job-b.log" ||
+		WHY+="b does not name cluster and relays "
+	grep -qE 'the job was ended: no relay of (client|cluster) 1 .*198\.51\.100\.2[12]' "$TB_LOG/job-a.log" ||
+		WHY+="a does not name cluster and relay "
+	grep -h 'ending the job' "$TB_LOG"/job-[ab].log | sed 's/.*on rd[^:]*: /partition: /' | sort -u | head -2
+	verdict "partition: both sides say what is gone" "$WHY"
+}
+
+NODES=2 PPN=1
+for p in $POLICIES; do
+	# Unequal numbers under stripe.
+	if [ "$p" = stripe ]; then up stripe stripe 3 2 4; else up "$p" "$p" 2 2 4; fi
+	if ((ROUNDS > 0)); then
+		start
+		random_kills "$ROUNDS"
+		finish "$p, $ROUNDS kills"
+	else
+		todo='kill wan lan flap'
+		[ "$p" != stripe ] || todo='primary deaf slow'
+		[ -z "${ONLY:-}" ] || todo=$(printf '%s\n' kill primary wan lan deaf flap slow | grep -E "$ONLY")
+		start
+		for f in $todo; do fault "$f" || break; done
+		finish "$p"
+		if [[ -n ${ONLY:-} || $p = stripe ]]; then
+			[[ ! abort =~ ${ONLY:-.} ]] || abort
+			[[ ! partition =~ ${ONLY:-.} ]] || partition 4
+		fi
+	fi
+	left "$p"
+done
+echo "mpi-failover: $kills kills; stood still $worst ms at most, 3 x detection is $((3 * DETECT_MS)) ms; $over times over it"
+exit $rc
