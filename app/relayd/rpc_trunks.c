@@ -31,10 +31,7 @@ answer(struct rd_core_call *call)
 	if (!c)
 		return;
 	c->asks = NULL;
-	if (call->result == RELAY_ERR_INVAL && call->sets_weight)
-		rd_rpc_error(&c->conn, RD_RPC_STATE,
-			     "there is no other relay in this cluster to take the traffic");
-	else if (call->result)
+	if (call->result)
 		rd_rpc_error(&c->conn, RD_RPC_STATE, "%s", relay_strerror(call->result));
 	else if (call->sets_weight)
 		rd_rpc_result(&c->conn, json_pack("{s:i, s:b}", "weight", (int)call->weight,
@@ -128,6 +125,11 @@ rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 			     "this is relay %u of cluster %s; ask relay %s at its own socket",
 			     ctl->conf->cluster.self, ctl->conf->cluster.name,
 			     rpc->text[RD_P_RELAY]);
+		return;
+	}
+	if (rpc->method->id == RD_M_DRAIN && ctl->conf->cluster.nrelays == 1) {
+		rd_rpc_error(&c->conn, RD_RPC_STATE,
+			     "there is no other relay in this cluster to take the traffic");
 		return;
 	}
 	struct rd_core_call *call = calloc(1, sizeof *call);

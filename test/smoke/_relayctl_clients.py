@@ -19,7 +19,10 @@ def connect():
 def line(s):
     d = b""
     while not d.endswith(b"\n"):
-        n = s.recv(65536)
+        try:
+            n = s.recv(65536)
+        except ConnectionResetError:  # closed with bytes of ours unread
+            break
         if not n:
             break
         d += n
