@@ -11,8 +11,8 @@ PATH = sys.argv[1]
 
 def connect():
     s = socket.socket(socket.AF_UNIX)
+    s.connect(PATH)  # waits for a place in the queue of connections
     s.settimeout(5)
-    s.connect(PATH)
     return s
 
 
