@@ -33,6 +33,8 @@
 #define RD_TX_BUDGET	256 /* datagrams built per turn */
 #define RD_HOUSEKEEPING 128 /* turns between look-ups of slow things */
 #define RD_FRESH_MAX	64  /* trunks that may come up in one turn */
+/* Segments of a dead trunk that are kept for others, beside custody; each holds a buffer. */
+#define RD_STRAYS(segments) ((segments) / 8)
 
 struct rd_worker_counters {
 	uint64_t turns, busy_turns;

@@ -77,7 +77,7 @@ core_limits_of(const struct rd_conf *conf)
 		.trunks_max = conf->limits.trunks,
 		.paths_max = conf->limits.paths,
 		.primaries_max = conf->cluster.nrelays,
-		.strays_max = conf->limits.segments,
+		.strays_max = RD_STRAYS(conf->limits.segments),
 	};
 }
 

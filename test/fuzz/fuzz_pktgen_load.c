@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 static void
 must(bool ok)
 {

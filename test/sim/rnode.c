@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TX_BURST_MAX 200000
+#define TX_BURST_MAX	 200000
+#define STRAYS(segments) ((segments) / 8) /* as relayd has them */
 
 static uint64_t
 now(const struct rnode *r)
@@ -33,9 +34,11 @@ hold(void *user, uint64_t cookie)
 {
 	struct rnode *r = user;
 	r->holding++;
-	INVARIANT(r->w->s, MEMORY, r->holding <= r->w->conf.relay.limits.segments_max,
+	uint32_t limit = r->w->conf.relay.limits.segments_max;
+	limit += STRAYS(limit);
+	INVARIANT(r->w->s, MEMORY, r->holding <= limit,
 		  "relay %u.%u: holds %u receive buffers, its limit is %u", r->client, r->index,
-		  r->holding, r->w->conf.relay.limits.segments_max);
+		  r->holding, limit);
 	sim_hold(r->w->s, cookie);
 }
 
@@ -391,7 +394,7 @@ rnode_new(struct rnode *r, bool with_job)
 			   .trunks_max = w->conf.hosts_max,
 			   .paths_max = c.limits.paths_max,
 			   .primaries_max = 2,
-			   .strays_max = c.limits.segments_max},
+			   .strays_max = STRAYS(c.limits.segments_max)},
 		.self_global = relay_addr_v4(r->ipv4[RELAY_LEG_GLOBAL], UDP_PORT, RELAY_LEG_GLOBAL),
 		.trunk_mtu = (uint16_t)w->conf.global_mtu,
 		.ops = &ops,

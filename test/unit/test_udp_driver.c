@@ -134,7 +134,7 @@ open_end(struct end *e, uint64_t incarnation, bool offload)
 				   .no_gso = !offload,
 				   .no_gro = !offload,
 				   .ecn = use_ecn};
-	struct suci_config c = {.limits = {4, 1024, 512, 256, 0},
+	struct suci_config c = {.limits = {4, 1024, 512, 256, 0, 0},
 				.incarnation = incarnation,
 				.seed = incarnation,
 				.mtu_max = 1472,

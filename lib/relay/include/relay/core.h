@@ -98,8 +98,8 @@ struct relay_core_limits {
 	uint32_t trunks_max;	/* 1 .. 4096 */
 	uint32_t paths_max;	/* that of the endpoint's suci_limits */
 	uint32_t primaries_max; /* relays of this cluster, 1 .. RELAY_RELAYS_MAX */
-	/* Segments kept for other trunks when one goes down, 0 .. 1<<24: what the endpoint
-	 * may hold (segments_max), or less; the rest is left to the end-to-end protocol. */
+	/* Segments kept for other trunks when one goes down, 0 .. 1<<24; the rest is left to the
+	 * end-to-end protocol.  They are held beside what the endpoint may hold (segments_max). */
 	uint32_t strays_max;
 };
 
