@@ -240,9 +240,11 @@ deliver(struct suci *from, const struct suci_addr *addr, struct suci *only)
 	while (from && suci_tx(from, &o, lmpi_eng.now_ns)) {
 		size_t n = o.head_len;
 		memcpy(d, o.head, n);
-		memcpy(d + n, o.seg_head, o.seg_head_len);
+		if (o.seg_head_len)
+			memcpy(d + n, o.seg_head, o.seg_head_len);
 		n += o.seg_head_len;
-		memcpy(d + n, o.data, o.data_len);
+		if (o.data_len)
+			memcpy(d + n, o.data, o.data_len);
 		n += o.data_len;
 		if (only) {
 			suci_rx(only, addr, d, n, 0, lmpi_eng.now_ns);
