@@ -121,7 +121,7 @@ const struct rd_key rd_conf_keys[] = {
 	UINT("suci.ack_delay_us", suci.ack_delay_us, false, "us", 1, 100000, "1000",
 	     "longest wait before an acknowledgement"),
 	UINT("suci.credit", suci.credit, false, "packets", 0, 32767, "0",
-	     "packets all peers within 1 ms may have on their way to a worker: less than what a "
+	     "packets all peers of one leg within 1 ms may have on their way to a worker: less than what a "
 	     "switch before it can queue; 0: three quarters of rx_descriptors"),
 	ENUM("suci.private_cc", suci.private_cc, "fixed|cubic|bbr", "cubic",
 	     "congestion control towards local processes"),
