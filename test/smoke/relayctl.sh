@@ -159,17 +159,21 @@ if command -v capinfos >/dev/null; then
 	verdict "capinfos reads it" "$(capinfos -c "$C" 2>&1 | grep -q '50' || capinfos -c "$C" 2>&1)"
 fi
 # Interrupted: the file is whole.  One at a time.
+rm -f "$C"
 "$B/bin/relayctl" -s "$TB_ID-afe0" capture -w "$C" >"$TB_DIR/out" 2>&1 &
 P=$!
-testbed_wait 5 "frames" test -s "$C"
+testbed_wait 5 "a head" test -s "$C"
+sleep 1 # the job goes on: there are frames now
 WHY=$(status_is 1 ctl capture -w "$TB_DIR/c2.pcapng")
 kill -INT $P
 wait $P || WHY+="status $? "
 WHY+=$(read_back "$C" "len(f) > 0")$(grep -q 'frames, .* stopped' "$TB_DIR/out" || cat "$TB_DIR/out")
 # Killed: the relay ends the capture by itself.
+rm -f "$C"
 "$B/bin/relayctl" -s "$TB_ID-afe0" capture -w "$C" >/dev/null 2>&1 &
 P=$!
-sleep 0.3
+testbed_wait 5 "a head" test -s "$C"
+sleep 1
 kill -KILL $P
 wait $P 2>/dev/null
 testbed_wait 5 "the end of it" bash -c "'$B/bin/relayctl' -s '$TB_ID-afe0' capture -w '$TB_DIR/c2.pcapng' -n 1"
