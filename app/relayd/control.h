@@ -218,10 +218,6 @@ void rd_trunks_peer_lost(struct rd_control *c, uint32_t index);
 void rd_trunks_tell_peers(struct rd_control *c);
 void rd_trunks_forget(struct rd_control *c, uint32_t label_base);
 void rd_trunks_fini(struct rd_control *c);
-/* At run time, for all workers: relay_core_set_policy(), relay_core_set_weight().  Weight 0
- * drains this relay; rd_snapshot.relay_held and relay_quiet_ns say when it is empty. */
-void rd_trunks_set_policy(struct rd_control *c, const struct relay_policy_rule *rule);
-void rd_trunks_set_weight(struct rd_control *c, uint32_t weight);
 
 /* tap.c */
 int rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max);

@@ -118,7 +118,6 @@ read_mail(struct rd_gateway *g)
 		case RD_MAIL_LANES:
 		case RD_MAIL_SNIFF:
 		case RD_MAIL_IDLE:
-		case RD_MAIL_CORE:
 		case RD_MAIL_END_ALL:
 		case RD_MAIL_STOP:
 			break;

@@ -38,13 +38,12 @@ enum rd_mail_type {
 	RD_MAIL_END_ALL,    /* worker: text */
 	RD_MAIL_ELSEWHERE,  /* worker: label_base, ways: clients that others can reach */
 	RD_MAIL_POLICY,	    /* worker: rule */
-	RD_MAIL_WEIGHT,	    /* worker: ways is the new weight */
+	RD_MAIL_WEIGHT,	    /* worker: number is the new weight; 0 drains this relay */
 	RD_MAIL_SNAPSHOT,   /* snapshot is filled in: goes from worker to worker, then the
 			     * gateway */
 	RD_MAIL_LANES,	    /* tool: struct rd_lanes to count in, or NULL */
 	RD_MAIL_SNIFF,	    /* tool: struct rd_sniffer, or NULL */
 	RD_MAIL_IDLE,	    /* number: enum rd_idle_mode */
-	RD_MAIL_CORE,	    /* result is what core() says */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
 };
 
@@ -58,7 +57,6 @@ struct rd_mail {
 	struct rd_snapshot *snapshot;
 	void *tool;
 	uint32_t number;
-	int (*core)(struct relay_core *core, const struct rd_mail *mail, uint64_t now_ns);
 	void (*done)(struct rd_mail *mail); /* control's: called with the reply */
 	void *owner;
 	uint32_t worker; /* whose mailbox it belongs to */

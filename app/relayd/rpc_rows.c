@@ -95,8 +95,7 @@ rd_rpc_status(const struct rd_control *c, const struct rd_snapshot *s)
 	put_u64(o, "pool_size", s->pool_size);
 	put_u64(o, "pool_in_use", s->pool_in_use);
 	put_bool(o, "consistent", s->consistent);
-	uint64_t all_ns = s->uptime_ns * s->nshards;
-	put_u64(o, "busy_permille", all_ns ? s->worker.busy_ns * 1000 / all_ns : 0);
+	put_u64(o, "busy_permille", rd_busy_permille(s));
 	for (int i = 0; i < RD_LEGS; i++)
 		put_leg(o, rd_leg_names[i], &s->leg[i], s->neigh_used[i]);
 	for (uint32_t i = 0; i < s->nshards; i++)

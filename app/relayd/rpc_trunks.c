@@ -54,19 +54,6 @@ mail_done(struct rd_mail *mail)
 	free(call);
 }
 
-static int
-core_weight(struct relay_core *core, const struct rd_mail *mail, uint64_t now_ns)
-{
-	return relay_core_set_weight(core, mail->number, now_ns);
-}
-
-static int
-core_policy(struct relay_core *core, const struct rd_mail *mail, uint64_t now_ns)
-{
-	const struct rd_core_call *call = mail->tool;
-	return relay_core_set_policy(core, &call->rule, now_ns);
-}
-
 /* "198.51.100.0/24". */
 static bool
 take_addresses(const char *text, struct relay_policy_rule *rule)
@@ -98,10 +85,10 @@ static void
 post(struct rd_core_call *call, struct rd_control *ctl)
 {
 	for (uint32_t i = 0; i < ctl->nworkers; i++) {
-		struct rd_mail *mail = rd_control_mail(ctl, i, RD_MAIL_CORE);
-		mail->core = call->sets_weight ? core_weight : core_policy;
+		struct rd_mail *mail = rd_control_mail(
+			ctl, i, call->sets_weight ? RD_MAIL_WEIGHT : RD_MAIL_POLICY);
 		mail->number = call->weight;
-		mail->tool = call;
+		mail->rule = call->rule;
 		mail->done = mail_done;
 		mail->owner = call;
 		call->mails++;

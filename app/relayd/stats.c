@@ -9,6 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+uint64_t
+rd_busy_permille(const struct rd_snapshot *s)
+{
+	uint64_t all_ns = s->uptime_ns * (s->nshards ? s->nshards : 1);
+	return all_ns ? s->worker.busy_ns * 1000 / all_ns : 0;
+}
+
 const char *
 rd_path_kind_name(enum relay_path_kind kind)
 {

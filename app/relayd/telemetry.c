@@ -117,13 +117,6 @@ fill_drops(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 	rd_stats_drops(s, add_drop, d);
 }
 
-static uint64_t
-busy_permille(const struct rd_snapshot *s)
-{
-	uint64_t all = s->uptime_ns * (s->nshards ? s->nshards : 1);
-	return all > s->slept_ns ? (all - s->slept_ns) / (all / 1000 + 1) : 0;
-}
-
 static void
 fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 {
@@ -150,7 +143,7 @@ fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 	rte_tel_data_add_dict_u64(d, "pool_size", s->pool_size);
 	rte_tel_data_add_dict_u64(d, "pool_in_use", s->pool_in_use);
 	rte_tel_data_add_dict_u64(d, "consistent", s->consistent);
-	rte_tel_data_add_dict_u64(d, "busy_permille", busy_permille(s));
+	rte_tel_data_add_dict_u64(d, "busy_permille", rd_busy_permille(s));
 	for (int i = 0; i < RD_LEGS; i++) {
 		const struct rd_leg_counters *l = &s->leg[i];
 		char name[64];
@@ -326,7 +319,7 @@ worker_row(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t i)
 	rte_tel_data_add_dict_u64(d, "worker", w->index);
 	rte_tel_data_add_dict_u64(d, "lcore", w->lcore);
 	rte_tel_data_add_dict_u64(d, "node", (uint64_t)(w->socket < 0 ? 0 : w->socket));
-	rte_tel_data_add_dict_u64(d, "busy_permille", busy_permille(w));
+	rte_tel_data_add_dict_u64(d, "busy_permille", rd_busy_permille(w));
 	rte_tel_data_add_dict_u64(d, "paths", w->npaths);
 	rte_tel_data_add_dict_u64(d, "segments", w->relay.tx_segments);
 	rte_tel_data_add_dict_u64(d, "bytes", w->relay.tx_bytes);

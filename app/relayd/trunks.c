@@ -124,23 +124,3 @@ rd_trunks_fini(struct rd_control *c)
 		free(x);
 	}
 }
-
-void
-rd_trunks_set_policy(struct rd_control *c, const struct relay_policy_rule *rule)
-{
-	for (uint32_t i = 0; i < c->nworkers; i++) {
-		struct rd_mail *mail = rd_control_mail(c, i, RD_MAIL_POLICY);
-		mail->rule = *rule;
-		rd_control_post(c, mail);
-	}
-}
-
-void
-rd_trunks_set_weight(struct rd_control *c, uint32_t weight)
-{
-	for (uint32_t i = 0; i < c->nworkers; i++) {
-		struct rd_mail *mail = rd_control_mail(c, i, RD_MAIL_WEIGHT);
-		mail->ways = weight;
-		rd_control_post(c, mail);
-	}
-}

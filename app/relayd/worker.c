@@ -525,7 +525,7 @@ read_mail(struct rd_worker *w)
 			mail->result = relay_core_set_policy(w->core, &mail->rule, w->now_ns);
 			break;
 		case RD_MAIL_WEIGHT:
-			mail->result = relay_core_set_weight(w->core, mail->ways, w->now_ns);
+			mail->result = relay_core_set_weight(w->core, mail->number, w->now_ns);
 			break;
 		case RD_MAIL_END_ALL:
 			relay_core_end_all(w->core, mail->text, w->now_ns);
@@ -534,9 +534,6 @@ read_mail(struct rd_worker *w)
 			rd_worker_snapshot(w, mail->snapshot->shard[w->index]);
 			break;
 		case RD_MAIL_JOB_FINISH: /* the gateway's */
-			break;
-		case RD_MAIL_CORE:
-			mail->result = mail->core(w->core, mail, w->now_ns);
 			break;
 		case RD_MAIL_LANES:
 		case RD_MAIL_SNIFF:
