@@ -145,8 +145,6 @@ def string(c, p, row):
 def plain(c, p, row):
     """Whatever is the same in both languages: pointers, and values by reference."""
     t = p.type
-    if row['kind'] in ('STRING_ARRAY', 'STRING_2DARRAY'):
-        raise SystemExit(f'{c.f.name}: arrays of strings need a hand')
     if t.endswith('*') or p.array or '[' in p.text:
         dims = p.text[p.text.rindex(p.name) + len(p.name):] if '[' in p.text else ''
         c.params.append(f'{t}{"" if t.endswith("*") else " "}{p.name}{dims}')

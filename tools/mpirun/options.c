@@ -19,8 +19,8 @@ static const char usage_text[] =
 	"  -show                  print what would be done\n"
 	"  -v, -h                 say more; this text\n"
 	"Where the ranks run: inside a Slurm allocation srun starts them; with -host, -hostfile\n"
-	"and the like, or options that only another launcher knows, prterun or Open MPI's mpirun;\n"
-	"else mpirun itself starts all of them on this machine.\n";
+	"and the like prterun or Open MPI's mpirun; else mpirun itself starts all of them on this\n"
+	"machine.\n";
 
 void
 mpirun_say(const char *fmt, ...)
