@@ -46,7 +46,13 @@
 	X(FOREIGN, -3, "a port of the circuit belongs to a foreign circuit") \
 	X(DARK, -4, "a port of the circuit is marked dark")                  \
 	X(UNKNOWN, -5, "no such circuit")                                    \
-	X(OFFLINE, -6, "the session is down; reconcile first")
+	X(OFFLINE, -6, "the session is down; reconcile first")               \
+	X(UNSUPPORTED, -7, "this switch cannot do that")                     \
+	X(REFUSED, -8, "the switch refused; asking again will not help")     \
+	X(RETRY, -9, "the switch is busy; the same may succeed later")       \
+	X(AUTH, -10, "the switch does not accept the credentials")           \
+	X(TIMEOUT, -11, "no answer in time")                                 \
+	X(PROTOCOL, -12, "the switch's answer makes no sense")
 enum ocs_err {
 #define X(n, v, t) OCS_ERR_##n = v,
 	OCS_ERRORS(X)

@@ -1,0 +1,14 @@
+#include "ocs/switch.h"
+
+const char *
+ocs_cap_name(uint32_t cap)
+{
+	switch (cap) {
+#define X(n, bit, name, t) \
+	case OCS_CAP_##n:  \
+		return name;
+		OCS_CAPS(X)
+#undef X
+	}
+	return NULL;
+}
