@@ -23,6 +23,7 @@ include lib/base/module.mk
 -include lib/suci/module.mk
 include lib/impi/module.mk
 include lib/ocs/module.mk
+-include lib/ocsproto/module.mk
 include lib/collectives/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk
