@@ -119,13 +119,18 @@ rd_steer_in(struct rd_worker *w,
 	uint32_t n = 0;
 	for (uint32_t from = 0; from < w->nworkers; from++) {
 		struct rd_steer_pair *p = rd_steer_pair(w->steer, from, w->index);
-		struct rte_mbuf *m;
+		struct rte_mbuf *m, *burst[RD_BURST];
+		uint32_t came = 0;
 		if (from == w->index)
 			continue;
-		for (uint32_t k = 0; k < RD_BURST && (m = base_ring_pop(&p->rx)); k++, n++) {
-			struct rd_leg *leg = leg_of(w, m);
-			struct rte_mbuf *copy = own_copy(w, leg, m);
-			rte_pktmbuf_free(m);
+		while (came < RD_BURST && (m = base_ring_pop(&p->rx)))
+			burst[came++] = m;
+		if (came)
+			rd_worker_see_clock(w);
+		for (uint32_t k = 0; k < came; k++, n++) {
+			struct rd_leg *leg = leg_of(w, burst[k]);
+			struct rte_mbuf *copy = own_copy(w, leg, burst[k]);
+			rte_pktmbuf_free(burst[k]);
 			if (copy)
 				fn(w, leg, copy);
 		}

@@ -366,6 +366,8 @@ receive_leg(struct rd_worker *w, struct rd_leg *leg)
 	if (leg->rxq == RD_NO_QUEUE)
 		return 0;
 	uint16_t n = rte_eth_rx_burst(leg->port->id, leg->rxq, burst, RD_BURST);
+	if (n)
+		rd_worker_see_clock(w);
 	for (uint16_t i = 0; i < n && i < RD_AHEAD; i++)
 		__builtin_prefetch(rte_pktmbuf_mtod(burst[i], void *));
 	for (uint16_t i = 0; i < n; i++) {
@@ -580,9 +582,8 @@ static uint32_t
 turn(struct rd_worker *w)
 {
 	uint32_t work = 0;
-	w->now_ns = rd_clock_ns(&w->clock);
+	rd_worker_see_clock(w);
 	for (int i = 0; i < RD_LEGS; i++) {
-		w->leg[i].now_ns = w->now_ns;
 		work += receive_leg(w, &w->leg[i]);
 		work += from_tap(w, &w->leg[i]);
 	}

@@ -84,6 +84,16 @@ void rd_worker_fini(struct rd_worker *w);
 /* lcore_function_t. */
 int rd_worker_run(void *worker);
 
+/* The clock again: after frames were taken from a queue, for something else may have had the
+ * core since it was read, and what came meanwhile would seem to have travelled in no time. */
+static inline void
+rd_worker_see_clock(struct rd_worker *w)
+{
+	w->now_ns = rd_clock_ns(&w->clock);
+	for (int i = 0; i < RD_LEGS; i++)
+		w->leg[i].now_ns = w->now_ns;
+}
+
 /* ---- snapshots ---------------------------------------------------------- */
 
 struct rd_path_row {

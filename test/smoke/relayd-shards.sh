@@ -1,9 +1,9 @@
 #!/bin/bash
 # Relays with several workers: MPI jobs between a relay of two and one of four, whose frames
-# af_packet spreads as it likes; over jumbo frames; and over ports with one queue for two
-# workers.  Data is right, every worker carries its share, what is steered is counted on both
-# sides, nothing is left.
-# timeout: 150
+# af_packet spreads as it likes; over jumbo frames; over ports with one queue for two
+# workers; and between two relays of two a side over a WAN that loses frames.  Data is right,
+# every worker carries its share, what is steered is counted on both sides, nothing is left.
+# timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
@@ -33,11 +33,14 @@ relay() { # FRONTEND WORKERS
 }
 
 up() { # WORKERS OF A, OF B
+	local i
 	testbed_up || fail "testbed: not built"
-	testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem: does not start"
+	testbed_wanem "$B/bin/wanem" --delay-ms 1 --loss "$LOSS" || fail "wanem: does not start"
 	testbed_server "$B" || fail "impi-server: does not start"
-	relay afe0 "$1"
-	relay bfe0 "$2"
+	for ((i = 0; i < RELAYS; i++)); do
+		relay "afe$i" "$1"
+		relay "bfe$i" "$2"
+	done
 }
 
 gone() { ! testbed_alive "$1"; }
@@ -97,14 +100,34 @@ stop() { # FRONTEND: everything came back, no counter contradicts another
 	say "$1 stops clean" "$why"
 }
 
+# Rows of workers are told apart, and a round trip takes no less than the wire does, however
+# long a worker waited for a core between its clock and its queue.
+trunks() { # FRONTEND
+	"$B/bin/relayctl" -s "$TB_ID-$1" --json top -n 1 -d 0.5 --no-lanes >"$TB_DIR/q" || { echo "$1 does not answer"; return; }
+	python3 - "$1" "$TB_DIR/q" <<-'PY'
+		import json, sys
+		t = json.load(open(sys.argv[2]))['trunks']
+		if len({(r['worker'], r['path']) for r in t}) != len(t) or len(t) < 4:
+		    print(f'{sys.argv[1]}: {len(t)} trunks')
+		for r in t:
+		    if r['tx_bytes_per_s'] < 0 or r['tx_segments_per_s'] < 0:
+		        print(f'{sys.argv[1]}: sends less than nothing: {json.dumps(r)}')
+		    if r['rtt_min_us'] < 2000:
+		        print(f"{sys.argv[1]}: {r['rtt_min_us']} us over a wire of 2000: {json.dumps(r)}")
+	PY
+}
+
 down() {
-	stop afe0
-	stop bfe0
+	local i
+	for ((i = 0; i < RELAYS; i++)); do
+		stop "afe$i"
+		stop "bfe$i"
+	done
 	testbed_down
 	say "$1: no process or namespace is left" "$(testbed_leftovers)"
 }
 
-NODES=2 PPN=2 MTU_WAN=1500
+NODES=2 PPN=2 RELAYS=1 LOSS=0 MTU_WAN=1500
 up 2 4
 job spread p2p
 job order order
@@ -132,4 +155,12 @@ say "one queue for two workers" "$(shares afe0 2 \
 grep -q 'private leg: 2 workers, 1 receive and 1 transmit queues' "$TB_LOG/relayd-afe0.log" ||
 	say "one queue is said in the log" "no such line"
 down one-queue
+
+unset TB_DEVICE_PRIVATE
+MTU_IN=9000 RELAYS=2 LOSS=0.005
+up 2 2
+job lossy p2p
+job lossy collv
+say "lossy: trunks of all workers" "$(trunks afe0)$(trunks bfe1)"
+down lossy
 exit $rc

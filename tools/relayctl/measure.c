@@ -157,14 +157,20 @@ look(struct ctl *c, struct view *w)
 	json_decref(params);
 }
 
+/* The row in which all of keys are as in like. */
 static json_t *
-row_with(json_t *rows, const char *key, const json_t *value, const char *key2, const json_t *value2)
+row_like(json_t *rows, const json_t *like, const char *const *keys)
 {
 	json_t *row;
 	size_t i;
-	json_array_foreach(rows, i, row) if (json_equal(json_object_get(row, key), value) &&
-					     (!key2 || json_equal(json_object_get(row, key2),
-								  value2))) return row;
+	json_array_foreach(rows, i, row)
+	{
+		const char *const *k = keys;
+		while (*k && json_equal(json_object_get(row, *k), json_object_get(like, *k)))
+			k++;
+		if (!*k)
+			return row;
+	}
 	return NULL;
 }
 
@@ -181,6 +187,9 @@ rate(json_t *row, const json_t *was, const char *key, double s, double scale)
 static json_t *
 view_json(struct view *now, struct view *before)
 {
+	static const char *const of_worker[] = {"worker", NULL};
+	static const char *const of_path[] = {"worker", "path", "peer", NULL};
+	static const char *const of_drop[] = {"name", NULL};
 	json_t *old = json_object_get(before->status, "workers"), *row, *was;
 	json_t *workers = json_object_get(now->status, "workers"),
 	       *drops = json_object_get(now->drops, "drops");
@@ -188,7 +197,7 @@ view_json(struct view *now, struct view *before)
 	size_t i;
 	json_array_foreach(workers, i, row)
 	{
-		was = row_with(old, "worker", json_object_get(row, "worker"), NULL, NULL);
+		was = row_like(old, row, of_worker);
 		double up = real_of(row, "uptime_us") - real_of(was, "uptime_us");
 		double busy = real_of(row, "busy_us") - real_of(was, "busy_us");
 		json_object_set_new(row, "busy_pct", json_real(up > 0 ? busy * 100 / up : 0));
@@ -197,8 +206,7 @@ view_json(struct view *now, struct view *before)
 	}
 	json_array_foreach(now->paths, i, row)
 	{
-		was = row_with(before->paths, "path", json_object_get(row, "path"), "peer",
-			       json_object_get(row, "peer"));
+		was = row_like(before->paths, row, of_path);
 		rate(row, was, "tx_bytes", s, 8);
 		rate(row, was, "rx_bytes", s, 8);
 		rate(row, was, "tx_segments", s, 1);
@@ -206,8 +214,7 @@ view_json(struct view *now, struct view *before)
 	}
 	json_array_foreach(drops, i, row)
 	{
-		was = row_with(json_object_get(before->drops, "drops"), "name",
-			       json_object_get(row, "name"), NULL, NULL);
+		was = row_like(json_object_get(before->drops, "drops"), row, of_drop);
 		rate(row, was, "count", s, 1);
 	}
 	rate(now->status, before->status, "segments", s, 1);
