@@ -1,25 +1,52 @@
-/* Recursive doubling [OC]: partners at distance 2^i exchange all they hold.
- * p a power of two.  Cost: log2 p alpha + (p-1) b beta. */
+/* Recursive doubling [OC]: partners at distance 2^i exchange all they hold.  Processes
+ * beyond the largest power of two give their block to a neighbour first and get all of
+ * them from it in the end.  Equal blocks.  Cost: log2 p alpha + (p-1) b beta if p is a
+ * power of two, else 2 alpha + (p-1) b beta more; circuits: ceil(log2 p / k) gamma. */
 #include "builder.h"
 
 static bool
 fits(const struct coll_args *a)
 {
-	return !a->bytes_of && !(a->size & (a->size - 1));
+	return !a->bytes_of;
+}
+
+/* First rank whose block those numbered v and above hold. */
+static uint32_t
+first(const struct coll_fold *f, uint32_t v)
+{
+	return v < f->extra ? 2 * v : v + f->extra;
 }
 
 static int
 build(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint64_t b = a->bytes;
+	uint32_t me = a->rank;
+	struct coll_fold f = coll_fold(a->size, me);
 	if (!a->in_place)
-		coll_copy(s, COLL_SEND, 0, COLL_RECV, a->rank * b, b);
-	for (uint32_t mask = 1; mask < a->size; mask <<= 1) {
-		uint32_t peer = a->rank ^ mask;
-		uint32_t mine = a->rank & ~(mask - 1), theirs = peer & ~(mask - 1);
-		coll_send(s, peer, COLL_RECV, mine * b, mask * b);
-		coll_recv(s, peer, COLL_RECV, theirs * b, mask * b);
+		coll_copy(s, COLL_SEND, 0, COLL_RECV, me * b, b);
+	if (f.out) { /* all but the own block come back, which lies before or behind them */
+		coll_send(s, me + 1, COLL_RECV, me * b, b);
+		if (me)
+			coll_recv(s, me + 1, COLL_RECV, 0, me * b);
+		coll_recv(s, me + 1, COLL_RECV, (me + 1) * b, (a->size - me - 1) * b);
+		return COLL_ERR_OK;
 	}
+	if (f.pair)
+		coll_recv(s, me - 1, COLL_RECV, (me - 1) * b, b);
+	for (uint32_t mask = 1; mask < f.pow2; mask <<= 1) {
+		uint32_t mine = f.v & ~(mask - 1), theirs = mine ^ mask;
+		uint32_t peer = coll_unfold(&f, f.v ^ mask);
+		uint32_t at = first(&f, mine), end = first(&f, mine + mask);
+		coll_send(s, peer, COLL_RECV, at * b, (end - at) * b);
+		at = first(&f, theirs);
+		end = first(&f, theirs + mask);
+		coll_recv(s, peer, COLL_RECV, at * b, (end - at) * b);
+	}
+	if (f.pair && me > 1)
+		coll_send(s, me - 1, COLL_RECV, 0, (me - 1) * b);
+	if (f.pair)
+		coll_send(s, me - 1, COLL_RECV, me * b, (a->size - me) * b);
 	return COLL_ERR_OK;
 }
 

@@ -8,38 +8,33 @@
 void
 coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t bytes)
 {
-	uint32_t pow2 = 1;
-	while (pow2 * 2 <= g->n)
-		pow2 *= 2;
-	uint32_t extra = g->n - pow2, me = g->me;
-	if (me < 2 * extra && !(me & 1)) { /* fold into the right neighbour, wait for the result */
+	uint32_t me = g->me;
+	struct coll_fold f = coll_fold(g->n, me);
+	if (f.out) { /* fold into the right neighbour, wait for the result */
 		coll_send(s, coll_real(g, me + 1), COLL_RECV, 0, bytes);
 		coll_recv(s, coll_real(g, me + 1), COLL_RECV, 0, bytes);
 		return;
 	}
-	if (me < 2 * extra) {
+	if (f.pair) {
 		uint64_t t = coll_tmp(s, bytes);
 		coll_recv(s, coll_real(g, me - 1), COLL_TMP, t, bytes);
 		coll_reduce(s, COLL_TMP, t, COLL_RECV, 0, bytes, true);
 	}
-	/* virtual rank among the pow2 that work on, in rank order */
-	uint32_t v = me < 2 * extra ? me / 2 : me - extra;
-	for (uint32_t mask = 1; mask < pow2; mask <<= 1) {
-		uint32_t w = v ^ mask;
-		uint32_t peer = w < extra ? 2 * w + 1 : w + extra;
+	for (uint32_t mask = 1; mask < f.pow2; mask <<= 1) {
+		uint32_t w = f.v ^ mask, peer = coll_unfold(&f, w);
 		uint64_t t = coll_tmp(s, bytes);
 		coll_send(s, coll_real(g, peer), COLL_RECV, 0, bytes);
 		coll_recv(s, coll_real(g, peer), COLL_TMP, t, bytes);
-		coll_reduce(s, COLL_TMP, t, COLL_RECV, 0, bytes, w < v);
+		coll_reduce(s, COLL_TMP, t, COLL_RECV, 0, bytes, w < f.v);
 	}
-	if (me < 2 * extra)
+	if (f.pair)
 		coll_send(s, coll_real(g, me - 1), COLL_RECV, 0, bytes);
 }
 
 static int
 build(struct coll_schedule *s, const struct coll_args *a)
 {
-	struct coll_group g = {NULL, a->size, a->rank};
+	struct coll_group g = coll_flat(a);
 	coll_own_into_recv(s, a);
 	coll_allreduce_group(s, &g, a->bytes);
 	return COLL_ERR_OK;

@@ -1,10 +1,13 @@
-/* Two forms of the same exchange; both take unequal blocks.
+/* Three forms of the same exchange; all take unequal blocks.
  *
  * linear: everything at once, for small blocks.  Cost: alpha-bound, p-1
  *   messages in flight.
  * pairwise: p-1 rounds, in round k send to me+k and receive from me-k; a round
  *   starts when the last has ended, so that at most one block a process is on
  *   the wire and no receiver is flooded.  Cost: (p-1)(alpha + b beta).
+ * pairs: the rounds of a tournament, each a perfect matching: p-1 rounds, p of
+ *   them if p is odd.  One port a process is enough for both directions, where
+ *   pairwise needs two.  Cost as pairwise; circuits: ceil(rounds / k) gamma.
  *
  * In place, COLL_RECV is also what is sent, so it is copied to scratch first. */
 #include "builder.h"
@@ -29,9 +32,8 @@ outgoing(struct coll_schedule *s, const struct coll_args *a, uint64_t *base, uin
 
 static uint32_t
 exchange(struct coll_schedule *s, const struct coll_args *a, enum coll_buf buf, uint64_t base,
-	 uint32_t copied, uint32_t k, uint32_t after)
+	 uint32_t copied, uint32_t to, uint32_t from, uint32_t after)
 {
-	uint32_t to = (a->rank + k) % a->size, from = (a->rank + a->size - k) % a->size;
 	uint64_t off = a->in_place ? base + coll_block_off(a, to) : coll_send_off(a, to);
 	uint64_t len = a->in_place ? coll_block_len(a, to) : coll_send_len(a, to);
 	uint32_t in =
@@ -48,8 +50,21 @@ exchange(struct coll_schedule *s, const struct coll_args *a, enum coll_buf buf, 
 	return in;
 }
 
+/* Circle method: whom v meets in round k of the tournament of p; itself: nobody. */
+static uint32_t
+opponent(uint32_t p, uint32_t v, uint32_t k)
+{
+	uint32_t n = p - !(p & 1); /* who stands still meets who would meet itself */
+	if (v >= n)
+		return k * (n / 2 + 1) % n; /* 2w = k (mod n), n odd */
+	uint32_t w = (k + n - v) % n;
+	return w != v || n == p ? w : n;
+}
+
+enum form { LINEAR, PAIRWISE, PAIRS };
+
 static int
-build(struct coll_schedule *s, const struct coll_args *a, bool rounds)
+build(struct coll_schedule *s, const struct coll_args *a, enum form form)
 {
 	uint64_t base;
 	uint32_t copied, last = UINT32_MAX;
@@ -57,9 +72,14 @@ build(struct coll_schedule *s, const struct coll_args *a, bool rounds)
 	if (!a->in_place)
 		coll_copy(s, COLL_SEND, coll_send_off(a, a->rank), COLL_RECV,
 			  coll_block_off(a, a->rank), coll_block_len(a, a->rank));
-	for (uint32_t k = 1; k < a->size; k++) {
-		uint32_t in = exchange(s, a, buf, base, copied, k, last);
-		if (rounds)
+	uint32_t p = a->size, me = a->rank;
+	for (uint32_t k = 1; k < p + (form == PAIRS && (p & 1)); k++) {
+		uint32_t to = form == PAIRS ? opponent(p, me, k) : (me + k) % p;
+		uint32_t from = form == PAIRS ? to : (me + p - k) % p;
+		if (to == me)
+			continue;
+		uint32_t in = exchange(s, a, buf, base, copied, to, from, last);
+		if (form != LINEAR)
 			last = in;
 	}
 	return COLL_ERR_OK;
@@ -68,15 +88,23 @@ build(struct coll_schedule *s, const struct coll_args *a, bool rounds)
 static int
 pairwise(struct coll_schedule *s, const struct coll_args *a)
 {
-	return build(s, a, true);
+	return build(s, a, PAIRWISE);
 }
 
 static int
 linear(struct coll_schedule *s, const struct coll_args *a)
 {
-	return build(s, a, false);
+	return build(s, a, LINEAR);
 }
 
+static int
+pairs(struct coll_schedule *s, const struct coll_args *a)
+{
+	return build(s, a, PAIRS);
+}
+
+const struct coll_algorithm coll_alg_alltoall_pairs = {COLL_ALLTOALL, "pairs",
+						       "(p-1)(alpha + b beta)", NULL, pairs};
 const struct coll_algorithm coll_alg_alltoall_pairwise = {COLL_ALLTOALL, "pairwise",
 							  "(p-1)(alpha + b beta)", NULL, pairwise};
 const struct coll_algorithm coll_alg_alltoall_linear = {COLL_ALLTOALL, "linear",

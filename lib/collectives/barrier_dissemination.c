@@ -22,7 +22,7 @@ coll_barrier_group(struct coll_schedule *s, const struct coll_group *g)
 static int
 build(struct coll_schedule *s, const struct coll_args *a)
 {
-	struct coll_group g = {NULL, a->size, a->rank};
+	struct coll_group g = coll_flat(a);
 	coll_barrier_group(s, &g);
 	return COLL_ERR_OK;
 }

@@ -1,6 +1,22 @@
-/* Binomial tree [OC]: in round i the processes that have the data send it 2^i
- * further on.  Cost: ceil(log2 p) * (alpha + n beta). */
+/* Binomial tree [OC]: in every round the processes that have the data send it on,
+ * half of the processes further first, neighbours last (reversed: the other way round).
+ * Cost: ceil(log2 p) * (alpha + n beta); circuits: ceil(ceil(log2 p) / k) gamma. */
 #include "builder.h"
+
+/* Distances 1, 2, 4, ...: who has been reached goes on with all distances above its own. */
+static void
+ascending(struct coll_schedule *s, const struct coll_group *g, uint32_t root, uint64_t bytes)
+{
+	uint32_t v = (g->me + g->n - root) % g->n, got = UINT32_MAX, mask = 1;
+	for (; mask <= v; mask <<= 1)
+		;
+	if (v)
+		got = coll_recv(s, coll_real(g, (v - mask / 2 + root) % g->n), COLL_RECV, 0, bytes);
+	for (; v + mask < g->n && mask < g->n; mask <<= 1) {
+		coll_send(s, coll_real(g, (v + mask + root) % g->n), COLL_RECV, 0, bytes);
+		coll_after(s, got);
+	}
+}
 
 void
 coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root, uint64_t bytes)
@@ -8,6 +24,10 @@ coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint32_t r
 	uint32_t v = (g->me + g->n - root) % g->n;
 	uint32_t got = UINT32_MAX;
 	uint32_t mask = 1;
+	if (g->reversed) {
+		ascending(s, g, root, bytes);
+		return;
+	}
 	while (mask < g->n && !(v & mask))
 		mask <<= 1;
 	if (v) {
@@ -25,7 +45,7 @@ coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint32_t r
 static int
 build(struct coll_schedule *s, const struct coll_args *a)
 {
-	struct coll_group g = {NULL, a->size, a->rank};
+	struct coll_group g = coll_flat(a);
 	coll_bcast_group(s, &g, a->root, a->bytes);
 	return COLL_ERR_OK;
 }

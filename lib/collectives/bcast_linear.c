@@ -1,5 +1,5 @@
 /* Linear [OC]: the root sends to everyone in turn.
- * Cost: (p - 1)(alpha + n beta). */
+ * Cost: (p - 1)(alpha + n beta); circuits: ceil((p - 1) / k) gamma. */
 #include "builder.h"
 
 static int
@@ -10,7 +10,8 @@ build(struct coll_schedule *s, const struct coll_args *a)
 		return COLL_ERR_OK;
 	}
 	for (uint32_t d = 1; d < a->size; d++)
-		coll_send(s, (a->root + d) % a->size, COLL_RECV, 0, a->bytes);
+		coll_send(s, (a->root + (a->reversed ? a->size - d : d)) % a->size, COLL_RECV, 0,
+			  a->bytes);
 	return COLL_ERR_OK;
 }
 

@@ -144,6 +144,19 @@ coll_part(uint64_t bytes, uint64_t elem, uint32_t n, uint32_t i)
 	return (struct coll_part){first * elem, (each + (i < more)) * elem};
 }
 
+struct coll_fold
+coll_fold(uint32_t p, uint32_t me)
+{
+	struct coll_fold f = {.pow2 = 1};
+	while (f.pow2 * 2 <= p)
+		f.pow2 *= 2;
+	f.extra = p - f.pow2;
+	f.out = me < 2 * f.extra && !(me & 1);
+	f.pair = me < 2 * f.extra && (me & 1);
+	f.v = me < 2 * f.extra ? me / 2 : me - f.extra;
+	return f;
+}
+
 bool
 coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct coll_hier *h)
 {
@@ -179,8 +192,8 @@ coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct coll_h
 		}
 		masters[nmasters++] = m;
 	}
-	h->local = (struct coll_group){local, nlocal, h->local.me};
-	h->masters = (struct coll_group){masters, nmasters, h->masters.me};
+	h->local = (struct coll_group){local, nlocal, h->local.me, false};
+	h->masters = (struct coll_group){masters, nmasters, h->masters.me, false};
 	for (uint32_t v = 0; v < nlocal; v++)
 		if (local[v] == masters[h->masters.me])
 			h->master_local = v;

@@ -17,7 +17,14 @@
 struct coll_group {
 	const uint32_t *rank;
 	uint32_t n, me;
+	bool reversed; /* coll_args.reversed */
 };
+
+static inline struct coll_group
+coll_flat(const struct coll_args *a)
+{
+	return (struct coll_group){NULL, a->size, a->rank, a->reversed};
+}
 
 static inline uint32_t
 coll_real(const struct coll_group *g, uint32_t v)
@@ -73,6 +80,23 @@ void coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint3
 void coll_reduce_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
 		       uint64_t bytes, bool commutative);
 void coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t bytes);
+/* Alltoall in ceil(log2 p) rounds by store and forward; xor: partners exchange (p a
+ * power of two), else to the one 2^i after and from the one 2^i before. */
+int coll_alltoall_rounds(struct coll_schedule *s, const struct coll_args *a, bool xor);
+/* Folding p processes into the largest power of two: the first 2 * extra work in
+ * pairs, of which the odd one goes on.  pow2 are left, numbered v in rank order. */
+struct coll_fold {
+	uint32_t pow2, extra;
+	bool out;   /* I am folded into my right neighbour */
+	bool pair;  /* my left neighbour is folded into me */
+	uint32_t v; /* my number, if I am not out */
+};
+struct coll_fold coll_fold(uint32_t p, uint32_t me);
+static inline uint32_t
+coll_unfold(const struct coll_fold *f, uint32_t v)
+{
+	return v < f->extra ? 2 * v + 1 : v + f->extra;
+}
 /* COLL_RECV := own contribution (reductions). */
 void coll_own_into_recv(struct coll_schedule *s, const struct coll_args *a);
 /* Even split of bytes into n parts at element borders. */
@@ -101,6 +125,8 @@ bool coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct c
 	X(allreduce_reduce_bcast) X(allreduce_hier) X(gather_binomial)            \
 	X(gather_linear) X(scatter_binomial) X(scatter_linear) X(allgather_ring)  \
 	X(allgather_bruck) X(allgather_recursive_doubling) X(alltoall_pairwise)   \
+	X(alltoall_pairs) X(alltoall_bruck) X(alltoall_recursive_doubling)        \
+	X(barrier_recursive_doubling) X(allreduce_rabenseifner) X(bcast_graph)    \
 	X(alltoall_linear) X(reduce_scatter_pairwise) X(reduce_scatter_reduce)    \
 	X(scan_doubling) X(exscan_doubling)                                       \
 	X(impi_barrier) X(impi_bcast) X(impi_reduce) X(impi_allreduce)            \

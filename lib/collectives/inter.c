@@ -16,7 +16,7 @@ other(const struct coll_args *a, uint32_t r)
 static struct coll_group
 own_group(const struct coll_args *a)
 {
-	return (struct coll_group){NULL, a->size, a->rank};
+	return coll_flat(a);
 }
 
 /* Steps whose ranges are apart from all others by construction. */

@@ -44,22 +44,55 @@ static const struct rule rules[] = {
 	{COLL_NEIGHBOR, ANY, UINT32_MAX, "linear"},
 };
 
-const char *
-coll_select(const struct coll_args *a)
+enum coll_op
+coll_op_of(const char *name)
+{
+	int op = 0;
+	while (op < COLL_OP_COUNT && strcmp(coll_op_name((enum coll_op)op), name) != 0)
+		op++;
+	return (enum coll_op)op;
+}
+
+bool
+coll_rule_ok(const struct coll_rule *r)
 {
 	size_t count;
 	const struct coll_algorithm *alg = coll_algorithms(&count);
+	for (size_t i = 0; i < count; i++)
+		if (alg[i].op == r->op && !strcmp(alg[i].name, r->algorithm))
+			return strcmp(alg[i].name, COLL_INTER) != 0;
+	return false;
+}
+
+/* The algorithm of that name, if it takes these arguments. */
+static const char *
+usable(const struct coll_args *a, const char *name)
+{
+	size_t count;
+	const struct coll_algorithm *alg = coll_algorithms(&count);
+	for (size_t i = 0; i < count; i++)
+		if (alg[i].op == a->op && !strcmp(alg[i].name, name) &&
+		    (!alg[i].fits || alg[i].fits(a)))
+			return alg[i].name;
+	return NULL;
+}
+
+const char *
+coll_select(const struct coll_args *a)
+{
+	const char *name;
 	if (a->remote)
 		return COLL_INTER;
-	for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++) {
-		if (rules[r].op != a->op || a->bytes > rules[r].bytes_max ||
-		    a->size > rules[r].size_max)
-			continue;
-		for (size_t i = 0; i < count; i++)
-			if (alg[i].op == a->op && !strcmp(alg[i].name, rules[r].name) &&
-			    (!alg[i].fits || alg[i].fits(a)))
-				return alg[i].name;
+	for (uint32_t r = 0; a->rules && r < a->rules->count; r++) {
+		const struct coll_rule *t = &a->rules->rule[r];
+		if (t->op == a->op && a->bytes <= t->bytes_max && a->size <= t->size_max &&
+		    (name = usable(a, t->algorithm)) != NULL)
+			return name;
 	}
+	for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++)
+		if (rules[r].op == a->op && a->bytes <= rules[r].bytes_max &&
+		    a->size <= rules[r].size_max && (name = usable(a, rules[r].name)) != NULL)
+			return name;
 	/* cppcheck-suppress incorrectStringBooleanError ; the text is for whoever reads it */
 	BASE_ASSERT(false && "every operation has a rule that fits everything");
 	return "";

@@ -1,3 +1,3 @@
-$(call lib,ocs,lib/ocs,base)
-$(call unit,test_ocs_matrix,test/unit/test_ocs_matrix.c,ocs base)
-$(call unit,test_ocs_model,test/unit/test_ocs_model.c,ocs base)
+$(call lib,ocs,lib/ocs,coll base)
+$(call unit,test_ocs_matrix,test/unit/test_ocs_matrix.c,ocs coll base)
+$(call unit,test_ocs_model,test/unit/test_ocs_model.c,ocs coll base)

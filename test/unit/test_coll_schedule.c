@@ -466,9 +466,11 @@ sweep(const struct coll_algorithm *alg, uint32_t p, uint32_t root, const uint32_
 {
 	static const uint64_t sizes[] = {0, ELEM, 5 * ELEM, 40 * ELEM};
 	for (size_t z = 0; z < sizeof sizes / sizeof sizes[0]; z++)
-		for (int v = 0; v < 16; v++) {
+		for (int v = 0; v < 32; v++) {
 			bool uneven = v & 1, in_place = v & 2, commutative = v & 4;
 			if (uneven && (!takes_uneven(alg->op) || z != 2))
+				continue;
+			if ((v & 16) && (uneven || z % 2))
 				continue;
 			struct coll_args a = {.op = alg->op,
 					      .size = p,
@@ -476,6 +478,8 @@ sweep(const struct coll_algorithm *alg, uint32_t p, uint32_t root, const uint32_
 					      .bytes = sizes[z],
 					      .elem = ELEM,
 					      .commutative = commutative,
+					      .reversed = v & 16,
+					      .degree = (uint32_t)z + 1,
 					      .cluster_of = clusters};
 			one_case(alg, a, uneven, in_place, v & 8);
 		}
@@ -504,6 +508,45 @@ test_every_algorithm(void **state)
 		}
 	assert_true(cases > 5000);
 	print_message("%u cases\n", cases);
+}
+
+static void
+test_rules(void **state)
+{
+	(void)state;
+	static const struct coll_rule rule[] = {
+		{COLL_ALLGATHER, 100, UINT32_MAX, "recursive_doubling"},
+		{COLL_ALLTOALL, UINT64_MAX, 8, "recursive_doubling"},
+		{COLL_ALLTOALL, UINT64_MAX, 8, "bruck"},
+		{COLL_BCAST, UINT64_MAX, 8, "no such"},
+		{COLL_BCAST, UINT64_MAX, 8, "inter"},
+	};
+	static const bool good[] = {true, true, true, false, false};
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(coll_rule_ok(&rule[i]), good[i]);
+	struct coll_rules rules = {rule, 3};
+	static const struct {
+		enum coll_op op;
+		uint32_t p;
+		uint64_t bytes;
+		const char *want;
+	} rows[] = {
+		{COLL_ALLGATHER, 4, 100, "recursive_doubling"},
+		{COLL_ALLGATHER, 4, 101, "bruck"},
+		{COLL_ALLTOALL, 8, 1 << 20, "recursive_doubling"},
+		{COLL_ALLTOALL, 6, 1 << 20, "bruck"},	 /* the first rule does not take 6 */
+		{COLL_ALLTOALL, 9, 1 << 20, "pairwise"}, /* no rule holds */
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct coll_args a = {.op = rows[i].op,
+				      .size = rows[i].p,
+				      .bytes = rows[i].bytes,
+				      .elem = 1,
+				      .rules = &rules};
+		assert_string_equal(coll_select(&a), rows[i].want);
+	}
+	assert_int_equal(coll_op_of("alltoall"), COLL_ALLTOALL);
+	assert_int_equal(coll_op_of("broadcast"), COLL_OP_COUNT);
 }
 
 /* The IMPI profile: ranks interleaved over 2 to 9 clients in no order, roots that are
@@ -733,7 +776,7 @@ test_errors(void **state)
 	a.root = 1000;
 	assert_int_equal(coll_build(&s, &a, NULL, arena, sizeof arena), COLL_ERR_INVAL);
 	a.root = 0;
-	a.op = COLL_ALLGATHER;
+	a.op = COLL_ALLTOALL;
 	a.size = 6;
 	assert_int_equal(coll_build(&s, &a, "recursive_doubling", arena, sizeof arena),
 			 COLL_ERR_RESTRICT);
@@ -744,8 +787,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_impi_clients),
-		cmocka_unit_test(test_between_groups),	cmocka_unit_test(test_wan_crossings),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_rules),		cmocka_unit_test(test_between_groups),
+		cmocka_unit_test(test_wan_crossings),	cmocka_unit_test(test_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

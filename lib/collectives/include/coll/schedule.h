@@ -137,8 +137,14 @@ struct coll_args {
 	 * for reduce_scatter. */
 	uint32_t remote;
 	enum coll_role role;
-	bool both; /* allreduce: of both groups together (commutative) */
+	bool both;	    /* allreduce: of both groups together (commutative) */
 	uint64_t own_bytes; /* the own block, in alltoall each of the own, if no table says */
+	/* What circuits make worth choosing; every process says the same. */
+	bool reversed; /* the distances of a tree or a doubling in the other order, where it has one
+			*/
+	uint32_t degree; /* bcast "graph": neighbours in the fixed graph; 0: 2 */
+	/* Rules before the built-in ones, or NULL. */
+	const struct coll_rules *rules;
 	/* Only for the profile of coll/impi.h. */
 	bool vector;	     /* the v form of the operation: no common block size */
 	uint64_t wire_bytes; /* one block in external32: decides short or long */
@@ -154,8 +160,25 @@ size_t coll_arena_hint(const struct coll_args *a);
  * the one coll_select() picks. */
 int coll_build(struct coll_schedule *s, const struct coll_args *a, const char *algorithm,
 	       void *arena, size_t arena_len);
-/* Name of the algorithm the default rules pick. */
+/* Name of the algorithm the rules pick: the first one of a->rules that holds and whose
+ * algorithm takes these arguments, else the first such of the built-in ones. */
 const char *coll_select(const struct coll_args *a);
+
+/* Selection as data: whoever has a file of rules reads it and says coll_rule_ok() to each. */
+struct coll_rule {
+	enum coll_op op;
+	uint64_t bytes_max; /* holds for coll_args.bytes up to this */
+	uint32_t size_max;  /* and up to so many processes */
+	char algorithm[32];
+};
+struct coll_rules {
+	const struct coll_rule *rule;
+	uint32_t count;
+};
+/* Is there such an algorithm for this operation? */
+bool coll_rule_ok(const struct coll_rule *r);
+/* The operation of that name (coll_op_name()), or COLL_OP_COUNT. */
+enum coll_op coll_op_of(const char *name);
 
 /* The algorithms, for help texts and tests that run them all. */
 struct coll_algorithm {
