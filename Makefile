@@ -22,9 +22,9 @@ include mk/rules.mk
 include lib/base/module.mk
 -include lib/suci/module.mk
 include lib/impi/module.mk
+include lib/collectives/module.mk
 include lib/ocs/module.mk
 -include lib/ocsproto/module.mk
-include lib/collectives/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk
 include driver/aead/module.mk

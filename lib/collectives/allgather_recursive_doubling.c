@@ -1,7 +1,7 @@
 /* Recursive doubling [OC]: partners at distance 2^i exchange all they hold.  Processes
  * beyond the largest power of two give their block to a neighbour first and get all of
  * them from it in the end.  Equal blocks.  Cost: log2 p alpha + (p-1) b beta if p is a
- * power of two, else 2 alpha + (p-1) b beta more; circuits: ceil(log2 p / k) gamma. */
+ * power of two, else 2 alpha + about 2 p b beta more; circuits: ceil(log2 p / k) gamma. */
 #include "builder.h"
 
 static bool
@@ -25,28 +25,30 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	struct coll_fold f = coll_fold(a->size, me);
 	if (!a->in_place)
 		coll_copy(s, COLL_SEND, 0, COLL_RECV, me * b, b);
-	if (f.out) { /* all but the own block come back, which lies before or behind them */
+	if (f.out) { /* the own block comes back with all others: one message */
 		coll_send(s, me + 1, COLL_RECV, me * b, b);
-		if (me)
-			coll_recv(s, me + 1, COLL_RECV, 0, me * b);
-		coll_recv(s, me + 1, COLL_RECV, (me + 1) * b, (a->size - me - 1) * b);
+		coll_recv(s, me + 1, COLL_RECV, 0, a->size * b);
 		return COLL_ERR_OK;
 	}
+	uint32_t got = UINT32_MAX; /* matters when b is 0 */
 	if (f.pair)
-		coll_recv(s, me - 1, COLL_RECV, (me - 1) * b, b);
+		got = coll_recv(s, me - 1, COLL_RECV, (me - 1) * b, b);
 	for (uint32_t mask = 1; mask < f.pow2; mask <<= 1) {
 		uint32_t mine = f.v & ~(mask - 1), theirs = mine ^ mask;
 		uint32_t peer = coll_unfold(&f, f.v ^ mask);
 		uint32_t at = first(&f, mine), end = first(&f, mine + mask);
 		coll_send(s, peer, COLL_RECV, at * b, (end - at) * b);
+		coll_after(s, got);
 		at = first(&f, theirs);
 		end = first(&f, theirs + mask);
-		coll_recv(s, peer, COLL_RECV, at * b, (end - at) * b);
+		uint32_t before = got;
+		got = coll_recv(s, peer, COLL_RECV, at * b, (end - at) * b);
+		coll_after(s, before);
 	}
-	if (f.pair && me > 1)
-		coll_send(s, me - 1, COLL_RECV, 0, (me - 1) * b);
-	if (f.pair)
-		coll_send(s, me - 1, COLL_RECV, me * b, (a->size - me) * b);
+	if (f.pair) {
+		coll_send(s, me - 1, COLL_RECV, 0, a->size * b);
+		coll_after(s, got);
+	}
 	return COLL_ERR_OK;
 }
 

@@ -22,14 +22,49 @@ batches(uint32_t circuits, uint32_t k)
 	return (circuits + k - 1) / k;
 }
 
+/* Ring with one circuit at a time: the messages of a step go in so many turns. */
+static uint32_t
+turns(uint32_t p)
+{
+	return p == 2 ? 1 : p % 2 ? 3 : 2;
+}
+
+/* Doubling of p processes: how many beyond the largest power of two. */
+static uint32_t
+beyond(uint32_t p)
+{
+	return p & (p - 1) ? p - (1u << (log2_up(p) - 1)) : 0;
+}
+
+static uint32_t
+doubling_steps(uint32_t p)
+{
+	return beyond(p) ? log2_up(p) + 1 : log2_up(p);
+}
+
+/* Blocks that pass one after another through the process that gets most. */
+static double
+doubling_blocks(uint32_t p)
+{
+	uint32_t extra = beyond(p);
+	double n = extra ? 1 + p : 0;
+	for (uint32_t i = 1; 2 * i <= p; i *= 2)
+		n += i + (i < extra ? i : extra);
+	return n;
+}
+
 uint32_t
 ocs_model_gammas(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode)
 {
 	if (mode == OCS_IDEAL || m->p < 2)
 		return 0;
-	uint32_t steps = a == OCS_LINEAR || a == OCS_RING ? m->p - 1 : log2_up(m->p);
-	if (a == OCS_RING) /* two neighbours, lit once; with one port, every half-step */
-		return mode == OCS_BATCHED && m->k >= 2 ? 1 : 2 * steps;
+	uint32_t steps = a == OCS_LINEAR || a == OCS_RING ? m->p - 1
+			 : a == OCS_DOUBLING		  ? doubling_steps(m->p)
+							  : log2_up(m->p);
+	if (a == OCS_RING) /* two neighbours, lit once; with one port, every turn */
+		return mode == OCS_BATCHED && m->k >= 2 ? 1 : turns(m->p) * steps;
+	if (a == OCS_DOUBLING && mode == OCS_BATCHED && beyond(m->p) && m->k + 1 >= steps)
+		return 1; /* the first circuit is lit still when the last step needs it */
 	return mode == OCS_NAIVE ? steps : batches(steps, m->k);
 }
 
@@ -47,12 +82,22 @@ ocs_model_s(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode,
 	case OCS_RING:
 		steps = m->p - 1;
 		if (mode == OCS_NAIVE || (mode == OCS_BATCHED && m->k < 2))
-			steps *= 2;
+			steps *= turns(m->p);
 		return steps * (m->alpha_s + part * m->beta_s_per_byte) + light;
 	case OCS_DOUBLING:
-		return log2_up(m->p) * m->alpha_s + (m->p - 1) * part * m->beta_s_per_byte + light;
+		return doubling_steps(m->p) * m->alpha_s +
+		       doubling_blocks(m->p) * part * m->beta_s_per_byte + light;
 	case OCS_BINOMIAL:
 		return log2_up(m->p) * (m->alpha_s + n * m->beta_s_per_byte) + light;
 	}
 	return -1;
+}
+
+double
+ocs_model_pipelined_s(const struct ocs_model *m, uint32_t steps, double step_s)
+{
+	if (!m->k || !steps)
+		return m->k ? 0 : -1;
+	double dark = m->gamma_s - (m->k - 1) * step_s;
+	return m->gamma_s + steps * step_s + (batches(steps, m->k) - 1) * (dark > 0 ? dark : 0);
 }

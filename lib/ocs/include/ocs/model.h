@@ -7,7 +7,10 @@
  * ideal: gamma = 0.
  *
  * Units    seconds, bytes.
- * Source   [OC], table of algorithms; ring with one port needs two half-steps. */
+ * Source   [OC], table of algorithms; ring with one port needs two half-steps.  The paper
+ *          has p a power of two; beyond that: a ring of odd p needs three turns a step with one
+ * port, a ring of two one; doubling folds what is beyond the largest power of two (two steps more,
+ * the first block and all of them). */
 #ifndef OCS_MODEL_H
 #define OCS_MODEL_H
 
@@ -26,5 +29,8 @@ const char *ocs_algorithm_name(enum ocs_algorithm a);
 double ocs_model_s(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode, double n);
 /* Circuits that are set up, counted in gammas (batches of up to k). */
 uint32_t ocs_model_gammas(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode);
+/* Equal steps of one process, each with a circuit of its own, k ports re-aimed the moment
+ * their step ends: gamma + S c + (ceil(S / k) - 1) max(0, gamma - (k - 1) c). */
+double ocs_model_pipelined_s(const struct ocs_model *m, uint32_t steps, double step_s);
 
 #endif

@@ -1,0 +1,47 @@
+/* ocs/predict.h - how long a collective call takes by a plan: the alpha-beta-gamma model
+ * played event by event, not by formula.
+ *
+ * A message starts when both its ends have come to it, the sender sends and the receiver
+ * receives nothing else, and its circuit is lit (or it goes by packets); it takes
+ * alpha + n beta.  A circuit takes gamma from its order, and can be ordered when both
+ * its nodes know of the call.  Everything else takes no time.
+ *
+ * Units    seconds, bytes.
+ * Threads  one owner.  No allocation but the memory given.
+ * Source   [OC], whose model it is: its closed formulas (model.h) come out. */
+#ifndef OCS_PREDICT_H
+#define OCS_PREDICT_H
+
+#include "coll/play.h"
+#include "ocs/run.h"
+
+struct ocs_costs {
+	double alpha_s, beta_s_per_byte; /* by light */
+	double gamma_s;
+	double packet_alpha_s, packet_beta_s_per_byte;
+	double local_alpha_s, local_beta_s_per_byte; /* between processes of one node */
+};
+
+enum ocs_happening { OCS_ORDERS, OCS_LIGHTS, OCS_STARTS, OCS_ENDS };
+
+struct ocs_prediction {
+	struct coll_play *play; /* at its beginning; played to its end */
+	struct ocs_run *run;	/* started */
+	const struct ocs_costs *costs;
+	uint32_t ranks;
+	const uint32_t *node_of;  /* [ranks], or NULL: itself */
+	const double *announce_s; /* [nodes] when a node may order */
+	const double *start_s;	  /* [ranks] when a rank enters the call */
+	double *finish_s;	  /* [ranks] out */
+	/* The event log, or NULL: set-up or message `what`. */
+	void (*log)(void *arg, double at_s, enum ocs_happening h, uint32_t what);
+	void *arg;
+	uint32_t orders; /* out: circuits ordered */
+	uint32_t gammas; /* out: moments at which some were */
+};
+
+size_t ocs_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups);
+/* When the last rank is through; -1: stuck. */
+double ocs_predict_s(struct ocs_prediction *p, void *mem);
+
+#endif

@@ -1,0 +1,45 @@
+/* ocs/run.h - follows a plan: what to order now, how a message goes now.
+ *
+ * The same for obsim's model time and for a switch: the caller orders what
+ * ocs_run_order() names, says when it is lit or refused, asks ocs_run_way() how a message
+ * goes and says when it is over.  A set-up that is refused, dark or lost is done without:
+ * its messages go by packets, and whoever waits for its ports goes on.
+ *
+ * Threads  one owner.
+ * Bounds   no allocation but the memory given. */
+#ifndef OCS_RUN_H
+#define OCS_RUN_H
+
+#include "ocs/plan.h"
+
+enum ocs_way { OCS_WAY_WAIT, OCS_WAY_LIGHT, OCS_WAY_PACKET };
+
+struct ocs_run {
+	const struct ocs_plan *plan;
+	/* private */
+	uint8_t *state;	 /* [setups] */
+	uint32_t *left;	 /* [setups] messages to come */
+	uint8_t *waits;	 /* [setups] what must end before it: circuits, or stays in batches */
+	uint32_t *next;	 /* [2 * setups] who waits for its end a, b */
+	uint32_t *queue; /* [setups] may be ordered */
+	uint32_t head, tail;
+	/* naive, batched: the stay of a node in a batch */
+	uint32_t *stay;	     /* [2 * setups] of the ends of a set-up */
+	uint32_t *stay_left; /* [2 * setups] messages to come, 1 more until the stay before ends */
+	uint32_t *stay_next; /* [2 * setups] the node's next */
+	uint32_t *stay_first, *stay_more; /* [2 * setups] ends of set-ups that wait for its end */
+	uint32_t *batch_left;		  /* [batches] messages to come */
+	uint32_t batch, batch_setup; /* open for turns; its first set-up that is not looked at */
+};
+
+size_t ocs_run_footprint(const struct ocs_plan *p);
+void ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem);
+/* A set-up that may be ordered now, each once; OCS_NONE: none more. */
+uint32_t ocs_run_order(struct ocs_run *r);
+/* It is lit; or it was refused, is dark or went dark. */
+void ocs_run_lit(struct ocs_run *r, uint32_t setup);
+void ocs_run_failed(struct ocs_run *r, uint32_t setup);
+enum ocs_way ocs_run_way(const struct ocs_run *r, uint32_t message);
+void ocs_run_over(struct ocs_run *r, uint32_t message);
+
+#endif

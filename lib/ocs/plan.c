@@ -1,0 +1,464 @@
+#include "ocs/plan.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+/* A pair of nodes that exchange something. */
+struct edge {
+	uint32_t a, b;
+	uint32_t setup; /* the one that lights it now, or OCS_NONE */
+	uint32_t next;	/* demand that uses it next */
+	uint32_t seen;	/* stamp of the count batched took it into */
+};
+
+struct maker {
+	struct ocs_plan *p;
+	const struct ocs_plan_wish *w;
+	struct ocs_slots *s;
+	struct edge *edge;
+	uint32_t edges, hash_mask;
+	uint32_t *hash;			      /* edge + 1, by pair */
+	uint32_t *edge_of;		      /* [all demands] */
+	uint32_t *next;			      /* [all demands] the next one with the same edge */
+	uint32_t *held;			      /* [slots] the set-up there, or OCS_NONE */
+	uint32_t *in_batch, *in_stamp, *need; /* [nodes] */
+};
+
+const char *
+ocs_plan_mode_name(enum ocs_plan_mode m)
+{
+	static const char *const name[] = {"naive", "batched", "pipelined", "cached"};
+	return (unsigned)m < 4 ? name[m] : "?";
+}
+
+void
+ocs_slots_clear(struct ocs_slots *s)
+{
+	for (uint32_t i = 0; i < s->nodes * s->stride; i++)
+		s->slot[i] = (struct ocs_slot){.peer = OCS_NONE, .peer_slot = OCS_NONE};
+	s->clock = 0;
+}
+
+void
+ocs_slots_drop(struct ocs_slots *s, uint32_t node, uint32_t slot)
+{
+	struct ocs_slot *a = &s->slot[node * s->stride + slot];
+	if (a->peer == OCS_NONE)
+		return;
+	s->slot[a->peer * s->stride + a->peer_slot].peer = OCS_NONE;
+	a->peer = OCS_NONE;
+}
+
+static size_t
+round_up(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+static size_t
+hash_size(size_t demands, size_t slots)
+{
+	size_t n = 64;
+	while (n < 2 * (demands + slots))
+		n *= 2;
+	return n;
+}
+
+size_t
+ocs_plan_footprint(const struct ocs_slots *s, uint32_t demands)
+{
+	size_t slots = (size_t)s->nodes * s->stride, edges = demands + slots;
+	return round_up((demands + slots) * sizeof(struct ocs_setup)) + 4 * round_up(demands * 4) +
+	       round_up(edges * sizeof(struct edge)) + round_up(hash_size(demands, slots) * 4) +
+	       round_up(slots * 4) + 3 * round_up((size_t)s->nodes * 4) + 16;
+}
+
+static void *
+carve(uint8_t **at, size_t n)
+{
+	void *got = *at;
+	*at += round_up(n);
+	return got;
+}
+
+static struct edge *
+edge_of(struct maker *k, uint32_t x, uint32_t y)
+{
+	uint32_t a = x < y ? x : y, b = x < y ? y : x;
+	uint64_t h = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15ull;
+	uint32_t i = (uint32_t)(h >> 32) & k->hash_mask;
+	for (; k->hash[i]; i = (i + 1) & k->hash_mask) {
+		struct edge *e = &k->edge[k->hash[i] - 1];
+		if (e->a == a && e->b == b)
+			return e;
+	}
+	k->edge[k->edges] = (struct edge){a, b, OCS_NONE, OCS_NONE, 0};
+	k->hash[i] = ++k->edges;
+	return &k->edge[k->edges - 1];
+}
+
+/* When is every pair needed next?  From the last demand to the first. */
+static void
+look_ahead(struct maker *k)
+{
+	for (uint32_t i = k->w->demands + k->w->lookahead; i-- > 0;) {
+		struct edge *e = edge_of(k, k->w->demand[i].from, k->w->demand[i].to);
+		k->edge_of[i] = (uint32_t)(e - k->edge);
+		k->next[i] = e->next;
+		e->next = i;
+	}
+}
+
+static uint32_t
+new_setup(struct maker *k, const struct edge *e, uint32_t slot_a, uint32_t slot_b)
+{
+	struct ocs_plan *p = k->p;
+	BASE_ASSERT(p->setups < p->setups_max);
+	p->setup[p->setups] = (struct ocs_setup){.a = e->a,
+						 .b = e->b,
+						 .slot_a = slot_a,
+						 .slot_b = slot_b,
+						 .before_a = OCS_NONE,
+						 .before_b = OCS_NONE};
+	return p->setups++;
+}
+
+static void
+hold(struct maker *k, uint32_t setup)
+{
+	const struct ocs_setup *u = &k->p->setup[setup];
+	struct ocs_slots *s = k->s;
+	uint32_t x = u->a * s->stride + u->slot_a, y = u->b * s->stride + u->slot_b;
+	k->held[x] = k->held[y] = setup;
+	s->slot[x] = (struct ocs_slot){u->b, u->slot_b, s->clock};
+	s->slot[y] = (struct ocs_slot){u->a, u->slot_a, s->clock};
+	edge_of(k, u->a, u->b)->setup = setup;
+}
+
+/* What earlier calls left lit.  A circuit on a port that the budget took away, or a second one
+ * between the same nodes, counts as dark. */
+static void
+adopt(struct maker *k)
+{
+	struct ocs_slots *s = k->s;
+	for (uint32_t n = 0; n < s->nodes; n++)
+		for (uint32_t i = 0; i < s->stride; i++) {
+			struct ocs_slot *t = &s->slot[n * s->stride + i];
+			if (t->peer == OCS_NONE || t->peer < n)
+				continue;
+			struct edge *e = edge_of(k, n, t->peer);
+			if (i >= s->ports[n] || t->peer_slot >= s->ports[t->peer] ||
+			    e->setup != OCS_NONE) {
+				ocs_slots_drop(s, n, i);
+				continue;
+			}
+			uint64_t used = t->used;
+			uint32_t j = new_setup(k, e, i, t->peer_slot);
+			uint32_t other = t->peer * s->stride + t->peer_slot;
+			k->p->setup[j].kept = true;
+			hold(k, j);
+			t->used = s->slot[other].used = used;
+		}
+}
+
+/* The slot of a node to re-aim: an empty one, else that with the furthest next use. */
+static uint32_t
+victim(struct maker *k, uint32_t node)
+{
+	const struct ocs_slots *s = k->s;
+	uint32_t best = 0;
+	uint64_t best_score = 0;
+	for (uint32_t i = 0; i < s->ports[node]; i++) {
+		uint32_t at = node * s->stride + i;
+		if (k->held[at] == OCS_NONE)
+			return i;
+		const struct ocs_setup *u = &k->p->setup[k->held[at]];
+		const struct edge *e = edge_of(k, u->a, u->b);
+		/* no future: by age, above all that have one; gone at its far end: above those */
+		uint64_t score = e->next == OCS_NONE ? UINT64_MAX - 1 - s->slot[at].used : e->next;
+		if (e->setup != k->held[at])
+			score = UINT64_MAX;
+		if (i == 0 || score > best_score) {
+			best = i;
+			best_score = score;
+		}
+	}
+	return best;
+}
+
+static void
+evict(struct maker *k, uint32_t node, uint32_t slot)
+{
+	uint32_t at = node * k->s->stride + slot, old = k->held[at];
+	if (old == OCS_NONE)
+		return;
+	const struct ocs_setup *u = &k->p->setup[old];
+	edge_of(k, u->a, u->b)->setup = OCS_NONE;
+	/* The far end goes dark, but remembers what its next circuit has to wait for. */
+	ocs_slots_drop(k->s, node, slot);
+}
+
+static uint32_t
+aim(struct maker *k, struct edge *e, uint32_t round)
+{
+	uint32_t a = e->a, b = e->b, slot_a = victim(k, a), slot_b = victim(k, b);
+	uint32_t before_a = k->held[a * k->s->stride + slot_a];
+	uint32_t before_b = k->held[b * k->s->stride + slot_b];
+	evict(k, a, slot_a);
+	evict(k, b, slot_b);
+	uint32_t j = new_setup(k, e, slot_a, slot_b);
+	k->p->setup[j].before_a = before_a;
+	k->p->setup[j].before_b = before_b;
+	k->p->setup[j].round = round;
+	hold(k, j);
+	k->p->ordered++;
+	return j;
+}
+
+static bool
+by_light(const struct maker *k, const struct ocs_demand *d)
+{
+	return d->from != d->to && k->s->ports[d->from] && k->s->ports[d->to];
+}
+
+static void
+carry(struct maker *k, uint32_t i, uint32_t setup)
+{
+	k->p->by[i] = setup;
+	if (setup == OCS_NONE) {
+		k->p->packets += k->w->demand[i].from != k->w->demand[i].to;
+		return;
+	}
+	const struct ocs_setup *u = &k->p->setup[setup];
+	k->p->setup[setup].messages++;
+	k->s->clock++;
+	k->s->slot[u->a * k->s->stride + u->slot_a].used = k->s->clock;
+	k->s->slot[u->b * k->s->stride + u->slot_b].used = k->s->clock;
+}
+
+static void
+make_pipelined(struct maker *k)
+{
+	for (uint32_t i = 0; i < k->w->demands; i++) {
+		const struct ocs_demand *d = &k->w->demand[i];
+		struct edge *e = &k->edge[k->edge_of[i]];
+		e->next = k->next[i];
+		if (!by_light(k, d)) {
+			carry(k, i, OCS_NONE);
+			continue;
+		}
+		if (e->setup == OCS_NONE && d->bytes >= k->w->light_from &&
+		    k->w->light_from != UINT64_MAX)
+			aim(k, e, d->round);
+		carry(k, i, e->setup);
+	}
+}
+
+/* ---- naive and batched */
+
+static uint32_t
+in_batch(struct maker *k, uint32_t node)
+{
+	if (k->in_stamp[node] != k->p->batches) {
+		k->in_stamp[node] = k->p->batches;
+		k->in_batch[node] = 0;
+	}
+	return k->in_batch[node];
+}
+
+static uint32_t
+room(const struct maker *k, uint32_t node)
+{
+	return k->w->mode == OCS_PLAN_NAIVE ? 1 : k->s->ports[node];
+}
+
+static bool
+lit_in_batch(const struct maker *k, const struct edge *e)
+{
+	return e->setup != OCS_NONE && k->p->setup[e->setup].batch + 1 == k->p->batches;
+}
+
+static bool
+wants_light(const struct maker *k, uint32_t i)
+{
+	return by_light(k, &k->w->demand[i]) && k->w->demand[i].bytes >= k->w->light_from &&
+	       k->w->light_from != UINT64_MAX;
+}
+
+/* Would all of demands [i, end), one round, find a port, beside what is in the current
+ * batch or in one of their own? */
+static bool
+round_fits(struct maker *k, uint32_t i, uint32_t end, bool own)
+{
+	bool fits = true;
+	uint32_t stamp = 2 * k->w->demand[i].round + 1 + own;
+	for (uint32_t j = i; j < end; j++) {
+		struct edge *e = &k->edge[k->edge_of[j]];
+		if (!wants_light(k, j) || e->seen == stamp || (!own && lit_in_batch(k, e)))
+			continue;
+		e->seen = stamp;
+		uint32_t a = ++k->need[e->a] + (own ? 0 : in_batch(k, e->a));
+		uint32_t b = ++k->need[e->b] + (own ? 0 : in_batch(k, e->b));
+		fits &= a <= room(k, e->a) && b <= room(k, e->b);
+	}
+	for (uint32_t j = i; j < end; j++)
+		k->need[k->w->demand[j].from] = k->need[k->w->demand[j].to] = 0;
+	return fits;
+}
+
+/* Those of [i, end) that find ports go into the current batch; how many are left. */
+static uint32_t
+fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
+{
+	uint32_t left = 0;
+	for (; i < end; i++) {
+		struct edge *e = &k->edge[k->edge_of[i]];
+		if (k->p->batch[i] != OCS_NONE)
+			continue;
+		if (wants_light(k, i) && !lit_in_batch(k, e)) {
+			uint32_t x = in_batch(k, e->a), y = in_batch(k, e->b);
+			if (x >= room(k, e->a) || y >= room(k, e->b)) {
+				left++;
+				continue;
+			}
+			uint32_t j = new_setup(k, e, x, y);
+			k->p->setup[j].batch = k->p->batches - 1;
+			k->p->setup[j].turn = turn;
+			k->p->setup[j].round = k->w->demand[i].round;
+			k->p->ordered++;
+			e->setup = j;
+			k->in_batch[e->a]++;
+			k->in_batch[e->b]++;
+		}
+		k->p->batch[i] = k->p->batches - 1;
+		k->p->by[i] = wants_light(k, i) ? e->setup : OCS_NONE;
+		if (k->p->by[i] != OCS_NONE)
+			k->p->setup[e->setup].messages++;
+		else
+			k->p->packets += k->w->demand[i].from != k->w->demand[i].to;
+	}
+	return left;
+}
+
+static void
+make_batched(struct maker *k)
+{
+	const struct ocs_demand *d = k->w->demand;
+	memset(k->p->batch, 0xff, k->w->demands * sizeof *k->p->batch);
+	for (uint32_t i = 0, end; i < k->w->demands; i = end) {
+		for (end = i; end < k->w->demands && d[end].round == d[i].round; end++)
+			;
+		bool naive = k->w->mode == OCS_PLAN_NAIVE, turn = !round_fits(k, i, end, true);
+		bool more = !naive && k->p->batches && round_fits(k, i, end, false);
+		if (!more)
+			k->p->batches++;
+		while (fill_batch(k, i, end, turn))
+			k->p->batches++;
+	}
+	ocs_slots_clear(k->s); /* all is released behind the call */
+}
+
+void
+ocs_plan_make(struct ocs_plan *p, const struct ocs_plan_wish *w, struct ocs_slots *s, void *mem)
+{
+	uint8_t *at = (uint8_t *)(((uintptr_t)mem + 15) & ~(uintptr_t)15);
+	size_t n = (size_t)w->demands + w->lookahead, slots = (size_t)s->nodes * s->stride;
+	size_t hash = hash_size(n, slots);
+	struct maker k = {.p = p, .w = w, .s = s, .hash_mask = (uint32_t)hash - 1};
+	*p = (struct ocs_plan){.mode = w->mode, .demands = w->demands};
+	p->setups_max = (uint32_t)(n + slots);
+	p->setup = carve(&at, p->setups_max * sizeof *p->setup);
+	p->by = carve(&at, n * 4);
+	p->batch = carve(&at, n * 4);
+	k.edge_of = carve(&at, n * 4);
+	k.next = carve(&at, n * 4);
+	k.edge = carve(&at, (n + slots) * sizeof *k.edge);
+	k.hash = carve(&at, hash * 4);
+	k.held = carve(&at, slots * 4);
+	k.in_batch = carve(&at, s->nodes * 4);
+	k.in_stamp = carve(&at, s->nodes * 4);
+	k.need = carve(&at, s->nodes * 4);
+	memset(k.hash, 0, hash * 4);
+	memset(k.held, 0xff, slots * 4);
+	memset(k.in_stamp, 0xff, s->nodes * 4);
+	memset(k.need, 0, s->nodes * 4);
+	look_ahead(&k);
+	if (w->mode <= OCS_PLAN_BATCHED) {
+		make_batched(&k);
+		return;
+	}
+	if (w->mode == OCS_PLAN_CACHED)
+		adopt(&k);
+	else
+		ocs_slots_clear(s);
+	make_pipelined(&k);
+	if (w->mode == OCS_PLAN_PIPELINED)
+		ocs_slots_clear(s);
+}
+
+/* ---- proof */
+
+static const char *
+check_setup(const struct ocs_plan *p, const struct ocs_slots *s, uint32_t j)
+{
+	const struct ocs_setup *u = &p->setup[j];
+	if (u->a >= u->b || u->b >= s->nodes)
+		return "a set-up does not join two nodes";
+	if (u->slot_a >= s->ports[u->a] || u->slot_b >= s->ports[u->b])
+		return "a set-up is beyond a node's budget";
+	for (int end = 0; end < 2; end++) {
+		uint32_t before = end ? u->before_b : u->before_a;
+		uint32_t node = end ? u->b : u->a, slot = end ? u->slot_b : u->slot_a;
+		if (before == OCS_NONE)
+			continue;
+		if (before >= j)
+			return "a set-up waits for a later one";
+		const struct ocs_setup *o = &p->setup[before];
+		if (!(o->a == node && o->slot_a == slot) && !(o->b == node && o->slot_b == slot))
+			return "a set-up replaces one that is not in its slot";
+	}
+	return NULL;
+}
+
+/* Does set-up i lie in a slot of j, in the same batch or without j waiting for it? */
+static bool
+collide(const struct ocs_plan *p, uint32_t i, uint32_t j)
+{
+	const struct ocs_setup *x = &p->setup[i], *y = &p->setup[j];
+	bool at_a = (x->a == y->a && x->slot_a == y->slot_a) ||
+		    (x->b == y->a && x->slot_b == y->slot_a);
+	bool at_b = (x->a == y->b && x->slot_a == y->slot_b) ||
+		    (x->b == y->b && x->slot_b == y->slot_b);
+	if (p->mode <= OCS_PLAN_BATCHED)
+		return (at_a || at_b) && x->batch == y->batch;
+	return (at_a && y->before_a == OCS_NONE) || (at_b && y->before_b == OCS_NONE);
+}
+
+const char *
+ocs_plan_check(const struct ocs_plan *p, const struct ocs_plan_wish *w, const struct ocs_slots *s)
+{
+	for (uint32_t j = 0; j < p->setups; j++) {
+		const char *why = check_setup(p, s, j);
+		if (why)
+			return why;
+		for (uint32_t i = 0; i < j; i++)
+			if (collide(p, i, j))
+				return "a slot is in two circuits at a time";
+	}
+	for (uint32_t m = 0; m < w->demands; m++) {
+		if (p->by[m] == OCS_NONE)
+			continue;
+		const struct ocs_setup *u = &p->setup[p->by[m]];
+		const struct ocs_demand *d = &w->demand[m];
+		if (!(u->a == d->from && u->b == d->to) && !(u->b == d->from && u->a == d->to))
+			return "a message goes by a circuit between others";
+		/* Whoever replaces this circuit carries later messages only. */
+		for (uint32_t j = p->by[m] + 1; j < p->setups; j++)
+			if ((p->setup[j].before_a == p->by[m] ||
+			     p->setup[j].before_b == p->by[m]) &&
+			    p->setup[j].round < d->round)
+				return "a circuit goes before its last message";
+	}
+	return NULL;
+}

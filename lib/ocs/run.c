@@ -1,0 +1,264 @@
+#include "ocs/run.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+enum { WAITING, ORDERED, LIT, ENDED, FAILED };
+
+static size_t
+round_up(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+static uint32_t
+nodes(const struct ocs_plan *p)
+{
+	uint32_t n = 0;
+	for (uint32_t j = 0; j < p->setups; j++)
+		n = p->setup[j].b >= n ? p->setup[j].b + 1 : n;
+	return n;
+}
+
+size_t
+ocs_run_footprint(const struct ocs_plan *p)
+{
+	return 2 * round_up(p->setups) + 2 * round_up((size_t)p->setups * 4) +
+	       6 * round_up((size_t)p->setups * 8) + round_up((size_t)p->batches * 4) +
+	       round_up((size_t)nodes(p) * 4) + 16;
+}
+
+static void *
+carve(uint8_t **at, size_t n)
+{
+	void *got = *at;
+	*at += round_up(n);
+	return got;
+}
+
+static bool
+in_batches(const struct ocs_run *r)
+{
+	return r->plan->mode <= OCS_PLAN_BATCHED;
+}
+
+static void
+enqueue(struct ocs_run *r, uint32_t j)
+{
+	r->queue[r->tail++] = j;
+}
+
+/* The ports of set-up j are free: those that wait for them may go. */
+static void
+end(struct ocs_run *r, uint32_t j)
+{
+	for (uint32_t side = 0; side < 2; side++) {
+		uint32_t n = r->next[2 * j + side];
+		if (n != OCS_NONE && --r->waits[n] == 0)
+			enqueue(r, n);
+	}
+	r->next[2 * j] = r->next[2 * j + 1] = OCS_NONE;
+}
+
+static void
+end_if_idle(struct ocs_run *r, uint32_t j)
+{
+	if (r->state[j] == LIT && r->left[j] == 0) {
+		r->state[j] = ENDED;
+		end(r, j);
+	}
+}
+
+static void
+free_one(struct ocs_run *r, uint32_t j)
+{
+	if (--r->waits[j] == 0)
+		enqueue(r, j);
+}
+
+/* Turns begin when all messages of the batches before are over. */
+static void
+open_turns(struct ocs_run *r)
+{
+	const struct ocs_plan *p = r->plan;
+	while (r->batch < p->batches) {
+		for (; r->batch_setup < p->setups && p->setup[r->batch_setup].batch == r->batch;
+		     r->batch_setup++)
+			if (p->setup[r->batch_setup].turn)
+				free_one(r, r->batch_setup);
+		if (r->batch_left[r->batch])
+			return;
+		r->batch++;
+	}
+}
+
+/* A node is through with a batch: its part in what waits for that, and its next stay. */
+static void
+leave(struct ocs_run *r, uint32_t stay)
+{
+	while (stay != OCS_NONE && --r->stay_left[stay] == 0) {
+		for (uint32_t e = r->stay_first[stay]; e != OCS_NONE; e = r->stay_more[e])
+			free_one(r, e / 2);
+		stay = r->stay_next[stay];
+	}
+}
+
+/* Number the stays of all nodes in all batches, in the order of the plan: a stay is named by
+ * the first end of a set-up in it; next[] has the node's stay before. */
+static void
+count_stays(struct ocs_run *r, uint32_t *last, uint32_t n)
+{
+	const struct ocs_plan *p = r->plan;
+	memset(last, 0xff, (size_t)n * 4);
+	for (uint32_t e = 0; e < 2 * p->setups; e++) {
+		const struct ocs_setup *u = &p->setup[e / 2];
+		uint32_t node = e & 1 ? u->b : u->a, s = last[node];
+		if (s == OCS_NONE || p->setup[s / 2].batch != u->batch) {
+			r->stay_left[e] = s != OCS_NONE;
+			r->stay_first[e] = r->stay_next[e] = OCS_NONE;
+			r->next[e] = s;
+			if (s != OCS_NONE)
+				r->stay_next[s] = e;
+			last[node] = s = e;
+		}
+		r->stay[e] = s;
+		r->stay_left[s] += u->messages;
+	}
+}
+
+static void
+start_batches(struct ocs_run *r, uint32_t *last, uint32_t n)
+{
+	const struct ocs_plan *p = r->plan;
+	count_stays(r, last, n);
+	for (uint32_t e = 0; e < 2 * p->setups; e++) {
+		uint32_t before = r->next[r->stay[e]];
+		if (!(e & 1) && p->setup[e / 2].turn)
+			r->waits[e / 2]++;
+		if (before == OCS_NONE)
+			continue;
+		r->waits[e / 2]++;
+		r->stay_more[e] = r->stay_first[before];
+		r->stay_first[before] = e;
+	}
+	for (uint32_t j = 0; j < p->setups; j++)
+		if (!r->waits[j])
+			enqueue(r, j);
+	for (uint32_t m = 0; m < p->demands; m++)
+		r->batch_left[p->batch[m]]++;
+	open_turns(r);
+}
+
+static void
+wait_for(struct ocs_run *r, uint32_t j, uint32_t before)
+{
+	if (before == OCS_NONE)
+		return;
+	r->waits[j]++;
+	/* One circuit has two ends, each of which one set-up at most takes over. */
+	uint32_t side = r->next[2 * before] != OCS_NONE;
+	BASE_ASSERT(r->next[2 * before + side] == OCS_NONE);
+	r->next[2 * before + side] = j;
+}
+
+void
+ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem)
+{
+	uint8_t *at = (uint8_t *)(((uintptr_t)mem + 15) & ~(uintptr_t)15);
+	*r = (struct ocs_run){.plan = p};
+	r->state = carve(&at, p->setups);
+	r->waits = carve(&at, p->setups);
+	r->left = carve(&at, (size_t)p->setups * 4);
+	r->queue = carve(&at, (size_t)p->setups * 4);
+	r->next = carve(&at, (size_t)p->setups * 8);
+	r->stay = carve(&at, (size_t)p->setups * 8);
+	r->stay_left = carve(&at, (size_t)p->setups * 8);
+	r->stay_next = carve(&at, (size_t)p->setups * 8);
+	r->stay_first = carve(&at, (size_t)p->setups * 8);
+	r->stay_more = carve(&at, (size_t)p->setups * 8);
+	r->batch_left = carve(&at, (size_t)p->batches * 4);
+	uint32_t n = nodes(p), *last = carve(&at, (size_t)n * 4);
+	memset(r->state, WAITING, p->setups);
+	memset(r->waits, 0, p->setups);
+	memset(r->next, 0xff, (size_t)p->setups * 8);
+	memset(r->batch_left, 0, (size_t)p->batches * 4);
+	for (uint32_t j = 0; j < p->setups; j++) {
+		r->left[j] = p->setup[j].messages;
+		if (p->setup[j].kept)
+			r->state[j] = LIT;
+	}
+	if (in_batches(r)) {
+		start_batches(r, last, n);
+		return;
+	}
+	for (uint32_t j = 0; j < p->setups; j++) {
+		wait_for(r, j, p->setup[j].before_a);
+		wait_for(r, j, p->setup[j].before_b);
+	}
+	for (uint32_t j = 0; j < p->setups; j++) {
+		if (p->setup[j].kept)
+			end_if_idle(r, j);
+		else if (p->setup[j].before_a == OCS_NONE && p->setup[j].before_b == OCS_NONE)
+			enqueue(r, j);
+	}
+}
+
+uint32_t
+ocs_run_order(struct ocs_run *r)
+{
+	if (r->head == r->tail)
+		return OCS_NONE;
+	uint32_t j = r->queue[r->head++];
+	if (r->state[j] == WAITING)
+		r->state[j] = ORDERED;
+	return j;
+}
+
+void
+ocs_run_lit(struct ocs_run *r, uint32_t j)
+{
+	if (r->state[j] != ORDERED)
+		return;
+	r->state[j] = LIT;
+	if (!in_batches(r))
+		end_if_idle(r, j);
+}
+
+void
+ocs_run_failed(struct ocs_run *r, uint32_t j)
+{
+	uint8_t was = r->state[j];
+	r->state[j] = FAILED;
+	if (!in_batches(r) && was != ENDED && was != FAILED)
+		end(r, j);
+}
+
+enum ocs_way
+ocs_run_way(const struct ocs_run *r, uint32_t m)
+{
+	uint32_t j = r->plan->by[m];
+	if (j == OCS_NONE || r->state[j] == FAILED)
+		return OCS_WAY_PACKET;
+	return r->state[j] == LIT ? OCS_WAY_LIGHT : OCS_WAY_WAIT;
+}
+
+void
+ocs_run_over(struct ocs_run *r, uint32_t m)
+{
+	uint32_t j = r->plan->by[m];
+	if (j != OCS_NONE) {
+		BASE_ASSERT(r->left[j] > 0);
+		r->left[j]--;
+	}
+	if (in_batches(r)) {
+		if (j != OCS_NONE) {
+			leave(r, r->stay[2 * j]);
+			leave(r, r->stay[2 * j + 1]);
+		}
+		r->batch_left[r->plan->batch[m]]--;
+		open_turns(r);
+	} else if (j != OCS_NONE) {
+		end_if_idle(r, j);
+	}
+}

@@ -1,0 +1,280 @@
+/* The planner: its plans hold together, and the event log of the schedules played by
+ * them is what the closed formulas of [OC] say. */
+#include "call.h"
+#include "ocs/model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define P_MAX 64
+#define K_MAX 8
+
+static const struct ocs_costs paper = {1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
+
+struct log {
+	double last_s;
+	uint32_t orders, ends;
+};
+
+static void
+noted(void *arg, double at_s, enum ocs_happening h, uint32_t what)
+{
+	struct log *l = arg;
+	(void)what;
+	l->orders += h == OCS_ORDERS;
+	if (h == OCS_ENDS) {
+		l->ends++;
+		l->last_s = at_s;
+	}
+}
+
+struct bench {
+	struct ocs_slots slots;
+	struct ocs_slot slot[P_MAX * K_MAX];
+	uint32_t ports[P_MAX];
+	double zero[P_MAX], finish[P_MAX];
+};
+
+static void
+bench_init(struct bench *b, uint32_t p, uint32_t k)
+{
+	memset(b, 0, sizeof *b);
+	for (uint32_t n = 0; n < p; n++)
+		b->ports[n] = k;
+	b->slots = (struct ocs_slots){p, K_MAX, b->ports, b->slot, 0};
+	ocs_slots_clear(&b->slots);
+}
+
+static struct obs_result
+play(struct bench *b, struct obs_call *c, enum ocs_plan_mode mode, const struct ocs_costs *costs,
+     struct log *l)
+{
+	struct obs_mode m = {.mode = mode};
+	struct obs_when w = {b->zero, b->zero, b->finish, noted, l};
+	*l = (struct log){0};
+	return obs_call_run(c, &m, &b->slots, costs, NULL, &w);
+}
+
+static const struct {
+	enum ocs_algorithm a;
+	enum coll_op op;
+	const char *name;
+	bool whole; /* the call's bytes are n, not n / p */
+} algorithms[] = {
+	{OCS_LINEAR, COLL_BCAST, "linear", true},
+	{OCS_RING, COLL_ALLGATHER, "ring", false},
+	{OCS_DOUBLING, COLL_ALLGATHER, "recursive_doubling", false},
+	{OCS_BINOMIAL, COLL_BCAST, "binomial", true},
+};
+
+static uint32_t compared;
+
+static void
+same_as_formula(size_t i, uint32_t p, uint64_t n)
+{
+	struct obs_args a = {.op = algorithms[i].op,
+			     .algorithm = algorithms[i].name,
+			     .bytes = algorithms[i].whole ? n : n / p,
+			     .p = p};
+	struct obs_call c;
+	static struct bench b;
+	struct log l;
+	assert_int_equal(obs_call_make(&c, &a, NULL), 0);
+	for (uint32_t k = 1; k <= K_MAX; k++)
+		for (int mode = OCS_IDEAL; mode <= OCS_BATCHED; mode++) {
+			struct ocs_model m = {p, k, paper.alpha_s, paper.beta_s_per_byte,
+					      paper.gamma_s};
+			struct ocs_costs costs = paper;
+			costs.gamma_s = mode == OCS_IDEAL ? 0 : paper.gamma_s;
+			double want = ocs_model_s(&m, algorithms[i].a, (enum ocs_mode)mode,
+						  (double)(algorithms[i].whole ? n : n / p * p));
+			if (mode == OCS_IDEAL && i == 1 && k == 1)
+				continue; /* a ring on one port is not ideal at any gamma */
+			bench_init(&b, p, k);
+			struct obs_result r =
+				play(&b, &c, mode == OCS_NAIVE ? OCS_PLAN_NAIVE : OCS_PLAN_BATCHED,
+				     &costs, &l);
+			if (fabs(l.last_s - want) > 1e-9 || fabs(r.end_s - want) > 1e-9)
+				fail_msg("%s p=%u k=%u n=%llu mode %d: log %.10f s, formula %.10f",
+					 algorithms[i].name, p, k, (unsigned long long)n, mode,
+					 l.last_s, want);
+			/* elsewhere nodes order at moments of their own */
+			if (mode != OCS_IDEAL && (i < 2 || (i == 2 && !(p & (p - 1)))))
+				assert_int_equal(r.gammas, ocs_model_gammas(&m, algorithms[i].a,
+									    (enum ocs_mode)mode));
+			assert_int_equal(l.ends, c.messages);
+			compared++;
+		}
+	obs_call_free(&c);
+}
+
+static void
+test_event_log_is_the_formula(void **state)
+{
+	(void)state;
+	static const uint64_t n[] = {0, 1, 1000, 65536, 1 << 20};
+	for (uint32_t p = 2; p <= P_MAX; p++)
+		for (size_t i = 0; i < 4; i++)
+			for (size_t z = 0; z < sizeof n / sizeof n[0]; z++)
+				same_as_formula(i, p, n[z]);
+	assert_true(compared > 25000);
+	print_message("%u times compared\n", compared);
+}
+
+/* Linear: equal steps of one process, so the closed form of pipelining holds. */
+static void
+test_pipelined_is_the_closed_form(void **state)
+{
+	(void)state;
+	static struct bench b;
+	for (uint32_t p = 2; p <= P_MAX; p += 3)
+		for (uint32_t k = 1; k <= K_MAX; k++)
+			for (uint64_t n = 1; n <= 1 << 22; n *= 16) {
+				struct obs_args a = {.op = COLL_BCAST,
+						     .algorithm = "linear",
+						     .bytes = n,
+						     .p = p};
+				struct obs_call c;
+				struct log l;
+				assert_int_equal(obs_call_make(&c, &a, NULL), 0);
+				bench_init(&b, p, k);
+				play(&b, &c, OCS_PLAN_PIPELINED, &paper, &l);
+				struct ocs_model m = {p, k, paper.alpha_s, paper.beta_s_per_byte,
+						      paper.gamma_s};
+				double step = paper.alpha_s + (double)n * paper.beta_s_per_byte;
+				double want = ocs_model_pipelined_s(&m, p - 1, step);
+				if (fabs(l.last_s - want) > 1e-9)
+					fail_msg("p=%u k=%u n=%llu: %.9f s, closed form %.9f", p, k,
+						 (unsigned long long)n, l.last_s, want);
+				obs_call_free(&c);
+			}
+}
+
+/* Every algorithm, in every mode, on unequal ports: the plan holds together and the call
+ * comes to its end; twice, so that the second finds the first one's circuits. */
+static void
+test_every_plan_holds(void **state)
+{
+	(void)state;
+	static const uint32_t procs[] = {2, 3, 5, 8, 13};
+	static struct bench b;
+	size_t count, cases = 0;
+	const struct coll_algorithm *alg = coll_algorithms(&count);
+	for (size_t i = 0; i < count; i++)
+		for (size_t z = 0; z < 5 * 8; z++) {
+			struct obs_args a = {.op = alg[i].op,
+					     .algorithm = alg[i].name,
+					     .bytes = 640,
+					     .p = procs[z % 5],
+					     .root = (uint32_t)(z % procs[z % 5]),
+					     .degree = 4,
+					     .reversed = z & 1};
+			struct obs_call c;
+			struct log l;
+			if (alg[i].op == COLL_NEIGHBOR || obs_call_make(&c, &a, NULL) != 0)
+				continue;
+			bench_init(&b, a.p, 1);
+			for (uint32_t n = 0; n < a.p; n++)
+				b.ports[n] = (uint32_t)(n * 7 + z / 5) % 4; /* some have none */
+			for (int mode = 0; mode < 8; mode++) {
+				struct ocs_slots before = b.slots;
+				struct ocs_slot copy[P_MAX * K_MAX];
+				memcpy(copy, b.slot, sizeof copy);
+				before.slot = copy;
+				struct ocs_plan_wish w = {.mode = (enum ocs_plan_mode)(mode % 4),
+							  .demand = c.demand,
+							  .demands = c.messages};
+				void *mem = malloc(ocs_plan_footprint(&before, c.messages));
+				struct ocs_plan plan;
+				ocs_plan_make(&plan, &w, &before, mem);
+				const char *why = ocs_plan_check(&plan, &w, &before);
+				if (why)
+					fail_msg("%s/%s p=%u %s: %s", coll_op_name(a.op),
+						 alg[i].name, a.p, ocs_plan_mode_name(w.mode), why);
+				free(mem);
+				struct obs_result r = play(&b, &c, w.mode, &paper, &l);
+				if (r.end_s < 0)
+					fail_msg("%s/%s p=%u %s: stuck", coll_op_name(a.op),
+						 alg[i].name, a.p, ocs_plan_mode_name(w.mode));
+				assert_int_equal(l.ends, c.messages);
+				cases++;
+			}
+			obs_call_free(&c);
+		}
+	assert_true(cases > 5000);
+}
+
+/* With as many ports as dimensions nothing is ever re-aimed, whatever the call. */
+static void
+test_cache_keeps(void **state)
+{
+	(void)state;
+	static struct bench b;
+	static const struct obs_args calls[] = {
+		{.op = COLL_ALLTOALL, .algorithm = "recursive_doubling", .bytes = 100, .p = 16},
+		{.op = COLL_BCAST, .algorithm = "binomial", .bytes = 100, .p = 16},
+		{.op = COLL_REDUCE, .algorithm = "binomial", .bytes = 100, .p = 16},
+		{.op = COLL_BARRIER, .algorithm = "recursive_doubling", .p = 16},
+	};
+	bench_init(&b, 16, 4);
+	for (int i = 0; i < 8; i++) {
+		struct obs_call c;
+		struct log l;
+		assert_int_equal(obs_call_make(&c, &calls[i % 4], NULL), 0);
+		struct obs_result r = play(&b, &c, OCS_PLAN_CACHED, &paper, &l);
+		assert_int_equal(r.orders, i == 0 ? 32 : 0);
+		obs_call_free(&c);
+	}
+	/* The budget of a node shrinks: what lay there is dark, and the rest goes on. */
+	struct obs_call c;
+	struct log l;
+	b.ports[3] = 1;
+	assert_int_equal(obs_call_make(&c, &calls[0], NULL), 0);
+	struct obs_result r = play(&b, &c, OCS_PLAN_CACHED, &paper, &l);
+	assert_true(r.end_s > 0 && r.orders >= 3);
+	obs_call_free(&c);
+}
+
+/* Belady: of two circuits the one that is needed again later goes; messages below the
+ * switch point do not move circuits but use those that lie there. */
+static void
+test_eviction_and_switch_point(void **state)
+{
+	(void)state;
+	static struct bench b;
+	static const struct ocs_demand d[] = {{0, 1, 0, 9}, {0, 2, 1, 9}, {0, 3, 2, 9},
+					      {0, 2, 3, 9}, {0, 1, 4, 9}, {0, 4, 5, 1}};
+	bench_init(&b, 5, 2);
+	struct ocs_plan_wish w = {
+		.mode = OCS_PLAN_CACHED, .demand = d, .demands = 6, .light_from = 5};
+	struct ocs_plan p;
+	void *mem = malloc(ocs_plan_footprint(&b.slots, 6));
+	ocs_plan_make(&p, &w, &b.slots, mem);
+	assert_null(ocs_plan_check(&p, &w, &b.slots));
+	assert_int_equal(p.by[2], 2);
+	assert_int_equal(p.setup[2].before_a, 0); /* 0-1 is needed after 0-2 */
+	assert_int_equal(p.by[3], 1);		  /* 0-2 is lit still */
+	assert_int_equal(p.by[5], OCS_NONE);
+	assert_int_equal(p.ordered, 4);
+	assert_int_equal(p.packets, 1);
+	free(mem);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_event_log_is_the_formula),
+		cmocka_unit_test(test_pipelined_is_the_closed_form),
+		cmocka_unit_test(test_every_plan_holds),
+		cmocka_unit_test(test_cache_keeps),
+		cmocka_unit_test(test_eviction_and_switch_point),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

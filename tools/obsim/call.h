@@ -1,0 +1,58 @@
+/* tools/obsim/call.h - one collective call of p processes: the schedules libmpi would
+ * execute, played through the planner and the model. */
+#ifndef OBSIM_CALL_H
+#define OBSIM_CALL_H
+
+#include "coll/play.h"
+#include "ocs/plan.h"
+#include "ocs/predict.h"
+
+struct obs_args {
+	enum coll_op op;
+	const char *algorithm; /* NULL: the library's choice */
+	uint64_t bytes;	       /* as coll_args counts them */
+	uint32_t p, root, degree;
+	bool reversed;
+	const struct coll_rules *rules;
+};
+
+struct obs_call {
+	uint32_t p, rounds, messages;
+	const char *algorithm;
+	struct coll_schedule *schedule;
+	struct coll_play *play;
+	const struct coll_message *message;
+	struct ocs_demand *demand; /* [messages] by round; nodes, not ranks */
+	uint32_t *at;		   /* [messages] place of a message in demand */
+	void *arena, *play_mem;
+};
+
+/* 0, or an enum coll_err.  node_of: [p] or NULL. */
+int obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node_of);
+void obs_call_free(struct obs_call *c);
+
+struct obs_mode {
+	enum ocs_plan_mode mode;
+	uint64_t light_from;
+	const struct ocs_demand *ahead; /* what comes behind the call, rounds from 0 */
+	uint32_t aheads;
+};
+
+struct obs_result {
+	double end_s; /* -1: stuck */
+	uint32_t orders, gammas, hits, packets, by_light;
+};
+
+struct obs_when {
+	const double *announce_s, *start_s; /* [nodes], [p] */
+	double *finish_s;		    /* [p] */
+	void (*log)(void *arg, double at_s, enum ocs_happening h, uint32_t what);
+	void *arg;
+};
+
+/* Plan and play the call; slots become what is lit behind it. */
+struct obs_result obs_call_run(struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
+			       const struct ocs_costs *costs, const uint32_t *node_of,
+			       const struct obs_when *w);
+
+#endif
