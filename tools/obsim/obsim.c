@@ -1,37 +1,57 @@
-/* obsim - what a collective costs on an optical circuit network.
+/* obsim - what collectives cost on an optical circuit network.
  *
- *   obsim [-p NODES] [-k PORTS] [-a ALPHA_S] [-b BETA_S_PER_BYTE] [-g GAMMA_S] [--json]
+ *   obsim [OPTIONS]                  the paper's four algorithms, 1 B to 1 MiB: the event log of
+ *                                    schedules and planner, and the closed formula beside it
+ *   obsim [OPTIONS] TRACE            a hand-written trace (tools/obsim/trace.h), every mode
+ *   obsim [OPTIONS] RANK0 RANK1 ...  the files of libmpitrace
  *
- * Prints the time of the four algorithms of [OC] for message sizes 1 B to 1 MiB:
- * ideal (light is free), naive (a circuit per message), batched (k circuits at
- * a time, known beforehand).  Defaults are the paper's: p = 32, k = 2,
- * alpha = 1e-4 s, beta = 8e-9 s/B, gamma = 0.01 s. */
+ *   -p NODES     -k PORTS[,PORTS...] (a node each; the last one for the rest)
+ *   -a ALPHA_S   -b BETA_S_PER_BYTE  -g GAMMA_S        light
+ *   -A ALPHA_S   -B BETA_S_PER_BYTE                    packet network
+ *   -m MODE      only this mode      --list: the modes
+ *   -n BYTES     only this size (without a trace)
+ *   --paper      one gamma more a call, as Table 4 of the paper counts
+ *   --foresight  the next call is known when one ends: circuits move during computation
+ *   --calls      a line for every call
+ *   --rules FILE selection rules (JSON)  --json
+ *
+ * Defaults are the paper's: p = 32, k = 2, alpha = 1e-4 s, beta = 8e-9 s/B, gamma = 0.01 s; packets
+ * at twice the alpha and a tenth of the rate. */
 #include "ocs/model.h"
+#include "replay.h"
+#include "rules.h"
 
 #include <bsd/stdlib.h>
+#include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+struct options {
+	uint32_t p, ports_given, ports[OBS_RANKS_MAX];
+	struct obs_setting s;
+	int mode; /* -1: all */
+	double n; /* -1: all */
+	bool json, calls;
+};
 
 static _Noreturn void
-usage(const char *why)
+die(const char *what, const char *why)
 {
-	fprintf(stderr,
-		"obsim: %s\nusage: obsim [-p NODES] [-k PORTS] [-a ALPHA_S] [-b BETA_S_PER_BYTE] "
-		"[-g GAMMA_S] [--json]\n",
-		why);
+	fprintf(stderr, "obsim: %s: %s\n", what, why);
 	exit(2);
 }
 
 static uint32_t
-count(const char *text, long long max, const char *what)
+count(const char *text, long long min, long long max, const char *what)
 {
 	const char *why;
-	long long v = strtonum(text, 1, max, &why);
+	long long v = strtonum(text, min, max, &why);
 	if (why) {
-		fprintf(stderr, "obsim: %s '%s' is %s (1 to %lld)\n", what, text, why, max);
+		fprintf(stderr, "obsim: %s '%s' is %s (%lld to %lld)\n", what, text, why, min, max);
 		exit(2);
 	}
 	return (uint32_t)v;
@@ -42,73 +62,327 @@ seconds(const char *text, const char *what)
 {
 	char *end;
 	double v = strtod(text, &end);
-	if (end == text || *end || !(v >= 0) || isinf(v)) {
-		fprintf(stderr, "obsim: %s '%s' is not a time in seconds\n", what, text);
-		exit(2);
-	}
+	if (end == text || *end || !(v >= 0) || isinf(v))
+		die(what, "not a time in seconds");
 	return v;
 }
 
 static void
-row(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode, bool json, bool last)
+ports(struct options *o, char *text)
 {
-	static const char *const mode_name[] = {"ideal", "naive", "batched"};
-	static const double n[] = {1, 1024, 65536, 1048576};
-	if (json)
-		printf("  {\"algorithm\": \"%s\", \"mode\": \"%s\", \"gammas\": %u, \"seconds\": [",
-		       ocs_algorithm_name(a), mode_name[mode], ocs_model_gammas(m, a, mode));
+	o->ports_given = 0;
+	for (char *at; (at = strsep(&text, ",")) != NULL;) {
+		if (o->ports_given == OBS_RANKS_MAX)
+			die("-k", "too many");
+		o->ports[o->ports_given++] = count(at, 0, OCS_SLOTS_MAX, "-k");
+	}
+	o->s.k = 1;
+	for (uint32_t i = 0; i < o->ports_given; i++)
+		o->s.k = o->ports[i] > o->s.k ? o->ports[i] : o->s.k;
+}
+
+static void *
+load(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "re");
+	char *data = NULL;
+	*len = 0;
+	if (!f)
+		die(path, strerror(errno));
+	for (size_t room = 0, got = 1; got;) {
+		if (*len + 65536 > room) {
+			room = room ? 2 * room : 1 << 17;
+			data = realloc(data, room);
+			if (!data)
+				die(path, "out of memory");
+		}
+		got = fread(data + *len, 1, 65536, f);
+		*len += got;
+	}
+	if (ferror(f))
+		die(path, strerror(errno));
+	fclose(f);
+	return data;
+}
+
+/* ---- without a trace: event log beside formula */
+
+static const struct {
+	enum coll_op op;
+	const char *name;
+	bool whole; /* the call's bytes are n, not n / p */
+} paper[] = {
+	[OCS_LINEAR] = {COLL_BCAST, "linear", true},
+	[OCS_RING] = {COLL_ALLGATHER, "ring", false},
+	[OCS_DOUBLING] = {COLL_ALLGATHER, "recursive_doubling", false},
+	[OCS_BINOMIAL] = {COLL_BCAST, "binomial", true},
+};
+
+static double
+played_s(const struct options *o, enum ocs_algorithm a, enum obs_mode_name mode, double n)
+{
+	struct obs_step step = {.call = true,
+				.op = paper[a].op,
+				.bytes = (uint64_t)(paper[a].whole ? n : n / o->p)};
+	snprintf(step.algorithm, sizeof step.algorithm, "%s", paper[a].name);
+	struct obs_trace t = {.ranks = o->p, .step = &step, .steps = 1};
+	struct obs_setting s = o->s;
+	struct obs_report r;
+	s.mode = mode;
+	if (!obs_replay(&t, &s, &r))
+		die(paper[a].name, "does not come to its end");
+	obs_report_free(&r);
+	return r.total_s;
+}
+
+static double
+formula_s(const struct options *o, enum ocs_algorithm a, enum obs_mode_name mode, double n)
+{
+	struct ocs_model m = {o->p, o->s.k, o->s.costs.alpha_s, o->s.costs.beta_s_per_byte,
+			      o->s.costs.gamma_s};
+	double whole = paper[a].whole ? n : floor(n / o->p) * o->p;
+	if (mode == OBS_PIPELINED && a == OCS_LINEAR)
+		return ocs_model_pipelined_s(&m, o->p - 1, m.alpha_s + n * m.beta_s_per_byte);
+	if (mode > OBS_BATCHED)
+		return -1;
+	return ocs_model_s(&m, a, (enum ocs_mode)mode, whole);
+}
+
+static void
+model(const struct options *o)
+{
+	bool first = true;
+	if (o->json)
+		printf("{\"p\": %u, \"k\": %u, \"points\": [\n", o->p, o->s.k);
 	else
-		printf("%-20s %-8s %6u", ocs_algorithm_name(a), mode_name[mode],
-		       ocs_model_gammas(m, a, mode));
-	for (int i = 0; i < 4; i++)
-		printf(json ? "%s%.9g" : "%s%11.6f", json && i ? ", " : " ",
-		       ocs_model_s(m, a, mode, n[i]));
-	printf(json ? "]}%s\n" : "%s\n", json && !last ? "," : "");
+		printf("p = %u, k = %u; seconds: event log (closed formula)\n", o->p, o->s.k);
+	for (int a = OCS_LINEAR; a <= OCS_BINOMIAL; a++)
+		for (int m = OBS_IDEAL; m <= OBS_PIPELINED; m++) {
+			if (o->mode >= 0 && o->mode != m)
+				continue;
+			if (!o->json)
+				printf("%-20s %-10s", ocs_algorithm_name((enum ocs_algorithm)a),
+				       obs_mode_text((enum obs_mode_name)m));
+			for (double n = o->n >= 0 ? o->n : 1; n <= (o->n >= 0 ? o->n : 1 << 20);
+			     n = n * 4 > n ? n * 4 : n + 1) {
+				double log = played_s(o, (enum ocs_algorithm)a,
+						      (enum obs_mode_name)m, n);
+				double form = formula_s(o, (enum ocs_algorithm)a,
+							(enum obs_mode_name)m, n);
+				bool shown = o->n >= 0 || n == 1 || n == 1024 || n == 65536 ||
+					     n == 1 << 20;
+				if (o->json) {
+					printf("%s  {\"algorithm\": \"%s\", \"mode\": \"%s\", "
+					       "\"bytes\": %.0f, \"log_s\": %.9f, "
+					       "\"formula_s\": %.9f}",
+					       first ? "" : ",\n",
+					       ocs_algorithm_name((enum ocs_algorithm)a),
+					       obs_mode_text((enum obs_mode_name)m), n, log, form);
+					first = false;
+				} else if (shown && form >= 0) {
+					printf("  %.6f (%.6f)", log, form);
+				} else if (shown) {
+					printf("  %.6f           ", log);
+				}
+			}
+			if (!o->json)
+				putchar('\n');
+		}
+	if (o->json)
+		printf("\n]}\n");
+}
+
+/* ---- with one */
+
+static void
+calls(const struct obs_report *r, bool json)
+{
+	for (uint64_t i = 0; i < r->calls; i++) {
+		const struct obs_call_line *l = &r->line[i];
+		printf(json ? "%s\n    {\"op\": \"%s\", \"algorithm\": \"%s\", \"reversed\": %s, "
+			      "\"bytes\": %" PRIu64 ", \"start_s\": %.9f, \"took_s\": %.9f, "
+			      "\"set_ups\": %u, \"hits\": %u, \"packets\": %u}"
+			    : "%s  %-14s %-20s %-9s %10" PRIu64 " B  at %.6f  took %.6f  set up %u"
+			      "  hits %u  packets %u\n",
+		       json && i ? "," : "", coll_op_name(l->op), l->algorithm,
+		       json	     ? l->reversed ? "true" : "false"
+		       : l->reversed ? "reversed"
+				     : "",
+		       l->bytes, l->start_s, l->took_s, l->r.orders, l->r.hits, l->r.packets);
+	}
+}
+
+static void
+report(const struct options *o, const struct obs_report *r, bool first)
+{
+	double light = (double)r->by_light, all = light + (double)r->packets;
+	double ratio = light > 0 ? (double)r->hits / light : 0;
+	const char *name = obs_mode_text(o->s.mode);
+	if (!o->json) {
+		printf("%-10s total %.6f s  computing %.6f  calls %" PRIu64 "  set-ups %" PRIu64
+		       "  hit ratio %.3f  by packets %.3f\n",
+		       name, r->total_s, r->compute_s, r->calls, r->orders, ratio,
+		       all > 0 ? (double)r->packets / all : 0);
+		if (o->calls)
+			calls(r, false);
+		return;
+	}
+	printf("%s  {\"mode\": \"%s\", \"total_s\": %.9f, \"compute_s\": %.9f, \"calls\": %" PRIu64
+	       ", \"set_ups\": %" PRIu64 ", \"hit_ratio\": %.6f, \"messages_by_light\": %.0f, "
+	       "\"messages_by_packets\": %" PRIu64,
+	       first ? "" : ",\n", name, r->total_s, r->compute_s, r->calls, r->orders, ratio,
+	       light, r->packets);
+	if (o->calls) {
+		printf(", \"each\": [");
+		calls(r, true);
+		printf("]");
+	}
+	printf("}");
+}
+
+static void
+replay(struct options *o, char **files, int n)
+{
+	struct obs_trace t;
+	void **data = calloc((size_t)n, sizeof *data);
+	size_t *len = calloc((size_t)n, sizeof *len);
+	if (!data || !len)
+		die("traces", "out of memory");
+	for (int i = 0; i < n; i++)
+		data[i] = load(files[i], &len[i]);
+	bool binary = n > 1 || (len[0] >= 8 && !memcmp(data[0], "LMPITRC1", 8));
+	bool ok = binary ? obs_trace_mpi(&t, (const void *const *)data, len, (uint32_t)n)
+			 : obs_trace_text(&t, data[0], len[0]);
+	if (!ok)
+		die(files[0], t.why);
+	for (uint32_t r = o->ports_given; r < t.ranks; r++)
+		o->ports[r] = o->ports[o->ports_given - 1];
+	o->s.ports = o->ports;
+	if (o->json)
+		printf("{\"ranks\": %u, \"k\": %u, \"modes\": [\n", t.ranks, o->s.k);
+	bool first = true;
+	for (int m = 0; m < OBS_MODE_COUNT; m++) {
+		struct obs_report r;
+		if (o->mode >= 0 && o->mode != m)
+			continue;
+		o->s.mode = (enum obs_mode_name)m;
+		if (!obs_replay(&t, &o->s, &r))
+			die(obs_mode_text(o->s.mode), "a call does not come to its end");
+		report(o, &r, first);
+		first = false;
+		obs_report_free(&r);
+	}
+	if (o->json)
+		printf("\n]}\n");
+	for (int i = 0; i < n; i++)
+		free(data[i]);
+	free(data);
+	free(len);
+	obs_trace_free(&t);
+}
+
+static int
+mode_of(const char *name)
+{
+	for (int m = 0; m < OBS_MODE_COUNT; m++)
+		if (!strcmp(name, obs_mode_text((enum obs_mode_name)m)))
+			return m;
+	die(name, "no such mode; --list");
+}
+
+static _Noreturn void
+list(void)
+{
+#define X(n, name, t) printf("%-10s %s\n", name, t);
+	OBS_MODES(X)
+#undef X
+	exit(0);
+}
+
+static void
+rules(struct options *o, const char *path, struct coll_rules *into)
+{
+	char why[160];
+	size_t len;
+	char *text = load(path, &len);
+	into->rule = obs_rules_read(text, len, &into->count, why);
+	free(text);
+	if (!into->rule)
+		die(path, why);
+	o->s.rules = into;
+}
+
+static void
+option(struct options *o, int c, struct coll_rules *r)
+{
+	switch (c) {
+	case 'p':
+		o->p = count(optarg, 2, OBS_RANKS_MAX, "-p");
+		break;
+	case 'k':
+		ports(o, optarg);
+		break;
+	case 'a':
+		o->s.costs.alpha_s = seconds(optarg, "-a");
+		break;
+	case 'b':
+		o->s.costs.beta_s_per_byte = seconds(optarg, "-b");
+		break;
+	case 'g':
+		o->s.costs.gamma_s = seconds(optarg, "-g");
+		break;
+	case 'A':
+		o->s.costs.packet_alpha_s = seconds(optarg, "-A");
+		break;
+	case 'B':
+		o->s.costs.packet_beta_s_per_byte = seconds(optarg, "-B");
+		break;
+	case 'm':
+		o->mode = mode_of(optarg);
+		break;
+	case 'n':
+		o->n = count(optarg, 0, 1 << 30, "-n");
+		break;
+	case 'r':
+		rules(o, optarg, r);
+		break;
+	case 'l':
+		list();
+	default:
+		fputs("usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-a S] [-b S] [-g S] [-A S] "
+		      "[-B S]\n             [-m MODE] [-n BYTES] [--paper] [--foresight] [--calls] "
+		      "[--rules FILE]\n             [--json] [--list] [TRACE | RANK0 RANK1 ...]\n",
+		      stderr);
+		exit(2);
+	}
 }
 
 int
 main(int argc, char **argv)
 {
-	struct ocs_model m = {32, 2, 1e-4, 8e-9, 0.01};
-	bool json = false;
-	static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, {0}};
-	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:", longs, NULL)) != -1;) {
-		switch (c) {
-		case 'p':
-			m.p = count(optarg, 1 << 20, "-p");
-			break;
-		case 'k':
-			m.k = count(optarg, 4096, "-k");
-			break;
-		case 'a':
-			m.alpha_s = seconds(optarg, "-a");
-			break;
-		case 'b':
-			m.beta_s_per_byte = seconds(optarg, "-b");
-			break;
-		case 'g':
-			m.gamma_s = seconds(optarg, "-g");
-			break;
-		case 'j':
-			json = true;
-			break;
-		default:
-			usage("unknown option");
-		}
-	}
+	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
+	static struct coll_rules r;
+	int paper_too = 0, foresight = 0, each = 0, json = 0;
+	const struct option longs[] = {{"json", no_argument, &json, 1},
+				       {"paper", no_argument, &paper_too, 1},
+				       {"foresight", no_argument, &foresight, 1},
+				       {"calls", no_argument, &each, 1},
+				       {"rules", required_argument, NULL, 'r'},
+				       {"list", no_argument, NULL, 'l'},
+				       {0}};
+	o.s.k = 2;
+	o.s.costs = (struct ocs_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
+	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:", longs, NULL)) != -1;)
+		if (c)
+			option(&o, c, &r);
+	o.s.paper = paper_too;
+	o.s.foresight = foresight;
+	o.calls = each;
+	o.json = json;
 	if (optind < argc)
-		usage("takes options only");
-	if (json)
-		printf("{\"p\": %u, \"k\": %u, \"bytes\": [1, 1024, 65536, 1048576], \"rows\": [\n",
-		       m.p, m.k);
+		replay(&o, argv + optind, argc - optind);
 	else
-		printf("%-20s %-8s %6s %11s %11s %11s %11s  (seconds; p = %u, k = %u)\n",
-		       "algorithm", "mode", "gammas", "1 B", "1 KiB", "64 KiB", "1 MiB", m.p, m.k);
-	for (int a = OCS_LINEAR; a <= OCS_BINOMIAL; a++)
-		for (int mode = OCS_IDEAL; mode <= OCS_BATCHED; mode++)
-			row(&m, (enum ocs_algorithm)a, (enum ocs_mode)mode, json,
-			    a == OCS_BINOMIAL && mode == OCS_BATCHED);
-	if (json)
-		printf("]}\n");
+		model(&o);
+	free((void *)(uintptr_t)r.rule);
 	return 0;
 }

@@ -1,0 +1,341 @@
+#include "replay.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CANDIDATES_MAX 256
+
+struct candidate {
+	struct obs_args args;
+	uint64_t light_from;
+	int ahead; /* order in which the next call is expected: -1 not looked at, 0, 1 reversed */
+};
+
+struct replayer {
+	const struct obs_trace *t;
+	const struct obs_setting *s;
+	struct ocs_slots slots;
+	uint32_t *ports;
+	struct ocs_slot *spare; /* slots as a candidate leaves them */
+	struct ocs_slot *best;
+	double *now_s, *left_s; /* [ranks] clock; end of the last call */
+	double *try_s, *best_s, *computed_s;
+	struct obs_report *r;
+};
+
+const char *
+obs_mode_text(enum obs_mode_name m)
+{
+	static const char *const name[] = {
+#define X(n, text, t) text,
+		OBS_MODES(X)
+#undef X
+	};
+	return (unsigned)m < OBS_MODE_COUNT ? name[m] : NULL;
+}
+
+uint64_t
+obs_switch_point(const struct ocs_costs *c)
+{
+	double per_byte = c->packet_beta_s_per_byte - c->beta_s_per_byte;
+	double fixed = c->gamma_s + c->alpha_s - c->packet_alpha_s;
+	if (fixed <= 0)
+		return 0;
+	return per_byte <= 0 ? UINT64_MAX : (uint64_t)(fixed / per_byte);
+}
+
+static void *
+take(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+	if (!p) {
+		fputs("obsim: out of memory\n", stderr);
+		exit(1);
+	}
+	return p;
+}
+
+/* What [OC] takes for the operation, and for the rest what is nearest. */
+static const char *
+customary(enum coll_op op, uint32_t p, bool fixed_graph)
+{
+	bool power = !(p & (p - 1));
+	switch (op) {
+	case COLL_BARRIER:
+	case COLL_ALLREDUCE:
+		return "recursive_doubling";
+	case COLL_ALLGATHER:
+		return fixed_graph ? "ring" : "recursive_doubling";
+	case COLL_BCAST:
+		return fixed_graph ? "graph" : "binomial";
+	case COLL_REDUCE:
+	case COLL_GATHER:
+	case COLL_SCATTER:
+		return "binomial";
+	case COLL_ALLTOALL:
+		return power ? "recursive_doubling" : "pairs";
+	default:
+		return NULL;
+	}
+}
+
+static uint32_t
+orders(const struct replayer *p, struct candidate *c, uint32_t n)
+{
+	/* Ranks do not see what others have lit but by the plan they share: all reverse or none. */
+	if (p->s->mode < OBS_CACHED || p->s->mode == OBS_PACKETS)
+		return n;
+	for (uint32_t i = 0; i < n; i++) {
+		c[n + i] = c[i];
+		c[n + i].args.reversed = true;
+	}
+	return 2 * n;
+}
+
+static uint32_t
+algorithms(const struct replayer *p, const struct obs_args *a, struct candidate *c)
+{
+	size_t count;
+	const struct coll_algorithm *alg = coll_algorithms(&count);
+	uint32_t n = 0;
+	if (p->s->mode != OBS_BEST || a->algorithm) {
+		c[0] = (struct candidate){.args = *a, .ahead = -1};
+		return 1;
+	}
+	for (size_t i = 0; i < count && n < CANDIDATES_MAX / 16; i++)
+		if (alg[i].op == a->op && strcmp(alg[i].name, "inter") != 0 &&
+		    strcmp(alg[i].name, "impi") != 0 && strcmp(alg[i].name, "hier") != 0) {
+			c[n] = (struct candidate){.args = *a, .ahead = -1};
+			c[n++].args.algorithm = alg[i].name;
+		}
+	return n;
+}
+
+static uint32_t
+candidates(const struct replayer *p, const struct obs_args *a, bool has_next, struct candidate *c)
+{
+	uint32_t n = orders(p, c, algorithms(p, a, c)), m = n;
+	bool packets = p->s->mode == OBS_HYBRID || p->s->mode == OBS_BEST;
+	if (p->s->mode == OBS_PACKETS)
+		c[0].light_from = UINT64_MAX;
+	for (uint32_t i = 0; packets && i < n; i++) {
+		c[m] = c[i];
+		c[m++].light_from = obs_switch_point(&p->s->costs);
+		c[m] = c[i];
+		c[m++].light_from = UINT64_MAX;
+	}
+	n = m;
+	for (uint32_t i = 0; p->s->foresight && has_next && i < n; i++)
+		for (int order = 0; order < 2; order++) {
+			c[m] = c[i];
+			c[m++].ahead = order;
+		}
+	return m;
+}
+
+static enum ocs_plan_mode
+plan_mode(enum obs_mode_name m)
+{
+	switch (m) {
+	case OBS_NAIVE:
+		return OCS_PLAN_NAIVE;
+	case OBS_IDEAL:
+	case OBS_PIPELINED:
+		return OCS_PLAN_PIPELINED;
+	case OBS_BATCHED:
+		return OCS_PLAN_BATCHED;
+	default:
+		return OCS_PLAN_CACHED;
+	}
+}
+
+static struct obs_args
+args_of(const struct replayer *p, const struct obs_step *s)
+{
+	struct obs_args a = {.op = s->op,
+			     .algorithm = customary(s->op, p->t->ranks, p->s->mode == OBS_STATIC),
+			     .bytes = s->bytes,
+			     .p = p->t->ranks,
+			     .root = s->root,
+			     .degree = p->s->k,
+			     .rules = p->s->rules};
+	if (p->s->mode == OBS_BEST || p->s->rules)
+		a.algorithm = NULL;
+	if (*s->algorithm)
+		a.algorithm = s->algorithm;
+	return a;
+}
+
+static struct obs_result
+attempt(struct replayer *p, const struct candidate *c, const struct obs_step *next)
+{
+	struct obs_call call, behind = {0};
+	struct obs_result r = {.end_s = -1};
+	struct ocs_costs costs = p->s->costs;
+	if (obs_call_make(&call, &c->args, NULL) != 0)
+		return r;
+	struct obs_mode m = {.mode = plan_mode(p->s->mode), .light_from = c->light_from};
+	if (c->ahead >= 0) {
+		struct obs_args a = args_of(p, next);
+		a.reversed = c->ahead;
+		if (obs_call_make(&behind, &a, NULL) == 0) {
+			m.ahead = behind.demand;
+			m.aheads = behind.messages;
+		}
+	}
+	if (p->s->mode == OBS_IDEAL)
+		costs.gamma_s = 0;
+	struct ocs_slots slots = p->slots;
+	slots.slot = p->spare;
+	memcpy(p->spare, p->slots.slot, (size_t)slots.nodes * slots.stride * sizeof *p->spare);
+	struct obs_when w = {.announce_s = p->s->foresight ? p->left_s : p->now_s,
+			     .start_s = p->now_s,
+			     .finish_s = p->try_s};
+	r = obs_call_run(&call, &m, &slots, &costs, NULL, &w);
+	p->slots.clock = slots.clock;
+	obs_call_free(&behind);
+	obs_call_free(&call);
+	return r;
+}
+
+static void
+keep_best(struct replayer *p)
+{
+	struct ocs_slot *slot = p->best;
+	double *s = p->best_s;
+	p->best = p->spare;
+	p->spare = slot;
+	p->best_s = p->try_s;
+	p->try_s = s;
+}
+
+static bool
+better(const struct obs_result *a, const struct obs_result *b)
+{
+	if (a->end_s < 0 || b->end_s < 0)
+		return a->end_s >= 0;
+	if (a->end_s < b->end_s - 1e-9 || a->end_s > b->end_s + 1e-9)
+		return a->end_s < b->end_s;
+	return a->orders < b->orders;
+}
+
+static bool
+one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *next)
+{
+	static struct candidate c[CANDIDATES_MAX];
+	struct obs_args a = args_of(p, s);
+	struct obs_result best = {.end_s = -1};
+	struct obs_call_line *line = &p->r->line[p->r->calls++];
+	uint32_t n = candidates(p, &a, next != NULL, c), won = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct obs_result r = attempt(p, &c[i], next);
+		if (better(&r, &best)) {
+			best = r;
+			won = i;
+			keep_best(p);
+		}
+	}
+	if (best.end_s < 0)
+		return false;
+	struct ocs_slot *slot = p->slots.slot;
+	p->slots.slot = p->best;
+	p->best = slot;
+	double in = 0, extra = 0;
+	if (p->s->paper && p->s->mode != OBS_IDEAL)
+		extra = p->s->costs.gamma_s;
+	for (uint32_t r = 0; r < p->t->ranks; r++) {
+		in = p->now_s[r] > in ? p->now_s[r] : in;
+		p->left_s[r] = p->now_s[r] = p->best_s[r] + extra;
+	}
+	*line = (struct obs_call_line){.op = s->op,
+				       .reversed = c[won].args.reversed,
+				       .bytes = s->bytes,
+				       .start_s = in,
+				       .took_s = best.end_s + extra - in,
+				       .r = best};
+	snprintf(line->algorithm, sizeof line->algorithm, "%s",
+		 c[won].args.algorithm ? c[won].args.algorithm : "chosen");
+	p->r->orders += best.orders;
+	p->r->hits += best.hits;
+	p->r->by_light += best.by_light;
+	p->r->packets += best.packets;
+	return true;
+}
+
+static const struct obs_step *
+next_call(const struct obs_trace *t, size_t i)
+{
+	while (++i < t->steps)
+		if (t->step[i].call)
+			return &t->step[i];
+	return NULL;
+}
+
+static bool
+play(struct replayer *p)
+{
+	const struct obs_trace *t = p->t;
+	for (size_t i = 0; i < t->steps; i++) {
+		const struct obs_step *s = &t->step[i];
+		if (s->call) {
+			if (!one_call(p, s, next_call(t, i)))
+				return false;
+			continue;
+		}
+		uint32_t from = s->rank == OBS_EVERY ? 0 : s->rank;
+		uint32_t to = s->rank == OBS_EVERY ? t->ranks : s->rank + 1;
+		for (uint32_t r = from; r < to; r++) {
+			p->now_s[r] += s->s;
+			p->computed_s[r] += s->s;
+		}
+	}
+	for (uint32_t r = 0; r < t->ranks; r++) {
+		if (p->now_s[r] > p->r->total_s)
+			p->r->total_s = p->now_s[r];
+		if (p->computed_s[r] > p->r->compute_s)
+			p->r->compute_s = p->computed_s[r];
+	}
+	return true;
+}
+
+bool
+obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_report *r)
+{
+	uint32_t stride = s->k, n = t->ranks;
+	for (uint32_t i = 0; s->ports && i < n; i++)
+		stride = s->ports[i] > stride ? s->ports[i] : stride;
+	size_t slots = (size_t)n * stride;
+	*r = (struct obs_report){.line = take(t->steps, sizeof *r->line)};
+	struct replayer p = {.t = t, .s = s, .r = r};
+	p.ports = take(n, sizeof *p.ports);
+	for (uint32_t i = 0; i < n; i++)
+		p.ports[i] = s->ports ? s->ports[i] : s->k;
+	p.slots = (struct ocs_slots){n, stride, p.ports, take(slots, sizeof(struct ocs_slot)), 0};
+	p.spare = take(slots, sizeof *p.spare);
+	p.best = take(slots, sizeof *p.best);
+	ocs_slots_clear(&p.slots);
+	p.now_s = take(n, sizeof(double));
+	p.left_s = take(n, sizeof(double));
+	p.try_s = take(n, sizeof(double));
+	p.best_s = take(n, sizeof(double));
+	p.computed_s = take(n, sizeof(double));
+	bool ok = play(&p);
+	free(p.ports);
+	free(p.slots.slot);
+	free(p.spare);
+	free(p.best);
+	free(p.now_s);
+	free(p.left_s);
+	free(p.try_s);
+	free(p.best_s);
+	free(p.computed_s);
+	return ok;
+}
+
+void
+obs_report_free(struct obs_report *r)
+{
+	free(r->line);
+	r->line = NULL;
+}

@@ -1,0 +1,209 @@
+#include "trace.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_LEN 256
+#define WORDS_MAX    8
+
+struct reader {
+	struct obs_trace *t;
+	uint32_t line;
+	size_t repeat_from; /* first step of the open repeat */
+	uint64_t repeat;    /* 0: none is open */
+	char *word[WORDS_MAX + 1];
+	uint32_t words;
+};
+
+__attribute__((format(printf, 2, 3))) static bool
+fail(struct reader *r, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	int n = snprintf(r->t->why, sizeof r->t->why, "line %u: ", r->line);
+	vsnprintf(r->t->why + n, sizeof r->t->why - (size_t)n, format, ap);
+	va_end(ap);
+	return false;
+}
+
+static bool
+add(struct obs_trace *t, const struct obs_step *s)
+{
+	if (t->steps == OBS_STEPS_MAX)
+		return false;
+	if (t->steps == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+		struct obs_step *more = realloc(t->step, room * sizeof *more);
+		if (!more)
+			return false;
+		t->step = more;
+		t->room = room;
+	}
+	t->step[t->steps++] = *s;
+	return true;
+}
+
+static bool
+number(const char *text, uint64_t max, uint64_t *v)
+{
+	if (!isdigit((unsigned char)*text) || strlen(text) > 19)
+		return false;
+	char *end;
+	*v = strtoull(text, &end, 10);
+	return !*end && *v <= max;
+}
+
+static bool
+seconds(const char *text, double *v)
+{
+	char *end;
+	*v = strtod(text, &end);
+	return end != text && !*end && isfinite(*v) && *v >= 0 && *v <= 1e9;
+}
+
+static bool
+compute(struct reader *r)
+{
+	struct obs_step s = {.rank = OBS_EVERY};
+	uint64_t rank;
+	if (r->words < 2 || r->words > 3 || !seconds(r->word[r->words - 1], &s.s))
+		return fail(r, "compute [RANK] SECONDS");
+	if (r->words == 3) {
+		if (!number(r->word[1], r->t->ranks - 1, &rank))
+			return fail(r, "no rank %.20s", r->word[1]);
+		s.rank = (uint32_t)rank;
+	}
+	return add(r->t, &s) || fail(r, "too long a trace");
+}
+
+static bool
+call(struct reader *r, enum coll_op op)
+{
+	struct obs_step s = {.call = true, .op = op};
+	uint32_t at = 1;
+	uint64_t v;
+	if (op == COLL_NEIGHBOR)
+		return fail(r, "neighbor has no graph here");
+	if (op != COLL_BARRIER) {
+		if (r->words < 2 || !number(r->word[1], OBS_BYTES_MAX, &s.bytes))
+			return fail(r, "%s wants its bytes", r->word[0]);
+		at = 2;
+	}
+	for (; at < r->words; at++) {
+		const char *w = r->word[at];
+		if (!strncmp(w, "root=", 5) && number(w + 5, r->t->ranks - 1, &v)) {
+			s.root = (uint32_t)v;
+		} else if (!strncmp(w, "algorithm=", 10)) {
+			struct coll_rule rule = {.op = op};
+			if (strlen(w + 10) >= sizeof rule.algorithm)
+				return fail(r, "no algorithm %.40s", w + 10);
+			memcpy(rule.algorithm, w + 10, strlen(w + 10));
+			if (!coll_rule_ok(&rule))
+				return fail(r, "no algorithm %.40s", w + 10);
+			memcpy(s.algorithm, rule.algorithm, sizeof s.algorithm);
+		} else {
+			return fail(r, "%.40s says nothing here", w);
+		}
+	}
+	return add(r->t, &s) || fail(r, "too long a trace");
+}
+
+static bool
+end_repeat(struct reader *r)
+{
+	size_t from = r->repeat_from, n = r->t->steps - from;
+	if (r->repeat == 0)
+		return fail(r, "end of no repeat");
+	for (uint64_t i = 1; i < r->repeat && n; i++)
+		for (size_t k = 0; k < n; k++) {
+			struct obs_step s = r->t->step[from + k];
+			if (!add(r->t, &s))
+				return fail(r, "too long a trace");
+		}
+	r->repeat = 0;
+	return true;
+}
+
+static bool
+event(struct reader *r)
+{
+	uint64_t v;
+	const char *what = r->word[0];
+	if (!strcmp(what, "ranks")) {
+		if (r->t->ranks || r->words != 2 || !number(r->word[1], OBS_RANKS_MAX, &v) || !v)
+			return fail(r, "ranks 1 to %d, once", OBS_RANKS_MAX);
+		r->t->ranks = (uint32_t)v;
+		return true;
+	}
+	if (!r->t->ranks)
+		return fail(r, "the first line says ranks N");
+	if (!strcmp(what, "compute"))
+		return compute(r);
+	if (!strcmp(what, "repeat")) {
+		if (r->repeat || r->words != 2 || !number(r->word[1], OBS_STEPS_MAX, &v) || !v)
+			return fail(r, "repeat 1 to %d, not in another", OBS_STEPS_MAX);
+		r->repeat = v;
+		r->repeat_from = r->t->steps;
+		return true;
+	}
+	if (!strcmp(what, "end"))
+		return r->words == 1 ? end_repeat(r) : fail(r, "end stands alone");
+	enum coll_op op = coll_op_of(what);
+	return op < COLL_OP_COUNT ? call(r, op) : fail(r, "%.40s is no event", what);
+}
+
+static bool
+split(struct reader *r, char *line)
+{
+	char *hash = strchr(line, '#');
+	if (hash)
+		*hash = 0;
+	for (r->words = 0; r->words <= WORDS_MAX; r->words++) {
+		line += strspn(line, " \t\r");
+		if (!*line)
+			return true;
+		r->word[r->words] = line;
+		line += strcspn(line, " \t\r");
+		if (*line)
+			*line++ = 0;
+	}
+	return fail(r, "too many words");
+}
+
+bool
+obs_trace_text(struct obs_trace *t, const char *text, size_t len)
+{
+	*t = (struct obs_trace){0};
+	struct reader r = {.t = t};
+	const char *end = text + len;
+	while (text < end) {
+		char line[LINE_MAX_LEN];
+		const char *nl = memchr(text, '\n', (size_t)(end - text));
+		size_t n = (size_t)((nl ? nl : end) - text);
+		r.line++;
+		if (n >= sizeof line)
+			return fail(&r, "longer than %d letters", LINE_MAX_LEN - 1);
+		memcpy(line, text, n);
+		line[n] = 0;
+		if (strlen(line) != n || !split(&r, line))
+			return *t->why ? false : fail(&r, "a zero byte");
+		if (r.words && !event(&r))
+			return false;
+		text += n + 1;
+	}
+	if (r.repeat)
+		return fail(&r, "a repeat without end");
+	return t->ranks ? true : fail(&r, "empty");
+}
+
+void
+obs_trace_free(struct obs_trace *t)
+{
+	free(t->step);
+	t->step = NULL;
+	t->steps = t->room = 0;
+}

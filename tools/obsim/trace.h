@@ -1,0 +1,53 @@
+/* tools/obsim/trace.h - what a program did, as obsim replays it.
+ *
+ * Hand-written traces, one event a line:
+ *
+ *     ranks 16                          first
+ *     compute 0.043                     seconds, every rank
+ *     compute 3 0.010                   rank 3
+ *     alltoall 524288                   bytes as lib/collectives counts them: of one block for
+ *     bcast 12 root=0                   gather, allgather, scatter, alltoall, reduce_scatter;
+ *     barrier                           of the vector for the rest
+ *     allreduce 8 algorithm=ring        this one and no other
+ *     repeat 6 ... end                  not nested
+ *     # ...                             a comment, also behind an event
+ *
+ * Traces of libmpitrace, one file a rank: collective calls on communicators of all processes are
+ * replayed, the time in all others counts as computing.
+ *
+ * Files come from anywhere: whatever does not hold is an error that says where. */
+#ifndef OBSIM_TRACE_H
+#define OBSIM_TRACE_H
+
+#include "coll/schedule.h"
+
+#define OBS_RANKS_MAX 4096
+#define OBS_STEPS_MAX 1000000
+#define OBS_BYTES_MAX (1ull << 40)
+#define OBS_EVERY     UINT32_MAX
+
+struct obs_step {
+	bool call;
+	uint32_t rank; /* compute: whose */
+	double s;
+	enum coll_op op;
+	uint64_t bytes;
+	uint32_t root;
+	char algorithm[32]; /* "": the mode's choice */
+};
+
+struct obs_trace {
+	uint32_t ranks;
+	struct obs_step *step;
+	size_t steps, room;
+	char why[160];
+};
+
+/* False: why.  obs_trace_free() in any case. */
+bool obs_trace_text(struct obs_trace *t, const char *text, size_t len);
+/* The files of all ranks, in any order. */
+bool obs_trace_mpi(struct obs_trace *t, const void *const data[], const size_t len[],
+		   uint32_t files);
+void obs_trace_free(struct obs_trace *t);
+
+#endif
