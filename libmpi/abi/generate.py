@@ -277,6 +277,8 @@ KINDS = [('MPI_Comm', 'COMM'), ('MPI_Win', 'WIN'), ('MPI_File', 'FILE'), ('MPI_S
 
 def blamed(fn):
     """The object whose error handler an error of this call goes to."""
+    if fn.base in ('File_open', 'File_delete', 'Register_datarep', 'Register_datarep_c'):
+        return 'LMPI_ON_FILE, MPI_FILE_NULL'
     for p in fn.params:
         for t, kind in KINDS:
             if p.type == t and not p.array:

@@ -8,6 +8,7 @@
 #include "errhandler.h"
 #include "impl.h"
 #include "info.h"
+#include "io.h"
 #include "message.h"
 #include "op.h"
 #include "request.h"
@@ -175,6 +176,18 @@ impl_Errhandler_fromint(int errhandler)
 }
 
 int
+impl_File_toint(MPI_File file)
+{
+	return to_int(&lmpi_file_pool, file);
+}
+
+MPI_File
+impl_File_fromint(int file)
+{
+	return from_int(&lmpi_file_pool, file);
+}
+
+int
 impl_Group_toint(MPI_Group group)
 {
 	return to_int(&lmpi_group_pool, group);
@@ -258,7 +271,7 @@ impl_Type_fromint(int datatype)
 	return from_int(&lmpi_type_pool, datatype);
 }
 
-/* Only the predefined handles of windows and files exist: their numbers need no table. */
+/* Only the predefined handle of windows exists: its number needs no table. */
 struct lmpi_pool lmpi_session_pool = {.what = "session",
 				      .magic = 0x53455353,
 				      .size = sizeof(struct lmpi_session),

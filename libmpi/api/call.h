@@ -85,5 +85,6 @@ int lmpi_unsupported(void) __attribute__((cold));
 const char *lmpi_error_text(int code);
 /* Errors of this call go to the communicator of that handle. */
 void lmpi_blame_comm(MPI_Comm comm);
+void lmpi_blame_file(MPI_File file);
 
 #endif

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "impl.h"
+#include "io.h"
 #include "session.h"
 
 struct lmpi_pool lmpi_errhandler_pool = {.what = "error handler",
@@ -15,7 +16,7 @@ struct lmpi_pool lmpi_errhandler_pool = {.what = "error handler",
 					 .offset = offsetof(struct lmpi_errhandler, obj)};
 
 /* For errors that belong to no file: the standard's default is to return. */
-static MPI_Errhandler file_null_handler = MPI_ERRORS_RETURN;
+MPI_Errhandler lmpi_file_null_handler = MPI_ERRORS_RETURN;
 
 static struct lmpi_errhandler *
 find(MPI_Errhandler handle)
@@ -134,8 +135,11 @@ handler_of(struct lmpi_call *call)
 		if (comm != NULL)
 			return comm->errhandler;
 		break;
-	case LMPI_ON_FILE:
-		return file_null_handler;
+	case LMPI_ON_FILE: {
+		struct lmpi_file *f = lmpi_file_find(call->handle);
+
+		return f ? f->errhandler : lmpi_file_null_handler;
+	}
 	case LMPI_ON_SESSION: {
 		struct lmpi_session *s = lmpi_session_find(call->handle);
 
@@ -271,24 +275,6 @@ impl_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 	int rc = lmpi_comm_get(comm, &c);
 
 	return rc ? rc : lmpi_errhandler_get(c->errhandler, errhandler);
-}
-
-int
-impl_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
-{
-	if (file != MPI_FILE_NULL)
-		return lmpi_error(MPI_ERR_FILE, "the file handle %p is not a valid one",
-				  (void *)file);
-	return lmpi_errhandler_set(&file_null_handler, LMPI_ON_FILE, errhandler);
-}
-
-int
-impl_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
-{
-	if (file != MPI_FILE_NULL)
-		return lmpi_error(MPI_ERR_FILE, "the file handle %p is not a valid one",
-				  (void *)file);
-	return lmpi_errhandler_get(file_null_handler, errhandler);
 }
 
 void

@@ -13,6 +13,9 @@ struct lmpi_errhandler {
 	void (*fn)(void); /* MPI_<Kind>_errhandler_function */
 };
 
+/* Of MPI_FILE_NULL: errors of calls that have no file, and of files to be opened. */
+extern MPI_Errhandler lmpi_file_null_handler;
+
 bool lmpi_errhandler_valid(MPI_Errhandler handle);
 /* References count only for handlers the user made. */
 void lmpi_errhandler_ref(MPI_Errhandler handle);

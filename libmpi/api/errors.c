@@ -60,6 +60,15 @@ lmpi_blame_comm(MPI_Comm comm)
 	}
 }
 
+void
+lmpi_blame_file(MPI_File file)
+{
+	if (lmpi_call_top != NULL) {
+		lmpi_call_top->kind = LMPI_ON_FILE;
+		lmpi_call_top->handle = file;
+	}
+}
+
 /* ---- the library's own classes */
 
 static const struct {
@@ -106,6 +115,22 @@ static const struct {
 	{MPI_ERR_SESSION, "invalid session"},
 	{MPI_ERR_ERRHANDLER, "invalid error handler"},
 	{MPI_ERR_ABI, "invalid ABI registration"},
+	{MPI_ERR_FILE, "invalid file handle"},
+	{MPI_ERR_NOT_SAME, "arguments differ between processes"},
+	{MPI_ERR_AMODE, "invalid access mode"},
+	{MPI_ERR_UNSUPPORTED_DATAREP, "unknown data representation"},
+	{MPI_ERR_NO_SUCH_FILE, "no such file"},
+	{MPI_ERR_FILE_EXISTS, "file exists"},
+	{MPI_ERR_BAD_FILE, "invalid file name"},
+	{MPI_ERR_ACCESS, "permission denied"},
+	{MPI_ERR_NO_SPACE, "not enough space"},
+	{MPI_ERR_QUOTA, "quota exceeded"},
+	{MPI_ERR_READ_ONLY, "read-only file or file system"},
+	{MPI_ERR_FILE_IN_USE, "file in use"},
+	{MPI_ERR_DUP_DATAREP, "data representation is known already"},
+	{MPI_ERR_CONVERSION, "data conversion failed"},
+	{MPI_ERR_DISP, "invalid displacement"},
+	{MPI_ERR_IO, "input or output failed"},
 };
 
 /* ---- classes and codes added by the user, from MPI_ERR_LASTCODE + 1 */

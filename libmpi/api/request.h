@@ -29,6 +29,7 @@ enum lmpi_request_kind {
 	LMPI_RQ_COLL,
 	LMPI_RQ_GENERAL, /* MPI_Grequest_start */
 	LMPI_RQ_PAIR,	 /* MPI_Isendrecv: two requests behind one */
+	LMPI_RQ_FILE,	 /* staging: the text of its error */
 	LMPI_RQ_NOTHING, /* complete from the start */
 };
 
@@ -52,6 +53,7 @@ struct lmpi_request {
 	int64_t staging_len;
 	union {
 		struct lmpi_coll *coll;
+		MPI_File file;
 		struct {
 			MPI_Grequest_query_function *query;
 			MPI_Grequest_free_function *free;

@@ -32,6 +32,20 @@ pending(MPI_Request handle)
 	return r->active ? r : NULL;
 }
 
+/* The status has the bytes; what went wrong was noted then. */
+static int
+report_file(const struct lmpi_request *r, MPI_Status *status)
+{
+	if (status != MPI_STATUS_IGNORE)
+		lmpi_status_set(status, NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, (int64_t)r->e.bytes,
+				false);
+	if (r->e.error != MPI_SUCCESS) {
+		lmpi_error(r->e.error, "%s", r->staging ? (const char *)r->staging : "");
+		lmpi_blame_file(r->file);
+	}
+	return r->e.error;
+}
+
 /* Fill the status of a complete request without touching the request. */
 static int
 report(struct lmpi_request *r, MPI_Status *status)
@@ -52,6 +66,8 @@ report(struct lmpi_request *r, MPI_Status *status)
 				   rc);
 		return rc;
 	}
+	if (r->kind == LMPI_RQ_FILE)
+		return report_file(r, status);
 	if (status != MPI_STATUS_IGNORE) {
 		if (r->kind == LMPI_RQ_RECV || r->kind == LMPI_RQ_PAIR)
 			lmpi_status_set(status, r->comm, r->e.source, r->e.tag, (int64_t)r->e.bytes,

@@ -191,6 +191,12 @@ lmpi_wtime(void)
 	return 0;
 }
 
+uint64_t
+lmpi_job_token(void)
+{
+	return 0;
+}
+
 double
 lmpi_wtick(void)
 {

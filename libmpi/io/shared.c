@@ -1,0 +1,78 @@
+/* The shared file pointer: a number in a hidden file, changed under a lock.
+ *
+ * Why not in a process: whoever wants the pointer would depend on the program of that
+ * process calling MPI, and MPI demands progress of independent accesses without that.
+ * Why not in shared memory: the processes may be on several nodes.  A lock, a read, a
+ * write and an unlock cost some microseconds where the file is in memory, which it is
+ * when all processes are on one node.
+ *
+ * The hidden file is made by who first moves the pointer; until then, and while it is
+ * empty, the pointer is at shared_start. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "coll.h"
+#include "io.h"
+
+static int
+failed(const struct lmpi_file *f, int err)
+{
+	return lmpi_io_error(err, "cannot keep the shared file pointer in", f->hidden);
+}
+
+static int
+open_hidden(struct lmpi_file *f)
+{
+	if (f->hidden_fd < 0)
+		f->hidden_fd = open(f->hidden, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	return f->hidden_fd < 0 ? failed(f, errno) : MPI_SUCCESS;
+}
+
+int
+lmpi_shared_add(struct lmpi_file *f, int64_t add, int64_t *old)
+{
+	int64_t now, moved;
+	int rc = open_hidden(f), err;
+
+	if (rc)
+		return rc;
+	err = lmpi_io_lock(f->hidden_fd, LMPI_IO_EXCLUSIVE, 0, sizeof(now));
+	if (err)
+		return failed(f, -err);
+	err = lmpi_io_pread(f->hidden_fd, &now, sizeof(now), 0, &moved);
+	if (err == 0 && moved < (int64_t)sizeof(now))
+		now = f->shared_start;
+	if (err == 0) {
+		*old = now;
+		now += add;
+		if (add != 0)
+			err = lmpi_io_pwrite(f->hidden_fd, &now, sizeof(now), 0, &moved);
+	}
+	lmpi_io_unlock(f->hidden_fd, 0, sizeof(now));
+	return err ? failed(f, -err) : MPI_SUCCESS;
+}
+
+int
+lmpi_shared_set(struct lmpi_file *f, int64_t to)
+{
+	int rc = lmpi_coll_barrier(f->comm); /* nobody is still using the old one */
+	int err = 0;
+
+	f->shared_start = to;
+	if (f->comm->rank == 0) {
+		if (f->hidden_fd < 0)
+			f->hidden_fd = open(f->hidden, O_RDWR | O_CLOEXEC);
+		if (f->hidden_fd >= 0 && ftruncate(f->hidden_fd, 0) != 0)
+			err = errno;
+	}
+	if (rc == MPI_SUCCESS && err)
+		rc = failed(f, err);
+	return lmpi_file_agree(f, rc, "moving the shared file pointer");
+}
+
+void
+lmpi_shared_remove(struct lmpi_file *f)
+{
+	(void)unlink(f->hidden);
+}
