@@ -1,10 +1,11 @@
 # libmpi: the MPI library.  Two halves that meet in engine/engine.h:
-#   lmpi_surface  abi api datatype coll io tool  MPI_* on handles, datatypes, communicators; MPI_T
+#   lmpi_surface  abi api datatype coll rma io tool  MPI_* on handles, datatypes, communicators,
+#                 windows, files; MPI_T
 #   lmpi_engine   engine boot transport   bytes between world ranks
 # The entry points, mpi.h and the export list are generated from abi/*.csv.
 
 LMPI_GEN := $(B)/libmpi/gen
-LMPI_SURFACE_SRC := $(wildcard libmpi/api/*.c libmpi/datatype/*.c libmpi/coll/*.c libmpi/io/*.c libmpi/tool/*.c)
+LMPI_SURFACE_SRC := $(wildcard libmpi/api/*.c libmpi/datatype/*.c libmpi/coll/*.c libmpi/io/*.c libmpi/rma/*.c libmpi/tool/*.c)
 LMPI_ENGINE_SRC := $(wildcard libmpi/engine/*.c libmpi/boot/*.c libmpi/transport/*.c)
 LMPI_SURFACE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_SURFACE_SRC)) $(LMPI_GEN)/entry.o
 LMPI_ENGINE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_ENGINE_SRC))
@@ -19,7 +20,7 @@ $(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) libmpi/ab
 $(LMPI_GENERATED): $(LMPI_GEN)/stamp ;
 
 lmpi_INC := -I$(LMPI_GEN)/include -I$(LMPI_GEN) -Ilibmpi/api -Ilibmpi/datatype -Ilibmpi/coll \
-	-Ilibmpi/io -Ilibmpi/tool -Ilibmpi/engine
+	-Ilibmpi/io -Ilibmpi/tool -Ilibmpi/rma -Ilibmpi/engine
 
 # As archives, for unit tests that take one half only.
 lmpi_surface_INC := $(lmpi_INC) $(coll_INC)

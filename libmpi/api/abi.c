@@ -12,6 +12,7 @@
 #include "message.h"
 #include "op.h"
 #include "request.h"
+#include "rma.h"
 #include "session.h"
 
 int
@@ -281,4 +282,16 @@ struct lmpi_session *
 lmpi_session_find(MPI_Session handle)
 {
 	return lmpi_object_valid(&lmpi_session_pool, handle) ? (void *)handle : NULL;
+}
+
+int
+impl_Win_toint(MPI_Win win)
+{
+	return to_int(&lmpi_win_pool, win);
+}
+
+MPI_Win
+impl_Win_fromint(int win)
+{
+	return from_int(&lmpi_win_pool, win);
 }

@@ -86,5 +86,6 @@ const char *lmpi_error_text(int code);
 /* Errors of this call go to the communicator of that handle. */
 void lmpi_blame_comm(MPI_Comm comm);
 void lmpi_blame_file(MPI_File file);
+void lmpi_blame_win(MPI_Win win);
 
 #endif

@@ -19,6 +19,8 @@
  * which never appears on the wire, lies above. */
 #define LMPI_CID_MAX   UINT64_C(18446744073709551600)
 #define LMPI_CID_LOCAL (LMPI_CID_MAX + 8)
+_Static_assert(LMPI_CID_SERVICE >= LMPI_CID_MAX && LMPI_CID_BULK < LMPI_CID_LOCAL,
+	       "no communicator has these");
 /* Internal traffic on the collective context: tags of collective calls. */
 #define LMPI_COLL_TAG_FIRST 1024
 

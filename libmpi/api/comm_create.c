@@ -362,20 +362,23 @@ impl_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 	return c->remote ? lmpi_inter_split(c, color, key, newcomm) : split(c, color, key, newcomm);
 }
 
+bool
+lmpi_proc_on_my_node(uint32_t world)
+{
+	const struct lmpi_proc *me = &lmpi_world.proc[lmpi_world.rank];
+	const struct lmpi_proc *p = &lmpi_world.proc[world];
+
+	return p->reach == LMPI_REACH_SELF || p->reach == LMPI_REACH_SHM ||
+	       (p->client == me->client && p->node[0] != '\0' && strcmp(p->node, me->node) == 0);
+}
+
 /* The lowest rank of the communicator on my node: the color of a split by nodes. */
 static int
 first_on_my_node(const struct lmpi_comm *c)
 {
-	const struct lmpi_proc *me = &lmpi_world.proc[lmpi_world.rank];
-
-	for (int i = 0; i < c->size; i++) {
-		const struct lmpi_proc *p = &lmpi_world.proc[c->group->world[i]];
-
-		if (p->reach == LMPI_REACH_SELF || p->reach == LMPI_REACH_SHM ||
-		    (p->client == me->client && p->node[0] != '\0' &&
-		     strcmp(p->node, me->node) == 0))
+	for (int i = 0; i < c->size; i++)
+		if (lmpi_proc_on_my_node(c->group->world[i]))
 			return i;
-	}
 	return c->rank;
 }
 

@@ -4,6 +4,9 @@
 
 #include "comm.h"
 
+/* Does the process share memory with me, as MPI_COMM_TYPE_SHARED means it? */
+bool lmpi_proc_on_my_node(uint32_t world);
+
 /* *comm is NULL for processes with MPI_UNDEFINED.  Collective; an error code. */
 int lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm);
 

@@ -8,6 +8,7 @@
 #include "errors.h"
 #include "impl.h"
 #include "io.h"
+#include "rma.h"
 #include "session.h"
 
 struct lmpi_pool lmpi_errhandler_pool = {.what = "error handler",
@@ -147,7 +148,13 @@ handler_of(struct lmpi_call *call)
 			return s->errhandler;
 		break;
 	}
-	case LMPI_ON_WIN:
+	case LMPI_ON_WIN: {
+		struct lmpi_win *w = lmpi_win_find(call->handle);
+
+		if (w != NULL)
+			return w->errhandler;
+		break;
+	}
 	case LMPI_ON_NONE:
 		break;
 	}

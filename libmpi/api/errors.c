@@ -69,6 +69,15 @@ lmpi_blame_file(MPI_File file)
 	}
 }
 
+void
+lmpi_blame_win(MPI_Win win)
+{
+	if (lmpi_call_top != NULL) {
+		lmpi_call_top->kind = LMPI_ON_WIN;
+		lmpi_call_top->handle = win;
+	}
+}
+
 /* ---- the library's own classes */
 
 static const struct {
@@ -131,6 +140,17 @@ static const struct {
 	{MPI_ERR_CONVERSION, "data conversion failed"},
 	{MPI_ERR_DISP, "invalid displacement"},
 	{MPI_ERR_IO, "input or output failed"},
+	{MPI_ERR_WIN, "invalid window"},
+	{MPI_ERR_BASE, "invalid base of a window"},
+	{MPI_ERR_LOCKTYPE, "invalid type of lock"},
+	{MPI_ERR_RMA_CONFLICT, "conflicting accesses to a window"},
+	{MPI_ERR_RMA_SYNC, "wrong synchronisation of calls on a window"},
+	{MPI_ERR_SIZE, "invalid size"},
+	{MPI_ERR_ASSERT, "invalid assert"},
+	{MPI_ERR_RMA_RANGE, "memory outside the window"},
+	{MPI_ERR_RMA_ATTACH, "memory cannot be attached"},
+	{MPI_ERR_RMA_SHARED, "memory cannot be shared"},
+	{MPI_ERR_RMA_FLAVOR, "wrong kind of window for this call"},
 };
 
 /* ---- classes and codes added by the user, from MPI_ERR_LASTCODE + 1 */

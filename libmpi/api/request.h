@@ -31,6 +31,7 @@ enum lmpi_request_kind {
 	LMPI_RQ_PAIR,	 /* MPI_Isendrecv: two requests behind one */
 	LMPI_RQ_FILE,	 /* staging: the text of its error */
 	LMPI_RQ_NOTHING, /* complete from the start */
+	LMPI_RQ_RMA,	 /* an operation on a window */
 };
 
 enum lmpi_send_mode { LMPI_SEND_STANDARD, LMPI_SEND_SYNC, LMPI_SEND_READY, LMPI_SEND_BUFFERED };
@@ -54,6 +55,7 @@ struct lmpi_request {
 	union {
 		struct lmpi_coll *coll;
 		MPI_File file;
+		MPI_Win win;
 		struct {
 			MPI_Grequest_query_function *query;
 			MPI_Grequest_free_function *free;

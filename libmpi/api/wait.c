@@ -87,7 +87,9 @@ report(struct lmpi_request *r, MPI_Status *status)
 	} else if (rc) {
 		lmpi_error(rc, "the operation with rank %d, tag %d failed", r->peer, r->tag);
 	}
-	if (rc && r->comm != NULL)
+	if (rc && r->kind == LMPI_RQ_RMA)
+		lmpi_blame_win(r->win);
+	else if (rc && r->comm != NULL)
 		lmpi_blame_comm(r->comm->handle);
 	return rc;
 }

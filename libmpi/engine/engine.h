@@ -138,6 +138,31 @@ struct lmpi_probed {
 bool lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *out);
 void lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message);
 
+/* Messages of the library to itself: what is sent on this context id meets no receive but
+ * goes, whole and in sending order, to a handler, inside any call that makes progress.  Both
+ * ids are above those of communicators (comm.h).  The second is for bulk data that such
+ * messages announce: ordinary matching, source = world rank. */
+#define LMPI_CID_SERVICE UINT64_C(18446744073709551602)
+#define LMPI_CID_BULK	 UINT64_C(18446744073709551603)
+/* data is valid during the call, which may send and receive but not wait. */
+typedef void lmpi_service_fn(uint32_t from_world, const void *data, uint64_t len);
+void lmpi_serve(lmpi_service_fn *fn);
+
+/* Memory that processes of one node share: anonymous, without a name that could stay behind.
+ * The maker tells the others pid and fd, and closes fd when all have mapped it. */
+struct lmpi_segment {
+	void *base;
+	uint64_t bytes;
+	int pid, fd;
+};
+/* 0, or an error class: no such memory. */
+int lmpi_segment_make(struct lmpi_segment *s, uint64_t bytes);
+int lmpi_segment_map(struct lmpi_segment *s, int pid, int fd, uint64_t bytes);
+void lmpi_segment_seal(struct lmpi_segment *s);
+void lmpi_segment_unmap(struct lmpi_segment *s);
+/* Copy n bytes between my memory and that of a process of this node.  false: not allowed. */
+bool lmpi_node_copy(uint32_t world, uint64_t address, void *mine, uint64_t n, bool write);
+
 /* One turn of the progress loop; true if something moved. */
 bool lmpi_progress(void);
 /* Progress until *flag is true: spins a little, yields, then sleeps until a

@@ -3,6 +3,7 @@
  *   send.c      isend, queues of outgoing packets per peer, rendezvous sending
  *   cancel.c    taking sends back
  *   recv.c      irecv, arriving packets, placing, probing
+ *   service.c   messages to the library itself, which no receive waits for
  *   progress.c  the loop, waiting, failing
  *   engine.c    start and end
  *   ../transport/shm.c       within a node: rings in shared memory, single copy
@@ -126,6 +127,7 @@ struct lmpi_peer {
 	struct impi_flow flow; /* if it speaks IMPI */
 	uint32_t cancels;      /* CANCELs it owes an answer */
 	uint32_t queued;       /* its messages in the unexpected queue */
+	struct lmpi_service_msg *service_first, *service_last; /* begun to arrive, not handled */
 	/* TCP */
 	uint32_t channel; /* index in tcp.c */
 };
@@ -217,6 +219,10 @@ void lmpi_msg_forget(struct lmpi_msg *m);
 void lmpi_take_more(void);
 /* Forget unexpected messages and free lists. */
 void lmpi_recv_fini(void);
+
+/* --- service.c: the receive of a message on LMPI_CID_SERVICE; NULL: nobody handles them. */
+struct lmpi_req *lmpi_service_take(struct lmpi_peer *peer, uint64_t len);
+void lmpi_service_fini(void);
 
 /* --- progress.c */
 /* req is done: tell its owner when no transport is on the stack. */

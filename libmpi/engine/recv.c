@@ -271,6 +271,12 @@ arrive_first(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 		return malformed(peer, "its length is not its message's");
 	if (h->lsrank < 0 || h->tag < 0)
 		return malformed(peer, "negative rank or tag");
+	struct lmpi_req *service = NULL;
+	if (h->cid == LMPI_CID_SERVICE) {
+		service = lmpi_service_take(peer, h->msglen);
+		if (!service)
+			return malformed(peer, "for a part of the library that is not in use");
+	}
 
 	struct lmpi_msg *m = msg_new();
 	m->cid = h->cid;
@@ -289,7 +295,8 @@ arrive_first(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 
 	/* The sink is made before attach(): a message with a sink stays. */
 	struct lmpi_sink *s = rts ? NULL : sink_new(peer, m, 0, payload, true);
-	struct lmpi_req *req = lmpi_match_arrive(&eng.match, m->cid, m->source, m->tag);
+	struct lmpi_req *req = service ? service
+				       : lmpi_match_arrive(&eng.match, m->cid, m->source, m->tag);
 	if (req) {
 		attach(m, req);
 	} else {
@@ -544,6 +551,7 @@ lmpi_recv_fini(void)
 		eng.free_msgs = m->in_all.tqe_next;
 		free(m);
 	}
+	lmpi_service_fini();
 	struct lmpi_sink *s;
 	while ((s = eng.free_sinks) != NULL) {
 		eng.free_sinks = s->next;

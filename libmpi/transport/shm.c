@@ -299,18 +299,19 @@ lmpi_shm_awake(void)
 		atomic_store_explicit(&mine->dozing, 0, memory_order_relaxed);
 }
 
-int
-lmpi_tp_read(const struct lmpi_peer *peer, uint64_t address, void *to, uint64_t n)
+/* 1: done, 0: not allowed, -1: the process is gone. */
+static int
+copy(struct mate *m, uint64_t address, void *mem, uint64_t n, bool write)
 {
-	struct mate *m = &mate[peer->node_index];
 	uint64_t at = 0;
 
 	if (m->no_copy)
 		return 0;
 	while (at < n) {
-		struct iovec local = {(uint8_t *)to + at, (size_t)(n - at)};
+		struct iovec local = {(uint8_t *)mem + at, (size_t)(n - at)};
 		struct iovec remote = {(void *)(uintptr_t)(address + at), (size_t)(n - at)};
-		ssize_t r = process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
+		ssize_t r = write ? process_vm_writev(m->pid, &local, 1, &remote, 1, 0)
+				  : process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
 		if (r > 0) {
 			at += (uint64_t)r;
 		} else if (r < 0 && errno == EINTR) {
@@ -325,4 +326,19 @@ lmpi_tp_read(const struct lmpi_peer *peer, uint64_t address, void *to, uint64_t 
 		}
 	}
 	return 1;
+}
+
+int
+lmpi_tp_read(const struct lmpi_peer *peer, uint64_t address, void *to, uint64_t n)
+{
+	return copy(&mate[peer->node_index], address, to, n, false);
+}
+
+bool
+lmpi_node_copy(uint32_t world, uint64_t address, void *mem, uint64_t n, bool write)
+{
+	const struct lmpi_peer *peer = &eng.peer[world];
+
+	return peer->reach == LMPI_REACH_SHM &&
+	       copy(&mate[peer->node_index], address, mem, n, write) == 1;
 }

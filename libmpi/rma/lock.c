@@ -1,0 +1,294 @@
+/* Passive target: locks, and flushing. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "call.h"
+#include "impl.h"
+#include "lock_word.h"
+#include "rma.h"
+
+/* Tries for a lock word in shared memory, before the target is asked. */
+#define TRIES 32
+
+/* ---- the lock of my part */
+
+void
+rma_lock_granted(struct lmpi_win *win, int target)
+{
+	win->peer[target].held = RMA_HELD;
+}
+
+void
+rma_lock_serve(struct lmpi_win *win)
+{
+	_Atomic uint32_t *word = &rma_me(win)->ctl->lock;
+	struct rma_waiter *w;
+
+	while ((w = win->waiters) != NULL) {
+		if (!lock_word_try(word, w->exclusive, true))
+			return;
+		win->waiters = w->next;
+		if (w->next == NULL) {
+			win->waiters_end = &win->waiters;
+			lock_word_nobody_waits(word);
+		}
+		if (w->rank == win->comm->rank)
+			rma_lock_granted(win, w->rank);
+		else
+			rma_send_note(win, w->rank, RMA_GRANT, 0, 0);
+		free(w);
+	}
+}
+
+void
+rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive)
+{
+	struct rma_waiter *w = malloc(sizeof(*w));
+
+	if (w == NULL)
+		lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for those who wait for a lock");
+	*w = (struct rma_waiter){NULL, rank, exclusive};
+	*win->waiters_end = w;
+	win->waiters_end = &w->next;
+	/* The holder that gives it up from now on tells me; one that did so just before has
+	 * left it free. */
+	lock_word_wait(&rma_me(win)->ctl->lock);
+	rma_lock_serve(win);
+}
+
+void
+rma_lock_returned(struct lmpi_win *win, bool exclusive)
+{
+	if (lock_word_drop(&rma_me(win)->ctl->lock, exclusive))
+		rma_lock_serve(win);
+}
+
+/* ---- acquiring and giving up */
+
+static void
+ask(struct lmpi_win *win, int rank, bool exclusive)
+{
+	struct rma_peer *peer = &win->peer[rank];
+
+	peer->exclusive = exclusive;
+	for (int i = 0; peer->ctl != NULL && i < TRIES; i++) {
+		if (lock_word_try(&peer->ctl->lock, exclusive, false)) {
+			peer->held = RMA_HELD;
+			return;
+		}
+		lmpi_progress();
+		sched_yield();
+	}
+	peer->held = RMA_ASKED;
+	if (rank == win->comm->rank)
+		rma_lock_asked(win, rank, exclusive);
+	else
+		rma_send_note(win, rank, RMA_LOCK, exclusive ? RMA_EXCLUSIVE : 0, 0);
+}
+
+static bool
+held(void *arg)
+{
+	return ((struct rma_peer *)arg)->held != RMA_ASKED;
+}
+
+static void
+give_up(struct lmpi_win *win, int rank)
+{
+	struct rma_peer *peer = &win->peer[rank];
+	bool real = peer->held == RMA_HELD;
+
+	peer->held = RMA_FREE;
+	if (!real)
+		return;
+	if (peer->ctl == NULL)
+		rma_send_note(win, rank, RMA_UNLOCK, peer->exclusive ? RMA_EXCLUSIVE : 0, 0);
+	else if (rank == win->comm->rank)
+		rma_lock_returned(win, peer->exclusive);
+	else if (lock_word_drop(&peer->ctl->lock, peer->exclusive))
+		rma_send_note(win, rank, RMA_KICK, 0, 0);
+}
+
+/* ---- the calls */
+
+static int
+get_with_rank(MPI_Win handle, int rank, struct lmpi_win **win)
+{
+	int rc = lmpi_win_get(handle, win);
+
+	if (rc)
+		return rc;
+	if ((rank < 0 || rank >= (*win)->comm->size) && rank != MPI_PROC_NULL)
+		return lmpi_error(MPI_ERR_RANK, "rank %d is not one of the window's %d processes",
+				  rank, (*win)->comm->size);
+	return MPI_SUCCESS;
+}
+
+/* May a passive epoch begin?  A fence that nothing followed began none. */
+static int
+may_lock(struct lmpi_win *win, int assert)
+{
+	if (assert & ~MPI_MODE_NOCHECK)
+		return lmpi_error(MPI_ERR_ASSERT, "assert %d is not 0 or MPI_MODE_NOCHECK",
+				  assert);
+	if (win->lock_all)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "the window is locked by MPI_Win_lock_all");
+	if (win->starts >= 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "an epoch of MPI_Win_start is open");
+	if (win->fence == RMA_FENCE_USED)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "an epoch of MPI_Win_fence is open");
+	win->fence = RMA_NO_FENCE;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Win_lock(int lock_type, int rank, int assert, MPI_Win handle)
+{
+	struct lmpi_win *win;
+	struct rma_peer *peer;
+	int rc = get_with_rank(handle, rank, &win);
+
+	if (rc)
+		return rc;
+	if (lock_type != MPI_LOCK_SHARED && lock_type != MPI_LOCK_EXCLUSIVE)
+		return lmpi_error(MPI_ERR_LOCKTYPE, "lock_type is %d", lock_type);
+	rc = may_lock(win, assert);
+	if (rc)
+		return rc;
+	if (rank == MPI_PROC_NULL)
+		return MPI_SUCCESS;
+	peer = &win->peer[rank];
+	if (peer->held != RMA_FREE)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is locked already", rank);
+	win->locks++;
+	if (assert & MPI_MODE_NOCHECK) {
+		peer->held = RMA_HELD_NOCHECK;
+	} else {
+		ask(win, rank, lock_type == MPI_LOCK_EXCLUSIVE);
+		if (peer->held == RMA_ASKED)
+			lmpi_wait_for(held, peer);
+	}
+	rma_barrier();
+	return MPI_SUCCESS;
+}
+
+int
+impl_Win_unlock(int rank, MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int rc = get_with_rank(handle, rank, &win);
+
+	if (rc || rank == MPI_PROC_NULL)
+		return rc;
+	if (win->lock_all || win->peer[rank].held < RMA_HELD)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is not locked by MPI_Win_lock", rank);
+	rc = rma_flush(win, rank);
+	give_up(win, rank);
+	win->locks--;
+	return rc;
+}
+
+int
+impl_Win_lock_all(int assert, MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int rc = lmpi_win_get(handle, &win);
+
+	if (rc == MPI_SUCCESS)
+		rc = may_lock(win, assert);
+	if (rc)
+		return rc;
+	if (win->locks > 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "%d ranks are locked by MPI_Win_lock",
+				  win->locks);
+	win->lock_all = true;
+	for (int r = 0; r < win->comm->size; r++) {
+		if (assert & MPI_MODE_NOCHECK)
+			win->peer[r].held = RMA_HELD_NOCHECK;
+		else
+			ask(win, r, false);
+	}
+	for (int r = 0; r < win->comm->size; r++)
+		if (win->peer[r].held == RMA_ASKED)
+			lmpi_wait_for(held, &win->peer[r]);
+	rma_barrier();
+	return MPI_SUCCESS;
+}
+
+int
+impl_Win_unlock_all(MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int rc = lmpi_win_get(handle, &win);
+
+	if (rc)
+		return rc;
+	if (!win->lock_all)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_lock_all");
+	rc = rma_flush(win, -1);
+	for (int r = 0; r < win->comm->size; r++)
+		give_up(win, r);
+	win->lock_all = false;
+	return rc;
+}
+
+/* rank -1: all. */
+static int
+flush(MPI_Win handle, int rank, bool local)
+{
+	struct lmpi_win *win;
+	int rc = rank == -1 ? lmpi_win_get(handle, &win) : get_with_rank(handle, rank, &win);
+
+	if (rc || rank == MPI_PROC_NULL)
+		return rc;
+	if (rank == -1 ? !win->lock_all && win->locks == 0 : win->peer[rank].held < RMA_HELD)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "no passive target epoch is open");
+	if (!local)
+		return rma_flush(win, rank);
+	rma_flush_local(win, rank);
+	return MPI_SUCCESS;
+}
+
+/* The ranks of the user are not negative. */
+static int
+flush_one(MPI_Win handle, int rank, bool local)
+{
+	return rank == -1 ? lmpi_error(MPI_ERR_RANK, "rank is -1") : flush(handle, rank, local);
+}
+
+int
+impl_Win_flush(int rank, MPI_Win win)
+{
+	return flush_one(win, rank, false);
+}
+
+int
+impl_Win_flush_local(int rank, MPI_Win win)
+{
+	return flush_one(win, rank, true);
+}
+
+int
+impl_Win_flush_all(MPI_Win win)
+{
+	return flush(win, -1, false);
+}
+
+int
+impl_Win_flush_local_all(MPI_Win win)
+{
+	return flush(win, -1, true);
+}
+
+int
+impl_Win_sync(MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int rc = lmpi_win_get(handle, &win);
+
+	if (rc)
+		return rc;
+	rma_barrier();
+	lmpi_progress(); /* a loop of loads and MPI_Win_sync is to see packets come */
+	return MPI_SUCCESS;
+}

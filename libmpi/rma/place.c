@@ -1,0 +1,169 @@
+/* Memory of a window, or of an origin, seen through a datatype. */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rma.h"
+
+/* Accumulating holds the lock for about so many bytes at a time. */
+#define CHUNK 65536
+
+struct rma_place
+rma_place_of(const void *buf, int64_t count, const struct lmpi_type *type)
+{
+	const struct lmpi_node *l = type->layout;
+	struct rma_place p = {.bytes = count * type->size};
+
+	if (p.bytes == 0)
+		return p;
+	p.at = (void *)(uintptr_t)buf;
+	if (l->kind == LMPI_RUN && l->n == 1 && (count == 1 || l->len == lmpi_type_extent(type))) {
+		p.at = (void *)((uintptr_t)buf + (uintptr_t)l->off);
+		return p;
+	}
+	p.type = type;
+	p.count = count;
+	return p;
+}
+
+void
+rma_load(const struct rma_place *p, void *packed)
+{
+	if (p->bytes == 0)
+		return;
+	if (p->type == NULL)
+		memcpy(packed, p->at, (size_t)p->bytes);
+	else
+		lmpi_type_pack(p->type, p->at, p->count, packed, 0, p->bytes);
+}
+
+void
+rma_store(const struct rma_place *p, const void *packed)
+{
+	if (p->bytes == 0)
+		return;
+	if (p->type == NULL)
+		memcpy(p->at, packed, (size_t)p->bytes);
+	else
+		lmpi_type_unpack(p->type, p->at, p->count, packed, 0, p->bytes);
+}
+
+bool
+rma_move(const struct rma_place *from, const struct rma_place *to)
+{
+	char *between;
+
+	if (from->bytes == 0)
+		return true;
+	if (from->type == NULL) {
+		rma_store(to, from->at);
+		return true;
+	}
+	if (to->type == NULL) {
+		rma_load(from, to->at);
+		return true;
+	}
+	between = malloc(CHUNK);
+	if (between == NULL)
+		return false;
+	for (int64_t at = 0; at < from->bytes; at += CHUNK) {
+		int64_t n = from->bytes - at < CHUNK ? from->bytes - at : CHUNK;
+
+		lmpi_type_pack(from->type, from->at, from->count, between, at, n);
+		lmpi_type_unpack(to->type, to->at, to->count, between, at, n);
+	}
+	free(between);
+	return true;
+}
+
+/* ---- accumulating */
+
+/* Whoever holds it does not wait for anything, but may have lost its core. */
+static void
+hold(struct rma_ctl *ctl)
+{
+	for (unsigned n = 1; atomic_exchange_explicit(&ctl->busy, 1, memory_order_acquire); n++) {
+		if (n % 64 == 0)
+			sched_yield();
+		else
+			__builtin_ia32_pause();
+	}
+}
+
+static void
+let_go(struct rma_ctl *ctl)
+{
+	atomic_store_explicit(&ctl->busy, 0, memory_order_release);
+}
+
+/* place = place op data for packed data. */
+static void
+combine(const struct rma_combine *how, void *place, const void *data, int64_t bytes)
+{
+	struct lmpi_op_use use = {how->op, NULL, true};
+
+	if (how->op == MPI_NO_OP)
+		return;
+	if (how->op == MPI_REPLACE)
+		memcpy(place, data, (size_t)bytes);
+	else
+		(void)lmpi_op_apply_packed(&use, how->element, data, place,
+					   bytes / how->element->size, true);
+}
+
+/* One chunk of a place that does not lie in one piece. */
+static void
+combine_typed(const struct rma_place *p, const struct rma_combine *how, char *between,
+	      const char *data, char *old, int64_t at, int64_t n)
+{
+	lmpi_type_pack(p->type, p->at, p->count, between, at, n);
+	if (old != NULL)
+		memcpy(old + at, between, (size_t)n);
+	if (how->op == MPI_NO_OP)
+		return;
+	combine(how, between, data, n);
+	lmpi_type_unpack(p->type, p->at, p->count, between, at, n);
+}
+
+bool
+rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct rma_combine *how,
+	       const void *data, void *old)
+{
+	int64_t step = CHUNK - CHUNK % how->element->size;
+	char *between = NULL;
+
+	if (p->bytes == 0)
+		return true;
+	if (p->type != NULL && (between = malloc((size_t)step)) == NULL)
+		return false;
+	for (int64_t at = 0; at < p->bytes; at += step) {
+		int64_t n = p->bytes - at < step ? p->bytes - at : step;
+		const char *part = how->op == MPI_NO_OP ? NULL : (const char *)data + at;
+
+		hold(ctl);
+		if (between != NULL) {
+			combine_typed(p, how, between, part, old, at, n);
+		} else {
+			if (old != NULL)
+				memcpy((char *)old + at, (char *)p->at + at, (size_t)n);
+			combine(how, (char *)p->at + at, part, n);
+		}
+		let_go(ctl);
+	}
+	free(between);
+	return true;
+}
+
+void
+rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const void *with, void *old,
+	 int64_t size)
+{
+	char was[64];
+
+	hold(ctl);
+	memcpy(was, at, (size_t)size);
+	if (memcmp(was, compare, (size_t)size) == 0)
+		memcpy(at, with, (size_t)size);
+	let_go(ctl);
+	memcpy(old, was, (size_t)size);
+}

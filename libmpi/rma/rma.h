@@ -1,0 +1,279 @@
+/* libmpi/rma/rma.h - windows and one-sided communication (MPI 5.0, chapter 12).
+ *
+ *	win.c      window objects: life, names, attributes, hints, error handlers
+ *	memory.c   their memory, shared by the processes of a node where that is possible
+ *	sync.c     fence, post/start/complete/wait, flush;  lock.c  passive target
+ *	ops.c      Put, Get, Accumulate and their kin: checks, and which way they go
+ *	place.c    reading, writing, combining memory by datatype
+ *	origin.c   operations that go as packets: sending, answers
+ *	target.c   packets that have come
+ *	layout.c   datatypes in packets (layout_wire.h)
+ *
+ * Two ways lead to the memory of another process:
+ *
+ *	direct   it is mapped here: my own, and that of processes of my node in windows
+ *		 of MPI_Win_allocate and _allocate_shared.  Loads and stores, done when
+ *		 the call returns.  Accumulates hold a spin lock in the segment.  For one
+ *		 contiguous piece of a window of MPI_Win_create within the node the system
+ *		 copies (process_vm_writev); the rest goes by
+ *	packets  on LMPI_CID_SERVICE: handled at the target in sending order by any call
+ *		 that makes progress.  Data up to RMA_INLINE_MAX bytes travels in the
+ *		 packet; longer data goes beside it on LMPI_CID_BULK, from the origin's
+ *		 memory to the window without a copy when both are contiguous.
+ *
+ * Order at the target, per window and origin: accumulates and synchronisation keep the
+ * sending order; those that have to wait for bulk data hold up what is behind them.  So
+ * a FLUSH is answered when everything before it is done, and no operation needs an
+ * acknowledgement of its own.
+ *
+ * Locks of passive target are one word per window and process (lock_word.h), in the
+ * segment or in the target's memory.  Who cannot reach or get it asks the target.
+ *
+ * Packets are in the byte order of the host: both ends run this library.  Windows with
+ * processes of foreign MPIs are refused.
+ *
+ * Threads  the lock is held. */
+#ifndef LMPI_RMA_H
+#define LMPI_RMA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attr.h"
+#include "comm.h"
+#include "engine.h"
+#include "info.h"
+#include "object.h"
+#include "op.h"
+#include "request.h"
+#include "type.h"
+
+#define RMA_INLINE_MAX 7680 /* packets stay below what goes without asking within a node */
+
+/* What the processes of a node know of one process's part of a window. */
+struct rma_ctl {
+	_Atomic uint32_t lock; /* lock_word.h */
+	_Atomic uint32_t busy; /* held while accumulating */
+	uint8_t fill[56];
+};
+_Static_assert(sizeof(struct rma_ctl) == 64, "a cache line");
+
+enum rma_held { RMA_FREE, RMA_ASKED, RMA_HELD, RMA_HELD_NOCHECK };
+
+struct rma_later;
+
+/* One process of a window. */
+struct rma_peer {
+	uint8_t *base;	     /* where its part lies in my memory, NULL: only packets go there */
+	struct rma_ctl *ctl; /* NULL likewise */
+	int64_t size, unit;
+	uint64_t address; /* of its part in its own memory */
+	/* as a target of mine */
+	uint32_t pending;  /* operations whose buffers are still in use */
+	uint32_t acks;	   /* answers to FLUSH to come */
+	bool dirty;	   /* operations are under way since the last FLUSH */
+	bool loose;	   /* so is something else that nobody will wait for */
+	bool no_copy;	   /* the system does not copy into its memory */
+	bool started;	   /* in the group of MPI_Win_start */
+	uint8_t held;	   /* enum rma_held */
+	bool exclusive;
+	uint32_t posted; /* its MPI_Win_post calls that no MPI_Win_start has used */
+	int error;	 /* that it reported, for the next synchronisation */
+	/* as an origin of operations here */
+	uint32_t completed; /* its MPI_Win_complete calls that no MPI_Win_wait has used */
+	uint32_t filling;   /* bulk puts of it that are arriving */
+	struct rma_later *later_first, *later_last;
+	int fault; /* of its operations, to be reported with the next answer */
+};
+
+struct rma_waiter { /* for the lock of my part */
+	struct rma_waiter *next;
+	int rank;
+	bool exclusive;
+};
+
+struct rma_region { /* attached memory of a dynamic window */
+	struct rma_region *next;
+	uintptr_t base;
+	uint64_t size;
+};
+
+enum rma_fence { RMA_NO_FENCE, RMA_FENCED, RMA_FENCE_USED };
+
+struct lmpi_win {
+	struct lmpi_obj obj;
+	struct lmpi_win *next;	/* in its bucket of windows by context id */
+	struct lmpi_comm *comm; /* of its own */
+	int flavor;
+	void *base; /* of my part */
+	MPI_Aint size;
+	int disp_unit, model;	     /* as attributes show them */
+	struct lmpi_segment segment; /* shared by the node */
+	void *memory;		     /* allocated, to be freed */
+	struct rma_ctl own_ctl;	     /* when there is no segment */
+	struct rma_peer *peer;	     /* [comm->size] */
+	struct rma_region *regions;
+	struct rma_waiter *waiters, **waiters_end;
+	/* epochs */
+	enum rma_fence fence;
+	int *start, starts; /* ranks; starts -1: no such epoch */
+	int *post, posts;
+	int locks;	/* MPI_Win_lock held */
+	bool lock_all;
+	/* what the user hangs on it */
+	MPI_Errhandler errhandler;
+	struct lmpi_attr *attrs;
+	struct lmpi_info *info;
+	char name[MPI_MAX_OBJECT_NAME];
+};
+
+/* ---- win.c */
+extern struct lmpi_pool lmpi_win_pool;
+struct lmpi_win *lmpi_win_find(MPI_Win handle);
+/* An error code with a text. */
+int lmpi_win_get(MPI_Win handle, struct lmpi_win **win);
+struct lmpi_win *rma_win_of(uint64_t cid);
+static inline struct rma_peer *
+rma_me(struct lmpi_win *win)
+{
+	return &win->peer[win->comm->rank];
+}
+static inline uint32_t
+rma_world(const struct lmpi_win *win, int rank)
+{
+	return win->comm->group->world[rank];
+}
+int rma_no_memory(void);
+
+/* ---- memory.c: fill in base, size, unit, ctl of all peers; collective.  An error code,
+ * the same at all processes. */
+int rma_memory_setup(struct lmpi_win *win, bool contiguous);
+void rma_memory_release(struct lmpi_win *win);
+/* In a dynamic window: is that memory attached? */
+bool rma_attached(const struct lmpi_win *win, uintptr_t at, uint64_t bytes);
+
+/* ---- place.c: n bytes, or count elements of a type, at an address */
+struct rma_place {
+	void *at;
+	const struct lmpi_type *type; /* NULL: bytes as they lie */
+	int64_t count;
+	int64_t bytes; /* packed */
+};
+/* count elements of type at buf, as one piece of memory if they are one. */
+struct rma_place rma_place_of(const void *buf, int64_t count, const struct lmpi_type *type);
+/* Packed data out of it, into it, from one to another.  false: out of memory. */
+void rma_load(const struct rma_place *p, void *packed);
+void rma_store(const struct rma_place *p, const void *packed);
+bool rma_move(const struct rma_place *from, const struct rma_place *to);
+/* What an accumulate does. */
+struct rma_combine {
+	MPI_Op op;
+	struct lmpi_type *element; /* predefined; bytes for MPI_REPLACE, MPI_NO_OP */
+};
+/* place = place op data, the old content to old first if that is not NULL; atomic for each
+ * element among all that use ctl. */
+bool rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct rma_combine *how,
+		    const void *data, void *old);
+/* Compare and swap one element. */
+void rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const void *with, void *old,
+	      int64_t size);
+
+/* ---- origin.c */
+enum rma_kind {
+	RMA_PUT = 1,
+	RMA_GET,
+	RMA_ACC,
+	RMA_GET_ACC,
+	RMA_CAS,
+	RMA_REPLY,
+	RMA_FLUSH,
+	RMA_ACK,
+	RMA_LOCK,
+	RMA_GRANT,
+	RMA_UNLOCK,
+	RMA_KICK, /* whoever held your lock word has gone and you are to look at it */
+	RMA_POST,
+	RMA_COMPLETE,
+	RMA_KINDS
+};
+#define RMA_EXCLUSIVE 1 /* flag of LOCK */
+
+struct rma_packet {
+	uint8_t kind, flags;
+	uint16_t op;	   /* MPI_Op_toint() */
+	uint32_t element;  /* MPI_Type_toint() */
+	uint64_t win;	   /* context id */
+	uint32_t rank;	   /* of the sender in the window */
+	uint32_t error;	   /* ACK, REPLY */
+	uint64_t id;	   /* the origin's name for the operation whose result it wants */
+	uint64_t at;	   /* byte displacement in the window; an address if it is dynamic */
+	uint64_t count;	   /* elements of the layout */
+	uint64_t bytes;	   /* packed data at the target */
+	uint32_t layout;   /* bytes of layout that follow, 0: the data lies in one piece */
+	uint32_t data_tag; /* of data that goes beside it, 0: the data follows the layout */
+	uint32_t reply_tag; /* of the result that is to go beside its REPLY, 0: in it */
+	uint32_t reserved[3];
+};
+_Static_assert(sizeof(struct rma_packet) == 80, "goes over the wire");
+/* Data begins at a multiple of what the strictest element wants. */
+static inline uint64_t
+rma_padded(uint32_t layout)
+{
+	return ((uint64_t)layout + 15) & ~UINT64_C(15);
+}
+
+/* A checked operation. */
+struct rma_args {
+	enum rma_kind kind;
+	struct lmpi_win *win;
+	int target;
+	uint64_t at; /* as in the packet */
+	struct rma_place from, to; /* data of the origin; result at the origin */
+	struct lmpi_type *to_type; /* type of `to` as a handle keeps it */
+	const struct lmpi_type *type; /* at the target */
+	int64_t count;
+	int64_t bytes;
+	struct rma_combine how;
+	const void *compare; /* CAS */
+	struct lmpi_request *request; /* to be completed, or NULL */
+};
+/* Send it on its way; the request may complete later.  An error code. */
+int rma_send_op(const struct rma_args *a);
+/* A packet of that kind without data. */
+void rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags,
+		   int error);
+void rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
+		    const void *data, uint64_t bytes);
+/* The result of an operation, beside the packets; owned: to be freed when it has gone. */
+void rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data,
+		   uint64_t bytes, void *owned);
+void rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, const void *data,
+		  uint64_t bytes);
+/* Wait until little enough is under way. */
+void rma_throttle(void);
+
+/* ---- target.c */
+void rma_on_packet(uint32_t from_world, const void *data, uint64_t len);
+
+/* ---- sync.c, lock.c */
+/* May operations go to that rank now?  An error code. */
+int rma_may_access(struct lmpi_win *win, int target);
+/* Wait until all operations to rank, -1: all ranks, are complete at the target (or only
+ * here).  An error code that a target reported. */
+int rma_flush(struct lmpi_win *win, int rank);
+void rma_flush_local(struct lmpi_win *win, int rank);
+/* What other processes of the node wrote, I can read, and the other way round. */
+static inline void
+rma_barrier(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+}
+/* Somebody asks for the lock of my part, or gives it back. */
+void rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive);
+void rma_lock_returned(struct lmpi_win *win, bool exclusive);
+/* Look whether who waits can have it. */
+void rma_lock_serve(struct lmpi_win *win);
+void rma_lock_granted(struct lmpi_win *win, int target);
+
+#endif

@@ -1,0 +1,298 @@
+/* Active target: fence, and general active target synchronisation; completion of what is
+ * under way. */
+#include <stdlib.h>
+
+#include "call.h"
+#include "coll.h"
+#include "impl.h"
+#include "rma.h"
+
+/* ---- completion */
+
+struct wait {
+	const struct lmpi_win *win;
+	int first, end; /* ranks */
+};
+
+static struct wait
+ranks(const struct lmpi_win *win, int rank)
+{
+	return rank < 0 ? (struct wait){win, 0, win->comm->size}
+			: (struct wait){win, rank, rank + 1};
+}
+
+static bool
+here(void *arg)
+{
+	const struct wait *w = arg;
+
+	for (int r = w->first; r < w->end; r++)
+		if (w->win->peer[r].pending > 0)
+			return false;
+	return true;
+}
+
+static bool
+there(void *arg)
+{
+	const struct wait *w = arg;
+
+	for (int r = w->first; r < w->end; r++)
+		if (w->win->peer[r].pending > 0 || w->win->peer[r].acks > 0)
+			return false;
+	return true;
+}
+
+void
+rma_flush_local(struct lmpi_win *win, int rank)
+{
+	struct wait w = ranks(win, rank);
+
+	if (!here(&w))
+		lmpi_wait_for(here, &w);
+	rma_barrier();
+}
+
+int
+rma_flush(struct lmpi_win *win, int rank)
+{
+	struct wait w = ranks(win, rank);
+	int error = MPI_SUCCESS, at = 0;
+
+	for (int r = w.first; r < w.end; r++) {
+		if (!win->peer[r].dirty)
+			continue;
+		win->peer[r].dirty = false;
+		win->peer[r].acks++;
+		rma_send_note(win, r, RMA_FLUSH, 0, 0);
+	}
+	if (!there(&w))
+		lmpi_wait_for(there, &w);
+	rma_barrier();
+	for (int r = w.first; r < w.end; r++) {
+		if (win->peer[r].error != MPI_SUCCESS) {
+			error = win->peer[r].error;
+			at = r;
+		}
+		win->peer[r].error = MPI_SUCCESS;
+	}
+	return error ? lmpi_error(error, "rank %d could not do an operation on its memory", at)
+		     : MPI_SUCCESS;
+}
+
+int
+rma_may_access(struct lmpi_win *win, int target)
+{
+	if (target == MPI_PROC_NULL ? win->lock_all || win->locks > 0 || win->starts >= 0
+				    : win->peer[target].held >= RMA_HELD ||
+					      win->peer[target].started)
+		return MPI_SUCCESS;
+	if (win->fence != RMA_NO_FENCE) {
+		win->fence = RMA_FENCE_USED;
+		return MPI_SUCCESS;
+	}
+	if (target == MPI_PROC_NULL)
+		return MPI_SUCCESS; /* a lock of MPI_PROC_NULL leaves no trace */
+	return lmpi_error(MPI_ERR_RMA_SYNC, "no epoch in which rank %d may be accessed is open",
+			  target);
+}
+
+/* ---- fence */
+
+#define FENCE_MODES (MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED)
+
+int
+impl_Win_fence(int assert, MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int rc = lmpi_win_get(handle, &win), rc2;
+
+	if (rc)
+		return rc;
+	if (assert & ~FENCE_MODES)
+		return lmpi_error(MPI_ERR_ASSERT, "assert is %d", assert);
+	if (win->lock_all || win->locks > 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "a passive target epoch is open");
+	if (win->starts >= 0 || win->posts >= 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC,
+				  "an epoch of MPI_Win_start or MPI_Win_post is open");
+	rc = rma_flush(win, -1);
+	rc2 = lmpi_coll_barrier(win->comm);
+	rma_barrier();
+	win->fence = assert & MPI_MODE_NOSUCCEED ? RMA_NO_FENCE : RMA_FENCED;
+	return rc ? rc : rc2;
+}
+
+/* ---- post, start, complete, wait */
+
+/* The ranks in the window of a group's processes. */
+static int
+ranks_of(const struct lmpi_win *win, MPI_Group handle, int **list, int *n)
+{
+	struct lmpi_group *g;
+	int rc = lmpi_group_get(handle, &g);
+
+	if (rc)
+		return rc;
+	*list = malloc((size_t)(g->size + 1) * sizeof(**list));
+	if (*list == NULL)
+		return rma_no_memory();
+	for (int i = 0; i < g->size; i++) {
+		(*list)[i] = lmpi_group_rank_of(win->comm->group, g->world[i]);
+		if ((*list)[i] == MPI_UNDEFINED) {
+			free(*list);
+			return lmpi_error(MPI_ERR_GROUP,
+					  "rank %d of the group is not in the window's", i);
+		}
+	}
+	*n = g->size;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Win_post(MPI_Group group, int assert, MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int *list, n, rc = lmpi_win_get(handle, &win);
+
+	if (rc)
+		return rc;
+	if (assert & ~(MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT))
+		return lmpi_error(MPI_ERR_ASSERT, "assert is %d", assert);
+	if (win->posts >= 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "an epoch of MPI_Win_post is open already");
+	if (win->fence == RMA_FENCE_USED)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "an epoch of MPI_Win_fence is open");
+	rc = ranks_of(win, group, &list, &n);
+	if (rc)
+		return rc;
+	win->fence = RMA_NO_FENCE;
+	win->post = list;
+	win->posts = n;
+	rma_barrier();
+	for (int i = 0; i < n; i++)
+		rma_send_note(win, list[i], RMA_POST, 0, 0);
+	return MPI_SUCCESS;
+}
+
+static bool
+all_posted(void *arg)
+{
+	const struct lmpi_win *win = arg;
+
+	for (int i = 0; i < win->starts; i++)
+		if (win->peer[win->start[i]].posted == 0)
+			return false;
+	return true;
+}
+
+int
+impl_Win_start(MPI_Group group, int assert, MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int *list, n, rc = lmpi_win_get(handle, &win);
+
+	if (rc)
+		return rc;
+	if (assert & ~MPI_MODE_NOCHECK)
+		return lmpi_error(MPI_ERR_ASSERT, "assert is %d", assert);
+	if (win->starts >= 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "an epoch of MPI_Win_start is open already");
+	if (win->lock_all || win->locks > 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "a passive target epoch is open");
+	if (win->fence == RMA_FENCE_USED)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "an epoch of MPI_Win_fence is open");
+	rc = ranks_of(win, group, &list, &n);
+	if (rc)
+		return rc;
+	win->fence = RMA_NO_FENCE;
+	win->start = list;
+	win->starts = n;
+	if (!all_posted(win))
+		lmpi_wait_for(all_posted, win);
+	for (int i = 0; i < n; i++) {
+		win->peer[list[i]].posted--;
+		win->peer[list[i]].started = true;
+	}
+	rma_barrier();
+	return MPI_SUCCESS;
+}
+
+int
+impl_Win_complete(MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int rc = lmpi_win_get(handle, &win);
+
+	if (rc)
+		return rc;
+	if (win->starts < 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_start");
+	rma_flush_local(win, -1);
+	/* What is sent now is dealt with at the target after all that was sent before. */
+	for (int i = 0; i < win->starts; i++) {
+		win->peer[win->start[i]].started = false;
+		win->peer[win->start[i]].dirty = false;
+		rma_send_note(win, win->start[i], RMA_COMPLETE, 0, 0);
+	}
+	free(win->start);
+	win->start = NULL;
+	win->starts = -1;
+	return MPI_SUCCESS;
+}
+
+static bool
+all_completed(void *arg)
+{
+	const struct lmpi_win *win = arg;
+
+	for (int i = 0; i < win->posts; i++)
+		if (win->peer[win->post[i]].completed == 0)
+			return false;
+	return true;
+}
+
+static void
+end_exposure(struct lmpi_win *win)
+{
+	for (int i = 0; i < win->posts; i++)
+		win->peer[win->post[i]].completed--;
+	free(win->post);
+	win->post = NULL;
+	win->posts = -1;
+	rma_barrier();
+}
+
+int
+impl_Win_wait(MPI_Win handle)
+{
+	struct lmpi_win *win;
+	int rc = lmpi_win_get(handle, &win);
+
+	if (rc)
+		return rc;
+	if (win->posts < 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_post");
+	if (!all_completed(win))
+		lmpi_wait_for(all_completed, win);
+	end_exposure(win);
+	return MPI_SUCCESS;
+}
+
+int
+impl_Win_test(MPI_Win handle, int *flag)
+{
+	struct lmpi_win *win;
+	int rc = lmpi_win_get(handle, &win);
+
+	if (rc)
+		return rc;
+	if (win->posts < 0)
+		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_post");
+	if (!all_completed(win))
+		lmpi_progress();
+	*flag = all_completed(win);
+	if (*flag)
+		end_exposure(win);
+	return MPI_SUCCESS;
+}
