@@ -295,8 +295,8 @@ arrive_first(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 
 	/* The sink is made before attach(): a message with a sink stays. */
 	struct lmpi_sink *s = rts ? NULL : sink_new(peer, m, 0, payload, true);
-	struct lmpi_req *req = service ? service
-				       : lmpi_match_arrive(&eng.match, m->cid, m->source, m->tag);
+	struct lmpi_req *req =
+		service ? service : lmpi_match_arrive(&eng.match, m->cid, m->source, m->tag);
 	if (req) {
 		attach(m, req);
 	} else {

@@ -158,8 +158,7 @@ get_blocks(struct reader *r, struct lmpi_node *node, struct bounds *b)
 			return false;
 		k->before = node->size;
 		own = (struct bounds){0, k->len};
-		if (!shift(&own, k->off) ||
-		    __builtin_add_overflow(node->size, k->len, &node->size))
+		if (!shift(&own, k->off) || __builtin_add_overflow(node->size, k->len, &node->size))
 			return false;
 		if (i == 0)
 			*b = own;

@@ -129,8 +129,7 @@ static int
 may_lock(struct lmpi_win *win, int assert)
 {
 	if (assert & ~MPI_MODE_NOCHECK)
-		return lmpi_error(MPI_ERR_ASSERT, "assert %d is not 0 or MPI_MODE_NOCHECK",
-				  assert);
+		return lmpi_error(MPI_ERR_ASSERT, "assert %d is not 0 or MPI_MODE_NOCHECK", assert);
 	if (win->lock_all)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "the window is locked by MPI_Win_lock_all");
 	if (win->starts >= 0)
@@ -289,6 +288,6 @@ impl_Win_sync(MPI_Win handle)
 	if (rc)
 		return rc;
 	rma_barrier();
-	lmpi_progress(); /* a loop of loads and MPI_Win_sync is to see packets come */
+	rma_poke();
 	return MPI_SUCCESS;
 }

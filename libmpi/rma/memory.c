@@ -105,8 +105,8 @@ share(struct lmpi_win *win, bool contiguous)
 		leader++;
 	if (leader == win->comm->rank && bytes > 0 &&
 	    lmpi_segment_make(&win->segment, (uint64_t)up_to(bytes, PAGE)) == 0)
-		mine = (union segment){{win->segment.pid, win->segment.fd,
-					(int64_t)win->segment.bytes}};
+		mine = (union segment){
+			{win->segment.pid, win->segment.fd, (int64_t)win->segment.bytes}};
 	all = calloc((size_t)win->comm->size, sizeof(*all));
 	if (all == NULL)
 		return rma_no_memory();
@@ -164,8 +164,7 @@ rma_memory_setup(struct lmpi_win *win, bool contiguous)
 	}
 	rc = lmpi_coll_max_u64(win->comm, &failed);
 	if (rc == MPI_SUCCESS && failed)
-		return lmpi_error(MPI_ERR_NO_MEM, "no memory for %lld bytes",
-				  (long long)win->size);
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for %lld bytes", (long long)win->size);
 	win->base = rma_me(win)->base = win->memory;
 	return rc;
 }

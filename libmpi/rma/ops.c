@@ -191,7 +191,7 @@ accumulate_direct(const struct rma_args *a, const struct rma_place *there)
 		ok = old != NULL;
 	}
 	ok = ok && rma_accumulate(ctl, there, &a->how, data,
-				  !fetch     ? NULL
+				  !fetch	? NULL
 				  : old != NULL ? old
 						: a->to.at);
 	if (ok && old != NULL)
@@ -394,11 +394,10 @@ impl_Get_accumulate(const void *origin_addr, MPI_Count origin_count, MPI_Datatyp
 }
 
 int
-impl_Rget_accumulate(const void *origin_addr, MPI_Count origin_count,
-		     MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count,
-		     MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-		     MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-		     MPI_Request *request)
+impl_Rget_accumulate(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+		     void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype,
+		     int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+		     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
 	struct side o = {origin_addr, origin_count, origin_datatype};
 	struct side r = {result_addr, result_count, result_datatype};
@@ -426,8 +425,7 @@ impl_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datat
 	struct side o = {origin_addr, 1, datatype}, r = {result_addr, 1, datatype};
 	int rc = check_predefined(datatype);
 
-	return rc ? rc
-		  : accumulate(&o, &r, target_rank, target_disp, 1, datatype, op, win, NULL);
+	return rc ? rc : accumulate(&o, &r, target_rank, target_disp, 1, datatype, op, win, NULL);
 }
 
 /* Integers, logicals and bytes. */

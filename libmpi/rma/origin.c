@@ -40,7 +40,7 @@ struct rma_op {
 static struct out *spare;
 static unsigned spares;
 
-static int64_t unsent; /* bytes of packets that are not placed */
+static int64_t unsent;	 /* bytes of packets that are not placed */
 static uint32_t results; /* of operations, to come */
 static uint32_t last_tag;
 /* Operations that wait for a reply; packets name them by slot and generation. */
@@ -408,8 +408,7 @@ rma_send_op(const struct rma_args *a)
 		return rma_no_memory();
 	if (a->how.element != NULL)
 		p.element = (uint32_t)(uintptr_t)a->how.element->handle;
-	*op = (struct rma_op){
-		.win = a->win, .target = a->target, .left = 1, .request = a->request};
+	*op = (struct rma_op){.win = a->win, .target = a->target, .left = 1, .request = a->request};
 	o = make_packet(a, &p, &len, &bulk, &owned, &rc);
 	if (o == NULL) {
 		free(op);

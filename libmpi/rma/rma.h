@@ -70,13 +70,13 @@ struct rma_peer {
 	int64_t size, unit;
 	uint64_t address; /* of its part in its own memory */
 	/* as a target of mine */
-	uint32_t pending;  /* operations whose buffers are still in use */
-	uint32_t acks;	   /* answers to FLUSH to come */
-	bool dirty;	   /* operations are under way since the last FLUSH */
-	bool loose;	   /* so is something else that nobody will wait for */
-	bool no_copy;	   /* the system does not copy into its memory */
-	bool started;	   /* in the group of MPI_Win_start */
-	uint8_t held;	   /* enum rma_held */
+	uint32_t pending; /* operations whose buffers are still in use */
+	uint32_t acks;	  /* answers to FLUSH to come */
+	bool dirty;	  /* operations are under way since the last FLUSH */
+	bool loose;	  /* so is something else that nobody will wait for */
+	bool no_copy;	  /* the system does not copy into its memory */
+	bool started;	  /* in the group of MPI_Win_start */
+	uint8_t held;	  /* enum rma_held */
 	bool exclusive;
 	uint32_t posted; /* its MPI_Win_post calls that no MPI_Win_start has used */
 	int error;	 /* that it reported, for the next synchronisation */
@@ -119,7 +119,7 @@ struct lmpi_win {
 	enum rma_fence fence;
 	int *start, starts; /* ranks; starts -1: no such epoch */
 	int *post, posts;
-	int locks;	/* MPI_Win_lock held */
+	int locks; /* MPI_Win_lock held */
 	bool lock_all;
 	/* what the user hangs on it */
 	MPI_Errhandler errhandler;
@@ -201,17 +201,17 @@ enum rma_kind {
 
 struct rma_packet {
 	uint8_t kind, flags;
-	uint16_t op;	   /* MPI_Op_toint() */
-	uint32_t element;  /* MPI_Type_toint() */
-	uint64_t win;	   /* context id */
-	uint32_t rank;	   /* of the sender in the window */
-	uint32_t error;	   /* ACK, REPLY */
-	uint64_t id;	   /* the origin's name for the operation whose result it wants */
-	uint64_t at;	   /* byte displacement in the window; an address if it is dynamic */
-	uint64_t count;	   /* elements of the layout */
-	uint64_t bytes;	   /* packed data at the target */
-	uint32_t layout;   /* bytes of layout that follow, 0: the data lies in one piece */
-	uint32_t data_tag; /* of data that goes beside it, 0: the data follows the layout */
+	uint16_t op;	    /* MPI_Op_toint() */
+	uint32_t element;   /* MPI_Type_toint() */
+	uint64_t win;	    /* context id */
+	uint32_t rank;	    /* of the sender in the window */
+	uint32_t error;	    /* ACK, REPLY */
+	uint64_t id;	    /* the origin's name for the operation whose result it wants */
+	uint64_t at;	    /* byte displacement in the window; an address if it is dynamic */
+	uint64_t count;	    /* elements of the layout */
+	uint64_t bytes;	    /* packed data at the target */
+	uint32_t layout;    /* bytes of layout that follow, 0: the data lies in one piece */
+	uint32_t data_tag;  /* of data that goes beside it, 0: the data follows the layout */
 	uint32_t reply_tag; /* of the result that is to go beside its REPLY, 0: in it */
 	uint32_t reserved[3];
 };
@@ -228,26 +228,25 @@ struct rma_args {
 	enum rma_kind kind;
 	struct lmpi_win *win;
 	int target;
-	uint64_t at; /* as in the packet */
-	struct rma_place from, to; /* data of the origin; result at the origin */
-	struct lmpi_type *to_type; /* type of `to` as a handle keeps it */
+	uint64_t at;		      /* as in the packet */
+	struct rma_place from, to;    /* data of the origin; result at the origin */
+	struct lmpi_type *to_type;    /* type of `to` as a handle keeps it */
 	const struct lmpi_type *type; /* at the target */
 	int64_t count;
 	int64_t bytes;
 	struct rma_combine how;
-	const void *compare; /* CAS */
+	const void *compare;	      /* CAS */
 	struct lmpi_request *request; /* to be completed, or NULL */
 };
 /* Send it on its way; the request may complete later.  An error code. */
 int rma_send_op(const struct rma_args *a);
 /* A packet of that kind without data. */
-void rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags,
-		   int error);
+void rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags, int error);
 void rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
 		    const void *data, uint64_t bytes);
 /* The result of an operation, beside the packets; owned: to be freed when it has gone. */
-void rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data,
-		   uint64_t bytes, void *owned);
+void rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint64_t bytes,
+		   void *owned);
 void rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, const void *data,
 		  uint64_t bytes);
 /* Wait until little enough is under way. */
@@ -263,6 +262,9 @@ int rma_may_access(struct lmpi_win *win, int target);
  * here).  An error code that a target reported. */
 int rma_flush(struct lmpi_win *win, int rank);
 void rma_flush_local(struct lmpi_win *win, int rank);
+/* For calls that have nothing to wait for: a program that looks again and again at memory
+ * which another process is to write must let its packets in, and give it the core. */
+void rma_poke(void);
 /* What other processes of the node wrote, I can read, and the other way round. */
 static inline void
 rma_barrier(void)

@@ -1,5 +1,6 @@
 /* Active target: fence, and general active target synchronisation; completion of what is
  * under way. */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "call.h"
@@ -43,6 +44,22 @@ there(void *arg)
 	return true;
 }
 
+#define POKE_EVERY  8
+#define YIELD_EVERY 64 /* pokes without news */
+
+void
+rma_poke(void)
+{
+	static uint32_t calls, idle;
+
+	if (++calls % POKE_EVERY != 0)
+		return;
+	if (lmpi_progress())
+		idle = 0;
+	else if (++idle % YIELD_EVERY == 0)
+		sched_yield();
+}
+
 void
 rma_flush_local(struct lmpi_win *win, int rank)
 {
@@ -50,6 +67,8 @@ rma_flush_local(struct lmpi_win *win, int rank)
 
 	if (!here(&w))
 		lmpi_wait_for(here, &w);
+	else
+		rma_poke();
 	rma_barrier();
 }
 
@@ -68,6 +87,8 @@ rma_flush(struct lmpi_win *win, int rank)
 	}
 	if (!there(&w))
 		lmpi_wait_for(there, &w);
+	else
+		rma_poke();
 	rma_barrier();
 	for (int r = w.first; r < w.end; r++) {
 		if (win->peer[r].error != MPI_SUCCESS) {
@@ -83,9 +104,9 @@ rma_flush(struct lmpi_win *win, int rank)
 int
 rma_may_access(struct lmpi_win *win, int target)
 {
-	if (target == MPI_PROC_NULL ? win->lock_all || win->locks > 0 || win->starts >= 0
-				    : win->peer[target].held >= RMA_HELD ||
-					      win->peer[target].started)
+	if (target == MPI_PROC_NULL
+		    ? win->lock_all || win->locks > 0 || win->starts >= 0
+		    : win->peer[target].held >= RMA_HELD || win->peer[target].started)
 		return MPI_SUCCESS;
 	if (win->fence != RMA_NO_FENCE) {
 		win->fence = RMA_FENCE_USED;
@@ -119,7 +140,7 @@ impl_Win_fence(int assert, MPI_Win handle)
 	rc = rma_flush(win, -1);
 	rc2 = lmpi_coll_barrier(win->comm);
 	rma_barrier();
-	win->fence = assert & MPI_MODE_NOSUCCEED ? RMA_NO_FENCE : RMA_FENCED;
+	win->fence = assert &MPI_MODE_NOSUCCEED ? RMA_NO_FENCE : RMA_FENCED;
 	return rc ? rc : rc2;
 }
 

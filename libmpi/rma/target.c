@@ -62,11 +62,10 @@ locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
 	*type = (struct lmpi_type){0};
 	if (hi < 0)
 		malformed();
-	if (j->p.layout > 0 &&
-	    (!rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
-				j->p.layout / sizeof(uint64_t), (int64_t)j->p.count, &bytes, &lo,
-				&hi) ||
-	     bytes != (int64_t)j->p.bytes))
+	if (j->p.layout > 0 && (!rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
+						   j->p.layout / sizeof(uint64_t),
+						   (int64_t)j->p.count, &bytes, &lo, &hi) ||
+				bytes != (int64_t)j->p.bytes))
 		malformed();
 	if (__builtin_add_overflow(lo, (int64_t)j->p.at, &lo) ||
 	    __builtin_add_overflow(hi, (int64_t)j->p.at, &hi))
@@ -212,8 +211,8 @@ put(const struct job *j)
 	rma_layout_release(&type);
 	f->req.on_done = filled;
 	peer->filling++;
-	lmpi_irecv(&f->req, into, j->p.bytes, (int)rma_world(j->win, j->origin),
-		   (int)j->p.data_tag, LMPI_CID_BULK);
+	lmpi_irecv(&f->req, into, j->p.bytes, (int)rma_world(j->win, j->origin), (int)j->p.data_tag,
+		   LMPI_CID_BULK);
 }
 
 /* Send a result; packed: a copy of it that may go away, or NULL. */

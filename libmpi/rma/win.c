@@ -55,9 +55,12 @@ rma_no_memory(void)
 static const struct {
 	const char *key, *value;
 } hints[] = {
-	{"no_locks", "false"},	 {"accumulate_ordering", "rar,raw,war,waw"},
-	{"same_size", "false"},	 {"accumulate_ops", "same_op_no_op"},
-	{"same_disp_unit", "false"}, {"mpi_accumulate_granularity", "0"},
+	{"no_locks", "false"},
+	{"accumulate_ordering", "rar,raw,war,waw"},
+	{"same_size", "false"},
+	{"accumulate_ops", "same_op_no_op"},
+	{"same_disp_unit", "false"},
+	{"mpi_accumulate_granularity", "0"},
 	{"alloc_shared_noncontig", "false"},
 };
 #define HINTS (sizeof(hints) / sizeof(hints[0]))
@@ -392,7 +395,7 @@ impl_Win_shared_query(MPI_Win handle, int rank, MPI_Aint *size, MPI_Aint *disp_u
 	}
 	*size = win->peer[rank].base ? win->peer[rank].size : 0;
 	*disp_unit = win->peer[rank].unit;
-	*(void **)baseptr = win->peer[rank].base;
+	*(void **)baseptr = *size > 0 ? win->peer[rank].base : NULL;
 	return MPI_SUCCESS;
 }
 

@@ -174,8 +174,8 @@ exchange(struct box *b, enum how how, int count)
 	CHECKF(bad < 0, "%s, %s, %d ints: what was fetched is wrong at %d: %d %d %d",
 	       flavor_name[b->flavor], how_name[how], count, bad, in[bad < 0 ? 0 : bad],
 	       old[bad < 0 ? 0 : bad], nop[bad < 0 ? 0 : bad]);
-	CHECKF(was == 7 + 3 * N / 4 && swapped == compare, "%s, %s: %d %d",
-	       flavor_name[b->flavor], how_name[how], was, swapped);
+	CHECKF(was == 7 + 3 * N / 4 && swapped == compare, "%s, %s: %d %d", flavor_name[b->flavor],
+	       how_name[how], was, swapped);
 	MPI_Win_lock(MPI_LOCK_SHARED, b->rank, 0, b->win);
 	bad = -1;
 	for (int i = 0; i < count; i++) {
@@ -232,8 +232,7 @@ transposed(struct box *b)
 	bad = 0;
 	for (int i = 0; i < M; i++)
 		for (int k = 0; k < M; k++)
-			bad += b->mem[5 + k * M + i] !=
-			       from * 20000 + i * M + k + k * M + i;
+			bad += b->mem[5 + k * M + i] != from * 20000 + i * M + k + k * M + i;
 	CHECKF(bad == 0, "%s: %d of my part are wrong", flavor_name[b->flavor], bad);
 	CHECK(b->mem[4] == 4 && b->mem[5 + M * M] == 5 + M * M);
 	MPI_Type_free(&column);
