@@ -185,8 +185,20 @@ rma_memory_release(struct lmpi_win *win)
 bool
 rma_attached(const struct lmpi_win *win, uintptr_t at, uint64_t bytes)
 {
-	for (const struct rma_region *g = win->regions; g != NULL; g = g->next)
-		if (at >= g->base && at - g->base <= g->size && bytes <= g->size - (at - g->base))
+	const struct rma_region *g = win->regions;
+
+	while (g != NULL) {
+		if (at < g->base || at - g->base >= g->size) {
+			g = g->next;
+			continue;
+		}
+		uint64_t left = g->size - (at - g->base);
+
+		if (bytes <= left)
 			return true;
+		at += left; /* it may go on in another one */
+		bytes -= left;
+		g = win->regions;
+	}
 	return false;
 }

@@ -131,7 +131,7 @@ combine_args(struct rma_args *a, MPI_Op op)
 	int rc;
 
 	a->how = (struct rma_combine){op, e};
-	if (op == MPI_REPLACE || op == MPI_NO_OP) {
+	if (op == MPI_REPLACE || op == MPI_NO_OP || a->bytes == 0) {
 		if (e == NULL)
 			a->how.element = lmpi_type_find(MPI_BYTE);
 		return MPI_SUCCESS;
@@ -224,18 +224,49 @@ go_direct(const struct rma_args *a)
 	return ok ? MPI_SUCCESS : rma_no_memory();
 }
 
+/* The target keeps what it is to accumulate until it has all of it: long ones go in pieces,
+ * where everything lies in one piece and nobody waits for the whole. */
+static int
+send(const struct rma_args *a)
+{
+	struct rma_args part = *a;
+	bool cut = (a->kind == RMA_ACC || a->kind == RMA_GET_ACC) && a->request == NULL &&
+		   a->bytes > RMA_PIECE && a->from.type == NULL && a->to.type == NULL;
+	struct rma_place there = rma_place_of(NULL, a->count, a->type);
+	int64_t step = RMA_PIECE;
+	int rc = MPI_SUCCESS;
+
+	if (!cut || there.type != NULL) {
+		rc = rma_send_op(a);
+		rma_throttle();
+		return rc;
+	}
+	step -= step % a->how.element->size;
+	part.type = lmpi_type_find(MPI_BYTE);
+	for (int64_t at = 0; at < a->bytes && rc == MPI_SUCCESS; at += step) {
+		part.bytes = part.count = a->bytes - at < step ? a->bytes - at : step;
+		part.at = a->at + (uint64_t)(uintptr_t)there.at + (uint64_t)at;
+		if (a->from.at != NULL)
+			part.from.at = (char *)a->from.at + at;
+		if (a->to.bytes > 0) {
+			part.to.at = (char *)a->to.at + at;
+			part.to.bytes = part.bytes;
+		}
+		rc = rma_send_op(&part);
+		rma_throttle();
+	}
+	return rc;
+}
+
 static int
 go(const struct rma_args *a)
 {
 	int rc = MPI_SUCCESS;
 
-	if (a->win->peer[a->target].base != NULL) {
+	if (a->win->peer[a->target].base != NULL)
 		rc = go_direct(a);
-	} else if (!copied(a)) {
-		rc = rma_send_op(a);
-		rma_throttle();
-		return rc;
-	}
+	else if (!copied(a))
+		return send(a);
 	if (a->request != NULL)
 		lmpi_request_complete(a->request);
 	return rc;

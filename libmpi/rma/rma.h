@@ -1,13 +1,14 @@
 /* libmpi/rma/rma.h - windows and one-sided communication (MPI 5.0, chapter 12).
  *
- *	win.c      window objects: life, names, attributes, hints, error handlers
- *	memory.c   their memory, shared by the processes of a node where that is possible
- *	sync.c     fence, post/start/complete/wait, flush;  lock.c  passive target
- *	ops.c      Put, Get, Accumulate and their kin: checks, and which way they go
- *	place.c    reading, writing, combining memory by datatype
- *	origin.c   operations that go as packets: sending, answers
- *	target.c   packets that have come
- *	layout.c   datatypes in packets (layout_wire.h)
+ *	win.c          window objects: life, names, attributes, hints, error handlers
+ *	memory.c       their memory, shared by the processes of a node where that can be
+ *	active.c       fence, post/start/complete/wait; completing what is under way
+ *	passive.c      locks and flushes
+ *	ops.c          Put, Get, Accumulate and their kin: checks, and which way they go
+ *	place.c        reading, writing, combining memory by datatype
+ *	origin.c       operations that go as packets: sending, answers
+ *	target.c       packets that have come
+ *	layout_wire.c  datatypes in packets
  *
  * Two ways lead to the memory of another process:
  *
@@ -49,6 +50,8 @@
 #include "request.h"
 #include "type.h"
 
+/* Longer data to be accumulated goes in pieces if it can be cut. */
+#define RMA_PIECE      (INT64_C(256) << 10)
 #define RMA_INLINE_MAX 7680 /* packets stay below what goes without asking within a node */
 
 /* What the processes of a node know of one process's part of a window. */
@@ -255,7 +258,7 @@ void rma_throttle(void);
 /* ---- target.c */
 void rma_on_packet(uint32_t from_world, const void *data, uint64_t len);
 
-/* ---- sync.c, lock.c */
+/* ---- active.c, passive.c */
 /* May operations go to that rank now?  An error code. */
 int rma_may_access(struct lmpi_win *win, int target);
 /* Wait until all operations to rank, -1: all ranks, are complete at the target (or only

@@ -50,6 +50,29 @@ must_alloc(uint64_t bytes)
 	return p;
 }
 
+/* Memory for data to be accumulated; giving it back to the system each time would cost more
+ * than the work. */
+#define SPARES_MAX 4
+static void *spare[SPARES_MAX];
+static int spares;
+
+static void *
+bulk_new(uint64_t bytes)
+{
+	if (bytes > RMA_PIECE)
+		return must_alloc(bytes);
+	return spares > 0 ? spare[--spares] : must_alloc(RMA_PIECE);
+}
+
+static void
+bulk_free(void *bulk, uint64_t bytes)
+{
+	if (bytes <= RMA_PIECE && bulk != NULL && spares < SPARES_MAX)
+		spare[spares++] = bulk;
+	else
+		free(bulk);
+}
+
 /* Where the packet's operation goes.  false: outside the window.  The type lives until
  * rma_layout_release(). */
 static bool
@@ -107,7 +130,7 @@ drain(struct rma_peer *peer)
 		if (l->next == NULL)
 			peer->later_last = NULL;
 		execute(&l->job);
-		free(l->bulk);
+		bulk_free(l->bulk, l->job.p.bytes);
 		free(l);
 	}
 }
@@ -154,7 +177,7 @@ in_order(const struct job *j)
 	peer->later_last = l;
 	if (l->ready)
 		return;
-	l->bulk = must_alloc(j->p.bytes);
+	l->bulk = bulk_new(j->p.bytes);
 	l->job.data = l->bulk;
 	l->job.bytes = j->p.bytes;
 	l->req.on_done = bulk_came;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "lmpi_no_windows.h"
 #include "mpi.h"
 
 enum { FAKE_PROCS = 5, FAKE_BYTES = 1 << 16, FAKE_QUEUE = 16 };

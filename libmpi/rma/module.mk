@@ -1,0 +1,8 @@
+# Tests of windows; they themselves are built by ../module.mk.
+
+$(call unit,test_lmpi_layout,test/unit/test_lmpi_layout.c,lmpi_surface base)
+$(call unit,test_lmpi_lock_word,test/unit/test_lmpi_lock_word.c,lmpi_surface)
+UNITS_THREADED += $(B)/test/unit/test_lmpi_lock_word
+$(call fuzz,fuzz_lmpi_layout,test/fuzz/fuzz_lmpi_layout.c,lmpi_surface)
+$(B)/test/unit/test_lmpi_layout.o $(B)/test/unit/test_lmpi_lock_word.o \
+	$(B)/test/fuzz/fuzz_lmpi_layout.o: | $(LMPI_GEN)/stamp
