@@ -1,5 +1,5 @@
-/* core.c - see core.h, ocsproto/ocsproto.h. */
-#include "core.h"
+/* core.c - see ocsproto/core.h, ocsproto/ocsproto.h. */
+#include "ocsproto/core.h"
 
 #include "base/assert.h"
 
@@ -19,19 +19,19 @@ static const struct core_ops *const kinds[OCSPROTO_KINDS] = {
 	[OCSPROTO_OPENFLOW] = &ocsproto_openflow,
 };
 
-static const struct ocs_switch_ops switch_ops[OCSPROTO_KINDS];
+static const struct ocs_switch_ops core_switch_ops;
 
 const char *
 ocsproto_name(enum ocsproto_kind kind)
 {
-	return (unsigned int)kind < OCSPROTO_KINDS ? switch_ops[kind].name : NULL;
+	return (unsigned int)kind < OCSPROTO_KINDS ? kinds[kind]->name : NULL;
 }
 
 enum ocsproto_kind
 ocsproto_by_name(const char *name)
 {
 	unsigned int k = 0;
-	while (k < OCSPROTO_KINDS && strcmp(switch_ops[k].name, name) != 0)
+	while (k < OCSPROTO_KINDS && strcmp(kinds[k]->name, name) != 0)
 		k++;
 	return (enum ocsproto_kind)k;
 }
@@ -55,16 +55,24 @@ tx_room(const struct ocsproto_config *cfg)
 }
 
 size_t
-ocsproto_footprint(const struct ocsproto_config *cfg)
+core_footprint(const struct ocsproto_config *cfg, const struct core_ops *proto)
 {
-	if ((unsigned int)cfg->kind >= OCSPROTO_KINDS || cfg->ports < 1 ||
-	    cfg->ports > OCS_PORTS_MAX || cfg->batch < 1 || cfg->batch > OCSPROTO_BATCH_MAX ||
-	    (cfg->kind == OCSPROTO_TL1_CALIENT && !cfg->names))
+	if (cfg->ports < 1 || cfg->ports > OCS_PORTS_MAX || cfg->batch < 1 ||
+	    cfg->batch > OCSPROTO_BATCH_MAX)
 		return 0;
 	return room(sizeof(struct core)) + room(cfg->batch * sizeof(struct core_item)) +
 	       room(2 * cfg->ports * sizeof(struct core_power)) +
 	       2 * room(cfg->ports * sizeof(uint32_t)) + room(cfg->ports) + tx_room(cfg) +
-	       room(kinds[cfg->kind]->footprint(cfg));
+	       room(proto->footprint(cfg));
+}
+
+size_t
+ocsproto_footprint(const struct ocsproto_config *cfg)
+{
+	if ((unsigned int)cfg->kind >= OCSPROTO_KINDS ||
+	    (cfg->kind == OCSPROTO_TL1_CALIENT && !cfg->names))
+		return 0;
+	return core_footprint(cfg, kinds[cfg->kind]);
 }
 
 static void *
@@ -76,16 +84,17 @@ carve(uint8_t **at, size_t bytes)
 }
 
 struct ocs_switch *
-ocsproto_new(void *mem, const struct ocsproto_config *cfg)
+core_new(void *mem, const struct ocsproto_config *cfg, const struct core_ops *proto)
 {
-	size_t bytes = ocsproto_footprint(cfg);
-	if (bytes == 0)
-		return NULL;
+	size_t bytes = core_footprint(cfg, proto);
+	BASE_ASSERT(bytes > 0);
 	memset(mem, 0, bytes);
 	uint8_t *at = mem;
 	struct core *c = carve(&at, sizeof *c);
-	c->sw.ops = &switch_ops[cfg->kind];
-	c->proto = kinds[cfg->kind];
+	c->ops = core_switch_ops;
+	c->ops.name = proto->name;
+	c->sw.ops = &c->ops;
+	c->proto = proto;
 	c->cfg = *cfg;
 	if (c->cfg.answer_ns == 0)
 		c->cfg.answer_ns = ANSWER_NS;
@@ -104,10 +113,22 @@ ocsproto_new(void *mem, const struct ocsproto_config *cfg)
 	return &c->sw;
 }
 
+struct ocs_switch *
+ocsproto_new(void *mem, const struct ocsproto_config *cfg)
+{
+	return ocsproto_footprint(cfg) ? core_new(mem, cfg, kinds[cfg->kind]) : NULL;
+}
+
 bool
 ocsproto_is_broken(const struct ocs_switch *sw)
 {
 	return ((const struct core *)(const void *)sw)->session == CORE_BROKEN;
+}
+
+bool
+ocsproto_is_up(const struct ocs_switch *sw)
+{
+	return ((const struct core *)(const void *)sw)->session == CORE_UP;
 }
 
 /* ---- small things for engines ---- */
@@ -613,8 +634,9 @@ op_apply(struct ocs_switch *sw, uint32_t id, const struct ocs_change *ch, uint64
 	struct core *c = core_of(sw);
 	if (c->session == CORE_UP && !change_is_sound(c, ch))
 		return OCS_ERR_INVAL;
-	if ((ch->atomic && c->session == CORE_UP && !(c->id.caps & OCS_CAP_ATOMIC_BATCH)) ||
-	    ch->revert_after_ns)
+	uint32_t need = (ch->atomic ? OCS_CAP_ATOMIC_BATCH : 0) |
+			(ch->revert_after_ns ? OCS_CAP_DEADMAN_ROLLBACK : 0);
+	if (c->session == CORE_UP && (c->id.caps & need) != need)
 		return OCS_ERR_UNSUPPORTED;
 	int err = begin(c, CORE_APPLY, id, now_ns);
 	if (err)
@@ -626,6 +648,7 @@ op_apply(struct ocs_switch *sw, uint32_t id, const struct ocs_change *ch, uint64
 			(struct core_item){.in = k->in, .out = k->out, .removal = removal};
 	}
 	c->atomic = ch->atomic;
+	c->revert_after_ns = ch->revert_after_ns;
 	core_expect(c);
 	enter(c, CORE_LOOK);
 	return OCS_ERR_OK;
@@ -651,6 +674,35 @@ op_power(struct ocs_switch *sw, uint32_t id, const struct ocs_port_name *ports, 
 	c->npowers = count;
 	core_expect(c);
 	c->proto->power(c);
+	return OCS_ERR_OK;
+}
+
+static int
+op_lock(struct ocs_switch *sw, uint32_t id, bool on, uint64_t now_ns)
+{
+	struct core *c = core_of(sw);
+	if (!c->proto->lock)
+		return OCS_ERR_UNSUPPORTED;
+	int err = begin(c, CORE_LOCK, id, now_ns);
+	if (err)
+		return err;
+	core_expect(c);
+	c->proto->lock(c, on);
+	return OCS_ERR_OK;
+}
+
+static int
+op_confirm(struct ocs_switch *sw, uint32_t id, uint64_t now_ns)
+{
+	struct core *c = core_of(sw);
+	if (!c->proto->confirm ||
+	    (c->session == CORE_UP && !(c->id.caps & OCS_CAP_DEADMAN_ROLLBACK)))
+		return OCS_ERR_UNSUPPORTED;
+	int err = begin(c, CORE_CONFIRM, id, now_ns);
+	if (err)
+		return err;
+	core_expect(c);
+	c->proto->confirm(c);
 	return OCS_ERR_OK;
 }
 
@@ -696,6 +748,8 @@ tell_part(struct core *c, struct ocs_event *ev)
 		ev->ingress = c->powers[i].port.ingress;
 		ev->dbm_hundredths = c->powers[i].dbm_hundredths;
 		return true;
+	case CORE_LOCK:
+	case CORE_CONFIRM:
 	case CORE_IDLE:
 		break;
 	}
@@ -724,17 +778,18 @@ op_next(struct ocs_switch *sw, struct ocs_event *ev)
 	return true;
 }
 
-#define OPS(n)                                                                         \
-	{                                                                              \
-		.name = n, .connected = op_connected, .disconnected = op_disconnected, \
-		.rx = op_rx, .tx = op_tx, .tick = op_tick, .expiry_ns = op_expiry,     \
-		.identify = op_identify, .apply = op_apply, .read_all = op_read_all,   \
-		.power = op_power, .next = op_next                                     \
-	}
-static const struct ocs_switch_ops switch_ops[OCSPROTO_KINDS] = {
-	[OCSPROTO_TL1_POLATIS] = OPS("tl1-polatis"),
-	[OCSPROTO_TL1_CALIENT] = OPS("tl1-calient"),
-	[OCSPROTO_TL1_GLIMMERGLASS] = OPS("tl1-glimmerglass"),
-	[OCSPROTO_SCPI] = OPS("scpi"),
-	[OCSPROTO_OPENFLOW] = OPS("openflow"),
+static const struct ocs_switch_ops core_switch_ops = {
+	.connected = op_connected,
+	.disconnected = op_disconnected,
+	.rx = op_rx,
+	.tx = op_tx,
+	.tick = op_tick,
+	.expiry_ns = op_expiry,
+	.identify = op_identify,
+	.apply = op_apply,
+	.read_all = op_read_all,
+	.power = op_power,
+	.lock = op_lock,
+	.confirm = op_confirm,
+	.next = op_next,
 };

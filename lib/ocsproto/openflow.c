@@ -7,7 +7,7 @@
  * several outputs - make their ports taken. */
 #include "openflow.h"
 
-#include "core.h"
+#include "ocsproto/core.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -421,6 +421,7 @@ of_bytes(struct core *c, const uint8_t *p, size_t len)
 }
 
 const struct core_ops ocsproto_openflow = {
+	.name = "openflow",
 	.tcp_port = 6653,
 	.caps = OCS_CAP_ATOMIC_BATCH | OCS_CAP_IMPLICIT_DISPLACE,
 	.footprint = of_footprint,

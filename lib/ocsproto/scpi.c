@@ -3,7 +3,7 @@
  * Commands that set answer nothing, so each is followed by *OPC? on the same line, which
  * answers 1 when it is done, and by the question for the error queue.  Lists are
  * all or nothing; when one is refused its circuits go again one by one. */
-#include "core.h"
+#include "ocsproto/core.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -358,6 +358,7 @@ scpi_bytes(struct core *c, const uint8_t *p, size_t len)
 }
 
 const struct core_ops ocsproto_scpi = {
+	.name = "scpi",
 	.tcp_port = 5025,
 	.caps = OCS_CAP_IMPLICIT_DISPLACE | OCS_CAP_POWER,
 	.footprint = scpi_footprint,

@@ -1,5 +1,5 @@
 /* text.c - words and numbers of switches; see core.h. */
-#include "core.h"
+#include "ocsproto/core.h"
 
 void
 core_text(char *to, size_t room_, const char *from, size_t len)

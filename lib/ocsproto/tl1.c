@@ -649,15 +649,15 @@ tl1_footprint(const struct ocsproto_config *cfg)
 	return sizeof(struct tl1);
 }
 
-#define TL1_OPS(port, capabilities)                                                          \
-	{                                                                                    \
-		.tcp_port = (port), .caps = (capabilities), .footprint = tl1_footprint,      \
-		.start = tl1_start, .rx = tl1_bytes, .read = tl1_read, .change = tl1_change, \
-		.power = tl1_power, .keepalive = tl1_keepalive                               \
+#define TL1_OPS(dialect, port, capabilities)                                                       \
+	{                                                                                          \
+		.name = "tl1-" dialect, .tcp_port = (port), .caps = (capabilities),                \
+		.footprint = tl1_footprint, .start = tl1_start, .rx = tl1_bytes, .read = tl1_read, \
+		.change = tl1_change, .power = tl1_power, .keepalive = tl1_keepalive               \
 	}
 const struct core_ops ocsproto_polatis =
-	TL1_OPS(3082, OCS_CAP_IMPLICIT_DISPLACE | OCS_CAP_POWER | OCS_CAP_EVENTS);
+	TL1_OPS("polatis", 3082, OCS_CAP_IMPLICIT_DISPLACE | OCS_CAP_POWER | OCS_CAP_EVENTS);
 const struct core_ops ocsproto_calient =
-	TL1_OPS(3083, OCS_CAP_ASYNC_COMPLETE | OCS_CAP_POWER | OCS_CAP_EVENTS);
+	TL1_OPS("calient", 3083, OCS_CAP_ASYNC_COMPLETE | OCS_CAP_POWER | OCS_CAP_EVENTS);
 const struct core_ops ocsproto_glimmerglass =
-	TL1_OPS(10033, OCS_CAP_ASYNC_COMPLETE | OCS_CAP_POWER | OCS_CAP_EVENTS);
+	TL1_OPS("glimmerglass", 10033, OCS_CAP_ASYNC_COMPLETE | OCS_CAP_POWER | OCS_CAP_EVENTS);

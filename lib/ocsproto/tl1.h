@@ -8,7 +8,7 @@
 #ifndef OCSPROTO_TL1_H
 #define OCSPROTO_TL1_H
 
-#include "core.h"
+#include "ocsproto/core.h"
 #include "tl1_stream.h"
 
 #define TL1_STEPS 2

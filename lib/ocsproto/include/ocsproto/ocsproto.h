@@ -69,5 +69,7 @@ struct ocs_switch *ocsproto_new(void *mem, const struct ocsproto_config *cfg);
 /* The session is of no use any more (no answer in time, login refused, nonsense):
  * close the connection and say disconnected(). */
 bool ocsproto_is_broken(const struct ocs_switch *sw);
+/* Requests are taken. */
+bool ocsproto_is_up(const struct ocs_switch *sw);
 
 #endif

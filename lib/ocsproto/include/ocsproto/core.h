@@ -1,5 +1,6 @@
-/* core.h - what the protocol engines share: one request at a time, the circuits of it,
- * the matrix as it was read last, events, the bytes that wait to be sent.
+/* ocsproto/core.h - what protocol engines share (those here, and the one for NETCONF in
+ * driver/ocs): one request at a time, the circuits of it, the matrix as it was read
+ * last, events, the bytes that wait to be sent.
  *
  * An engine is a table of functions.  apply() goes through stages, each of them one
  * call of the engine that ends with core_stage_done():
@@ -23,6 +24,7 @@
 struct core;
 
 struct core_ops {
+	const char *name;
 	uint16_t tcp_port;
 	uint32_t caps;
 	size_t (*footprint)(const struct ocsproto_config *cfg);
@@ -31,12 +33,22 @@ struct core_ops {
 	void (*read)(struct core *c); /* core_have() each, then core_stage_done() */
 	void (*change)(struct core *c, bool removal);
 	void (*swap)(struct core *c);  /* NULL: no atomic batches */
-	void (*power)(struct core *c); /* NULL: cannot */
+	void (*power)(struct core *c); /* NULL: cannot; like the next two */
+	void (*lock)(struct core *c, bool on);
+	void (*confirm)(struct core *c);
 	void (*keepalive)(struct core *c);
 };
 
 enum core_session { CORE_CLOSED, CORE_OPENING, CORE_UP, CORE_BROKEN };
-enum core_request { CORE_IDLE, CORE_IDENTIFY, CORE_APPLY, CORE_READ, CORE_POWER };
+enum core_request {
+	CORE_IDLE,
+	CORE_IDENTIFY,
+	CORE_APPLY,
+	CORE_READ,
+	CORE_POWER,
+	CORE_LOCK,
+	CORE_CONFIRM,
+};
 enum core_stage { CORE_NO_STAGE, CORE_LOOK, CORE_REMOVE, CORE_ADD, CORE_SWAP, CORE_VERIFY };
 
 struct core_item {
@@ -58,6 +70,7 @@ struct core_power {
 
 struct core {
 	struct ocs_switch sw; /* first */
+	struct ocs_switch_ops ops;
 	const struct core_ops *proto;
 	struct ocsproto_config cfg;
 	struct ocs_identity id;
@@ -69,6 +82,7 @@ struct core {
 	uint32_t request_id;
 	bool over; /* the request has ended; next() tells what came of it */
 	bool atomic, verify;
+	uint64_t revert_after_ns;
 	int err;
 	uint64_t done_ns;
 	char text[OCS_TEXT_MAX];
@@ -98,6 +112,10 @@ struct core {
 };
 
 /* ---- for engines ---- */
+/* As ocsproto_new(), for an engine that is none of its kinds. */
+size_t core_footprint(const struct ocsproto_config *cfg, const struct core_ops *proto);
+struct ocs_switch *core_new(void *mem, const struct ocsproto_config *cfg,
+			    const struct core_ops *proto);
 void core_up(struct core *c);
 /* The session is of no use any more. */
 void core_fail(struct core *c, int err, const char *text);
