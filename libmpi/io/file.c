@@ -459,6 +459,8 @@ impl_File_close(MPI_File *fh)
 		err = errno;
 	if (err)
 		rc = lmpi_io_error(err, "cannot close", f->name);
+	if (f->amode & MPI_MODE_DELETE_ON_CLOSE) /* it is gone when anybody returns */
+		rc = lmpi_file_agree(f, rc, "MPI_File_close");
 	discard(f);
 	*fh = MPI_FILE_NULL;
 	return rc;
