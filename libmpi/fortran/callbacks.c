@@ -253,3 +253,43 @@ f_grequest_cancel(void *extra, int complete)
 	g->cancel(&g->extra, &complete, &ierror);
 	return ierror;
 }
+
+/* ---- data representations ---------------------------------------------------- */
+
+static int
+convert(struct f_datarep *d, f_convert *fn, void *userbuf, MPI_Datatype datatype, int count,
+	void *filebuf, MPI_Offset position)
+{
+	int type = PMPI_Type_toint(datatype), ierror = MPI_SUCCESS;
+
+	fn(userbuf, &type, &count, filebuf, &position, &d->extra, &ierror);
+	return ierror;
+}
+
+int
+f_datarep_read(void *userbuf, MPI_Datatype datatype, int count, void *filebuf, MPI_Offset position,
+	       void *extra)
+{
+	struct f_datarep *d = extra;
+
+	return convert(d, d->read, userbuf, datatype, count, filebuf, position);
+}
+
+int
+f_datarep_write(void *userbuf, MPI_Datatype datatype, int count, void *filebuf, MPI_Offset position,
+		void *extra)
+{
+	struct f_datarep *d = extra;
+
+	return convert(d, d->write, userbuf, datatype, count, filebuf, position);
+}
+
+int
+f_datarep_extent(MPI_Datatype datatype, MPI_Aint *extent, void *extra)
+{
+	struct f_datarep *d = extra;
+	int type = PMPI_Type_toint(datatype), ierror = MPI_SUCCESS;
+
+	d->extent(&type, extent, &d->extra, &ierror);
+	return ierror;
+}

@@ -110,4 +110,19 @@ int f_grequest_query(void *extra, MPI_Status *status);
 int f_grequest_free(void *extra);
 int f_grequest_cancel(void *extra, int complete);
 
+/* Data representations of files. */
+typedef void f_convert(void *userbuf, int *datatype, int *count, void *filebuf,
+		       MPI_Offset *position, MPI_Aint *extra, int *ierror);
+typedef void f_extent(int *datatype, MPI_Aint *extent, MPI_Aint *extra, int *ierror);
+struct f_datarep {
+	f_convert *read, *write;
+	f_extent *extent;
+	MPI_Aint extra;
+};
+int f_datarep_read(void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
+		   MPI_Offset position, void *extra);
+int f_datarep_write(void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
+		    MPI_Offset position, void *extra);
+int f_datarep_extent(MPI_Datatype datatype, MPI_Aint *extent, void *extra);
+
 #endif

@@ -27,7 +27,7 @@ HAND = {'Op_create', 'Comm_create_errhandler', 'File_create_errhandler', 'Win_cr
         'Keyval_create', 'Comm_get_attr', 'Comm_set_attr', 'Type_get_attr', 'Type_set_attr',
         'Win_get_attr', 'Win_set_attr', 'Attr_get', 'Attr_put', 'Grequest_start', 'Info_get',
         'Info_get_string', 'Session_get_nth_pset', 'Pcontrol', 'Wtime', 'Wtick', 'Aint_add',
-        'Aint_diff', 'Type_get_contents'}
+        'Aint_diff', 'Type_get_contents', 'Register_datarep'}
 # The specific names beside TYPE(C_PTR) overloads (MPI-4.1 9.2, 12.2).
 CPTR = ('Alloc_mem', 'Win_allocate', 'Win_allocate_shared', 'Win_shared_query')
 # Fortran only: a status is the same eight integers.
@@ -183,11 +183,6 @@ def argument(c, p):
         c.params.append(f'const char *{p.name}')
         c.hidden.append(f'size_t len_{p.name}')
         spawn_strings(c, p, row)
-    elif row['kind'] in ('FUNCTION', 'POLYFUNCTION', 'EXTRA_STATE'):
-        # Register_datarep: no file has data representations of its own yet.
-        c.params.append(f'void *{p.name}')
-        c.pre.append(f'(void){p.name};')
-        c.args.append('NULL')
     else:
         plain(c, p, row)
 

@@ -100,6 +100,32 @@ F(grequest_start)(f_query *query, f_free *free_fn, f_cancel *cancel, MPI_Aint *e
 		*request = MPI_Request_toint(r);
 }
 
+/* MPI_CONVERSION_FN_NULL is known by its address. */
+void mpi_conversion_fn_null_(void);
+
+void
+F(register_datarep)(const char *datarep, f_convert *read, f_convert *write, f_extent *extent,
+		    MPI_Aint *extra, int *ierror, size_t len_datarep)
+{
+	char *name = f_string(datarep, len_datarep);
+	struct f_datarep *d = malloc(sizeof(*d)); /* as a representation, for ever */
+
+	if (name == NULL || d == NULL) {
+		free(name);
+		free(d);
+		*ierror = fail(MPI_ERR_NO_MEM);
+		return;
+	}
+	*d = (struct f_datarep){read, write, extent, *extra};
+	*ierror = C(Register_datarep)(
+		name, read == (f_convert *)mpi_conversion_fn_null_ ? NULL : f_datarep_read,
+		write == (f_convert *)mpi_conversion_fn_null_ ? NULL : f_datarep_write,
+		f_datarep_extent, d);
+	free(name);
+	if (*ierror)
+		free(d);
+}
+
 /* ---- attributes ----------------------------------------------------------------- */
 
 /* Predefined keys are below; those of programs above. */

@@ -12,12 +12,13 @@ $(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h $(LMPI_ALL)
 
 # Fortran: fixed form with mpif.h, free form with module mpi.  A sanitizer of clang's does
 # not go with gfortran's.
-MPI_FORTRAN_TESTS := fortran_fixed fortran_module
+MPI_FORTRAN_TESTS := fortran_fixed fortran_module fortran_io
 ifeq ($(SAN)$(findstring clang,$(CC)),$(SAN))
 MPI_TEST_PROGS += $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%)
 endif
 $(B)/test/mpi/fortran_fixed: test/mpi/fortran_fixed.f
 $(B)/test/mpi/fortran_module: test/mpi/fortran_module.f90
+$(B)/test/mpi/fortran_io: test/mpi/fortran_io.f90
 $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%): $(FORT_ALL) $(LMPI_ALL)
 	$(call say,MPIF90,$@)
 	$(Q)mkdir -p $(@D)
