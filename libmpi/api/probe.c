@@ -33,7 +33,7 @@ search(struct search *s, bool wait)
 		lmpi_wait_for(look, s);
 		return true;
 	}
-	lmpi_progress();
+	lmpi_poke();
 	return look(s);
 }
 
@@ -55,7 +55,7 @@ search_take(struct search *s, bool wait)
 		lmpi_wait_for(look_once, s);
 		return true;
 	}
-	lmpi_progress();
+	lmpi_poke();
 	return look_once(s);
 }
 

@@ -115,13 +115,6 @@ retire(MPI_Request *handle, MPI_Status *status)
 	return rc;
 }
 
-/* Progress once, for the Test family, and give other threads a chance. */
-static void
-poke(void)
-{
-	lmpi_progress();
-}
-
 int
 impl_Wait(MPI_Request *request, MPI_Status *status)
 {
@@ -154,7 +147,7 @@ impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		return MPI_SUCCESS;
 	}
 	if (!r->e.done)
-		poke();
+		lmpi_poke();
 	*flag = r->e.done;
 	return r->e.done ? retire(request, status) : MPI_SUCCESS;
 }
@@ -266,7 +259,7 @@ impl_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *
 	if (rc)
 		return rc;
 	if (!all_done(&m))
-		poke();
+		lmpi_poke();
 	*flag = all_done(&m);
 	return *flag ? retire_all(count, array_of_requests, array_of_statuses) : MPI_SUCCESS;
 }
@@ -298,7 +291,7 @@ impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, M
 		return rc;
 	i = any_done(count, array_of_requests);
 	if (i == -1) {
-		poke();
+		lmpi_poke();
 		i = any_done(count, array_of_requests);
 	}
 	*flag = i != -1;
@@ -364,7 +357,7 @@ impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int a
 		return rc;
 	i = any_done(incount, array_of_requests);
 	if (i == -1) {
-		poke();
+		lmpi_poke();
 		i = any_done(incount, array_of_requests);
 	}
 	if (i == MPI_UNDEFINED) {
@@ -392,7 +385,7 @@ impl_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 		return MPI_SUCCESS;
 	}
 	if (!r->e.done)
-		poke();
+		lmpi_poke();
 	*flag = r->e.done;
 	if (r->e.done)
 		(void)report(r, status);
@@ -409,7 +402,7 @@ impl_Request_get_status_all(int count, const MPI_Request array_of_requests[], in
 	if (rc)
 		return rc;
 	if (!all_done(&m))
-		poke();
+		lmpi_poke();
 	*flag = all_done(&m);
 	for (int i = 0; *flag && i < count; i++) {
 		struct lmpi_request *r = pending(array_of_requests[i]);
@@ -432,7 +425,7 @@ impl_Request_get_status_any(int count, const MPI_Request array_of_requests[], in
 		return rc;
 	i = any_done(count, array_of_requests);
 	if (i == -1) {
-		poke();
+		lmpi_poke();
 		i = any_done(count, array_of_requests);
 	}
 	*flag = i != -1;
@@ -453,7 +446,7 @@ impl_Request_get_status_some(int incount, const MPI_Request array_of_requests[],
 	if (rc)
 		return rc;
 	if (any_done(incount, array_of_requests) == -1)
-		poke();
+		lmpi_poke();
 	if (any_done(incount, array_of_requests) == MPI_UNDEFINED) {
 		*outcount = MPI_UNDEFINED;
 		return MPI_SUCCESS;

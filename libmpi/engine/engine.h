@@ -128,7 +128,7 @@ bool lmpi_cancel_recv(struct lmpi_req *req);
  * request becomes done either way without any act of the receiving program. */
 void lmpi_cancel_send(struct lmpi_req *req);
 
-/* A message found by probing.  take: it is removed from matching and must be
+/* A message found by probing; makes no progress.  take: it is removed from matching and must be
  * given to lmpi_mrecv (MPI_Mprobe). */
 struct lmpi_probed {
 	int source, tag;
@@ -165,6 +165,10 @@ bool lmpi_node_copy(uint32_t world, uint64_t address, void *mine, uint64_t n, bo
 
 /* One turn of the progress loop; true if something moved. */
 bool lmpi_progress(void);
+/* The same for MPI_Test, MPI_Iprobe and their kin: programs call them in loops until
+ * another rank has done something, so one that finds nothing gives the core away as
+ * often as a waiting one does. */
+bool lmpi_poke(void);
 /* Progress until *flag is true: spins a little, yields, then sleeps until a
  * transport has news.  The only place libmpi waits. */
 void lmpi_wait(const volatile bool *flag);

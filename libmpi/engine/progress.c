@@ -209,6 +209,19 @@ lmpi_spin_to(uint64_t us)
 	spin.budget_ns = spin.max_ns;
 }
 
+bool
+lmpi_poke(void)
+{
+	if (lmpi_progress())
+		return true;
+	if (eng.up && eng.idle_turns % spin.yield_every == 0) {
+		unsigned depth = lmpi_lock_drop();
+		sched_yield();
+		lmpi_lock_retake(depth);
+	}
+	return false;
+}
+
 /* Wait until ready(arg); false if deadline_ns came first. */
 bool
 lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)

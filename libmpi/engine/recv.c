@@ -508,12 +508,8 @@ bool
 lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *out)
 {
 	struct lmpi_msg *m = lmpi_match_find(&eng.match, cid, source, tag);
-	if (!m) {
-		lmpi_progress();
-		m = lmpi_match_find(&eng.match, cid, source, tag);
-		if (!m)
-			return false;
-	}
+	if (!m)
+		return false;
 	*out = (struct lmpi_probed){.source = m->source, .tag = m->tag, .bytes = m->msglen};
 	if (take) {
 		unqueue(m);
