@@ -286,7 +286,9 @@ ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t cou
 			if (!there)
 				forget(m, p);
 		} else if (c->state == OCS_WANTED && there) {
-			enter(c, OCS_REPORTED, now_ns); /* somebody lit just that: use it */
+			/* ordered before and late, or somebody else's by chance: leave that alone
+			 */
+			enter(c, c->ordered_ns ? OCS_REPORTED : OCS_FOREIGN, now_ns);
 		} else {
 			reconcile_ours(m, p, there, now_ns);
 		}

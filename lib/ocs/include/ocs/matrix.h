@@ -115,7 +115,8 @@ int ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns);
 /* Session lost: everything under way is unknown. */
 void ocs_offline(struct ocs_matrix *m);
 /* Read-back after (re)connect: what the switch has.  Ours that are there become
- * REPORTED, ours that are not become WANTED again or gone, unknown ones FOREIGN. */
+ * REPORTED, ours that are not become WANTED again or gone, unknown ones FOREIGN, and so does
+ * one that is wanted and was never ordered: somebody else has set it up. */
 void ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t count,
 		   uint64_t now_ns);
 /* Operator or power check: no light can pass this port. */

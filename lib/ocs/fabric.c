@@ -1,0 +1,212 @@
+#include "ocs/fabric.h"
+
+#include <string.h>
+
+static size_t
+round_up(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+size_t
+ocs_fabric_footprint(const struct ocs_plan *p)
+{
+	return round_up((size_t)p->setups * 4) + round_up((size_t)p->setups * 8) +
+	       2 * round_up(p->setups) + 16;
+}
+
+static uint32_t
+port(const struct ocs_fabric *f, uint32_t node, uint32_t slot)
+{
+	return f->port_of[node * f->slots->stride + slot];
+}
+
+static bool
+ours(const struct ocs_fabric *f, uint32_t in)
+{
+	struct ocs_circuit c = ocs_at(f->m, in);
+	return c.state != OCS_FREE && c.state != OCS_FOREIGN && c.owner == f->owner;
+}
+
+/* Whatever of ours begins or ends at the port, but for what leads to or from `but`. */
+static void
+release(struct ocs_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
+{
+	uint32_t from = ocs_user_of(f->m, p);
+	if (ours(f, p) && ocs_at(f->m, p).out != but)
+		ocs_unwant(f->m, p, now_ns);
+	if (from != OCS_NO_PORT && from != but && ours(f, from))
+		ocs_unwant(f->m, from, now_ns);
+}
+
+static void
+ends(const struct ocs_fabric *f, uint32_t j, uint32_t *x, uint32_t *y)
+{
+	const struct ocs_setup *u = &f->run->plan->setup[j];
+	*x = port(f, u->a, u->slot_a);
+	*y = port(f, u->b, u->slot_b);
+}
+
+static bool
+is_lit(const struct ocs_fabric *f, uint32_t x, uint32_t y)
+{
+	struct ocs_circuit there = ocs_at(f->m, x), back = ocs_at(f->m, y);
+	bool one = there.state == OCS_LIT && there.out == y && there.owner == f->owner;
+	bool two = back.state == OCS_LIT && back.out == x && back.owner == f->owner;
+	return one && (two || f->both_ways);
+}
+
+static bool
+under_way(const struct ocs_fabric *f, uint32_t in, uint32_t out)
+{
+	struct ocs_circuit c = ocs_at(f->m, in);
+	return c.out == out && !c.unwant && ours(f, in) && c.state != OCS_DOOMED &&
+	       c.state != OCS_RELEASING;
+}
+
+static void
+fail(struct ocs_fabric *f, uint32_t j, uint64_t now_ns)
+{
+	uint32_t x, y;
+	ends(f, j, &x, &y);
+	release(f, x, OCS_NO_PORT, now_ns);
+	release(f, y, OCS_NO_PORT, now_ns);
+	ocs_run_failed(f->run, j);
+}
+
+/* False: this direction will not come.  bit: which one of link j it is. */
+static bool
+want(struct ocs_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, uint64_t now_ns)
+{
+	if (under_way(f, in, out))
+		return true;
+	bool clear = ocs_at(f->m, in).state == OCS_FREE && ocs_user_of(f->m, out) == OCS_NO_PORT;
+	if (clear && (f->asked[j] & bit))
+		return false; /* it was refused: it would be here else */
+	int rc = ocs_want(f->m, in, out, f->owner, now_ns);
+	if (rc == OCS_ERR_OK)
+		f->asked[j] |= bit;
+	return rc == OCS_ERR_OK || rc == OCS_ERR_BUSY; /* busy: what was there is going */
+}
+
+/* One link: false if it is out of the way, lit and used up, or failed. */
+static bool
+push(struct ocs_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
+{
+	uint32_t x, y;
+	ends(f, j, &x, &y);
+	if (f->lit[j]) {
+		if (f->run->left[j] == 0)
+			return false; /* what comes now is the next one's business */
+		if (is_lit(f, x, y))
+			return true;
+	} else if (is_lit(f, x, y)) {
+		f->lit[j] = true;
+		ocs_run_lit(f->run, j);
+		*changed = true;
+		return true;
+	} else if (now_ns - f->since_ns[j] < f->patience_ns) {
+		release(f, x, y, now_ns);
+		release(f, y, x, now_ns);
+		if (want(f, j, 1, x, y, now_ns) && (f->both_ways || want(f, j, 2, y, x, now_ns)))
+			return true;
+	}
+	fail(f, j, now_ns);
+	*changed = true;
+	return false;
+}
+
+void
+ocs_fabric_start(struct ocs_fabric *f, struct ocs_run *run, uint64_t now_ns, void *mem)
+{
+	const struct ocs_plan *p = run->plan;
+	uint8_t *at = (uint8_t *)(((uintptr_t)mem + 15) & ~(uintptr_t)15);
+	f->run = run;
+	f->opens = 0;
+	f->open = (uint32_t *)at;
+	at += round_up((size_t)p->setups * 4);
+	f->since_ns = (uint64_t *)at;
+	at += round_up((size_t)p->setups * 8);
+	f->lit = (bool *)at;
+	f->asked = at + round_up(p->setups);
+	memset(f->lit, 0, p->setups);
+	memset(f->asked, 0, p->setups);
+	for (uint32_t j = 0; j < p->setups; j++) {
+		uint32_t x, y;
+		if (!p->setup[j].kept)
+			continue;
+		ends(f, j, &x, &y);
+		f->lit[j] = true;
+		if (!is_lit(f, x, y))
+			fail(f, j, now_ns);
+		else
+			f->open[f->opens++] = j;
+	}
+}
+
+bool
+ocs_fabric_step(struct ocs_fabric *f, uint64_t now_ns)
+{
+	bool changed = false, again = true;
+	while (again) {
+		uint32_t keep = 0;
+		again = false;
+		for (uint32_t j; (j = ocs_run_order(f->run)) != OCS_NONE;) {
+			f->since_ns[j] = now_ns;
+			f->open[f->opens++] = j;
+		}
+		for (uint32_t i = 0; i < f->opens; i++) {
+			bool some = false;
+			if (push(f, f->open[i], now_ns, &some))
+				f->open[keep++] = f->open[i];
+			again |= some; /* who waited for it may go */
+		}
+		f->opens = keep;
+		changed |= again;
+	}
+	return changed;
+}
+
+void
+ocs_fabric_end(struct ocs_fabric *f, uint64_t now_ns)
+{
+	struct ocs_slots *s = f->slots;
+	f->opens = 0;
+	for (uint32_t n = 0; n < s->nodes; n++)
+		for (uint32_t i = 0; i < s->stride; i++) {
+			const struct ocs_slot *t = &s->slot[n * s->stride + i];
+			uint32_t x = port(f, n, i);
+			if (x == OCS_NO_PORT)
+				continue;
+			uint32_t y =
+				t->peer == OCS_NONE ? OCS_NO_PORT : port(f, t->peer, t->peer_slot);
+			bool lit = y != OCS_NO_PORT &&
+				   (is_lit(f, x, y) || (f->both_ways && is_lit(f, y, x)));
+			if (!lit) {
+				release(f, x, OCS_NO_PORT, now_ns);
+				ocs_slots_drop(s, n, i);
+			}
+		}
+}
+
+void
+ocs_fabric_clear(struct ocs_fabric *f, uint64_t now_ns)
+{
+	ocs_slots_clear(f->slots);
+	ocs_fabric_end(f, now_ns);
+}
+
+bool
+ocs_fabric_empty(const struct ocs_fabric *f)
+{
+	const struct ocs_slots *s = f->slots;
+	for (uint32_t i = 0; i < s->nodes * s->stride; i++) {
+		uint32_t x = f->port_of[i];
+		if (x == OCS_NO_PORT)
+			continue;
+		uint32_t from = ocs_user_of(f->m, x);
+		if (ours(f, x) || (from != OCS_NO_PORT && ours(f, from)))
+			return false;
+	}
+	return true;
+}
