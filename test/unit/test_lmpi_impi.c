@@ -161,6 +161,12 @@ lmpi_progress(void)
 }
 
 bool
+lmpi_poke(void)
+{
+	return false;
+}
+
+bool
 lmpi_cancel_recv(struct lmpi_req *r)
 {
 	(void)r;
