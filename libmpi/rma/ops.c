@@ -246,8 +246,10 @@ send(const struct rma_args *a)
 	for (int64_t at = 0; at < a->bytes && rc == MPI_SUCCESS; at += step) {
 		part.bytes = part.count = a->bytes - at < step ? a->bytes - at : step;
 		part.at = a->at + (uint64_t)(uintptr_t)there.at + (uint64_t)at;
-		if (a->from.at != NULL)
+		if (a->from.bytes > 0) {
 			part.from.at = (char *)a->from.at + at;
+			part.from.bytes = part.bytes;
+		}
 		if (a->to.bytes > 0) {
 			part.to.at = (char *)a->to.at + at;
 			part.to.bytes = part.bytes;

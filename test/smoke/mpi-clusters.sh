@@ -236,7 +236,7 @@ verdict "clusters: no process or namespace is left" "$(testbed_leftovers)"
 if [[ -z $ONLY || $ONLY == *lossy* ]]; then
 	RELAYS=2 PPN=2
 	up lossy --loss 0.005
-	run lossy 8 '^(p2p|order|coll|collv|comms) $'
+	run lossy 8 '^(p2p|order|coll|collv|comms|rma) $'
 	nothing_left lossy
 	testbed_down
 	verdict "lossy: no process or namespace is left" "$(testbed_leftovers)"
