@@ -10,7 +10,7 @@ enum { RELIT_NO, RELIT_REMOVE, RELIT_AGAIN };
 struct ocs_matrix {
 	uint32_t ports;
 	bool online;
-	uint64_t gamma_ns;
+	struct ocs_gamma gamma;
 	struct ocs_counters count;
 	/* by ingress port */
 	struct ocs_circuit *circuit;
@@ -58,7 +58,7 @@ ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns)
 	memset(m, 0, ocs_matrix_footprint(ports));
 	m->ports = ports;
 	m->online = true;
-	m->gamma_ns = gamma_guess_ns;
+	ocs_gamma_init(&m->gamma, gamma_guess_ns);
 	m->circuit = (struct ocs_circuit *)(m + 1);
 	m->user = (uint32_t *)(m->circuit + ports);
 	m->dark_in = (uint8_t *)(m->user + ports);
@@ -177,6 +177,8 @@ ocs_take_batch(struct ocs_matrix *m, struct ocs_batch *b, uint32_t max, uint64_t
 	}
 	if (!b->removals && !b->additions)
 		return false;
+	for (uint32_t i = 0; i < b->additions; i++)
+		m->circuit[b->add[i].in].batch = b->additions;
 	m->count.batches++;
 	return true;
 }
@@ -222,8 +224,7 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 		return OCS_ERR_UNKNOWN;
 	if (lit) {
 		if (c->state == OCS_REPORTED) {
-			uint64_t took = now_ns - c->ordered_ns;
-			m->gamma_ns = m->gamma_ns - m->gamma_ns / 8 + took / 8;
+			ocs_gamma_add(&m->gamma, c->batch, now_ns - c->ordered_ns);
 			enter(c, OCS_LIT, now_ns);
 		}
 		m->relit[in] = RELIT_NO;
@@ -334,7 +335,13 @@ ocs_user_of(const struct ocs_matrix *m, uint32_t out)
 uint64_t
 ocs_gamma_ns(const struct ocs_matrix *m)
 {
-	return m->gamma_ns;
+	return ocs_gamma_mean_ns(&m->gamma, 1);
+}
+
+const struct ocs_gamma *
+ocs_gamma(const struct ocs_matrix *m)
+{
+	return &m->gamma;
 }
 
 const struct ocs_counters *

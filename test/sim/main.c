@@ -75,6 +75,8 @@ const struct scenario scenarios[] = {
 	 NULL},
 	{"failover", "relays, cables and trunks fail: nothing lost, a bounded stall", false,
 	 failover_run, NULL},
+	{"optical", "two jobs on a circuit switch with faults: right data, nothing left", false,
+	 optical_run, NULL},
 	{"stripe", "one pair over 4 relays: 3.8 times one; over 2 to 4: 1.9", true, stripe_pair,
 	 NULL},
 	{"spray-sum", "one lane over 4 relays: 3.8 times one", true, spray_sum, NULL},

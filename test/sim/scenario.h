@@ -104,6 +104,9 @@ void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
 void big_hops(uint64_t seed, bool verbose, struct outcome *o);
 void repoint_run(uint64_t seed, bool verbose, struct outcome *o);
 
+/* optical.c */
+void optical_run(uint64_t seed, bool verbose, struct outcome *o);
+
 /* failover.c */
 void stripe_pair(uint64_t seed, bool verbose, struct outcome *o);
 void failover_run(uint64_t seed, bool verbose, struct outcome *o);

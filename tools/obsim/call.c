@@ -27,7 +27,6 @@ build(struct obs_call *c, const struct obs_args *a)
 				 .reversed = a->reversed,
 				 .degree = a->degree,
 				 .rules = a->rules};
-	/* log-time alltoall copies a lot: four times the hint for small p */
 	size_t each = (coll_arena_hint(&args) + 15) & ~(size_t)15;
 	c->schedule = take(a->p, sizeof *c->schedule);
 	c->arena = take(a->p, each);
@@ -71,7 +70,7 @@ obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node
 	}
 	c->algorithm = c->schedule[0].algorithm;
 	c->play_mem = take(1, coll_play_footprint(c->schedule, c->p));
-	c->play = coll_play_new(c->play_mem, c->schedule, c->p, NULL, NULL);
+	c->play = coll_play_new(c->play_mem, c->schedule, c->p, a->local, a->arg);
 	if (!c->play) {
 		obs_call_free(c);
 		return COLL_ERR_INVAL;
@@ -107,11 +106,10 @@ count(const struct obs_call *c, const struct ocs_plan *plan, struct obs_result *
 	r->hits = r->by_light - (plan->ordered < r->by_light ? plan->ordered : r->by_light);
 }
 
-struct obs_result
-obs_call_run(struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
-	     const struct ocs_costs *costs, const uint32_t *node_of, const struct obs_when *w)
+void
+obs_call_plan(const struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
+	      struct obs_plan *out)
 {
-	struct obs_result r = {0};
 	uint32_t all = c->messages + m->aheads;
 	struct ocs_demand *demand = c->demand, *joined = NULL;
 	if (m->aheads) {
@@ -126,23 +124,41 @@ obs_call_run(struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
 				     .demands = c->messages,
 				     .lookahead = m->aheads,
 				     .light_from = m->light_from};
-	void *plan_mem = take(1, ocs_plan_footprint(s, all));
-	struct ocs_plan plan, mine;
-	ocs_plan_make(&plan, &wish, s, plan_mem);
-	/* the plan by message, as the run wants it */
-	mine = plan;
-	mine.by = take(c->messages, 4);
-	mine.batch = take(c->messages, 4);
+	struct ocs_plan plan;
+	out->mem = take(1, ocs_plan_footprint(s, all));
+	ocs_plan_make(&plan, &wish, s, out->mem);
+	free(joined);
+	out->plan = plan;
+	out->plan.by = take(c->messages, 4);
+	out->plan.batch = take(c->messages, 4);
 	for (uint32_t i = 0; i < c->messages; i++) {
-		mine.by[i] = plan.by[c->at[i]];
-		mine.batch[i] = plan.batch[c->at[i]];
+		out->plan.by[i] = plan.by[c->at[i]];
+		out->plan.batch[i] = plan.batch[c->at[i]];
 	}
-	struct ocs_run run;
-	void *run_mem = take(1, ocs_run_footprint(&mine));
-	ocs_run_start(&run, &mine, run_mem);
+	out->run_mem = take(1, ocs_run_footprint(&out->plan));
+	ocs_run_start(&out->run, &out->plan, out->run_mem);
+}
+
+void
+obs_plan_free(struct obs_plan *p)
+{
+	free(p->mem);
+	free(p->plan.by);
+	free(p->plan.batch);
+	free(p->run_mem);
+	*p = (struct obs_plan){0};
+}
+
+struct obs_result
+obs_call_run(struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
+	     const struct ocs_costs *costs, const uint32_t *node_of, const struct obs_when *w)
+{
+	struct obs_result r = {0};
+	struct obs_plan p;
+	obs_call_plan(c, m, s, &p);
 	coll_play_rewind(c->play);
 	struct ocs_prediction q = {.play = c->play,
-				   .run = &run,
+				   .run = &p.run,
 				   .costs = costs,
 				   .ranks = c->p,
 				   .node_of = node_of,
@@ -151,15 +167,11 @@ obs_call_run(struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
 				   .finish_s = w->finish_s,
 				   .log = w->log,
 				   .arg = w->arg};
-	void *mem = take(1, ocs_predict_footprint(c->p, c->messages, mine.setups));
+	void *mem = take(1, ocs_predict_footprint(c->p, c->messages, p.plan.setups));
 	r.end_s = ocs_predict_s(&q, mem);
-	count(c, &mine, &r);
+	count(c, &p.plan, &r);
 	r.gammas = q.gammas;
 	free(mem);
-	free(run_mem);
-	free(mine.by);
-	free(mine.batch);
-	free(plan_mem);
-	free(joined);
+	obs_plan_free(&p);
 	return r;
 }

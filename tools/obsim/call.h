@@ -14,6 +14,9 @@ struct obs_args {
 	uint32_t p, root, degree;
 	bool reversed;
 	const struct coll_rules *rules;
+	/* copies and reductions as the call is played, for who has data */
+	void (*local)(void *arg, uint32_t rank, const struct coll_step *step);
+	void *arg;
 };
 
 struct obs_call {
@@ -49,6 +52,16 @@ struct obs_when {
 	void (*log)(void *arg, double at_s, enum ocs_happening h, uint32_t what);
 	void *arg;
 };
+
+/* A plan of the call, by message, and a run of it at its beginning. */
+struct obs_plan {
+	struct ocs_plan plan;
+	struct ocs_run run;
+	void *mem, *run_mem;
+};
+void obs_call_plan(const struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
+		   struct obs_plan *out);
+void obs_plan_free(struct obs_plan *p);
 
 /* Plan and play the call; slots become what is lit behind it. */
 struct obs_result obs_call_run(struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,

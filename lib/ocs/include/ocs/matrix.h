@@ -32,6 +32,8 @@
 #ifndef OCS_MATRIX_H
 #define OCS_MATRIX_H
 
+#include "ocs/gamma.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,6 +79,7 @@ struct ocs_circuit {
 	enum ocs_state state;
 	uint64_t since_ns;   /* when it entered the state */
 	uint64_t ordered_ns; /* when its set-up was ordered */
+	uint32_t batch;	     /* with how many others */
 	uint64_t owner;	     /* caller's name for who wants it */
 	bool unwant;	     /* unwanted while being ordered: doom it when reported */
 };
@@ -126,8 +129,9 @@ int ocs_port_dark(struct ocs_matrix *m, bool ingress, uint32_t port, bool dark);
 struct ocs_circuit ocs_at(const struct ocs_matrix *m, uint32_t in);
 /* The ingress port whose circuit uses this egress, or OCS_NO_PORT. */
 uint32_t ocs_user_of(const struct ocs_matrix *m, uint32_t out);
-/* Smoothed time from order to light. */
+/* Smoothed time from order to light of one circuit; by size of batch, and its tail. */
 uint64_t ocs_gamma_ns(const struct ocs_matrix *m);
+const struct ocs_gamma *ocs_gamma(const struct ocs_matrix *m);
 const struct ocs_counters *ocs_counters(const struct ocs_matrix *m);
 /* NULL, or what contradicts itself: for tests and the simulator. */
 const char *ocs_check(const struct ocs_matrix *m);

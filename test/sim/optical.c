@@ -1,0 +1,480 @@
+/* Two jobs on one circuit switch with faults (optical.h): their collectives, planned in
+ * every mode, complete with the right data whatever the switch does; no circuit is left
+ * behind, and nobody else's is touched. */
+#include "optical.h"
+#include "scenario.h"
+
+#include "call.h"
+#include "ocs/control.h"
+#include "ocs/fabric.h"
+#include "ocs/lease.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES	   8
+#define NODE_PORTS 4 /* switch ports n * 4 .. n * 4 + 3 lead to node n */
+#define CALLS_MAX  6
+#define MS	   BASE_MS_NS
+#define GIVE_UP_MS 60000 /* of virtual time */
+
+enum phase { ASKING, COMPUTING, CALLING, DRAINING, OVER };
+
+struct message {
+	enum { IDLE, READY, BY_LIGHT, BY_PACKET, GONE } state;
+	uint64_t end_ns;
+	bool passed;	     /* there was light when it started */
+	uint64_t changed[2]; /* the mirrors' histories then */
+	uint32_t x, y;
+};
+
+struct job {
+	struct world_of_light *w;
+	uint64_t id, until_ns;
+	enum phase phase;
+	uint32_t p, node[NODES], calls, call;
+	struct ocs_slots slots;
+	struct ocs_slot slot[NODES * NODE_PORTS];
+	uint32_t ports[NODES], port_of[NODES * NODE_PORTS];
+	struct ocs_fabric fabric;
+	/* the call */
+	struct obs_args args;
+	struct obs_call made;
+	struct obs_plan plan;
+	void *fabric_mem;
+	struct message *message;
+	uint8_t *buf[NODES][3];
+	size_t size[3];
+	uint32_t fallbacks;
+};
+
+struct world_of_light {
+	struct osw sw;
+	struct base_prng rng;
+	struct ocs_control *control;
+	struct ocs_matrix *m;
+	struct ocs_leases *leases;
+	uint32_t node_of[OSW_PORTS];
+	bool own[OSW_PORTS];
+	struct job job[2];
+	uint64_t now_ns, light, packets, moved;
+	char why[300];
+};
+
+static bool
+wrong(struct world_of_light *w, const struct job *j, const char *what)
+{
+	snprintf(w->why, sizeof w->why, "job %u, call %u, %s %s of %u: %s", (unsigned)j->id,
+		 j->call, coll_op_name(j->args.op),
+		 j->made.algorithm ? j->made.algorithm : "chosen", j->p, what);
+	return false;
+}
+
+/* ---- data */
+
+static uint8_t
+value(uint32_t rank, size_t at)
+{
+	return (uint8_t)(rank * 37 + at * 11 + at / 251 + 5);
+}
+
+static void
+local(void *arg, uint32_t rank, const struct coll_step *st)
+{
+	struct job *j = arg;
+	if (!j->buf[rank][0])
+		return; /* it is played for its rounds, before there is data */
+	uint8_t *from = j->buf[rank][st->from.buf] + st->from.off;
+	uint8_t *into = j->buf[rank][st->into.buf] + st->into.off;
+	if (st->kind == COLL_STEP_COPY)
+		memmove(into, from, st->from.len);
+	for (uint64_t i = 0; st->kind == COLL_STEP_REDUCE && i < st->from.len; i++)
+		into[i] = (uint8_t)(into[i] + from[i]);
+}
+
+static uint8_t
+expected(const struct job *j, uint32_t rank, size_t at)
+{
+	const struct obs_args *a = &j->args;
+	uint8_t sum = 0;
+	switch (a->op) {
+	case COLL_BCAST:
+		return value(a->root, at);
+	case COLL_ALLGATHER:
+		return value((uint32_t)(at / a->bytes), at % a->bytes);
+	case COLL_ALLTOALL:
+		return value((uint32_t)(at / a->bytes), rank * a->bytes + at % a->bytes);
+	default:
+		for (uint32_t r = 0; r < j->p; r++)
+			sum = (uint8_t)(sum + value(r, at));
+		return sum;
+	}
+}
+
+static bool
+right(struct world_of_light *w, struct job *j)
+{
+	const struct obs_args *a = &j->args;
+	size_t n = a->op == COLL_ALLGATHER || a->op == COLL_ALLTOALL ? j->p * a->bytes : a->bytes;
+	for (uint32_t r = 0; r < j->p; r++)
+		for (size_t i = 0; i < n && (a->op != COLL_REDUCE || r == a->root); i++)
+			if (j->buf[r][COLL_RECV][i] != expected(j, r, i))
+				return wrong(w, j, "wrong data");
+	return true;
+}
+
+/* ---- a call */
+
+static const struct {
+	enum coll_op op;
+	const char *algorithm;
+} kinds[] = {
+	{COLL_BARRIER, "recursive_doubling"},
+	{COLL_BCAST, "binomial"},
+	{COLL_BCAST, "linear"},
+	{COLL_BCAST, "graph"},
+	{COLL_REDUCE, "binomial"},
+	{COLL_ALLREDUCE, "recursive_doubling"},
+	{COLL_ALLREDUCE, "ring"},
+	{COLL_ALLREDUCE, "rabenseifner"},
+	{COLL_ALLGATHER, "ring"},
+	{COLL_ALLGATHER, "bruck"},
+	{COLL_ALLGATHER, "recursive_doubling"},
+	{COLL_ALLTOALL, "pairs"},
+	{COLL_ALLTOALL, "bruck"},
+	{COLL_ALLTOALL, "linear"},
+};
+
+static bool
+begin_call(struct world_of_light *w, struct job *j)
+{
+	struct base_prng *r = &w->rng;
+	size_t kind = base_prng_below(r, sizeof kinds / sizeof kinds[0]);
+	memset(j->buf, 0, sizeof j->buf);
+	j->args = (struct obs_args){.op = kinds[kind].op,
+				    .algorithm = kinds[kind].algorithm,
+				    .bytes = 16 + base_prng_below(r, 64),
+				    .p = j->p,
+				    .root = (uint32_t)base_prng_below(r, j->p),
+				    .degree = 4,
+				    .reversed = base_prng_below(r, 2),
+				    .local = local,
+				    .arg = j};
+	if (kinds[kind].op == COLL_BARRIER)
+		j->args.bytes = 0;
+	if (obs_call_make(&j->made, &j->args, j->node) != 0)
+		return wrong(w, j, "no schedule");
+	j->size[COLL_SEND] = j->size[COLL_RECV] = j->p * j->args.bytes + 1;
+	for (uint32_t rank = 0; rank < j->p; rank++) {
+		const struct coll_schedule *s = &j->made.schedule[rank];
+		for (int b = COLL_SEND; b <= COLL_RECV; b++) {
+			j->buf[rank][b] = calloc(1, j->size[b]);
+			for (size_t i = 0; b == COLL_SEND && i < j->size[b]; i++)
+				j->buf[rank][b][i] = value(rank, i);
+		}
+		j->buf[rank][COLL_TMP] = calloc(1, s->tmp_bytes + 1);
+		if (j->args.op == COLL_BCAST && rank == j->args.root)
+			memcpy(j->buf[rank][COLL_RECV], j->buf[rank][COLL_SEND], j->args.bytes);
+	}
+	struct obs_mode m = {.mode = (enum ocs_plan_mode)base_prng_below(r, 4),
+			     .light_from = base_prng_below(r, 3) ? 0 : base_prng_below(r, 200)};
+	obs_call_plan(&j->made, &m, &j->slots, &j->plan);
+	j->fabric_mem = malloc(ocs_fabric_footprint(&j->plan.plan));
+	ocs_fabric_start(&j->fabric, &j->plan.run, w->now_ns, j->fabric_mem);
+	j->message = calloc(j->made.messages + 1, sizeof *j->message);
+	coll_play_rewind(j->made.play); /* with data this time */
+	j->phase = CALLING;
+	return true;
+}
+
+static void
+free_call(struct job *j)
+{
+	for (uint32_t r = 0; r < NODES; r++)
+		for (int b = 0; b < 3; b++)
+			free(j->buf[r][b]);
+	memset(j->buf, 0, sizeof j->buf);
+	free(j->message);
+	free(j->fabric_mem);
+	j->message = NULL;
+	j->fabric_mem = NULL;
+	obs_plan_free(&j->plan);
+	obs_call_free(&j->made);
+}
+
+static void
+by_light(struct world_of_light *w, struct job *j, uint32_t m)
+{
+	struct message *g = &j->message[m];
+	const struct ocs_setup *u = &j->plan.plan.setup[j->plan.plan.by[m]];
+	uint32_t a = j->port_of[u->a * NODE_PORTS + u->slot_a];
+	uint32_t b = j->port_of[u->b * NODE_PORTS + u->slot_b];
+	bool forth = j->node[j->made.message[m].from] == u->a;
+	g->x = forth ? a : b;
+	g->y = forth ? b : a;
+	g->passed = osw_passes(&w->sw, g->x, g->y, w->now_ns);
+	g->changed[0] = w->sw.changed[g->x];
+	g->state = BY_LIGHT;
+	g->end_ns = w->now_ns + (1 + base_prng_below(&w->rng, 5)) * MS;
+	w->light++;
+}
+
+static void
+by_packet(struct world_of_light *w, struct job *j, uint32_t m, uint64_t wait_ns)
+{
+	j->message[m].state = BY_PACKET;
+	j->message[m].end_ns = w->now_ns + wait_ns + (2 + base_prng_below(&w->rng, 10)) * MS;
+	w->packets++;
+}
+
+static void
+arrive(struct world_of_light *w, struct job *j, uint32_t m)
+{
+	struct message *g = &j->message[m];
+	const struct coll_message *c = &j->made.message[m];
+	const struct coll_step *s = &j->made.schedule[c->from].step[c->send];
+	const struct coll_step *r = &j->made.schedule[c->to].step[c->recv];
+	if (g->state == BY_LIGHT && (!g->passed || g->changed[0] != w->sw.changed[g->x])) {
+		/* The transport notices and sends it again over the packet network; the matrix
+		 * hears that there was no light. */
+		struct ocs_circuit at = ocs_at(w->m, g->x);
+		if (at.state == OCS_LIT && at.out == g->y)
+			ocs_light(w->m, g->x, false, w->now_ns);
+		j->fallbacks++;
+		by_packet(w, j, m, 3 * MS);
+		return;
+	}
+	memcpy(j->buf[c->to][r->into.buf] + r->into.off, j->buf[c->from][s->from.buf] + s->from.off,
+	       s->from.len);
+	g->state = GONE;
+	w->moved++;
+	ocs_run_over(&j->plan.run, m);
+	coll_play_over(j->made.play, m);
+}
+
+static bool
+go_on(struct world_of_light *w, struct job *j)
+{
+	bool more = true;
+	while (more) {
+		more = ocs_fabric_step(&j->fabric, w->now_ns);
+		for (uint32_t m; (m = coll_play_next(j->made.play)) != COLL_NO_MESSAGE;)
+			j->message[m].state = READY;
+		for (uint32_t m = 0; m < j->made.messages; m++) {
+			struct message *g = &j->message[m];
+			if (g->state == READY) {
+				enum ocs_way way = ocs_run_way(&j->plan.run, m);
+				if (way == OCS_WAY_LIGHT)
+					by_light(w, j, m);
+				else if (way == OCS_WAY_PACKET)
+					by_packet(w, j, m, 0);
+			} else if ((g->state == BY_LIGHT || g->state == BY_PACKET) &&
+				   g->end_ns <= w->now_ns) {
+				arrive(w, j, m);
+				more = true;
+			}
+		}
+	}
+	if (coll_play_left(j->made.play))
+		return true;
+	ocs_fabric_end(&j->fabric, w->now_ns);
+	bool ok = right(w, j);
+	free_call(j);
+	j->call++;
+	j->phase = j->call < j->calls ? COMPUTING : DRAINING;
+	j->until_ns = w->now_ns + base_prng_below(&w->rng, 20) * MS;
+	if (j->phase == DRAINING)
+		ocs_fabric_clear(&j->fabric, w->now_ns);
+	return ok;
+}
+
+/* ---- a job */
+
+/* Which port each slot is, by the lease as it is now. */
+static void
+map_ports(struct world_of_light *w, struct job *j)
+{
+	for (uint32_t n = 0; n < NODES; n++) {
+		j->ports[n] = 0;
+		for (uint32_t i = 0; i < NODE_PORTS; i++) {
+			uint32_t p = ocs_lease_port(w->leases, j->id, n, i);
+			j->port_of[n * NODE_PORTS + i] = p;
+			j->ports[n] += p != OCS_NO_PORT;
+		}
+	}
+}
+
+static void
+ask(struct world_of_light *w, struct job *j)
+{
+	struct ocs_ask a[NODES];
+	for (uint32_t i = 0; i < j->p; i++) {
+		uint32_t min = (uint32_t)base_prng_below(&w->rng, 3);
+		a[i] = (struct ocs_ask){j->node[i], min,
+					min + (uint32_t)base_prng_below(&w->rng, 3)};
+	}
+	if (ocs_lease_state(w->leases, j->id) == OCS_LEASE_NONE &&
+	    !ocs_lease_ask(w->leases, j->id, a, j->p, 50 * MS, w->now_ns))
+		wrong(w, j, "the lease is not taken");
+	/* Some confirm too late and have to ask again. */
+	if (ocs_lease_state(w->leases, j->id) != OCS_LEASE_HELD || base_prng_below(&w->rng, 30))
+		return;
+	ocs_lease_confirm(w->leases, j->id);
+	map_ports(w, j);
+	j->phase = COMPUTING;
+}
+
+/* The operator takes a port away between two calls: its circuits go first. */
+static void
+shrink(struct world_of_light *w, struct job *j)
+{
+	uint32_t n = j->node[base_prng_below(&w->rng, j->p)];
+	uint32_t p = ocs_lease_port(w->leases, j->id, n, 0);
+	ocs_fabric_clear(&j->fabric, w->now_ns);
+	if (p != OCS_NO_PORT)
+		ocs_lease_withdraw(w->leases, p, true, w->now_ns);
+	map_ports(w, j);
+}
+
+static bool
+job_step(struct world_of_light *w, struct job *j)
+{
+	switch (j->phase) {
+	case ASKING:
+		ask(w, j);
+		return !*w->why;
+	case COMPUTING:
+		if (j->until_ns > w->now_ns)
+			return true;
+		if (base_prng_below(&w->rng, 8) == 0) {
+			shrink(w, j);
+			j->until_ns = w->now_ns + 40 * MS;
+			return true;
+		}
+		return begin_call(w, j);
+	case CALLING:
+		return go_on(w, j);
+	case DRAINING:
+		ocs_fabric_clear(&j->fabric, w->now_ns);
+		if (!ocs_fabric_empty(&j->fabric))
+			return true;
+		ocs_lease_release(w->leases, j->id, w->now_ns);
+		for (uint32_t p = 0; p < OSW_PORTS; p++) /* mended: others may wait for them */
+			ocs_lease_withdraw(w->leases, p, false, w->now_ns);
+		j->phase = OVER;
+		return true;
+	case OVER:
+		return true;
+	}
+	return true;
+}
+
+static void
+job_init(struct world_of_light *w, uint32_t i)
+{
+	struct job *j = &w->job[i];
+	uint32_t order[NODES];
+	j->w = w;
+	j->id = i + 1;
+	j->p = 2 + (uint32_t)base_prng_below(&w->rng, NODES - 1);
+	j->calls = 1 + (uint32_t)base_prng_below(&w->rng, CALLS_MAX);
+	for (uint32_t n = 0; n < NODES; n++) {
+		uint32_t k = (uint32_t)base_prng_below(&w->rng, n + 1);
+		order[n] = order[k];
+		order[k] = n;
+	}
+	memcpy(j->node, order, sizeof order);
+	j->slots = (struct ocs_slots){NODES, NODE_PORTS, j->ports, j->slot, 0};
+	ocs_slots_clear(&j->slots);
+	memset(j->port_of, 0xff, sizeof j->port_of);
+	j->fabric = (struct ocs_fabric){.m = w->m,
+					.slots = &j->slots,
+					.port_of = j->port_of,
+					.owner = j->id,
+					.patience_ns = 200 * MS};
+}
+
+static void
+start(struct world_of_light *w, uint64_t seed)
+{
+	osw_init(&w->sw, seed);
+	w->rng = base_prng_seed(seed ^ 0x0b5);
+	for (uint32_t p = 0; p < OSW_PORTS; p++) {
+		w->own[p] = p < w->sw.foreign_from;
+		w->node_of[p] = p < NODES * NODE_PORTS ? p / NODE_PORTS : UINT32_MAX;
+	}
+	struct ocs_control_config c = {.ports = OSW_PORTS,
+				       .batch = OSW_PORTS,
+				       .gamma_guess_ns = 10 * MS,
+				       .settle_ns = 30 * MS,
+				       .retry_ns = 5 * MS,
+				       .own_in = w->own,
+				       .own_out = w->own};
+	w->control = ocs_control_new(malloc(ocs_control_footprint(&c)), &c, &w->sw.base);
+	w->m = ocs_control_matrix(w->control);
+	w->leases = ocs_leases_new(malloc(ocs_leases_footprint(OSW_PORTS, 2, NODES)), OSW_PORTS,
+				   w->node_of, 2, NODES);
+	for (uint32_t i = 0; i < 2; i++)
+		job_init(w, i);
+}
+
+/* What must hold at any time, and what must when all is over. */
+static bool
+holds(struct world_of_light *w, bool end)
+{
+	const char *why = w->sw.broken ? w->sw.broken : ocs_check(w->m);
+	for (uint32_t p = 0; end && p < OSW_PORTS && !why; p++)
+		if (w->sw.mine[p])
+			why = "a circuit is left on the switch";
+	if (why && !*w->why)
+		snprintf(w->why, sizeof w->why, "%s", why);
+	return !*w->why;
+}
+
+void
+optical_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	struct world_of_light *w = calloc(1, sizeof *w);
+	struct ocs_notice n;
+	uint32_t ms = 0;
+	start(w, seed);
+	bool ok = true, over = false;
+	for (; ok && !over && ms < GIVE_UP_MS; ms++) {
+		w->now_ns = (uint64_t)ms * MS;
+		bool heal = w->job[0].phase >= DRAINING && w->job[1].phase >= DRAINING;
+		osw_step(&w->sw, w->now_ns, heal);
+		ocs_control_turn(w->control, w->now_ns);
+		while (ocs_control_next(w->control, &n))
+			;
+		ocs_leases_tick(w->leases, w->now_ns);
+		for (uint32_t i = 0; i < 2; i++)
+			ok = ok && job_step(w, &w->job[i]);
+		ok = ok && holds(w, false);
+		over = w->job[0].phase == OVER && w->job[1].phase == OVER &&
+		       ocs_control_is_settled(w->control);
+	}
+	if (ok && !over)
+		ok = wrong(w, &w->job[w->job[0].phase == OVER], "does not come to its end");
+	ok = ok && holds(w, true);
+	for (uint32_t i = 0; i < 2; i++)
+		free_call(&w->job[i]);
+	const struct ocs_counters *c = ocs_counters(w->m);
+	o->ok = ok;
+	o->events = w->moved;
+	o->virtual_ns = w->now_ns;
+	o->hash = seed ^ (w->now_ns * 31 + w->light * 7 + w->packets * 3 + c->set_up);
+	snprintf(o->why, sizeof o->why, "%s", w->why);
+	snprintf(o->note, sizeof o->note,
+		 "%llu messages, %llu by light first, %u sent again, %llu circuits, %llu refused, "
+		 "%llu stolen, %llu sessions lost",
+		 (unsigned long long)w->moved, (unsigned long long)w->light,
+		 w->job[0].fallbacks + w->job[1].fallbacks, (unsigned long long)c->set_up,
+		 (unsigned long long)w->sw.refused, (unsigned long long)w->sw.stolen,
+		 (unsigned long long)w->sw.sessions_lost);
+	if (verbose)
+		puts(o->note);
+	free(w->control);
+	free(w->leases);
+	free(w);
+}
