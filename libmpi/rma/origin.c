@@ -276,11 +276,13 @@ rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, 
 	send_bulk(win, target, tag, data, bytes, owned, NULL);
 }
 
-/* Never 0. */
+/* Never 0.  Bulk data towards a process is named by its sender (what an operation carries)
+ * or by itself (what it asked for): a bit keeps these apart. */
+#define RESULT_TAG UINT32_C(0x20000000)
 static uint32_t
 new_tag(void)
 {
-	last_tag = last_tag % 0x3fffffff + 1;
+	last_tag = last_tag % (RESULT_TAG - 1) + 1;
 	return last_tag;
 }
 
@@ -309,7 +311,7 @@ want_result(struct rma_op *op, const struct rma_args *a, struct rma_packet *p)
 		if (into == NULL)
 			return rma_no_memory();
 	}
-	p->reply_tag = new_tag();
+	p->reply_tag = new_tag() | RESULT_TAG;
 	results++;
 	op->recv.on_done = result_came;
 	lmpi_irecv(&op->recv, into, op->expected, (int)rma_world(a->win, a->target),

@@ -328,6 +328,43 @@ lengths(void)
 	free(old);
 }
 
+/* Long data on its way to me that I asked for and that others give me, at the same time. */
+static void
+crossing(void)
+{
+	enum { LEN = 20000 };
+	int to = (check_rank + 1) % check_size, from = (check_rank + check_size - 1) % check_size;
+	MPI_Datatype evens; /* nothing the system copies by itself */
+	int *mem = malloc(4 * LEN * sizeof(int)), *out = malloc(2 * LEN * sizeof(int));
+	int *in = calloc(2 * LEN, sizeof(int)), bad = 0;
+	MPI_Win win;
+
+	MPI_Type_vector(LEN, 1, 2, MPI_INT, &evens);
+	MPI_Type_commit(&evens);
+	MPI_Win_create(mem, 4 * LEN * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+		       &win);
+	for (int i = 0; i < 2 * LEN; i++) {
+		out[i] = -1 - check_rank;
+		mem[i] = check_rank;
+		mem[2 * LEN + i] = 0;
+	}
+	MPI_Win_fence(0, win);
+	if (check_rank % 2 == 0)
+		MPI_Get(in, 1, evens, to, 0, 1, evens, win);
+	MPI_Put(out, 1, evens, from, 2 * LEN, 1, evens, win);
+	if (check_rank % 2 == 1)
+		MPI_Get(in, 1, evens, to, 0, 1, evens, win);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+	for (int i = 0; i < 2 * LEN; i += 2)
+		bad += in[i] != to || mem[2 * LEN + i] != -1 - to;
+	CHECKF(bad == 0, "%d", bad);
+	MPI_Win_free(&win);
+	MPI_Type_free(&evens);
+	free(mem);
+	free(out);
+	free(in);
+}
+
 /* Thousands under way at once, in both directions, long and short mixed. */
 static void
 flood(void)
@@ -471,6 +508,7 @@ main(int argc, char **argv)
 		threads(allocated);
 	}
 	lengths();
+	crossing();
 	flood();
 	spinning();
 	return finish();
