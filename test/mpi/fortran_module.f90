@@ -2,7 +2,7 @@
 ! non-blocking collectives; and pmpi_: MPI_Barrier is replaced by one of the program.
 module seen
   implicit none
-  integer :: copies = 0, deletes = 0, queries = 0, frees = 0, bad = 0
+  integer :: copies = 0, deletes = 0, queries = 0, frees = 0, bad = 0, win_errors = 0
 contains
   subroutine check(ok, what)
     logical, intent(in) :: ok
@@ -30,6 +30,11 @@ contains
     integer(kind=MPI_ADDRESS_KIND) :: val, extra
     deletes = deletes + 1
     ierror = MPI_SUCCESS
+  end subroutine
+
+  subroutine count_error(win, code)
+    integer :: win, code
+    if (win /= 0 .and. code /= 0) win_errors = win_errors + 1
   end subroutine
 
   subroutine query(extra, status, ierror)
@@ -81,6 +86,7 @@ program modules
   call topologies()
   call collectives()
   call generalized()
+  call windows()
   call MPI_Allreduce(MPI_IN_PLACE, bad, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
   if (rank == 0 .and. bad == 0) print '(a)', 'ok'
   call MPI_Finalize(ierror)
@@ -282,6 +288,76 @@ contains
     call check(count == 3 .and. status(MPI_TAG) == 6 .and. queries == 1 .and. frees == 1, 'grequest')
     call MPI_Barrier(MPI_COMM_WORLD, ierror)
     call check(barriers() == 1, 'MPI_Barrier replaced, pmpi_barrier called')
+  end subroutine
+
+  subroutine windows()
+    use, intrinsic :: iso_c_binding
+    integer :: win, info, group, m, right, left, i, was, one, key, handler, unit, length
+    integer, target :: mine(10)
+    integer, pointer :: part(:)
+    integer(kind=MPI_ADDRESS_KIND) :: bytes, val, disp
+    type(c_ptr) :: base
+    character(len=MPI_MAX_OBJECT_NAME) :: name
+    logical :: flag
+    right = mod(rank + 1, n)
+    left = mod(rank + n - 1, n)
+    bytes = 40
+    call MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierror)
+    call c_f_pointer(base, part, [10])
+    part = rank
+    call MPI_Win_get_attr(win, MPI_WIN_SIZE, val, flag, ierror)
+    call check(flag .and. val == 40, 'MPI_WIN_SIZE')
+    call MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, val, flag, ierror)
+    call check(flag .and. val == 4, 'MPI_WIN_DISP_UNIT')
+    call MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, val, flag, ierror)
+    call check(flag .and. val == MPI_WIN_FLAVOR_ALLOCATE, 'MPI_WIN_CREATE_FLAVOR')
+    call MPI_Win_get_attr(win, MPI_WIN_BASE, val, flag, ierror)
+    call check(flag .and. val == transfer(base, val), 'MPI_WIN_BASE')
+    call MPI_Win_fence(0, win, ierror)
+    mine = [(100 * rank + i, i = 1, 10)]
+    disp = 2
+    call MPI_Put(mine, 3, MPI_INTEGER, right, disp, 3, MPI_INTEGER, win, ierror)
+    call MPI_Win_fence(0, win, ierror)
+    call check(part(3) == 100 * left + 1 .and. part(5) == 100 * left + 3 .and. part(6) == rank, 'put')
+    call MPI_Accumulate(mine, 3, MPI_INTEGER, right, disp, 3, MPI_INTEGER, MPI_SUM, win, ierror)
+    call MPI_Win_fence(0, win, ierror)
+    call check(part(4) == 2 * (100 * left + 2), 'accumulate')
+    one = 1
+    disp = 0
+    call MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, win, ierror)
+    call MPI_Fetch_and_op(one, was, MPI_INTEGER, right, disp, MPI_SUM, win, ierror)
+    call MPI_Win_unlock(right, win, ierror)
+    call check(was == right, 'fetch_and_op')
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    call check(part(1) == rank + 1, 'what it left')
+    call MPI_Win_set_name(win, 'part', ierror)
+    call MPI_Win_get_name(win, name, length, ierror)
+    call check(name == 'part' .and. length == 4, 'name of a window')
+    call MPI_Win_get_group(win, group, ierror)
+    call MPI_Group_size(group, m, ierror)
+    call check(m == n, 'group of a window')
+    call MPI_Group_free(group, ierror)
+    call MPI_Win_get_info(win, info, ierror)
+    call MPI_Info_free(info, ierror)
+    deletes = 0
+    val = 5
+    call MPI_Win_create_keyval(MPI_WIN_DUP_FN, remove, key, val, ierror)
+    call MPI_Win_set_attr(win, key, val, ierror)
+    call MPI_Win_create_errhandler(count_error, handler, ierror)
+    call MPI_Win_set_errhandler(win, handler, ierror)
+    call MPI_Errhandler_free(handler, ierror)
+    call MPI_Win_lock_all(0, win, ierror)
+    disp = 9
+    call MPI_Put(mine, 3, MPI_INTEGER, right, disp, 3, MPI_INTEGER, win, ierror)
+    call MPI_Win_unlock_all(win, ierror)
+    call check(win_errors == 1, 'error handler of a window')
+    call MPI_Win_shared_query(win, MPI_PROC_NULL, val, unit, base, ierror)
+    call check(val == 40 .and. unit == 4, 'shared_query')
+    call MPI_Win_free(win, ierror)
+    call check(deletes == 1 .and. win == MPI_WIN_NULL, 'attributes of a window')
+    bytes = 40
+    call MPI_Win_create(mine, bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win, ierror)
+    call MPI_Win_free(win, ierror)
   end subroutine
 
   integer function barriers()
