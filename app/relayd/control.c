@@ -19,7 +19,8 @@
 
 _Static_assert(RD_GATES_MAX == RELAY_CLIENTS_MAX, "gate addresses: one for each client");
 
-#define END_NS BASE_S_NS /* for aborts to be delivered and custody to empty */
+#define END_NS	 BASE_S_NS	   /* for aborts to be delivered and custody to empty */
+#define QUIET_NS (200 * BASE_MS_NS) /* nothing came for so long: they have gone over */
 
 /* ---- watches and mail ------------------------------------------------------------- */
 
@@ -268,20 +269,42 @@ jobs_running(const struct rd_control *c)
 }
 
 static void
+mail_all(struct rd_control *c, enum rd_mail_type type, const char *text, uint32_t number)
+{
+	for (uint32_t i = 0; i < c->nworkers; i++) {
+		struct rd_mail *mail = rd_control_mail(c, i, type);
+		strlcpy(mail->text, text, sizeof mail->text);
+		mail->number = number;
+		rd_control_post(c, mail);
+	}
+}
+
+static bool
+others_there(const struct rd_control *c)
+{
+	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
+		if (i != c->conf->cluster.self && rd_peer_up(c, i))
+			return true;
+	return false;
+}
+
+static void
 begin_end(struct rd_control *c)
 {
 	char why[RELAY_WHY_MAX], a[RD_IPV4_TEXT];
 	snprintf(why, sizeof why, "relay %s of cluster %s stops",
 		 rd_ipv4_text(c->conf->port[RD_LEG_PRIVATE].address, a), c->conf->cluster.name);
+	c->leaving = c->leaving && others_there(c);
+	if (c->leaving) {
+		rd_session_leave(c);
+		rd_foreign_leave(c);
+	}
 	c->phase = RD_PHASE_END;
 	c->phase_end_ns = c->now_ns + END_NS;
 	rd_session_end_all(c, why, -1);
 	rd_foreign_end_all(c, why);
-	for (uint32_t i = 0; i < c->nworkers; i++) {
-		struct rd_mail *mail = rd_control_mail(c, i, RD_MAIL_END_ALL);
-		strlcpy(mail->text, why, sizeof mail->text);
-		rd_control_post(c, mail);
-	}
+	if (!c->leaving)
+		mail_all(c, RD_MAIL_END_ALL, why, 0);
 	ask_snapshot(c);
 }
 
@@ -296,20 +319,41 @@ begin_drain(struct rd_control *c, const char *signal_name)
 		return;
 	}
 	rd_notify("STOPPING=1");
-	rd_log(RD_LOG_INFO, "%s: no new jobs; %u running get %u ms to finish", signal_name,
-	       jobs_running(c), c->drain_ms);
+	c->leaving = others_there(c) && jobs_running(c);
+	rd_log(RD_LOG_INFO, "%s: no new jobs; %u running %s %u ms", signal_name, jobs_running(c),
+	       c->leaving ? "go over to the other relays within" : "get, to finish,",
+	       c->drain_ms);
+	if (c->leaving) {
+		mail_all(c, RD_MAIL_WEIGHT, "", 0);
+		ask_snapshot(c);
+	}
 	c->phase = RD_PHASE_DRAIN;
 	c->phase_end_ns = c->now_ns + c->drain_ms * BASE_MS_NS;
 	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
 		rd_watch_close(c, &c->listen_impi[i]);
 }
 
+/* Everything that can goes over other relays now. */
+static bool
+emptied(struct rd_control *c)
+{
+	uint64_t began_ns = c->phase_end_ns - c->drain_ms * BASE_MS_NS;
+	if (!c->leaving || rd_session_stay(c) || rd_foreign_stay(c) || c->snapshot_out)
+		return false;
+	bool quiet = c->now_ns - began_ns >= QUIET_NS; /* who is told to go has had time */
+	for (uint32_t i = 0; i < c->snapshot->nshards; i++)
+		quiet = quiet && c->snapshot->shard[i]->relay_quiet_ns >= QUIET_NS;
+	ask_snapshot(c);
+	return quiet;
+}
+
 static void
 phase_tick(struct rd_control *c)
 {
 	bool idle = jobs_running(c) == 0;
-	if (c->phase == RD_PHASE_DRAIN && (idle || c->now_ns >= c->phase_end_ns)) {
-		if (!idle)
+	if (c->phase == RD_PHASE_DRAIN &&
+	    (idle || emptied(c) || c->now_ns >= c->phase_end_ns)) {
+		if (!idle && !c->leaving)
 			rd_log(RD_LOG_WARNING, "drain deadline passed with %u jobs: ended now",
 			       jobs_running(c));
 		begin_end(c);
@@ -318,6 +362,8 @@ phase_tick(struct rd_control *c)
 		if ((idle && empty) || c->now_ns >= c->phase_end_ns) {
 			/* While worker 0 still carries their FIN. */
 			c->phase = RD_PHASE_CLOSE;
+			if (c->leaving)
+				mail_all(c, RD_MAIL_LEAVE, "this relay goes away", 0);
 			rd_peer_close(c);
 		} else {
 			ask_snapshot(c);
@@ -449,7 +495,7 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	c->drain_ms = conf->drain_ms;
 	c->idle = conf->idle;
 	c->policy = conf->trunks.policy;
-	c->now_ns = rd_clock_system_ns();
+	c->now_ns = c->began_ns = rd_clock_system_ns();
 	c->limit_neigh = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};
 	c->limit_channel = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 50};

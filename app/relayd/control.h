@@ -22,7 +22,9 @@
  *
  * Stopping is a state machine:
  *
- *   RUN --SIGTERM--> DRAIN (no new jobs; until all ended or drain_ms)
+ *   RUN --SIGTERM--> DRAIN (no new jobs; until all ended or drain_ms; if other relays of the
+ *                           cluster are there their jobs are left to them: until nothing
+ *                           comes here any more)
  *       --> END (abort what is left, wait until custody is empty, 1 s)
  *       --> CLOSE (connections to the other relays; a tick for their FIN)
  *       --> STOP (the workers leave their loops) --> rd_control_run returns
@@ -124,7 +126,8 @@ struct rd_control {
 	struct impi_auth auth;
 
 	enum rd_phase phase;
-	uint64_t phase_end_ns;
+	uint64_t phase_end_ns, began_ns;
+	bool leaving; /* DRAIN and later: jobs go on over the other relays */
 	bool snapshot_out;	      /* control's snapshot is with the workers */
 	bool write_stats;	      /* SIGUSR1 came */
 	struct rd_snapshot *snapshot; /* control's own */
@@ -180,6 +183,10 @@ bool rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t ind
 			 const char *why);
 /* End all sessions' jobs; with_peer >= 0: only those that use that relay. */
 void rd_session_end_all(struct rd_control *c, const char *why, int with_peer);
+/* How many of them do not go on over other relays when this one goes; say nothing to those
+ * that do, and close. */
+uint32_t rd_session_stay(const struct rd_control *c);
+void rd_session_leave(struct rd_control *c);
 /* Relay index of the cluster is gone: jobs with foreign hosts that use it end with why, the
  * others go on without it. */
 void rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why);
@@ -202,6 +209,9 @@ bool rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why
 /* Our gateway has finished. */
 bool rd_foreign_finished(struct rd_control *c, uint32_t label_base, const char *why);
 void rd_foreign_end_all(struct rd_control *c, const char *why);
+/* As of sessions, above. */
+uint32_t rd_foreign_stay(const struct rd_control *c);
+void rd_foreign_leave(struct rd_control *c);
 /* All local processes of a job of another primary have left a core. */
 void rd_foreign_left(struct rd_control *c, uint32_t label_base);
 /* To all other relays of the cluster: which clients we can reach. */

@@ -119,6 +119,7 @@ read_mail(struct rd_gateway *g)
 		case RD_MAIL_SNIFF:
 		case RD_MAIL_IDLE:
 		case RD_MAIL_END_ALL:
+		case RD_MAIL_LEAVE:
 		case RD_MAIL_STOP:
 			break;
 		}

@@ -36,6 +36,7 @@ enum rd_mail_type {
 	RD_MAIL_JOB_END,    /* label_base, text (empty: finished normally; worker only) */
 	RD_MAIL_JOB_FINISH, /* gateway: label_base; RD_EVENT_FINISHED follows */
 	RD_MAIL_END_ALL,    /* worker: text */
+	RD_MAIL_LEAVE,	    /* worker: text; relay_core_leave() */
 	RD_MAIL_ELSEWHERE,  /* worker: label_base, ways: clients that others can reach */
 	RD_MAIL_POLICY,	    /* worker: rule */
 	RD_MAIL_WEIGHT,	    /* worker: number is the new weight; 0 drains this relay */

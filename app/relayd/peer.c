@@ -319,6 +319,37 @@ rd_foreign_end_all(struct rd_control *c, const char *why)
 	}
 }
 
+static bool
+leavable(const struct rd_foreign *f)
+{
+	return !f->over && !f->pending && !f->refused && !f->job->nforeign;
+}
+
+uint32_t
+rd_foreign_stay(const struct rd_control *c)
+{
+	const struct rd_foreign *f;
+	uint32_t n = 0;
+	LIST_FOREACH(f, &c->foreigns, link)
+	n += !leavable(f);
+	return n;
+}
+
+void
+rd_foreign_leave(struct rd_control *c)
+{
+	struct rd_foreign *f, *next;
+	LIST_FOREACH_SAFE(f, &c->foreigns, link, next)
+	{
+		if (!leavable(f))
+			continue;
+		rd_log(RD_LOG_INFO, "job of relay %u: left to the other relays", f->peer);
+		f->over = true;
+		f->in_cores = 0;
+		free_if_done(f);
+	}
+}
+
 /* ---- the connection ------------------------------------------------------------- */
 
 static void
@@ -489,7 +520,7 @@ on_frame(struct rd_control *c, uint32_t index, const struct relay_peer_frame *fr
 	struct relay_peer_frame pong = {.type = RELAY_PEER_PONG};
 	switch ((enum relay_peer_type)frame->type) {
 	case RELAY_PEER_JOB:
-		if (c->phase == RD_PHASE_RUN || frame->body_len < 12)
+		if (c->phase == RD_PHASE_RUN || c->leaving || frame->body_len < 12)
 			foreign_begin(c, index, frame);
 		else
 			send_answer(c, index, RELAY_PEER_REFUSE,

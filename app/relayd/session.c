@@ -53,6 +53,10 @@ struct rd_session {
 	bool in_gateway, ended, dead, dialing;
 	bool running; /* start-up is over */
 	bool finishing; /* ended well; gateways are at work */
+	/* The relays that were there when the client came: others take no part. */
+	struct relay_member member[RD_RELAYS_MAX];
+	uint8_t member_index[RD_RELAYS_MAX];
+	uint32_t nmembers;
 	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end;
 	 * gateway not finished. */
 	uint32_t peers_wanted, peers_pending, peers_told, peers_finishing;
@@ -346,6 +350,28 @@ on_connect(struct rd_session *s)
 	relay_startup_eof(s->s, RELAY_SIDE_SERVER, text);
 }
 
+/* Relays that went before they had the table.  Its processes wait for them for a while and go
+ * on; to foreign hosts they are all there is. */
+static void
+without(struct rd_session *s, uint32_t peers, const char *what)
+{
+	struct rd_control *c = s->ctl;
+	char why[RELAY_WHY_MAX], a[RD_IPV4_TEXT];
+	snprintf(why, sizeof why, "relay %s of cluster %s is %.60s",
+		 rd_ipv4_text(c->conf->cluster.relay[__builtin_ctz(peers)].private_address, a),
+		 c->conf->cluster.name, what);
+	s->peers_wanted &= ~peers;
+	s->peers_pending &= ~peers;
+	s->peers_told &= ~peers;
+	if (relay_startup_job(s->s)->nforeign) {
+		relay_startup_table_done(s->s, why);
+		return;
+	}
+	rd_log(RD_LOG_WARNING, "job %u (port %u): %s; it begins without it", s->id, listen_port(s),
+	       why);
+	all_installed(s);
+}
+
 /* The table to the other relays of the cluster: to those that are connected now; the
  * tick tries the others again (a relay may have been started a moment ago). */
 static void
@@ -360,15 +386,8 @@ send_tables(struct rd_session *s)
 		s->peers_pending |= 1u << i;
 		s->peers_told |= 1u << i;
 	}
-	if (!s->peers_wanted || c->now_ns - s->table_ns < PEER_NS)
-		return;
-	uint32_t first = (uint32_t)__builtin_ctz(s->peers_wanted);
-	char why[RELAY_WHY_MAX], a[RD_IPV4_TEXT];
-	snprintf(why, sizeof why, "relay %s of cluster %s is not reachable",
-		 rd_ipv4_text(c->conf->cluster.relay[first].private_address, a),
-		 c->conf->cluster.name);
-	s->peers_wanted = 0;
-	relay_startup_table_done(s->s, why);
+	if (s->peers_wanted && c->now_ns - s->table_ns >= PEER_NS)
+		without(s, s->peers_wanted, "not reachable");
 }
 
 static void
@@ -378,7 +397,9 @@ on_table(struct rd_session *s)
 	const struct relay_job *job = relay_startup_job(s->s);
 	s->label_base = job->label_base;
 	s->table_ns = c->now_ns;
-	s->peers_wanted = ((1u << c->conf->cluster.nrelays) - 1) & ~(1u << c->conf->cluster.self);
+	for (uint32_t m = 0; m < s->nmembers; m++)
+		s->peers_wanted |= 1u << s->member_index[m];
+	s->peers_wanted &= ~(1u << c->conf->cluster.self);
 	send_tables(s);
 	s->in_cores = rd_control_workers(c);
 	s->pending = c->nworkers;
@@ -440,15 +461,31 @@ pump(struct rd_session *s)
 
 /* ---- beginning ------------------------------------------------------------------ */
 
+/* Those that listen to us now; soon after our own start all may be about to come. */
+static void
+take_members(struct rd_session *s)
+{
+	struct rd_control *c = s->ctl;
+	bool early = c->now_ns - c->began_ns < PEER_NS;
+	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
+		if (i != c->conf->cluster.self && !early && !rd_peer_up(c, i))
+			continue;
+		s->member[s->nmembers] = c->member[i];
+		s->member_index[s->nmembers++] = (uint8_t)i;
+	}
+}
+
 static bool
 start(struct rd_session *s)
 {
 	struct rd_control *c = s->ctl;
+	take_members(s);
 	struct relay_startup_conf conf = {
 		.limits = {.nworld_max = c->conf->limits.procs,
 			   .nhosts_max = c->conf->limits.hosts},
-		.member = c->member,
-		.nmembers = c->conf->cluster.nrelays,
+		.member = s->member,
+		.nmembers = s->nmembers,
+		.member_index = s->member_index,
 		.client_auth = c->auth,
 		.server_auth = c->auth,
 		.labels = &c->labels,
@@ -639,6 +676,43 @@ rd_session_end_all(struct rd_control *c, const char *why, int with_peer)
 	}
 }
 
+/* Can the job do without this relay? */
+static bool
+leavable(const struct rd_session *s)
+{
+	return s->running && !s->ended && !relay_startup_job(s->s)->nforeign;
+}
+
+uint32_t
+rd_session_stay(const struct rd_control *c)
+{
+	const struct rd_session *s;
+	uint32_t n = 0;
+	LIST_FOREACH(s, &c->sessions, link)
+	n += !leavable(s);
+	return n;
+}
+
+void
+rd_session_leave(struct rd_control *c)
+{
+	struct rd_session *s;
+	LIST_FOREACH(s, &c->sessions, link)
+	{
+		if (!leavable(s))
+			continue;
+		rd_log(RD_LOG_INFO, "job %u (port %u): left to the other relays", s->id,
+		       listen_port(s));
+		s->ended = true;
+		s->ended_ns = c->now_ns;
+		s->peers_told = s->in_cores = 0;
+		for (int i = 0; i < 2; i++) {
+			rd_watch_close(c, &s->side[i].watch);
+			s->side[i].off = s->side[i].len = 0;
+		}
+	}
+}
+
 void
 rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why)
 {
@@ -648,11 +722,15 @@ rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why)
 		uint32_t bit = 1u << index;
 		if ((s->ended && !s->finishing) || !(s->peers_told & bit))
 			continue;
-		/* Not yet running, or foreign hosts lose their channels to it. */
-		if ((s->peers_pending & bit) || relay_startup_job(s->s)->nforeign)
+		/* Foreign hosts lose their channels to it. */
+		if (relay_startup_job(s->s)->nforeign) {
 			end_session(s, why);
-		else
+		} else if (s->peers_pending & bit) {
+			without(s, bit, "gone");
+			pump(s);
+		} else {
 			s->peers_told &= ~bit;
+		}
 	}
 }
 

@@ -532,6 +532,9 @@ read_mail(struct rd_worker *w)
 		case RD_MAIL_END_ALL:
 			relay_core_end_all(w->core, mail->text, w->now_ns);
 			break;
+		case RD_MAIL_LEAVE:
+			relay_core_leave(w->core, mail->text, w->now_ns);
+			break;
 		case RD_MAIL_SNAPSHOT:
 			rd_worker_snapshot(w, mail->snapshot->shard[w->index]);
 			break;

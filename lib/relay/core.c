@@ -253,6 +253,8 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 	if (c->now_ns < c->expiry_ns)
 		return;
 	c->expiry_ns = BASE_NEVER_NS;
+	if (c->leaving)
+		return;
 	tick_trunks(c);
 	tick_gateways(c);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)

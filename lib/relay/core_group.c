@@ -182,6 +182,16 @@ relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns)
 	return RELAY_ERR_OK;
 }
 
+void
+relay_core_leave(struct relay_core *c, const char *why, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	c->leaving = true;
+	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++)
+		if (c->path[i].kind != RELAY_PATH_NONE)
+			suci_path_close(c->ep, i, why, c->now_ns);
+}
+
 uint64_t
 relay_core_quiet_ns(const struct relay_core *c, uint64_t now_ns)
 {

@@ -177,6 +177,7 @@ struct relay_core {
 	uint64_t last_seg_ns;
 	uint32_t nstrays, free_stray;
 	bool kept;	    /* the segment that is released next has become a stray */
+	bool leaving;	    /* relay_core_leave() */
 	uint32_t free_page; /* list head */
 	uint32_t pages_free, pages_max;
 	struct relay_counters n;

@@ -118,6 +118,8 @@ path_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 	if (relay_hello_decode(hello, hello_len, &h))
 		return refuse(&c->n.accept_hello, why, "not a Suci hello of version %d",
 			      RELAY_HELLO_VERSION);
+	if (c->leaving)
+		return refuse(&c->n.accept_leaving, why, "this relay goes away");
 	if (h.kind == RELAY_HELLO_GATEWAY)
 		return refuse(&c->n.accept_hello, why, "a gateway opens no paths");
 	if (h.kind == IMPI_HOSTID_RELAY) {

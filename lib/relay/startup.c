@@ -97,7 +97,8 @@ conf_ok(const struct relay_startup_conf *c)
 	    !(c->client_auth.mask & methods) || !(c->server_auth.mask & methods))
 		return false;
 	for (uint32_t m = 0; m < c->nmembers; m++)
-		if (!member_ok(&c->member[m], c->gateway_slot))
+		if (!member_ok(&c->member[m], c->gateway_slot) ||
+		    (c->member_index && c->member_index[m] >= RELAY_RELAYS_MAX))
 			return false;
 	return true;
 }

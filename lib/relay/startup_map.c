@@ -144,6 +144,12 @@ map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID
 	impi_hostid_encode(&id, out);
 }
 
+uint32_t
+map_index(const struct relay_startup *s, uint32_t m)
+{
+	return s->conf.member_index ? s->conf.member_index[m] : m;
+}
+
 struct relay_gate
 map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
 {
@@ -151,7 +157,7 @@ map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
 	if ((int32_t)client == s->rank)
 		return (struct relay_gate){
 			.side = RELAY_GATE_GLOBAL,
-			.relay = m,
+			.relay = map_index(s, m),
 			.client = client,
 			.ipv4 = r->gate_global ? r->gate_global : r->ipv4_global,
 			.port = (uint16_t)(r->gateway_port_global + s->conf.gateway_slot),
@@ -159,7 +165,7 @@ map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
 	uint32_t nth = client - ((int32_t)client > s->rank);
 	return (struct relay_gate){
 		.side = RELAY_GATE_PRIVATE,
-		.relay = m,
+		.relay = map_index(s, m),
 		.client = client,
 		.ipv4 = r->ngate_private ? r->gate_private[nth % r->ngate_private]
 					 : r->ipv4_private,

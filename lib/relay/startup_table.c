@@ -62,7 +62,7 @@ table_procs(struct relay_startup *s, const struct impi_tables *t)
 		struct relay_local *l = &j->local[i];
 		memcpy(l->id, ids + 16 * (size_t)i, sizeof l->id);
 		l->pid = be64_load(pids + 8 * (size_t)i);
-		l->relay = deal_owner(n, s->conf.nmembers, i);
+		l->relay = map_index(s, deal_owner(n, s->conf.nmembers, i));
 	}
 	return true;
 }
@@ -256,7 +256,7 @@ enough_gates(struct relay_startup *s, uint32_t nclients)
 			       "remote clients at an address of its own%s: add %u to the %u of "
 			       "cluster.relays[%u].gates",
 			       s->rank, need, private ? ", one at the private address" : "",
-			       need - have, have - private, m);
+			       need - have, have - private, map_index(s, m));
 		return false;
 	}
 	return true;

@@ -83,7 +83,7 @@ lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 }
 
 /* Over the path of the lane; of a group's each in turn, so that one which is dead and
- * not known to be does not swallow all of them. */
+ * not known to be does not swallow all of them.  Those that drain only if there is no other. */
 static int
 send_away(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg, uint64_t now_ns)
 {
@@ -91,8 +91,12 @@ send_away(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg,
 	if (!g)
 		return suci_path_send(ls->ep, l->conf.path, seg, now_ns);
 	int err = SUCI_ERR_DOWN;
-	for (uint32_t i = 0; i < g->n && err; i++)
-		err = suci_path_send(ls->ep, g->m[++g->ack_turn % g->n].path, seg, now_ns);
+	for (uint32_t drains = 0; drains < 2 && err == SUCI_ERR_DOWN; drains++)
+		for (uint32_t i = 0; i < g->n && err; i++) {
+			const struct lane_member *m = &g->m[++g->ack_turn % g->n];
+			if (m->drains == drains)
+				err = suci_path_send(ls->ep, m->path, seg, now_ns);
+		}
 	return err;
 }
 

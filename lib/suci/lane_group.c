@@ -273,6 +273,19 @@ lane_group_mss(const struct suci_lanes *ls, const struct lane_group *g)
 	return least;
 }
 
+static bool
+weight_ok(uint32_t weight)
+{
+	return weight <= SUCI_WEIGHT_MAX || weight == SUCI_WEIGHT_DRAINS;
+}
+
+static void
+weigh(struct lane_member *m, uint32_t weight)
+{
+	m->drains = weight == SUCI_WEIGHT_DRAINS;
+	m->weight = m->drains ? 0 : weight;
+}
+
 int
 suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group)
 {
@@ -309,7 +322,7 @@ suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t we
 {
 	struct lane_group *g = get(ls, group);
 	struct suci_path *p = suci_path_get(ls->ep, path);
-	if (!g || weight > SUCI_WEIGHT_MAX)
+	if (!g || !weight_ok(weight))
 		return SUCI_ERR_INVAL;
 	if (!p || p->state != PATH_UP || p->closing)
 		return SUCI_ERR_DOWN;
@@ -322,8 +335,8 @@ suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t we
 	(void)now_ns;
 	not_down(ls, g);
 	uint32_t k = g->n++;
-	g->m[k] = (struct lane_member){
-		.path = path, .next = p->groups, .weight = weight, .at = g->now};
+	g->m[k] = (struct lane_member){.path = path, .next = p->groups, .at = g->now};
+	weigh(&g->m[k], weight);
 	p->groups = index_of(ls, g) * SUCI_GROUP_PATHS + k;
 	lane_group_wake(ls, g);
 	return SUCI_ERR_OK;
@@ -348,9 +361,9 @@ suci_group_set_weight(struct suci_lanes *ls, uint32_t group, uint32_t path, uint
 {
 	struct lane_group *g = get(ls, group);
 	uint32_t k = g ? member_of(g, path) : NONE;
-	if (k == NONE || weight > SUCI_WEIGHT_MAX)
+	if (k == NONE || !weight_ok(weight))
 		return SUCI_ERR_INVAL;
-	g->m[k].weight = weight;
+	weigh(&g->m[k], weight);
 	g->m[k].at = g->now;
 	lane_group_wake(ls, g);
 	return SUCI_ERR_OK;
@@ -373,7 +386,7 @@ suci_group_info(const struct suci_lanes *ls, uint32_t group, struct suci_group_i
 	*out = (struct suci_group_info){.npaths = g->n, .lanes = g->nlanes};
 	for (uint32_t k = 0; k < g->n; k++) {
 		out->path[k].path = g->m[k].path;
-		out->path[k].weight = g->m[k].weight;
+		out->path[k].weight = g->m[k].drains ? SUCI_WEIGHT_DRAINS : g->m[k].weight;
 		out->path[k].segments = g->m[k].segments;
 		out->path[k].bytes = g->m[k].bytes;
 	}

@@ -162,6 +162,7 @@ struct lane_group {
 		uint32_t path;
 		uint32_t next; /* of the path: group * SUCI_GROUP_PATHS + member */
 		uint32_t weight;
+		bool drains;  /* weight is 0, and no acks either */
 		bool blocked; /* cannot send now */
 		bool waiting; /* could, and it was another's turn */
 		uint64_t at;  /* virtual time: bytes dealt / weight */

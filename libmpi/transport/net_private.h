@@ -96,6 +96,7 @@ bool lmpi_relays_any_up(void);
 uint32_t lmpi_relays_group(const struct lmpi_peer *peer);
 /* The weight that relay i should have in g, or: */
 #define LMPI_NOT_A_MEMBER (-1)
+#define LMPI_DRAINS	  (-2) /* weight 0, and no acks of their own */
 int lmpi_relays_weight(const struct relay_group *g, uint32_t i);
 /* Payload of a segment that all relays take that are up now; 0: none is up. */
 uint32_t lmpi_relays_mss(void);

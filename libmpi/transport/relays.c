@@ -98,6 +98,8 @@ weight_in(const struct relay_group *g, const struct view *v, uint32_t i)
 		return LMPI_NOT_A_MEMBER;
 	if (!carries(r, g->client))
 		return v->some_way ? LMPI_NOT_A_MEMBER : 0; /* they wait for a way */
+	if (drains(r))
+		return LMPI_DRAINS;
 	if (v->preferred && i != v->choice)
 		return 0;
 	return (int)r->weight;
@@ -111,20 +113,27 @@ lmpi_relays_weight(const struct relay_group *g, uint32_t i)
 	return weight_in(g, &v, i);
 }
 
+/* As Suci's groups know it. */
+static uint32_t
+suci_weight(int weight)
+{
+	return weight == LMPI_DRAINS ? SUCI_WEIGHT_DRAINS : (uint32_t)weight;
+}
+
 static void
 add_member(const struct relay_group *g, uint32_t i, int weight, uint64_t now_ns)
 {
 	struct relay_state *r = &net.relay[i];
 	struct suci_group_info info;
-	int err = suci_group_add(net.lanes, g->id, r->path, (uint32_t)weight, now_ns);
+	int err = suci_group_add(net.lanes, g->id, r->path, suci_weight(weight), now_ns);
 
 	/* Full: one that is only in reserve makes room. */
 	if (err == SUCI_ERR_NOMEM && weight > 0 && suci_group_info(net.lanes, g->id, &info)) {
 		for (uint32_t k = 0; k < info.npaths; k++) {
-			if (info.path[k].weight > 0)
+			if (info.path[k].weight > 0 && info.path[k].weight != SUCI_WEIGHT_DRAINS)
 				continue;
 			suci_group_remove(net.lanes, g->id, info.path[k].path, now_ns);
-			err = suci_group_add(net.lanes, g->id, r->path, (uint32_t)weight, now_ns);
+			err = suci_group_add(net.lanes, g->id, r->path, suci_weight(weight), now_ns);
 			break;
 		}
 	}
@@ -161,8 +170,9 @@ settle_group(const struct relay_group *g, uint64_t now_ns)
 			continue;
 		}
 		in[at] = want != LMPI_NOT_A_MEMBER;
-		if (in[at] && (uint32_t)want != info.path[at].weight)
-			suci_group_set_weight(net.lanes, g->id, info.path[at].path, (uint32_t)want);
+		if (in[at] && suci_weight(want) != info.path[at].weight)
+			suci_group_set_weight(net.lanes, g->id, info.path[at].path,
+					      suci_weight(want));
 	}
 	for (uint32_t at = 0; at < info.npaths; at++)
 		if (!in[at])

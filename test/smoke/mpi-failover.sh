@@ -1,8 +1,8 @@
 #!/bin/bash
 # Jobs over two clusters with several relays each, while relays die, lose cables, flap, are
-# slow, come back and are drained: test/mpi/failover checks every byte and tells how long
-# it stood still.  At last a rank aborts without the primary, and all relays of one cluster
-# die: both sides say so and end.
+# slow, come back, are drained and stopped: test/mpi/failover checks every byte and tells how
+# long it stood still.  A job begins while a relay is down.  At last a rank aborts without the
+# primary, and all relays of one cluster die: both sides say so and end.
 #
 #	ROUNDS=20	so many kills per policy, of seeded relays at seeded moments, and nothing
 #			else (make bench-failover)
@@ -106,7 +106,7 @@ pause=$(awk -v ms="$DETECT_MS" 'BEGIN { print 0.6 + 1.5 * ms / 1000 }')
 
 # event NAME COMMAND...: the job goes on; prints how long it stood still at most since then.
 event() {
-	local name=$1 before stall late=
+	local name=$1 before late=
 	shift
 	before=$(wc -l <"$TB_LOG/job-a.log")
 	"$@"
@@ -122,6 +122,22 @@ event() {
 	fi
 }
 
+# planned NAME COMMAND...: an event that nobody has to find out by silence: it stands still for
+# less than a detection, whatever else this machine does meanwhile.
+planned() {
+	event "$@" || return
+	((stall < DETECT_MS)) || verdict "$policy $1: no stall" "it stood still $stall ms"
+}
+drain() { # FRONTEND
+	ctl "$1" drain --wait -d 10 >/dev/null || verdict "$policy drain of $1" "it does not get empty"
+}
+# SIGTERM: the relay leaves its jobs to the others, and ends well.
+terminate() { # FRONTEND
+	{ testbed_stop "relayd-$1" 8; } >/dev/null 2>&1 || verdict "$policy SIGTERM of $1" "status $?"
+	grep -q 'left to the other relays' "$TB_LOG/relayd-$1.log" ||
+		verdict "$policy SIGTERM of $1" "it does not leave its job to the others"
+}
+
 # fault KIND: one of them, from its beginning to its end.
 fault() {
 	case $1 in
@@ -131,6 +147,9 @@ fault() {
 	lan) event "LAN cable out of bfe0" testbed_cable bfe0 lan down && event "and in again" testbed_cable bfe0 lan up ;;
 	deaf) event "afe1 hears nothing of the WAN" testbed_deaf afe1 on && event "and hears again" testbed_deaf afe1 off ;;
 	flap) event "WAN of afe0 flaps" flap afe0 ;;
+	drain) planned "drain of afe1" drain afe1 && planned "undrain of afe1" ctl afe1 undrain && takes_load afe1 ;;
+	term) planned "SIGTERM of bfe1" terminate bfe1 && event "restart of bfe1" back bfe1 && takes_load bfe1 ;;
+	termprimary) planned "SIGTERM of the primary" terminate bfe0 && event "restart of the primary" back bfe0 && takes_load bfe0 ;;
 	slow) event "bfe0 at 20 Mbit/s" testbed_slow bfe0 20mbit && event "and fast again" testbed_slow bfe0 off ;;
 	esac
 }
@@ -161,18 +180,42 @@ left() { # NAME: take it down; is anything of it still there?
 	verdict "$1: no process or namespace is left" "$(testbed_leftovers)"
 }
 
-# The primary dies, then a rank aborts.
+# The primary dies, then a rank aborts.  Open MPI's mpirun ends some three seconds after its
+# ranks, with relays or without.
+no_ranks() {
+	local n
+	for n in a0 a1 b0 b1; do
+		! ip netns pids "$TB_ID-$n" | xargs -rI{} cat /proc/{}/comm 2>/dev/null | grep -q '^failover' || return
+	done
+}
 abort() {
-	local at
+	local at ms
 	start
 	die afe0
 	sleep "$pause"
 	at=${EPOCHREALTIME/[.,]/}
 	touch "$TB_DIR/enough.abort"
+	testbed_wait 8 "the ranks to end" no_ranks
+	ms=$(((${EPOCHREALTIME/[.,]/} - at) / 1000))
 	ended 10 1
-	echo "$policy MPI_Abort without the primary: all ended $(((${EPOCHREALTIME/[.,]/} - at) / 1000)) ms later"
+	((ms <= 2000)) || WHY+="the ranks ended $ms ms later "
+	echo "$policy MPI_Abort without the primary: all ranks ended $ms ms later, their launchers $(((${EPOCHREALTIME/[.,]/} - at) / 1000)) ms"
 	verdict "MPI_Abort without the primary" "$WHY"
 	back afe0
+}
+
+# A job begins while a relay of its cluster is down, goes over the others, and then over that
+# one, too.
+begin_without() {
+	local at
+	die afe1
+	sleep 4 # until the primary knows: three seconds of silence
+	at=${EPOCHREALTIME/[.,]/}
+	start
+	echo "$policy a job without afe1: runs $(((${EPOCHREALTIME/[.,]/} - at) / 1000)) ms after its start"
+	event "return of afe1" back afe1
+	takes_load afe1
+	finish "a job that began without afe1"
 }
 
 # All relays of B die; A is told by its own relays, B finds out itself.
@@ -198,12 +241,13 @@ for p in $POLICIES; do
 		random_kills "$ROUNDS"
 		finish "$p, $ROUNDS kills"
 	else
-		todo='kill wan lan flap'
-		[ "$p" != stripe ] || todo='primary deaf slow'
-		[ -z "${ONLY:-}" ] || todo=$(printf '%s\n' kill primary wan lan deaf flap slow | grep -E "$ONLY")
+		todo='kill wan lan flap drain term'
+		[ "$p" != stripe ] || todo='primary deaf slow termprimary'
+		[ -z "${ONLY:-}" ] || todo=$(printf '%s\n' kill primary wan lan deaf flap slow drain term termprimary | grep -E "$ONLY")
 		start
 		for f in $todo; do fault "$f" || break; done
 		finish "$p"
+		[[ ! without =~ ${ONLY:-.} ]] || { [[ -z ${ONLY:-} && $p = stripe ]] || begin_without; }
 		if [[ -n ${ONLY:-} || $p = stripe ]]; then
 			[[ ! abort =~ ${ONLY:-.} ]] || abort
 			[[ ! partition =~ ${ONLY:-.} ]] || partition 4

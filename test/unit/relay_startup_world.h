@@ -39,6 +39,8 @@ struct cluster {
 	struct impi_auth auth; /* of the client */
 	/* state */
 	struct relay_member member[8];
+	bool some_down; /* every other one of the cluster's list takes no part */
+	uint8_t index[8];
 	struct relay_labels labels;
 	struct relay_startup *rs;
 	struct impi_client *cl;
@@ -191,6 +193,7 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 {
 	for (uint32_t m = 0; m < k->nrelays; m++) {
 		struct relay_member *r = &k->member[m];
+		k->index[m] = (uint8_t)(2 * m + 1);
 		*r = (struct relay_member){
 			.ipv4_global = 0xc0000200u + 16 * index + m,
 			.ipv4_private = 0x0a0000f0u + m,
@@ -215,6 +218,7 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 		.limits = {w->nworld_max ? w->nworld_max : PROCS_MAX, HOSTS_MAX},
 		.member = k->member,
 		.nmembers = k->nrelays,
+		.member_index = k->some_down ? k->index : NULL,
 		.client_auth = w->relay_down_auth,
 		.server_auth = w->relay_up_auth,
 		.labels = &k->labels,
@@ -512,7 +516,7 @@ check_table(const struct world *w, uint32_t me)
 			assert_int_equal(be64_load(j->global_id[rank] + 16),
 					 o->copy->label_base + rank);
 			if (c == me)
-				assert_int_equal(j->local[i].relay, m);
+				assert_int_equal(j->local[i].relay, k->some_down ? k->index[m] : m);
 		}
 	}
 }

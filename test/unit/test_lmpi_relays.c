@@ -29,6 +29,7 @@ lmpi_lock_retake(unsigned depth)
 }
 
 #define OUT LMPI_NOT_A_MEMBER
+#define DRN LMPI_DRAINS
 enum { RELAYS = 3, CLIENT = 1 };
 
 /* Three relays of weight 10, 20, 30, the group's is relay 1; what differs from "all up, all
@@ -43,9 +44,9 @@ static const struct {
 	{"dest: the one named, the others in reserve", LMPI_POLICY_DEST, 0, 0, 0, 0, 0, {0, 20, 0}},
 	{"dest: it is down, the others share", LMPI_POLICY_DEST, 0, 2, 0, 0, 0, {10, OUT, 30}},
 	{"dest: it has no way", LMPI_POLICY_DEST, 0, 0, 2, 0, 0, {10, OUT, 30}},
-	{"dest: it drains, and keeps what it has", LMPI_POLICY_DEST, 0, 0, 0, 2, 0, {10, 0, 30}},
-	{"dest: another one drains", LMPI_POLICY_DEST, 0, 0, 0, 1, 0, {0, 20, 0}},
-	{"dest: all drain", LMPI_POLICY_DEST, 0, 0, 0, 7, 0, {0, 0, 0}},
+	{"dest: it drains, and keeps what it has", LMPI_POLICY_DEST, 0, 0, 0, 2, 0, {10, DRN, 30}},
+	{"dest: another one drains", LMPI_POLICY_DEST, 0, 0, 0, 1, 0, {DRN, 20, 0}},
+	{"dest: all drain", LMPI_POLICY_DEST, 0, 0, 0, 7, 0, {DRN, DRN, DRN}},
 	{"dest: no way at all, lanes wait", LMPI_POLICY_DEST, 0, 0, 7, 0, 0, {0, 0, 0}},
 	{"dest: only a reserve has a way", LMPI_POLICY_DEST, 0, 0, 6, 0, 0, {10, OUT, OUT}},
 	{"dest: datagrams too small", LMPI_POLICY_DEST, 0, 0, 0, 0, 2, {10, OUT, 30}},
@@ -54,8 +55,8 @@ static const struct {
 	{"source: not told, the one named", LMPI_POLICY_SOURCE, USE_NONE, 0, 0, 0, 0, {0, 20, 0}},
 	{"stripe: all", LMPI_POLICY_STRIPE, 0, 0, 0, 0, 0, {10, 20, 30}},
 	{"stripe: one down", LMPI_POLICY_STRIPE, 0, 1, 0, 0, 0, {OUT, 20, 30}},
-	{"stripe: one drains", LMPI_POLICY_STRIPE, 0, 0, 0, 4, 0, {10, 20, 0}},
-	{"stripe: one drains, two have no way", LMPI_POLICY_STRIPE, 0, 0, 3, 4, 0, {OUT, OUT, 0}},
+	{"stripe: one drains", LMPI_POLICY_STRIPE, 0, 0, 0, 4, 0, {10, 20, DRN}},
+	{"stripe: one drains, two have no way", LMPI_POLICY_STRIPE, 0, 0, 3, 4, 0, {OUT, OUT, DRN}},
 	{"all down", LMPI_POLICY_STRIPE, 0, 7, 0, 0, 0, {OUT, OUT, OUT}},
 };
 
@@ -375,12 +376,14 @@ members(int w0, int w1, int w2)
 	assert_true(suci_group_info(lmpi_net.lanes, lmpi_net.group[0].id, &info));
 	for (uint32_t i = 0; i < RELAYS; i++) {
 		uint32_t r = 0;
-		int weight = -1;
+		int weight = OUT;
 		while (lmpi_net.relay[r].conf.ip[3] != 100 + i)
 			r++;
 		for (uint32_t k = 0; k < info.npaths; k++)
 			if (info.path[k].path == lmpi_net.relay[r].path)
-				weight = (int)info.path[k].weight;
+				weight = info.path[k].weight == SUCI_WEIGHT_DRAINS
+						 ? DRN
+						 : (int)info.path[k].weight;
 		assert_int_equal(weight, want[i]);
 	}
 }
@@ -441,7 +444,7 @@ drain(void **state)
 	members(1, 0, 0);
 	assert_false(atomic_load(&lmpi_relays_draining));
 	told(LMPI_POLICY_DEST, 0);
-	members(0, 1, 1);
+	members(DRN, 1, 1);
 	assert_true(atomic_load(&lmpi_relays_draining));
 	uint32_t before = fakes[0].segments;
 	assert_int_equal(suci_lane_send(lmpi_net.lanes, peers[1].lane, NULL, 0, block, sizeof block,

@@ -286,6 +286,37 @@ changes_are_told(void **state)
 	finish(r);
 }
 
+/* Who leaves closes everything, tells no end, and lets nobody in again. */
+static void
+leaving_is_no_end(void **state)
+{
+	(void)state;
+	struct relay *r = new_relay(RELAY_POLICY_DEST);
+	add_job(r, spec);
+	uint32_t p = connect_proc(r, &spec, 0, 0), t = connect_trunk(r, 1, 0);
+	size_t len = 0;
+	relay_core_leave(r->c, "gone fishing", r->ep.now);
+	check(r);
+	assert_false(r->ep.path[p].used);
+	assert_false(r->ep.path[t].used);
+	assert_null(last_note(r, t, RELAY_NOTE_ABORT, &len));
+	assert_null(last_note(r, t, RELAY_NOTE_LEAVE, &len));
+	assert_null(last_note(r, p, RELAY_NOTE_ABORT, &len));
+	assert_int_equal(r->ended, 0);
+	r->ep.now += 2 * PARTITION;
+	tick(r);
+	assert_int_equal(r->ended, 0);
+	for (uint32_t i = 0; i < FAKE_PATHS; i++)
+		assert_false(r->ep.path[i].used); /* nothing is tried again */
+	uint8_t hello[RELAY_HELLO_LEN];
+	char why[SUCI_TEXT_MAX];
+	struct suci_addr from = maker_relay_addr(1, 0);
+	relay_core_hello(r->c, hello);
+	assert_int_equal(relay_ops()->accept(r->c, &from, hello, sizeof hello, why), -1);
+	assert_int_equal(relay_core_counters(r->c)->accept_leaving, 1);
+	relay_free(r);
+}
+
 /* A path to a process that was cut is opened again; a closed port is a death. */
 static void
 cut_is_no_death(void **state)
@@ -315,7 +346,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies_pick),    cmocka_unit_test(custody_goes_over_the_other),
 		cmocka_unit_test(partition),	    cmocka_unit_test(relays_are_told),
-		cmocka_unit_test(changes_are_told), cmocka_unit_test(cut_is_no_death),
+		cmocka_unit_test(changes_are_told),
+		cmocka_unit_test(leaving_is_no_end), cmocka_unit_test(cut_is_no_death),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

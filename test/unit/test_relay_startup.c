@@ -47,6 +47,10 @@ whole_startups(void **state)
 		  .c = {{.nprocs = 2, .nrelays = 2},
 			{.nprocs = 3, .nhosts = 3, .direct = true},
 			{.nprocs = 2, .nrelays = 1}}}},
+		{"relays that are down take no part",
+		 {.n = 2,
+		  .c = {{.nprocs = 5, .nrelays = 2, .some_down = true},
+			{.nprocs = 4, .nrelays = 3, .some_down = true}}}},
 		{"one client alone", {.n = 1, .c = {{.nprocs = 3, .nrelays = 2}}}},
 	};
 	static const size_t chunks[] = {1, 7, 4096, 0};
@@ -420,6 +424,9 @@ bad_configurations(void **state)
 	assert_non_null(relay_startup_new(mem, &good));
 	struct relay_startup_conf bad = good;
 	bad.nmembers = 0;
+	assert_null(relay_startup_new(mem, &bad));
+	bad = good;
+	bad.member_index = &(const uint8_t){RELAY_RELAYS_MAX};
 	assert_null(relay_startup_new(mem, &bad));
 	bad = good;
 	bad.server_auth.mask = 0;

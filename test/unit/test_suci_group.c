@@ -321,6 +321,45 @@ test_standby(void **state)
 	world_free(w);
 }
 
+/* A path that drains has neither segments nor acks of their own, unless there is no other. */
+static void
+test_drains(void **state)
+{
+	(void)state;
+	struct world *w = group_world(8, 2);
+	struct suci_path_info before[2], after[2];
+	world_open(w);
+	link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
+	for (int side = 0; side < 2; side++) {
+		struct host *h = &w->h[side];
+		assert_int_equal(suci_group_set_weight(h->ls, h->group, h->leg_path[1],
+						       SUCI_WEIGHT_DRAINS),
+				 0);
+		assert_true(suci_path_info(w->l.ep[side], h->leg_path[1], &before[side]));
+	}
+	for (int k = 0; k < 50; k++)
+		send_block(w, 0, 20, 30000, false);
+	finish(w);
+	for (int side = 0; side < 2; side++) {
+		assert_true(suci_path_info(w->l.ep[side], w->h[side].leg_path[1], &after[side]));
+		assert_int_equal(after[side].tx_segments, before[side].tx_segments);
+		assert_int_equal(suci_group_remove(w->h[side].ls, w->h[side].group,
+						   w->h[side].leg_path[0], w->l.now_ns),
+				 0);
+	}
+	for (int k = 0; k < 50; k++)
+		send_block(w, 0, 20, 30000, false);
+	finish(w);
+	for (int side = 0; side < 2; side++) {
+		assert_true(suci_path_info(w->l.ep[side], w->h[side].leg_path[1], &after[side]));
+		assert_true(after[side].tx_segments > before[side].tx_segments);
+	}
+	struct suci_group_info in = group_info(w, 0);
+	assert_int_equal(in.npaths, 1);
+	assert_true(in.path[0].weight == SUCI_WEIGHT_DRAINS);
+	world_free(w);
+}
+
 /* ---- arguments ---- */
 
 static void
@@ -386,7 +425,9 @@ main(void)
 		cmocka_unit_test(test_streams),		cmocka_unit_test(test_paths_die),
 		cmocka_unit_test(test_path_closed),	cmocka_unit_test(test_remove),
 		cmocka_unit_test(test_lost_further_on), cmocka_unit_test(test_grace),
-		cmocka_unit_test(test_standby),		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_drains),
+		cmocka_unit_test(test_arguments),
 	};
 	return cmocka_run_group_tests_name("suci group", tests, NULL, NULL);
 }

@@ -219,6 +219,7 @@ struct relay_core_conf {
 	X(accept_rank, "refused: rank is not of this cluster, or does not fit the label")      \
 	X(accept_relay, "refused: relay not named by a job or the configuration")              \
 	X(accept_full, "refused: no trunk slot left")                                          \
+	X(accept_leaving, "refused: this relay goes away")                                     \
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
@@ -266,6 +267,10 @@ int relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *
 int relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns);
 /* For how long it has been empty: nothing in custody, and no segment has come; 0: not. */
 uint64_t relay_core_quiet_ns(const struct relay_core *c, uint64_t now_ns);
+/* Close all paths and open and accept no more: this relay goes away, its jobs go on over the
+ * others of its cluster.  Nothing is lost if it has drained first.  Only relay_core_tick(),
+ * queries and relay_core_fini() follow; held segments stay so until then. */
+void relay_core_leave(struct relay_core *c, const char *why, uint64_t now_ns);
 /* Clients that other cores of this cluster can reach, a bit each: while one of them can,
  * the job does not end for want of a way.  0 or NOTFOUND. */
 int relay_job_elsewhere(struct relay_core *c, uint32_t label_base, uint32_t ways, uint64_t now_ns);

@@ -86,6 +86,9 @@ struct relay_startup_conf {
 	struct relay_startup_limits limits;
 	const struct relay_member *member; /* kept: must outlive the machine */
 	uint32_t nmembers;		   /* 1 .. RELAY_RELAYS_MAX */
+	/* [nmembers]: their places in the cluster's list, if some of it take no part (they are
+	 * down).  NULL: it is the list. */
+	const uint8_t *member_index;
 	struct impi_auth client_auth;	   /* what we ask of our client */
 	struct impi_auth server_auth;	   /* what we offer to the server */
 	struct relay_labels *labels;	   /* the range is taken here and given back by fini */

@@ -227,12 +227,14 @@ void suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns);
 int suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group);
 /* INVAL while it has lanes. */
 int suci_group_free(struct suci_lanes *ls, uint32_t group);
-/* path must be up; weight 0 .. SUCI_WEIGHT_MAX.  It leaves the group by itself when it
+/* path must be up; weight 0 .. SUCI_WEIGHT_MAX, or SUCI_WEIGHT_DRAINS: as 0, and acks of their
+ * own, which take turns over all paths of a group, do not go over it either.  It leaves the group by itself when it
  * goes down.  A path may be in any number of groups.  INVAL, DOWN, EXISTS, NOMEM
  * (SUCI_GROUP_PATHS), TOOBIG: its segments are smaller than those its lanes have begun
  * to send; give lanes an mss that all paths which may come can carry. */
 #define SUCI_GROUP_PATHS 8
 #define SUCI_WEIGHT_MAX	 1000
+#define SUCI_WEIGHT_DRAINS UINT32_MAX
 int suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t weight,
 		   uint64_t now_ns);
 /* What the path holds of the group's lanes is sent again over the others.  INVAL. */
