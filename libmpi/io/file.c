@@ -71,25 +71,50 @@ lmpi_file_agree(struct lmpi_file *f, int rc, const char *what)
 
 /* ---- who does the I/O */
 
-static bool
-same_node(uint32_t a, uint32_t b)
+/* A number for the node of this process.  What lmpi_world says of nodes depends on the
+ * cluster one looks from, so processes tell each other. */
+static uint64_t
+my_node(void)
 {
-	const struct lmpi_proc *p = &lmpi_world.proc[a], *q = &lmpi_world.proc[b];
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ lmpi_world.client; /* FNV-1a */
 
-	/* names of other clusters' nodes are not known; hosts are */
-	return p->client == q->client && p->host == q->host && strcmp(p->node, q->node) == 0;
+	for (const char *c = lmpi_world.node_name; *c != '\0'; c++)
+		h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* Collective: the nodes of all, and a number no other job has, which is rank 0's. */
+static int
+meet(struct lmpi_file *f)
+{
+	uint64_t mine[2] = {my_node(), lmpi_job_token()}, *all;
+	size_t n = (size_t)f->comm->size;
+	int rc;
+
+	all = calloc(n, sizeof(mine));
+	f->node = calloc(n, sizeof(*f->node));
+	if (all == NULL || f->node == NULL) {
+		free(all);
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for a file");
+	}
+	rc = lmpi_coll_allgather_ints(f->comm, (int *)mine, (int *)all, 4);
+	for (size_t i = 0; i < n; i++)
+		f->node[i] = all[2 * i];
+	f->token = all[1];
+	free(all);
+	return rc;
 }
 
 /* at[i]: how many ranks before i are on its node; the number of nodes. */
 static int
-place_ranks(const struct lmpi_group *g, int *at)
+place_ranks(const struct lmpi_file *f, int *at)
 {
 	int nodes = 0;
 
-	for (int i = 0; i < g->size; i++) {
+	for (int i = 0; i < f->comm->size; i++) {
 		int before = i - 1;
 
-		while (before >= 0 && !same_node(g->world[before], g->world[i]))
+		while (before >= 0 && f->node[before] != f->node[i])
 			before--;
 		at[i] = before < 0 ? 0 : at[before] + 1;
 		nodes += before < 0;
@@ -106,7 +131,7 @@ lmpi_file_choose_aggregators(struct lmpi_file *f)
 
 	if (at == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
-	nodes = place_ranks(g, at);
+	nodes = place_ranks(f, at);
 	if (want == 0)
 		want = per_node != 0 ? per_node * nodes : nodes > 1 ? nodes : ONE_NODE_AGGS;
 	if (per_node == 0)
@@ -339,6 +364,7 @@ discard(struct lmpi_file *f)
 	free(f->name);
 	free(f->hidden);
 	free(f->agg);
+	free(f->node);
 	lmpi_errhandler_unref(f->errhandler);
 	if (f->comm != NULL)
 		lmpi_comm_unref(f->comm);
@@ -349,22 +375,20 @@ discard(struct lmpi_file *f)
 static char *
 hidden_name(const struct lmpi_file *f)
 {
-	const struct lmpi_group *g = f->comm->group;
 	const char *base = strrchr(f->name, '/');
 	bool one_node = true;
 	char *name = NULL;
 	int n;
 
-	for (int i = 1; i < g->size; i++)
-		one_node &= same_node(g->world[0], g->world[i]);
+	for (int i = 1; i < f->comm->size; i++)
+		one_node &= f->node[0] == f->node[i];
 	if (one_node)
 		n = asprintf(&name, "/dev/shm/libmpi-%016llx-%llu-file",
-			     (unsigned long long)lmpi_job_token(),
-			     (unsigned long long)f->comm->cid);
+			     (unsigned long long)f->token, (unsigned long long)f->comm->cid);
 	else
 		n = asprintf(&name, "%.*s.%s.%016llx-%llu.shared",
 			     base ? (int)(base + 1 - f->name) : 0, f->name,
-			     base ? base + 1 : f->name, (unsigned long long)lmpi_job_token(),
+			     base ? base + 1 : f->name, (unsigned long long)f->token,
 			     (unsigned long long)f->comm->cid);
 	return n < 0 ? NULL : name;
 }
@@ -393,6 +417,8 @@ make(struct lmpi_comm *comm, const char *filename, int amode, MPI_Info info,
 	f->errhandler = lmpi_file_null_handler;
 	lmpi_errhandler_ref(f->errhandler);
 	rc = own_comm(comm, &f->comm);
+	if (rc == MPI_SUCCESS)
+		rc = meet(f);
 	if (rc == MPI_SUCCESS) {
 		/* one process with bad arguments must not leave the others waiting */
 		rc = check_arguments(filename, amode, info);

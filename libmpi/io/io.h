@@ -143,6 +143,8 @@ struct lmpi_file {
 	bool readable; /* the descriptor; amode says what the program may */
 	bool atomic, locking;
 	struct lmpi_io_hints hints;
+	uint64_t *node; /* [comm size] equal numbers: the same node */
+	uint64_t token; /* for names of files beside this one */
 	int *agg; /* [aggs] ranks that do the I/O of collectives */
 	int aggs;
 	struct lmpi_view view;

@@ -324,7 +324,7 @@ hints(void)
 	hint_is(f, "cb_nodes", "1");
 	hint_is(f, "striping_unit", "4096");
 	MPI_Info_set(info, "cb_config_list", "*:2");
-	MPI_Info_set(info, "cb_nodes", "100");
+	MPI_Info_set(info, "cb_nodes", "2");
 	MPI_Info_set(info, "cb_buffer_size", "65536");
 	MPI_Info_set(info, "collective_buffering", "false");
 	OK(MPI_File_set_info(f, info));
