@@ -10,3 +10,8 @@ eval-calibrate: $(B)/test/counted $(B)/test/udpcost
 .PHONY: eval-relay
 eval-relay: $(B)/test/simulator
 	@test/eval/run $(B) build/eval
+
+## eval-optical  the optical paper's figures and Table 4 in model time, and our modes: tables, build/eval/optical-*.svg
+.PHONY: eval-optical
+eval-optical: $(B)/bin/obsim
+	@test/eval/optical $(B) build/eval
