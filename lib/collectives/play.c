@@ -29,7 +29,7 @@ struct coll_play {
 	uint32_t head, tail;
 	/* coll_play_rounds() */
 	uint32_t *waiting; /* [2 * nmessages] */
-	uint32_t *mark;	   /* [2p] last round a process sent, received */
+	uint32_t *mark;	   /* [2p] what a process sends, receives in this round */
 };
 
 static size_t
@@ -314,30 +314,52 @@ take_in(struct coll_play *pl, uint32_t n)
 	return n;
 }
 
+/* Of those who want to send to one receiver, each what is its turn, the one with most to
+ * send goes first: what comes last shall be short.  Then whoever still finds both
+ * ends free.  Those that go are moved to going; how many. */
+static uint32_t
+pick(struct coll_play *pl, uint32_t n, uint32_t *going)
+{
+	uint32_t *sent = pl->mark, *got = pl->mark + pl->p, *waiting = pl->waiting, go = 0;
+	memset(pl->mark, 0xff, 2 * pl->p * sizeof *pl->mark);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct coll_message *msg = &pl->message[waiting[i]];
+		if (sent[msg->from] != COLL_NO_MESSAGE)
+			continue; /* not its turn */
+		sent[msg->from] = waiting[i];
+		uint32_t best = got[msg->to];
+		if (best == COLL_NO_MESSAGE || pl->message[best].bytes < msg->bytes)
+			got[msg->to] = waiting[i];
+	}
+	for (uint32_t r = 0; r < pl->p; r++)
+		if (sent[r] != COLL_NO_MESSAGE && got[pl->message[sent[r]].to] != sent[r])
+			sent[r] = COLL_NO_MESSAGE;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct coll_message *msg = &pl->message[waiting[i]];
+		if (sent[msg->from] == COLL_NO_MESSAGE && got[msg->to] == COLL_NO_MESSAGE)
+			sent[msg->from] = got[msg->to] = waiting[i];
+		if (sent[msg->from] == waiting[i])
+			going[go++] = waiting[i];
+	}
+	return go;
+}
+
 uint32_t
 coll_play_rounds(struct coll_play *pl)
 {
-	uint32_t round = 0, n = 0;
-	uint32_t *sent = pl->mark, *got = pl->mark + pl->p, *going = pl->waiting + pl->nmessages;
-	memset(pl->mark, 0, 2 * pl->p * sizeof *pl->mark);
+	uint32_t round = 0, n = 0, *going = pl->waiting + pl->nmessages;
 	coll_play_rewind(pl);
 	while ((n = take_in(pl, n)) > 0) {
-		uint32_t keep = 0, go = 0;
-		round++;
-		for (uint32_t i = 0; i < n; i++) {
-			uint32_t m = pl->waiting[i];
-			struct coll_message *msg = &pl->message[m];
-			if (sent[msg->from] == round || got[msg->to] == round) {
-				pl->waiting[keep++] = m;
-				continue;
-			}
-			sent[msg->from] = got[msg->to] = round;
-			msg->round = round - 1;
-			going[go++] = m;
-		}
+		uint32_t go = pick(pl, n, going), keep = 0;
+		for (uint32_t i = 0; i < n; i++)
+			if (pl->mark[pl->message[pl->waiting[i]].from] != pl->waiting[i])
+				pl->waiting[keep++] = pl->waiting[i];
 		n = keep;
-		for (uint32_t i = 0; i < go; i++)
+		for (uint32_t i = 0; i < go; i++) {
+			pl->message[going[i]].round = round;
 			coll_play_over(pl, going[i]);
+		}
+		round++;
 	}
 	bool stuck = pl->left != 0;
 	coll_play_rewind(pl);
