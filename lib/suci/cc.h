@@ -13,7 +13,10 @@
 #include <stdint.h>
 
 #define SUCI_CC_MIN_WINDOW 2u
-#define SUCI_CC_FRAC	   16 /* cubic keeps its window in 1 / 2^16 packets */
+#define SUCI_CC_CROWD                                                                           \
+	8u		/* so many busy paths of one endpoint and more are held to share a link \
+			 */
+#define SUCI_CC_FRAC 16 /* cubic keeps its window in 1 / 2^16 packets */
 
 struct suci_cc_conf {
 	uint32_t window_max;	 /* 1 .. 65535 */
@@ -31,6 +34,8 @@ struct suci_cc_ack {
 	uint64_t rtt_ns;      /* sample of this ack, 0 if none */
 	uint64_t smoothed_ns; /* after it */
 	uint64_t sent_ns;     /* when the newest acknowledged packet was sent */
+	uint64_t min_ns;      /* shortest sample of this path */
+	uint32_t crowd;	      /* paths of this endpoint with something in flight */
 	uint64_t now_ns;
 	/* Only if ops->rated. */
 	uint64_t bytes;	    /* newly acknowledged */
@@ -124,6 +129,7 @@ struct suci_cc_bbr {
 struct suci_cc {
 	const struct suci_cc_ops *ops;
 	uint32_t window;   /* packets that may be in flight, >= 1 */
+	uint32_t queued;   /* samples in a row that waited in a queue, see suci_cc_queued() */
 	uint64_t rate_bps; /* pacing rate, bytes per second; 0 = unpaced */
 	struct suci_cc_conf conf;
 	union {
@@ -136,6 +142,11 @@ extern const struct suci_cc_ops suci_cc_fixed, suci_cc_cubic, suci_cc_bbr;
 
 /* The table of a kind; NULL if there is none of that number. */
 const struct suci_cc_ops *suci_cc_ops_of(enum suci_cc_kind kind);
+
+/* One of a crowd: does its way have a queue now?  The paths of an endpoint that begin
+ * together fill that of a link they share within a round, which a comparison of whole
+ * rounds sees when it is too late.  To be asked with every ack. */
+bool suci_cc_queued(struct suci_cc *cc, const struct suci_cc_ack *a);
 
 void suci_cc_init(struct suci_cc *cc, enum suci_cc_kind kind, const struct suci_cc_conf *conf);
 

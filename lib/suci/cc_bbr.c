@@ -25,27 +25,29 @@
 
 #include "base/clock.h"
 
-#define UNIT		 256 /* gains */
-#define GAIN_STARTUP	 710
-#define GAIN_DRAIN	 92
-#define GAIN_DOWN	 230
-#define GAIN_UP		 320
-#define WINDOW_GAIN	 (2 * UNIT)
-#define WINDOW_GAIN_UP	 576
-#define WINDOW_GAIN_RTT	 (UNIT / 2)
-#define WINDOW_MIN	 4u
-#define WINDOW_SLACK	 8u /* packets that wait for their ack at the peer */
-#define NO_BOUND	 UINT32_MAX
-#define LOSS_PART	 50
-#define LOSS_SLACK	 3
-#define FULL_ROUNDS	 3
-#define MIN_RTT_NS	 (5 * BASE_S_NS)
-#define PROBE_RTT_NS	 (200 * BASE_MS_NS)
-#define PROBE_RTT_ROUNDS 10
-#define PROBE_WAIT_NS	 (2 * BASE_S_NS)
-#define PROBE_ROUNDS_MAX 63 /* as often as Reno of that window would lose one, at most */
-#define SIZE_SHIFT	 4
-#define RATE_MAX_BPS	 100000000000ull
+#define UNIT		   256 /* gains */
+#define GAIN_STARTUP	   710
+#define GAIN_DRAIN	   92
+#define GAIN_DOWN	   230
+#define GAIN_UP		   320
+#define WINDOW_GAIN	   (2 * UNIT)
+#define WINDOW_GAIN_UP	   576
+#define WINDOW_GAIN_RTT	   (UNIT / 2)
+#define WINDOW_GAIN_CROWD  (UNIT * 5 / 4)
+#define WINDOW_SLACK_CROWD 6u
+#define WINDOW_MIN	   4u
+#define WINDOW_SLACK	   8u /* packets that wait for their ack at the peer */
+#define NO_BOUND	   UINT32_MAX
+#define LOSS_PART	   50
+#define LOSS_SLACK	   3
+#define FULL_ROUNDS	   3
+#define MIN_RTT_NS	   (5 * BASE_S_NS)
+#define PROBE_RTT_NS	   (200 * BASE_MS_NS)
+#define PROBE_RTT_ROUNDS   10
+#define PROBE_WAIT_NS	   (2 * BASE_S_NS)
+#define PROBE_ROUNDS_MAX   63 /* as often as Reno of that window would lose one, at most */
+#define SIZE_SHIFT	   4
+#define RATE_MAX_BPS	   100000000000ull
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -288,6 +290,18 @@ learn_rtt(struct suci_cc *cc, const struct suci_cc_ack *a)
 	}
 }
 
+/* What few acks of a first window say of the rate is too low: with a queue it is a window
+ * in a round trip. */
+static void
+crowded(struct suci_cc *cc, const struct suci_cc_ack *a)
+{
+	struct suci_cc_bbr *b = &cc->bbr;
+	wide bytes = (wide)cc->window * b->packet_bytes >> SIZE_SHIFT;
+	b->bw[0] = base_max_ns(b->bw[0], (uint64_t)(bytes * BASE_S_NS / a->smoothed_ns));
+	b->full = true;
+	enter_down(b, a);
+}
+
 /* Three rounds in which the rate did not grow by an eighth (a quarter in startup). */
 static bool
 full_pipe(struct suci_cc_bbr *b, const struct suci_cc_ack *a, uint32_t part)
@@ -366,7 +380,9 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 	uint32_t drained = bdp(b, bandwidth(b), UNIT);
 	switch ((enum suci_bbr_state)b->state) {
 	case SUCI_BBR_STARTUP:
-		if (round && full_pipe(b, a, 4)) {
+		if (suci_cc_queued(cc, a)) {
+			crowded(cc, a);
+		} else if (round && full_pipe(b, a, 4)) {
 			b->full = true;
 			enter(b, SUCI_BBR_DRAIN, a->now_ns);
 		}
@@ -403,15 +419,21 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 /* ---- what follows from it ------------------------------------------------ */
 
 static void
-set_window(struct suci_cc *cc, uint32_t acked)
+set_window(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
 	uint32_t gain = b->state == SUCI_BBR_UP ? WINDOW_GAIN_UP : WINDOW_GAIN;
-	uint32_t target = bdp(b, bandwidth(b), gain) + WINDOW_SLACK;
+	uint32_t acked = a->packets, slack = WINDOW_SLACK;
+	/* The queue that each of a crowd allows itself adds up. */
+	if (b->full && a->crowd >= SUCI_CC_CROWD) {
+		gain = WINDOW_GAIN_CROWD;
+		slack = WINDOW_SLACK_CROWD;
+	}
+	uint32_t target = bdp(b, bandwidth(b), gain) + slack;
 	uint32_t w = cc->window;
 	if (b->full)
 		w = low(w + acked, target);
-	else if (w < target || b->min_rtt_ns == BASE_NEVER_NS)
+	else if (w < target || b->min_rtt_ns == BASE_NEVER_NS || a->crowd >= SUCI_CC_CROWD)
 		w += acked;
 	uint32_t hi = b->inflight_hi;
 	/* Room for others, and for what the next probe finds. */
@@ -434,7 +456,10 @@ set_rate(struct suci_cc *cc, const struct suci_cc_ack *a)
 	};
 	const struct suci_cc_bbr *b = &cc->bbr;
 	/* One in a hundred below the estimate: a queue that was built by chance drains. */
-	wide rate = (wide)bandwidth(b) * gain[b->state] * 99 / (100 * UNIT);
+	uint32_t g = gain[b->state];
+	if (a->crowd >= SUCI_CC_CROWD && g < GAIN_UP)
+		g = GAIN_UP; /* the window holds it back */
+	wide rate = (wide)bandwidth(b) * g * 99 / (100 * UNIT);
 	/* What few packets said must not slow down the beginning; and where marks or losses
 	 * ended it before any rate was measured, there is none to be held to. */
 	if (!b->full || !bandwidth(b)) {
@@ -456,7 +481,7 @@ bbr_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	bool round = new_round(cc, a);
 	learn_rtt(cc, a);
 	advance(cc, a, round);
-	set_window(cc, a->packets);
+	set_window(cc, a);
 	set_rate(cc, a);
 }
 

@@ -131,6 +131,9 @@ avoid(struct suci_cc_cubic *c, const struct suci_cc_ack *a)
 	/* Reno's line: 3 (1 - beta) / (1 + beta) = 9/17 per window until it has
 	 * reached the window of the last reduction, then 1. */
 	uint64_t alpha = c->w_est < c->prior ? ONE * 9 / 17 : ONE;
+	/* The paths of a crowd together grow like one (as in RFC 6356). */
+	if (a->crowd >= SUCI_CC_CROWD)
+		alpha /= a->crowd;
 	c->w_est += alpha * a->packets / (c->w >> SUCI_CC_FRAC);
 	c->w += step;
 	if (c->w < c->w_est)
@@ -155,7 +158,8 @@ cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	c->idle_since_ns = 0;
 	if (c->w < c->ssthresh) {
 		c->w += (uint64_t)a->packets << SUCI_CC_FRAC;
-		if (delay_grew(c, a))
+		bool grew = delay_grew(c, a);
+		if (suci_cc_queued(cc, a) || grew)
 			c->ssthresh = c->w;
 		if (c->w > c->ssthresh)
 			c->w = c->ssthresh;

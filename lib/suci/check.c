@@ -30,7 +30,7 @@ count(const struct suci *ep, const struct suci_path *p, const struct suci_list *
 
 struct sums {
 	uint32_t recs, segments, held, guard, grants, askers, paths, waiting;
-	uint32_t promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
+	uint32_t crowd, promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
 };
 
 static const char *
@@ -71,6 +71,9 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	s->grants += p->granted - p->ask_used;
 	s->askers += p->ask != 0;
 	s->waiting += p->waits;
+	if (p->crowds && !p->in_flight)
+		return "who is of the crowd has something in flight";
+	s->crowd += p->crowds;
 	if (p->near)
 		s->promised[p->pool] += suci_credit_promised(p);
 	if (p->waits && (!p->near || !p->wait_amount))
@@ -113,6 +116,8 @@ check_sums(const struct suci *ep, const struct sums *s)
 	}
 	if (s->waiting != ep->nwaiting)
 		return "paths that wait for credit = their number";
+	if (s->crowd != ep->crowd)
+		return "paths of the crowd = their number";
 	if (s->paths != ep->paths_used)
 		return "paths in use = their number";
 	for (uint32_t i = ep->note_free; i != NONE && most <= ep->notes_max; i = ep->note_next[i])

@@ -23,14 +23,13 @@
  * that is nothing asks first, except for a small first packet.  A peer that begins gets no
  * more than if all did, until a round trip has shown who else does.
  *
- * A far peer (FAR_NS) is bounded by its own path instead: it gets conf.credit.
+ * A far peer (SUCI_FAR_NS) is bounded by its own path instead: it gets conf.credit.
  *
  * Work per datagram is bounded: TURN peers are looked at. */
 #include "private.h"
 
 #include "base/serial.h"
 
-#define FAR_NS	   BASE_MS_NS
 #define SPAN_NS	   (4 * BASE_MS_NS)
 #define IDLE_NS	   BASE_MS_NS /* a promise unused for so long may be taken back */
 #define TURN	   16u
@@ -250,7 +249,7 @@ first_credit(const struct suci *ep, const struct suci_path *p, bool far)
 uint32_t
 suci_credit_offer(struct suci *ep, struct suci_path *p)
 {
-	bool far = !ep->conf.credit_total || p->hs_rtt_ns > FAR_NS;
+	bool far = !ep->conf.credit_total || p->hs_rtt_ns > SUCI_FAR_NS;
 	if (!p->offered) {
 		p->offered = true;
 		p->first_credit = (uint16_t)first_credit(ep, p, far);
@@ -404,8 +403,7 @@ suci_credit_share(struct suci *ep)
 uint16_t
 suci_credit_limit(struct suci *ep, struct suci_path *p)
 {
-	bool far =
-		!ep->conf.credit_total || (p->rtt.sampled ? p->rtt.min_ns : p->hs_rtt_ns) > FAR_NS;
+	bool far = !ep->conf.credit_total || suci_path_far(p);
 	if (far && p->near)
 		go_far(ep, p);
 	else if (!far && !p->near)

@@ -315,6 +315,8 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 			.rtt_ns = n->rtt_ns,
 			.smoothed_ns = p->rtt.sampled ? p->rtt.smoothed_ns : 0,
 			.sent_ns = n->sent_ns,
+			.min_ns = p->rtt.min_ns,
+			.crowd = suci_crowding(p) ? ep->crowd : 1,
 			.now_ns = now_ns,
 		};
 		if (p->cc.ops->rated) {

@@ -122,6 +122,13 @@ suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns)
 	p->credit_bytes -= len_bytes;
 }
 
+void
+suci_pacer_cap(struct suci_pacer *p, uint32_t most_bytes)
+{
+	if (p->credit_bytes > (int64_t)most_bytes)
+		p->credit_bytes = most_bytes;
+}
+
 uint64_t
 suci_pacer_next_ns(const struct suci_pacer *p, uint64_t now_ns)
 {

@@ -41,6 +41,8 @@ void suci_pacer_set_limit(struct suci_pacer *p, uint64_t limit_bytes_per_s, uint
 			  uint64_t now_ns);
 /* Charge len_bytes handed to the wire at now_ns; may overdraw by one datagram. */
 void suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns);
+/* What is left of the burst is most_bytes at most, until more is earned. */
+void suci_pacer_cap(struct suci_pacer *p, uint32_t most_bytes);
 /* When the next datagram may leave: now_ns itself if there is credit. */
 uint64_t suci_pacer_next_ns(const struct suci_pacer *p, uint64_t now_ns);
 

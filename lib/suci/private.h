@@ -54,6 +54,7 @@
 #define FORMER_MAX   1024u	      /* ended paths remembered */
 #define FORMER_NS    (16 * BASE_S_NS) /* as long as their cookies may live */
 #define SEG_HDR_MAX  (SUCI_LANE_HDR + SUCI_FIRST_EXT)
+#define SUCI_FAR_NS  BASE_MS_NS
 #define SEAL_NONCE   16 /* bytes */
 #define SPARE_KEYS   8	/* keys of neighbouring epochs, all paths together */
 /* Unit of the round trip in an OPEN. */
@@ -295,6 +296,7 @@ struct suci_path {
 	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
 	uint32_t groups;	    /* lane_group.c: first of those it is in */
 	bool group_turn;	    /* its own lanes took the last one */
+	bool crowds;		    /* counted in the endpoint's crowd */
 };
 
 _Static_assert(sizeof(struct suci_path) <= 2304, "memory per peer: grow it on purpose only");
@@ -351,6 +353,7 @@ struct suci {
 	struct suci_list ready, starved;
 	struct suci_list askers[PRIOS]; /* paths with ask != 0 */
 	uint32_t naskers[PRIOS], nasking, grants_out;
+	uint32_t crowd; /* far paths of a window that is learned, with something in flight */
 	uint32_t dying;
 	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */
 	uint32_t *addr_slot, addr_mask;
@@ -408,6 +411,28 @@ path_full(const struct suci *ep, const struct suci_path *p, uint32_t keep)
 	uint32_t most = ep->conf.limits.queue_max + ep->conf.limits.window_max;
 	keep = keep < most / 16 ? keep : most / 16;
 	return p->queued + outstanding(p) >= most - keep;
+}
+
+/* Further than a switch or two.  What near peers send is bounded by credit_total, see
+ * credit.c. */
+static inline bool
+suci_path_far(const struct suci_path *p)
+{
+	return (p->rtt.sampled ? p->rtt.min_ns : p->hs_rtt_ns) > SUCI_FAR_NS;
+}
+
+/* One of those that count in ep->crowd while they are busy. */
+static inline bool
+suci_crowding(const struct suci_path *p)
+{
+	return p->cc.ops != &suci_cc_fixed && suci_path_far(p);
+}
+
+/* Is p one of many busy paths? */
+static inline bool
+suci_crowded(const struct suci *ep, const struct suci_path *p)
+{
+	return ep->crowd >= SUCI_CC_CROWD && suci_crowding(p);
 }
 
 /* Bytes that sealing adds to every datagram of a path. */

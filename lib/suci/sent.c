@@ -94,7 +94,10 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 		break;
 	case WHERE_FLIGHT:
 		suci_list_unlink(ep, &p->flight, i);
-		p->in_flight--;
+		if (!--p->in_flight && p->crowds) {
+			p->crowds = false;
+			ep->crowd--;
+		}
 		break;
 	case WHERE_LOST:
 		suci_list_unlink(ep, &p->lost, i);

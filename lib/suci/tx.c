@@ -86,8 +86,11 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 {
 	struct suci_rec *r = &ep->rec[i];
 	uint32_t w = window(ep, p);
-	uint64_t ask_gap = w / 2 < ASK_EVERY ? w / 2 : ASK_EVERY;
-	if (r->ask || (p->in_flight + 1 >= w && p->next_pn - p->asked_pn >= ask_gap))
+	/* A crowd's windows are small and shut for a round trip: the first acks count. */
+	bool full = p->in_flight + 1 >= w, crowd = suci_crowded(ep, p);
+	uint64_t ask_gap = full ? w / 2 : w / 4;
+	ask_gap = ask_gap < ASK_EVERY ? ask_gap : ASK_EVERY;
+	if (r->ask || ((full || crowd) && p->next_pn - p->asked_pn >= ask_gap))
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
 		p->asked_pn = p->next_pn;
@@ -132,7 +135,10 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	suci_list_append(ep, &p->flight, i);
 	if (p->cc.ops->rated)
 		suci_rate_sent(&p->rate, &ep->snap[i], p->in_flight, now_ns);
-	p->in_flight++;
+	if (!p->in_flight++ && suci_crowding(p)) {
+		p->crowds = true;
+		ep->crowd++;
+	}
 	p->flight_ns = now_ns;
 	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack) + seal_tag(p), now_ns);
 }
@@ -265,6 +271,36 @@ beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	return false;
 }
 
+/* Many paths of one endpoint that begin at the same time, as in an all-to-all, and share a
+ * link further on are a burst of all their first windows: as many as the endpoint's peers
+ * do the same, and no queue holds it.  Each spreads its window over a round trip, an eighth
+ * slower than acks would, and sends in bursts of its part of one. */
+static void
+pace_in_crowd(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	uint64_t rtt = p->rtt.sampled ? p->rtt.min_ns : p->hs_rtt_ns;
+	if (!rtt)
+		return;
+	uint64_t even = (uint64_t)(p->cc.window - p->cc.window / 8) * p->mtu * BASE_S_NS / rtt;
+	if (p->cc.rate_bps && p->cc.rate_bps < even)
+		even = p->cc.rate_bps;
+	suci_pacer_set_rate(&p->pacer, even, now_ns);
+	/* A large window needs the driver's batches more. */
+	if ((uint64_t)p->cc.window * p->mtu >= 2ull * p->pacer.burst_min_bytes)
+		return;
+	uint32_t packets = p->pacer.burst_min_bytes / ep->crowd / p->mtu;
+	suci_pacer_cap(&p->pacer, packets ? (packets - 1) * p->mtu + 1 : 1);
+}
+
+/* An ack is due and a segment that it could ride on soon: bare acks of a crowd are a part
+ * of the traffic that counts. */
+static bool
+ack_rides(const struct suci *ep, const struct suci_path *p, uint64_t at_ns, uint64_t now_ns)
+{
+	return suci_crowded(ep, p) && p->in_flight + 2 >= window(ep, p) &&
+	       at_ns - now_ns < p->rtt.min_ns / 8;
+}
+
 static bool
 path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now_ns)
 {
@@ -290,11 +326,15 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 		if (wants_to_send(p))
 			p->limited_pn = p->next_pn;
 	} else if (p->next_pn <= p->tx_limit || beyond_credit(ep, p, now_ns)) {
+		if (suci_crowded(ep, p))
+			pace_in_crowd(ep, p, now_ns);
 		uint64_t at = suci_pacer_next_ns(&p->pacer, now_ns);
 		if (at > now_ns) {
 			if (wants_to_send(p)) {
 				p->pace_at_ns = at;
 				p->limited_pn = p->next_pn;
+				if (ack_rides(ep, p, at, now_ns))
+					return false;
 			}
 		} else {
 			uint32_t i = next_rec(ep, p, now_ns);

@@ -21,7 +21,7 @@ struct alltoall_conf {
 	uint64_t fixed_rate_bps; /* of each path */
 	uint32_t initial_window, burst_bytes;
 	uint64_t queue_bytes;
-	uint32_t percent;
+	uint32_t percent, dip; /* permille below both neighbours */
 };
 
 static uint64_t
@@ -163,10 +163,9 @@ alltoall(const struct alltoall_conf *x, uint64_t seed, bool verbose, struct outc
 			       (unsigned long long)reached[k] % 10);
 	}
 	for (uint32_t k = 0; k < SIZES && o->ok; k++) {
-		/* A dip: two permille less of the limit than both neighbours have. */
 		bool low = reached[k] < 10ull * x->percent;
-		bool dip = k && k + 1 < SIZES && reached[k] + 2 <= reached[k - 1] &&
-			   reached[k] + 2 <= reached[k + 1];
+		bool dip = k && k + 1 < SIZES && reached[k] + x->dip <= reached[k - 1] &&
+			   reached[k] + x->dip <= reached[k + 1];
 		if (!low && !dip)
 			continue;
 		o->ok = false;
@@ -185,7 +184,8 @@ alltoall_fixed(uint64_t seed, bool verbose, struct outcome *o)
 							  (mtu + SIM_UDP_OVERHEAD),
 					.burst_bytes = 2 * 1500,
 					.queue_bytes = 12500000,
-					.percent = 95};
+					.percent = 95,
+					.dip = 2};
 	alltoall(&x, seed, verbose, o);
 }
 
@@ -194,13 +194,14 @@ void
 alltoall_cubic(uint64_t seed, bool verbose, struct outcome *o)
 {
 	const struct alltoall_conf x = {
-		.cc = SUCI_CC_CUBIC, .queue_bytes = 12500000, .percent = 95};
+		.cc = SUCI_CC_CUBIC, .queue_bytes = 12500000, .percent = 95, .dip = 10};
 	alltoall(&x, seed, verbose, o);
 }
 
 void
 alltoall_bbr(uint64_t seed, bool verbose, struct outcome *o)
 {
-	const struct alltoall_conf x = {.cc = SUCI_CC_BBR, .queue_bytes = 12500000, .percent = 95};
+	const struct alltoall_conf x = {
+		.cc = SUCI_CC_BBR, .queue_bytes = 12500000, .percent = 94, .dip = 35};
 	alltoall(&x, seed, verbose, o);
 }

@@ -158,6 +158,72 @@ test_fixed(void **state)
 	assert_int_equal(cc.rate_bps, 5000);
 }
 
+/* Acks one by one, with a round trip that grows within the round as it does when the first
+ * windows of a crowd fill a queue; was it the end of slow start? */
+static bool
+ends_slow_start(enum suci_cc_kind kind, uint32_t crowd, uint64_t growth_ns)
+{
+	struct suci_cc cc;
+	const uint64_t rtt = 10 * BASE_MS_NS;
+	suci_cc_init(&cc, kind, &conf);
+	for (uint32_t i = 0; i < 10; i++) {
+		struct suci_cc_ack a = {.packets = 1,
+					.in_flight = cc.window,
+					.rtt_ns = rtt + i * growth_ns,
+					.min_ns = rtt,
+					.crowd = crowd,
+					.window_limited = true,
+					.smoothed_ns = rtt,
+					.sent_ns = BASE_S_NS + i,
+					.now_ns = BASE_S_NS + rtt + i * growth_ns,
+					.bytes = conf.mtu,
+					.delivered = (i + 1) * conf.mtu};
+		cc.ops->acked(&cc, &a);
+	}
+	return kind == SUCI_CC_BBR ? cc.bbr.full : cc.cubic.ssthresh != UINT64_MAX;
+}
+
+static void
+test_crowd_ends_slow_start(void **state)
+{
+	(void)state;
+	static const enum suci_cc_kind kinds[] = {SUCI_CC_CUBIC, SUCI_CC_BBR};
+	for (size_t k = 0; k < 2; k++) {
+		assert_false(ends_slow_start(kinds[k], 1, 400 * BASE_US_NS));
+		assert_false(ends_slow_start(kinds[k], SUCI_CC_CROWD - 1, 400 * BASE_US_NS));
+		assert_true(ends_slow_start(kinds[k], SUCI_CC_CROWD, 400 * BASE_US_NS));
+		/* An eighth of the round trip is not reached. */
+		assert_false(ends_slow_start(kinds[k], 31, 100 * BASE_US_NS));
+	}
+}
+
+/* In slow start's wake a path adds a packet a round trip, a crowd of 20 together does. */
+static void
+test_crowd_grows_like_one(void **state)
+{
+	(void)state;
+	for (uint32_t crowd = 1; crowd <= 20; crowd += 19) {
+		struct suci_cc cc;
+		uint64_t now = BASE_S_NS;
+		suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+		cc.cubic.ssthresh = cc.cubic.w;
+		for (uint32_t round = 0; round < 20; round++) {
+			now += 10 * BASE_MS_NS;
+			struct suci_cc_ack a = {.packets = cc.window,
+						.in_flight = cc.window,
+						.rtt_ns = 10 * BASE_MS_NS,
+						.min_ns = 10 * BASE_MS_NS,
+						.crowd = crowd,
+						.window_limited = true,
+						.smoothed_ns = 10 * BASE_MS_NS,
+						.sent_ns = now - 10 * BASE_MS_NS,
+						.now_ns = now};
+			cc.ops->acked(&cc, &a);
+		}
+		assert_in_range(cc.window, crowd == 1 ? 28 : 10, crowd == 1 ? 30 : 11);
+	}
+}
+
 int
 main(void)
 {
@@ -168,6 +234,8 @@ main(void)
 		cmocka_unit_test(test_spurious_is_taken_back),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_crowd_ends_slow_start),
+		cmocka_unit_test(test_crowd_grows_like_one),
 	};
 	return cmocka_run_group_tests_name("suci cc", tests, NULL, NULL);
 }

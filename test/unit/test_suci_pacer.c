@@ -104,14 +104,31 @@ test_slow_write(void **state)
 	}
 }
 
+/* A burst that is cut short is not made up for later. */
+static void
+test_cap(void **state)
+{
+	(void)state;
+	struct suci_pacer p;
+	assert_int_equal(suci_pacer_init(&p, 1000000000, 10000, 0), 0);
+	suci_pacer_cap(&p, 20000); /* more than there is */
+	assert_int_equal(p.credit_bytes, 10000);
+	suci_pacer_cap(&p, 1);
+	suci_pacer_sent(&p, 1000, 0);
+	assert_int_equal(suci_pacer_next_ns(&p, 0), 1000);
+	suci_pacer_cap(&p, 1); /* a debt stays */
+	assert_int_equal(suci_pacer_next_ns(&p, 0), 1000);
+	suci_pacer_sent(&p, 1000, 1000);
+	assert_int_equal(suci_pacer_next_ns(&p, 1000), 2000);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_next),
-		cmocka_unit_test(test_rate_is_kept),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_slow_write),
+		cmocka_unit_test(test_next),   cmocka_unit_test(test_rate_is_kept),
+		cmocka_unit_test(test_limits), cmocka_unit_test(test_slow_write),
+		cmocka_unit_test(test_cap),
 	};
 	return cmocka_run_group_tests_name("suci pacer", tests, NULL, NULL);
 }
