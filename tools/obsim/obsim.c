@@ -14,6 +14,7 @@
  *   --foresight  the next call is known when one ends: circuits move during computation
  *   --calls      a line for every call
  *   --rules FILE selection rules (JSON)  --json
+ *   --plan-time  how long planning takes, for -p nodes, by the clock of this machine
  *
  * Defaults are the paper's: p = 32, k = 2, alpha = 1e-4 s, beta = 8e-9 s/B, gamma = 0.01 s; packets
  * at twice the alpha and a tenth of the rate. */
@@ -29,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct options {
 	uint32_t p, ports_given, ports[OBS_RANKS_MAX];
@@ -281,6 +283,68 @@ replay(struct options *o, char **files, int n)
 	obs_trace_free(&t);
 }
 
+/* ---- the planner's own time */
+
+static double
+planning_s(const struct obs_call *c, uint32_t k, enum ocs_plan_mode mode)
+{
+	struct ocs_slots s = {.nodes = c->p, .stride = k};
+	uint32_t *budget = calloc(c->p, sizeof *budget);
+	s.slot = calloc((size_t)c->p * k, sizeof *s.slot);
+	void *mem = malloc(ocs_plan_footprint(&s, c->messages));
+	if (!budget || !s.slot || !mem)
+		die("--plan-time", "out of memory");
+	for (uint32_t n = 0; n < c->p; n++)
+		budget[n] = k;
+	s.ports = budget;
+	ocs_slots_clear(&s);
+	struct ocs_plan_wish w = {.mode = mode, .demand = c->demand, .demands = c->messages};
+	struct ocs_plan plan;
+	double best = INFINITY;
+	for (int i = 0; i < 5; i++) {
+		struct timespec t0, t1;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
+		ocs_plan_make(&plan, &w, &s, mem);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
+		double took =
+			(double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9;
+		best = took < best ? took : best;
+	}
+	free(budget);
+	free(s.slot);
+	free(mem);
+	return best;
+}
+
+static void
+plan_time(const struct options *o)
+{
+	static const struct {
+		enum coll_op op;
+		const char *name;
+	} rows[] = {{COLL_BCAST, "linear"},	      {COLL_BCAST, "binomial"},
+		    {COLL_ALLGATHER, "ring"},	      {COLL_ALLGATHER, "recursive_doubling"},
+		    {COLL_ALLREDUCE, "rabenseifner"}, {COLL_ALLTOALL, "pairs"}};
+	printf("%u nodes, %u ports on the switch; processor time, best of 5\n", o->p,
+	       o->p * o->s.k);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct obs_args a = {
+			.op = rows[i].op, .algorithm = rows[i].name, .bytes = 1 << 16, .p = o->p};
+		struct obs_call c;
+		if (obs_call_make(&c, &a, NULL) != 0)
+			continue;
+		for (int m = OCS_PLAN_BATCHED; m <= OCS_PLAN_CACHED; m++) {
+			double s = planning_s(&c, o->s.k, (enum ocs_plan_mode)m);
+			printf("%-10s %-20s %-10s %7u messages %5u steps  %9.1f us, %7.2f us a "
+			       "step\n",
+			       coll_op_name(a.op), a.algorithm,
+			       ocs_plan_mode_name((enum ocs_plan_mode)m), c.messages, c.rounds,
+			       s * 1e6, s * 1e6 / c.rounds);
+		}
+		obs_call_free(&c);
+	}
+}
+
 static int
 mode_of(const char *name)
 {
@@ -351,7 +415,8 @@ option(struct options *o, int c, struct coll_rules *r)
 	default:
 		fputs("usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-a S] [-b S] [-g S] [-A S] "
 		      "[-B S]\n             [-m MODE] [-n BYTES] [--paper] [--foresight] [--calls] "
-		      "[--rules FILE]\n             [--json] [--list] [TRACE | RANK0 RANK1 ...]\n",
+		      "[--rules FILE]\n             [--plan-time] [--json] [--list] [TRACE | RANK0 "
+		      "RANK1 ...]\n",
 		      stderr);
 		exit(2);
 	}
@@ -362,14 +427,12 @@ main(int argc, char **argv)
 {
 	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
 	static struct coll_rules r;
-	int paper_too = 0, foresight = 0, each = 0, json = 0;
-	const struct option longs[] = {{"json", no_argument, &json, 1},
-				       {"paper", no_argument, &paper_too, 1},
-				       {"foresight", no_argument, &foresight, 1},
-				       {"calls", no_argument, &each, 1},
-				       {"rules", required_argument, NULL, 'r'},
-				       {"list", no_argument, NULL, 'l'},
-				       {0}};
+	int paper_too = 0, foresight = 0, each = 0, json = 0, timing = 0;
+	const struct option longs[] = {
+		{"json", no_argument, &json, 1},	   {"paper", no_argument, &paper_too, 1},
+		{"foresight", no_argument, &foresight, 1}, {"calls", no_argument, &each, 1},
+		{"plan-time", no_argument, &timing, 1},	   {"rules", required_argument, NULL, 'r'},
+		{"list", no_argument, NULL, 'l'},	   {0}};
 	o.s.k = 2;
 	o.s.costs = (struct ocs_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:", longs, NULL)) != -1;)
@@ -379,7 +442,9 @@ main(int argc, char **argv)
 	o.s.foresight = foresight;
 	o.calls = each;
 	o.json = json;
-	if (optind < argc)
+	if (timing)
+		plan_time(&o);
+	else if (optind < argc)
 		replay(&o, argv + optind, argc - optind);
 	else
 		model(&o);
