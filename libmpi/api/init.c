@@ -184,6 +184,22 @@ impl_Finalize(void)
 	return lmpi_runtime_drop();
 }
 
+/* Of gfortran's library: writes out one unit of Fortran, or all if unit is NULL. */
+extern void _gfortran_flush_i4(int *unit) __attribute__((weak));
+
+/* What the program printed last says why it ends: stdout is a file or a pipe in a job, so
+ * that is still in its buffer.  Not by exit(): other threads may be anywhere. */
+static void
+flush_output(void)
+{
+	if (ftrylockfile(stdout) == 0) {
+		fflush(stdout);
+		funlockfile(stdout);
+	}
+	if (_gfortran_flush_i4 != NULL)
+		_gfortran_flush_i4(NULL);
+}
+
 int
 impl_Abort(MPI_Comm comm, int errorcode)
 {
@@ -195,6 +211,7 @@ impl_Abort(MPI_Comm comm, int errorcode)
 		 : c->name[0] ? c->name
 			      : "unnamed communicator",
 		 errorcode, lmpi_world.rank, lmpi_world.node_name);
+	flush_output();
 	lmpi_engine_abort(errorcode, why);
 }
 

@@ -113,6 +113,36 @@ if [[ $B != *san* ]]; then
 	pass "libmpitrace and mpitrace"
 fi
 
+# ---- what a program printed before MPI_Abort is seen: out is a file here, so it was buffered
+cat >"$WORK/last.c" <<-'C'
+	#include <mpi.h>
+	#include <stdio.h>
+	int main(int argc, char **argv) {
+		MPI_Init(&argc, &argv);
+		printf("last words\n");
+		MPI_Abort(MPI_COMM_WORLD, 9);
+	}
+C
+"$B/bin/mpicc" -o "$WORK/last" "$WORK/last.c" || fail "mpicc"
+gives 9 -n 1 "$WORK/last" && says "last words"
+if [[ $B != *san* ]]; then
+	cat >"$WORK/last.f90" <<-'F'
+		program last
+		  use mpi
+		  integer :: ierror
+		  call MPI_Init(ierror)
+		  open (7, file='last.txt', status='replace')
+		  write (7, '(a)') 'in a file'
+		  print '(a)', 'last words'
+		  call MPI_Abort(MPI_COMM_WORLD, 9, ierror)
+		end program
+	F
+	"$B/bin/mpifort" -o "$WORK/last" "$WORK/last.f90" || fail "mpifort"
+	gives 9 -wdir "$WORK" -n 1 "$WORK/last" && says "last words"
+	[ "$(cat "$WORK/last.txt")" = "in a file" ] || fail "a file written before MPI_Abort"
+fi
+pass "output before MPI_Abort"
+
 # ---- as installed
 vars=$(setting_of "$B")
 eval make -s "$vars" PREFIX="$WORK/p" install >"$WORK/out" 2>&1 || fail "make install"
