@@ -370,7 +370,7 @@ abandoned(void *user, uint32_t path, const struct suci_segment *seg, uint64_t no
 	struct relay_core *c = user;
 	const struct path *p = &c->path[path];
 	see_time(c, now_ns);
-	c->kept = p->kind == RELAY_PATH_TRUNK && p->up && stray_keep(c, p->trunk, seg);
+	c->kept = p->up && stray_keep(c, p, seg);
 }
 
 const struct suci_ops *

@@ -279,8 +279,8 @@ void group_tick(struct relay_core *c);
 void clients_text(uint32_t mask, char *out, size_t room);
 
 /* core_stray.c */
-/* Keep it for another trunk of the job; false: it is nobody's. */
-bool stray_keep(struct relay_core *c, uint32_t trunk, const struct suci_segment *seg);
+/* Path p goes down: keep it for another of the job; false: it is nobody's. */
+bool stray_keep(struct relay_core *c, const struct path *p, const struct suci_segment *seg);
 /* Send what finds a way with room. */
 void stray_send(struct relay_core *c);
 /* Give back those of a job that ends. */

@@ -261,8 +261,9 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		if (c->conf.ncluster) {
 			proc->flags |= PROC_TELL_RELAYS | PROC_TELL_WAYS;
 			j->tell = true;
-			wake_at(c, c->now_ns);
 		}
+		if (c->conf.ncluster || c->nstrays)
+			wake_at(c, c->now_ns);
 		/* A process answers only while it is inside the library: silence means
 		 * it computes.  That it is gone says its node (port unreachable, no
 		 * ARP answer) or its cluster's launcher. */

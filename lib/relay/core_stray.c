@@ -1,5 +1,7 @@
-/* Strays: segments in custody whose trunk went down.  They wait in a queue of their group
- * for another trunk with room, before anything new. */
+/* Strays: segments in custody whose path went down.  Those of a trunk wait in a queue of their
+ * group for another trunk with room, before anything new; those for a process, in the queue of
+ * the own client, until there is a path to it again: it may have cut only that, and who sent
+ * them would else find out by silence. */
 #include "core_internal.h"
 
 /* Which job and client the labels of a segment on that trunk belong to. */
@@ -23,13 +25,11 @@ group_of(const struct relay_core *c, uint32_t trunk, const struct suci_segment *
 	return NULL;
 }
 
-bool
-stray_keep(struct relay_core *c, uint32_t trunk, const struct suci_segment *seg)
+static bool
+keep(struct relay_core *c, struct group *g, uint32_t base, const struct suci_segment *seg)
 {
-	struct job *j;
-	uint32_t base, i = c->free_stray;
-	struct group *g = i == NONE ? NULL : group_of(c, trunk, seg, &j, &base);
-	if (!g)
+	uint32_t i = c->free_stray;
+	if (i == NONE)
 		return false;
 	struct stray *s = &c->stray[i];
 	c->free_stray = s->next;
@@ -48,12 +48,31 @@ stray_keep(struct relay_core *c, uint32_t trunk, const struct suci_segment *seg)
 	return true;
 }
 
-/* The first one has gone. */
-static void
-pop(struct relay_core *c, struct group *g)
+bool
+stray_keep(struct relay_core *c, const struct path *p, const struct suci_segment *seg)
 {
-	uint32_t i = g->stray;
-	g->stray = c->stray[i].next;
+	struct job *j;
+	uint32_t base;
+	if (p->kind == RELAY_PATH_TRUNK) {
+		struct group *g = group_of(c, p->trunk, seg, &j, &base);
+		return g && keep(c, g, base, seg);
+	}
+	if (p->kind != RELAY_PATH_PROC || p->job == NONE)
+		return false;
+	j = &c->job[p->job];
+	const struct proc *proc = job_proc(c, j, p->rank);
+	return !(proc->flags & PROC_LEFT) &&
+	       keep(c, &j->group[j->my_client], proc->label_base, seg);
+}
+
+/* The one behind `before` has gone; NONE: the first. */
+static void
+take(struct relay_core *c, struct group *g, uint32_t before)
+{
+	uint32_t *at = before == NONE ? &g->stray : &c->stray[before].next, i = *at;
+	*at = c->stray[i].next;
+	if (g->stray_tail == i)
+		g->stray_tail = before;
 	g->nstrays--;
 	c->stray[i].next = c->free_stray;
 	c->free_stray = i;
@@ -86,17 +105,51 @@ send_first(struct relay_core *c, struct group *g)
 			c->path[path].tx_segments++;
 			c->path[path].tx_bytes += out.data_len;
 			c->n.strays_sent++;
-			pop(c, g);
+			take(c, g, NONE);
 			return true;
 		}
 		if (err == SUCI_ERR_TOOBIG || err == SUCI_ERR_INVAL) {
-			pop(c, g);
+			take(c, g, NONE);
 			give_back(c, out.cookie, &c->n.drop_toobig);
 			return true;
 		}
 		tried |= 1u << k;
 	}
 	return false;
+}
+
+/* To processes that are there again; false: one has no room. */
+static bool
+send_to_procs(struct relay_core *c, struct job *j)
+{
+	struct group *g = &j->group[j->my_client];
+	uint32_t before = NONE;
+	bool room = true;
+	for (uint32_t i = g->stray, next; g->nstrays && i != NONE; i = next) {
+		const struct stray *s = &c->stray[i];
+		const struct proc *p = job_proc(c, j, s->dst_rank);
+		next = s->next;
+		int err = SUCI_ERR_DOWN;
+		if (p->path != NONE && c->path[p->path].up)
+			err = suci_path_send(c->ep, p->path, &s->seg, c->now_ns);
+		bool over = err == SUCI_ERR_TOOBIG || err == SUCI_ERR_INVAL ||
+			    (err && p->flags & PROC_LEFT);
+		room = room && err != SUCI_ERR_FULL && err != SUCI_ERR_NOMEM;
+		if (err && !over) {
+			before = i;
+			continue;
+		}
+		uint64_t cookie = s->seg.cookie;
+		if (!err) {
+			c->path[p->path].tx_segments++;
+			c->path[p->path].tx_bytes += s->seg.data_len;
+			c->n.strays_sent++;
+		}
+		take(c, g, before);
+		if (err)
+			give_back(c, cookie, &c->n.drop_abandoned);
+	}
+	return room;
 }
 
 void
@@ -109,6 +162,10 @@ stray_send(struct relay_core *c)
 		struct job *j = &c->job[i];
 		for (uint32_t k = 0; j->used && k < j->nclients; k++) {
 			struct group *g = &j->group[k];
+			if (k == j->my_client) {
+				full = !send_to_procs(c, j) || full;
+				continue;
+			}
 			while (g->nstrays && send_first(c, g))
 				;
 			/* Without a way path_up() wakes us. */
@@ -126,7 +183,7 @@ stray_forget(struct relay_core *c, struct job *j)
 		struct group *g = &j->group[k];
 		while (g->nstrays) {
 			uint64_t cookie = c->stray[g->stray].seg.cookie;
-			pop(c, g);
+			take(c, g, NONE);
 			give_back(c, cookie, &c->n.drop_abandoned);
 		}
 	}

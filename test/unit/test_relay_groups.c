@@ -143,6 +143,47 @@ custody_goes_over_the_other(void **state)
 	finish(r);
 }
 
+/* What was on its way to a process whose path is cut goes over its next one; when it has left,
+ * to nobody. */
+static void
+custody_goes_to_the_process(void **state)
+{
+	(void)state;
+	for (int left = 0; left < 2; left++) {
+		struct relay *r = new_relay(RELAY_POLICY_DEST);
+		add_job(r, spec);
+		uint32_t p = connect_proc(r, &spec, 0, 0), t = connect_trunk(r, 1, 0);
+		tick(r);
+		for (uint32_t i = 0; i < 5; i++) {
+			struct suci_segment s = make_segment(r, i, BASE, BASE + 1, 0);
+			assert_int_equal(feed(r, t, &s), SUCI_TAKEN);
+		}
+		assert_int_equal(r->ep.path[p].nsent, 5);
+		fake_down(&r->ep, p, SUCI_DOWN_RESET, "");
+		check(r);
+		tick(r);
+		assert_int_equal(relay_core_held(r->c), 5);
+		assert_int_equal(relay_core_counters(r->c)->strays_kept, 5);
+		p = connect_proc(r, &spec, 0, 0);
+		if (left) { /* before the next tick */
+			struct relay_note n = {.type = RELAY_NOTE_LEAVE, .label_base = BASE};
+			uint8_t out[RELAY_NOTE_MAX];
+			relay_ops()->note(r->c, p, out, relay_note_encode(&n, out), r->ep.now);
+			fake_down(&r->ep, p, SUCI_DOWN_CLOSED, "");
+			tick(r);
+			assert_int_equal(relay_core_held(r->c), 0);
+			assert_int_equal(relay_core_counters(r->c)->drop_abandoned, 5);
+		} else {
+			tick(r);
+			assert_int_equal(r->ep.path[p].nsent, 5);
+			assert_int_equal(r->ep.path[p].sent[4].dst_label, MAKER_PROC_BASE);
+			assert_int_equal(relay_core_counters(r->c)->strays_sent, 5);
+		}
+		assert_int_equal(r->ended, 0);
+		finish(r);
+	}
+}
+
 /* The last way: segments wait, then the job ends with a text; not while others have one. */
 static void
 partition(void **state)
@@ -347,7 +388,8 @@ main(void)
 		cmocka_unit_test(policies_pick),    cmocka_unit_test(custody_goes_over_the_other),
 		cmocka_unit_test(partition),	    cmocka_unit_test(relays_are_told),
 		cmocka_unit_test(changes_are_told),
-		cmocka_unit_test(leaving_is_no_end), cmocka_unit_test(cut_is_no_death),
+		cmocka_unit_test(leaving_is_no_end),
+		cmocka_unit_test(custody_goes_to_the_process), cmocka_unit_test(cut_is_no_death),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
