@@ -1,6 +1,7 @@
 #include "coll/play.h"
 
 #include "base/assert.h"
+#include "base/carve.h"
 
 #include <string.h>
 
@@ -32,12 +33,6 @@ struct coll_play {
 	uint32_t *mark;	   /* [2p] what a process sends, receives in this round */
 };
 
-static size_t
-round_up(size_t n)
-{
-	return (n + 15) & ~(size_t)15;
-}
-
 static void
 count(const struct coll_schedule *s, uint32_t p, size_t *steps, size_t *deps, size_t *sends)
 {
@@ -55,19 +50,11 @@ coll_play_footprint(const struct coll_schedule *s, uint32_t p)
 {
 	size_t steps, deps, sends;
 	count(s, p, &steps, &deps, &sends);
-	return round_up(sizeof(struct coll_play)) + round_up((p + 1) * 4) + round_up(p * 4) +
-	       5 * round_up((steps + 1) * 4) + round_up(deps * 4) +
-	       round_up(sends * sizeof(struct coll_message)) + round_up(sends) +
-	       round_up(sends * 4) + round_up((sends + 1) * 4) + round_up(2 * sends * 4) +
-	       round_up(2 * p * 4);
-}
-
-static void *
-carve(uint8_t **at, size_t n)
-{
-	void *got = *at;
-	*at += round_up(n);
-	return got;
+	return base_carved(sizeof(struct coll_play)) + base_carved((p + 1) * 4) +
+	       base_carved(p * 4) + 5 * base_carved((steps + 1) * 4) + base_carved(deps * 4) +
+	       base_carved(sends * sizeof(struct coll_message)) + base_carved(sends) +
+	       base_carved(sends * 4) + base_carved((sends + 1) * 4) + base_carved(2 * sends * 4) +
+	       base_carved(2 * p * 4);
 }
 
 static bool
@@ -168,23 +155,23 @@ coll_play_new(void *mem, const struct coll_schedule *s, uint32_t p,
 	size_t steps, deps, sends;
 	count(s, p, &steps, &deps, &sends);
 	uint8_t *at = mem;
-	struct coll_play *pl = carve(&at, sizeof *pl);
+	struct coll_play *pl = base_carve(&at, sizeof *pl);
 	*pl = (struct coll_play){
 		.s = s, .p = p, .total = (uint32_t)steps, .local = local, .arg = arg};
-	pl->base = carve(&at, (p + 1) * 4);
-	pl->steps_left = carve(&at, p * 4);
-	pl->owner = carve(&at, (steps + 1) * 4);
-	pl->waits = carve(&at, (steps + 1) * 4);
-	pl->dependents_first = carve(&at, (steps + 1) * 4);
-	pl->message_of = carve(&at, (steps + 1) * 4);
-	pl->todo = carve(&at, (steps + 1) * 4);
-	pl->dependents = carve(&at, deps * 4);
-	pl->message = carve(&at, sends * sizeof *pl->message);
-	pl->ends = carve(&at, sends);
-	pl->after = carve(&at, sends * 4);
-	pl->ready = carve(&at, (sends + 1) * 4);
-	pl->waiting = carve(&at, 2 * sends * 4);
-	pl->mark = carve(&at, 2 * p * 4);
+	pl->base = base_carve(&at, (p + 1) * 4);
+	pl->steps_left = base_carve(&at, p * 4);
+	pl->owner = base_carve(&at, (steps + 1) * 4);
+	pl->waits = base_carve(&at, (steps + 1) * 4);
+	pl->dependents_first = base_carve(&at, (steps + 1) * 4);
+	pl->message_of = base_carve(&at, (steps + 1) * 4);
+	pl->todo = base_carve(&at, (steps + 1) * 4);
+	pl->dependents = base_carve(&at, deps * 4);
+	pl->message = base_carve(&at, sends * sizeof *pl->message);
+	pl->ends = base_carve(&at, sends);
+	pl->after = base_carve(&at, sends * 4);
+	pl->ready = base_carve(&at, (sends + 1) * 4);
+	pl->waiting = base_carve(&at, 2 * sends * 4);
+	pl->mark = base_carve(&at, 2 * p * 4);
 	pl->base[0] = 0;
 	for (uint32_t r = 0; r < p; r++) {
 		pl->base[r + 1] = pl->base[r] + s[r].steps;

@@ -1,18 +1,14 @@
 #include "ocs/fabric.h"
 
-#include <string.h>
+#include "base/carve.h"
 
-static size_t
-round_up(size_t n)
-{
-	return (n + 15) & ~(size_t)15;
-}
+#include <string.h>
 
 size_t
 ocs_fabric_footprint(const struct ocs_plan *p)
 {
-	return round_up((size_t)p->setups * 4) + round_up((size_t)p->setups * 8) +
-	       2 * round_up(p->setups) + 16;
+	return base_carved((size_t)p->setups * 4) + base_carved((size_t)p->setups * 8) +
+	       2 * base_carved(p->setups) + BASE_CARVE_ALIGN;
 }
 
 static uint32_t
@@ -120,15 +116,13 @@ void
 ocs_fabric_start(struct ocs_fabric *f, struct ocs_run *run, uint64_t now_ns, void *mem)
 {
 	const struct ocs_plan *p = run->plan;
-	uint8_t *at = (uint8_t *)(((uintptr_t)mem + 15) & ~(uintptr_t)15);
+	uint8_t *at = base_carve_from(mem);
 	f->run = run;
 	f->opens = 0;
-	f->open = (uint32_t *)at;
-	at += round_up((size_t)p->setups * 4);
-	f->since_ns = (uint64_t *)at;
-	at += round_up((size_t)p->setups * 8);
-	f->lit = (bool *)at;
-	f->asked = at + round_up(p->setups);
+	f->open = base_carve(&at, (size_t)p->setups * 4);
+	f->since_ns = base_carve(&at, (size_t)p->setups * 8);
+	f->lit = base_carve(&at, p->setups);
+	f->asked = base_carve(&at, p->setups);
 	memset(f->lit, 0, p->setups);
 	memset(f->asked, 0, p->setups);
 	for (uint32_t j = 0; j < p->setups; j++) {

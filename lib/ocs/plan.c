@@ -1,6 +1,7 @@
 #include "ocs/plan.h"
 
 #include "base/assert.h"
+#include "base/carve.h"
 
 #include <string.h>
 
@@ -51,12 +52,6 @@ ocs_slots_drop(struct ocs_slots *s, uint32_t node, uint32_t slot)
 }
 
 static size_t
-round_up(size_t n)
-{
-	return (n + 15) & ~(size_t)15;
-}
-
-static size_t
 hash_size(size_t demands, size_t slots)
 {
 	size_t n = 64;
@@ -69,17 +64,10 @@ size_t
 ocs_plan_footprint(const struct ocs_slots *s, uint32_t demands)
 {
 	size_t slots = (size_t)s->nodes * s->stride, edges = demands + slots;
-	return round_up((demands + slots) * sizeof(struct ocs_setup)) + 4 * round_up(demands * 4) +
-	       round_up(edges * sizeof(struct edge)) + round_up(hash_size(demands, slots) * 4) +
-	       round_up(slots * 4) + 3 * round_up((size_t)s->nodes * 4) + 16;
-}
-
-static void *
-carve(uint8_t **at, size_t n)
-{
-	void *got = *at;
-	*at += round_up(n);
-	return got;
+	return base_carved((demands + slots) * sizeof(struct ocs_setup)) +
+	       4 * base_carved(demands * 4) + base_carved(edges * sizeof(struct edge)) +
+	       base_carved(hash_size(demands, slots) * 4) + base_carved(slots * 4) +
+	       3 * base_carved((size_t)s->nodes * 4) + BASE_CARVE_ALIGN;
 }
 
 static struct edge *
@@ -362,23 +350,23 @@ make_batched(struct maker *k)
 void
 ocs_plan_make(struct ocs_plan *p, const struct ocs_plan_wish *w, struct ocs_slots *s, void *mem)
 {
-	uint8_t *at = (uint8_t *)(((uintptr_t)mem + 15) & ~(uintptr_t)15);
+	uint8_t *at = base_carve_from(mem);
 	size_t n = (size_t)w->demands + w->lookahead, slots = (size_t)s->nodes * s->stride;
 	size_t hash = hash_size(n, slots);
 	struct maker k = {.p = p, .w = w, .s = s, .hash_mask = (uint32_t)hash - 1};
 	*p = (struct ocs_plan){.mode = w->mode, .demands = w->demands};
 	p->setups_max = (uint32_t)(n + slots);
-	p->setup = carve(&at, p->setups_max * sizeof *p->setup);
-	p->by = carve(&at, n * 4);
-	p->batch = carve(&at, n * 4);
-	k.edge_of = carve(&at, n * 4);
-	k.next = carve(&at, n * 4);
-	k.edge = carve(&at, (n + slots) * sizeof *k.edge);
-	k.hash = carve(&at, hash * 4);
-	k.held = carve(&at, slots * 4);
-	k.in_batch = carve(&at, s->nodes * 4);
-	k.in_stamp = carve(&at, s->nodes * 4);
-	k.need = carve(&at, s->nodes * 4);
+	p->setup = base_carve(&at, p->setups_max * sizeof *p->setup);
+	p->by = base_carve(&at, n * 4);
+	p->batch = base_carve(&at, n * 4);
+	k.edge_of = base_carve(&at, n * 4);
+	k.next = base_carve(&at, n * 4);
+	k.edge = base_carve(&at, (n + slots) * sizeof *k.edge);
+	k.hash = base_carve(&at, hash * 4);
+	k.held = base_carve(&at, slots * 4);
+	k.in_batch = base_carve(&at, s->nodes * 4);
+	k.in_stamp = base_carve(&at, s->nodes * 4);
+	k.need = base_carve(&at, s->nodes * 4);
 	memset(k.hash, 0, hash * 4);
 	memset(k.held, 0xff, slots * 4);
 	memset(k.in_stamp, 0xff, s->nodes * 4);

@@ -1,5 +1,7 @@
 #include "ocs/predict.h"
 
+#include "base/carve.h"
+
 #include <string.h>
 
 /* Sums of the same costs in another order differ by less than this. */
@@ -23,17 +25,11 @@ struct predictor {
 	double now_s, gamma_at_s;
 };
 
-static size_t
-round_up(size_t n)
-{
-	return (n + 15) & ~(size_t)15;
-}
-
 size_t
 ocs_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups)
 {
-	return round_up((2 * (size_t)messages + 2 * (size_t)setups) * sizeof(struct event)) +
-	       round_up((size_t)messages * 4) + 2 * round_up(ranks) + 16;
+	return base_carved((2 * (size_t)messages + 2 * (size_t)setups) * sizeof(struct event)) +
+	       base_carved((size_t)messages * 4) + 2 * base_carved(ranks) + BASE_CARVE_ALIGN;
 }
 
 static void
@@ -185,14 +181,13 @@ ocs_predict_s(struct ocs_prediction *q, void *mem)
 {
 	uint32_t n, setups = q->run->plan->setups;
 	struct predictor k = {.q = q, .message = coll_play_messages(q->play, &n)};
-	uint8_t *at = (uint8_t *)(((uintptr_t)mem + 15) & ~(uintptr_t)15);
-	k.heap = (struct event *)at;
-	at += round_up((2 * (size_t)n + 2 * (size_t)setups) * sizeof(struct event));
-	k.waiting = (uint32_t *)at;
-	at += round_up((size_t)n * 4);
-	k.sends = at;
-	k.receives = at + round_up(q->ranks);
-	memset(at, 0, 2 * round_up(q->ranks));
+	uint8_t *at = base_carve_from(mem);
+	k.heap = base_carve(&at, (2 * (size_t)n + 2 * (size_t)setups) * sizeof(struct event));
+	k.waiting = base_carve(&at, (size_t)n * 4);
+	k.sends = base_carve(&at, q->ranks);
+	k.receives = base_carve(&at, q->ranks);
+	memset(k.sends, 0, q->ranks);
+	memset(k.receives, 0, q->ranks);
 	q->orders = q->gammas = 0;
 	double first = q->announce_s[0], last = 0;
 	for (uint32_t r = 0; r < q->ranks; r++) {

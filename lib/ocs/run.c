@@ -1,16 +1,11 @@
 #include "ocs/run.h"
 
 #include "base/assert.h"
+#include "base/carve.h"
 
 #include <string.h>
 
 enum { WAITING, ORDERED, LIT, ENDED, FAILED };
-
-static size_t
-round_up(size_t n)
-{
-	return (n + 15) & ~(size_t)15;
-}
 
 static uint32_t
 nodes(const struct ocs_plan *p)
@@ -24,17 +19,9 @@ nodes(const struct ocs_plan *p)
 size_t
 ocs_run_footprint(const struct ocs_plan *p)
 {
-	return 2 * round_up(p->setups) + 2 * round_up((size_t)p->setups * 4) +
-	       6 * round_up((size_t)p->setups * 8) + round_up((size_t)p->batches * 4) +
-	       round_up((size_t)nodes(p) * 4) + 16;
-}
-
-static void *
-carve(uint8_t **at, size_t n)
-{
-	void *got = *at;
-	*at += round_up(n);
-	return got;
+	return 2 * base_carved(p->setups) + 2 * base_carved((size_t)p->setups * 4) +
+	       6 * base_carved((size_t)p->setups * 8) + base_carved((size_t)p->batches * 4) +
+	       base_carved((size_t)nodes(p) * 4) + BASE_CARVE_ALIGN;
 }
 
 static bool
@@ -165,20 +152,20 @@ wait_for(struct ocs_run *r, uint32_t j, uint32_t before)
 void
 ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem)
 {
-	uint8_t *at = (uint8_t *)(((uintptr_t)mem + 15) & ~(uintptr_t)15);
+	uint8_t *at = base_carve_from(mem);
 	*r = (struct ocs_run){.plan = p};
-	r->state = carve(&at, p->setups);
-	r->waits = carve(&at, p->setups);
-	r->left = carve(&at, (size_t)p->setups * 4);
-	r->queue = carve(&at, (size_t)p->setups * 4);
-	r->next = carve(&at, (size_t)p->setups * 8);
-	r->stay = carve(&at, (size_t)p->setups * 8);
-	r->stay_left = carve(&at, (size_t)p->setups * 8);
-	r->stay_next = carve(&at, (size_t)p->setups * 8);
-	r->stay_first = carve(&at, (size_t)p->setups * 8);
-	r->stay_more = carve(&at, (size_t)p->setups * 8);
-	r->batch_left = carve(&at, (size_t)p->batches * 4);
-	uint32_t n = nodes(p), *last = carve(&at, (size_t)n * 4);
+	r->state = base_carve(&at, p->setups);
+	r->waits = base_carve(&at, p->setups);
+	r->left = base_carve(&at, (size_t)p->setups * 4);
+	r->queue = base_carve(&at, (size_t)p->setups * 4);
+	r->next = base_carve(&at, (size_t)p->setups * 8);
+	r->stay = base_carve(&at, (size_t)p->setups * 8);
+	r->stay_left = base_carve(&at, (size_t)p->setups * 8);
+	r->stay_next = base_carve(&at, (size_t)p->setups * 8);
+	r->stay_first = base_carve(&at, (size_t)p->setups * 8);
+	r->stay_more = base_carve(&at, (size_t)p->setups * 8);
+	r->batch_left = base_carve(&at, (size_t)p->batches * 4);
+	uint32_t n = nodes(p), *last = base_carve(&at, (size_t)n * 4);
 	memset(r->state, WAITING, p->setups);
 	memset(r->waits, 0, p->setups);
 	memset(r->next, 0xff, (size_t)p->setups * 8);
