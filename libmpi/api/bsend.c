@@ -6,6 +6,7 @@
 #include "call.h"
 #include "engine.h"
 #include "impl.h"
+#include "session.h"
 
 #define ALIGN 16
 
@@ -15,9 +16,18 @@ struct cell {
 	struct cell *next; /* by address */
 	struct lmpi_bsend *owner;
 	int64_t len; /* header and data, rounded up */
+	uint64_t number;
 	_Alignas(ALIGN) char data[];
 };
 _Static_assert(sizeof(struct cell) + 2 * ALIGN <= MPI_BSEND_OVERHEAD, "bookkeeping fits");
+
+/* A flush that somebody may wait for: of the messages numbered up to `last`. */
+struct flushing {
+	struct flushing *next;
+	struct lmpi_request *request;
+	uint64_t last;
+	int64_t left;
+};
 
 struct lmpi_bsend {
 	void *buffer; /* as attached */
@@ -25,20 +35,22 @@ struct lmpi_bsend {
 	char *first, *end; /* aligned */
 	bool automatic;	   /* MPI_BUFFER_AUTOMATIC: cells come from malloc */
 	struct cell *cells;
+	uint64_t messages; /* so far */
+	struct flushing *flushing;
 };
 
 static struct lmpi_bsend *process_buffer;
 
-static struct lmpi_bsend **
-slot_of(struct lmpi_comm *comm)
-{
-	return comm != NULL ? &comm->bsend : &process_buffer;
-}
-
+/* A communicator's own buffer comes first, then that of the session it was made from,
+ * then that of the process. */
 static struct lmpi_bsend *
 buffer_for(struct lmpi_comm *comm)
 {
-	return comm->bsend != NULL ? comm->bsend : process_buffer;
+	struct lmpi_session *session = lmpi_session_of(comm);
+
+	if (comm->bsend != NULL)
+		return comm->bsend;
+	return session != NULL && session->bsend != NULL ? session->bsend : process_buffer;
 }
 
 /* Room for len bytes of a message on comm. */
@@ -74,6 +86,7 @@ take(struct lmpi_comm *comm, int64_t len, struct cell **cell)
 	}
 	c->owner = b;
 	c->len = need;
+	c->number = ++b->messages;
 	*cell = c;
 	return MPI_SUCCESS;
 }
@@ -82,12 +95,23 @@ static void
 cell_done(struct lmpi_req *e)
 {
 	struct cell *c = (struct cell *)(void *)e, **at = &c->owner->cells;
+	struct flushing **fat = &c->owner->flushing, *f;
+	uint64_t number = c->number;
 
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
 	if (c->owner->automatic)
 		free(c);
+	while ((f = *fat) != NULL) {
+		if (number > f->last || --f->left > 0) {
+			fat = &f->next;
+			continue;
+		}
+		*fat = f->next;
+		lmpi_request_complete(f->request);
+		free(f);
+	}
 }
 
 int
@@ -123,9 +147,9 @@ impl_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, in
 }
 
 static int
-attach(struct lmpi_comm *comm, void *buffer, MPI_Count size)
+attach(struct lmpi_bsend **slot, void *buffer, MPI_Count size)
 {
-	struct lmpi_bsend **slot = slot_of(comm), *b;
+	struct lmpi_bsend *b;
 	uintptr_t first = ((uintptr_t)buffer + ALIGN - 1) / ALIGN * ALIGN;
 
 	if (*slot != NULL)
@@ -157,10 +181,37 @@ flush(struct lmpi_bsend *b)
 		lmpi_wait_for(drained, b);
 }
 
+/* Nothing attached: nothing to wait for. */
 static int
-detach(struct lmpi_comm *comm, void *buffer_addr, MPI_Count *size)
+iflush(struct lmpi_bsend *b, MPI_Request *request)
 {
-	struct lmpi_bsend **slot = slot_of(comm), *b = *slot;
+	struct lmpi_request *r = lmpi_request_new(LMPI_RQ_NOTHING, NULL, NULL);
+	struct flushing *f = NULL;
+
+	if (r == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+	r->active = true;
+	if (b != NULL && b->cells != NULL) {
+		f = calloc(1, sizeof(*f));
+		if (f == NULL) {
+			lmpi_request_free(r);
+			return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+		}
+		*f = (struct flushing){b->flushing, r, b->messages, 0};
+		for (const struct cell *c = b->cells; c != NULL; c = c->next)
+			f->left++;
+		b->flushing = f;
+	} else {
+		lmpi_request_complete(r);
+	}
+	*request = lmpi_request_handle(r);
+	return MPI_SUCCESS;
+}
+
+static int
+detach(struct lmpi_bsend **slot, void *buffer_addr, MPI_Count *size)
+{
+	struct lmpi_bsend *b = *slot;
 
 	if (b == NULL)
 		return lmpi_error(MPI_ERR_BUFFER, "no buffer is attached");
@@ -172,16 +223,24 @@ detach(struct lmpi_comm *comm, void *buffer_addr, MPI_Count *size)
 	return MPI_SUCCESS;
 }
 
+void
+lmpi_bsend_end(struct lmpi_bsend **slot)
+{
+	flush(*slot);
+	free(*slot);
+	*slot = NULL;
+}
+
 int
 impl_Buffer_attach(void *buffer, MPI_Count size)
 {
-	return attach(NULL, buffer, size);
+	return attach(&process_buffer, buffer, size);
 }
 
 int
 impl_Buffer_detach(void *buffer_addr, MPI_Count *size)
 {
-	return detach(NULL, buffer_addr, size);
+	return detach(&process_buffer, buffer_addr, size);
 }
 
 int
@@ -197,7 +256,7 @@ impl_Comm_attach_buffer(MPI_Comm comm, void *buffer, MPI_Count size)
 	struct lmpi_comm *c;
 	int rc = lmpi_comm_get(comm, &c);
 
-	return rc ? rc : attach(c, buffer, size);
+	return rc ? rc : attach(&c->bsend, buffer, size);
 }
 
 int
@@ -206,7 +265,7 @@ impl_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 	struct lmpi_comm *c;
 	int rc = lmpi_comm_get(comm, &c);
 
-	return rc ? rc : detach(c, buffer_addr, size);
+	return rc ? rc : detach(&c->bsend, buffer_addr, size);
 }
 
 int
@@ -218,4 +277,66 @@ impl_Comm_flush_buffer(MPI_Comm comm)
 	if (rc == MPI_SUCCESS)
 		flush(c->bsend);
 	return rc;
+}
+
+int
+impl_Buffer_iflush(MPI_Request *request)
+{
+	return iflush(process_buffer, request);
+}
+
+int
+impl_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
+{
+	struct lmpi_comm *c;
+	int rc = lmpi_comm_get(comm, &c);
+
+	return rc ? rc : iflush(c->bsend, request);
+}
+
+/* ---- sessions */
+
+static int
+get_session(MPI_Session handle, struct lmpi_session **s)
+{
+	*s = lmpi_session_find(handle);
+	return *s ? MPI_SUCCESS : lmpi_error(MPI_ERR_SESSION, "the session is not a valid one");
+}
+
+int
+impl_Session_attach_buffer(MPI_Session session, void *buffer, MPI_Count size)
+{
+	struct lmpi_session *s;
+	int rc = get_session(session, &s);
+
+	return rc ? rc : attach(&s->bsend, buffer, size);
+}
+
+int
+impl_Session_detach_buffer(MPI_Session session, void *buffer_addr, MPI_Count *size)
+{
+	struct lmpi_session *s;
+	int rc = get_session(session, &s);
+
+	return rc ? rc : detach(&s->bsend, buffer_addr, size);
+}
+
+int
+impl_Session_flush_buffer(MPI_Session session)
+{
+	struct lmpi_session *s;
+	int rc = get_session(session, &s);
+
+	if (rc == MPI_SUCCESS)
+		flush(s->bsend);
+	return rc;
+}
+
+int
+impl_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
+{
+	struct lmpi_session *s;
+	int rc = get_session(session, &s);
+
+	return rc ? rc : iflush(s->bsend, request);
 }

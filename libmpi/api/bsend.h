@@ -1,7 +1,7 @@
 /* libmpi/api/bsend.h - the buffers of buffered mode.
  *
- * A buffer belongs to the process, or to a communicator that has one of its own
- * (MPI-4.1).  Messages are cut from it first-fit; the bookkeeping of each lies in
+ * A buffer belongs to a communicator, to a session or to the process; the first of them
+ * that has one is used (MPI-4.1).  Messages are cut from it first-fit; the bookkeeping of each lies in
  * front of it inside the buffer and fits in MPI_BSEND_OVERHEAD. */
 #ifndef LMPI_BSEND_H
 #define LMPI_BSEND_H
@@ -12,5 +12,7 @@
  * and send it; the room is given back when it is out.  An error code when there is no
  * buffer or no room, or a value has no external form. */
 int lmpi_bsend(const struct lmpi_p2p *a);
+/* What is in a buffer leaves, then it is detached; there may be none. */
+void lmpi_bsend_end(struct lmpi_bsend **slot);
 
 #endif

@@ -30,6 +30,7 @@ struct lmpi_group {
 	int rank;	 /* of this process, or MPI_UNDEFINED */
 	uint32_t *world; /* [size] world ranks */
 	uint8_t reps;	 /* rep.c: representations of its foreign members, 0: not known yet */
+	uint64_t session; /* serial number of the one it comes from, 0: none */
 };
 
 struct lmpi_topology;
@@ -96,6 +97,8 @@ int lmpi_group_get(MPI_Group handle, struct lmpi_group **group);
 /* size world ranks to be filled in by the caller, who then calls _ready(). */
 struct lmpi_group *lmpi_group_new(int size);
 void lmpi_group_ready(struct lmpi_group *group);
+/* One with the same processes; NULL: out of memory. */
+struct lmpi_group *lmpi_group_copy(const struct lmpi_group *group);
 void lmpi_group_ref(struct lmpi_group *group);
 void lmpi_group_unref(struct lmpi_group *group);
 MPI_Group lmpi_group_handle(struct lmpi_group *group);

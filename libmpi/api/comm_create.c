@@ -290,8 +290,10 @@ lmpi_group_of_color(const struct lmpi_group *of, struct lmpi_choice *all, int co
 	g = lmpi_group_new(n);
 	for (int i = 0; g != NULL && i < n; i++)
 		g->world[i] = of->world[all[i].rank];
-	if (g != NULL)
+	if (g != NULL) {
+		g->session = of->session;
 		lmpi_group_ready(g);
+	}
 	return g;
 }
 

@@ -1,6 +1,7 @@
 #include "errors.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +157,8 @@ static const struct {
 /* ---- classes and codes added by the user, from MPI_ERR_LASTCODE + 1 */
 
 static struct added {
-	int class;
+	bool used;
+	int class; /* of a class: its own number */
 	char *text;
 } * added;
 static int added_n;
@@ -166,7 +168,7 @@ added_code(int code)
 {
 	int i = code - MPI_ERR_LASTCODE - 1;
 
-	return i >= 0 && i < added_n ? &added[i] : NULL;
+	return i >= 0 && i < added_n && added[i].used ? &added[i] : NULL;
 }
 
 static const char *
@@ -193,14 +195,70 @@ lmpi_error_name(int code)
 static int
 add(int class, int *code)
 {
-	struct added *more = realloc(added, (size_t)(added_n + 1) * sizeof(*added));
+	int i = 0;
 
-	if (more == NULL)
-		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
-	added = more;
-	*code = MPI_ERR_LASTCODE + 1 + added_n;
-	added[added_n++] = (struct added){class < 0 ? *code : class, NULL};
-	lmpi_last_used_code = *code;
+	while (i < added_n && added[i].used)
+		i++;
+	if (i == added_n) {
+		struct added *more = realloc(added, (size_t)(added_n + 1) * sizeof(*added));
+
+		if (more == NULL)
+			return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+		added = more;
+		added_n++;
+	}
+	*code = MPI_ERR_LASTCODE + 1 + i;
+	added[i] = (struct added){true, class < 0 ? *code : class, NULL};
+	lmpi_last_used_code = MPI_ERR_LASTCODE + added_n;
+	return MPI_SUCCESS;
+}
+
+static void
+discard(struct added *a)
+{
+	free(a->text);
+	*a = (struct added){0};
+	while (added_n > 0 && !added[added_n - 1].used)
+		added_n--;
+	lmpi_last_used_code = MPI_ERR_LASTCODE + added_n;
+}
+
+int
+impl_Remove_error_class(int errorclass)
+{
+	struct added *a = added_code(errorclass);
+
+	if (a == NULL || a->class != errorclass)
+		return lmpi_error(MPI_ERR_ARG, "%d is not a class added by the program",
+				  errorclass);
+	for (int i = 0; i < added_n; i++)
+		if (added[i].used && &added[i] != a && added[i].class == errorclass)
+			return lmpi_error(MPI_ERR_OTHER, "class %d still has the code %d",
+					  errorclass, MPI_ERR_LASTCODE + 1 + i);
+	discard(a);
+	return MPI_SUCCESS;
+}
+
+int
+impl_Remove_error_code(int errorcode)
+{
+	struct added *a = added_code(errorcode);
+
+	if (a == NULL || a->class == errorcode)
+		return lmpi_error(MPI_ERR_ARG, "%d is not a code added by the program", errorcode);
+	discard(a);
+	return MPI_SUCCESS;
+}
+
+int
+impl_Remove_error_string(int errorcode)
+{
+	struct added *a = added_code(errorcode);
+
+	if (a == NULL || a->text == NULL)
+		return lmpi_error(MPI_ERR_ARG, "the program gave no string to %d", errorcode);
+	free(a->text);
+	a->text = NULL;
 	return MPI_SUCCESS;
 }
 

@@ -51,6 +51,19 @@ lmpi_group_ready(struct lmpi_group *group)
 	group->rank = lmpi_group_rank_of(group, lmpi_world.rank);
 }
 
+struct lmpi_group *
+lmpi_group_copy(const struct lmpi_group *group)
+{
+	struct lmpi_group *g = lmpi_group_new(group->size);
+
+	if (g == NULL)
+		return NULL;
+	memcpy(g->world, group->world, (size_t)group->size * sizeof(*g->world));
+	g->session = group->session;
+	lmpi_group_ready(g);
+	return g;
+}
+
 void
 lmpi_group_ref(struct lmpi_group *group)
 {
@@ -236,6 +249,7 @@ combine(MPI_Group group1, MPI_Group group2, enum set_op op, MPI_Group *newgroup)
 	if (in_a != NULL && in_b != NULL)
 		g = lmpi_group_new(a->size + b->size);
 	if (g != NULL) {
+		g->session = a->session;
 		for (int i = 0; i < a->size; i++)
 			if (op == SET_OR || (in_b[a->world[i]] != MPI_UNDEFINED) == (op == SET_AND))
 				g->world[n++] = a->world[i];
@@ -297,6 +311,8 @@ select_ranks(const struct lmpi_group *from, int n, const int *ranks, bool listed
 		if (!seen[i])
 			g->world[k++] = from->world[i];
 	free(seen);
+	if (g != NULL)
+		g->session = from->session;
 	return hand_out(g, newgroup);
 }
 

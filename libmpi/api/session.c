@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "bsend.h"
 #include "call.h"
 #include "comm.h"
 #include "comm_create.h"
@@ -52,6 +53,19 @@ wanted_level(const struct lmpi_info *info)
 	return MPI_THREAD_SINGLE;
 }
 
+static struct lmpi_session *sessions;
+static uint64_t serials;
+
+struct lmpi_session *
+lmpi_session_of(const struct lmpi_comm *comm)
+{
+	struct lmpi_session *s = comm->group->session ? sessions : NULL;
+
+	while (s != NULL && s->serial != comm->group->session)
+		s = s->next;
+	return s;
+}
+
 int
 impl_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
 {
@@ -72,6 +86,9 @@ impl_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session
 	s->errhandler = errhandler;
 	lmpi_errhandler_ref(errhandler);
 	s->thread_level = level;
+	s->serial = ++serials;
+	s->next = sessions;
+	sessions = s;
 	*session = (MPI_Session)s;
 	return MPI_SUCCESS;
 }
@@ -79,11 +96,15 @@ impl_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session
 int
 impl_Session_finalize(MPI_Session *session)
 {
-	struct lmpi_session *s;
+	struct lmpi_session *s, **at;
 	int rc = get(*session, &s);
 
 	if (rc)
 		return rc;
+	lmpi_bsend_end(&s->bsend);
+	for (at = &sessions; *at != s; at = &(*at)->next)
+		;
+	*at = s->next;
 	lmpi_errhandler_unref(s->errhandler);
 	lmpi_object_delete(&lmpi_session_pool, s);
 	*session = MPI_SESSION_NULL;
@@ -216,6 +237,7 @@ int
 impl_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup)
 {
 	struct lmpi_session *s;
+	struct lmpi_group *g;
 	int at, rc = get(session, &s);
 
 	*newgroup = MPI_GROUP_NULL;
@@ -223,8 +245,11 @@ impl_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Gro
 		rc = pset(pset_name, &at);
 	if (rc)
 		return rc;
-	lmpi_group_ref(pset_group(at));
-	*newgroup = lmpi_group_handle(pset_group(at));
+	g = lmpi_group_copy(pset_group(at));
+	if (g == NULL)
+		return no_memory();
+	g->session = s->serial;
+	*newgroup = lmpi_group_handle(g);
 	return MPI_SUCCESS;
 }
 

@@ -10,14 +10,22 @@
 #ifndef LMPI_SESSION_H
 #define LMPI_SESSION_H
 
+#include <stdint.h>
+
 #include "mpi.h"
 #include "object.h"
 
 struct lmpi_session {
 	struct lmpi_obj obj;
+	struct lmpi_session *next; /* of all live ones */
 	MPI_Errhandler errhandler;
 	int thread_level;
+	uint64_t serial; /* never used again */
+	struct lmpi_bsend *bsend;
 };
+struct lmpi_comm;
+/* The live one that a communicator was made from, NULL: none. */
+struct lmpi_session *lmpi_session_of(const struct lmpi_comm *comm);
 
 /* NULL if the handle is not one. */
 struct lmpi_session *lmpi_session_find(MPI_Session handle);
