@@ -44,8 +44,8 @@ there(void *arg)
 	return true;
 }
 
-#define POKE_EVERY  8
-#define YIELD_EVERY 64 /* pokes without news */
+#define POKE_EVERY  16
+#define YIELD_EVERY 128 /* pokes without news */
 
 void
 rma_poke(void)
