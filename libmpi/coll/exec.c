@@ -7,6 +7,7 @@
 #include "coll.h"
 #include "engine.h"
 #include "impi.h"
+#include "rules.h"
 
 #define NONE UINT32_MAX
 
@@ -154,6 +155,7 @@ lmpi_coll_prepare(struct lmpi_coll *c)
 	}
 	if (arena == NULL)
 		return no_memory();
+	c->args.rules = lmpi_rules();
 	rc = coll_build(&c->schedule, &c->args, c->algorithm, arena, hint);
 	if (rc != COLL_ERR_OK)
 		return lmpi_error(MPI_ERR_INTERN, "no schedule for %s: %s",

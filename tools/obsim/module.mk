@@ -1,3 +1,5 @@
 OBSIM := tools/obsim/call.c tools/obsim/replay.c tools/obsim/trace.c tools/obsim/mpi.c tools/mpitrace/read.c
-$(call prog,obsim,tools/obsim/obsim.c tools/obsim/rules.c $(OBSIM),ocs coll base,jansson,-lm -lbsd)
+$(call prog,obsim,tools/obsim/obsim.c libmpi/coll/rules.c $(OBSIM),ocs coll base,,-lm -lbsd)
 $(call fuzz,fuzz_obsim_trace,test/fuzz/fuzz_obsim_trace.c $(OBSIM),ocs coll base)
+$(call fuzz,fuzz_lmpi_rules,test/fuzz/fuzz_lmpi_rules.c libmpi/coll/rules.c,coll base)
+$(call unit,test_lmpi_rules,test/unit/test_lmpi_rules.c libmpi/coll/rules.c,coll base)

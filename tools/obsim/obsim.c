@@ -364,20 +364,21 @@ list(void)
 }
 
 static void
-rules(struct options *o, const char *path, struct coll_rules *into)
+rules(struct options *o, const char *path)
 {
+	static struct coll_rule rule[LMPI_RULES_MAX];
+	static struct coll_rules all = {rule, 0};
 	char why[160];
 	size_t len;
 	char *text = load(path, &len);
-	into->rule = obs_rules_read(text, len, &into->count, why);
-	free(text);
-	if (!into->rule)
+	if (!lmpi_rules_parse(text, len, rule, &all.count, why))
 		die(path, why);
-	o->s.rules = into;
+	free(text);
+	o->s.rules = &all;
 }
 
 static void
-option(struct options *o, int c, struct coll_rules *r)
+option(struct options *o, int c)
 {
 	switch (c) {
 	case 'p':
@@ -408,7 +409,7 @@ option(struct options *o, int c, struct coll_rules *r)
 		o->n = count(optarg, 0, 1 << 30, "-n");
 		break;
 	case 'r':
-		rules(o, optarg, r);
+		rules(o, optarg);
 		break;
 	case 'l':
 		list();
@@ -426,7 +427,6 @@ int
 main(int argc, char **argv)
 {
 	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
-	static struct coll_rules r;
 	int paper_too = 0, foresight = 0, each = 0, json = 0, timing = 0;
 	const struct option longs[] = {
 		{"json", no_argument, &json, 1},	   {"paper", no_argument, &paper_too, 1},
@@ -437,7 +437,7 @@ main(int argc, char **argv)
 	o.s.costs = (struct ocs_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:", longs, NULL)) != -1;)
 		if (c)
-			option(&o, c, &r);
+			option(&o, c);
 	o.s.paper = paper_too;
 	o.s.foresight = foresight;
 	o.calls = each;
@@ -448,6 +448,5 @@ main(int argc, char **argv)
 		replay(&o, argv + optind, argc - optind);
 	else
 		model(&o);
-	free((void *)(uintptr_t)r.rule);
 	return 0;
 }
