@@ -27,6 +27,7 @@ include lib/ocs/module.mk
 -include lib/ocsproto/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk
+-include driver/ocs/module.mk
 include driver/aead/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk

@@ -1,0 +1,56 @@
+/* driver.h - what the files of driver/ocs share.
+ *
+ *     open.c      configuration; which kind of driver
+ *     secret.c    files with credentials
+ *     stream.c    sessions of lib/ocsproto over TCP
+ *     netconf.c   NETCONF: the thread and its requests
+ *     ncsession.c NETCONF: what is said to the server */
+#ifndef DRIVER_OCS_DRIVER_H
+#define DRIVER_OCS_DRIVER_H
+
+#include "driver/ocs.h"
+
+#include <stdbool.h>
+
+#define SECRET_MAX 128u
+
+struct secret {
+	char user[SECRET_MAX], password[SECRET_MAX];
+};
+/* False: why says what is wrong with the file, never what is in it. */
+bool secret_read(struct secret *s, const char *path, char why[OCS_DRIVER_WHY]);
+void secret_wipe(struct secret *s);
+
+/* "HOST", "HOST:PORT", "[V6]:PORT" in pieces; false: no address. */
+bool address_split(const char *address, uint16_t default_port, char host[256], char port[8]);
+
+struct ocs_driver_ops {
+	void (*close)(struct ocs_driver *d);
+	struct ocs_switch *(*sw)(struct ocs_driver *d);
+	int (*fd)(const struct ocs_driver *d);
+	uint64_t (*expiry_ns)(const struct ocs_driver *d);
+	void (*turn)(struct ocs_driver *d, uint64_t now_ns);
+	const char *(*trouble)(const struct ocs_driver *d);
+};
+
+struct ocs_driver {
+	const struct ocs_driver_ops *ops;
+};
+
+/* Pauses between attempts: doubled from one to the next, with a quarter of it by chance. */
+struct pause {
+	uint64_t first_ns, max_ns, now_ns;
+	uint64_t seed;
+};
+void pause_init(struct pause *p, const struct ocs_driver_config *cfg);
+uint64_t pause_next_ns(struct pause *p);
+static inline void
+pause_reset(struct pause *p)
+{
+	p->now_ns = 0;
+}
+
+struct ocs_driver *stream_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]);
+struct ocs_driver *netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]);
+
+#endif

@@ -1,0 +1,141 @@
+/* What driver/ocs does before there is a connection: addresses, credentials, pauses. */
+#include "cmocka_all.h"
+
+#include "driver.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void
+test_addresses(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *host, *port; /* host NULL: none */
+	} cases[] = {
+		{"10.0.0.1", "10.0.0.1", "3082"},
+		{"10.0.0.1:99", "10.0.0.1", "99"},
+		{"[fe80::1]:99", "fe80::1", "99"},
+		{"[::1]", "::1", "3082"},
+		{"switch.example", "switch.example", "3082"},
+		{"", NULL, NULL},
+		{":99", NULL, NULL},
+		{"a:", NULL, NULL},
+		{"a:x", NULL, NULL},
+		{"a:123456", NULL, NULL},
+		{"[::1", NULL, NULL},
+		{"[::1]x", NULL, NULL},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char host[256], port[8];
+		printf("  %s\n", cases[i].text);
+		bool ok = address_split(cases[i].text, 3082, host, port);
+		assert_int_equal(ok, cases[i].host != NULL);
+		if (!ok)
+			continue;
+		assert_string_equal(host, cases[i].host);
+		assert_string_equal(port, cases[i].port);
+	}
+}
+
+static void
+test_secrets(void **state)
+{
+	(void)state;
+	char longest[SECRET_MAX + 8];
+	memset(longest, 'x', SECRET_MAX + 4);
+	longest[SECRET_MAX + 4] = 0;
+	const struct {
+		const char *text, *user, *password;
+		mode_t mode;
+	} cases[] = {
+		{"mpi\nsecret\n", "mpi", "secret", 0600},
+		{"mpi\r\nse cret", "mpi", "se cret", 0400},
+		{"mpi\n\n", "mpi", "", 0600},
+		{"mpi\nsecret\nmore\n", "mpi", "secret", 0600},
+		{"", NULL, NULL, 0600},
+		{"\nsecret\n", NULL, NULL, 0600},
+		{longest, NULL, NULL, 0600},
+		{"mpi\nsecret\n", NULL, NULL, 0640},
+		{"mpi\nsecret\n", NULL, NULL, 0604},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char path[] = "/tmp/ocs-secret.XXXXXX", why[OCS_DRIVER_WHY] = "";
+		struct secret s;
+		int fd = mkstemp(path);
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, cases[i].text, strlen(cases[i].text)),
+				 strlen(cases[i].text));
+		assert_int_equal(fchmod(fd, cases[i].mode), 0);
+		close(fd);
+		printf("  case %zu\n", i);
+		assert_int_equal(secret_read(&s, path, why), cases[i].user != NULL);
+		unlink(path);
+		assert_null(strstr(why, "secret\n"));
+		assert_int_equal(why[0] != 0, cases[i].user == NULL);
+		assert_string_equal(s.user, cases[i].user ? cases[i].user : "");
+		assert_string_equal(s.password, cases[i].user ? cases[i].password : "");
+	}
+}
+
+static void
+test_pauses(void **state)
+{
+	(void)state;
+	struct pause p;
+	uint64_t whole = 100 * BASE_MS_NS;
+	pause_init(&p, &(struct ocs_driver_config){.retry_max_ns = BASE_S_NS});
+	for (int i = 0; i < 20; i++) {
+		uint64_t ns = pause_next_ns(&p);
+		assert_true(ns <= whole && ns >= whole - whole / 4);
+		whole = base_min_ns(2 * whole, BASE_S_NS);
+	}
+	pause_reset(&p);
+	assert_true(pause_next_ns(&p) <= 100 * BASE_MS_NS);
+}
+
+static void
+test_bad_configurations(void **state)
+{
+	(void)state;
+	static const struct ocs_driver_config cases[] = {
+		{.protocol = "snmp", .address = "127.0.0.1", .ports = 4, .batch = 4},
+		{.protocol = "scpi", .address = "", .ports = 4, .batch = 4},
+		{.protocol = "scpi", .address = "127.0.0.1", .ports = 0, .batch = 4},
+		{.protocol = "scpi", .address = "127.0.0.1", .ports = 4, .batch = 0},
+		{.protocol = "tl1-calient", .address = "127.0.0.1", .ports = 4, .batch = 4},
+		{.protocol = "tl1-polatis",
+		 .address = "127.0.0.1",
+		 .ports = 4,
+		 .batch = 4,
+		 .credentials = "/nonexistent"},
+		{.protocol = "openflow",
+		 .address = "listen:192.0.2.1:6653",
+		 .ports = 4,
+		 .batch = 4},
+		{.protocol = "netconf", .address = "127.0.0.1", .ports = 4, .batch = 4},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char why[OCS_DRIVER_WHY] = "";
+		assert_null(ocs_driver_open(&cases[i], why));
+		printf("  %s\n", why);
+		assert_true(why[0]);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_secrets),
+		cmocka_unit_test(test_pauses),
+		cmocka_unit_test(test_bad_configurations),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

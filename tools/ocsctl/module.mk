@@ -1,0 +1,1 @@
+$(call prog,ocsctl,$(wildcard tools/ocsctl/*.c),ocsdrv ocsproto ocs coll base,libbsd)
