@@ -33,7 +33,10 @@ turns(uint32_t p)
 static uint32_t
 beyond(uint32_t p)
 {
-	return p & (p - 1) ? p - (1u << (log2_up(p) - 1)) : 0;
+	uint32_t power = 1;
+	while (power <= p / 2)
+		power *= 2;
+	return p - power;
 }
 
 static uint32_t

@@ -374,7 +374,7 @@ static void
 job_init(struct world_of_light *w, uint32_t i)
 {
 	struct job *j = &w->job[i];
-	uint32_t order[NODES];
+	uint32_t order[NODES] = {0};
 	j->w = w;
 	j->id = i + 1;
 	j->p = 2 + (uint32_t)base_prng_below(&w->rng, NODES - 1);

@@ -165,14 +165,16 @@ model(const struct options *o)
 			if (!o->json)
 				printf("%-20s %-10s", ocs_algorithm_name((enum ocs_algorithm)a),
 				       obs_mode_text((enum obs_mode_name)m));
-			for (double n = o->n >= 0 ? o->n : 1; n <= (o->n >= 0 ? o->n : 1 << 20);
-			     n = n * 4 > n ? n * 4 : n + 1) {
+			uint64_t from = o->n >= 0 ? (uint64_t)o->n : 1;
+			uint64_t to = o->n >= 0 ? from : 1 << 20;
+			for (uint64_t bytes = from; bytes <= to; bytes = 4 * bytes + !bytes) {
+				double n = (double)bytes;
 				double log = played_s(o, (enum ocs_algorithm)a,
 						      (enum obs_mode_name)m, n);
 				double form = formula_s(o, (enum ocs_algorithm)a,
 							(enum obs_mode_name)m, n);
-				bool shown = o->n >= 0 || n == 1 || n == 1024 || n == 65536 ||
-					     n == 1 << 20;
+				bool shown = o->n >= 0 || bytes == 1 || bytes == 1024 ||
+					     bytes == 65536 || bytes == 1 << 20;
 				if (o->json) {
 					printf("%s  {\"algorithm\": \"%s\", \"mode\": \"%s\", "
 					       "\"bytes\": %.0f, \"log_s\": %.9f, "
