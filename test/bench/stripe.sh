@@ -35,7 +35,7 @@ run() {
 	for ((i = 0; i < ROUNDS; i++)); do
 		testbed_job "$B" "pp$i" "$B/examples/pingpong" --max "$BYTES" --budget-ms 6000
 		testbed_wait 90 "the job" gone "pp$i-a" || fail "the job does not end"
-		MBS=$(awk -v best="$MBS" '$1 ~ /^[0-9]+$/ { v = $NF } END { print v > best ? v : best }' "$TB_LOG/pp$i-a.log")
+		MBS=$(awk -v best="$MBS" '$1 ~ /^[0-9]+$/ { v = $NF } END { print (v > best ? v : best) }' "$TB_LOG/pp$i-a.log")
 	done
 	testbed_down
 }
