@@ -320,9 +320,9 @@ begin_drain(struct rd_control *c, const char *signal_name)
 	}
 	rd_notify("STOPPING=1");
 	c->leaving = others_there(c) && jobs_running(c);
-	rd_log(RD_LOG_INFO, "%s: no new jobs; %u running %s %u ms", signal_name, jobs_running(c),
-	       c->leaving ? "go over to the other relays within" : "get, to finish,",
-	       c->drain_ms);
+	rd_log(RD_LOG_INFO, "%s: no new jobs; %u running get %u ms %s", signal_name,
+	       jobs_running(c), c->drain_ms,
+	       c->leaving ? "to go over to the other relays" : "to finish");
 	if (c->leaving) {
 		mail_all(c, RD_MAIL_WEIGHT, "", 0);
 		ask_snapshot(c);

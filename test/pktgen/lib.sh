@@ -28,7 +28,7 @@ pg_cleanup()
 		echo "--- relayd.log"
 		tail -n 20 "$TMP/relayd.log"
 	fi
-	rm -rf "$TMP" "/var/run/dpdk/$RUN"*
+	rm -rf "$TMP" "/var/run/dpdk/$RUN"* "/run/relayd/$RUN"*
 	exit $rc
 }
 trap pg_cleanup EXIT
