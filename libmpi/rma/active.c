@@ -1,6 +1,5 @@
 /* Active target: fence, and general active target synchronisation; completion of what is
  * under way. */
-#include <sched.h>
 #include <stdlib.h>
 
 #include "call.h"
@@ -44,20 +43,15 @@ there(void *arg)
 	return true;
 }
 
-#define POKE_EVERY  16
-#define YIELD_EVERY 128 /* pokes without news */
+#define POKE_EVERY 16
 
 void
 rma_poke(void)
 {
-	static uint32_t calls, idle;
+	static uint32_t calls;
 
-	if (++calls % POKE_EVERY != 0)
-		return;
-	if (lmpi_progress())
-		idle = 0;
-	else if (++idle % YIELD_EVERY == 0)
-		sched_yield();
+	if (++calls % POKE_EVERY == 0)
+		lmpi_poke();
 }
 
 void
@@ -311,7 +305,7 @@ impl_Win_test(MPI_Win handle, int *flag)
 	if (win->posts < 0)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_post");
 	if (!all_completed(win))
-		lmpi_progress();
+		lmpi_poke();
 	*flag = all_completed(win);
 	if (*flag)
 		end_exposure(win);

@@ -267,6 +267,12 @@ lmpi_progress(void)
 	return false;
 }
 
+bool
+lmpi_poke(void)
+{
+	return lmpi_progress();
+}
+
 void
 lmpi_wait(const volatile bool *flag)
 {
