@@ -111,18 +111,25 @@ combine(const struct rma_combine *how, void *place, const void *data, int64_t by
 					   bytes / how->element->size, true);
 }
 
-/* One chunk of a place that does not lie in one piece. */
-static void
-combine_typed(const struct rma_place *p, const struct rma_combine *how, char *between,
-	      const char *data, char *old, int64_t at, int64_t n)
+/* Does it lie as the element's arithmetic wants it? */
+static bool
+aligned(const void *at, const struct lmpi_type *element)
 {
-	lmpi_type_pack(p->type, p->at, p->count, between, at, n);
-	if (old != NULL)
-		memcpy(old + at, between, (size_t)n);
-	if (how->op == MPI_NO_OP)
-		return;
-	combine(how, between, data, n);
-	lmpi_type_unpack(p->type, p->at, p->count, between, at, n);
+	return element->align <= 1 || (uintptr_t)at % (uintptr_t)element->align == 0;
+}
+
+/* A part of a place by way of a copy: from there, or back. */
+static void
+copy_part(const struct rma_place *p, char *copy, int64_t at, int64_t n, bool back)
+{
+	char *there = (char *)p->at + at;
+
+	if (p->type != NULL && back)
+		lmpi_type_unpack(p->type, p->at, p->count, copy, at, n);
+	else if (p->type != NULL)
+		lmpi_type_pack(p->type, p->at, p->count, copy, at, n);
+	else
+		memcpy(back ? there : copy, back ? copy : there, (size_t)n);
 }
 
 bool
@@ -130,27 +137,33 @@ rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct rma_
 	       const void *data, void *old)
 {
 	int64_t step = CHUNK - CHUNK % how->element->size;
-	char *between = NULL;
+	bool as_it_lies = p->type == NULL && aligned(p->at, how->element);
+	bool move_data = how->op != MPI_NO_OP && !aligned(data, how->element);
+	char *copies = NULL, *moved;
 
 	if (p->bytes == 0)
 		return true;
-	if (p->type != NULL && (between = malloc((size_t)step)) == NULL)
+	if ((!as_it_lies || move_data) && (copies = malloc(2 * CHUNK)) == NULL)
 		return false;
+	moved = copies + (copies ? CHUNK : 0);
 	for (int64_t at = 0; at < p->bytes; at += step) {
 		int64_t n = p->bytes - at < step ? p->bytes - at : step;
 		const char *part = how->op == MPI_NO_OP ? NULL : (const char *)data + at;
+		char *place = as_it_lies ? (char *)p->at + at : copies;
 
+		if (move_data)
+			part = memcpy(moved, part, (size_t)n);
 		hold(ctl);
-		if (between != NULL) {
-			combine_typed(p, how, between, part, old, at, n);
-		} else {
-			if (old != NULL)
-				memcpy((char *)old + at, (char *)p->at + at, (size_t)n);
-			combine(how, (char *)p->at + at, part, n);
-		}
+		if (!as_it_lies)
+			copy_part(p, place, at, n, false);
+		if (old != NULL)
+			memcpy((char *)old + at, place, (size_t)n);
+		combine(how, place, part, n);
+		if (!as_it_lies && how->op != MPI_NO_OP)
+			copy_part(p, place, at, n, true);
 		let_go(ctl);
 	}
-	free(between);
+	free(copies);
 	return true;
 }
 

@@ -137,6 +137,11 @@ struct lmpi_win *lmpi_win_find(MPI_Win handle);
 /* An error code with a text. */
 int lmpi_win_get(MPI_Win handle, struct lmpi_win **win);
 struct lmpi_win *rma_win_of(uint64_t cid);
+/* A window without memory, known to arriving packets; comm is the window's from now on,
+ * also if there is an error. */
+int rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *info,
+		struct lmpi_win **out);
+void rma_win_destroy(struct lmpi_win *win);
 static inline struct rma_peer *
 rma_me(struct lmpi_win *win)
 {

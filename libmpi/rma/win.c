@@ -121,8 +121,8 @@ impl_Win_get_info(MPI_Win handle, MPI_Info *info_used)
 
 /* ---- life */
 
-static void
-destroy(struct lmpi_win *win)
+void
+rma_win_destroy(struct lmpi_win *win)
 {
 	struct lmpi_win **at = &windows[win->comm->cid % BUCKETS];
 
@@ -158,17 +158,11 @@ own_comm(struct lmpi_comm *of, struct lmpi_comm **comm)
 	return MPI_SUCCESS;
 }
 
-/* The object, known to arriving packets, without memory. */
-static int
-new_window(struct lmpi_comm *of, int flavor, const struct lmpi_info *info, struct lmpi_win **out)
+int
+rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *info, struct lmpi_win **out)
 {
-	struct lmpi_comm *comm;
-	struct lmpi_win *win;
-	int rc = own_comm(of, &comm);
+	struct lmpi_win *win = lmpi_object_new(&lmpi_win_pool);
 
-	if (rc)
-		return rc;
-	win = lmpi_object_new(&lmpi_win_pool);
 	if (win == NULL) {
 		lmpi_comm_unref(comm);
 		return rma_no_memory();
@@ -186,7 +180,7 @@ new_window(struct lmpi_comm *of, int flavor, const struct lmpi_info *info, struc
 	win->peer = calloc((size_t)comm->size, sizeof(*win->peer));
 	win->info = lmpi_info_new();
 	if (win->peer == NULL || win->info == NULL || !take_hints(win->info, info)) {
-		destroy(win);
+		rma_win_destroy(win);
 		return rma_no_memory();
 	}
 	*out = win;
@@ -199,6 +193,7 @@ create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 {
 	struct lmpi_comm *c;
 	struct lmpi_info *i;
+	struct lmpi_comm *own;
 	struct lmpi_win *win = NULL;
 	bool contiguous;
 	int rc = lmpi_comm_get_intra(comm, &c);
@@ -213,7 +208,9 @@ create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 		return lmpi_error(MPI_ERR_SIZE, "size is %td", size);
 	if (disp_unit <= 0 || disp_unit > INT_MAX)
 		return lmpi_error(MPI_ERR_DISP, "disp_unit is %td", disp_unit);
-	rc = new_window(c, flavor, i, &win);
+	rc = own_comm(c, &own);
+	if (rc == MPI_SUCCESS)
+		rc = rma_win_new(own, flavor, i, &win);
 	if (rc)
 		return rc;
 	win->base = base;
@@ -223,7 +220,7 @@ create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 		     strcmp(lmpi_info_value(win->info, "alloc_shared_noncontig"), "true") != 0;
 	rc = rma_memory_setup(win, contiguous);
 	if (rc) {
-		destroy(win);
+		rma_win_destroy(win);
 		return rc;
 	}
 	*out = win;
@@ -311,7 +308,7 @@ impl_Win_free(MPI_Win *handle)
 	rc = rma_flush(win, -1);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_coll_barrier(win->comm);
-	destroy(win);
+	rma_win_destroy(win);
 	*handle = MPI_WIN_NULL;
 	return rc;
 }

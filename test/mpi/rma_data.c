@@ -328,6 +328,31 @@ lengths(void)
 	free(old);
 }
 
+/* Elements at addresses that suit no element. */
+static void
+misaligned(void)
+{
+	int to = (check_rank + 1) % check_size, from = (check_rank + check_size - 1) % check_size;
+	char mem[16 * 20 + 3], mine[16 * 20 + 1];
+	long double a = check_rank, b = 100, c;
+	MPI_Win win;
+
+	memset(mem, 0, sizeof(mem));
+	for (int i = 0; i < 20; i++) {
+		memcpy(mine + 1 + 16 * i, &a, sizeof(a));
+		memcpy(mem + 3 + 16 * i, &b, sizeof(b));
+	}
+	MPI_Win_create(mem, sizeof(mem), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_fence(0, win);
+	MPI_Accumulate(mine + 1, 20, MPI_LONG_DOUBLE, to, 3, 20, MPI_LONG_DOUBLE, MPI_SUM, win);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+	for (int i = 0; i < 20; i++) {
+		memcpy(&c, mem + 3 + 16 * i, sizeof(c));
+		CHECK(c == 100 + from);
+	}
+	MPI_Win_free(&win);
+}
+
 /* Long data on its way to me that I asked for and that others give me, at the same time. */
 static void
 crossing(void)
@@ -508,6 +533,7 @@ main(int argc, char **argv)
 		threads(allocated);
 	}
 	lengths();
+	misaligned();
 	crossing();
 	flood();
 	spinning();

@@ -1,0 +1,253 @@
+/* Packets of one-sided communication as a process of the job might send them: whatever they
+ * say, nothing outside the window is touched.  A malformed one ends the job, here this
+ * input.  The engine is the test's: what is sent disappears, bulk data comes as asked. */
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm.h"
+#include "lmpi_no_windows.h"
+#include "rma.h"
+
+enum { SIZE = 4096, RECEIVES = 64, CID = 16 };
+
+struct lmpi_world lmpi_world;
+struct lmpi_stats lmpi_stats;
+static const struct lmpi_client clients[1] = {{.nhosts = 1, .nprocs = 2}};
+static const struct lmpi_proc procs[2] = {{.reach = LMPI_REACH_SELF}, {.reach = LMPI_REACH_DIRECT}};
+static jmp_buf ended;
+static struct lmpi_req *receives[RECEIVES], *sends[RECEIVES];
+static int nreceives, nsends;
+
+/* ---- an engine */
+
+void
+lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest, int lsrank, int tag,
+	   uint64_t cid, enum lmpi_mode mode)
+{
+	static volatile char sum;
+
+	(void)dest;
+	(void)lsrank;
+	(void)tag;
+	(void)cid;
+	(void)mode;
+	for (uint64_t i = 0; i < len; i++) /* a sanitizer is to see that it may be read */
+		sum = (char)(sum + ((const char *)data)[i]);
+	if (nsends == RECEIVES)
+		longjmp(ended, 1);
+	sends[nsends++] = req;
+}
+
+void
+lmpi_irecv(struct lmpi_req *req, void *buf, uint64_t cap, int source, int tag, uint64_t cid)
+{
+	(void)source;
+	(void)tag;
+	(void)cid;
+	if (nreceives == RECEIVES)
+		longjmp(ended, 1);
+	req->buf = buf;
+	req->cap = cap;
+	receives[nreceives++] = req;
+}
+
+_Noreturn void
+lmpi_engine_abort(int code, const char *why)
+{
+	(void)code;
+	(void)why;
+	longjmp(ended, 1);
+}
+
+static void
+finish(struct lmpi_req *req)
+{
+	req->done = true;
+	req->on_done(req);
+}
+
+/* Never asked for by a packet. */
+void
+lmpi_wait(const volatile bool *flag)
+{
+	if (!*flag)
+		abort();
+}
+
+void
+lmpi_wait_for(bool (*ready)(void *arg), void *arg)
+{
+	if (!ready(arg))
+		abort();
+}
+
+bool
+lmpi_progress(void)
+{
+	return false;
+}
+
+bool
+lmpi_poke(void)
+{
+	return false;
+}
+
+bool
+lmpi_cancel_recv(struct lmpi_req *req)
+{
+	(void)req;
+	abort();
+}
+
+void
+lmpi_cancel_send(struct lmpi_req *req)
+{
+	(void)req;
+	abort();
+}
+
+void
+lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message)
+{
+	(void)message;
+	lmpi_irecv(req, buf, cap, 0, 0, 0);
+}
+
+bool
+lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *out)
+{
+	(void)source;
+	(void)tag;
+	(void)cid;
+	(void)take;
+	(void)out;
+	return false;
+}
+
+int
+lmpi_engine_init(void)
+{
+	return MPI_ERR_OTHER;
+}
+
+void
+lmpi_engine_quiesce(void)
+{
+}
+
+int
+lmpi_engine_fini(void)
+{
+	return MPI_SUCCESS;
+}
+
+double
+lmpi_wtime(void)
+{
+	return 0;
+}
+
+double
+lmpi_wtick(void)
+{
+	return 1;
+}
+
+/* Windows that a longjmp leaves keep what waited in them. */
+const char *__asan_default_options(void);
+const char *
+__asan_default_options(void)
+{
+	return "detect_leaks=0";
+}
+
+/* ---- one window of two processes, of which this is the first */
+
+static struct lmpi_win *win;
+
+static void
+open_window(int flavor, char *memory)
+{
+	static struct rma_region region;
+	struct lmpi_group *g = lmpi_group_new(2);
+
+	g->world[0] = 0;
+	g->world[1] = 1;
+	lmpi_group_ready(g);
+	if (rma_win_new(lmpi_comm_new(g, CID, NULL), flavor, NULL, &win) != MPI_SUCCESS)
+		abort();
+	win->base = memory;
+	win->size = SIZE;
+	win->peer[0].ctl = &win->own_ctl;
+	region = (struct rma_region){NULL, (uintptr_t)memory, SIZE};
+	win->regions = flavor == MPI_WIN_FLAVOR_DYNAMIC ? &region : NULL;
+}
+
+/* An input is a list of packets: 2 bytes of length, the packet; 1 byte that says whether
+ * bulk data comes now. */
+static void
+play(const uint8_t *data, size_t size, const char *memory)
+{
+	static _Alignas(16) char packet[1024];
+
+	while (size > 3) {
+		size_t len = (size_t)(data[0] | data[1] << 8) % sizeof(packet);
+		bool arrive = data[2] & 1;
+		struct rma_packet p;
+
+		data += 3;
+		size -= 3;
+		len = len < size ? len : size;
+		memcpy(packet, data, len);
+		data += len;
+		size -= len;
+		if (len >= sizeof(p)) {
+			memcpy(&p, packet, sizeof(p));
+			p.win = CID;
+			p.rank = 1;
+			p.kind %= RMA_KINDS;
+			p.bytes %= 3 * SIZE;
+			if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+				p.at = (uint64_t)(uintptr_t)memory + p.at % (2 * SIZE) - SIZE / 2;
+			memcpy(packet, &p, sizeof(p));
+		}
+		rma_on_packet(1, packet, len);
+		while (arrive && nreceives > 0) {
+			struct lmpi_req *r = receives[--nreceives];
+
+			memset(r->buf, 7, r->cap);
+			r->bytes = r->cap;
+			finish(r);
+		}
+		while (nsends > 0)
+			finish(sends[--nsends]);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *memory = calloc(1, SIZE); /* exactly the window */
+
+	if (lmpi_world.size == 0) {
+		lmpi_world = (struct lmpi_world){.size = 2,
+						 .client_size = 2,
+						 .nclients = 1,
+						 .clients = clients,
+						 .proc = procs};
+		lmpi_types_init();
+	}
+	nreceives = nsends = 0;
+	open_window(size > 0 && data[0] & 1 ? MPI_WIN_FLAVOR_DYNAMIC : MPI_WIN_FLAVOR_CREATE,
+		    memory);
+	if (setjmp(ended) == 0 && size > 1)
+		play(data + 1, size - 1, memory);
+	win->regions = NULL;
+	rma_win_destroy(win);
+	free(memory);
+	return 0;
+}
