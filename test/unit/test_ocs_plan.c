@@ -266,6 +266,35 @@ test_eviction_and_switch_point(void **state)
 	free(mem);
 }
 
+/* Two processes a node: what stays inside a node needs no circuit, and processes of the same
+ * two nodes share one. */
+static void
+test_several_a_node(void **state)
+{
+	(void)state;
+	static struct bench b;
+	static const uint32_t node_of[8] = {0, 0, 1, 1, 2, 2, 3, 3};
+	struct obs_args a = {
+		.op = COLL_ALLTOALL, .algorithm = "recursive_doubling", .bytes = 100, .p = 8};
+	struct obs_call c;
+	struct log l = {0};
+	assert_int_equal(obs_call_make(&c, &a, node_of), 0);
+	bench_init(&b, 4, 2);
+	struct obs_mode m = {.mode = OCS_PLAN_CACHED};
+	struct obs_when w = {b.zero, b.zero, b.finish, noted, &l};
+	struct obs_result r = obs_call_run(&c, &m, &b.slots, &paper, node_of, &w);
+	assert_true(r.end_s > 0);
+	assert_int_equal(l.ends, 24);
+	assert_int_equal(r.orders, 4); /* a square of nodes */
+	assert_int_equal(r.by_light, 16);
+	assert_int_equal(r.packets, 0); /* the other 8 never left their node */
+	/* distance 1 costs nothing; 2 and 4 wait for light once, and each process sends
+	 * one after the other */
+	double step = paper.alpha_s + 400 * paper.beta_s_per_byte;
+	assert_true(fabs(r.end_s - (paper.gamma_s + 2 * step)) < 1e-9);
+	obs_call_free(&c);
+}
+
 int
 main(void)
 {
@@ -275,6 +304,7 @@ main(void)
 		cmocka_unit_test(test_every_plan_holds),
 		cmocka_unit_test(test_cache_keeps),
 		cmocka_unit_test(test_eviction_and_switch_point),
+		cmocka_unit_test(test_several_a_node),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
