@@ -25,6 +25,16 @@ struct predictor {
 	double now_s, gamma_at_s;
 };
 
+uint64_t
+ocs_switch_point(const struct ocs_costs *c)
+{
+	double per_byte = c->packet_beta_s_per_byte - c->beta_s_per_byte;
+	double fixed = c->gamma_s + c->alpha_s - c->packet_alpha_s;
+	if (fixed <= 0)
+		return 0;
+	return per_byte <= 0 ? UINT64_MAX : (uint64_t)(fixed / per_byte);
+}
+
 size_t
 ocs_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups)
 {

@@ -266,6 +266,24 @@ test_eviction_and_switch_point(void **state)
 	free(mem);
 }
 
+/* Where light begins to pay: the break-even of 1 Gbit/s packets and 10 Gbit/s light is the
+ * digest's 1.39 MB; with equal rates it never comes. */
+static void
+test_switch_point(void **state)
+{
+	(void)state;
+	static const struct {
+		struct ocs_costs c;
+		uint64_t want;
+	} rows[] = {
+		{{1e-4, 8e-10, 0.01, 1e-4, 8e-9, 0, 0}, 1388888},
+		{{1e-4, 8e-9, 0.01, 1e-4, 8e-9, 0, 0}, UINT64_MAX},
+		{{1e-4, 8e-9, 0, 2e-4, 8e-9, 0, 0}, 0},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		assert_int_equal(ocs_switch_point(&rows[i].c), rows[i].want);
+}
+
 /* Two processes a node: what stays inside a node needs no circuit, and processes of the same
  * two nodes share one. */
 static void
@@ -304,6 +322,7 @@ main(void)
 		cmocka_unit_test(test_every_plan_holds),
 		cmocka_unit_test(test_cache_keeps),
 		cmocka_unit_test(test_eviction_and_switch_point),
+		cmocka_unit_test(test_switch_point),
 		cmocka_unit_test(test_several_a_node),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

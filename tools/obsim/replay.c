@@ -35,16 +35,6 @@ obs_mode_text(enum obs_mode_name m)
 	return (unsigned)m < OBS_MODE_COUNT ? name[m] : NULL;
 }
 
-uint64_t
-obs_switch_point(const struct ocs_costs *c)
-{
-	double per_byte = c->packet_beta_s_per_byte - c->beta_s_per_byte;
-	double fixed = c->gamma_s + c->alpha_s - c->packet_alpha_s;
-	if (fixed <= 0)
-		return 0;
-	return per_byte <= 0 ? UINT64_MAX : (uint64_t)(fixed / per_byte);
-}
-
 static void *
 take(size_t n, size_t size)
 {
@@ -121,7 +111,7 @@ candidates(const struct replayer *p, const struct obs_args *a, bool has_next, st
 		c[0].light_from = UINT64_MAX;
 	for (uint32_t i = 0; packets && i < n; i++) {
 		c[m] = c[i];
-		c[m++].light_from = obs_switch_point(&p->s->costs);
+		c[m++].light_from = ocs_switch_point(&p->s->costs);
 		c[m] = c[i];
 		c[m++].light_from = UINT64_MAX;
 	}

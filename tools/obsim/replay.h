@@ -52,8 +52,5 @@ struct obs_report {
 /* False: stuck or no algorithm, which must not be. */
 bool obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_report *r);
 void obs_report_free(struct obs_report *r);
-/* Bytes from which on light beats packets if a circuit has to be set up for it; UINT64_MAX: never.
- */
-uint64_t obs_switch_point(const struct ocs_costs *c);
 
 #endif

@@ -22,6 +22,10 @@ struct ocs_costs {
 	double local_alpha_s, local_beta_s_per_byte; /* between processes of one node */
 };
 
+/* Bytes from which on light beats packets if a circuit has to be set up for the message;
+ * UINT64_MAX: never.  For ocs_plan_wish.light_from, from measured costs. */
+uint64_t ocs_switch_point(const struct ocs_costs *c);
+
 enum ocs_happening { OCS_ORDERS, OCS_LIGHTS, OCS_STARTS, OCS_ENDS };
 
 struct ocs_prediction {
