@@ -79,8 +79,8 @@ int lmpi_error(int code, const char *fmt, ...) __attribute__((format(printf, 2, 
 #endif
 /* The call came before MPI_Init or after MPI_Finalize. */
 int lmpi_not_running(void) __attribute__((cold));
-/* The function is one libmpi does not offer. */
-int lmpi_unsupported(void) __attribute__((cold));
+/* The function is one libmpi does not offer; what to do instead, or NULL. */
+int lmpi_unsupported(const char *instead) __attribute__((cold));
 /* The text of the last lmpi_error() of this thread if it was for that code, else "". */
 const char *lmpi_error_text(int code);
 /* Errors of this call go to the communicator of that handle. */

@@ -46,10 +46,10 @@ lmpi_not_running(void)
 }
 
 int
-lmpi_unsupported(void)
+lmpi_unsupported(const char *instead)
 {
-	return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION, "libmpi does not offer %s",
-			  lmpi_call_top->fn);
+	return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION, "libmpi does not offer %s%s%s",
+			  lmpi_call_top->fn, instead ? ": " : "", instead ? instead : "");
 }
 
 void
