@@ -1,0 +1,5 @@
+# Tests of views and plans of file accesses; the rest of MPI-IO is tested by programs
+# (test/mpi/io*.c) and built by ../module.mk.
+
+$(call unit,test_lmpi_io,test/unit/test_lmpi_io.c,lmpi_surface lmpi_engine)
+$(B)/test/unit/test_lmpi_io.o: | $(LMPI_GEN)/stamp
