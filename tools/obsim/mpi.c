@@ -16,7 +16,7 @@ struct rank_file {
 	bool open;
 };
 
-/* MPI_Ialltoall_c and the like are their operation. */
+/* Blocking forms, also those of large counts. */
 static enum coll_op
 op_of(const char *name)
 {

@@ -12,8 +12,8 @@
  *     repeat 6 ... end                  not nested
  *     # ...                             a comment, also behind an event
  *
- * Traces of libmpitrace, one file a rank: collective calls on communicators of all processes are
- * replayed, the time in all others counts as computing.
+ * Traces of libmpitrace, one file a rank: blocking collective calls on communicators of all
+ * processes are replayed, the time in all others counts as computing.
  *
  * Files come from anywhere: whatever does not hold is an error that says where. */
 #ifndef OBSIM_TRACE_H
