@@ -60,7 +60,7 @@ struct netconf {
 	char *command, *path; /* one of the two */
 	char schemas[256];
 	bool keep_schemas;
-	uint64_t at_ns; /* closed: try again */
+	uint64_t at_ns; /* closed: try again; opening: give up */
 	bool open, opening, worked, hung_up;
 	char trouble[OCS_DRIVER_WHY];
 
@@ -140,11 +140,10 @@ run_command(struct netconf *n, char why[OCS_TEXT_MAX])
 	}
 	pthread_mutex_lock(&n->lock);
 	n->pid = pid;
-	bool quit = n->quit;
-	pthread_mutex_unlock(&n->lock);
-	if (quit)
-		kill(-pid, SIGTERM);
 	n->fd = sv[0];
+	if (n->quit)
+		shutdown(n->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&n->lock);
 	return true;
 }
 
@@ -153,7 +152,9 @@ reach_socket(struct netconf *n, char why[OCS_TEXT_MAX])
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	snprintf(a.sun_path, sizeof a.sun_path, "%s", n->path);
+	pthread_mutex_lock(&n->lock);
 	n->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pthread_mutex_unlock(&n->lock);
 	if (n->fd >= 0 && connect(n->fd, (const struct sockaddr *)&a, sizeof a) == 0)
 		return true;
 	snprintf(why, OCS_TEXT_MAX, "%.60s: %s", n->path, strerror(errno));
@@ -164,10 +165,10 @@ static void
 end_session(struct netconf *n)
 {
 	ncs_close(&n->ncs);
+	pthread_mutex_lock(&n->lock);
 	if (n->fd >= 0)
 		close(n->fd);
 	n->fd = -1;
-	pthread_mutex_lock(&n->lock);
 	pid_t pid = n->pid;
 	n->pid = 0;
 	pthread_mutex_unlock(&n->lock);
@@ -436,6 +437,16 @@ hang_up(struct netconf *n, uint64_t now_ns, const char *why)
 	n->at_ns = base_add_ns(now_ns, pause_next_ns(&n->pause));
 }
 
+/* Whatever the thread waits for, it waits no longer. */
+static void
+cut(struct netconf *n)
+{
+	pthread_mutex_lock(&n->lock);
+	if (n->fd >= 0)
+		shutdown(n->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&n->lock);
+}
+
 static void
 job_done(struct netconf *n, uint64_t now_ns)
 {
@@ -501,6 +512,10 @@ netconf_turn(struct ocs_driver *d, uint64_t now_ns)
 		hang_up(n, now_ns, why);
 		n->hung_up = true;
 	}
+	if (n->opening && now_ns >= n->at_ns) {
+		n->at_ns = BASE_NEVER_NS;
+		cut(n);
+	}
 	if (n->open || n->opening || !idle)
 		return;
 	if (n->hung_up) { /* the thread may still hold what was a session */
@@ -508,6 +523,7 @@ netconf_turn(struct ocs_driver *d, uint64_t now_ns)
 		order(n, JOB_CLOSE);
 	} else if (now_ns >= n->at_ns) {
 		n->opening = true;
+		n->at_ns = base_add_ns(now_ns, (unsigned int)n->answer_ms * BASE_MS_NS);
 		memset(&n->job.id, 0, sizeof n->job.id);
 		order(n, JOB_OPEN);
 	}
@@ -519,7 +535,7 @@ netconf_expiry(const struct ocs_driver *d)
 	const struct netconf *n = netconf_of(d);
 	if (n->open)
 		return n->core->sw.ops->expiry_ns(&n->core->sw);
-	return n->opening ? BASE_NEVER_NS : n->at_ns;
+	return n->at_ns;
 }
 
 static int
@@ -555,8 +571,7 @@ remove_schemas(const char *dir)
 		rmdir(dir);
 }
 
-/* It takes its leave of the server; if that does not answer, the command is ended and with
- * it whatever the thread waits for. */
+/* It takes its leave of the server; if that does not answer, the line is cut. */
 static void
 stop_thread(struct netconf *n)
 {
@@ -569,10 +584,7 @@ stop_thread(struct netconf *n)
 	ring(n->to_thread);
 	if (pthread_timedjoin_np(n->thread, NULL, &limit) == 0)
 		return;
-	pthread_mutex_lock(&n->lock);
-	if (n->pid > 0)
-		kill(-n->pid, SIGTERM);
-	pthread_mutex_unlock(&n->lock);
+	cut(n);
 	pthread_join(n->thread, NULL);
 }
 

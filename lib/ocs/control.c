@@ -323,7 +323,10 @@ read_over(struct ocs_control *c)
 	c->nleftover = 0;
 	for (uint32_t i = 0; i < c->nhave; i++) {
 		uint32_t in = c->have[i].in, out = c->have[i].out;
-		if (is_own(c, in, out) && ocs_at(c->m, in).out != out)
+		struct ocs_circuit k = ocs_at(c->m, in);
+		/* Wanted and never ordered is no reason to believe in what is there. */
+		bool known = k.out == out && (k.state != OCS_WANTED || k.ordered_ns);
+		if (is_own(c, in, out) && !known)
 			c->leftover[c->nleftover++] = c->have[i];
 	}
 	if (c->nleftover > 0) {

@@ -387,6 +387,23 @@ test_reconnect(void **state)
 	rig_free(r);
 }
 
+/* Wanted before there is a session, and left just so by a process before us: set anew. */
+static void
+test_found_as_wanted(void **state)
+{
+	(void)state;
+	struct rig *r = rig(0, 0);
+	r->f.out_of[1] = 2;
+	assert_int_equal(ocs_want(r->m, 1, 2, 7, r->now), OCS_ERR_OK);
+	run(r, 2 * MS);
+	up(r);
+	run(r, 3 * MS);
+	assert_int_equal(ocs_at(r->m, 1).state, OCS_LIT);
+	assert_int_equal(notices(r, OCS_NOTICE_LIT), 1);
+	assert_int_equal(ocs_control_counters(r->c)->leftovers, 1);
+	rig_free(r);
+}
+
 /* Anything in any order; when all is quiet the switch has what is wanted, and what is
  * theirs is as it was. */
 static void
@@ -471,6 +488,7 @@ main(void)
 		cmocka_unit_test(test_others_circuits),
 		cmocka_unit_test(test_reconnect),
 		cmocka_unit_test(test_soak),
+		cmocka_unit_test(test_found_as_wanted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
