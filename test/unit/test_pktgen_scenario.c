@@ -3,8 +3,10 @@
 #include "cmocka_all.h"
 
 #include "pcap.h"
+#include "scripts.h"
 #include "pktgen/scenario.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -207,6 +209,51 @@ pcap_holds_the_frames(void **state)
 	assert_true(pg_pcap_write("/nonexistent/x", &g, 1, 1) < 0);
 }
 
+/* What the scripts say is what the scenario and its frames are. */
+static void
+scripts_play_the_pcap(void **state)
+{
+	char base[] = "/tmp/pktgen-test-XXXXXX", path[64], err[256], want[64];
+	static const char *const suffix[] = {"pcap", "pkt", "lua"};
+	static char text[3][65536];
+	struct pg_gen g, again;
+	double bits = 0;
+	(void)state;
+	assert_int_equal(pg_scenario_parse(&s, changed("", ""), err, sizeof err), 0);
+	assert_true(pg_init(&g, &s.conf) && pg_init(&again, &s.conf));
+	for (uint32_t i = 0; i < s.count; i++) {
+		uint8_t frame[PG_FRAME_MAX];
+		enum pg_kind kind;
+		size_t len = pg_next(&again, frame, &kind);
+		bits += 8.0 * (double)((len < 60 ? 60 : len) + 24);
+	}
+	struct pg_scripts c = {"a name", "what it proves", s.count, s.rate_pps, 100};
+	assert_non_null(mkdtemp(base));
+	assert_true(snprintf(path, sizeof path, "%s/x", base) > 0);
+	assert_int_equal(pg_scripts_write(path, &g, &c), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_true(snprintf(path, sizeof path, "%s/x.%s", base, suffix[i]) > 0);
+		FILE *f = fopen(path, "re");
+		assert_non_null(f);
+		assert_true(fread(text[i], 1, sizeof text[i] - 1, f) > 24);
+		fclose(f);
+		unlink(path);
+	}
+	assert_int_equal(rmdir(base), 0);
+	double percent = bits / (double)s.count * (double)s.rate_pps / 100e6 * 100;
+	snprintf(want, sizeof want, "\nset 0 rate %.6f\n", percent);
+	assert_non_null(strstr(text[1], want));
+	snprintf(want, sizeof want, "\nset 0 count %u\nenable 0 pcap\nstart 0\n", (unsigned)s.count);
+	assert_non_null(strstr(text[1], want));
+	snprintf(want, sizeof want, "(port, \"rate\", %.6f)\n", percent);
+	assert_non_null(strstr(text[2], want));
+	for (int i = 1; i < 3; i++) {
+		assert_non_null(strstr(text[i], "a name: what it proves\n"));
+		assert_non_null(strstr(text[i], "-s 0:x.pcap"));
+	}
+	assert_int_equal(pg_scripts_write("/nonexistent/x", &g, &c), -ENOENT);
+}
+
 int
 main(void)
 {
@@ -217,6 +264,7 @@ main(void)
 		cmocka_unit_test(verdict_keeps_to_its_limits),
 		cmocka_unit_test(shipped_scenarios_are_good),
 		cmocka_unit_test(pcap_holds_the_frames),
+		cmocka_unit_test(scripts_play_the_pcap),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "pcap.h"
 #include "play.h"
 #include "pktgen/scenario.h"
+#include "scripts.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -27,6 +28,8 @@ static const char usage[] =
 	"\n"
 	"One scenario of bad frames:\n"
 	"  relay-pktgen SCENARIO.json --pcap FILE            write the frames to FILE\n"
+	"  relay-pktgen SCENARIO.json --pktgen BASE          and Pktgen-DPDK's scripts: BASE.pcap,\n"
+	"     [--link-mbps N]                                BASE.pkt, BASE.lua, for a link of N (10000)\n"
 	"  relay-pktgen SCENARIO.json --port DEVICE          send them\n"
 	"  relay-pktgen SCENARIO.json --before F --after F   judge: relayd's stats files from\n"
 	"                                                    before and after the frames\n"
@@ -46,9 +49,9 @@ static const char usage[] =
 	"Exit: 0 done, every expectation held; 1 not; 2 wrong arguments or scenario.\n";
 
 struct args {
-	const char *scenario, *pcap, *before, *after, *leg;
+	const char *scenario, *pcap, *pktgen, *before, *after, *leg;
 	const char *lab, *json, *junit;
-	uint64_t soak_s, blast, blast_ms, blast_pps;
+	uint64_t soak_s, blast, blast_ms, blast_pps, link_mbps;
 	bool router;
 	struct pg_play play;
 };
@@ -81,6 +84,8 @@ enum opt {
 	COUNT,
 	RATE,
 	PCAP,
+	PKTGEN,
+	LINK_MBPS,
 	PORT,
 	PMD,
 	LCORES,
@@ -107,6 +112,8 @@ static const struct option options[] = {
 	{"count", required_argument, NULL, COUNT},
 	{"rate-pps", required_argument, NULL, RATE},
 	{"pcap", required_argument, NULL, PCAP},
+	{"pktgen", required_argument, NULL, PKTGEN},
+	{"link-mbps", required_argument, NULL, LINK_MBPS},
 	{"port", required_argument, NULL, PORT},
 	{"pmd", required_argument, NULL, PMD},
 	{"lcores", required_argument, NULL, LCORES},
@@ -174,6 +181,11 @@ set(struct args *a, int o, const char *text)
 	case PCAP:
 		a->pcap = text;
 		return true;
+	case PKTGEN:
+		a->pktgen = text;
+		return true;
+	case LINK_MBPS:
+		return whole(text, 1, 1000000, &a->link_mbps);
 	case PORT:
 		a->play.device = text;
 		return true;
@@ -257,9 +269,11 @@ read_args(struct args *a, int argc, char **argv)
 	}
 	a->scenario = argv[optind];
 	if (!a->before != !a->after ||
-	    (a->pcap != NULL) + (a->play.device != NULL) + (a->before != NULL) > 1) {
-		fprintf(stderr, "relay-pktgen: one of --pcap, --port, or --before with --after is "
-				"wanted\n");
+	    (a->pcap != NULL) + (a->pktgen != NULL) + (a->play.device != NULL) +
+			    (a->before != NULL) >
+		    1) {
+		fprintf(stderr, "relay-pktgen: one of --pcap, --pktgen, --port, or --before with "
+				"--after is wanted\n");
 		return 2;
 	}
 	if (pg_scenario_load(&scenario, a->scenario, err, sizeof err)) {
@@ -317,7 +331,7 @@ count_frames(struct pg_gen *g)
 int
 main(int argc, char **argv)
 {
-	struct args a = {.leg = "private", .play = {.prog = argv[0], .stop = &stop_asked}};
+	struct args a = {.leg = "private", .link_mbps = 10000, .play = {.prog = argv[0], .stop = &stop_asked}};
 	struct pg_gen g;
 	int r = read_args(&a, argc, argv);
 	if (r)
@@ -354,6 +368,12 @@ main(int argc, char **argv)
 		r = pg_pcap_write(a.pcap, &g, scenario.count, scenario.rate_pps);
 		if (r)
 			fprintf(stderr, "relay-pktgen: %s: %s\n", a.pcap, strerror(-r));
+	} else if (a.pktgen) {
+		struct pg_scripts s = {scenario.name, scenario.proves, scenario.count,
+				       scenario.rate_pps, a.link_mbps};
+		r = pg_scripts_write(a.pktgen, &g, &s);
+		if (r)
+			fprintf(stderr, "relay-pktgen: %s: %s\n", a.pktgen, strerror(-r));
 	} else if (a.play.device) {
 		catch_signals();
 		a.play.count = scenario.count;

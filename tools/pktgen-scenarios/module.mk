@@ -4,6 +4,6 @@ $(call lib,pgconf,$(PKTGEN)/conf,suci base,jansson libbsd)
 $(call prog,relay-pktgen,$(wildcard $(PKTGEN)/*.c),pgconf rdnet relay impi sucaead suci rddpdk base,libdpdk libbsd)
 $(call unit,test_pktgen_frames,test/unit/test_pktgen_frames.c,pgconf rdnet suci base)
 CFLAGS_test/unit/test_pktgen_frames.c := -Ilib/suci
-$(call unit,test_pktgen_scenario,test/unit/test_pktgen_scenario.c $(PKTGEN)/pcap.c,pgconf suci base,jansson libbsd)
+$(call unit,test_pktgen_scenario,test/unit/test_pktgen_scenario.c $(PKTGEN)/pcap.c $(PKTGEN)/scripts.c,pgconf suci base,jansson libbsd)
 $(call unit,test_pktgen_load,test/unit/test_pktgen_load.c,pgconf suci base,jansson libbsd)
 $(call fuzz,fuzz_pktgen_load,test/fuzz/fuzz_pktgen_load.c,pgconf suci base)
