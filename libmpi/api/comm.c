@@ -12,6 +12,7 @@
 #include "impi_attr.h"
 #include "impl.h"
 #include "info.h"
+#include "partitioned.h"
 #include "topo.h"
 
 struct lmpi_pool lmpi_comm_pool = {.what = "communicator",
@@ -125,6 +126,7 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 	if (comm->info != NULL)
 		lmpi_info_delete(comm->info);
 	lmpi_topology_free(comm->topo);
+	lmpi_part_forget_counts(comm->part_counts);
 	free(comm->cluster_of);
 	lmpi_object_delete(&lmpi_comm_pool, comm);
 }

@@ -19,7 +19,7 @@
  * which never appears on the wire, lies above. */
 #define LMPI_CID_MAX   UINT64_C(18446744073709551600)
 #define LMPI_CID_LOCAL (LMPI_CID_MAX + 8)
-_Static_assert(LMPI_CID_SERVICE >= LMPI_CID_MAX && LMPI_CID_BULK < LMPI_CID_LOCAL,
+_Static_assert(LMPI_CID_SERVICE >= LMPI_CID_MAX && LMPI_CID_PART < LMPI_CID_LOCAL,
 	       "no communicator has these");
 /* Internal traffic on the collective context: tags of collective calls. */
 #define LMPI_COLL_TAG_FIRST 1024
@@ -37,6 +37,7 @@ struct lmpi_topology;
 struct lmpi_errhandler;
 struct lmpi_info;
 struct lmpi_bsend;
+struct lmpi_part_count;
 
 struct lmpi_comm {
 	struct lmpi_obj obj;
@@ -53,6 +54,7 @@ struct lmpi_comm {
 	struct lmpi_topology *topo;
 	struct lmpi_info *info; /* hints, or NULL */
 	struct lmpi_bsend *bsend;
+	struct lmpi_part_count *part_counts; /* partitioned.c */
 	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
 	int foreign;	      /* lowest client among the members that is another MPI, -1: none */
 	int impi_attr[4];     /* impi_attr.c */

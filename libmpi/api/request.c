@@ -8,6 +8,7 @@
 #include "call.h"
 #include "errors.h"
 #include "impl.h"
+#include "partitioned.h"
 #include "rep.h"
 
 struct lmpi_pool lmpi_request_pool = {.what = "request",
@@ -44,6 +45,8 @@ lmpi_request_free(struct lmpi_request *r)
 	free(r->staging);
 	if (r->kind == LMPI_RQ_COLL && r->coll != NULL)
 		lmpi_coll_release(r->coll);
+	if (r->kind == LMPI_RQ_PART && r->part != NULL)
+		lmpi_part_release(r->part);
 	if (r->type != NULL)
 		lmpi_type_unref(r->type);
 	if (r->comm != NULL)
@@ -338,8 +341,9 @@ impl_Cancel(MPI_Request *request)
 		return rc;
 	if (!r->active)
 		return lmpi_error(MPI_ERR_REQUEST, "the request is not active");
-	if (r->kind == LMPI_RQ_COLL)
-		return lmpi_error(MPI_ERR_REQUEST, "collective operations cannot be cancelled");
+	if (r->kind == LMPI_RQ_COLL || r->kind == LMPI_RQ_PART)
+		return lmpi_error(MPI_ERR_REQUEST, "%s operations cannot be cancelled",
+				  r->kind == LMPI_RQ_COLL ? "collective" : "partitioned");
 	if (r->kind == LMPI_RQ_GENERAL && r->general.cancel != NULL) {
 		rc = r->general.cancel(r->general.extra_state, r->e.done);
 		return rc ? lmpi_error(rc, "the cancel callback returned %d", rc) : rc;
@@ -365,6 +369,8 @@ start(MPI_Request handle)
 		return lmpi_error(MPI_ERR_REQUEST, "the request is not a persistent one");
 	if (r->active)
 		return lmpi_error(MPI_ERR_REQUEST, "the request is already active");
+	if (r->kind == LMPI_RQ_PART)
+		return lmpi_part_start(r);
 	return r->kind == LMPI_RQ_COLL ? lmpi_coll_restart(r) : lmpi_p2p_start(r);
 }
 

@@ -32,11 +32,13 @@ enum lmpi_request_kind {
 	LMPI_RQ_FILE,	 /* staging: the text of its error */
 	LMPI_RQ_NOTHING, /* complete from the start */
 	LMPI_RQ_RMA,	 /* an operation on a window */
+	LMPI_RQ_PART,	 /* partitioned, either side */
 };
 
 enum lmpi_send_mode { LMPI_SEND_STANDARD, LMPI_SEND_SYNC, LMPI_SEND_READY, LMPI_SEND_BUFFERED };
 
 struct lmpi_coll;
+struct lmpi_partitioned;
 
 struct lmpi_request {
 	struct lmpi_req e;
@@ -56,6 +58,7 @@ struct lmpi_request {
 		struct lmpi_coll *coll;
 		MPI_File file;
 		MPI_Win win;
+		struct lmpi_partitioned *part;
 		struct {
 			MPI_Grequest_query_function *query;
 			MPI_Grequest_free_function *free;

@@ -69,7 +69,8 @@ report(struct lmpi_request *r, MPI_Status *status)
 	if (r->kind == LMPI_RQ_FILE)
 		return report_file(r, status);
 	if (status != MPI_STATUS_IGNORE) {
-		if (r->kind == LMPI_RQ_RECV || r->kind == LMPI_RQ_PAIR)
+		if (r->kind == LMPI_RQ_RECV || r->kind == LMPI_RQ_PAIR ||
+		    (r->kind == LMPI_RQ_PART && !r->empty_status))
 			lmpi_status_set(status, r->comm, r->e.source, r->e.tag, (int64_t)r->e.bytes,
 					r->e.cancelled);
 		else /* empty, but for a send that was called back */

@@ -144,6 +144,7 @@ void lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message);
  * messages announce: ordinary matching, source = world rank. */
 #define LMPI_CID_SERVICE UINT64_C(18446744073709551602)
 #define LMPI_CID_BULK	 UINT64_C(18446744073709551603)
+#define LMPI_CID_PART	 UINT64_C(18446744073709551604) /* partitions, likewise */
 /* data is valid during the call, which may send and receive but not wait. */
 typedef void lmpi_service_fn(uint32_t from_world, const void *data, uint64_t len);
 void lmpi_serve(lmpi_service_fn *fn);

@@ -410,9 +410,8 @@ rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 	j.layout = (const char *)data + sizeof(j.p);
 	j.data = j.layout + rma_padded(j.p.layout);
 	j.bytes = len - rma_padded(j.p.layout);
-	if (j.p.data_tag != 0 &&
-	    (j.bytes != 0 ||
-	     (j.p.kind != RMA_PUT && j.p.kind != RMA_ACC && j.p.kind != RMA_GET_ACC)))
+	if (j.p.data_tag != 0 && (j.bytes != 0 || (j.p.kind != RMA_PUT && j.p.kind != RMA_ACC &&
+						   j.p.kind != RMA_GET_ACC)))
 		malformed();
 	if (j.p.op > LMPI_PREDEFINED_MAX || j.p.element > LMPI_PREDEFINED_MAX)
 		malformed(); /* only constants of the ABI mean something elsewhere */
