@@ -101,22 +101,33 @@ def sealed(mtu, directory):
 
 
 def ladder(mtu, directory):
-    runs = load(f"{directory}/raw-duel-{mtu}-ladder-*")
-    if not runs:
+    """Sizes up and down: each ratio is of two measurements next to each other."""
+    try:
+        with open(f"{directory}/raw-duel-{mtu}-ladder") as fd:
+            raw = json.load(fd)["rows"]
+    except FileNotFoundError:
         return []
-    rows = [{"mtu": mtu, "bytes": k[1],
-             "mb_per_s": statistics.median(r[k]["mb_per_s"] for r in runs),
-             "cpu_s_per_gb": statistics.median(r[k]["cpu_s_per_gb"] for r in runs)}
-            for k in runs[0]]
-    print(f"\nMTU {mtu}, one way by block size, MB/s, and the ratio to the size before, run by run")
-    before = None
-    for k, r in zip(runs[0], rows):
-        if before:
-            r["to_size_before"] = statistics.median(x[k]["mb_per_s"] / x[before]["mb_per_s"]
-                                                    for x in runs)
-        print(f"  {human(r['bytes']):>8} {r['mb_per_s']:>9.1f} ({r['cpu_s_per_gb']:.4g})"
-              + (f"   {r['to_size_before']:.3f}" if before else ""))
-        before = k
+    sizes = sorted({r["bytes"] for r in raw})
+    print(f"\nMTU {mtu}, one way by block size, medians, and the ratio to the size before, "
+          "neighbours in time (range)")
+    rows = []
+    for before, n in zip([None] + sizes, sizes):
+        these = [r for r in raw if r["bytes"] == n]
+        row = {"mtu": mtu, "bytes": n,
+               "mb_per_s": statistics.median(r["mb_per_s"] for r in these),
+               "cpu_s_per_gb": statistics.median(r["cpu_s_per_gb"] for r in these)}
+        ratio = []
+        for a, b in zip(raw, raw[1:]):
+            if {a["bytes"], b["bytes"]} == {before, n}:
+                ratio.append(b["mb_per_s"] / a["mb_per_s"] if b["bytes"] == n
+                             else a["mb_per_s"] / b["mb_per_s"])
+        line = f"  {human(n):>8} {row['mb_per_s']:>9.1f} MB/s ({row['cpu_s_per_gb']:.4g})"
+        if ratio:
+            row["to_size_before"] = statistics.median(ratio)
+            row["range"] = [min(ratio), max(ratio)]
+            line += f"   {row['to_size_before']:.3f} ({min(ratio):.2f}..{max(ratio):.2f})"
+        print(line)
+        rows.append(row)
     return rows
 
 

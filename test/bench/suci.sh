@@ -8,6 +8,7 @@
 #   MTUS ("1500 9000")  PEERS ("sucisock suci tcp enet udt srt"); sucisock is Suci that
 #                     receives by its UDP socket also where it could by AF_XDP
 #   LADDER ("65536 1048576 16777216 268435456 1073741824"; empty: none)
+#   LADDER_TURNS (3)  up and down
 #   RT=1              all ends at real-time priority: on a machine that does other things
 #
 # The packages of the others are installed if missing (root); who cannot be had is left out.
@@ -19,6 +20,7 @@ BUDGET_MS=${BUDGET_MS:-120}
 MTUS=${MTUS:-1500 9000}
 PEERS=${PEERS:-sucisock suci tcp enet udt srt}
 LADDER=${LADDER-65536 1048576 16777216 268435456 1073741824}
+LADDER_TURNS=${LADDER_TURNS:-3}
 SEALED=${SEALED-ping:1024 bulk:1024 bulk:65536} # with and without sealing
 export DUEL_SEAL=''
 PING="8 1024 65536"
@@ -93,12 +95,18 @@ for mtu in $MTUS; do
 			DUEL_SEAL=1 duel suci "$mtu" 1048576 "$out/raw-duel-$mtu-sealed-$i" \
 				"${args1k[@]}" || exit 1
 	done
+	# Up and down again over one connection: every size is measured right before and after
+	# its neighbours, whatever the machine does meanwhile.
 	ladder=()
-	for n in $LADDER; do ladder+=(bulk "$n" $((BUDGET_MS * 2))); done
-	for ((i = 1; i <= (ROUNDS < 3 ? ROUNDS : 3) && ${#ladder[@]}; i++)); do
-		printf '  MTU %s, blocks up to 1 GB, round %d\n' "$mtu" "$i" >&2
-		duel suci "$mtu" 1073741824 "$out/raw-duel-$mtu-ladder-$i" "${ladder[@]}" || exit 1
+	for ((i = 0; i < LADDER_TURNS; i++)); do
+		for n in $LADDER; do ladder+=(bulk "$n" $((BUDGET_MS * 2))); done
+		# shellcheck disable=SC2086
+		for n in $(printf '%s\n' $LADDER | tac); do ladder+=(bulk "$n" $((BUDGET_MS * 2))); done
 	done
+	if ((${#ladder[@]})); then
+		printf '  MTU %s, blocks up to 1 GB\n' "$mtu" >&2
+		duel suci "$mtu" 1073741824 "$out/raw-duel-$mtu-ladder" "${ladder[@]}" || exit 1
+	fi
 	testbed_down
 done
 # shellcheck disable=SC2086
