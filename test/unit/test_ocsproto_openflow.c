@@ -113,9 +113,9 @@ session(uint8_t version)
 	assert_int_equal(k.len, 16);
 	memcpy(desc + 4, k.out + 4, 4);
 	be16_store(desc + 2, sizeof desc);
-	memcpy(desc + 16, "Nicira, Inc.", 12);
-	memcpy(desc + 16 + 256, "Open vSwitch", 12);
-	memcpy(desc + 16 + 512, "3.1.0", 5);
+	snprintf((char *)desc + 16, 256, "Nicira, Inc.");
+	snprintf((char *)desc + 16 + 256, 256, "Open vSwitch");
+	snprintf((char *)desc + 16 + 512, 256, "3.1.0");
 	kit_bytes(&k, desc, sizeof desc);
 	kit_event(&k, OCS_EVENT_UP);
 	kit_quiet(&k);
