@@ -168,7 +168,7 @@ int
 impl_Win_post(MPI_Group group, int assert, MPI_Win handle)
 {
 	struct lmpi_win *win;
-	int *list, n, rc = lmpi_win_get(handle, &win);
+	int *list = NULL, n = 0, rc = lmpi_win_get(handle, &win);
 
 	if (rc)
 		return rc;
@@ -205,7 +205,7 @@ int
 impl_Win_start(MPI_Group group, int assert, MPI_Win handle)
 {
 	struct lmpi_win *win;
-	int *list, n, rc = lmpi_win_get(handle, &win);
+	int *list = NULL, n = 0, rc = lmpi_win_get(handle, &win);
 
 	if (rc)
 		return rc;
