@@ -192,95 +192,101 @@ shape(int which)
 	MPI_Type_commit(&t);
 	return t;
 }
-enum { SHAPES = 5, SHAPE_INTS = 150, ROOM = 4096, OFF = 512 };
+enum { SHAPES = 5, SHAPE_INTS = 150, ROOM = 32768, OFF = 512 };
+
+/* What a window holds, and what it should. */
+struct shapes {
+	MPI_Win win;
+	int to;
+	int *mem, *model, *src;
+};
+
+/* One of a shape becomes one of another, and comes back in a row. */
+static void
+reshape(struct shapes *w, int s, int d)
+{
+	int back[SHAPE_INTS] = {0}, packed[SHAPE_INTS], at = 0;
+	MPI_Datatype out = shape(s), in = shape(d);
+
+	for (int i = 0; i < ROOM; i++) {
+		w->src[i] = (int)mix((uint32_t)(s * 100 + d + i));
+		w->mem[i] = w->model[i] = -i;
+	}
+	MPI_Pack(w->src + OFF, 1, out, packed, sizeof(packed), &at, MPI_COMM_WORLD);
+	CHECK(at == sizeof(packed));
+	at = 0;
+	MPI_Unpack(packed, sizeof(packed), &at, w->model + OFF, 1, in, MPI_COMM_WORLD);
+	MPI_Win_fence(0, w->win);
+	MPI_Put(w->src + OFF, 1, out, w->to, OFF, 1, in, w->win);
+	MPI_Win_fence(0, w->win);
+	CHECKF(memcmp(w->mem, w->model, ROOM * sizeof(int)) == 0, "shape %d to %d", s, d);
+	MPI_Get(back, SHAPE_INTS, MPI_INT, w->to, OFF, 1, in, w->win);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
+	CHECKF(memcmp(back, packed, sizeof(packed)) == 0, "shape %d back", d);
+	MPI_Type_free(&out);
+	MPI_Type_free(&in);
+}
+
+/* Several of a shape, more than goes in a packet, added to the same; in a shape whose
+ * elements overlap some take part twice, so only that it ends is seen there. */
+static void
+add_shape(struct shapes *w, int s, int n)
+{
+	MPI_Datatype t = shape(s);
+	int at = 0, end, bytes, *p, *q;
+
+	for (int i = 0; i < ROOM; i++) {
+		w->src[i] = 7 * i;
+		w->mem[i] = w->model[i] = i;
+	}
+	MPI_Win_fence(0, w->win);
+	MPI_Accumulate(w->src + OFF, n, t, w->to, OFF, n, t, MPI_SUM, w->win);
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
+	MPI_Pack_size(n, t, MPI_COMM_WORLD, &bytes);
+	p = malloc((size_t)bytes);
+	q = malloc((size_t)bytes);
+	MPI_Pack(w->src + OFF, n, t, p, bytes, &at, MPI_COMM_WORLD);
+	at = 0;
+	MPI_Pack(w->model + OFF, n, t, q, bytes, &at, MPI_COMM_WORLD);
+	for (int i = 0; i < at / (int)sizeof(int); i++)
+		q[i] += p[i];
+	end = at;
+	at = 0;
+	MPI_Unpack(q, end, &at, w->model + OFF, n, t, MPI_COMM_WORLD);
+	CHECKF(s == 4 || memcmp(w->mem, w->model, ROOM * sizeof(int)) == 0, "sum of %d of shape %d",
+	       n, s);
+	free(p);
+	free(q);
+	MPI_Type_free(&t);
+}
 
 static void
 shapes(int allocated)
 {
-	int to = (check_rank + 1) % check_size;
-	int *mem, *model = malloc(ROOM * sizeof(int)), *src = malloc(ROOM * sizeof(int));
-	int *back = calloc(SHAPE_INTS, sizeof(int)), *packed = malloc(SHAPE_INTS * sizeof(int));
-	MPI_Win win;
+	struct shapes w = {.to = (check_rank + 1) % check_size};
 
+	w.model = malloc(ROOM * sizeof(int));
+	w.src = malloc(ROOM * sizeof(int));
 	if (allocated) {
 		MPI_Win_allocate(ROOM * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
-				 &mem, &win);
+				 &w.mem, &w.win);
 	} else {
-		mem = malloc(ROOM * sizeof(int));
-		MPI_Win_create(mem, ROOM * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
-			       &win);
+		w.mem = malloc(ROOM * sizeof(int));
+		MPI_Win_create(w.mem, ROOM * sizeof(int), sizeof(int), MPI_INFO_NULL,
+			       MPI_COMM_WORLD, &w.win);
 	}
+	for (int s = 0; s < SHAPES; s++)
+		for (int d = 0; d < SHAPES; d++)
+			reshape(&w, s, d);
 	for (int s = 0; s < SHAPES; s++) {
-		for (int d = 0; d < SHAPES; d++) {
-			MPI_Datatype out = shape(s), in = shape(d);
-			int at = 0, size;
-
-			MPI_Type_size(out, &size);
-			CHECK(size == SHAPE_INTS * (int)sizeof(int) || s == 1);
-			if (s == 1 || d == 1) /* of its own only */
-				goto next;
-			for (int i = 0; i < ROOM; i++) {
-				src[i] = (int)mix((uint32_t)(s * 100 + d + i));
-				mem[i] = model[i] = -i;
-			}
-			MPI_Pack(src + OFF, 1, out, packed, SHAPE_INTS * sizeof(int), &at,
-				 MPI_COMM_WORLD);
-			at = 0;
-			MPI_Unpack(packed, SHAPE_INTS * sizeof(int), &at, model + OFF, 1, in,
-				   MPI_COMM_WORLD);
-			MPI_Win_fence(0, win);
-			MPI_Put(src + OFF, 1, out, to, OFF, 1, in, win);
-			MPI_Win_fence(0, win);
-			CHECKF(memcmp(mem, model, ROOM * sizeof(int)) == 0, "shape %d to %d", s, d);
-			memset(back, 0, SHAPE_INTS * sizeof(int));
-			MPI_Get(back, SHAPE_INTS, MPI_INT, to, OFF, 1, in, win);
-			MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
-			CHECKF(memcmp(back, packed, SHAPE_INTS * sizeof(int)) == 0, "shape %d back",
-			       d);
-		next:
-			MPI_Type_free(&out);
-			MPI_Type_free(&in);
-		}
+		add_shape(&w, s, 1);
+		add_shape(&w, s, 16);
 	}
-	/* several elements of the same shape, which are longer than a packet */
-	for (int s = 0; s < SHAPES; s++) {
-		MPI_Datatype t = shape(s);
-		int n = 3;
-
-		for (int i = 0; i < ROOM; i++) {
-			src[i] = 7 * i;
-			mem[i] = i;
-		}
-		MPI_Win_fence(0, win);
-		MPI_Accumulate(src + OFF, n, t, to, OFF, n, t, MPI_SUM, win);
-		MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
-		if (s != 4) { /* there some ints take part twice */
-			for (int i = 0; i < ROOM; i++)
-				model[i] = i;
-			int at = 0, bytes;
-			MPI_Pack_size(n, t, MPI_COMM_WORLD, &bytes);
-			int *p = malloc((size_t)bytes), *q = malloc((size_t)bytes);
-			MPI_Pack(src + OFF, n, t, p, bytes, &at, MPI_COMM_WORLD);
-			at = 0;
-			MPI_Pack(model + OFF, n, t, q, bytes, &at, MPI_COMM_WORLD);
-			for (int i = 0; i < at / (int)sizeof(int); i++)
-				q[i] += p[i];
-			int end = at;
-			at = 0;
-			MPI_Unpack(q, end, &at, model + OFF, n, t, MPI_COMM_WORLD);
-			CHECKF(memcmp(mem, model, ROOM * sizeof(int)) == 0, "sum of shape %d", s);
-			free(p);
-			free(q);
-		}
-		MPI_Type_free(&t);
-	}
-	MPI_Win_free(&win);
+	MPI_Win_free(&w.win);
 	if (!allocated)
-		free(mem);
-	free(model);
-	free(src);
-	free(back);
-	free(packed);
+		free(w.mem);
+	free(w.model);
+	free(w.src);
 }
 
 /* ---- long ones, of every length around the borders */
