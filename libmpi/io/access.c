@@ -248,7 +248,7 @@ finish_all(struct lmpi_request *r, MPI_Status *status)
 int
 lmpi_io_together(MPI_File fh, const struct lmpi_access *c, MPI_Status *status)
 {
-	struct lmpi_request *r;
+	struct lmpi_request *r = NULL;
 	struct lmpi_file *f;
 	int rc = lmpi_file_get(fh, &f);
 

@@ -126,11 +126,12 @@ int
 lmpi_file_choose_aggregators(struct lmpi_file *f)
 {
 	const struct lmpi_group *g = f->comm->group;
-	int *at = calloc(2 * (size_t)g->size, sizeof(*at)), *agg = at + g->size, nodes, n = 0;
+	int *at = calloc(2 * (size_t)g->size, sizeof(*at)), *agg, nodes, n = 0;
 	int64_t want = f->hints.cb_nodes, per_node = f->hints.per_node;
 
 	if (at == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+	agg = at + g->size;
 	nodes = place_ranks(f, at);
 	if (want == 0)
 		want = per_node != 0 ? per_node * nodes : nodes > 1 ? nodes : ONE_NODE_AGGS;
@@ -142,7 +143,7 @@ lmpi_file_choose_aggregators(struct lmpi_file *f)
 			if (at[i] == turn)
 				agg[n++] = i;
 	free(f->agg);
-	f->agg = malloc((size_t)n * sizeof(*f->agg));
+	f->agg = calloc((size_t)n + 1, sizeof(*f->agg));
 	f->aggs = n;
 	if (f->agg != NULL)
 		memcpy(f->agg, agg, (size_t)n * sizeof(*agg));

@@ -149,7 +149,7 @@ impl_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datat
 int
 impl_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
 {
-	struct lmpi_type *t, *form;
+	struct lmpi_type *t, *form = NULL;
 	struct lmpi_file *f;
 	int rc = lmpi_file_get(fh, &f);
 
@@ -191,7 +191,7 @@ static int
 seek(struct lmpi_file *f, int64_t offset, int whence, int64_t at, int64_t *to)
 {
 	const struct lmpi_view *v = &f->view;
-	int64_t size;
+	int64_t size = 0;
 	int rc;
 
 	switch (whence) {

@@ -6,7 +6,7 @@
 static bool
 push(struct lmpi_io_runs *list, struct lmpi_run r)
 {
-	if (list->n == list->room) {
+	if (list->run == NULL || list->n == list->room) {
 		int64_t room = list->room ? 2 * list->room : 8;
 		struct lmpi_run *more = realloc(list->run, (size_t)room * sizeof(*more));
 
