@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#define IMAGE  (1 << 20)
+#define IMAGE  (4 << 20)
 #define UNIT   4 /* bytes of an etype */
 #define PARTS  64
 #define ROUNDS 40
@@ -301,13 +301,14 @@ round_of(MPI_File f, uint32_t seed)
 	MPI_Info info = draw_hints(&seed);
 	int units[64], at[64];
 	int atomic = draw(&seed, 6) == 0;
+	unsigned most = draw(&seed, 2) ? 2000 : 40000; /* several aggregators' domains, or one */
 
 	make_view(&mine, &(uint32_t){view_seed}, check_rank);
 	MPI_File_set_view(f, mine.disp, MPI_INT, mine.type, "native", info);
 	MPI_File_set_atomicity(f, atomic);
 	for (int i = 0; i < check_size; i++) {
 		units[i] = (int)draw(&seed, 5) == 0 ? 0
-						    : (int)draw(&seed, 2000 / (unsigned)check_size);
+						    : (int)draw(&seed, most / (unsigned)check_size);
 		at[i] = (int)draw(&seed, 200);
 	}
 	make_memory(&m, &seed, units[check_rank]);
@@ -323,7 +324,7 @@ round_of(MPI_File f, uint32_t seed)
 		MPI_Type_free(&theirs.type);
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
-	make_memory(&m, &seed, 1 + (int)draw(&seed, 3000 / (unsigned)check_size));
+	make_memory(&m, &seed, 1 + (int)draw(&seed, (most + 1000) / (unsigned)check_size));
 	at[0] = (int)draw(&seed, 300);
 	do_read(f, r, at[0], &m, &st, how);
 	check_read(&mine, at[0], &m, &st, form_names[r]);
