@@ -384,6 +384,23 @@ first_on_my_node(const struct lmpi_comm *c)
 	return c->rank;
 }
 
+/* The color of a split guided by info; MPI_UNDEFINED where it asks for what is not known
+ * here.  Below the node nothing is. */
+static int
+guided(const struct lmpi_comm *c, int split_type, const struct lmpi_info *info)
+{
+	const char *type = info ? lmpi_info_value(info, "mpi_hw_resource_type") : NULL;
+	const char *pset = info ? lmpi_info_value(info, "mpi_pset_name") : NULL;
+
+	if (type != NULL)
+		return strcmp(type, "mpi_shared_memory") == 0 ? first_on_my_node(c) : MPI_UNDEFINED;
+	if (split_type != MPI_COMM_TYPE_RESOURCE_GUIDED || pset == NULL)
+		return MPI_UNDEFINED;
+	if (strcmp(pset, "mpi://WORLD") == 0)
+		return 0;
+	return strcmp(pset, "mpi://SELF") == 0 ? c->rank : MPI_UNDEFINED;
+}
+
 int
 impl_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
@@ -399,9 +416,10 @@ impl_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_
 	switch (split_type) {
 	case MPI_COMM_TYPE_SHARED:
 		return split(c, first_on_my_node(c), key, newcomm);
-	case MPI_COMM_TYPE_HW_UNGUIDED: /* nothing is known below the node */
 	case MPI_COMM_TYPE_HW_GUIDED:
 	case MPI_COMM_TYPE_RESOURCE_GUIDED:
+		return split(c, guided(c, split_type, i), key, newcomm);
+	case MPI_COMM_TYPE_HW_UNGUIDED: /* nothing is known below the node */
 	case MPI_UNDEFINED:
 		return split(c, MPI_UNDEFINED, key, newcomm);
 	default:

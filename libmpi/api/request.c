@@ -126,8 +126,10 @@ lmpi_status_set(MPI_Status *status, const struct lmpi_comm *comm, int source, in
 void
 lmpi_status_empty(MPI_Status *status)
 {
-	if (status != MPI_STATUS_IGNORE)
-		lmpi_status_set(status, NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+	if (status == MPI_STATUS_IGNORE)
+		return;
+	lmpi_status_set(status, NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
+	status->MPI_ERROR = MPI_SUCCESS; /* of an empty one, unlike the others, it is defined */
 }
 
 static int

@@ -243,9 +243,11 @@ impl_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 		{MPI_TYPECLASS_INTEGER, 4, MPI_INTEGER4},
 		{MPI_TYPECLASS_INTEGER, 8, MPI_INTEGER8},
 		{MPI_TYPECLASS_INTEGER, 16, MPI_INTEGER16},
+		{MPI_TYPECLASS_REAL, 2, MPI_REAL2},
 		{MPI_TYPECLASS_REAL, 4, MPI_REAL4},
 		{MPI_TYPECLASS_REAL, 8, MPI_REAL8},
 		{MPI_TYPECLASS_REAL, 16, MPI_REAL16},
+		{MPI_TYPECLASS_COMPLEX, 4, MPI_COMPLEX4},
 		{MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8},
 		{MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16},
 		{MPI_TYPECLASS_COMPLEX, 32, MPI_COMPLEX32},
@@ -280,8 +282,15 @@ impl_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_
 		{MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_2DOUBLE_PRECISION},
 		{MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER},
 	};
+	struct lmpi_type *t;
+	int rc;
 
 	*pair_type = MPI_DATATYPE_NULL; /* the answer for pairs that do not exist */
+	rc = get(value_type, &t);
+	if (rc == MPI_SUCCESS)
+		rc = get(index_type, &t);
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].value == value_type && table[i].index == index_type)
 			*pair_type = table[i].pair;

@@ -32,6 +32,48 @@ split(void)
 	MPI_Comm_free(&c);
 }
 
+/* Splits by what info names. */
+static void
+guided(void)
+{
+	static const struct {
+		int type;
+		const char *key, *value;
+		int like; /* 0: none, 1: as MPI_COMM_TYPE_SHARED, 2: all, 3: alone */
+	} t[] = {
+		{MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", 1},
+		{MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "a toaster", 0},
+		{MPI_COMM_TYPE_HW_GUIDED, "mpi_pset_name", "mpi://WORLD", 0},
+		{MPI_COMM_TYPE_HW_GUIDED, NULL, NULL, 0},
+		{MPI_COMM_TYPE_HW_UNGUIDED, "mpi_hw_resource_type", "mpi_shared_memory", 0},
+		{MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", 1},
+		{MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD", 2},
+		{MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://SELF", 3},
+		{MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://MARS", 0},
+	};
+	MPI_Comm shared, c;
+	int size[4] = {0, 0, check_size, 1}, n;
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &shared);
+	MPI_Comm_size(shared, &size[1]);
+	MPI_Comm_free(&shared);
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		MPI_Info info;
+
+		MPI_Info_create(&info);
+		if (t[i].key)
+			MPI_Info_set(info, t[i].key, t[i].value);
+		MPI_Comm_split_type(MPI_COMM_WORLD, t[i].type, 0, info, &c);
+		n = 0;
+		if (c != MPI_COMM_NULL) {
+			MPI_Comm_size(c, &n);
+			MPI_Comm_free(&c);
+		}
+		CHECKF(n == size[t[i].like], "split %zu: %d ranks, not %d", i, n, size[t[i].like]);
+		MPI_Info_free(&info);
+	}
+}
+
 /* Same tag, same ranks, different communicators: no message strays. */
 static void
 contexts(void)
@@ -205,6 +247,7 @@ main(int argc, char **argv)
 {
 	start(&argc, &argv);
 	split();
+	guided();
 	contexts();
 	groups();
 	attributes();

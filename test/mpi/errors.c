@@ -73,6 +73,8 @@ arguments(void)
 	MPI_Group_free(&g);
 	WANT(MPI_ERR_KEYVAL, MPI_Comm_get_attr(MPI_COMM_WORLD, 12345, v, &flag));
 	WANT(MPI_ERR_TYPE, MPI_Type_free(&(MPI_Datatype){MPI_INT}));
+	WANT(MPI_ERR_TYPE, MPI_Type_get_value_index(MPI_DATATYPE_NULL, MPI_INT, &t));
+	WANT(MPI_ERR_TYPE, MPI_Type_get_value_index(MPI_INT, MPI_DATATYPE_NULL, &t));
 	WANT(MPI_ERR_BUFFER, MPI_Bsend(v, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
 	WANT(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(MPI_COMM_WORLD, v));
 	WANT(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_join(0, &c));
