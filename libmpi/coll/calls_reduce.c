@@ -68,7 +68,9 @@ int
 coll_Reduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
 	    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_REDUCE, datatype, op, comm);
+	/* Who has no part in it says nothing by its other arguments. */
+	bool idle = root == MPI_PROC_NULL;
+	int rc = begin(c, COLL_REDUCE, idle ? MPI_INT : datatype, idle ? MPI_SUM : op, comm);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_coll_set_root(*c, root);

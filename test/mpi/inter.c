@@ -115,7 +115,10 @@ rooted(MPI_Comm inter, int s, int r)
 	CHECK(!leaf || buf[0] == 7 * 3 * (n - 1 - own_rank));
 
 	sum = -1;
-	MPI_Reduce(&own_rank, &sum, 1, MPI_INT, MPI_SUM, root, inter);
+	if (root == MPI_PROC_NULL) /* what else it says is nobody's business */
+		MPI_Reduce(NULL, NULL, 1, MPI_BYTE, MPI_SUM, root, inter);
+	else
+		MPI_Reduce(&own_rank, &sum, 1, MPI_INT, MPI_SUM, root, inter);
 	CHECK(sum == (me ? n * (n - 1) / 2 : -1));
 }
 
