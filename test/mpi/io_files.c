@@ -84,7 +84,7 @@ unseen(void)
 	MPI_File f;
 	char mine[220];
 
-	snprintf(mine, sizeof(mine), "%s%s", path, check_rank == 0 ? ".here" : ".there");
+	snprintf(mine, sizeof(mine), "%s.of%d", path, check_rank);
 	if (check_size > 1) {
 		WANT(MPI_ERR_NO_SUCH_FILE,
 		     MPI_File_open(MPI_COMM_WORLD, mine, NEW, MPI_INFO_NULL, &f));
