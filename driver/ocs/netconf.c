@@ -315,12 +315,27 @@ thread_main(void *arg)
 /* ---- the engine ---- */
 
 static void
-order(struct netconf *n, enum job_kind kind)
+set_state(struct netconf *n, enum job_state state)
 {
 	pthread_mutex_lock(&n->lock);
-	n->job.kind = kind;
-	n->job.state = ORDERED;
+	n->job.state = state;
 	pthread_mutex_unlock(&n->lock);
+}
+
+static enum job_state
+state_of(struct netconf *n)
+{
+	pthread_mutex_lock(&n->lock);
+	enum job_state state = n->job.state;
+	pthread_mutex_unlock(&n->lock);
+	return state;
+}
+
+static void
+order(struct netconf *n, enum job_kind kind)
+{
+	n->job.kind = kind; /* the thread looks at it once it is ordered */
+	set_state(n, ORDERED);
 	ring(n->to_thread);
 }
 
@@ -452,7 +467,7 @@ job_done(struct netconf *n, uint64_t now_ns)
 {
 	struct core *c = n->core;
 	struct job *j = &n->job;
-	j->state = IDLE;
+	set_state(n, IDLE);
 	if (n->opening) {
 		n->opening = false;
 		if (j->err) {
@@ -497,7 +512,7 @@ netconf_turn(struct ocs_driver *d, uint64_t now_ns)
 	c->now = now_ns;
 	if (done) {
 		job_done(n, now_ns);
-		idle = n->job.state == IDLE;
+		idle = state_of(n) == IDLE;
 	}
 	if (n->open && changed)
 		core_changed(c);

@@ -13,10 +13,11 @@ SOCK=$OCS_DIR/ncx.sock
 
 # server TARGET: a fresh one.
 server() {
-	rm -rf "$SOCK" "$OCS_DIR/models"
 	# netconfd 2.13 ends itself when a second client fetches its models (double free in
-	# get-schema): what the first one fetched is kept.
+	# get-schema): the clients have them from its package.
+	rm -rf "$OCS_DIR/models"
 	mkdir "$OCS_DIR/models"
+	cp /usr/share/yuma/modules/*/*.yang "$OCS_DIR/mod"/*.yang "$OCS_DIR/models"
 	restart "$1"
 }
 restart() {
@@ -62,10 +63,14 @@ done
 
 # Another client takes one of our circuits away: told by a notification, set again.
 server running
-ctl -o 0-7 -t 4 keep 1:2 >"$OCS_DIR/keep" &
+"$OCSCTL" "${CTL[@]}" -o 0-7 -t 40 keep 1:2 >"$OCS_DIR/keep" &
 keeper=$!
+OCS_PIDS+=("$keeper")
 wait_for 10 grep -q 'lit 1:2' "$OCS_DIR/keep" || fail "keep: $(cat "$OCS_DIR/keep")"
 ctl clear 1:2 >/dev/null || fail "clear by somebody else"
+wait_for 10 grep -q 'gone 1:2' "$OCS_DIR/keep"
+sleep 1
+kill -INT $keeper
 wait $keeper || fail "not set again: $(cat "$OCS_DIR/keep")"
 grep -q 'gone 1:2' "$OCS_DIR/keep" || fail "the loss was not told: $(cat "$OCS_DIR/keep")"
 pass "a change by somebody else is noticed and made good"
