@@ -196,22 +196,14 @@ user_op(void *in, void *inout, int *len, MPI_Datatype *type)
 	(void)type;
 }
 
-/* Epochs and arguments. */
+/* What needs an epoch, outside of any; what is wrong everywhere. */
 static void
-misuse(void)
+outside_epochs(MPI_Win win, int peer)
 {
-	int mem[8] = {0}, v = 3, flag, peer = (check_rank + 1) % check_size;
-	MPI_Datatype mixed;
-	MPI_Request r;
-	MPI_Group g;
+	int mem[1], v = 3, flag;
 	MPI_Aint size;
-	MPI_Win win;
-	MPI_Op op;
 	void *p;
 
-	MPI_Win_create(mem, sizeof(mem), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-	MPI_Win_get_group(win, &g);
 	WANT(MPI_ERR_RMA_SYNC, MPI_Put(&v, 1, MPI_INT, peer, 0, 1, MPI_INT, win));
 	WANT(MPI_ERR_RMA_SYNC, MPI_Win_complete(win));
 	WANT(MPI_ERR_RMA_SYNC, MPI_Win_wait(win));
@@ -231,15 +223,16 @@ misuse(void)
 	WANT(MPI_ERR_ASSERT, MPI_Win_fence(1 << 28, win));
 	WANT(MPI_ERR_ASSERT, MPI_Win_lock(MPI_LOCK_SHARED, peer, 1, win));
 	WANT(MPI_ERR_GROUP, MPI_Win_start(MPI_GROUP_NULL, 0, win));
+}
 
-	MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, win);
-	WANT(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, win));
-	WANT(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
-	WANT(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
-	WANT(MPI_ERR_RMA_SYNC, MPI_Win_start(g, 0, win));
-	WANT(MPI_ERR_RMA_SYNC, MPI_Win_free(&win));
-	if (check_size > 1)
-		WANT(MPI_ERR_RMA_SYNC, MPI_Put(&v, 1, MPI_INT, check_rank, 0, 1, MPI_INT, win));
+/* Arguments of operations, inside a lock of peer. */
+static void
+wrong_arguments(MPI_Win win, int peer)
+{
+	int mem[8] = {0}, v = 3;
+	MPI_Datatype mixed;
+	MPI_Op op;
+
 	WANT(MPI_ERR_RMA_RANGE, MPI_Put(&v, 1, MPI_INT, peer, 8, 1, MPI_INT, win));
 	WANT(MPI_ERR_RMA_RANGE, MPI_Get(&v, 1, MPI_INT, peer, INT64_MAX / 8, 1, MPI_INT, win));
 	WANT(MPI_ERR_DISP, MPI_Get(&v, 1, MPI_INT, peer, -1, 1, MPI_INT, win));
@@ -261,6 +254,31 @@ misuse(void)
 	WANT(MPI_ERR_TYPE, MPI_Fetch_and_op(mem, mem, mixed, peer, 0, MPI_SUM, win));
 	WANT(MPI_ERR_TYPE, MPI_Accumulate(mem, 1, mixed, peer, 0, 1, mixed, MPI_SUM, win));
 	MPI_Type_free(&mixed);
+}
+
+/* Epochs and arguments. */
+static void
+misuse(void)
+{
+	int mem[8] = {0}, v = 3, peer = (check_rank + 1) % check_size;
+	MPI_Request r;
+	MPI_Group g;
+	MPI_Win win;
+
+	MPI_Win_create(mem, sizeof(mem), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	MPI_Win_get_group(win, &g);
+	outside_epochs(win, peer);
+
+	MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, win);
+	WANT(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, win));
+	WANT(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
+	WANT(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
+	WANT(MPI_ERR_RMA_SYNC, MPI_Win_start(g, 0, win));
+	WANT(MPI_ERR_RMA_SYNC, MPI_Win_free(&win));
+	if (check_size > 1)
+		WANT(MPI_ERR_RMA_SYNC, MPI_Put(&v, 1, MPI_INT, check_rank, 0, 1, MPI_INT, win));
+	wrong_arguments(win, peer);
 	MPI_Win_unlock(peer, win);
 
 	MPI_Win_lock_all(0, win);
