@@ -50,3 +50,8 @@ bench-failover: all $(B)/test/mpi/failover
 .PHONY: bench-relay
 bench-relay: $(B)/bin/relayd $(B)/bin/relay-pktgen $(B)/test/netpp
 	@test/bench/relay.sh $(B)
+
+## bench-mpi     libmpi against MPICH and Open MPI, one node and two; build/bench/mpi.json (root)
+.PHONY: bench-mpi
+bench-mpi: $(LMPI_ALL) $(B)/bin/mpirun
+	@test/bench/mpi.sh $(B)
