@@ -35,11 +35,11 @@ mkdir -p "$out" && rm -f "$out"/mpi.json "$out"/raw-mpi-*
 # fetched: the packages of the others, unpacked; once.
 fetched() {
 	local log=$out/mpi-peers.log
-	[ ! -e "$peers/done" ] || return 0
+	[ ! -e "$peers/unpacked" ] || return 0
 	mkdir -p "$peers" && rm -rf "$peers/root" "$peers"/*.deb
 	# shellcheck disable=SC2086
 	(cd "$peers" && { apt-get download $PACKAGES || { apt-get update && apt-get download $PACKAGES; }; } &&
-		for p in *.deb; do dpkg -x "$p" root || exit; done && touch done) >"$log" 2>&1 || {
+		for p in *.deb; do dpkg -x "$p" root || exit; done && : >unpacked) >"$log" 2>&1 || {
 		tail -n 3 "$log" >&2
 		return 1
 	}
@@ -72,11 +72,11 @@ launch() {
 	ours-*) run=("${omp[@]}" "${omp_two[@]}") ;;
 	openmpi-shm) run=("${omp[@]}" --mca pml ob1) ;;
 	# Its shared memory stays on for those of one node.
-	openmpi-*) run=("${omp[@]}" "${omp_two[@]}" --mca pml ob1 --mca btl tcp,vader,self
+	openmpi-*) run=("${omp[@]}" "${omp_two[@]}" --mca pml ob1 --mca btl "tcp,vader,self"
 		--mca btl_tcp_if_include eth0) ;;
 	mpich-shm) run=(env LD_LIBRARY_PATH="$usr/lib/$arch" "$usr/bin/mpiexec.hydra" -n "$n") ;;
 	# UCX would find the other node to be in reach of shared memory, which it is.
-	mpich-*) run=(env LD_LIBRARY_PATH="$usr/lib/$arch" UCX_TLS=tcp,self UCX_NET_DEVICES=eth0
+	mpich-*) run=(env LD_LIBRARY_PATH="$usr/lib/$arch" UCX_TLS="tcp,self" UCX_NET_DEVICES=eth0
 		"$usr/bin/mpiexec.hydra" -launcher rsh -launcher-exec "$TB_DIR/rsh-a" -iface eth0
 		-hosts "$TB_ID-l:$each,$TB_ID-r:$each" -n "$n") ;;
 	esac
