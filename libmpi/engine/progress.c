@@ -246,8 +246,9 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			idle_since = now;
 			continue;
 		}
-		unsigned depth = lmpi_lock_drop();
+		unsigned depth;
 		if (now - idle_since < spin.budget_ns) {
+			depth = lmpi_lock_drop();
 			if (turn % spin.yield_every == 0)
 				sched_yield();
 			else
@@ -262,6 +263,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			lmpi_take_more();
 		lmpi_stats.sleeps++;
 		slept = true;
+		depth = lmpi_lock_drop();
 		lmpi_tp_sleep(base_min_ns(deadline_ns, now + most));
 		lmpi_lock_retake(depth);
 		if (lmpi_lock_shared)
