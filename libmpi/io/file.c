@@ -372,11 +372,15 @@ discard(struct lmpi_file *f)
 	lmpi_object_delete(&lmpi_file_pool, f);
 }
 
-/* On one node in memory, so that the file's folder may be read-only; else beside it. */
+/* On one node in memory, so that the file's folder may be read-only; else beside it.
+ * Communicators without a common process may have the same context id: rank 0's number
+ * tells them apart. */
 static char *
 hidden_name(const struct lmpi_file *f)
 {
 	const char *base = strrchr(f->name, '/');
+	unsigned long long token = f->token, cid = f->comm->cid;
+	uint32_t first = f->comm->group->world[0];
 	bool one_node = true;
 	char *name = NULL;
 	int n;
@@ -384,13 +388,11 @@ hidden_name(const struct lmpi_file *f)
 	for (int i = 1; i < f->comm->size; i++)
 		one_node &= f->node[0] == f->node[i];
 	if (one_node)
-		n = asprintf(&name, "/dev/shm/libmpi-%016llx-%llu-file",
-			     (unsigned long long)f->token, (unsigned long long)f->comm->cid);
+		n = asprintf(&name, "/dev/shm/libmpi-%016llx-%u-%llu-file", token, first, cid);
 	else
-		n = asprintf(&name, "%.*s.%s.%016llx-%llu.shared",
+		n = asprintf(&name, "%.*s.%s.%016llx-%u-%llu.shared",
 			     base ? (int)(base + 1 - f->name) : 0, f->name,
-			     base ? base + 1 : f->name, (unsigned long long)f->token,
-			     (unsigned long long)f->comm->cid);
+			     base ? base + 1 : f->name, token, first, cid);
 	return n < 0 ? NULL : name;
 }
 

@@ -185,6 +185,32 @@ shared(void)
 	}
 }
 
+/* Every process has a file of its own at the same time: their shared pointers have
+ * nothing to do with each other, though their communicators have one context id. */
+static void
+own_files(void)
+{
+	char own[220];
+	MPI_Offset at;
+	MPI_File mine;
+
+	snprintf(own, sizeof(own), "%s.of%d", path, rank);
+	MPI_File_open(MPI_COMM_SELF, own,
+		      MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+		      &mine);
+	fill_in(50);
+	for (int k = 0; k < 3; k++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_File_write_shared(mine, out, 4, MPI_INT, MPI_STATUS_IGNORE);
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_File_get_position_shared(mine, &at);
+		CHECKF(at == place(k + 1), "%lld", (long long)at);
+		MPI_File_read_at(mine, place(k), in, 4, MPI_INT, MPI_STATUS_IGNORE);
+		CHECK(those_of(rank, 50));
+	}
+	MPI_File_close(&mine);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -200,6 +226,7 @@ main(int argc, char **argv)
 	individual();
 	collective();
 	shared();
+	own_files();
 	MPI_File_close(&f);
 	if (rank == 0)
 		MPI_File_delete(path, MPI_INFO_NULL);
