@@ -213,10 +213,16 @@ add(int class, int *code)
 	return MPI_SUCCESS;
 }
 
+static int
+still_has_string(int code)
+{
+	return lmpi_error(MPI_ERR_OTHER, "%d still has a string: MPI_Remove_error_string first",
+			  code);
+}
+
 static void
 discard(struct added *a)
 {
-	free(a->text);
 	*a = (struct added){0};
 	while (added_n > 0 && !added[added_n - 1].used)
 		added_n--;
@@ -231,6 +237,8 @@ impl_Remove_error_class(int errorclass)
 	if (a == NULL || a->class != errorclass)
 		return lmpi_error(MPI_ERR_ARG, "%d is not a class added by the program",
 				  errorclass);
+	if (a->text != NULL)
+		return still_has_string(errorclass);
 	for (int i = 0; i < added_n; i++)
 		if (added[i].used && &added[i] != a && added[i].class == errorclass)
 			return lmpi_error(MPI_ERR_OTHER, "class %d still has the code %d",
@@ -246,6 +254,8 @@ impl_Remove_error_code(int errorcode)
 
 	if (a == NULL || a->class == errorcode)
 		return lmpi_error(MPI_ERR_ARG, "%d is not a code added by the program", errorcode);
+	if (a->text != NULL)
+		return still_has_string(errorcode);
 	discard(a);
 	return MPI_SUCCESS;
 }

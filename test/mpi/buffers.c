@@ -162,12 +162,16 @@ codes(void)
 	CHECK(MPI_Remove_error_code(class) != MPI_SUCCESS);
 	CHECK(MPI_Remove_error_code(MPI_ERR_ARG) != MPI_SUCCESS);
 	CHECK(MPI_Remove_error_class(MPI_ERR_ARG) != MPI_SUCCESS);
+	CHECK(MPI_Remove_error_code(code) != MPI_SUCCESS); /* it has a string */
 	CHECK(MPI_Remove_error_string(code) == MPI_SUCCESS);
 	MPI_Error_string(code, text, &len);
 	CHECK(len == 0 && text[0] == '\0');
 	CHECK(MPI_Remove_error_code(code) == MPI_SUCCESS);
 	CHECK(MPI_Error_class(code, &again) != MPI_SUCCESS);
 	CHECK(last_used() == class);
+	MPI_Add_error_string(class, "lost");
+	CHECK(MPI_Remove_error_class(class) != MPI_SUCCESS);
+	MPI_Remove_error_string(class);
 	CHECK(MPI_Remove_error_class(class) == MPI_SUCCESS);
 	CHECK(last_used() == before);
 	MPI_Add_error_class(&again);
