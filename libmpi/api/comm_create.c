@@ -342,8 +342,11 @@ static int
 split(struct lmpi_comm *c, int color, int key, MPI_Comm *newcomm)
 {
 	struct lmpi_comm *made;
-	int rc = lmpi_comm_split(c, color, key, &made);
+	int rc;
 
+	if (c->remote != NULL)
+		return lmpi_inter_split(c, color, key, newcomm);
+	rc = lmpi_comm_split(c, color, key, &made);
 	if (rc == MPI_SUCCESS && made != NULL)
 		*newcomm = made->handle;
 	return rc;
@@ -361,7 +364,7 @@ impl_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 	if (color < 0 && color != MPI_UNDEFINED)
 		return lmpi_error(MPI_ERR_ARG, "color %d is neither MPI_UNDEFINED nor at least 0",
 				  color);
-	return c->remote ? lmpi_inter_split(c, color, key, newcomm) : split(c, color, key, newcomm);
+	return split(c, color, key, newcomm);
 }
 
 bool
@@ -374,14 +377,22 @@ lmpi_proc_on_my_node(uint32_t world)
 	       (p->client == me->client && p->node[0] != '\0' && strcmp(p->node, me->node) == 0);
 }
 
-/* The lowest rank of the communicator on my node: the color of a split by nodes. */
+/* The color of a split by nodes: the lowest process of the job on my node that the
+ * communicator has, in either group, so that both name a node alike. */
 static int
 first_on_my_node(const struct lmpi_comm *c)
 {
-	for (int i = 0; i < c->size; i++)
-		if (lmpi_proc_on_my_node(c->group->world[i]))
-			return i;
-	return c->rank;
+	const struct lmpi_group *const groups[] = {c->group, c->remote};
+	uint32_t first = lmpi_world.rank;
+
+	for (int g = 0; g < 2 && groups[g] != NULL; g++)
+		for (int i = 0; i < groups[g]->size; i++) {
+			uint32_t w = groups[g]->world[i];
+
+			if (w < first && lmpi_proc_on_my_node(w))
+				first = w;
+		}
+	return (int)first;
 }
 
 /* The color of a split guided by info; MPI_UNDEFINED where it asks for what is not known
@@ -398,7 +409,7 @@ guided(const struct lmpi_comm *c, int split_type, const struct lmpi_info *info)
 		return MPI_UNDEFINED;
 	if (strcmp(pset, "mpi://WORLD") == 0)
 		return 0;
-	return strcmp(pset, "mpi://SELF") == 0 ? c->rank : MPI_UNDEFINED;
+	return strcmp(pset, "mpi://SELF") == 0 ? (int)lmpi_world.rank : MPI_UNDEFINED;
 }
 
 int
@@ -406,7 +417,7 @@ impl_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_
 {
 	struct lmpi_comm *c;
 	struct lmpi_info *i;
-	int rc = lmpi_comm_get_intra(comm, &c);
+	int rc = lmpi_comm_get(comm, &c);
 
 	*newcomm = MPI_COMM_NULL;
 	if (rc == MPI_SUCCESS)

@@ -278,6 +278,47 @@ parts(MPI_Comm inter)
 	MPI_Group_free(&g);
 }
 
+/* By nodes, and by what pairs nobody with the other side. */
+static void
+by_type(MPI_Comm inter)
+{
+	MPI_Comm node, c;
+	MPI_Info info;
+	int ranks[MOST], world[MOST], n, far, on_node[2] = {0, 0}, sum;
+	MPI_Group g, all;
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	MPI_Comm_size(node, &n);
+	MPI_Comm_group(node, &g);
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	for (int i = 0; i < n; i++)
+		ranks[i] = i;
+	MPI_Group_translate_ranks(g, n, ranks, all, world);
+	for (int i = 0; i < n; i++)
+		on_node[world[i] >= lower()]++;
+	MPI_Group_free(&all);
+	MPI_Group_free(&g);
+	MPI_Comm_free(&node);
+
+	MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &c);
+	CHECK((c != MPI_COMM_NULL) == (on_node[!side] > 0));
+	if (c != MPI_COMM_NULL) {
+		MPI_Comm_size(c, &n);
+		MPI_Comm_remote_size(c, &far);
+		CHECK(n == on_node[side] && far == on_node[!side]);
+		MPI_Allreduce(&side, &sum, 1, MPI_INT, MPI_SUM, c);
+		CHECK(sum == (side ? 0 : far));
+		MPI_Comm_free(&c);
+	}
+	MPI_Comm_split_type(inter, MPI_UNDEFINED, 0, MPI_INFO_NULL, &c);
+	CHECK(c == MPI_COMM_NULL);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "mpi_pset_name", "mpi://SELF");
+	MPI_Comm_split_type(inter, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, info, &c);
+	CHECK(c == MPI_COMM_NULL);
+	MPI_Info_free(&info);
+}
+
 static void
 errors(MPI_Comm half, MPI_Comm inter)
 {
@@ -314,6 +355,7 @@ main(int argc, char **argv)
 	merged(inter);
 	duplicates(inter);
 	parts(inter);
+	by_type(inter);
 	errors(half, inter);
 	MPI_Comm_free(&inter);
 	MPI_Comm_free(&half);
