@@ -347,15 +347,13 @@ int
 impl_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
 	struct lmpi_comm *c;
-	struct lmpi_info *from = lmpi_info_find(info), *copy;
+	struct lmpi_info *from, *copy;
 	int rc = lmpi_comm_get(comm, &c);
 
-	if (rc)
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_info_arg(info, &from);
+	if (rc || from == NULL)
 		return rc;
-	if (from == NULL && info != MPI_INFO_NULL)
-		return lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
-	if (from == NULL)
-		return MPI_SUCCESS;
 	copy = lmpi_info_copy(from);
 	if (copy == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");

@@ -103,15 +103,6 @@ dup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *new
 	return MPI_SUCCESS;
 }
 
-static int
-info_arg(MPI_Info handle, struct lmpi_info **info)
-{
-	*info = lmpi_info_find(handle);
-	if (*info == NULL && handle != MPI_INFO_NULL)
-		return lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
-	return MPI_SUCCESS;
-}
-
 int
 impl_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
@@ -122,7 +113,7 @@ int
 impl_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
 	struct lmpi_info *i;
-	int rc = info_arg(info, &i);
+	int rc = lmpi_info_arg(info, &i);
 
 	return rc ? rc : dup(comm, i, true, newcomm);
 }
@@ -194,7 +185,7 @@ int
 impl_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
 {
 	struct lmpi_info *i;
-	int rc = info_arg(info, &i);
+	int rc = lmpi_info_arg(info, &i);
 
 	return rc ? rc : idup(comm, i, true, newcomm, request);
 }
@@ -421,7 +412,7 @@ impl_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_
 
 	*newcomm = MPI_COMM_NULL;
 	if (rc == MPI_SUCCESS)
-		rc = info_arg(info, &i);
+		rc = lmpi_info_arg(info, &i);
 	if (rc)
 		return rc;
 	switch (split_type) {

@@ -51,12 +51,12 @@ weights_ok(const int *weights, int n, const char *what)
 static int
 make(struct lmpi_comm *c, MPI_Info info, const struct lmpi_topology *view, MPI_Comm *handle)
 {
-	struct lmpi_info *hints = lmpi_info_find(info);
+	struct lmpi_info *hints;
 	struct lmpi_comm *made;
-	int rc;
+	int rc = lmpi_info_arg(info, &hints);
 
-	if (hints == NULL && info != MPI_INFO_NULL)
-		return lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
+	if (rc)
+		return rc;
 	rc = lmpi_comm_split(c, 0, c->rank, &made);
 	if (rc)
 		return rc;

@@ -15,6 +15,15 @@ struct lmpi_pool lmpi_info_pool = {.what = "info",
 				   .offset = offsetof(struct lmpi_info, obj)};
 static struct lmpi_info *env;
 
+int
+lmpi_info_arg(MPI_Info handle, struct lmpi_info **info)
+{
+	*info = lmpi_info_find(handle);
+	if (*info == NULL && handle != MPI_INFO_NULL)
+		return lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
+	return MPI_SUCCESS;
+}
+
 struct lmpi_info *
 lmpi_info_new(void)
 {

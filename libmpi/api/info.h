@@ -19,6 +19,8 @@ struct lmpi_info {
 
 /* NULL: MPI_INFO_NULL or no info at all; MPI_INFO_ENV has an object. */
 struct lmpi_info *lmpi_info_find(MPI_Info handle);
+/* The same of an argument, where MPI_INFO_NULL is as good as none: an MPI error code. */
+int lmpi_info_arg(MPI_Info handle, struct lmpi_info **info);
 /* A new, empty one; NULL: out of memory. */
 struct lmpi_info *lmpi_info_new(void);
 struct lmpi_info *lmpi_info_copy(const struct lmpi_info *from);

@@ -179,11 +179,13 @@ check_amode(int amode)
 static int
 check_arguments(const char *filename, int amode, MPI_Info info)
 {
+	struct lmpi_info *hints;
+	int rc;
+
 	if (filename == NULL || filename[0] == '\0')
 		return lmpi_error(MPI_ERR_BAD_FILE, "the file name is empty");
-	if (info != MPI_INFO_NULL && lmpi_info_find(info) == NULL)
-		return lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
-	return check_amode(amode);
+	rc = lmpi_info_arg(info, &hints);
+	return rc ? rc : check_amode(amode);
 }
 
 /* ROMIO's names of file systems in front of a path are accepted, and mean nothing. */

@@ -168,10 +168,7 @@ impl_File_set_info(MPI_File fh, MPI_Info info)
 	if (rc)
 		return rc;
 	lmpi_file_drain(f);
-	i = lmpi_info_find(info);
-	if (i == NULL && info != MPI_INFO_NULL)
-		rc = lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
-	rc = lmpi_file_agree(f, rc, "MPI_File_set_info");
+	rc = lmpi_file_agree(f, lmpi_info_arg(info, &i), "MPI_File_set_info");
 	if (rc)
 		return rc;
 	h = f->hints;

@@ -80,15 +80,6 @@ take_hints(struct lmpi_info *to, const struct lmpi_info *from)
 	return true;
 }
 
-static int
-info_arg(MPI_Info handle, struct lmpi_info **info)
-{
-	*info = lmpi_info_find(handle);
-	if (*info == NULL && handle != MPI_INFO_NULL)
-		return lmpi_error(MPI_ERR_INFO, "info is not a valid info object");
-	return MPI_SUCCESS;
-}
-
 int
 impl_Win_set_info(MPI_Win handle, MPI_Info info)
 {
@@ -97,7 +88,7 @@ impl_Win_set_info(MPI_Win handle, MPI_Info info)
 	int rc = lmpi_win_get(handle, &win);
 
 	if (rc == MPI_SUCCESS)
-		rc = info_arg(info, &from);
+		rc = lmpi_info_arg(info, &from);
 	if (rc)
 		return rc;
 	return take_hints(win->info, from) ? MPI_SUCCESS : rma_no_memory();
@@ -201,7 +192,7 @@ create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_impi_refuse(c);
 	if (rc == MPI_SUCCESS)
-		rc = info_arg(info, &i);
+		rc = lmpi_info_arg(info, &i);
 	if (rc)
 		return rc;
 	if (size < 0)

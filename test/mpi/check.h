@@ -33,6 +33,28 @@ check_report(int good, const char *file, int line, const char *fmt, ...)
 #define CHECK(cond)	  check_report(!!(cond), __FILE__, __LINE__, "%s", #cond)
 #define CHECKF(cond, ...) check_report(!!(cond), __FILE__, __LINE__, __VA_ARGS__)
 
+/* The class of an error code. */
+__attribute__((unused)) static int
+check_class(int code)
+{
+	int c;
+
+	MPI_Error_class(code, &c);
+	return c;
+}
+
+/* CALL returns an error of CLASS, or MPI_SUCCESS; either has a text. */
+#define WANT(CLASS, CALL)                                                                       \
+	do {                                                                                    \
+		int rc_ = (CALL);                                                               \
+		char text_[MPI_MAX_ERROR_STRING];                                               \
+		int len_;                                                                       \
+                                                                                                \
+		CHECKF(check_class(rc_) == (CLASS), "%s gives %d, not %s", #CALL, rc_, #CLASS); \
+		MPI_Error_string(rc_, text_, &len_);                                            \
+		CHECK(len_ > 0 && len_ == (int)strlen(text_));                                  \
+	} while (0)
+
 __attribute__((unused)) static void
 start(int *argc, char ***argv)
 {

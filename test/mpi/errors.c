@@ -1,27 +1,6 @@
 /* Wrong arguments come back as the right classes, through the right handler. */
 #include "check.h"
 
-static int
-class_of(int code)
-{
-	int c;
-
-	MPI_Error_class(code, &c);
-	return c;
-}
-
-#define WANT(CLASS, CALL)                                                                     \
-	do {                                                                                  \
-		int rc_ = (CALL);                                                             \
-		char text_[MPI_MAX_ERROR_STRING];                                             \
-		int len_;                                                                     \
-                                                                                              \
-		CHECKF(rc_ != MPI_SUCCESS && class_of(rc_) == (CLASS), "%s gives %d, not %s", \
-		       #CALL, rc_, #CLASS);                                                   \
-		MPI_Error_string(rc_, text_, &len_);                                          \
-		CHECK(len_ > 0 && len_ == (int)strlen(text_));                                \
-	} while (0)
-
 /* What libmpi does not offer says what to do instead. */
 static void
 not_offered(void)
@@ -97,8 +76,8 @@ truncation(void)
 	MPI_Irecv(small, 10, MPI_INT, check_rank, 2, MPI_COMM_WORLD, &r[0]);
 	MPI_Isend(big, 100, MPI_INT, check_rank, 2, MPI_COMM_WORLD, &r[1]);
 	rc = MPI_Waitall(2, r, st);
-	CHECK(class_of(rc) == MPI_ERR_IN_STATUS);
-	CHECK(class_of(st[0].MPI_ERROR) == MPI_ERR_TRUNCATE && st[1].MPI_ERROR == MPI_SUCCESS);
+	CHECK(check_class(rc) == MPI_ERR_IN_STATUS);
+	CHECK(check_class(st[0].MPI_ERROR) == MPI_ERR_TRUNCATE && st[1].MPI_ERROR == MPI_SUCCESS);
 	CHECK(small[10] == 77);
 }
 
@@ -133,7 +112,7 @@ handlers(void)
 	MPI_Errhandler_free(&h);
 	CHECK(h == MPI_ERRHANDLER_NULL);
 	MPI_Send(NULL, 0, MPI_INT, 99, 0, dup);
-	CHECK(called == 1 && class_of(called_code) == MPI_ERR_RANK && called_comm == dup);
+	CHECK(called == 1 && check_class(called_code) == MPI_ERR_RANK && called_comm == dup);
 	MPI_Comm_call_errhandler(dup, MPI_ERR_OTHER);
 	CHECK(called == 2 && called_code == MPI_ERR_OTHER);
 	MPI_Comm_free(&dup);
@@ -141,7 +120,7 @@ handlers(void)
 	MPI_Add_error_code(class, &code);
 	MPI_Add_error_string(code, "out of cheese");
 	MPI_Error_string(code, text, &len);
-	CHECK(strcmp(text, "out of cheese") == 0 && class_of(code) == class);
+	CHECK(strcmp(text, "out of cheese") == 0 && check_class(code) == class);
 	CHECK(class > MPI_ERR_LASTCODE);
 }
 

@@ -6,22 +6,6 @@
 
 static char path[200];
 
-static int
-class_of(int code)
-{
-	int c;
-
-	MPI_Error_class(code, &c);
-	return c;
-}
-
-#define WANT(CLASS, CALL)                                                            \
-	do {                                                                         \
-		int rc_ = (CALL);                                                    \
-                                                                                     \
-		CHECKF(class_of(rc_) == (CLASS), "%s gives class %d, not %s", #CALL, \
-		       class_of(rc_), #CLASS);                                       \
-	} while (0)
 #define OK(CALL) WANT(MPI_SUCCESS, CALL)
 
 static const int NEW = MPI_MODE_RDWR | MPI_MODE_CREATE;

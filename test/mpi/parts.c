@@ -4,21 +4,6 @@
 
 #include <pthread.h>
 
-static int
-class_of(int code)
-{
-	int c;
-
-	MPI_Error_class(code, &c);
-	return c;
-}
-#define WANT(CLASS, CALL)                                                    \
-	do {                                                                 \
-		int rc_ = (CALL);                                            \
-                                                                             \
-		CHECKF(class_of(rc_) == (CLASS), "%s gives %d", #CALL, rc_); \
-	} while (0)
-
 /* total ints in s partitions to the right neighbour, from the left one in r. */
 static void
 numbers(int s, int r, int total, int order)

@@ -2,23 +2,6 @@
  * memory; wrong calls come back as the right classes; large-count forms. */
 #include "check.h"
 
-static int
-class_of(int code)
-{
-	int c;
-
-	MPI_Error_class(code, &c);
-	return c;
-}
-
-#define WANT(CLASS, CALL)                                                                     \
-	do {                                                                                  \
-		int rc_ = (CALL);                                                             \
-                                                                                              \
-		CHECKF(rc_ != MPI_SUCCESS && class_of(rc_) == (CLASS), "%s gives %d, not %s", \
-		       #CALL, rc_, #CLASS);                                                   \
-	} while (0)
-
 static int copied, deleted, handled, handled_code;
 
 static int
@@ -163,7 +146,7 @@ handlers(void)
 	MPI_Errhandler_free(&got);
 	MPI_Errhandler_free(&h);
 	MPI_Put(&v, 1, MPI_INT, 0, 0, 1, MPI_INT, win); /* outside an epoch */
-	CHECK(handled == 1 && class_of(handled_code) == MPI_ERR_RMA_SYNC);
+	CHECK(handled == 1 && check_class(handled_code) == MPI_ERR_RMA_SYNC);
 	MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
 	CHECK(handled == 2 && handled_code == MPI_ERR_OTHER);
 	MPI_Win_free(&win);
