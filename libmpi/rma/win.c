@@ -371,8 +371,10 @@ impl_Win_shared_query(MPI_Win handle, int rank, MPI_Aint *size, MPI_Aint *disp_u
 
 	if (rc)
 		return rc;
-	if (win->flavor != MPI_WIN_FLAVOR_SHARED && win->flavor != MPI_WIN_FLAVOR_ALLOCATE)
-		return lmpi_error(MPI_ERR_RMA_FLAVOR, "the window has no shared memory");
+	/* MPI 4.1, 12.2.3: of other windows too, where a part that cannot be reached is empty */
+	if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+		return lmpi_error(MPI_ERR_RMA_FLAVOR,
+				  "the window is a dynamic one: it has no memory of its own");
 	if ((rank < 0 || rank >= win->comm->size) && rank != MPI_PROC_NULL)
 		return lmpi_error(MPI_ERR_RANK, "rank %d is not one of the window's %d processes",
 				  rank, win->comm->size);

@@ -184,8 +184,6 @@ static void
 outside_epochs(MPI_Win win, int peer)
 {
 	int mem[1], v = 3, flag;
-	MPI_Aint size;
-	void *p;
 
 	WANT(MPI_ERR_RMA_SYNC, MPI_Put(&v, 1, MPI_INT, peer, 0, 1, MPI_INT, win));
 	WANT(MPI_ERR_RMA_SYNC, MPI_Win_complete(win));
@@ -199,7 +197,6 @@ outside_epochs(MPI_Win win, int peer)
 	WANT(MPI_ERR_RMA_SYNC, MPI_Win_flush_local_all(win));
 	WANT(MPI_ERR_RMA_FLAVOR, MPI_Win_attach(win, mem, 4));
 	WANT(MPI_ERR_RMA_FLAVOR, MPI_Win_detach(win, mem));
-	WANT(MPI_ERR_RMA_FLAVOR, MPI_Win_shared_query(win, 0, &size, &flag, &p));
 	WANT(MPI_ERR_RANK, MPI_Win_lock(MPI_LOCK_SHARED, check_size, 0, win));
 	WANT(MPI_ERR_RANK, MPI_Win_lock(MPI_LOCK_SHARED, -1, 0, win));
 	WANT(MPI_ERR_LOCKTYPE, MPI_Win_lock(77, peer, 0, win));
@@ -300,11 +297,13 @@ dynamic(void)
 	MPI_Aint mine[2], theirs[2];
 	MPI_Request r;
 	MPI_Win win;
+	void *mem;
 
 	for (int i = 0; i < 100; i++)
 		a[i] = check_rank * 1000 + i;
 	MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+	WANT(MPI_ERR_RMA_FLAVOR, MPI_Win_shared_query(win, 0, &(MPI_Aint){0}, &(int){0}, &mem));
 	CHECK(MPI_Win_attach(win, a, 50 * sizeof(int)) == MPI_SUCCESS);
 	CHECK(MPI_Win_attach(win, a + 50, 50 * sizeof(int)) == MPI_SUCCESS);
 	WANT(MPI_ERR_RMA_ATTACH, MPI_Win_attach(win, a + 10, 4));
@@ -384,7 +383,12 @@ large_forms(void)
 		CHECK(mem[i] == 3 * v[i]);
 	MPI_Win_free(&win);
 
+	/* memory of the program: its own part can be reached, others' are there or empty */
 	MPI_Win_create_c(v, sizeof(v), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_shared_query_c(win, check_rank, &size, &unit, &mem);
+	CHECK(size == (MPI_Aint)sizeof(v) && unit == 1 && mem == v);
+	MPI_Win_shared_query_c(win, peer, &size, &unit, &mem);
+	CHECK(size == (mem ? (MPI_Aint)sizeof(v) : 0));
 	MPI_Win_free(&win);
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	MPI_Win_allocate_shared_c(16, 2, MPI_INFO_NULL, node, &mem, &win);
