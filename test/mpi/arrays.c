@@ -152,7 +152,7 @@ kinds(void)
 	MPI_Datatype a, b;
 	int size, ni, na, nt, combiner, ints[2];
 	double x = 0.1 + check_rank, sum;
-	MPI_Aint none;
+	MPI_Aint none, extent;
 
 	MPI_Type_create_f90_real(15, MPI_UNDEFINED, &a);
 	MPI_Type_create_f90_real(15, MPI_UNDEFINED, &b);
@@ -188,6 +188,12 @@ kinds(void)
 	CHECK(MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &a) == MPI_ERR_ARG);
 	MPI_Type_create_f90_integer(4, &a);
 	CHECK(MPI_Type_free(&a) == MPI_ERR_TYPE);
+	/* in a struct they have no bounds that hide the others' */
+	MPI_Type_create_struct(3, (int[]){1, 1, 1}, (MPI_Aint[]){0, 2, 4},
+			       (MPI_Datatype[]){MPI_BYTE, a, MPI_BYTE}, &b);
+	MPI_Type_get_extent(b, &none, &extent);
+	CHECKF(none == 0 && extent == 6, "%ld to %ld", (long)none, (long)extent);
+	MPI_Type_free(&b);
 }
 
 int
