@@ -319,6 +319,7 @@ contains
     call MPI_Put(mine, 3, MPI_INTEGER, right, disp, 3, MPI_INTEGER, win, ierror)
     call MPI_Win_fence(0, win, ierror)
     call check(part(3) == 100 * left + 1 .and. part(5) == 100 * left + 3 .and. part(6) == rank, 'put')
+    call MPI_Win_fence(0, win, ierror) ! nobody adds to it before all have looked
     call MPI_Accumulate(mine, 3, MPI_INTEGER, right, disp, 3, MPI_INTEGER, MPI_SUM, win, ierror)
     call MPI_Win_fence(0, win, ierror)
     call check(part(4) == 2 * (100 * left + 2), 'accumulate')
