@@ -19,6 +19,7 @@ static const struct pg_conf conf = {
 	.dst_ip = 0x0a000001,
 	.src_ip = 0x0a00000a,
 	.dst_port = 7812,
+	.mtu = 1500,
 	.seed = 99,
 };
 static const struct rd_station station = {
@@ -53,6 +54,7 @@ door_drops_each_under_its_name(void **state)
 		{PG_vlan, RD_DROP_vlan},
 		{PG_wrong_mac, RD_DROP_mac},
 		{PG_short_frame, RD_DROP_short},
+		{PG_long_ip, RD_DROP_ip_length},
 	};
 	(void)state;
 	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
@@ -202,7 +204,14 @@ endpoint_counts_each_under_its_name(void **state)
 	assert_int_equal(n.drop_type, FRAMES);
 	n = play(PG_unknown_tag, &answers);
 	assert_int_equal(n.drop_unknown_tag, FRAMES);
+	n = play(PG_over_mtu, &answers);
+	assert_int_equal(n.drop_unknown_tag, FRAMES);
+	n = play(PG_replay_data, &answers);
+	assert_int_equal(n.drop_unknown_tag, FRAMES);
 	n = play(PG_bad_cookie, &answers);
+	assert_int_equal(n.drop_cookie, FRAMES);
+	assert_int_equal(answers, 0);
+	n = play(PG_replay_open, &answers);
 	assert_int_equal(n.drop_cookie, FRAMES);
 	assert_int_equal(answers, 0);
 }
@@ -215,6 +224,57 @@ every_hello_gets_a_cookie_and_no_path(void **state)
 	struct suci_counters n = play(PG_hello_flood, &answers);
 	assert_int_equal(all_drops(&n), 0);
 	assert_int_equal(answers, FRAMES);
+}
+
+static void
+replays_are_one_frame(void **state)
+{
+	static const enum pg_kind cases[] = {PG_replay_hello, PG_replay_open, PG_replay_data};
+	(void)state;
+	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+		struct pg_gen g = only(cases[c]);
+		uint8_t first[PG_FRAME_MAX], f[PG_FRAME_MAX];
+		enum pg_kind kind;
+		size_t len = pg_next(&g, first, &kind);
+		assert_in_range(len, RD_FRAME_HDR + 16, PG_SAVED_MAX);
+		for (int i = 1; i < FRAMES; i++) {
+			assert_int_equal(pg_next(&g, f, &kind), len);
+			assert_memory_equal(f, first, len);
+		}
+		assert_int_equal(g.made[cases[c]], FRAMES);
+	}
+}
+
+/* Larger than the leg takes, at the least and the largest MTU, and whole but for that. */
+static void
+too_large_is_by_the_mtu(void **state)
+{
+	static const uint16_t mtu[] = {PG_MTU_MIN, 1500, 9000, PG_MTU_MAX};
+	(void)state;
+	for (size_t c = 0; c < sizeof mtu / sizeof mtu[0]; c++) {
+		struct pg_conf with = conf;
+		struct pg_gen g;
+		with.mtu = mtu[c];
+		with.weight[PG_over_mtu] = with.weight[PG_long_ip] = 1;
+		assert_true(pg_init(&g, &with));
+		for (int i = 0; i < FRAMES; i++) {
+			uint8_t f[PG_FRAME_MAX];
+			struct rd_rx_frame r;
+			enum pg_kind kind;
+			size_t len = pg_next(&g, f, &kind) - RD_ETH_HDR;
+			uint32_t total = (uint32_t)f[RD_ETH_HDR + 2] << 8 | f[RD_ETH_HDR + 3];
+			assert_true(total > mtu[c]);
+			rd_packet_parse(&station, f, len + RD_ETH_HDR, &r);
+			if (kind == PG_over_mtu) {
+				assert_in_range(len, mtu[c] + 1, mtu[c] + PG_OVER_MAX);
+				assert_int_equal(total, len);
+				assert_int_equal(r.verdict, RD_RX_SUCI);
+			} else {
+				assert_true(len < 256);
+				assert_int_equal(r.drop, RD_DROP_ip_length);
+			}
+		}
+	}
 }
 
 /* Uncut, those datagrams are well-formed: it is the cut that is dropped. */
@@ -270,9 +330,11 @@ seed_decides_all_bytes(void **state)
 	}
 	assert_true(differs);
 	assert_int_equal(a.made[0], 0);
-	for (int k = 2; k < PG_KINDS_COUNT; k++) /* 91 parts in all */
-		assert_in_range(a.made[k], 10 * FRAMES * k / 91 * 7 / 10,
-				10 * FRAMES * k / 91 * 13 / 10);
+	/* Kind k has k parts of all. */
+	for (uint32_t k = 2, all = PG_KINDS_COUNT * (PG_KINDS_COUNT - 1) / 2; k < PG_KINDS_COUNT;
+	     k++)
+		assert_in_range(a.made[k], 10 * FRAMES * k / all * 6 / 10,
+				10 * FRAMES * k / all * 14 / 10);
 }
 
 static void
@@ -292,6 +354,12 @@ broken_confs_are_refused(void **state)
 	c.weight[PG_vlan] = 1;
 	c.dst_port = 0;
 	assert_false(pg_init(&g, &c));
+	c = conf;
+	c.weight[PG_vlan] = 1;
+	c.mtu = PG_MTU_MIN - 1;
+	assert_false(pg_init(&g, &c));
+	c.mtu = PG_MTU_MAX + 1;
+	assert_false(pg_init(&g, &c));
 	for (int k = 0; k < PG_KINDS_COUNT; k++)
 		assert_int_equal(pg_kind_find(pg_kind_names[k]), k);
 	assert_int_equal(pg_kind_find("vla"), PG_KINDS_COUNT);
@@ -305,6 +373,8 @@ main(void)
 		cmocka_unit_test(one_arp_in_four_is_for_us),
 		cmocka_unit_test(endpoint_counts_each_under_its_name),
 		cmocka_unit_test(every_hello_gets_a_cookie_and_no_path),
+		cmocka_unit_test(replays_are_one_frame),
+		cmocka_unit_test(too_large_is_by_the_mtu),
 		cmocka_unit_test(what_is_cut_was_whole),
 		cmocka_unit_test(seed_decides_all_bytes),
 		cmocka_unit_test(broken_confs_are_refused),

@@ -149,6 +149,7 @@ run_frames(struct pg_ctx *c, const struct pg_scenario *s, const char *leg, struc
 	/* Far from the hosts: some frames claim addresses beside their source's. */
 	conf.src_ip = (p->conf->relay | ~0u >> p->conf->prefix_len) - 54;
 	conf.dst_port = p->conf->udp_port;
+	conf.mtu = p->conf->mtu;
 	json_t *before = pg_stats_read(c->lab);
 	if (!before || !pg_init(&g, &conf)) {
 		strlcpy(out->error, "stateless scenarios need the lab's stats command",

@@ -43,9 +43,10 @@ static const char usage[] =
 	"\n"
 	"Instead of what the scenario says:\n"
 	"  --dst-mac M --dst-ip A --dst-port N --src-mac M --src-ip A\n"
+	"  --mtu N            MTU of relayd's leg (1500): some frames are made too large for it\n"
 	"  --seed N --count N --rate-pps N\n"
 	"\n"
-	"Judge with the same --seed and --count as were played.\n"
+	"Judge with the same --seed, --count and --mtu as were played.\n"
 	"Exit: 0 done, every expectation held; 1 not; 2 wrong arguments or scenario.\n";
 
 struct args {
@@ -78,6 +79,7 @@ enum opt {
 	DST_MAC = 1000,
 	DST_IP,
 	DST_PORT,
+	MTU,
 	SRC_MAC,
 	SRC_IP,
 	SEED,
@@ -106,6 +108,7 @@ static const struct option options[] = {
 	{"dst-mac", required_argument, NULL, DST_MAC},
 	{"dst-ip", required_argument, NULL, DST_IP},
 	{"dst-port", required_argument, NULL, DST_PORT},
+	{"mtu", required_argument, NULL, MTU},
 	{"src-mac", required_argument, NULL, SRC_MAC},
 	{"src-ip", required_argument, NULL, SRC_IP},
 	{"seed", required_argument, NULL, SEED},
@@ -162,6 +165,10 @@ override(int o, const char *text)
 	case DST_PORT:
 		ok = whole(text, 1, 65535, &n);
 		c->dst_port = ok ? (uint16_t)n : 0;
+		return ok;
+	case MTU:
+		ok = whole(text, PG_MTU_MIN, PG_MTU_MAX, &n);
+		c->mtu = ok ? (uint16_t)n : 0;
 		return ok;
 	case SEED:
 		return whole(text, 0, INT64_MAX, &c->seed);
@@ -378,6 +385,7 @@ main(int argc, char **argv)
 		catch_signals();
 		a.play.count = scenario.count;
 		a.play.rate_pps = scenario.rate_pps;
+		a.play.mtu = scenario.conf.mtu;
 		r = pg_play(&a.play, &g);
 	} else {
 		count_frames(&g);

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "driver/eal.h"
+#include "pktgen/frames.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -133,7 +134,8 @@ start_eal(struct pg_net *n, const struct pg_lab *lab, const char *prog, char *er
 {
 	uint16_t mtu = lab->side[0].mtu > lab->side[1].mtu ? lab->side[0].mtu : lab->side[1].mtu;
 	uint32_t slots = 2u * lab->side[0].descriptors + 2u * lab->side[1].descriptors;
-	n->plan = rd_pool_plan(mtu, slots, PG_SIDES * (PG_TX_MAX + PG_RX_BURST), 1);
+	n->plan = rd_pool_plan((uint16_t)(mtu + PG_OVER_MAX), slots,
+			       PG_SIDES * (PG_TX_MAX + PG_RX_BURST), 1);
 	struct rd_eal_opts eo = {
 		.prog = prog,
 		.file_prefix = *lab->file_prefix ? lab->file_prefix : NULL,
@@ -312,6 +314,32 @@ pg_net_raw(struct pg_net *n, uint8_t side, const void *frame, size_t len)
 }
 
 bool
+pg_net_replay(struct pg_net *n, uint8_t side)
+{
+	struct pg_side *s = &n->side[side];
+	if (!s->nkept)
+		return false;
+	uint32_t i = s->replay++ % s->nkept;
+	return pg_net_raw(n, side, s->kept[i].frame, s->kept[i].len);
+}
+
+void
+pg_net_forget(struct pg_net *n)
+{
+	for (int i = 0; i < PG_SIDES; i++)
+		n->side[i].nkept = n->side[i].replay = 0;
+}
+
+static void
+keep(struct pg_side *s, const struct rte_mbuf *m)
+{
+	if (m->data_len > PG_KEPT_LEN)
+		return;
+	memcpy(s->kept[s->nkept].frame, rte_pktmbuf_mtod(m, const void *), m->data_len);
+	s->kept[s->nkept++].len = m->data_len;
+}
+
+bool
 pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *ip_id,
 	    struct suci *ep, const struct suci_out *o)
 {
@@ -337,6 +365,8 @@ pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *i
 			memcpy(p + o->head_len + o->seg_head_len, o->data, o->data_len);
 	}
 	rd_udp_checksum(at, rd_cksum_add(0, p, udp));
+	if (s->nkept < PG_KEPT_MAX)
+		keep(s, m);
 	push(n, s, m);
 	return true;
 }

@@ -22,6 +22,8 @@
 
 #define PG_TX_MAX   64
 #define PG_RX_BURST 32
+#define PG_KEPT_MAX 64	 /* datagrams of a side that can be replayed */
+#define PG_KEPT_LEN 2048 /* longer ones are not kept */
 
 struct pg_net;
 
@@ -43,6 +45,12 @@ struct pg_side {
 	int tap;
 	uint8_t tap_mac[6];
 	uint32_t stations; /* how many exist */
+	/* The first datagrams since pg_net_forget, as they left. */
+	struct {
+		uint8_t frame[PG_KEPT_LEN];
+		uint16_t len;
+	} kept[PG_KEPT_MAX];
+	uint32_t nkept, replay;
 	struct pg_side_count count;
 };
 
@@ -95,5 +103,9 @@ bool pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16
 /* A frame as it is. */
 bool pg_net_raw(struct pg_net *n, uint8_t side, const void *frame, size_t len);
 void pg_net_flush(struct pg_net *n);
+/* The next of the side's first datagrams once more; false: there is none, or no room. */
+bool pg_net_replay(struct pg_net *n, uint8_t side);
+/* Keep other ones from now on. */
+void pg_net_forget(struct pg_net *n);
 
 #endif

@@ -16,7 +16,6 @@
 #include <rte_mbuf.h>
 
 #define DESCRIPTORS 256
-#define MTU	    1500
 #define STUCK_NS    (2 * BASE_S_NS) /* a port that takes nothing for so long is dead */
 #define LATE_MAX_NS (5 * BASE_MS_NS)
 #define SETTLE_US   20000 /* for the driver to hand its last frames on before close */
@@ -128,7 +127,7 @@ static int
 open_port(struct player *y, char *err, size_t err_max)
 {
 	const struct pg_play *p = y->p;
-	y->plan = rd_pool_plan(MTU, 2 * DESCRIPTORS, 2 * PG_BURST, 1);
+	y->plan = rd_pool_plan((uint16_t)(p->mtu + PG_OVER_MAX), 2 * DESCRIPTORS, 2 * PG_BURST, 1);
 	struct rd_eal_opts eo = {
 		.prog = p->prog,
 		.file_prefix = p->file_prefix,
@@ -147,7 +146,7 @@ open_port(struct player *y, char *err, size_t err_max)
 	struct rd_port_conf pc = {
 		.device = p->device,
 		.pmd = p->pmd,
-		.mtu = MTU,
+		.mtu = p->mtu,
 		.n_rxq = 1,
 		.n_txq = 1,
 		.n_rxd = DESCRIPTORS,

@@ -21,6 +21,7 @@ struct pg_play {
 	enum rd_pmd pmd;
 	const char *lcores;	 /* NULL: one on the first CPU allowed */
 	const char *file_prefix; /* NULL: by process id */
+	uint16_t mtu;		 /* of relayd's leg; frames may be PG_OVER_MAX larger */
 	uint64_t count, rate_pps;
 	const volatile sig_atomic_t *stop;
 };

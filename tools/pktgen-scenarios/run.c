@@ -16,6 +16,7 @@
 #define CONNECT_MS  30000u
 #define SETTLE_MS   30u
 #define ARP_WAIT_MS 10000u
+#define REPLAY_TURN 2 /* frames at a time */
 
 struct pg_run {
 	struct pg_ctx *ctx;
@@ -26,7 +27,7 @@ struct pg_run {
 	uint64_t first_event_ns;
 	uint32_t next_event;
 	uint64_t cut_end_ns[4]; /* private, global, mute, deafen; 0: not cut */
-	uint64_t room_end_ns;
+	uint64_t room_end_ns, wrong_end_ns, replay_end_ns[PG_SIDES];
 	uint32_t answers;
 	bool disrupted; /* what is lost is no fault */
 };
@@ -182,6 +183,17 @@ set_cuts(struct pg_run *r)
 	g->rx_cut = e[1] > now || e[3] > now;
 	g->tx_cut = e[1] > now || e[2] > now;
 	r->world->no_room = r->room_end_ns > now;
+	r->world->wrong_labels = r->wrong_end_ns > now;
+}
+
+static void
+replay(struct pg_run *r)
+{
+	struct pg_net *n = &r->ctx->net;
+	for (uint8_t side = 0; side < PG_SIDES; side++)
+		for (int i = 0; r->replay_end_ns[side] > n->now_ns && i < REPLAY_TURN; i++)
+			if (pg_net_room(n, side) && pg_net_replay(n, side))
+				r->out->m[PG_M_replayed]++;
 }
 
 static void
@@ -217,6 +229,13 @@ begin_event(struct pg_run *r, const struct pg_event *e)
 		r->disrupted = true;
 		restart_relayd(r);
 		break;
+	case PG_DO_replay_private:
+	case PG_DO_replay_global:
+		r->replay_end_ns[e->what - PG_DO_replay_private] = end;
+		break;
+	case PG_DO_wrong_labels:
+		r->wrong_end_ns = end;
+		break;
 	case PG_ACTIONS_COUNT:
 		break;
 	}
@@ -232,6 +251,7 @@ run_events(struct pg_run *r)
 	       since >= r->load->event[r->next_event].at_ms * BASE_MS_NS)
 		begin_event(r, &r->load->event[r->next_event++]);
 	set_cuts(r);
+	replay(r);
 }
 
 /* ---- measuring ---------------------------------------------------------------------------- */
@@ -338,6 +358,8 @@ account(struct pg_run *r)
 	add(o, PG_M_copies, (double)w->copies);
 	add(o, PG_M_strays, (double)w->strays);
 	add(o, PG_M_retransmits, (double)w->resent);
+	add(o, PG_M_mislabelled, (double)w->mislabelled);
+	o->known[PG_M_replayed] = true;
 	add(o, PG_M_undrained, r->disrupted ? 0 : (double)pg_world_held(w));
 	double aborted = 0, told = 0;
 	for (uint32_t j = 0; j < r->load->jobs; j++) {
@@ -409,7 +431,8 @@ round_end(struct pg_run *r)
 {
 	struct pg_ctx *c = r->ctx;
 	memset(r->cut_end_ns, 0, sizeof r->cut_end_ns);
-	r->room_end_ns = 0;
+	memset(r->replay_end_ns, 0, sizeof r->replay_end_ns);
+	r->room_end_ns = r->wrong_end_ns = 0;
 	set_cuts(r);
 	c->net.side[0].loss_ppm = c->net.side[1].loss_ppm = 0;
 	r->start_ns = 0;
@@ -435,6 +458,7 @@ one_round(struct pg_run *r, bool last)
 		r->next_event = r->load->nevents;
 	r->disrupted = false;
 	c->net.side[0].loss_ppm = c->net.side[1].loss_ppm = r->load->loss_ppm;
+	pg_net_forget(&c->net);
 	r->world = pg_world_new(r->load, &c->net, &c->seal, c->labels, ++c->incarnation, o->error,
 				sizeof o->error);
 	if (!r->world)

@@ -78,6 +78,51 @@ token(struct pg_station *s, struct pg_flow *f, uint64_t now_ns)
 	return true;
 }
 
+/* In turn: to nobody; from nobody; from a process that is elsewhere; to one on the own
+ * side, which relays do not stand before. */
+static void
+mislabel(const struct pg_world *w, const struct pg_lane *l, struct suci_segment *seg)
+{
+	uint32_t nworld = w->load->hosts + w->load->relays * w->load->procs_per_relay;
+	uint32_t base = seg->dst_label - l->dst, nobody = base + nworld;
+	switch (w->mislabelled % 4) {
+	case 0:
+		seg->dst_label = nobody;
+		break;
+	case 1:
+		seg->src_label = nobody;
+		break;
+	case 2:
+		seg->src_label = base + l->dst;
+		break;
+	default:
+		seg->dst_label = base + l->src;
+		break;
+	}
+}
+
+/* A segment of lane l that is none of it: nobody may receive it. */
+static void
+pull_wrong(struct pg_station *s, const struct pg_lane *l, uint32_t slot, struct suci_segment *seg)
+{
+	struct pg_world *w = s->w;
+	uint32_t base = w->job[l->job].base[s->relay ? 0 : s->side];
+	*seg = (struct suci_segment){.dst_label = base + l->dst,
+				     .src_label = base + l->src,
+				     .seq = l->seq,
+				     .block = l->seq,
+				     .block_bytes = PG_HEAD_MAX,
+				     .flags = SUCI_SF_FIRST,
+				     .window = 1024,
+				     .mss = PG_HEAD_MAX,
+				     .cookie = slot,
+				     .head = s->slot[slot],
+				     .head_len = PG_HEAD_MAX};
+	mislabel(w, l, seg);
+	memset(s->slot[slot], 0xff, PG_HEAD_MAX); /* a lane that there is not */
+	w->mislabelled++;
+}
+
 static bool
 pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 {
@@ -94,8 +139,14 @@ pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 	if (!token(s, f, now_ns))
 		return false;
 	struct pg_lane *l = &w->lane[f->first + f->cursor];
+	uint32_t slot = s->free_slot[--s->nfree];
+	s->wrong = w->wrong_labels && !s->wrong;
+	if (s->wrong) {
+		pull_wrong(s, l, slot, seg);
+		return true;
+	}
 	f->cursor = f->cursor + 1 == f->n ? 0 : f->cursor + 1;
-	uint32_t slot = s->free_slot[--s->nfree], mss = draw_size(w), base;
+	uint32_t mss = draw_size(w), base;
 	uint8_t *head = s->slot[slot];
 	bool first = l->left == 0;
 	base = w->job[l->job].base[s->relay ? 0 : s->side];

@@ -52,7 +52,8 @@ struct pg_station {
 	bool relay;  /* a remote relay, else a host */
 	bool killed; /* fell silent by the scenario */
 	bool hot;
-	bool told; /* an ABORT came */
+	bool told;  /* an ABORT came */
+	bool wrong; /* the last segment was mislabelled */
 	uint32_t job, rank;
 	uint32_t up; /* paths */
 	uint32_t token;
@@ -101,6 +102,8 @@ struct pg_world {
 	uint64_t take_gap_ns;
 	uint32_t nsenders;
 	bool sending, measuring, no_room;
+	bool wrong_labels; /* every other segment is one that relayd must not pass on */
+	uint64_t mislabelled;
 	uint64_t last_rx_ns, stall_ns;
 	uint64_t told_ns; /* the last ABORT */
 	struct pg_tally sent, received;

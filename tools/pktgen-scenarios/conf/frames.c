@@ -7,11 +7,11 @@
 
 enum { ETH = 14, VLAN_TAG = 4, IP = 20, UDP = 8, ARP = 28 };
 enum { MF = 0x2000, DF = 0x4000 };
-#define UDP_ROOM (PG_FRAME_MAX - ETH - VLAN_TAG - IP - UDP)
+#define UDP_ROOM (PG_SAVED_MAX - ETH - VLAN_TAG - IP - UDP)
 #define MTU	 1400 /* announced in handshakes */
 
 _Static_assert(PG_WHOLE == SUCI_PATH_HDR + SUCI_BODY_HDR + 16, "16 bytes of hello data");
-_Static_assert(SUCI_PATH_HDR + SUCI_ACK_HDR + SUCI_LANE_HDR + 64 <= UDP_ROOM, "DATA fits");
+_Static_assert(SUCI_PATH_HDR + SUCI_ACK_HDR + SUCI_LANE_HDR + 64 <= UDP_ROOM, "DATA can be saved");
 
 const char *const pg_kind_names[PG_KINDS_COUNT] = {
 #define X(n, h) #n,
@@ -168,6 +168,20 @@ put_data(struct pg_gen *g, uint8_t *d)
 	return at;
 }
 
+/* A segment that makes the frame 1 .. PG_OVER_MAX bytes larger than the MTU allows. */
+static size_t
+put_large(struct pg_gen *g, uint8_t *d)
+{
+	size_t len = g->conf.mtu + 1u + below(g, PG_OVER_MAX) - IP - UDP;
+	put_path_hdr(g, d, SUCI_T_DATA, (uint32_t)not_zero(g));
+	be32_store(d + 8, 1 + below(g, 1u << 30));
+	random_bytes(g, d + SUCI_PATH_HDR, SUCI_LANE_HDR);
+	be16_store(d + SUCI_PATH_HDR + 22, SUCI_SF_LAST);
+	memset(d + SUCI_PATH_HDR + SUCI_LANE_HDR, (int)below(g, 256),
+	       len - SUCI_PATH_HDR - SUCI_LANE_HDR);
+	return len;
+}
+
 static size_t
 put_datagram(struct pg_gen *g, enum pg_kind kind, uint8_t *d)
 {
@@ -197,6 +211,11 @@ put_datagram(struct pg_gen *g, enum pg_kind kind, uint8_t *d)
 		if (nth % 8 == 7)
 			return put_handshake(g, d, SUCI_T_ACCEPT, 16);
 		return put_data(g, d);
+	case PG_replay_data:
+		return put_data(g, d);
+	case PG_over_mtu:
+		return put_large(g, d);
+	case PG_replay_open:
 	case PG_bad_cookie:
 		return put_handshake(g, d, SUCI_T_OPEN, 16);
 	default: /* a good HELLO; what is wrong is around it */
@@ -280,6 +299,16 @@ fragment_field(struct pg_gen *g)
 	return offset && below(g, 2) ? offset : (uint16_t)(MF | offset);
 }
 
+/* The header says more than there is, and than could have come in one frame. */
+static void
+claim_length(struct pg_gen *g, uint8_t *ip)
+{
+	uint32_t least = g->conf.mtu + 1u;
+	be16_store(ip + 2, (uint16_t)(least + below(g, 0x10000 - least)));
+	be16_store(ip + 10, 0);
+	be16_store(ip + 10, checksum(sum_words(0, ip, IP)));
+}
+
 static size_t
 put_frame(struct pg_gen *g, enum pg_kind kind, uint8_t *out)
 {
@@ -297,9 +326,21 @@ put_frame(struct pg_gen *g, enum pg_kind kind, uint8_t *out)
 		flip_bit(g, ip + IP + 6, true);
 	else if (kind == PG_wrong_mac)
 		other_mac(g, out);
+	else if (kind == PG_long_ip)
+		claim_length(g, ip);
 	else if (kind == PG_short_frame)
 		len = ETH + 1 + g->made[kind] % (IP - 1);
 	return len;
+}
+
+/* The frame that was made first. */
+static size_t
+put_again(struct pg_gen *g, enum pg_kind kind, uint8_t *out)
+{
+	if (!g->saved[kind].len)
+		g->saved[kind].len = put_frame(g, kind, g->saved[kind].frame);
+	memcpy(out, g->saved[kind].frame, g->saved[kind].len);
+	return g->saved[kind].len;
 }
 
 bool
@@ -311,7 +352,8 @@ pg_init(struct pg_gen *g, const struct pg_conf *conf)
 			return false;
 		g->weights += conf->weight[k];
 	}
-	return g->weights && conf->dst_port && conf->src_ip != conf->dst_ip;
+	return g->weights && conf->dst_port && conf->src_ip != conf->dst_ip &&
+	       conf->mtu >= PG_MTU_MIN && conf->mtu <= PG_MTU_MAX;
 }
 
 size_t
@@ -321,7 +363,9 @@ pg_next(struct pg_gen *g, uint8_t out[PG_FRAME_MAX], enum pg_kind *kind)
 	int k = 0;
 	while (pick >= g->conf.weight[k])
 		pick -= g->conf.weight[k++];
-	size_t len = put_frame(g, (enum pg_kind)k, out);
+	bool again = k == PG_replay_hello || k == PG_replay_open || k == PG_replay_data;
+	size_t len =
+		again ? put_again(g, (enum pg_kind)k, out) : put_frame(g, (enum pg_kind)k, out);
 	g->made[k]++;
 	*kind = (enum pg_kind)k;
 	return len;

@@ -188,6 +188,7 @@ read_root(struct pg_scenario *s, json_t *root, const struct bad *b)
 		return fail(b, "count: 1 to %u is wanted", PG_COUNT_MAX);
 	if (rate < 1 || rate > PG_RATE_PPS_MAX)
 		return fail(b, "rate_pps: 1 to %u is wanted", PG_RATE_PPS_MAX);
+	s->conf.mtu = 1500;
 	s->conf.seed = (uint64_t)seed;
 	s->count = (uint64_t)count;
 	s->rate_pps = (uint64_t)rate;

@@ -34,7 +34,12 @@
 	X(vlan, "802.1Q tagged")                                                       \
 	X(wrong_mac, "unicast to another station's MAC")                               \
 	X(arp_storm, "broadcast ARP requests, three for others to one for the target") \
-	X(short_frame, "IPv4 frame that ends inside the IP header")
+	X(short_frame, "IPv4 frame that ends inside the IP header")                    \
+	X(replay_hello, "one HELLO, the same bytes again and again")                   \
+	X(replay_open, "one OPEN whose cookie is not good, again and again")           \
+	X(replay_data, "one datagram of a path that is gone, again and again")         \
+	X(over_mtu, "a segment in a frame larger than the leg's MTU")                  \
+	X(long_ip, "IP total length larger than the leg's MTU, in a short frame")
 enum pg_kind {
 #define X(n, h) PG_##n,
 	PG_KINDS(X)
@@ -46,7 +51,13 @@ extern const char *const pg_kind_help[PG_KINDS_COUNT];
 /* PG_KINDS_COUNT if there is none of that name. */
 enum pg_kind pg_kind_find(const char *name);
 
-#define PG_FRAME_MAX  512 /* no frame is longer */
+#define PG_MTU_MIN  1280
+#define PG_MTU_MAX  9600
+#define PG_OVER_MAX 64 /* what an over_mtu frame may have more than fits */
+/* No frame is longer: Ethernet header, MTU, and too much. */
+#define PG_FRAME_MAX (14 + PG_MTU_MAX + PG_OVER_MAX)
+/* What is sent again is no longer than that. */
+#define PG_SAVED_MAX  256
 #define PG_WEIGHT_MAX 1000000u
 /* Full length of the datagram that `truncated` cuts: lengths 0 .. PG_WHOLE - 1. */
 #define PG_WHOLE 64
@@ -55,6 +66,7 @@ struct pg_conf {
 	uint8_t dst_mac[6], src_mac[6];
 	uint32_t dst_ip, src_ip; /* different from each other */
 	uint16_t dst_port;
+	uint16_t mtu; /* of the target's leg, PG_MTU_MIN .. PG_MTU_MAX */
 	uint64_t seed;
 	uint32_t weight[PG_KINDS_COUNT]; /* 0 .. PG_WEIGHT_MAX, not all 0 */
 };
@@ -64,6 +76,10 @@ struct pg_gen {
 	struct base_prng prng;
 	uint64_t weights;
 	uint64_t made[PG_KINDS_COUNT]; /* frames made so far, by kind */
+	struct {
+		uint8_t frame[PG_SAVED_MAX];
+		size_t len;	 /* 0: not yet made */
+	} saved[PG_KINDS_COUNT]; /* of the kinds that are sent again */
 };
 
 /* False if conf breaks what is said above. */

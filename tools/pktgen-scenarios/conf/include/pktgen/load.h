@@ -39,7 +39,10 @@ enum pg_direction { PG_OUT = 1, PG_IN = 2, PG_BOTH = 3 };
 	X(restart_remote, "the remote relay starts anew and knows nothing") \
 	X(abort_job, "the first host of each job sends ABORT")              \
 	X(lose_primary, "the channel to relayd is closed")                  \
-	X(restart_relayd, "the lab's restart command is run")
+	X(restart_relayd, "the lab's restart command is run")               \
+	X(replay_private, "for for_ms its first datagrams are sent again")  \
+	X(replay_global, "for for_ms its first datagrams are sent again")   \
+	X(wrong_labels, "for for_ms every other segment has a label that must not pass")
 enum pg_action {
 #define X(n, h) PG_DO_##n,
 	PG_ACTIONS(X)
@@ -78,6 +81,8 @@ struct pg_event {
 	X(jobs_aborted, "jobs that ended by an ABORT told to their hosts")              \
 	X(hosts_told, "hosts that were told so")                                        \
 	X(abort_ms, "from the first event until the last host was told")                \
+	X(replayed, "frames sent again by replay_private and replay_global")            \
+	X(mislabelled, "segments sent by wrong_labels")                                 \
 	X(undrained, "segments in custody when the run gave up waiting")                \
 	X(relay_drops, "what relayd dropped, all reasons but refusals; needs stats")
 enum pg_measure {
