@@ -420,7 +420,9 @@ receive(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 		self.nmore = 0;
 		memcpy(self.mac, frame, 6);
 		rd_packet_parse(&self, frame, m->data_len, &f);
-		if (f.verdict == RD_RX_SUCI) {
+		if (f.verdict == RD_RX_SUCI && !n->datagram) {
+			s->count.rx_stray++; /* of an earlier run's paths */
+		} else if (f.verdict == RD_RX_SUCI) {
 			struct suci_addr from = {.port = f.src_port, .family = 4, .leg = s->index};
 			be32_store(from.ip + 12, f.src_ip);
 			n->datagram(n->user, s->index, i, &from, frame + f.payload_off,

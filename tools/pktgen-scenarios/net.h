@@ -62,7 +62,8 @@ struct pg_net {
 	struct rd_clock clock;
 	uint64_t now_ns, prng;
 	cpu_set_t given, pinned; /* CPUs of the process, and the one EAL put us on */
-	/* A datagram for station i of a side, valid and for its Suci port. */
+	/* A datagram for station i of a side, valid and for its Suci port.  NULL: no world is
+	 * played; relayd may still send to one that has been. */
 	void (*datagram)(void *user, uint8_t side, uint32_t station, const struct suci_addr *from,
 			 uint8_t *payload, size_t len, uint8_t ecn);
 	void *user;
