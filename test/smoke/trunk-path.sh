@@ -1,0 +1,178 @@
+#!/bin/bash
+# What a trunk makes of a WAN that is more than delay and loss, in one job that checks every
+# byte: it grows to the path's MTU, 9000 and then 4000, which nobody told it; it heeds marks of
+# congestion; it follows a relay to which a NAT gives another port.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+. test/smoke/_root.sh
+need_root trunk-path
+command -v nft >/dev/null || { echo "SKIP trunk-path: nftables is not installed"; exit 77; }
+rc=0
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+
+verdict() { # NAME WHY: FAIL if WHY is not empty
+	if [ -z "$2" ]; then
+		echo "PASS trunk-path: $1"
+		return
+	fi
+	tail -n 8 "$TB_LOG"/*.log
+	trunks afe0 bfe0
+	echo "FAIL trunk-path: $1: $2"
+	rc=1
+}
+fail() {
+	tail -n 15 "$TB_LOG"/*.log
+	echo "FAIL trunk-path: $1"
+	exit 1
+}
+trunks() { # FRONTEND...
+	local fe
+	for fe in "$@"; do "$B/bin/relayctl" -s "$TB_ID-$fe" paths --kind trunk; done
+}
+trunk() { # FRONTEND FIELD: of its one trunk; 0 if that is not up
+	"$B/bin/relayctl" -s "$TB_ID-$1" --json paths --kind trunk | python3 -c 'import json, sys
+p = [p for p in json.load(sys.stdin) if p["state"] == "up"]
+print(int(p[0][sys.argv[1]]) if p else 0)' "$2"
+}
+count() { # FRONTEND COUNTER of its endpoint
+	local f=$TB_DIR/$1.json
+	rm -f "$f"
+	kill -USR1 "$(cat "$TB_DIR/pid-relayd-$1")"
+	testbed_wait 10 "counters of $1" test -s "$f" &&
+		python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["suci"][sys.argv[2]])' "$f" "$2"
+}
+between() { # FRONTEND FIELD FROM TO
+	local n
+	n=$(trunk "$1" "$2")
+	((n >= $3 && n <= $4))
+}
+counted() { (($(count "$1" "$2") >= $3)); } # FRONTEND COUNTER LEAST
+wan() { ip netns exec "$TB_ID-wan" "$@"; }
+gone() { ! testbed_alive "$1"; }
+
+start() { testbed_job "$B" job "$B/test/mpi/failover" "$@" 4194304 "$TB_DIR/enough"; } # SECONDS
+# ended: sets WHY to why the job did not end well, or to nothing.
+ended() {
+	local s
+	WHY=
+	for s in a b; do
+		testbed_wait 15 "the end of job-$s" gone job-$s || WHY="side $s hangs"
+		[ -z "$WHY" ] || { testbed_stop job-$s 3 >/dev/null 2>&1; continue; }
+		{ wait "$(cat "$TB_DIR/pid-job-$s")"; } 2>/dev/null || WHY="side $s ended with status $?"
+	done
+	[ -n "$WHY" ] || grep -q '^ok' "$TB_LOG/job-a.log" || WHY="the job does not say ok"
+}
+
+# grown FROM TO: both relays, just started, end with trunks of that size; the job that began at
+# 1500 and one that is told the larger size are right.
+grown() {
+	local fe bytes segments
+	for fe in afe0 bfe0; do testbed_relayd "$B" $fe || fail "relayd on $fe does not start"; done
+	start 0
+	ended
+	for fe in afe0 bfe0; do
+		[ -n "$WHY" ] || testbed_wait 10 "a trunk of $1 to $2 bytes" between $fe mtu "$1" "$2" ||
+			WHY="$fe has $(trunk $fe mtu) bytes, not $1 to $2"
+	done
+	[ -n "$WHY" ] || counted afe0 tx_mtu_probes 1 || WHY="nothing was probed"
+	verdict "WAN of MTU $3: trunks grew from 1472 bytes to $(trunk afe0 mtu)" "$WHY"
+	bytes=$(trunk afe0 tx_bytes) segments=$(trunk afe0 tx_segments)
+	start 1
+	ended
+	((bytes = $(trunk afe0 tx_bytes) - bytes, segments = $(trunk afe0 tx_segments) - segments))
+	[ -n "$WHY" ] || ((segments > 500 && bytes / segments > $1 * 3 / 4)) ||
+		WHY="$segments segments of $((bytes / (segments + 1))) bytes on average"
+	[ -n "$WHY" ] || between bfe0 mtu "$1" "$2" || WHY="the size did not stay"
+	verdict "WAN of MTU $3: a job's segments have $((bytes / (segments + 1))) bytes" "$WHY"
+}
+
+# What passes a rate is marked, at the port to which relay afe0 sends.
+marks() {
+	wan nft -f - <<-'NFT'
+		table netdev marks {
+			chain from_a {
+				type filter hook ingress device afe0 priority 0
+				ip ecn ect0 limit rate over 5 mbytes/second burst 64 kbytes ip ecn set ce
+			}
+		}
+	NFT
+}
+
+marked() {
+	local sent again before now ce
+	sent=$(trunk afe0 tx_segments) again=$(trunk afe0 retransmits) before=$(trunk afe0 cwnd)
+	ce=$(count afe0 tx_ce)
+	WHY=
+	[ "$ce" = 0 ] || WHY="$ce marks before there are any"
+	marks || fail "nft: no table of family netdev in this kernel"
+	testbed_wait 10 "marks that are counted" counted afe0 tx_ce 20 || WHY="$(count afe0 tx_ce) marks"
+	testbed_wait 10 "a smaller window" between afe0 cwnd 1 $((before / 2)) || WHY="the window stays"
+	now=$(trunk afe0 cwnd)
+	wan nft delete table netdev marks
+	ce=$(count afe0 tx_ce)
+	((again = $(trunk afe0 retransmits) - again, sent = $(trunk afe0 tx_segments) - sent))
+	# A relay that does not get a core now and then is taken for a loss.
+	((again * 100 <= sent)) || WHY="$again of $sent segments were sent again"
+	[ "$(count afe0 ecn_failed)" = 0 ] || WHY="the marks were given up"
+	verdict "$ce marks: window $before, then $now segments; $again of $sent sent again" "$WHY"
+}
+
+# From now on what relay afe0 sends has another source port.
+nat() {
+	wan nft -f - <<-'NFT'
+		table netdev nat {
+			chain from_a {
+				type filter hook ingress device afe0 priority 0
+				ip saddr 198.51.100.11 udp sport 7812 udp sport set 40001
+			}
+			chain to_a {
+				type filter hook ingress device bfe0 priority 0
+				ip daddr 198.51.100.11 udp dport 40001 udp dport set 7812
+			}
+		}
+	NFT
+}
+
+moved() {
+	local peer
+	WHY=
+	nat || fail "nft: no table of family netdev in this kernel"
+	testbed_wait 10 "the trunk to move" counted bfe0 paths_moved 1 || WHY="the trunk did not move"
+	peer=$(trunks bfe0 | awk '$2 == "trunk" { print $3 }')
+	[ -n "$WHY" ] || [ "$peer" = 198.51.100.11:40001 ] || WHY="its peer is $peer"
+	[ -n "$WHY" ] || testbed_wait 10 "traffic" between bfe0 rx_segments \
+		$(($(trunk bfe0 rx_segments) + 500)) 1000000000 || WHY="nothing comes from there"
+	verdict "the trunk follows a NAT to $peer" "$WHY"
+}
+
+# The job that went through all that.
+went_on() {
+	touch "$TB_DIR/enough"
+	ended
+	[ -n "$WHY" ] || [ "$(count bfe0 paths_moved)" = 1 ] || WHY="moved $(count bfe0 paths_moved) times"
+	[ -n "$WHY" ] || ! grep -q 'is down: trunk' "$TB_LOG"/relayd-*.log || WHY="a trunk went down"
+	verdict "the job was right meanwhile" "$WHY"
+	rm -f "$TB_DIR/enough"
+}
+
+NODES=1 MTU_WAN=9000
+TB_RELAY_CONF='"suci": { "global_mtu_start": 1500, "global_migrate": true }'
+testbed_up || fail "testbed: not built"
+testbed_wanem "$B/bin/wanem" --delay-ms 5 || fail "wanem: does not start"
+testbed_server "$B" || fail "impi-server: does not start"
+grown 8972 8972 9000
+start 3600
+testbed_wait 10 "the job to run" grep -q '^running' "$TB_LOG/job-a.log" || fail "the job does not start"
+moved
+marked
+went_on
+wan nft delete table netdev nat
+for fe in afe0 bfe0; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
+# A bridge silently drops what its port does not take.
+for dev in wemAp wemBp; do ip -n "$TB_ID-wan" link set $dev mtu 4000 || fail "$dev: MTU 4000"; done
+grown 3900 3976 4000
+testbed_down
+verdict "no process or namespace is left" "$(testbed_leftovers)"
+exit $rc
