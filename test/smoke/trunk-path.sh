@@ -1,7 +1,7 @@
 #!/bin/bash
-# What a trunk makes of a WAN that is more than delay and loss, in one job that checks every
-# byte: it grows to the path's MTU, 9000 and then 4000, which nobody told it; it heeds marks of
-# congestion; it follows a relay to which a NAT gives another port.
+# What a trunk makes of a WAN that is more than delay and loss, under jobs that check every byte:
+# it grows to the path's MTU, 9000 and then 4000, which nobody told it; it follows a relay to which
+# a NAT gives another port; it heeds marks of congestion.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
