@@ -22,35 +22,85 @@ struct lmpi_step_state {
 	uint32_t next_same; /* next step in this direction to this peer */
 };
 
+/* A chunk that is cut from front to back, or one large piece. */
 struct lmpi_owned {
 	struct lmpi_owned *next;
+	size_t room, used;
 	_Alignas(64) char data[];
 };
+
+/* What a small operation takes, schedule and all, fits in one; making and freeing it
+ * anew is half of the time of such an operation. */
+#define CHUNK	   ((size_t)64 << 10)
+#define SPARES_MAX 4
+static struct lmpi_owned *spare;
+static unsigned spares;
+
+static struct lmpi_owned *
+owned_new(size_t room)
+{
+	struct lmpi_owned *o = spare;
+
+	if (room == CHUNK && o != NULL) {
+		spare = o->next;
+		spares--;
+	} else {
+		o = aligned_alloc(64, sizeof(*o) + room);
+	}
+	if (o != NULL) {
+		o->room = room;
+		o->used = 0;
+	}
+	return o;
+}
+
+static void
+owned_free(struct lmpi_owned *o)
+{
+	if (o->room != CHUNK || spares == SPARES_MAX) {
+		free(o);
+		return;
+	}
+	o->next = spare;
+	spare = o;
+	spares++;
+}
 
 void *
 lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size)
 {
-	struct lmpi_owned *o;
+	struct lmpi_owned *o = c->owned; /* there is always one */
 	size_t bytes;
 
 	if (n < 0 || __builtin_mul_overflow((size_t)n, size, &bytes) || bytes > SIZE_MAX / 2)
 		return NULL;
-	bytes = (sizeof(*o) + bytes + 63) / 64 * 64;
-	o = aligned_alloc(64, bytes);
-	if (o == NULL)
-		return NULL;
-	o->next = c->owned;
-	c->owned = o;
-	return o->data;
+	bytes = (bytes + 63) / 64 * 64;
+	if (o->room - o->used < bytes) {
+		o = owned_new(bytes > CHUNK / 2 ? bytes : CHUNK);
+		if (o == NULL)
+			return NULL;
+		/* The one that has room left stays or becomes the first. */
+		struct lmpi_owned **at = bytes > CHUNK / 2 ? &c->owned->next : &c->owned;
+		o->next = *at;
+		*at = o;
+	}
+	o->used += bytes;
+	return o->data + o->used - bytes;
 }
 
 struct lmpi_coll *
 lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 {
-	struct lmpi_coll *c = calloc(1, sizeof(*c));
+	struct lmpi_owned *o = owned_new(CHUNK);
+	struct lmpi_coll *c;
 
-	if (c == NULL)
+	if (o == NULL)
 		return NULL;
+	c = (struct lmpi_coll *)(void *)o->data;
+	memset(c, 0, sizeof(*c));
+	o->next = NULL;
+	o->used = (sizeof(*c) + 63) / 64 * 64;
+	c->owned = o; /* c lies in it */
 	c->comm = comm;
 	lmpi_comm_ref(comm);
 	c->args.op = op;
@@ -74,13 +124,10 @@ lmpi_coll_release(struct lmpi_coll *c)
 	if (c->op.user != NULL && --c->op.user->obj.refs == 0)
 		lmpi_object_delete(&lmpi_op_pool, c->op.user);
 	lmpi_comm_unref(c->comm);
-	while (c->owned != NULL) {
-		struct lmpi_owned *o = c->owned;
-
-		c->owned = o->next;
-		free(o);
+	for (struct lmpi_owned *o = c->owned, *next; o != NULL; o = next) {
+		next = o->next;
+		owned_free(o); /* c goes with one of them */
 	}
-	free(c);
 }
 
 /* ---- preparation */
