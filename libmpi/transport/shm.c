@@ -12,10 +12,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@ struct segment {
 	_Atomic uint32_t dozing; /* owner sets; who clears it rings the bell */
 	uint32_t magic;
 	uint32_t nrings;
-	uint32_t pad;
+	uint32_t barrier; /* owner makes the barriers of all when it dozes */
 	uint64_t ring_bytes;
 	uint8_t fill[40];
 	/* nrings x (struct lmpi_ring, ring_bytes) */
@@ -42,6 +44,7 @@ static struct mate { /* another process of my node, by node index */
 	uint32_t world;
 	pid_t pid;
 	bool no_copy; /* reading its memory is forbidden */
+	bool barrier; /* it makes my barriers, see wake() */
 	char bell[32];
 } * mate;
 static uint32_t nmates, attached;
@@ -78,6 +81,8 @@ lmpi_shm_make(uint32_t node_size, struct lmpi_shm_place *place)
 	mine->magic = MAGIC;
 	mine->nrings = node_size;
 	mine->ring_bytes = ring_bytes;
+	mine->barrier =
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 	*place = (struct lmpi_shm_place){.pid = getpid(), .fd = mine_fd, .bytes = mine_bytes};
 	return LMPI_OK;
 fail:
@@ -124,6 +129,7 @@ lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 	m->tx = (struct lmpi_ring_tx){.ring = ring_at(m->seg, ring_bytes, lmpi_world.node_rank),
 				      .size = ring_bytes};
 	m->rx = (struct lmpi_ring_rx){.ring = ring_at(mine, ring_bytes, i), .size = ring_bytes};
+	m->barrier = mine->barrier && m->seg->barrier;
 	m->no_copy = lmpi_env_u64("LIBMPI_CMA", 1, 1) == 0;
 	attached++;
 	return LMPI_OK;
@@ -179,11 +185,16 @@ lmpi_shm_in_use(void)
 	return attached > 0;
 }
 
-/* After a record was published, or room was made, for m. */
+/* After a record was published, or room was made, for m.  What was written must be seen before
+ * dozing is read.  A fence for each message is dear; who dozes does it rarely and can have the
+ * kernel make everybody's (membarrier), if both are registered for that. */
 static void
 wake(struct mate *m)
 {
-	atomic_thread_fence(memory_order_seq_cst);
+	if (m->barrier)
+		atomic_signal_fence(memory_order_seq_cst);
+	else
+		atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&m->seg->dozing, memory_order_relaxed) &&
 	    atomic_exchange(&m->seg->dozing, 0))
 		lmpi_bell_ring(m->bell);
@@ -252,7 +263,7 @@ lmpi_shm_poll(void)
 
 	for (uint32_t i = 0; i < nmates; i++) {
 		struct mate *m = &mate[i];
-		bool broken = false, woke = false;
+		bool broken = false, woke = false, took = false;
 		const uint8_t *p;
 		size_t len;
 
@@ -260,9 +271,14 @@ lmpi_shm_poll(void)
 			continue;
 		for (int n = 0; n < BURST && (p = lmpi_ring_peek(&m->rx, &len, &broken)); n++) {
 			take(m, p, len);
-			woke |= lmpi_ring_pop(&m->rx);
-			moved = true;
+			lmpi_ring_skip(&m->rx);
+			took = true;
+			if (lmpi_ring_owes(&m->rx))
+				woke |= lmpi_ring_give(&m->rx);
 		}
+		if (took)
+			woke |= lmpi_ring_give(&m->rx);
+		moved |= took;
 		if (woke)
 			wake(m);
 		if (broken)
@@ -278,6 +294,10 @@ lmpi_shm_doze(void)
 		return true;
 	atomic_store(&mine->dozing, 1);
 	atomic_thread_fence(memory_order_seq_cst);
+	if (mine->barrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0) {
+		lmpi_shm_awake(); /* it was there when we began: do not sleep on a guess */
+		return false;
+	}
 	for (uint32_t i = 0; i < nmates; i++) {
 		struct mate *m = &mate[i];
 		if (!m->seg)

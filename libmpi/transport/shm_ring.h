@@ -141,15 +141,37 @@ lmpi_ring_peek(struct lmpi_ring_rx *r, size_t *len, bool *broken)
 	}
 }
 
-/* Give the peeked record's room back.  True: the producer waits for room. */
-static inline bool
-lmpi_ring_pop(struct lmpi_ring_rx *r)
+/* Done with the peeked record.  The producer does not know yet: that costs a cache line
+ * between two cores each time, so it is told of several at once. */
+static inline void
+lmpi_ring_skip(struct lmpi_ring_rx *r)
 {
 	r->head = r->next;
+}
+
+/* So much room that it is time to tell? */
+static inline bool
+lmpi_ring_owes(const struct lmpi_ring_rx *r)
+{
+	return r->head - atomic_load_explicit(&r->ring->head, memory_order_relaxed) >= r->size / 8;
+}
+
+/* Give the room of what was skipped back.  True: the producer waits for room. */
+static inline bool
+lmpi_ring_give(struct lmpi_ring_rx *r)
+{
 	atomic_store(&r->ring->head, r->head);
 	if (atomic_load(&r->ring->want) == 0)
 		return false;
 	return atomic_exchange(&r->ring->want, 0) == 1;
+}
+
+/* Both, for the peeked record. */
+static inline bool
+lmpi_ring_pop(struct lmpi_ring_rx *r)
+{
+	lmpi_ring_skip(r);
+	return lmpi_ring_give(r);
 }
 
 #endif
