@@ -20,7 +20,8 @@
 
 #define SLEEP_MAX_NS  (200 * BASE_MS_NS) /* look at relays that often while waiting */
 #define SHARED_MAX_NS BASE_MS_NS	 /* another thread's news do not wake us */
-#define OVER_TURNS    256 /* without anything moving, then we take more unexpected messages */
+#define OVER_TURNS    256  /* without anything moving, then we take more unexpected messages */
+#define TAKEN_NS      1000 /* a yield this long: somebody else had the core */
 #define ABORT_NS      (500 * BASE_MS_NS)
 
 static struct {
@@ -30,8 +31,12 @@ static struct {
 	/* Idle turns between two yields: as many as an answer from another node
 	 * takes at best, for a yield is as long as a turn if nobody else wants the
 	 * core, and much longer if somebody does. */
-	uint32_t yield_every;
-} spin = {.budget_ns = 200000, .min_ns = 50000, .max_ns = 200000, .yield_every = 16};
+	uint32_t yield_every, yield_most;
+} spin = {.budget_ns = 200000,
+	  .min_ns = 50000,
+	  .max_ns = 200000,
+	  .yield_every = 16,
+	  .yield_most = 16};
 
 static struct {
 	_Atomic int state; /* 0 fine, 1 being written, 2 text is there */
@@ -186,10 +191,10 @@ lmpi_set_spin(uint32_t ranks_here)
 	int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 
 	if (ranks_here > (uint32_t)cores) {
-		/* Whoever spins keeps from the core those it waits for. */
-		spin.max_ns = 50000;
-		spin.min_ns = 10000;
-		spin.yield_every = 1;
+		/* Whoever spins keeps from the core those it waits for; who yields all the
+		 * time does not, and what it waits for takes longer here. */
+		spin.max_ns = 500000;
+		spin.yield_every = spin.yield_most = 1;
 	}
 	lmpi_spin_to(lmpi_env_u64("LIBMPI_SPIN_US", spin.max_ns / 1000, 1000000));
 }
@@ -209,6 +214,26 @@ lmpi_spin_to(uint64_t us)
 	spin.budget_ns = spin.max_ns;
 }
 
+/* Without the lock.  Did somebody else have the core meanwhile? */
+static bool
+yield(void)
+{
+	uint64_t before = suci_udp_now_ns();
+
+	sched_yield();
+	return suci_udp_now_ns() - before > TAKEN_NS;
+}
+
+/* Others than the ranks of this node may want our core: containers, other jobs.  Then they get
+ * it at every turn, until they have had enough. */
+static void
+yielded(bool taken)
+{
+	spin.yield_every = taken				? 1
+			   : spin.yield_every < spin.yield_most ? spin.yield_every * 2
+								: spin.yield_most;
+}
+
 bool
 lmpi_poke(void)
 {
@@ -216,8 +241,9 @@ lmpi_poke(void)
 		return true;
 	if (eng.up && eng.idle_turns % spin.yield_every == 0) {
 		unsigned depth = lmpi_lock_drop();
-		sched_yield();
+		bool taken = yield();
 		lmpi_lock_retake(depth);
+		yielded(taken);
 	}
 	return false;
 }
@@ -248,12 +274,15 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 		}
 		unsigned depth;
 		if (now - idle_since < spin.budget_ns) {
+			bool yields = turn % spin.yield_every == 0, taken = false;
 			depth = lmpi_lock_drop();
-			if (turn % spin.yield_every == 0)
-				sched_yield();
+			if (yields)
+				taken = yield();
 			else
 				__builtin_ia32_pause();
 			lmpi_lock_retake(depth);
+			if (yields)
+				yielded(taken);
 			continue;
 		}
 		uint64_t most = lmpi_lock_shared ? SHARED_MAX_NS : SLEEP_MAX_NS;
