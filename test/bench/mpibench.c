@@ -19,10 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BATCHES     7
-#define WINDOW      64
+#define BATCHES	    7
+#define WINDOW	    64
 #define WINDOW_SIZE (16u << 20) /* most bytes in flight */
-#define TAG         5
+#define TAG	    5
 
 struct bench {
 	int rank, size;
@@ -77,9 +77,11 @@ run_window(struct bench *b, size_t bytes, int n)
 		for (int k = 0; k < w; k++) {
 			size_t at = (size_t)k * bytes;
 			if (b->rank == 0)
-				MPI_Isend(b->out + at, count, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &req[k]);
+				MPI_Isend(b->out + at, count, MPI_BYTE, 1, TAG, MPI_COMM_WORLD,
+					  &req[k]);
 			else
-				MPI_Irecv(b->in + at, count, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &req[k]);
+				MPI_Irecv(b->in + at, count, MPI_BYTE, 0, TAG, MPI_COMM_WORLD,
+					  &req[k]);
 		}
 		MPI_Waitall(w, req, MPI_STATUSES_IGNORE);
 		if (b->rank == 0)
@@ -94,7 +96,7 @@ run_allreduce(struct bench *b, size_t bytes, int n)
 {
 	for (int i = 0; i < n; i++)
 		MPI_Allreduce(b->out, b->in, (int)(bytes / sizeof(double)), MPI_DOUBLE, MPI_SUM,
-			MPI_COMM_WORLD);
+			      MPI_COMM_WORLD);
 }
 
 static void
@@ -102,7 +104,7 @@ run_alltoall(struct bench *b, size_t bytes, int n)
 {
 	for (int i = 0; i < n; i++)
 		MPI_Alltoall(b->out, (int)bytes, MPI_BYTE, b->in, (int)bytes, MPI_BYTE,
-			MPI_COMM_WORLD);
+			     MPI_COMM_WORLD);
 }
 
 static void
@@ -175,7 +177,7 @@ right_blocks(struct bench *b, size_t bytes)
 	for (int from = 0; from < b->size; from++)
 		for (size_t i = 0; i < bytes; i++)
 			if (b->in[(size_t)from * bytes + i] !=
-				pattern((size_t)b->rank * bytes + i, from))
+			    pattern((size_t)b->rank * bytes + i, from))
 				return 0;
 	return 1;
 }
@@ -275,8 +277,7 @@ measure(struct bench *b, const struct measure *m, size_t bytes)
 		fail(m->name, bytes);
 	qsort(t, BATCHES, sizeof t[0], by_value);
 	if (b->rank == 0) {
-		printf("%s %zu %.4f\n", m->name, bytes,
-			t[BATCHES / 2] / n / parts(m, bytes) * 1e6);
+		printf("%s %zu %.4f\n", m->name, bytes, t[BATCHES / 2] / n / parts(m, bytes) * 1e6);
 		fflush(stdout);
 	}
 	free(b->out);
@@ -291,7 +292,7 @@ measure_named(struct bench *b, const char *word)
 
 	for (size_t k = 0; colon && k < sizeof measures / sizeof measures[0]; k++)
 		if (!strncmp(measures[k].name, word, (size_t)(colon - word)) &&
-			!measures[k].name[colon - word]) {
+		    !measures[k].name[colon - word]) {
 			measure(b, &measures[k], strtoul(colon + 1, NULL, 10));
 			return 1;
 		}
@@ -299,8 +300,8 @@ measure_named(struct bench *b, const char *word)
 }
 
 /* As many CPUs as ranks: each its own, for all libraries alike.  Two ranks that spin may else
- * share one for seconds, and what is measured is the scheduler.  Two nodes here are one machine, so launchers
- * cannot know. */
+ * share one for seconds, and what is measured is the scheduler.  Two nodes here are one machine, so
+ * launchers cannot know. */
 static void
 pin(const struct bench *b)
 {
