@@ -33,7 +33,7 @@ static void
 station_mac(uint8_t side, uint32_t i, uint8_t mac[6])
 {
 	const uint8_t m[6] = {
-		0x02, 0x50, 0x47, (uint8_t)(side << 4 | i >> 16), (uint8_t)(i >> 8), (uint8_t)i};
+		0x02, 0x50, 0x47, (uint8_t)((uint32_t)side << 4 | i >> 16), (uint8_t)(i >> 8), (uint8_t)i};
 	memcpy(mac, m, 6);
 }
 
