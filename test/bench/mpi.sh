@@ -8,6 +8,7 @@
 #   BUDGET_MS (25)   of a row in a turn      LIMIT_S (8)  of a launch; what has not come
 #                    until then is "too slow", and not tried again
 #   RANKS ("2 4 8")  of the collectives      MTUS ("1500 9000")  WHERE ("shm $MTUS")
+#   PEERS ("mpich openmpi")
 #
 # MPICH and the headers of Open MPI are unpacked below build/peers, nothing is installed:
 # installed, they would take part in what `mpicc` and `mpirun` mean on this machine.
@@ -20,6 +21,7 @@ LIMIT_S=${LIMIT_S:-8}
 RANKS=${RANKS:-2 4 8}
 MTUS=${MTUS:-1500 9000}
 WHERE=${WHERE:-shm $MTUS}
+PEERS=${PEERS-mpich openmpi}
 PAIR="pingpong:0 pingpong:8 pingpong:1024 pingpong:16384 pingpong:65536 pingpong:1048576 pingpong:4194304
 	bandwidth:4096 bandwidth:65536 bandwidth:1048576 bandwidth:4194304 rate:8"
 COLL="allreduce:8 allreduce:65536 allreduce:1048576 alltoall:8 alltoall:65536 bcast:8 bcast:65536 bcast:1048576"
@@ -110,7 +112,7 @@ turn() {
 }
 
 all=ours
-fetched && all="ours mpich openmpi" || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
+fetched && all="ours $PEERS" || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
 who=''
 for p in $all; do
 	if compiled "$p" >"$out/mpi-build-$p.log" 2>&1; then
