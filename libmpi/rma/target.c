@@ -85,11 +85,14 @@ locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
 	*type = (struct lmpi_type){0};
 	if (hi < 0)
 		malformed();
-	if (j->p.layout > 0 && (!rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
-						   j->p.layout / sizeof(uint64_t),
-						   (int64_t)j->p.count, &bytes, &lo, &hi) ||
-				bytes != (int64_t)j->p.bytes))
+	if (j->p.layout > 0 && !rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
+						  j->p.layout / sizeof(uint64_t),
+						  (int64_t)j->p.count, &bytes, &lo, &hi))
 		malformed();
+	if (bytes != (int64_t)j->p.bytes) {
+		rma_layout_release(type);
+		malformed();
+	}
 	if (__builtin_add_overflow(lo, (int64_t)j->p.at, &lo) ||
 	    __builtin_add_overflow(hi, (int64_t)j->p.at, &hi))
 		return false;
@@ -195,8 +198,9 @@ filled(struct lmpi_req *req)
 	struct rma_place place;
 	struct lmpi_type type;
 
-	if (f->temp != NULL && locate(&f->job, &place, &type)) {
-		rma_store(&place, f->temp);
+	if (f->temp != NULL) {
+		if (locate(&f->job, &place, &type))
+			rma_store(&place, f->temp);
 		rma_layout_release(&type);
 	}
 	free(f->temp);
