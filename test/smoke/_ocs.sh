@@ -4,11 +4,15 @@ cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
 OCSCTL=$PWD/$B/bin/ocsctl
 OCS_DIR=$(mktemp -d)
-OCS_PIDS=()
 pass() { echo "PASS $name: $1"; }
 fail() { tail -n 30 "$OCS_DIR"/*.log >&2; echo "FAIL $name: $1"; exit 1; }
+# What this shell started and has not waited for: numbers of others may be somebody else's by now.
+ocs_kill() {
+	local p
+	for p in $(jobs -p); do kill -9 "$p" 2>/dev/null; done
+}
 ocs_end() {
-	[ ${#OCS_PIDS[@]} -eq 0 ] || kill -9 "${OCS_PIDS[@]}" 2>/dev/null
+	ocs_kill
 	rm -rf "$OCS_DIR"
 }
 trap ocs_end EXIT
@@ -30,7 +34,6 @@ emulator() {
 	: >"$log"
 	python3 -B tools/ocs-emulator/ocs-emulator "$@" >"$log" 2>&1 &
 	EMU=$!
-	OCS_PIDS+=("$EMU")
 	wait_for 20 grep -q ready "$log" || fail "the emulator does not start"
 	EMU_AT=$(sed -n 's/^ready //p' "$log")
 }

@@ -28,10 +28,13 @@ restart() {
 		--access-control=off --port=8300 --ncxserver-sockname="$SOCK" \
 		--log="$OCS_DIR/netconfd.log") >"$OCS_DIR/out.log" 2>&1 &
 	SERVER=$!
-	OCS_PIDS+=("$SERVER")
 	wait_for 20 test -S "$SOCK" || fail "netconfd does not start"
 }
-stop() { kill -9 "$SERVER"; wait "$SERVER" 2>/dev/null; }
+stop() {
+	kill -9 "$SERVER"
+	wait "$SERVER" 2>/dev/null
+	return 0
+}
 CTL=(-P netconf -t 20 -m "$OCS_DIR/models"
 	-a "exec:SSH_CONNECTION='127.0.0.1 1 127.0.0.1 8300' USER=root exec /usr/sbin/netconf-subsystem --ncxserver-sockname=8300@$SOCK")
 
@@ -65,7 +68,6 @@ done
 server running
 "$OCSCTL" "${CTL[@]}" -o 0-7 -t 40 keep 1:2 >"$OCS_DIR/keep" &
 keeper=$!
-OCS_PIDS+=("$keeper")
 wait_for 10 grep -q 'lit 1:2' "$OCS_DIR/keep" || fail "keep: $(cat "$OCS_DIR/keep")"
 ctl clear 1:2 >/dev/null || fail "clear by somebody else"
 wait_for 10 grep -q 'gone 1:2' "$OCS_DIR/keep"

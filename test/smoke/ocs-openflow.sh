@@ -12,7 +12,7 @@ NS=ocsof$$
 export OVS_RUNDIR=$OCS_DIR OVS_LOGDIR=$OCS_DIR OVS_DBDIR=$OCS_DIR OVS_SYSCONFDIR=$OCS_DIR
 in_sw() { ip netns exec "$NS" "$@"; }
 tear_down() {
-	[ ${#OCS_PIDS[@]} -eq 0 ] || kill -9 "${OCS_PIDS[@]}" 2>/dev/null
+	ocs_kill
 	for i in 0 1 2 3; do ip netns del "$NS-$i" 2>/dev/null; done
 	ip netns del "$NS" 2>/dev/null
 	rm -rf "$OCS_DIR"
@@ -23,7 +23,6 @@ vswitchd() {
 	ip netns exec "$NS" ovs-vswitchd "unix:$OCS_DIR/db.sock" --pidfile="$OCS_DIR/vswitchd.pid" \
 		--log-file="$OCS_DIR/vswitchd.log" >/dev/null 2>&1 &
 	VSWITCHD=$!
-	OCS_PIDS+=("$VSWITCHD")
 }
 
 set_up() {
@@ -31,7 +30,6 @@ set_up() {
 	ovsdb-tool create "$OCS_DIR/conf.db" /usr/share/openvswitch/vswitch.ovsschema || fail "ovsdb-tool"
 	ip netns exec "$NS" ovsdb-server "$OCS_DIR/conf.db" --remote="punix:$OCS_DIR/db.sock" \
 		--pidfile="$OCS_DIR/ovsdb.pid" --log-file="$OCS_DIR/ovsdb.log" >/dev/null 2>&1 &
-	OCS_PIDS+=($!)
 	wait_for 20 test -S "$OCS_DIR/db.sock" || fail "ovsdb-server"
 	vswitchd
 	VSCTL="ovs-vsctl --db=unix:$OCS_DIR/db.sock --timeout=20"
