@@ -113,5 +113,5 @@ if command -v lxi >/dev/null; then
 	kill "$EMU"
 	pass "lxi reads what we set, and we read what it set"
 else
-	echo "SKIP $name: lxi (lxi-tools) is not installed"
+	echo "SKIP $name: lxi (lxi-tools) is not installed; run make deps"
 fi

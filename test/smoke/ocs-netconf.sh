@@ -5,8 +5,8 @@
 set -u
 name=ocs-netconf
 . "$(dirname "$0")/_ocs.sh"
-command -v netconfd >/dev/null || { echo "SKIP $name: netconfd is not installed"; exit 77; }
-[ -x /usr/sbin/netconf-subsystem ] || { echo "SKIP $name: no netconf-subsystem"; exit 77; }
+command -v netconfd >/dev/null || { echo "SKIP $name: netconfd is not installed; run make deps"; exit 77; }
+[ -x /usr/sbin/netconf-subsystem ] || { echo "SKIP $name: no netconf-subsystem (netconfd); run make deps"; exit 77; }
 mkdir "$OCS_DIR/mod"
 cp test/smoke/ocs/optical-switch.yang "$OCS_DIR/mod"
 SOCK=$OCS_DIR/ncx.sock

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 . test/smoke/_root.sh
 need_root trunk-path
-command -v nft >/dev/null || { echo "SKIP trunk-path: nftables is not installed"; exit 77; }
+command -v nft >/dev/null || { echo "SKIP trunk-path: nftables is not installed; run make deps"; exit 77; }
 rc=0
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
