@@ -13,17 +13,18 @@
 #include <stdint.h>
 
 #define SUCI_CC_MIN_WINDOW 2u
-#define SUCI_CC_CROWD                                                                           \
-	8u		/* so many busy paths of one endpoint and more are held to share a link \
-			 */
-#define SUCI_CC_FRAC 16 /* cubic keeps its window in 1 / 2^16 packets */
+/* So many busy paths of one endpoint and more are held to share a link; fewer do where the
+ * device's rate is known. */
+#define SUCI_CC_CROWD	    4u
+#define SUCI_CC_CROWD_BLIND 8u
+#define SUCI_CC_FRAC	    16 /* cubic keeps its window in 1 / 2^16 packets */
 
 struct suci_cc_conf {
 	uint32_t window_max;	 /* 1 .. 65535 */
 	uint32_t initial_window; /* cubic, bbr */
 	uint32_t fixed_window;	 /* fixed */
-	uint64_t fixed_rate_bps; /* fixed; 0 = unpaced */
 	uint32_t mtu;		 /* bytes of a full datagram, for the rate */
+	uint64_t fixed_rate_bps; /* fixed; 0 = unpaced */
 };
 
 /* One ack that acknowledged something for the first time. */
@@ -35,7 +36,7 @@ struct suci_cc_ack {
 	uint64_t smoothed_ns; /* after it */
 	uint64_t sent_ns;     /* when the newest acknowledged packet was sent */
 	uint64_t min_ns;      /* shortest sample of this path */
-	uint32_t crowd;	      /* paths of this endpoint with something in flight */
+	uint32_t crowd;	      /* paths of this endpoint with something in flight; 1: no crowd */
 	uint64_t now_ns;
 	/* Only if ops->rated. */
 	uint64_t bytes;	    /* newly acknowledged */
@@ -60,6 +61,9 @@ struct suci_cc_ops {
 	 * when the newest packet of that ack was sent.  Told before acked() of the same
 	 * ack.  May be NULL: not obeyed. */
 	void (*ce)(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns);
+	/* cc->share is another: the window to begin with, if nothing was learned yet.  May be
+	 * NULL. */
+	void (*begin)(struct suci_cc *cc);
 };
 
 struct suci_cc_cubic {
@@ -120,6 +124,7 @@ struct suci_cc_bbr {
 	uint32_t probe_rounds, up_acked, up_step;
 	uint64_t probe_rtt_end_ns;
 	uint32_t prior_window; /* before probe-rtt */
+	uint64_t shared;       /* suci_cc_share(): the window and what rounding takes */
 	/* Before the last reduction, to take it back when it was spurious. */
 	uint32_t undo_hi, undo_lo;
 	uint64_t undo_bw_lo;
@@ -129,7 +134,10 @@ struct suci_cc_bbr {
 struct suci_cc {
 	const struct suci_cc_ops *ops;
 	uint32_t window;   /* packets that may be in flight, >= 1 */
-	uint32_t queued;   /* samples in a row that waited in a queue, see suci_cc_queued() */
+	uint16_t queued;   /* samples in a row that waited in a queue, see suci_cc_queued() */
+	bool sharing;	   /* suci_cc_share() rules the window */
+	bool learned;	   /* acks have moved the window: it is not what it began with */
+	uint32_t share;	   /* suci_cc_begin(); 0: not known */
 	uint64_t rate_bps; /* pacing rate, bytes per second; 0 = unpaced */
 	struct suci_cc_conf conf;
 	union {
@@ -147,6 +155,31 @@ const struct suci_cc_ops *suci_cc_ops_of(enum suci_cc_kind kind);
  * together fill that of a link they share within a round, which a comparison of whole
  * rounds sees when it is too late.  To be asked with every ack. */
 bool suci_cc_queued(struct suci_cc *cc, const struct suci_cc_ack *a);
+
+/* The window of one of a crowd once it is full, 2^-SUCI_CC_FRAC packets, after an ack: as
+ * FAST TCP has it, what fits on the way without a queue and a few packets that wait in it.
+ * So all paths of the crowd get the same, whatever each began with, and the queue is short. */
+uint64_t suci_cc_share(struct suci_cc *cc, uint64_t w, const struct suci_cc_ack *a);
+
+/* One of a crowd: an even share of what our device carries in the shortest round trip,
+ * 2^-SUCI_CC_FRAC packets.  A window of which nothing was learned is that. */
+void suci_cc_begin(struct suci_cc *cc, uint32_t share);
+
+/* By how much the window of one of a crowd grows in slow start after an ack of so many
+ * packets: up to its share as ever, from then on a quarter of that. */
+uint64_t suci_cc_growth(const struct suci_cc *cc, uint64_t w, uint32_t packets);
+
+/* Packets below which no window falls. */
+uint32_t suci_cc_least(const struct suci_cc *cc, uint32_t alone);
+
+/* Whole packets of a window.  One of a crowd is rounded up: its pace is exact. */
+uint32_t suci_cc_whole(const struct suci_cc *cc, uint64_t w);
+
+/* The window, 2^-SUCI_CC_FRAC packets. */
+uint64_t suci_cc_exact(const struct suci_cc *cc);
+
+/* One of a crowd that was full: is its way empty again?  Others of it have finished. */
+bool suci_cc_room(struct suci_cc *cc, const struct suci_cc_ack *a);
 
 void suci_cc_init(struct suci_cc *cc, enum suci_cc_kind kind, const struct suci_cc_conf *conf);
 

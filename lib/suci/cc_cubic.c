@@ -39,9 +39,11 @@ publish(struct suci_cc *cc, uint64_t smoothed_ns)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
 	uint64_t max = (uint64_t)cc->conf.window_max << SUCI_CC_FRAC;
-	uint64_t min = base_min_ns(SUCI_CC_MIN_WINDOW * ONE, max);
+	uint64_t min = base_min_ns(suci_cc_least(cc, SUCI_CC_MIN_WINDOW) * ONE, max);
 	c->w = c->w > max ? max : c->w < min ? min : c->w;
-	cc->window = (uint32_t)(c->w >> SUCI_CC_FRAC);
+	cc->window = suci_cc_whole(cc, c->w);
+	if (cc->window > cc->conf.window_max)
+		cc->window = cc->conf.window_max;
 	if (!smoothed_ns)
 		return;
 	__extension__ typedef unsigned __int128 wide;
@@ -50,12 +52,18 @@ publish(struct suci_cc *cc, uint64_t smoothed_ns)
 	cc->rate_bps = rate > RATE_MAX_BPS ? RATE_MAX_BPS : rate ? (uint64_t)rate : 1;
 }
 
+static uint64_t
+first_window(const struct suci_cc_conf *conf)
+{
+	return (uint64_t)(conf->initial_window ? conf->initial_window : 10) << SUCI_CC_FRAC;
+}
+
 static void
 cubic_init(struct suci_cc *cc, const struct suci_cc_conf *conf)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
 	*c = (struct suci_cc_cubic){.ssthresh = UINT64_MAX};
-	c->w = (uint64_t)(conf->initial_window ? conf->initial_window : 10) << SUCI_CC_FRAC;
+	c->w = first_window(conf);
 	c->round_min_ns = c->last_min_ns = BASE_NEVER_NS;
 	cc->rate_bps = 0; /* until the first round trip is known */
 	publish(cc, 0);
@@ -131,9 +139,6 @@ avoid(struct suci_cc_cubic *c, const struct suci_cc_ack *a)
 	/* Reno's line: 3 (1 - beta) / (1 + beta) = 9/17 per window until it has
 	 * reached the window of the last reduction, then 1. */
 	uint64_t alpha = c->w_est < c->prior ? ONE * 9 / 17 : ONE;
-	/* The paths of a crowd together grow like one (as in RFC 6356). */
-	if (a->crowd >= SUCI_CC_CROWD)
-		alpha /= a->crowd;
 	c->w_est += alpha * a->packets / (c->w >> SUCI_CC_FRAC);
 	c->w += step;
 	if (c->w < c->w_est)
@@ -156,13 +161,18 @@ cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	if (c->idle_since_ns && c->epoch_ns)
 		c->epoch_ns += a->now_ns - c->idle_since_ns;
 	c->idle_since_ns = 0;
+	cc->learned = true;
 	if (c->w < c->ssthresh) {
-		c->w += (uint64_t)a->packets << SUCI_CC_FRAC;
+		c->w += suci_cc_growth(cc, c->w, a->packets);
 		bool grew = delay_grew(c, a);
 		if (suci_cc_queued(cc, a) || grew)
 			c->ssthresh = c->w;
 		if (c->w > c->ssthresh)
 			c->w = c->ssthresh;
+	} else if (a->crowd >= SUCI_CC_CROWD) {
+		c->w = suci_cc_share(cc, c->w, a);
+		c->epoch_ns = 0;
+		c->ssthresh = suci_cc_room(cc, a) ? UINT64_MAX : c->w;
 	} else {
 		avoid(c, a);
 	}
@@ -189,6 +199,9 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 	 * maximum. */
 	c->w_max = c->w < c->w_max ? c->w * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN) : c->w;
 	c->w = c->w * BETA_NUM / BETA_DEN;
+	/* The share of the device that it began with is more than the way bears. */
+	if (cc->share && c->last_min_ns == BASE_NEVER_NS)
+		c->w = base_min_ns(c->w, first_window(&cc->conf));
 	if (c->w < SUCI_CC_MIN_WINDOW * ONE)
 		c->w = SUCI_CC_MIN_WINDOW * ONE;
 	c->ssthresh = c->w;
@@ -235,6 +248,14 @@ cubic_spurious(struct suci_cc *cc, uint32_t packets, uint64_t now_ns)
 	publish(cc, 0);
 }
 
+static void
+cubic_begin(struct suci_cc *cc)
+{
+	if (!cc->learned)
+		cc->cubic.w = cc->share;
+	publish(cc, 0);
+}
+
 /* As a loss (RFC 9438 section 4.8), but never to be taken back. */
 static void
 cubic_ce(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns)
@@ -253,4 +274,5 @@ const struct suci_cc_ops suci_cc_cubic = {
 	.collapsed = cubic_collapsed,
 	.spurious = cubic_spurious,
 	.ce = cubic_ce,
+	.begin = cubic_begin,
 };

@@ -261,11 +261,15 @@ suci_credit_offer(struct suci *ep, struct suci_path *p)
 	return (uint32_t)p->first_credit << 16 | (rtt < UINT16_MAX ? (uint32_t)rtt : UINT16_MAX);
 }
 
-void
-suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, bool incoming, uint64_t now_ns)
+uint64_t
+suci_credit_offer_rtt(uint32_t offer)
 {
-	if (incoming)
-		p->hs_rtt_ns = (offer & UINT16_MAX) * (uint64_t)SUCI_HS_RTT_UNIT_NS;
+	return (offer & UINT16_MAX) * (uint64_t)SUCI_HS_RTT_UNIT_NS;
+}
+
+void
+suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, uint64_t now_ns)
+{
 	p->tx_limit = offer >> 16;
 	p->up_ns = now_ns;
 	suci_credit_offer(ep, p);

@@ -225,8 +225,11 @@ say_goodbye(struct suci *ep, struct suci_path *p)
 		suci_oob_send(ep, o, 0, 0);
 	}
 	uint64_t gap_ns = base_max_ns(BASE_MS_NS, 2 * p->rtt.smoothed_ns);
-	suci_send_close(ep, p, (const char *)ep->hello[path_index(ep, p)].bytes, 2, gap_ns,
-			ep->now_ns);
+	bool silent = p->down_why == SUCI_DOWN_SILENT;
+	suci_send_close(ep, p, silent ? SUCI_DOWN_SILENT : SUCI_DOWN_CLOSED,
+			silent ? "it hears nothing from here"
+			       : (const char *)ep->hello[path_index(ep, p)].bytes,
+			2, gap_ns, ep->now_ns);
 }
 
 void
@@ -290,6 +293,21 @@ suci_expiry_ns(const struct suci *ep)
 	return ep->next_ns;
 }
 
+/* The round trip that the last path to that address had; 0 = unknown. */
+static uint64_t
+former_rtt(const struct suci *ep, const struct suci_addr *to)
+{
+	for (uint32_t i = 1; i <= ep->former_max; i++) {
+		const struct former *f =
+			&ep->former[(ep->former_next + ep->former_max - i) % ep->former_max];
+		if (!f->incarnation)
+			return 0;
+		if (!memcmp(&f->addr, to, sizeof *to))
+			return f->rtt_ns;
+	}
+	return 0;
+}
+
 int
 suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, size_t hello_len,
 	       uint32_t *path, uint64_t now_ns)
@@ -312,12 +330,38 @@ suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, s
 		}
 		p->state = PATH_HELLO;
 		p->send_hs = true;
+		p->hs_rtt_ns = former_rtt(ep, to);
 		p->hs_give_up_ns = base_add_ns(now_ns, ep->conf.handshake_ns);
 		suci_path_ready(ep, p);
 		suci_path_arm(ep, p);
 	}
 	suci_leave(ep);
 	return err;
+}
+
+int
+suci_path_nudge(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state == PATH_UP || p->closing)
+		return SUCI_ERR_DOWN;
+	suci_enter(ep, now_ns);
+	p->send_hs = true;
+	suci_path_ready(ep, p);
+	suci_leave(ep);
+	return SUCI_ERR_OK;
+}
+
+void
+suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state != PATH_UP || !p->ack_pending)
+		return;
+	suci_enter(ep, now_ns);
+	p->send_ack = true;
+	suci_path_ready(ep, p);
+	suci_leave(ep);
 }
 
 void
@@ -347,6 +391,17 @@ suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_n
 		return;
 	suci_enter(ep, now_ns);
 	suci_path_fail(ep, p, SUCI_DOWN_LOCAL, text);
+	suci_leave(ep);
+}
+
+void
+suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p)
+		return;
+	suci_enter(ep, now_ns);
+	suci_path_fail(ep, p, SUCI_DOWN_SILENT, SUCI_TEXT_SILENT);
 	suci_leave(ep);
 }
 

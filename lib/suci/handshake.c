@@ -1,10 +1,15 @@
 /* How a path begins and ends.
  *
  *      opener                       listener
- *        HELLO  tag, incarnation ->   keeps nothing
- *        <- COOKIE  siphash(address, tag, incarnation, time)
+ *        HELLO  tag, incarnation,     keeps nothing
+ *               own time ->
+ *        <- COOKIE  siphash(address, tag, incarnation, time), the opener's time
  *        OPEN  the same, cookie ->    address proven: makes the path
  *        <- ACCEPT  its own tag
+ *
+ * With its own time back the opener knows the round trip, whichever HELLO was answered, and
+ * tells the listener with the OPEN.  What it repeats it does after twice the round trip, if
+ * it knows one: for a HELLO, that of the last path to that address.
  *
  * An OPEN that repeats tag and incarnation of the path we have is answered
  * with the same ACCEPT.  One with another incarnation means that the peer
@@ -72,14 +77,13 @@ put_farewell(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason, c
 }
 
 void
-suci_send_close(struct suci *ep, struct suci_path *p, const char *text, uint32_t repeats,
-		uint64_t gap_ns, uint64_t now_ns)
+suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text,
+		uint32_t repeats, uint64_t gap_ns, uint64_t now_ns)
 {
 	struct suci_oob *o = suci_oob_new(ep, &p->peer, false);
 	if (!o)
 		return;
-	size_t len =
-		put_farewell(o->bytes, SUCI_T_CLOSE, p->tx_tag, SUCI_DOWN_CLOSED, text, now_ns);
+	size_t len = put_farewell(o->bytes, SUCI_T_CLOSE, p->tx_tag, (uint16_t)why, text, now_ns);
 	if (p->seal)
 		len = suci_seal_close(ep, p, o->bytes, len);
 	o->len = (uint16_t)len;
@@ -143,10 +147,21 @@ rx_hello(struct suci *ep, const struct suci_addr *from, const struct suci_body *
 		return;
 	struct suci_body answer = {
 		.cookie = cookie_for(ep, from, b, now_ns / COOKIE_BUCKET_NS),
+		.incarnation = ep->conf.incarnation,
+		.peer_incarnation = b->peer_incarnation, /* its time */
 	};
 	put_stranger_hdr(o->bytes, SUCI_T_COOKIE, b->tag, now_ns);
 	o->len = (uint16_t)(SUCI_PATH_HDR + suci_body_encode(&answer, o->bytes + SUCI_PATH_HDR));
 	suci_oob_send(ep, o, 0, 0);
+}
+
+/* Before a path is up its peer_incarnation is the life that gave the last cookie, 0 if it did not
+ * say.  An earlier one may have taken an OPEN of ours: what it sent to that tag must not be taken
+ * for data of this one. */
+static bool
+of_other_life(const struct suci_path *p, const struct suci_body *b)
+{
+	return p->peer_incarnation && b->incarnation && p->peer_incarnation != b->incarnation;
 }
 
 static void
@@ -158,7 +173,22 @@ rx_cookie(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	}
 	if (p->state != PATH_HELLO)
 		return; /* the answer to a HELLO sent again, or opens that crossed */
-	p->hs_rtt_ns = p->hs_tries == 1 ? ep->now_ns - p->hs_sent_ns : 0;
+	/* A listener of an older version gives no time back: then only one HELLO is clear. */
+	uint64_t sent_ns = b->peer_incarnation;
+	if (!sent_ns && p->hs_tries == 1)
+		sent_ns = p->hs_sent_ns;
+	bool known = sent_ns && sent_ns <= p->hs_sent_ns && ep->now_ns - sent_ns <= RETRY_MAX_NS;
+	p->hs_rtt_ns = known ? ep->now_ns - sent_ns : 0;
+	bool other = of_other_life(p, b);
+	p->peer_incarnation = b->incarnation;
+	if (other) { /* the cookie is for the old tag, too */
+		suci_path_retag(ep, p);
+		p->hs_tries = 0;
+		p->hs_retry_ns = BASE_NEVER_NS;
+		p->send_hs = true;
+		suci_path_ready(ep, p);
+		return;
+	}
 	p->state = PATH_OPEN;
 	p->cookie = b->cookie;
 	p->hs_tries = 0;
@@ -292,6 +322,8 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 			suci_path_unmake(ep, p); /* nobody has heard of it */
 		return;
 	}
+	if (of_other_life(p, b))
+		suci_path_retag(ep, p);
 	suci_path_establish(ep, p, b, true, 0, now_ns);
 }
 
@@ -322,9 +354,10 @@ rx_accept(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, u
 	suci_path_establish(ep, p, b, false, rtt_ns, now_ns);
 }
 
-/* The reason a farewell gives, as text for a person. */
+/* The reason a farewell gives, also as text for a person. */
 static bool
-farewell_text(struct suci *ep, const uint8_t *body, size_t len, char text[SUCI_TEXT_MAX])
+farewell_text(struct suci *ep, const uint8_t *body, size_t len, uint16_t *reason,
+	      char text[SUCI_TEXT_MAX])
 {
 	struct suci_farewell f;
 	if (!suci_farewell_decode(&f, body, len)) {
@@ -334,6 +367,7 @@ farewell_text(struct suci *ep, const uint8_t *body, size_t len, char text[SUCI_T
 	for (uint32_t i = 0; i < f.text_len; i++)
 		text[i] = f.text[i] >= 0x20 && f.text[i] != 0x7f ? (char)f.text[i] : '?';
 	text[f.text_len] = 0;
+	*reason = f.reason;
 	return true;
 }
 
@@ -365,6 +399,7 @@ rx_reset(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 	 uint8_t *dgram, size_t len, uint64_t now_ns)
 {
 	char text[SUCI_TEXT_MAX];
+	uint16_t reason;
 	bool sealed = h->flags & SUCI_PF_SEALED;
 	struct suci_path *p = suci_path_at(ep, from);
 	if (!p || p->state != PATH_UP || p->tx_tag != h->path_tag) {
@@ -375,7 +410,8 @@ rx_reset(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 		ep->count.drop_sealed += sealed;
 		ep->count.drop_unsealed += !sealed;
 	} else if (sealed ? reset_believed(ep, p, dgram, len, now_ns)
-			  : farewell_text(ep, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR, text)) {
+			  : farewell_text(ep, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR, &reason,
+					  text)) {
 		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);
 	}
 }
@@ -400,6 +436,7 @@ rx_close(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 	 uint8_t *dgram, size_t len, uint64_t now_ns)
 {
 	char text[SUCI_TEXT_MAX];
+	uint16_t reason;
 	bool sealed = h->flags & SUCI_PF_SEALED;
 	struct suci_path *p = suci_path_by_tag(ep, h->path_tag);
 	if (!p) {
@@ -419,9 +456,11 @@ rx_close(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 	if (sealed && !close_authentic(ep, p, dgram, len))
 		return;
 	len -= SUCI_PATH_HDR + (sealed ? (size_t)SUCI_SEAL_EXT + SUCI_SEAL_TAG : 0);
-	if (farewell_text(ep, dgram + SUCI_PATH_HDR, len, text))
-		suci_path_down(ep, p, p->state == PATH_UP ? SUCI_DOWN_CLOSED : SUCI_DOWN_REFUSED,
-			       text, now_ns);
+	if (!farewell_text(ep, dgram + SUCI_PATH_HDR, len, &reason, text))
+		return;
+	/* It lives and does not hear us: the way there is cut. */
+	enum suci_down why = reason == SUCI_DOWN_SILENT ? SUCI_DOWN_SILENT : SUCI_DOWN_CLOSED;
+	suci_path_down(ep, p, p->state == PATH_UP ? why : SUCI_DOWN_REFUSED, text, now_ns);
 }
 
 void
@@ -492,7 +531,9 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 				    : ep->conf.hello_len,
 		.incarnation = ep->conf.incarnation,
 		.cookie = p->state == PATH_OPEN ? p->cookie : 0,
-		.peer_incarnation = p->state == PATH_UP ? p->peer_incarnation : 0,
+		.peer_incarnation = p->state == PATH_UP	     ? p->peer_incarnation
+				    : p->state == PATH_HELLO ? now_ns
+							     : 0,
 	};
 	enum suci_type type = p->state == PATH_UP     ? SUCI_T_ACCEPT
 			      : p->state == PATH_OPEN ? SUCI_T_OPEN
@@ -501,8 +542,9 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 	if (type != SUCI_T_HELLO)
 		be32_store(out + 8, suci_credit_offer(ep, p));
 	if (p->state != PATH_UP) {
-		uint64_t wait = RETRY_FIRST_NS << (p->hs_tries < 6 ? p->hs_tries : 6);
-		p->hs_tries++;
+		uint64_t wait = base_max_ns(RETRY_FIRST_NS, 2 * p->hs_rtt_ns)
+				<< (p->hs_tries < 6 ? p->hs_tries : 6);
+		p->hs_tries = p->hs_tries < UINT8_MAX ? (uint8_t)(p->hs_tries + 1) : UINT8_MAX;
 		p->hs_sent_ns = now_ns;
 		p->hs_retry_ns = now_ns + base_min_ns(wait, RETRY_MAX_NS);
 	}

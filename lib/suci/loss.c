@@ -13,6 +13,7 @@
  * since what was acknowledged before, over three probe timeouts or more, where first and
  * last of that are lost.  Only then the window collapses: silence alone proves nothing
  * about what was sent. */
+#include "crowd.h"
 #include "private.h"
 
 #include "base/serial.h"
@@ -25,6 +26,7 @@
 #define ACK_DELAY_LEAST_NS  (50 * BASE_US_NS)
 #define PATIENCE_ACKS	    64
 #define ECN_PROBES	    3 /* probe timeouts before marks are held to be the cause */
+#define BACK_OFF_STEPS	    2
 #define REFUSED_WINDOW_MIN  64
 #define REFUSED_PROBES	    2 /* back-off stops here while the peer refuses we know not what */
 
@@ -52,12 +54,25 @@ peer_ack_delay(const struct suci *ep, const struct suci_path *p)
 	return base_min_ns(base_max_ns(4 * p->rtt.smoothed_ns, 2 * ACK_DELAY_LEAST_NS), most);
 }
 
+/* Where silence counts, probes come twice in the time that it may last: a way that comes and
+ * goes is used when it is there, and not after pauses that grow beyond the time for which it
+ * is.  Two steps it always backs off, for the round trip may have grown. */
 uint64_t
 suci_loss_probe_at(const struct suci *ep, const struct suci_path *p)
 {
 	if (!p->in_flight || p->loss_at_ns != BASE_NEVER_NS || p->send_probe || SUCI_BUG(NO_PROBE))
 		return BASE_NEVER_NS;
-	return p->flight_ns + suci_rtt_pto_ns(&p->rtt, peer_ack_delay(ep, p), p->probes);
+	uint64_t delay = peer_ack_delay(ep, p);
+	uint64_t wait = suci_rtt_pto_ns(&p->rtt, delay, p->probes);
+	if (p->probes > BACK_OFF_STEPS && p->liveness_ns)
+		wait = base_min_ns(wait,
+				   base_max_ns(p->liveness_ns / 2,
+					       suci_rtt_pto_ns(&p->rtt, delay, BACK_OFF_STEPS)));
+	/* One packet of each path of a crowd is in front of it, perhaps, and no round trip has
+	 * shown that yet. */
+	if (p->cc.share && suci_crowded(ep, p))
+		wait += p->mtu * BASE_S_NS / suci_even_rate(ep);
+	return p->flight_ns + wait;
 }
 
 void
@@ -184,7 +199,8 @@ covered(const struct suci_ack *a, uint32_t pn)
 
 /* Packets given up and acknowledged after all. */
 static void
-exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, struct news *n)
+exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
+       uint64_t now_ns, struct news *n)
 {
 	for (uint32_t k = 0; k < TOMBS; k++) {
 		struct tomb t = p->tomb[k];
@@ -197,6 +213,9 @@ exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, struct ne
 			ep->count.tx_spurious++;
 		if (t.probing)
 			p->patience = PATIENCE_ACKS;
+		/* Numbers are not used twice: it says how long the first one took. */
+		if (t.pn == largest)
+			n->rtt_ns = now_ns > t.sent_ns ? now_ns - t.sent_ns : 1;
 		if (!t.probing) {
 			n->late++;
 			p->reorder_quiet = 0;
@@ -316,9 +335,11 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 			.smoothed_ns = p->rtt.sampled ? p->rtt.smoothed_ns : 0,
 			.sent_ns = n->sent_ns,
 			.min_ns = p->rtt.min_ns,
-			.crowd = suci_crowding(p) ? ep->crowd : 1,
+			.crowd = suci_crowded(ep, p) ? ep->crowd : 1,
 			.now_ns = now_ns,
 		};
+		if (a.crowd < SUCI_CC_CROWD)
+			p->cc.share = 0;
 		if (p->cc.ops->rated) {
 			suci_rate_acked(&p->rate, &ep->snap[n->newest], n->newest_pn, n->sent_ns,
 					n->bytes, p->rtt.sampled ? p->rtt.min_ns : 0, now_ns,
@@ -419,12 +440,13 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (a->n && largest > p->largest_acked)
 		p->largest_acked = largest;
 	if (p->tomb_live)
-		exhume(ep, p, a, &n);
+		exhume(ep, p, a, largest, now_ns, &n);
 	if (a->n)
 		walk(ep, p, a, largest, now_ns, &n);
 	bool parked = a->nrefused && refused(ep, p, a, now_ns);
 	suci_marks_heard(ep, p, a, n.marked, n.sent_ns, now_ns);
-	if (n.rtt_ns) {
+	/* After a delay that the field cannot hold (acks were lost) it measures nothing. */
+	if (n.rtt_ns && a->delay_us < UINT16_MAX) {
 		suci_rtt_sample(&p->rtt, n.rtt_ns, a->delay_us * 1000ull);
 		if (!p->sampled_ns)
 			p->sampled_ns = now_ns;
@@ -433,8 +455,10 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (parked) {
 		p->probes = 0;
 		p->due_ns = now_ns;
-	} else if (a->flags & SUCI_AF_REFUSED && p->probes > REFUSED_PROBES) {
-		p->probes = REFUSED_PROBES;
+	} else if (a->flags & SUCI_AF_REFUSED) {
+		p->due_ns = now_ns;
+		if (p->probes > REFUSED_PROBES)
+			p->probes = REFUSED_PROBES;
 	}
 	if (n.retried)
 		suci_park_taken(p, n.retried);

@@ -98,7 +98,7 @@ move(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	p->last_rx_ns = now_ns;
 	ep->count.paths_moved++;
 	if (elsewhere) {
-		suci_rtt_init(&p->rtt);
+		suci_rtt_init(&p->rtt, 0);
 		p->sampled_ns = 0;
 		suci_path_restart_cc(ep, p, now_ns);
 		suci_pmtu_again(ep, p, now_ns);

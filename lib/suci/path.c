@@ -3,6 +3,7 @@
 
 #define PACE_SLEEP_NS (200 * BASE_US_NS) /* drivers may oversleep by this much */
 #define LIVENESS_PTOS 3
+#define STUCK_PROBES  3 /* unanswered, before a peer that is heard is held not to hear us */
 #define BURST_PACKETS 16
 
 #include "base/assert.h"
@@ -96,6 +97,12 @@ new_tag(struct suci *ep, uint32_t index, uint32_t former)
 		if (tag && tag != former)
 			return tag;
 	}
+}
+
+void
+suci_path_retag(struct suci *ep, struct suci_path *p)
+{
+	p->rx_tag = new_tag(ep, path_index(ep, p), p->rx_tag);
 }
 
 struct suci_path *
@@ -218,7 +225,9 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->keepalive_ns = ep->conf.keepalive_ns;
 	p->flight_ns = now_ns;
 	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
-	suci_rtt_init(&p->rtt);
+	if (incoming)
+		p->hs_rtt_ns = suci_credit_offer_rtt(b->offer);
+	suci_rtt_init(&p->rtt, p->hs_rtt_ns);
 	if (rtt_ns) {
 		suci_rtt_sample(&p->rtt, rtt_ns, 0);
 		p->sampled_ns = now_ns;
@@ -230,7 +239,7 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	init_cc(ep, p, ep->conf.cc, ep->conf.fixed_rate_bps, ep->conf.fixed_window, now_ns);
 	ep->count.paths_opened++;
 	suci_rec_guard(ep, p, true);
-	suci_credit_up(ep, p, b->offer, incoming, now_ns);
+	suci_credit_up(ep, p, b->offer, now_ns);
 	suci_path_ready(ep, p);
 	suci_path_arm(ep, p);
 	ep->ops->path_up(ep->user, path_index(ep, p), &p->peer, b->hello, b->hello_len, incoming);
@@ -308,11 +317,14 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	if (p->state == PATH_UP) {
 		ep->count.paths_closed++;
 		suci_rec_guard(ep, p, false);
-		ep->former[ep->former_next++ % ep->former_max] = (struct former){
+		uint32_t at = ep->former_next++ % ep->former_max;
+		ep->former_next %= ep->former_max;
+		ep->former[at] = (struct former){
 			.addr = p->peer,
 			.tag = p->tx_tag,
 			.incarnation = p->peer_incarnation,
 			.at_ns = now_ns,
+			.rtt_ns = p->rtt.sampled ? p->rtt.smoothed_ns : 0,
 		};
 	}
 	ep->ops->path_down(ep->user, i, why, text);
@@ -374,17 +386,20 @@ suci_path_unready(struct suci *ep, struct suci_path *p)
 	p->on_list = ON_NONE;
 }
 
-/* Not before a probe or two could be answered, whatever is configured. */
+/* Not before a probe or two could be answered, whatever is configured; of a path without a
+ * round trip, not even from the handshake, nobody knows when that is.  Who is heard and
+ * acknowledges nothing has twice as long: the way there may be cut, or be whole too seldom. */
 static uint64_t
 liveness_at(const struct suci *ep, const struct suci_path *p)
 {
 	if (!p->liveness_ns || !outstanding(p) || SUCI_BUG(SILENT))
 		return BASE_NEVER_NS;
 	uint64_t least = BASE_S_NS; /* the way may be long */
-	if (p->rtt.sampled)
+	if (p->rtt.sampled || (p->hs_rtt_ns && !p->move.count))
 		least = LIVENESS_PTOS * suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
-	return base_add_ns(base_max_ns(p->last_rx_ns, p->due_ns),
-			   base_max_ns(p->liveness_ns, least));
+	uint64_t wait = base_max_ns(p->liveness_ns, least);
+	uint64_t at = base_add_ns(base_max_ns(p->last_rx_ns, p->due_ns), wait);
+	return p->probes < STUCK_PROBES ? at : base_min_ns(at, base_add_ns(p->due_ns, 2 * wait));
 }
 
 static uint64_t
@@ -443,7 +458,7 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		return;
 	}
 	if (now_ns >= liveness_at(ep, p)) {
-		suci_path_down(ep, p, SUCI_DOWN_SILENT, "nothing heard from the peer", now_ns);
+		suci_path_fail(ep, p, SUCI_DOWN_SILENT, SUCI_TEXT_SILENT);
 		return;
 	}
 	if (now_ns >= p->loss_at_ns)
@@ -502,6 +517,7 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.mtu_max = p->mtu_max,
 		.mss = p->mtu - SUCI_OVERHEAD,
 		.ecn = p->marks.send,
+		.tx_ce = p->marks.ce,
 		.moves = p->move.count,
 		.rtt_ns = p->rtt.smoothed_ns,
 		.rtt_ns_min = p->rtt.min_ns,

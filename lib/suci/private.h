@@ -180,7 +180,8 @@ enum path_state { PATH_FREE, PATH_HELLO, PATH_OPEN, PATH_NEW, PATH_UP };
 struct suci_path {
 	struct suci_timer timer; /* first */
 	uint8_t state;
-	uint8_t on_list; /* enum on_list */
+	uint8_t on_list;  /* enum on_list */
+	uint8_t hs_tries; /* of this HELLO or OPEN, until it stops counting */
 	bool incoming;
 	bool closing; /* suci_path_close() in a callback; goes down on leave */
 	bool going_down;
@@ -201,8 +202,9 @@ struct suci_path {
 	uint32_t mtu;	  /* used now */
 	uint32_t mtu_max; /* both ends can take it */
 	uint8_t down_why; /* enum suci_down, when closing */
+	bool group_turn;  /* its own lanes took the last one */
+	bool crowds;	  /* counted in the endpoint's crowd */
 	struct suci_pmtu pmtu;
-	struct suci_marks marks;
 	struct suci_move move;
 
 	/* sending */
@@ -216,6 +218,7 @@ struct suci_path {
 	uint32_t grant_seen;   /* granted by the peer, ever */
 	uint32_t ask_told;     /* n_parked as last told */
 	uint32_t queued, in_flight, n_lost, n_parked;
+	uint32_t probe_rec; /* outstanding REC_PROBE */
 	/* Credit, see credit.c: the peer takes packets up to tx_limit. */
 	uint64_t tx_limit;
 	uint64_t more_from;	/* from here on say if more wait */
@@ -225,7 +228,6 @@ struct suci_path {
 	uint64_t ask_wait_ns;	/* how long it took lately */
 	uint32_t limit_largest; /* of the newest ack block heard */
 	uint32_t asks;		/* since it waits, beyond the first */
-	uint32_t probe_rec;	/* outstanding REC_PROBE */
 	uint64_t next_pn;	/* 64 bits here, 32 on the wire */
 	uint64_t limited_pn;	/* before it, window or pace held back more that waited */
 	uint64_t asked_pn;	/* last one sent with SUCI_PF_ACK_NOW */
@@ -242,6 +244,7 @@ struct suci_path {
 	uint32_t reorder_extra;	  /* eighths added to the loss time threshold */
 	uint32_t reorder_packets; /* packet threshold */
 	uint32_t reorder_quiet;	  /* losses since one was spurious */
+	struct suci_marks marks;
 	struct suci_rtt rtt;
 	struct suci_pacer pacer;
 	struct suci_cc cc;
@@ -276,11 +279,9 @@ struct suci_path {
 	uint16_t first_credit;
 	uint16_t quantum; /* most it gets at its next turn; 0 = its share */
 	uint64_t up_ns, told_again_ns;
-	uint64_t hs_rtt_ns; /* measured in the handshake by the opener; 0 = unknown */
-	uint32_t hs_tries;
-	uint32_t ack_pending; /* packets that want an ack */
-	uint64_t ack_at_ns;   /* when it is due, NEVER if none */
-	uint64_t acked_ns;    /* when the last ack left */
+	uint64_t hs_rtt_ns; /* measured by the opener; in HELLO that of the last path; or 0 */
+	uint64_t ack_at_ns; /* when it is due, NEVER if none */
+	uint64_t acked_ns;  /* when the last ack left */
 
 	uint64_t last_rx_ns;
 	uint64_t tx_segments, tx_retransmits, rx_segments, tx_bytes, rx_bytes;
@@ -295,11 +296,11 @@ struct suci_path {
 	uint32_t lanes;		    /* lane.c: first lane on this path */
 	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
 	uint32_t groups;	    /* lane_group.c: first of those it is in */
-	bool group_turn;	    /* its own lanes took the last one */
-	bool crowds;		    /* counted in the endpoint's crowd */
+	uint32_t ack_pending;	    /* packets that want an ack */
 };
 
-_Static_assert(sizeof(struct suci_path) <= 2304, "memory per peer: grow it on purpose only");
+_Static_assert(sizeof(struct suci_path) <= 2048,
+	       "a path's index is a shift; grow it on purpose only");
 _Static_assert(sizeof(struct suci_rec) <= 128, "two cache lines per segment");
 
 enum on_list { ON_NONE, ON_READY, ON_STARVED };
@@ -367,7 +368,7 @@ struct suci {
 	struct former {
 		struct suci_addr addr;
 		uint32_t tag;
-		uint64_t incarnation, at_ns;
+		uint64_t incarnation, at_ns, rtt_ns; /* or 0, if it never knew */
 	} * former;
 	uint32_t former_max, former_next;
 	/* limits.sealed_max; NULL without */
@@ -419,20 +420,6 @@ static inline bool
 suci_path_far(const struct suci_path *p)
 {
 	return (p->rtt.sampled ? p->rtt.min_ns : p->hs_rtt_ns) > SUCI_FAR_NS;
-}
-
-/* One of those that count in ep->crowd while they are busy. */
-static inline bool
-suci_crowding(const struct suci_path *p)
-{
-	return p->cc.ops != &suci_cc_fixed && suci_path_far(p);
-}
-
-/* Is p one of many busy paths? */
-static inline bool
-suci_crowded(const struct suci *ep, const struct suci_path *p)
-{
-	return ep->crowd >= SUCI_CC_CROWD && suci_crowding(p);
 }
 
 /* Bytes that sealing adds to every datagram of a path. */
@@ -521,6 +508,8 @@ struct suci_path *suci_path_get(struct suci *ep, uint32_t path); /* NULL if not 
 struct suci_path *suci_path_at(struct suci *ep, const struct suci_addr *a);
 struct suci_path *suci_path_by_tag(struct suci *ep, uint32_t tag);
 struct suci_path *suci_path_new(struct suci *ep, const struct suci_addr *peer);
+/* Another tag, which nobody has been told: before the path is up. */
+void suci_path_retag(struct suci *ep, struct suci_path *p);
 /* Give back a path that was made and never used. */
 void suci_path_unmake(struct suci *ep, struct suci_path *p);
 void suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body *b,
@@ -571,8 +560,10 @@ void suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const stru
 		       uint8_t *dgram, size_t len, uint64_t now_ns);
 size_t suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
 /* CLOSE of a path that is up. */
-void suci_send_close(struct suci *ep, struct suci_path *p, const char *text, uint32_t repeats,
-		     uint64_t gap_ns, uint64_t now_ns);
+#define SUCI_TEXT_SILENT "nothing heard from the peer"
+/* SUCI_DOWN_CLOSED or SUCI_DOWN_SILENT, as the peer is to see it. */
+void suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text,
+		     uint32_t repeats, uint64_t gap_ns, uint64_t now_ns);
 /* The answer to a DATA datagram nobody here has a path for. */
 void suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_path_hdr *h,
 		     const uint8_t *dgram, size_t len, uint64_t now_ns);
@@ -670,11 +661,11 @@ void suci_credit_init(struct suci *ep);
 /* A path to p->peer was made; is no more. */
 void suci_credit_join(struct suci *ep, struct suci_path *p);
 void suci_credit_leave(struct suci *ep, struct suci_path *p);
-/* For the pn field of OPEN and ACCEPT. */
+/* For the pn field of OPEN and ACCEPT; and the round trip an OPEN tells there, or 0. */
 uint32_t suci_credit_offer(struct suci *ep, struct suci_path *p);
+uint64_t suci_credit_offer_rtt(uint32_t offer);
 /* The path comes up; offer is what the peer's OPEN or ACCEPT said. */
-void suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, bool incoming,
-		    uint64_t now_ns);
+void suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, uint64_t now_ns);
 void suci_credit_down(struct suci *ep, struct suci_path *p);
 /* A new packet came, with those SUCI_PF_* flags, perhaps with a segment of that priority. */
 void suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flags,

@@ -3,13 +3,10 @@
 #include "base/clock.h"
 
 void
-suci_rtt_init(struct suci_rtt *r)
+suci_rtt_init(struct suci_rtt *r, uint64_t guess_ns)
 {
-	*r = (struct suci_rtt){
-		.smoothed_ns = SUCI_RTT_INITIAL_NS,
-		.var_ns = SUCI_RTT_INITIAL_NS / 2,
-		.latest_ns = SUCI_RTT_INITIAL_NS,
-	};
+	uint64_t rtt = base_max_ns(SUCI_RTT_INITIAL_NS, guess_ns);
+	*r = (struct suci_rtt){.smoothed_ns = rtt, .var_ns = rtt / 2, .latest_ns = rtt};
 }
 
 void
@@ -55,7 +52,9 @@ suci_rtt_pto_ns(const struct suci_rtt *r, uint64_t ack_delay_ns, uint32_t probes
 		base = r->smoothed_ns + base_max_ns(4 * r->var_ns, SUCI_RTT_GRAIN_NS) +
 		       ack_delay_ns;
 	else
-		base = SUCI_RTT_INITIAL_NS + ack_delay_ns;
+		base = r->smoothed_ns > SUCI_RTT_INITIAL_NS /* a guess: half as much again */
+			       ? r->smoothed_ns + r->var_ns + ack_delay_ns
+			       : SUCI_RTT_INITIAL_NS + ack_delay_ns;
 	uint64_t cap = base_max_ns(SUCI_PTO_MAX_NS, 2 * base);
 	return probes > 20 ? cap : base_min_ns(base << probes, cap);
 }

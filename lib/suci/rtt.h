@@ -17,7 +17,9 @@ struct suci_rtt {
 	bool sampled;
 };
 
-void suci_rtt_init(struct suci_rtt *r);
+/* guess_ns: what the handshake took, 0 = unknown; nothing before the first sample is sooner
+ * than that allows. */
+void suci_rtt_init(struct suci_rtt *r, uint64_t guess_ns);
 /* A packet was acknowledged sample_ns after it was sent; the peer says it
  * waited delay_ns of that. */
 void suci_rtt_sample(struct suci_rtt *r, uint64_t sample_ns, uint64_t delay_ns);

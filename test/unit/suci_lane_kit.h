@@ -278,7 +278,7 @@ world_endpoint(struct world *w, int side)
 	struct suci_config c = link_config(side);
 	if (w->mtu)
 		c.mtu_max = w->mtu;
-	memcpy(c.mtu_leg, w->leg_mtu, sizeof c.mtu_leg);
+	memcpy(c.mtu_leg, w->leg_mtu, sizeof w->leg_mtu);
 	c.liveness_ns = c.keepalive_ns = w->liveness_ns;
 	c.ops = suci_lanes_ops();
 	c.user = h->ls;

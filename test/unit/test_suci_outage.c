@@ -102,6 +102,63 @@ test_persistent_needs_rtt(void **state)
 	pair_free(t);
 }
 
+/* The handshake says how long the way is, so nothing is sent again before its ack can be
+ * there.  If the way has grown since, the first packet is, and that ack is what tells the
+ * round trip. */
+static void
+test_long_way_is_sampled(void **state)
+{
+	(void)state;
+	for (int grown = 0; grown < 2; grown++) {
+		struct pair *t = pair_new(1, grown ? BASE_MS_NS : 20 * BASE_MS_NS);
+		pair_start(t);
+		t->l.delay_ns = 20 * BASE_MS_NS;
+		pair_send(t, 1, 1, 1000);
+		pair_run(t, BASE_S_NS);
+		assert_int_equal(t->s[1].acked, 1);
+		assert_in_range(pair_count(t, 1)->tx_probes, grown, 2 * grown);
+		assert_in_range(pair_info(t, 1).rtt_ns_min, 40 * BASE_MS_NS, 42 * BASE_MS_NS);
+		pair_free(t);
+	}
+}
+
+static bool
+only_cookies_from_1(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l, (void)len;
+	return from == 1 && (bytes[0] & 15) != SUCI_T_COOKIE;
+}
+
+/* The way back is cut while the path comes up: who listened has no sample, but what the
+ * handshake took, and need not wait as if the way might take a second. */
+static void
+test_born_mute(void **state)
+{
+	(void)state;
+	const uint64_t live = 200 * BASE_MS_NS;
+	for (uint64_t delay = BASE_MS_NS / 10; delay <= 20 * BASE_MS_NS; delay *= 14) {
+		struct pair *t = pair_new(3, delay);
+		for (int side = 0; side < 2; side++) {
+			t->conf[side].liveness_ns = live;
+			t->l.ep[side] = link_endpoint(&t->conf[side], t->l.now_ns);
+		}
+		t->l.filter = only_cookies_from_1;
+		uint32_t path;
+		assert_int_equal(
+			suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &path, t->l.now_ns), 0);
+		for (int k = 0; k < 1000 && !t->s[1].up; k++)
+			pair_run(t, BASE_MS_NS / 10);
+		assert_true(t->s[1].up);
+		uint64_t up_ns = t->l.now_ns;
+		pair_send(t, 1, 1, 1000);
+		pair_run(t, BASE_S_NS);
+		assert_true(t->s[1].downs > 0);
+		assert_int_equal(t->s[1].why, SUCI_DOWN_SILENT);
+		assert_in_range(t->s[1].down_ns - up_ns, live - BASE_MS_NS, live + 25 * BASE_MS_NS);
+		pair_free(t);
+	}
+}
+
 static void
 test_random_loss_is_not(void **state)
 {
@@ -197,6 +254,58 @@ test_living_stays(void **state)
 	pair_free(t);
 }
 
+static bool
+from_0(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	const struct pair *t = l->arg;
+	(void)bytes, (void)len;
+	return from == 0 && t->count;
+}
+
+/* One way is cut, and the other side goes on talking: who hears nothing says so, and who is
+ * heard by nobody finds out by himself if the other does not look. */
+static void
+test_one_way(void **state)
+{
+	(void)state;
+	const uint64_t live = 200 * BASE_MS_NS;
+	for (int looks = 0; looks < 2; looks++) {
+		struct pair *t = pair_new(7, 5 * BASE_MS_NS);
+		t->l.filter = from_0;
+		t->conf[0].liveness_ns = live;
+		t->conf[1].liveness_ns = looks ? live : 0;
+		t->conf[0].keepalive_ns = t->conf[1].keepalive_ns = live / 4;
+		pair_start(t);
+		for (int k = 0; k < 10; k++) {
+			pair_send(t, k & 1, 3, 1000);
+			pair_run(t, 20 * BASE_MS_NS);
+		}
+		t->count = 1;
+		uint64_t cut_ns = t->l.now_ns;
+		pair_send(t, 0, 3, 1000);
+		for (int k = 0; k < 60 && t->s[0].up; k++) {
+			if (!t->s[1].downs)
+				pair_send(t, 1, 1, 100);
+			pair_run(t, 10 * BASE_MS_NS);
+		}
+		assert_false(t->s[0].up);
+		assert_int_equal(t->s[0].why, SUCI_DOWN_SILENT);
+		assert_int_equal(t->s[1].downs, looks);
+		uint64_t took = t->s[0].down_ns - cut_ns;
+		print_message("  %s: %u ms\n", looks ? t->s[0].text : "by itself",
+			      (unsigned)(took / BASE_MS_NS));
+		if (looks) {
+			assert_int_equal(t->s[1].why, SUCI_DOWN_SILENT);
+			assert_string_equal(t->s[0].text, "it hears nothing from here");
+			assert_in_range(took, live - 20 * BASE_MS_NS, live + 10 * BASE_MS_NS);
+		} else {
+			assert_in_range(took, 2 * live - 20 * BASE_MS_NS,
+					2 * live + 10 * BASE_MS_NS);
+		}
+		pair_free(t);
+	}
+}
+
 /* Probe timeouts are a few round trips, also where ack_delay is fifty: the last datagram
  * of a burst is dropped, with traffic in one direction only or in both. */
 static bool
@@ -262,9 +371,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_persistent),
 		cmocka_unit_test(test_persistent_needs_rtt),
+		cmocka_unit_test(test_long_way_is_sampled),
+		cmocka_unit_test(test_born_mute),
 		cmocka_unit_test(test_random_loss_is_not),
 		cmocka_unit_test(test_liveness),
 		cmocka_unit_test(test_living_stays),
+		cmocka_unit_test(test_one_way),
 		cmocka_unit_test(test_far_away),
 		cmocka_unit_test(test_tail_in_round_trips),
 	};

@@ -13,7 +13,7 @@ test_samples(void **state)
 {
 	(void)state;
 	struct suci_rtt r;
-	suci_rtt_init(&r);
+	suci_rtt_init(&r, 0);
 	assert_int_equal(suci_rtt_pto_ns(&r, BASE_MS_NS, 0), 21 * BASE_MS_NS);
 	suci_rtt_sample(&r, 100000, 0);
 	assert_int_equal(r.smoothed_ns, 100000);
@@ -28,12 +28,29 @@ test_samples(void **state)
 	assert_int_equal(suci_rtt_loss_ns(&r, 8), 300000 / 8 * 16);
 }
 
+/* What the handshake took is a guess: no probe before it, none later than without for a
+ * short way. */
+static void
+test_guess(void **state)
+{
+	(void)state;
+	struct suci_rtt r;
+	suci_rtt_init(&r, 100 * BASE_MS_NS);
+	assert_false(r.sampled);
+	assert_int_equal(suci_rtt_pto_ns(&r, BASE_MS_NS, 0), 151 * BASE_MS_NS);
+	suci_rtt_init(&r, 100000);
+	assert_int_equal(suci_rtt_pto_ns(&r, BASE_MS_NS, 0), 21 * BASE_MS_NS);
+	suci_rtt_init(&r, 100 * BASE_MS_NS);
+	suci_rtt_sample(&r, 100000, 0);
+	assert_int_equal(r.smoothed_ns, 100000);
+}
+
 static void
 test_liar_cannot_shrink_it(void **state)
 {
 	(void)state;
 	struct suci_rtt r;
-	suci_rtt_init(&r);
+	suci_rtt_init(&r, 0);
 	suci_rtt_sample(&r, 100000, 99999);
 	assert_int_equal(r.smoothed_ns, 100000);
 	for (int i = 0; i < 100; i++)
@@ -47,7 +64,7 @@ test_no_floor_no_overflow(void **state)
 {
 	(void)state;
 	struct suci_rtt r;
-	suci_rtt_init(&r);
+	suci_rtt_init(&r, 0);
 	for (int i = 0; i < 100; i++)
 		suci_rtt_sample(&r, 10000, 0);
 	assert_true(suci_rtt_loss_ns(&r, 1) <= 20000);
@@ -63,6 +80,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_guess),
 		cmocka_unit_test(test_liar_cannot_shrink_it),
 		cmocka_unit_test(test_no_floor_no_overflow),
 	};

@@ -120,9 +120,11 @@ enum suci_fate {
 };
 
 enum suci_down {
-	SUCI_DOWN_LOCAL = 0,	   /* suci_path_close() */
-	SUCI_DOWN_CLOSED = 1,	   /* the peer closed it; see text */
-	SUCI_DOWN_SILENT = 2,	   /* nothing heard for liveness_ns although something was due */
+	SUCI_DOWN_LOCAL = 0,  /* suci_path_close() */
+	SUCI_DOWN_CLOSED = 1, /* the peer closed it; see text */
+	/* Nothing heard for liveness_ns although something was due, or nothing acknowledged for
+	 * twice as long; also that the peer says so of us. */
+	SUCI_DOWN_SILENT = 2,
 	SUCI_DOWN_RESET = 3,	   /* the peer does not know the path (it restarted) */
 	SUCI_DOWN_RESTARTED = 4,   /* the peer came back with another incarnation */
 	SUCI_DOWN_REFUSED = 5,	   /* the peer refused the open; see text */
@@ -209,7 +211,7 @@ enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1, SUCI_CC_BBR = 2 };
 
 /* UDP payload that any path takes: an IPv6 packet of 1280 bytes. */
 #define SUCI_MTU_SAFE 1232
-#define SUCI_LEGS_MAX 4 /* suci_addr.leg below this may have an mtu_leg */
+#define SUCI_LEGS_MAX 10 /* suci_addr.leg below this may have an mtu_leg */
 
 struct suci_config {
 	struct suci_limits limits;
@@ -260,6 +262,11 @@ struct suci_config {
 	 * not cut its batches; at most SUCI_PACER_BURST_MAX. */
 	uint32_t burst_bytes;
 	uint32_t burst_packets; /* the same in datagrams of the path; the larger counts */
+	/* What the device carries, bytes per second with headers; 0: not known.  Where four or
+	 * more busy paths are further than 1 ms, each begins with an even share of it, as if as
+	 * many peers did the same over one link of that rate (an all-to-all), instead of with
+	 * initial_window. */
+	uint64_t line_bps;
 	struct suci_seal_conf seal;
 	/* Hello data sent in OPEN and ACCEPT of every path of this endpoint; may be
 	 * overridden in suci_path_open(). */
@@ -339,8 +346,16 @@ void *suci_fini(struct suci *ep, uint64_t now_ns);
  * 0 and *path, or EXISTS (with *path), NOMEM, INVAL. */
 int suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, size_t hello_len,
 		   uint32_t *path, uint64_t now_ns);
+/* A path that connects: say at once again what was said last, for the way may have come up only
+ * now.  0, or DOWN: it is not connecting. */
+int suci_path_nudge(struct suci *ep, uint32_t path, uint64_t now_ns);
+/* Acknowledge at once what has come and is to be acknowledged later: the peer waits for it. */
+void suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns);
 /* Send CLOSE (a few times, best effort) with text and drop the path now. */
 void suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_ns);
+/* As when liveness_ns is over: the peer has been silent by the caller's own measure.  The path
+ * goes down with SILENT; so does the peer's end, should it hear us. */
+void suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns);
 /* The driver learned (ICMP, ECONNREFUSED) that nobody is at that address. */
 void suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t now_ns);
 /* Queue a segment.  0: taken, ops->released will be called with seg->cookie.
@@ -430,6 +445,7 @@ struct suci_path_info {
 	uint32_t mtu_max; /* that both ends take: mtu grows up to it by probing */
 	uint32_t mss;	  /* mtu - SUCI_OVERHEAD */
 	bool ecn;	  /* marks are used and have proved good so far */
+	uint32_t tx_ce;	  /* packets the peer got marked CE, modulo 2^32 */
 	uint32_t moves;	  /* how often the peer changed its address */
 	uint64_t rtt_ns, rtt_ns_min, rtt_ns_var;
 	uint32_t cwnd, in_flight, queued, peer_credit; /* packets */
