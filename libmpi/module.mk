@@ -23,13 +23,13 @@ lmpi_INC := -I$(LMPI_GEN)/include -I$(LMPI_GEN) -Ilibmpi/api -Ilibmpi/datatype -
 	-Ilibmpi/io -Ilibmpi/tool -Ilibmpi/rma -Ilibmpi/engine
 
 # As archives, for unit tests that take one half only.
-lmpi_surface_INC := $(lmpi_INC) $(coll_INC)
-lmpi_surface_LINK := $(B)/liblmpi_surface.a $(coll_LINK)
+lmpi_surface_INC := $(lmpi_INC) $(light_INC)
+lmpi_surface_LINK := $(B)/liblmpi_surface.a $(light_LINK)
 lmpi_surface_PKGLIBS := -lm
 LMPI_PKGS := pmix libbsd
 lmpi_engine_INC := -I$(LMPI_GEN)/include -Ilibmpi/api -Ilibmpi/engine -Ilibmpi/boot -Ilibmpi/transport \
-	$(sucudp_INC) $(sucaead_INC) $(impi_INC) $(call pkg_cflags,$(LMPI_PKGS))
-lmpi_engine_LINK := $(B)/liblmpi_engine.a $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK)
+	$(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(call pkg_cflags,$(LMPI_PKGS))
+lmpi_engine_LINK := $(B)/liblmpi_engine.a $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK)
 lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) $(sucaead_PKGLIBS) -lpthread
 LIBS_ALL += lmpi_surface lmpi_engine
 
@@ -48,13 +48,13 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 
 # ---- the library
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
-$(LMPI_SO): $(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) $(coll_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) \
+$(LMPI_SO): $(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) $(light_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) \
 		$(LMPI_GEN)/exports.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libmpi_abi.so.1 $(if $(SAN),,-Wl,-z,defs) \
 		-Wl,--version-script,$(LMPI_GEN)/exports.map -o $@ \
-		$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) -Wl,--start-group $(coll_LINK) \
+		$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) -Wl,--start-group $(light_LINK) \
 		$(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) -Wl,--end-group \
 		$(lmpi_engine_PKGLIBS) $(lmpi_surface_PKGLIBS)
 	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so

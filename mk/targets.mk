@@ -2,7 +2,7 @@
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all deps check check-fast unit sim fuzz-smoke smoke interop bench demo lint format \
+.PHONY: all deps check check-fast unit sim fuzz-smoke smoke interop bench demo demo-optical lint format \
 	coverage clean install help check-headers fuzz-build
 
 ## all           build libraries and programs
@@ -44,6 +44,12 @@ demo:
 	@mk/install-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@tools/testbed/demo $(B)
+
+## demo-optical  four clusters with light ports on one switch, collectives in every mode (root)
+demo-optical:
+	@mk/install-packages
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@tools/testbed/demo-optical $(B)
 
 ## lint          clang-tidy, cppcheck and the tidy test over the sources
 lint:

@@ -62,7 +62,7 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 	struct suci_psk psk[SUCI_PSK_MAX];
 	char why[SUCI_PSK_TEXT];
 	bool sealed = false;
-	for (int leg = 0; leg < RD_LEGS; leg++)
+	for (uint32_t leg = 0; leg < conf->nlegs; leg++)
 		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
 	if (sealed && suci_psk_load(conf->sealing.key_file, psk, why) < 0)
 		LACK(faults, "/sealing/key_file",
@@ -92,13 +92,12 @@ kernel_address(const char *ifname, char text[INET_ADDRSTRLEN])
 }
 
 static void
-check_interface(const struct rd_conf_port *port, const char *leg, int sock,
-		struct rd_faults *faults)
+check_interface(const struct rd_conf_port *port, const char *at, int sock, struct rd_faults *faults)
 {
 	const char *name = port->interface;
 	char ptr[64], addr[INET_ADDRSTRLEN];
 	struct ifreq r = {0};
-	snprintf(ptr, sizeof ptr, "/ports/%s/interface", leg);
+	snprintf(ptr, sizeof ptr, "%s/interface", at);
 	strlcpy(r.ifr_name, name, sizeof r.ifr_name);
 	if (if_nametoindex(name) == 0) {
 		LACK(faults, ptr,
@@ -109,10 +108,10 @@ check_interface(const struct rd_conf_port *port, const char *leg, int sock,
 	if (ioctl(sock, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP))
 		LACK(faults, ptr, "%s is down; mend it with: ip link set %s up", name, name);
 	if (ioctl(sock, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < (int)port->mtu) {
-		snprintf(ptr, sizeof ptr, "/ports/%s/mtu", leg);
+		snprintf(ptr, sizeof ptr, "%s/mtu", at);
 		LACK(faults, ptr, "%s has MTU %d, %u is asked; mend it with: ip link set %s mtu %u",
 		     name, r.ifr_mtu, port->mtu, name, port->mtu);
-		snprintf(ptr, sizeof ptr, "/ports/%s/interface", leg);
+		snprintf(ptr, sizeof ptr, "%s/interface", at);
 	}
 	if (kernel_address(name, addr))
 		LACK(faults, ptr,
@@ -123,10 +122,10 @@ check_interface(const struct rd_conf_port *port, const char *leg, int sock,
 }
 
 static void
-check_device(const struct rd_conf_port *port, const char *leg, struct rd_faults *faults)
+check_device(const struct rd_conf_port *port, const char *at, struct rd_faults *faults)
 {
 	char ptr[64], path[128], link[256];
-	snprintf(ptr, sizeof ptr, "/ports/%s/device", leg);
+	snprintf(ptr, sizeof ptr, "%s/device", at);
 	if (!rd_dev_is_pci(port->device))
 		return; /* a vdev string: only its driver can judge it */
 	snprintf(path, sizeof path, "/sys/bus/pci/devices/%s%.12s",
@@ -151,12 +150,17 @@ static void
 check_ports(const struct rd_conf *conf, struct rd_faults *faults)
 {
 	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	for (int leg = 0; leg < RD_LEGS; leg++) {
+	for (uint32_t leg = 0; leg < conf->nlegs; leg++) {
 		const struct rd_conf_port *port = &conf->port[leg];
+		char at[32];
+		if (leg < RD_LEG_LIGHT)
+			snprintf(at, sizeof at, "/ports/%s", rd_leg_names[leg]);
+		else
+			snprintf(at, sizeof at, "/optical/ports/%u", leg - RD_LEG_LIGHT);
 		if (*port->interface && sock >= 0)
-			check_interface(port, rd_leg_names[leg], sock, faults);
+			check_interface(port, at, sock, faults);
 		else if (*port->device)
-			check_device(port, rd_leg_names[leg], faults);
+			check_device(port, at, faults);
 	}
 	if (sock >= 0)
 		close(sock);

@@ -19,7 +19,7 @@
 
 _Static_assert(RD_GATES_MAX == RELAY_CLIENTS_MAX, "gate addresses: one for each client");
 
-#define END_NS	 BASE_S_NS	   /* for aborts to be delivered and custody to empty */
+#define END_NS	 BASE_S_NS	    /* for aborts to be delivered and custody to empty */
 #define QUIET_NS (200 * BASE_MS_NS) /* nothing came for so long: they have gone over */
 
 /* ---- watches and mail ------------------------------------------------------------- */
@@ -100,6 +100,7 @@ rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s, void (*done)(st
 		    void *owner)
 {
 	struct rd_mail *mail = rd_control_mail(c, 0, RD_MAIL_SNAPSHOT);
+	rd_light_figures(c, &s->circuits);
 	mail->snapshot = s;
 	mail->done = done;
 	mail->owner = owner;
@@ -146,6 +147,8 @@ read_ring(struct rd_control *c, struct base_ring *ring)
 			rd_snapshot_sum(mail->snapshot);
 		if (mail->done)
 			mail->done(mail);
+		if (mail->note)
+			rd_mailbox_note_back(box, mail->note);
 		box->free_mail[box->nfree_mail++] = mail;
 	}
 }
@@ -204,6 +207,11 @@ on_event(struct rd_control *c, const struct rd_event *e)
 		rd_log_limited(&c->limit_neigh, c->now_ns, RD_LOG_WARNING,
 			       "%s leg: %s does not answer ARP", rd_leg_names[e->leg],
 			       rd_ipv4_text(e->address, a));
+		break;
+	case RD_EVENT_LIGHT:
+	case RD_EVENT_PROC:
+	case RD_EVENT_NOTE:
+		rd_lights_event(c, e);
 		break;
 	case RD_EVENT_CONFLICT:
 		rd_log_limited(&c->limit_neigh, c->now_ns, RD_LOG_ERROR,
@@ -351,8 +359,7 @@ static void
 phase_tick(struct rd_control *c)
 {
 	bool idle = jobs_running(c) == 0;
-	if (c->phase == RD_PHASE_DRAIN &&
-	    (idle || emptied(c) || c->now_ns >= c->phase_end_ns)) {
+	if (c->phase == RD_PHASE_DRAIN && (idle || emptied(c) || c->now_ns >= c->phase_end_ns)) {
 		if (!idle && !c->leaving)
 			rd_log(RD_LOG_WARNING, "drain deadline passed with %u jobs: ended now",
 			       jobs_running(c));
@@ -527,6 +534,8 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	    listen_on(c, &c->listen_peer, conf->cluster.peer_port, rd_peer_accept, err, err_max))
 		goto err_fini;
 	rd_peer_init(c);
+	if (rd_light_init(c, err, err_max))
+		goto err_fini;
 	return 0;
 err_fini:
 	rd_control_fini(c);
@@ -564,11 +573,13 @@ rd_control_run(struct rd_control *c)
 		rd_tap_drain(c);
 		read_replies(c);
 		read_events(c);
+		rd_light_turn(c);
 		rd_telemetry_poll(c);
 		if (c->now_ns - tick_ns >= RD_CONTROL_TICK_MS * BASE_MS_NS) {
 			tick_ns = c->now_ns;
 			rd_session_tick(c);
 			rd_peer_tick(c);
+			rd_light_tick(c);
 			if (c->rpc)
 				rd_rpc_server_tick(c->rpc);
 			phase_tick(c);
@@ -582,6 +593,7 @@ rd_control_fini(struct rd_control *c)
 	struct rd_watch *all[] = {&c->listen_peer, &c->signals, &c->wake};
 	if (c->epoll < 0 && !c->snapshot)
 		return;
+	rd_light_fini(c);
 	rd_session_fini(c);
 	rd_peer_fini(c);
 	rd_trunks_fini(c);

@@ -34,6 +34,8 @@
 #define RD_CONTROL_H
 
 #include "gateway.h"
+#include "light.h"
+#include "lights.h"
 #include "log.h"
 #include "mail.h"
 #include "rd/conf.h"
@@ -87,6 +89,7 @@ struct rd_peer {
 	uint8_t *in, *out; /* malloc, grown as frames need */
 	size_t in_len, in_max, out_off, out_len, out_max;
 	bool was_up;
+	bool gone; /* was up, and is not */
 };
 
 struct rd_session;
@@ -127,12 +130,14 @@ struct rd_control {
 
 	enum rd_phase phase;
 	uint64_t phase_end_ns, began_ns;
-	bool leaving; /* DRAIN and later: jobs go on over the other relays */
+	bool leaving;		      /* DRAIN and later: jobs go on over the other relays */
 	bool snapshot_out;	      /* control's snapshot is with the workers */
 	bool write_stats;	      /* SIGUSR1 came */
 	struct rd_snapshot *snapshot; /* control's own */
 	/* From conf, then by the control socket. */
 	uint32_t drain_ms, idle, policy;
+	struct rd_light_user light_user;
+	struct rd_light *light; /* light.h; NULL: no conductor is configured */
 	struct rd_rpc_server *rpc; /* the control socket; NULL: none */
 	struct rd_log_limit limit_neigh, limit_path, limit_channel;
 	struct rd_control_counters count;

@@ -1,6 +1,7 @@
 #include "frame.h"
 
 #include "base/bytes.h"
+#include "relay/core.h"
 
 #include <rte_mbuf.h>
 #include <string.h>
@@ -34,15 +35,47 @@ ask_port(struct rte_mbuf *m, uint8_t *at)
 	m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_UDP_CKSUM;
 }
 
-/* m's only buffer is the whole frame, udp bytes of payload. */
+/* m's only buffer is the whole frame, udp bytes of payload.  What goes to a port that sums up
+ * nothing waits for the burst to be complete: to read now what was written just now in other
+ * pieces would hold the processor up. */
 static void
 checksum(struct rd_leg *leg, struct rte_mbuf *m, const struct suci_out *o, uint8_t *at,
 	 uint32_t udp)
 {
 	if (offloaded(leg, o))
 		ask_port(m, at);
+	else if (address_of(&o->to) == leg->self.address)
+		rd_udp_checksum(at, udp, 0);
 	else
-		rd_udp_checksum(at, rd_cksum_add(0, at + RD_FRAME_HDR, udp));
+		m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM;
+}
+
+/* Two numbers in a field that is a receiving port's. */
+void
+rd_frame_set_tail(struct rte_mbuf *m, const struct rd_rx_frame *f)
+{
+	m->hash.usr = f->tail_off ? (uint32_t)(m->data_off + f->tail_off) << 16 | f->tail_sum : 0;
+}
+
+void
+rd_frame_sum(struct rte_mbuf *m)
+{
+	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
+	uint32_t here = m->data_len - (uint32_t)RD_FRAME_HDR, tail = m->hash.usr >> 16;
+	if (tail)
+		here = tail - m->data_off - (uint32_t)RD_FRAME_HDR;
+	rd_udp_checksum(at, here, tail ? m->hash.usr & UINT16_MAX : 0);
+	m->ol_flags &= ~RTE_MBUF_F_TX_UDP_CKSUM;
+}
+
+/* Is the sum of the tail still that of what is to be sent?  It began behind all that the core
+ * writes, and the datagram ended where it ends now: a sealed one ended in a tag. */
+static bool
+tail_good(const struct rte_mbuf *m, const struct suci_out *o)
+{
+	const uint8_t *start = m->buf_addr, *tail = start + (m->hash.usr >> 16);
+	return tail >= o->data + RELAY_WRITES_MAX &&
+	       o->data + o->data_len == start + m->data_off + m->data_len;
 }
 
 /* Eth, IP, UDP and the two small pieces. */
@@ -51,9 +84,7 @@ write_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
 {
 	static const uint8_t open[6];
 	rd_write_udp(at, &leg->self, open, address_of(&o->to), o->to.port, leg->ip_id++,
-		     suci_out_len(o));
-	if (o->ecn)
-		rd_set_ecn(at, o->ecn);
+		     suci_out_len(o), o->ecn);
 	at += RD_FRAME_HDR;
 	memcpy(at, o->head, o->head_len);
 	if (o->seg_head_len)
@@ -76,6 +107,8 @@ build_in_place(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *m)
 {
 	uint32_t front = RD_FRAME_HDR + (uint32_t)o->head_len + o->seg_head_len;
 	uint32_t len = front + o->data_len;
+	if (!tail_good(m, o))
+		m->hash.usr = 0;
 	m->data_off = (uint16_t)((size_t)(o->data - (const uint8_t *)m->buf_addr) - front);
 	m->data_len = (uint16_t)len;
 	m->pkt_len = len;
@@ -110,8 +143,7 @@ build_chain(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *paylo
 	if (offloaded(leg, o)) {
 		ask_port(head, at);
 	} else {
-		uint64_t sum = rd_cksum_add(0, at + RD_FRAME_HDR, front - RD_FRAME_HDR);
-		rd_udp_checksum(at, rd_cksum_add(sum, o->data, o->data_len));
+		rd_udp_checksum(at, front - RD_FRAME_HDR, rd_cksum_add(0, o->data, o->data_len));
 	}
 	head->next = body;
 	head->nb_segs = 2;
@@ -132,6 +164,7 @@ build_copy(struct rd_leg *leg, const struct suci_out *o)
 		rte_pktmbuf_free(m);
 		return NULL;
 	}
+	m->hash.usr = 0;
 	write_head(at, leg, o);
 	if (o->data_len)
 		memcpy(at + front, o->data, o->data_len);
@@ -154,9 +187,9 @@ build_sealed(struct rd_leg *leg, struct suci *ep, const struct suci_out *o)
 		rte_pktmbuf_free(m);
 		return NULL;
 	}
-	rd_write_udp(at, &leg->self, unknown, address_of(&o->to), o->to.port, leg->ip_id++, udp);
-	if (o->ecn)
-		rd_set_ecn(at, o->ecn);
+	rd_write_udp(at, &leg->self, unknown, address_of(&o->to), o->to.port, leg->ip_id++, udp,
+		     o->ecn);
+	m->hash.usr = 0;
 	checksum(leg, m, o, at, udp);
 	leg->count.tx_sealed++;
 	return m;
@@ -175,9 +208,7 @@ rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 	if (payload && o->data_len) {
 		if (in_place_ok(payload, o))
 			return build_in_place(leg, o, payload);
-		/* We can sum up piecewise only from an even offset. */
-		if (leg->port->tx_multi_seg &&
-		    (offloaded(leg, o) || ((o->head_len + o->seg_head_len) & 1) == 0))
+		if (leg->port->tx_multi_seg)
 			return build_chain(leg, o, payload);
 	}
 	return build_copy(leg, o);

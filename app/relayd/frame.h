@@ -13,8 +13,11 @@
  *   sealed                       the same, sealed there
  *
  * Checksums are the port's business if it offers that (rd_port.tx_cksum), except for what
- * goes to our own address: that never meets a port.  RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE is not
- * asked for: it wants buffers that nobody else holds, and custody holds them.
+ * goes to our own address: that never meets a port.  Else the worker sums up when the burst
+ * leaves, of a payload that is sent from its receive buffer only what the relay has written: the
+ * rest keeps the sum it came with, so that what memory did to it shows at the next hop.
+ * RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE is not asked for: it wants buffers that nobody else holds, and
+ * custody holds them.
  *
  * The destination MAC is left open (rd_leg_send_ip). */
 #ifndef RD_FRAME_H
@@ -27,5 +30,11 @@
  * in leg. */
 struct rte_mbuf *rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 				struct rte_mbuf *payload);
+
+/* m came as f says: RD_RX_SUCI, not yet changed. */
+void rd_frame_set_tail(struct rte_mbuf *m, const struct rd_rx_frame *f);
+/* For one that rd_frame_build() made and left RTE_MBUF_F_TX_UDP_CKSUM on, where the port has no
+ * such offload: do it. */
+void rd_frame_sum(struct rte_mbuf *m);
 
 #endif

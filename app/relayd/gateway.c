@@ -115,6 +115,9 @@ read_mail(struct rd_gateway *g)
 		case RD_MAIL_ELSEWHERE: /* the worker's */
 		case RD_MAIL_POLICY:
 		case RD_MAIL_WEIGHT:
+		case RD_MAIL_LIGHT:
+		case RD_MAIL_DARK:
+		case RD_MAIL_NOTE:
 		case RD_MAIL_LANES:
 		case RD_MAIL_SNIFF:
 		case RD_MAIL_IDLE:

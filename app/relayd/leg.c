@@ -1,4 +1,5 @@
 #include "leg.h"
+#include "frame.h"
 #include "sniff.h"
 
 #include "base/assert.h"
@@ -13,6 +14,10 @@ rd_leg_flush(struct rd_leg *leg)
 	if (!n)
 		return;
 	uint64_t bytes = 0;
+	if (!leg->port->tx_cksum)
+		for (uint16_t i = 0; i < n; i++)
+			if (leg->tx[i]->ol_flags & RTE_MBUF_F_TX_UDP_CKSUM)
+				rd_frame_sum(leg->tx[i]);
 	if (leg->sniffer)
 		rd_sniff_tx(leg->sniffer, leg->index, leg->port->id, leg->tx, n);
 	for (uint16_t i = 0; i < n; i++)

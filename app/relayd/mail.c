@@ -15,11 +15,28 @@ rd_mailbox_init(struct rd_mailbox *b, struct rd_wake *wake)
 		base_ring_init(&b->to_tap[leg], b->slot_to_tap[leg], RD_TAP_RING);
 		base_ring_init(&b->from_tap[leg], b->slot_from_tap[leg], RD_TAP_RING);
 	}
+	base_ring_init(&b->note_free, b->slot_note_free, RD_NOTES);
+	for (uint32_t i = 0; i < RD_NOTES; i++) {
+		base_ring_push(&b->note_free, &b->note_in[i]);
+		b->free_note[b->nfree_note++] = &b->note_out[i];
+	}
 	for (uint32_t i = 0; i < RD_EVENTS; i++)
 		base_ring_push(&b->event_free, &b->event[i]);
 	for (uint32_t i = 0; i < RD_MAILS; i++)
 		b->free_mail[b->nfree_mail++] = &b->mail[i];
 	return rd_wake_init(&b->wake_worker);
+}
+
+struct rd_note *
+rd_mailbox_note(struct rd_mailbox *b)
+{
+	return b->nfree_note ? b->free_note[--b->nfree_note] : NULL;
+}
+
+void
+rd_mailbox_note_back(struct rd_mailbox *b, struct rd_note *note)
+{
+	b->free_note[b->nfree_note++] = note;
 }
 
 void

@@ -11,7 +11,8 @@
  * preallocated.  Mails belong to control, which never has more of them than the
  * rings take; those for the gateway come from the box of worker 0.  Events belong to the worker:
  * event_free brings them back; the last RD_EVENTS_RESERVED are kept for ends of jobs, which must
- * not get lost.
+ * not get lost.  Notes are buffers of the same kind: those to processes belong to control
+ * (rd_mailbox_note), those from processes to the worker, and note_free brings them back.
  *
  * The worker polls; whoever pushes for it ends its nap.  Control sleeps in epoll (wake.h).  The
  * gateway's thread gets mails and gives events in the same way over rings of its own (gateway.h).
@@ -28,6 +29,7 @@
 #define RD_EVENTS	   2048
 #define RD_EVENTS_RESERVED 1024 /* = the largest limits.jobs */
 #define RD_TAP_RING	   512
+#define RD_NOTES	   1024 /* of processes about light, each way */
 
 struct rd_snapshot;
 
@@ -42,10 +44,19 @@ enum rd_mail_type {
 	RD_MAIL_WEIGHT,	    /* worker: number is the new weight; 0 drains this relay */
 	RD_MAIL_SNAPSHOT,   /* snapshot is filled in: goes from worker to worker, then the
 			     * gateway */
+	RD_MAIL_LIGHT,	    /* worker: number is the slot, light: where its circuit leads */
+	RD_MAIL_DARK,	    /* worker: number is the slot */
+	RD_MAIL_NOTE,	    /* worker: label_base, number is the rank or RELAY_RANK_NONE, note */
 	RD_MAIL_LANES,	    /* tool: struct rd_lanes to count in, or NULL */
 	RD_MAIL_SNIFF,	    /* tool: struct rd_sniffer, or NULL */
 	RD_MAIL_IDLE,	    /* number: enum rd_idle_mode */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
+};
+
+/* A note of type RELAY_NOTE_LIGHT. */
+struct rd_note {
+	uint16_t len;
+	uint8_t bytes[RELAY_NOTE_LIGHT_MAX];
 };
 
 struct rd_mail {
@@ -54,6 +65,8 @@ struct rd_mail {
 	uint32_t label_base;
 	uint32_t ways;
 	struct relay_policy_rule rule;
+	struct relay_light light;
+	struct rd_note *note;	     /* goes back with the reply */
 	const struct relay_job *job; /* control keeps it until the reply */
 	struct rd_snapshot *snapshot;
 	void *tool;
@@ -77,6 +90,9 @@ enum rd_event_type {
 	RD_EVENT_PATH_DOWN,
 	RD_EVENT_NEIGHBOUR, /* address: nobody answers */
 	RD_EVENT_CONFLICT,  /* address: another station claims it */
+	RD_EVENT_LIGHT,	    /* slot, state: relay_core_ops.light_state */
+	RD_EVENT_PROC,	    /* label_base, rank: a process is connected; with light ports only */
+	RD_EVENT_NOTE,	    /* label_base, rank, note: from a process; likewise */
 };
 
 struct rd_event {
@@ -87,6 +103,9 @@ struct rd_event {
 	uint32_t address;
 	uint32_t ways;
 	bool left;
+	uint32_t slot, rank;
+	enum relay_light_state state;
+	struct rd_note *note;
 	struct suci_addr peer;
 	char what[96];
 	char text[RELAY_WHY_MAX];
@@ -94,24 +113,31 @@ struct rd_event {
 
 struct rd_mailbox {
 	struct base_ring to_worker, replies;
-	struct base_ring events, event_free;
+	struct base_ring events, event_free, note_free;
 	struct base_ring to_tap[RD_LEGS], from_tap[RD_LEGS];
 	struct rd_wake *wake;	    /* control's, the same in all boxes */
 	struct rd_wake wake_worker; /* the worker's, while it naps (idle: sleep) */
 	/* Control's list of the mails that are not under way. */
 	struct rd_mail *free_mail[RD_MAILS];
 	uint32_t nfree_mail;
+	struct rd_note *free_note[RD_NOTES]; /* of those to processes */
+	uint32_t nfree_note;
 	/* slots and messages */
 	void *slot_to_worker[RD_MAILS], *slot_replies[RD_MAILS];
 	void *slot_events[RD_EVENTS], *slot_event_free[RD_EVENTS];
 	void *slot_to_tap[RD_LEGS][RD_TAP_RING], *slot_from_tap[RD_LEGS][RD_TAP_RING];
 	struct rd_mail mail[RD_MAILS];
 	struct rd_event event[RD_EVENTS];
+	void *slot_note_free[RD_NOTES];
+	struct rd_note note_in[RD_NOTES], note_out[RD_NOTES];
 };
 
 /* Rings, eventfd, all events and mails free.  wake: control's, which outlives the box.
  * 0 or -errno. */
 int rd_mailbox_init(struct rd_mailbox *b, struct rd_wake *wake);
 void rd_mailbox_fini(struct rd_mailbox *b);
+/* Control: a buffer for RD_MAIL_NOTE, or NULL, and back if it is not posted. */
+struct rd_note *rd_mailbox_note(struct rd_mailbox *b);
+void rd_mailbox_note_back(struct rd_mailbox *b, struct rd_note *note);
 
 #endif

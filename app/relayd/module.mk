@@ -5,14 +5,14 @@ $(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
 $(call lib,rdnet,app/relayd/net,base)
 $(call lib,rdctl,app/relayd/ctl,base,jansson)
 
-RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi sucaead suci rddpdk base
+RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs coll sucaead suci rddpdk base
 $(call prog,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
 $(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
 $(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)
 $(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
 $(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)
-$(call unit,test_rd_steer,test/unit/test_rd_steer.c app/relayd/steer.c,rdconf rdnet gateway relay impi suci rddpdk base,libdpdk)
+$(call unit,test_rd_steer,test/unit/test_rd_steer.c app/relayd/steer.c,rdconf rdnet light ocs coll gateway relay impi suci rddpdk base,libdpdk)
 $(call unit,test_rd_tap,test/unit/test_rd_tap.c app/relayd/tap_io.c app/relayd/mail.c app/relayd/wake.c,rdconf rdnet relay impi suci rddpdk base,libdpdk libbsd)
 
 $(call unit,test_rd_advise,test/unit/test_rd_advise.c,rdctl base)

@@ -86,6 +86,7 @@ remove_foreign(struct rd_foreign *f, const char *why)
 	f->in_cores = 0;
 	f->in_gateway = false;
 	rd_trunks_forget(f->ctl, f->label_base);
+	rd_light_job_end(f->ctl, f->label_base);
 	free_if_done(f);
 }
 
@@ -269,6 +270,7 @@ foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_fram
 		mail->job = f->job;
 		rd_control_post(c, mail);
 	}
+	rd_light_job(c, f->job);
 	if (rd_control_serves(c, f->job)) {
 		struct rd_mail *mail = mail_about(f, 0, RD_MAIL_JOB_ADD, "");
 		mail->job = f->job;
@@ -364,6 +366,7 @@ peer_lost(struct rd_peer *p, const char *why)
 	if (!p->was_up)
 		return;
 	p->was_up = false;
+	p->gone = true;
 	/* Other clusters read it too, and may have the same private addresses. */
 	snprintf(text, sizeof text, "relay %s of cluster %s is gone: %s", name_of(c, p->index, a),
 		 c->conf->cluster.name, why);
@@ -596,6 +599,7 @@ ready(struct rd_watch *w, uint32_t events)
 		}
 		p->connecting = false;
 		p->was_up = true;
+		p->gone = false;
 		p->heard_ns = p->ctl->now_ns;
 		rd_watch_events(p->ctl, w, EPOLLIN);
 		rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->ctl, p->index, a));
@@ -643,6 +647,7 @@ rd_peer_accept(struct rd_watch *w, uint32_t events)
 		if (rd_watch_add(c, &p->watch, fd, EPOLLIN))
 			break;
 		p->was_up = true;
+		p->gone = false;
 		p->heard_ns = c->now_ns;
 		rd_log(RD_LOG_INFO, "relay %s connected", name_of(c, i, a));
 		greet(c, i);

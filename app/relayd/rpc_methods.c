@@ -18,11 +18,11 @@ static const struct rd_rpc_param path_params[] = {
 	MAX,
 	{.name = "kind",
 	 .type = RD_RPC_WORD,
-	 .words = "all|process|trunk|gateway", /* as enum relay_path_kind */
+	 .words = "all|process|trunk|gateway|light", /* as enum relay_path_kind */
 	 .help = "only paths of that kind"},
 };
 _Static_assert(RELAY_PATH_NONE == 0 && RELAY_PATH_PROC == 1 && RELAY_PATH_TRUNK == 2 &&
-		       RELAY_PATH_GATEWAY == 3,
+		       RELAY_PATH_GATEWAY == 3 && RELAY_PATH_LIGHT == 4,
 	       "words of kind");
 static const struct rd_rpc_param drops_params[] = {
 	{.name = "all", .type = RD_RPC_BOOL, .help = "those that are zero, too"},
@@ -120,6 +120,36 @@ static const struct rd_rpc_param policy_params[] = {
 				    "IP/LENGTH; all others if not given"},
 };
 
+static const struct rd_rpc_param light_params[] = {
+	[RD_P_SLOT] = {.name = "slot",
+		       .type = RD_RPC_UINT,
+		       .max = RELAY_LIGHTS_MAX - 1,
+		       .required = true,
+		       .help = "light port, in the order of optical.ports"},
+	[RD_P_LPEER] = {.name = "peer",
+			.type = RD_RPC_STRING,
+			.max = 21,
+			.required = true,
+			.help = "global address of the relay at the other end, or address:port"},
+	[RD_P_LADDRESS] = {.name = "address",
+			   .type = RD_RPC_STRING,
+			   .max = 21,
+			   .required = true,
+			   .help = "address of its light port, or address:port"},
+};
+
+static const struct rd_rpc_param log_params[] = {
+	[RD_P_AFTER] = {.name = "after",
+			.type = RD_RPC_UINT,
+			.max = UINT32_MAX,
+			.help = "from this one on: next of the answer before"},
+	[RD_P_EVENTS] = {.name = "max",
+			 .type = RD_RPC_UINT,
+			 .min = 1,
+			 .max = RD_P_EVENTS_MAX,
+			 .help = "so many at most, 1000 if not given"},
+};
+
 #define PARAMS(p) .param = (p), .nparams = sizeof(p) / sizeof((p)[0])
 static const struct rd_rpc_method methods[] = {
 	{.name = "methods", .id = RD_M_METHODS, .help = "this list"},
@@ -168,6 +198,25 @@ static const struct rd_rpc_method methods[] = {
 	 PARAMS(policy_params),
 	 .id = RD_M_POLICY,
 	 .help = "change how segments are divided among trunks"},
+	{.name = "lights",
+	 .id = RD_M_LIGHTS,
+	 .help = "light ports: where they lead, what they carry"},
+	{.name = "light_up",
+	 PARAMS(light_params),
+	 .id = RD_M_LIGHT_UP,
+	 .help = "a circuit of a light port has been set: open a light path over it"},
+	{.name = "light_down",
+	 .param = light_params,
+	 .nparams = 1,
+	 .id = RD_M_LIGHT_DOWN,
+	 .help = "it is to go: drain the light path and close it"},
+	{.name = "circuits",
+	 .id = RD_M_CIRCUITS,
+	 .help = "who is lit for whom, calls that are planned, hits, misses, set-up times"},
+	{.name = "circuit_log",
+	 PARAMS(log_params),
+	 .id = RD_M_CIRCUIT_LOG,
+	 .help = "what happened to circuits and calls, as the conductor remembers it"},
 	{.name = "capture_start",
 	 PARAMS(capture_params),
 	 .id = RD_M_CAPTURE_START,
@@ -192,7 +241,18 @@ on_call(void *user, struct rd_rpc_conn *conn, const struct rd_rpc_call *call)
 	case RD_M_GATEWAY:
 	case RD_M_CHANNELS:
 	case RD_M_DROPS:
+	case RD_M_LIGHTS:
 		rd_rpc_want_snapshot(c);
+		return;
+	case RD_M_LIGHT_UP:
+	case RD_M_LIGHT_DOWN:
+		rd_rpc_light(c, call);
+		return;
+	case RD_M_CIRCUITS:
+		rd_rpc_circuits(c);
+		return;
+	case RD_M_CIRCUIT_LOG:
+		rd_rpc_circuit_log(c, call);
 		return;
 	case RD_M_LANES:
 	case RD_M_ADVISE:
@@ -241,6 +301,9 @@ rd_rpc_answer(struct rd_rpc_client *c, const struct rd_snapshot *s)
 		break;
 	case RD_M_DROPS:
 		v = rd_rpc_drops(s, call->number[0]);
+		break;
+	case RD_M_LIGHTS:
+		v = rd_rpc_lights(c->server->ctl, s);
 		break;
 	default: /* needs none */
 		break;

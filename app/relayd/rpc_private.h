@@ -26,6 +26,11 @@ enum rd_rpc_id {
 	RD_M_DRAIN,
 	RD_M_UNDRAIN,
 	RD_M_POLICY,
+	RD_M_LIGHTS,
+	RD_M_LIGHT_UP,
+	RD_M_LIGHT_DOWN,
+	RD_M_CIRCUITS,
+	RD_M_CIRCUIT_LOG,
 };
 
 struct rd_rpc_client {
@@ -78,9 +83,23 @@ void rd_rpc_capture(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_tools_gone(struct rd_rpc_client *c);
 void rd_rpc_tools_tick(struct rd_rpc_server *s);
 /* rpc_trunks.c */
+/* A call that waits for the workers' cores; NULL: there is no memory, and that has been answered.
+ * With a word it waits for one mail, whose owner it becomes, and the answer is {"until": word}. */
+struct rd_core_call *rd_rpc_core_call(struct rd_rpc_client *c, const char *word);
+/* rd_mail.done of such mails. */
+void rd_rpc_core_done(struct rd_mail *mail);
 void rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_trunks_gone(struct rd_rpc_client *c);
+/* rpc_lights.c */
+void rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+json_t *rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s);
+/* rpc_circuits.c */
+void rd_rpc_circuits(struct rd_rpc_client *c);
+void rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 /* Order of the parameters in their calls. */
+enum { RD_P_SLOT, RD_P_LPEER, RD_P_LADDRESS };
+enum { RD_P_AFTER, RD_P_EVENTS };
+#define RD_P_EVENTS_MAX 1000 /* events in one answer */
 enum { RD_P_RELAY };
 enum { RD_P_POLICY, RD_P_ADDRESSES };
 enum { RD_P_MS, RD_P_MAX, RD_P_JOB };

@@ -18,6 +18,7 @@ struct rd_core_call {
 	int result; /* the first that is not 0 */
 	bool sets_weight;
 	struct relay_policy_rule rule;
+	const char *word; /* answered; NULL: of those above */
 };
 
 static void
@@ -26,13 +27,15 @@ answer(struct rd_core_call *call)
 	struct rd_rpc_client *c = call->client;
 	if (!call->result && call->sets_weight)
 		call->server->weight = call->weight;
-	if (!call->result && !call->sets_weight && !call->rule.prefix_len)
+	if (!call->result && !call->word && !call->sets_weight && !call->rule.prefix_len)
 		call->server->ctl->policy = call->rule.policy;
 	if (!c)
 		return;
 	c->asks = NULL;
 	if (call->result)
 		rd_rpc_error(&c->conn, RD_RPC_STATE, "%s", relay_strerror(call->result));
+	else if (call->word)
+		rd_rpc_result(&c->conn, json_pack("{s:s}", "until", call->word));
 	else if (call->sets_weight)
 		rd_rpc_result(&c->conn, json_pack("{s:i, s:b}", "weight", (int)call->weight,
 						  "drains", call->weight == 0));
@@ -42,8 +45,8 @@ answer(struct rd_core_call *call)
 	rd_rpc_settle(c);
 }
 
-static void
-mail_done(struct rd_mail *mail)
+void
+rd_rpc_core_done(struct rd_mail *mail)
 {
 	struct rd_core_call *call = mail->owner;
 	if (!call->result)
@@ -52,6 +55,22 @@ mail_done(struct rd_mail *mail)
 		return;
 	answer(call);
 	free(call);
+}
+
+struct rd_core_call *
+rd_rpc_core_call(struct rd_rpc_client *c, const char *word)
+{
+	struct rd_core_call *call = calloc(1, sizeof *call);
+	if (!call) {
+		rd_rpc_error(&c->conn, RD_RPC_INTERNAL, "out of memory");
+		return NULL;
+	}
+	call->server = c->server;
+	call->client = c;
+	call->word = word;
+	call->mails = word != NULL;
+	c->asks = call;
+	return call;
 }
 
 /* "198.51.100.0/24". */
@@ -89,7 +108,7 @@ post(struct rd_core_call *call, struct rd_control *ctl)
 			ctl, i, call->sets_weight ? RD_MAIL_WEIGHT : RD_MAIL_POLICY);
 		mail->number = call->weight;
 		mail->rule = call->rule;
-		mail->done = mail_done;
+		mail->done = rd_rpc_core_done;
 		mail->owner = call;
 		call->mails++;
 		rd_control_post(ctl, mail);
@@ -119,17 +138,12 @@ rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 			     "there is no other relay in this cluster to take the traffic");
 		return;
 	}
-	struct rd_core_call *call = calloc(1, sizeof *call);
-	if (!call) {
-		rd_rpc_error(&c->conn, RD_RPC_INTERNAL, "out of memory");
+	struct rd_core_call *call = rd_rpc_core_call(c, NULL);
+	if (!call)
 		return;
-	}
-	call->server = c->server;
-	call->client = c;
 	call->sets_weight = !sets_policy;
 	call->weight = rpc->method->id == RD_M_UNDRAIN ? ctl->conf->trunks.weight : 0;
 	call->rule = rule;
-	c->asks = call;
 	post(call, ctl);
 }
 

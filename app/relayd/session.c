@@ -143,6 +143,7 @@ remove_everywhere(struct rd_session *s, const char *why)
 		if (s->peers_told & 1u << i)
 			rd_peer_send_end(c, i, s->label_base, why);
 	rd_trunks_forget(c, s->label_base);
+	rd_light_job_end(c, s->label_base);
 	s->in_cores = 0;
 	s->in_gateway = s->finishing = false;
 	s->peers_told = s->peers_pending = s->peers_wanted = s->peers_finishing = 0;
@@ -408,6 +409,7 @@ on_table(struct rd_session *s)
 		mail->job = job;
 		rd_control_post(c, mail);
 	}
+	rd_light_job(c, job);
 	if (c->gateway && rd_control_serves(c, job)) {
 		struct rd_mail *mail = mail_about(s, 0, RD_MAIL_JOB_ADD, "");
 		mail->job = job;
@@ -461,14 +463,16 @@ pump(struct rd_session *s)
 
 /* ---- beginning ------------------------------------------------------------------ */
 
-/* Those that listen to us now; soon after our own start all may be about to come. */
+/* Those that listen to us now; soon after our own start all may be about to come, but for those
+ * that were here and are gone. */
 static void
 take_members(struct rd_session *s)
 {
 	struct rd_control *c = s->ctl;
 	bool early = c->now_ns - c->began_ns < PEER_NS;
 	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
-		if (i != c->conf->cluster.self && !early && !rd_peer_up(c, i))
+		bool awaited = early && !c->peer[i].gone;
+		if (i != c->conf->cluster.self && !awaited && !rd_peer_up(c, i))
 			continue;
 		s->member[s->nmembers] = c->member[i];
 		s->member_index[s->nmembers++] = (uint8_t)i;

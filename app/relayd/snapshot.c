@@ -59,7 +59,7 @@ rd_snapshot_free(struct rd_snapshot *s)
 static void
 add_legs(struct rd_snapshot *s, const struct rd_snapshot *w)
 {
-	for (int i = 0; i < RD_LEGS; i++) {
+	for (uint32_t i = 0; i < w->nlegs; i++) {
 #define X(n, h) s->leg[i].n += w->leg[i].n;
 		RD_LEG_COUNTERS(X)
 #undef X
@@ -99,6 +99,7 @@ add_counters(struct rd_snapshot *s, const struct rd_snapshot *w)
 	s->worker.busy_ns += w->worker.busy_ns;
 	s->worker.events_lost += w->worker.events_lost;
 	s->worker.tx_budget += w->worker.tx_budget;
+	s->worker.notes_lost += w->worker.notes_lost;
 	s->idle_turns += w->idle_turns;
 	s->sleeps += w->sleeps;
 	s->slept_ns += w->slept_ns;
@@ -163,6 +164,11 @@ rd_snapshot_sum(struct rd_snapshot *s)
 			s->now_ns = w->now_ns;
 		if (w->uptime_ns > s->uptime_ns)
 			s->uptime_ns = w->uptime_ns;
+		s->nlegs = w->nlegs;
+		if (w->index == 0) {
+			s->nlights = w->nlights;
+			memcpy(s->light, w->light, sizeof s->light);
+		}
 		add_legs(s, w);
 		add_counters(s, w);
 		for (uint32_t j = 0; j < w->njobs; j++)

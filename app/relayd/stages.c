@@ -8,6 +8,7 @@
 #include "telemetry.h"
 #include "worker.h"
 
+#include "base/assert.h"
 #include "driver/eal.h"
 #include "driver/pool.h"
 #include "driver/port.h"
@@ -36,10 +37,10 @@ struct relay {
 	const struct rd_conf *conf;
 	const struct rd_plan *plan;
 	struct pidfh *pidfile;
-	struct rd_iface iface[RD_LEGS];
+	struct rd_iface iface[RD_LEGS_MAX];
 	uint32_t nworkers;
 	struct rte_mempool *pool[RD_WORKERS_MAX];
-	struct rd_port port[RD_LEGS];
+	struct rd_port port[RD_LEGS_MAX];
 	struct rd_mailbox *box[RD_WORKERS_MAX];
 	struct rd_worker *worker[RD_WORKERS_MAX];
 	struct rd_steer steer; /* more than one worker */
@@ -53,7 +54,7 @@ bool
 rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan)
 {
 	uint32_t slots = 0, mtu = 0;
-	for (int i = 0; i < RD_LEGS; i++) {
+	for (uint32_t i = 0; i < conf->nlegs; i++) {
 		slots += conf->port[i].rx_descriptors + conf->port[i].tx_descriptors;
 		if (conf->port[i].mtu > mtu)
 			mtu = conf->port[i].mtu;
@@ -64,7 +65,7 @@ rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan)
 	 * of both TAPs. */
 	uint32_t n = conf->workers, waiting = conf->neighbours.pending * 64;
 	uint32_t held = conf->limits.segments + RD_STRAYS(conf->limits.segments) + waiting +
-			RD_LEGS * RD_BURST + (n > 1 ? 2 * RD_STEER_RING : 0);
+			conf->nlegs * RD_BURST + (n > 1 ? 2 * RD_STEER_RING : 0);
 	uint32_t first = 2 * RD_LEGS * RD_TAP_RING;
 	if (conf->gateway.enable) {
 		first += RD_GATEWAY_BUFFERS(n);
@@ -155,7 +156,7 @@ do_server(struct relay *r)
 static int
 do_ifaces(struct relay *r)
 {
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < r->conf->nlegs; i++)
 		if (*r->conf->port[i].interface &&
 		    rd_iface_quiet(&r->iface[i], r->conf->port[i].interface, r->err, ERR_MAX))
 			return -1;
@@ -165,7 +166,7 @@ do_ifaces(struct relay *r)
 static void
 undo_ifaces(struct relay *r)
 {
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < r->conf->nlegs; i++)
 		rd_iface_restore(&r->iface[i]);
 }
 
@@ -185,7 +186,7 @@ do_eal(struct relay *r)
 	};
 	for (uint32_t i = 0; i < conf->eal.nextra; i++)
 		o.extra[i] = conf->eal.extra[i];
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < conf->nlegs; i++)
 		if (rd_dev_is_pci(conf->port[i].device))
 			o.pci_allow[o.n_pci_allow++] = conf->port[i].device;
 	if (rd_eal_start(&o, r->err, ERR_MAX))
@@ -252,13 +253,13 @@ do_pools(struct relay *r)
 }
 
 static int
-do_port(struct relay *r, int i)
+do_port(struct relay *r, uint32_t i)
 {
 	const struct rd_conf_port *p = &r->conf->port[i];
 	struct rd_port_conf pc = {
 		.device = *p->device ? p->device : p->interface,
 		.pmd = (enum rd_pmd)p->pmd,
-		.index = (uint32_t)i,
+		.index = i,
 		.mtu = (uint16_t)p->mtu,
 		.n_rxq = (uint16_t)r->nworkers,
 		.n_txq = (uint16_t)r->nworkers,
@@ -292,26 +293,26 @@ do_port(struct relay *r, int i)
 	return 0;
 }
 
+static void
+undo_ports(struct relay *r)
+{
+	for (uint32_t i = r->conf->nlegs; i-- > 0;)
+		rd_port_close(&r->port[i]);
+}
+
 static int
 do_ports(struct relay *r)
 {
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < r->conf->nlegs; i++)
 		if (do_port(r, i)) {
-			rd_port_close(&r->port[0]);
+			undo_ports(r);
 			return -1;
 		}
 	return 0;
 }
 
 static void
-undo_ports(struct relay *r)
-{
-	for (int i = RD_LEGS; i-- > 0;)
-		rd_port_close(&r->port[i]);
-}
-
-static void
-set_leg(struct relay *r, struct rd_worker *w, int i)
+set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 {
 	const struct rd_conf_port *p = &r->conf->port[i];
 	const struct rd_port *port = &r->port[i];
@@ -329,7 +330,7 @@ set_leg(struct relay *r, struct rd_worker *w, int i)
 					? (uint16_t)r->conf->gateway.udp_port
 					: 0,
 	};
-	leg->self.nmore = rd_conf_leg_more(r->conf, i, leg->self.more);
+	leg->self.nmore = i < RD_LEGS ? rd_conf_leg_more(r->conf, (int)i, leg->self.more) : 0;
 	memcpy(leg->self.mac, port->mac, 6);
 	leg->mtu = p->mtu;
 	leg->port = port;
@@ -389,7 +390,8 @@ do_worker(struct relay *r, uint32_t i)
 	w->steer = r->nworkers > 1 ? &r->steer : NULL;
 	for (uint32_t k = 0; k < r->nworkers; k++)
 		w->wake_of[k] = &r->box[k]->wake_worker;
-	for (int leg = 0; leg < RD_LEGS; leg++) {
+	w->nlegs = r->conf->nlegs;
+	for (uint32_t leg = 0; leg < w->nlegs; leg++) {
 		set_leg(r, w, leg);
 		if (rte_socket_count() > 1 && r->port[leg].socket != socket)
 			rd_log(RD_LOG_WARNING,
@@ -486,6 +488,14 @@ undo_socket(struct relay *r)
 	r->control->rpc = NULL;
 }
 
+/* Wait for the end of its loop: what it left is then ours. */
+static void
+join_worker(const struct relay *r, uint32_t i)
+{
+	(void)rte_eal_wait_lcore(r->lcore[i]);
+	BASE_ASSERT(atomic_load(&r->worker[i]->ended));
+}
+
 static int
 do_launch(struct relay *r)
 {
@@ -497,7 +507,7 @@ do_launch(struct relay *r)
 			 strerror(-e));
 		while (i-- > 0) {
 			rd_control_post(r->control, rd_control_mail(r->control, i, RD_MAIL_STOP));
-			(void)rte_eal_wait_lcore(r->lcore[i]);
+			join_worker(r, i);
 		}
 		return -1;
 	}
@@ -543,8 +553,7 @@ work(struct relay *r)
 	setproctitle("%s relay %u: running", r->conf->cluster.name, r->conf->cluster.self);
 	rd_control_run(r->control);
 	for (uint32_t i = 0; i < r->nworkers; i++)
-		(void)rte_eal_wait_lcore(r->lcore[i]);
-	/* The workers' loops have ended: their state is ours. */
+		join_worker(r, i);
 	rd_gateway_stop(r->control->gateway);
 	for (uint32_t i = 0; i < r->nworkers; i++)
 		rd_worker_snapshot(r->worker[i], r->control->snapshot->shard[i]);

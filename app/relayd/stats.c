@@ -26,10 +26,18 @@ rd_path_kind_name(enum relay_path_kind kind)
 		return "trunk";
 	case RELAY_PATH_GATEWAY:
 		return "gateway";
+	case RELAY_PATH_LIGHT:
+		return "light";
 	case RELAY_PATH_NONE:
 		break;
 	}
 	return "none";
+}
+
+const char *
+rd_path_leg_name(const struct suci_path_info *p)
+{
+	return p->peer.leg < RD_LEGS_MAX ? rd_leg_names[p->peer.leg] : "none";
 }
 
 const char *
@@ -66,7 +74,7 @@ emit(drop_fn fn, void *user, const char *group, const char *leg, const char *nam
 void
 rd_stats_drops(const struct rd_snapshot *s, drop_fn fn, void *user)
 {
-	for (int i = 0; i < RD_LEGS; i++) {
+	for (uint32_t i = 0; i < s->nlegs; i++) {
 		const char *leg = rd_leg_names[i];
 		for (int d = 0; d < RD_RX_DROPS_COUNT; d++)
 			emit(fn, user, "rx", leg, rd_rx_drop_names[d], s->leg[i].rx_drop[d],
@@ -117,7 +125,7 @@ static void
 print_legs(FILE *f, const struct rd_snapshot *s)
 {
 	fputs("\t\"legs\": {\n", f);
-	for (int i = 0; i < RD_LEGS; i++) {
+	for (uint32_t i = 0; i < s->nlegs; i++) {
 		fprintf(f, "\t\t\"%s\": {\n", rd_leg_names[i]);
 #define X(n, h) fprintf(f, "\t\t\t\"" #n "\": %llu,\n", U(s->leg[i].n));
 		RD_LEG_COUNTERS(X)
@@ -131,7 +139,7 @@ print_legs(FILE *f, const struct rd_snapshot *s)
 #define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->neigh[i].n));
 		RD_NEIGH_COUNTERS(X)
 #undef X
-		fprintf(f, " }\n\t\t}%s\n", i + 1 < RD_LEGS ? "," : "");
+		fprintf(f, " }\n\t\t}%s\n", i + 1 < s->nlegs ? "," : "");
 	}
 	fputs("\t},\n", f);
 }
@@ -150,8 +158,7 @@ print_paths(FILE *f, const struct rd_snapshot *s)
 			"\"queued\": %u, \"tx_segments\": %llu, \"tx_retransmits\": %llu, "
 			"\"rx_segments\": %llu, \"tx_bytes\": %llu, \"rx_bytes\": %llu",
 			i ? "," : "", r->path, r->known ? rd_path_kind_name(r->relay.kind) : "none",
-			relay_addr_text(&r->suci.peer, peer),
-			rd_leg_names[r->suci.peer.leg == RELAY_LEG_GLOBAL],
+			relay_addr_text(&r->suci.peer, peer), rd_path_leg_name(&r->suci),
 			r->suci.up ? "true" : "false", (double)r->suci.rtt_ns / 1e3, r->suci.cwnd,
 			r->suci.in_flight, r->suci.queued, U(r->suci.tx_segments),
 			U(r->suci.tx_retransmits), U(r->suci.rx_segments), U(r->suci.tx_bytes),
@@ -235,7 +242,7 @@ print_workers(FILE *f, const struct rd_snapshot *s)
 			(double)w->slept_ns / 1e9, U(w->relay.tx_segments), U(w->relay.tx_bytes),
 			U(w->suci.tx_retransmits), U(w->relay_held), w->npaths, w->pool_size,
 			w->pool_in_use);
-		for (int k = 0; k < RD_LEGS; k++)
+		for (uint32_t k = 0; k < w->nlegs; k++)
 			fprintf(f,
 				", \"%s\": { \"rx_frames\": %llu, \"tx_frames\": %llu, "
 				"\"steered\": %llu, \"rx_steered\": %llu, \"tx_steered\": %llu, "

@@ -24,6 +24,7 @@ void rd_stats_drops(const struct rd_snapshot *s,
 /* Share of its time that a worker, or all of a relay's, had work; 0 to 1000. */
 uint64_t rd_busy_permille(const struct rd_snapshot *s);
 const char *rd_path_kind_name(enum relay_path_kind kind);
+const char *rd_path_leg_name(const struct suci_path_info *p);
 const char *rd_channel_state_name(const struct gw_channel_info *c);
 
 #endif

@@ -18,7 +18,7 @@
 
 struct rd_control;
 
-#define RD_TEL_ROWS 16 /* an answer is at most 16 KiB */
+#define RD_TEL_ROWS 12 /* an answer is at most 16 KiB */
 
 /* 0 or -1 (no memory, or the endpoints cannot be registered). */
 int rd_telemetry_init(struct rd_control *c);

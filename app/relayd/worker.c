@@ -11,7 +11,6 @@
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <poll.h>
 #include <string.h>
 
 #include <bsd/string.h>
@@ -68,18 +67,43 @@ core_writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
 	return RTE_MBUF_DIRECT(m) ? (uint8_t *)(uintptr_t)data : NULL;
 }
 
+/* Nearly every frame that the endpoint looks at is kept, once: then it gets our reference,
+ * where counting up and down again would be two atomic operations. */
 static void
 core_hold(void *user, uint64_t cookie)
 {
-	(void)user;
-	rte_mbuf_refcnt_update(mbuf_of(cookie), 1);
+	struct rd_worker *w = user;
+	if (cookie == w->rx_ours) {
+		w->rx_ours = 0;
+		w->rx_given = cookie;
+	} else {
+		rte_mbuf_refcnt_update(mbuf_of(cookie), 1);
+	}
 }
 
 static void
 core_release(void *user, uint64_t cookie)
 {
-	(void)user;
-	rte_pktmbuf_free(mbuf_of(cookie));
+	struct rd_worker *w = user;
+	if (cookie == w->rx_given) {
+		w->rx_given = 0;
+		w->rx_ours = cookie; /* it is still being looked at */
+	} else {
+		rte_pktmbuf_free(mbuf_of(cookie));
+	}
+}
+
+static void
+to_endpoint(struct rd_worker *w, const struct suci_addr *from, struct rte_mbuf *m,
+	    uint8_t *datagram, size_t len, uint8_t ecn)
+{
+	uint64_t cookie = (uint64_t)(uintptr_t)m;
+	w->rx_ours = cookie;
+	suci_rx_ecn(w->ep, from, datagram, len, ecn, cookie, w->now_ns);
+	bool ours = w->rx_ours == cookie;
+	w->rx_ours = w->rx_given = 0;
+	if (ours)
+		rte_pktmbuf_free(m);
 }
 
 static void
@@ -113,11 +137,15 @@ static void
 core_path_up(void *user, uint32_t path, const struct suci_addr *peer, const char *what)
 {
 	struct rd_worker *w = user;
-	bool differs = w->conf->suci.global_cc != w->conf->suci.private_cc ||
-		       w->conf->suci.global_cc == RD_CC_FIXED;
-	if (differs && peer->leg == RELAY_LEG_GLOBAL && w->nfresh < RD_FRESH_MAX)
-		w->fresh[w->nfresh++] = path;
-	core_path(w, RD_EVENT_PATH_UP, peer, what, NULL);
+	bool light = peer->leg >= RELAY_LEG_LIGHT;
+	uint32_t cc = light ? w->conf->optical.cc : w->conf->suci.global_cc;
+	bool differs = cc != w->conf->suci.private_cc || cc == RD_CC_FIXED;
+	if (differs && peer->leg != RELAY_LEG_PRIVATE && w->nfresh < RD_FRESH_MAX) {
+		w->fresh[w->nfresh].path = path;
+		w->fresh[w->nfresh++].light = light;
+	}
+	if (!light) /* RD_EVENT_LIGHT tells */
+		core_path(w, RD_EVENT_PATH_UP, peer, what, NULL);
 }
 
 static void
@@ -125,7 +153,8 @@ core_path_down(void *user, uint32_t path, const struct suci_addr *peer, const ch
 	       const char *why)
 {
 	(void)path;
-	core_path(user, RD_EVENT_PATH_DOWN, peer, what, why);
+	if (peer->leg < RELAY_LEG_LIGHT)
+		core_path(user, RD_EVENT_PATH_DOWN, peer, what, why);
 }
 
 static void
@@ -142,6 +171,55 @@ core_job_state(void *user, uint32_t label_base, uint32_t ways, bool left)
 	rd_worker_post(w, e);
 }
 
+static void
+core_light_state(void *user, uint32_t slot, enum relay_light_state state)
+{
+	struct rd_worker *w = user;
+	struct rd_event *e = rd_worker_event(w, true);
+	if (!e)
+		return;
+	e->type = RD_EVENT_LIGHT;
+	e->slot = slot;
+	e->state = state;
+	rd_worker_post(w, e);
+}
+
+static void
+core_proc_up(void *user, uint32_t label_base, uint32_t rank)
+{
+	struct rd_worker *w = user;
+	struct rd_event *e = w->conf->optical.nports ? rd_worker_event(w, true) : NULL;
+	if (!e)
+		return;
+	e->type = RD_EVENT_PROC;
+	e->label_base = label_base;
+	e->rank = rank;
+	rd_worker_post(w, e);
+}
+
+static void
+core_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, size_t len)
+{
+	struct rd_worker *w = user;
+	if (!w->conf->optical.nports)
+		return; /* it had no offer from us */
+	struct rd_note *n = w->note_spare ? w->note_spare : base_ring_pop(&w->box->note_free);
+	w->note_spare = NULL;
+	struct rd_event *e = n ? rd_worker_event(w, false) : NULL;
+	if (!e) {
+		w->count.notes_lost++;
+		w->note_spare = n;
+		return;
+	}
+	memcpy(n->bytes, note, len);
+	n->len = (uint16_t)len;
+	e->type = RD_EVENT_NOTE;
+	e->label_base = label_base;
+	e->rank = rank;
+	e->note = n;
+	rd_worker_post(w, e);
+}
+
 const struct relay_core_ops *
 rd_worker_core_ops(void)
 {
@@ -153,6 +231,9 @@ rd_worker_core_ops(void)
 		.path_up = core_path_up,
 		.path_down = core_path_down,
 		.job_state = core_job_state,
+		.light_state = core_light_state,
+		.proc_up = core_proc_up,
+		.note_other = core_note,
 	};
 	return &ops;
 }
@@ -167,12 +248,15 @@ static void
 set_trunk_cc(struct rd_worker *w)
 {
 	const struct rd_conf *conf = w->conf;
-	uint64_t rate = conf->suci.global_rate_mbps * 125000ull;
-	for (uint32_t i = 0; i < w->nfresh; i++)
-		(void)suci_path_set_cc(
-			w->ep, w->fresh[i], (enum suci_cc_kind)conf->suci.global_cc,
-			conf->suci.global_cc == RD_CC_FIXED ? rate : 0,
-			conf->suci.global_cc == RD_CC_FIXED ? conf->suci.global_window : 0);
+	for (uint32_t i = 0; i < w->nfresh; i++) {
+		bool light = w->fresh[i].light;
+		uint32_t cc = light ? conf->optical.cc : conf->suci.global_cc;
+		uint64_t mbps = light ? conf->optical.rate_mbps : conf->suci.global_rate_mbps;
+		uint32_t window = light ? conf->optical.window : conf->suci.global_window;
+		bool fixed = cc == RD_CC_FIXED;
+		(void)suci_path_set_cc(w->ep, w->fresh[i].path, (enum suci_cc_kind)cc,
+				       fixed ? mbps * 125000 : 0, fixed ? window : 0);
+	}
 	w->nfresh = 0;
 }
 
@@ -182,6 +266,8 @@ void
 rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
 {
 	struct rd_worker *w = user;
+	if (leg->index >= RD_LEG_LIGHT)
+		return; /* it is dark */
 	struct rd_event *e = rd_worker_event(w, false);
 	if (!e)
 		return;
@@ -194,6 +280,11 @@ rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
 static void
 to_tap(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
+	if (leg->index >= RD_LEGS) {
+		leg->count.drop_no_tap++;
+		rte_pktmbuf_free(m);
+		return;
+	}
 	/* Nobody reads another worker's ring; rd_packet_shard sends what is for it to worker 0. */
 	if (w->index || !base_ring_push(&w->box->to_tap[leg->index], m)) {
 		leg->count.drop_tap_full++;
@@ -271,9 +362,9 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 	case RD_RX_SUCI: {
 		struct suci_addr from = relay_addr_v4(f.src_ip, f.src_port, leg->index);
 		leg->count.rx_suci++;
-		suci_rx_ecn(w->ep, &from, frame + f.payload_off, f.payload_len, f.ecn,
-			    (uint64_t)(uintptr_t)m, w->now_ns);
-		break; /* whoever keeps the segment holds a reference of his own */
+		rd_frame_set_tail(m, &f);
+		to_endpoint(w, &from, m, frame + f.payload_off, f.payload_len, f.ecn);
+		return;
 	}
 	case RD_RX_GATEWAY:
 		to_gateway(w, leg, m);
@@ -418,9 +509,9 @@ from_gateway(struct rd_worker *w)
 		}
 		struct suci_addr from =
 			relay_addr_v4(leg->self.address, leg->self.gateway_port, RELAY_LEG_PRIVATE);
-		suci_rx(w->ep, &from, frame + RD_FRAME_HDR, m->data_len - (size_t)RD_FRAME_HDR,
-			(uint64_t)(uintptr_t)m, w->now_ns);
-		rte_pktmbuf_free(m); /* whoever keeps the segment holds a reference of his own */
+		m->hash.usr = 0; /* nobody has summed it up */
+		to_endpoint(w, &from, m, frame + RD_FRAME_HDR, m->data_len - (size_t)RD_FRAME_HDR,
+			    SUCI_ECN_NOT);
 	}
 	return n;
 }
@@ -456,8 +547,7 @@ transmit(struct rd_worker *w)
 	for (; n < RD_TX_BUDGET; n++) {
 		if (!suci_tx(w->ep, o, w->now_ns))
 			return n;
-		struct rd_leg *leg =
-			&w->leg[o->to.leg == RELAY_LEG_GLOBAL ? RD_LEG_GLOBAL : RD_LEG_PRIVATE];
+		struct rd_leg *leg = &w->leg[o->to.leg < w->nlegs ? o->to.leg : RD_LEG_PRIVATE];
 		/* Copied for other threads, the gateway's and the worker's whose queue we use: they
 		 * must not share an mbuf with custody. */
 		bool own = for_own_gateway(w, &o->to), copy = own || leg->txq == RD_NO_QUEUE;
@@ -498,7 +588,7 @@ take_tool(struct rd_worker *w, const struct rd_mail *mail)
 		w->lanes = mail->tool;
 	else
 		w->sniffer = mail->tool;
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++)
 		w->leg[i].sniffer = w->sniffer;
 	relay_core_watch(w->core, w->lanes || w->sniffer ? core_seen : NULL, w);
 }
@@ -535,6 +625,18 @@ read_mail(struct rd_worker *w)
 		case RD_MAIL_LEAVE:
 			relay_core_leave(w->core, mail->text, w->now_ns);
 			break;
+		case RD_MAIL_LIGHT:
+			mail->result =
+				relay_core_light(w->core, mail->number, &mail->light, w->now_ns);
+			break;
+		case RD_MAIL_DARK:
+			mail->result = relay_core_dark(w->core, mail->number, w->now_ns);
+			break;
+		case RD_MAIL_NOTE:
+			mail->result =
+				relay_core_note(w->core, mail->label_base, mail->number,
+						mail->note->bytes, mail->note->len, w->now_ns);
+			break;
 		case RD_MAIL_SNAPSHOT:
 			rd_worker_snapshot(w, mail->snapshot->shard[w->index]);
 			break;
@@ -567,7 +669,7 @@ timers(struct rd_worker *w)
 		suci_tick(w->ep, now);
 	if (now >= relay_core_expiry_ns(w->core))
 		relay_core_tick(w->core, now);
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++)
 		rd_neigh_tick(w->leg[i].neigh, now);
 }
 
@@ -576,7 +678,7 @@ static uint64_t
 next_due(const struct rd_worker *w)
 {
 	uint64_t next = base_min_ns(suci_expiry_ns(w->ep), relay_core_expiry_ns(w->core));
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++)
 		next = base_min_ns(next, rd_neigh_expiry_ns(w->leg[i].neigh));
 	return next;
 }
@@ -586,9 +688,10 @@ turn(struct rd_worker *w)
 {
 	uint32_t work = 0;
 	rd_worker_see_clock(w);
-	for (int i = 0; i < RD_LEGS; i++) {
+	for (uint32_t i = 0; i < w->nlegs; i++) {
 		work += receive_leg(w, &w->leg[i]);
-		work += from_tap(w, &w->leg[i]);
+		if (i < RD_LEGS)
+			work += from_tap(w, &w->leg[i]);
 	}
 	if (w->steer)
 		work += rd_steer_in(w, receive_steered);
@@ -599,7 +702,7 @@ turn(struct rd_worker *w)
 		set_trunk_cc(w);
 	timers(w);
 	work += transmit(w);
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++)
 		rd_leg_flush(&w->leg[i]);
 	if (w->wake_control) {
 		w->wake_control = false;
@@ -614,22 +717,33 @@ turn(struct rd_worker *w)
 	return work;
 }
 
-/* Idle sleep only: what other threads push ends the nap; for the legs it is one. */
+/* Idle sleep only: what other threads push ends the nap; what comes in from the legs a long
+ * one. */
 static void
 nap(void *user, uint32_t ns)
 {
 	struct rd_worker *w = user;
 	struct rd_mailbox *b = w->box;
-	struct timespec ts = {.tv_nsec = (long)ns};
-	struct pollfd f = {.fd = b->wake_worker.fd, .events = POLLIN};
 	rd_wake_sleep(&b->wake_worker);
 	if (base_ring_count(&b->to_worker) || base_ring_count(&b->from_tap[RD_LEG_PRIVATE]) ||
 	    base_ring_count(&b->from_tap[RD_LEG_GLOBAL]) ||
 	    (w->gateway && base_ring_count(&w->gateway->to_worker[w->index])) ||
 	    rd_steer_waiting(w))
-		ts.tv_nsec = 0;
-	(void)ppoll(&f, 1, &ts, NULL); /* a signal ends it early: the loop goes on */
+		ns = 0;
+	rd_nap(&w->naps, ns);
 	rd_wake_awake(&b->wake_worker);
+}
+
+static void
+start_idle(struct rd_worker *w)
+{
+	rd_nap_init(&w->naps, w->box->wake_worker.fd);
+	for (uint32_t i = 0; i < w->nlegs; i++)
+		if (w->leg[i].rxq != RD_NO_QUEUE)
+			rd_nap_add(&w->naps, w->leg[i].port, w->leg[i].rxq);
+	rd_idle_init(&w->idle, (enum rd_idle_mode)w->conf->idle, rd_nap_max_ns(&w->naps));
+	w->idle.nap = nap;
+	w->idle.user = w;
 }
 
 static void
@@ -644,9 +758,7 @@ int
 rd_worker_run(void *arg)
 {
 	struct rd_worker *w = arg;
-	rd_idle_init(&w->idle, (enum rd_idle_mode)w->conf->idle, 0);
-	w->idle.nap = nap;
-	w->idle.user = w;
+	start_idle(w);
 	rd_clock_init(&w->clock);
 	uint32_t work = 0;
 	while (!w->stop) {
@@ -658,13 +770,14 @@ rd_worker_run(void *arg)
 		w->count.turns++;
 		w->count.busy_turns += work > 0;
 		if (w->count.turns % RD_HOUSEKEEPING == 0)
-			for (int i = 0; i < RD_LEGS; i++)
+			for (uint32_t i = 0; i < w->nlegs; i++)
 				rd_leg_reclaim(&w->leg[i]);
 		w->idle.slack_ns = w->now_ns - w->tap_ns < TAP_ALERT_NS ? 0 : IDLE_SLACK_NS;
 		rd_idle_turn(&w->idle, work, w->now_ns, next_due(w));
 	}
 	drain_taps(w);
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++)
 		rd_leg_reclaim(&w->leg[i]);
+	atomic_store(&w->ended, true);
 	return 0;
 }

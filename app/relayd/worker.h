@@ -1,10 +1,10 @@
-/* worker.h - a worker: one lcore, one Suci endpoint, one relay core, a queue of both legs.
+/* worker.h - a worker: one lcore, one Suci endpoint, one relay core, a queue of each leg.
  *
- *     +--> receive both legs --> parse --> suci_rx | ARP | echo | TAP
+ *     +--> receive all legs  --> parse --> suci_rx | ARP | echo | TAP
  *     |    frames from other workers (steer.h), the TAPs and the gateway
  *     |    mail from control
  *     |    timers (suci, core, neighbours)
- *     |    suci_tx until empty or budget --> frames --> transmit both legs
+ *     |    suci_tx until empty or budget --> frames --> transmit all legs
  *     +--- idle (busy, pause, sleep until the next deadline)
  *
  * The clock is read once a turn.  No lock, no allocation, no log, no file.
@@ -13,7 +13,8 @@
  * neighbours of its own.  Worker i is reached at ports.*.udp_port + i, so whoever announces
  * that port chooses the worker, and no packet has to change lcores; what a port's queues
  * cannot sort goes to its worker over rings (steer.h), counted.  Worker 0 also serves ARP
- * and the TAPs, and is the one that the own gateway speaks to first.
+ * and the TAPs, and is the one that the own gateway speaks to first.  Light ports (relay/core.h,
+ * Light) are legs behind the two; a relay that has some has one worker.
  *
  * Threads  init and fini by control while the loop does not run; rd_worker_run on
  *          the worker's lcore owns everything until it returns (RD_MAIL_STOP). */
@@ -22,15 +23,20 @@
 
 #include "driver/clock.h"
 #include "driver/idle.h"
+#include "driver/nap.h"
 #include "gateway.h"
 #include "leg.h"
+#include "light.h"
 #include "mail.h"
 #include "steer.h"
 
 #include "rd/conf.h"
 #include "relay/core.h"
 
+#include <stdatomic.h>
+
 #define RD_TX_BUDGET	256 /* datagrams built per turn */
+#define RD_PACED_BURST	32  /* datagrams that a paced path sends at once, and switches queue */
 #define RD_HOUSEKEEPING 128 /* turns between look-ups of slow things */
 #define RD_FRESH_MAX	64  /* trunks that may come up in one turn */
 /* Segments of a dead trunk that are kept for others, beside custody; each holds a buffer. */
@@ -41,6 +47,7 @@ struct rd_worker_counters {
 	uint64_t busy_ns;     /* time of the busy turns: busy share = busy_ns / uptime */
 	uint64_t events_lost; /* log events dropped because control was late */
 	uint64_t tx_budget;   /* turns that ended with more to send */
+	uint64_t notes_lost;  /* of processes, dropped because control was late */
 };
 
 struct rd_worker {
@@ -51,7 +58,8 @@ struct rd_worker {
 	struct rd_steer *steer; /* NULL: the only worker; set before init */
 	uint32_t wake_workers;	/* bit each: they were given frames in this turn */
 	struct rd_wake *wake_of[RD_WORKERS_MAX];
-	struct rd_leg leg[RD_LEGS];
+	struct rd_leg leg[RD_LEGS_MAX]; /* [nlegs] */
+	uint32_t nlegs;
 	struct rte_mempool *pool;
 	struct suci *ep;
 	struct relay_core *core;
@@ -59,18 +67,27 @@ struct rd_worker {
 	struct rd_gateway_box *gateway; /* NULL: none; set before the loop runs */
 	struct rd_clock clock;
 	struct rd_idle idle;
+	struct rd_nap naps;
 	uint64_t now_ns, started_ns;
 	uint64_t conflict_ns;	      /* last ARP conflict told */
 	uint64_t tap_ns;	      /* last frame to or from a TAP */
 	uint64_t pool_low, pool_high; /* addresses of the pool's mbufs */
-	uint32_t fresh[RD_FRESH_MAX]; /* trunks whose congestion control is to be set */
+	/* The frame the endpoint looks at: whose our reference to it is; 0: none's. */
+	uint64_t rx_ours, rx_given;
+	/* Trunks and light paths whose congestion control is to be set. */
+	struct {
+		uint32_t path;
+		bool light;
+	} fresh[RD_FRESH_MAX];
 	uint32_t nfresh;
 	struct rd_lanes *lanes;	    /* somebody measures; NULL: nobody */
 	struct rd_sniffer *sniffer; /* somebody captures; NULL: nobody */
+	struct rd_note *note_spare; /* taken from note_free for an event there was not */
 	bool wake_control, wake_gateway, stop;
+	_Atomic bool ended; /* the loop; the lcore's join is DPDK's and tells no tool of it */
 	struct suci_out out;
 	struct rd_worker_counters count;
-	void *mem_suci, *mem_core, *mem_neigh[RD_LEGS];
+	void *mem_suci, *mem_core, *mem_neigh[RD_LEGS_MAX];
 };
 
 /* Bytes rd_worker_init will take from the DPDK heap, one worker; 0 if the limits are bad. */
@@ -90,7 +107,7 @@ static inline void
 rd_worker_see_clock(struct rd_worker *w)
 {
 	w->now_ns = rd_clock_ns(&w->clock);
-	for (int i = 0; i < RD_LEGS; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++)
 		w->leg[i].now_ns = w->now_ns;
 }
 
@@ -108,6 +125,7 @@ struct rd_path_row {
  * over its workers, made by control of shard[], and the gateway, made by its thread. */
 struct rd_snapshot {
 	struct rd_gateway_snapshot gateway; /* of the relay */
+	struct rd_light_figures circuits;   /* of the relay */
 	uint32_t nshards;		    /* of the relay; 0: of a worker */
 	struct rd_snapshot *shard[RD_WORKERS_MAX];
 	uint32_t index; /* of a worker */
@@ -116,9 +134,12 @@ struct rd_snapshot {
 	uint64_t now_ns, uptime_ns;
 	struct suci_counters suci;
 	struct relay_counters relay;
-	struct rd_leg_counters leg[RD_LEGS];
-	struct rd_neigh_counters neigh[RD_LEGS];
-	uint32_t neigh_used[RD_LEGS], neigh_waiting[RD_LEGS];
+	uint32_t nlegs;
+	struct rd_leg_counters leg[RD_LEGS_MAX];
+	struct rd_neigh_counters neigh[RD_LEGS_MAX];
+	uint32_t neigh_used[RD_LEGS_MAX], neigh_waiting[RD_LEGS_MAX];
+	uint32_t nlights; /* of the first worker, who alone has some */
+	struct relay_light_info light[RELAY_LIGHTS_MAX];
 	struct rd_worker_counters worker;
 	uint64_t idle_turns, sleeps, slept_ns;
 	uint32_t suci_held, pool_in_use, pool_size;

@@ -13,17 +13,24 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define LIGHT_NEIGHBOURS 64
+#define LIGHT_ARP_MS	 5
+#define LIGHT_ARP_TRIES	 100 /* then what waits is dropped, and who says it again asks again */
+#define LIGHT_EXPIRY_S	 86400
+
 /* Bit n: leg n is sealed. */
 static uint32_t
 sealed_legs(const struct rd_conf *conf)
 {
 	uint32_t legs = 0;
-	if (conf->port[RD_LEG_PRIVATE].sealing == RD_SEALING_ON)
-		legs |= 1u << RELAY_LEG_PRIVATE;
-	if (conf->port[RD_LEG_GLOBAL].sealing == RD_SEALING_ON)
-		legs |= 1u << RELAY_LEG_GLOBAL;
+	for (uint32_t i = 0; i < conf->nlegs; i++)
+		legs |= (conf->port[i].sealing == RD_SEALING_ON ? 1u : 0) << i;
 	return legs;
 }
+
+_Static_assert(RD_LEG_PRIVATE == (int)RELAY_LEG_PRIVATE && RD_LEG_GLOBAL == (int)RELAY_LEG_GLOBAL &&
+		       RD_LEG_LIGHT == RELAY_LEG_LIGHT && RD_LIGHTS_MAX == RELAY_LIGHTS_MAX,
+	       "the configuration's legs are the core's");
 
 static struct suci_limits
 suci_limits_of(const struct rd_conf *conf)
@@ -81,9 +88,19 @@ core_limits_of(const struct rd_conf *conf)
 	};
 }
 
+/* At the end of a light path is one neighbour, and only while it is lit; who asks is told at once,
+ * and asks again until the circuit counts as failed. */ 
 static struct rd_neigh_conf
-neigh_conf_of(const struct rd_conf *conf)
+neigh_conf_of(const struct rd_conf *conf, uint32_t leg)
 {
+	if (leg >= RD_LEG_LIGHT)
+		return (struct rd_neigh_conf){
+			.entries = LIGHT_NEIGHBOURS,
+			.pending = conf->neighbours.pending,
+			.tries = LIGHT_ARP_TRIES,
+			.retry_ns = LIGHT_ARP_MS * BASE_MS_NS,
+			.expiry_ns = LIGHT_EXPIRY_S * BASE_S_NS,
+		};
 	return (struct rd_neigh_conf){
 		.entries = conf->neighbours.entries,
 		.pending = conf->neighbours.pending,
@@ -98,9 +115,15 @@ rd_worker_footprint(const struct rd_conf *conf)
 {
 	struct suci_limits sl = suci_limits_of(conf);
 	struct relay_core_limits cl = core_limits_of(conf);
-	struct rd_neigh_conf nc = neigh_conf_of(conf);
-	size_t s = suci_footprint(&sl), c = relay_core_footprint(&cl), n = rd_neigh_footprint(&nc);
-	return s && c && n ? s + c + RD_LEGS * n : 0;
+	size_t s = suci_footprint(&sl), c = relay_core_footprint(&cl), n = 0;
+	for (uint32_t leg = 0; leg < conf->nlegs; leg++) {
+		struct rd_neigh_conf nc = neigh_conf_of(conf, leg);
+		size_t one = rd_neigh_footprint(&nc);
+		if (!one)
+			return 0;
+		n += one;
+	}
+	return s && c ? s + c + n : 0;
 }
 
 /* The relays of the cluster, one entry for each worker: the first ones of all, the second
@@ -155,6 +178,10 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 		.trunk_mtu = (uint16_t)(conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR),
 		.trunk_mtu_start = (uint16_t)trunk_mtu_start(conf),
 		.connect_ns = conf->suci.handshake_ms * BASE_MS_NS,
+		.nlights = conf->optical.nports,
+		.light_open_ns = conf->optical.open_ms * BASE_MS_NS,
+		.light_liveness_ns = conf->optical.liveness_ms * BASE_MS_NS,
+		.dark_drain_ns = conf->optical.drain_ms * BASE_MS_NS,
 		.ops = rd_worker_core_ops(),
 		.user = w,
 	};
@@ -180,14 +207,15 @@ static uint32_t
 credit_total(const struct rd_worker *w)
 {
 	const struct rd_conf *conf = w->conf;
-	uint32_t room[RD_LEGS];
-	for (int i = 0; i < RD_LEGS; i++) {
+	uint32_t total = UINT32_MAX;
+	for (uint32_t i = 0; i < w->nlegs; i++) {
 		uint32_t queues = w->leg[i].port->n_rxq;
-		room[i] = conf->port[i].rx_descriptors;
+		uint32_t room = conf->port[i].rx_descriptors;
 		if (queues < w->nworkers)
-			room[i] = room[i] * queues / w->nworkers;
+			room = room * queues / w->nworkers;
+		total = room < total ? room : total;
 	}
-	uint32_t total = (room[0] < room[1] ? room[0] : room[1]) / 4 * 3;
+	total = total / 4 * 3;
 	if (conf->suci.credit)
 		total = conf->suci.credit;
 	return total < INT16_MAX ? total : INT16_MAX;
@@ -197,27 +225,19 @@ static int
 init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = w->conf;
-	uint32_t mtu = conf->port[RD_LEG_PRIVATE].mtu > conf->port[RD_LEG_GLOBAL].mtu
-			       ? conf->port[RD_LEG_PRIVATE].mtu
-			       : conf->port[RD_LEG_GLOBAL].mtu;
+	uint32_t mtu = 0;
+	for (uint32_t i = 0; i < conf->nlegs; i++)
+		mtu = conf->port[i].mtu > mtu ? conf->port[i].mtu : mtu;
 	struct suci_config sc = {
 		.limits = suci_limits_of(conf),
 		.mtu_max = mtu - RD_IPV4_HDR - RD_UDP_HDR,
-		.mtu_leg =
-			{
-				[RELAY_LEG_PRIVATE] =
-					conf->port[RD_LEG_PRIVATE].mtu - RD_IPV4_HDR - RD_UDP_HDR,
-				[RELAY_LEG_GLOBAL] =
-					conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR,
-			},
 		.mtu_min_leg =
 			{
 				[RELAY_LEG_GLOBAL] = trunk_mtu_start(conf),
 			},
 		.ecn = conf->suci.global_ecn,
-		.ecn_off_leg = {[RELAY_LEG_PRIVATE] = true},
 		.migrate = conf->suci.global_migrate,
-		.burst_packets = RD_BURST,
+		.burst_packets = RD_PACED_BURST,
 		.cc = (enum suci_cc_kind)conf->suci.private_cc,
 		.fixed_window = conf->suci.private_window,
 		.initial_window = conf->suci.initial_window,
@@ -237,6 +257,10 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		return -1;
 	}
 	sc.incarnation |= 1; /* not 0 */
+	for (uint32_t i = 0; i < conf->nlegs; i++) {
+		sc.mtu_leg[i] = conf->port[i].mtu - RD_IPV4_HDR - RD_UDP_HDR;
+		sc.ecn_off_leg[i] = i != RD_LEG_GLOBAL;
+	}
 	if (load_keys(conf, &sc.seal, err, err_max))
 		return -1;
 	relay_core_hello(w->core, sc.hello);
@@ -257,8 +281,8 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 static int
 init_legs(struct rd_worker *w, char *err, size_t err_max)
 {
-	for (int i = 0; i < RD_LEGS; i++) {
-		struct rd_neigh_conf nc = neigh_conf_of(w->conf);
+	for (uint32_t i = 0; i < w->nlegs; i++) {
+		struct rd_neigh_conf nc = neigh_conf_of(w->conf, i);
 		w->mem_neigh[i] =
 			rte_zmalloc_socket("neigh", rd_neigh_footprint(&nc), 64, w->socket);
 		w->leg[i].unreachable = rd_worker_neighbour_gone;
@@ -312,7 +336,7 @@ rd_worker_fini(struct rd_worker *w)
 	if (w->core)
 		relay_core_fini(w->core);
 	w->core = NULL;
-	for (int i = 0; i < RD_LEGS; i++) {
+	for (uint32_t i = 0; i < w->nlegs; i++) {
 		if (w->leg[i].neigh)
 			rd_leg_fini(&w->leg[i]);
 		rte_free(w->mem_neigh[i]);
@@ -333,7 +357,8 @@ rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s)
 	s->uptime_ns = w->now_ns - w->started_ns;
 	s->suci = *suci_counters(w->ep);
 	s->relay = *relay_core_counters(w->core);
-	for (int i = 0; i < RD_LEGS; i++) {
+	s->nlegs = w->nlegs;
+	for (uint32_t i = 0; i < w->nlegs; i++) {
 		s->leg[i] = w->leg[i].count;
 		s->neigh[i] = *rd_neigh_counters(w->leg[i].neigh);
 		s->neigh_used[i] = rd_neigh_used(w->leg[i].neigh);
@@ -350,6 +375,10 @@ rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s)
 	s->pool_size = w->pool->size;
 	s->inconsistent = NULL;
 	s->consistent = relay_core_check(w->core, &s->inconsistent);
+	s->nlights = 0;
+	while (relay_core_light_info(w->core, s->nlights, &s->light[s->nlights]) &&
+	       ++s->nlights < RELAY_LIGHTS_MAX)
+		;
 	s->njobs = s->npaths = 0;
 	for (uint32_t i = 0; i < s->jobs_max; i++)
 		if (relay_core_job(w->core, i, &s->job[s->njobs]))

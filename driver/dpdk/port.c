@@ -9,6 +9,7 @@
 
 #include "driver/pool.h"
 #include "driver/port.h"
+#include "nap_private.h"
 #include "pool_private.h"
 #include "sort_private.h"
 
@@ -152,6 +153,7 @@ start(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max
 		return r;
 	}
 	rd_sort_start(p, c, rss, info.reta_size);
+	rd_port_find_wakes(p);
 	p->mtu = c->mtu;
 	if (rte_eth_macaddr_get(p->id, &mac) == 0)
 		memcpy(p->mac, mac.addr_bytes, sizeof p->mac);

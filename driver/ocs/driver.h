@@ -2,6 +2,7 @@
  *
  *     open.c      configuration; which kind of driver
  *     secret.c    files with credentials
+ *     names.c     files with names of ports
  *     stream.c    sessions of lib/ocsproto over TCP
  *     netconf.c   NETCONF: the thread and its requests
  *     ncsession.c NETCONF: what is said to the server */
@@ -30,6 +31,7 @@ struct ocs_driver_ops {
 	int (*fd)(const struct ocs_driver *d);
 	uint64_t (*expiry_ns)(const struct ocs_driver *d);
 	void (*turn)(struct ocs_driver *d, uint64_t now_ns);
+	void (*send)(struct ocs_driver *d, uint64_t now_ns); /* NULL: requests send themselves */
 	const char *(*trouble)(const struct ocs_driver *d);
 };
 

@@ -48,6 +48,13 @@ ocs_driver_turn(struct ocs_driver *d, uint64_t now_ns)
 	d->ops->turn(d, now_ns);
 }
 
+void
+ocs_driver_send(struct ocs_driver *d, uint64_t now_ns)
+{
+	if (d->ops->send)
+		d->ops->send(d, now_ns);
+}
+
 const char *
 ocs_driver_trouble(const struct ocs_driver *d)
 {

@@ -185,6 +185,14 @@ connecting(struct stream *s, uint64_t now_ns)
 }
 
 static void
+stream_send(struct ocs_driver *d, uint64_t now_ns)
+{
+	struct stream *s = stream_of(d);
+	if (s->link == OPEN && !ocsproto_is_broken(s->sw))
+		send_all(s, now_ns);
+}
+
+static void
 stream_turn(struct ocs_driver *d, uint64_t now_ns)
 {
 	struct stream *s = stream_of(d);
@@ -199,8 +207,7 @@ stream_turn(struct ocs_driver *d, uint64_t now_ns)
 	receive(s, now_ns);
 	if (s->link == OPEN)
 		s->sw->ops->tick(s->sw, now_ns);
-	if (s->link == OPEN && !ocsproto_is_broken(s->sw))
-		send_all(s, now_ns);
+	stream_send(d, now_ns);
 	if (s->link == OPEN && ocsproto_is_broken(s->sw))
 		hang_up(s, now_ns, "the session broke; see its last event");
 	if (s->link == OPEN && ocsproto_is_up(s->sw)) {
@@ -319,6 +326,7 @@ static const struct ocs_driver_ops stream_ops = {
 	.fd = stream_fd,
 	.expiry_ns = stream_expiry,
 	.turn = stream_turn,
+	.send = stream_send,
 	.trouble = stream_trouble,
 };
 

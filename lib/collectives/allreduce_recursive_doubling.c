@@ -6,29 +6,30 @@
 #include "builder.h"
 
 void
-coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t bytes)
+coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t off,
+		     uint64_t bytes)
 {
 	uint32_t me = g->me;
 	struct coll_fold f = coll_fold(g->n, me);
 	if (f.out) { /* fold into the right neighbour, wait for the result */
-		coll_send(s, coll_real(g, me + 1), COLL_RECV, 0, bytes);
-		coll_recv(s, coll_real(g, me + 1), COLL_RECV, 0, bytes);
+		coll_send(s, coll_real(g, me + 1), COLL_RECV, off, bytes);
+		coll_recv(s, coll_real(g, me + 1), COLL_RECV, off, bytes);
 		return;
 	}
 	if (f.pair) {
 		uint64_t t = coll_tmp(s, bytes);
 		coll_recv(s, coll_real(g, me - 1), COLL_TMP, t, bytes);
-		coll_reduce(s, COLL_TMP, t, COLL_RECV, 0, bytes, true);
+		coll_reduce(s, COLL_TMP, t, COLL_RECV, off, bytes, true);
 	}
 	for (uint32_t mask = 1; mask < f.pow2; mask <<= 1) {
 		uint32_t w = f.v ^ mask, peer = coll_unfold(&f, w);
 		uint64_t t = coll_tmp(s, bytes);
-		coll_send(s, coll_real(g, peer), COLL_RECV, 0, bytes);
+		coll_send(s, coll_real(g, peer), COLL_RECV, off, bytes);
 		coll_recv(s, coll_real(g, peer), COLL_TMP, t, bytes);
-		coll_reduce(s, COLL_TMP, t, COLL_RECV, 0, bytes, w < f.v);
+		coll_reduce(s, COLL_TMP, t, COLL_RECV, off, bytes, w < f.v);
 	}
 	if (f.pair)
-		coll_send(s, coll_real(g, me - 1), COLL_RECV, 0, bytes);
+		coll_send(s, coll_real(g, me - 1), COLL_RECV, off, bytes);
 }
 
 static int
@@ -36,7 +37,7 @@ build(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = coll_flat(a);
 	coll_own_into_recv(s, a);
-	coll_allreduce_group(s, &g, a->bytes);
+	coll_allreduce_group(s, &g, 0, a->bytes);
 	return COLL_ERR_OK;
 }
 

@@ -8,7 +8,7 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	struct coll_group g = coll_flat(a);
 	coll_own_into_recv(s, a);
 	coll_reduce_group(s, &g, 0, a->bytes, a->commutative);
-	coll_bcast_group(s, &g, 0, a->bytes);
+	coll_bcast_group(s, &g, 0, coll_vector(a->bytes));
 	return COLL_ERR_OK;
 }
 

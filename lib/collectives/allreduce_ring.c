@@ -3,26 +3,34 @@
  * Cost: 2 (p-1) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma. */
 #include "builder.h"
 
+void
+coll_ring_group(struct coll_schedule *s, const struct coll_group *g, uint64_t off, uint64_t bytes,
+		uint64_t elem)
+{
+	uint32_t p = g->n, me = g->me;
+	uint32_t right = coll_real(g, (me + 1) % p), left = coll_real(g, (me + p - 1) % p);
+	for (uint32_t k = 0; k + 1 < p; k++) {
+		struct coll_part out = coll_part(bytes, elem, p, (me + p - k) % p);
+		struct coll_part in = coll_part(bytes, elem, p, (me + 2 * p - k - 1) % p);
+		uint64_t t = coll_tmp(s, in.len);
+		coll_send(s, right, COLL_RECV, off + out.off, out.len);
+		coll_recv(s, left, COLL_TMP, t, in.len);
+		coll_reduce(s, COLL_TMP, t, COLL_RECV, off + in.off, in.len, true);
+	}
+	for (uint32_t k = 0; k + 1 < p; k++) {
+		struct coll_part out = coll_part(bytes, elem, p, (me + 1 + p - k) % p);
+		struct coll_part in = coll_part(bytes, elem, p, (me + p - k) % p);
+		coll_send(s, right, COLL_RECV, off + out.off, out.len);
+		coll_recv(s, left, COLL_RECV, off + in.off, in.len);
+	}
+}
+
 static int
 build(struct coll_schedule *s, const struct coll_args *a)
 {
-	uint32_t p = a->size, me = a->rank;
-	uint32_t right = (me + 1) % p, left = (me + p - 1) % p;
+	struct coll_group g = coll_flat(a);
 	coll_own_into_recv(s, a);
-	for (uint32_t k = 0; k + 1 < p; k++) {
-		struct coll_part out = coll_part(a->bytes, a->elem, p, (me + p - k) % p);
-		struct coll_part in = coll_part(a->bytes, a->elem, p, (me + 2 * p - k - 1) % p);
-		uint64_t t = coll_tmp(s, in.len);
-		coll_send(s, right, COLL_RECV, out.off, out.len);
-		coll_recv(s, left, COLL_TMP, t, in.len);
-		coll_reduce(s, COLL_TMP, t, COLL_RECV, in.off, in.len, true);
-	}
-	for (uint32_t k = 0; k + 1 < p; k++) {
-		struct coll_part out = coll_part(a->bytes, a->elem, p, (me + 1 + p - k) % p);
-		struct coll_part in = coll_part(a->bytes, a->elem, p, (me + p - k) % p);
-		coll_send(s, right, COLL_RECV, out.off, out.len);
-		coll_recv(s, left, COLL_RECV, in.off, in.len);
-	}
+	coll_ring_group(s, &g, 0, a->bytes, a->elem);
 	return COLL_ERR_OK;
 }
 

@@ -12,32 +12,40 @@ parts(uint64_t bytes, uint32_t p, uint32_t first, uint32_t count)
 	return (struct coll_part){a.off, b.off + b.len - a.off};
 }
 
-static int
-build(struct coll_schedule *s, const struct coll_args *a)
+void
+coll_scatter_ring_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
+			uint64_t bytes)
 {
-	uint32_t p = a->size, v = (a->rank + p - a->root) % p;
+	uint32_t p = g->n, v = (g->me + p - root) % p;
 	uint32_t mask = 1;
 	while (mask < p && !(v & mask))
 		mask <<= 1;
 	if (v) {
-		struct coll_part r = parts(a->bytes, p, v, mask);
-		coll_recv(s, ((v & ~mask) + a->root) % p, COLL_RECV, r.off, r.len);
+		struct coll_part r = parts(bytes, p, v, mask);
+		coll_recv(s, coll_real(g, ((v & ~mask) + root) % p), COLL_RECV, r.off, r.len);
 	}
 	for (mask >>= 1; mask; mask >>= 1) {
 		if (v + mask >= p)
 			continue;
-		struct coll_part r = parts(a->bytes, p, v + mask, mask);
-		coll_send(s, (v + mask + a->root) % p, COLL_RECV, r.off, r.len);
+		struct coll_part r = parts(bytes, p, v + mask, mask);
+		coll_send(s, coll_real(g, (v + mask + root) % p), COLL_RECV, r.off, r.len);
 	}
 	uint32_t right = (v + 1) % p, left = (v + p - 1) % p;
 	for (uint32_t k = 0; k + 1 < p; k++) {
 		/* A part a neighbour's subtree already holds is sent again: the
 		 * ring stays regular, and nobody is idle anyway. */
-		struct coll_part out = coll_part(a->bytes, 1, p, (v + p - k) % p);
-		struct coll_part in = coll_part(a->bytes, 1, p, (left + p - k) % p);
-		coll_send(s, (right + a->root) % p, COLL_RECV, out.off, out.len);
-		coll_recv(s, (left + a->root) % p, COLL_RECV, in.off, in.len);
+		struct coll_part out = coll_part(bytes, 1, p, (v + p - k) % p);
+		struct coll_part in = coll_part(bytes, 1, p, (left + p - k) % p);
+		coll_send(s, coll_real(g, (right + root) % p), COLL_RECV, out.off, out.len);
+		coll_recv(s, coll_real(g, (left + root) % p), COLL_RECV, in.off, in.len);
 	}
+}
+
+static int
+build(struct coll_schedule *s, const struct coll_args *a)
+{
+	struct coll_group g = coll_flat(a);
+	coll_scatter_ring_group(s, &g, a->root, a->bytes);
 	return COLL_ERR_OK;
 }
 

@@ -157,40 +157,72 @@ coll_fold(uint32_t p, uint32_t me)
 	return f;
 }
 
+uint32_t *
+coll_numbers(struct coll_schedule *s, uint32_t n)
+{
+	if (s->deps_max < s->deps + n) {
+		s->steps_max = 0;
+		return NULL;
+	}
+	s->deps_max -= n;
+	return s->dep + s->deps_max;
+}
+
+uint64_t *
+coll_offsets(struct coll_schedule *s, uint32_t n)
+{
+	/* one more for the alignment: the array of dependencies has that of its elements */
+	uint32_t *at = coll_numbers(s, 2 * n + 1);
+	if (at == NULL)
+		return NULL;
+	uintptr_t even = ((uintptr_t)at + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
+	return (uint64_t *)even;
+}
+
+bool
+coll_many_places(const struct coll_args *a)
+{
+	const uint32_t *of = a->cluster_of ? a->cluster_of : a->place_of;
+	for (uint32_t r = 1; of && r < a->size; r++)
+		if (of[r] != of[0])
+			return true;
+	return false;
+}
+
 bool
 coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct coll_hier *h)
 {
-	/* The rank arrays take 2p entries from the end of the dependency array. */
-	if (s->deps_max < s->deps + 2 * a->size) {
-		s->steps_max = 0;
+	uint32_t *local = coll_numbers(s, 2 * a->size);
+	if (local == NULL)
 		return false;
-	}
-	s->deps_max -= 2 * a->size;
-	uint32_t *local = s->dep + s->deps_max, *masters = local + a->size;
+	uint32_t *masters = local + a->size;
+	const uint32_t *of = a->cluster_of ? a->cluster_of : a->place_of;
 	bool rooted = a->op == COLL_BCAST || a->op == COLL_REDUCE;
 	uint32_t nlocal = 0, nmasters = 0;
 	memset(h, 0, sizeof *h);
+	h->of = of;
 	for (uint32_t r = 0; r < a->size; r++) {
-		if (a->cluster_of[r] == a->cluster_of[a->rank]) {
+		if (of[r] == of[a->rank]) {
 			if (r == a->rank)
 				h->local.me = nlocal;
 			local[nlocal++] = r;
 		}
-		uint32_t first = 0;
-		while (a->cluster_of[first] != a->cluster_of[r])
-			first++;
-		if (first != r)
-			continue; /* not the lowest of its cluster */
-		uint32_t m = r;
-		if (rooted && a->cluster_of[a->root] == a->cluster_of[r]) {
-			m = a->root;
-			h->root_master = nmasters;
+		uint32_t m = 0;
+		while (m < nmasters && of[masters[m]] != of[r])
+			m++;
+		if (m < nmasters)
+			continue; /* not the lowest of its place */
+		masters[nmasters++] = r;
+	}
+	for (uint32_t m = 0; m < nmasters; m++) {
+		if (rooted && of[a->root] == of[masters[m]]) {
+			masters[m] = a->root;
+			h->root_master = m;
 		}
-		if (a->cluster_of[m] == a->cluster_of[a->rank]) {
-			h->masters.me = nmasters;
-			h->is_master = m == a->rank;
+		if (of[masters[m]] == of[a->rank]) {
+			h->masters.me = m;
+			h->is_master = masters[m] == a->rank;
 		}
-		masters[nmasters++] = m;
 	}
 	h->local = (struct coll_group){local, nlocal, h->local.me, false};
 	h->masters = (struct coll_group){masters, nmasters, h->masters.me, false};

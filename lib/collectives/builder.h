@@ -76,10 +76,17 @@ coll_send_off(const struct coll_args *a, uint32_t i)
 /* Pieces that several algorithms share. */
 void coll_barrier_group(struct coll_schedule *s, const struct coll_group *g);
 void coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
-		      uint64_t bytes);
+		      struct coll_range what);
+void coll_scatter_ring_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
+			     uint64_t bytes);
+/* Of elements of that many bytes; at least as many as there are processes. */
+void coll_ring_group(struct coll_schedule *s, const struct coll_group *g, uint64_t off,
+		     uint64_t bytes, uint64_t elem);
 void coll_reduce_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
 		       uint64_t bytes, bool commutative);
-void coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t bytes);
+/* Of the part of the vector from off on. */
+void coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t off,
+			  uint64_t bytes);
 /* Alltoall in ceil(log2 p) rounds by store and forward; xor: partners exchange (p a
  * power of two), else to the one 2^i after and from the one 2^i before. */
 int coll_alltoall_rounds(struct coll_schedule *s, const struct coll_args *a, bool xor);
@@ -105,24 +112,40 @@ struct coll_part {
 };
 struct coll_part coll_part(uint64_t bytes, uint64_t elem, uint32_t n, uint32_t i);
 
-/* The members of my cluster and the masters (lowest rank of each cluster), as
- * groups whose rank arrays live in the arena tail.  Root, if given, is master
- * of its own cluster.  False if the arena is too small. */
+/* n numbers of memory that lasts as long as the schedule, from the end of the arena; NULL
+ * (and the sticky error) if there is no room. */
+uint32_t *coll_numbers(struct coll_schedule *s, uint32_t n);
+uint64_t *coll_offsets(struct coll_schedule *s, uint32_t n);
+/* Are there several places? */
+bool coll_many_places(const struct coll_args *a);
+
+/* The members of my place and the masters (lowest rank of each place), as
+ * groups.  Root, if given, is master of its own place.  A place is a cluster, or, if there is
+ * only one, a node.  False if the arena is too small. */
 struct coll_hier {
+	const uint32_t *of; /* the place of each rank, any number */
 	struct coll_group local, masters;
 	bool is_master;
-	uint32_t master_local; /* my cluster's master, as a local virtual rank */
-	uint32_t root_master;  /* the root's cluster, as a masters virtual rank */
+	uint32_t master_local; /* my place's master, as a local virtual rank */
+	uint32_t root_master;  /* the root's place, as a masters virtual rank */
 };
 bool coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct coll_hier *h);
+
+static inline struct coll_range
+coll_vector(uint64_t bytes)
+{
+	return (struct coll_range){COLL_RECV, 0, bytes};
+}
 
 #define COLL_DECLARE(name) extern const struct coll_algorithm coll_alg_##name;
 /* clang-format off */
 #define COLL_ALL(X)                                                            \
-	X(barrier_dissemination) X(barrier_hier) X(bcast_binomial) X(bcast_linear) \
+	X(barrier_dissemination) X(barrier_hier) X(barrier_linear)                \
+	X(bcast_binomial) X(bcast_linear) X(allreduce_linear)                     \
 	X(bcast_scatter_ring) X(bcast_hier) X(reduce_binomial) X(reduce_linear)   \
 	X(reduce_hier) X(allreduce_recursive_doubling) X(allreduce_ring)          \
-	X(allreduce_reduce_bcast) X(allreduce_hier) X(gather_binomial)            \
+	X(allreduce_reduce_bcast) X(allreduce_hier) X(allreduce_places)           \
+	X(allgather_hier) X(allgather_linear) X(gather_binomial)                  \
 	X(gather_linear) X(scatter_binomial) X(scatter_linear) X(allgather_ring)  \
 	X(allgather_bruck) X(allgather_recursive_doubling) X(alltoall_pairwise)   \
 	X(alltoall_pairs) X(alltoall_bruck) X(alltoall_recursive_doubling)        \

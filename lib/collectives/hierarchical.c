@@ -1,28 +1,36 @@
-/* Hierarchical forms for several clusters: reduce inside each cluster to its
+/* Hierarchical forms for several places, clusters or nodes: reduce inside each to its
  * master, combine among the masters, spread inside.  The WAN is crossed once
  * per master pair, whatever the number of processes.  A master is the lowest
- * rank of its cluster; in rooted operations the root is its own cluster's.
+ * rank of its place; in rooted operations the root is its own place's.
  * Cost: flat cost inside + ceil(log2 clusters)(alpha_wan + n beta_wan).
  *
- * Reductions keep rank order only if each cluster's ranks are contiguous (they
+ * Reductions keep rank order only if each place's ranks are contiguous (they
  * are, in MPI_COMM_WORLD), so non-commutative operations ask for that. */
 #include "builder.h"
 
 static bool
-many_clusters(const struct coll_args *a)
-{
-	if (!a->cluster_of)
-		return false;
-	for (uint32_t r = 1; r < a->size; r++)
-		if (a->cluster_of[r] != a->cluster_of[0])
-			return true;
-	return false;
-}
-
-static bool
 fits_reduction(const struct coll_args *a)
 {
-	return a->commutative && many_clusters(a);
+	return a->commutative && coll_many_places(a);
+}
+
+/* From the master to its place.  Where memory is shared, everybody reads long data from the
+ * master at the same time; who passed it on would have to have read it before. */
+#define LONG_BYTES  8192
+#define READERS_MAX 32
+static void
+spread(struct coll_schedule *s, const struct coll_args *a, const struct coll_hier *h)
+{
+	uint32_t master = h->master_local;
+	if (a->cluster_of || a->bytes < LONG_BYTES || h->local.n > READERS_MAX) {
+		coll_bcast_group(s, &h->local, master, coll_vector(a->bytes));
+	} else if (h->local.me != master) {
+		coll_recv(s, h->local.rank[master], COLL_RECV, 0, a->bytes);
+	} else {
+		for (uint32_t v = 0; v < h->local.n; v++)
+			if (v != master)
+				coll_send(s, h->local.rank[v], COLL_RECV, 0, a->bytes);
+	}
 }
 
 static int
@@ -35,7 +43,7 @@ barrier(struct coll_schedule *s, const struct coll_args *a)
 	if (h.is_master)
 		coll_barrier_group(s, &h.masters);
 	uint32_t before = s->steps;
-	coll_bcast_group(s, &h.local, h.master_local, 0);
+	coll_bcast_group(s, &h.local, h.master_local, coll_vector(0));
 	/* zero-byte steps find no dependencies by themselves */
 	for (uint32_t i = before; i < s->steps && h.is_master; i++) {
 		struct coll_step *st = &s->step[i];
@@ -51,6 +59,9 @@ barrier(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
+/* Among many nodes the ring sends a vector twice, the tree log2 of them times. */
+#define RING_BYTES (128 * 1024)
+
 static int
 bcast(struct coll_schedule *s, const struct coll_args *a)
 {
@@ -58,10 +69,12 @@ bcast(struct coll_schedule *s, const struct coll_args *a)
 	if (!coll_hier_find(s, a, &h))
 		return COLL_ERR_NOMEM;
 	uint32_t got = s->steps;
-	if (h.is_master)
-		coll_bcast_group(s, &h.masters, h.root_master, a->bytes);
+	if (h.is_master && !a->cluster_of && h.masters.n > 3 && a->bytes >= RING_BYTES)
+		coll_scatter_ring_group(s, &h.masters, h.root_master, a->bytes);
+	else if (h.is_master)
+		coll_bcast_group(s, &h.masters, h.root_master, coll_vector(a->bytes));
 	uint32_t before = s->steps;
-	coll_bcast_group(s, &h.local, h.master_local, a->bytes);
+	spread(s, a, &h);
 	if (!a->bytes && h.is_master && before > got && a->rank != a->root)
 		for (uint32_t i = before; i < s->steps; i++) {
 			/* the receive from the other cluster is step `got` */
@@ -97,16 +110,16 @@ allreduce(struct coll_schedule *s, const struct coll_args *a)
 	coll_own_into_recv(s, a);
 	coll_reduce_group(s, &h.local, h.master_local, a->bytes, true);
 	if (h.is_master)
-		coll_allreduce_group(s, &h.masters, a->bytes);
-	coll_bcast_group(s, &h.local, h.master_local, a->bytes);
+		coll_allreduce_group(s, &h.masters, 0, a->bytes);
+	spread(s, a, &h);
 	return COLL_ERR_OK;
 }
 
 #define COST " inside a cluster, then among the masters, then inside again"
 const struct coll_algorithm coll_alg_barrier_hier = {COLL_BARRIER, "hier", "binomial" COST,
-						     many_clusters, barrier};
+						     coll_many_places, barrier};
 const struct coll_algorithm coll_alg_bcast_hier = {COLL_BCAST, "hier", "binomial" COST,
-						   many_clusters, bcast};
+						   coll_many_places, bcast};
 const struct coll_algorithm coll_alg_reduce_hier = {COLL_REDUCE, "hier", "binomial" COST,
 						    fits_reduction, reduce};
 const struct coll_algorithm coll_alg_allreduce_hier = {

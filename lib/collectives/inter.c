@@ -67,7 +67,7 @@ bcast(struct coll_schedule *s, const struct coll_args *a)
 	struct coll_group g = own_group(a);
 	if (!a->rank)
 		coll_recv(s, other(a, a->root), COLL_RECV, 0, a->bytes);
-	coll_bcast_group(s, &g, 0, a->bytes);
+	coll_bcast_group(s, &g, 0, coll_vector(a->bytes));
 	return COLL_ERR_OK;
 }
 
@@ -118,7 +118,7 @@ allreduce(struct coll_schedule *s, const struct coll_args *a)
 		if (a->both)
 			coll_reduce(s, COLL_TMP, sum, COLL_RECV, 0, a->bytes, true);
 	}
-	coll_bcast_group(s, &g, 0, a->bytes);
+	coll_bcast_group(s, &g, 0, coll_vector(a->bytes));
 	return COLL_ERR_OK;
 }
 

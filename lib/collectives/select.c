@@ -1,48 +1,84 @@
 /* Which algorithm for which call: a table of rules, first match wins.  A rule
- * holds for totals up to bytes_max (of the whole vector or of one block, as
- * the operation counts) and sizes up to size_max. */
+ * holds where the processes are so, for totals up to bytes_max (of the whole vector or of
+ * one block, as the operation counts) and sizes up to size_max. */
 #include "builder.h"
 
 #include "base/assert.h"
 
 #include <string.h>
 
-#define ANY UINT64_MAX
+#define ANY  UINT64_MAX
+#define MANY UINT32_MAX
+#define KiB  (UINT64_C(1) << 10)
+
+/* Where the processes are. */
+enum {
+	CLUSTERS = 1, /* in several clusters */
+	NODES = 2,    /* on several nodes of one, some of them on the same */
+	MEMORY = 4,   /* all on one node */
+	APART = 8,    /* each on its own, or nobody knows */
+	ALL = 15
+};
 
 struct rule {
 	enum coll_op op;
+	unsigned where;
 	uint64_t bytes_max;
 	uint32_t size_max;
 	const char *name;
 };
 
+/* On one node a message costs little and a process that waits for another one much: few
+ * rounds, everybody reads what it needs from whoever has it. */
 static const struct rule rules[] = {
-	{COLL_BARRIER, ANY, UINT32_MAX, "hier"},
-	{COLL_BARRIER, ANY, UINT32_MAX, "dissemination"},
-	{COLL_BCAST, ANY, UINT32_MAX, "hier"},
-	{COLL_BCAST, 128 * 1024, UINT32_MAX, "binomial"},
-	{COLL_BCAST, ANY, 3, "binomial"},
-	{COLL_BCAST, ANY, UINT32_MAX, "scatter_ring"},
-	{COLL_REDUCE, ANY, UINT32_MAX, "hier"},
-	{COLL_REDUCE, ANY, UINT32_MAX, "binomial"},
-	{COLL_ALLREDUCE, ANY, UINT32_MAX, "hier"},
-	{COLL_ALLREDUCE, 16 * 1024, UINT32_MAX, "recursive_doubling"},
-	{COLL_ALLREDUCE, ANY, UINT32_MAX, "ring"},
-	{COLL_ALLREDUCE, ANY, UINT32_MAX, "recursive_doubling"},
-	{COLL_GATHER, 8 * 1024, UINT32_MAX, "binomial"},
-	{COLL_GATHER, ANY, UINT32_MAX, "linear"},
-	{COLL_SCATTER, 8 * 1024, UINT32_MAX, "binomial"},
-	{COLL_SCATTER, ANY, UINT32_MAX, "linear"},
-	{COLL_ALLGATHER, 4 * 1024, UINT32_MAX, "bruck"},
-	{COLL_ALLGATHER, ANY, UINT32_MAX, "ring"},
-	{COLL_ALLTOALL, 512, 64, "linear"},
-	{COLL_ALLTOALL, ANY, UINT32_MAX, "pairwise"},
-	{COLL_REDUCE_SCATTER, ANY, UINT32_MAX, "pairwise"},
-	{COLL_REDUCE_SCATTER, ANY, UINT32_MAX, "reduce"},
-	{COLL_SCAN, ANY, UINT32_MAX, "doubling"},
-	{COLL_EXSCAN, ANY, UINT32_MAX, "doubling"},
-	{COLL_NEIGHBOR, ANY, UINT32_MAX, "linear"},
+	{COLL_BARRIER, CLUSTERS | NODES, ANY, MANY, "hier"},
+	{COLL_BARRIER, MEMORY, ANY, 16, "linear"},
+	{COLL_BARRIER, ALL, ANY, MANY, "dissemination"},
+	{COLL_BCAST, CLUSTERS | NODES, ANY, MANY, "hier"},
+	{COLL_BCAST, MEMORY, 1 * KiB, 16, "linear"},
+	{COLL_BCAST, MEMORY, 8 * KiB, MANY, "binomial"},
+	{COLL_BCAST, MEMORY, ANY, 32, "linear"},
+	{COLL_BCAST, ALL, 128 * KiB, MANY, "binomial"},
+	{COLL_BCAST, ALL, ANY, 3, "binomial"},
+	{COLL_BCAST, ALL, ANY, MANY, "scatter_ring"},
+	{COLL_REDUCE, CLUSTERS | NODES, ANY, MANY, "hier"},
+	{COLL_REDUCE, ALL, ANY, MANY, "binomial"},
+	{COLL_ALLREDUCE, CLUSTERS, 64 * KiB, MANY, "hier"},
+	{COLL_ALLREDUCE, NODES, 4 * KiB, MANY, "hier"},
+	{COLL_ALLREDUCE, MEMORY, 256, 16, "linear"},
+	{COLL_ALLREDUCE, MEMORY, 4 * KiB, MANY, "recursive_doubling"},
+	{COLL_ALLREDUCE, CLUSTERS | NODES | MEMORY, ANY, 256, "places"},
+	{COLL_ALLREDUCE, CLUSTERS, ANY, MANY, "hier"},
+	{COLL_ALLREDUCE, ALL, 16 * KiB, MANY, "recursive_doubling"},
+	{COLL_ALLREDUCE, ALL, ANY, MANY, "ring"},
+	{COLL_ALLREDUCE, ALL, ANY, MANY, "recursive_doubling"},
+	{COLL_GATHER, ALL, 8 * KiB, MANY, "binomial"},
+	{COLL_GATHER, ALL, ANY, MANY, "linear"},
+	{COLL_SCATTER, ALL, 8 * KiB, MANY, "binomial"},
+	{COLL_SCATTER, ALL, ANY, MANY, "linear"},
+	{COLL_ALLGATHER, CLUSTERS, ANY, MANY, "hier"},
+	{COLL_ALLGATHER, ALL, 4 * KiB, MANY, "bruck"},
+	{COLL_ALLGATHER, MEMORY, ANY, 32, "linear"},
+	{COLL_ALLGATHER, ALL, ANY, MANY, "ring"},
+	/* Over a WAN rounds cost round trips; a block is as long as lanes keep under way. */
+	{COLL_ALLTOALL, CLUSTERS, 32 * KiB, 64, "linear"},
+	{COLL_ALLTOALL, MEMORY, ANY, 32, "linear"},
+	{COLL_ALLTOALL, ALL, 512, 64, "linear"},
+	{COLL_ALLTOALL, ALL, ANY, MANY, "pairwise"},
+	{COLL_REDUCE_SCATTER, ALL, ANY, MANY, "pairwise"},
+	{COLL_REDUCE_SCATTER, ALL, ANY, MANY, "reduce"},
+	{COLL_SCAN, ALL, ANY, MANY, "doubling"},
+	{COLL_EXSCAN, ALL, ANY, MANY, "doubling"},
+	{COLL_NEIGHBOR, ALL, ANY, MANY, "linear"},
 };
+
+static unsigned
+where(const struct coll_args *a)
+{
+	if (a->cluster_of)
+		return CLUSTERS;
+	return a->place_of ? NODES : a->places == 1 ? MEMORY : APART;
+}
 
 enum coll_op
 coll_op_of(const char *name)
@@ -80,6 +116,7 @@ usable(const struct coll_args *a, const char *name)
 const char *
 coll_select(const struct coll_args *a)
 {
+	unsigned at = where(a);
 	const char *name;
 	if (a->remote)
 		return COLL_INTER;
@@ -90,8 +127,9 @@ coll_select(const struct coll_args *a)
 			return name;
 	}
 	for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++)
-		if (rules[r].op == a->op && a->bytes <= rules[r].bytes_max &&
-		    a->size <= rules[r].size_max && (name = usable(a, rules[r].name)) != NULL)
+		if (rules[r].op == a->op && (rules[r].where & at) != 0 &&
+		    a->bytes <= rules[r].bytes_max && a->size <= rules[r].size_max &&
+		    (name = usable(a, rules[r].name)) != NULL)
 			return name;
 	/* cppcheck-suppress incorrectStringBooleanError ; the text is for whoever reads it */
 	BASE_ASSERT(false && "every operation has a rule that fits everything");

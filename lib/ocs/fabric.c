@@ -24,15 +24,23 @@ ours(const struct ocs_fabric *f, uint32_t in)
 	return c.state != OCS_FREE && c.state != OCS_FOREIGN && c.owner == f->owner;
 }
 
-/* Whatever of ours begins or ends at the port, but for what leads to or from `but`. */
-static void
+/* Whatever of ours begins or ends at the port, but for what leads to or from `but`.  False: it is
+ * still in use. */
+static bool
 release(struct ocs_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
 {
 	uint32_t from = ocs_user_of(f->m, p);
-	if (ours(f, p) && ocs_at(f->m, p).out != but)
+	bool out = ours(f, p) && ocs_at(f->m, p).out != but;
+	bool in = from != OCS_NO_PORT && from != but && ours(f, from);
+	if (!out && !in)
+		return true;
+	if (f->ends && !f->ends->down(f->user, p, now_ns))
+		return false;
+	if (out)
 		ocs_unwant(f->m, p, now_ns);
-	if (from != OCS_NO_PORT && from != but && ours(f, from))
+	if (in)
 		ocs_unwant(f->m, from, now_ns);
+	return true;
 }
 
 static void
@@ -50,6 +58,15 @@ is_lit(const struct ocs_fabric *f, uint32_t x, uint32_t y)
 	bool one = there.state == OCS_LIT && there.out == y && there.owner == f->owner;
 	bool two = back.state == OCS_LIT && back.out == x && back.owner == f->owner;
 	return one && (two || f->both_ways);
+}
+
+/* 1: lit and in use; 0: not (yet); -1: its ends do not find each other. */
+static int
+usable(const struct ocs_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
+{
+	if (!is_lit(f, x, y))
+		return 0;
+	return f->ends ? f->ends->up(f->user, x, y, now_ns) : 1;
 }
 
 static bool
@@ -85,26 +102,35 @@ want(struct ocs_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, u
 	return rc == OCS_ERR_OK || rc == OCS_ERR_BUSY; /* busy: what was there is going */
 }
 
+/* Order what is not under way yet.  False: it will not come. */
+static bool
+ask(struct ocs_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
+{
+	bool clear = release(f, x, y, now_ns);
+	if (!release(f, y, x, now_ns) || !clear)
+		return true; /* once it is */
+	return want(f, j, 1, x, y, now_ns) && (f->both_ways || want(f, j, 2, y, x, now_ns));
+}
+
 /* One link: false if it is out of the way, lit and used up, or failed. */
 static bool
 push(struct ocs_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
+	int up = usable(f, x, y, now_ns);
 	if (f->lit[j]) {
 		if (f->run->left[j] == 0)
 			return false; /* what comes now is the next one's business */
-		if (is_lit(f, x, y))
+		if (up == 1)
 			return true;
-	} else if (is_lit(f, x, y)) {
+	} else if (up == 1) {
 		f->lit[j] = true;
 		ocs_run_lit(f->run, j);
 		*changed = true;
 		return true;
-	} else if (now_ns - f->since_ns[j] < f->patience_ns) {
-		release(f, x, y, now_ns);
-		release(f, y, x, now_ns);
-		if (want(f, j, 1, x, y, now_ns) && (f->both_ways || want(f, j, 2, y, x, now_ns)))
+	} else if (up == 0 && now_ns - f->since_ns[j] < f->patience_ns) {
+		if (ask(f, j, x, y, now_ns))
 			return true;
 	}
 	fail(f, j, now_ns);
@@ -131,7 +157,7 @@ ocs_fabric_start(struct ocs_fabric *f, struct ocs_run *run, uint64_t now_ns, voi
 			continue;
 		ends(f, j, &x, &y);
 		f->lit[j] = true;
-		if (!is_lit(f, x, y))
+		if (usable(f, x, y, now_ns) != 1)
 			fail(f, j, now_ns);
 		else
 			f->open[f->opens++] = j;
@@ -161,10 +187,11 @@ ocs_fabric_step(struct ocs_fabric *f, uint64_t now_ns)
 	return changed;
 }
 
-void
+bool
 ocs_fabric_end(struct ocs_fabric *f, uint64_t now_ns)
 {
 	struct ocs_slots *s = f->slots;
+	bool all = true;
 	f->opens = 0;
 	for (uint32_t n = 0; n < s->nodes; n++)
 		for (uint32_t i = 0; i < s->stride; i++) {
@@ -175,12 +202,14 @@ ocs_fabric_end(struct ocs_fabric *f, uint64_t now_ns)
 			uint32_t y =
 				t->peer == OCS_NONE ? OCS_NO_PORT : port(f, t->peer, t->peer_slot);
 			bool lit = y != OCS_NO_PORT &&
-				   (is_lit(f, x, y) || (f->both_ways && is_lit(f, y, x)));
+				   (usable(f, x, y, now_ns) == 1 ||
+				    (f->both_ways && usable(f, y, x, now_ns) == 1));
 			if (!lit) {
-				release(f, x, OCS_NO_PORT, now_ns);
+				all = release(f, x, OCS_NO_PORT, now_ns) && all;
 				ocs_slots_drop(s, n, i);
 			}
 		}
+	return all;
 }
 
 void

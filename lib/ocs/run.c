@@ -17,11 +17,17 @@ nodes(const struct ocs_plan *p)
 }
 
 size_t
+ocs_run_bound(uint32_t setups, uint32_t batches, uint32_t n)
+{
+	return 2 * base_carved(setups) + 2 * base_carved((size_t)setups * 4) +
+	       6 * base_carved((size_t)setups * 8) + base_carved((size_t)batches * 4) +
+	       base_carved((size_t)n * 4) + BASE_CARVE_ALIGN;
+}
+
+size_t
 ocs_run_footprint(const struct ocs_plan *p)
 {
-	return 2 * base_carved(p->setups) + 2 * base_carved((size_t)p->setups * 4) +
-	       6 * base_carved((size_t)p->setups * 8) + base_carved((size_t)p->batches * 4) +
-	       base_carved((size_t)nodes(p) * 4) + BASE_CARVE_ALIGN;
+	return ocs_run_bound(p->setups, p->batches, nodes(p));
 }
 
 static bool

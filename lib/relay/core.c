@@ -72,6 +72,8 @@ init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
 	c->pages_max = c->pages_free = pages_max(l);
 	for (uint32_t g = 0; g < RELAY_RELAYS_MAX; g++)
 		c->gateway[g].path = NONE;
+	for (uint32_t i = 0; i < RELAY_LIGHTS_MAX; i++)
+		c->light[i].path = NONE;
 	for (uint32_t i = 0; i < l->primaries_max * RELAY_LABEL_PAGES_MAX; i++)
 		c->map[i] = NONE;
 	for (uint32_t i = 0; i < c->pages_max; i++)
@@ -117,7 +119,7 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 	if (!mem || !lay_out(&conf->limits, &o) || !conf->ops || !conf->ops->writable ||
 	    !conf->ops->hold || !conf->ops->release || !conf->ops->job_ended ||
 	    conf->npeers > RELAY_PEERS_MAX || conf->ngateways > RELAY_RELAYS_MAX ||
-	    !cluster_ok(conf))
+	    conf->nlights > RELAY_LIGHTS_MAX || !cluster_ok(conf))
 		return NULL;
 	struct relay_core *c = mem;
 	*c = (struct relay_core){.conf = *conf, .expiry_ns = BASE_NEVER_NS};
@@ -127,6 +129,12 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 		c->conf.retry_ns = 50 * BASE_MS_NS;
 	if (!c->conf.local_keepalive_ns)
 		c->conf.local_keepalive_ns = BASE_S_NS;
+	if (!c->conf.light_open_ns)
+		c->conf.light_open_ns = 300 * BASE_MS_NS;
+	if (!c->conf.light_liveness_ns)
+		c->conf.light_liveness_ns = 200 * BASE_MS_NS;
+	if (!c->conf.dark_drain_ns)
+		c->conf.dark_drain_ns = 40 * BASE_MS_NS;
 	init_tables(c, mem, &o);
 	return c;
 }
@@ -257,6 +265,7 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 		return;
 	tick_trunks(c);
 	tick_gateways(c);
+	light_tick(c);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		tick_job(c, i);
 	tick_paths(c);
@@ -350,6 +359,10 @@ relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_inf
 		out->weight = t->weight;
 		out->standby = c->now_ns < t->usable_ns;
 		out->rate = t->rate;
+	}
+	if (p->kind == RELAY_PATH_LIGHT) {
+		out->rank = p->trunk;
+		out->jobs = c->trunk[c->light[p->trunk].peer].users;
 	}
 	if (p->kind == RELAY_PATH_GATEWAY) {
 		out->rank = p->trunk;
@@ -474,7 +487,9 @@ check_tables(const struct relay_core *c)
 			return "a trunk's untold ends = their number";
 	}
 	const char *fault = check_groups(c);
-	return fault ? fault : check_gateways(c);
+	if (!fault)
+		fault = check_gateways(c);
+	return fault ? fault : light_check(c);
 }
 
 bool

@@ -10,7 +10,8 @@ struct ends {
 	struct proc *src, *dst;
 	uint32_t src_rank, dst_rank;
 	/* WAY_TRUNK: the ways that were full, and the last of them. */
-	uint32_t tried, way;
+	uint64_t tried;
+	struct pick way;
 };
 
 static enum suci_verdict
@@ -31,13 +32,15 @@ refuse(struct path *in, uint64_t *counter)
 
 /* May this source come over this path? */
 static bool
-source_ok(const struct path *in, uint32_t job, const struct ends *e)
+source_ok(const struct relay_core *c, const struct path *in, uint32_t job, const struct ends *e)
 {
 	switch ((enum relay_path_kind)in->kind) {
 	case RELAY_PATH_PROC:
 		return in->job == job && in->rank == e->src_rank;
 	case RELAY_PATH_TRUNK:
 		return e->job->trunk_clients[in->trunk] & 1u << e->src->client;
+	case RELAY_PATH_LIGHT:
+		return e->job->trunk_clients[c->light[in->trunk].peer] & 1u << e->src->client;
 	case RELAY_PATH_GATEWAY:
 		return (e->src->flags & PROC_FOREIGN) && uses_gateway(e->job, in->trunk);
 	case RELAY_PATH_NONE:
@@ -76,7 +79,7 @@ check_ends(struct relay_core *c, const struct path *in, const struct suci_segmen
 	if (!e->src || src_job != job)
 		return &c->n.drop_source_label;
 	e->job = &c->job[job];
-	if (!source_ok(in, job, e))
+	if (!source_ok(c, in, job, e))
 		return &c->n.drop_source;
 	/* Relays stand between the own cluster and others. */
 	if (((e->src->flags ^ e->dst->flags) & PROC_LOCAL) == 0)
@@ -112,11 +115,10 @@ trunk_out(struct relay_core *c, struct ends *e, uint32_t *label_base)
 		*label_base = h->label_base;
 		return c->trunk[h->trunk].path;
 	}
-	e->way = group_pick(c, g, h->way, e->src_rank, e->dst_rank, e->tried);
-	if (e->way == NONE)
+	if (!group_pick(c, g, h->way, e->src_rank, e->dst_rank, e->tried, &e->way))
 		return NONE;
-	*label_base = g->way[e->way].label_base;
-	return c->trunk[g->way[e->way].trunk].path;
+	*label_base = g->way[e->way.way].label_base;
+	return e->way.path;
 }
 
 /* Way out and label base there; NONE if there is none now. */
@@ -226,15 +228,22 @@ forward(struct relay_core *c, const struct ends *e, const struct suci_segment *s
 	op->tx_bytes += seg->data_len;
 	c->n.tx_segments++;
 	c->n.tx_bytes += seg->data_len;
+	if (op->kind == RELAY_PATH_LIGHT) {
+		c->n.tx_light++;
+		c->n.tx_light_bytes += seg->data_len;
+	}
 	return 0;
 }
 
-/* A trunk that closes is passed over, and under STRIPE one that is full. */
+/* A trunk that closes is passed over, and under STRIPE one that is full; light, if it closes or
+ * takes less than the trunks do. */
 static bool
 try_other(const struct ends *e, enum exit_kind way, int err)
 {
 	if (way != WAY_TRUNK || e->job->host[e->dst->host].process)
 		return false;
+	if (e->way.light)
+		return err == SUCI_ERR_DOWN || err == SUCI_ERR_TOOBIG;
 	return err == SUCI_ERR_DOWN ||
 	       (err == SUCI_ERR_FULL &&
 		e->job->group[e->dst->client].policy == RELAY_POLICY_STRIPE);
@@ -265,7 +274,8 @@ send_on(struct relay_core *c, struct path *in, const struct suci_segment *seg, s
 		if (!e->tried)
 			in->blocked = out_path;
 		if (try_other(e, way, err)) {
-			e->tried |= 1u << e->way;
+			e->tried |=
+				e->way.light ? TRIED_LIGHT(e->way.way) : TRIED_TRUNK(e->way.way);
 			full = full || err == SUCI_ERR_FULL;
 			continue;
 		}
@@ -290,6 +300,7 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 	in->rx_segments++;
 	in->rx_bytes += seg->data_len;
 	c->n.rx_from_trunks += in->kind == RELAY_PATH_TRUNK;
+	c->n.rx_from_light += in->kind == RELAY_PATH_LIGHT;
 	c->n.rx_from_gateways += in->kind == RELAY_PATH_GATEWAY;
 
 	uint64_t *fault = check_ends(c, in, seg, &e);
@@ -355,6 +366,8 @@ released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64
 	if (fate == SUCI_FATE_ACKED) {
 		c->n.tx_acked++;
 		c->path[path].tx_acked++;
+		if (c->path[path].kind == RELAY_PATH_LIGHT)
+			light_acked(c, &c->path[path]);
 	} else {
 		c->n.drop_abandoned++;
 		c->path[path].tx_abandoned++;

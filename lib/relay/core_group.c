@@ -8,7 +8,7 @@
 #define RATE_NS	 BASE_MS_NS /* a trunk's rate is looked up that often */
 #define RATE_MIN 1u
 
-enum standing { NO_WAY, STANDBY, GOOD };
+enum standing { NO_WAY, STANDBY, GOOD, LIGHT };
 
 /* ---- members --------------------------------------------------------------- */
 
@@ -53,9 +53,25 @@ static enum standing
 standing(const struct relay_core *c, const struct way *w)
 {
 	const struct trunk *k = &c->trunk[w->trunk];
+	bool good = k->weight && !w->lost_by;
+	if (k->lit)
+		return good ? LIGHT : STANDBY;
 	if (!k->up)
 		return NO_WAY;
-	return k->weight && !w->lost_by && c->now_ns >= k->usable_ns ? GOOD : STANDBY;
+	return good && c->now_ns >= k->usable_ns ? GOOD : STANDBY;
+}
+
+/* The same, for ways of which some have been tried. */
+static enum standing
+standing_now(const struct relay_core *c, const struct group *g, uint32_t way, uint64_t tried)
+{
+	const struct trunk *k = &c->trunk[g->way[way].trunk];
+	if (k->lit && !(tried & TRIED_LIGHT(way)))
+		return standing(c, &g->way[way]);
+	if (!k->up || tried & TRIED_TRUNK(way))
+		return NO_WAY;
+	enum standing is = standing(c, &g->way[way]);
+	return is == LIGHT ? GOOD : is;
 }
 
 /* As congestion control measures it: what it paces by, or its window in a round trip. */
@@ -96,32 +112,57 @@ hash(uint32_t src, uint32_t dst, uint32_t trunk)
 	return x ^ x >> 31;
 }
 
-uint32_t
+static bool
+take_way(const struct relay_core *c, const struct group *g, uint32_t way, uint64_t tried,
+	 struct pick *out)
+{
+	const struct trunk *k = &c->trunk[g->way[way].trunk];
+	out->way = way;
+	out->light = k->lit && !(tried & TRIED_LIGHT(way));
+	out->path = out->light ? light_pick(c, k) : k->path;
+	return true;
+}
+
+/* Without light, and with the trunk that start-up named as it should be: nearly always. */
+static bool
+own_trunk_good(const struct relay_core *c, const struct group *g, uint32_t own, uint64_t tried)
+{
+	if (c->nlit || own == NONE || tried & TRIED_TRUNK(own))
+		return false;
+	const struct trunk *k = &c->trunk[g->way[own].trunk];
+	return k->up && k->weight && !g->way[own].lost_by && c->now_ns >= k->usable_ns;
+}
+
+bool
 group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
-	   uint32_t tried)
+	   uint64_t tried, struct pick *out)
 {
 	bool stripe = g->policy == RELAY_POLICY_STRIPE;
-	if (!stripe && own != NONE && !(tried >> own & 1) && standing(c, &g->way[own]) == GOOD)
-		return own;
-	uint32_t best = NONE, first = g->n ? ++g->turn % g->n : 0;
+	if (!stripe && own_trunk_good(c, g, own, tried)) {
+		*out = (struct pick){.way = own, .path = c->trunk[g->way[own].trunk].path};
+		return true;
+	}
+	if (!stripe && own != NONE && c->nlit && standing_now(c, g, own, tried) == LIGHT)
+		return take_way(c, g, own, tried, out);
+	uint32_t best = NONE, first = g->n ? (uint32_t)(++g->turn % g->n) : 0;
 	enum standing best_is = NO_WAY;
 	uint64_t best_cost = 0;
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t k = first + i < g->n ? first + i : first + i - g->n;
-		if (tried >> k & 1)
-			continue;
 		const struct way *w = &g->way[k];
-		enum standing is = standing(c, w);
+		enum standing is = standing_now(c, g, k, tried);
 		if (is == NO_WAY || is < best_is)
 			continue;
-		uint64_t cost = stripe ? delay(c, w) : k == own ? 0 : hash(src, dst, w->trunk);
+		/* Light is a line for ourselves: one is as good as another. */
+		bool measured = stripe && is != LIGHT && c->trunk[w->trunk].up;
+		uint64_t cost = measured ? delay(c, w) : k == own ? 0 : hash(src, dst, w->trunk);
 		if (best != NONE && is == best_is && cost >= best_cost)
 			continue;
 		best = k;
 		best_is = is;
 		best_cost = cost;
 	}
-	return best;
+	return best != NONE && take_way(c, g, best, tried, out);
 }
 
 /* ---- policies -------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #define LINGER_NS     (2 * BASE_S_NS) /* a path whose job is over is closed after that */
 #define IDS_OFF	      8u	      /* pk_src and pk_dest in an IMPI packet header */
 #define IDS_LEN	      (2u * RELAY_PROC_ID_LEN)
+_Static_assert(IDS_OFF + IDS_LEN == RELAY_WRITES_MAX, "what rewrite_ids() writes");
 #define TEXT_IDLE     "idle" /* a trunk nobody uses makes room for another */
 #define NO_GATEWAY    0xffu
 #define UNTOLD_MAX    8u	       /* ends of jobs kept per trunk */
@@ -119,6 +120,8 @@ struct stray {
 
 struct trunk {
 	bool used, up;
+	uint8_t lights; /* slots of light to the same relay, in any phase but DARK */
+	uint8_t lit;	/* bit each: those that are lit */
 	struct suci_addr addr;
 	uint32_t path;	/* NONE while not even connecting */
 	uint32_t users; /* jobs */
@@ -155,12 +158,25 @@ struct gateway {
 	uint64_t until_ns; /* give up connecting */
 };
 
+/* A slot of light (relay/core.h, Light). */
+struct light {
+	uint8_t phase;	   /* enum relay_light_phase */
+	bool told;	   /* UP, since it was ordered */
+	uint32_t path;	   /* NONE: none yet */
+	uint32_t peer;	   /* unless DARK: trunk to the same relay, kept in its place */
+	uint64_t retry_ns; /* OPENING */
+	uint64_t until_ns; /* all but LIT: end of the phase */
+	uint64_t ordered_ns;
+	uint64_t opened_ns, drained_ns; /* how long it took */
+	struct relay_light to;
+};
+
 struct path {
 	uint8_t kind; /* enum relay_path_kind */
 	bool up;
 	uint32_t job;	/* PROC: index, NONE once the job is gone */
 	uint32_t rank;	/* PROC */
-	uint32_t trunk; /* TRUNK; GATEWAY: index of it */
+	uint32_t trunk; /* TRUNK; GATEWAY, LIGHT: index of it */
 	struct suci_addr peer;
 	uint32_t blocked;  /* the way out that last had no room for what came in here */
 	uint64_t close_ns; /* BASE_NEVER_NS unless lingering */
@@ -176,6 +192,7 @@ struct relay_core {
 	uint64_t held; /* in paths and strays */
 	uint64_t last_seg_ns;
 	uint32_t nstrays, free_stray;
+	uint32_t nlit;	    /* slots that are lit */
 	bool kept;	    /* the segment that is released next has become a stray */
 	bool leaving;	    /* relay_core_leave() */
 	uint32_t free_page; /* list head */
@@ -184,6 +201,7 @@ struct relay_core {
 	void (*watch)(void *user, const struct relay_seen *s);
 	void *watch_user;
 	struct gateway gateway[RELAY_RELAYS_MAX];
+	struct light light[RELAY_LIGHTS_MAX];
 	uint32_t *map;		 /* [primaries_max][RELAY_LABEL_PAGES_MAX]: page slot or NONE */
 	struct page *page;	 /* [pages_max] */
 	struct proc *proc;	 /* [pages_max * RELAY_LABEL_PAGE] */
@@ -263,10 +281,17 @@ void job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *w
 struct way *group_find(struct group *g, uint32_t trunk);
 /* A relay of that client: its trunk becomes a member.  False: there is no room. */
 bool group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way *w);
-/* Which way from src to dst; own: that of the relay that carries dst, or NONE; tried: bits
- * of ways not to take.  NONE: none is up. */
-uint32_t group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
-		    uint32_t tried);
+/* A way that a segment may take: over the trunk to that relay, or over light to it. */
+struct pick {
+	uint32_t way, path;
+	bool light;
+};
+#define TRIED_TRUNK(way) (1ull << (way))
+#define TRIED_LIGHT(way) (1ull << (RELAY_GROUP_MAX + (way)))
+/* Which way from src to dst; own: that of the relay that carries dst, or NONE; tried: what not
+ * to take.  False: none is up. */
+bool group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
+		uint64_t tried, struct pick *out);
 /* Has anything changed in which clients the job can reach?  Notes it, for the next tick. */
 void group_look(struct relay_core *c, struct job *j);
 /* Is the client of the group out of reach for so long that the job is to end? */
@@ -277,6 +302,20 @@ uint32_t group_policy(const struct relay_core *c, const struct group *g);
 void group_tick(struct relay_core *c);
 /* "client 1", "clients 1, 3" */
 void clients_text(uint32_t mask, char *out, size_t room);
+
+/* core_light.c */
+/* The slot that is being opened to that address, or NONE. */
+uint32_t light_expected(const struct relay_core *c, const struct suci_addr *from);
+void light_up(struct relay_core *c, uint32_t path);
+/* p: what the path was. */
+void light_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why);
+/* A segment sent over that path of light has been acknowledged. */
+void light_acked(struct relay_core *c, const struct path *p);
+/* Of the paths of light to the trunk's relay, of which one is lit, that with the least under
+ * way. */
+uint32_t light_pick(const struct relay_core *c, const struct trunk *k);
+void light_tick(struct relay_core *c);
+const char *light_check(const struct relay_core *c);
 
 /* core_stray.c */
 /* Path p goes down: keep it for another of the job; false: it is nobody's. */
@@ -312,6 +351,8 @@ void path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t
 /* The slot of a trunk to addr, made if need be; NONE if all are in use. */
 uint32_t trunk_get(struct relay_core *c, const struct suci_addr *addr);
 uint32_t trunk_find(const struct relay_core *c, const struct suci_addr *addr);
+/* Its slot is free if nobody needs it. */
+void trunk_rest(struct relay_core *c, uint32_t t);
 /* trunk is used by the job, for that client; opened by the next tick unless it is up. */
 void trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client);
 void trunk_open(struct relay_core *c, uint32_t t);

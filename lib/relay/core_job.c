@@ -96,14 +96,14 @@ trunks_fit(const struct relay_core *c, const struct relay_job *job)
 	if (!takes_part(c, job))
 		return true;
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
-		usable += !c->trunk[t].used || c->trunk[t].users == 0;
+		usable += !c->trunk[t].used || (c->trunk[t].users == 0 && !c->trunk[t].lights);
 	for (uint32_t h = 0; h < job->nhosts; h++) {
 		struct suci_addr addr;
 		struct impi_hostid id;
 		if (job->host[h].client == job->my_client || !host_addr(&job->host[h], &addr, &id))
 			continue;
 		uint32_t t = trunk_find(c, &addr);
-		missing += t == NONE || c->trunk[t].users == 0;
+		missing += t == NONE || (c->trunk[t].users == 0 && !c->trunk[t].lights);
 	}
 	return missing <= usable;
 }
@@ -435,8 +435,7 @@ job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 			continue;
 		j->trunk_clients[t] = 0;
 		c->trunk[t].users--;
-		if (c->trunk[t].users == 0 && c->trunk[t].path == NONE)
-			c->trunk[t].used = c->trunk[t].nuntold != 0;
+		trunk_rest(c, t);
 	}
 	/* Gateways hear of the end from whoever runs them. */
 	for (uint32_t g = 0; g < c->conf.ngateways; g++)

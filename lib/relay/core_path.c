@@ -38,7 +38,8 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 	if (t != NONE)
 		return t;
 	for (t = 0; t < c->conf.limits.trunks_max && c->trunk[t].used; t++)
-		if (c->trunk[t].users == 0 && (idle == NONE || !c->trunk[t].nuntold))
+		if (c->trunk[t].users == 0 && !c->trunk[t].lights &&
+		    (idle == NONE || !c->trunk[t].nuntold))
 			idle = t;
 	if (t == c->conf.limits.trunks_max) {
 		if (idle == NONE)
@@ -54,6 +55,14 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 	c->trunk[t] = (struct trunk){
 		.used = true, .addr = *addr, .path = NONE, .weight = RELAY_WEIGHT_MAX};
 	return t;
+}
+
+void
+trunk_rest(struct relay_core *c, uint32_t t)
+{
+	struct trunk *k = &c->trunk[t];
+	if (k->users == 0 && k->path == NONE)
+		k->used = k->nuntold || k->lights;
 }
 
 /* ---- who may come in ----------------------------------------------------- */
@@ -122,7 +131,11 @@ path_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 		return refuse(&c->n.accept_leaving, why, "this relay goes away");
 	if (h.kind == RELAY_HELLO_GATEWAY)
 		return refuse(&c->n.accept_hello, why, "a gateway opens no paths");
-	if (h.kind == IMPI_HOSTID_RELAY) {
+	if (from->leg >= RELAY_LEG_LIGHT) {
+		if (h.kind != IMPI_HOSTID_RELAY || light_expected(c, from) == NONE)
+			return refuse(&c->n.accept_light, why, "no light is to come from there");
+		err = 0;
+	} else if (h.kind == IMPI_HOSTID_RELAY) {
 		err = accept_trunk(c, from, why);
 	} else {
 		const struct proc *p = hello_proc(c, from, &h, why, &job, &rank);
@@ -149,6 +162,8 @@ describe(const struct relay_core *c, const struct path *p, char out[64])
 		snprintf(out, 64, "trunk");
 	else if (p->kind == RELAY_PATH_GATEWAY)
 		snprintf(out, 64, "gateway of relay %u", p->trunk);
+	else if (p->kind == RELAY_PATH_LIGHT)
+		snprintf(out, 64, "light of port %u", p->trunk);
 	else if (p->kind == RELAY_PATH_PROC && p->job != NONE)
 		snprintf(out, 64, "process %u of job %u", p->rank, c->job[p->job].id);
 	else
@@ -183,6 +198,13 @@ bind_incoming(struct relay_core *c, uint32_t path, const struct suci_addr *peer,
 
 	if (relay_hello_decode(hello, hello_len, &h))
 		return false;
+	if (peer->leg >= RELAY_LEG_LIGHT) {
+		uint32_t slot = light_expected(c, peer);
+		path_reset(p, peer);
+		p->kind = slot == NONE ? RELAY_PATH_NONE : RELAY_PATH_LIGHT;
+		p->trunk = slot;
+		return slot != NONE;
+	}
 	const struct proc *proc = NULL;
 	if (h.kind == IMPI_HOSTID_LIBMPI) {
 		proc = hello_proc(c, peer, &h, why, &job, &rank);
@@ -253,6 +275,8 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		trunk_up(c, p->trunk);
 	} else if (p->kind == RELAY_PATH_GATEWAY) {
 		c->gateway[p->trunk].up = true;
+	} else if (p->kind == RELAY_PATH_LIGHT) {
+		light_up(c, path);
 	} else if (p->job != NONE) {
 		struct job *j = &c->job[p->job];
 		struct proc *proc = job_proc(c, j, p->rank);
@@ -268,6 +292,8 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		 * it computes.  That it is gone says its node (port unreachable, no
 		 * ARP answer) or its cluster's launcher. */
 		suci_path_set_liveness(c->ep, path, 0, c->conf.local_keepalive_ns);
+		if (c->conf.ops->proc_up)
+			c->conf.ops->proc_up(c->conf.user, j->label_base, p->rank);
 	}
 	if (c->conf.ops->path_up)
 		c->conf.ops->path_up(c->conf.user, path, peer, describe(c, p, what));
@@ -467,7 +493,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 	if (why != SUCI_DOWN_LOCAL && t->users)
 		trunk_jobs(c, p->trunk, path, down, late);
 	if (t->users == 0) {
-		t->used = t->nuntold != 0;
+		trunk_rest(c, (uint32_t)(t - c->trunk));
 		return;
 	}
 	/* Refused or silent at first: the other side may not have the job yet. */
@@ -529,12 +555,15 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		trunk_down(c, &old, path, why, printable);
 	else if (old.kind == RELAY_PATH_GATEWAY)
 		gateway_down(c, &old, path, why, printable);
+	else if (old.kind == RELAY_PATH_LIGHT)
+		light_down(c, &old, path, why);
 }
 
 /* ---- notes ---------------------------------------------------------------- */
 
 static void
-note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n)
+note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, const void *note,
+	       size_t len)
 {
 	struct path *p = &c->path[path];
 	if (p->job == NONE) {
@@ -554,6 +583,10 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n)
 	}
 	if (n->type == RELAY_NOTE_LOST) {
 		lost_from_proc(c, j, n);
+		return;
+	}
+	if (n->type == RELAY_NOTE_LIGHT && c->conf.ops->note_other) {
+		c->conf.ops->note_other(c->conf.user, j->label_base, p->rank, note, len);
 		return;
 	}
 	if (n->type != RELAY_NOTE_ABORT) {
@@ -626,7 +659,7 @@ path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_
 	else if (n.type == RELAY_NOTE_RELAYS && c->path[path].kind == RELAY_PATH_TRUNK)
 		list_from_trunk(c, c->path[path].trunk, note, len);
 	else if (c->path[path].kind == RELAY_PATH_PROC)
-		note_from_proc(c, path, &n);
+		note_from_proc(c, path, &n, note, len);
 	else if (c->path[path].kind == RELAY_PATH_TRUNK)
 		note_from_trunk(c, path, &n);
 	else

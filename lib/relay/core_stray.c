@@ -4,7 +4,7 @@
  * them would else find out by silence. */
 #include "core_internal.h"
 
-/* Which job and client the labels of a segment on that trunk belong to. */
+/* Which job and client the labels of a segment on that trunk, or on light beside it, belong to. */
 static struct group *
 group_of(const struct relay_core *c, uint32_t trunk, const struct suci_segment *seg,
 	 struct job **job, uint32_t *label_base)
@@ -53,8 +53,9 @@ stray_keep(struct relay_core *c, const struct path *p, const struct suci_segment
 {
 	struct job *j;
 	uint32_t base;
-	if (p->kind == RELAY_PATH_TRUNK) {
-		struct group *g = group_of(c, p->trunk, seg, &j, &base);
+	if (p->kind == RELAY_PATH_TRUNK || p->kind == RELAY_PATH_LIGHT) {
+		uint32_t t = p->kind == RELAY_PATH_LIGHT ? c->light[p->trunk].peer : p->trunk;
+		struct group *g = group_of(c, t, seg, &j, &base);
 		return g && keep(c, g, base, seg);
 	}
 	if (p->kind != RELAY_PATH_PROC || p->job == NONE)
@@ -93,10 +94,11 @@ static bool
 send_first(struct relay_core *c, struct group *g)
 {
 	const struct stray *s = &c->stray[g->stray];
-	uint32_t tried = 0, k;
-	while ((k = group_pick(c, g, NONE, s->src_rank, s->dst_rank, tried)) != NONE) {
-		const struct way *w = &g->way[k];
-		uint32_t path = c->trunk[w->trunk].path;
+	uint64_t tried = 0;
+	struct pick k;
+	while (group_pick(c, g, NONE, s->src_rank, s->dst_rank, tried, &k)) {
+		const struct way *w = &g->way[k.way];
+		uint32_t path = k.path;
 		struct suci_segment out = s->seg;
 		out.dst_label = w->label_base + s->dst_rank;
 		out.src_label = w->label_base + s->src_rank;
@@ -108,12 +110,12 @@ send_first(struct relay_core *c, struct group *g)
 			take(c, g, NONE);
 			return true;
 		}
-		if (err == SUCI_ERR_TOOBIG || err == SUCI_ERR_INVAL) {
+		if (!k.light && (err == SUCI_ERR_TOOBIG || err == SUCI_ERR_INVAL)) {
 			take(c, g, NONE);
 			give_back(c, out.cookie, &c->n.drop_toobig);
 			return true;
 		}
-		tried |= 1u << k;
+		tried |= k.light ? TRIED_LIGHT(k.way) : TRIED_TRUNK(k.way);
 	}
 	return false;
 }

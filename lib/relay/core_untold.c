@@ -77,7 +77,6 @@ untold_tick(struct relay_core *c)
 						 : u[i].until_ns);
 			}
 		}
-		if (!k->nuntold && k->users == 0 && k->path == NONE)
-			k->used = false;
+		trunk_rest(c, t);
 	}
 }

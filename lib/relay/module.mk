@@ -8,6 +8,7 @@ $(call unit,test_relay_core,test/unit/test_relay_core.c,relay)
 $(call unit,test_relay_ends,test/unit/test_relay_ends.c,relay)
 $(call unit,test_relay_gateways,test/unit/test_relay_gateways.c,relay)
 $(call unit,test_relay_routes,test/unit/test_relay_routes.c,relay)
+$(call unit,test_relay_light,test/unit/test_relay_light.c,relay)
 $(call unit,test_relay_groups,test/unit/test_relay_groups.c,relay)
 # What lanes cost, in relays too.
 $(call unit,test_suci_lane_share,test/unit/test_suci_lane_share.c,relay suci base)

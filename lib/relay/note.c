@@ -50,6 +50,7 @@ encode_body(const struct relay_note *n, struct base_writer *w)
 	case RELAY_NOTE_LEAVE:
 	case RELAY_NOTE_PING:
 	case RELAY_NOTE_RELAYS:
+	case RELAY_NOTE_LIGHT:
 		break;
 	}
 	if (n->token)
@@ -93,6 +94,7 @@ relay_note_decode(const void *in, size_t len, struct relay_note *out)
 	case RELAY_NOTE_LEAVE:
 	case RELAY_NOTE_PING:
 	case RELAY_NOTE_RELAYS:
+	case RELAY_NOTE_LIGHT:
 		break;
 	default:
 		return RELAY_ERR_MALFORMED;

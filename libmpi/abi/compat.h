@@ -39,23 +39,32 @@ MPI_COMPAT_HANDLE(Type, MPI_Datatype)
 MPI_COMPAT_HANDLE(Win, MPI_Win)
 #undef MPI_COMPAT_HANDLE
 
-/* A status is eight integers in both languages. */
-MPI_COMPAT int MPI_Status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
-{
-    const int *from = (const int *)(const void *)c_status;
-    int i;
-    for (i = 0; i < 8; i++)
-        f_status[i] = from[i];
-    return MPI_SUCCESS;
-}
-MPI_COMPAT int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
-{
-    int *to = (int *)(void *)c_status;
-    int i;
-    for (i = 0; i < 8; i++)
-        to[i] = f_status[i];
-    return MPI_SUCCESS;
-}
+/* A status is eight integers in every language; this one is TYPE(MPI_Status) of module mpi_f08. */
+typedef struct {
+    MPI_Fint MPI_SOURCE, MPI_TAG, MPI_ERROR, MPI_internal[5];
+} MPI_F08_status;
+
+#define MPI_COMPAT_STATUS(name, from_type, to_type)                \
+    MPI_COMPAT int MPI_Status_##name(const from_type *f, to_type *t) \
+    {                                                              \
+        const MPI_Fint *from = (const MPI_Fint *)(const void *)f;  \
+        MPI_Fint *to = (MPI_Fint *)(void *)t;                      \
+        int i;                                                     \
+        for (i = 0; i < MPI_F_STATUS_SIZE; i++)                    \
+            to[i] = from[i];                                       \
+        return MPI_SUCCESS;                                        \
+    }                                                              \
+    MPI_COMPAT int PMPI_Status_##name(const from_type *f, to_type *t) \
+    {                                                              \
+        return MPI_Status_##name(f, t);                            \
+    }
+MPI_COMPAT_STATUS(c2f, MPI_Status, MPI_Fint)
+MPI_COMPAT_STATUS(f2c, MPI_Fint, MPI_Status)
+MPI_COMPAT_STATUS(c2f08, MPI_Status, MPI_F08_status)
+MPI_COMPAT_STATUS(f082c, MPI_F08_status, MPI_Status)
+MPI_COMPAT_STATUS(f2f08, MPI_Fint, MPI_F08_status)
+MPI_COMPAT_STATUS(f082f, MPI_F08_status, MPI_Fint)
+#undef MPI_COMPAT_STATUS
 
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 MPI_COMPAT int MPI_Address(void *location, MPI_Aint *address)

@@ -3,7 +3,11 @@
  * two, for the point-to-point and the collective context.
  *
  * A process raises its maximum already when it makes its offer, so that two
- * agreements under way on one communicator (MPI_Comm_idup) get different ids. */
+ * agreements under way on one communicator (MPI_Comm_idup) get different ids.
+ *
+ * Among our own an agreement is for BLOCK communicators.  All processes take from what
+ * it left in the same order, that of their collective calls, and need no message for it:
+ * over a WAN MPI_Comm_dup would else cost a round trip. */
 #include "call.h"
 #include "coll.h"
 #include "comm.h"
@@ -14,22 +18,40 @@
 #define GROUP_TAG_FIRST 256
 #define GROUP_TAGS	512
 
+/* Communicators per agreement; ids are 64 bits wide, what is left of a block is no loss. */
+#define BLOCK 64
+
 static uint64_t cid_max = 1; /* MPI_COMM_WORLD's collective id */
+
+static uint64_t
+offer(uint64_t pairs)
+{
+	uint64_t was = cid_max;
+
+	if (cid_max <= LMPI_CID_MAX - 2 * pairs)
+		cid_max += 2 * pairs;
+	return was;
+}
 
 uint64_t
 lmpi_cid_offer(void)
 {
-	uint64_t offer = cid_max;
+	return offer(1);
+}
 
-	if (cid_max <= LMPI_CID_MAX - 2)
-		cid_max += 2;
-	return offer;
+/* How many pairs of ids the processes get whose maximum is max: fewer where they end. */
+static uint64_t
+pairs_above(uint64_t max, uint64_t wanted)
+{
+	uint64_t there = max < LMPI_CID_MAX ? (LMPI_CID_MAX - max) / 2 : 0;
+
+	return there < wanted ? there : wanted;
 }
 
 uint64_t
 lmpi_cid_take(uint64_t max)
 {
-	if (max > LMPI_CID_MAX - 2) /* a foreign MPI may say anything */
+	if (pairs_above(max, 1) == 0) /* a foreign MPI may say anything */
 		return 0;
 	if (cid_max < max + 2)
 		cid_max = max + 2;
@@ -48,13 +70,58 @@ take(uint64_t max, uint64_t *cid)
 	return MPI_SUCCESS;
 }
 
+static uint64_t
+block_of(const struct lmpi_comm *comm)
+{
+	bool foreign = comm->foreign >= 0 ||
+		       (comm->remote != NULL && lmpi_group_foreign(comm->remote) >= 0);
+
+	return foreign ? 1 : BLOCK;
+}
+
+bool
+lmpi_cid_left(struct lmpi_comm *comm, uint64_t *cid)
+{
+	if (comm->cids_left == 0)
+		return false;
+	comm->cids_left--;
+	*cid = comm->cid_next;
+	comm->cid_next += 2;
+	return true;
+}
+
+uint64_t
+lmpi_cid_offer_for(const struct lmpi_comm *comm)
+{
+	return offer(block_of(comm));
+}
+
+int
+lmpi_cid_take_for(struct lmpi_comm *comm, uint64_t max, uint64_t *cid)
+{
+	uint64_t pairs = pairs_above(max, block_of(comm));
+	int rc = take(max, cid);
+
+	if (rc)
+		return rc;
+	comm->cids_left = (uint32_t)pairs - 1;
+	comm->cid_next = *cid + 2;
+	if (cid_max < max + 2 * pairs)
+		cid_max = max + 2 * pairs;
+	return MPI_SUCCESS;
+}
+
 int
 lmpi_cid_agree(struct lmpi_comm *comm, uint64_t *cid)
 {
-	uint64_t max = lmpi_cid_offer();
-	int rc = lmpi_coll_max_u64(comm, &max);
+	uint64_t max;
+	int rc;
 
-	return rc ? rc : take(max, cid);
+	if (lmpi_cid_left(comm, cid))
+		return MPI_SUCCESS;
+	max = lmpi_cid_offer_for(comm);
+	rc = lmpi_coll_max_u64(comm, &max);
+	return rc ? rc : lmpi_cid_take_for(comm, max, cid);
 }
 
 uint64_t
@@ -77,9 +144,15 @@ lmpi_cid_take_two(uint64_t max, uint64_t cid[2])
 int
 lmpi_cid_agree_two(struct lmpi_comm *comm, uint64_t cid[2])
 {
-	uint64_t max = lmpi_cid_offer_two();
-	int rc = lmpi_coll_max_u64(comm, &max);
+	uint64_t max;
+	int rc;
 
+	if (block_of(comm) > 1) {
+		rc = lmpi_cid_agree(comm, &cid[0]);
+		return rc ? rc : lmpi_cid_agree(comm, &cid[1]);
+	}
+	max = lmpi_cid_offer_two();
+	rc = lmpi_coll_max_u64(comm, &max);
 	return rc ? rc : lmpi_cid_take_two(max, cid);
 }
 

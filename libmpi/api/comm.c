@@ -1,5 +1,7 @@
 /* Communicator objects: life, lookup, and the calls that only look at one. */
 #include "comm.h"
+#include "coll_light.h"
+#include "plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +76,44 @@ clusters_of(const struct lmpi_group *g)
 	return of;
 }
 
+/* Clusters if there are several, else nodes; all processes of the group find the same. */
+static void
+find_places(struct lmpi_comm *c)
+{
+	uint32_t n = (uint32_t)c->group->size, known = lmpi_world.size, places = 0;
+	/* by client or node: its number here + 1, and how many ranks it has */
+	uint32_t *number = calloc(2 * (size_t)known + 1, sizeof(*number)), *ranks;
+	bool even = true;
+
+	c->place_of = malloc(((size_t)n + 1) * sizeof(*c->place_of));
+	if (number == NULL || c->place_of == NULL)
+		goto none;
+	ranks = number + known;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lmpi_proc *x = &lmpi_world.proc[c->group->world[i]];
+		uint32_t key = c->cluster_of != NULL ? x->client : x->node_first;
+
+		if (key >= known)
+			goto none; /* a launcher that does not say */
+		if (number[key] == 0)
+			number[key] = ++places;
+		c->place_of[i] = number[key] - 1;
+		ranks[c->place_of[i]]++;
+	}
+	for (uint32_t p = 1; p < places; p++)
+		even &= ranks[p] == ranks[0];
+	c->places = places == n && n > 1 ? 0 : places;
+	c->place_size = even ? ranks[0] : 0;
+	if (places > 1 && places < n) {
+		free(number);
+		return;
+	}
+none:
+	free(number);
+	free(c->place_of);
+	c->place_of = NULL;
+}
+
 int
 lmpi_group_foreign(const struct lmpi_group *g)
 {
@@ -102,6 +142,7 @@ lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *pa
 	c->size = group->size;
 	c->errhandler = parent ? parent->errhandler : MPI_ERRORS_ARE_FATAL;
 	c->cluster_of = clusters_of(group);
+	find_places(c);
 	c->foreign = lmpi_group_foreign(group);
 	lmpi_errhandler_ref(c->errhandler);
 	return c;
@@ -118,6 +159,8 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 {
 	if (--comm->obj.refs > 0)
 		return;
+	lmpi_coll_light_forget(comm);
+	lmpi_plans_free(comm->plans);
 	lmpi_group_unref(comm->group);
 	lmpi_group_unref(comm->remote);
 	if (comm->local != NULL)
@@ -128,6 +171,7 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 	lmpi_topology_free(comm->topo);
 	lmpi_part_forget_counts(comm->part_counts);
 	free(comm->cluster_of);
+	free(comm->place_of);
 	lmpi_object_delete(&lmpi_comm_pool, comm);
 }
 

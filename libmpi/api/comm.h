@@ -27,9 +27,9 @@ _Static_assert(LMPI_CID_SERVICE >= LMPI_CID_MAX && LMPI_CID_PART < LMPI_CID_LOCA
 struct lmpi_group {
 	struct lmpi_obj obj;
 	int size;
-	int rank;	 /* of this process, or MPI_UNDEFINED */
-	uint32_t *world; /* [size] world ranks */
-	uint8_t reps;	 /* rep.c: representations of its foreign members, 0: not known yet */
+	int rank;	  /* of this process, or MPI_UNDEFINED */
+	uint32_t *world;  /* [size] world ranks */
+	uint8_t reps;	  /* rep.c: representations of its foreign members, 0: not known yet */
 	uint64_t session; /* serial number of the one it comes from, 0: none */
 };
 
@@ -38,6 +38,7 @@ struct lmpi_errhandler;
 struct lmpi_info;
 struct lmpi_bsend;
 struct lmpi_part_count;
+struct lmpi_plans;
 
 struct lmpi_comm {
 	struct lmpi_obj obj;
@@ -48,6 +49,8 @@ struct lmpi_comm {
 	struct lmpi_comm *local;   /* inter-communicator: my side as an intra-communicator */
 	int rank, size;		   /* in group */
 	uint32_t coll_seq;	   /* collective calls so far: makes their tags */
+	uint32_t cids_left;	   /* agreed on already for what is made of it, from cid_next */
+	uint64_t cid_next;
 	bool user_freed;
 	MPI_Errhandler errhandler;
 	struct lmpi_attr *attrs;
@@ -56,9 +59,14 @@ struct lmpi_comm {
 	struct lmpi_bsend *bsend;
 	struct lmpi_part_count *part_counts; /* partitioned.c */
 	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
-	int foreign;	      /* lowest client among the members that is another MPI, -1: none */
-	int impi_attr[4];     /* impi_attr.c */
+	uint32_t *place_of;   /* as coll_args has them (coll/schedule.h) */
+	uint32_t places, place_size;
+	int foreign;	  /* lowest client among the members that is another MPI, -1: none */
+	int impi_attr[4]; /* impi_attr.c */
 	bool impi_attr_known;
+	uint32_t light_told;	  /* coll/coll_light.h */
+	uint32_t light_turned;	  /* bit of an enum coll_op: calls so far are odd */
+	struct lmpi_plans *plans; /* coll/plan.h */
 	char name[MPI_MAX_OBJECT_NAME];
 };
 
@@ -116,11 +124,17 @@ lmpi_proc_foreign(uint32_t world)
 }
 
 /* ---- context ids (cid.c) */
-/* Agree on a new context id among all of comm; an error code. */
+/* Agree on a new context id among all of comm; an error code.  Mostly without a message:
+ * one agreement is for many ids.  So nobody may take it for a barrier. */
 int lmpi_cid_agree(struct lmpi_comm *comm, uint64_t *cid);
 /* The same for an inter-communicator: cid[0] its own, cid[1] that of its two sides. */
 int lmpi_cid_agree_two(struct lmpi_comm *comm, uint64_t cid[2]);
-/* The two halves of such an agreement, for who has another way to find the maximum. */
+/* For who exchanges something anyway: is an id left, so that nobody has to say more?  If
+ * not, every process says lmpi_cid_offer_for() and gives the maximum to lmpi_cid_take_for(). */
+bool lmpi_cid_left(struct lmpi_comm *comm, uint64_t *cid);
+uint64_t lmpi_cid_offer_for(const struct lmpi_comm *comm);
+int lmpi_cid_take_for(struct lmpi_comm *comm, uint64_t max, uint64_t *cid);
+/* The two halves of an agreement on two, for who has another way to find the maximum. */
 uint64_t lmpi_cid_offer_two(void);
 int lmpi_cid_take_two(uint64_t max, uint64_t cid[2]);
 /* Tags on the collective context of the communicator between two leaders. */

@@ -302,9 +302,33 @@ lmpi_gather_choices(struct lmpi_comm *via, int n, int color, int key, struct lmp
 	return rc;
 }
 
+/* The choices and the agreement on the context id in one exchange. */
+static int
+gather_all(struct lmpi_comm *c, int color, int key, struct lmpi_choice *all, uint64_t *cid)
+{
+	struct words {
+		int color, key;
+		uint64_t offer;
+	} mine = {color, key, lmpi_cid_offer_for(c)}, *theirs;
+	uint64_t max = 0;
+	int rc;
+
+	theirs = malloc((size_t)c->size * sizeof(*theirs));
+	if (theirs == NULL)
+		return no_memory();
+	rc = lmpi_coll_allgather_ints(c, (const int *)&mine, (int *)theirs,
+				      sizeof(mine) / sizeof(int));
+	for (int i = 0; rc == MPI_SUCCESS && i < c->size; i++) {
+		all[i] = (struct lmpi_choice){theirs[i].color, theirs[i].key, i};
+		max = theirs[i].offer > max ? theirs[i].offer : max;
+	}
+	free(theirs);
+	return rc ? rc : lmpi_cid_take_for(c, max, cid);
+}
+
 /* [R] IMPI reference 6: the Allreduce of the context id, for all colors the same one,
  * then the Allgather of (color, key).  Other MPIs have other values of MPI_UNDEFINED:
- * a color below 0 is nobody's. */
+ * a color below 0 is nobody's.  Among our own one exchange is enough. */
 int
 lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm)
 {
@@ -317,9 +341,13 @@ lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm
 	all = malloc((size_t)c->size * sizeof(*all));
 	if (all == NULL)
 		return no_memory();
-	rc = lmpi_cid_agree(c, &cid);
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_gather_choices(c, c->size, color, key, all);
+	if (c->foreign < 0 && !lmpi_cid_left(c, &cid)) {
+		rc = gather_all(c, color, key, all, &cid);
+	} else {
+		rc = c->foreign < 0 ? MPI_SUCCESS : lmpi_cid_agree(c, &cid);
+		if (rc == MPI_SUCCESS)
+			rc = lmpi_gather_choices(c, c->size, color, key, all);
+	}
 	if (rc || color == MPI_UNDEFINED) {
 		free(all);
 		return rc;

@@ -46,6 +46,7 @@ take_down(void)
 {
 	int rc;
 
+	lmpi_background_stop();
 	up = false;
 	ended = true;
 	/* A process that leaves no longer acknowledges anything, so nobody may leave
@@ -75,6 +76,22 @@ at_exit(void)
 	(void)lmpi_leave(&call, MPI_SUCCESS);
 }
 
+/* From now on other threads may come: those of the program, or our own. */
+static void
+share_lock(void)
+{
+	static bool asked;
+	bool thread = !asked && lmpi_background_wanted();
+
+	asked = true;
+	if (!lmpi_lock_shared && (thread || thread_level == MPI_THREAD_MULTIPLE)) {
+		lmpi_lock_shared = true;
+		lmpi_lock(); /* of the call we are in, which gives it up at its end */
+	}
+	if (thread)
+		lmpi_background_start();
+}
+
 int
 lmpi_runtime_use(int level)
 {
@@ -84,9 +101,9 @@ lmpi_runtime_use(int level)
 		return rc;
 	if (level > thread_level)
 		thread_level = level;
-	lmpi_lock_shared = thread_level == MPI_THREAD_MULTIPLE;
 	users++;
 	lmpi_state = LMPI_RUNNING;
+	share_lock();
 	return MPI_SUCCESS;
 }
 

@@ -173,6 +173,14 @@ start_send(struct lmpi_req *e, const struct lmpi_p2p *a, const struct lmpi_piece
 		   a->comm->rank, a->tag, a->comm->cid, engine_mode(mode));
 }
 
+bool
+lmpi_p2p_send_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p, enum lmpi_send_mode mode)
+{
+	return p->copy == NULL && (mode == LMPI_SEND_STANDARD || mode == LMPI_SEND_READY) &&
+	       lmpi_send_whole(p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
+			       a->comm->rank, a->tag, a->comm->cid);
+}
+
 /* ---- blocking, without a request object */
 
 static int
@@ -220,14 +228,14 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 {
 	struct lmpi_p2p a;
 	struct lmpi_piece p;
-	struct lmpi_req e = {0};
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
 	if (rc || dest == MPI_PROC_NULL)
 		return rc;
 	rc = lmpi_piece_make(&p, &a, LMPI_PIECE_SEND);
-	if (rc)
+	if (rc || lmpi_p2p_send_whole(&a, &p, mode))
 		return rc;
+	struct lmpi_req e = {0};
 	start_send(&e, &a, &p, mode);
 	if (!e.done)
 		lmpi_wait(&e.done);

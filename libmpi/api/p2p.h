@@ -40,6 +40,10 @@ enum lmpi_piece_use {
  * external form; then there is nothing to free. */
 int lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, enum lmpi_piece_use use);
 
+/* Send it without a request, if that is possible (lmpi_send_whole()). */
+bool lmpi_p2p_send_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p,
+			 enum lmpi_send_mode mode);
+
 /* Bytes of the longest message from `source` (of any representation) that fits. */
 static inline int64_t
 lmpi_p2p_room(const struct lmpi_comm *comm, const struct lmpi_type *type, int64_t count, int source)

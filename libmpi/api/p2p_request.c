@@ -26,9 +26,21 @@ send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
      enum lmpi_send_mode mode, bool persistent, MPI_Request *request)
 {
 	struct lmpi_p2p a;
+	struct lmpi_piece p = {0};
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
-	return rc ? rc : begin(lmpi_p2p_request(LMPI_RQ_SEND, &a, mode, persistent), request);
+	if (rc)
+		return rc;
+	if (!persistent && dest != MPI_PROC_NULL && !lmpi_world.any_foreign)
+		p.data = lmpi_type_span(a.type, buf, count);
+	if (p.data != NULL) {
+		p.len = count * a.type->size;
+		if (lmpi_p2p_send_whole(&a, &p, mode)) {
+			*request = lmpi_request_handle(&lmpi_request_sent);
+			return MPI_SUCCESS;
+		}
+	}
+	return begin(lmpi_p2p_request(LMPI_RQ_SEND, &a, mode, persistent), request);
 }
 
 static int

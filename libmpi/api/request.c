@@ -11,10 +11,17 @@
 #include "partitioned.h"
 #include "rep.h"
 
+#define MAGIC 0x52455155
+
 struct lmpi_pool lmpi_request_pool = {.what = "request",
-				      .magic = 0x52455155,
+				      .magic = MAGIC,
 				      .size = sizeof(struct lmpi_request),
 				      .offset = offsetof(struct lmpi_request, obj)};
+
+struct lmpi_request lmpi_request_sent = {.e.done = true,
+					 .obj = {.magic = MAGIC, .refs = 1},
+					 .kind = LMPI_RQ_NOTHING,
+					 .active = true};
 
 struct lmpi_request *
 lmpi_request_find(MPI_Request handle)
@@ -42,6 +49,8 @@ lmpi_request_new(enum lmpi_request_kind kind, struct lmpi_comm *comm, struct lmp
 void
 lmpi_request_free(struct lmpi_request *r)
 {
+	if (r == &lmpi_request_sent)
+		return;
 	free(r->staging);
 	if (r->kind == LMPI_RQ_COLL && r->coll != NULL)
 		lmpi_coll_release(r->coll);

@@ -79,6 +79,9 @@ lmpi_request_handle(struct lmpi_request *r)
 	return (MPI_Request)r;
 }
 
+/* That of every send that was over when the call returned: complete for ever, never freed. */
+extern struct lmpi_request lmpi_request_sent;
+
 /* NULL: the handle is not a live request. */
 struct lmpi_request *lmpi_request_find(MPI_Request handle);
 /* NULL: out of memory.  Holds comm and type (either may be NULL). */

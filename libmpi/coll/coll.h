@@ -39,6 +39,8 @@ struct lmpi_side {
 
 struct lmpi_step_state;
 struct lmpi_owned;
+struct lmpi_coll_light;
+struct lmpi_plan;
 
 struct lmpi_coll {
 	struct coll_args args;
@@ -51,7 +53,7 @@ struct lmpi_coll {
 	bool not_impi; /* IMPI 0.0 has no form of it */
 	/* Of a rooted call: has this process the root's arguments, those of everybody? */
 	bool at_root, is_leaf;
-	bool strict;   /* external32 to all foreign clients, whatever else they want */
+	bool strict; /* external32 to all foreign clients, whatever else they want */
 	struct lmpi_op_use op;
 	char *send, *recv, *tmp; /* bases of the schedule's buffers */
 	struct lmpi_side in[2], out;
@@ -63,6 +65,7 @@ struct lmpi_coll {
 	struct lmpi_owned *owned; /* memory that goes with the operation */
 	/* execution */
 	struct coll_schedule schedule;
+	struct lmpi_plan *plan;	       /* kept by comm, in use; NULL: the own one */
 	struct lmpi_step_state *state; /* [steps] */
 	uint32_t *dependents;	       /* who waits for step i: CSR */
 	uint32_t *ready;	       /* [steps] stack of steps that can start */
@@ -71,15 +74,18 @@ struct lmpi_coll {
 	int tag, local_tag; /* of messages inside the own group of an inter-communicator */
 	int error;
 	struct lmpi_request *request;
+	/* coll_light.h: of this start, or NULL; memory for it; starts so far */
+	struct lmpi_coll_light *light, *light_kept;
+	uint32_t starts;
 };
 
 /* Memory freed with the operation; NULL: none (the caller fails the call). */
 void *lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size);
 /* A new, empty one; NULL: out of memory. */
 struct lmpi_coll *lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op);
-/* Build the schedule; afterwards the operation can be started any number of
- * times, one after another.  An error code. */
-int lmpi_coll_prepare(struct lmpi_coll *c);
+/* Build the schedule, or take one that was built before; afterwards the operation can be started
+ * any number of times, one after another.  persistent: it will be, for long.  An error code. */
+int lmpi_coll_prepare(struct lmpi_coll *c, bool persistent);
 
 /* What a call wants of the operation. */
 enum lmpi_coll_how { LMPI_COLL_BLOCKING, LMPI_COLL_NONBLOCKING, LMPI_COLL_PERSISTENT };

@@ -5,22 +5,10 @@
 
 #include "call.h"
 #include "coll.h"
+#include "coll_light.h"
 #include "engine.h"
 #include "impi.h"
-#include "rules.h"
-
-#define NONE UINT32_MAX
-
-struct lmpi_step_state {
-	struct lmpi_req e; /* first */
-	struct lmpi_coll *coll;
-	struct lmpi_wire wire;
-	uint32_t index;
-	uint32_t waits;	    /* for this many steps, and for its predecessor's issue */
-	uint32_t waits_all; /* the value at the start */
-	uint32_t dependents_first, dependents_n;
-	uint32_t next_same; /* next step in this direction to this peer */
-};
+#include "plan.h"
 
 /* A chunk that is cut from front to back, or one large piece. */
 struct lmpi_owned {
@@ -108,6 +96,9 @@ lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 	c->args.size = (uint32_t)comm->size;
 	c->args.elem = 1;
 	c->args.cluster_of = comm->cluster_of;
+	c->args.place_of = comm->place_of;
+	c->args.places = comm->places;
+	c->args.place_size = comm->place_size;
 	c->args.remote = comm->remote ? (uint32_t)comm->remote->size : 0;
 	return c;
 }
@@ -123,6 +114,7 @@ lmpi_coll_release(struct lmpi_coll *c)
 		lmpi_side_release(&c->out);
 	if (c->op.user != NULL && --c->op.user->obj.refs == 0)
 		lmpi_object_delete(&lmpi_op_pool, c->op.user);
+	lmpi_plan_release(c);
 	lmpi_comm_unref(c->comm);
 	for (struct lmpi_owned *o = c->owned, *next; o != NULL; o = next) {
 		next = o->next;
@@ -138,79 +130,21 @@ no_memory(void)
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a collective operation");
 }
 
-/* Who waits for whom, turned round: lists of dependents per step. */
-static int
-link_steps(struct lmpi_coll *c)
-{
-	const struct coll_schedule *s = &c->schedule;
-	uint32_t at = 0, *last;
-
-	c->state = lmpi_coll_alloc(c, s->steps, sizeof(*c->state));
-	c->ready = lmpi_coll_alloc(c, s->steps, sizeof(*c->ready));
-	c->dependents = lmpi_coll_alloc(c, s->deps, sizeof(*c->dependents));
-	last = malloc(2 * (size_t)s->size * sizeof(*last) + 1);
-	if (!c->state || !c->ready || !c->dependents || !last) {
-		free(last);
-		return no_memory();
-	}
-	memset(c->state, 0, s->steps * sizeof(*c->state));
-	memset(last, 0xff, 2 * (size_t)s->size * sizeof(*last));
-	for (uint32_t i = 0; i < s->steps; i++) {
-		const struct coll_step *step = &s->step[i];
-
-		c->state[i].coll = c;
-		c->state[i].index = i;
-		c->state[i].next_same = NONE;
-		c->state[i].waits_all = step->dep_count;
-		for (uint32_t d = 0; d < step->dep_count; d++)
-			c->state[s->dep[step->dep_first + d]].dependents_n++;
-		if (step->kind == COLL_STEP_SEND || step->kind == COLL_STEP_RECV) {
-			uint32_t *l = &last[2 * step->peer + (step->kind == COLL_STEP_RECV)];
-
-			if (*l != NONE) {
-				c->state[*l].next_same = i;
-				c->state[i].waits_all++;
-			}
-			*l = i;
-		}
-	}
-	free(last);
-	for (uint32_t i = 0; i < s->steps; i++) {
-		c->state[i].dependents_first = at;
-		at += c->state[i].dependents_n;
-		c->state[i].dependents_n = 0;
-	}
-	for (uint32_t i = 0; i < s->steps; i++)
-		for (uint32_t d = 0; d < s->step[i].dep_count; d++) {
-			struct lmpi_step_state *on = &c->state[s->dep[s->step[i].dep_first + d]];
-
-			c->dependents[on->dependents_first + on->dependents_n++] = i;
-		}
-	return MPI_SUCCESS;
-}
-
 int
-lmpi_coll_prepare(struct lmpi_coll *c)
+lmpi_coll_prepare(struct lmpi_coll *c, bool persistent)
 {
-	size_t hint = coll_arena_hint(&c->args);
-	void *arena = lmpi_coll_alloc(c, (int64_t)hint, 1);
 	int rc;
 
 	if (c->args.remote != 0) { /* there is one way between two groups */
 		c->algorithm = NULL;
 		c->args.in_place &= c->args.role != COLL_IDLE; /* whatever it says there */
 	}
-	if (arena == NULL)
-		return no_memory();
-	c->args.rules = lmpi_rules();
-	rc = coll_build(&c->schedule, &c->args, c->algorithm, arena, hint);
-	if (rc != COLL_ERR_OK)
-		return lmpi_error(MPI_ERR_INTERN, "no schedule for %s: %s",
-				  coll_op_name(c->args.op), coll_strerror(rc));
+	c->args.reversed = lmpi_coll_light_reverses(c);
+	rc = lmpi_plan_make(c, !persistent && lmpi_light == NULL);
+	if (rc)
+		return rc;
 	c->tmp = lmpi_coll_alloc(c, (int64_t)c->schedule.tmp_bytes, 1);
-	if (c->tmp == NULL)
-		return no_memory();
-	return link_steps(c);
+	return c->tmp != NULL ? MPI_SUCCESS : no_memory();
 }
 
 /* ---- execution */
@@ -228,6 +162,8 @@ all_done(struct lmpi_coll *c)
 {
 	struct lmpi_request *r = c->request;
 
+	if (c->light != NULL)
+		lmpi_coll_light_end(c);
 	if (c->error == MPI_SUCCESS) {
 		if (c->has_out)
 			lmpi_side_unpack(&c->out);
@@ -270,6 +206,15 @@ note_error(struct lmpi_coll *c, int rc)
 static void drain(struct lmpi_coll *c);
 
 static void
+light_done(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_state *st)
+{
+	if (s->kind == COLL_STEP_RECV)
+		lmpi_coll_light_arrived(c, s);
+	else if (st->gate.gate != NULL)
+		light_client_sent(lmpi_light, &st->gate);
+}
+
+static void
 message_done(struct lmpi_req *e)
 {
 	struct lmpi_step_state *st = (struct lmpi_step_state *)(void *)e;
@@ -280,6 +225,8 @@ message_done(struct lmpi_req *e)
 		c->error = e->error;
 	if (s->kind == COLL_STEP_RECV && e->error == MPI_SUCCESS)
 		note_error(c, lmpi_impi_received(c, s, address(c, &s->into), &st->wire, e->bytes));
+	if (c->light != NULL)
+		light_done(c, s, st);
 	free(st->wire.copy);
 	step_complete(c, st->index);
 	if (!c->draining)
@@ -319,6 +266,12 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 
 	if (rc) {
 		note_error(c, rc);
+		if (c->light != NULL)
+			light_done(c, s, st);
+		free(w->copy);
+		step_complete(c, st->index);
+	} else if (sends && c->light == NULL &&
+		   lmpi_send_whole(w->at, w->bytes, far.world, c->comm->rank, w->tag, w->cid)) {
 		free(w->copy);
 		step_complete(c, st->index);
 	} else {
@@ -326,12 +279,27 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 		st->e.on_done = message_done;
 		if (sends)
 			lmpi_isend(&st->e, w->at, w->bytes, far.world, c->comm->rank, w->tag,
-				   w->cid, LMPI_STANDARD);
+				   w->cid,
+				   c->light != NULL && st->gate.gate ? LMPI_WHOLE : LMPI_STANDARD);
 		else
 			lmpi_irecv(&st->e, w->at, w->bytes, far.rank, w->tag, w->cid);
 	}
-	if (st->next_same != NONE)
+	if (st->next_same != LMPI_NO_STEP)
 		make_ready(c, st->next_same);
+}
+
+/* A message that had to ask may go. */
+static void
+let_go(struct light_wait *w)
+{
+	struct lmpi_step_state *st =
+		(struct lmpi_step_state *)(void *)((char *)w -
+						   offsetof(struct lmpi_step_state, gate));
+	struct lmpi_coll *c = st->coll;
+
+	c->draining = true; /* it may be done at once, and the call with it: not before drain() */
+	issue_message(c, &c->schedule.step[st->index], st);
+	drain(c);
 }
 
 static void
@@ -342,6 +310,10 @@ issue(struct lmpi_coll *c, uint32_t i)
 
 	switch (s->kind) {
 	case COLL_STEP_SEND:
+		c->state[i].gate.go = let_go;
+		if (c->light != NULL && lmpi_coll_light_holds(c, i, &c->state[i].gate))
+			return;
+		/* fall through */
 	case COLL_STEP_RECV:
 		issue_message(c, s, &c->state[i]);
 		return;
@@ -379,20 +351,29 @@ next_tag(struct lmpi_comm *comm)
 	return LMPI_COLL_TAG_FIRST + (int)(comm->coll_seq++ & 0x3fffffff);
 }
 
+/* In the order of the calls, which is the same everywhere; persistent operations are
+ * started in any order and keep theirs, for messages between two do not overtake. */
+static void
+take_tags(struct lmpi_coll *c)
+{
+	c->tag = next_tag(c->comm);
+	if (c->comm->local != NULL)
+		c->local_tag = next_tag(c->comm->local);
+}
+
 static void
 start(struct lmpi_coll *c)
 {
-	struct lmpi_comm *comm = c->comm;
 	uint32_t steps = c->schedule.steps;
 
-	c->tag = next_tag(comm);
-	if (comm->local != NULL)
-		c->local_tag = next_tag(comm->local);
 	c->error = MPI_SUCCESS;
 	c->left = steps;
 	c->ready_n = 0;
 	memset(&c->request->e, 0, sizeof(c->request->e));
 	c->request->active = true;
+	if (lmpi_light != NULL)
+		lmpi_coll_light_start(c);
+	c->starts++;
 	for (int i = 0; i < c->ins; i++)
 		lmpi_side_pack(&c->in[i]);
 	for (uint32_t i = 0; i < steps; i++)
@@ -422,7 +403,7 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_impi_choose(c, how);
 	if (rc == MPI_SUCCESS)
-		rc = lmpi_coll_prepare(c);
+		rc = lmpi_coll_prepare(c, how == LMPI_COLL_PERSISTENT);
 	if (rc) {
 		lmpi_coll_release(c);
 		return rc;
@@ -434,8 +415,11 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 	}
 	r->coll = c;
 	c->request = r;
+	take_tags(c);
 	if (how == LMPI_COLL_PERSISTENT) {
 		r->persistent = true;
+		if (lmpi_light != NULL)
+			lmpi_coll_light_forecast(c);
 		*request = lmpi_request_handle(r);
 		return MPI_SUCCESS;
 	}

@@ -2,3 +2,5 @@
 
 $(call unit,test_lmpi_impi,test/unit/test_lmpi_impi.c,lmpi_surface)
 $(B)/test/unit/test_lmpi_impi.o: | $(LMPI_GEN)/stamp
+$(call unit,test_lmpi_light,test/unit/test_lmpi_light.c,lmpi_surface)
+$(B)/test/unit/test_lmpi_light.o: | $(LMPI_GEN)/stamp

@@ -1,5 +1,6 @@
 /* The packed view of user buffers: the user's own memory where it is packed by
  * nature, a copy where it is not. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
@@ -127,6 +128,49 @@ in_place_tables(const struct lmpi_side *s, const struct lmpi_type *type, uint64_
 	*base = (char *)((uintptr_t)s->buf + (uintptr_t)(lowest + type->layout->off));
 }
 
+struct piece {
+	int64_t from, to;
+};
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Do blocks of a buffer to be written share bytes?  No program may want that, but some
+ * do, and a schedule that takes one block after the other in there would wait for ever:
+ * for the send of what is to be overwritten, as its peers do. */
+static bool
+overlaps(struct lmpi_coll *c, const struct lmpi_side *s, int64_t bytes_each)
+{
+	struct piece *p;
+	int64_t n = 0, end = INT64_MIN;
+	bool rising = true;
+
+	for (int64_t i = 0; i < s->blocks; i++) {
+		if (s->counts[i] == 0)
+			continue;
+		rising &= s->displs[i] >= end;
+		end = s->displs[i] + s->counts[i] * bytes_each;
+	}
+	if (rising)
+		return false;
+	p = lmpi_coll_alloc(c, s->blocks, sizeof(*p));
+	for (int64_t i = 0; p != NULL && i < s->blocks; i++)
+		if (s->counts[i] != 0)
+			p[n++] = (struct piece){s->displs[i],
+						s->displs[i] + s->counts[i] * bytes_each};
+	if (p != NULL)
+		qsort(p, (size_t)n, sizeof(*p), by_start);
+	for (int64_t i = 1; p != NULL && i < n; i++)
+		if (p[i].from < p[i - 1].to)
+			return true;
+	return false;
+}
+
 int
 lmpi_side_vector(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lmpi_ints counts,
 		 struct lmpi_ints displs, struct lmpi_type *type, int role, char **base,
@@ -148,7 +192,8 @@ lmpi_side_vector(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lm
 		s.displs[i] = displs.at ? ints_at(displs, i) * extent : next;
 		next += s.counts[i] * extent;
 	}
-	if (lmpi_type_span(type, buf, 2) != NULL || type->size == 0) {
+	if ((lmpi_type_span(type, buf, 2) != NULL || type->size == 0) &&
+	    !((role & LMPI_SIDE_OUT) && overlaps(c, &s, type->size))) {
 		in_place_tables(&s, type, bytes, bytes + blocks, base);
 		return MPI_SUCCESS;
 	}

@@ -26,7 +26,7 @@ move_bytes(struct mover *m, uintptr_t user, int64_t len)
 	m->wire += len;
 }
 
-/* Blocks of a length known to the compiler: memcpy becomes one load and store. */
+/* Blocks of a length known to the compiler: memcpy becomes a few loads and stores. */
 #define FIXED_RUN(LEN)                                                                     \
 	static void run_##LEN(struct mover *m, uintptr_t user, int64_t n, int64_t stride)  \
 	{                                                                                  \
@@ -48,6 +48,9 @@ FIXED_RUN(12)
 FIXED_RUN(16)
 FIXED_RUN(24)
 FIXED_RUN(32)
+FIXED_RUN(48)
+FIXED_RUN(64)
+FIXED_RUN(128)
 
 static void
 move_run(struct mover *m, uintptr_t user, int64_t n, int64_t len, int64_t stride)
@@ -76,6 +79,15 @@ move_run(struct mover *m, uintptr_t user, int64_t n, int64_t len, int64_t stride
 		return;
 	case 32:
 		run_32(m, user, n, stride);
+		return;
+	case 48:
+		run_48(m, user, n, stride);
+		return;
+	case 64:
+		run_64(m, user, n, stride);
+		return;
+	case 128:
+		run_128(m, user, n, stride);
 		return;
 	default:
 		for (int64_t i = 0; i < n; i++)

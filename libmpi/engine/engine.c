@@ -1,5 +1,6 @@
 /* Start and end of the engine. */
 #include "internal.h"
+#include "light.h"
 
 #include "../boot/boot.h"
 #include "../transport/transport.h"
@@ -65,6 +66,8 @@ read_environment(struct start *s)
 			transport);
 		return LMPI_ERR_OTHER;
 	}
+	if (lmpi_light_init() != LMPI_OK)
+		return LMPI_ERR_OTHER;
 	s->server = getenv("IMPI_SERVER");
 	if (s->server && !*s->server)
 		s->server = NULL;
@@ -116,7 +119,7 @@ make_contact(struct start *s)
 	}
 	err = lmpi_bell_make(s->me.bell);
 	if (err) {
-		fprintf(stderr, "libmpi: cannot make a local socket: %s\n", strerror(-err));
+		fprintf(stderr, "libmpi: cannot make a pipe: %s\n", strerror(-err));
 		return LMPI_ERR_OTHER;
 	}
 	if (s->shm) {
@@ -362,6 +365,38 @@ lmpi_eager_to(uint64_t bytes)
 			eng.peer[i].eager_max = bytes;
 }
 
+/* node_first of all: equal names side by side, lower ranks first. */
+static int
+by_node(const void *a, const void *b)
+{
+	const struct lmpi_proc *const *x = a, *const *y = b;
+	int order = strcmp((*x)->node, (*y)->node);
+
+	return order != 0 ? order : (*x > *y) - (*x < *y);
+}
+
+static void
+find_nodes(struct lmpi_proc *proc, uint32_t n)
+{
+	struct lmpi_proc **sorted = calloc(n, sizeof(struct lmpi_proc *));
+
+	for (uint32_t r = 0; r < n; r++) {
+		proc[r].node_first = UINT32_MAX;
+		if (sorted)
+			sorted[r] = &proc[r];
+	}
+	if (!sorted)
+		return;
+	qsort(sorted, n, sizeof(struct lmpi_proc *), by_node);
+	for (uint32_t i = 0, first = 0; i < n; i++) {
+		if (strcmp(sorted[i]->node, sorted[first]->node) != 0)
+			first = i;
+		if (sorted[i]->node[0] != '\0')
+			sorted[i]->node_first = (uint32_t)(sorted[first] - proc);
+	}
+	free(sorted);
+}
+
 static int
 build_world(struct start *s)
 {
@@ -421,6 +456,7 @@ build_world(struct start *s)
 		peer->eager_max = eager_max(peer->reach);
 		s->proc[r].reach = peer->reach;
 	}
+	find_nodes(s->proc, n);
 	return LMPI_OK;
 }
 
@@ -667,6 +703,7 @@ print_stats(void)
 		(unsigned long long)lmpi_stats.unexpected_bytes_max,
 		(unsigned long long)lmpi_stats.progress_turns,
 		(unsigned long long)lmpi_stats.sleeps);
+	lmpi_light_print_stats();
 	lmpi_net_print_stats();
 	lmpi_tcp_print_stats();
 }
@@ -696,6 +733,7 @@ lmpi_engine_fini(void)
 		print_stats();
 	eng.up = false;
 	lmpi_net_close();
+	lmpi_light_fini();
 	lmpi_tcp_close();
 	lmpi_shm_close();
 	lmpi_bell_close();

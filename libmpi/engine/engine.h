@@ -32,9 +32,10 @@ enum lmpi_reach {
 };
 struct lmpi_proc {
 	enum lmpi_reach reach;
-	uint32_t client; /* IMPI client (cluster) number */
-	uint32_t host;	 /* IMPI host number, global */
-	char node[64];	 /* name of its node as PMIx told, "" if remote client */
+	uint32_t client;     /* IMPI client (cluster) number */
+	uint32_t host;	     /* IMPI host number, global */
+	char node[64];	     /* name of its node as PMIx told, "" if remote client */
+	uint32_t node_first; /* lowest rank on that node, UINT32_MAX if it has no name */
 };
 
 /* How the elements of a message look on the wire between this client and
@@ -110,12 +111,20 @@ struct lmpi_req {
 	void *priv[2];
 };
 
-enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY };
+/* WHOLE: done when the other side has all of it, not when a copy of it is kept, unless it is
+ * shorter than LMPI_WHOLE_BYTES. */
+enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY, LMPI_WHOLE };
+#define LMPI_WHOLE_BYTES 16384
 
 /* Start sending len bytes at data, which must stay valid until req->done.
  * lsrank: my rank in the communicator (what the receiver sees as source). */
 void lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_world,
 		int lsrank, int tag, uint64_t cid, enum lmpi_mode mode);
+/* The same without a request, as LMPI_STANDARD: true if the message has gone and data is free
+ * again, false if nothing has happened and it takes lmpi_isend().  For short messages within
+ * a node, which are most of what such calls cost. */
+bool lmpi_send_whole(const void *data, uint64_t len, uint32_t dest_world, int lsrank, int tag,
+		     uint64_t cid);
 /* Post a receive of at most cap bytes.  source: rank in the communicator or
  * LMPI_ANY_SOURCE. */
 void lmpi_irecv(struct lmpi_req *req, void *buf, uint64_t cap, int source, int tag, uint64_t cid);
@@ -176,6 +185,12 @@ void lmpi_wait(const volatile bool *flag);
 /* The same with a predicate. */
 void lmpi_wait_for(bool (*ready)(void *arg), void *arg);
 
+/* A thread that makes progress while the program computes: does the environment ask for one?
+ * Then the lock is to be shared, and is held when the thread is started and stopped. */
+bool lmpi_background_wanted(void);
+void lmpi_background_start(void);
+void lmpi_background_stop(void);
+
 /* Cluster-wide id for a shared object name etc. */
 uint64_t lmpi_job_token(void);
 /* Seconds, monotonic, and its resolution (MPI_Wtime, MPI_Wtick). */
@@ -198,7 +213,7 @@ struct lmpi_gauge {
 	const char *name, *help, *group;
 	enum lmpi_gauge_class class;
 	uint64_t (*read)(const struct lmpi_gauge *g); /* 0 before MPI_Init */
-	size_t at; /* private */
+	size_t at;				      /* private */
 };
 size_t lmpi_gauges(const struct lmpi_gauge **gauges);
 
@@ -206,7 +221,7 @@ size_t lmpi_gauges(const struct lmpi_gauge **gauges);
 struct lmpi_knob {
 	const char *name, *help;
 	uint64_t max;
-	uint64_t (*get)(void); /* before MPI_Init: what it will be */
+	uint64_t (*get)(void);	     /* before MPI_Init: what it will be */
 	void (*set)(uint64_t value); /* any time */
 };
 size_t lmpi_knobs(const struct lmpi_knob **knobs);

@@ -5,6 +5,7 @@
  *   recv.c      irecv, arriving packets, placing, probing
  *   service.c   messages to the library itself, which no receive waits for
  *   progress.c  the loop, waiting, failing
+ *   background.c  the loop in a thread of its own, if asked for
  *   engine.c    start and end
  *   ../transport/shm.c       within a node: rings in shared memory, single copy
  *   ../transport/net.c       Suci: direct lanes and lanes over relays
@@ -19,6 +20,8 @@
  *   RTS              "I have msglen bytes"; the receiver answers, once matched,
  *                    CTS (send me so many, they go to drq) -> DATA packets,
  *                    or, having read them from my memory itself, FIN
+ *   HELP             the receiver is reading the announced message and a sender that has
+ *                    nothing else to do may write the rest (../transport/shm_share.h)
  *   EAGER_OFF / _ON  the receiver's memory for unexpected messages is (no
  *                    longer) used up: send RTS only
  *   CANCEL           take the message srq back; answered CANCELYES (it was not
@@ -64,6 +67,7 @@ enum lmpi_type {
 	LMPI_T_CANCEL,
 	LMPI_T_CANCELYES,
 	LMPI_T_CANCELNO,
+	LMPI_T_HELP, /* shm only */
 	LMPI_T_MAX
 };
 
@@ -189,6 +193,7 @@ void lmpi_out_done(struct lmpi_out *out, bool ok);
 bool lmpi_pump(void);
 /* Answers to our sends.  false: nobody asked for that. */
 bool lmpi_on_matched(const struct lmpi_peer *peer, uint64_t srq); /* or FIN */
+bool lmpi_on_help(const struct lmpi_peer *peer, const struct lmpi_hdr *h);
 bool lmpi_on_cts(struct lmpi_peer *peer, uint64_t srq, uint64_t drq, uint64_t want);
 bool lmpi_on_syncack(struct lmpi_peer *peer, uint64_t srq, uint64_t drq);
 /* The name of a request is not needed any more. */
@@ -207,6 +212,9 @@ void lmpi_req_event(struct lmpi_req *req);
 /* A packet begins: payload data bytes follow the header.  NULL: it has no data
  * and is dealt with, or it was malformed and the job is failing. */
 struct lmpi_sink *lmpi_arrive(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload);
+/* A whole message at once, as EAGER without flags. */
+void lmpi_arrive_whole(struct lmpi_peer *peer, uint64_t cid, int lsrank, int tag,
+		       const uint8_t *data, size_t len);
 /* len bytes of its data from offset on; each byte once, any order. */
 void lmpi_sink_data(struct lmpi_sink *s, uint64_t offset, const uint8_t *data, size_t len);
 void lmpi_sink_end(struct lmpi_sink *s);
@@ -242,6 +250,7 @@ bool lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns);
 /* How long to spin before sleeping, given so many ranks on this machine. */
 void lmpi_set_spin(uint32_t ranks_here);
 uint64_t lmpi_spin_us(void);
+bool lmpi_crowded(void); /* fewer cores than ranks */
 void lmpi_spin_to(uint64_t us);
 /* In the engine's thread: did a control thread or PMIx report the end? */
 void lmpi_check_fail(void);

@@ -1,5 +1,6 @@
 /* The loop: turns, waiting, done callbacks, and how a job fails. */
 #include "internal.h"
+#include "light.h"
 
 #include "../api/lock.h"
 #include "../boot/boot.h"
@@ -21,6 +22,7 @@
 #define SLEEP_MAX_NS  (200 * BASE_MS_NS) /* look at relays that often while waiting */
 #define SHARED_MAX_NS BASE_MS_NS	 /* another thread's news do not wake us */
 #define OVER_TURNS    256  /* without anything moving, then we take more unexpected messages */
+#define CLOCK_TURNS   8	   /* between two looks at the clock, if turns are short */
 #define TAKEN_NS      1000 /* a yield this long: somebody else had the core */
 #define ABORT_NS      (500 * BASE_MS_NS)
 
@@ -166,9 +168,10 @@ lmpi_progress(void)
 {
 	if (!eng.up)
 		return false;
-	eng.now_ns = suci_udp_now_ns();
-	lmpi_stats.progress_turns++;
-	bool moved = lmpi_tp_poll(eng.now_ns);
+	/* In shared memory news are looked for much faster than the clock is read. */
+	if (lmpi_stats.progress_turns++ % CLOCK_TURNS == 0 || !lmpi_shm_in_use())
+		eng.now_ns = suci_udp_now_ns();
+	bool moved = lmpi_tp_poll();
 	if (eng.pending)
 		moved |= lmpi_pump();
 	lmpi_tp_kick();
@@ -176,6 +179,8 @@ lmpi_progress(void)
 		moved = true;
 		lmpi_run_done();
 	}
+	if (lmpi_light != NULL && light_client_busy(lmpi_light))
+		moved |= lmpi_light_turn();
 	eng.idle_turns = moved ? 0 : eng.idle_turns + 1;
 	if (eng.over && eng.idle_turns >= OVER_TURNS)
 		lmpi_take_more();
@@ -190,6 +195,9 @@ lmpi_set_spin(uint32_t ranks_here)
 	cpu_set_t set;
 	int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 
+	/* Ranks that are bound have few each, and together as many as they need. */
+	if (ranks_here > (uint32_t)cores && lmpi_shm_in_use())
+		cores = lmpi_shm_cores();
 	if (ranks_here > (uint32_t)cores) {
 		/* Whoever spins keeps from the core those it waits for; who yields all the
 		 * time does not, and what it waits for takes longer here. */
@@ -197,6 +205,12 @@ lmpi_set_spin(uint32_t ranks_here)
 		spin.yield_every = spin.yield_most = 1;
 	}
 	lmpi_spin_to(lmpi_env_u64("LIBMPI_SPIN_US", spin.max_ns / 1000, 1000000));
+}
+
+bool
+lmpi_crowded(void)
+{
+	return spin.yield_most == 1;
 }
 
 uint64_t
@@ -216,12 +230,13 @@ lmpi_spin_to(uint64_t us)
 
 /* Without the lock.  Did somebody else have the core meanwhile? */
 static bool
-yield(void)
+yield(uint64_t *now_ns)
 {
 	uint64_t before = suci_udp_now_ns();
 
 	sched_yield();
-	return suci_udp_now_ns() - before > TAKEN_NS;
+	*now_ns = suci_udp_now_ns();
+	return *now_ns - before > TAKEN_NS;
 }
 
 /* Others than the ranks of this node may want our core: containers, other jobs.  Then they get
@@ -241,8 +256,10 @@ lmpi_poke(void)
 		return true;
 	if (eng.up && eng.idle_turns % spin.yield_every == 0) {
 		unsigned depth = lmpi_lock_drop();
-		bool taken = yield();
+		uint64_t now;
+		bool taken = yield(&now);
 		lmpi_lock_retake(depth);
+		eng.now_ns = base_max_ns(eng.now_ns, now);
 		yielded(taken);
 	}
 	return false;
@@ -262,8 +279,8 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 		uint64_t now = eng.now_ns;
 		if (ready(arg))
 			break;
-		if (since == 0)
-			since = idle_since = now;
+		if (since == 0) /* that of the turn may be of an earlier call */
+			since = idle_since = eng.now_ns = now = suci_udp_now_ns();
 		if (now >= deadline_ns) {
 			in_time = false;
 			break;
@@ -272,29 +289,29 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			idle_since = now;
 			continue;
 		}
-		unsigned depth;
 		if (now - idle_since < spin.budget_ns) {
 			bool yields = turn % spin.yield_every == 0, taken = false;
-			depth = lmpi_lock_drop();
+			unsigned depth = lmpi_lock_drop();
 			if (yields)
-				taken = yield();
+				taken = yield(&now);
 			else
 				__builtin_ia32_pause();
 			lmpi_lock_retake(depth);
 			if (yields)
 				yielded(taken);
+			eng.now_ns = base_max_ns(eng.now_ns, now);
 			continue;
 		}
-		uint64_t most = lmpi_lock_shared ? SHARED_MAX_NS : SLEEP_MAX_NS;
+		uint64_t until = now + (lmpi_lock_shared ? SHARED_MAX_NS : SLEEP_MAX_NS);
+		if (lmpi_light != NULL)
+			until = base_min_ns(until, lmpi_light_expiry_ns());
 		if (!lmpi_lock_shared)
 			lmpi_net_watch(since, now);
 		if (eng.over)
 			lmpi_take_more();
 		lmpi_stats.sleeps++;
 		slept = true;
-		depth = lmpi_lock_drop();
-		lmpi_tp_sleep(base_min_ns(deadline_ns, now + most));
-		lmpi_lock_retake(depth);
+		lmpi_tp_sleep(base_min_ns(deadline_ns, until));
 		if (lmpi_lock_shared)
 			lmpi_net_watch(since, now);
 		idle_since = suci_udp_now_ns();

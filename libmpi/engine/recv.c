@@ -169,7 +169,7 @@ fetch(struct lmpi_msg *m, struct lmpi_req *req)
 	h.srq = m->srq;
 	m->expect = want;
 	if (peer->reach == LMPI_REACH_SHM) {
-		int r = want ? lmpi_tp_read(peer, m->address, req->buf, want) : 1;
+		int r = want ? lmpi_tp_read(peer, m->srq, m->address, req->buf, want) : 1;
 		if (r < 0) {
 			lmpi_fail("rank %u on this node has gone", m->peer);
 			return;
@@ -355,6 +355,9 @@ lmpi_arrive(struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t payload)
 	case LMPI_T_MATCHED:
 		ok = impi ? lmpi_on_syncack(peer, h->srq, h->drq) : lmpi_on_matched(peer, h->srq);
 		break;
+	case LMPI_T_HELP:
+		ok = peer->reach == LMPI_REACH_SHM && lmpi_on_help(peer, h);
+		break;
 	case LMPI_T_EAGER_OFF:
 	case LMPI_T_EAGER_ON:
 		peer->eager_off = h->type == LMPI_T_EAGER_OFF;
@@ -417,6 +420,38 @@ lmpi_sink_end(struct lmpi_sink *s)
 		msg_free(m);
 	else
 		finish_if_whole(m);
+}
+
+void
+lmpi_arrive_whole(struct lmpi_peer *peer, uint64_t cid, int lsrank, int tag, const uint8_t *data,
+		  size_t len)
+{
+	struct lmpi_req *req = NULL;
+
+	if (lsrank >= 0 && tag >= 0 && cid != LMPI_CID_SERVICE)
+		req = lmpi_match_arrive(&eng.match, cid, lsrank, tag);
+	if (!req) {
+		struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_EAGER);
+		h.src = peer->world;
+		h.lsrank = lsrank;
+		h.tag = tag;
+		h.cid = cid;
+		h.msglen = len;
+		struct lmpi_sink *s = lmpi_arrive(peer, &h, len);
+		if (s) {
+			lmpi_sink_data(s, 0, data, len);
+			lmpi_sink_end(s);
+		}
+		return;
+	}
+	eng.arrivals++;
+	req->source = lsrank;
+	req->tag = tag;
+	req->bytes = len;
+	req->peer = peer->world;
+	lmpi_stats.recvs[peer->reach]++;
+	place(req, 0, data, len);
+	lmpi_complete(req, len > req->cap ? LMPI_ERR_TRUNCATE : LMPI_OK);
 }
 
 void

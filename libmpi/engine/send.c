@@ -179,6 +179,10 @@ lmpi_pump(void)
 void
 lmpi_send_control(struct lmpi_peer *peer, const struct lmpi_hdr *hdr)
 {
+	/* Shared memory takes it even while it is being read. */
+	if (peer->reach == LMPI_REACH_SHM && !peer->out_first &&
+	    lmpi_shm_send_now(peer, hdr, NULL, 0))
+		return;
 	struct lmpi_out *out = out_new(peer, hdr, NULL, 0, 0);
 	/* A credit note must not wait behind data that waits for credit. */
 	if (hdr->type == LMPI_T_PROTOACK && peer->out_first) {
@@ -205,7 +209,8 @@ send_eager(struct lmpi_req *req, struct lmpi_peer *peer, struct lmpi_hdr *h, con
 		lmpi_req_event(req);
 		return;
 	}
-	bool copy = len > 0 && eng.copied_bytes + len <= eng.copied_bytes_max &&
+	bool whole = req->mode == LMPI_WHOLE && len >= LMPI_WHOLE_BYTES;
+	bool copy = len > 0 && !whole && eng.copied_bytes + len <= eng.copied_bytes_max &&
 		    peer->copied_bytes + len <= PEER_COPIES_MAX;
 	struct lmpi_out *out = out_new(peer, h, data, len, copy ? len : 0);
 	if (copy || len == 0) {
@@ -295,6 +300,21 @@ lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_w
 	}
 }
 
+bool
+lmpi_send_whole(const void *data, uint64_t len, uint32_t dest_world, int lsrank, int tag,
+		uint64_t cid)
+{
+	const struct lmpi_peer *peer = &eng.peer[dest_world];
+
+	if (peer->reach != LMPI_REACH_SHM || len > peer->eager_max || peer->eager_off ||
+	    peer->out_first || eng.pending || eng.in_transport ||
+	    !lmpi_shm_send_brief(peer, cid, lsrank, tag, data, len))
+		return false;
+	lmpi_stats.sends[LMPI_REACH_SHM]++;
+	lmpi_stats.bytes_sent[LMPI_REACH_SHM] += len;
+	return true;
+}
+
 /* A receive has taken the send that peer calls srq.  NULL: nobody asked for that. */
 static struct lmpi_req *
 matched(const struct lmpi_peer *peer, uint64_t srq)
@@ -317,6 +337,17 @@ lmpi_on_matched(const struct lmpi_peer *peer, uint64_t srq)
 	if (!req)
 		return false;
 	lmpi_req_event(req);
+	return true;
+}
+
+bool
+lmpi_on_help(const struct lmpi_peer *peer, const struct lmpi_hdr *h)
+{
+	const struct lmpi_req *req = lmpi_id_find(&eng.send_ids, h->srq);
+
+	if (!req || req->peer != peer->world || h->msglen > req->cap)
+		return false;
+	lmpi_tp_help(peer, h->drq, req->buf, h->msglen, h->offset);
 	return true;
 }
 

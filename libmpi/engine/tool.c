@@ -1,5 +1,6 @@
 /* What a tool may look at and set: tables behind MPI_T. */
 #include "internal.h"
+#include "light.h"
 
 #include "suci/endpoint.h"
 #include "suci/lane.h"
@@ -41,6 +42,12 @@ static uint64_t
 of_udp(const struct lmpi_gauge *g)
 {
 	return at(lmpi_net_counters(LMPI_NET_UDP), g->at);
+}
+
+static uint64_t
+of_light(const struct lmpi_gauge *g)
+{
+	return at(lmpi_light_counters(), g->at);
 }
 
 static uint64_t
@@ -128,6 +135,14 @@ static const struct lmpi_gauge gauges[] = {
 	 offsetof(struct lmpi_stats, progress_turns)},
 	{"sleeps", "times the progress loop slept", "progress", LMPI_COUNTER, of_stats,
 	 offsetof(struct lmpi_stats, sleeps)},
+	{"light_calls_announced", "collective calls announced for light paths", "light",
+	 LMPI_COUNTER, of_light, offsetof(struct light_counters, announced)},
+	{"light_messages_gated", "messages that asked before they went to another cluster", "light",
+	 LMPI_COUNTER, of_light, offsetof(struct light_counters, gated)},
+	{"light_waited_ns", "time that these waited, all together", "light", LMPI_COUNTER, of_light,
+	 offsetof(struct light_counters, waited_ns)},
+	{"light_without_go", "messages that went without an answer", "light", LMPI_COUNTER,
+	 of_light, offsetof(struct light_counters, without_go)},
 #define X(n, help) \
 	{"suci_" #n, help, "suci", LMPI_COUNTER, of_suci, offsetof(struct suci_counters, n)},
 	SUCI_COUNTERS(X)

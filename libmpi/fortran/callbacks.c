@@ -28,17 +28,20 @@ call_op(unsigned i, void *in, void *inout, int *len, MPI_Datatype *datatype)
 		call_op(0x##x##y, in, inout, len, type);                           \
 	}
 #define OP_NAME(x, y) op_##x##y,
-#define ROW(M, x)                                                                               \
-	M(x, 0)                                                                                 \
-	M(x, 1) M(x, 2) M(x, 3) M(x, 4) M(x, 5) M(x, 6) M(x, 7) M(x, 8) M(x, 9) M(x, a) M(x, b) \
-		M(x, c) M(x, d) M(x, e) M(x, f)
+#define ROW(M, x) \
+	M(x, 0)   \
+	M(x, 1)   \
+	M(x, 2)   \
+	M(x, 3)   \
+	M(x, 4)   \
+	M(x, 5) M(x, 6) M(x, 7) M(x, 8) M(x, 9) M(x, a) M(x, b) M(x, c) M(x, d) M(x, e) M(x, f)
 #define ROWS_4(M) ROW(M, 0) ROW(M, 1) ROW(M, 2) ROW(M, 3)
-#define ROWS_16(M)                                                                                \
-	ROWS_4(M)                                                                                 \
-	ROW(M, 4)                                                                                 \
-	ROW(M, 5)                                                                                 \
-	ROW(M, 6) ROW(M, 7) ROW(M, 8) ROW(M, 9) ROW(M, a) ROW(M, b) ROW(M, c) ROW(M, d) ROW(M, e) \
-		ROW(M, f)
+#define ROWS_16(M) \
+	ROWS_4(M)  \
+	ROW(M, 4)  \
+	ROW(M, 5)  \
+	ROW(M, 6)  \
+	ROW(M, 7) ROW(M, 8) ROW(M, 9) ROW(M, a) ROW(M, b) ROW(M, c) ROW(M, d) ROW(M, e) ROW(M, f)
 
 ROWS_16(OP)
 static MPI_User_function *const op_fns[F_OPS] = {ROWS_16(OP_NAME)};
@@ -54,6 +57,41 @@ f_op_of(f_op *fn)
 			ops[i] = fn;
 		if (ops[i] == fn)
 			found = op_fns[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static f_op_c *ops_c[F_OPS_C];
+
+static void
+call_op_c(unsigned i, void *in, void *inout, MPI_Count *len, MPI_Datatype *datatype)
+{
+	int type = PMPI_Type_toint(*datatype);
+
+	ops_c[i](in, inout, len, &type);
+}
+
+#define OP_C(x, y)                                                                         \
+	static void op_c_##x##y(void *in, void *inout, MPI_Count *len, MPI_Datatype *type) \
+	{                                                                                  \
+		call_op_c(0x##x##y, in, inout, len, type);                                 \
+	}
+#define OP_C_NAME(x, y) op_c_##x##y,
+ROWS_4(OP_C)
+static MPI_User_function_c *const op_c_fns[F_OPS_C] = {ROWS_4(OP_C_NAME)};
+
+MPI_User_function_c *
+f_op_c_of(f_op_c *fn)
+{
+	MPI_User_function_c *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < F_OPS_C && !found; i++) {
+		if (ops_c[i] == NULL)
+			ops_c[i] = fn;
+		if (ops_c[i] == fn)
+			found = op_c_fns[i];
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
@@ -115,120 +153,28 @@ void (*f_errhandler_of(enum f_on on, f_errhandler *fn))(void)
 	return found;
 }
 
-/* ---- attributes ------------------------------------------------------------ */
-
-struct key {
-	struct key *next;
-	struct f_keyval k;
-};
-static struct key *keys;
-
-static bool
-same(const struct f_keyval *a, const struct f_keyval *b)
-{
-	return a->copy == b->copy && a->del == b->del && a->extra == b->extra && a->old == b->old;
-}
-
-void *
-f_keyval_of(const struct f_keyval *k)
-{
-	struct key *key;
-
-	pthread_mutex_lock(&lock);
-	for (key = keys; key && !same(&key->k, k); key = key->next)
-		;
-	if (key == NULL && (key = malloc(sizeof(*key))) != NULL) {
-		key->next = keys;
-		key->k = *k;
-		keys = key;
-	}
-	pthread_mutex_unlock(&lock);
-	return key ? &key->k : NULL;
-}
-
-static int
-copy(int object, int keyval, void *extra, void *in, void *out, int *flag)
-{
-	const struct f_keyval *k = extra;
-	MPI_Aint state = k->extra, from = (MPI_Aint)in, to = 0;
-	int ierror = MPI_SUCCESS;
-
-	*flag = 0;
-	if (k->old) {
-		int state_old = (int)state, from_old = (int)from, to_old = 0;
-
-		k->copy_old(&object, &keyval, &state_old, &from_old, &to_old, flag, &ierror);
-		to = to_old;
-	} else {
-		k->copy(&object, &keyval, &state, &from, &to, flag, &ierror);
-	}
-	*(void **)out = (void *)to;
-	return ierror;
-}
-
-static int delete (int object, int keyval, void *value, void *extra)
-{
-	const struct f_keyval *k = extra;
-	MPI_Aint state = k->extra, v = (MPI_Aint)value;
-	int ierror = MPI_SUCCESS;
-
-	if (k->old) {
-		int state_old = (int)state, old = (int)v;
-
-		k->del_old(&object, &keyval, &old, &state_old, &ierror);
-	} else {
-		k->del(&object, &keyval, &v, &state, &ierror);
-	}
-	return ierror;
-}
-
-int
-f_comm_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
-{
-	return copy(PMPI_Comm_toint(comm), keyval, extra, in, out, flag);
-}
-
-int
-f_comm_delete(MPI_Comm comm, int keyval, void *value, void *extra)
-{
-	return delete (PMPI_Comm_toint(comm), keyval, value, extra);
-}
-
-int
-f_type_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
-{
-	return copy(PMPI_Type_toint(type), keyval, extra, in, out, flag);
-}
-
-int
-f_type_delete(MPI_Datatype type, int keyval, void *value, void *extra)
-{
-	return delete (PMPI_Type_toint(type), keyval, value, extra);
-}
-
-int
-f_win_copy(MPI_Win win, int keyval, void *extra, void *in, void *out, int *flag)
-{
-	return copy(PMPI_Win_toint(win), keyval, extra, in, out, flag);
-}
-
-int
-f_win_delete(MPI_Win win, int keyval, void *value, void *extra)
-{
-	return delete (PMPI_Win_toint(win), keyval, value, extra);
-}
-
 /* ---- generalized requests ---------------------------------------------------- */
+
+/* Callbacks get a copy, so that the program's variable may go; what one of them changes is
+ * meant for that variable, for which callbacks of other MPIs get its address. */
+static void
+hand_over(const struct f_grequest *g, MPI_Aint before)
+{
+	if (g->extra != before)
+		*g->variable = g->extra;
+}
 
 int
 f_grequest_query(void *extra, MPI_Status *status)
 {
 	struct f_grequest *g = extra;
+	MPI_Aint before = g->extra;
 	int f[sizeof(MPI_Status) / sizeof(int)], ierror = MPI_SUCCESS;
 
 	memcpy(f, status, sizeof(f));
 	g->query(&g->extra, f, &ierror);
 	memcpy(status, f, sizeof(f));
+	hand_over(g, before);
 	return ierror;
 }
 
@@ -236,9 +182,11 @@ int
 f_grequest_free(void *extra)
 {
 	struct f_grequest *g = extra;
+	MPI_Aint before = g->extra;
 	int ierror = MPI_SUCCESS;
 
 	g->free(&g->extra, &ierror);
+	hand_over(g, before);
 	free(g);
 	return ierror;
 }
@@ -247,10 +195,12 @@ int
 f_grequest_cancel(void *extra, int complete)
 {
 	struct f_grequest *g = extra;
+	MPI_Aint before = g->extra;
 	int ierror = MPI_SUCCESS;
 
 	complete = complete != 0;
 	g->cancel(&g->extra, &complete, &ierror);
+	hand_over(g, before);
 	return ierror;
 }
 
@@ -282,6 +232,34 @@ f_datarep_write(void *userbuf, MPI_Datatype datatype, int count, void *filebuf, 
 	struct f_datarep *d = extra;
 
 	return convert(d, d->write, userbuf, datatype, count, filebuf, position);
+}
+
+static int
+convert_c(struct f_datarep *d, f_convert_c *fn, void *userbuf, MPI_Datatype datatype,
+	  MPI_Count count, void *filebuf, MPI_Offset position)
+{
+	int type = PMPI_Type_toint(datatype), ierror = MPI_SUCCESS;
+
+	fn(userbuf, &type, &count, filebuf, &position, &d->extra, &ierror);
+	return ierror;
+}
+
+int
+f_datarep_read_c(void *userbuf, MPI_Datatype datatype, MPI_Count count, void *filebuf,
+		 MPI_Offset position, void *extra)
+{
+	struct f_datarep *d = extra;
+
+	return convert_c(d, d->read_c, userbuf, datatype, count, filebuf, position);
+}
+
+int
+f_datarep_write_c(void *userbuf, MPI_Datatype datatype, MPI_Count count, void *filebuf,
+		  MPI_Offset position, void *extra)
+{
+	struct f_datarep *d = extra;
+
+	return convert_c(d, d->write_c, userbuf, datatype, count, filebuf, position);
 }
 
 int

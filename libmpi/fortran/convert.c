@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The COMMON blocks of mpif.h and module mpi.  The program's own definition wins
- * over these, so they are only ever compared by address, and their sizes and
+/* The COMMON blocks of mpif.h and module mpi, and variables of mpi_f08.  The program's own
+ * definition wins over these, so they are only ever compared by address, and their sizes and
  * alignments are those of the blocks or more. */
 #define CELL(name, bytes) __attribute__((aligned(64))) char name[bytes]
 CELL(mpif_bottom_, 4);
@@ -61,7 +61,7 @@ f_errcodes(int *codes)
 }
 
 void *
-f_room(void *few, int n, size_t size)
+f_room(void *few, MPI_Count n, size_t size)
 {
 	return n <= F_FEW ? few : malloc((size_t)n * size);
 }

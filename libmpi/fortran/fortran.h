@@ -9,31 +9,59 @@
  * Both come from one text, compiled twice (LMPI_PROFILE).  Everything is by
  * reference, handles are INTEGERs (MPI_X_toint), a status is the C struct seen as
  * eight INTEGERs, .TRUE. is 1 (gfortran, flang), lengths of CHARACTER arguments
- * follow the last argument as size_t. */
+ * follow the last argument as size_t.
+ *
+ * Module mpi_f08 passes the same (its handles are structures of one INTEGER), so its
+ * procedures without choice buffers are other names, mpi_x_f08_; ierror may be
+ * absent there.  mpi_x_f08ts_, with choice buffers, goes through section.h. */
 #ifndef LMPI_FORTRAN_H
 #define LMPI_FORTRAN_H
 
 #include <mpi.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #ifdef LMPI_PROFILE
-#define F(name) pmpi_##name##_
-#define C(name) PMPI_##name
-#define S(name) "pmpi_" #name "_"
+#define F(name)	   pmpi_##name##_
+#define F_08(name) pmpi_##name##_f08_
+#define C(name)	   PMPI_##name
+#define S(name)	   "pmpi_" #name "_"
 #else
-#define F(name) mpi_##name##_
-#define C(name) MPI_##name
-#define S(name) "mpi_" #name "_"
+#define F(name)	   mpi_##name##_
+#define F_08(name) mpi_##name##_f08_
+#define C(name)	   MPI_##name
+#define S(name)	   "mpi_" #name "_"
 #endif
+
+#define F_ALSO_08(name) extern __typeof__(F(name)) F_08(name) __attribute__((alias(S(name))))
+
+/* Point to something if the argument is absent. */
+#define F_OPTIONAL(ierror)   \
+	int absent_##ierror; \
+	if (!(ierror))       \
+	(ierror) = &absent_##ierror
+
+/* Raise an error that no function of MPI found: the error handler of MPI_COMM_WORLD
+ * decides, as for any call without an object.  Returns the code. */
+static inline int
+f_fail(int code)
+{
+	int running = 0, over = 0;
+
+	if (PMPI_Initialized(&running) || !running || PMPI_Finalized(&over) || over)
+		return code;
+	PMPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
+	return code;
+}
 
 /* Handles converted on the stack; more take memory. */
 #define F_FEW 32
 
 /* Room for n elements: few, or memory; NULL if there is none. */
-void *f_room(void *few, int n, size_t size);
+void *f_room(void *few, MPI_Count n, size_t size);
 void f_done(void *room, void *few);
 
 /* Sentinels are COMMON blocks, known by their addresses. */
@@ -53,6 +81,38 @@ int f_width(MPI_Comm comm);
 /* Neighbours of a process: those it sends to (out) or gets from. */
 int f_neighbors(MPI_Comm comm, bool out);
 
+/* ---- requests of staged calls (section.h) ------------------------------ */
+
+extern atomic_int f_laters_n; /* how many there are */
+
+/* Request `was`, now `now`, was looked at by a call that may have found it complete. */
+void f_request_seen(int was, MPI_Request now);
+/* Persistent ones are about to be started. */
+void f_requests_start(MPI_Count n, const int requests[]);
+
+static inline void
+f_seen(int was, MPI_Request now)
+{
+	if (f_laters_n)
+		f_request_seen(was, now);
+}
+
+static inline void
+f_starting(MPI_Count n, const int requests[])
+{
+	if (f_laters_n)
+		f_requests_start(n, requests);
+}
+
+static inline void
+f_request_back(int *request, MPI_Request now)
+{
+	int was = *request;
+
+	*request = MPI_Request_toint(now);
+	f_seen(was, now);
+}
+
 /* ---- callbacks: C procedures that call Fortran ones -------------------- */
 
 typedef void f_op(void *in, void *inout, int *len, int *datatype);
@@ -64,6 +124,10 @@ enum f_on { F_ON_COMM, F_ON_FILE, F_ON_WIN, F_ON_SESSION };
 #define F_OPS	      256
 #define F_ERRHANDLERS 64
 MPI_User_function *f_op_of(f_op *fn);
+/* Those of MPI_Op_create_c. */
+#define F_OPS_C 64
+typedef void f_op_c(void *in, void *inout, MPI_Count *len, int *datatype);
+MPI_User_function_c *f_op_c_of(f_op_c *fn);
 void (*f_errhandler_of(enum f_on on, f_errhandler *fn))(void);
 
 /* Attribute keys made in Fortran; the old ones hold INTEGERs. */
@@ -96,6 +160,13 @@ int f_type_delete(MPI_Datatype type, int keyval, void *value, void *extra);
 int f_win_copy(MPI_Win win, int keyval, void *extra, void *in, void *out, int *flag);
 int f_win_delete(MPI_Win win, int keyval, void *value, void *extra);
 
+/* What C is given for an integer of Fortran's: where that lies; NULL: no memory.
+ * attributes.c */
+void *f_cell_new(MPI_Aint value);
+void f_cell_free(void *v);
+/* The integer that Fortran gets for what C has. */
+MPI_Aint f_cell_value(const void *v);
+
 /* Generalized requests. */
 typedef void f_query(MPI_Aint *extra, int *status, int *ierror);
 typedef void f_free(MPI_Aint *extra, int *ierror);
@@ -104,7 +175,7 @@ struct f_grequest {
 	f_query *query;
 	f_free *free;
 	f_cancel *cancel;
-	MPI_Aint extra;
+	MPI_Aint extra, *variable; /* the program's */
 };
 int f_grequest_query(void *extra, MPI_Status *status);
 int f_grequest_free(void *extra);
@@ -113,9 +184,18 @@ int f_grequest_cancel(void *extra, int complete);
 /* Data representations of files. */
 typedef void f_convert(void *userbuf, int *datatype, int *count, void *filebuf,
 		       MPI_Offset *position, MPI_Aint *extra, int *ierror);
+typedef void f_convert_c(void *userbuf, int *datatype, MPI_Count *count, void *filebuf,
+			 MPI_Offset *position, MPI_Aint *extra, int *ierror);
 typedef void f_extent(int *datatype, MPI_Aint *extent, MPI_Aint *extra, int *ierror);
 struct f_datarep {
-	f_convert *read, *write;
+	union {
+		f_convert *read;
+		f_convert_c *read_c;
+	};
+	union {
+		f_convert *write;
+		f_convert_c *write_c;
+	};
 	f_extent *extent;
 	MPI_Aint extra;
 };
@@ -123,6 +203,10 @@ int f_datarep_read(void *userbuf, MPI_Datatype datatype, int count, void *filebu
 		   MPI_Offset position, void *extra);
 int f_datarep_write(void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
 		    MPI_Offset position, void *extra);
+int f_datarep_read_c(void *userbuf, MPI_Datatype datatype, MPI_Count count, void *filebuf,
+		     MPI_Offset position, void *extra);
+int f_datarep_write_c(void *userbuf, MPI_Datatype datatype, MPI_Count count, void *filebuf,
+		      MPI_Offset position, void *extra);
 int f_datarep_extent(MPI_Datatype datatype, MPI_Aint *extent, void *extra);
 
 #endif

@@ -6,9 +6,11 @@
 OUT receives
     include/mpif.h  constants, sentinels (COMMON blocks) and functions, legal in fixed and free form
     mpi.f90         module mpi: the same with an explicit interface for every routine
-    wrap.c          mpi_x_ for every routine of the f90 binding that needs no hand (HAND below); compiled
-                    twice, the second time (LMPI_PROFILE) as pmpi_x_, which calls PMPI_X
+    wrap.c          mpi_x_ for every routine that needs no hand (HAND below), and its other names for module
+                    mpi_f08; compiled twice, the second time (LMPI_PROFILE) as pmpi_x_, which calls PMPI_X
+    special.h       the other names of the hand-written ones
     routines.txt    the names that exist, hand-written ones included
+    mpi_f08*.f90    see f08.py
 
 How each argument crosses is decided by its C type and, where that does not say enough, by
 its kind in params.csv.  Helpers: fortran.h.
@@ -20,6 +22,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'abi'))
 import generate as abi  # noqa: E402
+import f08  # noqa: E402
+from rows import HANDLES, KINDS, free_form, is_array, returns, routines  # noqa: E402
 
 # Written by hand in callbacks.c, attr.c, special.c.
 HAND = {'Op_create', 'Comm_create_errhandler', 'File_create_errhandler', 'Win_create_errhandler',
@@ -27,11 +31,10 @@ HAND = {'Op_create', 'Comm_create_errhandler', 'File_create_errhandler', 'Win_cr
         'Keyval_create', 'Comm_get_attr', 'Comm_set_attr', 'Type_get_attr', 'Type_set_attr',
         'Win_get_attr', 'Win_set_attr', 'Attr_get', 'Attr_put', 'Grequest_start', 'Info_get',
         'Info_get_string', 'Session_get_nth_pset', 'Pcontrol', 'Wtime', 'Wtick', 'Aint_add',
-        'Aint_diff', 'Type_get_contents', 'Register_datarep'}
+        'Aint_diff', 'Type_get_contents', 'Register_datarep', 'Op_create_c', 'Register_datarep_c',
+        'Type_get_contents_c'}
 # The specific names beside TYPE(C_PTR) overloads (MPI-4.1 9.2, 12.2).
 CPTR = ('Alloc_mem', 'Win_allocate', 'Win_allocate_shared', 'Win_shared_query')
-# Fortran only: a status is the same eight integers.
-SKIP = {'Status_f082f', 'Status_f2f08', 'Sizeof'}
 # Names that MPI-3 removed, in the Fortran binding only: special.c.
 REMOVED = {'Address': ('location', 'address'),
            'Errhandler_create': ('function', 'errhandler'),
@@ -44,9 +47,6 @@ REMOVED = {'Address': ('location', 'address'),
            'Type_struct': ('count', 'blocklengths(*)', 'displacements(*)', 'types(*)', 'newtype'),
            'Type_ub': ('datatype', 'displacement')}
 
-HANDLES = {'MPI_Comm': 'Comm', 'MPI_Datatype': 'Type', 'MPI_Errhandler': 'Errhandler',
-           'MPI_File': 'File', 'MPI_Group': 'Group', 'MPI_Info': 'Info', 'MPI_Message': 'Message',
-           'MPI_Op': 'Op', 'MPI_Request': 'Request', 'MPI_Session': 'Session', 'MPI_Win': 'Win'}
 # Element indices that begin with 1 in Fortran.
 INDICES = ('Waitany', 'Testany', 'Request_get_status_any', 'Waitsome', 'Testsome',
            'Request_get_status_some')
@@ -56,30 +56,13 @@ LENGTHS = {('Alltoallw', '*'): 'f_width(MPI_Comm_fromint(*comm))',
            ('neighbor', 'recvtypes'): 'f_neighbors(MPI_Comm_fromint(*comm), false)'}
 
 
-def routines():
-    """(C function, rows of params.csv by name in C) of the f90 binding."""
-    rows = {}
-    for p in abi.table('params.csv'):
-        if p['in_c'] == 'yes':
-            rows.setdefault(p['function'], []).append(p)
-    out = []
-    for row in abi.table('functions.csv'):
-        f = abi.Function(row)
-        if 'f90' in row['fortran'] and f.base not in SKIP:
-            mine = sorted(rows.get(f.name, []), key=lambda r: int(r['position']))
-            for p, r in zip(f.params, mine):
-                r['c'] = p  # names differ here and there
-            out.append((f, {r['c'].name: r for r in mine if 'c' in r}))
-    return out
-
-
 # ---------------------------------------------------------------- wrap.c
 
 class Call:
     """One wrapper while it is put together."""
 
     def __init__(self, f, rows):
-        self.f, self.rows = f, rows
+        self.f, self.rows, self.f08 = f, rows, False
         self.params, self.hidden, self.pre, self.args, self.post, self.free = [], [], [], [], [], []
 
     def no_memory(self, cond):
@@ -99,20 +82,32 @@ def handle_array(c, p, row, t):
     kind, n, v = HANDLES[t], array_length(c.f.base, p, row), 'c_' + p.name
     ignored = f'f_in_place(sendbuf) ? 0 : ' if p.name == 'sendtypes' else ''
     c.params.append(f'int {p.name}[]')
-    c.pre.append(f'int n_{p.name} = {ignored}{n};')
+    c.pre.append(f'MPI_Count n_{p.name} = {ignored}{n};')
     c.pre.append(f'{t} few_{v}[F_FEW], *{v} = f_room(few_{v}, n_{p.name}, sizeof({t}));')
     c.no_memory(f'!{v}')
     c.free.append(f'f_done({v}, few_{v});')
-    c.pre += [f'for (int i = 0; i < n_{p.name}; i++)', f'\t{v}[i] = MPI_{kind}_fromint({p.name}[i]);']
+    c.pre += [f'for (MPI_Count i = 0; i < n_{p.name}; i++)', f'\t{v}[i] = MPI_{kind}_fromint({p.name}[i]);']
+    if c.f.base == 'Startall':
+        c.pre.append(f'f_starting(n_{p.name}, {p.name});')
+    if c.f.base.startswith('Request_get_status'):
+        c.post += [f'for (MPI_Count i = 0; i < n_{p.name}; i++)', f'\tf_seen({p.name}[i], {v}[i]);']
     if row['direction'] == 'inout':
-        c.post += [f'for (int i = 0; i < n_{p.name}; i++)', f'\t{p.name}[i] = MPI_{kind}_toint({v}[i]);']
+        c.post += [f'for (MPI_Count i = 0; i < n_{p.name}; i++)', '\t' + handle_back(kind, f'{p.name}[i]', f'{v}[i]')]
     c.args.append(v)
+
+
+def handle_back(kind, to, handle):
+    if kind == 'Request':
+        return f'f_request_back(&{to}, {handle});'
+    return f'{to} = MPI_{kind}_toint({handle});'
 
 
 def handle(c, p, row, t):
     kind = HANDLES[t.split()[0]]
     c.params.append(f'int *{p.name}')
     if not t.endswith('*'):
+        if c.f.base == 'Request_get_status':
+            c.post.append(f'f_seen(*{p.name}, MPI_Request_fromint(*{p.name}));')
         c.args.append(f'MPI_{kind}_fromint(*{p.name})')
         return
     t = t[:-1].strip()
@@ -122,7 +117,9 @@ def handle(c, p, row, t):
         c.post += [f'if (!*ierror)', f'\t*{p.name} = MPI_{kind}_toint({v});']
     else:
         c.pre.append(f'{t} {v} = MPI_{kind}_fromint(*{p.name});')
-        c.post.append(f'*{p.name} = MPI_{kind}_toint({v});')
+        if c.f.base == 'Start':
+            c.pre.append(f'f_starting(1, {p.name});')
+        c.post.append(handle_back(kind, f'*{p.name}', v).replace('&*', ''))
     c.args.append('&' + v)
 
 
@@ -167,8 +164,11 @@ def argument(c, p):
     elif row['kind'] == 'BUFFER' and t.endswith('void *') and not p.array:
         c.params.append(f'void *{p.name}')
         c.args.append(f'f_buffer({p.name})')
+    elif row['kind'] == 'C_BUFFER2' and c.f08:
+        c.params.append(f'void **{p.name}')
+        c.args.append(p.name)
     elif row['kind'] == 'C_BUFFER2':
-        # The address of the buffer is of no use in Fortran (MPI-4.1 3.6).
+        # The address of the buffer is of no use without TYPE(C_PTR) (MPI-4.1 3.6).
         c.params.append(f'void *{p.name}')
         c.pre += [f'void *c_{p.name};', f'(void){p.name};']
         c.args.append('&c_' + p.name)
@@ -205,26 +205,44 @@ def count_from_one(c):
                    '\t\tarray_of_indices[i]++;']
 
 
-def wrapper(f, rows):
+def body(f, rows, name, for_f08=False):
     c = Call(f, rows)
+    c.f08 = for_f08
     for p in f.params:
         argument(c, p)
     count_from_one(c)
     params = ', '.join(c.params + ['int *ierror'] + c.hidden)
-    lines = c.pre + [f'*ierror = C({f.base})({", ".join(c.args)});'] + c.post + c.free
-    out = [f'void\nF({f.base.lower()})({params})', '{'] + ['\t' + x for x in lines] + ['}']
+    lines = ['F_OPTIONAL(ierror);'] + c.pre + [f'*ierror = C({f.base})({", ".join(c.args)});'] + c.post + c.free
+    return c, params, [f'void\n{name}({params})', '{'] + ['\t' + x for x in lines] + ['}']
+
+
+def wrapper(f, rows):
+    name = f.base.lower()
+    c, params, out = body(f, rows, f'F({name})')
     if f.base in CPTR:
-        name = f.base.lower()
         out.append(f'void F({name}_cptr)({params}) __attribute__((alias(S({name}))));')
+    if 'f08' not in f.bindings:
+        pass
+    elif f08.choice(rows):
+        out += f08.descriptors(f, rows, c)
+    elif any(r['kind'] == 'C_BUFFER2' for r in rows.values()):
+        out += body(f, rows, f'F_08({name})', True)[2]
+    else:
+        out.append(f'F_ALSO_08({name});')
     return '\n'.join(out)
 
 
 def make_wrap(all_routines):
-    out = ['/* Generated: mpi_x_ for the Fortran binding. */', '#include "fortran.h"', '']
+    out = ['/* Generated: mpi_x_ for the Fortran bindings. */', '#include "section.h"', '']
     for f, rows in all_routines:
         if f.base not in HAND:
             out.append(wrapper(f, rows) + '\n')
     return '\n'.join(out)
+
+
+def make_special(all_routines):
+    return '/* Generated: what special.c is called by module mpi_f08. */\n' + ''.join(
+        f'F_ALSO_08({f.base.lower()});\n' for f, _ in all_routines if f.base in HAND and 'f08' in f.bindings)
 
 
 # ---------------------------------------------------------------- mpif.h
@@ -275,16 +293,6 @@ def make_mpif():
 
 # ---------------------------------------------------------------- mpi.f90
 
-KINDS = {'INTEGER(KIND=MPI_ADDRESS_KIND)': 'integer(kind=8)',
-         'INTEGER(KIND=MPI_OFFSET_KIND)': 'integer(kind=8)',
-         'INTEGER(KIND=MPI_COUNT_KIND)': 'integer(kind=8)',
-         'INTEGER': 'integer', 'LOGICAL': 'logical', 'CHARACTER*(*)': 'character(len=*)'}
-
-
-def is_array(r):
-    return '[' in r['c'].text or bool(r['length']) or r['kind'] in ('STRING_ARRAY', 'STRING_2DARRAY')
-
-
 def dummy(r):
     """Declaration of one dummy argument."""
     n, t = r['param'], r['f90_type']
@@ -310,18 +318,17 @@ def interface(f, rows, prefix):
     use = [r for r in sorted(rows.values(), key=lambda r: int(r['position'])) if r['in_f90'] == 'yes']
     use = [r for r in use if r['kind'] != 'VARARGS']
     names = [r['param'] for r in use]
-    returns = {'Wtime': 'double precision', 'Wtick': 'double precision',
-               'Aint_add': 'integer(kind=8)', 'Aint_diff': 'integer(kind=8)'}.get(f.base)
-    if not returns and f.base != 'Pcontrol':
+    result = returns(f)
+    if not result and f.base != 'Pcontrol':
         names.append('ierror')
-    head = f'{returns} function' if returns else 'subroutine'
+    head = f'{result} function' if result else 'subroutine'
     out = [f'{head} {prefix}{f.name}({", ".join(names)})']
     # a length that sizes another argument is declared before it
     for r in sorted(use, key=lambda r: r['kind'] == 'STRING_2DARRAY'):
         out += dummy(r)
     if 'ierror' in names:
         out.append('integer :: ierror')
-    out.append('end function' if returns else 'end subroutine')
+    out.append('end function' if result else 'end subroutine')
     return out
 
 
@@ -363,35 +370,14 @@ def cptr(f, rows, prefix):
     return out + [second[0], 'use, intrinsic :: iso_c_binding, only: c_ptr'] + second[1:] + ['end interface']
 
 
-def free_form(lines):
-    """Fold what is longer than free form likes."""
-    out = []
-    for x in lines:
-        while len(x) > 110:
-            cut = x.rindex(', ', 0, 108) + 2
-            out.append(x[:cut] + '&')
-            x = '    ' + x[cut:]
-        out.append(x)
-    return '\n'.join(out) + '\n'
-
-
-SIZEOF = ['integer(1)', 'integer(2)', 'integer(4)', 'integer(8)', 'real(4)', 'real(8)', 'real(10)', 'real(16)',
-          'complex(4)', 'complex(8)', 'complex(10)', 'complex(16)', 'logical(1)', 'logical(2)', 'logical(4)',
-          'logical(8)', 'character(len=*)']
-
-
-def sizeofs():
-    head, body = ['interface MPI_Sizeof'], ['contains']
-    for i, t in enumerate(SIZEOF):
-        head.append(f'module procedure mpi_sizeof_{i}')
-        size = 'len(x)' if t.startswith('character') else f'storage_size(x) / 8'
-        body += [f'subroutine mpi_sizeof_{i}(x, size, ierror)', f'{t}, dimension(..) :: x',
-                 'integer :: size, ierror', f'size = {size}', 'ierror = 0', 'end subroutine']
-    return head + ['end interface'], body
+SYNC = ['subroutine MPI_F_sync_reg(buf)', 'type(*), dimension(*), target :: buf',
+        '!GCC$ ATTRIBUTES NO_ARG_CHECK :: buf', 'end subroutine']
 
 
 def make_module(all_routines):
-    out = ['! Module mpi.  Generated from the tables of libmpi.', 'module mpi', 'implicit none', 'public']
+    all_routines = [x for x in all_routines if 'f90' in x[0].bindings]
+    out = ['! Module mpi.  Generated from the tables of libmpi.', 'module mpi', 'use mpi_f08_types', 'implicit none',
+           'public']
     out += [x.strip() for x in constants(False)]
     plain_ones = [x for x in all_routines if x[0].base not in CPTR]
     for prefix in ('', 'P'):
@@ -405,19 +391,24 @@ def make_module(all_routines):
     out.append('interface')
     for name, args in REMOVED.items():
         out += removed(name, args)
-    out += callbacks() + ['end interface', 'external :: MPI_CONVERSION_FN_NULL']
-    head, body = sizeofs()
-    return free_form(out + head + body + ['end module mpi'])
+    out += callbacks() + f08.statuses('{}', '') + SYNC + ['end interface', 'external :: MPI_CONVERSION_FN_NULL']
+    return free_form(out + ['end module mpi'])
 
 
 def main():
     out = sys.argv[1]
     all_routines = routines()
-    names = {f.base for f, _ in all_routines} | set(REMOVED)
+    names = {f.base for f, _ in all_routines if 'f90' in f.bindings} | set(REMOVED) | {'F_sync_reg'}
+    symbols = {f'mpi_{n.lower()}_\n' for n in names} | {f'mpi_{n}_\n' for n in f08.symbols(all_routines)}
     abi.write(f'{out}/include/mpif.h', make_mpif())
     abi.write(f'{out}/mpi.f90', make_module(all_routines))
     abi.write(f'{out}/wrap.c', make_wrap(all_routines))
-    abi.write(f'{out}/routines.txt', ''.join(f'mpi_{n.lower()}_\n' for n in sorted(names)))
+    abi.write(f'{out}/special.h', make_special(all_routines))
+    abi.write(f'{out}/routines.txt', ''.join(sorted(symbols)))
+    abi.write(f'{out}/mpi_f08_types.f90', free_form(f08.make_types()))
+    abi.write(f'{out}/mpi_f08.f90', free_form(f08.make_module(all_routines)))
+    for prefix, tail in (('', ''), ('P', '-p')):
+        abi.write(f'{out}/mpi_f08_pass{tail}.f90', free_form(f08.make_pass(all_routines, prefix)))
 
 
 if __name__ == '__main__':

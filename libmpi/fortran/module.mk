@@ -1,4 +1,4 @@
-# The Fortran binding: mpif.h, module mpi, and libmpifort_abi over libmpi_abi.
+# The Fortran bindings: mpif.h, modules mpi and mpi_f08, and libmpifort_abi over libmpi_abi.
 # Everything is generated from libmpi/abi/*.csv but what fortran.h names.
 
 ifeq ($(origin FC),default)
@@ -7,35 +7,46 @@ endif
 FFLAGS ?= -O2 -g
 
 FORT_GEN := $(B)/libmpi/fortran/gen
-FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,convert.o callbacks.o special.o special-p.o wrap.o wrap-p.o mpi.o)
+FORT_MODULES := mpi_f08_types mpi mpi_f08
+FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,attributes.o convert.o callbacks.o section.o staged.o special.o special-p.o wrap.o wrap-p.o \
+	mpi_f08_pass.o mpi_f08_pass-p.o $(FORT_MODULES:%=%.o))
 FORT_SO := $(B)/lib/libmpifort_abi.so.1
-FORT_INC := -I$(LMPI_GEN)/include -Ilibmpi/fortran
+FORT_INC := -I$(LMPI_GEN)/include -Ilibmpi/fortran -I$(FORT_GEN)
 # The wrappers have no prototypes: their callers are Fortran.
 FORT_CFLAGS := -Wno-missing-prototypes
 
-$(FORT_GEN)/stamp: libmpi/fortran/generate.py libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv)
+$(FORT_GEN)/stamp: $(wildcard libmpi/fortran/*.py) libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv)
 	$(call say,GEN,$(FORT_GEN))
 	$(Q)mkdir -p $(@D)
 	$(Q)python3 libmpi/fortran/generate.py $(FORT_GEN)
+	$(Q)ln -sf $$($(FC) -print-file-name=include/ISO_Fortran_binding.h) $(FORT_GEN)/ # not among a C compiler's own
 	$(Q)touch $@
-$(FORT_GEN)/wrap.c $(FORT_GEN)/mpi.f90 $(FORT_GEN)/include/mpif.h: $(FORT_GEN)/stamp ;
+$(FORT_GEN)/wrap.c $(FORT_GEN)/special.h $(FORT_GEN)/include/mpif.h: $(FORT_GEN)/stamp ;
+$(FORT_MODULES:%=$(FORT_GEN)/%.f90) $(FORT_GEN)/mpi_f08_pass.f90 $(FORT_GEN)/mpi_f08_pass-p.f90: $(FORT_GEN)/stamp ;
 
-$(B)/libmpi/fortran/%.o: libmpi/fortran/%.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+FORT_HEADERS := $(wildcard libmpi/fortran/*.h) $(FORT_GEN)/special.h $(LMPI_GEN)/stamp
+$(B)/libmpi/fortran/%.o: libmpi/fortran/%.c $(FORT_HEADERS)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -c -o $@ $<
-$(B)/libmpi/fortran/%-p.o: libmpi/fortran/%.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+$(B)/libmpi/fortran/%-p.o: libmpi/fortran/%.c $(FORT_HEADERS)
 	$(call say,CC,$<.PMPI)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -DLMPI_PROFILE -c -o $@ $<
-$(B)/libmpi/fortran/wrap.o: $(FORT_GEN)/wrap.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+$(B)/libmpi/fortran/wrap.o: $(FORT_GEN)/wrap.c $(FORT_HEADERS)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -c -o $@ $<
-$(B)/libmpi/fortran/wrap-p.o: $(FORT_GEN)/wrap.c libmpi/fortran/fortran.h $(LMPI_GEN)/stamp
+$(B)/libmpi/fortran/wrap-p.o: $(FORT_GEN)/wrap.c $(FORT_HEADERS)
 	$(call say,CC,$<.PMPI)
 	$(Q)$(CC) $(FORT_INC) $(CFLAGS_ALL) $(FORT_CFLAGS) -DLMPI_PROFILE -c -o $@ $<
-$(B)/libmpi/fortran/mpi.o: $(FORT_GEN)/mpi.f90
+
+# Two thousand lines that call C: what optimizing them gains, only users' builds want.
+$(B)/libmpi/fortran/mpi_f08_pass.o $(B)/libmpi/fortran/mpi_f08_pass-p.o: FFLAGS := $(if $(SAN),-O0,$(FFLAGS))
+$(B)/libmpi/fortran/mpi.o $(B)/libmpi/fortran/mpi_f08.o: $(B)/libmpi/fortran/mpi_f08_types.o
+$(filter %.o,$(FORT_MODULES:%=$(B)/libmpi/fortran/%.o) $(B)/libmpi/fortran/mpi_f08_pass.o $(B)/libmpi/fortran/mpi_f08_pass-p.o): \
+	$(B)/libmpi/fortran/%.o: $(FORT_GEN)/%.f90
 	$(call say,FC,$<)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(FC) $(FFLAGS) -fPIC -J$(FORT_GEN)/include -c -o $@ $<
 
 $(FORT_SO): $(FORT_OBJ) $(LMPI_SO)
@@ -52,4 +63,4 @@ INSTALL_TARGETS += install-fortran
 install-fortran: $(FORT_ALL) install-libmpi
 	@install -m 755 $(FORT_SO) $(DESTDIR)$(PREFIX)/lib/
 	@ln -sf libmpifort_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpifort_abi.so
-	@install -m 644 $(FORT_GEN)/include/mpif.h $(FORT_GEN)/include/mpi.mod $(DESTDIR)$(PREFIX)/include/
+	@install -m 644 $(FORT_GEN)/include/mpif.h $(FORT_MODULES:%=$(FORT_GEN)/include/%.mod) $(DESTDIR)$(PREFIX)/include/

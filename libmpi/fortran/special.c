@@ -7,18 +7,6 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* The error handler of MPI_COMM_WORLD decides, as for any call without an object. */
-static int
-fail(int code)
-{
-	int running = 0, over = 0;
-
-	if (PMPI_Initialized(&running) || !running || PMPI_Finalized(&over) || over)
-		return code;
-	PMPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
-	return code;
-}
-
 /* ---- functions --------------------------------------------------------------- */
 
 double
@@ -56,10 +44,23 @@ F(pcontrol)(int *level)
 void
 F(op_create)(f_op *user_fn, int *commute, int *op, int *ierror)
 {
+	F_OPTIONAL(ierror);
 	MPI_User_function *fn = f_op_of(user_fn);
 	MPI_Op c_op = MPI_OP_NULL;
 
-	*ierror = fn ? C(Op_create)(fn, *commute, &c_op) : fail(MPI_ERR_NO_MEM);
+	*ierror = fn ? C(Op_create)(fn, *commute, &c_op) : f_fail(MPI_ERR_NO_MEM);
+	if (!*ierror)
+		*op = MPI_Op_toint(c_op);
+}
+
+void
+F(op_create_c)(f_op_c *user_fn, int *commute, int *op, int *ierror)
+{
+	F_OPTIONAL(ierror);
+	MPI_User_function_c *fn = f_op_c_of(user_fn);
+	MPI_Op c_op = MPI_OP_NULL;
+
+	*ierror = fn ? C(Op_create_c)(fn, *commute, &c_op) : f_fail(MPI_ERR_NO_MEM);
 	if (!*ierror)
 		*op = MPI_Op_toint(c_op);
 }
@@ -67,12 +68,13 @@ F(op_create)(f_op *user_fn, int *commute, int *op, int *ierror)
 #define CREATE_ERRHANDLER(kind, Kind, KIND)                                               \
 	void F(kind##_create_errhandler)(f_errhandler * fn, int *errhandler, int *ierror) \
 	{                                                                                 \
+		F_OPTIONAL(ierror);                                                       \
 		void (*c_fn)(void) = f_errhandler_of(F_ON_##KIND, fn);                    \
 		MPI_Errhandler e = MPI_ERRHANDLER_NULL;                                   \
                                                                                           \
 		*ierror = c_fn ? C(Kind##_create_errhandler)(                             \
 					 (MPI_##Kind##_errhandler_function *)c_fn, &e)    \
-			       : fail(MPI_ERR_NO_MEM);                                    \
+			       : f_fail(MPI_ERR_NO_MEM);                                  \
 		if (!*ierror)                                                             \
 			*errhandler = MPI_Errhandler_toint(e);                            \
 	}
@@ -85,14 +87,15 @@ void
 F(grequest_start)(f_query *query, f_free *free_fn, f_cancel *cancel, MPI_Aint *extra, int *request,
 		  int *ierror)
 {
+	F_OPTIONAL(ierror);
 	struct f_grequest *g = malloc(sizeof(*g));
 	MPI_Request r = MPI_REQUEST_NULL;
 
 	if (g == NULL) {
-		*ierror = fail(MPI_ERR_NO_MEM);
+		*ierror = f_fail(MPI_ERR_NO_MEM);
 		return;
 	}
-	*g = (struct f_grequest){query, free_fn, cancel, *extra};
+	*g = (struct f_grequest){query, free_fn, cancel, *extra, extra};
 	*ierror = C(Grequest_start)(f_grequest_query, f_grequest_free, f_grequest_cancel, g, &r);
 	if (*ierror)
 		free(g);
@@ -102,24 +105,63 @@ F(grequest_start)(f_query *query, f_free *free_fn, f_cancel *cancel, MPI_Aint *e
 
 /* MPI_CONVERSION_FN_NULL is known by its address. */
 void mpi_conversion_fn_null_(void);
+void mpi_conversion_fn_null_c_(void);
+
+/* The name for C, and what the callbacks get; nothing if there is no memory. */
+static struct f_datarep *
+datarep_of(const struct f_datarep *with, const char *datarep, size_t len, char **name)
+{
+	struct f_datarep *d = malloc(sizeof(*d)); /* as a representation, for ever */
+
+	*name = f_string(datarep, len);
+	if (*name == NULL || d == NULL) {
+		free(*name);
+		free(d);
+		f_fail(MPI_ERR_NO_MEM);
+		return NULL;
+	}
+	*d = *with;
+	return d;
+}
 
 void
 F(register_datarep)(const char *datarep, f_convert *read, f_convert *write, f_extent *extent,
 		    MPI_Aint *extra, int *ierror, size_t len_datarep)
 {
-	char *name = f_string(datarep, len_datarep);
-	struct f_datarep *d = malloc(sizeof(*d)); /* as a representation, for ever */
+	F_OPTIONAL(ierror);
+	const struct f_datarep with = {
+		.read = read, .write = write, .extent = extent, .extra = *extra};
+	char *name;
+	struct f_datarep *d = datarep_of(&with, datarep, len_datarep, &name);
 
-	if (name == NULL || d == NULL) {
-		free(name);
-		free(d);
-		*ierror = fail(MPI_ERR_NO_MEM);
+	*ierror = MPI_ERR_NO_MEM;
+	if (d == NULL)
 		return;
-	}
-	*d = (struct f_datarep){read, write, extent, *extra};
 	*ierror = C(Register_datarep)(
 		name, read == (f_convert *)mpi_conversion_fn_null_ ? NULL : f_datarep_read,
 		write == (f_convert *)mpi_conversion_fn_null_ ? NULL : f_datarep_write,
+		f_datarep_extent, d);
+	free(name);
+	if (*ierror)
+		free(d);
+}
+
+void
+F(register_datarep_c)(const char *datarep, f_convert_c *read, f_convert_c *write, f_extent *extent,
+		      MPI_Aint *extra, int *ierror, size_t len_datarep)
+{
+	F_OPTIONAL(ierror);
+	const struct f_datarep with = {
+		.read_c = read, .write_c = write, .extent = extent, .extra = *extra};
+	char *name;
+	struct f_datarep *d = datarep_of(&with, datarep, len_datarep, &name);
+
+	*ierror = MPI_ERR_NO_MEM;
+	if (d == NULL)
+		return;
+	*ierror = C(Register_datarep_c)(
+		name, read == (f_convert_c *)mpi_conversion_fn_null_c_ ? NULL : f_datarep_read_c,
+		write == (f_convert_c *)mpi_conversion_fn_null_c_ ? NULL : f_datarep_write_c,
 		f_datarep_extent, d);
 	free(name);
 	if (*ierror)
@@ -135,22 +177,28 @@ F(register_datarep)(const char *datarep, f_convert *read, f_convert *write, f_ex
 	void F(kind##_create_keyval)(f_copy * copy, f_delete * del, int *keyval, MPI_Aint *extra, \
 				     int *ierror)                                                 \
 	{                                                                                         \
+		F_OPTIONAL(ierror);                                                               \
 		struct f_keyval k = {.copy = copy, .del = del, .extra = *extra};                  \
 		void *state = f_keyval_of(&k);                                                    \
                                                                                                   \
 		*ierror = state ? C(Kind##_create_keyval)(f_##kind##_copy, f_##kind##_delete,     \
 							  keyval, state)                          \
-				: fail(MPI_ERR_NO_MEM);                                           \
+				: f_fail(MPI_ERR_NO_MEM);                                         \
 	}
 CREATE_KEYVAL(comm, Comm)
 CREATE_KEYVAL(type, Type)
 CREATE_KEYVAL(win, Win)
 
-#define SET_ATTR(kind, Kind, Handle)                                                    \
-	void F(kind##_set_attr)(int *object, int *keyval, MPI_Aint *value, int *ierror) \
-	{                                                                               \
-		*ierror = C(Kind##_set_attr)(MPI_##Handle##_fromint(*object), *keyval,  \
-					     (void *)*value);                           \
+#define SET_ATTR(kind, Kind, Handle)                                                          \
+	void F(kind##_set_attr)(int *object, int *keyval, MPI_Aint *value, int *ierror)       \
+	{                                                                                     \
+		F_OPTIONAL(ierror);                                                           \
+		void *v = f_cell_new(*value);                                                 \
+                                                                                              \
+		*ierror = v ? C(Kind##_set_attr)(MPI_##Handle##_fromint(*object), *keyval, v) \
+			    : f_fail(MPI_ERR_NO_MEM);                                         \
+		if (*ierror)                                                                  \
+			f_cell_free(v);                                                       \
 	}
 SET_ATTR(comm, Comm, Comm)
 SET_ATTR(type, Type, Type)
@@ -159,11 +207,12 @@ SET_ATTR(win, Win, Win)
 void
 F(type_get_attr)(int *object, int *keyval, MPI_Aint *value, int *flag, int *ierror)
 {
+	F_OPTIONAL(ierror);
 	void *v = NULL;
 
 	*ierror = C(Type_get_attr)(MPI_Type_fromint(*object), *keyval, &v, flag);
 	if (!*ierror && *flag)
-		*value = (MPI_Aint)v;
+		*value = f_cell_value(v);
 }
 
 /* Predefined attributes of communicators are pointers to int in C, and the integer in
@@ -171,16 +220,18 @@ F(type_get_attr)(int *object, int *keyval, MPI_Aint *value, int *flag, int *ierr
 void
 F(comm_get_attr)(int *object, int *keyval, MPI_Aint *value, int *flag, int *ierror)
 {
+	F_OPTIONAL(ierror);
 	void *v = NULL;
 
 	*ierror = C(Comm_get_attr)(MPI_Comm_fromint(*object), *keyval, &v, flag);
 	if (!*ierror && *flag)
-		*value = *keyval < KEYVAL_FIRST ? *(int *)v : (MPI_Aint)v;
+		*value = *keyval < KEYVAL_FIRST ? *(int *)v : f_cell_value(v);
 }
 
 void
 F(win_get_attr)(int *object, int *keyval, MPI_Aint *value, int *flag, int *ierror)
 {
+	F_OPTIONAL(ierror);
 	void *v = NULL;
 
 	*ierror = C(Win_get_attr)(MPI_Win_fromint(*object), *keyval, &v, flag);
@@ -191,7 +242,7 @@ F(win_get_attr)(int *object, int *keyval, MPI_Aint *value, int *flag, int *ierro
 	else if (*keyval < KEYVAL_FIRST && *keyval != MPI_WIN_BASE)
 		*value = *(int *)v;
 	else
-		*value = (MPI_Aint)v;
+		*value = f_cell_value(v);
 }
 
 void
@@ -201,13 +252,15 @@ F(keyval_create)(f_copy_old *copy, f_delete_old *del, int *keyval, int *extra, i
 	void *state = f_keyval_of(&k);
 
 	*ierror = state ? C(Comm_create_keyval)(f_comm_copy, f_comm_delete, keyval, state)
-			: fail(MPI_ERR_NO_MEM);
+			: f_fail(MPI_ERR_NO_MEM);
 }
 
 void
 F(attr_put)(int *comm, int *keyval, int *value, int *ierror)
 {
-	*ierror = C(Comm_set_attr)(MPI_Comm_fromint(*comm), *keyval, (void *)(MPI_Aint)*value);
+	MPI_Aint v = *value;
+
+	F(comm_set_attr)(comm, keyval, &v, ierror);
 }
 
 void
@@ -258,6 +311,11 @@ void
 mpi_conversion_fn_null_(void)
 {
 }
+
+void
+mpi_conversion_fn_null_c_(void)
+{
+}
 #endif
 
 /* ---- strings with a length --------------------------------------------------------- */
@@ -266,13 +324,14 @@ void
 F(info_get)(int *info, const char *key, int *valuelen, char *value, int *flag, int *ierror,
 	    size_t len_key, size_t len_value)
 {
+	F_OPTIONAL(ierror);
 	char *c_key = f_string(key, len_key), *c_value = NULL;
 	size_t n = *valuelen < 0 ? 0 : (size_t)*valuelen;
 
 	if (c_key != NULL)
 		c_value = calloc(1, n + 1);
 	*ierror = c_value ? C(Info_get)(MPI_Info_fromint(*info), c_key, *valuelen, c_value, flag)
-			  : fail(MPI_ERR_NO_MEM);
+			  : f_fail(MPI_ERR_NO_MEM);
 	if (!*ierror && *flag)
 		f_put(value, len_value, c_value);
 	free(c_value);
@@ -284,13 +343,14 @@ void
 F(info_get_string)(int *info, const char *key, int *buflen, char *value, int *flag, int *ierror,
 		   size_t len_key, size_t len_value)
 {
+	F_OPTIONAL(ierror);
 	char *c_key = f_string(key, len_key), *c_value = NULL;
 	int n = *buflen > 0 ? *buflen + 1 : 0;
 
 	if (c_key != NULL)
 		c_value = calloc(1, (size_t)n + 1);
 	*ierror = c_value ? C(Info_get_string)(MPI_Info_fromint(*info), c_key, &n, c_value, flag)
-			  : fail(MPI_ERR_NO_MEM);
+			  : f_fail(MPI_ERR_NO_MEM);
 	if (!*ierror && *flag) {
 		if (*buflen > 0)
 			f_put(value, len_value, c_value);
@@ -304,6 +364,7 @@ void
 F(session_get_nth_pset)(int *session, int *info, int *n, int *pset_len, char *pset_name,
 			int *ierror, size_t len_pset_name)
 {
+	F_OPTIONAL(ierror);
 	char c_name[MPI_MAX_PSET_NAME_LEN] = "";
 	int room = *pset_len > 0 ? *pset_len + 1 : 0;
 
@@ -320,24 +381,94 @@ F(session_get_nth_pset)(int *session, int *info, int *n, int *pset_len, char *ps
 
 /* ---- handles in an array that is not always filled ------------------------------------ */
 
-void
-F(type_get_contents)(int *datatype, int *max_integers, int *max_addresses, int *max_datatypes,
-		     int integers[], MPI_Aint addresses[], int datatypes[], int *ierror)
+/* The first n of an array of handles that C fills, or NULL and an error. */
+static MPI_Datatype *
+room_for(MPI_Count n, int *ierror)
 {
-	int n = *max_datatypes > 0 ? *max_datatypes : 0;
-	MPI_Datatype *types = calloc((size_t)n + 1, sizeof(MPI_Datatype));
+	MPI_Datatype *types = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(MPI_Datatype));
 
-	if (types == NULL) {
-		*ierror = fail(MPI_ERR_NO_MEM);
-		return;
-	}
-	*ierror = C(Type_get_contents)(MPI_Type_fromint(*datatype), *max_integers, *max_addresses,
-				       *max_datatypes, integers, addresses, types);
-	for (int i = 0; i < n && !*ierror; i++)
+	if (types == NULL)
+		*ierror = f_fail(MPI_ERR_NO_MEM);
+	return types;
+}
+
+static void
+give_back(MPI_Datatype *types, MPI_Count n, const int *ierror, int datatypes[])
+{
+	for (MPI_Count i = 0; i < n && !*ierror; i++)
 		if (types[i] != NULL)
 			datatypes[i] = MPI_Type_toint(types[i]);
 	free(types);
 }
+
+void
+F(type_get_contents)(int *datatype, int *max_integers, int *max_addresses, int *max_datatypes,
+		     int integers[], MPI_Aint addresses[], int datatypes[], int *ierror)
+{
+	F_OPTIONAL(ierror);
+	MPI_Datatype *types = room_for(*max_datatypes, ierror);
+
+	if (types == NULL)
+		return;
+	*ierror = C(Type_get_contents)(MPI_Type_fromint(*datatype), *max_integers, *max_addresses,
+				       *max_datatypes, integers, addresses, types);
+	give_back(types, *max_datatypes, ierror, datatypes);
+}
+
+void
+F(type_get_contents_c)(int *datatype, MPI_Count *max_integers, MPI_Count *max_addresses,
+		       MPI_Count *max_large_counts, MPI_Count *max_datatypes, int integers[],
+		       MPI_Aint addresses[], MPI_Count large_counts[], int datatypes[], int *ierror)
+{
+	F_OPTIONAL(ierror);
+	MPI_Datatype *types = room_for(*max_datatypes, ierror);
+
+	if (types == NULL)
+		return;
+	*ierror = C(Type_get_contents_c)(MPI_Type_fromint(*datatype), *max_integers, *max_addresses,
+					 *max_large_counts, *max_datatypes, integers, addresses,
+					 large_counts, types);
+	give_back(types, *max_datatypes, ierror, datatypes);
+}
+
+/* ---- a status is the same eight integers everywhere --------------------------------------- */
+
+static void
+copy_status(const int from[], int to[], int *ierror)
+{
+	memcpy(to, from, sizeof(MPI_Status));
+	if (ierror)
+		*ierror = MPI_SUCCESS;
+}
+
+void
+F(status_f2f08)(const int f_status[], int f08_status[], int *ierror)
+{
+	copy_status(f_status, f08_status, ierror);
+}
+F_ALSO_08(status_f2f08);
+
+void
+F(status_f082f)(const int f08_status[], int f_status[], int *ierror)
+{
+	copy_status(f08_status, f_status, ierror);
+}
+F_ALSO_08(status_f082f);
+
+/* The call is what counts: the compiler takes the variable for changed. */
+void
+F(f_sync_reg)(void *buf)
+{
+	(void)buf;
+}
+
+#ifdef LMPI_PROFILE
+void pmpi_f_sync_reg_f08ts_(void *descriptor) __attribute__((alias("pmpi_f_sync_reg_")));
+#else
+void mpi_f_sync_reg_f08ts_(void *descriptor) __attribute__((alias("mpi_f_sync_reg_")));
+#endif
+
+#include "special.h" /* generated: F_ALSO_08 for what is above */
 
 /* ---- names that MPI-3 removed ----------------------------------------------------------- */
 
@@ -346,7 +477,7 @@ static void
 narrow(MPI_Aint value, int *out, int *ierror)
 {
 	if (value < INT_MIN || value > INT_MAX)
-		*ierror = fail(MPI_ERR_ARG);
+		*ierror = f_fail(MPI_ERR_ARG);
 	else
 		*out = (int)value;
 }
@@ -411,7 +542,7 @@ structure(int n, const int *blocklengths, const int *displacements, const int *t
 	MPI_Aint *d = malloc(room * sizeof(*d));
 	MPI_Datatype *c_types = malloc(room * sizeof(MPI_Datatype)), t = MPI_DATATYPE_NULL;
 
-	*ierror = d && c_types ? MPI_SUCCESS : fail(MPI_ERR_NO_MEM);
+	*ierror = d && c_types ? MPI_SUCCESS : f_fail(MPI_ERR_NO_MEM);
 	for (int i = 0; i < n && !*ierror; i++) {
 		d[i] = displacements[i];
 		c_types[i] = MPI_Type_fromint(types ? types[i] : oldtype);

@@ -147,7 +147,8 @@ combine_args(struct rma_args *a, MPI_Op op)
 
 /* ---- which way */
 
-/* Within the node the system copies between two pieces of memory. */
+/* Within the node the system copies between two pieces of memory.  What went by packets and
+ * writes may not be there yet: a get behind it goes by packets too. */
 static bool
 copied(const struct rma_args *a)
 {
@@ -157,7 +158,8 @@ copied(const struct rma_args *a)
 	const struct rma_place *here = write ? &a->from : &a->to;
 
 	if ((a->kind != RMA_PUT && a->kind != RMA_GET) || peer->no_copy ||
-	    a->win->flavor != MPI_WIN_FLAVOR_CREATE || there.type != NULL || here->type != NULL)
+	    a->win->flavor != MPI_WIN_FLAVOR_CREATE || there.type != NULL || here->type != NULL ||
+	    (!write && (peer->acks > 0 || (peer->dirty && peer->wrote))))
 		return false;
 	peer->no_copy = !lmpi_node_copy(rma_world(a->win, a->target),
 					peer->address + a->at + (uint64_t)(uintptr_t)there.at,

@@ -417,6 +417,7 @@ rma_send_op(const struct rma_args *a)
 		return rc;
 	}
 	peer->pending++;
+	peer->wrote = a->kind != RMA_GET || (peer->dirty && peer->wrote);
 	peer->dirty = true;
 	if (a->to.bytes > 0)
 		rc = want_result(op, a, packet_in(o));

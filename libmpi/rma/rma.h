@@ -22,10 +22,12 @@
  *		 packet; longer data goes beside it on LMPI_CID_BULK, from the origin's
  *		 memory to the window without a copy when both are contiguous.
  *
- * Order at the target, per window and origin: accumulates and synchronisation keep the
- * sending order; those that have to wait for bulk data hold up what is behind them.  So
- * a FLUSH is answered when everything before it is done, and no operation needs an
- * acknowledgement of its own.
+ * Order at the target, per window and origin: all but puts keeps the sending order, and
+ * waits for the bulk data of what was sent before it, puts too.  So a FLUSH is answered when
+ * everything before it is done, no operation needs an acknowledgement of its own, and who
+ * reads sees what it wrote before without a flush between: MPI promises that of accumulates
+ * only, but libraries rely on it.  Puts wait for nothing: of two that overlap, or of one that
+ * overlaps with an operation before it, a flush must separate them.
  *
  * Locks of passive target are one word per window and process (lock_word.h), in the
  * segment or in the target's memory.  Who cannot reach or get it asks the target.
@@ -65,6 +67,7 @@ _Static_assert(sizeof(struct rma_ctl) == 64, "a cache line");
 enum rma_held { RMA_FREE, RMA_ASKED, RMA_HELD, RMA_HELD_NOCHECK };
 
 struct rma_later;
+struct rma_filling;
 
 /* One process of a window. */
 struct rma_peer {
@@ -76,6 +79,7 @@ struct rma_peer {
 	uint32_t pending; /* operations whose buffers are still in use */
 	uint32_t acks;	  /* answers to FLUSH to come */
 	bool dirty;	  /* operations are under way since the last FLUSH */
+	bool wrote;	  /* some of these write; means something only with dirty */
 	bool loose;	  /* so is something else that nobody will wait for */
 	bool no_copy;	  /* the system does not copy into its memory */
 	bool started;	  /* in the group of MPI_Win_start */
@@ -85,7 +89,8 @@ struct rma_peer {
 	int error;	 /* that it reported, for the next synchronisation */
 	/* as an origin of operations here */
 	uint32_t completed; /* its MPI_Win_complete calls that no MPI_Win_wait has used */
-	uint32_t filling;   /* bulk puts of it that are arriving */
+	struct rma_filling *filling_first, *filling_last; /* bulk puts of it that are arriving */
+	uint64_t filling_turn;				  /* of the last one */
 	struct rma_later *later_first, *later_last;
 	int fault; /* of its operations, to be reported with the next answer */
 };

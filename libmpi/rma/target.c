@@ -21,14 +21,17 @@ struct rma_later {
 	struct lmpi_req req; /* first: of the bulk data */
 	struct rma_later *next;
 	struct job job;
+	uint64_t turn; /* of the last bulk put before it */
 	bool ready;
 	void *bulk;
 	_Alignas(16) char copy[];
 };
 
 /* A bulk put that is arriving. */
-struct filling {
+struct rma_filling {
 	struct lmpi_req req; /* first */
+	struct rma_filling *prev, *next;
+	uint64_t turn;
 	struct job job;
 	void *temp; /* packed, to be stored then; NULL: it goes to the window by itself */
 	_Alignas(16) char copy[];
@@ -115,12 +118,11 @@ locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
 
 static void execute(const struct job *j);
 
+/* Has each bulk put up to that turn arrived?  Those that began later are not waited for. */
 static bool
-may_run(const struct rma_later *l)
+filled_up_to(const struct rma_peer *peer, uint64_t turn)
 {
-	if (l->job.p.kind == RMA_ACC || l->job.p.kind == RMA_GET_ACC || l->job.p.kind == RMA_CAS)
-		return l->ready;
-	return l->job.win->peer[l->job.origin].filling == 0;
+	return peer->filling_first == NULL || peer->filling_first->turn > turn;
 }
 
 static void
@@ -128,7 +130,7 @@ drain(struct rma_peer *peer)
 {
 	struct rma_later *l;
 
-	while ((l = peer->later_first) != NULL && may_run(l)) {
+	while ((l = peer->later_first) != NULL && l->ready && filled_up_to(peer, l->turn)) {
 		peer->later_first = l->next;
 		if (l->next == NULL)
 			peer->later_last = NULL;
@@ -163,15 +165,14 @@ static void
 in_order(const struct job *j)
 {
 	struct rma_peer *peer = &j->win->peer[j->origin];
-	bool sync = j->p.kind == RMA_FLUSH || j->p.kind == RMA_UNLOCK || j->p.kind == RMA_COMPLETE;
 	struct rma_later *l;
 
-	if (peer->later_first == NULL && j->p.data_tag == 0 && (!sync || peer->filling == 0)) {
+	if (peer->later_first == NULL && j->p.data_tag == 0 && peer->filling_first == NULL) {
 		execute(j);
 		return;
 	}
 	l = must_alloc(sizeof(*l) + rma_padded(j->p.layout) + j->bytes);
-	*l = (struct rma_later){.job = *j, .ready = j->p.data_tag == 0};
+	*l = (struct rma_later){.job = *j, .turn = peer->filling_turn, .ready = j->p.data_tag == 0};
 	keep(&l->job, l->copy);
 	if (peer->later_last != NULL)
 		peer->later_last->next = l;
@@ -193,7 +194,7 @@ in_order(const struct job *j)
 static void
 filled(struct lmpi_req *req)
 {
-	struct filling *f = (struct filling *)(void *)req;
+	struct rma_filling *f = (struct rma_filling *)(void *)req;
 	struct rma_peer *peer = &f->job.win->peer[f->job.origin];
 	struct rma_place place;
 	struct lmpi_type type;
@@ -203,9 +204,10 @@ filled(struct lmpi_req *req)
 			rma_store(&place, f->temp);
 		rma_layout_release(&type);
 	}
+	*(f->prev ? &f->prev->next : &peer->filling_first) = f->next;
+	*(f->next ? &f->next->prev : &peer->filling_last) = f->prev;
 	free(f->temp);
 	free(f);
-	peer->filling--;
 	drain(peer);
 }
 
@@ -216,7 +218,7 @@ put(const struct job *j)
 	struct rma_place place = {0};
 	struct lmpi_type type;
 	bool inside = locate(j, &place, &type);
-	struct filling *f;
+	struct rma_filling *f;
 	void *into;
 
 	if (!inside)
@@ -230,14 +232,16 @@ put(const struct job *j)
 		return;
 	}
 	f = must_alloc(sizeof(*f) + j->p.layout);
-	*f = (struct filling){.job = *j};
+	*f = (struct rma_filling){
+		.job = *j, .prev = peer->filling_last, .turn = ++peer->filling_turn};
 	keep(&f->job, f->copy);
 	into = place.at;
 	if (!inside || place.type != NULL)
 		into = f->temp = must_alloc(j->p.bytes);
 	rma_layout_release(&type);
 	f->req.on_done = filled;
-	peer->filling++;
+	*(f->prev ? &f->prev->next : &peer->filling_first) = f;
+	peer->filling_last = f;
 	lmpi_irecv(&f->req, into, j->p.bytes, (int)rma_world(j->win, j->origin), (int)j->p.data_tag,
 		   LMPI_CID_BULK);
 }
@@ -332,6 +336,9 @@ execute(const struct job *j)
 	struct rma_peer *peer = &j->win->peer[j->origin];
 
 	switch (j->p.kind) {
+	case RMA_GET:
+		get(j);
+		break;
 	case RMA_ACC:
 	case RMA_GET_ACC:
 		accumulate(j);
@@ -364,9 +371,6 @@ dispatch(const struct job *j)
 	switch (j->p.kind) {
 	case RMA_PUT:
 		put(j);
-		break;
-	case RMA_GET:
-		get(j);
 		break;
 	case RMA_REPLY:
 		rma_on_reply(j->win, j->origin, &j->p, j->data, j->bytes);

@@ -121,6 +121,10 @@ rma_win_destroy(struct lmpi_win *win)
 	while (*at != win)
 		at = &(*at)->next;
 	*at = win->next;
+	for (struct rma_waiter *w = win->waiters, *next; w != NULL; w = next) {
+		next = w->next; /* whoever still asks for a lock is at fault */
+		free(w);
+	}
 	rma_memory_release(win);
 	lmpi_comm_unref(win->comm);
 	lmpi_errhandler_unref(win->errhandler);

@@ -1,6 +1,8 @@
 /* One face for all transports: whom a packet goes to, turns, sleeping. */
 #include "transport.h"
 
+#include "../api/lock.h"
+
 #include "base/clock.h"
 #include "driver/suci_udp.h"
 
@@ -40,7 +42,7 @@ lmpi_tp_kick(void)
 }
 
 bool
-lmpi_tp_poll(uint64_t now_ns)
+lmpi_tp_poll(void)
 {
 	static uint32_t turn;
 	bool moved = false;
@@ -54,7 +56,9 @@ lmpi_tp_poll(uint64_t now_ns)
 	uint32_t every = !lmpi_shm_in_use() ? 1 : tcp || lmpi_net_in_use() ? 4 : 64;
 	if (++turn >= every && (!moved || turn >= 4 * every)) {
 		turn = 0;
-		moved |= lmpi_net_poll(now_ns);
+		if (every > 1)
+			lmpi_eng.now_ns = suci_udp_now_ns(); /* that of the turn may be older */
+		moved |= lmpi_net_poll(lmpi_eng.now_ns);
 		if (tcp)
 			moved |= lmpi_tcp_poll();
 	}
@@ -82,8 +86,10 @@ lmpi_tp_sleep(uint64_t deadline_ns)
 	uint64_t now = suci_udp_now_ns(), until = base_min_ns(deadline_ns, lmpi_net_expiry_ns());
 	struct timespec ts;
 
-	if (until <= now || !lmpi_shm_doze())
+	if (until <= now || !lmpi_shm_doze()) {
+		lmpi_lock_retake(lmpi_lock_drop()); /* others get their turn all the same */
 		return;
+	}
 	uint64_t left = until - now;
 	ts.tv_sec = (time_t)(left / BASE_S_NS);
 	ts.tv_nsec = (long)(left % BASE_S_NS);
@@ -95,7 +101,9 @@ lmpi_tp_sleep(uint64_t deadline_ns)
 		fd[n++] = (struct pollfd){.fd = net, .events = events};
 	if (lmpi_tcp_fd() >= 0)
 		fd[n++] = (struct pollfd){.fd = lmpi_tcp_fd(), .events = POLLIN};
+	unsigned depth = lmpi_lock_drop();
 	int r = ppoll(fd, n, until == BASE_NEVER_NS ? NULL : &ts, NULL);
+	lmpi_lock_retake(depth);
 	lmpi_shm_awake();
 	if (r > 0 && lmpi_bell_fd() >= 0 && (fd[0].revents & POLLIN))
 		lmpi_bell_hush();

@@ -1,6 +1,8 @@
 /* What Suci tells us: paths, blocks, notes. */
 #include "net_private.h"
 
+#include "../engine/light.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -133,10 +135,7 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		return;
 	const char *sep = text && *text ? ": " : "";
 	if (use & USE_RELAY) {
-		if (why == SUCI_DOWN_LOCAL) /* our own word: it was silent */
-			lmpi_relays_path_down(use & ~USE_RELAY, why, "is silent", NULL);
-		else
-			lmpi_relays_path_down(use & ~USE_RELAY, why, down_word(why), text);
+		lmpi_relays_path_down(use & ~USE_RELAY, why, down_word(why), text);
 		return;
 	}
 	struct lmpi_peer *peer = &eng.peer[use];
@@ -245,7 +244,12 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 	(void)user, (void)now_ns;
 	if (eng.closing)
 		return;
-	if (lmpi_note_relays_decode(bytes, len, &relays)) {
+	if (len > 0 && *(const uint8_t *)bytes == LIGHT_NOTE_TYPE) {
+		uint32_t use = net.path_use[path];
+
+		if (use & USE_RELAY && use != USE_NONE && use != USE_OTHER_RELAY)
+			lmpi_light_note(use & ~USE_RELAY, bytes, len);
+	} else if (lmpi_note_relays_decode(bytes, len, &relays)) {
 		if (relays.base == LMPI_LABEL_BASE && relays.token == (uint32_t)eng.token)
 			lmpi_relays_told(&relays);
 	} else if (lmpi_note_ways_decode(bytes, len, &ways)) {

@@ -22,8 +22,6 @@
 
 /* Relays that are known only after start-up. */
 #define LMPI_RELAYS_MORE 32u
-/* Why a path to a relay that seems silent is closed: it will be opened again. */
-#define LMPI_REPOINT "re-point"
 
 /* A relay of my cluster: one of its worker shards. */
 struct relay_state {
@@ -106,7 +104,8 @@ void lmpi_relays_path_down(uint32_t i, enum suci_down why, const char *word, con
 /* Notes of the relay at the other end of path. */
 void lmpi_relays_told(const struct lmpi_relays *n);
 void lmpi_relays_ways(uint32_t path, uint32_t ways, uint32_t resend);
-void lmpi_relays_note(struct relay_state *r, const void *note, size_t len);
+/* False: it is not up, or takes none now. */
+bool lmpi_relays_note(struct relay_state *r, const void *note, size_t len);
 /* Once a turn of the loop, outside Suci's callbacks. */
 void lmpi_relays_turn(uint64_t now_ns);
 void lmpi_relays_print_stats(void);

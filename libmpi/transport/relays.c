@@ -12,6 +12,8 @@
  * there is none at all for the partition timeout the job ends. */
 #include "net_private.h"
 
+#include "../engine/light.h"
+
 #include "base/bytes.h"
 #include "base/clock.h"
 
@@ -133,7 +135,8 @@ add_member(const struct relay_group *g, uint32_t i, int weight, uint64_t now_ns)
 			if (info.path[k].weight > 0 && info.path[k].weight != SUCI_WEIGHT_DRAINS)
 				continue;
 			suci_group_remove(net.lanes, g->id, info.path[k].path, now_ns);
-			err = suci_group_add(net.lanes, g->id, r->path, suci_weight(weight), now_ns);
+			err = suci_group_add(net.lanes, g->id, r->path, suci_weight(weight),
+					     now_ns);
 			break;
 		}
 	}
@@ -331,14 +334,27 @@ lmpi_relays_open(uint32_t i, uint64_t now_ns)
 
 /* --- notes ---------------------------------------------------------------- */
 
-void
+bool
 lmpi_relays_note(struct relay_state *r, const void *note, size_t len)
 {
 	if (!r->up)
-		return;
-	/* A full path loses the note: so does one that dies. */
-	(void)suci_path_note(net.ep, r->path, note, len, eng.now_ns);
+		return false;
+	/* A full path does not take the note, one that dies loses it. */
+	bool taken = suci_path_note(net.ep, r->path, note, len, eng.now_ns) == 0;
 	net.dirty = true;
+	return taken;
+}
+
+bool
+lmpi_net_tell_relay(uint32_t i, const void *note, size_t len)
+{
+	return i < net.nrelays && lmpi_relays_note(&net.relay[i], note, len);
+}
+
+uint32_t
+lmpi_net_relay_base(uint32_t i)
+{
+	return net.relay[i].conf.base;
 }
 
 /* The others should know whom I do not reach: they may reach it and send through it. */
@@ -464,6 +480,7 @@ lmpi_relays_path_down(uint32_t i, enum suci_down why, const char *word, const ch
 
 	r->up = false;
 	r->path = UINT32_MAX;
+	lmpi_light_relay_gone(i);
 	snprintf(r->why, sizeof r->why, "%s%s%s", word, text && *text ? ": " : "",
 		 text ? text : "");
 	net.unsettled = true;
@@ -497,8 +514,7 @@ listen_to(struct relay_state *r, uint64_t gap_ns, uint64_t now_ns)
 	}
 	r->deaf_ns += gap_ns;
 	if (r->deaf_ns >= net.silence_ns) {
-		/* To the relay, if it lives, this is neither death nor farewell. */
-		suci_path_close(net.ep, r->path, LMPI_REPOINT, now_ns);
+		suci_path_silent(net.ep, r->path, now_ns);
 		net.dirty = true;
 	} else if (r->deaf_ns >= ask && now_ns - r->ping_ns >= ask) {
 		uint8_t bytes[LMPI_NOTE_MAX];

@@ -5,14 +5,17 @@
  * name in /dev/shm that a killed job could leave behind.
  *
  * Messages above LMPI_SHM_EAGER_MAX are read by the receiver straight out of
- * the sender's memory (process_vm_readv); where the system forbids that they
- * go through the ring in pieces. */
+ * the sender's memory (process_vm_readv), long ones by both at once (shm_share.h);
+ * where the system forbids that they go through the ring in pieces. */
 #include "transport.h"
 #include "shm_ring.h"
+#include "shm_share.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,37 +35,52 @@ struct segment {
 	uint32_t barrier; /* owner makes the barriers of all when it dozes */
 	uint64_t ring_bytes;
 	uint8_t fill[40];
-	/* nrings x (struct lmpi_ring, ring_bytes) */
+	/* nrings x (struct lmpi_share, struct lmpi_ring, ring_bytes) */
 };
 _Static_assert(sizeof(struct segment) == 64, "laid out the same in all processes");
 
 static struct mate { /* another process of my node, by node index */
 	struct segment *seg;
 	uint64_t seg_bytes;
-	struct lmpi_ring_tx tx; /* my ring in its segment */
-	struct lmpi_ring_rx rx; /* its ring in mine */
+	struct lmpi_ring_tx tx;		    /* my ring in its segment */
+	struct lmpi_ring_rx rx;		    /* its ring in mine */
+	struct lmpi_share *from_me, *to_me; /* long messages, beside the rings */
 	uint32_t world;
 	pid_t pid;
 	bool no_copy; /* reading its memory is forbidden */
 	bool barrier; /* it makes my barriers, see wake() */
 	char bell[32];
+	int bell_fd; /* kept for lmpi_bell_ring() */
 } * mate;
 static uint32_t nmates, attached;
 static struct segment *mine;
 static uint64_t mine_bytes, ring_bytes;
 static int mine_fd = -1;
+static uint32_t dozers; /* threads of mine */
+
+static size_t
+channel_bytes(uint64_t bytes)
+{
+	return sizeof(struct lmpi_share) + sizeof(struct lmpi_ring) + bytes;
+}
+
+static struct lmpi_share *
+share_at(struct segment *s, uint64_t bytes, uint32_t i)
+{
+	uint8_t *p = (uint8_t *)s + sizeof *s + i * channel_bytes(bytes);
+	return (struct lmpi_share *)(void *)p;
+}
 
 static struct lmpi_ring *
 ring_at(struct segment *s, uint64_t bytes, uint32_t i)
 {
-	uint8_t *p = (uint8_t *)s + sizeof *s + (size_t)i * (sizeof(struct lmpi_ring) + bytes);
-	return (struct lmpi_ring *)(void *)p;
+	return (struct lmpi_ring *)(void *)(share_at(s, bytes, i) + 1);
 }
 
 static uint64_t
 segment_bytes(uint32_t n, uint64_t bytes)
 {
-	return sizeof(struct segment) + n * (sizeof(struct lmpi_ring) + bytes);
+	return sizeof(struct segment) + n * channel_bytes(bytes);
 }
 
 int
@@ -129,6 +147,8 @@ lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 	m->tx = (struct lmpi_ring_tx){.ring = ring_at(m->seg, ring_bytes, lmpi_world.node_rank),
 				      .size = ring_bytes};
 	m->rx = (struct lmpi_ring_rx){.ring = ring_at(mine, ring_bytes, i), .size = ring_bytes};
+	m->from_me = share_at(m->seg, ring_bytes, lmpi_world.node_rank);
+	m->to_me = share_at(mine, ring_bytes, i);
 	m->barrier = mine->barrier && m->seg->barrier;
 	m->no_copy = lmpi_env_u64("LIBMPI_CMA", 1, 1) == 0;
 	attached++;
@@ -153,6 +173,7 @@ void
 lmpi_shm_set_bell(uint32_t i, const char *name)
 {
 	memcpy(mate[i].bell, name, sizeof mate[i].bell - 1);
+	mate[i].bell_fd = -1;
 }
 
 void
@@ -170,6 +191,8 @@ lmpi_shm_close(void)
 	for (uint32_t i = 0; i < nmates; i++) {
 		if (mate[i].seg)
 			munmap(mate[i].seg, mate[i].seg_bytes);
+		if (mate[i].bell[0])
+			lmpi_bell_drop(&mate[i].bell_fd);
 	}
 	if (mine)
 		munmap(mine, mine_bytes);
@@ -185,6 +208,18 @@ lmpi_shm_in_use(void)
 	return attached > 0;
 }
 
+int
+lmpi_shm_cores(void)
+{
+	cpu_set_t all, one;
+
+	CPU_ZERO(&all);
+	for (uint32_t i = 0; i < nmates; i++)
+		if (sched_getaffinity(mate[i].seg ? mate[i].pid : 0, sizeof one, &one) == 0)
+			CPU_OR(&all, &all, &one);
+	return CPU_COUNT(&all);
+}
+
 /* After a record was published, or room was made, for m.  What was written must be seen before
  * dozing is read.  A fence for each message is dear; who dozes does it rarely and can have the
  * kernel make everybody's (membarrier), if both are registered for that. */
@@ -197,40 +232,58 @@ wake(struct mate *m)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&m->seg->dozing, memory_order_relaxed) &&
 	    atomic_exchange(&m->seg->dozing, 0))
-		lmpi_bell_ring(m->bell);
+		lmpi_bell_ring(m->bell, &m->bell_fd);
 }
 
+/* What a whole message without questions needs of struct lmpi_hdr: with the ring's word it
+ * leaves half of a cache line to the message. */
+struct lmpi_brief {
+	uint64_t cid;
+	int32_t lsrank, tag;
+};
+_Static_assert(sizeof(struct lmpi_brief) == 16, "laid out the same in all processes");
+
 static bool
-put(struct mate *m, const struct lmpi_hdr *h, const void *data, size_t len)
+put(struct mate *m, unsigned kind, const void *head, size_t head_len, const void *data, size_t len)
 {
-	uint8_t *p = lmpi_ring_reserve(&m->tx, sizeof *h + len);
+	uint8_t *p = lmpi_ring_reserve(&m->tx, kind, head_len + len);
 	if (!p)
 		return false;
-	memcpy(p, h, sizeof *h);
+	memcpy(p, head, head_len);
 	if (len)
-		memcpy(p + sizeof *h, data, len);
+		memcpy(p + head_len, data, len);
 	lmpi_ring_commit(&m->tx);
 	wake(m);
 	return true;
 }
 
 bool
+lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int tag,
+		    const void *data, uint64_t len)
+{
+	struct lmpi_brief b = {cid, lsrank, tag};
+
+	return put(&mate[peer->node_index], LMPI_RING_BRIEF, &b, sizeof b, data, (size_t)len);
+}
+
+bool
 lmpi_shm_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
 {
-	return put(&mate[peer->node_index], h, data, (size_t)len);
+	if (h->type == LMPI_T_EAGER && h->flags == 0)
+		return lmpi_shm_send_brief(peer, h->cid, h->lsrank, h->tag, data, len);
+	return put(&mate[peer->node_index], LMPI_RING_FULL, h, sizeof *h, data, (size_t)len);
 }
 
 bool
 lmpi_shm_send(struct lmpi_peer *peer, struct lmpi_out *out)
 {
-	struct mate *m = &mate[peer->node_index];
 	size_t most = lmpi_ring_payload_max(ring_bytes) - sizeof out->hdr;
 
 	do {
 		size_t n = out->len - out->sent < most ? (size_t)(out->len - out->sent) : most;
 		if (out->hdr.type == LMPI_T_DATA)
 			out->hdr.offset = out->sent;
-		if (!put(m, &out->hdr, out->data + out->sent, n))
+		if (!lmpi_shm_send_now(peer, &out->hdr, out->data + out->sent, n))
 			return false;
 		out->sent += n;
 	} while (out->sent < out->len);
@@ -239,12 +292,18 @@ lmpi_shm_send(struct lmpi_peer *peer, struct lmpi_out *out)
 }
 
 static void
-take(struct mate *m, const uint8_t *p, size_t len)
+corrupt(const struct mate *m)
+{
+	lmpi_fail("shared memory of rank %u is corrupt", m->world);
+}
+
+static void
+take_full(const struct mate *m, const uint8_t *p, size_t len)
 {
 	struct lmpi_hdr h;
 
 	if (len < sizeof h) {
-		lmpi_fail("shared memory of rank %u is corrupt", m->world);
+		corrupt(m);
 		return;
 	}
 	memcpy(&h, p, sizeof h);
@@ -256,34 +315,53 @@ take(struct mate *m, const uint8_t *p, size_t len)
 	}
 }
 
+static void
+take_brief(const struct mate *m, const uint8_t *p, size_t len)
+{
+	struct lmpi_brief b;
+
+	if (len < sizeof b) {
+		corrupt(m);
+		return;
+	}
+	memcpy(&b, p, sizeof b);
+	lmpi_arrive_whole(&eng.peer[m->world], b.cid, b.lsrank, b.tag, p + sizeof b,
+			  len - sizeof b);
+}
+
+/* Take what one has sent; false: nothing. */
+static bool
+poll_mate(struct mate *m)
+{
+	bool broken = false, woke = false;
+	const uint8_t *p;
+	unsigned kind;
+	size_t len;
+	int n = 0;
+
+	for (; n < BURST && (p = lmpi_ring_peek(&m->rx, &kind, &len, &broken)); n++) {
+		(kind == LMPI_RING_BRIEF ? take_brief : take_full)(m, p, len);
+		lmpi_ring_skip(&m->rx);
+		if (lmpi_ring_owes(&m->rx))
+			woke |= lmpi_ring_give(&m->rx);
+	}
+	if (lmpi_ring_is_wanted(&m->rx))
+		woke |= lmpi_ring_give(&m->rx);
+	if (woke)
+		wake(m);
+	if (broken)
+		corrupt(m);
+	return n > 0;
+}
+
 bool
 lmpi_shm_poll(void)
 {
 	bool moved = false;
 
-	for (uint32_t i = 0; i < nmates; i++) {
-		struct mate *m = &mate[i];
-		bool broken = false, woke = false, took = false;
-		const uint8_t *p;
-		size_t len;
-
-		if (!m->seg)
-			continue;
-		for (int n = 0; n < BURST && (p = lmpi_ring_peek(&m->rx, &len, &broken)); n++) {
-			take(m, p, len);
-			lmpi_ring_skip(&m->rx);
-			took = true;
-			if (lmpi_ring_owes(&m->rx))
-				woke |= lmpi_ring_give(&m->rx);
-		}
-		if (took)
-			woke |= lmpi_ring_give(&m->rx);
-		moved |= took;
-		if (woke)
-			wake(m);
-		if (broken)
-			lmpi_fail("shared memory of rank %u is corrupt", m->world);
-	}
+	for (uint32_t i = 0; i < nmates; i++)
+		if (mate[i].seg)
+			moved |= poll_mate(&mate[i]);
 	return moved;
 }
 
@@ -292,6 +370,7 @@ lmpi_shm_doze(void)
 {
 	if (!mine)
 		return true;
+	dozers++;
 	atomic_store(&mine->dozing, 1);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (mine->barrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0) {
@@ -302,6 +381,8 @@ lmpi_shm_doze(void)
 		struct mate *m = &mate[i];
 		if (!m->seg)
 			continue;
+		if (m->rx.head != m->rx.given && lmpi_ring_give(&m->rx))
+			wake(m); /* it waits for room that it did not know of */
 		/* want was ours and is cleared: room was made. */
 		bool waits = eng.peer[m->world].out_first != NULL;
 		if (!lmpi_ring_is_empty(&m->rx) || (waits && atomic_load(&m->tx.ring->want) == 0)) {
@@ -315,7 +396,7 @@ lmpi_shm_doze(void)
 void
 lmpi_shm_awake(void)
 {
-	if (mine)
+	if (mine && --dozers == 0)
 		atomic_store_explicit(&mine->dozing, 0, memory_order_relaxed);
 }
 
@@ -348,10 +429,74 @@ copy(struct mate *m, uint64_t address, void *mem, uint64_t n, bool write)
 	return 1;
 }
 
-int
-lmpi_tp_read(const struct lmpi_peer *peer, uint64_t address, void *to, uint64_t n)
+/* Take pieces of a message and copy them, as long as there are any: out of its memory the first
+ * ones, into it the last. */
+static int
+copy_pieces(struct mate *m, struct lmpi_share *s, uint32_t number, uint64_t address, uint8_t *mem,
+	    uint64_t len, bool write)
 {
-	return copy(&mate[peer->node_index], address, to, n, false);
+	uint64_t size = lmpi_share_piece(len);
+	uint32_t i;
+	int r = 1;
+
+	while (r == 1 && lmpi_share_take(s, number, !write, &i)) {
+		uint64_t at = i * size;
+		r = copy(m, address + at, mem + at, len - at < size ? len - at : size, write);
+		if (write)
+			lmpi_share_took(s, r == 1);
+	}
+	return r;
+}
+
+/* The sender copies the last of what it took; false: it is gone. */
+static bool
+await_pieces(const struct mate *m, struct lmpi_share *s, uint32_t theirs)
+{
+	for (uint32_t turn = 1; lmpi_share_left(s, theirs) != 0; turn++) {
+		__builtin_ia32_pause();
+		if (turn % 256 == 0)
+			sched_yield();
+		if (turn % (1u << 16) == 0 && kill(m->pid, 0) < 0 && errno == ESRCH)
+			return false;
+	}
+	return true;
+}
+
+int
+lmpi_tp_read(const struct lmpi_peer *peer, uint64_t srq, uint64_t address, void *to, uint64_t n)
+{
+	struct mate *m = &mate[peer->node_index];
+	struct lmpi_share *s = m->to_me;
+	uint32_t pieces = lmpi_share_pieces(n), number;
+
+	/* Who sends, too, has to do with processes that are reading. */
+	if (n < LMPI_SHARE_MIN || n > LMPI_SHARE_LONGEST || m->no_copy || eng.sends > 0 ||
+	    lmpi_crowded())
+		return copy(m, address, to, n, false);
+	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_HELP);
+	number = lmpi_share_begin(s, pieces);
+	h.srq = srq;
+	h.drq = number;
+	h.msglen = n;
+	h.offset = (uint64_t)(uintptr_t)to;
+	put(m, LMPI_RING_FULL, &h, sizeof h, NULL, 0); /* without room it does without help */
+	int r = copy_pieces(m, s, number, address, to, n, false);
+	if (!await_pieces(m, s, lmpi_share_end(s, pieces)))
+		return -1;
+	if (r == 1 && atomic_load_explicit(&s->failed, memory_order_relaxed))
+		return copy(m, address, to, n, false);
+	return r;
+}
+
+void
+lmpi_tp_help(const struct lmpi_peer *peer, uint64_t number, const void *data, uint64_t n,
+	     uint64_t address)
+{
+	struct mate *m = &mate[peer->node_index];
+
+	if (n <= LMPI_SHARE_LONGEST)
+		copy_pieces(m, m->from_me, (uint32_t)number, address, (uint8_t *)(uintptr_t)data, n,
+			    true);
 }
 
 bool

@@ -4,8 +4,10 @@
  * itself lies in memory both have mapped; each side keeps a private handle with
  * its own position and the last seen position of the other.
  *
- * Memory   tail is written by the producer with release order after the record,
- *          head by the consumer after it has read it.
+ * Memory   a record is there when its first word is not 0; that word is written last, with
+ *          release order, after the word where the next record will begin has become 0.  So
+ *          a short message is one cache line from core to core, and no other is looked at.
+ *          head is written by the consumer after it has read what is before it.
  * Sleeping a producer that finds the ring full sets want before it looks again;
  *          a consumer that made room and finds want set clears it and wakes the
  *          producer (lmpi_ring_pop returns true then). */
@@ -20,61 +22,70 @@
 #include <string.h>
 
 struct lmpi_ring {
-	alignas(64) _Atomic uint64_t tail; /* producer: wo, consumer: ro */
 	alignas(64) _Atomic uint64_t head; /* consumer: wo, producer: ro */
 	_Atomic uint32_t want;		   /* producer sets, consumer clears */
-	alignas(64) uint8_t data[];
+	alignas(64) uint8_t data[];	   /* zeros in the beginning */
 };
-_Static_assert(sizeof(struct lmpi_ring) == 128, "laid out the same in all processes");
+_Static_assert(sizeof(struct lmpi_ring) == 64, "laid out the same in all processes");
 
-struct lmpi_ring_record {
-	uint32_t len;  /* payload bytes */
-	uint32_t kind; /* 0: filler up to the end of the ring */
-};
-#define LMPI_RING_ALIGN 16u
+/* The first word of a record: its kind above, its payload bytes below. */
+#define LMPI_RING_FILLER 1u /* up to the end of the ring */
+#define LMPI_RING_FULL	 2u /* begins with a struct lmpi_hdr */
+#define LMPI_RING_BRIEF	 3u /* begins with a struct lmpi_brief (shm.c) */
+#define LMPI_RING_ALIGN	 32u
+#define LMPI_RING_WORD	 sizeof(uint64_t)
 
 struct lmpi_ring_tx {
 	struct lmpi_ring *ring;
 	uint64_t size; /* power of two */
 	uint64_t tail, head_seen;
+	uint64_t word, need; /* of the record reserved */
 };
 struct lmpi_ring_rx {
 	struct lmpi_ring *ring;
 	uint64_t size;
 	uint64_t head;
-	uint64_t next; /* head after the record that was peeked at */
+	uint64_t next;	/* head after the record that was peeked at */
+	uint64_t given; /* head as the producer may see it */
 };
+
+static inline _Atomic uint64_t *
+lmpi_ring_word(struct lmpi_ring *r, uint64_t size, uint64_t at)
+{
+	return (_Atomic uint64_t *)(void *)(r->data + (at & (size - 1)));
+}
 
 static inline uint64_t
 lmpi_ring_record_bytes(size_t len)
 {
-	return (sizeof(struct lmpi_ring_record) + len + LMPI_RING_ALIGN - 1) &
-	       ~(uint64_t)(LMPI_RING_ALIGN - 1);
+	return (LMPI_RING_WORD + len + LMPI_RING_ALIGN - 1) & ~(uint64_t)(LMPI_RING_ALIGN - 1);
 }
 
 /* Longest payload of a record in a ring of that size. */
 static inline size_t
 lmpi_ring_payload_max(uint64_t size)
 {
-	return (size_t)(size / 4) - sizeof(struct lmpi_ring_record);
+	return (size_t)(size / 4) - LMPI_RING_ALIGN - LMPI_RING_WORD;
 }
 
-/* Is there room for a record of len now?  *pad: filler needed before it. */
+/* Is there room for a record of len now, and the word after it?  *pad: filler needed before
+ * it. */
 static inline bool
 lmpi_ring_has_room(struct lmpi_ring_tx *t, uint64_t need, uint64_t *pad)
 {
-	uint64_t at = t->tail & (t->size - 1);
+	uint64_t at = t->tail & (t->size - 1), end;
 	*pad = at + need > t->size ? t->size - at : 0;
-	if (t->tail + *pad + need - t->head_seen <= t->size)
+	end = t->tail + *pad + need + LMPI_RING_ALIGN;
+	if (end - t->head_seen <= t->size)
 		return true;
 	t->head_seen = atomic_load_explicit(&t->ring->head, memory_order_acquire);
-	return t->tail + *pad + need - t->head_seen <= t->size;
+	return end - t->head_seen <= t->size;
 }
 
-/* Room for a record of len bytes, to be filled and then published with
+/* Room for a record of that kind of len bytes, to be filled and then published with
  * lmpi_ring_commit(); NULL if the ring is full (the producer will be woken). */
 static inline uint8_t *
-lmpi_ring_reserve(struct lmpi_ring_tx *t, size_t len)
+lmpi_ring_reserve(struct lmpi_ring_tx *t, unsigned kind, size_t len)
 {
 	uint64_t need = lmpi_ring_record_bytes(len), pad;
 
@@ -88,78 +99,92 @@ lmpi_ring_reserve(struct lmpi_ring_tx *t, size_t len)
 		}
 	}
 	if (pad) {
-		struct lmpi_ring_record filler = {.len = (uint32_t)(pad - sizeof filler),
-						  .kind = 0};
-		memcpy(t->ring->data + (t->tail & (t->size - 1)), &filler, sizeof filler);
+		uint64_t filler = (uint64_t)LMPI_RING_FILLER << 32 | (pad - LMPI_RING_WORD);
+		atomic_store_explicit(lmpi_ring_word(t->ring, t->size, 0), 0, memory_order_relaxed);
+		atomic_store_explicit(lmpi_ring_word(t->ring, t->size, t->tail), filler,
+				      memory_order_release);
 		t->tail += pad;
 	}
-	struct lmpi_ring_record r = {.len = (uint32_t)len, .kind = 1};
-	uint8_t *p = t->ring->data + (t->tail & (t->size - 1));
-	memcpy(p, &r, sizeof r);
-	t->tail += need;
-	return p + sizeof r;
+	t->need = need;
+	t->word = (uint64_t)kind << 32 | len;
+	return t->ring->data + (t->tail & (t->size - 1)) + LMPI_RING_WORD;
 }
 
 static inline void
 lmpi_ring_commit(struct lmpi_ring_tx *t)
 {
-	atomic_store_explicit(&t->ring->tail, t->tail, memory_order_release);
+	uint64_t next = t->tail + t->need;
+
+	atomic_store_explicit(lmpi_ring_word(t->ring, t->size, next), 0, memory_order_relaxed);
+	atomic_store_explicit(lmpi_ring_word(t->ring, t->size, t->tail), t->word,
+			      memory_order_release);
+	t->tail = next;
+	/* The line of the next record but one: the 0 there is not to hold up the next. */
+	__builtin_prefetch(t->ring->data + ((next + 64) & (t->size - 1)), 1);
 }
 
 static inline bool
 lmpi_ring_is_empty(const struct lmpi_ring_rx *r)
 {
-	return atomic_load_explicit(&r->ring->tail, memory_order_acquire) == r->head;
+	return atomic_load_explicit(lmpi_ring_word(r->ring, r->size, r->head),
+				    memory_order_acquire) == 0;
 }
 
 /* The oldest record, or NULL.  *broken is set if the ring's content makes no
  * sense (the other process has overwritten it). */
 static inline const uint8_t *
-lmpi_ring_peek(struct lmpi_ring_rx *r, size_t *len, bool *broken)
+lmpi_ring_peek(struct lmpi_ring_rx *r, unsigned *kind, size_t *len, bool *broken)
 {
 	for (;;) {
-		uint64_t tail = atomic_load_explicit(&r->ring->tail, memory_order_acquire);
+		uint64_t word = atomic_load_explicit(lmpi_ring_word(r->ring, r->size, r->head),
+						     memory_order_acquire);
 		uint64_t at = r->head & (r->size - 1);
-		struct lmpi_ring_record rec;
 
-		if (tail == r->head)
+		if (word == 0)
 			return NULL;
-		memcpy(&rec, r->ring->data + at, sizeof rec);
-		uint64_t need = lmpi_ring_record_bytes(rec.len);
-		if (tail - r->head > r->size || need > tail - r->head || need > r->size - at ||
-		    rec.kind > 1) {
+		*len = (uint32_t)word;
+		*kind = (unsigned)(word >> 32);
+		r->next = r->head + lmpi_ring_record_bytes(*len);
+		if (*kind >= LMPI_RING_FULL && *kind <= LMPI_RING_BRIEF &&
+		    r->next - r->head <= r->size - at)
+			return r->ring->data + at + LMPI_RING_WORD;
+		if (*kind != LMPI_RING_FILLER || at == 0 || r->next - r->head != r->size - at) {
 			*broken = true;
 			return NULL;
 		}
-		if (rec.kind == 0) {
-			r->head += need;
-			continue;
-		}
-		r->next = r->head + need;
-		*len = rec.len;
-		return r->ring->data + at + sizeof rec;
+		r->head = r->next;
 	}
 }
 
 /* Done with the peeked record.  The producer does not know yet: that costs a cache line
- * between two cores each time, so it is told of several at once. */
+ * between two cores each time, so it is told of several at once, or when it asks.  Of an
+ * eighth of an empty ring it need not know: any record fits into the rest. */
 static inline void
 lmpi_ring_skip(struct lmpi_ring_rx *r)
 {
 	r->head = r->next;
 }
 
+/* Is there room that the producer does not know of, and waits for? */
+static inline bool
+lmpi_ring_is_wanted(const struct lmpi_ring_rx *r)
+{
+	return r->head != r->given &&
+	       atomic_load_explicit(&r->ring->want, memory_order_relaxed) != 0;
+}
+
 /* So much room that it is time to tell? */
 static inline bool
 lmpi_ring_owes(const struct lmpi_ring_rx *r)
 {
-	return r->head - atomic_load_explicit(&r->ring->head, memory_order_relaxed) >= r->size / 8;
+	return r->head - r->given >= r->size / 8;
 }
 
 /* Give the room of what was skipped back.  True: the producer waits for room. */
 static inline bool
 lmpi_ring_give(struct lmpi_ring_rx *r)
 {
+	r->given = r->head;
 	atomic_store(&r->ring->head, r->head);
 	if (atomic_load(&r->ring->want) == 0)
 		return false;

@@ -23,16 +23,22 @@ bool lmpi_tp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const vo
 /* Packets handed over by now leave now. */
 void lmpi_tp_kick(void);
 /* One turn of all transports; true if something moved. */
-bool lmpi_tp_poll(uint64_t now_ns);
+bool lmpi_tp_poll(void);
 /* Acks that others may be waiting for leave now. */
 void lmpi_tp_flush(void);
 /* Everything sent is placed as far as the transports know. */
 bool lmpi_tp_drained(void);
-/* Sleep until a transport has news, at most until deadline_ns. */
+/* Sleep until a transport has news, at most until deadline_ns; without the lock, which is held
+ * before and after.  Of several threads the news may wake another one only. */
 void lmpi_tp_sleep(uint64_t deadline_ns);
-/* Copy n bytes from address in the memory of a peer on this node.
- * 1: done, 0: the system does not allow it, -1: the peer is gone. */
-int lmpi_tp_read(const struct lmpi_peer *peer, uint64_t address, void *to, uint64_t n);
+/* Copy n bytes of its message srq from address in the memory of a peer on this node, who may be
+ * told to help.  1: done, 0: the system does not allow it, -1: the peer is gone. */
+int lmpi_tp_read(const struct lmpi_peer *peer, uint64_t srq, uint64_t address, void *to,
+		 uint64_t n);
+/* What it was told: copy pieces of the n bytes at data to address in its memory, while there are
+ * any to be copied. */
+void lmpi_tp_help(const struct lmpi_peer *peer, uint64_t number, const void *data, uint64_t n,
+		  uint64_t address);
 
 /* --- shm.c */
 struct lmpi_shm_place { /* where to find a process's segment */
@@ -51,8 +57,13 @@ void lmpi_shm_close(void);
 bool lmpi_shm_send(struct lmpi_peer *peer, struct lmpi_out *out);
 bool lmpi_shm_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
 		       uint64_t len);
+/* A whole message, as EAGER without flags. */
+bool lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int tag,
+			 const void *data, uint64_t len);
 bool lmpi_shm_poll(void);
 bool lmpi_shm_in_use(void);
+/* How many CPUs the processes of this node may use, all together. */
+int lmpi_shm_cores(void);
 /* I am about to sleep: peers ring the bell from now on.  False if something
  * has come meanwhile: do not sleep. */
 bool lmpi_shm_doze(void);
@@ -64,9 +75,11 @@ void lmpi_shm_awake(void);
 int lmpi_bell_make(char name[32]);
 void lmpi_bell_close(void);
 int lmpi_bell_fd(void);
-/* Wake the process whose bell has that name.  Any thread. */
-void lmpi_bell_ring(const char *name);
-void lmpi_bell_ring_me(void);
+/* Wake the process whose bell has that name; *kept is -1 before the first time, and belongs
+ * to this bell until lmpi_bell_drop(). */
+void lmpi_bell_ring(const char *name, int *kept);
+void lmpi_bell_drop(int *kept);
+void lmpi_bell_ring_me(void); /* any thread */
 void lmpi_bell_hush(void);
 /* World rank and bell of node index i. */
 void lmpi_shm_set_world(uint32_t i, uint32_t world);
@@ -101,6 +114,9 @@ void lmpi_net_watch(uint64_t since_ns, uint64_t now_ns);
  * (LEAVE); tries for at most so long. */
 void lmpi_net_tell_abort(const char *why, uint64_t limit_ns);
 void lmpi_net_tell_leave(uint64_t limit_ns);
+/* A note of a kind of its own for relay i; false: not now.  The label of world rank 0 there. */
+bool lmpi_net_tell_relay(uint32_t i, const void *note, size_t len);
+uint32_t lmpi_net_relay_base(uint32_t i);
 void lmpi_net_close(void);
 void lmpi_net_print_stats(void);
 void lmpi_net_print_paths(void); /* those that are up */

@@ -38,4 +38,7 @@ install-wrappers:
 		-e 's|@COMPILER@|$(patsubst mpicc,cc,$(patsubst mpicxx,c++,$(patsubst mpifort,gfortran,$(w))))|' -e 's|@LDEXTRA@||' \
 		libmpi/wrappers/wrapper.in > $(DESTDIR)$(PREFIX)/bin/$(w) && chmod 755 $(DESTDIR)$(PREFIX)/bin/$(w) &&) :
 	@$(foreach l,$(WRAPPER_LINKS),ln -sf $(lastword $(subst :, ,$(l))) $(DESTDIR)$(PREFIX)/bin/$(firstword $(subst :, ,$(l))) &&) :
-	@sed -e 's|@PREFIX@|$(PREFIX)|' libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpi.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@NAME@|mpi|' -e 's|@LIBS@|-lmpi_abi|' \
+		libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpi.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@NAME@|mpifort|' -e 's|@LIBS@|-lmpifort_abi -lmpi_abi|' \
+		libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpifort.pc

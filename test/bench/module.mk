@@ -55,3 +55,15 @@ bench-relay: $(B)/bin/relayd $(B)/bin/relay-pktgen $(B)/test/netpp
 .PHONY: bench-mpi
 bench-mpi: $(LMPI_ALL) $(B)/bin/mpirun
 	@test/bench/mpi.sh $(B)
+
+## bench-optical Linear broadcast by light through Open vSwitch, mode against mode; build/bench/optical.json (root)
+.PHONY: bench-optical
+bench-optical: all
+	@test/bench/optical.sh $(B)
+
+## bench-types   MPI_Pack and MPI_Unpack of vectors beside memcpy; build/bench/types.json
+.PHONY: bench-types
+bench-types: $(LMPI_ALL)
+	$(Q)mkdir -p build/bench
+	$(Q)MPICC_CC=gcc $(B)/bin/mpicc -std=gnu17 -O2 -o build/bench/packbench test/bench/packbench.c
+	$(Q)build/bench/packbench >build/bench/types.json; rc=$$?; cat build/bench/types.json; exit $$rc

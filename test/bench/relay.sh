@@ -6,12 +6,14 @@
 #
 #   ROUNDS (3)  MS (800) of a measurement   RT (1): a higher priority while measuring, so
 #   that what else the machine does counts less   PARTS ("forward lanes hop series")
+#   PMD_BURST (64) frames a turn of testpmd, as many as relayd takes (its own default is 32)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$1
 ROUNDS=${ROUNDS:-3}
 MS=${MS:-800}
 RT=${RT:-1}
+PMD_BURST=${PMD_BURST:-64}
 PARTS=${PARTS:-forward lanes hop series}
 out=$PWD/build/bench
 mkdir -p "$out"
@@ -54,10 +56,19 @@ boost() { [ "$RT" = 0 ] || echo "$1" 2>/dev/null >/proc/$$/autogroup || true; }
 
 # put WHAT ROUND JSON-OBJECT
 put() { printf '%s %s %s\n' "$1" "$2" "$(tr -d '\n' <<<"$3")" >>"$rows"; }
-# played WHAT ROUND SCENARIO LAB: measures of one scenario through relayd, awake already.
+# played WHAT ROUND SCENARIO LAB: measures of one scenario through relayd, awake already.  A
+# port whose last other end is just gone may not take us at once.
 played() {
-	timeout 60 "${rt[@]}" "$B/bin/relay-pktgen" --lab "$4" --json "$TMP/r.json" "$TMP/$3.json" \
-		>"$TMP/play.log" 2>&1 || { cat "$TMP/play.log" >&2; return 1; }
+	local k
+	for k in 1 2 3 4 5 6; do
+		timeout 60 "${rt[@]}" "$B/bin/relay-pktgen" --lab "$4" --json "$TMP/r.json" "$TMP/$3.json" \
+			>"$TMP/play.log" 2>&1 && break
+		if [ "$k" = 6 ] || ! grep -q ': start: ' "$TMP/play.log"; then
+			cat "$TMP/play.log" >&2
+			return 1
+		fi
+		sleep 0.5
+	done
 	put "$1" "$2" "$(python3 -c 'import json,sys; print(json.dumps(json.load(open(sys.argv[1]))[0]["measures"]))' "$TMP/r.json")"
 }
 # blasted WHAT ROUND LAB ARG...
@@ -81,7 +92,7 @@ pmd() {
 	: >"$TMP/pmd.log"
 	ip netns exec "$1" dpdk-testpmd --no-huge -m 192 --no-pci --no-telemetry \
 		--file-prefix "$RUN-pmd" --lcores 0@0,1@1 --vdev "$2" --vdev "$3" -- -i \
-		--forward-mode=macswap --total-num-mbufs=16384 --rxd=1024 --txd=1024 \
+		--forward-mode=macswap --burst="$PMD_BURST" --total-num-mbufs=16384 --rxd=1024 --txd=1024 \
 		--auto-start <"$TMP/pmd.in" >"$TMP/pmd.log" 2>&1 &
 	PMD_PID=$!
 	disown

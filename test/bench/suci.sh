@@ -5,8 +5,8 @@
 #
 #   ROUNDS (5)        turns of each; ratios are taken turn by turn, medians printed
 #   BUDGET_MS (120)   of a measurement
-#   MTUS ("1500 9000")  PEERS ("sucisock suci tcp enet udt srt"); sucisock is Suci that
-#                     receives by its UDP socket also where it could by AF_XDP
+#   MTUS ("1500 9000")  PEERS ("suci sucixdp tcp enet udt srt"); sucixdp is Suci that receives
+#                     through AF_XDP where it can, as its users do that ask for it
 #   LADDER ("65536 1048576 16777216 268435456 1073741824"; empty: none)
 #   LADDER_TURNS (3)  up and down
 #   RT=1              all ends at real-time priority: on a machine that does other things
@@ -18,7 +18,7 @@ B=$1
 ROUNDS=${ROUNDS:-5}
 BUDGET_MS=${BUDGET_MS:-120}
 MTUS=${MTUS:-1500 9000}
-PEERS=${PEERS:-sucisock suci tcp enet udt srt}
+PEERS=${PEERS:-suci sucixdp tcp enet udt srt}
 LADDER=${LADDER-65536 1048576 16777216 268435456 1073741824}
 LADDER_TURNS=${LADDER_TURNS:-3}
 SEALED=${SEALED-ping:1024 bulk:1024 bulk:65536} # with and without sealing
@@ -47,7 +47,7 @@ duel_peers() {
 				DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$q" \
 					>>"$log" 2>&1
 		done
-		if make "$B/test/duel-${p%sock}" >>"$log" 2>&1; then
+		if make "$B/test/duel-${p%xdp}" >>"$log" 2>&1; then
 			got+=" $p"
 		else
 			echo "$p is left out, see $log" >&2
@@ -59,7 +59,7 @@ duel_peers() {
 # duel PEER MTU MOST JSON WHAT BYTES BUDGET_MS ...: one connection.
 duel() {
 	local p=$1 mtu=$2 most=$3 json=$4
-	local end=("${rt[@]}" env "DUEL_XDP=$([[ $p == *sock ]] && echo 0 || echo 1)" "$PWD/$B/test/duel-${p%sock}")
+	local end=("${rt[@]}" env "DUEL_XDP=$([[ $p == *xdp ]] && echo 1 || echo 0)" "$PWD/$B/test/duel-${p%xdp}")
 	shift 4
 	# What the server before said is not this one's word.
 	rm -f "$TB_LOG/duel-$p.log"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "comm.h"
+#include "lmpi_no_light.h"
 #include "lmpi_no_windows.h"
 #include "rma.h"
 

@@ -123,8 +123,8 @@ mend(uint8_t *frame, size_t size)
 		be16_store(body + 2, rd_cksum_fold(rd_cksum_add(0, body, len)));
 	} else if (ip[9] == 17 && len >= RD_UDP_HDR && be16_load(body + 4) >= RD_UDP_HDR &&
 		   be16_load(body + 4) <= len && hdr == RD_IPV4_HDR) {
-		rd_udp_checksum(frame, rd_cksum_add(0, body + RD_UDP_HDR,
-						    be16_load(body + 4) - RD_UDP_HDR));
+		be16_store(body + 6, 0);
+		rd_udp_checksum(frame, be16_load(body + 4) - (size_t)RD_UDP_HDR, 0);
 	}
 }
 

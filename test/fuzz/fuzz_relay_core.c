@@ -3,7 +3,8 @@
  * notes, jobs added and ended, acks, time.  After each the core's books must be
  * right, and at the end every buffer is back.  An operation is 11 bytes; if there
  * are some over, the core has gateways; if more than five, it knows two relays of its
- * own cluster, and keeps strays. */
+ * own cluster, and keeps strays.  Three ports have light. */
+#define FAKE_NOTES 8 /* cleared for each input */
 #include "../unit/relay_fake_suci.h"
 #include "../unit/relay_job_maker.h"
 
@@ -128,10 +129,48 @@ hello(struct suci *ep, const uint8_t p[10])
 	fake_incoming(ep, &from, bytes, sizeof bytes, why);
 }
 
+/* Light ordered, lit by the other side, dark; a note about it to a process. */
+static void
+light(struct suci *ep, struct relay_core *c, const uint8_t p[10])
+{
+	uint32_t slot = p[1] % 4;
+	struct relay_light l = {
+		.peer = maker_relay_addr(p[2] % 4, p[3] % 3),
+		.addr = relay_addr_v4(0x0a320000u + p[4] % 4, 7000, RELAY_LEG_GLOBAL)};
+	uint8_t note[12] = {p[5] % 16 ? RELAY_NOTE_LIGHT : p[5]}, bytes[RELAY_HELLO_LEN];
+	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	char why[SUCI_TEXT_MAX];
+	l.addr.leg = (uint8_t)(RELAY_LEG_LIGHT + slot - (p[6] == 1));
+	switch (p[0] % 4) {
+	case 0:
+		(void)relay_core_light(c, slot, &l, ep->now);
+		break;
+	case 1: {
+		uint32_t path = fake_find(ep, &l.addr);
+		relay_hello_encode(&h, bytes);
+		bytes[p[7] % sizeof bytes] ^= p[8];
+		if (path == UINT32_MAX || !ep->path[path].up)
+			fake_incoming(ep, &l.addr, bytes, sizeof bytes, why);
+		break;
+	}
+	case 2:
+		(void)relay_core_dark(c, slot, ep->now);
+		break;
+	default:
+		(void)relay_core_note(c, label(p[2], 0), p[3] ? p[3] % 64 : RELAY_RANK_NONE, note,
+				      p[4] % sizeof note, ep->now);
+		break;
+	}
+}
+
 static void
 operate(struct suci *ep, struct relay_core *c, uint8_t op, const uint8_t p[10])
 {
 	uint32_t path = p[0] % FAKE_PATHS;
+	if (op >= 224) {
+		light(ep, c, p);
+		return;
+	}
 	switch (op % 9) {
 	case 0:
 	case 1:
@@ -188,6 +227,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.self_global = maker_relay_addr(0, 0),
 		.trunk_mtu = 1472,
 		.ngateways = size % 11 ? 3 : 0,
+		.nlights = 3,
 		.ops = &ops,
 	};
 	for (uint32_t m = 0; size % 11 > 5 && m < 2; m++) {

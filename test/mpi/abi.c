@@ -56,6 +56,31 @@ serialisation(void)
 	MPI_Info_free(&info);
 }
 
+/* A status goes through all three languages and is still of that message. */
+static void
+fortran_statuses(void)
+{
+	MPI_Fint f[MPI_F_STATUS_SIZE], again[MPI_F_STATUS_SIZE];
+	int in[3] = {0}, out[3] = {4, 5, 6}, n = 0, cancelled = 1;
+	MPI_F08_status f08, from_f;
+	MPI_Status st, back;
+
+	_Static_assert(sizeof(MPI_F08_status) == MPI_F_STATUS_SIZE * sizeof(MPI_Fint),
+		       "TYPE(MPI_Status) of module mpi_f08");
+	MPI_Sendrecv(out, 3, MPI_INT, 0, 41, in, 3, MPI_INT, 0, 41, MPI_COMM_SELF, &st);
+	st.MPI_ERROR = MPI_ERR_TAG;
+	CHECK(MPI_Status_c2f08(&st, &f08) == MPI_SUCCESS);
+	CHECK(f08.MPI_SOURCE == 0 && f08.MPI_TAG == 41 && f08.MPI_ERROR == MPI_ERR_TAG);
+	CHECK(MPI_Status_f082f(&f08, f) == MPI_SUCCESS);
+	CHECK(PMPI_Status_c2f(&st, again) == MPI_SUCCESS && memcmp(f, again, sizeof(f)) == 0);
+	CHECK(MPI_Status_f2f08(f, &from_f) == MPI_SUCCESS);
+	memset(&back, 0, sizeof(back));
+	CHECK(MPI_Status_f082c(&from_f, &back) == MPI_SUCCESS);
+	MPI_Get_count(&back, MPI_INT, &n);
+	MPI_Test_cancelled(&back, &cancelled);
+	CHECK(n == 3 && !cancelled && back.MPI_TAG == 41 && back.MPI_ERROR == MPI_ERR_TAG);
+}
+
 static void
 queries(void)
 {
@@ -125,6 +150,7 @@ main(int argc, char **argv)
 	start(&argc, &argv);
 	datatypes();
 	serialisation();
+	fortran_statuses();
 	queries();
 	statuses();
 	return finish();

@@ -239,6 +239,37 @@ reduce_scatters(int n, bool in_place)
 	free(rc);
 }
 
+/* The same calls again, more kinds of them than a communicator remembers, several of one kind
+ * under way at a time, on communicators that come and go. */
+static void
+again(void)
+{
+	enum { KINDS = 20, AT_ONCE = 3 };
+	MPI_Comm comm;
+	MPI_Request r[AT_ONCE];
+	bool good = true;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	set_in(KINDS + AT_ONCE);
+	for (int turn = 0; turn < 3; turn++)
+		for (int n = 1; n <= KINDS; n++) {
+			for (int k = 0; k < AT_ONCE; k++) {
+				memset(out + k * KINDS, 0, KINDS * sizeof(int));
+				MPI_Iallreduce(in + k, out + k * KINDS, n, MPI_INT, MPI_SUM, comm,
+					       &r[k]);
+			}
+			MPI_Allreduce(in, all, n, MPI_INT, turn == 1 ? MPI_MAX : MPI_SUM, comm);
+			MPI_Waitall(AT_ONCE, r, MPI_STATUSES_IGNORE);
+			for (int i = 0; i < n; i++) {
+				good &= turn == 1 || all[i] == sum_to(check_size, i);
+				for (int k = 0; k < AT_ONCE; k++)
+					good &= out[k * KINDS + i] == sum_to(check_size, k + i);
+			}
+		}
+	CHECKF(good, "%d kinds of allreduce, %d at once", KINDS, AT_ONCE);
+	MPI_Comm_free(&comm);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -260,6 +291,7 @@ main(int argc, char **argv)
 				reduce_scatters(counts[k], in_place);
 			MPI_Barrier(MPI_COMM_WORLD);
 		}
+	again();
 	free(in);
 	free(out);
 	free(all);

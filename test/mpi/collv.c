@@ -164,6 +164,66 @@ many_at_once(void)
 	MPI_Comm_free(&dup);
 }
 
+/* Blocks that land on each other: who is left on top nobody says, but the call ends.  Large
+ * enough for messages that wait for their receiver. */
+static void
+on_top(void)
+{
+	enum { N = 200000 };
+	int *counts = malloc((size_t)check_size * sizeof(int));
+	int *displs = calloc((size_t)check_size, sizeof(int));
+	char *mine = malloc(N), *all = calloc(2, N);
+
+	memset(mine, 'a' + check_rank % 20, N);
+	for (int i = 0; i < check_size; i++)
+		counts[i] = N - 10000 * (i % 10);
+	for (int way = 0; way < 3; way++) { /* all at 0; the last later; falling */
+		for (int i = 0; i < check_size; i++)
+			displs[i] = way == 0 ? 0
+				    : way == 1 ? (i == check_size - 1) * 1000
+					       : (check_size - 1 - i) * 10;
+		MPI_Allgatherv(mine, counts[check_rank], MPI_CHAR, all, counts, displs, MPI_CHAR,
+			       MPI_COMM_WORLD);
+		CHECK(all[0] >= 'a' && all[N - 100000] >= 'a');
+	}
+	free(counts);
+	free(displs);
+	free(mine);
+	free(all);
+}
+
+/* Persistent operations are initialised in the same order and started in any. */
+static void
+any_start(void)
+{
+	enum { K = 4 };
+	MPI_Request r[K];
+	int in[K], sum[K], root[2];
+
+	for (int k = 0; k < 2; k++) {
+		MPI_Allreduce_init(&in[k], &sum[k], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+				   MPI_INFO_NULL, &r[2 * k]);
+		MPI_Bcast_init(&root[k], 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL,
+			       &r[2 * k + 1]);
+	}
+	for (int turn = 0; turn < 3; turn++) {
+		for (int k = 0; k < 2; k++) {
+			in[k] = check_rank + 10 * k + turn;
+			root[k] = check_rank == 0 ? 70 + k + turn : -1;
+		}
+		for (int k = 0; k < K; k++)
+			MPI_Start(&r[(k + check_rank + turn) % K]);
+		MPI_Waitall(K, r, MPI_STATUSES_IGNORE);
+		for (int k = 0; k < 2; k++) {
+			CHECK(sum[k] == check_size * (check_size - 1) / 2 +
+						check_size * (10 * k + turn));
+			CHECK(root[k] == 70 + k + turn);
+		}
+	}
+	for (int k = 0; k < K; k++)
+		MPI_Request_free(&r[k]);
+}
+
 /* Floating-point sums are the same bits everywhere. */
 static void
 same_bits(void)
@@ -194,6 +254,8 @@ main(int argc, char **argv)
 	alltoallv();
 	strided();
 	many_at_once();
+	on_top();
+	any_start();
 	same_bits();
 	return finish();
 }

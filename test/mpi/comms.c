@@ -242,6 +242,48 @@ idup(void)
 	MPI_Comm_free(&b);
 }
 
+/* Many made of one, of all kinds, while others are under way: no message strays. */
+static void
+many(void)
+{
+	enum { N = 150 };
+	MPI_Comm c[N], late;
+	MPI_Request r, in[N];
+	MPI_Group all, own;
+	int got[N], to = (check_rank + 1) % check_size;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	MPI_Group_incl(all, 1, &check_rank, &own);
+	MPI_Comm_idup(MPI_COMM_WORLD, &late, &r);
+	for (int i = 0; i < N; i++) {
+		if (i % 3 == 0) {
+			MPI_Comm_dup(MPI_COMM_WORLD, &c[i]);
+		} else if (i % 3 == 1) {
+			MPI_Comm_split(MPI_COMM_WORLD, 0, check_rank, &c[i]);
+		} else { /* of all, by way of one that not everybody gets */
+			MPI_Comm_create(MPI_COMM_WORLD, check_rank == 0 ? own : MPI_GROUP_EMPTY,
+					&c[i]);
+			CHECK((c[i] != MPI_COMM_NULL) == (check_rank == 0));
+			if (c[i] != MPI_COMM_NULL)
+				MPI_Comm_free(&c[i]);
+			MPI_Comm_dup(i > 2 ? c[i - 2] : MPI_COMM_WORLD, &c[i]);
+		}
+		MPI_Irecv(&got[i], 1, MPI_INT, MPI_ANY_SOURCE, 0, c[i], &in[i]);
+	}
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+	for (int i = N; i-- > 0;)
+		MPI_Send(&i, 1, MPI_INT, to, 0, c[i]);
+	MPI_Barrier(late);
+	MPI_Waitall(N, in, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < N; i++) {
+		CHECK(got[i] == i);
+		MPI_Comm_free(&c[i]);
+	}
+	MPI_Comm_free(&late);
+	MPI_Group_free(&own);
+	MPI_Group_free(&all);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -253,5 +295,6 @@ main(int argc, char **argv)
 	attributes();
 	cartesian();
 	idup();
+	many();
 	return finish();
 }

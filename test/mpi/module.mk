@@ -10,15 +10,17 @@ $(B)/test/mpi/%: test/mpi/%.c test/mpi/check.h $(LMPI_ALL)
 	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) -Wno-conversion -pthread \
 		$(CFLAGS) $(SAN) -Itest/mpi -I$(LMPI_GEN) -o $@ $< -lm
 
-# Fortran: fixed form with mpif.h, free form with module mpi.  A sanitizer of clang's does
+# Fortran: fixed form with mpif.h, free form with modules mpi and mpi_f08.  A sanitizer of clang's does
 # not go with gfortran's.
-MPI_FORTRAN_TESTS := fortran_fixed fortran_module fortran_io
+MPI_FORTRAN_TESTS := fortran_fixed fortran_module fortran_io fortran_f08 fortran_f08_sections
 ifeq ($(SAN)$(findstring clang,$(CC)),$(SAN))
 MPI_TEST_PROGS += $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%)
 endif
 $(B)/test/mpi/fortran_fixed: test/mpi/fortran_fixed.f
 $(B)/test/mpi/fortran_module: test/mpi/fortran_module.f90
 $(B)/test/mpi/fortran_io: test/mpi/fortran_io.f90
+$(B)/test/mpi/fortran_f08: test/mpi/fortran_f08.f90
+$(B)/test/mpi/fortran_f08_sections: test/mpi/fortran_f08_sections.f90
 $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%): $(FORT_ALL) $(LMPI_ALL)
 	$(call say,MPIF90,$@)
 	$(Q)mkdir -p $(@D)

@@ -396,6 +396,69 @@ crossing(void)
 	free(in);
 }
 
+/* Who reads what it wrote, however long it is and whatever way it goes, sees it: no flush is
+ * between, or one that waits for this side only. */
+static void
+own_writes(void)
+{
+	enum { LEN = 1 << 17, ALL = 2 * LEN, LAST = ALL - 2 };
+	enum { GET, GET_GAPS, FETCH, FETCH_ONE, SWAP, SUM, READS };
+	int to = (check_rank + 1) % check_size, one = 1;
+	int *mem = calloc(ALL, sizeof(int)), *out = malloc(ALL * sizeof(int));
+	int *in = malloc(ALL * sizeof(int));
+	MPI_Datatype evens; /* nothing the system copies by itself */
+	MPI_Win win;
+
+	MPI_Type_vector(LEN, 1, 2, MPI_INT, &evens);
+	MPI_Type_commit(&evens);
+	MPI_Win_create(mem, ALL * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	MPI_Win_lock_all(0, win);
+	for (int round = 0; round < 4 * READS; round++) {
+		int how = round / 4, gaps = round % 2, value = 1 + 100 * round + check_rank;
+		int at = how >= FETCH_ONE ? LAST : 0, bad = 0;
+
+		for (int i = 0; i < ALL; i++) {
+			out[i] = value;
+			in[i] = -1;
+		}
+		MPI_Put(out, gaps ? 1 : ALL, gaps ? evens : MPI_INT, to, 0, gaps ? 1 : ALL,
+			gaps ? evens : MPI_INT, win);
+		if (round & 2)
+			MPI_Win_flush_local(to, win);
+		if (how == GET)
+			MPI_Get(in, ALL, MPI_INT, to, 0, ALL, MPI_INT, win);
+		else if (how == GET_GAPS)
+			MPI_Get(in, 1, evens, to, 0, 1, evens, win);
+		else if (how == FETCH)
+			MPI_Get_accumulate(NULL, 0, MPI_INT, in, ALL, MPI_INT, to, 0, ALL, MPI_INT,
+					   MPI_NO_OP, win);
+		else if (how == FETCH_ONE)
+			MPI_Fetch_and_op(NULL, in + LAST, MPI_INT, to, LAST, MPI_NO_OP, win);
+		else if (how == SWAP)
+			MPI_Compare_and_swap(&one, &value, in + LAST, MPI_INT, to, LAST, win);
+		else
+			MPI_Accumulate(&one, 1, MPI_INT, to, LAST, 1, MPI_INT, MPI_SUM, win);
+		if (how >= SWAP) { /* what it left */
+			int left = 0, expected = how == SWAP ? one : value + one;
+
+			MPI_Get(&left, 1, MPI_INT, to, LAST, 1, MPI_INT, win);
+			MPI_Win_flush_local(to, win);
+			CHECKF(left == expected, "round %d: %d, not %d", round, left, expected);
+		} else {
+			MPI_Win_flush_local(to, win);
+		}
+		for (int i = at; i <= LAST && how != SUM; i += 2)
+			bad += in[i] != value;
+		CHECKF(bad == 0, "round %d: %d of %d", round, bad, LEN);
+	}
+	MPI_Win_unlock_all(win);
+	MPI_Win_free(&win);
+	MPI_Type_free(&evens);
+	free(mem);
+	free(out);
+	free(in);
+}
+
 /* Thousands under way at once, in both directions, long and short mixed. */
 static void
 flood(void)
@@ -541,6 +604,7 @@ main(int argc, char **argv)
 	lengths();
 	misaligned();
 	crossing();
+	own_writes();
 	flood();
 	spinning();
 	return finish();

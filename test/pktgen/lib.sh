@@ -5,8 +5,9 @@
 #   relay-pktgen --memif-- private leg | relayd | global leg --memif-- relay-pktgen
 #                          10.0.0.2              198.18.0.2
 #
-# Knobs: PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
-# PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_CONF (more of relayd's JSON).
+# Knobs: RELAYD (that of $B), PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
+# PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
+# each reading of relayd's counters, with its memory).
 
 set -u
 : "${B:=build/gcc}"
@@ -87,7 +88,7 @@ pg_start()
 		ip netns add "$ns" && ip -n "$ns" link set lo up || return 1
 		PG_NS+=("$ns")
 	fi
-	ip netns exec "$ns" "$B/bin/relayd" "$TMP/$1.json" >>"$TMP/$1.log" 2>&1 &
+	ip netns exec "$ns" "${RELAYD:-$B/bin/relayd}" "$TMP/$1.json" >>"$TMP/$1.log" 2>&1 &
 	disown
 	for ((i = 0; i < 200; i++)); do
 		[ -f "$TMP/$1.pid" ] && grep -q '^relayd: ready$' "$TMP/$1.log" && return 0
@@ -109,6 +110,12 @@ rm -f \$f
 kill -USR1 "\$(cat $TMP/relayd.pid)" || exit 1
 for ((i = 0; i < 500; i++)); do [ -s \$f ] && break; sleep 0.01; done
 cat \$f
+[ -n "${PG_SAMPLES:-}" ] || exit 0
+p=\$(cat $TMP/relayd.pid)
+kb=\$(sed -n 's/^Vm\(RSS\|Data\):[[:space:]]*\([0-9]*\) kB/, "\1": \2/p' /proc/\$p/status | tr -d '\n')
+files=(/proc/\$p/fd/*)
+printf '{"s": %s, "pid": %s%s, "files": %s, "stats": %s}\n' "\$EPOCHSECONDS" \
+	"\$p" "\$kb" "\${#files[@]}" "\$(tr -d '\n\t' <\$f)" >>"${PG_SAMPLES:-}"
 END
 	cat >"$TMP/restart" <<END
 #!/bin/bash

@@ -3,7 +3,13 @@
 pktgen: $(B)/bin/relayd $(B)/bin/relay-pktgen
 	@test/pktgen/run $(B)
 
-## soak          the same again and again for SOAK_S (1800) seconds: pools, lanes, RSS flat (root)
+## pktgen-tsan   a short one of them against a relayd with ThreadSanitizer (root)
+.PHONY: pktgen-tsan
+pktgen-tsan: $(B)/bin/relay-pktgen
+	@$(MAKE) --no-print-directory CC=clang EXTRAS=tsan build/clang-tsan/bin/relayd
+	@test/pktgen/tsan $(B) build/clang-tsan/bin/relayd
+
+## soak          all but relayd-restart again and again for SOAK_S (1800) seconds: memory flat, drops named: PASS or FAIL (root)
 SOAK_S ?= 1800
 soak: $(B)/bin/relayd $(B)/bin/relay-pktgen
 	@test/pktgen/soak $(B) $(SOAK_S)

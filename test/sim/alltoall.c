@@ -1,5 +1,5 @@
-/* All-to-all of 32 processes over one shared 10 Gb/s link of 5 ms: each sends the same
- * amount to each other at the same time.  With TCP the relay paper saw a dip between 4 and
+/* All-to-all of 32 processes (others in the grid) over one shared 10 Gb/s link of 5 ms: each sends
+ * the same amount to each other at the same time.  With TCP the relay paper saw a dip between 4 and
  * 32 KB: thousands of retransmission timeouts.
  *
  *     rank -- 10 Gb/s --\                          /-- 10 Gb/s -- rank
@@ -11,18 +11,26 @@
 #include "scenario.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#define RANKS 32u
 #define PIECE 65536u
 #define SIZES 11u /* 1 KB .. 1 MB */
 
 struct alltoall_conf {
 	enum suci_cc_kind cc;
+	uint32_t ranks;
+	uint64_t delay_ns;
+	uint32_t outstanding_max; /* blocks */
+	uint64_t bytes_max;
 	uint64_t fixed_rate_bps; /* of each path */
 	uint32_t initial_window, burst_bytes;
+	bool line_told; /* suci_config.line_bps */
 	uint64_t queue_bytes;
 	uint32_t percent, dip; /* permille below both neighbours */
 };
+
+#define RANKS 32u
+#define USUAL .ranks = RANKS, .delay_ns = 5 * BASE_MS_NS, .outstanding_max = 4, .bytes_max = 1 << 20
 
 static uint64_t
 pieces(void *arg, uint32_t i)
@@ -54,7 +62,7 @@ make(const struct alltoall_conf *x, uint64_t bytes, uint64_t seed, bool verbose,
 	struct sim *s = sim_new(seed);
 	s->verbose = verbose;
 	world_conf_default(&c);
-	c.cluster[0].ranks = RANKS;
+	c.cluster[0].ranks = x->ranks;
 	c.private_mtu = 1500 - SIM_IP_UDP;
 	c.private_nic.delay_ns = BASE_US_NS;
 	c.end.limits = (struct suci_limits){
@@ -63,24 +71,25 @@ make(const struct alltoall_conf *x, uint64_t bytes, uint64_t seed, bool verbose,
 	c.end.initial_window = x->initial_window;
 	c.end.fixed_rate_bps = x->fixed_rate_bps;
 	c.end.fixed_window = 1024;
+	c.end.line_bps = x->line_told ? c.private_nic.rate_bps : 0;
 	c.end.burst_bytes = x->burst_bytes;
 	c.lanes.lanes_max = 64;
 	c.lanes.blocks_max = 512;
 	c.lanes.rx_blocks_max = 512;
 	struct world *w = world_new(s, &c);
 	struct sim_link_conf l = {.rate_bps = 1250000000,
-				  .delay_ns = 5 * BASE_MS_NS,
+				  .delay_ns = x->delay_ns,
 				  .queue_bytes = x->queue_bytes,
 				  .overhead_bytes = SIM_UDP_OVERHEAD,
 				  .mtu = c.private_mtu};
 	share_link(w, &l, shared);
 	uint32_t n = 1 + (uint32_t)((bytes + PIECE - 1) / PIECE);
-	for (uint32_t a = 0; a < RANKS; a++)
-		for (uint32_t b = 0; b < RANKS; b++) {
+	for (uint32_t a = 0; a < x->ranks; a++)
+		for (uint32_t b = 0; b < x->ranks; b++) {
 			if (a == b)
 				continue;
 			struct stream *st = world_stream(w, a, b, n, pieces, &bytes);
-			st->outstanding_max = 4;
+			st->outstanding_max = x->outstanding_max;
 			st->manual = true;
 			stream_allow(st, 1);
 		}
@@ -96,7 +105,7 @@ warm(void *who)
 
 /* Time of all bytes and headers on the shared link, and one way to the last rank. */
 static uint64_t
-limit_of(const struct world *w, uint64_t bytes)
+limit_of(const struct alltoall_conf *x, const struct world *w, uint64_t bytes)
 {
 	const struct sim_link_conf *nic = &w->conf.private_nic;
 	uint64_t mss = w->conf.private_mtu - SUCI_OVERHEAD, wire = 0;
@@ -106,7 +115,7 @@ limit_of(const struct world *w, uint64_t bytes)
 		wire += len + SUCI_FIRST_EXT +
 			segs * (SUCI_PATH_HDR + SUCI_LANE_HDR + SIM_UDP_OVERHEAD);
 	}
-	return wire * w->nstream * 1000 / 1250 + 5 * BASE_MS_NS + nic->delay_ns;
+	return wire * w->nstream * 1000 / 1250 + x->delay_ns + nic->delay_ns;
 }
 
 /* Permille of the limit that one size reaches. */
@@ -125,7 +134,7 @@ one_size(const struct alltoall_conf *x, uint64_t bytes, uint64_t seed, bool verb
 	uint64_t from = s->now_ns, before = s->link[shared].n.drop_queue;
 	for (uint32_t i = 0; i < w->nstream; i++)
 		stream_allow(&w->stream[i], w->stream[i].n);
-	for (uint32_t r = 0; r < RANKS; r++)
+	for (uint32_t r = 0; r < x->ranks; r++)
 		end_drive(&w->end[r]);
 	sim_run(s, s->now_ns + 60 * BASE_S_NS, world_quiet, w);
 	SIM_CHECK(s, world_quiet(w), "%llu bytes each: not complete after 60 s",
@@ -133,10 +142,10 @@ one_size(const struct alltoall_conf *x, uint64_t bytes, uint64_t seed, bool verb
 	for (uint32_t i = 0; i < w->nstream; i++)
 		last = base_max_ns(last, w->stream[i].block[w->stream[i].n - 1].placed_ns);
 	if (!s->failed) {
-		reached = limit_of(w, bytes) * 1000 / (last - from);
+		reached = limit_of(x, w, bytes) * 1000 / (last - from);
 		sim_log(s, "%llu KB: %llu us, limit %llu us, %llu lost",
 			(unsigned long long)bytes / 1024, (unsigned long long)(last - from) / 1000,
-			(unsigned long long)limit_of(w, bytes) / 1000,
+			(unsigned long long)limit_of(x, w, bytes) / 1000,
 			(unsigned long long)(s->link[shared].n.drop_queue - before));
 	}
 	struct outcome one = {0};
@@ -154,17 +163,20 @@ static void
 alltoall(const struct alltoall_conf *x, uint64_t seed, bool verbose, struct outcome *o)
 {
 	uint64_t reached[SIZES];
+	uint32_t nsizes = 0;
+	while (nsizes < SIZES && 1024ull << nsizes <= x->bytes_max)
+		nsizes++;
 	int at = snprintf(o->note, sizeof o->note, "1 KB .. 1 MB, %% of the limit:");
 	o->ok = true;
-	for (uint32_t k = 0; k < SIZES && o->ok; k++) {
+	for (uint32_t k = 0; k < nsizes && o->ok; k++) {
 		reached[k] = one_size(x, 1024ull << k, seed + k, verbose, o);
 		at += snprintf(o->note + at, sizeof o->note - (size_t)at, " %llu.%llu",
 			       (unsigned long long)reached[k] / 10,
 			       (unsigned long long)reached[k] % 10);
 	}
-	for (uint32_t k = 0; k < SIZES && o->ok; k++) {
+	for (uint32_t k = 0; k < nsizes && o->ok; k++) {
 		bool low = reached[k] < 10ull * x->percent;
-		bool dip = k && k + 1 < SIZES && reached[k] + x->dip <= reached[k - 1] &&
+		bool dip = k && k + 1 < nsizes && reached[k] + x->dip <= reached[k - 1] &&
 			   reached[k] + x->dip <= reached[k + 1];
 		if (!low && !dip)
 			continue;
@@ -180,6 +192,7 @@ alltoall_fixed(uint64_t seed, bool verbose, struct outcome *o)
 {
 	const uint64_t mtu = 1500 - SIM_IP_UDP;
 	const struct alltoall_conf x = {.cc = SUCI_CC_FIXED,
+					USUAL,
 					.fixed_rate_bps = 1250000000 / (RANKS * (RANKS - 1)) * mtu /
 							  (mtu + SIM_UDP_OVERHEAD),
 					.burst_bytes = 2 * 1500,
@@ -194,7 +207,7 @@ void
 alltoall_cubic(uint64_t seed, bool verbose, struct outcome *o)
 {
 	const struct alltoall_conf x = {
-		.cc = SUCI_CC_CUBIC, .queue_bytes = 12500000, .percent = 95, .dip = 10};
+		.cc = SUCI_CC_CUBIC, USUAL, .queue_bytes = 12500000, .percent = 95, .dip = 4};
 	alltoall(&x, seed, verbose, o);
 }
 
@@ -202,6 +215,67 @@ void
 alltoall_bbr(uint64_t seed, bool verbose, struct outcome *o)
 {
 	const struct alltoall_conf x = {
-		.cc = SUCI_CC_BBR, .queue_bytes = 12500000, .percent = 94, .dip = 35};
+		.cc = SUCI_CC_BBR, USUAL, .queue_bytes = 12500000, .percent = 95, .dip = 4};
 	alltoall(&x, seed, verbose, o);
+}
+
+/* Both, by ends that know what their device carries. */
+void
+alltoall_line(uint64_t seed, bool verbose, struct outcome *o)
+{
+	struct alltoall_conf x = {.cc = seed % 2 ? SUCI_CC_BBR : SUCI_CC_CUBIC,
+				  USUAL,
+				  .line_told = true,
+				  .queue_bytes = 12500000,
+				  .percent = 97,
+				  .dip = 4};
+	alltoall(&x, seed, verbose, o);
+}
+
+#define ENDS	 5u
+#define DELAYS	 5u
+#define CELLS	 (ENDS * DELAYS)
+#define CC_CELLS (2 * CELLS)
+
+static struct alltoall_conf
+cell(uint32_t i)
+{
+	static const uint32_t ends[ENDS] = {8, 16, 24, 32, 64}, ms[DELAYS] = {1, 2, 5, 10, 20};
+	return (struct alltoall_conf){.cc = i < CELLS ? SUCI_CC_CUBIC : SUCI_CC_BBR,
+				      .ranks = ends[i % CELLS / DELAYS],
+				      .delay_ns = ms[i % DELAYS] * BASE_MS_NS,
+				      .queue_bytes = 12500000,
+				      .outstanding_max = 16,
+				      .line_told = true,
+				      .bytes_max = 1 << 20,
+				      .percent = 90,
+				      .dip = 1000};
+}
+
+/* Other numbers of ends, other delays: seeds 0 to 24 are cubic's cells, the next 25 bbr's. */
+void
+alltoall_grid(uint64_t seed, bool verbose, struct outcome *o)
+{
+	const struct alltoall_conf x = cell((uint32_t)(seed % CC_CELLS));
+	alltoall(&x, seed / CC_CELLS, verbose, o);
+}
+
+/* Some of them, up to 64 KB. */
+void
+alltoall_cells(uint64_t seed, bool verbose, struct outcome *o)
+{
+	static const uint32_t some[] = {4, 15, 33}; /* cubic 8, 20 ms; 32, 1 ms; bbr 16, 10 ms */
+	char note[sizeof o->note] = "";
+	o->ok = true;
+	for (size_t i = 0; i < sizeof some / sizeof *some && o->ok; i++) {
+		struct alltoall_conf x = cell(some[i]);
+		x.bytes_max = PIECE;
+		alltoall(&x, seed, verbose, o);
+		size_t at = strlen(note);
+		const char *figures = strrchr(o->note, ':');
+		snprintf(note + at, sizeof note - at, "%s%u ends, %llu ms%s", at ? "; " : "",
+			 x.ranks, (unsigned long long)(x.delay_ns / BASE_MS_NS),
+			 figures ? figures : "");
+	}
+	snprintf(o->note, sizeof o->note, "%s", note);
 }

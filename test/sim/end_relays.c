@@ -145,6 +145,8 @@ weight_of(const struct end_relays *r, const struct towards *t, uint32_t i)
 	bool mine = r->policy[t->client] == RELAY_POLICY_STRIPE ||
 		    (r->policy[t->client] == RELAY_POLICY_SOURCE ? v->ipv4 == r->own
 								 : v->ipv4 == t->dest);
+	if (!v->weight)
+		return SUCI_WEIGHT_DRAINS;
 	return (v->ways >> t->client & 1) && mine ? v->weight : 0;
 }
 

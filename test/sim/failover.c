@@ -97,23 +97,25 @@ struct failover {
 	struct base_prng prng;
 	uint32_t happened[FAILURES], skipped;
 	bool apart; /* one failure at a time: the stall is bounded */
-	uint64_t end_ns;
+	uint64_t end_ns, pace_ns;
 	struct sim_link_conf before[SIM_LINKS_MAX];
 };
 
 static uint64_t
 some_size(void *arg, uint32_t i)
 {
-	struct base_prng *p = arg;
+	struct failover *f = arg;
+	struct base_prng *p = &f->prng;
 	(void)i;
-	return base_prng_below(p, 4) ? base_prng_below(p, 4000) : base_prng_below(p, 200000);
+	return base_prng_below(p, 4) ? base_prng_below(p, 4000)
+				     : base_prng_below(p, f->apart ? 20000 : 200000);
 }
 
 static void
 link_set(struct sim *s, void *who, uint64_t down)
 {
 	struct sim_link *l = who;
-	(void)s;
+	sim_log(s, "link %u is %s", (unsigned)(l - s->link), down ? "cut" : "whole");
 	l->conf.loss_ppb = down ? 1000000000 : 0;
 }
 
@@ -270,8 +272,8 @@ draw_world(struct failover *f, struct world_conf *c)
 	c->end.keepalive_ns = c->relay.keepalive_ns = DETECT_NS / 4;
 }
 
-/* Apart: one block after the other at a pace that leaves room, so that a stall is a stall
- * and not a queue. */
+/* Apart: one block after the other at a pace that leaves room, also to the small window of a
+ * trunk that flaps, so that a stall is a stall and not a queue. */
 static void
 pace(struct sim *s, void *who, uint64_t arg)
 {
@@ -285,21 +287,21 @@ pace(struct sim *s, void *who, uint64_t arg)
 	for (uint32_t i = 0; i < w->nend; i++)
 		end_drive(&w->end[i]);
 	if (more)
-		sim_at(s, s->now_ns + PACE_NS, pace, f, arg);
+		sim_at(s, s->now_ns + f->pace_ns, pace, f, arg);
 }
 
 static void
-draw_traffic(struct failover *f, uint64_t lasts_ns)
+draw_traffic(struct failover *f, uint64_t (*size)(void *arg, uint32_t i), void *arg,
+	     uint64_t lasts_ns)
 {
 	struct world *w = f->w;
 	uint32_t pairs = w->nend * w->nend / 2;
 	uint64_t all = base_min_ns(4 * w->conf.global_nic.rate_bps, 100 * MB);
-	uint64_t n = f->apart ? lasts_ns / PACE_NS : all / 38000 / pairs + 1;
+	uint64_t n = f->apart ? lasts_ns / f->pace_ns : all / 38000 / pairs + 1;
 	for (uint32_t a = 0; a < w->nend; a++)
 		for (uint32_t b = 0; b < w->nend; b++)
 			if (w->end[a].client != w->end[b].client)
-				world_stream(w, a, b, (uint32_t)n, some_size, &f->prng)->manual =
-					f->apart;
+				world_stream(w, a, b, (uint32_t)n, size, arg)->manual = f->apart;
 	if (f->apart)
 		sim_at(w->s, w->s->now_ns + 20 * BASE_MS_NS, pace, f, 0);
 }
@@ -326,6 +328,7 @@ failover(uint64_t seed, bool apart, bool verbose, struct outcome *o)
 	struct sim *s = sim_new(seed);
 	const struct stream *worst = NULL;
 	*f = (struct failover){.prng = base_prng_seed(seed ^ 0xfa110), .apart = apart};
+	f->pace_ns = PACE_NS;
 	s->verbose = verbose;
 	draw_world(f, &c);
 	struct world *w = f->w = world_new(s, &c);
@@ -340,7 +343,7 @@ failover(uint64_t seed, bool apart, bool verbose, struct outcome *o)
 		if (apart)
 			at = base_max_ns(at, f->end_ns + 1500 * BASE_MS_NS);
 	}
-	draw_traffic(f, f->end_ns + BASE_S_NS - s->now_ns);
+	draw_traffic(f, some_size, f, f->end_ns + BASE_S_NS - s->now_ns);
 	world_start(w);
 	sim_run(s, f->end_ns + 60 * BASE_S_NS, world_quiet, w);
 	SIM_CHECK(s, world_quiet(w), "not complete 60 s after the last failure");
@@ -350,10 +353,11 @@ failover(uint64_t seed, bool apart, bool verbose, struct outcome *o)
 			kept += relay_core_counters(w->relay[i].core)->strays_sent;
 	for (uint32_t i = 0; i < w->nend; i++)
 		resent += suci_lane_counters(w->end[i].lanes)->tx_again;
-	SIM_CHECK(s, !apart || stall <= STALL_NS, "%u->%u: no data for %llu ms; at most %llu",
-		  worst ? worst->src : 0, worst ? worst->dst : 0,
-		  (unsigned long long)(stall / BASE_MS_NS),
-		  (unsigned long long)(STALL_NS / BASE_MS_NS));
+	SIM_CHECK(s, !apart || stall <= STALL_NS,
+		  "%u->%u: no data for %llu us until %llu us; at most %llu", worst ? worst->src : 0,
+		  worst ? worst->dst : 0, (unsigned long long)(stall / BASE_US_NS),
+		  (unsigned long long)((worst ? worst->gap_end_ns : 0) / BASE_US_NS),
+		  (unsigned long long)(STALL_NS / BASE_US_NS));
 	int len = snprintf(
 		o->note, sizeof o->note,
 		"%u ranks %u relays %s, %llu KB, stall %llu ms, %llu rerouted, %llu sent "
@@ -373,4 +377,74 @@ void
 failover_run(uint64_t seed, bool verbose, struct outcome *o)
 {
 	failover(seed, seed & 1, verbose, o);
+}
+
+/* ---- a relay is emptied ---- */
+
+#define DRAIN_PACE_NS (5 * BASE_MS_NS)
+#define DRAIN_EACH_NS (200 * BASE_MS_NS)
+
+static void
+weigh(struct sim *s, void *who, uint64_t weight)
+{
+	struct rnode *r = who;
+	sim_log(s, "relay %u.%u has weight %llu", r->client, r->index, (unsigned long long)weight);
+	int err = relay_core_set_weight(r->core, (uint32_t)weight, node_now(&r->clock, s->now_ns));
+	SIM_CHECK(s, !err, "weight of relay %u.%u: %d", r->client, r->index, err);
+	rnode_drive(r);
+}
+
+/* Everything is connected: what was before does not count. */
+static void
+begin(struct sim *s, void *who, uint64_t arg)
+{
+	struct world *w = who;
+	(void)s, (void)arg;
+	for (uint32_t i = 0; i < w->nstream; i++)
+		w->stream[i].gap_ns = 0;
+}
+
+static uint64_t
+small_size(void *arg, uint32_t i)
+{
+	(void)i;
+	return base_prng_below(arg, 2000);
+}
+
+/* One relay after the other is emptied and filled again, while all processes talk: nothing
+ * waits for longer than the way takes, but for what goes over another way and passes. */
+void
+drain_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	static struct failover drained;
+	struct failover *f = &drained;
+	struct world_conf c;
+	const struct stream *worst = NULL;
+	struct sim *s = sim_new(seed);
+	*f = (struct failover){.prng = base_prng_seed(seed ^ 0xd4a1), .apart = true};
+	f->pace_ns = DRAIN_PACE_NS;
+	s->verbose = verbose;
+	draw_world(f, &c);
+	struct world *w = f->w = world_new(s, &c);
+	uint64_t at = s->now_ns + 300 * BASE_MS_NS;
+	sim_at(s, at, begin, w, 0);
+	for (uint32_t i = 0; i < w->nrelay; i++, at += 2 * DRAIN_EACH_NS) {
+		sim_at(s, at, weigh, &w->relay[i], 0);
+		sim_at(s, at + DRAIN_EACH_NS, weigh, &w->relay[i], RELAY_WEIGHT_MAX);
+	}
+	draw_traffic(f, small_size, &f->prng, at - s->now_ns);
+	world_start(w);
+	sim_run(s, at + 10 * BASE_S_NS, world_quiet, w);
+	SIM_CHECK(s, world_quiet(w), "not complete 10 s after the last relay");
+	uint64_t stall = longest_stall(w, &worst),
+		 most = DRAIN_PACE_NS + 2 * c.trunk.delay_ns + BASE_MS_NS;
+	SIM_CHECK(s, stall <= most, "%u->%u: no data for %llu us until %llu us; at most %llu",
+		  worst ? worst->src : 0, worst ? worst->dst : 0,
+		  (unsigned long long)(stall / BASE_US_NS),
+		  (unsigned long long)((worst ? worst->gap_end_ns : 0) / BASE_US_NS),
+		  (unsigned long long)(most / BASE_US_NS));
+	snprintf(o->note, sizeof o->note, "%u ranks %u relays, trunks of %llu us, gap %llu us",
+		 w->nend, w->nrelay, (unsigned long long)(c.trunk.delay_ns / BASE_US_NS),
+		 (unsigned long long)(stall / BASE_US_NS));
+	scenario_end(w, o);
 }

@@ -180,9 +180,12 @@ static void
 check_relay(struct world *w, const struct rnode *r, const char *who)
 {
 	struct sim *s = w->s;
-	const struct sim_port *a = &s->port[r->port[0]], *b = &s->port[r->port[1]];
-	check_endpoint(w, r->ep, w->conf.relay.limits.segments_max,
-		       a->delivered + b->delivered - r->not_read, a->sent + b->sent,
+	uint64_t delivered = 0, sent = 0;
+	for (uint32_t leg = 0; leg < r->nlegs; leg++) {
+		delivered += s->port[r->port[leg]].delivered;
+		sent += s->port[r->port[leg]].sent;
+	}
+	check_endpoint(w, r->ep, w->conf.relay.limits.segments_max, delivered - r->not_read, sent,
 		       r->incarnation == 1, who);
 	check_path_limits(w, r->ep, &w->conf.relay.limits, who);
 	const char *what = "";

@@ -29,6 +29,8 @@ const struct scenario scenarios[] = {
 	{"idle-relay", "more relays than processes, faults by seed", false, idle_relay_run, NULL},
 	{"overload", "receivers that hold less than they grant", false, overload_run, NULL},
 	{"restart", "a process or relay dies: the job ends everywhere", false, restart_run, NULL},
+	{"leave", "an end leaves in the midst of the others' traffic: nobody minds", false,
+	 leave_run, NULL},
 	{"gateway", "foreign hosts, gateways and our processes by seed", false, gateway_run, NULL},
 	{"gateway-slow", "a host that reads nothing slows nobody else", true, gateway_slow_run,
 	 NULL},
@@ -75,8 +77,13 @@ const struct scenario scenarios[] = {
 	 NULL},
 	{"failover", "relays, cables and trunks fail: nothing lost, a bounded stall", false,
 	 failover_run, NULL},
+	{"drain", "relays are emptied one after the other: nobody waits", false, drain_run, NULL},
+	{"relight", "light paths come, drain and die under traffic: nothing lost", false,
+	 relight_run, NULL},
 	{"optical", "two jobs on a circuit switch with faults: right data, nothing left", false,
 	 optical_run, NULL},
+	{"light", "processes, relays, a conductor and a circuit switch, all with faults", false,
+	 light_run, NULL},
 	{"stripe", "one pair over 4 relays: 3.8 times one; over 2 to 4: 1.9", true, stripe_pair,
 	 NULL},
 	{"spray-sum", "one lane over 4 relays: 3.8 times one", true, spray_sum, NULL},
@@ -92,7 +99,12 @@ const struct scenario scenarios[] = {
 	{"alltoall", "32 over one 10 Gb/s link of 5 ms, fixed: 95 % at each size", true,
 	 alltoall_fixed, NULL},
 	{"alltoall-cubic", "the same with cubic: 95 %", true, alltoall_cubic, NULL},
-	{"alltoall-bbr", "the same with bbr: 94 %", true, alltoall_bbr, NULL},
+	{"alltoall-bbr", "the same with bbr: 95 %", true, alltoall_bbr, NULL},
+	{"alltoall-line", "the same, the device's rate told; odd seeds bbr: 97 %", true,
+	 alltoall_line, NULL},
+	{"alltoall-grid", "8 to 64 ends, 1 to 20 ms, cubic and bbr by seed: 90 %", false,
+	 alltoall_grid, "takes half an hour: make sim-long SCENARIO=alltoall-grid"},
+	{"alltoall-cells", "three cells of it: 90 %", true, alltoall_cells, NULL},
 	{"eval-trunks", "all-to-all of 2 x 16: 2, 4, 8 trunks halve the time within 5 %", true,
 	 eval_trunks, NULL},
 	{"eval-small", "the same below 1 KB: 8 trunks no slower than one", true, eval_small, NULL},
@@ -166,7 +178,7 @@ turn(uint64_t i)
 static int
 fresh_seeds(const struct scenario *sc)
 {
-	return sc->run == optical_run ? 300 : 3;
+	return sc->run == optical_run || sc->run == light_run ? 300 : 3;
 }
 
 static int

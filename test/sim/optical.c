@@ -44,8 +44,7 @@ struct job {
 	struct obs_plan plan;
 	void *fabric_mem;
 	struct message *message;
-	uint8_t *buf[NODES][3];
-	size_t size[3];
+	struct opt_data data;
 	uint32_t fallbacks;
 };
 
@@ -71,117 +70,22 @@ wrong(struct world_of_light *w, const struct job *j, const char *what)
 	return false;
 }
 
-/* ---- data */
-
-static uint8_t
-value(uint32_t rank, size_t at)
-{
-	return (uint8_t)(rank * 37 + at * 11 + at / 251 + 5);
-}
-
-static void
-local(void *arg, uint32_t rank, const struct coll_step *st)
-{
-	struct job *j = arg;
-	if (!j->buf[rank][0])
-		return; /* it is played for its rounds, before there is data */
-	uint8_t *from = j->buf[rank][st->from.buf] + st->from.off;
-	uint8_t *into = j->buf[rank][st->into.buf] + st->into.off;
-	if (st->kind == COLL_STEP_COPY)
-		memmove(into, from, st->from.len);
-	for (uint64_t i = 0; st->kind == COLL_STEP_REDUCE && i < st->from.len; i++)
-		into[i] = (uint8_t)(into[i] + from[i]);
-}
-
-static uint8_t
-expected(const struct job *j, uint32_t rank, size_t at)
-{
-	const struct obs_args *a = &j->args;
-	uint8_t sum = 0;
-	switch (a->op) {
-	case COLL_BCAST:
-		return value(a->root, at);
-	case COLL_ALLGATHER:
-		return value((uint32_t)(at / a->bytes), at % a->bytes);
-	case COLL_ALLTOALL:
-		return value((uint32_t)(at / a->bytes), rank * a->bytes + at % a->bytes);
-	default:
-		for (uint32_t r = 0; r < j->p; r++)
-			sum = (uint8_t)(sum + value(r, at));
-		return sum;
-	}
-}
-
-static bool
-right(struct world_of_light *w, struct job *j)
-{
-	const struct obs_args *a = &j->args;
-	size_t n = a->op == COLL_ALLGATHER || a->op == COLL_ALLTOALL ? j->p * a->bytes : a->bytes;
-	for (uint32_t r = 0; r < j->p; r++)
-		for (size_t i = 0; i < n && (a->op != COLL_REDUCE || r == a->root); i++)
-			if (j->buf[r][COLL_RECV][i] != expected(j, r, i))
-				return wrong(w, j, "wrong data");
-	return true;
-}
-
 /* ---- a call */
-
-static const struct {
-	enum coll_op op;
-	const char *algorithm;
-} kinds[] = {
-	{COLL_BARRIER, "recursive_doubling"},
-	{COLL_BCAST, "binomial"},
-	{COLL_BCAST, "linear"},
-	{COLL_BCAST, "graph"},
-	{COLL_REDUCE, "binomial"},
-	{COLL_ALLREDUCE, "recursive_doubling"},
-	{COLL_ALLREDUCE, "ring"},
-	{COLL_ALLREDUCE, "rabenseifner"},
-	{COLL_ALLGATHER, "ring"},
-	{COLL_ALLGATHER, "bruck"},
-	{COLL_ALLGATHER, "recursive_doubling"},
-	{COLL_ALLTOALL, "pairs"},
-	{COLL_ALLTOALL, "bruck"},
-	{COLL_ALLTOALL, "linear"},
-};
 
 static bool
 begin_call(struct world_of_light *w, struct job *j)
 {
 	struct base_prng *r = &w->rng;
-	size_t kind = base_prng_below(r, sizeof kinds / sizeof kinds[0]);
-	memset(j->buf, 0, sizeof j->buf);
-	j->args = (struct obs_args){.op = kinds[kind].op,
-				    .algorithm = kinds[kind].algorithm,
-				    .bytes = 16 + base_prng_below(r, 64),
-				    .p = j->p,
-				    .root = (uint32_t)base_prng_below(r, j->p),
-				    .degree = 4,
-				    .reversed = base_prng_below(r, 2),
-				    .local = local,
-				    .arg = j};
-	if (kinds[kind].op == COLL_BARRIER)
-		j->args.bytes = 0;
+	opt_data_draw(&j->data, r, &j->args, j->p);
 	if (obs_call_make(&j->made, &j->args, j->node) != 0)
 		return wrong(w, j, "no schedule");
-	j->size[COLL_SEND] = j->size[COLL_RECV] = j->p * j->args.bytes + 1;
-	for (uint32_t rank = 0; rank < j->p; rank++) {
-		const struct coll_schedule *s = &j->made.schedule[rank];
-		for (int b = COLL_SEND; b <= COLL_RECV; b++) {
-			j->buf[rank][b] = calloc(1, j->size[b]);
-			for (size_t i = 0; b == COLL_SEND && i < j->size[b]; i++)
-				j->buf[rank][b][i] = value(rank, i);
-		}
-		j->buf[rank][COLL_TMP] = calloc(1, s->tmp_bytes + 1);
-		if (j->args.op == COLL_BCAST && rank == j->args.root)
-			memcpy(j->buf[rank][COLL_RECV], j->buf[rank][COLL_SEND], j->args.bytes);
-	}
-	struct obs_mode m = {.mode = (enum ocs_plan_mode)base_prng_below(r, 4),
-			     .light_from = base_prng_below(r, 3) ? 0 : base_prng_below(r, 200)};
+	opt_data_begin(&j->data, j->made.schedule);
+	struct ocs_call_mode m = {.mode = (enum ocs_plan_mode)base_prng_below(r, 4),
+				  .light_from =
+					  base_prng_below(r, 3) ? 0 : base_prng_below(r, 200)};
 	obs_call_plan(&j->made, &m, &j->slots, &j->plan);
-	j->fabric_mem = malloc(ocs_fabric_footprint(&j->plan.plan));
-	ocs_fabric_start(&j->fabric, &j->plan.run, w->now_ns, j->fabric_mem);
+	j->fabric_mem = malloc(ocs_fabric_footprint(&j->plan.of.plan));
+	ocs_fabric_start(&j->fabric, &j->plan.of.run, w->now_ns, j->fabric_mem);
 	j->message = calloc(j->made.messages + 1, sizeof *j->message);
 	coll_play_rewind(j->made.play); /* with data this time */
 	j->phase = CALLING;
@@ -191,10 +95,7 @@ begin_call(struct world_of_light *w, struct job *j)
 static void
 free_call(struct job *j)
 {
-	for (uint32_t r = 0; r < NODES; r++)
-		for (int b = 0; b < 3; b++)
-			free(j->buf[r][b]);
-	memset(j->buf, 0, sizeof j->buf);
+	opt_data_free(&j->data);
 	free(j->message);
 	free(j->fabric_mem);
 	j->message = NULL;
@@ -207,7 +108,7 @@ static void
 by_light(struct world_of_light *w, struct job *j, uint32_t m)
 {
 	struct message *g = &j->message[m];
-	const struct ocs_setup *u = &j->plan.plan.setup[j->plan.plan.by[m]];
+	const struct ocs_setup *u = &j->plan.of.plan.setup[j->plan.of.plan.by[m]];
 	uint32_t a = j->port_of[u->a * NODE_PORTS + u->slot_a];
 	uint32_t b = j->port_of[u->b * NODE_PORTS + u->slot_b];
 	bool forth = j->node[j->made.message[m].from] == u->a;
@@ -245,11 +146,10 @@ arrive(struct world_of_light *w, struct job *j, uint32_t m)
 		by_packet(w, j, m, 3 * MS);
 		return;
 	}
-	memcpy(j->buf[c->to][r->into.buf] + r->into.off, j->buf[c->from][s->from.buf] + s->from.off,
-	       s->from.len);
+	opt_data_move(&j->data, c->from, s, c->to, r);
 	g->state = GONE;
 	w->moved++;
-	ocs_run_over(&j->plan.run, m);
+	ocs_run_over(&j->plan.of.run, m);
 	coll_play_over(j->made.play, m);
 }
 
@@ -264,7 +164,7 @@ go_on(struct world_of_light *w, struct job *j)
 		for (uint32_t m = 0; m < j->made.messages; m++) {
 			struct message *g = &j->message[m];
 			if (g->state == READY) {
-				enum ocs_way way = ocs_run_way(&j->plan.run, m);
+				enum ocs_way way = ocs_run_way(&j->plan.of.run, m);
 				if (way == OCS_WAY_LIGHT)
 					by_light(w, j, m);
 				else if (way == OCS_WAY_PACKET)
@@ -279,7 +179,7 @@ go_on(struct world_of_light *w, struct job *j)
 	if (coll_play_left(j->made.play))
 		return true;
 	ocs_fabric_end(&j->fabric, w->now_ns);
-	bool ok = right(w, j);
+	bool ok = opt_data_right(&j->data) || wrong(w, j, "wrong data");
 	free_call(j);
 	j->call++;
 	j->phase = j->call < j->calls ? COMPUTING : DRAINING;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/prng.h"
+#include "call.h"
 #include "ocs/switch.h"
 
 #define OSW_PORTS  40
@@ -46,5 +47,20 @@ void osw_init(struct osw *w, uint64_t seed);
 void osw_step(struct osw *w, uint64_t now_ns, bool heal);
 /* Does light from ingress x come out at y now? */
 bool osw_passes(const struct osw *w, uint32_t x, uint32_t y, uint64_t now_ns);
+
+/* What the processes of a call have in their buffers, and what they ought to have. */
+#define OPT_RANKS 16
+struct opt_data {
+	struct obs_args *args;
+	uint32_t p;
+	uint8_t *buf[OPT_RANKS][3];
+};
+/* One of the operations at random, small, of p processes; played into d. */
+void opt_data_draw(struct opt_data *d, struct base_prng *r, struct obs_args *args, uint32_t p);
+void opt_data_begin(struct opt_data *d, const struct coll_schedule *s);
+void opt_data_move(struct opt_data *d, uint32_t from, const struct coll_step *send, uint32_t to,
+		   const struct coll_step *recv);
+bool opt_data_right(const struct opt_data *d);
+void opt_data_free(struct opt_data *d);
 
 #endif

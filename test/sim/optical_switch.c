@@ -208,8 +208,10 @@ apply(struct ocs_switch *sw, uint32_t id, const struct ocs_change *c, uint64_t n
 		return rc;
 	w->removals = c->removals;
 	w->additions = c->additions;
-	memcpy(w->remove, c->remove, c->removals * sizeof *c->remove);
-	memcpy(w->add, c->add, c->additions * sizeof *c->add);
+	if (c->removals)
+		memcpy(w->remove, c->remove, c->removals * sizeof *c->remove);
+	if (c->additions)
+		memcpy(w->add, c->add, c->additions * sizeof *c->add);
 	return OCS_ERR_OK;
 }
 

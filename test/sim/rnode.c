@@ -164,6 +164,17 @@ job_state(void *user, uint32_t base, uint32_t ways, bool left)
 	sim_at(r->w->s, r->w->s->now_ns + BASE_MS_NS, share_ways, r->w, r->client);
 }
 
+static void
+light_state(void *user, uint32_t slot, enum relay_light_state state)
+{
+	static const char *const names[] = {"up", "failed", "drained"};
+	struct rnode *r = user;
+	sim_log(r->w->s, "relay %u.%u: light of port %u: %s", r->client, r->index, slot,
+		names[state]);
+	if (r->alive && r->w->on_light)
+		r->w->on_light(r, slot, state);
+}
+
 static const struct relay_core_ops ops = {
 	.writable = writable,
 	.hold = hold,
@@ -172,6 +183,7 @@ static const struct relay_core_ops ops = {
 	.path_up = path_up,
 	.path_down = path_down,
 	.job_state = job_state,
+	.light_state = light_state,
 };
 
 static uint64_t
@@ -244,9 +256,9 @@ rnode_drive(struct rnode *r)
 		sim_pieces(r->ep, &out, p);
 		uint32_t ip = (uint32_t)out.to.ip[12] << 24 | (uint32_t)out.to.ip[13] << 16 |
 			      (uint32_t)out.to.ip[14] << 8 | out.to.ip[15];
-		INVARIANT(s, BYTES, out.to.leg <= RELAY_LEG_GLOBAL, "relay %u.%u: leg %u",
-			  r->client, r->index, out.to.leg);
-		sim_send(s, r->port[out.to.leg & 1], ip, p, 3);
+		INVARIANT(s, BYTES, out.to.leg < r->nlegs, "relay %u.%u: leg %u", r->client,
+			  r->index, out.to.leg);
+		sim_send(s, r->port[out.to.leg % (2 + LIGHTS_MAX)], ip, p, 3);
 		if (++sent > TX_BURST_MAX)
 			invariant_broken(s, INV_SPIN, "relay %u.%u: suci_tx never ends", r->client,
 					 r->index);
@@ -278,9 +290,9 @@ deliver(struct sim *s, void *who, uint64_t b)
 		return;
 	}
 	const struct sim_buf *buf = &s->buf[b];
-	bool global = s->port[buf->to].network == NET_GLOBAL;
-	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT,
-					      global ? RELAY_LEG_GLOBAL : RELAY_LEG_PRIVATE);
+	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
+	while (from.leg < r->nlegs && r->port[from.leg] != buf->to)
+		from.leg++;
 	suci_rx(r->ep, &from, buf->data, buf->len, b, now(r));
 	rnode_drive(r);
 }
@@ -397,6 +409,7 @@ rnode_new(struct rnode *r, bool with_job)
 			   .strays_max = STRAYS(c.limits.segments_max)},
 		.self_global = relay_addr_v4(r->ipv4[RELAY_LEG_GLOBAL], UDP_PORT, RELAY_LEG_GLOBAL),
 		.trunk_mtu = (uint16_t)w->conf.global_mtu,
+		.nlights = r->nlegs - 2,
 		.ops = &ops,
 		.user = r,
 	};
@@ -433,6 +446,8 @@ rnode_new(struct rnode *r, bool with_job)
 			sim_add_port(w->s, r, deliver, r->client, r->ipv4[RELAY_LEG_PRIVATE]);
 		r->port[RELAY_LEG_GLOBAL] =
 			sim_add_port(w->s, r, deliver, NET_GLOBAL, r->ipv4[RELAY_LEG_GLOBAL]);
+		for (uint32_t leg = RELAY_LEG_LIGHT; leg < r->nlegs; leg++)
+			r->port[leg] = sim_add_port(w->s, r, deliver, NET_LIGHT, r->ipv4[leg]);
 	}
 	if (with_job)
 		give_job(r);

@@ -45,6 +45,8 @@ void crc_relays_run(uint64_t seed, bool verbose, struct outcome *o);
 int canary_bugs(const char *only);
 /* restart.c */
 void restart_run(uint64_t seed, bool verbose, struct outcome *o);
+/* leave.c */
+void leave_run(uint64_t seed, bool verbose, struct outcome *o);
 /* speed.c */
 void speed_lane(uint64_t seed, bool verbose, struct outcome *o);
 void speed_lane_loss(uint64_t seed, bool verbose, struct outcome *o);
@@ -78,6 +80,9 @@ void incast_many(uint64_t seed, bool verbose, struct outcome *o);
 /* alltoall.c */
 void alltoall_fixed(uint64_t seed, bool verbose, struct outcome *o);
 void alltoall_cubic(uint64_t seed, bool verbose, struct outcome *o);
+void alltoall_line(uint64_t seed, bool verbose, struct outcome *o);
+void alltoall_grid(uint64_t seed, bool verbose, struct outcome *o);
+void alltoall_cells(uint64_t seed, bool verbose, struct outcome *o);
 void alltoall_bbr(uint64_t seed, bool verbose, struct outcome *o);
 void incast_thousand(uint64_t seed, bool verbose, struct outcome *o);
 void incast_thousand_jumbo(uint64_t seed, bool verbose, struct outcome *o);
@@ -102,10 +107,15 @@ void lanes_idle(uint64_t seed, bool verbose, struct outcome *o);
 void lanes_many(uint64_t seed, bool verbose, struct outcome *o);
 void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
 void big_hops(uint64_t seed, bool verbose, struct outcome *o);
+void drain_run(uint64_t seed, bool verbose, struct outcome *o);
+/* relight.c */
+void relight_run(uint64_t seed, bool verbose, struct outcome *o);
 void repoint_run(uint64_t seed, bool verbose, struct outcome *o);
 
 /* optical.c */
 void optical_run(uint64_t seed, bool verbose, struct outcome *o);
+/* light.c */
+void light_run(uint64_t seed, bool verbose, struct outcome *o);
 
 /* failover.c */
 void stripe_pair(uint64_t seed, bool verbose, struct outcome *o);

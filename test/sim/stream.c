@@ -189,8 +189,10 @@ app_block_data(void *user, uint32_t lane, void *block, uint64_t offset, const ui
 		  "%u->%u block %u: a byte of %llu+%zu again", st->src, st->dst, i,
 		  (unsigned long long)offset, len);
 	b->got += len;
-	if (st->last_ns && s->now_ns - st->last_ns > st->gap_ns)
+	if (st->last_ns && s->now_ns - st->last_ns > st->gap_ns) {
 		st->gap_ns = s->now_ns - st->last_ns;
+		st->gap_end_ns = s->now_ns;
+	}
 	st->last_ns = s->now_ns;
 	uint64_t at = 0;
 	if (!world_same_cluster(e->w, st->src, st->dst) && offset < HEAD_BYTES) {

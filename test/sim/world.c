@@ -148,6 +148,10 @@ wire_all(struct world *w)
 	w->private_links_end = w->s->nlink;
 	wire_network(w->s, NET_GLOBAL, &global, &trunk, &w->global_links_first,
 		     &w->global_links_end, &w->trunk_links_first, &w->trunk_links_end);
+	struct sim_link_conf dark = {
+		.delay_ns = 20 * BASE_US_NS, .mtu = w->conf.global_mtu, .loss_ppb = 1000000000};
+	wire_network(w->s, NET_LIGHT, &w->conf.global_nic, &dark, &first, &end,
+		     &w->light_links_first, &w->light_links_end);
 }
 
 struct world *
@@ -178,12 +182,16 @@ world_new(struct sim *s, const struct world_conf *conf)
 						       .client = c,
 						       .ipv4 = outside ? 0xc6336401 + w->nend
 								       : 0x0a000001 + i};
-		for (uint32_t i = 0; i < conf->cluster[c].relays; i++, w->nrelay++)
-			w->relay[w->nrelay] =
-				(struct rnode){.w = w,
-					       .client = c,
-					       .index = i,
-					       .ipv4 = {0x0a0000c8 + i, 0xc0000201 + 16 * c + i}};
+		for (uint32_t i = 0; i < conf->cluster[c].relays; i++, w->nrelay++) {
+			struct rnode *r = &w->relay[w->nrelay];
+			*r = (struct rnode){.w = w,
+					    .client = c,
+					    .index = i,
+					    .nlegs = 2 + (i ? 0 : conf->lights),
+					    .ipv4 = {0x0a0000c8 + i, 0xc0000201 + 16 * c + i}};
+			for (uint32_t leg = 2; leg < r->nlegs; leg++)
+				r->ipv4[leg] = 0x0a320000 + LIGHTS_MAX * c + leg;
+		}
 	}
 	make_ids(w);
 	for (uint32_t i = 0; i < w->nend; i++)

@@ -25,6 +25,8 @@
 #define RELAYS_MAX   64 /* in all */
 #define STREAMS_MAX  4096
 #define NET_GLOBAL   100
+#define NET_LIGHT    101
+#define LIGHTS_MAX   2 /* light ports of a relay */
 #define UDP_PORT     7000
 #define LABEL_BASE   16 /* of a process: LMPI_LABEL_BASE */
 #define HEAD_BYTES   64 /* of a relayed block: an IMPI packet header */
@@ -87,6 +89,7 @@ struct world_conf {
 	bool several;
 	uint8_t policy; /* enum relay_policy */
 	uint64_t partition_ns;
+	uint32_t lights; /* light ports of the first relay of each cluster */
 };
 
 struct block {
@@ -110,7 +113,8 @@ struct stream {
 	bool manual; /* sent one by one by stream_allow() */
 	uint32_t allowed;
 	uint32_t sent, begun, placed, done;
-	uint64_t last_ns, gap_ns; /* data came last; longest time without, from then on */
+	/* Data came last; longest time without, from then on, and its end. */
+	uint64_t last_ns, gap_ns, gap_end_ns;
 	struct block *block;
 };
 
@@ -150,9 +154,10 @@ struct end {
 
 struct rnode {
 	struct world *w;
-	uint32_t client, index; /* cluster, number in it */
-	uint32_t port[2];	/* by leg */
-	uint32_t ipv4[2];
+	uint32_t client, index;	       /* cluster, number in it */
+	uint32_t nlegs;		       /* two, and one for each light port */
+	uint32_t port[2 + LIGHTS_MAX]; /* by leg */
+	uint32_t ipv4[2 + LIGHTS_MAX];
 	void *ep_mem, *core_mem;
 	struct suci *ep;
 	struct relay_core *core;
@@ -184,6 +189,9 @@ struct world {
 	uint32_t private_links_first, private_links_end;
 	uint32_t global_links_first, global_links_end;
 	uint32_t trunk_links_first, trunk_links_end;
+	uint32_t light_links_first, light_links_end; /* one for each pair of ports, dark */
+	/* As relay_core_ops.light_state says. */
+	void (*on_light)(struct rnode *r, uint32_t slot, enum relay_light_state state);
 	/* Called when a block is whole at its receiver. */
 	void (*on_placed)(struct stream *st, uint32_t i);
 	/* Not NULL: how long the node at that port has to wait before its driver takes

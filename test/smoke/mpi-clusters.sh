@@ -8,6 +8,7 @@
 #	ONLY='clusters ops'	only rows whose name matches
 #	JOBS=15			short jobs in a row for the memory row
 # timeout: 300
+# alone: its jobs use every processor
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")

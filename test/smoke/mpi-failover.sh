@@ -12,6 +12,7 @@
 #	ONLY=kill	only what matches; everything if not given is what make check can afford,
 #			ONLY=. all kinds of faults under both policies
 # timeout: 300
+# alone: how long a job stands still is measured
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")

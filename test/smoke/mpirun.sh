@@ -49,11 +49,49 @@ pass "programs run without a launcher, over shared memory and UDP"
 }
 pass "several programs, environment, folder, labels, input"
 
+# Ranks that share a pipe, by blocks that end inside lines, and without any end of line.
+# shellcheck disable=SC2016
+{
+	gives 0 -n 3 awk 'BEGIN { for (i = 0; i < 3000; i++) print "a line of some length,", i, "of this rank." }'
+	[ "$(grep -cx 'a line of some length, [0-9]* of this rank\.' "$WORK/out")" -eq 9000 ] || fail "lines are mixed"
+	gives 0 -n 2 sh -c 'head -c 100000 /dev/zero; printf end'
+	[ "$(tr -d '\0' <"$WORK/out")" = endend ] || fail "output without ends of lines"
+	[ "$(wc -c <"$WORK/out")" -eq 200006 ] || fail "output without ends of lines: its length"
+	timeout 20 "$RUN" -n 2 yes 2>/dev/null | head -1 >"$WORK/out"
+	[ "${PIPESTATUS[0]}" -eq 141 ] || fail "nobody reads the output"
+	start=$SECONDS
+	gives 0 -n 2 sh -c 'sleep 30 & echo $!'
+	((SECONDS - start < 15)) || fail "waits for what ranks left running"
+	xargs kill <"$WORK/out"
+}
+pass "whole lines through a pipe, as much as somebody reads"
+
+# shellcheck disable=SC2016
+{
+	cores=$(lscpu -p=CORE,SOCKET | grep -v '^#' | sort -u | wc -l)
+	gives 0 --bind-to none -n 2 sh -c 'taskset -cp $$'
+	[ "$(sed 's/.*: //' "$WORK/out" | sort -u | wc -l)" -eq 1 ] || fail "--bind-to none binds"
+	gives 2 --bind-to nothing -n 2 true && says "neither core nor none"
+	gives 1 --bind-to core -n $((cores + 1)) true && says "but $cores cores"
+	if [ "$cores" -gt 1 ]; then
+		gives 0 --bind-to core -n 2 sh -c 'taskset -cp $$'
+		[ "$(sed 's/.*: //' "$WORK/out" | sort -u | wc -l)" -eq 2 ] || fail "two ranks on one core"
+		gives 0 --bind-to core -n 2 "$B/test/mpi/p2p" && says "ok,"
+	fi
+	gives 0 -n $((cores + 1)) sh -c 'taskset -cp $$'
+	[ "$(sed 's/.*: //' "$WORK/out" | sort -u | wc -l)" -eq 1 ] || fail "more ranks than cores are bound"
+}
+pass "binding: as asked, and not more ranks than cores"
+
 # shellcheck disable=SC2016
 {
 	gives 7 -n 3 sh -c '[ $PMIX_RANK -ne 1 ] || exit 7; sleep 30' && says "rank 1 (sh) ended with status 7"
 	gives 139 -n 2 sh -c '[ $PMIX_RANK -ne 1 ] || kill -SEGV $$; sleep 30' && says "signal 11"
-	gives 127 -n 2 ./no-such-program && says "no-such-program"
+	gives 127 -n 2 ./no-such-program && says "./no-such-program: No such file"
+	[ "$(wc -l <"$WORK/out")" -eq 1 ] || fail "says more than once that there is no such program"
+	gives 127 -n 2 run-check && says "run-check: not found in PATH"
+	(cd test && gives 127 -n 2 run-check && says "the one in this folder is ./run-check") || exit 1
+	gives 126 -n 2 ./test && says "a folder"
 	gives 124 --timeout 0.5 -n 2 sleep 30 && says "did not end within 0.5 s"
 	MPIEXEC_TIMEOUT=0.5 gives 124 -n 2 sh -c 'trap "" TERM; sleep 30'
 	gives 2 -n nothing true && says "'nothing' is invalid"
@@ -83,6 +121,9 @@ chmod 755 "$WORK/srun"
 [ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" -np 2 ./app x)" = "srun --mpi=pmix -n 2 ./app x" ] || fail "srun"
 cp "$WORK/srun" "$WORK/prterun"
 [ "$(PATH=$WORK:$PATH "$RUN" -n 2 -host a,b ./app)" = "prterun -n 2 -host a,b ./app" ] || fail "prterun"
+mkdir "$WORK/other" && cp "$WORK/srun" "$WORK/other/mpirun.openmpi"
+[ "$(IMPI_AUTH_NONE=1 "$B/bin/impirun" -client 0 10.0.0.254:7811 --launcher "$WORK/other/mpirun.openmpi" -n 2 ./app |
+	sed 's/ -x [A-Z_]*//g')" = "mpirun.openmpi -n 2 ./app" ] || fail "impirun --launcher mpirun.openmpi"
 [ "$("$RUN" --launcher "$WORK/prterun" -n 2 ./app)" = "prterun -n 2 ./app" ] || fail "--launcher"
 pass "other launchers get what they know"
 
@@ -124,6 +165,9 @@ cat >"$WORK/last.c" <<-'C'
 	}
 C
 "$B/bin/mpicc" -o "$WORK/last" "$WORK/last.c" || fail "mpicc"
+! "$B/bin/mpicc" -static -o "$WORK/none" "$WORK/last.c" >"$WORK/out" 2>&1 && says "shared library only" ||
+	fail "mpicc -static"
+! "$B/bin/mpicc" >"$WORK/out" 2>&1 && says "no input files" || fail "mpicc alone"
 gives 9 -n 1 "$WORK/last" && says "last words"
 if [[ $B != *san* ]]; then
 	cat >"$WORK/last.f90" <<-'F'
@@ -157,6 +201,16 @@ cat >"$WORK/hello.f90" <<-'F'
 	  call MPI_Finalize(ierror)
 	end program
 F
+cat >"$WORK/hello08.f90" <<-'F'
+	program hello
+	  use mpi_f08
+	  integer :: rank
+	  call MPI_Init()
+	  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+	  print '(a,i0)', 'fortran 2008 ', rank
+	  call MPI_Finalize()
+	end program
+F
 cat >"$WORK/hello.cc" <<-'C'
 	#include <mpi.h>
 	#include <iostream>
@@ -173,14 +227,18 @@ if [[ $B != *clang* && $B != *san* ]]; then
 	"$WORK/p/bin/mpif90" -o f hello.f90 >out 2>&1 && "$WORK/p/bin/mpic++" -o c hello.cc >>out 2>&1 || fail "wrappers"
 	"$WORK/p/bin/mpiexec" -n 2 ./f : -n 1 ./f >out 2>&1 || fail "installed mpiexec"
 	says "fortran 2 of 3"
+	export PKG_CONFIG_PATH=$WORK/p/lib/pkgconfig
+	# shellcheck disable=SC2046
+	gfortran -o f08 $(pkg-config --cflags mpifort) hello08.f90 $(pkg-config --libs mpifort) >out 2>&1 || fail "mpifort.pc"
+	"$WORK/p/bin/mpirun" -n 2 ./f08 >out 2>&1 && says "fortran 2008 1"
 	"$WORK/p/bin/mpirun" -n 2 ./c >out 2>&1 && says "c++ 1"
 	if command -v cmake >/dev/null; then
-		printf 'cmake_minimum_required(VERSION 3.20)\nproject(x C CXX Fortran)\nfind_package(MPI REQUIRED)\nadd_executable(cc hello.cc)\ntarget_link_libraries(cc MPI::MPI_CXX)\nadd_executable(ff hello.f90)\ntarget_link_libraries(ff MPI::MPI_Fortran)\nfile(WRITE exec ${MPIEXEC_EXECUTABLE})\n' >CMakeLists.txt
+		printf 'cmake_minimum_required(VERSION 3.20)\nproject(x C CXX Fortran)\nfind_package(MPI REQUIRED)\nadd_executable(cc hello.cc)\ntarget_link_libraries(cc MPI::MPI_CXX)\nif(NOT MPI_Fortran_HAVE_F08_MODULE)\nmessage(FATAL_ERROR "no mpi_f08")\nendif()\nadd_executable(ff hello.f90)\ntarget_link_libraries(ff MPI::MPI_Fortran)\nfile(WRITE exec ${MPIEXEC_EXECUTABLE})\n' >CMakeLists.txt
 		PATH=$WORK/p/bin:$PATH cmake -S . -B cm >out 2>&1 && make -C cm >>out 2>&1 || fail "CMake's FindMPI"
 		[ "$(cat exec)" = "$WORK/p/bin/mpiexec" ] || fail "FindMPI found $(cat exec)"
 		"$(cat exec)" -n 2 cm/ff >out 2>&1 && says "fortran 1 of 2"
-		pass "FindMPI of CMake: C++ and Fortran"
+		pass "FindMPI of CMake: C++ and Fortran, mpi_f08"
 	fi
 	cd - >/dev/null || exit 1
 fi
-pass "installed: mpif90, mpic++, mpiexec"
+pass "installed: mpif90, mpic++, mpiexec, mpifort.pc"

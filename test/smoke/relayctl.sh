@@ -2,6 +2,7 @@
 # relayctl and the control socket while an MPI job runs over two relays: every command, as
 # text and as JSON; captures read back; what goes wrong, by exit status; hostile clients.
 # timeout: 300
+# alone: turns in a second are counted
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 B=$(realpath "${B:-build/gcc}")

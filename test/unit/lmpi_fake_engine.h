@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "lmpi_no_light.h"
 #include "lmpi_no_windows.h"
 #include "mpi.h"
 

@@ -24,6 +24,14 @@ struct relay {
 	char down_what[64];
 	uint32_t states, ways; /* as job_state told last */
 	bool left;
+	struct { /* as light_state told: how often, and the last of each slot */
+		uint32_t told;
+		enum relay_light_state last;
+	} light[RELAY_LIGHTS_MAX];
+	uint32_t procs_up, proc_up;	    /* how often proc_up was called, and its last rank */
+	uint8_t note[RELAY_NOTE_LIGHT_MAX]; /* from note_other */
+	size_t note_len;
+	uint32_t notes, note_rank, note_base;
 };
 
 static inline uint8_t *
@@ -85,8 +93,47 @@ op_job_state(void *user, uint32_t base, uint32_t ways, bool left)
 	r->left = left;
 }
 
-static const struct relay_core_ops ops = {op_writable,	op_hold,    op_release,
-					  op_job_ended, op_path_up, op_path_down, op_job_state};
+static inline void
+op_light_state(void *user, uint32_t slot, enum relay_light_state state)
+{
+	struct relay *r = user;
+	r->light[slot].told++;
+	r->light[slot].last = state;
+}
+
+static inline void
+op_proc_up(void *user, uint32_t base, uint32_t rank)
+{
+	struct relay *r = user;
+	(void)base;
+	r->procs_up++;
+	r->proc_up = rank;
+}
+
+static inline void
+op_note_other(void *user, uint32_t base, uint32_t rank, const uint8_t *note, size_t len)
+{
+	struct relay *r = user;
+	assert_true(len <= sizeof r->note);
+	memcpy(r->note, note, len);
+	r->note_len = len;
+	r->note_base = base;
+	r->note_rank = rank;
+	r->notes++;
+}
+
+static const struct relay_core_ops ops = {
+	.writable = op_writable,
+	.hold = op_hold,
+	.release = op_release,
+	.job_ended = op_job_ended,
+	.path_up = op_path_up,
+	.path_down = op_path_down,
+	.job_state = op_job_state,
+	.light_state = op_light_state,
+	.proc_up = op_proc_up,
+	.note_other = op_note_other,
+};
 
 /* Gateway of relay m of the own cluster. */
 static inline struct suci_addr
@@ -167,6 +214,15 @@ static const struct job_spec spec2 = {.nclients = 2,
 				      .label_base = {0x01000040, 0x02000080},
 				      .token = 0xabcd,
 				      .id = 7};
+
+/* Client 0: one process of ours behind relay 0; client 1: ranks 1-4 behind 2 relays. */
+static const struct job_spec spec_one = {.nclients = 2,
+					 .my_client = 0,
+					 .nprocs = {1, 4},
+					 .nrelays = {1, 2},
+					 .label_base = {0x01000040, 0x02000080},
+					 .token = 0xabcd,
+					 .id = 7};
 
 static inline void
 add_job(struct relay *r, struct job_spec s)

@@ -13,8 +13,10 @@
 #ifndef FAKE_PATHS
 #define FAKE_PATHS 24
 #endif
-#define FAKE_SENT  64
+#define FAKE_SENT 64
+#ifndef FAKE_NOTES
 #define FAKE_NOTES 64
+#endif
 
 struct fake_path {
 	bool used, up;
@@ -22,17 +24,18 @@ struct fake_path {
 	uint8_t hello[RELAY_HELLO_LEN];
 	struct suci_segment sent[FAKE_SENT]; /* in flight */
 	uint32_t nsent;
-	uint8_t note[FAKE_NOTES][RELAY_LIST_MAX];
+	uint8_t note[FAKE_NOTES][RELAY_NOTE_LIGHT_MAX];
 	size_t note_len[FAKE_NOTES];
 	uint32_t nnotes;
 	uint32_t mtu; /* UDP payload */
+	bool small;   /* no segment fits */
 };
 
 struct suci {
 	void *user;
 	struct fake_path path[FAKE_PATHS];
 	int send_error; /* what path_send answers, if not 0 */
-	uint32_t opened, closed;
+	uint32_t opened, closed, nudged, acked;
 	char close_text[SUCI_TEXT_MAX];
 	uint64_t now;
 	uint8_t hello[RELAY_HELLO_LEN]; /* of ACCEPT, if ever set */
@@ -146,6 +149,8 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 		return ep->send_error;
 	if (!f->used)
 		return SUCI_ERR_DOWN;
+	if (f->small)
+		return SUCI_ERR_TOOBIG;
 	if (f->nsent == FAKE_SENT)
 		return SUCI_ERR_FULL;
 	f->sent[f->nsent++] = *seg;
@@ -180,9 +185,27 @@ suci_path_room(const struct suci *ep, uint32_t path)
 int
 suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns, uint64_t keepalive_ns)
 {
-	(void)ep, (void)path, (void)keepalive_ns;
-	BASE_ASSERT(liveness_ns == 0); /* only local paths, and they may be silent */
+	/* Local paths may be silent, light may not. */
+	BASE_ASSERT((liveness_ns == 0) == (ep->path[path].to.leg < RELAY_LEG_LIGHT) &&
+		    keepalive_ns);
 	return SUCI_ERR_OK;
+}
+
+int
+suci_path_nudge(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	(void)now_ns;
+	if (!ep->path[path].used || ep->path[path].up)
+		return SUCI_ERR_DOWN;
+	ep->nudged++;
+	return SUCI_ERR_OK;
+}
+
+void
+suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	(void)now_ns;
+	ep->acked += ep->path[path].used && ep->path[path].up;
 }
 
 int

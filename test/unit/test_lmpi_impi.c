@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include "engine.h"
+#include "lmpi_no_light.h"
 #include "lmpi_no_windows.h"
 
 #include <endian.h>

@@ -149,7 +149,7 @@ static void
 go_on(struct search *s, struct state st)
 {
 	uint8_t *saved = malloc(s->play_bytes);
-	memcpy(saved, s->c.play_mem, s->play_bytes);
+	memcpy(saved, s->c.play, s->play_bytes);
 	if (advance(s, &st)) {
 		name_ready(s, &st);
 		if (!coll_play_left(s->c.play)) {
@@ -159,7 +159,7 @@ go_on(struct search *s, struct state st)
 			decide(s, st, 0);
 		}
 	}
-	memcpy(s->c.play_mem, saved, s->play_bytes);
+	memcpy(s->c.play, saved, s->play_bytes);
 	free(saved);
 }
 
@@ -211,7 +211,7 @@ planned_s(struct obs_call *c, uint32_t k)
 		ports[n] = k;
 	struct ocs_slots slots = {c->p, P_MAX, ports, slot, 0};
 	ocs_slots_clear(&slots);
-	struct obs_mode m = {.mode = OCS_PLAN_PIPELINED};
+	struct ocs_call_mode m = {.mode = OCS_PLAN_PIPELINED};
 	struct obs_when w = {zero, zero, finish, NULL, NULL};
 	return obs_call_run(c, &m, &slots, &costs, NULL, &w).end_s;
 }

@@ -55,7 +55,7 @@ static struct obs_result
 play(struct bench *b, struct obs_call *c, enum ocs_plan_mode mode, const struct ocs_costs *costs,
      struct log *l)
 {
-	struct obs_mode m = {.mode = mode};
+	struct ocs_call_mode m = {.mode = mode};
 	struct obs_when w = {b->zero, b->zero, b->finish, noted, l};
 	*l = (struct log){0};
 	return obs_call_run(c, &m, &b->slots, costs, NULL, &w);
@@ -298,7 +298,7 @@ test_several_a_node(void **state)
 	struct log l = {0};
 	assert_int_equal(obs_call_make(&c, &a, node_of), 0);
 	bench_init(&b, 4, 2);
-	struct obs_mode m = {.mode = OCS_PLAN_CACHED};
+	struct ocs_call_mode m = {.mode = OCS_PLAN_CACHED};
 	struct obs_when w = {b.zero, b.zero, b.finish, noted, &l};
 	struct obs_result r = obs_call_run(&c, &m, &b.slots, &paper, node_of, &w);
 	assert_true(r.end_s > 0);

@@ -107,6 +107,31 @@ static const struct {
 	 "our own address"},
 	{"both device and interface", "\"interface\": \"eth0\"",
 	 "\"interface\": \"eth0\", \"device\": \"net_null0\"", "/ports/private", 6, "not both"},
+	{"conductor nowhere", "\"impi\":",
+	 "\"optical\": { \"controller\": \"here:7820\" }, \"impi\":", "/optical/controller", 9,
+	 "not IP:PORT"},
+	{"conductor that is deaf", "\"impi\":",
+	 "\"optical\": { \"switch\": { \"protocol\": \"scpi\", \"address\": \"h\" } }, \"impi\":",
+	 "/optical/listen", 0, "needed by whoever drives a switch"},
+	{"switch nowhere", "\"impi\":",
+	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"switch\": { \"protocol\": \"scpi\" } }, "
+	 "\"impi\":",
+	 "/optical/switch/address", 0, "where the switch is"},
+	{"ports beyond the switch", "\"impi\":",
+	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"switch\": { \"protocol\": \"scpi\", "
+	 "\"address\": \"h\", \"ports\": 8, \"own\": \"0-8\" } }, \"impi\":",
+	 "/optical/switch/own", 9, "not a list of ports below 8"},
+	{"ports without names", "\"impi\":",
+	 "\"optical\": { \"listen\": \"10.0.0.9:1\", \"switch\": { \"protocol\": \"tl1-calient\", "
+	 "\"address\": \"h\" } }, \"impi\":",
+	 "/optical/switch/names", 0, "a file with the names of its ports"},
+	{"no such protocol",
+	 "\"impi\":", "\"optical\": { \"switch\": { \"protocol\": \"telnet\" } }, \"impi\":",
+	 "/optical/switch/protocol", 9, "not one of"},
+	{"light port wired nowhere", "\"impi\":",
+	 "\"optical\": { \"controller\": \"10.0.0.9:1\", \"ports\": [ { \"interface\": \"l0\", "
+	 "\"address\": \"10.50.0.1/24\" } ] }, \"impi\":",
+	 "/optical/ports/0/switch_port", 0, "has to know where the port is wired"},
 	{"neither", "\"interface\": \"eth0\",", "", "/ports/private", 6, "give device"},
 	{"interface name too long", "\"eth0\"", "\"eth0123456789abc\"", "/ports/private/interface",
 	 6, "longer than 15"},
@@ -593,6 +618,29 @@ static const struct {
 	{"a.b.c.d", false, 0},	       {"-1.2.3.4", false, 0},
 };
 
+static const struct {
+	const char *text;
+	const char *own; /* of eight ports; NULL: refused */
+} own_cases[] = {
+	{"", "11111111"}, {"0-2", "11100000"}, {"7", "00000001"}, {"1,3-4", "01011000"},
+	{"8", NULL},	  {"2-1", NULL},       {"0-", NULL},	  {"a", NULL},
+	{"1;2", NULL},	  {"-1", NULL},	       {"1,,2", NULL},
+};
+
+static void
+own_ports(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof own_cases / sizeof own_cases[0]; i++) {
+		bool own[8];
+		print_message("  \"%s\"\n", own_cases[i].text);
+		assert_int_equal(rd_conf_own_ports(own_cases[i].text, own, 8),
+				 own_cases[i].own != NULL);
+		for (int p = 0; own_cases[i].own && p < 8; p++)
+			assert_int_equal(own[p], own_cases[i].own[p] == '1');
+	}
+}
+
 static void
 ipv4_text(void **state)
 {
@@ -628,6 +676,7 @@ main(void)
 		cmocka_unit_test(lcore_lists),
 		cmocka_unit_test(workers_of_relays),
 		cmocka_unit_test(ports_of_workers_end_somewhere),
+		cmocka_unit_test(own_ports),
 		cmocka_unit_test(ipv4_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,26 @@ checksum_is_rfc1071(void **state)
 	assert_int_equal(rd_cksum_fold(rd_cksum_add(0, buf, 300)), 0);
 }
 
+/* Every way that this processor has, from any alignment, and where sums are largest. */
+static void
+checksum_by_all_ways(void **state)
+{
+	static uint8_t buf[9216 + 64];
+	(void)state;
+	for (int full = 0; full < 2; full++) {
+		for (size_t i = 0; i < sizeof buf; i++)
+			buf[i] = full ? 0xff : (uint8_t)(i * 41 + (i >> 8) * 7 + 3);
+		for (int way = RD_SUM_ANY; way <= (int)rd_sum_best(); way++)
+			for (size_t blocks = 0; blocks <= 9216 / RD_SUM_BLOCK;
+			     blocks += 1 + blocks / 3)
+				for (size_t at = 0; at < 64; at += 7)
+					assert_int_equal(
+						rd_cksum_fold(rd_sum_by((enum rd_sum_way)way,
+									buf + at, blocks)),
+						naive_cksum(buf + at, blocks * RD_SUM_BLOCK));
+	}
+}
+
 /* Written by another program from the RFCs: 10.0.0.1:7812 -> 10.0.0.9:4001, id
  * 0x1234, payload 00 01 02 03 04. */
 static const uint8_t golden[] = {
@@ -68,8 +88,8 @@ udp_frame_is_golden(void **state)
 	(void)state;
 	for (uint8_t i = 0; i < 5; i++)
 		f[RD_FRAME_HDR + i] = i;
-	rd_write_udp(f, &self, peer_mac, peer.address, 4001, 0x1234, 5);
-	rd_udp_checksum(f, rd_cksum_add(0, f + RD_FRAME_HDR, 5));
+	rd_write_udp(f, &self, peer_mac, peer.address, 4001, 0x1234, 5, 0);
+	rd_udp_checksum(f, 5, 0);
 	assert_memory_equal(f, golden, sizeof golden);
 }
 
@@ -79,12 +99,12 @@ to_us(uint8_t *f, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		f[RD_FRAME_HDR + i] = (uint8_t)i;
-	rd_write_udp(f, &peer, our_mac, self.address, 7812, 7, (uint32_t)len);
-	rd_udp_checksum(f, rd_cksum_add(0, f + RD_FRAME_HDR, len));
+	rd_write_udp(f, &peer, our_mac, self.address, 7812, 7, (uint32_t)len, 0);
+	rd_udp_checksum(f, len, 0);
 	return RD_FRAME_HDR + len;
 }
 
-/* The two bits go there and back, and the header's checksum stays right. */
+/* The two bits go there and back; the header's checksum has them in it. */
 static void
 ecn_bits(void **state)
 {
@@ -93,14 +113,50 @@ ecn_bits(void **state)
 	(void)state;
 	for (uint8_t ecn = 0; ecn < 4; ecn++) {
 		size_t n = to_us(f, 100);
-		f[RD_ETH_HDR + 1] = 0xb8; /* DSCP is left alone */
-		rd_set_ecn(f, ecn);
-		assert_int_equal(f[RD_ETH_HDR + 1], 0xb8 | ecn);
-		assert_int_equal(rd_cksum_fold(rd_cksum_add(0, f + RD_ETH_HDR, RD_IPV4_HDR)), 0);
+		rd_write_udp(f, &peer, our_mac, self.address, 7812, 7, 100, ecn);
+		rd_udp_checksum(f, 100, 0);
+		assert_int_equal(f[RD_ETH_HDR + 1], ecn);
 		rd_packet_parse(&self, f, n, &r);
 		assert_int_equal(r.verdict, RD_RX_SUCI);
 		assert_int_equal(r.ecn, ecn);
 	}
+}
+
+/* What the parser says of the end of a datagram makes the checksum of another that ends so,
+ * wherever that end begins in it; and a byte that changed in between makes it wrong. */
+static void
+tails_keep_their_sum(void **state)
+{
+	uint8_t f[1600], g[1600];
+	struct rd_rx_frame r;
+	(void)state;
+	for (size_t len = RD_TAIL_MIN - RD_UDP_HDR - 2; len < 1400; len += 33)
+		for (size_t front = 60; front < 64; front++) {
+			size_t n = to_us(f, len);
+			rd_packet_parse(&self, f, n, &r);
+			assert_int_equal(r.verdict, RD_RX_SUCI);
+			if (len + RD_UDP_HDR < RD_TAIL_MIN) {
+				assert_int_equal(r.tail_off, 0);
+				continue;
+			}
+			assert_int_equal(r.tail_off, RD_ETH_HDR + RD_IPV4_HDR + RD_TAIL_OFF);
+			size_t tail = n - r.tail_off;
+			memset(g, 0xa7, sizeof g);
+			rd_write_udp(g, &peer, our_mac, self.address, 7812, 8,
+				     (uint32_t)(front + tail), 1);
+			memcpy(g + RD_FRAME_HDR + front, f + r.tail_off, tail);
+			rd_udp_checksum(g, front, r.tail_sum);
+			uint16_t tail_sum = r.tail_sum;
+			n = RD_FRAME_HDR + front + tail;
+			rd_packet_parse(&self, g, n, &r);
+			assert_int_equal(r.verdict, RD_RX_SUCI);
+			g[n - 1 - len % tail] ^= 4;
+			be16_store(g + RD_ETH_HDR + RD_IPV4_HDR + 6, 0);
+			rd_udp_checksum(g, front, tail_sum);
+			rd_packet_parse(&self, g, n, &r);
+			assert_int_equal(r.verdict, RD_RX_DROP);
+			assert_int_equal(r.drop, RD_DROP_udp_checksum);
+		}
 }
 
 static void
@@ -467,7 +523,7 @@ address_probe_is_answered_not_learned(void **state)
 static size_t
 icmp_to_us(uint8_t *f, uint8_t type, uint8_t code, const void *rest, size_t len)
 {
-	rd_write_udp(f, &peer, our_mac, self.address, 0, 7, (uint32_t)len);
+	rd_write_udp(f, &peer, our_mac, self.address, 0, 7, (uint32_t)len, 0);
 	f[23] = 1;
 	uint8_t *icmp = f + 34;
 	memset(icmp, 0, 8);
@@ -507,7 +563,7 @@ unreachable_names_the_peer(void **state)
 	struct rd_rx_frame r;
 	(void)state;
 	memset(sent, 0, sizeof sent);
-	rd_write_udp(sent, &self, peer_mac, 0xc6336407, 7812, 1, 20);
+	rd_write_udp(sent, &self, peer_mac, 0xc6336407, 7812, 1, 20, 0);
 	size_t n = icmp_to_us(f, 3, 3, sent + 14, 28); /* header and 8 bytes, RFC 792 */
 	rd_packet_parse(&self, f, n, &r);
 	assert_int_equal(r.verdict, RD_RX_UNREACHABLE);
@@ -568,8 +624,8 @@ gateway_port_is_told_apart(void **state)
 		uint8_t f[100] = {0};
 		print_message("  %s\n", cases[i].name);
 		s.gateway_port = cases[i].gateway_port;
-		rd_write_udp(f, &peer, our_mac, cases[i].dst, cases[i].port, 7, 20);
-		rd_udp_checksum(f, rd_cksum_add(0, f + RD_FRAME_HDR, 20));
+		rd_write_udp(f, &peer, our_mac, cases[i].dst, cases[i].port, 7, 20, 0);
+		rd_udp_checksum(f, 20, 0);
 		rd_packet_parse(&s, f, RD_FRAME_HDR + 20, &r);
 		assert_int_equal(r.verdict, cases[i].verdict);
 		if (r.verdict != RD_RX_GATEWAY)
@@ -620,7 +676,7 @@ further_addresses_are_answered_for(void **state)
 		rd_packet_parse(&s, f, RD_ARP_FRAME, &r);
 		assert_int_equal(r.verdict, RD_RX_DROP);
 		assert_int_equal(r.drop, RD_DROP_arp_conflict);
-		rd_write_udp(f, &thief, our_mac, s.address, 7812, 7, 4);
+		rd_write_udp(f, &thief, our_mac, s.address, 7812, 7, 4, 0);
 		rd_packet_parse(&s, f, RD_FRAME_HDR + 4, &r);
 		assert_int_equal(r.verdict, RD_RX_DROP);
 		assert_int_equal(r.drop, RD_DROP_ip_source);
@@ -660,7 +716,7 @@ frames_name_their_worker(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		uint8_t f[100] = {0};
 		print_message("  %s\n", cases[i].name);
-		rd_write_udp(f, &peer, our_mac, cases[i].dst, cases[i].port, 7, 20);
+		rd_write_udp(f, &peer, our_mac, cases[i].dst, cases[i].port, 7, 20, 0);
 		f[23] = cases[i].protocol;
 		be16_store(f + 20, cases[i].flags);
 		assert_int_equal(rd_packet_shard(&s, f, RD_FRAME_HDR + 20), cases[i].shard);
@@ -678,7 +734,7 @@ errors_and_arp_name_their_worker(void **state)
 	for (uint16_t i = 0; i < 6; i++) {
 		memset(sent, 0, sizeof sent);
 		sender.udp_port = (uint16_t)(7812 + i);
-		rd_write_udp(sent, &sender, peer_mac, 0xc6336407, 9, 1, 20);
+		rd_write_udp(sent, &sender, peer_mac, 0xc6336407, 9, 1, 20, 0);
 		size_t n = icmp_to_us(f, 3, 3, sent + 14, 28);
 		assert_int_equal(rd_packet_shard(&s, f, n), i < 4 ? i : 0);
 		n = icmp_to_us(f, 11, 0, sent + 14, 28); /* time exceeded: the kernel's */
@@ -714,8 +770,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(checksum_is_rfc1071),
+		cmocka_unit_test(checksum_by_all_ways),
 		cmocka_unit_test(udp_frame_is_golden),
 		cmocka_unit_test(ecn_bits),
+		cmocka_unit_test(tails_keep_their_sum),
 		cmocka_unit_test(our_datagram_is_taken),
 		cmocka_unit_test(every_flipped_byte_is_noticed),
 		cmocka_unit_test(every_truncation_is_dropped),

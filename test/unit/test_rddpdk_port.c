@@ -8,10 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "driver/eal.h"
+#include "driver/idle.h"
+#include "driver/nap.h"
 #include "driver/pool.h"
 #include "driver/port.h"
 
@@ -147,6 +153,48 @@ test_refused_tail_is_freed(void **state)
 	assert_int_equal(rd_pool_free(mp), 0);
 }
 
+/* A frame shows on the descriptor for as long as nobody has taken it; a long nap ends with it,
+ * one with a port that cannot say so stays short. */
+static void
+test_frames_wake(void **state)
+{
+	(void)state;
+	struct rte_mbuf *m[8];
+	struct rd_port p;
+	struct rd_nap nap;
+	struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
+	if (unshare(CLONE_NEWNET))
+		skip(); /* not root */
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &up), 0);
+	struct rte_mempool *mp = make_pool(2000);
+	struct rd_port_conf c = {
+		.device = "lo", .mtu = 1500, .n_rxq = 1, .n_txq = 1, .pool = mp, .index = 7};
+	assert_int_equal(rd_port_open(&p, &c, err, sizeof err), 0);
+	assert_int_equal(p.n_wakes, 1);
+	rd_nap_init(&nap, -1);
+	rd_nap_add(&nap, &p, 0);
+	assert_int_equal(rd_nap_max_ns(&nap), RD_NAP_WOKEN_MAX_NS);
+	struct pollfd shown = {.fd = p.wake_fd[0], .events = POLLIN};
+	assert_int_equal(poll(&shown, 1, 0), 0);
+	assert_int_equal(sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof to), 1);
+	assert_int_equal(poll(&shown, 1, 0), 1);
+	rd_nap(&nap, 999999999); /* would be noticed */
+	uint16_t n = rte_eth_rx_burst(p.id, 0, m, 8);
+	assert_true(n > 0);
+	rte_pktmbuf_free_bulk(m, n);
+	while ((n = rte_eth_rx_burst(p.id, 0, m, 8)) > 0) /* nobody listens there */
+		rte_pktmbuf_free_bulk(m, n);
+	assert_int_equal(poll(&shown, 1, 0), 0);
+	rd_nap_add(&nap, &p, 1);
+	assert_int_equal(rd_nap_max_ns(&nap), RD_IDLE_SLEEP_MAX_NS);
+	close(fd);
+	rd_port_close(&p);
+	assert_int_equal(rd_pool_free(mp), 0);
+}
+
 static void
 test_failed_open_leaves_nothing(void **state)
 {
@@ -197,6 +245,7 @@ main(void)
 		cmocka_unit_test(test_device_names),
 		cmocka_unit_test(test_port_gives_everything_back),
 		cmocka_unit_test(test_refused_tail_is_freed),
+		cmocka_unit_test(test_frames_wake),
 		cmocka_unit_test(test_failed_open_leaves_nothing),
 		cmocka_unit_test(test_leak_is_seen),
 		cmocka_unit_test(test_shortage_is_explained),

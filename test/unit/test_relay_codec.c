@@ -146,7 +146,7 @@ note_golden_and_bad(void **state)
 	assert_int_equal(relay_note_decode("\1\0\0\0\7\0\1x\0\1\2\3", 12, &n), 0);
 	assert_string_equal(n.text, "x");
 	assert_int_equal(n.token, 0x010203);
-	assert_int_equal(relay_note_decode("\7\0\0\0\7", 5, &n), RELAY_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode("\10\0\0\0\7", 5, &n), RELAY_ERR_MALFORMED);
 	assert_int_equal(relay_note_decode("\3", 1, &n), 0);
 	assert_int_equal(n.type, RELAY_NOTE_PING);
 	assert_int_equal(n.label_base, 0);

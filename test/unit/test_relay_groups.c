@@ -2,14 +2,6 @@
  * down, what processes and relays are told, when a job ends for want of a way. */
 #include "relay_core_kit.h"
 
-/* Client 0: one process of ours behind relay 0; client 1: ranks 1-4 behind 2 relays. */
-static const struct job_spec spec = {.nclients = 2,
-				     .my_client = 0,
-				     .nprocs = {1, 4},
-				     .nrelays = {1, 2},
-				     .label_base = {0x01000040, 0x02000080},
-				     .token = 0xabcd,
-				     .id = 7};
 #define BASE	  0x01000040u
 #define PARTITION (5 * BASE_S_NS)
 
@@ -92,8 +84,8 @@ policies_pick(void **state)
 	(void)state;
 	for (uint32_t policy = RELAY_POLICY_DEST; policy <= RELAY_POLICY_STRIPE; policy++) {
 		struct relay *r = new_relay((enum relay_policy)policy);
-		add_job(r, spec);
-		uint32_t p = connect_proc(r, &spec, 0, 0);
+		add_job(r, spec_one);
+		uint32_t p = connect_proc(r, &spec_one, 0, 0);
 		uint32_t t[2] = {connect_trunk(r, 1, 0), connect_trunk(r, 1, 1)};
 		for (uint32_t i = 0; i < 8; i++)
 			assert_int_equal(send_to(r, p, i, 1), SUCI_TAKEN); /* of relay 0 there */
@@ -116,8 +108,8 @@ custody_goes_over_the_other(void **state)
 {
 	(void)state;
 	struct relay *r = new_relay(RELAY_POLICY_DEST);
-	add_job(r, spec);
-	uint32_t p = connect_proc(r, &spec, 0, 0);
+	add_job(r, spec_one);
+	uint32_t p = connect_proc(r, &spec_one, 0, 0);
 	uint32_t t0 = connect_trunk(r, 1, 0), t1 = connect_trunk(r, 1, 1);
 	tick(r);
 	ways_are(r, p, 3, 0);
@@ -132,7 +124,7 @@ custody_goes_over_the_other(void **state)
 	assert_int_equal(send_to(r, p, 9, 1), SUCI_REFUSED);
 	tick(r);
 	assert_int_equal(r->ep.path[t1].nsent, 5);
-	assert_int_equal(r->ep.path[t1].sent[0].dst_label, spec.label_base[1] + 1);
+	assert_int_equal(r->ep.path[t1].sent[0].dst_label, spec_one.label_base[1] + 1);
 	assert_int_equal(relay_core_counters(r->c)->strays_sent, 5);
 	ways_are(r, p, 3, 2);
 	assert_int_equal(send_to(r, p, 9, 1), SUCI_TAKEN);
@@ -151,8 +143,8 @@ custody_goes_to_the_process(void **state)
 	(void)state;
 	for (int left = 0; left < 2; left++) {
 		struct relay *r = new_relay(RELAY_POLICY_DEST);
-		add_job(r, spec);
-		uint32_t p = connect_proc(r, &spec, 0, 0), t = connect_trunk(r, 1, 0);
+		add_job(r, spec_one);
+		uint32_t p = connect_proc(r, &spec_one, 0, 0), t = connect_trunk(r, 1, 0);
 		tick(r);
 		for (uint32_t i = 0; i < 5; i++) {
 			struct suci_segment s = make_segment(r, i, BASE, BASE + 1, 0);
@@ -164,7 +156,7 @@ custody_goes_to_the_process(void **state)
 		tick(r);
 		assert_int_equal(relay_core_held(r->c), 5);
 		assert_int_equal(relay_core_counters(r->c)->strays_kept, 5);
-		p = connect_proc(r, &spec, 0, 0);
+		p = connect_proc(r, &spec_one, 0, 0);
 		if (left) { /* before the next tick */
 			struct relay_note n = {.type = RELAY_NOTE_LEAVE, .label_base = BASE};
 			uint8_t out[RELAY_NOTE_MAX];
@@ -191,8 +183,8 @@ partition(void **state)
 	(void)state;
 	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
 		struct relay *r = new_relay(RELAY_POLICY_STRIPE);
-		add_job(r, spec);
-		uint32_t p = connect_proc(r, &spec, 0, 0);
+		add_job(r, spec_one);
+		uint32_t p = connect_proc(r, &spec_one, 0, 0);
 		uint32_t t0 = connect_trunk(r, 1, 0), t1 = connect_trunk(r, 1, 1);
 		tick(r);
 		assert_int_equal(r->ways, 3);
@@ -232,8 +224,8 @@ relays_are_told(void **state)
 {
 	(void)state;
 	struct relay *r = new_relay(RELAY_POLICY_STRIPE);
-	add_job(r, spec);
-	uint32_t p = connect_proc(r, &spec, 0, 0);
+	add_job(r, spec_one);
+	uint32_t p = connect_proc(r, &spec_one, 0, 0);
 	uint32_t t0 = connect_trunk(r, 1, 0), t1 = connect_trunk(r, 1, 1);
 	struct suci_addr third = maker_relay_addr(1, 2);
 	struct relay_list l = {
@@ -284,8 +276,8 @@ changes_are_told(void **state)
 	struct relay *r = new_relay(RELAY_POLICY_DEST);
 	struct relay_list l;
 	size_t len = 0;
-	add_job(r, spec);
-	uint32_t p = connect_proc(r, &spec, 0, 0), t = connect_trunk(r, 1, 0);
+	add_job(r, spec_one);
+	uint32_t p = connect_proc(r, &spec_one, 0, 0), t = connect_trunk(r, 1, 0);
 	tick(r);
 	const uint8_t *note = last_note(r, p, RELAY_NOTE_RELAYS, &len);
 	assert_non_null(note);
@@ -309,7 +301,7 @@ changes_are_told(void **state)
 	note = last_note(r, t, RELAY_NOTE_RELAYS, &len);
 	assert_non_null(note);
 	assert_int_equal(relay_list_decode(note, len, &l), 0);
-	assert_int_equal(l.label_base, spec.label_base[1]);
+	assert_int_equal(l.label_base, spec_one.label_base[1]);
 	assert_int_equal(l.relay[l.self].weight, 0);
 	assert_int_equal(l.relay[1].flags, 0);
 
@@ -333,8 +325,8 @@ leaving_is_no_end(void **state)
 {
 	(void)state;
 	struct relay *r = new_relay(RELAY_POLICY_DEST);
-	add_job(r, spec);
-	uint32_t p = connect_proc(r, &spec, 0, 0), t = connect_trunk(r, 1, 0);
+	add_job(r, spec_one);
+	uint32_t p = connect_proc(r, &spec_one, 0, 0), t = connect_trunk(r, 1, 0);
 	size_t len = 0;
 	relay_core_leave(r->c, "gone fishing", r->ep.now);
 	check(r);
@@ -364,8 +356,8 @@ cut_is_no_death(void **state)
 {
 	(void)state;
 	struct relay *r = new_relay(RELAY_POLICY_DEST);
-	add_job(r, spec);
-	uint32_t p = connect_proc(r, &spec, 0, 0);
+	add_job(r, spec_one);
+	uint32_t p = connect_proc(r, &spec_one, 0, 0);
 	fake_down(&r->ep, p, SUCI_DOWN_RESET, "");
 	check(r);
 	assert_int_equal(r->ended, 0);
@@ -375,7 +367,7 @@ cut_is_no_death(void **state)
 	p = fake_find(&r->ep, &a);
 	assert_int_not_equal(p, UINT32_MAX);
 	fake_down(&r->ep, p, SUCI_DOWN_UNREACHABLE, "");
-	p = connect_proc(r, &spec, 0, 0);
+	p = connect_proc(r, &spec_one, 0, 0);
 	fake_down(&r->ep, p, SUCI_DOWN_UNREACHABLE, "");
 	assert_int_equal(r->ended, 1);
 	finish(r);

@@ -151,6 +151,17 @@ be_server(int argc, char **argv, bool dry_run)
 enum launcher { SRUN, PRTERUN, MPIRUN, LAUNCHERS };
 static const char *const launcher_name[LAUNCHERS] = {"srun", "prterun", "mpirun"};
 
+/* Other names of theirs, as Debian and Open MPI install them. */
+static const struct {
+	const char *name;
+	enum launcher is;
+} launcher_alias[] = {
+	{"mpiexec", MPIRUN},
+	{"orterun", MPIRUN},
+	{"mpirun.openmpi", MPIRUN},
+	{"mpiexec.openmpi", MPIRUN},
+};
+
 static enum launcher
 choose_launcher(const char *wanted, char *path, size_t cap)
 {
@@ -163,6 +174,13 @@ choose_launcher(const char *wanted, char *path, size_t cap)
 		if (wanted)
 			fail("launcher %s: not found%s", wanted,
 			     strchr(wanted, '/') ? "" : " in PATH");
+	}
+	for (size_t i = 0; base && i < sizeof launcher_alias / sizeof *launcher_alias; i++) {
+		if (strcmp(base, launcher_alias[i].name) != 0)
+			continue;
+		if (launch_find(wanted, path, cap))
+			return launcher_alias[i].is;
+		fail("launcher %s: not found%s", wanted, strchr(wanted, '/') ? "" : " in PATH");
 	}
 	if (wanted)
 		fail("--launcher %s: use srun, prterun or mpirun", wanted);

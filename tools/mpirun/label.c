@@ -15,15 +15,17 @@ struct stream {
 	int fd;
 	uint32_t rank;
 	bool err;
+	bool plain; /* no rank before the lines, no end of line that was not there */
 	size_t n;
 	char *line;
 };
 
 static struct stream *streams;
 static uint32_t nstreams;
+static bool unread; /* writing our output failed */
 
 static bool
-add(uint32_t rank, bool err, int *out)
+add(uint32_t rank, bool err, bool plain, int *out)
 {
 	int ends[2];
 	char *line = malloc(LINE_MAX_BYTES);
@@ -37,7 +39,7 @@ add(uint32_t rank, bool err, int *out)
 		return false;
 	}
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	streams[nstreams++] = (struct stream){ends[0], rank, err, 0, line};
+	streams[nstreams++] = (struct stream){ends[0], rank, err, plain, 0, line};
 	*out = ends[1];
 	return true;
 }
@@ -45,7 +47,13 @@ add(uint32_t rank, bool err, int *out)
 bool
 mpirun_label_open(uint32_t rank, int out[2])
 {
-	return add(rank, false, &out[0]) && add(rank, true, &out[1]);
+	return add(rank, false, false, &out[0]) && add(rank, true, false, &out[1]);
+}
+
+bool
+mpirun_lines_open(uint32_t rank, int *out)
+{
+	return add(rank, false, true, out);
 }
 
 bool
@@ -73,15 +81,47 @@ print(struct stream *s, size_t n)
 {
 	FILE *to = s->err ? stderr : stdout;
 
-	fprintf(to, "[%u] %.*s\n", s->rank, (int)n, s->line);
-	fflush(to);
+	if (s->plain)
+		fwrite(s->line, 1, n, to);
+	else
+		fprintf(to, "[%u] %.*s\n", s->rank, (int)n, s->line);
+	if (fflush(to) != 0)
+		unread = true;
+}
+
+/* The first n bytes are out, and gap behind them goes. */
+static void
+drop(struct stream *s, size_t n, size_t gap)
+{
+	s->n -= n + gap;
+	memmove(s->line, s->line + n + gap, s->n);
+}
+
+static void
+print_lines(struct stream *s)
+{
+	char *end;
+
+	if (s->plain) {
+		end = memrchr(s->line, '\n', s->n);
+		if (end) {
+			size_t len = (size_t)(end - s->line) + 1;
+			print(s, len);
+			drop(s, len, 0);
+		}
+		return;
+	}
+	while ((end = memchr(s->line, '\n', s->n))) {
+		size_t len = (size_t)(end - s->line);
+		print(s, len);
+		drop(s, len, 1);
+	}
 }
 
 static void
 take(struct stream *s)
 {
 	ssize_t got = read(s->fd, s->line + s->n, LINE_MAX_BYTES - s->n);
-	char *end;
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -93,23 +133,19 @@ take(struct stream *s)
 		return;
 	}
 	s->n += (size_t)got;
-	while ((end = memchr(s->line, '\n', s->n))) {
-		size_t len = (size_t)(end - s->line);
-		print(s, len);
-		s->n -= len + 1;
-		memmove(s->line, end + 1, s->n);
-	}
+	print_lines(s);
 	if (s->n == LINE_MAX_BYTES) {
 		print(s, s->n);
 		s->n = 0;
 	}
 }
 
-void
+bool
 mpirun_label_pass(const struct pollfd *fds, nfds_t n)
 {
 	for (nfds_t k = 0; k < n; k++)
 		for (uint32_t i = 0; fds[k].revents && i < nstreams; i++)
 			if (streams[i].fd == fds[k].fd)
 				take(&streams[i]);
+	return !unread;
 }

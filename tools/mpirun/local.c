@@ -7,18 +7,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "label.h"
+#include "place.h"
 
 #define GRACE_S 2.0
 
@@ -36,6 +40,7 @@ static struct {
 	int signals; /* signalfd */
 	int status;  /* what we will say */
 	bool ending;
+	bool lines;	   /* stdout of the ranks comes through us, whole lines at a time */
 	double deadline_s; /* of the grace, or of the job; 0: none */
 	char folder[64];
 } g;
@@ -76,16 +81,18 @@ become_rank(uint32_t r, char **env, const int out[2], const sigset_t *mask)
 	const struct mpirun_app *app = &g.o->app[g.rank[r].app];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	mpirun_bind_me(r);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (r != 0) {
 		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		if (null >= 0)
 			dup2(null, STDIN_FILENO);
 	}
-	if (out[0] >= 0) {
+	if (out[0] >= 0)
 		dup2(out[0], STDOUT_FILENO);
+	if (out[1] >= 0)
 		dup2(out[1], STDERR_FILENO);
-	}
+	signal(SIGPIPE, SIG_DFL); /* ignored by us, not by them */
 	environ = env;
 	for (char **e = app->env; e && *e; e++)
 		putenv(*e);
@@ -104,7 +111,8 @@ start_rank(uint32_t r, const sigset_t *mask)
 	char **env = mpirun_pmix_env(r, environ);
 	int out[2] = {-1, -1};
 
-	if (!env || (g.o->label && !mpirun_label_open(r, out)))
+	if (!env || (g.o->label && !mpirun_label_open(r, out)) ||
+	    (g.lines && !mpirun_lines_open(r, &out[0])))
 		return false;
 	fflush(NULL);
 	pid_t pid = fork();
@@ -220,19 +228,32 @@ on_abort(void)
 	end_job(status & 0xff ? status & 0xff : 1);
 }
 
-/* Until every rank is over and what they printed is out. */
+/* What ranks printed, on its way out; nobody takes it: the job ends as a program would. */
+static void
+pass_output(const struct pollfd *fds, nfds_t n)
+{
+	if (!mpirun_label_pass(fds, n))
+		end_job(128 + SIGPIPE);
+}
+
+/* Until every rank is over and what they printed is out; what a rank left running may keep
+ * its output open, but not us. */
 static void
 attend(void)
 {
-	while (g.alive || (g.o->label && mpirun_label_busy())) {
+	bool piped = g.o->label || g.lines;
+
+	while (g.alive || (piped && mpirun_label_busy())) {
 		struct pollfd fds[2 + MPIRUN_LABEL_FDS];
 		nfds_t n = 2;
 		int wait_ms = -1;
 
 		fds[0] = (struct pollfd){g.signals, POLLIN, 0};
 		fds[1] = (struct pollfd){mpirun_pmix_fd(), POLLIN, 0};
-		if (g.o->label)
+		if (piped)
 			n += mpirun_label_fds(fds + 2);
+		if (!g.alive && !g.ending)
+			end_job(g.status);
 		if (g.deadline_s > 0) {
 			double left = g.deadline_s - now_s();
 			wait_ms = left > 0 ? (int)(left * 1e3) + 1 : 0;
@@ -243,11 +264,14 @@ attend(void)
 		if (ready > 0) {
 			on_signals();
 			on_abort();
-			if (g.o->label)
-				mpirun_label_pass(fds + 2, n - 2);
+			if (piped)
+				pass_output(fds + 2, n - 2);
 		}
-		if (g.deadline_s > 0 && now_s() >= g.deadline_s)
+		if (g.deadline_s > 0 && now_s() >= g.deadline_s) {
+			if (!g.alive)
+				return;
 			on_deadline();
+		}
 	}
 }
 
@@ -288,6 +312,55 @@ show(const struct mpirun_options *o)
 	}
 }
 
+/* Ranks that write into one file or pipe fill it by blocks, which end inside lines; to a
+ * terminal they write line by line.  Not where pipes would use up our descriptors. */
+static bool
+wants_lines(const struct mpirun_options *o)
+{
+	struct rlimit most;
+
+	return !o->label && o->nranks > 1 && !isatty(STDOUT_FILENO) &&
+	       getrlimit(RLIMIT_NOFILE, &most) == 0 && o->nranks < most.rlim_cur / 4;
+}
+
+static bool
+sets_path(const struct mpirun_app *app)
+{
+	for (char **e = app->env; e && *e; e++)
+		if (strncmp(*e, "PATH=", 5) == 0)
+			return true;
+	return false;
+}
+
+/* Said once, before any rank is there to say it.  0, or the status a shell would give. */
+static int
+programs_missing(const struct mpirun_options *o)
+{
+	char path[PATH_MAX];
+
+	for (uint32_t a = 0; a < o->napps; a++) {
+		const struct mpirun_app *app = &o->app[a];
+		const char *name = app->argv[0];
+		bool plain = !strchr(name, '/');
+		struct stat st;
+
+		/* What is found depends on what the rank does first. */
+		if ((app->wdir && name[0] != '/') || sets_path(app) ||
+		    launch_find(name, path, sizeof path))
+			continue;
+		if (stat(name, &st) != 0 || (plain && !S_ISREG(st.st_mode)))
+			mpirun_say("%s: %s", name, plain ? "not found in PATH" : strerror(errno));
+		else if (plain)
+			mpirun_say("%s: not found in PATH; the one in this folder is ./%s", name,
+				   name);
+		else
+			mpirun_say("%s: not a program (%s)", name,
+				   S_ISDIR(st.st_mode) ? "a folder" : "it cannot be executed");
+		return plain || stat(name, &st) != 0 ? 127 : 126;
+	}
+	return 0;
+}
+
 int
 mpirun_local(const struct mpirun_options *o)
 {
@@ -298,7 +371,13 @@ mpirun_local(const struct mpirun_options *o)
 		show(o);
 		return 0;
 	}
+	int missing = programs_missing(o);
+	if (missing)
+		return missing;
+	if (!mpirun_bind_plan(o))
+		return 1;
 	g.o = o;
+	g.lines = wants_lines(o);
 	g.rank = calloc(o->nranks, sizeof *g.rank);
 	if (!g.rank)
 		mpirun_fail("out of memory");

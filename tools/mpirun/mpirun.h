@@ -27,6 +27,7 @@ struct mpirun_options {
 	bool show;	      /* print what would be done */
 	bool label;	      /* [rank] before every line of output */
 	bool verbose;
+	enum { MPIRUN_BIND_AUTO, MPIRUN_BIND_CORE, MPIRUN_BIND_NONE } bind;
 	bool hosts;   /* something says where to run: not for us */
 	char **words; /* what another launcher is to get, NULL-terminated */
 	int nwords;
@@ -41,6 +42,13 @@ void mpirun_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void mpirun_become(const struct mpirun_options *o, const char *path);
 /* All ranks on this machine, ours to start, to wait for and to end; exit status. */
 int mpirun_local(const struct mpirun_options *o);
+
+/* ---- which core each rank has (bind.c) ------------------------------------- */
+
+/* Decide for the ranks of o; verbose says it.  False: said why it cannot be as asked. */
+bool mpirun_bind_plan(const struct mpirun_options *o);
+/* In the rank's own process, before it becomes the program. */
+void mpirun_bind_me(uint32_t rank);
 
 /* ---- PMIx for local ranks (pmix.c) ---------------------------------------- */
 

@@ -13,6 +13,9 @@ static const char usage_text[] =
 	"  -x NAME[=VALUE], -env NAME VALUE\n"
 	"                         environment of the ranks; -genv NAME VALUE of all programs\n"
 	"  -wdir DIR              where the ranks run\n"
+	"  --bind-to core|none    give every rank a core of its own, or leave that to the system;\n"
+	"                         default: a share of the cores each, if there are as many as\n"
+	"                         ranks and nothing else runs on them (MPIRUN_BIND=core|none)\n"
 	"  -l, --label            [rank] before every line they print\n"
 	"  --timeout S            end the job after S seconds, status 124 (MPIEXEC_TIMEOUT=S)\n"
 	"  --launcher L           local, or srun, prterun, mpirun.openmpi (or a path to one)\n"
@@ -22,26 +25,35 @@ static const char usage_text[] =
 	"and the like prterun or Open MPI's mpirun; else mpirun itself starts all of them on this\n"
 	"machine.\n";
 
+/* In one write: lines of several processes do not mix. */
+__attribute__((format(printf, 1, 0))) static void
+say(const char *fmt, va_list ap)
+{
+	char text[1024];
+	int n = snprintf(text, sizeof text, "mpirun: ");
+	vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
+	size_t len = strlen(text);
+	text[len] = '\n';
+	text[len + 1] = '\0';
+	fputs(text, stderr);
+}
+
 void
 mpirun_say(const char *fmt, ...)
 {
 	va_list ap;
-	fputs("mpirun: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 }
 
 _Noreturn void
 mpirun_fail(const char *fmt, ...)
 {
 	va_list ap;
-	fputs("mpirun: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	say(fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
 	exit(MPIRUN_EXIT_USAGE);
 }
 
@@ -61,10 +73,8 @@ static const struct {
 } ignored[] = {
 	{"-oversubscribe", 0},
 	{"-allow-run-as-root", 0},
-	{"-bind-to", 1},
 	{"-map-by", 1},
 	{"-rank-by", 1},
-	{"-bind-to-none", 0},
 	{"-q", 0},
 	{"-quiet", 0},
 	{"-mca", 2},
@@ -157,6 +167,20 @@ skip_ignored(struct parser *p, const char *w)
 }
 
 static void
+bind_to(struct mpirun_options *o, const char *what)
+{
+	if (strcmp(what, "none") == 0)
+		o->bind = MPIRUN_BIND_NONE;
+	else if (strcmp(what, "core") == 0 || strcmp(what, "hwthread") == 0)
+		o->bind = MPIRUN_BIND_CORE;
+	else if (strcmp(what, "socket") == 0 || strcmp(what, "numa") == 0 ||
+		 strcmp(what, "board") == 0)
+		o->bind = MPIRUN_BIND_NONE; /* the system keeps to them by itself */
+	else
+		mpirun_fail("--bind-to '%s' is neither core nor none", what);
+}
+
+static void
 number_of_ranks(struct parser *p)
 {
 	const char *why = NULL, *text = value(p);
@@ -187,6 +211,10 @@ option(struct parser *p)
 		p->app.wdir = value(p);
 	} else if (is(w, "-l") || is(w, "-label") || is(w, "-prepend-rank")) {
 		p->o->label = true;
+	} else if (is(w, "-bind-to")) {
+		bind_to(p->o, value(p));
+	} else if (is(w, "-bind-to-none")) {
+		p->o->bind = MPIRUN_BIND_NONE;
 	} else if (is(w, "-timeout")) {
 		p->o->timeout_s = seconds("--timeout", value(p));
 	} else if (is(w, "-launcher")) {
@@ -262,11 +290,13 @@ void
 mpirun_parse(struct mpirun_options *o, int argc, char **argv)
 {
 	struct parser p = {.o = o, .argc = argc, .argv = argv, .i = 1};
-	const char *limit = getenv("MPIEXEC_TIMEOUT");
+	const char *limit = getenv("MPIEXEC_TIMEOUT"), *bind = getenv("MPIRUN_BIND");
 
 	*o = (struct mpirun_options){0};
 	if (limit && *limit)
 		o->timeout_s = seconds("MPIEXEC_TIMEOUT", limit);
+	if (bind && *bind)
+		bind_to(o, bind);
 	while (p.i < argc) {
 		for (; p.i < argc; p.i++) {
 			int at = p.i;

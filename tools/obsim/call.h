@@ -3,8 +3,7 @@
 #ifndef OBSIM_CALL_H
 #define OBSIM_CALL_H
 
-#include "coll/play.h"
-#include "ocs/plan.h"
+#include "ocs/call.h"
 #include "ocs/predict.h"
 
 struct obs_args {
@@ -26,20 +25,13 @@ struct obs_call {
 	struct coll_play *play;
 	const struct coll_message *message;
 	struct ocs_demand *demand; /* [messages] by round; nodes, not ranks */
-	uint32_t *at;		   /* [messages] place of a message in demand */
-	void *arena, *play_mem;
+	struct ocs_call made;
+	void *mem;
 };
 
 /* 0, or an enum coll_err.  node_of: [p] or NULL. */
 int obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node_of);
 void obs_call_free(struct obs_call *c);
-
-struct obs_mode {
-	enum ocs_plan_mode mode;
-	uint64_t light_from;
-	const struct ocs_demand *ahead; /* what comes behind the call, rounds from 0 */
-	uint32_t aheads;
-};
 
 struct obs_result {
 	double end_s; /* -1: stuck */
@@ -55,17 +47,16 @@ struct obs_when {
 
 /* A plan of the call, by message, and a run of it at its beginning. */
 struct obs_plan {
-	struct ocs_plan plan;
-	struct ocs_run run;
-	void *mem, *run_mem;
+	struct ocs_call_plan of;
+	void *mem;
 };
-void obs_call_plan(const struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
+void obs_call_plan(const struct obs_call *c, const struct ocs_call_mode *m, struct ocs_slots *s,
 		   struct obs_plan *out);
 void obs_plan_free(struct obs_plan *p);
 
 /* Plan and play the call; slots become what is lit behind it. */
-struct obs_result obs_call_run(struct obs_call *c, const struct obs_mode *m, struct ocs_slots *s,
-			       const struct ocs_costs *costs, const uint32_t *node_of,
-			       const struct obs_when *w);
+struct obs_result obs_call_run(struct obs_call *c, const struct ocs_call_mode *m,
+			       struct ocs_slots *s, const struct ocs_costs *costs,
+			       const uint32_t *node_of, const struct obs_when *w);
 
 #endif

@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES_MAX 256
+/* Of one algorithm: two orders, three points from which on light is taken, with what is lit or
+ * without, three ways to look ahead. */
+#define VARIANTS       36
+#define CANDIDATES_MAX (VARIANTS * 16)
 
 struct candidate {
 	struct obs_args args;
 	uint64_t light_from;
-	int ahead; /* order in which the next call is expected: -1 not looked at, 0, 1 reversed */
+	bool afresh; /* pipelined: what is lit is let go */
+	int ahead;   /* order in which the next call is expected: -1 not looked at, 0, 1 reversed */
 };
 
 struct replayer {
@@ -93,13 +97,19 @@ algorithms(const struct replayer *p, const struct obs_args *a, struct candidate 
 		c[0] = (struct candidate){.args = *a, .ahead = -1};
 		return 1;
 	}
-	for (size_t i = 0; i < count && n < CANDIDATES_MAX / 16; i++)
+	for (size_t i = 0; i < count && n < CANDIDATES_MAX / VARIANTS; i++)
 		if (alg[i].op == a->op && strcmp(alg[i].name, "inter") != 0 &&
 		    strcmp(alg[i].name, "impi") != 0 && strcmp(alg[i].name, "hier") != 0) {
 			c[n] = (struct candidate){.args = *a, .ahead = -1};
 			c[n++].args.algorithm = alg[i].name;
 		}
 	return n;
+}
+
+static bool
+keeps(enum obs_mode_name m)
+{
+	return m == OBS_CACHED || m == OBS_HYBRID || m == OBS_BEST;
 }
 
 static uint32_t
@@ -114,6 +124,11 @@ candidates(const struct replayer *p, const struct obs_args *a, bool has_next, st
 		c[m++].light_from = ocs_switch_point(&p->s->costs);
 		c[m] = c[i];
 		c[m++].light_from = UINT64_MAX;
+	}
+	/* A circuit that waits for its message takes a port from those before it. */
+	for (uint32_t i = 0; keeps(p->s->mode) && i < n; i++) {
+		c[m] = c[i];
+		c[m++].afresh = true;
 	}
 	n = m;
 	for (uint32_t i = 0; p->s->foresight && has_next && i < n; i++)
@@ -165,7 +180,8 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 	struct ocs_costs costs = p->s->costs;
 	if (obs_call_make(&call, &c->args, NULL) != 0)
 		return r;
-	struct obs_mode m = {.mode = plan_mode(p->s->mode), .light_from = c->light_from};
+	struct ocs_call_mode m = {.mode = c->afresh ? OCS_PLAN_PIPELINED : plan_mode(p->s->mode),
+				  .light_from = c->light_from};
 	if (c->ahead >= 0) {
 		struct obs_args a = args_of(p, next);
 		a.reversed = c->ahead;

@@ -63,10 +63,10 @@ work(struct run *r, uint64_t at_ns)
 {
 	struct ocs_notice n;
 	ocs_control_turn(r->c, clock_now());
-	ocs_driver_turn(r->d, clock_now());
+	ocs_driver_send(r->d, clock_now());
 	turn_until(r->d, base_min_ns(at_ns, ocs_control_expiry_ns(r->c)));
 	ocs_control_turn(r->c, clock_now());
-	ocs_driver_turn(r->d, clock_now());
+	ocs_driver_send(r->d, clock_now());
 	while (ocs_control_next(r->c, &n))
 		print_notice(r, &n);
 }

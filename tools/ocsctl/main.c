@@ -245,20 +245,11 @@ own_ports(struct options *o, char *text)
 static void
 read_names(struct options *o, const char *path)
 {
-	static const char *names[NAMES_MAX];
-	char line[64];
-	uint32_t n = 0;
-	FILE *f = fopen(path, "re");
-	if (!f)
-		err(1, "%s", path);
-	while (n < NAMES_MAX && fgets(line, sizeof line, f)) {
-		line[strcspn(line, "\r\n")] = 0;
-		if (line[0] && !(names[n++] = strdup(line)))
-			err(1, NULL);
-	}
-	fclose(f);
-	o->driver.names = names;
-	o->driver.ports = n;
+	char why[OCS_DRIVER_WHY] = "no memory";
+	char **names = ocs_names_read(path, &o->driver.ports, why); /* for as long as we run */
+	if (!names)
+		errx(1, "%s", why);
+	o->driver.names = (const char *const *)names;
 }
 
 static void

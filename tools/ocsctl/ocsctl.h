@@ -10,7 +10,6 @@
 #include <stdbool.h>
 
 #define PAIRS_MAX 256u
-#define NAMES_MAX 4096u
 
 struct options {
 	struct ocs_driver_config driver;

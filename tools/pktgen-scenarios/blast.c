@@ -49,7 +49,7 @@ make_frame(struct blast *b, const struct pg_blast_args *a)
 	pg_station(&b->net, 1, 0, &to);
 	memcpy(from.mac, to.mac, 6); /* macswap turns it into the destination */
 	rd_write_udp(b->frame, &from, a->router ? b->net.side[0].relay_mac : to.mac, to.address,
-		     to.udp_port, 1, a->bytes);
+		     to.udp_port, 1, a->bytes, 0);
 	b->len = RD_FRAME_HDR + a->bytes; /* UDP checksum 0: none */
 }
 

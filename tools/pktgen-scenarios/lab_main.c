@@ -195,7 +195,8 @@ play_all(struct pg_ctx *c, const struct pg_lab_args *a, const struct item *item,
 				pg_run(c, item[i].load, r);
 			else
 				run_frames(c, item[i].frames, a->leg, r);
-			r->rss_kb = rss_kb();
+			/* Without the results, of which there is one more each time. */
+			r->rss_kb = rss_kb() - n * (uint32_t)(sizeof *r / 1024);
 			pg_report_row(stdout, r);
 		}
 	} while (a->soak_s && rd_clock_system_ns() < end && !*a->stop && n < RESULTS_MAX);

@@ -33,7 +33,8 @@ static void
 station_mac(uint8_t side, uint32_t i, uint8_t mac[6])
 {
 	const uint8_t m[6] = {
-		0x02, 0x50, 0x47, (uint8_t)((uint32_t)side << 4 | i >> 16), (uint8_t)(i >> 8), (uint8_t)i};
+		0x02,	   0x50, 0x47, (uint8_t)((uint32_t)side << 4 | i >> 16), (uint8_t)(i >> 8),
+		(uint8_t)i};
 	memcpy(mac, m, 6);
 }
 
@@ -349,9 +350,8 @@ pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *i
 	if (!m)
 		return false;
 	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *), *p = at + RD_FRAME_HDR;
-	rd_write_udp(at, from, s->relay_mac, be32_load(o->to.ip + 12), o->to.port, (*ip_id)++, udp);
-	if (o->ecn)
-		rd_set_ecn(at, o->ecn);
+	rd_write_udp(at, from, s->relay_mac, be32_load(o->to.ip + 12), o->to.port, (*ip_id)++, udp,
+		     o->ecn);
 	if (o->sealed) {
 		if (!suci_seal(ep, o, p, udp)) {
 			rte_pktmbuf_free(m);
@@ -364,7 +364,7 @@ pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *i
 		if (o->data_len)
 			memcpy(p + o->head_len + o->seg_head_len, o->data, o->data_len);
 	}
-	rd_udp_checksum(at, rd_cksum_add(0, p, udp));
+	rd_udp_checksum(at, udp, 0);
 	if (s->nkept < PG_KEPT_MAX)
 		keep(s, m);
 	push(n, s, m);

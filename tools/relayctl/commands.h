@@ -15,7 +15,7 @@ struct options {
 	double interval; /* -d: seconds */
 	const char *kind, *job, *src, *dst, *leg, *dir, *peer, *path, *worker, *file;
 	const char *snaplen, *mbytes;
-	bool wait;
+	bool wait, log;
 	int nargs;
 	char **arg;
 };
@@ -32,6 +32,9 @@ int cmd_top(struct ctl *c, const struct options *o);
 int cmd_set(struct ctl *c, const struct options *o);
 int cmd_drain(struct ctl *c, const struct options *o);
 int cmd_undrain(struct ctl *c, const struct options *o);
+int cmd_lights(struct ctl *c, const struct options *o);
+int cmd_light(struct ctl *c, const struct options *o);
+int cmd_circuits(struct ctl *c, const struct options *o);
 int cmd_capture(struct ctl *c, const struct options *o);
 
 /* Rows, or that there are none. */

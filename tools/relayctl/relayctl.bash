@@ -14,7 +14,7 @@ _relayctl_sockets()
 _relayctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev='' cmd='' i w words='' equal=''
-	local commands='status jobs paths drops gateway top lanes advise set drain undrain capture methods'
+	local commands='status jobs paths drops gateway top lanes advise set drain undrain lights light circuits capture methods'
 	COMPREPLY=()
 	# "=" is a word of its own: NAME = VALUE.
 	((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -36,7 +36,7 @@ _relayctl()
 	done
 	case $prev in
 	-s | --socket) words=$(_relayctl_sockets) ;;
-	--kind) words='process trunk gateway' ;;
+	--kind) words='process trunk gateway light' ;;
 	--leg) words='private global' ;;
 	--dir) words='in out' ;;
 	-w | --write)
@@ -51,8 +51,10 @@ _relayctl()
 		drops) words='-d --all --json' ;;
 		top) words='-d -n --once --no-lanes --json' ;;
 		lanes) words='-d -n --job --json' ;;
+		circuits) words='--log --json' ;;
 		advise) words='-d -n --json' ;;
 		drain) words='--wait -d --json' ;;
+		light) words='up down --json' ;;
 		capture) words='-w -n -d --leg --dir --peer --path --worker --job --src --dst --snaplen --mbytes --json' ;;
 		set)
 			if [ -n "$equal" ]; then

@@ -19,7 +19,7 @@ static const struct command {
 } commands[] = {
 	{"status", "", "who the relay is, load, buffers, custody, workers", cmd_status, "", 0, 0},
 	{"jobs", "", "jobs now running", cmd_jobs, "", 0, 0},
-	{"paths", "[--kind process|trunk|gateway]",
+	{"paths", "[--kind process|trunk|gateway|light]",
 	 "paths to local processes, remote relays, gateways", cmd_paths, "k", 0, 0},
 	{"drops", "[-d S] [--all]", "what was lost, by reason; -d: and how many per second",
 	 cmd_drops, "da", 0, 0},
@@ -38,6 +38,13 @@ static const struct command {
 	 "give this relay's traffic to the others; --wait: until it is empty", cmd_drain, "Ed", 0,
 	 1},
 	{"undrain", "[R]", "take its share again", cmd_undrain, "", 0, 1},
+	{"lights", "", "light ports: where they lead, what they carry", cmd_lights, "", 0, 0},
+	{"light", "SLOT up PEER ADDRESS | SLOT down",
+	 "a circuit of a light port was set, or is to go: open or drain its light path", cmd_light,
+	 "", 2, 4},
+	{"circuits", "[--log]",
+	 "who is lit for whom, calls, hits, misses; --log: what happened, of the conductor",
+	 cmd_circuits, "G", 0, 0},
 	{"capture",
 	 "-w FILE [-n FRAMES] [-d S] [--leg private|global] [--dir in|out] [--peer IP[:PORT]] "
 	 "[--path N [--worker N]] [--job JOB] [--src RANK] [--dst RANK] [--snaplen BYTES] "
@@ -50,17 +57,29 @@ static const struct command {
 
 enum { OPT_KIND = 'k', OPT_ALL = 'a', OPT_HELP = 'h' };
 static const struct option long_options[] = {
-	{"json", no_argument, NULL, 'j'},	  {"socket", required_argument, NULL, 's'},
-	{"help", no_argument, NULL, OPT_HELP},	  {"kind", required_argument, NULL, OPT_KIND},
-	{"all", no_argument, NULL, OPT_ALL},	  {"delay", required_argument, NULL, 'd'},
-	{"count", required_argument, NULL, 'n'},  {"wait", no_argument, NULL, 'E'},
-	{"once", no_argument, NULL, '1'},	  {"no-lanes", no_argument, NULL, 'L'},
-	{"write", required_argument, NULL, 'w'},  {"leg", required_argument, NULL, 'l'},
-	{"dir", required_argument, NULL, 'D'},	  {"peer", required_argument, NULL, 'p'},
-	{"path", required_argument, NULL, 'P'},	  {"worker", required_argument, NULL, 'W'},
-	{"job", required_argument, NULL, 'J'},	  {"src", required_argument, NULL, 'S'},
-	{"dst", required_argument, NULL, 'T'},	  {"snaplen", required_argument, NULL, 'N'},
-	{"mbytes", required_argument, NULL, 'M'}, {NULL, 0, NULL, 0},
+	{"json", no_argument, NULL, 'j'},
+	{"socket", required_argument, NULL, 's'},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"kind", required_argument, NULL, OPT_KIND},
+	{"all", no_argument, NULL, OPT_ALL},
+	{"delay", required_argument, NULL, 'd'},
+	{"count", required_argument, NULL, 'n'},
+	{"wait", no_argument, NULL, 'E'},
+	{"once", no_argument, NULL, '1'},
+	{"log", no_argument, NULL, 'G'},
+	{"no-lanes", no_argument, NULL, 'L'},
+	{"write", required_argument, NULL, 'w'},
+	{"leg", required_argument, NULL, 'l'},
+	{"dir", required_argument, NULL, 'D'},
+	{"peer", required_argument, NULL, 'p'},
+	{"path", required_argument, NULL, 'P'},
+	{"worker", required_argument, NULL, 'W'},
+	{"job", required_argument, NULL, 'J'},
+	{"src", required_argument, NULL, 'S'},
+	{"dst", required_argument, NULL, 'T'},
+	{"snaplen", required_argument, NULL, 'N'},
+	{"mbytes", required_argument, NULL, 'M'},
+	{NULL, 0, NULL, 0},
 };
 
 static void
@@ -168,6 +187,9 @@ take_option(int opt, struct options *o, const char **socket)
 		return true;
 	case 'L':
 		o->no_lanes = true;
+		return true;
+	case 'G':
+		o->log = true;
 		return true;
 	default:
 		return take_text(opt, o);

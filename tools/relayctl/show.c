@@ -99,6 +99,8 @@ cmd_paths(struct ctl *c, const struct options *o)
 		{"rx_segments", NULL},
 		{"held", NULL},
 		{"dropped", NULL},
+		{"tx_ce", NULL},
+		{"moves", NULL},
 		{NULL, NULL},
 	};
 	json_t *params = o->kind ? json_pack("{s:s}", "kind", o->kind) : NULL;
@@ -107,6 +109,32 @@ cmd_paths(struct ctl *c, const struct options *o)
 	if (!o->json)
 		add_losses(rows);
 	return show_rows(rows, o, "paths", columns);
+}
+
+int
+cmd_lights(struct ctl *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{"slot", NULL},		{"state", NULL},     {"address", NULL},
+		{"ingress", NULL},	{"egress", NULL},    {"peer", NULL},
+		{"peer_address", NULL}, {"path", NULL},	     {"opened_us", NULL},
+		{"drained_us", NULL},	{"tx_frames", NULL}, {"rx_frames", NULL},
+		{"tx_bytes", NULL},	{"rx_bytes", NULL},  {NULL, NULL},
+	};
+	json_t *v = ctl_call(c, "lights", NULL);
+	if (o->json) {
+		json_dumpf(v, stdout, JSON_INDENT(2));
+		putchar('\n');
+		json_decref(v);
+		return CTL_OK;
+	}
+	printf("light paths: %lld came up, %lld failed, %lld drained (%lld not empty in time); "
+	       "%lld segments, %lld bytes sent, %lld segments received\n",
+	       int_of(v, "up"), int_of(v, "failed"), int_of(v, "drained"), int_of(v, "cut"),
+	       int_of(v, "tx_segments"), int_of(v, "tx_bytes"), int_of(v, "rx_segments"));
+	json_t *rows = json_incref(json_object_get(v, "lights"));
+	json_decref(v);
+	return show_rows(rows, o, "light ports", columns);
 }
 
 int

@@ -243,3 +243,49 @@ cmd_capture(struct ctl *c, const struct options *o)
 	json_decref(v);
 	return failed ? CTL_REFUSED : CTL_OK;
 }
+
+/* ---- light ------------------------------------------------------------------------------ */
+
+#define LIGHT_POLL_S 0.01
+#define LIGHT_POLLS  300
+
+static void
+light_state(struct ctl *c, uint32_t slot, char out[16])
+{
+	json_t *v = ctl_call(c, "lights", NULL);
+	json_t *row = json_array_get(json_object_get(v, "lights"), slot);
+	const char *s = json_string_value(json_object_get(row, "state"));
+	snprintf(out, 16, "%s", s ? s : "?");
+	json_decref(v);
+}
+
+/* Until it is lit, or drained; else 1. */
+int
+cmd_light(struct ctl *c, const struct options *o)
+{
+	uint32_t slot = number_of(o->arg[0], "SLOT", 0, 7);
+	bool up = strcmp(o->arg[1], "up") == 0;
+	char state[16];
+	if ((!up && strcmp(o->arg[1], "down")) || o->nargs != (up ? 4 : 2))
+		ctl_die(CTL_USAGE, "light SLOT up PEER ADDRESS, or light SLOT down");
+	json_t *params = up ? json_pack("{s:i, s:s, s:s}", "slot", (int)slot, "peer", o->arg[2],
+					"address", o->arg[3])
+			    : json_pack("{s:i}", "slot", (int)slot);
+	json_decref(ctl_call(c, up ? "light_up" : "light_down", params));
+	int polls = 0;
+	for (light_state(c, slot, state); polls < LIGHT_POLLS && !interrupted; polls++) {
+		if (strcmp(state, "opening") && strcmp(state, "draining"))
+			break;
+		wait_s(LIGHT_POLL_S);
+		light_state(c, slot, state);
+	}
+	bool done = up == (strcmp(state, "lit") == 0);
+	if (o->json)
+		printf("{ \"slot\": %u, \"state\": \"%s\" }\n", slot, state);
+	else if (up && !done)
+		fprintf(stderr, "relayctl: no light in port %u: nobody answers at %s\n", slot,
+			o->arg[3]);
+	else
+		printf("light port %u: %s\n", slot, state);
+	return done ? CTL_OK : CTL_REFUSED;
+}

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Two clusters out of network namespaces on one machine.  Source it (bash, root):
+# Two clusters or more out of network namespaces on one machine.  Source it (bash, root):
 #
 #	. tools/testbed/lib.sh
 #	testbed_up            # knobs below, as variables
@@ -17,7 +17,11 @@
 # relayd).  Everything of a run carries TB_ID in its name or lies in TB_DIR; nothing
 # else is touched, so any number of testbeds live side by side.
 #
-# Knobs: NODES (2) and RELAYS (1) per cluster (RELAYS_A, RELAYS_B: of one of them), PPN (1)
+# Further clusters (CLUSTERS='a b c d', up to p) hang on wanA and wanB in turn: global addresses
+# 198.51.100.31, .41, ...; private ones the same everywhere.  Light paths between front
+# ends: light.sh.
+#
+# Knobs: CLUSTERS ('a b'), NODES (2) and RELAYS (1) per cluster (RELAYS_A ..: of one of them), PPN (1)
 # ranks per node in the MPI host files, MTU_IN (9000; 1500 with PMD=af_xdp), MTU_WAN (1500), PMD (af_packet),
 # IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_KEEP=1
 # (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
@@ -28,6 +32,7 @@
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 
 TB_UP=0
+: "${CLUSTERS:=a b}"
 TB_SUB_WAN=198.51.100
 TB_SUB_IN=10.0.0
 TB_SRV=$TB_SUB_WAN.2
@@ -54,8 +59,8 @@ testbed_wait() {
 
 testbed_addr() { # testbed_addr NODE: its private address
 	case $1 in
-	[ab]fe*) echo "$TB_SUB_IN.$((254 - ${1#?fe}))" ;;
-	[ab][0-9]*) echo "$TB_SUB_IN.$((${1#?} + 1))" ;;
+	[a-p]fe*) echo "$TB_SUB_IN.$((254 - ${1#?fe}))" ;;
+	[a-p][0-9]*) echo "$TB_SUB_IN.$((${1#?} + 1))" ;;
 	srv) echo $TB_SRV ;;
 	*) testbed_die "no node $1" ;;
 	esac
@@ -64,18 +69,23 @@ testbed_addr() { # testbed_addr NODE: its private address
 # Further private addresses of a front end: gates to the foreign hosts of its cluster, one
 # for each remote client after the first.
 testbed_gates() { # FRONTEND
-	local i=${1#?fe} k
-	for k in 0 1 2; do echo "$TB_SUB_IN.$((200 + 4 * i + k))"; done
+	local i=${1#?fe} k n
+	n=$(_tb_clusters)
+	((n > 5)) || n=5
+	for ((k = 0; k < n - 2; k++)); do echo "$TB_SUB_IN.$((200 + (n - 1) * i + k))"; done
 }
 
 _tb_relays() { # CLUSTER: how many
-	if [ "$1" = a ]; then echo "${RELAYS_A:-$RELAYS}"; else echo "${RELAYS_B:-$RELAYS}"; fi
+	local own=RELAYS_${1^^}
+	echo "${!own:-$RELAYS}"
 }
+
+_tb_index() { echo $(($(printf '%d' "'${1:0:1}") - 97)); } # of a cluster, by a name in it
+_tb_clusters() { set -- $CLUSTERS; echo $#; }
 
 testbed_global_addr() { # of a front end
 	case $1 in
-	afe*) echo "$TB_SUB_WAN.$((11 + ${1#afe}))" ;;
-	bfe*) echo "$TB_SUB_WAN.$((21 + ${1#bfe}))" ;;
+	[a-p]fe*) echo "$TB_SUB_WAN.$((11 + 10 * $(_tb_index "$1") + ${1#?fe}))" ;;
 	srv) echo $TB_SRV ;;
 	*) testbed_die "$1 has no global address" ;;
 	esac
@@ -146,7 +156,7 @@ export TMPDIR=$TB_DIR/tmp HOSTNAME=$TB_ID-\$n
 exec ip netns exec $TB_ID-\$n unshare --uts sh -c 'hostname "\$0" && exec "\$@"' $TB_ID-\$n "\$@"
 EOF
 	local c
-	for c in a b; do
+	for c in $CLUSTERS; do
 		cat >"$TB_DIR/rsh-$c" <<EOF
 #!/bin/bash
 # Open MPI's plm_rsh_agent inside cluster $c: rsh-$c HOST COMMAND..., where HOST is an
@@ -166,7 +176,7 @@ fi
 exec $TB_DIR/in "\$n" /bin/sh -c "\$*"
 EOF
 	done
-	chmod +x "$TB_DIR/in" "$TB_DIR/rsh-a" "$TB_DIR/rsh-b"
+	chmod +x "$TB_DIR/in" "$TB_DIR"/rsh-*
 }
 
 # testbed_mpi_env CLUSTER: NAME=VALUE lines that make a plain `mpirun -np N program` in
@@ -201,23 +211,22 @@ testbed_job_local() {
 	testbed_spawn a0 "$name" env "${env[@]}" mpirun -np "$np" --map-by node "$@"
 }
 
-# testbed_job B NAME PROGRAM...: one MPI job over both clusters, NODES x PPN ranks in
-# each, as spawned NAME-a and NAME-b.
+# testbed_job B NAME PROGRAM...: one MPI job over all clusters, NODES x PPN ranks in
+# each, as spawned NAME-a, NAME-b, ...
 testbed_job() {
-	local b=$1 name=$2 c r env
+	local b=$1 name=$2 c env
 	shift 2
-	for c in b a; do
-		mapfile -t env < <(testbed_mpi_env $c)
-		[ $c = a ] && r=0 || r=1
-		testbed_spawn ${c}0 "$name-$c" env "${env[@]}" IMPI_AUTH_NONE=1 "$b/bin/impirun" \
-			-client $r "$(testbed_addr ${c}fe0):7811" --launcher mpirun \
+	for c in $(printf '%s\n' $CLUSTERS | tac); do
+		mapfile -t env < <(testbed_mpi_env "$c")
+		testbed_spawn "${c}0" "$name-$c" env "${env[@]}" IMPI_AUTH_NONE=1 "$b/bin/impirun" \
+			-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" --launcher mpirun \
 			-np $((NODES * PPN)) "$@"
 	done
 }
 
-# testbed_server B: impi-server for two clients, one job after another.
+# testbed_server B: impi-server for all clusters, one job after another.
 testbed_server() {
-	testbed_spawn srv impi-server env IMPI_AUTH_NONE=1 "$1/bin/impi-server" -server 2 -port 7810 \
+	testbed_spawn srv impi-server env IMPI_AUTH_NONE=1 "$1/bin/impi-server" -server "$(_tb_clusters)" -port 7810 \
 		--persist -v
 	testbed_wait 10 "impi-server ($TB_LOG/impi-server.log)" grep -q ":7810" "$TB_LOG/impi-server.log"
 }
@@ -230,6 +239,8 @@ _tb_begin() {
 	TB_ID=rd$$
 	# Two testbeds of one shell, or a process id used again.
 	while compgen -G "/var/run/netns/$TB_ID-*" >/dev/null; do TB_ID=rd$$x$((RANDOM % 1000)); done
+	# Nor do a second one's logs belong into the first one's folder.
+	[ "${TB_LOG:-}" != "${TB_DIR:-}/log" ] || TB_LOG=
 	TB_DIR=$(mktemp -d "/tmp/$TB_ID.XXXXXX") || return
 	TB_LOG=${TB_LOG:-$TB_DIR/log}
 	mkdir -p "$TB_LOG" "$TB_DIR/tmp" "$TB_DIR/conf"
@@ -244,6 +255,7 @@ _tb_begin() {
 }
 
 testbed_up() {
+	local c wan=(wanA wanB)
 	: "${NODES:=2}" "${RELAYS:=1}" "${PPN:=1}" "${MTU_WAN:=1500}" "${PMD:=af_packet}" "${IDLE:=sleep}"
 	if [ "$PMD" = af_xdp ]; then : "${MTU_IN:=1500}"; else : "${MTU_IN:=9000}"; fi
 	((NODES >= 1 && NODES <= 100 && RELAYS >= 1 && RELAYS <= 8)) || {
@@ -252,7 +264,9 @@ testbed_up() {
 	}
 	_tb_begin || return
 	_tb_ns wan && _tb_bridge wan wanA "$MTU_WAN" && _tb_bridge wan wanB "$MTU_WAN" &&
-		_tb_cluster a wanA && _tb_cluster b wanB &&
+		for c in $CLUSTERS; do
+			_tb_cluster "$c" "${wan[$(_tb_index "$c") % 2]}" || break
+		done && [ -e "/var/run/netns/$TB_ID-${c}fe0" ] &&
 		_tb_link wan wemA wan wemAp "$MTU_WAN" && _tb_port wan wanA wemAp &&
 		_tb_link wan wemB wan wemBp "$MTU_WAN" && _tb_port wan wanB wemBp &&
 		_tb_ns srv && _tb_link srv eth0 wan srv "$MTU_WAN" && _tb_port wan wanA srv &&
@@ -393,6 +407,7 @@ testbed_relayd() {
 		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-320} },
 	"idle": "$IDLE",${TB_RELAY_CONF:+
 	$TB_RELAY_CONF,}
+	$(! declare -F testbed_light_conf >/dev/null || testbed_light_conf "$fe")
 	"stats_file": "$TB_DIR/$fe.json"
 }
 EOF

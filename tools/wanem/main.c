@@ -16,15 +16,16 @@
 #include "driver/clock.h"
 #include "driver/eal.h"
 #include "driver/idle.h"
+#include "driver/nap.h"
 #include "driver/pool.h"
 #include "driver/port.h"
 #include "options.h"
 
-#define BURST	    64
-#define DESCRIPTORS 1024
-#define TX_TRY_NS   BASE_MS_NS /* how long a full port may keep a frame waiting */
+#define BURST	      64
+#define DESCRIPTORS   1024
+#define TX_TRY_NS     BASE_MS_NS	/* how long a full port may keep a frame waiting */
 #define IDLE_SLACK_NS (30 * BASE_US_NS) /* lateness for fewer wake-ups, idle sleep only */
-#define CLOCK_TURNS 256	       /* housekeeping every so many turns */
+#define CLOCK_TURNS   256		/* housekeeping every so many turns */
 
 struct lane {
 	const char *name;
@@ -45,6 +46,7 @@ struct wanem {
 	struct rd_pool_plan plan;
 	struct rd_clock clock;
 	struct rd_idle idle;
+	struct rd_nap naps;
 	uint64_t start_ns;
 };
 
@@ -186,6 +188,24 @@ print_stats(const struct wanem *w, uint64_t now_ns)
 	}
 	printf("\n");
 	fflush(stdout);
+}
+
+static void
+nap(void *user, uint32_t ns)
+{
+	rd_nap(user, ns);
+}
+
+static void
+start_idle(struct wanem *w)
+{
+	rd_nap_init(&w->naps, -1);
+	rd_nap_add(&w->naps, &w->port[0], 0);
+	rd_nap_add(&w->naps, &w->port[1], 0);
+	rd_idle_init(&w->idle, w->o.idle, rd_nap_max_ns(&w->naps));
+	w->idle.nap = nap;
+	w->idle.user = &w->naps;
+	w->idle.slack_ns = IDLE_SLACK_NS;
 }
 
 static void
@@ -393,8 +413,7 @@ main(int argc, char **argv)
 	if (ok) {
 		print_conf(&w);
 		rd_clock_init(&w.clock);
-		rd_idle_init(&w.idle, w.o.idle, 0);
-		w.idle.slack_ns = IDLE_SLACK_NS;
+		start_idle(&w);
 		w.start_ns = rd_clock_ns(&w.clock);
 		say_ready(&w);
 		run(&w);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bsd/stdlib.h>
 #include <bsd/string.h>
 
 #define CONF_BYTES_MAX (1u << 20)
@@ -263,6 +264,93 @@ set_relays(struct parse *p, const char *pointer, const json_t *v)
 	p->conf->cluster.nrelays = (uint32_t)n;
 }
 
+/* "10.50.0.1/24" */
+static void
+set_prefix(struct parse *p, const char *pointer, const json_t *v, struct rd_conf_port *port)
+{
+	char text[24];
+	const char *bad = NULL;
+	set_string(p, pointer, v, text, sizeof text);
+	char *slash = json_is_string(v) ? strchr(text, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	port->prefix_len = slash ? (uint32_t)strtonum(slash + 1, 1, 31, &bad) : 0;
+	if (json_is_string(v) &&
+	    (!slash || bad || !rd_ipv4_parse(text, &port->address) || port->address >> 28 >= 14 ||
+	     port->address >> 24 == 0 || port->address >> 24 == 127))
+		FAULT(p, pointer,
+		      "\"%.40s\" is not the address of a host and the length of its prefix, like "
+		      "10.50.0.1/24",
+		      json_string_value(v));
+}
+
+static void
+set_light(struct parse *p, const char *pointer, const json_t *v, uint32_t i)
+{
+	static const struct rd_key number = {.unit = "", .min = 0, .max = 65535};
+	struct rd_conf_port *port = &p->conf->port[RD_LEG_LIGHT + i];
+	uint32_t both = RD_NO_SWITCH_PORT, *in = &p->conf->optical.at[i].in,
+		 *out = &p->conf->optical.at[i].out;
+	*in = *out = RD_NO_SWITCH_PORT;
+	if (!json_is_object(v)) {
+		FAULT(p, pointer,
+		      "must be an object with an interface or device and an address, is %s",
+		      type_name(v));
+		return;
+	}
+	if (!json_object_get(v, "address"))
+		FAULT(p, pointer, "lacks \"address\", like \"10.50.0.1/24\"");
+	const char *key;
+	json_t *val;
+	json_object_foreach((json_t *)(uintptr_t)v, key, val)
+	{
+		char sub[128];
+		join(sub, sizeof sub, pointer, key);
+		if (strcmp(key, "interface") == 0)
+			set_string(p, sub, val, port->interface, sizeof port->interface);
+		else if (strcmp(key, "device") == 0)
+			set_string(p, sub, val, port->device, sizeof port->device);
+		else if (strcmp(key, "address") == 0)
+			set_prefix(p, sub, val, port);
+		else if (strcmp(key, "switch_port") == 0)
+			set_uint(p, sub, val, &number, &both);
+		else if (strcmp(key, "ingress") == 0)
+			set_uint(p, sub, val, &number, in);
+		else if (strcmp(key, "egress") == 0)
+			set_uint(p, sub, val, &number, out);
+		else
+			FAULT(p, sub,
+			      "unknown key; a light port has interface or device, address, and "
+			      "switch_port or ingress and egress");
+	}
+	if ((*in == RD_NO_SWITCH_PORT) != (*out == RD_NO_SWITCH_PORT) ||
+	    (both != RD_NO_SWITCH_PORT && *in != RD_NO_SWITCH_PORT))
+		FAULT(p, pointer, "give switch_port, or both ingress and egress");
+	if (both != RD_NO_SWITCH_PORT)
+		*in = *out = both;
+}
+
+static void
+set_lights(struct parse *p, const char *pointer, const json_t *v)
+{
+	if (!json_is_array(v)) {
+		FAULT(p, pointer, "must be an array of light ports, is %s", type_name(v));
+		return;
+	}
+	size_t n = json_array_size(v);
+	if (n > RD_LIGHTS_MAX) {
+		FAULT(p, pointer, "has %zu ports, at most %d", n, RD_LIGHTS_MAX);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		char sub[128];
+		join_index(sub, sizeof sub, pointer, i);
+		set_light(p, sub, json_array_get(v, i), (uint32_t)i);
+	}
+	p->conf->optical.nports = (uint32_t)n;
+	p->conf->nlegs = RD_LEG_LIGHT + (uint32_t)n;
+}
+
 static void
 set_enum(struct parse *p, const char *pointer, const json_t *v, const struct rd_key *key,
 	 uint32_t *field)
@@ -308,6 +396,9 @@ set_key(struct parse *p, const char *pointer, const json_t *v, const struct rd_k
 		return;
 	case RD_KEY_RELAYS:
 		set_relays(p, pointer, v);
+		return;
+	case RD_KEY_LIGHTS:
+		set_lights(p, pointer, v);
 		return;
 	}
 }

@@ -30,6 +30,7 @@ print_value(FILE *out, const struct rd_key *key)
 		fputs(key->fallback, out);
 		break;
 	case RD_KEY_STRINGS:
+	case RD_KEY_LIGHTS:
 		fputs("[]", out);
 		break;
 	case RD_KEY_RELAYS:
@@ -205,6 +206,19 @@ schema_key(FILE *out, const struct rd_key *key, const char *name, uint32_t depth
 			"}, ",
 			key->min, key->max, (uint32_t)(RD_GATES_MAX - 1), (uint32_t)RD_WORKERS_MAX);
 		break;
+	case RD_KEY_LIGHTS:
+		fprintf(out,
+			"\"type\": \"array\", \"maxItems\": %u, \"items\": "
+			"{ \"type\": \"object\", \"required\": [\"address\"], "
+			"\"additionalProperties\": false, \"properties\": { "
+			"\"interface\": { \"type\": \"string\" }, "
+			"\"device\": { \"type\": \"string\" }, "
+			"\"address\": { \"type\": \"string\" }, "
+			"\"switch_port\": { \"type\": \"integer\", \"minimum\": 0 }, "
+			"\"ingress\": { \"type\": \"integer\", \"minimum\": 0 }, "
+			"\"egress\": { \"type\": \"integer\", \"minimum\": 0 } } }, ",
+			key->max);
+		break;
 	case RD_KEY_IPV4:
 		fprintf(out,
 			"\"type\": \"string\", \"pattern\": "
@@ -269,6 +283,7 @@ rd_conf_print_table(FILE *out)
 			fputs("list of strings", out);
 			break;
 		case RD_KEY_RELAYS:
+		case RD_KEY_LIGHTS:
 			fprintf(out, "list of %u to %u", key->min, key->max);
 			break;
 		case RD_KEY_STRING:
@@ -276,10 +291,10 @@ rd_conf_print_table(FILE *out)
 			break;
 		}
 		fprintf(out, " | %s%s%s | %s |\n", key->required ? "" : "`",
-			key->required		      ? "required"
-			: key->type == RD_KEY_STRINGS ? "[]"
-			: *key->fallback	      ? key->fallback
-						      : "\"\"",
+			key->required						    ? "required"
+			: key->type == RD_KEY_STRINGS || key->type == RD_KEY_LIGHTS ? "[]"
+			: *key->fallback					    ? key->fallback
+										    : "\"\"",
 			key->required ? "" : "`", key->help);
 	}
 }

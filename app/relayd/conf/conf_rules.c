@@ -27,22 +27,33 @@ mask_of(uint32_t prefix_len)
 	return ~0u << (32 - prefix_len);
 }
 
+/* Where the leg is in the file. */
 static void
-check_subnet(struct rules *r, int leg)
+leg_pointer(char ptr[64], uint32_t leg, const char *key)
+{
+	const char *sep = *key ? "/" : "";
+	if (leg < RD_LEG_LIGHT)
+		snprintf(ptr, 64, "/ports/%s%s%s", rd_leg_names[leg], sep, key);
+	else
+		snprintf(ptr, 64, "/optical/ports/%u%s%s", leg - RD_LEG_LIGHT, sep, key);
+}
+
+static void
+check_subnet(struct rules *r, uint32_t leg)
 {
 	const struct rd_conf_port *port = &r->conf->port[leg];
 	char ptr[64], a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
 	if (!port->address || !port->prefix_len)
 		return;
 	uint32_t mask = mask_of(port->prefix_len);
-	snprintf(ptr, sizeof ptr, "/ports/%s/address", rd_leg_names[leg]);
+	leg_pointer(ptr, leg, "address");
 	if (port->prefix_len < 31 &&
 	    ((port->address & ~mask) == 0 || (port->address & ~mask) == ~mask))
 		FAULT(r, ptr, "%s is the network or broadcast address of its /%u",
 		      rd_ipv4_text(port->address, a), port->prefix_len);
 	if (!port->gateway)
 		return;
-	snprintf(ptr, sizeof ptr, "/ports/%s/gateway", rd_leg_names[leg]);
+	leg_pointer(ptr, leg, "gateway");
 	if (port->gateway == port->address)
 		FAULT(r, ptr, "the gateway is our own address");
 	else if ((port->gateway & mask) != (port->address & mask))
@@ -52,11 +63,11 @@ check_subnet(struct rules *r, int leg)
 }
 
 static void
-check_device(struct rules *r, int leg)
+check_device(struct rules *r, uint32_t leg)
 {
 	const struct rd_conf_port *port = &r->conf->port[leg];
 	char ptr[64];
-	snprintf(ptr, sizeof ptr, "/ports/%s", rd_leg_names[leg]);
+	leg_pointer(ptr, leg, "");
 	if (*port->device && *port->interface)
 		FAULT(r, ptr, "give device or interface, not both");
 	else if (!*port->device && !*port->interface)
@@ -83,6 +94,148 @@ check_legs_differ(struct rules *r)
 	if (p->gateway && g->gateway)
 		FAULT(r, "/ports/private/gateway",
 		      "both legs have a gateway; only one leg can lead to the rest of the world");
+}
+
+/* A light port takes what is common to them, and shares nothing with another leg. */
+static void
+check_light(struct rules *r, uint32_t i)
+{
+	struct rd_conf *c = r->conf;
+	struct rd_conf_port *p = &c->port[RD_LEG_LIGHT + i];
+	char ptr[64], a[RD_IPV4_TEXT];
+	leg_pointer(ptr, RD_LEG_LIGHT + i, "");
+	for (uint32_t k = 0; k < RD_LEG_LIGHT + i; k++) {
+		const struct rd_conf_port *o = &c->port[k];
+		if ((*p->interface && strcmp(p->interface, o->interface) == 0) ||
+		    (*p->device && strcmp(p->device, o->device) == 0))
+			FAULT(r, ptr, "the %s leg has that device, too", rd_leg_names[k]);
+		uint32_t mask = o->prefix_len && k < RD_LEG_LIGHT ? mask_of(o->prefix_len) : ~0u;
+		if (p->address && ((p->address ^ o->address) & mask) == 0)
+			FAULT(r, ptr, "%s is %s the %s leg", rd_ipv4_text(p->address, a),
+			      k < RD_LEG_LIGHT ? "in the subnet of" : "the address of",
+			      rd_leg_names[k]);
+		uint32_t in = c->optical.at[i].in, out = c->optical.at[i].out;
+		if (k >= RD_LEG_LIGHT && in != RD_NO_SWITCH_PORT &&
+		    (in == c->optical.at[k - RD_LEG_LIGHT].in ||
+		     out == c->optical.at[k - RD_LEG_LIGHT].out))
+			FAULT(r, ptr, "has a port of the switch that %s has", rd_leg_names[k]);
+	}
+	p->pmd = c->optical.pmd;
+	p->mtu = c->optical.mtu ? c->optical.mtu : c->port[RD_LEG_GLOBAL].mtu;
+	p->udp_port = c->optical.udp_port;
+	p->rx_descriptors = c->optical.rx_descriptors;
+	p->tx_descriptors = c->optical.tx_descriptors;
+	p->sealing = c->optical.sealing == RD_LIGHT_AS_GLOBAL ? c->port[RD_LEG_GLOBAL].sealing
+		     : c->optical.sealing == RD_LIGHT_ON      ? RD_SEALING_ON
+							      : RD_SEALING_OFF;
+}
+
+static void
+check_lights(struct rules *r)
+{
+	const struct rd_conf *c = r->conf;
+	uint32_t least = c->port[RD_LEG_GLOBAL].mtu;
+	for (uint32_t i = 0; i < c->optical.nports; i++)
+		check_light(r, i);
+	if (!c->optical.nports)
+		return;
+	if (c->workers > 1)
+		FAULT(r, "/optical/ports",
+		      "light paths need workers 1, %u are asked for; a relay of the cluster "
+		      "without "
+		      "light ports may have more",
+		      c->workers);
+	if (c->optical.mtu && c->optical.mtu < least)
+		FAULT(r, "/optical/mtu",
+		      "%u is less than ports.global.mtu %u: segments are cut for that, and would "
+		      "not "
+		      "fit light",
+		      c->optical.mtu, least);
+}
+
+bool
+rd_conf_endpoint(const char *text, uint32_t *ip, uint32_t *port)
+{
+	char host[24];
+	const char *bad = NULL, *colon = strrchr(text, ':');
+	if (!colon || (size_t)(colon - text) >= sizeof host)
+		return false;
+	memcpy(host, text, (size_t)(colon - text));
+	host[colon - text] = '\0';
+	*port = (uint32_t)strtonum(colon + 1, 1, 65535, &bad);
+	return !bad && rd_ipv4_parse(host, ip) && *ip;
+}
+
+bool
+rd_conf_own_ports(const char *text, bool *own, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		own[i] = !*text;
+	while (*text) {
+		char *end;
+		unsigned long first = strtoul(text, &end, 10), last = first;
+		if (end == text)
+			return false;
+		if (*end == '-') {
+			text = end + 1;
+			last = strtoul(text, &end, 10);
+			if (end == text)
+				return false;
+		}
+		if (last < first || last >= n || (*end && *end != ','))
+			return false;
+		for (; first <= last; first++)
+			own[first] = true;
+		text = end + (*end == ',');
+	}
+	return true;
+}
+
+static void
+check_switch(struct rules *r)
+{
+	struct rd_conf *c = r->conf;
+	bool own[4096];
+	if (c->optical.sw.protocol == RD_SWITCH_NONE)
+		return;
+	if (!*c->optical.listen)
+		FAULT(r, "/optical/listen", "needed by whoever drives a switch: IP:PORT");
+	if (!*c->optical.sw.address)
+		FAULT(r, "/optical/switch/address", "needed: where the switch is");
+	if (c->optical.sw.protocol == RD_SWITCH_TL1_CALIENT && !*c->optical.sw.names)
+		FAULT(r, "/optical/switch/names", "needed: a file with the names of its ports");
+	if (!rd_conf_own_ports(c->optical.sw.own, own, c->optical.sw.ports))
+		FAULT(r, "/optical/switch/own",
+		      "\"%.60s\" is not a list of ports below %u, as \"0-7,12\"", c->optical.sw.own,
+		      c->optical.sw.ports);
+	if (!*c->optical.controller)
+		strlcpy(c->optical.controller, c->optical.listen, sizeof c->optical.controller);
+}
+
+static void
+check_conductor(struct rules *r)
+{
+	struct rd_conf *c = r->conf;
+	check_switch(r);
+	if (*c->optical.listen &&
+	    !rd_conf_endpoint(c->optical.listen, &c->optical.listen_ip, &c->optical.listen_port))
+		FAULT(r, "/optical/listen", "\"%.40s\" is not IP:PORT", c->optical.listen);
+	if (!*c->optical.controller)
+		return;
+	if (!rd_conf_endpoint(c->optical.controller, &c->optical.controller_ip,
+			      &c->optical.controller_port))
+		FAULT(r, "/optical/controller", "\"%.40s\" is not IP:PORT", c->optical.controller);
+	for (uint32_t i = 0; i < c->optical.nports; i++) {
+		char ptr[64];
+		leg_pointer(ptr, RD_LEG_LIGHT + i, "switch_port");
+		if (c->optical.at[i].in == RD_NO_SWITCH_PORT)
+			FAULT(r, ptr, "needed: the conductor has to know where the port is wired");
+		else if (c->optical.at[i].in != c->optical.at[i].out)
+			FAULT(r, ptr,
+			      "ingress %u and egress %u differ: conductors drive switches that "
+			      "have a fibre pair on ports of one number",
+			      c->optical.at[i].in, c->optical.at[i].out);
+	}
 }
 
 static void
@@ -173,8 +326,13 @@ check_sealing(struct rules *r)
 {
 	const struct rd_conf *c = r->conf;
 	char ptr[64];
-	for (int leg = 0; leg < RD_LEGS; leg++) {
-		snprintf(ptr, sizeof ptr, "/ports/%s/sealing", rd_leg_names[leg]);
+	for (uint32_t leg = 0; leg < c->nlegs && leg <= RD_LEG_LIGHT; leg++) {
+		if (leg < RD_LEG_LIGHT)
+			leg_pointer(ptr, leg, "sealing");
+		else if (c->optical.sealing == RD_LIGHT_ON)
+			strlcpy(ptr, "/optical/sealing", sizeof ptr);
+		else
+			break; /* as the global leg */
 		if (c->port[leg].sealing == RD_SEALING_ON && !*c->sealing.key_file)
 			FAULT(r, ptr,
 			      "is on and needs sealing.key_file (make one: (umask 077; echo \"1 "
@@ -491,11 +649,13 @@ void
 rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct rd_faults *faults)
 {
 	struct rules r = {.conf = conf, .text = text, .len = len, .faults = faults};
-	for (int leg = 0; leg < RD_LEGS; leg++) {
+	for (uint32_t leg = 0; leg < conf->nlegs; leg++) {
 		check_device(&r, leg);
 		check_subnet(&r, leg);
 	}
 	check_legs_differ(&r);
+	check_lights(&r);
+	check_conductor(&r);
 	check_relays(&r);
 	check_impi(&r);
 	check_sealing(&r);

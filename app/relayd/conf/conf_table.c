@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-const char *const rd_leg_names[RD_LEGS] = {"private", "global"};
+const char *const rd_leg_names[RD_LEGS_MAX] = {"private", "global", "light0", "light1", "light2",
+					       "light3",  "light4", "light5", "light6", "light7"};
 
 #define AT(member) offsetof(struct rd_conf, member), sizeof(((struct rd_conf *)0)->member)
 #define STRING(path, field, req, dflt, help)                                    \
@@ -121,7 +122,8 @@ const struct rd_key rd_conf_keys[] = {
 	UINT("suci.ack_delay_us", suci.ack_delay_us, false, "us", 1, 100000, "1000",
 	     "longest wait before an acknowledgement"),
 	UINT("suci.credit", suci.credit, false, "packets", 0, 32767, "0",
-	     "packets all peers of one leg within 1 ms may have on their way to a worker: less than what a "
+	     "packets all peers of one leg within 1 ms may have on their way to a worker: less "
+	     "than what a "
 	     "switch before it can queue; 0: three quarters of rx_descriptors"),
 	ENUM("suci.private_cc", suci.private_cc, "fixed|cubic|bbr", "cubic",
 	     "congestion control towards local processes"),
@@ -154,6 +156,75 @@ const struct rd_key rd_conf_keys[] = {
 	     "how long no relay of this cluster may reach another cluster before their jobs end"),
 	UINT("trunks.weight", trunks.weight, false, "", 1, 100, "100",
 	     "this relay's share, beside the others of its cluster"),
+	{"optical.ports", RD_KEY_LIGHTS, false, "", 0, RD_LIGHTS_MAX, "", NULL,
+	 "ports to an optical switch, a leg each: objects of device or interface, address "
+	 "(10.50.0.1/24, one that no other relay's port has), and where the port is on the switch: "
+	 "switch_port, or ingress and egress (see Light)",
+	 AT(optical.at)},
+	ENUM("optical.pmd", optical.pmd, "af_packet|af_xdp", "af_packet",
+	     "kind of vdev made for an interface of optical.ports"),
+	UINT("optical.mtu", optical.mtu, false, "bytes", 0, 9600, "0",
+	     "largest IP packet on light, not less than ports.global.mtu; 0: as that"),
+	UINT("optical.udp_port", optical.udp_port, false, "", 1, 65535, "7812",
+	     "UDP port on light, the same at all relays"),
+	ENUM("optical.sealing", optical.sealing, "global|off|on", "global",
+	     "are light paths sealed: as ports.global.sealing says, or not, or always"),
+	UINT("optical.rx_descriptors", optical.rx_descriptors, false, "", 64, 4096, "512",
+	     "receive ring of each light port"),
+	UINT("optical.tx_descriptors", optical.tx_descriptors, false, "", 64, 4096, "512",
+	     "transmit ring of each light port"),
+	ENUM("optical.cc", optical.cc, "fixed|cubic|bbr", "fixed",
+	     "congestion control of light paths, on which nobody else is"),
+	UINT("optical.rate_mbps", optical.rate_mbps, false, "Mbit/s", 0, 400000, "0",
+	     "what a light path carries: its pacing rate under cc fixed; 0: unpaced"),
+	UINT("optical.window", optical.window, false, "packets", 1, 65535, "2048",
+	     "packets in flight on a light path under cc fixed"),
+	UINT("optical.open_ms", optical.open_ms, false, "ms", 10, 60000, "300",
+	     "no light after so long: the circuit counts as failed"),
+	UINT("optical.liveness_ms", optical.liveness_ms, false, "ms", 20, 60000, "200",
+	     "silence that ends a light path while something is unanswered"),
+	UINT("optical.drain_ms", optical.drain_ms, false, "ms", 1, 10000, "40",
+	     "time for what is under way on a light path that is to be dark; the rest goes over "
+	     "trunks"),
+	STRING("optical.controller", optical.controller, false, "",
+	       "IP:PORT of the relayd that drives the switch (the conductor); empty: circuits are "
+	       "set by hand, or optical.listen here"),
+	STRING("optical.listen", optical.listen, false, "",
+	       "conductor: IP:PORT where the other relays report"),
+	ENUM("optical.mode", optical.mode, "auto|naive|batched|pipelined|cached|hybrid", "auto",
+	     "conductor: how circuits are planned for calls that leave it open"),
+	UINT("optical.alpha_us", optical.alpha_us, false, "us", 0, 10000000, "100",
+	     "conductor: time of a short message by light"),
+	UINT("optical.packet_alpha_us", optical.packet_alpha_us, false, "us", 0, 10000000, "1000",
+	     "conductor: time of a short message by the packet network"),
+	UINT("optical.packet_rate_mbps", optical.packet_rate_mbps, false, "Mbit/s", 1, 400000,
+	     "1000", "conductor: what the packet network carries between two clusters"),
+	UINT("optical.gamma_ms", optical.gamma_ms, false, "ms", 0, 10000, "10",
+	     "conductor: time to set up a circuit, until it is learnt"),
+	ENUM("optical.switch.protocol", optical.sw.protocol, RD_SWITCH_WORDS, "none",
+	     "conductor: how the switch is spoken to (doc/optical.md); none: this relay is no "
+	     "conductor"),
+	STRING("optical.switch.address", optical.sw.address, false, "",
+	       "conductor: where, as ocsctl -a"),
+	STRING("optical.switch.credentials", optical.sw.credentials, false, "",
+	       "conductor: file with user and password, one a line, that nobody else may read"),
+	UINT("optical.switch.ports", optical.sw.ports, false, "", 1, 4096, "64",
+	     "conductor: ports of the switch (the true number for NETCONF)"),
+	UINT("optical.switch.batch", optical.sw.batch, false, "", 1, 4096, "64",
+	     "conductor: circuits changed at a time, at most"),
+	UINT("optical.switch.extra_ms", optical.sw.extra_ms, false, "ms", 0, 10000, "0",
+	     "conductor: hold every set-up back for so long: makes Open vSwitch as slow as "
+	     "mirrors"),
+	STRING("optical.switch.own", optical.sw.own, false, "",
+	       "conductor: ports that are ours to change, as 0-7,12; empty: all"),
+	STRING("optical.switch.models", optical.sw.models, false, "",
+	       "conductor: folder that keeps the models of a NETCONF server; empty: fetched each "
+	       "run"),
+	STRING("optical.switch.names", optical.sw.names, false, "",
+	       "conductor: file with the names of a Calient switch's ports, one a line from port 0 "
+	       "on"),
+	STRING("optical.switch.group", optical.sw.group, false, "",
+	       "conductor: Calient group of the circuits"),
 	UINT("neighbours.entries", neighbours.entries, false, "", 4, 65536, "1024",
 	     "neighbour (ARP) table of each leg"),
 	UINT("neighbours.pending", neighbours.pending, false, "packets", 1, 64, "8",
@@ -249,6 +320,7 @@ set_default(struct rd_conf *conf, const struct rd_key *key)
 		break;
 	case RD_KEY_STRINGS:
 	case RD_KEY_RELAYS:
+	case RD_KEY_LIGHTS:
 		return;
 	}
 	memcpy(field, &number, sizeof number);
@@ -261,4 +333,5 @@ rd_conf_defaults(struct rd_conf *conf)
 	for (uint32_t i = 0; i < rd_conf_keys_count; i++)
 		if (!rd_conf_keys[i].required)
 			set_default(conf, &rd_conf_keys[i]);
+	conf->nlegs = RD_LEGS;
 }

@@ -4,77 +4,20 @@
 
 #include <string.h>
 
-/* Summing native words and swapping the result gives the big-endian sum: RFC
- * 1071, section 2(B). */
-/* Two 32-bit words of each half, summed in 64 bits: no carry is lost below 2^32 turns.
- * Payloads are summed twice in a relay, on their way in and out. */
-typedef uint64_t pair __attribute__((vector_size(16)));
-
+/* Four bytes of a header as rd_cksum_add() would add them: what has just been written piece by
+ * piece is slow to read in other pieces, so headers are summed up before they are written. */
 static uint64_t
-sum_blocks(const uint8_t *p, size_t blocks)
+word(uint32_t big_endian)
 {
-	const pair low = {0xffffffffu, 0xffffffffu};
-	pair a = {0}, b = {0}, c = {0}, d = {0};
-	for (; blocks--; p += 32) {
-		pair v, w;
-		memcpy(&v, p, 16);
-		memcpy(&w, p + 16, 16);
-		a += v & low;
-		b += v >> 32;
-		c += w & low;
-		d += w >> 32;
-	}
-	a += b;
-	c += d;
-	a += c;
-	return a[0] + a[1];
-}
-
-uint64_t
-rd_cksum_add(uint64_t sum, const void *data, size_t len)
-{
-	const uint8_t *p = data;
-	if (len >= 64) {
-		size_t blocks = len / 32;
-		sum += sum_blocks(p, blocks);
-		p += blocks * 32;
-		len -= blocks * 32;
-	}
-	for (; len >= 4; len -= 4, p += 4) {
-		uint32_t w;
-		memcpy(&w, p, 4);
-		sum += w;
-	}
-	if (len >= 2) {
-		uint16_t w;
-		memcpy(&w, p, 2);
-		sum += w;
-		p += 2;
-		len -= 2;
-	}
-	if (len)
-		sum += *p;
-	return sum;
-}
-
-uint16_t
-rd_cksum_fold(uint64_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~__builtin_bswap16((uint16_t)sum);
+	uint32_t w;
+	be32_store((uint8_t *)&w, big_endian);
+	return w;
 }
 
 uint64_t
 rd_cksum_pseudo(uint32_t src, uint32_t dst, uint8_t protocol, uint32_t len)
 {
-	uint8_t pseudo[12];
-	be32_store(pseudo, src);
-	be32_store(pseudo + 4, dst);
-	pseudo[8] = 0;
-	pseudo[9] = protocol;
-	be16_store(pseudo + 10, (uint16_t)len);
-	return rd_cksum_add(0, pseudo, sizeof pseudo);
+	return word(src) + word(dst) + word((uint32_t)protocol << 16 | (len & UINT16_MAX));
 }
 
 uint32_t
@@ -96,45 +39,38 @@ write_eth(uint8_t *at, const uint8_t dst[6], const uint8_t src[6], uint16_t type
 
 void
 rd_write_udp(uint8_t *at, const struct rd_station *self, const uint8_t dst_mac[6], uint32_t dst_ip,
-	     uint16_t dst_port, uint16_t ip_id, uint32_t payload_len)
+	     uint16_t dst_port, uint16_t ip_id, uint32_t payload_len, uint8_t ecn)
 {
 	write_eth(at, dst_mac, self->mac, 0x0800);
-	uint8_t *ip = at + RD_ETH_HDR;
-	ip[0] = 0x45;
-	ip[1] = 0;
-	be16_store(ip + 2, (uint16_t)(RD_IPV4_HDR + RD_UDP_HDR + payload_len));
-	be16_store(ip + 4, ip_id);
-	be16_store(ip + 6, 0x4000); /* don't fragment: too large is an error to see */
-	ip[8] = 64;
-	ip[9] = 17;
-	be16_store(ip + 10, 0);
-	be32_store(ip + 12, self->address);
-	be32_store(ip + 16, dst_ip);
-	be16_store(ip + 10, rd_cksum_fold(rd_cksum_add(0, ip, RD_IPV4_HDR)));
-	uint8_t *udp = ip + RD_IPV4_HDR;
-	be16_store(udp, self->udp_port);
-	be16_store(udp + 2, dst_port);
-	be16_store(udp + 4, (uint16_t)(RD_UDP_HDR + payload_len));
-	be16_store(udp + 6, 0);
+	const uint32_t words[] = {
+		0x45000000u | (ecn & 3u) << 16 | (RD_IPV4_HDR + RD_UDP_HDR + payload_len),
+		(uint32_t)ip_id << 16 | 0x4000, /* don't fragment: too large is an error to see */
+		64u << 24 | 17u << 16,
+		self->address,
+		dst_ip,
+	};
+	uint64_t sum = 0;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		sum += word(words[i]);
+	uint8_t *ip = at + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;
+	be32_store(ip, words[0]);
+	be32_store(ip + 4, words[1]);
+	be32_store(ip + 8, words[2] | rd_cksum_fold(sum));
+	be32_store(ip + 12, words[3]);
+	be32_store(ip + 16, words[4]);
+	be32_store(udp, (uint32_t)self->udp_port << 16 | dst_port);
+	be32_store(udp + 4, (RD_UDP_HDR + payload_len) << 16);
 }
 
 void
-rd_set_ecn(uint8_t *frame, uint8_t ecn)
-{
-	uint8_t *ip = frame + RD_ETH_HDR;
-	ip[1] = (uint8_t)((ip[1] & ~3u) | (ecn & 3u));
-	be16_store(ip + 10, 0);
-	be16_store(ip + 10, rd_cksum_fold(rd_cksum_add(0, ip, RD_IPV4_HDR)));
-}
-
-void
-rd_udp_checksum(uint8_t *frame, uint64_t payload_sum)
+rd_udp_checksum(uint8_t *frame, size_t here, uint64_t rest)
 {
 	uint8_t *ip = frame + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;
-	be16_store(udp + 6, 0);
-	uint64_t sum =
-		rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), 17, be16_load(udp + 4));
-	uint16_t c = rd_cksum_fold(rd_cksum_add(sum, udp, RD_UDP_HDR) + payload_sum);
+	uint32_t len = be16_load(udp + 4);
+	uint64_t sum = word(17u << 16 | len); /* of the pseudo header; its addresses are in front */
+	sum = rd_cksum_add(sum, ip + 12, 8 + RD_UDP_HDR + here);
+	sum += here & 1 ? __builtin_bswap16(rd_sum_16(rest)) : rest;
+	uint16_t c = rd_cksum_fold(sum);
 	be16_store(udp + 6, c ? c : 0xffff); /* 0 would say "no checksum" */
 }
 

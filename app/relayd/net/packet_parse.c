@@ -81,6 +81,18 @@ parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct 
 		drop(out, RD_DROP_arp_other);
 }
 
+static bool
+udp_checksum_ok(const uint8_t *ip, const uint8_t *udp, uint32_t len, struct rd_rx_frame *out)
+{
+	uint64_t sum = rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), PROTO_UDP, len);
+	if (len < RD_TAIL_MIN)
+		return rd_cksum_fold(rd_cksum_add(sum, udp, len)) == 0;
+	uint64_t tail = rd_cksum_add(0, udp + RD_TAIL_OFF, len - RD_TAIL_OFF);
+	out->tail_off = (uint16_t)((size_t)(udp - ip) + RD_ETH_HDR + RD_TAIL_OFF);
+	out->tail_sum = rd_sum_16(tail);
+	return rd_cksum_fold(rd_cksum_add(sum, udp, RD_TAIL_OFF) + tail) == 0;
+}
+
 static void
 parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32_t total,
 	  struct rd_rx_frame *out)
@@ -107,13 +119,9 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 		drop(out, RD_DROP_udp_source);
 		return;
 	}
-	if (be16_load(udp + 6) != 0) {
-		uint64_t sum =
-			rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), PROTO_UDP, udp_len);
-		if (rd_cksum_fold(rd_cksum_add(sum, udp, udp_len)) != 0) {
-			drop(out, RD_DROP_udp_checksum);
-			return;
-		}
+	if (be16_load(udp + 6) != 0 && !udp_checksum_ok(ip, udp, udp_len, out)) {
+		drop(out, RD_DROP_udp_checksum);
+		return;
 	}
 	out->verdict = suci ? RD_RX_SUCI : RD_RX_GATEWAY;
 	out->src_port = be16_load(udp);
@@ -175,6 +183,17 @@ parse_icmp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint3
 		out->verdict = RD_RX_TAP;
 }
 
+/* Nearly always without options. */
+static uint64_t
+sum_header(const uint8_t *ip, uint32_t hdr)
+{
+	uint32_t w[RD_IPV4_HDR / 4];
+	if (hdr != RD_IPV4_HDR)
+		return rd_cksum_add(0, ip, hdr);
+	memcpy(w, ip, sizeof w);
+	return (uint64_t)w[0] + w[1] + w[2] + w[3] + w[4];
+}
+
 static void
 parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct rd_rx_frame *out)
 {
@@ -189,7 +208,7 @@ parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct 
 		drop(out, RD_DROP_ip_header);
 	} else if (total < hdr || total > len) {
 		drop(out, RD_DROP_ip_length);
-	} else if (rd_cksum_fold(rd_cksum_add(0, ip, hdr)) != 0) {
+	} else if (rd_cksum_fold(sum_header(ip, hdr)) != 0) {
 		drop(out, RD_DROP_ip_checksum);
 	} else if (!rd_station_has(self, be32_load(ip + 16))) {
 		drop(out, RD_DROP_ip_destination);

@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RD_DEV_NAME_MAX 256
+#define RD_DEV_NAME_MAX	  256
+#define RD_PORT_WAKES_MAX 16
 
 struct rte_mbuf;
 struct rte_mempool;
@@ -78,6 +79,10 @@ struct rd_port {
 	char device[RD_DEV_NAME_MAX]; /* as probed */
 	char name[64];		      /* EAL's name */
 	char driver[32];
+	/* Of queues 0 .. n_wakes - 1: poll() shows them readable while a frame waits in the queue.
+	 * They are the driver's.  None but af_packet has some. */
+	int wake_fd[RD_PORT_WAKES_MAX];
+	uint32_t n_wakes;
 };
 
 int rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max);

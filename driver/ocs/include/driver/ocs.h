@@ -9,7 +9,7 @@
  *     loop:  poll ocs_driver_fd(d) until ocs_driver_expiry_ns(d, now)
  *            ocs_driver_turn(d, now)
  *            while (sw->ops->next(sw, &ev)) ...        sw = ocs_driver_switch(d)
- *            requests, then once more ocs_driver_turn(d, now), which sends them
+ *            requests, then ocs_driver_send(d, now)
  *
  * Addresses, by protocol:
  *
@@ -36,7 +36,7 @@ struct ocs_driver_config {
 	const char *address;	  /* see above */
 	const char *credentials;  /* file: first line user, second line password; NULL: none */
 	uint32_t ports, batch;	  /* as in ocsproto/ocsproto.h */
-	const char *const *names; /* Calient: of the ports */
+	const char *const *names; /* Calient: of the ports; kept, not copied */
 	const char *group;	  /* Calient */
 	/* NETCONF: a directory that keeps the server's models, so that they are fetched once
 	 * and not by every process; NULL: one for this run, removed at the end. */
@@ -48,6 +48,11 @@ struct ocs_driver_config {
 
 struct ocs_driver; /* opaque */
 
+/* The names of a switch's ports from a file, one a line, the first is port 0 (Calient); a list
+ * that ends with NULL, *n of them.  NULL: why. */
+char **ocs_names_read(const char *path, uint32_t *n, char why[OCS_DRIVER_WHY]);
+void ocs_names_free(char **names);
+
 /* NULL: why says what is wrong with the configuration.  That a switch does not answer
  * is no error: it is tried again. */
 struct ocs_driver *ocs_driver_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]);
@@ -57,6 +62,9 @@ struct ocs_switch *ocs_driver_switch(struct ocs_driver *d);
 int ocs_driver_fd(const struct ocs_driver *d);
 uint64_t ocs_driver_expiry_ns(const struct ocs_driver *d);
 void ocs_driver_turn(struct ocs_driver *d, uint64_t now_ns);
+/* Sends what was asked for, and takes nothing in: what came in here would lie unseen until the
+ * next turn, and the descriptor would not be readable for it. */
+void ocs_driver_send(struct ocs_driver *d, uint64_t now_ns);
 /* Why there is no session at present; "" if there is one, or none was tried yet. */
 const char *ocs_driver_trouble(const struct ocs_driver *d);
 

@@ -128,6 +128,12 @@ struct coll_args {
 	/* Which cluster (IMPI client) each rank belongs to, or NULL: one cluster.
 	 * Hierarchical algorithms use it to cross the WAN once. */
 	const uint32_t *cluster_of;
+	/* Places: the clusters if there are several, else the nodes of the one.  place_of says
+	 * which each rank is in, as numbers from 0 in the order of their lowest ranks; NULL if
+	 * there is one place or nothing is known.  All processes say the same. */
+	const uint32_t *place_of;
+	uint32_t places;     /* 1: all share memory; 0: not known, or every rank is alone */
+	uint32_t place_size; /* ranks of each, 0: not all have as many */
 	/* neighbor only */
 	const struct coll_edge *sources, *destinations;
 	uint32_t indegree, outdegree;

@@ -6,12 +6,23 @@
  * counts as failed: both circuits go and the messages take packets.  Before a link is wanted
  * whatever of ours lies on its four port ends is given up - both ends of both circuits.
  *
+ * With `ends` the two relays of a link have a word in it: what is lit counts only when they have
+ * found each other by it, and nothing is taken down before they have let go of it.
+ *
  * The caller polls: ocs_fabric_step() after everything that may have changed something. */
 #ifndef OCS_FABRIC_H
 #define OCS_FABRIC_H
 
 #include "ocs/matrix.h"
 #include "ocs/run.h"
+
+struct ocs_fabric_ends {
+	/* Light passes between ports x and y, both ways: 1 if it can be used, 0 not yet, -1 if it
+	 * never will be. */
+	int (*up)(void *user, uint32_t x, uint32_t y, uint64_t now_ns);
+	/* The circuits of this port are to go: true when nobody sends through them any more. */
+	bool (*down)(void *user, uint32_t port, uint64_t now_ns);
+};
 
 struct ocs_fabric {
 	struct ocs_matrix *m;
@@ -20,6 +31,8 @@ struct ocs_fabric {
 	uint64_t owner;		 /* in the matrix; nobody else's circuits are touched */
 	bool both_ways;
 	uint64_t patience_ns;
+	const struct ocs_fabric_ends *ends; /* or NULL */
+	void *user;
 	/* private */
 	struct ocs_run *run;
 	uint32_t *open; /* [setups] links under way or lit */
@@ -35,8 +48,9 @@ void ocs_fabric_start(struct ocs_fabric *f, struct ocs_run *run, uint64_t now_ns
 /* Order what may be ordered, notice what is lit or lost.  True: some message's way changed. */
 bool ocs_fabric_step(struct ocs_fabric *f, uint64_t now_ns);
 /* The call is over: what the slots do not keep is given up, and slots whose circuits are not lit
- * count as dark. */
-void ocs_fabric_end(struct ocs_fabric *f, uint64_t now_ns);
+ * count as dark.  False: some of it is still in use (ends->down); to be called again, unless another
+ * call begins. */
+bool ocs_fabric_end(struct ocs_fabric *f, uint64_t now_ns);
 /* The job is over: give up all of it. */
 void ocs_fabric_clear(struct ocs_fabric *f, uint64_t now_ns);
 /* Nothing of this owner is left in the matrix. */

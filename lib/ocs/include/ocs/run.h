@@ -33,6 +33,8 @@ struct ocs_run {
 };
 
 size_t ocs_run_footprint(const struct ocs_plan *p);
+/* Of any plan with at most so many set-ups, batches and nodes. */
+size_t ocs_run_bound(uint32_t setups, uint32_t batches, uint32_t nodes);
 void ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem);
 /* A set-up that may be ordered now, each once; OCS_NONE: none more. */
 uint32_t ocs_run_order(struct ocs_run *r);

@@ -3,17 +3,25 @@
 #ifndef RELAY_ADDR_H
 #define RELAY_ADDR_H
 
+#include "base/bytes.h"
 #include "impi/hostid.h"
 #include "suci/endpoint.h"
 
 #include <stdint.h>
 
 /* suci_addr.leg of a relay's endpoint: towards the own cluster, and between
- * clusters. */
+ * clusters; light paths are on legs behind these (relay/light.h). */
 enum relay_leg { RELAY_LEG_PRIVATE = 0, RELAY_LEG_GLOBAL = 1 };
 
-/* ipv4 in host byte order, port of UDP. */
-struct suci_addr relay_addr_v4(uint32_t ipv4, uint16_t port, enum relay_leg leg);
+/* ipv4 in host byte order, port of UDP.  Once for each frame. */
+static inline struct suci_addr
+relay_addr_v4(uint32_t ipv4, uint16_t port, enum relay_leg leg)
+{
+	struct suci_addr a = {.port = port, .family = 4, .leg = (uint8_t)leg};
+	be32_store(a.ip + 12, ipv4);
+	return a;
+}
+
 /* "192.0.2.7:7000" (IPv6 in brackets) into out; returns out. */
 #define RELAY_ADDR_TEXT_MAX 56
 const char *relay_addr_text(const struct suci_addr *a, char out[RELAY_ADDR_TEXT_MAX]);

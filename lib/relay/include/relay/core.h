@@ -68,8 +68,25 @@
  * own cluster have no path, count as connected, and never leave: their job ends by
  * relay_job_end().  Gateways are not told; who ends a job ends it there too.
  *
- * Paths.  suci_addr.leg is RELAY_LEG_PRIVATE towards the cluster and
- * RELAY_LEG_GLOBAL between clusters; the driver must hand both in that way.
+ * Light (relay/light.h).  Beside the trunk to another relay there may be light paths to it, over
+ * legs of their own, for as long as a circuit is set up:
+ *
+ *     DARK --relay_core_light()--> OPENING --handshake--> LIT --relay_core_dark()--> DRAINING
+ *     FAILED: OPENING and no answer for light_open_ns, LIT and the light went out: DARK again
+ *     DRAINED: nothing sent over it is unacknowledged; what is for dark_drain_ns goes over trunks
+ *
+ * A lit path that the peer closes is opened again, unless that fails, too.
+ * While LIT it takes all segments of all jobs, also later ones, towards the clients that its relay
+ * is a way to, before any trunk; a full one makes them wait.  It brings the segments that the
+ * trunk to that relay may bring.  Both relays open it, as soon as they are told to; the answer
+ * proves that there is light, and its address whose.  After DRAINED what the peer still sends
+ * is taken until it is through as well.
+ *
+ * Notes of type RELAY_NOTE_LIGHT are none of the core's business: it carries them between the
+ * processes of its jobs and the caller (ops->note_other, relay_core_note()).
+ *
+ * Paths.  suci_addr.leg is RELAY_LEG_PRIVATE towards the cluster, RELAY_LEG_GLOBAL
+ * between clusters, RELAY_LEG_LIGHT + slot over light; the driver must hand them in that way.
  *
  * Units    bytes, nanoseconds of the caller's clock.
  * Threads  one owner at a time, that of the endpoint.
@@ -83,6 +100,7 @@
 #include "relay/group.h"
 #include "relay/hello.h"
 #include "relay/job.h"
+#include "relay/light.h"
 #include "relay/note.h"
 #include "suci/endpoint.h"
 
@@ -118,6 +136,9 @@ struct relay_policy_rule {
 };
 #define RELAY_RULES_MAX 32
 
+/* Of a payload the core writes at most so many bytes, the first. */
+#define RELAY_WRITES_MAX 56u
+
 struct relay_core_ops {
 	/* May the payload of this receive buffer be changed?  Returns where to
 	 * write, normally (uint8_t *)(uintptr_t)data, or NULL: the segment is refused. */
@@ -137,6 +158,15 @@ struct relay_core_ops {
 	 * client's bit included.  left: all local processes connected here have finished, and
 	 * at least one has.  From relay_core_tick(), when either has changed; may be NULL. */
 	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left);
+	/* The light of a slot has come up, failed, or drained: see relay_core_light() and
+	 * relay_core_dark(), which may call it themselves.  May be NULL. */
+	void (*light_state)(void *user, uint32_t slot, enum relay_light_state state);
+	/* A local process is connected: it can be told something. May be NULL. */
+	void (*proc_up)(void *user, uint32_t label_base, uint32_t rank);
+	/* A note of type RELAY_NOTE_LIGHT from process rank of the job, whole; valid during the
+	 * call.  NULL: such notes are bad ones. */
+	void (*note_other)(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note,
+			   size_t len);
 };
 
 #define RELAY_PEERS_MAX 64
@@ -173,6 +203,11 @@ struct relay_core_conf {
 	/* Relays whose paths are accepted without a job naming them. */
 	struct suci_addr peer[RELAY_PEERS_MAX];
 	uint32_t npeers;
+	uint32_t nlights; /* slots, 0 .. RELAY_LIGHTS_MAX */
+	/* No light after so long: it has failed; default 300 ms.  Silence that ends a light path
+	 * while something is unanswered: default 200 ms; an idle one is asked four times as
+	 * often.  What is on its way when a path is to be dark has so long: default 40 ms. */
+	uint64_t light_open_ns, light_liveness_ns, dark_drain_ns;
 	const struct relay_core_ops *ops;
 	void *user;
 };
@@ -183,9 +218,12 @@ struct relay_core_conf {
 	X(rx_segments, "segments offered by the endpoint")                                     \
 	X(rx_bytes, "their payload bytes")                                                     \
 	X(rx_from_trunks, "of them from other clusters")                                       \
+	X(rx_from_light, "of them from other clusters over light")                             \
 	X(rx_from_gateways, "of them from foreign processes behind gateways")                  \
 	X(tx_segments, "segments taken and queued on their way out")                           \
 	X(tx_bytes, "their payload bytes")                                                     \
+	X(tx_light, "of them over light")                                                      \
+	X(tx_light_bytes, "their payload bytes")                                               \
 	X(tx_acked, "segments the next endpoint has custody of")                               \
 	X(rewritten, "first segments whose process ids were rewritten")                        \
 	X(drop_path, "came over a path that carries no process and no trunk")                  \
@@ -220,6 +258,7 @@ struct relay_core_conf {
 	X(accept_relay, "refused: relay not named by a job or the configuration")              \
 	X(accept_full, "refused: no trunk slot left")                                          \
 	X(accept_leaving, "refused: this relay goes away")                                     \
+	X(accept_light, "refused: over light that is not to be, or not from there")            \
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
@@ -227,7 +266,11 @@ struct relay_core_conf {
 	X(strays_kept, "segments in custody whose trunk went down, kept for others")           \
 	X(strays_sent, "of them sent over another trunk")                                      \
 	X(members_refused, "relays that others told of and for which there is no place")       \
-	X(gateway_retries, "the same of paths to gateways")
+	X(gateway_retries, "trunk_retries of paths to gateways")                               \
+	X(lights_up, "light paths that came up")                                               \
+	X(lights_failed, "of those ordered, that did not come up or went down")                \
+	X(lights_drained, "light paths emptied and closed")                                    \
+	X(lights_cut, "of them with segments that had to go over trunks")
 struct relay_counters {
 #define X(n, h) uint64_t n;
 	RELAY_COUNTERS(X)
@@ -275,6 +318,21 @@ void relay_core_leave(struct relay_core *c, const char *why, uint64_t now_ns);
  * the job does not end for want of a way.  0 or NOTFOUND. */
 int relay_job_elsewhere(struct relay_core *c, uint32_t label_base, uint32_t ways, uint64_t now_ns);
 
+/* Open a light path in that slot; who has one there loses it at once (what it held goes over
+ * trunks), unless it is the same.  ops->light_state follows: UP (at once if it is the same and is
+ * up) or FAILED.  0, or INVAL (no such slot; light.addr not on its leg), NOMEM (no trunk slot). */
+int relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *light,
+		     uint64_t now_ns);
+/* The circuit is to go: nothing new is sent over it; DRAINED follows within dark_drain_ns, at once
+ * if there is no path.  0 or INVAL. */
+int relay_core_dark(struct relay_core *c, uint32_t slot, uint64_t now_ns);
+/* A note of type RELAY_NOTE_LIGHT to local process rank, or to all of the job that are connected
+ * (RELAY_RANK_NONE).  Its label base, bytes 1 to 4, is put in.  0, NOTFOUND (no such job or no
+ * such process), INVAL (not such a note), NOMEM: not all of those meant could be told, say it
+ * again. */
+int relay_core_note(struct relay_core *c, uint32_t label_base, uint32_t rank, const void *note,
+		    size_t len, uint64_t now_ns);
+
 /* Retries and lingering paths; opens what a callback found missing. */
 void relay_core_tick(struct relay_core *c, uint64_t now_ns);
 /* When tick has to be called next; BASE_NEVER_NS if nothing is pending. */
@@ -319,14 +377,20 @@ struct relay_job_info {
 /* i < jobs_max; false if there is none at i. */
 bool relay_core_job(const struct relay_core *c, uint32_t i, struct relay_job_info *out);
 
-enum relay_path_kind { RELAY_PATH_NONE, RELAY_PATH_PROC, RELAY_PATH_TRUNK, RELAY_PATH_GATEWAY };
+enum relay_path_kind {
+	RELAY_PATH_NONE,
+	RELAY_PATH_PROC,
+	RELAY_PATH_TRUNK,
+	RELAY_PATH_GATEWAY,
+	RELAY_PATH_LIGHT,
+};
 struct relay_path_info {
 	enum relay_path_kind kind;
 	bool up;
 	struct suci_addr peer;
 	uint32_t job;  /* PROC: its label base, 0 once the job is gone */
-	uint32_t rank; /* PROC; GATEWAY: index of its relay */
-	uint32_t jobs; /* TRUNK, GATEWAY: jobs that use it */
+	uint32_t rank; /* PROC; GATEWAY: index of its relay; LIGHT: slot */
+	uint32_t jobs; /* TRUNK, GATEWAY, LIGHT: jobs that use it */
 	uint64_t rx_segments, rx_bytes, tx_segments, tx_bytes;
 	uint64_t dropped, refused; /* of what came in over it */
 	uint64_t held;		   /* waiting for its acknowledgement */
@@ -338,5 +402,15 @@ struct relay_path_info {
 };
 /* path < paths_max; false if the core does not know it. */
 bool relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_info *out);
+
+struct relay_light_info {
+	enum relay_light_phase phase;
+	struct relay_light light; /* unless DARK */
+	uint32_t path;		  /* UINT32_MAX: none */
+	/* From order to UP, and to DRAINED, the last time; 0: not yet. */
+	uint64_t opened_ns, drained_ns;
+};
+/* slot < nlights. */
+bool relay_core_light_info(const struct relay_core *c, uint32_t slot, struct relay_light_info *out);
 
 #endif

@@ -7,6 +7,7 @@
  *     4 RELAYS  struct relay_list: the relays of the sender's cluster
  *     5 WAYS    u32 label base | u32 token | u32 ways | u32 resend    (bit per client)
  *     6 LOST    u32 label base | u32 ipv4 | u16 port | u8 lost        process to relay
+ *     7 LIGHT   u32 label base | ...                                  light/note.h
  *
  * Between relays the token of the receiver's host id in that job follows: label bases are
  * used again, and a note may be told long after the end, when a trunk is up at last.
@@ -22,6 +23,8 @@
 
 #define RELAY_WHY_MAX  200 /* text of an abort with its NUL */
 #define RELAY_NOTE_MAX (1 + 4 + 2 + RELAY_WHY_MAX + 4)
+/* Notes of type LIGHT may be as long as any note. */
+#define RELAY_NOTE_LIGHT_MAX 1024
 
 enum relay_note_type {
 	RELAY_NOTE_ABORT = 1,
@@ -30,6 +33,7 @@ enum relay_note_type {
 	RELAY_NOTE_RELAYS = 4,
 	RELAY_NOTE_WAYS = 5,
 	RELAY_NOTE_LOST = 6,
+	RELAY_NOTE_LIGHT = 7,
 };
 
 struct relay_note {
@@ -46,11 +50,11 @@ struct relay_note {
 	char text[RELAY_WHY_MAX]; /* ABORT; printable, NUL-terminated */
 };
 
-/* Returns the length written.  Not RELAYS. */
+/* Returns the length written.  Neither RELAYS nor LIGHT. */
 size_t relay_note_encode(const struct relay_note *n, uint8_t out[RELAY_NOTE_MAX]);
 /* 0 or MALFORMED; bytes of the text that are not printable become '?', a text
- * longer than RELAY_WHY_MAX - 1 is cut.  RELAYS: type and label base only; its body is
- * for relay_list_decode(). */
+ * longer than RELAY_WHY_MAX - 1 is cut.  RELAYS, LIGHT: type and label base only; the bodies
+ * are for others (relay_list_decode(), light/note.h). */
 int relay_note_decode(const void *in, size_t len, struct relay_note *n);
 
 /* RELAYS: who the relays of the sender's cluster are, what the sender's own share is, and,

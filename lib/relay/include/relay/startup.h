@@ -89,9 +89,9 @@ struct relay_startup_conf {
 	/* [nmembers]: their places in the cluster's list, if some of it take no part (they are
 	 * down).  NULL: it is the list. */
 	const uint8_t *member_index;
-	struct impi_auth client_auth;	   /* what we ask of our client */
-	struct impi_auth server_auth;	   /* what we offer to the server */
-	struct relay_labels *labels;	   /* the range is taken here and given back by fini */
+	struct impi_auth client_auth; /* what we ask of our client */
+	struct impi_auth server_auth; /* what we offer to the server */
+	struct relay_labels *labels;  /* the range is taken here and given back by fini */
 	uint32_t job_id;
 	uint32_t token; /* random */
 	bool gateway;	/* foreign processes can be reached */

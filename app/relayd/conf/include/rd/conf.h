@@ -36,9 +36,15 @@ enum rd_sealing { RD_SEALING_OFF, RD_SEALING_ON };
 /* How a gateway's TCP travels: over the leg's TAP, or over the machine's own interfaces. */
 enum rd_via { RD_VIA_LEG, RD_VIA_HOST };
 
-/* The two legs, numbered as in suci_addr.leg. */
-enum { RD_LEG_PRIVATE = 0, RD_LEG_GLOBAL = 1, RD_LEGS = 2 };
-extern const char *const rd_leg_names[RD_LEGS];
+/* The two legs every relay has, and behind them its light ports, one leg each; numbered as in
+ * suci_addr.leg. */
+enum { RD_LEG_PRIVATE = 0, RD_LEG_GLOBAL = 1, RD_LEGS = 2, RD_LEG_LIGHT = RD_LEGS };
+#define RD_LIGHTS_MAX 8 /* = RELAY_LIGHTS_MAX of relay/light.h */
+#define RD_LEGS_MAX   (RD_LEG_LIGHT + RD_LIGHTS_MAX)
+extern const char *const rd_leg_names[RD_LEGS_MAX];
+/* Sealing of light: as the global leg, or as said. */
+enum rd_light_sealing { RD_LIGHT_AS_GLOBAL, RD_LIGHT_OFF, RD_LIGHT_ON };
+#define RD_NO_SWITCH_PORT UINT32_MAX
 
 struct rd_conf_port {
 	char device[256];   /* PCI address or vdev string; or empty and */
@@ -52,6 +58,17 @@ struct rd_conf_port {
 	uint32_t sealing;  /* enum rd_sealing */
 	uint32_t rx_descriptors, tx_descriptors;
 };
+
+enum rd_switch {
+	RD_SWITCH_NONE,
+	RD_SWITCH_NETCONF,
+	RD_SWITCH_OPENFLOW,
+	RD_SWITCH_TL1_POLATIS,
+	RD_SWITCH_TL1_CALIENT,
+	RD_SWITCH_TL1_GLIMMERGLASS,
+	RD_SWITCH_SCPI,
+};
+#define RD_SWITCH_WORDS "none|netconf|openflow|tl1-polatis|tl1-calient|tl1-glimmerglass|scpi"
 
 struct rd_conf_relay {
 	uint32_t private_address, global_address;
@@ -70,7 +87,30 @@ struct rd_conf {
 		uint32_t self; /* index of the relay with our private address */
 		uint32_t peer_port;
 	} cluster;
-	struct rd_conf_port port[RD_LEGS];
+	struct rd_conf_port port[RD_LEGS_MAX]; /* [nlegs] */
+	uint32_t nlegs;
+	struct {
+		uint32_t nports; /* port[RD_LEG_LIGHT + i] */
+		/* Where they are on the switch, or RD_NO_SWITCH_PORT; in: what comes from us. */
+		struct {
+			uint32_t in, out;
+		} at[RD_LIGHTS_MAX];
+		uint32_t pmd, mtu, udp_port, sealing, rx_descriptors, tx_descriptors;
+		uint32_t cc; /* enum rd_cc */
+		uint32_t rate_mbps, window;
+		uint32_t open_ms, liveness_ms, drain_ms;
+		/* The conductor, as written "IP:PORT", and taken apart; 0: none. */
+		char controller[32], listen[32];
+		uint32_t controller_ip, controller_port, listen_ip, listen_port;
+		uint32_t mode; /* as enum light_mode */
+		uint32_t alpha_us, packet_alpha_us, packet_rate_mbps, gamma_ms;
+		struct {
+			uint32_t protocol; /* enum rd_switch */
+			char address[200], credentials[200], models[200], names[200], group[32];
+			char own[200];
+			uint32_t ports, batch, extra_ms;
+		} sw;
+	} optical;
 	struct {
 		/* A client at listen_port + i is relayed to server_port + i, i < ports. */
 		uint32_t listen_port, ports;
@@ -157,6 +197,7 @@ enum rd_key_type {
 	RD_KEY_IPV4,	/* uint32_t in host order; "" = 0 where not required */
 	RD_KEY_STRINGS, /* eal.extra */
 	RD_KEY_RELAYS,	/* cluster.relays */
+	RD_KEY_LIGHTS,	/* optical.ports */
 };
 
 /* A row of the table. */
@@ -213,6 +254,10 @@ bool rd_lcores_parse(const char *text, bool *lcore, bool *cpu, uint32_t max);
 
 /* "10.0.0.1" to host order; false if it is not four decimal numbers. */
 bool rd_ipv4_parse(const char *text, uint32_t *out);
+/* "IP:PORT" */
+bool rd_conf_endpoint(const char *text, uint32_t *ip, uint32_t *port);
+/* "0-7,12" below n; "" is all of them. */
+bool rd_conf_own_ports(const char *text, bool *own, uint32_t n);
 #define RD_IPV4_TEXT 16
 const char *rd_ipv4_text(uint32_t address, char buf[RD_IPV4_TEXT]);
 

@@ -1,0 +1,307 @@
+/* This relay's agent: processes and light ports on one side, the conductor on the other. */
+#include "light_private.h"
+
+#include "base/clock.h"
+#include "base/siphash.h"
+#include "relay/addr.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIAL_NS (200 * BASE_MS_NS)
+
+struct rd_light {
+	struct rd_control *ctl;
+	struct light_agent *agent;
+	struct rd_light_link link;
+	uint64_t dial_ns;
+	bool said; /* that there is no conductor */
+	struct rd_conductor *conductor;
+	uint32_t njobs;
+	const struct relay_job **job; /* [njobs] NULL: free */
+};
+
+static struct rd_light *
+of_link(struct rd_light_link *l)
+{
+	return l->owner;
+}
+
+/* ---- the agent's words ---- */
+
+static bool
+agent_send(void *user, const struct light_frame *f)
+{
+	struct rd_light *l = user;
+	return rd_light_link_send(&l->link, f);
+}
+
+static void
+agent_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, size_t len)
+{
+	struct rd_light *l = user;
+	/* Too many on their way: processes have patience, and go by packets. */
+	(void)rd_lights_note(l->ctl, label_base, rank == LIGHT_ANY ? RELAY_RANK_NONE : rank, note,
+			     len);
+}
+
+static void
+agent_light(void *user, uint32_t slot, struct light_addr relay, struct light_addr light)
+{
+	struct rd_light *l = user;
+	struct relay_light to = {.peer = relay_addr_v4(relay.ipv4, relay.port, RELAY_LEG_GLOBAL),
+				 .addr = relay_addr_v4(light.ipv4, light.port, RELAY_LEG_GLOBAL)};
+	to.addr.leg = (uint8_t)(RELAY_LEG_LIGHT + slot);
+	if (!rd_lights_up(l->ctl, slot, &to))
+		light_agent_state(l->agent, slot, LIGHT_LINK_FAILED);
+}
+
+static void
+agent_dark(void *user, uint32_t slot)
+{
+	struct rd_light *l = user;
+	if (!rd_lights_dark(l->ctl, slot))
+		light_agent_state(l->agent, slot, LIGHT_LINK_DRAINED);
+}
+
+static const struct relay_job *
+job_at(const struct rd_light *l, uint32_t label_base)
+{
+	for (uint32_t i = 0; i < l->njobs; i++)
+		if (l->job[i] && l->job[i]->label_base == label_base)
+			return l->job[i];
+	return NULL;
+}
+
+static uint32_t
+agent_client_of(void *user, uint32_t label_base, uint32_t rank)
+{
+	const struct relay_job *job = job_at(user, label_base);
+	if (!job || rank >= job->nworld)
+		return LIGHT_CLIENTS;
+	uint32_t h = relay_job_host_of(job, rank);
+	return h < job->nhosts ? job->host[h].client : LIGHT_CLIENTS;
+}
+
+static const struct light_agent_ops agent_ops = {agent_send, agent_note, agent_light, agent_dark,
+						 agent_client_of};
+
+/* ---- what comes from the worker ---- */
+
+static void
+worker_state(void *user, uint32_t slot, enum relay_light_state state)
+{
+	static const enum light_link_state as[] = {[RELAY_LIGHT_UP] = LIGHT_LINK_UP,
+						   [RELAY_LIGHT_FAILED] = LIGHT_LINK_FAILED,
+						   [RELAY_LIGHT_DRAINED] = LIGHT_LINK_DRAINED};
+	light_agent_state(((struct rd_light *)user)->agent, slot, as[state]);
+}
+
+static void
+worker_proc(void *user, uint32_t label_base, uint32_t rank)
+{
+	light_agent_proc(((struct rd_light *)user)->agent, label_base, rank);
+}
+
+static void
+worker_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, size_t len)
+{
+	light_agent_note(((struct rd_light *)user)->agent, label_base, rank, note, len);
+}
+
+/* ---- the session ---- */
+
+static void
+link_up(struct rd_light_link *k)
+{
+	struct rd_light *l = of_link(k);
+	l->said = false;
+	rd_log(RD_LOG_INFO, "light: conductor %s connected", l->ctl->conf->optical.controller);
+	light_agent_connected(l->agent);
+}
+
+static void
+link_down(struct rd_light_link *k, const char *why)
+{
+	struct rd_light *l = of_link(k);
+	l->dial_ns = l->ctl->now_ns + DIAL_NS;
+	if (!l->said)
+		rd_log(RD_LOG_WARNING, "light: no conductor at %s: %s; all goes by packets",
+		       l->ctl->conf->optical.controller, why);
+	l->said = true;
+	if (light_agent_is_connected(l->agent))
+		light_agent_lost(l->agent);
+}
+
+static bool
+link_frame(struct rd_light_link *k, const struct light_frame *f)
+{
+	return light_agent_heard(of_link(k)->agent, f);
+}
+
+static void
+dial(struct rd_light *l)
+{
+	const struct rd_control *c = l->ctl;
+	l->dial_ns = c->now_ns + DIAL_NS;
+	int fd = rd_sock_connect(NULL, 0, c->conf->optical.controller_ip,
+				 c->conf->optical.controller_port, true);
+	if (fd >= 0)
+		(void)rd_light_link_adopt(&l->link, fd, true);
+}
+
+/* ---- jobs ---- */
+
+/* The same at all relays: of the first host as the server announced it. */
+static uint64_t
+key_of(const struct relay_job *job)
+{
+	static const uint8_t none[16];
+	return base_siphash(none, job->host[0].id, IMPI_HOSTID_BYTES);
+}
+
+void
+rd_light_job(struct rd_control *c, const struct relay_job *job)
+{
+	struct rd_light *l = c->light;
+	if (!l || !job->nhosts)
+		return;
+	for (uint32_t i = 0; i < l->njobs; i++)
+		if (!l->job[i]) {
+			l->job[i] = job;
+			light_agent_job(l->agent, key_of(job), job->label_base, job->my_client);
+			return;
+		}
+}
+
+void
+rd_light_job_end(struct rd_control *c, uint32_t label_base)
+{
+	struct rd_light *l = c->light;
+	for (uint32_t i = 0; l && i < l->njobs; i++)
+		if (l->job[i] && l->job[i]->label_base == label_base) {
+			light_agent_job_end(l->agent, label_base);
+			l->job[i] = NULL;
+		}
+}
+
+/* ---- set-up, loop ---- */
+
+static struct light_agent *
+make_agent(struct rd_light *l)
+{
+	const struct rd_conf *conf = l->ctl->conf;
+	const struct rd_conf_port *global = &conf->port[RD_LEG_GLOBAL];
+	struct light_agent_config cfg = {
+		.hello = {.relay = {global->address, (uint16_t)global->udp_port},
+			  .n = (uint8_t)conf->optical.nports},
+		.jobs = l->njobs,
+		.ops = &agent_ops,
+		.user = l};
+	for (uint32_t i = 0; i < conf->optical.nports; i++)
+		cfg.hello.port[i] = (struct light_port){
+			(uint16_t)conf->optical.at[i].in,
+			{conf->port[RD_LEG_LIGHT + i].address, (uint16_t)conf->optical.udp_port}};
+	void *mem = malloc(light_agent_footprint(&cfg));
+	return mem ? light_agent_new(mem, &cfg) : NULL;
+}
+
+int
+rd_light_init(struct rd_control *c, char *err, size_t err_max)
+{
+	if (!*c->conf->optical.controller)
+		return 0;
+	struct rd_light *l = c->light = calloc(1, sizeof *l);
+	if (!l)
+		goto err_memory;
+	l->ctl = c;
+	l->link.watch.fd = -1;
+	l->njobs = 2 * c->conf->limits.jobs; /* own ones and those of other primaries */
+	l->job = calloc(l->njobs, sizeof *l->job);
+	l->agent = l->job ? make_agent(l) : NULL;
+	if (!l->agent || !rd_light_link_init(&l->link, c))
+		goto err_memory;
+	l->link.owner = l;
+	l->link.frame = link_frame;
+	l->link.up = link_up;
+	l->link.down = link_down;
+	struct rd_light_user user = {worker_state, worker_proc, worker_note, l};
+	rd_lights_user(c, &user);
+	if (c->conf->optical.sw.protocol == RD_SWITCH_NONE)
+		return 0;
+	if (rd_conductor_open(c, &l->conductor, err, err_max) == 0)
+		return 0;
+	rd_light_fini(c);
+	return -1;
+err_memory:
+	rd_light_fini(c);
+	snprintf(err, err_max, "light: no memory");
+	return -1;
+}
+
+void
+rd_light_turn(struct rd_control *c)
+{
+	if (c->light && c->light->conductor)
+		rd_conductor_turn(c->light->conductor);
+}
+
+void
+rd_light_tick(struct rd_control *c)
+{
+	struct rd_light *l = c->light;
+	if (!l)
+		return;
+	if (l->conductor)
+		rd_conductor_tick(l->conductor);
+	rd_light_link_tick(&l->link);
+	if (l->link.watch.fd < 0 && c->now_ns >= l->dial_ns && c->phase == RD_PHASE_RUN)
+		dial(l);
+}
+
+void
+rd_light_fini(struct rd_control *c)
+{
+	struct rd_light *l = c->light;
+	if (!l)
+		return;
+	rd_lights_user(c, NULL);
+	rd_conductor_close(l->conductor);
+	rd_light_link_fini(&l->link);
+	free(l->agent);
+	free(l->job);
+	free(l);
+	c->light = NULL;
+}
+
+bool
+rd_light_view(const struct rd_control *c, struct rd_light_view *v)
+{
+	if (!c->light)
+		return false;
+	*v = (struct rd_light_view){.agent = c->light->agent,
+				    .controller = c->conf->optical.controller,
+				    .connected = light_agent_is_connected(c->light->agent)};
+	if (c->light->conductor)
+		rd_conductor_view(c->light->conductor, v);
+	return true;
+}
+
+void
+rd_light_figures(const struct rd_control *c, struct rd_light_figures *out)
+{
+	struct rd_light_view v;
+	memset(out, 0, sizeof *out);
+	if (!rd_light_view(c, &v))
+		return;
+	out->configured = true;
+	out->connected = v.connected;
+	if (!v.conductor)
+		return;
+	out->conductor = true;
+	out->online = ocs_control_is_online(v.control);
+	out->gamma_us = ocs_gamma_ns(ocs_control_matrix(v.control)) / 1000;
+	out->count = *light_conductor_counters(v.conductor);
+}

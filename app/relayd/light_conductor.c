@@ -1,0 +1,393 @@
+/* The conductor in relayd: agents that call, the driver of the switch, the log. */
+#include "light_private.h"
+
+#include "base/clock.h"
+#include "driver/ocs.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <bsd/string.h>
+
+#define COMMS	   64
+#define CALLS	   64
+#define RANKS	   4096
+#define JOBS_MAX   16
+#define CALL_BYTES ((size_t)24 << 20)
+
+struct rd_conductor {
+	struct rd_control *ctl;
+	char **names; /* of the switch's ports, or NULL */
+	struct ocs_driver *driver;
+	struct ocs_control *control;
+	struct light_conductor *conductor;
+	struct rd_watch listener, switch_fd, timer;
+	struct rd_light_link link[RD_LIGHT_AGENTS];
+	bool own[OCS_PORTS_MAX];
+	uint64_t armed_ns;
+	char trouble[OCS_DRIVER_WHY]; /* what was told last */
+	uint64_t logged;
+	struct rd_light_entry *log; /* [RD_LIGHT_LOG] */
+};
+
+/* ---- agents ---- */
+
+static uint32_t
+index_of(const struct rd_conductor *k, const struct rd_light_link *l)
+{
+	return (uint32_t)(l - k->link);
+}
+
+static struct rd_conductor *
+conductor_of(const struct rd_light_link *l)
+{
+	return l->owner;
+}
+
+static bool
+agent_frame(struct rd_light_link *l, const struct light_frame *f)
+{
+	struct rd_conductor *k = conductor_of(l);
+	return light_conductor_heard(k->conductor, index_of(k, l), f, k->ctl->now_ns);
+}
+
+static void
+agent_up(struct rd_light_link *l)
+{
+	(void)l; /* it says who it is */
+}
+
+static void
+agent_down(struct rd_light_link *l, const char *why)
+{
+	struct rd_conductor *k = conductor_of(l);
+	rd_log(RD_LOG_INFO, "light: agent %u is gone: %s", index_of(k, l), why);
+	light_conductor_gone(k->conductor, index_of(k, l), k->ctl->now_ns);
+}
+
+static bool
+send_to(void *user, uint32_t agent, const struct light_frame *f)
+{
+	struct rd_conductor *k = user;
+	return rd_light_link_send(&k->link[agent], f);
+}
+
+static void
+hang_up(void *user, uint32_t agent)
+{
+	struct rd_conductor *k = user;
+	rd_watch_close(k->ctl, &k->link[agent].watch);
+}
+
+static void
+on_call(struct rd_watch *w, uint32_t events)
+{
+	struct rd_conductor *k = w->owner;
+	(void)events;
+	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	for (uint32_t i = 0; fd >= 0 && i < RD_LIGHT_AGENTS; i++)
+		if (k->link[i].watch.fd < 0) {
+			rd_sock_tune(fd, true);
+			(void)rd_light_link_adopt(&k->link[i], fd, false);
+			return;
+		}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- what happens ---- */
+
+static void
+say(const struct light_event *e)
+{
+	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
+	switch (e->kind) {
+	case LIGHT_EVENT_ONLINE:
+	case LIGHT_EVENT_OFFLINE:
+		rd_log(RD_LOG_INFO, "light: the switch is %s", light_event_name(e->kind));
+		break;
+	case LIGHT_EVENT_AGENT:
+	case LIGHT_EVENT_AGENT_GONE:
+		rd_log(RD_LOG_INFO, "light: relay %s %s", rd_ipv4_text(e->a.ipv4, a),
+		       e->kind == LIGHT_EVENT_AGENT ? "reports" : "reports no more");
+		break;
+	case LIGHT_EVENT_REFUSED:
+		rd_log(RD_LOG_WARNING, "light: circuit %u to %u refused: %s", e->x, e->y,
+		       e->text ? e->text : "");
+		break;
+	case LIGHT_EVENT_FAILED:
+		rd_log(RD_LOG_INFO, "light: %s and %s do not find each other over ports %u and %u",
+		       rd_ipv4_text(e->a.ipv4, a), rd_ipv4_text(e->b.ipv4, b), e->x, e->y);
+		break;
+	default:
+		rd_log(RD_LOG_DEBUG, "light: %s %u-%u %s", light_event_name(e->kind), e->x, e->y,
+		       e->text ? e->text : "");
+		break;
+	}
+}
+
+static void
+event(void *user, const struct light_event *e)
+{
+	struct rd_conductor *k = user;
+	struct rd_light_entry *n = &k->log[k->logged++ % RD_LIGHT_LOG];
+	n->e = *e;
+	strlcpy(n->text, e->text ? e->text : "", sizeof n->text);
+	n->e.text = NULL;
+	say(e);
+}
+
+static const struct light_conductor_ops conductor_ops = {send_to, hang_up, event};
+
+/* ---- the loop ---- */
+
+static void
+on_switch(struct rd_watch *w, uint32_t events)
+{
+	(void)w; /* the turn behind it looks */
+	(void)events;
+}
+
+static void
+on_timer(struct rd_watch *w, uint32_t events)
+{
+	uint64_t n;
+	ssize_t got = read(w->fd, &n, sizeof n);
+	(void)got;
+	(void)events;
+	((struct rd_conductor *)w->owner)->armed_ns = 0;
+}
+
+static void
+arm(struct rd_conductor *k)
+{
+	uint64_t at_ns = base_min_ns(light_conductor_expiry_ns(k->conductor),
+				     ocs_driver_expiry_ns(k->driver));
+	if (at_ns == k->armed_ns)
+		return;
+	k->armed_ns = at_ns;
+	if (at_ns == BASE_NEVER_NS)
+		at_ns = 0; /* disarmed */
+	else if (at_ns <= k->ctl->now_ns)
+		at_ns = k->ctl->now_ns + BASE_MS_NS; /* late already; not at once for ever */
+	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(at_ns / BASE_S_NS),
+					    .tv_nsec = (long)(at_ns % BASE_S_NS)}};
+	(void)timerfd_settime(k->timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+void
+rd_conductor_turn(struct rd_conductor *k)
+{
+	uint64_t now_ns = k->ctl->now_ns;
+	ocs_driver_turn(k->driver, now_ns);
+	light_conductor_turn(k->conductor, now_ns);
+	ocs_driver_send(k->driver, now_ns);
+	arm(k);
+}
+
+void
+rd_conductor_tick(struct rd_conductor *k)
+{
+	const char *trouble = ocs_driver_trouble(k->driver);
+	if (*trouble && strcmp(trouble, k->trouble) != 0)
+		rd_log(RD_LOG_WARNING, "light: the switch: %s", trouble);
+	strlcpy(k->trouble, trouble, sizeof k->trouble);
+	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++)
+		rd_light_link_tick(&k->link[i]);
+}
+
+/* ---- opening ---- */
+
+static const char *
+protocol_name(uint32_t protocol)
+{
+	static const char *const names[] = {
+		[RD_SWITCH_NETCONF] = "netconf",
+		[RD_SWITCH_OPENFLOW] = "openflow",
+		[RD_SWITCH_TL1_POLATIS] = "tl1-polatis",
+		[RD_SWITCH_TL1_CALIENT] = "tl1-calient",
+		[RD_SWITCH_TL1_GLIMMERGLASS] = "tl1-glimmerglass",
+		[RD_SWITCH_SCPI] = "scpi",
+	};
+	return names[protocol];
+}
+
+static const char *
+or_none(const char *text)
+{
+	return *text ? text : NULL;
+}
+
+static bool
+open_switch(struct rd_conductor *k, char *err, size_t err_max)
+{
+	const struct rd_conf *conf = k->ctl->conf;
+	const char *names = conf->optical.sw.names;
+	char why[OCS_DRIVER_WHY] = "no memory";
+	uint32_t named = conf->optical.sw.ports;
+	if (*names && !(k->names = ocs_names_read(names, &named, why))) {
+		snprintf(err, err_max, "optical.switch.names: %s", why);
+		return false;
+	}
+	if (named < conf->optical.sw.ports) {
+		snprintf(err, err_max, "optical.switch.names: %s names %u ports of %u", names,
+			 named, conf->optical.sw.ports);
+		return false;
+	}
+	struct ocs_driver_config d = {.protocol = protocol_name(conf->optical.sw.protocol),
+				      .address = conf->optical.sw.address,
+				      .credentials = or_none(conf->optical.sw.credentials),
+				      .ports = conf->optical.sw.ports,
+				      .batch = conf->optical.sw.batch,
+				      .names = (const char *const *)k->names,
+				      .group = or_none(conf->optical.sw.group),
+				      .models = or_none(conf->optical.sw.models),
+				      .cookie = 0x6c69676874};
+	k->driver = ocs_driver_open(&d, why);
+	if (!k->driver) {
+		snprintf(err, err_max, "optical.switch: %s", why);
+		return false;
+	}
+	(void)rd_conf_own_ports(conf->optical.sw.own, k->own, conf->optical.sw.ports);
+	struct ocs_control_config oc = {.ports = conf->optical.sw.ports,
+					.batch = conf->optical.sw.batch,
+					.gamma_guess_ns = conf->optical.gamma_ms * BASE_MS_NS,
+					.extra_ns = conf->optical.sw.extra_ms * BASE_MS_NS,
+					.own_in = k->own,
+					.own_out = k->own};
+	void *mem = malloc(ocs_control_footprint(&oc));
+	if (mem)
+		k->control = ocs_control_new(mem, &oc, ocs_driver_switch(k->driver));
+	return mem != NULL;
+}
+
+static bool
+make_conductor(struct rd_conductor *k)
+{
+	const struct rd_conf *conf = k->ctl->conf;
+	uint64_t open_ns = (conf->optical.open_ms + 200) * BASE_MS_NS;
+	uint32_t light_mbps = conf->optical.rate_mbps ? conf->optical.rate_mbps : 10000;
+	struct light_conductor_config cfg = {
+		.ports = conf->optical.sw.ports,
+		.agents = RD_LIGHT_AGENTS,
+		.jobs = 2 * conf->limits.jobs < JOBS_MAX ? 2 * conf->limits.jobs : JOBS_MAX,
+		.comms = COMMS,
+		.calls = CALLS,
+		.ranks = RANKS,
+		.call_bytes = CALL_BYTES,
+		.mode = (enum light_mode)conf->optical.mode,
+		.costs = {.alpha_s = conf->optical.alpha_us / 1e6,
+			  .beta_s_per_byte = 8e-6 / light_mbps,
+			  .gamma_s = conf->optical.gamma_ms / 1e3,
+			  .packet_alpha_s = conf->optical.packet_alpha_us / 1e6,
+			  .packet_beta_s_per_byte = 8e-6 / conf->optical.packet_rate_mbps,
+			  .local_alpha_s = 1e-5,
+			  .local_beta_s_per_byte = 1e-9},
+		.patience_ns = open_ns + (20 * conf->optical.gamma_ms + conf->optical.sw.extra_ms) *
+						 BASE_MS_NS,
+		.link_ns = open_ns,
+		.drain_ns = (conf->optical.drain_ms + 60) * BASE_MS_NS,
+		.stall_ns = 0,
+		.ops = &conductor_ops,
+		.user = k,
+		.control = k->control};
+	void *mem = malloc(light_conductor_footprint(&cfg));
+	k->log = calloc(RD_LIGHT_LOG, sizeof *k->log);
+	if (!mem || !k->log) {
+		free(mem);
+		return false;
+	}
+	k->conductor = light_conductor_new(mem, &cfg);
+	return true;
+}
+
+static int
+watch(struct rd_conductor *k, struct rd_watch *w, int fd, void (*fn)(struct rd_watch *, uint32_t))
+{
+	w->owner = k;
+	w->fn = fn;
+	return fd < 0 ? fd : rd_watch_add(k->ctl, w, fd, EPOLLIN);
+}
+
+static bool
+open_sockets(struct rd_conductor *k, char *err, size_t err_max)
+{
+	const struct rd_conf *conf = k->ctl->conf;
+	int fd = rd_sock_listen(NULL, conf->optical.listen_ip, conf->optical.listen_port);
+	int r = watch(k, &k->listener, fd, on_call);
+	if (r) {
+		if (fd >= 0)
+			close(fd);
+		snprintf(err, err_max, "optical.listen %s: %s", conf->optical.listen, strerror(-r));
+		return false;
+	}
+	r = watch(k, &k->switch_fd, dup(ocs_driver_fd(k->driver)), on_switch);
+	if (!r)
+		r = watch(k, &k->timer, timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
+			  on_timer);
+	if (r)
+		snprintf(err, err_max, "light: %s", strerror(-r));
+	return r == 0;
+}
+
+int
+rd_conductor_open(struct rd_control *c, struct rd_conductor **out, char *err, size_t err_max)
+{
+	struct rd_conductor *k = calloc(1, sizeof *k);
+	snprintf(err, err_max, "light: no memory");
+	if (!k)
+		return -1;
+	*out = k;
+	k->ctl = c;
+	k->listener.fd = k->switch_fd.fd = k->timer.fd = -1;
+	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++)
+		k->link[i].watch.fd = -1;
+	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++) {
+		struct rd_light_link *l = &k->link[i];
+		if (!rd_light_link_init(l, c))
+			return -1;
+		l->owner = k;
+		l->frame = agent_frame;
+		l->up = agent_up;
+		l->down = agent_down;
+	}
+	if (!open_switch(k, err, err_max) || !make_conductor(k) || !open_sockets(k, err, err_max))
+		return -1;
+	rd_log(RD_LOG_INFO, "light: conductor of the switch at %s, agents report to %s",
+	       c->conf->optical.sw.address, c->conf->optical.listen);
+	return 0;
+}
+
+void
+rd_conductor_close(struct rd_conductor *k)
+{
+	if (!k)
+		return;
+	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++)
+		rd_light_link_fini(&k->link[i]);
+	rd_watch_close(k->ctl, &k->listener);
+	rd_watch_close(k->ctl, &k->switch_fd);
+	rd_watch_close(k->ctl, &k->timer);
+	free(k->conductor);
+	free(k->control);
+	ocs_driver_close(k->driver);
+	ocs_names_free(k->names);
+	free(k->log);
+	free(k);
+}
+
+void
+rd_conductor_view(const struct rd_conductor *k, struct rd_light_view *v)
+{
+	v->conductor = k->conductor;
+	v->control = k->control;
+	v->trouble = ocs_driver_trouble(k->driver);
+	v->log = k->log;
+	v->logged = k->logged;
+}

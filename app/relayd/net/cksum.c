@@ -1,0 +1,104 @@
+/* The Internet checksum of what is long: a relay sums up each payload twice, on its way in and
+ * out, and where the port does not do that it is what costs most after moving the bytes.
+ *
+ * Summing native words and swapping the result gives the big-endian sum: RFC 1071, section
+ * 2(B).  Of each 64-bit lane two sums are kept, of all of it and of its upper half; the lower
+ * half's is the difference, modulo 2^64, and that is exact below 2^32 turns. */
+#include "rd/packet.h"
+
+#include <string.h>
+
+/* A function of that name with vectors of that many bytes, as wide as the processor's: wider
+ * ones compilers take to pieces. */
+#define SUM_BLOCKS(name, bytes, attribute)                                                    \
+	static attribute uint64_t name(const uint8_t *p, size_t blocks)                       \
+	{                                                                                     \
+		typedef uint64_t lanes __attribute__((vector_size(bytes)));                   \
+		lanes all = {0}, upper = {0};                                                 \
+		for (const uint8_t *end = p + blocks * RD_SUM_BLOCK; p < end; p += (bytes)) { \
+			lanes v;                                                              \
+			memcpy(&v, p, sizeof v);                                              \
+			all += v;                                                             \
+			upper += v >> 32;                                                     \
+		}                                                                             \
+		lanes sum = upper + (all - (upper << 32));                                    \
+		uint64_t s = 0;                                                               \
+		for (size_t k = 0; k < (bytes) / 8; k++)                                      \
+			s += sum[k];                                                          \
+		return s;                                                                     \
+	}
+
+SUM_BLOCKS(sum_any, 16, )
+#if defined(__x86_64__)
+SUM_BLOCKS(sum_avx2, 32, __attribute__((target("avx2"))))
+SUM_BLOCKS(sum_avx512, 64, __attribute__((target("avx512f"))))
+
+enum rd_sum_way
+rd_sum_best(void)
+{
+	return __builtin_cpu_supports("avx512f") ? RD_SUM_AVX512
+	       : __builtin_cpu_supports("avx2")	 ? RD_SUM_AVX2
+						 : RD_SUM_ANY;
+}
+#else
+/* Never asked for. */
+#define sum_avx512 sum_any
+#define sum_avx2   sum_any
+
+enum rd_sum_way
+rd_sum_best(void)
+{
+	return RD_SUM_ANY;
+}
+#endif
+
+uint64_t
+rd_sum_by(enum rd_sum_way way, const void *data, size_t blocks)
+{
+	switch (way) {
+	case RD_SUM_AVX512:
+		return sum_avx512(data, blocks);
+	case RD_SUM_AVX2:
+		return sum_avx2(data, blocks);
+	case RD_SUM_ANY:
+		break;
+	}
+	return sum_any(data, blocks);
+}
+
+/* Below that adding up a vector's lanes takes longer than doing without. */
+#define BLOCKS_FROM 256u
+
+uint64_t
+rd_cksum_add(uint64_t sum, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	if (len >= BLOCKS_FROM) {
+		size_t blocks = len / RD_SUM_BLOCK;
+		sum += rd_sum_by(rd_sum_best(), p, blocks);
+		p += blocks * RD_SUM_BLOCK;
+		len -= blocks * RD_SUM_BLOCK;
+	}
+	for (; len >= 8; len -= 8, p += 8) {
+		uint64_t w;
+		memcpy(&w, p, 8);
+		sum += (w & UINT32_MAX) + (w >> 32);
+	}
+	if (len >= 4) {
+		uint32_t w;
+		memcpy(&w, p, 4);
+		sum += w;
+		p += 4;
+		len -= 4;
+	}
+	if (len >= 2) {
+		uint16_t w;
+		memcpy(&w, p, 2);
+		sum += w;
+		p += 2;
+		len -= 2;
+	}
+	if (len)
+		sum += *p;
+	return sum;
+}

@@ -1,0 +1,263 @@
+#include "rows.h"
+
+#include "stats.h"
+
+#include "relay/addr.h"
+
+#include <stdio.h>
+
+/* Where a field goes. */
+struct to {
+	const struct rd_fields *f;
+	void *to;
+};
+
+static void
+number(struct to t, const char *name, uint64_t value)
+{
+	t.f->number(t.to, name, value);
+}
+
+static void
+text(struct to t, const char *name, const char *value)
+{
+	t.f->text(t.to, name, value);
+}
+
+static void
+flag(struct to t, const char *name, bool value)
+{
+	t.f->flag(t.to, name, value);
+}
+
+/* ---- the relay, its workers ------------------------------------------------------------- */
+
+/* Of one worker, or of all. */
+static void
+put_shared(struct to t, const struct rd_snapshot *s)
+{
+	number(t, "busy_permille", rd_busy_permille(s));
+	number(t, "paths", s->npaths);
+	number(t, "segments", s->relay.tx_segments);
+	number(t, "bytes", s->relay.tx_bytes);
+	number(t, "retransmits", s->suci.tx_retransmits);
+	number(t, "tx_ce", s->suci.tx_ce);
+	number(t, "ecn_failed", s->suci.ecn_failed);
+	number(t, "paths_moved", s->suci.paths_moved);
+	number(t, "tx_mtu_probes", s->suci.tx_mtu_probes);
+	number(t, "custody", s->relay_held);
+	number(t, "pool_size", s->pool_size);
+	number(t, "pool_in_use", s->pool_in_use);
+}
+
+static void
+put_leg(struct to t, const char *leg, const struct rd_leg_counters *l)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} row[] = {
+		{"rx_frames", l->rx_frames},
+		{"rx_bytes", l->rx_bytes},
+		{"tx_frames", l->tx_frames},
+		{"tx_bytes", l->tx_bytes},
+		{"tx_sealed", l->tx_sealed},
+		{"steered", l->steered},
+		{"rx_steered", l->rx_steered},
+		{"tx_steered", l->tx_steered},
+		{"drop_steer_full", l->drop_steer_full},
+		{"rx_tap", l->rx_tap},
+		{"tx_tap", l->tx_tap},
+	};
+	char name[64];
+	for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
+		snprintf(name, sizeof name, "%s/%s", leg, row[k].name);
+		number(t, name, row[k].value);
+	}
+}
+
+void
+rd_fields_relay(const struct rd_fields *f, void *to, const struct rd_conf *conf,
+		const struct rd_snapshot *s)
+{
+	const struct to t = {f, to};
+	char a[RD_IPV4_TEXT], name[64];
+	text(t, "cluster", conf->cluster.name);
+	number(t, "relay", conf->cluster.self);
+	number(t, "relays", conf->cluster.nrelays);
+	text(t, "instance", conf->eal.file_prefix);
+	text(t, "private", rd_ipv4_text(conf->port[RD_LEG_PRIVATE].address, a));
+	text(t, "global", rd_ipv4_text(conf->port[RD_LEG_GLOBAL].address, a));
+	text(t, "impi_server", conf->impi.server);
+	number(t, "uptime_ms", s->uptime_ns / 1000000);
+	number(t, "jobs", s->njobs);
+	flag(t, "consistent", s->consistent);
+	put_shared(t, s);
+	for (uint32_t i = 0; i < s->nlegs; i++) {
+		put_leg(t, rd_leg_names[i], &s->leg[i]);
+		snprintf(name, sizeof name, "%s/neighbours", rd_leg_names[i]);
+		number(t, name, s->neigh_used[i]);
+	}
+}
+
+void
+rd_fields_worker(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
+{
+	const struct rd_snapshot *w = s->shard[i];
+	const struct to t = {f, to};
+	struct rd_leg_counters sum = {0};
+	for (uint32_t k = 0; k < w->nlegs; k++) {
+#define X(n, h) sum.n += w->leg[k].n;
+		RD_LEG_COUNTERS(X)
+#undef X
+	}
+	number(t, "worker", w->index);
+	number(t, "lcore", w->lcore);
+	number(t, "node", w->socket < 0 ? 0 : (uint64_t)w->socket);
+	number(t, "uptime_us", w->uptime_ns / 1000);
+	number(t, "busy_us", w->worker.busy_ns / 1000);
+	number(t, "slept_us", w->slept_ns / 1000);
+	number(t, "turns", w->worker.turns);
+	number(t, "busy_turns", w->worker.busy_turns);
+	number(t, "rx_frames", sum.rx_frames);
+	number(t, "tx_frames", sum.tx_frames);
+	number(t, "steered", sum.steered);
+	number(t, "rx_steered", sum.rx_steered);
+	number(t, "tx_steered", sum.tx_steered);
+	number(t, "drop_steer_full", sum.drop_steer_full);
+	put_shared(t, w);
+}
+
+/* ---- paths, jobs ------------------------------------------------------------------------ */
+
+static const char *
+cc_name(enum suci_cc_kind cc)
+{
+	static const char *const names[] = {"fixed", "cubic", "bbr"};
+	return (unsigned)cc < sizeof names / sizeof names[0] ? names[cc] : "?";
+}
+
+void
+rd_fields_path(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
+{
+	const struct rd_path_row *r = &s->path[i];
+	const struct suci_path_info *p = &r->suci;
+	const struct to t = {f, to};
+	char peer[RELAY_ADDR_TEXT_MAX];
+	number(t, "path", r->path);
+	number(t, "worker", r->worker);
+	text(t, "kind", rd_path_kind_name(r->known ? r->relay.kind : RELAY_PATH_NONE));
+	text(t, "peer", relay_addr_text(&p->peer, peer));
+	text(t, "leg", rd_path_leg_name(p));
+	text(t, "state", p->up ? "up" : "connecting");
+	flag(t, "sealed", p->sealed);
+	if (p->sealed)
+		number(t, "key", p->key_id);
+	text(t, "cc", cc_name(p->cc));
+	flag(t, "ecn", p->ecn);
+	number(t, "tx_ce", p->tx_ce);
+	number(t, "mtu", p->mtu);
+	number(t, "mtu_max", p->mtu_max);
+	number(t, "moves", p->moves);
+	number(t, "rtt_us", p->rtt_ns / 1000);
+	number(t, "rtt_min_us", p->rtt_ns_min / 1000);
+	number(t, "rtt_var_us", p->rtt_ns_var / 1000);
+	number(t, "cwnd", p->cwnd);
+	number(t, "in_flight", p->in_flight);
+	number(t, "credit", p->peer_credit);
+	number(t, "queued", p->queued);
+	number(t, "rate_bps", p->rate_bps * 8);
+	number(t, "tx_segments", p->tx_segments);
+	number(t, "retransmits", p->tx_retransmits);
+	number(t, "rx_segments", p->rx_segments);
+	number(t, "tx_bytes", p->tx_bytes);
+	number(t, "rx_bytes", p->rx_bytes);
+	number(t, "silent_ms",
+	       s->now_ns > p->last_rx_ns ? (s->now_ns - p->last_rx_ns) / 1000000 : 0);
+	if (!r->known)
+		return;
+	number(t, "job", r->relay.job);
+	if (r->relay.kind == RELAY_PATH_PROC)
+		number(t, "rank", r->relay.rank);
+	if (r->relay.kind == RELAY_PATH_LIGHT)
+		number(t, "slot", r->relay.rank);
+	number(t, "dropped", r->relay.dropped);
+	number(t, "refused", r->relay.refused);
+	number(t, "held", r->relay.held);
+}
+
+void
+rd_fields_job(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
+{
+	const struct relay_job_info *j = &s->job[i];
+	const struct to t = {f, to};
+	number(t, "job", j->id);
+	number(t, "label_base", j->label_base);
+	number(t, "client", j->my_client);
+	number(t, "clients", j->nclients);
+	number(t, "processes", j->nworld);
+	number(t, "first_local", j->first_local);
+	number(t, "local", j->nlocal);
+	number(t, "local_up", j->local_up);
+	number(t, "local_left", j->local_left);
+	number(t, "relay_hosts", j->nhosts);
+	number(t, "trunks", j->trunks);
+	number(t, "trunks_up", j->trunks_up);
+	number(t, "gateways", j->gateways);
+	number(t, "gateways_up", j->gateways_up);
+	number(t, "rx_segments", j->rx_segments);
+	number(t, "rx_bytes", j->rx_bytes);
+	number(t, "age_ms", (s->now_ns - j->since_ns) / 1000000);
+}
+
+/* ---- the gateway ------------------------------------------------------------------------ */
+
+void
+rd_fields_gateway(const struct rd_fields *f, void *to, const struct rd_snapshot *s)
+{
+	const struct rd_gateway_snapshot *g = &s->gateway;
+	const struct to t = {f, to};
+	flag(t, "enabled", g->on);
+	if (!g->on)
+		return;
+	number(t, "channels", g->nchannels);
+	number(t, "channels_max", g->channels_max);
+	number(t, "held_bytes", g->held_bytes);
+	number(t, "packet_bytes", g->packet_bytes);
+	number(t, "guests", g->guests);
+	flag(t, "consistent", g->consistent);
+	number(t, "suci_held", g->suci_held);
+#define X(n, h) number(t, #n, g->gw.n);
+	GW_COUNTERS(X)
+#undef X
+#define X(n, h) number(t, "io/" #n, g->io.n);
+	RD_GATEWAY_COUNTERS(X)
+#undef X
+}
+
+void
+rd_fields_channel(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
+{
+	const struct rd_channel_row *r = &s->gateway.channel[i];
+	const struct gw_channel_info *c = &r->info;
+	const struct to t = {f, to};
+	char ip[RD_IPV4_TEXT], at[RD_IPV4_TEXT + 8];
+	number(t, "channel", r->channel);
+	number(t, "label_base", c->job);
+	text(t, "state", rd_channel_state_name(c));
+	snprintf(at, sizeof at, "%s:%u", rd_ipv4_text(c->local_ip, ip), c->local_port);
+	text(t, "local", at);
+	snprintf(at, sizeof at, "%s:%u", rd_ipv4_text(c->remote_ip, ip), c->remote_port);
+	text(t, "remote", at);
+	flag(t, "connects", c->connects);
+	flag(t, "up", c->up);
+	flag(t, "fini_rx", c->fini_rx);
+	flag(t, "fini_tx", c->fini_tx);
+	number(t, "rx_packets", c->rx_packets);
+	number(t, "rx_bytes", c->rx_bytes);
+	number(t, "tx_packets", c->tx_packets);
+	number(t, "tx_bytes", c->tx_bytes);
+	number(t, "queued_bytes", c->queued_bytes);
+	number(t, "held_bytes", c->held_bytes);
+	flag(t, "paused", c->paused);
+}

@@ -1,0 +1,251 @@
+/* Calls about circuits: who is lit for whom, what the conductor plans, what happened. */
+#include "rpc_private.h"
+
+#include "coll/schedule.h"
+
+#include <string.h>
+
+#define US(ns) json_integer((json_int_t)((ns) / 1000))
+
+static void
+put(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)v));
+}
+
+static void
+put_addr(json_t *o, const char *key, struct light_addr a)
+{
+	char ip[RD_IPV4_TEXT];
+	json_object_set_new(o, key, json_string(a.ipv4 ? rd_ipv4_text(a.ipv4, ip) : ""));
+}
+
+/* Keys of jobs do not fit JSON's numbers. */
+static void
+put_job(json_t *o, uint64_t key)
+{
+	char hex[20];
+	snprintf(hex, sizeof hex, "%016llx", (unsigned long long)key);
+	json_object_set_new(o, "job", json_string(key ? hex : ""));
+}
+
+static const char *
+mode_name(enum light_mode m)
+{
+	return m == LIGHT_MODE_AUTO ? "packets" : light_mode_name(m);
+}
+
+static void
+put_call(json_t *o, const struct light_call *call)
+{
+	put(o, "comm", call->comm);
+	put(o, "seq", call->seq);
+	json_object_set_new(o, "op", json_string(coll_op_name((enum coll_op)call->op)));
+	put(o, "bytes", call->bytes);
+}
+
+static json_t *
+links(const struct light_conductor *k, uint64_t now_ns)
+{
+	json_t *rows = json_array();
+	struct light_link_row l;
+	for (uint32_t i = 0; light_conductor_link(k, i, &l); i++) {
+		json_t *o = json_object();
+		put(o, "x", l.x);
+		put(o, "y", l.y);
+		put_addr(o, "a", l.a);
+		put_addr(o, "b", l.b);
+		json_object_set_new(o, "state", json_string(light_phase_name(l.phase)));
+		json_object_set_new(o, "since_us", US(now_ns - l.since_ns));
+		put_job(o, l.key);
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
+static json_t *
+jobs(const struct light_conductor *k)
+{
+	json_t *rows = json_array();
+	struct light_job_row j;
+	for (uint32_t i = 0; light_conductor_job(k, i, &j); i++) {
+		json_t *o = json_object();
+		put_job(o, j.key);
+		json_object_set_new(o, "lease", json_string(j.lease));
+		put(o, "relays", j.agents);
+		put(o, "comms", j.comms);
+		put(o, "queued", j.queued);
+		if (j.calling) {
+			put_call(o, &j.call);
+			json_object_set_new(o, "mode", json_string(mode_name(j.mode)));
+			put(o, "messages", j.messages);
+			put(o, "left", j.left);
+		}
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
+static json_t *
+agents(const struct light_conductor *k)
+{
+	json_t *rows = json_array();
+	struct light_agent_row a;
+	for (uint32_t i = 0; light_conductor_agent(k, i, &a); i++) {
+		json_t *o = json_object();
+		put_addr(o, "relay", a.relay);
+		put(o, "ports", a.ports);
+		json_object_set_new(o, "offered", json_boolean(a.offered));
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
+static json_t *
+gammas(const struct ocs_gamma *g)
+{
+	json_t *rows = json_array();
+	for (uint32_t i = 0; i < OCS_GAMMA_SIZES; i++) {
+		json_t *o;
+		if (!g->of[i].count)
+			continue;
+		o = json_object();
+		put(o, "batch", 1u << i);
+		json_object_set_new(o, "mean_us", US(ocs_gamma_mean_ns(g, 1u << i)));
+		json_object_set_new(o, "p99_us", US(ocs_gamma_p99_ns(g, 1u << i)));
+		put(o, "count", g->of[i].count);
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
+static void
+put_conductor(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
+{
+	const struct light_conductor_counters *n = light_conductor_counters(l->conductor);
+	const struct ocs_matrix *m = ocs_control_matrix(l->control);
+	const struct ocs_identity *id = ocs_control_identity(l->control);
+	bool online = ocs_control_is_online(l->control);
+	json_object_set_new(v, "switch", json_string(online ? "online" : "offline"));
+	json_object_set_new(v, "vendor", json_string(id->vendor));
+	json_object_set_new(v, "model", json_string(id->model));
+	json_object_set_new(v, "trouble", json_string(l->trouble));
+#define X(name, help) put(v, #name, n->name);
+	LIGHT_CONDUCTOR_COUNTERS(X)
+#undef X
+	put(v, "set_up", ocs_counters(m)->set_up);
+	put(v, "removed", ocs_counters(m)->removed);
+	put(v, "foreign", ocs_counters(m)->foreign_seen);
+	put(v, "sessions", ocs_control_counters(l->control)->sessions);
+	json_object_set_new(v, "gamma_us", US(ocs_gamma_ns(m)));
+	json_object_set_new(v, "gammas", gammas(ocs_gamma(m)));
+	json_object_set_new(v, "links", links(l->conductor, now_ns));
+	json_object_set_new(v, "jobs", jobs(l->conductor));
+	json_object_set_new(v, "relays", agents(l->conductor));
+}
+
+static json_t *
+slots(const struct rd_control *c, const struct light_agent *a)
+{
+	json_t *rows = json_array();
+	for (uint32_t i = 0; i < c->conf->optical.nports; i++) {
+		struct light_slot_row s = light_agent_slot(a, i);
+		json_t *o = json_object();
+		put(o, "slot", i);
+		put(o, "switch_port", c->conf->optical.at[i].in);
+		json_object_set_new(o, "told",
+				    json_string(!s.used	    ? "dark"
+						: s.falling ? "down"
+							    : "up"));
+		put_addr(o, "peer", s.used ? s.relay : (struct light_addr){0});
+		json_array_append_new(rows, o);
+	}
+	return rows;
+}
+
+void
+rd_rpc_circuits(struct rd_rpc_client *c)
+{
+	const struct rd_control *ctl = c->server->ctl;
+	struct rd_light_view l;
+	if (!rd_light_view(ctl, &l)) {
+		rd_rpc_error(&c->conn, RD_RPC_STATE,
+			     "no conductor is configured (optical.controller)");
+		return;
+	}
+	const struct light_agent_counters *n = light_agent_counters(l.agent);
+	json_t *v = json_object();
+	json_object_set_new(v, "time_us", US(ctl->now_ns));
+	json_object_set_new(v, "controller", json_string(l.controller));
+	json_object_set_new(v, "connected", json_boolean(l.connected));
+	json_object_set_new(v, "conductor", json_boolean(l.conductor != NULL));
+	put(v, "notes_up", n->notes_up);
+	put(v, "notes_down", n->notes_down);
+	put(v, "bad_notes", n->bad_notes);
+	json_object_set_new(v, "slots", slots(ctl, l.agent));
+	if (l.conductor)
+		put_conductor(v, &l, ctl->now_ns);
+	rd_rpc_result(&c->conn, v);
+}
+
+/* ---- what happened ---- */
+
+static bool
+about_ports(enum light_event_kind k)
+{
+	return k >= LIGHT_EVENT_LIT && k <= LIGHT_EVENT_FAILED;
+}
+
+static json_t *
+row_of(const struct rd_light_entry *e, uint64_t n)
+{
+	json_t *o = json_object();
+	put(o, "n", n);
+	json_object_set_new(o, "t_us", US(e->e.at_ns));
+	json_object_set_new(o, "kind", json_string(light_event_name(e->e.kind)));
+	if (e->e.from_ns)
+		json_object_set_new(o, "from_us", US(e->e.from_ns));
+	if (about_ports(e->e.kind)) {
+		put(o, "x", e->e.x);
+		put(o, "y", e->e.y);
+	}
+	if (e->e.a.ipv4)
+		put_addr(o, "a", e->e.a);
+	if (e->e.b.ipv4)
+		put_addr(o, "b", e->e.b);
+	if (e->e.key)
+		put_job(o, e->e.key);
+	if (e->e.kind >= LIGHT_EVENT_CALL) {
+		put_call(o, &e->e.call);
+		json_object_set_new(o, "mode", json_string(mode_name(e->e.mode)));
+		put(o, "messages", e->e.messages);
+		put(o, "setups", e->e.setups);
+	}
+	if (*e->text)
+		json_object_set_new(o, "text", json_string(e->text));
+	return o;
+}
+
+void
+rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call)
+{
+	struct rd_light_view l;
+	uint64_t at = call->number[RD_P_AFTER];
+	uint32_t max = call->given[RD_P_EVENTS] ? call->number[RD_P_EVENTS] : RD_P_EVENTS_MAX;
+	if (!rd_light_view(c->server->ctl, &l) || !l.conductor) {
+		rd_rpc_error(&c->conn, RD_RPC_STATE,
+			     "this relay drives no switch (optical.switch)");
+		return;
+	}
+	if (l.logged > RD_LIGHT_LOG && at < l.logged - RD_LIGHT_LOG)
+		at = l.logged - RD_LIGHT_LOG;
+	json_t *rows = json_array();
+	for (; at < l.logged && max; at++, max--)
+		json_array_append_new(rows, row_of(&l.log[at % RD_LIGHT_LOG], at));
+	json_t *v = json_object();
+	json_object_set_new(v, "time_us", US(c->server->ctl->now_ns));
+	put(v, "next", at);
+	json_object_set_new(v, "more", json_boolean(at < l.logged));
+	json_object_set_new(v, "events", rows);
+	rd_rpc_result(&c->conn, v);
+}

@@ -1,0 +1,10 @@
+/* nap_private.h - between port.c and nap.c. */
+#ifndef RDDPDK_NAP_PRIVATE_H
+#define RDDPDK_NAP_PRIVATE_H
+
+#include "driver/port.h"
+
+/* Fill wake_fd of a port that has been started. */
+void rd_port_find_wakes(struct rd_port *p);
+
+#endif

@@ -1,0 +1,600 @@
+/* Agents and their frames, communicators, calls as they are announced. */
+#include "conductor_private.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+static uint64_t
+or_else(uint64_t given, uint64_t ms)
+{
+	return given ? given : ms * BASE_MS_NS;
+}
+
+static bool
+limits_ok(const struct light_conductor_config *cfg)
+{
+	return cfg->ports && cfg->ports <= OCS_PORTS_MAX && cfg->agents && cfg->jobs &&
+	       cfg->comms && cfg->calls && cfg->ranks && cfg->call_bytes;
+}
+
+static size_t
+leases_bytes(const struct light_conductor_config *cfg)
+{
+	return ocs_leases_footprint(cfg->ports, cfg->jobs, LIGHT_CLIENTS);
+}
+
+size_t
+light_conductor_footprint(const struct light_conductor_config *cfg)
+{
+	if (!limits_ok(cfg))
+		return 0;
+	return base_carved(sizeof(struct light_conductor)) + base_carved(leases_bytes(cfg)) +
+	       base_carved(cfg->agents * sizeof(struct agent)) +
+	       base_carved(cfg->jobs * sizeof(struct job)) +
+	       cfg->jobs * base_carved(cfg->call_bytes) +
+	       base_carved(cfg->comms * sizeof(struct comm)) +
+	       3 * cfg->comms * base_carved((size_t)cfg->ranks * 4) +
+	       base_carved(cfg->calls * sizeof(struct call)) +
+	       base_carved(cfg->ports * sizeof(struct link)) +
+	       3 * base_carved((size_t)cfg->ports * 4) + BASE_CARVE_ALIGN;
+}
+
+struct light_conductor *
+light_conductor_new(void *mem, const struct light_conductor_config *cfg)
+{
+	uint8_t *to = base_carve_from(mem);
+	struct light_conductor *c = base_carve(&to, sizeof *c);
+	*c = (struct light_conductor){.cfg = *cfg};
+	struct light_conductor_config *g = &c->cfg;
+	g->patience_ns = or_else(g->patience_ns, 300);
+	g->link_ns = or_else(g->link_ns, 250);
+	g->drain_ns = or_else(g->drain_ns, 50);
+	g->stall_ns = or_else(g->stall_ns, 500);
+	g->slice_ns = or_else(g->slice_ns, 200);
+	c->m = ocs_control_matrix(cfg->control);
+	void *leases = base_carve(&to, leases_bytes(cfg));
+	c->agent = base_carve(&to, cfg->agents * sizeof *c->agent);
+	c->job = base_carve(&to, cfg->jobs * sizeof *c->job);
+	c->comm = base_carve(&to, cfg->comms * sizeof *c->comm);
+	c->call = base_carve(&to, cfg->calls * sizeof *c->call);
+	c->link = base_carve(&to, cfg->ports * sizeof *c->link);
+	c->poll_ns = BASE_NEVER_NS;
+	c->link_of = base_carve(&to, (size_t)cfg->ports * 4);
+	c->node_of = base_carve(&to, (size_t)cfg->ports * 4);
+	c->slot_of = base_carve(&to, (size_t)cfg->ports * 4);
+	memset(c->agent, 0, cfg->agents * sizeof *c->agent);
+	memset(c->comm, 0, cfg->comms * sizeof *c->comm);
+	memset(c->call, 0, cfg->calls * sizeof *c->call);
+	memset(c->link, 0, cfg->ports * sizeof *c->link);
+	memset(c->link_of, 0xff, (size_t)cfg->ports * 4);
+	memset(c->node_of, 0xff, (size_t)cfg->ports * 4);
+	for (uint32_t i = 0; i < cfg->comms; i++) {
+		c->comm[i].world = base_carve(&to, (size_t)cfg->ranks * 4);
+		c->comm[i].client = base_carve(&to, (size_t)cfg->ranks * 4);
+		c->comm[i].place_of = base_carve(&to, (size_t)cfg->ranks * 4);
+	}
+	for (uint32_t i = 0; i < cfg->jobs; i++)
+		c->job[i] = (struct job){.mem = base_carve(&to, cfg->call_bytes)};
+	c->leases = ocs_leases_new(leases, cfg->ports, c->node_of, cfg->jobs, LIGHT_CLIENTS);
+	return c;
+}
+
+/* ---- what is said ---- */
+
+bool
+conductor_send(struct light_conductor *c, uint32_t agent, const struct light_frame *f)
+{
+	return c->agent[agent].here && c->cfg.ops->send(c->cfg.user, agent, f);
+}
+
+void
+conductor_event(struct light_conductor *c, struct light_event e)
+{
+	if (c->cfg.ops->event)
+		c->cfg.ops->event(c->cfg.user, &e);
+}
+
+static struct light_offer
+offer_for(const struct light_conductor *c, const struct agent *a)
+{
+	struct light_offer o = {.on = c->online && a->hello.n > 0,
+				.ports = a->hello.n,
+				.mode = (uint8_t)c->cfg.mode};
+	/* Circuits that lie already pay for less than one that has to be set up. */
+	if (c->cfg.mode == LIGHT_MODE_AUTO || c->cfg.mode == LIGHT_MODE_HYBRID)
+		o.light_from = ocs_switch_point(&c->cfg.costs) / 8;
+	return o;
+}
+
+static void
+offer(struct light_conductor *c, uint32_t i)
+{
+	struct agent *a = &c->agent[i];
+	struct light_offer o = offer_for(c, a);
+	if (!a->here || (a->told && o.on == a->offer.on))
+		return;
+	a->told = true;
+	a->offer = o;
+	struct light_frame f = {.type = LIGHT_FRAME_OFFER, .offer = o};
+	conductor_send(c, i, &f);
+}
+
+void
+conductor_go_any(struct light_conductor *c, const struct job *j, uint32_t agent,
+		 const struct light_call *call)
+{
+	struct light_note n = {.kind = LIGHT_NOTE_GO, .counts = 1};
+	uint8_t bytes[LIGHT_NOTE_MAX];
+	n.u.count[0] = (struct light_count){call->comm, call->leader, call->seq,
+					    LIGHT_ANY,	LIGHT_ANY,    UINT32_MAX};
+	struct light_frame f = {.type = LIGHT_FRAME_NOTE,
+				.key = j->key,
+				.rank = LIGHT_ANY,
+				.note = bytes,
+				.note_len = (uint16_t)light_note_encode(&n, bytes)};
+	for (uint32_t i = 0; i < LIGHT_CLIENTS; i++)
+		if (j->agent[i] != NO_AGENT && (agent == NO_AGENT || agent == j->agent[i]))
+			conductor_send(c, j->agent[i], &f);
+}
+
+/* ---- agents ---- */
+
+static bool
+same_addr(struct light_addr a, struct light_addr b)
+{
+	return a.ipv4 == b.ipv4 && a.port == b.port;
+}
+
+static bool
+hello_ok(const struct light_conductor *c, uint32_t agent, const struct light_hello *h)
+{
+	for (uint32_t i = 0; i < h->n; i++) {
+		uint32_t p = h->port[i].switch_port;
+		if (p >= c->cfg.ports || (c->node_of[p] != NO_AGENT && c->node_of[p] != agent))
+			return false; /* another relay says that it is wired there */
+		for (uint32_t k = 0; k < i; k++)
+			if (h->port[k].switch_port == p)
+				return false;
+	}
+	return true;
+}
+
+static bool
+hello(struct light_conductor *c, uint32_t agent, const struct light_hello *h, uint64_t now_ns)
+{
+	struct agent *a = &c->agent[agent];
+	for (uint32_t i = 0; i < c->cfg.agents; i++)
+		if (i != agent && c->agent[i].here &&
+		    same_addr(c->agent[i].hello.relay, h->relay)) {
+			light_conductor_gone(c, i, now_ns);
+			c->cfg.ops->hang_up(c->cfg.user, i);
+		}
+	if (a->here || !hello_ok(c, agent, h))
+		return false;
+	*a = (struct agent){.here = true, .hello = *h};
+	for (uint32_t i = 0; i < h->n; i++) {
+		c->node_of[h->port[i].switch_port] = agent;
+		c->slot_of[h->port[i].switch_port] = i;
+	}
+	conductor_event(
+		c, (struct light_event){.kind = LIGHT_EVENT_AGENT, .at_ns = now_ns, .a = h->relay});
+	offer(c, agent);
+	return true;
+}
+
+void
+light_conductor_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
+{
+	struct agent *a = &c->agent[agent];
+	if (!a->here)
+		return;
+	a->here = false;
+	conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_AGENT_GONE,
+						.at_ns = now_ns,
+						.a = a->hello.relay});
+	conductor_links_gone(c, agent, now_ns);
+	for (uint32_t i = 0; i < c->cfg.jobs; i++) {
+		struct job *j = &c->job[i];
+		uint32_t left = 0;
+		bool had = false;
+		for (uint32_t k = 0; j->used && k < LIGHT_CLIENTS; k++) {
+			had |= j->agent[k] == agent;
+			if (j->agent[k] == agent)
+				j->agent[k] = NO_AGENT;
+			left += j->agent[k] != NO_AGENT;
+		}
+		if (!had)
+			continue;
+		j->ended |= left == 0;
+		conductor_job_renew(c, j, now_ns);
+	}
+}
+
+/* ---- jobs and communicators ---- */
+
+static struct job *
+job_of(struct light_conductor *c, uint64_t key)
+{
+	for (uint32_t i = 0; i < c->cfg.jobs; i++)
+		if (c->job[i].used && c->job[i].key == key)
+			return &c->job[i];
+	return NULL;
+}
+
+static void
+job_here(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
+{
+	struct job *j = job_of(c, f->key);
+	for (uint32_t i = 0; i < c->cfg.jobs && !j; i++)
+		if (!c->job[i].used) {
+			j = &c->job[i];
+			conductor_job_init(c, j, f->key);
+		}
+	if (!j)
+		return; /* full: all of it by packets, CALL is answered so */
+	j->ended = false;
+	if (j->agent[f->client] == agent)
+		return;
+	j->agent[f->client] = agent;
+	conductor_job_renew(c, j, now_ns);
+}
+
+static void
+job_left(struct light_conductor *c, uint32_t agent, uint64_t key, uint64_t now_ns)
+{
+	struct job *j = job_of(c, key);
+	uint32_t left = 0;
+	for (uint32_t k = 0; j && k < LIGHT_CLIENTS; k++) {
+		if (j->agent[k] == agent)
+			j->agent[k] = NO_AGENT;
+		left += j->agent[k] != NO_AGENT;
+	}
+	if (!j)
+		return;
+	j->ended = left == 0;
+	conductor_job_renew(c, j, now_ns);
+}
+
+struct comm *
+conductor_comm(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t leader)
+{
+	for (uint32_t i = 0; i < c->cfg.comms; i++) {
+		struct comm *m = &c->comm[i];
+		if (m->used && m->job == job && m->comm == comm && m->leader == leader)
+			return m;
+	}
+	return NULL;
+}
+
+static struct comm *
+comm_begin(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t leader)
+{
+	struct comm *m = conductor_comm(c, job, comm, leader);
+	for (uint32_t i = 0; i < c->cfg.comms && !m; i++)
+		if (!c->comm[i].used) {
+			m = &c->comm[i];
+			uint32_t *world = m->world, *client = m->client, *place = m->place_of;
+			*m = (struct comm){.used = true,
+					   .job = job,
+					   .comm = comm,
+					   .leader = leader,
+					   .world = world,
+					   .client = client,
+					   .place_of = place};
+		}
+	return m;
+}
+
+/* Clusters numbered by their lowest rank, as libmpi does. */
+static void
+find_places(struct comm *m)
+{
+	uint32_t number[LIGHT_CLIENTS] = {0}, ranks[LIGHT_CLIENTS] = {0};
+	m->places = m->place_size = m->members = 0;
+	for (uint32_t i = 0; i < m->p; i++) {
+		uint32_t k = m->client[i];
+		m->members |= 1u << k;
+		if (!number[k])
+			number[k] = ++m->places;
+		m->place_of[i] = number[k] - 1;
+		ranks[number[k] - 1]++;
+	}
+	m->place_size = ranks[0];
+	for (uint32_t i = 1; i < m->places; i++)
+		m->place_size = ranks[i] == ranks[0] ? m->place_size : 0;
+	if (m->places == m->p && m->p > 1)
+		m->places = 0;
+}
+
+/* The same name stands for another communicator now. */
+static bool
+is_another(const struct comm *m, const struct light_comm *p, uint8_t client)
+{
+	if (m->p != p->p || (m->freed & 1u << client))
+		return true;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (m->client[p->at + i] != CLIENT_NONE && m->world[p->at + i] != p->rank[i])
+			return true;
+	return false;
+}
+
+static bool
+comm_piece(struct light_conductor *c, struct job *j, uint32_t agent, const struct light_comm *p,
+	   const struct light_frame *f)
+{
+	uint8_t sender = 0;
+	if (f->nclients < p->n)
+		return false;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (f->clients[i] >= LIGHT_CLIENTS)
+			return false;
+	while (sender < LIGHT_CLIENTS - 1 && j->agent[sender] != agent)
+		sender++;
+	struct comm *m = comm_begin(c, job_index(c, j), p->comm, p->leader);
+	bool busy = m && j->now.call && j->now.comm == m;
+	if (!m || busy)
+		return true;
+	if (!m->p || p->p > c->cfg.ranks || is_another(m, p, sender)) {
+		m->p = p->p;
+		m->whole = false;
+		m->freed = 0;
+		m->dones = 0;
+		if (p->p <= c->cfg.ranks) /* else its calls go by packets */
+			memset(m->client, 0xff, (size_t)p->p * 4);
+	}
+	if (m->whole || p->p > c->cfg.ranks)
+		return true;
+	for (uint32_t i = 0; i < p->n; i++) {
+		m->world[p->at + i] = p->rank[i];
+		m->client[p->at + i] = f->clients[i];
+	}
+	for (uint32_t i = 0; i < p->p; i++)
+		if (m->client[i] == CLIENT_NONE)
+			return true;
+	m->whole = true;
+	m->told = ++c->orders;
+	find_places(m);
+	return true;
+}
+
+/* ---- calls ---- */
+
+bool
+conductor_is_done(const struct comm *m, uint32_t seq)
+{
+	for (uint32_t i = 0; i < m->dones && i < DONE_KEPT; i++)
+		if (m->done[i] == seq)
+			return true;
+	return false;
+}
+
+void
+conductor_done(struct light_conductor *c, struct call *k)
+{
+	struct comm *m = conductor_comm(c, k->job, k->call.comm, k->call.leader);
+	k->used = false;
+	if (!m || k->forecast) /* it will come, and be planned then */
+		return;
+	if (!conductor_is_done(m, k->call.seq))
+		m->done[m->dones++ % DONE_KEPT] = k->call.seq;
+	conductor_comm_tidy(c, m);
+}
+
+static struct call *
+call_of(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t leader, uint32_t seq)
+{
+	for (uint32_t i = 0; i < c->cfg.calls; i++) {
+		struct call *k = &c->call[i];
+		if (k->used && k->job == job && k->call.comm == comm && k->call.leader == leader &&
+		    k->call.seq == seq)
+			return k;
+	}
+	return NULL;
+}
+
+static void
+call_announced(struct light_conductor *c, uint32_t agent, struct job *j,
+	       const struct light_call *call, uint64_t now_ns)
+{
+	uint32_t job = job_index(c, j);
+	struct comm *m = conductor_comm(c, job, call->comm, call->leader);
+	struct call *k = call_of(c, job, call->comm, call->leader, call->seq);
+	bool forecast = call->flags & LIGHT_CALL_FORECAST;
+	if (k) { /* the one that was to come has */
+		if (k->forecast && !forecast) {
+			k->since_ns = now_ns;
+			j->now.progress_ns = k == j->now.call ? now_ns : j->now.progress_ns;
+		}
+		k->forecast = k->forecast && forecast;
+		return;
+	}
+	for (uint32_t i = 0; i < c->cfg.calls && !k; i++)
+		if (!c->call[i].used)
+			k = &c->call[i];
+	if ((m && conductor_is_done(m, call->seq)) || !k) {
+		if (!forecast)
+			conductor_go_any(c, j, agent, call);
+		return;
+	}
+	*k = (struct call){.used = true,
+			   .job = job,
+			   .call = *call,
+			   .order = c->orders++,
+			   .since_ns = now_ns,
+			   .forecast = forecast};
+}
+
+void
+conductor_comm_tidy(struct light_conductor *c, struct comm *m)
+{
+	const struct doing *d = &c->job[m->job].now;
+	if ((m->freed & m->members) == m->members && m->freed && !(d->call && d->comm == m))
+		m->used = false;
+}
+
+static void
+comm_free(struct light_conductor *c, struct job *j, uint32_t agent, uint32_t comm, uint32_t leader)
+{
+	struct comm *m = conductor_comm(c, job_index(c, j), comm, leader);
+	for (uint32_t k = 0; m && k < LIGHT_CLIENTS; k++)
+		if (j->agent[k] == agent)
+			m->freed |= 1u << k;
+	if (m)
+		conductor_comm_tidy(c, m);
+}
+
+static bool
+note(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
+{
+	struct job *j = job_of(c, f->key);
+	struct light_note n;
+	if (light_note_decode(f->note, f->note_len, &n))
+		return false;
+	if (!j) { /* there was no room for it */
+		struct job stranger = {.key = f->key};
+		memset(stranger.agent, 0xff, sizeof stranger.agent);
+		stranger.agent[0] = agent;
+		if (n.kind == LIGHT_NOTE_CALL)
+			conductor_go_any(c, &stranger, agent, &n.u.call);
+		return true;
+	}
+	switch ((enum light_note_kind)n.kind) {
+	case LIGHT_NOTE_COMM:
+		return comm_piece(c, j, agent, &n.u.piece, f);
+	case LIGHT_NOTE_CALL:
+		call_announced(c, agent, j, &n.u.call, now_ns);
+		return true;
+	case LIGHT_NOTE_OVER:
+		for (uint32_t i = 0; i < n.counts; i++)
+			conductor_call_over(c, j, &n.u.count[i], now_ns);
+		return true;
+	case LIGHT_NOTE_FREE:
+		comm_free(c, j, agent, n.comm, n.leader);
+		return true;
+	case LIGHT_NOTE_OFFER:
+	case LIGHT_NOTE_GO:
+		break; /* not said upwards */
+	}
+	return false;
+}
+
+bool
+light_conductor_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
+		      uint64_t now_ns)
+{
+	if (f->type == LIGHT_FRAME_HELLO)
+		return hello(c, agent, &f->hello, now_ns);
+	if (f->type == LIGHT_FRAME_PING)
+		return true;
+	if (!c->agent[agent].here)
+		return false;
+	switch ((enum light_frame_type)f->type) {
+	case LIGHT_FRAME_JOB:
+		job_here(c, agent, f, now_ns);
+		return true;
+	case LIGHT_FRAME_JOB_END:
+		job_left(c, agent, f->key, now_ns);
+		return true;
+	case LIGHT_FRAME_NOTE:
+		return note(c, agent, f, now_ns);
+	case LIGHT_FRAME_LINK:
+		conductor_link_heard(c, agent, f, now_ns);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- turns ---- */
+
+static void
+notices(struct light_conductor *c)
+{
+	struct ocs_notice n;
+	while (ocs_control_next(c->cfg.control, &n)) {
+		static const enum light_event_kind kind[] = {
+			[OCS_NOTICE_ONLINE] = LIGHT_EVENT_ONLINE,
+			[OCS_NOTICE_OFFLINE] = LIGHT_EVENT_OFFLINE,
+			[OCS_NOTICE_LIT] = LIGHT_EVENT_LIT,
+			[OCS_NOTICE_GONE] = LIGHT_EVENT_GONE,
+			[OCS_NOTICE_REFUSED] = LIGHT_EVENT_REFUSED};
+		struct light_event e = {
+			.kind = kind[n.kind], .at_ns = n.at_ns, .x = n.in, .y = n.out};
+		if (n.kind >= OCS_NOTICE_LIT && n.in < c->cfg.ports) {
+			e.from_ns = ocs_at(c->m, n.in).ordered_ns;
+			e.key = conductor_key_of(c, n.in);
+			e.text = n.text;
+		}
+		c->count.refused += n.kind == OCS_NOTICE_REFUSED;
+		c->count.lost += n.kind == OCS_NOTICE_GONE && conductor_link_stands(c, n.in);
+		conductor_event(c, e);
+	}
+}
+
+void
+light_conductor_turn(struct light_conductor *c, uint64_t now_ns)
+{
+	ocs_control_turn(c->cfg.control, now_ns);
+	notices(c);
+	c->online = ocs_control_is_online(c->cfg.control);
+	for (uint32_t i = 0; i < c->cfg.agents; i++)
+		offer(c, i);
+	conductor_links_tick(c, now_ns);
+	ocs_leases_tick(c->leases, now_ns);
+	conductor_jobs_turn(c, now_ns);
+	ocs_control_turn(c->cfg.control, now_ns);
+}
+
+uint64_t
+light_conductor_expiry_ns(const struct light_conductor *c)
+{
+	uint64_t at_ns =
+		base_min_ns(ocs_control_expiry_ns(c->cfg.control), conductor_links_expiry_ns(c));
+	at_ns = base_min_ns(at_ns, c->poll_ns);
+	return at_ns;
+}
+
+const struct light_conductor_counters *
+light_conductor_counters(const struct light_conductor *c)
+{
+	return &c->count;
+}
+
+const char *
+light_event_name(enum light_event_kind k)
+{
+	static const char *const names[] = {"online", "offline", "agent",  "agent-gone", "lit",
+					    "gone",   "refused", "up",	   "down",	 "failed",
+					    "call",   "over",	 "packets"};
+	_Static_assert(sizeof names / sizeof names[0] == LIGHT_EVENT_KINDS, "a name for each");
+	return names[k];
+}
+
+bool
+light_conductor_agent(const struct light_conductor *c, uint32_t i, struct light_agent_row *row)
+{
+	for (uint32_t a = 0; a < c->cfg.agents; a++) {
+		const struct agent *g = &c->agent[a];
+		if (!g->here || i--)
+			continue;
+		*row = (struct light_agent_row){g->hello.relay, g->hello.n, g->told && g->offer.on};
+		return true;
+	}
+	return false;
+}
+
+const char *
+light_conductor_check(const struct light_conductor *c)
+{
+	for (uint32_t p = 0; p < c->cfg.ports; p++) {
+		if (c->link_of[p] == OCS_NONE)
+			continue;
+		const struct link *l = &c->link[c->link_of[p]];
+		if (!l->used || (l->x != p && l->y != p))
+			return "a port is in a link that is not its";
+		if (c->link_of[l->x] != c->link_of[l->y])
+			return "the two ports of a link do not agree";
+	}
+	return NULL;
+}

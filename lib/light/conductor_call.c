@@ -1,0 +1,440 @@
+/* A call from its schedules to GO and OVER. */
+#include "conductor_private.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* Messages of a call: more are not thought about, and not planned; some ms each. */
+#define PREDICT_MAX  1024u
+#define MESSAGES_MAX 4096u
+#define GATHER	     LIGHT_NOTE_COUNTS
+#define BYTES_MAX    (1ull << 40) /* of a block: sums of them fit 64 bits */
+
+/* ---- schedules ---- */
+
+static const char *
+algorithm_of(const struct light_call *call)
+{
+	size_t n, seen = 0;
+	const struct coll_algorithm *a = coll_algorithms(&n);
+	for (size_t i = 0; i < n; i++)
+		if (a[i].op == (enum coll_op)call->op && seen++ == call->algorithm)
+			return a[i].name;
+	return NULL;
+}
+
+static const char *
+make(struct doing *d, const struct call *k, const struct comm *m, struct base_space *s)
+{
+	const struct light_call *call = &k->call;
+	struct ocs_call_spec spec = {.args = {.op = (enum coll_op)call->op,
+					      .size = m->p,
+					      .root = call->root,
+					      .bytes = call->bytes,
+					      .elem = call->elem,
+					      .commutative = !(call->flags & LIGHT_CALL_ORDERED),
+					      .cluster_of = m->client,
+					      .place_of = m->places > 1 ? m->place_of : NULL,
+					      .places = m->places,
+					      .place_size = m->place_size,
+					      .reversed = call->flags & LIGHT_CALL_REVERSED,
+					      .degree = call->degree},
+				     .algorithm = algorithm_of(call),
+				     .node_of = m->client};
+	if (!spec.algorithm)
+		return "no such algorithm";
+	if (call->op == COLL_NEIGHBOR)
+		return "calls between neighbours are not planned";
+	if (call->bytes > BYTES_MAX)
+		return "it is too large";
+	int rc = ocs_call_make(&d->made, &spec, s);
+	return rc == COLL_ERR_OK ? NULL : coll_strerror(rc);
+}
+
+/* Which messages cross clusters, and which of its pair each is. */
+static bool
+number(struct doing *d, const struct comm *m, struct base_space *s)
+{
+	const struct coll_message *g = d->made.message;
+	uint32_t n = d->made.messages;
+	d->flag = base_take(s, n);
+	d->ordinal = base_take(s, (size_t)n * 4);
+	d->first = base_take(s, ((size_t)m->p + 1) * 4);
+	d->stop = base_take(s, (size_t)m->p * 4);
+	if (!d->flag || !d->ordinal || !d->first || !d->stop)
+		return false;
+	uint32_t i = 0;
+	d->between = 0;
+	for (uint32_t r = 0; r < m->p; r++) {
+		memset(d->stop, 0, (size_t)m->p * 4);
+		d->first[r] = i;
+		for (; i < n && g[i].from == r; i++) {
+			bool between = m->client[r] != m->client[g[i].to];
+			d->ordinal[i] = ++d->stop[g[i].to];
+			d->flag[i] = between ? FLAG_BETWEEN : FLAG_OVER;
+			d->between += between;
+		}
+	}
+	d->first[m->p] = i;
+	return i == n;
+}
+
+/* ---- which mode ---- */
+
+struct candidate {
+	enum light_mode mode;
+	struct ocs_call_mode how;
+};
+
+static struct ocs_call_mode
+how(enum light_mode mode, const struct ocs_costs *costs)
+{
+	switch (mode) {
+	case LIGHT_MODE_NAIVE:
+		return (struct ocs_call_mode){.mode = OCS_PLAN_NAIVE};
+	case LIGHT_MODE_BATCHED:
+		return (struct ocs_call_mode){.mode = OCS_PLAN_BATCHED};
+	case LIGHT_MODE_PIPELINED:
+		return (struct ocs_call_mode){.mode = OCS_PLAN_PIPELINED};
+	case LIGHT_MODE_CACHED:
+		return (struct ocs_call_mode){.mode = OCS_PLAN_CACHED};
+	case LIGHT_MODE_HYBRID:
+	case LIGHT_MODE_AUTO:
+	case LIGHT_MODE_COUNT:
+		break;
+	}
+	return (struct ocs_call_mode){.mode = OCS_PLAN_CACHED,
+				      .light_from = ocs_switch_point(costs)};
+}
+
+/* How long the call would take; below 0: no space to tell. */
+static double
+predicted_s(const struct doing *d, const struct job *j, const struct comm *m,
+	    const struct ocs_call_mode *w, const struct ocs_costs *costs, struct base_space s)
+{
+	struct ocs_slots slots = j->slots;
+	struct ocs_call_plan plan;
+	size_t bytes = sizeof j->slot;
+	double *zero = base_take(&s, (LIGHT_CLIENTS + 2 * (size_t)m->p) * sizeof *zero);
+	slots.slot = base_take(&s, bytes);
+	if (!zero || !slots.slot)
+		return -1;
+	memcpy(slots.slot, j->slot, bytes);
+	memset(zero, 0, (LIGHT_CLIENTS + 2 * (size_t)m->p) * sizeof *zero);
+	if (!ocs_call_plan(&d->made, w, &slots, &plan, &s))
+		return -1;
+	struct ocs_prediction q = {.play = d->made.play,
+				   .run = &plan.run,
+				   .costs = costs,
+				   .ranks = m->p,
+				   .node_of = m->client,
+				   .announce_s = zero,
+				   .start_s = zero + LIGHT_CLIENTS,
+				   .finish_s = zero + LIGHT_CLIENTS + m->p};
+	void *mem = base_take(&s, ocs_predict_footprint(m->p, d->made.messages, plan.plan.setups));
+	if (!mem)
+		return -1;
+	coll_play_rewind(d->made.play);
+	return ocs_predict_s(&q, mem);
+}
+
+/* The one the call takes least with; the first, unless another is sooner. */
+static struct candidate
+least(const struct job *j, const struct comm *m, const struct ocs_costs *costs,
+      const struct base_space *s, const struct candidate *all, size_t n)
+{
+	const struct doing *d = &j->now;
+	struct candidate best = all[0];
+	double least_s = -1;
+	if (d->made.messages > PREDICT_MAX)
+		return best;
+	for (size_t i = 0; i < n; i++) {
+		double t = predicted_s(d, j, m, &all[i].how, costs, *s);
+		if (t >= 0 && (least_s < 0 || t < least_s * 0.999)) {
+			least_s = t;
+			best = all[i];
+		}
+	}
+	return best;
+}
+
+static struct ocs_call_mode
+choose(struct light_conductor *c, struct job *j, const struct comm *m, enum light_mode *mode,
+       const struct base_space *s)
+{
+	struct ocs_costs costs = c->cfg.costs;
+	struct doing *d = &j->now;
+	uint64_t learnt_ns = ocs_gamma_ns(c->m);
+	if (learnt_ns)
+		costs.gamma_s = (double)learnt_ns / 1e9;
+	if (*mode == LIGHT_MODE_AUTO)
+		*mode = c->cfg.mode;
+	const struct candidate cached = {LIGHT_MODE_CACHED, how(LIGHT_MODE_CACHED, &costs)};
+	const struct candidate pipelined = {LIGHT_MODE_PIPELINED,
+					    how(LIGHT_MODE_PIPELINED, &costs)};
+	if (*mode == LIGHT_MODE_CACHED) {
+		/* A circuit that waits for its message holds a port that others could be set up
+		 * on: what is lit is left where that costs more than it saves. */
+		const struct candidate all[] = {cached, pipelined};
+		return least(j, m, &costs, s, all, 2).how;
+	}
+	if (*mode != LIGHT_MODE_AUTO)
+		return how(*mode, &costs);
+	const struct candidate all[] = {
+		/* what lies there is used, nothing set up */
+		{LIGHT_MODE_AUTO, {.mode = OCS_PLAN_CACHED, .light_from = UINT64_MAX}},
+		{LIGHT_MODE_HYBRID, how(LIGHT_MODE_HYBRID, &costs)},
+		cached,
+		pipelined,
+	};
+	/* too long to think about: hybrid */
+	struct candidate best =
+		d->made.messages > PREDICT_MAX ? all[1] : least(j, m, &costs, s, all, 4);
+	*mode = best.mode;
+	return best.how;
+}
+
+/* ---- begin ---- */
+
+static uint64_t
+stall_ns(const struct light_conductor *c, const struct doing *d)
+{
+	uint64_t largest = 0;
+	for (uint32_t i = 0; i < d->made.messages; i++)
+		if (d->made.message[i].bytes > largest)
+			largest = d->made.message[i].bytes;
+	double s = (double)largest *
+		   (c->cfg.costs.packet_beta_s_per_byte + c->cfg.costs.beta_s_per_byte);
+	return c->cfg.stall_ns + (uint64_t)(4 * s * 1e9);
+}
+
+static bool
+same(const struct light_call *a, const struct light_call *b)
+{
+	uint8_t differ = a->flags ^ b->flags;
+	return a->op == b->op && a->algorithm == b->algorithm && a->root == b->root &&
+	       a->elem == b->elem && a->degree == b->degree && a->bytes == b->bytes &&
+	       !(differ & ~LIGHT_CALL_FORECAST);
+}
+
+/* Schedules and messages of the call; s: what is left of the memory behind them. */
+static const char *
+prepare(struct light_conductor *c, struct job *j, const struct call *k, const struct comm *m,
+	struct base_space *s)
+{
+	struct doing *d = &j->now;
+	if (j->last.told == m->told && same(&j->last.call, &k->call)) {
+		*d = j->last.made;
+		*s = j->last.rest;
+		for (uint32_t i = 0; i < d->made.messages; i++)
+			d->flag[i] = d->flag[i] & FLAG_BETWEEN ? FLAG_BETWEEN : FLAG_OVER;
+		return NULL;
+	}
+	*s = base_space(j->mem, c->cfg.call_bytes);
+	j->last.told = 0;
+	memset(d, 0, sizeof *d);
+	const char *why = make(d, k, m, s);
+	if (why)
+		return why;
+	if (d->made.messages > MESSAGES_MAX || !number(d, m, s))
+		return "it is too large";
+	j->last.told = m->told;
+	j->last.call = k->call;
+	j->last.made = *d;
+	j->last.rest = *s;
+	return NULL;
+}
+
+const char *
+conductor_call_begin(struct light_conductor *c, struct job *j, struct call *k, struct comm *m,
+		     uint64_t now_ns)
+{
+	struct doing *d = &j->now;
+	struct base_space s;
+	for (uint32_t r = 0; r < m->p; r++)
+		if (m->client[r] >= LIGHT_CLIENTS)
+			return "its communicator is not known";
+	const char *why = prepare(c, j, k, m, &s);
+	if (why)
+		return why;
+	d->mode = k->call.mode;
+	struct ocs_call_mode w = choose(c, j, m, &d->mode, &s);
+	if (!ocs_call_plan(&d->made, &w, &j->slots, &d->plan, &s))
+		return "it is too large";
+	d->fresh = base_take(&s, d->plan.plan.setups);
+	void *fabric = base_take(&s, ocs_fabric_footprint(&d->plan.plan));
+	if (!fabric || !d->fresh) {
+		ocs_fabric_clear(&j->fabric, now_ns);
+		return "it is too large";
+	}
+	for (uint32_t i = 0; i < d->plan.plan.setups; i++)
+		d->fresh[i] = !d->plan.plan.setup[i].kept;
+	j->fabric.both_ways = ocs_control_identity(c->cfg.control)->caps & OCS_CAP_BIDIRECTIONAL;
+	ocs_fabric_start(&j->fabric, &d->plan.run, now_ns, fabric);
+	d->call = k;
+	d->comm = m;
+	d->left = d->between;
+	d->planned_ns = d->progress_ns = now_ns;
+	d->stall_ns = stall_ns(c, d);
+	d->changed = true;
+	for (uint32_t i = 0; i < d->made.messages; i++)
+		if (!(d->flag[i] & FLAG_BETWEEN))
+			ocs_run_over(&d->plan.run, i);
+	c->count.calls++;
+	c->count.misses += d->plan.plan.ordered;
+	conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_CALL,
+						.at_ns = now_ns,
+						.key = j->key,
+						.call = k->call,
+						.mode = d->mode,
+						.messages = d->between,
+						.setups = d->plan.plan.ordered});
+	return NULL;
+}
+
+/* ---- GO ---- */
+
+static void
+send_go(struct light_conductor *c, const struct job *j, uint32_t from, struct light_note *n)
+{
+	const struct comm *m = j->now.comm;
+	uint8_t bytes[LIGHT_NOTE_MAX];
+	uint32_t agent = j->agent[m->client[from]];
+	if (n->counts && agent != NO_AGENT) {
+		struct light_frame f = {.type = LIGHT_FRAME_NOTE,
+					.key = j->key,
+					.rank = m->world[from],
+					.note = bytes,
+					.note_len = (uint16_t)light_note_encode(n, bytes)};
+		conductor_send(c, agent, &f);
+	}
+	n->counts = 0;
+}
+
+/* The message may go: note how. */
+static void
+allow(struct light_conductor *c, struct doing *d, uint32_t i, enum ocs_way way)
+{
+	uint32_t setup = d->plan.plan.by[i];
+	d->flag[i] |= FLAG_MAY;
+	if (way != OCS_WAY_LIGHT) {
+		c->count.by_packets++;
+		return;
+	}
+	d->flag[i] |= FLAG_LIGHT;
+	c->count.by_light++;
+	c->count.hits += !d->fresh[setup];
+	d->fresh[setup] = 0;
+}
+
+/* What the process of this rank may send now. */
+static void
+go_of(struct light_conductor *c, struct job *j, uint32_t from)
+{
+	struct doing *d = &j->now;
+	struct light_note n = {.kind = LIGHT_NOTE_GO};
+	uint32_t stamp = from + 1;
+	for (uint32_t i = d->first[from]; i < d->first[from + 1]; i++) {
+		uint32_t to = d->made.message[i].to;
+		if (!(d->flag[i] & FLAG_BETWEEN) || (d->flag[i] & FLAG_MAY) || d->stop[to] == stamp)
+			continue;
+		enum ocs_way way = ocs_run_way(&d->plan.run, i);
+		if (way == OCS_WAY_WAIT) {
+			d->stop[to] = stamp;
+			continue;
+		}
+		allow(c, d, i, way);
+		uint32_t at = 0;
+		while (at < n.counts && n.u.count[at].to != to)
+			at++;
+		if (at == GATHER) {
+			send_go(c, j, from, &n);
+			at = 0;
+		}
+		const struct light_call *call = &d->call->call;
+		n.u.count[at] = (struct light_count){call->comm, call->leader, call->seq,
+						     from,	 to,	       d->ordinal[i]};
+		n.counts = at == n.counts ? at + 1 : n.counts;
+	}
+	send_go(c, j, from, &n);
+}
+
+static void
+go_all(struct light_conductor *c, struct job *j)
+{
+	struct doing *d = &j->now;
+	memset(d->stop, 0, (size_t)d->comm->p * 4);
+	for (uint32_t r = 0; r < d->comm->p; r++)
+		go_of(c, j, r);
+}
+
+/* ---- over ---- */
+
+static void
+end(struct light_conductor *c, struct job *j, enum light_event_kind kind, const char *why,
+    uint64_t now_ns)
+{
+	struct doing *d = &j->now;
+	j->untidy = !ocs_fabric_end(&j->fabric, now_ns);
+	conductor_event(c, (struct light_event){.kind = kind,
+						.at_ns = now_ns,
+						.from_ns = d->planned_ns,
+						.key = j->key,
+						.call = d->call->call,
+						.mode = d->mode,
+						.messages = d->between,
+						.setups = d->plan.plan.ordered,
+						.text = why});
+	conductor_done(c, d->call);
+	d->call = NULL;
+}
+
+void
+conductor_call_drop(struct light_conductor *c, struct job *j, const char *why, uint64_t now_ns)
+{
+	if (!j->now.call)
+		return;
+	if (!j->now.call->forecast) {
+		conductor_go_any(c, j, NO_AGENT, &j->now.call->call);
+		c->count.calls_by_packets++;
+	}
+	end(c, j, LIGHT_EVENT_PACKETS, why, now_ns);
+}
+
+void
+conductor_call_over(struct light_conductor *c, struct job *j, const struct light_count *n,
+		    uint64_t now_ns)
+{
+	struct doing *d = &j->now;
+	(void)c;
+	if (!d->call || d->call->call.comm != n->comm || d->call->call.leader != n->leader ||
+	    d->call->call.seq != n->seq || n->from >= d->comm->p)
+		return;
+	for (uint32_t i = d->first[n->from]; i < d->first[n->from + 1]; i++) {
+		if (d->made.message[i].to != n->to || !(d->flag[i] & FLAG_BETWEEN) ||
+		    (d->flag[i] & FLAG_OVER) || d->ordinal[i] > n->count)
+			continue;
+		d->flag[i] |= FLAG_OVER | FLAG_MAY;
+		d->left--;
+		ocs_run_over(&d->plan.run, i);
+		d->progress_ns = now_ns;
+		d->changed = true;
+	}
+}
+
+void
+conductor_call_step(struct light_conductor *c, struct job *j, uint64_t now_ns)
+{
+	struct doing *d = &j->now;
+	bool changed = ocs_fabric_step(&j->fabric, now_ns);
+	if (changed || d->changed) {
+		d->progress_ns = now_ns;
+		d->changed = false;
+		go_all(c, j);
+	}
+	if (!d->left)
+		end(c, j, LIGHT_EVENT_OVER, "", now_ns);
+	else if (!d->call->forecast && now_ns - d->progress_ns >= d->stall_ns)
+		conductor_call_drop(c, j, "nothing has happened for long", now_ns);
+}

@@ -1,0 +1,302 @@
+/* Jobs: what they lease, the queue of their calls. */
+#include "conductor_private.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+#define HOLD_NS	  BASE_S_NS
+#define UNTOLD_NS (100 * BASE_MS_NS) /* for the communicator of a call to be told */
+#define QUEUED_NS (400 * BASE_MS_NS) /* for those before a call to be over */
+
+void
+conductor_job_init(struct light_conductor *c, struct job *j, uint64_t key)
+{
+	void *mem = j->mem;
+	memset(j, 0, sizeof *j);
+	j->mem = mem;
+	j->used = true;
+	j->key = key;
+	j->owner = ++c->owners;
+	memset(j->agent, 0xff, sizeof j->agent);
+	memset(j->port_of, 0xff, sizeof j->port_of);
+	j->slots = (struct ocs_slots){LIGHT_CLIENTS, LIGHT_SLOTS_MAX, j->ports, j->slot, 0};
+	ocs_slots_clear(&j->slots);
+	j->fabric = (struct ocs_fabric){.m = c->m,
+					.slots = &j->slots,
+					.port_of = j->port_of,
+					.owner = j->owner,
+					.patience_ns = c->cfg.patience_ns,
+					.ends = &conductor_ends,
+					.user = c};
+}
+
+/* ---- leases ---- */
+
+static void
+leave(struct light_conductor *c, struct job *j, uint64_t now_ns)
+{
+	if (j->lease == LEASE_GRANTED) {
+		ocs_fabric_clear(&j->fabric, now_ns);
+		j->lease = LEASE_LEAVING;
+	} else if (j->lease == LEASE_WAITING) {
+		ocs_lease_release(c->leases, j->owner, now_ns);
+		j->lease = LEASE_NONE;
+	}
+}
+
+void
+conductor_job_renew(struct light_conductor *c, struct job *j, uint64_t now_ns)
+{
+	conductor_call_drop(c, j, "a relay of the job came or went", now_ns);
+	leave(c, j, now_ns);
+}
+
+static void
+map_ports(struct light_conductor *c, struct job *j)
+{
+	memset(j->port_of, 0xff, sizeof j->port_of);
+	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++) {
+		uint32_t k = 0;
+		while (j->agent[n] != NO_AGENT && k < LIGHT_SLOTS_MAX) {
+			uint32_t p = ocs_lease_port(c->leases, j->owner, j->agent[n], k);
+			if (p == OCS_NO_PORT)
+				break;
+			j->port_of[n * LIGHT_SLOTS_MAX + k++] = p;
+		}
+		j->ports[n] = k;
+	}
+	ocs_slots_clear(&j->slots);
+}
+
+static void
+ask(struct light_conductor *c, struct job *j, uint64_t now_ns)
+{
+	struct ocs_ask a[LIGHT_CLIENTS];
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < LIGHT_CLIENTS; i++) {
+		uint32_t g = j->agent[i];
+		if (g != NO_AGENT && c->agent[g].hello.n)
+			a[n++] = (struct ocs_ask){g, 1, c->agent[g].hello.n};
+	}
+	if (n >= 2 && ocs_lease_ask(c->leases, j->owner, a, n, HOLD_NS, now_ns))
+		j->lease = LEASE_WAITING;
+}
+
+static bool
+somebody_waits(const struct light_conductor *c, const struct job *j)
+{
+	for (uint32_t i = 0; i < c->cfg.jobs; i++)
+		if (&c->job[i] != j && c->job[i].used && c->job[i].lease == LEASE_WAITING)
+			return true;
+	return false;
+}
+
+static bool
+has_calls(const struct light_conductor *c, const struct job *j)
+{
+	for (uint32_t i = 0; i < c->cfg.calls; i++)
+		if (c->call[i].used && c->call[i].job == job_index(c, j))
+			return true;
+	return false;
+}
+
+static void
+lease_turn(struct light_conductor *c, struct job *j, uint64_t now_ns)
+{
+	switch (j->lease) {
+	case LEASE_NONE:
+		if (!j->ended && has_calls(c, j))
+			ask(c, j, now_ns);
+		if (j->lease == LEASE_NONE)
+			break;
+		/* fall through */
+	case LEASE_WAITING:
+		if (ocs_lease_state(c->leases, j->owner) == OCS_LEASE_NONE)
+			j->lease = LEASE_NONE;
+		if (ocs_lease_confirm(c->leases, j->owner)) {
+			j->lease = LEASE_GRANTED;
+			j->granted_ns = now_ns;
+			map_ports(c, j);
+		}
+		break;
+	case LEASE_GRANTED:
+		if (!j->now.call && somebody_waits(c, j) &&
+		    (now_ns - j->granted_ns >= c->cfg.slice_ns || !has_calls(c, j)))
+			leave(c, j, now_ns);
+		break;
+	case LEASE_LEAVING:
+		ocs_fabric_clear(&j->fabric, now_ns);
+		if (ocs_fabric_empty(&j->fabric)) {
+			ocs_lease_release(c->leases, j->owner, now_ns);
+			j->lease = LEASE_NONE;
+		}
+		break;
+	}
+}
+
+/* ---- calls ---- */
+
+static struct call *
+first_call(struct light_conductor *c, const struct job *j)
+{
+	struct call *first = NULL;
+	for (uint32_t i = 0; i < c->cfg.calls; i++) {
+		struct call *k = &c->call[i];
+		bool mine = k->used && k->job == job_index(c, j) && k != j->now.call;
+		/* what is there goes before what will come */
+		if (mine && (!first || first->forecast > k->forecast ||
+			     (first->forecast == k->forecast && k->order < first->order)))
+			first = k;
+	}
+	return first;
+}
+
+static void
+by_packets(struct light_conductor *c, struct job *j, struct call *k, const char *why,
+	   uint64_t now_ns)
+{
+	if (!k->forecast)
+		conductor_go_any(c, j, NO_AGENT, &k->call);
+	c->count.calls_by_packets++;
+	conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_PACKETS,
+						.at_ns = now_ns,
+						.key = j->key,
+						.call = k->call,
+						.text = why});
+	conductor_done(c, k);
+}
+
+/* There is no room for it, or it is too large. */
+static bool
+hopeless(const struct light_conductor *c, const struct comm *m)
+{
+	if (m)
+		return m->p > c->cfg.ranks;
+	for (uint32_t i = 0; i < c->cfg.comms; i++)
+		if (!c->comm[i].used)
+			return false;
+	return true;
+}
+
+/* Those that cannot be planned, and those that have waited for long. */
+static void
+let_go(struct light_conductor *c, struct job *j, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < c->cfg.calls; i++) {
+		struct call *k = &c->call[i];
+		if (!k->used || k->job != job_index(c, j) || k == j->now.call)
+			continue;
+		struct comm *m = conductor_comm(c, k->job, k->call.comm, k->call.leader);
+		uint64_t waited = now_ns - k->since_ns;
+		if (!c->online)
+			by_packets(c, j, k, "the switch is offline", now_ns);
+		else if (j->lease != LEASE_GRANTED)
+			by_packets(c, j, k, "the ports are not ours now", now_ns);
+		else if ((!m || !m->whole) && (waited >= UNTOLD_NS || hopeless(c, m)))
+			by_packets(c, j, k, "its communicator is not known", now_ns);
+		else if (waited >= QUEUED_NS)
+			by_packets(c, j, k, "others were under way for too long", now_ns);
+	}
+}
+
+static void
+begin_next(struct light_conductor *c, struct job *j, uint64_t now_ns)
+{
+	struct call *k = first_call(c, j);
+	if (j->now.call && j->now.call->forecast && ((k && !k->forecast) || somebody_waits(c, j)))
+		conductor_call_drop(c, j, "another call came first", now_ns);
+	while (!j->now.call && j->lease == LEASE_GRANTED && c->online && (k = first_call(c, j))) {
+		struct comm *m = conductor_comm(c, k->job, k->call.comm, k->call.leader);
+		if (!m || !m->whole)
+			return;
+		const char *why = conductor_is_done(m, k->call.seq)
+					  ? "it came too late"
+					  : conductor_call_begin(c, j, k, m, now_ns);
+		if (why)
+			by_packets(c, j, k, why, now_ns);
+	}
+}
+
+static void
+forget(struct light_conductor *c, struct job *j)
+{
+	for (uint32_t i = 0; i < c->cfg.comms; i++)
+		if (c->comm[i].used && c->comm[i].job == job_index(c, j))
+			c->comm[i].used = false;
+	for (uint32_t i = 0; i < c->cfg.calls; i++)
+		if (c->call[i].used && c->call[i].job == job_index(c, j))
+			c->call[i].used = false;
+	j->used = false;
+}
+
+/* What may come at any time is looked at now and then. */
+static uint64_t
+poll_ns(const struct job *j)
+{
+	return j->now.call && j->now.call->forecast ? 10 * POLL_NS : POLL_NS;
+}
+
+void
+conductor_jobs_turn(struct light_conductor *c, uint64_t now_ns)
+{
+	c->poll_ns = BASE_NEVER_NS;
+	for (uint32_t i = 0; i < c->cfg.jobs; i++) {
+		struct job *j = &c->job[i];
+		bool began;
+		if (!j->used)
+			continue;
+		lease_turn(c, j, now_ns);
+		let_go(c, j, now_ns);
+		if (j->untidy && !j->now.call)
+			j->untidy = !ocs_fabric_end(&j->fabric, now_ns);
+		do {
+			begin_next(c, j, now_ns);
+			began = j->now.call != NULL;
+			if (began)
+				conductor_call_step(c, j, now_ns);
+		} while (began && !j->now.call); /* over at once: the next one */
+		if (j->ended && j->lease == LEASE_NONE)
+			forget(c, j);
+		else if (j->lease == LEASE_LEAVING || j->lease == LEASE_WAITING || j->untidy ||
+			 has_calls(c, j))
+			c->poll_ns = base_min_ns(c->poll_ns, now_ns + poll_ns(j));
+	}
+}
+
+uint32_t
+light_conductor_busy(const struct light_conductor *c)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < c->cfg.jobs; i++)
+		n += c->job[i].used && (c->job[i].lease != LEASE_NONE || c->job[i].now.call);
+	return n;
+}
+
+bool
+light_conductor_job(const struct light_conductor *c, uint32_t i, struct light_job_row *row)
+{
+	static const char *const leases[] = {"none", "waiting", "granted", "leaving"};
+	for (uint32_t n = 0; n < c->cfg.jobs; n++) {
+		const struct job *j = &c->job[n];
+		if (!j->used || i--)
+			continue;
+		*row = (struct light_job_row){.key = j->key, .lease = leases[j->lease]};
+		for (uint32_t k = 0; k < LIGHT_CLIENTS; k++)
+			row->agents += j->agent[k] != NO_AGENT;
+		for (uint32_t k = 0; k < c->cfg.comms; k++)
+			row->comms += c->comm[k].used && c->comm[k].job == n;
+		for (uint32_t k = 0; k < c->cfg.calls; k++)
+			row->queued += c->call[k].used && c->call[k].job == n &&
+				       &c->call[k] != j->now.call;
+		row->calling = j->now.call != NULL;
+		if (row->calling) {
+			row->call = j->now.call->call;
+			row->mode = j->now.mode;
+			row->messages = j->now.between;
+			row->left = j->now.left;
+		}
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,265 @@
+/* Links between two optical ports: what their relays are told, and what they say. */
+#include "conductor_private.h"
+
+#include "base/clock.h"
+
+static struct link *
+at(struct light_conductor *c, uint32_t port)
+{
+	return c->link_of[port] == OCS_NONE ? NULL : &c->link[c->link_of[port]];
+}
+
+uint64_t
+conductor_key_of(const struct light_conductor *c, uint32_t port)
+{
+	struct ocs_circuit k = ocs_at(c->m, port);
+	for (uint32_t i = 0; i < c->cfg.jobs; i++)
+		if (c->job[i].used && c->job[i].owner == k.owner)
+			return c->job[i].key;
+	return 0;
+}
+
+bool
+conductor_link_stands(const struct light_conductor *c, uint32_t port)
+{
+	return port < c->cfg.ports && c->link_of[port] != OCS_NONE &&
+	       c->link[c->link_of[port]].phase <= LIGHT_RISEN;
+}
+
+static struct light_addr
+relay_at(const struct light_conductor *c, uint32_t port)
+{
+	uint32_t a = c->node_of[port];
+	return a == NO_AGENT ? (struct light_addr){0} : c->agent[a].hello.relay;
+}
+
+static void
+event(struct light_conductor *c, enum light_event_kind kind, const struct link *l, uint64_t from_ns,
+      uint64_t now_ns)
+{
+	conductor_event(c, (struct light_event){.kind = kind,
+						.at_ns = now_ns,
+						.from_ns = from_ns,
+						.x = l->x,
+						.y = l->y,
+						.a = relay_at(c, l->x),
+						.b = relay_at(c, l->y),
+						.key = l->key});
+}
+
+static void
+enter(struct link *l, enum light_phase phase, uint64_t now_ns)
+{
+	l->phase = phase;
+	l->since_ns = now_ns;
+}
+
+static bool
+tell(struct light_conductor *c, const struct link *l, int end, bool up)
+{
+	uint32_t own = end ? l->y : l->x, other = end ? l->x : l->y;
+	uint32_t a = c->node_of[own], b = c->node_of[other];
+	if (a == NO_AGENT || (up && b == NO_AGENT))
+		return false;
+	struct light_frame f = {.type = up ? LIGHT_FRAME_LINK_UP : LIGHT_FRAME_LINK_DOWN,
+				.link = l->id,
+				.slot = (uint8_t)c->slot_of[own]};
+	if (up) {
+		f.peer = c->agent[b].hello.relay;
+		f.light = c->agent[b].hello.port[c->slot_of[other]].addr;
+	}
+	return conductor_send(c, a, &f);
+}
+
+/* Both are to let go of it; who cannot be told has. */
+static void
+fall(struct light_conductor *c, struct link *l, enum light_phase phase, uint64_t now_ns)
+{
+	bool was_up = l->phase == LIGHT_RISEN;
+	enter(l, phase, now_ns);
+	for (int end = 0; end < 2; end++)
+		l->drained[end] = !tell(c, l, end, false) || l->drained[end];
+	if (phase == LIGHT_BROKEN)
+		c->count.links_failed++;
+	event(c, phase == LIGHT_BROKEN ? LIGHT_EVENT_FAILED : LIGHT_EVENT_DOWN, l,
+	      was_up ? l->up_ns : now_ns, now_ns);
+}
+
+/* One that has been let go of is forgotten.  True: there is none (any more). */
+static bool
+settled(struct light_conductor *c, struct link *l, uint64_t now_ns)
+{
+	if (!l)
+		return true;
+	if (l->phase != LIGHT_FALLING && l->phase != LIGHT_BROKEN)
+		return false;
+	if (!(l->drained[0] && l->drained[1]) && now_ns - l->since_ns < c->cfg.drain_ns)
+		return false;
+	c->link_of[l->x] = c->link_of[l->y] = OCS_NONE;
+	l->used = false;
+	return true;
+}
+
+static void
+rise(struct light_conductor *c, uint32_t x, uint32_t y, uint64_t now_ns)
+{
+	uint32_t low = x < y ? x : y;
+	struct link *l = &c->link[low];
+	*l = (struct link){.used = true,
+			   .id = ++c->links,
+			   .x = low,
+			   .y = x < y ? y : x,
+			   .key = conductor_key_of(c, x)};
+	c->link_of[x] = c->link_of[y] = low;
+	enter(l, LIGHT_RISING, now_ns);
+	bool told = tell(c, l, 0, true);
+	if (!tell(c, l, 1, true) || !told)
+		fall(c, l, LIGHT_BROKEN, now_ns);
+}
+
+static int
+up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
+{
+	struct light_conductor *c = user;
+	struct link *l = at(c, x), *other = at(c, y);
+	bool broken = l && l->phase == LIGHT_BROKEN && l == other;
+	if (l == other && l && l->phase == LIGHT_RISEN)
+		return 1;
+	if (l == other && l && l->phase == LIGHT_RISING)
+		return 0;
+	bool free_x = settled(c, l, now_ns);
+	bool free_y = other == l ? free_x : settled(c, other, now_ns);
+	if (broken)
+		return -1;
+	if (free_x && free_y)
+		rise(c, x, y, now_ns);
+	else if (l != other) { /* the circuit of an earlier one has gone without a word */
+		if (!free_x && l->phase <= LIGHT_RISEN)
+			fall(c, l, LIGHT_FALLING, now_ns);
+		if (!free_y && other->phase <= LIGHT_RISEN)
+			fall(c, other, LIGHT_FALLING, now_ns);
+	}
+	return 0;
+}
+
+static bool
+down(void *user, uint32_t port, uint64_t now_ns)
+{
+	struct light_conductor *c = user;
+	struct link *l = at(c, port);
+	if (l && l->phase <= LIGHT_RISEN)
+		fall(c, l, LIGHT_FALLING, now_ns);
+	return settled(c, l, now_ns);
+}
+
+const struct ocs_fabric_ends conductor_ends = {.up = up, .down = down};
+
+void
+conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
+		     uint64_t now_ns)
+{
+	uint32_t port = OCS_NONE;
+	if (f->slot < c->agent[agent].hello.n)
+		port = c->agent[agent].hello.port[f->slot].switch_port;
+	struct link *l = port < c->cfg.ports ? at(c, port) : NULL;
+	if (!l || l->id != f->link)
+		return; /* of one that is forgotten */
+	int end = port == l->y;
+	if (f->state == LIGHT_LINK_UP && l->phase == LIGHT_RISING) {
+		l->up[end] = true;
+		if (l->up[0] && l->up[1]) {
+			event(c, LIGHT_EVENT_UP, l, l->since_ns, now_ns);
+			enter(l, LIGHT_RISEN, now_ns);
+			l->up_ns = now_ns;
+			c->count.links_up++;
+		}
+	} else if (f->state == LIGHT_LINK_FAILED) {
+		l->drained[end] = true;
+		if (l->phase <= LIGHT_RISEN)
+			fall(c, l, LIGHT_BROKEN, now_ns);
+	} else if (f->state == LIGHT_LINK_DRAINED && l->phase >= LIGHT_FALLING) {
+		l->drained[end] = true;
+	}
+}
+
+void
+conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
+{
+	for (uint32_t p = 0; p < c->cfg.ports; p++) {
+		struct link *l = at(c, p);
+		if (c->node_of[p] != agent)
+			continue;
+		if (l) {
+			l->drained[p == l->y] = true;
+			if (l->phase <= LIGHT_RISEN)
+				fall(c, l, LIGHT_BROKEN, now_ns);
+		}
+		c->node_of[p] = NO_AGENT;
+	}
+}
+
+static bool
+lit(const struct light_conductor *c, uint32_t in, uint32_t out)
+{
+	struct ocs_circuit k = ocs_at(c->m, in);
+	return k.state == OCS_LIT && k.out == out;
+}
+
+void
+conductor_links_tick(struct light_conductor *c, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < c->cfg.ports; i++) {
+		struct link *l = &c->link[i];
+		if (!l->used)
+			continue;
+		bool dark = !lit(c, l->x, l->y) && !lit(c, l->y, l->x);
+		bool late = l->phase == LIGHT_RISING && now_ns - l->since_ns >= c->cfg.link_ns;
+		if (l->phase <= LIGHT_RISEN && (dark || late))
+			fall(c, l, LIGHT_BROKEN, now_ns);
+		if (l->phase >= LIGHT_FALLING && now_ns - l->since_ns >= c->cfg.drain_ns)
+			l->drained[0] = l->drained[1] = true;
+		/* What nobody asks for any more. */
+		if (l->phase >= LIGHT_FALLING && dark)
+			(void)settled(c, l, now_ns);
+	}
+}
+
+uint64_t
+conductor_links_expiry_ns(const struct light_conductor *c)
+{
+	uint64_t at_ns = BASE_NEVER_NS;
+	for (uint32_t i = 0; i < c->cfg.ports; i++) {
+		const struct link *l = &c->link[i];
+		if (l->used && l->phase == LIGHT_RISING)
+			at_ns = base_min_ns(at_ns, base_add_ns(l->since_ns, c->cfg.link_ns));
+		else if (l->used && l->phase >= LIGHT_FALLING && (!l->drained[0] || !l->drained[1]))
+			at_ns = base_min_ns(at_ns, base_add_ns(l->since_ns, c->cfg.drain_ns));
+	}
+	return at_ns;
+}
+
+const char *
+light_phase_name(enum light_phase p)
+{
+	static const char *const names[] = {"rising", "up", "falling", "failed"};
+	return names[p];
+}
+
+bool
+light_conductor_link(const struct light_conductor *c, uint32_t i, struct light_link_row *row)
+{
+	for (uint32_t p = 0; p < c->cfg.ports; p++) {
+		const struct link *l = &c->link[p];
+		if (!l->used || i--)
+			continue;
+		*row = (struct light_link_row){.x = l->x,
+					       .y = l->y,
+					       .a = relay_at(c, l->x),
+					       .b = relay_at(c, l->y),
+					       .phase = l->phase,
+					       .since_ns = l->since_ns,
+					       .key = l->key};
+		return true;
+	}
+	return false;
+}

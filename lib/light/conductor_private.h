@@ -1,0 +1,171 @@
+/* conductor_private.h - what the files of the conductor share.
+ *
+ *     conductor.c       agents and their frames, communicators, calls as they are announced
+ *     conductor_link.c  links: their two ends, up and down
+ *     conductor_job.c   leases, the queue of calls, what is under way
+ *     conductor_call.c  a call from its schedules to GO and OVER */
+#ifndef LIGHT_CONDUCTOR_PRIVATE_H
+#define LIGHT_CONDUCTOR_PRIVATE_H
+
+#include "light/conductor.h"
+
+#include "ocs/call.h"
+#include "ocs/fabric.h"
+#include "ocs/lease.h"
+
+#define NO_AGENT    UINT32_MAX
+#define NO_JOB	    UINT32_MAX
+#define JOB_PORTS   (LIGHT_CLIENTS * LIGHT_SLOTS_MAX)
+#define CLIENT_NONE UINT32_MAX
+#define POLL_NS	    (5 * 1000000ull) /* while circuits are on their way */
+
+struct agent {
+	bool here, told; /* told: what was offered last */
+	struct light_hello hello;
+	struct light_offer offer;
+};
+
+/* Of the lower of its two ports. */
+struct link {
+	bool used;
+	uint32_t id, x, y;
+	enum light_phase phase;
+	uint64_t since_ns, up_ns;
+	bool up[2], drained[2];
+	uint64_t key;
+};
+
+#define DONE_KEPT 64
+
+struct comm {
+	bool used, whole;
+	uint32_t job, comm, leader, p;
+	/* Calls that are over, a few of the latest: their numbers need not follow each other. */
+	uint32_t done[DONE_KEPT], dones;
+	uint64_t told;		 /* when it became whole, of all that did */
+	uint32_t freed, members; /* bit per client: has freed it, has ranks in it */
+	uint32_t *world;	 /* [ranks] */
+	uint32_t *client;	 /* [ranks] CLIENT_NONE: not told yet */
+	/* as coll_args has them; place_of: [ranks] */
+	uint32_t places, place_size;
+	uint32_t *place_of;
+};
+
+struct call {
+	bool used;
+	uint32_t job;
+	struct light_call call;
+	uint64_t order, since_ns;
+	bool forecast;
+};
+
+enum lease { LEASE_NONE, LEASE_WAITING, LEASE_GRANTED, LEASE_LEAVING };
+
+enum { FLAG_BETWEEN = 1, FLAG_MAY = 2, FLAG_OVER = 4, FLAG_LIGHT = 8 };
+
+/* The call under way. */
+struct doing {
+	struct call *call; /* NULL: none */
+	struct comm *comm;
+	struct ocs_call made;
+	struct ocs_call_plan plan;
+	enum light_mode mode;
+	uint8_t *flag;	   /* [messages] */
+	uint32_t *ordinal; /* [messages] from 1, of its pair */
+	uint32_t *first;   /* [p + 1] of a sender's messages */
+	uint32_t *stop;	   /* [p] scratch: stamp of the sender whose pair is at its end */
+	uint8_t *fresh;	   /* [setups] has carried nothing yet */
+	uint32_t left, between;
+	uint64_t planned_ns, progress_ns, stall_ns;
+	bool changed;
+};
+
+struct job {
+	bool used, ended;
+	bool untidy; /* circuits that no slot keeps are still in use */
+	uint64_t key, owner;
+	uint32_t agent[LIGHT_CLIENTS];
+	enum lease lease;
+	uint64_t granted_ns;
+	struct ocs_slots slots;
+	struct ocs_slot slot[JOB_PORTS];
+	uint32_t ports[LIGHT_CLIENTS], port_of[JOB_PORTS];
+	struct ocs_fabric fabric;
+	struct doing now;
+	/* The schedules of the last call, for the next one if it is the same. */
+	struct {
+		uint64_t told; /* of its communicator; 0: none */
+		struct light_call call;
+		struct doing made;
+		struct base_space rest;
+	} last;
+	void *mem; /* [call_bytes] */
+};
+
+struct light_conductor {
+	struct light_conductor_config cfg;
+	struct ocs_matrix *m;
+	struct ocs_leases *leases;
+	struct agent *agent; /* [agents] */
+	struct job *job;     /* [jobs] */
+	struct comm *comm;   /* [comms] */
+	struct call *call;   /* [calls] */
+	struct link *link;   /* [ports] */
+	uint32_t *link_of;   /* [ports] index of the link at a port, or OCS_NONE */
+	uint32_t *node_of;   /* [ports] agent, or NO_AGENT */
+	uint32_t *slot_of;   /* [ports] of that agent */
+	uint32_t links;
+	uint64_t owners, orders, poll_ns;
+	bool online;
+	struct light_conductor_counters count;
+};
+
+static inline uint32_t
+job_index(const struct light_conductor *c, const struct job *j)
+{
+	return (uint32_t)(j - c->job);
+}
+
+/* conductor.c */
+bool conductor_send(struct light_conductor *c, uint32_t agent, const struct light_frame *f);
+void conductor_event(struct light_conductor *c, struct light_event e);
+struct comm *conductor_comm(struct light_conductor *c, uint32_t job, uint32_t comm,
+			    uint32_t leader);
+/* GO for all messages of the call, to all agents of the job (agent NO_AGENT) or to one. */
+void conductor_go_any(struct light_conductor *c, const struct job *j, uint32_t agent,
+		      const struct light_call *call);
+/* The call is over, or needs no light: its place is free, late words about it are answered. */
+void conductor_done(struct light_conductor *c, struct call *k);
+bool conductor_is_done(const struct comm *m, uint32_t seq);
+/* All its clients have freed it, and no call is under way: its place is free. */
+void conductor_comm_tidy(struct light_conductor *c, struct comm *m);
+
+/* conductor_link.c */
+extern const struct ocs_fabric_ends conductor_ends;
+void conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
+			  uint64_t now_ns);
+void conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns);
+void conductor_links_tick(struct light_conductor *c, uint64_t now_ns);
+uint64_t conductor_links_expiry_ns(const struct light_conductor *c);
+/* A link that nobody has let go of is at that port. */
+bool conductor_link_stands(const struct light_conductor *c, uint32_t port);
+uint64_t conductor_key_of(const struct light_conductor *c, uint32_t port);
+
+/* conductor_job.c */
+void conductor_job_init(struct light_conductor *c, struct job *j, uint64_t key);
+/* Its agents have changed: whatever it holds is given back, then asked for anew. */
+void conductor_job_renew(struct light_conductor *c, struct job *j, uint64_t now_ns);
+void conductor_jobs_turn(struct light_conductor *c, uint64_t now_ns);
+
+/* conductor_call.c */
+/* Plan it and begin.  NULL, or why not. */
+const char *conductor_call_begin(struct light_conductor *c, struct job *j, struct call *k,
+				 struct comm *m, uint64_t now_ns);
+void conductor_call_step(struct light_conductor *c, struct job *j, uint64_t now_ns);
+void conductor_call_over(struct light_conductor *c, struct job *j, const struct light_count *n,
+			 uint64_t now_ns);
+/* What is left of it goes by packets. */
+void conductor_call_drop(struct light_conductor *c, struct job *j, const char *why,
+			 uint64_t now_ns);
+
+#endif

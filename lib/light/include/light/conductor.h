@@ -1,0 +1,153 @@
+/* light/conductor.h - the brain of one optical switch: who is there (agents: relays with optical
+ * ports), which jobs and communicators they have, and what collective call comes next; from
+ * that circuits, and the word GO to whoever may send.
+ *
+ *     CALL ---> schedules of all ranks ---> plan ---> run, fabric ---> matrix ---> switch
+ *                                                        |  lit
+ *               GO <--- run: by light, by packets <--- UP of both ends <--- LINK_UP
+ *               OVER ---> run: ports move on ---> LINK_DOWN, DRAINED ---> matrix
+ *
+ * A node of a plan is a cluster (a client of the job): its agent, with its optical ports as slots.
+ * A job leases the ports of all its agents with its first call; jobs that want the same ones take
+ * turns of `slice_ns`.  One call of a job is under way at a time, the others queue up in the order
+ * in which they were announced.  What cannot be planned - no switch, no lease, too large, a
+ * communicator not told, waiting for too long - goes by packets: GO for ANY.  So does what
+ * is under way when one of its agents is lost, or when nothing has happened for long.
+ *
+ *     light_conductor_hello/heard/gone() as frames come ; after that, and at expiry:
+ *     light_conductor_turn()            with the switch's driver turned before and after it
+ *
+ * Units    ns of the caller's clock, bytes.
+ * Bounds   no allocation but the memory given; limits below.
+ * Threads  one owner. */
+#ifndef LIGHT_CONDUCTOR_H
+#define LIGHT_CONDUCTOR_H
+
+#include "light/frame.h"
+#include "ocs/control.h"
+#include "ocs/predict.h"
+
+enum light_event_kind {
+	LIGHT_EVENT_ONLINE, /* the switch's session */
+	LIGHT_EVENT_OFFLINE,
+	LIGHT_EVENT_AGENT, /* a: came */
+	LIGHT_EVENT_AGENT_GONE,
+	LIGHT_EVENT_LIT, /* x -> y: circuit, from_ns: ordered */
+	LIGHT_EVENT_GONE,
+	LIGHT_EVENT_REFUSED,
+	LIGHT_EVENT_UP,	     /* x - y: both ends have found each other; from_ns: told to look */
+	LIGHT_EVENT_DOWN,    /* x - y: to be let go; from_ns: up since */
+	LIGHT_EVENT_FAILED,  /* x - y: the ends do not, or no longer, find each other */
+	LIGHT_EVENT_CALL,    /* a call is planned: mode, messages, set-ups */
+	LIGHT_EVENT_OVER,    /* it is over; from_ns: planned */
+	LIGHT_EVENT_PACKETS, /* a call goes by packets: text says why */
+	LIGHT_EVENT_KINDS
+};
+const char *light_event_name(enum light_event_kind k);
+
+struct light_event {
+	enum light_event_kind kind;
+	uint64_t at_ns, from_ns;
+	uint32_t x, y;		   /* ports of the switch */
+	struct light_addr a, b;	   /* the relays they lead to */
+	uint64_t key;		   /* of the job */
+	struct light_call call;	   /* CALL, OVER, PACKETS */
+	enum light_mode mode;	   /* CALL: the one chosen */
+	uint32_t messages, setups; /* CALL: between clusters; circuits ordered */
+	const char *text;
+};
+
+struct light_conductor_ops {
+	/* A frame to an agent; false: it cannot be told any more, light_conductor_gone() follows.
+	 */
+	bool (*send)(void *user, uint32_t agent, const struct light_frame *f);
+	/* The agent has called again, by another session. */
+	void (*hang_up)(void *user, uint32_t agent);
+	void (*event)(void *user, const struct light_event *e); /* or NULL */
+};
+
+struct light_conductor_config {
+	uint32_t ports;				    /* of the switch */
+	uint32_t agents, jobs, comms, calls, ranks; /* at a time; ranks: of a communicator */
+	size_t call_bytes;	/* memory for one call's schedules and plan, for each job */
+	enum light_mode mode;	/* of calls that leave it to us */
+	struct ocs_costs costs; /* gamma: until it is learnt */
+	uint64_t patience_ns;	/* for a circuit; 0: 300 ms */
+	uint64_t link_ns;	/* for both ends to find each other; 0: 250 ms */
+	uint64_t drain_ns;	/* 0: 50 ms */
+	uint64_t stall_ns;	/* 0: 500 ms, and what the largest message takes */
+	uint64_t slice_ns;	/* 0: 200 ms */
+	const struct light_conductor_ops *ops;
+	void *user;
+	struct ocs_control *control;
+};
+
+#define LIGHT_CONDUCTOR_COUNTERS(X)                                             \
+	X(calls, "collective calls planned")                                    \
+	X(calls_by_packets, "collective calls not planned, or given up")        \
+	X(misses, "circuits that calls ordered")                                \
+	X(hits, "messages by light for which no circuit had to be set up")      \
+	X(by_light, "messages between clusters told to go by light")            \
+	X(by_packets, "messages between clusters told to go by packets")        \
+	X(refused, "circuits refused by the switch")                            \
+	X(lost, "circuits that went while relays used them or looked for them") \
+	X(links_up, "pairs of ports whose relays found each other by light")    \
+	X(links_failed, "pairs of ports whose relays did not, or lost each other")
+struct light_conductor_counters {
+#define X(name, help) uint64_t name;
+	LIGHT_CONDUCTOR_COUNTERS(X)
+#undef X
+};
+
+struct light_conductor; /* opaque */
+
+/* 0: limits out of range. */
+size_t light_conductor_footprint(const struct light_conductor_config *cfg);
+struct light_conductor *light_conductor_new(void *mem, const struct light_conductor_config *cfg);
+
+/* From the session of this number, below agents.  False: it talks nonsense, hang up. */
+bool light_conductor_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
+			   uint64_t now_ns);
+void light_conductor_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns);
+void light_conductor_turn(struct light_conductor *c, uint64_t now_ns);
+uint64_t light_conductor_expiry_ns(const struct light_conductor *c);
+
+const struct light_conductor_counters *light_conductor_counters(const struct light_conductor *c);
+/* Jobs that have calls under way or hold ports: 0 when all is quiet. */
+uint32_t light_conductor_busy(const struct light_conductor *c);
+
+enum light_phase { LIGHT_RISING, LIGHT_RISEN, LIGHT_FALLING, LIGHT_BROKEN };
+const char *light_phase_name(enum light_phase p);
+struct light_link_row {
+	uint32_t x, y;
+	struct light_addr a, b;
+	enum light_phase phase;
+	uint64_t since_ns; /* in the phase */
+	uint64_t key;
+};
+/* The i-th link at present; false: there is none. */
+bool light_conductor_link(const struct light_conductor *c, uint32_t i, struct light_link_row *row);
+
+struct light_job_row {
+	uint64_t key;
+	const char *lease; /* "none", "waiting", "granted", "leaving" */
+	uint32_t agents, comms, queued;
+	bool calling;
+	struct light_call call; /* under way */
+	enum light_mode mode;
+	uint32_t messages, left;
+};
+bool light_conductor_job(const struct light_conductor *c, uint32_t i, struct light_job_row *row);
+
+struct light_agent_row {
+	struct light_addr relay;
+	uint32_t ports;
+	bool offered;
+};
+bool light_conductor_agent(const struct light_conductor *c, uint32_t i,
+			   struct light_agent_row *row);
+
+/* NULL, or what contradicts itself: for tests and the simulator. */
+const char *light_conductor_check(const struct light_conductor *c);
+
+#endif

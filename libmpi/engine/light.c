@@ -1,0 +1,163 @@
+#include "light.h"
+
+#include "internal.h"
+
+#include "../transport/transport.h"
+
+#include "base/clock.h"
+#include "driver/suci_udp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE_NS BASE_S_NS
+#define EARLY_MAX   1024u
+
+struct light_client *lmpi_light;
+
+static struct {
+	bool off;
+	enum light_mode mode;
+	uint32_t relay; /* that offers */
+} light;
+
+int
+lmpi_light_init(void)
+{
+	const char *s = getenv("LIBMPI_OPTICAL");
+
+	light.mode = LIGHT_MODE_AUTO;
+	light.off = s != NULL && strcmp(s, "off") == 0;
+	if (s == NULL || *s == '\0' || light.off)
+		return LMPI_OK;
+	light.mode = light_mode_of(s);
+	if (light.mode != LIGHT_MODE_COUNT)
+		return LMPI_OK;
+	fprintf(stderr, "libmpi: LIBMPI_OPTICAL=%s: use auto (the default), off", s);
+	for (uint32_t m = LIGHT_MODE_AUTO + 1; m < LIGHT_MODE_COUNT; m++)
+		fprintf(stderr, "%s %s", m + 1 < LIGHT_MODE_COUNT ? "," : " or",
+			light_mode_name(m));
+	fprintf(stderr, "\n");
+	return LMPI_ERR_OTHER;
+}
+
+bool
+lmpi_light_cached(void)
+{
+	return light.mode == LIGHT_MODE_CACHED;
+}
+
+void
+lmpi_light_fini(void)
+{
+	free(lmpi_light);
+	lmpi_light = NULL;
+}
+
+const void *
+lmpi_light_counters(void)
+{
+	return lmpi_light != NULL ? light_client_counters(lmpi_light) : NULL;
+}
+
+void
+lmpi_light_print_stats(void)
+{
+	const struct light_counters *n = lmpi_light_counters();
+
+	if (n == NULL)
+		return;
+	fprintf(stderr,
+		"libmpi: [%u] light: announced %llu calls, gated %llu messages for %llu us, %llu "
+		"went "
+		"without GO, reported %llu\n",
+		lmpi_world.rank, (unsigned long long)n->announced, (unsigned long long)n->gated,
+		(unsigned long long)(n->waited_ns / BASE_US_NS), (unsigned long long)n->without_go,
+		(unsigned long long)n->overs);
+}
+
+static bool
+tell(void *user, struct light_note *note)
+{
+	uint8_t bytes[LIGHT_NOTE_MAX];
+
+	(void)user;
+	if (lmpi_eng.closing)
+		return true;
+	note->label_base = lmpi_net_relay_base(light.relay);
+	return lmpi_net_tell_relay(light.relay, bytes, light_note_encode(note, bytes));
+}
+
+/* The first offer of the job. */
+static bool
+begin(void)
+{
+	struct light_client_conf conf = {.mode = light.mode,
+					 .patience_ns = PATIENCE_NS,
+					 .early_max = EARLY_MAX,
+					 .tell = tell};
+	void *mem = malloc(light_client_footprint(&conf));
+
+	if (mem != NULL)
+		lmpi_light = light_client_new(mem, &conf);
+	return mem != NULL;
+}
+
+void
+lmpi_light_note(uint32_t i, const void *bytes, size_t len)
+{
+	struct light_note n;
+	bool other = lmpi_light != NULL && light_client_on(lmpi_light) && i != light.relay;
+
+	if (light.off || other || light_note_decode(bytes, len, &n) != LIGHT_ERR_OK ||
+	    n.label_base != LMPI_LABEL_BASE)
+		return;
+	if (lmpi_light == NULL && (n.kind != LIGHT_NOTE_OFFER || !n.u.offer.on || !begin()))
+		return;
+	light.relay = i;
+	light_client_heard(lmpi_light, &n);
+}
+
+void
+lmpi_light_relay_gone(uint32_t i)
+{
+	if (lmpi_light != NULL && i == light.relay)
+		light_client_dark(lmpi_light);
+}
+
+bool
+lmpi_light_turn(void)
+{
+	struct light_wait *w;
+	bool moved = false;
+
+	light_client_turn(lmpi_light);
+	while ((w = light_client_next(lmpi_light, lmpi_eng.now_ns)) != NULL) {
+		w->go(w);
+		moved = true;
+	}
+	lmpi_tp_kick();
+	return moved;
+}
+
+void
+lmpi_light_flush(void)
+{
+	light_client_turn(lmpi_light);
+	if (!lmpi_eng.in_transport)
+		lmpi_tp_kick();
+}
+
+uint64_t
+lmpi_light_expiry_ns(void)
+{
+	return light_client_expiry_ns(lmpi_light);
+}
+
+void
+lmpi_light_wait(struct light_wait *w)
+{
+	/* The last turn may be long ago: the program computed. */
+	light_client_wait(lmpi_light, w, suci_udp_now_ns());
+}

@@ -1,0 +1,69 @@
+#!/bin/bash
+# optical.sh BUILD_DIR: Linear broadcast of 1 MiB by light in real time - Open vSwitch in userspace with
+# 10 ms more -, pipelined against batched, naive and cached, taking turns in one run; beside what the
+# closed formulas say for the gamma and c of this machine.  Then from how many bytes on light is
+# faster than packets here, beside what the conductor computes.  Tables and
+# build/bench/optical.json.  Needs root.
+#
+#	SIZES='8 16' (clusters) ROUNDS=3 CALLS=5 BYTES=1048576 LIGHT_RATE=1gbit LIGHT_EXTRA_MS=10
+#	BAR=0.75	status 1 if pipelined / batched is above it at the largest size
+#	SKIP_POINT=1	not the switch point
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${1:-build/gcc}")
+: "${SIZES:=8 16}" "${ROUNDS:=3}" "${CALLS:=5}" "${BYTES:=1048576}" "${BAR:=0.75}"
+: "${LIGHT_RATE:=1gbit}" "${LIGHT_EXTRA_MS:=10}"
+out=$PWD/build/bench
+mkdir -p "$out" && rm -f "$out"/optical*
+# Jumbo frames everywhere: of what costs time here most is per frame.
+NODES=1 RELAYS=1 LIGHT_PORTS=2 MTU_WAN=9000
+TB_RELAY_CONF='"suci": { "global_mtu_start": 9000 }'
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+# shellcheck source=tools/testbed/light.sh
+. tools/testbed/light.sh
+# The machine may have other things to do; relays have processors of their own elsewhere, so processes
+# give way to them, and wait asleep.
+renice -n -15 -p $$ >/dev/null
+
+fail() {
+	tail -n 8 "$TB_LOG"/*.log
+	echo "optical: $1" >&2
+	exit 1
+}
+letters() { echo a b c d e f g h i j k l m n o p | cut -d' ' -f"1-$1"; }
+# run NAME MODE BYTES: the broadcast in that mode; its line in OUT/optical-NAME.txt.
+run() {
+	testbed_light_job "$B" "$1" "$2" 90 -x LIBMPI_STATS=1 -x LIBMPI_MTU=9000 \
+		-x LIBMPI_COLL_RULES="$TB_DIR/linear.json" -x LIBMPI_SPIN_US=20 nice -n 15 "$B/examples/collectives" \
+		--ops bcast --bytes "$3" --calls "$CALLS" || fail "mode $2, $3 bytes: status $?"
+	sed -n "s/^bcast/$2/p" "$TB_LOG/$1-a.log" >>"$out/optical-$4.txt"
+	awk '/light:/ && $(NF - 6) + 0 > 0 { print "optical: messages without an answer:", $0 }' "$TB_LOG/$1-a.log"
+}
+up() {
+	testbed_light_up "$B" || fail "no testbed"
+	echo '[ { "op": "bcast", "algorithm": "linear" } ]' >"$TB_DIR/linear.json"
+}
+circuits() { "$B/bin/relayctl" -s "$TB_ID-afe0" --json circuits "$@"; }
+
+for n in $SIZES; do
+	CLUSTERS=$(letters "$n")
+	up
+	for ((i = 0; i < ROUNDS; i++)); do
+		for mode in naive batched pipelined cached; do run "$mode$i" $mode "$BYTES" "$n"; done
+	done
+	circuits --log >"$out/optical-$n-log.json"
+	circuits >"$out/optical-$n.json"
+	testbed_down
+done
+if [ -z "${SKIP_POINT:-}" ]; then
+	# Packets of 200 Mbit/s and 2 ms, one destination: where does light begin to pay?
+	CLUSTERS='a b' WAN_DELAY_MS=2 WAN_RATE=2e8
+	up
+	for bytes in 32768 65536 131072 262144 524288 1048576 2097152; do
+		for mode in off naive hybrid; do run "$mode$bytes" $mode $bytes point; done
+	done
+	circuits --log >"$out/optical-point-log.json"
+	testbed_down
+fi
+python3 test/bench/report-optical.py "$out" "$BAR" "$LIGHT_EXTRA_MS" "$LIGHT_RATE" "$SIZES"

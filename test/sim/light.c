@@ -1,0 +1,456 @@
+/* Jobs whose collective calls are announced by their processes, gated by their relays and planned
+ * by the conductor of a switch (lib/light), while sessions are lost, relays die and come back, the
+ * conductor is restarted and the switch has its faults: every call completes with the right data,
+ * no circuit is left behind, nobody else's is touched; and where nothing goes wrong nobody
+ * loses patience, and no circuit is taken from under a message. */
+#include "light.h"
+#include "scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIVE_UP_MS 60000
+#define PATIENCE   (1000 * LW_MS)
+
+static bool
+wrong(struct light_world *w, const struct lw_stream *t, const char *what)
+{
+	if (!*w->why)
+		snprintf(w->why, sizeof w->why, "job %u, stream %u, call %u, %s %s of %u: %s",
+			 t->j->n, t->n, t->seq, coll_op_name(t->args.op),
+			 t->made.algorithm ? t->made.algorithm : "?", t->p, what);
+	return false;
+}
+
+/* ---- a process ---- */
+
+static bool
+tell(void *user, struct light_note *note)
+{
+	struct lw_proc *p = user;
+	struct light_world *w = p->j->w;
+	uint8_t bytes[LIGHT_NOTE_MAX];
+	struct lw_cluster *k = &w->cluster[p->j->cluster[p->rank]];
+	if (!w->calm && base_prng_below(&w->rng, 50) == 0)
+		return false;
+	note->label_base = 0;
+	struct lw_post post = {.way = LW_UP,
+			       .cluster = k->n,
+			       .job = p->j->n,
+			       .rank = p->rank,
+			       .epoch = k->life,
+			       .len = light_note_encode(note, bytes)};
+	lw_post(w, post, bytes, 2);
+	if (base_prng_below(&w->rng, 20) == 0)
+		lw_post(w, post, bytes, 9);
+	return true;
+}
+
+static void
+job_init(struct light_world *w, uint32_t n)
+{
+	struct lw_job *j = &w->job[n];
+	struct base_prng *r = &w->rng;
+	j->w = w;
+	j->n = n;
+	j->p = 2 + (uint32_t)base_prng_below(r, LW_RANKS - 1);
+	j->begin_ns = base_prng_below(r, 100) * LW_MS;
+	uint32_t mode = (uint32_t)base_prng_below(r, LIGHT_MODE_COUNT);
+	for (uint32_t i = 0; i < j->p; i++) {
+		struct light_client_conf conf = {.mode = (enum light_mode)mode,
+						 .patience_ns = w->calm ? 20 * PATIENCE : PATIENCE,
+						 .early_max = 64,
+						 .tell = tell,
+						 .user = &j->proc[i]};
+		j->cluster[i] = (uint32_t)base_prng_below(r, w->clusters);
+		j->proc[i] = (struct lw_proc){j, i};
+		j->client[i] = light_client_new(malloc(light_client_footprint(&conf)), &conf);
+	}
+	for (uint32_t s = 0; s < LW_STREAMS; s++) {
+		struct lw_stream *t = &j->stream[s];
+		t->j = j;
+		t->n = s;
+		t->p = s ? 2 + (uint32_t)base_prng_below(r, j->p - 1) : j->p;
+		t->calls = 1 + (uint32_t)base_prng_below(r, 5);
+		t->over = s && base_prng_below(r, 2);
+		for (uint32_t i = 0; i < t->p; i++) {
+			t->world[i] = s ? t->p - 1 - i : i;
+			t->cluster[i] = j->cluster[t->world[i]];
+		}
+	}
+}
+
+/* ---- a call ---- */
+
+static uint32_t
+algorithm_index(const struct obs_args *a)
+{
+	size_t n;
+	uint32_t at = 0;
+	const struct coll_algorithm *all = coll_algorithms(&n);
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].op != a->op)
+			continue;
+		if (strcmp(all[i].name, a->algorithm) == 0)
+			return at;
+		at++;
+	}
+	return UINT32_MAX;
+}
+
+static void
+gate_init(struct lw_stream *t, uint32_t r)
+{
+	memset(t->go[r], 0, sizeof t->go[r]);
+	memset(t->arrived[r], 0, sizeof t->arrived[r]);
+	bool lowest = true;
+	for (uint32_t i = 0; i < r; i++)
+		lowest = lowest && t->cluster[i] != t->cluster[r];
+	t->gate[r] = (struct light_gate){
+		.call = {.comm = t->n + 1,
+			 .leader = t->world[0],
+			 .seq = t->seq,
+			 .op = (uint8_t)t->args.op,
+			 .algorithm = (uint8_t)algorithm_index(&t->args),
+			 .mode = (uint8_t)base_prng_below(&t->j->w->rng, LIGHT_MODE_COUNT),
+			 .flags = t->args.reversed ? LIGHT_CALL_REVERSED : 0,
+			 .degree = (uint8_t)t->args.degree,
+			 .root = t->args.root,
+			 .elem = 1,
+			 .bytes = t->args.bytes},
+		.rank = r,
+		.p = t->p,
+		.world = t->world,
+		.told = &t->told[r],
+		.speaks = lowest,
+		.go = t->go[r],
+		.arrived = t->arrived[r]};
+}
+
+static struct light_client *
+client(struct lw_stream *t, uint32_t r)
+{
+	return t->j->client[t->world[r]];
+}
+
+static void
+draw_call(struct lw_stream *t)
+{
+	struct base_prng *r = &t->j->w->rng;
+	t->seq += 1 + (uint32_t)(base_prng_below(r, 4) == 0) * 0x9e3779b1u;
+	opt_data_draw(&t->data, r, &t->args, t->p);
+	t->drawn = true;
+}
+
+/* What comes next is known, and said before it does. */
+static void
+forecast(struct lw_stream *t)
+{
+	draw_call(t);
+	for (uint32_t r = 0; r < t->p; r++) {
+		gate_init(t, r);
+		t->gate[r].call.flags |= LIGHT_CALL_FORECAST;
+		(void)light_client_forecast(client(t, r), &t->gate[r]);
+	}
+}
+
+static bool
+begin_call(struct lw_stream *t)
+{
+	struct light_world *w = t->j->w;
+	if (!t->drawn)
+		draw_call(t);
+	t->drawn = false;
+	if (obs_call_make(&t->made, &t->args, t->cluster) != 0)
+		return wrong(w, t, "no schedule");
+	opt_data_begin(&t->data, t->made.schedule);
+	t->message = calloc(t->made.messages + 1, sizeof *t->message);
+	uint32_t count[LW_RANKS][LW_RANKS] = {0};
+	for (uint32_t m = 0; m < t->made.messages; m++)
+		t->message[m].ordinal = ++count[t->made.message[m].from][t->made.message[m].to];
+	coll_play_rewind(t->made.play);
+	for (uint32_t r = 0; r < t->p; r++) {
+		t->entered[r] = t->gated[r] = false;
+		t->enter_ns[r] = w->now_ns + base_prng_below(&w->rng, 10) * LW_MS;
+		gate_init(t, r);
+	}
+	t->calling = true;
+	return true;
+}
+
+static void
+free_call(struct lw_stream *t)
+{
+	opt_data_free(&t->data);
+	free(t->message);
+	t->message = NULL;
+	if (t->calling)
+		obs_call_free(&t->made);
+	t->calling = false;
+}
+
+static void
+by_packet(struct light_world *w, struct lw_message *g, uint64_t more_ms)
+{
+	g->state = LW_PACKET;
+	g->end_ns = w->now_ns + (2 + more_ms + base_prng_below(&w->rng, 10)) * LW_MS;
+	w->packets++;
+}
+
+/* The relay decides by what is lit. */
+static void
+depart(struct lw_stream *t, uint32_t m)
+{
+	struct light_world *w = t->j->w;
+	struct lw_message *g = &t->message[m];
+	uint32_t a = t->cluster[t->made.message[m].from], b = t->cluster[t->made.message[m].to];
+	uint32_t slot = a == b ? LW_PORTS : lw_way(w, a, b);
+	if (slot == LW_PORTS) {
+		by_packet(w, g, 0);
+		return;
+	}
+	g->state = LW_LIGHT;
+	g->from_slot = slot;
+	const struct lw_slot *s = &w->cluster[a].slot[slot];
+	g->changed[0] = w->sw.changed[lw_port(a, slot)];
+	g->changed[1] = w->cluster[a].life;
+	bool passes = osw_passes(&w->sw, lw_port(a, slot), lw_port(b, s->peer_slot), w->now_ns);
+	if (!passes)
+		g->changed[0]--; /* it will not have come through */
+	g->end_ns = w->now_ns + (1 + base_prng_below(&w->rng, 5)) * LW_MS;
+	w->cluster[a].slot[slot].flights++;
+	w->light++;
+}
+
+static void
+arrive(struct lw_stream *t, uint32_t m)
+{
+	struct light_world *w = t->j->w;
+	struct lw_message *g = &t->message[m];
+	const struct coll_message *c = &t->made.message[m];
+	uint32_t a = t->cluster[c->from];
+	if (g->state == LW_LIGHT) {
+		bool same = w->cluster[a].alive && g->changed[1] == w->cluster[a].life;
+		struct lw_slot *s = &w->cluster[a].slot[g->from_slot];
+		if (same && s->flights)
+			s->flights--;
+		if (!same || g->changed[0] != w->sw.changed[lw_port(a, g->from_slot)]) {
+			w->again++;
+			if (same)
+				lw_broken(w, a, g->from_slot);
+			by_packet(w, g, 3);
+			return;
+		}
+	}
+	opt_data_move(&t->data, c->from, &t->made.schedule[c->from].step[c->send], c->to,
+		      &t->made.schedule[c->to].step[c->recv]);
+	g->state = LW_GONE;
+	w->moved++;
+	if (a != t->cluster[c->to]) {
+		if (t->gated[c->from])
+			light_client_sent(client(t, c->from), &g->wait);
+		if (t->gated[c->to])
+			light_client_over(client(t, c->to), &t->gate[c->to], c->from);
+	}
+	coll_play_over(t->made.play, m);
+}
+
+static void
+enter(struct lw_stream *t, uint32_t r)
+{
+	struct light_world *w = t->j->w;
+	uint64_t bytes = t->args.bytes * t->p + 1;
+	t->entered[r] = true;
+	/* Whether it is gated has to be the same for all in most cases; offers that are on their
+	 * way make it differ. */
+	t->gated[r] = light_client_wants(client(t, r), bytes);
+	if (t->gated[r])
+		light_client_begin(client(t, r), &t->gate[r]);
+	(void)w;
+}
+
+static void
+message_step(struct lw_stream *t, uint32_t m)
+{
+	struct light_world *w = t->j->w;
+	struct lw_message *g = &t->message[m];
+	const struct coll_message *c = &t->made.message[m];
+	if (g->state == LW_READY && t->entered[c->from] && t->entered[c->to]) {
+		if (t->cluster[c->from] == t->cluster[c->to] || !t->gated[c->from]) {
+			depart(t, m);
+			return;
+		}
+		g->state = LW_GATED;
+		g->wait = (struct light_wait){.gate = &t->gate[c->from],
+					      .to = c->to,
+					      .count = g->ordinal,
+					      .step = c->send};
+		light_client_wait(client(t, c->from), &g->wait, w->now_ns);
+	} else if ((g->state == LW_LIGHT || g->state == LW_PACKET) && g->end_ns <= w->now_ns) {
+		arrive(t, m);
+	}
+}
+
+static bool
+call_over(struct lw_stream *t)
+{
+	struct light_world *w = t->j->w;
+	for (uint32_t r = 0; r < t->p; r++)
+		if (!t->entered[r])
+			return true;
+	for (uint32_t r = 0; r < t->p; r++)
+		if (t->gated[r])
+			light_client_end(client(t, r), &t->gate[r]);
+	bool ok = opt_data_right(&t->data) || wrong(w, t, "wrong data");
+	free_call(t);
+	t->over = --t->calls == 0;
+	t->until_ns = w->now_ns + base_prng_below(&w->rng, 20) * LW_MS;
+	if (!t->over && base_prng_below(&w->rng, 3) == 0)
+		forecast(t);
+	return ok;
+}
+
+static bool
+stream_step(struct lw_stream *t)
+{
+	struct light_world *w = t->j->w;
+	if (t->over)
+		return true;
+	if (!t->calling)
+		return t->until_ns > w->now_ns || begin_call(t);
+	for (uint32_t r = 0; r < t->p; r++)
+		if (!t->entered[r] && t->enter_ns[r] <= w->now_ns)
+			enter(t, r);
+	for (uint32_t m; (m = coll_play_next(t->made.play)) != COLL_NO_MESSAGE;)
+		t->message[m].state = LW_READY;
+	for (uint32_t m = 0; m < t->made.messages; m++)
+		message_step(t, m);
+	return coll_play_left(t->made.play) ? true : call_over(t);
+}
+
+/* ---- a job ---- */
+
+static void
+gates_step(struct lw_job *j)
+{
+	struct light_world *w = j->w;
+	for (uint32_t r = 0; r < j->p; r++) {
+		struct light_wait *x;
+		while ((x = light_client_next(j->client[r], w->now_ns)))
+			for (uint32_t s = 0; s < LW_STREAMS; s++)
+				for (uint32_t m = 0;
+				     j->stream[s].calling && m < j->stream[s].made.messages; m++)
+					if (&j->stream[s].message[m].wait == x)
+						depart(&j->stream[s], m);
+		light_client_turn(j->client[r]);
+	}
+}
+
+static bool
+job_step(struct lw_job *j)
+{
+	struct light_world *w = j->w;
+	bool ok = true, over = true;
+	if (j->over || j->begin_ns > w->now_ns)
+		return true;
+	if (!j->begun) {
+		j->begun = true;
+		for (uint32_t i = 0; i < w->clusters; i++)
+			lw_tell_jobs(&w->cluster[i]);
+		j->stream[0].until_ns = j->stream[1].until_ns =
+			w->now_ns + (w->calm ? 100 : 20) * LW_MS;
+	}
+	for (uint32_t s = 0; s < LW_STREAMS; s++) {
+		ok = ok && stream_step(&j->stream[s]);
+		over = over && j->stream[s].over;
+	}
+	gates_step(j);
+	if (!over)
+		return ok;
+	j->over = true;
+	for (uint32_t i = 0; i < w->clusters; i++)
+		if (w->cluster[i].alive)
+			light_agent_job_end(w->cluster[i].agent, (j->n + 1) * 1000);
+	for (uint32_t r = 0; r < j->p; r++)
+		w->without_go += light_client_counters(j->client[r])->without_go;
+	return ok;
+}
+
+/* What must hold at any time, and what must when all is over. */
+static bool
+holds(struct light_world *w, bool end)
+{
+	const char *why = w->sw.broken;
+	if (!why && w->conductor)
+		why = light_conductor_check(w->conductor);
+	if (!why && w->conductor)
+		why = ocs_check(ocs_control_matrix(w->control));
+	for (uint32_t p = 0; end && p < OSW_PORTS && !why; p++)
+		if (w->sw.mine[p])
+			why = "a circuit is left on the switch";
+	if (end && w->calm && !why && w->without_go)
+		why = "somebody lost patience, and nothing was wrong";
+	if (end && w->calm && !why && w->again)
+		why = "a circuit was taken from under a message";
+	if (why && !*w->why)
+		snprintf(w->why, sizeof w->why, "%s", why);
+	return !*w->why;
+}
+
+void
+light_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	struct light_world *w = calloc(1, sizeof *w);
+	uint32_t ms = 0;
+	bool ok = true, over = false;
+	w->verbose = verbose;
+	lw_world_init(w, seed);
+	for (uint32_t i = 0; i < LW_JOBS; i++)
+		job_init(w, i);
+	for (; ok && !over && ms < GIVE_UP_MS; ms++) {
+		w->now_ns = (uint64_t)ms * LW_MS;
+		bool heal = w->job[0].over && w->job[1].over;
+		lw_world_step(w, heal);
+		for (uint32_t i = 0; i < LW_JOBS; i++)
+			ok = ok && job_step(&w->job[i]);
+		ok = ok && holds(w, false);
+		over = heal && w->conductor && !light_conductor_busy(w->conductor) &&
+		       ocs_control_is_online(w->control) && ocs_control_is_settled(w->control);
+	}
+	if (ok && !over)
+		for (uint32_t i = 0; i < LW_JOBS * LW_STREAMS && ok; i++)
+			if (!w->job[i / LW_STREAMS].stream[i % LW_STREAMS].over)
+				ok = wrong(w, &w->job[i / LW_STREAMS].stream[i % LW_STREAMS],
+					   "does not come to its end");
+	if (ok && !over) {
+		ok = false;
+		snprintf(w->why, sizeof w->why, "circuits are not given back");
+	}
+	ok = ok && holds(w, true);
+	uint64_t planned =
+		w->planned + (w->conductor ? light_conductor_counters(w->conductor)->calls : 0);
+	for (uint32_t i = 0; i < LW_JOBS; i++) {
+		for (uint32_t s = 0; s < LW_STREAMS; s++)
+			free_call(&w->job[i].stream[s]);
+		for (uint32_t r = 0; r < w->job[i].p; r++)
+			free(w->job[i].client[r]);
+	}
+	o->ok = ok;
+	o->events = w->moved;
+	o->virtual_ns = w->now_ns;
+	o->hash = seed ^ (w->now_ns * 31 + w->light * 7 + w->packets * 3 + planned);
+	snprintf(o->why, sizeof o->why, "%s", w->why);
+	snprintf(o->note, sizeof o->note,
+		 "%llu messages, %llu by light, %llu again, %llu without GO, %llu calls planned; "
+		 "%llu sessions lost, %llu relays died, %llu restarts%s",
+		 (unsigned long long)w->moved, (unsigned long long)w->light,
+		 (unsigned long long)w->again, (unsigned long long)w->without_go,
+		 (unsigned long long)planned, (unsigned long long)w->sessions_lost,
+		 (unsigned long long)w->deaths, (unsigned long long)w->restarts,
+		 w->calm ? ", calm" : "");
+	if (verbose)
+		puts(o->note);
+	lw_world_fini(w);
+	free(w);
+}

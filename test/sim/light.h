@@ -1,0 +1,120 @@
+/* sim/light.h - the brain of circuits as a whole: processes, agents, one conductor, a switch with
+ * faults; see light.c. */
+#ifndef SIM_LIGHT_H
+#define SIM_LIGHT_H
+
+#include "light/agent.h"
+#include "light/client.h"
+#include "light/conductor.h"
+#include "optical.h"
+
+#define LW_CLUSTERS 8
+#define LW_PORTS    4 /* switch ports n * 4 .. n * 4 + 3 lead to cluster n */
+#define LW_JOBS	    2
+#define LW_STREAMS  2 /* communicators of a job whose calls go on side by side */
+#define LW_RANKS    10
+#define LW_MS	    BASE_MS_NS
+
+/* Something said, on its way. */
+enum lw_way { LW_TO_CONDUCTOR, LW_TO_AGENT, LW_UP, LW_DOWN, LW_PROC };
+struct lw_post {
+	struct lw_post *next;
+	uint64_t at_ns;
+	enum lw_way way;
+	uint32_t cluster, job, rank;
+	uint32_t epoch; /* of the session, or of the agent's life */
+	size_t len;
+	uint8_t bytes[LIGHT_FRAME_MAX];
+};
+
+enum lw_phase { LW_DARK, LW_OPENING, LW_LIT, LW_DRAINING };
+struct lw_slot {
+	enum lw_phase phase;
+	uint32_t peer, peer_slot; /* cluster */
+	uint64_t since_ns, dark_ns;
+	uint32_t flights;
+};
+
+struct lw_cluster {
+	struct light_world *w;
+	uint32_t n, ports;
+	struct light_agent *agent;
+	bool alive, session;
+	uint32_t life, epoch; /* counts lives, sessions */
+	uint64_t back_ns;     /* dead or without a session: until then */
+	uint64_t last_ns[2];  /* of the session's two directions: frames keep their order */
+	struct lw_slot slot[LW_PORTS];
+};
+
+struct lw_message {
+	enum { LW_IDLE, LW_READY, LW_GATED, LW_LIGHT, LW_PACKET, LW_GONE } state;
+	struct light_wait wait;
+	uint32_t ordinal;
+	uint64_t end_ns;
+	uint32_t from_slot; /* LIGHT */
+	uint64_t changed[2];
+};
+
+/* A communicator and its calls, one after the other. */
+struct lw_stream {
+	struct lw_job *j;
+	uint32_t n, p, world[LW_RANKS], cluster[LW_RANKS];
+	uint32_t calls, seq;
+	bool calling, over, drawn;
+	uint64_t until_ns;
+	struct obs_args args;
+	struct opt_data data;
+	struct obs_call made;
+	struct lw_message *message;
+	struct light_gate gate[LW_RANKS];
+	uint32_t go[LW_RANKS][LW_RANKS], arrived[LW_RANKS][LW_RANKS], told[LW_RANKS];
+	bool entered[LW_RANKS], gated[LW_RANKS];
+	uint64_t enter_ns[LW_RANKS];
+};
+
+struct lw_job {
+	struct light_world *w;
+	uint32_t n, p, cluster[LW_RANKS];
+	bool begun, over;
+	uint64_t begin_ns;
+	struct light_client *client[LW_RANKS];
+	struct lw_proc {
+		struct lw_job *j;
+		uint32_t rank;
+	} proc[LW_RANKS];
+	struct lw_stream stream[LW_STREAMS];
+};
+
+struct light_world {
+	struct osw sw;
+	struct base_prng rng;
+	uint64_t now_ns;
+	struct ocs_control *control;
+	struct light_conductor *conductor;
+	uint64_t conductor_back_ns;
+	struct lw_cluster cluster[LW_CLUSTERS];
+	uint32_t clusters;
+	struct lw_job job[LW_JOBS];
+	struct lw_post *posts;
+	bool verbose;
+	bool calm; /* no faults: then nobody's patience ends */
+	uint64_t session_ms, death_ms, restart_ms;
+	uint64_t moved, light, packets, again, without_go, cut;
+	uint64_t deaths, restarts, sessions_lost, planned;
+	char why[300];
+};
+
+/* light_net.c: what is said, who is there; the ends of light. */
+void lw_post(struct light_world *w, struct lw_post p, const void *bytes, uint64_t most_ms);
+void lw_deliver(struct light_world *w);
+void lw_world_init(struct light_world *w, uint64_t seed);
+void lw_world_step(struct light_world *w, bool heal);
+void lw_world_fini(struct light_world *w);
+void lw_tell_jobs(struct lw_cluster *k);
+/* The slot over which cluster `from` reaches `to` by light now, or LW_PORTS. */
+uint32_t lw_way(const struct light_world *w, uint32_t from, uint32_t to);
+uint32_t lw_port(uint32_t cluster, uint32_t slot);
+/* What was sent has not come through. */
+void lw_broken(struct light_world *w, uint32_t cluster, uint32_t slot);
+
+#endif

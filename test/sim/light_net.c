@@ -1,0 +1,461 @@
+/* Sessions and notes with delays, losses, deaths; the two ends of a light path. */
+#include "light.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPEN_NS	 (60 * LW_MS)
+#define DRAIN_NS (30 * LW_MS)
+
+uint32_t
+lw_port(uint32_t cluster, uint32_t slot)
+{
+	return cluster * LW_PORTS + slot;
+}
+
+/* ---- what is said ---- */
+
+void
+lw_post(struct light_world *w, struct lw_post p, const void *bytes, uint64_t most_ms)
+{
+	struct lw_post *n = malloc(sizeof *n), **at = &w->posts;
+	struct lw_cluster *k = &w->cluster[p.cluster];
+	*n = p;
+	n->at_ns = w->now_ns + base_prng_below(&w->rng, most_ms * LW_MS + 1);
+	if (p.way <= LW_TO_AGENT) { /* in order */
+		n->at_ns = base_max_ns(n->at_ns, k->last_ns[p.way]);
+		k->last_ns[p.way] = n->at_ns;
+	}
+	if (p.len)
+		memcpy(n->bytes, bytes, p.len);
+	while (*at && (*at)->at_ns <= n->at_ns)
+		at = &(*at)->next;
+	n->next = *at;
+	*at = n;
+}
+
+static bool
+agent_send(void *user, const struct light_frame *f)
+{
+	struct lw_cluster *k = user;
+	uint8_t bytes[LIGHT_FRAME_MAX];
+	struct lw_post p = {.way = LW_TO_CONDUCTOR, .cluster = k->n, .epoch = k->epoch};
+	p.len = light_frame_encode(f, bytes);
+	lw_post(k->w, p, bytes, 3);
+	return true;
+}
+
+static bool
+conductor_send(void *user, uint32_t agent, const struct light_frame *f)
+{
+	struct light_world *w = user;
+	uint8_t bytes[LIGHT_FRAME_MAX];
+	struct lw_post p = {.way = LW_TO_AGENT, .cluster = agent, .epoch = w->cluster[agent].epoch};
+	p.len = light_frame_encode(f, bytes);
+	lw_post(w, p, bytes, 3);
+	return true;
+}
+
+static void
+agent_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, size_t len)
+{
+	struct lw_cluster *k = user;
+	struct lw_job *j = &k->w->job[label_base / 1000 - 1];
+	for (uint32_t r = 0; r < j->p; r++) {
+		struct lw_post p = {.way = LW_DOWN, .job = j->n, .rank = r, .epoch = k->life};
+		if (j->cluster[r] != k->n || (rank != LIGHT_ANY && rank != r))
+			continue;
+		p.cluster = k->n;
+		p.len = len;
+		lw_post(k->w, p, note, 2);
+		if (base_prng_below(&k->w->rng, 20) == 0)
+			lw_post(k->w, p, note, 9); /* it comes twice */
+	}
+}
+
+static uint32_t
+client_of(void *user, uint32_t label_base, uint32_t rank)
+{
+	struct lw_cluster *k = user;
+	struct lw_job *j = &k->w->job[label_base / 1000 - 1];
+	return rank < j->p ? j->cluster[rank] : LIGHT_CLIENTS;
+}
+
+/* ---- light ---- */
+
+static struct lw_slot *
+other_end(struct light_world *w, uint32_t cluster, const struct lw_slot *s)
+{
+	struct lw_slot *o = &w->cluster[s->peer].slot[s->peer_slot];
+	bool here = w->cluster[s->peer].alive && o->phase != LW_DARK && o->peer == cluster;
+	return here && &w->cluster[cluster].slot[o->peer_slot] == s ? o : NULL;
+}
+
+static bool
+passes(const struct light_world *w, uint32_t cluster, uint32_t slot)
+{
+	const struct lw_slot *s = &w->cluster[cluster].slot[slot];
+	uint32_t x = lw_port(cluster, slot), y = lw_port(s->peer, s->peer_slot);
+	return osw_passes(&w->sw, x, y, w->now_ns) && osw_passes(&w->sw, y, x, w->now_ns);
+}
+
+static void
+open_light(void *user, uint32_t slot, struct light_addr relay, struct light_addr light)
+{
+	struct lw_cluster *k = user;
+	BASE_ASSERT(slot < k->ports && relay.ipv4 < k->w->clusters);
+	k->slot[slot] = (struct lw_slot){.phase = LW_OPENING,
+					 .peer = relay.ipv4,
+					 .peer_slot = light.port,
+					 .since_ns = k->w->now_ns};
+	BASE_ASSERT(light.ipv4 == relay.ipv4);
+}
+
+static void
+close_light(void *user, uint32_t slot)
+{
+	struct lw_cluster *k = user;
+	struct lw_slot *s = &k->slot[slot];
+	if (s->phase == LW_DARK) {
+		light_agent_state(k->agent, slot, LIGHT_LINK_DRAINED);
+		return;
+	}
+	s->phase = LW_DRAINING;
+	s->since_ns = k->w->now_ns;
+}
+
+static void
+slot_step(struct lw_cluster *k, uint32_t i)
+{
+	struct light_world *w = k->w;
+	struct lw_slot *s = &k->slot[i];
+	uint64_t for_ns = w->now_ns - s->since_ns;
+	bool open = s->phase != LW_DARK && other_end(w, k->n, s) && passes(w, k->n, i);
+	switch (s->phase) {
+	case LW_DARK:
+		return;
+	case LW_OPENING:
+		if (open && for_ns >= LW_MS) {
+			s->phase = LW_LIT;
+			s->dark_ns = 0;
+			light_agent_state(k->agent, i, LIGHT_LINK_UP);
+		} else if (for_ns >= OPEN_NS) {
+			s->phase = LW_DARK;
+			light_agent_state(k->agent, i, LIGHT_LINK_FAILED);
+		}
+		return;
+	case LW_LIT:
+		s->dark_ns = open ? 0 : s->dark_ns + LW_MS;
+		if (s->dark_ns >= 10 * LW_MS) {
+			s->phase = LW_DARK;
+			light_agent_state(k->agent, i, LIGHT_LINK_FAILED);
+		}
+		return;
+	case LW_DRAINING:
+		if (s->flights && for_ns < DRAIN_NS)
+			return;
+		s->phase = LW_DARK;
+		light_agent_state(k->agent, i, LIGHT_LINK_DRAINED);
+		return;
+	}
+}
+
+uint32_t
+lw_way(const struct light_world *w, uint32_t from, uint32_t to)
+{
+	uint32_t i = 0;
+	const struct lw_cluster *k = &w->cluster[from];
+	while (i < LW_PORTS && !(k->slot[i].phase == LW_LIT && k->slot[i].peer == to))
+		i++;
+	return i;
+}
+
+void
+lw_broken(struct light_world *w, uint32_t cluster, uint32_t slot)
+{
+	struct lw_cluster *k = &w->cluster[cluster];
+	if (k->slot[slot].phase != LW_LIT)
+		return;
+	k->slot[slot].phase = LW_DARK;
+	light_agent_state(k->agent, slot, LIGHT_LINK_FAILED);
+}
+
+/* ---- who is there ---- */
+
+static void
+hang_up(void *user, uint32_t agent)
+{
+	struct light_world *w = user;
+	(void)agent;
+	snprintf(w->why, sizeof w->why, "two sessions of one agent");
+}
+
+static const struct light_agent_ops agent_ops = {agent_send, agent_note, open_light, close_light,
+						 client_of};
+static void
+event(void *user, const struct light_event *e)
+{
+	struct light_world *w = user;
+	if (w->verbose)
+		printf("%6.1f %-10s job %u, %u-%u, comm %u seq %u %s: %u messages, %u set-ups %s\n",
+		       (double)e->at_ns / 1e6, light_event_name(e->kind), (unsigned)e->key, e->x,
+		       e->y, e->call.comm, e->call.seq, light_mode_name(e->mode), e->messages,
+		       e->setups, e->text ? e->text : "");
+}
+
+static const struct light_conductor_ops conductor_ops = {conductor_send, hang_up, event};
+
+static void
+agent_begin(struct lw_cluster *k)
+{
+	struct light_agent_config cfg = {.hello = {.relay = {k->n, 1}, .n = (uint8_t)k->ports},
+					 .jobs = LW_JOBS,
+					 .ops = &agent_ops,
+					 .user = k};
+	for (uint32_t i = 0; i < k->ports; i++)
+		cfg.hello.port[i] =
+			(struct light_port){(uint16_t)lw_port(k->n, i), {k->n, (uint16_t)i}};
+	k->agent = light_agent_new(malloc(light_agent_footprint(&cfg)), &cfg);
+	k->alive = true;
+	k->life++;
+	memset(k->slot, 0, sizeof k->slot);
+}
+
+static void
+session_lost(struct lw_cluster *k, uint64_t back_ms)
+{
+	if (!k->session)
+		return;
+	k->session = false;
+	k->epoch++;
+	k->back_ns = k->w->now_ns + back_ms * LW_MS;
+	if (k->w->conductor)
+		light_conductor_gone(k->w->conductor, k->n, k->w->now_ns);
+	if (k->alive)
+		light_agent_lost(k->agent);
+}
+
+/* The relay dies: what it knew is gone, and its processes hear nothing for a while. */
+static void
+die(struct lw_cluster *k)
+{
+	struct light_world *w = k->w;
+	uint64_t back = 20 + base_prng_below(&w->rng, 200);
+	w->deaths++;
+	k->alive = false;
+	session_lost(k, back);
+	k->back_ns = w->now_ns + back * LW_MS;
+	free(k->agent);
+	k->agent = NULL;
+	memset(k->slot, 0, sizeof k->slot);
+	for (uint32_t i = 0; i < LW_JOBS; i++)
+		for (uint32_t r = 0; r < w->job[i].p; r++)
+			if (w->job[i].cluster[r] == k->n)
+				light_client_dark(w->job[i].client[r]);
+}
+
+static void
+conductor_begin(struct light_world *w)
+{
+	static bool own[OSW_PORTS];
+	for (uint32_t p = 0; p < OSW_PORTS; p++)
+		own[p] = p < w->sw.foreign_from;
+	struct ocs_control_config oc = {.ports = OSW_PORTS,
+					.batch = OSW_PORTS,
+					.gamma_guess_ns = 10 * LW_MS,
+					.settle_ns = 30 * LW_MS,
+					.retry_ns = 5 * LW_MS,
+					.own_in = own,
+					.own_out = own};
+	w->control = ocs_control_new(malloc(ocs_control_footprint(&oc)), &oc, &w->sw.base);
+	struct light_conductor_config cfg = {
+		.ports = OSW_PORTS,
+		.agents = LW_CLUSTERS,
+		.jobs = LW_JOBS,
+		.comms = LW_JOBS * LW_STREAMS,
+		.calls = 8,
+		.ranks = LW_RANKS,
+		.call_bytes = 1 << 20,
+		.mode = (enum light_mode)base_prng_below(&w->rng, LIGHT_MODE_COUNT),
+		.costs = {1e-4, 1e-3, 1e-2, 1e-3, 1e-2, 1e-6, 1e-9},
+		.ops = &conductor_ops,
+		.user = w,
+		.control = w->control};
+	w->conductor = light_conductor_new(malloc(light_conductor_footprint(&cfg)), &cfg);
+}
+
+static void
+conductor_dies(struct light_world *w)
+{
+	w->restarts++;
+	w->planned += light_conductor_counters(w->conductor)->calls;
+	free(w->conductor);
+	free(w->control);
+	w->conductor = NULL;
+	w->control = NULL;
+	for (uint32_t i = 0; i < w->clusters; i++)
+		session_lost(&w->cluster[i], 0);
+	w->conductor_back_ns = w->now_ns + (10 + base_prng_below(&w->rng, 300)) * LW_MS;
+	/* the switch sees a session end; whatever was asked of it is done or not */
+	w->sw.what = 0;
+	w->sw.up = false;
+	w->sw.head = w->sw.tail;
+	w->sw.up_ns = w->conductor_back_ns + 2 * LW_MS;
+}
+
+void
+lw_tell_jobs(struct lw_cluster *k)
+{
+	struct light_world *w = k->w;
+	for (uint32_t i = 0; i < LW_JOBS && k->alive; i++) {
+		struct lw_job *j = &w->job[i];
+		bool here = false;
+		for (uint32_t r = 0; r < j->p; r++)
+			here |= j->cluster[r] == k->n;
+		if (!j->begun || j->over || !here)
+			continue;
+		light_agent_job(k->agent, 77 + i, (i + 1) * 1000, k->n);
+		for (uint32_t r = 0; r < j->p; r++)
+			if (j->cluster[r] == k->n)
+				lw_post(w,
+					(struct lw_post){.way = LW_PROC,
+							 .cluster = k->n,
+							 .job = i,
+							 .rank = r,
+							 .epoch = k->life},
+					NULL, 10);
+	}
+}
+
+static void
+come_and_go(struct lw_cluster *k, bool heal)
+{
+	struct light_world *w = k->w;
+	if (!k->alive && w->now_ns >= k->back_ns) {
+		agent_begin(k);
+		lw_tell_jobs(k);
+	}
+	if (k->alive && !k->session && w->conductor && w->now_ns >= k->back_ns) {
+		k->session = true;
+		k->epoch++;
+		light_agent_connected(k->agent);
+	}
+	if (heal || !k->alive)
+		return;
+	if (base_prng_chance(&w->rng, w->session_ms)) {
+		w->sessions_lost += k->session;
+		session_lost(k, base_prng_below(&w->rng, 100));
+	}
+	if (base_prng_chance(&w->rng, w->death_ms))
+		die(k);
+}
+
+/* ---- steps ---- */
+
+static bool
+deliver(struct light_world *w, const struct lw_post *p)
+{
+	struct lw_cluster *k = &w->cluster[p->cluster];
+	struct light_frame f;
+	struct light_note n;
+	switch (p->way) {
+	case LW_TO_CONDUCTOR:
+		if (!k->session || p->epoch != k->epoch || !w->conductor)
+			return true;
+		return light_frame_decode(p->bytes, p->len, &f) == (long)p->len &&
+		       light_conductor_heard(w->conductor, k->n, &f, w->now_ns);
+	case LW_TO_AGENT:
+		if (!k->session || p->epoch != k->epoch)
+			return true;
+		return light_frame_decode(p->bytes, p->len, &f) == (long)p->len &&
+		       light_agent_heard(k->agent, &f);
+	case LW_UP:
+		if (k->alive && p->epoch == k->life)
+			light_agent_note(k->agent, (p->job + 1) * 1000, p->rank, p->bytes, p->len);
+		return true;
+	case LW_DOWN:
+		if (!k->alive || p->epoch != k->life)
+			return true;
+		if (light_note_decode(p->bytes, p->len, &n))
+			return false;
+		light_client_heard(w->job[p->job].client[p->rank], &n);
+		return true;
+	case LW_PROC:
+		if (k->alive && p->epoch == k->life)
+			light_agent_proc(k->agent, (p->job + 1) * 1000, p->rank);
+		return true;
+	}
+	return false;
+}
+
+void
+lw_deliver(struct light_world *w)
+{
+	while (w->posts && w->posts->at_ns <= w->now_ns) {
+		struct lw_post *p = w->posts;
+		w->posts = p->next;
+		if (!deliver(w, p) && !*w->why)
+			snprintf(w->why, sizeof w->why, "nonsense was said (way %d)", p->way);
+		free(p);
+	}
+}
+
+void
+lw_world_init(struct light_world *w, uint64_t seed)
+{
+	osw_init(&w->sw, seed);
+	w->rng = base_prng_seed(seed ^ 0x119);
+	struct base_prng *r = &w->rng;
+	w->calm = base_prng_below(r, 4) == 0;
+	if (w->calm)
+		memset(&w->sw.faults, 0, sizeof w->sw.faults);
+	for (uint32_t p = 0; w->calm && p < OSW_PORTS; p++)
+		w->sw.dark[p] = false;
+	uint64_t *f[] = {&w->session_ms, &w->death_ms, &w->restart_ms};
+	for (size_t i = 0; i < 3; i++)
+		*f[i] = !w->calm && base_prng_below(r, 2) ? base_prng_below(r, 8000000) >> i : 0;
+	w->clusters = 2 + (uint32_t)base_prng_below(r, LW_CLUSTERS - 1);
+	for (uint32_t i = 0; i < w->clusters; i++) {
+		struct lw_cluster *k = &w->cluster[i];
+		k->w = w;
+		k->n = i;
+		k->ports = 1 + (uint32_t)base_prng_below(r, LW_PORTS);
+		agent_begin(k);
+		k->back_ns = base_prng_below(r, 30) * LW_MS;
+	}
+}
+
+void
+lw_world_step(struct light_world *w, bool heal)
+{
+	osw_step(&w->sw, w->now_ns, heal);
+	if (!w->conductor && w->now_ns >= w->conductor_back_ns)
+		conductor_begin(w);
+	else if (w->conductor && !heal && base_prng_chance(&w->rng, w->restart_ms))
+		conductor_dies(w);
+	for (uint32_t i = 0; i < w->clusters; i++)
+		come_and_go(&w->cluster[i], heal);
+	lw_deliver(w);
+	for (uint32_t i = 0; i < w->clusters; i++)
+		for (uint32_t s = 0; s < LW_PORTS && w->cluster[i].alive; s++)
+			slot_step(&w->cluster[i], s);
+	if (w->conductor)
+		light_conductor_turn(w->conductor, w->now_ns);
+}
+
+void
+lw_world_fini(struct light_world *w)
+{
+	while (w->posts) {
+		struct lw_post *p = w->posts;
+		w->posts = p->next;
+		free(p);
+	}
+	for (uint32_t i = 0; i < w->clusters; i++)
+		free(w->cluster[i].agent);
+	free(w->conductor);
+	free(w->control);
+}

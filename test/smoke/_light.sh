@@ -1,0 +1,114 @@
+# shellcheck shell=bash
+# What the scenarios light-*.sh share: circuits that a job's collective calls ask for.  Two
+# clusters of two relays, Open vSwitch between the light ports of the first ones, one of them the
+# conductor.  In mid-run the switch, the conductor and the other relay are killed and started
+# again: the job goes on, right in every byte, light comes back, and at the end no circuit is left.
+#
+#	B=... NAME=... ; . test/smoke/_light.sh ; light_scenario "switch relay conductor"
+#
+# LIGHT_PROTOCOL: how the conductor speaks to the switch (tools/testbed/light.sh).
+. test/smoke/_root.sh
+need_root "$NAME"
+command -v ovs-vswitchd >/dev/null || { echo "SKIP $NAME: openvswitch-switch is not installed; run make deps"; exit 77; }
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+# shellcheck source=tools/testbed/light.sh
+. tools/testbed/light.sh
+
+fail() {
+	tail -n 12 "$TB_LOG"/relayd-*.log "$TB_LOG"/job-*.log
+	ctl afe0 circuits
+	ctl afe0 circuits --log | tail -n 25
+	echo "FAIL $NAME: ${LIGHT_PROTOCOL:-openflow}: $1"
+	exit 1
+}
+pass() { echo "PASS $NAME: $LIGHT_PROTOCOL: $1"; }
+ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; } # FRONTEND COMMAND...
+circuits() { # FIELD
+	ctl afe0 --json circuits 2>/dev/null | python3 -c 'import json, sys
+print(json.load(sys.stdin)[sys.argv[1]])' "$1" 2>/dev/null || echo -1
+}
+more() { [ "$(circuits "$1")" -gt "$2" ]; } # FIELD THAN
+# So many messages more are sent by light.
+by_light() {
+	local was
+	testbed_wait 20 "the conductor" more by_light -1 || return
+	was=$(circuits by_light)
+	testbed_wait 20 "$1 messages more by light" more by_light $((was + $1))
+}
+running() { testbed_alive job-a && testbed_alive job-b || fail "the job has ended"; }
+crash() { # LOGNAME: SIGKILL, and nothing else
+	local pid
+	pid=$(cat "$TB_DIR/pid-$1")
+	kill -KILL "$pid" && wait "$pid" 2>/dev/null
+}
+
+kill_switch() {
+	if [ "$LIGHT_PROTOCOL" = openflow ]; then
+		crash ovs-vswitchd
+		sleep 0.3
+		testbed_vswitchd || fail "Open vSwitch does not start again"
+	else
+		crash emulator
+		sleep 0.3
+		testbed_emulator || fail "the switch does not start again"
+	fi
+}
+kill_relay() {
+	crash relayd-bfe0
+	sleep 0.3
+	running
+	testbed_relayd "$B" bfe0 || fail "relayd on bfe0 does not start again"
+}
+kill_conductor() {
+	crash relayd-afe0
+	sleep 0.3
+	running
+	testbed_relayd "$B" afe0 || fail "relayd on afe0 does not start again"
+}
+none() { [ "$(circuits links)" = '[]' ] && [ "$(circuits jobs)" = '[]' ]; }
+
+flows() { testbed_exec ocs ovs-ofctl -O OpenFlow13 dump-flows "tcp:$TB_OCS_AT:6653"; }
+# Mirrors behind a server (netconf) follow it a little later.
+dark() { ! flows | grep -q in_port=; }
+gone() { ! testbed_alive "$1"; }
+
+# light_scenario WHOM: the job, and who is killed during it.
+light_scenario() {
+	local what fe s left
+	testbed_up && testbed_light || fail "testbed: not built"
+	testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem: does not start"
+	testbed_server "$B" || fail "impi-server: does not start"
+	for fe in afe0 afe1 bfe0 bfe1; do testbed_relayd "$B" $fe || fail "relayd on $fe does not start"; done
+	rm -f "$TB_DIR/enough"
+	LIBMPI_OPTICAL=pipelined testbed_job "$B" job "$B/test/mpi/failover" 3600 200000 "$TB_DIR/enough"
+
+	by_light 20 || fail "nothing goes by light"
+	more calls 10 && more misses 0 || fail "calls are not planned"
+	ctl afe0 circuits --log >"$TB_LOG/events.log"
+	grep -q "alltoall.*pipelined" "$TB_LOG/events.log" || fail "the log says nothing of calls"
+	pass "calls are announced, planned, and go by light: gamma $(circuits gamma_us) us"
+
+	for what in $1; do
+		"kill_$what"
+		by_light 20 || fail "no light after the $what came back"
+		running
+		pass "the $what killed and back: $(circuits sessions) sessions, light again"
+	done
+
+	touch "$TB_DIR/enough"
+	for s in a b; do
+		testbed_wait 20 "the end of job-$s" gone "job-$s" || fail "side $s hangs"
+		wait "$(cat "$TB_DIR/pid-job-$s")" || fail "side $s ended with status $?"
+	done
+	grep -q '^ok' "$TB_LOG/job-a.log" || fail "the job does not say ok"
+	testbed_wait 10 "circuits to be given back" none || fail "circuits are left"
+	testbed_wait 5 "the switch to be dark" dark || fail "circuits are left on the switch: $(flows)"
+	pass "the job was right all the time, and no circuit is left"
+	for fe in afe0 afe1 bfe0 bfe1; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
+	testbed_down
+	left=$(testbed_leftovers)
+	[ -z "$left" ] || fail "left: $left"
+}
+
+CLUSTERS='a b' NODES=1 RELAYS=2 LIGHT_PORTS=1 LIGHT_RATE=1gbit LIGHT_EXTRA_MS=5 LIGHT_MODE=pipelined

@@ -1,0 +1,12 @@
+#!/bin/bash
+# Circuits that a job's collective calls ask for, while the switch, a relay and the conductor are
+# killed and started again (_light.sh).
+# timeout: 150
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+NAME=light-circuits
+# shellcheck source=test/smoke/_light.sh
+. test/smoke/_light.sh
+LIGHT_PROTOCOL=openflow
+light_scenario "switch relay conductor"

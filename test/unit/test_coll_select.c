@@ -1,0 +1,168 @@
+/* Which algorithm is chosen where, and that what is chosen keeps to its bound of traffic. */
+#include "coll/schedule.h"
+#include "coll_places_kit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ELEM 16
+
+static void
+test_rules(void **state)
+{
+	(void)state;
+	static const struct coll_rule rule[] = {
+		{COLL_ALLGATHER, 100, UINT32_MAX, "recursive_doubling"},
+		{COLL_ALLTOALL, UINT64_MAX, 8, "recursive_doubling"},
+		{COLL_ALLTOALL, UINT64_MAX, 8, "bruck"},
+		{COLL_BCAST, UINT64_MAX, 8, "no such"},
+		{COLL_BCAST, UINT64_MAX, 8, "inter"},
+	};
+	static const bool good[] = {true, true, true, false, false};
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(coll_rule_ok(&rule[i]), good[i]);
+	struct coll_rules rules = {rule, 3};
+	static const struct {
+		enum coll_op op;
+		uint32_t p;
+		uint64_t bytes;
+		const char *want;
+	} rows[] = {
+		{COLL_ALLGATHER, 4, 100, "recursive_doubling"},
+		{COLL_ALLGATHER, 4, 101, "bruck"},
+		{COLL_ALLTOALL, 8, 1 << 20, "recursive_doubling"},
+		{COLL_ALLTOALL, 6, 1 << 20, "bruck"},	 /* the first rule does not take 6 */
+		{COLL_ALLTOALL, 9, 1 << 20, "pairwise"}, /* no rule holds */
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct coll_args a = {.op = rows[i].op,
+				      .size = rows[i].p,
+				      .bytes = rows[i].bytes,
+				      .elem = 1,
+				      .rules = &rules};
+		assert_string_equal(coll_select(&a), rows[i].want);
+	}
+	assert_int_equal(coll_op_of("alltoall"), COLL_ALLTOALL);
+	assert_int_equal(coll_op_of("broadcast"), COLL_OP_COUNT);
+}
+
+/* Bytes of sends from each cluster to others, of the whole operation. */
+static void
+count_crossings(struct coll_args a, const uint32_t *of, uint64_t *out)
+{
+	for (uint32_t r = 0; r < a.size; r++) {
+		a.rank = r;
+		size_t len = coll_arena_hint(&a);
+		void *arena = malloc(len);
+		struct coll_schedule s;
+		assert_int_equal(coll_build(&s, &a, NULL, arena, len), COLL_ERR_OK);
+		for (uint32_t k = 0; k < s.steps; k++)
+			if (s.step[k].kind == COLL_STEP_SEND && of[s.step[k].peer] != of[r])
+				out[of[r]] += s.step[k].from.len;
+		free(arena);
+	}
+}
+
+/* What leaves each cluster is at most (clusters - 1) times the data, of every size, whether
+ * the ranks of a cluster follow each other or not, and likewise between nodes of equal size. */
+static void
+test_wan_crossings(void **state)
+{
+	(void)state;
+	static const enum coll_op ops[] = {COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE, COLL_ALLGATHER};
+	static const uint64_t sizes[] = {ELEM, 4096, 64 << 10, 1 << 20};
+	for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+		for (uint32_t v = 0; v < 4 * 3 * 4 * 2; v++) {
+			uint64_t bytes = sizes[v & 3], out[4] = {0}, sum = 0;
+			uint32_t n = 2 + (v >> 2) % 3, kind = (v >> 2) / 3;
+			uint32_t p = 12 + (kind & 1), of[COLL_PLACES_MAX], number[COLL_PLACES_MAX];
+			bool nodes = kind >> 2 && ops[i] != COLL_ALLGATHER;
+			for (uint32_t r = 0; r < p; r++)
+				of[r] = kind & 2 ? r % n : r * n / p;
+			struct coll_args a = {.op = ops[i],
+					      .size = p,
+					      .root = 5,
+					      .bytes = bytes,
+					      .elem = ELEM,
+					      .commutative = true};
+			coll_places_set(&a, of, nodes, number);
+			if (nodes && a.place_size == 0)
+				continue; /* a ring over all of them: twice the data */
+			count_crossings(a, of, out);
+			uint64_t data = ops[i] == COLL_ALLGATHER ? p * bytes : bytes;
+			for (uint32_t c = 0; c < n; c++) {
+				if (out[c] > (n - 1) * data)
+					fail_msg("%s of %llu bytes, %u places: %llu bytes leave %u",
+						 coll_op_name(ops[i]), (unsigned long long)bytes, n,
+						 (unsigned long long)out[c], c);
+				sum += out[c];
+			}
+			assert_true(sum > 0);
+		}
+}
+
+/* Place, size and number of processes decide: neighbouring rows differ in one of them. */
+static void
+test_choice(void **state)
+{
+	(void)state;
+	enum { CLUSTERS, NODES, MEMORY, APART };
+	static const struct {
+		enum coll_op op;
+		int where;
+		uint64_t bytes;
+		const char *want;
+	} rows[] = {
+		{COLL_ALLTOALL, APART, 512, "linear"},
+		{COLL_ALLTOALL, APART, 4096, "pairwise"},
+		{COLL_ALLTOALL, CLUSTERS, 4096, "linear"},
+		{COLL_ALLTOALL, CLUSTERS, 1 << 20, "pairwise"},
+		{COLL_ALLTOALL, MEMORY, 1 << 20, "linear"},
+		{COLL_ALLREDUCE, MEMORY, 64, "linear"},
+		{COLL_ALLREDUCE, MEMORY, 4096, "recursive_doubling"},
+		{COLL_BARRIER, MEMORY, 0, "linear"},
+		{COLL_BARRIER, APART, 0, "dissemination"},
+		{COLL_ALLREDUCE, MEMORY, 1 << 20, "places"},
+		{COLL_ALLREDUCE, NODES, 64, "hier"},
+		{COLL_ALLREDUCE, NODES, 1 << 20, "places"},
+		{COLL_ALLREDUCE, CLUSTERS, 4096, "hier"},
+		{COLL_ALLREDUCE, CLUSTERS, 1 << 20, "places"},
+		{COLL_ALLREDUCE, APART, 1 << 20, "ring"},
+		{COLL_BCAST, MEMORY, 64, "linear"},
+		{COLL_BCAST, MEMORY, 4096, "binomial"},
+		{COLL_BCAST, MEMORY, 1 << 20, "linear"},
+		{COLL_BCAST, NODES, 1 << 20, "hier"},
+		{COLL_BCAST, APART, 1 << 20, "scatter_ring"},
+		{COLL_ALLGATHER, CLUSTERS, 64, "hier"},
+		{COLL_ALLGATHER, APART, 64, "bruck"},
+		{COLL_ALLGATHER, MEMORY, 1 << 20, "linear"},
+	};
+	static const uint32_t of[8] = {0, 0, 0, 0, 1, 1, 1, 1};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		uint32_t number[COLL_PLACES_MAX];
+		struct coll_args a = {.op = rows[i].op,
+				      .size = 8,
+				      .bytes = rows[i].bytes,
+				      .elem = 8,
+				      .commutative = true};
+		if (rows[i].where != APART)
+			coll_places_set(&a, rows[i].where == MEMORY ? NULL : of,
+					rows[i].where == NODES, number);
+		assert_string_equal(coll_select(&a), rows[i].want);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_wan_crossings),
+		cmocka_unit_test(test_choice),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

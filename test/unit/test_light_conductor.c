@@ -1,0 +1,706 @@
+/* The conductor over a switch without faults, five relays of two ports each, and an agent. */
+#include "cmocka_all.h"
+
+#include "light/agent.h"
+#include "light/conductor.h"
+
+#include "../easy_switch.h"
+
+#include "coll/schedule.h"
+
+#include <stdlib.h>
+
+#define AGENTS 5
+#define RANKS  5 /* of the largest communicator here */
+#define KEY    0x77
+#define MS     BASE_MS_NS
+
+struct kit {
+	struct easy easy;
+	struct ocs_control *control;
+	struct light_conductor *c;
+	uint64_t now_ns;
+	bool ends_answer;
+	uint32_t go[RANKS][RANKS]; /* from, to */
+	uint32_t any;		   /* GO for all, how often said */
+	uint32_t ups, downs;
+	uint32_t said[64][3], nsaid; /* link, slot, agent and 256 if it is down */
+	uint32_t offers;
+	enum light_mode chosen;
+	uint32_t setups;
+	const char *text;
+};
+
+static bool
+send_to(void *user, uint32_t agent, const struct light_frame *f)
+{
+	struct kit *k = user;
+	struct light_note n;
+	if (f->type == LIGHT_FRAME_OFFER)
+		k->offers += f->offer.on;
+	if (f->type == LIGHT_FRAME_NOTE) {
+		assert_int_equal(light_note_decode(f->note, f->note_len, &n), 0);
+		assert_int_equal(n.kind, LIGHT_NOTE_GO);
+		for (uint32_t i = 0; i < n.counts; i++)
+			if (n.u.count[i].from == LIGHT_ANY) {
+				k->any++;
+			} else {
+				assert_in_range(n.u.count[i].from, 0, RANKS - 1);
+				assert_in_range(n.u.count[i].to, 0, RANKS - 1);
+				k->go[n.u.count[i].from][n.u.count[i].to] = n.u.count[i].count;
+			}
+	}
+	if (f->type == LIGHT_FRAME_LINK_UP || f->type == LIGHT_FRAME_LINK_DOWN) {
+		bool down = f->type == LIGHT_FRAME_LINK_DOWN;
+		*(down ? &k->downs : &k->ups) += 1;
+		k->said[k->nsaid][0] = f->link;
+		k->said[k->nsaid][1] = f->slot;
+		k->said[k->nsaid++][2] = agent | (down ? 256u : 0);
+	}
+	return true;
+}
+
+static void
+hang_up(void *user, uint32_t agent)
+{
+	(void)user;
+	(void)agent;
+	fail();
+}
+
+static void
+event(void *user, const struct light_event *e)
+{
+	struct kit *k = user;
+	if (e->kind == LIGHT_EVENT_CALL) {
+		k->chosen = e->mode;
+		k->setups = e->setups;
+	}
+	if (e->kind == LIGHT_EVENT_PACKETS)
+		k->text = e->text;
+}
+
+static const struct light_conductor_ops ops = {send_to, hang_up, event};
+
+static void
+answer(struct kit *k)
+{
+	uint32_t n = k->nsaid;
+	k->nsaid = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		bool down = k->said[i][2] & 256;
+		struct light_frame f = {.type = LIGHT_FRAME_LINK,
+					.link = k->said[i][0],
+					.slot = (uint8_t)k->said[i][1],
+					.state = down ? LIGHT_LINK_DRAINED : LIGHT_LINK_UP};
+		assert_true(light_conductor_heard(k->c, k->said[i][2] & 255, &f, k->now_ns));
+	}
+}
+
+static void
+turns(struct kit *k, uint32_t ms)
+{
+	for (uint32_t i = 0; i <= ms; i++) {
+		for (int again = 0; again < 4; again++) {
+			light_conductor_turn(k->c, k->now_ns);
+			if (k->ends_answer)
+				answer(k);
+		}
+		assert_null(light_conductor_check(k->c));
+		k->now_ns += MS;
+	}
+}
+
+static void
+heard(struct kit *k, uint32_t agent, struct light_frame f)
+{
+	assert_true(light_conductor_heard(k->c, agent, &f, k->now_ns));
+}
+
+static void
+job(struct kit *k, uint32_t agent, uint64_t key)
+{
+	heard(k, agent,
+	      (struct light_frame){.type = LIGHT_FRAME_JOB, .key = key, .client = (uint8_t)agent});
+}
+
+static void
+note(struct kit *k, uint32_t agent, uint64_t key, const struct light_note *n)
+{
+	static const uint8_t clients[AGENTS] = {0, 1, 2, 3, 4};
+	uint8_t bytes[LIGHT_NOTE_MAX];
+	bool comm = n->kind == LIGHT_NOTE_COMM;
+	heard(k, agent,
+	      (struct light_frame){.type = LIGHT_FRAME_NOTE,
+				   .key = key,
+				   .note = bytes,
+				   .note_len = (uint16_t)light_note_encode(n, bytes),
+				   .clients = comm ? clients : NULL,
+				   .nclients = comm ? AGENTS : 0});
+}
+
+static void
+comm(struct kit *k, uint64_t key)
+{
+	struct light_note n = {.kind = LIGHT_NOTE_COMM,
+			       .u.piece = {.comm = 1, .p = 3, .n = 3, .rank = {0, 1, 2}}};
+	note(k, 0, key, &n);
+}
+
+static uint8_t
+index_of(enum coll_op op, const char *name)
+{
+	size_t n;
+	uint8_t at = 0;
+	const struct coll_algorithm *a = coll_algorithms(&n);
+	for (size_t i = 0; i < n; i++) {
+		if (a[i].op == op && strcmp(a[i].name, name) == 0)
+			return at;
+		if (a[i].op == op)
+			at++;
+	}
+	fail();
+	return 0;
+}
+
+/* A linear broadcast from rank 0. */
+static void
+announce(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum light_mode mode,
+	 uint64_t bytes, uint8_t flags)
+{
+	struct light_note n = {.kind = LIGHT_NOTE_CALL,
+			       .u.call = {.comm = 1,
+					  .seq = seq,
+					  .op = COLL_BCAST,
+					  .algorithm = index_of(COLL_BCAST, "linear"),
+					  .mode = (uint8_t)mode,
+					  .flags = flags,
+					  .bytes = bytes,
+					  .elem = 1}};
+	note(k, agent, key, &n);
+}
+
+static void
+call(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum light_mode mode,
+     uint64_t bytes)
+{
+	announce(k, agent, key, seq, mode, bytes, 0);
+}
+
+static void
+over(struct kit *k, uint64_t key, uint32_t seq, uint32_t from, uint32_t to)
+{
+	struct light_note n = {
+		.kind = LIGHT_NOTE_OVER, .counts = 1, .u.count = {{1, 0, seq, from, to, 1}}};
+	note(k, to, key, &n);
+}
+
+/* ports: of each relay. */
+static void
+begin_with(struct kit *k, uint32_t ports, uint64_t gamma_ms)
+{
+	memset(k, 0, sizeof *k);
+	k->now_ns = BASE_S_NS;
+	k->ends_answer = true;
+	easy_init(&k->easy);
+	struct ocs_control_config oc = {
+		.ports = EASY_PORTS, .batch = 4, .gamma_guess_ns = gamma_ms * MS};
+	k->control = ocs_control_new(malloc(ocs_control_footprint(&oc)), &oc, &k->easy.sw);
+	struct light_conductor_config cfg = {
+		.ports = EASY_PORTS,
+		.agents = AGENTS,
+		.jobs = 2,
+		.comms = 4,
+		.calls = 4,
+		.ranks = RANKS,
+		.call_bytes = 1 << 19,
+		/* 10 Gb/s and 1 Gb/s */
+		.costs = {1e-4, 8e-10, (double)gamma_ms / 1e3, 1e-3, 8e-9, 1e-6, 1e-9},
+		.ops = &ops,
+		.user = k,
+		.control = k->control};
+	k->c = light_conductor_new(malloc(light_conductor_footprint(&cfg)), &cfg);
+	for (uint32_t i = 0; i < AGENTS; i++) {
+		struct light_frame f = {.type = LIGHT_FRAME_HELLO,
+					.hello = {.relay = {i + 1, 7812}, .n = (uint8_t)ports}};
+		for (uint32_t s = 0; s < ports; s++)
+			f.hello.port[s] =
+				(struct light_port){(uint16_t)(i * 2 + s), {100 + i * 2 + s, 7812}};
+		heard(k, i, f);
+		job(k, i, KEY);
+	}
+	comm(k, KEY);
+	turns(k, 2);
+}
+
+static void
+begin(struct kit *k)
+{
+	begin_with(k, 2, 10);
+}
+
+static void
+finish(struct kit *k)
+{
+	free(k->c);
+	free(k->control);
+}
+
+static const struct light_conductor_counters *
+counters(const struct kit *k)
+{
+	return light_conductor_counters(k->c);
+}
+
+/* ---- */
+
+static void
+go_is_said_when_both_ends_are_up(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	assert_int_equal(k.offers, AGENTS);
+	k.ends_answer = false;
+	call(&k, 0, KEY, 1, LIGHT_MODE_PIPELINED, 1000);
+	turns(&k, 5);
+	assert_int_equal(k.ups, 4); /* two links, two ends */
+	assert_int_equal(k.go[0][1] + k.go[0][2] + k.any, 0);
+	k.ends_answer = true;
+	turns(&k, 1);
+	assert_int_equal(k.go[0][1], 1);
+	assert_int_equal(k.go[0][2], 1);
+	assert_int_equal(counters(&k)->by_light, 2);
+	assert_int_equal(counters(&k)->misses, 2);
+	over(&k, KEY, 1, 0, 1);
+	over(&k, KEY, 1, 0, 2);
+	turns(&k, 5);
+	assert_int_equal(k.downs, 4); /* pipelined keeps nothing */
+	for (uint32_t p = 0; p < EASY_PORTS; p++)
+		assert_int_equal(k.easy.out_of[p], OCS_NO_PORT);
+	assert_int_equal(k.any, 0);
+	finish(&k);
+}
+
+/* One port at each relay: the second message's circuit comes when the first one is over and its
+ * link let go of. */
+static void
+ports_move_on(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin_with(&k, 1, 10);
+	call(&k, 1, KEY, 1, LIGHT_MODE_PIPELINED, 1000);
+	turns(&k, 5);
+	assert_int_equal(k.go[0][1] + k.go[0][2], 1);
+	uint32_t first = k.go[0][1] ? 1 : 2;
+	assert_int_equal(k.easy.out_of[0], first * 2);
+	k.ends_answer = false;
+	over(&k, KEY, 1, 0, first);
+	turns(&k, 5);
+	assert_int_equal(k.downs, 2);
+	assert_int_equal(k.easy.out_of[0], first * 2); /* not drained yet */
+	k.ends_answer = true;
+	turns(&k, 5);
+	assert_int_equal(k.go[0][3 - first], 1);
+	assert_int_equal(k.easy.out_of[0], (3 - first) * 2);
+	finish(&k);
+}
+
+/* Whose ends never say UP is done without. */
+static void
+failed_links_go_by_packets(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	k.ends_answer = false;
+	call(&k, 0, KEY, 1, LIGHT_MODE_CACHED, 1000);
+	turns(&k, 400);
+	assert_int_equal(k.go[0][1], 1);
+	assert_int_equal(k.go[0][2], 1);
+	assert_int_equal(counters(&k)->by_packets, 2);
+	assert_int_equal(counters(&k)->by_light, 0);
+	assert_int_equal(counters(&k)->links_failed, 2);
+	finish(&k);
+}
+
+static void
+cached_hits(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	for (uint32_t seq = 1; seq <= 3; seq++) {
+		call(&k, 0, KEY, seq, LIGHT_MODE_CACHED, 1000);
+		turns(&k, 5);
+		over(&k, KEY, seq, 0, 1);
+		over(&k, KEY, seq, 0, 2);
+		turns(&k, 1);
+	}
+	assert_int_equal(counters(&k)->calls, 3);
+	assert_int_equal(counters(&k)->misses, 2);
+	assert_int_equal(counters(&k)->hits, 4);
+	assert_int_equal(k.downs, 0);
+	/* The job ends: all of it is given back. */
+	for (uint32_t i = 0; i < AGENTS; i++)
+		heard(&k, i, (struct light_frame){.type = LIGHT_FRAME_JOB_END, .key = KEY});
+	turns(&k, 5);
+	assert_int_equal(light_conductor_busy(k.c), 0);
+	for (uint32_t p = 0; p < EASY_PORTS; p++)
+		assert_int_equal(k.easy.out_of[p], OCS_NO_PORT);
+	finish(&k);
+}
+
+/* Two broadcasts to four others over two ports; what of the second may go at once. */
+static void
+twice(struct kit *k, uint8_t flags)
+{
+	struct light_note n = {.kind = LIGHT_NOTE_COMM,
+			       .u.piece = {.comm = 1, .p = 5, .n = 5, .rank = {0, 1, 2, 3, 4}}};
+	begin(k);
+	note(k, 0, KEY, &(struct light_note){.kind = LIGHT_NOTE_FREE, .comm = 1});
+	note(k, 0, KEY, &n);
+	call(k, 0, KEY, 1, LIGHT_MODE_CACHED, 1000);
+	for (uint32_t to = 1; to < 5; to++) {
+		turns(k, 50);
+		assert_int_equal(k->go[0][to], 1);
+		over(k, KEY, 1, 0, to);
+	}
+	turns(k, 50);
+	assert_int_equal(counters(k)->misses, 4);
+	memset(k->go, 0, sizeof k->go);
+	announce(k, 0, KEY, 2, LIGHT_MODE_CACHED, 1000, flags);
+	turns(k, 50);
+	assert_int_equal(k->chosen, LIGHT_MODE_CACHED);
+}
+
+/* The other way round it begins with what is lit. */
+static void
+cached_meets_what_is_lit(void **state)
+{
+	struct kit k;
+	(void)state;
+	twice(&k, LIGHT_CALL_REVERSED);
+	assert_int_equal(k.go[0][4] + k.go[0][3], 2);
+	assert_int_equal(k.go[0][2] + k.go[0][1], 0);
+	assert_int_equal(counters(&k)->hits, 2);
+	assert_int_equal(counters(&k)->misses, 6);
+	finish(&k);
+}
+
+/* In the same order the lit ones come last; to keep one would leave one port for all others, which
+ * then wait for each other. */
+static void
+cached_gives_up_what_costs(void **state)
+{
+	struct kit k;
+	(void)state;
+	twice(&k, 0);
+	assert_int_equal(k.go[0][1] + k.go[0][2], 2);
+	assert_int_equal(k.go[0][3] + k.go[0][4], 0);
+	assert_int_equal(counters(&k)->misses, 8);
+	finish(&k);
+}
+
+/* Whatever is not planned is let go, with a reason. */
+static void
+the_rest_goes_by_packets(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	call(&k, 0, KEY, 1, LIGHT_MODE_CACHED, 1ull << 50);
+	turns(&k, 0);
+	assert_int_equal(k.any, AGENTS);
+	assert_string_equal(k.text, "it is too large");
+	call(&k, 1, KEY, 1, LIGHT_MODE_CACHED, 1000); /* the same call, later: to who asks */
+	assert_int_equal(k.any, AGENTS + 1);
+	k.any = 0;
+	call(&k, 0, KEY, 2, LIGHT_MODE_CACHED, 1000);
+	turns(&k, 600); /* nobody says OVER */
+	assert_int_equal(k.any, AGENTS);
+	assert_string_equal(k.text, "nothing has happened for long");
+	k.any = 0;
+	call(&k, 0, KEY, 3, LIGHT_MODE_CACHED, 1000);
+	turns(&k, 2);
+	light_conductor_gone(k.c, 2, k.now_ns);
+	assert_int_equal(k.any, AGENTS - 1);
+	turns(&k, 60);
+	k.any = 0;
+	struct light_note n = {.kind = LIGHT_NOTE_CALL,
+			       .u.call = {.comm = 9, .seq = 1, .op = COLL_BCAST, .elem = 1}};
+	note(&k, 0, KEY, &n);
+	turns(&k, 50);
+	assert_int_equal(k.any, 0);
+	turns(&k, 60);
+	assert_string_equal(k.text, "its communicator is not known");
+	assert_true(k.any > 0);
+	finish(&k);
+}
+
+/* What will come is lit beforehand, waits for as long as it takes, and makes room for what is
+ * there. */
+static void
+forecasts(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	announce(&k, 0, KEY, 7, LIGHT_MODE_CACHED, 1000, LIGHT_CALL_FORECAST);
+	turns(&k, 3000);
+	assert_int_equal(k.go[0][1] + k.go[0][2], 2);
+	assert_int_equal(counters(&k)->misses, 2);
+	assert_int_equal(k.any, 0);
+	call(&k, 0, KEY, 2, LIGHT_MODE_CACHED, 1000); /* another one */
+	turns(&k, 2);
+	over(&k, KEY, 2, 0, 1);
+	over(&k, KEY, 2, 0, 2);
+	turns(&k, 2);
+	call(&k, 0, KEY, 7, LIGHT_MODE_CACHED, 1000);
+	turns(&k, 2);
+	over(&k, KEY, 7, 0, 1);
+	over(&k, KEY, 7, 0, 2);
+	turns(&k, 2);
+	assert_int_equal(k.any, 0);
+	assert_int_equal(counters(&k)->calls_by_packets, 0);
+	assert_int_equal(counters(&k)->misses, 2); /* lit once, for all three */
+	announce(&k, 0, KEY, 7, LIGHT_MODE_CACHED, 1000, LIGHT_CALL_FORECAST); /* too late */
+	turns(&k, 2);
+	assert_int_equal(counters(&k)->calls, 3);
+	finish(&k);
+}
+
+static void
+auto_reckons_with_gamma(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes, gamma_ms;
+		bool light;
+	} cases[] = {
+		{"short: packets", 1000, 10, false},
+		{"long: light", 16 << 20, 10, true},
+		{"long, and a switch that takes ten seconds: packets", 16 << 20, 10000, false},
+		{"short, and a switch that takes nothing: light", 1000, 0, true},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct kit k;
+		print_message("%s\n", cases[i].name);
+		begin_with(&k, 2, cases[i].gamma_ms);
+		call(&k, 0, KEY, 1, LIGHT_MODE_AUTO, cases[i].bytes);
+		turns(&k, 2);
+		assert_int_equal(counters(&k)->calls, 1);
+		assert_int_equal(k.setups > 0, cases[i].light);
+		assert_int_equal(k.go[0][1], 1);
+		assert_int_equal(counters(&k)->by_light, cases[i].light ? 2 : 0);
+		finish(&k);
+	}
+}
+
+/* The second job gets the ports when the first has had its time. */
+static void
+jobs_take_turns(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	for (uint32_t i = 0; i < AGENTS; i++)
+		job(&k, i, KEY + 1);
+	comm(&k, KEY + 1);
+	call(&k, 0, KEY, 1, LIGHT_MODE_CACHED, 1000);
+	turns(&k, 3);
+	call(&k, 0, KEY + 1, 1, LIGHT_MODE_CACHED, 1000);
+	turns(&k, 1);
+	assert_int_equal(counters(&k)->calls, 1);
+	assert_int_equal(k.any, AGENTS);
+	assert_string_equal(k.text, "the ports are not ours now");
+	over(&k, KEY, 1, 0, 1);
+	over(&k, KEY, 1, 0, 2);
+	turns(&k, 250);
+	call(&k, 0, KEY + 1, 2, LIGHT_MODE_CACHED, 1000);
+	turns(&k, 3);
+	assert_int_equal(counters(&k)->calls, 2);
+	finish(&k);
+}
+
+/* Two ranks in each of two clusters: the schedule goes by places, and is planned all the same. */
+static void
+ranks_share_places(void **state)
+{
+	static const uint8_t clients[4] = {0, 0, 1, 1};
+	struct kit k;
+	uint8_t bytes[LIGHT_NOTE_MAX];
+	struct light_note n = {.kind = LIGHT_NOTE_COMM,
+			       .u.piece = {.comm = 2, .p = 4, .n = 4, .rank = {0, 1, 2, 3}}};
+	(void)state;
+	begin(&k);
+	heard(&k, 0,
+	      (struct light_frame){.type = LIGHT_FRAME_NOTE,
+				   .key = KEY,
+				   .note = bytes,
+				   .note_len = (uint16_t)light_note_encode(&n, bytes),
+				   .clients = clients,
+				   .nclients = 4});
+	n = (struct light_note){.kind = LIGHT_NOTE_CALL,
+				.u.call = {.comm = 2,
+					   .seq = 1,
+					   .op = COLL_ALLREDUCE,
+					   .algorithm = index_of(COLL_ALLREDUCE, "places"),
+					   .mode = LIGHT_MODE_PIPELINED,
+					   .bytes = 1000,
+					   .elem = 1}};
+	note(&k, 0, KEY, &n);
+	turns(&k, 5);
+	assert_int_equal(counters(&k)->calls, 1);
+	assert_int_equal(counters(&k)->calls_by_packets, 0);
+	finish(&k);
+}
+
+static void
+nonsense_is_hung_up_on(void **state)
+{
+	struct kit k;
+	(void)state;
+	begin(&k);
+	struct light_frame stolen = {.type = LIGHT_FRAME_HELLO,
+				     .hello = {.relay = {9, 9}, .n = 1, .port = {{0, {1, 1}}}}};
+	light_conductor_gone(k.c, 2, k.now_ns);
+	assert_false(light_conductor_heard(k.c, 2, &stolen, k.now_ns)); /* relay 1's port */
+	stolen.hello.port[0].switch_port = EASY_PORTS;
+	assert_false(light_conductor_heard(k.c, 2, &stolen, k.now_ns));
+	struct light_frame early = {.type = LIGHT_FRAME_JOB, .key = 1};
+	assert_false(light_conductor_heard(k.c, 2, &early, k.now_ns));
+	struct light_frame down = {.type = LIGHT_FRAME_LINK_DOWN};
+	assert_false(light_conductor_heard(k.c, 0, &down, k.now_ns));
+	finish(&k);
+}
+
+/* ---- the agent */
+
+struct end {
+	struct light_agent *a;
+	struct light_frame last;
+	uint32_t frames, notes, lights, darks;
+	struct light_note note;
+	uint32_t rank;
+};
+
+static bool
+agent_send(void *user, const struct light_frame *f)
+{
+	struct end *e = user;
+	e->last = *f;
+	e->frames++;
+	return true;
+}
+
+static void
+agent_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *bytes, size_t len)
+{
+	struct end *e = user;
+	assert_int_equal(label_base, 64);
+	assert_int_equal(light_note_decode(bytes, len, &e->note), 0);
+	e->rank = rank;
+	e->notes++;
+}
+
+static void
+agent_light(void *user, uint32_t slot, struct light_addr relay, struct light_addr light)
+{
+	struct end *e = user;
+	assert_int_equal(slot, 1);
+	assert_int_equal(relay.ipv4 + light.ipv4, 7);
+	e->lights++;
+}
+
+static void
+agent_dark(void *user, uint32_t slot)
+{
+	assert_int_equal(slot, 1);
+	((struct end *)user)->darks++;
+}
+
+static uint32_t
+client_of(void *user, uint32_t label_base, uint32_t rank)
+{
+	(void)user;
+	(void)label_base;
+	return rank < 2 ? rank : LIGHT_CLIENTS;
+}
+
+static void
+an_agent(void **state)
+{
+	static const struct light_agent_ops agent_ops = {agent_send, agent_note, agent_light,
+							 agent_dark, client_of};
+	struct end e = {0};
+	struct light_agent_config cfg = {
+		.hello = {.relay = {1, 1}, .n = 2}, .jobs = 1, .ops = &agent_ops, .user = &e};
+	(void)state;
+	e.a = light_agent_new(malloc(light_agent_footprint(&cfg)), &cfg);
+	light_agent_job(e.a, 5, 64, 1);
+	assert_int_equal(e.frames, 0); /* nobody to tell */
+	light_agent_connected(e.a);
+	assert_int_equal(e.frames, 2); /* HELLO, JOB */
+	assert_int_equal(e.last.type, LIGHT_FRAME_JOB);
+	light_agent_proc(e.a, 64, 0);
+	assert_int_equal(e.notes, 0); /* no light yet */
+	struct light_frame f = {.type = LIGHT_FRAME_OFFER, .offer = {.on = true, .ports = 2}};
+	assert_true(light_agent_heard(e.a, &f));
+	assert_int_equal(e.notes, 1);
+	assert_int_equal(e.rank, LIGHT_ANY);
+	light_agent_proc(e.a, 64, 3);
+	assert_int_equal(e.rank, 3);
+	assert_true(e.note.u.offer.on);
+
+	uint8_t bytes[LIGHT_NOTE_MAX];
+	struct light_note n = {.kind = LIGHT_NOTE_COMM,
+			       .u.piece = {.p = 2, .n = 2, .rank = {0, 1}}};
+	light_agent_note(e.a, 64, 0, bytes, light_note_encode(&n, bytes));
+	assert_int_equal(e.last.nclients, 2);
+	n.u.piece.rank[1] = 2; /* of no client */
+	light_agent_note(e.a, 64, 0, bytes, light_note_encode(&n, bytes));
+	assert_int_equal(light_agent_counters(e.a)->bad_notes, 1);
+
+	f = (struct light_frame){
+		.type = LIGHT_FRAME_LINK_UP, .link = 8, .slot = 1, .peer = {3, 1}, .light = {4, 1}};
+	assert_true(light_agent_heard(e.a, &f));
+	light_agent_state(e.a, 1, LIGHT_LINK_DRAINED); /* of an earlier one */
+	assert_int_not_equal(e.last.type, LIGHT_FRAME_LINK);
+	light_agent_state(e.a, 1, LIGHT_LINK_UP);
+	assert_int_equal(e.last.state, LIGHT_LINK_UP);
+	assert_int_equal(e.last.link, 8);
+	f = (struct light_frame){.type = LIGHT_FRAME_LINK_DOWN, .link = 7, .slot = 1};
+	assert_true(light_agent_heard(e.a, &f)); /* it has gone long ago */
+	assert_int_equal(e.last.state, LIGHT_LINK_DRAINED);
+	assert_int_equal(e.darks, 0);
+	light_agent_lost(e.a);
+	assert_int_equal(e.darks, 1);
+	assert_false(e.note.u.offer.on);
+	f.slot = 2;
+	assert_false(light_agent_heard(e.a, &f));
+	free(e.a);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(go_is_said_when_both_ends_are_up),
+		cmocka_unit_test(ports_move_on),
+		cmocka_unit_test(failed_links_go_by_packets),
+		cmocka_unit_test(cached_hits),
+		cmocka_unit_test(cached_meets_what_is_lit),
+		cmocka_unit_test(cached_gives_up_what_costs),
+		cmocka_unit_test(the_rest_goes_by_packets),
+		cmocka_unit_test(forecasts),
+		cmocka_unit_test(auto_reckons_with_gamma),
+		cmocka_unit_test(jobs_take_turns),
+		cmocka_unit_test(ranks_share_places),
+		cmocka_unit_test(nonsense_is_hung_up_on),
+		cmocka_unit_test(an_agent),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

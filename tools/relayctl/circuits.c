@@ -1,0 +1,104 @@
+/* relayctl circuits: who is lit for whom, and what happened. */
+#include "commands.h"
+#include "print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* All events the conductor remembers, page by page. */
+static json_t *
+whole_log(struct ctl *c, json_int_t *time_us)
+{
+	json_t *all = json_array();
+	json_int_t after = 0;
+	for (bool more = true; more && !interrupted;) {
+		json_t *params = json_pack("{s:I}", "after", after);
+		json_t *v = ctl_call(c, "circuit_log", params);
+		json_array_extend(all, json_object_get(v, "events"));
+		after = int_of(v, "next");
+		*time_us = int_of(v, "time_us");
+		more = json_is_true(json_object_get(v, "more"));
+		json_decref(v);
+	}
+	return all;
+}
+
+static int
+show_log(struct ctl *c, const struct options *o)
+{
+	static const struct column columns[] = {
+		{"ago_ms", NULL},  {"kind", NULL}, {"x", NULL},	       {"y", NULL},
+		{"a", NULL},	   {"b", NULL},	   {"op", NULL},       {"bytes", NULL},
+		{"seq", NULL},	   {"mode", NULL}, {"messages", NULL}, {"setups", NULL},
+		{"took_ms", NULL}, {"text", NULL}, {NULL, NULL},
+	};
+	json_int_t now_us = 0;
+	json_t *rows = whole_log(c, &now_us), *row;
+	size_t i;
+	json_array_foreach(rows, i, row)
+	{
+		json_int_t t = int_of(row, "t_us");
+		if (o->json)
+			continue;
+		json_object_set_new(row, "ago_ms", json_real((double)(now_us - t) / 1e3));
+		if (json_object_get(row, "from_us"))
+			json_object_set_new(row, "took_ms",
+					    json_real((double)(t - int_of(row, "from_us")) / 1e3));
+	}
+	return show_rows(rows, o, "events", columns);
+}
+
+static void
+table(const json_t *v, const char *key, const char *none, const struct column *columns)
+{
+	json_t *rows = json_object_get(v, key);
+	putchar('\n');
+	if (json_array_size(rows))
+		print_table(rows, columns);
+	else
+		printf("no %s\n", none);
+}
+
+int
+cmd_circuits(struct ctl *c, const struct options *o)
+{
+	static const struct column links[] = {
+		{"x", NULL},	 {"y", NULL},	     {"a", NULL},   {"b", NULL},
+		{"state", NULL}, {"since_us", NULL}, {"job", NULL}, {NULL, NULL},
+	};
+	static const struct column jobs[] = {
+		{"job", NULL},	  {"lease", NULL}, {"relays", NULL},   {"comms", NULL},
+		{"queued", NULL}, {"op", NULL},	   {"bytes", NULL},    {"seq", NULL},
+		{"mode", NULL},	  {"left", NULL},  {"messages", NULL}, {NULL, NULL},
+	};
+	static const struct column relays[] = {
+		{"relay", NULL}, {"ports", NULL}, {"offered", NULL}, {NULL, NULL}};
+	static const struct column slots[] = {{"slot", NULL},
+					      {"switch_port", NULL},
+					      {"told", NULL},
+					      {"peer", NULL},
+					      {NULL, NULL}};
+	static const struct column gammas[] = {{"batch", NULL},
+					       {"mean_us", NULL},
+					       {"p99_us", NULL},
+					       {"count", NULL},
+					       {NULL, NULL}};
+	if (o->log)
+		return show_log(c, o);
+	json_t *v = ctl_call(c, "circuits", NULL);
+	if (o->json) {
+		print_json(v);
+		json_decref(v);
+		return CTL_OK;
+	}
+	print_pairs(v);
+	if (json_is_true(json_object_get(v, "conductor"))) {
+		table(v, "links", "links", links);
+		table(v, "jobs", "jobs", jobs);
+		table(v, "relays", "relays", relays);
+		table(v, "gammas", "set-up times learnt", gammas);
+	}
+	table(v, "slots", "light ports", slots);
+	json_decref(v);
+	return CTL_OK;
+}
