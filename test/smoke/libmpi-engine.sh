@@ -52,6 +52,8 @@ verdict $? "without a launcher" "$tmp/log"
 
 start_server()
 {
+	# Emptied here: the server's own shell may come to it only after the first look below.
+	: >"$tmp/addr"
 	"$B/bin/impi-server" -server 2 --bind 127.0.0.1 >"$tmp/addr" 2>"$tmp/server.log" &
 	server=$!
 	for _ in $(seq 100); do
@@ -71,6 +73,7 @@ two_clients() # RANKS WHAT
 	rc1=$?
 	wait $a
 	rc0=$?
+	echo "client 0: status $rc0, client 1: status $rc1" >>"$tmp/c0"
 }
 
 start_server
