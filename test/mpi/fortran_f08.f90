@@ -6,14 +6,7 @@ module seen_f08
   implicit none
   integer :: copies = 0, deletes = 0, queries = 0, frees = 0, bad = 0, errors = 0, barriers = 0, sends = 0
 contains
-  subroutine check(ok, what)
-    logical, intent(in) :: ok
-    character(len=*), intent(in) :: what
-    if (.not. ok) then
-      bad = bad + 1
-      print '(2a)', 'wrong: ', what
-    end if
-  end subroutine
+  include 'fortran_check.inc'
 
   subroutine copy(comm, keyval, extra, from, to, flag, ierror)
     type(MPI_Comm) :: comm

@@ -5,14 +5,7 @@ module expect
   implicit none
   integer :: bad = 0
 contains
-  subroutine check(ok, what)
-    logical, intent(in) :: ok
-    character(len=*), intent(in) :: what
-    if (.not. ok) then
-      bad = bad + 1
-      print '(2a)', 'wrong: ', what
-    end if
-  end subroutine
+  include 'fortran_check.inc'
 end module
 
 program sections

@@ -4,14 +4,7 @@ module represent
   implicit none
   integer :: bad = 0, handled = 0, converted = 0
 contains
-  subroutine check(ok, what)
-    logical, intent(in) :: ok
-    character(len=*), intent(in) :: what
-    if (.not. ok) then
-      bad = bad + 1
-      print '(2a)', 'wrong: ', what
-    end if
-  end subroutine
+  include 'fortran_check.inc'
 
   subroutine handler(file, code)
     integer :: file, code

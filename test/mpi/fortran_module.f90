@@ -4,14 +4,7 @@ module seen
   implicit none
   integer :: copies = 0, deletes = 0, queries = 0, frees = 0, bad = 0, win_errors = 0
 contains
-  subroutine check(ok, what)
-    logical, intent(in) :: ok
-    character(len=*), intent(in) :: what
-    if (.not. ok) then
-      bad = bad + 1
-      print '(2a)', 'wrong: ', what
-    end if
-  end subroutine
+  include 'fortran_check.inc'
 
   subroutine copy(comm, keyval, extra, from, to, flag, ierror)
     use mpi

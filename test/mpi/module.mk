@@ -21,6 +21,7 @@ $(B)/test/mpi/fortran_module: test/mpi/fortran_module.f90
 $(B)/test/mpi/fortran_io: test/mpi/fortran_io.f90
 $(B)/test/mpi/fortran_f08: test/mpi/fortran_f08.f90
 $(B)/test/mpi/fortran_f08_sections: test/mpi/fortran_f08_sections.f90
+$(filter-out %fortran_fixed,$(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%)): test/mpi/fortran_check.inc
 $(MPI_FORTRAN_TESTS:%=$(B)/test/mpi/%): $(FORT_ALL) $(LMPI_ALL)
 	$(call say,MPIF90,$@)
 	$(Q)mkdir -p $(@D)

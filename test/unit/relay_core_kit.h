@@ -177,6 +177,31 @@ relay_new_with(struct suci_addr self, uint32_t ngateways)
 	return relay_new_conf(&conf);
 }
 
+/* The first of two relays that serve cluster 0 of two; every cluster pair has that policy. */
+static inline struct relay_core_conf
+relay_conf_of_two(enum relay_policy policy, uint32_t trunks, uint64_t partition_ns)
+{
+	struct relay_core_conf conf = {
+		.limits = {.jobs_max = 3,
+			   .procs_max = 512,
+			   .hosts_max = 8,
+			   .trunks_max = trunks,
+			   .primaries_max = 2,
+			   .strays_max = 16},
+		.self_global = maker_relay_addr(0, 0),
+		.ncluster = 2,
+		.rule = {{.policy = (uint8_t)policy}},
+		.nrules = 1,
+		.partition_ns = partition_ns,
+	};
+	for (uint32_t i = 0; i < 2; i++)
+		conf.cluster[i] = (struct relay_fellow){
+			.global = maker_relay_addr(0, i),
+			.private = relay_addr_v4(0x0a0000c8 + i, 7000, RELAY_LEG_PRIVATE),
+			.weight = 100};
+	return conf;
+}
+
 /* The first relay of a client. */
 static inline struct relay *
 relay_new(uint32_t client)

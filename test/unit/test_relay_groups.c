@@ -8,24 +8,7 @@
 static struct relay *
 new_relay(enum relay_policy policy)
 {
-	struct relay_core_conf conf = {
-		.limits = {.jobs_max = 3,
-			   .procs_max = 512,
-			   .hosts_max = 8,
-			   .trunks_max = 6,
-			   .primaries_max = 2,
-			   .strays_max = 16},
-		.self_global = maker_relay_addr(0, 0),
-		.ncluster = 2,
-		.rule = {{.policy = (uint8_t)policy}},
-		.nrules = 1,
-		.partition_ns = PARTITION,
-	};
-	for (uint32_t i = 0; i < 2; i++)
-		conf.cluster[i] = (struct relay_fellow){
-			.global = maker_relay_addr(0, i),
-			.private = relay_addr_v4(0x0a0000c8 + i, 7000, RELAY_LEG_PRIVATE),
-			.weight = 100};
+	struct relay_core_conf conf = relay_conf_of_two(policy, 6, PARTITION);
 	return relay_new_conf(&conf);
 }
 

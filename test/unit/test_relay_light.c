@@ -15,25 +15,8 @@ struct light_relay {
 static struct light_relay
 new_relay(enum relay_policy policy)
 {
-	struct relay_core_conf conf = {
-		.limits = {.jobs_max = 3,
-			   .procs_max = 512,
-			   .hosts_max = 8,
-			   .trunks_max = 3,
-			   .primaries_max = 2,
-			   .strays_max = 16},
-		.self_global = maker_relay_addr(0, 0),
-		.ncluster = 2,
-		.rule = {{.policy = (uint8_t)policy}},
-		.nrules = 1,
-		.partition_ns = 5 * BASE_S_NS,
-		.nlights = 2,
-	};
-	for (uint32_t i = 0; i < 2; i++)
-		conf.cluster[i] = (struct relay_fellow){
-			.global = maker_relay_addr(0, i),
-			.private = relay_addr_v4(0x0a0000c8 + i, 7000, RELAY_LEG_PRIVATE),
-			.weight = 100};
+	struct relay_core_conf conf = relay_conf_of_two(policy, 3, 5 * BASE_S_NS);
+	conf.nlights = 2;
 	struct light_relay x = {.r = relay_new_conf(&conf)};
 	add_job(x.r, spec_one);
 	x.proc = connect_proc(x.r, &spec_one, 0, 0);
