@@ -9,7 +9,10 @@
  *
  * With its own time back the opener knows the round trip, whichever HELLO was answered, and
  * tells the listener with the OPEN.  What it repeats it does after twice the round trip, if
- * it knows one: for a HELLO, that of the last path to that address.
+ * it knows one: for a HELLO, that of the last path to that address.  Each pause is twice the
+ * one before.  Who knows none waits shortly for the first time, for most ways are short and
+ * some lose; then it may be a long one, or nobody there yet, and the next pause is four times
+ * that: HELLO leaves at 0, 20, 100, 260 and 580 ms.
  *
  * An OPEN that repeats tag and incarnation of the path we have is answered
  * with the same ACCEPT.  One with another incarnation means that the peer
@@ -510,6 +513,15 @@ suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct su
 	}
 }
 
+/* Before what is sent now is sent again. */
+static uint64_t
+retry_wait(const struct suci_path *p)
+{
+	uint32_t doublings = p->hs_tries + (!p->hs_rtt_ns && p->hs_tries ? 1u : 0u);
+	uint64_t first = base_max_ns(RETRY_FIRST_NS, 2 * p->hs_rtt_ns);
+	return base_min_ns(first << (doublings < 6 ? doublings : 6), RETRY_MAX_NS);
+}
+
 size_t
 suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns)
 {
@@ -542,11 +554,9 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 	if (type != SUCI_T_HELLO)
 		be32_store(out + 8, suci_credit_offer(ep, p));
 	if (p->state != PATH_UP) {
-		uint64_t wait = base_max_ns(RETRY_FIRST_NS, 2 * p->hs_rtt_ns)
-				<< (p->hs_tries < 6 ? p->hs_tries : 6);
+		p->hs_retry_ns = now_ns + retry_wait(p);
 		p->hs_tries = p->hs_tries < UINT8_MAX ? (uint8_t)(p->hs_tries + 1) : UINT8_MAX;
 		p->hs_sent_ns = now_ns;
-		p->hs_retry_ns = now_ns + base_min_ns(wait, RETRY_MAX_NS);
 	}
 	size_t len = SUCI_PATH_HDR + suci_body_encode(&b, out + SUCI_PATH_HDR);
 	return p->seal && greet ? suci_seal_greeting(ep, p, out, len) : len;

@@ -28,8 +28,7 @@ struct world {
 	uint8_t kept[8][2048];
 	size_t kept_len[8];
 	uint32_t kept_n, dropped;
-	int drop_type;	    /* the filter drops the first of that type */
-	uint32_t typed[16]; /* sent by side 0 */
+	int drop_type; /* the filter drops the first of that type */
 };
 
 static int
@@ -256,44 +255,6 @@ test_handshake(void **state)
 		assert_int_equal(w->s[0].ups + w->s[1].ups, 2);
 		world_free(w);
 	}
-}
-
-static bool
-count_types(struct link *l, int from, const uint8_t *bytes, size_t len)
-{
-	struct world *w = l->arg;
-	(void)len;
-	if (from == 0)
-		w->typed[bytes[0] & 15]++;
-	return false;
-}
-
-/* Over a way of 100 ms, HELLO is repeated while nobody can know better; OPEN is not, for
- * the COOKIE gave back when that HELLO left; and the next time neither. */
-static void
-test_handshake_of_long_way(void **state)
-{
-	(void)state;
-	struct world *w = world_new(1, 50 * BASE_MS_NS);
-	w->l.filter = count_types;
-	start(w, 0);
-	start(w, 1);
-	open_path(w, 0);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
-	assert_int_equal(w->typed[SUCI_T_HELLO], 3); /* at 0, 20, 60 ms */
-	assert_int_equal(w->typed[SUCI_T_OPEN], 1);
-	send_n(w, 1, 0, 1, 1000);
-	w->want = 1;
-	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
-	assert_int_equal(suci_counters(w->l.ep[1])->tx_probes, 0);
-	suci_path_close(w->l.ep[0], w->s[0].path, "", w->l.now_ns);
-	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
-	memset(w->typed, 0, sizeof w->typed);
-	open_path(w, 0);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
-	assert_int_equal(w->typed[SUCI_T_HELLO], 1);
-	assert_int_equal(w->typed[SUCI_T_OPEN], 1);
-	world_free(w);
 }
 
 static void
@@ -738,7 +699,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_handshake),
-		cmocka_unit_test(test_handshake_of_long_way),
 		cmocka_unit_test(test_crossing_opens),
 		cmocka_unit_test(test_exactly_once),
 		cmocka_unit_test(test_tail_loss),

@@ -1,9 +1,20 @@
-/* The handshake with a peer that is started again in the middle of it. */
+/* The handshake over ways of all lengths, over ways that lose, and with a peer that is started
+ * again in the middle of it. */
 #include "test_suci_path.h"
 
+static uint32_t typed[16]; /* datagrams of side 0 */
 static uint8_t kept[4][2048];
 static size_t kept_len[4];
 static uint32_t kept_n;
+
+static bool
+count_types(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l, (void)len;
+	if (from == 0)
+		typed[bytes[0] & 15]++;
+	return false;
+}
 
 static void
 start_both(struct pair *t)
@@ -21,6 +32,73 @@ open_within(struct pair *t, int side, uint64_t ns)
 	assert_int_equal(suci_path_open(t->l.ep[side], &t->l.addr[!side], NULL, 0, &path, from), 0);
 	assert_true(link_run(&t->l, from + ns, pair_both_up, t));
 	return t->l.now_ns - from;
+}
+
+/* HELLO is repeated while nobody can know better, less and less often; OPEN is not, for the
+ * COOKIE gave back when that HELLO left; and the next time neither. */
+static void
+test_long_ways(void **state)
+{
+	static const struct {
+		uint64_t rtt_ms;
+		uint32_t hellos;
+	} cases[] = {{1, 1}, {19, 1}, {50, 2}, {98, 2}, {200, 3}, {400, 4}, {700, 5}, {980, 5}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		uint64_t rtt = cases[i].rtt_ms * BASE_MS_NS;
+		print_message("  %u ms\n", (unsigned)cases[i].rtt_ms);
+		struct pair *t = pair_new(1, rtt / 2);
+		t->l.filter = count_types;
+		start_both(t);
+		memset(typed, 0, sizeof typed);
+		assert_in_range(open_within(t, 0, 5 * BASE_S_NS), rtt, 2 * rtt);
+		assert_int_equal(typed[SUCI_T_HELLO], cases[i].hellos);
+		assert_int_equal(typed[SUCI_T_OPEN], 1);
+		pair_run(t, 2 * BASE_S_NS);
+		/* Both ends know the round trip. */
+		pair_send(t, 0, 1, 1000);
+		pair_send(t, 1, 1, 1000);
+		pair_run(t, 3 * BASE_S_NS);
+		assert_int_equal(pair_count(t, 1)->tx_probes, 0);
+		suci_path_close(t->l.ep[0], t->s[0].path, "", t->l.now_ns);
+		pair_run(t, 3 * BASE_S_NS);
+		assert_false(t->s[0].up || t->s[1].up);
+		memset(typed, 0, sizeof typed);
+		open_within(t, 0, 5 * BASE_S_NS);
+		assert_int_equal(typed[SUCI_T_HELLO], 1);
+		assert_int_equal(typed[SUCI_T_OPEN], 1);
+		pair_free(t);
+	}
+}
+
+/* A short way that loses: what the long pauses may cost. */
+static void
+test_lossy_short_way(void **state)
+{
+	static const struct {
+		uint32_t percent;
+		uint64_t mean_us, late; /* of 1000 opens: on average at most, later than 100 ms */
+	} cases[] = {{1, 1200, 0}, {5, 7000, 20}, {10, 18000, 60}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		uint64_t sum = 0, late = 0, worst = 0;
+		for (uint64_t seed = 1; seed <= 1000; seed++) {
+			struct pair *t = pair_new(seed, 50 * BASE_US_NS);
+			t->l.loss_ppb = cases[i].percent * 10000000ull;
+			start_both(t);
+			uint64_t took = open_within(t, 0, 10 * BASE_S_NS);
+			sum += took;
+			late += took > 100 * BASE_MS_NS;
+			worst = base_max_ns(worst, took);
+			pair_free(t);
+		}
+		print_message("  %u %% lost: %u us on average, %u of 1000 after 100 ms, worst %u "
+			      "ms\n",
+			      cases[i].percent, (unsigned)(sum / 1000000), (unsigned)late,
+			      (unsigned)(worst / BASE_MS_NS));
+		assert_in_range(sum / 1000000, 0, cases[i].mean_us);
+		assert_in_range(late, 0, cases[i].late);
+	}
 }
 
 /* The first life of side 1 takes the OPEN and sends something; neither its ACCEPT nor that
@@ -103,6 +181,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_long_ways),
+		cmocka_unit_test(test_lossy_short_way),
 		cmocka_unit_test(test_other_life),
 	};
 	return cmocka_run_group_tests_name("suci handshake", tests, NULL, NULL);
