@@ -75,6 +75,7 @@ struct way {
 	uint8_t lost_by; /* 1 + way of the relay that says its processes cannot reach it */
 	bool left;	 /* it said that its cluster finished normally */
 	bool heard;	 /* RELAYS has come from it for this job */
+	uint32_t list_number, list_ups; /* the last of those, and in which life of the trunk */
 };
 
 /* The group of a job towards one remote client that has relays. */
@@ -133,7 +134,9 @@ struct trunk {
 	uint32_t rate;	    /* bytes per ms; 0: not known */
 	uint8_t weight;	    /* its relay's own share, RELAY_WEIGHT_MAX until it says so */
 	uint8_t flaps;
-	bool tell;    /* RELAYS, by the next tick */
+	bool tell;	      /* RELAYS, by the next tick */
+	uint32_t list_number; /* of the last RELAYS from it, whatever the job */
+	uint32_t ups;
 	char why[64]; /* it went down */
 	/* Hello to open with: a process with a global address wants to see its own
 	 * token and label, a relay takes zeros. */

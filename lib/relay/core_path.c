@@ -241,6 +241,8 @@ trunk_up(struct relay_core *c, uint32_t t)
 	struct trunk *k = &c->trunk[t];
 	k->up = true;
 	k->up_ns = c->now_ns;
+	k->ups++;
+	k->list_number = 0;
 	k->usable_ns = k->flaps > 1 ? base_add_ns(c->now_ns, trunk_pause(c, k)) : 0;
 	k->rate = 0;
 	k->tell = true;

@@ -189,6 +189,16 @@ take_entry(struct relay_core *c, struct job *j, uint32_t client, const struct wa
 	to->lost_by = by;
 }
 
+/* A list of an earlier moment that was overtaken says nothing any more. */
+static bool
+list_is_news(struct relay_core *c, struct trunk *k, struct way *from)
+{
+	if (from->list_ups != k->ups)
+		from->list_number = 0;
+	from->list_ups = k->ups;
+	return suci_note_is_news(c->ep, &from->list_number);
+}
+
 void
 list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 {
@@ -203,9 +213,9 @@ list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 		c->n.notes_late++;
 		return;
 	}
-	const struct way *from = l.client < RELAY_CLIENTS_MAX && j->trunk_clients[t] >> l.client & 1
-					 ? group_find(&j->group[l.client], t)
-					 : NULL;
+	struct way *from = l.client < RELAY_CLIENTS_MAX && j->trunk_clients[t] >> l.client & 1
+				   ? group_find(&j->group[l.client], t)
+				   : NULL;
 	if (!from) {
 		c->n.notes_bad++;
 		return;
@@ -214,14 +224,19 @@ list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 		c->n.notes_stale++;
 		return;
 	}
+	struct trunk *k = &c->trunk[t];
+	if (!list_is_news(c, k, from)) {
+		c->n.notes_stale++;
+		return;
+	}
 	/* It has the job, so it is told once more: what it heard before it had it, it forgot. */
-	struct way *heard = group_find(&j->group[l.client], t);
-	if (!heard->heard) {
-		heard->heard = true;
-		c->trunk[t].tell = true;
+	if (!from->heard) {
+		from->heard = true;
+		k->tell = true;
 		wake_at(c, c->now_ns);
 	}
-	c->trunk[t].weight = l.relay[l.self].weight;
+	if (suci_note_is_news(c->ep, &k->list_number))
+		k->weight = l.relay[l.self].weight;
 	for (uint32_t i = 0; i < l.n; i++) {
 		if (i == l.self)
 			continue;

@@ -1,6 +1,7 @@
 #include "private.h"
 
 #include "base/assert.h"
+#include "base/serial.h"
 #include "base/siphash.h"
 
 #include <string.h>
@@ -488,7 +489,9 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 	uint32_t slot = ep->note_free;
 	ep->note_free = ep->note_next[slot];
 	memcpy(ep->note[slot], note, len);
+	ep->note_tx += ep->note_tx == UINT32_MAX ? 2 : 1; /* 0 is no number */
 	struct suci_segment seg = {
+		.seq = ep->note_tx,
 		.flags = SUCI_SF_NOTE | (PRIOS - 1) << SUCI_SF_PRIO_SHIFT,
 		.data = ep->note[slot],
 		.data_len = (uint16_t)len,
@@ -498,6 +501,15 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 	suci_rec_fill(&ep->rec[i], &seg);
 	enqueue(ep, p, i);
 	return SUCI_ERR_OK;
+}
+
+bool
+suci_note_is_news(const struct suci *ep, uint32_t *latest)
+{
+	if (ep->note_rx && *latest && serial_lt(ep->note_rx, *latest))
+		return false;
+	*latest = ep->note_rx;
+	return true;
 }
 
 int

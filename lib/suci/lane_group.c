@@ -211,14 +211,53 @@ take_out(struct suci_lanes *ls, struct lane_group *g, uint32_t k, uint64_t now_n
 	}
 }
 
+static void
+resend_all(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
+{
+	g->resent_ns = now_ns;
+	g->resend_due = false;
+	for (uint32_t i = g->lanes; i != NONE; i = ls->lane[i].path_next)
+		lane_resend(ls, &ls->lane[i]);
+}
+
+/* One death is told many times: by the own path, by each relay that had a trunk to it, by
+ * those that heard of it from others.  To send everything again each time would put so many
+ * copies before what is new; so the first of them does, and the others together once more,
+ * for what has got no ack by then. */
+static void
+resend_once(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
+{
+	uint64_t at = g->resent_ns ? g->resent_ns + LANE_RESEND_NS : 0;
+	if (now_ns >= at) {
+		resend_all(ls, g, now_ns);
+		return;
+	}
+	g->resend_due = true;
+	ls->resend_at_ns = base_min_ns(ls->resend_at_ns, at);
+	lane_arm(ls);
+}
+
+void
+lane_group_resends(struct suci_lanes *ls, uint64_t now_ns)
+{
+	ls->resend_at_ns = BASE_NEVER_NS;
+	for (uint32_t i = 0; i < ls->limits.groups_max; i++) {
+		struct lane_group *g = &ls->group[i];
+		if (!g->used || !g->resend_due)
+			continue;
+		resend_once(ls, g, now_ns);
+		lane_group_wake(ls, g);
+	}
+}
+
 /* A path is gone, here or further on: what lanes had there may be lost, and so may what
  * they told. */
 static void
 resend(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
 {
+	resend_once(ls, g, now_ns);
 	for (uint32_t i = g->lanes; i != NONE; i = ls->lane[i].path_next) {
 		struct lane *l = &ls->lane[i];
-		lane_resend(ls, l);
 		if (l->told_now || l->told_late)
 			lane_ack_pend(ls, l, now_ns);
 	}

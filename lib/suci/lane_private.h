@@ -12,6 +12,8 @@
 #define COOKIE_ACK   UINT64_MAX /* a segment that belongs to no block */
 #define NACKS_MAX    4		/* refused ranges of a lane not yet told */
 #define LANE_LOOK_NS (250 * BASE_MS_NS)
+/* Between two times that a group's lanes send all again. */
+#define LANE_RESEND_NS (50 * BASE_MS_NS)
 #define AGAIN_MAX    64 /* refused ranges of a lane waiting to be sent again */
 
 /* The first segment carries block_bytes in its header and as much less payload, so that
@@ -157,6 +159,8 @@ struct lane_group {
 	uint32_t ready[PRIOS];	    /* as in struct suci_path */
 	uint32_t mss_used;	    /* largest a block was begun with */
 	uint64_t grace_ns, down_ns; /* when the last path went */
+	uint64_t resent_ns;	    /* when its lanes last sent all again */
+	bool resend_due;	    /* and are to once more */
 	uint64_t now;		    /* virtual time: of the segment dealt last */
 	struct lane_member {
 		uint32_t path;
@@ -195,7 +199,7 @@ struct suci_lanes {
 	uint32_t ranges_left, ranges_owed, rx_blocks_left, rx_blocks_owed;
 	struct suci_list pending; /* lanes with an ack to tell */
 	struct suci_list live;	  /* lanes to look at now and then */
-	uint64_t ack_at_ns, look_at_ns;
+	uint64_t ack_at_ns, look_at_ns, resend_at_ns;
 	uint32_t ack_looks;
 	uint32_t credit_left; /* windows may grow by so much */
 	uint32_t groups_down; /* see there */
@@ -217,7 +221,7 @@ void lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const c
 /* The same while its path lives on: its segments are taken from the path. */
 void lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns);
 
-/* Run ack_at_ns and look_at_ns by the endpoint's hook timer. */
+/* Run ack_at_ns, look_at_ns and resend_at_ns by the endpoint's hook timer. */
 void lane_arm(struct suci_lanes *ls);
 /* The path for what is not dealt: that of the lane, or one of its group; or NONE. */
 uint32_t lane_path(const struct suci_lanes *ls, const struct lane *l);
@@ -297,5 +301,6 @@ void lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down w
 			  const char *text, uint64_t now_ns);
 /* End the lanes of groups that waited too long. */
 void lane_group_look(struct suci_lanes *ls, uint64_t now_ns);
+void lane_group_resends(struct suci_lanes *ls, uint64_t now_ns);
 
 #endif

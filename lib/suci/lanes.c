@@ -100,7 +100,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 		ls->group[i].next = ls->group_free;
 	}
 	ls->credit_left = l->held_max < l->ranges_max ? l->held_max : l->ranges_max;
-	ls->ack_at_ns = ls->look_at_ns = BASE_NEVER_NS;
+	ls->ack_at_ns = ls->look_at_ns = ls->resend_at_ns = BASE_NEVER_NS;
 	suci_list_init(&ls->live);
 	ls->held_left = l->held_max;
 	ls->ranges_left = l->ranges_max;
@@ -112,7 +112,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 void
 lane_arm(struct suci_lanes *ls)
 {
-	uint64_t at = base_min_ns(ls->ack_at_ns, ls->look_at_ns);
+	uint64_t at = base_min_ns(base_min_ns(ls->ack_at_ns, ls->look_at_ns), ls->resend_at_ns);
 	struct base_timer *t = &ls->ep->hook_timer.t;
 	if (at != BASE_NEVER_NS && (!base_timer_armed(t) || at < t->deadline_ns))
 		suci_arm(ls->ep, &ls->ep->hook_timer, at);
@@ -126,6 +126,8 @@ hook(void *user, uint64_t now_ns)
 		lane_acks_due(ls, now_ns);
 	if (now_ns >= ls->look_at_ns)
 		lane_look(ls, now_ns);
+	if (now_ns >= ls->resend_at_ns)
+		lane_group_resends(ls, now_ns);
 	lane_arm(ls);
 }
 

@@ -357,6 +357,7 @@ struct suci {
 	uint32_t crowd; /* far paths of a window that is learned, with something in flight */
 	uint32_t dying;
 	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */
+	uint32_t note_tx, note_rx;  /* numbers of the notes last queued and last told */
 	uint32_t *addr_slot, addr_mask;
 	struct suci_path_hello *hello;
 	uint8_t (*note)[NOTE_MAX];

@@ -39,6 +39,7 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 {
 	uint32_t path = path_index(ep, p);
 	if (seg->flags & SUCI_SF_NOTE) {
+		ep->note_rx = seg->seq;
 		if (ep->ops->note)
 			ep->ops->note(ep->user, path, seg->data, seg->data_len, now_ns);
 		return true;

@@ -251,7 +251,7 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 			lmpi_light_note(use & ~USE_RELAY, bytes, len);
 	} else if (lmpi_note_relays_decode(bytes, len, &relays)) {
 		if (relays.base == LMPI_LABEL_BASE && relays.token == (uint32_t)eng.token)
-			lmpi_relays_told(&relays);
+			lmpi_relays_told(path, &relays);
 	} else if (lmpi_note_ways_decode(bytes, len, &ways)) {
 		if (ways.base == LMPI_LABEL_BASE && ways.token == (uint32_t)eng.token)
 			lmpi_relays_ways(path, ways.ways, ways.resend);

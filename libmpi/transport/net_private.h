@@ -35,6 +35,7 @@ struct relay_state {
 	bool small_said;   /* its datagrams are too small, and the user knows */
 	uint32_t weight;   /* its share; 0: it drains */
 	uint32_t ways;	   /* clients it has a way to */
+	uint32_t ways_number, list_number; /* of the notes that said so last, suci_note_is_news() */
 	uint64_t heard_ns; /* when something came from it */
 	uint64_t deaf_ns;  /* how long we have listened since then */
 	uint64_t ping_ns;  /* last time we asked whether it is there */
@@ -102,7 +103,7 @@ uint32_t lmpi_relays_mss(void);
 bool lmpi_relays_path_up(uint32_t path, const struct suci_addr *addr, uint32_t mtu);
 void lmpi_relays_path_down(uint32_t i, enum suci_down why, const char *word, const char *text);
 /* Notes of the relay at the other end of path. */
-void lmpi_relays_told(const struct lmpi_relays *n);
+void lmpi_relays_told(uint32_t path, const struct lmpi_relays *n);
 void lmpi_relays_ways(uint32_t path, uint32_t ways, uint32_t resend);
 /* False: it is not up, or takes none now. */
 bool lmpi_relays_note(struct relay_state *r, const void *note, size_t len);

@@ -401,11 +401,25 @@ learn(const struct lmpi_relays *n, uint32_t k)
 	r->spoke |= k == n->self;
 }
 
-void
-lmpi_relays_told(const struct lmpi_relays *n)
+/* Whom the path leads to; NULL: no relay of mine. */
+static struct relay_state *
+relay_on(uint32_t path)
 {
+	uint32_t use = net.path_use[path];
+
+	if (use == USE_NONE || !(use & USE_RELAY) || use == USE_OTHER_RELAY)
+		return NULL;
+	return &net.relay[use & ~USE_RELAY];
+}
+
+void
+lmpi_relays_told(uint32_t path, const struct lmpi_relays *n)
+{
+	struct relay_state *from = relay_on(path);
 	bool drain = false;
 
+	if (from && !suci_note_is_news(net.ep, &from->list_number))
+		return;
 	/* Its own first, then from somewhere else in every process: there may be more than
 	 * a group holds. */
 	if (n->own < n->n)
@@ -427,12 +441,13 @@ lmpi_relays_told(const struct lmpi_relays *n)
 void
 lmpi_relays_ways(uint32_t path, uint32_t ways, uint32_t resend)
 {
-	uint32_t use = net.path_use[path];
+	struct relay_state *r = relay_on(path);
 
-	if (use == USE_NONE || !(use & USE_RELAY) || use == USE_OTHER_RELAY)
+	if (!r)
 		return;
-	net.relay[use & ~USE_RELAY].ways = ways;
-	net.resend |= resend;
+	if (suci_note_is_news(net.ep, &r->ways_number))
+		r->ways = ways;
+	net.resend |= resend; /* whenever it was said */
 	net.unsettled = true;
 }
 
@@ -461,6 +476,7 @@ lmpi_relays_path_up(uint32_t path, const struct suci_addr *addr, uint32_t mtu)
 	r->up = true;
 	r->mtu = mtu;
 	r->ways = UINT32_MAX;
+	r->ways_number = r->list_number = 0;
 	r->ups++;
 	r->deaf_ns = 0;
 	r->up_ns = eng.now_ns;

@@ -17,7 +17,7 @@ struct via {
 	uint32_t ipv4, path;
 	bool up, lost_told;
 	uint8_t weight;
-	uint32_t ways;
+	uint32_t ways, ways_number, list_number; /* of the notes that told */
 	uint64_t retry_ns, pause_ns;
 };
 
@@ -213,6 +213,7 @@ end_relays_up(struct end *e, uint32_t path, const struct suci_addr *peer)
 	v->path = path;
 	v->up = true;
 	v->ways = UINT32_MAX;
+	v->ways_number = v->list_number = 0;
 	v->pause_ns = RETRY_NS;
 	e->relays->dirty = true;
 }
@@ -257,10 +258,10 @@ end_relays_note(struct end *e, uint32_t path, const struct relay_note *n, const 
 {
 	struct end_relays *r = e->relays;
 	struct via *v = via_on(r, path);
-	if (n->type == RELAY_NOTE_RELAYS)
+	if (n->type == RELAY_NOTE_RELAYS && v && suci_note_is_news(e->ep, &v->list_number))
 		take_list(e, v, bytes, len);
 	if (n->type == RELAY_NOTE_WAYS) {
-		if (v)
+		if (v && suci_note_is_news(e->ep, &v->ways_number))
 			v->ways = n->ways;
 		r->resend |= n->resend;
 	}

@@ -107,8 +107,7 @@ some_size(void *arg, uint32_t i)
 	struct failover *f = arg;
 	struct base_prng *p = &f->prng;
 	(void)i;
-	return base_prng_below(p, 4) ? base_prng_below(p, 4000)
-				     : base_prng_below(p, f->apart ? 20000 : 200000);
+	return base_prng_below(p, 4) ? base_prng_below(p, 4000) : base_prng_below(p, 200000);
 }
 
 static void

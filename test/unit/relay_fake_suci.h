@@ -38,6 +38,7 @@ struct suci {
 	uint32_t opened, closed, nudged, acked;
 	char close_text[SUCI_TEXT_MAX];
 	uint64_t now;
+	uint32_t note_number;		/* of the note that is told, 0 none */
 	uint8_t hello[RELAY_HELLO_LEN]; /* of ACCEPT, if ever set */
 };
 
@@ -206,6 +207,15 @@ suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns)
 {
 	(void)now_ns;
 	ep->acked += ep->path[path].used && ep->path[path].up;
+}
+
+bool
+suci_note_is_news(const struct suci *ep, uint32_t *latest)
+{
+	if (ep->note_number && ep->note_number < *latest)
+		return false;
+	*latest = ep->note_number;
+	return true;
 }
 
 int

@@ -359,7 +359,7 @@ told(enum lmpi_policy policy, uint8_t weight)
 		n.relay[i].weight = i ? 1 : weight;
 	}
 	memset(n.policy, (int)policy, sizeof n.policy);
-	lmpi_relays_told(&n);
+	lmpi_relays_told(lmpi_net.relay[0].path, &n);
 	pass(200 * BASE_MS_NS);
 	assert_int_equal(lmpi_net.nrelays, RELAYS);
 }

@@ -248,6 +248,20 @@ relays_are_told(void **state)
 	assert_int_equal(relay_core_counters(r->c)->notes_stale, 1);
 	assert_int_equal(send_to(r, p, 6, 1), SUCI_TAKEN);
 	assert_int_equal(r->ep.path[t0].nsent, 0);
+	/* One that was overtaken says nothing, the one after it does. */
+	l.token = 0xabcd;
+	static const uint32_t number[] = {7, 6, 8}, weight[] = {0, 100, 100};
+	for (uint32_t k = 0; k < 3; k++) {
+		l.relay[0].weight = (uint8_t)weight[k];
+		len = relay_list_encode(&l, note);
+		r->ep.note_number = number[k];
+		relay_ops()->note(r->c, t0, note, len, r->ep.now);
+		assert_int_equal(relay_core_counters(r->c)->notes_stale, k ? 2 : 1);
+		for (uint32_t i = 0; i < 4; i++)
+			assert_int_equal(send_to(r, p, 7 + 4 * k + i, 1), SUCI_TAKEN);
+		assert_int_equal(r->ep.path[t0].nsent > 0, k == 2);
+	}
+	r->ep.note_number = 0;
 	finish(r);
 }
 

@@ -15,7 +15,7 @@ struct side {
 	uint32_t refuse; /* refuse so many segments */
 	bool no_accept, close_on_segment;
 	char note[1024];
-	uint32_t notes;
+	uint32_t notes, news, latest;
 	uint64_t last_seen_ns;
 };
 
@@ -112,6 +112,7 @@ on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns
 	(void)now_ns;
 	memcpy(s->note, note, len);
 	s->notes++;
+	s->news += suci_note_is_news(s->w->l.ep[s - s->w->s], &s->latest);
 }
 
 static const struct suci_ops ops = {
@@ -402,6 +403,36 @@ test_limits(void **state)
 	assert_int_equal(suci_footprint(&l), 0);
 	l.paths_max = (1 << 20) + 1;
 	assert_int_equal(suci_footprint(&l), 0);
+	world_free(w);
+}
+
+static uint32_t notes_sent;
+
+static bool
+drop_first_note(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l, (void)bytes;
+	return from == 0 && len > 100 && !notes_sent++;
+}
+
+/* One that is lost comes again, behind those queued after it: it is no news then. */
+static void
+test_notes_overtake(void **state)
+{
+	(void)state;
+	struct world *w = world_up(5, 50000);
+	char text[3][200] = {"first", "second", "third"};
+	notes_sent = 0;
+	w->l.filter = drop_first_note;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(suci_path_note(w->l.ep[0], w->s[0].path, text[i], sizeof text[i],
+						w->l.now_ns),
+				 0);
+	link_run(&w->l, w->l.now_ns + 2 * BASE_S_NS, NULL, NULL);
+	assert_true(notes_sent > 1);
+	assert_int_equal(w->s[1].notes, 3);
+	assert_int_equal(w->s[1].news, 2);
+	assert_string_equal(w->s[1].note, "first"); /* came last */
 	world_free(w);
 }
 
@@ -708,6 +739,7 @@ main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_restarted_while_idle),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_notes_overtake),
 		cmocka_unit_test(test_silence_and_reset),
 		cmocka_unit_test(test_strangers),
 		cmocka_unit_test(test_all_paths_in_use),

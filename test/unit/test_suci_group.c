@@ -251,6 +251,38 @@ test_lost_further_on(void **state)
 	}
 }
 
+/* A death is told by many: the first makes everything go again, the others together what has
+ * got no ack a while later. */
+static void
+test_told_often(void **state)
+{
+	(void)state;
+	struct world *w = group_world(4, 2);
+	w->unknown = SUCI_DROPPED;
+	world_open(w);
+	suci_lane_close(w->h[1].ls, w->h[1].lane, w->l.now_ns);
+	link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
+	for (int k = 0; k < 10; k++)
+		send_block(w, 0, 20, 5000, false);
+	link_run(&w->l, w->l.now_ns + 100 * BASE_MS_NS, NULL, NULL);
+	const struct suci_lane_counters *n = suci_lane_counters(w->h[0].ls);
+	for (int k = 0; k < 8; k++) {
+		suci_group_resend(w->h[0].ls, w->h[0].group, w->l.now_ns);
+		link_run(&w->l, w->l.now_ns + BASE_MS_NS, NULL, NULL);
+	}
+	assert_int_equal(n->tx_resent, 1); /* and was thrown away again */
+	uint64_t again = n->tx_again;
+	assert_true(again > 0);
+	open_lane(&w->h[1]);
+	uint64_t from = w->l.now_ns;
+	assert_true(link_run(&w->l, w->l.now_ns + 60 * BASE_S_NS, all_done, w));
+	expect_all(w, 0);
+	assert_true(w->l.now_ns - from < 100 * BASE_MS_NS);
+	assert_int_equal(n->tx_resent, 2);
+	assert_int_equal(n->tx_again, 2 * again);
+	world_free(w);
+}
+
 /* ---- none left ---- */
 
 static void
@@ -424,10 +456,9 @@ main(void)
 		cmocka_unit_test(test_shares),		cmocka_unit_test(test_slow_path),
 		cmocka_unit_test(test_streams),		cmocka_unit_test(test_paths_die),
 		cmocka_unit_test(test_path_closed),	cmocka_unit_test(test_remove),
-		cmocka_unit_test(test_lost_further_on), cmocka_unit_test(test_grace),
-		cmocka_unit_test(test_standby),
-		cmocka_unit_test(test_drains),
-		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_lost_further_on), cmocka_unit_test(test_told_often),
+		cmocka_unit_test(test_grace),		cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_drains),		cmocka_unit_test(test_arguments),
 	};
 	return cmocka_run_group_tests_name("suci group", tests, NULL, NULL);
 }

@@ -246,7 +246,7 @@ struct relay_core_conf {
 	X(notes_tx, "notes sent")                                                              \
 	X(notes_bad, "notes malformed, or from a path that has no say in the job")             \
 	X(notes_late, "notes about a job that is over")                                        \
-	X(notes_stale, "notes about an earlier job of the same labels")                        \
+	X(notes_stale, "notes about an earlier job of the same labels, or overtaken")          \
 	X(notes_kept, "ends of jobs kept until a trunk is up")                                 \
 	X(notes_forgotten, "of them never told: the trunk came late, or too many ended")       \
 	X(notes_unsent, "notes that could not be queued")                                      \

@@ -365,6 +365,10 @@ int suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *se
 /* Queue a note (<= 1024 bytes, copied) for the peer endpoint itself; reliable,
  * unordered.  Used by relays and libmpi to tell each other why a job ends. */
 int suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+/* Notes overtake each other, so one that tells a state may be old news.  In ops->note: did the
+ * peer queue this one after that with the number *latest (0: there was none; begin with 0 when a
+ * path comes up)?  If so *latest is now its.  True if the peer does not number its notes. */
+bool suci_note_is_news(const struct suci *ep, uint32_t *latest);
 /* Other hello data in what is sent from now on, where suci_path_open() gave none of its own;
  * may be called from ops->accept.  0 or INVAL. */
 int suci_set_hello(struct suci *ep, const void *hello, size_t len);
