@@ -66,6 +66,11 @@ MPI_COMPAT_STATUS(f2f08, MPI_Fint, MPI_F08_status)
 MPI_COMPAT_STATUS(f082f, MPI_F08_status, MPI_Fint)
 #undef MPI_COMPAT_STATUS
 
+/* The ends of a type, for MPI_Type_struct: handles of libmpi alone, of those that the ABI has
+ * left free. */
+#define MPI_LB ((MPI_Datatype)0x000002be)
+#define MPI_UB ((MPI_Datatype)0x000002bf)
+
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 MPI_COMPAT int MPI_Address(void *location, MPI_Aint *address)
 {

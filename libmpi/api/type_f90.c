@@ -53,7 +53,7 @@ make(int combiner, int p, int r, MPI_Datatype of, MPI_Datatype *newtype)
 	t->basic = old->basic;
 	t->part[0] = old->part[0];
 	t->part[1] = old->part[1];
-	t->sticky = false; /* its bounds are not those a program set */
+	t->sticky = 0; /* its bounds are not those a program set */
 	t->committed = true;
 	*m = (struct made){all, combiner, p, r, t};
 	all = m;

@@ -31,9 +31,9 @@ lmpi_type_unref(struct lmpi_type *t)
 
 /* What has been placed so far. */
 struct bounds {
-	bool any, any_data;
+	bool any_data;
+	unsigned any, sticky; /* of LMPI_MARK_*: ends placed, and placed by markers */
 	int64_t lb, ub, true_lb, true_ub;
-	bool sticky;
 	int align;
 };
 
@@ -49,6 +49,25 @@ max64(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Markers of an end count alone; without any, the data does. */
+static void
+place_end(struct bounds *b, const struct lmpi_type *c, enum lmpi_mark end, int64_t disp)
+{
+	bool marked = c->sticky & end;
+	bool lower = end == LMPI_MARK_LB;
+	int64_t *bound = lower ? &b->lb : &b->ub, at = disp + (lower ? c->lb : c->ub);
+
+	if (!marked && (c->size == 0 || b->sticky & end))
+		return;
+	if (!(b->any & end) || (marked && !(b->sticky & end)))
+		*bound = at; /* the first that counts */
+	else
+		*bound = lower ? min64(*bound, at) : max64(*bound, at);
+	b->any |= end;
+	if (marked)
+		b->sticky |= end;
+}
+
 /* One instance of c at displacement disp. */
 static void
 place(struct bounds *b, const struct lmpi_type *c, int64_t disp)
@@ -62,14 +81,8 @@ place(struct bounds *b, const struct lmpi_type *c, int64_t disp)
 	}
 	if (c->align > b->align)
 		b->align = c->align;
-	if ((c->size == 0 && !c->sticky) || (b->sticky && !c->sticky))
-		return; /* nothing there, or only markers count by now */
-	if (c->sticky && !b->sticky)
-		b->any = false;
-	b->sticky |= c->sticky;
-	b->lb = b->any ? min64(b->lb, disp + c->lb) : disp + c->lb;
-	b->ub = b->any ? max64(b->ub, disp + c->ub) : disp + c->ub;
-	b->any = true;
+	place_end(b, c, LMPI_MARK_LB, disp);
+	place_end(b, c, LMPI_MARK_UB, disp);
 }
 
 /* n instances, the first at disp, one every stride bytes. */
@@ -90,9 +103,9 @@ set_bounds(struct lmpi_type *t, const struct bounds *b)
 	t->ub = b->ub;
 	t->true_lb = b->true_lb;
 	t->true_ub = b->true_ub;
-	t->sticky = b->sticky;
+	t->sticky = (uint8_t)b->sticky;
 	t->align = b->align > 0 ? b->align : 1;
-	if (!t->sticky) { /* the epsilon of the standard */
+	if (!(t->sticky & LMPI_MARK_UB)) { /* the epsilon of the standard */
 		int64_t over = (t->ub - t->lb) % t->align;
 
 		if (over != 0)
@@ -256,7 +269,7 @@ lmpi_type_resized(struct lmpi_type *old, int64_t lb, int64_t extent)
 	sign(t, 1, old);
 	b.lb = lb;
 	b.ub = lb + extent;
-	b.sticky = true;
+	b.sticky = LMPI_MARK_LB | LMPI_MARK_UB;
 	return finish(t, &b, old->layout);
 }
 
@@ -296,7 +309,7 @@ lmpi_type_subarray(int ndims, struct lmpi_ints sizes, struct lmpi_ints subsizes,
 	sign(t, n, old);
 	b.lb = 0;
 	b.ub = stride;
-	b.sticky = true;
+	b.sticky = LMPI_MARK_LB | LMPI_MARK_UB;
 	return finish(t, &b, node);
 }
 
@@ -381,7 +394,7 @@ lmpi_type_darray(int ndims, const struct lmpi_darray_dim *dim, bool fortran, str
 	sign(t, n, old);
 	b.lb = 0;
 	b.ub = stride;
-	b.sticky = true;
+	b.sticky = LMPI_MARK_LB | LMPI_MARK_UB;
 	return finish(t, &b, node);
 }
 

@@ -7,6 +7,9 @@
 
 #define HANDLE_MASK 0xffu
 
+/* Markers have no bytes: as little as packed ones do they take part in reductions. */
+#define MARKER LMPI_BASIC_PACKED
+
 static struct lmpi_type predefined[HANDLE_MASK + 1];
 static struct lmpi_node layouts[HANDLE_MASK + 1];
 
@@ -21,6 +24,8 @@ static const struct {
 	{MPI_COUNT, LMPI_BASIC_I64},
 	{MPI_OFFSET, LMPI_BASIC_I64},
 	{MPI_PACKED, LMPI_BASIC_PACKED},
+	{MPI_LB, MARKER},
+	{MPI_UB, MARKER},
 	{MPI_SHORT, LMPI_BASIC_I16},
 	{MPI_INT, LMPI_BASIC_I32},
 	{MPI_LONG, LMPI_BASIC_I64},
@@ -143,7 +148,7 @@ add(MPI_Datatype handle, const char *name, int64_t size, int64_t extent)
 	t->size = size;
 	t->ub = extent;
 	t->true_ub = basic == LMPI_BASIC_I16_INT ? 8 : size;
-	t->elements = basic >= LMPI_BASIC_F32_INT ? 2 : 1;
+	t->elements = size == 0 ? 0 : basic >= LMPI_BASIC_F32_INT ? 2 : 1;
 	t->layout = l;
 	t->contents.combiner = MPI_COMBINER_NAMED;
 	strncpy(t->name, name, sizeof(t->name) - 1);
@@ -156,6 +161,10 @@ lmpi_types_init(void)
 #define X(name, value, size, extent) add(name, #name, size, extent);
 	LMPI_DATATYPES(X)
 #undef X
+	add(MPI_LB, "MPI_LB", 0, 0);
+	add(MPI_UB, "MPI_UB", 0, 0);
+	predefined[(uintptr_t)MPI_LB & HANDLE_MASK].sticky = LMPI_MARK_LB;
+	predefined[(uintptr_t)MPI_UB & HANDLE_MASK].sticky = LMPI_MARK_UB;
 }
 
 struct lmpi_type *

@@ -92,6 +92,12 @@ struct lmpi_contents {
 	struct lmpi_type **types; /* a reference to each is held */
 };
 
+/* The ends of a type that MPI_Type_create_resized, MPI_LB or MPI_UB have set. */
+enum lmpi_mark {
+	LMPI_MARK_LB = 1,
+	LMPI_MARK_UB = 2,
+};
+
 struct lmpi_attr;
 struct lmpi_chunk;
 
@@ -100,8 +106,8 @@ struct lmpi_type {
 	MPI_Datatype handle;
 	enum lmpi_basic basic; /* LMPI_BASIC_NONE for derived ones */
 	bool committed;
-	bool sticky;  /* bounds set by a resized component: those count alone */
-	int align;    /* strictest of the basic types */
+	uint8_t sticky; /* LMPI_MARK_*: ends set by a component, which count alone */
+	int align;	/* strictest of the basic types */
 	int64_t size; /* = rep[LMPI_REP_NATIVE].size */
 	int64_t lb, ub;
 	int64_t true_lb, true_ub;

@@ -261,9 +261,14 @@ def dimensions(text):
     return text.split('(')[0], '(' + text.split('(')[1]
 
 
+# Not of the ABI: what compat.h defines for C.
+MARKERS = [{'name': 'MPI_LB', 'fortran_type': 'INTEGER', 'form': 'handle', 'value': '702'},
+           {'name': 'MPI_UB', 'fortran_type': 'INTEGER', 'form': 'handle', 'value': '703'}]
+
+
 def constants(external):
     out = []
-    for r in abi.table('fortran_constants.csv'):
+    for r in [*abi.table('fortran_constants.csv'), *MARKERS]:
         n, t = r['name'], r['fortran_type']
         if r['form'] == 'sentinel':
             t, dims = dimensions(t)

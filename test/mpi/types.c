@@ -44,6 +44,59 @@ vectors(void)
 	MPI_Type_free(&cols);
 }
 
+/* MPI-1's way to give a type its bounds. */
+static void
+markers(void)
+{
+	static const double out[6] = {1, 2, 3, 4, 5, 6};
+	double in[6] = {0};
+	int len[3] = {1, 1, 1}, n, ints[4], size;
+	MPI_Aint disp[3] = {8, 0, 24}, at[3], lb, ub, extent;
+	MPI_Datatype parts[3] = {MPI_DOUBLE, MPI_LB, MPI_UB}, got[3], t, row, dup;
+	char name[MPI_MAX_OBJECT_NAME];
+
+	MPI_Type_struct(3, len, disp, parts, &t);
+	MPI_Type_commit(&t);
+	MPI_Type_lb(t, &lb);
+	MPI_Type_ub(t, &ub);
+	MPI_Type_size(t, &size);
+	CHECKF(lb == 0 && ub == 24 && size == 8, "lb %ld, ub %ld, size %d", (long)lb, (long)ub,
+	       size);
+	pass(out, 2, t, in, 2, t); /* the second and the fifth */
+	CHECK(in[0] == 0 && in[1] == 2 && in[2] == 0 && in[3] == 0 && in[4] == 5 && in[5] == 0);
+	MPI_Type_get_contents(t, 4, 3, 3, ints, at, got);
+	CHECK(got[1] == MPI_LB && got[2] == MPI_UB && at[2] == 24);
+
+	/* They stay with what is made of it: here an int after the end does not count. */
+	parts[0] = t;
+	parts[1] = MPI_INT;
+	disp[0] = 0;
+	disp[1] = 100;
+	MPI_Type_struct(2, len, disp, parts, &row);
+	MPI_Type_get_extent(row, &lb, &extent);
+	CHECKF(lb == 0 && extent == 24, "lb %ld, extent %ld", (long)lb, (long)extent);
+	MPI_Type_free(&row);
+	MPI_Type_free(&t);
+
+	/* One end alone: the other one is that of the data. */
+	parts[0] = MPI_INT;
+	parts[1] = MPI_LB;
+	disp[0] = 4;
+	disp[1] = -12;
+	MPI_Type_struct(2, len, disp, parts, &t);
+	MPI_Type_dup(t, &dup);
+	MPI_Type_get_extent(dup, &lb, &extent);
+	CHECKF(lb == -12 && extent == 20, "lb %ld, extent %ld", (long)lb, (long)extent);
+	MPI_Type_get_true_extent(dup, &lb, &extent);
+	CHECK(lb == 4 && extent == 4);
+	MPI_Type_free(&dup);
+	MPI_Type_free(&t);
+
+	MPI_Type_get_name(MPI_UB, name, &n);
+	MPI_Type_size(MPI_UB, &size);
+	CHECK(strcmp(name, "MPI_UB") == 0 && size == 0);
+}
+
 struct part {
 	char c;
 	double d;
@@ -187,6 +240,7 @@ main(int argc, char **argv)
 {
 	start(&argc, &argv);
 	vectors();
+	markers();
 	structs();
 	irregular();
 	addresses();
