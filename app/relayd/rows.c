@@ -43,6 +43,8 @@ put_shared(struct to t, const struct rd_snapshot *s)
 	number(t, "retransmits", s->suci.tx_retransmits);
 	number(t, "tx_ce", s->suci.tx_ce);
 	number(t, "ecn_failed", s->suci.ecn_failed);
+	number(t, "events_lost", s->worker.events_lost);
+	number(t, "notes_lost", s->worker.notes_lost);
 	number(t, "paths_moved", s->suci.paths_moved);
 	number(t, "tx_mtu_probes", s->suci.tx_mtu_probes);
 	number(t, "custody", s->relay_held);
