@@ -22,6 +22,11 @@ struct held {
 	bool asked; /* in the batch the driver has */
 };
 
+/* The latest removal at a port. */
+struct vacated {
+	uint64_t ordered_ns, over_ns; /* over: reported */
+};
+
 struct ocs_control {
 	struct ocs_control_config cfg;
 	struct ocs_switch *sw;
@@ -33,6 +38,7 @@ struct ocs_control {
 	uint64_t now, poll_at, quiet_until;
 	struct held *held; /* by ingress; due_ns 0: none */
 	uint32_t nheld;
+	struct vacated *vacated_in, *vacated_out;
 	struct ocs_circuit *have;	  /* as read */
 	uint8_t *shown;			  /* enum ocs_shown of them */
 	struct ocs_circuit *remove, *add; /* of a batch */
@@ -73,7 +79,7 @@ ocs_control_footprint(const struct ocs_control_config *cfg)
 	if (!matrix || cfg->batch < 2)
 		return 0;
 	return room(sizeof(struct ocs_control)) + room(matrix) + room(p * sizeof(struct held)) +
-	       4 * room(p * sizeof(struct ocs_circuit)) + room(p) + room(p * sizeof(uint32_t)) +
+	       2 * room(p * sizeof(struct vacated)) + 4 * room(p * sizeof(struct ocs_circuit)) + room(p) + room(p * sizeof(uint32_t)) +
 	       room(p * sizeof(uint64_t)) + room(ring_room(cfg) * sizeof(struct ocs_notice));
 }
 
@@ -93,6 +99,8 @@ ocs_control_new(void *mem, const struct ocs_control_config *cfg, struct ocs_swit
 	c->m = ocs_matrix_new(carve(&at, ocs_matrix_footprint(cfg->ports)), cfg->ports,
 			      cfg->gamma_guess_ns);
 	c->held = carve(&at, cfg->ports * sizeof *c->held);
+	c->vacated_in = carve(&at, cfg->ports * sizeof *c->vacated_in);
+	c->vacated_out = carve(&at, cfg->ports * sizeof *c->vacated_out);
 	c->have = carve(&at, cfg->ports * sizeof *c->have);
 	c->remove = carve(&at, cfg->ports * sizeof *c->remove);
 	c->add = carve(&at, cfg->ports * sizeof *c->add);
@@ -266,6 +274,8 @@ removed(struct ocs_control *c, const struct ocs_event *ev)
 	if (c->doing == CLEAN || ev->err == OCS_ERR_OFFLINE)
 		return;
 	ocs_report(c->m, ev->in, !ev->err, ev->done_ns);
+	if (!ev->err && ev->in < c->cfg.ports && ev->out < c->cfg.ports)
+		c->vacated_in[ev->in].over_ns = c->vacated_out[ev->out].over_ns = c->now;
 	if (ev->err) /* still there: it will be tried again, but not at once */
 		c->quiet_until = base_add_ns(c->now, c->cfg.retry_ns);
 }
@@ -441,6 +451,28 @@ ask_change(struct ocs_control *c, enum doing what, const struct ocs_circuit *rem
 	return asked(c, what, c->sw->ops->apply(c->sw, c->request, &ch, c->now));
 }
 
+/* From when on the mirrors move: a switch that takes a removal and what replaces it in one change
+ * begins when that is ordered, so an addition whose ports have become free just now counts from
+ * the order of the removal. */
+static uint64_t
+moves_ns(const struct ocs_control *c, const struct ocs_circuit *k)
+{
+	const struct vacated *in = &c->vacated_in[k->in], *out = &c->vacated_out[k->out];
+	uint64_t from_ns = in->over_ns == c->now ? in->ordered_ns : 0;
+	if (out->over_ns == c->now)
+		from_ns = base_max_ns(from_ns, out->ordered_ns);
+	return from_ns ? from_ns : c->now;
+}
+
+static void
+note_removals(struct ocs_control *c, const struct ocs_batch *b)
+{
+	for (uint32_t i = 0; i < b->removals; i++) {
+		const struct ocs_circuit *k = &b->remove[i];
+		c->vacated_in[k->in].ordered_ns = c->vacated_out[k->out].ordered_ns = c->now;
+	}
+}
+
 /* Removals at once, additions when they are due. */
 static bool
 ask_batch(struct ocs_control *c)
@@ -450,7 +482,8 @@ ask_batch(struct ocs_control *c)
 	uint32_t half = max / 2 > 0 ? max / 2 : 1;
 	if (ocs_take_batch(c->m, &b, half, c->now))
 		for (uint32_t i = 0; i < b.additions; i++)
-			hold(c, &b.add[i], base_add_ns(c->now, c->cfg.extra_ns));
+			hold(c, &b.add[i], base_add_ns(moves_ns(c, &b.add[i]), c->cfg.extra_ns));
+	note_removals(c, &b);
 	uint32_t additions = due(c, max - b.removals);
 	if (b.removals + additions == 0)
 		return false;

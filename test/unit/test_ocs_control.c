@@ -28,7 +28,7 @@ struct fake {
 	struct ocs_event ev[64];
 	uint32_t nev, at;
 	struct ocs_identity id;
-	uint32_t applied;
+	uint32_t applied, request; /* request: the latest change */
 };
 
 static struct fake *
@@ -115,6 +115,7 @@ fake_apply(struct ocs_switch *sw, uint32_t id, const struct ocs_change *ch, uint
 	assert_true(ch->removals + ch->additions <= 6);
 	f->now = now;
 	f->applied++;
+	f->request = id;
 	for (uint32_t i = 0; i < ch->removals + ch->additions; i++) {
 		bool removal = i < ch->removals;
 		const struct ocs_circuit *k = removal ? &ch->remove[i] : &ch->add[i - ch->removals];
@@ -290,6 +291,43 @@ test_extra_time_is_dark(void **state)
 	assert_int_equal(r->f.out_of[1], 0);
 	assert_true(ocs_gamma_ns(r->m) >= 10 * MS);
 	rig_free(r);
+}
+
+/* A removal takes the switch 4 ms; who wants the port in the turn that hears of it has waited for one
+ * change, who comes later orders another. */
+static void
+test_extra_time_of_one_change(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t later_ms, dark_ms; /* behind the report; behind the order of the removal */
+	} cases[] = {{0, 10}, {1, 15}, {20, 34}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct rig *r = rig(0, 10 * MS);
+		printf("  case %zu\n", i);
+		up(r);
+		ocs_want(r->m, 0, 1, 1, r->now);
+		run(r, 15 * MS);
+		assert_int_equal(r->f.out_of[0], 1);
+		uint64_t ordered_ns = r->now;
+		ocs_unwant(r->m, 0, r->now);
+		r->f.mute = true;
+		run(r, 4 * MS);
+		assert_int_equal(r->f.out_of[0], NONE);
+		r->f.mute = r->f.open = false;
+		struct ocs_event *e = put(&r->f, OCS_EVENT_CIRCUIT, r->f.request);
+		e->in = 0;
+		e->out = 1;
+		e->removal = true;
+		put(&r->f, OCS_EVENT_DONE, r->f.request);
+		ocs_control_turn(r->c, r->now);
+		run(r, cases[i].later_ms * MS);
+		assert_int_equal(ocs_want(r->m, 0, 2, 1, r->now), OCS_ERR_OK);
+		while (r->f.out_of[0] == NONE)
+			run(r, MS);
+		assert_int_equal((r->now - MS - ordered_ns) / MS, cases[i].dark_ms);
+		rig_free(r);
+	}
 }
 
 static void
@@ -484,6 +522,7 @@ main(void)
 		cmocka_unit_test(test_lights_and_leaves),
 		cmocka_unit_test(test_light_comes_late),
 		cmocka_unit_test(test_extra_time_is_dark),
+		cmocka_unit_test(test_extra_time_of_one_change),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_others_circuits),
 		cmocka_unit_test(test_reconnect),

@@ -16,7 +16,9 @@
  *            send what the driver has to send
  *
  * extra_ns holds every addition back for so long, with the path dark: it makes a
- * switch that is faster than light switches are, Open vSwitch say, as slow as one.
+ * switch that is faster than light switches are, Open vSwitch say, as slow as one.  As with a
+ * switch that takes a removal and what replaces it in one change, the time counts from the order
+ * of the removal if the addition follows its report at once.
  *
  * Memory   given to ocs_control_new(); the matrix is in it.
  * Threads  one owner. */
