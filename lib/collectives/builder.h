@@ -150,7 +150,8 @@ coll_vector(uint64_t bytes)
 	X(allgather_bruck) X(allgather_recursive_doubling) X(alltoall_pairwise)   \
 	X(alltoall_pairs) X(alltoall_bruck) X(alltoall_recursive_doubling)        \
 	X(barrier_recursive_doubling) X(allreduce_rabenseifner) X(bcast_graph)    \
-	X(alltoall_linear) X(reduce_scatter_pairwise) X(reduce_scatter_reduce)    \
+	X(alltoall_linear) X(alltoall_hier) X(reduce_scatter_pairwise)            \
+	X(reduce_scatter_reduce)                                                  \
 	X(scan_doubling) X(exscan_doubling)                                       \
 	X(impi_barrier) X(impi_bcast) X(impi_reduce) X(impi_allreduce)            \
 	X(impi_gather) X(impi_scatter) X(impi_allgather) X(impi_alltoall)         \

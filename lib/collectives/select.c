@@ -62,6 +62,8 @@ static const struct rule rules[] = {
 	{COLL_ALLGATHER, ALL, ANY, MANY, "ring"},
 	/* Over a WAN rounds cost round trips; a block is as long as lanes keep under way. */
 	{COLL_ALLTOALL, CLUSTERS, 32 * KiB, 64, "linear"},
+	/* Of short blocks a datagram each is what costs. */
+	{COLL_ALLTOALL, NODES, 256, 256, "hier"},
 	{COLL_ALLTOALL, MEMORY, ANY, 32, "linear"},
 	{COLL_ALLTOALL, ALL, 512, 64, "linear"},
 	{COLL_ALLTOALL, ALL, ANY, MANY, "pairwise"},

@@ -121,6 +121,8 @@ test_choice(void **state)
 		{COLL_ALLTOALL, APART, 4096, "pairwise"},
 		{COLL_ALLTOALL, CLUSTERS, 4096, "linear"},
 		{COLL_ALLTOALL, CLUSTERS, 1 << 20, "pairwise"},
+		{COLL_ALLTOALL, NODES, 64, "hier"},
+		{COLL_ALLTOALL, NODES, 512, "linear"},
 		{COLL_ALLTOALL, MEMORY, 1 << 20, "linear"},
 		{COLL_ALLREDUCE, MEMORY, 64, "linear"},
 		{COLL_ALLREDUCE, MEMORY, 4096, "recursive_doubling"},

@@ -1,0 +1,131 @@
+/* For short blocks and places of equal size, where sending inside is cheap and a message between
+ * places is dear: every process gives its master what is for each other place; the masters give
+ * each other all of it, one message a pair; each passes on to all of its place what came, as it
+ * came, and everybody takes out its own.  Nobody but the taker moves single blocks.  What stays
+ * inside goes straight.
+ * Cost with k processes in each of n places: 2 (k-1) (n-1) messages inside, of k and of k^2
+ * blocks, and (n-1) (alpha + k^2 b beta) between masters, instead of k^2 messages. */
+#include "builder.h"
+
+#define PASSED_ON_MAX 8192 /* bytes everybody gets of every other place */
+
+struct plan {
+	uint32_t n, k, place, row;	   /* places, processes in each; mine, I in it */
+	const uint32_t *rank;		   /* [n][k], ascending in each place */
+	enum coll_buf from;		   /* the blocks I send are there */
+	uint64_t base, gathered, came, kb; /* kb: the blocks of one process for one place */
+};
+
+static uint32_t
+rank_of(const struct plan *p, uint32_t place, uint32_t row)
+{
+	return p->rank[place * p->k + row];
+}
+
+static bool
+find(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
+{
+	*p = (struct plan){.n = a->places,
+			   .k = a->place_size,
+			   .place = a->place_of[a->rank],
+			   .from = COLL_SEND,
+			   .kb = a->place_size * a->bytes};
+	uint32_t *rank = coll_numbers(s, a->size + a->places);
+	if (rank == NULL)
+		return false;
+	uint32_t *seen = rank + a->size;
+	for (uint32_t q = 0; q < p->n; q++)
+		seen[q] = 0;
+	for (uint32_t r = 0; r < a->size; r++) {
+		uint32_t q = a->place_of[r];
+		if (r == a->rank)
+			p->row = seen[q];
+		rank[q * p->k + seen[q]++] = r;
+	}
+	p->rank = rank;
+	p->gathered = coll_tmp(s, p->n * p->k * p->kb);
+	p->came = coll_tmp(s, p->n * p->k * p->kb);
+	if (a->in_place) {
+		p->base = coll_tmp(s, a->size * a->bytes);
+		p->from = COLL_TMP;
+		coll_copy(s, COLL_RECV, 0, COLL_TMP, p->base, a->size * a->bytes);
+	}
+	return true;
+}
+
+static void
+inside(struct coll_schedule *s, const struct coll_args *a, const struct plan *p)
+{
+	uint64_t b = a->bytes;
+	if (!a->in_place)
+		coll_copy(s, COLL_SEND, a->rank * b, COLL_RECV, a->rank * b, b);
+	for (uint32_t d = 1; d < p->k; d++) {
+		uint32_t to = rank_of(p, p->place, (p->row + d) % p->k);
+		uint32_t from = rank_of(p, p->place, (p->row + p->k - d) % p->k);
+		coll_send(s, to, p->from, p->base + to * b, b);
+		coll_recv(s, from, COLL_RECV, from * b, b);
+	}
+}
+
+/* What is for place q, of everybody here, one behind the other at the master. */
+static void
+gather(struct coll_schedule *s, const struct coll_args *a, const struct plan *p, uint32_t q)
+{
+	uint64_t b = a->bytes, all = p->gathered + q * p->k * p->kb, own = all + p->row * p->kb;
+	for (uint32_t v = 0, n; v < p->k; v += n) { /* neighbours in one piece */
+		uint32_t first = rank_of(p, q, v);
+		for (n = 1; v + n < p->k && rank_of(p, q, v + n) == first + n;)
+			n++;
+		coll_copy(s, p->from, p->base + first * b, COLL_TMP, own + v * b, n * b);
+	}
+	if (p->row != 0)
+		coll_send(s, rank_of(p, p->place, 0), COLL_TMP, own, p->kb);
+	for (uint32_t v = 1; v < p->k && p->row == 0; v++)
+		coll_recv(s, rank_of(p, p->place, v), COLL_TMP, all + v * p->kb, p->kb);
+}
+
+/* To everybody of the place what came from place q, and my part of it to where it belongs. */
+static void
+pass_on(struct coll_schedule *s, const struct coll_args *a, const struct plan *p, uint32_t q)
+{
+	uint64_t b = a->bytes, all = p->came + q * p->k * p->kb;
+	if (p->row != 0)
+		coll_recv(s, rank_of(p, p->place, 0), COLL_TMP, all, p->k * p->kb);
+	for (uint32_t v = 1; v < p->k && p->row == 0; v++)
+		coll_send(s, rank_of(p, p->place, v), COLL_TMP, all, p->k * p->kb);
+	for (uint32_t v = 0; v < p->k; v++)
+		coll_copy(s, COLL_TMP, all + v * p->kb + p->row * b, COLL_RECV,
+			  rank_of(p, q, v) * b, b);
+}
+
+static int
+build(struct coll_schedule *s, const struct coll_args *a)
+{
+	struct plan p;
+	if (!find(s, a, &p))
+		return COLL_ERR_NOMEM;
+	for (uint32_t d = 1; d < p.n; d++)
+		gather(s, a, &p, (p.place + d) % p.n);
+	inside(s, a, &p);
+	for (uint32_t d = 1; d < p.n && p.row == 0; d++) {
+		uint32_t to = (p.place + d) % p.n, from = (p.place + p.n - d) % p.n;
+		uint64_t len = p.k * p.kb;
+		coll_send(s, rank_of(&p, to, 0), COLL_TMP, p.gathered + to * len, len);
+		coll_recv(s, rank_of(&p, from, 0), COLL_TMP, p.came + from * len, len);
+	}
+	for (uint32_t d = 1; d < p.n; d++)
+		pass_on(s, a, &p, (p.place + p.n - d) % p.n);
+	return COLL_ERR_OK;
+}
+
+static bool
+fits(const struct coll_args *a)
+{
+	return a->places > 1 && a->place_of && a->places * a->place_size == a->size &&
+	       !a->bytes_of && !a->displ && !a->send_bytes && !a->send_displ &&
+	       a->bytes <= PASSED_ON_MAX / a->place_size / a->place_size;
+}
+
+const struct coll_algorithm coll_alg_alltoall_hier = {
+	COLL_ALLTOALL, "hier", "(n-1)(alpha + k^2 b beta) between n masters, k-1 messages inside",
+	fits, build};
