@@ -28,6 +28,12 @@
 #define MAGIC 0x534c4d50u
 #define BURST 64 /* records taken from one ring in one turn */
 
+/* A ring is gone round in, so all of it is touched: with a ring for every ordered pair, wide ones
+ * are more than the caches hold, and the first time round is a page fault every 4 KiB. */
+#define RING_BYTES	(64u << 10)
+#define RING_WIDE_BYTES (256u << 10)
+#define RING_WIDE_RANKS 2
+
 struct segment {
 	_Atomic uint32_t dozing; /* owner sets; who clears it rings the bell */
 	uint32_t magic;
@@ -86,7 +92,7 @@ segment_bytes(uint32_t n, uint64_t bytes)
 int
 lmpi_shm_make(uint32_t node_size, struct lmpi_shm_place *place)
 {
-	ring_bytes = node_size <= 16 ? 256u << 10 : 64u << 10;
+	ring_bytes = node_size <= RING_WIDE_RANKS ? RING_WIDE_BYTES : RING_BYTES;
 	mine_bytes = segment_bytes(node_size, ring_bytes);
 	mate = calloc(node_size, sizeof *mate);
 	mine_fd = memfd_create("libmpi", MFD_CLOEXEC);
