@@ -73,7 +73,10 @@ two_clients() # RANKS WHAT
 	rc1=$?
 	wait $a
 	rc0=$?
-	echo "client 0: status $rc0, client 1: status $rc1" >>"$tmp/c0"
+	{
+		echo "client 0: status $rc0, client 1: status $rc1; that said:"
+		cat "$tmp/c1" "$tmp/server.log"
+	} >>"$tmp/c0"
 }
 
 start_server
