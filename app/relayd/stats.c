@@ -263,7 +263,8 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 		c->conf->cluster.name, c->conf->cluster.self, (double)s->uptime_ns / 1e9);
 	fprintf(f,
 		"\t\"worker\": { \"turns\": %llu, \"busy_turns\": %llu, \"sleeps\": %llu, "
-		"\"slept_s\": %.3f, \"events_lost\": %llu, \"notes_lost\": %llu, \"tx_budget\": %llu },\n",
+		"\"slept_s\": %.3f, \"events_lost\": %llu, \"notes_lost\": %llu, \"tx_budget\": "
+		"%llu },\n",
 		U(s->worker.turns), U(s->worker.busy_turns), U(s->sleeps),
 		(double)s->slept_ns / 1e9, U(s->worker.events_lost), U(s->worker.notes_lost),
 		U(s->worker.tx_budget));

@@ -79,8 +79,9 @@ ocs_control_footprint(const struct ocs_control_config *cfg)
 	if (!matrix || cfg->batch < 2)
 		return 0;
 	return room(sizeof(struct ocs_control)) + room(matrix) + room(p * sizeof(struct held)) +
-	       2 * room(p * sizeof(struct vacated)) + 4 * room(p * sizeof(struct ocs_circuit)) + room(p) + room(p * sizeof(uint32_t)) +
-	       room(p * sizeof(uint64_t)) + room(ring_room(cfg) * sizeof(struct ocs_notice));
+	       2 * room(p * sizeof(struct vacated)) + 4 * room(p * sizeof(struct ocs_circuit)) +
+	       room(p) + room(p * sizeof(uint32_t)) + room(p * sizeof(uint64_t)) +
+	       room(ring_room(cfg) * sizeof(struct ocs_notice));
 }
 
 struct ocs_control *

@@ -293,8 +293,8 @@ test_extra_time_is_dark(void **state)
 	rig_free(r);
 }
 
-/* A removal takes the switch 4 ms; who wants the port in the turn that hears of it has waited for one
- * change, who comes later orders another. */
+/* A removal takes the switch 4 ms; who wants the port in the turn that hears of it has waited for
+ * one change, who comes later orders another. */
 static void
 test_extra_time_of_one_change(void **state)
 {

@@ -222,6 +222,22 @@ test_remove(void **state)
 	world_free(w);
 }
 
+/* A world of two whose peer has thrown away ten blocks after it acknowledged their segments: it
+ * does not know the lane. */
+static struct world *
+thrown_away(void)
+{
+	struct world *w = group_world(4, 2);
+	w->unknown = SUCI_DROPPED;
+	world_open(w);
+	suci_lane_close(w->h[1].ls, w->h[1].lane, w->l.now_ns);
+	link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
+	for (int k = 0; k < 10; k++)
+		send_block(w, 0, 20, 5000, false);
+	link_run(&w->l, w->l.now_ns + 100 * BASE_MS_NS, NULL, NULL);
+	return w;
+}
+
 /* What a relay had taken is lost with it, and no path here goes down: here the peer
  * acknowledges segments of a lane that it does not know yet. */
 static void
@@ -229,14 +245,7 @@ test_lost_further_on(void **state)
 {
 	(void)state;
 	for (int told = 0; told < 2; told++) {
-		struct world *w = group_world(4, 2);
-		w->unknown = SUCI_DROPPED;
-		world_open(w);
-		suci_lane_close(w->h[1].ls, w->h[1].lane, w->l.now_ns);
-		link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
-		for (int k = 0; k < 10; k++)
-			send_block(w, 0, 20, 5000, false);
-		link_run(&w->l, w->l.now_ns + 100 * BASE_MS_NS, NULL, NULL);
+		struct world *w = thrown_away();
 		assert_int_equal(suci_held(w->l.ep[0]), 0);
 		assert_true(suci_lane_counters(w->h[1].ls)->drop_label > 0);
 		open_lane(&w->h[1]);
@@ -257,14 +266,7 @@ static void
 test_told_often(void **state)
 {
 	(void)state;
-	struct world *w = group_world(4, 2);
-	w->unknown = SUCI_DROPPED;
-	world_open(w);
-	suci_lane_close(w->h[1].ls, w->h[1].lane, w->l.now_ns);
-	link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
-	for (int k = 0; k < 10; k++)
-		send_block(w, 0, 20, 5000, false);
-	link_run(&w->l, w->l.now_ns + 100 * BASE_MS_NS, NULL, NULL);
+	struct world *w = thrown_away();
 	const struct suci_lane_counters *n = suci_lane_counters(w->h[0].ls);
 	for (int k = 0; k < 8; k++) {
 		suci_group_resend(w->h[0].ls, w->h[0].group, w->l.now_ns);
