@@ -412,7 +412,7 @@ testbed_relayd() {
 }
 EOF
 	testbed_spawn "$fe" "relayd-$fe" "$b/bin/relayd" "$conf"
-	testbed_wait 20 "relayd on $fe ($TB_LOG/relayd-$fe.log)" _tb_relayd_up "$b" "$fe"
+	testbed_wait 60 "relayd on $fe ($TB_LOG/relayd-$fe.log)" _tb_relayd_up "$b" "$fe"
 	if ! testbed_alive "relayd-$fe" || ! _tb_relayd_up "$b" "$fe" >/dev/null 2>&1; then
 		testbed_die "relayd on $fe did not start:"
 		tail -n 8 "$TB_LOG/relayd-$fe.log" >&2
