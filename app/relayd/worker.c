@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "driver/poller.h"
 #include "frame.h"
 #include "gateway.h"
 #include "rd/lanes.h"
@@ -760,10 +761,12 @@ rd_worker_run(void *arg)
 	struct rd_worker *w = arg;
 	start_idle(w);
 	rd_clock_init(&w->clock);
+	struct rd_poller *poller = rd_poller_new();
 	uint32_t work = 0;
 	while (!w->stop) {
 		uint64_t began_ns = w->now_ns;
 		uint32_t last = work;
+		rd_poll_begin(poller);
 		work = turn(w);
 		/* A turn lasts until the next one reads the clock; no sleep follows a busy one. */
 		w->count.busy_ns += last ? w->now_ns - began_ns : 0;
@@ -772,12 +775,15 @@ rd_worker_run(void *arg)
 		if (w->count.turns % RD_HOUSEKEEPING == 0)
 			for (uint32_t i = 0; i < w->nlegs; i++)
 				rd_leg_reclaim(&w->leg[i]);
+		rd_poll_end(poller);
 		w->idle.slack_ns = w->now_ns - w->tap_ns < TAP_ALERT_NS ? 0 : IDLE_SLACK_NS;
 		rd_idle_turn(&w->idle, work, w->now_ns, next_due(w));
 	}
+	rd_poll_begin(poller);
 	drain_taps(w);
 	for (uint32_t i = 0; i < w->nlegs; i++)
 		rd_leg_reclaim(&w->leg[i]);
+	rd_poll_end(poller);
 	atomic_store(&w->ended, true);
 	return 0;
 }

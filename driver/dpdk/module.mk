@@ -1,4 +1,6 @@
 $(call lib,rddpdk,driver/dpdk,base,libdpdk)
 $(call unit,test_rddpdk_time,test/unit/test_rddpdk_time.c,rddpdk base)
+$(call unit,test_rddpdk_poller,test/unit/test_rddpdk_poller.c,rddpdk base,libdpdk)
 $(call unit,test_rddpdk_port,test/unit/test_rddpdk_port.c,rddpdk base,libdpdk)
 $(call unit,test_rddpdk_sort,test/unit/test_rddpdk_sort.c,rddpdk base,libdpdk)
+UNITS_THREADED += $(B)/test/unit/test_rddpdk_poller

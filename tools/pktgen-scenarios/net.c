@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "driver/eal.h"
+#include "driver/poller.h"
 #include "pktgen/frames.h"
 
 #include <arpa/inet.h>
@@ -246,7 +247,10 @@ pg_net_close(struct pg_net *n)
 static void
 flush(struct pg_side *s)
 {
+	struct rd_poller *poller = rd_poller_new();
+	rd_poll_begin(poller);
 	uint16_t k = rte_eth_tx_burst(s->port.id, 0, s->tx, s->ntx);
+	rd_poll_end(poller);
 	s->count.tx_frames += k;
 	if (k < s->ntx) {
 		/* Frames wait here, and endpoints with them: nothing is lost on our side. */
@@ -446,9 +450,12 @@ pg_net_poll(struct pg_net *n)
 {
 	uint32_t total = 0;
 	struct rte_mbuf *m[PG_RX_BURST];
+	struct rd_poller *poller = rd_poller_new();
 	for (int i = 0; i < PG_SIDES; i++) {
 		struct pg_side *s = &n->side[i];
+		rd_poll_begin(poller);
 		uint16_t k = rte_eth_rx_burst(s->port.id, 0, m, PG_RX_BURST);
+		rd_poll_end(poller);
 		for (uint16_t j = 0; j < k; j++) {
 			if (j + 1 < k)
 				__builtin_prefetch(rte_pktmbuf_mtod(m[j + 1], void *));

@@ -17,6 +17,7 @@
 #include "driver/eal.h"
 #include "driver/idle.h"
 #include "driver/nap.h"
+#include "driver/poller.h"
 #include "driver/pool.h"
 #include "driver/port.h"
 #include "options.h"
@@ -215,8 +216,10 @@ run(struct wanem *w)
 	uint64_t line_ns = w->o.stats_s * BASE_S_NS;
 	uint64_t next_line = line_ns ? now + line_ns : BASE_NEVER_NS;
 	unsigned turns = 0;
+	struct rd_poller *poller = rd_poller_new();
 
 	while (!stop_asked) {
+		rd_poll_begin(poller);
 		now = rd_clock_ns(&w->clock);
 		unsigned work = receive(&w->lane[0], now) + receive(&w->lane[1], now);
 		work += transmit(w, &w->lane[0], now) + transmit(w, &w->lane[1], now);
@@ -233,6 +236,7 @@ run(struct wanem *w)
 			(void)rte_eth_tx_done_cleanup(w->port[0].id, 0, 0);
 			(void)rte_eth_tx_done_cleanup(w->port[1].id, 0, 0);
 		}
+		rd_poll_end(poller);
 		uint64_t next =
 			base_min_ns(wan_next_ns(w->lane[0].core), wan_next_ns(w->lane[1].core));
 		if (w->lane[0].n_wait || w->lane[1].n_wait)
