@@ -84,6 +84,9 @@ void coll_ring_group(struct coll_schedule *s, const struct coll_group *g, uint64
 		     uint64_t bytes, uint64_t elem);
 void coll_reduce_group(struct coll_schedule *s, const struct coll_group *g, uint32_t root,
 		       uint64_t bytes, bool commutative);
+/* To virtual rank 0, of bytes at acc in COLL_TMP; in rank order. */
+void coll_reduce_scratch_group(struct coll_schedule *s, const struct coll_group *g, uint64_t acc,
+			       uint64_t bytes);
 /* Of the part of the vector from off on. */
 void coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64_t off,
 			  uint64_t bytes);
@@ -151,7 +154,7 @@ coll_vector(uint64_t bytes)
 	X(alltoall_pairs) X(alltoall_bruck) X(alltoall_recursive_doubling)        \
 	X(barrier_recursive_doubling) X(allreduce_rabenseifner) X(bcast_graph)    \
 	X(alltoall_linear) X(alltoall_hier) X(reduce_scatter_pairwise)            \
-	X(reduce_scatter_reduce)                                                  \
+	X(reduce_scatter_reduce) X(reduce_scatter_hier)                           \
 	X(scan_doubling) X(exscan_doubling)                                       \
 	X(impi_barrier) X(impi_bcast) X(impi_reduce) X(impi_allreduce)            \
 	X(impi_gather) X(impi_scatter) X(impi_allgather) X(impi_alltoall)         \

@@ -43,25 +43,33 @@ pairwise(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-/* Binomial reduce in scratch space (COLL_RECV is too short), then blocks out. */
+/* Binomial, in scratch space: COLL_RECV is too short. */
+void
+coll_reduce_scratch_group(struct coll_schedule *s, const struct coll_group *g, uint64_t acc,
+			  uint64_t bytes)
+{
+	for (uint32_t mask = 1; mask < g->n; mask <<= 1) {
+		if (g->me & mask) {
+			coll_send(s, coll_real(g, g->me & ~mask), COLL_TMP, acc, bytes);
+			break;
+		}
+		if (g->me + mask >= g->n)
+			continue;
+		uint64_t t = coll_tmp(s, bytes);
+		coll_recv(s, coll_real(g, g->me + mask), COLL_TMP, t, bytes);
+		coll_reduce(s, COLL_TMP, t, COLL_TMP, acc, bytes, false);
+	}
+}
+
 static int
 reduce_then_scatter(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, v = a->rank;
 	uint64_t all = total(a, p), own = coll_block_len(a, v);
 	uint64_t acc = coll_tmp(s, all);
+	struct coll_group g = coll_flat(a);
 	coll_copy(s, a->in_place ? COLL_RECV : COLL_SEND, 0, COLL_TMP, acc, all);
-	for (uint32_t mask = 1; mask < p; mask <<= 1) {
-		if (v & mask) {
-			coll_send(s, v & ~mask, COLL_TMP, acc, all);
-			break;
-		}
-		if (v + mask >= p)
-			continue;
-		uint64_t t = coll_tmp(s, all);
-		coll_recv(s, v + mask, COLL_TMP, t, all);
-		coll_reduce(s, COLL_TMP, t, COLL_TMP, acc, all, false);
-	}
+	coll_reduce_scratch_group(s, &g, acc, all);
 	if (v != 0) {
 		coll_recv(s, 0, COLL_RECV, 0, own);
 		return COLL_ERR_OK;

@@ -60,13 +60,14 @@ static const struct rule rules[] = {
 	{COLL_ALLGATHER, ALL, 4 * KiB, MANY, "bruck"},
 	{COLL_ALLGATHER, MEMORY, ANY, 32, "linear"},
 	{COLL_ALLGATHER, ALL, ANY, MANY, "ring"},
+	/* Of short blocks a datagram each is what costs. */
+	{COLL_ALLTOALL, CLUSTERS | NODES, 256, 256, "hier"},
 	/* Over a WAN rounds cost round trips; a block is as long as lanes keep under way. */
 	{COLL_ALLTOALL, CLUSTERS, 32 * KiB, 64, "linear"},
-	/* Of short blocks a datagram each is what costs. */
-	{COLL_ALLTOALL, NODES, 256, 256, "hier"},
 	{COLL_ALLTOALL, MEMORY, ANY, 32, "linear"},
 	{COLL_ALLTOALL, ALL, 512, 64, "linear"},
 	{COLL_ALLTOALL, ALL, ANY, MANY, "pairwise"},
+	{COLL_REDUCE_SCATTER, CLUSTERS, ANY, MANY, "hier"},
 	{COLL_REDUCE_SCATTER, ALL, ANY, MANY, "pairwise"},
 	{COLL_REDUCE_SCATTER, ALL, ANY, MANY, "reduce"},
 	{COLL_SCAN, ALL, ANY, MANY, "doubling"},

@@ -50,10 +50,11 @@ test_rules(void **state)
 	assert_int_equal(coll_op_of("broadcast"), COLL_OP_COUNT);
 }
 
-/* Bytes of sends from each cluster to others, of the whole operation. */
-static void
+/* Bytes of sends from each cluster to others, of the whole operation; how many messages. */
+static uint32_t
 count_crossings(struct coll_args a, const uint32_t *of, uint64_t *out)
 {
+	uint32_t messages = 0;
 	for (uint32_t r = 0; r < a.size; r++) {
 		a.rank = r;
 		size_t len = coll_arena_hint(&a);
@@ -61,10 +62,13 @@ count_crossings(struct coll_args a, const uint32_t *of, uint64_t *out)
 		struct coll_schedule s;
 		assert_int_equal(coll_build(&s, &a, NULL, arena, len), COLL_ERR_OK);
 		for (uint32_t k = 0; k < s.steps; k++)
-			if (s.step[k].kind == COLL_STEP_SEND && of[s.step[k].peer] != of[r])
+			if (s.step[k].kind == COLL_STEP_SEND && of[s.step[k].peer] != of[r]) {
 				out[of[r]] += s.step[k].from.len;
+				messages++;
+			}
 		free(arena);
 	}
+	return messages;
 }
 
 /* What leaves each cluster is at most (clusters - 1) times the data, of every size, whether
@@ -73,14 +77,16 @@ static void
 test_wan_crossings(void **state)
 {
 	(void)state;
-	static const enum coll_op ops[] = {COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE, COLL_ALLGATHER};
+	static const enum coll_op ops[] = {COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE, COLL_ALLGATHER,
+					   COLL_REDUCE_SCATTER};
 	static const uint64_t sizes[] = {ELEM, 4096, 64 << 10, 1 << 20};
 	for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
 		for (uint32_t v = 0; v < 4 * 3 * 4 * 2; v++) {
 			uint64_t bytes = sizes[v & 3], out[4] = {0}, sum = 0;
 			uint32_t n = 2 + (v >> 2) % 3, kind = (v >> 2) / 3;
 			uint32_t p = 12 + (kind & 1), of[COLL_PLACES_MAX], number[COLL_PLACES_MAX];
-			bool nodes = kind >> 2 && ops[i] != COLL_ALLGATHER;
+			bool whole = ops[i] != COLL_ALLGATHER && ops[i] != COLL_REDUCE_SCATTER;
+			bool nodes = kind >> 2 && whole;
 			for (uint32_t r = 0; r < p; r++)
 				of[r] = kind & 2 ? r % n : r * n / p;
 			struct coll_args a = {.op = ops[i],
@@ -93,7 +99,7 @@ test_wan_crossings(void **state)
 			if (nodes && a.place_size == 0)
 				continue; /* a ring over all of them: twice the data */
 			count_crossings(a, of, out);
-			uint64_t data = ops[i] == COLL_ALLGATHER ? p * bytes : bytes;
+			uint64_t data = whole ? bytes : p * bytes;
 			for (uint32_t c = 0; c < n; c++) {
 				if (out[c] > (n - 1) * data)
 					fail_msg("%s of %llu bytes, %u places: %llu bytes leave %u",
@@ -103,6 +109,37 @@ test_wan_crossings(void **state)
 			}
 			assert_true(sum > 0);
 		}
+}
+
+/* Short vectors: what costs over a WAN is the number of messages.  One each way for two
+ * clusters, however many processes they have; Alltoall needs clusters of equal size for that. */
+static void
+test_wan_messages(void **state)
+{
+	(void)state;
+	static const enum coll_op ops[] = {COLL_BARRIER, COLL_ALLREDUCE, COLL_ALLGATHER,
+					   COLL_ALLTOALL, COLL_REDUCE_SCATTER};
+	for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+		for (uint32_t n = 2; n <= 4; n++)
+			for (uint32_t interleaved = 0; interleaved < 2; interleaved++) {
+				uint32_t of[COLL_PLACES_MAX], number[COLL_PLACES_MAX];
+				uint32_t p = ops[i] == COLL_ALLTOALL ? 12 : 13;
+				uint64_t out[4] = {0};
+				for (uint32_t r = 0; r < p; r++)
+					of[r] = interleaved ? r % n : r * n / p;
+				struct coll_args a = {.op = ops[i],
+						      .size = p,
+						      .bytes = ELEM,
+						      .elem = ELEM,
+						      .commutative = true};
+				if (ops[i] == COLL_BARRIER)
+					a.bytes = 0;
+				coll_places_set(&a, of, false, number);
+				uint32_t messages = count_crossings(a, of, out);
+				if (messages > n * (n - 1))
+					fail_msg("%s, %u clusters: %u messages",
+						 coll_op_name(ops[i]), n, messages);
+			}
 }
 
 /* Place, size and number of processes decide: neighbouring rows differ in one of them. */
@@ -119,11 +156,15 @@ test_choice(void **state)
 	} rows[] = {
 		{COLL_ALLTOALL, APART, 512, "linear"},
 		{COLL_ALLTOALL, APART, 4096, "pairwise"},
+		{COLL_ALLTOALL, CLUSTERS, 64, "hier"},
 		{COLL_ALLTOALL, CLUSTERS, 4096, "linear"},
 		{COLL_ALLTOALL, CLUSTERS, 1 << 20, "pairwise"},
 		{COLL_ALLTOALL, NODES, 64, "hier"},
 		{COLL_ALLTOALL, NODES, 512, "linear"},
 		{COLL_ALLTOALL, MEMORY, 1 << 20, "linear"},
+		{COLL_REDUCE_SCATTER, CLUSTERS, 64, "hier"},
+		{COLL_REDUCE_SCATTER, CLUSTERS, 1 << 20, "hier"},
+		{COLL_REDUCE_SCATTER, NODES, 64, "pairwise"},
 		{COLL_ALLREDUCE, MEMORY, 64, "linear"},
 		{COLL_ALLREDUCE, MEMORY, 4096, "recursive_doubling"},
 		{COLL_BARRIER, MEMORY, 0, "linear"},
@@ -164,6 +205,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_wan_crossings),
+		cmocka_unit_test(test_wan_messages),
 		cmocka_unit_test(test_choice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
