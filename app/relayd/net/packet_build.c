@@ -6,18 +6,25 @@
 
 /* Four bytes of a header as rd_cksum_add() would add them: what has just been written piece by
  * piece is slow to read in other pieces, so headers are summed up before they are written. */
-static uint64_t
-word(uint32_t big_endian)
+static inline uint32_t
+word(uint32_t number)
 {
 	uint32_t w;
-	be32_store((uint8_t *)&w, big_endian);
+	be32_store(&w, number);
 	return w;
+}
+
+static inline void
+put(uint8_t *at, uint32_t w)
+{
+	memcpy(at, &w, sizeof w);
 }
 
 uint64_t
 rd_cksum_pseudo(uint32_t src, uint32_t dst, uint8_t protocol, uint32_t len)
 {
-	return word(src) + word(dst) + word((uint32_t)protocol << 16 | (len & UINT16_MAX));
+	return (uint64_t)word(src) + word(dst) +
+	       word((uint32_t)protocol << 16 | (len & UINT16_MAX));
 }
 
 uint32_t
@@ -42,22 +49,18 @@ rd_write_udp(uint8_t *at, const struct rd_station *self, const uint8_t dst_mac[6
 	     uint16_t dst_port, uint16_t ip_id, uint32_t payload_len, uint8_t ecn)
 {
 	write_eth(at, dst_mac, self->mac, 0x0800);
-	const uint32_t words[] = {
-		0x45000000u | (ecn & 3u) << 16 | (RD_IPV4_HDR + RD_UDP_HDR + payload_len),
-		(uint32_t)ip_id << 16 | 0x4000, /* don't fragment: too large is an error to see */
-		64u << 24 | 17u << 16,
-		self->address,
-		dst_ip,
-	};
-	uint64_t sum = 0;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		sum += word(words[i]);
+	uint32_t length = RD_IPV4_HDR + RD_UDP_HDR + payload_len;
+	uint32_t w0 = word(0x45000000u | (ecn & 3u) << 16 | length);
+	/* Don't fragment: too large is an error to see. */
+	uint32_t w1 = word((uint32_t)ip_id << 16 | 0x4000), w2 = word(64u << 24 | 17u << 16);
+	uint32_t w3 = word(self->address), w4 = word(dst_ip);
+	uint64_t sum = (uint64_t)w0 + w1 + w2 + w3 + w4;
 	uint8_t *ip = at + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;
-	be32_store(ip, words[0]);
-	be32_store(ip + 4, words[1]);
-	be32_store(ip + 8, words[2] | rd_cksum_fold(sum));
-	be32_store(ip + 12, words[3]);
-	be32_store(ip + 16, words[4]);
+	put(ip, w0);
+	put(ip + 4, w1);
+	put(ip + 8, w2 | word(rd_cksum_fold(sum)));
+	put(ip + 12, w3);
+	put(ip + 16, w4);
 	be32_store(udp, (uint32_t)self->udp_port << 16 | dst_port);
 	be32_store(udp + 4, (RD_UDP_HDR + payload_len) << 16);
 }

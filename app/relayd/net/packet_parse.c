@@ -304,8 +304,7 @@ rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
 	out->frame_len = (uint32_t)len;
 	memcpy(out->src_mac, frame + 6, 6);
 	uint16_t type = be16_load(frame + 12);
-	bool to_all = memcmp(frame, broadcast_mac, 6) == 0;
-	if (!to_all && memcmp(frame, self->mac, 6) != 0)
+	if (memcmp(frame, self->mac, 6) != 0 && memcmp(frame, broadcast_mac, 6) != 0)
 		drop(out, RD_DROP_mac);
 	else if (type == ETHERTYPE_VL || type == ETHERTYPE_QQ)
 		drop(out, RD_DROP_vlan);
