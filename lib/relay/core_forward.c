@@ -318,6 +318,8 @@ static enum suci_verdict
 segment_watched(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
 {
 	struct relay_core *c = user;
+	if (__builtin_expect(!c->watch, 1))
+		return segment(user, path, seg, now_ns);
 	enum suci_verdict v = segment(user, path, seg, now_ns);
 	uint32_t job, src_job;
 	struct relay_seen s = {
@@ -325,7 +327,7 @@ segment_watched(void *user, uint32_t path, const struct suci_segment *seg, uint6
 		.bytes = seg->data_len,
 		.cookie = seg->cookie,
 	};
-	if (!c->watch || v != SUCI_TAKEN || !find_proc(c, seg->dst_label, &job, &s.dst_rank) ||
+	if (v != SUCI_TAKEN || !find_proc(c, seg->dst_label, &job, &s.dst_rank) ||
 	    !find_proc(c, seg->src_label, &src_job, &s.src_rank))
 		return v;
 	s.job = c->job[job].label_base;

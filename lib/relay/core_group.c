@@ -123,25 +123,11 @@ take_way(const struct relay_core *c, const struct group *g, uint32_t way, uint64
 	return true;
 }
 
-/* Without light, and with the trunk that start-up named as it should be: nearly always. */
-static bool
-own_trunk_good(const struct relay_core *c, const struct group *g, uint32_t own, uint64_t tried)
-{
-	if (c->nlit || own == NONE || tried & TRIED_TRUNK(own))
-		return false;
-	const struct trunk *k = &c->trunk[g->way[own].trunk];
-	return k->up && k->weight && !g->way[own].lost_by && c->now_ns >= k->usable_ns;
-}
-
 bool
-group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
-	   uint64_t tried, struct pick *out)
+group_choose(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
+	     uint64_t tried, struct pick *out)
 {
 	bool stripe = g->policy == RELAY_POLICY_STRIPE;
-	if (!stripe && own_trunk_good(c, g, own, tried)) {
-		*out = (struct pick){.way = own, .path = c->trunk[g->way[own].trunk].path};
-		return true;
-	}
 	if (!stripe && own != NONE && c->nlit && standing_now(c, g, own, tried) == LIGHT)
 		return take_way(c, g, own, tried, out);
 	uint32_t best = NONE, first = g->n ? (uint32_t)(++g->turn % g->n) : 0;

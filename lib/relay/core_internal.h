@@ -293,8 +293,29 @@ struct pick {
 #define TRIED_LIGHT(way) (1ull << (RELAY_GROUP_MAX + (way)))
 /* Which way from src to dst; own: that of the relay that carries dst, or NONE; tried: what not
  * to take.  False: none is up. */
-bool group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
-		uint64_t tried, struct pick *out);
+bool group_choose(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
+		  uint64_t tried, struct pick *out);
+/* Without light, and with the trunk that start-up named as it should be: nearly always. */
+static inline bool
+own_trunk_good(const struct relay_core *c, const struct group *g, uint32_t own, uint64_t tried)
+{
+	if (c->nlit || own == NONE || tried & TRIED_TRUNK(own))
+		return false;
+	const struct trunk *k = &c->trunk[g->way[own].trunk];
+	return k->up && k->weight && !g->way[own].lost_by && c->now_ns >= k->usable_ns;
+}
+
+static inline bool
+group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
+	   uint64_t tried, struct pick *out)
+{
+	if (g->policy == RELAY_POLICY_STRIPE || !own_trunk_good(c, g, own, tried))
+		return group_choose(c, g, own, src, dst, tried, out);
+	out->way = own;
+	out->path = c->trunk[g->way[own].trunk].path;
+	out->light = false;
+	return true;
+}
 /* Has anything changed in which clients the job can reach?  Notes it, for the next tick. */
 void group_look(struct relay_core *c, struct job *j);
 /* Is the client of the group out of reach for so long that the job is to end? */

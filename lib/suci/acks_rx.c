@@ -14,10 +14,8 @@ suci_acks_init(struct suci_acks *a, uint32_t first)
 }
 
 enum suci_acks_seen
-suci_acks_look(const struct suci_acks *a, uint32_t pn)
+suci_acks_search(const struct suci_acks *a, uint32_t pn)
 {
-	if (a->n && serial_gt(pn, a->range[0].hi))
-		return SUCI_ACKS_NEW;
 	if (serial_lt(pn, a->floor))
 		return SUCI_ACKS_OLD;
 	for (uint32_t i = 0; i < a->n; i++) {
@@ -54,19 +52,14 @@ insert_range(struct suci_acks *a, uint32_t i, uint32_t pn)
 }
 
 bool
-suci_acks_add(struct suci_acks *a, uint32_t pn, uint32_t time_us, uint64_t now_ns)
+suci_acks_insert(struct suci_acks *a, uint32_t pn, uint32_t time_us, uint64_t now_ns)
 {
 	if (!a->n || serial_gt(pn, a->range[0].hi)) {
-		bool next = pn == (a->n ? a->range[0].hi + 1 : a->floor);
-		if (a->n && next) {
-			a->range[0].hi = pn;
-			a->reports[0] = 0;
-		} else {
-			insert_range(a, 0, pn);
-		}
+		bool first = !a->n && pn == a->floor;
+		insert_range(a, 0, pn);
 		a->largest_time_us = time_us;
 		a->largest_at_ns = now_ns;
-		return !next;
+		return !first;
 	}
 	uint32_t i = 0;
 	while (i < a->n && serial_lt(pn, a->range[i].lo))

@@ -16,6 +16,8 @@
 
 #include "wire_private.h"
 
+#include "base/serial.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,10 +41,28 @@ enum suci_acks_seen { SUCI_ACKS_NEW, SUCI_ACKS_DUPLICATE, SUCI_ACKS_OLD };
 
 /* first: the packet number the peer starts with. */
 void suci_acks_init(struct suci_acks *a, uint32_t first);
-enum suci_acks_seen suci_acks_look(const struct suci_acks *a, uint32_t pn);
+enum suci_acks_seen suci_acks_search(const struct suci_acks *a, uint32_t pn);
+static inline enum suci_acks_seen
+suci_acks_look(const struct suci_acks *a, uint32_t pn)
+{
+	if (a->n && serial_gt(pn, a->range[0].hi))
+		return SUCI_ACKS_NEW;
+	return suci_acks_search(a, pn);
+}
 /* Note pn, for which suci_acks_look() said NEW.  True if it arrived out of
  * order: not the one after the largest so far. */
-bool suci_acks_add(struct suci_acks *a, uint32_t pn, uint32_t time_us, uint64_t now_ns);
+bool suci_acks_insert(struct suci_acks *a, uint32_t pn, uint32_t time_us, uint64_t now_ns);
+static inline bool
+suci_acks_add(struct suci_acks *a, uint32_t pn, uint32_t time_us, uint64_t now_ns)
+{
+	if (!a->n || pn != a->range[0].hi + 1)
+		return suci_acks_insert(a, pn, time_us, now_ns);
+	a->range[0].hi = pn; /* nearly always */
+	a->reports[0] = 0;
+	a->largest_time_us = time_us;
+	a->largest_at_ns = now_ns;
+	return false;
+}
 /* Is pn, added last, so far above a new hole that a sender with the usual threshold
  * (SUCI_REORDER_PACKETS, RFC 9002 section 6.1.1) holds what is missing for lost? */
 static inline bool

@@ -35,7 +35,6 @@
 #define TURN	   16u
 #define SMALL	   160u /* bytes of a datagram that needs no credit if nothing is under way */
 #define AHEAD_MAX  32767u
-#define TELL_MORE  4u /* packets before the limit, at least, MORE is set */
 #define ASK_MAX_NS (32 * BASE_MS_NS)
 #define ASK_PROBE  4u /* asks without answer, then a probe that has to be acknowledged */
 
@@ -447,7 +446,7 @@ suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 		return;
 	p->tx_limit = limit;
 	uint64_t left = suci_credit_left(p) / 2;
-	p->more_from = limit - (left > TELL_MORE ? left : TELL_MORE);
+	p->more_from = limit - (left > SUCI_TELL_MORE ? left : SUCI_TELL_MORE);
 	if (p->held_ns && limit >= p->next_pn) {
 		p->ask_wait_ns = (3 * p->ask_wait_ns + (now_ns - p->held_ns)) / 4;
 		p->held_ns = 0;
@@ -476,10 +475,8 @@ suci_credit_waiting(struct suci *ep, const struct suci_path *p)
 }
 
 bool
-suci_credit_more(struct suci *ep, struct suci_path *p)
+suci_credit_short(struct suci *ep, struct suci_path *p)
 {
-	if (p->next_pn < p->more_from && p->tx_limit > TELL_MORE)
-		return false;
 	uint64_t left = p->tx_limit > p->next_pn ? p->tx_limit - p->next_pn : 0;
 	bool more = backlog(ep, p) > left;
 	if (more)

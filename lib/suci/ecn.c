@@ -16,13 +16,6 @@
 #include "base/serial.h"
 
 void
-suci_marks_rx(struct suci_path *p, uint8_t ecn)
-{
-	p->marks.rx_ect += ecn == SUCI_ECN_ECT0;
-	p->marks.rx_ce += ecn == SUCI_ECN_CE;
-}
-
-void
 suci_marks_put(const struct suci_path *p, struct suci_ack *a)
 {
 	if (!(p->marks.rx_ect | p->marks.rx_ce))

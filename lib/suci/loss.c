@@ -175,15 +175,15 @@ struct news {
 	uint64_t sent_ns;	  /* of the newest acked */
 	uint64_t newest_pn;
 	uint32_t newest; /* record; NONE if packets is 0 */
-	uint64_t bytes;
+	uint64_t bytes;	 /* if congestion control wants to know */
 	uint64_t rtt_ns;
 	uint64_t probed_ns; /* a probe replaced a packet sent then; 0 = none */
 };
 
+/* It is in no list now. */
 static void
-chain(struct suci *ep, struct suci_path *p, uint32_t i, struct news *n)
+chain(struct suci *ep, uint32_t i, struct news *n)
 {
-	suci_rec_detach(ep, p, i);
 	ep->rec[i].next = n->done;
 	n->done = i;
 }
@@ -226,8 +226,10 @@ exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t 
 		}
 		/* The record may have gone on to another life. */
 		bool ours = r->path == path_index(ep, p) && r->lost_pn == t.pn;
-		if (ours && r->where != WHERE_FREE && r->where != WHERE_DONE)
-			chain(ep, p, t.rec, n);
+		if (ours && r->where != WHERE_FREE && r->where != WHERE_DONE) {
+			suci_rec_detach(ep, p, t.rec);
+			chain(ep, t.rec, n);
+		}
 	}
 }
 
@@ -252,7 +254,8 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 			n->newest_pn = r->pn; /* the list is ordered by it */
 			if (!former) {
 				n->newest = i;
-				n->bytes += suci_rec_len(p, r);
+				if (p->cc.ops->rated)
+					n->bytes += suci_rec_len(p, r);
 			}
 			if (r->pn == largest && !former)
 				n->rtt_ns = now_ns > r->sent_ns ? now_ns - r->sent_ns : 1;
@@ -263,7 +266,8 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 			n->retried += r->refusals != 0;
 			if (r->probing)
 				n->probed_ns = r->lost_sent_ns;
-			chain(ep, p, i, n);
+			suci_rec_land(ep, p, i);
+			chain(ep, i, n);
 			i = next;
 		}
 	}

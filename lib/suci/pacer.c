@@ -45,8 +45,8 @@ earned(const struct suci_pacer *p, uint64_t now_ns, uint64_t *used_ns)
 	return (int64_t)bytes;
 }
 
-static void
-refill(struct suci_pacer *p, uint64_t now_ns)
+void
+suci_pacer_refill(struct suci_pacer *p, uint64_t now_ns)
 {
 	uint64_t used_ns;
 	if (!p->rate_bytes_per_s || now_ns <= p->refilled_at_ns)
@@ -79,7 +79,7 @@ apply(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
 	if (rate_bytes_per_s == p->rate_bytes_per_s)
 		return;
 	if (p->rate_bytes_per_s) {
-		refill(p, now_ns);
+		suci_pacer_refill(p, now_ns);
 	} else {
 		p->credit_bytes = p->burst_bytes;
 		p->refilled_at_ns = now_ns;
@@ -91,7 +91,7 @@ apply(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
 void
 suci_pacer_set_burst(struct suci_pacer *p, uint32_t burst_bytes, uint64_t now_ns)
 {
-	refill(p, now_ns);
+	suci_pacer_refill(p, now_ns);
 	p->burst_min_bytes = burst_bytes;
 	size_bucket(p);
 }
@@ -114,15 +114,6 @@ suci_pacer_set_limit(struct suci_pacer *p, uint64_t limit_bytes_per_s, uint32_t 
 }
 
 void
-suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns)
-{
-	if (!p->rate_bytes_per_s)
-		return;
-	refill(p, now_ns);
-	p->credit_bytes -= len_bytes;
-}
-
-void
 suci_pacer_cap(struct suci_pacer *p, uint32_t most_bytes)
 {
 	if (p->credit_bytes > (int64_t)most_bytes)
@@ -130,10 +121,8 @@ suci_pacer_cap(struct suci_pacer *p, uint32_t most_bytes)
 }
 
 uint64_t
-suci_pacer_next_ns(const struct suci_pacer *p, uint64_t now_ns)
+suci_pacer_wait_ns(const struct suci_pacer *p, uint64_t now_ns)
 {
-	if (!p->rate_bytes_per_s || p->credit_bytes > 0)
-		return now_ns;
 	uint64_t need = (uint64_t)(1 - p->credit_bytes);
 	__extension__ typedef unsigned __int128 wide;
 	uint64_t wait =

@@ -39,11 +39,28 @@ void suci_pacer_set_burst(struct suci_pacer *p, uint32_t burst_bytes, uint64_t n
  * burst_bytes, or what burst_ns earns, leave at once. */
 void suci_pacer_set_limit(struct suci_pacer *p, uint64_t limit_bytes_per_s, uint32_t burst_bytes,
 			  uint64_t now_ns);
+/* What the time up to now_ns has earned. */
+void suci_pacer_refill(struct suci_pacer *p, uint64_t now_ns);
 /* Charge len_bytes handed to the wire at now_ns; may overdraw by one datagram. */
-void suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns);
+static inline void
+suci_pacer_sent(struct suci_pacer *p, uint32_t len_bytes, uint64_t now_ns)
+{
+	if (!p->rate_bytes_per_s)
+		return;
+	if (now_ns > p->refilled_at_ns)
+		suci_pacer_refill(p, now_ns);
+	p->credit_bytes -= len_bytes;
+}
 /* What is left of the burst is most_bytes at most, until more is earned. */
 void suci_pacer_cap(struct suci_pacer *p, uint32_t most_bytes);
 /* When the next datagram may leave: now_ns itself if there is credit. */
-uint64_t suci_pacer_next_ns(const struct suci_pacer *p, uint64_t now_ns);
+uint64_t suci_pacer_wait_ns(const struct suci_pacer *p, uint64_t now_ns);
+static inline uint64_t
+suci_pacer_next_ns(const struct suci_pacer *p, uint64_t now_ns)
+{
+	if (!p->rate_bytes_per_s || p->credit_bytes > 0)
+		return now_ns;
+	return suci_pacer_wait_ns(p, now_ns);
+}
 
 #endif

@@ -11,22 +11,6 @@
 
 #include <string.h>
 
-struct suci_path *
-suci_path_get(struct suci *ep, uint32_t path)
-{
-	if (path >= ep->conf.limits.paths_max)
-		return NULL;
-	struct suci_path *p = &ep->path[path];
-	return p->state == PATH_FREE || p->going_down ? NULL : p;
-}
-
-struct suci_path *
-suci_path_by_tag(struct suci *ep, uint32_t tag)
-{
-	struct suci_path *p = suci_path_get(ep, tag & ep->tag_mask);
-	return p && p->rx_tag == tag ? p : NULL;
-}
-
 /* Addresses: open addressing, linear probing, keyed so that nobody can aim at
  * one slot. */
 static uint32_t

@@ -459,55 +459,25 @@ suci_leave(struct suci *ep)
 uint32_t suci_recs_of(const struct suci_limits *l);
 void suci_arm(struct suci *ep, struct suci_timer *t, uint64_t at_ns);
 
-/* sent.c */
-void suci_list_init(struct suci_list *l);
-static inline void
-suci_list_append(struct suci *ep, struct suci_list *l, uint32_t i)
-{
-	struct suci_rec *r = &ep->rec[i];
-	r->next = NONE;
-	r->prev = l->tail;
-	if (l->tail == NONE)
-		l->head = i;
-	else
-		ep->rec[l->tail].next = i;
-	l->tail = i;
-}
-
-static inline void
-suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i)
-{
-	struct suci_rec *r = &ep->rec[i];
-	if (r->prev == NONE)
-		l->head = r->next;
-	else
-		ep->rec[r->prev].next = r->next;
-	if (r->next == NONE)
-		l->tail = r->prev;
-	else
-		ep->rec[r->next].prev = r->prev;
-}
-
-uint32_t suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path);
-void suci_rec_give(struct suci *ep, uint32_t i);
-/* Take i out of whatever list it is in. */
-void suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i);
-/* Tell the owner and free the record; i is in no list. */
-void suci_rec_release(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns);
-void suci_rec_fill(struct suci_rec *r, const struct suci_segment *seg);
-/* May the path have one more record for a segment, and leave keep to others? */
-bool suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep);
-/* The path comes up or, with no record left, goes down: it has its minimum. */
-void suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up);
-/* Segments of a path for which match() says true are given up: not sent again,
- * released as ABANDONED, their data not touched any more. */
-void suci_path_purge(struct suci *ep, uint32_t path, bool (*match)(void *arg, uint64_t cookie),
-		     void *arg, uint64_t now_ns);
-
 /* path.c */
-struct suci_path *suci_path_get(struct suci *ep, uint32_t path); /* NULL if not in use */
+/* NULL if not in use. */
+static inline struct suci_path *
+suci_path_get(struct suci *ep, uint32_t path)
+{
+	if (path >= ep->conf.limits.paths_max)
+		return NULL;
+	struct suci_path *p = &ep->path[path];
+	return p->state == PATH_FREE || p->going_down ? NULL : p;
+}
+
+static inline struct suci_path *
+suci_path_by_tag(struct suci *ep, uint32_t tag)
+{
+	struct suci_path *p = suci_path_get(ep, tag & ep->tag_mask);
+	return p && p->rx_tag == tag ? p : NULL;
+}
+
 struct suci_path *suci_path_at(struct suci *ep, const struct suci_addr *a);
-struct suci_path *suci_path_by_tag(struct suci *ep, uint32_t tag);
 struct suci_path *suci_path_new(struct suci *ep, const struct suci_addr *peer);
 /* Another tag, which nobody has been told: before the path is up. */
 void suci_path_retag(struct suci *ep, struct suci_path *p);
@@ -616,7 +586,12 @@ suci_rec_len(const struct suci_path *p, const struct suci_rec *r)
 }
 
 /* ecn.c */
-void suci_marks_rx(struct suci_path *p, uint8_t ecn);
+static inline void
+suci_marks_rx(struct suci_path *p, uint8_t ecn)
+{
+	p->marks.rx_ect += ecn == SUCI_ECN_ECT0;
+	p->marks.rx_ce += ecn == SUCI_ECN_CE;
+}
 void suci_marks_put(const struct suci_path *p, struct suci_ack *a);
 /* An ack block that newly acknowledged so many marked packets, the newest sent then. */
 void suci_marks_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
@@ -683,7 +658,14 @@ uint16_t suci_credit_limit(struct suci *ep, struct suci_path *p);
 void suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
 		       uint64_t now_ns);
 uint8_t suci_credit_waiting(struct suci *ep, const struct suci_path *p);
-bool suci_credit_more(struct suci *ep, struct suci_path *p);
+bool suci_credit_short(struct suci *ep, struct suci_path *p);
+#define SUCI_TELL_MORE 4u /* packets before the limit, at least, MORE is set */
+static inline bool
+suci_credit_more(struct suci *ep, struct suci_path *p)
+{
+	bool far = p->next_pn < p->more_from && p->tx_limit > SUCI_TELL_MORE;
+	return !far && suci_credit_short(ep, p);
+}
 bool suci_credit_small(const struct suci *ep, const struct suci_path *p);
 void suci_credit_held(struct suci_path *p, uint64_t now_ns);
 void suci_credit_nothing_waits(struct suci_path *p);
@@ -777,5 +759,7 @@ size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags
 			 uint32_t pn, uint64_t now_ns, uint8_t *out);
 /* A bare ack datagram; 0 if nothing was received yet. */
 size_t suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
+
+#include "sent.h"
 
 #endif

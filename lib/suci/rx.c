@@ -15,13 +15,16 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 		p->on_owes = true;
 		ep->owes[ep->owes_count++] = path_index(ep, p);
 	}
-	uint64_t wait = suci_loss_ack_delay(ep, p), at = now_ns + wait;
+	uint64_t at = p->ack_at_ns; /* what is due stays due */
 	if ((flags & (SUCI_PF_ACK_NOW | SUCI_PF_PROBE)) || p->ack_pending >= ep->conf.ack_every) {
 		at = now_ns;
 	} else if (out_of_order) {
 		/* The sender wants to know, but not by an ack per packet. */
+		uint64_t wait = suci_loss_ack_delay(ep, p);
 		uint64_t gap = base_min_ns(p->rtt.smoothed_ns, wait) / 8;
 		at = base_max_ns(now_ns, p->acked_ns + gap);
+	} else if (at == BASE_NEVER_NS) {
+		at = now_ns + suci_loss_ack_delay(ep, p);
 	}
 	if (at < p->ack_at_ns)
 		p->ack_at_ns = at;

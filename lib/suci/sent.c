@@ -14,17 +14,6 @@ suci_list_init(struct suci_list *l)
 	l->head = l->tail = NONE;
 }
 
-bool
-suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep)
-{
-	uint32_t most = ep->conf.limits.segments_max;
-	if (SUCI_BUG(RECORDS))
-		return ep->rec_free != NONE;
-	if (p->recs < ep->path_min)
-		return ep->segs_used < most; /* guarded for it */
-	return ep->segs_used + ep->guard + keep < most;
-}
-
 void
 suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up)
 {
@@ -89,15 +78,10 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 	struct suci_rec *r = &ep->rec[i];
 	switch ((enum rec_where)r->where) {
 	case WHERE_QUEUED:
-		suci_list_unlink(ep, &p->queue[r->prio], i);
-		p->queued--;
+		suci_rec_unqueue(ep, p, i);
 		break;
 	case WHERE_FLIGHT:
-		suci_list_unlink(ep, &p->flight, i);
-		if (!--p->in_flight && p->crowds) {
-			p->crowds = false;
-			ep->crowd--;
-		}
+		suci_rec_land(ep, p, i);
 		break;
 	case WHERE_LOST:
 		suci_list_unlink(ep, &p->lost, i);

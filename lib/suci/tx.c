@@ -236,7 +236,7 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 			i = p->queue[prio].head;
 			if (i == NONE)
 				continue;
-			suci_rec_detach(ep, p, i);
+			suci_rec_unqueue(ep, p, i);
 			return i;
 		}
 	}

@@ -8,33 +8,6 @@ _Static_assert(SUCI_LANE_HDR == 5 * 4 + 4 * 2 + 4, "lane header as in suci/wire.
 _Static_assert(SUCI_BODY_HDR == 8 + 3 * 8, "handshake body as in suci/wire.h");
 _Static_assert(SUCI_T_RESPONSE < 16 && SUCI_VERSION < 16, "share one byte");
 
-bool
-suci_path_hdr_decode(struct suci_path_hdr *h, const uint8_t *p, size_t len)
-{
-	if (len < SUCI_PATH_HDR)
-		return false;
-	h->version = p[0] >> 4;
-	h->type = p[0] & 15;
-	h->flags = p[1];
-	h->ack_len = be16_load(p + 2);
-	h->path_tag = be32_load(p + 4);
-	h->pn = be32_load(p + 8);
-	h->time_us = be32_load(p + 12);
-	return true;
-}
-
-size_t
-suci_path_hdr_encode(const struct suci_path_hdr *h, uint8_t out[SUCI_PATH_HDR])
-{
-	out[0] = (uint8_t)(h->version << 4 | h->type);
-	out[1] = h->flags;
-	be16_store(out + 2, h->ack_len);
-	be32_store(out + 4, h->path_tag);
-	be32_store(out + 8, h->pn);
-	be32_store(out + 12, h->time_us);
-	return SUCI_PATH_HDR;
-}
-
 static bool
 refused_decode(struct suci_ack *a, const uint8_t *p, size_t len)
 {

@@ -7,6 +7,8 @@
 
 #include "suci/endpoint.h"
 
+#include "base/bytes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,8 +53,32 @@ struct suci_farewell { /* body of CLOSE and RESET */
 	const uint8_t *text;
 };
 
-bool suci_path_hdr_decode(struct suci_path_hdr *h, const uint8_t *p, size_t len);
-size_t suci_path_hdr_encode(const struct suci_path_hdr *h, uint8_t out[SUCI_PATH_HDR]);
+static inline bool
+suci_path_hdr_decode(struct suci_path_hdr *h, const uint8_t *p, size_t len)
+{
+	if (len < SUCI_PATH_HDR)
+		return false;
+	h->version = p[0] >> 4;
+	h->type = p[0] & 15;
+	h->flags = p[1];
+	h->ack_len = be16_load(p + 2);
+	h->path_tag = be32_load(p + 4);
+	h->pn = be32_load(p + 8);
+	h->time_us = be32_load(p + 12);
+	return true;
+}
+
+static inline size_t
+suci_path_hdr_encode(const struct suci_path_hdr *h, uint8_t out[SUCI_PATH_HDR])
+{
+	out[0] = (uint8_t)(h->version << 4 | h->type);
+	out[1] = h->flags;
+	be16_store(out + 2, h->ack_len);
+	be32_store(out + 4, h->path_tag);
+	be32_store(out + 8, h->pn);
+	be32_store(out + 12, h->time_us);
+	return SUCI_PATH_HDR;
+}
 
 /* len is the header's ack_len: it has to match exactly. */
 bool suci_ack_decode(struct suci_ack *a, const uint8_t *p, size_t len);
