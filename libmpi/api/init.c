@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/version.h"
+
 #include "call.h"
 #include "coll.h"
 #include "comm.h"
@@ -13,7 +15,7 @@
 #include "session.h"
 #include "type.h"
 
-#define VERSION_TEXT "libmpi, MPI 5.0 with the standard ABI 1.0"
+#define VERSION_TEXT "libmpi " BASE_VERSION ", MPI 5.0 with the standard ABI 1.0"
 
 static int thread_level = MPI_THREAD_SINGLE;
 static pthread_t main_thread;

@@ -264,8 +264,12 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 	int rc = lmpi_impi_wire(c, s, address(c, sends ? &s->from : &s->into), w);
 	struct far_end far = far_end(c, s->peer, w);
 
-	if (rc) {
-		note_error(c, rc);
+	note_error(c, rc);
+	/* Data that has no form at the other end: an empty message in its place, which is an error
+	 * there too, where nothing at all would be waited for without end. */
+	if (rc && sends)
+		w->bytes = 0;
+	if (rc && !sends) {
 		if (c->light != NULL)
 			light_done(c, s, st);
 		free(w->copy);

@@ -147,6 +147,7 @@ main(int argc, char **argv)
 	CHECK(version == 5 && sub == 0);
 	MPI_Get_library_version(text, &len);
 	CHECK(len == (int)strlen(text));
+	CHECK(sscanf(text, "libmpi %d.%d,", &version, &sub) == 2);
 	start(&argc, &argv);
 	datatypes();
 	serialisation();

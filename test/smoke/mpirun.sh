@@ -34,6 +34,8 @@ says() { grep -qF -- "$1" "$WORK/out" || fail "no '$1' in what it said"; }
 gives 0 -n 4 "$B/test/mpi/p2p" && says "ok,"
 gives 0 -np 3 "$B/test/mpi/coll" && says "ok,"
 LIBMPI_TRANSPORT=udp gives 0 -n 3 "$B/test/mpi/p2p" && says "ok,"
+gives 0 --version
+grep -qxE 'mpirun \(libmpi\) [0-9]+\.[0-9]+' "$WORK/out" || fail "--version without a number"
 pass "programs run without a launcher, over shared memory and UDP"
 
 # shellcheck disable=SC2016

@@ -558,7 +558,13 @@ test_errors(void **state)
 	assert_int_equal(class, MPI_ERR_CONVERSION);
 	text_of(rc, text);
 	assert_non_null(strstr(text, "MPI_LONG"));
-	all_said();			       /* nothing went out */
+	said(3, 190, cid + 1, "", 0); /* or the root would wait for ever */
+	all_said();
+	rc = MPI_Bcast(&big, 1, MPI_LONG, 1, c);
+	MPI_Error_class(rc, &class);
+	assert_int_equal(class, MPI_ERR_CONVERSION);
+	said(3, 120, cid + 1, "", 0);
+	all_said();
 	hears(0, 190, cid + 1, "12345678", 8); /* 8 bytes, where external32 has 4 */
 	rc = MPI_Reduce(&(long){1}, &sum, 1, MPI_LONG, MPI_SUM, 1, c);
 	MPI_Error_class(rc, &class);

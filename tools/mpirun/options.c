@@ -1,6 +1,8 @@
 /* The command line: what mpirun's of other MPIs take, as far as it means something here. */
 #include "mpirun.h"
 
+#include "base/version.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -229,7 +231,7 @@ option(struct parser *p)
 		fputs(usage_text, stdout);
 		exit(0);
 	} else if (is(w, "-V") || is(w, "-version")) {
-		puts("mpirun (libmpi)");
+		puts("mpirun (libmpi) " BASE_VERSION);
 		exit(0);
 	} else if (!skip_ignored(p, w)) {
 		mpirun_fail("unknown option %s; mpirun -h lists them", w);
