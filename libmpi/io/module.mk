@@ -3,3 +3,5 @@
 
 $(call unit,test_lmpi_io,test/unit/test_lmpi_io.c,lmpi_surface lmpi_engine)
 $(B)/test/unit/test_lmpi_io.o: | $(LMPI_GEN)/stamp
+$(call fuzz,fuzz_lmpi_runs,test/fuzz/fuzz_lmpi_runs.c libmpi/io/runs.c,)
+$(B)/test/fuzz/fuzz_lmpi_runs.o: INC += -Ilibmpi/io

@@ -3,7 +3,8 @@
 # side, through two a side over a WAN that loses frames, and inside one cluster over two
 # nodes without a relay; those with collectives again under the profile of IMPI 0.0, as if
 # the other cluster were another MPI.  Many jobs, one after another, through the same
-# relays: none may leave anything behind.
+# relays: none may leave anything behind. Only here several ranks share a node or a cluster and
+# others are elsewhere, as the forms of collectives for nodes and clusters want it.
 #
 #	ONLY='clusters ops'	only rows whose name matches
 #	JOBS=15			short jobs in a row for the memory row
