@@ -5,6 +5,8 @@
 #
 #   ROUNDS (5)        turns of each; ratios are taken turn by turn, medians printed
 #   BUDGET_MS (120)   of a measurement
+#   PING ("8 1024 65536")  BULK ("65536 1048576")  sizes; SEALED ("ping:1024 bulk:1024
+#                     bulk:65536"): with and without sealing; empty: none of these rows
 #   MTUS ("1500 9000")  PEERS ("suci sucixdp tcp enet udt srt"); sucixdp is Suci that receives
 #                     through AF_XDP where it can, as its users do that ask for it
 #   LADDER ("65536 1048576 16777216 268435456 1073741824"; empty: none)
@@ -21,10 +23,10 @@ MTUS=${MTUS:-1500 9000}
 PEERS=${PEERS:-suci sucixdp tcp enet udt srt}
 LADDER=${LADDER-65536 1048576 16777216 268435456 1073741824}
 LADDER_TURNS=${LADDER_TURNS:-3}
+PING=${PING-8 1024 65536}
+BULK=${BULK-65536 1048576}
 SEALED=${SEALED-ping:1024 bulk:1024 bulk:65536} # with and without sealing
 export DUEL_SEAL=''
-PING="8 1024 65536"
-BULK="65536 1048576"
 rt=()
 [ -z "${RT:-}" ] || rt=(chrt -f 10)
 out=build/bench
