@@ -1,6 +1,6 @@
 /* count - what one segment costs in instructions, for callgrind (make count).
  *
- *   count send|receive|forward|send-many|receive-many [TURNS [ns]]
+ *   count send|receive|forward|send-many|receive-many|ping [TURNS [ns]]
  *
  * Real endpoints and a real relay core in one process, in virtual time, without loss.  Each
  * turn carries a batch of full segments (MTU 1500).  What is counted happens inside
@@ -12,6 +12,8 @@
  *   receive  suci_rx() of such datagrams, the lane's callbacks, acks go out.  Placing the
  *            bytes is the caller's
  *   -many    the same with 100 000 lanes open at both ends, of which 1000 send by turns
+ *   ping     one end of a ping-pong of 8 B: a datagram with segment and ack comes in, one goes
+ *            out.  Per round trip
  *   forward  a relay: in from a process, out to another relay, acks on both sides
  *
  * With ns, what is printed is not the number of segments but the time of one in
@@ -34,6 +36,7 @@
 #define OUTS_MAX 256u
 #define WARM	 200u
 #define TURN_NS	 (100 * BASE_US_NS)
+#define PING_NS	 (10 * BASE_US_NS)
 #define BLOCK	 (64u << 10)
 #define MANY	 100000u
 #define BUSY	 1000u
@@ -48,7 +51,7 @@ struct node {
 	struct suci *ep;
 	struct suci_lanes *lanes;
 	bool up;
-	uint32_t path, lane, blocks;
+	uint32_t path, lane, blocks, most, bytes; /* most blocks of so many bytes at a time */
 	uint32_t *todo, ntodo; /* -many: lanes that have nothing to send */
 	uint64_t segments, got;
 	struct suci_out out[OUTS_MAX];
@@ -81,8 +84,8 @@ turn(struct node *n, struct queue *in)
 {
 	for (uint32_t i = 0; i < in->n; i++)
 		suci_rx(n->ep, &in->d[i].from, in->d[i].bytes, in->d[i].len, i, now);
-	while (n->lane != UINT32_MAX && n->blocks < 2) {
-		if (suci_lane_send(n->lanes, n->lane, NULL, 0, payload, BLOCK, false, 0, now) < 0)
+	while (n->lane != UINT32_MAX && n->blocks < n->most) {
+		if (suci_lane_send(n->lanes, n->lane, NULL, 0, payload, n->bytes, false, 0, now) < 0)
 			die("suci_lane_send");
 		n->blocks++;
 	}
@@ -259,6 +262,8 @@ lane_node(uint64_t incarnation, bool many)
 	if (!n)
 		die("memory");
 	n->lane = UINT32_MAX;
+	n->most = 2;
+	n->bytes = BLOCK;
 	n->lanes = suci_lanes_new(memory(suci_lanes_footprint(&lc.limits)), &lc);
 	n->ep = endpoint(incarnation, suci_lanes_ops(), n->lanes, (const uint8_t *)"", 0);
 	suci_lanes_bind(n->lanes, n->ep);
@@ -372,7 +377,7 @@ open_lanes(struct node *n, bool many)
 }
 
 static uint64_t
-lanes(bool receive, bool many, uint32_t turns)
+lanes(bool receive, bool many, bool ping, uint32_t turns)
 {
 	static struct queue to_a, to_b;
 	static uint32_t todo[2][BUSY];
@@ -382,6 +387,10 @@ lanes(bool receive, bool many, uint32_t turns)
 	bool open = false;
 	uint64_t before = 0;
 
+	if (ping) {
+		a->most = b->most = 1;
+		a->bytes = b->bytes = 8;
+	}
 	a->todo = many ? todo[0] : NULL;
 	b->todo = many ? todo[1] : NULL;
 	if (suci_path_open(a->ep, &at_b, NULL, 0, &a->path, now) < 0)
@@ -398,10 +407,11 @@ lanes(bool receive, bool many, uint32_t turns)
 			open = true;
 			open_lanes(a, many);
 			open_lanes(b, many);
-			b->lane = UINT32_MAX; /* it only receives */
+			if (!ping)
+				b->lane = UINT32_MAX; /* it only receives */
 			b->ntodo = 0;
 		}
-		now += TURN_NS;
+		now += ping ? PING_NS : TURN_NS;
 	}
 	return (receive ? b->got : a->segments) - before;
 }
@@ -535,24 +545,26 @@ main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
 	uint32_t turns = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 400;
-	uint64_t n = 0;
+	uint64_t n = 0, batch = BATCH;
 
 	timing.wanted = argc > 3 && !strcmp(argv[3], "ns");
 	timing.turns = turns;
 	if (!strcmp(what, "send"))
-		n = lanes(false, false, turns);
+		n = lanes(false, false, false, turns);
 	else if (!strcmp(what, "receive"))
-		n = lanes(true, false, turns);
+		n = lanes(true, false, false, turns);
 	else if (!strcmp(what, "send-many"))
-		n = lanes(false, true, turns);
+		n = lanes(false, true, false, turns);
 	else if (!strcmp(what, "receive-many"))
-		n = lanes(true, true, turns);
+		n = lanes(true, true, false, turns);
+	else if (!strcmp(what, "ping"))
+		n = lanes(false, false, true, turns), batch = 1;
 	else if (!strcmp(what, "forward"))
 		n = forward(turns);
 	else
-		die("usage: count send|receive|forward|send-many|receive-many [TURNS [ns]]");
+		die("usage: count send|receive|forward|send-many|receive-many|ping [TURNS [ns]]");
 	/* Nearly full batches, or the count is of something else. */
-	if (n < turns * (uint64_t)BATCH * 8 / 10)
+	if (n < turns * batch * 8 / 10)
 		die("it stalls");
 	if (timing.wanted)
 		print_time();
