@@ -62,7 +62,7 @@ size_buffers(struct suci_udp *u, uint32_t want)
 }
 
 /* Segmentation and merging in the kernel.  Whether the device in the way goes
- * along shows when something is sent. */
+ * along shows when something is sent; merging begins when there is load. */
 static void
 probe_offload(struct suci_udp *u, const struct suci_udp_conf *conf)
 {
@@ -70,7 +70,8 @@ probe_offload(struct suci_udp *u, const struct suci_udp_conf *conf)
 
 	u->gso =
 		!conf->no_gso && setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &off, sizeof off) == 0;
-	u->gro = !conf->no_gro && setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
+	u->gro = !conf->no_gro && setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0 &&
+		 setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &off, sizeof off) == 0;
 }
 
 /* The kernel may refuse a longer time than the administrator's (CAP_NET_ADMIN): then it

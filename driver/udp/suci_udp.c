@@ -143,7 +143,7 @@ rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
 	}
 	struct suci_addr from = suci_udp_from(u->nameless ? &u->peer : &u->rx_from[i]);
 	uint8_t *bytes = u->rx_iov[i].iov_base;
-	uint32_t seg = u->gro ? suci_udp_merged(&m->msg_hdr) : 0;
+	uint32_t seg = u->merging ? suci_udp_merged(&m->msg_hdr) : 0;
 	/* The kernel merges only what is marked alike. */
 	uint8_t ecn = u->ecn ? suci_udp_ecn(&m->msg_hdr) : SUCI_ECN_NOT;
 	u->count.rx_merged += seg && seg < len;
@@ -180,12 +180,35 @@ read_messages(struct suci_udp *u, uint32_t want)
 {
 	if (want > 1)
 		return recvmmsg(u->fd, u->rx_msg, want, MSG_DONTWAIT, NULL);
-	/* One alone is cheaper so. */
-	ssize_t n = recvmsg(u->fd, &u->rx_msg[0].msg_hdr, MSG_DONTWAIT);
+	/* One alone is cheaper so, cheaper still without control data to ask for. */
+	struct msghdr *h = &u->rx_msg[0].msg_hdr;
+	const struct iovec *v = &u->rx_iov[0];
+	ssize_t n;
+	if (u->merging || u->ecn) {
+		n = recvmsg(u->fd, h, MSG_DONTWAIT);
+	} else {
+		n = recvfrom(u->fd, v->iov_base, v->iov_len, MSG_DONTWAIT | MSG_TRUNC, h->msg_name,
+			     h->msg_name ? &h->msg_namelen : NULL);
+		h->msg_flags = n > (ssize_t)v->iov_len ? MSG_TRUNC : 0;
+		if (n >= 0)
+			h->msg_controllen = 0;
+	}
 	if (n < 0)
 		return -1;
 	u->rx_msg[0].msg_len = (unsigned)n;
 	return 1;
+}
+
+/* Merged datagrams need control data, which single ones are better without: the kernel is asked
+ * to merge when many come at once, and from then on. */
+static void
+merge_under_load(struct suci_udp *u, uint32_t messages)
+{
+	int on = 1;
+
+	if (!u->gro || u->merging || messages < MERGE_FROM)
+		return;
+	u->merging = setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
 }
 
 /* One batch; true if there may be more. */
@@ -220,6 +243,7 @@ rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
 	for (uint32_t i = 0; i < (uint32_t)n; i++)
 		u->count.rx_datagrams += rx_one(u, i, now_ns);
 	take_back(u, (uint32_t)n);
+	merge_under_load(u, (uint32_t)n);
 	/* A full batch promises more.  A single message does not: it is handed on
 	 * first, the next poll looks for others. */
 	u->rx_want = n == 1 && want > 1 ? 1 : SUCI_UDP_BATCH;

@@ -24,6 +24,8 @@
 #define RUN_BYTES_MAX	 65507u
 /* UDP GRO: the kernel never merges more than an IP packet can hold. */
 #define MERGED_MAX 65536u
+/* As many messages at once are load, and the kernel is asked to merge. */
+#define MERGE_FROM 8u
 
 /* A run's datagram size, one way or the other, and the byte with the ECN bits. */
 #define CONTROL_BYTES (2 * CMSG_SPACE(sizeof(int)))
@@ -44,6 +46,7 @@ struct suci_udp {
 	uint32_t mtu;
 	uint32_t rcvbuf_bytes; /* as the kernel accounts it */
 	bool gso, gro, ecn;
+	bool merging;	    /* gro, and the kernel has been asked to */
 	bool errors_queued; /* the error queue wants to be read */
 	bool connected;
 	bool nameless; /* only its peer can have sent what is received: not asked who */

@@ -13,8 +13,9 @@
  *
  * Where the kernel can, it is handed runs of equal datagrams to one peer as one
  * message (UDP GSO) and gives us such runs back (UDP GRO; a receive buffer is
- * then 64 KiB and shared by the datagrams in it).  A device or kernel that
- * refuses is found out at run time and served datagram by datagram.
+ * then 64 KiB and shared by the datagrams in it).  It is asked for those when first many
+ * datagrams came at once: before, one alone is read by a cheaper call.  A device or kernel
+ * that refuses is found out at run time and served datagram by datagram.
  *
  * A received datagram lies in a buffer named by the cookie suci_rx() gets;
  * it is valid during the call, and longer for whoever calls suci_udp_hold()
