@@ -71,6 +71,18 @@ played() {
 	done
 	put "$1" "$2" "$(python3 -c 'import json,sys; print(json.dumps(json.load(open(sys.argv[1]))[0]["measures"]))' "$TMP/r.json")"
 }
+# Segments the relay's worker has forwarded and seconds it had work, so far.
+worked() {
+	"$TMP/stats" | python3 -c 'import json,sys; w=json.load(sys.stdin)["workers"][0]; print(w["segments"], w["busy_s"])'
+}
+# loaded WHAT ROUND SCENARIO: the same over memif, and what the worker does in the time that it
+# has work: the generator's endpoints cost about as much as the relay, macswap's frames nothing.
+loaded() {
+	local before after
+	before=$(worked) && played "$1" "$2" "$3" "$TMP/lab.json" && after=$(worked) || return 1
+	put "$1-busy" "$2" "$(awk -v a="$before" -v b="$after" 'BEGIN { split(a, x); split(b, y);
+		printf "{ \"mpps\": %.6f }", (y[1] - x[1]) / (y[2] - x[2]) / 1e6 }')"
+}
 # blasted WHAT ROUND LAB ARG...
 blasted() {
 	local what=$1 round=$2 lab=$3 line
@@ -138,7 +150,7 @@ memif_part() {
 	for ((i = 1; i <= ROUNDS; i++)); do
 		echo "  memif, round $i of $ROUNDS" >&2
 		wake "$pid"
-		played relay-64 "$i" f64 "$TMP/lab.json" && played relay-1400 "$i" f1400 "$TMP/lab.json" &&
+		loaded relay-64 "$i" f64 && loaded relay-1400 "$i" f1400 &&
 			{ [[ $PARTS != *lanes* ]] || { played lane-1 "$i" lane "$TMP/lab.json" &&
 				played lanes-100000 "$i" lanes "$TMP/lab.json"; }; } || return 1
 		rest "$pid"

@@ -54,6 +54,10 @@ for size, bar in ((64, 0.5), (1400, 0.8)):
              median(f'macswap-{size}', 'mpps'),
              statistics.median(ratios(f'relay-{size}', f'macswap-{size}', 'mpps')),
              (f'>= {bar}', lambda r, bar=bar: r >= bar), 'Mpps')
+        line(f'Mpps, {size} B, relay in the time it had work / macswap', median(f'relay-{size}-busy', 'mpps'),
+             median(f'macswap-{size}', 'mpps'),
+             statistics.median(ratios(f'relay-{size}-busy', f'macswap-{size}', 'mpps')),
+             ('-', lambda r: True), 'Mpps')
 if rows.get('lane-1') and rows.get('lanes-100000'):
     line('Mpps, 64 B, 100 000 lanes / 1', median('lanes-100000', 'mpps'), median('lane-1', 'mpps'),
          statistics.median(ratios('lanes-100000', 'lane-1', 'mpps')),
