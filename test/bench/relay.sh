@@ -6,6 +6,7 @@
 #
 #   ROUNDS (3)  MS (800) of a measurement   RT (1): a higher priority while measuring, so
 #   that what else the machine does counts less   PARTS ("forward lanes hop series")
+#   WINDOW (192) packets: 512 in custody are 1 MB, more than the second cache holds
 #   PMD_BURST (64) frames a turn of testpmd, as many as relayd takes (its own default is 32)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -14,6 +15,7 @@ ROUNDS=${ROUNDS:-3}
 MS=${MS:-800}
 RT=${RT:-1}
 PMD_BURST=${PMD_BURST:-64}
+WINDOW=${WINDOW:-192}
 PARTS=${PARTS:-forward lanes hop series}
 out=$PWD/build/bench
 mkdir -p "$out"
@@ -24,7 +26,7 @@ need_root bench-relay
 # shellcheck disable=SC2034
 PG_MTU=1500
 PG_IDLE=busy PG_SEGMENTS=8192
-PG_SUCI=', "private_cc": "fixed", "global_cc": "fixed", "private_window": 512, "global_window": 512, "credit": 768'
+PG_SUCI=", \"private_cc\": \"fixed\", \"global_cc\": \"fixed\", \"private_window\": $WINDOW, \"global_window\": $WINDOW, \"credit\": 768"
 # shellcheck source=test/pktgen/lib.sh
 . test/pktgen/lib.sh
 rt=()
@@ -35,7 +37,7 @@ rows=$TMP/rows
 scenario() {
 	cat >"$TMP/$1.json" <<END
 { "name": "$1", "proves": "bench", "world": { "hosts": $2, "relays": $3, "procs_per_relay": $4, "series": ${10:-false} },
- "traffic": { "pattern": "$6", "direction": "out", "lanes": $5, "payload": $7, "window": ${WINDOW:-512}, "cc": "fixed",
+ "traffic": { "pattern": "$6", "direction": "out", "lanes": $5, "payload": $7, "window": $WINDOW, "cc": "fixed",
 	"rate_pps": ${8:-0}, "message": ${9:-0} },
  "run": { "warmup_ms": 200, "measure_ms": $MS, "drain_ms": 20000 },
  "expect": [ { "measure": "lost", "max": 0 }, { "measure": "damaged", "max": 0 }, { "measure": "wrong_ids", "max": 0 } ] }
