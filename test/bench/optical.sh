@@ -11,7 +11,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${1:-build/gcc}")
-: "${SIZES:=8 16}" "${ROUNDS:=3}" "${CALLS:=5}" "${BYTES:=1048576}" "${BAR:=0.75}"
+: "${SIZES:=8 16}" "${ROUNDS:=3}" "${CALLS:=5}" "${BYTES:=1048576}" "${BAR:=0.75}" "${MODES:=naive batched pipelined cached}"
 : "${LIGHT_RATE:=1gbit}" "${LIGHT_EXTRA_MS:=10}"
 out=$PWD/build/bench
 mkdir -p "$out" && rm -f "$out"/optical*
@@ -53,7 +53,7 @@ for n in $SIZES; do
 	CLUSTERS=$(letters "$n")
 	up
 	for ((i = 0; i < ROUNDS; i++)); do
-		for mode in naive batched pipelined cached; do run "$mode$i" $mode "$BYTES" "$n"; done
+		for mode in $MODES; do run "$mode$i" $mode "$BYTES" "$n"; done
 	done
 	circuits --log >"$out/optical-$n-log.json"
 	circuits >"$out/optical-$n.json"

@@ -63,7 +63,7 @@ def linear(n):
     print(f"\nLinear broadcast of {bytes_} bytes among {n} clusters, k = {K}, line {rate}, extra {extra_ms:g} ms")
     print(f"gamma {gamma:.1f} ms (median of {circuits} links), c {c:.1f} ms")
     print(f"{'':>10} {'ms':>9} {'formula':>9} {'/ batched':>10} {'formula':>9}   rounds")
-    for mode in ("naive", "batched", "pipelined", "cached"):
+    for mode in ms:
         told = f"{f[mode]:>9.1f}" if mode in f else f"{'':>9}"
         by = f"{f[mode] / f['batched']:>9.3f}" if mode in f else f"{'':>9}"
         print(f"{mode:>10} {ms[mode]:>9.1f} {told} {ms[mode] / ms['batched']:>10.3f} {by}   "
