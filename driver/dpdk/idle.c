@@ -53,13 +53,20 @@ cpu_relax(void)
 #endif
 }
 
+/* A long nap ends when there is work. */
+static bool
+hears(const struct rd_idle *i)
+{
+	return i->nap && i->sleep_max_ns > RD_IDLE_SLEEP_MAX_NS;
+}
+
 uint32_t
 rd_idle_decide(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns)
 {
 	i->turns++;
 	if (work) {
 		i->empty = 0;
-		i->sleep_ns = RD_IDLE_SLEEP_MIN_NS;
+		i->sleep_ns = i->sparse ? i->sleep_max_ns : RD_IDLE_SLEEP_MIN_NS;
 		return 0;
 	}
 	if (i->empty < UINT32_MAX)
@@ -76,8 +83,25 @@ rd_idle_decide(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_
 		sleep = base_min_ns(sleep, until);
 	}
 	sleep = base_max_ns(sleep, i->slack_ns);
-	i->sleep_ns = i->sleep_ns < i->sleep_max_ns / 2 ? i->sleep_ns * 2 : i->sleep_max_ns;
+	bool double_it = i->sleep_ns < i->sleep_max_ns / 2 && !(hears(i) && i->slack_ns);
+	i->sleep_ns = double_it ? i->sleep_ns * 2 : i->sleep_max_ns;
 	return (uint32_t)sleep;
+}
+
+void
+rd_idle_slept(struct rd_idle *i, uint32_t sleep_ns, uint64_t slept_ns)
+{
+	i->sleeps++;
+	i->slept_ns += slept_ns;
+	if (hears(i) && sleep_ns > RD_IDLE_SLEEP_MAX_NS)
+		i->sparse = slept_ns >= 2 * (uint64_t)i->slack_ns && i->slack_ns;
+	if (slept_ns < sleep_ns)
+		return; /* ended early */
+	uint64_t over = slept_ns - sleep_ns;
+	if (over > OVERSHOOT_MAX_NS)
+		over = OVERSHOOT_MAX_NS;
+	i->overshoot_ns += (uint32_t)over / 8;
+	i->overshoot_ns -= i->overshoot_ns / 8;
 }
 
 void
@@ -95,14 +119,5 @@ rd_idle_turn(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns
 		i->nap(i->user, sleep);
 	else
 		(void)nanosleep(&ts, NULL); /* a signal ends it early: the loop looks at its flag */
-	uint64_t slept = rd_clock_system_ns() - before;
-	i->sleeps++;
-	i->slept_ns += slept;
-	if (slept < sleep)
-		return; /* ended early */
-	uint64_t over = slept - sleep;
-	if (over > OVERSHOOT_MAX_NS)
-		over = OVERSHOOT_MAX_NS;
-	i->overshoot_ns += (uint32_t)over / 8;
-	i->overshoot_ns -= i->overshoot_ns / 8;
+	rd_idle_slept(i, sleep, rd_clock_system_ns() - before);
 }

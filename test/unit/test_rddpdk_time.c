@@ -129,6 +129,46 @@ test_idle_nap(void **state)
 	assert_int_equal(napped, 999999999);
 }
 
+/* Work that comes now and then: one nap of slack_ns, then long ones that it ends; if it comes further
+ * apart than that the short one is left out. */
+static void
+test_idle_sparse(void **state)
+{
+	const uint32_t slack = 30000, most = 10000000;
+	struct rd_idle i;
+	(void)state;
+	rd_idle_init(&i, RD_IDLE_SLEEP, most);
+	i.nap = nap;
+	i.slack_ns = slack;
+	for (int k = 0; k < 2 * RD_IDLE_SPINS; k++)
+		assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), slack);
+	rd_idle_slept(&i, slack, slack);
+	assert_false(i.sparse);
+	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), most);
+	rd_idle_slept(&i, most, 144000); /* a frame */
+	assert_true(i.sparse);
+	for (int k = 0; k <= 2 * RD_IDLE_SPINS; k++)
+		assert_int_equal(rd_idle_decide(&i, k == 0, 0, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), most);
+	i.overshoot_ns = 20000;
+	assert_int_equal(rd_idle_decide(&i, 0, 1000000, 1070000), 50000); /* something is due */
+	rd_idle_slept(&i, 50000, 50000);
+	assert_true(i.sparse);
+	rd_idle_slept(&i, most, 2 * slack - 1); /* they come closer together */
+	assert_false(i.sparse);
+	for (int k = 0; k <= 2 * RD_IDLE_SPINS; k++)
+		assert_int_equal(rd_idle_decide(&i, k == 0, 0, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), slack);
+	/* Nobody lets work wait: as without. */
+	i.slack_ns = 0;
+	i.sleep_ns = RD_IDLE_SLEEP_MIN_NS;
+	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), RD_IDLE_SLEEP_MIN_NS);
+	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), 2 * RD_IDLE_SLEEP_MIN_NS);
+	rd_idle_slept(&i, most, most);
+	assert_false(i.sparse);
+}
+
 static void
 test_idle(void **state)
 {
@@ -176,7 +216,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clock_converges), cmocka_unit_test(test_clock_jumps),
 		cmocka_unit_test(test_clock_real),	cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_idle_nap),
+		cmocka_unit_test(test_idle_nap),	cmocka_unit_test(test_idle_sparse),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

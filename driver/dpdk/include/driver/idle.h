@@ -11,6 +11,10 @@
  * the caller set slack_ns: then it sleeps that long, so that work arriving or due every
  * few microseconds is done in bursts instead of costing a wake-up each.
  *
+ * Where work can end a nap (nap, sleep_max_ns above RD_IDLE_SLEEP_MAX_NS) one short nap of slack_ns
+ * is enough: then nothing happens just now, and a long one begins.  If work comes so seldom that the short one
+ * was in vain, the long one begins at once: one wake-up for each frame of a paced flow.
+ *
  *	for (;;) {
  *		uint64_t now = rd_clock_ns(&clk);
  *		unsigned work = one_turn(now);
@@ -22,6 +26,7 @@
 #ifndef DRIVER_IDLE_H
 #define DRIVER_IDLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum rd_idle_mode { RD_IDLE_BUSY, RD_IDLE_PAUSE, RD_IDLE_SLEEP };
@@ -37,6 +42,7 @@ struct rd_idle {
 	uint32_t sleep_max_ns;
 	uint32_t overshoot_ns; /* smoothed: how much later than asked we wake */
 	uint32_t slack_ns;     /* caller: deadlines may be missed by about this much */
+	bool sparse;	       /* the last long nap was longer than two short ones */
 	/* Caller: sleep so long (< 1 s), or until there is work of which the caller can be told;
 	 * NULL: nanosleep. */
 	void (*nap)(void *user, uint32_t ns);
@@ -55,6 +61,9 @@ void rd_idle_init(struct rd_idle *i, enum rd_idle_mode mode, uint32_t sleep_max_
 /* The decision alone: how long to sleep, 0 = poll again at once.  next_ns is the
  * next moment something is due (BASE_NEVER_NS: nothing). */
 uint32_t rd_idle_decide(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns);
+
+/* Asked to sleep so long and did: what is learnt of it. */
+void rd_idle_slept(struct rd_idle *i, uint32_t sleep_ns, uint64_t slept_ns);
 
 /* Decide and do it. */
 void rd_idle_turn(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns);

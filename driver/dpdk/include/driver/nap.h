@@ -3,7 +3,7 @@
  * Short naps are naps: while frames come every few microseconds, a wake-up for each would cost
  * more than the frame (idle.h, slack_ns).  One longer than RD_IDLE_SLEEP_MAX_NS means that little
  * happens; it ends with the first frame on any port added, so it may be long, and an idle loop
- *wakes up a hundred times a second instead of ten thousand.
+ * wakes up a hundred times a second instead of ten thousand.
  *
  *	rd_nap_init(&nap, eventfd or -1);
  *	rd_nap_add(&nap, &port, queue);                    each that is polled
