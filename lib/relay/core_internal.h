@@ -165,6 +165,7 @@ struct gateway {
 struct light {
 	uint8_t phase;	   /* enum relay_light_phase */
 	bool told;	   /* UP, since it was ordered */
+	uint8_t nudges;	   /* OPENING: how often it was said again */
 	uint32_t path;	   /* NONE: none yet */
 	uint32_t peer;	   /* unless DARK: trunk to the same relay, kept in its place */
 	uint64_t retry_ns; /* OPENING */

@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-#define OPEN_RETRY_NS (500 * BASE_US_NS) /* the handshake is said again */
+/* The handshake is said again, each pause twice as long: the first ones may come before the mirrors
+ * have settled, but what is on its way need not be said ten times. */
+#define OPEN_RETRY_NS (500 * BASE_US_NS)
+#define OPEN_DOUBLED  3
 #define PEER_NS	      (50 * BASE_MS_NS)	 /* drained, and the peer may not be */
 #define KEEPALIVES    4			 /* of an idle path in its liveness */
 #define TEXT_DARK     "dark"
@@ -84,7 +87,9 @@ open_path(struct relay_core *c, uint32_t slot)
 	struct light *l = &c->light[slot];
 	uint8_t hello[RELAY_HELLO_LEN];
 	uint32_t path = NONE;
-	l->retry_ns = base_add_ns(c->now_ns, OPEN_RETRY_NS);
+	l->retry_ns = base_add_ns(c->now_ns, OPEN_RETRY_NS << l->nudges);
+	if (l->nudges < OPEN_DOUBLED)
+		l->nudges++;
 	wake_at(c, l->retry_ns);
 	if (l->path != NONE) {
 		(void)suci_path_nudge(c->ep, l->path, c->now_ns);
@@ -129,6 +134,7 @@ relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *
 	l->peer = t;
 	l->ordered_ns = c->now_ns;
 	l->told = false;
+	l->nudges = 0;
 	phase(c, slot, RELAY_LIGHT_OPENING, c->conf.light_open_ns);
 	open_path(c, slot);
 	return RELAY_ERR_OK;
@@ -287,6 +293,7 @@ light_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 			set_lit(c, slot, false);
 			phase(c, slot, RELAY_LIGHT_OPENING, c->conf.light_open_ns);
 			l->retry_ns = c->now_ns;
+			l->nudges = 0;
 			wake_at(c, c->now_ns);
 			return;
 		}

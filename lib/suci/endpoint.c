@@ -357,7 +357,10 @@ void
 suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns)
 {
 	struct suci_path *p = suci_path_get(ep, path);
-	if (!p || p->state != PATH_UP || !p->ack_pending)
+	if (!p || p->state != PATH_UP)
+		return;
+	p->ack_all = true;
+	if (!p->ack_pending)
 		return;
 	suci_enter(ep, now_ns);
 	p->send_ack = true;

@@ -278,6 +278,7 @@ struct suci_path {
 	bool offered; /* first_credit is set */
 	uint16_t first_credit;
 	uint16_t quantum; /* most it gets at its next turn; 0 = its share */
+	bool ack_all;	  /* every packet is acknowledged at once */
 	uint64_t up_ns, told_again_ns;
 	uint64_t hs_rtt_ns; /* measured by the opener; in HELLO that of the last path; or 0 */
 	uint64_t ack_at_ns; /* when it is due, NEVER if none */

@@ -16,7 +16,8 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 		ep->owes[ep->owes_count++] = path_index(ep, p);
 	}
 	uint64_t at = p->ack_at_ns; /* what is due stays due */
-	if ((flags & (SUCI_PF_ACK_NOW | SUCI_PF_PROBE)) || p->ack_pending >= ep->conf.ack_every) {
+	if ((flags & (SUCI_PF_ACK_NOW | SUCI_PF_PROBE)) || p->ack_all ||
+	    p->ack_pending >= ep->conf.ack_every) {
 		at = now_ns;
 	} else if (out_of_order) {
 		/* The sender wants to know, but not by an ack per packet. */

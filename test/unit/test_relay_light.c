@@ -134,7 +134,29 @@ bad_orders(void **state)
 	finish(&x);
 }
 
-/* Said again every 2 ms; refused, opened anew; not at all, failed. */
+/* Said again after 0.5, 1, 2 and then every 4 ms, by each opening anew. */
+static void
+says_it_again(void **state)
+{
+	static const uint32_t pauses[] = {1, 2, 4, 8, 8, 8}; /* of half a ms */
+	(void)state;
+	struct light_relay x = new_relay(RELAY_POLICY_DEST);
+	struct relay_light l = light_to(0, 0);
+	for (uint32_t round = 0; round < 2; round++) {
+		uint32_t nudged = x.r->ep.nudged;
+		assert_int_equal(relay_core_light(x.r->c, 0, &l, x.r->ep.now), 0);
+		for (uint32_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+			tick(x.r, pauses[i] * MS / 2 - 1);
+			assert_int_equal(x.r->ep.nudged, nudged + i);
+			tick(x.r, 1);
+			assert_int_equal(x.r->ep.nudged, nudged + i + 1);
+		}
+		assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
+	}
+	finish(&x);
+}
+
+/* Refused, opened anew; not at all, failed. */
 static void
 comes_or_fails(void **state)
 {
@@ -554,7 +576,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_orders),	     cmocka_unit_test(comes_or_fails),
+		cmocka_unit_test(bad_orders),	     cmocka_unit_test(says_it_again), cmocka_unit_test(comes_or_fails),
 		cmocka_unit_test(comes_in),	     cmocka_unit_test(is_taken_first),
 		cmocka_unit_test(several_lights),    cmocka_unit_test(source_is_checked),
 		cmocka_unit_test(standby),	     cmocka_unit_test(light_without_trunks),

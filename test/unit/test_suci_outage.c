@@ -365,6 +365,28 @@ test_far_away(void **state)
 	pair_free(t);
 }
 
+/* Lone packets wait for their ack; on a path that is about to end they do not. */
+static void
+test_acks_at_the_end(void **state)
+{
+	(void)state;
+	const uint64_t delay = 10 * BASE_US_NS;
+	struct pair *t = pair_new(1, delay);
+	pair_start(t);
+	pair_run(t, 20 * BASE_MS_NS);
+	for (uint32_t i = 0; i < 6; i++) {
+		bool at_once = i >= 3;
+		pair_send(t, 0, 1, 1000);
+		pair_run(t, 3 * delay);
+		assert_int_equal(t->s[0].acked, i + at_once);
+		if (i == 2) /* what has come, too */
+			suci_path_ack(t->l.ep[1], t->s[1].path, t->l.now_ns);
+		pair_run(t, i == 2 ? 3 * delay : 20 * BASE_MS_NS);
+		assert_int_equal(t->s[0].acked, i + 1);
+	}
+	pair_free(t);
+}
+
 int
 main(void)
 {
@@ -379,6 +401,7 @@ main(void)
 		cmocka_unit_test(test_one_way),
 		cmocka_unit_test(test_far_away),
 		cmocka_unit_test(test_tail_in_round_trips),
+		cmocka_unit_test(test_acks_at_the_end),
 	};
 	return cmocka_run_group_tests_name("suci outage", tests, NULL, NULL);
 }
