@@ -1,11 +1,23 @@
 #include "ocs/matrix.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 
 #include <string.h>
 
 /* A circuit without light is removed and set up once more. */
 enum { RELIT_NO, RELIT_REMOVE, RELIT_AGAIN };
+
+/* A port without light is left alone for a while, longer each time: somebody may mend it, and it may
+ * have been the port at the other end. */
+#define DARK_FIRST_NS  (2 * BASE_S_NS)
+#define DARK_DOUBLINGS 7u
+
+struct dark {
+	uint64_t until_ns;
+	uint8_t times; /* in a row */
+	bool told;     /* ocs_port_dark(): until that says otherwise */
+};
 
 struct ocs_matrix {
 	uint32_t ports;
@@ -16,7 +28,8 @@ struct ocs_matrix {
 	struct ocs_circuit *circuit;
 	/* by egress port: ingress that uses it, or OCS_NO_PORT */
 	uint32_t *user;
-	uint8_t *dark_in, *dark_out, *relit;
+	struct dark *dark_in, *dark_out;
+	uint8_t *relit;
 };
 
 const char *
@@ -46,7 +59,8 @@ ocs_matrix_footprint(uint32_t ports)
 	if (!ports || ports > OCS_PORTS_MAX)
 		return 0;
 	return sizeof(struct ocs_matrix) +
-	       ports * (sizeof(struct ocs_circuit) + sizeof(uint32_t) + 3);
+	       ports * (sizeof(struct ocs_circuit) + 2 * sizeof(struct dark) +
+			sizeof(uint32_t) + 1);
 }
 
 struct ocs_matrix *
@@ -60,10 +74,10 @@ ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns)
 	m->online = true;
 	ocs_gamma_init(&m->gamma, gamma_guess_ns);
 	m->circuit = (struct ocs_circuit *)(m + 1);
-	m->user = (uint32_t *)(m->circuit + ports);
-	m->dark_in = (uint8_t *)(m->user + ports);
+	m->dark_in = (struct dark *)(m->circuit + ports);
 	m->dark_out = m->dark_in + ports;
-	m->relit = m->dark_out + ports;
+	m->user = (uint32_t *)(m->dark_out + ports);
+	m->relit = (uint8_t *)(m->user + ports);
 	for (uint32_t p = 0; p < ports; p++) {
 		m->circuit[p].in = p;
 		m->circuit[p].out = OCS_NO_PORT;
@@ -99,6 +113,27 @@ take(struct ocs_matrix *m, uint32_t in, uint32_t out, enum ocs_state s, uint64_t
 	enter(c, s, now_ns);
 }
 
+static bool
+is_dark(const struct dark *d, uint64_t now_ns)
+{
+	return d->told || now_ns < d->until_ns;
+}
+
+static void
+darken(struct dark *d, uint64_t now_ns)
+{
+	d->until_ns = base_add_ns(now_ns, DARK_FIRST_NS << d->times);
+	if (d->times < DARK_DOUBLINGS)
+		d->times++;
+}
+
+static void
+brighten(struct dark *d)
+{
+	d->until_ns = 0;
+	d->times = 0;
+}
+
 int
 ocs_want(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64_t now_ns)
 {
@@ -123,7 +158,7 @@ ocs_want(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64
 		return OCS_ERR_FOREIGN;
 	if (c->state != OCS_FREE || other != OCS_NO_PORT)
 		return OCS_ERR_BUSY;
-	if (m->dark_in[in] || m->dark_out[out])
+	if (is_dark(&m->dark_in[in], now_ns) || is_dark(&m->dark_out[out], now_ns))
 		return OCS_ERR_DARK;
 	take(m, in, out, OCS_WANTED, now_ns);
 	c->owner = owner;
@@ -222,18 +257,23 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 	struct ocs_circuit *c = &m->circuit[in];
 	if (c->state != OCS_REPORTED && c->state != OCS_LIT)
 		return OCS_ERR_UNKNOWN;
+	struct dark *din = &m->dark_in[in], *dout = &m->dark_out[c->out];
 	if (lit) {
 		if (c->state == OCS_REPORTED) {
 			ocs_gamma_add(&m->gamma, c->batch, now_ns - c->ordered_ns);
 			enter(c, OCS_LIT, now_ns);
 		}
 		m->relit[in] = RELIT_NO;
+		brighten(din);
+		brighten(dout);
 		return OCS_ERR_OK;
 	}
 	m->count.lost++;
 	enter(c, OCS_DOOMED, now_ns);
-	if (m->relit[in] == RELIT_AGAIN) { /* twice in a row without light: it is the port */
-		m->dark_in[in] = m->dark_out[c->out] = 1;
+	/* Twice in a row without light: it is the port.  One that was dark before has one try. */
+	if (m->relit[in] == RELIT_AGAIN || din->times || dout->times) {
+		darken(din, now_ns);
+		darken(dout, now_ns);
 		m->relit[in] = RELIT_NO;
 		return OCS_ERR_DARK;
 	}
@@ -315,7 +355,9 @@ ocs_port_dark(struct ocs_matrix *m, bool ingress, uint32_t port, bool dark)
 {
 	if (port >= m->ports)
 		return OCS_ERR_INVAL;
-	(ingress ? m->dark_in : m->dark_out)[port] = dark;
+	struct dark *d = &(ingress ? m->dark_in : m->dark_out)[port];
+	brighten(d);
+	d->told = dark;
 	return OCS_ERR_OK;
 }
 

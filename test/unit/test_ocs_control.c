@@ -269,6 +269,15 @@ test_light_comes_late(void **state)
 	assert_int_equal(r->f.out_of[3], NONE);
 	assert_int_equal(ocs_want(r->m, 3, 3, 78, r->now), OCS_ERR_DARK);
 	assert_int_equal(notices(r, OCS_NOTICE_REFUSED), 1);
+	/* Later it is tried once more; and has been mended when it is tried after that. */
+	for (int mended = 0; mended < 2; mended++) {
+		r->now += 4000 * MS;
+		r->f.dark[3] = !mended;
+		assert_int_equal(ocs_want(r->m, 3, 3, 78, r->now), OCS_ERR_OK);
+		run(r, 100 * MS);
+		assert_int_equal(ocs_at(r->m, 3).state, mended ? OCS_LIT : OCS_FREE);
+		assert_int_equal(notices(r, OCS_NOTICE_REFUSED), !mended);
+	}
 	rig_free(r);
 }
 

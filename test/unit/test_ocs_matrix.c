@@ -141,6 +141,65 @@ test_no_light(void **state)
 	free(m);
 }
 
+static const uint64_t second = 1000000000u;
+
+/* Order, report; light or none; what remains is removed. */
+static int
+tried(struct ocs_matrix *m, uint32_t in, uint32_t out, bool lit, uint64_t now)
+{
+	assert_int_equal(ocs_want(m, in, out, 1, now), OCS_ERR_OK);
+	assert_int_equal(batch(m, now).additions, 1);
+	ocs_report(m, in, true, now);
+	int err = ocs_light(m, in, lit, now);
+	if (lit)
+		ocs_unwant(m, in, now);
+	assert_int_equal(batch(m, now).removals, 1);
+	ocs_report(m, in, true, now);
+	return err;
+}
+
+/* The ports of a circuit without light are tried again, once a time and after longer and longer
+ * pauses; light over one ends its own. */
+static void
+test_dark_ports_are_tried_again(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	uint64_t now = 1;
+	assert_int_equal(tried(m, 1, 2, false, now), OCS_ERR_OK);
+	assert_int_equal(batch(m, now).additions, 1); /* by itself */
+	ocs_report(m, 1, true, now);
+	assert_int_equal(ocs_light(m, 1, false, now), OCS_ERR_DARK);
+	assert_int_equal(batch(m, now).removals, 1);
+	ocs_report(m, 1, true, now);
+	for (uint64_t pause = 2; pause <= 512; pause *= 2) {
+		uint64_t wait = (pause < 256 ? pause : 256) * second;
+		assert_int_equal(ocs_want(m, 1, 2, 1, now + wait - 1), OCS_ERR_DARK);
+		assert_int_equal(ocs_want(m, 1, 3, 1, now + wait - 1), OCS_ERR_DARK);
+		assert_int_equal(ocs_want(m, 4, 2, 1, now + wait - 1), OCS_ERR_DARK);
+		now += wait;
+		assert_int_equal(tried(m, 1, 2, false, now), OCS_ERR_DARK);
+		assert_false(ocs_take_batch(m, &(struct ocs_batch){0}, 0, now));
+		assert_int_equal(ocs_at(m, 1).state, OCS_FREE);
+		assert_null(ocs_check(m));
+	}
+	now += 256 * second;
+	/* It was the ingress: over the egress there is light. */
+	assert_int_equal(tried(m, 4, 2, true, now), OCS_ERR_OK);
+	assert_int_equal(tried(m, 1, 5, false, now), OCS_ERR_DARK);
+	assert_int_equal(ocs_want(m, 1, 6, 1, now + 256 * second - 1), OCS_ERR_DARK);
+	assert_int_equal(ocs_want(m, 4, 5, 1, now + 2 * second - 1), OCS_ERR_DARK);
+	assert_int_equal(tried(m, 4, 5, true, now + 2 * second), OCS_ERR_OK);
+	/* Mended: somebody says so, and it is like any other. */
+	assert_int_equal(ocs_port_dark(m, true, 1, false), OCS_ERR_OK);
+	assert_int_equal(tried(m, 1, 6, false, now), OCS_ERR_OK);
+	assert_int_equal(ocs_at(m, 1).state, OCS_WANTED);
+	/* Said to be dark: no time changes that. */
+	ocs_port_dark(m, false, 3, true);
+	assert_int_equal(ocs_want(m, 5, 3, 1, UINT64_MAX - 1), OCS_ERR_DARK);
+	free(m);
+}
+
 static void
 test_reconcile(void **state)
 {
@@ -257,6 +316,7 @@ main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_unwant_while_ordered),
 		cmocka_unit_test(test_no_light),
+		cmocka_unit_test(test_dark_ports_are_tried_again),
 		cmocka_unit_test(test_reconcile),
 		cmocka_unit_test(test_random_against_switch),
 	};
