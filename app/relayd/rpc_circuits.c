@@ -119,6 +119,17 @@ gammas(const struct ocs_gamma *g)
 	return rows;
 }
 
+/* Circuits that were ordered or are to go, and of which the switch has not said that it is done. */
+static uint32_t
+changing(const struct ocs_matrix *m)
+{
+	uint32_t n = 0;
+	struct ocs_circuit k;
+	for (uint32_t p = 0; (k = ocs_at(m, p)).in != OCS_NO_PORT; p++)
+		n += k.state == OCS_ORDERED || k.state == OCS_RELEASING;
+	return n;
+}
+
 static void
 put_conductor(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 {
@@ -135,6 +146,7 @@ put_conductor(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 #undef X
 	put(v, "set_up", ocs_counters(m)->set_up);
 	put(v, "removed", ocs_counters(m)->removed);
+	put(v, "changing", changing(m));
 	put(v, "foreign", ocs_counters(m)->foreign_seen);
 	put(v, "sessions", ocs_control_counters(l->control)->sessions);
 	json_object_set_new(v, "gamma_us", US(ocs_gamma_ns(m)));

@@ -3,6 +3,8 @@
 # clusters of two relays, Open vSwitch between the light ports of the first ones, one of them the
 # conductor.  In mid-run the switch, the conductor and the other relay are killed and started
 # again: the job goes on, right in every byte, light comes back, and at the end no circuit is left.
+# Switch and conductor are killed in mid-batch each time: the switch is stopped first, and the kill waits
+# until the conductor has asked it for a change.
 #
 #	B=... NAME=... ; . test/smoke/_light.sh ; light_scenario "switch relay conductor"
 #
@@ -43,14 +45,22 @@ crash() { # LOGNAME: SIGKILL, and nothing else
 	kill -KILL "$pid" && wait "$pid" 2>/dev/null
 }
 
+the_switch() { [ "$LIGHT_PROTOCOL" = openflow ] && echo ovs-vswitchd || echo emulator; } # as testbed_spawn calls it
+stop_switch() { kill "-$1" "$(cat "$TB_DIR/pid-$(the_switch)")"; } # STOP or CONT
+# Longer than the conductor waits by itself (extra_ms): the switch has been asked.
+asked() { [ "$(circuits changing)" -gt 0 ] && sleep 0.1 && [ "$(circuits changing)" -gt 0 ]; }
+in_mid_batch() {
+	stop_switch STOP
+	testbed_wait 10 "a change that the switch was asked for" asked || fail "nothing is asked of a switch that stands still"
+}
+
 kill_switch() {
+	in_mid_batch
+	crash "$(the_switch)"
+	sleep 0.3
 	if [ "$LIGHT_PROTOCOL" = openflow ]; then
-		crash ovs-vswitchd
-		sleep 0.3
 		testbed_vswitchd || fail "Open vSwitch does not start again"
 	else
-		crash emulator
-		sleep 0.3
 		testbed_emulator || fail "the switch does not start again"
 	fi
 }
@@ -60,8 +70,11 @@ kill_relay() {
 	running
 	testbed_relayd "$B" bfe0 || fail "relayd on bfe0 does not start again"
 }
+# The switch then does what it was asked for last, for nobody.
 kill_conductor() {
+	in_mid_batch
 	crash relayd-afe0
+	stop_switch CONT
 	sleep 0.3
 	running
 	testbed_relayd "$B" afe0 || fail "relayd on afe0 does not start again"
@@ -93,7 +106,7 @@ light_scenario() {
 		"kill_$what"
 		by_light 20 || fail "no light after the $what came back"
 		running
-		pass "the $what killed and back: $(circuits sessions) sessions, light again"
+		pass "the $what killed$([ "$what" = relay ] || echo " in mid-batch") and back: $(circuits sessions) sessions, light again"
 	done
 
 	touch "$TB_DIR/enough"
