@@ -8,7 +8,7 @@
 /* The handshake is said again, each pause twice as long: the first ones may come before the mirrors
  * have settled, but what is on its way need not be said ten times. */
 #define OPEN_RETRY_NS (500 * BASE_US_NS)
-#define OPEN_DOUBLED  3
+#define OPEN_DOUBLED  2
 #define PEER_NS	      (50 * BASE_MS_NS)	 /* drained, and the peer may not be */
 #define KEEPALIVES    4			 /* of an idle path in its liveness */
 #define TEXT_DARK     "dark"

@@ -43,8 +43,10 @@ run() {
 up() {
 	local c
 	testbed_light_up "$B" || fail "no testbed"
-	# Of relays the control threads, too: each turn of a port is a chain of hand-overs between them.
-	for c in $CLUSTERS; do chrt --fifo -p 1 "$(cat "$TB_DIR/pid-relayd-${c}fe0")" 2>/dev/null; done
+	# Each turn of a port is a chain of hand-overs between relays: none waits for a scheduler's slice.
+	for c in $CLUSTERS; do
+		chrt --all-tasks --fifo -p 1 "$(cat "$TB_DIR/pid-relayd-${c}fe0")" >/dev/null 2>&1
+	done
 	echo '[ { "op": "bcast", "algorithm": "linear" } ]' >"$TB_DIR/linear.json"
 }
 circuits() { "$B/bin/relayctl" -s "$TB_ID-afe0" --json circuits "$@"; }

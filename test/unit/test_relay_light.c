@@ -134,11 +134,11 @@ bad_orders(void **state)
 	finish(&x);
 }
 
-/* Said again after 0.5, 1, 2 and then every 4 ms, by each opening anew. */
+/* Said again after 0.5, 1 and then every 2 ms, by each opening anew. */
 static void
 says_it_again(void **state)
 {
-	static const uint32_t pauses[] = {1, 2, 4, 8, 8, 8}; /* of half a ms */
+	static const uint32_t pauses[] = {1, 2, 4, 4, 4}; /* of half a ms */
 	(void)state;
 	struct light_relay x = new_relay(RELAY_POLICY_DEST);
 	struct relay_light l = light_to(0, 0);
