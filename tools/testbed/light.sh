@@ -41,7 +41,7 @@ _tb_vsctl() { ovs-vsctl --db="unix:$TB_DIR/ovs/db.sock" --timeout=20 "$@"; }
 # malloc() gives that back to the kernel each time, half of all it does at MTU 9000.
 testbed_vswitchd() { # also to start it again
 	local first=''
-	! chrt --fifo 1 true 2>/dev/null || first='chrt --fifo 1'
+	! chrt --fifo 3 true 2>/dev/null || first='chrt --fifo 3'
 	# shellcheck disable=SC2086 # words
 	MALLOC_TRIM_THRESHOLD_=268435456 MALLOC_TOP_PAD_=16777216 MALLOC_MMAP_THRESHOLD_=16777216 \
 		OVS_RUNDIR=$TB_DIR/ovs testbed_spawn ocs ovs-vswitchd $first ovs-vswitchd "unix:$TB_DIR/ovs/db.sock"
