@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define CONNECT_NS (10 * BASE_S_NS)
+#define SAY_NS	   (10 * BASE_S_NS) /* silence after which a user is told what is waited for */
 #define DATALEN	   (1u << 20)
 #define ACKMARK	   256u
 #define HIWATER	   1024u
@@ -126,7 +127,9 @@ struct talk {
 	struct impi_offered offered[IMPI_CLIENTS_MAX];
 	bool pids; /* proc[].pid are set */
 	bool started;
-	uint64_t deadline_ns;
+	bool said; /* what is waited for */
+	uint32_t timeout_s;
+	uint64_t say_ns, deadline_ns;
 };
 
 static int
@@ -274,6 +277,17 @@ take(struct talk *t, const uint8_t *p, size_t len)
 	return LMPI_OK;
 }
 
+/* Once: a job whose other half never came looks like a hang. */
+static void
+say_waiting(struct talk *t)
+{
+	t->said = true;
+	fprintf(stderr,
+		"libmpi: client %u is at the impi server or relay %s and waits for the other "
+		"clients; it gives up %u s after its start (LIBMPI_JOIN_TIMEOUT_S)\n",
+		t->how->client, g.server, t->timeout_s);
+}
+
 static int
 talk(struct talk *t)
 {
@@ -288,6 +302,8 @@ talk(struct talk *t)
 		if (now >= t->deadline_ns)
 			return give_up("nothing more came within LIBMPI_JOIN_TIMEOUT_S",
 				       "have all clients been started?");
+		if (now >= t->say_ns && !t->said)
+			say_waiting(t);
 		if (poll(&p, 1, 1000) <= 0)
 			continue;
 		ssize_t r = recv(g.fd, buf, sizeof buf, 0);
@@ -383,8 +399,10 @@ lmpi_join(const struct lmpi_join *how, struct lmpi_job *job)
 	int err;
 
 	g.server = how->server;
-	t.deadline_ns =
-		suci_udp_now_ns() + lmpi_env_u64("LIBMPI_JOIN_TIMEOUT_S", 300, 1000000) * BASE_S_NS;
+	t.timeout_s = (uint32_t)lmpi_env_u64("LIBMPI_JOIN_TIMEOUT_S", 300, 1000000);
+	uint64_t now = suci_udp_now_ns(), all = t.timeout_s * BASE_S_NS;
+	t.deadline_ns = now + all;
+	t.say_ns = now + (all < 2 * SAY_NS ? all / 2 : SAY_NS);
 	err = make_client(how);
 	if (err)
 		return err;

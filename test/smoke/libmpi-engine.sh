@@ -91,6 +91,15 @@ verdict $? "a rank of another client dies: the job ends and says why" "$tmp/c0"
 kill "$server" 2>/dev/null
 server=
 
+start_server
+IMPI_CLIENT=0 IMPI_SERVER=127.0.0.1:$port LIBMPI_JOIN_TIMEOUT_S=2 timeout 30 "$prog" >"$tmp/c0" 2>&1
+rc=$?
+[ $rc -ne 0 ] && [ $rc -ne 124 ] && grep -q 'waits for the other clients.*2 s after' "$tmp/c0" &&
+	grep -q 'nothing more came within' "$tmp/c0"
+verdict $? "the other client never comes: says so, then gives up" "$tmp/c0"
+kill "$server" 2>/dev/null
+server=
+
 # what | environment | words of the message
 while IFS='|' read -r name vars words; do
 	# shellcheck disable=SC2086
