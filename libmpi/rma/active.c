@@ -100,7 +100,7 @@ rma_may_access(struct lmpi_win *win, int target)
 {
 	if (target == MPI_PROC_NULL
 		    ? win->lock_all || win->locks > 0 || win->starts >= 0
-		    : win->peer[target].held >= RMA_HELD || win->peer[target].started)
+		    : win->peer[target].held != RMA_FREE || win->peer[target].started)
 		return MPI_SUCCESS;
 	if (win->fence != RMA_NO_FENCE) {
 		win->fence = RMA_FENCE_USED;

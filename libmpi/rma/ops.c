@@ -238,6 +238,8 @@ send(const struct rma_args *a)
 	int64_t step = RMA_PIECE;
 	int rc = MPI_SUCCESS;
 
+	if (a->win->peer[a->target].early > RMA_EARLY_MAX)
+		rma_lock_await(&a->win->peer[a->target]);
 	if (!cut || there.type != NULL) {
 		rc = rma_send_op(a);
 		rma_throttle();

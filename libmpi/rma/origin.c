@@ -430,6 +430,8 @@ rma_send_op(const struct rma_args *a)
 	}
 	uint32_t tag = packet_in(o)->data_tag;
 
+	if (peer->held == RMA_ASKED)
+		peer->early += (uint32_t)len; /* a layout, too, is far shorter than 4 GB */
 	send_packet(a->win, a->target, o, len);
 	if (bulk != NULL && owned == NULL)
 		op->left++; /* the origin's buffer is in use */

@@ -18,26 +18,39 @@ rma_lock_granted(struct lmpi_win *win, int target)
 	win->peer[target].held = RMA_HELD;
 }
 
+static void
+grant(struct lmpi_win *win, int rank)
+{
+	if (rank == win->comm->rank) {
+		rma_lock_granted(win, rank);
+		return;
+	}
+	win->peer[rank].waits = false;
+	rma_send_note(win, rank, RMA_GRANT, 0, 0);
+	rma_do_kept(win, rank);
+}
+
 void
 rma_lock_serve(struct lmpi_win *win)
 {
 	_Atomic uint32_t *word = &rma_me(win)->ctl->lock;
 	struct rma_waiter *w;
 
-	while ((w = win->waiters) != NULL) {
-		if (!lock_word_try(word, w->exclusive, true))
-			return;
+	if (win->serving)
+		return; /* what was kept gave the lock back: the loop below sees it */
+	win->serving = true;
+	while ((w = win->waiters) != NULL && lock_word_try(word, w->exclusive, true)) {
+		int rank = w->rank;
+
 		win->waiters = w->next;
 		if (w->next == NULL) {
 			win->waiters_end = &win->waiters;
 			lock_word_nobody_waits(word);
 		}
-		if (w->rank == win->comm->rank)
-			rma_lock_granted(win, w->rank);
-		else
-			rma_send_note(win, w->rank, RMA_GRANT, 0, 0);
 		free(w);
+		grant(win, rank);
 	}
+	win->serving = false;
 }
 
 void
@@ -50,6 +63,7 @@ rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive)
 	*w = (struct rma_waiter){NULL, rank, exclusive};
 	*win->waiters_end = w;
 	win->waiters_end = &w->next;
+	win->peer[rank].waits = rank != win->comm->rank;
 	/* The holder that gives it up from now on tells me; one that did so just before has
 	 * left it free. */
 	lock_word_wait(&rma_me(win)->ctl->lock);
@@ -71,6 +85,7 @@ ask(struct lmpi_win *win, int rank, bool exclusive)
 	struct rma_peer *peer = &win->peer[rank];
 
 	peer->exclusive = exclusive;
+	peer->early = 0;
 	for (int i = 0; peer->ctl != NULL && i < TRIES; i++) {
 		if (lock_word_try(&peer->ctl->lock, exclusive, false)) {
 			peer->held = RMA_HELD;
@@ -92,10 +107,30 @@ held(void *arg)
 	return ((struct rma_peer *)arg)->held != RMA_ASKED;
 }
 
+void
+rma_lock_await(struct rma_peer *peer)
+{
+	if (peer->held == RMA_ASKED)
+		lmpi_wait_for(held, peer);
+}
+
+/* Within the node the lock is waited for: operations may go there without packets. */
+static void
+await_if_near(struct lmpi_win *win, int rank)
+{
+	uint32_t world = rma_world(win, rank);
+
+	if (win->peer[rank].ctl != NULL || lmpi_world.proc[world].reach == LMPI_REACH_SHM)
+		rma_lock_await(&win->peer[rank]);
+}
+
+/* With nothing done under it, it may not have been granted yet. */
 static void
 give_up(struct lmpi_win *win, int rank)
 {
 	struct rma_peer *peer = &win->peer[rank];
+
+	rma_lock_await(peer);
 	bool real = peer->held == RMA_HELD;
 
 	peer->held = RMA_FREE;
@@ -164,8 +199,7 @@ impl_Win_lock(int lock_type, int rank, int assert, MPI_Win handle)
 		peer->held = RMA_HELD_NOCHECK;
 	} else {
 		ask(win, rank, lock_type == MPI_LOCK_EXCLUSIVE);
-		if (peer->held == RMA_ASKED)
-			lmpi_wait_for(held, peer);
+		await_if_near(win, rank);
 	}
 	rma_barrier();
 	return MPI_SUCCESS;
@@ -179,7 +213,7 @@ impl_Win_unlock(int rank, MPI_Win handle)
 
 	if (rc || rank == MPI_PROC_NULL)
 		return rc;
-	if (win->lock_all || win->peer[rank].held < RMA_HELD)
+	if (win->lock_all || win->peer[rank].held == RMA_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is not locked by MPI_Win_lock", rank);
 	rc = rma_flush(win, rank);
 	give_up(win, rank);
@@ -208,8 +242,7 @@ impl_Win_lock_all(int assert, MPI_Win handle)
 			ask(win, r, false);
 	}
 	for (int r = 0; r < win->comm->size; r++)
-		if (win->peer[r].held == RMA_ASKED)
-			lmpi_wait_for(held, &win->peer[r]);
+		await_if_near(win, r);
 	rma_barrier();
 	return MPI_SUCCESS;
 }
@@ -240,7 +273,7 @@ flush(MPI_Win handle, int rank, bool local)
 
 	if (rc || rank == MPI_PROC_NULL)
 		return rc;
-	if (rank == -1 ? !win->lock_all && win->locks == 0 : win->peer[rank].held < RMA_HELD)
+	if (rank == -1 ? !win->lock_all && win->locks == 0 : win->peer[rank].held == RMA_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "no passive target epoch is open");
 	if (!local)
 		return rma_flush(win, rank);

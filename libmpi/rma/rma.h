@@ -30,7 +30,10 @@
  * overlaps with an operation before it, a flush must separate them.
  *
  * Locks of passive target are one word per window and process (lock_word.h), in the
- * segment or in the target's memory.  Who cannot reach or get it asks the target.
+ * segment or in the target's memory.  Who cannot reach or get it asks the target.  Who asks
+ * a process of another node does not wait for the answer: operations and the FLUSH follow at
+ * once, and the target keeps them until the lock is theirs.  So an epoch takes one round
+ * trip, not two.
  *
  * Packets are in the byte order of the host: both ends run this library.  Windows with
  * processes of foreign MPIs are refused.
@@ -55,6 +58,8 @@
 /* Longer data to be accumulated goes in pieces if it can be cut. */
 #define RMA_PIECE      (INT64_C(256) << 10)
 #define RMA_INLINE_MAX 7680 /* packets stay below what goes without asking within a node */
+/* So much may follow a LOCK before it is granted: it lies at the target. */
+#define RMA_EARLY_MAX (UINT32_C(64) << 10)
 
 /* What the processes of a node know of one process's part of a window. */
 struct rma_ctl {
@@ -68,6 +73,7 @@ enum rma_held { RMA_FREE, RMA_ASKED, RMA_HELD, RMA_HELD_NOCHECK };
 
 struct rma_later;
 struct rma_filling;
+struct rma_kept;
 
 /* One process of a window. */
 struct rma_peer {
@@ -85,6 +91,7 @@ struct rma_peer {
 	bool started;	  /* in the group of MPI_Win_start */
 	uint8_t held;	  /* enum rma_held */
 	bool exclusive;
+	uint32_t early;	 /* bytes of packets that followed LOCK, while it is not granted */
 	uint32_t posted; /* its MPI_Win_post calls that no MPI_Win_start has used */
 	int error;	 /* that it reported, for the next synchronisation */
 	/* as an origin of operations here */
@@ -93,6 +100,8 @@ struct rma_peer {
 	uint64_t filling_turn;				  /* of the last one */
 	struct rma_later *later_first, *later_last;
 	int fault; /* of its operations, to be reported with the next answer */
+	bool waits; /* for the lock of my part */
+	struct rma_kept *kept_first, *kept_last; /* its packets behind that LOCK */
 };
 
 struct rma_waiter { /* for the lock of my part */
@@ -123,6 +132,7 @@ struct lmpi_win {
 	struct rma_peer *peer;	     /* [comm->size] */
 	struct rma_region *regions;
 	struct rma_waiter *waiters, **waiters_end;
+	bool serving; /* them */
 	/* epochs */
 	enum rma_fence fence;
 	int *start, starts; /* ranks; starts -1: no such epoch */
@@ -267,6 +277,8 @@ void rma_throttle(void);
 
 /* ---- target.c */
 void rma_on_packet(uint32_t from_world, const void *data, uint64_t len);
+/* It has the lock of my part: do what it sent since it asked. */
+void rma_do_kept(struct lmpi_win *win, int origin);
 
 /* ---- active.c, passive.c */
 /* May operations go to that rank now?  An error code. */
@@ -290,5 +302,7 @@ void rma_lock_returned(struct lmpi_win *win, bool exclusive);
 /* Look whether who waits can have it. */
 void rma_lock_serve(struct lmpi_win *win);
 void rma_lock_granted(struct lmpi_win *win, int target);
+/* Wait for a lock that was asked for. */
+void rma_lock_await(struct rma_peer *peer);
 
 #endif

@@ -27,6 +27,13 @@ struct rma_later {
 	_Alignas(16) char copy[];
 };
 
+/* One that came while its origin waited for the lock. */
+struct rma_kept {
+	struct rma_kept *next;
+	struct job job;
+	_Alignas(16) char copy[];
+};
+
 /* A bulk put that is arriving. */
 struct rma_filling {
 	struct lmpi_req req; /* first */
@@ -364,7 +371,7 @@ execute(const struct job *j)
 /* ---- arrival */
 
 static void
-dispatch(const struct job *j)
+act(const struct job *j)
 {
 	struct rma_peer *peer = &j->win->peer[j->origin];
 
@@ -399,6 +406,53 @@ dispatch(const struct job *j)
 	}
 }
 
+/* Operations, and what begins and ends epochs: in the order they were sent. */
+static bool
+behind_lock(const struct job *j)
+{
+	const struct rma_peer *peer = &j->win->peer[j->origin];
+
+	switch (j->p.kind) {
+	case RMA_REPLY:
+	case RMA_ACK:
+	case RMA_GRANT:
+	case RMA_KICK:
+	case RMA_POST:
+		return false;
+	default:
+		return peer->waits || peer->kept_first != NULL;
+	}
+}
+
+static void
+keep_for_lock(const struct job *j)
+{
+	struct rma_peer *peer = &j->win->peer[j->origin];
+	struct rma_kept *k = must_alloc(sizeof(*k) + rma_padded(j->p.layout) + j->bytes);
+
+	*k = (struct rma_kept){.job = *j};
+	keep(&k->job, k->copy);
+	*(peer->kept_last ? &peer->kept_last->next : &peer->kept_first) = k;
+	peer->kept_last = k;
+}
+
+void
+rma_do_kept(struct lmpi_win *win, int origin)
+{
+	struct rma_peer *peer = &win->peer[origin];
+	struct rma_kept *k;
+
+	/* It stays the first while it is done, so that nothing passes it; it may be another
+	 * LOCK. */
+	while (!peer->waits && (k = peer->kept_first) != NULL) {
+		act(&k->job);
+		peer->kept_first = k->next;
+		if (k->next == NULL)
+			peer->kept_last = NULL;
+		free(k);
+	}
+}
+
 void
 rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 {
@@ -423,5 +477,8 @@ rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 		malformed();
 	if (j.p.op > LMPI_PREDEFINED_MAX || j.p.element > LMPI_PREDEFINED_MAX)
 		malformed(); /* only constants of the ABI mean something elsewhere */
-	dispatch(&j);
+	if (behind_lock(&j))
+		keep_for_lock(&j);
+	else
+		act(&j);
 }
