@@ -56,9 +56,10 @@ $(B)/lib%.a:
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-# Every public header compiles alone.
+# Every public header compiles alone, also one that only defines macros: C wants a declaration.
 $(B)/headers/%.ok: %.h
 	$(call say,HDR,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(INC) -std=c17 -D_GNU_SOURCE $(WARN) -fsyntax-only -include $< -x c /dev/null
+	$(Q)echo 'struct header_alone;' | \
+		$(CC) $(INC) -std=c17 -D_GNU_SOURCE $(WARN) -fsyntax-only -include $< -x c -
 	$(Q)touch $@
