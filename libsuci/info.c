@@ -1,6 +1,8 @@
 /* Errors, finding peers, flow information. */
 #include "private.h"
 
+#include "base/version.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +52,7 @@ datagram_xdp(const struct datagram_sock *s)
 const char *
 datagram_version(void)
 {
-	return LIBSUCI_VERSION;
+	return BASE_VERSION;
 }
 
 int

@@ -23,8 +23,6 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-#define LIBSUCI_VERSION "1.0"
-
 #define NONE	 UINT32_MAX
 #define PRIOS	 4
 #define TEXT_MAX 320

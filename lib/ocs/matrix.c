@@ -8,8 +8,8 @@
 /* A circuit without light is removed and set up once more. */
 enum { RELIT_NO, RELIT_REMOVE, RELIT_AGAIN };
 
-/* A port without light is left alone for a while, longer each time: somebody may mend it, and it may
- * have been the port at the other end. */
+/* A port without light is left alone for a while, longer each time: somebody may mend it, and it
+ * may have been the port at the other end. */
 #define DARK_FIRST_NS  (2 * BASE_S_NS)
 #define DARK_DOUBLINGS 7u
 
@@ -58,9 +58,8 @@ ocs_matrix_footprint(uint32_t ports)
 {
 	if (!ports || ports > OCS_PORTS_MAX)
 		return 0;
-	return sizeof(struct ocs_matrix) +
-	       ports * (sizeof(struct ocs_circuit) + 2 * sizeof(struct dark) +
-			sizeof(uint32_t) + 1);
+	return sizeof(struct ocs_matrix) + ports * (sizeof(struct ocs_circuit) +
+						    2 * sizeof(struct dark) + sizeof(uint32_t) + 1);
 }
 
 struct ocs_matrix *

@@ -100,7 +100,7 @@ struct rma_peer {
 	uint64_t filling_turn;				  /* of the last one */
 	struct rma_later *later_first, *later_last;
 	int fault; /* of its operations, to be reported with the next answer */
-	bool waits; /* for the lock of my part */
+	bool waits;				 /* for the lock of my part */
 	struct rma_kept *kept_first, *kept_last; /* its packets behind that LOCK */
 };
 

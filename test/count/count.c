@@ -85,7 +85,8 @@ turn(struct node *n, struct queue *in)
 	for (uint32_t i = 0; i < in->n; i++)
 		suci_rx(n->ep, &in->d[i].from, in->d[i].bytes, in->d[i].len, i, now);
 	while (n->lane != UINT32_MAX && n->blocks < n->most) {
-		if (suci_lane_send(n->lanes, n->lane, NULL, 0, payload, n->bytes, false, 0, now) < 0)
+		if (suci_lane_send(n->lanes, n->lane, NULL, 0, payload, n->bytes, false, 0, now) <
+		    0)
 			die("suci_lane_send");
 		n->blocks++;
 	}

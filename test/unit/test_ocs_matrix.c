@@ -312,12 +312,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life_of_a_circuit),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_unwant_while_ordered),
-		cmocka_unit_test(test_no_light),
-		cmocka_unit_test(test_dark_ports_are_tried_again),
-		cmocka_unit_test(test_reconcile),
+		cmocka_unit_test(test_life_of_a_circuit),	   cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_unwant_while_ordered),	   cmocka_unit_test(test_no_light),
+		cmocka_unit_test(test_dark_ports_are_tried_again), cmocka_unit_test(test_reconcile),
 		cmocka_unit_test(test_random_against_switch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,8 +129,8 @@ test_idle_nap(void **state)
 	assert_int_equal(napped, 999999999);
 }
 
-/* Work that comes now and then: one nap of slack_ns, then long ones that it ends; if it comes further
- * apart than that the short one is left out. */
+/* Work that comes now and then: one nap of slack_ns, then long ones that it ends; if it comes
+ * further apart than that the short one is left out. */
 static void
 test_idle_sparse(void **state)
 {

@@ -576,13 +576,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_orders),	     cmocka_unit_test(says_it_again), cmocka_unit_test(comes_or_fails),
-		cmocka_unit_test(comes_in),	     cmocka_unit_test(is_taken_first),
-		cmocka_unit_test(several_lights),    cmocka_unit_test(source_is_checked),
-		cmocka_unit_test(standby),	     cmocka_unit_test(light_without_trunks),
-		cmocka_unit_test(too_big_for_light), cmocka_unit_test(drains),
-		cmocka_unit_test(drains_late),	     cmocka_unit_test(dies),
-		cmocka_unit_test(opened_again),	     cmocka_unit_test(notes),
+		cmocka_unit_test(bad_orders),
+		cmocka_unit_test(says_it_again),
+		cmocka_unit_test(comes_or_fails),
+		cmocka_unit_test(comes_in),
+		cmocka_unit_test(is_taken_first),
+		cmocka_unit_test(several_lights),
+		cmocka_unit_test(source_is_checked),
+		cmocka_unit_test(standby),
+		cmocka_unit_test(light_without_trunks),
+		cmocka_unit_test(too_big_for_light),
+		cmocka_unit_test(drains),
+		cmocka_unit_test(drains_late),
+		cmocka_unit_test(dies),
+		cmocka_unit_test(opened_again),
+		cmocka_unit_test(notes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

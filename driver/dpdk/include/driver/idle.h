@@ -12,8 +12,9 @@
  * few microseconds is done in bursts instead of costing a wake-up each.
  *
  * Where work can end a nap (nap, sleep_max_ns above RD_IDLE_SLEEP_MAX_NS) one short nap of slack_ns
- * is enough: then nothing happens just now, and a long one begins.  If work comes so seldom that the short one
- * was in vain, the long one begins at once: one wake-up for each frame of a paced flow.
+ * is enough: then nothing happens just now, and a long one begins.  If work comes so seldom that
+ * the short one was in vain, the long one begins at once: one wake-up for each frame of a paced
+ * flow.
  *
  *	for (;;) {
  *		uint64_t now = rd_clock_ns(&clk);

@@ -1,4 +1,4 @@
-/* base/version.h - the number of what is released together: programs and MPI library. */
+/* base/version.h - the number of what is released together: programs and libraries. */
 #ifndef BASE_VERSION_H
 #define BASE_VERSION_H
 

@@ -112,8 +112,8 @@ bool ocs_take_batch(struct ocs_matrix *m, struct ocs_batch *b, uint32_t max, uin
 int ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns);
 /* Light confirmed (or, lit = false, lost: the circuit is removed and set up
  * once more; the second time in a row its ports are marked dark and DARK is
- * returned).  They may be wanted again after 2 s, with one try, then after 4, 8, ... 256 s; light over
- * one makes it as good as any. */
+ * returned).  They may be wanted again after 2 s, with one try, then after 4, 8, ... 256 s; light
+ * over one makes it as good as any. */
 int ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns);
 
 /* Session lost: everything under way is unknown. */
@@ -123,8 +123,8 @@ void ocs_offline(struct ocs_matrix *m);
  * one that is wanted and was never ordered: somebody else has set it up. */
 void ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t count,
 		   uint64_t now_ns);
-/* Operator or power check: no light can pass this port until the same says that it can.  One that was
- * found dark may then be tried at once. */
+/* Operator or power check: no light can pass this port until the same says that it can.  One that
+ * was found dark may then be tried at once. */
 int ocs_port_dark(struct ocs_matrix *m, bool ingress, uint32_t port, bool dark);
 
 /* The circuit at an ingress port; state FREE if none. */

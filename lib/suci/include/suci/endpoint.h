@@ -353,8 +353,8 @@ int suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hell
 /* A path that connects: say at once again what was said last, for the way may have come up only
  * now.  0, or DOWN: it is not connecting. */
 int suci_path_nudge(struct suci *ep, uint32_t path, uint64_t now_ns);
-/* Acknowledge at once what has come, and from now on whatever comes: the path is about to end, and the
- * peer waits for it. */
+/* Acknowledge at once what has come, and from now on whatever comes: the path is about to end, and
+ * the peer waits for it. */
 void suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns);
 /* Send CLOSE (a few times, best effort) with text and drop the path now. */
 void suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_ns);
