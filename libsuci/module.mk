@@ -26,16 +26,13 @@ ALL_EXTRA += $(LIBSUCI_SO) $(LIBSUCI_A)
 
 .PHONY: install-libsuci
 INSTALL_TARGETS += install-libsuci
-install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A)
-	@install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include \
-		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
+install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A) install-man
+	@install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
 	@install -m 755 $(LIBSUCI_SO) $(DESTDIR)$(PREFIX)/lib/
 	@ln -sf libsuci.so.1 $(DESTDIR)$(PREFIX)/lib/libsuci.so
 	@install -m 644 $(LIBSUCI_A) $(DESTDIR)$(PREFIX)/lib/
 	@install -m 644 libsuci/include/suci.h $(DESTDIR)$(PREFIX)/include/
-	@install -m 644 doc/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	@install -m 644 doc/man/*.3 $(DESTDIR)$(PREFIX)/share/man/man3/
-	@sed -e 's|@PREFIX@|$(PREFIX)|' libsuci/suci.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/suci.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' libsuci/suci.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/suci.pc
 
 $(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram sucaead sucudp suci base)
 $(call unit,test_datagram,test/unit/test_datagram.c,datagram sucaead sucudp suci base)

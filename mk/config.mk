@@ -9,6 +9,7 @@ endif
 EXTRAS ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
+VERSION := $(shell sed -n 's/^\#define BASE_VERSION "\(.*\)"/\1/p' lib/base/include/base/version.h)
 
 empty :=
 space := $(empty) $(empty)

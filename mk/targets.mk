@@ -63,10 +63,17 @@ format:
 coverage:
 	@test/run-coverage
 
-## install       programs, libraries, headers under DESTDIR/PREFIX
-install: all $(INSTALL_TARGETS)
+## install       programs, libraries, headers, man pages, the systemd unit under DESTDIR/PREFIX
+install: all install-man $(INSTALL_TARGETS)
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@for p in $(PROGS); do install -m 755 $$p $(DESTDIR)$(PREFIX)/bin/; done
+	@install -d $(DESTDIR)$(PREFIX)/share/doc/relayd
+	@install -m 644 README.md CHANGELOG.md LICENSE doc/*.md $(DESTDIR)$(PREFIX)/share/doc/relayd/
+
+.PHONY: install-man
+install-man:
+	@for s in 1 3 8; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && \
+		install -m 644 doc/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
 
 ## clean         remove build/
 clean:

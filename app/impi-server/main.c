@@ -20,6 +20,7 @@
 
 #include <libutil.h>
 
+#include "base/version.h"
 #include "serve.h"
 
 #define EXIT_USAGE 2
@@ -48,6 +49,7 @@ static const char usage_text[] =
 	"  --pidfile PATH    write the process id there; refuse to start twice\n"
 	"  -v, --verbose     log every connection\n"
 	"  -h, --help        this text\n"
+	"  --version\n"
 	"Prints ADDRESS:PORT on stdout.  Exit: 0 finished, 1 job failed, 2 could not start.\n"
 	"With --persist: 0 if stopped between jobs, whatever they came to.\n";
 
@@ -203,6 +205,7 @@ parse(int argc, char **argv, struct options *o)
 		{"label-bytes", required_argument, NULL, 'l'},
 		{"pidfile", required_argument, NULL, 'f'},
 		{"verbose", no_argument, NULL, 'v'},
+		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -210,6 +213,10 @@ parse(int argc, char **argv, struct options *o)
 	while ((c = getopt_long_only(argc, argv, "vh", opts, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(usage_text, stdout);
+			return 1;
+		}
+		if (c == 'V') {
+			puts("impi-server " BASE_VERSION);
 			return 1;
 		}
 		if (!take_option(c, o))

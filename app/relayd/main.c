@@ -3,6 +3,7 @@
 #include "log.h"
 #include "stages.h"
 
+#include "base/version.h"
 #include "driver/idle.h"
 #include "driver/port.h"
 
@@ -23,6 +24,7 @@ static const char usage[] =
 	"       relayd --print-defaults     a configuration with every key and its default\n"
 	"       relayd --print-schema       JSON Schema of the configuration\n"
 	"       relayd --print-table        the keys as a Markdown table\n"
+	"       relayd --version\n"
 	"SIGTERM, SIGINT  drain, then stop    SIGUSR1  write stats_file\n";
 
 static void
@@ -99,6 +101,7 @@ main(int argc, char **argv, char **envp)
 		{"print-defaults", no_argument, NULL, 'd'},
 		{"print-schema", no_argument, NULL, 's'},
 		{"print-table", no_argument, NULL, 't'},
+		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -114,6 +117,9 @@ main(int argc, char **argv, char **envp)
 		return 0;
 	case 't':
 		rd_conf_print_table(stdout);
+		return 0;
+	case 'V':
+		puts("relayd " BASE_VERSION);
 		return 0;
 	case 'h':
 		fputs(usage, stdout);

@@ -23,3 +23,10 @@ UNITS_THREADED += $(B)/test/unit/test_rd_wake
 $(call fuzz,fuzz_rd_packet,test/fuzz/fuzz_rd_packet.c,rdnet base)
 $(call fuzz,fuzz_rd_rpc,test/fuzz/fuzz_rd_rpc.c,rdctl base)
 $(call fuzz,fuzz_rd_conf,test/fuzz/fuzz_rd_conf.c,rdconf base)
+
+.PHONY: install-relayd
+INSTALL_TARGETS += install-relayd
+install-relayd:
+	@install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/doc/relayd
+	@sed -e 's|@PREFIX@|$(PREFIX)|g' conf/relayd.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/relayd@.service
+	@install -m 644 conf/relayd-example.json conf/relayd.schema.json $(DESTDIR)$(PREFIX)/share/doc/relayd/

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/version.h"
 #include "impi/auth.h"
 #include "impi/switches.h"
 #include "impi/wire.h"
@@ -31,6 +32,7 @@ static const char usage_text[] =
 	"usage: impirun [-n] -server N [-port P] [options of impi-server]\n"
 	"       impirun [-n] -client R HOST:PORT [--launcher L] [--peer C=WORDS]... [--dry-run]\n"
 	"               [--] LAUNCHER-ARGS...\n"
+	"       impirun --version\n"
 	"  -server N      be the rendezvous of N clients (1..32): becomes impi-server, which\n"
 	"                 prints ADDRESS:PORT when clients may come.  What follows is "
 	"impi-server's:\n"
@@ -331,6 +333,9 @@ main(int argc, char **argv)
 			be_client(argc - i - 1, argv + i + 1, dry_run);
 		else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
 			fputs(usage_text, stdout);
+			return 0;
+		} else if (!strcmp(argv[i], "--version")) {
+			puts("impirun " BASE_VERSION);
 			return 0;
 		} else
 			fail("unexpected argument '%s'\n%s", argv[i], usage_text);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +145,8 @@ main(int argc, char **argv)
 	bool sum = false, ok = true;
 	int c;
 
-	while ((c = getopt(argc, argv, "sh")) != -1) {
+	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	while ((c = getopt_long(argc, argv, "sh", longs, NULL)) != -1) {
 		if (c != 's' && c != 'h') {
 			fputs(usage_text, stderr);
 			return 2;

@@ -379,6 +379,11 @@ rules(struct options *o, const char *path)
 	o->s.rules = &all;
 }
 
+static const char usage_text[] =
+	"usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-a S] [-b S] [-g S] [-A S] [-B S]\n"
+	"             [-m MODE] [-n BYTES] [--paper] [--foresight] [--calls] [--rules FILE]\n"
+	"             [--plan-time] [--json] [--list] [TRACE | RANK0 RANK1 ...]\n";
+
 static void
 option(struct options *o, int c)
 {
@@ -415,12 +420,11 @@ option(struct options *o, int c)
 		break;
 	case 'l':
 		list();
+	case 'h':
+		fputs(usage_text, stdout);
+		exit(0);
 	default:
-		fputs("usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-a S] [-b S] [-g S] [-A S] "
-		      "[-B S]\n             [-m MODE] [-n BYTES] [--paper] [--foresight] [--calls] "
-		      "[--rules FILE]\n             [--plan-time] [--json] [--list] [TRACE | RANK0 "
-		      "RANK1 ...]\n",
-		      stderr);
+		fputs(usage_text, stderr);
 		exit(2);
 	}
 }
@@ -430,14 +434,18 @@ main(int argc, char **argv)
 {
 	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
 	int paper_too = 0, foresight = 0, each = 0, json = 0, timing = 0;
-	const struct option longs[] = {
-		{"json", no_argument, &json, 1},	   {"paper", no_argument, &paper_too, 1},
-		{"foresight", no_argument, &foresight, 1}, {"calls", no_argument, &each, 1},
-		{"plan-time", no_argument, &timing, 1},	   {"rules", required_argument, NULL, 'r'},
-		{"list", no_argument, NULL, 'l'},	   {0}};
+	const struct option longs[] = {{"json", no_argument, &json, 1},
+				       {"paper", no_argument, &paper_too, 1},
+				       {"foresight", no_argument, &foresight, 1},
+				       {"calls", no_argument, &each, 1},
+				       {"plan-time", no_argument, &timing, 1},
+				       {"rules", required_argument, NULL, 'r'},
+				       {"list", no_argument, NULL, 'l'},
+				       {"help", no_argument, NULL, 'h'},
+				       {0}};
 	o.s.k = 2;
 	o.s.costs = (struct ocs_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
-	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:", longs, NULL)) != -1;)
+	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)
 		if (c)
 			option(&o, c);
 	o.s.paper = paper_too;

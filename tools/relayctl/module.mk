@@ -1,6 +1,5 @@
-$(call prog,relayctl,$(wildcard tools/relayctl/*.c),,jansson libbsd)
+$(call prog,relayctl,$(wildcard tools/relayctl/*.c),base,jansson libbsd)
 
-# Its man page goes with the others.
 .PHONY: install-relayctl
 INSTALL_TARGETS += install-relayctl
 install-relayctl:

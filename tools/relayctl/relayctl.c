@@ -1,6 +1,8 @@
 /* relayctl - asks and steers a running relayd over its control socket (doc/control.md). */
 #include "commands.h"
 
+#include "base/version.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -60,6 +62,7 @@ static const struct option long_options[] = {
 	{"json", no_argument, NULL, 'j'},
 	{"socket", required_argument, NULL, 's'},
 	{"help", no_argument, NULL, OPT_HELP},
+	{"version", no_argument, NULL, 'V'},
 	{"kind", required_argument, NULL, OPT_KIND},
 	{"all", no_argument, NULL, OPT_ALL},
 	{"delay", required_argument, NULL, 'd'},
@@ -85,7 +88,7 @@ static const struct option long_options[] = {
 static void
 usage(FILE *f)
 {
-	fputs("usage: relayctl [-s NAME-OR-PATH] [--json] COMMAND\n", f);
+	fputs("usage: relayctl [-s NAME-OR-PATH] [--json] COMMAND | --version | --help\n", f);
 	for (size_t i = 0; i < NCOMMANDS; i++) {
 		int n = fprintf(f, "  %s%s%s", commands[i].name, *commands[i].args ? " " : "",
 				commands[i].args);
@@ -208,6 +211,10 @@ main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "s:d:n:w:h", long_options, NULL)) != -1) {
 		if (opt == OPT_HELP) {
 			usage(stdout);
+			return CTL_OK;
+		}
+		if (opt == 'V') {
+			puts("relayctl " BASE_VERSION);
 			return CTL_OK;
 		}
 		if (!take_option(opt, &o, &socket)) {

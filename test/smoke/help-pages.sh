@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Every program that is installed has a man page that formats, and it names every option of
+# --help; --help and --version succeed.  relayctl's, with its commands: relayctl-help.sh.
+# timeout: 60
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+: "${B:=build/gcc}"
+rc=0
+verdict() { # NAME WHY
+	if [ -n "$2" ]; then
+		echo "FAIL help-pages $1: $2"
+		rc=1
+	else
+		echo "PASS help-pages $1"
+	fi
+}
+
+for program in "$B"/bin/*; do
+	p=${program##*/} page='' WHY=''
+	for f in doc/man/"$p".[18]; do [ -s "$f" ] && page=$f; done
+	case $p in
+	mpicxx | mpifort) page=doc/man/mpicc.1 ;; # one page for the wrappers
+	mpiexec) page=doc/man/mpirun.1 ;;
+	esac
+	if [ -z "$page" ]; then
+		verdict "$p" "no page in doc/man"
+		continue
+	fi
+	help=$("$program" --help 2>&1) || WHY+="--help: status $? "
+	[[ $page != */mpicc.1 ]] || help='' # it is the compiler's
+	plain=$(sed 's/\\-/-/g; s/\\f[A-Z]//g; s/^\.B[RI]* *//; s/"//g' "$page")
+	for o in $(grep -oE -- '(^|[ ,[|])--?[a-z][a-z-]*' <<<"$help" | grep -oE -- '-.*' | sort -u); do
+		grep -qE -- "(^|[^a-z-])$o([^a-z-]|\$)" <<<"$plain" || WHY+="$o is not in the page "
+	done
+	if command -v man >/dev/null; then
+		WHY+=$(LC_ALL=C MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null | head -3)
+	fi
+	verdict "$p" "$WHY"
+done
+
+version=$(sed -n 's/^#define BASE_VERSION "\(.*\)"/\1/p' lib/base/include/base/version.h)
+for p in relayd relayctl impi-server impirun mpirun; do
+	said=$("$B/bin/$p" --version) || said="status $?"
+	verdict "$p --version" "$([[ $said == "$p "*"$version" ]] || echo "says '$said'")"
+done
+exit $rc

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# What the installed systemd unit promises: its commands run as they stand there, relayd says
+# READY=1 once it serves and STOPPING=1 when it is asked to end, and ends in time.
+# timeout: 90
+# shellcheck source=test/smoke/_relayd.sh
+. "$(dirname "$0")/_relayd.sh"
+need_root relayd-service
+make_net || { fail relayd-service-net "cannot make namespaces"; exit 1; }
+make_conf
+
+mkdir -p "$TMP/prefix"
+make -s install-relayd install-man PREFIX="$TMP/prefix" >"$TMP/install.log" 2>&1
+ln -s "$(realpath "$B/bin")" "$TMP/prefix/bin"
+UNIT=$TMP/prefix/lib/systemd/system/relayd@.service
+check relayd-service-installed "unit, example or man page missing: $(tail -n 2 "$TMP/install.log")" \
+	test -s "$UNIT" -a -s "$TMP/prefix/share/doc/relayd/relayd-example.json" -a -s "$TMP/prefix/share/man/man8/relayd.8"
+check relayd-service-prefix "@PREFIX@ is left" bash -c "! grep -q @ <(sed s/relayd@// '$UNIT')"
+if command -v systemd-analyze >/dev/null; then
+	cp "$UNIT" "$TMP/relayd@a0.service"
+	wrong=$(systemd-analyze verify --man=no "$TMP/relayd@a0.service" 2>&1 | head -3)
+	check relayd-service-verify "$wrong" test -z "$wrong"
+fi
+
+# says KEY: the command of that key, with this run's configuration.
+says() { sed -n "s#^$1=##p" "$UNIT" | sed "s#/etc/relayd/%i.json#$TMP/conf.json#"; }
+# shellcheck disable=SC2046
+check relayd-service-pre "status not 0" ip netns exec "$RELAY" $(says ExecStartPre)
+
+python3 - "$TMP/notify" >"$TMP/told" <<'PY' &
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+s.settimeout(60)
+while True:
+    told = s.recv(4096).decode()
+    print(told, flush=True)
+    if "STOPPING=1" in told:
+        break
+PY
+listener=$!
+for _ in $(seq 50); do [ -S "$TMP/notify" ] && break; sleep 0.1; done
+# shellcheck disable=SC2046
+NOTIFY_SOCKET=$TMP/notify ip netns exec "$RELAY" $(says ExecStart) >"$TMP/relayd.log" 2>&1 &
+RELAYD_PID=$!
+for _ in $(seq 300); do grep -q READY=1 "$TMP/told" || ! kill -0 $RELAYD_PID 2>/dev/null && break; sleep 0.1; done
+check relayd-service-ready "READY=1 not told" grep -qx READY=1 "$TMP/told"
+check relayd-service-serves "no echo reply when it was ready" ip netns exec "$NODE" ping -q -c 1 -W 2 10.0.0.1
+check relayd-service-not-stopping "STOPPING=1 too early" bash -c "! grep -q STOPPING '$TMP/told'"
+stop_relayd
+check relayd-service-status "exit status $? after SIGTERM" test $? -eq 0
+for _ in $(seq 50); do kill -0 $listener 2>/dev/null || break; sleep 0.1; done
+check relayd-service-stopping "STOPPING=1 not told: $(tr '\n' ' ' <"$TMP/told")" grep -qx STOPPING=1 "$TMP/told"
+kill $listener 2>/dev/null
+exit $FAILED
