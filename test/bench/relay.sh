@@ -33,14 +33,15 @@ rt=()
 rows=$TMP/rows
 : >"$rows"
 
-# scenario FILE HOSTS RELAYS PROCS LANES PATTERN PAYLOAD RATE MESSAGE SERIES
+# scenario FILE HOSTS RELAYS PROCS LANES PATTERN PAYLOAD RATE MESSAGE SERIES; GEN: endpoint or
+# template, WINDOW
 scenario() {
 	cat >"$TMP/$1.json" <<END
 { "name": "$1", "proves": "bench", "world": { "hosts": $2, "relays": $3, "procs_per_relay": $4, "series": ${10:-false} },
  "traffic": { "pattern": "$6", "direction": "out", "lanes": $5, "payload": $7, "window": $WINDOW, "cc": "fixed",
-	"rate_pps": ${8:-0}, "message": ${9:-0} },
+	"generator": "${GEN:-endpoint}", "rate_pps": ${8:-0}, "message": ${9:-0} },
  "run": { "warmup_ms": 200, "measure_ms": $MS, "drain_ms": 20000 },
- "expect": [ { "measure": "lost", "max": 0 }, { "measure": "damaged", "max": 0 }, { "measure": "wrong_ids", "max": 0 } ] }
+ "expect": [ { "measure": "lost", "max": 0 }, { "measure": "damaged", "max": 0 }, { "measure": "wrong_ids", "max": 0 }, { "measure": "reordered", "max": 0 } ] }
 END
 }
 # What is not measured stands still; what is comes before the rest of the machine.  Not at
@@ -78,7 +79,7 @@ worked() {
 	"$TMP/stats" | python3 -c 'import json,sys; w=json.load(sys.stdin)["workers"][0]; print(w["segments"], w["busy_s"])'
 }
 # loaded WHAT ROUND SCENARIO: the same over memif, and what the worker does in the time that it
-# has work: the generator's endpoints cost about as much as the relay, macswap's frames nothing.
+# has work.
 loaded() {
 	local before after
 	before=$(worked) && played "$1" "$2" "$3" "$TMP/lab.json" && after=$(worked) || return 1
@@ -138,23 +139,27 @@ swapped() { # WHAT ROUND LAB BYTES
 	pmd_stop
 }
 memif_part() {
-	local i pid wide="$TMP/pmd-lab.json"
+	local i pid gen wide="$TMP/pmd-lab.json"
 	pg_lab || return 1
 	pid=$(cat "$TMP/relayd.pid")
 	rest "$pid"
 	sed -e "s#/priv.sock#/pmdp.sock#" -e "s#/glob.sock#/pmdg.sock#" -e 's#"stats": "[^"]*", ##' \
 		-e 's#"restart": "[^"]*", ##' "$TMP/lab.json" >"$wide"
 	sed -i 's#"stats": "[^"]*", ##' "$TMP/lab.json"
-	scenario f64 1 1 1 0 pairs 64
-	scenario f1400 1 1 1 0 pairs 1400
-	WINDOW=64 scenario lanes 32 1 3125 100000 all 64
-	scenario lane 1 1 1 0 pairs 64
+	# From templates, as macswap's frames come, and from an endpoint for each path, which costs
+	# the generator as much as the relay.
+	for gen in template endpoint; do
+		GEN=$gen scenario "$gen-64" 1 1 1 0 pairs 64
+		GEN=$gen scenario "$gen-1400" 1 1 1 0 pairs 1400
+		GEN=$gen WINDOW=64 scenario "$gen-lanes" 32 1 3125 100000 all 64
+	done
 	for ((i = 1; i <= ROUNDS; i++)); do
 		echo "  memif, round $i of $ROUNDS" >&2
 		wake "$pid"
-		loaded relay-64 "$i" f64 && loaded relay-1400 "$i" f1400 &&
-			{ [[ $PARTS != *lanes* ]] || { played lane-1 "$i" lane "$TMP/lab.json" &&
-				played lanes-100000 "$i" lanes "$TMP/lab.json"; }; } || return 1
+		for gen in template endpoint; do
+			loaded "relay-64-$gen" "$i" "$gen-64" && loaded "relay-1400-$gen" "$i" "$gen-1400" || return 1
+			[[ $PARTS != *lanes* ]] || loaded "lanes-$gen" "$i" "$gen-lanes" || return 1
+		done
 		rest "$pid"
 		# The same frames: 56 bytes of Suci headers before the payload.
 		swapped macswap-64 "$i" "$wide" 120 && swapped macswap-1400 "$i" "$wide" 1456 || return 1

@@ -49,19 +49,19 @@ def added(what):
 print('| measure | ours | peer | ratio | bar | |')
 print('|---|---|---|---|---|---|')
 for size, bar in ((64, 0.5), (1400, 0.8)):
-    if rows.get(f'relay-{size}') and rows.get(f'macswap-{size}'):
-        line(f'Mpps, {size} B, relay / macswap', median(f'relay-{size}', 'mpps'),
-             median(f'macswap-{size}', 'mpps'),
-             statistics.median(ratios(f'relay-{size}', f'macswap-{size}', 'mpps')),
-             (f'>= {bar}', lambda r, bar=bar: r >= bar), 'Mpps')
-        line(f'Mpps, {size} B, relay in the time it had work / macswap', median(f'relay-{size}-busy', 'mpps'),
-             median(f'macswap-{size}', 'mpps'),
-             statistics.median(ratios(f'relay-{size}-busy', f'macswap-{size}', 'mpps')),
-             ('-', lambda r: True), 'Mpps')
-if rows.get('lane-1') and rows.get('lanes-100000'):
-    line('Mpps, 64 B, 100 000 lanes / 1', median('lanes-100000', 'mpps'), median('lane-1', 'mpps'),
-         statistics.median(ratios('lanes-100000', 'lane-1', 'mpps')),
-         ('>= 0.8', lambda r: r >= 0.8), 'Mpps')
+    for gen in ('template', 'endpoint'):
+        for part, text in (('', ''), ('-busy', ' in the time it had work')):
+            ours, judged = f'relay-{size}-{gen}{part}', gen == 'template' and not part
+            if rows.get(ours) and rows.get(f'macswap-{size}'):
+                line(f'Mpps, {size} B from {gen}s, relay{text} / macswap', median(ours, 'mpps'),
+                     median(f'macswap-{size}', 'mpps'),
+                     statistics.median(ratios(ours, f'macswap-{size}', 'mpps')),
+                     (f'>= {bar}', lambda r, bar=bar: r >= bar) if judged else ('-', lambda r: True), 'Mpps')
+for gen in ('template', 'endpoint'):
+    if rows.get(f'lanes-{gen}'):
+        one = f'relay-64-{gen}'
+        line(f'Mpps, 64 B from {gen}s, 100 000 lanes / 1', median(f'lanes-{gen}', 'mpps'), median(one, 'mpps'),
+             statistics.median(ratios(f'lanes-{gen}', one, 'mpps')), ('>= 0.8', lambda r: r >= 0.8), 'Mpps')
 if rows.get('hop-relay'):
     # The ends and a wire are in every row; what a hop adds is known as well as they are.
     wire = sorted(r['p50_us'] for r in rows['hop-wire'].values())

@@ -100,6 +100,8 @@ bad_files_are_refused_by_name(void **state)
 		{"'pattern':'all'", "'pattern':'some'", "pattern"},
 		{"'out'", "'up'", "direction"},
 		{"'window':8", "'window':0", "traffic.window"},
+		{"'window':8", "'window':8,'generator':'player'", "generator"},
+		{"'window':8", "'window':8,'generator':'template'", "events"},
 		{"'rounds':2", "'rounds':0", "run.rounds"},
 		{"'cut_global'", "'cut_it'", "cut_it"},
 		{"'at_ms':5", "'at_ms':-1", "events[0]"},

@@ -137,7 +137,7 @@ start_eal(struct pg_net *n, const struct pg_lab *lab, const char *prog, char *er
 	uint16_t mtu = lab->side[0].mtu > lab->side[1].mtu ? lab->side[0].mtu : lab->side[1].mtu;
 	uint32_t slots = 2u * lab->side[0].descriptors + 2u * lab->side[1].descriptors;
 	n->plan = rd_pool_plan((uint16_t)(mtu + PG_OVER_MAX), slots,
-			       PG_SIDES * (PG_TX_MAX + PG_RX_BURST), 1);
+			       PG_SIDES * (PG_TX_MAX + PG_RX_BURST) + PG_NET_FRAMES, 1);
 	struct rd_eal_opts eo = {
 		.prog = prog,
 		.file_prefix = *lab->file_prefix ? lab->file_prefix : NULL,
@@ -293,6 +293,12 @@ push(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 	s->tx[s->ntx++] = m;
 	if (s->ntx == PG_RX_BURST)
 		flush(s);
+}
+
+void
+pg_net_push(struct pg_net *n, uint8_t side, struct rte_mbuf *m)
+{
+	push(n, &n->side[side], m);
 }
 
 static struct rte_mbuf *

@@ -22,6 +22,7 @@
 
 #define PG_TX_MAX   64
 #define PG_RX_BURST 32
+#define PG_NET_FRAMES 160 /* buffers a world may keep for itself */
 #define PG_KEPT_MAX 64	 /* datagrams of a side that can be replayed */
 #define PG_KEPT_LEN 2048 /* longer ones are not kept */
 
@@ -103,6 +104,8 @@ bool pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16
 		 struct suci *ep, const struct suci_out *o);
 /* A frame as it is. */
 bool pg_net_raw(struct pg_net *n, uint8_t side, const void *frame, size_t len);
+/* A buffer of the caller's with a whole frame; there is room. */
+void pg_net_push(struct pg_net *n, uint8_t side, struct rte_mbuf *m);
 void pg_net_flush(struct pg_net *n);
 /* The next of the side's first datagrams once more; false: there is none, or no room. */
 bool pg_net_replay(struct pg_net *n, uint8_t side);

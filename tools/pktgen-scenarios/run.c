@@ -15,6 +15,7 @@
 #define ANSWER_MS   20000u
 #define CONNECT_MS  30000u
 #define SETTLE_MS   30u
+#define TAKE_OVER_MS 5000u
 #define ARP_WAIT_MS 10000u
 #define REPLAY_TURN 2 /* frames at a time */
 
@@ -356,6 +357,7 @@ account(struct pg_run *r)
 	add(o, PG_M_damaged, !whole && !r->disrupted);
 	add(o, PG_M_wrong_ids, (double)w->wrong_ids);
 	add(o, PG_M_copies, (double)w->copies);
+	add(o, PG_M_reordered, (double)w->reordered);
 	add(o, PG_M_strays, (double)w->strays);
 	add(o, PG_M_retransmits, (double)w->resent);
 	add(o, PG_M_mislabelled, (double)w->mislabelled);
@@ -413,12 +415,33 @@ install(struct pg_run *r)
 	return 0;
 }
 
+static bool
+is_playable(const struct pg_run *r)
+{
+	return is_drained(r) && pg_world_playable(r->world);
+}
+
+/* Endpoints have warmed up; from here on players send. */
+static int
+take_over(struct pg_run *r)
+{
+	pg_world_send(r->world, false);
+	(void)wait_for(r, is_playable, TAKE_OVER_MS);
+	const char *why = pg_world_play(r->world);
+	if (why)
+		return give_up(r, why);
+	pg_world_send(r->world, true);
+	return 0;
+}
+
 static void
 play(struct pg_run *r)
 {
 	r->start_ns = r->ctx->net.now_ns;
 	pg_world_send(r->world, true);
 	(void)wait_for(r, never, r->load->warmup_ms);
+	if (r->load->from_template && take_over(r))
+		return;
 	measure(r);
 	pg_world_send(r->world, false);
 	if (!r->disrupted)

@@ -123,39 +123,19 @@ pull_wrong(struct pg_station *s, const struct pg_lane *l, uint32_t slot, struct 
 	w->mislabelled++;
 }
 
-static bool
-pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
+void
+pg_world_make(struct pg_station *s, struct pg_flow *f, uint8_t *head, struct suci_segment *seg)
 {
-	struct pg_station *s = user;
 	struct pg_world *w = s->w;
-	uint8_t fi = path < PG_PATHS_MAX ? s->flow_of[path] : 255;
-	if (!w->sending || fi == 255 || !s->flow[fi].n)
-		return false;
-	struct pg_flow *f = &s->flow[fi];
-	if (!s->nfree) {
-		f->starved = true;
-		return false;
-	}
-	if (!token(s, f, now_ns))
-		return false;
 	struct pg_lane *l = &w->lane[f->first + f->cursor];
-	uint32_t slot = s->free_slot[--s->nfree];
-	s->wrong = w->wrong_labels && !s->wrong;
-	if (s->wrong) {
-		pull_wrong(s, l, slot, seg);
-		return true;
-	}
 	f->cursor = f->cursor + 1 == f->n ? 0 : f->cursor + 1;
-	uint32_t mss = draw_size(w), base;
-	uint8_t *head = s->slot[slot];
+	uint32_t mss = draw_size(w), base = w->job[l->job].base[s->relay ? 0 : s->side];
 	bool first = l->left == 0;
-	base = w->job[l->job].base[s->relay ? 0 : s->side];
 	*seg = (struct suci_segment){.dst_label = base + l->dst,
 				     .src_label = base + l->src,
 				     .seq = l->seq++,
 				     .window = 1024,
-				     .mss = (uint16_t)mss,
-				     .cookie = slot};
+				     .mss = (uint16_t)mss};
 	if (first) {
 		l->block = seg->seq;
 		l->left = w->load->message > mss ? w->load->message : mss;
@@ -182,6 +162,30 @@ pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 	w->sent.segments++;
 	w->sent.bytes += bytes;
 	w->sent.hash += mix(l->job, l->src, l->dst, seg->seq);
+}
+
+static bool
+pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
+{
+	struct pg_station *s = user;
+	struct pg_world *w = s->w;
+	uint8_t fi = path < PG_PATHS_MAX ? s->flow_of[path] : 255;
+	if (!w->sending || fi == 255 || !s->flow[fi].n)
+		return false;
+	struct pg_flow *f = &s->flow[fi];
+	if (!s->nfree) {
+		f->starved = true;
+		return false;
+	}
+	if (!token(s, f, now_ns))
+		return false;
+	uint32_t slot = s->free_slot[--s->nfree];
+	s->wrong = w->wrong_labels && !s->wrong;
+	if (s->wrong)
+		pull_wrong(s, &w->lane[f->first + f->cursor], slot, seg);
+	else
+		pg_world_make(s, f, s->slot[slot], seg);
+	seg->cookie = slot;
 	return true;
 }
 
@@ -306,6 +310,10 @@ is_new(struct pg_world *w, struct pg_lane *l, uint32_t seq)
 	if (WORD(seq) & BIT(seq))
 		return false;
 	WORD(seq) |= BIT(seq);
+	if ((int32_t)(seq - l->rx_next) < 0)
+		w->reordered++;
+	else
+		l->rx_next = seq + 1;
 	while (WORD(l->rx_base) & BIT(l->rx_base)) {
 		WORD(l->rx_base) &= ~BIT(l->rx_base);
 		l->rx_base++;
@@ -331,8 +339,8 @@ account(struct pg_world *w, const uint8_t *data, uint64_t now_ns)
 	w->last_rx_ns = now_ns;
 }
 
-static enum suci_verdict
-segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+enum suci_verdict
+pg_world_take(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
 {
 	struct pg_station *s = user;
 	struct pg_world *w = s->w;
@@ -446,7 +454,7 @@ pg_world_ops(void)
 		.accept = accept,
 		.path_up = path_up,
 		.path_down = path_down,
-		.segment = segment,
+		.segment = pg_world_take,
 		.released = released,
 		.pull = pull,
 		.room = room,
@@ -466,6 +474,8 @@ pg_world_datagram(void *user, uint8_t side, uint32_t i, const struct suci_addr *
 	if (i >= w->nstations[side] || w->station[side][i].killed)
 		return;
 	struct pg_station *s = &w->station[side][i];
+	if (w->load->from_template && pg_play_rx(s, from, payload, len))
+		return;
 	heat(s);
 	suci_rx_ecn(s->ep, from, payload, len, ecn, 0, w->net->now_ns);
 }
@@ -493,8 +503,8 @@ is_sender(const struct pg_station *s)
 	return false;
 }
 
-static uint32_t
-serve(struct pg_station *s)
+uint32_t
+pg_world_serve(struct pg_station *s)
 {
 	struct pg_world *w = s->w;
 	struct suci_out o;
@@ -506,6 +516,8 @@ serve(struct pg_station *s)
 	while (n < TX_TURN && pg_net_room(w->net, s->side) && suci_tx(s->ep, &o, now)) {
 		n++;
 		w->resent += o.retransmit;
+		if (w->load->from_template)
+			pg_play_saw(s, &o);
 		if (!s->killed)
 			(void)pg_net_send(w->net, s->side, &s->self, &s->ip_id, s->ep, &o);
 	}
@@ -517,6 +529,8 @@ pg_world_turn(struct pg_world *w)
 {
 	uint32_t n = 0, total = w->nstations[0] + w->nstations[1];
 	uint64_t soon = w->net->now_ns + SOON_NS;
+	if (w->playing)
+		return pg_play_turn(w);
 	for (uint32_t i = 0; i < COLD_TURN && i < total; i++) {
 		uint32_t k = w->cold_cursor;
 		w->cold_cursor = k + 1 == total ? 0 : k + 1;
@@ -527,7 +541,7 @@ pg_world_turn(struct pg_world *w)
 	}
 	for (uint32_t i = 0; i < w->nhot;) {
 		struct pg_station *s = w->hot[i];
-		uint32_t k = serve(s);
+		uint32_t k = pg_world_serve(s);
 		n += k;
 		if (k || suci_expiry_ns(s->ep) <= soon ||
 		    (w->sending && w->gap_ns && is_sender(s))) {
@@ -576,7 +590,7 @@ pg_world_connected(const struct pg_world *w)
 uint64_t
 pg_world_held(const struct pg_world *w)
 {
-	uint64_t n = 0;
+	uint64_t n = w->playing ? pg_play_held(w) : 0;
 	for (int side = 0; side < PG_SIDES; side++)
 		for (uint32_t i = 0; i < w->nstations[side]; i++)
 			if (!w->station[side][i].killed)
@@ -607,6 +621,7 @@ pg_world_note(struct pg_world *w, uint32_t job, const char *text)
 void
 pg_world_close(struct pg_world *w)
 {
+	w->playing = false; /* CLOSE is the endpoints' */
 	for (int side = 0; side < PG_SIDES; side++)
 		for (uint32_t i = 0; i < w->nstations[side]; i++) {
 			struct pg_station *s = &w->station[side][i];

@@ -22,6 +22,7 @@
 #include "base/hist.h"
 #include "base/prng.h"
 #include "net.h"
+#include "player.h"
 #include "pktgen/load.h"
 #include "relay/job.h"
 #include "relay/note.h"
@@ -29,12 +30,14 @@
 
 #define PG_HEAD_MAX  64u /* bytes of a segment that are its own, the rest is a pattern */
 #define PG_PATHS_MAX 32u /* of one endpoint: relayd's workers, and their successors */
+#define PG_FRAMES    PG_NET_FRAMES
 
 struct pg_lane {
 	uint32_t job, src, dst;
 	uint32_t seq, block;
 	uint32_t left;	  /* bytes of the message that are still to be sent */
 	uint32_t rx_base; /* all before it have come, or are given up */
+	uint32_t rx_next; /* the highest that came, and one */
 };
 
 /* The lanes of one endpoint that leave over one path. */
@@ -42,6 +45,7 @@ struct pg_flow {
 	uint32_t first, n, cursor;
 	uint32_t path;
 	bool starved; /* pull found no slot or no token */
+	struct pg_play *play; /* with a template; else NULL */
 };
 
 struct pg_station {
@@ -54,6 +58,7 @@ struct pg_station {
 	bool hot;
 	bool told;  /* an ABORT came */
 	bool wrong; /* the last segment was mislabelled */
+	bool played; /* its paths are, and its endpoint rests */
 	uint32_t job, rank;
 	uint32_t up; /* paths */
 	uint32_t token;
@@ -102,19 +107,23 @@ struct pg_world {
 	uint64_t take_gap_ns;
 	uint32_t nsenders;
 	bool sending, measuring, no_room;
+	bool playing; /* from templates */
 	bool wrong_labels; /* every other segment is one that relayd must not pass on */
 	uint64_t mislabelled;
 	uint64_t last_rx_ns, stall_ns;
 	uint64_t told_ns; /* the last ABORT */
 	struct pg_tally sent, received;
-	uint64_t wrong_ids, strays, resent, copies;
+	uint64_t wrong_ids, strays, resent, copies, reordered;
 	struct base_prng prng;
 	uint32_t weights;
 	uint32_t incarnation;
 	struct base_hist latency;
-	void *mem[16];
+	void *mem[24];
 	uint32_t nmem;
 	const uint8_t *pattern;
+	struct rte_mbuf *frame[PG_FRAMES]; /* templates: the pattern is in them */
+	uint32_t next_frame;
+	uint64_t pattern_sum;
 };
 
 /* All that the scenario needs, with the labels of *labels; NULL and err: no memory. */
@@ -135,6 +144,10 @@ void pg_world_send(struct pg_world *w, bool on);
 bool pg_world_connected(const struct pg_world *w);
 /* Segments in custody of our endpoints. */
 uint64_t pg_world_held(const struct pg_world *w);
+/* With "generator": "template", when all is quiet: can players go on where the endpoints are, and
+ * do so.  NULL, or what stands in the way. */
+bool pg_world_playable(const struct pg_world *w);
+const char *pg_world_play(struct pg_world *w);
 /* A station that knows nothing of what was. */
 void pg_world_restart(struct pg_world *w, uint8_t side, uint32_t i);
 void pg_world_note(struct pg_world *w, uint32_t job, const char *text);

@@ -344,10 +344,21 @@ start_side(struct pg_world *w, uint8_t side)
 	uint8_t *mem = each ? take(w, n, each) : NULL;
 	uint8_t(*slot)[PG_HEAD_MAX] = take(w, (size_t)n * lim->segments_max, PG_HEAD_MAX);
 	uint16_t *free_slot = take(w, (size_t)n * lim->segments_max, sizeof *free_slot);
-	if (!mem || !slot || !free_slot)
+	uint32_t flows = w->station[side]->nflows;
+	struct pg_play *play = NULL;
+	uint8_t *players = NULL;
+	if (w->load->from_template) {
+		play = take(w, (size_t)n * flows, sizeof *play);
+		players = take(w, (size_t)n * flows, pg_player_size());
+	}
+	if (!mem || !slot || !free_slot || (w->load->from_template && (!play || !players)))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		struct pg_station *s = &w->station[side][i];
+		for (uint32_t f = 0; play && f < flows; f++) {
+			size_t k = (size_t)i * flows + f;
+			pg_play_new(w, &s->flow[f], &play[k], side, players + k * pg_player_size());
+		}
 		s->slot = slot + (size_t)i * lim->segments_max;
 		s->free_slot = free_slot + (size_t)i * lim->segments_max;
 		if (!pg_station_start(w, s, mem + i * each))
@@ -435,6 +446,7 @@ pg_world_free(struct pg_world *w, struct relay_labels labels[PG_SIDES])
 {
 	if (!w)
 		return;
+	pg_play_free(w);
 	for (int side = 0; side < PG_SIDES; side++) {
 		for (uint32_t i = 0; i < w->nstations[side]; i++)
 			if (w->station[side][i].ep)

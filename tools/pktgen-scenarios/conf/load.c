@@ -135,7 +135,8 @@ read_traffic(struct pg_load *l, json_t *o, const struct bad *b)
 	static const char *const patterns[] = {"pairs", "incast", "all"};
 	static const char *const directions[] = {"", "out", "in", "both"};
 	static const char *const ccs[] = {"cubic", "fixed"};
-	const char *pattern = "pairs", *direction = "both", *cc = "cubic";
+	static const char *const generators[] = {"endpoint", "template"};
+	const char *pattern = "pairs", *direction = "both", *cc = "cubic", *gen = "endpoint";
 	struct number n[] = {
 		{"lanes", 0, 0, 1 << 20},	 {"message", 0, 0, 1 << 30},
 		{"rate_pps", 0, 0, 100000000},	 {"window", 256, 1, 4096},
@@ -144,23 +145,25 @@ read_traffic(struct pg_load *l, json_t *o, const struct bad *b)
 	};
 	json_t *payload;
 	json_error_t e;
-	if (json_unpack_ex(o, &e, JSON_STRICT, "{s:s,s?s,s:o,s?s,s?I,s?I,s?I,s?I,s?I,s?I,s?I}",
+	if (json_unpack_ex(o, &e, JSON_STRICT, "{s:s,s?s,s:o,s?s,s?s,s?I,s?I,s?I,s?I,s?I,s?I,s?I}",
 			   "pattern", &pattern, "direction", &direction, "payload", &payload, "cc",
-			   &cc, n[0].key, &n[0].v, n[1].key, &n[1].v, n[2].key, &n[2].v, n[3].key,
+			   &cc, "generator", &gen, n[0].key, &n[0].v, n[1].key, &n[1].v, n[2].key, &n[2].v, n[3].key,
 			   &n[3].v, n[4].key, &n[4].v, n[5].key, &n[5].v, n[6].key, &n[6].v))
 		return fail(b, "traffic: %s", e.text);
 	int p = one_of(pattern, patterns, 3), d = one_of(direction, directions, 4);
-	int fixed = one_of(cc, ccs, 2);
-	if (p < 0 || d < 1 || fixed < 0)
+	int fixed = one_of(cc, ccs, 2), template = one_of(gen, generators, 2);
+	if (p < 0 || d < 1 || fixed < 0 || template < 0)
 		return fail(b, "traffic.%s: there is no such one",
-			    p < 0   ? "pattern"
-			    : d < 1 ? "direction"
-				    : "cc");
+			    p < 0	? "pattern"
+			    : d < 1	? "direction"
+			    : fixed < 0 ? "cc"
+					: "generator");
 	if (in_bounds("traffic", n, 7, b))
 		return -1;
 	l->pattern = (enum pg_pattern)p;
 	l->direction = (enum pg_direction)d;
 	l->fixed = fixed;
+	l->from_template = template;
 	l->lanes = (uint32_t)n[0].v;
 	l->message = (uint32_t)n[1].v;
 	l->rate_pps = (uint64_t)n[2].v;
@@ -267,6 +270,19 @@ read_want(struct pg_want *w, json_t *v, size_t i, const struct bad *b)
 	return 0;
 }
 
+/* A player has one frame, sends it as fast as it may, and nothing a second time. */
+static int
+check_template(const struct pg_load *l, const struct bad *b)
+{
+	if (!l->from_template)
+		return 0;
+	if (l->nsizes > 1 || l->message || l->rate_pps || l->receiver_pps || l->loss_ppm ||
+	    l->nevents || l->series)
+		return fail(b, "traffic.generator: a template is for segments of one size, without "
+			       "message, rate_pps, receiver_pps, loss_ppm, series and events");
+	return 0;
+}
+
 static int
 read_root(struct pg_load *l, json_t *root, const struct bad *b)
 {
@@ -286,7 +302,7 @@ read_root(struct pg_load *l, json_t *root, const struct bad *b)
 	    json_array_size(expect) > PG_WANTS_MAX)
 		return fail(b, "expect: a list of 1 to %d expectations is wanted", PG_WANTS_MAX);
 	if (read_world(l, world, b) || read_traffic(l, traffic, b) || read_run(l, run, b) ||
-	    read_events(l, events, b))
+	    read_events(l, events, b) || check_template(l, b))
 		return -1;
 	json_array_foreach(expect, i, v) if (read_want(&l->want[l->nwants++], v, i, b)) return -1;
 	return 0;

@@ -68,6 +68,7 @@ struct pg_event {
 	X(wrong_ids, "first segments whose process ids are not those of the table")     \
 	X(strays, "segments for another process than the one they came to")             \
 	X(copies, "segments that came once more: a hop retransmitted what had arrived") \
+	X(reordered, "segments that came after a later one of their lane")              \
 	X(retransmits, "segments the generator sent again")                             \
 	X(p50_us, "latency, median")                                                    \
 	X(p99_us, "latency, 99 %")                                                      \
@@ -130,6 +131,7 @@ struct pg_load {
 	uint32_t receiver_pps; /* each receiver takes at most; 0: all */
 	uint32_t loss_ppm;     /* frames lost at random on either side */
 	bool fixed;	       /* congestion control fixed instead of cubic */
+	bool from_template;    /* segments are played, once endpoints have opened the paths */
 	uint64_t seed;
 	/* run */
 	uint32_t warmup_ms, measure_ms, drain_ms, rounds;

@@ -1,0 +1,241 @@
+/* Playing a world: templates instead of endpoints where only the rate counts.  Labels, numbers
+ * and process ids of each segment are made and judged by the same code as an endpoint's; only
+ * the path below is a player (player.h). */
+#include "world.h"
+#include "world_private.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_mbuf.h>
+
+#define HEADERS	    (SUCI_PATH_HDR + SUCI_LANE_HDR + SUCI_FIRST_EXT)
+#define TX_TURN	    PG_RX_BURST /* segments of one path in a turn */
+#define ACK_WAIT_NS (20 * BASE_US_NS)
+
+_Static_assert(PG_FRAMES > 2 * PG_TX_MAX, "both sides may be full and a turn goes on");
+
+void
+pg_play_new(const struct pg_world *w, struct pg_flow *f, struct pg_play *play, uint8_t side,
+	    void *mem)
+{
+	/* An endpoint acknowledges once in a burst, too. */
+	struct pg_player_conf conf = {.window = w->load->window,
+				      .credit = w->credit[side],
+				      .ack_every = PG_RX_BURST,
+				      .ack_wait_ns = ACK_WAIT_NS};
+	play->player = pg_player_new(mem, &conf);
+	f->play = play;
+}
+
+void
+pg_play_free(struct pg_world *w)
+{
+	for (uint32_t i = 0; i < PG_FRAMES; i++)
+		rte_pktmbuf_free(w->frame[i]);
+	memset(w->frame, 0, sizeof w->frame);
+}
+
+/* ---- looking on, and taking over ------------------------------------------------------- */
+
+void
+pg_play_saw(struct pg_station *s, const struct suci_out *o)
+{
+	uint8_t fi = o->path < PG_PATHS_MAX ? s->flow_of[o->path] : 255;
+	if (fi != 255)
+		pg_player_saw(s->flow[fi].play->player, o->head, o->head_len);
+}
+
+/* All paths of the station that are up can be played. */
+static bool
+is_ready(const struct pg_station *s)
+{
+	for (uint32_t f = 0; f < s->nflows; f++)
+		if (s->flow[f].path == UINT32_MAX || !pg_player_ready(s->flow[f].play->player))
+			return false;
+	return true;
+}
+
+static bool
+is_sender(const struct pg_station *s)
+{
+	for (uint32_t f = 0; f < s->nflows; f++)
+		if (s->flow[f].n)
+			return true;
+	return false;
+}
+
+bool
+pg_world_playable(const struct pg_world *w)
+{
+	for (int side = 0; side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < w->nstations[side]; i++)
+			if (is_sender(&w->station[side][i]) && !is_ready(&w->station[side][i]))
+				return false;
+	return true;
+}
+
+static bool
+make_frames(struct pg_world *w)
+{
+	uint32_t bytes = w->load->size[0].bytes;
+	for (uint32_t i = 0; i < PG_FRAMES; i++) {
+		struct rte_mbuf *m = w->frame[i] = rte_pktmbuf_alloc(w->net->pool);
+		char *at = m ? rte_pktmbuf_append(m, (uint16_t)(RD_FRAME_HDR + HEADERS + bytes))
+			     : NULL;
+		if (!at)
+			return false;
+		memset(at, 0, RD_FRAME_HDR + HEADERS + PG_HEAD_MAX);
+		memcpy(at + RD_FRAME_HDR + HEADERS + PG_HEAD_MAX, w->pattern, bytes - PG_HEAD_MAX);
+	}
+	w->pattern_sum = rd_cksum_add(0, w->pattern, bytes - PG_HEAD_MAX);
+	return true;
+}
+
+static void
+write_headers(struct pg_world *w, struct pg_station *s)
+{
+	const struct pg_side *side = &w->net->side[s->side];
+	for (uint32_t f = 0; f < s->nflows; f++)
+		rd_write_udp(s->flow[f].play->header, &s->self, side->relay_mac, side->conf->relay,
+			     (uint16_t)(side->conf->udp_port + f), 0,
+			     HEADERS + w->load->size[0].bytes, 0);
+}
+
+const char *
+pg_world_play(struct pg_world *w)
+{
+	if (w->seal.aead)
+		return "a template cannot be sealed: the lab has a key_file";
+	if (!pg_world_playable(w))
+		return "the paths did not become quiet, so no template can be played";
+	if (!make_frames(w))
+		return "no packet buffers for templates";
+	for (int side = 0; side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < w->nstations[side]; i++) {
+			struct pg_station *s = &w->station[side][i];
+			s->played = is_ready(s); /* others go on with their endpoint */
+			for (uint32_t f = 0; s->played && f < s->nflows; f++)
+				pg_player_begin(s->flow[f].play->player);
+			write_headers(w, s);
+		}
+	w->playing = true;
+	return NULL;
+}
+
+/* ---- in ---------------------------------------------------------------------------------- */
+
+bool
+pg_play_rx(struct pg_station *s, const struct suci_addr *from, const uint8_t *payload, size_t len)
+{
+	uint64_t now = s->w->net->now_ns;
+	uint16_t first = s->w->net->side[s->side].conf->udp_port;
+	uint32_t fi = s->relay ? (uint32_t)(from->port - first) : 0;
+	struct suci_segment seg;
+	if (fi >= s->nflows)
+		return false;
+	struct pg_player *p = s->flow[fi].play->player;
+	if (!s->w->playing || !s->played) {
+		(void)pg_player_rx(p, payload, len, now, &seg);
+		return false;
+	}
+	if (!pg_player_mine(p, payload, len))
+		return false; /* CLOSE */
+	if (pg_player_rx(p, payload, len, now, &seg))
+		(void)pg_world_take(s, s->flow[fi].path, &seg, now);
+	return true;
+}
+
+/* ---- out --------------------------------------------------------------------------------- */
+
+/* One that no port has any more; the last one that was sent is still in the cache. */
+static struct rte_mbuf *
+free_frame(struct pg_world *w)
+{
+	while (w->next_frame < PG_FRAMES) {
+		struct rte_mbuf *m = w->frame[w->next_frame++];
+		if (rte_mbuf_refcnt_read(m) == 1)
+			return m;
+	}
+	return NULL;
+}
+
+static uint32_t
+send_segments(struct pg_station *s, struct pg_flow *f, uint64_t now)
+{
+	struct pg_world *w = s->w;
+	uint32_t n = 0, may = pg_player_may(f->play->player);
+	/* As windows of lanes do: what is on the way between the ends is bounded, too. */
+	uint64_t most = 2ull * w->load->window * w->nsenders;
+	while (n < may && n < TX_TURN && pg_net_room(w->net, s->side) &&
+	       w->sent.segments < w->received.segments + most) {
+		struct suci_segment seg;
+		struct rte_mbuf *m = free_frame(w);
+		if (!m)
+			break;
+		uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *), *udp = at + RD_FRAME_HDR;
+		memcpy(at, f->play->header, RD_FRAME_HDR);
+		pg_world_make(s, f, udp + HEADERS, &seg);
+		(void)pg_player_head(f->play->player, &seg, udp, now);
+		rd_udp_checksum(at, HEADERS + PG_HEAD_MAX, w->pattern_sum);
+		rte_mbuf_refcnt_update(m, 1); /* the port gives one back */
+		pg_net_push(w->net, s->side, m);
+		n++;
+	}
+	return n;
+}
+
+static uint32_t
+send_ack(struct pg_station *s, uint32_t fi, uint64_t now)
+{
+	struct pg_world *w = s->w;
+	const struct pg_side *side = &w->net->side[s->side];
+	uint8_t frame[RD_FRAME_HDR + PG_PLAYER_ACK_MAX];
+	if (!pg_net_room(w->net, s->side))
+		return 0;
+	size_t len = pg_player_ack(s->flow[fi].play->player, frame + RD_FRAME_HDR, now);
+	if (!len)
+		return 0;
+	rd_write_udp(frame, &s->self, side->relay_mac, side->conf->relay,
+		     (uint16_t)(side->conf->udp_port + fi), 0, (uint32_t)len, 0);
+	rd_udp_checksum(frame, len, 0);
+	(void)pg_net_raw(w->net, s->side, frame, RD_FRAME_HDR + len); /* the next one says more */
+	return 1;
+}
+
+uint32_t
+pg_play_turn(struct pg_world *w)
+{
+	uint32_t n = 0;
+	uint64_t now = w->net->now_ns;
+	w->next_frame = 0;
+	for (int side = 0; side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < w->nstations[side]; i++) {
+			struct pg_station *s = &w->station[side][i];
+			if (!s->played)
+				n += pg_world_serve(s);
+			for (uint32_t f = 0; s->played && f < s->nflows; f++) {
+				if (s->flow[f].path == UINT32_MAX)
+					continue;
+				n += send_ack(s, f, now);
+				if (w->sending && s->flow[f].n)
+					n += send_segments(s, &s->flow[f], now);
+			}
+		}
+	return n;
+}
+
+uint64_t
+pg_play_held(const struct pg_world *w)
+{
+	uint64_t n = 0;
+	for (int side = 0; side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < w->nstations[side]; i++) {
+			const struct pg_station *s = &w->station[side][i];
+			for (uint32_t f = 0; s->played && f < s->nflows; f++)
+				n += pg_player_held(s->flow[f].play->player);
+		}
+	return n;
+}
