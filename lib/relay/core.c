@@ -122,7 +122,7 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 	    conf->nlights > RELAY_LIGHTS_MAX || !cluster_ok(conf))
 		return NULL;
 	struct relay_core *c = mem;
-	*c = (struct relay_core){.conf = *conf, .expiry_ns = BASE_NEVER_NS};
+	*c = (struct relay_core){.conf = *conf, .expiry_ns = BASE_NEVER_NS, .era = 1};
 	if (!c->conf.connect_ns)
 		c->conf.connect_ns = 10 * BASE_S_NS;
 	if (!c->conf.retry_ns)
@@ -155,6 +155,16 @@ void
 relay_bind(struct relay_core *c, struct suci *ep)
 {
 	c->ep = ep;
+}
+
+void
+new_era(struct relay_core *c)
+{
+	if (++c->era)
+		return;
+	c->era = 1; /* what is left of the first round through all numbers must not hold */
+	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++)
+		c->path[i].recent.era = 0;
 }
 
 uint16_t

@@ -63,23 +63,45 @@ check_foreign(struct relay_core *c, const struct path *in, const struct ends *e)
 	return NULL;
 }
 
+/* The tables are asked.  What they say is kept; whether it may pass is not. */
+static uint64_t *
+look_up(struct relay_core *c, struct recent *r, const struct suci_segment *seg)
+{
+	uint32_t src_job;
+	r->era = 0;
+	const struct proc *dst = find_proc(c, seg->dst_label, &r->job, &r->dst_rank);
+	if (!dst)
+		return &c->n.drop_label;
+	const struct proc *src = find_proc(c, seg->src_label, &src_job, &r->src_rank);
+	if (!src || src_job != r->job)
+		return &c->n.drop_source_label;
+	r->dst_label = seg->dst_label;
+	r->src_label = seg->src_label;
+	r->dst = (uint32_t)(dst - c->proc);
+	r->src = (uint32_t)(src - c->proc);
+	r->era = c->era;
+	return NULL;
+}
+
 /* Which processes the segment names, and may it come over this path?  NULL, or
  * the counter of what is wrong. */
 static uint64_t *
-check_ends(struct relay_core *c, const struct path *in, const struct suci_segment *seg,
-	   struct ends *e)
+check_ends(struct relay_core *c, struct path *in, const struct suci_segment *seg, struct ends *e)
 {
-	uint32_t job, src_job;
+	struct recent *r = &in->recent;
 	if (in->kind == RELAY_PATH_NONE)
 		return &c->n.drop_path;
-	e->dst = find_proc(c, seg->dst_label, &job, &e->dst_rank);
-	if (!e->dst)
-		return &c->n.drop_label;
-	e->src = find_proc(c, seg->src_label, &src_job, &e->src_rank);
-	if (!e->src || src_job != job)
-		return &c->n.drop_source_label;
-	e->job = &c->job[job];
-	if (!source_ok(c, in, job, e))
+	if (r->era != c->era || r->dst_label != seg->dst_label || r->src_label != seg->src_label) {
+		uint64_t *unknown = look_up(c, r, seg);
+		if (unknown)
+			return unknown;
+	}
+	e->dst = &c->proc[r->dst];
+	e->src = &c->proc[r->src];
+	e->dst_rank = r->dst_rank;
+	e->src_rank = r->src_rank;
+	e->job = &c->job[r->job];
+	if (!source_ok(c, in, r->job, e))
 		return &c->n.drop_source;
 	/* Relays stand between the own cluster and others. */
 	if (((e->src->flags ^ e->dst->flags) & PROC_LOCAL) == 0)

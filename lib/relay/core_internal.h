@@ -175,6 +175,14 @@ struct light {
 	struct relay_light to;
 };
 
+/* Whom the labels of the segment before named: the next one of a path names mostly the same. */
+struct recent {
+	uint32_t dst_label, src_label;
+	uint32_t dst, src; /* in the table of processes */
+	uint32_t dst_rank, src_rank, job;
+	uint32_t era; /* holds while this is relay_core's; 0: never */
+};
+
 struct path {
 	uint8_t kind; /* enum relay_path_kind */
 	bool up;
@@ -184,6 +192,7 @@ struct path {
 	struct suci_addr peer;
 	uint32_t blocked;  /* the way out that last had no room for what came in here */
 	uint64_t close_ns; /* BASE_NEVER_NS unless lingering */
+	struct recent recent;
 	uint64_t rx_segments, rx_bytes, rx_taken, rx_dropped, rx_refused;
 	uint64_t tx_segments, tx_bytes, tx_acked, tx_abandoned;
 };
@@ -201,6 +210,7 @@ struct relay_core {
 	bool leaving;	    /* relay_core_leave() */
 	uint32_t free_page; /* list head */
 	uint32_t pages_free, pages_max;
+	uint32_t era; /* since labels last came or went */
 	struct relay_counters n;
 	void (*watch)(void *user, const struct relay_seen *s);
 	void *watch_user;
@@ -273,6 +283,9 @@ wake_at(struct relay_core *c, uint64_t at_ns)
 {
 	c->expiry_ns = base_min_ns(c->expiry_ns, at_ns);
 }
+
+/* Labels came or went: what was looked up before says nothing any more. */
+void new_era(struct relay_core *c);
 
 /* core_job.c */
 struct job *job_by_base(const struct relay_core *c, uint32_t label_base);

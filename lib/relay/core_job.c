@@ -111,6 +111,7 @@ trunks_fit(const struct relay_core *c, const struct relay_job *job)
 static void
 put_pages(struct relay_core *c, const struct job *j, uint32_t job)
 {
+	new_era(c);
 	for (uint32_t r = 0; r < j->nworld; r += RELAY_LABEL_PAGE) {
 		uint32_t slot = c->free_page;
 		BASE_ASSERT(slot != NONE);
@@ -411,6 +412,7 @@ leave_paths(struct relay_core *c, const struct job *j, uint32_t from, const char
 static void
 free_pages(struct relay_core *c, const struct job *j)
 {
+	new_era(c);
 	for (uint32_t r = 0; r < j->nworld; r += RELAY_LABEL_PAGE) {
 		uint32_t *slot = map_slot(c, j->label_base + r);
 		struct page *pg = &c->page[*slot];

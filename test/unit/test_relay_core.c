@@ -539,6 +539,45 @@ jobs_come_and_go(void **state)
 	relay_free(r);
 }
 
+/* The same two labels over the same trunk, which are of one job, of none, and of the next one,
+ * where they name others; and of a process that may not have come this way. */
+static void
+labels_are_used_again(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	struct job_spec later = spec2;
+	later.token = spec2.token + 1;
+	later.nprocs[0] = 2; /* rank 2 is remote now */
+	add_job(r, spec2);
+	uint32_t base = spec2.label_base[0], t = connect_trunk(r, 1, 0);
+	uint32_t p = connect_proc(r, &spec2, 1, 1);
+	struct suci_segment s = make_segment(r, 0, base + 2, base + 3, 0);
+	struct suci_segment to_1 = make_segment(r, 1, base + 1, base + 3, 0);
+	uint32_t p2 = connect_proc(r, &spec2, 2, 2);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(feed(r, t, &s), SUCI_TAKEN);
+	assert_int_equal(r->ep.path[p2].nsent, 3);
+	assert_int_equal(feed(r, t, &to_1), SUCI_TAKEN);
+	assert_int_equal(r->ep.path[p].nsent, 1);
+	/* What one path may send the other may not, with the labels just looked up. */
+	struct suci_segment up = make_segment(r, 2, base + 3, base + 1, 0);
+	assert_int_equal(feed(r, p, &up), SUCI_TAKEN);
+	assert_int_equal(feed(r, p2, &up), SUCI_DROPPED);
+	assert_int_equal(relay_core_counters(r->c)->drop_source, 1);
+
+	assert_int_equal(feed(r, t, &s), SUCI_TAKEN); /* looked up when the job ends */
+	assert_int_equal(relay_job_end(r->c, base, NULL, r->ep.now), 0);
+	assert_int_equal(feed(r, t, &s), SUCI_DROPPED);
+	assert_int_equal(relay_core_counters(r->c)->drop_label, 1);
+	add_job(r, later);
+	assert_int_equal(feed(r, t, &s), SUCI_DROPPED);
+	assert_int_equal(relay_core_counters(r->c)->drop_destination, 1);
+	assert_int_equal(relay_core_counters(r->c)->drop_label, 1);
+	check(r);
+	relay_free(r);
+}
+
 /* Four trunk slots, a fifth relay: the one nobody uses makes room. */
 static void
 idle_trunk_makes_room(void **state)
@@ -661,6 +700,7 @@ main(void)
 		cmocka_unit_test(unready_process_is_asked_again),
 		cmocka_unit_test(what_does_not_fit_changes_nothing),
 		cmocka_unit_test(jobs_come_and_go),
+		cmocka_unit_test(labels_are_used_again),
 		cmocka_unit_test(idle_trunk_makes_room),
 		cmocka_unit_test(who_watches_sees_what_is_taken),
 		cmocka_unit_test(bad_limits),
