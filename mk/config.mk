@@ -46,6 +46,9 @@ ifneq ($(filter fuzz,$(EXTRAS)),)
 SAN += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 endif
 
+# For programs that the compiler sees as a whole.
+LTO := $(if $(strip $(EXTRAS))$(findstring clang,$(CC)),,-flto=auto)
+
 # With bugs planted on purpose, see lib/suci/canary.h.
 ifneq ($(filter canary,$(EXTRAS)),)
 SAN += -DSUCI_CANARY

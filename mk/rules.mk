@@ -2,6 +2,8 @@
 #
 #   $(call lib,NAME,DIR,LIBS,PKGS)          archive of DIR/*.c, headers in DIR/include
 #   $(call prog,NAME,SOURCES,LIBS,PKGS,EXTRA_LDFLAGS)      build/.../bin/NAME
+#   $(call whole,NAME,SOURCES,LIBS,PKGS)    a prog whose sources and archives' are compiled for it alone and
+#                                          optimized as one, across files (gcc without EXTRAS)
 #   $(call unit,NAME,SOURCES,LIBS,PKGS,EXTRA_LDFLAGS)      cmocka suite, run by `make unit`
 #   $(call testprog,NAME,SOURCES,LIBS,PKGS,EXTRA_LDFLAGS)  helper program of a test, build/.../test/NAME
 #   $(call fuzz,NAME,SOURCE,LIBS)           libFuzzer target with corpus in test/fuzz/corpus/NAME
@@ -23,9 +25,10 @@ $(1)_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard $(2)/*.c))
 $(1)_INC := -I$(2)/include $(foreach d,$(3),$($(d)_INC)) $(call pkg_cflags,$(4))
 $(1)_LINK := $(B)/lib$(1).a $(foreach d,$(3),$($(d)_LINK))
 $(1)_PKGLIBS := $(if $(4),$(call pkg_libs,$(4))) $(foreach d,$(3),$($(d)_PKGLIBS))
+$(1)_WHOLE := $(patsubst %.c,$(B)/whole/%.o,$(wildcard $(2)/*.c))
 HEADERS_ALL += $(wildcard $(2)/include/*/*.h)
 $(patsubst %.h,$(B)/headers/%.ok,$(wildcard $(2)/include/*/*.h)): INC := $$($(1)_INC)
-$$($(1)_OBJ): INC := -I$(2) $$($(1)_INC)
+$$($(1)_OBJ) $$($(1)_WHOLE): INC := -I$(2) $$($(1)_INC)
 $(B)/lib$(1).a: $$($(1)_OBJ)
 endef
 
@@ -40,6 +43,19 @@ $(2): $$($(3)_$(1)_OBJ) $(foreach d,$(5),$($(d)_LINK))
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(LDFLAGS_ALL) -o $$@ $$($(3)_$(1)_OBJ) $$(LINK_LIBS) $$(LINK_EXTRA)
 endef
+# body: OUTPUT, NAME, SOURCES, LIBS, PKGS
+define whole_body
+PROGS += $(1)
+$(2)_WHOLE := $(patsubst %.c,$(B)/whole/%.o,$(3))
+$(2)_PROGS_OBJ := $(patsubst %.c,$(B)/%.o,$(3))
+$$($(2)_WHOLE) $$($(2)_PROGS_OBJ): INC := $(sort $(addprefix -I,$(patsubst %/,%,$(dir $(3))))) $(foreach d,$(4),$($(d)_INC)) $(call pkg_cflags,$(5))
+$(1): LINK_LIBS := $(foreach d,$(4),$($(d)_PKGLIBS)) $(call pkg_libs,$(5))
+$(1): $$($(2)_WHOLE) $(foreach d,$(4),$($(d)_WHOLE))
+	$$(call say,LD,$$@)
+	$$(Q)mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS_ALL) $$(LTO) -o $$@ $$^ $$(LINK_LIBS) $$(LINK_EXTRA)
+endef
+whole = $(if $(LTO),$(eval $(call whole_body,$(B)/bin/$(strip $(1)),$(strip $(1)),$(2),$(3),$(4))),$(call prog,$(1),$(2),$(3),$(4)))
 prog = $(eval $(call exe_body,PROGS,$(B)/bin/$(strip $(1)),$(strip $(1)),$(2),$(3),$(4),$(5)))
 testprog = $(eval $(call exe_body,TESTPROGS,$(B)/test/$(strip $(1)),$(strip $(1)),$(2),$(3),$(4),$(5)))
 unit = $(eval $(call exe_body,UNITS,$(B)/test/unit/$(strip $(1)),$(strip $(1)),$(2),$(3),$(4) cmocka,$(5)))
@@ -49,6 +65,11 @@ $(B)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(CFLAGS_$(<)) -c -o $@ $<
+
+$(B)/whole/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(CFLAGS_$(<)) $(LTO) -c -o $@ $<
 
 $(B)/lib%.a:
 	$(call say,AR,$@)

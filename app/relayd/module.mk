@@ -6,7 +6,8 @@ $(call lib,rdnet,app/relayd/net,base)
 $(call lib,rdctl,app/relayd/ctl,base,jansson)
 
 RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs coll sucaead suci rddpdk base
-$(call prog,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
+# Its fast path goes through four libraries: a tenth to a seventh of its time per segment.
+$(call whole,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
 $(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
 $(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)
