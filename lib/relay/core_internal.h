@@ -195,6 +195,7 @@ struct path {
 	struct recent recent;
 	uint64_t rx_segments, rx_bytes, rx_taken, rx_dropped, rx_refused;
 	uint64_t tx_segments, tx_bytes, tx_acked, tx_abandoned;
+	uint32_t lost_number[RELAY_GROUP_MAX]; /* PROC: of its last LOST about each fellow */
 };
 
 struct relay_core {
@@ -368,7 +369,7 @@ void tell_procs(struct relay_core *c, struct job *j, uint8_t what);
 void tell_trunks_relays(struct relay_core *c, const struct job *j);
 void tell_tick(struct relay_core *c);
 void list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);
-void lost_from_proc(struct relay_core *c, struct job *j, const struct relay_note *n);
+void lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n);
 
 /* core_untold.c */
 /* Tell it over trunk t when that is up; the oldest makes room. */

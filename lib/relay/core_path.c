@@ -283,6 +283,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		struct job *j = &c->job[p->job];
 		struct proc *proc = job_proc(c, j, p->rank);
 		proc->path = path;
+		memset(p->lost_number, 0, sizeof p->lost_number);
 		proc_unwant(j, proc);
 		if (c->conf.ncluster) {
 			proc->flags |= PROC_TELL_RELAYS | PROC_TELL_WAYS;
@@ -584,7 +585,7 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, 
 		return;
 	}
 	if (n->type == RELAY_NOTE_LOST) {
-		lost_from_proc(c, j, n);
+		lost_from_proc(c, p, n);
 		return;
 	}
 	if (n->type == RELAY_NOTE_LIGHT && c->conf.ops->note_other) {

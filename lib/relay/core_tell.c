@@ -247,16 +247,33 @@ list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 	group_look(c, j);
 }
 
-void
-lost_from_proc(struct relay_core *c, struct job *j, const struct relay_note *n)
+/* The relay of our cluster with that private address; NONE: there is none, or it is us. */
+static uint32_t
+fellow_at(const struct relay_core *c, uint32_t ipv4, uint16_t port)
 {
-	uint32_t was = j->lost;
 	for (uint32_t i = 0; i < c->conf.ncluster; i++) {
 		const struct suci_addr *a = &c->conf.cluster[i].private;
-		if (i == c->conf.self || ipv4_of(a) != n->ipv4 || a->port != n->port)
-			continue;
-		j->lost = n->lost ? j->lost | 1u << i : j->lost & ~(1u << i);
+		if (i != c->conf.self && ipv4_of(a) == ipv4 && a->port == port)
+			return i;
 	}
+	return NONE;
+}
+
+void
+lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n)
+{
+	struct job *j = &c->job[p->job];
+	uint32_t i = fellow_at(c, n->ipv4, n->port), was = j->lost;
+	if (i == NONE) {
+		c->n.notes_bad++;
+		return;
+	}
+	/* "It is down" that had to be sent again must not come true after "it is up". */
+	if (!suci_note_is_news(c->ep, &p->lost_number[i])) {
+		c->n.notes_stale++;
+		return;
+	}
+	j->lost = n->lost ? j->lost | 1u << i : j->lost & ~(1u << i);
 	if (j->lost != was)
 		tell_trunks_relays(c, j);
 }

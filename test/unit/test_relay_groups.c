@@ -2,6 +2,8 @@
  * down, what processes and relays are told, when a job ends for want of a way. */
 #include "relay_core_kit.h"
 
+#include <stdio.h>
+
 #define BASE	  0x01000040u
 #define PARTITION (5 * BASE_S_NS)
 
@@ -316,6 +318,69 @@ changes_are_told(void **state)
 	finish(r);
 }
 
+/* What a process says of another relay: of two notes the later counts, whichever comes last; that
+ * a relay it does not know is lost, or itself, says nothing. */
+static void
+lost_is_told_in_order(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		uint32_t ipv4, number;
+		uint16_t port;
+		bool lost, want;
+		uint32_t stale, bad;
+	} cases[] = {
+		{"down", 0x0a0000c9, 5, 7000, true, true, 0, 0},
+		{"up again", 0x0a0000c9, 9, 7000, false, false, 0, 0},
+		{"down, sent again meanwhile", 0x0a0000c9, 8, 7000, true, false, 1, 0},
+		{"down once more", 0x0a0000c9, 10, 7000, true, true, 1, 0},
+		{"another port", 0x0a0000c9, 11, 7001, false, true, 1, 1},
+		{"nobody's address", 0x0a0000ee, 12, 7000, true, true, 1, 2},
+		{"ourselves", 0x0a0000c8, 13, 7000, true, true, 1, 3},
+		{"up", 0x0a0000c9, 14, 7000, false, false, 1, 3},
+	};
+	struct relay *r = new_relay(RELAY_POLICY_DEST);
+	add_job(r, spec_one);
+	uint32_t p = connect_proc(r, &spec_one, 0, 0), t = connect_trunk(r, 1, 0);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct relay_note n = {.type = RELAY_NOTE_LOST,
+				       .label_base = BASE,
+				       .ipv4 = cases[i].ipv4,
+				       .port = cases[i].port,
+				       .lost = cases[i].lost};
+		uint8_t out[RELAY_NOTE_MAX];
+		struct relay_list l;
+		size_t len = 0;
+		printf("%s\n", cases[i].name);
+		tick(r); /* what the trunk has not been told yet */
+		r->ep.note_number = cases[i].number;
+		relay_ops()->note(r->c, p, out, relay_note_encode(&n, out), r->ep.now);
+		r->ep.note_number = 0;
+		tick(r);
+		const uint8_t *note = last_note(r, t, RELAY_NOTE_RELAYS, &len);
+		assert_non_null(note);
+		assert_int_equal(relay_list_decode(note, len, &l), 0);
+		assert_int_equal(l.relay[1].flags, cases[i].want ? RELAY_LIST_LOST : 0);
+		assert_int_equal(relay_core_counters(r->c)->notes_stale, cases[i].stale);
+		assert_int_equal(relay_core_counters(r->c)->notes_bad, cases[i].bad);
+	}
+	/* The path of its next life begins anew. */
+	fake_down(&r->ep, p, SUCI_DOWN_SILENT, "");
+	p = connect_proc(r, &spec_one, 0, 0);
+	struct relay_note n = {.type = RELAY_NOTE_LOST,
+			       .label_base = BASE,
+			       .ipv4 = 0x0a0000c9,
+			       .port = 7000,
+			       .lost = true};
+	uint8_t out[RELAY_NOTE_MAX];
+	r->ep.note_number = 1;
+	relay_ops()->note(r->c, p, out, relay_note_encode(&n, out), r->ep.now);
+	r->ep.note_number = 0;
+	assert_int_equal(relay_core_counters(r->c)->notes_stale, 1);
+	finish(r);
+}
+
 /* Who leaves closes everything, tells no end, and lets nobody in again. */
 static void
 leaving_is_no_end(void **state)
@@ -377,6 +442,7 @@ main(void)
 		cmocka_unit_test(policies_pick),    cmocka_unit_test(custody_goes_over_the_other),
 		cmocka_unit_test(partition),	    cmocka_unit_test(relays_are_told),
 		cmocka_unit_test(changes_are_told),
+		cmocka_unit_test(lost_is_told_in_order),
 		cmocka_unit_test(leaving_is_no_end),
 		cmocka_unit_test(custody_goes_to_the_process), cmocka_unit_test(cut_is_no_death),
 	};
