@@ -410,10 +410,18 @@ small_size(void *arg, uint32_t i)
 	return base_prng_below(arg, 2000);
 }
 
+/* Segments of each go over all trunks. */
+static uint64_t
+several_segments(void *arg, uint32_t i)
+{
+	(void)i;
+	return 4000 + base_prng_below(arg, 8000);
+}
+
 /* One relay after the other is emptied and filled again, while all processes talk: nothing
  * waits for longer than the way takes, but for what goes over another way and passes. */
-void
-drain_run(uint64_t seed, bool verbose, struct outcome *o)
+static void
+drain(uint64_t seed, bool stripe, bool verbose, struct outcome *o)
 {
 	static struct failover drained;
 	struct failover *f = &drained;
@@ -424,6 +432,12 @@ drain_run(uint64_t seed, bool verbose, struct outcome *o)
 	f->pace_ns = DRAIN_PACE_NS;
 	s->verbose = verbose;
 	draw_world(f, &c);
+	if (stripe) {
+		c.policy = RELAY_POLICY_STRIPE;
+		c.global_nic.rate_bps = 125 * MB; /* so that blocks of all fit */
+		/* The others take over a share at once, without a window that grows to it. */
+		c.end.cc = c.relay.cc = SUCI_CC_FIXED;
+	}
 	struct world *w = f->w = world_new(s, &c);
 	uint64_t at = s->now_ns + 300 * BASE_MS_NS;
 	sim_at(s, at, begin, w, 0);
@@ -431,7 +445,7 @@ drain_run(uint64_t seed, bool verbose, struct outcome *o)
 		sim_at(s, at, weigh, &w->relay[i], 0);
 		sim_at(s, at + DRAIN_EACH_NS, weigh, &w->relay[i], RELAY_WEIGHT_MAX);
 	}
-	draw_traffic(f, small_size, &f->prng, at - s->now_ns);
+	draw_traffic(f, stripe ? several_segments : small_size, &f->prng, at - s->now_ns);
 	world_start(w);
 	sim_run(s, at + 10 * BASE_S_NS, world_quiet, w);
 	SIM_CHECK(s, world_quiet(w), "not complete 10 s after the last relay");
@@ -446,4 +460,16 @@ drain_run(uint64_t seed, bool verbose, struct outcome *o)
 		 w->nend, w->nrelay, (unsigned long long)(c.trunk.delay_ns / BASE_US_NS),
 		 (unsigned long long)(stall / BASE_US_NS));
 	scenario_end(w, o);
+}
+
+void
+drain_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	drain(seed, false, verbose, o);
+}
+
+void
+drain_stripe(uint64_t seed, bool verbose, struct outcome *o)
+{
+	drain(seed, true, verbose, o);
 }

@@ -78,6 +78,8 @@ const struct scenario scenarios[] = {
 	{"failover", "relays, cables and trunks fail: nothing lost, a bounded stall", false,
 	 failover_run, NULL},
 	{"drain", "relays are emptied one after the other: nobody waits", false, drain_run, NULL},
+	{"drain-stripe", "the same with blocks that are dealt to all trunks", false, drain_stripe,
+	 NULL},
 	{"relight", "light paths come, drain and die under traffic: nothing lost", false,
 	 relight_run, NULL},
 	{"optical", "two jobs on a circuit switch with faults: right data, nothing left", false,

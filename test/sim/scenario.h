@@ -109,6 +109,7 @@ void lanes_many(uint64_t seed, bool verbose, struct outcome *o);
 void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
 void big_hops(uint64_t seed, bool verbose, struct outcome *o);
 void drain_run(uint64_t seed, bool verbose, struct outcome *o);
+void drain_stripe(uint64_t seed, bool verbose, struct outcome *o);
 /* relight.c */
 void relight_run(uint64_t seed, bool verbose, struct outcome *o);
 void repoint_run(uint64_t seed, bool verbose, struct outcome *o);
