@@ -87,6 +87,17 @@ next_cid(struct lmpi_comm *comm, int peer, int tag, bool send)
 /* ---- the partitions */
 
 static void
+all_done(struct lmpi_partitioned *part)
+{
+	struct lmpi_request *r = part->request;
+
+	r->e.source = r->peer;
+	r->e.tag = r->tag;
+	r->e.bytes = part->offer[0] * part->offer[1];
+	lmpi_request_complete(r);
+}
+
+static void
 piece_done(struct lmpi_req *req)
 {
 	struct piece *e = (struct piece *)(void *)req;
@@ -100,12 +111,8 @@ piece_done(struct lmpi_req *req)
 	else if (!part->send && r->staging != NULL)
 		lmpi_type_unpack(r->type, r->buf, r->count, (char *)r->staging + at, at,
 				 (int64_t)req->bytes);
-	if (--part->left > 0)
-		return;
-	r->e.source = r->peer;
-	r->e.tag = r->tag;
-	r->e.bytes = part->offer[0] * part->offer[1];
-	lmpi_request_complete(r);
+	if (--part->left == 0)
+		all_done(part);
 }
 
 static char *
@@ -136,6 +143,8 @@ receive_all(struct lmpi_partitioned *part)
 	uint64_t room = (uint64_t)(part->bytes * part->partitions), b = part->offer[1];
 
 	part->left = part->offer[0];
+	if (part->left == 0)
+		all_done(part);
 	for (uint64_t p = 0; p < part->offer[0]; p++)
 		part->piece[p] = (struct piece){.part = part, .req = {.on_done = piece_done}};
 	for (uint64_t p = 0; p < part->offer[0]; p++) {
@@ -162,7 +171,7 @@ make_pieces(struct lmpi_partitioned *part)
 {
 	if (part->offer[0] > INT32_MAX / 4)
 		return false;
-	part->piece = calloc(part->offer[0], sizeof(*part->piece));
+	part->piece = calloc(part->offer[0] ? part->offer[0] : 1, sizeof(*part->piece));
 	return part->piece != NULL;
 }
 
@@ -285,7 +294,7 @@ fail:
 static int
 check(const struct lmpi_p2p *a, int partitions, MPI_Count count, int64_t *all)
 {
-	if (partitions <= 0)
+	if (partitions < 0)
 		return lmpi_error(MPI_ERR_ARG, "partitions is %d", partitions);
 	if (__builtin_mul_overflow(count, partitions, all))
 		return lmpi_error(MPI_ERR_COUNT, "count is %lld", (long long)count);
@@ -343,6 +352,8 @@ lmpi_part_start(struct lmpi_request *r)
 	part->left = part->offer[0];
 	for (uint64_t p = 0; p < part->offer[0]; p++)
 		part->piece[p] = (struct piece){.part = part};
+	if (part->left == 0)
+		all_done(part);
 	return MPI_SUCCESS;
 }
 

@@ -173,6 +173,41 @@ by_threads(void)
 	free(in);
 }
 
+/* No partitions at all, at one side or at both: nothing to mark, and complete. */
+static void
+none(void)
+{
+	int v[2] = {7, 7}, next = (check_rank + 1) % check_size;
+	int prev = (check_rank + check_size - 1) % check_size;
+	static const struct {
+		int sent, received;
+	} cases[] = {{0, 0}, {0, 3}, {3, 0}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		MPI_Request q[2];
+		MPI_Status st[2];
+		int count = -1;
+
+		/* what is sent in three partitions has none of the elements either */
+		CHECK(MPI_Psend_init(v, cases[i].sent, cases[i].sent ? 0 : 1, MPI_INT, next, 11,
+				     MPI_COMM_WORLD, MPI_INFO_NULL, &q[0]) == MPI_SUCCESS);
+		CHECK(MPI_Precv_init(v, cases[i].received, cases[i].received ? 0 : 1, MPI_INT, prev,
+				     11, MPI_COMM_WORLD, MPI_INFO_NULL, &q[1]) == MPI_SUCCESS);
+		for (int round = 0; round < 3; round++) {
+			MPI_Startall(2, q);
+			if (cases[i].sent)
+				MPI_Pready_range(0, cases[i].sent - 1, q[0]);
+			MPI_Waitall(2, q, st);
+			MPI_Get_count(&st[1], MPI_INT, &count);
+			CHECK(count == 0);
+			CHECK(st[1].MPI_SOURCE == prev && st[1].MPI_TAG == 11);
+		}
+		MPI_Request_free(&q[0]);
+		MPI_Request_free(&q[1]);
+	}
+	CHECK(v[0] == 7 && v[1] == 7);
+}
+
 static void
 wrong_calls(void)
 {
@@ -181,7 +216,7 @@ wrong_calls(void)
 
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	WANT(MPI_ERR_ARG,
-	     MPI_Psend_init(v, 0, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &s));
+	     MPI_Psend_init(v, -1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &s));
 	WANT(MPI_ERR_RANK, MPI_Precv_init(v, 1, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
 					  MPI_INFO_NULL, &r));
 	WANT(MPI_ERR_TAG,
@@ -252,6 +287,7 @@ main(int argc, char **argv)
 	dependent();
 	with_types();
 	by_threads();
+	none();
 	wrong_calls();
 	return finish();
 }
