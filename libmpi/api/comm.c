@@ -471,7 +471,8 @@ impl_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *fla
 		rc = lmpi_impi_attr(c, comm_keyval, &value);
 		if (rc)
 			return rc;
-		if (value == NULL)
+		/* Of these a communicator of a session has but one (MPI 5.0, 9.1.2). */
+		if (value == NULL && (comm_keyval == MPI_TAG_UB || c->group->session == 0))
 			value = builtin_attr(comm_keyval);
 		*flag = value != NULL;
 		if (value != NULL)

@@ -10,7 +10,7 @@ library(const char *level)
 	MPI_Group all;
 	MPI_Comm c;
 	char value[64];
-	int n, r, sum, flag, len = 0;
+	int n, r, sum, flag, len = 0, *attr = NULL;
 
 	MPI_Info_create(&info);
 	MPI_Info_set(info, "thread_level", level);
@@ -36,6 +36,13 @@ library(const char *level)
 	MPI_Comm_rank(c, &r);
 	MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, c);
 	CHECK(sum == n * (n - 1) / 2);
+	/* of what is known about the environment only this hangs on it, and on its kin */
+	MPI_Comm_get_attr(c, MPI_TAG_UB, &attr, &flag);
+	CHECK(flag && *attr >= 32767);
+	MPI_Comm_get_attr(c, MPI_IO, &attr, &flag);
+	CHECK(!flag);
+	MPI_Comm_get_attr(c, MPI_WTIME_IS_GLOBAL, &attr, &flag);
+	CHECK(!flag);
 	MPI_Comm_free(&c);
 	CHECK(MPI_Session_finalize(&s) == MPI_SUCCESS && s == MPI_SESSION_NULL);
 }
