@@ -2,7 +2,10 @@
 #
 #   $(call wrapper,NAME,LANGUAGE,OPTION,VARIABLE,LIBS,FLAGS)      sed commands that do not depend on the place
 
+MPI_LIB_VERSION := $(shell sed -n 's/^.define BASE_VERSION "\(.*\)"/\1/p' lib/base/include/base/version.h)
+
 wrapper = -e 's|@NAME@|$(1)|g' -e 's|@LANGUAGE@|$(2)|' -e 's|@OPTION@|$(3)|g' -e 's|@VARIABLE@|$(4)|g' \
+	-e 's|@SUFFIX@|$(lastword $(subst _, ,$(4)))|g' -e 's|@VERSION@|$(MPI_LIB_VERSION)|g' \
 	-e 's|@LIBS@|$(5)|' -e 's|@FLAGS@|$(6)|'
 
 WRAP_mpicc := $(call wrapper,mpicc,C,cc,MPICC_CC,-lmpi_abi,)
@@ -23,7 +26,8 @@ TREE_mpicc = $(abspath $(LMPI_GEN))/include
 TREE_mpicxx = $(TREE_mpicc)
 TREE_mpifort = $(abspath $(FORT_GEN))/include
 
-$(WRAPPERS:%=$(B)/bin/%): $(B)/bin/%: libmpi/wrappers/wrapper.in libmpi/wrappers/module.mk
+$(WRAPPERS:%=$(B)/bin/%): $(B)/bin/%: libmpi/wrappers/wrapper.in libmpi/wrappers/module.mk \
+		lib/base/include/base/version.h
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)sed $(WRAP_$*) -e 's|@INCLUDEDIR@|$(TREE_$*)|' -e 's|@LIBDIR@|$(abspath $(B))/lib|' \

@@ -171,6 +171,27 @@ C
 	fail "mpicc -static"
 ! "$B/bin/mpicc" >"$WORK/out" 2>&1 && says "no input files" || fail "mpicc alone"
 gives 9 -n 1 "$WORK/last" && says "last words"
+
+# ---- what build scripts ask the wrappers, by MPICH's words and Open MPI's
+asked() { # WANT ARGS...: mpicc ARGS prints a line with that text
+	local want=$1
+	shift
+	"$B/bin/mpicc" "$@" >"$WORK/out" 2>&1 && says "$want" || fail "mpicc $*"
+}
+for w in -show --show -showme --showme -link_info -link-info; do asked " -lmpi_abi" $w; done
+for w in -compile_info "-show -c x.c" "-showme -E x.c"; do
+	# shellcheck disable=SC2086
+	asked " -I" $w && ! grep -q lmpi_abi "$WORK/out" || fail "mpicc $w: libraries"
+done
+asked mpi_abi --showme:libs && ! grep -q -e -l "$WORK/out" || fail "mpicc --showme:libs"
+asked /lib -showme:libdirs && asked /include -showme:incdirs && asked "libmpi" -showme:version
+asked "mpicc of libmpi" -v
+OMPI_CC=/no/ompi asked /no/ompi -showme:command
+OMPI_CC=/no/ompi MPICH_CC=/no/mpich asked /no/mpich -show
+OMPI_CC=/no/ompi MPICC_CC=/no/own asked /no/own -show
+! "$B/bin/mpicc" -showme:nothing >"$WORK/out" 2>&1 && says "incdirs" || fail "mpicc -showme:nothing"
+pass "wrappers say what build scripts ask"
+
 if [[ $B != *san* ]]; then
 	cat >"$WORK/last.f90" <<-'F'
 		program last
