@@ -49,7 +49,21 @@ pass "programs run without a launcher, over shared memory and UDP"
 	for r in 0 1 2; do says "[$r] out" && says "[$r] err" && says "[$r] rest"; done
 	[ "$(printf 'x\ny\n' | "$RUN" -n 2 cat)" = $'x\ny' ] || fail "rank 0 alone reads standard input"
 }
-pass "several programs, environment, folder, labels, input"
+# what scripts give other mpiruns
+# shellcheck disable=SC2016
+{
+	for w in "-ppn 2 -n 3" "-N 3" "-npernode 3" "--oversubscribe -use-hwthread-cpus -n 3" "-genvall -n 3 --" \
+		"--prefix /none -gmca a b --map-by slot:OVERSUBSCRIBE -n 3" "--bind-to core:overload-allowed -n 3" \
+		"--bind-to l3cache -rmk none -usize 9 -n 3"; do
+		# shellcheck disable=SC2086
+		gives 0 $w sh -c 'echo rank $PMIX_RANK'
+		[ "$(sort "$WORK/out" | tr '\n' ' ')" = "rank 0 rank 1 rank 2 " ] || fail "mpirun $w"
+	done
+	gives 0 --chdir / -pernode pwd
+	[ "$(cat "$WORK/out")" = / ] || fail "--chdir"
+	gives 2 --launcher ssh -n 1 true && says "Debian: slurm-client or openmpi-bin"
+}
+pass "several programs, environment, folder, labels, input, words of other mpiruns"
 
 # Ranks that share a pipe, by blocks that end inside lines, and without any end of line.
 # shellcheck disable=SC2016
@@ -122,8 +136,26 @@ printf '#!/bin/sh\necho "$(basename "$0") $*"\n' >"$WORK/srun"
 chmod 755 "$WORK/srun"
 [ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" -np 2 ./app x)" = "srun --mpi=pmix -n 2 ./app x" ] || fail "srun"
 cp "$WORK/srun" "$WORK/prterun"
+# What would mean something else there (-x, -N) is said in srun's words.
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "$(basename "$0") $* A=$A"\n' >"$WORK/srun"
+[ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" --oversubscribe -x A=1 -N 2 -np 4 -wdir /x --bind-to core -hosts a,b ./app -x)" = \
+	"srun --mpi=pmix -n 4 --ntasks-per-node=2 --chdir=/x --cpu-bind=cores --nodelist=a,b ./app -x A=1" ] || fail "srun's words"
+[ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" ./app : ./other)" = "srun --mpi=pmix ./app : ./other A=" ] || fail "srun, two programs"
 [ "$(PATH=$WORK:$PATH "$RUN" -n 2 -host a,b ./app)" = "prterun -n 2 -host a,b ./app" ] || fail "prterun"
-mkdir "$WORK/other" && cp "$WORK/srun" "$WORK/other/mpirun.openmpi"
+printf '# us\n\nlocalhost slots=4\n%s:2\n' "$(hostname)" >"$WORK/here"
+printf 'localhost\nelsewhere slots=4\n' >"$WORK/there"
+(
+	PATH=$WORK:$PATH
+	for w in "-host localhost" "-H localhost:4,$(hostname)" "-hostfile $WORK/here" "-f $WORK/here"; do
+		# shellcheck disable=SC2086
+		gives 0 $w -n 2 sh -c 'echo here $PMIX_RANK' && says "here 1"
+	done
+	gives 0 -machinefile "$WORK/there" -n 1 ./app && says "prterun -machinefile"
+	gives 0 -host localhost,elsewhere -n 1 ./app && says "prterun -host"
+	gives 2 -hostfile "$WORK/no-such-file" true && says "no-such-file: No such file"
+) || exit 1
+mkdir "$WORK/other" && cp "$WORK/prterun" "$WORK/other/mpirun.openmpi"
 [ "$(IMPI_AUTH_NONE=1 "$B/bin/impirun" -client 0 10.0.0.254:7811 --launcher "$WORK/other/mpirun.openmpi" -n 2 ./app |
 	sed 's/ -x [A-Z_]*//g')" = "mpirun.openmpi -n 2 ./app" ] || fail "impirun --launcher mpirun.openmpi"
 [ "$("$RUN" --launcher "$WORK/prterun" -n 2 ./app)" = "prterun -n 2 ./app" ] || fail "--launcher"

@@ -35,11 +35,54 @@ is_srun(const char *path)
 	return strcmp(base_of(path), "srun") == 0;
 }
 
+/* One word out of two, that stays. */
+static char *
+joined(const char *option, const char *value)
+{
+	char *word = NULL;
+	if (asprintf(&word, "%s%s", option, value) < 0)
+		mpirun_fail("out of memory");
+	return word;
+}
+
+/* srun has its own names for what one program is to get, and other meanings for ours (-x, -N):
+ * all of it is said anew.  Environment: srun passes on its own. */
+static int
+words_for_srun(const struct mpirun_options *o, char **argv)
+{
+	const struct mpirun_app *app = &o->app[0];
+	char number[16];
+	int n = 0;
+
+	if (app->n && !app->n_default) {
+		snprintf(number, sizeof number, "%u", app->n);
+		argv[n++] = joined("-n", "");
+		argv[n++] = joined(number, "");
+	}
+	if (app->per_node) {
+		snprintf(number, sizeof number, "%u", app->per_node);
+		argv[n++] = joined("--ntasks-per-node=", number);
+	}
+	if (app->wdir)
+		argv[n++] = joined("--chdir=", app->wdir);
+	if (o->bind != MPIRUN_BIND_AUTO)
+		argv[n++] = joined("--cpu-bind=", o->bind == MPIRUN_BIND_CORE ? "cores" : "none");
+	if (o->label)
+		argv[n++] = joined("--label", "");
+	if (o->who)
+		argv[n++] = joined(o->who_is_file ? "--nodefile=" : "--nodelist=", o->who);
+	for (char **e = app->env; e && *e; e++)
+		putenv(*e);
+	for (char **w = app->argv; *w; w++)
+		argv[n++] = *w;
+	return n;
+}
+
 /* Ours first, then what the launcher wants said differently, then the user's words. */
 void
 mpirun_become(const struct mpirun_options *o, const char *path)
 {
-	char **argv = calloc((size_t)o->nwords + 8, sizeof *argv);
+	char **argv = calloc((size_t)o->nwords + 16, sizeof *argv);
 	char limit[32];
 	int n = 0;
 
@@ -58,10 +101,11 @@ mpirun_become(const struct mpirun_options *o, const char *path)
 			argv[n++] = limit;
 		}
 	}
-	for (int i = 0; i < o->nwords; i++) {
-		char *w = o->words[i];
-		argv[n++] = is_srun(path) && strcmp(w, "-np") == 0 ? (char *)(uintptr_t) "-n" : w;
-	}
+	if (is_srun(path) && o->napps == 1)
+		n += words_for_srun(o, argv + n);
+	else
+		for (int i = 0; i < o->nwords; i++)
+			argv[n++] = o->words[i];
 	argv[n] = NULL;
 	if (o->show) {
 		for (int i = 0; i < n; i++)
@@ -99,6 +143,10 @@ main(int argc, char **argv)
 	mpirun_parse(&o, argc, argv);
 	if (!launch_add_libraries())
 		mpirun_fail("out of memory");
+	if (o.launcher && strcmp(o.launcher, "fork") == 0) /* MPICH's word */
+		o.launcher = "local";
+	if (o.launcher && (strcmp(o.launcher, "ssh") == 0 || strcmp(o.launcher, "rsh") == 0))
+		mpirun_fail("--launcher %s: %s", o.launcher, HOW_TO_GET);
 	if (o.launcher && strcmp(o.launcher, "local") != 0) {
 		if (!launch_find(o.launcher, path, sizeof path))
 			mpirun_fail("--launcher %s: not found%s; %s", o.launcher,

@@ -13,6 +13,8 @@
 /* One program of the job and how often it runs. */
 struct mpirun_app {
 	uint32_t n;
+	uint32_t per_node; /* 0: not said */
+	bool n_default;	   /* n is per_node or 1, nobody said it */
 	const char *wdir; /* NULL: here */
 	char **argv;
 	char **env; /* NAME=VALUE beside ours; NULL-terminated */
@@ -28,7 +30,9 @@ struct mpirun_options {
 	bool label;	      /* [rank] before every line of output */
 	bool verbose;
 	enum { MPIRUN_BIND_AUTO, MPIRUN_BIND_CORE, MPIRUN_BIND_NONE } bind;
-	bool hosts;   /* something says where to run: not for us */
+	bool hosts;	 /* other machines are named: not for us */
+	const char *who; /* -host, or -hostfile; NULL: not said */
+	bool who_is_file;
 	char **words; /* what another launcher is to get, NULL-terminated */
 	int nwords;
 };
@@ -37,6 +41,14 @@ struct mpirun_options {
 void mpirun_parse(struct mpirun_options *o, int argc, char **argv);
 _Noreturn void mpirun_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void mpirun_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- where to run (hosts.c) ------------------------------------------------- */
+
+/* Do the names of -host, with commas between them and ":slots" behind them, all mean this
+ * machine; do those of a file, one a line, with or without slots?  A file that cannot be
+ * read ends the program. */
+bool mpirun_hosts_here(const char *list);
+bool mpirun_hostfile_here(const char *path);
 
 /* Become the other launcher. */
 _Noreturn void mpirun_become(const struct mpirun_options *o, const char *path);

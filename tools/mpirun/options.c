@@ -11,10 +11,10 @@
 
 static const char usage_text[] =
 	"usage: mpirun [options] PROGRAM [ARGS] [: [options] PROGRAM [ARGS]]...\n"
-	"  -n N, -np N, -c N      how many ranks (default 1)\n"
+	"  -n N, -np N, -c N      how many ranks (default 1); -N N of each machine\n"
 	"  -x NAME[=VALUE], -env NAME VALUE\n"
 	"                         environment of the ranks; -genv NAME VALUE of all programs\n"
-	"  -wdir DIR              where the ranks run\n"
+	"  -wdir DIR              the folder the ranks run in\n"
 	"  --bind-to core|none    give every rank a core of its own, or leave that to the system;\n"
 	"                         default: a share of the cores each, if there are as many as\n"
 	"                         ranks and nothing else runs on them (MPIRUN_BIND=core|none)\n"
@@ -23,9 +23,9 @@ static const char usage_text[] =
 	"  --launcher L           local, or srun, prterun, mpirun.openmpi (or a path to one)\n"
 	"  -show                  print what would be done\n"
 	"  -v, -h                 say more; this text\n"
-	"Where the ranks run: inside a Slurm allocation srun starts them; with -host, -hostfile\n"
-	"and the like prterun or Open MPI's mpirun; else mpirun itself starts all of them on this\n"
-	"machine.\n";
+	"Where the ranks run: inside a Slurm allocation srun starts them; where -host, -hostfile\n"
+	"and the like name other machines prterun or Open MPI's mpirun; else mpirun itself starts\n"
+	"all of them on this machine.\n";
 
 /* In one write: lines of several processes do not mix. */
 __attribute__((format(printf, 1, 0))) static void
@@ -86,11 +86,36 @@ static const struct {
 	{"-iface", 1},
 	{"-stdin", 1},
 	{"-nolocal", 0},
+	{"-prefix", 1}, /* where other nodes have the library */
+	{"-gmca", 2},
+	{"-am", 1},
+	{"-tune", 1},
+	{"-use-hwthread-cpus", 0},
+	{"-cpus-per-proc", 1},
+	{"-cpus-per-rank", 1},
+	{"-bynode", 0},
+	{"-byslot", 0},
+	{"-bycore", 0},
+	{"-bysocket", 0},
+	{"-ppn", 1},
+	{"-perhost", 1},
+	{"-genvall", 0}, /* all of the environment is what ranks get */
+	{"-envall", 0},
+	{"-genvlist", 1},
+	{"-envlist", 1},
+	{"-usize", 1},
+	{"-rmk", 1},
+	{"-bootstrap", 1},
+	{"-print-all-exitcodes", 0}, /* those of the ranks that failed are said */
 };
 
-/* Where to run: a matter for another launcher. */
-static const char *const placing[] = {
-	"-host", "-hosts", "-H", "-hostfile", "-machinefile", "-f", "-default-hostfile"};
+/* Where to run: a matter for another launcher, unless it is here. */
+static const struct {
+	const char *name;
+	bool file;
+} placing[] = {{"-host", false},	   {"-hosts", false},	   {"-H", false},
+	       {"-hostfile", true},	   {"-machinefile", true}, {"-f", true},
+	       {"-default-hostfile", true}};
 
 /* The same option with one dash or two. */
 static bool
@@ -159,9 +184,12 @@ skip_ignored(struct parser *p, const char *w)
 		return true;
 	}
 	for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
-		if (is(w, placing[i])) {
-			(void)value(p);
-			p->o->hosts = true;
+		if (is(w, placing[i].name)) {
+			p->o->who = value(p);
+			p->o->who_is_file = placing[i].file;
+			if (!(placing[i].file ? mpirun_hostfile_here(p->o->who)
+					      : mpirun_hosts_here(p->o->who)))
+				p->o->hosts = true;
 			return true;
 		}
 	}
@@ -171,24 +199,39 @@ skip_ignored(struct parser *p, const char *w)
 static void
 bind_to(struct mpirun_options *o, const char *what)
 {
-	if (strcmp(what, "none") == 0)
-		o->bind = MPIRUN_BIND_NONE;
-	else if (strcmp(what, "core") == 0 || strcmp(what, "hwthread") == 0)
+	/* Larger than a core: the system keeps to them by itself. */
+	static const char *const large[] = {"none",  "socket",	"package", "numa",
+					    "board", "l1cache", "l2cache", "l3cache"};
+	static const char overload[] = ":overload-allowed";
+	size_t len = strcspn(what, ":");
+	const char *more = what + len;
+
+	for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+		if (strlen(large[i]) == len && memcmp(large[i], what, len) == 0 &&
+		    (!*more || strcmp(more, overload) == 0)) {
+			o->bind = MPIRUN_BIND_NONE;
+			return;
+		}
+	}
+	if ((len != 4 || memcmp(what, "core", 4) != 0) &&
+	    (len != 8 || memcmp(what, "hwthread", 8) != 0))
+		len = 0;
+	if (len && !*more)
 		o->bind = MPIRUN_BIND_CORE;
-	else if (strcmp(what, "socket") == 0 || strcmp(what, "numa") == 0 ||
-		 strcmp(what, "board") == 0)
-		o->bind = MPIRUN_BIND_NONE; /* the system keeps to them by itself */
+	else if (len && strcmp(more, overload) == 0)
+		o->bind = MPIRUN_BIND_AUTO; /* if there are as many */
 	else
 		mpirun_fail("--bind-to '%s' is neither core nor none", what);
 }
 
-static void
+static uint32_t
 number_of_ranks(struct parser *p)
 {
 	const char *why = NULL, *text = value(p);
-	p->app.n = (uint32_t)strtonum(text, 1, MPIRUN_RANKS_MAX, &why);
+	uint32_t n = (uint32_t)strtonum(text, 1, MPIRUN_RANKS_MAX, &why);
 	if (why)
 		mpirun_fail("number of ranks '%s' is %s (1 to %d)", text, why, MPIRUN_RANKS_MAX);
+	return n;
 }
 
 /* One option; false: this is the program. */
@@ -200,7 +243,11 @@ option(struct parser *p)
 	if (w[0] != '-' || !w[1])
 		return false;
 	if (is(w, "-n") || is(w, "-np") || is(w, "-c")) {
-		number_of_ranks(p);
+		p->app.n = number_of_ranks(p);
+	} else if (is(w, "-N") || is(w, "-npernode")) {
+		p->app.per_node = number_of_ranks(p);
+	} else if (is(w, "-pernode")) {
+		p->app.per_node = 1;
 	} else if (is(w, "-x")) {
 		add_env(&p->app.env, &p->nenv, value(p), NULL);
 	} else if (is(w, "-env")) {
@@ -209,7 +256,7 @@ option(struct parser *p)
 	} else if (is(w, "-genv")) {
 		name = value(p);
 		add_env(&p->common, &p->ncommon, name, value(p));
-	} else if (is(w, "-wdir") || is(w, "-wd")) {
+	} else if (is(w, "-wdir") || is(w, "-wd") || is(w, "-chdir")) {
 		p->app.wdir = value(p);
 	} else if (is(w, "-l") || is(w, "-label") || is(w, "-prepend-rank")) {
 		p->o->label = true;
@@ -225,7 +272,8 @@ option(struct parser *p)
 		p->o->launcher = w + 11;
 	} else if (is(w, "-show") || is(w, "-dry-run")) {
 		p->o->show = true;
-	} else if (is(w, "-v") || is(w, "-verbose")) {
+	} else if (is(w, "-v") || is(w, "-verbose") || is(w, "-report-bindings") ||
+		   is(w, "-display-map") || is(w, "-display-allocation")) {
 		p->o->verbose = true;
 	} else if (is(w, "-h") || is(w, "-help")) {
 		fputs(usage_text, stdout);
@@ -250,8 +298,9 @@ app_done(struct parser *p, int first)
 	p->app.argv = grown(NULL, n + 1, sizeof *p->app.argv);
 	memcpy(p->app.argv, p->argv + first, n * sizeof *p->app.argv);
 	p->app.argv[n] = NULL;
-	if (!p->app.n)
-		p->app.n = 1;
+	p->app.n_default = p->app.n == 0;
+	if (p->app.n_default)
+		p->app.n = p->app.per_node ? p->app.per_node : 1;
 	o->app = grown(o->app, o->napps + 1, sizeof *o->app);
 	o->app[o->napps++] = p->app;
 	o->nranks += p->app.n;
@@ -303,6 +352,10 @@ mpirun_parse(struct mpirun_options *o, int argc, char **argv)
 		for (; p.i < argc; p.i++) {
 			int at = p.i;
 			const char *w = argv[at];
+			if (strcmp(w, "--") == 0) { /* nothing behind it is an option */
+				p.i++;
+				break;
+			}
 			if (!option(&p))
 				break;
 			if (is(w, "-launcher") || strncmp(w, "--launcher=", 11) == 0 ||
