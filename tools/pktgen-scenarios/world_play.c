@@ -121,6 +121,7 @@ pg_world_play(struct pg_world *w)
 				pg_player_begin(s->flow[f].play->player);
 			write_headers(w, s);
 		}
+	w->reordered = 0; /* what endpoints send again, being refused, comes later */
 	w->playing = true;
 	return NULL;
 }
