@@ -1,24 +1,29 @@
 #!/usr/bin/env python3
 """Tables of `make bench-suci`, and one JSON with everything.
 
-usage: report-suci.py OUT.json DIR "MTU..." PEER...      (suci is one of the peers)
+usage: report-suci.py OUT.json DIR "MTU..."
 
-For each measure and size: the median over rounds of each peer, and the ratio of ours to the
-fastest other, round by round (median, worst): machines drift, ratios of neighbouring runs do
+For each measure and size: the median over the turns of each contender, and the ratio of ours to the
+fastest other, round by round (median, quartiles): machines drift, ratios of neighbouring turns do
 not. A ratio above 1 means ours is faster, in time as in throughput.
 """
-import glob
 import json
 import statistics
 import sys
 
 
-def load(pattern):
-    out = []
-    for f in sorted(glob.glob(pattern)):
-        with open(f) as fd:
-            out.append({(r["what"], r["bytes"]): r for r in json.load(fd)["rows"]})
-    return out
+def load(directory, mtu, kind):
+    """Share of time stolen; turns by measure, contender, and round."""
+    try:
+        with open(f"{directory}/raw-duel-{mtu}-{kind}") as f:
+            raw = json.load(f)
+    except FileNotFoundError:
+        return None, {}
+    turns = {}
+    for t in raw["turns"]:
+        of = turns.setdefault((t["what"], t["bytes"]), {}).setdefault(t["contender"], {})
+        of[t["session"], t["round"]] = t
+    return raw["stolen"], turns
 
 
 def human(n):
@@ -32,71 +37,77 @@ def value(row):
     return row["half_us_median"] if row["what"] == "ping" else row["mb_per_s"]
 
 
-def faster(what, a, b):
-    """How much a is faster than b."""
-    return b / a if what == "ping" else a / b
+def quartiles(ratios):
+    return statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
 
 
-def compare(mtu, data, peers):
+def faster(a, b):
+    """How much a is faster than b, quartiles over the rounds that both took part in."""
+    ratios = []
+    for r in a.keys() & b.keys():
+        x, y = value(a[r]), value(b[r])
+        ratios.append(y / x if a[r]["what"] == "ping" else x / y)
+    return quartiles(ratios)
+
+
+def compare(mtu, directory):
+    stolen, turns = load(directory, mtu, "all")
     rows = []
-    others = [p for p in peers if not p.startswith("suci")]
-    n = min(len(data[p]) for p in peers)
-    for key in data["suci"][0]:
-        what = key[0]
-        row = {"mtu": mtu, "what": what, "bytes": key[1], "rounds": n,
-               "unit": "us half round trip" if what == "ping" else "MB/s"}
-        for p in peers:
-            row[p] = statistics.median(value(r[key]) for r in data[p])
-            row[p + "_cpu_s_per_gb"] = statistics.median(r[key]["cpu_s_per_gb"] for r in data[p])
+    for (what, size), of in turns.items():
+        row = {"mtu": mtu, "what": what, "bytes": size, "stolen": stolen,
+               "rounds": len(of["suci"]), "unit": "us half round trip" if what == "ping" else "MB/s"}
+        for p in of:
+            row[p] = statistics.median(value(t) for t in of[p].values())
+            row[p + "_cpu_s_per_gb"] = statistics.median(t["cpu_s_per_gb"] for t in of[p].values())
+        others = [p for p in of if not p.startswith("suci")]
         for p in others:
-            ratio = [faster(what, value(data["suci"][i][key]), value(data[p][i][key]))
-                     for i in range(n)]
-            row["ratio_" + p] = statistics.median(ratio)
-            row["ratio_" + p + "_range"] = [min(ratio), max(ratio)]
+            low, row["ratio_" + p], high = faster(of["suci"], of[p])
+            row["ratio_" + p + "_quartiles"] = [low, high]
         if others:
             best = min(others, key=lambda p: row["ratio_" + p])
             row["best_other"] = best
             row["ratio"] = row["ratio_" + best]
             row["fastest"] = row["ratio"] >= 1
         rows.append(row)
+    if rows:
+        show(mtu, stolen, rows, list(of))
     return rows
 
 
-def show(mtu, rows, peers):
+def show(mtu, stolen, rows, peers):
+    print(f"\nMTU {mtu}: {100 * stolen:.1f} % of the cores' time was not given to this machine")
     for what in ("ping", "bulk"):
         these = [r for r in rows if r["what"] == what]
         if not these:
             continue
         title = "ping-pong, half a round trip, us" if what == "ping" else "one way, MB/s"
         print(f"\nMTU {mtu}, {title}, and (CPU s per GB)")
-        print(f"  {'size':>8}" + "".join(f"{p:>20}" for p in peers) + "   ours / best other (range)")
+        print(f"  {'size':>8}" + "".join(f"{p:>20}" for p in peers) +
+              "   ours / best other, median (quartiles) of rounds")
         for r in these:
             line = f"  {human(r['bytes']):>8}"
             for p in peers:
                 line += f"{r[p]:>11.1f} ({r[p + '_cpu_s_per_gb']:.4g})".rjust(20)
             if "ratio" in r:
-                lo, hi = r["ratio_" + r["best_other"] + "_range"]
-                line += (f"   {r['ratio']:.2f} x {r['best_other']} ({lo:.2f}..{hi:.2f})"
+                lo, hi = r["ratio_" + r["best_other"] + "_quartiles"]
+                line += (f"   {r['ratio']:.2f} x {r['best_other']} ({lo:.2f}..{hi:.2f}) of {r['rounds']}"
                          f"{'' if r['fastest'] else '   NOT FASTEST'}")
             print(line)
 
 
 def sealed(mtu, directory):
-    plain, seal = (load(f"{directory}/raw-duel-{mtu}-{k}-*") for k in ("plain", "sealed"))
-    if not plain or len(plain) != len(seal):
-        return []
+    _, turns = load(directory, mtu, "seal")
     rows = []
-    print(f"\nMTU {mtu}, sealed (AES-256-GCM) / not sealed; at 1 KiB at least 0.80 is asked")
-    for k in plain[0]:
-        ratio = [faster(k[0], value(s[k]), value(p[k])) for p, s in zip(plain, seal)]
-        row = {"mtu": mtu, "what": k[0], "bytes": k[1], "ratio": statistics.median(ratio),
-               "range": [min(ratio), max(ratio)],
-               "plain": statistics.median(value(p[k]) for p in plain),
-               "sealed": statistics.median(value(s[k]) for s in seal)}
+    if turns:
+        print(f"\nMTU {mtu}, sealed (AES-256-GCM) / not sealed; at 1 KiB at least 0.80 is asked")
+    for (what, size), of in turns.items():
+        low, ratio, high = faster(of["suci+seal"], of["suci"])
+        row = {"mtu": mtu, "what": what, "bytes": size, "ratio": ratio, "quartiles": [low, high],
+               "plain": statistics.median(value(t) for t in of["suci"].values()),
+               "sealed": statistics.median(value(t) for t in of["suci+seal"].values())}
         rows.append(row)
-        print(f"  {k[0]} {human(k[1]):>8} {row['sealed']:>9.1f} / {row['plain']:.1f} "
-              f"{'us' if k[0] == 'ping' else 'MB/s'}   {row['ratio']:.2f} "
-              f"({min(ratio):.2f}..{max(ratio):.2f})")
+        print(f"  {what} {human(size):>8} {row['sealed']:>9.1f} / {row['plain']:.1f} "
+              f"{'us' if what == 'ping' else 'MB/s'}   {ratio:.2f} ({low:.2f}..{high:.2f})")
     return rows
 
 
@@ -132,14 +143,10 @@ def ladder(mtu, directory):
 
 
 def main():
-    out, directory, mtus, *peers = sys.argv[1:]
-    result = {"peers": peers, "rows": [], "sealed": [], "blocks": []}
+    out, directory, mtus = sys.argv[1:]
+    result = {"rows": [], "sealed": [], "blocks": []}
     for mtu in map(int, mtus.split()):
-        data = {p: load(f"{directory}/raw-duel-{mtu}-{p}-*") for p in peers}
-        if all(data.values()):
-            rows = compare(mtu, data, peers)
-            show(mtu, rows, peers)
-            result["rows"] += rows
+        result["rows"] += compare(mtu, directory)
         result["sealed"] += sealed(mtu, directory)
         result["blocks"] += ladder(mtu, directory)
     slower = [r for r in result["rows"] if r.get("fastest") is False]

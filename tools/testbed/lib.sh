@@ -278,10 +278,14 @@ testbed_up() {
 
 # testbed_pair MTU: instead of testbed_up, two nodes l (192.0.2.1) and r (192.0.2.2), one veth
 # between them, nothing else; what front ends need of the kernel's settings is not touched.
+# testbed_pair_more MTU N: beside them another such pair, lN and rN.
 testbed_pair() {
-	_tb_begin && _tb_ns l : && _tb_ns r : && _tb_link l eth0 r eth0 "$1" &&
-		ip -n "$TB_ID-l" addr add 192.0.2.1/24 dev eth0 &&
-		ip -n "$TB_ID-r" addr add 192.0.2.2/24 dev eth0 || {
+	_tb_begin && testbed_pair_more "$1" ''
+}
+testbed_pair_more() {
+	_tb_ns "l$2" : && _tb_ns "r$2" : && _tb_link "l$2" eth0 "r$2" eth0 "$1" &&
+		ip -n "$TB_ID-l$2" addr add 192.0.2.1/24 dev eth0 &&
+		ip -n "$TB_ID-r$2" addr add 192.0.2.2/24 dev eth0 || {
 		testbed_die "could not build the namespaces (see above); this kernel needs veth"
 		return 1
 	}

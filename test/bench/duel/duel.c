@@ -1,7 +1,7 @@
 /* duel - ping-pong and one-way bulk over one transport, the same for each.
  *
- *   duel-TRANSPORT server ADDR MTU MOST
- *   duel-TRANSPORT client ADDR MTU MOST ping|bulk BYTES BUDGET_MS ...
+ *   duel-TRANSPORT server ADDR PORT MTU MOST
+ *   duel-TRANSPORT client ADDR PORT MTU MOST [ping|bulk BYTES BUDGET_MS ...]
  *
  * ping   messages of BYTES go to and fro; half a round trip, median and minimum.
  * bulk   as many messages of BYTES as fit BUDGET_MS go one way, back to back; the
@@ -13,7 +13,8 @@
  * to confirmation.  The last message of each run is compared with what was sent, of a long
  * one the first and the last 256 KB: the clock runs.
  *
- * Prints one JSON object. */
+ * Prints one JSON object.  A client that is told nothing to measure reads turns from standard
+ * input, a line "ping|bulk BYTES BUDGET_MS" each, and prints an object for each of them. */
 #include "duel.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ROUNDS_MAX 200000u
 
@@ -39,6 +41,7 @@ struct confirm {
 };
 
 uint32_t duel_mtu;
+uint16_t duel_port;
 static uint8_t *tx, *rx;
 static size_t most;
 
@@ -153,7 +156,7 @@ run(uint32_t what, uint64_t bytes, uint32_t rounds)
 }
 
 static void
-measure(const char *what, uint64_t bytes, double budget_ms, bool first)
+measure(const char *what, uint64_t bytes, double budget_ms)
 {
 	uint32_t kind = !strcmp(what, "ping") ? PING : BULK;
 	uint32_t rounds = kind == PING ? 8 : 2;
@@ -169,9 +172,9 @@ measure(const char *what, uint64_t bytes, double budget_ms, bool first)
 	rounds = fit > ROUNDS_MAX ? ROUNDS_MAX : fit < 1 ? 1 : (uint32_t)fit;
 	struct result r = run(kind, bytes, rounds);
 	double total = (double)bytes * rounds * (kind == PING ? 2 : 1);
-	printf("%s{\"what\": \"%s\", \"bytes\": %llu, \"rounds\": %u, \"mb_per_s\": %.3f, "
+	printf("{\"what\": \"%s\", \"bytes\": %llu, \"rounds\": %u, \"mb_per_s\": %.3f, "
 	       "\"cpu_s_per_gb\": %.4f",
-	       first ? "" : ", ", what, (unsigned long long)bytes, rounds,
+	       what, (unsigned long long)bytes, rounds,
 	       total * 1e3 / (double)r.ns, (double)r.cpu_ns / total);
 	if (kind == PING)
 		printf(", \"half_us_median\": %.3f, \"half_us_min\": %.3f", r.half_us[0],
@@ -205,19 +208,50 @@ serve(void)
 	}
 }
 
+static void
+listed(int n, char **what)
+{
+	printf("{\"peer\": \"%s\", \"mtu\": %u, \"rows\": [", duel_name, duel_mtu);
+	for (int i = 0; i + 2 < n; i += 3) {
+		if (i)
+			printf(", ");
+		measure(what[i], strtoull(what[i + 1], NULL, 10), strtod(what[i + 2], NULL));
+	}
+	printf("]}\n");
+}
+
+static void
+told(void)
+{
+	char what[8];
+	unsigned long long bytes;
+	double budget_ms;
+
+	for (;;) {
+		duel_idle(STDIN_FILENO);
+		if (scanf("%7s %llu %lf", what, &bytes, &budget_ms) != 3)
+			return;
+		measure(what, bytes, budget_ms);
+		puts("");
+		fflush(stdout);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
-	if (argc < 5) {
+	if (argc < 6) {
 		fprintf(stderr,
-			"usage: duel-%s server|client ADDR MTU MOST [ping|bulk BYTES "
+			"usage: duel-%s server|client ADDR PORT MTU MOST [ping|bulk BYTES "
 			"BUDGET_MS]...\n",
 			duel_name);
 		return 2;
 	}
 	int server = !strcmp(argv[1], "server");
-	most = strtoull(argv[4], NULL, 10);
-	duel_mtu = (uint32_t)strtoul(argv[3], NULL, 10);
+	duel_port = (uint16_t)strtoul(argv[3], NULL, 10);
+	duel_mtu = (uint32_t)strtoul(argv[4], NULL, 10);
+	most = strtoull(argv[5], NULL, 10);
+	setvbuf(stdin, NULL, _IONBF, 0); /* what is there to read is seen by poll() */
 	tx = malloc(most + 64);
 	rx = malloc(most + 64);
 	if (!tx || !rx)
@@ -229,11 +263,10 @@ main(int argc, char **argv)
 	if (server) {
 		serve();
 	} else {
-		printf("{\"peer\": \"%s\", \"mtu\": %u, \"rows\": [", duel_name, duel_mtu);
-		for (int i = 5; i + 2 < argc; i += 3)
-			measure(argv[i], strtoull(argv[i + 1], NULL, 10), strtod(argv[i + 2], NULL),
-				i == 5);
-		printf("]}\n");
+		if (argc > 6)
+			listed(argc - 6, argv + 6);
+		else
+			told();
 		static const struct announce end;
 		duel_send(&end, sizeof end);
 	}

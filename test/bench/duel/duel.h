@@ -19,7 +19,6 @@ extern "C" {
 #endif
 
 #define DUEL_SPIN_NS 200000ull
-#define DUEL_PORT    7911
 
 /* Common; in duel.c. */
 #ifndef __cplusplus
@@ -36,6 +35,7 @@ void duel_nap(int fd, short events, uint64_t *since_ns, int timeout_ms);
 /* The next place of n bytes in the memory of a run, after *at; both ends walk alike. */
 size_t duel_walk(size_t *at, size_t n);
 extern uint32_t duel_mtu; /* of the interface, IP packet */
+extern uint16_t duel_port;
 
 /* Per transport. */
 extern const char duel_name[];
@@ -45,6 +45,8 @@ void duel_send(const void *bytes, size_t n);
 /* The next message, which has n bytes, into buf; returns where they lie (buf, or memory
  * of the transport valid until the next call). */
 const void *duel_recv(void *buf, size_t n);
+/* Until that descriptor can be read; what the transport still has to do of itself is done. */
+void duel_idle(int until);
 /* Everything sent is on its way for good: leave nothing that needs our help. */
 void duel_close(void);
 

@@ -58,7 +58,7 @@ nap(int moved, uint64_t *since)
 void
 duel_open(int server, const char *ip, size_t most)
 {
-	ENetAddress a = {.port = DUEL_PORT};
+	ENetAddress a = {.port = duel_port};
 	(void)most;
 	if (enet_initialize() || enet_address_set_host_ip(&a, ip))
 		duel_die("enet");
@@ -114,6 +114,15 @@ duel_recv(void *buf, size_t n)
 	if (last->dataLength != n)
 		duel_die("length");
 	return last->data;
+}
+
+void
+duel_idle(int until)
+{
+	struct pollfd p = {.fd = until, .events = POLLIN};
+
+	while (poll(&p, 1, 1) == 0)
+		(void)turn();
 }
 
 void

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <srt/srt.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ make(void)
 void
 duel_open(int server, const char *ip, size_t most)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(DUEL_PORT)};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(duel_port)};
 	(void)most;
 	inet_pton(AF_INET, ip, &a.sin_addr);
 	srt_startup();
@@ -84,6 +85,14 @@ duel_recv(void *buf, size_t n)
 		have += (size_t)r;
 	}
 	return buf;
+}
+
+void
+duel_idle(int until)
+{
+	struct pollfd p = {until, POLLIN, 0};
+
+	(void)poll(&p, 1, -1);
 }
 
 void

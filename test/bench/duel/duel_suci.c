@@ -154,7 +154,7 @@ knob(const char *name, uint32_t other)
 static void
 own_address(const uint8_t to[4], uint8_t own[4])
 {
-	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(DUEL_PORT)};
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(duel_port)};
 	socklen_t len = sizeof sa;
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
@@ -175,7 +175,7 @@ make(const uint8_t ip[4])
 				   .spin_us = DUEL_SPIN_NS / 1000,
 				   .huge_pages = true,
 				   .sockbuf_bytes = 32u << 20,
-				   .port = is_server ? DUEL_PORT : 0};
+				   .port = is_server ? duel_port : 0};
 	if (is_server)
 		memcpy(uc.ip, ip, 4);
 	else
@@ -243,7 +243,7 @@ duel_open(int server, const char *ip, size_t most)
 	if (server) {
 		duel_ready();
 	} else {
-		struct suci_addr to = suci_udp_addr(bytes, DUEL_PORT);
+		struct suci_addr to = suci_udp_addr(bytes, duel_port);
 		if (suci_path_open(ep, &to, NULL, 0, &path, duel_now_ns()) < 0)
 			duel_die("suci_path_open");
 	}
@@ -295,6 +295,17 @@ show(void)
 		fprintf(stderr, "  %-20s %llu\n", #n, (unsigned long long)e->n);
 	SUCI_COUNTERS(X)
 #undef X
+}
+
+void
+duel_idle(int until)
+{
+	struct pollfd p = {.fd = until, .events = POLLIN};
+
+	suci_flush_acks(ep);
+	suci_udp_tx(udp, duel_now_ns());
+	while (up > 0 && poll(&p, 1, 0) == 0)
+		(void)suci_udp_wait(udp, duel_now_ns() + 1000000);
 }
 
 void

@@ -16,7 +16,7 @@ static int fd;
 void
 duel_open(int server, const char *ip, size_t most)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(DUEL_PORT)};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(duel_port)};
 	int one = 1;
 	(void)most;
 	if (inet_pton(AF_INET, ip, &a.sin_addr) != 1)
@@ -79,6 +79,14 @@ duel_recv(void *buf, size_t n)
 		}
 	}
 	return buf;
+}
+
+void
+duel_idle(int until)
+{
+	struct pollfd p = {until, POLLIN, 0};
+
+	(void)poll(&p, 1, -1);
 }
 
 void

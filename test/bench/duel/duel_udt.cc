@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <udt/udt.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ duel_open(int server, const char *ip, size_t most)
 	struct sockaddr_in a = {};
 	(void)most;
 	a.sin_family = AF_INET;
-	a.sin_port = htons(DUEL_PORT);
+	a.sin_port = htons(duel_port);
 	inet_pton(AF_INET, ip, &a.sin_addr);
 	UDT::startup();
 	sock = make();
@@ -81,6 +82,14 @@ duel_recv(void *buf, size_t n)
 		have += (size_t)r;
 	}
 	return buf;
+}
+
+void
+duel_idle(int until)
+{
+	struct pollfd p = {until, POLLIN, 0};
+
+	(void)poll(&p, 1, -1);
 }
 
 void
