@@ -59,8 +59,14 @@ start(void)
 	static _Alignas(64) uint8_t mem[sizeof(IMB_MGR) + (1u << 18)];
 	mgr = imb_get_mb_mgr_size() <= sizeof mem ? imb_set_pointers_mb_mgr(mem, 0, 1)
 						  : alloc_mb_mgr(0);
-	if (mgr)
-		init_mb_mgr_auto(mgr, NULL);
+	if (!mgr)
+		return;
+	init_mb_mgr_auto(mgr, NULL);
+	/* Below AVX-512 GCM is AES-NI in either set.  On AMD's cores that of AVX is 7 % faster
+	 * than that of AVX2. */
+	__builtin_cpu_init();
+	if (mgr->used_arch == IMB_ARCH_AVX2 && __builtin_cpu_is("amd"))
+		init_mb_mgr_avx(mgr);
 }
 
 const struct suci_aead_ops *
