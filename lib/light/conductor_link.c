@@ -77,12 +77,39 @@ fall(struct light_conductor *c, struct link *l, enum light_phase phase, uint64_t
 {
 	bool was_up = l->phase == LIGHT_RISEN;
 	enter(l, phase, now_ns);
+	l->missed = phase == LIGHT_BROKEN && !was_up;
 	for (int end = 0; end < 2; end++)
 		l->drained[end] = !tell(c, l, end, false) || l->drained[end];
 	if (phase == LIGHT_BROKEN)
 		c->count.links_failed++;
 	event(c, phase == LIGHT_BROKEN ? LIGHT_EVENT_FAILED : LIGHT_EVENT_DOWN, l,
 	      was_up ? l->up_ns : now_ns, now_ns);
+}
+
+static bool
+lit(const struct light_conductor *c, uint32_t in, uint32_t out)
+{
+	struct ocs_circuit k = ocs_at(c->m, in);
+	return k.state == OCS_LIT && k.out == out;
+}
+
+/* The circuit of a broken link goes with it, or the next call would wait for the same again.  Where
+ * both relays are there and have not found each other, it is the ports' fault; one that is gone or
+ * late says nothing about them. */
+static void
+give_up(struct light_conductor *c, const struct link *l, uint64_t now_ns)
+{
+	const uint32_t end[2] = {l->x, l->y};
+	if (conductor_key_of(c, l->x) != l->key && conductor_key_of(c, l->y) != l->key)
+		return;
+	for (int i = 0; i < 2; i++) {
+		if (!lit(c, end[i], end[1 - i]))
+			continue;
+		if (l->missed && l->answered[0] && l->answered[1])
+			(void)ocs_ends(c->m, end[i], end[1 - i], false, now_ns);
+		else
+			(void)ocs_unwant(c->m, end[i], now_ns);
+	}
 }
 
 /* One that has been let go of is forgotten.  True: there is none (any more). */
@@ -95,6 +122,8 @@ settled(struct light_conductor *c, struct link *l, uint64_t now_ns)
 		return false;
 	if (!(l->drained[0] && l->drained[1]) && now_ns - l->since_ns < c->cfg.drain_ns)
 		return false;
+	if (l->phase == LIGHT_BROKEN)
+		give_up(c, l, now_ns);
 	c->link_of[l->x] = c->link_of[l->y] = OCS_NONE;
 	l->used = false;
 	return true;
@@ -172,13 +201,15 @@ conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct lig
 			enter(l, LIGHT_RISEN, now_ns);
 			l->up_ns = now_ns;
 			c->count.links_up++;
+			(void)ocs_ends(c->m, l->x, l->y, true, now_ns);
+			(void)ocs_ends(c->m, l->y, l->x, true, now_ns);
 		}
 	} else if (f->state == LIGHT_LINK_FAILED) {
-		l->drained[end] = true;
+		l->drained[end] = l->answered[end] = true;
 		if (l->phase <= LIGHT_RISEN)
 			fall(c, l, LIGHT_BROKEN, now_ns);
 	} else if (f->state == LIGHT_LINK_DRAINED && l->phase >= LIGHT_FALLING) {
-		l->drained[end] = true;
+		l->drained[end] = l->answered[end] = true;
 	}
 }
 
@@ -198,13 +229,6 @@ conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
 	}
 }
 
-static bool
-lit(const struct light_conductor *c, uint32_t in, uint32_t out)
-{
-	struct ocs_circuit k = ocs_at(c->m, in);
-	return k.state == OCS_LIT && k.out == out;
-}
-
 void
 conductor_links_tick(struct light_conductor *c, uint64_t now_ns)
 {
@@ -218,8 +242,9 @@ conductor_links_tick(struct light_conductor *c, uint64_t now_ns)
 			fall(c, l, LIGHT_BROKEN, now_ns);
 		if (l->phase >= LIGHT_FALLING && now_ns - l->since_ns >= c->cfg.drain_ns)
 			l->drained[0] = l->drained[1] = true;
-		/* What nobody asks for any more. */
-		if (l->phase >= LIGHT_FALLING && dark)
+		/* What nobody asks for any more; whoever waits for one that broke hears of that first. */
+		bool heard = l->phase == LIGHT_BROKEN && now_ns > l->since_ns;
+		if ((l->phase >= LIGHT_FALLING && dark) || heard)
 			(void)settled(c, l, now_ns);
 	}
 }

@@ -32,6 +32,8 @@ struct link {
 	enum light_phase phase;
 	uint64_t since_ns, up_ns;
 	bool up[2], drained[2];
+	bool answered[2]; /* that it has let go of it: it is there, and not too busy to say so */
+	bool missed;	  /* they did not find each other in time */
 	uint64_t key;
 };
 

@@ -12,10 +12,13 @@ enum { RELIT_NO, RELIT_REMOVE, RELIT_AGAIN };
  * may have been the port at the other end. */
 #define DARK_FIRST_NS  (2 * BASE_S_NS)
 #define DARK_DOUBLINGS 7u
+/* Circuits in a row by which nobody was found make a port dark: one may be a relay's fault. */
+#define BLIND_MAX 2u
 
 struct dark {
 	uint64_t until_ns;
 	uint8_t times; /* in a row */
+	uint8_t blind; /* circuits in a row, called lit, by which nobody was found */
 	bool told;     /* ocs_port_dark(): until that says otherwise */
 };
 
@@ -263,8 +266,11 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 			enter(c, OCS_LIT, now_ns);
 		}
 		m->relit[in] = RELIT_NO;
-		brighten(din);
-		brighten(dout);
+		/* The word of the switch is not enough for ports by which nobody was found. */
+		if (!din->blind)
+			brighten(din);
+		if (!dout->blind)
+			brighten(dout);
 		return OCS_ERR_OK;
 	}
 	m->count.lost++;
@@ -278,6 +284,34 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 	}
 	m->relit[in] = RELIT_REMOVE;
 	return OCS_ERR_OK;
+}
+
+static void
+blind(struct dark *d, uint64_t now_ns)
+{
+	if (d->blind < BLIND_MAX)
+		d->blind++;
+	if (d->blind == BLIND_MAX)
+		darken(d, now_ns);
+}
+
+int
+ocs_ends(struct ocs_matrix *m, uint32_t in, uint32_t out, bool found, uint64_t now_ns)
+{
+	if (in >= m->ports || out >= m->ports)
+		return OCS_ERR_INVAL;
+	struct dark *din = &m->dark_in[in], *dout = &m->dark_out[out];
+	if (found) {
+		din->blind = dout->blind = 0;
+		brighten(din);
+		brighten(dout);
+		return OCS_ERR_OK;
+	}
+	blind(din, now_ns);
+	blind(dout, now_ns);
+	if (m->circuit[in].state != OCS_FREE && m->circuit[in].out == out)
+		(void)ocs_unwant(m, in, now_ns);
+	return is_dark(din, now_ns) || is_dark(dout, now_ns) ? OCS_ERR_DARK : OCS_ERR_OK;
 }
 
 void
@@ -356,6 +390,7 @@ ocs_port_dark(struct ocs_matrix *m, bool ingress, uint32_t port, bool dark)
 		return OCS_ERR_INVAL;
 	struct dark *d = &(ingress ? m->dark_in : m->dark_out)[port];
 	brighten(d);
+	d->blind = 0;
 	d->told = dark;
 	return OCS_ERR_OK;
 }

@@ -21,6 +21,7 @@ struct kit {
 	struct light_conductor *c;
 	uint64_t now_ns;
 	bool ends_answer;
+	bool ends_miss;	   /* the relays do not find each other, but say that they let go */
 	uint32_t go[RANKS][RANKS]; /* from, to */
 	uint32_t any;		   /* GO for all, how often said */
 	uint32_t ups, downs;
@@ -89,6 +90,8 @@ answer(struct kit *k)
 	k->nsaid = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		bool down = k->said[i][2] & 256;
+		if (k->ends_miss && !down)
+			continue;
 		struct light_frame f = {.type = LIGHT_FRAME_LINK,
 					.link = k->said[i][0],
 					.slot = (uint8_t)k->said[i][1],
@@ -323,6 +326,47 @@ failed_links_go_by_packets(void **state)
 	assert_int_equal(counters(&k)->by_light, 0);
 	assert_int_equal(counters(&k)->links_failed, 2);
 	finish(&k);
+}
+
+/* What the switch calls lit and no relay finds is given up; the second time in a row its ports are
+ * left alone, and calls do not wait for them.  Relays that say nothing make no port dark. */
+static void
+blind_ports_are_left_alone(void **state)
+{
+	struct kit k;
+	(void)state;
+	for (int present = 0; present < 2; present++) {
+		begin(&k);
+		k.ends_answer = present;
+		k.ends_miss = true;
+		for (uint32_t seq = 1; seq <= 3; seq++) {
+			uint64_t from_ns = k.now_ns;
+			memset(k.go, 0, sizeof k.go);
+			call(&k, 0, KEY, seq, LIGHT_MODE_CACHED, 1000);
+			while (!k.go[0][1] && !k.any && k.now_ns < from_ns + 2 * BASE_S_NS)
+				turns(&k, 0);
+			uint64_t waited = (k.now_ns - from_ns) / MS;
+			if (seq == 3 && present)
+				assert_in_range(waited, 0, 20);
+			else
+				assert_in_range(waited, 200, 500);
+			over(&k, KEY, seq, 0, 1);
+			over(&k, KEY, seq, 0, 2);
+			turns(&k, 150);
+			for (uint32_t p = 0; p < EASY_PORTS; p++)
+				assert_int_equal(k.easy.out_of[p], OCS_NO_PORT);
+		}
+		assert_int_equal(counters(&k)->links_failed, present ? 4 : 6);
+		/* The fibre is mended, and the pause over. */
+		k.ends_answer = true;
+		k.ends_miss = false;
+		turns(&k, 2000);
+		uint64_t before = counters(&k)->by_light;
+		call(&k, 0, KEY, 4, LIGHT_MODE_CACHED, 1000);
+		turns(&k, 5);
+		assert_int_equal(counters(&k)->by_light, before + 2);
+		finish(&k);
+	}
 }
 
 static void
@@ -691,6 +735,7 @@ main(void)
 		cmocka_unit_test(go_is_said_when_both_ends_are_up),
 		cmocka_unit_test(ports_move_on),
 		cmocka_unit_test(failed_links_go_by_packets),
+		cmocka_unit_test(blind_ports_are_left_alone),
 		cmocka_unit_test(cached_hits),
 		cmocka_unit_test(cached_meets_what_is_lit),
 		cmocka_unit_test(cached_gives_up_what_costs),

@@ -158,6 +158,37 @@ tried(struct ocs_matrix *m, uint32_t in, uint32_t out, bool lit, uint64_t now)
 	return err;
 }
 
+/* Lit, says the switch, and nobody is found by it: given up at once, dark the second time in a row,
+ * for longer each time although there is light; the next that is found ends it. */
+static void
+test_blind_ports(void **state)
+{
+	(void)state;
+	struct ocs_matrix *m = fresh();
+	uint64_t now = 1;
+	for (uint64_t pause = 1; pause <= 8; pause *= 2) {
+		now += pause == 1 ? 0 : pause * second;
+		assert_int_equal(ocs_want(m, 1, 2, 1, now), OCS_ERR_OK);
+		assert_int_equal(batch(m, now).additions, 1);
+		ocs_report(m, 1, true, now);
+		assert_int_equal(ocs_light(m, 1, true, now), OCS_ERR_OK);
+		assert_int_equal(ocs_ends(m, 1, 2, false, now),
+				 pause == 1 ? OCS_ERR_OK : OCS_ERR_DARK);
+		assert_int_equal(batch(m, now).removals, 1);
+		ocs_report(m, 1, true, now);
+		assert_null(ocs_check(m));
+		if (pause > 1)
+			assert_int_equal(ocs_want(m, 1, 3, 1, now + pause * second - 1),
+					 OCS_ERR_DARK);
+	}
+	now += 16 * second;
+	assert_int_equal(tried(m, 1, 2, true, now), OCS_ERR_OK);
+	assert_int_equal(ocs_ends(m, 1, 2, true, now), OCS_ERR_OK);
+	assert_int_equal(ocs_ends(m, 1, 2, false, now), OCS_ERR_OK); /* the first one again */
+	assert_int_equal(ocs_want(m, 1, 2, 1, now), OCS_ERR_OK);
+	free(m);
+}
+
 /* The ports of a circuit without light are tried again, once a time and after longer and longer
  * pauses; light over one ends its own. */
 static void
@@ -314,7 +345,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_life_of_a_circuit),	   cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_unwant_while_ordered),	   cmocka_unit_test(test_no_light),
-		cmocka_unit_test(test_dark_ports_are_tried_again), cmocka_unit_test(test_reconcile),
+		cmocka_unit_test(test_dark_ports_are_tried_again), cmocka_unit_test(test_blind_ports),
+		cmocka_unit_test(test_reconcile),
 		cmocka_unit_test(test_random_against_switch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

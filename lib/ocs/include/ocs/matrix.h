@@ -115,6 +115,11 @@ int ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns);
  * returned).  They may be wanted again after 2 s, with one try, then after 4, 8, ... 256 s; light
  * over one makes it as good as any. */
 int ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns);
+/* Who uses a lit circuit has found the other end by it, or has not although both ends are there: a
+ * fibre is in the wrong port, or broken behind the switch.  Then the circuit is given up; the second
+ * time in a row its ports are dark as above, whatever the switch says of light, and DARK is
+ * returned.  What is found ends that. */
+int ocs_ends(struct ocs_matrix *m, uint32_t in, uint32_t out, bool found, uint64_t now_ns);
 
 /* Session lost: everything under way is unknown. */
 void ocs_offline(struct ocs_matrix *m);
