@@ -99,6 +99,17 @@ lmpi_coll_width(const struct lmpi_coll *c)
 	return lmpi_comm_peers(c->comm);
 }
 
+static inline void *
+lmpi_coll_address(const struct lmpi_coll *c, const struct coll_range *r)
+{
+	char *base = r->buf == COLL_SEND ? c->send : r->buf == COLL_RECV ? c->recv : c->tmp;
+
+	return (void *)((uintptr_t)base + (uintptr_t)r->off);
+}
+
+/* A step that is no message. */
+void lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s);
+
 /* Prepare and, unless persistent, start.  Takes over c in all cases; rc is an
  * error of filling it in, which is passed on. */
 int lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *request);

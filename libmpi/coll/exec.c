@@ -149,12 +149,15 @@ lmpi_coll_prepare(struct lmpi_coll *c, bool persistent)
 
 /* ---- execution */
 
-static char *
-address(const struct lmpi_coll *c, const struct coll_range *r)
+static void
+deliver(struct lmpi_coll *c)
 {
-	char *base = r->buf == COLL_SEND ? c->send : r->buf == COLL_RECV ? c->recv : c->tmp;
-
-	return (char *)((uintptr_t)base + (uintptr_t)r->off);
+	if (c->error != MPI_SUCCESS)
+		return;
+	if (c->has_out)
+		lmpi_side_unpack(&c->out);
+	if (c->finish != NULL)
+		c->finish(c);
 }
 
 static void
@@ -164,12 +167,7 @@ all_done(struct lmpi_coll *c)
 
 	if (c->light != NULL)
 		lmpi_coll_light_end(c);
-	if (c->error == MPI_SUCCESS) {
-		if (c->has_out)
-			lmpi_side_unpack(&c->out);
-		if (c->finish != NULL)
-			c->finish(c);
-	}
+	deliver(c);
 	r->e.error = c->error;
 	lmpi_request_complete(r); /* may free c */
 }
@@ -224,7 +222,8 @@ message_done(struct lmpi_req *e)
 	if (e->error != MPI_SUCCESS && c->error == MPI_SUCCESS)
 		c->error = e->error;
 	if (s->kind == COLL_STEP_RECV && e->error == MPI_SUCCESS)
-		note_error(c, lmpi_impi_received(c, s, address(c, &s->into), &st->wire, e->bytes));
+		note_error(c, lmpi_impi_received(c, s, lmpi_coll_address(c, &s->into), &st->wire,
+						 e->bytes));
 	if (c->light != NULL)
 		light_done(c, s, st);
 	free(st->wire.copy);
@@ -261,7 +260,7 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 {
 	bool sends = s->kind == COLL_STEP_SEND;
 	struct lmpi_wire *w = &st->wire;
-	int rc = lmpi_impi_wire(c, s, address(c, sends ? &s->from : &s->into), w);
+	int rc = lmpi_impi_wire(c, s, lmpi_coll_address(c, sends ? &s->from : &s->into), w);
 	struct far_end far = far_end(c, s->peer, w);
 
 	note_error(c, rc);
@@ -306,11 +305,25 @@ let_go(struct light_wait *w)
 	drain(c);
 }
 
+void
+lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s)
+{
+	void *from = lmpi_coll_address(c, &s->from), *into = lmpi_coll_address(c, &s->into);
+	int rc = MPI_SUCCESS;
+
+	if (s->kind == COLL_STEP_REDUCE)
+		rc = lmpi_op_apply_packed(&c->op, c->type, from, into,
+					  (int64_t)(s->from.len / c->args.elem), s->left);
+	else if (s->from.len != 0)
+		memmove(into, from, s->from.len);
+	if (rc && c->error == MPI_SUCCESS)
+		c->error = rc;
+}
+
 static void
 issue(struct lmpi_coll *c, uint32_t i)
 {
 	const struct coll_step *s = &c->schedule.step[i];
-	int rc = MPI_SUCCESS;
 
 	switch (s->kind) {
 	case COLL_STEP_SEND:
@@ -322,17 +335,10 @@ issue(struct lmpi_coll *c, uint32_t i)
 		issue_message(c, s, &c->state[i]);
 		return;
 	case COLL_STEP_REDUCE:
-		rc = lmpi_op_apply_packed(&c->op, c->type, address(c, &s->from),
-					  address(c, &s->into),
-					  (int64_t)(s->from.len / c->args.elem), s->left);
-		break;
 	case COLL_STEP_COPY:
-		if (s->from.len != 0)
-			memmove(address(c, &s->into), address(c, &s->from), s->from.len);
+		lmpi_coll_compute(c, s);
 		break;
 	}
-	if (rc && c->error == MPI_SUCCESS)
-		c->error = rc;
 	step_complete(c, i);
 }
 
@@ -396,6 +402,30 @@ lmpi_coll_restart(struct lmpi_request *r)
 	return MPI_SUCCESS;
 }
 
+static int
+end_blocking(int rc, uint64_t explained_before)
+{
+	if (rc == MPI_SUCCESS || (explained != explained_before && lmpi_error_text(rc)[0] != '\0'))
+		return rc;
+	return lmpi_error(rc, "the collective operation failed in a message of its own");
+}
+
+static int
+go_quick(struct lmpi_coll *c)
+{
+	uint64_t before = explained;
+	int rc;
+
+	take_tags(c);
+	for (int i = 0; i < c->ins; i++)
+		lmpi_side_pack(&c->in[i]);
+	lmpi_coll_run_quick(c);
+	deliver(c);
+	rc = c->error;
+	lmpi_coll_release(c);
+	return end_blocking(rc, before);
+}
+
 int
 lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *request)
 {
@@ -412,6 +442,8 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 		lmpi_coll_release(c);
 		return rc;
 	}
+	if (how == LMPI_COLL_BLOCKING && lmpi_coll_is_quick(c))
+		return go_quick(c);
 	r = lmpi_request_new(LMPI_RQ_COLL, c->comm, NULL);
 	if (r == NULL) {
 		lmpi_coll_release(c);
@@ -433,8 +465,5 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 		return MPI_SUCCESS;
 	}
 	start(c);
-	rc = lmpi_request_finish(r, MPI_STATUS_IGNORE);
-	if (rc == MPI_SUCCESS || (explained != before && lmpi_error_text(rc)[0] != '\0'))
-		return rc;
-	return lmpi_error(rc, "the collective operation failed in a message of its own");
+	return end_blocking(lmpi_request_finish(r, MPI_STATUS_IGNORE), before);
 }

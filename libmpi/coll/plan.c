@@ -37,6 +37,12 @@ no_memory(void)
 
 /* ---- making one */
 
+static uint32_t
+bit(uint32_t step)
+{
+	return step < LMPI_QUICK_STEPS ? 1u << step : 0;
+}
+
 /* Who waits for whom, turned round: lists of dependents per step. */
 static int
 link_steps(struct lmpi_coll *c)
@@ -61,14 +67,17 @@ link_steps(struct lmpi_coll *c)
 		c->state[i].index = i;
 		c->state[i].next_same = LMPI_NO_STEP;
 		c->state[i].waits_all = step->dep_count;
-		for (uint32_t d = 0; d < step->dep_count; d++)
+		for (uint32_t d = 0; d < step->dep_count; d++) {
 			c->state[s->dep[step->dep_first + d]].dependents_n++;
+			c->state[i].needs |= bit(s->dep[step->dep_first + d]);
+		}
 		if (step->kind == COLL_STEP_SEND || step->kind == COLL_STEP_RECV) {
 			uint32_t *l = &last[2 * step->peer + (step->kind == COLL_STEP_RECV)];
 
 			if (*l != LMPI_NO_STEP) {
 				c->state[*l].next_same = i;
 				c->state[i].waits_all++;
+				c->state[i].after = bit(*l);
 			}
 			*l = i;
 		}

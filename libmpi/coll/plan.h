@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "impi.h"
 #include "light.h"
+#include "quick.h"
 
 #define LMPI_PLANS_MAX	    16
 #define LMPI_PLAN_BYTES_MAX ((size_t)16 << 10) /* of one that is kept */
@@ -27,6 +28,8 @@ struct lmpi_step_state {
 	uint32_t waits_all; /* the value at the start */
 	uint32_t dependents_first, dependents_n;
 	uint32_t next_same; /* next step in this direction to this peer */
+	/* The same as sets, of the first LMPI_QUICK_STEPS: steps that must be complete, issued. */
+	uint32_t needs, after;
 };
 #define LMPI_NO_STEP UINT32_MAX
 

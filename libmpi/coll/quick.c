@@ -1,0 +1,109 @@
+/* Which steps are left, under way and done is a word each. */
+#include "quick.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+#include "engine.h"
+#include "plan.h"
+
+struct run {
+	struct lmpi_coll *c;
+	uint32_t left, under_way, done; /* sets of steps; messages are under way */
+};
+
+bool
+lmpi_coll_is_quick(const struct lmpi_coll *c)
+{
+	return c->schedule.steps <= LMPI_QUICK_STEPS && c->algorithm == NULL &&
+	       c->comm->foreign < 0 && c->comm->remote == NULL && lmpi_light == NULL;
+}
+
+static bool
+done_with(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_req *e)
+{
+	uint64_t cid = c->comm->cid + 1;
+
+	if (s->kind == COLL_STEP_SEND) {
+		void *at = lmpi_coll_address(c, &s->from);
+		uint32_t world = c->comm->group->world[s->peer];
+
+		if (lmpi_send_whole(at, s->from.len, world, c->comm->rank, c->tag, cid))
+			return true;
+		memset(e, 0, sizeof(*e));
+		lmpi_isend(e, at, s->from.len, world, c->comm->rank, c->tag, cid, LMPI_STANDARD);
+	} else {
+		e->on_done = NULL;
+		lmpi_irecv(e, lmpi_coll_address(c, &s->into), s->into.len, (int)s->peer, c->tag,
+			   cid);
+	}
+	return false;
+}
+
+static void
+issue(struct run *r, uint32_t i)
+{
+	struct lmpi_coll *c = r->c;
+	const struct coll_step *s = &c->schedule.step[i];
+	bool message = s->kind == COLL_STEP_SEND || s->kind == COLL_STEP_RECV;
+
+	r->left &= ~(1u << i);
+	if (message && !done_with(c, s, &c->state[i].e)) {
+		r->under_way |= 1u << i;
+		return;
+	}
+	if (!message)
+		lmpi_coll_compute(c, s);
+	r->done |= 1u << i;
+}
+
+static bool
+news(void *arg)
+{
+	const struct run *r = arg;
+
+	for (uint32_t set = r->under_way; set != 0; set &= set - 1)
+		if (r->c->state[__builtin_ctz(set)].e.done)
+			return true;
+	return false;
+}
+
+static void
+collect(struct run *r)
+{
+	for (uint32_t set = r->under_way; set != 0; set &= set - 1) {
+		const struct lmpi_req *e = &r->c->state[__builtin_ctz(set)].e;
+
+		if (!e->done)
+			continue;
+		if (e->error != MPI_SUCCESS && r->c->error == MPI_SUCCESS)
+			r->c->error = e->error;
+		r->under_way &= ~(set & -set);
+		r->done |= set & -set;
+	}
+}
+
+void
+lmpi_coll_run_quick(struct lmpi_coll *c)
+{
+	uint32_t steps = c->schedule.steps;
+	struct run r = {.c = c, .left = steps ? UINT32_MAX >> (32 - steps) : 0};
+
+	for (;;) {
+		/* Steps wait for earlier ones only. */
+		for (uint32_t set = r.left; set != 0; set &= set - 1) {
+			uint32_t i = (uint32_t)__builtin_ctz(set);
+			const struct lmpi_step_state *st = &c->state[i];
+
+			if (!(st->needs & ~r.done) && !(st->after & r.left))
+				issue(&r, i);
+		}
+		if (r.under_way == 0)
+			break;
+		if (!news(&r))
+			lmpi_wait_for(news, &r);
+		collect(&r);
+	}
+	BASE_ASSERT(r.left == 0);
+}

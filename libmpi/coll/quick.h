@@ -1,0 +1,22 @@
+/* libmpi/coll/quick.h - blocking calls of few steps, without a request.
+ *
+ * The executor (exec.c) keeps lists and counts so that any number of steps costs no more than
+ * each step does, and goes on from whatever call of MPI is made.  A blocking call of a few steps
+ * needs none of that: what a step waits for fits in a word, and the caller stays until the end.
+ * The messages are the same, so each process may take either way.
+ *
+ * Threads  the lock is held; it is given up while waiting. */
+#ifndef LMPI_QUICK_H
+#define LMPI_QUICK_H
+
+#include "coll.h"
+
+#define LMPI_QUICK_STEPS 32 /* at most: bits of a word */
+
+/* May this call, prepared, be run so?  Not with other MPIs, groups that face each other, or light,
+ * all of which have things to say about each message. */
+bool lmpi_coll_is_quick(const struct lmpi_coll *c);
+/* Run it, tags taken, to its end: c->error, and what comes after the last step is left to do. */
+void lmpi_coll_run_quick(struct lmpi_coll *c);
+
+#endif
