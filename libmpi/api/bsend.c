@@ -128,7 +128,7 @@ lmpi_bsend(const struct lmpi_p2p *a)
 	rc = lmpi_rep_pack(a->type, a->buf, a->count, rep, c->data);
 	if (rc) {
 		cell_done(&c->e);
-		return rc;
+		return lmpi_p2p_unsendable(a, rc);
 	}
 	c->e.on_done = cell_done;
 	lmpi_isend(&c->e, c->data, (uint64_t)len, lmpi_comm_world_rank(a->comm, a->peer),

@@ -110,6 +110,25 @@ foreign_form(const struct lmpi_p2p *a, enum lmpi_piece_use use, struct form *f)
 	}
 }
 
+static void
+free_request(struct lmpi_req *e)
+{
+	free(e);
+}
+
+__attribute__((cold)) int
+lmpi_p2p_unsendable(const struct lmpi_p2p *a, int rc)
+{
+	struct lmpi_req *e = rc == MPI_ERR_CONVERSION ? calloc(1, sizeof(*e)) : NULL;
+
+	if (e != NULL) {
+		e->on_done = free_request;
+		lmpi_isend(e, NULL, 0, lmpi_comm_world_rank(a->comm, a->peer), a->comm->rank,
+			   a->tag, a->comm->cid, LMPI_STANDARD);
+	}
+	return rc;
+}
+
 int
 lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, enum lmpi_piece_use use)
 {
@@ -134,8 +153,9 @@ lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, enum lmpi_piece_
 	if (rc) {
 		free(p->copy);
 		*p = (struct lmpi_piece){0};
+		return lmpi_p2p_unsendable(a, rc);
 	}
-	return rc;
+	return MPI_SUCCESS;
 }
 
 __attribute__((cold)) void
@@ -388,9 +408,11 @@ piece_of(struct lmpi_request *r, struct lmpi_piece *p)
 
 	if (r->staging != NULL) {
 		*p = (struct lmpi_piece){r->staging, r->staging_len, NULL};
-		return send ? lmpi_rep_pack(r->type, r->buf, r->count,
-					    lmpi_comm_rep(r->comm, r->peer), r->staging)
-			    : MPI_SUCCESS;
+		if (!send)
+			return MPI_SUCCESS;
+		rc = lmpi_rep_pack(r->type, r->buf, r->count, lmpi_comm_rep(r->comm, r->peer),
+				   r->staging);
+		return rc ? lmpi_p2p_unsendable(&a, rc) : MPI_SUCCESS;
 	}
 	rc = lmpi_piece_make(p, &a, send ? LMPI_PIECE_SEND : LMPI_PIECE_RECV);
 	if (rc)

@@ -37,8 +37,11 @@ enum lmpi_piece_use {
 };
 /* For a send the piece is filled, in the representation of the destination.
  * MPI_ERR_NO_MEM if there is no room for a copy, MPI_ERR_CONVERSION if a value has no
- * external form; then there is nothing to free. */
+ * external form, with lmpi_p2p_unsendable(); then there is nothing to free. */
 int lmpi_piece_make(struct lmpi_piece *p, const struct lmpi_p2p *a, enum lmpi_piece_use use);
+/* The message could not be made, rc says why, and is returned.  If it has no external form, the
+ * receiver gets an empty one, where it would wait without end. */
+int lmpi_p2p_unsendable(const struct lmpi_p2p *a, int rc);
 
 /* Send it without a request, if that is possible (lmpi_send_whole()). */
 bool lmpi_p2p_send_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p,

@@ -1,5 +1,7 @@
 #include "rep.h"
 
+#include <string.h>
+
 #include "call.h"
 
 /* In struct lmpi_group: the set has been found out. */
@@ -26,29 +28,40 @@ lmpi_group_reps(struct lmpi_group *group)
 	return group->reps & ~KNOWN;
 }
 
+/* What to do about it; the switch is for what goes to another MPI, not for files and buffers. */
+static const char *
+advice(const struct lmpi_unfit *u)
+{
+	const struct lmpi_call *call = lmpi_call_top;
+	bool stays = call != NULL && (call->kind == LMPI_ON_FILE ||
+				      strncmp(call->fn, "MPI_Pack", strlen("MPI_Pack")) == 0);
+
+	if (u->bytes != 4)
+		return "";
+	if (u->is_unsigned)
+		return stays ? "; use MPI_UNSIGNED_LONG_LONG"
+			     : "; use MPI_UNSIGNED_LONG_LONG, or the peer switch long8 if the "
+			       "other MPI can do it";
+	return stays ? "; use MPI_LONG_LONG"
+		     : "; use MPI_LONG_LONG, or the peer switch long8 if the other MPI can do it";
+}
+
 int
 lmpi_rep_pack_foreign(const struct lmpi_type *type, const void *buf, int64_t count,
 		      enum lmpi_rep rep, void *out)
 {
 	struct lmpi_unfit u;
-	bool is_long;
 
 	if (lmpi_external32_pack(type, buf, count, rep, out, &u))
 		return MPI_SUCCESS;
-	is_long = u.bytes == 4;
 	if (u.is_unsigned)
-		return lmpi_error(
-			MPI_ERR_CONVERSION,
-			"the %s value %llu does not fit the %d bytes external32 has for "
-			"it%s",
-			u.type, (unsigned long long)u.value, u.bytes,
-			is_long ? "; use MPI_UNSIGNED_LONG_LONG, or the peer switch long8 "
-				  "if the other MPI can do it"
-				: "");
+		return lmpi_error(MPI_ERR_CONVERSION,
+				  "the %s value %llu does not fit the %d bytes external32 has for "
+				  "it%s",
+				  u.type, (unsigned long long)u.value, u.bytes, advice(&u));
 	return lmpi_error(MPI_ERR_CONVERSION,
-			  "the %s value %lld does not fit the %d bytes external32 has for it; use "
-			  "MPI_LONG_LONG, or the peer switch long8 if the other MPI can do it",
-			  u.type, (long long)(int64_t)u.value, u.bytes);
+			  "the %s value %lld does not fit the %d bytes external32 has for it%s",
+			  u.type, (long long)(int64_t)u.value, u.bytes, advice(&u));
 }
 
 /* Two representations give the same bytes for a type. */

@@ -50,7 +50,7 @@ unsigned lmpi_group_reps(struct lmpi_group *group);
 
 /* Pack count elements at buf into out, count * type->rep[rep].size bytes.
  * MPI_ERR_CONVERSION, with a text that names the value and what to do, if one does
- * not fit: then nothing may be sent. */
+ * not fit: then what is in out may not be sent. */
 int lmpi_rep_pack_foreign(const struct lmpi_type *type, const void *buf, int64_t count,
 			  enum lmpi_rep rep, void *out);
 static inline int

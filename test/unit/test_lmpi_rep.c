@@ -154,6 +154,7 @@ refuses_values_without_an_external_form(void **unused)
 	(void)unused;
 	the_usual_world();
 	before = fake_sent.count;
+	/* The receiver gets an empty message each time, so that it does not wait without end. */
 	assert_int_equal(MPI_Send(v, 2, MPI_LONG, 2, TAG, MPI_COMM_WORLD), MPI_ERR_CONVERSION);
 	assert_non_null(
 		strstr(lmpi_error_text(MPI_ERR_CONVERSION), "MPI_LONG value 1099511627776"));
@@ -165,8 +166,18 @@ refuses_values_without_an_external_form(void **unused)
 	MPI_Buffer_detach(&detached, &size); /* the room was given back */
 	assert_int_equal(MPI_Send_init(v, 2, MPI_LONG, 2, TAG, MPI_COMM_WORLD, &r), MPI_SUCCESS);
 	assert_int_equal(MPI_Start(&r), MPI_ERR_CONVERSION);
+	assert_int_equal(MPI_Start(&r), MPI_ERR_CONVERSION);
 	MPI_Request_free(&r);
-	assert_int_equal(fake_sent.count, before);
+	assert_int_equal(fake_sent.count, before + 5);
+	assert_int_equal(fake_sent.len, 0);
+	assert_int_equal(fake_sent.dest, 2);
+	assert_int_equal(fake_sent.tag, TAG);
+	/* What stays here is not helped by how another MPI is spoken to. */
+	assert_int_equal(MPI_Pack_external("external32", v, 2, MPI_LONG, buffer, sizeof(buffer),
+					   &(MPI_Aint){0}),
+			 MPI_ERR_CONVERSION);
+	assert_non_null(strstr(lmpi_error_text(MPI_ERR_CONVERSION), "MPI_LONG_LONG"));
+	assert_null(strstr(lmpi_error_text(MPI_ERR_CONVERSION), "long8"));
 	assert_int_equal(MPI_Send(v, 2, MPI_LONG, 3, TAG, MPI_COMM_WORLD), MPI_SUCCESS);
 	assert_int_equal(MPI_Send(v, 2, MPI_LONG, 1, TAG, MPI_COMM_WORLD), MPI_SUCCESS);
 }
