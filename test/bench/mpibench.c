@@ -11,12 +11,15 @@
  *   alltoall   BYTES to every rank
  *   bcast      a root after the other, so no call starts before the one before has arrived
  *
+ * and at the end "others PERCENT": what other programs took of the CPUs meanwhile.
+ *
  * What arrived last is compared with what must arrive; a wrong byte ends the job. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define BATCHES	    7
@@ -315,20 +318,64 @@ pin(const struct bench *b)
 		perror("mpibench: sched_setaffinity");
 }
 
+/* Seconds that programs ran on all CPUs, not what interrupts took (a rank's own packets, here),
+ * and those of this process; without /proc/stat both 0. */
+struct used {
+	double all, own;
+};
+
+static struct used
+used_now(void)
+{
+	double user, nice, system;
+	struct used u = {0};
+	struct rusage r;
+	FILE *f = fopen("/proc/stat", "r");
+
+	if (!f)
+		return u;
+	if (fscanf(f, "cpu %lf %lf %lf", &user, &nice, &system) == 3 &&
+	    !getrusage(RUSAGE_SELF, &r)) {
+		u.all = (user + nice + system) / (double)sysconf(_SC_CLK_TCK);
+		u.own = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+			(double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+	}
+	fclose(f);
+	return u;
+}
+
+static void
+tell_others(const struct bench *b, struct used u0, double t0)
+{
+	struct used u = used_now();
+	double own = u.own - u0.own, ranks = 0;
+	double room = (MPI_Wtime() - t0) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+
+	MPI_Reduce(&own, &ranks, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+	if (b->rank == 0)
+		printf("others %.0f\n", room > 0 ? 100 * (u.all - u0.all - ranks) / room : 0);
+}
+
 int
 main(int argc, char **argv)
 {
 	struct bench b = {.budget_s = argc > 1 ? strtod(argv[1], NULL) / 1e3 : 0};
+	struct used u0;
+	double t0;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &b.size);
 	pin(&b);
+	MPI_Barrier(MPI_COMM_WORLD);
+	u0 = used_now();
+	t0 = MPI_Wtime();
 	for (int i = 2; i < argc; i++)
 		if (b.size < 2 || !measure_named(&b, argv[i])) {
 			fprintf(stderr, "mpibench BUDGET_MS WHAT:BYTES..., 2 ranks or more\n");
 			MPI_Abort(MPI_COMM_WORLD, 2);
 		}
+	tell_others(&b, u0, t0);
 	MPI_Finalize();
 	return 0;
 }
