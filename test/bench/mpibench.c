@@ -242,7 +242,9 @@ rounds_for(struct bench *b, const struct measure *m, size_t bytes)
 		t = timed(b, m, bytes, say[0]);
 		if (t > want / 2 || say[0] > 1000000) {
 			double n = say[0] * want / t;
-			say[0] = n < 1 ? 1 : (int)n;
+			/* Of broadcasts one for each root: the first one's return says nothing. */
+			int least = m->run == run_bcast ? b->size : 1;
+			say[0] = n < least ? least : (int)n;
 			say[1] = 1;
 		} else {
 			say[0] *= 4;
