@@ -1,12 +1,17 @@
-# Instructions per segment under callgrind.
+# Instructions per segment, and per MPI call, under callgrind.
 $(call testprog,counted,test/count/count.c,relay impi suci base)
 CFLAGS_test/count/count.c := -Itest/unit
 
-## count         instructions per segment (callgrind), at most 10 % above test/count/baseline.json
+$(B)/test/counted-mpi: test/count/count_mpi.c $(LMPI_ALL)
+	$(call say,MPICC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -o $@ $<
+
+## count         instructions per segment and MPI call (callgrind), at most 10 % above test/count/baseline.json
 .PHONY: count count-record
-count: $(B)/test/counted
+count: $(B)/test/counted $(B)/test/counted-mpi
 	@test/count/run $(B) "$(CC)"
 
 ## count-record  the same, and take what was counted as the new baseline
-count-record: $(B)/test/counted
+count-record: $(B)/test/counted $(B)/test/counted-mpi
 	@test/count/run $(B) "$(CC)" --record
