@@ -508,10 +508,11 @@ ask_gap(const struct suci_path *p)
 }
 
 void
-suci_credit_held(struct suci_path *p, uint64_t now_ns)
+suci_credit_held(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	if (p->held_ns)
 		return;
+	ep->held_path = path_index(ep, p);
 	p->held_ns = now_ns ? now_ns : 1;
 	p->asks = 0;
 	p->ask_at_ns = now_ns + ask_gap(p);
@@ -530,6 +531,12 @@ suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	if (p->asks >= ASK_PROBE && !p->in_flight)
 		p->send_probe = true;
 	suci_path_ready(ep, p);
+}
+
+uint64_t
+suci_short_since_ns(const struct suci *ep)
+{
+	return ep->path[ep->held_path].held_ns;
 }
 
 void

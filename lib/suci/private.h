@@ -356,6 +356,7 @@ struct suci {
 	struct suci_list askers[PRIOS]; /* paths with ask != 0 */
 	uint32_t naskers[PRIOS], nasking, grants_out;
 	uint32_t crowd; /* far paths of a window that is learned, with something in flight */
+	uint32_t held_path; /* the one that ran out of credit last */
 	uint32_t dying;
 	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */
 	uint32_t note_tx, note_rx;  /* numbers of the notes last queued and last told */
@@ -668,7 +669,7 @@ suci_credit_more(struct suci *ep, struct suci_path *p)
 	return !far && suci_credit_short(ep, p);
 }
 bool suci_credit_small(const struct suci *ep, const struct suci_path *p);
-void suci_credit_held(struct suci_path *p, uint64_t now_ns);
+void suci_credit_held(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 void suci_credit_nothing_waits(struct suci_path *p);
 void suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 

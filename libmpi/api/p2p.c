@@ -259,6 +259,8 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 	start_send(&e, &a, &p, mode);
 	if (!e.done)
 		lmpi_wait(&e.done);
+	else
+		lmpi_push();
 	free(p.copy);
 	return e.error ? lmpi_error(e.error, "sending to rank %d failed", dest) : MPI_SUCCESS;
 }

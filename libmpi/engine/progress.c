@@ -25,6 +25,7 @@
 #define CLOCK_TURNS   8	   /* between two looks at the clock, if turns are short */
 #define TAKEN_NS      1000 /* a yield this long: somebody else had the core */
 #define ABORT_NS      (500 * BASE_MS_NS)
+#define PUSH_NS	      BASE_MS_NS /* round trips within a cluster, and a slice of a busy core */
 
 static struct {
 	/* Spinning before a sleep.  Not less than a wake-up costs, else two ranks
@@ -341,6 +342,21 @@ void
 lmpi_wait(const volatile bool *flag)
 {
 	lmpi_wait_until(flag_set, (void *)(uintptr_t)flag, BASE_NEVER_NS);
+}
+
+void
+lmpi_push(void)
+{
+	static uint64_t in_vain; /* a receiver that is not in the library: not waited for twice */
+	uint64_t since = lmpi_net_short_since_ns();
+
+	if (since == 0 || since == in_vain)
+		return;
+	uint64_t end = suci_udp_now_ns() + PUSH_NS;
+	do
+		lmpi_poke();
+	while ((since = lmpi_net_short_since_ns()) != 0 && suci_udp_now_ns() < end);
+	in_vain = since;
 }
 
 double

@@ -221,6 +221,12 @@ lmpi_net_kick(void)
 	eng.in_transport = false;
 }
 
+uint64_t
+lmpi_net_short_since_ns(void)
+{
+	return net.ep ? suci_short_since_ns(net.ep) : 0;
+}
+
 static void
 flush_now(void)
 {

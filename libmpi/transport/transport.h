@@ -105,6 +105,8 @@ bool lmpi_net_poll(uint64_t now_ns);
 bool lmpi_net_in_use(void);
 void lmpi_net_kick(void);
 void lmpi_net_flush(void);
+/* Since when something waits for credit of its receiver, the one that ran out last; 0: nothing. */
+uint64_t lmpi_net_short_since_ns(void);
 bool lmpi_net_drained(void);
 int lmpi_net_fd(short *events);
 uint64_t lmpi_net_expiry_ns(void);

@@ -30,7 +30,8 @@ static struct lmpi_proc fake_procs[FAKE_PROCS];
 
 /* The last message sent. */
 static struct {
-	int count; /* messages so far */
+	int count;  /* messages so far */
+	int pushed; /* how often lmpi_push() was called */
 	const void *at;
 	uint64_t len;
 	uint32_t dest;
@@ -278,6 +279,12 @@ void
 lmpi_wait(const volatile bool *flag)
 {
 	assert_true(*flag);
+}
+
+void
+lmpi_push(void)
+{
+	fake_sent.pushed++;
 }
 
 void

@@ -390,6 +390,30 @@ test_lost_asks(void **state)
 	}
 }
 
+/* An owner can see that it waits for credit: from when it ran out until it has enough. */
+static void
+test_short_since(void **state)
+{
+	(void)state;
+	struct net *n = net_new(2, 1);
+	struct suci *ep = n->node[1].ep;
+	uint64_t from = n->now_ns;
+	assert_int_equal(suci_short_since_ns(ep), 0);
+	send_some(n, 1, 1, 8, 0); /* a small one needs none */
+	pump(n);
+	assert_int_equal(suci_short_since_ns(ep), 0);
+	send_some(n, 1, 3, 1300, 0);
+	pump(n);
+	assert_int_equal(suci_short_since_ns(ep), from);
+	run(n, from + DELAY_NS, 0); /* it is asked; its answer is on the way */
+	assert_int_equal(suci_short_since_ns(ep), from);
+	run(n, from + 100 * BASE_MS_NS, 0);
+	assert_int_equal(n->seen[1], 4);
+	assert_int_equal(suci_short_since_ns(ep), 0);
+	assert_int_equal(suci_short_since_ns(n->node[2].ep), 0);
+	net_free(n);
+}
+
 /* Who waits for credit of one that is gone hears of it. */
 static void
 test_gone(void **state)
@@ -437,7 +461,8 @@ main(void)
 		cmocka_unit_test(test_bound_and_fair), cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_alone),	       cmocka_unit_test(test_taken_back),
 		cmocka_unit_test(test_small),	       cmocka_unit_test(test_lost_asks),
-		cmocka_unit_test(test_gone),	       cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_short_since),    cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_flood),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

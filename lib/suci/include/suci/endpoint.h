@@ -474,6 +474,10 @@ uint32_t suci_path_find(const struct suci *ep, const struct suci_addr *to);
 const struct suci_counters *suci_counters(const struct suci *ep);
 /* Segments queued or in flight over all paths: 0 when everything is delivered. */
 uint32_t suci_held(const struct suci *ep);
+/* Since when the path that ran out of its peer's credit last has something to send; 0 when it has
+ * got more.  What waits for that goes only while datagrams are read: an owner about to stop reading
+ * for long may look here first. */
+uint64_t suci_short_since_ns(const struct suci *ep);
 /* For tests: do all lists, counts and limits agree?  Walks everything.  false: *what
  * names the rule that does not hold. */
 bool suci_check(const struct suci *ep, const char **what);
