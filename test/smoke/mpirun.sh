@@ -218,6 +218,12 @@ done
 asked mpi_abi --showme:libs && ! grep -q -e -l "$WORK/out" || fail "mpicc --showme:libs"
 asked /lib -showme:libdirs && asked /include -showme:incdirs && asked "libmpi" -showme:version
 asked "mpicc of libmpi" -v
+# What CMake takes from it for a compiler that it calls itself: programs with mpif.h want it.
+"$B/bin/mpifort" -showme:compile >"$WORK/out" 2>&1 && says " -fallow-argument-mismatch" || fail "mpifort -showme:compile"
+OMPI_FC=f95 "$B/bin/mpifort" -showme:compile >"$WORK/out" 2>&1 && says " -fallow-argument-mismatch" || # CMake asks so
+	fail "OMPI_FC=f95 mpifort -showme:compile"
+MPIFORT_FC=flang "$B/bin/mpifort" -showme:compile >"$WORK/out" 2>&1 && ! grep -q mismatch "$WORK/out" ||
+	fail "mpifort -showme:compile for another compiler"
 OMPI_CC=/no/ompi asked /no/ompi -showme:command
 OMPI_CC=/no/ompi MPICH_CC=/no/mpich asked /no/mpich -show
 OMPI_CC=/no/ompi MPICC_CC=/no/own asked /no/own -show
