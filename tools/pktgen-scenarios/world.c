@@ -494,8 +494,8 @@ feed(struct pg_station *s)
 		}
 }
 
-static bool
-is_sender(const struct pg_station *s)
+bool
+pg_station_sends(const struct pg_station *s)
 {
 	for (uint32_t f = 0; f < s->nflows; f++)
 		if (s->flow[f].n)
@@ -544,7 +544,7 @@ pg_world_turn(struct pg_world *w)
 		uint32_t k = pg_world_serve(s);
 		n += k;
 		if (k || suci_expiry_ns(s->ep) <= soon ||
-		    (w->sending && w->gap_ns && is_sender(s))) {
+		    (w->sending && w->gap_ns && pg_station_sends(s))) {
 			i++;
 			continue;
 		}

@@ -58,21 +58,13 @@ is_ready(const struct pg_station *s)
 	return true;
 }
 
-static bool
-is_sender(const struct pg_station *s)
-{
-	for (uint32_t f = 0; f < s->nflows; f++)
-		if (s->flow[f].n)
-			return true;
-	return false;
-}
-
 bool
 pg_world_playable(const struct pg_world *w)
 {
 	for (int side = 0; side < PG_SIDES; side++)
 		for (uint32_t i = 0; i < w->nstations[side]; i++)
-			if (is_sender(&w->station[side][i]) && !is_ready(&w->station[side][i]))
+			if (pg_station_sends(&w->station[side][i]) &&
+			    !is_ready(&w->station[side][i]))
 				return false;
 	return true;
 }

@@ -13,6 +13,8 @@ enum suci_verdict pg_world_take(void *user, uint32_t path, const struct suci_seg
 				uint64_t now_ns);
 /* The station's endpoint has its turn; the number of datagrams. */
 uint32_t pg_world_serve(struct pg_station *s);
+/* Has it anything to send at all? */
+bool pg_station_sends(const struct pg_station *s);
 
 /* world_play.c: paths played from templates. */
 struct pg_play {
