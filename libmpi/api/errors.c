@@ -23,11 +23,13 @@ static _Thread_local struct {
 int
 lmpi_error(int code, const char *fmt, ...)
 {
+	char text[sizeof(last_failure.text)]; /* the arguments may quote the failure before */
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(last_failure.text, sizeof(last_failure.text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	memcpy(last_failure.text, text, sizeof(text));
 	last_failure.code = code;
 	return code;
 }

@@ -66,7 +66,8 @@ truncation(void)
 	int big[100] = {0}, small[11] = {0};
 	MPI_Request r[2];
 	MPI_Status st[2];
-	int rc;
+	char text[MPI_MAX_ERROR_STRING];
+	int rc, len;
 
 	small[10] = 77;
 	MPI_Isend(big, 100, MPI_INT, check_rank, 1, MPI_COMM_WORLD, &r[0]);
@@ -77,6 +78,9 @@ truncation(void)
 	MPI_Isend(big, 100, MPI_INT, check_rank, 2, MPI_COMM_WORLD, &r[1]);
 	rc = MPI_Waitall(2, r, st);
 	CHECK(check_class(rc) == MPI_ERR_IN_STATUS);
+	/* Its own words, then those of the first that failed, whole. */
+	MPI_Error_string(rc, text, &len);
+	CHECKF(strstr(text, "requests failed: ") && strstr(text, "of 400 bytes"), "\"%s\"", text);
 	CHECK(check_class(st[0].MPI_ERROR) == MPI_ERR_TRUNCATE && st[1].MPI_ERROR == MPI_SUCCESS);
 	CHECK(small[10] == 77);
 }
