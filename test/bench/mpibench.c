@@ -1,8 +1,9 @@
-/* mpibench - times of an MPI library, the same source for every library.
+/* mpibench - times of an MPI library in short turns, the same source for every library.
  *
- *   mpibench BUDGET_MS WHAT:BYTES...
+ *   mpibench DIR
  *
- * Rank 0 prints "WHAT BYTES MICROSECONDS" as each is known, the median of some batches:
+ * Each rank reads what to do from the FIFO DIR/RANK, and sleeps there while it is not its job's
+ * turn.  A line "WHAT BYTES MS" is a turn of about that long:
  *
  *   pingpong   half a round trip between ranks 0 and 1
  *   bandwidth  per message, windows of non-blocking sends of rank 0 to rank 1
@@ -11,9 +12,12 @@
  *   alltoall   BYTES to every rank
  *   bcast      a root after the other, so no call starts before the one before has arrived
  *
- * and at the end "others PERCENT": what other programs took of the CPUs meanwhile.
+ * When a rank is through it writes a line to DIR/out: "RANK US CPU_US SWITCHES", the time of one
+ * (median of a few batches), and what this rank took of its CPU, and how often it gave it up
+ * itself, for each.  When there is nothing more to read it leaves.
  *
  * What arrived last is compared with what must arrive; a wrong byte ends the job. */
+#include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -22,7 +26,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define BATCHES	    7
+#define BATCHES	    5
 #define WINDOW	    64
 #define WINDOW_SIZE (16u << 20) /* most bytes in flight */
 #define TAG	    5
@@ -31,7 +35,9 @@ struct bench {
 	int rank, size;
 	unsigned char *out, *in;
 	size_t room;
-	double budget_s;
+	const struct measure *m; /* of the turn before, */
+	size_t bytes;		 /* whose memory is kept; */
+	int n;			 /* calls of a batch that fill its part of a turn, at rank 0 */
 };
 
 static void
@@ -218,40 +224,46 @@ room_for(const struct measure *m, size_t bytes, int size)
 	return m->run == run_alltoall ? bytes * (size_t)size : bytes;
 }
 
-/* ---- how often ---- */
+/* ---- a turn ---- */
 
 static double
-timed(struct bench *b, const struct measure *m, size_t bytes, int n)
+timed(struct bench *b, int n)
 {
 	double t0;
 
 	MPI_Barrier(MPI_COMM_WORLD);
 	t0 = MPI_Wtime();
-	m->run(b, bytes, n);
+	b->m->run(b, b->bytes, n);
 	return MPI_Wtime() - t0;
 }
 
-/* Of one batch, so that BATCHES of them fill the budget; rank 0 says it to all. */
+/* How many fill want seconds; of broadcasts one for each root at least: the first one's return
+ * says nothing. */
 static int
-rounds_for(struct bench *b, const struct measure *m, size_t bytes)
+filling(const struct bench *b, int n, double t, double want)
 {
-	double t, want = b->budget_s / BATCHES;
+	double more = t > 0 ? n * want / t : 4 * n;
+	int least = b->m->run == run_bcast ? b->size : 1;
+
+	if (more > 16.0 * n)
+		more = 16.0 * n;
+	return more < least ? least : (int)more;
+}
+
+/* The first turn of a measure finds out how many that is. */
+static void
+calibrate(struct bench *b, double want)
+{
 	int say[2] = {1, 0}; /* how many next, whether that is it */
 
 	while (!say[1]) {
-		t = timed(b, m, bytes, say[0]);
-		if (t > want / 2 || say[0] > 1000000) {
-			double n = say[0] * want / t;
-			/* Of broadcasts one for each root: the first one's return says nothing. */
-			int least = m->run == run_bcast ? b->size : 1;
-			say[0] = n < least ? least : (int)n;
-			say[1] = 1;
-		} else {
-			say[0] *= 4;
-		}
+		double t = timed(b, say[0]);
+
+		say[1] = t > want / 2;
+		say[0] = filling(b, say[0], t, want);
 		MPI_Bcast(say, 2, MPI_INT, 0, MPI_COMM_WORLD);
 	}
-	return say[0];
+	b->n = say[0];
 }
 
 static int
@@ -261,12 +273,64 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void
-measure(struct bench *b, const struct measure *m, size_t bytes)
+/* CPU time of this process so far, us, and how often it gave the CPU up. */
+static double
+used(double *switches)
 {
-	double t[BATCHES];
-	int n;
+	struct rusage r;
 
+	getrusage(RUSAGE_SELF, &r);
+	*switches = (double)r.ru_nvcsw;
+	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1e6 +
+	       (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+}
+
+static void
+turn(struct bench *b, double seconds, FILE *out)
+{
+	double t[BATCHES], want = seconds / BATCHES, cpu, switches, cpu0, switches0, first, done;
+	int say[2]; /* calls of a batch, batches */
+
+	if (b->n == 0)
+		calibrate(b, want);
+	/* The one before counts: what the turns between took from the caches comes back.  A
+	 * single call that is longer than the turn is measured once. */
+	first = timed(b, b->n);
+	say[0] = filling(b, b->n, first, want);
+	say[1] = first > seconds ? 1 : BATCHES;
+	MPI_Bcast(say, 2, MPI_INT, 0, MPI_COMM_WORLD);
+	b->n = say[0];
+	cpu0 = used(&switches0);
+	for (int i = 0; i < say[1]; i++)
+		t[i] = timed(b, b->n);
+	cpu = used(&switches);
+	qsort(t, (size_t)say[1], sizeof t[0], by_value);
+	done = (double)b->n * parts(b->m, b->bytes);
+	fprintf(out, "%d %.4f %.3f %.3f\n", b->rank, t[say[1] / 2] / done * 1e6,
+		(cpu - cpu0) / done / say[1], (switches - switches0) / done / say[1]);
+	fflush(out);
+}
+
+/* ---- measures come and go ---- */
+
+static void
+leave(struct bench *b)
+{
+	if (b->m && !b->m->right(b, b->bytes))
+		fail(b->m->name, b->bytes);
+	free(b->out);
+	free(b->in);
+	b->out = b->in = NULL;
+	b->m = NULL;
+	b->n = 0;
+}
+
+static void
+enter(struct bench *b, const struct measure *m, size_t bytes)
+{
+	leave(b);
+	b->m = m;
+	b->bytes = bytes;
 	b->room = room_for(m, bytes, b->size);
 	/* Page aligned, and never 0 bytes. */
 	b->out = aligned_alloc(4096, (b->room / 4096 + 1) * 4096);
@@ -275,33 +339,15 @@ measure(struct bench *b, const struct measure *m, size_t bytes)
 		fail("memory", b->room);
 	memset(b->in, 0, b->room);
 	m->fill(b);
-	n = rounds_for(b, m, bytes);
-	for (int i = 0; i < BATCHES; i++)
-		t[i] = timed(b, m, bytes, n);
-	if (!m->right(b, bytes))
-		fail(m->name, bytes);
-	qsort(t, BATCHES, sizeof t[0], by_value);
-	if (b->rank == 0) {
-		printf("%s %zu %.4f\n", m->name, bytes, t[BATCHES / 2] / n / parts(m, bytes) * 1e6);
-		fflush(stdout);
-	}
-	free(b->out);
-	free(b->in);
 }
 
-/* measure_named: "WHAT:BYTES"; false if there is no such. */
-static int
-measure_named(struct bench *b, const char *word)
+static const struct measure *
+named(const char *name)
 {
-	const char *colon = strchr(word, ':');
-
-	for (size_t k = 0; colon && k < sizeof measures / sizeof measures[0]; k++)
-		if (!strncmp(measures[k].name, word, (size_t)(colon - word)) &&
-		    !measures[k].name[colon - word]) {
-			measure(b, &measures[k], strtoul(colon + 1, NULL, 10));
-			return 1;
-		}
-	return 0;
+	for (size_t k = 0; k < sizeof measures / sizeof measures[0]; k++)
+		if (!strcmp(measures[k].name, name))
+			return &measures[k];
+	return NULL;
 }
 
 /* As many CPUs as ranks: each its own, for all libraries alike.  Two ranks that spin may else
@@ -320,64 +366,55 @@ pin(const struct bench *b)
 		perror("mpibench: sched_setaffinity");
 }
 
-/* Seconds that programs ran on all CPUs, not what interrupts took (a rank's own packets, here),
- * and those of this process; without /proc/stat both 0. */
-struct used {
-	double all, own;
-};
-
-static struct used
-used_now(void)
+/* A FIFO of the controller, who has it open already. */
+static FILE *
+channel(const char *dir, const char *name, const char *mode)
 {
-	double user, nice, system;
-	struct used u = {0};
-	struct rusage r;
-	FILE *f = fopen("/proc/stat", "r");
+	char path[4096];
+	FILE *f;
 
-	if (!f)
-		return u;
-	if (fscanf(f, "cpu %lf %lf %lf", &user, &nice, &system) == 3 &&
-	    !getrusage(RUSAGE_SELF, &r)) {
-		u.all = (user + nice + system) / (double)sysconf(_SC_CLK_TCK);
-		u.own = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
-			(double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	f = fopen(path, mode);
+	if (!f) {
+		perror(path);
+		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
-	fclose(f);
-	return u;
-}
-
-static void
-tell_others(const struct bench *b, struct used u0, double t0)
-{
-	struct used u = used_now();
-	double own = u.own - u0.own, ranks = 0;
-	double room = (MPI_Wtime() - t0) * (double)sysconf(_SC_NPROCESSORS_ONLN);
-
-	MPI_Reduce(&own, &ranks, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-	if (b->rank == 0)
-		printf("others %.0f\n", room > 0 ? 100 * (u.all - u0.all - ranks) / room : 0);
+	return f;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct bench b = {.budget_s = argc > 1 ? strtod(argv[1], NULL) / 1e3 : 0};
-	struct used u0;
-	double t0;
+	struct bench b = {0};
+	char line[256], what[32], rank[16];
+	FILE *in, *out;
+	size_t bytes;
+	double ms;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &b.size);
+	snprintf(rank, sizeof rank, "%d", b.rank);
+	if (argc != 2 || b.size < 2) {
+		fprintf(stderr, "mpibench DIR, 2 ranks or more\n");
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	}
 	pin(&b);
+	in = channel(argv[1], rank, "r");
+	out = channel(argv[1], "out", "w");
 	MPI_Barrier(MPI_COMM_WORLD);
-	u0 = used_now();
-	t0 = MPI_Wtime();
-	for (int i = 2; i < argc; i++)
-		if (b.size < 2 || !measure_named(&b, argv[i])) {
-			fprintf(stderr, "mpibench BUDGET_MS WHAT:BYTES..., 2 ranks or more\n");
-			MPI_Abort(MPI_COMM_WORLD, 2);
-		}
-	tell_others(&b, u0, t0);
+	fprintf(out, "%d 0 0 0\n", b.rank); /* there */
+	fflush(out);
+	while (fgets(line, sizeof line, in)) {
+		const struct measure *m;
+
+		if (sscanf(line, "%31s %zu %lf", what, &bytes, &ms) != 3 || !(m = named(what)))
+			break;
+		if (m != b.m || bytes != b.bytes)
+			enter(&b, m, bytes);
+		turn(&b, ms / 1e3, out);
+	}
+	leave(&b);
 	MPI_Finalize();
 	return 0;
 }

@@ -3,29 +3,30 @@
 
 usage: report-mpi.py OUT.json DIR "WHERE..." "RANKS..." LIBRARY...     (the first is ours)
 
-For each row: the median over rounds of each library, and how much faster ours is than each
-other, round by round (median, range): machines drift, ratios of neighbouring runs do not.
-Above 1 ours is faster, in time as in throughput.
+For each row: the median over the turns of each library, CPU time of all ranks for one beside it, and
+how much faster ours is than each other, round by round (median, quartiles): machines drift, ratios
+of neighbouring turns do not.  Above 1 ours is faster, in time as in throughput.  "even": 1 lies
+between the quartiles of the ratio, or within a hundredth of its median.
 """
-import glob
 import json
 import os
-import re
 import statistics
 import sys
+
+import rounds
 
 UNITS = {"bandwidth": "MB/s", "rate": "1000/s"}
 
 
-def load(directory, where, ranks, library):
-    """One {(what, bytes): microseconds} per round that was run."""
-    files = glob.glob(f"{directory}/raw-mpi-{where}-{ranks}-{library}-*")
-    out = []
-    for name in sorted(files, key=lambda f: int(f.rsplit("-", 1)[1])):
-        with open(name) as fd:
-            rows = re.findall(r"^(\w+) (\d+) ([\d.]+)$", fd.read(), re.M)
-        out.append({(w, int(n)): float(us) for w, n, us in rows})
-    return out
+def load(directory, where, ranks):
+    """Share of time stolen; turns by (what, bytes), library and (session, round)."""
+    with open(f"{directory}/raw-mpi-{where}-{ranks}", encoding="utf-8") as f:
+        raw = json.load(f)
+    turns = {}
+    for t in raw["turns"]:
+        of = turns.setdefault((t["what"], t["bytes"]), {}).setdefault(t["contender"], {})
+        of[t["session"], t["round"]] = t
+    return raw["stolen"], turns
 
 
 def human(n):
@@ -42,21 +43,35 @@ def shown(what, size, us):
     return 1e3 / us if what == "rate" else us
 
 
-def row_of(where, ranks, key, data, libraries):
-    ours = data[libraries[0]]
+def verdict(row, libraries):
+    """Against the library that is nearest to ours, or ahead of it."""
+    word = "fastest"
+    for p in libraries[1:]:
+        if "ratio_" + p not in row:
+            continue
+        low, high = row["ratio_" + p + "_quartiles"]
+        if row["ratio_" + p] >= 1:
+            continue
+        if row["ratio_" + p] < 0.99 and high < 1:
+            return "slower"
+        word = "even"
+    return word
+
+
+def row_of(where, ranks, key, turns, libraries):
+    ours = turns.get(libraries[0], {})
     row = {"where": where, "ranks": ranks, "what": key[0], "bytes": key[1],
            "unit": UNITS.get(key[0], "us")}
     for p in libraries:
-        times = [r[key] for r in data[p] if key in r]
-        row[p] = shown(*key, statistics.median(times)) if times else None
-        ratio = [theirs[key] / mine[key] for mine, theirs in zip(ours, data[p])
-                 if key in mine and key in theirs]
+        of = turns.get(p, {})
+        row[p] = shown(*key, statistics.median(t["us"] for t in of.values())) if of else None
+        for x in ("cpu_us", "switches"):
+            row[f"{p}_{x}"] = statistics.median(t[x] for t in of.values()) if of else None
+        ratio = [of[r]["us"] / ours[r]["us"] for r in ours.keys() & of.keys()]
         if p != libraries[0] and ratio:
-            row["ratio_" + p] = statistics.median(ratio)
-            row["ratio_" + p + "_range"] = [min(ratio), max(ratio)]
-    ratios = [row["ratio_" + p] for p in libraries[1:] if "ratio_" + p in row]
-    # A library that was too slow to be measured is not faster than one that was not.
-    row["fastest"] = row[libraries[0]] is not None and all(r >= 1 for r in ratios)
+            low, row["ratio_" + p], high = rounds.quartiles(ratio)
+            row["ratio_" + p + "_quartiles"] = [low, high]
+    row["verdict"] = verdict(row, libraries) if row[libraries[0]] is not None else "slower"
     return row
 
 
@@ -67,35 +82,40 @@ def cell(value):
 
 
 def show(rows, libraries):
-    print(f"  {'what':<10}{'size':>8} {'unit':>7}" + "".join(f"{p:>10}" for p in libraries) +
-          "   ours faster than " + ", ".join(libraries[1:]) + " (range)")
+    head = ["where, ranks", "row"] + [f"{p} (CPU us)" for p in libraries]
+    head += [f"to {p}" for p in libraries[1:]] + [""]
+    print("\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for r in rows:
-        line = f"  {r['what']:<10}{human(r['bytes']):>8} {r['unit']:>7}"
-        line += "".join(f"{cell(r[p]):>10}" for p in libraries)
+        place = "one node" if r["where"] == "shm" else f"MTU {r['where']}"
+        line = [f"{place}, {r['ranks']}", f"{r['what']} {human(r['bytes'])}, {r['unit']}"]
+        for p in libraries:
+            cpu = "" if r[p] is None else f" ({cell(r[p + '_cpu_us'])})"
+            line.append(cell(r[p]) + cpu)
         for p in libraries[1:]:
             if "ratio_" + p in r:
-                lo, hi = r["ratio_" + p + "_range"]
-                line += f"   {r['ratio_' + p]:.2f} ({lo:.2f}..{hi:.2f})"
+                lo, hi = r["ratio_" + p + "_quartiles"]
+                line.append(f"{r['ratio_' + p]:.2f} ({lo:.2f}..{hi:.2f})")
             else:
-                line += "   -"
-        print(line + ("" if r["fastest"] else "   NOT FASTEST"))
+                line.append("-")
+        line.append("" if r["verdict"] == "fastest" else r["verdict"])
+        print("| " + " | ".join(line) + " |")
 
 
 def main():
     out, directory, wheres, counts, *libraries = sys.argv[1:]
     result = {"libraries": libraries, "load": os.getloadavg(), "cpus": os.cpu_count(), "rows": []}
+    worst = 0
     for where in wheres.split():
         for ranks in map(int, counts.split()):
-            data = {p: load(directory, where, ranks, p) for p in libraries}
-            keys = list(dict.fromkeys(k for rounds in data.values() for r in rounds for k in r))
-            rows = [row_of(where, ranks, k, data, libraries) for k in keys]
-            place = "one node" if where == "shm" else f"two nodes, MTU {where}"
-            print(f"\n{place}, {ranks} ranks")
-            show(rows, libraries)
-            result["rows"] += rows
-    slower = [r for r in result["rows"] if not r["fastest"]]
-    print(f"\n{len(result['rows']) - len(slower)} rows fastest, {len(slower)} not; {out}")
-    with open(out, "w") as f:
+            stolen, turns = load(directory, where, ranks)
+            worst = max(worst, stolen)
+            result["rows"] += [row_of(where, ranks, k, of, libraries) for k, of in turns.items()]
+    show(result["rows"], libraries)
+    n = {v: sum(r["verdict"] == v for r in result["rows"]) for v in ("fastest", "even", "slower")}
+    print(f"\n{n['fastest']} of {len(result['rows'])} rows fastest, {n['even']} even, "
+          f"{n['slower']} slower; at most {100 * worst:.1f} % of the cores' time was not given to this "
+          f"machine; {out}")
+    with open(out, "w", encoding="utf-8") as f:
         json.dump(result, f, indent=1)
         f.write("\n")
 

@@ -11,6 +11,8 @@ import json
 import statistics
 import sys
 
+import rounds
+
 
 def load(directory, mtu, kind):
     """Share of time stolen; turns by measure, contender, and round."""
@@ -37,17 +39,13 @@ def value(row):
     return row["half_us_median"] if row["what"] == "ping" else row["mb_per_s"]
 
 
-def quartiles(ratios):
-    return statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
-
-
 def faster(a, b):
     """How much a is faster than b, quartiles over the rounds that both took part in."""
     ratios = []
     for r in a.keys() & b.keys():
         x, y = value(a[r]), value(b[r])
         ratios.append(y / x if a[r]["what"] == "ping" else x / y)
-    return quartiles(ratios)
+    return rounds.quartiles(ratios)
 
 
 def compare(mtu, directory):

@@ -9,15 +9,12 @@ AF_XDP: between a pair of namespaces of its own, l2 and r2, for a program on the
 changes the way of all that passes it), or +NAME=VALUE, which both ends get in their environment.
 
 Everybody's two processes run all the time, but those whose turn it is not are stopped.  A turn
-takes TURN_MS (15) of one size; in a round each has one, in an order that alternates, so those that
-are compared are a hundredth of a second apart: a virtual machine's cores change their speed, and
-what lies between them, from one second to the next.  After ROUNDS (20) rounds of each size
-connections are opened anew, by new processes, SESSIONS (3) times, as the memory they happen to get
-makes a difference that stays with them.
+takes TURN_MS (15) of one size; in a round each has one (../rounds.py).  After ROUNDS (20) rounds of
+each size connections are opened anew, by new processes, SESSIONS (3) times, as the memory they happen
+to get makes a difference that stays with them.
 
 Client and server of every contender are bound to a core each (PIN="0 1"; empty: not at all), with all
-their threads.  Whoever takes more than SLOW (2) times the time of the fastest in each of the first
-three rounds has a turn in every fifth only.
+their threads.
 
 OUT gets the share of the cores' time the hypervisor kept, and a list of turns: session, round,
 contender, and what the program printed."""
@@ -28,12 +25,13 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import rounds  # noqa: E402
+
 FIRST_PORT = 7911
 TURN_MS = float(os.environ.get("TURN_MS", 15))
-ROUNDS = int(os.environ.get("ROUNDS", 20))
 SESSIONS = int(os.environ.get("SESSIONS", 3))
 PIN = os.environ.get("PIN", "0 1").split()
-SLOW = 2
 RT = ["chrt", "-f", "10"] if os.environ.get("RT") else []
 
 
@@ -70,6 +68,14 @@ class Contender:
         for p in self.procs:
             p.send_signal(number)
 
+    def take(self, what, size):
+        """A turn of this one, who runs for that long."""
+        self.signal(signal.SIGCONT)
+        got = self.turn(what, size, TURN_MS)
+        time.sleep(0.001)  # the last acknowledgement
+        self.signal(signal.SIGSTOP)
+        return got
+
     def turn(self, what, size, ms):
         self.client.stdin.write(f"{what} {size} {ms}\n")
         line = self.client.stdout.readline()
@@ -88,34 +94,8 @@ class Contender:
                 p.wait()
 
 
-def stolen():
-    """Time the hypervisor did not give us so far, and all time, of all cores."""
-    with open("/proc/stat") as f:
-        ticks = [int(t) for t in f.readline().split()[1:9]]
-    return ticks[7], sum(ticks)
-
-
 def slowness(row):
     return row["half_us_median"] if row["what"] == "ping" else 1 / row["mb_per_s"]
-
-
-def session(number, contenders, measures, out):
-    for what, size in measures:
-        slow = {c: 0 for c in contenders}
-        for r in range(ROUNDS):
-            got = {}
-            for c in contenders if r % 2 == 0 else contenders[::-1]:
-                if slow[c] == 3 and r % 5:
-                    continue
-                c.signal(signal.SIGCONT)
-                got[c] = c.turn(what, size, TURN_MS)
-                time.sleep(0.001)  # the last acknowledgement
-                c.signal(signal.SIGSTOP)
-                out.append({"session": number, "round": r, "contender": c.name, **got[c]})
-            best = min(slowness(g) for g in got.values())
-            for c in got:
-                if r < 3 and slowness(got[c]) > SLOW * best:
-                    slow[c] += 1
 
 
 def main():
@@ -123,21 +103,21 @@ def main():
     measures = [(m.split(":")[0], int(m.split(":")[1])) for m in measures.split()]
     most = max(size for _, size in measures)
     out = []
-    before = stolen()
+    before = rounds.ticks()
     for number in range(SESSIONS):
         contenders = []
         try:
             for i, name in enumerate(names.split()):
                 contenders.append(Contender(name, FIRST_PORT + i, tool, binaries, int(mtu), most))
                 contenders[-1].signal(signal.SIGSTOP)
-            session(number, contenders, measures, out)
+            for what, size in measures:
+                rounds.of(number, contenders, what, size, slowness, out)
         finally:
             for c in contenders:
                 c.signal(signal.SIGCONT)
                 c.close()
-    steal, ticks = (b - a for a, b in zip(before, stolen()))
     with open(path, "w") as f:
-        json.dump({"stolen": steal / max(1, ticks), "turns": out}, f)
+        json.dump({"stolen": rounds.stolen(before), "turns": out}, f)
 
 
 if __name__ == "__main__":
