@@ -33,12 +33,16 @@ lmpi_engine_LINK := $(B)/liblmpi_engine.a $(sucudp_LINK) $(sucaead_LINK) $(impi_
 lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) $(sucaead_PKGLIBS) -lpthread
 LIBS_ALL += lmpi_surface lmpi_engine
 
-$(LMPI_SURFACE_OBJ): INC := $(lmpi_surface_INC)
-$(LMPI_ENGINE_OBJ): INC := $(lmpi_engine_INC)
+LMPI_SURFACE_WHOLE := $(patsubst $(B)/%,$(B)/whole/%,$(LMPI_SURFACE_OBJ))
+LMPI_ENGINE_WHOLE := $(patsubst $(B)/%,$(B)/whole/%,$(LMPI_ENGINE_OBJ))
+LMPI_OBJ_ALL := $(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) $(LMPI_SURFACE_WHOLE) $(LMPI_ENGINE_WHOLE)
+
+$(LMPI_SURFACE_OBJ) $(LMPI_SURFACE_WHOLE): INC := $(lmpi_surface_INC)
+$(LMPI_ENGINE_OBJ) $(LMPI_ENGINE_WHOLE): INC := $(lmpi_engine_INC)
 # Only the entry points leave the library; thread-local variables are reached
 # directly because the library is loaded with the program.
-$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ): private CFLAGS += -fvisibility=hidden -ftls-model=initial-exec
-$(LMPI_SURFACE_OBJ): | $(LMPI_GEN)/stamp
+$(LMPI_OBJ_ALL): private CFLAGS += -fvisibility=hidden -ftls-model=initial-exec
+$(LMPI_SURFACE_OBJ) $(LMPI_SURFACE_WHOLE): | $(LMPI_GEN)/stamp
 $(B)/liblmpi_surface.a: $(LMPI_SURFACE_OBJ)
 $(B)/liblmpi_engine.a: $(LMPI_ENGINE_OBJ)
 
@@ -46,16 +50,23 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(INC) $(CFLAGS_ALL) -c -o $@ $<
 
-# ---- the library
+# ---- the library, compiled as a whole with what it is made of (see mk/rules.mk): a short message
+# passes many small functions of many files
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
-$(LMPI_SO): $(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) $(light_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) \
-		$(LMPI_GEN)/exports.map
+LMPI_SO_LIBS := light ocs coll sucudp sucaead impi suci base
+$(B)/whole/libmpi/gen/entry.o: $(LMPI_GEN)/entry.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(LTO) -c -o $@ $<
+LMPI_SO_PARTS := $(if $(LTO),$(LMPI_SURFACE_WHOLE) $(LMPI_ENGINE_WHOLE) \
+	$(foreach d,$(LMPI_SO_LIBS),$($(d)_WHOLE)),$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) \
+	$(light_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
+$(LMPI_SO): $(LMPI_SO_PARTS) $(LMPI_GEN)/exports.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libmpi_abi.so.1 $(if $(SAN),,-Wl,-z,defs) \
+	$(Q)$(CC) $(LDFLAGS_ALL) $(LTO) -shared -Wl,-soname,libmpi_abi.so.1 $(if $(SAN),,-Wl,-z,defs) \
 		-Wl,--version-script,$(LMPI_GEN)/exports.map -o $@ \
-		$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) -Wl,--start-group $(light_LINK) \
-		$(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) -Wl,--end-group \
+		-Wl,--start-group $(LMPI_SO_PARTS) -Wl,--end-group \
 		$(lmpi_engine_PKGLIBS) $(lmpi_surface_PKGLIBS)
 	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so
 	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so.0
