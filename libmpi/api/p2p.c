@@ -217,17 +217,35 @@ report_recv(const struct lmpi_req *e, const struct lmpi_p2p *a)
 	return MPI_SUCCESS;
 }
 
+/* Without a request, see lmpi_recv_whole(). */
+static bool
+recv_whole(const struct lmpi_p2p *a, const struct lmpi_piece *p, MPI_Status *status)
+{
+	struct lmpi_probed got;
+
+	if (p->copy != NULL || lmpi_world.any_foreign ||
+	    !lmpi_recv_whole(p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
+			     a->peer, a->tag, a->comm->cid, true, &got))
+		return false;
+	if (status != MPI_STATUS_IGNORE)
+		lmpi_status_set(status, a->comm, got.source, got.tag, (int64_t)got.bytes, false);
+	return true;
+}
+
 int
 lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 {
 	struct lmpi_piece p;
-	struct lmpi_req e = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
-	int rc;
+	int rc = MPI_SUCCESS;
 
-	if (a->peer != MPI_PROC_NULL) {
+	if (a->peer != MPI_PROC_NULL)
 		rc = lmpi_piece_make(&p, a, LMPI_PIECE_RECV);
-		if (rc)
-			return rc;
+	if (rc)
+		return rc;
+	if (message == NULL && a->peer >= 0 && recv_whole(a, &p, status))
+		return MPI_SUCCESS;
+	struct lmpi_req e = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
+	if (a->peer != MPI_PROC_NULL) {
 		if (message != NULL)
 			lmpi_mrecv(&e, p.data, (uint64_t)p.len, message);
 		else

@@ -34,6 +34,12 @@ done_with(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_req *e)
 		memset(e, 0, sizeof(*e));
 		lmpi_isend(e, at, s->from.len, world, c->comm->rank, c->tag, cid, LMPI_STANDARD);
 	} else {
+		struct lmpi_probed got;
+
+		if (lmpi_recv_whole(lmpi_coll_address(c, &s->into), s->into.len,
+				    c->comm->group->world[s->peer], (int)s->peer, c->tag, cid, true,
+				    &got))
+			return true;
 		e->on_done = NULL;
 		lmpi_irecv(e, lmpi_coll_address(c, &s->into), s->into.len, (int)s->peer, c->tag,
 			   cid);
@@ -84,6 +90,28 @@ collect(struct run *r)
 	}
 }
 
+/* Steps that may begin: all that are not receives, or the first that is one.  Steps wait for
+ * earlier ones only. */
+static bool
+issue_ready(struct run *r, bool receives)
+{
+	bool some = false;
+
+	for (uint32_t set = r->left; set != 0; set &= set - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(set);
+		const struct lmpi_step_state *st = &r->c->state[i];
+
+		if ((st->needs & ~r->done) || (st->after & r->left) ||
+		    (r->c->schedule.step[i].kind == COLL_STEP_RECV) != receives)
+			continue;
+		issue(r, i);
+		if (receives)
+			return true;
+		some = true;
+	}
+	return some;
+}
+
 void
 lmpi_coll_run_quick(struct lmpi_coll *c)
 {
@@ -91,14 +119,10 @@ lmpi_coll_run_quick(struct lmpi_coll *c)
 	struct run r = {.c = c, .left = steps ? UINT32_MAX >> (32 - steps) : 0};
 
 	for (;;) {
-		/* Steps wait for earlier ones only. */
-		for (uint32_t set = r.left; set != 0; set &= set - 1) {
-			uint32_t i = (uint32_t)__builtin_ctz(set);
-			const struct lmpi_step_state *st = &c->state[i];
-
-			if (!(st->needs & ~r.done) && !(st->after & r.left))
-				issue(&r, i);
-		}
+		/* A receive may wait a little, so what others wait for goes first. */
+		issue_ready(&r, false);
+		if (issue_ready(&r, true))
+			continue;
 		if (r.under_way == 0)
 			break;
 		if (!news(&r))

@@ -145,6 +145,11 @@ struct lmpi_probed {
 	void *message; /* with take */
 };
 bool lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *out);
+/* lmpi_irecv() without a request, for a short whole message of a process of this node: true if it
+ * has been received, *out says what it was; false if nothing has happened and it takes
+ * lmpi_irecv(). With wait it looks for the message for about as long as an answer takes. */
+bool lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source, int tag,
+		     uint64_t cid, bool wait, struct lmpi_probed *out);
 void lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message);
 
 /* Messages of the library to itself: what is sent on this context id meets no receive but

@@ -70,6 +70,7 @@ lmpi_match_post(struct lmpi_match *m, struct lmpi_req *req)
 {
 	req->priv[0] = (void *)(uintptr_t)m->number++;
 	list_add(list_of(m, req), req);
+	m->posted_n++;
 }
 
 struct lmpi_req *
@@ -92,13 +93,14 @@ lmpi_match_arrive(struct lmpi_match *m, uint64_t cid, int source, int tag)
 		if (any->cid == cid && tag_fits(any->tag, tag))
 			break;
 	}
-	if (any) {
+	if (any)
 		list_remove(&m->posted_any, any);
-		return any;
-	}
-	if (exact)
+	else if (exact)
 		list_remove(bin, exact);
-	return exact;
+	else
+		return NULL;
+	m->posted_n--;
+	return any ? any : exact;
 }
 
 bool
@@ -108,6 +110,7 @@ lmpi_match_unpost(struct lmpi_match *m, struct lmpi_req *req)
 	for (struct lmpi_req *r = l->first; r; r = r->next) {
 		if (r == req) {
 			list_remove(l, req);
+			m->posted_n--;
 			return true;
 		}
 	}

@@ -58,6 +58,7 @@ struct lmpi_match {
 	uint64_t number; /* of the next posted receive */
 	struct lmpi_req_list posted[LMPI_MATCH_BINS], posted_any;
 	struct lmpi_msg_list bin[LMPI_MATCH_BINS], all;
+	uint64_t posted_n;   /* receives in posted and posted_any */
 	uint64_t unexpected; /* messages in all */
 	uint64_t searched;   /* elements looked at, for diagnostics */
 };

@@ -335,6 +335,35 @@ take_brief(const struct mate *m, const uint8_t *p, size_t len)
 			  len - sizeof b);
 }
 
+int
+lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int tag, void *buf,
+		    uint64_t cap, struct lmpi_probed *got)
+{
+	struct mate *m = &mate[peer->node_index];
+	struct lmpi_brief b;
+	bool broken = false;
+	unsigned kind;
+	size_t len;
+	const uint8_t *p = lmpi_ring_peek(&m->rx, &kind, &len, &broken);
+
+	if (!p)
+		return broken ? -1 : 0;
+	if (kind != LMPI_RING_BRIEF || len < sizeof b)
+		return -1;
+	memcpy(&b, p, sizeof b);
+	len -= sizeof b;
+	if (b.cid != cid || b.lsrank != source || b.tag < 0 ||
+	    (tag != LMPI_ANY_TAG && b.tag != tag) || len > cap)
+		return -1;
+	if (len)
+		memcpy(buf, p + sizeof b, len);
+	*got = (struct lmpi_probed){.source = b.lsrank, .tag = b.tag, .bytes = len};
+	lmpi_ring_skip(&m->rx);
+	if (lmpi_ring_owes(&m->rx) && lmpi_ring_give(&m->rx))
+		wake(m);
+	return 1;
+}
+
 /* Take what one has sent; false: nothing. */
 static bool
 poll_mate(struct mate *m)

@@ -60,6 +60,10 @@ bool lmpi_shm_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const v
 /* A whole message, as EAGER without flags. */
 bool lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int tag,
 			 const void *data, uint64_t len);
+/* The oldest message of peer, if it is such a one with that name and fits: 1, *got says what it
+ * was; 0: there is none; -1: another one, which stays there. */
+int lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int tag, void *buf,
+			uint64_t cap, struct lmpi_probed *got);
 bool lmpi_shm_poll(void);
 bool lmpi_shm_in_use(void);
 /* How many CPUs the processes of this node may use, all together. */

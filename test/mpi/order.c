@@ -94,10 +94,60 @@ receive_by_tag(void)
 	free(buf);
 }
 
+/* Short ones to a blocking receive while an earlier receive waits that would take them, too, and
+ * while one that nobody wants yet lies before them; the last is too long. */
+static void
+receive_beside(void)
+{
+	for (int i = 0; i < N; i++) {
+		MPI_Comm comm = MPI_COMM_WORLD;
+		MPI_Status st, early;
+		MPI_Request r;
+		int v[4] = {-1, -1, -1, -1};
+
+		MPI_Irecv(&v[0], 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : 1, i % 3 ? 5 : MPI_ANY_TAG,
+			  comm, &r);
+		MPI_Recv(&v[1], 1, MPI_INT, 1, i % 5 ? 5 : MPI_ANY_TAG, comm, &st);
+		MPI_Wait(&r, &early);
+		CHECKF(v[0] == 4 * i && v[1] == 4 * i + 1, "%d: %d was early, %d late", i, v[0],
+		       v[1]);
+		CHECK(early.MPI_TAG == 5 && st.MPI_TAG == 5 && st.MPI_SOURCE == 1);
+		MPI_Recv(&v[3], 1, MPI_INT, 1, 7, comm, &st);
+		MPI_Recv(&v[2], 1, MPI_INT, 1, MPI_ANY_TAG, comm, &st);
+		CHECKF(v[2] == 4 * i + 2 && v[3] == 4 * i + 3, "%d: %d by tag, %d left", i, v[3],
+		       v[2]);
+		CHECK(st.MPI_TAG == 6);
+		MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+		CHECK(MPI_Recv(v, 1, MPI_INT, 1, 8, comm, &st) == MPI_ERR_TRUNCATE);
+		MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+		CHECK(st.MPI_TAG == 8);
+		MPI_Recv(NULL, 0, MPI_BYTE, 1, 9, comm, MPI_STATUS_IGNORE);
+	}
+}
+
+static void
+send_beside(void)
+{
+	for (int i = 0; i < N; i++) {
+		int v[2];
+
+		for (int k = 0; k < 5; k++) {
+			v[0] = v[1] = 4 * i + k;
+			MPI_Send(v, k < 4 ? 1 : 2, MPI_INT, 0, k < 2 ? 5 : 4 + k, MPI_COMM_WORLD);
+		}
+		MPI_Send(NULL, 0, MPI_BYTE, 0, 9, MPI_COMM_WORLD);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	start(&argc, &argv);
+	if (check_rank == 0)
+		receive_beside();
+	else if (check_rank == 1)
+		send_beside();
+	MPI_Barrier(MPI_COMM_WORLD);
 	if (check_rank == 0)
 		receive_any();
 	else
