@@ -10,6 +10,8 @@
  *   recv       MPI_Recv of 8 B that lies in the ring
  *   match      the same where 32 messages came before it that nobody has received
  *   allreduce  MPI_Allreduce of 8 B, the other's part being there
+ *   udp        half a round trip between nodes: MPI_Recv of 8 B that lies in the socket, and
+ *              MPI_Send of the answer; with LIBMPI_TRANSPORT=udp
  *
  * LIBMPI_SPIN_US is to be long: who sleeps wants to be woken, which is another matter. */
 #include <fcntl.h>
@@ -51,6 +53,8 @@ count_turn(char what)
 		MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 	else
 		MPI_Recv(buf, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (what == 'u')
+		MPI_Send(buf, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
 }
 
 static void
@@ -72,12 +76,12 @@ other_side(char what, int turn)
 	until(&shared->begun[0], turn);
 	for (int i = 0; what == 'm' && i < BEFORE; i++)
 		MPI_Send(buf, 8, MPI_BYTE, 0, TAG + 1 + i, MPI_COMM_WORLD);
-	if (what == 'r' || what == 'm')
+	if (what == 'r' || what == 'm' || what == 'u')
 		MPI_Send(buf, 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 	atomic_store(&shared->ready[1], turn);
 	if (what == 'a')
 		MPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-	else if (what == 's')
+	else if (what == 's' || what == 'u')
 		MPI_Recv(buf, 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	until(&shared->ready[0], turn);
 }
