@@ -234,7 +234,7 @@ print_workers(FILE *f, const struct rd_snapshot *s)
 		const struct rd_snapshot *w = s->shard[i];
 		fprintf(f,
 			"%s\n\t\t{ \"worker\": %u, \"lcore\": %u, \"node\": %d, \"turns\": %llu, "
-			"\"busy_turns\": %llu, \"busy_s\": %.3f, \"slept_s\": %.3f, "
+			"\"busy_turns\": %llu, \"busy_s\": %.6f, \"slept_s\": %.3f, "
 			"\"segments\": %llu, \"bytes\": %llu, \"retransmits\": %llu, "
 			"\"held\": %llu, \"paths\": %u, \"pool_size\": %u, \"pool_in_use\": %u",
 			i ? "," : "", w->index, w->lcore, w->socket, U(w->worker.turns),
