@@ -59,6 +59,20 @@ a_good_file_is_read(void **state)
 }
 
 static void
+a_template_keeps_a_rate(void **state)
+{
+	static const char text[] =
+		"{\"name\":\"n\",\"proves\":\"p\",\"world\":{\"hosts\":1,\"relays\":1},"
+		"\"traffic\":{\"pattern\":\"pairs\",\"payload\":64,\"generator\":\"template\","
+		"\"rate_pps\":2000},\"expect\":[{\"measure\":\"lost\",\"max\":0}]}";
+	char err[256] = "";
+	(void)state;
+	assert_int_equal(parse(text, err, sizeof err), 0);
+	assert_true(load.from_template);
+	assert_int_equal(load.rate_pps, 2000);
+}
+
+static void
 lanes_are_counted(void **state)
 {
 	static const struct {
@@ -177,6 +191,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_good_file_is_read),
+		cmocka_unit_test(a_template_keeps_a_rate),
 		cmocka_unit_test(lanes_are_counted),
 		cmocka_unit_test(bad_files_are_refused_by_name),
 		cmocka_unit_test(labs_are_checked),

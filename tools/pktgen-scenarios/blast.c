@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/hist.h"
 #include "net.h"
+#include "turns.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #define WARM_NS	 (200 * BASE_MS_NS)
 #define DRAIN_NS (100 * BASE_MS_NS)
+#define QUIET_NS (2 * BASE_MS_NS) /* more than full rings take */
 #define WAIT_MS	 10000u
 
 struct blast {
@@ -35,10 +37,11 @@ received(void *user, uint8_t side, uint32_t station, const struct suci_addr *fro
 		return;
 	b->received++;
 	memcpy(&tsc, payload, sizeof tsc);
-	base_hist_add(&b->latency,
-		      (uint64_t)((__extension__(unsigned __int128)(rd_clock_tsc() - tsc) *
+	uint64_t ns = (uint64_t)((__extension__(unsigned __int128)(rd_clock_tsc() - tsc) *
 				  b->net.clock.slope) >>
-				 32));
+				 32);
+	base_hist_add(&b->latency, ns);
+	pg_turn_sample(ns);
 }
 
 static void
@@ -91,6 +94,29 @@ is_through(struct blast *b, const struct pg_blast_args *a)
 	return b->received > 0;
 }
 
+static void
+measure_turns(struct blast *b, const struct pg_blast_args *a)
+{
+	uint32_t ms;
+	pg_turn_ready();
+	while (!*a->stop && pg_turn_next(&ms)) {
+		run(b, a, PG_TURN_LEAD_MS * BASE_MS_NS, true);
+		base_hist_init(&b->latency);
+		pg_turn_begin();
+		b->received = 0;
+		b->measuring = true;
+		uint64_t t0 = rd_clock_ns(&b->net.clock);
+		run(b, a, ms * BASE_MS_NS, true);
+		b->measuring = false;
+		struct pg_turn t = {.ns = (double)(rd_clock_ns(&b->net.clock) - t0),
+				    .segments = b->received,
+				    .bytes = b->received * a->bytes,
+				    .latency = &b->latency};
+		run(b, a, QUIET_NS, false);
+		pg_turn_print(&t);
+	}
+}
+
 static int
 measure(struct blast *b, const struct pg_blast_args *a)
 {
@@ -99,6 +125,11 @@ measure(struct blast *b, const struct pg_blast_args *a)
 		return -1;
 	}
 	run(b, a, WARM_NS, true);
+	if (a->turns) {
+		run(b, a, QUIET_NS, false);
+		measure_turns(b, a);
+		return 0;
+	}
 	base_hist_init(&b->latency);
 	b->sent = b->received = 0;
 	b->measuring = true;

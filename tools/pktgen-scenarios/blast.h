@@ -14,6 +14,7 @@ struct pg_blast_args {
 	uint32_t bytes;	   /* UDP payload, 64 .. 9000 */
 	uint64_t rate_pps; /* 0: as fast as the port takes them */
 	uint32_t seconds_ms;
+	bool turns;  /* in turns (turns.h) instead of for seconds_ms */
 	bool router; /* what is in between answers ARP, and has to */
 	const volatile sig_atomic_t *stop;
 };

@@ -230,6 +230,7 @@ pg_lab_main(const struct pg_lab_args *a)
 		goto out;
 	}
 	ctx.stop = a->stop;
+	ctx.turns = a->turns;
 	status = 1;
 	if (pg_ctx_open(&ctx, &lab, a->prog, err, sizeof err)) {
 		fprintf(stderr, "relay-pktgen: %s\n", err);

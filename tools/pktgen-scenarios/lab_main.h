@@ -5,11 +5,13 @@
 #define PKTGEN_LAB_MAIN_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pg_lab_args {
 	const char *prog, *lab, *json, *junit;
 	const char *leg; /* stateless scenarios are played against that leg */
+	bool turns;	  /* measured in turns (turns.h) */
 	uint32_t soak_s; /* again and again for so long; 0: once */
 	char **scenario;
 	int nscenarios;

@@ -22,9 +22,11 @@ static const char usage[] =
 	"\n"
 	"  relay-pktgen --lab LAB.json SCENARIO.json...      play all in that lab and judge\n"
 	"     [--json FILE] [--junit FILE] [--soak SECONDS]  again and again for so long\n"
+	"     [--turns]                                      measure in turns of MS that lines on\n"
+	"                                                    standard input deal\n"
 	"\n"
 	"  relay-pktgen --lab LAB.json --blast BYTES         plain UDP from side to side, through\n"
-	"     [--rate-pps N] [--ms N] [--router]             a wire, macswap, or a router\n"
+	"     [--rate-pps N] [--ms N | --turns] [--router]   a wire, macswap, or a router\n"
 	"\n"
 	"One scenario of bad frames:\n"
 	"  relay-pktgen SCENARIO.json --pcap FILE            write the frames to FILE\n"
@@ -53,7 +55,7 @@ struct args {
 	const char *scenario, *pcap, *pktgen, *before, *after, *leg;
 	const char *lab, *json, *junit;
 	uint64_t soak_s, blast, blast_ms, blast_pps, link_mbps;
-	bool router;
+	bool router, turns;
 	struct pg_play play;
 };
 
@@ -102,6 +104,7 @@ enum opt {
 	BLAST,
 	BLAST_MS,
 	ROUTER,
+	TURNS,
 };
 
 static const struct option options[] = {
@@ -131,6 +134,7 @@ static const struct option options[] = {
 	{"blast", required_argument, NULL, BLAST},
 	{"ms", required_argument, NULL, BLAST_MS},
 	{"router", no_argument, NULL, ROUTER},
+	{"turns", no_argument, NULL, TURNS},
 	{"help", no_argument, NULL, 'h'},
 	{0},
 };
@@ -230,6 +234,9 @@ set(struct args *a, int o, const char *text)
 		return whole(text, 1, PG_RATE_PPS_MAX, &a->blast_pps);
 	case ROUTER:
 		a->router = true;
+		return true;
+	case TURNS:
+		a->turns = true;
 		return true;
 	case SOAK:
 		return whole(text, 1, 10000000, &a->soak_s);
@@ -351,6 +358,7 @@ main(int argc, char **argv)
 					   .rate_pps = a.blast_pps,
 					   .seconds_ms = a.blast_ms ? (uint32_t)a.blast_ms : 1000,
 					   .router = a.router,
+					   .turns = a.turns,
 					   .stop = &stop_asked};
 		return pg_blast_main(&ba);
 	}
@@ -362,6 +370,7 @@ main(int argc, char **argv)
 					 .junit = a.junit,
 					 .leg = a.leg,
 					 .soak_s = (uint32_t)a.soak_s,
+					 .turns = a.turns,
 					 .scenario = argv + optind,
 					 .nscenarios = argc - optind,
 					 .stop = &stop_asked};

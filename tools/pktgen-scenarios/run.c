@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "driver/aead.h"
+#include "turns.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -344,6 +345,39 @@ measure(struct pg_run *r)
 	set(o, PG_M_max_us, w->latency.count ? (double)w->latency.max / 1e3 : 0);
 }
 
+/* See turns.h.  What a turn leaves behind would be the next one's. */
+static void
+measure_turns(struct pg_run *r)
+{
+	struct pg_world *w = r->world;
+	struct pg_net *n = &r->ctx->net;
+	uint32_t ms;
+	pg_world_send(w, false);
+	(void)wait_for(r, is_drained, r->load->drain_ms);
+	pg_turn_ready();
+	while (!*r->ctx->stop && pg_turn_next(&ms)) {
+		n->now_ns = rd_clock_ns(&n->clock);
+		pg_world_send(w, true);
+		(void)wait_for(r, never, PG_TURN_LEAD_MS);
+		struct pg_tally before = w->received;
+		uint64_t t0 = n->now_ns;
+		base_hist_init(&w->latency);
+		pg_turn_begin();
+		w->measuring = true;
+		(void)wait_for(r, never, ms);
+		w->measuring = false;
+		struct pg_turn t = {.ns = (double)(n->now_ns - t0),
+				    .segments = w->received.segments - before.segments,
+				    .bytes = w->received.bytes - before.bytes,
+				    .latency = &w->latency};
+		pg_world_send(w, false);
+		(void)wait_for(r, is_drained, PG_TURN_DRAIN_MS);
+		(void)wait_for(r, never, PG_TURN_QUIET_MS);
+		pg_turn_print(&t);
+	}
+	n->now_ns = rd_clock_ns(&n->clock);
+}
+
 static void
 account(struct pg_run *r)
 {
@@ -442,7 +476,10 @@ play(struct pg_run *r)
 	(void)wait_for(r, never, r->load->warmup_ms);
 	if (r->load->from_template && take_over(r))
 		return;
-	measure(r);
+	if (r->ctx->turns)
+		measure_turns(r);
+	else
+		measure(r);
 	pg_world_send(r->world, false);
 	if (!r->disrupted)
 		(void)wait_for(r, is_drained, r->load->drain_ms);

@@ -1,4 +1,5 @@
 /* Running a world: what goes out, what comes in. */
+#include "turns.h"
 #include "world.h"
 #include "world_private.h"
 
@@ -61,9 +62,8 @@ id_of(const struct pg_world *w, uint32_t job, uint32_t rank, uint8_t side, bool 
 	return relay ? t->global_id[rank] : t->private_id[rank];
 }
 
-/* May this sender send now?  Else *f is starved. */
-static bool
-token(struct pg_station *s, struct pg_flow *f, uint64_t now_ns)
+bool
+pg_world_token(struct pg_station *s, struct pg_flow *f, uint64_t now_ns)
 {
 	struct pg_world *w = s->w;
 	if (!w->gap_ns)
@@ -177,7 +177,7 @@ pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 		f->starved = true;
 		return false;
 	}
-	if (!token(s, f, now_ns))
+	if (!pg_world_token(s, f, now_ns))
 		return false;
 	uint32_t slot = s->free_slot[--s->nfree];
 	s->wrong = w->wrong_labels && !s->wrong;
@@ -330,9 +330,11 @@ account(struct pg_world *w, const uint8_t *data, uint64_t now_ns)
 		uint64_t tsc, ticks;
 		memcpy(&tsc, data + STAMP, 8);
 		ticks = rd_clock_tsc() - tsc;
-		base_hist_add(&w->latency, (uint64_t)((__extension__(unsigned __int128) ticks *
-						       w->net->clock.slope) >>
-						      32));
+		uint64_t ns =
+			(uint64_t)((__extension__(unsigned __int128) ticks * w->net->clock.slope) >>
+				   32);
+		base_hist_add(&w->latency, ns);
+		pg_turn_sample(ns);
 		if (w->last_rx_ns && now_ns - w->last_rx_ns > w->stall_ns)
 			w->stall_ns = now_ns - w->last_rx_ns;
 	}

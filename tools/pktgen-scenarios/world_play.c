@@ -165,7 +165,7 @@ send_segments(struct pg_station *s, struct pg_flow *f, uint64_t now)
 	while (n < may && n < TX_TURN && pg_net_room(w->net, s->side) &&
 	       w->sent.segments < w->received.segments + most) {
 		struct suci_segment seg;
-		struct rte_mbuf *m = free_frame(w);
+		struct rte_mbuf *m = pg_world_token(s, f, now) ? free_frame(w) : NULL;
 		if (!m)
 			break;
 		uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *), *udp = at + RD_FRAME_HDR;

@@ -8,6 +8,8 @@ const struct suci_ops *pg_world_ops(void);
 /* The next segment of the flow: its PG_HEAD_MAX bytes at head, and the pattern. */
 void pg_world_make(struct pg_station *s, struct pg_flow *f, uint8_t *head,
 		   struct suci_segment *seg);
+/* May this sender send now?  Else *f is starved. */
+bool pg_world_token(struct pg_station *s, struct pg_flow *f, uint64_t now_ns);
 /* ops->segment. */
 enum suci_verdict pg_world_take(void *user, uint32_t path, const struct suci_segment *seg,
 				uint64_t now_ns);

@@ -270,16 +270,16 @@ read_want(struct pg_want *w, json_t *v, size_t i, const struct bad *b)
 	return 0;
 }
 
-/* A player has one frame, sends it as fast as it may, and nothing a second time. */
+/* A player has one frame, and sends nothing a second time. */
 static int
 check_template(const struct pg_load *l, const struct bad *b)
 {
 	if (!l->from_template)
 		return 0;
-	if (l->nsizes > 1 || l->message || l->rate_pps || l->receiver_pps || l->loss_ppm ||
+	if (l->nsizes > 1 || l->message || l->receiver_pps || l->loss_ppm ||
 	    l->nevents || l->series)
 		return fail(b, "traffic.generator: a template is for segments of one size, without "
-			       "message, rate_pps, receiver_pps, loss_ppm, series and events");
+			       "message, receiver_pps, loss_ppm, series and events");
 	return 0;
 }
 
