@@ -113,7 +113,8 @@ pg_world_play(struct pg_world *w)
 				pg_player_begin(s->flow[f].play->player);
 			write_headers(w, s);
 		}
-	w->reordered = 0; /* what endpoints send again, being refused, comes later */
+	if (w->resent) /* what endpoints sent again, being refused, came later */
+		w->reordered = 0;
 	w->playing = true;
 	return NULL;
 }
