@@ -2,10 +2,12 @@
  *
  *   netpp server tcp|udp ADDR PORT
  *   netpp client tcp|udp ADDR PORT --busy|--block --budget-ms MS BYTES...
+ *   netpp client tcp|udp ADDR PORT --busy|--block --turns BYTES
  *
  * Bounces messages of each size (UDP: only sizes that fit a datagram) and
  * prints one JSON object with the median and minimum half round trip.  --busy
  * polls without blocking, as MPI libraries do; --block sleeps in the kernel.
+ * --turns: prints "ready", then an object for each line "MS" of standard input.
  * TCP_NODELAY is set; socket buffers are left to the kernel's own tuning. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -184,6 +186,19 @@ measure(int fd, bool tcp, bool busy, size_t n, double budget_s)
 	       n, rounds, half[rounds / 2], half[0], (double)n / half[rounds / 2]);
 }
 
+static void
+turns(int fd, bool tcp, bool busy, size_t n)
+{
+	char line[32];
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof line, stdin)) {
+		measure(fd, tcp, busy, n, strtod(line, NULL) / 1e3);
+		puts("");
+		fflush(stdout);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -207,6 +222,11 @@ main(int argc, char **argv)
 	if (tcp)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	double budget_s = 1;
+	if (argc == 8 && !strcmp(argv[6], "--turns")) {
+		turns(fd, tcp, !strcmp(argv[5], "--busy"), strtoull(argv[7], NULL, 10));
+		say(fd, tcp, 0, 0, busy);
+		return 0;
+	}
 	bool first = true;
 	printf("{\"peer\": \"%s\", \"rows\": [", argv[2]);
 	for (int i = 5; i < argc; i++) {

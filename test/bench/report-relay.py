@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Rows of relay.sh -> table, relay.json, relay.svg.
+"""Turns of relay.sh -> table, relay.json, relay.svg.
 
     report-relay.py ROWS OUT-DIRECTORY
-"""
+
+Ratios are of neighbouring turns of a session (relay-turns.py): each of ours with the mean of the
+peer's nearest, before and after it.  Median and quartiles of all are told; the bar judges the median."""
 import collections
 import json
 import os
@@ -11,76 +13,102 @@ import statistics
 import subprocess
 import sys
 
-rows = collections.defaultdict(dict)
+rows = collections.defaultdict(list)
 for line in open(sys.argv[1]):
-    what, number, text = line.split(' ', 2)
-    rows[what][int(number)] = json.loads(text)
+    row = json.loads(line)
+    if row.get('busy_s'):
+        row['busy_mpps'] = row['busy_segments'] / row['busy_s'] / 1e6
+    rows[row['name']].append(row)
 out = sys.argv[2]
 result = {}
 
 
-def median(what, key):
-    return statistics.median(r[key] for r in rows[what].values())
+def us(row):
+    """One way, or half a round trip."""
+    return row['half_us_median'] if 'half_us_median' in row else row['p50_us']
 
 
-def ratios(a, b, key):
-    """Round by round: what else the machine did is in both."""
-    return [rows[a][i][key] / rows[b][i][key] for i in rows[a] if i in rows[b]]
+def near(row, peer, value):
+    """The peer's value then."""
+    beside = [p for p in rows[peer] if p['session'] == row['session']]
+    least = min(abs(p['number'] - row['number']) for p in beside)
+    return statistics.mean(value(p) for p in beside if abs(p['number'] - row['number']) == least)
 
 
-def line(name, ours, peer, ratio, bar, unit):
-    verdict = '' if bar[0] == '-' else 'met' if bar[1](ratio) else 'MISSED'
-    result[name] = {'ours': ours, 'peer': peer, 'ratio': ratio, 'bar': bar[0], 'unit': unit,
-                    'met': bar[1](ratio)}
-    print(f'| {name} | {ours:.3f} | {peer:.3f} | {ratio:.2f} | {bar[0]} | {verdict} |')
+def median(what, value):
+    return statistics.median(map(value, rows[what]))
 
 
-def best(what):
-    """Half a round trip or one way, us, of the quietest round: what else the machine does only
-    adds to it."""
-    return min(r['rows'][0]['half_us_median'] if 'rows' in r else r['p50_us'] for r in rows[what].values())
+def line(name, ours, peer, ratios, bar=None):
+    """bar: (text, function), or None: it is told and not judged."""
+    low, ratio, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    met = bar[1](ratio) if bar else None
+    result[name] = {'ours': ours, 'peer': peer, 'ratio': ratio, 'quartiles': [low, high], 'turns': len(ratios),
+                    'bar': bar[0] if bar else None, 'met': met}
+    print(f'| {name} | {ours:.3f} | {peer:.3f} | {ratio:.3f} | {low:.3f} to {high:.3f} | {len(ratios)} '
+          f'| {bar[0] if bar else "-"} | {"" if met is None else "met" if met else "MISSED"} |')
 
 
-def added(what):
+def rate(name, a, b, key, bar=None, peer_key=None):
+    if not rows.get(a) or not rows.get(b):
+        return
+    peer_key = peer_key or key
+    line(name, median(a, lambda r: r[key]), median(b, lambda r: r[peer_key]),
+         [r[key] / near(r, b, lambda p: p[peer_key]) for r in rows[a]], bar)
+
+
+def by_speed(name, a, b, key):
+    """The ratio when the peer was slowest and when it was fastest, a quarter of the turns each: what the
+    machine lacks at times, ours and the peer need unequally."""
+    pairs = sorted((near(r, b, lambda p: p[key]), r[key]) for r in rows[a])
+    quarter = len(pairs) // 4
+    for text, part in (('slowest', pairs[:quarter]), ('fastest', pairs[-quarter:])):
+        if quarter > 1:
+            line(f'{name}, while macswap was {text}', statistics.median(o for _, o in part),
+                 statistics.median(p for p, _ in part), [o / p for p, o in part])
+
+
+def added(row):
     """One hop more than the wire between the same ends, one way."""
-    return best(what) - best('hop-tcp' if what == 'hop-haproxy' else 'hop-wire')
+    return us(row) - near(row, 'hop-tcp' if row['name'] == 'hop-haproxy' else 'hop-wire', us)
 
 
-print('| measure | ours | peer | ratio | bar | |')
-print('|---|---|---|---|---|---|')
-for size, bar in ((64, 0.5), (1400, 0.8)):
-    for gen in ('template', 'endpoint'):
-        for part, text in (('', ''), ('-busy', ' in the time it had work')):
-            ours, judged = f'relay-{size}-{gen}{part}', gen == 'template' and not part
-            if rows.get(ours) and rows.get(f'macswap-{size}'):
-                line(f'Mpps, {size} B from {gen}s, relay{text} / macswap', median(ours, 'mpps'),
-                     median(f'macswap-{size}', 'mpps'),
-                     statistics.median(ratios(ours, f'macswap-{size}', 'mpps')),
-                     (f'>= {bar}', lambda r, bar=bar: r >= bar) if judged else ('-', lambda r: True), 'Mpps')
-for gen in ('template', 'endpoint'):
-    if rows.get(f'lanes-{gen}'):
-        one = f'relay-64-{gen}'
-        line(f'Mpps, 64 B from {gen}s, 100 000 lanes / 1', median(f'lanes-{gen}', 'mpps'), median(one, 'mpps'),
-             statistics.median(ratios(f'lanes-{gen}', one, 'mpps')), ('>= 0.8', lambda r: r >= 0.8), 'Mpps')
-if rows.get('hop-relay'):
-    # The ends and a wire are in every row; what a hop adds is known as well as they are.
-    wire = sorted(r['p50_us'] for r in rows['hop-wire'].values())
-    if wire[-1] > 1.5 * wire[0] or wire[0] >= min(best('hop-relay'), best('hop-macswap')):
-        print(f'The wire alone took {wire[0]:.1f} to {wire[-1]:.1f} us: something else ran, "added" says nothing',
-              file=sys.stderr)
-    line('one-way us over the wire, best / worst round', wire[0], wire[-1], wire[0] / wire[-1],
-         ('-', lambda r: True), 'us')
+def hops():
+    wire = sorted(map(us, rows['hop-wire']))
+    line('one-way us over the wire, a turn / the quickest', statistics.median(wire), wire[0],
+         [w / wire[0] for w in wire])
     for peer, bar in (('hop-haproxy', 1.0), ('hop-macswap', 1.5), ('hop-kernel', None)):
-        line(f'added one-way us, relay / {peer[4:]}', added('hop-relay'), added(peer),
-             added('hop-relay') / added(peer),
-             (f'<= {bar}', lambda r, bar=bar: r <= bar) if bar else ('-', lambda r: True), 'us')
+        # The kernel's is next to nothing: no ratio of single turns.
+        ratios = [added(r) / near(r, peer, added) for r in rows['hop-relay']] if bar else [
+            median('hop-relay', added) / median(peer, added)]
+        line(f'added one-way us, relay / {peer[4:]}', median('hop-relay', added), median(peer, added),
+             ratios, bar and (f'<= {bar}', lambda r, bar=bar: r <= bar))
     # The whole way, ends and wires included: no difference of two small figures.
-    line('one-way us with ends, relay / macswap', best('hop-relay'), best('hop-macswap'),
-         best('hop-relay') / best('hop-macswap'), ('-', lambda r: True), 'us')
-if rows.get('series-1') and rows.get('series-2'):
-    line('Gb/s, 1 MB, two relays / one', median('series-2', 'gbps'), median('series-1', 'gbps'),
-         statistics.median(ratios('series-2', 'series-1', 'gbps')),
-         ('>= 0.95', lambda r: r >= 0.95), 'Gb/s')
+    line('one-way us with ends, relay / macswap', median('hop-relay', us), median('hop-macswap', us),
+         [us(r) / near(r, 'hop-macswap', us) for r in rows['hop-relay']])
+
+
+print('| measure | ours | peer | ratio | quartiles | turns | bar | |')
+print('|---|---|---|---|---|---|---|---|')
+for size, least in ((64, 0.5), (1400, 0.8)):
+    for gen in ('template', 'endpoint'):
+        ours, peer = f'relay-{size}-{gen}', f'macswap-{size}'
+        rate(f'Mpps, {size} B from {gen}s, relay / macswap', ours, peer, 'mpps',
+             (f'>= {least}', lambda r, least=least: r >= least) if gen == 'template' else None)
+        rate(f'Mpps, {size} B from {gen}s, relay in the time it had work / macswap', ours, peer, 'busy_mpps',
+             peer_key='mpps')
+        if gen == 'template' and rows.get(ours):
+            by_speed(f'Mpps, {size} B from {gen}s, relay / macswap', ours, peer, 'mpps')
+for other in [n for n in rows if n.startswith('other-')]:
+    ours = other.replace('other', 'relay')
+    rate(f'Mpps, {ours}, this relayd / the other', ours, other, 'mpps')
+    rate(f'Mpps in the time it had work, {ours}, this relayd / the other', ours, other, 'busy_mpps')
+for gen in ('template', 'endpoint'):
+    rate(f'Mpps, 64 B from {gen}s, 100 000 lanes / 1', f'lanes-{gen}', f'relay-64-{gen}', 'mpps',
+         ('>= 0.8', lambda r: r >= 0.8))
+if rows.get('hop-relay'):
+    hops()
+rate('Gb/s, 1 MB, two relays / one', 'series-2', 'series-1', 'gbps', ('>= 0.95', lambda r: r >= 0.95))
 with open(os.path.join(out, 'relay.json'), 'w') as f:
     json.dump({'bars': result, 'rows': rows}, f, indent=1)
     f.write('\n')

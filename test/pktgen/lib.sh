@@ -13,17 +13,16 @@ set -u
 : "${B:=build/gcc}"
 RUN=pg$$
 TMP=$(mktemp -d)
-RELAYD_PID=
 PG_NS=()
 
 pg_cleanup()
 {
-	local rc=$? ns
+	local rc=$? ns f
 	trap - EXIT INT TERM
 	[ "$(type -t pmd_stop)" != function ] || pmd_stop # of test/bench/relay.sh
-	[ -f "$TMP/relayd.pid" ] && RELAYD_PID=$(cat "$TMP/relayd.pid")
-	pg_stop "$RELAYD_PID"
-	[ -f "$TMP/second.pid" ] && pg_stop "$(cat "$TMP/second.pid")"
+	for f in "$TMP"/*.pid; do
+		[ -f "$f" ] && pg_stop "$(cat "$f")"
+	done
 	for ns in "${PG_NS[@]}"; do ip netns del "$ns" 2>/dev/null; done
 	if [ $rc -ne 0 ] && [ -s "$TMP/relayd.log" ]; then
 		echo "--- relayd.log"
@@ -39,6 +38,7 @@ pg_stop()
 {
 	local i
 	[ -n "$1" ] && kill -TERM "$1" 2>/dev/null || return 0
+	kill -CONT "$1" 2>/dev/null
 	for ((i = 0; i < 80; i++)); do
 		kill -0 "$1" 2>/dev/null || return 0
 		sleep 0.1
