@@ -53,6 +53,8 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 # ---- the library, compiled as a whole with what it is made of (see mk/rules.mk): a short message
 # passes many small functions of many files
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
+# Build scripts that say -lmpi beside a wrapper would else get another MPI's library, if there is one.
+LMPI_SO_NAMES := libmpi_abi.so libmpi_abi.so.0 libmpi.so
 LMPI_SO_LIBS := light ocs coll sucudp sucaead impi suci base
 $(B)/whole/libmpi/gen/entry.o: $(LMPI_GEN)/entry.c
 	$(call say,CC,$<)
@@ -68,8 +70,7 @@ $(LMPI_SO): $(LMPI_SO_PARTS) $(LMPI_GEN)/exports.map
 		-Wl,--version-script,$(LMPI_GEN)/exports.map -o $@ \
 		-Wl,--start-group $(LMPI_SO_PARTS) -Wl,--end-group \
 		$(lmpi_engine_PKGLIBS) $(lmpi_surface_PKGLIBS)
-	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so
-	$(Q)ln -sf libmpi_abi.so.1 $(@D)/libmpi_abi.so.0
+	$(Q)for n in $(LMPI_SO_NAMES); do ln -sf $(@F) $(@D)/$$n; done
 
 # What programs of this tree that use MPI depend on.
 LMPI_ALL := $(LMPI_SO) $(B)/bin/mpicc $(LMPI_GEN)/include/mpi.h
@@ -80,8 +81,7 @@ INSTALL_TARGETS += install-libmpi
 install-libmpi: $(LMPI_ALL)
 	@install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
 	@install -m 755 $(LMPI_SO) $(DESTDIR)$(PREFIX)/lib/
-	@ln -sf libmpi_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpi_abi.so
-	@ln -sf libmpi_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpi_abi.so.0
+	@for n in $(LMPI_SO_NAMES); do ln -sf $(notdir $(LMPI_SO)) $(DESTDIR)$(PREFIX)/lib/$$n; done
 	@install -m 644 $(LMPI_GEN)/include/mpi.h $(DESTDIR)$(PREFIX)/include/
 
 

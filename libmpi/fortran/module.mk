@@ -11,6 +11,7 @@ FORT_MODULES := mpi_f08_types mpi mpi_f08
 FORT_OBJ := $(addprefix $(B)/libmpi/fortran/,attributes.o convert.o callbacks.o section.o staged.o special.o special-p.o wrap.o wrap-p.o \
 	mpi_f08_pass.o mpi_f08_pass-p.o $(FORT_MODULES:%=%.o))
 FORT_SO := $(B)/lib/libmpifort_abi.so.1
+FORT_SO_NAMES := libmpifort_abi.so libmpifort.so
 FORT_INC := -I$(LMPI_GEN)/include -Ilibmpi/fortran -I$(FORT_GEN)
 # The wrappers have no prototypes: their callers are Fortran.
 FORT_CFLAGS := -Wno-missing-prototypes
@@ -53,7 +54,7 @@ $(FORT_SO): $(FORT_OBJ) $(LMPI_SO)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,-soname,libmpifort_abi.so.1 -Wl,-rpath,'$$ORIGIN' $(if $(SAN),,-Wl,-z,defs) \
 		-o $@ $(FORT_OBJ) -L$(B)/lib -lmpi_abi
-	$(Q)ln -sf libmpifort_abi.so.1 $(@D)/libmpifort_abi.so
+	$(Q)for n in $(FORT_SO_NAMES); do ln -sf $(@F) $(@D)/$$n; done
 
 FORT_ALL := $(FORT_SO) $(B)/bin/mpifort
 ALL_EXTRA += $(FORT_ALL)
@@ -62,5 +63,5 @@ ALL_EXTRA += $(FORT_ALL)
 INSTALL_TARGETS += install-fortran
 install-fortran: $(FORT_ALL) install-libmpi
 	@install -m 755 $(FORT_SO) $(DESTDIR)$(PREFIX)/lib/
-	@ln -sf libmpifort_abi.so.1 $(DESTDIR)$(PREFIX)/lib/libmpifort_abi.so
+	@for n in $(FORT_SO_NAMES); do ln -sf $(notdir $(FORT_SO)) $(DESTDIR)$(PREFIX)/lib/$$n; done
 	@install -m 644 $(FORT_GEN)/include/mpif.h $(FORT_MODULES:%=$(FORT_GEN)/include/%.mod) $(DESTDIR)$(PREFIX)/include/

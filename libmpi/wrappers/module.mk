@@ -15,7 +15,8 @@ WRAP_mpicxx := $(call wrapper,mpicxx,C++,cxx,MPICXX_CXX,-lmpi_abi,)
 WRAP_mpifort := $(call wrapper,mpifort,Fortran,fc,MPIFORT_FC,-lmpifort_abi -lmpi_abi,-fallow-argument-mismatch)
 WRAPPERS := mpicc mpicxx mpifort
 WRAPPER_LINKS := mpic++:mpicxx mpiCC:mpicxx mpif77:mpifort mpif90:mpifort mpicc_abi:mpicc
-ALL_EXTRA += $(WRAPPERS:%=$(B)/bin/%)
+wrapper_links = for l in $(subst :,=,$(WRAPPER_LINKS)); do ln -sf "$${l\#*=}" "$(1)/$${l%%=*}"; done
+ALL_EXTRA += $(WRAPPERS:%=$(B)/bin/%) $(B)/bin/.links
 
 COMPILER_mpicc = $(CC)
 COMPILER_mpicxx = $(if $(filter clang%,$(CC)),$(patsubst clang%,clang++%,$(CC)),g++)
@@ -34,6 +35,11 @@ $(WRAPPERS:%=$(B)/bin/%): $(B)/bin/%: libmpi/wrappers/wrapper.in libmpi/wrappers
 		-e 's|@COMPILER@|$(COMPILER_$*)|' -e 's|@LDEXTRA@|$(SAN)|' $< > $@
 	$(Q)chmod 755 $@
 
+$(B)/bin/.links: libmpi/wrappers/module.mk
+	$(Q)mkdir -p $(@D)
+	$(Q)$(call wrapper_links,$(@D))
+	$(Q)touch $@
+
 .PHONY: install-wrappers
 INSTALL_TARGETS += install-wrappers
 install-wrappers:
@@ -41,7 +47,7 @@ install-wrappers:
 	@$(foreach w,$(WRAPPERS),sed $(WRAP_$(w)) -e 's|@INCLUDEDIR@|$(PREFIX)/include|' -e 's|@LIBDIR@|$(PREFIX)/lib|' \
 		-e 's|@COMPILER@|$(patsubst mpicc,cc,$(patsubst mpicxx,c++,$(patsubst mpifort,gfortran,$(w))))|' -e 's|@LDEXTRA@||' \
 		libmpi/wrappers/wrapper.in > $(DESTDIR)$(PREFIX)/bin/$(w) && chmod 755 $(DESTDIR)$(PREFIX)/bin/$(w) &&) :
-	@$(foreach l,$(WRAPPER_LINKS),ln -sf $(lastword $(subst :, ,$(l))) $(DESTDIR)$(PREFIX)/bin/$(firstword $(subst :, ,$(l))) &&) :
+	@$(call wrapper_links,$(DESTDIR)$(PREFIX)/bin)
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@NAME@|mpi|' -e 's|@LIBS@|-lmpi_abi|' \
 		libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpi.pc
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@NAME@|mpifort|' -e 's|@LIBS@|-lmpifort_abi -lmpi_abi|' \

@@ -288,6 +288,10 @@ if [[ $B != *clang* && $B != *san* ]]; then
 	"$WORK/p/bin/mpif90" -o f hello.f90 >out 2>&1 && "$WORK/p/bin/mpic++" -o c hello.cc >>out 2>&1 || fail "wrappers"
 	"$WORK/p/bin/mpiexec" -n 2 ./f : -n 1 ./f >out 2>&1 || fail "installed mpiexec"
 	says "fortran 2 of 3"
+	# -lmpi beside the wrapper does not bring in another MPI that lies in the system's folders.
+	"$WORK/p/bin/mpif90" -o f hello.f90 -lmpifort -lmpi >out 2>&1 && "$WORK/p/bin/mpic++" -o c hello.cc -lmpi >>out 2>&1 ||
+		fail "wrappers with -lmpi"
+	readelf -d f c | grep -q 'libmpi\.so' && fail "-lmpi took another MPI's library"
 	export PKG_CONFIG_PATH=$WORK/p/lib/pkgconfig
 	# shellcheck disable=SC2046
 	gfortran -o f08 $(pkg-config --cflags mpifort) hello08.f90 $(pkg-config --libs mpifort) >out 2>&1 || fail "mpifort.pc"
