@@ -383,9 +383,9 @@ impl_Win_shared_query(MPI_Win handle, int rank, MPI_Aint *size, MPI_Aint *disp_u
 	if ((rank < 0 || rank >= win->comm->size) && rank != MPI_PROC_NULL)
 		return lmpi_error(MPI_ERR_RANK, "rank %d is not one of the window's %d processes",
 				  rank, win->comm->size);
-	if (rank == MPI_PROC_NULL) { /* the lowest one of the node that has memory, for all of it */
+	if (rank == MPI_PROC_NULL) { /* the lowest one that has memory, be it in reach or not */
 		for (rank = 0; rank < win->comm->size - 1; rank++)
-			if (lmpi_proc_on_my_node(rma_world(win, rank)) && win->peer[rank].size > 0)
+			if (win->peer[rank].size > 0)
 				break;
 	}
 	*size = win->peer[rank].base ? win->peer[rank].size : 0;

@@ -349,7 +349,7 @@ dynamic(void)
 static void
 large_forms(void)
 {
-	int peer = (check_rank + 1) % check_size, v[4] = {1, 2, 3, 4}, w[4], old[4], *mem, on_node;
+	int peer = (check_rank + 1) % check_size, v[4] = {1, 2, 3, 4}, w[4], old[4], *mem;
 	MPI_Aint size, unit;
 	MPI_Request r[4];
 	MPI_Comm node;
@@ -390,10 +390,15 @@ large_forms(void)
 	MPI_Win_shared_query_c(win, peer, &size, &unit, &mem);
 	CHECK(size == (mem ? (MPI_Aint)sizeof(v) : 0));
 	MPI_Win_shared_query_c(win, MPI_PROC_NULL, &size, &unit, &mem);
-	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-	MPI_Comm_rank(node, &on_node); /* all of a node are told of its first one's part */
-	CHECK(on_node == 0 ? mem == v : mem != v);
+	CHECK(check_rank == 0 ? mem == v : mem == NULL && size == 0); /* the first one's part */
 	MPI_Win_free(&win);
+	/* and where the first one has none, the next one's */
+	MPI_Win_create_c(v, check_rank > 0 || check_size == 1 ? sizeof(v) : 0, 1, MPI_INFO_NULL,
+			 MPI_COMM_WORLD, &win);
+	MPI_Win_shared_query_c(win, MPI_PROC_NULL, &size, &unit, &mem);
+	CHECK(check_rank == (check_size > 1) ? mem == v : mem == NULL && size == 0);
+	MPI_Win_free(&win);
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	MPI_Win_allocate_shared_c(16, 2, MPI_INFO_NULL, node, &mem, &win);
 	MPI_Win_shared_query_c(win, MPI_PROC_NULL, &size, &unit, &mem);
 	CHECK(size == 16 && unit == 2 && mem != NULL);
