@@ -3,7 +3,10 @@
  * two, for the point-to-point and the collective context.
  *
  * A process raises its maximum already when it makes its offer, so that two
- * agreements under way on one communicator (MPI_Comm_idup) get different ids.
+ * agreements under way on one communicator (MPI_Comm_idup) get different ids.  That is not enough
+ * for agreements that processes begin in different orders, as threads do, and as MPI_Comm_idup on
+ * two communicators may: the maxima of both may be the same.  So where all are our own no two
+ * offers of the job are alike: each process has its residue, and a block above each offer.
  *
  * Among our own an agreement is for BLOCK communicators.  All processes take from what
  * it left in the same order, that of their collective calls, and need no message for it:
@@ -14,10 +17,6 @@
 #include "engine.h"
 #include "impi.h"
 
-/* Messages of lmpi_cid_agree_group(): below all collective tags. */
-#define GROUP_TAG_FIRST 256
-#define GROUP_TAGS	512
-
 /* Communicators per agreement; ids are 64 bits wide, what is left of a block is no loss. */
 #define BLOCK 64
 
@@ -26,8 +25,15 @@ static uint64_t cid_max = 1; /* MPI_COMM_WORLD's collective id */
 static uint64_t
 offer(uint64_t pairs)
 {
-	uint64_t was = cid_max;
+	uint64_t was = cid_max, span = 2 * BLOCK * (uint64_t)lmpi_world.size;
 
+	if (!lmpi_world.any_foreign) {
+		if (cid_max > LMPI_CID_MAX - 2 * span)
+			return LMPI_CID_MAX;
+		was = (cid_max / span + 1) * span + 2 * BLOCK * (uint64_t)lmpi_world.rank;
+		cid_max = was + 2 * BLOCK;
+		return was;
+	}
 	if (cid_max <= LMPI_CID_MAX - 2 * pairs)
 		cid_max += 2 * pairs;
 	return was;
@@ -191,7 +197,6 @@ lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int
 	if (rc)
 		return rc;
 	max = lmpi_cid_offer();
-	tag = GROUP_TAG_FIRST + tag % GROUP_TAGS;
 	for (mask = 1; mask < n && !(me & mask); mask <<= 1) {
 		if (me + mask >= n)
 			continue;

@@ -21,8 +21,16 @@
 #define LMPI_CID_LOCAL (LMPI_CID_MAX + 8)
 _Static_assert(LMPI_CID_SERVICE >= LMPI_CID_MAX && LMPI_CID_PART < LMPI_CID_LOCAL,
 	       "no communicator has these");
-/* Internal traffic on the collective context: tags of collective calls. */
-#define LMPI_COLL_TAG_FIRST 1024
+/* Internal traffic on the collective context: tags of collective calls, and behind them those of
+ * agreements of which threads may have several under way, told apart by tags of the user's: for
+ * each kind as many as there can be, so that hardly two that differ become one. */
+#define LMPI_COLL_TAG_FIRST   1024
+#define LMPI_COLL_TAGS	      (1 << 30)
+#define LMPI_USER_TAGS	      (1 << 28)
+#define LMPI_LEADER_TAG_FIRST (LMPI_COLL_TAG_FIRST + LMPI_COLL_TAGS) /* between two leaders */
+#define LMPI_GROUP_TAG_FIRST  (LMPI_LEADER_TAG_FIRST + LMPI_USER_TAGS)
+#define LMPI_NAME_TAG_FIRST   (LMPI_GROUP_TAG_FIRST + LMPI_USER_TAGS) /* a string's hash */
+_Static_assert(LMPI_NAME_TAG_FIRST <= INT32_MAX - LMPI_USER_TAGS, "a tag is not negative");
 
 struct lmpi_group {
 	struct lmpi_obj obj;
@@ -137,10 +145,7 @@ int lmpi_cid_take_for(struct lmpi_comm *comm, uint64_t max, uint64_t *cid);
 /* The two halves of an agreement on two, for who has another way to find the maximum. */
 uint64_t lmpi_cid_offer_two(void);
 int lmpi_cid_take_two(uint64_t max, uint64_t cid[2]);
-/* Tags on the collective context of the communicator between two leaders. */
-#define LMPI_LEADER_TAG_FIRST 768
-#define LMPI_LEADER_TAGS      256
-/* Among the members of group, who all belong to comm; tag keeps several such
+/* Among the members of group, who all belong to comm; tag, one of the above, keeps several such
  * calls of one communicator apart. */
 int lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int tag,
 			 uint64_t *cid);

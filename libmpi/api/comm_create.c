@@ -248,7 +248,7 @@ impl_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcom
 				lmpi_world.tag_ub);
 	if (rc || g->rank == MPI_UNDEFINED)
 		return rc;
-	rc = lmpi_cid_agree_group(c, g, tag, &cid);
+	rc = lmpi_cid_agree_group(c, g, LMPI_GROUP_TAG_FIRST + tag % LMPI_USER_TAGS, &cid);
 	if (rc)
 		return rc;
 	lmpi_group_ref(g);

@@ -87,7 +87,7 @@ check_leaders(const struct lmpi_comm *c, MPI_Comm peer, int remote_leader, int t
 		return lmpi_error(MPI_ERR_RANK, "remote_leader %d is a process of local_comm",
 				  remote_leader);
 	l->rank = remote_leader;
-	l->tag = LMPI_LEADER_TAG_FIRST + tag % LMPI_LEADER_TAGS;
+	l->tag = LMPI_LEADER_TAG_FIRST + tag % LMPI_USER_TAGS;
 	return MPI_SUCCESS;
 }
 

@@ -284,7 +284,8 @@ comm_of_group(MPI_Group group, const char *stringtag, MPI_Info info, struct lmpi
 			return MPI_SUCCESS;
 		return lmpi_error(MPI_ERR_GROUP, "this process is not in the group");
 	}
-	rc = lmpi_cid_agree_group(lmpi_comm_world, g, tag_of(stringtag), &cid);
+	rc = lmpi_cid_agree_group(lmpi_comm_world, g,
+				  LMPI_NAME_TAG_FIRST + tag_of(stringtag) % LMPI_USER_TAGS, &cid);
 	if (rc)
 		return rc;
 	lmpi_group_ref(g);
@@ -344,7 +345,7 @@ impl_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_G
 		leader = rc ? -1 : (int)remote->world[remote_leader];
 	}
 	rc = lmpi_inter_make(c, local_leader, MPI_COMM_WORLD, leader,
-			     tag_of(stringtag) % (lmpi_world.tag_ub + 1), &made);
+			     (int)(tag_of(stringtag) % ((int64_t)lmpi_world.tag_ub + 1)), &made);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_errhandler_set(&made->errhandler, LMPI_ON_COMM, errhandler);
 	lmpi_comm_unref(c);

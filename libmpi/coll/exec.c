@@ -358,7 +358,7 @@ drain(struct lmpi_coll *c)
 static int
 next_tag(struct lmpi_comm *comm)
 {
-	return LMPI_COLL_TAG_FIRST + (int)(comm->coll_seq++ & 0x3fffffff);
+	return LMPI_COLL_TAG_FIRST + (int)(comm->coll_seq++ & (LMPI_COLL_TAGS - 1));
 }
 
 /* In the order of the calls, which is the same everywhere; persistent operations are

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #define THREADS 4
 #define ROUNDS	60
@@ -35,6 +36,29 @@ worker(void *arg)
 	return NULL;
 }
 
+/* Communicators made by two threads at once: their tags keep them apart, whoever comes first. */
+static void *
+maker(void *arg)
+{
+	int t = (int)(intptr_t)arg;
+	MPI_Group all;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	for (int k = 0; k < 10; k++) {
+		int mine = 1000 * t + k, sum = 0;
+		MPI_Comm c;
+
+		if (check_rank % 2 == t)
+			usleep(3000);
+		MPI_Comm_create_group(MPI_COMM_WORLD, all, 5 + 512 * t, &c);
+		MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, c);
+		bad[t] += sum != mine * check_size;
+		MPI_Comm_free(&c);
+	}
+	MPI_Group_free(&all);
+	return NULL;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -53,6 +77,12 @@ main(int argc, char **argv)
 		pthread_join(th[t], NULL);
 		CHECKF(bad[t] == 0, "thread %d: %ld wrong", t, bad[t]);
 		MPI_Comm_free(&comms[t]);
+	}
+	for (int t = 0; t < 2; t++)
+		pthread_create(&th[t], NULL, maker, (void *)(intptr_t)t);
+	for (int t = 0; t < 2; t++) {
+		pthread_join(th[t], NULL);
+		CHECKF(bad[t] == 0, "maker %d: %ld wrong", t, bad[t]);
 	}
 	return finish();
 }

@@ -4,6 +4,7 @@
  * test's: what they say is scripted, what the library sends is noted. */
 #include <mpi.h>
 
+#include "comm.h"
 #include "engine.h"
 #include "lmpi_no_light.h"
 #include "lmpi_no_windows.h"
@@ -633,7 +634,7 @@ test_refusals(void **state)
 	MPI_Group_free(&g);
 	assert_int_equal(MPI_Exscan(in, out, 1, MPI_INT, MPI_SUM, self), MPI_SUCCESS);
 	MPI_Group_incl(all, 2, ours, &g);
-	hears(3, 256 + 3, cid + 1, &(uint64_t){0}, 8);
+	hears(3, LMPI_GROUP_TAG_FIRST + 3, cid + 1, &(uint64_t){0}, 8);
 	assert_int_equal(MPI_Comm_create_group(c, g, 3, &d), MPI_SUCCESS);
 	out_n--; /* the outcome, to rank 2: native */
 	assert_int_equal(outbox[out_n].peer, 2);
