@@ -18,12 +18,11 @@ struct light_client {
 	struct light_wait *first, *last;
 	const struct light_wait *flying; /* NULL: none, given up on, or nearly out */
 	const struct light_wait *ahead;	 /* the one that was nearly out, until it is */
-	uint64_t flying_since_ns, ahead_since_ns, flying_bytes;
-	/* Since the last look one has: when it went, its bytes. */
+	uint64_t flying_since_ns, ahead_since_ns;
+	/* Since the last look one has: when it went. */
 	bool landed;
-	uint64_t landed_since_ns, landed_bytes;
+	uint64_t landed_since_ns;
 	uint64_t flight_ns;	/* how long the last one took */
-	uint64_t mib_ns;	/* how long 2^20 bytes take; 0: not known */
 	uint64_t held_since_ns; /* one could go, but an earlier one of its call cannot yet; 0: none
 				 */
 	bool changed;		/* somebody may go who might not before */
@@ -331,32 +330,14 @@ may_go(const struct light_client *c, const struct light_wait *w)
 	return !c->offer.on || w->gate->any || w->gate->go[w->to] >= w->count;
 }
 
-/* When the one that flies is out but for its last eighth. */
-static uint64_t
-nearly_out_ns(const struct light_client *c)
+/* Is the one that flies out but for its last eighth? */
+static bool
+nearly_out(const struct light_client *c)
 {
-	if (c->mib_ns == 0 || c->ahead != NULL || c->flying_bytes < LEAD_BYTES)
-		return UINT64_MAX;
-	return c->flying_since_ns + (c->flying_bytes >> 10) * c->mib_ns / 1024 / 8 * 7;
-}
+	uint64_t bytes = c->flying->bytes;
 
-/* One that shared the way with another took longer than its bytes would. */
-static void
-learn(struct light_client *c, uint64_t now_ns)
-{
-	uint64_t took_ns = now_ns > c->landed_since_ns ? now_ns - c->landed_since_ns : 0;
-	uint64_t mib_ns = 0;
-
-	if (took_ns == 0)
-		return;
-	c->flight_ns = took_ns;
-	if (c->landed_bytes < LEAD_BYTES)
-		return;
-	mib_ns = took_ns * 1024 / (c->landed_bytes >> 10);
-	if (c->mib_ns == 0 || mib_ns < c->mib_ns)
-		c->mib_ns = mib_ns;
-	else
-		c->mib_ns += (mib_ns - c->mib_ns) / 8;
+	return c->conf.placed != NULL && c->ahead == NULL && bytes >= LEAD_BYTES &&
+	       c->conf.placed(c->conf.user, c->flying) >= bytes - bytes / 8;
 }
 
 static struct light_wait *
@@ -372,7 +353,6 @@ let_go(struct light_client *c, struct light_wait *w, struct light_wait *prev, ui
 		c->counters.without_go++;
 	c->flying = w;
 	c->flying_since_ns = now_ns;
-	c->flying_bytes = w->bytes;
 	c->held_since_ns = 0;
 	c->changed = true;
 	return w;
@@ -398,11 +378,11 @@ light_client_next(struct light_client *c, uint64_t now_ns)
 
 	if (c->first == NULL)
 		return NULL;
-	if (c->landed)
-		learn(c, now_ns);
+	if (c->landed && now_ns > c->landed_since_ns)
+		c->flight_ns = now_ns - c->landed_since_ns;
 	c->landed = false;
 	if (c->flying != NULL) {
-		bool nearly = now_ns >= nearly_out_ns(c);
+		bool nearly = nearly_out(c);
 		if (c->offer.on && !nearly && !patience_over(c, c->flying_since_ns, now_ns))
 			return NULL;
 		c->ahead = nearly ? c->flying : NULL;
@@ -425,7 +405,6 @@ light_client_sent(struct light_client *c, const struct light_wait *w)
 	if (w != c->flying && w != c->ahead)
 		return;
 	c->landed = true;
-	c->landed_bytes = w->bytes;
 	c->landed_since_ns = w == c->flying ? c->flying_since_ns : c->ahead_since_ns;
 	*(w == c->flying ? &c->flying : &c->ahead) = NULL;
 	c->changed = true;
@@ -444,11 +423,8 @@ light_client_expiry_ns(const struct light_client *c)
 
 	if (c->first == NULL)
 		return at;
-	if (c->flying != NULL) {
-		uint64_t nearly_ns = nearly_out_ns(c), most_ns = c->flying_since_ns;
-		most_ns += c->conf.patience_ns;
-		return nearly_ns < most_ns ? nearly_ns : most_ns;
-	}
+	if (c->flying != NULL)
+		return c->flying_since_ns + c->conf.patience_ns;
 	for (const struct light_wait *w = c->first; w != NULL; w = w->next)
 		if (w->since_ns + c->conf.patience_ns < at)
 			at = w->since_ns + c->conf.patience_ns;

@@ -369,6 +369,7 @@ suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info
 		.tx_next_seq = l->next_seq,
 		.tx_acked_seq = l->conf.direct ? l->next_seq - l->outstanding : l->acked_seq,
 		.tx_window = l->tx_window,
+		.tx_mss = l->conf.mss,
 		.rx_next_seq = l->rx_next,
 		.rx_window = l->window,
 		.tx_blocks_queued = blocks,

@@ -5,6 +5,7 @@
 #include "../transport/transport.h"
 
 #include "base/clock.h"
+#include "base/serial.h"
 #include "driver/suci_udp.h"
 
 #include <stdio.h>
@@ -89,6 +90,32 @@ tell(void *user, struct light_note *note)
 	return lmpi_net_tell_relay(light.relay, bytes, light_note_encode(note, bytes));
 }
 
+/* Marks: where the lane stood when the message was handed to it.  A lane that was not there yet,
+ * or is not there any more, has none. */
+#define MARK_KNOWN (1ull << 32)
+
+static uint64_t
+placed(void *user, const struct light_wait *w)
+{
+	uint32_t at, acked, mss;
+
+	(void)user;
+	if (!(w->mark & MARK_KNOWN) ||
+	    !lmpi_net_lane_at(w->gate->world[w->to], &at, &acked, &mss) ||
+	    serial_lt(acked, (uint32_t)w->mark))
+		return 0;
+	return (uint64_t)(acked - (uint32_t)w->mark) * mss;
+}
+
+static void
+mark(struct light_wait *w)
+{
+	uint32_t at, acked, mss;
+	bool known = lmpi_net_lane_at(w->gate->world[w->to], &at, &acked, &mss);
+
+	w->mark = known ? MARK_KNOWN | at : 0;
+}
+
 /* The first offer of the job. */
 static bool
 begin(void)
@@ -96,7 +123,8 @@ begin(void)
 	struct light_client_conf conf = {.mode = light.mode,
 					 .patience_ns = PATIENCE_NS,
 					 .early_max = EARLY_MAX,
-					 .tell = tell};
+					 .tell = tell,
+					 .placed = placed};
 	void *mem = malloc(light_client_footprint(&conf));
 
 	if (mem != NULL)
@@ -134,6 +162,7 @@ lmpi_light_turn(void)
 
 	light_client_turn(lmpi_light);
 	while ((w = light_client_next(lmpi_light, lmpi_eng.now_ns)) != NULL) {
+		mark(w);
 		w->go(w);
 		moved = true;
 	}

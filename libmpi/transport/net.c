@@ -121,6 +121,20 @@ lane_ready(struct lmpi_peer *peer)
 	return lmpi_relays_any_up() && lmpi_net_open_lane(peer, UINT32_MAX);
 }
 
+bool
+lmpi_net_lane_at(uint32_t world, uint32_t *next, uint32_t *acked, uint32_t *mss)
+{
+	const struct lmpi_peer *peer = &eng.peer[world];
+	struct suci_lane_info info;
+
+	if (!peer->has_lane || !suci_lane_info(net.lanes, peer->lane, &info))
+		return false;
+	*next = info.tx_next_seq;
+	*acked = info.tx_acked_seq;
+	*mss = info.tx_mss;
+	return true;
+}
+
 /* --- packets ------------------------------------------------------------- */
 
 /* Hand a block to the lane; data stays in use if cookie is not 0. */

@@ -122,6 +122,9 @@ void lmpi_net_tell_abort(const char *why, uint64_t limit_ns);
 void lmpi_net_tell_leave(uint64_t limit_ns);
 /* A note of a kind of its own for relay i; false: not now.  The label of world rank 0 there. */
 bool lmpi_net_tell_relay(uint32_t i, const void *note, size_t len);
+/* The lane to that process: the next segment's number, the first one that the process is not known
+ * to have, bytes of one.  False: there is none. */
+bool lmpi_net_lane_at(uint32_t world, uint32_t *next, uint32_t *acked, uint32_t *mss);
 uint32_t lmpi_net_relay_base(uint32_t i);
 void lmpi_net_close(void);
 void lmpi_net_print_stats(void);

@@ -11,9 +11,11 @@
  * leave one at a time, in the order of calls and steps: several at once would share the relay's
  * NIC and all end late.  One that may go waits for an earlier one of its call that may not, but
  * no longer than the last message took.  One that is not out after patience lets the next
- * go all the same, so that two processes never wait for each other here.  So does one that, by what
- * a byte took before, is out but for its last eighth: that lies in the relay, on its own port, while
- * the next asks for its receiver's buffer; more than two are never out.
+ * go all the same, so that two processes never wait for each other here.  So does one whose
+ * receiver has all but its last eighth: that is on its way, on its own port, while the next asks
+ * for its receiver's buffer; more than two are never out.  What the receiver has is asked of the
+ * caller: reckoned by time, one that is slower than those before it shares its way for its second
+ * half, and the port that it leaves late is the one the plan moves next.
  *
  * All processes of a communicator have to come to the same answer of light_client_wants():
  * it depends on the offer and on the arguments all of them have.  Where they differ for a moment -
@@ -30,12 +32,16 @@
 
 #include "light/note.h"
 
+struct light_wait;
 struct light_client_conf {
 	enum light_mode mode; /* of the calls announced; AUTO: the conductor's choice */
 	uint64_t patience_ns;
 	uint32_t early_max; /* GOs kept for calls that have not begun here, 1 .. */
 	/* A note for the relay, its label base 0; false: not now. */
 	bool (*tell)(void *user, struct light_note *note);
+	/* How much of one that went its receiver is known to have; NULL: the next one waits until
+	 * it is out. */
+	uint64_t (*placed)(void *user, const struct light_wait *w);
 	void *user;
 };
 
@@ -70,6 +76,7 @@ struct light_wait {
 	uint32_t step;	    /* orders those of one call */
 	uint64_t bytes;
 	void (*go)(struct light_wait *w);
+	uint64_t mark; /* the caller's */
 	/* private */
 	struct light_wait *next;
 	uint64_t since_ns;

@@ -228,12 +228,12 @@ int suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group);
 /* INVAL while it has lanes. */
 int suci_group_free(struct suci_lanes *ls, uint32_t group);
 /* path must be up; weight 0 .. SUCI_WEIGHT_MAX, or SUCI_WEIGHT_DRAINS: as 0, and acks of their
- * own, which take turns over all paths of a group, do not go over it either.  It leaves the group by itself when it
- * goes down.  A path may be in any number of groups.  INVAL, DOWN, EXISTS, NOMEM
+ * own, which take turns over all paths of a group, do not go over it either.  It leaves the group
+ * by itself when it goes down.  A path may be in any number of groups.  INVAL, DOWN, EXISTS, NOMEM
  * (SUCI_GROUP_PATHS), TOOBIG: its segments are smaller than those its lanes have begun
  * to send; give lanes an mss that all paths which may come can carry. */
-#define SUCI_GROUP_PATHS 8
-#define SUCI_WEIGHT_MAX	 1000
+#define SUCI_GROUP_PATHS   8
+#define SUCI_WEIGHT_MAX	   1000
 #define SUCI_WEIGHT_DRAINS UINT32_MAX
 int suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t weight,
 		   uint64_t now_ns);
@@ -256,6 +256,7 @@ bool suci_group_info(const struct suci_lanes *ls, uint32_t group, struct suci_gr
 struct suci_lane_info {
 	uint32_t path; /* of a group: one of its paths; UINT32_MAX: none is up */
 	uint32_t tx_next_seq, tx_acked_seq, tx_window;
+	uint32_t tx_mss; /* as in its suci_lane_conf */
 	uint32_t rx_next_seq, rx_window;
 	uint32_t tx_blocks_queued;
 	bool direct;
