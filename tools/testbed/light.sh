@@ -18,6 +18,8 @@
 #
 # Knobs: LIGHT_PORTS (2), LIGHT_RATE (1gbit; 0: as fast as it goes), LIGHT_EXTRA_MS (10) more
 # switching time, LIGHT_MODE (auto) of who does not say, LIGHT_CONF (further keys),
+# LIGHT_CROSSED (the front end, such as bfe0, whose fibres are patched in reverse order: it and the
+# conductor take them for what they are not),
 # LIGHT_PROTOCOL (openflow: the conductor speaks to Open vSwitch itself; tl1-polatis,
 # tl1-calient, tl1-glimmerglass, scpi: to an ocs-emulator, which sets the flows; netconf: to
 # netconfd, whose circuits tools/testbed/netconf-light.py makes flows).
@@ -157,11 +159,13 @@ _tb_switch() { # how it is reached
 
 # The section "optical" of a front end's configuration; nothing without light.
 testbed_light_conf() { # FRONTEND
-	local j first ports=''
+	local j at first ports=''
 	[ "$TB_LIGHT" = 1 ] && [ "${1#?fe}" = 0 ] || return 0
 	first=$((LIGHT_PORTS * $(_tb_index "$1")))
 	for ((j = 0; j < LIGHT_PORTS; j++)); do
-		ports+="${ports:+, }{ \"interface\": \"light$j\", \"switch_port\": $((first + j)),"
+		at=$((first + j))
+		[ "${LIGHT_CROSSED:-}" != "$1" ] || at=$((first + LIGHT_PORTS - 1 - j))
+		ports+="${ports:+, }{ \"interface\": \"light$j\", \"switch_port\": $at,"
 		ports+=" \"address\": \"10.50.0.$((first + j + 1))/24\" }"
 	done
 	echo "\"optical\": { \"controller\": \"$TB_CONDUCTOR\", \"mode\": \"$LIGHT_MODE\", \"pmd\": \"$PMD\"," \
