@@ -94,6 +94,9 @@ struct light_world {
 	uint64_t conductor_back_ns;
 	struct lw_cluster cluster[LW_CLUSTERS];
 	uint32_t clusters;
+	/* By port of the switch where the conductor is told that a relay's port is: where its fibre
+	 * ends, and circuits in a row by which it has found nobody. */
+	uint32_t fibre[OSW_PORTS], missed[OSW_PORTS];
 	struct lw_job job[LW_JOBS];
 	struct lw_post *posts;
 	bool verbose;
@@ -114,6 +117,9 @@ void lw_tell_jobs(struct lw_cluster *k);
 /* The slot over which cluster `from` reaches `to` by light now, or LW_PORTS. */
 uint32_t lw_way(const struct light_world *w, uint32_t from, uint32_t to);
 uint32_t lw_port(uint32_t cluster, uint32_t slot);
+/* Does what cluster `from` sends over its slot come out at `to` now, over that slot? */
+bool lw_passes(const struct light_world *w, uint32_t from, uint32_t slot, uint32_t to,
+	       uint32_t to_slot);
 /* What was sent has not come through. */
 void lw_broken(struct light_world *w, uint32_t cluster, uint32_t slot);
 

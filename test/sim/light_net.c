@@ -94,12 +94,19 @@ other_end(struct light_world *w, uint32_t cluster, const struct lw_slot *s)
 	return here && &w->cluster[cluster].slot[o->peer_slot] == s ? o : NULL;
 }
 
+bool
+lw_passes(const struct light_world *w, uint32_t from, uint32_t slot, uint32_t to, uint32_t to_slot)
+{
+	return osw_passes(&w->sw, w->fibre[lw_port(from, slot)], w->fibre[lw_port(to, to_slot)],
+			  w->now_ns);
+}
+
 static bool
 passes(const struct light_world *w, uint32_t cluster, uint32_t slot)
 {
 	const struct lw_slot *s = &w->cluster[cluster].slot[slot];
-	uint32_t x = lw_port(cluster, slot), y = lw_port(s->peer, s->peer_slot);
-	return osw_passes(&w->sw, x, y, w->now_ns) && osw_passes(&w->sw, y, x, w->now_ns);
+	return lw_passes(w, cluster, slot, s->peer, s->peer_slot) &&
+	       lw_passes(w, s->peer, s->peer_slot, cluster, slot);
 }
 
 static void
@@ -141,9 +148,11 @@ slot_step(struct lw_cluster *k, uint32_t i)
 		if (open && for_ns >= LW_MS) {
 			s->phase = LW_LIT;
 			s->dark_ns = 0;
+			w->missed[lw_port(k->n, i)] = 0; /* two crossed ones, joined */
 			light_agent_state(k->agent, i, LIGHT_LINK_UP);
 		} else if (for_ns >= OPEN_NS) {
 			s->phase = LW_DARK;
+			w->missed[lw_port(k->n, i)]++;
 			light_agent_state(k->agent, i, LIGHT_LINK_FAILED);
 		}
 		return;
@@ -403,6 +412,24 @@ lw_deliver(struct light_world *w)
 	}
 }
 
+/* In a world of three somebody has patched two fibres, or four, the wrong way round. */
+static void
+patch(struct light_world *w, uint64_t seed)
+{
+	struct base_prng r = base_prng_seed(seed ^ 0x9a7c4);
+	for (uint32_t p = 0; p < OSW_PORTS; p++)
+		w->fibre[p] = p;
+	if (base_prng_below(&r, 3))
+		return;
+	for (uint64_t n = 1 + base_prng_below(&r, 2); n; n--) {
+		uint32_t a = (uint32_t)base_prng_below(&r, w->clusters * LW_PORTS);
+		uint32_t b = (uint32_t)base_prng_below(&r, w->clusters * LW_PORTS);
+		uint32_t end = w->fibre[a];
+		w->fibre[a] = w->fibre[b];
+		w->fibre[b] = end;
+	}
+}
+
 void
 lw_world_init(struct light_world *w, uint64_t seed)
 {
@@ -418,6 +445,7 @@ lw_world_init(struct light_world *w, uint64_t seed)
 	for (size_t i = 0; i < 3; i++)
 		*f[i] = !w->calm && base_prng_below(r, 2) ? base_prng_below(r, 8000000) >> i : 0;
 	w->clusters = 2 + (uint32_t)base_prng_below(r, LW_CLUSTERS - 1);
+	patch(w, seed);
 	for (uint32_t i = 0; i < w->clusters; i++) {
 		struct lw_cluster *k = &w->cluster[i];
 		k->w = w;
