@@ -213,3 +213,18 @@ rd_frame_build(struct rd_leg *leg, struct suci *ep, const struct suci_out *o,
 	}
 	return build_copy(leg, o);
 }
+
+uint8_t *
+rd_frame_buffer(struct rd_leg *leg, uint32_t len, uint64_t *cookie)
+{
+	uint32_t front = RD_FRAME_HDR + SUCI_PATH_HDR;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
+	uint8_t *at = m ? (uint8_t *)rte_pktmbuf_append(m, (uint16_t)(front + len)) : NULL;
+	if (!at) {
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	m->hash.usr = 0;
+	*cookie = (uint64_t)(uintptr_t)m;
+	return at + front;
+}

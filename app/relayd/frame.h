@@ -37,4 +37,8 @@ void rd_frame_set_tail(struct rte_mbuf *m, const struct rd_rx_frame *f);
  * such offload: do it. */
 void rd_frame_sum(struct rte_mbuf *m);
 
+/* A buffer for len bytes of a segment that comes over that leg in parts, placed as in a frame, so
+ * that its front has room for what it leaves with; its mbuf is *cookie.  NULL if there is none. */
+uint8_t *rd_frame_buffer(struct rd_leg *leg, uint32_t len, uint64_t *cookie);
+
 #endif

@@ -59,13 +59,13 @@ rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan)
 		if (conf->port[i].mtu > mtu)
 			mtu = conf->port[i].mtu;
 	}
-	/* Of each worker: custody, and what a dead trunk left while as much is in custody anew;
-	 * packets waiting for neighbours (many at once only at the
-	 * start); one transmit burst a leg; two full rings to others; of worker 0 both directions
-	 * of both TAPs. */
+	/* Of each worker: custody, segments that come in parts, and what a dead trunk left while as
+	 * much is in custody anew; packets waiting for neighbours (many at once only at the start);
+	 * one transmit burst a leg; two full rings to others; of worker 0 both directions of both
+	 * TAPs. */
 	uint32_t n = conf->workers, waiting = conf->neighbours.pending * 64;
 	uint32_t held = conf->limits.segments + RD_STRAYS(conf->limits.segments) + waiting +
-			conf->nlegs * RD_BURST + (n > 1 ? 2 * RD_STEER_RING : 0);
+			conf->nlegs * RD_BURST + RD_WHOLES + (n > 1 ? 2 * RD_STEER_RING : 0);
 	uint32_t first = 2 * RD_LEGS * RD_TAP_RING;
 	if (conf->gateway.enable) {
 		first += RD_GATEWAY_BUFFERS(n);

@@ -94,6 +94,16 @@ core_release(void *user, uint64_t cookie)
 	}
 }
 
+/* Processes need none: the private leg takes what it says. */
+static uint8_t *
+core_buffer(void *user, uint32_t path, uint32_t len, uint64_t *cookie)
+{
+	struct rd_worker *w = user;
+	struct suci_path_info i;
+	bool may = suci_path_info(w->ep, path, &i) && i.peer.leg != RD_LEG_PRIVATE;
+	return may ? rd_frame_buffer(&w->leg[i.peer.leg], len, cookie) : NULL;
+}
+
 static void
 to_endpoint(struct rd_worker *w, const struct suci_addr *from, struct rte_mbuf *m,
 	    uint8_t *datagram, size_t len, uint8_t ecn)
@@ -228,6 +238,7 @@ rd_worker_core_ops(void)
 		.writable = core_writable,
 		.hold = core_hold,
 		.release = core_release,
+		.buffer = core_buffer,
 		.job_ended = core_job_ended,
 		.path_up = core_path_up,
 		.path_down = core_path_down,

@@ -41,6 +41,10 @@
 #define RD_FRESH_MAX	64  /* trunks that may come up in one turn */
 /* Segments of a dead trunk that are kept for others, beside custody; each holds a buffer. */
 #define RD_STRAYS(segments) ((segments) / 8)
+/* Of segments larger than the datagrams of their trunk: parts under way, and what is not whole
+ * yet (suci_limits). */
+#define RD_PARTS  8192u
+#define RD_WHOLES 256u
 
 struct rd_worker_counters {
 	uint64_t turns, busy_turns;

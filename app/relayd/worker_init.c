@@ -41,6 +41,8 @@ suci_limits_of(const struct rd_conf *conf)
 		.queue_max = conf->limits.queue,
 		.window_max = conf->limits.window,
 		.sealed_max = sealed_legs(conf) ? conf->limits.paths : 0,
+		.parts_max = RD_PARTS,
+		.wholes_max = RD_WHOLES,
 	};
 }
 
@@ -89,7 +91,7 @@ core_limits_of(const struct rd_conf *conf)
 }
 
 /* At the end of a light path is one neighbour, and only while it is lit; who asks is told at once,
- * and asks again until the circuit counts as failed. */ 
+ * and asks again until the circuit counts as failed. */
 static struct rd_neigh_conf
 neigh_conf_of(const struct rd_conf *conf, uint32_t leg)
 {
@@ -225,7 +227,8 @@ static int
 init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = w->conf;
-	uint32_t mtu = 0;
+	uint32_t mtu = 0, start = trunk_mtu_start(conf);
+	uint32_t global = conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR;
 	for (uint32_t i = 0; i < conf->nlegs; i++)
 		mtu = conf->port[i].mtu > mtu ? conf->port[i].mtu : mtu;
 	struct suci_config sc = {
@@ -233,7 +236,8 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		.mtu_max = mtu - RD_IPV4_HDR - RD_UDP_HDR,
 		.mtu_min_leg =
 			{
-				[RELAY_LEG_GLOBAL] = trunk_mtu_start(conf),
+				/* All of it: known to pass, until it does not. */
+				[RELAY_LEG_GLOBAL] = start ? start : global,
 			},
 		.ecn = conf->suci.global_ecn,
 		.migrate = conf->suci.global_migrate,

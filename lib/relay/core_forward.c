@@ -211,7 +211,8 @@ send_error(struct relay_core *c, struct path *in, int err, enum exit_kind way)
 	}
 }
 
-/* A segment cannot be cut anew: what it belongs to will never be whole. */
+/* A segment is never cut into two, and the peer takes no parts of one, or not of one so large: what
+ * it belongs to will never be whole. */
 static void
 abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struct suci_segment *seg)
 {
@@ -410,6 +411,20 @@ abandoned(void *user, uint32_t path, const struct suci_segment *seg, uint64_t no
 	c->kept = p->up && stray_keep(c, p, seg);
 }
 
+static uint8_t *
+buffer(void *user, uint32_t path, uint32_t len, uint64_t *cookie)
+{
+	struct relay_core *c = user;
+	return c->conf.ops->buffer ? c->conf.ops->buffer(c->conf.user, path, len, cookie) : NULL;
+}
+
+static void
+unbuffer(void *user, uint64_t cookie)
+{
+	struct relay_core *c = user;
+	c->conf.ops->release(c->conf.user, cookie);
+}
+
 const struct suci_ops *
 relay_ops(void)
 {
@@ -422,6 +437,8 @@ relay_ops(void)
 		.released = released,
 		.note = path_note,
 		.room = room,
+		.buffer = buffer,
+		.unbuffer = unbuffer,
 	};
 	return &ops;
 }

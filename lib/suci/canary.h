@@ -30,7 +30,9 @@
 	X(CUSTODY, "what was refused is acknowledged")                          \
 	X(LOST, "what is lost is taken for acknowledged")                       \
 	X(SILENT, "silence is never noticed")                                   \
-	X(FORGET, "blocks of a lane that ends are not given back")
+	X(FORGET, "blocks of a lane that ends are not given back")              \
+	X(PART_DONE, "a segment is taken for acknowledged with its first part") \
+	X(SHORT, "a segment is whole without its last part")
 
 enum suci_bug {
 	SUCI_BUG_NONE,

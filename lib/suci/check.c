@@ -6,10 +6,16 @@
 enum suci_bug suci_canary;
 #endif
 
+struct sums {
+	uint32_t recs, segments, held, guard, grants, askers, paths, waiting, parts, wholes,
+		whole_paths;
+	uint32_t crowd, promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
+};
+
 /* Records in a list, UINT32_MAX if it is no list of such records of that path. */
 static uint32_t
 count(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,
-      enum rec_where where, uint32_t *segments, uint32_t *held)
+      enum rec_where where, uint32_t *segments, struct sums *s)
 {
 	uint32_t n = 0, prev = NONE, most = suci_recs_of(&ep->conf.limits);
 	uint64_t pn = 0;
@@ -22,16 +28,32 @@ count(const struct suci *ep, const struct suci_path *p, const struct suci_list *
 			return UINT32_MAX; /* in flight: in the order of sending */
 		pn = r->pn;
 		*segments += r->kind == REC_SEGMENT || r->kind == REC_PURGED;
-		*held += r->kind == REC_SEGMENT || r->kind == REC_NOTE;
+		s->held += r->kind == REC_SEGMENT || r->kind == REC_NOTE;
+		s->parts += r->kind == REC_PART;
 		n++;
 	}
 	return l->tail == prev ? n : UINT32_MAX;
 }
 
-struct sums {
-	uint32_t recs, segments, held, guard, grants, askers, paths, waiting;
-	uint32_t crowd, promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
-};
+/* Each has its place in the segment's order, and a path no more than its share. */
+static const char *
+check_wholes(const struct suci *ep, const struct suci_path *p, struct sums *s)
+{
+	uint32_t n = 0, most = suci_wholes_of(&ep->conf.limits);
+	for (uint32_t i = parts_of(ep, p)->wholes; i != NO_WHOLE && n <= most;
+	     i = ep->whole[i].next, n++) {
+		const struct suci_whole *w = &ep->whole[i];
+		for (uint32_t k = 0; k < w->n; k++)
+			if (w->got[k].lo >= w->got[k].end || w->got[k].end > w->total ||
+			    (k && w->got[k].lo <= w->got[k - 1].end))
+				return "bytes of a segment that are here are ranges in order";
+	}
+	if (n != parts_of(ep, p)->n_wholes || n > 1 + ep->conf.limits.wholes_max / 4)
+		return "a path's unfinished segments = their number, within its share";
+	s->wholes += n;
+	s->whole_paths += n != 0;
+	return NULL;
+}
 
 static const char *
 check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
@@ -39,24 +61,31 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	const struct suci_limits *l = &ep->conf.limits;
 	uint32_t queued = 0, parked = 0, segments = 0;
 	for (uint32_t q = 0; q < PRIOS; q++) {
-		uint32_t n = count(ep, p, &p->queue[q], WHERE_QUEUED, &segments, &s->held);
+		uint32_t n = count(ep, p, &p->queue[q], WHERE_QUEUED, &segments, s);
 		if (n == UINT32_MAX)
 			return "a queue is a list of queued records";
 		queued += n;
 	}
 	for (uint32_t k = 0; k < PARK_LISTS; k++) {
-		uint32_t n = count(ep, p, &p->parked[k], WHERE_PARKED, &segments, &s->held);
+		uint32_t n = count(ep, p, &p->parked[k], WHERE_PARKED, &segments, s);
 		if (n == UINT32_MAX)
 			return "what the peer refused is a list of parked records";
 		parked += n;
 	}
-	uint32_t lost = count(ep, p, &p->lost, WHERE_LOST, &segments, &s->held);
-	uint32_t flight = count(ep, p, &p->flight, WHERE_FLIGHT, &segments, &s->held);
+	uint32_t lost = count(ep, p, &p->lost, WHERE_LOST, &segments, s);
+	uint32_t flight = count(ep, p, &p->flight, WHERE_FLIGHT, &segments, s);
 	if (flight == UINT32_MAX || lost == UINT32_MAX)
 		return "flight is a list in the order of sending, lost a list";
 	if (queued != p->queued || parked != p->n_parked || lost != p->n_lost ||
 	    flight != p->in_flight)
 		return "a path's lists are as long as its counts say";
+	const struct suci_parts *q = parts_of(ep, p);
+	uint32_t cut = count(ep, p, &q->cut, WHERE_CUT, &segments, s);
+	if (cut == UINT32_MAX || (p->cut_rec != NONE && p->cut_rec != q->cut.tail))
+		return "what is cut is a list, its last one is being cut";
+	const char *fault = check_wholes(ep, p, s);
+	if (fault)
+		return fault;
 	if (segments != p->recs)
 		return "a path's records = segments in its lists";
 	if (p->park_granted > p->n_parked)
@@ -64,9 +93,10 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	if (p->state == PATH_UP && outstanding(p) && p->on_list != ON_READY && !p->going_down &&
 	    !base_timer_armed(&p->timer.t))
 		return "a path with something outstanding has a timer or is ready";
-	if (queued + outstanding(p) > l->queue_max + l->window_max + ep->notes_max + 2)
+	if (queued + outstanding(p) >
+	    l->queue_max + l->window_max + l->parts_max / 4 + ep->notes_max + 2)
 		return "queued and outstanding within queue_max + window_max";
-	s->recs += queued + parked + lost + flight;
+	s->recs += queued + parked + lost + flight + cut;
 	s->segments += segments;
 	s->grants += p->granted - p->ask_used;
 	s->askers += p->ask != 0;
@@ -101,6 +131,11 @@ check_sums(const struct suci *ep, const struct sums *s)
 		return "segments_max >= segments used = segments in lists";
 	if (s->held != ep->held)
 		return "held = segments and notes in lists";
+	if (s->parts != ep->parts_used || ep->parts_used > ep->conf.limits.parts_max)
+		return "parts_max >= parts used = parts in lists";
+	if (s->wholes != ep->wholes_used || s->whole_paths != ep->whole_paths ||
+	    s->wholes - s->whole_paths > ep->conf.limits.wholes_max)
+		return "wholes_max >= unfinished segments but one of each path, = those of all";
 	if (s->guard != ep->guard)
 		return "guard = what paths lack of their minimum";
 	if (s->grants != ep->grants_out)

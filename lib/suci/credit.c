@@ -459,7 +459,7 @@ suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 static uint32_t
 backlog(struct suci *ep, const struct suci_path *p)
 {
-	uint32_t n = p->queued + p->n_lost + p->park_granted;
+	uint32_t n = p->queued + p->n_lost + p->park_granted + (p->cut_rec != NONE);
 	if (p->pull_ready && n < UINT8_MAX && ep->ops->backlog)
 		n += ep->ops->backlog(ep->user, path_index(ep, p));
 	return n;
@@ -487,7 +487,7 @@ suci_credit_short(struct suci *ep, struct suci_path *p)
 bool
 suci_credit_small(const struct suci *ep, const struct suci_path *p)
 {
-	if (p->in_flight || p->n_lost || p->park_ready)
+	if (p->in_flight || p->n_lost || p->park_ready || p->cut_rec != NONE)
 		return false;
 	for (uint32_t prio = PRIOS; prio-- > 0;) {
 		if (p->queue[prio].head == NONE)

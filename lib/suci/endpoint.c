@@ -18,7 +18,8 @@
 
 /* What suci_footprint() grows by for a path that is sealed and idle; its keys take more only
  * while it is not (limits.keys_max). */
-_Static_assert(sizeof(struct suci_path) + sizeof(struct suci_path_hello) +
+_Static_assert(sizeof(struct suci_path) + sizeof(struct suci_parts) +
+			       sizeof(struct suci_path_hello) +
 			       3 * (sizeof(struct suci_rec) + sizeof(struct suci_snap)) + NOTE_MAX +
 			       sizeof(uint32_t) /* note_next */ +
 			       (4 + 1) * sizeof(uint32_t) /* addr_slot, at most; owes */ +
@@ -60,7 +61,8 @@ above(uint32_t n)
 uint32_t
 suci_recs_of(const struct suci_limits *l)
 {
-	return l->segments_max + 2 * l->paths_max + notes_of(l); /* two kinds of probes */
+	return l->segments_max + l->parts_max + 2 * l->paths_max /* two kinds of probes */ +
+	       notes_of(l);
 }
 
 uint32_t
@@ -77,12 +79,14 @@ lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
 	struct carve c = {.base = base};
 	carve(&c, 1, sizeof *ep);
 	ep->path = carve(&c, l->paths_max, sizeof *ep->path);
+	ep->parts = carve(&c, l->paths_max, sizeof *ep->parts);
 	ep->hello = carve(&c, l->paths_max, sizeof *ep->hello);
 	ep->addr_mask = above(2 * l->paths_max) - 1;
 	ep->addr_slot = carve(&c, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
 	ep->owes = carve(&c, l->paths_max, sizeof *ep->owes);
 	ep->rec = carve(&c, suci_recs_of(l), sizeof *ep->rec);
 	ep->snap = carve(&c, suci_recs_of(l), sizeof *ep->snap);
+	ep->whole = carve(&c, suci_wholes_of(l), sizeof *ep->whole);
 	ep->notes_max = notes_of(l);
 	ep->note = carve(&c, ep->notes_max, sizeof *ep->note);
 	ep->note_next = carve(&c, ep->notes_max, sizeof *ep->note_next);
@@ -107,7 +111,9 @@ suci_footprint(const struct suci_limits *l)
 	if (l->paths_max < 1 || l->paths_max > 1u << 20 || l->segments_max < 16 ||
 	    l->segments_max > 1u << 24 || l->queue_max < 1 || l->queue_max > l->segments_max ||
 	    l->window_max < 1 || l->window_max > UINT16_MAX || l->sealed_max > l->paths_max ||
-	    l->keys_max == 1 || l->keys_max > SUCI_KEYS_MAX)
+	    l->keys_max == 1 || l->keys_max > SUCI_KEYS_MAX ||
+	    (l->parts_max && l->parts_max < SUCI_PARTS_MIN) || l->parts_max > SUCI_PARTS_MAX ||
+	    l->wholes_max > SUCI_WHOLES_MAX)
 		return 0;
 	return lay_out(l, NULL, &counting);
 }
@@ -129,7 +135,8 @@ config_good(const struct suci_config *c)
 	       c->fixed_rate_bps <= SUCI_PACER_RATE_MAX && c->burst_bytes <= SUCI_PACER_BURST_MAX &&
 	       c->credit <= UINT16_MAX && c->credit_total <= INT16_MAX &&
 	       c->hello_len <= SUCI_HELLO_MAX && o && o->accept && o->path_up && o->path_down &&
-	       o->segment && o->released && suci_seal_good(c);
+	       o->segment && o->released && (!c->limits.wholes_max || (o->buffer && o->unbuffer)) &&
+	       suci_seal_good(c);
 }
 
 struct suci *
@@ -164,6 +171,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	ep->path_free = NONE;
 	for (uint32_t i = l->paths_max; i-- > 0;) {
 		memset(&ep->path[i], 0, sizeof ep->path[i]);
+		ep->parts[i] = (struct suci_parts){.wholes = NO_WHOLE};
 		ep->path[i].free_next = ep->path_free;
 		ep->path_free = i;
 	}
@@ -181,6 +189,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 		ep->note_free = i;
 	}
 	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
+	suci_join_init(ep);
 	suci_oob_init(ep);
 	suci_room_init(ep);
 	suci_seal_init(ep);
@@ -447,7 +456,7 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 		       seal_tag(p);
 	if (seg->flags & SUCI_SF_FIRST)
 		len += SUCI_FIRST_EXT;
-	if (len > p->mtu)
+	if (len > p->mtu && !(p->cutting && len <= p->mtu_max))
 		return SUCI_ERR_TOOBIG;
 	if (p->queued >= ep->conf.limits.queue_max || path_full(ep, p, 0))
 		return SUCI_ERR_FULL;

@@ -491,6 +491,7 @@ suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct su
 		return;
 	}
 	b.offer = h->pn;
+	b.joins = h->flags & SUCI_PF_PART;
 	if (h->type == SUCI_T_HELLO) {
 		rx_hello(ep, from, &b, now_ns);
 		return;
@@ -551,8 +552,11 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 			      : p->state == PATH_OPEN ? SUCI_T_OPEN
 						      : SUCI_T_HELLO;
 	put_stranger_hdr(out, type, p->state == PATH_UP ? p->tx_tag : 0, now_ns);
-	if (type != SUCI_T_HELLO)
+	if (type != SUCI_T_HELLO) {
 		be32_store(out + 8, suci_credit_offer(ep, p));
+		if (ep->conf.limits.wholes_max)
+			out[1] |= SUCI_PF_PART;
+	}
 	if (p->state != PATH_UP) {
 		p->hs_retry_ns = now_ns + retry_wait(p);
 		p->hs_tries = p->hs_tries < UINT8_MAX ? (uint8_t)(p->hs_tries + 1) : UINT8_MAX;

@@ -425,6 +425,21 @@ on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns
 		ls->ops->note(ls->user, path, note, len, now_ns);
 }
 
+static uint8_t *
+on_buffer(void *user, uint32_t path, uint32_t len, uint64_t *cookie)
+{
+	struct suci_lanes *ls = user;
+	(void)path;
+	return ls->ops->buffer ? ls->ops->buffer(ls->user, len, cookie) : NULL;
+}
+
+static void
+on_unbuffer(void *user, uint64_t cookie)
+{
+	struct suci_lanes *ls = user;
+	ls->ops->release(ls->user, cookie);
+}
+
 const struct suci_ops *
 suci_lanes_ops(void)
 {
@@ -438,6 +453,8 @@ suci_lanes_ops(void)
 		.room = lane_room,
 		.backlog = lane_backlog,
 		.note = on_note,
+		.buffer = on_buffer,
+		.unbuffer = on_unbuffer,
 	};
 	return &ops;
 }

@@ -109,11 +109,11 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 	struct suci_rec *r = &ep->rec[i];
 	uint8_t kind = r->kind;
 	bool counts = r->pn >= p->move.moved_pn;
-	if (kind == REC_PROBE || kind == REC_MTU || kind == REC_PURGED) {
+	if (kind >= REC_PROBE || suci_cut_orphan(ep, i)) {
 		suci_rec_give(ep, i);
 		if (kind == REC_MTU)
 			suci_pmtu_lost(ep, p, now_ns);
-		return kind == REC_PURGED && counts;
+		return (kind == REC_PURGED || kind == REC_PART) && counts;
 	}
 	if (SUCI_BUG(LOST)) {
 		suci_rec_release(ep, i, SUCI_FATE_ACKED, now_ns);
@@ -121,7 +121,10 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 	}
 	suci_loss_bury(ep, p, i, false);
 	r->where = WHERE_LOST;
-	suci_list_append(ep, &p->lost, i);
+	if (kind == REC_PART)
+		suci_list_prepend(ep, &p->lost, i);
+	else
+		suci_list_append(ep, &p->lost, i);
 	p->n_lost++;
 	if (suci_pmtu_grown(p))
 		suci_pmtu_seg_lost(ep, p, suci_rec_len(p, r), r->sent_ns, now_ns);
@@ -380,6 +383,8 @@ park_range(struct suci *ep, struct suci_path *p, struct suci_list *l, uint64_t l
 		suci_rec_detach(ep, p, i);
 		if (r->kind == REC_PURGED)
 			suci_rec_give(ep, i);
+		else if (r->kind == REC_PART)
+			suci_cut_refused(ep, p, i, now_ns);
 		else
 			suci_park(ep, p, i, now_ns);
 	}

@@ -16,6 +16,8 @@ CFLAGS_test/unit/test_suci_bbr.c := -Ilib/suci
 $(call unit,test_suci_endpoint,test/unit/test_suci_endpoint.c,suci base)
 $(call unit,test_suci_handshake,test/unit/test_suci_handshake.c,suci base)
 $(call unit,test_suci_pmtu,test/unit/test_suci_pmtu.c,suci base)
+$(call unit,test_suci_parts,test/unit/test_suci_parts.c,suci base)
+CFLAGS_test/unit/test_suci_parts.c := -Ilib/suci
 $(call unit,test_suci_migrate,test/unit/test_suci_migrate.c,suci base)
 $(call unit,test_suci_ecn,test/unit/test_suci_ecn.c,suci base)
 $(call unit,test_suci_outage,test/unit/test_suci_outage.c,suci base)

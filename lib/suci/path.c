@@ -118,6 +118,9 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 		suci_list_init(&p->parked[k]);
 	suci_list_init(&p->lost);
 	suci_list_init(&p->flight);
+	p->cut_rec = NONE;
+	suci_list_init(&parts_of(ep, p)->cut);
+	parts_of(ep, p)->id = 0;
 	p->lanes = p->groups = NONE;
 	p->probe_rec = NONE;
 	p->dying_next = NONE;
@@ -179,6 +182,7 @@ void
 suci_path_set_mtu(struct suci *ep, struct suci_path *p, uint32_t mtu, uint64_t now_ns)
 {
 	p->mtu = mtu;
+	p->cutting = p->cutting || (p->joins && mtu < p->mtu_max);
 	p->cc.conf.mtu = mtu; /* the rate follows with the next ack */
 	suci_pacer_set_burst(&p->pacer, burst_bytes(ep, p), now_ns);
 	if (ep->ops->pull) {
@@ -197,6 +201,7 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->peer_incarnation = b->incarnation;
 	uint32_t mtu = suci_leg_mtu(ep, &p->peer);
 	p->mtu_max = b->mtu < mtu ? b->mtu : mtu;
+	p->joins = b->joins && ep->conf.limits.parts_max;
 	p->next_pn = 1;
 	p->reorder_extra = 1;
 	p->reorder_packets = 3;
@@ -292,7 +297,9 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	base_wheel_cancel(&ep->wheel, &p->timer.t);
 	suci_room_down(ep, p);
 	suci_credit_down(ep, p);
+	suci_join_down(ep, p);
 	abandon_list(ep, p, &p->flight, now_ns);
+	abandon_list(ep, p, &parts_of(ep, p)->cut, now_ns);
 	abandon_list(ep, p, &p->lost, now_ns);
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
 		abandon_list(ep, p, &p->parked[k], now_ns);

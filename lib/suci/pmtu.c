@@ -11,16 +11,17 @@
  * the search everything above is tried again, and when for CONFIRM_NS nothing large has
  * passed, the size in use: so an idle path notices in time that it has shrunk.
  *
- * Black holes (section 4.3): packets are small up to min, and large above.  When large
+ * Black holes (section 4.3): packets are small up to floor, and large above.  When large
  * ones are lost in ROUNDS rounds, each between small ones that arrived, and not one large
  * one arrived meanwhile, the path has shrunk.  A round counts only losses of what was
  * sent after the round before was noticed, so that an outage of everything, after which
  * some small packet happens to be first, is none.  If there are only large ones to send,
  * probe timeouts send something small, see suci_pmtu_doubt().
  *
- * A path that has shrunk goes on with min and searches.  But a segment is never cut anew:
- * relays do not know how, and end to end its number stands for its place in the block.  So
- * when one in custody is larger the path ends, and whoever opens it again begins with min. */
+ * A path that has shrunk goes on with what passes anywhere, floor, and searches; segments in
+ * custody that are larger travel in parts (cut.c).  With a peer that puts none together floor is
+ * min, and when one in custody is larger the path ends, and whoever opens it again begins with
+ * min.  min was said to pass, so below it more doubt is needed than above. */
 #include "private.h"
 
 #include "base/assert.h"
@@ -79,10 +80,14 @@ suci_pmtu_init(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	p->pmtu =
 		(struct suci_pmtu){.rec = NONE, .at_ns = BASE_NEVER_NS, .raise_ns = BASE_NEVER_NS};
 	p->mtu = p->mtu_max;
-	if (!min || min >= p->mtu_max)
+	min = min < p->mtu_max ? min : p->mtu_max;
+	uint32_t floor = p->joins && min > SUCI_MTU_SAFE ? SUCI_MTU_SAFE : min;
+	if (floor == p->mtu_max || !min)
 		return;
 	p->pmtu.min = p->mtu = min;
+	p->pmtu.floor = floor;
 	p->pmtu.bad = p->mtu_max + 1;
+	p->cutting = p->joins && min < p->mtu_max;
 	next_size(ep, p, now_ns);
 }
 
@@ -144,19 +149,24 @@ static void
 shrink(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	struct suci_pmtu *m = &p->pmtu;
-	uint32_t len = m->min;
+	uint32_t len = m->floor;
 	ep->count.mtu_shrunk++;
 	m->rounds = 0;
 	m->small_ns = 0;
 	m->bad = p->mtu;
-	suci_path_set_mtu(ep, p, m->min, now_ns);
+	suci_path_set_mtu(ep, p, m->floor, now_ns);
+	if (p->joins) {
+		suci_cut_shrunk(ep, p);
+		next_size(ep, p, now_ns);
+		return;
+	}
 	len = largest_in(ep, p, &p->flight, len);
 	len = largest_in(ep, p, &p->lost, len);
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
 		len = largest_in(ep, p, &p->parked[k], len);
 	for (uint32_t q = 0; q < PRIOS; q++)
 		len = largest_in(ep, p, &p->queue[q], len);
-	if (len > m->min)
+	if (len > m->floor)
 		suci_pmtu_too_small(ep, p, len);
 	else
 		next_size(ep, p, now_ns);
@@ -214,7 +224,7 @@ void
 suci_pmtu_seg_passed(struct suci_path *p, uint32_t len, uint64_t sent_ns)
 {
 	struct suci_pmtu *m = &p->pmtu;
-	if (len > m->min) {
+	if (len > m->floor) {
 		m->passed_ns = base_max_ns(m->passed_ns, sent_ns);
 		m->rounds = 0;
 		m->small_ns = 0;
@@ -228,7 +238,7 @@ suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, uint32_t len, uint64_t 
 		   uint64_t now_ns)
 {
 	struct suci_pmtu *m = &p->pmtu;
-	if (len <= m->min || !m->small_ns || sent_ns <= m->mark_ns || p->closing)
+	if (len <= m->floor || !m->small_ns || sent_ns <= m->mark_ns || p->closing)
 		return;
 	m->mark_ns = now_ns;
 	if (++m->rounds >= ROUNDS)
@@ -238,5 +248,9 @@ suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, uint32_t len, uint64_t 
 bool
 suci_pmtu_doubt(const struct suci_path *p)
 {
-	return suci_pmtu_grown(p) && (p->pmtu.small_ns || p->probes % 2 == 0);
+	if (!suci_pmtu_grown(p))
+		return false;
+	if (p->mtu <= p->pmtu.min)
+		return p->probes >= 2 && p->probes % 2 == 0;
+	return p->pmtu.small_ns || p->probes % 2 == 0;
 }

@@ -12,6 +12,8 @@
  *      room.c      asks and grants for what was refused
  *      credit.c    how much each peer may have on its way here, and we there
  *      pmtu.c      how large a datagram may be
+ *      cut.c       segments larger than that leave in parts
+ *      join.c      and parts that came are put together; parts.h
  *      migrate.c   the peer has another address
  *      ecn.c       marks of congestion, ours and the peer's
  *      seal.c      sealed paths: keys and datagrams
@@ -63,6 +65,7 @@
 enum rec_kind {
 	REC_SEGMENT,
 	REC_NOTE,   /* cookie is the note's slot */
+	REC_PART,   /* of a segment, cookie is that one's record; see cut.c */
 	REC_PROBE,  /* no segment: asks for an ack */
 	REC_MTU,    /* padding: does that size get through? */
 	REC_PURGED, /* was a segment whose owner is gone; not sent again */
@@ -90,9 +93,18 @@ struct suci_rec {
 	uint8_t refusals;  /* saturating */
 	uint8_t parked_in; /* which list */
 	uint8_t hdr[SEG_HDR_MAX];
+	uint16_t parts; /* WHERE_CUT: sent and not acknowledged; pn numbers the cut then */
 };
 
-enum rec_where { WHERE_FREE, WHERE_QUEUED, WHERE_FLIGHT, WHERE_LOST, WHERE_PARKED, WHERE_DONE };
+enum rec_where {
+	WHERE_FREE,
+	WHERE_QUEUED,
+	WHERE_FLIGHT,
+	WHERE_LOST,
+	WHERE_PARKED,
+	WHERE_CUT, /* its parts are under way */
+	WHERE_DONE,
+};
 
 struct suci_list {
 	uint32_t head, tail;
@@ -106,13 +118,13 @@ struct suci_timer {
 /* Probing for the path MTU, see pmtu.c.  Sizes are UDP payloads. */
 struct suci_pmtu {
 	uint32_t min;	    /* where the path began; 0: not probed, all below is unused */
+	uint32_t floor;	    /* to where it may shrink: packets are small up to this */
 	uint32_t bad;	    /* the smallest size known not to pass, else one more than the most */
 	uint32_t size;	    /* being tried; 0 = none */
 	uint32_t rec;	    /* outstanding REC_MTU */
 	uint8_t tries;	    /* of that size that were lost */
 	uint8_t rounds;	    /* of losses of large packets while small ones passed */
 	bool due;	    /* the probe is to be sent */
-	bool too_small;	    /* for what is in custody: the path has to end */
 	uint64_t at_ns;	    /* look again */
 	uint64_t raise_ns;  /* for something larger */
 	uint64_t passed_ns; /* something large was sent then, and arrived */
@@ -264,6 +276,7 @@ struct suci_path {
 	bool grant_due; /* not told yet */
 	uint32_t ask_next, ask_prev;
 	uint32_t ask_used, granted; /* serial: granted - ask_used are out */
+	uint32_t ack_pending;	    /* packets that want an ack */
 	uint64_t granted_ns;
 	uint32_t heard_span; /* packets came in this span of time */
 	/* The peer may send packets from after rx_high, the last that came, to rx_limit. */
@@ -279,6 +292,8 @@ struct suci_path {
 	uint16_t first_credit;
 	uint16_t quantum; /* most it gets at its next turn; 0 = its share */
 	bool ack_all;	  /* every packet is acknowledged at once */
+	bool joins;	  /* the peer puts parts together, and we cut */
+	bool cutting;	  /* segments may be larger than datagrams */
 	uint64_t up_ns, told_again_ns;
 	uint64_t hs_rtt_ns; /* measured by the opener; in HELLO that of the last path; or 0 */
 	uint64_t ack_at_ns; /* when it is due, NEVER if none */
@@ -297,7 +312,7 @@ struct suci_path {
 	uint32_t lanes;		    /* lane.c: first lane on this path */
 	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
 	uint32_t groups;	    /* lane_group.c: first of those it is in */
-	uint32_t ack_pending;	    /* packets that want an ack */
+	uint32_t cut_rec;	    /* the segment that is being cut, see cut.c */
 };
 
 _Static_assert(sizeof(struct suci_path) <= 2048,
@@ -345,7 +360,11 @@ struct suci {
 	struct suci_path *path;
 	struct suci_rec *rec;
 	struct suci_snap *snap; /* one per record; only touched if cc.ops->rated */
-	uint32_t rec_free, segs_used, held;
+	uint32_t rec_free, segs_used, parts_used, held;
+	struct suci_parts *parts; /* of each path */
+	struct suci_whole *whole;
+	uint32_t wholes_used, whole_paths; /* paths that have one at least */
+	uint16_t whole_free;
 	/* Every path that is up may always have path_min records: guard is what they lack
 	 * of it together, and nobody else gets that.  keep: not for ops->pull. */
 	uint32_t path_min, guard, keep;
@@ -355,7 +374,7 @@ struct suci {
 	struct suci_list ready, starved;
 	struct suci_list askers[PRIOS]; /* paths with ask != 0 */
 	uint32_t naskers[PRIOS], nasking, grants_out;
-	uint32_t crowd; /* far paths of a window that is learned, with something in flight */
+	uint32_t crowd;	    /* far paths of a window that is learned, with something in flight */
 	uint32_t held_path; /* the one that ran out of credit last */
 	uint32_t dying;
 	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */
@@ -573,11 +592,11 @@ bool suci_pmtu_doubt(const struct suci_path *p);
 /* A segment of len bytes does not fit any more. */
 void suci_pmtu_too_small(struct suci *ep, struct suci_path *p, uint32_t len);
 
-/* Datagrams above the start size depend on probing. */
+/* Datagrams above the size to which a path may shrink depend on probing. */
 static inline bool
 suci_pmtu_grown(const struct suci_path *p)
 {
-	return p->pmtu.min && p->mtu > p->pmtu.min;
+	return p->pmtu.min && p->mtu > p->pmtu.floor;
 }
 
 /* Bytes of the datagram of a record, without an ack block. */
@@ -631,6 +650,8 @@ uint32_t suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 void suci_park_taken(struct suci_path *p, uint32_t n);
 
 /* rx.c */
+/* A segment for the upper layer; false: no room, it must not be acknowledged. */
+bool suci_offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns);
 /* False, and counted: that packet of the path has been here. */
 bool suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn);
 
@@ -762,6 +783,7 @@ size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags
 /* A bare ack datagram; 0 if nothing was received yet. */
 size_t suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
 
+#include "parts.h"
 #include "sent.h"
 
 #endif

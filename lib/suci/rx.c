@@ -37,17 +37,25 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 	}
 }
 
-/* False: no room, the packet must not be acknowledged. */
+/* A note, or a part. */
 static bool
+offer_other(struct suci *ep, struct suci_path *p, const struct suci_segment *seg, uint64_t now_ns)
+{
+	if (seg->head_len)
+		return suci_join_rx(ep, p, seg, now_ns);
+	ep->note_rx = seg->seq;
+	if (ep->ops->note)
+		ep->ops->note(ep->user, path_index(ep, p), seg->data, seg->data_len, now_ns);
+	return true;
+}
+
+/* False: no room, the packet must not be acknowledged. */
+static inline bool
 offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
 {
 	uint32_t path = path_index(ep, p);
-	if (seg->flags & SUCI_SF_NOTE) {
-		ep->note_rx = seg->seq;
-		if (ep->ops->note)
-			ep->ops->note(ep->user, path, seg->data, seg->data_len, now_ns);
-		return true;
-	}
+	if (seg->flags & SUCI_SF_NOTE)
+		return offer_other(ep, p, seg, now_ns);
 	ep->count.rx_segments++;
 	p->rx_segments++;
 	switch (ep->ops->segment(ep->user, path, seg, now_ns)) {
@@ -61,6 +69,12 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 		break;
 	}
 	return true;
+}
+
+bool
+suci_offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
+{
+	return offer(ep, p, seg, now_ns);
 }
 
 bool
@@ -91,8 +105,10 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	}
 	if (probe)
 		rest = 0; /* padding */
-	if (rest && !suci_segment_decode(&seg, body + h->ack_len, rest)) {
-		ep->count.drop_short++;
+	if (rest &&
+	    !(h->flags & SUCI_PF_PART ? suci_join_good(ep, p, &seg, body + h->ack_len, rest)
+				      : suci_segment_decode(&seg, body + h->ack_len, rest))) {
+		ep->count.drop_short += !(h->flags & SUCI_PF_PART);
 		return;
 	}
 	if (!bare && !suci_rx_is_new(ep, p, h->pn))

@@ -40,10 +40,29 @@ suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path)
 	if (kind == REC_SEGMENT) {
 		ep->segs_used++;
 		ep->guard -= ep->path[path].recs++ < ep->path_min;
+	} else if (kind == REC_PART) {
+		ep->parts_used++;
+		ep->parts[path].n_parts++;
 	}
 	if (kind == REC_SEGMENT || kind == REC_NOTE)
 		ep->held++;
 	return i;
+}
+
+static void
+give_other(struct suci *ep, const struct suci_rec *r, uint32_t i)
+{
+	struct suci_path *p = &ep->path[r->path];
+	if (r->kind == REC_NOTE)
+		ep->held--;
+	if (r->kind == REC_PROBE && p->probe_rec == i)
+		p->probe_rec = NONE;
+	if (r->kind == REC_MTU && p->pmtu.rec == i)
+		p->pmtu.rec = NONE;
+	if (r->kind == REC_PART) {
+		ep->parts_used--;
+		ep->parts[r->path].n_parts--;
+	}
 }
 
 void
@@ -54,12 +73,10 @@ suci_rec_give(struct suci *ep, uint32_t i)
 		ep->segs_used--;
 		ep->guard += --ep->path[r->path].recs < ep->path_min;
 	}
-	if (r->kind == REC_SEGMENT || r->kind == REC_NOTE)
+	if (r->kind == REC_SEGMENT)
 		ep->held--;
-	if (r->kind == REC_PROBE && ep->path[r->path].probe_rec == i)
-		ep->path[r->path].probe_rec = NONE;
-	if (r->kind == REC_MTU && ep->path[r->path].pmtu.rec == i)
-		ep->path[r->path].pmtu.rec = NONE;
+	else
+		give_other(ep, r, i);
 	r->where = WHERE_FREE;
 	r->lost_pn = 0;
 	r->next = ep->rec_free;
@@ -97,6 +114,11 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 			suci_path_ready(ep, p);
 		}
 		break;
+	case WHERE_CUT: /* its parts are orphans now */
+		suci_list_unlink(ep, &parts_of(ep, p)->cut, i);
+		if (p->cut_rec == i)
+			p->cut_rec = NONE;
+		break;
 	case WHERE_FREE:
 	case WHERE_DONE:
 		break;
@@ -104,20 +126,33 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 	r->where = WHERE_DONE;
 }
 
+static void
+release_other(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns)
+{
+	const struct suci_rec *r = &ep->rec[i];
+	uint8_t kind = r->kind;
+	uint32_t cookie = (uint32_t)r->cookie, path = r->path, id = be32_load(r->hdr);
+	suci_rec_give(ep, i);
+	if (kind == REC_NOTE) {
+		ep->note_next[cookie] = ep->note_free;
+		ep->note_free = cookie;
+	} else if (kind == REC_PART && fate == SUCI_FATE_ACKED) {
+		suci_cut_acked(ep, &ep->path[path], cookie, id, now_ns);
+	}
+}
+
 void
 suci_rec_release(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns)
 {
 	struct suci_rec *r = &ep->rec[i];
-	bool tell = r->kind == REC_SEGMENT;
+	if (r->kind != REC_SEGMENT) {
+		release_other(ep, i, fate, now_ns);
+		return;
+	}
 	uint64_t cookie = r->cookie;
 	uint32_t path = r->path;
-	if (r->kind == REC_NOTE) {
-		ep->note_next[cookie] = ep->note_free;
-		ep->note_free = (uint32_t)cookie;
-	}
 	suci_rec_give(ep, i);
-	if (tell)
-		ep->ops->released(ep->user, path, cookie, fate, now_ns);
+	ep->ops->released(ep->user, path, cookie, fate, now_ns);
 }
 
 void
@@ -168,5 +203,6 @@ suci_path_purge(struct suci *ep, uint32_t path, bool (*match)(void *arg, uint64_
 	purge_list(ep, p, &p->lost, match, arg, now_ns);
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
 		purge_list(ep, p, &p->parked[k], match, arg, now_ns);
+	purge_list(ep, p, &parts_of(ep, p)->cut, match, arg, now_ns);
 	purge_list(ep, p, &p->flight, match, arg, now_ns);
 }

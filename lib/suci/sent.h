@@ -35,6 +35,19 @@ suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i)
 
 uint32_t suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path);
 void suci_rec_give(struct suci *ep, uint32_t i);
+static inline void
+suci_list_prepend(struct suci *ep, struct suci_list *l, uint32_t i)
+{
+	struct suci_rec *r = &ep->rec[i];
+	r->prev = NONE;
+	r->next = l->head;
+	if (l->head == NONE)
+		l->tail = i;
+	else
+		ep->rec[l->head].prev = i;
+	l->head = i;
+}
+
 /* Take i out of its queue. */
 static inline void
 suci_rec_unqueue(struct suci *ep, struct suci_path *p, uint32_t i)

@@ -95,11 +95,13 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
 		p->asked_pn = p->next_pn;
-	if ((r->kind == REC_SEGMENT || r->kind == REC_NOTE) && suci_credit_more(ep, p))
+	if (r->kind <= REC_PART && suci_credit_more(ep, p))
 		flags |= SUCI_PF_MORE;
+	if (r->kind == REC_PART)
+		flags |= SUCI_PF_PART;
 	size_t len = suci_rec_len(p, r), ack = 0;
 	/* A small datagram stays one, see pmtu.c. */
-	size_t most = suci_pmtu_grown(p) && len <= p->pmtu.min ? p->pmtu.min : p->mtu;
+	size_t most = suci_pmtu_grown(p) && len <= p->pmtu.floor ? p->pmtu.floor : p->mtu;
 	if ((p->ack_pending || p->send_ack) && len < most)
 		ack = put_ack(ep, p, most - len, now_ns, out->head + SUCI_PATH_HDR);
 	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
@@ -115,7 +117,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	out->has_segment = r->kind == REC_SEGMENT;
 	out->retransmit = r->again;
 	mark_sealed(p, out, p->next_pn);
-	if (r->kind != REC_PROBE && r->kind != REC_MTU) {
+	if (r->kind <= REC_NOTE) {
 		ep->count.tx_segments += !r->again;
 		ep->count.tx_retransmits += r->again;
 		p->tx_segments += !r->again;
@@ -154,17 +156,20 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 	bool doubt = unanswered && suci_pmtu_doubt(p);
 	p->send_probe = false;
 	if (p->lost.head != NONE && !doubt) {
-		uint32_t i = p->lost.head;
-		suci_rec_detach(ep, p, i);
-		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
-		return;
+		uint32_t i = p->cutting ? suci_cut_lost(ep, p) : p->lost.head;
+		if (!p->cutting)
+			suci_rec_detach(ep, p, i);
+		if (i != NONE) {
+			transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
+			return;
+		}
 	}
 	for (uint32_t i = doubt ? NONE : p->flight.head, next; i != NONE; i = next) {
 		next = ep->rec[i].next;
 		if (ep->rec[i].kind == REC_MTU)
 			continue; /* shows with the next ack */
 		suci_rec_detach(ep, p, i);
-		if (ep->rec[i].kind == REC_PROBE || ep->rec[i].kind == REC_PURGED) {
+		if (ep->rec[i].kind >= REC_PROBE || suci_cut_orphan(ep, i)) {
 			suci_rec_give(ep, i);
 			continue;
 		}
@@ -203,7 +208,7 @@ pull_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path_index(ep, p));
 	struct suci_rec *r = &ep->rec[i];
 	suci_rec_fill(r, &seg);
-	if (suci_rec_len(p, r) > p->mtu) {
+	if (suci_rec_len(p, r) > p->mtu && !suci_cut_fits(p, r)) {
 		BASE_ASSERT(p->pmtu.min); /* else it never fitted */
 		suci_pmtu_too_small(ep, p, suci_rec_len(p, r));
 		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
@@ -246,7 +251,7 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 static bool
 wants_to_send(const struct suci_path *p)
 {
-	return p->n_lost || p->queued || p->pull_ready || p->park_ready;
+	return p->cut_rec != NONE || p->n_lost || p->queued || p->pull_ready || p->park_ready;
 }
 
 /* The peer's credit is used up: may the next record go all the same?  One is fetched, so
@@ -254,7 +259,7 @@ wants_to_send(const struct suci_path *p)
 static bool
 beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	if (!p->queued && !p->n_lost && !p->park_granted) {
+	if (!p->queued && !p->n_lost && !p->park_granted && p->cut_rec == NONE) {
 		uint32_t i = pull_rec(ep, p, now_ns);
 		if (i != NONE) {
 			struct suci_rec *r = &ep->rec[i];
@@ -368,7 +373,11 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 					return false;
 			}
 		} else {
-			uint32_t i = next_rec(ep, p, now_ns);
+			uint32_t i = p->cutting ? suci_cut_lost(ep, p) : NONE;
+			if (i == NONE && p->cut_rec == NONE)
+				i = next_rec(ep, p, now_ns);
+			if (p->cutting && i != NONE)
+				i = suci_cut_fit(ep, p, i);
 			if (i != NONE) {
 				transmit(ep, p, i, 0, now_ns, out);
 				return true;

@@ -1,6 +1,7 @@
 #include "wire_private.h"
 
 #include "base/bytes.h"
+#include "base/serial.h"
 
 _Static_assert(SUCI_PATH_HDR == 4 + 3 * 4, "path header as in suci/wire.h");
 _Static_assert(SUCI_ACK_HDR == 2 * 4 + 4 * 2, "ack block as in suci/wire.h");
@@ -166,10 +167,36 @@ suci_segment_encode(const struct suci_segment *s, uint8_t *out)
 }
 
 bool
+suci_part_decode(struct suci_part *t, const uint8_t *p, size_t len)
+{
+	if (len <= SUCI_PART_HDR || len - SUCI_PART_HDR > UINT16_MAX)
+		return false;
+	t->id = be32_load(p);
+	t->low = be32_load(p + 4);
+	t->off = be16_load(p + 8);
+	t->total = be16_load(p + 10);
+	t->len = (uint16_t)(len - SUCI_PART_HDR);
+	t->bytes = p + SUCI_PART_HDR;
+	return t->total >= SUCI_LANE_HDR && t->off < t->total && t->len <= t->total - t->off &&
+	       serial_le(t->low, t->id);
+}
+
+size_t
+suci_part_encode(const struct suci_part *t, uint8_t *out)
+{
+	be32_store(out, t->id);
+	be32_store(out + 4, t->low);
+	be16_store(out + 8, t->off);
+	be16_store(out + 10, t->total);
+	return SUCI_PART_HDR;
+}
+
+bool
 suci_body_decode(struct suci_body *b, const uint8_t *p, size_t len)
 {
 	struct base_reader r = base_reader(p, len);
 	b->offer = 0;
+	b->joins = false;
 	b->tag = base_read_be32(&r);
 	b->mtu = base_read_be16(&r);
 	b->hello_len = base_read_be16(&r);

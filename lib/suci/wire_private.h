@@ -36,7 +36,15 @@ struct suci_ack {
 	} range[SUCI_ACK_RANGES_MAX + 1], refused[SUCI_ACK_REFUSED_MAX];
 };
 
+/* A part of a segment: so many bytes from off. */
+struct suci_part {
+	uint32_t id, low;
+	uint16_t off, total, len;
+	const uint8_t *bytes;
+};
+
 struct suci_body {
+	bool joins; /* OPEN, ACCEPT: from the path header, SUCI_PF_PART */
 	uint32_t tag;
 	uint16_t mtu, hello_len;
 	uint64_t incarnation, cookie, peer_incarnation;
@@ -90,6 +98,12 @@ size_t suci_ack_encode(const struct suci_ack *a, uint8_t *out);
 bool suci_segment_decode(struct suci_segment *s, const uint8_t *p, size_t len);
 /* SUCI_LANE_HDR or, on FIRST, SUCI_LANE_HDR + SUCI_FIRST_EXT bytes. */
 size_t suci_segment_encode(const struct suci_segment *s, uint8_t *out);
+
+/* Everything behind the ack block; false if the range is empty or not within the segment, or
+ * that has not even a lane header. */
+bool suci_part_decode(struct suci_part *t, const uint8_t *p, size_t len);
+/* SUCI_PART_HDR bytes. */
+size_t suci_part_encode(const struct suci_part *t, uint8_t *out);
 
 bool suci_body_decode(struct suci_body *b, const uint8_t *p, size_t len);
 size_t suci_body_encode(const struct suci_body *b, uint8_t *out);

@@ -235,6 +235,17 @@ pair_unhold(struct pair *p, struct pair_dgram *d)
 		free(d);
 }
 
+static inline uint8_t *
+pair_buffer(void *user, uint32_t len, uint64_t *cookie)
+{
+	struct pair_dgram *d = calloc(1, sizeof *d + len);
+	MUST(d);
+	d->holds = 1;
+	((struct pair_host *)user)->pair->holds++;
+	*cookie = (uintptr_t)d;
+	return d->bytes;
+}
+
 static inline void
 pair_release(void *user, uint64_t cookie)
 {
@@ -257,6 +268,7 @@ static const struct suci_lane_ops pair_ops = {
 	.block_done = pair_done,
 	.hold = pair_hold,
 	.release = pair_release,
+	.buffer = pair_buffer,
 	.lane_down = pair_lane_down,
 	.accept = pair_accept,
 	.path_up = pair_up,
@@ -282,7 +294,12 @@ pair_host_init(struct pair *p, int side)
 	h->mem_ls = aligned_alloc(64, suci_lanes_footprint(&lc.limits));
 	h->ls = suci_lanes_new(h->mem_ls, &lc);
 	struct suci_config c = {
-		.limits = {.paths_max = 2, .segments_max = 64, .queue_max = 32, .window_max = 40},
+		.limits = {.paths_max = 2,
+			   .segments_max = 64,
+			   .queue_max = 32,
+			   .window_max = 40,
+			   .parts_max = SUCI_PARTS_MIN,
+			   .wholes_max = 8},
 		.incarnation = 1 + (uint64_t)side + 2 * p->lives,
 		.seed = 3 + p->lives,
 		.mtu_max = 1400,

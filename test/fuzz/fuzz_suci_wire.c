@@ -20,6 +20,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct suci_path_hdr h;
 	struct suci_ack a;
 	struct suci_segment s;
+	struct suci_part t;
 	struct suci_body b;
 	struct suci_farewell f;
 	if (!size)
@@ -40,6 +41,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			size_t hdr = suci_segment_encode(&s, out);
 			same(p, out, hdr);
 			if (s.data != p + hdr || hdr + s.data_len != n)
+				abort();
+		}
+		if (suci_part_decode(&t, p, n)) {
+			size_t hdr = suci_part_encode(&t, out);
+			same(p, out, hdr);
+			if (t.bytes != p + hdr || hdr + t.len != n ||
+			    (size_t)t.off + t.len > t.total)
 				abort();
 		}
 		break;

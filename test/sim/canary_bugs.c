@@ -42,16 +42,28 @@ static const struct plan {
 	{                                                                   \
 		SUCI_BUG_##id, #id, NULL, scenario##_run, #scenario, breaks \
 	}
-	P(DUPLICATE, campaign, B(ONCE)),   P(ORDER, campaign, B(ORDER)),
-	P(OFFSET, campaign, B(BYTES)),	   P(CRC, campaign, B(BYTES)),
-	P(EARLY_ACK, campaign, B(PLACED)), P(WINDOW, campaign, B(WINDOW)),
-	P(LANE_WINDOW, relay2, B(HONEST)), P(RECORDS, campaign, B(MEMORY)),
-	P(HELD_TWICE, campaign, B(OWNER)), P(HELD_NEVER, campaign, B(MEMORY) | B(EMPTY)),
-	P(NO_PROBE, campaign, B(TIMER)),   P(SPIN, campaign, B(SPIN)),
-	P(GIVE_UP, campaign, B(REASON)),   P(LEAK, campaign, B(TABLES)),
-	P(GRANTS, overload, B(TABLES)),	   P(COUNT, campaign, B(ACCOUNT)),
-	P(CUSTODY, overload, B(COMPLETE)), P(LOST, campaign, B(COMPLETE)),
-	P(SILENT, restart, B(TOLD)),	   P(FORGET, restart, B(EMPTY)),
+	P(DUPLICATE, campaign, B(ONCE)),
+	P(ORDER, campaign, B(ORDER)),
+	P(OFFSET, campaign, B(BYTES)),
+	P(CRC, campaign, B(BYTES)),
+	P(EARLY_ACK, campaign, B(PLACED)),
+	P(WINDOW, campaign, B(WINDOW)),
+	P(LANE_WINDOW, relay2, B(HONEST)),
+	P(RECORDS, campaign, B(MEMORY)),
+	P(HELD_TWICE, campaign, B(OWNER)),
+	P(HELD_NEVER, campaign, B(MEMORY) | B(EMPTY)),
+	P(NO_PROBE, campaign, B(TIMER)),
+	P(SPIN, campaign, B(SPIN)),
+	P(GIVE_UP, campaign, B(REASON)),
+	P(LEAK, campaign, B(TABLES)),
+	P(GRANTS, overload, B(TABLES)),
+	P(COUNT, campaign, B(ACCOUNT)),
+	P(CUSTODY, overload, B(COMPLETE)),
+	P(LOST, campaign, B(COMPLETE)),
+	P(PART_DONE, campaign, B(PLACED) | B(COMPLETE)),
+	P(SHORT, campaign, B(BYTES)),
+	P(SILENT, restart, B(TOLD)),
+	P(FORGET, restart, B(EMPTY)),
 #undef P
 };
 

@@ -40,14 +40,29 @@ end_over(struct end *e, const char *fmt, ...)
 }
 
 static void
+held(struct end *e)
+{
+	uint32_t limit = e->lane_limits.held_max + e->limits.wholes_max + e->limits.paths_max;
+	e->holding++;
+	INVARIANT(e->w->s, MEMORY, e->holding <= limit,
+		  "rank %u: holds %u receive buffers, its limit is %u", e->rank, e->holding, limit);
+}
+
+static void
 hold(void *user, uint64_t cookie)
 {
 	struct end *e = user;
-	e->holding++;
-	INVARIANT(e->w->s, MEMORY, e->holding <= e->lane_limits.held_max,
-		  "rank %u: holds %u receive buffers, its limit is %u", e->rank, e->holding,
-		  e->lane_limits.held_max);
 	sim_hold(e->w->s, cookie);
+	held(e);
+}
+
+static uint8_t *
+buffer(void *user, uint32_t len, uint64_t *cookie)
+{
+	struct end *e = user;
+	*cookie = sim_buffer(e->w->s, len);
+	held(e);
+	return e->w->s->buf[*cookie].data;
 }
 
 static void
@@ -273,6 +288,7 @@ static const struct suci_lane_ops ops = {
 	.block_room = app_block_room,
 	.hold = hold,
 	.release = release,
+	.buffer = buffer,
 	.lane_down = lane_down,
 	.lane_unknown = lane_unknown,
 	.accept = accept_path,

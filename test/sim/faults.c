@@ -191,6 +191,25 @@ plan_links(struct faults *f)
 	}
 }
 
+/* Below what was cut and is in custody, but not below what any path has to carry. */
+static void
+plan_shrinks(struct faults *f)
+{
+	struct base_prng p = base_prng_seed(f->w->s->seed ^ 0x5421);
+	if (!f->shrinks)
+		return;
+	for (uint32_t n = (uint32_t)PICK(&p, 1, 2, 5, 12); n-- > 0;) {
+		uint32_t i = (uint32_t)base_prng_below(&p, f->w->s->nlink);
+		uint32_t mtu = (uint32_t)PICK(&p, SUCI_MTU_SAFE, 1300, 1400, 1472, 4000);
+		uint64_t at = f->w->s->now_ns + base_prng_below(&p, f->heal_ns - f->w->s->now_ns);
+		if (mtu >= f->before[i].mtu)
+			continue;
+		sim_at(f->w->s, at, set_mtu, &f->w->s->link[i], mtu);
+		if (coin(&p, 50))
+			f->before[i].mtu = mtu;
+	}
+}
+
 /* The links by which a port's datagrams leave, or come. */
 static void
 cut_port(struct faults *f, uint32_t port, bool out, uint64_t from, uint64_t until)
@@ -406,6 +425,7 @@ faults_plan(struct faults *f, struct world *w, uint64_t heal_ns)
 			bloat(f, &s->link[i].conf);
 	}
 	plan_links(f);
+	plan_shrinks(f);
 	plan_partitions(f);
 	plan_nodes(f);
 	plan_death(f);

@@ -10,6 +10,8 @@
  *     garble     it does not           drift     clocks run fast or slow, to the end
  *     flap       links go down         pause     a node does nothing for a while
  *     partition  a node hears nobody, or nobody hears it, or both
+ *     shrink     links pass less until the net heals, some of them ever after; only where
+ *                paths probe and cut (drawn here, not by weight)
  *     death      a process or relay loses its memory; it may come back
  *
  * What was garbled the ends must find, so lanes have their CRC then.  It covers the
@@ -20,14 +22,15 @@
 
 #include "world.h"
 
-#define FAULT_KINDS(X)                                                                            \
-	X(LOSS, loss)                                                                             \
-	X(BURST, burst)                                                                           \
-	X(REORDER, reorder)                                                                       \
-	X(DUP, dup)                                                                               \
-	X(CORRUPT, corrupt) X(GARBLE, garble) X(FLAP, flap) X(PARTITION, partition) X(RATE, rate) \
-		X(BLOAT, bloat) X(MTU, mtu) X(DELAY, delay) X(STEP, step) X(DRIFT, drift)         \
-			X(PAUSE, pause) X(DEATH, death)
+#define FAULT_KINDS(X)                                                                        \
+	X(LOSS, loss)                                                                         \
+	X(BURST, burst)                                                                       \
+	X(REORDER, reorder)                                                                   \
+	X(DUP, dup)                                                                           \
+	X(CORRUPT, corrupt)                                                                   \
+	X(GARBLE, garble) X(FLAP, flap) X(PARTITION, partition) X(RATE, rate) X(BLOAT, bloat) \
+		X(MTU, mtu) X(DELAY, delay) X(STEP, step) X(DRIFT, drift) X(PAUSE, pause)     \
+			X(DEATH, death)
 
 enum fault_kind {
 #define X(id, name) FAULT_##id,
@@ -44,6 +47,7 @@ struct faults {
 	enum fault_weight weight[FAULT_COUNT];
 	uint64_t heal_ns;
 	struct sim_link_conf before[SIM_LINKS_MAX];
+	bool shrinks;
 	/* What takes part in the bound on completion. */
 	uint64_t slowest_bps; /* of a bloated link; 0: none */
 	uint64_t queue_ns;    /* what its queue may hold when the net heals */

@@ -79,6 +79,8 @@ const struct scenario scenarios[] = {
 	 failover_run, NULL},
 	{"drain", "relays are emptied one after the other: nobody waits", false, drain_run, NULL},
 	{"drain-stripe", "the same with blocks dealt to all trunks", false, drain_stripe, NULL},
+	{"shrink", "the WAN passes less than what two relays hold, with loss: nothing lost, 55 %",
+	 false, shrink_run, NULL},
 	{"relight", "light paths come, drain and die under traffic: nothing lost", false,
 	 relight_run, NULL},
 	{"optical", "two jobs on a circuit switch with faults: right data, nothing left", false,

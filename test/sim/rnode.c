@@ -30,16 +30,33 @@ writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
 }
 
 static void
-hold(void *user, uint64_t cookie)
+held(struct rnode *r)
 {
-	struct rnode *r = user;
 	r->holding++;
 	uint32_t limit = r->w->conf.relay.limits.segments_max;
-	limit += STRAYS(limit);
+	limit += STRAYS(limit) + r->w->conf.relay.limits.wholes_max +
+		 r->w->conf.relay.limits.paths_max;
 	INVARIANT(r->w->s, MEMORY, r->holding <= limit,
 		  "relay %u.%u: holds %u receive buffers, its limit is %u", r->client, r->index,
 		  r->holding, limit);
+}
+
+static void
+hold(void *user, uint64_t cookie)
+{
+	struct rnode *r = user;
 	sim_hold(r->w->s, cookie);
+	held(r);
+}
+
+static uint8_t *
+buffer(void *user, uint32_t path, uint32_t len, uint64_t *cookie)
+{
+	struct rnode *r = user;
+	(void)path;
+	*cookie = sim_buffer(r->w->s, len);
+	held(r);
+	return r->w->s->buf[*cookie].data;
 }
 
 static void
@@ -179,6 +196,7 @@ static const struct relay_core_ops ops = {
 	.writable = writable,
 	.hold = hold,
 	.release = release,
+	.buffer = buffer,
 	.job_ended = job_ended,
 	.path_up = path_up,
 	.path_down = path_down,

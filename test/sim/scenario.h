@@ -110,6 +110,8 @@ void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
 void big_hops(uint64_t seed, bool verbose, struct outcome *o);
 void drain_run(uint64_t seed, bool verbose, struct outcome *o);
 void drain_stripe(uint64_t seed, bool verbose, struct outcome *o);
+/* shrink.c */
+void shrink_run(uint64_t seed, bool verbose, struct outcome *o);
 /* relight.c */
 void relight_run(uint64_t seed, bool verbose, struct outcome *o);
 void repoint_run(uint64_t seed, bool verbose, struct outcome *o);

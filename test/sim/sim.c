@@ -158,6 +158,12 @@ buf_new(struct sim *s, uint32_t len)
 	return i;
 }
 
+uint64_t
+sim_buffer(struct sim *s, uint32_t len)
+{
+	return buf_new(s, len);
+}
+
 void
 sim_hold(struct sim *s, uint64_t buf)
 {

@@ -158,6 +158,8 @@ struct sim_piece {
 };
 void sim_send(struct sim *s, uint32_t from, uint32_t ipv4, const struct sim_piece *piece, size_t n);
 
+/* A buffer that did not come over a link, held once. */
+uint64_t sim_buffer(struct sim *s, uint32_t len);
 void sim_hold(struct sim *s, uint64_t buf);
 void sim_release(struct sim *s, uint64_t buf);
 /* offered = passed + drops + inside on every link; ports and links agree. */

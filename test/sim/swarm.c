@@ -171,6 +171,23 @@ draw_sealing(uint64_t seed, struct world_conf *c)
 	c->seal_epoch = (uint32_t)PICK(&p, 0, 30, 500);
 }
 
+/* Do paths probe, and cut?  The same. */
+static bool
+draw_parts(uint64_t seed, struct world_conf *c)
+{
+	struct base_prng p = base_prng_seed(seed ^ 0x9a275);
+	uint32_t least = c->private_mtu < c->global_mtu ? c->private_mtu : c->global_mtu;
+	if (!coin(&p, 35))
+		return false;
+	c->end.mtu_min = (uint32_t)PICK(&p, SUCI_MTU_SAFE, 1280, least);
+	c->relay.mtu_min = (uint32_t)PICK(&p, SUCI_MTU_SAFE, 1280, least);
+	c->end.limits.parts_max = (uint32_t)PICK(&p, 256, 256, 4096);
+	c->relay.limits.parts_max = (uint32_t)PICK(&p, 256, 4096);
+	c->end.limits.wholes_max = (uint32_t)PICK(&p, 1, 4, 16, 256);
+	c->relay.limits.wholes_max = (uint32_t)PICK(&p, 1, 8, 64, 1024);
+	return true;
+}
+
 static uint64_t
 draw_size(void *prng, uint32_t i)
 {
@@ -483,6 +500,7 @@ campaign(uint64_t seed, bool early, bool verbose, struct outcome *o)
 	draw_limits(&sw.prng, TOPO_ANY, &c);
 	draw_sealing(seed, &c);
 	faults_draw(f, seed, &c);
+	f->shrinks = draw_parts(seed, &c);
 	f->death.early = early;
 	faults_text(f, text, sizeof text);
 	sim_log(s, "faults: %s", text);

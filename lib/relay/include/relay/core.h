@@ -146,6 +146,9 @@ struct relay_core_ops {
 	/* Keep and give back a receive buffer; calls nest per segment in custody. */
 	void (*hold)(void *user, uint64_t rx_cookie);
 	void (*release)(void *user, uint64_t rx_cookie);
+	/* A receive buffer for a segment of len bytes that comes over that path in parts, held
+	 * once; NULL: there is none now.  NULL without suci_limits.wholes_max. */
+	uint8_t *(*buffer)(void *user, uint32_t path, uint32_t len, uint64_t *rx_cookie);
 	/* A job was aborted, and not by relay_job_end(): everybody this core knows
 	 * has been told, the job is gone from it.  why is for people.  The caller
 	 * ends it in the other shards and relays and on the server channel. */

@@ -35,8 +35,10 @@
  * round trip later that size is in use, or smaller ones are tried, and again after 10
  * minutes.  Lost probes are no sign of congestion.  When packets above mtu_min cease to
  * get through while smaller ones do, the path shrinks to mtu_min and searches again.
- * Segments are never cut anew: if one in custody is larger than that, or ops->pull gives
- * such a one, the path goes down (SUCI_DOWN_MTU); it comes up again with mtu_min.
+ * A segment in custody that is larger then travels in parts, which the peer puts together
+ * (limits.parts_max here, wholes_max there; both said so in the handshake), and such a path may
+ * shrink to SUCI_MTU_SAFE.  With a peer that does not, the path goes down (SUCI_DOWN_MTU) if
+ * one in custody is larger, or ops->pull gives such a one; it comes up again with mtu_min.
  *
  * Moving, only with migrate.  A datagram with a path's tag and a new, highest packet
  * number from another address is dropped and that address challenged with a token it
@@ -130,7 +132,8 @@ enum suci_down {
 	SUCI_DOWN_REFUSED = 5,	   /* the peer refused the open; see text */
 	SUCI_DOWN_UNREACHABLE = 6, /* suci_path_unreachable(): port or host gone */
 	SUCI_DOWN_TIMEOUT = 7,	   /* no answer to the handshake in handshake_ns */
-	SUCI_DOWN_MTU = 8,	   /* the path shrank below segments already cut; see Path MTU */
+	/* The path shrank below segments already cut, and the peer takes no parts; see Path MTU. */
+	SUCI_DOWN_MTU = 8,
 };
 
 /* Verdict of ops->segment. */
@@ -176,6 +179,12 @@ struct suci_ops {
 	/* About how many segments ops->pull has for that path, as far as that is quickly
 	 * known.  The receiver is told when it has to share out its credit.  May be NULL. */
 	uint32_t (*backlog)(void *user, uint32_t path);
+	/* Only with limits.wholes_max.  A receive buffer of len bytes for a segment that comes
+	 * in parts, which is then offered in it with that cookie, as one that was given to
+	 * suci_rx(): whoever keeps the segment holds it.  unbuffer gives ours back, at the latest
+	 * when the path goes down.  NULL: there is none now, the part is refused. */
+	uint8_t *(*buffer)(void *user, uint32_t path, uint32_t len, uint64_t *cookie);
+	void (*unbuffer)(void *user, uint64_t cookie);
 	/* The peer's address changed from old to now, which was validated.  May be NULL. */
 	void (*path_moved)(void *user, uint32_t path, const struct suci_addr *old,
 			   const struct suci_addr *now);
@@ -199,8 +208,19 @@ struct suci_limits {
 	 * 2 .. SUCI_KEYS_MAX; 0 = 512.  With more busy paths than there are keys for, keys are made
 	 * anew (about 1 us) as their turns come; the counter keys_made tells. */
 	uint32_t keys_max;
+	/* Parts under way, over all paths (a path has at most a quarter), of segments that are
+	 * larger than the datagrams of their path: 0, then there are none, or SUCI_PARTS_MIN ..
+	 * SUCI_PARTS_MAX, about 200 bytes each. */
+	uint32_t parts_max;
+	/* Segments that peers sent in parts and that are not whole yet, each in a buffer of
+	 * ops->buffer: beside one for each path so many over all of them (of a path at most a
+	 * quarter), 0 .. SUCI_WHOLES_MAX.  0: peers are to send none. */
+	uint32_t wholes_max;
 };
-#define SUCI_KEYS_MAX 65535
+#define SUCI_KEYS_MAX	65535
+#define SUCI_PARTS_MIN	256
+#define SUCI_PARTS_MAX	65536
+#define SUCI_WHOLES_MAX 32767
 
 /* Congestion control of a path.
  *      FIXED  window and rate as configured, loss or not: a reserved path
@@ -226,7 +246,8 @@ struct suci_config {
 	uint32_t mtu_leg[SUCI_LEGS_MAX];
 	/* 0: the size both ends announced is trusted and used at once.  Else a path starts
 	 * with datagrams of at most this size, known to be good (SUCI_MTU_SAFE if nothing
-	 * better is), 1200 .. mtu_max, and probes up to what both announced: see Path MTU. */
+	 * better is), 1200 .. mtu_max, and probes up to what both announced: see Path MTU.
+	 * mtu_max: it starts with all of it, and may shrink if the peer puts parts together. */
 	uint32_t mtu_min;
 	uint32_t mtu_min_leg[SUCI_LEGS_MAX]; /* of paths over that leg; 0 = mtu_min */
 	/* The driver sets suci_out.ecn and tells what came with suci_rx_ecn(): mark what
@@ -297,6 +318,10 @@ struct suci_config {
 	X(tx_grants, "refused packets that peers were allowed to send again")   \
 	X(tx_credits, "turns of peers that waited for credit of ours")          \
 	X(tx_probes, "probe timeouts fired")                                    \
+	X(tx_cut, "segments too large for their path, sent in parts")           \
+	X(tx_parts, "these parts, first time")                                  \
+	X(rx_parts, "parts of segments that came")                              \
+	X(rx_joined, "segments put together from parts")                        \
 	X(tx_mtu_probes, "padded datagrams that try a larger MTU")              \
 	X(tx_challenges, "new addresses of peers asked to prove themselves")    \
 	X(tx_ce, "packets the peer got marked CE, congestion experienced")      \
@@ -325,6 +350,8 @@ struct suci_config {
 	X(drop_old_pn, "packet number below the window of kept ranges")         \
 	X(drop_bad_ack, "acknowledges a packet never sent")                     \
 	X(drop_refused, "upper layer had no room")                              \
+	X(drop_part, "part of a segment, out of range or of another length")    \
+	X(drop_part_room, "part of a segment, and no place or buffer for it")   \
 	X(drop_rejected, "upper layer found the segment bad")                   \
 	X(drop_paths, "OPEN, and all paths are in use")                         \
 	X(paths_opened, "paths that came up")                                   \

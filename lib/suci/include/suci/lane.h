@@ -120,6 +120,9 @@ struct suci_lane_ops {
 	/* Hold or release a receive buffer by the cookie given to suci_rx(). */
 	void (*hold)(void *user, uint64_t rx_cookie);
 	void (*release)(void *user, uint64_t rx_cookie);
+	/* A receive buffer for a segment that comes in parts, held once: see suci_ops.  NULL
+	 * without suci_limits.wholes_max. */
+	uint8_t *(*buffer)(void *user, uint32_t len, uint64_t *rx_cookie);
 	/* The path of the lane, or the last one of its group, is gone (or, LOCAL, the lane is
 	 * unusable: see text); blocks of it were reported not done.  Last call for the lane. */
 	void (*lane_down)(void *user, uint32_t lane, enum suci_down why, const char *text);

@@ -6,6 +6,7 @@
  *   path header  16 B
  *   ack block    0 or 16 + 4n + 8m + 0 or 8 + 0 or 12 B (DATA only; length in ack_len)
  *   segment      0 or 32 (+ 8 if FIRST) B lane header, then payload (DATA only);
+ *                after PART instead a part header, then a range of bytes of a segment;
  *                after PROBE instead padding of any length and content: its size is
  *                what is probed
  *   seal tag     16 B if SEALED: of AES-GCM over all of it; what is behind the
@@ -46,6 +47,12 @@
  *       prio 8       highest priority among them all
  *       used 32      of all you ever granted me, what I have sent or need no more
  *       grant 32     refused packets I ever let you send again
+ *
+ * part header, before bytes of a segment that is larger than the path's datagrams
+ *    0  id        32   numbers the segments of the path that are sent so, from 1
+ *    4  low       32   the lowest id of which parts may still come
+ *    8  off       16   of these bytes in the segment, lane header included
+ *   10  total     16   bytes of the segment
  *
  * lane header
  *    0  dst_label 32   receiving process, in the next endpoint's label space
@@ -105,8 +112,10 @@ enum suci_type {
 #define SUCI_PF_PROBE	0x02 /* asks for an ack, carries no segment but perhaps padding */
 #define SUCI_PF_BARE	0x04 /* only an ack block; pn counts such datagrams, is never acked */
 #define SUCI_PF_MORE	0x08 /* others wait for a higher limit than what is left of mine */
-#define SUCI_PF_EPOCH	0x60 /* with SEALED: the key's epoch, modulo 4 */
-#define SUCI_PF_SEALED	0x80 /* AEAD sealed, tag at the end */
+/* DATA: a part of a segment.  OPEN, ACCEPT: the sender puts parts together. */
+#define SUCI_PF_PART   0x10
+#define SUCI_PF_EPOCH  0x60 /* with SEALED: the key's epoch, modulo 4 */
+#define SUCI_PF_SEALED 0x80 /* AEAD sealed, tag at the end */
 
 #define SUCI_AF_REFUSED 0x01 /* alive, but had no room for some of what came; see the list */
 #define SUCI_AF_ROOM	0x02 /* ends with ask and grant */
@@ -123,6 +132,7 @@ enum suci_type {
 #define SUCI_ACK_MAX                                           \
 	(SUCI_ACK_HDR + SUCI_ACK_RANGE * SUCI_ACK_RANGES_MAX + \
 	 SUCI_ACK_REFUSED * SUCI_ACK_REFUSED_MAX + SUCI_ACK_ECN + SUCI_ACK_ROOM)
+#define SUCI_PART_HDR  12
 #define SUCI_LANE_HDR  32
 #define SUCI_FIRST_EXT 8
 #define SUCI_SEAL_TAG  16
