@@ -405,6 +405,7 @@ lmpi_coll_restart(struct lmpi_request *r)
 static int
 end_blocking(int rc, uint64_t explained_before)
 {
+	lmpi_push(); /* steps that send are done when their data is copied */
 	if (rc == MPI_SUCCESS || (explained != explained_before && lmpi_error_text(rc)[0] != '\0'))
 		return rc;
 	return lmpi_error(rc, "the collective operation failed in a message of its own");

@@ -90,13 +90,11 @@ collect(struct run *r)
 	}
 }
 
-/* Steps that may begin: all that are not receives, or the first that is one.  Steps wait for
- * earlier ones only. */
+/* Steps that may begin: all that are not receives, or the first that is one; true if there was
+ * such a receive.  Steps wait for earlier ones only. */
 static bool
 issue_ready(struct run *r, bool receives)
 {
-	bool some = false;
-
 	for (uint32_t set = r->left; set != 0; set &= set - 1) {
 		uint32_t i = (uint32_t)__builtin_ctz(set);
 		const struct lmpi_step_state *st = &r->c->state[i];
@@ -107,9 +105,8 @@ issue_ready(struct run *r, bool receives)
 		issue(r, i);
 		if (receives)
 			return true;
-		some = true;
 	}
-	return some;
+	return false;
 }
 
 void

@@ -187,8 +187,8 @@ bool lmpi_poke(void);
 /* Progress until *flag is true: spins a little, yields, then sleeps until a
  * transport has news.  The only place libmpi waits. */
 void lmpi_wait(const volatile bool *flag);
-/* After a blocking send that is complete because its message was copied: what waits for its
- * receiver's credit gets the time of an answer, as the program may compute for long now. */
+/* After a blocking send or collective that is complete because its messages were copied: what waits
+ * for its receiver's credit gets the time of an answer, as the program may compute for long now. */
 void lmpi_push(void);
 /* The same with a predicate. */
 void lmpi_wait_for(bool (*ready)(void *arg), void *arg);

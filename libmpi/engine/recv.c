@@ -11,9 +11,11 @@
 #define eng lmpi_eng
 
 /* Of lmpi_recv_whole(): looks at a ring, half a microsecond or so; one call of so many takes a
- * turn of the loop instead. */
-#define WHOLE_TURNS 32
-#define WHOLE_EVERY 16
+ * turn of the loop instead, and the first after so many cycles (a tenth of a millisecond), for
+ * other nodes may wait for our acks. */
+#define WHOLE_TURNS  32
+#define WHOLE_EVERY  16
+#define WHOLE_CYCLES (1u << 18)
 
 static void *
 must_alloc(size_t n)
@@ -539,6 +541,7 @@ lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source, int 
 		bool wait, struct lmpi_probed *out)
 {
 	static uint32_t calls;
+	static uint64_t turned;
 	const struct lmpi_peer *peer = &eng.peer[source_world];
 	/* Who has the core, or the lock, is perhaps who keeps the sender from sending. */
 	uint32_t turns = wait && !lmpi_lock_shared && !lmpi_crowded() ? WHOLE_TURNS : 1;
@@ -549,6 +552,11 @@ lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source, int 
 	if (peer->reach != LMPI_REACH_SHM || eng.match.unexpected != 0 || eng.match.posted_n != 0 ||
 	    eng.pending || eng.in_transport || ++calls % WHOLE_EVERY == 0)
 		return false;
+	uint64_t cycles = __builtin_ia32_rdtsc();
+	if (cycles - turned > WHOLE_CYCLES) {
+		turned = cycles;
+		return false;
+	}
 	while ((r = lmpi_shm_recv_brief(peer, cid, source, tag, buf, cap, out)) == 0 && --turns > 0)
 		__builtin_ia32_pause();
 	if (r != 1)

@@ -150,9 +150,12 @@ lmpi_wait(const volatile bool *flag)
 	assert_true(*flag);
 }
 
+static int pushed; /* how often lmpi_push() was called */
+
 void
 lmpi_push(void)
 {
+	pushed++;
 }
 
 void
@@ -433,7 +436,9 @@ test_representations(void **state)
 	lmpi_world.coll_maxlinear = 5;
 	MPI_Type_vector(2, 1, 2, MPI_LONG, &every_other);
 	MPI_Type_commit(&every_other);
+	pushed = 0;
 	assert_int_equal(MPI_Bcast(buf, 1, every_other, 0, c), MPI_SUCCESS);
+	assert_int_equal(pushed, 1); /* what was copied and waits for credit gets its chance */
 	said(0, 120, cid + 1, value, 16);
 	said(3, 120, cid + 1, big4, 8);
 	said(5, 120, cid + 1, big8, 16);
