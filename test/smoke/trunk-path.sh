@@ -1,7 +1,8 @@
 #!/bin/bash
 # What a trunk makes of a WAN that is more than delay and loss, under jobs that check every byte:
 # it grows to the path's MTU, 9000 and then 4000, which nobody told it; it follows a relay to which
-# a NAT gives another port; it heeds marks of congestion.
+# a NAT gives another port; it heeds marks of congestion; when the WAN comes to pass less than a job's
+# segments, those go in parts.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
@@ -36,19 +37,21 @@ trunk() { # FRONTEND FIELD: of its one trunk; 0 if that is not up
 p = [p for p in json.load(sys.stdin) if p["state"] == "up"]
 print(int(p[0][sys.argv[1]]) if p else 0)' "$2"
 }
-count() { # FRONTEND COUNTER of its endpoint
+stats() { # FRONTEND SECTION FIELD of its statistics
 	local f=$TB_DIR/$1.json
 	rm -f "$f"
 	kill -USR1 "$(cat "$TB_DIR/pid-relayd-$1")"
 	testbed_wait 10 "counters of $1" test -s "$f" &&
-		python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["suci"][sys.argv[2]])' "$f" "$2"
+		python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]][sys.argv[3]])' "$f" "$2" "$3"
 }
+count() { stats "$1" suci "$2"; } # FRONTEND COUNTER of its endpoint
 between() { # FRONTEND FIELD FROM TO
 	local n
 	n=$(trunk "$1" "$2")
 	((n >= $3 && n <= $4))
 }
 counted() { (($(count "$1" "$2") >= $3)); } # FRONTEND COUNTER LEAST
+pool_below() { (($(stats "$1" pool in_use) <= $2)); } # FRONTEND BUFFERS
 wan() { ip netns exec "$TB_ID-wan" "$@"; }
 gone() { ! testbed_alive "$1"; }
 
@@ -63,6 +66,25 @@ ended() {
 		{ wait "$(cat "$TB_DIR/pid-job-$s")"; } 2>/dev/null || WHY="side $s ended with status $?"
 	done
 	[ -n "$WHY" ] || grep -q '^ok' "$TB_LOG/job-a.log" || WHY="the job does not say ok"
+}
+
+# wan_mtu MTU: larger IP packets of the relays are silently dropped from now on.  Not by a veth's own
+# MTU: that refuses what its peer's ring sends, and the ring then stays at that frame for ever.
+wan_mtu() {
+	wan nft -f - <<-NFT || fail "nft: no table of family netdev in this kernel"
+		table netdev narrow
+		delete table netdev narrow
+		table netdev narrow {
+			chain from_a {
+				type filter hook ingress device afe0 priority -10
+				meta length > $1 drop
+			}
+			chain from_b {
+				type filter hook ingress device bfe0 priority -10
+				meta length > $1 drop
+			}
+		}
+	NFT
 }
 
 # grown FROM TO: both relays, just started, end with trunks of that size; the job that began at
@@ -147,6 +169,33 @@ moved() {
 	verdict "the trunk follows a NAT to $peer" "$WHY"
 }
 
+# The WAN passes no more than 1400 from now on, with segments of 9000 in custody.
+narrowed() {
+	local fe what
+	WHY=
+	wan_mtu 1400
+	for fe in afe0 bfe0; do
+		for what in tx_cut tx_parts rx_parts rx_joined; do
+			[ -n "$WHY" ] || testbed_wait 20 "$what of $fe" counted $fe $what 500 ||
+				WHY="$fe: $what is $(count $fe $what)"
+		done
+		[ -n "$WHY" ] || testbed_wait 20 "a trunk of 1300 to 1372 bytes" between $fe mtu 1300 1372 ||
+			WHY="$fe has $(trunk $fe mtu) bytes"
+	done
+	verdict "WAN of MTU 1400 under load: $(count afe0 tx_cut) segments in $(count afe0 tx_parts) parts" "$WHY"
+}
+
+# What came in parts leaves no buffer behind: FRONTEND BUFFERS-BEFORE...
+emptied() {
+	WHY=
+	while [ $# -gt 1 ]; do
+		testbed_wait 10 "buffers of $1" pool_below "$1" "$2" ||
+			WHY="$1 has $(stats "$1" pool in_use) buffers in use, $2 before the job"
+		shift 2
+	done
+	verdict "no buffer stays in use" "$WHY"
+}
+
 # The job that went through all that.
 went_on() {
 	touch "$TB_DIR/enough"
@@ -163,15 +212,17 @@ testbed_up || fail "testbed: not built"
 testbed_wanem "$B/bin/wanem" --delay-ms 5 || fail "wanem: does not start"
 testbed_server "$B" || fail "impi-server: does not start"
 grown 8972 8972 9000
+idle=(afe0 "$(stats afe0 pool in_use)" bfe0 "$(stats bfe0 pool in_use)")
 start 3600
 testbed_wait 10 "the job to run" grep -q '^running' "$TB_LOG/job-a.log" || fail "the job does not start"
 moved
 marked
+narrowed
 went_on
+emptied "${idle[@]}"
 wan nft delete table netdev nat
 for fe in afe0 bfe0; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
-# A bridge silently drops what its port does not take.
-for dev in wemAp wemBp; do ip -n "$TB_ID-wan" link set $dev mtu 4000 || fail "$dev: MTU 4000"; done
+wan_mtu 4000
 grown 3900 3976 4000
 testbed_down
 verdict "no process or namespace is left" "$(testbed_leftovers)"
