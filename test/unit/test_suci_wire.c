@@ -35,6 +35,14 @@ static const uint8_t body_bytes[] = {
 	3, 4, 5, 6, 7,	  8,	0, 0, 0, 0, 0, 0, 0, 43, 'h', 'e', 'y',
 };
 
+static const uint8_t part_bytes[] = {
+	0,    0,    0x01, 0x02, /* id */
+	0,    0,    0x00, 0xff, /* low */
+	0x05, 0x78,		/* off */
+	0x23, 0x0c,		/* total */
+	'd',  'e',  'f',
+};
+
 static void
 test_golden(void **state)
 {
@@ -83,6 +91,17 @@ test_golden(void **state)
 	assert_int_equal(suci_segment_encode(&s, out), sizeof seg_bytes - 3);
 	assert_memory_equal(out, seg_bytes, sizeof seg_bytes - 3);
 
+	struct suci_part t;
+	assert_true(suci_part_decode(&t, part_bytes, sizeof part_bytes));
+	assert_int_equal(t.id, 258);
+	assert_int_equal(t.low, 255);
+	assert_int_equal(t.off, 1400);
+	assert_int_equal(t.total, 8972);
+	assert_int_equal(t.len, 3);
+	assert_memory_equal(t.bytes, "def", 3);
+	assert_int_equal(suci_part_encode(&t, out), sizeof part_bytes - 3);
+	assert_memory_equal(out, part_bytes, sizeof part_bytes - 3);
+
 	struct suci_body b;
 	assert_true(suci_body_decode(&b, body_bytes, sizeof body_bytes));
 	assert_int_equal(b.tag, 7);
@@ -101,6 +120,7 @@ test_truncated(void **state)
 	struct suci_path_hdr h;
 	struct suci_ack a;
 	struct suci_segment s;
+	struct suci_part t;
 	struct suci_body b;
 	for (size_t n = 0; n < sizeof hdr_bytes; n++)
 		assert_false(suci_path_hdr_decode(&h, hdr_bytes, n));
@@ -110,6 +130,46 @@ test_truncated(void **state)
 		assert_false(suci_segment_decode(&s, seg_bytes, n));
 	for (size_t n = 0; n < sizeof body_bytes; n++)
 		assert_false(suci_body_decode(&b, body_bytes, n));
+	for (size_t n = 0; n <= SUCI_PART_HDR; n++)
+		assert_false(suci_part_decode(&t, part_bytes, n));
+}
+
+static const struct {
+	const char *name;
+	uint32_t id, low;
+	uint16_t off, total, len;
+	bool good;
+} part_cases[] = {
+	{"all of it", 1, 1, 0, 1000, 1000, true},
+	{"the smallest there is", 1, 1, 0, SUCI_LANE_HDR, 1, true},
+	{"no lane header", 1, 1, 0, SUCI_LANE_HDR - 1, 1, false},
+	{"the last byte", 1, 1, 999, 1000, 1, true},
+	{"one byte beyond it", 1, 1, 999, 1000, 2, false},
+	{"behind the end", 1, 1, 1000, 1000, 1, false},
+	{"the largest there is", 1, 1, UINT16_MAX - 2000, UINT16_MAX, 2000, true},
+	{"off + len wraps", 1, 1, UINT16_MAX - 100, UINT16_MAX, 2000, false},
+	{"nothing of it", 1, 1, 0, 1000, 0, false},
+	{"low above id", 7, 8, 0, 1000, 1, false},
+	{"low across the wrap", 3, UINT32_MAX, 0, 1000, 1, true},
+	{"low above id across the wrap", UINT32_MAX, 3, 0, 1000, 1, false},
+};
+
+static void
+test_parts(void **state)
+{
+	(void)state;
+	static uint8_t bytes[SUCI_PART_HDR + 2000];
+	for (size_t i = 0; i < sizeof part_cases / sizeof *part_cases; i++) {
+		print_message("  %s\n", part_cases[i].name);
+		struct suci_part t = {.id = part_cases[i].id,
+				      .low = part_cases[i].low,
+				      .off = part_cases[i].off,
+				      .total = part_cases[i].total};
+		assert_int_equal(suci_part_encode(&t, bytes), SUCI_PART_HDR);
+		assert_int_equal(
+			suci_part_decode(&t, bytes, SUCI_PART_HDR + (size_t)part_cases[i].len),
+			part_cases[i].good);
+	}
 }
 
 static void
@@ -294,13 +354,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_malformed_acks),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_ecn),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_farewell),
+		cmocka_unit_test(test_golden),	 cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_parts),	 cmocka_unit_test(test_malformed_acks),
+		cmocka_unit_test(test_refused),	 cmocka_unit_test(test_ecn),
+		cmocka_unit_test(test_room),	 cmocka_unit_test(test_farewell),
 		cmocka_unit_test(test_strerror),
 	};
 	return cmocka_run_group_tests_name("suci wire", tests, NULL, NULL);
