@@ -1,6 +1,7 @@
 /* Bytes as operations on a live pair: send, deliver, drop, reorder, duplicate,
- * corrupt, let time pass, flush, crash, say wild things about room.  Then the wire is healed; if
- * nothing was corrupted and the path lived, everything has to arrive within a bound. */
+ * corrupt, let time pass, flush, crash, say wild things about room, let the wire pass less or
+ * more.  Then the wire is healed, but passes no more than before; if nothing was corrupted and the
+ * path lived, everything has to arrive within a bound. */
 #include "fuzz_suci_pair.h"
 #include "private.h"
 
@@ -39,6 +40,20 @@ speak_of_room(struct pair *p, int side, uint8_t arg)
 	be32_store(a + 20, arg * 0x01010101u);
 	be32_store(a + 24, h->ep->path[h->path].grant_seen + (arg >> 2) * 0x02000001u);
 	pair_give(p, &d);
+}
+
+static void
+farewell(struct pair *p, int side, uint8_t arg)
+{
+	struct pair_host *h = &p->h[side];
+	if (arg == 255 && h->up)
+		suci_path_close(h->ep, h->path, "fuzz", p->now_ns);
+	else if (arg == 254)
+		suci_lane_close(h->ls, h->lane, p->now_ns);
+	else
+		return;
+	h->lane_up = false;
+	p->trusting = false;
 }
 
 static void
@@ -84,14 +99,10 @@ act(struct pair *p, uint8_t op, uint8_t arg)
 		pair_deliver_all(p);
 		break;
 	case 9:
-		if (arg == 255 && p->h[side].up)
-			suci_path_close(p->h[side].ep, p->h[side].path, "fuzz", p->now_ns);
-		else if (arg == 254)
-			suci_lane_close(p->h[side].ls, p->h[side].lane, p->now_ns);
+		if (arg >= 254)
+			farewell(p, side, arg);
 		else
-			break;
-		p->h[side].lane_up = false;
-		p->trusting = false;
+			p->most = SUCI_MTU_SAFE + arg % (PAIR_MTU - SUCI_MTU_SAFE + 1);
 		break;
 	case 10:
 		speak_of_room(p, side, arg);
@@ -120,6 +131,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	pair_probes_mtu[0] = data[0] & 2;
 	pair_probes_mtu[1] = data[0] & 4;
+	pair_large = data[0] & 8;
 	struct pair *p = pair_new(data[0] & 1);
 	for (size_t i = 1; i + 1 < size; i += 2)
 		act(p, data[i], data[i + 1]);

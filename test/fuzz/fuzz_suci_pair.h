@@ -18,6 +18,7 @@
 #define PAIR_BLOCKS    64
 #define PAIR_BLOCK_MAX 4096
 #define PAIR_LIVES     8
+#define PAIR_MTU       1400
 #define MUST(x)                  \
 	do {                     \
 		if (!(x))        \
@@ -28,6 +29,8 @@
 static const struct suci_aead_ops *pair_aead;
 /* Set before pair_new(): that side looks for its path MTU. */
 static bool pair_probes_mtu[2];
+/* Set before pair_new(): segments are as large as the path's datagrams, which may shrink. */
+static bool pair_large;
 
 struct pair_dgram {
 	uint32_t holds;
@@ -61,6 +64,7 @@ struct pair {
 	struct pair_host h[2];
 	struct pair_dgram *wire[PAIR_WIRE_MAX];
 	uint32_t n;
+	uint32_t most; /* bytes of a datagram that passes */
 	uint32_t holds;
 	uint64_t now_ns;
 	bool direct;
@@ -98,7 +102,7 @@ pair_open_lane(struct pair_host *h)
 		.crc = true,
 		.tx_salt = side,
 		.rx_salt = !side,
-		.mss = 100,
+		.mss = pair_large ? 0 : 100,
 		.window = 64,
 		.window_max = 200,
 	};
@@ -302,8 +306,10 @@ pair_host_init(struct pair *p, int side)
 			   .wholes_max = 8},
 		.incarnation = 1 + (uint64_t)side + 2 * p->lives,
 		.seed = 3 + p->lives,
-		.mtu_max = 1400,
-		.mtu_min = pair_probes_mtu[side] ? 1200 : 0,
+		.mtu_max = PAIR_MTU,
+		.mtu_min = pair_probes_mtu[side] ? 1200
+			   : pair_large		 ? PAIR_MTU
+						 : 0,
 		.ecn = true,
 		.migrate = true,
 		.cc = side ? SUCI_CC_BBR : SUCI_CC_CUBIC,
@@ -339,8 +345,9 @@ pair_collect(struct pair *p)
 		for (uint32_t spin = 0; suci_tx(p->h[side].ep, &o, p->now_ns); spin++) {
 			MUST(spin < 100000);
 			size_t n = suci_out_len(&o);
-			MUST(n <= 1400);
-			if (p->n == PAIR_WIRE_MAX || memcmp(&o.to, &p->h[!side].addr, sizeof o.to))
+			MUST(n <= PAIR_MTU);
+			if (p->n == PAIR_WIRE_MAX || n > p->most ||
+			    memcmp(&o.to, &p->h[!side].addr, sizeof o.to))
 				continue;
 			struct pair_dgram *d = malloc(sizeof *d);
 			*d = (struct pair_dgram){.from = side, .len = n};
@@ -425,6 +432,7 @@ pair_new(bool direct)
 	p->now_ns = BASE_S_NS;
 	p->direct = direct;
 	p->trusting = true;
+	p->most = PAIR_MTU;
 	for (uint32_t k = 0; k < PAIR_LIVES; k++)
 		for (uint32_t i = 0; i < PAIR_BLOCK_MAX; i++)
 			p->payload[k][i] = (uint8_t)(i * 31 + (i >> 8) + 77 * k);
