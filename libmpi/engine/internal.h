@@ -5,6 +5,7 @@
  *   recv.c      irecv, arriving packets, placing, probing
  *   service.c   messages to the library itself, which no receive waits for
  *   progress.c  the loop, waiting, failing
+ *   spin.c      how long to spin before a sleep
  *   background.c  the loop in a thread of its own, if asked for
  *   engine.c    start and end
  *   ../transport/shm.c       within a node: rings in shared memory, single copy

@@ -1,6 +1,7 @@
 /* The loop: turns, waiting, done callbacks, and how a job fails. */
 #include "internal.h"
 #include "light.h"
+#include "spin.h"
 
 #include "../api/lock.h"
 #include "../boot/boot.h"
@@ -27,19 +28,7 @@
 #define ABORT_NS      (500 * BASE_MS_NS)
 #define PUSH_NS	      BASE_MS_NS /* round trips within a cluster, and a slice of a busy core */
 
-static struct {
-	/* Spinning before a sleep.  Not less than a wake-up costs, else two ranks
-	 * that answer each other sleep for ever between their messages. */
-	uint64_t budget_ns, min_ns, max_ns;
-	/* Idle turns between two yields: as many as an answer from another node
-	 * takes at best, for a yield is as long as a turn if nobody else wants the
-	 * core, and much longer if somebody does. */
-	uint32_t yield_every, yield_most;
-} spin = {.budget_ns = 200000,
-	  .min_ns = 50000,
-	  .max_ns = 200000,
-	  .yield_every = 16,
-	  .yield_most = 16};
+static struct lmpi_spin spin = LMPI_SPIN_INIT;
 
 static struct {
 	_Atomic int state; /* 0 fine, 1 being written, 2 text is there */
@@ -199,19 +188,15 @@ lmpi_set_spin(uint32_t ranks_here)
 	/* Ranks that are bound have few each, and together as many as they need. */
 	if (ranks_here > (uint32_t)cores && lmpi_shm_in_use())
 		cores = lmpi_shm_cores();
-	if (ranks_here > (uint32_t)cores) {
-		/* Whoever spins keeps from the core those it waits for; who yields all the
-		 * time does not, and what it waits for takes longer here. */
-		spin.max_ns = 500000;
-		spin.yield_every = spin.yield_most = 1;
-	}
+	if (ranks_here > (uint32_t)cores)
+		lmpi_spin_crowd(&spin);
 	lmpi_spin_to(lmpi_env_u64("LIBMPI_SPIN_US", spin.max_ns / 1000, 1000000));
 }
 
 bool
 lmpi_crowded(void)
 {
-	return spin.yield_most == 1;
+	return lmpi_spin_crowded(&spin);
 }
 
 uint64_t
@@ -223,10 +208,7 @@ lmpi_spin_us(void)
 void
 lmpi_spin_to(uint64_t us)
 {
-	spin.max_ns = us * 1000;
-	if (spin.min_ns > spin.max_ns)
-		spin.min_ns = spin.max_ns;
-	spin.budget_ns = spin.max_ns;
+	lmpi_spin_limit(&spin, us * 1000);
 }
 
 /* Without the lock.  Did somebody else have the core meanwhile? */
@@ -240,16 +222,6 @@ yield(uint64_t *now_ns)
 	return *now_ns - before > TAKEN_NS;
 }
 
-/* Others than the ranks of this node may want our core: containers, other jobs.  Then they get
- * it at every turn, until they have had enough. */
-static void
-yielded(bool taken)
-{
-	spin.yield_every = taken				? 1
-			   : spin.yield_every < spin.yield_most ? spin.yield_every * 2
-								: spin.yield_most;
-}
-
 bool
 lmpi_poke(void)
 {
@@ -261,7 +233,7 @@ lmpi_poke(void)
 		bool taken = yield(&now);
 		lmpi_lock_retake(depth);
 		eng.now_ns = base_max_ns(eng.now_ns, now);
-		yielded(taken);
+		lmpi_spin_yielded(&spin, taken);
 	}
 	return false;
 }
@@ -299,7 +271,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 				__builtin_ia32_pause();
 			lmpi_lock_retake(depth);
 			if (yields)
-				yielded(taken);
+				lmpi_spin_yielded(&spin, taken);
 			eng.now_ns = base_max_ns(eng.now_ns, now);
 			continue;
 		}
@@ -317,11 +289,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			lmpi_net_watch(since, now);
 		idle_since = suci_udp_now_ns();
 	}
-	/* Spin longer where that paid, shorter where we slept anyway. */
-	if (slept)
-		spin.budget_ns = base_max_ns(spin.budget_ns / 2, spin.min_ns);
-	else
-		spin.budget_ns = base_min_ns(spin.budget_ns * 2 + 500, spin.max_ns);
+	lmpi_spin_waited(&spin, slept, slept ? suci_udp_now_ns() - since : 0);
 	lmpi_tp_flush();
 	return in_time;
 }

@@ -1,0 +1,86 @@
+/* How long who waits spins before it sleeps. */
+#include "cmocka_all.h"
+
+#include "spin.h"
+
+#define US 1000ull
+
+/* Waits one after another, and what the budget is then. */
+static void
+budget_follows(void **state)
+{
+	static const struct {
+		const char *what;
+		bool crowded, slept;
+		uint64_t waited_us;
+		int times;
+		uint64_t budget_us;
+	} row[] = {
+		{"what is spun for pays", false, false, 20, 10, 200},
+		{"long sleeps: shorter, but not below a wake-up", false, true, 5000, 10, 50},
+		{"and back", false, false, 20, 3, 200},
+		{"long again", false, true, 801, 10, 50},
+		/* two ranks that answer each other and both sleep get out of it */
+		{"no longer than two wake-ups", false, true, 400, 3, 200},
+		{"nobody spins for others' cores", true, true, 400, 10, 50},
+	};
+	struct lmpi_spin s = LMPI_SPIN_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		if (row[i].crowded && !lmpi_spin_crowded(&s))
+			lmpi_spin_crowd(&s);
+		for (int t = 0; t < row[i].times; t++)
+			lmpi_spin_waited(&s, row[i].slept, row[i].waited_us * US);
+		if (s.budget_ns != row[i].budget_us * US)
+			fail_msg("%s: %llu ns", row[i].what, (unsigned long long)s.budget_ns);
+	}
+}
+
+static void
+limit_holds(void **state)
+{
+	struct lmpi_spin s = LMPI_SPIN_INIT;
+
+	(void)state;
+	lmpi_spin_limit(&s, 0);
+	lmpi_spin_waited(&s, false, 0);
+	assert_int_equal(s.budget_ns, 0);
+	lmpi_spin_waited(&s, true, US);
+	assert_int_equal(s.budget_ns, 0);
+	lmpi_spin_limit(&s, 1000 * US);
+	assert_int_equal(s.budget_ns, 1000 * US);
+	for (int t = 0; t < 20; t++)
+		lmpi_spin_waited(&s, true, 1000000 * US);
+	assert_true(s.budget_ns < 1000 * US);
+}
+
+static void
+core_is_given_away(void **state)
+{
+	struct lmpi_spin s = LMPI_SPIN_INIT;
+
+	(void)state;
+	lmpi_spin_yielded(&s, true);
+	assert_int_equal(s.yield_every, 1);
+	for (int i = 0; i < 3; i++)
+		lmpi_spin_yielded(&s, false);
+	assert_int_equal(s.yield_every, 8);
+	for (int i = 0; i < 3; i++)
+		lmpi_spin_yielded(&s, false);
+	assert_int_equal(s.yield_every, 16);
+	lmpi_spin_crowd(&s);
+	lmpi_spin_yielded(&s, false);
+	assert_int_equal(s.yield_every, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(budget_follows),
+		cmocka_unit_test(limit_holds),
+		cmocka_unit_test(core_is_given_away),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
