@@ -552,10 +552,12 @@ lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source, int 
 	if (peer->reach != LMPI_REACH_SHM || eng.match.unexpected != 0 || eng.match.posted_n != 0 ||
 	    eng.pending || eng.in_transport || ++calls % WHOLE_EVERY == 0)
 		return false;
-	uint64_t cycles = __builtin_ia32_rdtsc();
-	if (cycles - turned > WHOLE_CYCLES) {
-		turned = cycles;
-		return false;
+	if (lmpi_world.node_size < lmpi_world.size) {
+		uint64_t cycles = __builtin_ia32_rdtsc();
+		if (cycles - turned > WHOLE_CYCLES) {
+			turned = cycles;
+			return false;
+		}
 	}
 	while ((r = lmpi_shm_recv_brief(peer, cid, source, tag, buf, cap, out)) == 0 && --turns > 0)
 		__builtin_ia32_pause();
