@@ -33,6 +33,7 @@ struct lmpi_partitioned {
 	bool send;
 	uint32_t world;
 	uint64_t cid; /* of the two messages */
+	int tag;      /* the program's, of both: cid counts by tag */
 	int partitions;
 	int64_t bytes;	     /* of one partition of mine, packed */
 	struct piece *piece; /* [offer[0]] */
@@ -215,7 +216,7 @@ offered(struct lmpi_req *req)
 	last_channel += part->offer[0];
 	part->met = true;
 	lmpi_isend(&part->answer, &part->channel, sizeof(part->channel), part->world,
-		   (int)lmpi_world.rank, 0, part->cid | ANSWER_BIT, LMPI_STANDARD);
+		   (int)lmpi_world.rank, part->tag, part->cid | ANSWER_BIT, LMPI_STANDARD);
 	if (part->request != NULL && part->request->active)
 		receive_all(part);
 	event(part);
@@ -236,13 +237,13 @@ meet(struct lmpi_partitioned *part, const struct lmpi_request *r)
 		part->hello.on_done = hello_gone;
 		part->answer.on_done = answered;
 		lmpi_irecv(&part->answer, &part->channel, sizeof(part->channel), (int)part->world,
-			   0, part->cid | ANSWER_BIT);
+			   part->tag, part->cid | ANSWER_BIT);
 		lmpi_isend(&part->hello, part->offer, sizeof(part->offer), part->world,
-			   r->comm->rank, r->tag, part->cid, LMPI_STANDARD);
+			   r->comm->rank, part->tag, part->cid, LMPI_STANDARD);
 	} else {
 		part->hello.on_done = offered;
 		part->answer.on_done = answer_gone;
-		lmpi_irecv(&part->hello, part->offer, sizeof(part->offer), r->peer, r->tag,
+		lmpi_irecv(&part->hello, part->offer, sizeof(part->offer), r->peer, part->tag,
 			   part->cid);
 	}
 }
@@ -261,6 +262,7 @@ init(const struct lmpi_p2p *a, int partitions, bool send, MPI_Request *request)
 	r->empty_status = send;
 	*part = (struct lmpi_partitioned){.request = r,
 					  .send = send,
+					  .tag = a->tag,
 					  .partitions = partitions,
 					  .bytes = a->count / (partitions > 0 ? partitions : 1) *
 						   a->type->size};

@@ -267,6 +267,41 @@ wrong_calls(void)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* Two tags at once; their senders have said so in the other order before the receivers begin. */
+static void
+two_tags(void)
+{
+	int right = (check_rank + 1) % check_size;
+	int left = (check_rank + check_size - 1) % check_size;
+	int out[2][8], in[2][8], token = 0;
+	MPI_Request s[2], r[2];
+
+	for (int t = 1; t >= 0; t--)
+		MPI_Psend_init(out[t], 4, 2, MPI_INT, right, 50 + t, MPI_COMM_WORLD, MPI_INFO_NULL,
+			       &s[t]);
+	MPI_Sendrecv_replace(&token, 1, MPI_INT, right, 4, left, 4, MPI_COMM_WORLD,
+			     MPI_STATUS_IGNORE);
+	for (int t = 0; t < 2; t++)
+		MPI_Precv_init(in[t], 4, 2, MPI_INT, left, 50 + t, MPI_COMM_WORLD, MPI_INFO_NULL,
+			       &r[t]);
+	MPI_Startall(2, r);
+	MPI_Startall(2, s);
+	for (int t = 0; t < 2; t++) {
+		for (int i = 0; i < 8; i++)
+			out[t][i] = check_rank * 100 + t * 10 + i;
+		MPI_Pready_range(0, 3, s[t]);
+	}
+	MPI_Waitall(2, s, MPI_STATUSES_IGNORE);
+	MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+	for (int t = 0; t < 2; t++) {
+		for (int i = 0; i < 8; i++)
+			CHECKF(in[t][i] == left * 100 + t * 10 + i, "tag %d, %d: %d", 50 + t, i,
+			       in[t][i]);
+		MPI_Request_free(&s[t]);
+		MPI_Request_free(&r[t]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -287,6 +322,7 @@ main(int argc, char **argv)
 	dependent();
 	with_types();
 	by_threads();
+	two_tags();
 	none();
 	wrong_calls();
 	return finish();
