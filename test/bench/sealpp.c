@@ -108,7 +108,11 @@ make_end(int i, bool sealed)
 					    .path_down = on_down,
 					    .segment = on_segment,
 					    .released = on_released};
-	struct suci_config c = {.limits = {2, 4096, 2048, 2048, sealed ? 2 : 0},
+	struct suci_config c = {.limits = {.paths_max = 2,
+					   .segments_max = 4096,
+					   .queue_max = 2048,
+					   .window_max = 2048,
+					   .sealed_max = sealed ? 2 : 0},
 				.incarnation = 1 + (uint64_t)i,
 				.cookie_secret = {(uint8_t)i},
 				.seed = (uint64_t)i,

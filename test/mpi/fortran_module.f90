@@ -288,7 +288,7 @@ contains
     integer :: win, info, group, m, right, left, i, was, one, key, handler, unit, length
     integer, target :: mine(10)
     integer, pointer :: part(:)
-    integer(kind=MPI_ADDRESS_KIND) :: bytes, val, disp
+    integer(kind=MPI_ADDRESS_KIND) :: bytes, val, disp, lowest
     type(c_ptr) :: base
     character(len=MPI_MAX_OBJECT_NAME) :: name
     logical :: flag
@@ -345,7 +345,11 @@ contains
     call MPI_Put(mine, 3, MPI_INTEGER, right, disp, 3, MPI_INTEGER, win, ierror)
     call MPI_Win_unlock_all(win, ierror)
     call check(win_errors == 1, 'error handler of a window')
+    ! the lowest process, which may be on another node
+    call MPI_Win_shared_query(win, 0, lowest, unit, base, ierror)
     call MPI_Win_shared_query(win, MPI_PROC_NULL, val, unit, base, ierror)
+    call check(val == lowest .and. (val == 40 .or. (val == 0 .and. rank > 0)), 'shared_query of MPI_PROC_NULL')
+    call MPI_Win_shared_query(win, rank, val, unit, base, ierror)
     call check(val == 40 .and. unit == 4, 'shared_query')
     call MPI_Win_free(win, ierror)
     call check(deletes == 1 .and. win == MPI_WIN_NULL, 'attributes of a window')

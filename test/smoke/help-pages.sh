@@ -19,7 +19,7 @@ for program in "$B"/bin/*; do
 	p=${program##*/} page='' WHY=''
 	for f in doc/man/"$p".[18]; do [ -s "$f" ] && page=$f; done
 	case $p in
-	mpicxx | mpifort) page=doc/man/mpicc.1 ;; # one page for the wrappers
+	mpicxx | mpic++ | mpiCC | mpifort | mpif90 | mpif77 | mpicc_abi) page=doc/man/mpicc.1 ;; # one page for the wrappers
 	mpiexec) page=doc/man/mpirun.1 ;;
 	esac
 	if [ -z "$page" ]; then

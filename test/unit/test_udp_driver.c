@@ -134,7 +134,10 @@ open_end(struct end *e, uint64_t incarnation, bool offload)
 				   .no_gso = !offload,
 				   .no_gro = !offload,
 				   .ecn = use_ecn};
-	struct suci_config c = {.limits = {4, 1024, 512, 256, 0, 0},
+	struct suci_config c = {.limits = {.paths_max = 4,
+					   .segments_max = 1024,
+					   .queue_max = 512,
+					   .window_max = 256},
 				.incarnation = incarnation,
 				.seed = incarnation,
 				.mtu_max = 1472,
