@@ -11,7 +11,7 @@
 # LIGHT_PROTOCOL: how the conductor speaks to the switch (tools/testbed/light.sh).
 . test/smoke/_root.sh
 need_root "$NAME"
-command -v ovs-vswitchd >/dev/null || { echo "SKIP $NAME: openvswitch-switch is not installed; run make deps"; exit 77; }
+need_openvswitch "$NAME"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=tools/testbed/light.sh

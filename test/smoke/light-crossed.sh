@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 . test/smoke/_root.sh
 need_root light-crossed
-command -v ovs-vswitchd >/dev/null || { echo "SKIP light-crossed: openvswitch-switch is not installed; run make deps"; exit 77; }
+need_openvswitch light-crossed
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=tools/testbed/light.sh

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 . test/smoke/_root.sh
 need_root mpi-optical
-command -v ovs-vswitchd >/dev/null || { echo "SKIP mpi-optical: openvswitch-switch is not installed; run make deps"; exit 77; }
+need_openvswitch mpi-optical
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=tools/testbed/light.sh

@@ -7,7 +7,7 @@ name=ocs-openflow
 . "$(dirname "$0")/_ocs.sh"
 . test/smoke/_root.sh
 need_root $name
-command -v ovs-vswitchd >/dev/null || { echo "SKIP $name: openvswitch-switch is not installed; run make deps"; exit 77; }
+need_openvswitch "$name"
 NS=ocsof$$
 export OVS_RUNDIR=$OCS_DIR OVS_LOGDIR=$OCS_DIR OVS_DBDIR=$OCS_DIR OVS_SYSCONFDIR=$OCS_DIR
 in_sw() { ip netns exec "$NS" "$@"; }
