@@ -46,17 +46,21 @@ lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 }
 
 /* Segments past rx_next that the sender may have outstanding.  One always: it needs no
- * room.  A lane that was refused something gets beyond that its share of the room
- * there is now: strictly by priority, evenly within one. */
+ * room, and neither do those behind it as long as they come in order.  So a lane that was
+ * refused something may send as much as came in order since, which doubles with each round trip,
+ * however little room there is.  Beyond that it gets its share of the room there is now:
+ * strictly by priority, evenly within one. */
 static uint32_t
 grant(struct suci_lanes *ls, const struct lane *l)
 {
 	if (!l->asker)
 		return l->window;
+	uint32_t n = 1 + l->in_order;
+	bool first = true;
 	for (uint32_t prio = l->conf.prio + 1u; prio < PRIOS; prio++)
-		if (ls->askers[prio])
-			return 1;
-	uint32_t n = 1 + lane_room(ls, NONE) / ls->askers[l->conf.prio];
+		first = first && !ls->askers[prio];
+	if (first)
+		n += lane_room(ls, NONE) / ls->askers[l->conf.prio];
 	return n < l->window ? n : l->window;
 }
 
@@ -231,9 +235,13 @@ lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s,
 {
 	if (l->conf.direct)
 		return SUCI_REFUSED;
+	/* Once for those of one ack: they were one mistake. */
+	if (!l->nnacks)
+		l->in_order /= 2;
 	lane_want_again(ls, l, s->seq, now_ns);
 	if (!l->asker) {
 		l->asker = true;
+		l->in_order = 0;
 		l->refused_end = s->seq + 1;
 		ls->askers[l->conf.prio]++;
 	} else if (serial_gt(s->seq + 1, l->refused_end)) {

@@ -14,7 +14,7 @@
 #define LANE_LOOK_NS (250 * BASE_MS_NS)
 /* Between two times that a group's lanes send all again. */
 #define LANE_RESEND_NS (50 * BASE_MS_NS)
-#define AGAIN_MAX    64 /* refused ranges of a lane waiting to be sent again */
+#define AGAIN_MAX      64 /* refused ranges of a lane waiting to be sent again */
 
 /* The first segment carries block_bytes in its header and as much less payload, so that
  * all segments of a block but the last make datagrams of one length: a kernel cuts them
@@ -81,9 +81,12 @@ struct lane_tune {
 	bool marked;
 };
 
+/* An idle lane has no four bytes to give away to a hole at its end. */
+typedef uint64_t lane_u64 __attribute__((aligned(4)));
+
 /* As given in struct suci_lane_conf, without holes. */
 struct lane_conf {
-	uint64_t tx_salt, rx_salt;
+	lane_u64 tx_salt, rx_salt;
 	uint32_t path;	/* NONE: see group */
 	uint32_t group; /* NONE: see path */
 	uint32_t tx_dst_label, tx_src_label, rx_dst_label, rx_src_label;
@@ -138,8 +141,8 @@ struct lane {
 	uint32_t ask_seq;
 	uint32_t tune; /* NONE while idle, or if its window is fixed */
 	/* Relayed: thrown away for want of room.  The lane is an asker until everything
-	 * before refused_end is placed. */
-	uint32_t refused_end;
+	 * before refused_end is placed; in_order of it came since, see grant(). */
+	uint32_t refused_end, in_order;
 	struct lane_nack {
 		uint32_t lo, end;
 	} nack[NACKS_MAX];

@@ -110,6 +110,7 @@ mark(struct suci_lanes *ls, struct lane *l, uint32_t seq)
 {
 	if (seq == l->rx_next) {
 		l->rx_next++;
+		l->in_order += l->in_order < l->window;
 		uint32_t h = l->ranges.head;
 		if (h != NONE && ls->range[h].lo == l->rx_next) {
 			l->rx_next = ls->range[h].end;
@@ -287,6 +288,42 @@ opens_long_block(const struct suci_segment *s)
 	return (s->flags & (SUCI_SF_FIRST | SUCI_SF_LAST)) == SUCI_SF_FIRST;
 }
 
+static struct suci_segment
+unhold(struct suci_lanes *ls, struct lane *l, uint32_t i)
+{
+	struct rx_held *h = &ls->held[i];
+	if (h->prev == NONE)
+		l->held.head = h->next;
+	else
+		ls->held[h->prev].next = h->next;
+	if (h->next == NONE)
+		l->held.tail = h->prev;
+	else
+		ls->held[h->next].prev = h->prev;
+	h->next = ls->held_free;
+	ls->held_free = i;
+	ls->held_left++;
+	ls->ranges_owed--;
+	ls->rx_blocks_owed -= opens_long_block(&h->seg);
+	return h->seg;
+}
+
+/* Of what a lane has early, what it needs first is worth most: the last one held makes way for
+ * seq.  Else those that once came too early keep the room until all before them has come
+ * one by one.  On a direct lane it was acknowledged, and nobody has it any more. */
+static bool
+make_way(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
+{
+	uint32_t last = l->held.tail;
+	if (l->conf.direct || last == NONE || serial_le(ls->held[last].seg.seq, seq))
+		return false;
+	struct suci_segment s = unhold(ls, l, last);
+	ls->count.refused_held++;
+	lane_refuse(ls, l, &s, now_ns);
+	ls->ops->release(ls->user, s.cookie);
+	return true;
+}
+
 static enum suci_verdict
 hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
 {
@@ -308,7 +345,8 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		ls->count.refused_blocks++;
 		return lane_refuse(ls, l, s, now_ns);
 	}
-	if (ls->held_free == NONE || ls->ranges_left <= ls->ranges_owed) {
+	if ((ls->held_free == NONE || ls->ranges_left <= ls->ranges_owed) &&
+	    !make_way(ls, l, s->seq, now_ns)) {
 		ls->count.refused_held++;
 		return lane_refuse(ls, l, s, now_ns);
 	}
@@ -335,24 +373,6 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	return SUCI_TAKEN;
 }
 
-static struct suci_segment
-unhold_first(struct suci_lanes *ls, struct lane *l)
-{
-	uint32_t i = l->held.head;
-	struct rx_held *h = &ls->held[i];
-	l->held.head = h->next;
-	if (h->next == NONE)
-		l->held.tail = NONE;
-	else
-		ls->held[h->next].prev = NONE;
-	h->next = ls->held_free;
-	ls->held_free = i;
-	ls->held_left++;
-	ls->ranges_owed--;
-	ls->rx_blocks_owed -= opens_long_block(&h->seg);
-	return h->seg;
-}
-
 static bool
 has_room(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
 {
@@ -373,7 +393,7 @@ drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 		bool starts = s->seq == l->next_begin && s->flags & SUCI_SF_FIRST;
 		if (!begun && (!starts || !has_room(ls, l, s)))
 			return;
-		struct suci_segment seg = unhold_first(ls, l);
+		struct suci_segment seg = unhold(ls, l, l->held.head);
 		uint32_t i = begun ? rx_block_find(ls, l, seg.block) : NONE;
 		if (starts)
 			begin(ls, l, &seg, nsegs_of(&seg), now_ns);
@@ -396,7 +416,7 @@ lane_rx_end(struct suci_lanes *ls, struct lane *l)
 	lane_ask_no_more(ls, l);
 	lane_tune_end(ls, l);
 	while (l->held.head != NONE) {
-		struct suci_segment seg = unhold_first(ls, l);
+		struct suci_segment seg = unhold(ls, l, l->held.head);
 		ls->ops->release(ls->user, seg.cookie);
 	}
 	while (l->ranges.head != NONE)
@@ -454,7 +474,8 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		ls->count.refused_blocks++;
 		return lane_refuse(ls, l, s, now_ns);
 	}
-	if (ls->ranges_left <= ls->ranges_owed && needs_range(ls, l, s->seq)) {
+	if (ls->ranges_left <= ls->ranges_owed && needs_range(ls, l, s->seq) &&
+	    !make_way(ls, l, s->seq, now_ns)) {
 		ls->count.refused_ranges++;
 		return lane_refuse(ls, l, s, now_ns);
 	}

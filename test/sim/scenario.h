@@ -110,6 +110,9 @@ void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
 void big_hops(uint64_t seed, bool verbose, struct outcome *o);
 void drain_run(uint64_t seed, bool verbose, struct outcome *o);
 void drain_stripe(uint64_t seed, bool verbose, struct outcome *o);
+/* askers.c */
+void asker_run(uint64_t seed, bool verbose, struct outcome *o);
+void asker_spray(uint64_t seed, bool verbose, struct outcome *o);
 /* shrink.c */
 void shrink_run(uint64_t seed, bool verbose, struct outcome *o);
 /* relight.c */

@@ -67,7 +67,9 @@
  *      again and again.  So what a relay has for a trunk drains, too: the way of a
  *      segment is process, trunk, process, and no relay waits in a circle.
  *   4. What was thrown away is sent again from the oldest on, within the window
- *      the receiver grants, which is never less than the one it needs next.
+ *      the receiver grants, which is never less than the one it needs next, and
+ *      doubles with every round trip in which all came in order.  Of what a relayed
+ *      lane has early, the last makes way for what is needed before it.
  *   5. A direct lane cuts its segments in order, so the one needed next is in the
  *      sender's own records or with the receiver.
  *
