@@ -116,6 +116,13 @@ pass "binding: as asked, and not more ranks than cores"
 }
 pass "what fails is said, ends the others, and is the status"
 
+# A rank fails while the others shake hands with mpirun, which is to end all the same.
+# shellcheck disable=SC2016
+for d in $(seq -f %.4f 0.005 0.0015 0.08); do
+	gives 3 -n 4 sh -c '[ $PMIX_RANK -ne 1 ] || { sleep '"$d"'; exit 3; }; exec "$0"' "$B/test/mpi/probe"
+done
+pass "a rank that fails during the start of the others"
+
 # killed from outside: nothing of it stays
 mark=$RANDOM$RANDOM
 "$RUN" -n 2 sh -c "sleep 1000.$mark & wait" >"$WORK/out" 2>&1 &

@@ -398,9 +398,16 @@ mpirun_local(const struct mpirun_options *o)
 			end_job(1);
 	if (ok) {
 		attend();
-		mpirun_pmix_stop();
+		/* PMIx's server (4.2) may stop for ever over a rank that was ended while it
+		 * shook hands: a mutex stays taken.  Then it ends with us. */
+		if (g.status == 0)
+			mpirun_pmix_stop();
 	}
 	nftw(g.folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(g.rank);
-	return ok ? g.status : 1;
+	if (ok && g.status != 0) { /* the server's threads are still there */
+		fflush(NULL);
+		_exit(g.status);
+	}
+	return ok ? 0 : 1;
 }
