@@ -1,21 +1,25 @@
-"""report-optical.py OUT BAR EXTRA_MS RATE SIZES: what optical.sh has measured, beside the closed formulas
-(S = p - 1 messages, k = 2 ports):
+"""report-optical.py OUT BAR EXTRA_MS RATE SIZES OBSIM: what optical.sh has measured, beside what obsim says
+for the gamma and c of this machine (S = p - 1 messages, k = 2 ports; the first three are closed formulas, too):
 
     naive      S (gamma + c)
     batched    ceil(S / k) gamma + S c
     pipelined  gamma + S c + (ceil(S / k) - 1) max(0, gamma - (k - 1) c)
+    cached     S c from the second call on, if S is odd and c >= gamma: two circuits are lit when it begins
 
 gamma is the time from the order of a circuit until both relays have found each other, by the
 conductor's log; c is what is left of the batched time.  So batched agrees by itself; the others
-need not.  The ratio that the bar is about is the median of the rounds' ratios."""
+need not.  The bar is about the better of the two modes that re-aim a port as soon as it is free,
+pipelined and cached: the median of the rounds' ratios to batched."""
 import json
 import os
 import statistics
+import subprocess
 import sys
 
-out, bar, extra_ms, rate, sizes = (sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), sys.argv[4],
-                                   [int(n) for n in sys.argv[5].split()])
+out, bar, extra_ms, rate, sizes, obsim = (sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), sys.argv[4],
+                                          [int(n) for n in sys.argv[5].split()], sys.argv[6])
 K = 2
+REAIM = ("pipelined", "cached")
 
 
 def rows(name):
@@ -31,7 +35,7 @@ def rows(name):
 
 
 def gamma_ms(n):
-    """Mean time from order to lit to found."""
+    """Median time from order to lit to found."""
     with open(os.path.join(out, f"optical-{n}-log.json")) as f:
         log = json.load(f)
     ordered, took = {}, []
@@ -45,15 +49,14 @@ def gamma_ms(n):
     return statistics.median(took), len(took)
 
 
-def formulas(s, gamma, c):
-    turns = -(-s // K)
-    return {"naive": s * (gamma + c), "batched": turns * gamma + s * c,
-            "pipelined": gamma + s * c + (turns - 1) * max(0.0, gamma - (K - 1) * c)}
-
-
-def paired(data, bytes_):
-    """Pipelined to batched, round by round: the two of a round ran one after the other."""
-    return [p / b for p, b in zip(data[("pipelined", bytes_)], data[("batched", bytes_)])]
+def predicted(n, bytes_, gamma, c, modes):
+    """Milliseconds of the last of nine calls in each mode, by obsim."""
+    path = os.path.join(out, f"optical-{n}.trace")
+    with open(path, "w") as f:
+        f.write(f"ranks {n}\nrepeat 9\nbcast {bytes_} algorithm=linear\nend\n")
+    said = subprocess.run([obsim, "-k", str(K), "-a", "0", "-b", repr(c / 1e3 / bytes_), "-g", repr(gamma / 1e3), "--calls",
+                           "--json", path], check=True, capture_output=True, text=True).stdout
+    return {m["mode"]: m["each"][-1]["took_s"] * 1e3 for m in json.loads(said)["modes"] if m["mode"] in modes}
 
 
 def linear(n):
@@ -63,20 +66,17 @@ def linear(n):
     gamma, circuits = gamma_ms(n)
     s = n - 1
     c = max(0.0, (ms["batched"] - -(-s // K) * gamma) / s)
-    f = formulas(s, gamma, c)
-    ratios = paired(data, bytes_)
-    ratio = statistics.median(ratios)
+    told = predicted(n, bytes_, gamma, c, ms)
+    by_round = {mode: [v / b for v, b in zip(data[(mode, bytes_)], data[("batched", bytes_)])] for mode in ms}
+    ratio = {mode: statistics.median(v) for mode, v in by_round.items()}
     print(f"\nLinear broadcast of {bytes_} bytes among {n} clusters, k = {K}, line {rate}, extra {extra_ms:g} ms")
-    print(f"gamma {gamma:.1f} ms (median of {circuits} links), c {c:.1f} ms")
-    print(f"{'':>10} {'ms':>9} {'formula':>9} {'/ batched':>10} {'formula':>9}   rounds")
+    print(f"gamma {gamma:.1f} ms (median of {circuits} links), c {c:.1f} ms; to batched: of two jobs of one round")
+    print(f"{'':>10} {'ms':>9} {'obsim':>9} {'to batched':>11} {'obsim':>7}   rounds")
     for mode in ms:
-        told = f"{f[mode]:>9.1f}" if mode in f else f"{'':>9}"
-        by = f"{f[mode] / f['batched']:>9.3f}" if mode in f else f"{'':>9}"
-        print(f"{mode:>10} {ms[mode]:>9.1f} {told} {ms[mode] / ms['batched']:>10.3f} {by}   "
-              + " ".join(f"{v:.1f}" for v in data[(mode, bytes_)]))
-    print("pipelined / batched by round: " + " ".join(f"{r:.3f}" for r in ratios) + f"; median {ratio:.3f}")
-    return {"clusters": n, "bytes": bytes_, "gamma_ms": gamma, "c_ms": c, "ms": ms, "formula_ms": f,
-            "pipelined_to_batched": ratio, "by_round": ratios}
+        print(f"{mode:>10} {ms[mode]:>9.1f} {told[mode]:>9.1f} {ratio[mode]:>11.3f} {told[mode] / told['batched']:>7.3f}   "
+              + " ".join(f"{r:.3f}" for r in by_round[mode]))
+    return {"clusters": n, "bytes": bytes_, "gamma_ms": gamma, "c_ms": c, "ms": ms, "predicted_ms": told,
+            "to_batched": ratio, "by_round": by_round}
 
 
 def point():
@@ -101,14 +101,16 @@ def main():
     result = {"linear": [linear(n) for n in sizes], "switch_point": point()}
     with open(os.path.join(out, "optical.json"), "w") as f:
         json.dump(result, f, indent=1)
-    last = result["linear"][-1]
-    ratio = last["pipelined_to_batched"]
-    formula = last["formula_ms"]["pipelined"] / last["formula_ms"]["batched"]
-    short = (ratio - bar) * last["ms"]["batched"]
-    print(f"\npipelined / batched at {sizes[-1]} clusters: {ratio:.3f}, formula {formula:.3f}, bar {bar}: "
-          + (f"missed, pipelined would have to take {short:.1f} ms less" if ratio > bar else
-             f"met with {-short:.1f} ms to spare"))
-    sys.exit(ratio > bar)
+    print()
+    missed = False
+    for at in result["linear"]:
+        ratio, told = at["to_batched"], at["predicted_ms"]
+        best = min((m for m in REAIM if m in ratio), key=ratio.get)
+        missed = ratio[best] > bar
+        print(f"{'MISS' if missed else 'ok  '}  {at['clusters']} clusters: {best} / batched {ratio[best]:.3f} (obsim "
+              f"{told[best] / told['batched']:.3f}), bar {bar}; "
+              + ", ".join(f"{m} {ratio[m]:.3f}" for m in REAIM if m in ratio))
+    sys.exit(missed)
 
 
 main()
