@@ -21,6 +21,10 @@ SKIP = re.compile(r'MPI_(T_.*|\w+_toint|\w+_fromint|Abi_.*|Aint_.*|Wtime|Wtick|P
                   r'Address|Alloc_mem|Free_mem|Pack.*|Unpack.*)$')
 GIVES = re.compile(r'MPI_(I?[bsr]?send|[BSR]?send|I?sendrecv|I?bcast|Bcast|I?[Rr]educe|I?[Aa]llreduce|I?[Ss]can|I?[Ee]xscan|Psend)')
 
+COLLECTIVE = re.compile(r'MPI_I(barrier|bcast|reduce|allreduce|reduce_scatter|reduce_scatter_block|scan|exscan|alltoall[vw]?|'
+                        r'(neighbor_)?(all)?gatherv?|scatterv?|neighbor_alltoall[vw]?)(_c)?$')
+COMPLETES = re.compile(r'MPI_(Wait|Test)(all|any|some)?$')
+
 
 def sizes(f):
     """Statements that set c.out and c.in."""
@@ -91,7 +95,15 @@ def wrapper(f, number):
     elif f.name == 'MPI_Finalize':
         body += ['trace_end(&c);', 'trace_close();', 'return PMPI_Finalize();']
     else:
+        requests = next((p.name for p in f.params if p.type.startswith('MPI_Request')), None)
+        if COMPLETES.match(f.name):
+            n = next((p.name for p in f.params if p.name in ('count', 'incount')), '1')
+            body.append(f'trace_watch(&c, {n}, {requests});')
         body.append(f'int rc = P{f.name}({args});')
+        if COMPLETES.match(f.name):
+            body.append(f'trace_completed(&c, {requests});')
+        if COLLECTIVE.match(f.name):
+            body.append(f'if (rc == MPI_SUCCESS)\n\t\tc.began = *{requests};')
         if f.name in ('MPI_Init', 'MPI_Init_thread'):
             body.append('if (rc == MPI_SUCCESS)\n\t\ttrace_open();')
         # sizes after the call: the arguments are right then

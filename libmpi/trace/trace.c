@@ -12,6 +12,19 @@
 
 #define ROOM 65536 /* bytes kept before they are written */
 
+/* A non-blocking collective that is under way. */
+struct under_way {
+	MPI_Request request;
+	uint64_t number;
+};
+
+/* One of them, in the array that a completing call got. */
+struct trace_watch {
+	int at;
+	bool over;
+	uint64_t number;
+};
+
 static struct {
 	pthread_mutex_t lock;
 	int fd;
@@ -19,6 +32,9 @@ static struct {
 	uint64_t last_ns; /* end of the last call */
 	uint64_t ncomms;
 	int keyval; /* on a communicator: its number */
+	uint64_t nrequests;
+	struct under_way *open;
+	size_t nopen, open_room;
 	size_t n;
 	uint8_t buf[ROOM];
 } g = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
@@ -135,6 +151,9 @@ trace_close(void)
 	}
 	g.on = false;
 	pthread_mutex_unlock(&g.lock);
+	free(g.open);
+	g.open = NULL;
+	g.nopen = g.open_room = 0;
 	if (g.fd >= 0)
 		PMPI_Comm_free_keyval(&g.keyval);
 	g.fd = -1;
@@ -198,14 +217,114 @@ number_of(MPI_Comm comm)
 	return number;
 }
 
+/* ---- non-blocking collectives ---------------------------------------------------------- */
+
+static struct under_way *
+open_of(MPI_Request request)
+{
+	for (size_t i = 0; i < g.nopen; i++)
+		if (g.open[i].request == request)
+			return &g.open[i];
+	return NULL;
+}
+
+static void
+put_start(MPI_Request request)
+{
+	struct under_way *u = open_of(request);
+
+	/* A handle that comes again: its last request was completed where nobody looked. */
+	if (!u) {
+		if (g.nopen == g.open_room) {
+			size_t room = g.open_room ? 2 * g.open_room : 16;
+			struct under_way *more = realloc(g.open, room * sizeof *more);
+
+			if (!more)
+				return;
+			g.open = more;
+			g.open_room = room;
+		}
+		u = &g.open[g.nopen++];
+	}
+	*u = (struct under_way){request, ++g.nrequests};
+	put(TRACE_START);
+	put(u->number);
+}
+
+static void
+put_done(uint64_t number)
+{
+	for (size_t i = 0; i < g.nopen; i++) {
+		if (g.open[i].number != number)
+			continue;
+		g.open[i] = g.open[--g.nopen];
+		put(TRACE_DONE);
+		put(number);
+		return;
+	}
+}
+
+void
+trace_watch(struct trace_call *c, int n, const MPI_Request request[])
+{
+	if (depth > 1 || n <= 0)
+		return;
+	pthread_mutex_lock(&g.lock);
+	if (g.nopen > 0)
+		c->watch = malloc((size_t)n * sizeof *c->watch);
+	for (int i = 0; c->watch && i < n; i++) {
+		const struct under_way *u =
+			request[i] == MPI_REQUEST_NULL ? NULL : open_of(request[i]);
+
+		if (u)
+			c->watch[c->watched++] = (struct trace_watch){i, false, u->number};
+	}
+	pthread_mutex_unlock(&g.lock);
+}
+
+void
+trace_completed(struct trace_call *c, const MPI_Request request[])
+{
+	for (int i = 0; i < c->watched; i++)
+		c->watch[i].over = request[c->watch[i].at] == MPI_REQUEST_NULL;
+}
+
 /* ---- calls ----------------------------------------------------------------------------- */
 
 void
 trace_begin(struct trace_call *c, int name)
 {
-	*c = (struct trace_call){.name = name, .comm = MPI_COMM_NULL, .peer = -1, .tag = -1};
+	*c = (struct trace_call){.name = name,
+				 .comm = MPI_COMM_NULL,
+				 .peer = -1,
+				 .tag = -1,
+				 .began = MPI_REQUEST_NULL};
 	depth++;
 	c->begin_ns = now_ns(CLOCK_MONOTONIC);
+}
+
+static void
+put_call(const struct trace_call *c, uint64_t end_ns)
+{
+	uint64_t comm = number_of(c->comm);
+	/* of several threads only what nobody else was inside is computing */
+	uint64_t idle = c->begin_ns > g.last_ns ? c->begin_ns - g.last_ns : 0;
+
+	put(TRACE_CALL);
+	put((uint64_t)c->name);
+	put(idle);
+	put(end_ns - c->begin_ns);
+	put(comm);
+	put_signed(c->peer);
+	put_signed(c->tag);
+	put(c->out);
+	put(c->in);
+	if (c->began != MPI_REQUEST_NULL)
+		put_start(c->began);
+	for (int i = 0; i < c->watched; i++)
+		if (c->watch[i].over)
+			put_done(c->watch[i].number);
+	g.last_ns = now_ns(CLOCK_MONOTONIC);
 }
 
 void
@@ -213,26 +332,13 @@ trace_end(struct trace_call *c)
 {
 	uint64_t end = now_ns(CLOCK_MONOTONIC);
 
-	if (--depth > 0 || !g.on)
-		return;
-	pthread_mutex_lock(&g.lock);
-	if (g.on) {
-		uint64_t comm = number_of(c->comm);
-		/* of several threads only what nobody else was inside is computing */
-		uint64_t idle = c->begin_ns > g.last_ns ? c->begin_ns - g.last_ns : 0;
-
-		put(TRACE_CALL);
-		put((uint64_t)c->name);
-		put(idle);
-		put(end - c->begin_ns);
-		put(comm);
-		put_signed(c->peer);
-		put_signed(c->tag);
-		put(c->out);
-		put(c->in);
-		g.last_ns = now_ns(CLOCK_MONOTONIC);
+	if (--depth == 0 && g.on) {
+		pthread_mutex_lock(&g.lock);
+		if (g.on)
+			put_call(c, end);
+		pthread_mutex_unlock(&g.lock);
 	}
-	pthread_mutex_unlock(&g.lock);
+	free(c->watch);
 }
 
 /* ---- sizes -------------------------------------------------------------------------------- */

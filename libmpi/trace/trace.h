@@ -15,17 +15,27 @@
  *            ns inside, communicator, peer or root~, tag~, bytes given, bytes wanted
  *     COMM   number, size, world ranks of its processes, size of the remote group (0: none),
  *            theirs                                              before its first use
+ *     START  number of a request: the call before this record has begun a non-blocking collective
+ *     DONE   number of a request: the call before has completed it (MPI_Wait..., MPI_Test...)
  *     END    ns since the last call
  *
- * Communicators are numbered as they are first used; TRACE_NO_COMM: the call has none.  Bytes are
- * those of the arguments: of a receive the room, of a collective the rank's own part. */
+ * Requests are numbered from 1 in the order of their STARTs; those of other calls are not noted,
+ * nor are those of persistent collectives.  Communicators are numbered as they are first used;
+ * TRACE_NO_COMM: the call has none.  Bytes are those of the arguments: of a receive the room, of a
+ * collective the rank's own part. */
 #ifndef LMPI_TRACE_H
 #define LMPI_TRACE_H
 
 #define TRACE_MAGIC   "LMPITRC1"
 #define TRACE_NO_COMM 0 /* the first communicator is 1 */
 
-enum trace_record { TRACE_CALL = 1, TRACE_COMM = 2, TRACE_END = 3 };
+enum trace_record {
+	TRACE_CALL = 1,
+	TRACE_COMM = 2,
+	TRACE_END = 3,
+	TRACE_START = 4,
+	TRACE_DONE = 5
+};
 
 /* ---- for the generated wrappers -------------------------------------------- */
 
@@ -40,6 +50,9 @@ struct trace_call {
 	MPI_Comm comm; /* MPI_COMM_NULL: none */
 	int peer, tag;
 	uint64_t out, in;
+	MPI_Request began; /* MPI_REQUEST_NULL: none */
+	struct trace_watch *watch;
+	int watched;
 };
 
 extern const char *const trace_names[];
@@ -47,6 +60,9 @@ extern const int trace_nnames;
 
 void trace_begin(struct trace_call *c, int name);
 void trace_end(struct trace_call *c);
+/* Around a call that completes requests: those of non-blocking collectives among them. */
+void trace_watch(struct trace_call *c, int n, const MPI_Request request[]);
+void trace_completed(struct trace_call *c, const MPI_Request request[]);
 /* After MPI_Init: who am I; before MPI_Finalize: the file ends. */
 void trace_open(void);
 void trace_close(void);

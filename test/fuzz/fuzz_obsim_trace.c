@@ -5,6 +5,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What the replayer relies on. */
+static void
+check(const struct obs_trace *t)
+{
+	uint32_t starts = 0;
+	for (size_t i = 0; i < t->steps; i++) {
+		const struct obs_step *s = &t->step[i];
+		bool one = s->kind == OBS_COMPUTE || s->kind == OBS_WAIT;
+		if (one ? s->rank != OBS_EVERY && s->rank >= t->ranks
+			: s->root >= t->ranks || s->op >= COLL_OP_COUNT)
+			abort();
+		if (s->kind == OBS_START && s->number != starts++)
+			abort();
+		if (s->kind == OBS_WAIT && s->number >= starts)
+			abort();
+	}
+	if (starts != t->starts)
+		abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -12,15 +32,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool ok = obs_trace_text(&t, (const char *)data, size);
 	if (ok == (*t.why != 0) || (ok && !t.ranks))
 		abort();
-	for (size_t i = 0; ok && i < t.steps; i++)
-		if (t.step[i].call ? t.step[i].root >= t.ranks || t.step[i].op >= COLL_OP_COUNT
-				   : t.step[i].rank != OBS_EVERY && t.step[i].rank >= t.ranks)
-			abort();
+	if (ok)
+		check(&t);
 	obs_trace_free(&t);
 	const void *file[] = {data};
 	ok = obs_trace_mpi(&t, file, &size, 1);
 	if (ok == (*t.why != 0))
 		abort();
+	if (ok)
+		check(&t);
 	obs_trace_free(&t);
 	return 0;
 }

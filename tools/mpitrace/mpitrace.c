@@ -84,6 +84,9 @@ print(const struct mpitrace *t, const struct mpitrace_record *r, uint64_t *now_n
 		printf("%u %.3f communicator %" PRIu64 " size %" PRIu64, t->rank,
 		       (double)*now_ns / 1e3, r->comm, r->nlocal);
 		printf(r->nremote ? " remote %" PRIu64 "\n" : "\n", r->nremote);
+	} else if (r->type == MPITRACE_START || r->type == MPITRACE_DONE) {
+		printf("%u %.3f request %" PRIu64 " %s\n", t->rank, (double)*now_ns / 1e3,
+		       r->request, r->type == MPITRACE_START ? "begun" : "completed");
 	} else if (r->type == MPITRACE_CALL) {
 		printf("%u %.3f %s %.3f comm %" PRIu64 " peer %" PRId64 " tag %" PRId64
 		       " out %" PRIu64 " in %" PRIu64 "\n",

@@ -114,6 +114,21 @@ communicator(struct mpitrace *t, struct mpitrace_record *r)
 	return why ? why : group(t, &r->nremote);
 }
 
+/* Of a non-blocking collective, begun or completed by the call before. */
+static const char *
+request(struct mpitrace *t, struct mpitrace_record *r, bool start)
+{
+	if (!number(t, &r->request))
+		return "a request is cut";
+	if (!t->called)
+		return "a request behind no call";
+	if (start ? r->request != t->nrequests + 1 : r->request < 1 || r->request > t->nrequests)
+		return start ? "requests are not numbered one after another"
+			     : "a request ends that has not begun";
+	t->nrequests += start;
+	return NULL;
+}
+
 int
 mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, size_t *at)
 {
@@ -130,6 +145,8 @@ mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, s
 		*why = call(t, r);
 	else if (type == MPITRACE_COMM)
 		*why = communicator(t, r);
+	else if (type == MPITRACE_START || type == MPITRACE_DONE)
+		*why = request(t, r, type == MPITRACE_START);
 	else if (type != MPITRACE_END)
 		*why = "no such record";
 	else if (!number(t, &r->compute_ns))
@@ -137,6 +154,7 @@ mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, s
 	else
 		t->ended = true;
 	r->type = (enum mpitrace_type)type;
+	t->called = type == MPITRACE_CALL || type == MPITRACE_START || type == MPITRACE_DONE;
 	return *why ? -1 : 1;
 }
 

@@ -19,11 +19,17 @@ struct mpitrace {
 	char (*name)[MPITRACE_NAME_MAX];
 	/* private */
 	const uint8_t *at, *begin, *end;
-	uint64_t ncomms;
-	bool ended;
+	uint64_t ncomms, nrequests;
+	bool ended, called; /* called: a call, and what belongs to it, is what was read last */
 };
 
-enum mpitrace_type { MPITRACE_CALL = 1, MPITRACE_COMM = 2, MPITRACE_END = 3 };
+enum mpitrace_type {
+	MPITRACE_CALL = 1,
+	MPITRACE_COMM = 2,
+	MPITRACE_END = 3,
+	MPITRACE_START = 4, /* the call before has begun this request */
+	MPITRACE_DONE = 5,  /* and this one has completed it */
+};
 struct mpitrace_record {
 	enum mpitrace_type type;
 	uint64_t compute_ns, inside_ns; /* END: compute only */
@@ -32,6 +38,7 @@ struct mpitrace_record {
 	int64_t peer, tag;
 	uint64_t out, in;
 	uint64_t nlocal, nremote; /* COMM */
+	uint64_t request;	  /* START, DONE: from 1 on */
 };
 
 /* The head of a file.  NULL, or what is wrong with it.  mpitrace_done() frees names. */

@@ -3,3 +3,4 @@ $(call prog,obsim,tools/obsim/obsim.c libmpi/coll/rules.c $(OBSIM),ocs coll base
 $(call fuzz,fuzz_obsim_trace,test/fuzz/fuzz_obsim_trace.c $(OBSIM),ocs coll base)
 $(call fuzz,fuzz_lmpi_rules,test/fuzz/fuzz_lmpi_rules.c libmpi/coll/rules.c,coll base)
 $(call unit,test_lmpi_rules,test/unit/test_lmpi_rules.c libmpi/coll/rules.c,coll base)
+$(call unit,test_obsim,test/unit/test_obsim.c $(filter-out tools/obsim/obsim.c,$(OBSIM)),ocs coll base)

@@ -1,24 +1,37 @@
-/* Traces of libmpitrace: the collective calls on communicators of all processes. */
+/* Traces of libmpitrace: the collective calls on communicators of all processes.  Each rank's file
+ * is read from one of them to the next; what lies between is computing and waiting of that rank. */
 #include "read.h"
 #include "trace.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A request that is under way, of a call that is replayed. */
+struct under_way {
+	uint64_t request;
+	uint32_t number;
+};
+
 struct rank_file {
 	struct mpitrace t;
+	uint32_t rank;
 	uint64_t whole[64]; /* communicators of all processes */
 	uint32_t wholes;
-	double compute_s; /* since the last call that is replayed */
+	double compute_s; /* since the last step of this rank */
+	double inside_s;  /* of the last call: computing, unless it has completed something */
 	struct mpitrace_record r;
 	enum coll_op op; /* COLL_OP_COUNT: the file is over */
+	bool start;
+	struct under_way way[OBS_OPEN_MAX];
+	uint32_t ways;
 	bool open;
 };
 
-/* Blocking forms, also those of large counts. */
+/* Blocking forms and, with an I before, the others; also those of large counts. */
 static enum coll_op
-op_of(const char *name)
+op_of(const char *name, bool *start)
 {
 	static const struct {
 		const char *name;
@@ -45,9 +58,17 @@ op_of(const char *name)
 	size_t len = strlen(name);
 	if (len > 2 && !strcmp(name + len - 2, "_c"))
 		len -= 2;
-	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-		if (strlen(table[i].name) == len && !strncmp(table[i].name, name, len))
+	*start = !strncmp(name, "MPI_I", 5) && islower((unsigned char)name[5]);
+	size_t skip = *start ? 5 : 4; /* an MPI_Ibcast is a Bcast */
+	if (strncmp(name, "MPI_", 4) != 0 || len <= skip)
+		return COLL_OP_COUNT;
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+		const char *of = table[i].name + 4;
+		if (strlen(of) == len - skip &&
+		    toupper((unsigned char)name[skip]) == (unsigned char)*of &&
+		    !strncmp(of + 1, name + skip + 1, len - skip - 1))
 			return table[i].op;
+	}
 	return COLL_OP_COUNT;
 }
 
@@ -60,28 +81,105 @@ is_whole(const struct rank_file *f, uint64_t comm)
 	return false;
 }
 
+static bool
+step(struct obs_trace *t, const struct obs_step *s)
+{
+	if (t->steps == OBS_STEPS_MAX)
+		return false;
+	if (t->steps == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+		struct obs_step *more = realloc(t->step, room * sizeof *more);
+		if (!more)
+			return false;
+		t->step = more;
+		t->room = room;
+	}
+	t->step[t->steps++] = *s;
+	return true;
+}
+
+static bool
+computed(struct obs_trace *t, struct rank_file *f)
+{
+	struct obs_step s = {.kind = OBS_COMPUTE, .rank = f->rank, .s = f->compute_s};
+	f->compute_s = 0;
+	return s.s <= 0 || step(t, &s);
+}
+
+/* The request of a call that is replayed is complete here. */
+static bool
+completed(struct obs_trace *t, struct rank_file *f)
+{
+	for (uint32_t i = 0; i < f->ways; i++) {
+		if (f->way[i].request != f->r.request)
+			continue;
+		struct obs_step s = {.kind = OBS_WAIT, .rank = f->rank, .number = f->way[i].number};
+		f->way[i] = f->way[--f->ways];
+		f->inside_s = 0;
+		return computed(t, f) && step(t, &s);
+	}
+	return true;
+}
+
+static void
+communicator(struct rank_file *f)
+{
+	if (f->r.nlocal == f->t.size && !f->r.nremote && f->wholes < 64)
+		f->whole[f->wholes++] = f->r.comm;
+}
+
+/* Is it a call that is replayed?  A non-blocking one says behind itself which request is its. */
+static bool
+replayed(struct rank_file *f)
+{
+	bool start = false;
+	enum coll_op op = f->r.type == MPITRACE_CALL ? op_of(f->r.name, &start) : COLL_OP_COUNT;
+	if (op == COLL_OP_COUNT || !is_whole(f, f->r.comm))
+		return false;
+	f->op = op;
+	f->start = start;
+	return true;
+}
+
+static const char *
+start(const struct obs_trace *t, struct rank_file *f)
+{
+	const char *why = NULL;
+	struct mpitrace_record r;
+	size_t at;
+	if (mpitrace_next(&f->t, &r, &why, &at) < 0)
+		return why;
+	if (r.type != MPITRACE_START)
+		return "a non-blocking call without its request";
+	if (f->ways == OBS_OPEN_MAX)
+		return "too many calls under way";
+	f->way[f->ways++] = (struct under_way){r.request, t->starts};
+	return NULL;
+}
+
 /* Go on to the next call that is replayed. */
 static const char *
-advance(struct rank_file *f)
+advance(struct obs_trace *t, struct rank_file *f)
 {
 	const char *why = NULL;
 	size_t at;
 	int more;
-	f->compute_s = 0;
 	while ((more = mpitrace_next(&f->t, &f->r, &why, &at)) > 0) {
-		f->compute_s += (double)f->r.compute_ns * 1e-9;
-		if (f->r.type == MPITRACE_COMM && f->r.nlocal == f->t.size && !f->r.nremote &&
-		    f->wholes < 64)
-			f->whole[f->wholes++] = f->r.comm;
-		if (f->r.type != MPITRACE_CALL)
+		if (f->r.type == MPITRACE_DONE) {
+			if (!completed(t, f))
+				return "too many calls";
 			continue;
-		f->op = op_of(f->r.name);
-		if (f->op < COLL_OP_COUNT && is_whole(f, f->r.comm))
-			return NULL;
-		f->compute_s += (double)f->r.inside_ns * 1e-9;
+		}
+		f->compute_s += (double)f->r.compute_ns * 1e-9 + f->inside_s;
+		f->inside_s = 0;
+		if (f->r.type == MPITRACE_COMM)
+			communicator(f);
+		if (replayed(f))
+			return !computed(t, f) ? "too many calls" : f->start ? start(t, f) : NULL;
+		f->inside_s = (double)f->r.inside_ns * 1e-9;
 	}
 	f->op = COLL_OP_COUNT;
-	return more < 0 ? why : NULL;
+	return more < 0 ? why : computed(t, f) ? NULL : "too many calls";
 }
 
 static uint64_t
@@ -110,29 +208,20 @@ static const char *
 next_call(struct obs_trace *t, struct rank_file *f, uint32_t files, bool *over)
 {
 	for (uint32_t r = 0; r < files; r++) {
-		const char *why = advance(&f[r]);
+		const char *why = advance(t, &f[r]);
 		if (why)
 			return why;
 	}
-	for (uint32_t r = 0; r < files; r++) {
-		struct obs_step s = {.rank = r, .s = f[r].compute_s};
-		if (f[r].op != f[0].op)
+	for (uint32_t r = 0; r < files; r++)
+		if (f[r].op != f[0].op || (f[r].op != COLL_OP_COUNT && f[r].start != f[0].start))
 			return "the ranks do not make the same collective calls";
-		if (s.s > 0 && !(t->steps < OBS_STEPS_MAX))
-			return "too many calls";
-		if (t->steps + 2 > t->room) {
-			t->room = t->room ? 2 * t->room : 64;
-			struct obs_step *more = realloc(t->step, t->room * sizeof *more);
-			if (!more)
-				return "out of memory";
-			t->step = more;
-		}
-		t->step[t->steps++] = s;
-	}
 	*over = f[0].op == COLL_OP_COUNT;
 	if (*over)
 		return NULL;
-	struct obs_step s = {.call = true, .op = f[0].op, .bytes = bytes(t, f, files)};
+	struct obs_step s = {.kind = f[0].start ? OBS_START : OBS_CALL,
+			     .op = f[0].op,
+			     .bytes = bytes(t, f, files),
+			     .number = f[0].start ? t->starts++ : 0};
 	if (s.bytes > OBS_BYTES_MAX)
 		return "a call of more bytes than there are";
 	bool rooted = s.op == COLL_BCAST || s.op == COLL_REDUCE || s.op == COLL_GATHER ||
@@ -140,8 +229,7 @@ next_call(struct obs_trace *t, struct rank_file *f, uint32_t files, bool *over)
 	if (rooted && (f[0].r.peer < 0 || f[0].r.peer >= t->ranks))
 		return "a root that is no rank";
 	s.root = rooted ? (uint32_t)f[0].r.peer : 0;
-	t->step[t->steps++] = s;
-	return NULL;
+	return step(t, &s) ? NULL : "too many calls";
 }
 
 static const char *
@@ -157,6 +245,7 @@ open_all(struct rank_file *f, const void *const data[], const size_t len[], uint
 			return why;
 		}
 		f[head.rank].t = head;
+		f[head.rank].rank = head.rank;
 		f[head.rank].open = true;
 	}
 	return NULL;

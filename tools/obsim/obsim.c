@@ -12,6 +12,7 @@
  *   -n BYTES     only this size (without a trace)
  *   --paper      one gamma more a call, as Table 4 of the paper counts
  *   --foresight  the next call is known when one ends: circuits move during computation
+ *   --blocking   non-blocking calls are waited for where they begin: what overlap is worth
  *   --calls      a line for every call
  *   --rules FILE selection rules (JSON)  --json
  *   --plan-time  how long planning takes, for -p nodes, by the clock of this machine
@@ -123,7 +124,7 @@ static const struct {
 static double
 played_s(const struct options *o, enum ocs_algorithm a, enum obs_mode_name mode, double n)
 {
-	struct obs_step step = {.call = true,
+	struct obs_step step = {.kind = OBS_CALL,
 				.op = paper[a].op,
 				.bytes = (uint64_t)(paper[a].whole ? n : n / o->p)};
 	snprintf(step.algorithm, sizeof step.algorithm, "%s", paper[a].name);
@@ -204,14 +205,19 @@ calls(const struct obs_report *r, bool json)
 	for (uint64_t i = 0; i < r->calls; i++) {
 		const struct obs_call_line *l = &r->line[i];
 		printf(json ? "%s\n    {\"op\": \"%s\", \"algorithm\": \"%s\", \"reversed\": %s, "
-			      "\"bytes\": %" PRIu64 ", \"start_s\": %.9f, \"took_s\": %.9f, "
+			      "\"blocking\": %s, \"bytes\": %" PRIu64
+			      ", \"start_s\": %.9f, \"took_s\": %.9f, "
 			      "\"set_ups\": %u, \"hits\": %u, \"packets\": %u}"
-			    : "%s  %-14s %-20s %-9s %10" PRIu64 " B  at %.6f  took %.6f  set up %u"
+			    : "%s  %-14s %-20s %-9s%-12s %10" PRIu64
+			      " B  at %.6f  took %.6f  set up %u"
 			      "  hits %u  packets %u\n",
 		       json && i ? "," : "", coll_op_name(l->op), l->algorithm,
 		       json	     ? l->reversed ? "true" : "false"
 		       : l->reversed ? "reversed"
 				     : "",
+		       json	  ? l->start ? "false" : "true"
+		       : l->start ? "non-blocking"
+				  : "",
 		       l->bytes, l->start_s, l->took_s, l->r.orders, l->r.hits, l->r.packets);
 	}
 }
@@ -381,7 +387,8 @@ rules(struct options *o, const char *path)
 
 static const char usage_text[] =
 	"usage: obsim [-p NODES] [-k PORTS[,PORTS...]] [-a S] [-b S] [-g S] [-A S] [-B S]\n"
-	"             [-m MODE] [-n BYTES] [--paper] [--foresight] [--calls] [--rules FILE]\n"
+	"             [-m MODE] [-n BYTES] [--paper] [--foresight] [--blocking] [--calls] [--rules "
+	"FILE]\n"
 	"             [--plan-time] [--json] [--list] [TRACE | RANK0 RANK1 ...]\n";
 
 static void
@@ -433,16 +440,13 @@ int
 main(int argc, char **argv)
 {
 	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
-	int paper_too = 0, foresight = 0, each = 0, json = 0, timing = 0;
-	const struct option longs[] = {{"json", no_argument, &json, 1},
-				       {"paper", no_argument, &paper_too, 1},
-				       {"foresight", no_argument, &foresight, 1},
-				       {"calls", no_argument, &each, 1},
-				       {"plan-time", no_argument, &timing, 1},
-				       {"rules", required_argument, NULL, 'r'},
-				       {"list", no_argument, NULL, 'l'},
-				       {"help", no_argument, NULL, 'h'},
-				       {0}};
+	int paper_too = 0, foresight = 0, blocking = 0, each = 0, json = 0, timing = 0;
+	const struct option longs[] = {
+		{"json", no_argument, &json, 1},	   {"paper", no_argument, &paper_too, 1},
+		{"foresight", no_argument, &foresight, 1}, {"blocking", no_argument, &blocking, 1},
+		{"calls", no_argument, &each, 1},	   {"plan-time", no_argument, &timing, 1},
+		{"rules", required_argument, NULL, 'r'},   {"list", no_argument, NULL, 'l'},
+		{"help", no_argument, NULL, 'h'},	   {0}};
 	o.s.k = 2;
 	o.s.costs = (struct ocs_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)
@@ -450,6 +454,7 @@ main(int argc, char **argv)
 			option(&o, c);
 	o.s.paper = paper_too;
 	o.s.foresight = foresight;
+	o.s.blocking = blocking;
 	o.calls = each;
 	o.json = json;
 	if (timing)

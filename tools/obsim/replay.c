@@ -23,8 +23,13 @@ struct replayer {
 	uint32_t *ports;
 	struct ocs_slot *spare; /* slots as a candidate leaves them */
 	struct ocs_slot *best;
-	double *now_s, *left_s; /* [ranks] clock; end of the last call */
+	/* [ranks] clock; when the last call began, and was over */
+	double *now_s, *begin_s, *left_s;
 	double *try_s, *best_s, *computed_s;
+	struct under_way {
+		uint32_t number, waits; /* ranks that have yet to wait; 0: free */
+		double *over_s;		/* [ranks] */
+	} way[OBS_OPEN_MAX + 1];
 	struct obs_report *r;
 };
 
@@ -195,8 +200,8 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 	struct ocs_slots slots = p->slots;
 	slots.slot = p->spare;
 	memcpy(p->spare, p->slots.slot, (size_t)slots.nodes * slots.stride * sizeof *p->spare);
-	struct obs_when w = {.announce_s = p->s->foresight ? p->left_s : p->now_s,
-			     .start_s = p->now_s,
+	struct obs_when w = {.announce_s = p->s->foresight ? p->left_s : p->begin_s,
+			     .start_s = p->begin_s,
 			     .finish_s = p->try_s};
 	r = obs_call_run(&call, &m, &slots, &costs, NULL, &w);
 	p->slots.clock = slots.clock;
@@ -226,6 +231,41 @@ better(const struct obs_result *a, const struct obs_result *b)
 	return a->orders < b->orders;
 }
 
+/* A non-blocking call goes on: when it is over at each rank, for who waits. */
+static bool
+goes_on(struct replayer *p, uint32_t number)
+{
+	for (size_t i = 0; i < sizeof p->way / sizeof p->way[0]; i++) {
+		struct under_way *u = &p->way[i];
+		if (u->waits)
+			continue;
+		if (!u->over_s)
+			u->over_s = take(p->t->ranks, sizeof(double));
+		u->number = number;
+		u->waits = p->t->ranks;
+		memcpy(u->over_s, p->left_s, p->t->ranks * sizeof(double));
+		return true;
+	}
+	return false;
+}
+
+static void
+waits(struct replayer *p, const struct obs_step *s)
+{
+	uint32_t from = s->rank == OBS_EVERY ? 0 : s->rank;
+	uint32_t to = s->rank == OBS_EVERY ? p->t->ranks : s->rank + 1;
+	for (size_t i = 0; i < sizeof p->way / sizeof p->way[0]; i++) {
+		struct under_way *u = &p->way[i];
+		if (!u->waits || u->number != s->number)
+			continue;
+		for (uint32_t r = from; r < to; r++) {
+			p->now_s[r] = u->over_s[r] > p->now_s[r] ? u->over_s[r] : p->now_s[r];
+			u->waits--;
+		}
+		return;
+	}
+}
+
 static bool
 one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *next)
 {
@@ -234,6 +274,9 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 	struct obs_result best = {.end_s = -1};
 	struct obs_call_line *line = &p->r->line[p->r->calls++];
 	uint32_t n = candidates(p, &a, next != NULL, c), won = 0;
+	bool start = s->kind == OBS_START && !p->s->blocking;
+	for (uint32_t r = 0; r < p->t->ranks; r++)
+		p->begin_s[r] = p->now_s[r] > p->left_s[r] ? p->now_s[r] : p->left_s[r];
 	for (uint32_t i = 0; i < n; i++) {
 		struct obs_result r = attempt(p, &c[i], next);
 		if (better(&r, &best)) {
@@ -251,11 +294,16 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 	if (p->s->paper && p->s->mode != OBS_IDEAL)
 		extra = p->s->costs.gamma_s;
 	for (uint32_t r = 0; r < p->t->ranks; r++) {
-		in = p->now_s[r] > in ? p->now_s[r] : in;
-		p->left_s[r] = p->now_s[r] = p->best_s[r] + extra;
+		in = p->begin_s[r] > in ? p->begin_s[r] : in;
+		p->left_s[r] = p->best_s[r] + extra;
+		if (!start)
+			p->now_s[r] = p->left_s[r];
 	}
+	if (start && !goes_on(p, s->number))
+		return false;
 	*line = (struct obs_call_line){.op = s->op,
 				       .reversed = c[won].args.reversed,
+				       .start = start,
 				       .bytes = s->bytes,
 				       .start_s = in,
 				       .took_s = best.end_s + extra - in,
@@ -273,7 +321,7 @@ static const struct obs_step *
 next_call(const struct obs_trace *t, size_t i)
 {
 	while (++i < t->steps)
-		if (t->step[i].call)
+		if (t->step[i].kind == OBS_CALL || t->step[i].kind == OBS_START)
 			return &t->step[i];
 	return NULL;
 }
@@ -284,9 +332,13 @@ play(struct replayer *p)
 	const struct obs_trace *t = p->t;
 	for (size_t i = 0; i < t->steps; i++) {
 		const struct obs_step *s = &t->step[i];
-		if (s->call) {
+		if (s->kind == OBS_CALL || s->kind == OBS_START) {
 			if (!one_call(p, s, next_call(t, i)))
 				return false;
+			continue;
+		}
+		if (s->kind == OBS_WAIT) {
+			waits(p, s);
 			continue;
 		}
 		uint32_t from = s->rank == OBS_EVERY ? 0 : s->rank;
@@ -297,8 +349,11 @@ play(struct replayer *p)
 		}
 	}
 	for (uint32_t r = 0; r < t->ranks; r++) {
+		/* also what nobody has waited for comes to its end */
 		if (p->now_s[r] > p->r->total_s)
 			p->r->total_s = p->now_s[r];
+		if (p->left_s[r] > p->r->total_s)
+			p->r->total_s = p->left_s[r];
 		if (p->computed_s[r] > p->r->compute_s)
 			p->r->compute_s = p->computed_s[r];
 	}
@@ -322,6 +377,7 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	p.best = take(slots, sizeof *p.best);
 	ocs_slots_clear(&p.slots);
 	p.now_s = take(n, sizeof(double));
+	p.begin_s = take(n, sizeof(double));
 	p.left_s = take(n, sizeof(double));
 	p.try_s = take(n, sizeof(double));
 	p.best_s = take(n, sizeof(double));
@@ -332,7 +388,10 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	free(p.spare);
 	free(p.best);
 	free(p.now_s);
+	free(p.begin_s);
 	free(p.left_s);
+	for (size_t i = 0; i < sizeof p.way / sizeof p.way[0]; i++)
+		free(p.way[i].over_s);
 	free(p.try_s);
 	free(p.best_s);
 	free(p.computed_s);

@@ -31,13 +31,14 @@ struct obs_setting {
 	struct ocs_costs costs;
 	bool paper;	/* one gamma more a call: [OC] Table 4 counts it */
 	bool foresight; /* the next call is known when one ends: circuits move while all compute */
+	bool blocking;	/* non-blocking calls are waited for where they begin */
 	const struct coll_rules *rules;
 };
 
 struct obs_call_line {
 	enum coll_op op;
 	char algorithm[32];
-	bool reversed;
+	bool reversed, start; /* start: non-blocking */
 	uint64_t bytes;
 	double start_s, took_s; /* first in to last out, less what the last in waited for */
 	struct obs_result r;
@@ -49,7 +50,9 @@ struct obs_report {
 	struct obs_call_line *line; /* [calls] */
 };
 
-/* False: stuck or no algorithm, which must not be. */
+/* Calls take turns, as the conductor does one call of a job at a time: one that begins while
+ * another is under way begins, at each rank, when that is over there. False: stuck or no algorithm,
+ * which must not be. */
 bool obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_report *r);
 void obs_report_free(struct obs_report *r);
 

@@ -68,7 +68,7 @@ seconds(const char *text, double *v)
 static bool
 compute(struct reader *r)
 {
-	struct obs_step s = {.rank = OBS_EVERY};
+	struct obs_step s = {.kind = OBS_COMPUTE, .rank = OBS_EVERY};
 	uint64_t rank;
 	if (r->words < 2 || r->words > 3 || !seconds(r->word[r->words - 1], &s.s))
 		return fail(r, "compute [RANK] SECONDS");
@@ -81,19 +81,21 @@ compute(struct reader *r)
 }
 
 static bool
-call(struct reader *r, enum coll_op op)
+call(struct reader *r, enum obs_kind kind)
 {
-	struct obs_step s = {.call = true, .op = op};
-	uint32_t at = 1;
+	uint32_t at = kind == OBS_START;
+	enum coll_op op = at < r->words ? coll_op_of(r->word[at]) : COLL_OP_COUNT;
+	struct obs_step s = {.kind = kind, .op = op};
 	uint64_t v;
+	if (op == COLL_OP_COUNT)
+		return fail(r, "%.40s is no event", r->word[at < r->words ? at : 0]);
 	if (op == COLL_NEIGHBOR)
 		return fail(r, "neighbor has no graph here");
 	if (op != COLL_BARRIER) {
-		if (r->words < 2 || !number(r->word[1], OBS_BYTES_MAX, &s.bytes))
-			return fail(r, "%s wants its bytes", r->word[0]);
-		at = 2;
+		if (++at >= r->words || !number(r->word[at], OBS_BYTES_MAX, &s.bytes))
+			return fail(r, "%s wants its bytes", coll_op_name(op));
 	}
-	for (; at < r->words; at++) {
+	for (at++; at < r->words; at++) {
 		const char *w = r->word[at];
 		if (!strncmp(w, "root=", 5) && number(w + 5, r->t->ranks - 1, &v)) {
 			s.root = (uint32_t)v;
@@ -152,8 +154,31 @@ event(struct reader *r)
 	}
 	if (!strcmp(what, "end"))
 		return r->words == 1 ? end_repeat(r) : fail(r, "end stands alone");
-	enum coll_op op = coll_op_of(what);
-	return op < COLL_OP_COUNT ? call(r, op) : fail(r, "%.40s is no event", what);
+	if (!strcmp(what, "wait")) {
+		const struct obs_step s = {.kind = OBS_WAIT, .rank = OBS_EVERY};
+		return r->words == 1 ? add(r->t, &s) || fail(r, "too long a trace")
+				     : fail(r, "wait stands alone");
+	}
+	return call(r, strcmp(what, "start") ? OBS_CALL : OBS_START);
+}
+
+/* Which wait is for which start: known when repeats are written out. */
+static bool
+pair(struct reader *r)
+{
+	uint32_t waits = 0;
+	for (size_t i = 0; i < r->t->steps; i++) {
+		struct obs_step *s = &r->t->step[i];
+		if (s->kind == OBS_START)
+			s->number = r->t->starts++;
+		else if (s->kind == OBS_WAIT)
+			s->number = waits++;
+		if (waits > r->t->starts)
+			return fail(r, "more waits than starts before them");
+		if (r->t->starts - waits > OBS_OPEN_MAX)
+			return fail(r, "more than %d starts at a time", OBS_OPEN_MAX);
+	}
+	return true;
 }
 
 static bool
@@ -197,7 +222,7 @@ obs_trace_text(struct obs_trace *t, const char *text, size_t len)
 	}
 	if (r.repeat)
 		return fail(&r, "a repeat without end");
-	return t->ranks ? true : fail(&r, "empty");
+	return t->ranks ? pair(&r) : fail(&r, "empty");
 }
 
 void

@@ -9,11 +9,15 @@
  *     bcast 12 root=0                   gather, allgather, scatter, alltoall, reduce_scatter;
  *     barrier                           of the vector for the rest
  *     allreduce 8 algorithm=ring        this one and no other
+ *     start allreduce 8                 non-blocking: goes on while ranks compute
+ *     wait                              each rank waits for the first start not waited for
  *     repeat 6 ... end                  not nested
  *     # ...                             a comment, also behind an event
  *
- * Traces of libmpitrace, one file a rank: blocking collective calls on communicators of all
- * processes are replayed, the time in all others counts as computing.
+ * Traces of libmpitrace, one file a rank: collective calls on communicators of all processes are
+ * replayed, blocking and non-blocking ones; the time in all others counts as computing.  Time
+ * inside a call that completes a non-blocking one is waiting, and not counted; that of a test in
+ * vain is computing.  Persistent collectives and those between neighbours count as computing.
  *
  * Files come from anywhere: whatever does not hold is an error that says where. */
 #ifndef OBSIM_TRACE_H
@@ -26,10 +30,20 @@
 #define OBS_BYTES_MAX (1ull << 40)
 #define OBS_EVERY     UINT32_MAX
 
+#define OBS_OPEN_MAX 1024 /* non-blocking calls at a time */
+
+enum obs_kind {
+	OBS_COMPUTE,
+	OBS_CALL,  /* all ranks */
+	OBS_START, /* the same, non-blocking */
+	OBS_WAIT
+};
+
 struct obs_step {
-	bool call;
-	uint32_t rank; /* compute: whose */
-	double s;
+	enum obs_kind kind;
+	uint32_t rank;	 /* COMPUTE, WAIT: whose, or OBS_EVERY */
+	uint32_t number; /* START: from 0 on, in their order; WAIT: for which */
+	double s;	 /* COMPUTE */
 	enum coll_op op;
 	uint64_t bytes;
 	uint32_t root;
@@ -40,6 +54,7 @@ struct obs_trace {
 	uint32_t ranks;
 	struct obs_step *step;
 	size_t steps, room;
+	uint32_t starts;
 	char why[160];
 };
 

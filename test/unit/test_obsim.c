@@ -1,0 +1,278 @@
+/* Traces of obsim, written by hand and by libmpitrace, and what non-blocking calls cost in them. */
+#include "cmocka_all.h"
+
+#include "replay.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* alpha 1 ms, a byte 1 us, gamma 10 ms: a broadcast of 4000 B between two takes 15 ms from
+ * darkness. */
+static struct obs_setting
+setting(bool blocking, bool foresight)
+{
+	return (struct obs_setting){.mode = OBS_PIPELINED,
+				    .k = 2,
+				    .costs = {1e-3, 1e-6, 0.01, 2e-3, 1e-5, 0, 0},
+				    .blocking = blocking,
+				    .foresight = foresight};
+}
+
+static double
+total_s(const struct obs_trace *t, bool blocking, bool foresight)
+{
+	struct obs_setting s = setting(blocking, foresight);
+	struct obs_report r;
+	assert_true(obs_replay(t, &s, &r));
+	obs_report_free(&r);
+	return r.total_s;
+}
+
+static void
+near(double a, double b)
+{
+	if (a < b - 1e-9 || a > b + 1e-9)
+		fail_msg("%.9f, not %.9f", a, b);
+}
+
+static void
+test_overlap(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		double s, blocking_s;
+	} cases[] = {
+		{"bcast 4000\n", .015, .015},
+		/* hidden behind the computing, in part, not at all */
+		{"start bcast 4000\ncompute 1\nwait\n", 1, 1.015},
+		{"start bcast 4000\ncompute 0.005\nwait\n", .015, .020},
+		{"start bcast 4000\nwait\ncompute 0.005\n", .020, .020},
+		/* what nobody waits for comes to its end, too */
+		{"start bcast 4000\ncompute 0.005\n", .015, .020},
+		/* one rank has something to do */
+		{"start bcast 4000\ncompute 1 0.050\nwait\ncompute 0 0.010\n", .050, .065},
+		/* in turns: pipelined lets go of what was lit */
+		{"start bcast 4000\nstart bcast 4000\nwait\nwait\n", .030, .030},
+		{"start bcast 4000\nbcast 4000\nwait\n", .030, .030},
+		{"start bcast 4000\nstart bcast 4000\ncompute 0.020\nwait\nwait\n", .030, .050},
+		/* the first wait is for the first start */
+		{"start bcast 4000\nstart bcast 4000\nwait\ncompute 0.020\nwait\n", .035, .050},
+		{"repeat 3\nstart bcast 4000\ncompute 0.020\nwait\nend\n", .060, .105},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char text[512];
+		struct obs_trace t;
+		int n = snprintf(text, sizeof text, "ranks 2\n%s", cases[i].text);
+		printf("  %s", cases[i].text);
+		assert_true(obs_trace_text(&t, text, (size_t)n));
+		near(total_s(&t, false, false), cases[i].s);
+		near(total_s(&t, true, false), cases[i].blocking_s);
+		obs_trace_free(&t);
+	}
+}
+
+/* Circuits of the next call may be set from the end of the one before on, never earlier. */
+static void
+test_foresight(void **state)
+{
+	(void)state;
+	static const char text[] = "ranks 2\nstart bcast 4000\nstart bcast 4000\n"
+				   "compute 0.1\nwait\nwait\nbcast 4000\n";
+	struct obs_trace t;
+	assert_true(obs_trace_text(&t, text, sizeof text - 1));
+	near(total_s(&t, false, true), .105);
+	near(total_s(&t, true, true), .035 + .1);
+	obs_trace_free(&t);
+}
+
+static void
+test_refused(void **state)
+{
+	(void)state;
+	static const char *const cases[] = {
+		"ranks 2\nwait\n",
+		"ranks 2\nstart bcast 8\nwait\nwait\n",
+		"ranks 2\nrepeat 2\nstart bcast 8\nwait\nwait\nend\n",
+		"ranks 2\nwait 1\n",
+		"ranks 2\nstart\n",
+		"ranks 2\nstart bcast\n",
+		"ranks 2\nstart wait\n",
+		"ranks 2\nstart compute 1\n",
+		"ranks 2\nrepeat 1025\nstart bcast 8\nend\n",
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct obs_trace t;
+		printf("  case %zu\n", i);
+		assert_false(obs_trace_text(&t, cases[i], strlen(cases[i])));
+		assert_true(t.why[0]);
+		obs_trace_free(&t);
+	}
+}
+
+/* ---- files of libmpitrace */
+
+struct file {
+	uint8_t data[1024];
+	size_t len;
+};
+
+static void
+put(struct file *f, uint64_t v)
+{
+	do {
+		f->data[f->len++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+		v >>= 7;
+	} while (v);
+}
+
+enum { BCAST, IBCAST, WAITALL, TEST, IALLREDUCE, IGATHER, INEIGHBOR, NAMES };
+static const char *const name[NAMES] = {"MPI_Bcast",
+					"MPI_Ibcast",
+					"MPI_Waitall",
+					"MPI_Test",
+					"MPI_Iallreduce",
+					"MPI_Igatherv",
+					"MPI_Ineighbor_allgather"};
+
+static void
+begin(struct file *f, uint32_t rank)
+{
+	memcpy(f->data, "LMPITRC1", 8);
+	f->len = 8;
+	put(f, rank);
+	put(f, 2);
+	put(f, 0);
+	put(f, NAMES);
+	for (int i = 0; i < NAMES; i++) {
+		put(f, strlen(name[i]));
+		memcpy(f->data + f->len, name[i], strlen(name[i]));
+		f->len += strlen(name[i]);
+	}
+	static const uint8_t world[] = {2, 1, 2, 0, 1, 0}, self[] = {2, 2, 1, 0, 0};
+	memcpy(f->data + f->len, world, sizeof world);
+	f->len += sizeof world;
+	memcpy(f->data + f->len, self, sizeof self);
+	f->len += sizeof self;
+}
+
+/* What the program computed before it, and time inside, in ms; comm 1: both ranks, 2: one. */
+static void
+called(struct file *f, int what, uint64_t ms, uint64_t inside_ms, uint64_t comm)
+{
+	put(f, 1);
+	put(f, (uint64_t)what);
+	put(f, ms * 1000000);
+	put(f, inside_ms * 1000000);
+	put(f, comm);
+	put(f, comm ? 0 : 1); /* root 0, or none */
+	put(f, 1);
+	put(f, comm ? 4000 : 0);
+	put(f, 0);
+}
+
+static void
+request(struct file *f, bool start, uint64_t number)
+{
+	put(f, start ? 4 : 5);
+	put(f, number);
+}
+
+static void
+done(struct file *f)
+{
+	put(f, 3);
+	put(f, 0);
+}
+
+static bool
+parsed(struct obs_trace *t, const struct file f[2])
+{
+	const void *data[2] = {f[0].data, f[1].data};
+	const size_t len[2] = {f[0].len, f[1].len};
+	bool ok = obs_trace_mpi(t, data, len, 2);
+	if (!ok)
+		printf("  %s\n", t->why);
+	return ok;
+}
+
+static void
+test_traced(void **state)
+{
+	(void)state;
+	struct file f[2];
+	struct obs_trace t;
+	for (uint32_t r = 0; r < 2; r++) {
+		begin(&f[r], r);
+		called(&f[r], IBCAST, 1, 2, 1); /* its own time is not the model's: left out */
+		request(&f[r], true, 1);
+		called(&f[r], INEIGHBOR, 0, 0, 1); /* not replayed */
+		request(&f[r], true, 2);
+		called(&f[r], TEST, 3, 1, 0);	    /* in vain: computing */
+		called(&f[r], IALLREDUCE, 0, 0, 2); /* of one rank: computing */
+		request(&f[r], true, 3);
+		called(&f[r], WAITALL, 0, 5, 0);
+		request(&f[r], false, 2); /* only these: computing */
+		request(&f[r], false, 3);
+		if (r == 0) { /* one rank waits before the next call, the other behind it */
+			called(&f[r], WAITALL, 0, 50, 0);
+			request(&f[r], false, 1);
+		}
+		called(&f[r], BCAST, 4, 50, 1);
+		if (r == 1) {
+			called(&f[r], TEST, 0, 50, 0);
+			request(&f[r], false, 1);
+		}
+		called(&f[r], IGATHER, 2, 0, 1);
+		request(&f[r], true, 4);
+		called(&f[r], WAITALL, 30, 50, 0);
+		request(&f[r], false, 4);
+		done(&f[r]);
+	}
+	assert_true(parsed(&t, f));
+	assert_int_equal(t.starts, 2);
+	/* 1; bcast to 16; rank 0 computes 4 behind it, rank 1 up to 14; the next bcast from 20 on
+	 * for rank 0: to 35; 2; the gather is hidden in 30 */
+	near(total_s(&t, false, false), .067);
+	/* 1; to 16; 3 + 1 + 5 + 4 = 13 to 29; to 44; 2; to 61; 30 */
+	near(total_s(&t, true, false), .091);
+	obs_trace_free(&t);
+}
+
+static void
+test_traced_refused(void **state)
+{
+	(void)state;
+	for (int wrong = 0; wrong < 7; wrong++) {
+		struct file f[2];
+		struct obs_trace t;
+		for (uint32_t r = 0; r < 2; r++) {
+			begin(&f[r], r);
+			if (wrong == 1)
+				request(&f[r], true, 1); /* of no call */
+			called(&f[r], wrong == 2 && r ? BCAST : IBCAST, 0, 0, 1);
+			if (wrong == 6)
+				called(&f[r], TEST, 0, 0, 0);
+			if (wrong != 3 && !(wrong == 2 && r))
+				request(&f[r], true, wrong == 4 ? 2 : 1);
+			called(&f[r], TEST, 0, 0, 0);
+			if (wrong == 5)
+				request(&f[r], false, 7);
+			done(&f[r]);
+		}
+		printf("  case %d\n", wrong);
+		assert_int_equal(parsed(&t, f), wrong == 0);
+		obs_trace_free(&t);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_overlap),	       cmocka_unit_test(test_foresight),
+		cmocka_unit_test(test_refused),	       cmocka_unit_test(test_traced),
+		cmocka_unit_test(test_traced_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
