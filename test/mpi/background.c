@@ -1,5 +1,6 @@
 /* Messages move while their receiver computes, with LIBMPI_PROGRESS=thread: long ones, of
- * which the receiver has to ask for the data, a collective, and a window's target. */
+ * which the receiver has to ask for the data, a collective, and a window's target; and while
+ * their sender does: short ones, more than its receiver gives room or credit for at once. */
 #include "check.h"
 
 #include <time.h>
@@ -8,6 +9,8 @@
 #define BYTES	  (1 << 20)
 #define COMPUTE_S 0.6
 #define IN_TIME_S 0.3
+#define SHORT	  8192
+#define SHORTS	  512
 
 static int expected; /* the environment asks for the thread */
 
@@ -61,6 +64,30 @@ long_message(void)
 		MPI_Send(buf, BYTES, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
 		in_time("a send", t);
 	}
+}
+
+static void
+short_messages(void)
+{
+	char *buf = malloc((size_t)SHORT * SHORTS);
+	MPI_Request r[SHORTS];
+	double t;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	t = MPI_Wtime();
+	if (check_rank == 1) {
+		memset(buf, 1, (size_t)SHORT * SHORTS);
+		for (int i = 0; i < SHORTS; i++)
+			MPI_Isend(buf + (size_t)i * SHORT, SHORT, MPI_CHAR, 0, i, MPI_COMM_WORLD,
+				  &r[i]);
+		compute();
+		MPI_Waitall(SHORTS, r, MPI_STATUSES_IGNORE);
+	} else if (check_rank == 0) {
+		for (int i = 0; i < SHORTS; i++)
+			MPI_Recv(buf, SHORT, MPI_CHAR, 1, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		in_time("sends", t);
+	}
+	free(buf);
 }
 
 static void
@@ -119,6 +146,7 @@ main(int argc, char **argv)
 	start(&argc, &argv);
 	expected = how && !strcmp(how, "thread");
 	long_message();
+	short_messages();
 	collective();
 	window();
 	return finish();
