@@ -7,6 +7,7 @@
 #   ROUNDS (20)      of a session: a turn of each; ratios are taken in the round, medians printed
 #   SESSIONS (2)     times that all jobs are started anew     TURN_MS (15)  of a turn
 #   LIMIT_S (6)      of a turn; what has not come until then is "too slow", and not tried again
+#   START_S (60)     that a job may take to begin; MPICH's ranks spin, however many they are
 #   RANKS ("2 4 8")  of the collectives      MTUS ("1500 9000")  WHERE ("shm $MTUS")
 #   PEERS ("mpich openmpi"); "before" is libmpi as in the file BEFORE, a libmpi_abi.so.1
 #   PAIR, COLL       rows of pairs, of collectives: WHAT:BYTES, see mpibench.c

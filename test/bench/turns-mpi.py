@@ -10,7 +10,8 @@ rounds of each all jobs are started anew, SESSIONS (2) times, as the memory they
 a difference that stays with them.
 
 Who does not answer within LIMIT_S (6) is "too slow" for this and what is longer of its kind, and
-its job is started again for the rest.
+its job is started again for the rest.  A job that has not started after START_S (60) ends it all:
+more ranks than CPUs that spin, on a machine with other work, take long to begin.
 
 OUT gets the share of the cores' time the hypervisor kept, and a list of turns: session, round,
 contender, what, bytes, us (of rank 0), cpu_us and switches (of all ranks together)."""
@@ -27,7 +28,7 @@ import rounds
 TURN_MS = float(os.environ.get("TURN_MS", 15))
 SESSIONS = int(os.environ.get("SESSIONS", 2))
 LIMIT_S = float(os.environ.get("LIMIT_S", 6))
-START_S = 30
+START_S = float(os.environ.get("START_S", 60))
 
 
 class Job:
