@@ -122,7 +122,8 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 	    conf->nlights > RELAY_LIGHTS_MAX || !cluster_ok(conf))
 		return NULL;
 	struct relay_core *c = mem;
-	*c = (struct relay_core){.conf = *conf, .expiry_ns = BASE_NEVER_NS, .era = 1};
+	*c = (struct relay_core){
+		.conf = *conf, .expiry_ns = BASE_NEVER_NS, .half_ns = BASE_NEVER_NS, .era = 1};
 	if (!c->conf.connect_ns)
 		c->conf.connect_ns = 10 * BASE_S_NS;
 	if (!c->conf.retry_ns)
@@ -281,6 +282,7 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 	tick_paths(c);
 	untold_tick(c);
 	group_tick(c);
+	group_drain(c);
 	tell_tick(c);
 	stray_send(c);
 }

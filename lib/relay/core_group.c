@@ -5,8 +5,10 @@
 
 #include <stdio.h>
 
-#define RATE_NS	 BASE_MS_NS /* a trunk's rate is looked up that often */
-#define RATE_MIN 1u
+#define RATE_NS	    BASE_MS_NS /* a trunk's rate is looked up that often */
+#define RATE_MIN    1u
+#define HALF_LEAST  (RELAY_WEIGHT_MAX / 16) /* what is below it is as good as nothing */
+#define HALF_MAX_NS (500 * BASE_MS_NS)
 
 enum standing { NO_WAY, STANDBY, GOOD, LIGHT };
 
@@ -193,18 +195,79 @@ relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule
 	return RELAY_ERR_OK;
 }
 
-int
-relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns)
+/* ---- our own share --------------------------------------------------------- */
+
+/* What deals by measured rates sends a trunk little that measured little, and that one's window
+ * may be no larger than for this, if it learns it: our whole share at once would wait there for a
+ * round trip.  Taken away by halves it makes the others carry at most twice as much from one to the
+ * next, and slow start does as much in the two round trips between. */
+static bool
+goes_by_halves(const struct relay_core *c)
 {
-	see_time(c, now_ns);
-	if (weight > RELAY_WEIGHT_MAX || !c->conf.ncluster)
-		return RELAY_ERR_INVAL;
+	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
+		const struct job *j = &c->job[n];
+		for (uint32_t k = 0; j->used && k < j->nclients; k++)
+			if (j->group[k].n && j->group[k].policy == RELAY_POLICY_STRIPE)
+				return true;
+	}
+	return false;
+}
+
+/* Two of the longest round trips: one until all deal by the new weight, one for windows to grow. */
+static uint64_t
+half_ns(const struct relay_core *c)
+{
+	uint64_t most = 0;
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
+		const struct trunk *k = &c->trunk[t];
+		struct suci_path_info i;
+		if (k->used && k->up && suci_path_info(c->ep, k->path, &i))
+			most = base_max_ns(most, i.rtt_ns);
+	}
+	return base_min_ns(2 * most + BASE_MS_NS, HALF_MAX_NS);
+}
+
+static void
+tell_weight(struct relay_core *c, uint32_t weight)
+{
 	c->conf.cluster[c->conf.self].weight = (uint8_t)weight;
 	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
 		if (!c->job[n].used)
 			continue;
 		tell_procs(c, &c->job[n], PROC_TELL_RELAYS);
 		tell_trunks_relays(c, &c->job[n]);
+	}
+}
+
+void
+group_drain(struct relay_core *c)
+{
+	if (c->half_ns == BASE_NEVER_NS)
+		return;
+	if (c->now_ns >= c->half_ns) {
+		uint32_t half = c->conf.cluster[c->conf.self].weight / 2u;
+		bool last = half < HALF_LEAST;
+		tell_weight(c, last ? 0 : half);
+		c->half_ns = last ? BASE_NEVER_NS : base_add_ns(c->now_ns, half_ns(c));
+	}
+	if (c->half_ns != BASE_NEVER_NS)
+		wake_at(c, c->half_ns);
+}
+
+int
+relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	if (weight > RELAY_WEIGHT_MAX || !c->conf.ncluster)
+		return RELAY_ERR_INVAL;
+	if (!weight && c->half_ns != BASE_NEVER_NS)
+		return RELAY_ERR_OK; /* it does */
+	c->half_ns = BASE_NEVER_NS;
+	if (!weight && goes_by_halves(c)) {
+		c->half_ns = c->now_ns;
+		group_drain(c);
+	} else {
+		tell_weight(c, weight);
 	}
 	return RELAY_ERR_OK;
 }
@@ -222,7 +285,8 @@ relay_core_leave(struct relay_core *c, const char *why, uint64_t now_ns)
 uint64_t
 relay_core_quiet_ns(const struct relay_core *c, uint64_t now_ns)
 {
-	return c->held || now_ns < c->last_seg_ns ? 0 : now_ns - c->last_seg_ns;
+	bool not_yet = c->held || c->half_ns != BASE_NEVER_NS || now_ns < c->last_seg_ns;
+	return not_yet ? 0 : now_ns - c->last_seg_ns;
 }
 
 /* ---- out of reach ------------------------------------------------------------ */

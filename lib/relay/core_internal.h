@@ -205,6 +205,7 @@ struct relay_core {
 	uint64_t expiry_ns;
 	uint64_t held; /* in paths and strays */
 	uint64_t last_seg_ns;
+	uint64_t half_ns; /* our weight, on its way to 0, is halved; BASE_NEVER_NS: it is not */
 	uint32_t nstrays, free_stray;
 	uint32_t nlit;	    /* slots that are lit */
 	bool kept;	    /* the segment that is released next has become a stray */
@@ -331,6 +332,8 @@ group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, ui
 	out->light = false;
 	return true;
 }
+/* Our weight, if it is on its way to 0. */
+void group_drain(struct relay_core *c);
 /* Has anything changed in which clients the job can reach?  Notes it, for the next tick. */
 void group_look(struct relay_core *c, struct job *j);
 /* Is the client of the group out of reach for so long that the job is to end? */

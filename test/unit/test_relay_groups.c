@@ -318,6 +318,58 @@ changes_are_told(void **state)
 	finish(r);
 }
 
+/* The weight that process and trunk were told last. */
+static uint32_t
+weight_told(const struct relay *r, uint32_t proc, uint32_t trunk)
+{
+	struct relay_list to_proc, to_trunk;
+	size_t len = 0;
+	const uint8_t *note = last_note(r, proc, RELAY_NOTE_RELAYS, &len);
+	assert_non_null(note);
+	assert_int_equal(relay_list_decode(note, len, &to_proc), 0);
+	note = last_note(r, trunk, RELAY_NOTE_RELAYS, &len);
+	assert_non_null(note);
+	assert_int_equal(relay_list_decode(note, len, &to_trunk), 0);
+	assert_int_equal(to_proc.relay[to_proc.self].weight, to_trunk.relay[to_trunk.self].weight);
+	return to_proc.relay[to_proc.self].weight;
+}
+
+/* Under stripe a relay drains by halves, two round trips apart; meanwhile it is not called empty,
+ * and another weight ends it.  Elsewhere it drains at once. */
+static void
+drains_by_halves(void **state)
+{
+	(void)state;
+	static const uint32_t halves[] = {50, 25, 12, 6, 0, 0};
+	for (int stripe = 0; stripe < 2; stripe++) {
+		struct relay *r = new_relay(stripe ? RELAY_POLICY_STRIPE : RELAY_POLICY_DEST);
+		add_job(r, spec_one);
+		uint32_t p = connect_proc(r, &spec_one, 0, 0), t = connect_trunk(r, 1, 0);
+		tick(r);
+		assert_int_equal(weight_told(r, p, t), 100);
+		assert_int_equal(relay_core_set_weight(r->c, 0, r->ep.now), 0);
+		for (uint32_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
+			uint32_t now = stripe ? halves[i] : 0;
+			tick(r);
+			assert_int_equal(weight_told(r, p, t), now);
+			assert_int_equal(!relay_core_quiet_ns(r->c, r->ep.now + 1), now != 0);
+			/* Asked again, it goes on. */
+			assert_int_equal(relay_core_set_weight(r->c, 0, r->ep.now), 0);
+			tick(r);
+			assert_int_equal(weight_told(r, p, t), now);
+			r->ep.now += BASE_S_NS;
+		}
+		assert_int_equal(relay_core_set_weight(r->c, 100, r->ep.now), 0);
+		tick(r);
+		assert_int_equal(relay_core_set_weight(r->c, 0, r->ep.now), 0);
+		assert_int_equal(relay_core_set_weight(r->c, 70, r->ep.now), 0);
+		r->ep.now += BASE_S_NS;
+		tick(r);
+		assert_int_equal(weight_told(r, p, t), 70);
+		finish(r);
+	}
+}
+
 /* What a process says of another relay: of two notes the later counts, whichever comes last; that
  * a relay it does not know is lost, or itself, says nothing. */
 static void
@@ -439,12 +491,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(policies_pick),    cmocka_unit_test(custody_goes_over_the_other),
-		cmocka_unit_test(partition),	    cmocka_unit_test(relays_are_told),
+		cmocka_unit_test(policies_pick),
+		cmocka_unit_test(custody_goes_over_the_other),
+		cmocka_unit_test(partition),
+		cmocka_unit_test(relays_are_told),
 		cmocka_unit_test(changes_are_told),
+		cmocka_unit_test(drains_by_halves),
 		cmocka_unit_test(lost_is_told_in_order),
 		cmocka_unit_test(leaving_is_no_end),
-		cmocka_unit_test(custody_goes_to_the_process), cmocka_unit_test(cut_is_no_death),
+		cmocka_unit_test(custody_goes_to_the_process),
+		cmocka_unit_test(cut_is_no_death),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -309,9 +309,12 @@ void relay_core_end_all(struct relay_core *c, const char *why, uint64_t now_ns);
 int relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule,
 			  uint64_t now_ns);
 /* The share of this relay, 0 .. RELAY_WEIGHT_MAX.  0: it drains, and is used only where
- * there is no other; processes and the other clusters' relays are told.  0 or INVAL. */
+ * there is no other; processes and the other clusters' relays are told.  Where a job stripes, 0 is
+ * reached by halves, two round trips of the trunks apart, so that the others' windows grow with
+ * what they take over.  0 or INVAL. */
 int relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns);
-/* For how long it has been empty: nothing in custody, and no segment has come; 0: not. */
+/* For how long it has been empty: nothing in custody, and no segment has come; 0: not, or its
+ * weight is still on its way to 0. */
 uint64_t relay_core_quiet_ns(const struct relay_core *c, uint64_t now_ns);
 /* Close all paths and open and accept no more: this relay goes away, its jobs go on over the
  * others of its cluster.  Nothing is lost if it has drained first.  Only relay_core_tick(),
