@@ -161,7 +161,8 @@ coll_vector(uint64_t bytes)
 	X(impi_reduce_scatter) X(impi_scan) X(neighbor_linear)      \
 	X(inter_barrier) X(inter_bcast) X(inter_reduce) X(inter_allreduce)        \
 	X(inter_gather) X(inter_scatter) X(inter_allgather) X(inter_alltoall)     \
-	X(inter_reduce_scatter)
+	X(inter_reduce_scatter)                                                   \
+	X(reduce_graph) X(allreduce_graph) X(alltoall_ring)
 /* clang-format on */
 COLL_ALL(COLL_DECLARE)
 

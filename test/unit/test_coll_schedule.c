@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define P_MAX 33
+#define P_MAX 64
 #define ELEM  16 /* a 2x2 matrix of uint32_t, or four uint32_t */
 
 /* The graph of neighbor: to each of these offsets an edge, twice to the same process, to
@@ -517,6 +517,67 @@ test_every_algorithm(void **state)
 	print_message("%u cases\n", cases);
 }
 
+/* Of all processes together: how many others each speaks to. */
+static uint32_t
+neighbours(const struct coll_algorithm *alg, struct coll_args a)
+{
+	uint32_t most = 0;
+	size_t len = coll_arena_hint(&a);
+	void *arena = malloc(len);
+	for (a.rank = 0; a.rank < a.size; a.rank++) {
+		struct coll_schedule s;
+		bool met[P_MAX] = {false};
+		uint32_t n = 0;
+		assert_int_equal(coll_build(&s, &a, alg->name, arena, len), 0);
+		for (uint32_t i = 0; i < s.steps; i++) {
+			bool moves = s.step[i].kind == COLL_STEP_SEND ||
+				     s.step[i].kind == COLL_STEP_RECV;
+			n += moves && !met[s.step[i].peer];
+			met[s.step[i].peer] |= moves;
+		}
+		most = n > most ? n : most;
+	}
+	free(arena);
+	return most;
+}
+
+/* What keeps to a fixed graph does, for every number of processes, and gives the right result. */
+static void
+test_on_graph(void **state)
+{
+	(void)state;
+	static const struct {
+		enum coll_op op;
+		const char *name;
+		bool ring;
+	} on[] = {{COLL_BCAST, "graph", false},	    {COLL_REDUCE, "graph", false},
+		  {COLL_ALLREDUCE, "graph", false}, {COLL_ALLREDUCE, "ring", true},
+		  {COLL_ALLGATHER, "ring", true},   {COLL_ALLTOALL, "ring", true}};
+	size_t n;
+	const struct coll_algorithm *alg = coll_algorithms(&n);
+	for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
+		size_t at = 0;
+		while (at < n && (alg[at].op != on[i].op || strcmp(alg[at].name, on[i].name) != 0))
+			at++;
+		assert_true(at < n);
+		for (uint32_t p = 1; p <= P_MAX; p++)
+			for (uint32_t degree = 2; degree <= (on[i].ring ? 2 : 6); degree++) {
+				struct coll_args a = {.op = on[i].op,
+						      .size = p,
+						      .root = p / 3,
+						      .bytes = (uint64_t)ELEM * P_MAX,
+						      .elem = ELEM,
+						      .commutative = true,
+						      .degree = degree};
+				if (neighbours(&alg[at], a) > degree)
+					fail_msg("%s/%s p=%u: more than %u neighbours",
+						 coll_op_name(on[i].op), on[i].name, p, degree);
+				one_case(&alg[at], a, false, p & 1, degree & 1);
+				one_case(&alg[at], a, false, !(p & 1), !(degree & 1));
+			}
+	}
+}
+
 /* The IMPI profile: ranks interleaved over 2 to 9 clients in no order, roots that are
  * no masters, linear and tree, short and long. */
 static void
@@ -714,9 +775,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_algorithm),
-		cmocka_unit_test(test_impi_clients),
-		cmocka_unit_test(test_between_groups),
+		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_on_graph),
+		cmocka_unit_test(test_impi_clients),	cmocka_unit_test(test_between_groups),
 		cmocka_unit_test(test_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

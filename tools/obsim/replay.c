@@ -57,17 +57,15 @@ take(size_t n, size_t size)
 
 /* What [OC] takes for the operation, and for the rest what is nearest. */
 static const char *
-customary(enum coll_op op, uint32_t p, bool fixed_graph)
+customary(enum coll_op op, uint32_t p)
 {
 	bool power = !(p & (p - 1));
 	switch (op) {
 	case COLL_BARRIER:
 	case COLL_ALLREDUCE:
-		return "recursive_doubling";
 	case COLL_ALLGATHER:
-		return fixed_graph ? "ring" : "recursive_doubling";
+		return "recursive_doubling";
 	case COLL_BCAST:
-		return fixed_graph ? "graph" : "binomial";
 	case COLL_REDUCE:
 	case COLL_GATHER:
 	case COLL_SCATTER:
@@ -78,6 +76,15 @@ customary(enum coll_op op, uint32_t p, bool fixed_graph)
 		return NULL;
 	}
 }
+
+/* What keeps to the circuits of one fixed graph, and hops. */
+static const struct {
+	enum coll_op op;
+	const char *name;
+} on_graph[] = {
+	{COLL_BCAST, "graph"},	  {COLL_REDUCE, "graph"},   {COLL_ALLREDUCE, "graph"},
+	{COLL_ALLREDUCE, "ring"}, {COLL_ALLGATHER, "ring"}, {COLL_ALLTOALL, "ring"},
+};
 
 static uint32_t
 orders(const struct replayer *p, struct candidate *c, uint32_t n)
@@ -93,14 +100,20 @@ orders(const struct replayer *p, struct candidate *c, uint32_t n)
 }
 
 static uint32_t
-algorithms(const struct replayer *p, const struct obs_args *a, struct candidate *c)
+algorithms(const struct replayer *p, const struct obs_args *a, bool open, struct candidate *c)
 {
 	size_t count;
 	const struct coll_algorithm *alg = coll_algorithms(&count);
 	uint32_t n = 0;
 	if (p->s->mode != OBS_BEST || a->algorithm) {
-		c[0] = (struct candidate){.args = *a, .ahead = -1};
-		return 1;
+		c[n++] = (struct candidate){.args = *a, .ahead = -1};
+		bool hops = p->s->mode == OBS_STATIC && open;
+		for (size_t i = 0; hops && i < sizeof on_graph / sizeof on_graph[0]; i++)
+			if (on_graph[i].op == a->op) {
+				c[n] = c[0];
+				c[n++].args.algorithm = on_graph[i].name;
+			}
+		return n;
 	}
 	for (size_t i = 0; i < count && n < CANDIDATES_MAX / VARIANTS; i++)
 		if (alg[i].op == a->op && strcmp(alg[i].name, "inter") != 0 &&
@@ -118,9 +131,10 @@ keeps(enum obs_mode_name m)
 }
 
 static uint32_t
-candidates(const struct replayer *p, const struct obs_args *a, bool has_next, struct candidate *c)
+candidates(const struct replayer *p, const struct obs_args *a, bool open, bool has_next,
+	   struct candidate *c)
 {
-	uint32_t n = orders(p, c, algorithms(p, a, c)), m = n;
+	uint32_t n = orders(p, c, algorithms(p, a, open, c)), m = n;
 	bool packets = p->s->mode == OBS_HYBRID || p->s->mode == OBS_BEST;
 	if (p->s->mode == OBS_PACKETS)
 		c[0].light_from = UINT64_MAX;
@@ -164,7 +178,7 @@ static struct obs_args
 args_of(const struct replayer *p, const struct obs_step *s)
 {
 	struct obs_args a = {.op = s->op,
-			     .algorithm = customary(s->op, p->t->ranks, p->s->mode == OBS_STATIC),
+			     .algorithm = customary(s->op, p->t->ranks),
 			     .bytes = s->bytes,
 			     .p = p->t->ranks,
 			     .root = s->root,
@@ -273,7 +287,7 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 	struct obs_args a = args_of(p, s);
 	struct obs_result best = {.end_s = -1};
 	struct obs_call_line *line = &p->r->line[p->r->calls++];
-	uint32_t n = candidates(p, &a, next != NULL, c), won = 0;
+	uint32_t n = candidates(p, &a, !*s->algorithm && !p->s->rules, next != NULL, c), won = 0;
 	bool start = s->kind == OBS_START && !p->s->blocking;
 	for (uint32_t r = 0; r < p->t->ranks; r++)
 		p->begin_s[r] = p->now_s[r] > p->left_s[r] ? p->now_s[r] : p->left_s[r];

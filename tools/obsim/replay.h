@@ -6,15 +6,15 @@
 #include "call.h"
 #include "trace.h"
 
-#define OBS_MODES(X)                                                                      \
-	X(IDEAL, "ideal", "circuits cost nothing")                                        \
-	X(NAIVE, "naive", "a circuit for every message")                                  \
-	X(BATCHED, "batched", "as many as there are ports at a time")                     \
-	X(PIPELINED, "pipelined", "a port is re-aimed when its step ends")                \
-	X(CACHED, "cached", "pipelined; circuits stay, orders are reversed to meet them") \
-	X(HYBRID, "hybrid", "cached; packets where they are sooner there")                \
-	X(STATIC, "static", "algorithms of one fixed graph; messages hop")                \
-	X(BEST, "best", "hybrid, with any algorithm of the library")                      \
+#define OBS_MODES(X)                                                                           \
+	X(IDEAL, "ideal", "circuits cost nothing")                                             \
+	X(NAIVE, "naive", "a circuit for every message")                                       \
+	X(BATCHED, "batched", "as many as there are ports at a time")                          \
+	X(PIPELINED, "pipelined", "a port is re-aimed when its step ends")                     \
+	X(CACHED, "cached", "pipelined; circuits stay, orders are reversed to meet them")      \
+	X(HYBRID, "hybrid", "cached; packets where they are sooner there")                     \
+	X(STATIC, "static", "cached, or algorithms of one fixed graph, by which messages hop") \
+	X(BEST, "best", "hybrid, with any algorithm of the library")                           \
 	X(PACKETS, "packets", "no circuit at all")
 enum obs_mode_name {
 #define X(n, name, t) OBS_##n,

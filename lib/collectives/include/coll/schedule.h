@@ -148,7 +148,7 @@ struct coll_args {
 	/* What circuits make worth choosing; every process says the same. */
 	bool reversed; /* the distances of a tree or a doubling in the other order, where it has one
 			*/
-	uint32_t degree; /* bcast "graph": neighbours in the fixed graph; 0: 2 */
+	uint32_t degree; /* "graph": neighbours in the fixed graph; 0: 2 */
 	/* Rules before the built-in ones, or NULL. */
 	const struct coll_rules *rules;
 	/* Only for the profile of coll/impi.h. */
