@@ -15,6 +15,7 @@
 #define CHANNEL_MS  10000u
 #define ANSWER_MS   20000u
 #define CONNECT_MS  30000u
+#define GIVE_TRIES  5u
 #define SETTLE_MS   30u
 #define TAKE_OVER_MS 5000u
 #define ARP_WAIT_MS 10000u
@@ -30,7 +31,7 @@ struct pg_run {
 	uint32_t next_event;
 	uint64_t cut_end_ns[4]; /* private, global, mute, deafen; 0: not cut */
 	uint64_t room_end_ns, wrong_end_ns, replay_end_ns[PG_SIDES];
-	uint32_t answers;
+	uint32_t answers, breaks; /* since jobs were given; before */
 	bool disrupted; /* what is lost is no fault */
 };
 
@@ -105,10 +106,20 @@ is_up(const struct pg_run *r)
 	return true;
 }
 
+/* How often a channel broke by itself. */
+static uint32_t
+breaks(const struct pg_ctx *c)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < c->nchans; i++)
+		n += c->chan[i].lost;
+	return n;
+}
+
 static bool
 is_answered(const struct pg_run *r)
 {
-	return r->answers >= r->load->jobs * r->ctx->nchans;
+	return r->answers >= r->load->jobs * r->ctx->nchans || breaks(r->ctx) != r->breaks;
 }
 
 static bool
@@ -420,20 +431,36 @@ give_up(struct pg_run *r, const char *what)
 	return -1;
 }
 
+/* Each job to each primary relay.  A channel that was silent for long, because we or relayd did
+ * not get to run, breaks only now that both do, and what was written into it is lost with it. */
+static int
+give_jobs(struct pg_run *r)
+{
+	struct pg_ctx *c = r->ctx;
+	for (uint32_t i = 0; i < GIVE_TRIES; i++) {
+		if (!wait_for(r, is_up, CHANNEL_MS * c->patience))
+			return give_up(r, "relayd does not take the primary relay's TCP "
+					  "connection: is it in cluster.relays, before relayd?");
+		r->answers = 0;
+		r->breaks = breaks(c);
+		for (uint32_t j = 0; j < r->load->jobs; j++)
+			for (uint32_t s = 0; s < c->nchans; s++)
+				if (!pg_chan_job(&c->chan[s], r->world->job[j].table[s]))
+					return give_up(r, "the channel to relayd broke");
+		bool answered = wait_for(r, is_answered, ANSWER_MS * c->patience);
+		if (breaks(c) == r->breaks)
+			return answered ? 0 : give_up(r, "relayd does not answer to a job");
+	}
+	return give_up(r, "the channel to relayd broke again and again");
+}
+
 static int
 install(struct pg_run *r)
 {
 	struct pg_ctx *c = r->ctx;
-	if (!wait_for(r, is_up, CHANNEL_MS * c->patience))
-		return give_up(r, "relayd does not take the primary relay's TCP connection: is it "
-				  "in cluster.relays, before relayd?");
 	uint64_t t0 = c->net.now_ns;
-	for (uint32_t j = 0; j < r->load->jobs; j++)
-		for (uint32_t s = 0; s < c->nchans; s++)
-			if (!pg_chan_job(&c->chan[s], r->world->job[j].table[s]))
-				return give_up(r, "the channel to relayd broke");
-	if (!wait_for(r, is_answered, ANSWER_MS * c->patience))
-		return give_up(r, "relayd does not answer to a job");
+	if (give_jobs(r))
+		return -1;
 	uint32_t refused = 0;
 	for (uint32_t j = 0; j < r->load->jobs; j++)
 		refused += r->world->job[j].refused;
