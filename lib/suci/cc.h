@@ -64,6 +64,10 @@ struct suci_cc_ops {
 	/* cc->share is another: the window to begin with, if nothing was learned yet.  May be
 	 * NULL. */
 	void (*begin)(struct suci_cc *cc);
+	/* Packets had been too large for the way, which is why those given to lost() while holds
+	 * was set were: as before the first of them, with a window of as many bytes.  They were mtu
+	 * bytes and are conf.mtu now.  May be NULL: its window is no measurement. */
+	void (*shrunk)(struct suci_cc *cc, uint32_t mtu);
 };
 
 struct suci_cc_cubic {
@@ -133,11 +137,14 @@ struct suci_cc_bbr {
 
 struct suci_cc {
 	const struct suci_cc_ops *ops;
-	uint32_t window;   /* packets that may be in flight, >= 1 */
-	uint16_t queued;   /* samples in a row that waited in a queue, see suci_cc_queued() */
-	bool sharing;	   /* suci_cc_share() rules the window */
-	bool learned;	   /* acks have moved the window: it is not what it began with */
-	uint32_t share;	   /* suci_cc_begin(); 0: not known */
+	uint32_t window; /* packets that may be in flight, >= 1 */
+	uint16_t queued; /* samples in a row that waited in a queue, see suci_cc_queued() */
+	bool sharing;	 /* suci_cc_share() rules the window */
+	bool learned;	 /* acks have moved the window: it is not what it began with */
+	uint32_t share;	 /* suci_cc_begin(); 0: not known */
+	/* From the first reduction since on, what is kept to undo one is of that one; and there was
+	 * one.  For shrunk(). */
+	bool holds, held;
 	uint64_t rate_bps; /* pacing rate, bytes per second; 0 = unpaced */
 	struct suci_cc_conf conf;
 	union {

@@ -184,8 +184,14 @@ too_high(const struct suci_rate_sample *s)
 }
 
 static void
-remember(struct suci_cc_bbr *b, uint32_t lost)
+remember(struct suci_cc *cc, uint32_t lost)
 {
+	struct suci_cc_bbr *b = &cc->bbr;
+	if (cc->holds && cc->held) {
+		b->undo_lost += lost;
+		return;
+	}
+	cc->held = cc->holds;
 	b->undo_hi = b->inflight_hi;
 	b->undo_lo = b->inflight_lo;
 	b->undo_bw_lo = b->bw_lo;
@@ -198,7 +204,7 @@ set_edge(struct suci_cc *cc, const struct suci_cc_ack *a, uint32_t in_flight)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
 	uint32_t least = low(cc->window, bdp(b, bandwidth(b), UNIT)) * 7 / 10;
-	remember(b, a->sample.lost);
+	remember(cc, a->sample.lost);
 	b->inflight_hi = high(high(in_flight, least), WINDOW_MIN);
 }
 
@@ -235,7 +241,7 @@ static void
 lower(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
-	remember(b, a->sample.lost);
+	remember(cc, a->sample.lost);
 	uint64_t bw = bandwidth(b);
 	uint32_t lo = low(b->inflight_lo, cc->window);
 	if (bw) /* else none was measured yet, and nothing bounds the first that is */
@@ -548,7 +554,8 @@ static void
 bbr_collapsed(struct suci_cc *cc, uint64_t now_ns)
 {
 	(void)now_ns;
-	cc->bbr.undo_lost = 0;
+	if (!cc->holds)
+		cc->bbr.undo_lost = 0;
 	/* The model stays; the window comes back with the acks, doubling per round trip. */
 	cc->window = low(WINDOW_MIN, cc->conf.window_max);
 }
@@ -580,6 +587,21 @@ bbr_begin(struct suci_cc *cc)
 	cc->window = low(suci_cc_whole(cc, cc->bbr.shared), cc->conf.window_max);
 }
 
+static void
+bbr_shrunk(struct suci_cc *cc, uint32_t mtu)
+{
+	struct suci_cc_bbr *b = &cc->bbr;
+	uint32_t now = cc->conf.mtu;
+	if (cc->held && b->undo_lost)
+		bbr_spurious(cc, b->undo_lost, 0);
+	forget_low(b);
+	b->too_high = false;
+	b->packet_bytes = high((uint32_t)((uint64_t)b->packet_bytes * now / mtu), 1);
+	if (b->inflight_hi != NO_BOUND)
+		b->inflight_hi = low((uint32_t)((uint64_t)b->inflight_hi * mtu / now), UINT16_MAX);
+	cc->window = low(high(cc->window, bdp(b, max_bw(b), WINDOW_GAIN)), cc->conf.window_max);
+}
+
 const struct suci_cc_ops suci_cc_bbr = {
 	.name = "bbr",
 	.rated = true,
@@ -590,4 +612,5 @@ const struct suci_cc_ops suci_cc_bbr = {
 	.spurious = bbr_spurious,
 	.ce = bbr_ce,
 	.begin = bbr_begin,
+	.shrunk = bbr_shrunk,
 };

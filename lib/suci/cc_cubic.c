@@ -188,11 +188,15 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 			c->undo_lost += packets;
 		return; /* of the same event */
 	}
-	c->undo_w = c->w;
-	c->undo_w_max = c->w_max;
-	c->undo_prior = c->prior;
-	c->undo_ssthresh = c->ssthresh;
-	c->undo_lost = packets;
+	if (!cc->holds || !cc->held) {
+		c->undo_w = c->w;
+		c->undo_w_max = c->w_max;
+		c->undo_prior = c->prior;
+		c->undo_ssthresh = c->ssthresh;
+		c->undo_lost = 0;
+	}
+	cc->held = cc->holds;
+	c->undo_lost += packets;
 	c->recovery_ns = now_ns ? now_ns : 1;
 	c->prior = c->w;
 	/* Fast convergence: give room to a newcomer if we lost below the last
@@ -220,7 +224,8 @@ cubic_collapsed(struct suci_cc *cc, uint64_t now_ns)
 	c->w = SUCI_CC_MIN_WINDOW * ONE;
 	c->recovery_ns = now_ns ? now_ns : 1;
 	c->epoch_ns = 0;
-	c->undo_lost = 0;
+	if (!cc->holds)
+		c->undo_lost = 0;
 	publish(cc, 0);
 }
 
@@ -266,6 +271,21 @@ cubic_ce(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns
 	cc->cubic.undo_lost = 0;
 }
 
+static void
+cubic_shrunk(struct suci_cc *cc, uint32_t mtu)
+{
+	struct suci_cc_cubic *c = &cc->cubic;
+	if (cc->held && c->undo_lost)
+		cubic_spurious(cc, c->undo_lost, 0);
+	uint64_t *w[] = {&c->w, &c->w_max, &c->prior, &c->w_est, &c->ssthresh};
+	const uint64_t most = (uint64_t)UINT16_MAX << SUCI_CC_FRAC;
+	for (size_t i = 0; i < sizeof w / sizeof *w; i++)
+		if (*w[i] != UINT64_MAX)
+			*w[i] = base_min_ns(*w[i], most) * mtu / cc->conf.mtu;
+	c->epoch_ns = 0;
+	publish(cc, 0);
+}
+
 const struct suci_cc_ops suci_cc_cubic = {
 	.name = "cubic",
 	.init = cubic_init,
@@ -275,4 +295,5 @@ const struct suci_cc_ops suci_cc_cubic = {
 	.spurious = cubic_spurious,
 	.ce = cubic_ce,
 	.begin = cubic_begin,
+	.shrunk = cubic_shrunk,
 };

@@ -84,6 +84,8 @@ suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		suci_path_fail(ep, p, SUCI_DOWN_LOCAL, "");
 	p->send_probe = true;
 	(void)now_ns;
+	if (suci_pmtu_grown(p))
+		suci_pmtu_timeout(p);
 	if (p->probes == ECN_PROBES && p->marks.send && !p->marks.acked)
 		suci_marks_fail(ep, p);
 	suci_path_ready(ep, p);
@@ -136,7 +138,7 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	uint64_t wait = suci_rtt_loss_ns(&p->rtt, p->reorder_extra);
 	uint32_t lost = 0;
-	uint64_t newest_ns = 0;
+	uint64_t newest_ns = 0, shrunk = ep->count.mtu_shrunk;
 	p->loss_at_ns = BASE_NEVER_NS;
 	while (p->flight.head != NONE) {
 		uint32_t i = p->flight.head;
@@ -151,7 +153,8 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		newest_ns = r->sent_ns;
 		lost += lose(ep, p, i, now_ns);
 	}
-	if (!lost)
+	/* They were too large, and congestion is as it was. */
+	if (!lost || shrunk != ep->count.mtu_shrunk)
 		return;
 	p->reorder_quiet += lost;
 	if (p->reorder_quiet >= QUIET_LOSSES) {
@@ -163,6 +166,7 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 					     : REORDER_PACKETS_MIN;
 	}
 	p->rate.lost += lost;
+	p->cc.holds = suci_pmtu_grown(p);
 	p->cc.ops->lost(&p->cc, lost, newest_ns, now_ns);
 	suci_path_ready(ep, p);
 }
@@ -443,6 +447,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 		return false;
 	uint64_t largest = p->next_pn - (uint32_t)((uint32_t)p->next_pn - a->largest);
 	uint64_t floor = p->largest_acked, after_ns = p->after_ns;
+	uint64_t shrunk = ep->count.mtu_shrunk;
 	struct news n = {.done = NONE, .newest = NONE};
 	uint32_t in_flight = p->in_flight;
 	suci_credit_heard(ep, p, a, now_ns);
@@ -479,7 +484,8 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	}
 	if (n.done != NONE || parked || p->loss_at_ns != BASE_NEVER_NS)
 		suci_loss_detect(ep, p, now_ns);
-	if (p->largest_acked > floor && p->sampled_ns && after_ns > p->sampled_ns)
+	if (p->largest_acked > floor && p->sampled_ns && after_ns > p->sampled_ns &&
+	    shrunk == ep->count.mtu_shrunk)
 		persistent(ep, p, floor, lowest_named(p, a, floor), after_ns, now_ns);
 	if (n.mtu)
 		suci_pmtu_passed(ep, p, n.mtu, now_ns);

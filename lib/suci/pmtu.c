@@ -16,7 +16,12 @@
  * one arrived meanwhile, the path has shrunk.  A round counts only losses of what was
  * sent after the round before was noticed, so that an outage of everything, after which
  * some small packet happens to be first, is none.  If there are only large ones to send,
- * probe timeouts send something small, see suci_pmtu_doubt().
+ * something small goes behind the one that a probe timeout sends again, and from then on behind the
+ * first of each round, until a large one passes: a round is a round trip.  Should that be lost,
+ * every other timeout sends something small, see suci_pmtu_doubt().
+ *
+ * What congestion control was before the first of these losses is kept: they tell nothing about
+ * congestion when the path has shrunk, and it goes on with as many bytes as before.
  *
  * A path that has shrunk goes on with what passes anywhere, floor, and searches; segments in
  * custody that are larger travel in parts (cut.c).  With a peer that puts none together floor is
@@ -37,6 +42,17 @@
 /* UDP payloads over IPv4 of links with MTU 1400, 1420, 1480, 1492, 1500, 4352, 9000 and
  * what tunnels leave of them. */
 static const uint16_t usual[] = {1372, 1392, 1452, 1464, 1472, 4324, 8922, 8972};
+
+/* Something large has passed, or the size in use is another. */
+static void
+trust(struct suci_path *p)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	p->cc.holds = p->cc.held = false;
+	m->rounds = 0;
+	m->small_ns = 0;
+	m->doubted = m->followed = m->follow = false;
+}
 
 static void
 rest(struct suci_path *p, uint64_t now_ns)
@@ -113,8 +129,7 @@ void
 suci_pmtu_passed(struct suci *ep, struct suci_path *p, uint32_t size, uint64_t now_ns)
 {
 	struct suci_pmtu *m = &p->pmtu;
-	m->rounds = 0;
-	m->small_ns = 0;
+	trust(p);
 	m->passed_ns = now_ns;
 	if (size > p->mtu && size < m->bad)
 		suci_path_set_mtu(ep, p, size, now_ns);
@@ -149,12 +164,14 @@ static void
 shrink(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	struct suci_pmtu *m = &p->pmtu;
-	uint32_t len = m->floor;
+	uint32_t len = m->floor, before = p->mtu;
 	ep->count.mtu_shrunk++;
-	m->rounds = 0;
-	m->small_ns = 0;
 	m->bad = p->mtu;
 	suci_path_set_mtu(ep, p, m->floor, now_ns);
+	if (p->cc.ops->shrunk)
+		p->cc.ops->shrunk(&p->cc, before);
+	suci_pacer_set_rate(&p->pacer, p->cc.rate_bps, now_ns);
+	trust(p);
 	if (p->joins) {
 		suci_cut_shrunk(ep, p);
 		next_size(ep, p, now_ns);
@@ -194,8 +211,7 @@ suci_pmtu_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	if (!p->pmtu.min)
 		return;
-	p->pmtu.rounds = 0;
-	p->pmtu.small_ns = 0;
+	trust(p);
 	p->pmtu.raise_ns = BASE_NEVER_NS;
 	p->pmtu.bad = p->mtu_max + 1;
 	next_size(ep, p, now_ns);
@@ -226,9 +242,9 @@ suci_pmtu_seg_passed(struct suci_path *p, uint32_t len, uint64_t sent_ns)
 	struct suci_pmtu *m = &p->pmtu;
 	if (len > m->floor) {
 		m->passed_ns = base_max_ns(m->passed_ns, sent_ns);
-		m->rounds = 0;
-		m->small_ns = 0;
+		trust(p);
 	} else if (!m->small_ns) {
+		m->followed = false;
 		m->small_ns = m->mark_ns = sent_ns ? sent_ns : 1;
 	}
 }
@@ -241,8 +257,27 @@ suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, uint32_t len, uint64_t 
 	if (len <= m->floor || !m->small_ns || sent_ns <= m->mark_ns || p->closing)
 		return;
 	m->mark_ns = now_ns;
+	m->followed = false;
 	if (++m->rounds >= ROUNDS)
 		shrink(ep, p, now_ns);
+}
+
+void
+suci_pmtu_timeout(struct suci_path *p)
+{
+	p->cc.holds = true;
+	p->pmtu.doubted = true;
+	p->pmtu.followed = false;
+}
+
+void
+suci_pmtu_sent(struct suci_path *p, uint32_t len)
+{
+	struct suci_pmtu *m = &p->pmtu;
+	if (m->followed || len <= m->floor)
+		return;
+	m->followed = m->follow = true;
+	p->send_probe = true;
 }
 
 bool
@@ -250,6 +285,8 @@ suci_pmtu_doubt(const struct suci_path *p)
 {
 	if (!suci_pmtu_grown(p))
 		return false;
+	if (p->pmtu.follow)
+		return true;
 	if (p->mtu <= p->pmtu.min)
 		return p->probes >= 2 && p->probes % 2 == 0;
 	return p->pmtu.small_ns || p->probes % 2 == 0;

@@ -145,6 +145,8 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	}
 	p->flight_ns = now_ns;
 	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack) + seal_tag(p), now_ns);
+	if (p->pmtu.doubted && r->kind != REC_MTU)
+		suci_pmtu_sent(p, suci_rec_len(p, r));
 }
 
 /* A probe timeout or a keepalive: the oldest segment again, or a bare probe. */
@@ -183,6 +185,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 	}
 	uint32_t i = suci_rec_take(ep, REC_PROBE, path_index(ep, p));
 	p->probe_rec = i;
+	p->pmtu.follow = false;
 	transmit(ep, p, i, SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns, out);
 	/* A probe in place of an unanswered one does not begin the wait anew. */
 	if (unanswered)

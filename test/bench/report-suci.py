@@ -118,7 +118,7 @@ def ladder(mtu, directory):
         return []
     sizes = sorted({r["bytes"] for r in raw})
     print(f"\nMTU {mtu}, one way by block size, medians, and the ratio to the size before, "
-          "neighbours in time (range)")
+          "in neighbouring turns (quartiles)")
     rows = []
     for before, n in zip([None] + sizes, sizes):
         these = [r for r in raw if r["bytes"] == n]
@@ -132,9 +132,10 @@ def ladder(mtu, directory):
                              else a["mb_per_s"] / b["mb_per_s"])
         line = f"  {human(n):>8} {row['mb_per_s']:>9.1f} MB/s ({row['cpu_s_per_gb']:.4g})"
         if ratio:
-            row["to_size_before"] = statistics.median(ratio)
-            row["range"] = [min(ratio), max(ratio)]
-            line += f"   {row['to_size_before']:.3f} ({min(ratio):.2f}..{max(ratio):.2f})"
+            low, row["to_size_before"], high = rounds.quartiles(ratio)
+            row["quartiles"] = [low, high]
+            row["turns"] = len(ratio)
+            line += f"   {row['to_size_before']:.3f} ({low:.2f}..{high:.2f}) of {len(ratio)}"
         print(line)
         rows.append(row)
     return rows

@@ -12,7 +12,7 @@
 #   MTUS ("1500 9000")  PEERS ("suci suci+xdp tcp enet udt srt"); suci+xdp is Suci that receives
 #                     through AF_XDP, as its users do that ask for it; at an MTU of 1500 only
 #   LADDER ("65536 1048576 16777216 268435456 1073741824"; empty: none)
-#   LADDER_TURNS (3)  up and down, LADDER_MS (240) of a size
+#   LADDER_TURNS (16)  of neighbouring sizes, LADDER_MS (30) or a block a turn
 #   RT=1              all ends at real-time priority: on a machine that does other things
 #
 # The packages of the others are installed if missing (root); who cannot be had is left out.
@@ -22,8 +22,8 @@ B=$1
 MTUS=${MTUS:-1500 9000}
 PEERS=${PEERS:-suci suci+xdp tcp enet udt srt}
 LADDER=${LADDER-65536 1048576 16777216 268435456 1073741824}
-LADDER_TURNS=${LADDER_TURNS:-3}
-LADDER_MS=${LADDER_MS:-240}
+LADDER_TURNS=${LADDER_TURNS:-16}
+LADDER_MS=${LADDER_MS:-30}
 PING=${PING-8 1024 65536}
 BULK=${BULK-65536 1048576}
 SEALED=${SEALED-ping:1024 bulk:1024 bulk:65536} # with and without sealing
@@ -65,16 +65,17 @@ turns() {
 	test/bench/duel/turns.py "$out/raw-duel-$2-$1" "$TB_DIR/in" "$PWD/$B/test" "$2" "$3" "$4"
 }
 
-# ladder MTU: up and down again over one connection: every size is measured right before and after
-# its neighbours, whatever the machine does meanwhile.
+# ladder MTU: neighbouring sizes in turns over one connection, so that each is measured right beside
+# the other, whatever the machine does meanwhile.
 ladder() {
-	local i n args=() rt=() log=$TB_LOG/duel-ladder.log most
+	local i n before='' args=() rt=() log=$TB_LOG/duel-ladder.log most
 	[ -n "$LADDER" ] || return 0
 	[ -z "${RT:-}" ] || rt=(chrt -f 10)
-	for ((i = 0; i < LADDER_TURNS; i++)); do
-		for n in $LADDER; do args+=(bulk "$n" "$LADDER_MS"); done
-		# shellcheck disable=SC2086
-		for n in $(printf '%s\n' $LADDER | tac); do args+=(bulk "$n" "$LADDER_MS"); done
+	for n in $LADDER; do
+		for ((i = 0; i < LADDER_TURNS && ${#before} > 0; i++)); do
+			args+=(bulk "$before" "$LADDER_MS" bulk "$n" "$LADDER_MS")
+		done
+		before=$n
 	done
 	# shellcheck disable=SC2086
 	most=$(printf '%s\n' $LADDER | sort -n | tail -n 1)

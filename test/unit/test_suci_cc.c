@@ -118,6 +118,35 @@ test_spurious_is_taken_back(void **state)
 	assert_int_equal(cc.window, w);
 }
 
+/* Losses of packets that were too large, with a real one long before: the window is what it was
+ * before the first of them, in bytes, whatever they did to it. */
+static void
+test_too_large(void **state)
+{
+	(void)state;
+	for (uint32_t collapse = 0; collapse < 2; collapse++) {
+		struct suci_cc cc;
+		uint64_t now = BASE_S_NS;
+		suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+		for (int i = 0; i < 4; i++)
+			round_trip(&cc, &now, BASE_MS_NS, true);
+		cc.ops->lost(&cc, 1, now, now);
+		for (int i = 0; i < 20; i++)
+			round_trip(&cc, &now, BASE_MS_NS, true);
+		uint32_t w = cc.window, mtu = cc.conf.mtu;
+		for (uint32_t i = 1; i <= 6; i++) {
+			cc.holds = true;
+			cc.ops->lost(&cc, 3, now + i * BASE_MS_NS, now + i * BASE_MS_NS);
+		}
+		if (collapse)
+			cc.ops->collapsed(&cc, now);
+		assert_true(cc.window < w / 2);
+		cc.conf.mtu = mtu / 2;
+		cc.ops->shrunk(&cc, mtu);
+		assert_in_range(cc.window, 2 * w - 2, 2 * w + 2);
+	}
+}
+
 static void
 test_bounds(void **state)
 {
@@ -305,6 +334,7 @@ main(void)
 		cmocka_unit_test(test_idle_application_does_not_grow),
 		cmocka_unit_test(test_delay_ends_slow_start),
 		cmocka_unit_test(test_spurious_is_taken_back),
+		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_crowd_ends_slow_start),
