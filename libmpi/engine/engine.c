@@ -339,7 +339,7 @@ eager_max(enum lmpi_reach reach)
 {
 	switch (reach) {
 	case LMPI_REACH_SHM:
-		return LMPI_SHM_EAGER_MAX;
+		return lmpi_shm_eager_max();
 	case LMPI_REACH_RELAY:
 	case LMPI_REACH_TCP:
 		return eng.datalen;

@@ -4,7 +4,7 @@
  * open through /proc/PID/fd while everybody is in MPI_Init: there is never a
  * name in /dev/shm that a killed job could leave behind.
  *
- * Messages above LMPI_SHM_EAGER_MAX are read by the receiver straight out of
+ * Messages above lmpi_shm_eager_max() are read by the receiver straight out of
  * the sender's memory (process_vm_readv), long ones by both at once (shm_share.h);
  * where the system forbids that they go through the ring in pieces. */
 #include "transport.h"
@@ -224,6 +224,14 @@ lmpi_shm_cores(void)
 		if (sched_getaffinity(mate[i].seg ? mate[i].pid : 0, sizeof one, &one) == 0)
 			CPU_OR(&all, &all, &one);
 	return CPU_COUNT(&all);
+}
+
+uint64_t
+lmpi_shm_eager_max(void)
+{
+	if (ring_bytes == RING_WIDE_BYTES && lmpi_shm_cores() >= (int)nmates)
+		return LMPI_SHM_EAGER_WIDE_MAX;
+	return LMPI_SHM_EAGER_MAX;
 }
 
 /* After a record was published, or room was made, for m.  What was written must be seen before

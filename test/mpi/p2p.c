@@ -1,8 +1,8 @@
 /* Point-to-point in all modes and sizes: contents, status, null processes. */
 #include "check.h"
 
-static const int sizes[] = {0,	  1,	 7,	64,    255,    1024,	4095,	4096,
-			    8191, 16384, 65535, 65536, 262144, 1000003, 4194304};
+static const int sizes[] = {0,	   1,	  7,	 64,	255,   1024,   4095,	4096,	8191,
+			    16384, 40960, 40961, 65535, 65536, 262144, 1000003, 4194304};
 #define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 
 static void
