@@ -7,6 +7,8 @@
  * memory of ours, if there is some: a slow sender does not stand in the way. */
 #include "private.h"
 
+#include "base/copy.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -224,7 +226,7 @@ void
 in_data(struct datagram_sock *s, struct in *b, uint64_t off, const uint8_t *data, size_t len)
 {
 	(void)s;
-	memcpy(b->data + off, data, len);
+	base_copy(b->data + off, data, len);
 	if (off + len > b->top)
 		b->top = off + len;
 }
@@ -290,7 +292,7 @@ in_loop(struct datagram_sock *s, const void *buf, uint64_t len)
 		}
 	}
 	if (len)
-		memcpy(b->data, buf, len);
+		base_copy(b->data, buf, len);
 	to_ready(s, b, s->me->prio);
 	return true;
 }
@@ -335,7 +337,7 @@ take_ready(struct datagram_sock *s, void *buf, size_t len)
 		return too_small(s, l->head->bytes, len);
 	struct in *b = pop(l);
 	if (b->bytes)
-		memcpy(buf, b->data, b->bytes);
+		base_copy(buf, b->data, b->bytes);
 	b->peer->unread_blocks--;
 	b->peer->unread_bytes -= b->bytes;
 	return was_read(s, b);

@@ -2,6 +2,8 @@
  * a long one is sent from the caller's buffer, and the call lasts until the peer has it. */
 #include "private.h"
 
+#include "base/copy.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -71,7 +73,7 @@ out_new(struct datagram_sock *s, struct peer *p, const void *buf, uint64_t len, 
 	if (!end) {
 		o->data = (const uint8_t *)(o + 1);
 		if (len)
-			memcpy(o + 1, buf, len);
+			base_copy(o + 1, buf, len);
 	}
 	o->prev = p->tail;
 	if (p->tail)

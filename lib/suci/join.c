@@ -17,6 +17,7 @@
 #include "private.h"
 
 #include "base/assert.h"
+#include "base/copy.h"
 #include "base/serial.h"
 
 void
@@ -195,6 +196,6 @@ suci_join_rx(struct suci *ep, struct suci_path *p, const struct suci_segment *se
 		ep->count.drop_part_room++;
 		return false;
 	}
-	memcpy(w->bytes + t.off, t.bytes, t.len);
+	base_copy(w->bytes + t.off, t.bytes, t.len);
 	return is_whole(w) ? hand_over(ep, p, at, now_ns) : true;
 }

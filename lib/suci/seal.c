@@ -3,6 +3,7 @@
 #include "private.h"
 
 #include "base/bytes.h"
+#include "base/copy.h"
 #include "base/siphash.h"
 
 #include <string.h>
@@ -228,7 +229,7 @@ suci_seal(struct suci *ep, const struct suci_out *o, uint8_t *dst, size_t cap)
 		memcpy(at, o->seg_head, o->seg_head_len);
 	at += o->seg_head_len;
 	if (o->data_len)
-		memcpy(at, o->data, o->data_len);
+		base_copy(at, o->data, o->data_len);
 	return suci_seal_data(ep, p, dst, len, o->pn);
 }
 

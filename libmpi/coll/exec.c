@@ -10,6 +10,8 @@
 #include "impi.h"
 #include "plan.h"
 
+#include "base/copy.h"
+
 /* A chunk that is cut from front to back, or one large piece. */
 struct lmpi_owned {
 	struct lmpi_owned *next;
@@ -315,7 +317,7 @@ lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s)
 		rc = lmpi_op_apply_packed(&c->op, c->type, from, into,
 					  (int64_t)(s->from.len / c->args.elem), s->left);
 	else if (s->from.len != 0)
-		memmove(into, from, s->from.len);
+		base_copy(into, from, s->from.len);
 	if (rc && c->error == MPI_SUCCESS)
 		c->error = rc;
 }

@@ -3,6 +3,8 @@
 
 #include "layout.h"
 
+#include "base/copy.h"
+
 /* User memory on one side, packed bytes on the other.  User addresses are
  * integers here: with MPI_BOTTOM they begin at 0, and displacements wrap. */
 struct mover {
@@ -20,9 +22,9 @@ static inline void
 move_bytes(struct mover *m, uintptr_t user, int64_t len)
 {
 	if (m->unpack)
-		memcpy((void *)user, m->wire, (size_t)len);
+		base_copy((void *)user, m->wire, (size_t)len);
 	else
-		memcpy(m->wire, (const void *)user, (size_t)len);
+		base_copy(m->wire, (const void *)user, (size_t)len);
 	m->wire += len;
 }
 

@@ -5,6 +5,7 @@
 #include "../transport/transport.h"
 
 #include "base/assert.h"
+#include "base/copy.h"
 
 #include <string.h>
 
@@ -142,7 +143,7 @@ place(struct lmpi_req *req, uint64_t offset, const uint8_t *data, uint64_t n)
 	if (n > req->cap - offset)
 		n = req->cap - offset;
 	if (n)
-		memcpy((uint8_t *)req->buf + offset, data, n);
+		base_copy((uint8_t *)req->buf + offset, data, n);
 }
 
 static void
@@ -404,7 +405,7 @@ lmpi_sink_data(struct lmpi_sink *s, uint64_t offset, const uint8_t *data, size_t
 	BASE_ASSERT(offset + len <= s->len);
 	m->arrived += len;
 	if (s->first && m->buf)
-		memcpy(m->buf + offset, data, len);
+		base_copy(m->buf + offset, data, len);
 	else
 		place(m->req, s->base + offset, data, len);
 }
@@ -486,7 +487,7 @@ lmpi_self_send(struct lmpi_req *req, const void *data, uint64_t len, int lsrank)
 		m->arrived = len;
 		if (len) {
 			buffer_new(m, &eng.peer[lmpi_world.rank], len);
-			memcpy(m->buf, data, len);
+			base_copy(m->buf, data, len);
 		}
 		lmpi_req_event(req);
 	}

@@ -4,6 +4,7 @@
 #include "../transport/transport.h"
 
 #include "base/assert.h"
+#include "base/copy.h"
 #include "impi/message.h"
 
 #include <string.h>
@@ -61,7 +62,7 @@ out_new(struct lmpi_peer *peer, const struct lmpi_hdr *hdr, const void *data, ui
 				 .peer = peer->world,
 				 .copied = (uint32_t)copy_bytes};
 	if (copy_bytes) {
-		memcpy(out->copy, data, len);
+		base_copy(out->copy, data, len);
 		out->data = out->copy;
 		eng.copied_bytes += copy_bytes;
 		peer->copied_bytes += copy_bytes;

@@ -8,6 +8,8 @@
 #include "runs.h"
 #include "twophase.h"
 
+#include "base/copy.h"
+
 static int
 failed(const struct lmpi_aggregator *g, int err)
 {
@@ -164,9 +166,9 @@ spread(struct lmpi_aggregator *g, struct lmpi_source *s, struct lmpi_runs_at at,
 
 	while (lmpi_runs_next(&at, end, &off, &len)) {
 		if (into_window)
-			memcpy(g->window + (off - g->from), data, (size_t)len);
+			base_copy(g->window + (off - g->from), data, (size_t)len);
 		else
-			memcpy(data, g->window + (off - g->from), (size_t)len);
+			base_copy(data, g->window + (off - g->from), (size_t)len);
 		data += len;
 	}
 	s->valid = data - s->data;

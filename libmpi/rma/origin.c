@@ -7,6 +7,8 @@
 #include "layout_wire.h"
 #include "rma.h"
 
+#include "base/copy.h"
+
 /* What may be under way before an operation waits for some of it to be done. */
 #define UNSENT_MAX  (INT64_C(16) << 20)
 #define RESULTS_MAX 512
@@ -253,7 +255,7 @@ rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, in
 					    .id = to->id,
 					    .error = (uint32_t)error};
 	if (bytes > 0)
-		memcpy(o->data + sizeof(struct rma_packet), data, bytes);
+		base_copy(o->data + sizeof(struct rma_packet), data, bytes);
 	send_packet(win, target, o, sizeof(struct rma_packet) + bytes);
 }
 

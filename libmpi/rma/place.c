@@ -5,6 +5,8 @@
 
 #include "rma.h"
 
+#include "base/copy.h"
+
 /* Accumulating holds the lock for about so many bytes at a time. */
 #define CHUNK 65536
 
@@ -32,7 +34,7 @@ rma_load(const struct rma_place *p, void *packed)
 	if (p->bytes == 0)
 		return;
 	if (p->type == NULL)
-		memcpy(packed, p->at, (size_t)p->bytes);
+		base_copy(packed, p->at, (size_t)p->bytes);
 	else
 		lmpi_type_pack(p->type, p->at, p->count, packed, 0, p->bytes);
 }
@@ -43,7 +45,7 @@ rma_store(const struct rma_place *p, const void *packed)
 	if (p->bytes == 0)
 		return;
 	if (p->type == NULL)
-		memcpy(p->at, packed, (size_t)p->bytes);
+		base_copy(p->at, packed, (size_t)p->bytes);
 	else
 		lmpi_type_unpack(p->type, p->at, p->count, packed, 0, p->bytes);
 }
@@ -105,7 +107,7 @@ combine(const struct rma_combine *how, void *place, const void *data, int64_t by
 	if (how->op == MPI_NO_OP)
 		return;
 	if (how->op == MPI_REPLACE)
-		memcpy(place, data, (size_t)bytes);
+		base_copy(place, data, (size_t)bytes);
 	else
 		(void)lmpi_op_apply_packed(&use, how->element, data, place,
 					   bytes / how->element->size, true);
@@ -129,7 +131,7 @@ copy_part(const struct rma_place *p, char *copy, int64_t at, int64_t n, bool bac
 	else if (p->type != NULL)
 		lmpi_type_pack(p->type, p->at, p->count, copy, at, n);
 	else
-		memcpy(back ? there : copy, back ? copy : there, (size_t)n);
+		base_copy(back ? there : copy, back ? copy : there, (size_t)n);
 }
 
 bool

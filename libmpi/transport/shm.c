@@ -11,6 +11,8 @@
 #include "shm_ring.h"
 #include "shm_share.h"
 
+#include "base/copy.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -265,7 +267,7 @@ put(struct mate *m, unsigned kind, const void *head, size_t head_len, const void
 		return false;
 	memcpy(p, head, head_len);
 	if (len)
-		memcpy(p + head_len, data, len);
+		base_copy(p + head_len, data, len);
 	lmpi_ring_commit(&m->tx);
 	wake(m);
 	return true;

@@ -12,6 +12,7 @@
  * data; when every channel has finished, FINI goes to the processes, and the thread ends. */
 #include "transport.h"
 
+#include "base/copy.h"
 #include "impi/link.h"
 
 #include <errno.h>
@@ -299,7 +300,7 @@ take(struct port *p, const uint8_t *b, size_t len)
 		if (step.what & IMPI_STREAM_HEADER)
 			header(p);
 		if (p->in && (step.what & IMPI_STREAM_PAYLOAD)) {
-			memcpy(p->in->data + p->in->filled, step.span, step.bytes);
+			base_copy(p->in->data + p->in->filled, step.span, step.bytes);
 			p->in->filled += step.bytes;
 		}
 		if (p->in && (step.what & IMPI_STREAM_END)) {
