@@ -17,6 +17,10 @@
  * becomes of them, they are only given back.  With each part goes the lowest number of a cut that
  * is not over, so that the peer can forget the rest.
  *
+ * A peer has places for few that are not whole, and the layer above it may want another one than
+ * those that came first into them: of the same ones in the same order those behind would never have
+ * a place.  So once one was refused they are tried one at a time, until one comes through.
+ *
  * Records of parts are a pool of their own, limits.parts_max, of which a path has at most a
  * quarter.  They come back with acknowledgements, whatever becomes of their segments, so waiting
  * for one always ends. */
@@ -172,6 +176,7 @@ suci_cut_acked(struct suci *ep, struct suci_path *p, uint32_t whole, uint32_t id
 		return;
 	if ((--w->parts || p->cut_rec == whole) && !SUCI_BUG(PART_DONE))
 		return;
+	parts_of(ep, p)->careful = 0;
 	suci_rec_detach(ep, p, whole);
 	suci_rec_release(ep, whole, SUCI_FATE_ACKED, now_ns);
 }
@@ -184,8 +189,16 @@ suci_cut_refused(struct suci *ep, struct suci_path *p, uint32_t part, uint64_t n
 	suci_rec_give(ep, part);
 	if (orphan)
 		return;
+	parts_of(ep, p)->careful = 1;
 	suci_rec_detach(ep, p, whole);
 	suci_park(ep, p, whole, now_ns);
+}
+
+bool
+suci_cut_alone(const struct suci *ep, const struct suci_path *p)
+{
+	const struct suci_parts *q = parts_of(ep, p);
+	return q->careful && q->cut.head != NONE;
 }
 
 void

@@ -63,6 +63,10 @@ suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		p->park_earned = p->park_granted = 0;
 		return NONE;
 	}
+	if (p->cutting && suci_cut_alone(ep, p)) {
+		p->park_at_ns = now_ns + pause_ns(p, 0);
+		return NONE;
+	}
 	if (p->park_granted) {
 		p->park_granted--;
 	} else if (p->park_earned) {

@@ -9,7 +9,8 @@ struct suci_parts {
 	struct suci_list cut; /* sent, see cut.c */
 	uint32_t id;	      /* of the last one */
 	uint16_t off;	      /* of the last one, if that is cut_rec: sent so far */
-	uint16_t n_parts;
+	uint16_t n_parts : 15;
+	uint16_t careful : 1;	   /* one was refused, and none has come through since */
 	uint16_t wholes, n_wholes; /* received, see join.c */
 };
 
@@ -54,6 +55,8 @@ void suci_cut_acked(struct suci *ep, struct suci_path *p, uint32_t whole, uint32
 		    uint64_t now_ns);
 /* The peer refused a part, in no list now: nothing is kept of its segment. */
 void suci_cut_refused(struct suci *ep, struct suci_path *p, uint32_t part, uint64_t now_ns);
+/* One is under way, and another one had better wait for its end. */
+bool suci_cut_alone(const struct suci *ep, const struct suci_path *p);
 /* Datagrams have become smaller: what was sent larger is lost. */
 void suci_cut_shrunk(struct suci *ep, struct suci_path *p);
 

@@ -121,6 +121,7 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	p->cut_rec = NONE;
 	suci_list_init(&parts_of(ep, p)->cut);
 	parts_of(ep, p)->id = 0;
+	parts_of(ep, p)->careful = 0;
 	p->lanes = p->groups = NONE;
 	p->probe_rec = NONE;
 	p->dying_next = NONE;

@@ -15,6 +15,7 @@ static struct {
 	bool no_buffer;
 	uint32_t refuse_every; /* segments, each at its first tries */
 	uint8_t refused[PAIR_SEGS];
+	uint32_t first; /* until this one has come, all others are refused */
 } t0;
 
 /* As the wire's datagrams are: one allocation each, named by its address. */
@@ -51,6 +52,9 @@ on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t n
 		t0.refused[seg->seq]++;
 		return SUCI_REFUSED;
 	}
+	if (t0.first && seg->seq != t0.first)
+		return SUCI_REFUSED;
+	t0.first = 0;
 	return pair_on_segment(user, path, seg, now_ns);
 }
 
@@ -220,6 +224,29 @@ test_refused(void **state)
 		assert_true(link_run(&t->l, t->l.now_ns + 60 * BASE_S_NS, pair_all_acked, t));
 		for (uint32_t k = 0; k < t->want; k++)
 			assert_int_equal(t->s[1].seen[k], 1);
+		assert_int_equal(t->s[0].downs, 0);
+		parts_free(t);
+	}
+}
+
+/* The upper layer there wants one of many first, and there are places for few that are not whole:
+ * it has its turn, wherever it is among them. */
+static void
+test_wanted_first(void **state)
+{
+	(void)state;
+	for (uint32_t first = 1; first < 30; first++) {
+		struct pair *t = parts_pair(8972, 1472, first);
+		for (int side = 0; side < 2; side++)
+			t->conf[side].limits.wholes_max = 8;
+		pair_start(t);
+		t->most = 1300;
+		pair_run(t, BASE_S_NS);
+		t0.first = first;
+		t->want = 100;
+		pair_send(t, 0, t->want, 8972 - SUCI_OVERHEAD);
+		if (!link_run(&t->l, t->l.now_ns + 10 * BASE_S_NS, pair_all_acked, t))
+			fail_msg("segment %u never had its turn", first);
 		assert_int_equal(t->s[0].downs, 0);
 		parts_free(t);
 	}
@@ -405,10 +432,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shrink),	  cmocka_unit_test(test_older_peer),
-		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_purged),
-		cmocka_unit_test(test_bad_parts), cmocka_unit_test(test_not_announced),
-		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_shrink),	      cmocka_unit_test(test_older_peer),
+		cmocka_unit_test(test_refused),	      cmocka_unit_test(test_wanted_first),
+		cmocka_unit_test(test_purged),	      cmocka_unit_test(test_bad_parts),
+		cmocka_unit_test(test_not_announced), cmocka_unit_test(test_flood),
 	};
 	return cmocka_run_group_tests_name("suci parts", tests, NULL, NULL);
 }
