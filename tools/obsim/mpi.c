@@ -82,28 +82,11 @@ is_whole(const struct rank_file *f, uint64_t comm)
 }
 
 static bool
-step(struct obs_trace *t, const struct obs_step *s)
-{
-	if (t->steps == OBS_STEPS_MAX)
-		return false;
-	if (t->steps == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-		struct obs_step *more = realloc(t->step, room * sizeof *more);
-		if (!more)
-			return false;
-		t->step = more;
-		t->room = room;
-	}
-	t->step[t->steps++] = *s;
-	return true;
-}
-
-static bool
 computed(struct obs_trace *t, struct rank_file *f)
 {
 	struct obs_step s = {.kind = OBS_COMPUTE, .rank = f->rank, .s = f->compute_s};
 	f->compute_s = 0;
-	return s.s <= 0 || step(t, &s);
+	return s.s <= 0 || obs_trace_add(t, &s);
 }
 
 /* The request of a call that is replayed is complete here. */
@@ -116,7 +99,7 @@ completed(struct obs_trace *t, struct rank_file *f)
 		struct obs_step s = {.kind = OBS_WAIT, .rank = f->rank, .number = f->way[i].number};
 		f->way[i] = f->way[--f->ways];
 		f->inside_s = 0;
-		return computed(t, f) && step(t, &s);
+		return computed(t, f) && obs_trace_add(t, &s);
 	}
 	return true;
 }
@@ -229,7 +212,7 @@ next_call(struct obs_trace *t, struct rank_file *f, uint32_t files, bool *over)
 	if (rooted && (f[0].r.peer < 0 || f[0].r.peer >= t->ranks))
 		return "a root that is no rank";
 	s.root = rooted ? (uint32_t)f[0].r.peer : 0;
-	return step(t, &s) ? NULL : "too many calls";
+	return obs_trace_add(t, &s) ? NULL : "too many calls";
 }
 
 static const char *

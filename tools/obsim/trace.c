@@ -30,8 +30,8 @@ fail(struct reader *r, const char *format, ...)
 	return false;
 }
 
-static bool
-add(struct obs_trace *t, const struct obs_step *s)
+bool
+obs_trace_add(struct obs_trace *t, const struct obs_step *s)
 {
 	if (t->steps == OBS_STEPS_MAX)
 		return false;
@@ -77,7 +77,7 @@ compute(struct reader *r)
 			return fail(r, "no rank %.20s", r->word[1]);
 		s.rank = (uint32_t)rank;
 	}
-	return add(r->t, &s) || fail(r, "too long a trace");
+	return obs_trace_add(r->t, &s) || fail(r, "too long a trace");
 }
 
 static bool
@@ -111,7 +111,7 @@ call(struct reader *r, enum obs_kind kind)
 			return fail(r, "%.40s says nothing here", w);
 		}
 	}
-	return add(r->t, &s) || fail(r, "too long a trace");
+	return obs_trace_add(r->t, &s) || fail(r, "too long a trace");
 }
 
 static bool
@@ -123,7 +123,7 @@ end_repeat(struct reader *r)
 	for (uint64_t i = 1; i < r->repeat && n; i++)
 		for (size_t k = 0; k < n; k++) {
 			struct obs_step s = r->t->step[from + k];
-			if (!add(r->t, &s))
+			if (!obs_trace_add(r->t, &s))
 				return fail(r, "too long a trace");
 		}
 	r->repeat = 0;
@@ -156,7 +156,7 @@ event(struct reader *r)
 		return r->words == 1 ? end_repeat(r) : fail(r, "end stands alone");
 	if (!strcmp(what, "wait")) {
 		const struct obs_step s = {.kind = OBS_WAIT, .rank = OBS_EVERY};
-		return r->words == 1 ? add(r->t, &s) || fail(r, "too long a trace")
+		return r->words == 1 ? obs_trace_add(r->t, &s) || fail(r, "too long a trace")
 				     : fail(r, "wait stands alone");
 	}
 	return call(r, strcmp(what, "start") ? OBS_CALL : OBS_START);

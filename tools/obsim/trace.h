@@ -63,6 +63,8 @@ bool obs_trace_text(struct obs_trace *t, const char *text, size_t len);
 /* The files of all ranks, in any order. */
 bool obs_trace_mpi(struct obs_trace *t, const void *const data[], const size_t len[],
 		   uint32_t files);
+/* For the two: a step at the end; false: too many. */
+bool obs_trace_add(struct obs_trace *t, const struct obs_step *s);
 void obs_trace_free(struct obs_trace *t);
 
 #endif

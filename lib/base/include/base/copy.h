@@ -1,9 +1,9 @@
 /* base/copy.h - bytes from one place to another, at the speed of memory wherever they lie.
  *
- * From a few KiB on the C library copies by `rep movsb`. Processors of the Zen family take twenty
- * times as long for it where the target lies 1 to 31 bytes behind the source, multiples of a page
- * left out (16 KiB: 5.6 us instead of 0.25): their loads then wait for stores with the same low
- * address bits.  Two buffers of a power of two that malloc() hands out one after the other
+ * From a few KiB on the C library copies by `rep movsb`. AMD's Zen processors (glibc bug 30994)
+ * take twenty times as long for it where the target lies 1 to 31 bytes behind the source, multiples
+ * of a page left out (16 KiB: 5.6 us instead of 0.25): their loads then wait for stores with the
+ * same low address bits.  Two buffers of a power of two that malloc() hands out one after the other
  * lie just like that, 16 bytes off.  There the copy is made in pieces too short for `rep movsb`.
  *
  * Pure; any thread. */
