@@ -2,7 +2,7 @@
 # The same as light-circuits over switches that are spoken to by TL1 and SCPI - ocs-emulator
 # keeps the circuits - and by NETCONF - netconfd does -, with Open vSwitch for the light (_light.sh).
 #
-#	PROTOCOLS='netconf tl1-polatis tl1-calient tl1-glimmerglass scpi'	all there are (make check: two)
+#	PROTOCOLS='netconf tl1-polatis tl1-calient tl1-glimmerglass scpi'	all there are (make check: three)
 # timeout: 300
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,4 +10,4 @@ B=$(realpath "${B:-build/gcc}")
 NAME=light-switches
 # shellcheck source=test/smoke/_light.sh
 . test/smoke/_light.sh
-for LIGHT_PROTOCOL in ${PROTOCOLS:-tl1-calient scpi}; do light_scenario "switch conductor"; done
+for LIGHT_PROTOCOL in ${PROTOCOLS:-netconf tl1-calient scpi}; do light_scenario "switch conductor"; done
