@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 . test/smoke/_root.sh
 need_root relayd-light
-command -v ovs-vswitchd >/dev/null || { echo "SKIP relayd-light: openvswitch-switch is not installed; run make deps"; exit 77; }
+need_openvswitch relayd-light
 rc=0
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
@@ -58,9 +58,17 @@ down() {
 	local a=$?
 	wait $other && [ $a = 0 ]
 }
+# What the trunk still has to send, or to send again, goes there.
+trunk_still() {
+	local t
+	t=$(trunk afe0)
+	sleep 0.05
+	(($(trunk afe0) == t))
+}
 # Over light and nothing else, until both relays have sent so many segments more.
 by_light() {
 	local fe was=() t
+	testbed_wait 5 "the trunk to be empty" trunk_still || return
 	t=$(trunk afe0)
 	for fe in afe0 bfe0; do was+=("$(lights $fe tx_segments)"); done
 	for fe in afe0 bfe0; do
