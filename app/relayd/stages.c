@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <rte_ethdev.h>
@@ -170,6 +171,18 @@ undo_ifaces(struct relay *r)
 		rd_iface_restore(&r->iface[i]);
 }
 
+/* What is there stays there, and what comes later stays once it was touched: all at once would take
+ * the whole stack of each thread. */
+static void
+lock_memory(void)
+{
+	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
+		rd_log(RD_LOG_INFO,
+		       "memory is not locked and may be swapped out (%s); mend it with: "
+		       "LimitMEMLOCK=infinity in the unit, ulimit -l unlimited",
+		       strerror(errno));
+}
+
 static int
 do_eal(struct relay *r)
 {
@@ -181,6 +194,7 @@ do_eal(struct relay *r)
 		.main_lcore = -1,
 		.huge = conf->eal.hugepages,
 		.mem_mb = conf->eal.memory_mb,
+		.resident = true,
 		.telemetry = conf->telemetry,
 		.n_extra = conf->eal.nextra,
 	};
@@ -191,6 +205,7 @@ do_eal(struct relay *r)
 			o.pci_allow[o.n_pci_allow++] = conf->port[i].device;
 	if (rd_eal_start(&o, r->err, ERR_MAX))
 		return -1;
+	lock_memory();
 	unsigned lcore = -1u;
 	for (uint32_t i = 0; i < r->nworkers; i++) {
 		lcore = rte_get_next_lcore(lcore, 1, 0);

@@ -1,13 +1,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_memory.h>
 #include <rte_version.h>
 
 #include "driver/eal.h"
@@ -15,6 +18,7 @@
 #define MIB	 (1024ull * 1024)
 #define ARGS_MAX (32 + 4 * RD_EAL_DEVS_MAX)
 #define ARG_MAX	 512
+#define PAGE	 4096u
 #define HUGE_DIR "/sys/kernel/mm/hugepages"
 
 /* EAL keeps pointers into argv, so the strings live as long as the process. */
@@ -93,6 +97,35 @@ build_args(const struct rd_eal_opts *o)
 		arg(o->extra[i]);
 }
 
+static int
+populate(const struct rte_memseg_list *list, const struct rte_memseg *seg, size_t len, void *user)
+{
+	int *failed = user;
+	(void)list;
+	if (madvise(seg->addr, len, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	if (errno != EINVAL) {
+		*failed = errno;
+		return 1;
+	}
+	/* Kernels before 5.14 do not know it. */
+	for (size_t at = 0; at < len; at += PAGE)
+		atomic_fetch_or((atomic_uchar *)seg->addr + at, 0);
+	return 0;
+}
+
+/* EAL itself does this for hugepages. */
+static int
+make_resident(const struct rd_eal_opts *o, char *err, size_t err_max)
+{
+	int failed = 0;
+	if (rte_memseg_contig_walk(populate, &failed) == 0)
+		return 0;
+	snprintf(err, err_max, "%u MB of memory are asked, the machine does not have them: %s",
+		 o->mem_mb ? o->mem_mb : 64, strerror(failed ? failed : ENOMEM));
+	return -ENOMEM;
+}
+
 int
 rd_eal_start(const struct rd_eal_opts *o, char *err, size_t err_max)
 {
@@ -121,7 +154,12 @@ rd_eal_start(const struct rd_eal_opts *o, char *err, size_t err_max)
 		return -e;
 	}
 	eal.started = true;
-	return 0;
+	if (o->huge || !o->resident)
+		return 0;
+	int r = make_resident(o, err, err_max);
+	if (r < 0)
+		rd_eal_stop();
+	return r;
 }
 
 /* EAL leaves its runtime folder behind. */

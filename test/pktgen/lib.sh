@@ -7,7 +7,8 @@
 #
 # Knobs: RELAYD (that of $B), PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
 # PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
-# each reading of relayd's counters, with its memory).
+# each reading of relayd's counters, with its memory), PG_BETWEEN (a command that is run after
+# each reading; it may wait, for somebody else who wants the machine).
 
 set -u
 : "${B:=build/gcc}"
@@ -113,9 +114,15 @@ cat \$f
 [ -n "${PG_SAMPLES:-}" ] || exit 0
 p=\$(cat $TMP/relayd.pid)
 kb=\$(sed -n 's/^Vm\(RSS\|Data\):[[:space:]]*\([0-9]*\) kB/, "\1": \2/p' /proc/\$p/status | tr -d '\n')
+# What is there: DPDK's memory, the rings that the other end of a memif brings, the rest.
+kb+=\$(awk '/^[0-9a-f]+-/ { what = \$6 ~ /memif_region/ ? "rings" : \$6 ~ /nohuge/ ? "packets" : "own" }
+	/^(Size|Rss):/ { kb[\$1 what] += \$2 }
+	END { printf ", \"packets\": %d, \"rings\": %d, \"own\": %d",
+		kb["Rss:packets"], kb["Size:rings"], kb["Rss:own"] }' /proc/\$p/smaps)
 files=(/proc/\$p/fd/*)
 printf '{"s": %s, "pid": %s%s, "files": %s, "stats": %s}\n' "\$EPOCHSECONDS" \
 	"\$p" "\$kb" "\${#files[@]}" "\$(tr -d '\n\t' <\$f)" >>"${PG_SAMPLES:-}"
+${PG_BETWEEN:-:} >&2
 END
 	cat >"$TMP/restart" <<END
 #!/bin/bash

@@ -12,8 +12,10 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 
 #include "driver/eal.h"
 #include "driver/idle.h"
@@ -27,7 +29,7 @@ static int
 start_eal(void **state)
 {
 	(void)state;
-	struct rd_eal_opts o = {.prog = "test", .main_lcore = -1, .mem_mb = 96};
+	struct rd_eal_opts o = {.prog = "test", .main_lcore = -1, .mem_mb = 96, .resident = true};
 	if (rd_eal_start(&o, err, sizeof err) < 0) {
 		print_error("%s\n", err);
 		return -1;
@@ -56,6 +58,31 @@ make_pool(uint32_t held)
 	if (rd_pool_create(&mp, name, &plan, 0, err, sizeof err) < 0)
 		fail_msg("%s", err);
 	return mp;
+}
+
+static int
+absent(const struct rte_memseg_list *list, const struct rte_memseg *seg, size_t len, void *user)
+{
+	static unsigned char there[96 * 1024 * 1024 / 4096];
+	size_t pages = len / 4096, *sum = user;
+	(void)list;
+	assert_true(pages <= sizeof there);
+	assert_int_equal(mincore(seg->addr, len, there), 0);
+	sum[0] += pages;
+	for (size_t i = 0; i < pages; i++)
+		sum[1] += !(there[i] & 1);
+	return 0;
+}
+
+/* All of it, though hardly any was used. */
+static void
+test_memory_is_resident(void **state)
+{
+	(void)state;
+	size_t sum[2] = {0, 0};
+	assert_int_equal(rte_memseg_contig_walk(absent, sum), 0);
+	assert_int_equal(sum[0], 96 * 1024 * 1024 / 4096);
+	assert_int_equal(sum[1], 0);
 }
 
 static void
@@ -242,6 +269,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_is_resident),
 		cmocka_unit_test(test_device_names),
 		cmocka_unit_test(test_port_gives_everything_back),
 		cmocka_unit_test(test_refused_tail_is_freed),

@@ -13,7 +13,6 @@
 #define SETTLE_NS   (150 * BASE_MS_NS) /* for relayd to take the last frames */
 #define LATE_MAX_NS (5 * BASE_MS_NS)
 #define RESULTS_MAX 4096
-#define SOAK_PATIENCE 15 /* times longer limits */
 
 /* One scenario file, of either kind. */
 struct item {
@@ -238,8 +237,6 @@ pg_lab_main(const struct pg_lab_args *a)
 		(void)pg_ctx_close(&ctx);
 		goto out;
 	}
-	/* A soak is beside other work, which may take all CPUs for minutes. */
-	ctx.patience = a->soak_s ? SOAK_PATIENCE : 1;
 	pg_report_head(stdout);
 	uint32_t n = play_all(&ctx, a, item, result);
 	bool good = n > 0 && !*a->stop;

@@ -438,7 +438,7 @@ give_jobs(struct pg_run *r)
 {
 	struct pg_ctx *c = r->ctx;
 	for (uint32_t i = 0; i < GIVE_TRIES; i++) {
-		if (!wait_for(r, is_up, CHANNEL_MS * c->patience))
+		if (!wait_for(r, is_up, CHANNEL_MS))
 			return give_up(r, "relayd does not take the primary relay's TCP "
 					  "connection: is it in cluster.relays, before relayd?");
 		r->answers = 0;
@@ -447,7 +447,7 @@ give_jobs(struct pg_run *r)
 			for (uint32_t s = 0; s < c->nchans; s++)
 				if (!pg_chan_job(&c->chan[s], r->world->job[j].table[s]))
 					return give_up(r, "the channel to relayd broke");
-		bool answered = wait_for(r, is_answered, ANSWER_MS * c->patience);
+		bool answered = wait_for(r, is_answered, ANSWER_MS);
 		if (breaks(c) == r->breaks)
 			return answered ? 0 : give_up(r, "relayd does not answer to a job");
 	}
@@ -468,7 +468,7 @@ install(struct pg_run *r)
 	add(r->out, PG_M_jobs_refused, refused);
 	if (refused)
 		return give_up(r, r->out->why_ended);
-	if (!wait_for(r, is_connected, CONNECT_MS * c->patience))
+	if (!wait_for(r, is_connected, CONNECT_MS))
 		return give_up(r, "not all hosts and remote relays were connected");
 	double ms = (double)(c->net.now_ns - t0) / 1e6;
 	set(r->out, PG_M_connect_ms,
@@ -641,7 +641,6 @@ pg_ctx_open(struct pg_ctx *c, const struct pg_lab *lab, const char *prog, char *
 {
 	static const struct pg_chan_ops ops = {.answer = on_answer, .end = on_end};
 	c->lab = lab;
-	c->patience = 1;
 	if (load_keys(c, err, err_max) || pg_net_open(&c->net, lab, prog, err, err_max))
 		return -1;
 	rd_idle_init(&c->idle, lab->sleep ? RD_IDLE_SLEEP : RD_IDLE_PAUSE, 50000);

@@ -55,7 +55,6 @@ struct pg_ctx {
 	const volatile sig_atomic_t *stop;
 	struct pg_run *run; /* of now, or NULL */
 	uint64_t chores_ns;
-	uint32_t patience; /* times as long for what is no measure: to connect, to answer; 1 */
 	bool turns;	   /* measure in turns (turns.h) instead of for measure_ms */
 };
 

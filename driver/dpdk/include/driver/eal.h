@@ -7,7 +7,8 @@
  *
  * Memory   huge: pages by memfd (--in-memory), so no file of ours ever lies in
  *          hugetlbfs.  no huge: one anonymous mapping of mem_mb, enough for
- *          software ports (af_packet, af_xdp, memif, ring), not for real NICs.
+ *          software ports (af_packet, af_xdp, memif, ring), not for real NICs;
+ *          its pages come as they are touched, or with `resident` all at the start.
  * Files    EAL makes /var/run/dpdk/PREFIX with its telemetry socket; rd_eal_stop
  *          removes both.
  * Threads  rd_eal_start and rd_eal_stop by the main thread, once per process.
@@ -29,6 +30,8 @@ struct rd_eal_opts {
 	int main_lcore;			    /* < 0: EAL's choice (the lowest) */
 	bool huge;			    /* hugepages; false: --no-huge */
 	uint32_t mem_mb;		    /* bytes for pools and rings / 1 MiB; 0: 64 */
+	bool resident;			    /* without hugepages too all memory is there
+					     * before rd_eal_start returns (-ENOMEM) */
 	const char *vdevs[RD_EAL_DEVS_MAX]; /* --vdev strings; rd_port_open can also
 					     * create them later */
 	uint32_t n_vdevs;
