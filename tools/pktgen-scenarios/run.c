@@ -11,15 +11,15 @@
 
 #include <bsd/string.h>
 
-#define CHORES_NS   (200 * BASE_US_NS) /* TAPs, channels, events */
-#define CHANNEL_MS  10000u
-#define ANSWER_MS   20000u
-#define CONNECT_MS  30000u
-#define GIVE_TRIES  5u
-#define SETTLE_MS   30u
+#define CHORES_NS    (200 * BASE_US_NS) /* TAPs, channels, events */
+#define CHANNEL_MS   10000u
+#define ANSWER_MS    20000u
+#define CONNECT_MS   30000u
+#define GIVE_TRIES   5u
+#define SETTLE_MS    30u
 #define TAKE_OVER_MS 5000u
-#define ARP_WAIT_MS 10000u
-#define REPLAY_TURN 2 /* frames at a time */
+#define ARP_WAIT_MS  10000u
+#define REPLAY_TURN  2 /* frames at a time */
 
 struct pg_run {
 	struct pg_ctx *ctx;
@@ -32,7 +32,7 @@ struct pg_run {
 	uint64_t cut_end_ns[4]; /* private, global, mute, deafen; 0: not cut */
 	uint64_t room_end_ns, wrong_end_ns, replay_end_ns[PG_SIDES];
 	uint32_t answers, breaks; /* since jobs were given; before */
-	bool disrupted; /* what is lost is no fault */
+	bool disrupted;		  /* what is lost is no fault */
 };
 
 /* ---- channels ------------------------------------------------------------------------ */
@@ -600,6 +600,8 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 		return;
 	}
 	json_t *before = pg_stats_read(c->lab);
+	c->net.now_ns = rd_clock_ns(
+		&c->net.clock); /* that may have taken longer than we wait for answers */
 	c->run = &r;
 	for (uint32_t i = 0; i < load->rounds && !*out->error && !*c->stop; i++)
 		one_round(&r, i + 1 == load->rounds);

@@ -55,7 +55,7 @@ struct pg_ctx {
 	const volatile sig_atomic_t *stop;
 	struct pg_run *run; /* of now, or NULL */
 	uint64_t chores_ns;
-	bool turns;	   /* measure in turns (turns.h) instead of for measure_ms */
+	bool turns; /* measure in turns (turns.h) instead of for measure_ms */
 };
 
 /* 0, or -1 and err: the lab is not as its file says. */
