@@ -129,7 +129,7 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 		suci_list_append(ep, &p->lost, i);
 	p->n_lost++;
 	if (suci_pmtu_grown(p))
-		suci_pmtu_seg_lost(ep, p, suci_rec_len(p, r), r->sent_ns, now_ns);
+		suci_pmtu_seg_lost(ep, p, r, now_ns);
 	return counts;
 }
 
@@ -269,7 +269,7 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 			if (r->kind == REC_MTU)
 				n->mtu = suci_rec_len(p, r);
 			else if (suci_pmtu_grown(p))
-				suci_pmtu_seg_passed(p, suci_rec_len(p, r), r->sent_ns);
+				suci_pmtu_seg_passed(p, r);
 			n->retried += r->refusals != 0;
 			if (r->probing)
 				n->probed_ns = r->lost_sent_ns;

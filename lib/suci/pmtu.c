@@ -50,7 +50,7 @@ trust(struct suci_path *p)
 	struct suci_pmtu *m = &p->pmtu;
 	p->cc.holds = p->cc.held = false;
 	m->rounds = 0;
-	m->small_ns = 0;
+	m->small_pn = 0;
 	m->doubted = m->followed = m->follow = false;
 }
 
@@ -237,26 +237,27 @@ suci_pmtu_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 }
 
 void
-suci_pmtu_seg_passed(struct suci_path *p, uint32_t len, uint64_t sent_ns)
+suci_pmtu_seg_passed(struct suci_path *p, const struct suci_rec *r)
 {
 	struct suci_pmtu *m = &p->pmtu;
-	if (len > m->floor) {
-		m->passed_ns = base_max_ns(m->passed_ns, sent_ns);
+	if (suci_rec_len(p, r) > m->floor) {
+		m->passed_ns = base_max_ns(m->passed_ns, r->sent_ns);
 		trust(p);
-	} else if (!m->small_ns) {
+	} else if (!m->small_pn) {
 		m->followed = false;
-		m->small_ns = m->mark_ns = sent_ns ? sent_ns : 1;
+		m->small_pn = m->mark_pn = r->pn;
 	}
 }
 
+/* By numbers, not by times: a driver that reads its clock once a turn sends the first packet of a
+ * round at the very time at which the round before was noticed. */
 void
-suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, uint32_t len, uint64_t sent_ns,
-		   uint64_t now_ns)
+suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, const struct suci_rec *r, uint64_t now_ns)
 {
 	struct suci_pmtu *m = &p->pmtu;
-	if (len <= m->floor || !m->small_ns || sent_ns <= m->mark_ns || p->closing)
+	if (suci_rec_len(p, r) <= m->floor || !m->small_pn || r->pn <= m->mark_pn || p->closing)
 		return;
-	m->mark_ns = now_ns;
+	m->mark_pn = p->next_pn - 1;
 	m->followed = false;
 	if (++m->rounds >= ROUNDS)
 		shrink(ep, p, now_ns);
@@ -289,5 +290,5 @@ suci_pmtu_doubt(const struct suci_path *p)
 		return true;
 	if (p->mtu <= p->pmtu.min)
 		return p->probes >= 2 && p->probes % 2 == 0;
-	return p->pmtu.small_ns || p->probes % 2 == 0;
+	return p->pmtu.small_pn || p->probes % 2 == 0;
 }

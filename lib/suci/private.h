@@ -131,9 +131,9 @@ struct suci_pmtu {
 	uint64_t at_ns;	    /* look again */
 	uint64_t raise_ns;  /* for something larger */
 	uint64_t passed_ns; /* something large was sent then, and arrived */
-	/* Sending times: of the first small packet that passed since a large one did, 0 =
-	 * none; and before this no loss counts. */
-	uint64_t small_ns, mark_ns;
+	/* Numbers: of the first small packet that passed since a large one did, 0 = none; and no
+	 * loss of what was sent up to this counts. */
+	uint64_t small_pn, mark_pn;
 };
 
 /* Marks of congestion, see ecn.c.  Packets since the path came up, modulo 2^32. */
@@ -590,8 +590,8 @@ void suci_pmtu_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 /* A record for the probe that is due. */
 uint32_t suci_pmtu_take(struct suci *ep, struct suci_path *p);
 /* A packet with a segment, len bytes without its ack block, arrived or was lost. */
-void suci_pmtu_seg_passed(struct suci_path *p, uint32_t len, uint64_t sent_ns);
-void suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, uint32_t len, uint64_t sent_ns,
+void suci_pmtu_seg_passed(struct suci_path *p, const struct suci_rec *r);
+void suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, const struct suci_rec *r,
 			uint64_t now_ns);
 /* Instead of a large segment, send something small after a probe timeout. */
 bool suci_pmtu_doubt(const struct suci_path *p);

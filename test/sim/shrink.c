@@ -137,7 +137,7 @@ shrink_run(uint64_t seed, bool verbose, struct outcome *o)
 		 * tell was lost.  Of the halves of 1472 twice as many are. */
 		bool lossy = c.trunk.loss_ppb > 1000000;
 		uint64_t percent = lossy && c.global_mtu == 1472 ? 70 : 88;
-		uint64_t most_ms = lossy ? 600 : 250;
+		uint64_t most_ms = lossy ? 400 : 250;
 		SIM_CHECK(s, x.noticed_ns <= x.at_ns + most_ms * BASE_MS_NS, "%s; wanted %llu ms",
 			  o->note, (unsigned long long)most_ms);
 		SIM_CHECK(s, (took - (x.noticed_ns - x.at_ns)) * percent / 100 <= limit,
