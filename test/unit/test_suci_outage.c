@@ -387,6 +387,49 @@ test_acks_at_the_end(void **state)
 	pair_free(t);
 }
 
+/* What is overtaken is taken for lost at first.  Each packet sent again for that is known to be
+ * spurious once its original is acknowledged after all; cubic takes its step back, and the
+ * thresholds grow until nobody is deceived any more.  A path remembers sixteen at a time. */
+static void
+test_spurious(void **state)
+{
+	(void)state;
+	for (int cc = SUCI_CC_CUBIC; cc <= SUCI_CC_BBR; cc++) {
+		struct pair *t = pair_new(1, DELAY_NS);
+		t->conf[0].cc = t->conf[1].cc = (enum suci_cc_kind)cc;
+		pair_start(t);
+		t->want = 640;
+		for (int k = 0; k < 20; k++) {
+			pair_send(t, 0, 16, 1000);
+			pair_run(t, 3 * RTT_NS);
+		}
+		const struct suci_counters *n = pair_count(t, 0);
+		assert_int_equal(t->s[0].acked, 320);
+		assert_int_equal(n->tx_retransmits, 0);
+		uint32_t cwnd = pair_info(t, 0).cwnd;
+		t->l.jitter_ns = RTT_NS / 2; /* and nothing is lost */
+		uint64_t first = 0;
+		for (int k = 0; k < 20; k++) {
+			pair_send(t, 0, 16, 1000);
+			pair_run(t, 3 * RTT_NS);
+			if (k == 9)
+				first = n->tx_retransmits;
+		}
+		uint64_t then = n->tx_retransmits - first;
+		print_message(
+			"  %s: %u, then %u sent again, %u known to be spurious, window %u, %u\n",
+			cc == SUCI_CC_BBR ? "bbr" : "cubic", (unsigned)first, (unsigned)then,
+			(unsigned)n->tx_spurious, cwnd, pair_info(t, 0).cwnd);
+		assert_int_equal(t->s[0].acked, t->want);
+		assert_true(first > 0);
+		assert_true(then * 10 <= first);
+		assert_int_equal(n->tx_spurious, n->tx_retransmits);
+		/* bbr's window follows what it measures. */
+		assert_true(cc == SUCI_CC_BBR || pair_info(t, 0).cwnd >= cwnd);
+		pair_free(t);
+	}
+}
+
 int
 main(void)
 {
@@ -402,6 +445,7 @@ main(void)
 		cmocka_unit_test(test_far_away),
 		cmocka_unit_test(test_tail_in_round_trips),
 		cmocka_unit_test(test_acks_at_the_end),
+		cmocka_unit_test(test_spurious),
 	};
 	return cmocka_run_group_tests_name("suci outage", tests, NULL, NULL);
 }
