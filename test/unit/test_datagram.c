@@ -40,6 +40,9 @@ test_nothing_there(void **state)
 	struct kit k;
 	kit_init(&k, 2);
 	struct datagram_sock *s = kit_open(&k, 0);
+	struct datagram_info i;
+	unsigned major, minor;
+	assert_int_equal(sscanf(datagram_version(), "%u.%u", &major, &minor), 2);
 	assert_string_equal(datagram_error(s), "");
 	assert_int_equal(datagram_ready(s, 0, 0), 0);
 	assert_int_equal(datagram_ready(s, 0, 2000), 0);
@@ -54,12 +57,12 @@ test_nothing_there(void **state)
 	FAILS(datagram_retransmission(s, 77), ENOENT);
 	FAILS(datagram_slow_write(s, 77, 1), ENOENT);
 	FAILS(datagram_priority(s, 1, 4), EINVAL);
+	FAILS(datagram_info_sized(s, 77, &i, sizeof i), ENOENT);
 	assert_int_equal(datagram_wait(s, 0, 0, 1000, 1), 1);
 	assert_int_equal(datagram_queue_length(s, 1), 0);
 	assert_int_equal(datagram_flush(s, 0, 0), 1);
 	assert_int_equal(datagram_timeout(s), -1);
 	assert_true(datagram_fd(s) >= 0);
-	struct datagram_info i;
 	assert_int_equal(datagram_info(s, 1, &i), 0);
 	assert_int_equal(i.state, DATAGRAM_IDLE);
 	kit_fini(&k);
@@ -142,6 +145,21 @@ test_order(void **state)
 	assert_int_equal(i.written_blocks, n);
 	assert_true(i.delay_us_min <= i.delay_us && i.window > 0 && i.mtu >= 1200);
 	assert_int_equal(i.lost_blocks, 0);
+	/* Compiled against an older or a newer struct. */
+	struct {
+		struct datagram_info i;
+		uint8_t more[16];
+	} wide;
+	const size_t less = offsetof(struct datagram_info, delay_us_min);
+	memset(&wide, 0xa5, sizeof wide);
+	assert_int_equal(datagram_info_sized(k.s[1], 2, &wide.i, less), 0);
+	assert_memory_equal(&wide, &i, less);
+	assert_int_equal(((uint8_t *)&wide)[less], 0xa5);
+	assert_int_equal(datagram_info_sized(k.s[1], 2, &wide.i, sizeof wide), 0);
+	assert_int_equal(wide.i.sent_packets, i.sent_packets);
+	assert_int_equal(wide.i.received_packets, i.received_packets);
+	for (size_t b = 0; b < sizeof wide.more; b++)
+		assert_int_equal(wide.more[b], 0);
 	kit_fini(&k);
 }
 
