@@ -186,6 +186,37 @@ test_lane_credit(void **state)
 	}
 }
 
+/* End-to-end acks of a relayed lane: a few in a window under load, at once for a sender that waits,
+ * after a millisecond for one that does not. */
+static void
+test_acks_lazy_and_prompt(void **state)
+{
+	(void)state;
+	const uint64_t delay_ns = 100 * BASE_US_NS, slack_ns = 10 * BASE_US_NS;
+	struct world *w = world_new(2, delay_ns);
+	w->conf.direct = false;
+	w->conf.window = 256;
+	world_open(w);
+	const struct suci_lane_counters *n = suci_lane_counters(w->h[1].ls);
+	struct suci_lane_info in;
+	send_block(w, 0, 0, 4000000, true);
+	assert_true(link_run(&w->l, w->l.now_ns + 10 * BASE_S_NS, all_done, w));
+	assert_true(suci_lane_info(w->h[0].ls, w->h[0].lane, &in));
+	print_message("  %u segments, %u acks\n", in.tx_next_seq, (unsigned)n->tx_acks);
+	assert_in_range(n->tx_acks, in.tx_next_seq / 256, in.tx_next_seq / 32);
+	for (int waits = 0; waits < 2; waits++) {
+		link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
+		uint64_t acks = n->tx_acks, from_ns = w->l.now_ns;
+		send_block(w, 0, 0, 100, waits);
+		assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, all_done, w));
+		uint64_t most_ns = 2 * delay_ns + slack_ns + (waits ? 0 : BASE_MS_NS);
+		assert_in_range(w->l.now_ns - from_ns, most_ns - 2 * slack_ns, most_ns);
+		assert_int_equal(n->tx_acks, acks + 1);
+	}
+	expect_all(w, 0);
+	world_free(w);
+}
+
 static bool
 break_payload(struct link *l, int from, const uint8_t *bytes, size_t len)
 {
@@ -274,13 +305,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_beyond_4_gib),
-		cmocka_unit_test(test_zero_bytes_and_limits),
-		cmocka_unit_test(test_lane_credit),
-		cmocka_unit_test(test_crc),
-		cmocka_unit_test(test_close_in_flight),
+		cmocka_unit_test(test_streams),	     cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_beyond_4_gib), cmocka_unit_test(test_zero_bytes_and_limits),
+		cmocka_unit_test(test_lane_credit),  cmocka_unit_test(test_acks_lazy_and_prompt),
+		cmocka_unit_test(test_crc),	     cmocka_unit_test(test_close_in_flight),
 	};
 	return cmocka_run_group_tests_name("suci lane", tests, NULL, NULL);
 }
