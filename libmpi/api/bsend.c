@@ -17,6 +17,7 @@ struct cell {
 	struct lmpi_bsend *owner;
 	int64_t len; /* header and data, rounded up */
 	uint64_t number;
+	struct lmpi_req *as; /* during lmpi_bsend(): gets what names the message */
 	_Alignas(ALIGN) char data[];
 };
 _Static_assert(sizeof(struct cell) + 2 * ALIGN <= MPI_BSEND_OVERHEAD, "bookkeeping fits");
@@ -91,6 +92,18 @@ take(struct lmpi_comm *comm, int64_t len, struct cell **cell)
 	return MPI_SUCCESS;
 }
 
+/* The program's request is complete from the start; this is enough for MPI_Cancel. */
+static void
+name_as(struct cell *c)
+{
+	if (c->as == NULL)
+		return;
+	c->as->kind = c->e.kind;
+	c->as->peer = c->e.peer;
+	c->as->number = c->e.number;
+	c->as = NULL;
+}
+
 static void
 cell_done(struct lmpi_req *e)
 {
@@ -98,6 +111,7 @@ cell_done(struct lmpi_req *e)
 	struct flushing **fat = &c->owner->flushing, *f;
 	uint64_t number = c->number;
 
+	name_as(c);
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
@@ -115,7 +129,7 @@ cell_done(struct lmpi_req *e)
 }
 
 int
-lmpi_bsend(const struct lmpi_p2p *a)
+lmpi_bsend(const struct lmpi_p2p *a, struct lmpi_req *as)
 {
 	enum lmpi_rep rep = lmpi_comm_rep(a->comm, a->peer);
 	int64_t len = a->count * a->type->rep[rep].size;
@@ -125,14 +139,18 @@ lmpi_bsend(const struct lmpi_p2p *a)
 	if (rc)
 		return rc;
 	memset(&c->e, 0, sizeof(c->e));
+	c->as = NULL;
 	rc = lmpi_rep_pack(a->type, a->buf, a->count, rep, c->data);
 	if (rc) {
 		cell_done(&c->e);
 		return lmpi_p2p_unsendable(a, rc);
 	}
 	c->e.on_done = cell_done;
+	c->as = as;
 	lmpi_isend(&c->e, c->data, (uint64_t)len, lmpi_comm_world_rank(a->comm, a->peer),
-		   a->comm->rank, a->tag, a->comm->cid, LMPI_STANDARD);
+		   a->comm->rank, a->tag, a->comm->cid, as ? LMPI_NAMED : LMPI_STANDARD);
+	if (as != NULL && as->kind == 0) /* else it is done, and the cell gone */
+		name_as(c);
 	return MPI_SUCCESS;
 }
 
@@ -143,7 +161,7 @@ impl_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, in
 	struct lmpi_p2p a;
 	int rc = lmpi_p2p_send_args(&a, buf, count, datatype, dest, tag, comm);
 
-	return rc || dest == MPI_PROC_NULL ? rc : lmpi_bsend(&a);
+	return rc || dest == MPI_PROC_NULL ? rc : lmpi_bsend(&a, NULL);
 }
 
 static int

@@ -10,8 +10,9 @@
 
 /* Copy the message of a into the buffer, in the representation of its destination,
  * and send it; the room is given back when it is out.  An error code when there is no
- * buffer or no room, or a value has no external form. */
-int lmpi_bsend(const struct lmpi_p2p *a);
+ * buffer or no room, or a value has no external form.  as: zeroed, gets what
+ * lmpi_cancel_send() needs to know of it, to be called when as->done is set; or NULL. */
+int lmpi_bsend(const struct lmpi_p2p *a, struct lmpi_req *as);
 /* What is in a buffer leaves, then it is detached; there may be none. */
 void lmpi_bsend_end(struct lmpi_bsend **slot);
 

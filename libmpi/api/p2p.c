@@ -177,20 +177,21 @@ lmpi_p2p_deliver_foreign(const struct lmpi_p2p *a, struct lmpi_req *e, void *cop
 				lmpi_type_span(a->type, a->buf, a->count), len);
 }
 
+static void
+start_send(struct lmpi_req *e, const struct lmpi_p2p *a, const struct lmpi_piece *p,
+	   enum lmpi_mode mode)
+{
+	lmpi_isend(e, p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
+		   a->comm->rank, a->tag, a->comm->cid, mode);
+}
+
+/* Nobody can cancel what has no request. */
 static enum lmpi_mode
 engine_mode(enum lmpi_send_mode mode)
 {
 	return mode == LMPI_SEND_SYNC	 ? LMPI_SYNC
 	       : mode == LMPI_SEND_READY ? LMPI_READY
 					 : LMPI_STANDARD;
-}
-
-static void
-start_send(struct lmpi_req *e, const struct lmpi_p2p *a, const struct lmpi_piece *p,
-	   enum lmpi_send_mode mode)
-{
-	lmpi_isend(e, p->data, (uint64_t)p->len, lmpi_comm_world_rank(a->comm, a->peer),
-		   a->comm->rank, a->tag, a->comm->cid, engine_mode(mode));
 }
 
 bool
@@ -274,7 +275,7 @@ send_blocking(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
 	if (rc || lmpi_p2p_send_whole(&a, &p, mode))
 		return rc;
 	struct lmpi_req e = {0};
-	start_send(&e, &a, &p, mode);
+	start_send(&e, &a, &p, engine_mode(mode));
 	if (!e.done)
 		lmpi_wait(&e.done);
 	else
@@ -338,7 +339,7 @@ exchange(const struct lmpi_p2p *s, enum lmpi_piece_use send_use, const struct lm
 	}
 	if (s->peer != MPI_PROC_NULL) {
 		se.done = false;
-		start_send(&se, s, &sp, LMPI_SEND_STANDARD);
+		start_send(&se, s, &sp, LMPI_STANDARD);
 	}
 	if (!re.done)
 		lmpi_wait(&re.done);
@@ -446,10 +447,11 @@ static int
 start_buffered(struct lmpi_request *r)
 {
 	struct lmpi_p2p a = lmpi_p2p_of(r);
-	int rc = lmpi_bsend(&a);
+	int rc = lmpi_bsend(&a, &r->e);
 
 	if (rc)
 		return rc;
+	r->e.on_done = send_done;
 	r->active = true;
 	lmpi_request_complete(r);
 	return MPI_SUCCESS;
@@ -484,7 +486,7 @@ lmpi_p2p_start(struct lmpi_request *r)
 	r->active = true;
 	r->e.on_done = r->kind == LMPI_RQ_SEND ? send_done : recv_done;
 	if (r->kind == LMPI_RQ_SEND)
-		start_send(&r->e, &a, &p, r->mode);
+		start_send(&r->e, &a, &p, r->mode == LMPI_SEND_SYNC ? LMPI_SYNC : LMPI_NAMED);
 	else
 		lmpi_irecv(&r->e, p.data, (uint64_t)p.len, r->peer, r->tag, r->comm->cid);
 	return MPI_SUCCESS;

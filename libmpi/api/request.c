@@ -359,9 +359,7 @@ impl_Cancel(MPI_Request *request)
 		rc = r->general.cancel(r->general.extra_state, r->e.done);
 		return rc ? lmpi_error(rc, "the cancel callback returned %d", rc) : rc;
 	}
-	if (r->e.done)
-		return MPI_SUCCESS;
-	if (r->kind == LMPI_RQ_RECV)
+	if (r->kind == LMPI_RQ_RECV && !r->e.done)
 		lmpi_cancel_recv(&r->e);
 	else if (r->kind == LMPI_RQ_SEND)
 		lmpi_cancel_send(&r->e);

@@ -31,7 +31,8 @@ opens(const struct lmpi_out *out, const struct lmpi_req *req)
 {
 	if (out->sent > 0 || (out->hdr.type != LMPI_T_EAGER && out->hdr.type != LMPI_T_RTS))
 		return false;
-	return out->req == req || (req->srq != 0 && out->hdr.srq == req->srq);
+	return out->req == req || (req->srq != 0 && out->hdr.srq == req->srq) ||
+	       (req->number != 0 && out->hdr.srq == req->number);
 }
 
 /* Take the first packet out of the queue, if it is still there. */
@@ -50,7 +51,70 @@ take_back(struct lmpi_peer *peer, const struct lmpi_req *req)
 	*at = out->next;
 	if (peer->out_last == out)
 		peer->out_last = before;
-	lmpi_out_done(out, false);
+	/* MPI_Ibsend's buffer has a request of its own, which is over. */
+	lmpi_out_done(out, out->req != req);
+	return true;
+}
+
+static void
+ask(struct lmpi_peer *peer, uint64_t srq)
+{
+	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_CANCEL);
+
+	h.srq = srq;
+	peer->cancels++;
+	eng.cancels++;
+	lmpi_send_control(peer, &h);
+}
+
+/* --- sends that the receiver did not have to agree to ----------------------
+ *
+ * They are done when a copy of them is kept, or has gone.  What names them has no
+ * lower half, so it is none of send_ids'.  Within a node messages go without a header
+ * that has room for one; a foreign receiver is known to refuse. */
+
+void
+lmpi_recall_name(struct lmpi_req *req, const struct lmpi_peer *peer, struct lmpi_hdr *h)
+{
+	if (peer->foreign || (peer->reach != LMPI_REACH_DIRECT && peer->reach != LMPI_REACH_RELAY))
+		return;
+	if (++eng.names == 0)
+		eng.names = 1;
+	h->srq = req->number = (uint64_t)eng.names << 32;
+}
+
+/* The request waits for one event more, the answer. */
+static void
+recall(struct lmpi_peer *peer, struct lmpi_req *req)
+{
+	if (req->done) {
+		req->done = false;
+		eng.sends++;
+	}
+	req->placed++;
+	req->answers = IMPI_SEND_ASKED;
+	req->next = eng.recalled;
+	eng.recalled = req;
+	ask(peer, req->number);
+}
+
+static bool
+recall_answered(struct lmpi_peer *peer, uint64_t name, bool yes)
+{
+	struct lmpi_req **at = &eng.recalled;
+
+	while (*at && ((*at)->number != name || (*at)->peer != peer->world))
+		at = &(*at)->next;
+	struct lmpi_req *req = *at;
+	if (!req)
+		return false;
+	*at = req->next;
+	peer->cancels--;
+	eng.cancels--;
+	req->answers = IMPI_SEND_SETTLED;
+	req->number = 0; /* not asked again */
+	req->cancelled = yes;
+	lmpi_req_event(req);
 	return true;
 }
 
@@ -59,21 +123,22 @@ lmpi_cancel_send(struct lmpi_req *req)
 {
 	struct lmpi_peer *peer = &eng.peer[req->peer];
 
-	if (req->kind != LMPI_KIND_SEND || req->done || req->placed == 0)
+	if (req->kind != LMPI_KIND_SEND || req->cancelled ||
+	    (req->done ? req->number == 0 : req->placed == 0))
 		return;
 	if (peer->reach == LMPI_REACH_SELF ? take_back_self(req) : take_back(peer, req)) {
 		if (req->srq)
 			lmpi_srq_drop(req);
 		req->cancelled = true;
-		req->placed = 1; /* nothing else is awaited */
-		lmpi_req_event(req);
+		if (!req->done) {
+			req->placed = 1; /* nothing else is awaited */
+			lmpi_req_event(req);
+		}
 	} else if (req->answers == IMPI_SEND_WAITS) {
-		struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_CANCEL);
-		h.srq = req->srq;
 		req->answers = (uint8_t)impi_send_next(req->answers, IMPI_SEND_EV_CANCEL);
-		peer->cancels++;
-		eng.cancels++;
-		lmpi_send_control(peer, &h);
+		ask(peer, req->srq);
+	} else if (req->answers == IMPI_SEND_SETTLED && req->number) {
+		recall(peer, req);
 	}
 	if (!eng.in_transport) {
 		if (eng.pending)
@@ -91,6 +156,8 @@ lmpi_on_cancel_answer(struct lmpi_peer *peer, uint64_t srq, bool yes)
 
 	if (peer->cancels == 0)
 		return false;
+	if ((uint32_t)srq == 0)
+		return recall_answered(peer, srq, yes);
 	/* When the SYNCACK came first the name is gone, and perhaps the request. */
 	enum impi_send_state next =
 		impi_send_next(here ? req->answers : IMPI_SEND_MATCHED,

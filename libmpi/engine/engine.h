@@ -108,12 +108,13 @@ struct lmpi_req {
 	uint32_t peer;	 /* world rank */
 	uint64_t srq;	 /* send: its name while the receiver is to say that it matched, 0 else */
 	uint8_t answers; /* send: enum impi_send_state (impi/message.h), native packets too */
-	void *priv[2];
+	uint64_t number; /* receive: in the order of posting; send: its name for a recall, or 0 */
 };
 
 /* WHOLE: done when the other side has all of it, not when a copy of it is kept, unless it is
- * shorter than LMPI_WHOLE_BYTES. */
-enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY, LMPI_WHOLE };
+ * shorter than LMPI_WHOLE_BYTES.  NAMED: as STANDARD, but lmpi_cancel_send() may be asked when it
+ * is done (req zeroed before). */
+enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY, LMPI_WHOLE, LMPI_NAMED };
 #define LMPI_WHOLE_BYTES 16384
 
 /* Start sending len bytes at data, which must stay valid until req->done.
@@ -134,7 +135,9 @@ bool lmpi_cancel_recv(struct lmpi_req *req);
 /* Ask to take a send back (MPI_Cancel).  If it has not left yet, or the receiver
  * confirms that no receive took it (IMPI: CANCEL, CANCELYES), done and cancelled
  * become set, else it goes on as if nothing had been asked.  Returns at once; the
- * request becomes done either way without any act of the receiving program. */
+ * request becomes done either way without any act of the receiving program.  A NAMED
+ * send that went to another node without asking and is done is not done again until
+ * the receiver has answered. */
 void lmpi_cancel_send(struct lmpi_req *req);
 
 /* A message found by probing; makes no progress.  take: it is removed from matching and must be

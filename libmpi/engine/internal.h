@@ -163,6 +163,8 @@ struct lmpi_engine {
 	struct lmpi_peer *pending;
 	struct lmpi_match match;
 	struct lmpi_idtab send_ids; /* of struct lmpi_req */
+	struct lmpi_req *recalled;  /* sends that were done and whose CANCEL is not answered */
+	uint32_t names;		    /* of sends to be recalled, so far */
 	struct lmpi_idtab recv_ids; /* of struct lmpi_msg */
 	uint64_t copied_bytes, copied_bytes_max;
 	uint64_t unexpected_bytes, unexpected_bytes_max;
@@ -199,7 +201,9 @@ bool lmpi_on_cts(struct lmpi_peer *peer, uint64_t srq, uint64_t drq, uint64_t wa
 bool lmpi_on_syncack(struct lmpi_peer *peer, uint64_t srq, uint64_t drq);
 /* The name of a request is not needed any more. */
 void lmpi_srq_drop(struct lmpi_req *req);
-/* --- cancel.c: the answer to our CANCEL.  false: nobody asked. */
+/* --- cancel.c: a message that goes without asking gets a name, so that it can be taken back. */
+void lmpi_recall_name(struct lmpi_req *req, const struct lmpi_peer *peer, struct lmpi_hdr *h);
+/* The answer to our CANCEL.  false: nobody asked. */
 bool lmpi_on_cancel_answer(struct lmpi_peer *peer, uint64_t srq, bool yes);
 /* The peer wants its message back; answered at once. */
 void lmpi_on_cancel(struct lmpi_peer *peer, uint64_t srq);

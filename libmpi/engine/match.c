@@ -16,13 +16,6 @@ tag_fits(int wanted, int tag)
 	return wanted == LMPI_ANY_TAG || wanted == tag;
 }
 
-/* The running number of a posted receive lives in priv[0]. */
-static uint64_t
-number_of(const struct lmpi_req *req)
-{
-	return (uint64_t)(uintptr_t)req->priv[0];
-}
-
 static void
 list_add(struct lmpi_req_list *l, struct lmpi_req *req)
 {
@@ -68,7 +61,7 @@ lmpi_match_init(struct lmpi_match *m)
 void
 lmpi_match_post(struct lmpi_match *m, struct lmpi_req *req)
 {
-	req->priv[0] = (void *)(uintptr_t)m->number++;
+	req->number = m->number++;
 	list_add(list_of(m, req), req);
 	m->posted_n++;
 }
@@ -86,7 +79,7 @@ lmpi_match_arrive(struct lmpi_match *m, uint64_t cid, int source, int tag)
 	}
 	for (any = m->posted_any.first; any; any = any->next) {
 		m->searched++;
-		if (exact && number_of(any) > number_of(exact)) {
+		if (exact && any->number > exact->number) {
 			any = NULL;
 			break;
 		}

@@ -590,7 +590,7 @@ lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *ou
 	if (take) {
 		unqueue(m);
 		m->taken = true;
-		if (m->srq)
+		if (eng.peer[m->peer].foreign && m->srq)
 			lmpi_supersede(m);
 		out->message = m;
 	}

@@ -290,6 +290,8 @@ lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_w
 			h.flags |= LMPI_HF_SYNC;
 			h.srq = new_id(req);
 			req->placed++;
+		} else if (mode == LMPI_NAMED) {
+			lmpi_recall_name(req, peer, &h);
 		}
 		send_eager(req, peer, &h, data, len);
 	}

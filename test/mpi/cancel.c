@@ -163,6 +163,111 @@ persistent_and_freed(int peer)
 	MPI_Request_free(&again);
 }
 
+/* Ranks 0 and 1 on different nodes, or as if: what goes without asking has a name there. */
+static int
+far_apart(void)
+{
+	const char *transport = getenv("LIBMPI_TRANSPORT");
+	MPI_Comm node;
+	int lead = check_rank, leads[2];
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	MPI_Bcast(&lead, 1, MPI_INT, 0, node);
+	MPI_Comm_free(&node);
+	leads[0] = leads[1] = lead;
+	MPI_Bcast(&leads[0], 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Bcast(&leads[1], 1, MPI_INT, 1, MPI_COMM_WORLD);
+	return leads[0] != leads[1] || (transport && strcmp(transport, "udp") == 0);
+}
+
+/* Nobody receives a send that is done at once, a copy of it being kept or on its way: it is
+ * called back, or, on one node, must be received. */
+typedef int sender(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+		   MPI_Request *request);
+
+static void
+done_at_once(sender *send, int bytes, int persistent, int far)
+{
+	static char room[4 * (LONG_BYTES / 10 + MPI_BSEND_OVERHEAD)];
+	MPI_Request r;
+	void *was_at;
+	int gone = 0, size;
+
+	MPI_Buffer_attach(room, sizeof room);
+	if (check_rank == 0) {
+		send(big, bytes, MPI_BYTE, 1, 11, MPI_COMM_WORLD, &r);
+		for (int i = 0; i < (persistent ? 3 : 1); i++) {
+			if (persistent)
+				MPI_Start(&r);
+			MPI_Cancel(&r);
+			MPI_Cancel(&r);
+			int was = wait_cancelled(&r);
+			gone += was;
+			CHECKF(was || !far, "%d bytes: not cancelled", bytes);
+		}
+		if (persistent)
+			MPI_Request_free(&r);
+	}
+	MPI_Bcast(&gone, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	for (int i = gone; check_rank == 1 && i < (persistent ? 3 : 1); i++) {
+		MPI_Recv(in, LONG_BYTES, MPI_BYTE, 0, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECK(wrong(in, (size_t)bytes, 1) == -1);
+	}
+	MPI_Buffer_detach(&was_at, &size);
+	CHECKF(!anything_there(), "%d bytes: still there", bytes);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Three messages that look the same but in their bytes, the second called back; and one that
+ * was received is not. */
+static void
+the_one_meant(int bytes, int far)
+{
+	MPI_Request r[3];
+	int gone = 0;
+
+	if (check_rank == 0) {
+		for (int i = 0; i < 3; i++)
+			MPI_Isend(big + i, bytes, MPI_BYTE, 1, 12, MPI_COMM_WORLD, &r[i]);
+		MPI_Cancel(&r[1]);
+		gone = wait_cancelled(&r[1]);
+		CHECKF(gone || !far, "%d bytes: not cancelled", bytes);
+	}
+	MPI_Bcast(&gone, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	for (int i = 0; check_rank == 1 && i < 3; i++) {
+		if (i == 1 && gone)
+			continue;
+		MPI_Recv(in, LONG_BYTES, MPI_BYTE, 0, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		CHECKF(memcmp(in, big + i, (size_t)bytes) == 0, "not message %d", i);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int i = 0; check_rank == 0 && i < 3; i += 2) {
+		MPI_Cancel(&r[i]);
+		CHECKF(wait_cancelled(&r[i]) == 0, "%d bytes: cancelled after the receive", bytes);
+	}
+	CHECK(!anything_there());
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Called back and forgotten: the request goes when the answer comes, the end of the job waits
+ * for it.  It would wait for ever for a buffered one that has to be asked for. */
+static void
+forgotten(void)
+{
+	static char room[MANY * (300 + MPI_BSEND_OVERHEAD)];
+	MPI_Request r;
+
+	MPI_Buffer_attach(room, sizeof room);
+	for (int i = 0; check_rank == 0 && i < MANY; i++) {
+		if (i % 2 || getenv("LIBMPI_EAGER"))
+			MPI_Isend(big, 300, MPI_BYTE, 1, 13, MPI_COMM_WORLD, &r);
+		else
+			MPI_Ibsend(big, 300, MPI_BYTE, 1, 13, MPI_COMM_WORLD, &r);
+		MPI_Cancel(&r);
+		MPI_Request_free(&r);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -183,6 +288,16 @@ main(int argc, char **argv)
 		matched(LONG_BYTES);
 		probed();
 		some_of_many();
+		int far = far_apart();
+		for (int bytes = 0; bytes <= 250000; bytes = 5 * bytes + 2) {
+			/* A buffered one that has to be asked for is the library's own. */
+			int eager = far && !getenv("LIBMPI_EAGER") && bytes < 50000;
+			done_at_once(MPI_Isend, bytes, 0, far);
+			done_at_once(MPI_Ibsend, bytes, 0, eager);
+			done_at_once(MPI_Send_init, bytes, 1, far);
+			done_at_once(MPI_Bsend_init, bytes, 1, eager);
+			the_one_meant(bytes < 2 ? 2 : bytes, far);
+		}
 		if (check_rank == 0)
 			persistent_and_freed(1);
 		int v = 0;
@@ -193,6 +308,8 @@ main(int argc, char **argv)
 		}
 		MPI_Barrier(MPI_COMM_WORLD);
 		CHECK(!anything_there());
+		MPI_Barrier(MPI_COMM_WORLD);
+		forgotten();
 	}
 	return finish();
 }
