@@ -378,6 +378,55 @@ failover_run(uint64_t seed, bool verbose, struct outcome *o)
 	failover(seed, seed & 1, verbose, o);
 }
 
+static uint64_t
+small_size(void *arg, uint32_t i)
+{
+	(void)i;
+	return base_prng_below(arg, 2000);
+}
+
+/* ---- as many clusters as a job may have ---- */
+
+#define FULL_BLOCKS 12
+
+/* 32 clusters with a process and two relays each, everybody to everybody, the policy by seed; in a
+ * few clusters a relay dies and comes back. */
+void
+clusters_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	static struct failover full;
+	struct failover *f = &full;
+	struct world_conf c;
+	struct sim *s = sim_new(seed);
+	*f = (struct failover){.prng = base_prng_seed(seed ^ 0x32c), .pace_ns = PACE_NS};
+	f->apart = true; /* blocks come one by one */
+	s->verbose = verbose;
+	world_conf_default(&c);
+	c.nclusters = CLUSTERS_MAX;
+	for (uint32_t i = 0; i < c.nclusters; i++)
+		c.cluster[i] = (struct cluster_conf){1, 2};
+	c.hosts_max = 3 * CLUSTERS_MAX;
+	c.several = true;
+	c.policy = (uint8_t)(seed % 3);
+	c.partition_ns = 30 * BASE_S_NS;
+	c.lanes.lanes_max = 2 * CLUSTERS_MAX;
+	c.relay.limits.paths_max = 4 * CLUSTERS_MAX;
+	c.end.liveness_ns = c.relay.liveness_ns = DETECT_NS;
+	c.end.keepalive_ns = c.relay.keepalive_ns = DETECT_NS / 4;
+	struct world *w = f->w = world_new(s, &c);
+	for (uint32_t i = 0; i < 3; i++)
+		plan_one(f, DIE, s->now_ns + (300 + 200 * i) * BASE_MS_NS);
+	draw_traffic(f, small_size, &f->prng, FULL_BLOCKS * PACE_NS);
+	world_start(w);
+	sim_run(s, f->end_ns + 60 * BASE_S_NS, world_quiet, w);
+	SIM_CHECK(s, world_quiet(w), "not complete 60 s after the last relay came back");
+	snprintf(o->note, sizeof o->note, "%u clusters, %u relays %s, %u streams, %u deaths",
+		 c.nclusters, w->nrelay,
+		 (const char *const[]){"dest", "source", "stripe"}[c.policy], w->nstream,
+		 f->happened[DIE] - f->skipped);
+	scenario_end(w, o);
+}
+
 /* ---- a relay is emptied ---- */
 
 #define DRAIN_PACE_NS	  (5 * BASE_MS_NS)
@@ -403,13 +452,6 @@ begin(struct sim *s, void *who, uint64_t arg)
 	(void)s, (void)arg;
 	for (uint32_t i = 0; i < w->nstream; i++)
 		w->stream[i].gap_ns = 0;
-}
-
-static uint64_t
-small_size(void *arg, uint32_t i)
-{
-	(void)i;
-	return base_prng_below(arg, 2000);
 }
 
 /* Segments of each go over all trunks. */

@@ -77,6 +77,8 @@ const struct scenario scenarios[] = {
 	 NULL},
 	{"failover", "relays, cables and trunks fail: nothing lost, a bounded stall", false,
 	 failover_run, NULL},
+	{"clusters", "32 clusters, everybody to everybody, relays die and come back", false,
+	 clusters_run, NULL},
 	{"drain", "relays are emptied one after the other: nobody waits", false, drain_run, NULL},
 	{"drain-stripe", "the same with blocks dealt to all trunks", false, drain_stripe, NULL},
 	{"asker", "losses, a receiver that holds little: the window is back in a few round trips",

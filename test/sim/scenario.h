@@ -108,6 +108,7 @@ void lanes_idle(uint64_t seed, bool verbose, struct outcome *o);
 void lanes_many(uint64_t seed, bool verbose, struct outcome *o);
 void prio_hops(uint64_t seed, bool verbose, struct outcome *o);
 void big_hops(uint64_t seed, bool verbose, struct outcome *o);
+void clusters_run(uint64_t seed, bool verbose, struct outcome *o);
 void drain_run(uint64_t seed, bool verbose, struct outcome *o);
 void drain_stripe(uint64_t seed, bool verbose, struct outcome *o);
 /* askers.c */
