@@ -8,6 +8,7 @@
 #   SESSIONS (2)     times that all jobs are started anew     TURN_MS (15)  of a turn
 #   LIMIT_S (6)      of a turn; what has not come until then is "too slow", and not tried again
 #   START_S (60)     that a job may take to begin; MPICH's ranks spin, however many they are
+#   STARTS (3)       of a job, if it does not begin
 #   RANKS ("2 4 8")  of the collectives      MTUS ("1500 9000")  WHERE ("shm $MTUS")
 #   PEERS ("mpich openmpi"); "before" is libmpi as in the file BEFORE, a libmpi_abi.so.1
 #   PAIR, COLL       rows of pairs, of collectives: WHAT:BYTES, see mpibench.c

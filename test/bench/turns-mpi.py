@@ -10,8 +10,9 @@ rounds of each all jobs are started anew, SESSIONS (2) times, as the memory they
 a difference that stays with them.
 
 Who does not answer within LIMIT_S (6) is "too slow" for this and what is longer of its kind, and
-its job is started again for the rest.  A job that has not started after START_S (60) ends it all:
-more ranks than CPUs that spin, on a machine with other work, take long to begin.
+its job is started again for the rest.  A job that has not started after START_S (60), or has ended
+before, is started anew, STARTS (3) times in all, and then ends it all: more ranks than CPUs that
+spin, on a machine with other work, take long to begin, and MPICH's sometimes fail to.
 
 OUT gets the share of the cores' time the hypervisor kept, and a list of turns: session, round,
 contender, what, bytes, us (of rank 0), cpu_us and switches (of all ranks together)."""
@@ -29,6 +30,7 @@ TURN_MS = float(os.environ.get("TURN_MS", 15))
 SESSIONS = int(os.environ.get("SESSIONS", 2))
 LIMIT_S = float(os.environ.get("LIMIT_S", 6))
 START_S = float(os.environ.get("START_S", 60))
+STARTS = int(os.environ.get("STARTS", 3))
 
 
 class Job:
@@ -41,6 +43,18 @@ class Job:
         self.start()
 
     def start(self):
+        for left in reversed(range(STARTS)):
+            if self.started():
+                return
+            self.stop()
+            with open(f"{self.dir}/log", encoding="utf-8") as log:
+                why = f"{self.name}, {self.ranks} ranks, did not start: {log.read()[-1000:]}"
+            if left == 0:
+                sys.exit(why)
+            print(f"{why.strip()}; once more", file=sys.stderr)
+
+    def started(self):
+        """All ranks are there, asleep."""
         self.dir = f"{self.directory}/{self.name}-{time.monotonic_ns()}"
         os.mkdir(self.dir)
         names = [str(r) for r in range(self.ranks)]
@@ -53,10 +67,7 @@ class Job:
             self.process = subprocess.Popen([f"{self.directory}/launch-{self.name}", self.dir],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             start_new_session=True)
-        if self.answers(START_S) is None:
-            self.stop()
-            with open(f"{self.dir}/log", encoding="utf-8") as log:
-                sys.exit(f"{self.name}, {self.ranks} ranks, did not start: {log.read()[-1000:]}")
+        return self.answers(START_S) is not None
 
     def answers(self, seconds):
         """A line of every rank, by rank, or None."""
