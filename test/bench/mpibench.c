@@ -11,6 +11,8 @@
  *   allreduce  sum of doubles, BYTES in all; per call
  *   alltoall   BYTES to every rank
  *   bcast      a root after the other, so no call starts before the one before has arrived
+ *   reduce     sum of doubles, BYTES in all, to one root after the other
+ *   allgather  BYTES of every rank
  *
  * When a rank is through it writes a line to DIR/out: "RANK US CPU_US SWITCHES", the time of one
  * (median of a few batches), and what this rank took of its CPU, and how often it gave it up
@@ -123,6 +125,22 @@ run_bcast(struct bench *b, size_t bytes, int n)
 		MPI_Bcast(b->in, (int)bytes, MPI_BYTE, i % b->size, MPI_COMM_WORLD);
 }
 
+static void
+run_reduce(struct bench *b, size_t bytes, int n)
+{
+	for (int i = 0; i < n; i++)
+		MPI_Reduce(b->out, b->in, (int)(bytes / sizeof(double)), MPI_DOUBLE, MPI_SUM,
+			   i % b->size, MPI_COMM_WORLD);
+}
+
+static void
+run_allgather(struct bench *b, size_t bytes, int n)
+{
+	for (int i = 0; i < n; i++)
+		MPI_Allgather(b->out, (int)bytes, MPI_BYTE, b->in, (int)bytes, MPI_BYTE,
+			      MPI_COMM_WORLD);
+}
+
 /* ---- what is sent, and what must have come ---- */
 
 static void
@@ -191,6 +209,16 @@ right_blocks(struct bench *b, size_t bytes)
 	return 1;
 }
 
+static int
+right_gathered(struct bench *b, size_t bytes)
+{
+	for (int from = 0; from < b->size; from++)
+		for (size_t i = 0; i < bytes; i++)
+			if (b->in[(size_t)from * bytes + i] != pattern(i, from))
+				return 0;
+	return 1;
+}
+
 struct measure {
 	const char *name;
 	void (*fill)(struct bench *);
@@ -205,6 +233,8 @@ static const struct measure measures[] = {
 	{"allreduce", fill_doubles, run_allreduce, right_sum},
 	{"alltoall", fill_bytes, run_alltoall, right_blocks},
 	{"bcast", fill_bcast, run_bcast, right_pattern},
+	{"reduce", fill_doubles, run_reduce, right_sum},
+	{"allgather", fill_bytes, run_allgather, right_gathered},
 };
 
 /* How many of it one run or call stands for. */
@@ -221,7 +251,7 @@ room_for(const struct measure *m, size_t bytes, int size)
 {
 	if (m->run == run_window)
 		return (size_t)window_of(bytes) * bytes;
-	return m->run == run_alltoall ? bytes * (size_t)size : bytes;
+	return m->run == run_alltoall || m->run == run_allgather ? bytes * (size_t)size : bytes;
 }
 
 /* ---- a turn ---- */
@@ -237,13 +267,13 @@ timed(struct bench *b, int n)
 	return MPI_Wtime() - t0;
 }
 
-/* How many fill want seconds; of broadcasts one for each root at least: the first one's return
- * says nothing. */
+/* How many fill want seconds; of what has a root one for each at least: the first one's return says
+ * nothing. */
 static int
 filling(const struct bench *b, int n, double t, double want)
 {
 	double more = t > 0 ? n * want / t : 4 * n;
-	int least = b->m->run == run_bcast ? b->size : 1;
+	int least = b->m->run == run_bcast || b->m->run == run_reduce ? b->size : 1;
 
 	if (more > 16.0 * n)
 		more = 16.0 * n;
