@@ -341,8 +341,7 @@ conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 	rd_worker_post(w, e);
 }
 
-/* Worker 0 answers for all; what a frame tells of a neighbour all learn.  m: false if it is
- * done with. */
+/* Worker 0 answers for all; what a frame tells all learn.  m: false if it is done with. */
 static bool
 arp(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, const struct rd_rx_frame *f)
 {
@@ -372,7 +371,8 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 	rd_packet_parse(&leg->self, frame, m->data_len, &f);
 	switch (f.verdict) {
 	case RD_RX_SUCI: {
-		struct suci_addr from = relay_addr_v4(f.src_ip, f.src_port, leg->index);
+		struct suci_addr from;
+		relay_addr_set_v4(&from, f.src_ip, f.src_port, leg->index);
 		leg->count.rx_suci++;
 		rd_frame_set_tail(m, &f);
 		to_endpoint(w, &from, m, frame + f.payload_off, f.payload_len, f.ecn);

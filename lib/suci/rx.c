@@ -173,6 +173,17 @@ rx_token(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 	}
 }
 
+/* As memcmp() of the whole, in the pieces a driver has just written one of them in. */
+static bool
+same_addr(const struct suci_addr *a, const struct suci_addr *b)
+{
+	uint64_t x[2], y[2];
+	memcpy(x, a->ip, sizeof x);
+	memcpy(y, b->ip, sizeof y);
+	return x[0] == y[0] && x[1] == y[1] && a->port == b->port && a->family == b->family &&
+	       a->leg == b->leg;
+}
+
 /* A datagram of a path. */
 static void
 rx_tagged(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
@@ -186,7 +197,7 @@ rx_tagged(struct suci *ep, const struct suci_addr *from, const struct suci_path_
 			suci_send_reset(ep, from, h, dgram, len, now_ns);
 		return;
 	}
-	bool elsewhere = memcmp(&p->peer, from, sizeof *from);
+	bool elsewhere = !same_addr(&p->peer, from);
 	if (elsewhere && !ep->conf.migrate) {
 		ep->count.drop_address++;
 	} else if (p->state != PATH_UP) {
