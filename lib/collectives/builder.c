@@ -61,26 +61,31 @@ writes(const struct coll_step *st)
 	return st->kind != COLL_STEP_SEND;
 }
 
-/* Does b have to wait for the earlier a? */
 static bool
-conflict(const struct coll_step *a, const struct coll_step *b)
+covers(const struct coll_range *a, const struct coll_range *b)
 {
-	if (writes(a) && reads(b) && overlap(&a->into, &b->from))
-		return true;
-	if (writes(a) && writes(b) && overlap(&a->into, &b->into))
-		return true;
-	return reads(a) && writes(b) && overlap(&a->from, &b->into);
+	return a->buf == b->buf && a->off <= b->off && b->off + b->len <= a->off + a->len;
 }
 
+/* What wrote all of a range waits for all that touched it before, so looking back ends there:
+ * else each of p - 1 sends of a sum would name the p - 1 steps that made it. */
 static uint32_t
 add_auto(struct coll_schedule *s, struct coll_step step)
 {
 	uint32_t at = coll_step_add(s, step);
 	if (at == UINT32_MAX)
 		return at;
-	for (uint32_t i = 0; i < at && s->steps_max; i++)
-		if (conflict(&s->step[i], &s->step[at]))
+	bool from = reads(&step) && step.from.len, into = writes(&step) && step.into.len;
+	for (uint32_t i = at; i-- > 0 && (from || into) && s->steps_max;) {
+		const struct coll_step *was = &s->step[i];
+		bool wrote = writes(was);
+		if ((from && wrote && overlap(&was->into, &step.from)) ||
+		    (into && wrote && overlap(&was->into, &step.into)) ||
+		    (into && reads(was) && overlap(&was->from, &step.into)))
 			coll_after(s, i);
+		from = from && !(wrote && covers(&was->into, &step.from));
+		into = into && !(wrote && covers(&was->into, &step.into));
+	}
 	return at;
 }
 

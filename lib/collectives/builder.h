@@ -2,8 +2,8 @@
  *
  * Steps are added in program order.  coll_send, _recv, _reduce, _copy find
  * their dependencies by themselves: a step waits for every earlier step that
- * wrote what it reads, or touched what it writes.  Zero-byte steps touch
- * nothing, so a barrier names its dependencies with coll_after().
+ * wrote what it reads, or touched what it writes, if need be by way of others.
+ * Zero-byte steps touch nothing, so a barrier names its dependencies with coll_after().
  * Errors are sticky in the builder and returned by coll_build().
  *
  * Algorithms work on a group: virtual ranks 0..n-1, of which `me` is ours;

@@ -747,37 +747,12 @@ test_between_groups(void **state)
 	assert_true(cases - before > 500);
 }
 
-static void
-test_errors(void **state)
-{
-	(void)state;
-	struct coll_args a = {.op = COLL_BCAST, .size = 4, .rank = 1, .bytes = 64, .elem = 1};
-	uint8_t arena[65536];
-	struct coll_schedule s;
-	assert_int_equal(coll_build(&s, &a, "no such", arena, sizeof arena), COLL_ERR_UNKNOWN);
-	assert_int_equal(coll_build(&s, &a, NULL, arena, 300), COLL_ERR_OK);
-	a.size = 1000;
-	a.rank = 0;
-	assert_int_equal(coll_build(&s, &a, "linear", arena, 512), COLL_ERR_NOMEM);
-	a.rank = 1000;
-	assert_int_equal(coll_build(&s, &a, NULL, arena, sizeof arena), COLL_ERR_INVAL);
-	a.rank = 0;
-	a.root = 1000;
-	assert_int_equal(coll_build(&s, &a, NULL, arena, sizeof arena), COLL_ERR_INVAL);
-	a.root = 0;
-	a.op = COLL_ALLTOALL;
-	a.size = 6;
-	assert_int_equal(coll_build(&s, &a, "recursive_doubling", arena, sizeof arena),
-			 COLL_ERR_RESTRICT);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_on_graph),
 		cmocka_unit_test(test_impi_clients),	cmocka_unit_test(test_between_groups),
-		cmocka_unit_test(test_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Which algorithm is chosen where, and that what is chosen keeps to its bound of traffic. */
+/* Which algorithm is chosen where, that what is chosen keeps to its bounds of traffic and memory,
+ * and what is refused. */
 #include "coll/schedule.h"
 #include "coll_places_kit.h"
 
@@ -69,6 +70,32 @@ count_crossings(struct coll_args a, const uint32_t *of, uint64_t *out)
 		free(arena);
 	}
 	return messages;
+}
+
+/* coll_arena_hint() is enough for what is chosen, however many share a node. */
+static void
+test_hint(void **state)
+{
+	(void)state;
+	enum { MOST = 256 };
+	static uint32_t of[MOST], number[MOST];
+	static const uint64_t sizes[] = {8, 8192, 1 << 20};
+	for (uint32_t v = 0; v < 3 * 4 * 2 * 2 * COLL_NEIGHBOR; v++) {
+		struct coll_args a = {.op = (enum coll_op)(v / 48), .elem = 8, .commutative = true};
+		a.size = (const uint32_t[]){61, 64, 100, MOST}[v % 4];
+		a.rank = v / 4 % 2 ? a.size - 1 : 0;
+		a.bytes = a.op == COLL_BARRIER ? 0 : sizes[v / 8 % 3];
+		for (uint32_t r = 0; r < a.size; r++)
+			of[r] = r * 4 / a.size;
+		coll_places_set(&a, v / 24 % 2 ? of : NULL, true, number);
+		size_t len = coll_arena_hint(&a);
+		void *arena = malloc(len);
+		struct coll_schedule s;
+		if (coll_build(&s, &a, NULL, arena, len))
+			fail_msg("%s of %llu bytes, %u processes on %u nodes", coll_op_name(a.op),
+				 (unsigned long long)a.bytes, a.size, a.places);
+		free(arena);
+	}
 }
 
 /* What leaves each cluster is at most (clusters - 1) times the data, of every size, whether
@@ -199,6 +226,30 @@ test_choice(void **state)
 	}
 }
 
+static void
+test_errors(void **state)
+{
+	(void)state;
+	struct coll_args a = {.op = COLL_BCAST, .size = 4, .rank = 1, .bytes = 64, .elem = 1};
+	uint8_t arena[65536];
+	struct coll_schedule s;
+	assert_int_equal(coll_build(&s, &a, "no such", arena, sizeof arena), COLL_ERR_UNKNOWN);
+	assert_int_equal(coll_build(&s, &a, NULL, arena, 300), COLL_ERR_OK);
+	a.size = 1000;
+	a.rank = 0;
+	assert_int_equal(coll_build(&s, &a, "linear", arena, 512), COLL_ERR_NOMEM);
+	a.rank = 1000;
+	assert_int_equal(coll_build(&s, &a, NULL, arena, sizeof arena), COLL_ERR_INVAL);
+	a.rank = 0;
+	a.root = 1000;
+	assert_int_equal(coll_build(&s, &a, NULL, arena, sizeof arena), COLL_ERR_INVAL);
+	a.root = 0;
+	a.op = COLL_ALLTOALL;
+	a.size = 6;
+	assert_int_equal(coll_build(&s, &a, "recursive_doubling", arena, sizeof arena),
+			 COLL_ERR_RESTRICT);
+}
+
 int
 main(void)
 {
@@ -207,6 +258,8 @@ main(void)
 		cmocka_unit_test(test_wan_crossings),
 		cmocka_unit_test(test_wan_messages),
 		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_hint),
+		cmocka_unit_test(test_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
