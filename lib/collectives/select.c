@@ -65,6 +65,8 @@ static const struct rule rules[] = {
 	/* Over a WAN rounds cost round trips; a block is as long as lanes keep under way. */
 	{COLL_ALLTOALL, CLUSTERS, 32 * KiB, 64, "linear"},
 	{COLL_ALLTOALL, MEMORY, ANY, 32, "linear"},
+	/* Measured with 4 and 8 processes on 2 nodes: 1.0 to 1.2 times as fast as pairwise. */
+	{COLL_ALLTOALL, NODES, 64 * KiB, 8, "linear"},
 	{COLL_ALLTOALL, ALL, 512, 64, "linear"},
 	{COLL_ALLTOALL, ALL, ANY, MANY, "pairwise"},
 	{COLL_REDUCE_SCATTER, CLUSTERS, ANY, MANY, "hier"},

@@ -188,6 +188,8 @@ test_choice(void **state)
 		{COLL_ALLTOALL, CLUSTERS, 1 << 20, "pairwise"},
 		{COLL_ALLTOALL, NODES, 64, "hier"},
 		{COLL_ALLTOALL, NODES, 512, "linear"},
+		{COLL_ALLTOALL, NODES, 1 << 16, "linear"},
+		{COLL_ALLTOALL, NODES, 1 << 20, "pairwise"},
 		{COLL_ALLTOALL, MEMORY, 1 << 20, "linear"},
 		{COLL_REDUCE_SCATTER, CLUSTERS, 64, "hier"},
 		{COLL_REDUCE_SCATTER, CLUSTERS, 1 << 20, "hier"},
