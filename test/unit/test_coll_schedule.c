@@ -223,7 +223,9 @@ reduce_all(uint8_t *out, uint32_t first, uint32_t end, uint32_t b, uint64_t len,
 	}
 }
 
-#define ROOM (33 * 4096) /* cleared and compared in every case: no larger than needed */
+#define ROOM	  (33 * 4096) /* cleared and compared in every case: no larger than needed */
+#define ROOM_LONG (1 << 20)
+static size_t room = ROOM;
 
 static void
 expect(struct world *w, uint32_t r, uint8_t *want, bool *check)
@@ -324,8 +326,8 @@ fill_inputs(struct proc *pr)
 {
 	struct coll_args *a = &pr->a;
 	uint32_t p = a->size, r = a->rank;
-	memset(pr->buf[COLL_SEND], 0xee, ROOM);
-	memset(pr->buf[COLL_RECV], 0xee, ROOM);
+	memset(pr->buf[COLL_SEND], 0xee, room);
+	memset(pr->buf[COLL_RECV], 0xee, room);
 	uint8_t *in = pr->buf[a->in_place ? COLL_RECV : COLL_SEND];
 	uint64_t own = a->bytes_of ? a->bytes_of[r] : a->bytes;
 	switch (a->op) {
@@ -399,7 +401,7 @@ one_case(const struct coll_algorithm *alg, struct coll_args base, bool uneven, b
 		 coll_op_name(alg->op), alg->name, base.size, base.root,
 		 (unsigned long long)base.bytes, base.commutative, uneven, in_place, rendezvous);
 	static struct world w;
-	static uint8_t room[P_MAX][2][ROOM]; /* once: so large, it would come from the kernel */
+	static uint8_t data[P_MAX][2][ROOM_LONG]; /* once: it would come from the kernel */
 	memset(&w, 0, sizeof w);
 	w.p = base.size;
 	w.rendezvous = rendezvous;
@@ -421,8 +423,8 @@ one_case(const struct coll_algorithm *alg, struct coll_args base, bool uneven, b
 		int rc = coll_build(&pr->s, &pr->a, alg->name, pr->arena, len);
 		if (rc)
 			fail_msg("%s: rank %u: %s", what, r, coll_strerror(rc));
-		pr->buf[COLL_SEND] = room[r][COLL_SEND];
-		pr->buf[COLL_RECV] = room[r][COLL_RECV];
+		pr->buf[COLL_SEND] = data[r][COLL_SEND];
+		pr->buf[COLL_RECV] = data[r][COLL_RECV];
 		pr->buf[COLL_TMP] = calloc(1, pr->s.tmp_bytes + 64);
 		pr->posted = calloc(pr->s.steps + 1, 1);
 		pr->done = calloc(pr->s.steps + 1, 1);
@@ -431,11 +433,11 @@ one_case(const struct coll_algorithm *alg, struct coll_args base, bool uneven, b
 	}
 	run(&w, what);
 	for (uint32_t r = 0; r < w.p; r++) {
-		static uint8_t want[ROOM];
+		static uint8_t want[ROOM_LONG];
 		bool check;
-		memset(want, 0xee, sizeof want);
+		memset(want, 0xee, room);
 		expect(&w, r, want, &check);
-		uint64_t n = ROOM;
+		uint64_t n = room;
 		if (in_place && (alg->op == COLL_REDUCE_SCATTER))
 			n = w.proc[r].a.bytes_of ? w.proc[r].a.bytes_of[r] : base.bytes;
 		if (check && memcmp(want, w.proc[r].buf[COLL_RECV], n))
@@ -515,6 +517,27 @@ test_every_algorithm(void **state)
 		}
 	assert_true(cases > 5000);
 	print_message("%u cases\n", cases);
+}
+
+/* Vectors cut into pieces, that nothing divides; on one node, several, in several clusters. */
+static void
+test_pieces(void **state)
+{
+	(void)state;
+	static uint32_t halves[P_MAX] = {[4] = 1, 1, 1, 1}, number[P_MAX];
+	size_t n;
+	const struct coll_algorithm *alg = coll_algorithms(&n);
+	while (alg->op != COLL_ALLREDUCE || strcmp(alg->name, "places"))
+		alg++;
+	room = ROOM_LONG;
+	for (uint32_t v = 0; v < 48; v++) {
+		struct coll_args a = {.op = alg->op, .elem = ELEM, .commutative = v & 4};
+		a.size = (const uint32_t[]){1, 2, 3, 8}[v % 4];
+		a.bytes = ROOM_LONG - ELEM * (1 + v);
+		coll_places_set(&a, v < 16 ? NULL : halves, v < 32, number);
+		one_case(alg, a, false, v & 8, (v ^ v / 4) & 1);
+	}
+	room = ROOM;
 }
 
 /* Of all processes together: how many others each speaks to. */
@@ -619,8 +642,8 @@ inter_fill(struct proc *pr, uint32_t first, uint32_t blocks)
 {
 	struct coll_args *a = &pr->a;
 	uint8_t *in = pr->buf[a->op == COLL_BCAST ? COLL_RECV : COLL_SEND];
-	memset(pr->buf[COLL_SEND], 0xee, ROOM);
-	memset(pr->buf[COLL_RECV], 0xee, ROOM);
+	memset(pr->buf[COLL_SEND], 0xee, room);
+	memset(pr->buf[COLL_RECV], 0xee, room);
 	if (a->op != COLL_BCAST || a->role == COLL_ROOT)
 		for (uint32_t b = 0; b < blocks; b++)
 			fill(in + b * a->bytes, a->bytes, first + a->rank, b);
@@ -682,7 +705,7 @@ inter_proc(struct world *w, uint32_t i, uint32_t low, struct coll_args a, uint32
 		*peer = *peer < a.size ? first + *peer : *peer - a.size + (upper ? 0 : low);
 	}
 	for (int b = 0; b < 3; b++)
-		pr->buf[b] = malloc(ROOM + pr->s.tmp_bytes);
+		pr->buf[b] = malloc(room + pr->s.tmp_bytes);
 	pr->posted = calloc(pr->s.steps + 1, 1);
 	pr->done = calloc(pr->s.steps + 1, 1);
 	w->captured[i] = calloc(pr->s.steps + 1, sizeof(uint8_t *));
@@ -751,8 +774,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_on_graph),
-		cmocka_unit_test(test_impi_clients),	cmocka_unit_test(test_between_groups),
+		cmocka_unit_test(test_every_algorithm), cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_on_graph),	cmocka_unit_test(test_impi_clients),
+		cmocka_unit_test(test_between_groups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
