@@ -237,7 +237,7 @@ verdict "clusters: no process or namespace is left" "$(testbed_leftovers)"
 
 if [[ -z $ONLY || $ONLY == *lossy* ]]; then
 	RELAYS=2 PPN=2
-	up lossy --loss 0.005
+	up lossy --loss 0.01
 	run lossy 8 '^(p2p|order|coll|collv|comms|rma) $'
 	nothing_left lossy
 	testbed_down
