@@ -600,8 +600,8 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 		return;
 	}
 	json_t *before = pg_stats_read(c->lab);
-	c->net.now_ns = rd_clock_ns(
-		&c->net.clock); /* that may have taken longer than we wait for answers */
+	/* That may have taken longer than we wait for answers. */
+	c->net.now_ns = rd_clock_ns(&c->net.clock);
 	c->run = &r;
 	for (uint32_t i = 0; i < load->rounds && !*out->error && !*c->stop; i++)
 		one_round(&r, i + 1 == load->rounds);
