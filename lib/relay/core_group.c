@@ -155,6 +155,19 @@ group_choose(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, 
 
 /* ---- policies -------------------------------------------------------------- */
 
+static uint32_t
+mask_of(const struct relay_policy_rule *r)
+{
+	return r->prefix_len ? ~0u << (32 - r->prefix_len) : 0;
+}
+
+/* 198.51.100.21/24 is 198.51.100.0/24. */
+static bool
+same_range(const struct relay_policy_rule *a, const struct relay_policy_rule *b)
+{
+	return a->prefix_len == b->prefix_len && !((a->ipv4 ^ b->ipv4) & mask_of(a));
+}
+
 uint32_t
 group_policy(const struct relay_core *c, const struct group *g)
 {
@@ -162,8 +175,7 @@ group_policy(const struct relay_core *c, const struct group *g)
 	uint32_t ip = g->n ? be32_load(c->trunk[g->way[0].trunk].addr.ip + 12) : 0;
 	for (uint32_t i = 0; i < c->conf.nrules; i++) {
 		const struct relay_policy_rule *r = &c->conf.rule[i];
-		uint32_t mask = r->prefix_len ? ~0u << (32 - r->prefix_len) : 0;
-		if (r->prefix_len < longest || (r->ipv4 ^ ip) & mask)
+		if (r->prefix_len < longest || (r->ipv4 ^ ip) & mask_of(r))
 			continue;
 		policy = r->policy;
 		longest = r->prefix_len;
@@ -178,8 +190,7 @@ relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule
 	if (rule->prefix_len > 32 || rule->policy > RELAY_POLICY_STRIPE)
 		return RELAY_ERR_INVAL;
 	uint32_t i = 0;
-	while (i < c->conf.nrules && (c->conf.rule[i].ipv4 != rule->ipv4 ||
-				      c->conf.rule[i].prefix_len != rule->prefix_len))
+	while (i < c->conf.nrules && !same_range(&c->conf.rule[i], rule))
 		i++;
 	if (i == RELAY_RULES_MAX)
 		return RELAY_ERR_NOMEM;

@@ -318,6 +318,48 @@ changes_are_told(void **state)
 	finish(r);
 }
 
+/* The policy towards the other cluster, whose first relay is 192.0.2.11, that p was told. */
+static uint32_t
+policy_told(const struct relay *r, uint32_t p)
+{
+	struct relay_list l;
+	size_t len = 0;
+	const uint8_t *note = last_note(r, p, RELAY_NOTE_RELAYS, &len);
+	assert_non_null(note);
+	assert_int_equal(relay_list_decode(note, len, &l), 0);
+	return l.policy[0].policy;
+}
+
+/* The longest range counts, whatever came last; the last word about a range counts, and takes
+ * no place of its own, however the range is written. */
+static void
+ranges_of_policies(void **state)
+{
+	(void)state;
+	struct relay *r = new_relay(RELAY_POLICY_DEST);
+	add_job(r, spec_one);
+	uint32_t p = connect_proc(r, &spec_one, 0, 0);
+	static const struct {
+		struct relay_policy_rule rule;
+		uint32_t then;
+	} set[] = {
+		{{0xc0000200, 24, RELAY_POLICY_SOURCE}, RELAY_POLICY_SOURCE},
+		{{0, 0, RELAY_POLICY_STRIPE}, RELAY_POLICY_SOURCE},
+		{{0xc0000208, 30, RELAY_POLICY_STRIPE}, RELAY_POLICY_STRIPE},
+		{{0xc0000207, 24, RELAY_POLICY_DEST}, RELAY_POLICY_STRIPE},
+		{{0xc000020a, 30, RELAY_POLICY_DEST}, RELAY_POLICY_DEST},
+		{{0xc0000208, 30, RELAY_POLICY_SOURCE}, RELAY_POLICY_SOURCE},
+	};
+	uint32_t n = sizeof set / sizeof set[0];
+	for (uint32_t i = 0; i < RELAY_RULES_MAX * n; i++) {
+		r->ep.path[p].nnotes = 0;
+		assert_int_equal(relay_core_set_policy(r->c, &set[i % n].rule, r->ep.now), 0);
+		tick(r);
+		assert_int_equal(policy_told(r, p), set[i % n].then);
+	}
+	finish(r);
+}
+
 /* The weight that process and trunk were told last. */
 static uint32_t
 weight_told(const struct relay *r, uint32_t proc, uint32_t trunk)
@@ -496,6 +538,7 @@ main(void)
 		cmocka_unit_test(partition),
 		cmocka_unit_test(relays_are_told),
 		cmocka_unit_test(changes_are_told),
+		cmocka_unit_test(ranges_of_policies),
 		cmocka_unit_test(drains_by_halves),
 		cmocka_unit_test(lost_is_told_in_order),
 		cmocka_unit_test(leaving_is_no_end),
