@@ -114,7 +114,7 @@ up() { # NAME OPTIONS OF WANEM...: server, WAN and relays of a fresh testbed
 	testbed_server "$B" || fail "impi-server: does not start"
 	relays=()
 	for ((i = 0; i < RELAYS; i++)); do relays+=("afe$i" "bfe$i"); done
-	for i in "${relays[@]}"; do testbed_relayd "$B" "$i" || fail "relayd: does not start"; done
+	testbed_relayd "$B" "${relays[@]}" || fail "relayd: does not start"
 }
 
 # What a daemon has allocated.  Not the pools of DPDK (RssShmem): their size is fixed, but

@@ -17,26 +17,13 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 : "${ROUNDS:=0}" "${SEED:=1}" "${POLICIES:=dest stripe}" "${DETECT_MS:=500}"
-rc=0
+scenario=mpi-failover
 logs=${TB_LOG:-} # given: kept, one folder per testbed
-worst=0 over=0 kills=0
+kills=0
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
-
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -z "$2" ]; then
-		echo "PASS mpi-failover $1"
-		return
-	fi
-	tail -n 8 "$TB_LOG"/*.log
-	echo "FAIL mpi-failover $1: $2"
-	rc=1
-}
-fail() {
-	tail -n 15 "$TB_LOG"/*.log
-	echo "FAIL mpi-failover $1"
-	exit 1
-}
+# shellcheck source=test/smoke/_failover.sh
+. test/smoke/_failover.sh
 
 up() { # NAME POLICY RELAYS_A RELAYS_B PARTITION_S
 	local i
@@ -50,33 +37,7 @@ up() { # NAME POLICY RELAYS_A RELAYS_B PARTITION_S
 	relays=()
 	for ((i = 0; i < $3; i++)); do relays+=("afe$i"); done
 	for ((i = 0; i < $4; i++)); do relays+=("bfe$i"); done
-	for i in "${relays[@]}"; do testbed_relayd "$B" "$i" || fail "$1: relayd: does not start"; done
-}
-
-says() { grep -q "$1" "$TB_LOG/job-a.log"; } # PATTERN
-gone() { ! testbed_alive "$1"; }
-start() {
-	rm -f "$TB_DIR"/enough* "$TB_LOG/job-a.log"
-	testbed_job "$B" job -x LIBMPI_LIVENESS_MS="$DETECT_MS" "$B/test/mpi/failover" 3600 \
-		1048576 "$TB_DIR/enough"
-	testbed_wait 40 "the job to run" says '^running' || fail "the job does not start"
-}
-
-# ended SECONDS WANTED: sets WHY; both sides ended in that time, with 0 or not.
-ended() {
-	local end=$((SECONDS + $1)) s st
-	WHY=
-	for s in a b; do
-		until gone job-$s || ((SECONDS > end)); do sleep 0.05; done
-		if gone job-$s; then
-			{ wait "$(cat "$TB_DIR/pid-job-$s")"; } 2>/dev/null
-			st=$?
-			[ $((st != 0)) = "$2" ] || WHY+="side $s ended with status $st "
-		else
-			WHY+="side $s hangs "
-			testbed_stop job-$s 3 >/dev/null 2>&1
-		fi
-	done
+	testbed_relayd "$B" "${relays[@]}" || fail "$1: relayd: does not start"
 }
 
 # --- what happens to relays -------------------------------------------------
@@ -85,15 +46,6 @@ die() { # FRONTEND
 	kills=$((kills + 1))
 }
 back() { testbed_relayd "$B" "$1" || fail "$1 does not start again"; }
-ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; }
-sent() { ctl "$1" status | awk '$1 == "global/tx_frames" { print $2 }'; }
-busy() { (($(sent "$1") > $2 + 100)); }
-takes_load() { # FRONTEND
-	local n
-	n=$(sent "$1")
-	testbed_wait 15 "$1 to take load" busy "$1" "${n:-0}" && return
-	verdict "$policy: $1 takes load again" "it does not"
-}
 flap() { # FRONTEND
 	local i
 	for i in 1 2 3 4; do
@@ -102,25 +54,6 @@ flap() { # FRONTEND
 		testbed_cable "$1" wan up
 		sleep 0.3
 	done
-}
-pause=$(awk -v ms="$DETECT_MS" 'BEGIN { print 0.6 + 1.5 * ms / 1000 }')
-
-# event NAME COMMAND...: the job goes on; prints how long it stood still at most since then.
-event() {
-	local name=$1 before late=
-	shift
-	before=$(wc -l <"$TB_LOG/job-a.log")
-	"$@"
-	sleep "$pause"
-	stall=$(tail -n +$((before + 1)) "$TB_LOG/job-a.log" |
-		awk '$1 == "stall" && $2 > m { m = $2 } END { print m + 0 }')
-	((stall <= worst)) || worst=$stall
-	((stall <= 3 * DETECT_MS)) || { late=", OVER 3 x $DETECT_MS ms"; over=$((over + 1)); }
-	echo "$policy $name: stood still $stall ms at most$late"
-	if gone job-a || gone job-b; then
-		verdict "$policy $name" "the job has ended"
-		return 1
-	fi
 }
 
 # planned NAME UNDO COMMAND FRONTEND: an event that nobody has to find out by silence: it stands
@@ -173,19 +106,6 @@ random_kills() {
 		back "$fe"
 		takes_load "$fe"
 	done
-}
-
-finish() { # NAME: the job is to end well now
-	touch "$TB_DIR/enough"
-	ended 30 0
-	[ -n "$WHY" ] || says '^ok' || WHY="it does not say ok"
-	[ -n "$WHY" ] || sed -n "s/^[0-9]* rounds/$1: &/p" "$TB_LOG/job-a.log"
-	verdict "$1: nothing lost, nothing twice, nobody hangs" "$WHY"
-}
-
-left() { # NAME: take it down; is anything of it still there?
-	testbed_down
-	verdict "$1: no process or namespace is left" "$(testbed_leftovers)"
 }
 
 # The primary dies, then a rank aborts.  Open MPI's mpirun ends some three seconds after its

@@ -186,9 +186,9 @@ CLUSTERS='a b c' NODES=2 RELAYS=2 PPN=1
 testbed_up || fail "testbed: not built"
 testbed_wanem "$B/bin/wanem" --delay-ms 2 || fail "wanem: does not start"
 testbed_server "$B" || fail "impi-server: does not start"
-for fe in "${relays[@]}"; do
-	TB_RELAY_CONF="\"trunks\": { ${trunks[${fe:0:1}]} }"
-	testbed_relayd "$B" "$fe" || fail "relayd on $fe does not start"
+for c in a b c; do
+	TB_RELAY_CONF="\"trunks\": { ${trunks[$c]} }"
+	testbed_relayd "$B" "$c"fe{0,1} || fail "relayd: does not start"
 done
 testbed_job "$B" job "$B/test/mpi/failover" 3600 1048576 "$TB_DIR/enough"
 testbed_wait 30 "the job to run" grep -q '^running' "$TB_LOG/job-a.log" || fail "the job does not start"

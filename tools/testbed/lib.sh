@@ -300,6 +300,37 @@ testbed_cable() {
 	fi
 }
 
+# testbed_switch SWITCH wan|lan FRONTEND...: these legs of one cluster hang on a switch of their own
+# from now on, and that on the one they hung on.  Its name has at most 12 letters.
+testbed_switch() {
+	local name=$1 side=$2 node=wan bridge=wanA mtu=$MTU_WAN port fe
+	shift 2
+	(($(_tb_index "$1") % 2 == 0)) || bridge=wanB
+	[ "$side" = wan ] || node=${1:0:1}sw bridge=br0 mtu=$MTU_IN
+	_tb_bridge "$node" "$name" "$mtu" &&
+		_tb_link "$node" "$name-up" "$node" "$name-dn" "$mtu" &&
+		_tb_port "$node" "$name" "$name-up" && _tb_port "$node" "$bridge" "$name-dn" || return
+	echo "$node" >"$TB_DIR/switch-$name"
+	for fe in "$@"; do
+		port=$fe
+		[ "$side" = wan ] || port=f${fe#?fe}
+		_tb_port "$node" "$name" "$port" || return
+		echo "$port" >>"$TB_DIR/switch-$name"
+	done
+}
+
+# testbed_power SWITCH off|hung|on: nothing goes through it; off: and its cables have no carrier.
+testbed_power() {
+	local node port state=down
+	[ "$2" != on ] || state=up
+	{
+		read -r node
+		ip -n "$TB_ID-$node" link set "$1" $state || return
+		[ "$2" != hung ] || return 0
+		while read -r port; do ip -n "$TB_ID-$node" link set "$port" $state || return; done
+	} <"$TB_DIR/switch-$1"
+}
+
 # testbed_deaf FRONTEND on|off: nothing reaches it from the WAN; what it sends does get there.
 testbed_deaf() {
 	if [ "$2" = on ]; then
@@ -381,9 +412,23 @@ testbed_wanem() {
 
 _tb_up_or_dead() { [ -e "$2" ] || ! testbed_alive "$1"; }
 
-# testbed_relayd BUILD_DIR FRONTEND: its configuration in TB_DIR/conf, relayd running,
-# ready when its control socket answers.
+# testbed_relayd BUILD_DIR FRONTEND...: their configurations in TB_DIR/conf, relayd running on
+# each, ready when its control socket answers.
 testbed_relayd() {
+	local b=$1 fe
+	shift
+	for fe in "$@"; do _tb_relayd "$b" "$fe"; done
+	for fe in "$@"; do
+		testbed_wait 60 "relayd on $fe ($TB_LOG/relayd-$fe.log)" _tb_relayd_up "$b" "$fe"
+		if ! testbed_alive "relayd-$fe" || ! _tb_relayd_up "$b" "$fe" >/dev/null 2>&1; then
+			testbed_die "relayd on $fe did not start:"
+			tail -n 8 "$TB_LOG/relayd-$fe.log" >&2
+			return 1
+		fi
+	done
+}
+
+_tb_relayd() {
 	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device
 	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
 	[ -z "${TB_DEVICE_PRIVATE:-}" ] || device="\"device\": \"$TB_DEVICE_PRIVATE\""
@@ -416,12 +461,6 @@ testbed_relayd() {
 }
 EOF
 	testbed_spawn "$fe" "relayd-$fe" "$b/bin/relayd" "$conf"
-	testbed_wait 60 "relayd on $fe ($TB_LOG/relayd-$fe.log)" _tb_relayd_up "$b" "$fe"
-	if ! testbed_alive "relayd-$fe" || ! _tb_relayd_up "$b" "$fe" >/dev/null 2>&1; then
-		testbed_die "relayd on $fe did not start:"
-		tail -n 8 "$TB_LOG/relayd-$fe.log" >&2
-		return 1
-	fi
 }
 
 _tb_relayd_up() {
