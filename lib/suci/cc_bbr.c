@@ -13,7 +13,7 @@
  *             seen for 5 s
  *
  * Losses are too high when of the packets that were in flight together more than a
- * fiftieth and three were lost.  In UP that sets inflight_hi, the window that the
+ * fiftieth and three (in STARTUP six) were lost.  In UP that sets inflight_hi, the window that the
  * path bears, otherwise inflight_lo and bw_lo until the next probe.  Here this
  * departs from the draft, which lowers the latter for any loss in a round and so
  * loses half of its rate between two probes over a wire that drops one in a hundred.
@@ -38,6 +38,7 @@
 #define NO_BOUND	 UINT32_MAX
 #define LOSS_PART	 50
 #define LOSS_SLACK	 3
+#define LOSS_SLACK_BEGIN 6
 #define FULL_ROUNDS	 3
 #define MIN_RTT_NS	 (5 * BASE_S_NS)
 #define PROBE_RTT_NS	 (200 * BASE_MS_NS)
@@ -177,10 +178,13 @@ enter_up(struct suci_cc *cc, const struct suci_cc_ack *a)
 
 /* ---- what an ack tells --------------------------------------------------- */
 
+/* A beginning that ends too early has seen a part of the rate, and the next probe may be 63
+ * rounds away: a few chance losses in its small windows are not enough. */
 static bool
-too_high(const struct suci_rate_sample *s)
+too_high(const struct suci_cc_bbr *b, const struct suci_rate_sample *s)
 {
-	return s->lost > s->in_flight / LOSS_PART + LOSS_SLACK;
+	uint32_t slack = b->state == SUCI_BBR_STARTUP ? LOSS_SLACK_BEGIN : LOSS_SLACK;
+	return s->lost > s->in_flight / LOSS_PART + slack;
 }
 
 static void
@@ -212,7 +216,7 @@ static void
 judge_losses(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
-	bool congested = too_high(&a->sample) || b->ce;
+	bool congested = too_high(b, &a->sample) || b->ce;
 	b->ce = false;
 	if (!congested)
 		return;
