@@ -202,7 +202,8 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 	/* Fast convergence: give room to a newcomer if we lost below the last
 	 * maximum. */
 	c->w_max = c->w < c->w_max ? c->w * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN) : c->w;
-	c->w = c->w * BETA_NUM / BETA_DEN;
+	/* Slow start doubled it in the round trip it took to hear of the loss. */
+	c->w = c->w < c->ssthresh ? c->w / 2 : c->w * BETA_NUM / BETA_DEN;
 	/* The share of the device that it began with is more than the way bears. */
 	if (cc->share && c->last_min_ns == BASE_NEVER_NS)
 		c->w = base_min_ns(c->w, first_window(&cc->conf));
