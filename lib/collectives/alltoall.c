@@ -1,7 +1,7 @@
 /* Three forms of the same exchange; all take unequal blocks.
  *
- * linear: everything at once, for small blocks.  Cost: alpha-bound, p-1
- *   messages in flight.
+ * linear: everything at once, for small blocks, and over several clusters those
+ *   of other clusters first.  Cost: alpha-bound, p-1 messages in flight.
  * pairwise: p-1 rounds, in round k send to me+k and receive from me-k; a round
  *   starts when the last has ended, so that at most one block a process is on
  *   the wire and no receiver is flooded.  Cost: (p-1)(alpha + b beta).
@@ -61,6 +61,32 @@ opponent(uint32_t p, uint32_t v, uint32_t k)
 	return w != v || n == p ? w : n;
 }
 
+/* Whom to send to, those of other clusters first: what they get has the longest way and few
+ * wires, which should be busy from the beginning to the end.  Each process of a cluster begins
+ * with another one of them, so that all relays have something to do at once. */
+static uint32_t *
+far_first(struct coll_schedule *s, const struct coll_args *a)
+{
+	const uint32_t *of = a->cluster_of;
+	uint32_t p = a->size, me = a->rank, near = 0, before = 0, n = 0;
+	uint32_t *order = coll_numbers(s, p);
+	if (!order)
+		return NULL;
+	for (uint32_t r = 0; r < p; r++) {
+		near += of[r] == of[me];
+		before += of[r] == of[me] && r < me;
+	}
+	uint32_t far = p - near;
+	uint32_t at = far - (uint32_t)((uint64_t)before * far / near);
+	for (uint32_t r = 0; r < p; r++)
+		if (of[r] != of[me])
+			order[at++ % far] = r;
+	for (uint32_t k = 1; k < p; k++)
+		if (of[(me + k) % p] == of[me])
+			order[far + n++] = (me + k) % p;
+	return order;
+}
+
 enum form { LINEAR, PAIRWISE, PAIRS };
 
 static int
@@ -73,9 +99,13 @@ build(struct coll_schedule *s, const struct coll_args *a, enum form form)
 		coll_copy(s, COLL_SEND, coll_send_off(a, a->rank), COLL_RECV,
 			  coll_block_off(a, a->rank), coll_block_len(a, a->rank));
 	uint32_t p = a->size, me = a->rank;
+	bool far = form == LINEAR && a->cluster_of && coll_many_places(a);
+	const uint32_t *order = far ? far_first(s, a) : NULL;
 	for (uint32_t k = 1; k < p + (form == PAIRS && (p & 1)); k++) {
 		uint32_t to = form == PAIRS ? opponent(p, me, k) : (me + k) % p;
 		uint32_t from = form == PAIRS ? to : (me + p - k) % p;
+		if (order)
+			to = from = order[k - 1];
 		if (to == me)
 			continue;
 		uint32_t in = exchange(s, a, buf, base, copied, to, from, last);

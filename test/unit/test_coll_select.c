@@ -185,6 +185,7 @@ test_choice(void **state)
 		{COLL_ALLTOALL, APART, 4096, "pairwise"},
 		{COLL_ALLTOALL, CLUSTERS, 64, "hier"},
 		{COLL_ALLTOALL, CLUSTERS, 4096, "linear"},
+		{COLL_ALLTOALL, CLUSTERS, 128 << 10, "linear"},
 		{COLL_ALLTOALL, CLUSTERS, 1 << 20, "pairwise"},
 		{COLL_ALLTOALL, NODES, 64, "hier"},
 		{COLL_ALLTOALL, NODES, 512, "linear"},
@@ -252,16 +253,54 @@ test_errors(void **state)
 			 COLL_ERR_RESTRICT);
 }
 
+/* linear over clusters: every process sends to all of the others first, each of a cluster begins
+ * with another one, and at no step do two of a cluster send to the same one. */
+static void
+test_far_first(void **state)
+{
+	(void)state;
+	enum { P = 12 };
+	static const uint32_t mixed[P] = {0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1};
+	static const uint32_t three[P] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2};
+	static const uint32_t *const of[] = {mixed, three};
+	for (uint32_t c = 0; c < 2; c++) {
+		bool sent[P][P] = {{false}}; /* at that step, to that process by cluster 0 */
+		for (uint32_t me = 0; me < P; me++) {
+			static _Alignas(64) uint8_t arena[1 << 16];
+			struct coll_args a = {.op = COLL_ALLTOALL,
+					      .rank = me,
+					      .size = P,
+					      .bytes = 4096,
+					      .elem = 1,
+					      .cluster_of = of[c]};
+			struct coll_schedule s;
+			assert_int_equal(coll_build(&s, &a, NULL, arena, sizeof arena), 0);
+			assert_string_equal(s.algorithm, "linear");
+			uint32_t k = 0, far = c ? 8 : 6;
+			for (uint32_t i = 0; i < s.steps; i++) {
+				if (s.step[i].kind != COLL_STEP_SEND)
+					continue;
+				uint32_t to = s.step[i].peer;
+				assert_int_equal(of[c][to] != of[c][me], k < far);
+				if (!of[c][me] && k < far) {
+					assert_false(sent[k][to]);
+					sent[k][to] = true;
+				}
+				k++;
+			}
+			assert_int_equal(k, P - 1);
+		}
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_wan_crossings),
-		cmocka_unit_test(test_wan_messages),
-		cmocka_unit_test(test_choice),
-		cmocka_unit_test(test_hint),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_rules),	     cmocka_unit_test(test_wan_crossings),
+		cmocka_unit_test(test_wan_messages), cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_hint),	     cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_far_first),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
