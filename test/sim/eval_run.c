@@ -184,7 +184,11 @@ suci_send(void *user, uint32_t src, uint32_t dst)
 {
 	struct run *r = user;
 	struct stream *st = stream_of(r->w, src, dst);
+	struct end *e = &r->w->end[src];
 	stream_allow(st, st->allowed + 1);
+	/* In the schedule's order, as libmpi does; without a lane end_drive() opens one. */
+	if (e->lane[dst] != NONE_U32)
+		stream_push(e, st);
 }
 
 static void
@@ -271,6 +275,7 @@ make_streams(struct run *r)
 					  (direct ? DIRECT_HDR : IMPI_PACKET_BYTES)};
 			struct stream *st = world_stream(r->w, a, b, r->app.iterations, same, &x);
 			st->outstanding_max = UINT32_MAX;
+			st->wait = r->app.bytes[a][b] > EAGER; /* its sender waits */
 			st->manual = true;
 		}
 }
