@@ -216,7 +216,9 @@ exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t 
 		p->tomb[k].pn = 0;
 		p->tomb_live--;
 		struct suci_rec *r = &ep->rec[t.rec];
-		if (r->again || r->where != WHERE_LOST)
+		/* The record may have gone on to another life. */
+		bool ours = r->path == path_index(ep, p) && r->lost_pn == t.pn;
+		if (!ours || r->where != WHERE_LOST) /* else it still waits to be sent again */
 			ep->count.tx_spurious++;
 		if (t.probing)
 			p->patience = PATIENCE_ACKS;
@@ -231,8 +233,6 @@ exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t 
 			if (p->reorder_packets < REORDER_PACKETS_MAX)
 				p->reorder_packets *= 2;
 		}
-		/* The record may have gone on to another life. */
-		bool ours = r->path == path_index(ep, p) && r->lost_pn == t.pn;
 		if (ours && r->where != WHERE_FREE && r->where != WHERE_DONE) {
 			suci_rec_detach(ep, p, t.rec);
 			chain(ep, t.rec, n);
