@@ -1,13 +1,69 @@
 #!/usr/bin/env bash
-# A few of the stateful scenarios over memif, as `make pktgen` plays them all.
+# A few of the stateful scenarios over memif, as `make pktgen` plays them all; then one with bounds
+# of latency and rate that nobody keeps: it fails, in words, JSON and JUnit, and by exit status, and
+# a soak takes that for a slow machine.
 # timeout: 180
 cd "$(dirname "$0")/../.." || exit 2
-if out=$(test/pktgen/run "${B:=build/gcc}" imix trunk-flap abort many-jobs 2>&1); then
+: "${B:=build/gcc}"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 130' INT TERM
+bad=0
+verdict() { # NAME WHY: FAIL if WHY is not empty
+	if [ -z "$2" ]; then
+		echo "PASS pktgen-lab: $1"
+		return
+	fi
+	cat "$dir/out"
+	echo "FAIL pktgen-lab: $1: $2"
+	bad=1
+}
+if PG_OUT=$dir test/pktgen/run "$B" imix trunk-flap abort many-jobs latency >"$dir/out" 2>&1; then
 	echo "PASS pktgen-lab"
 else
 	rc=$?
-	echo "$out"
+	cat "$dir/out"
 	[ $rc -ne 77 ] || exit 77
 	echo "FAIL pktgen-lab: a scenario failed, see above"
-	exit 1
+	bad=1
 fi
+
+# missed NAME BOUND: the scenario `latency` with that bound in place of the one of p99_us.
+missed() {
+	sed "s|{ \"measure\": \"p99_us\",[^}]*}|$2|; s|\"latency\"|\"$1\"|" tools/pktgen-scenarios/latency.json >"$dir/$1.json"
+}
+missed late '{ "measure": "p99_us", "max": 0.5 }'
+missed slow '{ "measure": "mpps", "min": 900 }'
+missed unknown '{ "measure": "abort_ms", "max": 5 }'
+PG_OUT=$dir PG_SAMPLES=$dir/samples test/pktgen/run "$B" "$dir"/{late,slow,unknown}.json >"$dir/out" 2>&1
+rc=$?
+why=
+[ $rc = 1 ] || why+="status $rc; "
+grep -q '^0 passed, 3 failed$' "$dir/out" || why+="not 3 failed; "
+for line in 'p99_us is [0-9.e+]*, wanted at most 0.5' 'mpps is [0-9.e-]*, wanted at least 900' \
+	'abort_ms is not known, wanted at most 5'; do
+	grep -q "^ *BAD $line$" "$dir/out" || why+="no line \"$line\"; "
+done
+why+=$(python3 - "$dir" 2>&1 <<'PY'
+import json, sys, xml.etree.ElementTree as xml
+wanted = {"late": "p99_us", "slow": "mpps", "unknown": "abort_ms"}
+for r in json.load(open(f"{sys.argv[1]}/results.json")):
+    bad = [e["what"] for e in r["expect"] if not e["ok"]]
+    if r["passed"] or bad != [wanted[r["name"]]]:
+        print(f"JSON: {r['name']}: passed {r['passed']}, bad {bad};")
+suite = xml.parse(f"{sys.argv[1]}/junit.xml").getroot()
+if (suite.get("tests"), suite.get("failures"), suite.get("errors")) != ("3", "3", "0"):
+    print("JUnit:", suite.attrib)
+for case in suite:
+    failure = case.find("failure")
+    if failure is None or f"BAD {wanted[case.get('name')]} is " not in failure.text:
+        print(f"JUnit: {case.get('name')}: no failure that says why;")
+PY
+)
+verdict "a bound that is missed is a failure" "$why"
+soak=$(test/pktgen/soak-verdict "$dir/results.json" "$dir/samples")
+why=
+grep -q '^2 runs had less traffic .*or were later' <<<"$soak" && ! grep -q 'failed: [ls]' <<<"$soak" &&
+	grep -q 'failed: unknown' <<<"$soak" || why=$soak
+verdict "a soak does not judge rate and latency" "$why"
+exit $bad

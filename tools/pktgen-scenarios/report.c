@@ -19,11 +19,15 @@ print_verdicts(FILE *f, const struct pg_result *r)
 	for (uint32_t i = 0; r->load && i < r->load->nwants; i++) {
 		const struct pg_want *w = &r->load->want[i];
 		const struct pg_verdict *v = &r->verdict[i];
-		if (v->ok || !v->known)
+		if (!v->failed)
 			continue;
-		fprintf(f, "         BAD %s%s is %g, wanted",
+		fprintf(f, "         BAD %s%s is ",
 			w->counters ? w->counter[0] : pg_measure_names[w->measure],
-			w->ncounters > 1 ? " and others" : "", v->value);
+			w->ncounters > 1 ? " and others" : "");
+		if (v->known)
+			fprintf(f, "%g, wanted", v->value);
+		else /* latency, and nothing has come */
+			fputs("not known, wanted", f);
 		if (w->has_min)
 			fprintf(f, " at least %g", w->min);
 		if (w->has_max)

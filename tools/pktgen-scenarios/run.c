@@ -583,7 +583,8 @@ judge(struct pg_run *r, const json_t *before, const json_t *after)
 			(!w->has_max || v->value <= w->max);
 		/* Without relayd's counters there is no saying: no failure either. */
 		bool unseen = !before && (w->counters || w->measure == PG_M_relay_drops);
-		o->passed = o->passed && (v->ok || unseen);
+		v->failed = !v->ok && !unseen;
+		o->passed = o->passed && !v->failed;
 	}
 }
 

@@ -24,6 +24,7 @@ struct pg_reason {
 struct pg_verdict {
 	double value;
 	bool known, ok;
+	bool failed; /* not ok, and not for want of relayd's counters */
 };
 
 struct pg_result {
