@@ -18,7 +18,24 @@ verdict() { # NAME WHY: FAIL if WHY is not empty
 	echo "FAIL pktgen-lab: $1: $2"
 	bad=1
 }
-if PG_OUT=$dir test/pktgen/run "$B" imix trunk-flap abort many-jobs latency >"$dir/out" 2>&1; then
+# Paths die of silence at both ends, with segments under way: whatever is lost has a name.
+cat >"$dir/silence.json" <<'END'
+{
+	"name": "silence",
+	"proves": "What is lost when the private leg is cut until all paths are given up is named, by relayd or by the generator.",
+	"world": { "hosts": 8, "relays": 1, "procs_per_relay": 8, "jobs": 1 },
+	"traffic": { "pattern": "pairs", "payload": 256, "window": 16, "rate_pps": 2000 },
+	"run": { "measure_ms": 5300, "drain_ms": 5000 },
+	"events": [ { "do": "cut_private", "at_ms": 100, "for_ms": 5000 } ],
+	"expect": [
+		{ "measure": "lost", "min": 100 },
+		{ "measure": "abandoned", "min": 50 },
+		{ "counters": [ "relay/drop_abandoned" ], "min": 50 },
+		{ "measure": "unnamed", "max": 0 }
+	]
+}
+END
+if PG_OUT=$dir test/pktgen/run "$B" imix trunk-flap abort many-jobs latency "$dir/silence.json" >"$dir/out" 2>&1; then
 	echo "PASS pktgen-lab"
 else
 	rc=$?

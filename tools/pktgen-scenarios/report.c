@@ -26,7 +26,7 @@ print_verdicts(FILE *f, const struct pg_result *r)
 			w->ncounters > 1 ? " and others" : "");
 		if (v->known)
 			fprintf(f, "%g, wanted", v->value);
-		else /* latency, and nothing has come */
+		else /* abort_ms, and nobody aborted */
 			fputs("not known, wanted", f);
 		if (w->has_min)
 			fprintf(f, " at least %g", w->min);
@@ -57,6 +57,8 @@ pg_report_row(FILE *f, const struct pg_result *r)
 	}
 	if (*r->why_ended)
 		fprintf(f, "         ended: %s\n", r->why_ended);
+	if (m[PG_M_abandoned] > 0)
+		fprintf(f, "         generator abandoned +%.0f\n", m[PG_M_abandoned]);
 	for (uint32_t i = 0; i < r->nreasons && r->load; i++)
 		fprintf(f, "         relayd %s +%.0f\n", r->reason[i].name, r->reason[i].count);
 	fflush(f);

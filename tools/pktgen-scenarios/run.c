@@ -407,6 +407,7 @@ account(struct pg_run *r)
 	add(o, PG_M_retransmits, (double)w->resent);
 	add(o, PG_M_mislabelled, (double)w->mislabelled);
 	o->known[PG_M_replayed] = true;
+	add(o, PG_M_abandoned, (double)w->abandoned);
 	add(o, PG_M_undrained, r->disrupted ? 0 : (double)pg_world_held(w));
 	double aborted = 0, told = 0;
 	for (uint32_t j = 0; j < r->load->jobs; j++) {
@@ -582,10 +583,24 @@ judge(struct pg_run *r, const json_t *before, const json_t *after)
 		v->ok = v->known && (!w->has_min || v->value >= w->min) &&
 			(!w->has_max || v->value <= w->max);
 		/* Without relayd's counters there is no saying: no failure either. */
-		bool unseen = !before && (w->counters || w->measure == PG_M_relay_drops);
+		bool unseen = !before && (w->counters || w->measure == PG_M_relay_drops ||
+					  w->measure == PG_M_unnamed);
 		v->failed = !v->ok && !unseen;
 		o->passed = o->passed && !v->failed;
 	}
+}
+
+/* A segment that was dropped or abandoned may have arrived all the same, so the sum may be more
+ * than what is lost.  Templates send nothing again: there refusals are losses, too. */
+static void
+name_losses(struct pg_result *o)
+{
+	double named = o->m[PG_M_abandoned];
+	for (uint32_t i = 0; i < o->nreasons; i++)
+		if (strncmp(o->reason[i].name, "forwarding/drop_", 16) == 0)
+			named += o->reason[i].count;
+	double more = o->m[PG_M_lost] - named;
+	set(o, PG_M_unnamed, more > 0 ? more : 0);
 }
 
 void
@@ -611,6 +626,8 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 	json_t *after = before ? pg_stats_read(c->lab) : NULL;
 	if (before && after)
 		set(out, PG_M_relay_drops, pg_stats_reasons(before, after, out));
+	if (before && after && !load->from_template)
+		name_losses(out);
 	judge(&r, before, after);
 	json_decref(before);
 	json_decref(after);

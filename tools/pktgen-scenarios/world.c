@@ -193,8 +193,8 @@ static void
 released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
 {
 	struct pg_station *s = user;
-	(void)fate;
 	(void)now_ns;
+	s->w->abandoned += fate == SUCI_FATE_ABANDONED;
 	s->free_slot[s->nfree++] = (uint16_t)cookie;
 	uint8_t fi = path < PG_PATHS_MAX ? s->flow_of[path] : 255;
 	if (fi != 255 && s->flow[fi].starved && !s->w->gap_ns) {

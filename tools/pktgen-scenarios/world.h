@@ -113,7 +113,7 @@ struct pg_world {
 	uint64_t last_rx_ns, stall_ns;
 	uint64_t told_ns; /* the last ABORT */
 	struct pg_tally sent, received;
-	uint64_t wrong_ids, strays, resent, copies, reordered;
+	uint64_t wrong_ids, strays, resent, copies, reordered, abandoned;
 	struct base_prng prng;
 	uint32_t weights;
 	uint32_t incarnation;
