@@ -12,8 +12,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MAGIC	  0x4c69625375636931ull
-#define ACK_EVERY 32u /* packets; a batch and its answer take one ack, not four */
+#define MAGIC	    0x4c69625375636931ull
+#define ACK_EVERY   32u /* packets; a batch and its answer take one ack, not four */
+#define ACK_RIDE_NS (50 * BASE_US_NS)
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
 #define MTU_MAX	  32752u
@@ -213,6 +214,7 @@ make_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 		.fixed_window = c->window,
 		.initial_window = 64,
 		.ack_every = ACK_EVERY,
+		.ack_ride_ns = ACK_RIDE_NS,
 		.burst_bytes = suci_udp_burst(s->udp), /* whole runs, not their datagrams */
 		.ecn = suci_udp_ecn_works(s->udp),
 		.credit = total < c->window ? total : c->window,

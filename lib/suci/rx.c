@@ -16,9 +16,13 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 		ep->owes[ep->owes_count++] = path_index(ep, p);
 	}
 	uint64_t at = p->ack_at_ns; /* what is due stays due */
+	bool many = p->ack_pending >= ep->conf.ack_every;
 	if ((flags & (SUCI_PF_ACK_NOW | SUCI_PF_PROBE)) || p->ack_all ||
-	    p->ack_pending >= ep->conf.ack_every) {
+	    (many && (!ep->conf.ack_ride_ns || p->ack_pending / 2 >= ep->conf.ack_every))) {
 		at = now_ns;
+	} else if (many) {
+		/* The answer of the layer above, which it could ride on, would leave behind it. */
+		at = base_min_ns(at, now_ns + ep->conf.ack_ride_ns);
 	} else if (out_of_order) {
 		/* The sender wants to know, but not by an ack per packet. */
 		uint64_t wait = suci_loss_ack_delay(ep, p);

@@ -80,6 +80,15 @@ mark_sealed(const struct suci_path *p, struct suci_out *out, uint64_t pn)
 	out->pn = pn;
 }
 
+/* An ack that need not leave yet does not make a full segment longer than its neighbours, which
+ * the kernel could not cut out of one run then: the last one of a block mostly has room. */
+static bool
+ack_can_wait(const struct suci *ep, const struct suci_path *p, size_t len, uint64_t now_ns)
+{
+	return ep->conf.ack_ride_ns && !p->send_ack && now_ns < p->ack_at_ns &&
+	       len + SUCI_SEAL_TAG + SUCI_FIRST_EXT >= p->mtu;
+}
+
 /* Put record i on the wire under the next packet number. */
 static void
 transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64_t now_ns,
@@ -102,7 +111,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	size_t len = suci_rec_len(p, r), ack = 0;
 	/* A small datagram stays one, see pmtu.c. */
 	size_t most = suci_pmtu_grown(p) && len <= p->pmtu.floor ? p->pmtu.floor : p->mtu;
-	if ((p->ack_pending || p->send_ack) && len < most)
+	if ((p->ack_pending || p->send_ack) && len < most && !ack_can_wait(ep, p, len, now_ns))
 		ack = put_ack(ep, p, most - len, now_ns, out->head + SUCI_PATH_HDR);
 	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
 			  out->head);

@@ -17,6 +17,7 @@
  * message that the kernel cuts. */
 #define MTU_MAX	      32752u
 #define ACK_EVERY     32u /* packets; a batch and its answer take one ack, not four */
+#define ACK_RIDE_NS   (50 * BASE_US_NS)
 #define SEGMENTS_MAX  16384u
 #define RELAY_WAIT_NS (10 * BASE_S_NS)
 #define CREDIT_MAX    1024
@@ -169,6 +170,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 		.cc = cc_of_env(),
 		.initial_window = 64,
 		.ack_every = ACK_EVERY,
+		.ack_ride_ns = ACK_RIDE_NS,
 		.burst_bytes = suci_udp_burst(net.udp), /* whole runs, not their datagrams */
 		.ecn = suci_udp_ecn_works(net.udp),
 		.credit_total = credit_total(),

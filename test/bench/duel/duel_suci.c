@@ -203,6 +203,7 @@ make(const uint8_t ip[4])
 				.cc = SUCI_CC_CUBIC,
 				.initial_window = 64,
 				.ack_every = knob("DUEL_ACK_EVERY", 32),
+				.ack_ride_ns = knob("DUEL_ACK_RIDE_NS", 50000),
 				.burst_bytes = knob("DUEL_BURST", 256u << 10),
 				.credit = suci_udp_credit(udp, 1),
 				.ops = suci_lanes_ops(),

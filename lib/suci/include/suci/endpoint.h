@@ -272,6 +272,10 @@ struct suci_config {
 	uint32_t credit_total;
 	uint64_t ack_delay_ns; /* longest wait before an ack; default 1 ms */
 	uint32_t ack_every;    /* ack at once after so many packets; default 8 */
+	/* Not at once but after that time, or twice as many packets: what came last may have
+	 * been the end of a message, and the ack goes with the answer.  For drivers where a
+	 * datagram alone costs as much as several of a burst; 0 = at once. */
+	uint64_t ack_ride_ns;
 	/* Silence that kills a path while an answer is due; 0 = never.  Three probe timeouts
 	 * if that is longer, 1 s before the round trip is known.  So a peer that dies is
 	 * noticed within liveness_ns of what is sent next, at the latest a keepalive. */
