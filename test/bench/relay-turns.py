@@ -19,7 +19,11 @@ round has the reverse order.  So what is compared is a hundredth of a second apa
 machine's speed is in that second.  Ratios are taken of neighbours by report-relay.py.
 
 OUT gets a line of JSON for each turn: session, number, name and what the generator printed;
-with counters, segments and busy seconds of relayd's worker in the turn, lead and drain included."""
+with counters, segments and busy seconds of relayd's worker in the turn, lead and drain included.
+relayd's control writes them before the generator is told to begin and after it has told its
+figures, so they cost a profile of the process samples, but what is measured no time.  The first
+reading of a turn cannot be the last one of the turn before: a worker that was stopped with
+work in its hands counts all the time it stood as busy."""
 import json
 import os
 import signal
