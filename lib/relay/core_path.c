@@ -462,6 +462,14 @@ trunk_jobs(struct relay_core *c, uint32_t t, uint32_t path, bool down, bool late
 	}
 }
 
+/* Would another try begin after until?  A handshake that nobody answers may last connect_ns itself, by
+ * our clock, which is the last turn's, a moment less: one more would double the wait. */
+static bool
+too_late(const struct relay_core *c, uint64_t until_ns)
+{
+	return base_add_ns(c->now_ns, c->conf.retry_ns) > until_ns;
+}
+
 /* Its jobs find it quiet, not gone: it is opened again and has connect_ns for it. */
 static void
 trunk_idle(struct relay_core *c, uint32_t t)
@@ -480,7 +488,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 {
 	struct trunk *t = &c->trunk[p->trunk];
 	bool was_idle = why == SUCI_DOWN_CLOSED && text && strcmp(text, TEXT_IDLE) == 0;
-	bool down = (p->up && !was_idle) || p->tx_abandoned, late = c->now_ns >= t->until_ns;
+	bool down = (p->up && !was_idle) || p->tx_abandoned, late = too_late(c, t->until_ns);
 
 	if (t->path != path)
 		return;
@@ -500,7 +508,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 		return;
 	}
 	/* Refused or silent at first: the other side may not have the job yet. */
-	if (c->now_ns >= t->until_ns)
+	if (late)
 		t->until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
 	t->retry_ns = base_add_ns(c->now_ns, trunk_pause(c, t));
 	wake_at(c, t->retry_ns);
@@ -512,7 +520,7 @@ gateway_down(struct relay_core *c, const struct path *p, uint32_t path, enum suc
 {
 	struct gateway *w = &c->gateway[p->trunk];
 	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
-	bool late = c->now_ns >= w->until_ns;
+	bool late = too_late(c, w->until_ns);
 
 	if (w->path != path)
 		return;

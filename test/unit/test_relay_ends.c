@@ -220,6 +220,34 @@ refused_trunk_is_tried_again(void **state)
 
 /* A relay that owns no process of a job: the other clusters do not know it, it
  * opens nothing, takes no trunk slots, and time does not end the job. */
+/* A handshake without an answer lasts as long as is tried, a turn of the worker less: the job ends
+ * then, not after a second one. */
+static void
+silent_trunk_is_not_tried_twice(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t after_ns; /* the handshake's end */
+		bool over;
+	} cases[] = {
+		{5 * BASE_S_NS, false},
+		{10 * BASE_S_NS - 60 * BASE_MS_NS, false},
+		{10 * BASE_S_NS - 40 * BASE_US_NS, true},
+		{10 * BASE_S_NS, true},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct relay *r = relay_new(0);
+		struct suci_addr a = maker_relay_addr(1, 0);
+		add_job(r, spec2);
+		r->ep.now += cases[i].after_ns;
+		relay_core_tick(r->c, r->ep.now);
+		fake_down(&r->ep, fake_find(&r->ep, &a), SUCI_DOWN_TIMEOUT, "");
+		check(r);
+		assert_int_equal(r->ended, cases[i].over);
+		relay_free(r);
+	}
+}
+
 static void
 owner_of_nothing_opens_nothing(void **state)
 {
@@ -551,6 +579,7 @@ main(void)
 		cmocka_unit_test(death_of_a_process),
 		cmocka_unit_test(loss_of_a_trunk_names_relay_and_client),
 		cmocka_unit_test(refused_trunk_is_tried_again),
+		cmocka_unit_test(silent_trunk_is_not_tried_twice),
 		cmocka_unit_test(owner_of_nothing_opens_nothing),
 		cmocka_unit_test(ping_is_counted_and_no_more),
 		cmocka_unit_test(end_is_told_when_the_trunk_is_up),
