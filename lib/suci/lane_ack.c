@@ -3,8 +3,9 @@
 
 #include "base/serial.h"
 
-#define ACK_WAIT_NS BASE_MS_NS
-#define ACK_LONG    64 /* of them count as one while the sender has no use for it */
+#define ACK_WAIT_NS   BASE_MS_NS
+#define ACK_LONG      64 /* of them count as one while the sender has no use for it */
+#define ACK_WAITS_MAX 15 /* of those */
 
 /* ---- acks ---- */
 
@@ -136,19 +137,12 @@ lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	return true;
 }
 
-/* Of its window the sender has three quarters left.  In the middle of a block it gets nothing
- * back: it can wait.  In a group silence would look like a dead path.  At the end of one that
- * nobody waits for, what we send next will bring the ack if we sent as often before. */
+/* In the middle of a block the sender gets nothing back, and of its window it has three
+ * quarters left: it can wait.  In a group silence would look like a dead path. */
 static bool
 can_wait(struct lane *l, bool long_over)
 {
-	if (l->nnacks || l->asker)
-		return false;
-	if (l->block_over) {
-		l->rides = l->rides && ++l->ack_waits < ACK_WAITS_MAX;
-		return l->rides;
-	}
-	if (l->conf.group != NONE)
+	if (l->block_over || l->nnacks || l->asker || l->conf.group != NONE)
 		return false;
 	if (long_over)
 		l->ack_waits++;

@@ -9,10 +9,9 @@
 #include "private.h"
 #include "suci/lane.h"
 
-#define COOKIE_ACK    UINT64_MAX /* a segment that belongs to no block */
-#define NACKS_MAX     4		 /* refused ranges of a lane not yet told */
-#define ACK_WAITS_MAX 15	 /* looks at an ack that can wait; see lane_ack.c */
-#define LANE_LOOK_NS  (250 * BASE_MS_NS)
+#define COOKIE_ACK   UINT64_MAX /* a segment that belongs to no block */
+#define NACKS_MAX    4		/* refused ranges of a lane not yet told */
+#define LANE_LOOK_NS (250 * BASE_MS_NS)
 /* Between two times that a group's lanes send all again. */
 #define LANE_RESEND_NS (50 * BASE_MS_NS)
 #define AGAIN_MAX      64 /* refused ranges of a lane waiting to be sent again */
@@ -113,8 +112,7 @@ struct lane {
 	bool moved : 1;	       /* acked_seq, since the last look */
 	bool block_over : 1;   /* a block came to its end, and the sender does not know */
 	uint8_t ack_waits : 4; /* times that the ack owed was put off */
-	uint8_t crc_bad : 7;   /* in a row */
-	bool rides : 1;	       /* we send often enough for an ack to wait for it */
+	uint8_t crc_bad;       /* in a row */
 	uint32_t label_next;
 	uint32_t path_next, path_prev;
 	uint32_t ready_next, ready_prev;

@@ -89,11 +89,8 @@ lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
 	lane_put_ack(ls, l, seg);
 	l->told = l->rx_next;
-	if (l->nnacks)
-		return;
-	l->block_over = false;
-	l->ack_waits = 0;
-	lane_ack_unpend(ls, l);
+	if (!l->nnacks)
+		lane_ack_unpend(ls, l);
 }
 
 /* Of the segments of a block that begins now; 0 if no path is up. */
@@ -314,9 +311,7 @@ lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_seg
 		else
 			cut(ls, l, seg);
 		l->deficit -= seg->head_len + seg->data_len + SUCI_OVERHEAD;
-		uint32_t ms = (uint32_t)(now_ns >> 20);
-		l->rides |= ms - l->sent_ms < ACK_WAITS_MAX;
-		l->sent_ms = ms;
+		l->sent_ms = (uint32_t)(now_ns >> 20);
 		if (l->conf.group != NONE)
 			lane_live(ls, l);
 		if (!sendable(ls, l))

@@ -217,42 +217,6 @@ test_acks_lazy_and_prompt(void **state)
 	world_free(w);
 }
 
-/* Where blocks go both ways every few milliseconds, acks wait for them: none of its own but where
- * one side falls silent, after 15 ms. */
-static void
-test_acks_ride(void **state)
-{
-	(void)state;
-	const uint64_t delay_ns = 100 * BASE_US_NS;
-	struct world *w = world_new(2, delay_ns);
-	w->conf.direct = false;
-	world_open(w);
-	link_run(&w->l, w->l.now_ns + 100 * BASE_MS_NS, NULL, NULL);
-	const struct suci_lane_counters *n[] = {suci_lane_counters(w->h[0].ls),
-						suci_lane_counters(w->h[1].ls)};
-	uint64_t acks[2] = {0};
-	for (int round = 0; round < 50; round++) {
-		for (int side = 0; side < 2; side++)
-			send_block(w, side, 0, 100, false);
-		link_run(&w->l, w->l.now_ns + 4 * BASE_MS_NS, NULL, NULL);
-		for (int side = 0; side < 2 && round == 1; side++)
-			acks[side] = n[side]->tx_acks;
-	}
-	for (int side = 0; side < 2; side++)
-		assert_int_equal(n[side]->tx_acks, acks[side]);
-	uint64_t from_ns = w->l.now_ns - 4 * BASE_MS_NS;
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, all_done, w));
-	assert_in_range(w->l.now_ns - from_ns, 14 * BASE_MS_NS, 17 * BASE_MS_NS);
-	expect_all(w, 0);
-	expect_all(w, 1);
-	/* Who was silent is not waited for: the next one is told at once, as ever. */
-	from_ns = w->l.now_ns += 100 * BASE_MS_NS;
-	send_block(w, 0, 0, 100, false);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, all_done, w));
-	assert_in_range(w->l.now_ns - from_ns, 0, 2 * delay_ns + 2 * BASE_MS_NS);
-	world_free(w);
-}
-
 static bool
 break_payload(struct link *l, int from, const uint8_t *bytes, size_t len)
 {
@@ -345,7 +309,6 @@ main(void)
 		cmocka_unit_test(test_beyond_4_gib), cmocka_unit_test(test_zero_bytes_and_limits),
 		cmocka_unit_test(test_lane_credit),  cmocka_unit_test(test_acks_lazy_and_prompt),
 		cmocka_unit_test(test_crc),	     cmocka_unit_test(test_close_in_flight),
-		cmocka_unit_test(test_acks_ride),
 	};
 	return cmocka_run_group_tests_name("suci lane", tests, NULL, NULL);
 }
