@@ -6,7 +6,7 @@
 #                          10.0.0.2              198.18.0.2
 #
 # Knobs: RELAYD (that of $B), PG_MTU (1500), PG_IDLE (pause), PG_CPUS ("0 1": control and generator, worker),
-# PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
+# PG_WORKERS (1: more take the two CPUs in turn, each with a queue of its own), PG_SEALED (0), PG_RING (10: 2^10 descriptors), PG_SAMPLES (a file: a line for
 # each reading of relayd's counters, with its memory), PG_BETWEEN (a command that is run after
 # each reading; it may wait, for somebody else who wants the machine).
 
@@ -145,17 +145,23 @@ pg_lab()
 	local key=
 	: "${PG_MTU:=1500}"
 	PG_BSIZE=$((PG_MTU > 1900 ? 10240 : 2048))
-	local g w
+	local g w i cpus queues=
 	read -r g w <<<"${PG_CPUS:-0 1}"
-	pg_conf relayd "$(pg_memif priv server 0)" "$(pg_memif glob server 1)" "0@$g,1@$w" \
+	cpus=0@$g,1@$w
+	for ((i = 2; i <= ${PG_WORKERS:-1}; i++)); do cpus+=,$i@$((i % 2 ? w : g)); done
+	pg_conf relayd "$(pg_memif priv server 0)" "$(pg_memif glob server 1)" "$cpus" \
 		10.0.0.2 198.18.0.2 10.0.0.1
+	if [ "${PG_WORKERS:-1}" -gt 1 ]; then
+		sed -i "s/\"idle\":/\"workers\": $PG_WORKERS, \"idle\":/" "$TMP/relayd.json"
+		queues="\"shards\": $PG_WORKERS, \"queues\": true, "
+	fi
 	pg_scripts
 	[ "${PG_SEALED:-0}" = 0 ] || key=$TMP/psk
 	cat >"$TMP/lab.json" <<END
 {
- "private": { "port": "$(pg_memif priv client 0)", "mtu": $PG_MTU, "prefix_len": 16,
+ "private": { "port": "$(pg_memif priv client 0)", $queues"mtu": $PG_MTU, "prefix_len": 16,
 	"relay": "10.0.0.2", "relay_global": "198.18.0.2", "primary": "10.0.0.1", "first": "10.0.16.0" },
- "global": { "port": "$(pg_memif glob client 1)", "mtu": $PG_MTU, "prefix_len": 16,
+ "global": { "port": "$(pg_memif glob client 1)", $queues"mtu": $PG_MTU, "prefix_len": 16,
 	"relay": "198.18.0.2", "first": "198.18.16.0" },
  "stats": "$TMP/stats", "restart": "$TMP/restart", "key_file": "$key",
  "lcores": "0@$g", "file_prefix": "$RUN-gen", "sleep": ${PG_SLEEP:-false}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A few of the stateful scenarios over memif, as `make pktgen` plays them all; then one with bounds
-# of latency and rate that nobody keeps: it fails, in words, JSON and JUnit, and by exit status, and
+# A few of the stateful scenarios over memif, as `make pktgen` plays them all; two workers with a queue
+# each, fed from templates; then one with bounds of latency and rate that nobody keeps: it fails, in words, JSON and JUnit, and by exit status, and
 # a soak takes that for a slow machine.
 # timeout: 180
 cd "$(dirname "$0")/../.." || exit 2
@@ -44,6 +44,30 @@ else
 	echo "FAIL pktgen-lab: a scenario failed, see above"
 	bad=1
 fi
+
+# What is for a worker comes to it, from templates as from endpoints, and nobody hands over anything.
+for gen in template endpoint; do
+	cat >"$dir/workers-$gen.json" <<END
+{
+	"name": "workers-$gen",
+	"proves": "Two workers with a queue each are fed by one generator, and each has its share.",
+	"world": { "hosts": 4, "relays": 1, "procs_per_relay": 4 },
+	"traffic": { "pattern": "pairs", "direction": "out", "payload": 64, "window": 32, "rate_pps": 20000, "cc": "fixed",
+		"generator": "$gen" },
+	"run": { "warmup_ms": 100, "measure_ms": 500 },
+	"expect": [
+		{ "measure": "lost", "max": 0 },
+		{ "measure": "damaged", "max": 0 },
+		{ "measure": "wrong_ids", "max": 0 },
+		{ "measure": "fairness", "min": 0.5 },
+		{ "counters": [ "leg/*/steered", "leg/*/tx_steered" ], "max": 0 }
+	]
+}
+END
+done
+why=
+PG_WORKERS=2 PG_OUT=$dir test/pktgen/run "$B" "$dir"/workers-{template,endpoint}.json >"$dir/out" 2>&1 || why="status $?"
+verdict "two workers with a queue each" "$why"
 
 # missed NAME BOUND: the scenario `latency` with that bound in place of the one of p99_us.
 missed() {

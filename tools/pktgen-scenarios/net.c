@@ -68,8 +68,8 @@ open_port(struct pg_net *n, int i, char *err, size_t err_max)
 		.pmd = s->conf->af_xdp ? RD_PMD_AF_XDP : RD_PMD_AF_PACKET,
 		.index = (uint32_t)i,
 		.mtu = s->conf->mtu,
-		.n_rxq = 1,
-		.n_txq = 1,
+		.n_rxq = s->nqueues,
+		.n_txq = s->nqueues,
 		.n_rxd = s->conf->descriptors,
 		.n_txd = s->conf->descriptors,
 		.pool = n->pool,
@@ -135,9 +135,12 @@ static int
 start_eal(struct pg_net *n, const struct pg_lab *lab, const char *prog, char *err, size_t max)
 {
 	uint16_t mtu = lab->side[0].mtu > lab->side[1].mtu ? lab->side[0].mtu : lab->side[1].mtu;
-	uint32_t slots = 2u * lab->side[0].descriptors + 2u * lab->side[1].descriptors;
-	n->plan = rd_pool_plan((uint16_t)(mtu + PG_OVER_MAX), slots,
-			       PG_SIDES * (PG_TX_MAX + PG_RX_BURST) + PG_NET_FRAMES, 1);
+	uint32_t slots = 0, own = PG_NET_FRAMES;
+	for (int i = 0; i < PG_SIDES; i++) {
+		slots += 2u * lab->side[i].descriptors * n->side[i].nqueues;
+		own += (PG_TX_MAX + PG_RX_BURST) * n->side[i].nqueues;
+	}
+	n->plan = rd_pool_plan((uint16_t)(mtu + PG_OVER_MAX), slots, own, 1);
 	struct rd_eal_opts eo = {
 		.prog = prog,
 		.file_prefix = *lab->file_prefix ? lab->file_prefix : NULL,
@@ -163,6 +166,7 @@ pg_net_open(struct pg_net *n, const struct pg_lab *lab, const char *prog, char *
 	n->prng = 1;
 	for (uint8_t i = 0; i < PG_SIDES; i++) {
 		n->side[i].conf = &lab->side[i];
+		n->side[i].nqueues = lab->side[i].queues ? lab->side[i].nshards : 1;
 		n->side[i].index = i;
 		n->side[i].tap = -1;
 		const uint8_t mac[6] = {0x02, 0x50, 0x47, 0xff, 0xff, i};
@@ -225,9 +229,11 @@ pg_net_close(struct pg_net *n)
 {
 	for (int i = 0; i < PG_SIDES; i++) {
 		struct pg_side *s = &n->side[i];
-		if (s->ntx)
-			rte_pktmbuf_free_bulk(s->tx, s->ntx);
-		s->ntx = 0;
+		for (uint16_t q = 0; q < s->nqueues; q++) {
+			if (s->queue[q].ntx)
+				rte_pktmbuf_free_bulk(s->queue[q].tx, s->queue[q].ntx);
+			s->queue[q].ntx = 0;
+		}
 		rd_port_close(&s->port);
 		if (s->tap >= 0)
 			close(s->tap);
@@ -245,28 +251,42 @@ pg_net_close(struct pg_net *n)
 /* ---- out ---------------------------------------------------------------------------- */
 
 static void
-flush(struct pg_side *s)
+flush(struct pg_side *s, uint16_t q)
 {
+	struct pg_queue *t = &s->queue[q];
 	struct rd_poller *poller = rd_poller_new();
 	rd_poll_begin(poller);
-	uint16_t k = rte_eth_tx_burst(s->port.id, 0, s->tx, s->ntx);
+	uint16_t k = rte_eth_tx_burst(s->port.id, q, t->tx, t->ntx);
 	rd_poll_end(poller);
 	s->count.tx_frames += k;
-	if (k < s->ntx) {
+	if (k < t->ntx) {
 		/* Frames wait here, and endpoints with them: nothing is lost on our side. */
-		memmove(s->tx, s->tx + k, (size_t)(s->ntx - k) * sizeof s->tx[0]);
+		memmove(t->tx, t->tx + k, (size_t)(t->ntx - k) * sizeof t->tx[0]);
 		s->count.tx_waits++;
-		(void)rte_eth_tx_done_cleanup(s->port.id, 0, 0);
+		(void)rte_eth_tx_done_cleanup(s->port.id, q, 0);
 	}
-	s->ntx = (uint16_t)(s->ntx - k);
+	t->ntx = (uint16_t)(t->ntx - k);
 }
 
 void
 pg_net_flush(struct pg_net *n)
 {
 	for (int i = 0; i < PG_SIDES; i++)
-		if (n->side[i].ntx)
-			flush(&n->side[i]);
+		for (uint16_t q = 0; q < n->side[i].nqueues; q++)
+			if (n->side[i].queue[q].ntx)
+				flush(&n->side[i], q);
+}
+
+/* Of the worker whose UDP port the frame is for; ARP and TCP are the first one's. */
+static uint16_t
+queue_of(const struct pg_side *s, const struct rte_mbuf *m)
+{
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+	if (s->nqueues == 1 || m->data_len < RD_FRAME_HDR || be16_load(f + 12) != 0x0800 ||
+	    f[RD_ETH_HDR + 9] != 17)
+		return 0;
+	uint32_t shard = (uint32_t)be16_load(f + RD_ETH_HDR + RD_IPV4_HDR + 2) - s->conf->udp_port;
+	return shard < s->nqueues ? (uint16_t)shard : 0;
 }
 
 /* xorshift: which frames are lost. */
@@ -289,10 +309,12 @@ push(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 		rte_pktmbuf_free(m);
 		return;
 	}
+	uint16_t q = queue_of(s, m);
+	struct pg_queue *t = &s->queue[q];
 	s->count.tx_bytes += m->pkt_len;
-	s->tx[s->ntx++] = m;
-	if (s->ntx == PG_RX_BURST)
-		flush(s);
+	t->tx[t->ntx++] = m;
+	if (t->ntx == PG_RX_BURST)
+		flush(s, q);
 }
 
 void
@@ -304,7 +326,10 @@ pg_net_push(struct pg_net *n, uint8_t side, struct rte_mbuf *m)
 static struct rte_mbuf *
 buffer(struct pg_net *n, struct pg_side *s, size_t len)
 {
-	struct rte_mbuf *m = s->ntx < PG_TX_MAX ? rte_pktmbuf_alloc(n->pool) : NULL;
+	bool room = true; /* in any queue: it is not known yet which one it will be */
+	for (uint16_t q = 0; q < s->nqueues; q++)
+		room = room && s->queue[q].ntx < PG_TX_MAX;
+	struct rte_mbuf *m = room ? rte_pktmbuf_alloc(n->pool) : NULL;
 	if (m && rte_pktmbuf_append(m, (uint16_t)len))
 		return m;
 	rte_pktmbuf_free(m);
@@ -451,28 +476,33 @@ receive(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 	}
 }
 
+static uint32_t
+poll_queue(struct pg_net *n, struct pg_side *s, uint16_t q)
+{
+	struct rte_mbuf *m[PG_RX_BURST];
+	struct rd_poller *poller = rd_poller_new();
+	rd_poll_begin(poller);
+	uint16_t k = rte_eth_rx_burst(s->port.id, q, m, PG_RX_BURST);
+	rd_poll_end(poller);
+	for (uint16_t j = 0; j < k; j++) {
+		if (j + 1 < k)
+			__builtin_prefetch(rte_pktmbuf_mtod(m[j + 1], void *));
+		s->count.rx_frames++;
+		s->count.rx_bytes += m[j]->pkt_len;
+		receive(n, s, m[j]);
+	}
+	if (k)
+		rte_pktmbuf_free_bulk(m, k);
+	return k;
+}
+
 uint32_t
 pg_net_poll(struct pg_net *n)
 {
 	uint32_t total = 0;
-	struct rte_mbuf *m[PG_RX_BURST];
-	struct rd_poller *poller = rd_poller_new();
-	for (int i = 0; i < PG_SIDES; i++) {
-		struct pg_side *s = &n->side[i];
-		rd_poll_begin(poller);
-		uint16_t k = rte_eth_rx_burst(s->port.id, 0, m, PG_RX_BURST);
-		rd_poll_end(poller);
-		for (uint16_t j = 0; j < k; j++) {
-			if (j + 1 < k)
-				__builtin_prefetch(rte_pktmbuf_mtod(m[j + 1], void *));
-			s->count.rx_frames++;
-			s->count.rx_bytes += m[j]->pkt_len;
-			receive(n, s, m[j]);
-		}
-		if (k)
-			rte_pktmbuf_free_bulk(m, k);
-		total += k;
-	}
+	for (int i = 0; i < PG_SIDES; i++)
+		for (uint16_t q = 0; q < n->side[i].nqueues; q++)
+			total += poll_queue(n, &n->side[i], q);
 	return total;
 }
 

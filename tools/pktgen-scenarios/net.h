@@ -37,8 +37,13 @@ struct pg_side {
 	const struct pg_side_conf *conf;
 	uint8_t index;
 	struct rd_port port;
-	struct rte_mbuf *tx[PG_TX_MAX];
-	uint16_t ntx;
+	/* As many queues each way as relayd has workers, if the lab says so: what is for a worker
+	 * goes into its queue. */
+	uint16_t nqueues;
+	struct pg_queue {
+		struct rte_mbuf *tx[PG_TX_MAX];
+		uint16_t ntx;
+	} queue[PG_SHARDS_MAX];
 	uint8_t relay_mac[6];
 	bool relay_known;
 	bool rx_cut, tx_cut; /* frames vanish: the scenario cut the line */
@@ -97,7 +102,11 @@ void pg_net_poll_taps(struct pg_net *n);
 static inline bool
 pg_net_room(const struct pg_net *n, uint8_t side)
 {
-	return n->side[side].ntx < PG_TX_MAX - PG_RX_BURST;
+	const struct pg_side *s = &n->side[side];
+	for (uint16_t q = 0; q < s->nqueues; q++)
+		if (s->queue[q].ntx >= PG_TX_MAX - PG_RX_BURST)
+			return false;
+	return true;
 }
 /* A datagram of a station's endpoint; false: no buffer or no room. */
 bool pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *ip_id,

@@ -64,6 +64,7 @@ struct pg_station {
 	uint32_t token;
 	struct pg_flow flow[PG_SHARDS_MAX];
 	uint32_t nflows;
+	uint32_t shard; /* relayd's worker that flow[0] goes to; flow[f]: the f-th after it */
 	uint8_t flow_of[PG_PATHS_MAX]; /* by path; 255: none */
 	uint8_t (*slot)[PG_HEAD_MAX];
 	uint16_t *free_slot;

@@ -389,6 +389,7 @@ place(struct pg_world *w, uint8_t side)
 		s->rank = relay ? RELAY_RANK_NONE : i % per_job + (side ? l->hosts : 0);
 		s->token = (uint32_t)base_prng_next(&w->prng);
 		s->nflows = relay ? w->net->side[0].conf->nshards : 1;
+		s->shard = relay || side ? 0 : shard_of(w, s->rank);
 		pg_station(w->net, side, i, &s->self);
 	}
 	uint32_t window = l->window, paths = relay ? PG_PATHS_MAX : 4;

@@ -92,7 +92,7 @@ write_headers(struct pg_world *w, struct pg_station *s)
 	const struct pg_side *side = &w->net->side[s->side];
 	for (uint32_t f = 0; f < s->nflows; f++)
 		rd_write_udp(s->flow[f].play->header, &s->self, side->relay_mac, side->conf->relay,
-			     (uint16_t)(side->conf->udp_port + f), 0,
+			     (uint16_t)(side->conf->udp_port + s->shard + f), 0,
 			     HEADERS + w->load->size[0].bytes, 0);
 }
 
@@ -193,7 +193,7 @@ send_ack(struct pg_station *s, uint32_t fi, uint64_t now)
 	if (!len)
 		return 0;
 	rd_write_udp(frame, &s->self, side->relay_mac, side->conf->relay,
-		     (uint16_t)(side->conf->udp_port + fi), 0, (uint32_t)len, 0);
+		     (uint16_t)(side->conf->udp_port + s->shard + fi), 0, (uint32_t)len, 0);
 	rd_udp_checksum(frame, len, 0);
 	(void)pg_net_raw(w->net, s->side, frame, RD_FRAME_HDR + len); /* the next one says more */
 	return 1;

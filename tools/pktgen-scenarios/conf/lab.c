@@ -21,6 +21,7 @@ fail(char *err, size_t err_max, const char *fmt, ...)
 struct raw_side {
 	const char *port, *pmd, *relay, *global, *primary, *first;
 	json_int_t descriptors, mtu, prefix_len, udp_port, nshards, peer_port, index;
+	int queues;
 };
 
 static int
@@ -82,11 +83,11 @@ read_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t
 			     .peer_port = 7813};
 	json_error_t e;
 	if (json_unpack_ex(
-		    o, &e, JSON_STRICT, "{s:s,s?s,s?I,s?I,s:I,s:s,s?s,s?I,s?I,s?s,s?I,s?I,s:s}",
+		    o, &e, JSON_STRICT, "{s:s,s?s,s?I,s?I,s:I,s:s,s?s,s?I,s?I,s?b,s?s,s?I,s?I,s:s}",
 		    "port", &r.port, "pmd", &r.pmd, "descriptors", &r.descriptors, "mtu", &r.mtu,
 		    "prefix_len", &r.prefix_len, "relay", &r.relay, "relay_global", &r.global,
-		    "udp_port", &r.udp_port, "shards", &r.nshards, "primary", &r.primary,
-		    "peer_port", &r.peer_port, "primary_index", &r.index, "first", &r.first))
+		    "udp_port", &r.udp_port, "shards", &r.nshards, "queues", &r.queues,
+		    "primary", &r.primary, "peer_port", &r.peer_port, "primary_index", &r.index, "first", &r.first))
 		return fail(err, max, "%s: %s", name, e.text);
 	if (check_numbers(&r, name, err, max))
 		return -1;
@@ -101,6 +102,7 @@ read_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t
 	s->prefix_len = (uint32_t)r.prefix_len;
 	s->udp_port = (uint16_t)r.udp_port;
 	s->nshards = (uint16_t)r.nshards;
+	s->queues = r.queues;
 	s->peer_port = (uint16_t)r.peer_port;
 	s->primary_index = (uint32_t)r.index;
 	return addresses(s, &r, name, err, max);

@@ -33,6 +33,7 @@ struct pg_side_conf {
 	uint32_t relay_global;	/* side 0, series also side 1: how other clusters know it */
 	uint16_t udp_port;	/* relayd's Suci port here */
 	uint16_t nshards;	/* relayd's workers, at udp_port, udp_port + 1 ... */
+	bool queues;		/* the port has a queue for each of them; else one for all */
 	uint32_t primary;	/* the relay before relayd in its cluster.relays: us; 0: none */
 	uint16_t peer_port;	/* TCP, of the cluster's relays */
 	uint32_t primary_index; /* our place in cluster.relays */
