@@ -9,7 +9,7 @@
 #   ROUNDS (20)       of turns in a session
 #   TURN_MS (15)      HOP_TURN_MS (50), of the hop, where a turn is 2 segments a ms
 #   RT (1)            a higher priority, so that what else the machine does counts less
-#   PARTS ("forward lanes hop series")      SIZES ("64 1400") of payload
+#   PARTS ("forward lanes hop series workers")      SIZES ("64 1400") of payload
 #   GENS ("template endpoint")   what plays to relayd: the bars are for templates, endpoints
 #                     cost the generator as much as the relay
 #   OTHER=PROGRAM     a second relayd beside this one: what a change gains
@@ -26,7 +26,7 @@ HOP_TURN_MS=${HOP_TURN_MS:-50}
 RT=${RT:-1}
 PMD_BURST=${PMD_BURST:-64}
 WINDOW=${WINDOW:-192}
-PARTS=${PARTS:-forward lanes hop series}
+PARTS=${PARTS:-forward lanes hop series workers}
 SIZES=${SIZES:-64 1400}
 GENS=${GENS:-template endpoint}
 SERIES_MBPS=${SERIES_MBPS:-300}
@@ -318,7 +318,12 @@ END
 	for i in relayd first second; do pg_stop "$(pid_of "$i")"; done
 }
 
+# ---- two workers -------------------------------------------------------------------------
+# shellcheck source=test/bench/relay-workers.sh
+. test/bench/relay-workers.sh
+
 [[ $PARTS != *forward* && $PARTS != *lanes* ]] || memif_part || exit 1
+[[ $PARTS != *workers* ]] || workers_part || exit 1
 [[ $PARTS != *hop* ]] || hop_part || exit 1
 [[ $PARTS != *series* ]] || series_part || exit 1
 cp "$rows" "$out/relay.rows"

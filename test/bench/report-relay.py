@@ -88,6 +88,28 @@ def hops():
          [us(r) / near(r, 'hop-macswap', us) for r in rows['hop-relay']])
 
 
+def workers():
+    """Two workers with work at the same time (relay-workers.py): ns a segment of each beside what it is on that CPU with
+    the other one idle, and beside two relayds that share nothing; and what both forward, while they have work."""
+    both = rows['workers-both']
+
+    def ns(row, cpu):
+        return row['workers'][cpu if len(row['workers']) > 1 else 0]['ns']
+
+    def against(what, peers, bar):
+        ratios = [ns(r, c) / near(r, peers[c], lambda p, c=c: ns(p, c)) for r in both for c in (0, 1)]
+        line(what, statistics.mean(median('workers-both', lambda r, c=c: ns(r, c)) for c in (0, 1)),
+             statistics.mean(median(peers[c], lambda p, c=c: ns(p, c)) for c in (0, 1)), ratios, bar)
+
+    bar = ('<= 1.05', lambda r: r <= 1.05)
+    against('ns a segment of a worker, the other has work / is idle', ('workers-one0', 'workers-one1'), bar)
+    against('ns a segment of two workers, in one relayd / in one each', ('workers-apart', 'workers-apart'), bar)
+    rates = [(sum(1e3 / ns(r, c) for c in (0, 1)),
+              statistics.mean(1e3 / near(r, f'workers-one{c}', lambda p: ns(p, 0)) for c in (0, 1))) for r in both]
+    line('Mpps in the time they had work, two workers / one', statistics.median(r[0] for r in rates),
+         statistics.median(r[1] for r in rates), [a / b for a, b in rates], ('>= 1.9', lambda r: r >= 1.9))
+
+
 print('| measure | ours | peer | ratio | quartiles | turns | bar | |')
 print('|---|---|---|---|---|---|---|---|')
 for size, least in ((64, 0.5), (1400, 0.8)):
@@ -106,6 +128,8 @@ for other in [n for n in rows if n.startswith('other-')]:
 for gen in ('template', 'endpoint'):
     rate(f'Mpps, 64 B from {gen}s, 100 000 lanes / 1', f'lanes-{gen}', f'relay-64-{gen}', 'mpps',
          ('>= 0.8', lambda r: r >= 0.8))
+if rows.get('workers-both'):
+    workers()
 if rows.get('hop-relay'):
     hops()
 rate('Gb/s, 1 MB, two relays / one', 'series-2', 'series-1', 'gbps', ('>= 0.95', lambda r: r >= 0.95))
