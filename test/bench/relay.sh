@@ -13,6 +13,7 @@
 #   GENS ("template endpoint")   what plays to relayd: the bars are for templates, endpoints
 #                     cost the generator as much as the relay
 #   OTHER=PROGRAM     a second relayd beside this one: what a change gains
+#   OTHER_GEN=PROGRAM plays to that second one, or to a second one of this relayd's
 #   WINDOW (192)      packets: 512 in custody are 1 MB, more than the second cache holds
 #   PMD_BURST (64)    frames a turn of testpmd, as many as relayd takes (its own default is 32)
 #   SERIES_MBPS (300) SERIES_ROUNDS (3) SERIES_MS (1600) of two relays in series
@@ -122,7 +123,7 @@ pmd_stop() {
 # ---- memif: forwarding and lanes ------------------------------------------------------
 
 # stand NAME: a relayd of that name, stopped, and a generator that plays the scenario NAME.
-stand() { # in this relayd, or in RELAYD
+stand() { # this relayd and generator, or RELAYD and GENERATOR
 	pg_conf "$1" "$(pg_memif "$1-p" server 0)" "$(pg_memif "$1-g" server 1)" "0@0,1@1" \
 		10.0.0.2 198.18.0.2 10.0.0.1
 	rm -f "$TMP/$1.log" # an earlier session's says "ready"
@@ -130,7 +131,7 @@ stand() { # in this relayd, or in RELAYD
 	kill -STOP "$(pid_of "$1")"
 	lab "$1" "$(pg_memif "$1-p" client 0)" "$(pg_memif "$1-g" client 1)"
 	contend "$1" "$(pid_of "$1")" "$TMP/$1-stats.json" "" \
-		"$B/bin/relay-pktgen" --lab "$TMP/$1.lab" --turns "$TMP/$1.scenario"
+		"${GENERATOR:-$B/bin/relay-pktgen}" --lab "$TMP/$1.lab" --turns "$TMP/$1.scenario"
 }
 memif_session() { # SESSION BYTES
 	local gen name names=() macswap=macswap-$2
@@ -139,9 +140,9 @@ memif_session() { # SESSION BYTES
 		GEN=$gen scenario "$name" 1 1 1 0 pairs "$2"
 		stand "$name" || return 1
 		names+=("$macswap" "$name") # a neighbour for each
-		if [ -n "${OTHER:-}" ]; then
+		if [ -n "${OTHER:-}${OTHER_GEN:-}" ]; then
 			GEN=$gen scenario "other-$2-$gen" 1 1 1 0 pairs "$2"
-			RELAYD=$OTHER stand "other-$2-$gen" || return 1
+			RELAYD=${OTHER:-} GENERATOR=${OTHER_GEN:-} stand "other-$2-$gen" || return 1
 			names+=("other-$2-$gen")
 		fi
 		[[ $PARTS == *lanes* && $2 = 64 ]] || continue

@@ -123,8 +123,8 @@ for size, least in ((64, 0.5), (1400, 0.8)):
             by_speed(f'Mpps, {size} B from {gen}s, relay / macswap', ours, peer, 'mpps')
 for other in [n for n in rows if n.startswith('other-')]:
     ours = other.replace('other', 'relay')
-    rate(f'Mpps, {ours}, this relayd / the other', ours, other, 'mpps')
-    rate(f'Mpps in the time it had work, {ours}, this relayd / the other', ours, other, 'busy_mpps')
+    rate(f'Mpps, {ours}, these / the other', ours, other, 'mpps')
+    rate(f'Mpps in the time it had work, {ours}, these / the other', ours, other, 'busy_mpps')
 for gen in ('template', 'endpoint'):
     rate(f'Mpps, 64 B from {gen}s, 100 000 lanes / 1', f'lanes-{gen}', f'relay-64-{gen}', 'mpps',
          ('>= 0.8', lambda r: r >= 0.8))
