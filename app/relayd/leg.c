@@ -6,6 +6,7 @@
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <string.h>
 
 void
 rd_leg_flush(struct rd_leg *leg)
@@ -53,6 +54,12 @@ rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m)
 void
 rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 {
+	/* Nearly always to where the last one went; the table has seen that in this turn. */
+	if (dst == leg->last_ip && leg->now_ns == leg->last_ns) {
+		rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), leg->last_mac);
+		rd_leg_push(leg, m);
+		return;
+	}
 	uint32_t hop = rd_next_hop(&leg->self, dst);
 	uint8_t mac[6];
 	if (!hop) {
@@ -62,6 +69,9 @@ rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 	}
 	if (!rd_neigh_lookup(leg->neigh, hop, mac, m, leg->now_ns))
 		return;
+	memcpy(leg->last_mac, mac, sizeof mac);
+	leg->last_ip = dst;
+	leg->last_ns = leg->now_ns;
 	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);
 	rd_leg_push(leg, m);
 }

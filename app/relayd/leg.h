@@ -80,6 +80,10 @@ struct rd_leg {
 	uint16_t ip_id;
 	uint16_t ntx;
 	uint64_t now_ns; /* of this turn */
+	/* Where the last frame went, and when the table was asked. */
+	uint64_t last_ns;
+	uint32_t last_ip;
+	uint8_t last_mac[6];
 	struct rte_mbuf *tx[RD_BURST];
 	struct rd_sniffer *sniffer; /* sees what is sent; NULL: nobody */
 	struct rd_leg_counters count;

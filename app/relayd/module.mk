@@ -10,6 +10,7 @@ RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs c
 $(call whole,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
 $(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
+$(call unit,test_rd_cksum,test/unit/test_rd_cksum.c,rdnet base)
 $(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)
 $(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
 $(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "custody.h"
 #include "driver/poller.h"
 #include "frame.h"
 #include "gateway.h"
@@ -50,72 +51,6 @@ rd_worker_post(struct rd_worker *w, struct rd_event *e)
 }
 
 /* ---- relay core ops ---------------------------------------------------------- */
-
-static struct rte_mbuf *
-mbuf_of(uint64_t cookie)
-{
-	return (struct rte_mbuf *)(uintptr_t)cookie;
-}
-
-/* Receive buffers are ours alone; a driver may still read one only after we sent
- * it, and then its segment is in custody and is not offered again. */
-static uint8_t *
-core_writable(void *user, uint64_t cookie, const uint8_t *data, size_t len)
-{
-	(void)user;
-	(void)len;
-	const struct rte_mbuf *m = mbuf_of(cookie);
-	return RTE_MBUF_DIRECT(m) ? (uint8_t *)(uintptr_t)data : NULL;
-}
-
-/* Nearly every frame that the endpoint looks at is kept, once: then it gets our reference,
- * where counting up and down again would be two atomic operations. */
-static void
-core_hold(void *user, uint64_t cookie)
-{
-	struct rd_worker *w = user;
-	if (cookie == w->rx_ours) {
-		w->rx_ours = 0;
-		w->rx_given = cookie;
-	} else {
-		rte_mbuf_refcnt_update(mbuf_of(cookie), 1);
-	}
-}
-
-static void
-core_release(void *user, uint64_t cookie)
-{
-	struct rd_worker *w = user;
-	if (cookie == w->rx_given) {
-		w->rx_given = 0;
-		w->rx_ours = cookie; /* it is still being looked at */
-	} else {
-		rte_pktmbuf_free(mbuf_of(cookie));
-	}
-}
-
-/* Processes need none: the private leg takes what it says. */
-static uint8_t *
-core_buffer(void *user, uint32_t path, uint32_t len, uint64_t *cookie)
-{
-	struct rd_worker *w = user;
-	struct suci_path_info i;
-	bool may = suci_path_info(w->ep, path, &i) && i.peer.leg != RD_LEG_PRIVATE;
-	return may ? rd_frame_buffer(&w->leg[i.peer.leg], len, cookie) : NULL;
-}
-
-static void
-to_endpoint(struct rd_worker *w, const struct suci_addr *from, struct rte_mbuf *m,
-	    uint8_t *datagram, size_t len, uint8_t ecn)
-{
-	uint64_t cookie = (uint64_t)(uintptr_t)m;
-	w->rx_ours = cookie;
-	suci_rx_ecn(w->ep, from, datagram, len, ecn, cookie, w->now_ns);
-	bool ours = w->rx_ours == cookie;
-	w->rx_ours = w->rx_given = 0;
-	if (ours)
-		rte_pktmbuf_free(m);
-}
 
 static void
 core_job_ended(void *user, uint32_t label_base, const char *why)
@@ -235,10 +170,10 @@ const struct relay_core_ops *
 rd_worker_core_ops(void)
 {
 	static const struct relay_core_ops ops = {
-		.writable = core_writable,
-		.hold = core_hold,
-		.release = core_release,
-		.buffer = core_buffer,
+		.writable = rd_custody_writable,
+		.hold = rd_custody_hold,
+		.release = rd_custody_release,
+		.buffer = rd_custody_buffer,
 		.job_ended = core_job_ended,
 		.path_up = core_path_up,
 		.path_down = core_path_down,
@@ -363,7 +298,7 @@ arp(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, const struct rd
 }
 
 /* m is ours, and no other worker's; afterwards it is not. */
-static void
+static inline void
 take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
 	struct rd_rx_frame f;
@@ -375,7 +310,7 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		relay_addr_set_v4(&from, f.src_ip, f.src_port, leg->index);
 		leg->count.rx_suci++;
 		rd_frame_set_tail(m, &f);
-		to_endpoint(w, &from, m, frame + f.payload_off, f.payload_len, f.ecn);
+		rd_custody_offer(w, &from, m, frame + f.payload_off, f.payload_len, f.ecn);
 		return;
 	}
 	case RD_RX_GATEWAY:
@@ -423,13 +358,11 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 static void
 take_seen(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
-	if (!w->sniffer) {
-		take(w, leg, m);
-		return;
-	}
-	rd_sniff_rx(w->sniffer, leg->index, leg->port->id, m);
+	if (w->sniffer)
+		rd_sniff_rx(w->sniffer, leg->index, leg->port->id, m);
 	take(w, leg, m);
-	rd_sniff_rx_done(w->sniffer);
+	if (w->sniffer)
+		rd_sniff_rx_done(w->sniffer);
 }
 
 /* From our queue. */
@@ -522,26 +455,13 @@ from_gateway(struct rd_worker *w)
 		struct suci_addr from =
 			relay_addr_v4(leg->self.address, leg->self.gateway_port, RELAY_LEG_PRIVATE);
 		m->hash.usr = 0; /* nobody has summed it up */
-		to_endpoint(w, &from, m, frame + RD_FRAME_HDR, m->data_len - (size_t)RD_FRAME_HDR,
+		rd_custody_offer(w, &from, m, frame + RD_FRAME_HDR, m->data_len - (size_t)RD_FRAME_HDR,
 			    SUCI_ECN_NOT);
 	}
 	return n;
 }
 
 /* ---- transmit ---------------------------------------------------------------- */
-
-/* The mbuf that a datagram's payload lies in, or NULL.  Notes and acks have
- * cookies of the endpoint and data elsewhere. */
-static struct rte_mbuf *
-payload_mbuf(const struct rd_worker *w, const struct suci_out *o)
-{
-	if (!o->has_segment || !o->data_len || o->cookie < w->pool_low ||
-	    o->cookie >= w->pool_high || (o->cookie & (RTE_CACHE_LINE_SIZE - 1)))
-		return NULL;
-	struct rte_mbuf *m = mbuf_of(o->cookie);
-	const uint8_t *start = m->buf_addr;
-	return m->pool == w->pool && o->data >= start && o->data < start + m->buf_len ? m : NULL;
-}
 
 static bool
 for_own_gateway(const struct rd_worker *w, const struct suci_addr *to)
@@ -563,7 +483,7 @@ transmit(struct rd_worker *w)
 		/* Copied for other threads, the gateway's and the worker's whose queue we use: they
 		 * must not share an mbuf with custody. */
 		bool own = for_own_gateway(w, &o->to), copy = own || leg->txq == RD_NO_QUEUE;
-		struct rte_mbuf *payload = payload_mbuf(w, o);
+		struct rte_mbuf *payload = rd_custody_of(w, o);
 		struct rte_mbuf *m = rd_frame_build(leg, w->ep, o, copy ? NULL : payload);
 		if (m && w->sniffer)
 			rd_sniff_built(w->sniffer, m, payload);
@@ -650,6 +570,7 @@ read_mail(struct rd_worker *w)
 						mail->note->bytes, mail->note->len, w->now_ns);
 			break;
 		case RD_MAIL_SNAPSHOT:
+			rd_custody_flush(w); /* buffers in use are counted */
 			rd_worker_snapshot(w, mail->snapshot->shard[w->index]);
 			break;
 		case RD_MAIL_JOB_FINISH: /* the gateway's */
@@ -714,6 +635,7 @@ turn(struct rd_worker *w)
 		set_trunk_cc(w);
 	timers(w);
 	work += transmit(w);
+	rd_custody_flush(w);
 	for (uint32_t i = 0; i < w->nlegs; i++)
 		rd_leg_flush(&w->leg[i]);
 	if (w->wake_control) {

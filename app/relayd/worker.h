@@ -90,6 +90,9 @@ struct rd_worker {
 	bool wake_control, wake_gateway, stop;
 	_Atomic bool ended; /* the loop; the lcore's join is DPDK's and tells no tool of it */
 	struct suci_out out;
+	/* Received and done with, see give_back(). */
+	struct rte_mbuf *freed[RD_BURST];
+	uint32_t nfreed;
 	struct rd_worker_counters count;
 	void *mem_suci, *mem_core, *mem_neigh[RD_LEGS_MAX];
 };

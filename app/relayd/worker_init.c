@@ -3,6 +3,7 @@
 #include "worker_private.h"
 
 #include "base/clock.h"
+#include "custody.h"
 #include "driver/aead.h"
 #include "driver/pool.h"
 #include "relay/addr.h"
@@ -340,6 +341,7 @@ rd_worker_fini(struct rd_worker *w)
 	if (w->core)
 		relay_core_fini(w->core);
 	w->core = NULL;
+	rd_custody_flush(w);
 	for (uint32_t i = 0; i < w->nlegs; i++) {
 		if (w->leg[i].neigh)
 			rd_leg_fini(&w->leg[i]);

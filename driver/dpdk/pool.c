@@ -61,9 +61,10 @@ take_forgiven(const struct rte_mempool *mp)
 struct rd_pool_plan
 rd_pool_plan(uint16_t mtu, uint32_t ring_slots, uint32_t held, uint32_t lcores)
 {
-	/* One burst per lcore is in the hands of the loop, 1.5 x the cache behind it. */
+	/* Two bursts per lcore are in the hands of the loop, one received and one released, 1.5 x
+	 * the cache behind them. */
 	uint64_t count =
-		(uint64_t)ring_slots + held + (uint64_t)lcores * (RD_POOL_CACHE * 3 / 2 + 64);
+		(uint64_t)ring_slots + held + (uint64_t)lcores * (RD_POOL_CACHE * 3 / 2 + 2 * 64);
 	if (count > UINT32_MAX / 2)
 		count = UINT32_MAX / 2;
 	/* af_packet asks for room for its whole ring frame, so go one size up. */
