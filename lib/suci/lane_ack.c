@@ -3,9 +3,10 @@
 
 #include "base/serial.h"
 
-#define ACK_WAIT_NS   BASE_MS_NS
-#define ACK_LONG      64 /* of them count as one while the sender has no use for it */
-#define ACK_WAITS_MAX 15 /* of those */
+#define ACK_WAIT_NS	BASE_MS_NS
+#define ACK_LONG	64 /* of them count as one while the sender has no use for it */
+#define ACK_WAITS_MAX	15 /* of those */
+#define ACK_WAITS_GROUP 2  /* the same in a group */
 
 /* ---- acks ---- */
 
@@ -138,15 +139,15 @@ lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 }
 
 /* In the middle of a block the sender gets nothing back, and of its window it has three
- * quarters left: it can wait.  In a group silence would look like a dead path. */
+ * quarters left: it can wait.  In a group a second of silence would look like a dead path. */
 static bool
 can_wait(struct lane *l, bool long_over)
 {
-	if (l->block_over || l->nnacks || l->asker || l->conf.group != NONE)
+	if (l->block_over || l->nnacks || l->asker)
 		return false;
 	if (long_over)
 		l->ack_waits++;
-	return l->ack_waits < ACK_WAITS_MAX;
+	return l->ack_waits < (l->conf.group == NONE ? ACK_WAITS_MAX : ACK_WAITS_GROUP);
 }
 
 static void

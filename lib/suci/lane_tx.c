@@ -89,8 +89,11 @@ lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
 	lane_put_ack(ls, l, seg);
 	l->told = l->rx_next;
-	if (!l->nnacks)
-		lane_ack_unpend(ls, l);
+	if (l->nnacks)
+		return;
+	l->block_over = false;
+	l->ack_waits = 0;
+	lane_ack_unpend(ls, l);
 }
 
 /* Of the segments of a block that begins now; 0 if no path is up. */

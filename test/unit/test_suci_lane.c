@@ -217,6 +217,39 @@ test_acks_lazy_and_prompt(void **state)
 	world_free(w);
 }
 
+/* In the middle of a block its sender needs no word: few, over a single path or a group's, also
+ * after the ack of an earlier block has travelled with data. */
+static void
+test_acks_in_a_block(void **state)
+{
+	(void)state;
+	for (uint32_t legs = 0; legs < 2; legs++) {
+		print_message("  %s\n", legs ? "group" : "path");
+		struct world *w = world_new(2, 100 * BASE_US_NS);
+		w->legs = legs;
+		w->conf.direct = false;
+		w->conf.window = 8192;
+		world_open(w);
+		link_run(&w->l, w->l.now_ns + 100 * BASE_MS_NS, NULL, NULL);
+		uint32_t path = legs ? w->h[0].leg_path[0] : w->h[0].path;
+		send_block(w, 0, 0, 100, false);
+		link_run(&w->l, w->l.now_ns + 500 * BASE_US_NS, NULL, NULL);
+		send_block(w, 1, 0, 100, false);
+		assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, all_done, w));
+		suci_path_set_cc(w->l.ep[0], path, SUCI_CC_FIXED, 2000000, 1024);
+		const struct suci_lane_counters *n = suci_lane_counters(w->h[1].ls);
+		uint64_t acks = n->tx_acks, from_ns = w->l.now_ns;
+		send_block(w, 0, 0, 500000, false);
+		assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, all_done, w));
+		assert_true(w->l.now_ns - from_ns > 200 * BASE_MS_NS);
+		print_message("  %u acks\n", (unsigned)(n->tx_acks - acks));
+		assert_in_range(n->tx_acks - acks, legs ? 2 : 1, legs ? 5 : 1);
+		expect_all(w, 0);
+		expect_all(w, 1);
+		world_free(w);
+	}
+}
+
 static bool
 break_payload(struct link *l, int from, const uint8_t *bytes, size_t len)
 {
@@ -305,10 +338,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_streams),	     cmocka_unit_test(test_wrap),
-		cmocka_unit_test(test_beyond_4_gib), cmocka_unit_test(test_zero_bytes_and_limits),
-		cmocka_unit_test(test_lane_credit),  cmocka_unit_test(test_acks_lazy_and_prompt),
-		cmocka_unit_test(test_crc),	     cmocka_unit_test(test_close_in_flight),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_beyond_4_gib),
+		cmocka_unit_test(test_zero_bytes_and_limits),
+		cmocka_unit_test(test_lane_credit),
+		cmocka_unit_test(test_acks_lazy_and_prompt),
+		cmocka_unit_test(test_crc),
+		cmocka_unit_test(test_close_in_flight),
+		cmocka_unit_test(test_acks_in_a_block),
 	};
 	return cmocka_run_group_tests_name("suci lane", tests, NULL, NULL);
 }

@@ -87,8 +87,8 @@
  * lane_down and suci_lane_close() end a lane for good: its index may be used
  * by the next suci_lane_open().  Callbacks may call suci_lane_send, _open,
  * _close and suci_lanes_flush.  A lane ack that was not asked for leaves by
- * itself 1 ms after the first segment it reports, in the middle of a block after 15 ms
- * or when a quarter of the window is used. */
+ * itself 1 ms after the first segment it reports, in the middle of a block after 1 s (a
+ * tenth of that in a group), or when a quarter of the window is used. */
 #ifndef SUCI_LANE_H
 #define SUCI_LANE_H
 
