@@ -175,6 +175,12 @@ suci_lanes_flush(struct suci_lanes *ls, uint64_t now_ns)
 	send_pending(ls, true, now_ns);
 }
 
+bool
+suci_lanes_owing(const struct suci_lanes *ls)
+{
+	return ls->pending.head != NONE;
+}
+
 void
 lane_owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns)
 {

@@ -287,7 +287,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 		lmpi_tp_sleep(base_min_ns(deadline_ns, until));
 		if (lmpi_lock_shared)
 			lmpi_net_watch(since, now);
-		idle_since = suci_udp_now_ns();
+		eng.now_ns = idle_since = suci_udp_now_ns();
 	}
 	lmpi_spin_waited(&spin, slept, slept ? suci_udp_now_ns() - since : 0);
 	lmpi_tp_flush();

@@ -210,6 +210,7 @@ lmpi_net_poll(uint64_t now_ns)
 	if (!net.ep)
 		return false;
 	net.dirty = false;
+	lmpi_away_back(&net.away, now_ns);
 	bool moved = suci_udp_poll(net.udp, now_ns);
 	lmpi_relays_turn(now_ns);
 	return moved;
@@ -242,10 +243,11 @@ lmpi_net_short_since_ns(void)
 }
 
 static void
-flush_now(void)
+flush_now(bool lanes)
 {
 	uint64_t now = suci_udp_now_ns();
-	suci_lanes_flush(net.lanes, now);
+	if (lanes)
+		suci_lanes_flush(net.lanes, now);
 	suci_flush_acks(net.ep);
 	eng.in_transport = true;
 	suci_udp_tx(net.udp, now);
@@ -259,10 +261,12 @@ lmpi_net_flush(void)
 		return;
 	const struct suci_udp_counters *c = suci_udp_counters(net.udp);
 	uint64_t rx = c->rx_datagrams - net.rx_mark, tx = c->tx_datagrams - net.tx_mark;
+	bool soon = lmpi_away_soon(&net.away);
 	/* One datagram without an answer is usually answered by what the program
 	 * sends next; nobody waits for that ack, else it had been asked for. */
 	if (rx > tx + 1)
-		flush_now();
+		flush_now(!soon);
+	lmpi_away_left(&net.away, eng.now_ns, soon && suci_lanes_owing(net.lanes));
 	net.rx_mark = c->rx_datagrams;
 	net.tx_mark = c->tx_datagrams;
 }
@@ -272,7 +276,7 @@ lmpi_net_drained(void)
 {
 	if (!net.ep)
 		return true;
-	flush_now();
+	flush_now(true);
 	return suci_lanes_pending(net.lanes) == 0 && suci_held(net.ep) == 0;
 }
 

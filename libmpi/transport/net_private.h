@@ -6,6 +6,7 @@
 #ifndef LMPI_NET_PRIVATE_H
 #define LMPI_NET_PRIVATE_H
 
+#include "away.h"
 #include "transport.h"
 
 #include "driver/suci_udp.h"
@@ -77,6 +78,7 @@ struct lmpi_net_state {
 	uint32_t *lane_rank;	   /* [lanes_max] */
 	bool dirty;		   /* handed over since the last send */
 	uint64_t rx_mark, tx_mark; /* datagrams, at the last flush */
+	struct lmpi_away away;
 };
 extern struct lmpi_net_state lmpi_net;
 

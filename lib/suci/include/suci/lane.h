@@ -273,6 +273,8 @@ uint32_t suci_lanes_pending(const struct suci_lanes *ls);
 /* Everything that was asked for promptly is sent by the endpoint's next tx:
  * pending lane acks are queued now (leaving a progress loop). */
 void suci_lanes_flush(struct suci_lanes *ls, uint64_t now_ns);
+/* Is there any? */
+bool suci_lanes_owing(const struct suci_lanes *ls);
 /* For tests, like suci_check(). */
 bool suci_lanes_check(const struct suci_lanes *ls, const char **what);
 
