@@ -221,6 +221,10 @@ lane_make(struct end *e, uint32_t r, uint32_t path)
 		.window = w->conf.lane_window,
 		.window_max = w->conf.lane_window_max,
 	};
+	if (direct && w->conf.direct_window) {
+		c.window = w->conf.direct_window;
+		c.window_max = 0;
+	}
 	if (!direct && e->relays)
 		c.group = end_relays_group(e, r, next_hop(e, r));
 	int err = suci_lane_open(e->lanes, &c, &e->lane[r], now(e));

@@ -1,6 +1,8 @@
 /* All-to-all calls of all processes, by Suci (real lib/suci, lib/relay) or by TCP. */
 #include "eval.h"
 
+#include "away.h"
+
 #include "base/assert.h"
 #include "impi/wire.h"
 
@@ -13,6 +15,13 @@
 #define DIRECT_HDR 64u	  /* sizeof(struct lmpi_hdr) */
 #define EVENTS_MAX 2000000000ull
 
+/* What a blocking call leaves behind, see libmpi/transport/net.c. */
+struct caller {
+	uint64_t rx_mark, tx_mark;
+	struct lmpi_away away;
+	bool next; /* the next call begins at once */
+};
+
 struct run {
 	const struct eval_conf *c;
 	struct eval_app app;
@@ -23,6 +32,7 @@ struct run {
 	uint64_t begun_ns, sum_ns, worst_ns, last_ns;
 	uint64_t timeouts, lost, retransmits; /* when measuring began */
 	bool over;
+	struct caller caller[EVAL_RANKS];
 };
 
 void
@@ -116,9 +126,44 @@ begin_all(struct sim *s, void *who, uint64_t arg)
 	(void)arg;
 	r->begun_ns = s->now_ns;
 	for (uint32_t i = 0; i < r->app.n; i++) {
+		lmpi_away_back(&r->caller[i].away, s->now_ns);
 		eval_app_begin(&r->app, i);
 		drive(r, i);
 	}
+}
+
+/* As lmpi_net_flush(). */
+static void
+leave(struct run *r, uint32_t rank)
+{
+	struct caller *l = &r->caller[rank];
+	struct end *e = &r->w->end[rank];
+	const struct suci_counters *n = suci_counters(e->ep);
+	uint64_t rx = n->rx_datagrams - l->rx_mark, tx = n->tx_datagrams - l->tx_mark;
+	bool soon = lmpi_away_soon(&l->away);
+	if (rx > tx + 1) {
+		if (!soon)
+			suci_lanes_flush(e->lanes, r->s->now_ns);
+		suci_flush_acks(e->ep);
+		end_drive(e);
+	}
+	lmpi_away_left(&l->away, r->s->now_ns, soon && suci_lanes_owing(e->lanes));
+	l->rx_mark = n->rx_datagrams;
+	l->tx_mark = n->tx_datagrams;
+}
+
+static void
+call_over(struct sim *s, void *who, uint64_t rank)
+{
+	struct run *r = who;
+	leave(r, (uint32_t)rank);
+	/* Between calls it waits for the others in the library, unless it computes. */
+	if (!r->c->pause_ns)
+		lmpi_away_back(&r->caller[rank].away, s->now_ns);
+	if (!r->caller[rank].next)
+		return;
+	eval_app_begin(&r->app, (uint32_t)rank);
+	drive(r, (uint32_t)rank);
 }
 
 static void
@@ -150,12 +195,16 @@ ended(void *user, uint32_t rank, uint32_t iteration, bool last)
 		     i < r->net.nwatch && (r->c->pause_ns || iteration < r->c->warm); i++)
 			r->net.watch[i].busy_until_ns = 0;
 	}
-	if (iteration + 1 == r->app.iterations)
-		return;
 	/* What is measured begins at all processes at once. */
-	if (!r->c->pause_ns && iteration + 1 != r->c->warm)
+	bool end = iteration + 1 == r->app.iterations;
+	bool next = !end && !r->c->pause_ns && iteration + 1 != r->c->warm;
+	if (r->w) {
+		r->caller[rank].next = next;
+		sim_at(r->s, r->s->now_ns, call_over, r, rank);
+	} else if (next) {
 		eval_app_begin(&r->app, rank);
-	else if (last)
+	}
+	if (!end && !next && last)
 		sim_at(r->s, r->s->now_ns + base_max_ns(r->c->pause_ns, BASE_MS_NS), begin_all, r,
 		       0);
 }
@@ -222,7 +271,7 @@ eval_world_conf(const struct eval_conf *c, struct world_conf *wc)
 	if (!c->relays)
 		wc->cluster[0] = (struct cluster_conf){n, 0};
 	wc->policy = (uint8_t)c->policy;
-	wc->several = c->policy != RELAY_POLICY_DEST;
+	wc->several = true;
 	wc->hosts_max = EVAL_RANKS;
 	wc->private_mtu = wc->global_mtu = 1500 - SIM_IP_UDP;
 	/* libmpi/transport/net_setup.c, net.c */
@@ -233,14 +282,19 @@ eval_world_conf(const struct eval_conf *c, struct world_conf *wc)
 	wc->end.cc = wc->relay.cc = c->cc;
 	wc->end.initial_window = 64;
 	wc->end.ack_every = 32;
+	wc->end.ack_ride_ns = 50 * BASE_US_NS;
 	wc->end.burst_bytes = 65536;
 	wc->end.credit_total = c->credit;
-	wc->lane_window = HELD_MAX / n < 64 ? 64 : HELD_MAX / n > 2048 ? 2048 : HELD_MAX / n;
+	wc->lane_window = HELD_MAX / 2 / n < 64	    ? 64
+			  : HELD_MAX / 2 / n > 1024 ? 1024
+						    : HELD_MAX / 2 / n;
+	wc->lane_window_max = HELD_MAX;
+	wc->direct_window = 1024;
 	wc->lanes = (struct suci_lane_limits){.lanes_max = n,
-					      .blocks_max = 4096,
+					      .blocks_max = 8192,
 					      .rx_blocks_max = 4096,
 					      .held_max = HELD_MAX,
-					      .ranges_max = HELD_MAX,
+					      .ranges_max = 16384,
 					      .labels_max = LABEL_BASE + RANKS_MAX};
 	/* app/relayd: doc/configuration.md */
 	wc->relay.limits = (struct suci_limits){.paths_max = 2 * EVAL_RANKS + 8,

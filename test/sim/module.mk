@@ -9,6 +9,9 @@ SCENARIO ?= swarm
 sim: $(B)/test/simulator
 	@test/sim/run $(B)/test/simulator "$(SCENARIO)" "$(SEED)" "$(SIM_SEEDS)"
 
+# What libmpi does when a call returns.
+CFLAGS_test/sim/eval_run.c := -Ilibmpi/transport
+
 # That the invariants can fail: every bug of lib/suci/canary.h must be caught.
 CFLAGS_test/sim/canary_bugs.c := -Ilib/suci
 

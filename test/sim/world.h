@@ -75,6 +75,7 @@ struct world_conf {
 	 * thousands only a few need large tables. */
 	void (*tune)(uint32_t rank, struct suci_config *end, struct suci_lane_limits *lanes);
 	uint32_t lane_window, lane_window_max; /* the latter 0: does not grow */
+	uint32_t direct_window;		       /* of direct lanes, fixed; 0: as the others */
 	uint32_t private_mtu, global_mtu;      /* UDP payload */
 	bool direct_crc;
 	bool seal_private, seal_global; /* paths there are sealed */
