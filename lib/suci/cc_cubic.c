@@ -14,6 +14,8 @@
 #define BETA_NUM      7
 #define BETA_DEN      10
 #define SAMPLES_MIN   8
+#define OVERSHOT      16 /* one in so many of a window: lost by more than chance */
+#define OVERSHOT_MIN  3
 #define GROWTH_MIN_NS (4 * BASE_MS_NS)
 #define GROWTH_MAX_NS (16 * BASE_MS_NS)
 #define RATE_MAX_BPS  100000000000ull
@@ -179,13 +181,30 @@ cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	publish(cc, a->smoothed_ns);
 }
 
+/* Slow start doubled the window in the round trip it took to hear of the loss, and half of that
+ * did not fit.  What chance takes is less than that: a few packets. */
+static void
+overshot(struct suci_cc *cc)
+{
+	struct suci_cc_cubic *c = &cc->cubic;
+	uint64_t many = (c->prior >> SUCI_CC_FRAC) / OVERSHOT;
+	if (c->prior >= c->undo_ssthresh || c->undo_lost < OVERSHOT_MIN || c->undo_lost <= many ||
+	    c->w <= c->prior / 2)
+		return;
+	c->w = c->ssthresh = c->prior / 2;
+	c->epoch_ns = 0;
+	publish(cc, 0);
+}
+
 static void
 cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
 	if (c->recovery_ns && sent_ns <= c->recovery_ns) {
-		if (c->undo_lost)
+		if (c->undo_lost) {
 			c->undo_lost += packets;
+			overshot(cc);
+		}
 		return; /* of the same event */
 	}
 	if (!cc->holds || !cc->held) {
@@ -202,8 +221,7 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 	/* Fast convergence: give room to a newcomer if we lost below the last
 	 * maximum. */
 	c->w_max = c->w < c->w_max ? c->w * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN) : c->w;
-	/* Slow start doubled it in the round trip it took to hear of the loss. */
-	c->w = c->w < c->ssthresh ? c->w / 2 : c->w * BETA_NUM / BETA_DEN;
+	c->w = c->w * BETA_NUM / BETA_DEN;
 	/* The share of the device that it began with is more than the way bears. */
 	if (cc->share && c->last_min_ns == BASE_NEVER_NS)
 		c->w = base_min_ns(c->w, first_window(&cc->conf));
@@ -212,6 +230,7 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 	c->ssthresh = c->w;
 	c->epoch_ns = 0;
 	publish(cc, 0);
+	overshot(cc);
 }
 
 static void

@@ -51,10 +51,15 @@ test_slow_start_then_cubic(void **state)
 		assert_int_equal(cc.window, want);
 		assert_int_equal(cc.rate_bps, want * 1000ull * 2 * 20); /* 2 windows per rtt */
 	}
-	/* What it doubled since the packet that was lost left goes, then three tenths. */
+	/* Three tenths for what may be chance; when it is one in 16, all that was doubled since
+	 * what is lost left; and no more for that event. */
 	cc.ops->lost(&cc, 3, now, now);
+	assert_int_equal(cc.window, 896);
+	cc.ops->lost(&cc, 77, now - 1, now);
+	assert_int_equal(cc.window, 896);
+	cc.ops->lost(&cc, 1, now - 1, now);
 	assert_int_equal(cc.window, 640);
-	cc.ops->lost(&cc, 3, now - 1, now); /* the same event */
+	cc.ops->lost(&cc, 300, now - 1, now);
 	assert_int_equal(cc.window, 640);
 	while (cc.window < 1280)
 		round_trip(&cc, &now, rtt, true);
