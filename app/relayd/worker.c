@@ -455,8 +455,8 @@ from_gateway(struct rd_worker *w)
 		struct suci_addr from =
 			relay_addr_v4(leg->self.address, leg->self.gateway_port, RELAY_LEG_PRIVATE);
 		m->hash.usr = 0; /* nobody has summed it up */
-		rd_custody_offer(w, &from, m, frame + RD_FRAME_HDR, m->data_len - (size_t)RD_FRAME_HDR,
-			    SUCI_ECN_NOT);
+		rd_custody_offer(w, &from, m, frame + RD_FRAME_HDR,
+				 m->data_len - (size_t)RD_FRAME_HDR, SUCI_ECN_NOT);
 	}
 	return n;
 }

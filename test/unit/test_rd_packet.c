@@ -175,9 +175,9 @@ fix_ip(uint8_t *f)
 	be16_store(f + 24, naive_cksum(f + 14, 20));
 }
 
-/* A broadcast frame is read step by step, one to our MAC by the short way if that will do. */
+/* A frame to everybody is read as one to our MAC. */
 static void
-same_by_both_ways(const uint8_t *f, size_t n)
+same_to_all(const uint8_t *f, size_t n)
 {
 	uint8_t all[2000];
 	struct rd_rx_frame a, b;
@@ -190,22 +190,22 @@ same_by_both_ways(const uint8_t *f, size_t n)
 
 /* Whatever is in the headers, with and without right checksums. */
 static void
-short_way_agrees(void **state)
+broadcast_is_read_alike(void **state)
 {
 	uint8_t f[700];
 	(void)state;
 	for (size_t len = 0; len <= 600; len += 200) {
 		size_t n = to_us(f, len);
-		same_by_both_ways(f, n);
+		same_to_all(f, n);
 		for (size_t i = 12; i < RD_FRAME_HDR; i++)
 			for (uint32_t flip = 1; flip < 256; flip++) {
 				to_us(f, len);
 				f[i] ^= (uint8_t)flip;
-				same_by_both_ways(f, n);
+				same_to_all(f, n);
 				fix_ip(f);
-				same_by_both_ways(f, n);
+				same_to_all(f, n);
 				be16_store(f + RD_FRAME_HDR - 2, 0); /* no sum */
-				same_by_both_ways(f, n);
+				same_to_all(f, n);
 			}
 	}
 }
@@ -760,7 +760,7 @@ main(void)
 		cmocka_unit_test(tails_keep_their_sum),
 		cmocka_unit_test(our_datagram_is_taken),
 		cmocka_unit_test(every_flipped_byte_is_noticed),
-		cmocka_unit_test(short_way_agrees),
+		cmocka_unit_test(broadcast_is_read_alike),
 		cmocka_unit_test(every_truncation_is_dropped),
 		cmocka_unit_test(each_reason_has_its_name),
 		cmocka_unit_test(arp_request_is_answered),

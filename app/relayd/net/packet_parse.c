@@ -292,45 +292,17 @@ rd_packet_shard(const struct rd_station *self, const uint8_t *frame, size_t len)
 	}
 }
 
-/* Nearly every frame is a good datagram for our Suci port behind an IPv4 header without options.
- * False: it is not, and what else it is has to be found out step by step. */
-static inline bool
-parse_suci(const struct rd_station *self, const uint8_t *frame, size_t len, struct rd_rx_frame *out)
+void
+rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
+		struct rd_rx_frame *out)
 {
-	const uint8_t *ip = frame + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;
-	if (len < RD_FRAME_HDR)
-		return false;
-	uint32_t total = be16_load(ip + 2), udp_len = be16_load(udp + 4);
-	uint32_t src = be32_load(ip + 12);
-	bool ours = memcmp(frame, self->mac, 6) == 0 &&
-		    be32_load(frame + 12) >> 8 == (ETHERTYPE_V4 << 8 | 0x45) &&
-		    ip[9] == PROTO_UDP && be32_load(ip + 16) == self->address &&
-		    be16_load(udp + 2) == self->udp_port;
-	if (!ours || total > len - RD_ETH_HDR || udp_len < RD_UDP_HDR ||
-	    total < RD_IPV4_HDR + udp_len || (be16_load(ip + 6) & 0x3fff) || !be16_load(udp) ||
-	    rd_cksum_fold(sum_header(ip, RD_IPV4_HDR)) != 0 || !can_be_host(src) ||
-	    rd_station_has(self, src) ||
-	    (be16_load(udp + 6) != 0 && !udp_checksum_ok(ip, udp, udp_len, out)))
-		return false;
-	out->verdict = RD_RX_SUCI;
-	out->src_ip = src;
-	out->ip_hdr_len = RD_IPV4_HDR;
-	out->frame_len = RD_ETH_HDR + total;
-	out->src_port = be16_load(udp);
-	out->payload_off = RD_FRAME_HDR;
-	out->payload_len = udp_len - RD_UDP_HDR;
-	out->ecn = ip[1] & 3;
-	return true;
-}
-
-static void
-parse_any(const struct rd_station *self, const uint8_t *frame, size_t len, struct rd_rx_frame *out)
-{
+	memset(out, 0, sizeof *out);
 	if (len < RD_ETH_HDR) {
 		drop(out, RD_DROP_short);
 		return;
 	}
 	out->frame_len = (uint32_t)len;
+	memcpy(out->src_mac, frame + 6, 6);
 	uint16_t type = be16_load(frame + 12);
 	if (memcmp(frame, self->mac, 6) != 0 && memcmp(frame, broadcast_mac, 6) != 0)
 		drop(out, RD_DROP_mac);
@@ -342,15 +314,4 @@ parse_any(const struct rd_station *self, const uint8_t *frame, size_t len, struc
 		drop(out, RD_DROP_ethertype);
 	else
 		parse_ipv4(self, frame + RD_ETH_HDR, len - RD_ETH_HDR, out);
-}
-
-void
-rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
-		struct rd_rx_frame *out)
-{
-	memset(out, 0, sizeof *out);
-	if (len >= RD_ETH_HDR)
-		memcpy(out->src_mac, frame + 6, 6);
-	if (!parse_suci(self, frame, len, out))
-		parse_any(self, frame, len, out);
 }

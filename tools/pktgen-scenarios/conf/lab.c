@@ -82,12 +82,13 @@ read_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t
 			     .nshards = 1,
 			     .peer_port = 7813};
 	json_error_t e;
-	if (json_unpack_ex(
-		    o, &e, JSON_STRICT, "{s:s,s?s,s?I,s?I,s:I,s:s,s?s,s?I,s?I,s?b,s?s,s?I,s?I,s:s}",
-		    "port", &r.port, "pmd", &r.pmd, "descriptors", &r.descriptors, "mtu", &r.mtu,
-		    "prefix_len", &r.prefix_len, "relay", &r.relay, "relay_global", &r.global,
-		    "udp_port", &r.udp_port, "shards", &r.nshards, "queues", &r.queues,
-		    "primary", &r.primary, "peer_port", &r.peer_port, "primary_index", &r.index, "first", &r.first))
+	if (json_unpack_ex(o, &e, JSON_STRICT,
+			   "{s:s,s?s,s?I,s?I,s:I,s:s,s?s,s?I,s?I,s?b,s?s,s?I,s?I,s:s}", "port",
+			   &r.port, "pmd", &r.pmd, "descriptors", &r.descriptors, "mtu", &r.mtu,
+			   "prefix_len", &r.prefix_len, "relay", &r.relay, "relay_global",
+			   &r.global, "udp_port", &r.udp_port, "shards", &r.nshards, "queues",
+			   &r.queues, "primary", &r.primary, "peer_port", &r.peer_port,
+			   "primary_index", &r.index, "first", &r.first))
 		return fail(err, max, "%s: %s", name, e.text);
 	if (check_numbers(&r, name, err, max))
 		return -1;
