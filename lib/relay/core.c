@@ -272,6 +272,7 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 	if (c->now_ns < c->expiry_ns)
 		return;
 	c->expiry_ns = BASE_NEVER_NS;
+	new_era(c);
 	if (c->leaving)
 		return;
 	tick_trunks(c);
@@ -501,7 +502,9 @@ check_tables(const struct relay_core *c)
 	const char *fault = check_groups(c);
 	if (!fault)
 		fault = check_gateways(c);
-	return fault ? fault : light_check(c);
+	if (!fault)
+		fault = light_check(c);
+	return fault ? fault : forward_check(c);
 }
 
 bool

@@ -3,15 +3,11 @@
 
 #include "base/bytes.h"
 
-enum exit_kind { WAY_PROC, WAY_TRUNK, WAY_GATEWAY };
-
-struct ends {
-	struct job *job;
-	struct proc *src, *dst;
-	uint32_t src_rank, dst_rank;
-	/* WAY_TRUNK: the ways that were full, and the last of them. */
-	uint64_t tried;
+/* What was tried for one segment. */
+struct tries {
+	uint64_t tried; /* EXIT_TRUNK: the ways that did not take it, and the last of them */
 	struct pick way;
+	bool full; /* one of them had no room */
 };
 
 static enum suci_verdict
@@ -32,17 +28,18 @@ refuse(struct path *in, uint64_t *counter)
 
 /* May this source come over this path? */
 static bool
-source_ok(const struct relay_core *c, const struct path *in, uint32_t job, const struct ends *e)
+source_ok(const struct relay_core *c, const struct path *in, const struct recent *r)
 {
+	const struct job *j = r->job;
 	switch ((enum relay_path_kind)in->kind) {
 	case RELAY_PATH_PROC:
-		return in->job == job && in->rank == e->src_rank;
+		return in->job != NONE && &c->job[in->job] == j && in->rank == r->src_rank;
 	case RELAY_PATH_TRUNK:
-		return e->job->trunk_clients[in->trunk] & 1u << e->src->client;
+		return j->trunk_clients[in->trunk] & 1u << r->src->client;
 	case RELAY_PATH_LIGHT:
-		return e->job->trunk_clients[c->light[in->trunk].peer] & 1u << e->src->client;
+		return j->trunk_clients[c->light[in->trunk].peer] & 1u << r->src->client;
 	case RELAY_PATH_GATEWAY:
-		return (e->src->flags & PROC_FOREIGN) && uses_gateway(e->job, in->trunk);
+		return (r->src->flags & PROC_FOREIGN) && uses_gateway(j, in->trunk);
 	case RELAY_PATH_NONE:
 		break;
 	}
@@ -51,148 +48,204 @@ source_ok(const struct relay_core *c, const struct path *in, uint32_t job, const
 
 /* A foreign destination: is there a gateway to give it to? */
 static uint64_t *
-check_foreign(struct relay_core *c, const struct path *in, const struct ends *e)
+check_foreign(struct relay_core *c, const struct path *in, const struct recent *r)
 {
-	uint8_t g = e->src->gateway;
+	uint8_t g = r->src->gateway;
 	if (!c->conf.ngateways)
 		return &c->n.drop_foreign;
 	/* What a gateway can do itself it does not give to us. */
-	if (g == NO_GATEWAY || !uses_gateway(e->job, g) ||
+	if (g == NO_GATEWAY || !uses_gateway(r->job, g) ||
 	    (in->kind == RELAY_PATH_GATEWAY && in->trunk == g))
 		return &c->n.drop_destination;
 	return NULL;
 }
 
-/* The tables are asked.  What they say is kept; whether it may pass is not. */
+/* May what the labels name pass, from that path?  NULL, or the counter of what is wrong. */
 static uint64_t *
-look_up(struct relay_core *c, struct recent *r, const struct suci_segment *seg)
+check_ends(struct relay_core *c, const struct path *in, const struct recent *r)
 {
-	uint32_t src_job;
-	r->era = 0;
-	const struct proc *dst = find_proc(c, seg->dst_label, &r->job, &r->dst_rank);
-	if (!dst)
-		return &c->n.drop_label;
-	const struct proc *src = find_proc(c, seg->src_label, &src_job, &r->src_rank);
-	if (!src || src_job != r->job)
-		return &c->n.drop_source_label;
-	r->dst_label = seg->dst_label;
-	r->src_label = seg->src_label;
-	r->dst = (uint32_t)(dst - c->proc);
-	r->src = (uint32_t)(src - c->proc);
-	r->era = c->era;
-	return NULL;
-}
-
-/* Which processes the segment names, and may it come over this path?  NULL, or
- * the counter of what is wrong. */
-static uint64_t *
-check_ends(struct relay_core *c, struct path *in, const struct suci_segment *seg, struct ends *e)
-{
-	struct recent *r = &in->recent;
-	if (in->kind == RELAY_PATH_NONE)
-		return &c->n.drop_path;
-	if (r->era != c->era || r->dst_label != seg->dst_label || r->src_label != seg->src_label) {
-		uint64_t *unknown = look_up(c, r, seg);
-		if (unknown)
-			return unknown;
-	}
-	e->dst = &c->proc[r->dst];
-	e->src = &c->proc[r->src];
-	e->dst_rank = r->dst_rank;
-	e->src_rank = r->src_rank;
-	e->job = &c->job[r->job];
-	if (!source_ok(c, in, r->job, e))
+	const struct proc *src = r->src, *dst = r->dst;
+	if (!source_ok(c, in, r))
 		return &c->n.drop_source;
 	/* Relays stand between the own cluster and others. */
-	if (((e->src->flags ^ e->dst->flags) & PROC_LOCAL) == 0)
+	if (((src->flags ^ dst->flags) & PROC_LOCAL) == 0)
 		return &c->n.drop_destination;
-	if (e->dst->flags & PROC_FOREIGN)
-		return check_foreign(c, in, e);
+	if (dst->flags & PROC_FOREIGN)
+		return check_foreign(c, in, r);
 	/* It has all it needs: a late copy or lane ack, which refused would come
 	 * again until the job ends. */
-	if ((e->dst->flags & PROC_LEFT) && e->dst->path == NONE)
+	if ((dst->flags & PROC_LEFT) && dst->path == NONE)
 		return &c->n.drop_left;
 	/* A shard that owns no process of the job has no way to other clusters, and
 	 * never will. */
-	if (!(e->dst->flags & PROC_LOCAL) && e->job->host[e->dst->host].trunk == NONE &&
-	    !e->job->group[e->dst->client].n)
+	if (!(dst->flags & PROC_LOCAL) && r->job->host[dst->host].trunk == NONE &&
+	    !r->job->group[dst->client].n)
 		return &c->n.drop_destination;
 	return NULL;
 }
 
 static enum exit_kind
-way_of(const struct proc *dst)
+exit_of(const struct proc *dst)
 {
 	if (dst->flags & PROC_FOREIGN)
-		return WAY_GATEWAY;
-	return dst->flags & PROC_LOCAL ? WAY_PROC : WAY_TRUNK;
+		return EXIT_GATEWAY;
+	return dst->flags & PROC_LOCAL ? EXIT_PROC : EXIT_TRUNK;
 }
 
+/* The way out that all segments take until something else changes, and label base there; NONE if
+ * each has to be looked at. */
 static uint32_t
-trunk_out(struct relay_core *c, struct ends *e, uint32_t *label_base)
+straight_out(const struct relay_core *c, const struct recent *r, uint32_t *label_base)
 {
-	const struct job_host *h = &e->job->host[e->dst->host];
-	struct group *g = &e->job->group[e->dst->client];
+	const struct job_host *h = &r->job->host[r->dst->host];
+	const struct group *g = &r->job->group[r->dst->client];
+	switch ((enum exit_kind)r->exit) {
+	case EXIT_PROC:
+		*label_base = r->dst->label_base;
+		return r->dst->path;
+	case EXIT_GATEWAY:
+		*label_base = r->job->gateway_base;
+		return c->gateway[r->src->gateway].path;
+	case EXIT_TRUNK:
+		break;
+	}
+	if (g->nstrays)
+		return NONE;
 	if (h->process) {
 		*label_base = h->label_base;
 		return c->trunk[h->trunk].path;
 	}
-	if (!group_pick(c, g, h->way, e->src_rank, e->dst_rank, e->tried, &e->way))
+	if (g->policy == RELAY_POLICY_STRIPE || !own_trunk_good(c, g, h->way, 0))
 		return NONE;
-	*label_base = g->way[e->way.way].label_base;
-	return e->way.path;
+	*label_base = g->way[h->way].label_base;
+	return c->trunk[g->way[h->way].trunk].path;
+}
+
+/* The tables are asked, and what they say is kept.  NULL, or the counter of what is wrong. */
+static uint64_t *
+look_up(struct relay_core *c, struct path *in, const struct suci_segment *seg)
+{
+	struct recent *r = &in->recent;
+	uint32_t job, src_job;
+	r->era = 0;
+	if (in->kind == RELAY_PATH_NONE)
+		return &c->n.drop_path;
+	r->dst = find_proc(c, seg->dst_label, &job, &r->dst_rank);
+	if (!r->dst)
+		return &c->n.drop_label;
+	r->src = find_proc(c, seg->src_label, &src_job, &r->src_rank);
+	if (!r->src || src_job != job)
+		return &c->n.drop_source_label;
+	r->job = &c->job[job];
+	uint64_t *fault = check_ends(c, in, r);
+	if (fault)
+		return fault;
+	r->exit = (uint8_t)exit_of(r->dst);
+	r->out = straight_out(c, r, &r->out_base);
+	r->dst_label = seg->dst_label;
+	r->src_label = seg->src_label;
+	r->era = c->era;
+	return NULL;
+}
+
+static bool
+names(const struct relay_core *c, const struct job *j, uint32_t label, const struct proc *p,
+      uint32_t rank)
+{
+	uint32_t job, r;
+	const struct proc *named = find_proc(c, label, &job, &r);
+	return named && named == p && &c->job[job] == j && r == rank;
+}
+
+const char *
+forward_check(const struct relay_core *c)
+{
+	struct relay_core *asked = (struct relay_core *)(uintptr_t)c; /* counters are named only */
+	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++) {
+		const struct path *in = &c->path[i];
+		const struct recent *r = &in->recent;
+		uint32_t base = 0;
+		if (r->era != c->era)
+			continue;
+		if (in->kind == RELAY_PATH_NONE ||
+		    !names(c, r->job, r->dst_label, r->dst, r->dst_rank) ||
+		    !names(c, r->job, r->src_label, r->src, r->src_rank))
+			return "what a path's labels named last = what they name";
+		if (check_ends(asked, in, r) || r->exit != (uint8_t)exit_of(r->dst))
+			return "what passed last over a path may pass";
+		if (r->out != NONE && (straight_out(c, r, &base) != r->out || base != r->out_base))
+			return "the way out that a path's segments took last is theirs";
+	}
+	return NULL;
+}
+
+static uint32_t
+trunk_out(struct relay_core *c, const struct recent *r, struct tries *t, uint32_t *label_base)
+{
+	const struct job_host *h = &r->job->host[r->dst->host];
+	struct group *g = &r->job->group[r->dst->client];
+	if (h->process) {
+		*label_base = h->label_base;
+		return c->trunk[h->trunk].path;
+	}
+	if (!group_pick(c, g, h->way, r->src_rank, r->dst_rank, t->tried, &t->way))
+		return NONE;
+	*label_base = g->way[t->way.way].label_base;
+	return t->way.path;
 }
 
 /* Way out and label base there; NONE if there is none now. */
 static uint32_t
-way_out(struct relay_core *c, struct ends *e, enum exit_kind way, uint32_t *label_base)
+way_out(struct relay_core *c, const struct recent *r, struct tries *t, uint32_t *label_base)
 {
-	switch (way) {
-	case WAY_GATEWAY:
-		*label_base = e->job->gateway_base;
-		return c->gateway[e->src->gateway].path;
-	case WAY_TRUNK:
-		return trunk_out(c, e, label_base);
-	case WAY_PROC:
+	switch ((enum exit_kind)r->exit) {
+	case EXIT_GATEWAY:
+		*label_base = r->job->gateway_base;
+		return c->gateway[r->src->gateway].path;
+	case EXIT_TRUNK:
+		return trunk_out(c, r, t, label_base);
+	case EXIT_PROC:
 		break;
 	}
-	*label_base = e->dst->label_base;
-	if (e->dst->path == NONE) {
-		e->dst->flags |= PROC_NEEDED;
-		if (!(e->dst->flags & PROC_WANTED))
-			proc_want(c, e->job, e->dst, c->now_ns);
+	*label_base = r->dst->label_base;
+	if (r->dst->path == NONE) {
+		r->dst->flags |= PROC_NEEDED;
+		if (!(r->dst->flags & PROC_WANTED))
+			proc_want(c, r->job, r->dst, c->now_ns);
 	}
-	return e->dst->path;
+	return r->dst->path;
+}
+
+static bool
+has_strays(const struct recent *r)
+{
+	return r->exit == EXIT_TRUNK && r->job->group[r->dst->client].nstrays;
 }
 
 static uint64_t *
 not_connected(struct relay_core *c, enum exit_kind way)
 {
 	switch (way) {
-	case WAY_PROC:
+	case EXIT_PROC:
 		return &c->n.refused_proc;
-	case WAY_TRUNK:
+	case EXIT_TRUNK:
 		return &c->n.refused_trunk;
-	case WAY_GATEWAY:
+	case EXIT_GATEWAY:
 		break;
 	}
 	return &c->n.refused_gateway;
 }
 
-/* pk_src and pk_dest as the next hop knows them; a gateway goes by the labels alone.
- * False: buffer is read-only. */
-static bool
-rewrite_ids(struct relay_core *c, const struct suci_segment *seg, const struct ends *e,
-	    bool to_local)
+/* pk_src and pk_dest as the next hop knows them; a gateway goes by the labels alone. */
+static void
+rewrite_ids(struct relay_core *c, const struct recent *r, uint8_t *payload)
 {
-	uint8_t *w = c->conf.ops->writable(c->conf.user, seg->cookie, seg->data, seg->data_len);
-	if (!w)
-		return false;
-	memcpy(w + IDS_OFF, to_local ? e->src->private_id : e->src->global_id, RELAY_PROC_ID_LEN);
-	memcpy(w + IDS_OFF + RELAY_PROC_ID_LEN, to_local ? e->dst->private_id : e->dst->global_id,
+	bool to_local = r->exit == EXIT_PROC;
+	const struct proc *src = r->src, *dst = r->dst;
+	memcpy(payload + IDS_OFF, to_local ? src->private_id : src->global_id, RELAY_PROC_ID_LEN);
+	memcpy(payload + IDS_OFF + RELAY_PROC_ID_LEN, to_local ? dst->private_id : dst->global_id,
 	       RELAY_PROC_ID_LEN);
 	c->n.rewritten++;
-	return true;
 }
 
 static enum suci_verdict
@@ -226,27 +279,33 @@ abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struc
 	job_abort(c, j, NONE, msg);
 }
 
-/* Over that path; what suci_path_send() says. */
-static int
-forward(struct relay_core *c, const struct ends *e, const struct suci_segment *seg,
-	uint32_t out_path, uint32_t base)
+/* Over that path; what suci_path_send() says.  payload: the segment's, if its buffer may be
+ * written: then it is sent as it lies there. */
+static inline int
+forward(struct relay_core *c, const struct recent *r, const struct suci_segment *seg,
+	uint8_t *payload, uint32_t out_path, uint32_t base)
 {
-	struct suci_segment out = *seg;
-	out.dst_label = base + e->dst_rank;
-	out.src_label = base + e->src_rank;
-	if (seg->data_len == 0)
-		out.cookie = COOKIE_NONE;
-	else
-		c->conf.ops->hold(c->conf.user, seg->cookie);
 	struct path *op = &c->path[out_path];
-	c->held++;
-	int err = suci_path_send(c->ep, out_path, &out, c->now_ns);
+	uint32_t dst = base + r->dst_rank, src = base + r->src_rank;
+	int err;
+	if (seg->data_len)
+		c->conf.ops->hold(c->conf.user, seg->cookie);
+	if (payload) {
+		err = suci_path_forward(c->ep, out_path, seg, payload, dst, src, c->now_ns);
+	} else {
+		struct suci_segment out = *seg;
+		out.dst_label = dst;
+		out.src_label = src;
+		if (!seg->data_len)
+			out.cookie = COOKIE_NONE;
+		err = suci_path_send(c->ep, out_path, &out, c->now_ns);
+	}
 	if (err) {
-		c->held--;
 		if (seg->data_len)
 			c->conf.ops->release(c->conf.user, seg->cookie);
 		return err;
 	}
+	c->held++;
 	op->tx_segments++;
 	op->tx_bytes += seg->data_len;
 	c->n.tx_segments++;
@@ -261,60 +320,96 @@ forward(struct relay_core *c, const struct ends *e, const struct suci_segment *s
 /* A trunk that closes is passed over, and under STRIPE one that is full; light, if it closes or
  * takes less than the trunks do. */
 static bool
-try_other(const struct ends *e, enum exit_kind way, int err)
+try_other(const struct recent *r, const struct tries *t, int err)
 {
-	if (way != WAY_TRUNK || e->job->host[e->dst->host].process)
+	if (r->exit != EXIT_TRUNK || r->job->host[r->dst->host].process)
 		return false;
-	if (e->way.light)
+	if (t->way.light)
 		return err == SUCI_ERR_DOWN || err == SUCI_ERR_TOOBIG;
 	return err == SUCI_ERR_DOWN ||
 	       (err == SUCI_ERR_FULL &&
-		e->job->group[e->dst->client].policy == RELAY_POLICY_STRIPE);
+		r->job->group[r->dst->client].policy == RELAY_POLICY_STRIPE);
 }
 
-static enum suci_verdict
-send_on(struct relay_core *c, struct path *in, const struct suci_segment *seg, struct ends *e)
+/* A way did not take it.  True: another may; else *v is what becomes of it. */
+static __attribute__((noinline)) bool
+another(struct relay_core *c, struct path *in, const struct suci_segment *seg, struct tries *t,
+	uint32_t out_path, int err, enum suci_verdict *v)
 {
-	enum exit_kind way = way_of(e->dst);
-	uint32_t base = 0, out_path;
-	bool first = seg->flags & SUCI_SF_FIRST, rewritten = false, full = false;
+	const struct recent *r = &in->recent;
+	enum exit_kind way = (enum exit_kind)r->exit;
+	if (!t->tried)
+		in->blocked = out_path;
+	if (try_other(r, t, err)) {
+		t->tried |= t->way.light ? TRIED_LIGHT(t->way.way) : TRIED_TRUNK(t->way.way);
+		t->full = t->full || err == SUCI_ERR_FULL;
+		return true;
+	}
+	if (err == SUCI_ERR_TOOBIG)
+		abort_toobig(c, r->job, out_path, seg);
+	*v = send_error(c, in, err, way);
+	return false;
+}
 
-	while ((out_path = way_out(c, e, way, &base)) != NONE) {
+/* Over the way that the last one took, if that is the only one; if there is more than one or it
+ * takes nothing, over the first that does. */
+static inline enum suci_verdict
+send_on(struct relay_core *c, struct path *in, const struct suci_segment *seg, uint8_t *payload)
+{
+	const struct recent *r = &in->recent;
+	struct tries t = {0};
+	uint32_t base = r->out_base, out_path = r->out;
+	enum suci_verdict v;
+	for (bool straight = out_path != NONE;; straight = false) {
+		if (!straight && (out_path = way_out(c, r, &t, &base)) == NONE)
+			return refuse(in, t.full ? &c->n.refused_full
+						 : not_connected(c, (enum exit_kind)r->exit));
 		/* What lost its trunk goes first. */
-		if (way == WAY_TRUNK && e->job->group[e->dst->client].nstrays) {
+		if (!straight && has_strays(r)) {
 			in->blocked = out_path;
 			return refuse(in, &c->n.refused_full);
 		}
-		if (first && !rewritten && way != WAY_GATEWAY &&
-		    !rewrite_ids(c, seg, e, way == WAY_PROC))
-			return refuse(in, &c->n.refused_readonly);
-		rewritten = true;
-		int err = forward(c, e, seg, out_path, base);
+		int err = forward(c, r, seg, payload, out_path, base);
 		if (!err) {
 			in->rx_taken++;
 			return SUCI_TAKEN;
 		}
-		if (!e->tried)
-			in->blocked = out_path;
-		if (try_other(e, way, err)) {
-			e->tried |=
-				e->way.light ? TRIED_LIGHT(e->way.way) : TRIED_TRUNK(e->way.way);
-			full = full || err == SUCI_ERR_FULL;
-			continue;
-		}
-		if (err == SUCI_ERR_TOOBIG)
-			abort_toobig(c, e->job, out_path, seg);
-		return send_error(c, in, err, way);
+		if (!straight && !another(c, in, seg, &t, out_path, err, &v))
+			return v;
 	}
-	return refuse(in, full ? &c->n.refused_full : not_connected(c, way));
 }
 
-static enum suci_verdict
-segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+/* *payload: where it is to be written, or NULL.  False: it has to be, for the ids in a first
+ * segment, and cannot. */
+static inline bool
+make_ready(struct relay_core *c, const struct recent *r, const struct suci_segment *seg,
+	   uint8_t **payload)
 {
-	struct relay_core *c = user;
+	*payload = NULL;
+	if (seg->data_len)
+		*payload =
+			c->conf.ops->writable(c->conf.user, seg->cookie, seg->data, seg->data_len);
+	if (!(seg->flags & SUCI_SF_FIRST) || r->exit == EXIT_GATEWAY)
+		return true;
+	if (*payload)
+		rewrite_ids(c, r, *payload);
+	return *payload;
+}
+
+/* What does not come from processes. */
+static void
+count_origin(struct relay_core *c, const struct path *in)
+{
+	c->n.rx_from_trunks += in->kind == RELAY_PATH_TRUNK;
+	c->n.rx_from_light += in->kind == RELAY_PATH_LIGHT;
+	c->n.rx_from_gateways += in->kind == RELAY_PATH_GATEWAY;
+}
+
+static inline enum suci_verdict
+pass(struct relay_core *c, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
 	struct path *in = &c->path[path];
-	struct ends e = {0};
+	const struct recent *r = &in->recent;
 
 	see_time(c, now_ns);
 	c->last_seg_ns = c->now_ns;
@@ -322,39 +417,48 @@ segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_
 	c->n.rx_bytes += seg->data_len;
 	in->rx_segments++;
 	in->rx_bytes += seg->data_len;
-	c->n.rx_from_trunks += in->kind == RELAY_PATH_TRUNK;
-	c->n.rx_from_light += in->kind == RELAY_PATH_LIGHT;
-	c->n.rx_from_gateways += in->kind == RELAY_PATH_GATEWAY;
+	if (in->kind != RELAY_PATH_PROC)
+		count_origin(c, in);
 
-	uint64_t *fault = check_ends(c, in, seg, &e);
-	if (fault)
-		return drop(in, fault);
-	e.job->rx_segments++;
-	e.job->rx_bytes += seg->data_len;
+	if (r->era != c->era || r->dst_label != seg->dst_label || r->src_label != seg->src_label) {
+		uint64_t *fault = look_up(c, in, seg);
+		if (fault)
+			return drop(in, fault);
+	}
+	r->job->rx_segments++;
+	r->job->rx_bytes += seg->data_len;
 	if (seg->head_len || (seg->flags & SUCI_SF_FIRST && seg->data_len < IDS_OFF + IDS_LEN))
 		return drop(in, &c->n.drop_malformed);
-	return send_on(c, in, seg, &e);
+	uint8_t *payload;
+	if (!make_ready(c, r, seg, &payload))
+		return refuse(in, &c->n.refused_readonly);
+	return send_on(c, in, seg, payload);
 }
 
-/* The same, and tell who watches.  Labels are looked up again: nobody else pays for that. */
-static enum suci_verdict
-segment_watched(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+/* Labels are looked up again: nobody else pays for who watches. */
+static __attribute__((noinline)) void
+tell_watcher(struct relay_core *c, uint32_t path, const struct suci_segment *seg)
 {
-	struct relay_core *c = user;
-	if (__builtin_expect(!c->watch, 1))
-		return segment(user, path, seg, now_ns);
-	enum suci_verdict v = segment(user, path, seg, now_ns);
 	uint32_t job, src_job;
 	struct relay_seen s = {
 		.in_path = path,
 		.bytes = seg->data_len,
 		.cookie = seg->cookie,
 	};
-	if (v != SUCI_TAKEN || !find_proc(c, seg->dst_label, &job, &s.dst_rank) ||
+	if (!find_proc(c, seg->dst_label, &job, &s.dst_rank) ||
 	    !find_proc(c, seg->src_label, &src_job, &s.src_rank))
-		return v;
+		return;
 	s.job = c->job[job].label_base;
 	c->watch(c->watch_user, &s);
+}
+
+static enum suci_verdict
+segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct relay_core *c = user;
+	enum suci_verdict v = pass(c, path, seg, now_ns);
+	if (c->watch && v == SUCI_TAKEN)
+		tell_watcher(c, path, seg);
 	return v;
 }
 
@@ -408,6 +512,7 @@ abandoned(void *user, uint32_t path, const struct suci_segment *seg, uint64_t no
 	struct relay_core *c = user;
 	const struct path *p = &c->path[path];
 	see_time(c, now_ns);
+	new_era(c);
 	c->kept = p->up && stray_keep(c, p, seg);
 }
 
@@ -432,7 +537,7 @@ relay_ops(void)
 		.accept = path_accept,
 		.path_up = path_up,
 		.path_down = path_down,
-		.segment = segment_watched,
+		.segment = segment,
 		.abandoned = abandoned,
 		.released = released,
 		.note = path_note,

@@ -187,6 +187,7 @@ int
 relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	if (rule->prefix_len > 32 || rule->policy > RELAY_POLICY_STRIPE)
 		return RELAY_ERR_INVAL;
 	uint32_t i = 0;
@@ -269,6 +270,7 @@ int
 relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	if (weight > RELAY_WEIGHT_MAX || !c->conf.ncluster)
 		return RELAY_ERR_INVAL;
 	if (!weight && c->half_ns != BASE_NEVER_NS)
@@ -287,6 +289,7 @@ void
 relay_core_leave(struct relay_core *c, const char *why, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	c->leaving = true;
 	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++)
 		if (c->path[i].kind != RELAY_PATH_NONE)
@@ -356,6 +359,7 @@ int
 relay_job_elsewhere(struct relay_core *c, uint32_t label_base, uint32_t ways, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	struct job *j = job_by_base(c, label_base);
 	if (!j)
 		return RELAY_ERR_NOTFOUND;

@@ -7,12 +7,13 @@
 #include "base/assert.h"
 #include "base/clock.h"
 
-#define NONE	      UINT32_MAX
-#define COOKIE_NONE   UINT64_MAX      /* a segment without payload: no buffer is held */
-#define LINGER_NS     (2 * BASE_S_NS) /* a path whose job is over is closed after that */
-#define IDS_OFF	      8u	      /* pk_src and pk_dest in an IMPI packet header */
-#define IDS_LEN	      (2u * RELAY_PROC_ID_LEN)
-_Static_assert(IDS_OFF + IDS_LEN == RELAY_WRITES_MAX, "what rewrite_ids() writes");
+#define NONE	    UINT32_MAX
+#define COOKIE_NONE UINT64_MAX	    /* a segment without payload: no buffer is held */
+#define LINGER_NS   (2 * BASE_S_NS) /* a path whose job is over is closed after that */
+#define IDS_OFF	    8u		    /* pk_src and pk_dest in an IMPI packet header */
+#define IDS_LEN	    (2u * RELAY_PROC_ID_LEN)
+_Static_assert(SUCI_LANE_HDR + SUCI_FIRST_EXT + IDS_OFF + IDS_LEN == RELAY_WRITES_MAX,
+	       "labels in the header, and what rewrite_ids() writes");
 #define TEXT_IDLE     "idle" /* a trunk nobody uses makes room for another */
 #define NO_GATEWAY    0xffu
 #define UNTOLD_MAX    8u	       /* ends of jobs kept per trunk */
@@ -175,12 +176,17 @@ struct light {
 	struct relay_light to;
 };
 
-/* Whom the labels of the segment before named: the next one of a path names mostly the same. */
+enum exit_kind { EXIT_PROC, EXIT_TRUNK, EXIT_GATEWAY };
+
+/* Where the segment before went: the next one of a path mostly goes there, too. */
 struct recent {
 	uint32_t dst_label, src_label;
-	uint32_t dst, src; /* in the table of processes */
-	uint32_t dst_rank, src_rank, job;
 	uint32_t era; /* holds while this is relay_core's; 0: never */
+	uint32_t dst_rank, src_rank;
+	uint32_t out, out_base; /* the only way that is to be taken now, or NONE */
+	uint8_t exit;		/* enum exit_kind */
+	struct job *job;
+	struct proc *dst, *src;
 };
 
 struct path {
@@ -212,7 +218,7 @@ struct relay_core {
 	bool leaving;	    /* relay_core_leave() */
 	uint32_t free_page; /* list head */
 	uint32_t pages_free, pages_max;
-	uint32_t era; /* since labels last came or went */
+	uint32_t era; /* since anything but segments came or went */
 	struct relay_counters n;
 	void (*watch)(void *user, const struct relay_seen *s);
 	void *watch_user;
@@ -286,8 +292,12 @@ wake_at(struct relay_core *c, uint64_t at_ns)
 	c->expiry_ns = base_min_ns(c->expiry_ns, at_ns);
 }
 
-/* Labels came or went: what was looked up before says nothing any more. */
+/* Whatever decides where segments go may have changed: what was looked up before says nothing any
+ * more.  All that is called from outside and is not about a segment begins with it. */
 void new_era(struct relay_core *c);
+
+/* core_forward.c: what was looked up in this era still holds; NULL, or what does not. */
+const char *forward_check(const struct relay_core *c);
 
 /* core_job.c */
 struct job *job_by_base(const struct relay_core *c, uint32_t label_base);

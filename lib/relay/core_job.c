@@ -111,7 +111,6 @@ trunks_fit(const struct relay_core *c, const struct relay_job *job)
 static void
 put_pages(struct relay_core *c, const struct job *j, uint32_t job)
 {
-	new_era(c);
 	for (uint32_t r = 0; r < j->nworld; r += RELAY_LABEL_PAGE) {
 		uint32_t slot = c->free_page;
 		BASE_ASSERT(slot != NONE);
@@ -281,6 +280,7 @@ int
 relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	if (relay_job_validate(job, NULL) || !gateways_known(c, job))
 		return RELAY_ERR_INVAL;
 	if (job->nhosts > c->conf.limits.hosts_max || !trunks_fit(c, job))
@@ -461,6 +461,7 @@ int
 relay_job_end(struct relay_core *c, uint32_t label_base, const char *why, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	struct job *j = job_by_base(c, label_base);
 	if (!j)
 		return RELAY_ERR_NOTFOUND;
@@ -472,6 +473,7 @@ void
 relay_core_end_all(struct relay_core *c, const char *why, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used)
 			job_remove(c, &c->job[i], NONE, why);

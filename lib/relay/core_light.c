@@ -113,6 +113,7 @@ relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *
 		 uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	if (slot >= c->conf.nlights || light->addr.leg != RELAY_LEG_LIGHT + slot ||
 	    light->peer.leg != RELAY_LEG_GLOBAL)
 		return RELAY_ERR_INVAL;
@@ -160,6 +161,7 @@ int
 relay_core_dark(struct relay_core *c, uint32_t slot, uint64_t now_ns)
 {
 	see_time(c, now_ns);
+	new_era(c);
 	if (slot >= c->conf.nlights)
 		return RELAY_ERR_INVAL;
 	struct light *l = &c->light[slot];
@@ -191,6 +193,7 @@ relay_core_note(struct relay_core *c, uint32_t label_base, uint32_t rank, const 
 {
 	uint8_t buf[RELAY_NOTE_LIGHT_MAX];
 	see_time(c, now_ns);
+	new_era(c);
 	struct job *j = job_by_base(c, label_base);
 	if (len < 5 || len > sizeof buf || *(const uint8_t *)note != RELAY_NOTE_LIGHT)
 		return RELAY_ERR_INVAL;

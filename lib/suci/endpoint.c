@@ -445,25 +445,61 @@ enqueue(struct suci *ep, struct suci_path *p, uint32_t i)
 	suci_path_ready(ep, p);
 }
 
-int
-suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+static inline uint32_t
+lane_hdr(const struct suci_segment *seg)
 {
-	struct suci_path *p = suci_path_get(ep, path);
-	(void)now_ns;
+	return seg->flags & SUCI_SF_FIRST ? SUCI_LANE_HDR + SUCI_FIRST_EXT : SUCI_LANE_HDR;
+}
+
+/* Does it take a segment that is so long with its header? */
+static inline int
+admit(const struct suci *ep, const struct suci_path *p, uint32_t len)
+{
 	if (!p || p->state != PATH_UP || p->closing)
 		return SUCI_ERR_DOWN;
-	uint32_t len = SUCI_PATH_HDR + SUCI_LANE_HDR + (uint32_t)seg->head_len + seg->data_len +
-		       seal_tag(p);
-	if (seg->flags & SUCI_SF_FIRST)
-		len += SUCI_FIRST_EXT;
+	len += SUCI_PATH_HDR + seal_tag(p);
 	if (len > p->mtu && !(p->cutting && len <= p->mtu_max))
 		return SUCI_ERR_TOOBIG;
 	if (p->queued >= ep->conf.limits.queue_max || path_full(ep, p, 0))
 		return SUCI_ERR_FULL;
 	if (!suci_rec_room(ep, p, 0))
 		return SUCI_ERR_NOMEM;
+	return SUCI_ERR_OK;
+}
+
+int
+suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	(void)now_ns;
+	int err = admit(ep, p, lane_hdr(seg) + (uint32_t)seg->head_len + seg->data_len);
+	if (err)
+		return err;
 	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path);
 	suci_rec_fill(&ep->rec[i], seg);
+	enqueue(ep, p, i);
+	return SUCI_ERR_OK;
+}
+
+int
+suci_path_forward(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint8_t *payload,
+		  uint32_t dst_label, uint32_t src_label, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	uint32_t hdr = lane_hdr(seg);
+	(void)now_ns;
+	int err = admit(ep, p, hdr + seg->data_len);
+	if (err)
+		return err;
+	uint8_t *image = payload - hdr;
+	be32_store(image, dst_label);
+	be32_store(image + 4, src_label);
+	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path);
+	struct suci_rec *r = &ep->rec[i];
+	r->data = image;
+	r->data_len = (uint16_t)(hdr + seg->data_len);
+	r->cookie = seg->cookie;
+	suci_rec_mark(r, seg);
 	enqueue(ep, p, i);
 	return SUCI_ERR_OK;
 }

@@ -21,6 +21,7 @@ CFLAGS_test/unit/test_suci_parts.c := -Ilib/suci
 $(call unit,test_suci_migrate,test/unit/test_suci_migrate.c,suci base)
 $(call unit,test_suci_ecn,test/unit/test_suci_ecn.c,suci base)
 $(call unit,test_suci_ride,test/unit/test_suci_ride.c,suci base)
+$(call unit,test_suci_forward,test/unit/test_suci_forward.c,suci base)
 $(call unit,test_suci_outage,test/unit/test_suci_outage.c,suci base)
 $(call unit,test_suci_refused,test/unit/test_suci_refused.c,suci base)
 $(call unit,test_suci_room,test/unit/test_suci_room.c,suci base)

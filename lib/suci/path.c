@@ -241,12 +241,15 @@ tell_abandoned(struct suci *ep, const struct suci_rec *r, uint64_t now_ns)
 	struct suci_segment seg = {0};
 	if (r->kind != REC_SEGMENT || !ep->ops->abandoned)
 		return;
-	bool ok = suci_segment_decode(&seg, r->hdr, r->hdr_len);
-	BASE_ASSERT(ok); /* we encoded it */
-	seg.head = r->head;
-	seg.data = r->data;
-	seg.head_len = r->head_len;
-	seg.data_len = r->data_len;
+	bool ok = r->hdr_len ? suci_segment_decode(&seg, r->hdr, r->hdr_len)
+			     : suci_segment_decode(&seg, r->data, r->data_len);
+	BASE_ASSERT(ok); /* we encoded it, or it came in */
+	if (r->hdr_len) {
+		seg.head = r->head;
+		seg.data = r->data;
+		seg.head_len = r->head_len;
+		seg.data_len = r->data_len;
+	}
 	seg.cookie = r->cookie;
 	ep->ops->abandoned(ep->user, r->path, &seg, now_ns);
 }

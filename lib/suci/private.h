@@ -78,7 +78,7 @@ struct suci_rec {
 	uint8_t kind;
 	uint8_t where; /* enum rec_where */
 	uint8_t prio;
-	uint8_t hdr_len;
+	uint8_t hdr_len;  /* of hdr; 0: the lane header is in data, see suci_path_forward() */
 	uint64_t pn;	  /* of the last transmission */
 	uint64_t sent_ns; /* its time; parked: when to send again */
 	uint64_t lost_pn; /* of the transmission given up last, 0 = none */

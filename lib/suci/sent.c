@@ -164,8 +164,7 @@ suci_rec_fill(struct suci_rec *r, const struct suci_segment *seg)
 	r->head_len = seg->head_len;
 	r->data_len = seg->data_len;
 	r->cookie = seg->cookie;
-	r->ask = seg->flags & SUCI_SF_ASK;
-	r->prio = (uint8_t)((seg->flags & SUCI_SF_PRIO_MASK) >> SUCI_SF_PRIO_SHIFT);
+	suci_rec_mark(r, seg);
 }
 
 static void

@@ -74,6 +74,13 @@ void suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i);
 /* Tell the owner and free the record; i is in no list. */
 void suci_rec_release(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns);
 void suci_rec_fill(struct suci_rec *r, const struct suci_segment *seg);
+/* What the endpoint itself looks at in the flags. */
+static inline void
+suci_rec_mark(struct suci_rec *r, const struct suci_segment *seg)
+{
+	r->ask = seg->flags & SUCI_SF_ASK;
+	r->prio = (uint8_t)((seg->flags & SUCI_SF_PRIO_MASK) >> SUCI_SF_PRIO_SHIFT);
+}
 /* May the path have one more record for a segment, and leave keep to others? */
 static inline bool
 suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep)

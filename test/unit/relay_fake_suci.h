@@ -158,6 +158,17 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 	return 0;
 }
 
+int
+suci_path_forward(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint8_t *payload,
+		  uint32_t dst_label, uint32_t src_label, uint64_t now_ns)
+{
+	struct suci_segment out = *seg;
+	out.data = payload;
+	out.dst_label = dst_label;
+	out.src_label = src_label;
+	return suci_path_send(ep, path, &out, now_ns);
+}
+
 bool
 suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 {

@@ -136,12 +136,14 @@ struct relay_policy_rule {
 };
 #define RELAY_RULES_MAX 32
 
-/* Of a payload the core writes at most so many bytes, the first. */
-#define RELAY_WRITES_MAX 56u
+/* Of a segment, lane header and payload as they came in, the core writes at most so many bytes, the
+ * first. */
+#define RELAY_WRITES_MAX 96u
 
 struct relay_core_ops {
-	/* May the payload of this receive buffer be changed?  Returns where to
-	 * write, normally (uint8_t *)(uintptr_t)data, or NULL: the segment is refused. */
+	/* May the payload of this receive buffer be changed, and the lane header in front of it?
+	 * Returns where the payload is to be written, normally (uint8_t *)(uintptr_t)data, or
+	 * NULL: a first segment is refused then, others are sent with another header. */
 	uint8_t *(*writable)(void *user, uint64_t rx_cookie, const uint8_t *data, size_t len);
 	/* Keep and give back a receive buffer; calls nest per segment in custody. */
 	void (*hold)(void *user, uint64_t rx_cookie);

@@ -155,8 +155,8 @@ struct suci_ops {
 	void (*path_up)(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
 			size_t hello_len, bool incoming);
 	void (*path_down)(void *user, uint32_t path, enum suci_down why, const char *text);
-	/* A segment arrived.  data is valid during the call; whoever keeps it
-	 * must hold the receive buffer by seg->cookie. */
+	/* A segment arrived.  data is valid during the call, and the lane header it came with in
+	 * front of it; whoever keeps them must hold the receive buffer by seg->cookie. */
 	enum suci_verdict (*segment)(void *user, uint32_t path, const struct suci_segment *seg,
 				     uint64_t now_ns);
 	/* A path goes down and its peer has not acknowledged this segment, which is as it was
@@ -398,6 +398,11 @@ void suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t
  * FULL, NOMEM, DOWN, TOOBIG: nothing kept.  head and data must stay valid and
  * unchanged until released. */
 int suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint64_t now_ns);
+/* The same for a segment that came in, in ops->segment or held since: it goes on as it lies in its
+ * receive buffer, where payload is its data and the lane header is right in front, with these two
+ * labels, which are written there if it is taken.  Both must stay until released. */
+int suci_path_forward(struct suci *ep, uint32_t path, const struct suci_segment *seg,
+		      uint8_t *payload, uint32_t dst_label, uint32_t src_label, uint64_t now_ns);
 /* Queue a note (<= 1024 bytes, copied) for the peer endpoint itself; reliable,
  * unordered.  Used by relays and libmpi to tell each other why a job ends. */
 int suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns);

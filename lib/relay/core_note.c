@@ -1,0 +1,108 @@
+/* Notes that come in; those that go out are in core_tell.c. */
+#include "core_internal.h"
+
+static void
+note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, const void *note,
+	       size_t len)
+{
+	struct path *p = &c->path[path];
+	if (p->job == NONE) {
+		c->n.notes_late++;
+		return;
+	}
+	struct job *j = &c->job[p->job];
+	if (n->label_base != j->label_base) {
+		c->n.notes_bad++;
+		return;
+	}
+	if (n->type == RELAY_NOTE_LEAVE) {
+		job_proc(c, j, p->rank)->flags |= PROC_LEFT;
+		j->state = true;
+		wake_at(c, c->now_ns);
+		return;
+	}
+	if (n->type == RELAY_NOTE_LOST) {
+		lost_from_proc(c, p, n);
+		return;
+	}
+	if (n->type == RELAY_NOTE_LIGHT && c->conf.ops->note_other) {
+		c->conf.ops->note_other(c->conf.user, j->label_base, p->rank, note, len);
+		return;
+	}
+	if (n->type != RELAY_NOTE_ABORT) {
+		c->n.notes_bad++;
+		return;
+	}
+	char msg[RELAY_WHY_MAX];
+	relay_text_set(msg, "process %u ended the job", p->rank);
+	job_abort(c, j, path, n->text[0] ? n->text : msg);
+}
+
+static void
+trunk_leaves(struct job *j, uint32_t t)
+{
+	for (uint32_t h = 0; h < j->nhosts; h++)
+		if (j->host[h].process && j->host[h].trunk == t)
+			j->host[h].left = true;
+	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
+		struct way *w = group_find(&j->group[__builtin_ctz(mask)], t);
+		if (w)
+			w->left = true;
+	}
+}
+
+static void
+note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
+{
+	uint32_t t = c->path[path].trunk;
+	struct job *j = job_by_base(c, n->label_base);
+	if (!j) {
+		c->n.notes_late++;
+		return;
+	}
+	if (!j->trunk_clients[t]) {
+		c->n.notes_bad++;
+		return;
+	}
+	/* Told late: of a job that had these labels before. */
+	if (n->token && n->token != j->token) {
+		c->n.notes_stale++;
+		return;
+	}
+	if (n->type == RELAY_NOTE_LEAVE) {
+		trunk_leaves(j, t);
+		return;
+	}
+	if (n->type != RELAY_NOTE_ABORT) {
+		c->n.notes_bad++;
+		return;
+	}
+	char who[128], at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	clients_text(j->trunk_clients[t], who, sizeof who);
+	relay_text_set(msg, "relay %s of %s ended the job", relay_addr_text(&c->trunk[t].addr, at),
+		       who);
+	job_abort(c, j, path, n->text[0] ? n->text : msg);
+}
+
+void
+path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct relay_core *c = user;
+	struct relay_note n;
+
+	see_time(c, now_ns);
+	new_era(c);
+	c->n.notes_rx++;
+	if (relay_note_decode(note, len, &n) || c->path[path].kind == RELAY_PATH_NONE)
+		c->n.notes_bad++;
+	else if (n.type == RELAY_NOTE_PING)
+		return; /* the endpoint has acknowledged it: that is all it wants */
+	else if (n.type == RELAY_NOTE_RELAYS && c->path[path].kind == RELAY_PATH_TRUNK)
+		list_from_trunk(c, c->path[path].trunk, note, len);
+	else if (c->path[path].kind == RELAY_PATH_PROC)
+		note_from_proc(c, path, &n, note, len);
+	else if (c->path[path].kind == RELAY_PATH_TRUNK)
+		note_from_trunk(c, path, &n);
+	else
+		c->n.notes_bad++; /* gateways have no say: whoever runs them has */
+}
