@@ -81,13 +81,21 @@ suci_offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint6
 	return offer(ep, p, seg, now_ns);
 }
 
+static inline bool
+is_new(struct suci *ep, const struct suci_path *p, uint32_t pn)
+{
+	enum suci_acks_seen seen = suci_acks_look(&p->acks, pn);
+	if (seen == SUCI_ACKS_NEW)
+		return true;
+	ep->count.drop_duplicate_pn += seen == SUCI_ACKS_DUPLICATE;
+	ep->count.drop_old_pn += seen == SUCI_ACKS_OLD;
+	return false;
+}
+
 bool
 suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn)
 {
-	enum suci_acks_seen seen = suci_acks_look(&p->acks, pn);
-	ep->count.drop_duplicate_pn += seen == SUCI_ACKS_DUPLICATE;
-	ep->count.drop_old_pn += seen == SUCI_ACKS_OLD;
-	return seen == SUCI_ACKS_NEW;
+	return is_new(ep, p, pn);
 }
 
 static void
@@ -102,8 +110,8 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 		return;
 	}
 	size_t rest = len - h->ack_len;
-	if ((h->ack_len && !suci_ack_decode(&ack, body, h->ack_len)) || (bare && (rest || probe)) ||
-	    (!bare && !probe && !rest)) {
+	bool shape = bare ? !rest && !probe : rest || probe;
+	if (!shape || (h->ack_len && !suci_ack_decode(&ack, body, h->ack_len))) {
 		ep->count.drop_malformed++;
 		return;
 	}
@@ -115,7 +123,7 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 		ep->count.drop_short += !(h->flags & SUCI_PF_PART);
 		return;
 	}
-	if (!bare && !suci_rx_is_new(ep, p, h->pn))
+	if (!bare && !is_new(ep, p, h->pn))
 		return;
 	p->last_rx_ns = now_ns;
 	p->rx_bytes += SUCI_PATH_HDR + len + seal_tag(p);

@@ -72,12 +72,15 @@ window(const struct suci *ep, const struct suci_path *p)
 	return SUCI_BUG(WINDOW) ? w + w / 2 + 1 : w;
 }
 
-static void
+/* suci_tx() has said "not sealed" before. */
+static inline void
 mark_sealed(const struct suci_path *p, struct suci_out *out, uint64_t pn)
 {
-	out->sealed = p->seal != NULL;
-	out->seal_serial = p->seal ? p->seal->serial : 0;
 	out->pn = pn;
+	if (!p->seal)
+		return;
+	out->sealed = true;
+	out->seal_serial = p->seal->serial;
 }
 
 /* An ack that need not leave yet does not make a full segment longer than its neighbours, which
@@ -115,8 +118,9 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		ack = put_ack(ep, p, most - len, now_ns, out->head + SUCI_PATH_HDR);
 	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
 			  out->head);
-	/* The whole field, whose size the compiler knows. */
-	memcpy(out->head + SUCI_PATH_HDR + ack, r->hdr, sizeof r->hdr);
+	/* The whole field, whose size the compiler knows; what is forwarded has its own in data. */
+	if (r->hdr_len)
+		memcpy(out->head + SUCI_PATH_HDR + ack, r->hdr, sizeof r->hdr);
 	out->head_len = (uint16_t)(SUCI_PATH_HDR + ack + r->hdr_len);
 	out->seg_head = r->head;
 	out->seg_head_len = r->head_len;
@@ -126,11 +130,12 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	out->has_segment = r->kind == REC_SEGMENT;
 	out->retransmit = r->again;
 	mark_sealed(p, out, p->next_pn);
-	if (r->kind <= REC_NOTE) {
-		ep->count.tx_segments += !r->again;
-		ep->count.tx_retransmits += r->again;
-		p->tx_segments += !r->again;
-		p->tx_retransmits += r->again;
+	if (r->kind <= REC_NOTE && r->again) {
+		ep->count.tx_retransmits++;
+		p->tx_retransmits++;
+	} else if (r->kind <= REC_NOTE) {
+		ep->count.tx_segments++;
+		p->tx_segments++;
 	}
 	/* What is sent again has been due all the time. */
 	if (!r->again && !outstanding(p))
@@ -248,16 +253,13 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		}
 	}
 	p->park_turn = false;
-	if (p->queued) {
-		for (uint32_t prio = PRIOS; prio-- > 0;) {
-			i = p->queue[prio].head;
-			if (i == NONE)
-				continue;
-			suci_rec_unqueue(ep, p, i);
-			return i;
-		}
-	}
-	return pull_rec(ep, p, now_ns);
+	if (!p->queued)
+		return pull_rec(ep, p, now_ns);
+	i = p->queue[PRIOS - 1].head;
+	for (uint32_t prio = PRIOS - 1; prio-- > 0 && i == NONE;)
+		i = p->queue[prio].head;
+	suci_rec_unqueue(ep, p, i);
+	return i;
 }
 
 static bool
