@@ -122,14 +122,13 @@ uint64_t rd_cksum_add(uint64_t sum, const void *data, size_t len);
  * RD_TAIL_MIN bytes on what is behind is summed up apart. */
 #define RD_TAIL_OFF 192u /* from the UDP header */
 #define RD_TAIL_MIN 384u
-/* The same sum in 16 bits. */
+/* The same sum in 16 bits.  A number and itself with its halves exchanged: the upper half of what
+ * they add up to is the sum of the halves, with what the lower one carries. */
 static inline uint16_t
 rd_sum_16(uint64_t sum)
 {
-	uint64_t s = (sum & UINT32_MAX) + (sum >> 32);
-	s = (s & UINT16_MAX) + (s >> 16 & UINT16_MAX) + (s >> 32); /* below 2^18 */
-	s = (s & UINT16_MAX) + (s >> 16);
-	return (uint16_t)((s & UINT16_MAX) + (s >> 16));
+	uint32_t s = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
+	return (uint16_t)((s + (s << 16 | s >> 16)) >> 16);
 }
 static inline uint16_t
 rd_cksum_fold(uint64_t sum)
