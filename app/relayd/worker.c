@@ -621,6 +621,7 @@ turn(struct rd_worker *w)
 {
 	uint32_t work = 0;
 	rd_worker_see_clock(w);
+	w->turn_ns = w->now_ns;
 	for (uint32_t i = 0; i < w->nlegs; i++) {
 		work += receive_leg(w, &w->leg[i]);
 		if (i < RD_LEGS)
@@ -697,12 +698,12 @@ rd_worker_run(void *arg)
 	struct rd_poller *poller = rd_poller_new();
 	uint32_t work = 0;
 	while (!w->stop) {
-		uint64_t began_ns = w->now_ns;
+		uint64_t began_ns = w->turn_ns;
 		uint32_t last = work;
 		rd_poll_begin(poller);
 		work = turn(w);
-		/* A turn lasts until the next one reads the clock; no sleep follows a busy one. */
-		w->count.busy_ns += last ? w->now_ns - began_ns : 0;
+		/* A turn lasts until the next one begins; no sleep follows a busy one. */
+		w->count.busy_ns += last ? w->turn_ns - began_ns : 0;
 		w->count.turns++;
 		w->count.busy_turns += work > 0;
 		if (w->count.turns % RD_HOUSEKEEPING == 0)

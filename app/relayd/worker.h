@@ -72,10 +72,10 @@ struct rd_worker {
 	struct rd_clock clock;
 	struct rd_idle idle;
 	struct rd_nap naps;
-	uint64_t now_ns, started_ns;
-	uint64_t conflict_ns;	      /* last ARP conflict told */
-	uint64_t tap_ns;	      /* last frame to or from a TAP */
-	uint64_t pool_low, pool_high; /* addresses of the pool's mbufs */
+	uint64_t now_ns, started_ns, turn_ns; /* of now, the worker, the turn */
+	uint64_t conflict_ns;		      /* last ARP conflict told */
+	uint64_t tap_ns;		      /* last frame to or from a TAP */
+	uint64_t pool_low, pool_high;	      /* addresses of the pool's mbufs */
 	/* The frame the endpoint looks at: whose our reference to it is; 0: none's. */
 	uint64_t rx_ours, rx_given;
 	/* Trunks and light paths whose congestion control is to be set. */
