@@ -228,8 +228,9 @@ if [[ $B != *san* ]]; then
 		done | paste -s
 	done >"$WORK/totals"
 	cp "$WORK/totals" "$WORK/out"
-	# In the model each allreduce takes longer than the 30 ms, so some of it is hidden and not all of it.
-	awk '$1 <= $2 || $1 > $3 - 0.045 { exit 1 }' "$WORK/totals" || fail "not between computing and nothing hidden"
+	# In the model each allreduce takes longer than the 30 ms, so some of it is hidden and not all of it; in
+	# the better modes by so little that on a busy machine, where the program took longer, all of it may be.
+	awk '$1 < $2 || (NR == 1 && $1 == $2) || $1 > $3 - 0.045 { exit 1 }' "$WORK/totals" || fail "not between computing and nothing hidden"
 	pass "non-blocking collectives in the trace, replayed with computing beside them"
 fi
 
