@@ -128,6 +128,7 @@ struct suci_cc_bbr {
 	uint32_t probe_rounds, up_acked, up_step;
 	uint64_t probe_rtt_end_ns;
 	uint32_t prior_window; /* before probe-rtt */
+	uint32_t fallen_from;  /* window before it collapsed in this round; 0: it did not */
 	uint64_t shared;       /* suci_cc_share(): the window and what rounding takes */
 	/* Before the last reduction, to take it back when it was spurious. */
 	uint32_t undo_hi, undo_lo;

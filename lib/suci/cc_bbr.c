@@ -202,14 +202,36 @@ remember(struct suci_cc *cc, uint32_t lost)
 	b->undo_lost = lost;
 }
 
+/* What was lost before the window collapsed, or was made small to see the shortest round trip,
+ * was lost of the one before. */
+static uint32_t
+usual_window(const struct suci_cc *cc)
+{
+	const struct suci_cc_bbr *b = &cc->bbr;
+	uint32_t before = b->state == SUCI_BBR_PROBE_RTT ? b->prior_window : 0;
+	return high(cc->window, high(b->fallen_from, before));
+}
+
 /* Losses at the upper edge: it is where they began. */
 static void
 set_edge(struct suci_cc *cc, const struct suci_cc_ack *a, uint32_t in_flight)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
-	uint32_t least = low(cc->window, bdp(b, bandwidth(b), UNIT)) * 7 / 10;
+	uint32_t least = low(usual_window(cc), bdp(b, bandwidth(b), UNIT)) * 7 / 10;
 	remember(cc, a->sample.lost);
 	b->inflight_hi = high(high(in_flight, least), WINDOW_MIN);
+}
+
+/* Nothing got through for a while: that is less than the way bears, but not where its edge is,
+ * and a beginning goes on. */
+static void
+judge_outage(struct suci_cc_bbr *b, const struct suci_cc_ack *a)
+{
+	if (b->state == SUCI_BBR_STARTUP)
+		return;
+	if (b->state == SUCI_BBR_REFILL || b->state == SUCI_BBR_UP)
+		end_cycle(b, a);
+	b->too_high = true;
 }
 
 static void
@@ -220,6 +242,10 @@ judge_losses(struct suci_cc *cc, const struct suci_cc_ack *a)
 	b->ce = false;
 	if (!congested)
 		return;
+	if (b->fallen_from) {
+		judge_outage(b, a);
+		return;
+	}
 	switch ((enum suci_bbr_state)b->state) {
 	case SUCI_BBR_STARTUP:
 		b->full = true;
@@ -247,7 +273,7 @@ lower(struct suci_cc *cc, const struct suci_cc_ack *a)
 	struct suci_cc_bbr *b = &cc->bbr;
 	remember(cc, a->sample.lost);
 	uint64_t bw = bandwidth(b);
-	uint32_t lo = low(b->inflight_lo, cc->window);
+	uint32_t lo = low(b->inflight_lo, usual_window(cc));
 	if (bw) /* else none was measured yet, and nothing bounds the first that is */
 		b->bw_lo = base_max_ns(b->bw_round, bw - bw * 3 / 10);
 	b->inflight_lo = high(high(b->inflight_round, lo * 7 / 10), WINDOW_MIN);
@@ -266,6 +292,7 @@ new_round(struct suci_cc *cc, const struct suci_cc_ack *a)
 	if (b->too_high)
 		lower(cc, a);
 	b->too_high = false;
+	b->fallen_from = 0;
 	b->bw_round = 0;
 	b->inflight_round = 0;
 	return true;
@@ -557,11 +584,18 @@ bbr_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns
 static void
 bbr_collapsed(struct suci_cc *cc, uint64_t now_ns)
 {
+	struct suci_cc_bbr *b = &cc->bbr;
 	(void)now_ns;
 	if (!cc->holds)
-		cc->bbr.undo_lost = 0;
-	/* The model stays; the window comes back with the acks, doubling per round trip. */
+		b->undo_lost = 0;
+	/* The model stays, unless it was only beginning; the window comes back with the acks,
+	 * doubling per round trip. */
+	b->fallen_from = usual_window(cc);
 	cc->window = low(WINDOW_MIN, cc->conf.window_max);
+	if (b->state != SUCI_BBR_STARTUP)
+		return;
+	b->bw[0] = b->bw[1] = b->full_bw = 0;
+	b->full_rounds = 0;
 }
 
 static void

@@ -237,10 +237,7 @@ static void
 cubic_collapsed(struct suci_cc *cc, uint64_t now_ns)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
-	if (c->w > SUCI_CC_MIN_WINDOW * ONE) {
-		c->w_max = c->prior = c->w;
-		c->ssthresh = c->w * BETA_NUM / BETA_DEN;
-	}
+	/* What was lost has lowered the threshold already: up to there it doubles. */
 	c->w = SUCI_CC_MIN_WINDOW * ONE;
 	c->recovery_ns = now_ns ? now_ns : 1;
 	c->epoch_ns = 0;

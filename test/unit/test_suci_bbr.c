@@ -458,6 +458,57 @@ test_bbr_small_beginnings(void **state)
 	assert_int_equal(p.cc.window, 1);
 }
 
+/* For so long nothing arrives; then two probes do, and the ack of the first tells that all
+ * before them is lost, and that it was persistent congestion, as loss.c has it. */
+static void
+outage(struct path *p, uint64_t ns)
+{
+	uint32_t lost = p->tail - p->head;
+	p->now += ns;
+	p->head = p->tail;
+	path_send(p);
+	path_send(p);
+	p->now = p->pkt[p->head % FLIGHT].ack_at;
+	path_ack(p, p->head++);
+	p->rate.lost += lost;
+	p->in_flight -= lost;
+	p->cc.ops->lost(&p->cc, lost, p->now - ns, p->now);
+	p->cc.ops->collapsed(&p->cc, p->now);
+}
+
+/* It collapses, and comes back: what was lost says something of the window that it had then, and
+ * nothing of the few packets after it.  Whatever it was about, and however often. */
+static void
+test_bbr_comes_back_after_an_outage(void **state)
+{
+	(void)state;
+	static const struct {
+		enum suci_bbr_state when;
+		uint32_t percent[2]; /* of the rate, after one and after two */
+	} row[] = {
+		{SUCI_BBR_STARTUP, {95, 65}}, {SUCI_BBR_DOWN, {65, 45}},
+		{SUCI_BBR_CRUISE, {65, 45}},  {SUCI_BBR_REFILL, {65, 45}},
+		{SUCI_BBR_UP, {65, 45}},
+	};
+	static struct path p;
+	const uint64_t rtt = 20 * BASE_MS_NS, product = 250;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		path_init(&p, 12500000, rtt, &conf);
+		path_run(&p, (row[i].when == SUCI_BBR_STARTUP ? 4 : 40) * rtt);
+		while (p.cc.bbr.state != row[i].when)
+			path_run(&p, BASE_MS_NS);
+		for (size_t k = 0; k < 2; k++) {
+			outage(&p, 5 * rtt);
+			assert_int_equal(p.cc.window, 4);
+			path_run(&p, 10 * rtt);
+			uint64_t before = p.delivered;
+			path_run(&p, 10 * rtt);
+			assert_in_range(p.delivered - before, row[i].percent[k] * product / 10,
+					10 * product);
+		}
+	}
+}
+
 /* 64 in flight over a wire that drops one in a hundred: five lost once in two thousand times.
  * That ends no beginning; what a full queue drops does. */
 static void
@@ -508,6 +559,7 @@ main(void)
 		cmocka_unit_test(test_bbr_takes_back_what_was_spurious),
 		cmocka_unit_test(test_bbr_looks_for_the_shortest_round_trip),
 		cmocka_unit_test(test_bbr_small_beginnings),
+		cmocka_unit_test(test_bbr_comes_back_after_an_outage),
 		cmocka_unit_test(test_bbr_begins_through_chance_losses),
 	};
 	return cmocka_run_group_tests_name("suci bbr", tests, NULL, NULL);

@@ -129,6 +129,29 @@ test_spurious_is_taken_back(void **state)
 	assert_int_equal(cc.window, w);
 }
 
+/* After persistent congestion (RFC 9002 section 7.6) it doubles up to where the losses had put
+ * the threshold, no lower. */
+static void
+test_collapse_lowers_no_threshold(void **state)
+{
+	(void)state;
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS, rtt = 10 * BASE_MS_NS;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+	for (int i = 0; i < 7; i++)
+		round_trip(&cc, &now, rtt, true);
+	assert_int_equal(cc.window, 1280);
+	cc.ops->lost(&cc, 2, now, now);
+	assert_int_equal(cc.window, 896);
+	cc.ops->collapsed(&cc, now);
+	for (uint32_t want = SUCI_CC_MIN_WINDOW; want < 896; want *= 2) {
+		assert_int_equal(cc.window, want);
+		now++; /* what is sent from now on */
+		round_trip(&cc, &now, rtt, true);
+	}
+	assert_in_range(cc.window, 896, 900);
+}
+
 /* Losses of packets that were too large, with a real one long before: the window is what it was
  * before the first of them, in bytes, whatever they did to it. */
 static void
@@ -345,6 +368,7 @@ main(void)
 		cmocka_unit_test(test_idle_application_does_not_grow),
 		cmocka_unit_test(test_delay_ends_slow_start),
 		cmocka_unit_test(test_spurious_is_taken_back),
+		cmocka_unit_test(test_collapse_lowers_no_threshold),
 		cmocka_unit_test(test_too_large),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_fixed),
