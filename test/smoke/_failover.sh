@@ -1,23 +1,9 @@
 # Sourced by scenarios in which relays and cables fail under a job that checks every byte,
-# test/mpi/failover: they set scenario, B, DETECT_MS and, at each time, policy.
+# test/mpi/failover: they set B, DETECT_MS and, at each time, policy.
 # shellcheck shell=bash
-rc=0
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 worst=0 over=0 # longest stall of all, and how many were longer than they may be
-
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -z "$2" ]; then
-		echo "PASS $scenario $1"
-		return
-	fi
-	tail -n 8 "$TB_LOG"/*.log
-	echo "FAIL $scenario $1: $2"
-	rc=1
-}
-fail() {
-	tail -n 15 "$TB_LOG"/*.log
-	echo "FAIL $scenario $1"
-	exit 1
-}
 
 # --- the job ------------------------------------------------------------------
 says() { grep -q "$1" "$TB_LOG/job-a.log"; } # PATTERN

@@ -6,25 +6,24 @@
 # Switch and conductor are killed in mid-batch each time: the switch is stopped first, and the kill waits
 # until the conductor has asked it for a change.
 #
-#	B=... NAME=... ; . test/smoke/_light.sh ; light_scenario "switch relay conductor"
+#	B=... ; . test/smoke/_light.sh ; light_scenario "switch relay conductor"
 #
 # LIGHT_PROTOCOL: how the conductor speaks to the switch (tools/testbed/light.sh).
 . test/smoke/_root.sh
-need_root "$NAME"
-need_openvswitch "$NAME"
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+need_root "$SCENARIO"
+need_openvswitch "$SCENARIO"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=tools/testbed/light.sh
 . tools/testbed/light.sh
 
-fail() {
+tell_logs() {
 	tail -n 12 "$TB_LOG"/relayd-*.log "$TB_LOG"/job-*.log
 	ctl afe0 circuits
 	ctl afe0 circuits --log | tail -n 25
-	echo "FAIL $NAME: ${LIGHT_PROTOCOL:-openflow}: $1"
-	exit 1
 }
-pass() { echo "PASS $NAME: $LIGHT_PROTOCOL: $1"; }
 ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; } # FRONTEND COMMAND...
 circuits() { # FIELD
 	ctl afe0 --json circuits 2>/dev/null | python3 -c 'import json, sys
@@ -38,7 +37,7 @@ by_light() {
 	was=$(circuits by_light)
 	testbed_wait 20 "$1 messages more by light" more by_light $((was + $1))
 }
-running() { testbed_alive job-a && testbed_alive job-b || fail "the job has ended"; }
+running() { testbed_alive job-a && testbed_alive job-b || fail "$LIGHT_PROTOCOL: the job has ended"; }
 crash() { # LOGNAME: SIGKILL, and nothing else
 	local pid
 	pid=$(cat "$TB_DIR/pid-$1")
@@ -57,9 +56,9 @@ in_mid_batch() {
 		stop_switch STOP
 		testbed_wait 3 "a change that the switch was asked for, $go" asked && return
 		stop_switch CONT
-		by_light 10 || fail "no light after the switch stood still"
+		by_light 10 || fail "$LIGHT_PROTOCOL: no light after the switch stood still"
 	done
-	fail "nothing is asked of a switch that stands still"
+	fail "$LIGHT_PROTOCOL: nothing is asked of a switch that stands still"
 }
 
 kill_switch() {
@@ -67,16 +66,16 @@ kill_switch() {
 	crash "$(the_switch)"
 	sleep 0.3
 	if [ "$LIGHT_PROTOCOL" = openflow ]; then
-		testbed_vswitchd || fail "Open vSwitch does not start again"
+		testbed_vswitchd || fail "$LIGHT_PROTOCOL: Open vSwitch does not start again"
 	else
-		testbed_emulator || fail "the switch does not start again"
+		testbed_emulator || fail "$LIGHT_PROTOCOL: the switch does not start again"
 	fi
 }
 kill_relay() {
 	crash relayd-bfe0
 	sleep 0.3
 	running
-	testbed_relayd "$B" bfe0 || fail "relayd on bfe0 does not start again"
+	testbed_relayd "$B" bfe0 || fail "$LIGHT_PROTOCOL: relayd on bfe0 does not start again"
 }
 # The switch then does what it was asked for last, for nobody.
 kill_conductor() {
@@ -85,7 +84,7 @@ kill_conductor() {
 	stop_switch CONT
 	sleep 0.3
 	running
-	testbed_relayd "$B" afe0 || fail "relayd on afe0 does not start again"
+	testbed_relayd "$B" afe0 || fail "$LIGHT_PROTOCOL: relayd on afe0 does not start again"
 }
 none() { [ "$(circuits links)" = '[]' ] && [ "$(circuits jobs)" = '[]' ]; }
 
@@ -97,39 +96,39 @@ gone() { ! testbed_alive "$1"; }
 # light_scenario WHOM: the job, and who is killed during it.
 light_scenario() {
 	local what fe s left
-	testbed_up && testbed_light || fail "testbed: not built"
-	testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem: does not start"
-	testbed_server "$B" || fail "impi-server: does not start"
-	for fe in afe0 afe1 bfe0 bfe1; do testbed_relayd "$B" $fe || fail "relayd on $fe does not start"; done
+	testbed_up && testbed_light || fail "$LIGHT_PROTOCOL: testbed: not built"
+	testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "$LIGHT_PROTOCOL: wanem: does not start"
+	testbed_server "$B" || fail "$LIGHT_PROTOCOL: impi-server: does not start"
+	for fe in afe0 afe1 bfe0 bfe1; do testbed_relayd "$B" $fe || fail "$LIGHT_PROTOCOL: relayd on $fe does not start"; done
 	rm -f "$TB_DIR/enough"
 	LIBMPI_OPTICAL=pipelined testbed_job "$B" job "$B/test/mpi/failover" 3600 200000 "$TB_DIR/enough"
 
-	by_light 20 || fail "nothing goes by light"
-	more calls 10 && more misses 0 || fail "calls are not planned"
+	by_light 20 || fail "$LIGHT_PROTOCOL: nothing goes by light"
+	more calls 10 && more misses 0 || fail "$LIGHT_PROTOCOL: calls are not planned"
 	ctl afe0 circuits --log >"$TB_LOG/events.log"
-	grep -q "alltoall.*pipelined" "$TB_LOG/events.log" || fail "the log says nothing of calls"
-	pass "calls are announced, planned, and go by light: gamma $(circuits gamma_us) us"
+	grep -q "alltoall.*pipelined" "$TB_LOG/events.log" || fail "$LIGHT_PROTOCOL: the log says nothing of calls"
+	pass "$LIGHT_PROTOCOL: calls are announced, planned, and go by light: gamma $(circuits gamma_us) us"
 
 	for what in $1; do
 		"kill_$what"
-		by_light 20 || fail "no light after the $what came back"
+		by_light 20 || fail "$LIGHT_PROTOCOL: no light after the $what came back"
 		running
-		pass "the $what killed$([ "$what" = relay ] || echo " in mid-batch") and back: $(circuits sessions) sessions, light again"
+		pass "$LIGHT_PROTOCOL: the $what killed$([ "$what" = relay ] || echo " in mid-batch") and back: $(circuits sessions) sessions, light again"
 	done
 
 	touch "$TB_DIR/enough"
 	for s in a b; do
-		testbed_wait 20 "the end of job-$s" gone "job-$s" || fail "side $s hangs"
-		wait "$(cat "$TB_DIR/pid-job-$s")" || fail "side $s ended with status $?"
+		testbed_wait 20 "the end of job-$s" gone "job-$s" || fail "$LIGHT_PROTOCOL: side $s hangs"
+		wait "$(cat "$TB_DIR/pid-job-$s")" || fail "$LIGHT_PROTOCOL: side $s ended with status $?"
 	done
-	grep -q '^ok' "$TB_LOG/job-a.log" || fail "the job does not say ok"
-	testbed_wait 10 "circuits to be given back" none || fail "circuits are left"
-	testbed_wait 5 "the switch to be dark" dark || fail "circuits are left on the switch: $(flows)"
-	pass "the job was right all the time, and no circuit is left"
-	for fe in afe0 afe1 bfe0 bfe1; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
+	grep -q '^ok' "$TB_LOG/job-a.log" || fail "$LIGHT_PROTOCOL: the job does not say ok"
+	testbed_wait 10 "circuits to be given back" none || fail "$LIGHT_PROTOCOL: circuits are left"
+	testbed_wait 5 "the switch to be dark" dark || fail "$LIGHT_PROTOCOL: circuits are left on the switch: $(flows)"
+	pass "$LIGHT_PROTOCOL: the job was right all the time, and no circuit is left"
+	for fe in afe0 afe1 bfe0 bfe1; do testbed_stop relayd-$fe || fail "$LIGHT_PROTOCOL: $fe does not stop clean"; done
 	testbed_down
 	left=$(testbed_leftovers)
-	[ -z "$left" ] || fail "left: $left"
+	[ -z "$left" ] || fail "$LIGHT_PROTOCOL: left: $left"
 }
 
 CLUSTERS='a b' NODES=1 RELAYS=2 LIGHT_PORTS=1 LIGHT_RATE=1gbit LIGHT_EXTRA_MS=5 LIGHT_MODE=pipelined

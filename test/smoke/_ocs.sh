@@ -4,8 +4,9 @@ cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
 OCSCTL=$PWD/$B/bin/ocsctl
 OCS_DIR=$(mktemp -d)
-pass() { echo "PASS $name: $1"; }
-fail() { tail -n 30 "$OCS_DIR"/*.log >&2; echo "FAIL $name: $1"; exit 1; }
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+tell_logs() { tail -n 30 "$OCS_DIR"/*.log; }
 # What this shell started and has not waited for: numbers of others may be somebody else's by now.
 ocs_kill() {
 	local p

@@ -5,15 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 : "${B:=build/gcc}"
-rc=0
-verdict() { # NAME WHY
-	if [ -n "$2" ]; then
-		echo "FAIL help-pages $1: $2"
-		rc=1
-	else
-		echo "PASS help-pages $1"
-	fi
-}
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
 for program in "$B"/bin/*; do
 	p=${program##*/} page='' WHY=''

@@ -4,23 +4,10 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-rc=0
 . tools/testbed/lib.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
-fail() {
-	tail -n 25 "$TB_LOG"/*.log
-	echo "FAIL job-faults $1"
-	exit 1
-}
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -n "$2" ]; then
-		tail -n 15 "$TB_LOG"/*.log
-		echo "FAIL job-faults $1: $2"
-		rc=1
-	else
-		echo "PASS job-faults $1"
-	fi
-}
 gone() { ! testbed_alive "$1"; }
 # Sets STATUS; not for a subshell, which has no children.
 status() {

@@ -4,6 +4,9 @@
 # clients through impi-server, a rank that dies, wrong settings.
 # timeout: 170
 set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 prog=$B/test/lmpi_engine_test
 tmp=$(mktemp -d)
 server=
@@ -13,6 +16,7 @@ cleanup()
 	rm -rf "$tmp"
 }
 trap cleanup EXIT
+tell_logs() { tail -n 20 "$tmp/$1"; }
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0
 export IMPI_AUTH_NONE=1
@@ -21,22 +25,12 @@ run()
 	timeout -k 5 60 mpirun --oversubscribe "$@"
 }
 
-verdict() # RC WHAT LOG
-{
-	if [ "$1" -eq 0 ]; then
-		echo "PASS $2"
-	else
-		echo "FAIL $2"
-		tail -20 "$3"
-	fi
-}
-
 # name | ranks | environment
 while IFS='|' read -r name ranks vars; do
 	# shellcheck disable=SC2086
 	env $vars timeout -k 5 60 mpirun --oversubscribe -np "$ranks" "$prog" >"$tmp/log" 2>&1 </dev/null &&
 		grep -q "all passed on $ranks ranks" "$tmp/log"
-	verdict $? "$name" "$tmp/log"
+	succeeded $? "$name" log
 done <<-'ROWS'
 	one rank|1|A=1
 	shared memory, 4 ranks|4|A=1
@@ -48,7 +42,7 @@ done <<-'ROWS'
 ROWS
 
 "$prog" >"$tmp/log" 2>&1 && grep -q "all passed on 1 ranks" "$tmp/log"
-verdict $? "without a launcher" "$tmp/log"
+succeeded $? "without a launcher" log
 
 start_server()
 {
@@ -82,21 +76,21 @@ two_clients() # RANKS WHAT
 start_server
 two_clients 2 check
 [ $rc0 -eq 0 ] && [ $rc1 -eq 0 ] && grep -q "all passed on 4 ranks" "$tmp/c0" && wait "$server"
-verdict $? "two IMPI clients without relays" "$tmp/c0"
+succeeded $? "two IMPI clients without relays" c0
 
 start_server
 two_clients 1 die
 [ $rc0 -ne 0 ] && [ $rc0 -ne 124 ] && grep -q '^libmpi: rank 0 of 2.*ending the job' "$tmp/c0"
-verdict $? "a rank of another client dies: the job ends and says why" "$tmp/c0"
+succeeded $? "a rank of another client dies: the job ends and says why" c0
 kill "$server" 2>/dev/null
 server=
 
 start_server
 IMPI_CLIENT=0 IMPI_SERVER=127.0.0.1:$port LIBMPI_JOIN_TIMEOUT_S=2 timeout 30 "$prog" >"$tmp/c0" 2>&1
-rc=$?
-[ $rc -ne 0 ] && [ $rc -ne 124 ] && grep -q 'waits for the other clients.*2 s after' "$tmp/c0" &&
+status=$?
+[ $status -ne 0 ] && [ $status -ne 124 ] && grep -q 'waits for the other clients.*2 s after' "$tmp/c0" &&
 	grep -q 'nothing more came within' "$tmp/c0"
-verdict $? "the other client never comes: says so, then gives up" "$tmp/c0"
+succeeded $? "the other client never comes: says so, then gives up" c0
 kill "$server" 2>/dev/null
 server=
 
@@ -104,9 +98,9 @@ server=
 while IFS='|' read -r name vars words; do
 	# shellcheck disable=SC2086
 	env $vars timeout 30 "$prog" >"$tmp/log" 2>&1 </dev/null
-	rc=$?
-	[ $rc -ne 0 ] && [ $rc -ne 124 ] && grep -q "$words" "$tmp/log"
-	verdict $? "$name" "$tmp/log"
+	status=$?
+	[ $status -ne 0 ] && [ $status -ne 124 ] && grep -q "$words" "$tmp/log"
+	succeeded $? "$name" log
 done <<-'ROWS'
 	server unreachable|IMPI_CLIENT=0 IMPI_SERVER=127.0.0.1:1|127.0.0.1:1: Connection refused
 	server not host:port|IMPI_CLIENT=0 IMPI_SERVER=nonsense|IMPI_SERVER=nonsense

@@ -6,6 +6,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . test/smoke/_root.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 B=${B:-build/gcc}
 need_root libmpi-wan
 if [ "${1:-}" != inside ]; then
@@ -47,30 +49,22 @@ job()
 # Sum over both of a counter of the endpoint; marked packets that came in.
 count() { awk -v k="$1" '$3 == "suci" && $4 == k { s += $5 } END { print s + 0 }' "$tmp/c0" "$tmp/c1"; }
 has() { grep -q "$1" "$tmp/c0" "$tmp/c1"; }
+tell_logs() { tail -n 15 "$tmp/c0" "$tmp/c1"; }
 marked() { awk '/^IpExt:/ { if (n++) print $c; else for (i = 1; i <= NF; i++) if ($i == "InECT0Pkts") c = i }' /proc/net/netstat; }
-verdict()
-{
-	if [ "$1" -eq 0 ]; then
-		echo "PASS libmpi-wan: $2"
-	else
-		echo "FAIL libmpi-wan: $2"
-		tail -n 15 "$tmp/c0" "$tmp/c1"
-	fi
-}
 
 before=$(marked)
 job A=1 A=1 && (($(count rx_segments) > 100 && $(count keys_made) == 0)) && (($(marked) == before)) &&
 	has 'path.* cubic' && ! has 'path.* sealed'
-verdict $? "by itself: cubic, not sealed, no marks"
+succeeded $? "by itself: cubic, not sealed, no marks"
 
 job LIBMPI_CC=bbr LIBMPI_CC=bbr && has 'path.* bbr' && ! has 'path.* cubic'
-verdict $? "LIBMPI_CC=bbr"
+succeeded $? "LIBMPI_CC=bbr"
 job LIBMPI_CC=reno A=1 && grep -q 'LIBMPI_CC=reno is neither cubic nor bbr; ignored' "$tmp/c0"
-verdict $? "LIBMPI_CC=reno is refused, and says so"
+succeeded $? "LIBMPI_CC=reno is refused, and says so"
 
 before=$(marked)
 job LIBMPI_ECN=1 LIBMPI_ECN=1 && (($(marked) - before > 100)) && (($(count ecn_failed) == 0))
-verdict $? "LIBMPI_ECN=1: $(($(marked) - before)) marked packets came, $(count rx_datagrams) in all"
+succeeded $? "LIBMPI_ECN=1: $(($(marked) - before)) marked packets came, $(count rx_datagrams) in all"
 
 key() { echo "$1 $(printf '%02x' $(seq "$2" $(($2 + 31))))"; }
 key 7 1 >"$tmp/key" && key 7 2 >"$tmp/other" && { key 8 3; key 7 1; } >"$tmp/both"
@@ -78,7 +72,7 @@ chmod 600 "$tmp/key" "$tmp/other" "$tmp/both"
 job "LIBMPI_KEY_FILE=$tmp/key" "LIBMPI_KEY_FILE=$tmp/both" && (($(count keys_made) >= 4)) &&
 	has 'path.* sealed' &&
 	(($(count drop_seal) + $(count drop_unsealed) == 0))
-verdict $? "LIBMPI_KEY_FILE: sealed, one end has two keys"
+succeeded $? "LIBMPI_KEY_FILE: sealed, one end has two keys"
 
 key 7 1 >"$tmp/loose"; chmod 644 "$tmp/loose"
 key 7 1 | cut -c1-40 >"$tmp/half"; chmod 600 "$tmp/half"
@@ -86,10 +80,10 @@ key 7 1 | cut -c1-40 >"$tmp/half"; chmod 600 "$tmp/half"
 while IFS='|' read -r what file words; do
 	LIBMPI_TRANSPORT=udp LIBMPI_KEY_FILE="$file" timeout -k 5 30 "$B/bin/mpirun" -n 2 "$prog" \
 		>"$tmp/c0" 2>&1 </dev/null
-	rc=$?
+	status=$?
 	: >"$tmp/c1"
-	[ $rc -ne 0 ] && [ $rc -ne 124 ] && grep -q "LIBMPI_KEY_FILE=$file: .*$words" "$tmp/c0"
-	verdict $? "key file $what: says so"
+	[ $status -ne 0 ] && [ $status -ne 124 ] && grep -q "LIBMPI_KEY_FILE=$file: .*$words" "$tmp/c0"
+	succeeded $? "key file $what: says so"
 done <<-ROWS
 	that is not there|$tmp/none|No such file
 	that others may read|$tmp/loose|chmod it to 0600

@@ -5,7 +5,6 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-NAME=light-circuits
 # shellcheck source=test/smoke/_light.sh
 . test/smoke/_light.sh
 LIGHT_PROTOCOL=openflow

@@ -13,13 +13,10 @@ need_openvswitch light-crossed
 . tools/testbed/lib.sh
 # shellcheck source=tools/testbed/light.sh
 . tools/testbed/light.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
 CALLS=60
-fail() {
-	tail -n 15 "$TB_LOG"/*.log
-	echo "FAIL light-crossed: $1"
-	exit 1
-}
 # LINKS failed to, and found, that cluster's relay, by the conductor's log.
 links() {
 	"$B/bin/relayctl" -s "$TB_ID-afe0" --json circuits --log | python3 -c '

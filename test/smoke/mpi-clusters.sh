@@ -14,10 +14,11 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 : "${ONLY:=}" "${JOBS:=15}"
-rc=0
 logs=${TB_LOG:-} # given: kept, one folder per testbed
 quick=$B/test/mpi/probe # what the memory row runs
 . tools/testbed/lib.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
 # Rows of test/mpi/rows for 2 ranks or more, settings that choose a transport left out
 # (here the topology chooses), each once: "PROGRAM SECONDS SETTINGS".
@@ -37,26 +38,6 @@ rows() {
 }
 
 gone() { ! testbed_alive "$1"; }
-
-verdict() { # NAME WHY LOG...: FAIL if WHY is not empty
-	local name=$1 why=$2 l
-	shift 2
-	if [ -z "$why" ]; then
-		echo "PASS mpi-clusters $name"
-		return
-	fi
-	for l in "$@"; do
-		[ ! -s "$TB_LOG/$l.log" ] || { echo "--- $l"; tail -n 15 "$TB_LOG/$l.log"; }
-	done
-	echo "FAIL mpi-clusters $name: $why"
-	rc=1
-}
-
-fail() {
-	tail -n 15 "$TB_LOG"/*.log
-	echo "FAIL mpi-clusters $1"
-	exit 1
-}
 
 # ended NAME SECONDS SIDE...: sets WHY to why the job NAME did not do well, or to nothing.
 # Not for a subshell: the jobs are children of this shell.

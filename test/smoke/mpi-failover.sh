@@ -17,7 +17,6 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 : "${ROUNDS:=0}" "${SEED:=1}" "${POLICIES:=dest stripe}" "${DETECT_MS:=500}"
-scenario=mpi-failover
 logs=${TB_LOG:-} # given: kept, one folder per testbed
 kills=0
 # shellcheck source=tools/testbed/lib.sh

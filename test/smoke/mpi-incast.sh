@@ -7,13 +7,10 @@ cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
 NODES=9 PPN=2
 . tools/testbed/lib.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 PROG=$PWD/$B/test/mpi/incast
 
-fail() {
-	[ ! -d "${TB_DIR:-}" ] || tail -n 20 "$TB_LOG"/*.log >&2
-	echo "FAIL mpi-incast: $1"
-	exit 1
-}
 # Sum over ranks of a counter of the endpoint.
 count() { awk -v k="$1" '$3 == "suci" && $4 == k { s += $5 } END { print s + 0 }' "$log"; }
 

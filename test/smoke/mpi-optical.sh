@@ -13,12 +13,9 @@ need_openvswitch mpi-optical
 . tools/testbed/lib.sh
 # shellcheck source=tools/testbed/light.sh
 . tools/testbed/light.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
-fail() {
-	tail -n 15 "$TB_LOG"/*.log
-	echo "FAIL mpi-optical: $1"
-	exit 1
-}
 set_up() { # circuits so far
 	"$B/bin/relayctl" -s "$TB_ID-afe0" --json circuits | python3 -c 'import json, sys
 print(json.load(sys.stdin)["set_up"])'

@@ -11,7 +11,6 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 : "${DETECT_MS:=500}" "${ROUNDS:=1}"
-scenario=mpi-switches
 # shellcheck source=test/smoke/_root.sh
 . test/smoke/_root.sh
 need_root mpi-switches

@@ -6,19 +6,15 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
-name=mpirun
 . test/run-lib
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 RUN=$PWD/$B/bin/mpirun
 WORK=$(mktemp -d)
 export TMPDIR=$WORK
 trap 'rm -rf "$WORK"' EXIT
 
-fail() {
-	echo "FAIL $name: $1"
-	[ ! -s "$WORK/out" ] || sed 's/^/      | /' "$WORK/out" | tail -20
-	exit 1
-}
-pass() { echo "PASS $name: $1"; }
+tell_logs() { [ ! -s "$WORK/out" ] || sed 's/^/      | /' "$WORK/out" | tail -20; }
 
 # gives STATUS ARGS...: mpirun ends with that status, its output in $WORK/out
 gives() {

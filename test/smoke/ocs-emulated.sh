@@ -3,7 +3,6 @@
 # circuits of others; login; a switch and a driver that are killed in mid-batch.
 # timeout: 150
 set -u
-name=ocs-emulated
 . "$(dirname "$0")/_ocs.sh"
 seq -f 1.1.%g 16 >"$OCS_DIR/names"
 printf 'mpi\np w;"d\n' >"$OCS_DIR/secret"
@@ -14,7 +13,6 @@ options_of() {
 	[ "$1" != tl1-calient ] || CTL+=(-N "$OCS_DIR/names")
 	[ "$1" = scpi ] || CTL+=(-c "$OCS_DIR/secret")
 }
-
 
 start() {
 	local dialect=$1 log=$2
@@ -113,5 +111,5 @@ if command -v lxi >/dev/null; then
 	kill "$EMU"
 	pass "lxi reads what we set, and we read what it set"
 else
-	echo "SKIP $name: lxi (lxi-tools) is not installed; run make deps"
+	echo "SKIP $SCENARIO: lxi (lxi-tools) is not installed; run make deps"
 fi

@@ -3,10 +3,9 @@
 # confirmed commits that nobody confirms, another client's changes, a server that is killed.
 # timeout: 120
 set -u
-name=ocs-netconf
 . "$(dirname "$0")/_ocs.sh"
-command -v netconfd >/dev/null || { echo "SKIP $name: netconfd is not installed; run make deps"; exit 77; }
-[ -x /usr/sbin/netconf-subsystem ] || { echo "SKIP $name: no netconf-subsystem (netconfd); run make deps"; exit 77; }
+command -v netconfd >/dev/null || { echo "SKIP $SCENARIO: netconfd is not installed; run make deps"; exit 77; }
+[ -x /usr/sbin/netconf-subsystem ] || { echo "SKIP $SCENARIO: no netconf-subsystem (netconfd); run make deps"; exit 77; }
 mkdir "$OCS_DIR/mod"
 cp test/smoke/ocs/optical-switch.yang "$OCS_DIR/mod"
 SOCK=$OCS_DIR/ncx.sock

@@ -3,11 +3,10 @@
 # fibres that are dark until lit, foreign entries, a switch that is killed in mid-batch.
 # timeout: 120
 set -u
-name=ocs-openflow
 . "$(dirname "$0")/_ocs.sh"
 . test/smoke/_root.sh
-need_root $name
-need_openvswitch "$name"
+need_root "$SCENARIO"ENARIO
+need_openvswitch "$SCENARIO"
 NS=ocsof$$
 export OVS_RUNDIR=$OCS_DIR OVS_LOGDIR=$OCS_DIR OVS_DBDIR=$OCS_DIR OVS_SYSCONFDIR=$OCS_DIR
 in_sw() { ip netns exec "$NS" "$@"; }

@@ -5,19 +5,12 @@
 # timeout: 180
 cd "$(dirname "$0")/../.." || exit 2
 : "${B:=build/gcc}"
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
-bad=0
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -z "$2" ]; then
-		echo "PASS pktgen-lab: $1"
-		return
-	fi
-	cat "$dir/out"
-	echo "FAIL pktgen-lab: $1: $2"
-	bad=1
-}
+tell_logs() { cat "$dir/out"; }
 # Paths die of silence at both ends, with segments under way: whatever is lost has a name.
 cat >"$dir/silence.json" <<'END'
 {
@@ -35,15 +28,10 @@ cat >"$dir/silence.json" <<'END'
 	]
 }
 END
-if PG_OUT=$dir test/pktgen/run "$B" imix trunk-flap abort many-jobs latency "$dir/silence.json" >"$dir/out" 2>&1; then
-	echo "PASS pktgen-lab"
-else
-	rc=$?
-	cat "$dir/out"
-	[ $rc -ne 77 ] || exit 77
-	echo "FAIL pktgen-lab: a scenario failed, see above"
-	bad=1
-fi
+PG_OUT=$dir test/pktgen/run "$B" imix trunk-flap abort many-jobs latency "$dir/silence.json" >"$dir/out" 2>&1
+status=$?
+[ $status -ne 77 ] || { cat "$dir/out"; exit 77; }
+verdict "scenarios" "$([ $status -eq 0 ] || echo "one failed, see above")"
 
 # What is for a worker comes to it, from templates as from endpoints, and nobody hands over anything.
 for gen in template endpoint; do
@@ -77,9 +65,9 @@ missed late '{ "measure": "p99_us", "max": 0.5 }'
 missed slow '{ "measure": "mpps", "min": 900 }'
 missed unknown '{ "measure": "abort_ms", "max": 5 }'
 PG_OUT=$dir PG_SAMPLES=$dir/samples test/pktgen/run "$B" "$dir"/{late,slow,unknown}.json >"$dir/out" 2>&1
-rc=$?
+status=$?
 why=
-[ $rc = 1 ] || why+="status $rc; "
+[ $status = 1 ] || why+="status $status; "
 grep -q '^0 passed, 3 failed$' "$dir/out" || why+="not 3 failed; "
 for line in 'p99_us is [0-9.e+]*, wanted at most 0.5' 'mpps is [0-9.e-]*, wanted at least 900' \
 	'abort_ms is not known, wanted at most 5'; do
@@ -107,4 +95,4 @@ why=
 grep -q '^2 runs had less traffic .*or were later' <<<"$soak" && ! grep -q 'failed: [ls]' <<<"$soak" &&
 	grep -q 'failed: unknown' <<<"$soak" || why=$soak
 verdict "a soak does not judge rate and latency" "$why"
-exit $bad
+exit $rc

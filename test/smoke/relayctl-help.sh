@@ -4,15 +4,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 : "${B:=build/gcc}"
-rc=0
-verdict() {
-	if [ -n "$2" ]; then
-		echo "FAIL relayctl-help $1: $2"
-		rc=1
-	else
-		echo "PASS relayctl-help $1"
-	fi
-}
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 HELP=$("$B/bin/relayctl" --help)
 mapfile -t COMMANDS < <(sed -n 's/^  \([a-z]\+\).*/\1/p' <<<"$HELP")
 # Those of a command, as its line of the help has them.

@@ -11,18 +11,10 @@ B=$(realpath "${B:-build/gcc}")
 need_root relayctl
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
-rc=0
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -n "$2" ]; then
-		echo "FAIL relayctl $1: $2"
-		rc=1
-	else
-		echo "PASS relayctl $1"
-	fi
-}
 give_up() {
-	tail -n 12 "$TB_LOG"/*.log 2>/dev/null
 	verdict "$1" "$2"
 	exit 1
 }

@@ -8,19 +8,13 @@
 B=$(realpath "${B:-build/gcc}")
 # shellcheck source=test/smoke/_root.sh
 . test/smoke/_root.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 need_root relayd-gateway
 LIMIT_S=60
-rc=0
 
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -n "$2" ]; then
-		tail -n 12 "$TB_LOG"/{relayd,client,impi}*.log
-		echo "FAIL gateway $1: $2"
-		rc=1
-	else
-		echo "PASS gateway $1"
-	fi
-}
+tell_logs() { tail -n 12 "$TB_LOG"/{relayd,client,impi}*.log; }
+
 part() { # FUNCTION...: in a shell of its own; the testbed ends with it
 	(
 		trap testbed_on_exit EXIT

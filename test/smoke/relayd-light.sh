@@ -9,11 +9,12 @@ B=$(realpath "${B:-build/gcc}")
 . test/smoke/_root.sh
 need_root relayd-light
 need_openvswitch relayd-light
-rc=0
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=tools/testbed/light.sh
 . tools/testbed/light.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
 # No conductor: circuits and light are set by hand.
 testbed_light_conf() {
@@ -22,13 +23,10 @@ testbed_light_conf() {
 	echo "\"optical\": { \"pmd\": \"$PMD\", \"ports\": [ { \"interface\": \"light0\", \"switch_port\": $i," \
 		"\"address\": \"10.50.0.$((i + 1))/24\" } ] },"
 }
-fail() {
+tell_logs() {
 	tail -n 15 "$TB_LOG"/*.log
 	for fe in afe0 bfe0; do ctl "$fe" lights; done
-	echo "FAIL relayd-light: $1"
-	exit 1
 }
-pass() { echo "PASS relayd-light: $1"; }
 ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; } # FRONTEND COMMAND...
 lights() { # FRONTEND FIELD: of all lights, or of port 0
 	ctl "$1" --json lights | python3 -c 'import json, sys
@@ -143,5 +141,4 @@ pass "the job was right all the time: $(grep '^ok' "$TB_LOG/job-a.log")"
 for fe in afe0 bfe0; do testbed_stop relayd-$fe || fail "$fe does not stop clean"; done
 testbed_down
 left=$(testbed_leftovers)
-[ -z "$left" ] || { echo "FAIL relayd-light: left: $left"; rc=1; }
-exit $rc
+[ -z "$left" ] || fail "left: $left"

@@ -7,23 +7,9 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
-rc=0
 . tools/testbed/lib.sh
-
-fail() {
-	tail -n 12 "$TB_LOG"/*.log
-	echo "FAIL relayd-shards $1"
-	exit 1
-}
-
-say() { # NAME WHY: FAIL if WHY is not empty
-	if [ -z "$2" ]; then
-		echo "PASS relayd-shards $1"
-	else
-		echo "FAIL relayd-shards $1: $2"
-		rc=1
-	fi
-}
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
 relay() { # FRONTEND WORKERS
 	TB_LCORES="(0-$2)@(0-$(($(nproc) - 1)))" TB_RELAY_MB=1024 \
@@ -57,7 +43,7 @@ job() { # NAME PROGRAM: WHY is what went wrong
 		[ $st = 0 ] || WHY=${WHY:-status $st: $(tail -n 2 "$TB_LOG/$1$s.log")}
 	done
 	[ -n "$WHY" ] || grep -qs '^ok' "$TB_LOG/$1"*.log || WHY="does not say ok"
-	say "$1 $2" "$WHY"
+	verdict "$1 $2" "$WHY"
 }
 
 # shares FRONTEND WORKERS PYTHON: an expression over status s and workers w, or what is wrong.
@@ -97,7 +83,7 @@ stop() { # FRONTEND: everything came back, no counter contradicts another
 		print(', '.join(n))
 	PY
 	)
-	say "$1 stops clean" "$why"
+	verdict "$1 stops clean" "$why"
 }
 
 # Rows of workers are told apart, and a round trip takes no less than the wire does, however
@@ -124,25 +110,25 @@ down() {
 		stop "bfe$i"
 	done
 	testbed_down
-	say "$1: no process or namespace is left" "$(testbed_leftovers)"
+	verdict "$1: no process or namespace is left" "$(testbed_leftovers)"
 }
 
 NODES=2 PPN=2 RELAYS=1 LOSS=0 MTU_WAN=1500
 up 2 4
 job spread p2p
 job order order
-say "two workers: each has its share" "$(shares afe0 2 "sum(x['steered'] for x in w) > 100")"
-say "four workers: each has its share" "$(shares bfe0 4 "sum(x['steered'] for x in w) > 100")"
-say "four workers: no transmit queue is shared" "$(shares bfe0 4 "not any(x['tx_steered'] for x in w)")"
+verdict "two workers: each has its share" "$(shares afe0 2 "sum(x['steered'] for x in w) > 100")"
+verdict "four workers: each has its share" "$(shares bfe0 4 "sum(x['steered'] for x in w) > 100")"
+verdict "four workers: no transmit queue is shared" "$(shares bfe0 4 "not any(x['tx_steered'] for x in w)")"
 ports=$("$B/bin/relayctl" -s "$TB_ID-afe0" --json paths | grep -o '198.51.100.21:78[0-9]*' | sort -u | xargs)
 [ "$ports" = "198.51.100.21:7812 198.51.100.21:7813 198.51.100.21:7814 198.51.100.21:7815" ] && ports=
-say "trunks from each worker to each" "${ports:+trunks to $ports}"
+verdict "trunks from each worker to each" "${ports:+trunks to $ports}"
 down spread
 
 MTU_WAN=9000
 up 2 2
 job jumbo p2p
-say "jumbo frames" "$(shares afe0 2 \
+verdict "jumbo frames" "$(shares afe0 2 \
 	"max(s['global/tx_bytes'] / max(1, s['global/tx_frames']), s['global/rx_bytes'] / max(1, s['global/rx_frames'])) > 1600")"
 down jumbo
 
@@ -150,10 +136,10 @@ down jumbo
 MTU_WAN=1500 MTU_IN=1500 TB_DEVICE_PRIVATE=net_af_packet7,iface=priv0,qpairs=1
 up 2 2
 job one-queue order
-say "one queue for two workers" "$(shares afe0 2 \
+verdict "one queue for two workers" "$(shares afe0 2 \
 	"w[1]['tx_steered'] > 100 and w[1]['rx_steered'] > 100 and not w[0]['tx_steered']")"
 grep -q 'private leg: 2 workers, 1 receive and 1 transmit queues' "$TB_LOG/relayd-afe0.log" ||
-	say "one queue is said in the log" "no such line"
+	verdict "one queue is said in the log" "no such line"
 down one-queue
 
 unset TB_DEVICE_PRIVATE
@@ -161,6 +147,6 @@ MTU_IN=9000 RELAYS=2 LOSS=0.005
 up 2 2
 job lossy p2p
 job lossy collv
-say "lossy: trunks of all workers" "$(trunks afe0)$(trunks bfe1)"
+verdict "lossy: trunks of all workers" "$(trunks afe0)$(trunks bfe1)"
 down lossy
 exit $rc

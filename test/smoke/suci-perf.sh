@@ -6,20 +6,13 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
-name=suci-perf
 NODES=1 RELAYS=8
 . tools/testbed/lib.sh
 . test/run-lib
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 PERF=$PWD/$B/bin/suci-perf
 PREFIX=$(mktemp -d)
-
-fail() {
-	[ ! -d "${TB_DIR:-}" ] || tail -n 20 "$TB_LOG"/*.log >&2
-	echo "FAIL $name: $1"
-	rm -rf "$PREFIX"
-	exit 1
-}
-pass() { echo "PASS $name: $1"; }
 
 # ---- what a user of the installed library does
 installed() {
@@ -57,7 +50,7 @@ installed() {
 	pass "installed with suci.pc, man pages; the example, shared and static"
 }
 case $B in
-*-*) echo "SKIP $name: a library with sanitizers is not linked like a user's" ;;
+*-*) echo "SKIP $SCENARIO: a library with sanitizers is not linked like a user's" ;;
 *) installed ;;
 esac
 

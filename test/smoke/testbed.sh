@@ -3,15 +3,10 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
-name=testbed
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 log=$(mktemp)
-
-fail() {
-	cat "$log" >&2
-	rm -f "$log"
-	echo "FAIL $name: $1"
-	exit 1
-}
+tell_logs() { cat "$log"; rm -f "$log"; }
 
 # One testbed in a process of its own.  Lines for the parent on fd 3; waits for fd 0.
 one() {
@@ -72,4 +67,4 @@ for id in "$id1" "$id2"; do
 done
 [ ! -e "$dir1" ] && [ ! -e "$dir2" ] || fail "run folders left behind"
 rm -f "$log"
-echo "PASS $name"
+echo "PASS $SCENARIO"

@@ -9,25 +9,15 @@ B=$(realpath "${B:-build/gcc}")
 . test/smoke/_root.sh
 need_root trunk-path
 command -v nft >/dev/null || { echo "SKIP trunk-path: nftables is not installed; run make deps"; exit 77; }
-rc=0
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
-
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -z "$2" ]; then
-		echo "PASS trunk-path: $1"
-		return
-	fi
-	tail -n 8 "$TB_LOG"/*.log
-	trunks afe0 bfe0
-	echo "FAIL trunk-path: $1: $2"
-	rc=1
-}
-fail() {
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+tell_logs() {
 	tail -n 15 "$TB_LOG"/*.log
-	echo "FAIL trunk-path: $1"
-	exit 1
+	trunks afe0 bfe0
 }
+
 trunks() { # FRONTEND...
 	local fe
 	for fe in "$@"; do "$B/bin/relayctl" -s "$TB_ID-$fe" paths --kind trunk; done

@@ -9,24 +9,12 @@ B=$(realpath "${B:-build/gcc}")
 # shellcheck source=test/smoke/_root.sh
 . test/smoke/_root.sh
 need_root trunk-policies
-rc=0
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+tell_logs() { tail -n 8 "$TB_LOG"/{job,relayd}-*.log; }
 
-verdict() { # NAME WHY: FAIL if WHY is not empty
-	if [ -z "$2" ]; then
-		echo "PASS trunk-policies: $1"
-		return
-	fi
-	tail -n 5 "$TB_LOG"/{job,relayd}-*.log
-	echo "FAIL trunk-policies: $1: $2"
-	rc=1
-}
-fail() {
-	tail -n 15 "$TB_LOG"/*.log
-	echo "FAIL trunk-policies: $1"
-	exit 1
-}
 ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; }
 gone() { ! testbed_alive "$1"; }
 

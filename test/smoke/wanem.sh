@@ -3,15 +3,10 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build/gcc}
-name=wanem
 NODES=1 RELAYS=1
 . tools/testbed/lib.sh
-
-fail() {
-	[ ! -d "${TB_DIR:-}" ] || tail -n 20 "$TB_LOG"/*.log >&2
-	echo "FAIL $name: $1"
-	exit 1
-}
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
 
 stat_of() { # PATH.IN.JSON of wanem's statistics
 	python3 - "$TB_DIR/wanem.json" "$1" <<'EOF'
@@ -76,4 +71,4 @@ grep -q 'nosuch: no such interface' "$TB_LOG/nosuch.log" || fail "no clear word 
 testbed_down
 left=$(testbed_leftovers)
 [ -z "$left" ] || fail "left behind: $left"
-echo "PASS $name"
+echo "PASS $SCENARIO"
