@@ -2,7 +2,7 @@
 #include "gateway_internal.h"
 
 struct sums {
-	uint64_t packets, mem, whole;
+	uint64_t packets, mem, whole, for_lanes;
 };
 
 static void
@@ -69,6 +69,7 @@ check_pair(struct gw *g, const struct gw_pair *p, struct sums *s)
 		return "a queue for a lane is broken";
 	if (p->waiting != (p->half[0].out_chan == GW_NONE && p->half[0].queue.n > 0))
 		return "a pair waits for the path without a packet, or the reverse";
+	s->for_lanes += p->waiting ? p->half[0].queue.n : 0;
 	if (p->lane != GW_NONE && g->lane_pair[p->lane] != (uint32_t)(p - g->pair))
 		return "lane and pair do not agree";
 	return NULL;
@@ -106,10 +107,15 @@ gw_check(struct gw *g, const char **what)
 		bad = check_pair(g, &g->pair[i], &s);
 	/* The others are blocks on their way over lanes. */
 	uint32_t on_lanes = suci_lanes_pending(g->lanes);
+	uint64_t undelivered = 0;
 	const struct gw_counters *n = &g->n;
 	if (!bad &&
 	    s.packets + on_lanes != g->pool.arena[0].packets_used + g->pool.arena[1].packets_used)
 		bad = "packets are lost";
+	for (uint32_t i = 0; i < g->conf.limits.jobs_max; i++)
+		undelivered += g->job[i].used ? g->job[i].undelivered : 0;
+	if (!bad && undelivered != s.for_lanes + on_lanes)
+		bad = "packets for processes do not add up";
 	if (!bad && s.whole + on_lanes != g->whole)
 		bad = "whole packets do not add up";
 	if (!bad && n->rx_tcp + n->rx_lane != n->tx_tcp + n->tx_lane + g->whole +

@@ -146,6 +146,7 @@ defaults(struct gw_config *c)
 	c->connect_ns = c->connect_ns ? c->connect_ns : 60 * BASE_S_NS;
 	c->retry_ns = c->retry_ns ? c->retry_ns : 100 * BASE_MS_NS;
 	c->linger_ns = c->linger_ns ? c->linger_ns : 30 * BASE_S_NS;
+	c->deliver_ns = c->deliver_ns ? c->deliver_ns : BASE_S_NS;
 	c->liveness_ns = c->liveness_ns ? c->liveness_ns : LIVENESS_NS;
 	c->keepalive_ns = c->keepalive_ns ? c->keepalive_ns : KEEPALIVE_NS;
 }

@@ -134,7 +134,9 @@ struct gw_job {
 	uint32_t channels;	/* list head */
 	uint32_t pairs;		/* list head */
 	uint32_t open_channels; /* not OVER */
+	uint32_t undelivered;	/* packets of hosts that no process has acknowledged */
 	uint64_t linger_ns;
+	uint64_t deliver_ns;   /* then what is undelivered goes; NEVER: nothing waits for that */
 	uint64_t path_wait_ns; /* give up waiting for the path; NEVER: nobody waits */
 	char why[RELAY_WHY_MAX];
 };

@@ -254,6 +254,7 @@ gw_job_add(struct gw *g, const struct relay_job *t, uint64_t now_ns)
 			     .channels = GW_NONE,
 			     .pairs = GW_NONE,
 			     .linger_ns = BASE_NEVER_NS,
+			     .deliver_ns = BASE_NEVER_NS,
 			     .path_wait_ns = BASE_NEVER_NS};
 	if (!procs_add(g, j, t)) {
 		procs_free(g, j);
@@ -334,16 +335,31 @@ gw_job_abort(struct gw *g, uint32_t label_base, const char *why, uint64_t now_ns
 	return GW_ERR_OK;
 }
 
+/* What the core refuses comes again: its processes are not there yet, or have no room.  What it
+ * took and nobody acknowledges is for processes that have left. */
+static bool
+delivery_is_over(const struct gw *g, struct gw_job *j)
+{
+	if (j->deliver_ns == BASE_NEVER_NS || suci_held(g->ep) || g->waiting != GW_NONE)
+		j->deliver_ns = base_add_ns(g->now_ns, g->conf.deliver_ns);
+	return g->now_ns >= j->deliver_ns || g->now_ns >= j->linger_ns;
+}
+
 void
 gw_job_maybe_finished(struct gw *g, struct gw_job *j)
 {
 	if (!j->used || !j->finishing || j->open_channels)
 		return;
+	if (j->undelivered && !delivery_is_over(g, j)) {
+		gw_wake_at(g, j->deliver_ns);
+		return;
+	}
 	if (g->in_lane) { /* lanes are not closed from their callbacks */
 		gw_wake_at(g, g->now_ns);
 		return;
 	}
 	uint32_t base = j->label_base;
+	suci_lanes_flush(g->lanes, g->now_ns); /* others wait for our acks */
 	job_free(g, j);
 	g->conf.ops->job_finished(g->conf.user, base, "");
 }

@@ -156,6 +156,7 @@ gw_pair_free(struct gw *g, uint32_t pair, uint64_t *counter)
 		while ((k = gw_queue_pop(g, &p->half[d].queue)) != GW_NONE) {
 			++*counter;
 			g->whole--;
+			j->undelivered -= p->half[d].out_chan == GW_NONE;
 			gw_packet_free(g, k);
 		}
 	uint32_t *at = bucket(g, p->job, p->half[0].from, p->half[0].to);
@@ -254,6 +255,7 @@ gw_forward(struct gw *g, uint32_t packet)
 		gw_chan_enqueue(g, packet);
 		return;
 	}
+	g->job[p->job].undelivered++;
 	if (p->waiting || (p->lane == GW_NONE && !lane_open(g, pair)) || !lane_send(g, p, packet))
 		wait_for_path(g, pair, packet);
 }
@@ -419,13 +421,16 @@ on_block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_
 {
 	struct gw *g = user;
 	uint32_t k = (uint32_t)cookie;
+	struct gw_job *j = &g->job[g->pair[g->pool.packet[k].half / 2].job];
 	(void)lane;
 	gw_see_time(g, now_ns);
+	j->undelivered--;
 	g->n.tx_lane += ok;
 	g->n.drop_job_over += !ok;
 	g->whole--;
 	gw_packet_free(g, k);
 	g->in_lane++;
+	gw_job_maybe_finished(g, j);
 	gw_settle(g);
 	g->in_lane--;
 }

@@ -338,6 +338,42 @@ test_job_over_with_lanes(void **state)
 	}
 }
 
+/* A host sends, and is done before the process has it: the job ends when it has, or
+ * after 30 s. */
+static void
+test_last_packets_are_delivered(void **state)
+{
+	(void)state;
+	for (int comes = 0; comes < 2; comes++) {
+		struct kit *k = start(1 << 20);
+		k->l.cut = true;
+		for (uint32_t i = 0; i < 3; i++)
+			kit_say(k, 1, IMPI_PK_DATA, 0, 4, 4000, i);
+		kit_read_all(k, SIZE_MAX);
+		for (int i = 0; i < KIT_CHANS; i++)
+			kit_say_fini(k, i);
+		kit_read_all(k, SIZE_MAX);
+		gw_job_finish(k->g, KIT_BASE, k->l.now_ns);
+		kit_run(k, 50 * BASE_MS_NS);
+		for (int i = 0; i < KIT_CHANS; i++)
+			assert_true(k->ch[i].closed);
+		assert_int_equal(k->finished, 0);
+		if (comes) {
+			k->l.cut = false;
+			kit_run(k, BASE_S_NS);
+			assert_int_equal(k->finished, 1);
+			assert_int_equal(gw_counters(k->g)->tx_lane, 3);
+		} else {
+			kit_run(k, 30 * BASE_S_NS);
+			assert_int_equal(k->finished, 1);
+			assert_int_equal(gw_counters(k->g)->drop_job_over, 3);
+		}
+		assert_string_equal(k->why, "");
+		assert_int_equal(gw_held_bytes(k->g), 0);
+		kit_free(k);
+	}
+}
+
 /* FINI leaves with a packet that a lane has just brought: the job ends inside the
  * lane's callback, and the lane with it a moment later. */
 static void
@@ -478,6 +514,7 @@ main(void)
 		cmocka_unit_test(test_slow_ones),
 		cmocka_unit_test(test_little_memory),
 		cmocka_unit_test(test_job_over_with_lanes),
+		cmocka_unit_test(test_last_packets_are_delivered),
 		cmocka_unit_test(test_finished_in_a_callback),
 		cmocka_unit_test(test_too_many_pairs),
 		cmocka_unit_test(test_soak),

@@ -43,7 +43,10 @@
  * write before they read (LAM/MPI does, 9.1 of the reference) may then wait for each other.
  *
  * Ends.  FINI from a foreign host is answered with FINI once everything for it has left
- * (gw_job_finish() asks without waiting for the host's).  A channel that ends without FINI,
+ * (gw_job_finish() asks without waiting for the host's).  A host is done when it has sent, its
+ * processes' peers may not have it yet: a job that finishes goes when they have acknowledged all;
+ * or when the core has had all for deliver_ns, for who has left acknowledges nothing; or after
+ * linger_ns.  A channel that ends without FINI,
  * a packet that contradicts the protocol or names a process that does not belong to
  * the channel: the job fails with a text that names host, client and address.
  *
@@ -158,6 +161,7 @@ struct gw_config {
 	uint64_t connect_ns;   /* give up connecting or waiting for a host; default 60 s */
 	uint64_t retry_ns;     /* pause between connects; default 100 ms */
 	uint64_t linger_ns;    /* gw_job_finish: longest wait for the hosts' FINI; default 30 s */
+	uint64_t deliver_ns;   /* and for acks once the core has all that hosts sent; default 1 s */
 	const struct gw_ops *ops;
 	void *user;
 };
