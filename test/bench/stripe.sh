@@ -1,14 +1,19 @@
 #!/bin/bash
-# Bandwidth of one pair of processes over 1, 2 and 4 relays per cluster, policy stripe: with
-# lines of 100 Mbit/s to each relay, where more relays are more lines, and with nothing but the
-# machine in the way, where they are more work for the same cores.
+# Bandwidth of one pair of processes over 1, 2 and 4 relays per cluster, policy stripe: with a
+# line of some rate to each relay, where more relays are more lines, and with nothing but the
+# machine in the way, where they are more work for the same cores.  Prints a table and writes
+# build/bench/stripe.json.
 #
-#	ROUNDS=3	best of so many
-#	BYTES=16777216	of a message
+#	ROUNDS=3			best of so many
+#	RATES='20mbit 100mbit off'	rates, off: nothing in the way
+#	MS=1400				a message is the largest power of two that one line carries
+#					in that time; 16 MiB with off
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${1:-build/gcc}")
-: "${ROUNDS:=3}" "${BYTES:=16777216}"
+: "${ROUNDS:=3}" "${RATES:=20mbit 100mbit off}" "${MS:=1400}"
+out=build/bench
+mkdir -p "$out"
 . tools/testbed/lib.sh
 
 fail() {
@@ -19,7 +24,7 @@ fail() {
 gone() { ! testbed_alive "$1"; }
 NODES=1 PPN=1
 
-# run RELAYS RATE|off: sets MBS, the best of ROUNDS.
+# run RELAYS RATE|off BYTES: sets MBS, the best of ROUNDS.
 run() {
 	local i c
 	RELAYS=$1
@@ -33,20 +38,31 @@ run() {
 	done
 	MBS=0
 	for ((i = 0; i < ROUNDS; i++)); do
-		testbed_job "$B" "pp$i" "$B/examples/pingpong" --max "$BYTES" --budget-ms 6000
+		testbed_job "$B" "pp$i" "$B/examples/pingpong" --max "$3" --budget-ms 6000
 		testbed_wait 90 "the job" gone "pp$i-a" || fail "the job does not end"
 		MBS=$(awk -v best="$MBS" '$1 ~ /^[0-9]+$/ { v = $NF } END { print (v > best ? v : best) }' "$TB_LOG/pp$i-a.log")
 	done
 	testbed_down
 }
 
-printf '%-28s %10s %10s\n' "one pair, $((BYTES >> 20)) MiB messages" MB/s "of one"
-for rate in 100mbit off; do
+rows=()
+printf '%-28s %8s %10s %10s\n' "one pair" KiB MB/s "of one"
+for rate in $RATES; do
+	mbit=${rate%mbit} bytes=16777216 name="nothing in the way"
+	if [ "$rate" != off ]; then
+		for ((bytes = 1024; bytes * 2 <= mbit * 125 * MS; bytes *= 2)); do :; done
+		name="$mbit Mbit/s each"
+	fi
 	for n in 1 2 4; do
-		run $n $rate
+		run $n "$rate" $bytes
 		[ $n = 1 ] && one=$MBS
-		name="$n relays, 100 Mbit/s each"
-		[ $rate != off ] || name="$n relays, unlimited"
-		awk -v name="$name" -v v="$MBS" -v one="$one" 'BEGIN { printf "%-28s %10.1f %9.2fx\n", name, v, v / one }'
+		of_one=$(awk -v v="$MBS" -v one="$one" 'BEGIN { printf "%.2f", v / one }')
+		printf '%-28s %8d %10.1f %9sx\n' "$n relays, $name" $((bytes >> 10)) "$MBS" "$of_one"
+		rows+=("{ \"relays\": $n, \"line\": \"$rate\", \"bytes\": $bytes, \"mb_per_s\": $MBS, \"of_one\": $of_one }")
 	done
 done
+(
+	IFS=,
+	echo "[${rows[*]}]"
+) | python3 -m json.tool >"$out/stripe.json"
+echo "JSON: $out/stripe.json"
