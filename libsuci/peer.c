@@ -359,6 +359,8 @@ down_word(enum suci_down why)
 		return "is not there (nobody has that port)";
 	case SUCI_DOWN_MTU:
 		return "is behind a link whose packets are too small";
+	case SUCI_DOWN_STALE:
+		return "has no such connection";
 	case SUCI_DOWN_TIMEOUT:
 	case SUCI_DOWN_LOCAL:
 		break;

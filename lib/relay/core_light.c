@@ -9,8 +9,8 @@
  * have settled, but what is on its way need not be said ten times. */
 #define OPEN_RETRY_NS (500 * BASE_US_NS)
 #define OPEN_DOUBLED  2
-#define PEER_NS	      (50 * BASE_MS_NS)	 /* drained, and the peer may not be */
-#define KEEPALIVES    4			 /* of an idle path in its liveness */
+#define PEER_NS	      (50 * BASE_MS_NS) /* drained, and the peer may not be */
+#define KEEPALIVES    4			/* of an idle path in its liveness */
 #define TEXT_DARK     "dark"
 
 static void
@@ -271,7 +271,8 @@ light_up(struct relay_core *c, uint32_t path)
 static bool
 worth_another(enum suci_down why)
 {
-	return why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_RESET || why == SUCI_DOWN_RESTARTED;
+	return why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_STALE || why == SUCI_DOWN_RESET ||
+	       why == SUCI_DOWN_RESTARTED;
 }
 
 void

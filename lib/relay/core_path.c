@@ -330,6 +330,8 @@ down_text(enum suci_down why, const char *text)
 		return "no answer to the handshake";
 	case SUCI_DOWN_MTU:
 		return "large datagrams do not get through any more";
+	case SUCI_DOWN_STALE:
+		return "it has no such open";
 	}
 	return "lost";
 }
@@ -347,11 +349,18 @@ other_path(const struct relay_core *c, const struct path *p)
 	return NONE;
 }
 
-/* Does that say that the process is gone, and not only the way to it? */
+/* Does that say that the process is gone, and not only the way to it, or a try to open one? */
 static bool
 is_death(enum suci_down why)
 {
-	return why == SUCI_DOWN_UNREACHABLE || why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_REFUSED;
+	return why == SUCI_DOWN_UNREACHABLE || why == SUCI_DOWN_CLOSED;
+}
+
+/* The other side lives, and nothing we had in custody went with the path. */
+static bool
+is_stale(const struct path *p, enum suci_down why)
+{
+	return why == SUCI_DOWN_STALE && !p->tx_abandoned;
 }
 
 static void
@@ -377,6 +386,10 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 	 * What it was owed goes again end to end. */
 	if (c->conf.ncluster > 1 && !is_death(why)) {
 		proc_want(c, j, proc, c->now_ns + PROC_AGAIN_NS);
+		return;
+	}
+	if (is_stale(p, why)) {
+		proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
 		return;
 	}
 	/* Never connected and nothing lost: it may not be ready yet. */
@@ -464,8 +477,8 @@ trunk_jobs(struct relay_core *c, uint32_t t, uint32_t path, bool down, bool late
 	}
 }
 
-/* Would another try begin after until?  A handshake that nobody answers may last connect_ns itself, by
- * our clock, which is the last turn's, a moment less: one more would double the wait. */
+/* Would another try begin after until?  A handshake that nobody answers may last connect_ns itself,
+ * by our clock, which is the last turn's, a moment less: one more would double the wait. */
 static bool
 too_late(const struct relay_core *c, uint64_t until_ns)
 {
@@ -489,7 +502,8 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 	   const char *text)
 {
 	struct trunk *t = &c->trunk[p->trunk];
-	bool was_idle = why == SUCI_DOWN_CLOSED && text && strcmp(text, TEXT_IDLE) == 0;
+	bool was_idle = (why == SUCI_DOWN_CLOSED && text && strcmp(text, TEXT_IDLE) == 0) ||
+			is_stale(p, why);
 	bool down = (p->up && !was_idle) || p->tx_abandoned, late = too_late(c, t->until_ns);
 
 	if (t->path != path)
@@ -529,7 +543,8 @@ gateway_down(struct relay_core *c, const struct path *p, uint32_t path, enum suc
 	w->path = NONE;
 	w->up = false;
 	/* LOCAL: the endpoint goes, or it was no gateway: as if it had refused. */
-	bool lost = why == SUCI_DOWN_LOCAL ? !p->up && late : p->up || p->tx_abandoned || late;
+	bool was_up = p->up && !is_stale(p, why);
+	bool lost = why == SUCI_DOWN_LOCAL ? !p->up && late : was_up || p->tx_abandoned || late;
 	relay_text_set(msg, "gateway %s of relay %u is gone: %s",
 		       relay_addr_text(&c->conf.gateway[p->trunk], at), p->trunk,
 		       down_text(why, text));

@@ -131,15 +131,15 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 	suci_oob_send(ep, o, 0, 0);
 }
 
-/* An ACCEPT for an open we gave up meanwhile: do not leave the peer alone with
- * a path that nobody uses.  Where paths are sealed, RESET does that. */
+/* An ACCEPT for an open we gave up meanwhile, or made again with another tag: do not leave the
+ * peer alone with a path that nobody uses.  Where paths are sealed, RESET does that. */
 static void
 decline(struct suci *ep, const struct suci_addr *to, const struct suci_body *b, uint64_t now_ns)
 {
 	if (suci_seal_wanted(ep, to) || suci_pacer_next_ns(&ep->reset_pacer, now_ns) > now_ns)
 		return;
 	suci_pacer_sent(&ep->reset_pacer, 1, now_ns);
-	turn_away(ep, to, b, SUCI_DOWN_CLOSED, "the opener has given up", now_ns);
+	turn_away(ep, to, b, SUCI_DOWN_STALE, "its opener has given up that open", now_ns);
 }
 
 static void
@@ -434,6 +434,22 @@ close_authentic(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len
 	return false;
 }
 
+/* What the CLOSE of a path that is up says.  One about an open is no end of the peer: our OPEN went
+ * twice, say, and one was accepted, the other refused. */
+static enum suci_down
+closed_why(uint16_t reason)
+{
+	switch (reason) {
+	case SUCI_DOWN_SILENT: /* it lives and does not hear us: the way there is cut */
+		return SUCI_DOWN_SILENT;
+	case SUCI_DOWN_REFUSED:
+	case SUCI_DOWN_STALE:
+		return SUCI_DOWN_STALE;
+	default:
+		return SUCI_DOWN_CLOSED;
+	}
+}
+
 static void
 rx_close(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
 	 uint8_t *dgram, size_t len, uint64_t now_ns)
@@ -461,9 +477,8 @@ rx_close(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 	len -= SUCI_PATH_HDR + (sealed ? (size_t)SUCI_SEAL_EXT + SUCI_SEAL_TAG : 0);
 	if (!farewell_text(ep, dgram + SUCI_PATH_HDR, len, &reason, text))
 		return;
-	/* It lives and does not hear us: the way there is cut. */
-	enum suci_down why = reason == SUCI_DOWN_SILENT ? SUCI_DOWN_SILENT : SUCI_DOWN_CLOSED;
-	suci_path_down(ep, p, p->state == PATH_UP ? why : SUCI_DOWN_REFUSED, text, now_ns);
+	suci_path_down(ep, p, p->state == PATH_UP ? closed_why(reason) : SUCI_DOWN_REFUSED, text,
+		       now_ns);
 }
 
 void

@@ -103,6 +103,8 @@ down_word(enum suci_down why)
 		return "does not answer";
 	case SUCI_DOWN_MTU:
 		return "does not get large datagrams any more";
+	case SUCI_DOWN_STALE:
+		return "has no such path";
 	case SUCI_DOWN_LOCAL:
 		break;
 	}

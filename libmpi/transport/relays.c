@@ -510,7 +510,7 @@ lmpi_relays_path_down(uint32_t i, enum suci_down why, const char *word, const ch
 	if (!was_up)
 		return;
 	r->downs++;
-	if (why != SUCI_DOWN_REFUSED && why != SUCI_DOWN_CLOSED)
+	if (why != SUCI_DOWN_REFUSED && why != SUCI_DOWN_CLOSED && why != SUCI_DOWN_STALE)
 		tell_lost(r, true);
 }
 

@@ -152,6 +152,28 @@ death_of_a_process(void **state)
 	}
 }
 
+/* It has not the open that made the path: it lives, and the path is opened again. */
+static void
+a_stale_path_is_no_death(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	connect_proc(r, &spec2, 0, 0);
+	uint32_t p1 = connect_proc(r, &spec2, 1, 1), t = connect_trunk(r, 1, 0);
+	uint32_t opened = r->ep.opened;
+	fake_down(&r->ep, p1, SUCI_DOWN_STALE, "its opener has given up that open");
+	fake_down(&r->ep, t, SUCI_DOWN_STALE, "its opener has given up that open");
+	check(r);
+	assert_int_equal(r->ended, 0);
+	r->ep.now += BASE_S_NS;
+	relay_core_tick(r->c, r->ep.now);
+	assert_int_equal(r->ep.opened, opened + 2);
+	assert_int_equal(r->ended, 0);
+	check(r);
+	relay_free(r);
+}
+
 static void
 loss_of_a_trunk_names_relay_and_client(void **state)
 {
@@ -577,6 +599,7 @@ main(void)
 		cmocka_unit_test(abort_from_a_trunk_reaches_all),
 		cmocka_unit_test(notes_of_outsiders),
 		cmocka_unit_test(death_of_a_process),
+		cmocka_unit_test(a_stale_path_is_no_death),
 		cmocka_unit_test(loss_of_a_trunk_names_relay_and_client),
 		cmocka_unit_test(refused_trunk_is_tried_again),
 		cmocka_unit_test(silent_trunk_is_not_tried_twice),

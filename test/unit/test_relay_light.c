@@ -499,7 +499,7 @@ opened_again(void **state)
 	struct light_relay x = new_relay(RELAY_POLICY_DEST);
 	uint32_t p = lit(x.r, 0, 0);
 	send_to(&x, 1, 1);
-	fake_down(&x.r->ep, p, SUCI_DOWN_CLOSED, "the opener has given up");
+	fake_down(&x.r->ep, p, SUCI_DOWN_STALE, "its opener has given up that open");
 	check(x.r);
 	tick(x.r, 0);
 	assert_int_equal(x.r->ep.path[x.trunk[0]].nsent, 1);

@@ -134,6 +134,9 @@ enum suci_down {
 	SUCI_DOWN_TIMEOUT = 7,	   /* no answer to the handshake in handshake_ns */
 	/* The path shrank below segments already cut, and the peer takes no parts; see Path MTU. */
 	SUCI_DOWN_MTU = 8,
+	/* The peer lives and has not, or no more, the open that made this path: it gave it up, or
+	 * refused a copy of it.  Opening again helps. */
+	SUCI_DOWN_STALE = 9,
 };
 
 /* Verdict of ops->segment. */
