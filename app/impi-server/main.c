@@ -36,6 +36,8 @@ static const char usage_text[] =
 	"number>\n"
 	"  -host ADDR        IPv4 or IPv6 address to listen on, [..] around it allowed\n"
 	"                    (default: all); also --bind\n"
+	"  --allow PREFIX    take connections from these addresses only, like 192.0.2.0/24;\n"
+	"                    repeatable, or several with commas between (default: from anywhere)\n"
 	"  --persist         serve one job after another until a signal comes; the clients of\n"
 	"                    the next job wait until the one before has ended\n"
 	"  --timeout S       seconds a connection may take to name itself, or between bytes of\n"
@@ -156,6 +158,13 @@ take_option(int c, struct options *o)
 	case 'b':
 		ok = host_word(optarg, o);
 		break;
+	case 'A':
+		ok = base_prefixes_add(&o->serve.allow, optarg);
+		if (!ok)
+			serve_log("--allow %s: wanted are up to %u prefixes like 192.0.2.0/24 or "
+				  "2001:db8::/32, with commas between",
+				  optarg, BASE_PREFIXES_MAX);
+		break;
 	case 'P':
 		o->serve.one_after_another = true;
 		break;
@@ -198,6 +207,7 @@ parse(int argc, char **argv, struct options *o)
 		{"auth", required_argument, NULL, 'a'},
 		{"bind", required_argument, NULL, 'b'},
 		{"host", required_argument, NULL, 'b'},
+		{"allow", required_argument, NULL, 'A'},
 		{"persist", no_argument, NULL, 'P'},
 		{"timeout", required_argument, NULL, 't'},
 		{"startup-timeout", required_argument, NULL, 'T'},

@@ -17,10 +17,12 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 
 #define PEERS_MAX	 (IMPI_CLIENTS_MAX + IMPI_SERVER_STRANGERS_MAX)
 #define READ_BYTES	 65536
 #define READS_PER_TURN	 16 /* so that one busy client cannot starve the rest */
+#define ACCEPTS_PER_TURN 64 /* nor those who only connect */
 #define OUT_BYTES	 16384
 #define STRANGER_LINES_S 20 /* log lines about strangers a second */
 
@@ -110,6 +112,26 @@ name_peer(char *out, size_t cap, const struct sockaddr_storage *ss)
 	}
 }
 
+/* Where it comes from: the address, and a number for its source: of IPv6 the /64, which one
+ * host may have for itself. */
+static uint64_t
+source_of(const struct sockaddr_storage *ss, uint8_t addr[16])
+{
+	if (ss->ss_family == AF_INET) {
+		struct sockaddr_in sin;
+		memcpy(&sin, ss, sizeof sin);
+		base_prefix_v4(ntohl(sin.sin_addr.s_addr), addr);
+	} else {
+		struct sockaddr_in6 sin6;
+		memcpy(&sin6, ss, sizeof sin6);
+		memcpy(addr, sin6.sin6_addr.s6_addr, 16);
+	}
+	uint8_t v4[16];
+	base_prefix_v4(0, v4);
+	return memcmp(addr, v4, 12) == 0 ? be32_load(addr + 12) + 1ull
+					 : be64_load(addr) | 1ull << 63;
+}
+
 /* A cluster whose front end lost power sends no FIN: let the kernel find out. */
 static void
 tune_socket(int fd)
@@ -165,20 +187,30 @@ static bool tell(struct serve *v, enum serve_result *result);
 
 /* A number for the accepted connection; the oldest stranger may have to go first. */
 static int
-open_conn(struct serve *v)
+open_conn(struct serve *v, uint64_t source, const char *name)
 {
 	enum serve_result unused;
-	int conn = impi_server_open(v->server, now_ns());
+	int conn = impi_server_open_from(v->server, source, name, now_ns());
 	if (conn >= 0)
 		return conn;
 	BASE_ASSERT(!tell(v, &unused)); /* a stranger's end is not the job's */
-	return impi_server_open(v->server, now_ns());
+	return impi_server_open_from(v->server, source, name, now_ns());
+}
+
+static bool
+allowed(struct serve *v, const uint8_t addr[16], const char *name)
+{
+	if (!v->opt->allow.n || base_prefixes_have(&v->opt->allow, addr))
+		return true;
+	if (stranger_line(v))
+		serve_log("%s: refused: --allow does not cover its address", name);
+	return false;
 }
 
 static void
 accept_all(struct serve *v)
 {
-	while (room_ns(v) <= now_ns()) {
+	for (int i = 0; i < ACCEPTS_PER_TURN && room_ns(v) <= now_ns(); i++) {
 		struct sockaddr_storage ss = {0};
 		socklen_t len = sizeof ss;
 		char name[sizeof v->peer[0].name];
@@ -193,8 +225,14 @@ accept_all(struct serve *v)
 			}
 			return;
 		}
+		uint8_t addr[16];
+		uint64_t source = source_of(&ss, addr);
 		name_peer(name, sizeof name, &ss);
-		int conn = open_conn(v);
+		if (!allowed(v, addr, name)) {
+			close(fd);
+			continue;
+		}
+		int conn = open_conn(v, source, name);
 		if (conn < 0) { /* room_ns() said otherwise */
 			serve_log("%s: refused, no room", name);
 			close(fd);

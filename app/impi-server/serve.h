@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/prefix.h"
 #include "impi/server.h"
 
 struct serve_options {
@@ -14,7 +15,8 @@ struct serve_options {
 	/* More jobs will be served on the same socket: when all clients of this one
 	 * have come, those that still connect are left waiting for the next. */
 	bool one_after_another;
-	bool verbose; /* also every connection that comes and goes */
+	struct base_prefixes allow; /* who may connect; none: everybody */
+	bool verbose;		    /* also every connection that comes and goes */
 };
 
 enum serve_result {

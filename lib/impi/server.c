@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/lobby.h"
 #include "impi/channel.h"
 #include "rules.h"
 
@@ -14,8 +15,10 @@ struct conn {
 	bool open;
 	bool tell_joined, tell_close; /* events not fetched yet */
 	int32_t rank;		      /* -1 until joined */
-	uint64_t opened_ns, deadline_ns;
-	struct impi_error err; /* why it is to be closed */
+	int seat;		      /* in the lobby, until joined or closed; else -1 */
+	uint64_t deadline_ns;
+	char name[IMPI_SERVER_NAME_MAX]; /* for texts; "" if not known */
+	struct impi_error err;		 /* why it is to be closed */
 	struct impi_channel ch;
 	/* the reply being sent */
 	struct job_label *reply;
@@ -37,10 +40,10 @@ struct impi_server {
 	struct impi_error err; /* first cause, if FAILED */
 	uint32_t all;	       /* mask of all clients */
 	uint32_t joined, done, fini, lost;
-	uint64_t loss_ns;  /* 0: nobody was lost; LOST_JUST_NOW; else the end of the grace */
-	uint64_t still_ns; /* deadline of a start-up that stands still */
-	bool moved;	   /* something has become complete since it was set */
-	uint32_t nstrangers;
+	uint64_t loss_ns;	 /* 0: nobody was lost; LOST_JUST_NOW; else the end of the grace */
+	uint64_t still_ns;	 /* deadline of a start-up that stands still */
+	bool moved;		 /* something has become complete since it was set */
+	struct base_lobby lobby; /* those that have not joined */
 	int conn_of[IMPI_CLIENTS_MAX]; /* by rank; of a finished client NO_CONN */
 	uint32_t nlabels;
 	struct job_label label[IMPI_CHANNEL_LABELS_MAX];
@@ -95,10 +98,11 @@ impi_server_new(void *mem, const struct impi_server_config *cfg)
 		.all = cfg->nclients == 32 ? UINT32_MAX : (1u << cfg->nclients) - 1,
 		.nconns = conns_max(cfg),
 	};
+	base_lobby_init(&s->lobby, IMPI_SERVER_STRANGERS_MAX, IMPI_SERVER_STRANGER_GRACE_NS);
 	for (int i = 0; i < IMPI_CLIENTS_MAX; i++)
 		s->conn_of[i] = NO_CONN;
 	for (uint32_t i = 0; i < s->nconns; i++) {
-		s->conn[i] = (struct conn){.rank = -1, .ch = {.tx = {.buf = p}}};
+		s->conn[i] = (struct conn){.rank = -1, .seat = -1, .ch = {.tx = {.buf = p}}};
 		p += align64(cfg->tx_bytes);
 	}
 	s->store = p;
@@ -124,12 +128,18 @@ is_over(const struct impi_server *s)
 /* --- ends --------------------------------------------------------------- */
 
 static void
+leave_lobby(struct impi_server *s, struct conn *c)
+{
+	base_lobby_leave(&s->lobby, c->seat);
+	c->seat = -1;
+}
+
+static void
 close_conn(struct impi_server *s, struct conn *c, enum impi_err code, const char *why)
 {
 	if (!c->open || c->tell_close)
 		return;
-	if (c->rank < 0)
-		s->nstrangers--;
+	leave_lobby(s, c);
 	c->tell_close = true;
 	c->deadline_ns = NO_DEADLINE;
 	c->err = (struct impi_error){0};
@@ -372,7 +382,10 @@ take_rank(struct impi_server *s, struct conn *c, int32_t rank)
 		return;
 	}
 	if (s->joined & (1u << rank)) {
-		snprintf(why, sizeof why, "client rank %d is already taken", rank);
+		const struct conn *holder =
+			s->conn_of[rank] == NO_CONN ? NULL : &s->conn[s->conn_of[rank]];
+		snprintf(why, sizeof why, "client rank %d is already taken%s%s", rank,
+			 holder && holder->name[0] ? " by " : "", holder ? holder->name : "");
 		impi_channel_fail(&c->ch, IMPI_ERR_DUPLICATE, why);
 		lose_conn(s, c);
 		return;
@@ -382,7 +395,7 @@ take_rank(struct impi_server *s, struct conn *c, int32_t rank)
 	BASE_ASSERT(e == IMPI_ERR_OK);
 	c->rank = rank;
 	c->tell_joined = true;
-	s->nstrangers--;
+	leave_lobby(s, c);
 	s->joined |= 1u << rank;
 	s->conn_of[rank] = (int)(c - s->conn);
 	if (s->joined == s->all) {
@@ -489,58 +502,63 @@ say_what_is_missing(const struct impi_server *s, char *out, size_t cap)
 		snprintf(out + at, cap - at, " a client does not take the answers sent to it");
 }
 
-/* Its number, -1 if there is none. */
-static int
-oldest_stranger(const struct impi_server *s)
-{
-	int oldest = -1;
-	for (uint32_t i = 0; i < s->nconns; i++) {
-		const struct conn *c = &s->conn[i];
-		if (c->open && !c->tell_close && c->rank < 0 &&
-		    (oldest < 0 || c->opened_ns < s->conn[oldest].opened_ns))
-			oldest = (int)i;
-	}
-	return oldest;
-}
-
 uint64_t
 impi_server_room_ns(const struct impi_server *s)
 {
+	return is_over(s) ? NO_DEADLINE : base_lobby_room_ns(&s->lobby);
+}
+
+static void
+make_room(struct impi_server *s, uint64_t source, uint64_t now_ns)
+{
+	int seat = base_lobby_victim(&s->lobby, source, now_ns);
+	for (uint32_t i = 0; seat >= 0 && i < s->nconns; i++) {
+		struct conn *c = &s->conn[i];
+		if (!c->open || c->seat != seat)
+			continue;
+		impi_channel_fail(&c->ch, IMPI_ERR_TIMEOUT,
+				  "did not name itself (AUTH, IMPI) before others came");
+		lose_conn(s, c);
+		return;
+	}
+}
+
+int
+impi_server_open_from(struct impi_server *s, uint64_t source, const char *name, uint64_t now_ns)
+{
 	if (is_over(s))
-		return NO_DEADLINE;
-	if (s->nstrangers < IMPI_SERVER_STRANGERS_MAX)
-		return 0;
-	return deadline_after(s->conn[oldest_stranger(s)].opened_ns, IMPI_SERVER_STRANGER_GRACE_NS);
+		return -1;
+	for (uint32_t i = 0; i < s->nconns; i++) {
+		struct conn *c = &s->conn[i];
+		if (c->open)
+			continue;
+		int seat = base_lobby_enter(&s->lobby, source, now_ns);
+		if (seat < 0)
+			break;
+		void *tx = c->ch.tx.buf;
+		*c = (struct conn){.open = true, .rank = -1, .seat = seat};
+		snprintf(c->name, sizeof c->name, "%s", name);
+		enum impi_err e = impi_channel_init(&c->ch, &s->cfg.auth, tx, s->cfg.tx_bytes);
+		BASE_ASSERT(e == IMPI_ERR_OK);
+		c->deadline_ns = deadline_after(now_ns, s->cfg.join_timeout_ns);
+		return (int)i;
+	}
+	make_room(s, source, now_ns);
+	return -1;
 }
 
 int
 impi_server_open(struct impi_server *s, uint64_t now_ns)
 {
-	if (is_over(s))
-		return -1;
-	if (s->nstrangers == IMPI_SERVER_STRANGERS_MAX) {
-		struct conn *c = &s->conn[oldest_stranger(s)];
-		if (now_ns >= impi_server_room_ns(s)) {
-			impi_channel_fail(&c->ch, IMPI_ERR_TIMEOUT,
-					  "did not name itself (AUTH, IMPI) before others came");
-			lose_conn(s, c);
-		}
-		return -1;
-	}
-	for (uint32_t i = 0; i < s->nconns; i++) {
-		struct conn *c = &s->conn[i];
-		if (c->open)
-			continue;
-		void *tx = c->ch.tx.buf;
-		*c = (struct conn){.open = true, .rank = -1};
-		enum impi_err e = impi_channel_init(&c->ch, &s->cfg.auth, tx, s->cfg.tx_bytes);
-		BASE_ASSERT(e == IMPI_ERR_OK);
-		c->opened_ns = now_ns;
-		c->deadline_ns = deadline_after(now_ns, s->cfg.join_timeout_ns);
-		s->nstrangers++;
-		return (int)i;
-	}
-	return -1;
+	return impi_server_open_from(s, 0, "", now_ns);
+}
+
+const char *
+impi_server_name(const struct impi_server *s, uint32_t rank)
+{
+	return rank < s->cfg.nclients && s->conn_of[rank] != NO_CONN
+		       ? s->conn[s->conn_of[rank]].name
+		       : "";
 }
 
 void

@@ -1,6 +1,6 @@
 """Scenarios of test/smoke/impi-server.sh: clients of the IMPI start-up, written from the
 protocol and not from our library, against the daemon B/bin/impi-server."""
-import os, re, signal, socket, struct, subprocess, sys, tempfile, time
+import os, re, resource, signal, socket, struct, subprocess, sys, tempfile, time
 
 BIN = os.path.abspath(sys.argv[1]) + "/bin"
 LIMIT_S = 20
@@ -9,13 +9,15 @@ running = []
 
 
 class Server:
-    def __init__(self, *args, env=None, bind="127.0.0.1"):
+    def __init__(self, *args, env=None, bind="127.0.0.1", descriptors=0):
         e = {k: v for k, v in os.environ.items() if not k.startswith("IMPI_")}
         e.update(env if env is not None else {"IMPI_AUTH_NONE": "1"})
         self.log = tempfile.TemporaryFile("w+")
         args = list(args) + (["--bind", bind] if bind else [])
         self.p = subprocess.Popen([BIN + "/impi-server", *args], stdout=subprocess.PIPE,
-                                  stderr=self.log, env=e, text=True)
+                                  stderr=self.log, env=e, text=True,
+                                  preexec_fn=lambda: descriptors and resource.setrlimit(
+                                      resource.RLIMIT_NOFILE, (descriptors, descriptors)))
         running.append(self.p)
         self.line = self.p.stdout.readline().strip()
         host, _, port = self.line.rpartition(":")
@@ -37,8 +39,9 @@ class Server:
 
 
 class Client:
-    def __init__(self, server, rank=None, mask=1, key=None):
-        self.s = socket.create_connection(server.at, LIMIT_S)
+    def __init__(self, server, rank=None, mask=1, key=None, source=None):
+        self.s = socket.create_connection(server.at, LIMIT_S,
+                                          source_address=source and (source, 0))
         self.rank = rank
         if rank is not None:
             self.join(mask, key)
@@ -296,7 +299,9 @@ def ranks():
     s = Server("-server", "3")
     zero = Client(s, 0)
     for rank, words in ((3, "client rank 3 is not in 0..2"), (-1, "client rank -1 is not in"),
-                        (2 ** 31 - 1, "is not in 0..2"), (0, "client rank 0 is already taken")):
+                        (2 ** 31 - 1, "is not in 0..2"),
+                        (0, "client rank 0 is already taken by 127.0.0.1:%d;" %
+                         zero.s.getsockname()[1])):
         assert Client(s, rank).ended()
         s.wait_for(words)
     gone = Client(s)
@@ -332,6 +337,37 @@ def slow_loris():
         c.fini()
     assert s.wait() == 0, s.text()
     assert all(c.ended() for c in silent + dribbling)
+
+
+def who_is_allowed():
+    """--allow: others are closed at once, whatever they know."""
+    s = Server("-server", "2", "--allow", "127.0.0.2/31,2001:db8::/32", "--allow", "127.0.0.5")
+    for source in ("127.0.0.1", "127.0.0.4", "127.0.0.6"):
+        assert Client(s, source=source).ended()
+        s.wait_for("refused: --allow does not cover its address")
+    clients = [Client(s, 0, source="127.0.0.3"), Client(s, 1, source="127.0.0.5")]
+    start_up(clients, 2)
+    for c in clients:
+        c.fini()
+    assert s.wait() == 0, s.text()
+
+
+def out_of_descriptors():
+    """The listener pauses and comes back; it does not spin."""
+    s = Server("-server", "1", "--timeout", "60", "--persist", descriptors=12)
+    silent = [Client(s, source=f"127.0.0.{i}") for i in range(10, 40)]
+    s.wait_for("pausing for a second")
+    time.sleep(1)
+    used = sum(map(int, open(f"/proc/{s.p.pid}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+    assert used < 0.3 * os.sysconf("SC_CLK_TCK"), used
+    for c in silent:
+        c.s.close()
+    c = Client(s, 0)
+    start_up([c], 1)
+    c.fini()
+    s.wait_for("the job is complete")
+    s.p.send_signal(signal.SIGTERM)
+    assert s.wait() == 0, s.text()
 
 
 def members_that_break_the_rules():
@@ -525,6 +561,7 @@ def wrong_arguments():
             (["-server", "2", "-auth", "0", "-port-range", "1:70000"], {}, "not a range"),
             (["-server", "2", "-auth", "0"], {"IMPI_SERVER_PORT_RANGE": "a:b"},
              "IMPI_SERVER_PORT_RANGE a:b: not a range"),
+            (["-server", "2", "-auth", "0", "--allow", "10.0.0/8"], {}, "wanted are up to"),
             (["-server", "2", "-auth", "0", "more"], {}, "unexpected")):
         r = subprocess.run([BIN + "/impi-server", *args], capture_output=True, text=True,
                            env={**env, **extra}, timeout=LIMIT_S)
@@ -595,6 +632,7 @@ def impirun():
 
 for test in (two_clients, address_line, ipv4_and_ipv6, side_by_side_in_a_port_range,
              thirty_two_clients, large_values, key, strangers, ranks, slow_loris,
+             who_is_allowed, out_of_descriptors,
              members_that_break_the_rules, start_up_stands_still, lost_in_start_up,
              lost_while_running, persist_and_signal, persist_leaks_nothing,
              persist_keeps_the_next_job_waiting, signal_with_clients, wrong_arguments, impirun):

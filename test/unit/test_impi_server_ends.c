@@ -351,6 +351,43 @@ the_oldest_stranger_makes_room(void **state)
 	rig_fini();
 }
 
+/* A source that has every place keeps nobody else out, not even for the grace. */
+static void
+one_source_does_not_keep_others_out(void **state)
+{
+	(void)state;
+	rig_init(1, 1, 64);
+	for (int i = 0; i < IMPI_SERVER_STRANGERS_MAX; i++)
+		assert_int_equal(impi_server_open_from(r.s, 666, "10.6.6.6:1", 0), i);
+	assert_true(impi_server_room_ns(r.s) == 0);
+	assert_int_equal(impi_server_open_from(r.s, 7, "10.0.0.7:1", 0), -1);
+	run_events();
+	assert_int_equal(r.closed, 1);
+	assert_int_equal(impi_server_open_from(r.s, 7, "10.0.0.7:1", 0), 0);
+	r.is_closed[0] = false;
+	send_bytes(0, join_none_0, sizeof join_none_0);
+	assert_int_equal(r.sized, 1);
+	rig_fini();
+}
+
+/* Who wants a rank that is taken is told who has it. */
+static void
+the_holder_of_a_rank_is_named(void **state)
+{
+	(void)state;
+	rig_init(2, 1, 64);
+	assert_string_equal(impi_server_name(r.s, 0), "");
+	assert_int_equal(impi_server_open_from(r.s, 1, "10.0.0.1:4711", 0), 0);
+	send_bytes(0, join_none_0, sizeof join_none_0);
+	assert_string_equal(impi_server_name(r.s, 0), "10.0.0.1:4711");
+	assert_int_equal(impi_server_open_from(r.s, 2, "10.0.0.2:1", 0), 1);
+	send_bytes(1, join_none_0, sizeof join_none_0);
+	assert_int_equal(r.close_err[1].code, IMPI_ERR_DUPLICATE);
+	assert_non_null(strstr(r.close_err[1].text, "client rank 0 is already taken by "
+						    "10.0.0.1:4711"));
+	rig_fini();
+}
+
 int
 main(void)
 {
@@ -364,6 +401,8 @@ main(void)
 		cmocka_unit_test(start_up_that_stands_still_ends),
 		cmocka_unit_test(strangers_are_bounded_and_members_find_room),
 		cmocka_unit_test(the_oldest_stranger_makes_room),
+		cmocka_unit_test(one_source_does_not_keep_others_out),
+		cmocka_unit_test(the_holder_of_a_rank_is_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,9 @@
  * that have not ended after loss_grace_ns are closed, which tells them that the job
  * is over (a process that waits for a lost one may have no other way to know).
  *
- * Connections that have not named themselves are few: when there is no room for
- * another one, the oldest makes room, after IMPI_SERVER_STRANGER_GRACE_NS.
+ * Connections that have not named themselves are few: when there is no room for another
+ * one, base/lobby.h says which one makes room: one of the source that has most of them, or
+ * the oldest after IMPI_SERVER_STRANGER_GRACE_NS.
  *
  * Where IMPI 0.0 is silent the rule is a function of its own in lib/impi/rules.c:
  * which method is chosen, when a label is complete, who gets the reply, what the
@@ -48,8 +49,11 @@
 #include "impi/error.h"
 #include "impi/wire.h"
 
-#define IMPI_SERVER_STRANGERS_MAX     32	  /* connections that have not joined, at a time */
-#define IMPI_SERVER_STRANGER_GRACE_NS 1000000000u /* it may stay so long in any case */
+#define IMPI_SERVER_STRANGERS_MAX 32 /* connections that have not joined, at a time */
+#define IMPI_SERVER_STRANGER_GRACE_NS                                        \
+	1000000000u		/* it may stay so long if it is the only one \
+				 * from where it comes */
+#define IMPI_SERVER_NAME_MAX 64 /* of a connection, for texts */
 
 struct impi_server_config {
 	uint32_t nclients;	  /* 1..IMPI_CLIENTS_MAX */
@@ -99,9 +103,15 @@ void impi_server_end(struct impi_server *s);
 
 /* A connection was accepted.  Its number (0 .. nclients +
  * IMPI_SERVER_STRANGERS_MAX - 1), or -1: the job is over, or there are too many
- * strangers; then the oldest, if its grace is over, gets a CLOSE event, and after
- * that there is room. */
+ * strangers; then one of them, unless all are within their grace, gets a CLOSE event,
+ * and after that there is room. */
 int impi_server_open(struct impi_server *s, uint64_t now_ns);
+/* The same, and where it comes from: a number for the source (base/lobby.h), and its address
+ * for people, which a second one is told that wants the same rank. */
+int impi_server_open_from(struct impi_server *s, uint64_t source, const char *name,
+			  uint64_t now_ns);
+/* The name of the client that has the rank now; "" if nobody has, or none was given. */
+const char *impi_server_name(const struct impi_server *s, uint32_t rank);
 /* When a connection may be accepted: 0 = now, UINT64_MAX = never, else the end of
  * the oldest stranger's grace (any CLOSE event may change it). */
 uint64_t impi_server_room_ns(const struct impi_server *s);
