@@ -359,6 +359,7 @@ client_rank(struct relay_startup *s, int32_t rank)
 static void
 client_event(struct relay_startup *s, const struct impi_channel_event *ev)
 {
+	s->stepped |= ev->type != IMPI_CH_NONE;
 	switch (ev->type) {
 	case IMPI_CH_NONE:
 		break;
@@ -478,7 +479,10 @@ relay_startup_eof(struct relay_startup *s, enum relay_side side, const char *tex
 {
 	if (s->finished)
 		return;
-	if (side == RELAY_SIDE_CLIENT)
+	if (side == RELAY_SIDE_CLIENT && s->rank < 0)
+		relay_text_set(s->why, "the connection ended before it said its rank%s%s",
+			       text ? ": " : "", text ? text : "");
+	else if (side == RELAY_SIDE_CLIENT)
 		relay_text_set(s->why, "client %d: its connection ended before FINI%s%s", s->rank,
 			       text ? ": " : "", text ? text : "");
 	else if (!s->up)
@@ -522,6 +526,54 @@ relay_startup_poll(struct relay_startup *s)
 		}
 	}
 	return RELAY_STARTUP_NONE;
+}
+
+bool
+relay_startup_admit(struct relay_startup *s, uint32_t job_id, uint16_t gateway_slot)
+{
+	for (uint32_t m = 0; m < s->conf.nmembers; m++)
+		if (!member_ok(&s->conf.member[m], gateway_slot))
+			return false;
+	s->conf.job_id = job_id;
+	s->conf.gateway_slot = gateway_slot;
+	return true;
+}
+
+/* Is start-up waiting for the client and for nobody else? */
+static bool
+clients_turn(const struct relay_startup *s)
+{
+	if (s->rank < 0 || s->ch.state == IMPI_CHS_RUNNING)
+		return false;
+	if (impi_channel_is_midway(&s->ch))
+		return true;
+	if (!s->nclients || s->client_done)
+		return false;
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (!s->label[i].answered)
+			return false;
+	return true;
+}
+
+void
+relay_startup_tick(struct relay_startup *s, uint64_t now_ns)
+{
+	if (s->finished || !s->conf.step_timeout_ns || !clients_turn(s)) {
+		s->turn_ns = 0;
+		return;
+	}
+	if (!s->turn_ns || s->stepped) {
+		s->stepped = false;
+		s->turn_ns = now_ns;
+		return;
+	}
+	if (now_ns - s->turn_ns < s->conf.step_timeout_ns)
+		return;
+	relay_text_set(s->why,
+		       "client %d: no step of start-up for %.3f s although it is its turn (next "
+		       "label or DONE)",
+		       s->rank, (double)s->conf.step_timeout_ns / 1e9);
+	fail(s, s->why);
 }
 
 void

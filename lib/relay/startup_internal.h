@@ -25,6 +25,8 @@ struct relay_startup {
 	uint32_t nclients;
 	int32_t rank;
 	bool client_done, done_sent;
+	bool stepped;	  /* since turn_ns was set */
+	uint64_t turn_ns; /* since when it is the client's turn; 0: it is not */
 	bool finished, ok;
 	enum table_state table;
 	uint32_t events; /* bits of enum relay_startup_event, not yet polled */

@@ -65,6 +65,7 @@ struct world {
 	bool gateway;
 	bool complete, failed;
 	uint32_t nworld_max;
+	uint64_t step_timeout_ns;
 };
 
 static const struct impi_auth auth_none = {.mask = IMPI_AUTH_MASK_NONE};
@@ -224,6 +225,7 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 		.labels = &k->labels,
 		.job_id = 40 + index,
 		.token = 0x5eed0000u + index,
+		.step_timeout_ns = w->step_timeout_ns,
 		.gateway = w->gateway,
 		.gateway_slot = SLOT,
 	};

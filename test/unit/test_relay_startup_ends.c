@@ -123,10 +123,95 @@ abort_while_running(void **state)
 	world_free(&w);
 }
 
+/* The relay ends a start-up in which a client with a rank does not take its turn, and no
+ * other: not one in which it waits for others. */
+static void
+a_silent_client_loses_its_rank(void **state)
+{
+	(void)state;
+	struct world w = {
+		.n = 2,
+		.step_timeout_ns = 60,
+		.c = {{.nprocs = 2, .nrelays = 1, .order = LOCKSTEP}, {.nprocs = 2, .nrelays = 1}}};
+	world_start(&w);
+	/* Client 0 says its rank; the other one does not come. */
+	for (int i = 0; i < 100; i++) {
+		(void)pump_cluster(&w, &w.c[0]);
+		(void)relay_events(&w, &w.c[0]);
+	}
+	assert_int_equal(relay_startup_rank(w.c[0].rs), 0);
+	for (uint64_t t = 1; t < 100000; t += 50)
+		relay_startup_tick(w.c[0].rs, t);
+	assert_int_equal(relay_startup_poll(w.c[0].rs), RELAY_STARTUP_NONE);
+	/* It comes, and client 0 says nothing more: each label it has said gave it new time. */
+	w.c[0].waiting = true;
+	world_run(&w);
+	assert_int_equal(relay_startup_nclients(w.c[0].rs), 2);
+	relay_startup_tick(w.c[0].rs, 200000);
+	relay_startup_tick(w.c[0].rs, 200059);
+	world_run(&w);
+	assert_false(w.c[0].ended);
+	w.c[0].waiting = false;
+	(void)client_step(&w.c[0]);
+	world_run(&w);
+	relay_startup_tick(w.c[0].rs, 200059);
+	relay_startup_tick(w.c[0].rs, 200118);
+	world_run(&w);
+	assert_true(w.c[0].running && !w.c[0].ended);
+	for (uint64_t t = 300000; t < 400000; t += 50)
+		relay_startup_tick(w.c[0].rs, t);
+	world_run(&w);
+	assert_false(w.c[0].ended);
+	world_free(&w);
+}
+
+static void
+silence_has_an_end(void **state)
+{
+	(void)state;
+	for (int half = 0; half < 2; half++) {
+		struct world w = {.n = 1,
+				  .step_timeout_ns = 60,
+				  .c = {{.nprocs = 2, .nrelays = 1, .order = LOCKSTEP}}};
+		world_start(&w);
+		w.c[0].waiting = true;
+		world_run(&w);
+		assert_int_equal(relay_startup_nclients(w.c[0].rs), 1);
+		relay_startup_tick(w.c[0].rs, 1000);
+		if (half) /* a command that is begun is no step */
+			relay_startup_rx(w.c[0].rs, RELAY_SIDE_CLIENT, "COLL", 4);
+		relay_startup_tick(w.c[0].rs, 1059);
+		world_run(&w);
+		assert_false(w.c[0].ended);
+		relay_startup_tick(w.c[0].rs, 1060);
+		world_run(&w);
+		assert_true(w.c[0].ended && w.failed);
+		assert_non_null(strstr(relay_startup_why(w.c[0].rs), "although it is its turn"));
+		world_free(&w);
+	}
+}
+
+/* Number and ports that a job gets once it is one. */
+static void
+admitted_at_its_rank(void **state)
+{
+	(void)state;
+	struct world w = {.n = 1, .c = {{.nprocs = 2, .nrelays = 1}}};
+	world_start(&w);
+	assert_false(relay_startup_admit(w.c[0].rs, 9, 65535 - 9000));
+	assert_true(relay_startup_admit(w.c[0].rs, 9, SLOT));
+	expect_all_well(&w);
+	assert_int_equal(relay_startup_job(w.c[0].rs)->id, 9);
+	world_free(&w);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_silent_client_loses_its_rank),
+		cmocka_unit_test(silence_has_an_end),
+		cmocka_unit_test(admitted_at_its_rank),
 		cmocka_unit_test(refused_table_ends_the_job),
 		cmocka_unit_test(done_without_processes),
 		cmocka_unit_test(job_over_the_limits),

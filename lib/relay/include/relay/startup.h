@@ -95,6 +95,9 @@ struct relay_startup_conf {
 	uint32_t job_id;
 	uint32_t token; /* random */
 	bool gateway;	/* foreign processes can be reached */
+	/* A client that has its rank and whose turn it is gets on by a step (a whole label, or
+	 * DONE) within this time, or the job ends.  0: it may take for ever. */
+	uint64_t step_timeout_ns;
 	/* Added to gateway_port_* of every relay: differs between the jobs of all primaries
 	 * of this cluster that exist at the same time. */
 	uint16_t gateway_slot;
@@ -132,6 +135,12 @@ bool relay_startup_tx_pending(const struct relay_startup *s, enum relay_side sid
 
 /* The next event, once each; NONE if there is nothing new. */
 enum relay_startup_event relay_startup_poll(struct relay_startup *s);
+/* At CONNECT, where who can connect at all is not known before its rank: what conf.job_id and
+ * conf.gateway_slot say, if they are given out to jobs only.  False: the ports of that slot end
+ * behind 65535. */
+bool relay_startup_admit(struct relay_startup *s, uint32_t job_id, uint16_t gateway_slot);
+/* Now and then: ends a start-up in which the client does not take its turn. */
+void relay_startup_tick(struct relay_startup *s, uint64_t now_ns);
 /* The connection to the server is there. */
 void relay_startup_connected(struct relay_startup *s);
 /* Answer to TABLE.  refusal NULL: installed everywhere, go on; else the job
