@@ -211,6 +211,15 @@ testbed_job_local() {
 	testbed_spawn a0 "$name" env "${env[@]}" mpirun -np "$np" --map-by node "$@"
 }
 
+# The word for `env` that has relayd's clients and the server know each other: with TB_AUTH=key
+# a key of this run, as a site's operators would make one.
+_tb_auth() {
+	local key=$TB_DIR/conf/impi-key
+	[ "${TB_AUTH:-none}" = key ] || { echo IMPI_AUTH_NONE=1; return; }
+	[ -e "$key" ] || (umask 077; mkdir -p "$TB_DIR/conf"; od -An -tu8 -N8 /dev/urandom | tr -d ' ' >"$key")
+	echo "IMPI_AUTH_KEY=$(cat "$key")"
+}
+
 # testbed_job B NAME PROGRAM...: one MPI job over all clusters, NODES x PPN ranks in
 # each, as spawned NAME-a, NAME-b, ...
 testbed_job() {
@@ -218,7 +227,7 @@ testbed_job() {
 	shift 2
 	for c in $(printf '%s\n' $CLUSTERS | tac); do
 		mapfile -t env < <(testbed_mpi_env "$c")
-		testbed_spawn "${c}0" "$name-$c" env "${env[@]}" IMPI_AUTH_NONE=1 "$b/bin/impirun" \
+		testbed_spawn "${c}0" "$name-$c" env "${env[@]}" "$(_tb_auth)" "$b/bin/impirun" \
 			-client "$(_tb_index "$c")" "$(testbed_addr "${c}fe0"):7811" --launcher mpirun \
 			-np $((NODES * PPN)) "$@"
 	done
@@ -226,7 +235,7 @@ testbed_job() {
 
 # testbed_server B: impi-server for all clusters, one job after another.
 testbed_server() {
-	testbed_spawn srv impi-server env IMPI_AUTH_NONE=1 "$1/bin/impi-server" -server "$(_tb_clusters)" -port 7810 \
+	testbed_spawn srv impi-server env "$(_tb_auth)" "$1/bin/impi-server" -server "$(_tb_clusters)" -port 7810 \
 		--persist -v
 	testbed_wait 10 "impi-server ($TB_LOG/impi-server.log)" grep -q ":7810" "$TB_LOG/impi-server.log"
 }
@@ -440,6 +449,7 @@ _tb_relayd() {
 	# One key for all relays of the run, as a site's operators would share one.
 	[ -e "$TB_DIR/conf/psk" ] ||
 		(umask 077; echo "1 $(od -An -vtx1 -N32 /dev/urandom | tr -d ' \n')" >"$TB_DIR/conf/psk")
+	_tb_auth >/dev/null # makes the key
 	cat >"$conf" <<EOF
 {
 	"cluster": { "name": "$c", "relays": [ $relays ] },
@@ -450,7 +460,8 @@ _tb_relayd() {
 			"prefix_len": 24, "mtu": $MTU_WAN }
 	},
 	"sealing": { "key_file": "$TB_DIR/conf/psk" },
-	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "none",
+	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "${TB_AUTH:-none}",
+		"key_file": "$([ "${TB_AUTH:-none}" = none ] || echo "$TB_DIR/conf/impi-key")",
 		"ports": ${TB_IMPI_PORTS:-1} },
 	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",
 		"hugepages": false, "memory_mb": ${TB_RELAY_MB:-320} },
