@@ -338,7 +338,7 @@ begin_drain(struct rd_control *c, const char *signal_name)
 	c->phase = RD_PHASE_DRAIN;
 	c->phase_end_ns = c->now_ns + c->drain_ms * BASE_MS_NS;
 	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
-		rd_watch_close(c, &c->listen_impi[i]);
+		rd_listener_close(&c->listen_impi[i]);
 }
 
 /* Everything that can goes over other relays now. */
@@ -439,14 +439,12 @@ init_members(struct rd_control *c)
 }
 
 static int
-listen_on(struct rd_control *c, struct rd_watch *w, uint32_t port,
-	  void (*fn)(struct rd_watch *, uint32_t), char *err, size_t err_max)
+listen_on(struct rd_control *c, struct rd_listener *l, uint32_t port,
+	  void (*knock)(struct rd_listener *), char *err, size_t err_max)
 {
-	w->owner = c;
-	w->fn = fn;
 	int fd = rd_sock_listen(c->tap_name[RD_LEG_PRIVATE], c->conf->port[RD_LEG_PRIVATE].address,
 				port);
-	int r = fd < 0 ? fd : rd_watch_add(c, w, fd, EPOLLIN);
+	int r = fd < 0 ? fd : rd_listener_add(l, c, fd, knock, c);
 	if (r == 0)
 		return 0;
 	char a[RD_IPV4_TEXT];
@@ -479,13 +477,14 @@ open_signals(struct rd_control *c, char *err, size_t err_max)
 static void
 set_closed(struct rd_control *c)
 {
-	struct rd_watch *all[] = {&c->wake, &c->signals, &c->tap[0], &c->tap[1], &c->listen_peer};
+	struct rd_watch *all[] = {&c->wake, &c->signals, &c->tap[0], &c->tap[1]};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		all[i]->fd = -1;
 	for (int leg = 0; leg < RD_LEGS; leg++)
 		c->taps.fd[leg] = -1;
 	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
-		c->listen_impi[i].fd = -1;
+		c->listen_impi[i].watch.fd = -1;
+	c->listen_peer.watch.fd = -1;
 	c->epoll = -1;
 	LIST_INIT(&c->sessions);
 	LIST_INIT(&c->foreigns);
@@ -505,6 +504,9 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	c->now_ns = c->began_ns = rd_clock_system_ns();
 	c->limit_neigh = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};
+	c->limit_stranger = c->limit_allow = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
+	c->limit_pause = (struct rd_log_limit){.interval_ns = 10 * BASE_S_NS, .burst = 1};
+	base_lobby_init(&c->lobby, BASE_LOBBY_SEATS_MAX, BASE_S_NS);
 	c->limit_channel = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 50};
 	init_members(c);
 	c->snapshot = rd_snapshot_new(conf);
@@ -542,6 +544,24 @@ err_fini:
 	return -1;
 }
 
+/* What was left out is said when it is over, not only with the next line. */
+static void
+limits_tick(struct rd_control *c)
+{
+	struct rd_log_limit *all[] = {&c->limit_neigh,	  &c->limit_path,  &c->limit_channel,
+				      &c->limit_stranger, &c->limit_allow, &c->limit_pause};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		rd_log_limit_tick(all[i], c->now_ns);
+}
+
+static void
+listeners_tick(struct rd_control *c)
+{
+	rd_listener_tick(&c->listen_peer);
+	for (uint32_t i = 0; i < c->conf->impi.ports; i++)
+		rd_listener_tick(&c->listen_impi[i]);
+}
+
 static bool
 rings_empty(struct rd_control *c)
 {
@@ -577,6 +597,8 @@ rd_control_run(struct rd_control *c)
 		rd_telemetry_poll(c);
 		if (c->now_ns - tick_ns >= RD_CONTROL_TICK_MS * BASE_MS_NS) {
 			tick_ns = c->now_ns;
+			limits_tick(c);
+			listeners_tick(c);
 			rd_session_tick(c);
 			rd_peer_tick(c);
 			rd_light_tick(c);
@@ -590,7 +612,7 @@ rd_control_run(struct rd_control *c)
 void
 rd_control_fini(struct rd_control *c)
 {
-	struct rd_watch *all[] = {&c->listen_peer, &c->signals, &c->wake};
+	struct rd_watch *all[] = {&c->signals, &c->wake};
 	if (c->epoll < 0 && !c->snapshot)
 		return;
 	rd_light_fini(c);
@@ -602,8 +624,9 @@ rd_control_fini(struct rd_control *c)
 		rd_watch_close(c, &c->tap[leg]);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		rd_watch_close(c, all[i]);
+	rd_listener_close(&c->listen_peer);
 	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
-		rd_watch_close(c, &c->listen_impi[i]);
+		rd_listener_close(&c->listen_impi[i]);
 	if (c->epoll >= 0)
 		close(c->epoll);
 	c->epoll = -1;

@@ -36,29 +36,24 @@
 #include "gateway.h"
 #include "light.h"
 #include "lights.h"
+#include "listen.h"
 #include "log.h"
 #include "mail.h"
 #include "rd/conf.h"
 #include "relay/peer.h"
 #include "relay/startup.h"
 #include "sock.h"
+#include "watch.h"
 #include "worker.h"
 
+#include "base/lobby.h"
+
 #include <bsd/sys/queue.h>
-#include <sys/epoll.h>
 
 #define RD_CONTROL_TICK_MS 50
 #define RD_SLOTS_MAX	   1024 /* = the largest limits.jobs */
 
 struct rd_control;
-
-/* A file descriptor in the epoll set. */
-struct rd_watch {
-	int fd; /* -1: none */
-	uint32_t events;
-	void (*fn)(struct rd_watch *w, uint32_t events);
-	void *owner;
-};
 
 struct rd_foreign {
 	LIST_ENTRY(rd_foreign) link;
@@ -98,6 +93,9 @@ enum rd_phase { RD_PHASE_RUN, RD_PHASE_DRAIN, RD_PHASE_END, RD_PHASE_CLOSE, RD_P
 
 struct rd_control_counters {
 	uint64_t sessions, sessions_refused;
+	uint64_t strangers_evicted;	/* clients without a rank that made room for others */
+	uint64_t strangers_not_allowed; /* not in impi.allow */
+	uint64_t accept_pauses;		/* out of descriptors: a listener rested */
 };
 
 struct rd_control {
@@ -108,15 +106,18 @@ struct rd_control {
 	struct rd_wake waker;	    /* what all boxes wake */
 	struct rd_gateway *gateway; /* NULL: none; set before the loop runs */
 	int epoll;
-	struct rd_watch wake, signals, tap[RD_LEGS], listen_peer;
-	struct rd_watch listen_impi[RD_IMPI_PORTS_MAX]; /* [i]: port impi.listen_port + i */
+	struct rd_watch wake, signals, tap[RD_LEGS];
+	struct rd_listener listen_peer;
+	struct rd_listener listen_impi[RD_IMPI_PORTS_MAX]; /* [i]: port impi.listen_port + i */
 	struct rd_taps taps; /* of tap[]; the gateway's thread has them if there is one */
 	char tap_name[RD_LEGS][16];
 	uint32_t server_ip; /* of conf->impi.server, resolved */
 	uint64_t now_ns;
 
 	LIST_HEAD(, rd_session) sessions;
-	uint32_t nsessions;
+	uint32_t nsessions;	 /* with a rank: jobs */
+	uint32_t nlisted;	 /* all that are in the list */
+	struct base_lobby lobby; /* clients without a rank */
 	uint32_t next_job_id;
 	LIST_HEAD(, rd_foreign) foreigns;
 	LIST_HEAD(, rd_ways) ways; /* trunks.c */
@@ -137,9 +138,10 @@ struct rd_control {
 	/* From conf, then by the control socket. */
 	uint32_t drain_ms, idle, policy;
 	struct rd_light_user light_user;
-	struct rd_light *light; /* light.h; NULL: no conductor is configured */
+	struct rd_light *light;	   /* light.h; NULL: no conductor is configured */
 	struct rd_rpc_server *rpc; /* the control socket; NULL: none */
 	struct rd_log_limit limit_neigh, limit_path, limit_channel;
+	struct rd_log_limit limit_stranger, limit_allow, limit_pause; /* what anybody can cause */
 	struct rd_control_counters count;
 };
 
@@ -152,12 +154,6 @@ void rd_control_run(struct rd_control *c);
 void rd_control_fini(struct rd_control *c);
 
 /* ---- for the parts of control --------------------------------------------- */
-
-/* Begin watching fd (owner and fn are set in w); 0 or -errno. */
-int rd_watch_add(struct rd_control *c, struct rd_watch *w, int fd, uint32_t events);
-void rd_watch_events(struct rd_control *c, struct rd_watch *w, uint32_t events);
-/* Stop watching and close. */
-void rd_watch_close(struct rd_control *c, struct rd_watch *w);
 
 /* A mail for a worker (for the gateway: 0) to fill and post; never NULL (there are more
  * than can be outstanding). */
@@ -173,8 +169,8 @@ bool rd_control_serves(const struct rd_control *c, const struct relay_job *job);
 void rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s,
 			 void (*done)(struct rd_mail *mail), void *owner);
 
-/* session.c.  w: one of listen_impi; its index leads to the server's port. */
-void rd_session_accept(struct rd_watch *w, uint32_t events);
+/* session.c.  l: one of listen_impi; its index leads to the server's port. */
+void rd_session_accept(struct rd_listener *l);
 /* Peer relay index has answered for a job: refusal NULL = installed. */
 void rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base,
 			    const char *refusal);
@@ -203,7 +199,7 @@ void rd_session_fini(struct rd_control *c);
 
 /* peer.c */
 void rd_peer_init(struct rd_control *c);
-void rd_peer_accept(struct rd_watch *w, uint32_t events);
+void rd_peer_accept(struct rd_listener *l);
 void rd_peer_tick(struct rd_control *c);
 bool rd_peer_up(const struct rd_control *c, uint32_t index);
 bool rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_job *job);

@@ -27,8 +27,11 @@ struct rd_conductor {
 	struct ocs_driver *driver;
 	struct ocs_control *control;
 	struct light_conductor *conductor;
-	struct rd_watch listener, switch_fd, timer;
-	struct rd_light_link link[RD_LIGHT_AGENTS];
+	struct rd_listener listener;
+	struct rd_watch switch_fd, timer;
+	struct base_lobby lobby; /* calls that have not said HELLO */
+	int seat[RD_LIGHT_LINKS];
+	struct rd_light_link link[RD_LIGHT_LINKS];
 	bool own[OCS_PORTS_MAX];
 	uint64_t armed_ns;
 	char trouble[OCS_DRIVER_WHY]; /* what was told last */
@@ -50,10 +53,19 @@ conductor_of(const struct rd_light_link *l)
 	return l->owner;
 }
 
+static void
+leave_lobby(struct rd_conductor *k, uint32_t i)
+{
+	base_lobby_leave(&k->lobby, k->seat[i]);
+	k->seat[i] = -1;
+}
+
 static bool
 agent_frame(struct rd_light_link *l, const struct light_frame *f)
 {
 	struct rd_conductor *k = conductor_of(l);
+	if (f->type == LIGHT_FRAME_HELLO)
+		leave_lobby(k, index_of(k, l));
 	return light_conductor_heard(k->conductor, index_of(k, l), f, k->ctl->now_ns);
 }
 
@@ -67,7 +79,13 @@ static void
 agent_down(struct rd_light_link *l, const char *why)
 {
 	struct rd_conductor *k = conductor_of(l);
-	rd_log(RD_LOG_INFO, "light: agent %u is gone: %s", index_of(k, l), why);
+	bool stranger = k->seat[index_of(k, l)] >= 0;
+	leave_lobby(k, index_of(k, l));
+	if (stranger)
+		rd_log_limited(&k->ctl->limit_stranger, k->ctl->now_ns, RD_LOG_INFO,
+			       "light: a call without HELLO ended: %s", why);
+	else
+		rd_log(RD_LOG_INFO, "light: agent %u is gone: %s", index_of(k, l), why);
 	light_conductor_gone(k->conductor, index_of(k, l), k->ctl->now_ns);
 }
 
@@ -82,23 +100,47 @@ static void
 hang_up(void *user, uint32_t agent)
 {
 	struct rd_conductor *k = user;
+	leave_lobby(k, agent);
 	rd_watch_close(k->ctl, &k->link[agent].watch);
 }
 
 static void
-on_call(struct rd_watch *w, uint32_t events)
+make_room(struct rd_conductor *k, uint32_t ip)
 {
-	struct rd_conductor *k = w->owner;
-	(void)events;
-	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	for (uint32_t i = 0; fd >= 0 && i < RD_LIGHT_AGENTS; i++)
-		if (k->link[i].watch.fd < 0) {
-			rd_sock_tune(fd, true);
-			(void)rd_light_link_adopt(&k->link[i], fd, false);
+	int seat = base_lobby_victim(&k->lobby, ip, k->ctl->now_ns);
+	for (uint32_t i = 0; seat >= 0 && i < RD_LIGHT_LINKS; i++)
+		if (k->seat[i] == seat) {
+			rd_light_link_close(&k->link[i], "it did not say HELLO before others came");
 			return;
 		}
-	if (fd >= 0)
-		close(fd);
+}
+
+static void
+on_call(struct rd_listener *listener)
+{
+	struct rd_conductor *k = listener->owner;
+	uint64_t now_ns = k->ctl->now_ns, room_ns = base_lobby_room_ns(&k->lobby);
+	uint32_t ip;
+	if (room_ns > now_ns) {
+		rd_listener_pause(listener, room_ns);
+		return;
+	}
+	int fd = rd_listener_accept(listener, &ip, NULL);
+	if (fd < 0)
+		return;
+	make_room(k, ip);
+	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
+		if (k->link[i].watch.fd >= 0)
+			continue;
+		k->seat[i] = base_lobby_enter(&k->lobby, ip, now_ns);
+		if (k->seat[i] < 0)
+			break;
+		rd_sock_tune(fd, true);
+		if (!rd_light_link_adopt(&k->link[i], fd, false))
+			leave_lobby(k, i);
+		return;
+	}
+	close(fd);
 }
 
 /* ---- what happens ---- */
@@ -198,7 +240,8 @@ rd_conductor_tick(struct rd_conductor *k)
 	if (*trouble && strcmp(trouble, k->trouble) != 0)
 		rd_log(RD_LOG_WARNING, "light: the switch: %s", trouble);
 	strlcpy(k->trouble, trouble, sizeof k->trouble);
-	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++)
+	rd_listener_tick(&k->listener);
+	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
 		rd_light_link_tick(&k->link[i]);
 }
 
@@ -275,7 +318,7 @@ make_conductor(struct rd_conductor *k)
 	uint32_t light_mbps = conf->optical.rate_mbps ? conf->optical.rate_mbps : 10000;
 	struct light_conductor_config cfg = {
 		.ports = conf->optical.sw.ports,
-		.agents = RD_LIGHT_AGENTS,
+		.agents = RD_LIGHT_LINKS,
 		.jobs = 2 * conf->limits.jobs < JOBS_MAX ? 2 * conf->limits.jobs : JOBS_MAX,
 		.comms = COMMS,
 		.calls = CALLS,
@@ -320,7 +363,7 @@ open_sockets(struct rd_conductor *k, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = k->ctl->conf;
 	int fd = rd_sock_listen(NULL, conf->optical.listen_ip, conf->optical.listen_port);
-	int r = watch(k, &k->listener, fd, on_call);
+	int r = fd < 0 ? fd : rd_listener_add(&k->listener, k->ctl, fd, on_call, k);
 	if (r) {
 		if (fd >= 0)
 			close(fd);
@@ -345,10 +388,11 @@ rd_conductor_open(struct rd_control *c, struct rd_conductor **out, char *err, si
 		return -1;
 	*out = k;
 	k->ctl = c;
-	k->listener.fd = k->switch_fd.fd = k->timer.fd = -1;
-	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++)
-		k->link[i].watch.fd = -1;
-	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++) {
+	k->listener.watch.fd = k->switch_fd.fd = k->timer.fd = -1;
+	base_lobby_init(&k->lobby, RD_LIGHT_STRANGERS, BASE_S_NS);
+	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
+		k->link[i].watch.fd = k->seat[i] = -1;
+	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
 		struct rd_light_link *l = &k->link[i];
 		if (!rd_light_link_init(l, c))
 			return -1;
@@ -369,9 +413,9 @@ rd_conductor_close(struct rd_conductor *k)
 {
 	if (!k)
 		return;
-	for (uint32_t i = 0; i < RD_LIGHT_AGENTS; i++)
+	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
 		rd_light_link_fini(&k->link[i]);
-	rd_watch_close(k->ctl, &k->listener);
+	rd_listener_close(&k->listener);
 	rd_watch_close(k->ctl, &k->switch_fd);
 	rd_watch_close(k->ctl, &k->timer);
 	free(k->conductor);

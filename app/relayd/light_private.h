@@ -4,7 +4,9 @@
 
 #include "control.h"
 
-#define RD_LIGHT_AGENTS 32
+#define RD_LIGHT_AGENTS	   32
+#define RD_LIGHT_STRANGERS 16 /* that have not said who they are */
+#define RD_LIGHT_LINKS	   (RD_LIGHT_AGENTS + RD_LIGHT_STRANGERS)
 
 /* Frames over one TCP connection. */
 struct rd_light_link {

@@ -67,21 +67,33 @@ rd_log(enum rd_log_level level, const char *fmt, ...)
 }
 
 void
+rd_log_limit_tick(struct rd_log_limit *l, uint64_t now_ns)
+{
+	if (now_ns - l->window_ns < l->interval_ns)
+		return;
+	if (l->suppressed)
+		rd_log(l->level, "%llu lines like this one were left out: %s",
+		       (unsigned long long)l->suppressed, l->left_out);
+	l->window_ns = now_ns;
+	l->used = 0;
+	l->suppressed = 0;
+}
+
+void
 rd_log_limited(struct rd_log_limit *l, uint64_t now_ns, enum rd_log_level level, const char *fmt,
 	       ...)
 {
 	if (level > log_level)
 		return;
-	if (now_ns - l->window_ns >= l->interval_ns) {
-		l->window_ns = now_ns;
-		l->used = 0;
-		if (l->suppressed)
-			rd_log(level, "%llu further lines of the next kind were suppressed",
-			       (unsigned long long)l->suppressed);
-		l->suppressed = 0;
-	}
+	rd_log_limit_tick(l, now_ns);
+	l->level = level;
 	if (l->used >= l->burst) {
-		l->suppressed++;
+		if (!l->suppressed++) {
+			va_list ap;
+			va_start(ap, fmt);
+			vsnprintf(l->left_out, sizeof l->left_out, fmt, ap);
+			va_end(ap);
+		}
 		return;
 	}
 	l->used++;

@@ -3,7 +3,7 @@
  * The worker never logs: it counts, and sends events that control logs.  A line
  * is one write, so lines of several processes do not mix.  What can repeat at
  * the pace of packets goes through a limit; suppressed lines are counted and
- * said with the next one.
+ * said when the interval is over.
  *
  * Threads  control and, before the worker runs, the start-up code. */
 #ifndef RD_LOG_H
@@ -26,6 +26,8 @@ struct rd_log_limit {
 	uint32_t used;
 	uint64_t window_ns; /* when the interval began */
 	uint64_t suppressed;
+	enum rd_log_level level; /* of those left out */
+	char left_out[120];	 /* the first of them */
 };
 #define RD_LOG_LIMIT_INIT                                \
 	{                                                \
@@ -33,6 +35,8 @@ struct rd_log_limit {
 	}
 void rd_log_limited(struct rd_log_limit *l, uint64_t now_ns, enum rd_log_level level,
 		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Now and then: says how many were left out in an interval that is over. */
+void rd_log_limit_tick(struct rd_log_limit *l, uint64_t now_ns);
 
 /* Tell the service manager (NOTIFY_SOCKET), if there is one: "READY=1". */
 void rd_notify(const char *state);

@@ -626,17 +626,14 @@ ready(struct rd_watch *w, uint32_t events)
 }
 
 void
-rd_peer_accept(struct rd_watch *w, uint32_t events)
+rd_peer_accept(struct rd_listener *l)
 {
-	struct rd_control *c = w->owner;
-	struct sockaddr_in sin = {0};
-	socklen_t len = sizeof sin;
+	struct rd_control *c = l->ctl;
 	char a[RD_IPV4_TEXT];
-	(void)events;
-	int fd = accept4(w->fd, (struct sockaddr *)&sin, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	uint32_t ip, self = c->conf->cluster.self;
+	int fd = rd_listener_accept(l, &ip, NULL);
 	if (fd < 0)
 		return;
-	uint32_t ip = ntohl(sin.sin_addr.s_addr), self = c->conf->cluster.self;
 	for (uint32_t i = 0; i < self; i++) { /* only lower ones dial us */
 		struct rd_peer *p = &c->peer[i];
 		if (c->conf->cluster.relay[i].private_address != ip)
@@ -653,7 +650,7 @@ rd_peer_accept(struct rd_watch *w, uint32_t events)
 		greet(c, i);
 		return;
 	}
-	rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_WARNING,
+	rd_log_limited(&c->limit_stranger, c->now_ns, RD_LOG_WARNING,
 		       "connection to the peer port from %s refused: not a relay before us in "
 		       "cluster.relays",
 		       rd_ipv4_text(ip, a));
@@ -719,7 +716,7 @@ rd_peer_init(struct rd_control *c)
 void
 rd_peer_close(struct rd_control *c)
 {
-	rd_watch_close(c, &c->listen_peer);
+	rd_listener_close(&c->listen_peer);
 	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
 		rd_watch_close(c, &c->peer[i].watch);
 }

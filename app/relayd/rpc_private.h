@@ -49,7 +49,7 @@ struct rd_rpc_client {
 
 struct rd_rpc_server {
 	struct rd_control *ctl;
-	struct rd_watch listen;
+	struct rd_listener listen;
 	struct rd_rpc_client *client[RD_RPC_CLIENTS]; /* NULL: never used */
 	struct rd_snapshot *snapshot;
 	bool out;	  /* the workers have it */
@@ -57,8 +57,7 @@ struct rd_rpc_server {
 	uint64_t made_ns; /* when the last one did */
 	char path[108];
 	uint64_t dev, ino; /* of the socket we made there */
-	struct rd_log_limit limit;
-	uint32_t weight; /* of this relay, 0: it drains */
+	uint32_t weight;   /* of this relay, 0: it drains */
 	struct rd_measure *measure;
 	struct rd_capture *capture;
 	struct rd_rpc_client *captures; /* whose it is; NULL: nobody's, or he is gone */

@@ -160,17 +160,12 @@ find_place(struct rd_rpc_server *s)
 }
 
 static void
-on_accept(struct rd_watch *w, uint32_t events)
+on_accept(struct rd_listener *l)
 {
-	struct rd_rpc_server *s = w->owner;
-	(void)events;
-	int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			rd_log_limited(&s->limit, s->ctl->now_ns, RD_LOG_WARNING,
-				       "control socket: accept: %s", strerror(errno));
+	struct rd_rpc_server *s = l->owner;
+	int fd = rd_listener_accept(l, NULL, NULL);
+	if (fd < 0)
 		return;
-	}
 	struct rd_rpc_client *c = find_place(s);
 	if (!c) {
 		static const char full[] = "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32000,"
@@ -244,6 +239,7 @@ void
 rd_rpc_server_tick(struct rd_rpc_server *s)
 {
 	uint64_t now = s->ctl->now_ns;
+	rd_listener_tick(&s->listen);
 	rd_rpc_tools_tick(s);
 	for (int i = 0; i < RD_RPC_CLIENTS; i++) {
 		struct rd_rpc_client *c = s->client[i];
@@ -322,9 +318,8 @@ listen_at(struct rd_rpc_server *s, const char **step)
 	if (e)
 		goto err_unlink;
 	*step = "cannot listen";
-	s->listen.owner = s;
-	s->listen.fn = on_accept;
-	e = listen(fd, RD_RPC_CLIENTS) ? -errno : rd_watch_add(s->ctl, &s->listen, fd, EPOLLIN);
+	e = listen(fd, RD_RPC_CLIENTS) ? -errno
+				       : rd_listener_add(&s->listen, s->ctl, fd, on_accept, s);
 	if (e == 0)
 		return 0;
 err_unlink:
@@ -347,8 +342,7 @@ rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
 	}
 	s->ctl = ctl;
 	s->weight = conf->trunks.weight;
-	s->listen.fd = -1;
-	s->limit = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
+	s->listen.watch.fd = -1;
 	if (*conf->control.socket) {
 		n = snprintf(s->path, sizeof s->path, "%s", conf->control.socket);
 	} else {
@@ -385,7 +379,7 @@ rd_rpc_server_free(struct rd_rpc_server *s)
 			drop_client(s->client[i]);
 		free(s->client[i]);
 	}
-	rd_watch_close(s->ctl, &s->listen);
+	rd_listener_close(&s->listen);
 	/* Not that of one who took the place. */
 	if (lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
 		(void)unlink(s->path);

@@ -8,7 +8,7 @@
  *                          |  ENDED
  *                          +--> gateways finish (control.h), then
  *                          +--> workers (RD_MAIL_JOB_END), peers (END), flush, close */
-#include "control.h"
+#include "session_private.h"
 
 #include "base/clock.h"
 
@@ -23,59 +23,9 @@
 
 #include <bsd/string.h>
 
-#define OUT_BYTES 65536
 #define FLUSH_NS  (2 * BASE_S_NS)  /* after the end: time for the last bytes */
 #define DIAL_NS	  (10 * BASE_S_NS) /* for the server to answer */
-#define PEER_NS	  (5 * BASE_S_NS)  /* for the other relays to be connected */
 #define SILENT_NS (30 * BASE_S_NS) /* for a client to say its rank */
-
-/* Bytes taken from the machine and not yet taken by the socket. */
-struct side {
-	struct rd_watch watch;
-	uint8_t out[OUT_BYTES];
-	size_t off, len;
-};
-
-struct rd_session {
-	LIST_ENTRY(rd_session) link;
-	struct rd_control *ctl;
-	struct relay_startup *s;
-	void *mem;
-	struct side side[2]; /* by enum relay_side */
-	char client[RD_IPV4_TEXT + 8];
-	uint32_t id;
-	uint32_t port_index; /* it came to impi.listen_port + this */
-	uint32_t label_base; /* 0: no table yet */
-	uint32_t slot;	     /* its gates' ports */
-	uint32_t mails;	     /* outstanding at the workers and the gateway */
-	uint32_t pending;    /* of them: answers to JOB_ADD */
-	uint32_t in_cores;   /* bit per worker */
-	bool in_gateway, ended, dead, dialing;
-	bool running; /* start-up is over */
-	bool finishing; /* ended well; gateways are at work */
-	/* The relays that were there when the client came: others take no part. */
-	struct relay_member member[RD_RELAYS_MAX];
-	uint8_t member_index[RD_RELAYS_MAX];
-	uint32_t nmembers;
-	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end;
-	 * gateway not finished. */
-	uint32_t peers_wanted, peers_pending, peers_told, peers_finishing;
-	uint64_t begun_ns, dial_ns, table_ns, ended_ns;
-};
-
-static void pump(struct rd_session *s);
-
-static uint32_t
-listen_port(const struct rd_session *s)
-{
-	return s->ctl->conf->impi.listen_port + s->port_index;
-}
-
-static uint32_t
-server_port(const struct rd_session *s)
-{
-	return s->ctl->conf->impi.server_port + s->port_index;
-}
 
 /* ---- ending ------------------------------------------------------------------- */
 
@@ -114,7 +64,7 @@ mail_done(struct rd_mail *mail)
 	} else {
 		all_installed(s);
 	}
-	pump(s);
+	rd_session_pump(s);
 }
 
 static struct rd_mail *
@@ -188,7 +138,12 @@ on_ended(struct rd_session *s)
 	const char *why = ok ? "" : relay_startup_why(s->s);
 	s->ended = true;
 	s->ended_ns = c->now_ns;
-	if (ok)
+	rd_session_leave_lobby(s);
+	if (!s->admitted)
+		rd_log_limited(&c->limit_stranger, c->now_ns, RD_LOG_WARNING,
+			       "client %s refused on port %u: ended: %s", s->client, listen_port(s),
+			       why);
+	else if (ok)
 		rd_log(RD_LOG_INFO, "job %u (port %u): finished", s->id, listen_port(s));
 	else
 		rd_log(RD_LOG_ERROR, "job %u (port %u, client %s): ended: %s", s->id,
@@ -296,13 +251,13 @@ read_side(struct rd_session *s, enum relay_side side)
 	}
 }
 
-static void
-client_ready(struct rd_watch *w, uint32_t events)
+void
+rd_session_client_ready(struct rd_watch *w, uint32_t events)
 {
 	struct rd_session *s = w->owner;
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		read_side(s, RELAY_SIDE_CLIENT);
-	pump(s);
+	rd_session_pump(s);
 }
 
 static void
@@ -324,7 +279,7 @@ server_ready(struct rd_watch *w, uint32_t events)
 	} else if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		read_side(s, RELAY_SIDE_SERVER);
 	}
-	pump(s);
+	rd_session_pump(s);
 }
 
 /* ---- events of the machine --------------------------------------------------- */
@@ -333,6 +288,8 @@ static void
 on_connect(struct rd_session *s)
 {
 	struct rd_control *c = s->ctl;
+	if (!rd_session_admit(s))
+		return;
 	int fd = rd_sock_connect(c->tap_name[RD_LEG_GLOBAL], c->conf->port[RD_LEG_GLOBAL].address,
 				 c->server_ip, server_port(s), true);
 	struct rd_watch *w = &s->side[RELAY_SIDE_SERVER].watch;
@@ -426,8 +383,8 @@ on_table(struct rd_session *s)
 }
 
 /* One event may cause the next; write what they produced. */
-static void
-pump(struct rd_session *s)
+void
+rd_session_pump(struct rd_session *s)
 {
 	enum relay_startup_event e;
 	while (!s->ended && (e = relay_startup_poll(s->s)) != RELAY_STARTUP_NONE) {
@@ -461,136 +418,6 @@ pump(struct rd_session *s)
 	reap(s);
 }
 
-/* ---- beginning ------------------------------------------------------------------ */
-
-/* Those that listen to us now; soon after our own start all may be about to come, but for those
- * that were here and are gone. */
-static void
-take_members(struct rd_session *s)
-{
-	struct rd_control *c = s->ctl;
-	bool early = c->now_ns - c->began_ns < PEER_NS;
-	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
-		bool awaited = early && !c->peer[i].gone;
-		if (i != c->conf->cluster.self && !awaited && !rd_peer_up(c, i))
-			continue;
-		s->member[s->nmembers] = c->member[i];
-		s->member_index[s->nmembers++] = (uint8_t)i;
-	}
-}
-
-static bool
-start(struct rd_session *s)
-{
-	struct rd_control *c = s->ctl;
-	take_members(s);
-	struct relay_startup_conf conf = {
-		.limits = {.nworld_max = c->conf->limits.procs,
-			   .nhosts_max = c->conf->limits.hosts},
-		.member = s->member,
-		.nmembers = s->nmembers,
-		.member_index = s->member_index,
-		.client_auth = c->auth,
-		.server_auth = c->auth,
-		.labels = &c->labels,
-		.job_id = s->id,
-		.gateway = c->gateway,
-		.gateway_slot = (uint16_t)(c->conf->cluster.self * c->conf->limits.jobs + s->slot),
-	};
-	if (getrandom(&conf.token, sizeof conf.token, 0) < 0)
-		return false;
-	size_t need = relay_startup_footprint(&conf.limits);
-	s->mem = need ? aligned_alloc(64, (need + 63) & ~(size_t)63) : NULL;
-	s->s = s->mem ? relay_startup_new(s->mem, &conf) : NULL;
-	return s->s;
-}
-
-static void
-free_session(struct rd_session *s)
-{
-	struct rd_control *c = s->ctl;
-	rd_watch_close(c, &s->side[0].watch);
-	rd_watch_close(c, &s->side[1].watch);
-	relay_startup_fini(s->s);
-	c->slot_used[s->slot] = false;
-	free(s->mem);
-	free(s);
-}
-
-/* Round robin: a host of a job that ended meets nobody on its old port for long.  There
- * are as many as sessions may be. */
-static uint32_t
-take_slot(struct rd_control *c)
-{
-	uint32_t n = c->conf->limits.jobs;
-	while (c->slot_used[c->slot_next % n])
-		c->slot_next++;
-	uint32_t slot = c->slot_next++ % n;
-	c->slot_used[slot] = true;
-	return slot;
-}
-
-void
-rd_session_accept(struct rd_watch *w, uint32_t events)
-{
-	struct rd_control *c = w->owner;
-	struct sockaddr_in sin = {0};
-	socklen_t len = sizeof sin;
-	(void)events;
-	int fd = accept4(w->fd, (struct sockaddr *)&sin, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
-		return;
-	char from[RD_IPV4_TEXT];
-	rd_ipv4_text(ntohl(sin.sin_addr.s_addr), from);
-	struct rd_session *s = NULL;
-	if (c->nsessions >= c->conf->limits.jobs) {
-		rd_log(RD_LOG_WARNING,
-		       "client %s refused on port %u: %u jobs are running (limits.jobs)", from,
-		       c->conf->impi.listen_port + (uint32_t)(w - c->listen_impi), c->nsessions);
-		goto err_close;
-	}
-	s = calloc(1, sizeof *s);
-	if (!s) {
-		rd_log(RD_LOG_ERROR, "client %s refused: out of memory", from);
-		goto err_close;
-	}
-	*s = (struct rd_session){
-		.ctl = c,
-		.id = c->next_job_id,
-		.port_index = (uint32_t)(w - c->listen_impi),
-		.slot = take_slot(c),
-		.begun_ns = c->now_ns,
-		.side[0].watch.fd = -1,
-		.side[1].watch.fd = -1,
-	};
-	snprintf(s->client, sizeof s->client, "%s:%u", from, ntohs(sin.sin_port));
-	s->side[RELAY_SIDE_CLIENT].watch.owner = s;
-	s->side[RELAY_SIDE_CLIENT].watch.fn = client_ready;
-	rd_sock_tune(fd, true);
-	if (!start(s) || rd_watch_add(c, &s->side[RELAY_SIDE_CLIENT].watch, fd, EPOLLIN)) {
-		rd_log(RD_LOG_ERROR,
-		       "client %s refused: out of memory for a job of limits.procs %u", s->client,
-		       c->conf->limits.procs);
-		goto err_free;
-	}
-	c->next_job_id++;
-	c->nsessions++;
-	c->count.sessions++;
-	LIST_INSERT_HEAD(&c->sessions, s, link);
-	rd_log(RD_LOG_INFO, "job %u (port %u): client %s connected, for the server %s:%u", s->id,
-	       listen_port(s), s->client, c->conf->impi.server_host, server_port(s));
-	return;
-err_free:
-	if (s->s)
-		relay_startup_fini(s->s);
-	c->slot_used[s->slot] = false;
-	free(s->mem);
-	free(s);
-err_close:
-	c->count.sessions_refused++;
-	close(fd);
-}
-
 /* ---- from the rest of control --------------------------------------------------- */
 
 static struct rd_session *
@@ -621,7 +448,7 @@ rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base
 	} else {
 		all_installed(s);
 	}
-	pump(s);
+	rd_session_pump(s);
 }
 
 static void
@@ -631,7 +458,7 @@ end_session(struct rd_session *s, const char *why)
 		give_up(s, why);
 	else
 		relay_startup_abort(s->s, why);
-	pump(s);
+	rd_session_pump(s);
 }
 
 bool
@@ -663,7 +490,7 @@ rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t index, c
 	else
 		s->peers_finishing &= ~(1u << index);
 	finish_step(s);
-	pump(s);
+	rd_session_pump(s);
 	return true;
 }
 
@@ -693,7 +520,7 @@ rd_session_stay(const struct rd_control *c)
 	const struct rd_session *s;
 	uint32_t n = 0;
 	LIST_FOREACH(s, &c->sessions, link)
-	n += !leavable(s);
+	n += s->admitted && !leavable(s);
 	return n;
 }
 
@@ -731,7 +558,7 @@ rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why)
 			end_session(s, why);
 		} else if (s->peers_pending & bit) {
 			without(s, bit, "gone");
-			pump(s);
+			rd_session_pump(s);
 		} else {
 			s->peers_told &= ~bit;
 		}
@@ -765,22 +592,23 @@ rd_session_tick(struct rd_control *c)
 			snprintf(text, sizeof text, "%.60s:%u: no answer within 10 s",
 				 c->conf->impi.server_host, server_port(s));
 			lost(s, RELAY_SIDE_SERVER, text);
-			pump(s);
+			rd_session_pump(s);
 		} else if (!s->ended && relay_startup_rank(s->s) < 0 &&
 			   c->now_ns - s->begun_ns > SILENT_NS) {
 			relay_startup_abort(s->s, "the client did not say its rank within 30 s");
-			pump(s);
+			rd_session_pump(s);
+		}
+		if (!s->ended) {
+			relay_startup_tick(s->s, c->now_ns);
+			rd_session_pump(s);
 		}
 		if (!s->ended && s->peers_wanted) {
 			send_tables(s);
-			pump(s);
+			rd_session_pump(s);
 		}
 		reap(s);
-		if (s->dead) {
-			LIST_REMOVE(s, link);
-			c->nsessions--;
-			free_session(s);
-		}
+		if (s->dead)
+			rd_session_free(s);
 	}
 }
 
@@ -789,9 +617,5 @@ rd_session_fini(struct rd_control *c)
 {
 	struct rd_session *s, *next;
 	LIST_FOREACH_SAFE(s, &c->sessions, link, next)
-	{
-		LIST_REMOVE(s, link);
-		free_session(s);
-	}
-	c->nsessions = 0;
+	rd_session_free(s);
 }

@@ -160,6 +160,8 @@ static const struct {
 	 "is not host:port"},
 	{"key without file", "\"server\":", "\"auth\": \"key\", \"server\":", "/impi/auth", 9,
 	 "needs impi.key_file"},
+	{"no prefixes", "\"server\":", "\"allow\": \"10.0.0.0/8;x\", \"server\":", "/impi/allow", 9,
+	 "is not a list of up to 32 prefixes"},
 	{"keepalive slower than liveness",
 	 "\"impi\":", "\"suci\": { \"liveness_ms\": 1000, \"keepalive_ms\": 900 }, \"impi\":",
 	 "/suci/keepalive_ms", 9, "at most half"},

@@ -297,6 +297,25 @@ check_impi_ports(struct rules *r)
 		      first, last, c->impi.ports, peer);
 }
 
+/* Clients of a cluster are on its private leg; from behind a router only if it is said. */
+static void
+check_allow(struct rules *r)
+{
+	struct rd_conf *c = r->conf;
+	const struct rd_conf_port *port = &c->port[RD_LEG_PRIVATE];
+	struct base_prefixes *to = &c->impi.allowed;
+	to->n = 0;
+	if (!base_prefixes_add(to, c->impi.allow))
+		FAULT(r, "/impi/allow",
+		      "\"%.60s\" is not a list of up to %u prefixes like 10.1.0.0/16,10.2.0.7",
+		      c->impi.allow, BASE_PREFIXES_MAX);
+	if (to->n)
+		return;
+	base_prefix_v4(port->address, to->at[0].addr);
+	to->at[0].len = 96 + port->prefix_len;
+	to->n = 1;
+}
+
 static void
 check_impi(struct rules *r)
 {
@@ -318,6 +337,7 @@ check_impi(struct rules *r)
 	}
 	if (c->impi.auth == RD_AUTH_KEY && !*c->impi.key_file)
 		FAULT(r, "/impi/auth", "auth key needs impi.key_file");
+	check_allow(r);
 	check_impi_ports(r);
 }
 

@@ -81,6 +81,12 @@ const struct rd_key rd_conf_keys[] = {
 	     "IMPI authentication towards the server and from the client"),
 	STRING("impi.key_file", impi.key_file, false, "",
 	       "file with the 64-bit decimal key of impi.auth key"),
+	STRING("impi.allow", impi.allow, false, "",
+	       "who may connect to the IMPI ports, prefixes like 10.1.0.0/16,10.2.0.7; empty: "
+	       "the private leg's subnet (see Who may begin a job)"),
+	UINT("impi.step_timeout_s", impi.step_timeout_s, false, "s", 1, 86400, "60",
+	     "a client that has said its rank and whose turn it is in start-up must get on by a "
+	     "step within that time, or loses the rank"),
 	STRING("sealing.key_file", sealing.key_file, false, "/etc/relayd/psk",
 	       "file with the pre-shared keys of sealed legs, mode 0600; the same keys at all "
 	       "relays (see Sealing)"),

@@ -15,6 +15,8 @@
 #ifndef RD_CONF_H
 #define RD_CONF_H
 
+#include "base/prefix.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -119,6 +121,9 @@ struct rd_conf {
 		uint32_t server_port;
 		uint32_t auth; /* enum rd_auth */
 		char key_file[256];
+		char allow[512];	      /* as written */
+		struct base_prefixes allowed; /* as read; "": the private leg's subnet */
+		uint32_t step_timeout_s;
 	} impi;
 	struct {
 		char key_file[256];

@@ -1,0 +1,76 @@
+#include "control.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+void
+rd_listener_pause(struct rd_listener *l, uint64_t until_ns)
+{
+	l->resume_ns = until_ns;
+	rd_watch_events(l->ctl, &l->watch, 0);
+}
+
+int
+rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port)
+{
+	struct rd_control *c = l->ctl;
+	struct sockaddr_in sin = {0};
+	socklen_t len = sizeof sin;
+	int fd = accept4(l->watch.fd, ip ? (struct sockaddr *)&sin : NULL, ip ? &len : NULL,
+			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0) {
+		if (ip)
+			*ip = ntohl(sin.sin_addr.s_addr);
+		if (port)
+			*port = ntohs(sin.sin_port);
+		return fd;
+	}
+	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		rd_log_limited(&c->limit_pause, c->now_ns, RD_LOG_WARNING,
+			       "accept: %s; a listener pauses for %u ms (see LimitNOFILE, "
+			       "ulimit -n)",
+			       strerror(errno), RD_ACCEPT_PAUSE_MS);
+		c->count.accept_pauses++;
+		rd_listener_pause(l, c->now_ns + RD_ACCEPT_PAUSE_MS * BASE_MS_NS);
+	}
+	return -1;
+}
+
+void
+rd_listener_tick(struct rd_listener *l)
+{
+	if (!l->ctl || !l->resume_ns || l->ctl->now_ns < l->resume_ns)
+		return;
+	l->resume_ns = 0;
+	rd_watch_events(l->ctl, &l->watch, EPOLLIN);
+}
+
+static void
+ready(struct rd_watch *w, uint32_t events)
+{
+	struct rd_listener *l = w->owner;
+	(void)events;
+	l->knock(l);
+}
+
+int
+rd_listener_add(struct rd_listener *l, struct rd_control *c, int fd,
+		void (*knock)(struct rd_listener *l), void *owner)
+{
+	*l = (struct rd_listener){.watch = {.fd = -1, .fn = ready, .owner = l},
+				  .ctl = c,
+				  .owner = owner,
+				  .knock = knock};
+	return rd_watch_add(c, &l->watch, fd, EPOLLIN);
+}
+
+void
+rd_listener_close(struct rd_listener *l)
+{
+	if (l->ctl)
+		rd_watch_close(l->ctl, &l->watch);
+}

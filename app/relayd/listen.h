@@ -1,0 +1,35 @@
+/* listen.h - listening sockets of the control thread that strangers can reach.
+ *
+ * A machine out of descriptors has no use for a readable listener: it is not watched for a while
+ * (accept_pauses counts), and who knocks meanwhile waits in the kernel.
+ *
+ * Threads  control. */
+#ifndef RD_LISTEN_H
+#define RD_LISTEN_H
+
+#include "watch.h"
+
+#include <stdint.h>
+
+#define RD_ACCEPT_PAUSE_MS 200 /* out of descriptors or memory */
+
+struct rd_listener {
+	struct rd_watch watch; /* its owner is the listener */
+	struct rd_control *ctl;
+	void *owner;
+	uint64_t resume_ns; /* 0: it is watched */
+	/* Called when somebody knocks. */
+	void (*knock)(struct rd_listener *l);
+};
+
+/* ip and port: of who came, in host order, or NULL.  A descriptor, or -1: nobody, or it pauses. */
+int rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port);
+/* Nobody is asked in before that time. */
+void rd_listener_pause(struct rd_listener *l, uint64_t until_ns);
+void rd_listener_tick(struct rd_listener *l);
+/* Begin with a listening descriptor; 0 or -errno. */
+int rd_listener_add(struct rd_listener *l, struct rd_control *c, int fd,
+		    void (*knock)(struct rd_listener *l), void *owner);
+void rd_listener_close(struct rd_listener *l);
+
+#endif

@@ -1,0 +1,70 @@
+/* session_private.h - what the two files about sessions share: session_door.c has a client until
+ * it has said its rank, session.c its job. */
+#ifndef RD_SESSION_PRIVATE_H
+#define RD_SESSION_PRIVATE_H
+
+#include "control.h"
+
+#define OUT_BYTES 65536
+#define PEER_NS	  (5 * BASE_S_NS) /* for the other relays to be connected */
+
+/* Bytes taken from the machine and not yet taken by the socket. */
+struct side {
+	struct rd_watch watch;
+	uint8_t out[OUT_BYTES];
+	size_t off, len;
+};
+
+struct rd_session {
+	LIST_ENTRY(rd_session) link;
+	struct rd_control *ctl;
+	struct relay_startup *s;
+	void *mem;
+	struct side side[2]; /* by enum relay_side */
+	char client[RD_IPV4_TEXT + 8];
+	int seat;      /* in the lobby, until it has said its rank */
+	bool admitted; /* it has, and is a job: the next two are set */
+	uint32_t id;
+	uint32_t slot;	     /* its gates' ports */
+	uint32_t port_index; /* it came to impi.listen_port + this */
+	uint32_t label_base; /* 0: no table yet */
+	uint32_t mails;	     /* outstanding at the workers and the gateway */
+	uint32_t pending;    /* of them: answers to JOB_ADD */
+	uint32_t in_cores;   /* bit per worker */
+	bool in_gateway, ended, dead, dialing;
+	bool running;	/* start-up is over */
+	bool finishing; /* ended well; gateways are at work */
+	/* The relays that were there when the client came: others take no part. */
+	struct relay_member member[RD_RELAYS_MAX];
+	uint8_t member_index[RD_RELAYS_MAX];
+	uint32_t nmembers;
+	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end;
+	 * gateway not finished. */
+	uint32_t peers_wanted, peers_pending, peers_told, peers_finishing;
+	uint64_t begun_ns, dial_ns, table_ns, ended_ns;
+};
+
+static inline uint32_t
+listen_port(const struct rd_session *s)
+{
+	return s->ctl->conf->impi.listen_port + s->port_index;
+}
+
+static inline uint32_t
+server_port(const struct rd_session *s)
+{
+	return s->ctl->conf->impi.server_port + s->port_index;
+}
+
+/* Events of the machine, until there are none, and what they produced on its way. */
+void rd_session_pump(struct rd_session *s);
+void rd_session_client_ready(struct rd_watch *w, uint32_t events);
+
+/* session_door.c */
+void rd_session_leave_lobby(struct rd_session *s);
+/* The client has said its rank: it is a job, if there is room for one more. */
+bool rd_session_admit(struct rd_session *s);
+/* Out of the list; sockets closed, memory freed. */
+void rd_session_free(struct rd_session *s);
+
+#endif
