@@ -178,15 +178,15 @@ cc_kind(int cc)
 static int
 load_keys(const char *file, struct suci_seal_conf *seal)
 {
-	char why[SUCI_PSK_TEXT];
+	char why[SEAL_TEXT];
 	if (!file)
 		return 0;
-	seal->aead = suci_aes256gcm();
+	seal->aead = seal_aes256gcm();
 	if (!seal->aead) {
 		fail_open(ENOTSUP, "the AES library cannot be used on this machine");
 		return -1;
 	}
-	int n = suci_psk_load(file, seal->key, why);
+	int n = seal_psk_load(file, seal->key, why);
 	if (n < 0) {
 		fail_open(EINVAL, "%.80s: %s", file, why);
 		return -1;

@@ -59,12 +59,12 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 	if (conf->impi.auth == RD_AUTH_KEY &&
 	    !rd_read_key(conf->impi.key_file, &key, err, sizeof err))
 		LACK(faults, "/impi/key_file", "%s", err);
-	struct suci_psk psk[SUCI_PSK_MAX];
-	char why[SUCI_PSK_TEXT];
+	struct seal_psk psk[SEAL_PSK_MAX];
+	char why[SEAL_TEXT];
 	bool sealed = false;
 	for (uint32_t leg = 0; leg < conf->nlegs; leg++)
 		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
-	if (sealed && suci_psk_load(conf->sealing.key_file, psk, why) < 0)
+	if (sealed && seal_psk_load(conf->sealing.key_file, psk, why) < 0)
 		LACK(faults, "/sealing/key_file",
 		     "%.60s: %.90s; mend it with a copy of the other relays' or: (umask 077; "
 		     "echo \"1 $(openssl rand -hex 32)\" > FILE)",

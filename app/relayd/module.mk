@@ -5,7 +5,7 @@ $(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
 $(call lib,rdnet,app/relayd/net,base)
 $(call lib,rdctl,app/relayd/ctl,base,jansson)
 
-RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs coll sucaead suci rddpdk base
+RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs coll sucaead suci seal rddpdk base
 # Its fast path goes through four libraries: a tenth to a seventh of its time per segment.
 $(call whole,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 

@@ -59,16 +59,16 @@ trunk_mtu_start(const struct rd_conf *conf)
 static int
 load_keys(const struct rd_conf *conf, struct suci_seal_conf *seal, char *err, size_t err_max)
 {
-	char why[SUCI_PSK_TEXT];
+	char why[SEAL_TEXT];
 	seal->legs = sealed_legs(conf);
 	if (!seal->legs)
 		return 0;
-	seal->aead = suci_aes256gcm();
+	seal->aead = seal_aes256gcm();
 	if (!seal->aead) {
 		snprintf(err, err_max, "the AES library cannot be used on this machine");
 		return -1;
 	}
-	int n = suci_psk_load(conf->sealing.key_file, seal->key, why);
+	int n = seal_psk_load(conf->sealing.key_file, seal->key, why);
 	if (n < 0) {
 		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
 		return -1;

@@ -1,23 +1,24 @@
-/* AES-256-GCM and SHA-256 of intel-ipsec-mb.  Its manager is only a table of
- * functions here: no job is ever queued, so one is enough for all threads. */
+/* AES-256-GCM and SHA-256 of intel-ipsec-mb, X25519 of libsodium.  The first one's manager is only
+ * a table of functions here: no job is ever queued, so one is enough for all threads. */
 #include "driver/aead.h"
 
 #include <intel-ipsec-mb.h>
+#include <sodium/crypto_scalarmult_curve25519.h>
 #include <threads.h>
 
 static once_flag once = ONCE_FLAG_INIT;
 static IMB_MGR *mgr;
 
-_Static_assert(sizeof(struct gcm_key_data) <= SUCI_AEAD_KEY_MAX, "fits where lib/suci puts it");
+_Static_assert(sizeof(struct gcm_key_data) <= SEAL_KEY_MAX, "fits where it is put");
 
 static void
-expand(void *key, const uint8_t secret[SUCI_AEAD_SECRET])
+expand(void *key, const uint8_t secret[SEAL_SECRET])
 {
 	IMB_AES256_GCM_PRE(mgr, secret, (struct gcm_key_data *)key);
 }
 
 static void
-seal(const void *key, const uint8_t nonce[SUCI_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
+seal(const void *key, const uint8_t nonce[SEAL_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
      uint8_t *text, size_t len)
 {
 	struct gcm_context_data c;
@@ -25,31 +26,35 @@ seal(const void *key, const uint8_t nonce[SUCI_AEAD_NONCE], const uint8_t *aad, 
 			   aad_len, text + len, 16);
 }
 
-/* In a time that does not tell how much of the tag was right. */
 static bool
-same(const uint8_t a[16], const uint8_t b[16])
-{
-	unsigned differ = 0;
-	for (int i = 0; i < 16; i++)
-		differ |= (unsigned)a[i] ^ b[i];
-	return differ == 0;
-}
-
-static bool
-open_text(const void *key, const uint8_t nonce[SUCI_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
+open_text(const void *key, const uint8_t nonce[SEAL_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
 	  uint8_t *text, size_t len)
 {
 	struct gcm_context_data c;
 	uint8_t tag[16];
 	IMB_AES256_GCM_DEC(mgr, (const struct gcm_key_data *)key, &c, text, text, len, nonce, aad,
 			   aad_len, tag, sizeof tag);
-	return same(tag, text + len);
+	return seal_same(tag, text + len, sizeof tag);
 }
 
 static void
-sha256(const void *msg, size_t len, uint8_t out[SUCI_SHA256])
+sha256(const void *msg, size_t len, uint8_t out[SEAL_HASH])
 {
 	IMB_SHA256(mgr, msg, len, out);
+}
+
+/* It needs no sodium_init(): that picks code for this CPU, and without it the portable
+ * code is used; either is right. */
+static void
+dh_public(const uint8_t secret[SEAL_DH], uint8_t out[SEAL_DH])
+{
+	(void)crypto_scalarmult_curve25519_base(out, secret);
+}
+
+static bool
+dh(const uint8_t secret[SEAL_DH], const uint8_t public_key[SEAL_DH], uint8_t out[SEAL_DH])
+{
+	return !crypto_scalarmult_curve25519(out, secret, public_key);
 }
 
 static void
@@ -69,16 +74,18 @@ start(void)
 		init_mb_mgr_avx(mgr);
 }
 
-const struct suci_aead_ops *
-suci_aes256gcm(void)
+const struct seal_crypto *
+seal_aes256gcm(void)
 {
-	static const struct suci_aead_ops ops = {
+	static const struct seal_crypto ops = {
 		.name = "AES-256-GCM",
 		.key_bytes = sizeof(struct gcm_key_data),
 		.expand = expand,
 		.seal = seal,
 		.open = open_text,
 		.sha256 = sha256,
+		.dh_public = dh_public,
+		.dh = dh,
 	};
 	call_once(&once, start);
 	return mgr ? &ops : NULL;

@@ -97,9 +97,9 @@ lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
 	if (l->sealed_max) {
 		ep->seal = carve(&c, l->sealed_max, sizeof *ep->seal);
 		ep->spare = carve(&c, SPARE_KEYS, sizeof *ep->spare);
-		ep->key_mem = carve(&c, suci_keys_of(l), SUCI_AEAD_KEY_MAX);
+		ep->key_mem = carve(&c, suci_keys_of(l), SEAL_KEY_MAX);
 		ep->keys = carve(&c, suci_keys_of(l), sizeof *ep->keys);
-		ep->once = carve(&c, 1, SUCI_AEAD_KEY_MAX);
+		ep->once = carve(&c, 1, SEAL_KEY_MAX);
 	}
 	return (c.at + 63) & ~(size_t)63;
 }

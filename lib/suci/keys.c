@@ -25,14 +25,14 @@ suci_keys_init(struct suci *ep)
 static uint8_t *
 key_at(struct suci *ep, uint32_t i)
 {
-	return ep->key_mem + (size_t)i * SUCI_AEAD_KEY_MAX;
+	return ep->key_mem + (size_t)i * SEAL_KEY_MAX;
 }
 
 void
-suci_keys_expand(const struct suci *ep, const uint8_t secret[SUCI_SHA256], uint8_t *key)
+suci_keys_expand(const struct suci *ep, const uint8_t secret[SEAL_HASH], uint8_t *key)
 {
-	uint8_t raw[SUCI_AEAD_SECRET];
-	suci_hkdf_expand(ep->conf.seal.aead, secret, "suci key", 8, raw, sizeof raw);
+	uint8_t raw[SEAL_SECRET];
+	seal_hkdf_expand(ep->conf.seal.aead, secret, "suci key", 8, raw, sizeof raw);
 	ep->conf.seal.aead->expand(key, raw);
 	explicit_bzero(raw, sizeof raw);
 }
@@ -73,7 +73,7 @@ suci_keys_drop(struct suci *ep, struct suci_seal *s, bool rx)
 	uint32_t i = s->slot[rx];
 	if (i == NO_KEY)
 		return;
-	explicit_bzero(key_at(ep, i), SUCI_AEAD_KEY_MAX);
+	explicit_bzero(key_at(ep, i), SEAL_KEY_MAX);
 	ep->keys[i] = (struct suci_key_use){.seal = NONE};
 	s->slot[rx] = NO_KEY;
 }
@@ -104,7 +104,7 @@ suci_keys_beside(struct suci *ep, const struct suci_seal *s, uint32_t epoch)
 	struct suci_spare *k = spare_find(ep, s, epoch);
 	if (k || epoch != s->rx_epoch + 1)
 		return k ? k->key : NULL;
-	uint8_t secret[SUCI_SHA256];
+	uint8_t secret[SEAL_HASH];
 	k = spare_take(ep, s, epoch);
 	suci_seal_next_secret(ep, s->rx_secret, secret);
 	suci_keys_expand(ep, secret, k->key);
@@ -116,7 +116,7 @@ void
 suci_keys_follow(struct suci *ep, struct suci_seal *s)
 {
 	struct suci_spare *k = spare_find(ep, s, s->rx_epoch + 1); /* it was just used */
-	uint8_t next[SUCI_AEAD_KEY_MAX];
+	uint8_t next[SEAL_KEY_MAX];
 	(void)suci_keys_ready(ep, s, true);
 	uint8_t *current = key_at(ep, s->slot[true]);
 	memcpy(next, k->key, sizeof next);

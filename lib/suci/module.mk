@@ -1,4 +1,4 @@
-$(call lib,suci,lib/suci,base)
+$(call lib,suci,lib/suci,seal base)
 
 # Suites of one file of the library see its private headers.
 $(call unit,test_suci_wire,test/unit/test_suci_wire.c,suci base)

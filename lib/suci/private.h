@@ -158,7 +158,7 @@ struct suci_move {
 
 /* Secrets of a sealed path; for keys ready for use see keys.c. */
 struct suci_seal {
-	uint8_t tx_secret[SUCI_SHA256], rx_secret[SUCI_SHA256]; /* of the current epochs */
+	uint8_t tx_secret[SEAL_HASH], rx_secret[SEAL_HASH]; /* of the current epochs */
 	uint8_t nonce[SEAL_NONCE], peer_nonce[SEAL_NONCE];
 	uint8_t challenge[SUCI_SEAL_TAG]; /* a RESET that echoes it is believed */
 	uint64_t serial;		  /* never used before in this endpoint */
@@ -185,7 +185,7 @@ struct suci_key_use {
 };
 
 struct suci_spare {
-	_Alignas(64) uint8_t key[SUCI_AEAD_KEY_MAX];
+	_Alignas(64) uint8_t key[SEAL_KEY_MAX];
 	uint64_t serial; /* of the struct suci_seal it belongs to */
 	uint32_t epoch;
 };
@@ -400,7 +400,7 @@ struct suci {
 	struct suci_seal *seal;
 	struct suci_spare *spare;
 	uint8_t *once;	  /* a key that is used once */
-	uint8_t *key_mem; /* keys_n times SUCI_AEAD_KEY_MAX */
+	uint8_t *key_mem; /* keys_n times SEAL_KEY_MAX */
 	struct suci_key_use *keys;
 	uint32_t keys_n, keys_hand;
 	uint32_t seal_free, spare_next;
@@ -725,8 +725,8 @@ bool suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE])
 void suci_seal_give(struct suci *ep, struct suci_seal *s);
 /* The keys of both directions from the peer's greeting and what p has. */
 void suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b);
-void suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SUCI_SHA256],
-			   uint8_t out[SUCI_SHA256]);
+void suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SEAL_HASH],
+			   uint8_t out[SEAL_HASH]);
 /* Seal a DATA datagram of len bytes in place; its new length. */
 size_t suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
 		      uint64_t pn);
@@ -739,7 +739,7 @@ void suci_keys_init(struct suci *ep);
 /* Those that can be ready at a time. */
 uint32_t suci_keys_of(const struct suci_limits *l);
 /* What the AEAD makes of the secret of an epoch. */
-void suci_keys_expand(const struct suci *ep, const uint8_t secret[SUCI_SHA256], uint8_t *key);
+void suci_keys_expand(const struct suci *ep, const uint8_t secret[SEAL_HASH], uint8_t *key);
 const uint8_t *suci_keys_make(struct suci *ep, struct suci_seal *s, bool rx);
 /* Its secret is another now. */
 void suci_keys_drop(struct suci *ep, struct suci_seal *s, bool rx);
@@ -757,19 +757,19 @@ suci_keys_ready(struct suci *ep, struct suci_seal *s, bool rx)
 	if (i == NO_KEY)
 		return suci_keys_make(ep, s, rx);
 	ep->keys[i].used = true;
-	return ep->key_mem + (size_t)i * SUCI_AEAD_KEY_MAX;
+	return ep->key_mem + (size_t)i * SEAL_KEY_MAX;
 }
 
 /* seal_hs.c: dgram is a whole datagram, len its length; sealing returns the new one, opening
  * counts what it does not believe. */
-const struct suci_psk *suci_seal_psk(const struct suci *ep, uint32_t id);
+const struct seal_psk *suci_seal_psk(const struct suci *ep, uint32_t id);
 /* OPEN or ACCEPT of a path. */
 size_t suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
 /* opener: our nonce, if it is an ACCEPT.  Fills in what b has of a sealed one. */
 bool suci_seal_greeted(struct suci *ep, const uint8_t *opener, uint8_t *dgram, size_t len,
 		       struct suci_body *b);
 /* CLOSE or RESET under a pre-shared key; opened, it looks like an unsealed one. */
-size_t suci_seal_farewell(struct suci *ep, const struct suci_psk *k,
+size_t suci_seal_farewell(struct suci *ep, const struct seal_psk *k,
 			  const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len);
 bool suci_seal_farewell_open(struct suci *ep, uint8_t *dgram, size_t len,
 			     uint8_t nonce[SEAL_NONCE]);

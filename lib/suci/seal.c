@@ -30,12 +30,12 @@ suci_seal_good(const struct suci_config *c)
 	const struct suci_seal_conf *s = &c->seal;
 	if (!s->aead)
 		return true;
-	for (uint32_t i = 0; i < s->nkeys && i < SUCI_PSK_MAX; i++)
+	for (uint32_t i = 0; i < s->nkeys && i < SEAL_PSK_MAX; i++)
 		for (uint32_t k = 0; k < i; k++)
 			if (s->key[i].id == s->key[k].id)
 				return false;
-	return s->nkeys >= 1 && s->nkeys <= SUCI_PSK_MAX && c->limits.sealed_max &&
-	       s->aead->key_bytes <= SUCI_AEAD_KEY_MAX && s->epoch != 1;
+	return s->nkeys >= 1 && s->nkeys <= SEAL_PSK_MAX && c->limits.sealed_max &&
+	       s->aead->key_bytes <= SEAL_KEY_MAX && s->epoch != 1;
 }
 
 bool
@@ -59,13 +59,13 @@ nonce_check(const struct suci *ep, const uint8_t nonce[NONCE_HALF])
 static void
 make_own_nonce(const struct suci *ep, const struct suci_path *p, struct suci_seal *s)
 {
-	uint8_t seed[32], out[SUCI_SHA256];
+	uint8_t seed[32], out[SEAL_HASH];
 	be64_store(seed, ep->conf.incarnation);
 	be64_store(seed + 8, s->serial);
 	be64_store(seed + 16, ep->now_ns);
 	be32_store(seed + 24, p->rx_tag);
 	be32_store(seed + 28, s->attempt);
-	suci_hmac(ep->conf.seal.aead, ep->conf.cookie_secret, sizeof ep->conf.cookie_secret, seed,
+	seal_hmac(ep->conf.seal.aead, ep->conf.cookie_secret, sizeof ep->conf.cookie_secret, seed,
 		  sizeof seed, out);
 	memcpy(s->nonce, out, NONCE_HALF);
 	be64_store(s->nonce + NONCE_HALF, nonce_check(ep, s->nonce));
@@ -113,11 +113,11 @@ suci_seal_give(struct suci *ep, struct suci_seal *s)
 }
 
 void
-suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SUCI_SHA256],
-		      uint8_t out[SUCI_SHA256])
+suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SEAL_HASH],
+		      uint8_t out[SEAL_HASH])
 {
-	uint8_t next[SUCI_SHA256];
-	suci_hkdf_expand(ep->conf.seal.aead, secret, "suci next", 9, next, sizeof next);
+	uint8_t next[SEAL_HASH];
+	seal_hkdf_expand(ep->conf.seal.aead, secret, "suci next", 9, next, sizeof next);
 	memcpy(out, next, sizeof next);
 	explicit_bzero(next, sizeof next);
 }
@@ -131,8 +131,8 @@ struct side {
 /* The secret of what one end sends; the two differ in who is named first, and no two
  * ends have the same nonce. */
 static void
-secret_of(const struct suci *ep, const uint8_t prk[SUCI_SHA256], const struct side side[2],
-	  int sender, uint8_t out[SUCI_SHA256])
+secret_of(const struct suci *ep, const uint8_t prk[SEAL_HASH], const struct side side[2],
+	  int sender, uint8_t out[SEAL_HASH])
 {
 	uint8_t info[9 + 2 * (SEAL_NONCE + 12)] = "suci path", *at = info + 9;
 	for (int i = 0; i < 2; i++, at += SEAL_NONCE + 12) {
@@ -141,14 +141,14 @@ secret_of(const struct suci *ep, const uint8_t prk[SUCI_SHA256], const struct si
 		be64_store(at + SEAL_NONCE, e->incarnation);
 		be32_store(at + SEAL_NONCE + 8, e->tag);
 	}
-	suci_hkdf_expand(ep->conf.seal.aead, prk, info, sizeof info, out, SUCI_SHA256);
+	seal_hkdf_expand(ep->conf.seal.aead, prk, info, sizeof info, out, SEAL_HASH);
 }
 
 void
 suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 {
 	struct suci_seal *s = p->seal;
-	uint8_t salt[2 * SEAL_NONCE], prk[SUCI_SHA256];
+	uint8_t salt[2 * SEAL_NONCE], prk[SEAL_HASH];
 	/* Opens may cross, so who opened is not asked: the smaller nonce is first. */
 	bool first = memcmp(s->nonce, b->nonce, SEAL_NONCE) < 0;
 	memcpy(s->peer_nonce, b->nonce, SEAL_NONCE);
@@ -156,8 +156,8 @@ suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	memcpy(salt + SEAL_NONCE, first ? s->peer_nonce : s->nonce, SEAL_NONCE);
 	s->psk = (uint8_t)b->psk;
 	s->attempt = b->attempt;
-	const struct suci_psk *k = &ep->conf.seal.key[s->psk];
-	suci_hkdf_extract(ep->conf.seal.aead, salt, sizeof salt, k->secret, sizeof k->secret, prk);
+	const struct seal_psk *k = &ep->conf.seal.key[s->psk];
+	seal_hkdf_extract(ep->conf.seal.aead, salt, sizeof salt, k->secret, sizeof k->secret, prk);
 	const struct side side[2] = {{s->nonce, ep->conf.incarnation, p->rx_tag},
 				     {s->peer_nonce, b->incarnation, b->tag}};
 	secret_of(ep, prk, side, 0, s->tx_secret);
@@ -171,7 +171,7 @@ suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 }
 
 static void
-make_nonce(uint8_t out[SUCI_AEAD_NONCE], bool bare, uint64_t pn)
+make_nonce(uint8_t out[SEAL_AEAD_NONCE], bool bare, uint64_t pn)
 {
 	be32_store(out, bare);
 	be64_store(out + 4, pn);
@@ -192,7 +192,7 @@ size_t
 suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len, uint64_t pn)
 {
 	struct suci_seal *s = p->seal;
-	uint8_t nonce[SUCI_AEAD_NONCE];
+	uint8_t nonce[SEAL_AEAD_NONCE];
 	/* Not before the peer has shown that it has the key of this epoch, and has received
 	 * something under it: it may be the one who began the epoch and has heard nothing of
 	 * ours since.  So the two are never more than one epoch apart. */
@@ -300,7 +300,7 @@ suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr 
 			     : ahead == 2 ? NULL
 			     : ahead == 1 ? suci_keys_beside(ep, s, s->rx_epoch + 1)
 					  : suci_keys_beside(ep, s, s->rx_epoch - 1);
-	uint8_t nonce[SUCI_AEAD_NONCE];
+	uint8_t nonce[SEAL_AEAD_NONCE];
 	make_nonce(nonce, bare, pn);
 	if (!key ||
 	    !ep->conf.seal.aead->open(key, nonce, dgram, SUCI_PATH_HDR, dgram + SUCI_PATH_HDR,

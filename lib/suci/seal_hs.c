@@ -13,23 +13,23 @@
 
 #define CLEAR_MAX (SUCI_PATH_HDR + SUCI_BODY_HDR + SUCI_SEAL_EXT)
 
-static const uint8_t zero_nonce[SUCI_AEAD_NONCE];
+static const uint8_t zero_nonce[SEAL_AEAD_NONCE];
 
 /* The key of one datagram whose first clear bytes stay readable, in ep->once. */
 static void
-once_key(struct suci *ep, const uint8_t secret[SUCI_SHA256], const char label[8],
+once_key(struct suci *ep, const uint8_t secret[SEAL_HASH], const char label[8],
 	 const uint8_t *dgram, size_t clear)
 {
-	uint8_t info[8 + CLEAR_MAX], raw[SUCI_AEAD_SECRET];
+	uint8_t info[8 + CLEAR_MAX], raw[SEAL_SECRET];
 	memcpy(info, label, 8);
 	memcpy(info + 8, dgram, clear);
-	suci_hkdf_expand(ep->conf.seal.aead, secret, info, 8 + clear, raw, sizeof raw);
+	seal_hkdf_expand(ep->conf.seal.aead, secret, info, 8 + clear, raw, sizeof raw);
 	ep->conf.seal.aead->expand(ep->once, raw);
 	explicit_bzero(raw, sizeof raw);
 }
 
 static size_t
-once_seal(struct suci *ep, const uint8_t secret[SUCI_SHA256], const char label[8], uint8_t *dgram,
+once_seal(struct suci *ep, const uint8_t secret[SEAL_HASH], const char label[8], uint8_t *dgram,
 	  size_t clear, size_t len)
 {
 	once_key(ep, secret, label, dgram, clear);
@@ -39,7 +39,7 @@ once_seal(struct suci *ep, const uint8_t secret[SUCI_SHA256], const char label[8
 
 /* len is without the tag. */
 static bool
-once_open(struct suci *ep, const uint8_t secret[SUCI_SHA256], const char label[8], uint8_t *dgram,
+once_open(struct suci *ep, const uint8_t secret[SEAL_HASH], const char label[8], uint8_t *dgram,
 	  size_t clear, size_t len)
 {
 	once_key(ep, secret, label, dgram, clear);
@@ -50,7 +50,7 @@ once_open(struct suci *ep, const uint8_t secret[SUCI_SHA256], const char label[8
 	return false;
 }
 
-const struct suci_psk *
+const struct seal_psk *
 suci_seal_psk(const struct suci *ep, uint32_t id)
 {
 	for (uint32_t i = 0; i < ep->conf.seal.nkeys; i++)
@@ -60,10 +60,10 @@ suci_seal_psk(const struct suci *ep, uint32_t id)
 }
 
 static void
-psk_secret(const struct suci *ep, const struct suci_psk *k, const uint8_t *salt, size_t len,
-	   uint8_t out[SUCI_SHA256])
+psk_secret(const struct suci *ep, const struct seal_psk *k, const uint8_t *salt, size_t len,
+	   uint8_t out[SEAL_HASH])
 {
-	suci_hkdf_extract(ep->conf.seal.aead, salt, len, k->secret, sizeof k->secret, out);
+	seal_hkdf_extract(ep->conf.seal.aead, salt, len, k->secret, sizeof k->secret, out);
 }
 
 static void
@@ -91,8 +91,8 @@ suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t 
 	const size_t clear = SUCI_PATH_HDR + SUCI_BODY_HDR;
 	struct suci_seal *s = p->seal;
 	bool accept = p->state == PATH_UP;
-	const struct suci_psk *k = &ep->conf.seal.key[s->psk];
-	uint8_t salt[2 * SEAL_NONCE], secret[SUCI_SHA256];
+	const struct seal_psk *k = &ep->conf.seal.key[s->psk];
+	uint8_t salt[2 * SEAL_NONCE], secret[SEAL_HASH];
 	dgram[1] |= SUCI_PF_SEALED;
 	memmove(dgram + clear + SUCI_SEAL_EXT, dgram + clear, len - clear);
 	put_ext(dgram + clear, s->nonce, k->id, s->attempt);
@@ -115,12 +115,12 @@ suci_seal_greeted(struct suci *ep, const uint8_t *opener, uint8_t *dgram, size_t
 		return false;
 	}
 	const uint8_t *ext = dgram + clear - SUCI_SEAL_EXT;
-	const struct suci_psk *k = suci_seal_psk(ep, be32_load(ext + SEAL_NONCE));
+	const struct seal_psk *k = suci_seal_psk(ep, be32_load(ext + SEAL_NONCE));
 	if (!k) {
 		ep->count.drop_psk++;
 		return false;
 	}
-	uint8_t salt[2 * SEAL_NONCE], secret[SUCI_SHA256];
+	uint8_t salt[2 * SEAL_NONCE], secret[SEAL_HASH];
 	size_t n = opener ? greeting_salt(opener, ext, salt) : greeting_salt(ext, NULL, salt);
 	psk_secret(ep, k, salt, n, secret);
 	bool good = once_open(ep, secret, opener ? "suci acc" : "suci opn", dgram, clear,
@@ -147,10 +147,10 @@ open_gap(uint8_t *dgram, size_t *len)
 }
 
 size_t
-suci_seal_farewell(struct suci *ep, const struct suci_psk *k, const uint8_t nonce[SEAL_NONCE],
+suci_seal_farewell(struct suci *ep, const struct seal_psk *k, const uint8_t nonce[SEAL_NONCE],
 		   uint8_t *dgram, size_t len)
 {
-	uint8_t secret[SUCI_SHA256];
+	uint8_t secret[SEAL_HASH];
 	put_ext(open_gap(dgram, &len), nonce, k->id, 0);
 	psk_secret(ep, k, nonce, SEAL_NONCE, secret);
 	len = once_seal(ep, secret, "suci bye", dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT, len);
@@ -189,12 +189,12 @@ suci_seal_farewell_open(struct suci *ep, uint8_t *dgram, size_t len, uint8_t non
 	if (!farewell_long_enough(ep, len))
 		return false;
 	const uint8_t *ext = dgram + FAREWELL_CLEAR;
-	const struct suci_psk *k = suci_seal_psk(ep, be32_load(ext + SEAL_NONCE));
+	const struct seal_psk *k = suci_seal_psk(ep, be32_load(ext + SEAL_NONCE));
 	if (!k) {
 		ep->count.drop_psk++;
 		return false;
 	}
-	uint8_t secret[SUCI_SHA256];
+	uint8_t secret[SEAL_HASH];
 	memcpy(nonce, ext, SEAL_NONCE);
 	psk_secret(ep, k, nonce, SEAL_NONCE, secret);
 	bool good = once_open(ep, secret, "suci bye", dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT,
@@ -228,7 +228,7 @@ suci_seal_control_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, siz
 		       size_t len)
 {
 	const struct suci_seal *s = p->seal;
-	uint8_t secret[SUCI_SHA256];
+	uint8_t secret[SEAL_HASH];
 	uint32_t ahead = (((dgram[1] & (uint32_t)SUCI_PF_EPOCH) >> 5) - s->rx_epoch) & 3;
 	if (len < clear + SUCI_SEAL_TAG) {
 		ep->count.drop_short++;

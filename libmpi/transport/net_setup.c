@@ -118,12 +118,12 @@ static bool
 keys_of_env(struct suci_seal_conf *seal)
 {
 	const char *path = getenv("LIBMPI_KEY_FILE");
-	char why[SUCI_PSK_TEXT];
+	char why[SEAL_TEXT];
 
 	if (!path || !*path)
 		return true;
-	int n = suci_psk_load(path, seal->key, why);
-	seal->aead = suci_aes256gcm();
+	int n = seal_psk_load(path, seal->key, why);
+	seal->aead = seal_aes256gcm();
 	if (n < 0 || !seal->aead) {
 		fprintf(stderr, "libmpi: LIBMPI_KEY_FILE=%s: %s\n", path,
 			n < 0 ? why : "the AES library cannot be used on this machine");

@@ -123,7 +123,7 @@ make_end(int i, bool sealed)
 				.user = &end[i]};
 	if (sealed)
 		c.seal = (struct suci_seal_conf){
-			.aead = suci_aes256gcm(), .key = {{.id = 1}}, .nkeys = 1, .legs = 1};
+			.aead = seal_aes256gcm(), .key = {{.id = 1}}, .nkeys = 1, .legs = 1};
 	end[i] = (struct end){.addr = {.port = (uint16_t)(1 + i), .family = 4}};
 	void *mem = aligned_alloc(64, suci_footprint(&c.limits));
 	end[i].ep = mem ? suci_new(mem, &c, 1000000000) : NULL;

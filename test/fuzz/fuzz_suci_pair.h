@@ -26,7 +26,7 @@
 	} while (0)
 
 /* Set before pair_new(): its paths are sealed. */
-static const struct suci_aead_ops *pair_aead;
+static const struct seal_crypto *pair_aead;
 /* Set before pair_new(): that side looks for its path MTU. */
 static bool pair_probes_mtu[2];
 /* Set before pair_new(): segments are as large as the path's datagrams, which may shrink. */

@@ -9,13 +9,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void
-none_expand(void *key, const uint8_t secret[SUCI_AEAD_SECRET])
+none_expand(void *key, const uint8_t secret[SEAL_SECRET])
 {
-	memcpy(key, secret, SUCI_AEAD_SECRET);
+	memcpy(key, secret, SEAL_SECRET);
 }
 
 static void
-none_seal(const void *key, const uint8_t nonce[SUCI_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
+none_seal(const void *key, const uint8_t nonce[SEAL_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
 	  uint8_t *text, size_t len)
 {
 	(void)key, (void)nonce, (void)aad, (void)aad_len;
@@ -23,7 +23,7 @@ none_seal(const void *key, const uint8_t nonce[SUCI_AEAD_NONCE], const uint8_t *
 }
 
 static bool
-none_open(const void *key, const uint8_t nonce[SUCI_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
+none_open(const void *key, const uint8_t nonce[SEAL_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
 	  uint8_t *text, size_t len)
 {
 	static const uint8_t zero[SUCI_SEAL_TAG];
@@ -33,21 +33,43 @@ none_open(const void *key, const uint8_t nonce[SUCI_AEAD_NONCE], const uint8_t *
 
 /* Reads all it is given, for the sanitizer; not a hash. */
 static void
-none_sha256(const void *msg, size_t len, uint8_t out[SUCI_SHA256])
+none_sha256(const void *msg, size_t len, uint8_t out[SEAL_HASH])
 {
 	const uint8_t *p = msg;
 	uint64_t h = 14695981039346656037u;
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ p[i]) * 1099511628211u;
-	for (size_t i = 0; i < SUCI_SHA256; i++)
+	for (size_t i = 0; i < SEAL_HASH; i++)
 		out[i] = (uint8_t)(h >> 8 * (i % 8)) ^ (uint8_t)i;
+}
+
+static void
+none_dh_public(const uint8_t secret[SEAL_DH], uint8_t out[SEAL_DH])
+{
+	memcpy(out, secret, SEAL_DH);
+}
+
+static bool
+none_dh(const uint8_t secret[SEAL_DH], const uint8_t public_key[SEAL_DH], uint8_t out[SEAL_DH])
+{
+	for (size_t i = 0; i < SEAL_DH; i++)
+		out[i] = secret[i] ^ public_key[i];
+	return public_key[0] != 0;
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct suci_aead_ops none = {"none",    SUCI_AEAD_SECRET, none_expand,
-						  none_seal, none_open,	       none_sha256};
+	static const struct seal_crypto none = {
+		.name = "none",
+		.key_bytes = SEAL_SECRET,
+		.expand = none_expand,
+		.seal = none_seal,
+		.open = none_open,
+		.sha256 = none_sha256,
+		.dh_public = none_dh_public,
+		.dh = none_dh,
+	};
 	if (!size)
 		return 0;
 	pair_aead = &none;

@@ -30,7 +30,7 @@ sim_seal(struct suci_config *c, uint32_t legs, uint32_t epoch)
 		return;
 	c->limits.sealed_max = c->limits.paths_max;
 	c->limits.keys_max = epoch ? 4 : 0; /* fewer than paths that are busy */
-	c->seal = (struct suci_seal_conf){.aead = suci_aes256gcm(),
+	c->seal = (struct suci_seal_conf){.aead = seal_aes256gcm(),
 					  .key = {{.id = 1, .secret = {1}}},
 					  .nkeys = 1,
 					  .legs = legs,

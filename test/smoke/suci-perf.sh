@@ -32,7 +32,7 @@ installed() {
 		fail "suci.h is not C++"
 	printf '0 127.0.0.1 %s\n1 127.0.0.1 %s\n2 127.0.0.1 %s\n' \
 		$((20000 + $$ % 10000)) $((30000 + $$ % 10000)) $((40000 + $$ % 10000)) >"$PREFIX/hosts"
-	for way in "$libs" "-L$PREFIX/lib -l:libsuci.a -lIPSec_MB"; do
+	for way in "$libs" "-L$PREFIX/lib -l:libsuci.a -lIPSec_MB -lsodium"; do
 		# shellcheck disable=SC2086
 		cc -std=c17 -Wall -Wextra -Werror -O2 $flags -o "$PREFIX/loop" examples/suci-loop.c $way ||
 			fail "the example does not compile with: $way"

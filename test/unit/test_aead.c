@@ -46,12 +46,12 @@ static const struct gcm_case {
 	 "76fc6ece0f4e1768cddf8853bb2d551b"},
 };
 
-static _Alignas(64) uint8_t key_mem[SUCI_AEAD_KEY_MAX];
+static _Alignas(64) uint8_t key_mem[SEAL_KEY_MAX];
 
 static void
 gcm_vectors(void **state)
 {
-	const struct suci_aead_ops *ops = suci_aes256gcm();
+	const struct seal_crypto *ops = seal_aes256gcm();
 	(void)state;
 	for (size_t i = 0; i < sizeof gcm_cases / sizeof gcm_cases[0]; i++) {
 		const struct gcm_case *c = &gcm_cases[i];
@@ -74,7 +74,7 @@ gcm_vectors(void **state)
 static void
 gcm_rejects(void **state)
 {
-	const struct suci_aead_ops *ops = suci_aes256gcm();
+	const struct seal_crypto *ops = seal_aes256gcm();
 	uint8_t key[32] = {1}, iv[12] = {2}, aad[16] = {3}, sealed[600], text[600];
 	(void)state;
 	ops->expand(key_mem, key);
@@ -104,35 +104,35 @@ gcm_rejects(void **state)
 static void
 hkdf_vectors(void **state)
 {
-	const struct suci_aead_ops *ops = suci_aes256gcm();
+	const struct seal_crypto *ops = seal_aes256gcm();
 	uint8_t count[256], ikm[22], prk[32], okm[82], want[82];
 	(void)state;
 	for (int i = 0; i < 256; i++)
 		count[i] = (uint8_t)i;
 	memset(ikm, 0x0b, sizeof ikm);
 
-	suci_hkdf_extract(ops, count, 13, ikm, sizeof ikm, prk);
+	seal_hkdf_extract(ops, count, 13, ikm, sizeof ikm, prk);
 	unhex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5", want);
 	assert_memory_equal(prk, want, 32);
-	suci_hkdf_expand(ops, prk, count + 0xf0, 10, okm, 42);
+	seal_hkdf_expand(ops, prk, count + 0xf0, 10, okm, 42);
 	unhex("3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b88718586"
 	      "5",
 	      want);
 	assert_memory_equal(okm, want, 42);
 
-	suci_hkdf_extract(ops, count + 0x60, 80, count, 80, prk);
+	seal_hkdf_extract(ops, count + 0x60, 80, count, 80, prk);
 	unhex("06a6b88c5853361a06104c9ceb35b45cef760014904671014a193f40c15fc244", want);
 	assert_memory_equal(prk, want, 32);
-	suci_hkdf_expand(ops, prk, count + 0xb0, 80, okm, 82);
+	seal_hkdf_expand(ops, prk, count + 0xb0, 80, okm, 82);
 	unhex("b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb"
 	      "41c65e590e09da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87",
 	      want);
 	assert_memory_equal(okm, want, 82);
 
-	suci_hkdf_extract(ops, NULL, 0, ikm, sizeof ikm, prk);
+	seal_hkdf_extract(ops, NULL, 0, ikm, sizeof ikm, prk);
 	unhex("19ef24a32c717b167f33a91d6f648bdf96596776afdb6377ac434c1c293ccb04", want);
 	assert_memory_equal(prk, want, 32);
-	suci_hkdf_expand(ops, prk, NULL, 0, okm, 42);
+	seal_hkdf_expand(ops, prk, NULL, 0, okm, 42);
 	unhex("8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c"
 	      "8",
 	      want);
@@ -143,20 +143,65 @@ hkdf_vectors(void **state)
 static void
 hmac_vectors(void **state)
 {
-	const struct suci_aead_ops *ops = suci_aes256gcm();
+	const struct seal_crypto *ops = seal_aes256gcm();
 	uint8_t key[131], out[32], want[32];
 	(void)state;
 	memset(key, 0x0b, 20);
-	suci_hmac(ops, key, 20, "Hi There", 8, out);
+	seal_hmac(ops, key, 20, "Hi There", 8, out);
 	unhex("b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7", want);
 	assert_memory_equal(out, want, 32);
-	suci_hmac(ops, (const uint8_t *)"Jefe", 4, "what do ya want for nothing?", 28, out);
+	seal_hmac(ops, (const uint8_t *)"Jefe", 4, "what do ya want for nothing?", 28, out);
 	unhex("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843", want);
 	assert_memory_equal(out, want, 32);
 	memset(key, 0xaa, 131);
-	suci_hmac(ops, key, 131, "Test Using Larger Than Block-Size Key - Hash Key First", 54, out);
+	seal_hmac(ops, key, 131, "Test Using Larger Than Block-Size Key - Hash Key First", 54, out);
 	unhex("60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54", want);
 	assert_memory_equal(out, want, 32);
+}
+
+/* RFC 7748, sections 5.2 and 6.1. */
+static void
+curve_vectors(void **state)
+{
+	static const struct {
+		const char *secret, *public_key, *both;
+	} cases[] = {
+		{"a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4",
+		 "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c",
+		 "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"},
+		{"4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d",
+		 "e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493",
+		 "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957"},
+	};
+	const struct seal_crypto *c = seal_aes256gcm();
+	uint8_t a[32], b[32], pub_a[32], pub_b[32], out[32], want[32];
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		unhex(cases[i].secret, a);
+		unhex(cases[i].public_key, pub_b);
+		unhex(cases[i].both, want);
+		assert_true(c->dh(a, pub_b, out));
+		assert_memory_equal(out, want, 32);
+	}
+	/* Alice and Bob. */
+	unhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a", a);
+	unhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb", b);
+	c->dh_public(a, pub_a);
+	c->dh_public(b, pub_b);
+	unhex("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a", want);
+	assert_memory_equal(pub_a, want, 32);
+	unhex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f", want);
+	assert_memory_equal(pub_b, want, 32);
+	unhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742", want);
+	assert_true(c->dh(a, pub_b, out));
+	assert_memory_equal(out, want, 32);
+	assert_true(c->dh(b, pub_a, out));
+	assert_memory_equal(out, want, 32);
+	/* Points of small order say nothing of the secret. */
+	memset(pub_a, 0, sizeof pub_a);
+	assert_false(c->dh(a, pub_a, out));
+	pub_a[0] = 1;
+	assert_false(c->dh(a, pub_a, out));
 }
 
 #define HEX64 "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"
@@ -185,11 +230,11 @@ psk_text(void **state)
 		{"1 " HEX64 "\n2 " HEX64 "\n3 " HEX64 "\n4 " HEX64 "\n5 " HEX64 "\n", -1,
 		 "line 5: too many keys"},
 	};
-	struct suci_psk k[SUCI_PSK_MAX];
-	char why[SUCI_PSK_TEXT];
+	struct seal_psk k[SEAL_PSK_MAX];
+	char why[SEAL_TEXT];
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		int n = suci_psk_parse(cases[i].text, strlen(cases[i].text), k, why);
+		int n = seal_psk_parse(cases[i].text, strlen(cases[i].text), k, why);
 		assert_int_equal(n, cases[i].n);
 		if (n < 0) {
 			assert_true(strstr(why, cases[i].why) == why);
@@ -198,39 +243,39 @@ psk_text(void **state)
 	}
 	uint8_t want[32];
 	unhex(HEX64, want);
-	assert_int_equal(suci_psk_parse(cases[1].text, strlen(cases[1].text), k, why), 2);
+	assert_int_equal(seal_psk_parse(cases[1].text, strlen(cases[1].text), k, why), 2);
 	assert_int_equal(k[0].id, 7);
 	assert_int_equal(k[1].id, UINT32_MAX);
 	assert_memory_equal(k[1].secret, want, 32);
 	/* A NUL in it, and no byte behind the end is looked at. */
-	assert_int_equal(suci_psk_parse("1 \0", 3, k, why), -1);
-	assert_int_equal(suci_psk_parse("1 " HEX64 "5", 66, k, why), 1);
+	assert_int_equal(seal_psk_parse("1 \0", 3, k, why), -1);
+	assert_int_equal(seal_psk_parse("1 " HEX64 "5", 66, k, why), 1);
 }
 
 static void
 psk_file(void **state)
 {
-	char path[] = "/tmp/test_aead.XXXXXX", why[SUCI_PSK_TEXT];
-	struct suci_psk k[SUCI_PSK_MAX];
+	char path[] = "/tmp/test_aead.XXXXXX", why[SEAL_TEXT];
+	struct seal_psk k[SEAL_PSK_MAX];
 	(void)state;
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "3 " HEX64 "\n", 67), 67);
-	assert_int_equal(suci_psk_load(path, k, why), 1);
+	assert_int_equal(seal_psk_load(path, k, why), 1);
 	assert_int_equal(k[0].id, 3);
 	for (mode_t m = 0604; m; m = m == 0604 ? 0640 : m == 0640 ? 0602 : 0) {
 		assert_int_equal(fchmod(fd, m), 0);
-		assert_int_equal(suci_psk_load(path, k, why), -1);
+		assert_int_equal(seal_psk_load(path, k, why), -1);
 		assert_non_null(strstr(why, "chmod it to 0600"));
 	}
 	assert_int_equal(fchmod(fd, 0600), 0);
 	assert_int_equal(ftruncate(fd, 5000), 0);
-	assert_int_equal(suci_psk_load(path, k, why), -1);
+	assert_int_equal(seal_psk_load(path, k, why), -1);
 	assert_non_null(strstr(why, "longer"));
 	close(fd);
 	unlink(path);
-	assert_int_equal(suci_psk_load(path, k, why), -1);
-	assert_int_equal(suci_psk_load("/dev/null", k, why), -1);
+	assert_int_equal(seal_psk_load(path, k, why), -1);
+	assert_int_equal(seal_psk_load("/dev/null", k, why), -1);
 	assert_non_null(strstr(why, "no regular file"));
 }
 
@@ -238,9 +283,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gcm_vectors),	cmocka_unit_test(gcm_rejects),
-		cmocka_unit_test(hmac_vectors), cmocka_unit_test(hkdf_vectors),
-		cmocka_unit_test(psk_text),	cmocka_unit_test(psk_file),
+		cmocka_unit_test(gcm_vectors),	 cmocka_unit_test(gcm_rejects),
+		cmocka_unit_test(hmac_vectors),	 cmocka_unit_test(hkdf_vectors),
+		cmocka_unit_test(curve_vectors), cmocka_unit_test(psk_text),
+		cmocka_unit_test(psk_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

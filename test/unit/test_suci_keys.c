@@ -103,7 +103,7 @@ talk(uint32_t keys_max, uint32_t epoch, uint64_t loss_ppb)
 		c.user = &w.s[side];
 		c.limits.sealed_max = PATHS;
 		c.limits.keys_max = keys_max;
-		c.seal = (struct suci_seal_conf){.aead = suci_aes256gcm(),
+		c.seal = (struct suci_seal_conf){.aead = seal_aes256gcm(),
 						 .key = {{.id = 5, .secret = {9}}},
 						 .nkeys = 1,
 						 .legs = (1u << PATHS) - 1,

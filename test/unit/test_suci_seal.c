@@ -131,7 +131,7 @@ world_new(uint64_t seed)
 		c.limits.sealed_max = c.limits.paths_max;
 		c.handshake_ns = 3 * BASE_S_NS;
 		c.seal = (struct suci_seal_conf){
-			.aead = suci_aes256gcm(),
+			.aead = seal_aes256gcm(),
 			.key = {{.id = 11, .secret = {1, 2, 3}}},
 			.nkeys = 1,
 			.legs = 1,
@@ -305,7 +305,7 @@ keys_and_modes(void **state)
 				uint32_t id = mode_cases[i].ids[side][k];
 				if (!id)
 					continue;
-				s->key[s->nkeys++] = (struct suci_psk){.id = id == 99 ? 11 : id,
+				s->key[s->nkeys++] = (struct seal_psk){.id = id == 99 ? 11 : id,
 								       .secret = {(uint8_t)id}};
 			}
 			if (!mode_cases[i].sealed[side])
@@ -348,8 +348,8 @@ crossing(void **state)
 		struct world *w = world_new(seed);
 		for (int side = 0; side < 2; side++) {
 			struct suci_seal_conf *s = &w->conf[side].seal;
-			s->key[side] = (struct suci_psk){.id = 11, .secret = {1}};
-			s->key[!side] = (struct suci_psk){.id = 12, .secret = {2}};
+			s->key[side] = (struct seal_psk){.id = 11, .secret = {1}};
+			s->key[!side] = (struct seal_psk){.id = 12, .secret = {2}};
 			s->nkeys = 2;
 		}
 		w->l.jitter_ns = 300 * BASE_US_NS;

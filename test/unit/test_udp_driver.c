@@ -152,7 +152,7 @@ open_end(struct end *e, uint64_t incarnation, bool offload)
 	assert_true(suci_udp_local(e->udp).port != 0);
 	if (use_seal) {
 		c.limits.sealed_max = 4;
-		c.seal = (struct suci_seal_conf){.aead = suci_aes256gcm(),
+		c.seal = (struct suci_seal_conf){.aead = seal_aes256gcm(),
 						 .key = {{.id = 1, .secret = {9, 8, 7}}},
 						 .nkeys = 1,
 						 .legs = 1,

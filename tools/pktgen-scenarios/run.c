@@ -641,12 +641,12 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 static int
 load_keys(struct pg_ctx *c, char *err, size_t err_max)
 {
-	char why[SUCI_PSK_TEXT];
+	char why[SEAL_TEXT];
 	if (!*c->lab->key_file)
 		return 0;
 	c->seal.legs = 1u << 1;
-	c->seal.aead = suci_aes256gcm();
-	int n = c->seal.aead ? suci_psk_load(c->lab->key_file, c->seal.key, why) : -1;
+	c->seal.aead = seal_aes256gcm();
+	int n = c->seal.aead ? seal_psk_load(c->lab->key_file, c->seal.key, why) : -1;
 	if (n < 0) {
 		snprintf(err, err_max, "key_file: %s",
 			 c->seal.aead ? why : "the AES library cannot be used on this machine");

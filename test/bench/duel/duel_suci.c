@@ -217,7 +217,7 @@ make(const uint8_t ip[4])
 	}
 	if (knob("DUEL_SEAL", 0)) {
 		c.limits.sealed_max = c.limits.paths_max;
-		c.seal = (struct suci_seal_conf){.aead = suci_aes256gcm(), .nkeys = 1, .legs = ~0u};
+		c.seal = (struct suci_seal_conf){.aead = seal_aes256gcm(), .nkeys = 1, .legs = ~0u};
 		c.seal.key[0].id = 1;
 	}
 	if (lanes)

@@ -1,0 +1,3 @@
+# Keys, handshakes and the sealed stream; the primitives come from outside.
+$(call lib,seal,lib/seal,base)
+$(call fuzz,fuzz_seal_link,test/fuzz/fuzz_seal_link.c,seal base)
