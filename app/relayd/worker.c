@@ -339,7 +339,8 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		leg->count.rx_unreachable++;
 		/* Code 4 is about size, not about absence. */
 		if (f.icmp_code != 4)
-			suci_path_unreachable(w->ep, &to, w->now_ns);
+			suci_path_unreachable(w->ep, &to, frame + f.quote_off, f.quote_len,
+					      w->now_ns);
 		break;
 	}
 	case RD_RX_TAP:

@@ -3,5 +3,6 @@ $(call lib,sucaead,driver/aead,seal base,libsodium)
 sucaead_PKGLIBS += -lIPSec_MB
 $(call unit,test_aead,test/unit/test_aead.c,sucaead seal base)
 $(call unit,test_suci_seal,test/unit/test_suci_seal.c,sucaead suci base)
+$(call unit,test_suci_hostile,test/unit/test_suci_hostile.c,sucaead suci base)
 $(call unit,test_suci_keys,test/unit/test_suci_keys.c,sucaead suci base)
 $(call unit,test_seal_link,test/unit/test_seal_link.c,sucaead seal base)

@@ -265,7 +265,8 @@ read_errors(struct suci_udp *u, uint64_t now_ns)
 				   .msg_iovlen = 1,
 				   .msg_control = control,
 				   .msg_controllen = sizeof control};
-		if (recvmsg(u->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		ssize_t len = recvmsg(u->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT);
+		if (len < 0)
 			return;
 		for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
 			if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR)
@@ -278,7 +279,8 @@ read_errors(struct suci_udp *u, uint64_t now_ns)
 				continue;
 			u->count.unreachable++;
 			struct suci_addr to = suci_udp_from(&sa);
-			suci_path_unreachable(u->ep, &to, now_ns);
+			/* What is read is the payload that the error quotes. */
+			suci_path_unreachable(u->ep, &to, data, (size_t)len, now_ns);
 		}
 	}
 }

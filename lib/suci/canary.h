@@ -32,7 +32,9 @@
 	X(SILENT, "silence is never noticed")                                   \
 	X(FORGET, "blocks of a lane that ends are not given back")              \
 	X(PART_DONE, "a segment is taken for acknowledged with its first part") \
-	X(SHORT, "a segment is whole without its last part")
+	X(SHORT, "a segment is whole without its last part")                    \
+	X(UNREACHABLE, "an ICMP error is believed at once")                     \
+	X(RESET, "a RESET is believed whoever made it, and at once")
 
 enum suci_bug {
 	SUCI_BUG_NONE,

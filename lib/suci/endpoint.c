@@ -6,15 +6,14 @@
 
 #include <string.h>
 
-#define TICK_SHIFT	   10 /* timers are late by about 1 us at most */
-#define NOTES_MAX	   4096u
-#define NOTES_MIN	   16u
-#define RESETS_PER_S	   1000
-#define RESETS_BURST	   32
-#define MTU_MAX		   65000
-#define PATH_MIN	   16u /* records every path is sure of, if there are that many */
-#define UNREACHABLE_PROBES 2   /* unanswered, before a sealed path believes it */
-#define FORMER_MIN	   128u
+#define TICK_SHIFT   10 /* timers are late by about 1 us at most */
+#define NOTES_MAX    4096u
+#define NOTES_MIN    16u
+#define RESETS_PER_S 1000
+#define RESETS_BURST 32
+#define MTU_MAX	     65000
+#define PATH_MIN     16u /* records every path is sure of, if there are that many */
+#define FORMER_MIN   128u
 
 /* What suci_footprint() grows by for a path that is sealed and idle; its keys take more only
  * while it is not (limits.keys_max). */
@@ -415,23 +414,6 @@ suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns)
 		return;
 	suci_enter(ep, now_ns);
 	suci_path_fail(ep, p, SUCI_DOWN_SILENT, SUCI_TEXT_SILENT);
-	suci_leave(ep);
-}
-
-void
-suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t now_ns)
-{
-	suci_enter(ep, now_ns);
-	struct suci_path *p = suci_path_at(ep, to);
-	/* Anybody can say so.  Where we are sure of the peer, it has to leave probes
-	 * unanswered too. */
-	if (p && p->seal && p->state == PATH_UP && p->probes < UNREACHABLE_PROBES) {
-		if (!outstanding(p)) {
-			p->send_probe = true;
-			suci_path_ready(ep, p);
-		}
-	} else if (p)
-		suci_path_down(ep, p, SUCI_DOWN_UNREACHABLE, "nobody is at that address", now_ns);
 	suci_leave(ep);
 }
 

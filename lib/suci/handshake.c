@@ -66,9 +66,9 @@ put_stranger_hdr(uint8_t *out, enum suci_type type, uint32_t tag, uint64_t now_n
 	suci_path_hdr_encode(&h, out);
 }
 
-static size_t
-put_farewell(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason, const char *text,
-	     uint64_t now_ns)
+size_t
+suci_put_farewell(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason,
+		  const char *text, uint64_t now_ns)
 {
 	struct suci_farewell f = {
 		.reason = reason,
@@ -86,7 +86,8 @@ suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const 
 	struct suci_oob *o = suci_oob_new(ep, &p->peer, false);
 	if (!o)
 		return;
-	size_t len = put_farewell(o->bytes, SUCI_T_CLOSE, p->tx_tag, (uint16_t)why, text, now_ns);
+	size_t len =
+		suci_put_farewell(o->bytes, SUCI_T_CLOSE, p->tx_tag, (uint16_t)why, text, now_ns);
 	if (p->seal)
 		len = suci_seal_close(ep, p, o->bytes, len);
 	o->len = (uint16_t)len;
@@ -101,33 +102,10 @@ turn_away(struct suci *ep, const struct suci_addr *to, const struct suci_body *b
 	struct suci_oob *o = suci_oob_new(ep, to, false);
 	if (!o)
 		return;
-	size_t len = put_farewell(o->bytes, SUCI_T_CLOSE, b->tag, reason, text, now_ns);
+	size_t len = suci_put_farewell(o->bytes, SUCI_T_CLOSE, b->tag, reason, text, now_ns);
 	if (b->nonce)
 		len = suci_seal_farewell(ep, &ep->conf.seal.key[b->psk], b->nonce, o->bytes, len);
 	o->len = (uint16_t)len;
-	suci_oob_send(ep, o, 0, 0);
-}
-
-void
-suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_path_hdr *h,
-		const uint8_t *dgram, size_t len, uint64_t now_ns)
-{
-	bool sealed = suci_seal_wanted(ep, to);
-	if (suci_pacer_next_ns(&ep->reset_pacer, now_ns) > now_ns)
-		return;
-	/* Where paths are sealed, strangers who seal nothing get no answer. */
-	if (sealed && (!(h->flags & SUCI_PF_SEALED) || len < SUCI_PATH_HDR + SUCI_SEAL_TAG ||
-		       !ep->conf.seal.aead))
-		return;
-	struct suci_oob *o = suci_oob_new(ep, to, true);
-	if (!o)
-		return;
-	suci_pacer_sent(&ep->reset_pacer, 1, now_ns);
-	size_t n = put_farewell(o->bytes, SUCI_T_RESET, h->path_tag, SUCI_DOWN_RESET, "", now_ns);
-	if (sealed)
-		n = suci_seal_farewell(ep, &ep->conf.seal.key[0], dgram + len - SUCI_SEAL_TAG,
-				       o->bytes, n);
-	o->len = (uint16_t)n;
 	suci_oob_send(ep, o, 0, 0);
 }
 
@@ -184,6 +162,7 @@ rx_cookie(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	p->hs_rtt_ns = known ? ep->now_ns - sent_ns : 0;
 	bool other = of_other_life(p, b);
 	p->peer_incarnation = b->incarnation;
+	p->nobody = false;
 	if (other) { /* the cookie is for the old tag, too */
 		suci_path_retag(ep, p);
 		p->hs_tries = 0;
@@ -374,51 +353,6 @@ farewell_text(struct suci *ep, const uint8_t *body, size_t len, uint16_t *reason
 	return true;
 }
 
-/* Sealed, a RESET is believed only if it echoes the tag of a datagram that we sent on
- * purpose after another RESET: so it is no old one, and the peer really is without the path. */
-static bool
-reset_believed(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len, uint64_t now_ns)
-{
-	struct suci_seal *s = p->seal;
-	uint8_t echo[SEAL_NONCE];
-	if (!suci_seal_farewell_open(ep, dgram, len, echo))
-		return false;
-	if (s->challenged && !memcmp(echo, s->challenge, sizeof echo))
-		return true;
-	if (now_ns >= s->challenge_at_ns) {
-		s->challenge_at_ns =
-			now_ns + base_max_ns(2 * RETRY_FIRST_NS, 3 * p->rtt.smoothed_ns);
-		s->want_challenge = true;
-		p->send_probe = true;
-		suci_path_ready(ep, p);
-	}
-	return false;
-}
-
-/* Believed only if it echoes the tag we use towards that very address while something of
- * ours is unanswered there. */
-static void
-rx_reset(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
-	 uint8_t *dgram, size_t len, uint64_t now_ns)
-{
-	char text[SUCI_TEXT_MAX];
-	uint16_t reason;
-	bool sealed = h->flags & SUCI_PF_SEALED;
-	struct suci_path *p = suci_path_at(ep, from);
-	if (!p || p->state != PATH_UP || p->tx_tag != h->path_tag) {
-		ep->count.drop_unknown_tag++;
-	} else if (!outstanding(p)) {
-		ep->count.drop_state++;
-	} else if (sealed != (p->seal != NULL)) {
-		ep->count.drop_sealed += sealed;
-		ep->count.drop_unsealed += !sealed;
-	} else if (sealed ? reset_believed(ep, p, dgram, len, now_ns)
-			  : farewell_text(ep, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR, &reason,
-					  text)) {
-		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);
-	}
-}
-
 /* A sealed CLOSE of that path, up or being opened. */
 static bool
 close_authentic(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
@@ -486,7 +420,7 @@ suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct su
 		  uint8_t *dgram, size_t len, uint64_t now_ns)
 {
 	if (h->type == SUCI_T_RESET) {
-		rx_reset(ep, from, h, dgram, len, now_ns);
+		suci_reset_rx(ep, from, h, dgram, len, now_ns);
 		return;
 	}
 	if (h->type == SUCI_T_CLOSE) {

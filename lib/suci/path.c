@@ -197,6 +197,7 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 		    uint64_t rtt_ns, uint64_t now_ns)
 {
 	p->state = PATH_UP;
+	p->nobody = false;
 	p->incoming = incoming;
 	p->tx_tag = b->tag;
 	p->peer_incarnation = b->incarnation;
@@ -415,6 +416,8 @@ deadline(const struct suci *ep, const struct suci_path *p)
 	d = base_min_ns(d, base_min_ns(suci_loss_probe_at(ep, p), p->ask_at_ns));
 	d = base_min_ns(d, liveness_at(ep, p));
 	d = base_min_ns(d, p->pmtu.at_ns);
+	if (p->reset_answered)
+		d = base_min_ns(d, suci_reset_look_at(ep, p));
 	return base_min_ns(d, p->send_probe ? BASE_NEVER_NS : keepalive_at(p));
 }
 
@@ -445,6 +448,8 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 			return;
 		}
 		if (now_ns >= p->hs_retry_ns) {
+			if (p->nobody && suci_nobody_timeout(ep, p, now_ns))
+				return;
 			p->send_hs = true;
 			p->hs_retry_ns = BASE_NEVER_NS; /* set again when sent */
 			suci_path_ready(ep, p);
@@ -452,14 +457,20 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		suci_path_arm(ep, p);
 		return;
 	}
+	if (p->reset_answered && now_ns >= suci_reset_look_at(ep, p) &&
+	    suci_reset_look(ep, p, now_ns))
+		return;
 	if (now_ns >= liveness_at(ep, p)) {
 		suci_path_fail(ep, p, SUCI_DOWN_SILENT, SUCI_TEXT_SILENT);
 		return;
 	}
-	if (now_ns >= p->loss_at_ns)
+	if (now_ns >= p->loss_at_ns) {
 		suci_loss_detect(ep, p, now_ns);
-	else if (now_ns >= suci_loss_probe_at(ep, p))
+	} else if (now_ns >= suci_loss_probe_at(ep, p)) {
+		if (p->nobody && suci_nobody_timeout(ep, p, now_ns))
+			return;
 		suci_loss_probe_fired(ep, p, now_ns);
+	}
 	suci_pmtu_timer(ep, p, now_ns);
 	if (now_ns >= p->ack_at_ns) {
 		p->send_ack = true;

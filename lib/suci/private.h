@@ -3,7 +3,8 @@
  *      endpoint.c  memory, life cycle, small entry points
  *      rx.c        a datagram comes in
  *      tx.c        a datagram goes out
- *      handshake.c HELLO, COOKIE, OPEN, ACCEPT, CLOSE, RESET
+ *      handshake.c HELLO, COOKIE, OPEN, ACCEPT, CLOSE
+ *      reset.c     RESET
  *      oob.c       datagrams that belong to no path
  *      path.c      table of paths, up, down, timers
  *      sent.c      records of segments and the lists they are in
@@ -15,6 +16,7 @@
  *      cut.c       segments larger than that leave in parts
  *      join.c      and parts that came are put together; parts.h
  *      migrate.c   the peer has another address
+ *      nobody.c    there is nobody at its address
  *      ecn.c       marks of congestion, ours and the peer's
  *      seal.c      sealed paths: keys and datagrams
  *      seal_hs.c   sealed handshakes
@@ -160,7 +162,7 @@ struct suci_move {
 struct suci_seal {
 	uint8_t tx_secret[SEAL_HASH], rx_secret[SEAL_HASH]; /* of the current epochs */
 	uint8_t nonce[SEAL_NONCE], peer_nonce[SEAL_NONCE];
-	uint8_t challenge[SUCI_SEAL_TAG]; /* a RESET that echoes it is believed */
+	uint8_t challenge[SUCI_SEAL_TAG]; /* of our last question after a RESET, see reset.c */
 	uint64_t serial;		  /* never used before in this endpoint */
 	uint64_t rx_pn, rx_bare;	  /* highest that came authentically */
 	uint64_t bare_seen;		  /* bit n: rx_bare - n */
@@ -168,10 +170,10 @@ struct suci_seal {
 	uint32_t tx_epoch, rx_epoch;
 	uint64_t epoch_pn; /* first number sealed in tx_epoch */
 	uint32_t next_free;
-	uint32_t attempt;	  /* of the opener: which of its keys this is about */
-	uint64_t challenge_at_ns; /* not before then another challenge */
-	uint8_t psk;		  /* index of the pre-shared key */
-	bool heard;		  /* something authentic in rx_epoch */
+	uint32_t attempt;	/* of the opener: which of its keys this is about */
+	uint64_t challenged_ns; /* when the challenge left, 0 = never */
+	uint8_t psk;		/* index of the pre-shared key */
+	bool heard;		/* something authentic in rx_epoch */
 	bool want_challenge, challenged;
 	uint16_t slot[2]; /* its keys that are ready: sending, receiving; NO_KEY = not */
 };
@@ -293,10 +295,13 @@ struct suci_path {
 	bool waits;   /* for a higher limit */
 	bool offered; /* first_credit is set */
 	uint16_t first_credit;
-	uint16_t quantum; /* most it gets at its next turn; 0 = its share */
-	bool ack_all;	  /* every packet is acknowledged at once */
-	bool joins;	  /* the peer puts parts together, and we cut */
-	bool cutting;	  /* segments may be larger than datagrams */
+	uint16_t quantum;     /* most it gets at its next turn; 0 = its share */
+	bool ack_all;	      /* every packet is acknowledged at once */
+	bool joins;	      /* the peer puts parts together, and we cut */
+	bool cutting;	      /* segments may be larger than datagrams */
+	uint8_t reset_rounds; /* questions in a row that only RESETs answered */
+	bool reset_answered;  /* our last question after a RESET, by another one */
+	bool nobody;	      /* somebody said that there is nobody at its address */
 	uint64_t up_ns, told_again_ns;
 	uint64_t hs_rtt_ns; /* measured by the opener; in HELLO that of the last path; or 0 */
 	uint64_t ack_at_ns; /* when it is due, NEVER if none */
@@ -307,7 +312,10 @@ struct suci_path {
 
 	/* handshake */
 	uint64_t hs_retry_ns, hs_give_up_ns, hs_sent_ns;
-	uint64_t cookie;
+	union {
+		uint64_t cookie;    /* before it is up */
+		uint64_t nobody_ns; /* when nobody was set, once it is */
+	};
 	uint64_t peer_incarnation;
 
 	uint32_t free_next, dying_next;
@@ -559,6 +567,18 @@ size_t suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uin
 /* SUCI_DOWN_CLOSED or SUCI_DOWN_SILENT, as the peer is to see it. */
 void suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text,
 		     uint32_t repeats, uint64_t gap_ns, uint64_t now_ns);
+size_t suci_put_farewell(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason,
+			 const char *text, uint64_t now_ns);
+
+/* reset.c */
+#define SUCI_RESET_SEALED 68u /* bytes of a sealed one */
+#define SUCI_RESET_PLAIN  20u
+void suci_reset_rx(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
+		   uint8_t *dgram, size_t len, uint64_t now_ns);
+/* With p->reset_answered: when to look whether the peer was heard meanwhile; do so, true: it was
+ * not, and the path is down. */
+uint64_t suci_reset_look_at(const struct suci *ep, const struct suci_path *p);
+bool suci_reset_look(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 /* The answer to a DATA datagram nobody here has a path for. */
 void suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_path_hdr *h,
 		     const uint8_t *dgram, size_t len, uint64_t now_ns);
@@ -625,6 +645,11 @@ void suci_marks_heard(struct suci *ep, struct suci_path *p, const struct suci_ac
 		      uint32_t acked, uint64_t sent_ns, uint64_t now_ns);
 void suci_marks_fail(struct suci *ep, struct suci_path *p);
 
+/* nobody.c */
+/* A timeout of a probe or of the handshake has passed: true if that was the last, and the path is
+ * down. */
+bool suci_nobody_timeout(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+
 /* migrate.c */
 /* A datagram with the path's tag from another address. */
 void suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
@@ -632,20 +657,6 @@ void suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_add
 /* CHALLENGE and RESPONSE. */
 void suci_move_rx(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
 		  const struct suci_path_hdr *h, uint64_t now_ns);
-
-/* Packets the peer may still send. */
-static inline uint32_t
-suci_credit_promised(const struct suci_path *p)
-{
-	return (int32_t)(p->rx_limit - p->rx_high) > 0 ? p->rx_limit - p->rx_high : 0;
-}
-
-/* Packets that may still be sent. */
-static inline uint32_t
-suci_credit_left(const struct suci_path *p)
-{
-	return p->tx_limit >= p->next_pn ? (uint32_t)(p->tx_limit - p->next_pn) + 1 : 0;
-}
 
 /* park.c */
 /* A record in no list was refused by the peer. */
@@ -660,57 +671,6 @@ void suci_park_taken(struct suci_path *p, uint32_t n);
 bool suci_offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns);
 /* False, and counted: that packet of the path has been here. */
 bool suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn);
-
-/* credit.c */
-void suci_credit_init(struct suci *ep);
-/* A path to p->peer was made; is no more. */
-void suci_credit_join(struct suci *ep, struct suci_path *p);
-void suci_credit_leave(struct suci *ep, struct suci_path *p);
-/* For the pn field of OPEN and ACCEPT; and the round trip an OPEN tells there, or 0. */
-uint32_t suci_credit_offer(struct suci *ep, struct suci_path *p);
-uint64_t suci_credit_offer_rtt(uint32_t offer);
-/* The path comes up; offer is what the peer's OPEN or ACCEPT said. */
-void suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, uint64_t now_ns);
-void suci_credit_down(struct suci *ep, struct suci_path *p);
-/* A new packet came, with those SUCI_PF_* flags, perhaps with a segment of that priority. */
-void suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flags,
-		      uint32_t prio, uint64_t now_ns);
-/* The ROOM of an ack block. */
-void suci_credit_asked(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
-		       uint64_t now_ns);
-/* Who stands in line gets what there is. */
-void suci_credit_share(struct suci *ep);
-/* For the ack block to that peer. */
-uint16_t suci_credit_limit(struct suci *ep, struct suci_path *p);
-/* Sending: the limit in an ack block; what a ROOM or a packet says of what waits for a higher one;
- * may the first of the queue go without? */
-void suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
-		       uint64_t now_ns);
-uint8_t suci_credit_waiting(struct suci *ep, const struct suci_path *p);
-bool suci_credit_short(struct suci *ep, struct suci_path *p);
-#define SUCI_TELL_MORE 4u /* packets before the limit, at least, MORE is set */
-static inline bool
-suci_credit_more(struct suci *ep, struct suci_path *p)
-{
-	bool far = p->next_pn < p->more_from && p->tx_limit > SUCI_TELL_MORE;
-	return !far && suci_credit_short(ep, p);
-}
-bool suci_credit_small(const struct suci *ep, const struct suci_path *p);
-void suci_credit_held(struct suci *ep, struct suci_path *p, uint64_t now_ns);
-void suci_credit_nothing_waits(struct suci_path *p);
-void suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns);
-
-/* room.c */
-void suci_room_init(struct suci *ep);
-/* The ask and the grant in an ack block of the peer. */
-void suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
-		     uint64_t now_ns);
-/* Has the path something to ask or grant that its next ack block should tell? */
-bool suci_room_due(const struct suci_path *p);
-void suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a);
-/* Grant what there is room for, if anybody waits. */
-void suci_room_share(struct suci *ep);
-void suci_room_down(struct suci *ep, struct suci_path *p);
 
 /* seal.c */
 void suci_seal_init(struct suci *ep);
@@ -789,6 +749,7 @@ size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags
 /* A bare ack datagram; 0 if nothing was received yet. */
 size_t suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
 
+#include "credit.h"
 #include "parts.h"
 #include "sent.h"
 

@@ -207,9 +207,10 @@ suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
 	make_nonce(nonce, bare, pn);
 	ep->conf.seal.aead->seal(suci_keys_ready(ep, s, false), nonce, dgram, SUCI_PATH_HDR,
 				 dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR);
-	if (s->want_challenge && !bare) {
+	if (s->want_challenge && !bare && len + SUCI_SEAL_TAG >= SUCI_RESET_SEALED) {
 		s->want_challenge = false;
 		s->challenged = true;
+		s->challenged_ns = ep->now_ns;
 		memcpy(s->challenge, dgram + len, SUCI_SEAL_TAG);
 	}
 	return len + SUCI_SEAL_TAG;

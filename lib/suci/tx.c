@@ -197,8 +197,13 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		suci_rec_detach(ep, p, p->probe_rec);
 		suci_rec_give(ep, p->probe_rec);
 	}
+	static const uint8_t padding[SUCI_RESET_SEALED];
 	uint32_t i = suci_rec_take(ep, REC_PROBE, path_index(ep, p));
 	p->probe_rec = i;
+	/* Long enough for a RESET to be the answer. */
+	ep->rec[i].data = padding;
+	ep->rec[i].data_len =
+		(p->seal ? SUCI_RESET_SEALED - SUCI_SEAL_TAG : SUCI_RESET_PLAIN) - SUCI_PATH_HDR;
 	p->pmtu.follow = false;
 	transmit(ep, p, i, SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns, out);
 	/* A probe in place of an unanswered one does not begin the wait anew. */

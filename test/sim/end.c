@@ -425,18 +425,14 @@ end_drive(struct end *e)
 /* The node of a dead process lives on and answers "port unreachable"; the sender's
  * driver passes that on. */
 static void
-unreachable(struct sim *s, void *who, uint64_t from)
+tell_unreachable(struct world *w, const struct end *dead, const struct sim_buf *b)
 {
-	const struct end *dead = who;
-	struct world *w = dead->w;
-	if (dead->alive)
-		return;
 	for (uint32_t i = 0; i < w->nend; i++) {
 		struct end *e = &w->end[i];
 		struct suci_addr at = addr_of(dead->ipv4);
-		if (e->port != from || !e->alive)
+		if (e->port != b->from || !e->alive)
 			continue;
-		suci_path_unreachable(e->ep, &at, now(e));
+		suci_path_unreachable(e->ep, &at, b->data, b->len, now(e));
 		end_drive(e);
 	}
 	for (uint32_t i = 0; i < w->nrelay; i++) {
@@ -444,12 +440,24 @@ unreachable(struct sim *s, void *who, uint64_t from)
 		for (uint32_t leg = 0; leg < 2; leg++) {
 			struct suci_addr at =
 				relay_addr_v4(dead->ipv4, UDP_PORT, (enum relay_leg)leg);
-			if (r->port[leg] != from || !r->alive)
+			if (r->port[leg] != b->from || !r->alive)
 				continue;
-			suci_path_unreachable(r->ep, &at, node_now(&r->clock, s->now_ns));
+			suci_path_unreachable(r->ep, &at, b->data, b->len,
+					      node_now(&r->clock, w->s->now_ns));
 			rnode_drive(r);
 		}
 	}
+}
+
+static void
+unreachable(struct sim *s, void *who, uint64_t buf)
+{
+	const struct end *dead = who;
+	struct world *w = dead->w;
+	const struct sim_buf *b = &s->buf[buf];
+	if (!dead->alive)
+		tell_unreachable(w, dead, b);
+	sim_release(s, buf);
 }
 
 static sim_fn read_late;
@@ -460,7 +468,8 @@ deliver(struct sim *s, void *who, uint64_t b)
 	struct end *e = who;
 	if (!e->alive) {
 		e->dead_rx++;
-		sim_at(s, s->now_ns + 20 * BASE_US_NS, unreachable, e, s->buf[b].from);
+		sim_hold(s, b);
+		sim_at(s, s->now_ns + 20 * BASE_US_NS, unreachable, e, b);
 		return;
 	}
 	if (s->now_ns < e->paused_ns) {
@@ -520,7 +529,7 @@ end_new(struct end *e)
 				.rank = e->rank};
 	relay_hello_encode(&h, c.hello);
 	c.hello_len = RELAY_HELLO_LEN;
-	c.incarnation = ++e->incarnation;
+	c.incarnation = (uint64_t)(1 + e->rank) << 32 | ++e->incarnation;
 	c.seed = w->s->seed * 31 + e->rank + 1000 * e->incarnation;
 	for (size_t i = 0; i < sizeof c.cookie_secret; i++)
 		c.cookie_secret[i] = (uint8_t)(c.seed >> (i % 8) ^ i);

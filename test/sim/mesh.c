@@ -425,7 +425,7 @@ make(struct mesh_node *n)
 {
 	struct mesh *m = n->m;
 	struct suci_config c = n->hop ? m->conf.hop : m->conf.end;
-	c.incarnation = ++n->incarnation;
+	c.incarnation = (uint64_t)(n->index + 1) << 32 | ++n->incarnation;
 	c.seed = m->s->seed * 101 + n->index * 7 + n->incarnation;
 	for (size_t i = 0; i < sizeof c.cookie_secret; i++)
 		c.cookie_secret[i] = (uint8_t)(c.seed >> (i % 8) ^ (5 * i));

@@ -445,7 +445,7 @@ rnode_new(struct rnode *r, bool with_job)
 	BASE_ASSERT(r->core);
 	relay_core_hello(r->core, c.hello);
 	c.hello_len = RELAY_HELLO_LEN;
-	c.incarnation = ++r->incarnation + 1000;
+	c.incarnation = (uint64_t)r->ipv4[RELAY_LEG_GLOBAL] << 32 | ++r->incarnation;
 	c.seed = w->s->seed * 37 + 777 * r->ipv4[RELAY_LEG_GLOBAL] + r->incarnation;
 	for (size_t i = 0; i < sizeof c.cookie_secret; i++)
 		c.cookie_secret[i] = (uint8_t)(c.seed >> (i % 8) ^ (3 * i));

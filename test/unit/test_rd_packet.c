@@ -555,7 +555,15 @@ unreachable_names_the_peer(void **state)
 	assert_int_equal(r.verdict, RD_RX_UNREACHABLE);
 	assert_int_equal(r.quoted_ip, 0xc6336407);
 	assert_int_equal(r.quoted_port, 7812);
+	assert_int_equal(r.quote_len, 0);
 	assert_int_equal(r.icmp_code, 3);
+	/* As much as RFC 1812 wants: Suci looks for its tags in it. */
+	memcpy(sent + 42, "0123456789", 10);
+	n = icmp_to_us(f, 3, 3, sent + 14, 38);
+	rd_packet_parse(&self, f, n, &r);
+	assert_int_equal(r.verdict, RD_RX_UNREACHABLE);
+	assert_int_equal(r.quote_len, 10);
+	assert_memory_equal(f + r.quote_off, "0123456789", 10);
 	/* Quotes a datagram that is not ours: the kernel's business. */
 	be32_store(sent + 26, self.address + 1);
 	n = icmp_to_us(f, 3, 3, sent + 14, 28);

@@ -163,7 +163,8 @@ send_all(struct net *n, struct wire_end *x)
 		struct wire_end *to = end_at(n, x, &o.to);
 		moved = true;
 		if (to && to->dead && !to->core)
-			suci_path_unreachable(x->ep, &o.to, n->wire.now); /* its kernel says so */
+			suci_path_unreachable(x->ep, &o.to, o.head, o.head_len,
+					      n->wire.now); /* its kernel says so */
 		else
 			wire_put(x, to, &o, o.to.leg ? 5 * BASE_MS_NS : 20000);
 	}

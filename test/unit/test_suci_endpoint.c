@@ -554,6 +554,14 @@ test_restarted_while_idle(void **state)
 	world_free(w);
 }
 
+/* The host of side 1 says that nobody has that port. */
+static bool
+unreachable(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	suci_path_unreachable(l->ep[from], &l->addr[!from], bytes, len, l->now_ns);
+	return true;
+}
+
 static void
 test_ends(void **state)
 {
@@ -597,7 +605,9 @@ test_ends(void **state)
 	link_run(&w->l, w->l.now_ns + 2 * BASE_S_NS, NULL, NULL);
 	assert_int_equal(w->s[0].why, SUCI_DOWN_TIMEOUT);
 	open_path(w, 0);
-	suci_path_unreachable(w->l.ep[0], &w->l.addr[1], w->l.now_ns);
+	w->l.cut = false;
+	w->l.filter = unreachable;
+	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
 	assert_int_equal(w->s[0].why, SUCI_DOWN_UNREACHABLE);
 	world_free(w);
 }

@@ -154,6 +154,9 @@ quotes_us(const struct rd_station *self, const uint8_t *quote, uint32_t len,
 		return false;
 	out->quoted_ip = be32_load(quote + 16);
 	out->quoted_port = be16_load(udp + 2);
+	uint32_t at = (uint32_t)(udp - quote) + RD_UDP_HDR;
+	out->quote_off = (uint16_t)(out->payload_off + ICMP_HDR + at);
+	out->quote_len = (uint16_t)(len > at ? len - at : 0);
 	return true;
 }
 

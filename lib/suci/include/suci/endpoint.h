@@ -346,9 +346,10 @@ struct suci_config {
 	X(drop_unsealed, "not sealed, on a path that is to be")                 \
 	X(drop_psk, "sealed under a pre-shared key we do not have")             \
 	X(drop_seal, "sealed, and not authentic: forged, damaged, or old keys") \
-	X(drop_reflected, "sealed OPEN of our own, sent back to us")            \
+	X(drop_reflected, "sealed OPEN or RESET of our own, sent back to us")   \
 	X(drop_unknown_tag, "no path has that tag (old run, or closed)")        \
 	X(drop_address, "tag is right but came from another address")           \
+	X(drop_quote, "ICMP error that does not quote what we sent there")      \
 	X(drop_response, "answer to no challenge of ours, or from elsewhere")   \
 	X(drop_state, "type does not fit the path's state")                     \
 	X(drop_cookie, "OPEN with a wrong or expired cookie")                   \
@@ -395,8 +396,11 @@ void suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t 
 /* As when liveness_ns is over: the peer has been silent by the caller's own measure.  The path
  * goes down with SILENT; so does the peer's end, should it hear us. */
 void suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns);
-/* The driver learned (ICMP, ECONNREFUSED) that nobody is at that address. */
-void suci_path_unreachable(struct suci *ep, const struct suci_addr *to, uint64_t now_ns);
+/* The driver learned by an ICMP error that nobody is at that address.  quote is the beginning of the
+ * UDP payload that the error quotes; with less than 20 bytes of it, or with tags that are not the
+ * path's, it is dropped.  Else the path goes down when the peer leaves two probes unanswered, too. */
+void suci_path_unreachable(struct suci *ep, const struct suci_addr *to, const void *quote,
+			   size_t len, uint64_t now_ns);
 /* Queue a segment.  0: taken, ops->released will be called with seg->cookie.
  * FULL, NOMEM, DOWN, TOOBIG: nothing kept.  head and data must stay valid and
  * unchanged until released. */

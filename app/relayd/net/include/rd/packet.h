@@ -99,6 +99,7 @@ struct rd_rx_frame {
 	uint16_t tail_off, tail_sum;
 	uint32_t quoted_ip;
 	uint16_t quoted_port;
+	uint16_t quote_off, quote_len; /* UDP payload in the quote, as much as there is */
 	uint8_t icmp_code;
 	uint8_t ecn; /* of the IP header, with RD_RX_SUCI and RD_RX_GATEWAY */
 	uint8_t src_mac[6];

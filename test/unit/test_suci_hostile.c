@@ -1,0 +1,265 @@
+/* What somebody between or beside two ends can do to a path of theirs without the key, and for an
+ * unsealed one without seeing it: nothing. */
+#include "test_suci_path.h"
+
+#include "driver/aead.h"
+
+#define DELAY_NS (2 * BASE_MS_NS)
+
+static struct pair *
+pair_for(bool sealed)
+{
+	struct pair *t = pair_new(5, DELAY_NS);
+	for (int side = 0; side < 2 && sealed; side++) {
+		t->conf[side].limits.sealed_max = t->conf[side].limits.paths_max;
+		t->conf[side].seal = (struct suci_seal_conf){
+			.aead = suci_aes256gcm(),
+			.key = {{.id = 11, .secret = {1, 2, 3}}},
+			.nkeys = 1,
+			.legs = 1,
+		};
+	}
+	return t;
+}
+
+/* ---- ICMP: nobody is there ------------------------------------------------- */
+
+static uint8_t last[2][2048];
+static size_t last_len[2];
+
+/* What each side sent last is what an error can quote. */
+static bool
+keep_last(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l;
+	memcpy(last[from], bytes, len < sizeof last[from] ? len : sizeof last[from]);
+	last_len[from] = len;
+	return false;
+}
+
+static bool
+keep_and_lose(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)keep_last(l, from, bytes, len);
+	return true;
+}
+
+static void
+nobody(struct pair *t, const uint8_t *quote, size_t len)
+{
+	suci_path_unreachable(t->l.ep[0], &t->l.addr[1], quote, len, t->l.now_ns);
+}
+
+/* With the peer alive, at any moment: also one that shows the right tag. */
+static void
+unreachable_and_alive(void **state)
+{
+	(void)state;
+	for (int sealed = 0; sealed < 2; sealed++) {
+		struct pair *t = pair_for(sealed);
+		uint8_t wrong[64] = {SUCI_VERSION << 4};
+		t->l.filter = keep_last;
+		for (int side = 0; side < 2; side++)
+			t->l.ep[side] = link_endpoint(&t->conf[side], t->l.now_ns);
+		assert_int_equal(suci_path_open(t->l.ep[0], &t->l.addr[1], NULL, 0, &t->s[0].path,
+						t->l.now_ns),
+				 0);
+		for (int i = 0; i < 40; i++) {
+			pair_run(t, DELAY_NS / 4);
+			nobody(t, last[0], last_len[0]);
+			nobody(t, wrong, sizeof wrong);
+			nobody(t, last[0], 8);
+			nobody(t, NULL, 0);
+		}
+		assert_true(pair_both_up(t));
+		assert_true(pair_count(t, 0)->drop_quote >= 120);
+		t->want = 2000;
+		pair_send(t, 0, 2000, 1000);
+		for (int i = 0; i < 4000 && !pair_all_acked(t); i++) {
+			pair_run(t, DELAY_NS / 4);
+			nobody(t, last[0], last_len[0]);
+		}
+		assert_true(pair_all_acked(t));
+		assert_int_equal(t->s[0].downs, 0);
+		pair_free(t);
+	}
+}
+
+/* Dead, and one error after the first datagram is all there is (they are rate limited): soon.
+ * A forged one that shows another tag makes nothing of silence. */
+static void
+unreachable_and_dead(void **state)
+{
+	(void)state;
+	for (int forged = 0; forged < 2; forged++) {
+		struct pair *t = pair_for(false);
+		uint8_t quote[64];
+		t->l.filter = keep_last;
+		pair_start(t);
+		pair_run(t, BASE_S_NS);
+		t->l.filter = keep_and_lose;
+		pair_send(t, 0, 1, 100);
+		pair_run(t, 1);
+		uint32_t tag = be32_load(last[0] + 4);
+		memcpy(quote, last[0], sizeof quote);
+		be32_store(quote + 4, tag ^ (forged ? 0x40000u : 0));
+		nobody(t, quote, sizeof quote);
+		assert_int_equal(t->s[0].downs, 0);
+		pair_run(t, 300 * BASE_MS_NS);
+		assert_int_equal(t->s[0].downs, !forged);
+		if (!forged)
+			assert_int_equal(t->s[0].why, SUCI_DOWN_UNREACHABLE);
+		assert_int_equal(pair_count(t, 0)->drop_quote, forged);
+		pair_free(t);
+	}
+}
+
+/* ---- RESET: who can make one --------------------------------------------------- */
+
+/* Side 0 has its datagrams on a tape. */
+static struct tape {
+	uint8_t bytes[2048];
+	size_t len;
+} tape[64];
+static uint32_t ntape;
+
+static bool
+to_tape(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l;
+	if (from == 0 && (bytes[0] & 15) == SUCI_T_DATA && len <= sizeof tape[0].bytes) {
+		struct tape *t = &tape[ntape++ % 64];
+		memcpy(t->bytes, bytes, len);
+		t->len = len;
+	}
+	return false;
+}
+
+/* The RESET that an end makes of a datagram with the seal tag of q; 0: it makes none. */
+static size_t
+oracle(struct suci *ep, const struct suci_addr *from, const struct tape *q, uint32_t tag,
+       size_t len, uint64_t now_ns, uint8_t out[2048])
+{
+	uint8_t d[2048] = {SUCI_VERSION << 4 | SUCI_T_DATA, SUCI_PF_SEALED};
+	struct suci_out o;
+	be32_store(d + 4, tag);
+	memcpy(d + len - SUCI_SEAL_TAG, q->bytes + q->len - SUCI_SEAL_TAG, SUCI_SEAL_TAG);
+	suci_rx(ep, from, d, len, 0, now_ns);
+	size_t n = 0;
+	/* Nothing else is to be lost: only what goes to that address is looked at. */
+	while (suci_tx(ep, &o, now_ns))
+		if (!memcmp(&o.to, from, sizeof o.to) && (o.head[0] & 15) == SUCI_T_RESET)
+			n = link_flatten(&o, out);
+	assert_true(n <= len);
+	return n;
+}
+
+/* Whatever side 0 sends while it waits for an answer, an oracle makes a RESET of it at once: side 0
+ * itself, or a third end with the same key. */
+static void
+reset_oracle(void **state)
+{
+	(void)state;
+	for (int third = 0; third < 2; third++) {
+		struct pair *t = pair_for(true);
+		struct suci_addr stranger = link_addr(30);
+		uint8_t reset[2048];
+		uint64_t made = 0;
+		pair_start(t);
+		struct suci_config c = t->conf[1];
+		c.incarnation = 4711;
+		struct suci *oracles = third ? link_endpoint(&c, t->l.now_ns) : t->l.ep[0];
+		t->l.filter = to_tape;
+		ntape = 0;
+		t->want = 400;
+		pair_send(t, 0, 400, 100);
+		for (int i = 0; i < 3000; i++) {
+			uint32_t seen = ntape;
+			link_run(&t->l, t->l.now_ns + 20 * BASE_US_NS, NULL, NULL);
+			for (; seen < ntape; seen++) {
+				const struct tape *q = &tape[seen % 64];
+				uint32_t tag = be32_load(q->bytes + 4);
+				size_t n =
+					oracle(oracles, &stranger, q, tag, 100, t->l.now_ns, reset);
+				made += n > 0;
+				if (n)
+					link_deliver(&t->l, link_dgram(0, &t->l.addr[1], reset, n));
+			}
+		}
+		assert_true(made >= 10);
+		assert_true(third || pair_count(t, 0)->drop_reflected >= 10);
+		assert_int_equal(t->s[0].downs, 0);
+		assert_true(pair_all_acked(t));
+		if (third)
+			free(suci_fini(oracles, t->l.now_ns));
+		pair_free(t);
+	}
+}
+
+/* Questions of every length: no answer is longer. */
+static void
+reset_no_longer(void **state)
+{
+	(void)state;
+	for (int sealed = 0; sealed < 2; sealed++) {
+		struct pair *t = pair_for(sealed);
+		struct suci_addr stranger = link_addr(30);
+		uint32_t answers = 0;
+		pair_start(t);
+		for (size_t len = SUCI_PATH_HDR; len < 200; len++) {
+			uint8_t d[200] = {SUCI_VERSION << 4, sealed ? SUCI_PF_SEALED : 0};
+			struct suci_out o;
+			d[7] = 0xee; /* a tag of nobody */
+			suci_rx(t->l.ep[1], &stranger, d, len, 0, t->l.now_ns);
+			while (suci_tx(t->l.ep[1], &o, t->l.now_ns)) {
+				answers++;
+				assert_true(suci_out_len(&o) <= len);
+			}
+			t->l.now_ns += 10 * BASE_MS_NS;
+		}
+		assert_true(answers > 100);
+		pair_free(t);
+	}
+}
+
+/* And still: a peer that was started anew is found out by its RESET, soon, whether data or only
+ * a keepalive tell. */
+static void
+reset_of_a_new_life(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 4; k++) {
+		bool sealed = k & 1, idle = k & 2;
+		struct pair *t = pair_for(sealed);
+		t->conf[0].keepalive_ns = 100 * BASE_MS_NS;
+		pair_start(t);
+		t->want = 50;
+		pair_send(t, 0, 50, 1000);
+		pair_run(t, BASE_S_NS);
+		free(suci_fini(t->l.ep[1], t->l.now_ns));
+		link_drop_wire(&t->l);
+		t->conf[1].incarnation += 1000;
+		t->conf[1].cookie_secret[5] ^= 9;
+		t->l.ep[1] = link_endpoint(&t->conf[1], t->l.now_ns);
+		uint64_t latest =
+			t->l.now_ns + (idle ? 100 * BASE_MS_NS : 0) + (sealed ? 16 : 4) * DELAY_NS;
+		if (!idle)
+			pair_send(t, 0, 1, 100);
+		pair_run(t, BASE_S_NS);
+		assert_int_equal(t->s[0].downs, 1);
+		assert_int_equal(t->s[0].why, SUCI_DOWN_RESET);
+		assert_true(t->s[0].down_ns < latest);
+		pair_free(t);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unreachable_and_alive), cmocka_unit_test(unreachable_and_dead),
+		cmocka_unit_test(reset_oracle),		 cmocka_unit_test(reset_no_longer),
+		cmocka_unit_test(reset_of_a_new_life),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
