@@ -34,7 +34,8 @@
 	X(PART_DONE, "a segment is taken for acknowledged with its first part") \
 	X(SHORT, "a segment is whole without its last part")                    \
 	X(UNREACHABLE, "an ICMP error is believed at once")                     \
-	X(RESET, "a RESET is believed whoever made it, and at once")
+	X(RESET, "a RESET is believed whoever made it, and at once")            \
+	X(MOVE, "the old address is not asked before a path moves")
 
 enum suci_bug {
 	SUCI_BUG_NONE,

@@ -234,8 +234,11 @@ say_goodbye(struct suci *ep, struct suci_path *p)
 		suci_oob_send(ep, o, 0, 0);
 	}
 	uint64_t gap_ns = base_max_ns(BASE_MS_NS, 2 * p->rtt.smoothed_ns);
-	bool silent = p->down_why == SUCI_DOWN_SILENT;
-	suci_send_close(ep, p, silent ? SUCI_DOWN_SILENT : SUCI_DOWN_CLOSED,
+	bool silent = p->down_why == SUCI_DOWN_SILENT, stale = p->down_why == SUCI_DOWN_STALE;
+	suci_send_close(ep, p,
+			silent	? SUCI_DOWN_SILENT
+			: stale ? SUCI_DOWN_STALE
+				: SUCI_DOWN_CLOSED,
 			silent ? "it hears nothing from here"
 			       : (const char *)ep->hello[path_index(ep, p)].bytes,
 			2, gap_ns, ep->now_ns);

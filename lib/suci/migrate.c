@@ -1,17 +1,20 @@
-/* The peer has another address: it is challenged, and when the answer comes from there
- * the path moves (RFC 9000 section 9).
+/* The peer has another address: both are challenged, and when the answer comes from there and the
+ * old one is silent, the path moves (RFC 9000 section 9).
  *
  *      we                                the peer, now at B instead of A
  *        <- DATA with our tag, newest pn   from B: dropped, but
  *        CHALLENGE token ->                to B, not longer than the DATA was
- *        <- RESPONSE token                 from B: the path is there
+ *        CHALLENGE another ->              to A, up to ASKED times, a probe timeout apart
+ *        <- RESPONSE token                 from B
+ *        ... nothing from A                then the path is at B
  *
- * What is sent meanwhile goes to A, and what comes from A counts.  The token is
+ * What is sent meanwhile goes to A, and what comes from A counts.  The tokens are
  * SipHash under the endpoint's secret over address, tag, time and a count, so who does
- * not get the challenge cannot answer it: a false source address moves nothing.  One
- * challenge is open per path, for PENDING probe timeouts, and the endpoint sends no more
- * of them than of RESETs.  Only the newest packet number counts, so that a late datagram
- * from A does not move the path back. */
+ * not get the challenge cannot answer it: a false source address moves nothing.  Nor does one
+ * who hands datagrams on, both ways, from an address of his (section 9.3.3): the peer is still at
+ * A, and answers there or goes on sending from there.  One challenge is open per path, for PENDING
+ * probe timeouts, and the endpoint sends no more of them than of RESETs.  Only the newest packet
+ * number counts, so that a late datagram from A does not move the path back. */
 #include "private.h"
 
 #include "base/serial.h"
@@ -19,7 +22,9 @@
 
 #include <string.h>
 
-#define PENDING 3u
+#define ASKED	3u /* times, of the old address; move_asked */
+#define PENDING ASKED
+#define PROVEN	0x80u /* in move_asked: the new one has answered */
 
 static bool
 spend(struct suci *ep, uint64_t now_ns)
@@ -53,9 +58,51 @@ send_token(struct suci *ep, struct suci_path *p, enum suci_type type, const stru
 }
 
 static uint64_t
+patience_ns(const struct suci *ep, const struct suci_path *p)
+{
+	return suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
+}
+
+static uint64_t
 pending_ns(const struct suci *ep, const struct suci_path *p)
 {
-	return PENDING * suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
+	return PENDING * patience_ns(ep, p);
+}
+
+static uint64_t
+token_for(const struct suci *ep, const struct suci_path *p, const struct suci_addr *addr)
+{
+	struct {
+		struct suci_addr addr;
+		uint32_t tag;
+		uint64_t at_ns, count;
+	} in = {*addr, p->rx_tag, p->move.at_ns, p->move.count};
+	uint64_t token = base_siphash(ep->conf.cookie_secret, &in, sizeof in);
+	return token ? token : 1;
+}
+
+static uint32_t
+asked(const struct suci_path *p)
+{
+	return p->move_asked & (PROVEN - 1);
+}
+
+static void
+end_attempt(struct suci_path *p)
+{
+	p->move.token = 0;
+	p->move_asked = 0;
+}
+
+/* Ask the old address; where that cannot be sent now, nothing is shown by its silence. */
+static void
+ask_old(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (send_token(ep, p, SUCI_T_CHALLENGE, &p->peer, token_for(ep, p, &p->peer), now_ns))
+		p->move_asked++;
+	else
+		end_attempt(p);
+	suci_path_arm(ep, p);
 }
 
 void
@@ -68,21 +115,17 @@ suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_addr *fr
 		return;
 	if (p->acks.n && serial_le(h->pn, p->acks.range[0].hi))
 		return;
-	if (m->token && now_ns - m->at_ns < pending_ns(ep, p))
+	if (m->at_ns && now_ns - m->at_ns < pending_ns(ep, p))
 		return;
-	struct {
-		struct suci_addr addr;
-		uint32_t tag;
-		uint64_t now_ns, count;
-	} in = {*from, p->rx_tag, now_ns, ep->count.tx_challenges};
-	uint64_t token = base_siphash(ep->conf.cookie_secret, &in, sizeof in);
-	token = token ? token : 1;
+	end_attempt(p);
+	m->at_ns = now_ns;
+	uint64_t token = token_for(ep, p, from);
 	if (!send_token(ep, p, SUCI_T_CHALLENGE, from, token, now_ns))
 		return;
 	ep->count.tx_challenges++;
 	m->to = *from;
 	m->token = token;
-	m->at_ns = now_ns;
+	ask_old(ep, p, now_ns);
 }
 
 static void
@@ -111,27 +154,63 @@ move(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		ep->ops->path_moved(ep->user, path_index(ep, p), &old, &p->peer);
 }
 
+uint64_t
+suci_move_look_at(const struct suci *ep, const struct suci_path *p)
+{
+	return base_add_ns(p->move.at_ns, asked(p) * patience_ns(ep, p));
+}
+
+void
+suci_move_look(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_move *m = &p->move;
+	if (p->last_rx_ns > m->at_ns) {
+		ep->count.moves_denied += (p->move_asked & PROVEN) != 0;
+		end_attempt(p);
+	} else if (asked(p) < ASKED) {
+		ask_old(ep, p, now_ns);
+	} else {
+		bool proven = p->move_asked & PROVEN;
+		bool taken = suci_path_find(ep, &m->to) != UINT32_MAX; /* another path is there */
+		end_attempt(p);
+		if (proven && !taken)
+			move(ep, p, now_ns);
+	}
+}
+
+/* Who answers an open challenge at all; the newest token of either address. */
+static void
+answered(struct suci *ep, struct suci_path *p, const struct suci_addr *from, uint64_t token,
+	 uint64_t now_ns)
+{
+	struct suci_move *m = &p->move;
+	bool open = m->token && now_ns - m->at_ns <= pending_ns(ep, p);
+	if (open && token == m->token && !memcmp(&m->to, from, sizeof *from)) {
+		p->move_asked |= PROVEN;
+		if (SUCI_BUG(MOVE) && suci_path_find(ep, from) == UINT32_MAX) {
+			end_attempt(p);
+			move(ep, p, now_ns);
+		}
+	} else if (open && !memcmp(&p->peer, from, sizeof *from) &&
+		   token == token_for(ep, p, from)) {
+		ep->count.moves_denied++;
+		end_attempt(p);
+	} else {
+		ep->count.drop_response++;
+	}
+}
+
 void
 suci_move_rx(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
 	     const struct suci_path_hdr *h, uint64_t now_ns)
 {
-	struct suci_move *m = &p->move;
 	uint64_t token = (uint64_t)h->pn << 32 | h->time_us;
-	if (p->state != PATH_UP || p->closing) {
+	if (p->state != PATH_UP || p->closing)
 		ep->count.drop_state++;
-	} else if (h->type == SUCI_T_CHALLENGE) {
-		if (memcmp(&p->peer, from, sizeof *from))
-			ep->count.drop_address++;
-		else
-			send_token(ep, p, SUCI_T_RESPONSE, from, token, now_ns);
-	} else if (!m->token || m->token != token || memcmp(&m->to, from, sizeof *from) ||
-		   now_ns - m->at_ns > pending_ns(ep, p)) {
-		ep->count.drop_response++;
-	} else {
-		m->token = 0;
-		if (suci_path_find(ep, from) != UINT32_MAX)
-			ep->count.drop_response++; /* another path is there */
-		else
-			move(ep, p, now_ns);
-	}
+	else if (h->type == SUCI_T_RESPONSE)
+		answered(ep, p, from, token, now_ns);
+	else if (memcmp(&p->peer, from, sizeof *from))
+		ep->count.drop_address++;
+	else
+		send_token(ep, p, SUCI_T_RESPONSE, from, token, now_ns);
 }

@@ -418,6 +418,8 @@ deadline(const struct suci *ep, const struct suci_path *p)
 	d = base_min_ns(d, p->pmtu.at_ns);
 	if (p->reset_answered)
 		d = base_min_ns(d, suci_reset_look_at(ep, p));
+	if (p->move_asked)
+		d = base_min_ns(d, suci_move_look_at(ep, p));
 	return base_min_ns(d, p->send_probe ? BASE_NEVER_NS : keepalive_at(p));
 }
 
@@ -460,6 +462,8 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	if (p->reset_answered && now_ns >= suci_reset_look_at(ep, p) &&
 	    suci_reset_look(ep, p, now_ns))
 		return;
+	if (p->move_asked && now_ns >= suci_move_look_at(ep, p))
+		suci_move_look(ep, p, now_ns);
 	if (now_ns >= liveness_at(ep, p)) {
 		suci_path_fail(ep, p, SUCI_DOWN_SILENT, SUCI_TEXT_SILENT);
 		return;

@@ -162,11 +162,13 @@ struct suci_move {
 struct suci_seal {
 	uint8_t tx_secret[SEAL_HASH], rx_secret[SEAL_HASH]; /* of the current epochs */
 	uint8_t nonce[SEAL_NONCE], peer_nonce[SEAL_NONCE];
-	uint8_t challenge[SUCI_SEAL_TAG]; /* of our last question after a RESET, see reset.c */
-	uint64_t serial;		  /* never used before in this endpoint */
-	uint64_t rx_pn, rx_bare;	  /* highest that came authentically */
-	uint64_t bare_seen;		  /* bit n: rx_bare - n */
-	uint32_t sent;			  /* datagrams of this epoch */
+	uint8_t challenge[8]; /* end of the seal tag of our last question after a RESET, see reset.c
+			       */
+	uint64_t forged;      /* datagrams that were not authentic */
+	uint64_t serial;      /* never used before in this endpoint */
+	uint64_t rx_pn, rx_bare; /* highest that came authentically */
+	uint64_t bare_seen;	 /* bit n: rx_bare - n */
+	uint32_t sent;		 /* datagrams of this epoch */
 	uint32_t tx_epoch, rx_epoch;
 	uint64_t epoch_pn; /* first number sealed in tx_epoch */
 	uint32_t next_free;
@@ -216,11 +218,12 @@ struct suci_path {
 	struct suci_addr peer;
 	uint32_t rx_tag, tx_tag;
 	uint32_t ready_next, ready_prev;
-	uint32_t mtu;	  /* used now */
-	uint32_t mtu_max; /* both ends can take it */
-	uint8_t down_why; /* enum suci_down, when closing */
-	bool group_turn;  /* its own lanes took the last one */
-	bool crowds;	  /* counted in the endpoint's crowd */
+	uint32_t mtu;	    /* used now */
+	uint32_t mtu_max;   /* both ends can take it */
+	uint8_t down_why;   /* enum suci_down, when closing */
+	bool group_turn;    /* its own lanes took the last one */
+	bool crowds;	    /* counted in the endpoint's crowd */
+	uint8_t move_asked; /* times the old address, see migrate.c; 0: nothing is open */
 	struct suci_pmtu pmtu;
 	struct suci_move move;
 
@@ -654,6 +657,9 @@ bool suci_nobody_timeout(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 /* A datagram with the path's tag from another address. */
 void suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
 		     const struct suci_path_hdr *h, uint64_t now_ns);
+/* With p->move_asked: when to look who has answered; do so. */
+uint64_t suci_move_look_at(const struct suci *ep, const struct suci_path *p);
+void suci_move_look(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 /* CHALLENGE and RESPONSE. */
 void suci_move_rx(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
 		  const struct suci_path_hdr *h, uint64_t now_ns);
@@ -687,6 +693,8 @@ void suci_seal_give(struct suci *ep, struct suci_seal *s);
 void suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b);
 void suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SEAL_HASH],
 			   uint8_t out[SEAL_HASH]);
+/* Something for that path was not authentic: counted. */
+void suci_seal_forged(struct suci *ep, struct suci_path *p);
 /* Seal a DATA datagram of len bytes in place; its new length. */
 size_t suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
 		      uint64_t pn);

@@ -57,7 +57,8 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 	suci_oob_send(ep, o, 0, 0);
 }
 
-/* Is that life the one of somebody else, who has a path with us?  The peer's own may have several. */
+/* Is that life the one of somebody else, who has a path with us?  The peer's own may have several.
+ */
 static bool
 lives_elsewhere(const struct suci *ep, const struct suci_path *p, uint64_t incarnation)
 {
@@ -120,7 +121,8 @@ static void
 reset_heard(struct suci *ep, struct suci_path *p, const uint8_t echo[SEAL_NONCE], uint64_t now_ns)
 {
 	struct suci_seal *s = p->seal;
-	bool answers = s->challenged && !memcmp(echo, s->challenge, SEAL_NONCE);
+	bool answers = s->challenged && !memcmp(echo + SEAL_NONCE - sizeof s->challenge,
+						s->challenge, sizeof s->challenge);
 	if (answers && SUCI_BUG(RESET)) {
 		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);
 	} else if (answers && !heard_since(p)) {

@@ -22,6 +22,10 @@ suci_seal_init(struct suci *ep)
 	suci_keys_init(ep);
 	if (!ep->conf.seal.epoch)
 		ep->conf.seal.epoch = SUCI_SEAL_EPOCH;
+	if (!ep->conf.seal.packets_max)
+		ep->conf.seal.packets_max = SUCI_SEAL_PACKETS;
+	if (!ep->conf.seal.forgeries_max)
+		ep->conf.seal.forgeries_max = SUCI_SEAL_FORGERIES;
 }
 
 bool
@@ -188,17 +192,25 @@ advance_tx(struct suci *ep, struct suci_seal *s)
 	ep->count.tx_rekeys++;
 }
 
+/* Not before the peer has shown that it has the key of this epoch, and has received
+ * something under it: it may be the one who began the epoch and has heard nothing of
+ * ours since.  So the two are never more than one epoch apart. */
+static void
+next_epoch(struct suci *ep, struct suci_path *p, struct suci_seal *s)
+{
+	if (s->heard && s->rx_epoch == s->tx_epoch && p->largest_acked >= s->epoch_pn)
+		advance_tx(ep, s);
+	else if (s->sent >= ep->conf.seal.packets_max)
+		suci_path_fail(ep, p, SUCI_DOWN_STALE, "the key has been used up");
+}
+
 size_t
 suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len, uint64_t pn)
 {
 	struct suci_seal *s = p->seal;
 	uint8_t nonce[SEAL_AEAD_NONCE];
-	/* Not before the peer has shown that it has the key of this epoch, and has received
-	 * something under it: it may be the one who began the epoch and has heard nothing of
-	 * ours since.  So the two are never more than one epoch apart. */
-	if (s->sent >= ep->conf.seal.epoch && s->heard && s->rx_epoch == s->tx_epoch &&
-	    p->largest_acked >= s->epoch_pn)
-		advance_tx(ep, s);
+	if (s->sent >= ep->conf.seal.epoch)
+		next_epoch(ep, p, s);
 	s->sent++;
 	if (!(dgram[1] & SUCI_PF_BARE) && pn < s->epoch_pn)
 		s->epoch_pn = pn;
@@ -211,7 +223,8 @@ suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
 		s->want_challenge = false;
 		s->challenged = true;
 		s->challenged_ns = ep->now_ns;
-		memcpy(s->challenge, dgram + len, SUCI_SEAL_TAG);
+		memcpy(s->challenge, dgram + len + SUCI_SEAL_TAG - sizeof s->challenge,
+		       sizeof s->challenge);
 	}
 	return len + SUCI_SEAL_TAG;
 }
@@ -232,6 +245,14 @@ suci_seal(struct suci *ep, const struct suci_out *o, uint8_t *dst, size_t cap)
 	if (o->data_len)
 		base_copy(at, o->data, o->data_len);
 	return suci_seal_data(ep, p, dst, len, o->pn);
+}
+
+void
+suci_seal_forged(struct suci *ep, struct suci_path *p)
+{
+	ep->count.drop_seal++;
+	if (++p->seal->forged >= ep->conf.seal.forgeries_max)
+		suci_path_fail(ep, p, SUCI_DOWN_STALE, "too many forged datagrams for its keys");
 }
 
 /* The 64-bit number nearest to the highest so far. */
@@ -306,7 +327,7 @@ suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr 
 	if (!key ||
 	    !ep->conf.seal.aead->open(key, nonce, dgram, SUCI_PATH_HDR, dgram + SUCI_PATH_HDR,
 				      len - SUCI_PATH_HDR - SUCI_SEAL_TAG)) {
-		ep->count.drop_seal++;
+		suci_seal_forged(ep, p);
 		return false;
 	}
 	if (ahead == 1)

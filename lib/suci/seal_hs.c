@@ -241,7 +241,12 @@ suci_seal_control_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, siz
 	memcpy(secret, s->rx_secret, sizeof secret);
 	if (ahead)
 		suci_seal_next_secret(ep, s->rx_secret, secret);
+	uint64_t before = ep->count.drop_seal;
 	bool good = once_open(ep, secret, "suci ctl", dgram, clear, len - SUCI_SEAL_TAG);
 	explicit_bzero(secret, sizeof secret);
+	if (!good) {
+		ep->count.drop_seal = before; /* counted with the path's */
+		suci_seal_forged(ep, p);
+	}
 	return good;
 }

@@ -13,7 +13,7 @@ pair_for(bool sealed)
 	for (int side = 0; side < 2 && sealed; side++) {
 		t->conf[side].limits.sealed_max = t->conf[side].limits.paths_max;
 		t->conf[side].seal = (struct suci_seal_conf){
-			.aead = suci_aes256gcm(),
+			.aead = seal_aes256gcm(),
 			.key = {{.id = 11, .secret = {1, 2, 3}}},
 			.nkeys = 1,
 			.legs = 1,
@@ -253,13 +253,133 @@ reset_of_a_new_life(void **state)
 	}
 }
 
+/* ---- moving: who hands datagrams on ------------------------------------------- */
+
+static uint32_t handed_on;
+
+static void
+forge(struct link *l, int to, const struct suci_addr *from, const uint8_t *bytes, size_t len)
+{
+	struct dgram *d = link_dgram(to, from, bytes, len);
+	d->at_ns = l->now_ns;
+	link_insert(l, d);
+	handed_on++;
+}
+
+/* Between the two, and faster than they: what side 0 sends is at side 1 from its address first. */
+static bool
+hand_on(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	struct suci_addr mine = link_addr(30);
+	int type = bytes[0] & 15;
+	if (from == 0 && (type == SUCI_T_DATA || type == SUCI_T_RESPONSE))
+		forge(l, 1, &mine, bytes, len);
+	return false;
+}
+
+static void
+hand_back(struct link *l, int from, const struct suci_addr *to, const uint8_t *bytes, size_t len)
+{
+	struct suci_addr mine = link_addr(30);
+	assert_memory_equal(to, &mine, sizeof mine);
+	forge(l, !from, &l->addr[from], bytes, len);
+}
+
+static void
+move_to_a_forwarder(void **state)
+{
+	(void)state;
+	for (int idle = 0; idle < 2; idle++) {
+		struct pair *t = pair_for(true);
+		t->conf[1].migrate = true;
+		t->conf[0].keepalive_ns = t->conf[1].keepalive_ns = 50 * BASE_MS_NS;
+		pair_start(t);
+		pair_run(t, BASE_S_NS);
+		t->l.filter = hand_on;
+		t->l.elsewhere = hand_back;
+		handed_on = 0;
+		t->want = idle ? 0 : 3000;
+		pair_send(t, 0, t->want, 1000);
+		pair_run(t, 10 * BASE_S_NS);
+		assert_true(handed_on > 100);
+		assert_true(pair_count(t, 1)->moves_denied > 0);
+		assert_int_equal(t->s[1].moves, 0);
+		assert_int_equal(t->s[0].downs + t->s[1].downs, 0);
+		assert_int_equal(t->s[0].acked, t->want);
+		pair_free(t);
+	}
+}
+
+/* ---- forged datagrams ------------------------------------------------------------ */
+
+/* Not for ever under one key (RFC 9001 section 6.6). */
+static void
+forgeries(void **state)
+{
+	(void)state;
+	struct pair *t = pair_for(true);
+	t->conf[1].seal.forgeries_max = 1000;
+	pair_start(t);
+	pair_run(t, BASE_S_NS);
+	t->l.filter = to_tape;
+	ntape = 0;
+	pair_send(t, 0, 1, 100);
+	pair_run(t, BASE_S_NS);
+	assert_int_equal(t->s[0].acked, 1);
+	for (uint32_t i = 1; i <= 1000; i++) {
+		uint8_t d[2048];
+		memcpy(d, tape[0].bytes, tape[0].len);
+		be32_store(d + 8, 100 + i);
+		link_deliver(&t->l, link_dgram(1, &t->l.addr[0], d, tape[0].len));
+		assert_int_equal(t->s[1].downs, i == 1000);
+	}
+	assert_int_equal(pair_count(t, 1)->drop_seal, 1000);
+	assert_int_equal(t->s[1].why, SUCI_DOWN_STALE);
+	t->l.filter = NULL;
+	pair_run(t, BASE_S_NS);
+	assert_int_equal(t->s[0].why, SUCI_DOWN_STALE); /* told, and it may open again */
+	pair_free(t);
+}
+
+/* Nor is a key used for ever by one whose peer does not go on to the next. */
+static bool
+no_answer(struct link *l, int from, const uint8_t *bytes, size_t len)
+{
+	(void)l, (void)bytes, (void)len;
+	return from == 1;
+}
+
+static void
+key_used_up(void **state)
+{
+	(void)state;
+	struct pair *t = pair_for(true);
+	t->conf[0].seal.epoch = 16;
+	t->conf[0].seal.packets_max = 64;
+	t->conf[0].initial_window = 256;
+	pair_start(t);
+	pair_run(t, BASE_S_NS);
+	t->l.filter = no_answer;
+	uint64_t before = t->l.sent[0];
+	pair_send(t, 0, 1000, 100);
+	pair_run(t, BASE_S_NS);
+	assert_int_equal(t->s[0].why, SUCI_DOWN_STALE);
+	assert_true(t->l.sent[0] - before <= 64 + 8); /* and CLOSE */
+	pair_free(t);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unreachable_and_alive), cmocka_unit_test(unreachable_and_dead),
-		cmocka_unit_test(reset_oracle),		 cmocka_unit_test(reset_no_longer),
+		cmocka_unit_test(unreachable_and_alive),
+		cmocka_unit_test(unreachable_and_dead),
+		cmocka_unit_test(reset_oracle),
+		cmocka_unit_test(reset_no_longer),
 		cmocka_unit_test(reset_of_a_new_life),
+		cmocka_unit_test(move_to_a_forwarder),
+		cmocka_unit_test(forgeries),
+		cmocka_unit_test(key_used_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

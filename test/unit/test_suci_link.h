@@ -54,6 +54,9 @@ struct link {
 	uint8_t ecn; /* of the datagram at hand */
 	/* Where a side was before it moved: what is sent there is lost. */
 	struct suci_addr former[2];
+	/* Not NULL: what a side sends to anybody else goes there. */
+	void (*elsewhere)(struct link *l, int from, const struct suci_addr *to,
+			  const uint8_t *bytes, size_t len);
 	void *arg;
 	uint64_t sent[2], lost[2], held;
 };
@@ -163,6 +166,10 @@ link_pump(struct link *l)
 			struct suci_addr to = l->addr[!side];
 			to.leg = out.to.leg;
 			assert_true(to.leg < LINK_LEGS);
+			if (l->elsewhere && memcmp(&out.to, &to, sizeof to)) {
+				l->elsewhere(l, side, &out.to, bytes, len);
+				continue;
+			}
 			assert_memory_equal(&out.to, &to, sizeof out.to);
 			l->ecn = out.ecn;
 			link_put_leg(l, side, to.leg, bytes, len);

@@ -42,8 +42,8 @@
  *
  * Moving, only with migrate.  A datagram with a path's tag and a new, highest packet
  * number from another address is dropped and that address challenged with a token it
- * cannot guess; when the answer comes from there, the path has moved: round trip and
- * congestion control begin anew.  Until then only the old address is used.  A side
+ * cannot guess, and so is the old one; when the answer comes from there and the old address is silent
+ * for three probe timeouts, the path has moved: round trip and congestion control begin anew.  Until then only the old address is used.  A side
  * that may move needs keepalive_ns, else a pure receiver is not heard from after it
  * moved.  Without sealing who sees the tag on the wire can take the path over.
  *
@@ -350,6 +350,7 @@ struct suci_config {
 	X(drop_unknown_tag, "no path has that tag (old run, or closed)")        \
 	X(drop_address, "tag is right but came from another address")           \
 	X(drop_quote, "ICMP error that does not quote what we sent there")      \
+	X(moves_denied, "not made: the old address answers, too")               \
 	X(drop_response, "answer to no challenge of ours, or from elsewhere")   \
 	X(drop_state, "type does not fit the path's state")                     \
 	X(drop_cookie, "OPEN with a wrong or expired cookie")                   \
@@ -396,9 +397,10 @@ void suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t 
 /* As when liveness_ns is over: the peer has been silent by the caller's own measure.  The path
  * goes down with SILENT; so does the peer's end, should it hear us. */
 void suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns);
-/* The driver learned by an ICMP error that nobody is at that address.  quote is the beginning of the
- * UDP payload that the error quotes; with less than 20 bytes of it, or with tags that are not the
- * path's, it is dropped.  Else the path goes down when the peer leaves two probes unanswered, too. */
+/* The driver learned by an ICMP error that nobody is at that address.  quote is the beginning of
+ * the UDP payload that the error quotes; with less than 20 bytes of it, or with tags that are not
+ * the path's, it is dropped.  Else the path goes down when the peer leaves two probes unanswered,
+ * too. */
 void suci_path_unreachable(struct suci *ep, const struct suci_addr *to, const void *quote,
 			   size_t len, uint64_t now_ns);
 /* Queue a segment.  0: taken, ops->released will be called with seg->cookie.

@@ -44,7 +44,14 @@ struct suci_seal_conf {
 	void *user;
 	/* Datagrams sent under one key, at least 2; 0 = SUCI_SEAL_EPOCH. */
 	uint32_t epoch;
+	/* Limits of the cipher for a path, after which it goes down with STALE (RFC 9001
+	 * section 6.6): datagrams sent under one key though the peer lets it not go to the next,
+	 * and datagrams that were not authentic.  0 = those of AES-GCM. */
+	uint32_t packets_max;
+	uint64_t forgeries_max;
 };
+#define SUCI_SEAL_PACKETS   (1u << 23)
+#define SUCI_SEAL_FORGERIES (1ull << 52)
 
 /* Far below what AES-GCM bears with datagrams of 64 KB (RFC 9001, B.1: 2^23). */
 #define SUCI_SEAL_EPOCH (1u << 22)
