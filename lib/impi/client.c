@@ -518,6 +518,15 @@ impi_client_tables(const struct impi_client *c)
 }
 
 uint32_t
+impi_client_unanswered(const struct impi_client *c)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < c->nsent; i++)
+		n += !c->sent[i].answered;
+	return n;
+}
+
+uint32_t
 impi_client_skipped(const struct impi_client *c)
 {
 	return c->skipped;

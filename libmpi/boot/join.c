@@ -24,6 +24,10 @@
 
 #define CONNECT_NS (10 * BASE_S_NS)
 #define SAY_NS	   (10 * BASE_S_NS) /* silence after which a user is told what is waited for */
+/* DONE goes out when all our labels are answered.  Who waits so long for an answer says DONE all
+ * the same: the server may wait for that, to answer a label of another client that we do not know.
+ */
+#define ANSWERS_NS (10 * BASE_S_NS)
 #define DATALEN	   (1u << 20)
 #define ACKMARK	   256u
 #define HIWATER	   1024u
@@ -130,6 +134,7 @@ struct talk {
 	bool said; /* what is waited for */
 	uint32_t timeout_s;
 	uint64_t say_ns, deadline_ns;
+	uint64_t step_ns; /* when a label was answered last */
 };
 
 static int
@@ -197,7 +202,8 @@ submit(struct talk *t)
 		if (e != IMPI_ERR_OK)
 			return e == IMPI_ERR_FULL ? IMPI_ERR_OK : e;
 	}
-	if (t->pids && impi_client_state(g.client) == IMPI_CLS_COLLECTING)
+	if (t->pids && impi_client_state(g.client) == IMPI_CLS_COLLECTING &&
+	    (impi_client_unanswered(g.client) == 0 || suci_udp_now_ns() - t->step_ns >= ANSWERS_NS))
 		return impi_client_done(g.client);
 	return IMPI_ERR_OK;
 }
@@ -262,6 +268,7 @@ take(struct talk *t, const uint8_t *p, size_t len)
 			t->started = true;
 			return LMPI_OK;
 		case IMPI_CL_LABEL:
+			t->step_ns = suci_udp_now_ns();
 			impi_offered_label(t->offered, ev.label, ev.mask, ev.data, ev.len);
 			/* fall through */
 		case IMPI_CL_SIZE: {
@@ -304,8 +311,12 @@ talk(struct talk *t)
 				       "have all clients been started?");
 		if (now >= t->say_ns && !t->said)
 			say_waiting(t);
-		if (poll(&p, 1, 1000) <= 0)
+		if (poll(&p, 1, 1000) <= 0) {
+			enum impi_err e = submit(t);
+			if (e != IMPI_ERR_OK)
+				return give_up(impi_strerror(e), NULL);
 			continue;
+		}
 		ssize_t r = recv(g.fd, buf, sizeof buf, 0);
 		if (r < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;

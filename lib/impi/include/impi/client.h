@@ -16,7 +16,9 @@
  *     loop: send what impi_client_tx() gives; read bytes;
  *           n = impi_client_rx(c, p, len, &ev) until all is taken and ev is NONE
  *           on SIZE:    submit C_* and H_* labels, P_IPV6
- *           on LABEL C_NPROCS: submit P_PID, then impi_client_done()
+ *           on LABEL C_NPROCS: submit P_PID
+ *           all answered (impi_client_unanswered() is 0): impi_client_done(), not before,
+ *           for some servers drop what is not answered when the last DONE comes
  *           on STARTED: impi_client_tables(c) is complete
  *     at the end: impi_client_fini(c), send the rest of _tx(), close
  *
@@ -118,6 +120,8 @@ enum impi_client_state impi_client_state(const struct impi_client *c);
 const struct impi_error *impi_client_error(const struct impi_client *c);
 /* Filled label by label, complete from STARTED on, constant then. */
 const struct impi_tables *impi_client_tables(const struct impi_client *c);
+/* Labels submitted here and not answered yet. */
+uint32_t impi_client_unanswered(const struct impi_client *c);
 /* Replies to labels that were not submitted here. */
 uint32_t impi_client_skipped(const struct impi_client *c);
 
