@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define CONTACT_MAGIC 0x4c4d4332u /* "LMC2" */
-#define JOB_MAGIC     0x4c4d4a32u /* "LMJ2" */
-#define JOB_HEAD      44u
+#define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
+#define JOB_HEAD      48u
 #define JOB_CLIENT    4u
 #define JOB_HOST      28u
 
@@ -97,6 +97,7 @@ lmpi_job_encode(const struct lmpi_job *j, size_t *len)
 	base_write_be32(&w, j->tag_ub);
 	base_write_be32(&w, j->coll_xsize);
 	base_write_be32(&w, j->coll_maxlinear);
+	base_write_be32(&w, j->server_ipv4);
 	for (uint32_t i = 0; i < j->nclients; i++) {
 		base_write_u8(&w, j->peer[i].foreign);
 		base_write_u8(&w, (uint8_t)j->peer[i].rep);
@@ -161,6 +162,7 @@ lmpi_job_decode(const void *in, size_t len, struct lmpi_job *j)
 	j->tag_ub = base_read_be32(&r);
 	j->coll_xsize = base_read_be32(&r);
 	j->coll_maxlinear = base_read_be32(&r);
+	j->server_ipv4 = base_read_be32(&r);
 	if (!base_reader_ok(&r) || j->nclients == 0 || j->nclients > IMPI_CLIENTS_MAX ||
 	    j->client >= j->nclients || base_reader_left(&r) != job_bytes(j))
 		return false;

@@ -67,7 +67,8 @@ struct lmpi_job {
 	uint32_t client, nclients, nhosts, nprocs;
 	uint32_t datalen, ackmark, hiwater, tag_ub;
 	uint32_t coll_xsize, coll_maxlinear; /* defaults filled in */
-	struct lmpi_client *peer;	     /* [nclients] */
+	uint32_t server_ipv4;	  /* where rank 0 joined: server or own relay; 0: over IPv6 */
+	struct lmpi_client *peer; /* [nclients] */
 	struct lmpi_job_host {
 		uint32_t client, nprocs;
 		uint8_t addr[16]; /* IMPI_H_IPV6 */

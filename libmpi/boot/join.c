@@ -347,6 +347,21 @@ note_marks(const struct impi_tables *t, struct impi_offered *offered)
 	}
 }
 
+/* Whom we talked to, as an IPv4 address; 0: it has none. */
+static uint32_t
+server_ipv4(void)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+	} at = {0};
+	socklen_t len = sizeof at;
+
+	if (getpeername(g.fd, &at.any, &len) < 0 || at.any.sa_family != AF_INET)
+		return 0;
+	return ntohl(at.v4.sin_addr.s_addr);
+}
+
 static int
 fill_job(const struct lmpi_join *how, struct impi_offered *offered, struct lmpi_job *job)
 {
@@ -361,7 +376,8 @@ fill_job(const struct lmpi_join *how, struct impi_offered *offered, struct lmpi_
 				 .hiwater = t->hiwater,
 				 .tag_ub = t->tagub,
 				 .coll_xsize = t->xsize,
-				 .coll_maxlinear = t->maxlinear};
+				 .coll_maxlinear = t->maxlinear,
+				 .server_ipv4 = server_ipv4()};
 	job->peer = calloc(t->nclients, sizeof *job->peer);
 	job->host = calloc(t->nhosts, sizeof *job->host);
 	job->proc = calloc(t->nprocs, sizeof *job->proc);

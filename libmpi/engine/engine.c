@@ -634,7 +634,7 @@ start(struct start *s)
 	for (uint32_t i = 0; !err && s->shm && i < s->boot.node_size; i++)
 		lmpi_shm_set_world(i, lmpi_world.client_first + s->boot.node_peer[i]);
 	if (!err && s->net)
-		err = lmpi_net_start(s->relay, s->nrelays);
+		err = lmpi_net_start(s->relay, s->nrelays, s->job.server_ipv4);
 	if (!err && s->foreign)
 		err = connect_foreign(s);
 	lmpi_dance_unlisten();

@@ -32,17 +32,17 @@ struct relay_state {
 	uint32_t path;
 	uint32_t mtu; /* UDP payload its trunks take; 0 unknown */
 	bool up;
-	bool spoke;	   /* weight is its own word, not another relay's */
-	bool small_said;   /* its datagrams are too small, and the user knows */
-	uint32_t weight;   /* its share; 0: it drains */
-	uint32_t ways;	   /* clients it has a way to */
+	bool spoke;			   /* weight is its own word, not another relay's */
+	bool small_said;		   /* its datagrams are too small, and the user knows */
+	uint32_t weight;		   /* its share; 0: it drains */
+	uint32_t ways;			   /* clients it has a way to */
 	uint32_t ways_number, list_number; /* of the notes that said so last, suci_note_is_news() */
-	uint64_t heard_ns; /* when something came from it */
-	uint64_t deaf_ns;  /* how long we have listened since then */
-	uint64_t ping_ns;  /* last time we asked whether it is there */
-	uint64_t retry_ns; /* not up: try again then */
-	uint64_t pause_ns; /* and after that again */
-	uint64_t up_ns;	   /* since when */
+	uint64_t heard_ns;		   /* when something came from it */
+	uint64_t deaf_ns;		   /* how long we have listened since then */
+	uint64_t ping_ns;		   /* last time we asked whether it is there */
+	uint64_t retry_ns;		   /* not up: try again then */
+	uint64_t pause_ns;		   /* and after that again */
+	uint64_t up_ns;			   /* since when */
 	uint32_t ups, downs;
 	char why[96]; /* why it is not up */
 };
@@ -60,6 +60,8 @@ struct lmpi_net_state {
 	void *ep_mem, *lanes_mem;
 	struct relay_state *relay; /* [relays_max] */
 	uint32_t nrelays, relays_max;
+	bool relays_outside;	   /* they are other clusters: the own one has none */
+	bool sealing;		   /* towards other clusters, with keys of LIBMPI_KEY_FILE */
 	struct relay_group *group; /* [groups_max] */
 	uint32_t ngroups, groups_max;
 	uint8_t policy[LMPI_CLIENTS_MAX]; /* towards each client; enum lmpi_policy */

@@ -1,6 +1,7 @@
 /* Socket, endpoint, relays: opening, watching, closing. */
 #include "net_private.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "driver/aead.h"
 
@@ -97,12 +98,13 @@ same_place(const struct suci_addr *a, const uint8_t ip[4], uint16_t port)
 	return a->port == port && !memcmp(a->ip + 12, ip, 4);
 }
 
-/* Paths inside a cluster are not sealed; all others lead over the wide-area network. */
+/* Paths inside a cluster are not sealed; all others lead over the wide-area network, also those
+ * to relays of other clusters, where the own one has none. */
 static bool
 outside(void *user, const struct suci_addr *addr)
 {
 	(void)user;
-	for (uint32_t i = 0; i < net.nrelays; i++)
+	for (uint32_t i = 0; !net.relays_outside && i < net.nrelays; i++)
 		if (same_place(addr, net.relay[i].conf.ip, net.relay[i].conf.port))
 			return false;
 	for (uint32_t i = 0; eng.peer && i < lmpi_world.client_size; i++) {
@@ -111,6 +113,15 @@ outside(void *user, const struct suci_addr *addr)
 			return false;
 	}
 	return true;
+}
+
+static bool
+relays_are_outside(const struct lmpi_relay *relay, uint32_t n, uint32_t server_ipv4)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (be32_load(relay[i].ip) == server_ipv4)
+			return false;
+	return n > 0 && server_ipv4 != 0;
 }
 
 /* The keys towards other clusters, if there are any.  false: the file is no good. */
@@ -131,6 +142,7 @@ keys_of_env(struct suci_seal_conf *seal)
 	}
 	seal->nkeys = (uint32_t)n;
 	seal->wanted = outside;
+	net.sealing = true;
 	return true;
 }
 
@@ -205,10 +217,11 @@ make_endpoint(const struct suci_seal_conf *seal)
 }
 
 int
-lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays)
+lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4)
 {
 	struct suci_seal_conf seal = {0};
 
+	net.relays_outside = relays_are_outside(relay, nrelays, server_ipv4);
 	if (!keys_of_env(&seal))
 		return LMPI_ERR_OTHER;
 	if (lmpi_relays_start(relay, nrelays) < 0)
@@ -231,6 +244,22 @@ fail:
 	fprintf(stderr, "libmpi: cannot set up Suci for %u processes: out of memory\n",
 		lmpi_world.size);
 	return LMPI_ERR_NO_MEM;
+}
+
+static const char *
+why_no_answer(void)
+{
+	if (!net.relays_outside)
+		return "is relayd running there, and is UDP let through?";
+	if (!net.sealing)
+		return "it belongs to another cluster, whose global leg is sealed unless its "
+		       "relayd "
+		       "says \"sealing\": \"off\": set LIBMPI_KEY_FILE to a file with the relay's "
+		       "key "
+		       "(sealing.key_file there); or is UDP not let through?";
+	return "is a key in LIBMPI_KEY_FILE the same as in sealing.key_file of that relay, is "
+	       "sealing "
+	       "on for its global leg, and is UDP let through?";
 }
 
 /* All that start-up named; those that were told of since may come later. */
@@ -267,9 +296,9 @@ lmpi_net_connect_relays(void)
 	for (uint32_t i = 0; i < named; i++) {
 		if (!net.relay[i].up)
 			fprintf(stderr,
-				"libmpi: relay %s does not answer on UDP within %llu s: is relayd "
-				"running there, and is UDP let through?\n",
-				net.relay[i].name, (unsigned long long)(RELAY_WAIT_NS / BASE_S_NS));
+				"libmpi: relay %s does not answer on UDP within %llu s: %s\n",
+				net.relay[i].name, (unsigned long long)(RELAY_WAIT_NS / BASE_S_NS),
+				why_no_answer());
 	}
 	/* Of several one is enough. */
 	return lmpi_relays_any_up() ? LMPI_OK : LMPI_ERR_OTHER;

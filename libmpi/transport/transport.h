@@ -107,7 +107,9 @@ struct lmpi_relay {
 	uint16_t port;
 	uint32_t token, base; /* base: the relay's label of world rank 0 */
 };
-int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays);
+/* server_ipv4: whom rank 0 joined the job at.  Where that is one of the relays, they are the own
+ * cluster's; else they are those of other clusters, reached over the wide-area network. */
+int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4);
 int lmpi_net_connect_relays(void);
 bool lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out);
 bool lmpi_net_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,

@@ -54,6 +54,7 @@ job_round_trip(void **state)
 			     .tag_ub = 32767,
 			     .coll_xsize = 77,
 			     .coll_maxlinear = 3,
+			     .server_ipv4 = 0xc6336402,
 			     .peer = peer,
 			     .host = host,
 			     .proc = proc},
@@ -73,6 +74,7 @@ job_round_trip(void **state)
 	assert_int_equal(b.tag_ub, 32767);
 	assert_int_equal(b.coll_xsize, 77);
 	assert_int_equal(b.coll_maxlinear, 3);
+	assert_int_equal(b.server_ipv4, 0xc6336402);
 	assert_memory_equal(b.host, host, sizeof host);
 	assert_true(b.peer[0].foreign && b.peer[0].reduce_on_pt2pt);
 	assert_int_equal(b.peer[0].rep, LMPI_REP_EXTERNAL32_LONG8);
@@ -86,16 +88,16 @@ job_round_trip(void **state)
 	lmpi_job_free(&b);
 	for (size_t n = 0; n < len; n++)
 		assert_false(lmpi_job_decode(bytes, n, &b));
-	bytes[44 + 2 * 4 + 7] = 9; /* host 0 claims nine processes of three */
+	bytes[48 + 2 * 4 + 7] = 9; /* host 0 claims nine processes of three */
 	assert_false(lmpi_job_decode(bytes, len, &b));
-	bytes[44 + 2 * 4 + 7] = 2;
+	bytes[48 + 2 * 4 + 7] = 2;
 	assert_true(lmpi_job_decode(bytes, len, &b));
 	lmpi_job_free(&b);
-	bytes[44 + 1] = LMPI_REPS; /* client 0: no such representation */
+	bytes[48 + 1] = LMPI_REPS; /* client 0: no such representation */
 	assert_false(lmpi_job_decode(bytes, len, &b));
-	bytes[44 + 1] = 0;
-	bytes[44 + 2 * 4 + 3] = 1; /* the hosts' clients do not ascend... */
-	bytes[44 + 2 * 4 + 28 + 3] = 0;
+	bytes[48 + 1] = 0;
+	bytes[48 + 2 * 4 + 3] = 1; /* the hosts' clients do not ascend... */
+	bytes[48 + 2 * 4 + 28 + 3] = 0;
 	assert_false(lmpi_job_decode(bytes, len, &b));
 	free(bytes);
 }
