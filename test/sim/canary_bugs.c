@@ -62,6 +62,9 @@ static const struct plan {
 	P(LOST, campaign, B(COMPLETE)),
 	P(PART_DONE, campaign, B(PLACED) | B(COMPLETE)),
 	P(SHORT, campaign, B(BYTES)),
+	P(UNREACHABLE, adversary, B(STANDS) | B(REASON)),
+	P(RESET, adversary, B(STANDS) | B(REASON)),
+	P(MOVE, adversary, B(STANDS) | B(REASON)),
 	P(SILENT, restart, B(TOLD)),
 	P(FORGET, restart, B(EMPTY)),
 #undef P

@@ -10,28 +10,29 @@
 #include "sim.h"
 
 /* X(id, name, what) */
-#define INVARIANTS(X)                                                                           \
-	/* each event */                                                                        \
-	X(ONCE, "exactly-once",                                                                 \
-	  "each byte of a block is placed once; a block begins, ends and comes back once")      \
-	X(ORDER, "lane-order", "blocks begin in the order in which they were sent")             \
-	X(BYTES, "byte-identical", "what is placed is what was sent, at its offset")            \
-	X(PLACED, "done-is-placed", "nothing is reported done that the receiver lacks")         \
-	X(WINDOW, "window",                                                                     \
-	  "no new segment beyond min(cwnd, window_max) in flight, sums of credit hold")         \
-	X(MEMORY, "memory",                                                                     \
-	  "buffers held <= held_max, blocks begun <= rx_blocks_max, segments <= their limit")   \
-	X(OWNER, "ownership", "a buffer is released as often as it was held")                   \
-	X(TIMER, "timer", "a node that holds segments has a timer set")                         \
-	X(SPIN, "no-spin", "the timers of a node end: wake-ups per millisecond are bounded")    \
-	X(REASON, "reason", "a job ends for a fault that was made, and says why")               \
-	/* often */                                                                             \
-	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")      \
-	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")        \
-	X(HONEST, "honest", "between honest nodes no drop is counted that only a forger earns") \
-	/* after healing */                                                                     \
-	X(COMPLETE, "completion", "everything is placed, acknowledged and given back in time")  \
-	X(TOLD, "everybody-told", "when somebody died, all processes of the job know in time")  \
+#define INVARIANTS(X)                                                                             \
+	/* each event */                                                                          \
+	X(ONCE, "exactly-once",                                                                   \
+	  "each byte of a block is placed once; a block begins, ends and comes back once")        \
+	X(ORDER, "lane-order", "blocks begin in the order in which they were sent")               \
+	X(BYTES, "byte-identical", "what is placed is what was sent, at its offset")              \
+	X(PLACED, "done-is-placed", "nothing is reported done that the receiver lacks")           \
+	X(WINDOW, "window",                                                                       \
+	  "no new segment beyond min(cwnd, window_max) in flight, sums of credit hold")           \
+	X(MEMORY, "memory",                                                                       \
+	  "buffers held <= held_max, blocks begun <= rx_blocks_max, segments <= their limit")     \
+	X(OWNER, "ownership", "a buffer is released as often as it was held")                     \
+	X(TIMER, "timer", "a node that holds segments has a timer set")                           \
+	X(SPIN, "no-spin", "the timers of a node end: wake-ups per millisecond are bounded")      \
+	X(REASON, "reason", "a job ends for a fault that was made, and says why")                 \
+	X(STANDS, "stands", "nobody without the key ends, moves or makes a path of honest nodes") \
+	/* often */                                                                               \
+	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")        \
+	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")          \
+	X(HONEST, "honest", "between honest nodes no drop is counted that only a forger earns")   \
+	/* after healing */                                                                       \
+	X(COMPLETE, "completion", "everything is placed, acknowledged and given back in time")    \
+	X(TOLD, "everybody-told", "when somebody died, all processes of the job know in time")    \
 	X(EMPTY, "nothing-left", "when all is closed, every buffer and block has come back")
 
 enum invariant {

@@ -77,6 +77,8 @@ const struct scenario scenarios[] = {
 	 NULL},
 	{"failover", "relays, cables and trunks fail: nothing lost, a bounded stall", false,
 	 failover_run, NULL},
+	{"adversary", "somebody without keys on every link: no path falls, no byte is wrong", false,
+	 adversary_run, NULL},
 	{"kills", "relays die again while they come back, under load: nothing is lost", false,
 	 kills_run, NULL},
 	{"clusters", "32 clusters, everybody to everybody, relays die and come back", false,

@@ -125,6 +125,8 @@ void optical_run(uint64_t seed, bool verbose, struct outcome *o);
 /* light.c */
 void light_run(uint64_t seed, bool verbose, struct outcome *o);
 
+/* adversary.c */
+void adversary_run(uint64_t seed, bool verbose, struct outcome *o);
 /* kills.c */
 void kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */

@@ -369,7 +369,20 @@ sim_send(struct sim *s, uint32_t from, uint32_t ipv4, const struct sim_piece *pi
 	}
 	s->buf[b].from = (uint16_t)from;
 	s->buf[b].to = (uint16_t)to;
+	if (s->spy)
+		s->spy(s->spy_who, &s->buf[b]);
 	enter_hop(s, b);
+}
+
+void
+sim_arrive(struct sim *s, uint32_t from, uint32_t to, const void *bytes, uint32_t len)
+{
+	uint32_t b = buf_new(s, len);
+	if (len)
+		memcpy(s->buf[b].data, bytes, len);
+	s->buf[b].from = (uint16_t)from;
+	s->buf[b].to = (uint16_t)to;
+	deliver(s, b);
 }
 
 void

@@ -129,6 +129,9 @@ struct sim {
 	/* Change some of the bytes; false: nothing there that may be changed. */
 	bool (*garble)(void *who, struct base_prng *prng, struct sim_buf *b);
 	void *garble_who;
+	/* Sees all that is sent, before anybody else. */
+	void (*spy)(void *who, const struct sim_buf *b);
+	void *spy_who;
 };
 
 struct sim *sim_new(uint64_t seed);
@@ -157,6 +160,9 @@ struct sim_piece {
 	size_t len;
 };
 void sim_send(struct sim *s, uint32_t from, uint32_t ipv4, const struct sim_piece *piece, size_t n);
+
+/* A datagram that came over no link is at port to, with the address of port from. */
+void sim_arrive(struct sim *s, uint32_t from, uint32_t to, const void *bytes, uint32_t len);
 
 /* A buffer that did not come over a link, held once. */
 uint64_t sim_buffer(struct sim *s, uint32_t len);
