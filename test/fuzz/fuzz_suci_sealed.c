@@ -3,7 +3,8 @@
  * with the key could send and to every step of handshake and epochs.  The input is a row of
  * records: control byte, length (2), bytes.  Control bit 0 writes the right path tag
  * into the datagram, bit 1 the endpoint it goes to, bit 2 lets time pass, bit 3 lets the
- * pair talk in between, bit 4 marks it sealed, bit 5 makes the seal tag good. */
+ * pair talk in between, bit 4 marks it sealed, bit 5 makes the seal tag good, bit 6 writes the
+ * tag with which the endpoint sends, and time passes by bits 4 to 7. */
 #include "fuzz_suci_pair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -94,6 +95,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(d->bytes, bytes, len);
 		if (ctl & 1 && len >= 8)
 			memcpy(d->bytes + 4, tag[to], 4);
+		if (ctl & 64 && len >= 8) /* RESET has the tag of who gets it */
+			memcpy(d->bytes + 4, tag[!to], 4);
 		if (ctl & 16 && len >= 2)
 			d->bytes[1] |= SUCI_PF_SEALED;
 		if (ctl & 32 && len + SUCI_SEAL_TAG <= sizeof d->bytes) {
