@@ -59,12 +59,14 @@ lane_limits(const struct gw_limits *l)
 {
 	uint32_t npackets, nblocks;
 	gw_pool_sizes(l->packet_bytes, &npackets, &nblocks);
+	/* Holes in blocks that come, 65536 with 8 MiB of packets and more. */
+	uint32_t ranges = (uint32_t)(l->packet_bytes < 8u << 20 ? l->packet_bytes >> 7 : 65536);
 	return (struct suci_lane_limits){
 		.lanes_max = l->lanes_max,
 		.blocks_max = npackets,
 		.rx_blocks_max = npackets,
 		.held_max = GW_HELD_MAX,
-		.ranges_max = 65536 + l->lanes_max,
+		.ranges_max = ranges + l->lanes_max,
 		.labels_max = label_pages(l) * RELAY_LABEL_PAGE,
 	};
 }

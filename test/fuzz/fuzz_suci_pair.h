@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "fuzz_pool.h"
 #include "suci/lane.h"
 
 #define PAIR_WIRE_MAX  64
@@ -295,7 +296,7 @@ pair_host_init(struct pair *p, int side)
 		.ops = &pair_ops,
 		.user = h,
 	};
-	h->mem_ls = aligned_alloc(64, suci_lanes_footprint(&lc.limits));
+	h->mem_ls = fuzz_take(suci_lanes_footprint(&lc.limits), false);
 	h->ls = suci_lanes_new(h->mem_ls, &lc);
 	struct suci_config c = {
 		.limits = {.paths_max = 2,
@@ -330,7 +331,7 @@ pair_host_init(struct pair *p, int side)
 						 .legs = 1,
 						 .epoch = 5};
 	}
-	h->mem_ep = aligned_alloc(64, suci_footprint(&c.limits));
+	h->mem_ep = fuzz_take(suci_footprint(&c.limits), false);
 	h->ep = suci_new(h->mem_ep, &c, p->now_ns);
 	MUST(h->ls && h->ep);
 	suci_lanes_bind(h->ls, h->ep);
@@ -427,8 +428,7 @@ pair_send(struct pair *p, int side, bool wait)
 static inline struct pair *
 pair_new(bool direct)
 {
-	struct pair *p = calloc(1, sizeof *p);
-	MUST(p);
+	struct pair *p = fuzz_take(sizeof *p, true);
 	p->now_ns = BASE_S_NS;
 	p->direct = direct;
 	p->trusting = true;
@@ -455,8 +455,8 @@ pair_crash(struct pair *p, int side)
 	suci_fini(h->ep, p->now_ns);
 	MUST(h->done == h->sent);
 	suci_lanes_fini(h->ls);
-	free(h->mem_ep);
-	free(h->mem_ls);
+	fuzz_give(h->mem_ep);
+	fuzz_give(h->mem_ls);
 	p->lives++;
 	h->up = h->lane_up = false;
 	pair_begin_anew(h);
@@ -473,11 +473,11 @@ pair_free(struct pair *p)
 		suci_fini(p->h[side].ep, p->now_ns);
 		MUST(p->h[side].done == p->h[side].sent); /* every block was answered for */
 		suci_lanes_fini(p->h[side].ls);
-		free(p->h[side].mem_ep);
-		free(p->h[side].mem_ls);
+		fuzz_give(p->h[side].mem_ep);
+		fuzz_give(p->h[side].mem_ls);
 	}
 	MUST(!p->holds);
-	free(p);
+	fuzz_give(p);
 }
 
 #endif

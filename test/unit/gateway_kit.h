@@ -21,11 +21,13 @@
 #include "relay/hello.h"
 #include "suci/lane.h"
 
-#define KIT_BASE   0x01000040u
-#define KIT_LB	   64u /* label base of the processes at the core's model */
-#define KIT_RANKS  8
-#define KIT_CHANS  3
+#define KIT_BASE  0x01000040u
+#define KIT_LB	  64u /* label base of the processes at the core's model */
+#define KIT_RANKS 8
+#define KIT_CHANS 3
+#ifndef KIT_BLOCKS
 #define KIT_BLOCKS 4096
+#endif
 #ifndef KIT_BUF /* bytes a host may send, and get */
 #define KIT_BUF (8u << 20)
 #endif
@@ -395,8 +397,7 @@ kit_table(struct kit *k)
 static inline struct kit *
 kit_new(uint64_t packet_bytes)
 {
-	struct kit *k = calloc(1, sizeof *k);
-	assert_non_null(k);
+	struct kit *k = memset(LINK_TAKE(sizeof *k), 0, sizeof *k);
 	link_init(&k->l, 42, 20000);
 	k->l.filter = kit_wire;
 	k->l.arg = k;
@@ -405,8 +406,8 @@ kit_new(uint64_t packet_bytes)
 	k->path = UINT32_MAX;
 	kit_table(k);
 	for (int i = 0; i < KIT_CHANS; i++) {
-		k->ch[i].got = malloc(KIT_BUF);
-		k->ch[i].send = malloc(KIT_BUF);
+		k->ch[i].got = LINK_TAKE(KIT_BUF);
+		k->ch[i].send = LINK_TAKE(KIT_BUF);
 		k->ch[i].room = SIZE_MAX;
 	}
 	k->conf = (struct gw_config){.limits = {.jobs_max = 2,
@@ -425,9 +426,7 @@ kit_new(uint64_t packet_bytes)
 				     .user = k};
 	size_t n = gw_footprint(&k->conf.limits);
 	assert_true(n > 0);
-	void *mem = aligned_alloc(64, n);
-	memset(mem, 0x5a, n);
-	k->g = gw_new(mem, &k->conf, k->l.now_ns);
+	k->g = gw_new(LINK_TAKE(n), &k->conf, k->l.now_ns);
 	assert_non_null(k->g);
 	k->l.ep[0] = gw_endpoint(k->g);
 	struct suci_lanes_config lc = {.limits = {.lanes_max = 64,
@@ -438,7 +437,7 @@ kit_new(uint64_t packet_bytes)
 						  .labels_max = 256},
 				       .ops = &kit_lane_ops,
 				       .user = k};
-	k->lanes_mem = aligned_alloc(64, suci_lanes_footprint(&lc.limits));
+	k->lanes_mem = LINK_TAKE(suci_lanes_footprint(&lc.limits));
 	k->lanes = suci_lanes_new(k->lanes_mem, &lc);
 	assert_non_null(k->lanes);
 	struct suci_config sc = link_config(1);
@@ -457,18 +456,18 @@ kit_free(struct kit *k)
 {
 	kit_check(k);
 	k->l.ep[0] = NULL;
-	free(gw_fini(k->g, k->l.now_ns));
-	free(suci_fini(k->l.ep[1], k->l.now_ns));
-	free(suci_lanes_fini(k->lanes));
+	LINK_GIVE(gw_fini(k->g, k->l.now_ns));
+	LINK_GIVE(suci_fini(k->l.ep[1], k->l.now_ns));
+	LINK_GIVE(suci_lanes_fini(k->lanes));
 	link_drop_wire(&k->l);
 	assert_int_equal(k->l.held, 0);
 	for (int i = 0; i < KIT_CHANS; i++) {
-		free(k->ch[i].got);
-		free(k->ch[i].send);
+		LINK_GIVE(k->ch[i].got);
+		LINK_GIVE(k->ch[i].send);
 	}
 	for (uint32_t i = 0; i < k->nrx; i++)
 		free(k->rx[i].bytes);
-	free(k);
+	LINK_GIVE(k);
 }
 
 /* ---- time ---- */

@@ -248,14 +248,21 @@ link_drop_wire(struct link *l)
 	}
 }
 
+/* Memory of an endpoint, of old contents; a fuzz target has its own way (fuzz_pool.h). */
+#ifndef LINK_TAKE
+#define LINK_TAKE(n) memset(aligned_alloc(64, n), 0xa5, n)
+#define LINK_GIVE(p) free(p)
+#endif
+#ifndef LINK_WINDOW
+#define LINK_WINDOW 2048
+#endif
+
 static inline struct suci *
 link_endpoint(const struct suci_config *conf, uint64_t now_ns)
 {
 	size_t n = suci_footprint(&conf->limits);
 	assert_true(n > 0);
-	void *mem = aligned_alloc(64, n);
-	assert_non_null(mem);
-	memset(mem, 0xa5, n);
+	void *mem = LINK_TAKE(n);
 	struct suci *ep = suci_new(mem, conf, now_ns);
 	assert_non_null(ep);
 	return ep;
@@ -266,9 +273,9 @@ link_config(int side)
 {
 	struct suci_config c = {
 		.limits = {.paths_max = 8,
-			   .segments_max = 4096,
-			   .queue_max = 2048,
-			   .window_max = 2048},
+			   .segments_max = 2 * LINK_WINDOW,
+			   .queue_max = LINK_WINDOW,
+			   .window_max = LINK_WINDOW},
 		.incarnation = 100 + (uint64_t)side,
 		.cookie_secret = {1, 2, 3, (uint8_t)side},
 		.seed = 7 + (uint64_t)side,
