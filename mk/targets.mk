@@ -1,5 +1,8 @@
 # What a person types.
 
+# Runs what has a limit, on machines slower than ours, too.
+$(call testprog,within,test/within.c,)
+
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
 .PHONY: all deps check check-fast unit sim fuzz-smoke smoke interop bench demo demo-optical lint format \
@@ -13,7 +16,7 @@ deps:
 	@mk/install-packages
 
 ## unit          build and run the unit suites of this build setting
-unit: $(UNITS) $(UNIT_EXTRA)
+unit: $(UNITS) $(UNIT_EXTRA) $(B)/test/within
 	@test/run-units $(B) $(UNITS)
 
 check-headers: $(patsubst %.h,$(B)/headers/%.ok,$(HEADERS_ALL))

@@ -1,6 +1,6 @@
 ## unit-threaded the suites in which threads meet (UNITS_THREADED), for EXTRAS=tsan
 .PHONY: unit-threaded list-objects list-units
-unit-threaded: $(UNITS_THREADED)
+unit-threaded: $(UNITS_THREADED) $(B)/test/within
 	@test/run-units $(B) $(UNITS_THREADED)
 
 # For test/tidy: every object some module.mk asks for.
