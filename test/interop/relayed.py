@@ -2,12 +2,13 @@
 a job; each builds a testbed of its own and takes it down."""
 import os
 import subprocess
+import sys
 
 from jobs import END_S, HERE, Failure, spawn, tail
 from netns import possible
 
 SCRIPT = os.path.join(HERE, "relayed.sh")
-LIMIT_S = 600  # the script has limits of its own, for programs and jobs
+LIMIT_S = 3600  # the script has limits of its own, for programs and jobs
 
 
 def names():
@@ -19,7 +20,7 @@ def one(name):
     def scenario(build):
         if not possible():
             return "needs root"
-        p = spawn([SCRIPT, build, name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        p = spawn([SCRIPT, build, name], env=dict(os.environ, PYTHON=sys.executable), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                   stderr=subprocess.STDOUT, text=True, errors="replace")
         try:
             said, _ = p.communicate(timeout=LIMIT_S)

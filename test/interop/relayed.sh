@@ -9,7 +9,7 @@
 #	test/interop/relayed.sh build/gcc pc_gc_lam_strict ...	(default: all)
 #
 # Knobs: those of tools/testbed/lib.sh (RELAYS, PMD, IDLE, TB_LOG, TB_KEEP), WAN_DELAY_MS,
-# LIMIT_S of one job, START_S of a program's start.
+# LIMIT_S of one job, START_S of a program's start, PYTHON.
 #
 #	 behind relay A          global addresses         behind relay B
 #	 a0 10.0.0.1  -- afe0 -- srv 198.51.100.2 (server)  -- bfe0 -- b0 10.0.0.1
@@ -22,7 +22,7 @@
 # ARGS are the script's.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
-: "${WAN_DELAY_MS:=2}" "${LIMIT_S:=150}" "${START_S:=60}"
+: "${WAN_DELAY_MS:=2}" "${LIMIT_S:=900}" "${START_S:=60}"
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 FOREIGN=$PWD/test/interop
@@ -70,7 +70,7 @@ client() {
 			-np "$procs" "$B/test/interop-peer" "$script" "clients=$CLIENTS" ${ARGS:-}
 		return
 	fi
-	local cmd=(env PYTHONPATH="$FOREIGN" PYTHONDONTWRITEBYTECODE=1 python3 -m foreign
+	local cmd=(env PYTHONPATH="$FOREIGN" PYTHONDONTWRITEBYTECODE=1 "${PYTHON:-python3}" -m foreign
 		--client "$rank" --server "$(place_server "$place")" --behave "$kind"
 		--script "scripts:$script" --deadline "$LIMIT_S" --trace "$TB_LOG/trace-$rank.txt")
 	for n in ${procs//+/ }; do
@@ -95,7 +95,7 @@ client_status() {
 			wait "$pid" 2>/dev/null
 			return 124
 		fi
-		sleep 0.1
+		testbed_nap 0.1
 	done
 	wait "$pid" 2>/dev/null
 }

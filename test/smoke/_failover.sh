@@ -17,10 +17,10 @@ start() {
 
 # ended SECONDS WANTED: sets WHY; both sides ended in that time, with 0 or not.
 ended() {
-	local end=$((SECONDS + $1)) s st
+	local s st
 	WHY=
 	for s in a b; do
-		until gone job-$s || ((SECONDS > end)); do sleep 0.05; done
+		testbed_wait "$1" "the end of job-$s" gone job-$s
 		if gone job-$s; then
 			{ wait "$(cat "$TB_DIR/pid-job-$s")"; } 2>/dev/null
 			st=$?

@@ -20,7 +20,7 @@ trap ocs_end EXIT
 
 # wait_for SECONDS COMMAND...: until it is true.
 wait_for() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + 5 * $1)) # of what hangs, on a loaded machine, too
 	shift
 	until "$@" 2>/dev/null; do
 		[ $SECONDS -lt $end ] || return 1
@@ -40,7 +40,7 @@ emulator() {
 }
 
 # ctl OPTIONS...: ocsctl with the options of this switch in CTL.
-ctl() { timeout 40 "$OCSCTL" "${CTL[@]}" "$@"; }
+ctl() { timeout 400 "$OCSCTL" "${CTL[@]}" "$@"; }
 
 # field NAME FILE: of the line of figures that churn prints.
 field() { sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" "$2" | tail -1; }

@@ -33,7 +33,7 @@ cleanup()
 	trap - EXIT INT TERM
 	if [ -n "$RELAYD_PID" ] && kill -0 "$RELAYD_PID" 2>/dev/null; then
 		kill -TERM "$RELAYD_PID" 2>/dev/null
-		for _ in $(seq 50); do kill -0 "$RELAYD_PID" 2>/dev/null || break; sleep 0.1; done
+		for _ in $(seq 300); do kill -0 "$RELAYD_PID" 2>/dev/null || break; sleep 0.1; done
 		kill -KILL "$RELAYD_PID" 2>/dev/null
 	fi
 	for ns in "$NODE" "$RELAY" "$WAN"; do ip netns del "$ns" 2>/dev/null; done
@@ -80,7 +80,7 @@ start_relayd()
 {
 	ip netns exec "$RELAY" "$B/bin/relayd" "$TMP/conf.json" >"$TMP/relayd.log" 2>&1 &
 	RELAYD_PID=$!
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		grep -q '^relayd: ready$' "$TMP/relayd.log" && return 0
 		kill -0 "$RELAYD_PID" 2>/dev/null || return 1
 		sleep 0.1
@@ -93,7 +93,7 @@ stop_relayd()
 {
 	local rc
 	kill -TERM "$RELAYD_PID"
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		kill -0 "$RELAYD_PID" 2>/dev/null || break
 		sleep 0.1
 	done
@@ -109,7 +109,7 @@ stats()
 {
 	rm -f "$TMP/stats.json"
 	kill -USR1 "$RELAYD_PID"
-	for _ in $(seq 50); do [ -s "$TMP/stats.json" ] && return 0; sleep 0.1; done
+	for _ in $(seq 300); do [ -s "$TMP/stats.json" ] && return 0; sleep 0.1; done
 	return 1
 }
 

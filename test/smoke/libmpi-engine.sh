@@ -22,13 +22,13 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=de
 export IMPI_AUTH_NONE=1
 run()
 {
-	timeout -k 5 60 mpirun --oversubscribe "$@"
+	timeout -k 5 600 mpirun --oversubscribe "$@"
 }
 
 # name | ranks | environment
 while IFS='|' read -r name ranks vars; do
 	# shellcheck disable=SC2086
-	env $vars timeout -k 5 60 mpirun --oversubscribe -np "$ranks" "$prog" >"$tmp/log" 2>&1 </dev/null &&
+	env $vars timeout -k 5 600 mpirun --oversubscribe -np "$ranks" "$prog" >"$tmp/log" 2>&1 </dev/null &&
 		grep -q "all passed on $ranks ranks" "$tmp/log"
 	succeeded $? "$name" log
 done <<-'ROWS'
@@ -50,7 +50,7 @@ start_server()
 	: >"$tmp/addr"
 	"$B/bin/impi-server" -server 2 --bind 127.0.0.1 >"$tmp/addr" 2>"$tmp/server.log" &
 	server=$!
-	for _ in $(seq 100); do
+	for _ in $(seq 600); do
 		[ -s "$tmp/addr" ] && break
 		sleep 0.05
 	done
@@ -86,7 +86,7 @@ kill "$server" 2>/dev/null
 server=
 
 start_server
-IMPI_CLIENT=0 IMPI_SERVER=127.0.0.1:$port LIBMPI_JOIN_TIMEOUT_S=2 timeout 30 "$prog" >"$tmp/c0" 2>&1
+IMPI_CLIENT=0 IMPI_SERVER=127.0.0.1:$port LIBMPI_JOIN_TIMEOUT_S=2 timeout 300 "$prog" >"$tmp/c0" 2>&1
 status=$?
 [ $status -ne 0 ] && [ $status -ne 124 ] && grep -q 'waits for the other clients.*2 s after' "$tmp/c0" &&
 	grep -q 'nothing more came within' "$tmp/c0"
@@ -97,7 +97,7 @@ server=
 # what | environment | words of the message
 while IFS='|' read -r name vars words; do
 	# shellcheck disable=SC2086
-	env $vars timeout 30 "$prog" >"$tmp/log" 2>&1 </dev/null
+	env $vars timeout 300 "$prog" >"$tmp/log" 2>&1 </dev/null
 	status=$?
 	[ $status -ne 0 ] && [ $status -ne 124 ] && grep -q "$words" "$tmp/log"
 	succeeded $? "$name" log

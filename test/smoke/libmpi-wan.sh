@@ -26,18 +26,18 @@ job()
 	: >"$tmp/addr"
 	"$B/bin/impi-server" -server 2 --bind 127.0.0.1 >"$tmp/addr" 2>"$tmp/server.log" &
 	server=$!
-	for _ in $(seq 200); do
+	for _ in $(seq 1200); do
 		[ -s "$tmp/addr" ] && break
 		sleep 0.05
 	done
 	local at pid rc0 rc1
 	at=127.0.0.1:$(sed 's/.*://' "$tmp/addr")
 	# shellcheck disable=SC2086
-	env IMPI_CLIENT=0 IMPI_SERVER="$at" $1 timeout -k 5 60 "$B/bin/mpirun" -n 1 "$prog" \
+	env IMPI_CLIENT=0 IMPI_SERVER="$at" $1 timeout -k 5 600 "$B/bin/mpirun" -n 1 "$prog" \
 		>"$tmp/c0" 2>&1 </dev/null &
 	pid=$!
 	# shellcheck disable=SC2086
-	env IMPI_CLIENT=1 IMPI_SERVER="$at" $2 timeout -k 5 60 "$B/bin/mpirun" -n 1 "$prog" \
+	env IMPI_CLIENT=1 IMPI_SERVER="$at" $2 timeout -k 5 600 "$B/bin/mpirun" -n 1 "$prog" \
 		>"$tmp/c1" 2>&1 </dev/null
 	rc1=$?
 	wait $pid
@@ -78,7 +78,7 @@ key 7 1 >"$tmp/loose"; chmod 644 "$tmp/loose"
 key 7 1 | cut -c1-40 >"$tmp/half"; chmod 600 "$tmp/half"
 # what | file | words
 while IFS='|' read -r what file words; do
-	LIBMPI_TRANSPORT=udp LIBMPI_KEY_FILE="$file" timeout -k 5 30 "$B/bin/mpirun" -n 2 "$prog" \
+	LIBMPI_TRANSPORT=udp LIBMPI_KEY_FILE="$file" timeout -k 5 300 "$B/bin/mpirun" -n 2 "$prog" \
 		>"$tmp/c0" 2>&1 </dev/null
 	status=$?
 	: >"$tmp/c1"

@@ -42,11 +42,11 @@ gone() { ! testbed_alive "$1"; }
 # ended NAME SECONDS SIDE...: sets WHY to why the job NAME did not do well, or to nothing.
 # Not for a subshell: the jobs are children of this shell.
 ended() {
-	local name=$1 limit=$2 end=$((SECONDS + $2)) s st
+	local name=$1 limit=$2 s st
 	shift 2
 	WHY=
 	for s in "$@"; do
-		until gone "$name$s" || ((SECONDS > end)); do sleep 0.02; done
+		testbed_wait "$limit" "the end of $name$s" gone "$name$s"
 		if gone "$name$s"; then
 			{ wait "$(cat "$TB_DIR/pid-$name$s")"; } 2>/dev/null
 			st=$?

@@ -104,7 +104,7 @@ pass "credentials: refused, not printed, file not for others"
 if command -v lxi >/dev/null; then
 	start scpi lxi
 	ctl set 2:3 >/dev/null || fail "set"
-	ask_lxi() { timeout 20 lxi scpi -a 127.0.0.1 -p "${EMU_AT##*:}" -r "$1"; }
+	ask_lxi() { timeout 200 lxi scpi -a 127.0.0.1 -p "${EMU_AT##*:}" -r "$1"; }
 	[ "$(ask_lxi ':OXC:SWITch:CONNect:STATe?')" = "(@3,10),(@20,26)" ] || fail "lxi: $(ask_lxi ':oxc:swit:conn:stat?')"
 	ask_lxi ':oxc:swit:conn:add (@5),(@17);*opc?' >/dev/null
 	[ "$(shown)" = "2:3 4:0 9:9 " ] || fail "lxi set 4:0, shown: $(shown)"

@@ -49,7 +49,7 @@ set_up() {
 }
 # Open vSwitch waits eight seconds before it calls again, so after the first time we call.
 AT=listen:127.0.0.1:6653
-ctl() { timeout 40 ip netns exec "$NS" "$OCSCTL" -P openflow -a "$AT" -n 8 "$@"; }
+ctl() { timeout 400 ip netns exec "$NS" "$OCSCTL" -P openflow -a "$AT" -n 8 "$@"; }
 lit() { ip netns exec "$NS-$1" ping -c 1 -i 0.3 -w 10 "10.9.0.$(($2 + 1))" >/dev/null 2>&1; }
 dark() { ! ip netns exec "$NS-$1" ping -c 2 -i 0.2 -w 1 "10.9.0.$(($2 + 1))" >/dev/null 2>&1; }
 ofctl() { in_sw ovs-ofctl -O OpenFlow14 "$1" sw "${@:2}"; }

@@ -181,7 +181,7 @@ WHY+=$(status_is 2 ctl top -d fast)$(status_is 0 "$B/bin/relayctl" --help)$(stat
 WHY+=$(status_is 3 "$B/bin/relayctl" -s "$TB_DIR/none.sock" status)$(status_is 1 ctl paths --kind wrong)
 WHY+=$(status_is 4 setpriv --reuid 65534 --clear-groups "$B/bin/relayctl" -s "$TB_ID-afe0" status)
 verdict "exit statuses" "$WHY"
-WHY=$(timeout 60 python3 test/smoke/_relayctl_clients.py "$SOCK" 2>&1)$(json alive 'v["jobs"] == 1' status)
+WHY=$(timeout 600 python3 test/smoke/_relayctl_clients.py "$SOCK" 2>&1)$(json alive 'v["jobs"] == 1' status)
 verdict "hostile clients" "$WHY"
 WHY=$(json tuned 'v["consistent"]' status)
 testbed_alive mpi-a && testbed_alive mpi-b || WHY+="the job has ended: $(tail -n 3 "$TB_LOG/mpi-a.log") "

@@ -79,7 +79,7 @@ import socket, time
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("", 7811)); s.listen(); print("ok", flush=True); time.sleep(30)' >"$TMP/listening" &
 listener=$!
-for _ in $(seq 50); do [ -s "$TMP/listening" ] && break; sleep 0.1; done
+for _ in $(seq 300); do [ -s "$TMP/listening" ] && break; sleep 0.1; done
 says check-port-in-use '/impi/listen_port: TCP port 7811 is in use'
 says check-second-port-in-use '/impi/ports: TCP port 7811 is in use' \
 	-e 's/"listen_port": 7811/"listen_port": 7810, "ports": 2/'

@@ -24,10 +24,10 @@ ip -n "$WAN" link set g0 up
 # SIGTERM while a client waits for the others: it is told, after drain_ms at most.
 ip netns exec "$WAN" env IMPI_AUTH_NONE=1 "$B/bin/impi-server" -server 2 -port 7810 >"$TMP/server.log" 2>&1 &
 server=$!
-for _ in $(seq 50); do grep -q 7810 "$TMP/server.log" && break; sleep 0.1; done
+for _ in $(seq 300); do grep -q 7810 "$TMP/server.log" && break; sleep 0.1; done
 client none 20 >"$TMP/client" &
 waiting=$!
-for _ in $(seq 50); do grep -q 'said rank' "$TMP/client" && break; sleep 0.1; done
+for _ in $(seq 300); do grep -q 'said rank' "$TMP/client" && break; sleep 0.1; done
 sleep 0.3
 stop_relayd
 check server-drain-exit "status $? after SIGTERM with a client" [ $? -eq 0 ]

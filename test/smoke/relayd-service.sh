@@ -40,17 +40,17 @@ while True:
         break
 PY
 listener=$!
-for _ in $(seq 50); do [ -S "$TMP/notify" ] && break; sleep 0.1; done
+for _ in $(seq 300); do [ -S "$TMP/notify" ] && break; sleep 0.1; done
 # shellcheck disable=SC2046
 NOTIFY_SOCKET=$TMP/notify ip netns exec "$RELAY" $(says ExecStart) >"$TMP/relayd.log" 2>&1 &
 RELAYD_PID=$!
-for _ in $(seq 300); do grep -q READY=1 "$TMP/told" || ! kill -0 $RELAYD_PID 2>/dev/null && break; sleep 0.1; done
+for _ in $(seq 1800); do grep -q READY=1 "$TMP/told" || ! kill -0 $RELAYD_PID 2>/dev/null && break; sleep 0.1; done
 check relayd-service-ready "READY=1 not told" grep -qx READY=1 "$TMP/told"
 check relayd-service-serves "no echo reply when it was ready" ip netns exec "$NODE" ping -q -c 1 -W 2 10.0.0.1
 check relayd-service-not-stopping "STOPPING=1 too early" bash -c "! grep -q STOPPING '$TMP/told'"
 stop_relayd
 check relayd-service-status "exit status $? after SIGTERM" test $? -eq 0
-for _ in $(seq 50); do kill -0 $listener 2>/dev/null || break; sleep 0.1; done
+for _ in $(seq 300); do kill -0 $listener 2>/dev/null || break; sleep 0.1; done
 check relayd-service-stopping "STOPPING=1 not told: $(tr '\n' ' ' <"$TMP/told")" grep -qx STOPPING=1 "$TMP/told"
 kill $listener 2>/dev/null
 exit $FAILED

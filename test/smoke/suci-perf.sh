@@ -38,10 +38,10 @@ installed() {
 			fail "the example does not compile with: $way"
 		local pids=()
 		for i in 1 2; do
-			timeout 60 "$PREFIX/loop" "$PREFIX/hosts" $i 500 >"$PREFIX/out$i" 2>&1 &
+			timeout 600 "$PREFIX/loop" "$PREFIX/hosts" $i 500 >"$PREFIX/out$i" 2>&1 &
 			pids+=($!)
 		done
-		timeout 60 "$PREFIX/loop" "$PREFIX/hosts" 0 500 >"$PREFIX/out0" 2>&1 ||
+		timeout 600 "$PREFIX/loop" "$PREFIX/hosts" 0 500 >"$PREFIX/out0" 2>&1 ||
 			fail "the example: $(cat "$PREFIX/out0")"
 		for i in 0 1; do wait "${pids[i]}" || fail "the example: $(cat "$PREFIX"/out*)"; done
 		[ "$(cat "$PREFIX"/out? | grep -c '500 items, all sums right')" = 3 ] ||
@@ -55,7 +55,7 @@ case $B in
 esac
 
 # ---- lengths beyond 32 bits, read into the reader's buffer, little memory for the rest
-timeout 100 "$PERF" local 2 --mode burst --size 4100M --count 1 --warmup 0 --read-bytes 1M \
+timeout 1000 "$PERF" local 2 --mode burst --size 4100M --count 1 --warmup 0 --read-bytes 1M \
 	--json "$PREFIX/long.json" >"$PREFIX/log" 2>&1 || fail "4.1 GiB: $(cat "$PREFIX/log")"
 grep -q '"size": 4299161600, "count": 1' "$PREFIX/long.json" || fail "4.1 GiB: $(cat "$PREFIX/long.json")"
 pass "a block of 4100 MiB"
@@ -94,10 +94,10 @@ testbed_wait 60 "the client" bash -c "! kill -0 $(cat "$TB_DIR/pid-client") 2>/d
 want "$json" pingpong 0 8 65536 || fail "ping-pong with loss"
 pass "ping-pong with loss, the server comes late"
 
-timeout 60 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
+timeout 600 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
 	--connect-ms 300 --crc >"$TB_LOG/crc.log" 2>&1 && fail "CRC on one side only is not found out"
 grep -q 'refuses us: CRC is off here' "$TB_LOG/crc.log" || fail "CRC on one side only: no clear word"
-timeout 60 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
+timeout 600 "$TB_DIR/in" afe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
 	--size 100,1M,5M --count 3 --json "$json" >"$TB_LOG/burst.log" 2>&1 ||
 	fail "burst with loss"
 want "$json" burst 100 1048576 5242880 || fail "burst with loss: results"
@@ -108,7 +108,7 @@ printf '7 %s\n' "$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')" >"$TB_DIR/key"
 printf '7 %s\n' "$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')" >"$TB_DIR/other"
 chmod 600 "$TB_DIR/key" "$TB_DIR/other"
 testbed_spawn bfe3 sealed "$PERF" server --bind "$(testbed_global_addr bfe3)" --psk "$TB_DIR/key"
-sealed=(timeout 60 "$TB_DIR/in" afe3 "$PERF" client "$(testbed_global_addr bfe3)" --mode burst)
+sealed=(timeout 600 "$TB_DIR/in" afe3 "$PERF" client "$(testbed_global_addr bfe3)" --mode burst)
 "${sealed[@]}" --size 1k,200k --count 10 --psk "$TB_DIR/key" --json "$json" >"$TB_LOG/key.log" 2>&1 ||
 	fail "sealed"
 want "$json" burst 1024 204800 || fail "sealed: results"
@@ -126,7 +126,7 @@ testbed_wait 10 "AF_XDP" grep -q 'AF_XDP receives' "$TB_LOG/xdp.log" || fail "no
 xdp_on bfe4 || fail "no XDP program on the interface"
 udp_in() { "$TB_DIR/in" bfe4 awk '/^Udp: [0-9]/ { print $2 }' /proc/net/snmp; }
 before=$(udp_in)
-timeout 60 "$TB_DIR/in" afe4 "$PERF" client "$(testbed_global_addr bfe4)" --mode pingpong \
+timeout 600 "$TB_DIR/in" afe4 "$PERF" client "$(testbed_global_addr bfe4)" --mode pingpong \
 	--bind "$(testbed_global_addr afe4)" --xdp --size 0,8,64k --count 20 --json "$json" \
 	>"$TB_LOG/xdpc.log" 2>&1 || fail "through AF_XDP"
 want "$json" pingpong 0 8 65536 || fail "through AF_XDP: results"
@@ -137,7 +137,7 @@ xdp_on afe4 && fail "the client left its XDP program"
 testbed_spawn bfe4 second "$PERF" server --bind "$(testbed_global_addr bfe4)" --port 7701 --xdp
 testbed_wait 10 "the reason" grep -q 'no AF_XDP: another' "$TB_LOG/second.log" ||
 	fail "two have the interface: $(cat "$TB_LOG/second.log")"
-timeout 60 "$TB_DIR/in" afe4 "$PERF" client "$(testbed_global_addr bfe4)" --port 7701 --mode burst \
+timeout 600 "$TB_DIR/in" afe4 "$PERF" client "$(testbed_global_addr bfe4)" --port 7701 --mode burst \
 	--size 64k --count 20 --json "$json" >"$TB_LOG/xdpc.log" 2>&1 || fail "beside AF_XDP"
 testbed_stop second || fail "the second server's status"
 xdp_on bfe4 || fail "the program is gone before its process"
@@ -147,7 +147,7 @@ testbed_wait 10 "the program to go" bash -c "! ip -n $TB_ID-bfe4 -d link show gl
 pass "through AF_XDP, beside it, after it"
 
 # Slow write keeps its rate from above: 1 MB at 2 MB/s.
-timeout 60 "$TB_DIR/in" bfe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
+timeout 600 "$TB_DIR/in" bfe1 "$PERF" client "$(testbed_global_addr bfe0)" --mode burst \
 	--size 100000 --count 10 --warmup 0 --rate 2000000 --json "$json" >"$TB_LOG/slow.log" 2>&1 ||
 	fail "slow write"
 python3 -c 'import json, sys
@@ -174,7 +174,7 @@ for mode in gather tree; do
 			--id $((i + 8)) --root 8 --mode $mode
 	done
 	testbed_spawn srv "$mode-16" "$PERF" node --db "$TB_DIR/hosts" --id 16 --root 8 --mode $mode
-	timeout 100 "$TB_DIR/in" bfe0 "$PERF" node --db "$TB_DIR/hosts" --id 8 --root 8 --mode $mode \
+	timeout 1000 "$TB_DIR/in" bfe0 "$PERF" node --db "$TB_DIR/hosts" --id 8 --root 8 --mode $mode \
 		--size 8,10k,50k --count 10 --json "$json" >"$TB_LOG/$mode.log" 2>&1 ||
 		fail "$mode of 17 processes"
 	want "$json" $mode 8 10240 51200 || fail "$mode of 17 processes: results"

@@ -43,17 +43,30 @@ testbed_die() {
 	return 1
 }
 
-# testbed_wait SECONDS WHAT COMMAND...: until the command succeeds, or say what failed.
+# A pipe that nobody writes to: a pause without another process.
+exec {TB_SILENT}<> <(:)
+testbed_nap() { # SECONDS
+	read -rt "$1" -u "$TB_SILENT" || true
+}
+
+# testbed_wait SECONDS WHAT COMMAND...: until the command succeeds, or say what failed.  A
+# second counts as the share of it that a task gets while more want to run than there are
+# processors, and a third of that: limits are for what hangs, not for who is slow.
 testbed_wait() {
-	local limit=$1 what=$2 end
+	local limit=$1 what=$2 counted=0 then=${EPOCHREALTIME/[.,]/} now running cpus
 	shift 2
-	end=$((${EPOCHREALTIME/[.,]/} + limit * 1000000))
 	until "$@" >/dev/null 2>&1; do
-		if ((${EPOCHREALTIME/[.,]/} > end)); then
+		[ -n "${cpus:-}" ] || cpus=$(nproc)
+		now=${EPOCHREALTIME/[.,]/}
+		read -r _ _ _ running _ </proc/loadavg
+		running=${running%%/*}
+		counted=$((counted + (now - then) * cpus / (running > cpus ? running : cpus)))
+		then=$now
+		if ((counted > limit * 3000000)); then
 			testbed_die "waited $limit s for: $what"
 			return 1
 		fi
-		sleep 0.05
+		testbed_nap 0.05
 	done
 }
 
@@ -386,12 +399,12 @@ testbed_stop() {
 	local pid i
 	pid=$(cat "$TB_DIR/pid-$1") || return
 	kill -TERM "$pid" 2>/dev/null
-	for ((i = ${2:-10} * 20; i > 0; i--)); do
+	for ((i = ${2:-10} * 60; i > 0; i--)); do
 		kill -0 "$pid" 2>/dev/null || break
-		sleep 0.05
+		testbed_nap 0.05
 	done
 	if ((i == 0)); then
-		testbed_say "testbed: $1 did not end in ${2:-10} s; killed"
+		testbed_say "testbed: $1 did not end in $((3 * ${2:-10})) s; killed"
 		kill -KILL -- "-$pid" 2>/dev/null
 	fi
 	wait "$pid"
@@ -506,7 +519,7 @@ _tb_wait_nobody() {
 	local i
 	for ((i = 0; i < $1 * 20; i++)); do
 		_tb_nobody && return
-		sleep 0.05
+		testbed_nap 0.05
 	done
 	return 1
 }
