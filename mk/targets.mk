@@ -5,7 +5,7 @@ $(call testprog,within,test/within.c,)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all deps check check-fast unit sim fuzz-smoke smoke interop bench demo demo-optical lint format \
+.PHONY: all deps check check-fast unit sim fuzz-smoke explore smoke interop bench demo demo-optical lint format \
 	coverage clean install help check-headers fuzz-build
 
 ## all           build libraries and programs
@@ -21,18 +21,27 @@ unit: $(UNITS) $(UNIT_EXTRA) $(B)/test/within
 
 check-headers: $(patsubst %.h,$(B)/headers/%.ok,$(HEADERS_ALL))
 
-fuzz-build: $(FUZZERS)
+# The setting of the fuzz targets.
+SANITIZED := CC=clang EXTRAS=fuzz CFLAGS="-O1 -g1"
 
-## fuzz-smoke    every fuzz target over its corpus, then FUZZ_S seconds (10) of new inputs; FUZZ_LONG FUZZ_LONG_S (60)
-FUZZ_S ?= 10
+fuzz-build: $(FUZZERS) $(B)/test/within
+
+## fuzz-smoke    every fuzz target over its corpus, then as many new inputs as test/fuzz/runs says; FUZZ_S=10: seconds
+FUZZ_S ?= 0
 # What any host of the Internet may send to an open port: server channel, packet
 # stream, label arrays; Suci datagrams, live pairs, handshakes.
 FUZZ_LONG ?= fuzz_impi_server fuzz_impi_stream fuzz_impi_tables fuzz_impi_client \
 	fuzz_suci_wire fuzz_suci_rx fuzz_suci_actor fuzz_suci_handshake
 FUZZ_LONG_S ?= 60
 fuzz-smoke:
-	@$(MAKE) --no-print-directory CC=clang EXTRAS=fuzz CFLAGS="-O1 -g" fuzz-build
+	@$(MAKE) --no-print-directory $(SANITIZED) fuzz-build
 	@FUZZ_LONG="$(FUZZ_LONG)" FUZZ_LONG_S=$(FUZZ_LONG_S) test/run-fuzz build/clang-fuzz $(FUZZ_S)
+
+## explore       what check does not try: EXPLORE_S (3600) seconds of fresh seeds in the simulator and the fuzz targets
+EXPLORE_S ?= 3600
+explore: $(B)/test/simulator
+	@$(MAKE) --no-print-directory $(SANITIZED) fuzz-build
+	@test/run-explore $(B) build/clang-fuzz $(EXPLORE_S)
 
 ## smoke         shell scenarios in fresh network namespaces (root)
 smoke: all $(TESTPROGS) $(SMOKE_EXTRA)
@@ -41,6 +50,11 @@ smoke: all $(TESTPROGS) $(SMOKE_EXTRA)
 ## check         install what is missing, build, run every test; prints "N passed, N failed"
 check:
 	@test/run-check
+
+## check-fast    what takes a few minutes and no root: build, unit, sim, count, mpi, tidy
+check-fast:
+	@CHECK_ONLY="$(CHECK_FAST)" test/run-check
+CHECK_FAST := deps build-gcc headers unit sim eval-optical count mpi tidy
 
 ## demo          two clusters, two relays, one MPI job, on this machine (root)
 demo:
