@@ -204,8 +204,19 @@ struct path {
 	uint32_t lost_number[RELAY_GROUP_MAX]; /* PROC: of its last LOST about each fellow */
 };
 
+/* core_guess.c: wrong tokens of one source. */
+#define GUESS_SOURCES 64u
+#define GUESSES	      64u
+#define GUESS_NS      (BASE_S_NS / 16) /* each is forgiven after that time */
+struct guess {
+	uint8_t ip[16];
+	uint32_t wrong; /* 0: free */
+	uint64_t at_ns;
+};
+
 struct relay_core {
 	struct relay_core_conf conf;
+	struct guess guess[GUESS_SOURCES];
 	struct suci *ep;
 	uint64_t now_ns; /* latest time anybody told us */
 	uint64_t expiry_ns;
@@ -413,5 +424,9 @@ void proc_open(struct relay_core *c, uint32_t job, uint32_t rank);
 /* Have the next tick connect to a local process. */
 void proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns);
 void proc_unwant(struct job *j, struct proc *p);
+
+/* core_guess.c.  Has the source guessed too much?  A guess was wrong. */
+bool guess_bound(struct relay_core *c, const struct suci_addr *from);
+void guess_wrong(struct relay_core *c, const struct suci_addr *from);
 
 #endif

@@ -96,13 +96,20 @@ static struct proc *
 hello_proc(struct relay_core *c, const struct suci_addr *from, const struct relay_hello *h,
 	   char why[SUCI_TEXT_MAX], uint32_t *job, uint32_t *rank)
 {
+	/* The same text for all three: who guesses learns nothing from one of them. */
+	static const char text[] = "no current job here has that label and token";
+	if (guess_bound(c, from)) {
+		refuse(&c->n.accept_guesses, why, "%s", text);
+		return NULL;
+	}
 	struct proc *p = find_proc(c, h->label, job, rank);
 	if (!p) {
-		refuse(&c->n.accept_label, why, "label 0x%x is of no current job", h->label);
+		refuse(&c->n.accept_label, why, "%s", text);
 		return NULL;
 	}
 	if (c->job[*job].token != h->token) {
-		refuse(&c->n.accept_token, why, "wrong token for job %u", c->job[*job].id);
+		guess_wrong(c, from);
+		refuse(&c->n.accept_token, why, "%s", text);
 		return NULL;
 	}
 	if (*rank != h->rank || (p->flags & PROC_FOREIGN) ||

@@ -177,6 +177,8 @@ static int
 accept_path(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
 	    char why[SUCI_TEXT_MAX])
 {
+	/* Who guesses the token does not hear whether the label was right. */
+	static const char not_mine[] = "another job, or another process lives here";
 	struct lmpi_hello h;
 	const char *wrong = NULL;
 
@@ -184,9 +186,9 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 	if (!lmpi_hello_decode(hello, hello_len, &h))
 		wrong = "not a hello this libmpi knows";
 	else if (h.token != (uint32_t)eng.token)
-		wrong = "another job";
+		wrong = not_mine;
 	else if (h.kind == LMPI_HELLO_LIBMPI && h.label != LMPI_LABEL_BASE + lmpi_world.rank)
-		wrong = "another process lives here";
+		wrong = not_mine;
 	else if (h.kind == LMPI_HELLO_LIBMPI &&
 		 (h.rank >= lmpi_world.size || eng.peer[h.rank].reach != LMPI_REACH_DIRECT))
 		wrong = "no such rank";

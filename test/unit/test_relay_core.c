@@ -292,6 +292,44 @@ told_what_passes(void **state)
 
 /* ---- who may come in ----------------------------------------------------------------- */
 
+/* What a host hears does not tell a right label from a wrong one, and it cannot try many
+ * tokens; nobody else is the worse for it. */
+static void
+guesses_are_bounded(void **state)
+{
+	(void)state;
+	struct suci_addr proc0 = maker_proc_addr(0), bad = maker_proc_addr(1);
+	uint32_t base = spec2.label_base[0];
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	const struct relay_counters *n = relay_core_counters(r->c);
+	char why[SUCI_TEXT_MAX], first[SUCI_TEXT_MAX] = "";
+	uint8_t hello[RELAY_HELLO_LEN];
+	for (uint32_t i = 0; i < 10000; i++) {
+		struct relay_hello h = {1, i, i % 2 ? base : 0x01000000, 0, 0};
+		relay_hello_encode(&h, hello);
+		bad.port = (uint16_t)(1 + i);
+		assert_true(fake_incoming(&r->ep, &bad, hello, sizeof hello, why) == UINT32_MAX);
+		if (!i)
+			memcpy(first, why, sizeof first);
+		assert_string_equal(why, first);
+	}
+	assert_int_equal(n->accept_token, 64);
+	assert_true(n->accept_guesses > 9000);
+	struct relay_hello good = {1, 0xabcd, base, 0, 0};
+	relay_hello_encode(&good, hello);
+	/* Not even with the right one, or it would have been found. */
+	assert_true(fake_incoming(&r->ep, &bad, hello, sizeof hello, why) == UINT32_MAX);
+	assert_string_equal(why, first);
+	assert_true(fake_incoming(&r->ep, &proc0, hello, sizeof hello, why) != UINT32_MAX);
+	/* Some are forgiven with time. */
+	relay_core_tick(r->c, 10 * BASE_S_NS);
+	good.label++, good.rank++;
+	relay_hello_encode(&good, hello);
+	assert_true(fake_incoming(&r->ep, &bad, hello, sizeof hello, why) != UINT32_MAX);
+	relay_free(r);
+}
+
 static void
 accept_decisions(void **state)
 {
@@ -695,6 +733,7 @@ main(void)
 		cmocka_unit_test(refusals_keep_nothing),
 		cmocka_unit_test(too_big_ends_the_job),
 		cmocka_unit_test(told_what_passes),
+		cmocka_unit_test(guesses_are_bounded),
 		cmocka_unit_test(accept_decisions),
 		cmocka_unit_test(opens_to_its_own_processes),
 		cmocka_unit_test(unready_process_is_asked_again),
