@@ -213,6 +213,12 @@ on_event(struct rd_control *c, const struct rd_event *e)
 	case RD_EVENT_NOTE:
 		rd_lights_event(c, e);
 		break;
+	case RD_EVENT_CONTESTED:
+		rd_log_limited(&c->limit_neigh, c->now_ns, RD_LOG_WARNING,
+			       "%s leg: station %s claims %s, which %s has; believed only if that "
+			       "one is silent (neighbours.mac fixes it)",
+			       rd_leg_names[e->leg], e->text, rd_ipv4_text(e->address, a), e->what);
+		break;
 	case RD_EVENT_CONFLICT:
 		rd_log_limited(&c->limit_neigh, c->now_ns, RD_LOG_ERROR,
 			       "%s leg: station %s claims our address %s; one of the two is "

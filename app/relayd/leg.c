@@ -3,6 +3,7 @@
 #include "sniff.h"
 
 #include "base/assert.h"
+#include "base/bytes.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -67,7 +68,7 @@ rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 		rte_pktmbuf_free(m);
 		return;
 	}
-	if (!rd_neigh_lookup(leg->neigh, hop, mac, m, leg->now_ns))
+	if (!rd_neigh_lookup(leg->neigh, hop, RD_NEIGH_PEER, mac, m, leg->now_ns))
 		return;
 	memcpy(leg->last_mac, mac, sizeof mac);
 	leg->last_ip = dst;
@@ -75,6 +76,110 @@ rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);
 	rd_leg_push(leg, m);
 }
+
+void
+rd_leg_note_sender(struct rd_leg *leg, uint32_t ip, const uint8_t mac[6])
+{
+	uint32_t at = leg->nsenders++ % RD_SENDERS;
+	leg->sender[at].ip = ip;
+	memcpy(leg->sender[at].mac, mac, 6);
+}
+
+void
+rd_leg_send_back(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
+{
+	uint32_t hop = rd_next_hop(&leg->self, dst);
+	uint8_t mac[6];
+	for (uint32_t i = 1; i <= RD_SENDERS && i <= leg->nsenders; i++) {
+		uint32_t at = (leg->nsenders - i) % RD_SENDERS;
+		if (leg->sender[at].ip != dst || (leg->sender[at].mac[0] & 1))
+			continue;
+		leg->count.tx_back++;
+		rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), leg->sender[at].mac);
+		rd_leg_push(leg, m);
+		return;
+	}
+	if (!hop) {
+		leg->count.drop_no_route++;
+		rte_pktmbuf_free(m);
+	} else if (rd_neigh_lookup(leg->neigh, hop, RD_NEIGH_STRANGER, mac, m, leg->now_ns)) {
+		rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);
+		rd_leg_push(leg, m);
+	}
+}
+
+/* ---- the kernel's neighbours -------------------------------------------------------- */
+
+static void
+tell_kernel(struct rd_leg *leg, struct rte_mbuf *m, const uint8_t mac[6])
+{
+	rd_arp_tell(rte_pktmbuf_mtod(m, uint8_t *), mac);
+	m->data_len = RD_ARP_FRAME;
+	m->pkt_len = RD_ARP_FRAME;
+	leg->count.tx_arp_kernel++;
+	leg->to_kernel(leg->user, leg, m);
+}
+
+static void
+kernel_asks(struct rd_leg *leg, struct rte_mbuf *m)
+{
+	uint32_t ip = rd_arp_asked(rte_pktmbuf_mtod(m, uint8_t *), m->data_len);
+	uint8_t mac[6];
+	if (!ip || rd_station_has(&leg->self, ip) || !leg->to_kernel) {
+		leg->count.drop_tap_frame++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	/* It asks for those it knows when they are silent. */
+	rd_neigh_suspect(leg->neigh, ip, leg->now_ns);
+	/* Perhaps only for the answer to somebody's SYN: no peer yet. */
+	if (rd_neigh_lookup(leg->neigh, ip, RD_NEIGH_STRANGER, mac, m, leg->now_ns))
+		tell_kernel(leg, m, mac);
+}
+
+void
+rd_leg_from_kernel(struct rd_leg *leg, struct rte_mbuf *m)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	uint16_t type = be16_load(frame + 12);
+	uint32_t peer;
+	if (type == 0x0806) {
+		kernel_asks(leg, m);
+		return;
+	}
+	if (type != 0x0800) {
+		leg->count.drop_tap_frame++;
+		rte_pktmbuf_free(m);
+		return;
+	}
+	leg->count.tx_tap++;
+	peer = rd_kernel_peer(frame, m->data_len);
+	if (peer && rd_next_hop(&leg->self, peer))
+		rd_neigh_touch(leg->neigh, rd_next_hop(&leg->self, peer), leg->now_ns);
+	rd_leg_push(leg, m);
+}
+
+static void
+neighbour_moved(void *user, uint32_t ip, const uint8_t *mac)
+{
+	struct rd_leg *leg = user;
+	leg->last_ns = 0; /* the MAC that was looked up last may be its */
+	struct rte_mbuf *m = leg->to_kernel ? rte_pktmbuf_alloc(leg->pool) : NULL;
+	if (!m)
+		return; /* the kernel asks when it is silent */
+	rd_write_arp_request((uint8_t *)rte_pktmbuf_append(m, RD_ARP_FRAME), &leg->self, ip, NULL);
+	tell_kernel(leg, m, mac);
+}
+
+static void
+neighbour_contested(void *user, uint32_t ip, const uint8_t *known, const uint8_t *claim)
+{
+	struct rd_leg *leg = user;
+	if (leg->contested)
+		leg->contested(leg->user, leg, ip, known, claim);
+}
+
+/* ---- the table's calls ---------------------------------------------------------------- */
 
 static void
 send_request(void *user, uint32_t ip, const uint8_t *mac)
@@ -92,9 +197,14 @@ send_request(void *user, uint32_t ip, const uint8_t *mac)
 static void
 send_waiting(void *user, void *packet, const uint8_t mac[6])
 {
+	struct rd_leg *leg = user;
 	struct rte_mbuf *m = packet;
+	if (be16_load(rte_pktmbuf_mtod(m, uint8_t *) + 12) == 0x0806) {
+		tell_kernel(leg, m, mac); /* kernel_asks() */
+		return;
+	}
 	rd_set_dst_mac(rte_pktmbuf_mtod(m, uint8_t *), mac);
-	rd_leg_push(user, m);
+	rd_leg_push(leg, m);
 }
 
 static void
@@ -120,6 +230,8 @@ rd_leg_init(struct rd_leg *leg, void *neigh_mem, struct rd_neigh_conf *neigh_con
 		.send = send_waiting,
 		.drop = drop_waiting,
 		.unreachable = neighbour_gone,
+		.contested = neighbour_contested,
+		.moved = neighbour_moved,
 	};
 	neigh_conf->ops = &ops;
 	neigh_conf->user = leg;

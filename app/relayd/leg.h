@@ -30,6 +30,8 @@
 	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")     \
 	X(rx_arp, "ARP requests answered")                                                 \
 	X(rx_echo, "ICMP echo requests answered")                                          \
+	X(tx_arp_kernel, "neighbours told to the kernel")                                  \
+	X(tx_back, "answers to unproven senders, sent to where they came from")            \
 	X(rx_unreachable, "ICMP errors about datagrams of ours")                           \
 	X(rx_tap, "frames handed to the kernel")                                           \
 	X(tx_frames, "frames the driver took")                                             \
@@ -54,7 +56,7 @@
 	X(drop_tap_full, "frames for the kernel lost because control was late")            \
 	X(drop_no_tap, "frames for the kernel on a light port, where it is not")           \
 	X(drop_gateway_full, "datagrams for the gateway lost because it was late")         \
-	X(drop_tap_frame, "frames from the kernel that are neither ARP nor IPv4")
+	X(drop_tap_frame, "frames from the kernel that are neither IPv4 nor a request by ARP")
 struct rd_leg_counters {
 #define X(n, h) uint64_t n;
 	RD_LEG_COUNTERS(X)
@@ -64,6 +66,8 @@ struct rd_leg_counters {
 
 struct rte_mbuf;
 struct rte_mempool;
+
+#define RD_SENDERS 128 /* two bursts; a power of two */
 
 struct rd_leg {
 	const char *name;
@@ -84,11 +88,22 @@ struct rd_leg {
 	uint64_t last_ns;
 	uint32_t last_ip;
 	uint8_t last_mac[6];
+	/* Whence the last datagrams of paths that may not exist came, for answers to them. */
+	struct {
+		uint32_t ip;
+		uint8_t mac[6];
+	} sender[RD_SENDERS];
+	uint32_t nsenders; /* ever */
 	struct rte_mbuf *tx[RD_BURST];
 	struct rd_sniffer *sniffer; /* sees what is sent; NULL: nobody */
 	struct rd_leg_counters count;
 	/* Nobody answered for ip. */
 	void (*unreachable)(void *user, struct rd_leg *leg, uint32_t ip);
+	/* Another station claims the address of a neighbour. */
+	void (*contested)(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t known[6],
+			  const uint8_t claim[6]);
+	/* Takes frames for the kernel; NULL: this worker has no part in its TAPs. */
+	void (*to_kernel)(void *user, struct rd_leg *leg, struct rte_mbuf *m);
 	/* Takes frames if txq is RD_NO_QUEUE. */
 	void (*hand_over)(void *user, struct rd_leg *leg, struct rte_mbuf *m);
 	void *user;
@@ -103,8 +118,16 @@ void rd_leg_fini(struct rd_leg *leg);
 /* Queue a complete frame; flushes when the burst is full. */
 void rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m);
 void rd_leg_flush(struct rd_leg *leg);
-/* Queue an IP frame of ours, whose destination MAC is still open, to dst. */
+/* Queue an IP frame of ours, whose destination MAC is still open, to dst, a peer. */
 void rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst);
+/* A datagram came from ip that may need an answer though ip has proved nothing. */
+void rd_leg_note_sender(struct rd_leg *leg, uint32_t ip, const uint8_t mac[6]);
+/* The answer: to the station that sent it, so that neighbours nobody has seen answer are not
+ * asked for in the name of whoever forges addresses. */
+void rd_leg_send_back(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst);
+/* What the kernel sent.  Its ARP requests are answered from our table, which asks for it: the
+ * kernel sees no ARP of the wire. */
+void rd_leg_from_kernel(struct rd_leg *leg, struct rte_mbuf *m);
 /* Let the driver give back buffers of frames long sent (idle queues). */
 void rd_leg_reclaim(struct rd_leg *leg);
 

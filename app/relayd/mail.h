@@ -90,6 +90,7 @@ enum rd_event_type {
 	RD_EVENT_PATH_DOWN,
 	RD_EVENT_NEIGHBOUR, /* address: nobody answers */
 	RD_EVENT_CONFLICT,  /* address: another station claims it */
+	RD_EVENT_CONTESTED, /* address, what, text: a neighbour's, and who claims it */
 	RD_EVENT_LIGHT,	    /* slot, state: relay_core_ops.light_state */
 	RD_EVENT_PROC,	    /* label_base, rank: a process is connected; with light ports only */
 	RD_EVENT_NOTE,	    /* label_base, rank, note: from a process; likewise */

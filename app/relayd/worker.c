@@ -9,6 +9,7 @@
 #include "gateway.h"
 #include "rd/lanes.h"
 #include "relay/addr.h"
+#include "suci/wire.h"
 #include "sniff.h"
 
 #include <rte_ethdev.h>
@@ -17,10 +18,12 @@
 
 #include <bsd/string.h>
 
-/* Idle sleep only: packets that come or are due in a row are handled in bursts. */
-#define IDLE_SLACK_NS (30 * BASE_US_NS)
 /* Frames whose first line is fetched before it is read. */
 #define RD_AHEAD 4
+/* So often paths are looked at for silence. */
+#define SUSPECT_NS (100 * BASE_MS_NS)
+/* Idle sleep only: packets that come or are due in a row are handled in bursts. */
+#define IDLE_SLACK_NS (30 * BASE_US_NS)
 /* But not while somebody waits for answers over a TAP: a nap is added to each of them, and
  * they come one at a time. */
 #define TAP_ALERT_NS (500 * BASE_US_NS)
@@ -224,9 +227,10 @@ rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
 	rd_worker_post(w, e);
 }
 
-static void
-to_tap(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+void
+rd_worker_to_kernel(void *user, struct rd_leg *leg, struct rte_mbuf *m)
 {
+	struct rd_worker *w = user;
 	if (leg->index >= RD_LEGS) {
 		leg->count.drop_no_tap++;
 		rte_pktmbuf_free(m);
@@ -260,6 +264,32 @@ to_gateway(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 }
 
 static void
+mac_text(char *out, size_t max, const uint8_t mac[6])
+{
+	snprintf(out, max, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		 mac[5]);
+}
+
+void
+rd_worker_contested(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t known[6],
+		    const uint8_t claim[6])
+{
+	struct rd_worker *w = user;
+	if (w->now_ns - w->contested_ns < BASE_S_NS)
+		return;
+	struct rd_event *e = rd_worker_event(w, false);
+	if (!e)
+		return;
+	w->contested_ns = w->now_ns;
+	e->type = RD_EVENT_CONTESTED;
+	e->leg = leg->index;
+	e->address = ip;
+	mac_text(e->what, sizeof e->what, known);
+	mac_text(e->text, sizeof e->text, claim);
+	rd_worker_post(w, e);
+}
+
+static void
 conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 {
 	if (w->now_ns - w->conflict_ns < BASE_S_NS)
@@ -271,24 +301,26 @@ conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 	e->type = RD_EVENT_CONFLICT;
 	e->leg = leg->index;
 	e->address = f->src_ip;
-	snprintf(e->what, sizeof e->what, "%02x:%02x:%02x:%02x:%02x:%02x", f->src_mac[0],
-		 f->src_mac[1], f->src_mac[2], f->src_mac[3], f->src_mac[4], f->src_mac[5]);
+	mac_text(e->what, sizeof e->what, f->src_mac);
 	rd_worker_post(w, e);
 }
 
-/* Worker 0 answers for all; what a frame tells all learn.  m: false if it is done with. */
+/* Worker 0 answers for all; what a frame tells all learn.  False: there is no answer in m. */
 static bool
 arp(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, const struct rd_rx_frame *f)
 {
 	bool request = f->verdict == RD_RX_ARP_REQUEST;
+	enum rd_neigh_word word = request	 ? RD_NEIGH_ASKS
+				  : f->announced ? RD_NEIGH_ANNOUNCES
+						 : RD_NEIGH_ANSWERS;
 	if (f->src_ip)
-		rd_neigh_learn(leg->neigh, f->src_ip, f->src_mac, request, w->now_ns);
+		rd_neigh_learn(leg->neigh, f->src_ip, f->src_mac, word, w->now_ns);
 	if (w->index)
 		return false;
 	if (w->nworkers > 1 && f->src_ip)
 		rd_steer_tell(w, leg, m);
 	if (!request)
-		return true;
+		return false;
 	rd_arp_answer(rte_pktmbuf_mtod(m, uint8_t *), &leg->self);
 	m->data_len = RD_ARP_FRAME;
 	m->pkt_len = RD_ARP_FRAME;
@@ -309,6 +341,9 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		struct suci_addr from;
 		relay_addr_set_v4(&from, f.src_ip, f.src_port, leg->index);
 		leg->count.rx_suci++;
+		/* All but data may be about a path that is not. */
+		if (f.payload_len && (frame[f.payload_off] & 15) != SUCI_T_DATA)
+			rd_leg_note_sender(leg, f.src_ip, f.src_mac);
 		rd_frame_set_tail(m, &f);
 		rd_custody_offer(w, &from, m, frame + f.payload_off, f.payload_len, f.ecn);
 		return;
@@ -317,14 +352,10 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		to_gateway(w, leg, m);
 		return;
 	case RD_RX_ARP_REQUEST:
-		if (!arp(w, leg, m, &f))
-			break;
-		rd_leg_push(leg, m);
-		return;
 	case RD_RX_ARP_REPLY:
 		if (!arp(w, leg, m, &f))
 			break;
-		to_tap(w, leg, m);
+		rd_leg_push(leg, m);
 		return;
 	case RD_RX_ECHO:
 		rd_echo_answer(frame, &f);
@@ -344,7 +375,7 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		break;
 	}
 	case RD_RX_TAP:
-		to_tap(w, leg, m);
+		rd_worker_to_kernel(w, leg, m);
 		return;
 	case RD_RX_DROP:
 		leg->count.rx_drop[f.drop]++;
@@ -415,24 +446,16 @@ receive_leg(struct rd_worker *w, struct rd_leg *leg)
 	return n;
 }
 
-/* Frames of the kernel.  It does not know that we answer ARP for it: its own
- * requests go out like any frame. */
+/* Frames of the kernel. */
 static uint32_t
 from_tap(struct rd_worker *w, struct rd_leg *leg)
 {
 	uint32_t n = 0;
 	struct rte_mbuf *m;
 	while (n < RD_BURST && (m = base_ring_pop(&w->box->from_tap[leg->index]))) {
-		uint16_t type = be16_load(rte_pktmbuf_mtod(m, uint8_t *) + 12);
 		n++;
-		if (type != 0x0800 && type != 0x0806) {
-			leg->count.drop_tap_frame++;
-			rte_pktmbuf_free(m);
-			continue;
-		}
-		leg->count.tx_tap++;
 		w->tap_ns = w->now_ns;
-		rd_leg_push(leg, m);
+		rd_leg_from_kernel(leg, m);
 	}
 	return n;
 }
@@ -490,6 +513,8 @@ transmit(struct rd_worker *w)
 			rd_sniff_built(w->sniffer, m, payload);
 		if (m && own)
 			to_gateway(w, leg, m);
+		else if (m && o->path == UINT32_MAX)
+			rd_leg_send_back(leg, m, be32_load(o->to.ip + 12));
 		else if (m)
 			rd_leg_send_ip(leg, m, be32_load(o->to.ip + 12));
 	}
@@ -595,6 +620,27 @@ read_mail(struct rd_worker *w)
 	return n;
 }
 
+/* A peer that is silent for longer than its keepalives take may have got another MAC.  A part of
+ * the paths at a time. */
+static void
+suspect_silent(struct rd_worker *w)
+{
+	uint32_t paths = w->conf->limits.paths, n = paths / 8 + 64;
+	uint64_t silence_ns =
+		(w->conf->suci.keepalive_ms + w->conf->suci.liveness_ms / 8) * (uint64_t)BASE_MS_NS;
+	struct suci_path_info p;
+	w->suspect_ns = base_add_ns(w->now_ns, SUSPECT_NS);
+	for (n = n < paths ? n : paths; n > 0; n--, w->suspect_at++) {
+		w->suspect_at = w->suspect_at < paths ? w->suspect_at : 0;
+		if (!suci_path_info(w->ep, w->suspect_at, &p) || p.peer.leg >= RD_LEGS ||
+		    w->now_ns - p.last_rx_ns < silence_ns)
+			continue;
+		struct rd_leg *leg = &w->leg[p.peer.leg];
+		rd_neigh_suspect(leg->neigh, rd_next_hop(&leg->self, be32_load(p.peer.ip + 12)),
+				 w->now_ns);
+	}
+}
+
 static void
 timers(struct rd_worker *w)
 {
@@ -603,6 +649,8 @@ timers(struct rd_worker *w)
 		suci_tick(w->ep, now);
 	if (now >= relay_core_expiry_ns(w->core))
 		relay_core_tick(w->core, now);
+	if (now >= w->suspect_ns) /* with the next turn is soon enough */
+		suspect_silent(w);
 	for (uint32_t i = 0; i < w->nlegs; i++)
 		rd_neigh_tick(w->leg[i].neigh, now);
 }

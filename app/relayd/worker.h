@@ -73,7 +73,9 @@ struct rd_worker {
 	struct rd_idle idle;
 	struct rd_nap naps;
 	uint64_t now_ns, started_ns, turn_ns; /* of now, the worker, the turn */
-	uint64_t conflict_ns;		      /* last ARP conflict told */
+	uint64_t conflict_ns, contested_ns;   /* last ARP conflicts told */
+	uint64_t suspect_ns;		      /* paths are looked at for silence then, */
+	uint32_t suspect_at;		      /* from this one on */
 	uint64_t tap_ns;		      /* last frame to or from a TAP */
 	uint64_t pool_low, pool_high;	      /* addresses of the pool's mbufs */
 	/* The frame the endpoint looks at: whose our reference to it is; 0: none's. */

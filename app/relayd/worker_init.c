@@ -103,6 +103,7 @@ neigh_conf_of(const struct rd_conf *conf, uint32_t leg)
 			.tries = LIGHT_ARP_TRIES,
 			.retry_ns = LIGHT_ARP_MS * BASE_MS_NS,
 			.expiry_ns = LIGHT_EXPIRY_S * BASE_S_NS,
+			.trusting = true,
 		};
 	return (struct rd_neigh_conf){
 		.entries = conf->neighbours.entries,
@@ -291,6 +292,8 @@ init_legs(struct rd_worker *w, char *err, size_t err_max)
 		w->mem_neigh[i] =
 			rte_zmalloc_socket("neigh", rd_neigh_footprint(&nc), 64, w->socket);
 		w->leg[i].unreachable = rd_worker_neighbour_gone;
+		w->leg[i].contested = rd_worker_contested;
+		w->leg[i].to_kernel = i < RD_LEGS && w->index == 0 ? rd_worker_to_kernel : NULL;
 		w->leg[i].hand_over = rd_steer_out;
 		w->leg[i].user = w;
 		w->leg[i].now_ns = w->now_ns;

@@ -6,6 +6,10 @@
 
 const struct relay_core_ops *rd_worker_core_ops(void);
 void rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip);
+void rd_worker_contested(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t known[6],
+			 const uint8_t claim[6]);
+/* m goes into the leg's TAP.  Worker 0. */
+void rd_worker_to_kernel(void *user, struct rd_leg *leg, struct rte_mbuf *m);
 /* An event to fill, or NULL (counted) if only the reserve is left and the event
  * is not important. */
 struct rd_event *rd_worker_event(struct rd_worker *w, bool important);

@@ -118,6 +118,45 @@ rd_arp_answer(uint8_t *frame, const struct rd_station *self)
 	write_arp(frame + RD_ETH_HDR, 2, self, asked, mac, asker);
 }
 
+uint32_t
+rd_arp_asked(const uint8_t *frame, size_t len)
+{
+	const uint8_t *arp = frame + RD_ETH_HDR;
+	if (len < RD_ARP_FRAME || be16_load(arp) != 1 || be16_load(arp + 2) != 0x0800 ||
+	    arp[4] != 6 || arp[5] != 4 || be16_load(arp + 6) != 1)
+		return 0;
+	uint32_t sender = be32_load(arp + 14), target = be32_load(arp + 24);
+	return sender && sender != target ? target : 0;
+}
+
+void
+rd_arp_tell(uint8_t *frame, const uint8_t mac[6])
+{
+	uint8_t asker_mac[6], *arp = frame + RD_ETH_HDR;
+	memcpy(asker_mac, arp + 8, 6);
+	uint32_t asker = be32_load(arp + 14), asked = be32_load(arp + 24);
+	write_eth(frame, asker_mac, mac, 0x0806);
+	be16_store(arp + 6, 2);
+	memcpy(arp + 8, mac, 6);
+	be32_store(arp + 14, asked);
+	memcpy(arp + 18, asker_mac, 6);
+	be32_store(arp + 24, asker);
+}
+
+uint32_t
+rd_kernel_peer(const uint8_t *frame, size_t len)
+{
+	enum { SYN = 2, RST = 4, ACK = 16 };
+	const uint8_t *ip = frame + RD_ETH_HDR;
+	if (len < RD_ETH_HDR + RD_IPV4_HDR || ip[9] != 6)
+		return 0;
+	size_t hdr = (ip[0] & 15u) * 4u;
+	if (hdr < RD_IPV4_HDR || len < RD_ETH_HDR + hdr + 14)
+		return 0;
+	uint8_t flags = ip[hdr + 13] & (SYN | RST | ACK);
+	return flags == ACK || flags == SYN ? be32_load(ip + 16) : 0;
+}
+
 void
 rd_echo_answer(uint8_t *frame, const struct rd_rx_frame *f)
 {

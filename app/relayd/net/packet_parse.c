@@ -75,10 +75,12 @@ parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct 
 		drop(out, RD_DROP_arp_format);
 	else if (op == 1 && rd_station_has(self, target))
 		out->verdict = RD_RX_ARP_REQUEST;
-	else if (sender && (target == sender || rd_station_has(self, target)))
-		out->verdict = RD_RX_ARP_REPLY; /* to us, or an announcement */
-	else
+	else if (sender && (target == sender || rd_station_has(self, target))) {
+		out->verdict = RD_RX_ARP_REPLY;
+		out->announced = target == sender;
+	} else {
 		drop(out, RD_DROP_arp_other);
+	}
 }
 
 static bool

@@ -61,7 +61,7 @@ enum rd_rx_verdict {
 	RD_RX_SUCI,	   /* UDP to our port: payload_off, payload_len, src_ip, src_port */
 	RD_RX_GATEWAY,	   /* UDP to gateway_port; likewise */
 	RD_RX_ARP_REQUEST, /* for our address: answer; src_ip, src_mac may be learned */
-	RD_RX_ARP_REPLY,   /* src_ip, src_mac; the kernel wants a copy */
+	RD_RX_ARP_REPLY,   /* src_ip, src_mac; announced: to everybody, unasked */
 	RD_RX_ECHO,	   /* ICMP echo request to us */
 	RD_RX_UNREACHABLE, /* ICMP says that quoted_ip:quoted_port cannot be reached */
 	RD_RX_TAP,	   /* for the kernel */
@@ -103,6 +103,7 @@ struct rd_rx_frame {
 	uint8_t icmp_code;
 	uint8_t ecn; /* of the IP header, with RD_RX_SUCI and RD_RX_GATEWAY */
 	uint8_t src_mac[6];
+	bool announced;
 };
 
 /* frame[0..len) as received, without FCS. */
@@ -166,6 +167,14 @@ void rd_write_arp_request(uint8_t *at, const struct rd_station *self, uint32_t t
 /* Turn the ARP request in frame (RD_RX_ARP_REQUEST) into our answer for the address it
  * asks for. */
 void rd_arp_answer(uint8_t *frame, const struct rd_station *self);
+/* ARP frames of the own kernel.  The address a request asks for, 0: it is none, or asks about
+ * itself. */
+uint32_t rd_arp_asked(const uint8_t *frame, size_t len);
+/* Turn such a request into its answer: mac has what it asks for. */
+void rd_arp_tell(uint8_t *frame, const uint8_t mac[6]);
+/* An IPv4 frame of the own kernel: whom it talks to if that host has answered before or the
+ * kernel began it (TCP that is not just refused or half open), else 0. */
+uint32_t rd_kernel_peer(const uint8_t *frame, size_t len);
 /* Turn the echo request in frame (RD_RX_ECHO) into its answer. */
 void rd_echo_answer(uint8_t *frame, const struct rd_rx_frame *f);
 
