@@ -4,10 +4,15 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <string.h>
+
+/* Echo requests are answered, but not as a service. */
+#define ECHO_EVERY_NS (BASE_S_NS / 1000)
+#define ECHO_BURST    200
 
 void
 rd_leg_flush(struct rd_leg *leg)
@@ -108,6 +113,16 @@ rd_leg_send_back(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst)
 	}
 }
 
+bool
+rd_leg_echo(struct rd_leg *leg)
+{
+	uint64_t at = base_max_ns(leg->echo_ns, leg->now_ns);
+	if (at > base_add_ns(leg->now_ns, ECHO_BURST * ECHO_EVERY_NS))
+		return false;
+	leg->echo_ns = base_add_ns(at, ECHO_EVERY_NS);
+	return true;
+}
+
 /* ---- the kernel's neighbours -------------------------------------------------------- */
 
 static void
@@ -143,6 +158,7 @@ rd_leg_from_kernel(struct rd_leg *leg, struct rte_mbuf *m)
 	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	uint16_t type = be16_load(frame + 12);
 	uint32_t peer;
+	struct rd_flow flow;
 	if (type == 0x0806) {
 		kernel_asks(leg, m);
 		return;
@@ -153,6 +169,8 @@ rd_leg_from_kernel(struct rd_leg *leg, struct rte_mbuf *m)
 		return;
 	}
 	leg->count.tx_tap++;
+	if (leg->flows && rd_kernel_flow(&leg->self, frame, m->data_len, &flow))
+		rd_flows_note(leg->flows, &flow, leg->now_ns);
 	peer = rd_kernel_peer(frame, m->data_len);
 	if (peer && rd_next_hop(&leg->self, peer))
 		rd_neigh_touch(leg->neigh, rd_next_hop(&leg->self, peer), leg->now_ns);

@@ -54,6 +54,7 @@
 	X(drop_segments, "received frames in several buffers that could not be joined")    \
 	X(drop_steer_full, "frames for another worker lost because it was late")           \
 	X(drop_tap_full, "frames for the kernel lost because control was late")            \
+	X(drop_echo, "ICMP echo requests beyond the rate that is answered")                \
 	X(drop_no_tap, "frames for the kernel on a light port, where it is not")           \
 	X(drop_gateway_full, "datagrams for the gateway lost because it was late")         \
 	X(drop_tap_frame, "frames from the kernel that are neither IPv4 nor a request by ARP")
@@ -81,6 +82,8 @@ struct rd_leg {
 	uint32_t via;
 	struct rte_mempool *pool;
 	struct rd_neigh *neigh;
+	struct rd_flows *flows; /* what the kernel began; with to_kernel */
+	uint64_t echo_ns;	/* when the next echo request would be in time */
 	uint16_t ip_id;
 	uint16_t ntx;
 	uint64_t now_ns; /* of this turn */
@@ -125,6 +128,8 @@ void rd_leg_note_sender(struct rd_leg *leg, uint32_t ip, const uint8_t mac[6]);
 /* The answer: to the station that sent it, so that neighbours nobody has seen answer are not
  * asked for in the name of whoever forges addresses. */
 void rd_leg_send_back(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst);
+/* May this echo request be answered? */
+bool rd_leg_echo(struct rd_leg *leg);
 /* What the kernel sent.  Its ARP requests are answered from our table, which asks for it: the
  * kernel sees no ARP of the wire. */
 void rd_leg_from_kernel(struct rd_leg *leg, struct rte_mbuf *m);

@@ -327,6 +327,46 @@ do_ports(struct relay *r)
 }
 
 static void
+open_ports(struct rd_station *s, bool tcp, uint32_t first, uint32_t n)
+{
+	if (!n || s->nopen == RD_OPEN_MAX)
+		return;
+	s->open[s->nopen++] = (struct rd_open){
+		.protocol = tcp ? 6 : 17,
+		.first = (uint16_t)first,
+		.last = (uint16_t)(first + n - 1),
+	};
+}
+
+_Static_assert(RD_CONF_OPEN_MAX + 4 <= RD_OPEN_MAX, "room for our own ports");
+
+/* What the kernel may be asked over this leg's TAP. */
+static void
+set_open(const struct rd_conf *conf, uint32_t leg, struct rd_station *s)
+{
+	bool private = leg == RD_LEG_PRIVATE;
+	const struct rd_conf_port *other = &conf->port[private ? RD_LEG_GLOBAL : RD_LEG_PRIVATE];
+	uint32_t gates = conf->cluster.nrelays * conf->limits.jobs;
+	uint32_t via = private ? conf->gateway.private_via : conf->gateway.global_via;
+	s->other = other->address;
+	s->other_mask = ~0u << (32 - other->prefix_len);
+	if (private) {
+		open_ports(s, true, conf->impi.listen_port, conf->impi.ports);
+		open_ports(s, true, conf->cluster.peer_port, conf->cluster.nrelays > 1);
+	}
+	if (conf->gateway.enable && via == RD_VIA_LEG)
+		open_ports(s, true,
+			   private ? conf->gateway.private_port : conf->gateway.global_port, gates);
+	if (conf->optical.listen_port && conf->optical.listen_ip == s->address)
+		open_ports(s, true, conf->optical.listen_port, 1);
+	for (uint32_t i = 0; i < conf->ntap_open; i++) {
+		const struct rd_conf_open *o = &conf->tap_open[i];
+		if (o->legs & 1u << leg)
+			open_ports(s, o->tcp, o->first, o->last - o->first + 1u);
+	}
+}
+
+static void
 set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 {
 	const struct rd_conf_port *p = &r->conf->port[i];
@@ -346,6 +386,9 @@ set_leg(struct relay *r, struct rd_worker *w, uint32_t i)
 					: 0,
 	};
 	leg->self.nmore = i < RD_LEGS ? rd_conf_leg_more(r->conf, (int)i, leg->self.more) : 0;
+	leg->self.sum_required = i != RD_LEG_PRIVATE;
+	if (i < RD_LEGS)
+		set_open(r->conf, i, &leg->self);
 	memcpy(leg->self.mac, port->mac, 6);
 	leg->mtu = p->mtu;
 	leg->port = port;

@@ -119,7 +119,14 @@ configure(const struct rd_conf_port *port, const uint8_t mac[6], const char *nam
 	if (request(sock, SIOCSIFMTU, &ifr, name, "its MTU", err, err_max))
 		return -1;
 	set_sysctl("ipv6", name, "disable_ipv6", "1");
-	set_sysctl("ipv4", name, "rp_filter", "0");
+	/* Loose: the way back to a server may be another interface's, and is this one's all the
+	 * same, for our sockets are bound to it. */
+	set_sysctl("ipv4", name, "rp_filter", "2");
+	set_sysctl("ipv4", name, "accept_redirects", "0");
+	set_sysctl("ipv4", name, "secure_redirects", "0");
+	set_sysctl("ipv4", name, "send_redirects", "0");
+	set_sysctl("ipv4", name, "accept_source_route", "0");
+	set_sysctl("ipv4", name, "forwarding", "0");
 	ifr.ifr_addr = ipv4_sockaddr(port->address);
 	if (request(sock, SIOCSIFADDR, &ifr, name, "its address", err, err_max))
 		return -1;

@@ -358,6 +358,10 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 		rd_leg_push(leg, m);
 		return;
 	case RD_RX_ECHO:
+		if (!rd_leg_echo(leg)) {
+			leg->count.drop_echo++;
+			break;
+		}
 		rd_echo_answer(frame, &f);
 		m->data_len = (uint16_t)f.frame_len;
 		m->pkt_len = f.frame_len;
@@ -374,6 +378,12 @@ take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 					      w->now_ns);
 		break;
 	}
+	case RD_RX_TAP_FLOW:
+		if (!leg->flows || !rd_flows_knows(leg->flows, &f.flow, w->now_ns)) {
+			leg->count.rx_drop[RD_DROP_tap_port]++;
+			break;
+		}
+		/* fall through */
 	case RD_RX_TAP:
 		rd_worker_to_kernel(w, leg, m);
 		return;

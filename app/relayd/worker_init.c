@@ -127,7 +127,7 @@ rd_worker_footprint(const struct rd_conf *conf)
 			return 0;
 		n += one;
 	}
-	return s && c ? s + c + n : 0;
+	return s && c ? s + c + n + RD_LEGS * sizeof(struct rd_flows) : 0;
 }
 
 /* The relays of the cluster, one entry for each worker: the first ones of all, the second
@@ -297,10 +297,23 @@ init_legs(struct rd_worker *w, char *err, size_t err_max)
 		w->leg[i].hand_over = rd_steer_out;
 		w->leg[i].user = w;
 		w->leg[i].now_ns = w->now_ns;
+		if (w->leg[i].to_kernel) {
+			w->leg[i].flows =
+				rte_zmalloc_socket("flows", sizeof *w->leg[i].flows, 64, w->socket);
+			if (!w->leg[i].flows) {
+				snprintf(err, err_max, "no memory; raise eal.memory_mb");
+				return -1;
+			}
+		}
 		if (!w->mem_neigh[i] || rd_leg_init(&w->leg[i], w->mem_neigh[i], &nc)) {
 			snprintf(err, err_max,
 				 "no memory for the neighbour table; raise eal.memory_mb");
 			return -1;
+		}
+		for (uint32_t k = 0; i < RD_LEGS && k < w->conf->neighbours.nknown; k++) {
+			const struct rd_conf_mac *known = &w->conf->neighbours.known[k];
+			if (rd_conf_on_leg(w->conf, i, known->address))
+				(void)rd_neigh_fix(w->leg[i].neigh, known->address, known->mac);
 		}
 	}
 	return 0;
@@ -348,6 +361,8 @@ rd_worker_fini(struct rd_worker *w)
 	for (uint32_t i = 0; i < w->nlegs; i++) {
 		if (w->leg[i].neigh)
 			rd_leg_fini(&w->leg[i]);
+		rte_free(w->leg[i].flows);
+		w->leg[i].flows = NULL;
 		rte_free(w->mem_neigh[i]);
 		w->mem_neigh[i] = NULL;
 	}

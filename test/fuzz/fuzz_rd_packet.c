@@ -20,6 +20,10 @@ static const struct rd_station self = {
 	.gateway_port = 7814,
 	.nmore = 2,
 	.more = {0x0a0000c8, 0x0a0000c9},
+	.nopen = 2,
+	.open = {{6, 7811, 7813}, {17, 53, 53}},
+	.other = 0xc6336400,
+	.other_mask = 0xffffff00,
 };
 
 static void
@@ -58,6 +62,7 @@ check_shard(const uint8_t *frame, size_t size)
 			BASE_ASSERT(shard == 0);
 			break;
 		case RD_RX_TAP: /* or another worker's */
+		case RD_RX_TAP_FLOW:
 			BASE_ASSERT(shard == 0 || (shard != RD_SHARD_HERE && shard != i));
 			break;
 		case RD_RX_DROP:
@@ -66,9 +71,28 @@ check_shard(const uint8_t *frame, size_t size)
 	}
 }
 
+/* The same bytes as the kernel's, which are read with as little trust. */
+static void
+check_kernel(uint8_t *frame, size_t size)
+{
+	struct rd_flow flow;
+	if (size < RD_ETH_HDR)
+		return;
+	if (rd_kernel_flow(&self, frame, size, &flow))
+		BASE_ASSERT(flow.protocol == 1 || flow.protocol == 6 || flow.protocol == 17);
+	(void)rd_kernel_peer(frame, size);
+	if (rd_arp_asked(frame, size)) {
+		uint8_t *told = malloc(size);
+		memcpy(told, frame, size);
+		rd_arp_tell(told, self.mac);
+		free(told);
+	}
+}
+
 static void
 check(uint8_t *frame, size_t size)
 {
+	check_kernel(frame, size);
 	check_shard(frame, size);
 	struct rd_rx_frame f;
 	rd_packet_parse(&self, frame, size, &f);
@@ -98,6 +122,7 @@ check(uint8_t *frame, size_t size)
 		break;
 	case RD_RX_UNREACHABLE:
 	case RD_RX_TAP:
+	case RD_RX_TAP_FLOW:
 		BASE_ASSERT(!rd_station_has(&self, f.src_ip));
 		break;
 	}

@@ -33,12 +33,21 @@ def ip(payload, proto=17, frag=0, version=0x45, cut=0, spoil=0, to=dst, frm=src,
     return h + payload
 
 
-def udp(data, length=None, spoil=0, sport=4000):
+def udp(data, length=None, spoil=0, sport=4000, to_port=port):
     n = 8 + len(data) if length is None else length
-    h = struct.pack("!HHHH", sport, port, n, 0)
+    h = struct.pack("!HHHH", sport, to_port, n, 0)
     pseudo = src + dst + struct.pack("!BBH", 0, 17, n)
     c = cksum(pseudo + h + data) or 0xFFFF
     return h[:6] + struct.pack("!H", c ^ spoil) + data
+
+
+def icmp(kind, rest):
+    body = struct.pack("!BBHI", kind, 1, 0, 0) + rest
+    return body[:2] + struct.pack("!H", cksum(body)) + body[4:]
+
+
+def syn(dport):
+    return struct.pack("!HHIIBBHHH", 4000, dport, 1, 0, 0x50, 2, 1000, 0, 0)
 
 
 def eth(payload, kind=0x0800, to=mac):
@@ -73,6 +82,12 @@ cases = [
     ("udp_source", eth(ip(udp(b"x", sport=0)))),
     ("icmp_length", eth(ip(b"x" * 4, proto=1))),
     ("icmp_checksum", eth(ip(b"\x08\0\0\0\0\1\0\1", proto=1))),
+]
+cases += [
+    ("icmp_kind", eth(ip(icmp(5, ip(udp(b"x"), frm=dst, to=src)), proto=1))),
+    ("tap_port", eth(ip(syn(9), proto=6))),
+    ("tap_port", eth(ip(udp(b"x", to_port=53)))),
+    ("tap_source", eth(ip(syn(7811), proto=6, frm=socket.inet_aton("198.51.100.9")))),
 ]
 for name, frame in cases:
     sock.send(frame)

@@ -64,12 +64,14 @@ while True:
 PY
 check relayd-tcp-reason "no log line says why the client was closed" \
 	grep -q 'error: job 1 (port 7811, client 10.0.0.10:[0-9]*): ended: ' "$TMP/relayd.log"
-check relayd-tcp-closed-port "a port nobody listens on is not refused" in_node python3 - <<'PY'
+check relayd-tcp-closed-port "a port that is not ours was answered" in_node python3 - <<'PY'
 import socket, sys
 try:
-    socket.create_connection(("10.0.0.1", 9), 5)
+    socket.create_connection(("10.0.0.1", 9), 1)
     sys.exit(1)
 except ConnectionRefusedError:
+    sys.exit(1)
+except socket.timeout:
     pass
 PY
 
@@ -96,7 +98,7 @@ for name, n in sent.items():
         print(f"{name}: sent {n}, counted {got}")
         bad = 1
 for name in a:
-    if name not in sent:
+    if name not in sent and name != "udp_no_checksum":  # of the global leg, see relayd-edge
         print(f"{name}: no frame of this kind is sent by the test")
         bad = 1
 sys.exit(bad)

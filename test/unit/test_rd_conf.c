@@ -66,6 +66,77 @@ congestion_control_by_name(void **state)
 	}
 }
 
+static void
+open_ports(void **state)
+{
+	static const struct {
+		const char *text;
+		int n;
+	} row[] = {
+		{"", 0},
+		{"tcp/22", 1},
+		{"private:tcp/22,global:udp/5000-5010, tcp/1-65535", 3},
+		{"tcp/0", -1},
+		{"tcp/65536", -1},
+		{"tcp/22-21", -1},
+		{"tcp/22,", -1},
+		{"tcp/22;tcp/23", -1},
+		{"icmp/1", -1},
+		{"light:tcp/22", -1},
+		{"private:", -1},
+		{"22", -1},
+		{"tcp/-5", -1},
+		{"tcp/5-", -1},
+	};
+	struct rd_conf_open o[3];
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		print_message("  %s\n", row[i].text);
+		assert_int_equal(rd_conf_open_ports(row[i].text, o, 3), row[i].n);
+	}
+	assert_int_equal(rd_conf_open_ports(row[2].text, o, 2), -1);
+	assert_int_equal(rd_conf_open_ports(row[2].text, o, 3), 3);
+	assert_int_equal(o[0].legs, 1);
+	assert_true(o[0].tcp);
+	assert_int_equal(o[1].legs, 2);
+	assert_false(o[1].tcp);
+	assert_int_equal(o[1].first, 5000);
+	assert_int_equal(o[1].last, 5010);
+	assert_int_equal(o[2].legs, 3);
+	assert_int_equal(o[2].last, 65535);
+}
+
+static void
+known_macs(void **state)
+{
+	static const struct {
+		const char *text;
+		int n;
+	} row[] = {
+		{"", 0},
+		{"10.0.0.10=02:00:00:00:00:0a", 1},
+		{"10.0.0.10=02:00:00:00:00:0a, 10.0.0.11=2:0:0:0:0:B", 2},
+		{"10.0.0.10=02:00:00:00:00", -1},
+		{"10.0.0.10=03:00:00:00:00:0a", -1}, /* multicast */
+		{"10.0.0.10=ff:ff:ff:ff:ff:ff", -1},
+		{"10.0.0=02:00:00:00:00:0a", -1},
+		{"10.0.0.10=02:00:00:00:00:0a,", -1},
+		{"10.0.0.10 02:00:00:00:00:0a", -1},
+		{"=", -1},
+	};
+	struct rd_conf_mac m[2];
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		print_message("  %s\n", row[i].text);
+		assert_int_equal(rd_conf_macs(row[i].text, m, 2), row[i].n);
+	}
+	assert_int_equal(rd_conf_macs(row[2].text, m, 1), -1);
+	assert_int_equal(rd_conf_macs(row[2].text, m, 2), 2);
+	static const uint8_t wanted[6] = {2, 0, 0, 0, 0, 0xb};
+	assert_int_equal(m[1].address, 0x0a00000b);
+	assert_memory_equal(m[1].mac, wanted, 6);
+}
+
 /* Replace the first `from` in the good text by `to`; want a fault there. */
 static const struct {
 	const char *name, *from, *to, *pointer;
@@ -680,6 +751,8 @@ main(void)
 		cmocka_unit_test(ports_of_workers_end_somewhere),
 		cmocka_unit_test(own_ports),
 		cmocka_unit_test(ipv4_text),
+		cmocka_unit_test(open_ports),
+		cmocka_unit_test(known_macs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -412,8 +412,8 @@ static const struct {
 	{"UDP source port 0", e_udp_source, RD_RX_DROP, RD_DROP_udp_source},
 	{"ICMP with a wrong sum", e_icmp_sum, RD_RX_DROP, RD_DROP_icmp_checksum},
 	{"no UDP checksum is allowed", e_no_sum, RD_RX_SUCI, 0},
-	{"TCP goes to the kernel", e_tcp, RD_RX_TAP, 0},
-	{"another UDP port goes to the kernel", e_other_port, RD_RX_TAP, 0},
+	{"TCP may be the kernel's", e_tcp, RD_RX_TAP_FLOW, 0},
+	{"another UDP port may be the kernel's", e_other_port, RD_RX_TAP_FLOW, 0},
 };
 
 static void
@@ -564,21 +564,26 @@ unreachable_names_the_peer(void **state)
 	assert_int_equal(r.verdict, RD_RX_UNREACHABLE);
 	assert_int_equal(r.quote_len, 10);
 	assert_memory_equal(f + r.quote_off, "0123456789", 10);
-	/* Quotes a datagram that is not ours: the kernel's business. */
+	/* Quotes a datagram that is not ours. */
 	be32_store(sent + 26, self.address + 1);
 	n = icmp_to_us(f, 3, 3, sent + 14, 28);
 	rd_packet_parse(&self, f, n, &r);
-	assert_int_equal(r.verdict, RD_RX_TAP);
+	assert_int_equal(r.verdict, RD_RX_DROP);
+	assert_int_equal(r.drop, RD_DROP_icmp_kind);
 	be32_store(sent + 26, self.address);
-	be16_store(sent + 34, 4000); /* not our port */
+	be16_store(sent + 34, 4000); /* not our port: the kernel's, if it sent that */
 	n = icmp_to_us(f, 3, 3, sent + 14, 28);
 	rd_packet_parse(&self, f, n, &r);
-	assert_int_equal(r.verdict, RD_RX_TAP);
+	assert_int_equal(r.verdict, RD_RX_TAP_FLOW);
+	assert_int_equal(r.flow.remote, 0xc6336407);
+	assert_int_equal(r.flow.local_port, 4000);
+	assert_int_equal(r.flow.remote_port, 7812);
 	/* Too short a quote to tell. */
 	be16_store(sent + 34, 7812);
 	n = icmp_to_us(f, 3, 3, sent + 14, 22);
 	rd_packet_parse(&self, f, n, &r);
-	assert_int_equal(r.verdict, RD_RX_TAP);
+	assert_int_equal(r.verdict, RD_RX_DROP);
+	assert_int_equal(r.drop, RD_DROP_icmp_kind);
 }
 
 /* ---- the gateway: a port and further addresses ---------------------------------- */
@@ -605,11 +610,11 @@ gateway_port_is_told_apart(void **state)
 	} cases[] = {
 		{"the endpoint's", 0x0a000001, 7812, 7814, RD_RX_SUCI},
 		{"the gateway's", 0x0a000001, 7814, 7814, RD_RX_GATEWAY},
-		{"no gateway on this leg", 0x0a000001, 7814, 0, RD_RX_TAP},
-		{"port 0 is nobody's", 0x0a000001, 0, 0, RD_RX_TAP},
-		{"another port", 0x0a000001, 7815, 7814, RD_RX_TAP},
-		{"the endpoint's at a further address", 0x0a0000c8, 7812, 7814, RD_RX_TAP},
-		{"the gateway's at a further address", 0x0a0000c9, 7814, 7814, RD_RX_TAP},
+		{"no gateway on this leg", 0x0a000001, 7814, 0, RD_RX_TAP_FLOW},
+		{"port 0 is nobody's", 0x0a000001, 0, 0, RD_RX_TAP_FLOW},
+		{"another port", 0x0a000001, 7815, 7814, RD_RX_TAP_FLOW},
+		{"the endpoint's at a further address", 0x0a0000c8, 7812, 7814, RD_RX_TAP_FLOW},
+		{"the gateway's at a further address", 0x0a0000c9, 7814, 7814, RD_RX_TAP_FLOW},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

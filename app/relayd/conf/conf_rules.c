@@ -650,6 +650,46 @@ check_trunks(struct rules *r)
 }
 
 static void
+check_edge(struct rules *r)
+{
+	struct rd_conf *c = r->conf;
+	int n = rd_conf_open_ports(c->tap_allow, c->tap_open, RD_CONF_OPEN_MAX);
+	char a[RD_IPV4_TEXT];
+	if (n < 0)
+		FAULT(r, "/tap_allow",
+		      "\"%.60s\" is not a list like private:tcp/22,udp/5000-5010 of at most %d "
+		      "(private: or global: or neither, tcp or udp, ports 1 to 65535)",
+		      c->tap_allow, RD_CONF_OPEN_MAX);
+	c->ntap_open = n < 0 ? 0 : (uint32_t)n;
+	n = rd_conf_macs(c->neighbours.mac, c->neighbours.known, RD_MACS_MAX);
+	if (n < 0)
+		FAULT(r, "/neighbours/mac",
+		      "\"%.60s\" is not a list like 10.0.0.10=02:00:00:00:00:0a of at most %d "
+		      "(no multicast MAC)",
+		      c->neighbours.mac, RD_MACS_MAX);
+	c->neighbours.nknown = n < 0 ? 0 : (uint32_t)n;
+	for (int i = 0; i < n; i++) {
+		uint32_t legs = 0;
+		for (uint32_t leg = 0; leg < RD_LEGS; leg++)
+			legs += rd_conf_on_leg(c, leg, c->neighbours.known[i].address);
+		if (!legs)
+			FAULT(r, "/neighbours/mac", "%s is in the subnet of neither leg",
+			      rd_ipv4_text(c->neighbours.known[i].address, a));
+	}
+	if ((uint32_t)(n < 0 ? 0 : n) >= c->neighbours.entries)
+		FAULT(r, "/neighbours/entries", "there is no room beside the %d of neighbours.mac",
+		      n);
+}
+
+bool
+rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address)
+{
+	const struct rd_conf_port *p = &conf->port[leg];
+	return p->prefix_len && address != p->address &&
+	       ((address ^ p->address) & mask_of(p->prefix_len)) == 0;
+}
+
+static void
 check_gateway(struct rules *r)
 {
 	const struct rd_conf *c = r->conf;
@@ -683,6 +723,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	check_workers(&r);
 	check_names(&r);
 	check_trunks(&r);
+	check_edge(&r);
 	check_gates_differ(&r);
 	if (conf->gateway.enable)
 		check_gateway(&r);

@@ -241,6 +241,9 @@ const struct rd_key rd_conf_keys[] = {
 	     "ARP requests before a neighbour counts as unreachable"),
 	UINT("neighbours.expiry_s", neighbours.expiry_s, false, "s", 1, 86400, "60",
 	     "confirm a neighbour again after"),
+	STRING("neighbours.mac", neighbours.mac, false, "",
+	       "fixed neighbours of either leg, never asked for and never replaced, as "
+	       "10.0.0.10=02:00:00:00:00:0a,198.51.100.254=02:00:00:00:00:fe"),
 	BOOL("gateway.enable", gateway.enable, "true",
 	     "serve foreign hosts: MPI processes that speak IMPI over TCP and no Suci"),
 	UINT("gateway.private_port", gateway.private_port, false, "", 1, 65535, "7820",
@@ -275,6 +278,9 @@ const struct rd_key rd_conf_keys[] = {
 	       "root alone (0600)"),
 	STRING("tap_prefix", tap_prefix, false, "relay",
 	       "kernel interfaces for TCP are called PREFIX-priv and PREFIX-glob"),
+	STRING("tap_allow", tap_allow, false, "",
+	       "further ports of the machine that may be reached over its TAPs, as "
+	       "private:tcp/22,udp/5000-5010 (both legs); see Ports over the TAPs"),
 	UINT("drain_ms", drain_ms, false, "ms", 0, 600000, "5000",
 	     "SIGTERM: time for segments in custody to be delivered"),
 	ENUM("log_level", log_level, "error|warning|info|debug", "info",

@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-#define NONE	      UINT32_MAX
-#define CONTEST_TRIES 4 /* questions that the known station leaves unanswered before it is moved \
-			 */
+#define NONE UINT32_MAX
+#define CONTEST_TRIES                                                                   \
+	4      /* questions that the known station leaves unanswered before it is moved \
+		*/
 #define HOLD 4 /* retry times between two claims, or two suspicions, that are looked into */
 
 enum state { FREE = 0, RESOLVING, REACHABLE, PROBING, CONTESTED, FIXED };

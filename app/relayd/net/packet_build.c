@@ -143,20 +143,6 @@ rd_arp_tell(uint8_t *frame, const uint8_t mac[6])
 	be32_store(arp + 24, asker);
 }
 
-uint32_t
-rd_kernel_peer(const uint8_t *frame, size_t len)
-{
-	enum { SYN = 2, RST = 4, ACK = 16 };
-	const uint8_t *ip = frame + RD_ETH_HDR;
-	if (len < RD_ETH_HDR + RD_IPV4_HDR || ip[9] != 6)
-		return 0;
-	size_t hdr = (ip[0] & 15u) * 4u;
-	if (hdr < RD_IPV4_HDR || len < RD_ETH_HDR + hdr + 14)
-		return 0;
-	uint8_t flags = ip[hdr + 13] & (SYN | RST | ACK);
-	return flags == ACK || flags == SYN ? be32_load(ip + 16) : 0;
-}
-
 void
 rd_echo_answer(uint8_t *frame, const struct rd_rx_frame *f)
 {

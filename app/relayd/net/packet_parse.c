@@ -1,6 +1,6 @@
 /* The parser: from the Ethernet header inwards, every length checked before the
  * bytes behind it are read. */
-#include "rd/packet.h"
+#include "packet_private.h"
 
 #include "base/bytes.h"
 
@@ -17,9 +17,8 @@ const char *const rd_rx_drop_help[RD_RX_DROPS_COUNT] = {
 #undef X
 };
 
-enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17 };
 enum { ETHERTYPE_V4 = 0x0800, ETHERTYPE_A = 0x0806, ETHERTYPE_VL = 0x8100, ETHERTYPE_QQ = 0x88a8 };
-enum { ICMP_HDR = 8, ICMP_UNREACHABLE = 3, ICMP_ECHO_REQUEST = 8 };
+enum { ICMP_ECHO_REQUEST = 8 };
 
 static const uint8_t broadcast_mac[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
@@ -86,7 +85,7 @@ parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct 
 static bool
 udp_checksum_ok(const uint8_t *ip, const uint8_t *udp, uint32_t len, struct rd_rx_frame *out)
 {
-	uint64_t sum = rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), PROTO_UDP, len);
+	uint64_t sum = rd_cksum_pseudo(be32_load(ip + 12), be32_load(ip + 16), RD_PROTO_UDP, len);
 	if (len < RD_TAIL_MIN)
 		return rd_cksum_fold(rd_cksum_add(sum, udp, len)) == 0;
 	uint64_t tail = rd_cksum_add(0, udp + RD_TAIL_OFF, len - RD_TAIL_OFF);
@@ -114,15 +113,16 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 	bool suci = port == self->udp_port;
 	if (be32_load(ip + 16) != self->address ||
 	    (!suci && (!self->gateway_port || port != self->gateway_port))) {
-		out->verdict = RD_RX_TAP;
+		rd_kernel_udp(self, udp, out);
 		return;
 	}
 	if (be16_load(udp) == 0) {
 		drop(out, RD_DROP_udp_source);
 		return;
 	}
-	if (be16_load(udp + 6) != 0 && !udp_checksum_ok(ip, udp, udp_len, out)) {
-		drop(out, RD_DROP_udp_checksum);
+	if (be16_load(udp + 6) == 0 ? self->sum_required
+				    : !udp_checksum_ok(ip, udp, udp_len, out)) {
+		drop(out, be16_load(udp + 6) ? RD_DROP_udp_checksum : RD_DROP_udp_no_checksum);
 		return;
 	}
 	out->verdict = suci ? RD_RX_SUCI : RD_RX_GATEWAY;
@@ -139,7 +139,7 @@ quoted_udp(const struct rd_station *self, const uint8_t *quote, size_t len)
 	if (len < RD_IPV4_HDR || quote[0] >> 4 != 4)
 		return NULL;
 	uint32_t hdr = (quote[0] & 15u) * 4u;
-	if (hdr < RD_IPV4_HDR || len < hdr + 4 || quote[9] != PROTO_UDP)
+	if (hdr < RD_IPV4_HDR || len < hdr + 4 || quote[9] != RD_PROTO_UDP)
 		return NULL;
 	if (be32_load(quote + 12) != self->address || (be16_load(quote + 6) & 0x1fff))
 		return NULL;
@@ -157,7 +157,7 @@ quotes_us(const struct rd_station *self, const uint8_t *quote, uint32_t len,
 	out->quoted_ip = be32_load(quote + 16);
 	out->quoted_port = be16_load(udp + 2);
 	uint32_t at = (uint32_t)(udp - quote) + RD_UDP_HDR;
-	out->quote_off = (uint16_t)(out->payload_off + ICMP_HDR + at);
+	out->quote_off = (uint16_t)(out->payload_off + RD_ICMP_HDR + at);
 	out->quote_len = (uint16_t)(len > at ? len - at : 0);
 	return true;
 }
@@ -168,7 +168,7 @@ parse_icmp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint3
 {
 	const uint8_t *icmp = ip + hdr;
 	uint32_t len = total - hdr;
-	if (len < ICMP_HDR) {
+	if (len < RD_ICMP_HDR) {
 		drop(out, RD_DROP_icmp_length);
 		return;
 	}
@@ -181,11 +181,11 @@ parse_icmp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint3
 	out->payload_len = len;
 	if (icmp[0] == ICMP_ECHO_REQUEST && icmp[1] == 0)
 		out->verdict = RD_RX_ECHO;
-	else if (icmp[0] == ICMP_UNREACHABLE &&
-		 quotes_us(self, icmp + ICMP_HDR, len - ICMP_HDR, out))
+	else if (icmp[0] == RD_ICMP_UNREACHABLE &&
+		 quotes_us(self, icmp + RD_ICMP_HDR, len - RD_ICMP_HDR, out))
 		out->verdict = RD_RX_UNREACHABLE;
 	else
-		out->verdict = RD_RX_TAP;
+		rd_kernel_icmp(self, icmp, len, out);
 }
 
 /* Nearly always without options. */
@@ -225,12 +225,12 @@ parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct 
 		out->src_ip = be32_load(ip + 12);
 		out->ip_hdr_len = (uint16_t)hdr;
 		out->frame_len = RD_ETH_HDR + total;
-		if (ip[9] == PROTO_UDP)
+		if (ip[9] == RD_PROTO_UDP)
 			parse_udp(self, ip, hdr, total, out);
-		else if (ip[9] == PROTO_ICMP)
+		else if (ip[9] == RD_PROTO_ICMP)
 			parse_icmp(self, ip, hdr, total, out);
-		else if (ip[9] == PROTO_TCP)
-			out->verdict = RD_RX_TAP;
+		else if (ip[9] == RD_PROTO_TCP)
+			rd_kernel_tcp(self, ip + hdr, total - hdr, out);
 		else
 			drop(out, RD_DROP_ip_protocol);
 	}
@@ -247,10 +247,10 @@ static uint32_t
 shard_of_icmp(const struct rd_station *self, const uint8_t *icmp, size_t len)
 {
 	const uint8_t *udp = NULL;
-	if (len < ICMP_HDR || (icmp[0] == ICMP_ECHO_REQUEST && icmp[1] == 0))
+	if (len < RD_ICMP_HDR || (icmp[0] == ICMP_ECHO_REQUEST && icmp[1] == 0))
 		return RD_SHARD_HERE;
-	if (icmp[0] == ICMP_UNREACHABLE)
-		udp = quoted_udp(self, icmp + ICMP_HDR, len - ICMP_HDR);
+	if (icmp[0] == RD_ICMP_UNREACHABLE)
+		udp = quoted_udp(self, icmp + RD_ICMP_HDR, len - RD_ICMP_HDR);
 	uint32_t shard = udp ? shard_of_port(self, be16_load(udp)) : 0;
 	return shard == RD_SHARD_HERE ? 0 : shard;
 }
@@ -286,11 +286,11 @@ rd_packet_shard(const struct rd_station *self, const uint8_t *frame, size_t len)
 	    !rd_station_has(self, dst))
 		return RD_SHARD_HERE;
 	switch (ip[9]) {
-	case PROTO_TCP:
+	case RD_PROTO_TCP:
 		return 0;
-	case PROTO_ICMP:
+	case RD_PROTO_ICMP:
 		return shard_of_icmp(self, ip + hdr, total - hdr);
-	case PROTO_UDP:
+	case RD_PROTO_UDP:
 		return shard_of_udp(self, dst, ip + hdr, total - hdr);
 	default:
 		return RD_SHARD_HERE;

@@ -27,6 +27,8 @@
 #define RD_FAULTS_MAX	  64 /* further ones are counted, not kept */
 #define RD_WORKERS_MAX	  16 /* = RELAY_SHARDS_MAX of relay/startup.h */
 #define RD_GATES_MAX	  32 /* gate addresses of one relay towards its own cluster */
+#define RD_MACS_MAX	  16
+#define RD_CONF_OPEN_MAX  16
 #define RD_PAIRS_MAX	  31 /* trunks.pairs */
 #define RD_IMPI_PORTS_MAX 64 /* = the largest impi.ports */
 
@@ -152,6 +154,12 @@ struct rd_conf {
 	} suci;
 	struct {
 		uint32_t entries, pending, retry_ms, tries, expiry_s;
+		char mac[512]; /* "10.0.0.10=02:00:00:00:00:0a,..." */
+		struct rd_conf_mac {
+			uint32_t address;
+			uint8_t mac[6];
+		} known[RD_MACS_MAX]; /* as read from mac */
+		uint32_t nknown;
 	} neighbours;
 	struct {
 		bool enable;
@@ -176,6 +184,13 @@ struct rd_conf {
 		uint32_t npairs;
 		uint32_t partition_timeout_s, weight;
 	} trunks;
+	char tap_allow[256]; /* "global:tcp/22,udp/5000-5010" */
+	struct rd_conf_open {
+		uint8_t legs; /* bit 0 private, bit 1 global */
+		bool tcp;     /* or UDP */
+		uint16_t first, last;
+	} tap_open[RD_CONF_OPEN_MAX]; /* as read from tap_allow */
+	uint32_t ntap_open;
 	char tap_prefix[11]; /* taps are called PREFIX-priv and PREFIX-glob */
 	uint32_t drain_ms;
 	uint32_t log_level; /* enum rd_log_level */
@@ -249,8 +264,14 @@ uint32_t rd_conf_gates(const struct rd_conf *conf, uint32_t i, uint32_t out[RD_G
 uint32_t rd_conf_gate_global(const struct rd_conf *conf, uint32_t i);
 /* The addresses that this relay has on a leg (its TAP) besides the leg's own. */
 uint32_t rd_conf_leg_more(const struct rd_conf *conf, int leg, uint32_t out[RD_GATES_MAX]);
+/* Another address of the leg's subnet? */
+bool rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address);
 /* "198.51.100.0/24=stripe,..." into pair[], at most max: their number, or -1. */
 int rd_conf_pairs(const char *text, struct rd_conf_pair *pair, uint32_t max);
+/* "global:tcp/22,udp/5000-5010" into open[], at most max: their number, or -1. */
+int rd_conf_open_ports(const char *text, struct rd_conf_open *open, uint32_t max);
+/* "10.0.0.10=02:00:00:00:00:0a,..." into mac[], at most max: their number, or -1. */
+int rd_conf_macs(const char *text, struct rd_conf_mac *mac, uint32_t max);
 /* "0,2-3" -> a bit per CPU in set[0..max); false if it is not such a list. */
 bool rd_cpus_parse(const char *text, bool *set, uint32_t max);
 /* EAL's --lcores, "0@0,1@1", "(0-2)@0", "0,2-4": the lcores and the CPUs that it names, all

@@ -3,7 +3,8 @@
  * rd_packet_parse() looks at one received frame and says what is to be done with
  * it; it changes nothing and believes nothing.  The build functions write
  * frames into memory of the caller.  What a relay does not speak itself (TCP
- * above all) goes to the kernel through a TAP: verdict RD_RX_TAP.
+ * above all) goes to the kernel through a TAP, if the port is open there or the kernel may have
+ * begun it: verdicts RD_RX_TAP and RD_RX_TAP_FLOW.
  *
  * Not done here: reassembly (fragments are dropped: Suci never exceeds the MTU
  * and TCP finds it), VLAN, IPv6.
@@ -13,6 +14,8 @@
  * Source   RFC 791, 768, 792, 826, 1071, 1122 (3.2.1 for addresses not to accept). */
 #ifndef RD_PACKET_H
 #define RD_PACKET_H
+
+#include "rd/flows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,9 +47,13 @@
 	X(ip_protocol, "neither UDP, TCP nor ICMP")                           \
 	X(udp_length, "UDP length does not fit the IP length")                \
 	X(udp_checksum, "UDP checksum wrong")                                 \
+	X(udp_no_checksum, "UDP without a checksum from outside the cluster") \
 	X(udp_source, "UDP source port 0")                                    \
 	X(icmp_length, "ICMP shorter than its header")                        \
-	X(icmp_checksum, "ICMP checksum wrong")
+	X(icmp_checksum, "ICMP checksum wrong")                               \
+	X(icmp_kind, "ICMP that nobody asked for, as redirects")              \
+	X(tap_port, "for the kernel, to a port that is not open")             \
+	X(tap_source, "for the kernel, from an address of the other leg")
 enum rd_rx_drop {
 #define X(n, h) RD_DROP_##n,
 	RD_RX_DROPS(X)
@@ -64,7 +71,15 @@ enum rd_rx_verdict {
 	RD_RX_ARP_REPLY,   /* src_ip, src_mac; announced: to everybody, unasked */
 	RD_RX_ECHO,	   /* ICMP echo request to us */
 	RD_RX_UNREACHABLE, /* ICMP says that quoted_ip:quoted_port cannot be reached */
-	RD_RX_TAP,	   /* for the kernel */
+	RD_RX_TAP,	   /* for the kernel: to an open port, or about what it sent from one */
+	RD_RX_TAP_FLOW,	   /* for the kernel if it began that flow, else RD_DROP_tap_port */
+};
+
+/* Ports of the kernel that strangers may talk to. */
+#define RD_OPEN_MAX 24
+struct rd_open {
+	uint8_t protocol; /* 6 TCP, 17 UDP */
+	uint16_t first, last;
 };
 
 #define RD_STATION_MORE 32
@@ -79,8 +94,12 @@ struct rd_station {
 	uint16_t udp_first;    /* worker i is at udp_first + i */
 	uint16_t nshards;      /* workers; 0: one, at udp_port */
 	uint16_t gateway_port; /* UDP port of the gateway to foreign hosts; 0 = none */
+	bool sum_required;     /* datagrams without a UDP checksum are dropped */
 	uint32_t nmore;
 	uint32_t more[RD_STATION_MORE];
+	uint32_t nopen;
+	struct rd_open open[RD_OPEN_MAX];
+	uint32_t other, other_mask; /* the other leg's subnet; mask 0: not known */
 };
 /* One of the station's addresses? */
 bool rd_station_has(const struct rd_station *self, uint32_t address);
@@ -104,6 +123,7 @@ struct rd_rx_frame {
 	uint8_t ecn; /* of the IP header, with RD_RX_SUCI and RD_RX_GATEWAY */
 	uint8_t src_mac[6];
 	bool announced;
+	struct rd_flow flow; /* RD_RX_TAP, RD_RX_TAP_FLOW */
 };
 
 /* frame[0..len) as received, without FCS. */
@@ -175,6 +195,10 @@ void rd_arp_tell(uint8_t *frame, const uint8_t mac[6]);
 /* An IPv4 frame of the own kernel: whom it talks to if that host has answered before or the
  * kernel began it (TCP that is not just refused or half open), else 0. */
 uint32_t rd_kernel_peer(const uint8_t *frame, size_t len);
+/* An IPv4 frame of the own kernel: the flow whose answers may come in.  False: none; answers from
+ * open ports are not the kernel's beginnings. */
+bool rd_kernel_flow(const struct rd_station *self, const uint8_t *frame, size_t len,
+		    struct rd_flow *flow);
 /* Turn the echo request in frame (RD_RX_ECHO) into its answer. */
 void rd_echo_answer(uint8_t *frame, const struct rd_rx_frame *f);
 
