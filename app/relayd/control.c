@@ -388,6 +388,46 @@ phase_tick(struct rd_control *c)
 	}
 }
 
+static const struct {
+	int number;
+	const char *name;
+} endings[] = {
+	{SIGTERM, "SIGTERM"},
+	{SIGINT, "SIGINT"},
+	{SIGHUP, "SIGHUP"},
+	{SIGQUIT, "SIGQUIT"},
+};
+#define NENDINGS (sizeof endings / sizeof endings[0])
+
+/* nohup lets us start with SIGHUP ignored; then it stays so.  (Shells let background jobs start
+ * with SIGINT and SIGQUIT ignored, too, which says nothing.) */
+static sigset_t
+our_signals(void)
+{
+	struct sigaction now;
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	for (size_t i = 0; i < NENDINGS; i++)
+		sigaddset(&set, endings[i].number);
+	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+		sigdelset(&set, SIGHUP);
+	return set;
+}
+
+void
+rd_control_block_signals(void)
+{
+	static const int ignored[] = {SIGPIPE,	 SIGUSR2, SIGALRM,  SIGVTALRM, SIGPROF,
+				      SIGSTKFLT, SIGPOLL, SIGPWR,   SIGXFSZ,   SIGXCPU};
+	sigset_t set = our_signals();
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+		signal(ignored[i], SIG_IGN);
+	for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
+		signal(i, SIG_IGN);
+}
+
 static void
 on_signal(struct rd_watch *w, uint32_t events)
 {
@@ -395,14 +435,13 @@ on_signal(struct rd_watch *w, uint32_t events)
 	struct signalfd_siginfo si;
 	(void)events;
 	while (read(w->fd, &si, sizeof si) == (ssize_t)sizeof si) {
-		if (si.ssi_signo == SIGTERM) {
-			begin_drain(c, "SIGTERM");
-		} else if (si.ssi_signo == SIGINT) {
-			begin_drain(c, "SIGINT");
-		} else if (si.ssi_signo == SIGUSR1) {
+		if (si.ssi_signo == SIGUSR1) {
 			c->write_stats = true;
 			ask_snapshot(c);
 		}
+		for (size_t i = 0; i < NENDINGS; i++)
+			if (si.ssi_signo == (uint32_t)endings[i].number)
+				begin_drain(c, endings[i].name);
 	}
 }
 
@@ -464,11 +503,7 @@ listen_on(struct rd_control *c, struct rd_listener *l, uint32_t port,
 static int
 open_signals(struct rd_control *c, char *err, size_t err_max)
 {
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGUSR1);
+	sigset_t set = our_signals();
 	c->signals.owner = c;
 	c->signals.fn = on_signal;
 	int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -149,6 +149,9 @@ struct rd_control {
  * are opened here.  0, or -1 and err with everything undone. */
 int rd_control_init(struct rd_control *c, char *err, size_t err_max);
 /* The loop; returns when the workers have been told to stop. */
+/* Before any thread is there: signals that end or are for us are read by control alone, the others
+ * that would end a process are ignored. */
+void rd_control_block_signals(void);
 void rd_control_run(struct rd_control *c);
 /* After the workers have ended.  Accepts a half-built one. */
 void rd_control_fini(struct rd_control *c);

@@ -25,7 +25,7 @@ static const char usage[] =
 	"       relayd --print-schema       JSON Schema of the configuration\n"
 	"       relayd --print-table        the keys as a Markdown table\n"
 	"       relayd --version\n"
-	"SIGTERM, SIGINT  drain, then stop    SIGUSR1  write stats_file\n";
+	"SIGTERM, SIGINT, SIGHUP, SIGQUIT  drain, then stop    SIGUSR1  write stats_file\n";
 
 static void
 print_faults(const char *path, const struct rd_faults *faults)

@@ -1,3 +1,4 @@
+#include "keeper.h"
 #include "rpc_private.h"
 
 #include "base/clock.h"
@@ -334,7 +335,7 @@ rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = ctl->conf;
 	const char *step = "its path (control.socket) is too long";
-	int e = -ENAMETOOLONG, n;
+	int e = -ENAMETOOLONG;
 	struct rd_rpc_server *s = calloc(1, sizeof *s);
 	if (!s) {
 		snprintf(err, err_max, "control socket: no memory");
@@ -343,14 +344,10 @@ rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
 	s->ctl = ctl;
 	s->weight = conf->trunks.weight;
 	s->listen.watch.fd = -1;
-	if (*conf->control.socket) {
-		n = snprintf(s->path, sizeof s->path, "%s", conf->control.socket);
-	} else {
+	if (!*conf->control.socket)
 		(void)mkdir(RD_RPC_SOCKET_DIR, 0755); /* bind says what is wrong with it */
-		n = snprintf(s->path, sizeof s->path, RD_RPC_SOCKET_DIR "/%s.sock",
-			     conf->eal.file_prefix);
-	}
-	if (n > 0 && (size_t)n < sizeof s->path)
+	rd_socket_path(conf, s->path, sizeof s->path);
+	if (strlen(s->path) + 1 < sizeof s->path)
 		e = listen_at(s, &step);
 	if (e) {
 		snprintf(err, err_max, "control socket %.100s: %s: %s", s->path, step,

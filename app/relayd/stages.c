@@ -2,7 +2,9 @@
 #include "check.h"
 #include "control.h"
 #include "iface.h"
+#include "keeper.h"
 #include "log.h"
+#include "privs.h"
 #include "rpc_server.h"
 #include "stats.h"
 #include "telemetry.h"
@@ -16,10 +18,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_ethdev.h>
@@ -39,6 +41,7 @@ struct relay {
 	const struct rd_plan *plan;
 	struct pidfh *pidfile;
 	struct rd_iface iface[RD_LEGS_MAX];
+	struct rd_keeper keeper;
 	uint32_t nworkers;
 	struct rte_mempool *pool[RD_WORKERS_MAX];
 	struct rd_port port[RD_LEGS_MAX];
@@ -98,8 +101,13 @@ static int
 do_pidfile(struct relay *r)
 {
 	pid_t other = 0;
+	struct stat st;
 	if (!*r->conf->pidfile)
 		return 0;
+	if (lstat(r->conf->pidfile, &st) == 0 && !S_ISREG(st.st_mode)) {
+		snprintf(r->err, ERR_MAX, "pidfile %.100s: is no regular file", r->conf->pidfile);
+		return -1;
+	}
 	r->pidfile = pidfile_open(r->conf->pidfile, 0644, &other);
 	if (!r->pidfile) {
 		if (errno == EEXIST)
@@ -154,21 +162,44 @@ do_server(struct relay *r)
 	return 0;
 }
 
-static int
-do_ifaces(struct relay *r)
-{
-	for (uint32_t i = 0; i < r->conf->nlegs; i++)
-		if (*r->conf->port[i].interface &&
-		    rd_iface_quiet(&r->iface[i], r->conf->port[i].interface, r->err, ERR_MAX))
-			return -1;
-	return 0;
-}
-
 static void
 undo_ifaces(struct relay *r)
 {
 	for (uint32_t i = 0; i < r->conf->nlegs; i++)
 		rd_iface_restore(&r->iface[i]);
+}
+
+static int
+do_ifaces(struct relay *r)
+{
+	rd_keeper_recover(r->conf);
+	for (uint32_t i = 0; i < r->conf->nlegs; i++)
+		if (*r->conf->port[i].interface &&
+		    rd_iface_quiet(&r->iface[i], r->conf->port[i].interface, r->err, ERR_MAX))
+			goto err_undo;
+	if (rd_keeper_record(r->conf, r->iface, r->conf->nlegs, r->err, ERR_MAX) == 0)
+		return 0;
+err_undo:
+	undo_ifaces(r);
+	return -1;
+}
+
+static int
+do_keeper(struct relay *r)
+{
+	return rd_keeper_start(&r->keeper, r->conf, r->err, ERR_MAX);
+}
+
+static void
+undo_keeper(struct relay *r)
+{
+	rd_keeper_end(&r->keeper);
+}
+
+static int
+do_privileges(struct relay *r)
+{
+	return rd_privs_drop(r->conf, r->err, ERR_MAX);
 }
 
 /* What is there stays there, and what comes later stays once it was touched: all at once would take
@@ -582,6 +613,7 @@ static const struct {
 	{"pidfile", do_pidfile, undo_pidfile},
 	{"server", do_server, NULL},
 	{"interfaces", do_ifaces, undo_ifaces},
+	{"keeper", do_keeper, undo_keeper},
 	{"eal", do_eal, undo_eal},
 	{"pools", do_pools, undo_pools},
 	{"ports", do_ports, undo_ports},
@@ -590,6 +622,7 @@ static const struct {
 	{"gateway", do_gateway, undo_gateway},
 	{"telemetry", do_telemetry, undo_telemetry},
 	{"control socket", do_socket, undo_socket},
+	{"privileges", do_privileges, NULL},
 	{"launch", do_launch, NULL},
 };
 #define NSTAGES (sizeof stages / sizeof stages[0])
@@ -632,14 +665,8 @@ rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 		return 1;
 	}
 	r.control->waker.fd = -1;
-	/* Before any thread exists: control reads them from a signalfd. */
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	rd_control_block_signals();
+	rd_privs_harden();
 
 	rd_log(RD_LOG_INFO,
 	       "%u buffers of %u bytes: %llu MiB, tables %llu MiB; needs %u MiB of %u; gateway up "
@@ -661,6 +688,7 @@ rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 	while (done-- > 0)
 		if (stages[done].undo)
 			stages[done].undo(&r);
+	explicit_bzero(&r.control->auth, sizeof r.control->auth);
 	free(r.control);
 	rd_log(RD_LOG_INFO, "stopped, status %d", r.status);
 	return r.status;

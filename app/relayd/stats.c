@@ -5,6 +5,7 @@
 #include "relay/addr.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -315,8 +316,13 @@ rd_stats_write(struct rd_control *c, const struct rd_snapshot *s)
 	if (!*c->conf->stats_file)
 		return;
 	snprintf(tmp, sizeof tmp, "%s.tmp", c->conf->stats_file);
-	FILE *f = fopen(tmp, "we");
+	/* A name of ours alone: what lies there is an earlier run's, or a trap. */
+	(void)unlink(tmp);
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f) {
+		if (fd >= 0)
+			close(fd);
 		rd_log(RD_LOG_ERROR, "stats_file: cannot write %s: %s", tmp, strerror(errno));
 		return;
 	}

@@ -366,6 +366,10 @@ rd_worker_fini(struct rd_worker *w)
 		rte_free(w->mem_neigh[i]);
 		w->mem_neigh[i] = NULL;
 	}
+	if (w->mem_suci) { /* its keys */
+		struct suci_limits limits = suci_limits_of(w->conf);
+		explicit_bzero(w->mem_suci, suci_footprint(&limits));
+	}
 	rte_free(w->mem_suci);
 	rte_free(w->mem_core);
 	w->mem_suci = w->mem_core = NULL;

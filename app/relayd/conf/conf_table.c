@@ -285,6 +285,9 @@ const struct rd_key rd_conf_keys[] = {
 	     "SIGTERM: time for segments in custody to be delivered"),
 	ENUM("log_level", log_level, "error|warning|info|debug", "info",
 	     "least important messages to print"),
+	STRING("user", user, false, "",
+	       "user to become once everything is open, without any capability; empty: none but "
+	       "NET_ADMIN, NET_RAW and IPC_LOCK are kept (see Privileges)"),
 	STRING("pidfile", pidfile, false, "", "file with our process id; empty: none"),
 	STRING("stats_file", stats_file, false, "",
 	       "SIGUSR1 and the end write counters there as JSON; empty: nowhere"),

@@ -194,6 +194,7 @@ struct rd_conf {
 	char tap_prefix[11]; /* taps are called PREFIX-priv and PREFIX-glob */
 	uint32_t drain_ms;
 	uint32_t log_level; /* enum rd_log_level */
+	char user[33]; /* "" = stay who we are, with few capabilities */
 	char pidfile[256];
 	char stats_file[256];
 	bool telemetry;
