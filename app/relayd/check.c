@@ -11,11 +11,13 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -64,11 +66,14 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 	bool sealed = false;
 	for (uint32_t leg = 0; leg < conf->nlegs; leg++)
 		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
-	if (sealed && seal_psk_load(conf->sealing.key_file, psk, why) < 0)
-		LACK(faults, "/sealing/key_file",
-		     "%.60s: %.90s; mend it with a copy of the other relays' or: (umask 077; "
-		     "echo \"1 $(openssl rand -hex 32)\" > FILE)",
-		     conf->sealing.key_file, why);
+	if (sealed && seal_psk_load(conf->sealing.key_file, psk, why) < 0) {
+		/* A key that is there is not to be overwritten for its file's mode. */
+		bool none = access(conf->sealing.key_file, F_OK) && errno == ENOENT;
+		LACK(faults, "/sealing/key_file", "%.60s: %.90s%s", conf->sealing.key_file, why,
+		     none ? "; mend it with a copy of the other relays' or, at the first: "
+			    "(umask 077; echo \"1 $(openssl rand -hex 32)\" > FILE)"
+			  : "");
+	}
 	explicit_bzero(psk, sizeof psk);
 }
 
@@ -88,6 +93,23 @@ kernel_address(const char *ifname, char text[INET_ADDRSTRLEN])
 			found = inet_ntop(AF_INET, &sin.sin_addr, text, INET_ADDRSTRLEN);
 		}
 	freeifaddrs(all);
+	return found;
+}
+
+/* Does the machine reach the world over it?  Then its address must not be taken away. */
+static bool
+is_default_route(const char *ifname)
+{
+	char line[256], name[16];
+	unsigned destination, mask;
+	bool found = false;
+	FILE *f = fopen("/proc/net/route", "re");
+	while (f && !found && fgets(line, sizeof line, f))
+		found = sscanf(line, "%15s %x %*x %*x %*d %*d %*d %x", name, &destination, &mask) ==
+				3 &&
+			destination == 0 && mask == 0 && strcmp(name, ifname) == 0;
+	if (f)
+		fclose(f);
 	return found;
 }
 
@@ -113,7 +135,13 @@ check_interface(const struct rd_conf_port *port, const char *at, int sock, struc
 		     name, r.ifr_mtu, port->mtu, name, port->mtu);
 		snprintf(ptr, sizeof ptr, "%s/interface", at);
 	}
-	if (kernel_address(name, addr))
+	if (kernel_address(name, addr) && is_default_route(name))
+		LACK(faults, ptr,
+		     "%s has the kernel address %s and this machine's default route: a leg needs "
+		     "an interface of its own, for whoever works on this machine over %s would be "
+		     "cut off; give another one",
+		     name, addr, name);
+	else if (kernel_address(name, addr))
 		LACK(faults, ptr,
 		     "%s has the kernel address %s: the kernel would answer beside us; mend it "
 		     "with: "
@@ -296,6 +324,18 @@ check_prefix(const struct rd_conf *conf, struct rd_faults *faults)
 }
 
 static void
+check_user(const struct rd_conf *conf, struct rd_faults *faults)
+{
+	if (!*conf->user)
+		return;
+	const struct passwd *p = getpwnam(conf->user);
+	if (!p || p->pw_uid == 0)
+		LACK(faults, "/user",
+		     "user %s %s; mend it with: useradd -r -s /usr/sbin/nologin relayd", conf->user,
+		     p ? "is root" : "does not exist");
+}
+
+static void
 check_memory(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *faults)
 {
 	char err[200];
@@ -342,26 +382,52 @@ rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *
 	if (conf->gateway.enable)
 		check_gateway(conf, faults);
 	check_key(conf, faults);
+	check_user(conf, faults);
 	check_writable(conf->pidfile, "/pidfile", faults);
 	check_writable(conf->stats_file, "/stats_file", faults);
+}
+
+/* The text of a file that nobody but us may read: len, or -1 and err. */
+static ssize_t
+read_secret(const char *path, char *text, size_t max, char *err, size_t err_max)
+{
+	struct stat st;
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
+		return -1;
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		snprintf(err, err_max, "%s is no regular file", path);
+	else if (st.st_uid != geteuid() && st.st_uid != 0)
+		snprintf(err, err_max, "%s belongs to somebody else (uid %u)", path,
+			 (unsigned)st.st_uid);
+	else if (st.st_mode & 077)
+		snprintf(err, err_max,
+			 "%s: others may read or write it (mode %04o); mend it with: chmod 0600 %s",
+			 path, (unsigned)st.st_mode & 07777, path);
+	else if ((n = read(fd, text, max)) < 0)
+		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
+	close(fd);
+	return n;
 }
 
 bool
 rd_read_key(const char *path, uint64_t *key, char *err, size_t err_max)
 {
 	char text[64];
-	FILE *f = fopen(path, "re");
-	if (!f) {
-		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
+	ssize_t n = read_secret(path, text, sizeof text - 1, err, err_max);
+	if (n < 0)
 		return false;
-	}
-	bool got = fgets(text, sizeof text, f) != NULL;
-	fclose(f);
-	text[got ? strcspn(text, "\r\n") : 0] = '\0';
+	text[n] = '\0';
+	text[strcspn(text, "\r\n")] = '\0';
 	char *end = text;
 	errno = 0;
 	unsigned long long v = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
-	if (end == text || *end || errno) {
+	bool good = end != text && !*end && !errno;
+	explicit_bzero(text, sizeof text);
+	if (!good) {
 		snprintf(err, err_max, "%s does not hold one decimal number below 2^64", path);
 		return false;
 	}

@@ -57,7 +57,19 @@ says check-down 'mend it with: ip link set glob0 up'
 ip -n "$RELAY" link set glob0 up
 ip -n "$RELAY" addr add 192.0.2.1/24 dev priv0
 says check-kernel-address 'mend it with: ip addr flush dev priv0'
+ip -n "$RELAY" route add default via 192.0.2.254 dev priv0
+says check-default-route "priv0 has the kernel address 192.0.2.1 and this machine's default route"
+check check-default-route-kept "it is advised to take the address away" bash -c "! grep -q flush '$TMP/out'"
 ip -n "$RELAY" addr flush dev priv0
+chmod 0640 "$TMP/psk"
+says check-sealing-mode '/sealing/key_file: .*mode 0640, chmod it to 0600'
+check check-sealing-kept "a new key is advised" bash -c "! grep -q openssl '$TMP/out'"
+chmod 0600 "$TMP/psk"
+says check-sealing-none '/sealing/key_file: .*No such file.*openssl rand' -e "s#$TMP/psk#$TMP/none#"
+says check-user '/user: user nobody-here does not exist' -e '0,/{/s//{ "user": "nobody-here",/'
+says check-tap-allow '/tap_allow: "tcp/0" is not a list' -e '0,/{/s//{ "tap_allow": "tcp\/0",/'
+says check-neighbours-mac '/neighbours/mac: 192.0.2.7 is in the subnet of neither leg' \
+	-e '0,/{/s//{ "neighbours": { "mac": "192.0.2.7=02:00:00:00:00:07" },/'
 says check-lcores '/eal/lcores: CPU 1000 does not exist' -e 's/0@0,1@1/0@0,1@1000/'
 says check-lcores-syntax '/eal/lcores: .* is not EAL --lcores syntax' -e 's/0@0,1@1/0@0,(1@1/'
 says check-one-lcore 'names 1 lcore, 2 are needed' -e 's/0@0,1@1/0@0/'
@@ -68,7 +80,12 @@ says check-pci 'no PCI device ffff:1f.7\|no PCI device ffff:ff:1f.7' \
 	-e 's/"interface": "priv0"/"device": "ffff:ff:1f.7"/'
 says check-key-file '/impi/key_file: cannot read /nonexistent' \
 	-e 's/"auth": "none"/"auth": "key"/' -e 's#"key_file": ""#"key_file": "/nonexistent"#'
+echo 12 >"$TMP/key"
+chmod 0644 "$TMP/key"
+says check-key-mode '/impi/key_file: .*others may read or write it (mode 0644)' \
+	-e 's/"auth": "none"/"auth": "key"/' -e "s#\"key_file\": \"\"#\"key_file\": \"$TMP/key\"#"
 echo 12x >"$TMP/key"
+chmod 0600 "$TMP/key"
 says check-key 'does not hold one decimal number' \
 	-e 's/"auth": "none"/"auth": "key"/' -e "s#\"key_file\": \"\"#\"key_file\": \"$TMP/key\"#"
 ip -n "$RELAY" tuntap add dev relay-priv mode tap

@@ -39,7 +39,7 @@ kill "$server" 2>/dev/null
 wait "$server" 2>/dev/null
 
 # With a key: the wrong one ends, the right one goes on to the server.
-echo 4711 >"$TMP/key"
+(umask 077; echo 4711 >"$TMP/key")
 sed -i -e 's/"auth": "none"/"auth": "key"/' -e "s#\"key_file\": \"\"#\"key_file\": \"$TMP/key\"#" "$TMP/conf.json"
 start_relayd || { fail server-start-key "no ready line"; exit 1; }
 check key-wrong "the client was not ended" client 4712 5
