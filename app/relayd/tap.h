@@ -2,8 +2,9 @@
  *
  *     worker == to_tap, from_tap (mail.h) == struct rd_taps == /dev/net/tun == kernel TCP
  *
- * The worker answers ARP and echo; everything else for our address comes here, and what
- * the kernel sends goes to the wire as it is.
+ * The worker answers ARP and echo.  What is for an open port of ours, or belongs to what the
+ * kernel began, comes here; the rest is dropped (rd/packet.h).  What the kernel sends goes to the
+ * wire as it is, but for its ARP requests, which the worker answers from its neighbour table.
  *
  * One thread serves both TAPs: the gateway's if there is one, otherwise control's.  Its
  * own sockets are on the other side of them: the kernel's TCP runs inside its writes, so
