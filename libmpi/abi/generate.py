@@ -6,7 +6,8 @@
 OUT receives
     include/mpi.h   types, constants, handles, callbacks, all prototypes
     impl.h          prototypes of the implementations (impl_X) that the SOURCEs define
-    entry.c         PMPI_X for every row of functions.csv, with MPI_X as weak alias
+    entry.c         PMPI_X for every row of functions.csv, with MPI_X as weak alias, and for those
+                    of functions_nonabi.csv that only the header of the Forum's stubs declares
     tables.h        predefined handles and error classes, for the library's own use
     exports.map     the linker's export list
     abi_check.c     a program that checks mpi.h against every row of the tables
@@ -59,7 +60,7 @@ class Function:
     def __init__(self, row):
         self.name = row['name']
         self.ret = row['return_type']
-        self.large = row['large_count']
+        self.large = row.get('large_count', 'is-c')
         self.params_text = row['params'].split('; ') if row['params'] != 'void' else []
         self.varargs = '...' in self.params_text
         self.params = [Param(p) for p in self.params_text if p != '...']
@@ -73,7 +74,9 @@ class Function:
 
 
 def load_functions():
-    fns = [Function(r) for r in table('functions.csv')]
+    """The ABI's, and what programs built with the Forum's stubs ask for besides."""
+    stubs_only = [r for r in table('functions_nonabi.csv') if r['reason'] == 'stubs-header-only']
+    fns = [Function(r) for r in table('functions.csv') + stubs_only]
     return fns, {f.name: f for f in fns}
 
 

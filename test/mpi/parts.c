@@ -54,6 +54,31 @@ numbers(int s, int r, int total, int order)
 	free(in);
 }
 
+/* By the names that only the header of the Forum's stubs has, one side at a time. */
+static void
+by_stubs_names(int send_c, int recv_c)
+{
+	int right = (check_rank + 1) % check_size, in[4] = {0}, out[4];
+	int left = (check_rank + check_size - 1) % check_size;
+	MPI_Request q[2];
+
+	for (int i = 0; i < 4; i++)
+		out[i] = 10 * check_rank + i;
+	CHECK((send_c ? MPI_Psend_init_c : MPI_Psend_init)(out, 4, 1, MPI_INT, right, 4,
+							   MPI_COMM_WORLD, MPI_INFO_NULL,
+							   &q[0]) == MPI_SUCCESS);
+	CHECK((recv_c ? MPI_Precv_init_c : MPI_Precv_init)(in, 2, 2, MPI_INT, left, 4,
+							   MPI_COMM_WORLD, MPI_INFO_NULL,
+							   &q[1]) == MPI_SUCCESS);
+	MPI_Startall(2, q);
+	MPI_Pready_range(0, 3, q[0]);
+	MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < 4; i++)
+		CHECK(in[i] == 10 * left + i);
+	MPI_Request_free(&q[0]);
+	MPI_Request_free(&q[1]);
+}
+
 /* One partition is here before another is ready; two pairs of one tag belong together in the
  * order in which they were set up, not started. */
 static void
@@ -319,6 +344,8 @@ main(int argc, char **argv)
 		numbers(8, 12, 240000, order);
 		numbers(2, 2, 400000, order);
 	}
+	for (int k = 0; k < 4; k++)
+		by_stubs_names(k & 1, k & 2);
 	dependent();
 	with_types();
 	by_threads();
