@@ -41,6 +41,7 @@ pass "programs run without a launcher, over shared memory and UDP"
 	[ "$(grep -c '^a= b=2 c=3$' "$WORK/out")" -eq 2 ] || fail "environment of the second program"
 	gives 0 -wdir / -n 1 pwd
 	[ "$(cat "$WORK/out")" = / ] || fail "-wdir"
+	gives 0 --tag-output -n 1 echo tagged && says "[0] tagged"
 	gives 0 -l -n 3 sh -c 'echo out; echo err >&2; printf rest'
 	for r in 0 1 2; do says "[$r] out" && says "[$r] err" && says "[$r] rest"; done
 	[ "$(printf 'x\ny\n' | "$RUN" -n 2 cat)" = $'x\ny' ] || fail "rank 0 alone reads standard input"
@@ -111,6 +112,33 @@ pass "binding: as asked, and not more ranks than cores"
 	gives 2 --launcher no-such-launcher true && says "Debian: slurm-client or openmpi-bin"
 }
 pass "what fails is said, ends the others, and is the status"
+
+# After MPI_Finalize a rank's status is the job's, and the others still say what they have to.
+cat >"$WORK/fin.c" <<'C'
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int
+main(int argc, char **argv)
+{
+	int rank;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Finalize();
+	if (rank == 1)
+		return 3;
+	printf("rank %d: ", rank);
+	sleep(1);
+	puts("late");
+	return 0;
+}
+C
+"$B/bin/mpicc" -o "$WORK/fin" "$WORK/fin.c" || fail "fin.c"
+gives 3 -n 3 "$WORK/fin" && says "rank 0: late" && says "rank 2: late"
+says "rank 1 ($WORK/fin) ended with status 3"
+pass "a rank that fails after MPI_Finalize ends nobody"
 
 # A rank fails while the others shake hands with mpirun, which is to end all the same.
 # shellcheck disable=SC2016

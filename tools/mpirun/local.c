@@ -1,7 +1,7 @@
 /* All ranks on this machine: start them, wait for them, end them.
  *
- * One that fails ends the others: SIGTERM, and SIGKILL GRACE_S later.  They die with
- * us whatever ends us (PR_SET_PDEATHSIG). */
+ * One that fails before it has left MPI ends the others: SIGTERM, and SIGKILL GRACE_S later.  They
+ * die with us whatever ends us (PR_SET_PDEATHSIG). */
 #include "mpirun.h"
 
 #include <errno.h>
@@ -68,7 +68,8 @@ end_job(int status)
 	if (g.ending)
 		return;
 	g.ending = true;
-	g.status = status;
+	if (g.status == 0)
+		g.status = status;
 	kill_all(SIGTERM);
 	g.deadline_s = now_s() + GRACE_S;
 }
@@ -165,7 +166,11 @@ rank_over(uint32_t r, int wait_status)
 	if (code) {
 		mpirun_say("rank %u (%s) ended with status %d", r, g.o->app[g.rank[r].app].argv[0],
 			   code);
-		end_job(code);
+		/* After MPI_Finalize nobody waits for it, and the others have output to write. */
+		if (state != MPIRUN_OUT)
+			end_job(code);
+		else if (g.status == 0)
+			g.status = code;
 	} else if (state == MPIRUN_INSIDE) {
 		mpirun_say("rank %u (%s) ended without MPI_Finalize", r,
 			   g.o->app[g.rank[r].app].argv[0]);

@@ -18,7 +18,8 @@ static const char usage_text[] =
 	"  --bind-to core|none    give every rank a core of its own, or leave that to the system;\n"
 	"                         default: a share of the cores each, if there are as many as\n"
 	"                         ranks and nothing else runs on them (MPIRUN_BIND=core|none)\n"
-	"  -l, --label            [rank] before every line they print\n"
+	"  -l, --label, --tag-output\n"
+	"                         [rank] before every line they print\n"
 	"  --timeout S            end the job after S seconds, status 124 (MPIEXEC_TIMEOUT=S)\n"
 	"  --launcher L           local, or srun, prterun, mpirun.openmpi (or a path to one)\n"
 	"  -show                  print what would be done\n"
@@ -82,7 +83,6 @@ static const struct {
 	{"-mca", 2},
 	{"-prtemca", 2},
 	{"-pmixmca", 2},
-	{"-tag-output", 0},
 	{"-iface", 1},
 	{"-stdin", 1},
 	{"-nolocal", 0},
@@ -258,7 +258,8 @@ option(struct parser *p)
 		add_env(&p->common, &p->ncommon, name, value(p));
 	} else if (is(w, "-wdir") || is(w, "-wd") || is(w, "-chdir")) {
 		p->app.wdir = value(p);
-	} else if (is(w, "-l") || is(w, "-label") || is(w, "-prepend-rank")) {
+	} else if (is(w, "-l") || is(w, "-label") || is(w, "-prepend-rank") ||
+		   is(w, "-tag-output")) {
 		p->o->label = true;
 	} else if (is(w, "-bind-to")) {
 		bind_to(p->o, value(p));
