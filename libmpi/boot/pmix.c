@@ -147,6 +147,21 @@ alone(struct lmpi_boot *b)
 	return b->node_peer ? 0 : 39;
 }
 
+/* srun without PMIx starts n programs that do not know of each other. */
+static void
+warn_of_step(void)
+{
+	const char *tasks = getenv("SLURM_STEP_NUM_TASKS"), *task = getenv("SLURM_PROCID");
+
+	if (!tasks || strtoul(tasks, NULL, 10) < 2 || !task || strcmp(task, "0") != 0)
+		return;
+	fprintf(stderr,
+		"libmpi: this job step has %s tasks, but srun tells them nothing of each other: "
+		"each "
+		"is a job of one process; use srun --mpi=pmix\n",
+		tasks);
+}
+
 int
 lmpi_boot_init(struct lmpi_boot *b)
 {
@@ -156,8 +171,10 @@ lmpi_boot_init(struct lmpi_boot *b)
 	g.main_thread = pthread_self();
 	*b = (struct lmpi_boot){.universe_size = -1, .appnum = -1};
 	/* Without a launcher's marks PMIx would look for one on the machine. */
-	if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK"))
+	if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK")) {
+		warn_of_step();
 		return alone(b);
+	}
 	rc = PMIx_Init(&g.self, NULL, 0);
 	if (rc != PMIX_SUCCESS)
 		return complain("PMIx_Init (started outside its launcher with its environment?)",

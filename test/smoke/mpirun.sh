@@ -172,6 +172,20 @@ cp "$WORK/srun" "$WORK/prterun"
 printf '#!/bin/sh\necho "$(basename "$0") $* A=$A"\n' >"$WORK/srun"
 [ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" --oversubscribe -x A=1 -N 2 -np 4 -wdir /x --bind-to core -hosts a,b ./app -x)" = \
 	"srun --mpi=pmix -n 4 --ntasks-per-node=2 --chdir=/x --cpu-bind=cores --nodelist=a,b ./app -x A=1" ] || fail "srun's words"
+# impirun says the same, and leaves what is srun's own.
+IMPIRUN=$PWD/$B/bin/impirun
+export IMPI_AUTH_NONE=1
+client() { PATH=$WORK:$PATH "$IMPIRUN" -client 0 h:1 --launcher srun "$@" 2>&1 | sed 's/--export=[A-Z_,]*//; s/  / /'; }
+[ "$(client -np 4 -x A=1 --wdir /x -hostfile f --tag-output -A acct -N 2 ./app -np 7)" = \
+	"srun --mpi=pmix -n 4 --chdir=/x --nodefile=f --label -A acct -N 2 ./app -np 7 A=1" ] || fail "impirun, srun's words"
+[ "$(client -n 4 -x bad -- ./app)" = "srun --mpi=pmix -n 4 -x bad -- ./app A=" ] || fail "impirun, words of srun alone"
+[[ $(SLURM_JOB_ID=5 SLURM_STEP_ID=0 client -np 4 ./app) == *"job step 5.0"*"--overlap"* ]] || fail "impirun inside a step"
+[ "$(SLURM_STEP_ID=0 client --overlap -np 4 ./app)" = "srun --mpi=pmix --overlap -n 4 ./app A=" ] || fail "impirun --overlap"
+[ "$(SLURM_STEP_ID=4294967290 client -np 4 ./app)" = "srun --mpi=pmix -n 4 ./app A=" ] || fail "impirun in an interactive step"
+for n in 1 4; do
+	SLURM_STEP_NUM_TASKS=$n SLURM_PROCID=0 "$B/test/mpi/p2p" >"$WORK/out" 2>&1
+	[ "$(grep -c 'has 4 tasks.*srun --mpi=pmix' "$WORK/out")" -eq $((n / 4)) ] || fail "a step of $n tasks without PMIx"
+done
 [ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" ./app : ./other)" = "srun --mpi=pmix ./app : ./other A=" ] || fail "srun, two programs"
 [ "$(PATH=$WORK:$PATH "$RUN" -n 2 -host a,b ./app)" = "prterun -n 2 -host a,b ./app" ] || fail "prterun"
 printf '# us\n\nlocalhost slots=4\n%s:2\n' "$(hostname)" >"$WORK/here"

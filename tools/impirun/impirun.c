@@ -255,6 +255,102 @@ add_peer(char **all, const char *text)
 	*all = more;
 }
 
+/* Words of mpirun's that srun has other words for: up to the program, and only those that
+ * mean nothing to srun itself.  -x with a value sets it; without one it is srun's. */
+static const struct {
+	const char *ours, *theirs; /* theirs ends in "=": one word with its value */
+} srun_words[] = {
+	{"-np", "-n"},
+	{"-wdir", "--chdir="},
+	{"-wd", "--chdir="},
+	{"-host", "--nodelist="},
+	{"-hosts", "--nodelist="},
+	{"-hostfile", "--nodefile="},
+	{"-machinefile", "--nodefile="},
+	{"-npernode", "--ntasks-per-node="},
+	{"-ppn", "--ntasks-per-node="},
+};
+
+/* srun's options of one letter whose value is the next word. */
+#define SRUN_SHORT "AbBcCdDeFGiJLmMnNopqrStTwWx"
+
+/* The same option with one dash or two. */
+static bool
+is(const char *word, const char *name)
+{
+	return strcmp(word, name) == 0 || (word[0] == '-' && strcmp(word + 1, name) == 0);
+}
+
+/* One word of the user's for srun, at argv[0]; how many were taken. */
+static int
+add_srun_word(struct command *c, int argc, char **argv)
+{
+	const char *w = argv[0];
+	char *word = NULL;
+
+	for (size_t k = 0; k < sizeof srun_words / sizeof *srun_words; k++) {
+		const char *theirs = srun_words[k].theirs;
+		if (!is(w, srun_words[k].ours))
+			continue;
+		if (argc < 2)
+			fail("%s needs a value", w);
+		if (theirs[strlen(theirs) - 1] != '=') {
+			add(c, theirs);
+			add(c, argv[1]);
+			return 2;
+		}
+		if (asprintf(&word, "%s%s", theirs, argv[1]) < 0)
+			fail("out of memory");
+		add(c, word);
+		free(word);
+		return 2;
+	}
+	if (is(w, "-tag-output")) {
+		add(c, "--label");
+		return 1;
+	}
+	if (!strcmp(w, "-x") && argc > 1 && strchr(argv[1], '=')) {
+		word = strdup(argv[1]);
+		if (!word || putenv(word) != 0) /* srun passes all of the environment on */
+			fail("out of memory");
+		return 2;
+	}
+	add(c, w);
+	if (w[1] && !w[2] && strchr(SRUN_SHORT, w[1]) && argc > 1) {
+		add(c, argv[1]);
+		return 2;
+	}
+	return 1;
+}
+
+static void
+add_for_srun(struct command *c, int argc, char **argv)
+{
+	int i = 0;
+
+	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0)
+		i += add_srun_word(c, argc - i, argv + i);
+	for (; i < argc; i++)
+		add(c, argv[i]);
+}
+
+/* Inside a job step its tasks hold the step's processors: a step within it would wait for
+ * them for ever.  Batch, extern and interactive steps (from 0xfffffff0) are none. */
+static void
+refuse_in_step(int argc, char **argv)
+{
+	const char *step = getenv("SLURM_STEP_ID"), *why = NULL;
+	bool is_step = step && (strtonum(step, 0, 0xffffffefll, &why), !why);
+
+	for (int i = 0; i < argc && argv[i][0] == '-'; i++)
+		is_step &= strcmp(argv[i], "--overlap") != 0;
+	if (is_step && !getenv("SLURM_OVERLAP"))
+		fail("this is job step %s.%s already, and srun would wait in it for ever: start "
+		     "impirun in the batch script or by salloc, without srun before it, or give "
+		     "srun --overlap",
+		     getenv("SLURM_JOB_ID") ? getenv("SLURM_JOB_ID") : "?", step);
+}
+
 static _Noreturn void
 be_client(int argc, char **argv, bool dry_run)
 {
@@ -315,8 +411,13 @@ be_client(int argc, char **argv, bool dry_run)
 		fail("out of memory");
 	add(&c, path);
 	export_to_ranks(&c, launcher, names);
-	for (; i < argc; i++)
-		add(&c, argv[i]);
+	if (launcher == SRUN) {
+		refuse_in_step(argc - i, argv + i);
+		add_for_srun(&c, argc - i, argv + i);
+	} else {
+		for (; i < argc; i++)
+			add(&c, argv[i]);
+	}
 	run(&c, dry_run, names);
 }
 
