@@ -333,7 +333,8 @@ suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group)
 	uint32_t i = ls->group_free;
 	struct lane_group *g = &ls->group[i];
 	ls->group_free = g->next;
-	*g = (struct lane_group){.used = true, .lanes = NONE, .grace_ns = grace_ns};
+	*g = (struct lane_group){
+		.used = true, .lanes = NONE, .grace_ns = grace_ns, .pace.lane = NONE};
 	for (uint32_t prio = 0; prio < PRIOS; prio++)
 		g->ready[prio] = NONE;
 	*group = i + 1;

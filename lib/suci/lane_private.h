@@ -152,6 +152,15 @@ struct lane {
 _Static_assert(sizeof(struct lane) + sizeof(uint32_t) + sizeof(struct rx_range) <= 256,
 	       "an idle lane takes 256 bytes at most");
 
+/* How long lanes of a group wait for their acks, by one of them at a time. */
+struct lane_pace {
+	uint32_t lane; /* NONE: none is timed */
+	uint32_t seq;  /* until an ack covers what comes before it */
+	bool fresh;    /* what it sends next: acks of what went twice do not tell of which */
+	uint16_t took; /* looks so far */
+	uint16_t most; /* looks that it took lately, at most */
+};
+
 struct lane_group {
 	bool used;
 	bool down;	  /* has lost its last path, and lanes wait */
@@ -164,7 +173,8 @@ struct lane_group {
 	uint64_t grace_ns, down_ns; /* when the last path went */
 	uint64_t resent_ns;	    /* when its lanes last sent all again */
 	bool resend_due;	    /* and are to once more */
-	uint64_t now;		    /* virtual time: of the segment dealt last */
+	struct lane_pace pace;
+	uint64_t now; /* virtual time: of the segment dealt last */
 	struct lane_member {
 		uint32_t path;
 		uint32_t next; /* of the path: group * SUCI_GROUP_PATHS + member */

@@ -16,10 +16,13 @@
 
 #include "base/serial.h"
 
-#define PERIOD_US   10000000u
-#define IDLE_LOOKS  ((uint32_t)(SUCI_LANE_IDLE_NS / LANE_LOOK_NS))
-#define STALL_LOOKS 4u /* after the first silence; doubled by each resend */
-#define RESENDS_MAX 4u
+#define PERIOD_US	10000000u
+#define IDLE_LOOKS	((uint32_t)(SUCI_LANE_IDLE_NS / LANE_LOOK_NS))
+#define STALL_LOOKS	4u /* after the first silence; doubled by each resend */
+#define RESENDS_MAX	4u
+#define STALL_LOOKS_MAX (STALL_LOOKS << RESENDS_MAX)
+#define PACE_SLOW	8u  /* a shorter time counts by so much less */
+#define PACE_MAX	40u /* 10 s */
 
 /* ---- the window ---- */
 
@@ -149,9 +152,18 @@ lane_live(struct suci_lanes *ls, struct lane *l)
 	}
 }
 
+static bool
+times(const struct suci_lanes *ls, const struct lane_pace *t, const struct lane *l)
+{
+	return t->lane == lane_index(ls, l);
+}
+
 void
 lane_unlive(struct suci_lanes *ls, struct lane *l)
 {
+	struct lane_group *g = lane_group_of(ls, l);
+	if (g && times(ls, &g->pace, l))
+		g->pace.lane = NONE;
 	if (!l->live)
 		return;
 	l->live = false;
@@ -165,21 +177,80 @@ lane_unlive(struct suci_lanes *ls, struct lane *l)
 		ls->lane[l->live_next].live_prev = l->live_prev;
 }
 
+static void
+learn(struct lane_pace *t, uint32_t took)
+{
+	if (took >= t->most)
+		t->most = (uint16_t)took;
+	else
+		t->most = (uint16_t)(t->most - (t->most - took + PACE_SLOW - 1) / PACE_SLOW);
+}
+
+/* Relays of a trunk slower than what comes hold seconds of it.  Acks of a lane come that late, too,
+ * and many at once: silence of a second is no loss there, and what went again for it would make the
+ * queue longer for all.  So as in RFC 6298 the time that acks take is known before silence counts,
+ * and as Karn has it only by what went once. */
+static void
+time_lane(struct suci_lanes *ls, struct lane_pace *t, struct lane *l)
+{
+	if (t->lane == NONE) {
+		*t = (struct lane_pace){
+			.lane = lane_index(ls, l), .seq = l->next_seq, .most = t->most};
+		return;
+	}
+	if (!times(ls, t, l))
+		return;
+	if (t->fresh && l->next_seq != t->seq) {
+		t->fresh = false;
+		t->seq = l->next_seq;
+		t->took = 0;
+		return;
+	}
+	t->took = (uint16_t)(t->took + (t->took < PACE_MAX));
+	if (!t->fresh && l->moved && t->took > t->most)
+		t->most = t->took; /* so long at least */
+	if (serial_lt(l->acked_seq, t->seq))
+		return;
+	if (!t->fresh)
+		learn(t, t->took);
+	t->lane = NONE;
+}
+
+static uint32_t
+patience(const struct lane_pace *t, const struct lane *l)
+{
+	uint32_t looks = (2u * t->most < STALL_LOOKS ? STALL_LOOKS : 2u * t->most) << l->resends;
+	return looks < STALL_LOOKS_MAX ? looks : STALL_LOOKS_MAX;
+}
+
 /* In a group: no ack came, and no path here is at it any more.  Something was lost with
  * a relay.  True: there is something to wait for. */
 static bool
 look_at_sent(struct suci_lanes *ls, struct lane *l)
 {
-	if (l->conf.group == NONE || l->next_seq == l->acked_seq)
+	struct lane_group *g = lane_group_of(ls, l);
+	if (!g)
 		return false;
+	if (l->next_seq == l->acked_seq) {
+		if (times(ls, &g->pace, l))
+			time_lane(ls, &g->pace, l);
+		if (times(ls, &g->pace, l))
+			g->pace.lane = NONE;
+		return false;
+	}
+	time_lane(ls, &g->pace, l);
 	if (l->moved || l->outstanding) {
 		if (l->moved)
 			l->resends = 0;
 		l->moved = false;
 		l->stalled = 0;
-	} else if (++l->stalled >= STALL_LOOKS << l->resends) {
+	} else if (++l->stalled >= patience(&g->pace, l)) {
 		l->stalled = 0;
 		l->resends = (uint8_t)(l->resends + (l->resends < RESENDS_MAX));
+		if (times(ls, &g->pace, l)) {
+			g->pace.fresh = true;
+			g->pace.seq = l->next_seq;
+		}
 		lane_resend(ls, l);
 	}
 	return true;
