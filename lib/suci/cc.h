@@ -34,6 +34,7 @@ struct suci_cc_ack {
 	bool window_limited;  /* the window, not the application, held data back */
 	uint64_t rtt_ns;      /* sample of this ack, 0 if none */
 	uint64_t smoothed_ns; /* after it */
+	uint64_t var_ns;      /* how much samples differ from it */
 	uint64_t sent_ns;     /* when the newest acknowledged packet was sent */
 	uint64_t min_ns;      /* shortest sample of this path */
 	uint32_t crowd;	      /* paths of this endpoint with something in flight; 1: no crowd */
@@ -87,6 +88,9 @@ struct suci_cc_cubic {
 	uint64_t round_end_ns; /* a packet sent after this ends the round */
 	uint64_t round_min_ns, last_min_ns;
 	uint32_t round_samples;
+	/* Telling chance from congestion. */
+	uint32_t chance; /* packets acknowledged that pay for those lost by chance */
+	bool far, waits; /* the way is long; its queue is not empty */
 };
 
 enum suci_bbr_state {
@@ -146,6 +150,7 @@ struct suci_cc {
 	/* From the first reduction since on, what is kept to undo one is of that one; and there was
 	 * one.  For shrunk(). */
 	bool holds, held;
+	bool sure;	   /* what lost() is told is congestion: the peer says so, or a mark */
 	uint64_t rate_bps; /* pacing rate, bytes per second; 0 = unpaced */
 	struct suci_cc_conf conf;
 	union {

@@ -5,7 +5,13 @@
  *
  * alongside the Reno estimate of section 4.3.  Slow start ends on loss or when
  * the round trip of a round grows by an eighth (clamped to 4 .. 16 ms), the
- * test of RFC 9406.  Pacing is 1.25 windows per round trip, 2 in slow start. */
+ * test of RFC 9406.  Pacing is 1.25 windows per round trip, 2 in slow start.
+ *
+ * Loss without a queue is told apart, as in TCP Veno (Fu and Liew, 2003): a way that drops for
+ * want of room has its queue full, which round trips show; one whose round trip is the shortest
+ * there was has room, and its wire drops by chance.  That costs what was lost and no window, up to
+ * one packet in 50 (the bound of draft-ietf-ccwg-bbr) and a few in a row: a queue too short to be
+ * seen, or a policer, takes more than that from a window that grows. */
 #include "cc.h"
 
 #include "base/clock.h"
@@ -16,6 +22,11 @@
 #define SAMPLES_MIN   8
 #define OVERSHOT      16 /* one in so many of a window: lost by more than chance */
 #define OVERSHOT_MIN  3
+#define CHANCE_PART   50	       /* one in so many packets may be lost by chance */
+#define CHANCE_SLACK  8		       /* more than that, at once */
+#define FAR_NS	      (2 * BASE_MS_NS) /* nearer, a queue is not told from noise */
+#define WAITS_MIN_NS  (BASE_MS_NS / 2)
+#define WAITS_PART    128 /* of the shortest round trip: a queue */
 #define GROWTH_MIN_NS (4 * BASE_MS_NS)
 #define GROWTH_MAX_NS (16 * BASE_MS_NS)
 #define RATE_MAX_BPS  100000000000ull
@@ -67,6 +78,7 @@ cubic_init(struct suci_cc *cc, const struct suci_cc_conf *conf)
 	*c = (struct suci_cc_cubic){.ssthresh = UINT64_MAX};
 	c->w = first_window(conf);
 	c->round_min_ns = c->last_min_ns = BASE_NEVER_NS;
+	c->chance = CHANCE_SLACK * CHANCE_PART;
 	cc->rate_bps = 0; /* until the first round trip is known */
 	publish(cc, 0);
 }
@@ -147,11 +159,34 @@ avoid(struct suci_cc_cubic *c, const struct suci_cc_ack *a)
 		c->w = c->w_est;
 }
 
+/* Has what is lost now been lost by chance?  What acks tell of that. */
+static void
+look_for_queue(struct suci_cc_cubic *c, const struct suci_cc_ack *a)
+{
+	/* Ends that sleep and share their processors are late now and then: that varies. */
+	uint64_t noise = base_max_ns(a->min_ns / WAITS_PART, WAITS_MIN_NS) + 2 * a->var_ns;
+	uint32_t most = (uint32_t)(c->w >> SUCI_CC_FRAC) + CHANCE_SLACK * CHANCE_PART;
+	c->far = a->min_ns >= FAR_NS && a->crowd < SUCI_CC_CROWD;
+	c->waits = a->smoothed_ns >= a->min_ns + noise;
+	c->chance = c->chance + a->packets < most ? c->chance + a->packets : most;
+}
+
+static bool
+by_chance(struct suci_cc *cc, uint32_t packets)
+{
+	struct suci_cc_cubic *c = &cc->cubic;
+	if (cc->sure || !c->far || c->waits || packets > c->chance / CHANCE_PART)
+		return false;
+	c->chance -= packets * CHANCE_PART;
+	return true;
+}
+
 static void
 cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
 	bool recovering = c->recovery_ns && a->sent_ns <= c->recovery_ns;
+	look_for_queue(c, a);
 	if (!a->window_limited || recovering) {
 		/* An idle application must not let the curve run away: its time does
 		 * not count. */
@@ -207,6 +242,8 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 		}
 		return; /* of the same event */
 	}
+	if (by_chance(cc, packets))
+		return;
 	if (!cc->holds || !cc->held) {
 		c->undo_w = c->w;
 		c->undo_w_max = c->w_max;
@@ -284,7 +321,9 @@ cubic_ce(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns
 {
 	if (cc->cubic.recovery_ns && sent_ns <= cc->cubic.recovery_ns)
 		return;
+	cc->sure = true;
 	cubic_lost(cc, packets, sent_ns, now_ns);
+	cc->sure = false;
 	cc->cubic.undo_lost = 0;
 }
 

@@ -344,6 +344,7 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 			.window_limited = n->newest_pn < p->limited_pn,
 			.rtt_ns = n->rtt_ns,
 			.smoothed_ns = p->rtt.sampled ? p->rtt.smoothed_ns : 0,
+			.var_ns = p->rtt.var_ns,
 			.sent_ns = n->sent_ns,
 			.min_ns = p->rtt.min_ns,
 			.crowd = suci_crowded(ep, p) ? ep->crowd : 1,
@@ -416,8 +417,11 @@ refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t
 	p->rate.lost += parked; /* more than the peer takes is more than the path delivers */
 	/* A small window is not what fills the peer: it refuses for another reason (its own
 	 * way on is not up yet), and slow start should not end for that. */
-	if (fresh_ns && p->cc.window > REFUSED_WINDOW_MIN)
+	if (fresh_ns && p->cc.window > REFUSED_WINDOW_MIN) {
+		p->cc.sure = true;
 		p->cc.ops->lost(&p->cc, 1, fresh_ns, now_ns);
+		p->cc.sure = false;
+	}
 	return parked;
 }
 

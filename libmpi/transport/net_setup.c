@@ -79,7 +79,7 @@ make_lanes(void)
 }
 
 /* cubic shares a network with TCP; bbr is for clusters that reach each other over a
- * wide-area network that loses packets at random, without relays. */
+ * wide-area network with long queues, without relays. */
 static enum suci_cc_kind
 cc_of_env(void)
 {

@@ -58,6 +58,8 @@ void speed_tail(uint64_t seed, bool verbose, struct outcome *o);
 void speed_tail_relays(uint64_t seed, bool verbose, struct outcome *o);
 void speed_incast(uint64_t seed, bool verbose, struct outcome *o);
 /* speed_cc.c */
+void chance_near(uint64_t seed, bool verbose, struct outcome *o);
+void chance_far(uint64_t seed, bool verbose, struct outcome *o);
 void speed_bbr(uint64_t seed, bool verbose, struct outcome *o);
 void speed_bbr_loss(uint64_t seed, bool verbose, struct outcome *o);
 void speed_cubic_loss(uint64_t seed, bool verbose, struct outcome *o);

@@ -100,7 +100,7 @@ speed_bbr_loss(uint64_t seed, bool verbose, struct outcome *o)
 void
 speed_cubic_loss(uint64_t seed, bool verbose, struct outcome *o)
 {
-	wan_run(seed, verbose, o, &(struct wan){SUCI_CC_CUBIC, 10000000, 0, 20}, 0);
+	wan_run(seed, verbose, o, &(struct wan){SUCI_CC_CUBIC, 10000000, 0, 400}, 60);
 }
 
 /* ---- several on one link ------------------------------------------------- */

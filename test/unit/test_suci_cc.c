@@ -83,6 +83,72 @@ test_slow_start_then_cubic(void **state)
 	assert_true(cc.window > 1310 && cc.window < 1400);
 }
 
+/* Full windows over a way of 20 ms at which each packet waits for so long. */
+static void
+far_round(struct suci_cc *cc, uint64_t *now_ns, uint64_t wait_ns, uint64_t var_ns)
+{
+	uint64_t sent = *now_ns, rtt = 20 * BASE_MS_NS + wait_ns;
+	*now_ns += rtt;
+	struct suci_cc_ack a = {.packets = cc->window,
+				.in_flight = cc->window,
+				.rtt_ns = rtt,
+				.window_limited = true,
+				.smoothed_ns = rtt,
+				.var_ns = var_ns,
+				.min_ns = 20 * BASE_MS_NS,
+				.sent_ns = sent,
+				.crowd = 1,
+				.now_ns = *now_ns};
+	cc->ops->acked(cc, &a);
+}
+
+/* What is lost without a queue takes nothing off the window, up to one in 50; with one, told by
+ * the peer, by marks, or more of it: as ever. */
+static void
+test_chance_is_told_apart(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t wait_ns, var_ns;
+		uint32_t lost_of_window; /* one in so many */
+		bool sure, mark, keeps;
+	} row[] = {
+		{0, 0, 100, false, false, true},
+		{BASE_MS_NS, 0, 100, false, false, false},
+		{BASE_MS_NS, BASE_MS_NS, 100, false, false, true}, /* noise */
+		{0, 0, 10, false, false, false},
+		{0, 0, 100, true, false, false},
+		{0, 0, 100, false, true, false},
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct suci_cc cc;
+		uint64_t now = BASE_S_NS;
+		suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+		while (cc.window < 1000)
+			far_round(&cc, &now, 0, 0);
+		uint32_t before = cc.window;
+		for (int k = 0; k < 10; k++) {
+			far_round(&cc, &now, row[i].wait_ns, row[i].var_ns);
+			before = k ? before : cc.window;
+			cc.sure = row[i].sure;
+			if (row[i].mark)
+				cc.ops->ce(&cc, 1, now, now);
+			else
+				cc.ops->lost(&cc, before / row[i].lost_of_window, now, now);
+		}
+		assert_int_equal(cc.window >= before, row[i].keeps);
+	}
+	/* Near, a queue is not told from noise. */
+	struct suci_cc cc;
+	uint64_t now = BASE_S_NS;
+	suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
+	while (cc.window < 1000)
+		round_trip(&cc, &now, BASE_MS_NS, true);
+	uint32_t before = cc.window;
+	cc.ops->lost(&cc, 1, now, now);
+	assert_int_equal(cc.window, before * 7 / 10);
+}
+
 static void
 test_idle_application_does_not_grow(void **state)
 {
@@ -365,6 +431,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slow_start_then_cubic),
+		cmocka_unit_test(test_chance_is_told_apart),
 		cmocka_unit_test(test_idle_application_does_not_grow),
 		cmocka_unit_test(test_delay_ends_slow_start),
 		cmocka_unit_test(test_spurious_is_taken_back),

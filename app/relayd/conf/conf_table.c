@@ -134,8 +134,8 @@ const struct rd_key rd_conf_keys[] = {
 	ENUM("suci.private_cc", suci.private_cc, "fixed|cubic|bbr", "cubic",
 	     "congestion control towards local processes"),
 	ENUM("suci.global_cc", suci.global_cc, "fixed|cubic|bbr", "cubic",
-	     "congestion control of trunks; fixed for a reserved path, bbr for one that loses "
-	     "packets at random"),
+	     "congestion control of trunks; fixed for a reserved path, bbr for one with long "
+	     "queues"),
 	UINT("suci.initial_window", suci.initial_window, false, "packets", 2, 1024, "32",
 	     "packets a path under cc cubic or bbr begins with"),
 	UINT("suci.private_window", suci.private_window, false, "packets", 1, 65535, "256",

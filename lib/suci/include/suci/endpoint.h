@@ -227,7 +227,8 @@ struct suci_limits {
 
 /* Congestion control of a path.
  *      FIXED  window and rate as configured, loss or not: a reserved path
- *      CUBIC  RFC 9438: fair beside TCP; slow where packets are lost at random
+ *      CUBIC  RFC 9438: fair beside TCP; over 2 ms and more, loss without a queue (up to 2 %)
+ *             costs only what was lost
  *      BBR    paced by the measured delivery rate: loss at random (up to about 2 %)
  *             costs only what was lost, and queues stay short; draft-ietf-ccwg-bbr */
 enum suci_cc_kind { SUCI_CC_FIXED = 0, SUCI_CC_CUBIC = 1, SUCI_CC_BBR = 2 };
