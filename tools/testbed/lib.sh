@@ -26,8 +26,8 @@
 # IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_KEEP=1
 # (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
-# TB_IMPI_PORTS (impi.ports, 1), TB_PREFIX_IN (24: length of the private prefix as relayd sees it), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
-# string instead of priv0 and PMD).
+# TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
+# string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs).
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 
@@ -470,7 +470,7 @@ _tb_relayd() {
 		"private": { $device, "address": "$(testbed_addr "$fe")",
 			"prefix_len": ${TB_PREFIX_IN:-24}, "mtu": $MTU_IN },
 		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
-			"prefix_len": 24, "mtu": $MTU_WAN }
+			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN }
 	},
 	"sealing": { "key_file": "$TB_DIR/conf/psk" },
 	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "${TB_AUTH:-none}",

@@ -1,0 +1,4 @@
+## attack        hostile frames and connections against relays, impi-server and a job; ONLY S (root)
+.PHONY: attack
+attack: all $(B)/test/mpi/failover
+	@B=$(B) test/attack/run

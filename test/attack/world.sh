@@ -1,0 +1,108 @@
+# Sourced by test/attack/run: two clusters under a running job, an attacker on each leg, and
+# what is looked at after each attack.
+# shellcheck shell=bash
+
+HERE=test/attack
+LIVE_MS=2000      # silence that counts as death
+GROWTH_KB=24000   # what a relay may take more, over all of an attack
+LOG_BYTES=150000  # and what it may write to its log
+
+attack_world()
+{
+	NODES=2 PPN=1 RELAYS_A=2 RELAYS_B=1 TB_PREFIX_IN=16 TB_PREFIX_WAN=16 TB_AUTH=key
+	testbed_up || return
+	# ew: a host of the Internet; el: a tenant of cluster A.
+	_tb_ns ew && _tb_link ew eth0 wan ew "$MTU_WAN" && _tb_port wan wanA ew &&
+		ip -n "$TB_ID-ew" addr add 198.51.100.66/16 dev eth0 &&
+		_tb_ns el && _tb_link el eth0 asw el "$MTU_IN" && _tb_port asw br0 el &&
+		ip -n "$TB_ID-el" addr add 10.0.0.66/24 dev eth0 || return
+	local i
+	for ((i = 100; i < 120; i++)); do
+		ip -n "$TB_ID-el" addr add "10.0.0.$i/24" dev eth0
+		ip -n "$TB_ID-ew" addr add "198.51.100.$i/16" dev eth0
+	done
+	testbed_wanem "$B/bin/wanem" --delay-ms 2 && testbed_server "$B" || return
+	TB_RELAY_CONF="\"suci\": { \"liveness_ms\": $LIVE_MS, \"keepalive_ms\": $((LIVE_MS / 4)) },
+	\"trunks\": { \"policy\": \"dest\", \"partition_timeout_s\": 6 }"
+	# From the beginning, so that all handshakes are in it.
+	evil wan record bfe0 60 20000 "$TB_DIR/record" >"$TB_LOG/record.log" 2>&1 &
+	recorder=$!
+	testbed_relayd "$B" afe0 afe1 bfe0 && job_start
+}
+
+evil() { testbed_exec "$1" python3 "$HERE/attacker.py" "${@:2}"; } # NODE ATTACK ARGUMENT...
+ctl() { "$B/bin/relayctl" -s "$TB_ID-$1" "${@:2}"; }
+relay_pid() { ip netns pids "$TB_ID-$1" | xargs -rI{} sh -c 'grep -qx relayd /proc/{}/comm && echo {}' | head -1; }
+leg_mac() { testbed_exec "$1" cat "/sys/class/net/$2/address"; }
+memory() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$(relay_pid "$1")/status" 2>/dev/null; }
+
+# --- the job ------------------------------------------------------------------
+job_says() { grep -q "$1" "$TB_LOG/job-a.log" 2>/dev/null; }
+job_lives() { testbed_alive job-a && testbed_alive job-b; }
+job_start() # sets started_ms
+{
+	local at=${EPOCHREALTIME/[.,]/}
+	rm -f "$TB_DIR"/enough* "$TB_LOG"/job-*.log
+	testbed_job "$B" job -x LIBMPI_LIVENESS_MS=$LIVE_MS "$B/test/mpi/failover" 3600 65536 "$TB_DIR/enough"
+	testbed_wait 60 "the job to run" job_says '^running' || return
+	started_ms=$(((${EPOCHREALTIME/[.,]/} - at) / 1000))
+}
+job_end() # "" or what is wrong
+{
+	local s
+	touch "$TB_DIR/enough"
+	for s in a b; do
+		testbed_wait 60 "job-$s to end" eval "! testbed_alive job-$s" 2>/dev/null || echo "side $s hangs"
+	done
+	job_says '^ok' || echo "the job does not say ok"
+}
+job_kill() { local s; for s in a b; do testbed_stop "job-$s" 5 >/dev/null 2>&1; done; }
+
+sent() { ctl "$1" status 2>/dev/null | awk '$1 == "global/tx_frames" { print $2 }'; }
+goes_on() { local n; n=$(sent bfe0); [ "${n:-0}" -gt "$1" ]; }
+
+# relays_back: those that are no more are started again.
+relays_back()
+{
+	local fe
+	for fe in afe0 afe1 bfe0; do
+		[ -n "$(relay_pid $fe)" ] || testbed_relayd "$B" $fe
+	done
+}
+
+# --- a row ----------------------------------------------------------------------
+counters() { for fe in afe0 afe1 bfe0; do ctl $fe drops --all 2>/dev/null | sed "s/^/$fe /"; done; }
+row_begin()
+{
+	local fe
+	[ -n "${job_is_dead:-}" ] && { relays_back; job_start; job_is_dead=; }
+	lines=$(wc -l <"$TB_LOG/job-a.log")
+	for fe in afe0 afe1 bfe0; do
+		mem[$fe]=$(memory $fe) log[$fe]=$(stat -c %s "$TB_LOG/relayd-$fe.log") pid[$fe]=$(relay_pid $fe)
+	done
+	counters >"$TB_DIR/counters.0"
+}
+
+# row_end NAME WHAT-WAS-DONE COUNTER-PATTERN [WHY]: the verdict.
+row_end()
+{
+	local name=$1 did=$2 pattern=$3 why=${4:-} fe n stall rose
+	n=$(sent bfe0)
+	testbed_wait 20 "the job to go on" goes_on "$((${n:-0} + 50))" 2>/dev/null || why+="; the job stands still"
+	job_lives || { why+="; job dead: $(grep -h 'ending the job' "$TB_LOG"/job-?.log | head -1 | cut -c1-160)"; job_is_dead=1; }
+	stall=$(sed -n "$((lines + 1)),\$p" "$TB_LOG/job-a.log" | awk '$1 == "stall" && $2 > m { m = $2 } END { print m + 0 }')
+	for fe in afe0 afe1 bfe0; do
+		[ "$(relay_pid $fe)" = "${pid[$fe]}" ] || { why+="; relayd of $fe is gone"; job_is_dead=1; continue; }
+		n=$(($(memory $fe) - mem[$fe]))
+		((n <= GROWTH_KB)) || why+="; $fe grew by $n KB"
+		n=$(($(stat -c %s "$TB_LOG/relayd-$fe.log") - log[$fe]))
+		((n <= LOG_BYTES)) || why+="; $fe logged $n bytes"
+	done
+	counters >"$TB_DIR/counters.1"
+	rose=$(diff "$TB_DIR/counters.0" "$TB_DIR/counters.1" | awk '$1 == ">" { print $3 }' | sort -u | paste -sd' ')
+	[ -z "$pattern" ] || grep -qE "$pattern" <<<"$rose" || why+="; no counter names it (of: $rose)"
+	printf '%-18s %s; stall %s ms; rose: %s\n' "$name" "$did" "$stall" "${rose:-nothing}" | cut -c1-220
+	verdict "$name" "${why#; }" impi-server
+	if [ -n "${job_is_dead:-}" ]; then job_kill; fi
+}
+declare -A mem log pid
