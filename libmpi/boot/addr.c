@@ -15,6 +15,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define ADDRS_MAX 256
+#define ANYWHERE  "192.0.2.1" /* RFC 5737: of no network; the default route leads there */
+#define ANY_PORT  "9"
+
 bool
 lmpi_split_server(const char *server, char host[256], char port[16])
 {
@@ -38,39 +42,117 @@ lmpi_split_server(const char *server, char host[256], char port[16])
 	return true;
 }
 
-/* The first IPv4 address of an interface that is up: of name, or of any but
- * loopback if name is NULL. */
-static bool
-address_of(const char *name, uint8_t ip[4])
+bool
+lmpi_nets_parse(const char *text, struct lmpi_nets *nets, char why[LMPI_NETS_WHY])
 {
-	struct ifaddrs *list, *i;
-	bool found = false;
+	*nets = (struct lmpi_nets){0};
+	while (text && *text) {
+		char word[64], *slash;
+		size_t len = strcspn(text, ",");
+		const char *bad = NULL;
+		struct in_addr ip;
+		bool not = *text == '!';
 
-	if (getifaddrs(&list) < 0)
-		return false;
-	for (i = list; i && !found; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP))
-			continue;
-		if (name ? strcmp(i->ifa_name, name) != 0 : (i->ifa_flags & IFF_LOOPBACK) != 0)
-			continue;
-		struct sockaddr_in sa;
-		memcpy(&sa, i->ifa_addr, sizeof sa);
-		memcpy(ip, &sa.sin_addr, 4);
-		found = true;
+		snprintf(word, sizeof word, "%.*s", (int)(len - not ), text + not );
+		text += len + (text[len] == ',');
+		slash = strchr(word, '/');
+		if (slash)
+			*slash++ = '\0';
+		long long bits = slash ? strtonum(slash, 0, 32, &bad) : 32;
+		if (bad || len > 40 || inet_pton(AF_INET, word, &ip) != 1) {
+			snprintf(why, LMPI_NETS_WHY,
+				 "'%s%s%s%s' is not [!]ADDRESS/BITS, e.g. 10.0.0.0/24",
+				 not ? "!" : "", word, slash ? "/" : "", slash ? slash : "");
+			return false;
+		}
+		if (nets->n == LMPI_NETS_MAX) {
+			snprintf(why, LMPI_NETS_WHY, "more than %d networks", LMPI_NETS_MAX);
+			return false;
+		}
+		struct lmpi_net_rule *r = &nets->rule[nets->n++];
+		r->mask = bits ? UINT32_MAX << (32 - bits) : 0;
+		r->net = ntohl(ip.s_addr) & r->mask;
+		r->not = not ;
 	}
-	freeifaddrs(list);
-	return found;
+	return true;
 }
 
-/* Ask the kernel from which address it would talk to the server. */
-static bool
-address_towards(const char *server, uint8_t ip[4])
+bool
+lmpi_nets_allow(const struct lmpi_nets *nets, const uint8_t ip[4])
 {
-	char host[256], port[16];
+	uint32_t a = (uint32_t)ip[0] << 24 | (uint32_t)ip[1] << 16 | (uint32_t)ip[2] << 8 | ip[3];
+	bool named = false, in = false;
+
+	for (uint32_t i = 0; i < nets->n; i++) {
+		const struct lmpi_net_rule *r = &nets->rule[i];
+		bool match = (a & r->mask) == r->net;
+		if (r->not &&match)
+			return false;
+		named |= !r->not ;
+		in |= !r->not &&match;
+	}
+	return in || !named;
+}
+
+bool
+lmpi_addr_usable(const struct lmpi_addr *a, const char *iface, const struct lmpi_nets *nets)
+{
+	if (!lmpi_nets_allow(nets, a->ip))
+		return false;
+	return iface ? strcmp(iface, a->iface) == 0 : !a->loopback;
+}
+
+const struct lmpi_addr *
+lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
+	       const struct lmpi_nets *nets, const uint8_t *routed)
+{
+	const struct lmpi_addr *best = NULL;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!lmpi_addr_usable(&list[i], iface, nets))
+			continue;
+		if (routed && memcmp(list[i].ip, routed, 4) == 0)
+			return &list[i];
+		if (!best || (list[i].carrier && !best->carrier))
+			best = &list[i];
+	}
+	return best;
+}
+
+/* IPv4 addresses of interfaces that are up, in the kernel's order. */
+static uint32_t
+list_addresses(struct lmpi_addr list[ADDRS_MAX])
+{
+	struct ifaddrs *all, *i;
+	uint32_t n = 0;
+
+	if (getifaddrs(&all) < 0)
+		return 0;
+	for (i = all; i && n < ADDRS_MAX; i = i->ifa_next) {
+		struct lmpi_addr *a = &list[n];
+		struct sockaddr_in sa;
+
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP))
+			continue;
+		memcpy(&sa, i->ifa_addr, sizeof sa);
+		memcpy(a->ip, &sa.sin_addr, 4);
+		strlcpy(a->iface, i->ifa_name, sizeof a->iface);
+		a->carrier = (i->ifa_flags & IFF_RUNNING) != 0;
+		a->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
+		n++;
+	}
+	freeifaddrs(all);
+	return n;
+}
+
+/* Ask the kernel from which address it would talk to a host.  Nothing is sent. */
+static bool
+address_towards(const char *host, const char *port, uint8_t ip[4])
+{
 	struct addrinfo hint = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *list;
 	bool found = false;
 
-	if (!lmpi_split_server(server, host, port) || getaddrinfo(host, port, &hint, &list) != 0)
+	if (getaddrinfo(host, port, &hint, &list) != 0)
 		return false;
 	for (struct addrinfo *i = list; i && !found; i = i->ai_next) {
 		int fd = socket(i->ai_family, i->ai_socktype | SOCK_CLOEXEC, 0);
@@ -89,24 +171,67 @@ address_towards(const char *server, uint8_t ip[4])
 	return found;
 }
 
-int
-lmpi_choose_address(const char *server, uint8_t ip[4])
+/* To another node of this client, else to anywhere.  A name that means this node, as
+ * /etc/hosts of some systems has it, tells nothing. */
+static bool
+address_by_route(const char *other_node, uint8_t ip[4])
 {
-	static const uint8_t local[4] = {127, 0, 0, 1};
-	const char *iface = getenv("LIBMPI_IFACE");
+	if (other_node && *other_node && address_towards(other_node, ANY_PORT, ip) && ip[0] != 127)
+		return true;
+	return address_towards(ANYWHERE, ANY_PORT, ip) && ip[0] != 127;
+}
 
-	if (iface && *iface) {
-		if (address_of(iface, ip))
-			return 0;
+static int
+refuse_address(const char *iface, const char *nets)
+{
+	if (iface && !nets)
 		fprintf(stderr,
 			"libmpi: LIBMPI_IFACE=%s: no such interface that is up and has an IPv4 "
 			"address; see `ip -4 addr`\n",
 			iface);
+	else
+		fprintf(stderr,
+			"libmpi: LIBMPI_NET=%s leaves no IPv4 address of an interface that is "
+			"up%s%s; "
+			"see `ip -4 addr`\n",
+			nets, iface ? " and is LIBMPI_IFACE=" : "", iface ? iface : "");
+	return 16; /* MPI_ERR_OTHER */
+}
+
+int
+lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4])
+{
+	static const uint8_t local[4] = {127, 0, 0, 1};
+	const char *iface = getenv("LIBMPI_IFACE"), *text = getenv("LIBMPI_NET");
+	struct lmpi_addr list[ADDRS_MAX];
+	struct lmpi_nets nets;
+	char host[256], port[16], why[LMPI_NETS_WHY];
+	uint8_t routed[4];
+	uint32_t n, usable = 0;
+	bool known = false;
+
+	iface = iface && *iface ? iface : NULL;
+	text = text && *text ? text : NULL;
+	if (!lmpi_nets_parse(text, &nets, why)) {
+		fprintf(stderr, "libmpi: LIBMPI_NET: %s\n", why);
 		return 16; /* MPI_ERR_OTHER */
 	}
-	if (server && address_towards(server, ip))
+	/* Loopback, too: a server here is one for processes here. */
+	if (!iface && server && lmpi_split_server(server, host, port) &&
+	    address_towards(host, port, ip) && lmpi_nets_allow(&nets, ip))
 		return 0;
-	if (!address_of(NULL, ip))
+	n = list_addresses(list);
+	for (uint32_t i = 0; i < n; i++)
+		usable += lmpi_addr_usable(&list[i], iface, &nets);
+	/* A name may take long to look up: only where it decides. */
+	if (usable > 1)
+		known = address_by_route(other_node, routed);
+	const struct lmpi_addr *best = lmpi_addr_pick(list, n, iface, &nets, known ? routed : NULL);
+	if (best)
+		memcpy(ip, best->ip, 4);
+	else if (iface || (text && !lmpi_nets_allow(&nets, local)))
+		return refuse_address(iface, text);
+	else
 		memcpy(ip, local, 4);
 	return 0;
 }

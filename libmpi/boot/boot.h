@@ -92,10 +92,37 @@ int lmpi_peers_settle(struct lmpi_job *job, const char *text,
 		      const struct impi_offered offered[IMPI_CLIENTS_MAX]);
 
 /* --- addr.c */
-/* The address of this node others reach it at: LIBMPI_IFACE's, else the one
- * that routes to server ("host:port", may be NULL), else the first of an
- * interface that is up, else 127.0.0.1. */
-int lmpi_choose_address(const char *server, uint8_t ip[4]);
+/* Networks to use and, behind a "!", not to use: "10.0.0.0/24,!172.17.0.0/16". */
+#define LMPI_NETS_MAX 32
+#define LMPI_NETS_WHY 128
+struct lmpi_nets {
+	struct lmpi_net_rule {
+		uint32_t net, mask;
+		bool not ;
+	} rule[LMPI_NETS_MAX];
+	uint32_t n;
+};
+/* NULL and "" name none, which allows all.  False, and why. */
+bool lmpi_nets_parse(const char *text, struct lmpi_nets *nets, char why[LMPI_NETS_WHY]);
+bool lmpi_nets_allow(const struct lmpi_nets *nets, const uint8_t ip[4]);
+
+/* One address of an interface that is up. */
+struct lmpi_addr {
+	char iface[16];
+	uint8_t ip[4];
+	bool carrier, loopback;
+};
+/* Is it of that interface (NULL: of any but loopback) and of an allowed network? */
+bool lmpi_addr_usable(const struct lmpi_addr *a, const char *iface, const struct lmpi_nets *nets);
+/* Of those that are usable the one the kernel routes from (NULL: unknown), else the first
+ * with a carrier, else the first; NULL: none. */
+const struct lmpi_addr *lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
+				       const struct lmpi_nets *nets, const uint8_t *routed);
+
+/* The address of this node others reach it at, of LIBMPI_IFACE and LIBMPI_NET if they are
+ * set: the one that routes to server ("host:port", may be NULL), else to other_node (a name;
+ * may be NULL), else by default, else the first with a carrier, else 127.0.0.1. */
+int lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4]);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);
 

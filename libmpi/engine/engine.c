@@ -93,6 +93,24 @@ read_environment(struct start *s)
 
 /* --- contacts ------------------------------------------------------------- */
 
+/* The name of a node of this client that is not this one; "" if there is none. */
+static void
+find_other_node(const struct start *s, char name[64])
+{
+	char own[64];
+
+	name[0] = '\0';
+	if (s->boot.size == s->boot.node_size)
+		return;
+	lmpi_boot_node_of(s->boot.rank, own);
+	for (uint32_t r = 0; r < s->boot.size; r++) {
+		lmpi_boot_node_of(r, name);
+		if (*name && strcmp(name, own) != 0)
+			return;
+	}
+	name[0] = '\0';
+}
+
 static int
 make_contact(struct start *s)
 {
@@ -103,7 +121,9 @@ make_contact(struct start *s)
 	    getrandom(&s->me.token, sizeof s->me.token, 0) != (ssize_t)sizeof s->me.token)
 		return out_of_memory();
 	if (s->net) {
-		err = lmpi_choose_address(s->server, s->ip);
+		char other[64];
+		find_other_node(s, other);
+		err = lmpi_choose_address(s->server, other, s->ip);
 		if (!err)
 			err = lmpi_net_open(s->ip);
 		if (err)

@@ -266,12 +266,88 @@ ids(void **state)
 	free(t.slot);
 }
 
+/* What a node looks like whose docker0, without and with a container, is before eth0. */
+static const struct lmpi_addr node[] = {
+	{.iface = "lo", .ip = {127, 0, 0, 1}, .carrier = true, .loopback = true},
+	{.iface = "docker0", .ip = {172, 17, 0, 1}},
+	{.iface = "eth0", .ip = {10, 0, 0, 5}, .carrier = true},
+	{.iface = "br0", .ip = {172, 18, 0, 1}, .carrier = true},
+	{.iface = "eth1", .ip = {10, 1, 0, 5}, .carrier = true},
+};
+#define NNODE (sizeof node / sizeof *node)
+
+static void
+pick(const char *iface, const char *text, const uint8_t *routed, uint32_t n, const char *want)
+{
+	struct lmpi_nets nets;
+	char why[LMPI_NETS_WHY];
+
+	assert_true(lmpi_nets_parse(text, &nets, why));
+	const struct lmpi_addr *a = lmpi_addr_pick(node, n, iface, &nets, routed);
+	if (want)
+		assert_non_null(a);
+	else
+		assert_null(a);
+	if (want)
+		assert_string_equal(a->iface, want);
+}
+
+static void
+address_of_a_node(void **state)
+{
+	static const uint8_t eth1[4] = {10, 1, 0, 5}, bridge[4] = {172, 18, 0, 1};
+	static const uint8_t none[4] = {10, 9, 9, 9}, self[4] = {127, 0, 0, 1};
+
+	(void)state;
+	pick(NULL, NULL, NULL, NNODE, "eth0"); /* the first has no carrier */
+	pick(NULL, NULL, NULL, 2, "docker0");  /* better than none */
+	pick(NULL, NULL, NULL, 1, NULL);
+	pick(NULL, NULL, eth1, NNODE, "eth1");
+	pick(NULL, NULL, none, NNODE, "eth0");
+	pick(NULL, NULL, self, NNODE, "eth0");
+	pick("lo", NULL, NULL, NNODE, "lo");
+	pick("docker0", NULL, eth1, NNODE, "docker0");
+	pick("nope0", NULL, NULL, NNODE, NULL);
+	pick(NULL, "10.1.0.0/16", NULL, NNODE, "eth1");
+	pick(NULL, "10.0.0.0/8,!10.0.0.0/24", NULL, NNODE, "eth1");
+	pick(NULL, "!10.0.0.0/8", NULL, NNODE, "br0");
+	pick(NULL, "!172.18.0.0/16", bridge, NNODE, "eth0");
+	pick(NULL, "!0.0.0.0/0", NULL, NNODE, NULL);
+	pick(NULL, "10.1.0.5", NULL, NNODE, "eth1");
+	pick("eth0", "10.1.0.0/16", NULL, NNODE, NULL);
+}
+
+static void
+networks_syntax(void **state)
+{
+	static const char *const bad[] = {"10.0.0.0/33", "10.0.0/8", "eth0",	  "!",
+					  "10.0.0.0/",	 ",",	     "fe80::/10", ",10.0.0.0/8"};
+	char why[LMPI_NETS_WHY], many[16 * (LMPI_NETS_MAX + 1) + 1] = "";
+	struct lmpi_nets nets;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		why[0] = 0;
+		if (lmpi_nets_parse(bad[i], &nets, why))
+			fail_msg("%s is taken", bad[i]);
+		assert_non_null(strstr(why, "is not [!]ADDRESS/BITS"));
+	}
+	for (int i = 0; i <= LMPI_NETS_MAX; i++)
+		memcpy(many + 11 * i, "10.0.0.0/8,", 12);
+	assert_false(lmpi_nets_parse(many, &nets, why));
+	assert_non_null(strstr(why, "more than"));
+	memset(many, '1', sizeof many - 1);
+	many[sizeof many - 1] = 0;
+	assert_false(lmpi_nets_parse(many, &nets, why));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
 		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(address_of_a_node),  cmocka_unit_test(networks_syntax),
 		cmocka_unit_test(server_syntax),      cmocka_unit_test(ids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
