@@ -55,6 +55,7 @@ struct dance {
 	uint32_t left; /* connections still missing */
 	uint64_t deadline_ns;
 	const char *wrong; /* ends it */
+	char text[LMPI_HOST_NAME + 192];
 };
 
 static int listener = FD_NONE;
@@ -393,6 +394,26 @@ is_reached_by_tcp(const struct lmpi_job *job, uint32_t client)
 	       impi_hostid_decode(job->proc[c->first_rank], &id) == IMPI_HOSTID_FOREIGN;
 }
 
+/* Its name leads to itself, as Debian's /etc/hosts has it (127.0.1.1): nobody else reaches it
+ * there, and what it connects from is another address than it announced. */
+static void
+refuse_loopback(struct dance *d, uint32_t h)
+{
+	const struct lmpi_job_host *host = &d->how->job->host[h];
+	char name[LMPI_HOST_NAME];
+	uint32_t ip;
+
+	if (d->wrong || d->how->ip[0] == 127 ||
+	    impi_addr_classify(host->addr, &ip) != IMPI_ADDR_V4 || ip >> 24 != 127)
+		return;
+	lmpi_host_name(host, h, name);
+	snprintf(d->text, sizeof d->text,
+		 "%s announces a loopback address: give its name an address that others reach in "
+		 "its /etc/hosts, or for LAM/MPI set IMPI_HOST_NAME there",
+		 name);
+	d->wrong = d->text;
+}
+
 static void
 prepare(struct dance *d)
 {
@@ -403,6 +424,7 @@ prepare(struct dance *d)
 		*p = (struct partner){.fd = FD_NONE};
 		if (!is_reached_by_tcp(how->job, how->job->host[h].client))
 			continue;
+		refuse_loopback(d, h);
 		p->role = how->host > h ? IMPI_LINK_CONNECT : IMPI_LINK_ACCEPT;
 		d->left++;
 	}

@@ -280,6 +280,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			until = base_min_ns(until, lmpi_light_expiry_ns());
 		if (!lmpi_lock_shared)
 			lmpi_net_watch(since, now);
+		lmpi_tcp_watch(since, now);
 		if (eng.over)
 			lmpi_take_more();
 		lmpi_stats.sleeps++;

@@ -2,6 +2,7 @@
  * packet switch of this host (tcp_switch.c) that has them. */
 #include "transport.h"
 
+#include "base/clock.h"
 #include "impi/link.h"
 
 #include <errno.h>
@@ -34,7 +35,9 @@ struct channel {
 	struct lmpi_out *out; /* whose end is told when it is out; or NULL */
 	uint8_t *copy;	      /* what data points to, if that was not the caller's to keep */
 	bool is_fini;
-	bool wants_out; /* EPOLLOUT is asked for */
+	bool wants_out;		/* EPOLLOUT is asked for */
+	uint64_t heard;		/* bytes, all in all */
+	uint64_t mark, mark_ns; /* heard at that time, of a wait */
 };
 
 /* World ranks of foreign processes by the bytes of their ids. */
@@ -51,6 +54,7 @@ static struct {
 	struct name *name;
 	uint32_t nnames;
 	uint64_t partial_writes;
+	uint64_t silence_ns; /* IMPI_SILENCE_S; 0: for ever */
 } tcp = {.ep = -1};
 
 /* --- start ---------------------------------------------------------------- */
@@ -103,6 +107,7 @@ lmpi_tcp_start(const struct lmpi_tcp_conf *conf, uint32_t n)
 		if (epoll_ctl(tcp.ep, EPOLL_CTL_ADD, c->fd, &ev) < 0)
 			goto fail;
 	}
+	tcp.silence_ns = lmpi_env_u64("IMPI_SILENCE_S", 0, 1000000) * BASE_S_NS;
 	tcp.n = n;
 	return LMPI_OK;
 fail:
@@ -328,6 +333,7 @@ read_some(struct channel *c)
 	     i++) {
 		ssize_t r = recv(c->fd, tcp.rx, RX_BYTES, MSG_DONTWAIT);
 		if (r > 0) {
+			c->heard += (uint64_t)r;
 			take(c, tcp.rx, (size_t)r);
 			moved = true;
 			if ((size_t)r < RX_BYTES / 2)
@@ -363,6 +369,27 @@ lmpi_tcp_poll(void)
 			moved |= write_some(c);
 	}
 	return moved;
+}
+
+void
+lmpi_tcp_watch(uint64_t since_ns, uint64_t now_ns)
+{
+	for (uint32_t i = 0; tcp.silence_ns && i < tcp.n; i++) {
+		struct channel *c = &tcp.ch[i];
+
+		/* While the program computed nobody read. */
+		if (c->heard != c->mark || c->mark_ns < since_ns) {
+			c->mark = c->heard;
+			c->mark_ns = now_ns;
+		}
+		if (c->link.state != IMPI_LINK_RUNNING || now_ns - c->mark_ns < tcp.silence_ns)
+			continue;
+		lmpi_fail("nothing has come from %s for %llu s, while this process waited "
+			  "(IMPI_SILENCE_S): has a process there died, whose daemon keeps the "
+			  "connection?  For LAM/MPI see lamclean",
+			  c->name, (unsigned long long)(tcp.silence_ns / BASE_S_NS));
+		return;
+	}
 }
 
 bool

@@ -161,6 +161,9 @@ bool lmpi_tcp_send(struct lmpi_peer *peer, struct lmpi_out *out);
 bool lmpi_tcp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
 		       uint64_t len);
 bool lmpi_tcp_poll(void);
+/* This process waits since then.  With IMPI_SILENCE_S the job fails when a channel has been
+ * silent for as long in one wait: the other MPI's daemon may keep a dead rank's connection. */
+void lmpi_tcp_watch(uint64_t since_ns, uint64_t now_ns);
 bool lmpi_tcp_drained(void);
 /* The job is over for this process: FINI on every channel once nothing is under way,
  * and the FINI of every peer (IMPI reference 8.1).  Progresses meanwhile. */

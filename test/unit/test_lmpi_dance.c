@@ -210,6 +210,23 @@ somebody_does_not_come(void **state)
 	end(&g, fd);
 }
 
+/* 127.0.1.1 of a host that is elsewhere is not waited for. */
+static void
+loopback_of_a_remote_host(void **state)
+{
+	struct lmpi_dance how = {.job = &job, .host = 1, .ip = {10, 0, 0, 1}, .limit_s = 60};
+	time_t begin = time(NULL);
+	int fd[3];
+
+	(void)state;
+	set_host(&host[0], (const uint8_t[]){10, 0, 0, 2}, 1, 0);
+	for (uint8_t fill = 0; fill < 2; fill++) {
+		set_host(&host[2], (const uint8_t[]){127, 0, 1, 1}, 9, fill ? 0xff : 0);
+		assert_int_not_equal(lmpi_dance(&how, fd, NULL), 0);
+	}
+	assert_true(time(NULL) - begin < 30);
+}
+
 /* A foreign client behind somebody's relay has no channel with us. */
 static void
 relayed_client_is_left_alone(void **state)
@@ -306,6 +323,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(partners_and_strangers),
+		cmocka_unit_test(loopback_of_a_remote_host),
 		cmocka_unit_test(somebody_does_not_come),
 		cmocka_unit_test(relayed_client_is_left_alone),
 		cmocka_unit_test(processes_of_one_host),

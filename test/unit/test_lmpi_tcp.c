@@ -2,6 +2,8 @@
  * correct peer and LAM/MPI may send, what it must get back, cancel, the end. */
 #include "lmpi_tcp_kit.h"
 
+#include <stdlib.h>
+
 #define DATALEN 100u
 #define ACKMARK 3u
 #define HIWATER 4u
@@ -38,6 +40,39 @@ short_messages_split_anyhow(void **state)
 	assert_true(r[0].done && r[1].done);
 	assert_true(in[0][0] == 'a' && in[0][63] == 'a' && in[1][0] == 'b' && in[1][63] == 'b');
 	expect_nothing();
+}
+
+/* Of a wait counts what was silent in it; a FINI'd channel may be. */
+static void
+silence_of_a_host(void **state)
+{
+	struct impi_packet p = packet(IMPI_PK_DATA, 1, 8, 8);
+	const uint64_t s = 1000000000ull;
+
+	(void)state;
+	setenv("IMPI_SILENCE_S", "60", 1);
+	tear_down(NULL);
+	assert_int_equal(start(DATALEN, ACKMARK, HIWATER), 0);
+	unsetenv("IMPI_SILENCE_S");
+	lmpi_tcp_watch(100 * s, 101 * s);
+	lmpi_tcp_watch(100 * s, 160 * s);
+	assert_false(lmpi_failing());
+	give(&p, 1); /* heard */
+	lmpi_tcp_watch(100 * s, 162 * s);
+	lmpi_tcp_watch(100 * s, 221 * s);
+	assert_false(lmpi_failing());
+	lmpi_tcp_watch(230 * s, 300 * s); /* another wait */
+	lmpi_tcp_watch(230 * s, 359 * s);
+	assert_false(lmpi_failing());
+	lmpi_tcp_watch(230 * s, 361 * s);
+	assert_true(lmpi_failing());
+	lmpi_fail_forget();
+	/* without the variable for ever */
+	tear_down(NULL);
+	assert_int_equal(start(DATALEN, ACKMARK, HIWATER), 0);
+	lmpi_tcp_watch(100 * s, 101 * s);
+	lmpi_tcp_watch(100 * s, 1000000 * s);
+	assert_false(lmpi_failing());
 }
 
 /* DATASYNC may be short of DATALEN, and chunks too; two messages of one pair come
@@ -386,6 +421,7 @@ main(void)
 		TEST(conformance_13_9_newest_is_matched),
 		TEST(conformance_13_9_our_cancel),
 		TEST(conformance_13_9_our_cancel_in_the_queue),
+		TEST(silence_of_a_host),
 		TEST(fini_both_ways),
 		TEST(end_without_fini),
 		TEST(packets_that_end_the_job),
