@@ -229,13 +229,15 @@ make_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 	};
 	struct {
 		uint64_t incarnation, seed;
-		uint8_t secret[16];
+		uint8_t secret[16], once[SEAL_HASH];
 	} r;
 	if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
 		return -1;
 	e.incarnation = r.incarnation | 1;
 	e.seed = r.seed;
 	memcpy(e.cookie_secret, r.secret, sizeof r.secret);
+	memcpy(e.seal.seed, r.once, sizeof r.once);
+	explicit_bzero(&r, sizeof r);
 	hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
 	s->ep_mem = take(s, suci_footprint(&e.limits));
 	s->ep = s->ep_mem ? suci_new(s->ep_mem, &e, suci_udp_now_ns()) : NULL;

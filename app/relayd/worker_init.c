@@ -257,6 +257,7 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		.user = w->core,
 	};
 	if (getrandom(sc.cookie_secret, sizeof sc.cookie_secret, 0) < 0 ||
+	    getrandom(sc.seal.seed, sizeof sc.seal.seed, 0) < 0 ||
 	    getrandom(&sc.seed, sizeof sc.seed, 0) < 0 ||
 	    getrandom(&sc.incarnation, sizeof sc.incarnation, 0) < 0) {
 		snprintf(err, err_max, "no random numbers from the kernel");

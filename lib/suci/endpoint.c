@@ -23,8 +23,8 @@ _Static_assert(sizeof(struct suci_path) + sizeof(struct suci_parts) +
 			       sizeof(uint32_t) /* note_next */ +
 			       (4 + 1) * sizeof(uint32_t) /* addr_slot, at most; owes */ +
 			       sizeof(struct former) + sizeof(struct suci_seal) <=
-		       4096,
-	       "an idle path takes 4 KB at most");
+		       4608,
+	       "an idle path takes 4.5 KB at most");
 
 struct carve {
 	uint8_t *base; /* NULL: only counting */
@@ -346,6 +346,9 @@ suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, s
 		p->hs_give_up_ns = base_add_ns(now_ns, ep->conf.handshake_ns);
 		suci_path_ready(ep, p);
 		suci_path_arm(ep, p);
+		if (p->seal && !suci_seal_knows(ep, to))
+			suci_path_fail(ep, p, SUCI_DOWN_REFUSED,
+				       "no peer with a public key is known at that address");
 	}
 	suci_leave(ep);
 	return err;

@@ -104,7 +104,7 @@ turn_away(struct suci *ep, const struct suci_addr *to, const struct suci_body *b
 		return;
 	size_t len = suci_put_farewell(o->bytes, SUCI_T_CLOSE, b->tag, reason, text, now_ns);
 	if (b->nonce)
-		len = suci_seal_farewell(ep, &ep->conf.seal.key[b->psk], b->nonce, o->bytes, len);
+		len = suci_seal_refusal(ep, b, o->bytes, len);
 	o->len = (uint16_t)len;
 	suci_oob_send(ep, o, 0, 0);
 }
@@ -207,7 +207,7 @@ replace(struct suci *ep, struct suci_path *old, const struct suci_body *b, uint6
 	return p ? p : suci_path_new(ep, &peer);
 }
 
-/* Is it sealed if it is to be, and by somebody with our key? */
+/* Is it sealed if it is to be, and, as far as that is cheap to see, by somebody with our key? */
 static bool
 open_authentic(struct suci *ep, const struct suci_addr *from, const struct suci_path_hdr *h,
 	       uint8_t *dgram, size_t len, struct suci_body *b, uint64_t now_ns)
@@ -223,18 +223,12 @@ open_authentic(struct suci *ep, const struct suci_addr *from, const struct suci_
 		ep->count.drop_unsealed++;
 		return false;
 	}
-	if (!suci_seal_greeted(ep, NULL, dgram, len, b))
-		return false;
-	if (suci_seal_own_nonce(ep, b->nonce)) {
-		ep->count.drop_reflected++;
-		return false;
-	}
-	return true;
+	return suci_seal_opens(ep, dgram, len, b);
 }
 
 /* The OPEN of the path that is up, again: our ACCEPT was lost. */
 static void
-open_again(struct suci *ep, struct suci_path *p, const struct suci_body *b)
+open_again(struct suci *ep, struct suci_path *p, uint8_t *dgram, struct suci_body *b)
 {
 	struct suci_seal *s = p->seal;
 	if (s && (s->attempt != b->attempt || memcmp(s->peer_nonce, b->nonce, SEAL_NONCE))) {
@@ -243,8 +237,12 @@ open_again(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 			ep->count.drop_state++;
 			return;
 		}
+		if (!suci_seal_opened(ep, &p->peer, dgram, b))
+			return;
 		suci_seal_keys(ep, p, b);
 	}
+	if (s && s->heard)
+		return; /* it has our ACCEPT, and we no longer what seals that */
 	p->send_hs = true;
 	suci_path_ready(ep, p);
 }
@@ -273,7 +271,7 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 	bool made = false;
 	if (p && p->state == PATH_UP && p->peer_incarnation == b->incarnation &&
 	    p->tx_tag == b->tag) {
-		open_again(ep, p, b);
+		open_again(ep, p, dgram, b);
 		return;
 	}
 	if (crossed_and_ours_wins(ep, p, b)) {
@@ -284,6 +282,8 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 		ep->count.drop_incarnation++;
 		return;
 	}
+	if (b->nonce && !suci_seal_opened(ep, from, dgram, b))
+		return;
 	if (p && p->state == PATH_UP) {
 		p = replace(ep, p, b, now_ns);
 		made = p && p->state == PATH_NEW;
@@ -330,7 +330,7 @@ rx_accept(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, u
 		ep->count.drop_state++;
 		return;
 	}
-	if (p->seal && !suci_seal_greeted(ep, p->seal->nonce, dgram, len, b))
+	if (p->seal && !suci_seal_accepted(ep, p, dgram, len, b))
 		return;
 	uint64_t rtt_ns = p->hs_tries == 1 ? now_ns - p->hs_sent_ns : 0;
 	suci_path_establish(ep, p, b, false, rtt_ns, now_ns);
@@ -357,15 +357,8 @@ farewell_text(struct suci *ep, const uint8_t *body, size_t len, uint16_t *reason
 static bool
 close_authentic(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
 {
-	uint8_t nonce[SEAL_NONCE];
-	if (p->state == PATH_UP)
-		return suci_seal_close_open(ep, p, dgram, len);
-	if (!suci_seal_farewell_open(ep, dgram, len, nonce))
-		return false;
-	if (!memcmp(nonce, p->seal->nonce, sizeof nonce))
-		return true;
-	ep->count.drop_seal++;
-	return false;
+	return p->state == PATH_UP ? suci_seal_close_open(ep, p, dgram, len)
+				   : suci_seal_refusal_open(ep, p, dgram, len);
 }
 
 /* What the CLOSE of a path that is up says.  One about an open is no end of the peer: our OPEN went

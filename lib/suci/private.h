@@ -21,7 +21,7 @@
  *      seal.c      sealed paths: keys and datagrams
  *      seal_hs.c   sealed handshakes
  *      keys.c      which keys are ready for use
- *      hkdf.c      HMAC and HKDF
+ *      seal_greet.c  their OPEN and ACCEPT: who may, and the first keys
  *      check.c     suci_check()
  *      canary.h    bugs planted for the test of the simulator
  *
@@ -38,6 +38,7 @@
 #include "cc.h"
 #include "pacer.h"
 #include "rtt.h"
+#include "seal/handshake.h"
 #include "suci/endpoint.h"
 #include "wire_private.h"
 
@@ -160,7 +161,11 @@ struct suci_move {
 
 /* Secrets of a sealed path; for keys ready for use see keys.c. */
 struct suci_seal {
-	uint8_t tx_secret[SEAL_HASH], rx_secret[SEAL_HASH]; /* of the current epochs */
+	/* Of the current epochs.  The opener has in place of the first its private key for this
+	 * path until that is up. */
+	uint8_t tx_secret[SEAL_HASH], rx_secret[SEAL_HASH];
+	uint8_t once[SEAL_DH]; /* the public key of that, or the listener's */
+	uint8_t ck[SEAL_HASH]; /* opener: behind OPEN; listener: behind ACCEPT, until heard */
 	uint8_t nonce[SEAL_NONCE], peer_nonce[SEAL_NONCE];
 	uint8_t challenge[8]; /* end of the seal tag of our last question after a RESET, see reset.c
 			       */
@@ -175,12 +180,13 @@ struct suci_seal {
 	uint32_t attempt;	/* of the opener: which of its keys this is about */
 	uint64_t challenged_ns; /* when the challenge left, 0 = never */
 	uint8_t psk;		/* index of the pre-shared key */
+	bool begun;		/* opener: once and ck are those of this attempt */
 	bool heard;		/* something authentic in rx_epoch */
 	bool want_challenge, challenged;
 	uint16_t slot[2]; /* its keys that are ready: sending, receiving; NO_KEY = not */
 };
 
-_Static_assert(sizeof(struct suci_seal) <= 192, "memory per sealed peer");
+_Static_assert(sizeof(struct suci_seal) <= 264, "memory per sealed peer");
 
 /* Whose key is in that place. */
 struct suci_key_use {
@@ -416,7 +422,9 @@ struct suci {
 	uint32_t keys_n, keys_hand;
 	uint32_t seal_free, spare_next;
 	uint64_t seal_serial;
+	struct seal_source source; /* of private keys for one path */
 	struct suci_pacer reset_pacer;
+	struct suci_pacer curve_pacer; /* opens that cost much and are not proven */
 	struct base_prng prng;
 	/* lanes: called when hook_timer fires */
 	void (*hook)(void *user, uint64_t now_ns);
@@ -678,78 +686,7 @@ bool suci_offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, 
 /* False, and counted: that packet of the path has been here. */
 bool suci_rx_is_new(struct suci *ep, const struct suci_path *p, uint32_t pn);
 
-/* seal.c */
-void suci_seal_init(struct suci *ep);
-bool suci_seal_good(const struct suci_config *c);
-bool suci_seal_wanted(const struct suci *ep, const struct suci_addr *peer);
-/* Room for the keys of a path, and its nonce; NULL if all of it is in use. */
-struct suci_seal *suci_seal_new(struct suci *ep, const struct suci_path *p);
-/* The next key, as the last one was not answered. */
-void suci_seal_retry(struct suci *ep, struct suci_path *p);
-/* Was that nonce made here? */
-bool suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE]);
-void suci_seal_give(struct suci *ep, struct suci_seal *s);
-/* The keys of both directions from the peer's greeting and what p has. */
-void suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b);
-void suci_seal_next_secret(const struct suci *ep, const uint8_t secret[SEAL_HASH],
-			   uint8_t out[SEAL_HASH]);
-/* Something for that path was not authentic: counted. */
-void suci_seal_forged(struct suci *ep, struct suci_path *p);
-/* Seal a DATA datagram of len bytes in place; its new length. */
-size_t suci_seal_data(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,
-		      uint64_t pn);
-/* Open a DATA datagram in place; false, and counted: forged, or seen before. */
-bool suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h,
-		    uint8_t *dgram, size_t len);
-
-/* keys.c */
-void suci_keys_init(struct suci *ep);
-/* Those that can be ready at a time. */
-uint32_t suci_keys_of(const struct suci_limits *l);
-/* What the AEAD makes of the secret of an epoch. */
-void suci_keys_expand(const struct suci *ep, const uint8_t secret[SEAL_HASH], uint8_t *key);
-const uint8_t *suci_keys_make(struct suci *ep, struct suci_seal *s, bool rx);
-/* Its secret is another now. */
-void suci_keys_drop(struct suci *ep, struct suci_seal *s, bool rx);
-/* The receiving key of the epoch before or after; NULL if it is gone. */
-const uint8_t *suci_keys_beside(struct suci *ep, const struct suci_seal *s, uint32_t epoch);
-/* Receiving goes on to the next epoch, whose key suci_keys_beside() gave. */
-void suci_keys_follow(struct suci *ep, struct suci_seal *s);
-void suci_keys_forget(struct suci *ep, struct suci_seal *s);
-
-/* The key of the current epoch, valid until the next call for any path. */
-static inline const uint8_t *
-suci_keys_ready(struct suci *ep, struct suci_seal *s, bool rx)
-{
-	uint32_t i = s->slot[rx];
-	if (i == NO_KEY)
-		return suci_keys_make(ep, s, rx);
-	ep->keys[i].used = true;
-	return ep->key_mem + (size_t)i * SEAL_KEY_MAX;
-}
-
-/* seal_hs.c: dgram is a whole datagram, len its length; sealing returns the new one, opening
- * counts what it does not believe. */
-const struct seal_psk *suci_seal_psk(const struct suci *ep, uint32_t id);
-/* OPEN or ACCEPT of a path. */
-size_t suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
-/* opener: our nonce, if it is an ACCEPT.  Fills in what b has of a sealed one. */
-bool suci_seal_greeted(struct suci *ep, const uint8_t *opener, uint8_t *dgram, size_t len,
-		       struct suci_body *b);
-/* CLOSE or RESET under a pre-shared key; opened, it looks like an unsealed one. */
-size_t suci_seal_farewell(struct suci *ep, const struct seal_psk *k,
-			  const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len);
-bool suci_seal_farewell_open(struct suci *ep, uint8_t *dgram, size_t len,
-			     uint8_t nonce[SEAL_NONCE]);
-/* CLOSE under the keys of a path. */
-size_t suci_seal_close(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
-bool suci_seal_close_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
-/* Any other datagram of a path that has no packet number, with clear bytes readable; no
- * two that differ may have the same clear bytes. */
-size_t suci_seal_control(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t clear,
-			 size_t len);
-bool suci_seal_control_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t clear,
-			    size_t len);
+#include "seal_private.h"
 
 /* tx.c */
 size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint16_t ack_len,

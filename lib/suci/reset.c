@@ -41,6 +41,8 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 	if (sealed ? !(h->flags & SUCI_PF_SEALED) || len < SUCI_RESET_SEALED || !ep->conf.seal.aead
 		   : len < SUCI_RESET_PLAIN)
 		return;
+	if (sealed && !suci_seal_knows(ep, to))
+		return;
 	struct suci_oob *o = suci_oob_new(ep, to, true);
 	if (!o)
 		return;
@@ -50,7 +52,7 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 	if (sealed) {
 		be16_store(o->bytes + SUCI_PATH_HDR + 2, IDENTITY);
 		be64_store(o->bytes + n, ep->conf.incarnation);
-		n = suci_seal_farewell(ep, &ep->conf.seal.key[0], dgram + len - SUCI_SEAL_TAG,
+		n = suci_seal_farewell(ep, to, &ep->conf.seal.key[0], dgram + len - SUCI_SEAL_TAG,
 				       o->bytes, n + IDENTITY);
 	}
 	o->len = (uint16_t)n;
@@ -143,7 +145,7 @@ sealed_reset(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len, u
 		ep->count.drop_malformed++;
 		return;
 	}
-	if (!suci_seal_farewell_open(ep, dgram, len, echo))
+	if (!suci_seal_farewell_open(ep, &p->peer, dgram, len, echo))
 		return;
 	uint64_t whose = be64_load(dgram + SEALED_AT);
 	if (!SUCI_BUG(RESET) && (whose == ep->conf.incarnation || lives_elsewhere(ep, p, whose))) {

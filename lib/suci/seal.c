@@ -10,6 +10,9 @@
 
 #define NONCE_HALF  (SEAL_NONCE / 2)
 #define EPOCH_SHIFT 5 /* of SUCI_PF_EPOCH */
+/* Opens without a pre-shared key that are computed: about 100 us each, a tenth of a worker. */
+#define CURVES_PER_S 1000
+#define CURVES_BURST 64
 
 void
 suci_seal_init(struct suci *ep)
@@ -20,25 +23,39 @@ suci_seal_init(struct suci *ep)
 		ep->seal_free = i;
 	}
 	suci_keys_init(ep);
-	if (!ep->conf.seal.epoch)
-		ep->conf.seal.epoch = SUCI_SEAL_EPOCH;
-	if (!ep->conf.seal.packets_max)
-		ep->conf.seal.packets_max = SUCI_SEAL_PACKETS;
-	if (!ep->conf.seal.forgeries_max)
-		ep->conf.seal.forgeries_max = SUCI_SEAL_FORGERIES;
+	struct suci_seal_conf *c = &ep->conf.seal;
+	if (!c->epoch)
+		c->epoch = SUCI_SEAL_EPOCH;
+	if (!c->packets_max)
+		c->packets_max = SUCI_SEAL_PACKETS;
+	if (!c->forgeries_max)
+		c->forgeries_max = SUCI_SEAL_FORGERIES;
+	if (!c->aead)
+		return;
+	if (!c->nkeys) { /* identities alone: that of zeros, which is no secret */
+		memset(c->key, 0, sizeof c->key);
+		c->nkeys = 1;
+	}
+	seal_source_init(c->aead, &ep->source, c->seed);
+	explicit_bzero(c->seed, sizeof c->seed);
+	int err = suci_pacer_init(&ep->curve_pacer, CURVES_PER_S, CURVES_BURST, ep->now_ns);
+	BASE_ASSERT(!err);
 }
 
 bool
 suci_seal_good(const struct suci_config *c)
 {
 	const struct suci_seal_conf *s = &c->seal;
+	static const uint8_t none[SEAL_HASH];
 	if (!s->aead)
 		return true;
+	if (!memcmp(s->seed, none, sizeof none) || (s->me && (!s->peer || !s->npeers)))
+		return false;
 	for (uint32_t i = 0; i < s->nkeys && i < SEAL_PSK_MAX; i++)
 		for (uint32_t k = 0; k < i; k++)
 			if (s->key[i].id == s->key[k].id)
 				return false;
-	return s->nkeys >= 1 && s->nkeys <= SEAL_PSK_MAX && c->limits.sealed_max &&
+	return (s->nkeys || s->me) && s->nkeys <= SEAL_PSK_MAX && c->limits.sealed_max &&
 	       s->aead->key_bytes <= SEAL_KEY_MAX && s->epoch != 1;
 }
 
@@ -98,6 +115,7 @@ suci_seal_retry(struct suci *ep, struct suci_path *p)
 		return;
 	s->psk = (uint8_t)((s->psk + 1u) % ep->conf.seal.nkeys);
 	s->attempt++;
+	s->begun = false;
 	make_own_nonce(ep, p, s);
 }
 
@@ -152,21 +170,20 @@ void
 suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 {
 	struct suci_seal *s = p->seal;
-	uint8_t salt[2 * SEAL_NONCE], prk[SEAL_HASH];
-	/* Opens may cross, so who opened is not asked: the smaller nonce is first. */
-	bool first = memcmp(s->nonce, b->nonce, SEAL_NONCE) < 0;
 	memcpy(s->peer_nonce, b->nonce, SEAL_NONCE);
-	memcpy(salt, first ? s->nonce : s->peer_nonce, SEAL_NONCE);
-	memcpy(salt + SEAL_NONCE, first ? s->peer_nonce : s->nonce, SEAL_NONCE);
 	s->psk = (uint8_t)b->psk;
 	s->attempt = b->attempt;
-	const struct seal_psk *k = &ep->conf.seal.key[s->psk];
-	seal_hkdf_extract(ep->conf.seal.aead, salt, sizeof salt, k->secret, sizeof k->secret, prk);
+	s->begun = false;
 	const struct side side[2] = {{s->nonce, ep->conf.incarnation, p->rx_tag},
 				     {s->peer_nonce, b->incarnation, b->tag}};
-	secret_of(ep, prk, side, 0, s->tx_secret);
-	secret_of(ep, prk, side, 1, s->rx_secret);
-	explicit_bzero(prk, sizeof prk);
+	secret_of(ep, b->ck_accept, side, 0, s->tx_secret); /* where the opener's private key was */
+	secret_of(ep, b->ck_accept, side, 1, s->rx_secret);
+	/* To say ACCEPT, and to say it again, until the opener is heard. */
+	explicit_bzero(s->ck, sizeof s->ck);
+	if (p->incoming) {
+		memcpy(s->ck, b->ck_accept, sizeof s->ck);
+		memcpy(s->once, b->once, sizeof s->once);
+	}
 	s->tx_epoch = s->rx_epoch = 0;
 	s->epoch_pn = 0; /* both have it from the handshake */
 	s->sent = 0;
@@ -332,8 +349,10 @@ suci_seal_open(struct suci *ep, struct suci_path *p, const struct suci_path_hdr 
 	}
 	if (ahead == 1)
 		advance_rx(ep, s);
-	if (ahead != 3)
+	if (ahead != 3 && !s->heard) {
 		s->heard = true;
+		explicit_bzero(s->ck, sizeof s->ck);
+	}
 	if (bare)
 		bare_note(s, pn);
 	else if (pn > s->rx_pn)

@@ -196,7 +196,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 	};
 	struct {
 		uint64_t incarnation, seed;
-		uint8_t secret[16];
+		uint8_t secret[16], once[SEAL_HASH];
 	} r;
 
 	if (getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
@@ -204,6 +204,8 @@ make_endpoint(const struct suci_seal_conf *seal)
 	c.incarnation = r.incarnation | 1;
 	c.seed = r.seed;
 	memcpy(c.cookie_secret, r.secret, sizeof r.secret);
+	memcpy(c.seal.seed, r.once, sizeof r.once);
+	explicit_bzero(&r, sizeof r);
 	lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
 					       .token = (uint32_t)eng.token,
 					       .label = LMPI_LABEL_BASE + lmpi_world.rank,

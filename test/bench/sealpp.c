@@ -122,8 +122,11 @@ make_end(int i, bool sealed)
 				.ops = &ops,
 				.user = &end[i]};
 	if (sealed)
-		c.seal = (struct suci_seal_conf){
-			.aead = seal_aes256gcm(), .key = {{.id = 1}}, .nkeys = 1, .legs = 1};
+		c.seal = (struct suci_seal_conf){.aead = seal_aes256gcm(),
+						 .key = {{.id = 1}},
+						 .nkeys = 1,
+						 .legs = 1,
+						 .seed = {1, (uint8_t)i}};
 	end[i] = (struct end){.addr = {.port = (uint16_t)(1 + i), .family = 4}};
 	void *mem = aligned_alloc(64, suci_footprint(&c.limits));
 	end[i].ep = mem ? suci_new(mem, &c, 1000000000) : NULL;

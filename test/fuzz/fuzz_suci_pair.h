@@ -28,6 +28,8 @@
 
 /* Set before pair_new(): its paths are sealed. */
 static const struct seal_crypto *pair_aead;
+/* And with identities: both are of the same site. */
+static bool pair_identities;
 /* Set before pair_new(): that side looks for its path MTU. */
 static bool pair_probes_mtu[2];
 /* Set before pair_new(): segments are as large as the path's datagrams, which may shrink. */
@@ -281,6 +283,21 @@ static const struct suci_lane_ops pair_ops = {
 };
 
 static inline void
+pair_identify(struct suci_seal_conf *c)
+{
+	static struct seal_identity site = {.secret = {0x77}};
+	static struct seal_peer peer = {
+		.name = "site", .nprefixes = 2, .prefix = {{.family = 4}, {.family = 6}}};
+	char why[SEAL_TEXT];
+	c->aead->dh_public(site.secret, site.public_key);
+	memcpy(peer.public_key, site.public_key, sizeof peer.public_key);
+	MUST(seal_peers_agree(c->aead, &site, &peer, 1, why));
+	c->me = &site;
+	c->peer = &peer;
+	c->npeers = 1;
+}
+
+static inline void
 pair_host_init(struct pair *p, int side)
 {
 	struct pair_host *h = &p->h[side];
@@ -329,7 +346,10 @@ pair_host_init(struct pair *p, int side)
 						 .key = {{.id = 7}, {.id = 8}},
 						 .nkeys = 2,
 						 .legs = 1,
+						 .seed = {4, (uint8_t)side, (uint8_t)p->lives},
 						 .epoch = 5};
+		if (pair_identities)
+			pair_identify(&c.seal);
 	}
 	h->mem_ep = fuzz_take(suci_footprint(&c.limits), false);
 	h->ep = suci_new(h->mem_ep, &c, p->now_ns);

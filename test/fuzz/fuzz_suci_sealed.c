@@ -3,9 +3,13 @@
  * with the key could send and to every step of handshake and epochs.  The input is a row of
  * records: control byte, length (2), bytes.  Control bit 0 writes the right path tag
  * into the datagram, bit 1 the endpoint it goes to, bit 2 lets time pass, bit 3 lets the
- * pair talk in between, bit 4 marks it sealed, bit 5 makes the seal tag good, bit 6 writes the
- * tag with which the endpoint sends, and time passes by bits 4 to 7. */
+ * pair talk in between, bit 4 marks it sealed, bit 5 makes the seal tag good
+ * (and the code of an OPEN or ACCEPT), bit 6 writes the
+ * tag with which the endpoint sends, and time passes by bits 4 to 7.  Bit 1 of the first
+ * byte of all: with identities. */
 #include "fuzz_suci_pair.h"
+
+#include "seal/handshake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,6 +62,18 @@ none_dh(const uint8_t secret[SEAL_DH], const uint8_t public_key[SEAL_DH], uint8_
 	return public_key[0] != 0;
 }
 
+/* Under the first pre-shared key of fuzz_suci_pair.h, whatever number the greeting has. */
+static void
+make_code(const struct seal_crypto *c, struct pair_dgram *d)
+{
+	enum { CODE_AT = SUCI_PATH_HDR + SUCI_BODY_HDR + SUCI_SEAL_EXT + SEAL_DH };
+	static const struct seal_psk psk = {.id = 7};
+	int type = d->bytes[0] & 15;
+	if (d->len >= CODE_AT + SEAL_TAG && (type == SUCI_T_OPEN || type == SUCI_T_ACCEPT))
+		seal_hs_code(c, &psk, type == SUCI_T_ACCEPT ? "suci co2" : "suci co1", d->bytes,
+			     CODE_AT, d->bytes + CODE_AT);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -74,6 +90,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	pair_aead = &none;
+	pair_identities = data[0] & 2;
 	struct pair *p = pair_new(data[0] & 1);
 	uint8_t tag[2][4] = {{0}};
 	struct base_reader r = base_reader(data + 1, size - 1);
@@ -102,6 +119,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (ctl & 32 && len + SUCI_SEAL_TAG <= sizeof d->bytes) {
 			memset(d->bytes + len, 0, SUCI_SEAL_TAG);
 			d->len += SUCI_SEAL_TAG;
+			make_code(&none, d);
 		}
 		pair_give(p, d);
 		free(d);

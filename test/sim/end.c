@@ -510,7 +510,8 @@ end_new(struct end *e)
 	if (w->conf.tune)
 		w->conf.tune(e->rank, &c, &lc.limits);
 	bool inside = w->conf.cluster[e->client].relays || w->conf.nclusters == 1;
-	sim_seal(&c, inside ? w->conf.seal_private : w->conf.seal_global, w->conf.seal_epoch);
+	sim_seal(&c, inside ? w->conf.seal_private : w->conf.seal_global, w->conf.seal_epoch,
+		 w->conf.seal_identities);
 	e->rx_bytes = 0;
 	e->short_of_room = false;
 	e->limits = c.limits;

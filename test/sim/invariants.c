@@ -107,7 +107,8 @@ check_endpoint(struct world *w, const struct suci *ep, uint32_t held_max, uint64
 	if (!w->conf.forged) {
 		uint64_t forged = n->drop_short + n->drop_version + n->drop_type +
 				  n->drop_malformed + n->drop_sealed + n->drop_unsealed +
-				  n->drop_psk + n->drop_reflected + n->drop_bad_ack + n->drop_part;
+				  n->drop_psk + n->drop_reflected + n->drop_identity +
+				  n->drop_bad_ack + n->drop_part;
 		INVARIANT(w->s, HONEST, !forged,
 			  "%s: %llu datagrams dropped as short, malformed or acknowledging what "
 			  "was never sent",

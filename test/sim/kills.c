@@ -108,6 +108,7 @@ draw_world(struct kills *k, struct world_conf *c)
 	c->end.liveness_ns = c->relay.liveness_ns = DETECT_NS;
 	c->end.keepalive_ns = c->relay.keepalive_ns = DETECT_NS / 4;
 	c->seal_global = base_prng_below(p, 2);
+	c->seal_identities = c->seal_global;
 	/* What waited before a relay that was not scheduled comes late, and twice where it was sent
 	 * again meanwhile. */
 	c->private_nic.reorder_ppb = 10000000;

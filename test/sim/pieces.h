@@ -5,8 +5,11 @@
 
 #include "sim.h"
 
+#include "base/assert.h"
 #include "driver/aead.h"
 #include "suci/endpoint.h"
+
+#include <string.h>
 
 /* The pieces of *o, valid until the next call; sealed it is one. */
 static inline void
@@ -22,9 +25,29 @@ sim_pieces(struct suci *ep, const struct suci_out *o, struct sim_piece p[3])
 	}
 }
 
+/* All nodes are of one site, which knows itself everywhere.  (That sites refuse each other is
+ * test_suci_seal's.) */
+static inline void
+sim_identity(struct suci_seal_conf *c)
+{
+	static struct seal_identity site;
+	static struct seal_peer peer = {.name = "site", .nprefixes = 1, .prefix = {{.family = 4}}};
+	char why[SEAL_TEXT];
+	if (!site.secret[0]) {
+		memset(site.secret, 0x77, sizeof site.secret);
+		c->aead->dh_public(site.secret, site.public_key);
+		memcpy(peer.public_key, site.public_key, sizeof peer.public_key);
+		bool good = seal_peers_agree(c->aead, &site, &peer, 1, why);
+		BASE_ASSERT(good);
+	}
+	c->me = &site;
+	c->peer = &peer;
+	c->npeers = 1;
+}
+
 /* Seal the legs of that bit mask, with keys that all worlds share. */
 static inline void
-sim_seal(struct suci_config *c, uint32_t legs, uint32_t epoch)
+sim_seal(struct suci_config *c, uint32_t legs, uint32_t epoch, bool identities)
 {
 	if (!legs)
 		return;
@@ -35,6 +58,10 @@ sim_seal(struct suci_config *c, uint32_t legs, uint32_t epoch)
 					  .nkeys = 1,
 					  .legs = legs,
 					  .epoch = epoch};
+	for (size_t i = 0; i < sizeof c->seal.seed; i++)
+		c->seal.seed[i] = (uint8_t)(c->seed >> (i % 8) ^ i * 11);
+	if (identities)
+		sim_identity(&c->seal);
 }
 
 #endif

@@ -435,7 +435,7 @@ rnode_new(struct rnode *r, bool with_job)
 	sim_seal(&c,
 		 (uint32_t)w->conf.seal_private << RELAY_LEG_PRIVATE | (uint32_t)w->conf.seal_global
 									       << RELAY_LEG_GLOBAL,
-		 w->conf.seal_epoch);
+		 w->conf.seal_epoch, w->conf.seal_identities);
 	size_t core_len = relay_core_footprint(&rc.limits), ep_len = suci_footprint(&c.limits);
 	BASE_ASSERT(core_len && ep_len);
 	r->core_mem = aligned_alloc(64, (core_len + 63) & ~(size_t)63);

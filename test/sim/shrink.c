@@ -93,6 +93,7 @@ shrink_run(uint64_t seed, bool verbose, struct outcome *o)
 	c.trunk.delay_ns = 5 * BASE_MS_NS;
 	c.trunk.loss_ppb = (uint32_t)PICK(&p, 0, 1000000, 10000000);
 	c.seal_global = base_prng_below(&p, 2);
+	c.seal_identities = c.seal_global && seed % 2;
 	c.end.cc = SUCI_CC_FIXED;
 	c.end.fixed_window = 1000;
 	c.relay.cc = base_prng_below(&p, 2) ? SUCI_CC_BBR : SUCI_CC_FIXED;

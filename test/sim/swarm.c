@@ -169,6 +169,7 @@ draw_sealing(uint64_t seed, struct world_conf *c)
 	c->seal_global = coin(&p, 40);
 	c->seal_private = coin(&p, 15);
 	c->seal_epoch = (uint32_t)PICK(&p, 0, 30, 500);
+	c->seal_identities = coin(&p, 50);
 }
 
 /* Do paths probe, and cut?  The same. */

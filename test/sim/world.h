@@ -80,6 +80,7 @@ struct world_conf {
 	bool direct_crc;
 	bool seal_private, seal_global; /* paths there are sealed */
 	uint32_t seal_epoch;
+	bool seal_identities;
 	bool die_ok;	   /* blocks may fail: somebody was killed */
 	bool forged;	   /* bytes are changed on the way: drops like a forger's are right */
 	uint64_t start_ns; /* streams begin so long after the start */

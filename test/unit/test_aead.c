@@ -226,7 +226,7 @@ psk_text(void **state)
 		{"1 " HEX64 "0\n", -1, "line 1: the key must have 64"},
 		{"\n1 " HEX64 "\n1 " HEX64 "\n", -1, "line 3: the number of this key"},
 		{"1 g" HEX64 "\n", -1, "line 1: the key must have 64"},
-		{"1 \n", -1, "line 1: the key must have 64"},
+		{"1 \n", -1, "line 1: must begin with the number"},
 		{"1 " HEX64 "\n2 " HEX64 "\n3 " HEX64 "\n4 " HEX64 "\n5 " HEX64 "\n", -1,
 		 "line 5: too many keys"},
 	};

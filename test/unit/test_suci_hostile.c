@@ -17,6 +17,7 @@ pair_for(bool sealed)
 			.key = {{.id = 11, .secret = {1, 2, 3}}},
 			.nkeys = 1,
 			.legs = 1,
+			.seed = {7, (uint8_t)side},
 		};
 	}
 	return t;

@@ -1,255 +1,6 @@
 /* Sealed paths: who gets in, and that nothing forged, replayed, reflected or old changes
  * anything but a counter. */
-#include "test_suci_link.h"
-
-#include "driver/aead.h"
-
-#define SEGS	  2000
-#define TAPES_MAX 6000
-
-struct tape {
-	int from;
-	size_t len;
-	uint8_t *bytes;
-};
-
-struct side {
-	struct world *w;
-	uint32_t path, ups, downs;
-	bool up, refuse;
-	enum suci_down why;
-	char text[SUCI_TEXT_MAX], hello[SUCI_HELLO_MAX + 1];
-	uint32_t seen[SEGS], segments, acked, abandoned;
-};
-
-struct world {
-	struct link l;
-	struct side s[2];
-	struct suci_config conf[2];
-	uint8_t payload[1400];
-	uint32_t want;
-	struct tape tape[TAPES_MAX];
-	uint32_t ntapes;
-	bool lose;
-	bool record, hold; /* hold: what is sent goes to the tape only */
-};
-
-static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	  char why[SUCI_TEXT_MAX])
-{
-	struct side *s = user;
-	(void)from, (void)hello, (void)hello_len;
-	if (s->refuse)
-		snprintf(why, SUCI_TEXT_MAX, "job 7 is unknown");
-	return s->refuse;
-}
-
-static void
-on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t hello_len,
-      bool incoming)
-{
-	struct side *s = user;
-	(void)peer, (void)incoming;
-	s->path = path;
-	s->up = true;
-	s->ups++;
-	memcpy(s->hello, hello, hello_len);
-	s->hello[hello_len] = 0;
-}
-
-static void
-on_down(void *user, uint32_t path, enum suci_down why, const char *text)
-{
-	struct side *s = user;
-	(void)path;
-	s->up = false;
-	s->downs++;
-	s->why = why;
-	snprintf(s->text, sizeof s->text, "%s", text);
-}
-
-static enum suci_verdict
-on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
-{
-	struct side *s = user;
-	(void)path, (void)now_ns;
-	assert_true(seg->seq < SEGS);
-	assert_memory_equal(seg->data, s->w->payload, seg->data_len);
-	s->seen[seg->seq]++;
-	s->segments++;
-	return SUCI_TAKEN;
-}
-
-static void
-on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
-{
-	struct side *s = user;
-	(void)path, (void)cookie, (void)now_ns;
-	s->acked += fate == SUCI_FATE_ACKED;
-	s->abandoned += fate == SUCI_FATE_ABANDONED;
-}
-
-static const struct suci_ops ops = {
-	.accept = on_accept,
-	.path_up = on_up,
-	.path_down = on_down,
-	.segment = on_segment,
-	.released = on_released,
-};
-
-static bool
-recorder(struct link *l, int from, const uint8_t *bytes, size_t len)
-{
-	struct world *w = l->arg;
-	if (w->lose && base_prng_chance(&l->prng, 10000000))
-		return true; /* not on the tape: who sends it later is no replayer but late */
-	if (w->record) {
-		assert_true(w->ntapes < TAPES_MAX);
-		struct tape *t = &w->tape[w->ntapes++];
-		*t = (struct tape){.from = from, .len = len, .bytes = malloc(len)};
-		assert_non_null(t->bytes);
-		memcpy(t->bytes, bytes, len);
-	}
-	return w->hold;
-}
-
-static struct world *
-world_new(uint64_t seed)
-{
-	static struct world w;
-	memset(&w, 0, sizeof w);
-	link_init(&w.l, seed, 100 * BASE_US_NS);
-	w.l.filter = recorder;
-	w.l.arg = &w;
-	for (size_t i = 0; i < sizeof w.payload; i++)
-		w.payload[i] = (uint8_t)(i * 13 + 5);
-	for (int side = 0; side < 2; side++) {
-		struct suci_config c = link_config(side);
-		c.ops = &ops;
-		c.user = &w.s[side];
-		c.limits.sealed_max = c.limits.paths_max;
-		c.handshake_ns = 3 * BASE_S_NS;
-		c.seal = (struct suci_seal_conf){
-			.aead = seal_aes256gcm(),
-			.key = {{.id = 11, .secret = {1, 2, 3}}},
-			.nkeys = 1,
-			.legs = 1,
-		};
-		w.s[side].w = &w;
-		w.conf[side] = c;
-	}
-	return &w;
-}
-
-static void
-world_start(struct world *w)
-{
-	for (int side = 0; side < 2; side++)
-		w->l.ep[side] = link_endpoint(&w->conf[side], w->l.now_ns);
-}
-
-static void
-world_free(struct world *w)
-{
-	for (int side = 0; side < 2; side++)
-		if (w->l.ep[side])
-			free(suci_fini(w->l.ep[side], w->l.now_ns));
-	link_drop_wire(&w->l);
-	for (uint32_t i = 0; i < w->ntapes; i++)
-		free(w->tape[i].bytes);
-	assert_int_equal(w->l.held, 0);
-}
-
-static void
-open_from(struct world *w, int side)
-{
-	int err = suci_path_open(w->l.ep[side], &w->l.addr[!side], NULL, 0, &w->s[side].path,
-				 w->l.now_ns);
-	assert_int_equal(err, 0);
-}
-
-static bool
-both_up(void *arg)
-{
-	struct world *w = arg;
-	return w->s[0].up && w->s[1].up;
-}
-
-static void
-run_ms(struct world *w, uint64_t ms)
-{
-	link_run(&w->l, w->l.now_ns + ms * BASE_MS_NS, NULL, NULL);
-}
-
-static struct world *
-world_up(uint64_t seed)
-{
-	struct world *w = world_new(seed);
-	world_start(w);
-	open_from(w, 0);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
-	run_ms(w, 5);
-	return w;
-}
-
-static bool
-all_acked(void *arg)
-{
-	struct world *w = arg;
-	return w->s[0].acked + w->s[1].acked >= w->want;
-}
-
-static void
-send_n(struct world *w, int side, uint32_t first, uint32_t n, uint16_t bytes)
-{
-	for (uint32_t i = first; i < first + n; i++) {
-		struct suci_segment seg = {
-			.seq = i, .data = w->payload, .data_len = bytes, .cookie = i};
-		int err = suci_path_send(w->l.ep[side], w->s[side].path, &seg, w->l.now_ns);
-		assert_int_equal(err, 0);
-	}
-	w->want += n;
-}
-
-static void
-deliver(struct world *w, int to, const uint8_t *bytes, size_t len)
-{
-	link_deliver(&w->l, link_dgram(to, &w->l.addr[!to], bytes, len));
-}
-
-static uint64_t
-drops(const struct suci_counters *c)
-{
-	return c->drop_short + c->drop_version + c->drop_type + c->drop_malformed + c->drop_sealed +
-	       c->drop_unsealed + c->drop_psk + c->drop_seal + c->drop_reflected +
-	       c->drop_unknown_tag + c->drop_address + c->drop_response + c->drop_state +
-	       c->drop_cookie + c->drop_incarnation + c->drop_duplicate_pn + c->drop_old_pn +
-	       c->drop_bad_ack + c->drop_refused + c->drop_rejected + c->drop_paths;
-}
-
-/* What of a side must not change. */
-struct picture {
-	uint64_t opened, closed, segments, acks;
-	uint32_t held, ups, downs;
-	struct suci_path_info info;
-};
-
-static struct picture
-look(const struct world *w, int side)
-{
-	struct picture p = {0};
-	const struct suci_counters *c = suci_counters(w->l.ep[side]);
-	p.opened = c->paths_opened;
-	p.closed = c->paths_closed;
-	p.segments = c->rx_segments;
-	p.acks = c->rx_acks;
-	p.held = suci_held(w->l.ep[side]);
-	p.ups = w->s[side].ups;
-	p.downs = w->s[side].downs;
-	suci_path_info(w->l.ep[side], w->s[side].path, &p.info);
-	return p;
-}
+#include "suci_seal_kit.h"
 
 /* ---- the handshake ------------------------------------------------------- */
 
@@ -352,6 +103,8 @@ crossing(void **state)
 			s->key[!side] = (struct seal_psk){.id = 12, .secret = {2}};
 			s->nkeys = 2;
 		}
+		if (seed % 4 >= 2)
+			identities(w, seed % 8 >= 4);
 		w->l.jitter_ns = 300 * BASE_US_NS;
 		w->l.loss_ppb = seed % 2 ? 300000000 : 0;
 		world_start(w);
@@ -456,21 +209,6 @@ flip_all(struct world *w, int to, const uint8_t *bytes, size_t len)
 	assert_memory_equal(&before, &after, sizeof before);
 }
 
-/* Hold what side sends next; returns the first datagram of that type. */
-static struct tape *
-caught(struct world *w, int from, int type)
-{
-	uint32_t first = w->ntapes;
-	w->record = w->hold = true;
-	link_pump(&w->l);
-	w->record = w->hold = false;
-	for (uint32_t i = first; i < w->ntapes; i++)
-		if (w->tape[i].from == from && (w->tape[i].bytes[0] & 15) == type)
-			return &w->tape[i];
-	fail_msg("nothing of type %d was sent", type);
-	return NULL;
-}
-
 static void
 bit_flips(void **state)
 {
@@ -501,8 +239,9 @@ bit_flips(void **state)
 static void
 bit_flips_of_the_handshake(void **state)
 {
-	(void)state;
 	struct world *w = world_new(8);
+	if (*state)
+		identities(w, *(const bool *)*state);
 	world_start(w);
 	open_from(w, 0);
 	struct tape *t = caught(w, 0, SUCI_T_HELLO);
@@ -522,6 +261,7 @@ bit_flips_of_the_handshake(void **state)
 		struct picture after = look(w, 1);
 		assert_memory_equal(&before, &after, sizeof before);
 	}
+	w->l.now_ns += 100 * BASE_MS_NS; /* opens of the unproven are paced */
 	deliver(w, 1, t->bytes, t->len);
 	assert_true(w->s[1].up);
 	t = caught(w, 1, SUCI_T_ACCEPT);
@@ -692,15 +432,24 @@ strangers(void **state)
 	world_free(w);
 }
 
+static bool with_psk[2] = {false, true};
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_and_modes),  cmocka_unit_test(crossing),
-		cmocka_unit_test(refused),	   cmocka_unit_test(epochs),
-		cmocka_unit_test(bit_flips),	   cmocka_unit_test(bit_flips_of_the_handshake),
-		cmocka_unit_test(replay),	   cmocka_unit_test(reflection),
-		cmocka_unit_test(old_incarnation), cmocka_unit_test(strangers),
+		cmocka_unit_test_prestate(bit_flips_of_the_handshake, &with_psk[0]),
+		cmocka_unit_test_prestate(bit_flips_of_the_handshake, &with_psk[1]),
+		cmocka_unit_test(keys_and_modes),
+		cmocka_unit_test(crossing),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(epochs),
+		cmocka_unit_test(bit_flips),
+		cmocka_unit_test(bit_flips_of_the_handshake),
+		cmocka_unit_test(replay),
+		cmocka_unit_test(reflection),
+		cmocka_unit_test(old_incarnation),
+		cmocka_unit_test(strangers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,6 +183,7 @@ nothing_has_an_effect(void **state)
 			.key = {{.id = 11, .secret = {1, 2, 3}}},
 			.nkeys = 1,
 			.legs = 1,
+			.seed = {7, (uint8_t)side},
 		};
 		t->conf[side].migrate = true;
 	}

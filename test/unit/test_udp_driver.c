@@ -156,6 +156,7 @@ open_end(struct end *e, uint64_t incarnation, bool offload)
 						 .key = {{.id = 1, .secret = {9, 8, 7}}},
 						 .nkeys = 1,
 						 .legs = 1,
+						 .seed = {5, (uint8_t)incarnation},
 						 .epoch = 1000};
 		c.cookie_secret[0] = (uint8_t)incarnation;
 	}

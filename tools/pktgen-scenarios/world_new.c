@@ -323,6 +323,8 @@ pg_station_start(struct pg_world *w, struct pg_station *s, void *mem)
 		sc.cookie_secret[i] = (uint8_t)base_prng_next(&w->prng);
 	if (s->relay)
 		sc.seal = w->seal;
+	for (size_t i = 0; i < sizeof sc.seal.seed; i++)
+		sc.seal.seed[i] = (uint8_t)base_prng_next(&w->prng);
 	hello_of(w, s, sc.hello);
 	memset(s->flow_of, 255, sizeof s->flow_of);
 	s->up = 0;

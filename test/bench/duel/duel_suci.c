@@ -219,6 +219,8 @@ make(const uint8_t ip[4])
 		c.limits.sealed_max = c.limits.paths_max;
 		c.seal = (struct suci_seal_conf){.aead = seal_aes256gcm(), .nkeys = 1, .legs = ~0u};
 		c.seal.key[0].id = 1;
+		if (getrandom(c.seal.seed, sizeof c.seal.seed, 0) < 0)
+			duel_die("getrandom");
 	}
 	if (lanes)
 		ep = suci_new(aligned_alloc(64, suci_footprint(&c.limits)), &c, duel_now_ns());

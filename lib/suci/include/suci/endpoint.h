@@ -347,6 +347,8 @@ struct suci_config {
 	X(drop_unsealed, "not sealed, on a path that is to be")                 \
 	X(drop_psk, "sealed under a pre-shared key we do not have")             \
 	X(drop_seal, "sealed, and not authentic: forged, damaged, or old keys") \
+	X(drop_identity, "sealed OPEN of a site that is no peer, or not there") \
+	X(drop_curve, "OPEN beyond what is computed for the unproven")          \
 	X(drop_reflected, "sealed OPEN or RESET of our own, sent back to us")   \
 	X(drop_unknown_tag, "no path has that tag (old run, or closed)")        \
 	X(drop_address, "tag is right but came from another address")           \
