@@ -66,7 +66,8 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 	bool sealed = false;
 	for (uint32_t leg = 0; leg < conf->nlegs; leg++)
 		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
-	if (sealed && seal_psk_load(conf->sealing.key_file, psk, why) < 0) {
+	if (sealed && *conf->sealing.key_file &&
+	    seal_psk_load(conf->sealing.key_file, psk, why) < 0) {
 		/* A key that is there is not to be overwritten for its file's mode. */
 		bool none = access(conf->sealing.key_file, F_OK) && errno == ENOENT;
 		LACK(faults, "/sealing/key_file", "%.60s: %.90s%s", conf->sealing.key_file, why,
@@ -75,6 +76,11 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 			  : "");
 	}
 	explicit_bzero(psk, sizeof psk);
+	static struct seal_ring ring;
+	if (sealed && *conf->sealing.identity_file &&
+	    seal_ring_load(conf->sealing.identity_file, conf->sealing.peers_file, &ring, why))
+		LACK(faults, "/sealing/identity_file", "%s", why);
+	seal_ring_wipe(&ring);
 }
 
 /* An IPv4 address on the kernel's side would make the kernel answer beside us. */

@@ -4,6 +4,7 @@
 #include "stages.h"
 
 #include "base/version.h"
+#include "driver/aead.h"
 #include "driver/idle.h"
 #include "driver/port.h"
 
@@ -21,6 +22,8 @@ static const char usage[] =
 	"usage: relayd CONF.json            run\n"
 	"       relayd --check CONF.json    is the configuration good, and what does this machine\n"
 	"                                   lack for it?  changes nothing; exit 0 or 1\n"
+	"       relayd --make-identity FILE a new private key of this site; prints the public one\n"
+	"       relayd --show-identity FILE the public key of that private one\n"
 	"       relayd --print-defaults     a configuration with every key and its default\n"
 	"       relayd --print-schema       JSON Schema of the configuration\n"
 	"       relayd --print-table        the keys as a Markdown table\n"
@@ -93,11 +96,29 @@ run(const char *path)
 	return rd_run(&conf, &plan);
 }
 
+/* The public key goes to standard output, alone on its line. */
+static int
+identity(const char *path, int (*get)(const char *, struct seal_identity *, char *))
+{
+	struct seal_identity id;
+	char why[SEAL_TEXT], text[2 * SEAL_DH + 1];
+	if (get(path, &id, why)) {
+		fprintf(stderr, "relayd: %s: %s\n", path, why);
+		return 1;
+	}
+	seal_hex(id.public_key, text);
+	puts(text);
+	explicit_bzero(&id, sizeof id);
+	return 0;
+}
+
 int
 main(int argc, char **argv, char **envp)
 {
 	static const struct option options[] = {
 		{"check", required_argument, NULL, 'c'},
+		{"make-identity", required_argument, NULL, 'm'},
+		{"show-identity", required_argument, NULL, 'i'},
 		{"print-defaults", no_argument, NULL, 'd'},
 		{"print-schema", no_argument, NULL, 's'},
 		{"print-table", no_argument, NULL, 't'},
@@ -109,6 +130,10 @@ main(int argc, char **argv, char **envp)
 	switch (getopt_long(argc, argv, "c:h", options, NULL)) {
 	case 'c':
 		return check_only(optarg);
+	case 'm':
+		return identity(optarg, seal_identity_make);
+	case 'i':
+		return identity(optarg, seal_identity_load);
 	case 'd':
 		rd_conf_print_defaults(stdout);
 		return 0;

@@ -442,6 +442,7 @@ undo_workers(struct relay *r)
 		r->worker[i] = NULL;
 		r->box[i] = NULL;
 	}
+	rd_keys_wipe();
 	rd_steer_fini(&r->steer);
 	rd_wake_fini(&r->control->waker);
 }

@@ -107,6 +107,8 @@ int rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_ma
 		   char *err, size_t err_max);
 /* After the loop has ended; accepts a half-built worker. */
 void rd_worker_fini(struct rd_worker *w);
+/* The identity that all workers share; when none of them is left. */
+void rd_keys_wipe(void);
 /* lcore_function_t. */
 int rd_worker_run(void *worker);
 

@@ -56,6 +56,15 @@ trunk_mtu_start(const struct rd_conf *conf)
 	return conf->suci.global_mtu_start - RD_IPV4_HDR - RD_UDP_HDR;
 }
 
+/* Of all workers, who only read it. */
+static struct seal_ring ring;
+
+void
+rd_keys_wipe(void)
+{
+	seal_ring_wipe(&ring);
+}
+
 static int
 load_keys(const struct rd_conf *conf, struct suci_seal_conf *seal, char *err, size_t err_max)
 {
@@ -68,6 +77,18 @@ load_keys(const struct rd_conf *conf, struct suci_seal_conf *seal, char *err, si
 		snprintf(err, err_max, "the AES library cannot be used on this machine");
 		return -1;
 	}
+	if (*conf->sealing.identity_file) {
+		if (!ring.npeers && seal_ring_load(conf->sealing.identity_file,
+						   conf->sealing.peers_file, &ring, why)) {
+			snprintf(err, err_max, "%s", why);
+			return -1;
+		}
+		seal->me = &ring.me;
+		seal->peer = ring.peer;
+		seal->npeers = ring.npeers;
+	}
+	if (!*conf->sealing.key_file)
+		return 0;
 	int n = seal_psk_load(conf->sealing.key_file, seal->key, why);
 	if (n < 0) {
 		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);

@@ -124,6 +124,34 @@ relays_are_outside(const struct lmpi_relay *relay, uint32_t n, uint32_t server_i
 	return n > 0 && server_ipv4 != 0;
 }
 
+/* The site's identity and the public keys of others, if there are any. */
+static bool
+identity_of_env(struct suci_seal_conf *seal)
+{
+	static struct seal_ring ring;
+	const char *own = getenv("LIBMPI_IDENTITY_FILE"), *peers = getenv("LIBMPI_PEERS_FILE");
+	char why[SEAL_TEXT];
+	bool has_own = own && *own, has_peers = peers && *peers;
+
+	if (!has_own && !has_peers)
+		return true;
+	if (has_own != has_peers) {
+		fprintf(stderr, "libmpi: LIBMPI_IDENTITY_FILE and LIBMPI_PEERS_FILE go together; "
+				"one of them is not set\n");
+		return false;
+	}
+	if (!ring.npeers && seal_ring_load(own, peers, &ring, why)) {
+		fprintf(stderr, "libmpi: LIBMPI_IDENTITY_FILE, LIBMPI_PEERS_FILE: %s\n", why);
+		return false;
+	}
+	seal->aead = seal_aes256gcm();
+	seal->me = &ring.me;
+	seal->peer = ring.peer;
+	seal->npeers = ring.npeers;
+	seal->wanted = outside;
+	return true;
+}
+
 /* The keys towards other clusters, if there are any.  false: the file is no good. */
 static bool
 keys_of_env(struct suci_seal_conf *seal)
@@ -131,6 +159,8 @@ keys_of_env(struct suci_seal_conf *seal)
 	const char *path = getenv("LIBMPI_KEY_FILE");
 	char why[SEAL_TEXT];
 
+	if (!identity_of_env(seal))
+		return false;
 	if (!path || !*path)
 		return true;
 	int n = seal_psk_load(path, seal->key, why);

@@ -279,6 +279,109 @@ psk_file(void **state)
 	assert_non_null(strstr(why, "no regular file"));
 }
 
+#define PUB_A "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"
+#define PUB_B "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"
+#define SEC_A "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"
+
+static void
+peers_text(void **state)
+{
+	static const struct {
+		const char *text;
+		int n;
+		const char *why;
+	} cases[] = {
+		{"a " PUB_A "\n", 1, ""},
+		{"a " PUB_A " 10.0.0.1 10.1.0.0/16 fd00::/8\n# x\n\nb\t" PUB_B " 10.1.2.0/24\r\n",
+		 2, ""},
+		{"", -1, "no peer"},
+		{"a\n", -1, "line 1: behind the name"},
+		{"a " PUB_A "0\n", -1, "line 1: behind the name"},
+		{"a " PUB_A "\nb " PUB_A "\n", -1, "line 2: this public key was"},
+		{"a " PUB_A " 10.0.0.1/8\n", -1, "line 1: a prefix"},
+		{"a " PUB_A " 10.0.0.0/33\n", -1, "line 1: a prefix"},
+		{"a " PUB_A " 10.0.0.0/\n", -1, "line 1: a prefix"},
+		{"a " PUB_A " 10.0.0/8\n", -1, "line 1: a prefix"},
+		{"a " PUB_A " 1.0.0.1 1.0.0.2 1.0.0.3 1.0.0.4 1.0.0.5 1.0.0.6 1.0.0.7 1.0.0.8 "
+		 "1.0.0.9\n",
+		 -1, "line 1: more than 8"},
+		{"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa " PUB_A "\n", -1, "line 1: the name is longer"},
+	};
+	struct seal_peer p[2];
+	struct seal_identity me = {.secret = {9}};
+	char why[SEAL_TEXT];
+	uint8_t ip[16] = {[12] = 10, 1, 2, 3}, zero[SEAL_DH] = {0};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		int n = seal_peers_parse(cases[i].text, strlen(cases[i].text), p, 2, why);
+		assert_int_equal(n, cases[i].n);
+		if (n < 0)
+			assert_true(strstr(why, cases[i].why) == why);
+	}
+	/* The longest prefix; who calls, and from where. */
+	assert_int_equal(seal_peers_parse(cases[1].text, strlen(cases[1].text), p, 2, why), 2);
+	assert_string_equal(seal_peer_at(p, 2, 4, ip)->name, "b");
+	assert_ptr_equal(seal_peer_from(p, 2, p[0].public_key, 4, ip), &p[0]);
+	ip[14] = 3;
+	assert_string_equal(seal_peer_at(p, 2, 4, ip)->name, "a");
+	assert_null(seal_peer_from(p, 2, p[1].public_key, 4, ip));
+	ip[13] = 2;
+	assert_null(seal_peer_at(p, 2, 4, ip));
+	p[1].nprefixes = 0;
+	assert_ptr_equal(seal_peer_from(p, 2, p[1].public_key, 4, ip), &p[1]);
+	assert_null(seal_peer_from(p, 2, zero, 4, ip));
+	/* A key that is none. */
+	memset(p[1].public_key, 0, SEAL_DH);
+	assert_false(seal_peers_agree(seal_aes256gcm(), &me, p, 2, why));
+	assert_non_null(strstr(why, "b"));
+}
+
+static void
+identity_file(void **state)
+{
+	char dir[] = "/tmp/test_aead.XXXXXX", file[64], peers[64], link_to[64], why[SEAL_TEXT];
+	static struct seal_ring ring;
+	struct seal_identity id, again;
+	struct stat st;
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(file, sizeof file, "%s/id", dir);
+	snprintf(peers, sizeof peers, "%s/peers", dir);
+	snprintf(link_to, sizeof link_to, "%s/link", dir);
+	assert_int_equal(seal_identity_make(file, &id, why), 0);
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(seal_identity_load(file, &again, why), 0);
+	assert_memory_equal(&id, &again, sizeof id);
+	assert_int_equal(seal_identity_make(file, &again, why), -1); /* it is there */
+	assert_int_equal(symlink(file, link_to), 0);
+	assert_int_equal(seal_identity_load(link_to, &again, why), -1);
+	assert_non_null(strstr(why, "symbolic link"));
+	FILE *f = fopen(peers, "w");
+	assert_non_null(f);
+	fputs("a " PUB_A " 10.0.0.0/8\n", f);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(peers, 0644), 0);
+	assert_int_equal(seal_ring_load(file, peers, &ring, why), 0);
+	assert_int_equal(ring.npeers, 1);
+	assert_int_equal(chmod(peers, 0664), 0);
+	assert_int_equal(seal_ring_load(file, peers, &ring, why), -1);
+	assert_non_null(strstr(why, "others may write it"));
+	assert_int_equal(ring.me.secret[5] | ring.me.secret[6] | ring.me.secret[7], 0); /* wiped */
+	assert_int_equal(chmod(file, 0640), 0);
+	assert_int_equal(seal_identity_load(file, &again, why), -1);
+	assert_non_null(strstr(why, "chmod it to 0600"));
+	/* The text alone. */
+	assert_int_equal(seal_identity_parse(seal_aes256gcm(), "# x\n" SEC_A "\n", 69, &id, why),
+			 0);
+	uint8_t want[SEAL_DH];
+	unhex(PUB_A, want);
+	assert_memory_equal(id.public_key, want, SEAL_DH);
+	assert_int_equal(seal_identity_parse(seal_aes256gcm(), "12\n", 3, &id, why), -1);
+	assert_int_equal(seal_identity_parse(seal_aes256gcm(), "", 0, &id, why), -1);
+	unlink(file), unlink(peers), unlink(link_to), rmdir(dir);
+}
+
 int
 main(void)
 {
@@ -286,7 +389,8 @@ main(void)
 		cmocka_unit_test(gcm_vectors),	 cmocka_unit_test(gcm_rejects),
 		cmocka_unit_test(hmac_vectors),	 cmocka_unit_test(hkdf_vectors),
 		cmocka_unit_test(curve_vectors), cmocka_unit_test(psk_text),
-		cmocka_unit_test(psk_file),
+		cmocka_unit_test(psk_file),	 cmocka_unit_test(peers_text),
+		cmocka_unit_test(identity_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,12 +353,17 @@ check_sealing(struct rules *r)
 			strlcpy(ptr, "/optical/sealing", sizeof ptr);
 		else
 			break; /* as the global leg */
-		if (c->port[leg].sealing == RD_SEALING_ON && !*c->sealing.key_file)
+		if (c->port[leg].sealing == RD_SEALING_ON && !*c->sealing.key_file &&
+		    !*c->sealing.identity_file)
 			FAULT(r, ptr,
 			      "is on and needs sealing.key_file (make one: (umask 077; echo \"1 "
-			      "$(openssl rand -hex 32)\" > FILE), the same on all relays); or say "
-			      "\"off\"");
+			      "$(openssl rand -hex 32)\" > FILE), the same on all relays) or "
+			      "sealing.identity_file; or say \"off\"");
 	}
+	if (!*c->sealing.identity_file != !*c->sealing.peers_file)
+		FAULT(r, *c->sealing.peers_file ? "/sealing/peers_file" : "/sealing/identity_file",
+		      "needs %s, too",
+		      *c->sealing.peers_file ? "sealing.identity_file" : "sealing.peers_file");
 }
 
 static void

@@ -89,7 +89,13 @@ const struct rd_key rd_conf_keys[] = {
 	     "step within that time, or loses the rank"),
 	STRING("sealing.key_file", sealing.key_file, false, "/etc/relayd/psk",
 	       "file with the pre-shared keys of sealed legs, mode 0600; the same keys at all "
-	       "relays (see Sealing)"),
+	       "relays (see Sealing); empty: none, with an identity"),
+	STRING("sealing.identity_file", sealing.identity_file, false, "",
+	       "file with the private key of this site, mode 0600, made by relayd "
+	       "--make-identity; empty: sites are told apart by nothing (see Sealing)"),
+	STRING("sealing.peers_file", sealing.peers_file, false, "",
+	       "file with names, public keys and addresses of the other sites, with an identity "
+	       "(see Sealing)"),
 	STRING("eal.lcores", eal.lcores, false, "0@0,1@1",
 	       "EAL --lcores: the first is control, the next are the workers"),
 	STRING("eal.file_prefix", eal.file_prefix, false, "relayd",

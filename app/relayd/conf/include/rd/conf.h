@@ -128,7 +128,7 @@ struct rd_conf {
 		uint32_t step_timeout_s;
 	} impi;
 	struct {
-		char key_file[256];
+		char key_file[256], identity_file[256], peers_file[256];
 	} sealing;
 	struct {
 		char lcores[128];
