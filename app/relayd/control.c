@@ -530,8 +530,6 @@ set_closed(struct rd_control *c)
 	LIST_INIT(&c->sessions);
 	LIST_INIT(&c->foreigns);
 	LIST_INIT(&c->ways);
-	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
-		c->peer[i].watch.fd = -1;
 }
 
 int
@@ -546,6 +544,7 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	c->limit_neigh = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};
 	c->limit_stranger = c->limit_allow = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
+	c->limit_peer = (struct rd_log_limit){.interval_ns = 10 * BASE_S_NS, .burst = 3};
 	c->limit_pause = (struct rd_log_limit){.interval_ns = 10 * BASE_S_NS, .burst = 1};
 	base_lobby_init(&c->lobby, BASE_LOBBY_SEATS_MAX, BASE_S_NS);
 	c->limit_channel = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 50};
@@ -590,7 +589,8 @@ static void
 limits_tick(struct rd_control *c)
 {
 	struct rd_log_limit *all[] = {&c->limit_neigh,	  &c->limit_path,  &c->limit_channel,
-				      &c->limit_stranger, &c->limit_allow, &c->limit_pause};
+				      &c->limit_stranger, &c->limit_allow, &c->limit_peer,
+				      &c->limit_pause};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		rd_log_limit_tick(all[i], c->now_ns);
 }

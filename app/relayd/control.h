@@ -36,6 +36,7 @@
 #include "gateway.h"
 #include "light.h"
 #include "lights.h"
+#include "link.h"
 #include "listen.h"
 #include "log.h"
 #include "mail.h"
@@ -75,15 +76,15 @@ struct rd_foreign {
 	void *mem; /* of job, malloc */
 };
 
+#define RD_PEER_LINKS 4
 struct rd_peer {
 	struct rd_control *ctl;
 	uint32_t index;
-	struct rd_watch watch;
-	bool connecting;
-	uint64_t heard_ns, pinged_ns, dial_ns;
-	uint8_t *in, *out; /* malloc, grown as frames need */
-	size_t in_len, in_max, out_off, out_len, out_max;
-	bool was_up;
+	/* At most one is the channel.  The others are of who says to be this relay: one that has
+	 * shown the keys is held, and takes the channel's place if that does not answer. */
+	struct rd_link link[RD_PEER_LINKS];
+	struct rd_link *live, *heir; /* NULL: none */
+	uint64_t dial_ns, probe_ns;
 	bool gone; /* was up, and is not */
 };
 
@@ -95,6 +96,7 @@ struct rd_control_counters {
 	uint64_t sessions, sessions_refused;
 	uint64_t strangers_evicted;	/* clients without a rank that made room for others */
 	uint64_t strangers_not_allowed; /* not in impi.allow */
+	uint64_t peer_claims;		/* channels that came while the one that is there answers */
 	uint64_t accept_pauses;		/* out of descriptors: a listener rested */
 };
 
@@ -128,6 +130,8 @@ struct rd_control {
 	bool slot_used[RD_SLOTS_MAX];
 	uint32_t slot_next;
 	struct impi_auth auth;
+	/* Of the channels between relays; nkeys 0: nothing is sealed, nor are they. */
+	struct seal_link_conf peer_keys, light_keys;
 
 	enum rd_phase phase;
 	uint64_t phase_end_ns, began_ns;
@@ -141,7 +145,8 @@ struct rd_control {
 	struct rd_light *light;	   /* light.h; NULL: no conductor is configured */
 	struct rd_rpc_server *rpc; /* the control socket; NULL: none */
 	struct rd_log_limit limit_neigh, limit_path, limit_channel;
-	struct rd_log_limit limit_stranger, limit_allow, limit_pause; /* what anybody can cause */
+	struct rd_log_limit limit_stranger, limit_allow, limit_peer,
+		limit_pause; /* what anybody can cause */
 	struct rd_control_counters count;
 };
 

@@ -15,7 +15,7 @@
 struct rd_light {
 	struct rd_control *ctl;
 	struct light_agent *agent;
-	struct rd_light_link link;
+	struct rd_link link;
 	uint64_t dial_ns;
 	bool said; /* that there is no conductor */
 	struct rd_conductor *conductor;
@@ -24,7 +24,7 @@ struct rd_light {
 };
 
 static struct rd_light *
-of_link(struct rd_light_link *l)
+of_link(struct rd_link *l)
 {
 	return l->owner;
 }
@@ -35,7 +35,7 @@ static bool
 agent_send(void *user, const struct light_frame *f)
 {
 	struct rd_light *l = user;
-	return rd_light_link_send(&l->link, f);
+	return rd_light_send(&l->link, f);
 }
 
 static void
@@ -114,7 +114,7 @@ worker_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note,
 /* ---- the session ---- */
 
 static void
-link_up(struct rd_light_link *k)
+link_up(struct rd_link *k)
 {
 	struct rd_light *l = of_link(k);
 	l->said = false;
@@ -123,7 +123,7 @@ link_up(struct rd_light_link *k)
 }
 
 static void
-link_down(struct rd_light_link *k, const char *why)
+link_down(struct rd_link *k, const char *why)
 {
 	struct rd_light *l = of_link(k);
 	l->dial_ns = l->ctl->now_ns + DIAL_NS;
@@ -136,10 +136,27 @@ link_down(struct rd_light_link *k, const char *why)
 }
 
 static bool
-link_frame(struct rd_light_link *k, const struct light_frame *f)
+link_frame(struct rd_link *k, const struct light_frame *f)
 {
 	return light_agent_heard(of_link(k)->agent, f);
 }
+
+static long
+link_take(struct rd_link *k, const uint8_t *in, size_t len, size_t *need)
+{
+	return rd_light_take(k, in, len, need, link_frame);
+}
+
+static const struct rd_link_kind link_kind = {
+	.in_max = LIGHT_FRAME_MAX,
+	.out_max = RD_LIGHT_OUT,
+	.ping_ns = RD_LIGHT_PING_NS,
+	.dead_ns = RD_LIGHT_DEAD_NS,
+	.take = link_take,
+	.up = link_up,
+	.down = link_down,
+	.ping = rd_light_ping,
+};
 
 static void
 dial(struct rd_light *l)
@@ -149,7 +166,7 @@ dial(struct rd_light *l)
 	int fd = rd_sock_connect(NULL, 0, c->conf->optical.controller_ip,
 				 c->conf->optical.controller_port, true);
 	if (fd >= 0)
-		(void)rd_light_link_adopt(&l->link, fd, true);
+		(void)rd_link_adopt(&l->link, fd, true);
 }
 
 /* ---- jobs ---- */
@@ -217,16 +234,12 @@ rd_light_init(struct rd_control *c, char *err, size_t err_max)
 	if (!l)
 		goto err_memory;
 	l->ctl = c;
-	l->link.watch.fd = -1;
+	rd_link_init(&l->link, c, &link_kind, rd_light_keys(c), l);
 	l->njobs = 2 * c->conf->limits.jobs; /* own ones and those of other primaries */
 	l->job = calloc(l->njobs, sizeof *l->job);
 	l->agent = l->job ? make_agent(l) : NULL;
-	if (!l->agent || !rd_light_link_init(&l->link, c))
+	if (!l->agent)
 		goto err_memory;
-	l->link.owner = l;
-	l->link.frame = link_frame;
-	l->link.up = link_up;
-	l->link.down = link_down;
 	struct rd_light_user user = {worker_state, worker_proc, worker_note, l};
 	rd_lights_user(c, &user);
 	if (c->conf->optical.sw.protocol == RD_SWITCH_NONE)
@@ -256,8 +269,8 @@ rd_light_tick(struct rd_control *c)
 		return;
 	if (l->conductor)
 		rd_conductor_tick(l->conductor);
-	rd_light_link_tick(&l->link);
-	if (l->link.watch.fd < 0 && c->now_ns >= l->dial_ns && c->phase == RD_PHASE_RUN)
+	rd_link_tick(&l->link);
+	if (!rd_link_open(&l->link) && c->now_ns >= l->dial_ns && c->phase == RD_PHASE_RUN)
 		dial(l);
 }
 
@@ -269,7 +282,7 @@ rd_light_fini(struct rd_control *c)
 		return;
 	rd_lights_user(c, NULL);
 	rd_conductor_close(l->conductor);
-	rd_light_link_fini(&l->link);
+	rd_link_fini(&l->link);
 	free(l->agent);
 	free(l->job);
 	free(l);

@@ -31,7 +31,7 @@ struct rd_conductor {
 	struct rd_watch switch_fd, timer;
 	struct base_lobby lobby; /* calls that have not said HELLO */
 	int seat[RD_LIGHT_LINKS];
-	struct rd_light_link link[RD_LIGHT_LINKS];
+	struct rd_link link[RD_LIGHT_LINKS];
 	bool own[OCS_PORTS_MAX];
 	uint64_t armed_ns;
 	char trouble[OCS_DRIVER_WHY]; /* what was told last */
@@ -42,13 +42,13 @@ struct rd_conductor {
 /* ---- agents ---- */
 
 static uint32_t
-index_of(const struct rd_conductor *k, const struct rd_light_link *l)
+index_of(const struct rd_conductor *k, const struct rd_link *l)
 {
 	return (uint32_t)(l - k->link);
 }
 
 static struct rd_conductor *
-conductor_of(const struct rd_light_link *l)
+conductor_of(const struct rd_link *l)
 {
 	return l->owner;
 }
@@ -61,7 +61,7 @@ leave_lobby(struct rd_conductor *k, uint32_t i)
 }
 
 static bool
-agent_frame(struct rd_light_link *l, const struct light_frame *f)
+agent_frame(struct rd_link *l, const struct light_frame *f)
 {
 	struct rd_conductor *k = conductor_of(l);
 	if (f->type == LIGHT_FRAME_HELLO)
@@ -70,13 +70,13 @@ agent_frame(struct rd_light_link *l, const struct light_frame *f)
 }
 
 static void
-agent_up(struct rd_light_link *l)
+agent_up(struct rd_link *l)
 {
 	(void)l; /* it says who it is */
 }
 
 static void
-agent_down(struct rd_light_link *l, const char *why)
+agent_down(struct rd_link *l, const char *why)
 {
 	struct rd_conductor *k = conductor_of(l);
 	bool stranger = k->seat[index_of(k, l)] >= 0;
@@ -89,11 +89,28 @@ agent_down(struct rd_light_link *l, const char *why)
 	light_conductor_gone(k->conductor, index_of(k, l), k->ctl->now_ns);
 }
 
+static long
+agent_take(struct rd_link *l, const uint8_t *in, size_t len, size_t *need)
+{
+	return rd_light_take(l, in, len, need, agent_frame);
+}
+
+static const struct rd_link_kind agent_kind = {
+	.in_max = LIGHT_FRAME_MAX,
+	.out_max = RD_LIGHT_OUT,
+	.ping_ns = RD_LIGHT_PING_NS,
+	.dead_ns = RD_LIGHT_DEAD_NS,
+	.take = agent_take,
+	.up = agent_up,
+	.down = agent_down,
+	.ping = rd_light_ping,
+};
+
 static bool
 send_to(void *user, uint32_t agent, const struct light_frame *f)
 {
 	struct rd_conductor *k = user;
-	return rd_light_link_send(&k->link[agent], f);
+	return rd_light_send(&k->link[agent], f);
 }
 
 static void
@@ -101,7 +118,7 @@ hang_up(void *user, uint32_t agent)
 {
 	struct rd_conductor *k = user;
 	leave_lobby(k, agent);
-	rd_watch_close(k->ctl, &k->link[agent].watch);
+	rd_link_drop(&k->link[agent]);
 }
 
 static void
@@ -110,7 +127,7 @@ make_room(struct rd_conductor *k, uint32_t ip)
 	int seat = base_lobby_victim(&k->lobby, ip, k->ctl->now_ns);
 	for (uint32_t i = 0; seat >= 0 && i < RD_LIGHT_LINKS; i++)
 		if (k->seat[i] == seat) {
-			rd_light_link_close(&k->link[i], "it did not say HELLO before others came");
+			rd_link_close(&k->link[i], "it did not say HELLO before others came");
 			return;
 		}
 }
@@ -130,13 +147,13 @@ on_call(struct rd_listener *listener)
 		return;
 	make_room(k, ip);
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
-		if (k->link[i].watch.fd >= 0)
+		if (rd_link_open(&k->link[i]))
 			continue;
 		k->seat[i] = base_lobby_enter(&k->lobby, ip, now_ns);
 		if (k->seat[i] < 0)
 			break;
 		rd_sock_tune(fd, true);
-		if (!rd_light_link_adopt(&k->link[i], fd, false))
+		if (!rd_link_adopt(&k->link[i], fd, false))
 			leave_lobby(k, i);
 		return;
 	}
@@ -242,7 +259,7 @@ rd_conductor_tick(struct rd_conductor *k)
 	strlcpy(k->trouble, trouble, sizeof k->trouble);
 	rd_listener_tick(&k->listener);
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
-		rd_light_link_tick(&k->link[i]);
+		rd_link_tick(&k->link[i]);
 }
 
 /* ---- opening ---- */
@@ -391,15 +408,9 @@ rd_conductor_open(struct rd_control *c, struct rd_conductor **out, char *err, si
 	k->listener.watch.fd = k->switch_fd.fd = k->timer.fd = -1;
 	base_lobby_init(&k->lobby, RD_LIGHT_STRANGERS, BASE_S_NS);
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
-		k->link[i].watch.fd = k->seat[i] = -1;
+		k->seat[i] = -1;
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
-		struct rd_light_link *l = &k->link[i];
-		if (!rd_light_link_init(l, c))
-			return -1;
-		l->owner = k;
-		l->frame = agent_frame;
-		l->up = agent_up;
-		l->down = agent_down;
+		rd_link_init(&k->link[i], c, &agent_kind, rd_light_keys(c), k);
 	}
 	if (!open_switch(k, err, err_max) || !make_conductor(k) || !open_sockets(k, err, err_max))
 		return -1;
@@ -414,7 +425,7 @@ rd_conductor_close(struct rd_conductor *k)
 	if (!k)
 		return;
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
-		rd_light_link_fini(&k->link[i]);
+		rd_link_fini(&k->link[i]);
 	rd_listener_close(&k->listener);
 	rd_watch_close(k->ctl, &k->switch_fd);
 	rd_watch_close(k->ctl, &k->timer);

@@ -80,6 +80,13 @@ check_only(const char *path)
 		return 1;
 	printf("%s: good; %u packet buffers and tables need %u of %u MiB\n", path,
 	       rd_plan_buffers(&conf, &plan), plan.mem_mb, conf.eal.memory_mb);
+	bool sealed = false;
+	for (uint32_t leg = 0; leg < conf.nlegs; leg++)
+		sealed |= conf.port[leg].sealing == RD_SEALING_ON;
+	if (!sealed && (conf.cluster.nrelays > 1 || *conf.optical.controller))
+		printf("note: no leg is sealed, so the channels to the other relays and to the "
+		       "circuit "
+		       "conductor are not either\n");
 	return 0;
 }
 

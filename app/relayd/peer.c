@@ -5,18 +5,14 @@
 
 #include "base/clock.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <bsd/string.h>
 
 #define REDIAL_NS (BASE_S_NS / 5)
-#define IN_START  4096
+#define PROBE_NS  BASE_S_NS /* for a channel to answer before another takes its place */
 #define ORPHAN_NS (2 * BASE_S_NS)
 #define OUT_MAX	  (RELAY_PEER_FRAME_MAX + 65536ull) /* one largest frame and small talk */
 
@@ -29,8 +25,7 @@ name_of(const struct rd_control *c, uint32_t index, char buf[RD_IPV4_TEXT])
 bool
 rd_peer_up(const struct rd_control *c, uint32_t index)
 {
-	const struct rd_peer *p = &c->peer[index];
-	return p->watch.fd >= 0 && !p->connecting;
+	return c->peer[index].live != NULL;
 }
 
 /* ---- foreign jobs ------------------------------------------------------------- */
@@ -359,13 +354,6 @@ peer_lost(struct rd_peer *p, const char *why)
 {
 	struct rd_control *c = p->ctl;
 	char a[RD_IPV4_TEXT], text[RELAY_WHY_MAX];
-	rd_watch_close(c, &p->watch);
-	p->in_len = p->out_len = p->out_off = 0;
-	p->connecting = false;
-	p->dial_ns = c->now_ns + REDIAL_NS;
-	if (!p->was_up)
-		return;
-	p->was_up = false;
 	p->gone = true;
 	/* Other clusters read it too, and may have the same private addresses. */
 	snprintf(text, sizeof text, "relay %s of cluster %s is gone: %s", name_of(c, p->index, a),
@@ -397,64 +385,12 @@ end_orphans(struct rd_control *c)
 		foreign_over(f, "");
 }
 
-static void
-flush(struct rd_peer *p)
-{
-	while (p->out_off < p->out_len) {
-		ssize_t n = send(p->watch.fd, p->out + p->out_off, p->out_len - p->out_off,
-				 MSG_NOSIGNAL);
-		if (n > 0) {
-			p->out_off += (size_t)n;
-		} else if (errno == EAGAIN) {
-			rd_watch_events(p->ctl, &p->watch, EPOLLIN | EPOLLOUT);
-			return;
-		} else if (errno != EINTR) {
-			/* Not here: the caller may be walking jobs.  The tick sees the
-			 * silence, or the next read the error. */
-			return;
-		}
-	}
-	p->out_off = p->out_len = 0;
-	rd_watch_events(p->ctl, &p->watch, EPOLLIN);
-}
-
-/* Room for len more bytes to send; NULL if the peer takes nothing any more. */
-static uint8_t *
-out_room(struct rd_peer *p, size_t len)
-{
-	if (p->out_off) {
-		memmove(p->out, p->out + p->out_off, p->out_len - p->out_off);
-		p->out_len -= p->out_off;
-		p->out_off = 0;
-	}
-	if (p->out_len + len > OUT_MAX)
-		return NULL;
-	if (p->out_len + len > p->out_max) {
-		size_t max = p->out_len + len + 4096;
-		uint8_t *out = realloc(p->out, max);
-		if (!out)
-			return NULL;
-		p->out = out;
-		p->out_max = max;
-	}
-	return p->out + p->out_len;
-}
-
 static bool
 send_frame(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
 {
-	struct rd_peer *p = &c->peer[index];
-	if (!rd_peer_up(c, index))
-		return false;
+	struct rd_link *l = c->peer[index].live;
 	uint8_t small[RELAY_PEER_SMALL_MAX];
-	size_t len = relay_peer_encode(frame, small);
-	uint8_t *at = out_room(p, len);
-	if (!at)
-		return false;
-	memcpy(at, small, len);
-	p->out_len += len;
-	flush(p);
-	return true;
+	return l && rd_link_send(l, small, relay_peer_encode(frame, small));
 }
 
 static void
@@ -493,14 +429,13 @@ greet(struct rd_control *c, uint32_t index)
 bool
 rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_job *job)
 {
-	struct rd_peer *p = &c->peer[index];
+	struct rd_link *l = c->peer[index].live;
 	size_t len = relay_peer_job_len(job);
-	uint8_t *at = rd_peer_up(c, index) ? out_room(p, len) : NULL;
-	if (!at || relay_peer_encode_job(job, at, len) != len)
-		return false;
-	p->out_len += len;
-	flush(p);
-	return true;
+	uint8_t *frame = l ? malloc(len) : NULL;
+	bool sent = frame && relay_peer_encode_job(job, frame, len) == len &&
+		    rd_link_send(l, frame, len);
+	free(frame);
+	return sent;
 }
 
 static void
@@ -557,100 +492,143 @@ on_frame(struct rd_control *c, uint32_t index, const struct relay_peer_frame *fr
 	}
 }
 
-/* All whole frames in the buffer; false: the peer speaks nonsense. */
-static bool
-read_frames(struct rd_peer *p)
+/* ---- whose channel it is ---------------------------------------------------------- */
+
+static void
+ping(struct rd_link *l)
 {
-	size_t off = 0;
-	while (p->watch.fd >= 0) {
-		struct relay_peer_frame frame;
-		size_t need = 0;
-		long n = relay_peer_decode(p->in + off, p->in_len - off, &frame, &need);
-		if (n == RELAY_ERR_SHORT) {
-			memmove(p->in, p->in + off, p->in_len - off);
-			p->in_len -= off;
-			if (need > p->in_max) {
-				uint8_t *in = realloc(p->in, need);
-				if (!in)
-					return false;
-				p->in = in;
-				p->in_max = need;
-			}
-			return true;
-		}
-		if (n <= 0)
-			return false;
+	static const struct relay_peer_frame frame = {.type = RELAY_PEER_PING};
+	uint8_t small[RELAY_PEER_SMALL_MAX];
+	(void)rd_link_send(l, small, relay_peer_encode(&frame, small));
+}
+
+static long
+take(struct rd_link *l, const uint8_t *in, size_t len, size_t *need)
+{
+	const struct rd_peer *p = l->owner;
+	struct relay_peer_frame frame;
+	long n = relay_peer_decode(in, len, &frame, need);
+	if (n == RELAY_ERR_SHORT)
+		return 0;
+	if (n > 0)
 		on_frame(p->ctl, p->index, &frame);
-		off += (size_t)n;
-	}
-	return true;
+	return n > 0 ? n : -1;
 }
 
 static void
-ready(struct rd_watch *w, uint32_t events)
+become_live(struct rd_peer *p, struct rd_link *l)
 {
-	struct rd_peer *p = w->owner;
 	char a[RD_IPV4_TEXT];
-	if (p->connecting) {
-		int err = rd_sock_error(w->fd);
-		if (err) {
-			peer_lost(p, strerror(-err));
-			return;
-		}
-		p->connecting = false;
-		p->was_up = true;
-		p->gone = false;
-		p->heard_ns = p->ctl->now_ns;
-		rd_watch_events(p->ctl, w, EPOLLIN);
-		rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->ctl, p->index, a));
-		greet(p->ctl, p->index);
+	p->live = l;
+	p->gone = false;
+	rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->ctl, p->index, a));
+	greet(p->ctl, p->index);
+}
+
+/* It has shown the keys, or there are none.  A channel that answers is not given up for it. */
+static void
+link_up(struct rd_link *l)
+{
+	struct rd_peer *p = l->owner;
+	if (!p->live) {
+		become_live(p, l);
 		return;
 	}
-	if (events & EPOLLOUT)
-		flush(p);
-	for (int i = 0; i < 64 && w->fd >= 0; i++) {
-		ssize_t n = recv(w->fd, p->in + p->in_len, p->in_max - p->in_len, 0);
-		if (n > 0) {
-			p->heard_ns = p->ctl->now_ns;
-			p->in_len += (size_t)n;
-			if (!read_frames(p))
-				peer_lost(p, "it sent a malformed frame");
-		} else if (n == 0) {
-			peer_lost(p, "it closed the connection");
-		} else if (errno == EAGAIN) {
-			return;
-		} else if (errno != EINTR) {
-			peer_lost(p, strerror(errno));
-		}
+	if (p->heir)
+		rd_link_close(p->heir, "it connected anew");
+	p->heir = l;
+	p->probe_ns = p->ctl->now_ns;
+	rd_link_hold(l);
+	ping(p->live);
+}
+
+static void
+link_down(struct rd_link *l, const char *why)
+{
+	struct rd_peer *p = l->owner;
+	char a[RD_IPV4_TEXT];
+	p->dial_ns = p->ctl->now_ns + REDIAL_NS;
+	if (p->heir == l)
+		p->heir = NULL;
+	if (p->live == l) {
+		p->live = NULL;
+		peer_lost(p, why);
+	} else if (l->reached) {
+		rd_log_limited(&p->ctl->limit_peer, p->ctl->now_ns, RD_LOG_INFO,
+			       "no channel to relay %s yet: %s", name_of(p->ctl, p->index, a), why);
 	}
 }
 
-void
-rd_peer_accept(struct rd_listener *l)
+static const struct rd_link_kind kind = {
+	.in_max = RELAY_PEER_FRAME_MAX + RELAY_PEER_HEAD,
+	.out_max = OUT_MAX,
+	.ping_ns = RELAY_PEER_PING_NS,
+	.dead_ns = RELAY_PEER_DEAD_NS,
+	.take = take,
+	.up = link_up,
+	.down = link_down,
+	.ping = ping,
+};
+
+/* The heir's turn: the channel is gone, has answered, or has had its time to. */
+static void
+settle(struct rd_peer *p)
 {
-	struct rd_control *c = l->ctl;
+	struct rd_link *heir = p->heir;
+	if (!heir)
+		return;
+	if (p->live && p->live->heard_ns > p->probe_ns) {
+		p->ctl->count.peer_claims++;
+		rd_link_close(heir, "the channel that is there answers");
+		return;
+	}
+	if (p->live && p->ctl->now_ns - p->probe_ns < PROBE_NS)
+		return;
+	p->heir = NULL;
+	if (p->live)
+		rd_link_close(p->live, "it connected anew");
+	become_live(p, heir);
+	rd_link_release(heir);
+}
+
+/* A place for a connection that says to be p: a free one, or the oldest that has shown
+ * nothing. */
+static struct rd_link *
+place(struct rd_peer *p)
+{
+	struct rd_link *oldest = NULL;
+	for (uint32_t i = 0; i < RD_PEER_LINKS; i++) {
+		struct rd_link *l = &p->link[i];
+		if (!rd_link_open(l))
+			return l;
+		if (!l->up && (!oldest || l->since_ns < oldest->since_ns))
+			oldest = l;
+	}
+	if (oldest)
+		rd_link_close(oldest, "it did not show the key before others came");
+	return oldest;
+}
+
+void
+rd_peer_accept(struct rd_listener *listener)
+{
+	struct rd_control *c = listener->ctl;
 	char a[RD_IPV4_TEXT];
 	uint32_t ip, self = c->conf->cluster.self;
-	int fd = rd_listener_accept(l, &ip, NULL);
+	int fd = rd_listener_accept(listener, &ip, NULL);
 	if (fd < 0)
 		return;
 	for (uint32_t i = 0; i < self; i++) { /* only lower ones dial us */
-		struct rd_peer *p = &c->peer[i];
 		if (c->conf->cluster.relay[i].private_address != ip)
 			continue;
-		if (p->watch.fd >= 0)
-			peer_lost(p, "it connected anew");
-		rd_sock_tune(fd, true);
-		if (rd_watch_add(c, &p->watch, fd, EPOLLIN))
+		struct rd_link *l = place(&c->peer[i]);
+		if (!l)
 			break;
-		p->was_up = true;
-		p->gone = false;
-		p->heard_ns = c->now_ns;
-		rd_log(RD_LOG_INFO, "relay %s connected", name_of(c, i, a));
-		greet(c, i);
+		rd_sock_tune(fd, true);
+		(void)rd_link_adopt(l, fd, false);
 		return;
 	}
-	rd_log_limited(&c->limit_stranger, c->now_ns, RD_LOG_WARNING,
+	rd_log_limited(&c->limit_peer, c->now_ns, RD_LOG_WARNING,
 		       "connection to the peer port from %s refused: not a relay before us in "
 		       "cluster.relays",
 		       rd_ipv4_text(ip, a));
@@ -664,14 +642,8 @@ dial(struct rd_control *c, struct rd_peer *p)
 	int fd = rd_sock_connect(c->tap_name[RD_LEG_PRIVATE], c->conf->port[RD_LEG_PRIVATE].address,
 				 c->conf->cluster.relay[p->index].private_address,
 				 c->conf->cluster.peer_port, true);
-	if (fd < 0)
-		return; /* again after a pause */
-	p->connecting = true;
-	p->heard_ns = c->now_ns;
-	if (rd_watch_add(c, &p->watch, fd, EPOLLOUT)) {
-		p->connecting = false;
-		close(fd);
-	}
+	if (fd >= 0) /* else again after a pause */
+		(void)rd_link_adopt(&p->link[0], fd, true);
 }
 
 void
@@ -682,19 +654,12 @@ rd_peer_tick(struct rd_control *c)
 		struct rd_peer *p = &c->peer[i];
 		if (i == c->conf->cluster.self)
 			continue;
-		if (p->watch.fd < 0) {
-			if (i > c->conf->cluster.self && c->now_ns >= p->dial_ns &&
-			    c->phase == RD_PHASE_RUN)
-				dial(c, p);
-			continue;
-		}
-		if (c->now_ns - p->heard_ns > RELAY_PEER_DEAD_NS) {
-			peer_lost(p, p->connecting ? "no answer" : "silent for 3 s");
-		} else if (!p->connecting && c->now_ns - p->pinged_ns >= RELAY_PEER_PING_NS) {
-			struct relay_peer_frame ping = {.type = RELAY_PEER_PING};
-			p->pinged_ns = c->now_ns;
-			(void)send_frame(c, i, &ping);
-		}
+		for (uint32_t k = 0; k < RD_PEER_LINKS; k++)
+			rd_link_tick(&p->link[k]);
+		settle(p);
+		if (i > c->conf->cluster.self && !rd_link_open(&p->link[0]) &&
+		    c->now_ns >= p->dial_ns && c->phase == RD_PHASE_RUN)
+			dial(c, p);
 	}
 }
 
@@ -705,12 +670,22 @@ rd_peer_init(struct rd_control *c)
 		struct rd_peer *p = &c->peer[i];
 		p->ctl = c;
 		p->index = i;
-		p->watch.fd = -1;
-		p->watch.owner = p;
-		p->watch.fn = ready;
-		p->in = malloc(IN_START); /* NULL: recv of 0 bytes ends the connection */
-		p->in_max = p->in ? IN_START : 0;
+		for (uint32_t k = 0; k < RD_PEER_LINKS; k++)
+			rd_link_init(&p->link[k], c, &kind,
+				     c->peer_keys.nkeys ? &c->peer_keys : NULL, p);
 	}
+	if (c->conf->cluster.nrelays > 1 && !c->peer_keys.nkeys)
+		rd_log(RD_LOG_WARNING,
+		       "no leg is sealed, so the channels between the relays of this cluster are "
+		       "not either: who can take a relay's private address can give it jobs");
+}
+
+static void
+fini_links(struct rd_peer *p)
+{
+	p->live = p->heir = NULL;
+	for (uint32_t k = 0; k < RD_PEER_LINKS; k++)
+		rd_link_fini(&p->link[k]);
 }
 
 void
@@ -718,7 +693,7 @@ rd_peer_close(struct rd_control *c)
 {
 	rd_listener_close(&c->listen_peer);
 	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
-		rd_watch_close(c, &c->peer[i].watch);
+		fini_links(&c->peer[i]);
 }
 
 void
@@ -731,10 +706,8 @@ rd_peer_fini(struct rd_control *c)
 		free(f->mem);
 		free(f);
 	}
-	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++) {
-		rd_watch_close(c, &c->peer[i].watch);
-		free(c->peer[i].in);
-		free(c->peer[i].out);
-		c->peer[i].in = c->peer[i].out = NULL;
-	}
+	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
+		fini_links(&c->peer[i]);
+	explicit_bzero(&c->peer_keys, sizeof c->peer_keys);
+	explicit_bzero(&c->light_keys, sizeof c->light_keys);
 }

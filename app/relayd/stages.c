@@ -145,6 +145,8 @@ do_server(struct relay *r)
 	} else {
 		r->control->auth.mask = IMPI_AUTH_MASK_NONE;
 	}
+	if (rd_channel_keys(r->control, conf, r->err, ERR_MAX))
+		return -1;
 	if (rd_ipv4_parse(conf->impi.server_host, &r->control->server_ip))
 		return 0;
 	/* A name is looked up once, by the machine's own resolver, before the legs

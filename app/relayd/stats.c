@@ -272,11 +272,11 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 	fprintf(f,
 		"\t\"control\": { \"sessions\": %llu, \"sessions_refused\": %llu, "
 		"\"strangers_evicted\": %llu, \"strangers_not_allowed\": %llu, "
-		"\"accept_pauses\": %llu, "
+		"\"accept_pauses\": %llu, \"peer_claims\": %llu, "
 		"\"tap_to_kernel\": %llu, \"tap_from_kernel\": %llu, \"drop_tap_write\": %llu, "
 		"\"drop_tap_full\": %llu, \"drop_tap_no_buffer\": %llu },\n",
 		U(c->count.sessions), U(c->count.sessions_refused), U(c->count.strangers_evicted),
-		U(c->count.strangers_not_allowed), U(c->count.accept_pauses), U(t->to_kernel),
+		U(c->count.strangers_not_allowed), U(c->count.accept_pauses), U(c->count.peer_claims), U(t->to_kernel),
 		U(t->from_kernel), U(t->drop_write), U(t->drop_full), U(t->drop_no_buffer));
 	fprintf(f, "\t\"pool\": { \"size\": %u, \"in_use\": %u },\n", s->pool_size, s->pool_in_use);
 	fprintf(f, "\t\"consistent\": %s,\n", s->consistent ? "true" : "false");

@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,12 +18,14 @@
 #define OUT_MAX	   (256u << 20)
 #define REDIAL_NS  (300 * BASE_MS_NS)
 #define CONNECT_NS (3 * BASE_S_NS)
+#define READ_BYTES 16384
 
 void
 pg_chan_init(struct pg_chan *c, const struct pg_side_conf *conf, uint8_t side,
-	     const struct pg_chan_ops *ops, void *user)
+	     const struct seal_link_conf *keys, const struct pg_chan_ops *ops, void *user)
 {
-	*c = (struct pg_chan){.conf = conf, .side = side, .fd = -1, .ops = ops, .user = user};
+	*c = (struct pg_chan){
+		.conf = conf, .side = side, .fd = -1, .keys = keys, .ops = ops, .user = user};
 }
 
 static void
@@ -32,6 +35,13 @@ hang_up(struct pg_chan *c, uint64_t again_ns)
 		close(c->fd);
 	c->fd = -1;
 	c->connecting = false;
+	if (c->seal)
+		seal_link_wipe(c->seal);
+	free(c->seal);
+	free(c->wire);
+	c->seal = NULL;
+	c->wire = NULL;
+	c->wire_len = c->wire_off = 0;
 	c->in_len = c->out_len = c->out_off = 0;
 	c->dial_ns = again_ns;
 }
@@ -54,7 +64,8 @@ pg_chan_drop(struct pg_chan *c, uint64_t now_ns)
 bool
 pg_chan_up(const struct pg_chan *c)
 {
-	return c->fd >= 0 && !c->connecting;
+	return c->fd >= 0 && !c->connecting &&
+	       (!c->keys || (c->seal && c->seal->state == SEAL_LINK_UP));
 }
 
 static void
@@ -181,6 +192,92 @@ read_frames(struct pg_chan *c)
 	}
 }
 
+static bool
+wire_add(struct pg_chan *c, const uint8_t *bytes, size_t len)
+{
+	uint8_t *wire = len ? realloc(c->wire, c->wire_len + len) : NULL;
+	if (!wire)
+		return false;
+	c->wire = wire;
+	memcpy(c->wire + c->wire_len, bytes, len);
+	c->wire_len += len;
+	return true;
+}
+
+static void
+greet(struct pg_chan *c)
+{
+	uint8_t greeting[SEAL_LINK_GREETING];
+	(void)wire_add(c, greeting, seal_link_out(c->seal, greeting));
+}
+
+/* The connection is there: relayd is shown the key. */
+static void
+begin_seal(struct pg_chan *c)
+{
+	uint8_t once[SEAL_DH];
+	c->seal = aligned_alloc(64, (sizeof *c->seal + 63) & ~(size_t)63);
+	if (!c->seal || getrandom(once, sizeof once, 0) != (ssize_t)sizeof once) {
+		hang_up(c, c->dial_ns);
+		return;
+	}
+	seal_link_init(c->seal, c->keys, SEAL_LINK_DIALS, once, NULL);
+	greet(c);
+}
+
+static void
+take_text(void *user, const uint8_t *text, size_t len)
+{
+	struct pg_chan *c = user;
+	if (c->in_len + len > c->in_max) {
+		uint8_t *in = realloc(c->in, c->in_len + len);
+		if (!in)
+			return; /* frames go wrong, and the channel with them */
+		c->in = in;
+		c->in_max = c->in_len + len;
+	}
+	memcpy(c->in + c->in_len, text, len);
+	c->in_len += len;
+}
+
+static void
+seal_out(struct pg_chan *c)
+{
+	size_t n = seal_link_size(c->out_len);
+	uint8_t *sealed = c->out_len && pg_chan_up(c) ? malloc(n) : NULL;
+	if (!sealed)
+		return;
+	if (wire_add(c, sealed, seal_link_tx(c->seal, c->out, c->out_len, sealed)))
+		c->out_len = 0;
+	free(sealed);
+}
+
+static void
+pump_sealed(struct pg_chan *c, uint64_t now_ns)
+{
+	uint8_t buf[READ_BYTES];
+	seal_out(c);
+	while (c->wire_off < c->wire_len) {
+		ssize_t n =
+			send(c->fd, c->wire + c->wire_off, c->wire_len - c->wire_off, MSG_NOSIGNAL);
+		if (n < 0)
+			break; /* EAGAIN, or the read sees it */
+		c->wire_off += (size_t)n;
+	}
+	if (c->wire_off == c->wire_len)
+		c->wire_off = c->wire_len = 0;
+	ssize_t n = recv(c->fd, buf, sizeof buf, 0);
+	if (n > 0) {
+		c->heard_ns = now_ns;
+		if (!seal_link_rx(c->seal, buf, (size_t)n, take_text, c) || !read_frames(c))
+			lose(c, now_ns);
+		else
+			greet(c);
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		lose(c, now_ns);
+	}
+}
+
 static void
 pump(struct pg_chan *c, uint64_t now_ns)
 {
@@ -225,13 +322,18 @@ pg_chan_poll(struct pg_chan *c, uint64_t now_ns)
 		if (getpeername(c->fd, (struct sockaddr *)&peer, &plen) == 0) {
 			c->connecting = false;
 			c->heard_ns = now_ns;
+			if (c->keys)
+				begin_seal(c);
 		} else if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &e, &len) || e ||
 			   now_ns - c->heard_ns > CONNECT_NS) {
 			lose(c, now_ns);
 		}
 		return;
 	}
-	pump(c, now_ns);
+	if (c->keys)
+		pump_sealed(c, now_ns);
+	else
+		pump(c, now_ns);
 	if (c->fd >= 0 && now_ns - c->heard_ns > RELAY_PEER_DEAD_NS)
 		lose(c, now_ns);
 	if (c->fd >= 0 && now_ns - c->pinged_ns >= RELAY_PEER_PING_NS) {

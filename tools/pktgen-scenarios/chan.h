@@ -6,6 +6,7 @@
 #ifndef PKTGEN_CHAN_H
 #define PKTGEN_CHAN_H
 
+#include "seal/link.h"
 #include "pktgen/lab.h"
 #include "relay/peer.h"
 
@@ -22,6 +23,10 @@ struct pg_chan {
 	int fd;
 	bool connecting;
 	uint64_t pinged_ns, heard_ns, dial_ns;
+	const struct seal_link_conf *keys; /* NULL: relayd seals nothing */
+	struct seal_link *seal;		   /* of the connection that is there */
+	uint8_t *wire;			   /* sealed bytes on their way out */
+	size_t wire_len, wire_off;
 	uint8_t *in, *out;
 	size_t in_len, in_max, out_len, out_max, out_off;
 	uint32_t lost; /* how often it ended by itself */
@@ -30,7 +35,7 @@ struct pg_chan {
 };
 
 void pg_chan_init(struct pg_chan *c, const struct pg_side_conf *conf, uint8_t side,
-		  const struct pg_chan_ops *ops, void *user);
+		  const struct seal_link_conf *keys, const struct pg_chan_ops *ops, void *user);
 void pg_chan_fini(struct pg_chan *c);
 /* Dials, pings, reads, writes: every millisecond or so. */
 void pg_chan_poll(struct pg_chan *c, uint64_t now_ns);

@@ -1,7 +1,7 @@
 # Scenario and lab files, frames and the verdict need no DPDK; the program sends.
 PKTGEN := tools/pktgen-scenarios
 $(call lib,pgconf,$(PKTGEN)/conf,suci base,jansson libbsd)
-$(call prog,relay-pktgen,$(wildcard $(PKTGEN)/*.c),pgconf rdnet relay impi sucaead suci rddpdk base,libdpdk libbsd)
+$(call prog,relay-pktgen,$(wildcard $(PKTGEN)/*.c),pgconf rdnet relay impi sucaead suci seal rddpdk base,libdpdk libbsd)
 # A player speaks the wire format itself, with the codec of lib/suci.
 CFLAGS_$(PKTGEN)/player.c := -Ilib/suci
 $(call unit,test_pktgen_frames,test/unit/test_pktgen_frames.c,pgconf rdnet suci base)

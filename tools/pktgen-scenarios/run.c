@@ -653,6 +653,10 @@ load_keys(struct pg_ctx *c, char *err, size_t err_max)
 		return -1;
 	}
 	c->seal.nkeys = (uint32_t)n;
+	c->peer_keys.crypto = seal_aes256gcm();
+	c->peer_keys.purpose = RELAY_PEER_PURPOSE;
+	n = seal_psk_load(c->lab->key_file, c->peer_keys.key, why);
+	c->peer_keys.nkeys = n < 0 ? 0 : (uint32_t)n;
 	return 0;
 }
 
@@ -670,7 +674,8 @@ pg_ctx_open(struct pg_ctx *c, const struct pg_lab *lab, const char *prog, char *
 	for (uint8_t i = 0; i < PG_SIDES; i++) {
 		relay_labels_init(&c->labels[i], lab->side[i].primary_index);
 		if (lab->side[i].primary)
-			pg_chan_init(&c->chan[c->nchans++], &lab->side[i], i, &ops, c);
+			pg_chan_init(&c->chan[c->nchans++], &lab->side[i], i,
+				     c->peer_keys.nkeys ? &c->peer_keys : NULL, &ops, c);
 	}
 	return pg_net_ready(&c->net, ARP_WAIT_MS, err, err_max);
 }

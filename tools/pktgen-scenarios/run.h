@@ -51,6 +51,7 @@ struct pg_ctx {
 	uint32_t nchans;
 	struct relay_labels labels[PG_SIDES];
 	struct suci_seal_conf seal;
+	struct seal_link_conf peer_keys; /* of the channel to relayd; nkeys 0: not sealed */
 	struct rd_idle idle;
 	uint64_t incarnation;
 	const volatile sig_atomic_t *stop;

@@ -22,6 +22,7 @@
 #define RELAY_PEER_DEAD_NS   3000000000ull
 #define RELAY_PEER_FRAME_MAX (64u << 20)
 #define RELAY_PEER_HEAD	     5
+#define RELAY_PEER_PURPOSE   "relayd peer" /* of the sealed stream the frames go over */
 
 enum relay_peer_type {
 	RELAY_PEER_JOB = 1,
