@@ -43,7 +43,7 @@ explore: $(B)/test/simulator
 	@$(MAKE) --no-print-directory $(SANITIZED) fuzz-build
 	@test/run-explore $(B) build/clang-fuzz $(EXPLORE_S)
 
-## smoke         shell scenarios in fresh network namespaces (root)
+## smoke         shell scenarios in fresh network namespaces (root); SMOKE_ONLY="NAME .." only these
 smoke: all $(TESTPROGS) $(SMOKE_EXTRA)
 	@test/run-smoke $(B) test/smoke
 

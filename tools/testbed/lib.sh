@@ -392,7 +392,10 @@ testbed_spawn() {
 	echo "$TB_PID" >>"$TB_DIR/pids"
 }
 
-testbed_alive() { kill -0 "$(cat "$TB_DIR/pid-$1")" 2>/dev/null; } # LOGNAME
+testbed_alive() { # LOGNAME; asked often, so without another process
+	local pid
+	read -r pid 2>/dev/null <"$TB_DIR/pid-$1" && kill -0 "$pid" 2>/dev/null
+}
 
 # testbed_stop LOGNAME [SECONDS]: SIGTERM, wait, SIGKILL; the exit status of the program.
 testbed_stop() {
