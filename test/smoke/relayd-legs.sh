@@ -63,7 +63,7 @@ while True:
         sys.exit(1)
 PY
 check relayd-tcp-reason "no log line says why the client was closed" \
-	grep -q 'error: job 1 (port 7811, client 10.0.0.10:[0-9]*): ended: ' "$TMP/relayd.log"
+	grep -q 'warning: client 10.0.0.10:[0-9]* refused on port 7811: ended: ' "$TMP/relayd.log"
 check relayd-tcp-closed-port "a port that is not ours was answered" in_node python3 - <<'PY'
 import socket, sys
 try:
