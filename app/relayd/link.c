@@ -155,6 +155,8 @@ handle(struct rd_link *l)
 	}
 	if (!rd_link_open(l))
 		return;
+	if (!off)
+		return;
 	memmove(l->in, l->in + off, l->in_len - off);
 	l->in_len -= off;
 }

@@ -147,6 +147,7 @@ host_new(struct net *net, uint32_t side)
 		c.limits.sealed_max = 8;
 		c.seal = (struct suci_seal_conf){.aead = toy_aead(),
 						 .key = {{.id = 7, .secret = "secret"}},
+						 .seed = {1, (uint8_t)side, (uint8_t)h->lives},
 						 .nkeys = 1,
 						 .legs = 1};
 	}

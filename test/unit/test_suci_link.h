@@ -250,7 +250,7 @@ link_drop_wire(struct link *l)
 
 /* Memory of an endpoint, of old contents; a fuzz target has its own way (fuzz_pool.h). */
 #ifndef LINK_TAKE
-#define LINK_TAKE(n) memset(aligned_alloc(64, n), 0xa5, n)
+#define LINK_TAKE(n) memset(aligned_alloc(64, ((n) + 63) & ~(size_t)63), 0xa5, n)
 #define LINK_GIVE(p) free(p)
 #endif
 #ifndef LINK_WINDOW

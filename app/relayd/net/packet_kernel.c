@@ -14,7 +14,7 @@ drop(struct rd_rx_frame *out, enum rd_rx_drop why)
 }
 
 static bool
-is_open(const struct rd_station *self, uint8_t protocol, uint16_t port)
+is_open(const struct rd_station *self, uint32_t protocol, uint16_t port)
 {
 	for (uint32_t i = 0; i < self->nopen; i++) {
 		const struct rd_open *o = &self->open[i];

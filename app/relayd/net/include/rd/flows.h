@@ -25,7 +25,7 @@
 struct rd_flow {
 	uint32_t remote;
 	uint16_t local_port, remote_port; /* ICMP: the identifier, 0 */
-	uint8_t protocol;
+	uint32_t protocol; /* without padding: parsed frames are compared as bytes */
 };
 
 struct rd_flows {
@@ -33,7 +33,7 @@ struct rd_flows {
 		uint64_t noted_ns; /* 0: free */
 		uint32_t remote;
 		uint16_t local_port, remote_port;
-		uint8_t protocol;
+		uint32_t protocol;
 	} entry[RD_FLOW_SETS][RD_FLOW_WAYS];
 };
 
