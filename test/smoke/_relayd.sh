@@ -78,7 +78,8 @@ make_conf()
 # start_relayd: 0 when it is ready, 1 when it ended or did not come up in 20 s.
 start_relayd()
 {
-	ip netns exec "$RELAY" "$B/bin/relayd" "$TMP/conf.json" >"$TMP/relayd.log" 2>&1 &
+	# Whoever runs the scenario may have been started by nohup, which relayd would heed.
+	ip netns exec "$RELAY" env --default-signal=HUP "$B/bin/relayd" "$TMP/conf.json" >"$TMP/relayd.log" 2>&1 &
 	RELAYD_PID=$!
 	for _ in $(seq 1200); do
 		grep -q '^relayd: ready$' "$TMP/relayd.log" && return 0
