@@ -453,6 +453,23 @@ testbed_relayd() {
 	done
 }
 
+# _tb_identity B CLUSTER: with TB_IDENTITIES, a key pair per cluster; conf/peers-CLUSTER has the others.
+_tb_identity() {
+	[ -n "${TB_IDENTITIES:-}" ] || return 0
+	local at=$TB_DIR/conf o i public
+	if [ ! -e "$at/peers-$2" ]; then
+		for o in $CLUSTERS; do
+			[ -e "$at/identity-$o" ] || "$1/bin/relayd" --make-identity "$at/identity-$o" >/dev/null
+			[ "$o" != "$2" ] || continue
+			public=$("$1/bin/relayd" --show-identity "$at/identity-$o")
+			echo "site-$o $public$(for ((i = 0; i < $(_tb_relays "$o"); i++)); do
+				echo -n " $(testbed_global_addr "${o}fe$i")"
+			done)"
+		done >"$at/peers-$2"
+	fi
+	echo ", \"identity_file\": \"$at/identity-$2\", \"peers_file\": \"$at/peers-$2\""
+}
+
 _tb_relayd() {
 	local b=$1 fe=$2 c=${2:0:1} i relays='' gates conf=$TB_DIR/conf/$2.json device
 	device="\"interface\": \"priv0\", \"pmd\": \"$PMD\""
@@ -475,7 +492,7 @@ _tb_relayd() {
 		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
 			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN }
 	},
-	"sealing": { "key_file": "$TB_DIR/conf/psk" },
+	"sealing": { "key_file": "$TB_DIR/conf/psk"$(_tb_identity "$b" "$c") },
 	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "${TB_AUTH:-none}",
 		"key_file": "$([ "${TB_AUTH:-none}" = none ] || echo "$TB_DIR/conf/impi-key")",
 		"ports": ${TB_IMPI_PORTS:-1} },

@@ -1,0 +1,57 @@
+#!/bin/bash
+# Sites with identities: a job over two relays; a relay whose key is no longer on the other's list is
+# refused and counted; and comes in again when the line is back.
+# timeout: 200
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+. test/smoke/_root.sh
+need_root relayd-identity
+export CLUSTERS="a b" NODES=1 PPN=1 TB_IDENTITIES=1
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+
+count() { # FRONTEND COUNTER of its endpoint
+	local f=$TB_DIR/$1.json
+	rm -f "$f"
+	kill -USR1 "$(cat "$TB_DIR/pid-relayd-$1")"
+	testbed_wait 20 "counters of $1" test -s "$f" &&
+		python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["suci"][sys.argv[2]])' "$f" "$2"
+}
+counted() { (($(count "$1" "$2") >= 1)); }
+gone() { ! testbed_alive "$1"; }
+job() { testbed_job "$B" job "$B/examples/pingpong"; }
+ended() {
+	local s
+	WHY=
+	for s in a b; do
+		testbed_wait 60 "the end of job-$s" gone job-$s || WHY="side $s hangs"
+		[ -z "$WHY" ] || { testbed_stop job-$s 3 >/dev/null 2>&1; continue; }
+		{ wait "$(cat "$TB_DIR/pid-job-$s")"; } 2>/dev/null || WHY="side $s ended with status $?"
+	done
+}
+
+testbed_up || fail "no testbed"
+testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem does not start"
+testbed_relayd "$B" afe0 bfe0 || fail "relayd does not start"
+testbed_server "$B" || fail "no server"
+job
+ended
+[ -n "$WHY" ] || [ "$(count afe0 drop_identity)$(count bfe0 drop_identity)" = 00 ] || WHY="opens were refused"
+verdict "a job between two sites with identities" "$WHY"
+
+# b's line is taken away at a: another site's key has its addresses.
+cp "$TB_DIR/conf/peers-a" "$TB_DIR/peers-good"
+"$B/bin/relayd" --make-identity "$TB_DIR/conf/identity-c" >"$TB_DIR/public-c"
+sed "s/^site-b [0-9a-f]*/site-c $(cat "$TB_DIR/public-c")/" "$TB_DIR/peers-good" >"$TB_DIR/conf/peers-a"
+testbed_stop relayd-afe0 20
+testbed_relayd "$B" afe0 || fail "relayd does not start"
+job
+refused() { counted afe0 drop_identity || counted bfe0 drop_seal; }
+WHY=
+testbed_wait 60 "a refused open" refused || WHY="nothing was refused"
+for s in a b; do testbed_stop job-$s 5 >/dev/null 2>&1; done
+verdict "a site that was taken off the list is refused, and counted" "$WHY"
+exit $rc
