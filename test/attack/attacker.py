@@ -173,29 +173,36 @@ def hold(addr, port, seconds, count, *sources):
 
 def squat(addr, port, seconds, key):
     """Takes client ranks without the key: by no authentication, then by a wrong one.  Who is
-    refused is closed at once; a rank is taken if the connection is still open half a second later."""
-    taken = tries = 0
+    refused is closed at once; a rank is taken if the connection is still open half a second later.
+    Somebody has to answer, else nothing was tried."""
+    taken = tries = heard = 0
     for _ in until(float(seconds)):
         for mask in (1, 2):
             tries += 1
+            said = False
             try:
                 s = socket.create_connection((addr, int(port)), 2)
                 s.settimeout(2)
                 s.sendall(b"AUTH" + struct.pack("!II", 4, mask))
-                if len(s.recv(8)) < 8:
+                got = len(s.recv(8))
+                heard += 1
+                if got < 8:
                     continue
                 if mask == 2:
                     s.sendall(struct.pack("!Q", int(key)))
                 s.sendall(b"IMPI" + struct.pack("!II", 4, tries % 2))
                 s.settimeout(0.5)
+                said = True
                 if s.recv(100):
                     taken += 1
             except socket.timeout:
-                taken += 1
+                taken += said
+            except ConnectionResetError:
+                heard += 1
             except OSError:
                 pass
-    print(tries, "tries,", taken, "ranks taken or held")
-    return taken == 0
+    print(tries, "tries,", heard, "answered,", taken, "ranks taken or held")
+    return heard > 0 and taken == 0
 
 
 def scan(addr, *ports):

@@ -69,7 +69,11 @@ tcp_server() { delayed tcp-7810 b0 10.0.0.254 7811 ew 198.51.100.2 7810; }
 tcp_peer() { delayed tcp-7813 a1 10.0.0.254 7811 el 10.0.0.254 7813; }
 squatters()
 {
-	one squat-server '' ew squat 198.51.100.2 7810 "$S" 12345
+	# One that waits for its clients: while a job runs the other one listens to nobody.
+	testbed_spawn srv squatted env "$(_tb_auth)" "$B/bin/impi-server" -server 2 -port 7830
+	testbed_wait 10 "a second impi-server" grep -q ':7830' "$TB_LOG/squatted.log"
+	one squat-server '' ew squat 198.51.100.2 7830 "$S" 12345
+	testbed_stop squatted 5 >/dev/null 2>&1
 	one squat-relay '' el squat 10.0.0.254 7811 "$S" 12345
 }
 
