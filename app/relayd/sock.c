@@ -37,13 +37,17 @@ bound_socket(const char *device, uint32_t ip, uint32_t port)
 	return fd;
 }
 
+/* A flood of connections fills a short queue, and the kernel drops the SYN of who comes then: it
+ * is sent again after 1 s and 3 s.  Behind so many he waits less than that. */
+#define BACKLOG 1024
+
 int
 rd_sock_listen(const char *device, uint32_t ip, uint32_t port)
 {
 	int fd = bound_socket(device, ip, port);
 	if (fd < 0)
 		return fd;
-	if (listen(fd, 64)) {
+	if (listen(fd, BACKLOG)) {
 		int err = -errno;
 		close(fd);
 		return err;
