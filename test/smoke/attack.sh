@@ -1,0 +1,8 @@
+#!/bin/bash
+# `make attack` in its short form: each attack for a second.
+# timeout: 500
+# alone: how late jobs start beside an attack is measured
+cd "$(dirname "$0")/../.." || exit 1
+. test/smoke/_root.sh
+need_root attack
+exec env S=1 test/attack/run
