@@ -452,9 +452,10 @@ tell_unreachable(struct world *w, const struct end *dead, const struct sim_buf *
 static void
 unreachable(struct sim *s, void *who, uint64_t buf)
 {
-	const struct end *dead = who;
+	struct end *dead = who;
 	struct world *w = dead->w;
 	const struct sim_buf *b = &s->buf[buf];
+	dead->bounced--;
 	if (!dead->alive)
 		tell_unreachable(w, dead, b);
 	sim_release(s, buf);
@@ -468,6 +469,7 @@ deliver(struct sim *s, void *who, uint64_t b)
 	struct end *e = who;
 	if (!e->alive) {
 		e->dead_rx++;
+		e->bounced++;
 		sim_hold(s, b);
 		sim_at(s, s->now_ns + 20 * BASE_US_NS, unreachable, e, b);
 		return;

@@ -252,7 +252,7 @@ world_check_end(struct world *w)
 	for (uint32_t i = 0; i < w->s->nlink; i++)
 		inside += w->s->link[i].inside;
 	for (uint32_t i = 0; i < w->nend; i++)
-		inside += w->end[i].not_read;
+		inside += w->end[i].not_read + w->end[i].bounced;
 	for (uint32_t i = 0; i < w->nrelay; i++)
 		inside += w->relay[i].not_read;
 	INVARIANT(w->s, EMPTY, w->s->buf_live == inside,

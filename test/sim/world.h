@@ -148,6 +148,7 @@ struct end {
 	/* Stopped until then (a debugger, a busy host): datagrams wait in the socket. */
 	uint64_t paused_ns;
 	uint32_t not_read;
+	uint32_t bounced;    /* an ICMP error is about to answer them */
 	uint32_t holding;    /* receive buffers that its lanes hold */
 	uint32_t begun_long; /* incoming blocks of more than one segment, begun and not whole */
 	struct suci_counters total; /* of earlier incarnations */
