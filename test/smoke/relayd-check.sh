@@ -42,6 +42,9 @@ says check-identity-alone '/sealing/identity_file: needs sealing.peers_file, too
 	-e 's#psk"#&, "identity_file": "/nonexistent"#'
 says check-peers-alone '/sealing/peers_file: needs sealing.identity_file, too' \
 	-e 's#psk"#&, "peers_file": "/nonexistent"#'
+says check-identity-controller '/optical/controller: its channel is sealed with sealing.key_file, which is empty' \
+	-e 's#"[^"]*psk"#"", "identity_file": "/nonexistent", "peers_file": "/nonexistent"#' \
+	-e 's#"workers": 1,#&"optical": { "controller": "192.0.2.1:7820" },#'
 says check-identity-file '/sealing/identity_file: /nonexistent: cannot be read: No such file' \
 	-e 's#psk"#&, "identity_file": "/nonexistent", "peers_file": "/nonexistent"#'
 says check-address 'differs from ports.global.address' \

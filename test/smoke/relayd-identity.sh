@@ -1,13 +1,14 @@
 #!/bin/bash
-# Sites with identities: a job over two relays; a relay whose key is no longer on the other's list is
-# refused and counted; and comes in again when the line is back.
+# Sites with identities, with a pre-shared key beside them and without one: jobs between them, the channel
+# between relays of a site, of which one with another identity is none; a relay whose key is no longer on
+# the other's list is refused and counted.
 # timeout: 200
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 . test/smoke/_root.sh
 need_root relayd-identity
-export CLUSTERS="a b" NODES=1 PPN=1 TB_IDENTITIES=1
+export CLUSTERS="a b" NODES=1 PPN=1 RELAYS_A=2 TB_IDENTITIES=1
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
 # shellcheck source=test/smoke/_tell.sh
@@ -21,8 +22,15 @@ count() { # FRONTEND COUNTER of its endpoint
 		python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["suci"][sys.argv[2]])' "$f" "$2"
 }
 counted() { (($(count "$1" "$2") >= 1)); }
+log() { echo "$TB_LOG/relayd-$1.log"; }
+channel() { grep -q 'relay .* connected' "$(log "$1")"; }
 gone() { ! testbed_alive "$1"; }
-job() { testbed_job "$B" job "$B/examples/pingpong"; }
+job() { testbed_job "$B" job "$B/examples/pingpong" --budget-ms 1500; }
+relays() { # stopped, if they run, and started
+	local fe
+	for fe in "$@"; do [ ! -e "$TB_DIR/pid-relayd-$fe" ] || ! testbed_alive "relayd-$fe" || testbed_stop "relayd-$fe" 20; done
+	testbed_relayd "$B" "$@" || fail "relayd does not start"
+}
 ended() {
 	local s
 	WHY=
@@ -35,19 +43,39 @@ ended() {
 
 testbed_up || fail "no testbed"
 testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem does not start"
-testbed_relayd "$B" afe0 bfe0 || fail "relayd does not start"
+relays afe0 afe1 bfe0
 testbed_server "$B" || fail "no server"
 job
 ended
 [ -n "$WHY" ] || [ "$(count afe0 drop_identity)$(count bfe0 drop_identity)" = 00 ] || WHY="opens were refused"
 verdict "a job between two sites with identities" "$WHY"
+WHY=
+testbed_wait 20 "the channel of afe1" channel afe1 || WHY="$(tail -3 "$(log afe1)")"
+verdict "relays of a site have a channel" "$WHY"
+
+# The pre-shared key of all sites, and another identity: no sibling.
+"$B/bin/relayd" --make-identity "$TB_DIR/conf/identity-c" >"$TB_DIR/public-c"
+mv "$TB_DIR/conf/identity-a" "$TB_DIR/identity-good"
+cp "$TB_DIR/conf/identity-c" "$TB_DIR/conf/identity-a"
+relays afe1
+WHY=
+no_channel() { grep -q 'no channel to relay .* yet: ' "$(log afe1)"; }
+testbed_wait 20 "a refusal" no_channel || WHY="nothing in the log of afe1"
+[ -n "$WHY" ] || ! channel afe1 || WHY="afe1 has a channel"
+verdict "a relay with the key of all sites and another identity is no sibling" "$WHY"
+mv "$TB_DIR/identity-good" "$TB_DIR/conf/identity-a"
+
+TB_PSK='' relays afe0 afe1 bfe0
+job
+ended
+[ -n "$WHY" ] || testbed_wait 20 "the channel of afe1" channel afe1 || WHY="no channel between the relays of a"
+verdict "identities alone, no pre-shared key" "$WHY"
 
 # b's line is taken away at a: another site's key has its addresses.
 cp "$TB_DIR/conf/peers-a" "$TB_DIR/peers-good"
-"$B/bin/relayd" --make-identity "$TB_DIR/conf/identity-c" >"$TB_DIR/public-c"
 sed "s/^site-b [0-9a-f]*/site-c $(cat "$TB_DIR/public-c")/" "$TB_DIR/peers-good" >"$TB_DIR/conf/peers-a"
-testbed_stop relayd-afe0 20
-testbed_relayd "$B" afe0 || fail "relayd does not start"
+testbed_stop relayd-afe1 20
+relays afe0 bfe0
 job
 refused() { counted afe0 drop_identity || counted bfe0 drop_seal; }
 WHY=

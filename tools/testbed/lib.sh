@@ -492,7 +492,7 @@ _tb_relayd() {
 		"global": { "interface": "glob0", "pmd": "$PMD", "address": "$(testbed_global_addr "$fe")",
 			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN }
 	},
-	"sealing": { "key_file": "$TB_DIR/conf/psk"$(_tb_identity "$b" "$c") },
+	"sealing": { "key_file": "${TB_PSK-$TB_DIR/conf/psk}"$(_tb_identity "$b" "$c") },
 	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "${TB_AUTH:-none}",
 		"key_file": "$([ "${TB_AUTH:-none}" = none ] || echo "$TB_DIR/conf/impi-key")",
 		"ports": ${TB_IMPI_PORTS:-1} },

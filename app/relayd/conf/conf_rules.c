@@ -360,6 +360,11 @@ check_sealing(struct rules *r)
 			      "$(openssl rand -hex 32)\" > FILE), the same on all relays) or "
 			      "sealing.identity_file; or say \"off\"");
 	}
+	/* Between sites that channel has no identities, and must not be plain for want of a key. */
+	if (*c->optical.controller && !*c->sealing.key_file && *c->sealing.identity_file)
+		FAULT(r, "/optical/controller",
+		      "its channel is sealed with sealing.key_file, which is empty: name one, the "
+		      "same at all sites, beside sealing.identity_file");
 	if (!*c->sealing.identity_file != !*c->sealing.peers_file)
 		FAULT(r, *c->sealing.peers_file ? "/sealing/peers_file" : "/sealing/identity_file",
 		      "needs %s, too",
