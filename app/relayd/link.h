@@ -66,10 +66,4 @@ void rd_link_close(struct rd_link *l, const char *why);
 void rd_link_drop(struct rd_link *l); /* and nobody is told */
 void rd_link_tick(struct rd_link *l);
 
-struct rd_conf;
-/* The keys of control's links, if any leg is sealed: between relays of a cluster made of
- * sealing.identity_file, without one those of sealing.key_file; to the circuit controller always
- * the latter.  0, or -1 and err. */
-int rd_channel_keys(struct rd_control *c, const struct rd_conf *conf, char *err, size_t err_max);
-
 #endif

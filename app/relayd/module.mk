@@ -19,6 +19,7 @@ $(call unit,test_rd_steer,test/unit/test_rd_steer.c app/relayd/steer.c,rdconf rd
 $(call unit,test_rd_tap,test/unit/test_rd_tap.c app/relayd/tap_io.c app/relayd/mail.c app/relayd/wake.c,rdconf rdnet relay impi suci rddpdk base,libdpdk libbsd)
 
 $(call unit,test_rd_link,test/unit/test_rd_link.c app/relayd/link.c,rdconf rdnet light ocs coll gateway relay impi sucaead suci seal rddpdk base,libdpdk libbsd)
+$(call unit,test_rd_channel_keys,test/unit/test_rd_channel_keys.c app/relayd/channel_keys.c,rdconf relay impi sucaead suci seal base,)
 $(call unit,test_rd_advise,test/unit/test_rd_advise.c,rdctl base)
 $(call unit,test_rd_rpc,test/unit/test_rd_rpc.c,rdctl base,jansson)
 $(call unit,test_rd_wake,test/unit/test_rd_wake.c app/relayd/wake.c,base,,-pthread)

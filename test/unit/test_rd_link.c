@@ -1,8 +1,6 @@
 /* Links of the control thread over a pair of sockets: sealed, plain, of two kinds of mind. */
 #include "control.h"
 
-#include "driver/aead.h"
-
 #include "cmocka_all.h"
 #include "../toy_aead.h"
 
@@ -43,19 +41,6 @@ rd_sock_error(int fd)
 {
 	(void)fd;
 	return 0;
-}
-
-const struct seal_crypto *
-seal_aes256gcm(void)
-{
-	return toy_aead();
-}
-
-int
-seal_psk_load(const char *path, struct seal_psk key[SEAL_PSK_MAX], char why[SEAL_TEXT])
-{
-	(void)path, (void)key, (void)why;
-	return -1;
 }
 
 /* Frames: u8 length of the rest, bytes; in_max 256. */

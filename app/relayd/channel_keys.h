@@ -1,0 +1,23 @@
+#ifndef RD_CHANNEL_KEYS_H
+#define RD_CHANNEL_KEYS_H
+
+/* The keys of the control thread's channels, out of the files that the configuration names: to the
+ * other relays of the cluster, and between circuit controller and agents.
+ *
+ * Files are read once, at start; nothing is kept but what the two shapes hold, and their owner
+ * wipes them. */
+
+#include "seal/link.h"
+
+#include <stddef.h>
+
+struct rd_conf;
+
+/* Both shapes are zero when no leg is sealed.  The channel between relays has the key made of
+ * sealing.identity_file; without one, those of sealing.key_file.  The circuit controller's always
+ * has the latter, none (nkeys 0) where that is empty.  0, or -1 and in err a text that names the
+ * file. */
+int rd_channel_keys(const struct rd_conf *conf, struct seal_link_conf *peer,
+		    struct seal_link_conf *light, char *err, size_t err_max);
+
+#endif
