@@ -225,6 +225,7 @@ impl_Abort(MPI_Comm comm, int errorcode)
 	struct lmpi_comm *c = lmpi_comm_find(comm);
 	char why[MPI_MAX_OBJECT_NAME + MPI_MAX_PROCESSOR_NAME + 128];
 
+	/* Other sites take their status from this text: lmpi_abort_code(). */
 	snprintf(why, sizeof(why), "MPI_Abort(%s, %d) called by rank %u of MPI_COMM_WORLD on %s",
 		 c == NULL    ? "invalid communicator"
 		 : c->name[0] ? c->name

@@ -244,6 +244,8 @@ void lmpi_complete(struct lmpi_req *req, int error);
 void lmpi_run_done(void);
 /* The job cannot go on; the next turn of the loop ends it with this text. */
 void lmpi_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* With a status of its own; lmpi_fail()'s is 1. */
+void lmpi_fail_as(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same from any other thread; wakes the engine, and ends the process itself
  * when the engine does not react (the program computes). */
 void lmpi_fail_async(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

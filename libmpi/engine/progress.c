@@ -32,6 +32,7 @@ static struct lmpi_spin spin = LMPI_SPIN_INIT;
 
 static struct {
 	_Atomic int state; /* 0 fine, 1 being written, 2 text is there */
+	int code;	   /* the job's status */
 	char text[512];
 } failure;
 
@@ -73,11 +74,12 @@ lmpi_run_done(void)
 
 /* --- failing ------------------------------------------------------------- */
 
-static bool __attribute__((format(printf, 1, 0))) fail_text(const char *fmt, va_list ap)
+static bool __attribute__((format(printf, 2, 0))) fail_text(int code, const char *fmt, va_list ap)
 {
 	int fine = 0;
 	if (!atomic_compare_exchange_strong(&failure.state, &fine, 1))
 		return false;
+	failure.code = code;
 	vsnprintf(failure.text, sizeof failure.text, fmt, ap);
 	atomic_store(&failure.state, 2);
 	return true;
@@ -88,7 +90,16 @@ lmpi_fail(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	fail_text(fmt, ap);
+	fail_text(1, fmt, ap);
+	va_end(ap);
+}
+
+void
+lmpi_fail_as(int code, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fail_text(code, fmt, ap);
 	va_end(ap);
 }
 
@@ -108,7 +119,7 @@ void
 lmpi_check_fail(void)
 {
 	if (lmpi_failing())
-		lmpi_engine_abort(1, failure.text);
+		lmpi_engine_abort(failure.code, failure.text);
 }
 
 void
@@ -116,7 +127,7 @@ lmpi_fail_async(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	bool first = fail_text(fmt, ap);
+	bool first = fail_text(1, fmt, ap);
 	va_end(ap);
 	if (!first)
 		return;
@@ -124,7 +135,7 @@ lmpi_fail_async(const char *fmt, ...)
 	/* A program that computes does not come by: end it from here. */
 	struct timespec ts = {.tv_sec = 1};
 	nanosleep(&ts, NULL);
-	lmpi_engine_abort(1, failure.text);
+	lmpi_engine_abort(failure.code, failure.text);
 }
 
 void

@@ -3,6 +3,9 @@
 
 #include "base/bytes.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 void
@@ -69,6 +72,29 @@ lmpi_note_decode(const void *in, size_t len, uint8_t *type, uint32_t *base,
 		}
 	}
 	return base_reader_ok(&r);
+}
+
+int
+lmpi_abort_code(const char *text)
+{
+	static const char begin[] = "MPI_Abort(", sep[] = ", ", by[] = ") called by ";
+	const char *end = strstr(text, by), *comma = NULL;
+
+	if (strncmp(text, begin, sizeof begin - 1) != 0 || !end)
+		return 1;
+	/* The communicator's name may have such words, too: the last ones count. */
+	for (const char *p = end; p; p = strstr(p + 1, by))
+		end = p;
+	for (const char *p = strstr(text, sep); p && p < end; p = strstr(p + 1, sep))
+		comma = p;
+	if (!comma)
+		return 1;
+	const char *number = comma + sizeof sep - 1;
+	char *stop;
+	errno = 0;
+	long code = strtol(number, &stop, 10);
+	bool whole = stop == end && stop > number && !errno;
+	return whole && code >= INT_MIN && code <= INT_MAX ? (int)code : 1;
 }
 
 bool

@@ -147,8 +147,9 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED))
 		return;
 	lmpi_net_name(peer->ip, peer->port, name);
-	lmpi_fail("rank %u%s%s (%s) %s%s%s", use, lmpi_world.proc[use].node[0] ? " on " : "",
-		  lmpi_world.proc[use].node, name, down_word(why), sep, text ? text : "");
+	lmpi_fail_as(text ? lmpi_abort_code(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
+		     lmpi_world.proc[use].node[0] ? " on " : "", lmpi_world.proc[use].node, name,
+		     down_word(why), sep, text ? text : "");
 }
 
 /* A segment for a pair of labels without a lane: the other side was first. */
@@ -261,7 +262,8 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 			lmpi_relays_ways(path, ways.ways, ways.resend);
 	} else if (lmpi_note_decode(bytes, len, &type, &base, text) && type == LMPI_NOTE_ABORT &&
 		   base == LMPI_LABEL_BASE) {
-		lmpi_fail("the job was ended: %s", text[0] ? text : "no reason given");
+		lmpi_fail_as(lmpi_abort_code(text), "the job was ended: %s",
+			     text[0] ? text : "no reason given");
 	}
 }
 

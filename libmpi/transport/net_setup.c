@@ -406,11 +406,30 @@ tell(uint8_t type, const char *text, uint64_t limit_ns)
 	push_out(limit_ns);
 }
 
+/* The farewell to processes that are reached without a relay, and what else waits to go out. */
+static void
+close_direct(const char *text)
+{
+	if (!net.ep)
+		return;
+	uint64_t now = suci_udp_now_ns();
+	eng.in_transport = true;
+	for (uint32_t r = 0; r < lmpi_world.size; r++) {
+		const struct lmpi_peer *peer = &eng.peer[r];
+
+		if (peer->reach == LMPI_REACH_DIRECT && peer->path != UINT32_MAX)
+			suci_path_close(net.ep, peer->path, text, now);
+	}
+	suci_udp_tx(net.udp, now);
+	eng.in_transport = false;
+}
+
 void
 lmpi_net_tell_abort(const char *why, uint64_t limit_ns)
 {
 	eng.closing = true;
 	tell(LMPI_NOTE_ABORT, why, limit_ns);
+	close_direct(why);
 }
 
 void
@@ -425,16 +444,10 @@ lmpi_net_tell_leave(uint64_t limit_ns)
 		if (net.relay[i].up)
 			suci_path_close(net.ep, net.relay[i].path, "finished", now);
 	}
+	eng.in_transport = false;
 	/* Who still waits for our ack of its last message gets it before the farewell,
 	 * instead of finding the port closed. */
-	for (uint32_t r = 0; r < lmpi_world.size; r++) {
-		const struct lmpi_peer *peer = &eng.peer[r];
-
-		if (peer->reach == LMPI_REACH_DIRECT && peer->path != UINT32_MAX)
-			suci_path_close(net.ep, peer->path, "finished", now);
-	}
-	suci_udp_tx(net.udp, now);
-	eng.in_transport = false;
+	close_direct("finished");
 }
 
 void

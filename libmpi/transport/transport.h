@@ -125,8 +125,8 @@ int lmpi_net_fd(short *events);
 uint64_t lmpi_net_expiry_ns(void);
 /* While the engine waits: is each relay alive?  since_ns: when waiting began. */
 void lmpi_net_watch(uint64_t since_ns, uint64_t now_ns);
-/* Tell the relays: the job is over (ABORT), or this process has finished
- * (LEAVE); tries for at most so long. */
+/* Tell the relays, and with ABORT the processes that are reached without one: the job is over
+ * (ABORT), or this process has finished (LEAVE); tries for at most so long. */
 void lmpi_net_tell_abort(const char *why, uint64_t limit_ns);
 void lmpi_net_tell_leave(uint64_t limit_ns);
 /* A note of a kind of its own for relay i; false: not now.  The label of world rank 0 there. */
@@ -150,7 +150,7 @@ extern _Atomic bool lmpi_relays_draining;
 /* --- tcp.c */
 struct lmpi_tcp_conf {
 	int fd;		   /* non-blocking; the transport's from now on */
-	uint32_t me, host; /* host ranks; host: of the peer, any other number for a switch */
+	uint32_t me, host; /* host ranks; host: of the peer, UINT32_MAX: our switch */
 	const char *name;  /* for messages */
 };
 /* Channels, by the index that peer->channel names.  0 or an error class (said). */
@@ -232,6 +232,9 @@ size_t lmpi_note_encode(uint8_t type, uint32_t base, const char *text, uint8_t o
 /* text: NUL-terminated copy, "" if the note has none. */
 bool lmpi_note_decode(const void *in, size_t len, uint8_t *type, uint32_t *base,
 		      char text[LMPI_NOTE_MAX]);
+/* The status that the text of an end asks for: CODE of "MPI_Abort(NAME, CODE) called by ...",
+ * which is what impl_Abort() writes; 1 of any other. */
+int lmpi_abort_code(const char *text);
 
 /* RELAYS, of a relay: which relays there are, and how lanes are to use them. */
 #define LMPI_CLIENTS_MAX      32u

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,6 +80,35 @@ notes(void **state)
 	bytes[7] = 27, bytes[8] = 'A';
 	assert_true(lmpi_note_decode(bytes, 9, &type, &base, text));
 	assert_string_equal(text, "?A");
+}
+
+static void
+status_of_an_abort(void **state)
+{
+	static const struct {
+		const char *text;
+		int code;
+	} cases[] = {
+		{"MPI_Abort(MPI_COMM_WORLD, 42) called by rank 0 of MPI_COMM_WORLD on n1", 42},
+		{"MPI_Abort(MPI_COMM_WORLD, -1) called by rank 0", -1},
+		{"MPI_Abort(a, 7) called by b, 9) called by rank 0", 9},
+		{"MPI_Abort(unnamed communicator, 2147483647) called by rank 3", INT_MAX},
+		{"MPI_Abort(w, 2147483648) called by rank 3", 1},
+		{"MPI_Abort(w, 99999999999999999999) called by rank 3", 1},
+		{"MPI_Abort(w, 42x) called by rank 3", 1},
+		{"MPI_Abort(w42) called by rank 3", 1},
+		{"MPI_Abort(w, 42", 1},
+		{"MPI_Abort(w, ) called by ", 1},
+		{") called by MPI_Abort(", 1},
+		{"rank 1 says MPI_Abort(w, 42) called by rank 3", 1},
+		{"relay 10.0.0.254 is silent", 1},
+		{"", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		if (lmpi_abort_code(cases[i].text) != cases[i].code)
+			fail_msg("%s: %d", cases[i].text, lmpi_abort_code(cases[i].text));
 }
 
 static void
@@ -211,6 +241,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_bytes),
 		cmocka_unit_test(notes),
+		cmocka_unit_test(status_of_an_abort),
 		cmocka_unit_test(notes_of_several_relays),
 		cmocka_unit_test(packets),
 	};

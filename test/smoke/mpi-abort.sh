@@ -1,0 +1,70 @@
+#!/bin/bash
+# MPI_Abort(comm, 42) in one site ends the launcher of every site with 42: over relays, from a rank
+# that is not the client's first; beside a process without a relay; and between two such sites.
+# timeout: 120
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. test/smoke/_root.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+need_root mpi-abort
+B=$(realpath "${B:-build/gcc}")
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+CLUSTERS='a b' NODES=1 RELAYS=1 PPN=2
+testbed_up || fail "testbed: not built"
+tell_logs() { tail -n 6 "$TB_LOG"/job-*.log "$TB_LOG"/relayd-*.log; }
+
+cat >"$TB_DIR/abort.c" <<'C'
+	#include <mpi.h>
+	#include <stdlib.h>
+	int main(int argc, char **argv) {
+		int rank;
+		MPI_Init(&argc, &argv);
+		MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+		MPI_Barrier(MPI_COMM_WORLD);
+		if (rank == atoi(argv[1]))
+			MPI_Abort(MPI_COMM_WORLD, 42);
+		MPI_Barrier(MPI_COMM_WORLD); /* the others wait */
+		MPI_Finalize();
+		return 0;
+	}
+C
+"$B/bin/mpicc" -o "$TB_DIR/abort" "$TB_DIR/abort.c" || fail "mpicc"
+
+# part NAMESPACE NAME CLIENT SERVER RANK: two ranks of the job
+part() {
+	testbed_spawn "$1" "job-$2" env IMPI_AUTH_NONE=1 LIBMPI_KEY_FILE="$TB_DIR/conf/psk" \
+		timeout -k 5 60 "$B/bin/impirun" -client "$3" "$4" --launcher "$B/bin/mpirun" \
+		-n 2 "$TB_DIR/abort" "$5"
+}
+ended() { # WHAT: both parts, with that status
+	local p status=
+	for p in job-a job-b; do
+		wait "$(cat "$TB_DIR/pid-$p")"
+		status+=" $?"
+	done
+	[ "$status" = ' 42 42' ]
+	succeeded $? "$1: status$status"
+}
+
+testbed_wanem "$B/bin/wanem" --delay-ms 1 || fail "wanem: does not start"
+testbed_server "$B" || fail "impi-server: does not start"
+testbed_relayd "$B" afe0 bfe0 || fail "relayd: does not start"
+for rank in 0 3; do
+	part a0 a 0 10.0.0.254:7811 $rank
+	part b0 b 1 10.0.0.254:7811 $rank
+	ended "over relays, rank $rank aborts"
+done
+for rank in 1 2; do
+	part a0 a 0 10.0.0.254:7811 $rank
+	part srv b 1 "$TB_SRV:7810" $rank
+	ended "one site without a relay, rank $rank aborts"
+done
+for rank in 0 2; do # the leaders: they have a path to the other site
+	part srv a 0 "$TB_SRV:7810" $rank
+	part srv b 1 "$TB_SRV:7810" $rank
+	ended "no relays, rank $rank aborts"
+done
+testbed_down
+exit $rc
