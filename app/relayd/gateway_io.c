@@ -279,8 +279,11 @@ sock_read(struct rd_gateway *g, uint32_t channel, bool hung_up)
 		ssize_t r = readv(s->fd, iov, n);
 		if (r > 0) {
 			gw_channel_rx(g->gw, channel, (size_t)r, g->now_ns);
-			if ((size_t)r < room && !hung_up)
-				return; /* that was all there was */
+			if ((size_t)r < room && !hung_up) { /* that was all there was */
+				if (same(g, channel, gen))
+					rd_sock_quick_ack(s->fd);
+				return;
+			}
 			left -= (size_t)r < left ? (size_t)r : left;
 		} else if (r == 0) {
 			sock_lost(g, channel, NULL);

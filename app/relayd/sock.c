@@ -95,6 +95,13 @@ rd_sock_tune(int fd, bool impatient)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
+void
+rd_sock_quick_ack(int fd)
+{
+	int one = 1;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof one);
+}
+
 bool
 rd_sock_dead(int fd, uint32_t silent_ms)
 {

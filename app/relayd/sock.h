@@ -22,6 +22,9 @@ int rd_sock_error(int fd);
 /* No delay; notice a dead peer of an idle connection in about 8 s.  impatient: also one
  * that takes nothing for as long, which a host that computes may do and live. */
 void rd_sock_tune(int fd, bool impatient);
+/* It has been read empty: acknowledge at once.  A host that writes a packet's header and payload
+ * apart waits with the payload for that, 40 ms otherwise.  Holds until the kernel thinks better. */
+void rd_sock_quick_ack(int fd);
 /* Bytes of ours wait and the peer's machine has not answered for silent_ms?  A window of
  * zero that is confirmed is an answer. */
 bool rd_sock_dead(int fd, uint32_t silent_ms);

@@ -6,6 +6,8 @@
 #include "impi/link.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,6 +23,7 @@
 
 struct channel {
 	int fd;
+	bool foreign; /* not the switch of this host */
 	char name[96];
 	struct impi_link link;
 	/* coming in */
@@ -100,6 +103,7 @@ lmpi_tcp_start(const struct lmpi_tcp_conf *conf, uint32_t n)
 		struct channel *c = &tcp.ch[i];
 		struct epoll_event ev = {.events = EPOLLIN, .data.u32 = i};
 		c->fd = conf[i].fd;
+		c->foreign = conf[i].host != UINT32_MAX;
 		snprintf(c->name, sizeof c->name, "%s", conf[i].name);
 		impi_link_init(&c->link, IMPI_LINK_ACCEPT, conf[i].me, conf[i].host, eng.datalen,
 			       UINT64_MAX);
@@ -277,6 +281,14 @@ lmpi_tcp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *
 
 /* --- coming in ------------------------------------------------------------ */
 
+void
+lmpi_tcp_quick_ack(int fd)
+{
+	int one = 1;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof one);
+}
+
 static void
 header(struct channel *c)
 {
@@ -336,8 +348,11 @@ read_some(struct channel *c)
 			c->heard += (uint64_t)r;
 			take(c, tcp.rx, (size_t)r);
 			moved = true;
-			if ((size_t)r < RX_BYTES / 2)
+			if ((size_t)r < RX_BYTES / 2) {
+				if (c->foreign)
+					lmpi_tcp_quick_ack(c->fd);
 				return true;
+			}
 		} else if (r == 0 || (errno != EAGAIN && errno != EINTR)) {
 			ended(c, r == 0 ? "closed" : strerror(errno));
 			/* Level-triggered: it would be told again and again. */

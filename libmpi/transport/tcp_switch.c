@@ -320,6 +320,8 @@ read_some(struct port *p)
 
 	if (r > 0) {
 		take(p, sw.rx, (size_t)r);
+		if (p->foreign && (size_t)r < RX_BYTES / 2)
+			lmpi_tcp_quick_ack(p->fd);
 		return;
 	}
 	if (r < 0 && (errno == EAGAIN || errno == EINTR))

@@ -153,6 +153,10 @@ struct lmpi_tcp_conf {
 	uint32_t me, host; /* host ranks; host: of the peer, UINT32_MAX: our switch */
 	const char *name;  /* for messages */
 };
+/* For a socket of another MPI's host, when it has been read empty: acknowledge at once.  Such a
+ * host may write header and payload apart; its kernel holds the payload back until the header is
+ * acknowledged, which ours does some 40 ms later.  The kernel falls back by itself: each time. */
+void lmpi_tcp_quick_ack(int fd);
 /* Channels, by the index that peer->channel names.  0 or an error class (said). */
 int lmpi_tcp_start(const struct lmpi_tcp_conf *conf, uint32_t n);
 bool lmpi_tcp_in_use(void);

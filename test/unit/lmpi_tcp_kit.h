@@ -35,11 +35,10 @@ static struct lmpi_proc procs[3];
 static struct lmpi_client clients[2] = {{.nprocs = 1}, {.foreign = true, .nprocs = 2}};
 static int wire = -1;
 
+/* pair: [0] becomes the foreign side's, [1] the engine's. */
 static inline int
-start(uint32_t datalen, uint32_t ackmark, uint32_t hiwater)
+start_on(const int pair[2], uint32_t datalen, uint32_t ackmark, uint32_t hiwater)
 {
-	int pair[2];
-
 	memset(peers, 0, sizeof peers);
 	memset(&lmpi_eng, 0, sizeof lmpi_eng);
 	lmpi_world = (struct lmpi_world){
@@ -58,10 +57,18 @@ start(uint32_t datalen, uint32_t ackmark, uint32_t hiwater)
 		peers[r].eager_max = datalen;
 		memset(peers[r].id, (int)(0x10 + r), sizeof peers[r].id);
 	}
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	wire = pair[0];
 	struct lmpi_tcp_conf conf = {.fd = pair[1], .host = 7, .name = "host 7"};
 	return lmpi_tcp_start(&conf, 1);
+}
+
+static inline int
+start(uint32_t datalen, uint32_t ackmark, uint32_t hiwater)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	return start_on(pair, datalen, ackmark, hiwater);
 }
 
 static inline int
