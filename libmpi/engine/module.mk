@@ -12,8 +12,10 @@ $(call unit,test_lmpi_tcp,test/unit/test_lmpi_tcp.c,lmpi_engine)
 $(call unit,test_lmpi_protocol,test/unit/test_lmpi_protocol.c,lmpi_engine)
 $(call unit,test_lmpi_memory,test/unit/test_lmpi_memory.c,lmpi_surface lmpi_engine)
 $(B)/test/unit/test_lmpi_memory.o: | $(LMPI_GEN)/stamp
+$(call unit,test_lmpi_join,test/unit/test_lmpi_join.c,lmpi_engine)
 $(call unit,test_lmpi_dance,test/unit/test_lmpi_dance.c,lmpi_engine)
 UNITS_THREADED += $(B)/test/unit/test_lmpi_dance
+UNITS_THREADED += $(B)/test/unit/test_lmpi_join
 $(call unit,test_lmpi_switch,test/unit/test_lmpi_switch.c,lmpi_engine)
 UNITS_THREADED += $(B)/test/unit/test_lmpi_switch
 $(call testprog,lmpi_engine_test,test/mpi/lmpi_engine_test.c,lmpi_engine)
