@@ -1,50 +1,45 @@
-/* Guesses of a job's token, by where they come from.  A source that has guessed wrong GUESSES
- * times is not heard for some time, whatever it says: then GUESSES / GUESS_NS bounds what
- * it can try, and what it hears of a label says nothing about the token. */
+/* Wrong tokens, by what they are said against.  Who comes from where the table says that the
+ * process is has an allowance of that process alone.  All others share one of the job: whatever
+ * addresses and ports they have, together they try no more, and they keep out nobody who comes
+ * from where he should.  While an allowance is used up even the right token is refused, or it
+ * would have been found by trying. */
 #include "core_internal.h"
 
-static struct guess *
-guess_find(struct relay_core *c, const struct suci_addr *from)
+#define SHARED_MAX 64u
+#define SHARED_NS  (BASE_S_NS / 16) /* each is forgiven after that time */
+#define OWN_MAX	   16u
+#define OWN_NS	   BASE_S_NS
+
+static bool
+is_own(const struct relay_core *c, const struct job *j, const struct proc *p,
+       const struct suci_addr *from)
 {
-	for (uint32_t i = 0; i < GUESS_SOURCES; i++)
-		if (c->guess[i].wrong && memcmp(c->guess[i].ip, from->ip, sizeof from->ip) == 0)
-			return &c->guess[i];
-	return NULL;
+	if (p->flags & PROC_LOCAL)
+		return same_addr(&p->addr, from);
+	uint32_t t = j->host[p->host].trunk;
+	return t != NONE && same_addr(&c->trunk[t].addr, from);
 }
 
-static void
-guess_fade(const struct relay_core *c, struct guess *g)
+static struct guesses *
+guesses_of(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
-	uint64_t n = (c->now_ns - g->at_ns) / GUESS_NS;
-	g->wrong = n < g->wrong ? g->wrong - (uint32_t)n : 0;
-	g->at_ns += n * GUESS_NS;
+	bool own = is_own(c, j, p, from);
+	struct guesses *g = own ? &p->guesses : &j->guesses;
+	uint32_t now = (uint32_t)(c->now_ns / (own ? OWN_NS : SHARED_NS)), n = now - g->at;
+
+	g->wrong = (uint16_t)(n < g->wrong ? g->wrong - n : 0);
+	g->at = now;
+	return g;
 }
 
 bool
-guess_bound(struct relay_core *c, const struct suci_addr *from)
+guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
-	struct guess *g = guess_find(c, from);
-	if (!g)
-		return false;
-	guess_fade(c, g);
-	return g->wrong >= GUESSES;
+	return guesses_of(c, j, p, from)->wrong >= (is_own(c, j, p, from) ? OWN_MAX : SHARED_MAX);
 }
 
 void
-guess_wrong(struct relay_core *c, const struct suci_addr *from)
+guess_wrong(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
-	struct guess *g = guess_find(c, from);
-	if (!g) { /* in place of the one that guessed least */
-		g = &c->guess[0];
-		for (uint32_t i = 0; i < GUESS_SOURCES; i++) {
-			if (c->guess[i].wrong)
-				guess_fade(c, &c->guess[i]);
-			if (c->guess[i].wrong < g->wrong)
-				g = &c->guess[i];
-		}
-		*g = (struct guess){.at_ns = c->now_ns};
-		memcpy(g->ip, from->ip, sizeof g->ip);
-	}
-	guess_fade(c, g);
-	g->wrong++;
+	guesses_of(c, j, p, from)->wrong++;
 }

@@ -34,6 +34,12 @@ enum proc_flag {
 	PROC_TELL_WAYS = 128, /* local, to be told by the next tick */
 };
 
+/* core_guess.c: wrong tokens that are not forgiven yet. */
+struct guesses {
+	uint32_t at; /* in the time in which one is forgiven */
+	uint16_t wrong;
+};
+
 /* One process of one job.  label = base of the page's job + rank. */
 struct proc {
 	uint32_t path;	       /* local: the way to it, or NONE */
@@ -46,6 +52,7 @@ struct proc {
 	uint8_t gateway; /* takes what it sends to foreign processes; or NO_GATEWAY */
 	uint8_t global_id[RELAY_PROC_ID_LEN];
 	uint8_t private_id[RELAY_PROC_ID_LEN];
+	struct guesses guesses; /* from where it is said to be */
 };
 
 /* RELAY_LABEL_PAGE processes in a row; slot i of the pool has procs
@@ -108,6 +115,7 @@ struct job {
 	uint64_t open_until_ns;	  /* and how long to try */
 	uint64_t since_ns;
 	uint64_t rx_segments, rx_bytes;
+	struct guesses guesses;	 /* from elsewhere */
 	struct job_host *host;	 /* [hosts_max] */
 	struct group *group;	 /* [RELAY_CLIENTS_MAX] */
 	uint32_t *trunk_clients; /* [trunks_max]: clients this trunk may speak for */
@@ -204,19 +212,8 @@ struct path {
 	uint32_t lost_number[RELAY_GROUP_MAX]; /* PROC: of its last LOST about each fellow */
 };
 
-/* core_guess.c: wrong tokens of one source. */
-#define GUESS_SOURCES 64u
-#define GUESSES	      64u
-#define GUESS_NS      (BASE_S_NS / 16) /* each is forgiven after that time */
-struct guess {
-	uint8_t ip[16];
-	uint32_t wrong; /* 0: free */
-	uint64_t at_ns;
-};
-
 struct relay_core {
 	struct relay_core_conf conf;
-	struct guess guess[GUESS_SOURCES];
 	struct suci *ep;
 	uint64_t now_ns; /* latest time anybody told us */
 	uint64_t expiry_ns;
@@ -425,8 +422,15 @@ void proc_open(struct relay_core *c, uint32_t job, uint32_t rank);
 void proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns);
 void proc_unwant(struct job *j, struct proc *p);
 
-/* core_guess.c.  Has the source guessed too much?  A guess was wrong. */
-bool guess_bound(struct relay_core *c, const struct suci_addr *from);
-void guess_wrong(struct relay_core *c, const struct suci_addr *from);
+static inline bool
+same_addr(const struct suci_addr *a, const struct suci_addr *b)
+{
+	return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* core_guess.c.  Has whoever comes from there guessed the token of that process too often?  A
+ * guess was wrong. */
+bool guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from);
+void guess_wrong(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from);
 
 #endif

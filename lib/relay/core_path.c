@@ -16,12 +16,6 @@ refuse(uint64_t *counter, char why[SUCI_TEXT_MAX], const char *fmt, ...)
 	return -1;
 }
 
-static bool
-same_addr(const struct suci_addr *a, const struct suci_addr *b)
-{
-	return memcmp(a, b, sizeof *a) == 0;
-}
-
 uint32_t
 trunk_find(const struct relay_core *c, const struct suci_addr *addr)
 {
@@ -98,17 +92,17 @@ hello_proc(struct relay_core *c, const struct suci_addr *from, const struct rela
 {
 	/* The same text for all three: who guesses learns nothing from one of them. */
 	static const char text[] = "no current job here has that label and token";
-	if (guess_bound(c, from)) {
-		refuse(&c->n.accept_guesses, why, "%s", text);
-		return NULL;
-	}
 	struct proc *p = find_proc(c, h->label, job, rank);
 	if (!p) {
 		refuse(&c->n.accept_label, why, "%s", text);
 		return NULL;
 	}
+	if (guess_bound(c, &c->job[*job], p, from)) {
+		refuse(&c->n.accept_guesses, why, "%s", text);
+		return NULL;
+	}
 	if (c->job[*job].token != h->token) {
-		guess_wrong(c, from);
+		guess_wrong(c, &c->job[*job], p, from);
 		refuse(&c->n.accept_token, why, "%s", text);
 		return NULL;
 	}

@@ -259,7 +259,7 @@ struct relay_core_conf {
 	X(accept_hello, "refused: hello malformed")                                            \
 	X(accept_label, "refused: label of no current job")                                    \
 	X(accept_token, "refused: wrong token")                                                \
-	X(accept_guesses, "refused: from an address that said too many wrong tokens")          \
+	X(accept_guesses, "refused: too many wrong tokens were said for that job or process")  \
 	X(accept_rank, "refused: rank is not of this cluster, or does not fit the label")      \
 	X(accept_relay, "refused: relay not named by a job or the configuration")              \
 	X(accept_full, "refused: no trunk slot left")                                          \
