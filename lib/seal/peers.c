@@ -1,7 +1,8 @@
 /* Identities and peers, from text. */
 #include "text.h"
 
-#include <arpa/inet.h>
+#include "base/bytes.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -61,34 +62,9 @@ word(const char **at, size_t *left, const char **w)
 }
 
 static bool
-parse_prefix(const char *s, size_t len, struct seal_prefix *p)
+parse_prefix(const char *s, size_t len, struct base_prefix *p)
 {
-	char text[64];
-	if (len >= sizeof text || memchr(s, 0, len))
-		return false;
-	memcpy(text, s, len);
-	text[len] = 0;
-	char *slash = strchr(text, '/');
-	if (slash)
-		*slash = 0;
-	memset(p, 0, sizeof *p);
-	p->family = strchr(text, ':') ? 6 : 4;
-	uint8_t *ip = p->ip + V4_AT * (p->family == 4);
-	if (inet_pton(p->family == 6 ? AF_INET6 : AF_INET, text, ip) != 1)
-		return false;
-	unsigned most = p->family == 6 ? 128 : 32, bits = slash ? 0 : most;
-	for (const char *d = slash ? slash + 1 : ""; *d; d++) {
-		if (*d < '0' || *d > '9' || bits > most)
-			return false;
-		bits = bits * 10 + (unsigned)(*d - '0');
-	}
-	if (bits > most || (slash && !slash[1]))
-		return false;
-	p->bits = (uint8_t)bits;
-	for (unsigned i = bits; i < most; i++)
-		if (ip[i / 8] >> (7 - i % 8) & 1)
-			return false;
-	return true;
+	return base_prefix_parse(s, len, p) && base_prefix_exact(p);
 }
 
 /* NULL, or what is wrong with it. */
@@ -153,25 +129,29 @@ seal_peers_agree(const struct seal_crypto *c, const struct seal_identity *me,
 	return true;
 }
 
-static bool
-covers(const struct seal_prefix *p, uint8_t family, const uint8_t *ip)
+/* An address of IPv4 as lib/base has it. */
+static void
+address_of(uint8_t family, const uint8_t *ip, uint8_t addr[16])
 {
-	unsigned at = family == 4 ? V4_AT : 0, end = at + p->bits / 8u, rest = p->bits % 8u;
-	return p->family == family && !memcmp(p->ip + at, ip + at, end - at) &&
-	       (!rest || !((p->ip[end] ^ ip[end]) >> (8 - rest)));
+	if (family == 4)
+		base_prefix_v4(be32_load(ip + V4_AT), addr);
+	else
+		memcpy(addr, ip, 16);
 }
 
 const struct seal_peer *
 seal_peer_at(const struct seal_peer *peer, uint32_t n, uint8_t family, const uint8_t *ip)
 {
 	const struct seal_peer *best = NULL;
-	unsigned bits = 0;
+	uint8_t addr[16];
+	uint32_t len = 0;
+	address_of(family, ip, addr);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < peer[i].nprefixes; k++) {
-			const struct seal_prefix *p = &peer[i].prefix[k];
-			if (covers(p, family, ip) && (!best || p->bits > bits)) {
+			const struct base_prefix *p = &peer[i].prefix[k];
+			if (base_prefix_covers(p, addr) && (!best || p->len > len)) {
 				best = &peer[i];
-				bits = p->bits;
+				len = p->len;
 			}
 		}
 	return best;
@@ -181,11 +161,13 @@ const struct seal_peer *
 seal_peer_from(const struct seal_peer *peer, uint32_t n, const uint8_t public_key[SEAL_DH],
 	       uint8_t family, const uint8_t *ip)
 {
+	uint8_t addr[16];
+	address_of(family, ip, addr);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!seal_same(peer[i].public_key, public_key, SEAL_DH))
 			continue;
 		for (uint32_t k = 0; k < peer[i].nprefixes; k++)
-			if (covers(&peer[i].prefix[k], family, ip))
+			if (base_prefix_covers(&peer[i].prefix[k], addr))
 				return &peer[i];
 		return peer[i].nprefixes ? NULL : &peer[i];
 	}

@@ -1,6 +1,8 @@
 /* Which of this node's addresses to be reached at. */
 #include "boot.h"
 
+#include "base/bytes.h"
+
 #include <arpa/inet.h>
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
@@ -47,32 +49,22 @@ lmpi_nets_parse(const char *text, struct lmpi_nets *nets, char why[LMPI_NETS_WHY
 {
 	*nets = (struct lmpi_nets){0};
 	while (text && *text) {
-		char word[64], *slash;
 		size_t len = strcspn(text, ",");
-		const char *bad = NULL;
-		struct in_addr ip;
 		bool not = *text == '!';
-
-		snprintf(word, sizeof word, "%.*s", (int)(len - not ), text + not );
-		text += len + (text[len] == ',');
-		slash = strchr(word, '/');
-		if (slash)
-			*slash++ = '\0';
-		long long bits = slash ? strtonum(slash, 0, 32, &bad) : 32;
-		if (bad || len > 40 || inet_pton(AF_INET, word, &ip) != 1) {
+		struct base_prefix net;
+		/* Those of IPv6 are of no use here: libmpi has IPv4 alone. */
+		if (memchr(text, ':', len) || !base_prefix_parse(text + not, len - not, &net)) {
 			snprintf(why, LMPI_NETS_WHY,
-				 "'%s%s%s%s' is not [!]ADDRESS/BITS, e.g. 10.0.0.0/24",
-				 not ? "!" : "", word, slash ? "/" : "", slash ? slash : "");
+				 "'%.*s' is not [!]ADDRESS/BITS, e.g. 10.0.0.0/24",
+				 (int)(len < 60 ? len : 60), text);
 			return false;
 		}
 		if (nets->n == LMPI_NETS_MAX) {
 			snprintf(why, LMPI_NETS_WHY, "more than %d networks", LMPI_NETS_MAX);
 			return false;
 		}
-		struct lmpi_net_rule *r = &nets->rule[nets->n++];
-		r->mask = bits ? UINT32_MAX << (32 - bits) : 0;
-		r->net = ntohl(ip.s_addr) & r->mask;
-		r->not = not ;
+		nets->rule[nets->n++] = (struct lmpi_net_rule){net, not };
+		text += len + (text[len] == ',');
 	}
 	return true;
 }
@@ -80,12 +72,13 @@ lmpi_nets_parse(const char *text, struct lmpi_nets *nets, char why[LMPI_NETS_WHY
 bool
 lmpi_nets_allow(const struct lmpi_nets *nets, const uint8_t ip[4])
 {
-	uint32_t a = (uint32_t)ip[0] << 24 | (uint32_t)ip[1] << 16 | (uint32_t)ip[2] << 8 | ip[3];
 	bool named = false, in = false;
+	uint8_t a[16];
 
+	base_prefix_v4(be32_load(ip), a);
 	for (uint32_t i = 0; i < nets->n; i++) {
 		const struct lmpi_net_rule *r = &nets->rule[i];
-		bool match = (a & r->mask) == r->net;
+		bool match = base_prefix_covers(&r->net, a);
 		if (r->not &&match)
 			return false;
 		named |= !r->not ;

@@ -15,6 +15,7 @@
 
 #include "../engine/engine.h"
 
+#include "base/prefix.h"
 #include "impi/switches.h"
 
 #include <pthread.h>
@@ -97,7 +98,7 @@ int lmpi_peers_settle(struct lmpi_job *job, const char *text,
 #define LMPI_NETS_WHY 128
 struct lmpi_nets {
 	struct lmpi_net_rule {
-		uint32_t net, mask;
+		struct base_prefix net;
 		bool not ;
 	} rule[LMPI_NETS_MAX];
 	uint32_t n;

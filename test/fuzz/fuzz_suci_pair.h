@@ -287,7 +287,7 @@ pair_identify(struct suci_seal_conf *c)
 {
 	static struct seal_identity site = {.secret = {0x77}};
 	static struct seal_peer peer = {
-		.name = "site", .nprefixes = 2, .prefix = {{.family = 4}, {.family = 6}}};
+		.name = "site", .nprefixes = 2, .prefix = {{{[10] = 0xff, [11] = 0xff}, 96}}};
 	char why[SEAL_TEXT];
 	c->aead->dh_public(site.secret, site.public_key);
 	memcpy(peer.public_key, site.public_key, sizeof peer.public_key);

@@ -4,6 +4,7 @@
 
 #include "test_suci_link.h"
 
+#include "base/bytes.h"
 #include "driver/aead.h"
 
 #define SEGS	  2000
@@ -161,9 +162,8 @@ identities(struct world *w, bool with_psk)
 		struct seal_peer *p = &w->peer[side][0];
 		memset(p, 0, 2 * sizeof *p);
 		memcpy(p->public_key, w->id[!side].public_key, SEAL_DH);
-		p->prefix[0].family = w->l.addr[!side].family;
-		p->prefix[0].bits = 32;
-		memcpy(p->prefix[0].ip, w->l.addr[!side].ip, 16);
+		base_prefix_v4(be32_load(w->l.addr[!side].ip + 12), p->prefix[0].addr);
+		p->prefix[0].len = 128;
 		p->nprefixes = 1;
 		assert_true(seal_peers_agree(c, &w->id[side], p, 1, why));
 		struct suci_seal_conf *s = &w->conf[side].seal;

@@ -4,6 +4,7 @@
 #include "cmocka_all.h"
 
 #include <arpa/inet.h>
+#include <string.h>
 
 static bool
 has(const struct base_prefixes *p, const char *address)
@@ -36,6 +37,39 @@ prefixes_of_both_kinds(void **state)
 	assert_true(base_prefixes_add(&p, "0.0.0.0/0"));
 	assert_true(has(&p, "203.0.113.9"));
 	assert_false(has(&p, "2001:db9::1"));
+	p.n = 0;
+	assert_true(base_prefixes_add(&p, "::/0"));
+	assert_true(has(&p, "2001:db9::1") && has(&p, "::1"));
+	assert_false(has(&p, "10.0.0.1")); /* which has a kind of its own */
+}
+
+/* One prefix, as the readers of peers files and of LIBMPI_NET take it. */
+static void
+one_prefix(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		bool exact;
+		uint32_t len;
+	} good[] = {{"10.1.0.0/16", true, 112},	     {"10.1.0.0/15", false, 111},
+		    {"0.0.0.0/0", true, 96},	     {"1.2.3.4/0", false, 96},
+		    {"192.0.2.7", true, 128},	     {"2001:db8::/32", true, 32},
+		    {"2001:db8::1/127", false, 127}, {"::/0", true, 0}};
+	struct base_prefix p;
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+		assert_true(base_prefix_parse(good[i].text, strlen(good[i].text), &p));
+		assert_int_equal(p.len, good[i].len);
+		assert_int_equal(base_prefix_exact(&p), good[i].exact);
+	}
+	/* The length counts, not the NUL; none may be within. */
+	assert_true(base_prefix_parse("10.0.0.0/16", 10, &p));
+	assert_int_equal(p.len, 97);
+	assert_false(base_prefix_parse("10.0.0.0\0/8", 11, &p));
+	assert_false(base_prefix_parse("", 0, &p));
+	char longest[200];
+	memset(longest, '1', sizeof longest);
+	assert_false(base_prefix_parse(longest, sizeof longest, &p));
 }
 
 static void
@@ -62,6 +96,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prefixes_of_both_kinds),
+		cmocka_unit_test(one_prefix),
 		cmocka_unit_test(what_is_no_prefix_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

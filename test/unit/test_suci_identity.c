@@ -39,7 +39,7 @@ make_trouble(struct world *w, enum trouble what)
 	if (what == REVOKED)
 		caller->public_key[3] ^= 1;
 	if (what == ELSEWHERE)
-		caller->prefix[0].ip[15] ^= 1;
+		caller->prefix[0].addr[15] ^= 1;
 	if (what == NOT_ME)
 		memcpy(called->public_key, w->id[0].public_key, SEAL_DH);
 	if (what == STOLEN_NAME)

@@ -8,6 +8,8 @@
 
 #include "seal/crypto.h"
 
+#include "base/prefix.h"
+
 #define SEAL_PSK_MAX 4
 #define SEAL_TEXT    200 /* of what is wrong with a file; never has anything of a key in it */
 
@@ -42,19 +44,12 @@ void seal_hex(const uint8_t key[SEAL_DH], char out[2 * SEAL_DH + 1]);
 #define SEAL_PEER_NAME	   32
 #define SEAL_PEER_PREFIXES 8
 
-/* Of an address of 16 bytes, whose last 4 are that of IPv4. */
-struct seal_prefix {
-	uint8_t ip[16];
-	uint8_t family; /* 4 or 6 */
-	uint8_t bits;
-};
-
 /* A site, by its public key.  Without prefixes it may call from anywhere, and nobody calls it. */
 struct seal_peer {
 	char name[SEAL_PEER_NAME];
 	uint8_t public_key[SEAL_DH];
 	uint8_t shared[SEAL_DH]; /* what its key and ours make, see seal_peers_agree() */
-	struct seal_prefix prefix[SEAL_PEER_PREFIXES];
+	struct base_prefix prefix[SEAL_PEER_PREFIXES];
 	uint32_t nprefixes;
 };
 
@@ -65,7 +60,8 @@ int seal_peers_parse(const char *text, size_t len, struct seal_peer *peer, uint3
 /* Fill in shared; false: the key of that peer is none, its name is in why. */
 bool seal_peers_agree(const struct seal_crypto *c, const struct seal_identity *me,
 		      struct seal_peer *peer, uint32_t n, char why[SEAL_TEXT]);
-/* Who is at that address: of those that name it, the one with the longest prefix; NULL: nobody. */
+/* Who is at that address (16 bytes; IPv4 is the last 4): of those that name it, the one with the
+ * longest prefix; NULL: nobody. */
 const struct seal_peer *seal_peer_at(const struct seal_peer *peer, uint32_t n, uint8_t family,
 				     const uint8_t *ip);
 /* Who has that key, and may call from there; NULL: nobody. */
