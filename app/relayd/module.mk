@@ -22,6 +22,7 @@ $(call unit,test_rd_link,test/unit/test_rd_link.c app/relayd/link.c,rdconf rdnet
 $(call unit,test_rd_channel_keys,test/unit/test_rd_channel_keys.c app/relayd/channel_keys.c,rdconf relay impi sucaead suci seal base,)
 $(call unit,test_rd_advise,test/unit/test_rd_advise.c,rdctl base)
 $(call unit,test_rd_rpc,test/unit/test_rd_rpc.c,rdctl base,jansson)
+$(call unit,test_rd_pidfile,test/unit/test_rd_pidfile.c app/relayd/pidfile.c,base,libbsd)
 $(call unit,test_rd_wake,test/unit/test_rd_wake.c app/relayd/wake.c,base,,-pthread)
 UNITS_THREADED += $(B)/test/unit/test_rd_wake
 

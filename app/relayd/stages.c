@@ -5,6 +5,7 @@
 #include "iface.h"
 #include "keeper.h"
 #include "log.h"
+#include "pidfile.h"
 #include "privs.h"
 #include "rpc_server.h"
 #include "stats.h"
@@ -31,7 +32,6 @@
 #include <rte_malloc.h>
 #include <rte_mempool.h>
 
-#include <bsd/libutil.h>
 #include <bsd/stdlib.h>
 #include <bsd/unistd.h>
 
@@ -40,7 +40,7 @@
 struct relay {
 	const struct rd_conf *conf;
 	const struct rd_plan *plan;
-	struct pidfh *pidfile;
+	struct rd_pidfile pidfile;
 	struct rd_iface iface[RD_LEGS_MAX];
 	struct rd_keeper keeper;
 	uint32_t nworkers;
@@ -101,37 +101,15 @@ rd_plan_buffers(const struct rd_conf *conf, const struct rd_plan *plan)
 static int
 do_pidfile(struct relay *r)
 {
-	pid_t other = 0;
-	struct stat st;
-	if (!*r->conf->pidfile)
-		return 0;
-	if (lstat(r->conf->pidfile, &st) == 0 && !S_ISREG(st.st_mode)) {
-		snprintf(r->err, ERR_MAX, "pidfile %.100s: is no regular file", r->conf->pidfile);
-		return -1;
-	}
-	r->pidfile = pidfile_open(r->conf->pidfile, 0644, &other);
-	if (!r->pidfile) {
-		if (errno == EEXIST)
-			snprintf(r->err, ERR_MAX,
-				 "pidfile %.100s: relayd is running already, process %ld",
-				 r->conf->pidfile, (long)other);
-		else
-			snprintf(r->err, ERR_MAX, "pidfile %.100s: %s", r->conf->pidfile,
-				 strerror(errno));
-		return -1;
-	}
-	if (pidfile_write(r->pidfile) == 0)
-		return 0;
-	snprintf(r->err, ERR_MAX, "pidfile %.100s: %s", r->conf->pidfile, strerror(errno));
-	return -1;
+	r->pidfile.fd = -1;
+	return *r->conf->pidfile ? rd_pidfile_open(&r->pidfile, r->conf->pidfile, r->err, ERR_MAX)
+				 : 0;
 }
 
 static void
 undo_pidfile(struct relay *r)
 {
-	if (r->pidfile)
-		(void)pidfile_remove(r->pidfile);
-	r->pidfile = NULL;
+	rd_pidfile_remove(&r->pidfile);
 }
 
 static int

@@ -242,6 +242,9 @@ void lmpi_io_local_done(struct lmpi_io_op *op);
 int lmpi_shared_add(struct lmpi_file *f, int64_t add, int64_t *old);
 /* Collective: put it somewhere. */
 int lmpi_shared_set(struct lmpi_file *f, int64_t to);
+/* Make or open that file.  It must be a regular one of this user with one name that nobody else
+ * may write.  The descriptor; or -1 with what to say in why, which is not errno's text alone. */
+int lmpi_shared_open(const char *name, const char **why);
 /* One process: the hidden file goes. */
 void lmpi_shared_remove(struct lmpi_file *f);
 

@@ -10,6 +10,8 @@
  * empty, the pointer is at shared_start. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coll.h"
@@ -21,12 +23,62 @@ failed(const struct lmpi_file *f, int err)
 	return lmpi_io_error(err, "cannot keep the shared file pointer in", f->hidden);
 }
 
+/* Its place may be a folder of everybody (/dev/shm, /tmp): what is found there may be a trap. */
+static const char *
+trap_in(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return strerror(errno);
+	if (!S_ISREG(st.st_mode))
+		return "that is no regular file; remove it";
+	if (st.st_uid != geteuid())
+		return "that belongs to another user; have it removed";
+	if (st.st_nlink != 1 || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return "that has a second name, or others may write it; remove it";
+	return NULL;
+}
+
+int
+lmpi_shared_open(const char *name, const char **why)
+{
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = -1;
+
+	/* ENOENT: it was there, and somebody took it away. */
+	for (int tries = 0; tries < 10 && fd < 0; tries++) {
+		fd = open(name, flags | O_CREAT | O_EXCL, 0600);
+		if (fd >= 0)
+			return fd;
+		if (errno == EEXIST)
+			fd = open(name, flags);
+		if (fd < 0 && errno != ENOENT)
+			break;
+	}
+	if (fd < 0) {
+		*why = errno == ELOOP ? "that is a symbolic link; remove it" : strerror(errno);
+		return -1;
+	}
+	*why = trap_in(fd);
+	if (!*why)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static int
 open_hidden(struct lmpi_file *f)
 {
-	if (f->hidden_fd < 0)
-		f->hidden_fd = open(f->hidden, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	return f->hidden_fd < 0 ? failed(f, errno) : MPI_SUCCESS;
+	const char *why;
+
+	if (f->hidden_fd >= 0)
+		return MPI_SUCCESS;
+	f->hidden_fd = lmpi_shared_open(f->hidden, &why);
+	if (f->hidden_fd >= 0)
+		return MPI_SUCCESS;
+	return lmpi_error(MPI_ERR_IO, "cannot keep the shared file pointer in %s: %s", f->hidden,
+			  why);
 }
 
 int
@@ -61,8 +113,8 @@ lmpi_shared_set(struct lmpi_file *f, int64_t to)
 
 	f->shared_start = to;
 	if (f->comm->rank == 0) {
-		if (f->hidden_fd < 0)
-			f->hidden_fd = open(f->hidden, O_RDWR | O_CLOEXEC);
+		if (rc == MPI_SUCCESS)
+			rc = open_hidden(f);
 		if (f->hidden_fd >= 0 && ftruncate(f->hidden_fd, 0) != 0)
 			err = errno;
 	}

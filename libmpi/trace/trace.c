@@ -120,7 +120,7 @@ trace_open(void)
 	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
 		fprintf(stderr, "libmpitrace: %s: %s\n", dir, strerror(errno));
 	snprintf(path, sizeof path, "%s/%d", dir, rank);
-	g.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	g.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (g.fd < 0) {
 		fprintf(stderr, "libmpitrace: %s: %s; rank %d is not traced\n", path,
 			strerror(errno), rank);

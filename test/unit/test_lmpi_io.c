@@ -7,6 +7,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "io.h"
 #include "runs.h"
 
@@ -181,13 +186,72 @@ positions(void **state)
 	}
 }
 
+static void
+no_trap(const char *path, const char *words)
+{
+	const char *why = "";
+
+	assert_int_equal(lmpi_shared_open(path, &why), -1);
+	if (!strstr(why, words))
+		fail_msg("'%s' lacks '%s'", why, words);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* The file of a shared pointer lies where everybody may write. */
+static void
+hidden_files(void **state)
+{
+	char dir[] = "/tmp/lmpi-io.XXXXXX", path[64], other[64];
+	const char *why = "";
+	struct stat st;
+	int fd, again;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/hidden", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	fd = lmpi_shared_open(path, &why);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	again = lmpi_shared_open(path, &why); /* as another process of the job */
+	assert_true(again >= 0);
+	close(again);
+
+	assert_int_equal(fchmod(fd, 0666), 0);
+	no_trap(path, "others may write");
+	close(fd);
+	fd = open(other, O_RDWR | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(symlink(other, path), 0);
+	no_trap(path, "symbolic link");
+	assert_int_equal(symlink("/nowhere/at/all", path), 0);
+	no_trap(path, "symbolic link");
+	assert_int_equal(link(other, path), 0);
+	no_trap(path, "second name");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	no_trap(path, "no regular file");
+	if (geteuid() == 0) {
+		assert_int_equal(rename(other, path), 0);
+		assert_int_equal(chown(path, 1, 1), 0);
+		no_trap(path, "another user");
+	} else {
+		assert_int_equal(unlink(other), 0);
+	}
+	close(fd);
+	snprintf(path, sizeof(path), "%s/none/hidden", dir);
+	assert_int_equal(lmpi_shared_open(path, &why), -1);
+	assert_non_null(strstr(why, "No such file"));
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_pieces), cmocka_unit_test(regular_pieces_are_one_run),
 		cmocka_unit_test(cuts_and_skips),  cmocka_unit_test(damaged_plans),
-		cmocka_unit_test(positions),
+		cmocka_unit_test(positions),	   cmocka_unit_test(hidden_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
