@@ -15,3 +15,20 @@ $(EXAMPLES_SUCI): examples/suci-loop.c libsuci/include/suci.h $(LIBSUCI_SO)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -Ilibsuci/include -o $@ $< \
 		-L$(B)/lib -Wl,-rpath,$(abspath $(B))/lib -lsuci
+
+# NPB kernels (examples/npb/npb_comm.h says what the variants are): over MPI, with collectives made of
+# pairs, and with a bug planted, which verification must find.
+NPB_KERNELS := is cg
+NPB := $(foreach v,npb npb-p2p npb-planted,$(NPB_KERNELS:%=$(B)/examples/$(v)/%))
+ALL_EXTRA += $(NPB)
+NPB_CC = $(Q)mkdir -p $(@D) && MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN)
+NPB_NEEDS := examples/npb/npb_comm.h examples/npb/npb.h $(B)/bin/mpicc $(B)/lib/libmpi_abi.so.1
+$(B)/examples/npb/%: examples/npb/%.c $(NPB_NEEDS)
+	$(call say,MPICC,$@)
+	$(NPB_CC) -o $@ $< -lm
+$(B)/examples/npb-p2p/%: examples/npb/%.c $(NPB_NEEDS)
+	$(call say,MPICC,$@)
+	$(NPB_CC) -DNPB_P2P -o $@ $< -lm
+$(B)/examples/npb-planted/%: examples/npb/%.c $(NPB_NEEDS)
+	$(call say,MPICC,$@)
+	$(NPB_CC) -DNPB_PLANT -o $@ $< -lm
