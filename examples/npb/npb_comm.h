@@ -55,7 +55,10 @@ static inline _Noreturn void
 npb_stop(const char *why)
 {
 	fprintf(stderr, "npb: rank %d: %s\n", npb_my_rank, why);
-#ifndef NPB_MMP
+#ifdef NPB_MMP
+	if (*MP_error())
+		fprintf(stderr, "npb: rank %d: %s\n", npb_my_rank, MP_error());
+#else
 	MPI_Abort(MPI_COMM_WORLD, 2);
 #endif
 	_Exit(2);
@@ -99,7 +102,10 @@ npb_library(void)
 	static char name[MPI_MAX_LIBRARY_VERSION_STRING];
 	int n;
 	MPI_Get_library_version(name, &n);
-	name[strcspn(name, "\n,\"\\")] = 0;
+	for (n = 0; name[n] && name[n] != '\n' && name[n] != ','; n++)
+		if (name[n] < ' ' || name[n] == '"' || name[n] == '\\')
+			name[n] = ' ';
+	name[n] = 0;
 	return name;
 #endif
 }

@@ -67,3 +67,8 @@ bench-types: $(LMPI_ALL)
 	$(Q)mkdir -p build/bench
 	$(Q)MPICC_CC=gcc $(B)/bin/mpicc -std=gnu17 -O2 -o build/bench/packbench test/bench/packbench.c
 	$(Q)build/bench/packbench >build/bench/types.json; rc=$$?; cat build/bench/types.json; exit $$rc
+
+## bench-npb     NPB kernels over libmpi, MPICH, Open MPI, MMP: one node, and two at 100 Mb/s; build/bench/npb.json (root)
+.PHONY: bench-npb
+bench-npb: $(LMPI_ALL) $(B)/bin/mpirun
+	@test/bench/npb.sh $(B)

@@ -13,8 +13,6 @@
 #   PEERS ("mpich openmpi"); "before" is libmpi as in the file BEFORE, a libmpi_abi.so.1
 #   PAIR, COLL       rows of pairs, of collectives: WHAT:BYTES, see mpibench.c
 #
-# MPICH and the headers of Open MPI are unpacked below build/peers, nothing is installed:
-# installed, they would take part in what `mpicc` and `mpirun` mean on this machine.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=$1
@@ -26,27 +24,12 @@ SENT_MIN=$((1 << 18)) # bytes, more than start-up sends
 PAIR=${PAIR-pingpong:0 pingpong:8 pingpong:1024 pingpong:16384 pingpong:65536 pingpong:1048576 pingpong:4194304
 	bandwidth:4096 bandwidth:65536 bandwidth:1048576 bandwidth:4194304 rate:8}
 COLL=${COLL-allreduce:8 allreduce:65536 allreduce:1048576 alltoall:8 alltoall:65536 bcast:8 bcast:65536 bcast:1048576}
-PACKAGES="mpich libmpich12 libmpich-dev libslurm38 libopenmpi-dev"
 out=$PWD/build/bench
-peers=$PWD/build/peers
-arch=$(gcc -print-multiarch)
-usr=$peers/root/usr
 mkdir -p "$out" && rm -f "$out"/mpi.json "$out"/raw-mpi-*
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
-
-# fetched: the packages of the others, unpacked; once.
-fetched() {
-	local log=$out/mpi-peers.log
-	[ ! -e "$peers/unpacked" ] || return 0
-	mkdir -p "$peers" && rm -rf "$peers/root" "$peers"/*.deb
-	# shellcheck disable=SC2086
-	(cd "$peers" && { apt-get download $PACKAGES || { apt-get update && apt-get download $PACKAGES; }; } &&
-		for p in *.deb; do dpkg -x "$p" root || exit; done && : >unpacked) >"$log" 2>&1 || {
-		tail -n 3 "$log" >&2
-		return 1
-	}
-}
+# shellcheck source=test/bench/peers.sh
+. test/bench/peers.sh
 
 # compiled WHO: as the mpicc of each would, which for the others is at another place.
 compiled() {
@@ -55,45 +38,23 @@ compiled() {
 	before)
 		[ -e "${BEFORE:-}" ] && cp "$out/mpibench-ours" "$out/mpibench-before"
 		;;
-	ours) MPICC_CC=gcc "$B/bin/mpicc" "${cc[@]:1}" ;;
-	mpich) "${cc[@]}" -w -I"$usr/include/$arch/mpich" -L"$usr/lib/$arch" -lmpich \
-		-Wl,-rpath,"$usr/lib/$arch" ;;
-	openmpi) command -v mpirun.openmpi >/dev/null &&
-		"${cc[@]}" -I"$usr/lib/$arch/openmpi/include" -l:libmpi.so.40 ;;
+	*) peers_cc "$1" "${cc[@]:1}" ;;
 	esac
 }
 
 # launcher WHO WHERE RANKS: a file that starts them, half of the ranks in either node, or all in one.
 launcher() {
-	local who=$1 where=$2 n=$3 each=$((($3 + 1) / 2)) run program=("$out/mpibench-$1")
-	printf '%s slots=%d\n' "$TB_ID-l" $each "$TB_ID-r" $each >"$TB_DIR/hosts"
-	local omp=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-		OMPI_MCA_orte_tmpdir_base="$TB_DIR/tmp" mpirun.openmpi --bind-to none --oversubscribe
-		--mca mpi_yield_when_idle $((n > $(nproc))) -np "$n")
-	local omp_two=(--hostfile "$TB_DIR/hosts" --map-by slot --mca plm rsh
-		--mca plm_rsh_agent "$TB_DIR/rsh-a" --mca oob_tcp_if_include eth0)
-	[ "$who" != before ] || program=(env LD_PRELOAD="$BEFORE" "${program[@]}")
-	case $who-$where in
-	ours-shm | before-shm) run=("$B/bin/mpirun" -n "$n") ;;
-	ours-* | before-*) run=("${omp[@]}" "${omp_two[@]}") ;;
-	openmpi-shm) run=("${omp[@]}" --mca pml ob1) ;;
-	# Its shared memory stays on for those of one node.
-	openmpi-*) run=("${omp[@]}" "${omp_two[@]}" --mca pml ob1 --mca btl "tcp,vader,self"
-		--mca btl_tcp_if_include eth0) ;;
-	mpich-shm) run=(env LD_LIBRARY_PATH="$usr/lib/$arch" "$usr/bin/mpiexec.hydra" -n "$n") ;;
-	# UCX would find the other node to be in reach of shared memory, which it is.
-	mpich-*) run=(env LD_LIBRARY_PATH="$usr/lib/$arch" UCX_TLS="tcp,self" UCX_NET_DEVICES=eth0
-		"$usr/bin/mpiexec.hydra" -launcher rsh -launcher-exec "$TB_DIR/rsh-a" -iface eth0
-		-hosts "$TB_ID-l:$each,$TB_ID-r:$each" -n "$n") ;;
-	esac
+	local run program=("$out/mpibench-$1")
+	[ "$1" != before ] || program=(env LD_PRELOAD="$BEFORE" "${program[@]}")
+	peers_run "$1" "$2" "$3"
 	{
 		echo '#!/bin/sh'
 		printf 'exec'
 		printf ' %q' "$TB_DIR/in" l "${run[@]}" "${program[@]}"
 		# shellcheck disable=SC2016
 		echo ' "$1"'
-	} >"$TB_DIR/jobs/launch-$who"
-	chmod +x "$TB_DIR/jobs/launch-$who"
+	} >"$TB_DIR/jobs/launch-$1"
+	chmod +x "$TB_DIR/jobs/launch-$1"
 }
 
 # So many bytes have left the first node.
@@ -115,7 +76,7 @@ turns() {
 }
 
 all=ours
-fetched && all="ours $PEERS" || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
+peers_fetch && all="ours $PEERS" || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
 who=''
 for p in $all; do
 	if compiled "$p" >"$out/mpi-build-$p.log" 2>&1; then

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# `make bench-npb` (root): the NPB kernels of examples/npb over libmpi, MPICH, Open MPI and, where it is
+# built, MMP: neighbouring turns of one run, in one node and between two on a line of LINE.
+# Each run verifies its result; table, build/bench/npb.json.  Exit status 1: one was not SUCCESSFUL,
+# or a contender that could be built did not run.
+#
+#   ROUNDS (5)         a run of each; ratios are taken in the round, medians printed
+#   KERNELS ("is:A cg:A")      WHERE ("shm 100mbit"); anything but shm is a rate of tc
+#   RANKS ("2")        PEERS ("mpich openmpi")       MTU (1500)      QUEUE (300000 bytes, of a line)
+#   LIMIT_S (180)      of a run; more ranks than CPUs spin for long over TCP
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$1
+WHERE=${WHERE:-shm 100mbit}
+RANKS=${RANKS:-2}
+KERNELS=${KERNELS:-is:A cg:A}
+PEERS=${PEERS-mpich openmpi}
+SENT_MIN=$((1 << 20)) # bytes, more than start-up sends
+out=$PWD/build/bench
+mkdir -p "$out" && rm -f "$out"/npb.json "$out"/raw-npb-*
+# shellcheck source=tools/testbed/lib.sh
+. tools/testbed/lib.sh
+# shellcheck source=test/bench/peers.sh
+. test/bench/peers.sh
+
+# compiled WHO: both kernels from the same source.
+compiled() {
+	local k flags=(-std=gnu17 -D_GNU_SOURCE -O2)
+	for k in is cg; do
+		if [ "$1" = mmp ]; then
+			[ -e "$B/lib/libmmp.so" ] && gcc "${flags[@]}" -DNPB_MMP -Ilibmmp/include \
+				-o "$out/npb-$k-mmp" "examples/npb/$k.c" -L"$B/lib" \
+				-Wl,-rpath,"$(realpath "$B/lib")" -lmmp -lm || return
+		else
+			peers_cc "$1" "${flags[@]}" -o "$out/npb-$k-$1" "examples/npb/$k.c" -lm || return
+		fi
+	done
+}
+
+# launcher WHO WHERE RANKS: a file that runs KERNEL CLASS.
+launcher() {
+	local run
+	peers_run "$1" "$2" "$3"
+	{
+		echo '#!/bin/sh'
+		printf 'exec'
+		printf ' %q' "$TB_DIR/in" l "${run[@]}"
+		# shellcheck disable=SC2016
+		printf ' %q-"$1"-%q "$2"\n' "$out/npb" "$1"
+	} >"$TB_DIR/jobs/launch-$1"
+	chmod +x "$TB_DIR/jobs/launch-$1"
+}
+
+# A line of such a rate in either direction.
+shape() {
+	local n
+	for n in l r; do
+		ip netns exec "$TB_ID-$n" tc qdisc add dev eth0 root tbf rate "$1" burst 15000 \
+			limit "${QUEUE:-300000}" || return
+	done
+}
+
+sent() { ip -n "$TB_ID-l" -s -j link show eth0 | sed 's/.*"tx":{"bytes":\([0-9]*\).*/\1/'; }
+
+all=ours
+peers_fetch && all="ours $PEERS" || echo "no packages of MPICH and Open MPI, see $out/mpi-peers.log" >&2
+[ ! -e "$B/lib/libmmp.so" ] || all+=" mmp"
+who=''
+for p in $all; do
+	if compiled "$p" >"$out/npb-build-$p.log" 2>&1; then
+		who+=" $p"
+	else
+		echo "$p is left out, see $out/npb-build-$p.log" >&2
+	fi
+done
+case " $who " in *" ours "*) ;; *) exit 1 ;; esac
+rc=0
+for w in $WHERE; do
+	testbed_pair "${MTU:-1500}" || exit 1
+	[ "$w" = shm ] || shape "$w" || exit 1
+	mkdir -p "$TB_DIR/jobs"
+	for n in $RANKS; do
+		printf '  %s, %d ranks:%s\n' "${w/shm/one node}" "$n" "$who" >&2
+		for p in $who; do launcher "$p" "$w" "$n"; done
+		before=$(sent)
+		# shellcheck disable=SC2086
+		test/bench/npb.py turns "$out/raw-npb-$w-$n" "$TB_DIR/jobs" "$KERNELS" $who || rc=1
+		[ "$w" = shm ] || (($(sent) - before > SENT_MIN)) || {
+			testbed_die "the jobs between two nodes did not use the network"
+			rc=1
+		}
+	done
+	testbed_down
+done
+# shellcheck disable=SC2086
+test/bench/npb.py report "$out/npb.json" "$out" "$WHERE" "$RANKS" "$KERNELS" $who || rc=1
+exit $rc

@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# The MPI libraries that benches measure beside each other: their packages, compilers, launchers.
+# Source it from the root of the tree, with B the build folder, out that of the results.
+#
+# Libraries: ours (libmpi), before (libmpi as in the file BEFORE), mmp (libmmp), mpich, openmpi.
+#
+# MPICH and the headers of Open MPI are unpacked below build/peers, nothing is installed:
+# installed, they would take part in what `mpicc` and `mpirun` mean on this machine.
+PEERS_PACKAGES="mpich libmpich12 libmpich-dev libslurm38 libopenmpi-dev"
+peers=$PWD/build/peers
+peers_arch=$(gcc -print-multiarch)
+peers_usr=$peers/root/usr
+
+# peers_fetch: the packages of the others, unpacked; once.
+peers_fetch() {
+	local log=$out/mpi-peers.log
+	[ ! -e "$peers/unpacked" ] || return 0
+	mkdir -p "$peers" && rm -rf "$peers/root" "$peers"/*.deb
+	# shellcheck disable=SC2086
+	(cd "$peers" && { apt-get download $PEERS_PACKAGES || { apt-get update && apt-get download $PEERS_PACKAGES; }; } &&
+		for p in *.deb; do dpkg -x "$p" root || exit; done && : >unpacked) >"$log" 2>&1 || {
+		tail -n 3 "$log" >&2
+		return 1
+	}
+}
+
+# peers_cc WHO ARGUMENTS...: as the mpicc of each would, which for the others is at another place.
+peers_cc() {
+	local who=$1
+	shift
+	case $who in
+	ours) MPICC_CC=gcc "$B/bin/mpicc" "$@" ;;
+	mpich) gcc "$@" -w -I"$peers_usr/include/$peers_arch/mpich" -L"$peers_usr/lib/$peers_arch" -lmpich \
+		-Wl,-rpath,"$peers_usr/lib/$peers_arch" ;;
+	openmpi) command -v mpirun.openmpi >/dev/null &&
+		gcc "$@" -I"$peers_usr/lib/$peers_arch/openmpi/include" -l:libmpi.so.40 ;;
+	esac
+}
+
+# peers_run WHO WHERE RANKS: run=(what starts so many, in front of the program).  WHERE is shm: all in
+# one node; else half of them in either node of testbed_pair.
+peers_run() {
+	local n=$3 each=$((($3 + 1) / 2))
+	printf '%s slots=%d\n' "$TB_ID-l" $each "$TB_ID-r" $each >"$TB_DIR/hosts"
+	local omp=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+		OMPI_MCA_orte_tmpdir_base="$TB_DIR/tmp" mpirun.openmpi --bind-to none --oversubscribe
+		--mca mpi_yield_when_idle $((n > $(nproc))) -np "$n")
+	local omp_two=(--hostfile "$TB_DIR/hosts" --map-by slot --mca plm rsh
+		--mca plm_rsh_agent "$TB_DIR/rsh-a" --mca oob_tcp_if_include eth0)
+	case $1-$2 in
+	ours-shm | before-shm | mmp-shm) run=("$B/bin/mpirun" -n "$n") ;;
+	ours-* | before-* | mmp-*) run=("${omp[@]}" "${omp_two[@]}") ;;
+	openmpi-shm) run=("${omp[@]}" --mca pml ob1) ;;
+	# Its shared memory stays on for those of one node.
+	openmpi-*) run=("${omp[@]}" "${omp_two[@]}" --mca pml ob1 --mca btl "tcp,vader,self"
+		--mca btl_tcp_if_include eth0) ;;
+	mpich-shm) run=(env LD_LIBRARY_PATH="$peers_usr/lib/$peers_arch" "$peers_usr/bin/mpiexec.hydra" -n "$n") ;;
+	# UCX would find the other node to be in reach of shared memory, which it is.
+	mpich-*) run=(env LD_LIBRARY_PATH="$peers_usr/lib/$peers_arch" UCX_TLS="tcp,self" UCX_NET_DEVICES=eth0
+		"$peers_usr/bin/mpiexec.hydra" -launcher rsh -launcher-exec "$TB_DIR/rsh-a" -iface eth0
+		-hosts "$TB_ID-l:$each,$TB_ID-r:$each" -n "$n") ;;
+	esac
+}
