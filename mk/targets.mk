@@ -54,7 +54,7 @@ check:
 ## check-fast    what takes a few minutes and no root: build, unit, sim, count, mpi, tidy
 check-fast:
 	@CHECK_ONLY="$(CHECK_FAST)" test/run-check
-CHECK_FAST := deps build-gcc headers unit sim eval-optical count mpi tidy
+CHECK_FAST := deps build-gcc headers unit sim eval-optical eval-mmp count mpi tidy
 
 ## demo          two clusters, two relays, one MPI job, on this machine (root)
 demo:

@@ -15,3 +15,15 @@ eval-relay: $(B)/test/simulator
 .PHONY: eval-optical
 eval-optical: $(B)/bin/obsim
 	@test/eval/optical $(B) build/eval
+
+$(call testprog,stages,test/eval/stages.c test/eval/stages_kernel.c test/eval/stages_card.c,)
+
+## eval-mmp      the MMP paper's figures 6 and 7 by a model, over traced patterns of IS and CG: tables, build/eval/mmp-*.svg
+.PHONY: eval-mmp
+eval-mmp: $(B)/test/stages
+	@test/eval/mmp $(B) build/eval
+
+## eval-mmp-record  run IS and CG under libmpitrace, write their patterns to test/eval/npb.pattern
+.PHONY: eval-mmp-record
+eval-mmp-record: $(NPB) $(B)/bin/mpirun $(B)/bin/mpitrace $(B)/lib/libmpitrace.so
+	@test/eval/npb-record $(B) test/eval/npb.pattern
