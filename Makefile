@@ -20,6 +20,7 @@ include mk/rules.mk
 
 # In the order of their dependencies.
 include lib/base/module.mk
+include lib/tune/module.mk
 include lib/seal/module.mk
 -include lib/suci/module.mk
 include lib/impi/module.mk

@@ -1,0 +1,474 @@
+#include "tune/tuner.h"
+
+#include "median.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* Phases: heats of a race, the proof of its winner, and the end's comparison with the default. */
+enum { HEAT_ALL, HEAT_SOME, HEAT_FEW, PROOF, LAST };
+static const struct {
+	uint8_t keep;  /* candidates that begin it */
+	uint8_t pairs; /* each of them measures in it */
+} heats[] = {[HEAT_ALL] = {TUNE_STEPS, 3}, [HEAT_SOME] = {8, 4}, [HEAT_FEW] = {3, 8}};
+
+#define PROOF_MIN  9u
+#define PROOF_MAX  TUNE_SAMPLES
+#define LAST_MIN   5u
+#define LAST_PAIRS 15u
+#define NEAR	   4u /* steps from the best that race again */
+#define SWEEPS_MAX 6u
+#define AGAIN_MAX  3u	/* races of a dimension in a row */
+#define BEHIND	   0.95 /* never better than that in two pairs: no more in this heat */
+#define HOPELESS   0.25 /* the same for one pair: a slow turn may be long */
+#define DEAF_TURNS 20u
+
+/* ---- dimensions ---- */
+
+static bool
+dim_add(struct tune_dim *d, uint64_t v)
+{
+	if (d->n && d->value[d->n - 1] == v)
+		return true;
+	if (d->n == TUNE_STEPS || (d->n && d->value[d->n - 1] > v))
+		return false;
+	d->value[d->n++] = v;
+	return true;
+}
+
+/* v, and start before it if it lies between it and the one before. */
+static bool
+dim_add_past(struct tune_dim *d, uint64_t v, uint64_t start)
+{
+	uint64_t before = d->n ? d->value[d->n - 1] : 0;
+	return (start >= v || start <= before || dim_add(d, start)) && dim_add(d, v);
+}
+
+static bool
+dim_find_start(struct tune_dim *d, uint64_t start)
+{
+	for (d->start = 0; d->start < d->n; d->start++)
+		if (d->value[d->start] == start)
+			return true;
+	return false;
+}
+
+static bool
+power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+bool
+tune_dim_span(struct tune_dim *d, uint64_t lo, uint64_t hi, bool halves, uint64_t start)
+{
+	memset(d, 0, sizeof *d);
+	if (!power_of_two(lo) || !power_of_two(hi) || lo > hi || hi > 1ull << 48 || start < lo ||
+	    (halves && lo < 128))
+		return false;
+	for (uint64_t v = lo; v <= hi; v *= 2) {
+		if (!dim_add_past(d, v, start))
+			return false;
+		/* sqrt 2, in whole numbers */
+		if (halves && v < hi && !dim_add_past(d, v / 128 * 181, start))
+			return false;
+	}
+	return dim_find_start(d, start);
+}
+
+bool
+tune_dim_list(struct tune_dim *d, const uint64_t *value, uint32_t n, uint64_t start)
+{
+	memset(d, 0, sizeof *d);
+	for (uint32_t i = 0; i < n; i++)
+		if ((i && value[i] <= value[i - 1]) || !dim_add_past(d, value[i], start))
+			return false;
+	return (d->n && start > d->value[d->n - 1] ? dim_add(d, start) : true) &&
+	       dim_find_start(d, start);
+}
+
+/* ---- races ---- */
+
+static uint64_t
+age(const struct tuner *t, uint64_t now_ns)
+{
+	return now_ns > t->began_ns ? now_ns - t->began_ns : 0;
+}
+
+static void
+pairs_again(struct tuner *t)
+{
+	t->at = t->pass = 0;
+	t->second = false;
+	memset(t->nsamples, 0, sizeof t->nsamples);
+}
+
+/* All values of the dimension, or those near the best. */
+static void
+race(struct tuner *t)
+{
+	const struct tune_dim *d = &t->conf.dim[t->dim];
+	uint32_t best = t->best[t->dim], from = 0, to = d->n - 1;
+
+	if (t->sweep || t->again) {
+		from = best > NEAR ? best - NEAR : 0;
+		to = best + NEAR < to ? best + NEAR : to;
+	}
+	t->ncands = 0;
+	for (uint32_t i = from; i <= to; i++)
+		if (i != best)
+			t->cand[t->ncands++] = (uint8_t)i;
+	t->phase = HEAT_ALL;
+	pairs_again(t);
+}
+
+static double
+median_of(const struct tuner *t, uint32_t c)
+{
+	double v[TUNE_SAMPLES];
+	for (uint32_t i = 0; i < t->nsamples[c]; i++)
+		v[i] = (double)t->sample[c][i];
+	return t->nsamples[c] ? tune_median(v, t->nsamples[c]) : 0;
+}
+
+static void
+end(struct tuner *t, enum tuner_end how)
+{
+	t->end = how;
+	t->ncands = 0;
+}
+
+static void
+back_to_default(struct tuner *t)
+{
+	for (uint32_t i = 0; i < t->conf.ndims; i++)
+		t->best[i] = (uint8_t)t->conf.dim[i].start;
+	t->gain = 1;
+}
+
+static bool
+is_default(const struct tuner *t)
+{
+	for (uint32_t i = 0; i < t->conf.ndims; i++)
+		if (t->best[i] != t->conf.dim[i].start)
+			return false;
+	return true;
+}
+
+/* What has been found against where it began. */
+static void
+last(struct tuner *t, enum tuner_end how)
+{
+	if (is_default(t)) {
+		end(t, how);
+		return;
+	}
+	t->phase = LAST;
+	t->ncands = 1;
+	/* How it will have ended, unless the time is over before. */
+	t->sweep = how == TUNER_LATE ? SWEEPS_MAX + 1 : t->sweep;
+	pairs_again(t);
+}
+
+static void
+next_dim(struct tuner *t)
+{
+	t->again = 0;
+	do {
+		if (++t->dim < t->conf.ndims)
+			continue;
+		t->dim = 0;
+		if (t->sweep_gain < 1 + t->conf.gain_ppm / 1e6 || t->sweep + 1u >= SWEEPS_MAX) {
+			last(t, TUNER_SETTLED);
+			return;
+		}
+		t->sweep++;
+		t->sweep_gain = 1;
+	} while (t->conf.dim[t->dim].n < 2);
+	race(t);
+}
+
+/* Its best sample: what a candidate may be worth at most. */
+static double
+hope_of(const struct tuner *t, uint32_t c)
+{
+	float most = 0;
+	for (uint32_t i = 0; i < t->nsamples[c]; i++)
+		most = t->sample[c][i] > most ? t->sample[c][i] : most;
+	return (double)most;
+}
+
+/* The n best of the candidates, best first, if they were ever better than the best so far. */
+static void
+keep_best(struct tuner *t, uint32_t n)
+{
+	double worth[TUNE_STEPS];
+	uint32_t hopeful = 0;
+	for (uint32_t i = 0; i < t->ncands; i++) {
+		bool hope = hope_of(t, i) > 1;
+		worth[i] = hope ? median_of(t, i) : -1;
+		hopeful += hope;
+	}
+	n = n < hopeful ? n : hopeful;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t m = i;
+		for (uint32_t k = i + 1; k < t->ncands; k++)
+			m = worth[k] > worth[m] ? k : m;
+		if (m == i)
+			continue;
+		float row[TUNE_SAMPLES];
+		memcpy(row, t->sample[i], sizeof row);
+		memcpy(t->sample[i], t->sample[m], sizeof row);
+		memcpy(t->sample[m], row, sizeof row);
+		uint8_t cand = t->cand[i], ns = t->nsamples[i];
+		double w = worth[i];
+		t->cand[i] = t->cand[m];
+		t->nsamples[i] = t->nsamples[m];
+		worth[i] = worth[m];
+		t->cand[m] = cand;
+		t->nsamples[m] = ns;
+		worth[m] = w;
+	}
+	t->ncands = (uint8_t)n;
+}
+
+static void
+heat_over(struct tuner *t)
+{
+	t->phase++;
+	keep_best(t, t->phase < PROOF ? heats[t->phase].keep : 1);
+	if (t->phase < PROOF && t->ncands) {
+		t->at = t->pass = 0;
+		return;
+	}
+	/* What did not even look better while it was chosen needs no proof. */
+	if (!t->ncands || median_of(t, 0) <= 1)
+		next_dim(t);
+	else
+		pairs_again(t);
+}
+
+/* What is known of the candidate's ratio to the best: the interval of order statistics that holds
+ * the median of its distribution in 19 of 20 cases. */
+static int
+verdict(const struct tuner *t, double bar, uint32_t most)
+{
+	uint32_t n = t->nsamples[0], reach = 1;
+	double v[TUNE_SAMPLES];
+
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = (double)t->sample[0][i];
+	tune_sort(v, n);
+	while ((reach + 1) * (reach + 1) <= n) /* two standard deviations of a binomial one */
+		reach++;
+	uint32_t middle = n / 2, lo = middle > reach ? middle - reach : 0;
+	uint32_t hi = middle + reach < n ? middle + reach : n - 1;
+	if (v[lo] > bar)
+		return 1;
+	if (v[hi] < bar)
+		return -1;
+	if (n < most)
+		return 0;
+	return tune_median(v, n) > bar ? 1 : -1;
+}
+
+static void
+proof(struct tuner *t)
+{
+	if (t->nsamples[0] < PROOF_MIN)
+		return;
+	int v = verdict(t, 1 + t->conf.gain_ppm / 1e6, PROOF_MAX);
+	if (v > 0) {
+		double m = median_of(t, 0);
+		t->best[t->dim] = t->cand[0];
+		t->sweep_gain *= m;
+		t->nrates = 0;
+	}
+	if (v > 0 && ++t->again < AGAIN_MAX)
+		race(t); /* what is near the new best, before the other dimensions */
+	else if (v)
+		next_dim(t);
+}
+
+static void
+last_over(struct tuner *t, enum tuner_end how)
+{
+	double m = median_of(t, 0);
+	if (t->nsamples[0] >= LAST_MIN && m > 1 + t->conf.gain_ppm / 1e6) {
+		t->gain = m;
+	} else {
+		for (uint32_t i = 0; i < TUNE_RATES && m > 0; i++)
+			t->rate[i] /= m; /* is then the default's */
+		back_to_default(t);
+	}
+	end(t, how);
+}
+
+static bool
+is_behind(const struct tuner *t, uint32_t c)
+{
+	double hope = hope_of(t, c);
+	return (t->nsamples[c] >= 1 && hope < HOPELESS) || (t->nsamples[c] >= 2 && hope < BEHIND);
+}
+
+/* A pair is measured: on to the next one. */
+static void
+next_pair(struct tuner *t)
+{
+	if (t->phase == LAST) {
+		if (t->nsamples[0] == LAST_PAIRS)
+			last_over(t, t->sweep > SWEEPS_MAX ? TUNER_LATE : TUNER_SETTLED);
+		return;
+	}
+	if (t->phase == PROOF) {
+		proof(t);
+		return;
+	}
+	do {
+		if (++t->at < t->ncands)
+			continue;
+		t->at = 0;
+		if (++t->pass == heats[t->phase].pairs) {
+			heat_over(t);
+			return;
+		}
+	} while (is_behind(t, t->at));
+}
+
+/* ---- the caller's side ---- */
+
+bool
+tuner_start(struct tuner *t, const struct tuner_conf *conf, uint64_t now_ns)
+{
+	memset(t, 0, sizeof *t);
+	if (!conf->ndims || conf->ndims > TUNE_DIMS)
+		return false;
+	for (uint32_t i = 0; i < conf->ndims; i++) {
+		const struct tune_dim *d = &conf->dim[i];
+		if (!d->n || d->n > TUNE_STEPS || d->start >= d->n)
+			return false;
+		for (uint32_t k = 1; k < d->n; k++)
+			if (d->value[k] <= d->value[k - 1])
+				return false;
+	}
+	t->conf = *conf;
+	t->conf.turn_ns = conf->turn_ns ? conf->turn_ns : 15 * BASE_MS_NS;
+	t->conf.limit_ns = conf->limit_ns ? conf->limit_ns : 20 * BASE_S_NS;
+	t->conf.gain_ppm = conf->gain_ppm ? conf->gain_ppm : 10000;
+	if (t->conf.turn_ns > BASE_S_NS || t->conf.limit_ns / t->conf.turn_ns < 100 ||
+	    t->conf.limit_ns > 3600 * BASE_S_NS || t->conf.gain_ppm > 1000000)
+		return false;
+	/* Whatever the caller's clock does. */
+	t->turns_max = (uint32_t)(t->conf.limit_ns / t->conf.turn_ns) * 2;
+	t->began_ns = now_ns;
+	t->sweep_gain = 1;
+	back_to_default(t);
+	t->dim = UINT8_MAX;
+	next_dim(t);
+	return true;
+}
+
+static bool
+turn_of_best(const struct tuner *t)
+{
+	return t->second != t->best_first;
+}
+
+static void
+setting(const struct tuner *t, bool best, uint64_t value[TUNE_DIMS])
+{
+	for (uint32_t i = 0; i < t->conf.ndims; i++) {
+		const struct tune_dim *d = &t->conf.dim[i];
+		uint32_t at = t->best[i];
+		if (!best && t->phase == LAST)
+			at = d->start;
+		else if (!best && i == t->dim)
+			at = t->cand[t->at];
+		value[i] = d->value[at];
+	}
+}
+
+bool
+tuner_ask(const struct tuner *t, uint64_t value[TUNE_DIMS], uint64_t *turn_ns)
+{
+	*turn_ns = t->conf.turn_ns;
+	setting(t, t->end || turn_of_best(t), value);
+	return t->end == TUNER_RUNS;
+}
+
+/* The time is over, or nearly. */
+static void
+heed_time(struct tuner *t, uint64_t now_ns)
+{
+	uint64_t reserve = 2 * LAST_PAIRS * t->conf.turn_ns * 5 / 4, passed = age(t, now_ns);
+	uint64_t limit = t->conf.limit_ns;
+	bool over = passed >= limit || t->turns >= t->turns_max;
+
+	if (!t->moved && t->turns >= DEAF_TURNS) {
+		back_to_default(t);
+		end(t, TUNER_DEAF);
+	} else if (over && t->phase == LAST) {
+		last_over(t, TUNER_LATE);
+	} else if (over) {
+		back_to_default(t);
+		end(t, TUNER_LATE);
+	} else if (t->phase != LAST && !t->second &&
+		   (passed + reserve >= limit || t->turns + 2 * LAST_PAIRS >= t->turns_max)) {
+		last(t, TUNER_LATE);
+	}
+}
+
+void
+tuner_tell(struct tuner *t, uint64_t amount, uint64_t ns, uint64_t now_ns)
+{
+	if (t->end)
+		return;
+	t->turns++;
+	t->moved += amount && ns;
+	if (ns) {
+		double rate = (double)amount * 1e9 / (double)ns;
+		bool best = turn_of_best(t);
+		if (best)
+			t->rate[t->nrates++ % TUNE_RATES] = rate;
+		if (t->second) {
+			uint32_t c = t->phase == LAST || t->phase == PROOF ? 0 : t->at;
+			/* The candidate's to the best's; at the end the best's to the default's. */
+			double r = best != (t->phase == LAST) ? tune_ratio(t->first_rate, rate)
+							      : tune_ratio(rate, t->first_rate);
+			if (t->nsamples[c] < TUNE_SAMPLES)
+				t->sample[c][t->nsamples[c]++] = (float)r;
+			t->second = false;
+			t->best_first = !t->best_first;
+			next_pair(t);
+		} else {
+			t->first_rate = rate;
+			t->second = true;
+		}
+	}
+	if (!t->end)
+		heed_time(t, now_ns);
+}
+
+void
+tuner_setting(const struct tuner *t, uint64_t value[TUNE_DIMS])
+{
+	setting(t, true, value);
+}
+
+uint32_t
+tuner_gain_ppm(const struct tuner *t)
+{
+	return t->end && t->gain > 1 ? (uint32_t)((t->gain - 1) * 1e6) : 0;
+}
+
+uint64_t
+tuner_rate(const struct tuner *t)
+{
+	uint32_t n = t->nrates < TUNE_RATES ? t->nrates : TUNE_RATES;
+	double v[TUNE_RATES];
+
+	memcpy(v, t->rate, sizeof v);
+	double m = n ? tune_median(v, n) : 0;
+	return m < 1e18 ? (uint64_t)m : (uint64_t)1e18;
+}
