@@ -32,6 +32,7 @@ include lib/light/module.mk
 -include lib/gateway/module.mk
 -include driver/ocs/module.mk
 include driver/aead/module.mk
+include driver/tune/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk
 include libsuci/module.mk
