@@ -1,5 +1,6 @@
 /* Start and end of the engine. */
 #include "internal.h"
+#include "cycles.h"
 #include "light.h"
 
 #include "../boot/boot.h"
@@ -666,11 +667,13 @@ lmpi_engine_init(void)
 {
 	struct start s = {0};
 
+	lmpi_cycles_start();
 	lmpi_match_init(&eng.match);
 	lmpi_memory_limits();
 	int err = start(&s);
 	if (!err) {
 		lmpi_set_spin(lmpi_world.node_size);
+		lmpi_recv_init();
 		eng.up = true;
 		if (s.server || s.boot.launched)
 			err = lmpi_control_start();

@@ -6,6 +6,8 @@
  *   service.c   messages to the library itself, which no receive waits for
  *   progress.c  the loop, waiting, failing
  *   spin.c      how long to spin before a sleep
+ *   patience.c  how long to look at one ring only
+ *   cycles.c    the clock of short loops
  *   background.c  the loop in a thread of its own, if asked for
  *   engine.c    start and end
  *   ../transport/shm.c       within a node: rings in shared memory, single copy
@@ -230,6 +232,10 @@ void lmpi_msg_forget(struct lmpi_msg *m);
 /* The program waits and what it waits for has not come: it may stand behind
  * messages we hold back, so let more of them come although memory is short. */
 void lmpi_take_more(void);
+/* Before the first message; after lmpi_cycles_start(). */
+void lmpi_recv_init(void);
+/* A wait is over, perhaps for what lmpi_recv_whole() gave up. */
+void lmpi_recv_waited(void);
 /* Forget unexpected messages and free lists. */
 void lmpi_recv_fini(void);
 

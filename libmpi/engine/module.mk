@@ -2,6 +2,7 @@
 
 $(call unit,test_lmpi_match,test/unit/test_lmpi_match.c,lmpi_engine)
 $(call unit,test_lmpi_spin,test/unit/test_lmpi_spin.c,lmpi_engine)
+$(call unit,test_lmpi_patience,test/unit/test_lmpi_patience.c,lmpi_engine)
 $(call unit,test_lmpi_away,test/unit/test_lmpi_away.c,lmpi_engine)
 $(call unit,test_lmpi_shm_ring,test/unit/test_lmpi_shm_ring.c,lmpi_engine)
 UNITS_THREADED += $(B)/test/unit/test_lmpi_shm_ring

@@ -301,6 +301,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			lmpi_net_watch(since, now);
 		eng.now_ns = idle_since = suci_udp_now_ns();
 	}
+	lmpi_recv_waited();
 	lmpi_spin_waited(&spin, slept, slept ? suci_udp_now_ns() - since : 0);
 	lmpi_tp_flush();
 	return in_time;

@@ -1,5 +1,7 @@
 /* The receiving half: matching, placing, unexpected messages, probing. */
 #include "internal.h"
+#include "cycles.h"
+#include "patience.h"
 
 #include "../api/lock.h"
 #include "../transport/transport.h"
@@ -11,12 +13,17 @@
 
 #define eng lmpi_eng
 
-/* Of lmpi_recv_whole(): looks at a ring, half a microsecond or so; one call of so many takes a
- * turn of the loop instead, and the first after so many cycles (a tenth of a millisecond), for
- * other nodes may wait for our acks. */
-#define WHOLE_TURNS  32
-#define WHOLE_EVERY  16
-#define WHOLE_CYCLES (1u << 18)
+/* Of lmpi_recv_whole(): so long without a turn of the loop, where other nodes may wait for our
+ * acks. */
+#define WHOLE_US 100u
+
+static struct lmpi_patience patience;
+static struct {
+	uint64_t turned; /* the last turn of the loop instead of looking at one ring */
+	uint64_t looked; /* the clock at the last look that read it */
+	uint64_t missed; /* looking began; the message has not come by the end of it */
+	uint64_t most;	 /* cycles without a turn, where there are other nodes */
+} whole;
 
 static void *
 must_alloc(size_t n)
@@ -537,31 +544,80 @@ lmpi_irecv(struct lmpi_req *req, void *buf, uint64_t cap, int source, int tag, u
 	after_post();
 }
 
+void
+lmpi_recv_init(void)
+{
+	uint32_t rate = lmpi_cycles_per_us();
+
+	lmpi_patience_init(&patience, rate);
+	whole.most = (uint64_t)rate * WHOLE_US;
+	whole.turned = lmpi_cycles();
+}
+
+/* A turn of the loop instead of looking at one ring. */
+static bool
+whole_turn(bool due, uint64_t now)
+{
+	lmpi_patience_turned(&patience, due, now - whole.turned);
+	whole.turned = now;
+	return false;
+}
+
+/* After so many looks: read the clock, which what comes at once does without.  Returns since when
+ * the message is looked for; 0: long enough. */
+static uint64_t __attribute__((noinline)) whole_goes_on(uint64_t since)
+{
+	whole.looked = lmpi_cycles();
+	if (since == 0)
+		since = whole.looked;
+	if (whole.looked - since < patience.bound)
+		return since;
+	whole.missed = since;
+	whole_turn(false, whole.looked);
+	return 0;
+}
+
+void
+lmpi_recv_waited(void)
+{
+	if (whole.missed == 0)
+		return;
+	lmpi_patience_waited(&patience, lmpi_cycles() - whole.missed);
+	whole.missed = 0;
+}
+
 bool
 lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source, int tag, uint64_t cid,
 		bool wait, struct lmpi_probed *out)
 {
-	static uint32_t calls;
-	static uint64_t turned;
 	const struct lmpi_peer *peer = &eng.peer[source_world];
-	/* Who has the core, or the lock, is perhaps who keeps the sender from sending. */
-	uint32_t turns = wait && !lmpi_lock_shared && !lmpi_crowded() ? WHOLE_TURNS : 1;
+	uint64_t since = 0;
 	int r;
 
 	/* Nothing that came before may be meant, nobody else may be waiting; and everybody else
 	 * gets turns of the loop, too. */
 	if (peer->reach != LMPI_REACH_SHM || eng.match.unexpected != 0 || eng.match.posted_n != 0 ||
-	    eng.pending || eng.in_transport || ++calls % WHOLE_EVERY == 0)
+	    eng.pending || eng.in_transport)
 		return false;
+	if (lmpi_patience_turn_due(&patience))
+		return whole_turn(true, lmpi_cycles());
 	if (lmpi_world.node_size < lmpi_world.size) {
-		uint64_t cycles = __builtin_ia32_rdtsc();
-		if (cycles - turned > WHOLE_CYCLES) {
-			turned = cycles;
-			return false;
-		}
+		uint64_t now = lmpi_cycles();
+		if (now - whole.turned > whole.most)
+			return whole_turn(false, now);
 	}
-	while ((r = lmpi_shm_recv_brief(peer, cid, source, tag, buf, cap, out)) == 0 && --turns > 0)
+	/* Who has the core, or the lock, is perhaps who keeps the sender from sending. */
+	wait = wait && !lmpi_lock_shared && !lmpi_crowded();
+	for (uint32_t looks = 1;; looks++) {
+		r = lmpi_shm_recv_brief(peer, cid, source, tag, buf, cap, out);
+		if (r != 0 || !wait)
+			break;
+		if (looks % LMPI_PATIENCE_LOOKS == 0 && (since = whole_goes_on(since)) == 0)
+			return false;
 		__builtin_ia32_pause();
+	}
+	if (since != 0)
+		lmpi_patience_waited(&patience, whole.looked - since);
 	if (r != 1)
 		return false;
 	eng.arrivals++;
