@@ -1,4 +1,6 @@
 $(call testprog,netpp,test/bench/netpp.c,,)
+# Two threads, and nothing of ours.
+$(call testprog,limits,test/bench/limits.c,,,-lpthread)
 $(call testprog,impipp,test/bench/impipp.c,impi)
 $(call testprog,sealpp,test/bench/sealpp.c,sucaead suci base)
 
@@ -33,7 +35,7 @@ $(DUEL)udt: test/bench/duel/duel_udt.cc $(DUEL_COMMON)
 
 ## bench-suci    Suci against TCP, ENet, UDT, SRT: ping-pong, bulk, CPU time (root)
 .PHONY: bench-suci
-bench-suci: $(DUEL)suci
+bench-suci: $(DUEL)suci $(B)/test/limits
 	@test/bench/suci.sh $(B)
 
 ## bench-stripe  one pair of ranks over 1, 2 and 4 relays (root)
@@ -53,7 +55,7 @@ bench-relay: $(B)/bin/relayd $(B)/bin/relay-pktgen $(B)/test/netpp
 
 ## bench-mpi     libmpi against MPICH and Open MPI, one node and two; build/bench/mpi.json (root)
 .PHONY: bench-mpi
-bench-mpi: $(LMPI_ALL) $(B)/bin/mpirun
+bench-mpi: $(LMPI_ALL) $(B)/bin/mpirun $(B)/test/limits
 	@test/bench/mpi.sh $(B)
 
 ## bench-optical Linear broadcast by light through Open vSwitch, mode against mode; build/bench/optical.json (root)

@@ -2,7 +2,8 @@
 # `make bench-mpi` (root): libmpi, MPICH and Open MPI in one run, in short turns, in the same
 # namespaces: half round trip, bandwidth, message rate, Allreduce, Alltoall, Bcast, in the
 # shared memory of one node and between two (one veth, offloads off).  One program
-# (mpibench.c), compiled once for each.  Table, build/bench/mpi.json.
+# (mpibench.c), compiled once for each.  Table, build/bench/mpi.json.  Before and after the turns
+# of a place the machine's own limits are measured (limits.c), and ours is shown as a multiple.
 #
 #   ROUNDS (20)      of a session: a turn of each; ratios are taken in the round, medians printed
 #   SESSIONS (2)     times that all jobs are started anew     TURN_MS (15)  of a turn
@@ -25,9 +26,11 @@ PAIR=${PAIR-pingpong:0 pingpong:8 pingpong:1024 pingpong:16384 pingpong:65536 pi
 	bandwidth:4096 bandwidth:65536 bandwidth:1048576 bandwidth:4194304 rate:8}
 COLL=${COLL-allreduce:8 allreduce:65536 allreduce:1048576 alltoall:8 alltoall:65536 bcast:8 bcast:65536 bcast:1048576}
 out=$PWD/build/bench
-mkdir -p "$out" && rm -f "$out"/mpi.json "$out"/raw-mpi-*
+mkdir -p "$out" && rm -f "$out"/mpi.json "$out"/raw-mpi-* "$out"/raw-limits-*
 # shellcheck source=tools/testbed/lib.sh
 . tools/testbed/lib.sh
+# shellcheck source=test/bench/limits.sh
+. test/bench/limits.sh
 # shellcheck source=test/bench/peers.sh
 . test/bench/peers.sh
 
@@ -60,6 +63,12 @@ launcher() {
 # So many bytes have left the first node.
 sent() { ip -n "$TB_ID-l" -s -j link show eth0 | sed 's/.*"tx":{"bytes":\([0-9]*\).*/\1/'; }
 
+# sizes_of "WHAT:BYTES...": each size once.
+sizes_of() {
+	local r
+	for r in $1; do echo "${r#*:}"; done | sort -nu
+}
+
 # turns WHERE RANKS: all of them beside each other.
 turns() {
 	local p rows=$COLL before
@@ -68,7 +77,11 @@ turns() {
 	for p in $who; do launcher "$p" "$1" "$2"; done
 	before=$(sent)
 	# shellcheck disable=SC2086
+	bench_limits "$B" "$1" "$out/raw-limits-$1-$2" $(sizes_of "$rows") || return 1
+	# shellcheck disable=SC2086
 	test/bench/turns-mpi.py "$out/raw-mpi-$1-$2" "$TB_DIR/jobs" "$2" "$rows" $who || return 1
+	# shellcheck disable=SC2086
+	bench_limits "$B" "$1" "$out/raw-limits-$1-$2" $(sizes_of "$rows") || return 1
 	[ "$1" = shm ] || (($(sent) - before > SENT_MIN)) || {
 		testbed_die "the jobs between two nodes did not use the network"
 		return 1

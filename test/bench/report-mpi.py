@@ -7,12 +7,16 @@ For each row: the median over the turns of each library, CPU time of all ranks f
 how much faster ours is than each other, round by round (median, quartiles): machines drift, ratios
 of neighbouring turns do not.  Above 1 ours is faster, in time as in throughput.  "even": 1 lies
 between the quartiles of the ratio, or within a hundredth of its median.
+
+Beside them ours as a multiple of what the machine itself takes: in a node a short one of the
+hand-over of a cache line, a longer one of memcpy; between nodes of half a round trip of bare UDP.
 """
 import json
 import os
 import statistics
 import sys
 
+import limits
 import rounds
 
 UNITS = {"bandwidth": "MB/s", "rate": "1000/s"}
@@ -83,7 +87,7 @@ def cell(value):
 
 def show(rows, libraries):
     head = ["where, ranks", "row"] + [f"{p} (CPU us)" for p in libraries]
-    head += [f"to {p}" for p in libraries[1:]] + [""]
+    head += [f"to {p}" for p in libraries[1:]] + ["of the machine's", ""]
     print("\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for r in rows:
         place = "one node" if r["where"] == "shm" else f"MTU {r['where']}"
@@ -97,19 +101,30 @@ def show(rows, libraries):
                 line.append(f"{r['ratio_' + p]:.2f} ({lo:.2f}..{hi:.2f})")
             else:
                 line.append("-")
+        line.append(limits.cell(r["limit"]))
         line.append("" if r["verdict"] == "fastest" else r["verdict"])
         print("| " + " | ".join(line) + " |")
 
 
 def main():
     out, directory, wheres, counts, *libraries = sys.argv[1:]
-    result = {"libraries": libraries, "load": os.getloadavg(), "cpus": os.cpu_count(), "rows": []}
+    result = {"libraries": libraries, "load": os.getloadavg(), "cpus": os.cpu_count(), "rows": [],
+              "limits": {}}
     worst = 0
     for where in wheres.split():
         for ranks in map(int, counts.split()):
             stolen, turns = load(directory, where, ranks)
             worst = max(worst, stolen)
-            result["rows"] += [row_of(where, ranks, k, of, libraries) for k, of in turns.items()]
+            rows = [row_of(where, ranks, k, of, libraries) for k, of in turns.items()]
+            own = limits.load(f"{directory}/raw-limits-{where}-{ranks}")
+            for r in rows:
+                of = turns[r["what"], r["bytes"]].get(libraries[0], {})
+                us = statistics.median(t["us"] for t in of.values()) if of else None
+                r["limit"] = limits.beside(own, r["bytes"], us, where == "shm")
+            result["limits"][f"{where}, {ranks}"] = own
+            result["rows"] += rows
+    for place, own in result["limits"].items():
+        limits.show(place + " ranks", own)
     show(result["rows"], libraries)
     n = {v: sum(r["verdict"] == v for r in result["rows"]) for v in ("fastest", "even", "slower")}
     print(f"\n{n['fastest']} of {len(result['rows'])} rows fastest, {n['even']} even, "

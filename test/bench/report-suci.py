@@ -5,12 +5,14 @@ usage: report-suci.py OUT.json DIR "MTU..."
 
 For each measure and size: the median over the turns of each contender, and the ratio of ours to the
 fastest other, round by round (median, quartiles): machines drift, ratios of neighbouring turns do
-not. A ratio above 1 means ours is faster, in time as in throughput.
+not. A ratio above 1 means ours is faster, in time as in throughput.  Behind that ours as a multiple of
+what the machine itself takes: of half a round trip of bare UDP, or of memcpy of the size.
 """
 import json
 import statistics
 import sys
 
+import limits
 import rounds
 
 
@@ -48,15 +50,25 @@ def faster(a, b):
     return rounds.quartiles(ratios)
 
 
+def limit_of(own, row):
+    if row["what"] == "ping":
+        return limits.beside(own, row["bytes"], row["suci"], False)
+    if own is None:
+        return None
+    us = row["bytes"] / row["suci"]
+    return us / statistics.mean(own["sizes"][row["bytes"]]["memcpy_us"]), "memcpy"
+
+
 def compare(mtu, directory):
     stolen, turns = load(directory, mtu, "all")
-    rows = []
+    rows, own = [], limits.load(f"{directory}/raw-limits-{mtu}")
     for (what, size), of in turns.items():
         row = {"mtu": mtu, "what": what, "bytes": size, "stolen": stolen,
                "rounds": len(of["suci"]), "unit": "us half round trip" if what == "ping" else "MB/s"}
         for p in of:
             row[p] = statistics.median(value(t) for t in of[p].values())
             row[p + "_cpu_s_per_gb"] = statistics.median(t["cpu_s_per_gb"] for t in of[p].values())
+        row["limit"] = limit_of(own, row)
         others = [p for p in of if not p.startswith("suci")]
         for p in others:
             low, row["ratio_" + p], high = faster(of["suci"], of[p])
@@ -68,6 +80,7 @@ def compare(mtu, directory):
             row["fastest"] = row["ratio"] >= 1
         rows.append(row)
     if rows:
+        limits.show(f"MTU {mtu}", own)
         show(mtu, stolen, rows, list(of))
     return rows
 
@@ -90,7 +103,7 @@ def show(mtu, stolen, rows, peers):
                 lo, hi = r["ratio_" + r["best_other"] + "_quartiles"]
                 line += (f"   {r['ratio']:.2f} x {r['best_other']} ({lo:.2f}..{hi:.2f}) of {r['rounds']}"
                          f"{'' if r['fastest'] else '   NOT FASTEST'}")
-            print(line)
+            print(f"{line}   {limits.cell(r['limit'])}")
 
 
 def sealed(mtu, directory):

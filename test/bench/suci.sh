@@ -30,8 +30,10 @@ SEALED=${SEALED-ping:1024 bulk:1024 bulk:65536} # with and without sealing
 PIN=${PIN-0 1}
 export PIN
 out=build/bench
-mkdir -p "$out" && rm -f "$out"/suci.json "$out"/raw-duel-*
+mkdir -p "$out" && rm -f "$out"/suci.json "$out"/raw-duel-* "$out"/raw-limits-*
 . tools/testbed/lib.sh
+# shellcheck source=test/bench/limits.sh
+. test/bench/limits.sh
 
 # duel_peers: those of PEERS that can be built, after installing what they need.
 duel_peers() {
@@ -105,7 +107,10 @@ for mtu in $MTUS; do
 		# A program on the interface of frames that long cannot be.
 		[[ $p == *+xdp && $mtu -gt 3500 ]] || these+=" $p"
 	done
-	turns all "$mtu" "$these" "$measures" &&
+	# shellcheck disable=SC2086
+	bench_limits "$B" "$mtu" "$out/raw-limits-$mtu" $PING $BULK &&
+		turns all "$mtu" "$these" "$measures" &&
+		bench_limits "$B" "$mtu" "$out/raw-limits-$mtu" $PING $BULK &&
 		turns seal "$mtu" "suci suci+seal" "$SEALED" && ladder "$mtu" || exit 1
 	testbed_down
 done
