@@ -20,6 +20,7 @@
 
 #include <libutil.h>
 
+#include "driver/aead.h"
 #include "base/version.h"
 #include "serve.h"
 
@@ -38,6 +39,10 @@ static const char usage_text[] =
 	"                    (default: all); also --bind\n"
 	"  --allow PREFIX    take connections from these addresses only, like 192.0.2.0/24;\n"
 	"                    repeatable, or several with commas between (default: from anywhere)\n"
+	"  --key-file FILE   pre-shared keys of relays whose impi.server_sealing is on, as in "
+	"their\n"
+	"                    sealing.key_file; other connections are closed then\n"
+	"  --clear-too       with --key-file: connections in clear are served as well\n"
 	"  --persist         serve one job after another until a signal comes; the clients of\n"
 	"                    the next job wait until the one before has ended\n"
 	"  --timeout S       seconds a connection may take to name itself, or between bytes of\n"
@@ -58,6 +63,7 @@ static const char usage_text[] =
 struct options {
 	struct serve_options serve;
 	const char *pidfile;
+	const char *key_file;
 	char host[INET6_ADDRSTRLEN + 20]; /* with a scope; "" = all addresses */
 	bool port_given;
 	uint16_t port, port_last; /* port_last > port: a range */
@@ -165,6 +171,12 @@ take_option(int c, struct options *o)
 				  "2001:db8::/32, with commas between",
 				  optarg, BASE_PREFIXES_MAX);
 		break;
+	case 'k':
+		o->key_file = optarg;
+		break;
+	case 'c':
+		o->serve.door.clear_too = true;
+		break;
 	case 'P':
 		o->serve.one_after_another = true;
 		break;
@@ -208,6 +220,8 @@ parse(int argc, char **argv, struct options *o)
 		{"bind", required_argument, NULL, 'b'},
 		{"host", required_argument, NULL, 'b'},
 		{"allow", required_argument, NULL, 'A'},
+		{"key-file", required_argument, NULL, 'k'},
+		{"clear-too", no_argument, NULL, 'c'},
 		{"persist", no_argument, NULL, 'P'},
 		{"timeout", required_argument, NULL, 't'},
 		{"startup-timeout", required_argument, NULL, 'T'},
@@ -267,6 +281,29 @@ choose_auth(struct options *o)
 		return true;
 	serve_log("%s%s", err.text, key ? "" : " (or -auth none)");
 	return false;
+}
+
+/* The keys of sealed connections, if there are to be any. */
+static bool
+load_keys(struct options *o)
+{
+	struct seal_link_conf *k = &o->serve.door.keys;
+	char why[SEAL_TEXT];
+
+	if (!o->key_file && o->serve.door.clear_too)
+		serve_log("--clear-too: without --key-file all connections are in clear");
+	if (!o->key_file)
+		return !o->serve.door.clear_too;
+	*k = (struct seal_link_conf){.crypto = seal_aes256gcm(), .purpose = SEAL_LINK_IMPI};
+	if (!k->crypto) {
+		serve_log("--key-file: the AES library cannot be used on this machine");
+		return false;
+	}
+	int n = seal_psk_load(o->key_file, k->key, why);
+	if (n < 0)
+		serve_log("--key-file %s: %s", o->key_file, why);
+	k->nkeys = n < 0 ? 0 : (uint32_t)n;
+	return n > 0;
 }
 
 static int
@@ -416,7 +453,7 @@ main(int argc, char **argv)
 	int e = parse(argc, argv, &o);
 	if (e)
 		return e - 1;
-	if (!choose_auth(&o))
+	if (!choose_auth(&o) || !load_keys(&o))
 		return EXIT_USAGE;
 	if (o.pidfile && !(pid = pidfile_open(o.pidfile, 0644, &other))) {
 		if (errno == EEXIST)

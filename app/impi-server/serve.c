@@ -23,7 +23,6 @@
 #define READ_BYTES	 65536
 #define READS_PER_TURN	 16 /* so that one busy client cannot starve the rest */
 #define ACCEPTS_PER_TURN 64 /* nor those who only connect */
-#define OUT_BYTES	 16384
 #define STRANGER_LINES_S 20 /* log lines about strangers a second */
 
 enum { TAG_LISTEN = PEERS_MAX, TAG_SIGNAL };
@@ -33,7 +32,8 @@ struct peer {
 	bool polls_out;
 	bool eof_seen; /* reading is over; polled for nothing more */
 	size_t out_at, out_len;
-	uint8_t out[OUT_BYTES]; /* taken from the server, not yet by the socket */
+	uint8_t out[DOOR_OUT]; /* taken from the server, not yet by the socket */
+	struct door door;
 	char name[INET6_ADDRSTRLEN + 10];
 };
 
@@ -250,25 +250,65 @@ accept_all(struct serve *v)
 	}
 }
 
+struct came {
+	struct serve *v;
+	int conn;
+};
+
+static void
+take_text(void *user, const uint8_t *text, size_t len)
+{
+	const struct came *c = user;
+	impi_server_rx(c->v->server, c->conn, text, len, now_ns());
+}
+
+/* Bytes of a client; false: it is to be closed. */
+static bool
+hear_peer(struct serve *v, int conn, size_t len)
+{
+	struct peer *p = &v->peer[conn];
+	struct came came = {v, conn};
+
+	if (door_rx(&p->door, &v->opt->door, v->in, len, take_text, &came))
+		return true;
+	if (stranger_line(v))
+		serve_log("%s: closed: %s", p->name, p->door.why);
+	return false;
+}
+
 static void
 read_peer(struct serve *v, int conn)
 {
 	struct peer *p = &v->peer[conn];
 	for (int i = 0; i < READS_PER_TURN && p->fd >= 0 && !p->eof_seen; i++) {
 		ssize_t n = recv(p->fd, v->in, sizeof v->in, 0);
-		if (n > 0) {
-			impi_server_rx(v->server, conn, v->in, (size_t)n, now_ns());
+		if (n > 0 && hear_peer(v, conn, (size_t)n))
 			continue;
-		}
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return;
+		/* the end, an error, or nothing that we understand */
 		p->eof_seen = true;
 		impi_server_eof(v->server, conn);
 		poll_peer(v, conn, EPOLL_CTL_MOD, false);
 		return;
 	}
+}
+
+/* Fill p->out with what goes over the network next. */
+static void
+take_out(struct serve *v, int conn)
+{
+	struct peer *p = &v->peer[conn];
+	uint8_t text[DOOR_TEXT];
+	size_t n = 0;
+
+	if (door_open(&p->door))
+		n = impi_server_tx(v->server, conn, text, sizeof text);
+	p->out_at = 0;
+	p->out_len = door_tx(&p->door, text, n, p->out);
+	explicit_bzero(text, n);
 }
 
 /* Send what there is.  Returns true if the server gave bytes, which may have
@@ -280,8 +320,7 @@ write_peer(struct serve *v, int conn)
 	bool any = false;
 	for (;;) {
 		if (p->out_at == p->out_len) {
-			p->out_at = 0;
-			p->out_len = impi_server_tx(v->server, conn, p->out, sizeof p->out);
+			take_out(v, conn);
 			if (p->out_len == 0)
 				break;
 			any = true;
@@ -320,6 +359,7 @@ close_peer(struct serve *v, const struct impi_server_event *ev)
 		serve_log("%s: closed: %s; waiting on", p->name, ev->err.text);
 	close(p->fd);
 	p->fd = -1;
+	door_close(&p->door);
 	v->accept_at_ns = 0;
 	uint32_t lost = impi_server_lost(v->server);
 	if (ev->rank >= 0 && lost & (1u << ev->rank) &&
@@ -374,6 +414,7 @@ write_all(struct serve *v)
 		any = false;
 		for (int i = 0; i < PEERS_MAX; i++)
 			if (v->peer[i].fd >= 0 && (v->peer[i].out_at < v->peer[i].out_len ||
+						   door_pending(&v->peer[i].door) ||
 						   impi_server_tx_pending(v->server, i)))
 				any |= !v->peer[i].polls_out && write_peer(v, i);
 	} while (any);
@@ -483,9 +524,11 @@ serve_job(const struct serve_options *opt, int listen_fd, int signal_fd)
 	v->listening = true;
 	if (watch(v, listen_fd, TAG_LISTEN) && watch(v, signal_fd, TAG_SIGNAL))
 		result = loop(v, signal_fd);
-	for (int i = 0; i < PEERS_MAX; i++)
+	for (int i = 0; i < PEERS_MAX; i++) {
 		if (v->peer[i].fd >= 0)
 			close(v->peer[i].fd);
+		door_close(&v->peer[i].door);
+	}
 	close(v->epoll_fd);
 out:
 	if (mem != MAP_FAILED) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/prefix.h"
+#include "door.h"
 #include "impi/server.h"
 
 struct serve_options {
@@ -16,7 +17,8 @@ struct serve_options {
 	 * have come, those that still connect are left waiting for the next. */
 	bool one_after_another;
 	struct base_prefixes allow; /* who may connect; none: everybody */
-	bool verbose;		    /* also every connection that comes and goes */
+	struct door_conf door;
+	bool verbose; /* also every connection that comes and goes */
 };
 
 enum serve_result {

@@ -66,7 +66,7 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 	bool sealed = false;
 	for (uint32_t leg = 0; leg < conf->nlegs; leg++)
 		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
-	if (sealed && *conf->sealing.key_file &&
+	if ((sealed || conf->impi.server_sealing == RD_SEALING_ON) && *conf->sealing.key_file &&
 	    seal_psk_load(conf->sealing.key_file, psk, why) < 0) {
 		/* A key that is there is not to be overwritten for its file's mode. */
 		bool none = access(conf->sealing.key_file, F_OK) && errno == ENOENT;

@@ -132,6 +132,8 @@ struct rd_control {
 	struct impi_auth auth;
 	/* Of the channels between relays; nkeys 0: nothing is sealed, nor are they. */
 	struct seal_link_conf peer_keys, light_keys;
+	/* To the IMPI server; nkeys 0: in clear. */
+	struct seal_link_conf server_keys;
 
 	enum rd_phase phase;
 	uint64_t phase_end_ns, began_ns;
@@ -202,6 +204,8 @@ void rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why)
 /* It asks for the tables of our jobs. */
 void rd_session_give(struct rd_control *c, uint32_t index);
 void rd_session_tick(struct rd_control *c);
+/* The keys for the IMPI server, if impi.server_sealing is on.  0, or -1 and err. */
+int rd_session_keys(struct rd_control *c, const struct rd_conf *conf, char *err, size_t err_max);
 /* Sockets only: the workers are gone. */
 void rd_session_fini(struct rd_control *c);
 

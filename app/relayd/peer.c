@@ -709,5 +709,6 @@ rd_peer_fini(struct rd_control *c)
 	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
 		fini_links(&c->peer[i]);
 	explicit_bzero(&c->peer_keys, sizeof c->peer_keys);
+	explicit_bzero(&c->server_keys, sizeof c->server_keys);
 	explicit_bzero(&c->light_keys, sizeof c->light_keys);
 }

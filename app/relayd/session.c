@@ -181,6 +181,13 @@ reap(struct rd_session *s)
 
 /* ---- sockets -------------------------------------------------------------------- */
 
+/* Sealed, and it has not shown yet that it has the key. */
+static bool
+greeting(const struct rd_session *s)
+{
+	return s->seal && s->seal->state == SEAL_LINK_OPENING;
+}
+
 /* Once a job runs its processes' paths say whether it lives.  The server closes for all when
  * another cluster's primary has died; a connection to the client dies with a cable, while a
  * client that ends closes it.  Foreign processes have nothing but these connections. */
@@ -212,7 +219,9 @@ write_side(struct rd_session *s, enum relay_side side)
 	while (d->watch.fd >= 0 && !(side == RELAY_SIDE_SERVER && s->dialing)) {
 		if (d->off == d->len) {
 			d->off = 0;
-			d->len = relay_startup_tx(s->s, side, d->out, sizeof d->out);
+			d->len = side == RELAY_SIDE_SERVER && s->seal
+					 ? rd_session_seal_tx(s, d->out)
+					 : relay_startup_tx(s->s, side, d->out, sizeof d->out);
 			if (!d->len)
 				break;
 		}
@@ -231,14 +240,33 @@ write_side(struct rd_session *s, enum relay_side side)
 		rd_watch_events(s->ctl, &d->watch, EPOLLIN);
 }
 
+/* The sealed connection ends.  Before it is up: what people may have forgotten. */
+static void
+no_seal(struct rd_session *s, const char *what)
+{
+	char text[2 * SEAL_TEXT];
+	snprintf(text, sizeof text, "%.60s:%u: %s%s", s->ctl->conf->impi.server_host,
+		 server_port(s), what,
+		 s->proven ? "" : "; is a key of sealing.key_file in its --key-file?");
+	lost(s, RELAY_SIDE_SERVER, text);
+}
+
 static void
 read_side(struct rd_session *s, enum relay_side side)
 {
 	uint8_t buf[65536];
 	for (int i = 0; i < 16 && s->side[side].watch.fd >= 0; i++) {
 		ssize_t n = recv(s->side[side].watch.fd, buf, sizeof buf, 0);
-		if (n > 0) {
+		if (n > 0 && side == RELAY_SIDE_SERVER && s->seal) {
+			if (!rd_session_seal_rx(s, buf, (size_t)n)) {
+				no_seal(s, s->seal->why);
+				return;
+			}
+		} else if (n > 0) {
 			relay_startup_rx(s->s, side, buf, (size_t)n);
+		} else if (n == 0 && side == RELAY_SIDE_SERVER && greeting(s)) {
+			no_seal(s, "it closed the connection");
+			return;
 		} else if (n == 0) {
 			lost(s, side, NULL);
 			return;
@@ -274,7 +302,11 @@ server_ready(struct rd_watch *w, uint32_t events)
 			lost(s, RELAY_SIDE_SERVER, text);
 		} else {
 			rd_watch_events(s->ctl, w, EPOLLIN);
-			relay_startup_connected(s->s);
+			if (!s->ctl->server_keys.nkeys)
+				relay_startup_connected(s->s);
+			else if (!rd_session_seal(s))
+				lost(s, RELAY_SIDE_SERVER, "no memory to seal the connection");
+			s->dial_ns = s->ctl->now_ns;
 		}
 	} else if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		read_side(s, RELAY_SIDE_SERVER);
@@ -592,6 +624,9 @@ rd_session_tick(struct rd_control *c)
 			snprintf(text, sizeof text, "%.60s:%u: no answer within 10 s",
 				 c->conf->impi.server_host, server_port(s));
 			lost(s, RELAY_SIDE_SERVER, text);
+			rd_session_pump(s);
+		} else if (!s->ended && greeting(s) && c->now_ns - s->dial_ns > DIAL_NS) {
+			no_seal(s, "it has not shown a key within 10 s");
 			rd_session_pump(s);
 		} else if (!s->ended && relay_startup_rank(s->s) < 0 &&
 			   c->now_ns - s->begun_ns > SILENT_NS) {

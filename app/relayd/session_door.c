@@ -126,6 +126,7 @@ rd_session_free(struct rd_session *s)
 	rd_watch_close(c, &s->side[0].watch);
 	rd_watch_close(c, &s->side[1].watch);
 	rd_session_leave_lobby(s);
+	rd_session_unseal(s);
 	if (s->admitted) {
 		c->slot_used[s->slot] = false;
 		c->nsessions--;

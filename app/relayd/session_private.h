@@ -32,8 +32,10 @@ struct rd_session {
 	uint32_t pending;    /* of them: answers to JOB_ADD */
 	uint32_t in_cores;   /* bit per worker */
 	bool in_gateway, ended, dead, dialing;
-	bool running;	/* start-up is over */
-	bool finishing; /* ended well; gateways are at work */
+	struct seal_link *seal; /* of the connection to the server; NULL: in clear */
+	bool proven;		/* it has shown that it has the key */
+	bool running;		/* start-up is over */
+	bool finishing;		/* ended well; gateways are at work */
 	/* The relays that were there when the client came: others take no part. */
 	struct relay_member member[RD_RELAYS_MAX];
 	uint8_t member_index[RD_RELAYS_MAX];
@@ -59,6 +61,15 @@ server_port(const struct rd_session *s)
 /* Events of the machine, until there are none, and what they produced on its way. */
 void rd_session_pump(struct rd_session *s);
 void rd_session_client_ready(struct rd_watch *w, uint32_t events);
+
+/* session_seal.c.  The connection to the server stands: begin to seal it; false: out of memory or
+ * random numbers. */
+bool rd_session_seal(struct rd_session *s);
+void rd_session_unseal(struct rd_session *s);
+/* Bytes of the server; false: s->seal->why says what is wrong. */
+bool rd_session_seal_rx(struct rd_session *s, const uint8_t *bytes, size_t len);
+/* Bytes for the server, as they go over the network. */
+size_t rd_session_seal_tx(struct rd_session *s, uint8_t out[OUT_BYTES]);
 
 /* session_door.c */
 void rd_session_leave_lobby(struct rd_session *s);

@@ -38,6 +38,8 @@ says check-workers '/workers: 17 is out of range, 1 to 16' -e 's/"workers": 1/"w
 says check-workers-ports '/gateway/udp_port: [0-9]* is also one of ports.private.udp_port' \
 	-e 's/"workers": 1,/"workers": 16, "gateway": { "udp_port": 7815 },/'
 says check-workers-lcores '/eal/lcores: names 2 lcores, 4 are needed' -e 's/"workers": 1/"workers": 3/'
+says check-server-sealing '/impi/server_sealing: is on and needs sealing.key_file' \
+	-e 's#"[^"]*psk"#"", "identity_file": "/nonexistent", "peers_file": "/nonexistent"#' -e 's#"impi": {#& "server_sealing": "on",#'
 says check-identity-alone '/sealing/identity_file: needs sealing.peers_file, too' \
 	-e 's#psk"#&, "identity_file": "/nonexistent"#'
 says check-peers-alone '/sealing/peers_file: needs sealing.identity_file, too' \

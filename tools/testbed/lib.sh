@@ -23,7 +23,7 @@
 #
 # Knobs: CLUSTERS ('a b'), NODES (2) and RELAYS (1) per cluster (RELAYS_A ..: of one of them), PPN (1)
 # ranks per node in the MPI host files, MTU_IN (9000; 1500 with PMD=af_xdp), MTU_WAN (1500), PMD (af_packet),
-# IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_KEEP=1
+# IDLE (sleep), TB_RELAY_CONF (further keys of relayd's configuration), TB_RELAY_IMPI (of its impi), TB_KEEP=1
 # (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
 # TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
@@ -493,7 +493,8 @@ _tb_relayd() {
 			"prefix_len": ${TB_PREFIX_WAN:-24}, "mtu": $MTU_WAN }
 	},
 	"sealing": { "key_file": "${TB_PSK-$TB_DIR/conf/psk}"$(_tb_identity "$b" "$c") },
-	"impi": { "server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "${TB_AUTH:-none}",
+	"impi": { ${TB_RELAY_IMPI:-}
+		"server": "${TB_SERVER_AT:-$TB_SRV:7810}", "auth": "${TB_AUTH:-none}",
 		"key_file": "$([ "${TB_AUTH:-none}" = none ] || echo "$TB_DIR/conf/impi-key")",
 		"ports": ${TB_IMPI_PORTS:-1} },
 	"eal": { "lcores": "${TB_LCORES:-(0,1)@(0-$(($(nproc) - 1)))}", "file_prefix": "$TB_ID-$fe",

@@ -360,6 +360,11 @@ check_sealing(struct rules *r)
 			      "$(openssl rand -hex 32)\" > FILE), the same on all relays) or "
 			      "sealing.identity_file; or say \"off\"");
 	}
+	if (c->impi.server_sealing == RD_SEALING_ON && !*c->sealing.key_file)
+		FAULT(r, "/impi/server_sealing",
+		      "is on and needs sealing.key_file, a key that impi-server --key-file has, "
+		      "too; "
+		      "or say \"off\"");
 	/* Between sites that channel has no identities, and must not be plain for want of a key. */
 	if (*c->optical.controller && !*c->sealing.key_file && *c->sealing.identity_file)
 		FAULT(r, "/optical/controller",

@@ -87,6 +87,9 @@ const struct rd_key rd_conf_keys[] = {
 	UINT("impi.step_timeout_s", impi.step_timeout_s, false, "s", 1, 86400, "60",
 	     "a client that has said its rank and whose turn it is in start-up must get on by a "
 	     "step within that time, or loses the rank"),
+	ENUM("impi.server_sealing", impi.server_sealing, "off|on", "off",
+	     "on: what is said to the server is encrypted and authenticated with a key of "
+	     "sealing.key_file, or no job begins; impi-server --key-file (see Sealing)"),
 	STRING("sealing.key_file", sealing.key_file, false, "/etc/relayd/psk",
 	       "file with the pre-shared keys of sealed legs, mode 0600; the same keys at all "
 	       "relays (see Sealing); empty: none, with an identity"),

@@ -31,6 +31,8 @@
 #define SEAL_LINK_TEXT	   16384	/* plain bytes of a record, at most */
 #define SEAL_LINK_GREETING 128		/* bytes of a greeting and of the empty record, at most */
 #define SEAL_LINK_REKEY	   (1ull << 20) /* records under one key */
+/* The purpose of what relays and impi-server say to each other. */
+#define SEAL_LINK_IMPI "impi start-up"
 
 enum seal_link_role { SEAL_LINK_DIALS = 1, SEAL_LINK_LISTENS };
 enum seal_link_state {

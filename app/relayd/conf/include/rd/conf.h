@@ -126,6 +126,7 @@ struct rd_conf {
 		char allow[512];	      /* as written */
 		struct base_prefixes allowed; /* as read; "": the private leg's subnet */
 		uint32_t step_timeout_s;
+		uint32_t server_sealing; /* enum rd_sealing */
 	} impi;
 	struct {
 		char key_file[256], identity_file[256], peers_file[256];
