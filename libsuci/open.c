@@ -46,6 +46,8 @@ conf_wrong(const struct datagram_conf *c)
 		return "id is larger than 65535";
 	if (!c->db == !c->db_file)
 		return "one of db and db_file has to be set";
+	if (!c->identity_file != !c->peers_file)
+		return "identity_file and peers_file go together";
 	if (c->read_bytes < MEM_LEAST || c->write_bytes < MEM_LEAST ||
 	    (c->write_bytes_peer && c->write_bytes_peer < MEM_LEAST))
 		return "read_bytes, write_bytes and write_bytes_peer are 65536 at least";
@@ -174,25 +176,48 @@ cc_kind(int cc)
 				       : SUCI_CC_CUBIC;
 }
 
-/* -1: said why. */
 static int
-load_keys(const char *file, struct suci_seal_conf *seal)
+load_identity(struct datagram_sock *s, const struct datagram_conf *conf,
+	      struct suci_seal_conf *seal)
 {
 	char why[SEAL_TEXT];
-	if (!file)
+	s->ring = take(s, sizeof *s->ring);
+	if (!s->ring) {
+		fail_open(ENOMEM, "out of memory");
+		return -1;
+	}
+	if (seal_ring_load(conf->identity_file, conf->peers_file, s->ring, why)) {
+		fail_open(EINVAL, "%s", why);
+		return -1;
+	}
+	seal->me = &s->ring->me;
+	seal->peer = s->ring->peer;
+	seal->npeers = s->ring->npeers;
+	return 0;
+}
+
+/* -1: said why. */
+static int
+load_keys(struct datagram_sock *s, const struct datagram_conf *conf, struct suci_seal_conf *seal)
+{
+	char why[SEAL_TEXT];
+	const char *file = conf->psk_file;
+	if (!file && !conf->identity_file)
 		return 0;
 	seal->aead = seal_aes256gcm();
 	if (!seal->aead) {
 		fail_open(ENOTSUP, "the AES library cannot be used on this machine");
 		return -1;
 	}
-	int n = seal_psk_load(file, seal->key, why);
+	seal->legs = 1;
+	if (conf->identity_file && load_identity(s, conf, seal))
+		return -1;
+	int n = file ? seal_psk_load(file, seal->key, why) : 0;
 	if (n < 0) {
 		fail_open(EINVAL, "%.80s: %s", file, why);
 		return -1;
 	}
 	seal->nkeys = (uint32_t)n;
-	seal->legs = 1;
 	return 0;
 }
 
@@ -261,6 +286,9 @@ dismantle(struct datagram_sock *s)
 	mem_fini(&s->in_mem);
 	mem_fini(&s->out_mem);
 	free(s->ep_mem);
+	if (s->ring)
+		seal_ring_wipe(s->ring);
+	free(s->ring);
 	free(s->lanes_mem);
 	free(s->peer);
 	free(s->path_peer);
@@ -304,13 +332,14 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	s->conf = *conf;
 	s->conf.db = NULL;
 	s->conf.db_file = s->conf.ip = s->conf.psk_file = NULL;
+	s->conf.identity_file = s->conf.peers_file = NULL;
 	s->fixed_bytes = sizeof *s;
 	s->pending_at_ns = BASE_NEVER_NS;
 	s->spin_ns = s->spin_ns_max = conf->spin_us * 1000ull;
 	in_init(s);
 	mem_init(&s->out_mem, conf->write_bytes);
 	struct suci_seal_conf seal = {0};
-	bool told = open_udp(s, me, conf->ip) || load_keys(conf->psk_file, &seal);
+	bool told = open_udp(s, me, conf->ip) || load_keys(s, conf, &seal);
 	int err = told ? errno : 0;
 	if (!told && (mark_alive(s) < 0 || make_peers(s, db) < 0 || make_lanes(s) < 0 ||
 		      make_endpoint(s, &seal) < 0)) {

@@ -17,6 +17,7 @@
 #include "suci.h"
 
 #include "base/clock.h"
+#include "driver/aead.h"
 #include "driver/suci_udp.h"
 #include "suci/lane.h"
 
@@ -132,7 +133,8 @@ struct peer {
 
 struct datagram_sock {
 	uint64_t magic;
-	const uint8_t *alive; /* a page that is wiped in a child */
+	const uint8_t *alive;	/* a page that is wiped in a child */
+	struct seal_ring *ring; /* NULL: no identities */
 	struct datagram_conf conf;
 	struct suci_udp *udp;
 	struct suci *ep;

@@ -172,6 +172,37 @@ job_ended(struct rd_control *c, const struct rd_event *e, int who)
 		rd_log(RD_LOG_DEBUG, "job with label base %u ended: %s", e->label_base, e->text);
 }
 
+/* A site that relayd.conf does not let in, and what to do about it. */
+static void
+log_stranger(struct rd_control *c, const struct rd_event *e)
+{
+	char at[RELAY_ADDR_TEXT_MAX];
+	const char *file = c->conf->sealing.peers_file;
+	relay_addr_text(&e->peer, at);
+	if (!*e->what)
+		rd_log_limited(
+			&c->limit_site, c->now_ns, RD_LOG_WARNING,
+			"%s is refused: %s; sealing.identity_file and sealing.peers_file are "
+			"for both ends or for none",
+			at,
+			*file ? "it has no identity, and here only sites of peers_file may call"
+			      : "it has an identity, and there is none here");
+	else if (*e->text)
+		rd_log_limited(
+			&c->limit_site, c->now_ns, RD_LOG_WARNING,
+			"%s is refused: its public key %s is that of site %s, whose prefixes "
+			"do not cover this address; add one to its line of %s and start "
+			"relayd again, if it has moved",
+			at, e->what, e->text, file);
+	else
+		rd_log_limited(
+			&c->limit_site, c->now_ns, RD_LOG_WARNING,
+			"%s is refused: its public key %s is not in %s; if its operator says "
+			"the same key, add a line with a name, the key and its addresses, and "
+			"start relayd again",
+			at, e->what, file);
+}
+
 static void
 on_event(struct rd_control *c, const struct rd_event *e)
 {
@@ -212,6 +243,9 @@ on_event(struct rd_control *c, const struct rd_event *e)
 	case RD_EVENT_PROC:
 	case RD_EVENT_NOTE:
 		rd_lights_event(c, e);
+		break;
+	case RD_EVENT_STRANGER:
+		log_stranger(c, e);
 		break;
 	case RD_EVENT_CONTESTED:
 		rd_log_limited(&c->limit_neigh, c->now_ns, RD_LOG_WARNING,
@@ -418,8 +452,8 @@ our_signals(void)
 void
 rd_control_block_signals(void)
 {
-	static const int ignored[] = {SIGPIPE,	 SIGUSR2, SIGALRM,  SIGVTALRM, SIGPROF,
-				      SIGSTKFLT, SIGPOLL, SIGPWR,   SIGXFSZ,   SIGXCPU};
+	static const int ignored[] = {SIGPIPE,	 SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+				      SIGSTKFLT, SIGPOLL, SIGPWR,  SIGXFSZ,   SIGXCPU};
 	sigset_t set = our_signals();
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
@@ -545,6 +579,7 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 	c->limit_path = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 200};
 	c->limit_stranger = c->limit_allow = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	c->limit_peer = (struct rd_log_limit){.interval_ns = 10 * BASE_S_NS, .burst = 3};
+	c->limit_site = (struct rd_log_limit){.interval_ns = 10 * BASE_S_NS, .burst = 3};
 	c->limit_pause = (struct rd_log_limit){.interval_ns = 10 * BASE_S_NS, .burst = 1};
 	base_lobby_init(&c->lobby, BASE_LOBBY_SEATS_MAX, BASE_S_NS);
 	c->limit_channel = (struct rd_log_limit){.interval_ns = BASE_S_NS, .burst = 50};
@@ -590,7 +625,7 @@ limits_tick(struct rd_control *c)
 {
 	struct rd_log_limit *all[] = {&c->limit_neigh,	  &c->limit_path,  &c->limit_channel,
 				      &c->limit_stranger, &c->limit_allow, &c->limit_peer,
-				      &c->limit_pause};
+				      &c->limit_pause,	  &c->limit_site};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		rd_log_limit_tick(all[i], c->now_ns);
 }

@@ -147,7 +147,7 @@ struct rd_control {
 	struct rd_light *light;	   /* light.h; NULL: no conductor is configured */
 	struct rd_rpc_server *rpc; /* the control socket; NULL: none */
 	struct rd_log_limit limit_neigh, limit_path, limit_channel;
-	struct rd_log_limit limit_stranger, limit_allow, limit_peer,
+	struct rd_log_limit limit_stranger, limit_allow, limit_peer, limit_site,
 		limit_pause; /* what anybody can cause */
 	struct rd_control_counters count;
 };

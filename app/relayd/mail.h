@@ -89,6 +89,7 @@ enum rd_event_type {
 	RD_EVENT_PATH_UP,   /* text: what, peer */
 	RD_EVENT_PATH_DOWN,
 	RD_EVENT_NEIGHBOUR, /* address: nobody answers */
+	RD_EVENT_STRANGER,  /* peer, what, text: refused; its public key, whose that is */
 	RD_EVENT_CONFLICT,  /* address: another station claims it */
 	RD_EVENT_CONTESTED, /* address, what, text: a neighbour's, and who claims it */
 	RD_EVENT_LIGHT,	    /* slot, state: relay_core_ops.light_state */

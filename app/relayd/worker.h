@@ -74,6 +74,7 @@ struct rd_worker {
 	struct rd_nap naps;
 	uint64_t now_ns, started_ns, turn_ns; /* of now, the worker, the turn */
 	uint64_t conflict_ns, contested_ns;   /* last ARP conflicts told */
+	uint64_t stranger_ns;		      /* last site that was refused, told */
 	uint64_t suspect_ns;		      /* paths are looked at for silence then, */
 	uint32_t suspect_at;		      /* from this one on */
 	uint64_t tap_ns;		      /* last frame to or from a TAP */

@@ -530,6 +530,15 @@ unbuffer(void *user, uint64_t cookie)
 	c->conf.ops->release(c->conf.user, cookie);
 }
 
+static void
+stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
+	 const struct seal_peer *known)
+{
+	struct relay_core *c = user;
+	if (c->conf.ops->stranger)
+		c->conf.ops->stranger(c->conf.user, from, public_key, known);
+}
+
 const struct suci_ops *
 relay_ops(void)
 {
@@ -541,6 +550,7 @@ relay_ops(void)
 		.abandoned = abandoned,
 		.released = released,
 		.note = path_note,
+		.stranger = stranger,
 		.room = room,
 		.buffer = buffer,
 		.unbuffer = unbuffer,

@@ -158,18 +158,23 @@ seal_peer_at(const struct seal_peer *peer, uint32_t n, uint8_t family, const uin
 }
 
 const struct seal_peer *
+seal_peer_with(const struct seal_peer *peer, uint32_t n, const uint8_t public_key[SEAL_DH])
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (seal_same(peer[i].public_key, public_key, SEAL_DH))
+			return &peer[i];
+	return NULL;
+}
+
+const struct seal_peer *
 seal_peer_from(const struct seal_peer *peer, uint32_t n, const uint8_t public_key[SEAL_DH],
 	       uint8_t family, const uint8_t *ip)
 {
+	const struct seal_peer *p = seal_peer_with(peer, n, public_key);
 	uint8_t addr[16];
 	address_of(family, ip, addr);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!seal_same(peer[i].public_key, public_key, SEAL_DH))
-			continue;
-		for (uint32_t k = 0; k < peer[i].nprefixes; k++)
-			if (base_prefix_covers(&peer[i].prefix[k], addr))
-				return &peer[i];
-		return peer[i].nprefixes ? NULL : &peer[i];
-	}
-	return NULL;
+	for (uint32_t k = 0; p && k < p->nprefixes; k++)
+		if (base_prefix_covers(&p->prefix[k], addr))
+			return p;
+	return p && p->nprefixes ? NULL : p;
 }

@@ -223,7 +223,7 @@ open_authentic(struct suci *ep, const struct suci_addr *from, const struct suci_
 		ep->count.drop_unsealed++;
 		return false;
 	}
-	return suci_seal_opens(ep, dgram, len, b);
+	return suci_seal_opens(ep, from, dgram, len, b);
 }
 
 /* The OPEN of the path that is up, again: our ACCEPT was lost. */

@@ -425,6 +425,15 @@ on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns
 		ls->ops->note(ls->user, path, note, len, now_ns);
 }
 
+static void
+on_stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
+	    const struct seal_peer *known)
+{
+	struct suci_lanes *ls = user;
+	if (ls->ops->stranger)
+		ls->ops->stranger(ls->user, from, public_key, known);
+}
+
 static uint8_t *
 on_buffer(void *user, uint32_t path, uint32_t len, uint64_t *cookie)
 {
@@ -453,6 +462,7 @@ suci_lanes_ops(void)
 		.room = lane_room,
 		.backlog = lane_backlog,
 		.note = on_note,
+		.stranger = on_stranger,
 		.buffer = on_buffer,
 		.unbuffer = on_unbuffer,
 	};

@@ -99,16 +99,31 @@ suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t 
 			      clear + hello);
 }
 
-/* What is readable of it, and the code. */
-static bool
-read_greeting(struct suci *ep, bool accept, const uint8_t *dgram, size_t len, struct suci_body *b)
+static void
+stranger(struct suci *ep, const struct suci_addr *from, const uint8_t *public_key)
 {
+	const struct suci_seal_conf *c = &ep->conf.seal;
+	ep->count.drop_identity++;
+	if (ep->conf.ops->stranger)
+		ep->conf.ops->stranger(ep->conf.user, from, public_key,
+				       public_key ? seal_peer_with(c->peer, c->npeers, public_key)
+						  : NULL);
+}
+
+/* What is readable of it, and the code.  from NULL: it is an ACCEPT. */
+static bool
+read_greeting(struct suci *ep, const struct suci_addr *from, const uint8_t *dgram, size_t len,
+	      struct suci_body *b)
+{
+	bool accept = !from;
 	uint8_t code[SEAL_TAG];
 	if (len != GREET + own_len(ep, accept) + b->hello_len + SUCI_SEAL_TAG) {
 		/* That of an end with identities where there are none, or the reverse. */
 		size_t other = GREET + OWN - own_len(ep, false) + b->hello_len + SUCI_SEAL_TAG;
-		ep->count.drop_identity += !accept && len == other;
-		ep->count.drop_short += accept || len != other;
+		if (!accept && len == other)
+			stranger(ep, from, NULL);
+		else
+			ep->count.drop_short++;
 		return false;
 	}
 	const struct seal_psk *k = suci_seal_psk(ep, be32_load(dgram + HELLO_AT + SEAL_NONCE));
@@ -128,9 +143,10 @@ read_greeting(struct suci *ep, bool accept, const uint8_t *dgram, size_t len, st
 }
 
 bool
-suci_seal_opens(struct suci *ep, uint8_t *dgram, size_t len, struct suci_body *b)
+suci_seal_opens(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,
+		struct suci_body *b)
 {
-	if (!read_greeting(ep, false, dgram, len, b))
+	if (!read_greeting(ep, from, dgram, len, b))
 		return false;
 	if (!suci_seal_own_nonce(ep, b->nonce))
 		return true;
@@ -156,7 +172,7 @@ read_own(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, uint8_t 
 	const struct seal_peer *peer =
 		seal_peer_from(c->peer, c->npeers, from_key, from->family, from->ip);
 	if (!peer) {
-		ep->count.drop_identity++;
+		stranger(ep, from, from_key);
 		return false;
 	}
 	seal_hs_mix(c->aead, ck, peer->shared, SEAL_DH);
@@ -207,7 +223,7 @@ suci_seal_accepted(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t 
 {
 	const struct suci_seal_conf *c = &ep->conf.seal;
 	struct suci_seal *s = p->seal;
-	if (!read_greeting(ep, true, dgram, len, b))
+	if (!read_greeting(ep, NULL, dgram, len, b))
 		return false;
 	if (!s->begun || b->psk != s->psk) { /* the answer to an earlier attempt */
 		ep->count.drop_state++;

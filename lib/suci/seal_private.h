@@ -86,7 +86,8 @@ bool suci_seal_control_open(struct suci *ep, struct suci_path *p, uint8_t *dgram
 size_t suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
 /* An OPEN: first what costs nothing on the curve, then the rest.  Both fill in what b has of a
  * sealed one. */
-bool suci_seal_opens(struct suci *ep, uint8_t *dgram, size_t len, struct suci_body *b);
+bool suci_seal_opens(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,
+		     struct suci_body *b);
 bool suci_seal_opened(struct suci *ep, const struct suci_addr *from, uint8_t *dgram,
 		      struct suci_body *b);
 bool suci_seal_accepted(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len,

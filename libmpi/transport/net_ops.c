@@ -9,6 +9,8 @@
 #define eng lmpi_eng
 #define net lmpi_net
 
+#define STRANGERS_TOLD 4
+
 /* Handle of a block that has no data for us. */
 static struct lmpi_sink nowhere;
 
@@ -267,6 +269,33 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 	}
 }
 
+/* Whoever is refused asks again and again: a few lines are enough. */
+static void
+stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
+	 const struct seal_peer *known)
+{
+	static uint32_t told;
+	char key[2 * SEAL_DH + 1] = "";
+
+	(void)user;
+	if (told++ >= STRANGERS_TOLD)
+		return;
+	if (public_key)
+		seal_hex(public_key, key);
+	fprintf(stderr, "libmpi: %u.%u.%u.%u is refused: ", from->ip[12], from->ip[13],
+		from->ip[14], from->ip[15]);
+	if (!public_key)
+		fprintf(stderr,
+			"one of us has an identity (LIBMPI_IDENTITY_FILE), the other none\n");
+	else if (known)
+		fprintf(stderr,
+			"its public key is that of site %s, whose prefixes in LIBMPI_PEERS_FILE do "
+			"not cover this address\n",
+			known->name);
+	else
+		fprintf(stderr, "its public key %s is not in LIBMPI_PEERS_FILE\n", key);
+}
+
 const struct suci_lane_ops lmpi_net_ops = {
 	.block_begin = block_begin,
 	.block_data = block_data,
@@ -280,4 +309,5 @@ const struct suci_lane_ops lmpi_net_ops = {
 	.path_up = path_up,
 	.path_down = path_down,
 	.note = note,
+	.stranger = stranger,
 };

@@ -60,9 +60,10 @@ struct lmpi_net_state {
 	void *ep_mem, *lanes_mem;
 	struct relay_state *relay; /* [relays_max] */
 	uint32_t nrelays, relays_max;
-	bool relays_outside;	   /* they are other clusters: the own one has none */
-	bool sealing;		   /* towards other clusters, with keys of LIBMPI_KEY_FILE */
-	struct relay_group *group; /* [groups_max] */
+	bool relays_outside;		  /* they are other clusters: the own one has none */
+	char public_key[2 * SEAL_DH + 1]; /* of our identity; "": none */
+	bool sealing;			  /* towards other clusters, with keys of LIBMPI_KEY_FILE */
+	struct relay_group *group;	  /* [groups_max] */
 	uint32_t ngroups, groups_max;
 	uint8_t policy[LMPI_CLIENTS_MAX]; /* towards each client; enum lmpi_policy */
 	uint32_t own;			  /* the relay that owns this process; USE_NONE: unknown */

@@ -146,6 +146,7 @@ identity_of_env(struct suci_seal_conf *seal)
 	}
 	seal->aead = seal_aes256gcm();
 	seal->me = &ring.me;
+	seal_hex(ring.me.public_key, net.public_key);
 	seal->peer = ring.peer;
 	seal->npeers = ring.npeers;
 	seal->wanted = outside;
@@ -278,6 +279,21 @@ fail:
 	return LMPI_ERR_NO_MEM;
 }
 
+/* Its log names who was refused; from here that looks like silence. */
+static const char *
+why_identity(void)
+{
+	static char text[300];
+
+	snprintf(
+		text, sizeof text,
+		"does its sealing.peers_file have our public key %s (its log says who is refused), "
+		"is its own in LIBMPI_PEERS_FILE, is sealing on for its global leg, and is UDP let "
+		"through?",
+		net.public_key);
+	return text;
+}
+
 static const char *
 why_no_answer(void)
 {
@@ -289,6 +305,8 @@ why_no_answer(void)
 		       "says \"sealing\": \"off\": set LIBMPI_KEY_FILE to a file with the relay's "
 		       "key "
 		       "(sealing.key_file there); or is UDP not let through?";
+	if (net.public_key[0])
+		return why_identity();
 	return "is a key in LIBMPI_KEY_FILE the same as in sealing.key_file of that relay, is "
 	       "sealing "
 	       "on for its global leg, and is UDP let through?";

@@ -157,6 +157,11 @@ struct datagram_conf {
 	 * peer without one of them gets no answer.  Lines "number key", the key as 64
 	 * hexadecimal digits; the file is ours alone (mode 0600).  NULL: not sealed. */
 	const char *psk_file;
+	/* Identities, beside psk_file or in place of it; both files or none.  identity_file has
+	 * our private key (64 hexadecimal digits, mode 0600; `relayd --make-identity` makes
+	 * one), peers_file lines "name public-key prefix ...": who may call from there, and
+	 * whose key is expected there.  Processes with one identity name themselves in it. */
+	const char *identity_file, *peers_file;
 };
 void datagram_conf_init(struct datagram_conf *conf);
 struct datagram_sock *datagram_open_with(const struct datagram_conf *conf);

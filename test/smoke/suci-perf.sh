@@ -116,6 +116,24 @@ want "$json" burst 1024 204800 || fail "sealed: results"
 "${sealed[@]}" --connect-ms 400 --psk "$TB_DIR/other" >"$TB_LOG/other.log" 2>&1 &&
 	fail "a peer with another key is served"
 testbed_stop sealed || fail "the sealed server's status"
+
+# Sites with a key pair each; one that is not on the server's list gets no answer.
+for site in here there other; do
+	"$B/bin/relayd" --make-identity "$TB_DIR/id-$site" >"$TB_DIR/pub-$site" || fail "no identity"
+done
+echo "here $(cat "$TB_DIR/pub-here") $(testbed_global_addr afe3)" >"$TB_DIR/at-server"
+echo "there $(cat "$TB_DIR/pub-there") $(testbed_global_addr bfe3)" >"$TB_DIR/at-client"
+testbed_spawn bfe3 sites "$PERF" server --bind "$(testbed_global_addr bfe3)" \
+	--identity "$TB_DIR/id-there" --peers "$TB_DIR/at-server"
+"${sealed[@]}" --bind "$(testbed_global_addr afe3)" --size 1k,200k --count 10 --identity "$TB_DIR/id-here" \
+	--peers "$TB_DIR/at-client" --json "$json" >"$TB_LOG/site.log" 2>&1 || fail "with identities"
+want "$json" burst 1024 204800 || fail "with identities: results"
+"${sealed[@]}" --connect-ms 400 --identity "$TB_DIR/id-other" --peers "$TB_DIR/at-client" >"$TB_LOG/site2.log" 2>&1 &&
+	fail "a site that is not on the list is served"
+"${sealed[@]}" --connect-ms 400 --identity "$TB_DIR/id-here" >"$TB_LOG/site3.log" 2>&1 && fail "an identity without peers"
+grep -q 'identity_file and peers_file go together' "$TB_LOG/site3.log" || fail "an identity without peers: no reason"
+testbed_stop sites || fail "the status of the server with an identity"
+pass "sites by their public keys, others not"
 pass "sealed with a pre-shared key, not without"
 
 # Past the kernel's UDP: one process of an interface receives through AF_XDP, the next is told

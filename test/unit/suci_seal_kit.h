@@ -17,6 +17,11 @@ struct tape {
 };
 
 struct side {
+	uint32_t strangers;
+	struct suci_addr stranger_at;
+	const struct seal_peer *stranger_known;
+	bool stranger_shows;
+	uint8_t stranger_key[SEAL_DH];
 	struct world *w;
 	uint32_t path, ups, downs;
 	bool up, refuse;
@@ -95,8 +100,22 @@ on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uin
 	s->abandoned += fate == SUCI_FATE_ABANDONED;
 }
 
+static inline void
+on_stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
+	    const struct seal_peer *known)
+{
+	struct side *s = user;
+	s->strangers++;
+	s->stranger_at = *from;
+	s->stranger_known = known;
+	s->stranger_shows = public_key != NULL;
+	if (public_key)
+		memcpy(s->stranger_key, public_key, SEAL_DH);
+}
+
 static const struct suci_ops ops = {
 	.accept = on_accept,
+	.stranger = on_stranger,
 	.path_up = on_up,
 	.path_down = on_down,
 	.segment = on_segment,

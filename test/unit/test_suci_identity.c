@@ -54,6 +54,24 @@ make_trouble(struct world *w, enum trouble what)
 		assert_true(seal_peers_agree(c, &w->id[side], &w->peer[side][0], 1, why));
 }
 
+/* Who is refused for its identity, and nobody else, is told of with all that is known. */
+static void
+check_told(const struct world *w, enum trouble what)
+{
+	const struct side *s = &w->s[1];
+	assert_int_equal(s->strangers, suci_counters(w->l.ep[1])->drop_identity);
+	assert_int_equal(s->strangers > 0,
+			 what == REVOKED || what == ELSEWHERE || what == ONE_SIDED);
+	assert_int_equal(w->s[0].strangers, 0);
+	if (!s->strangers)
+		return;
+	assert_memory_equal(s->stranger_at.ip, w->l.addr[0].ip, 16);
+	assert_int_equal(s->stranger_shows, what != ONE_SIDED);
+	if (s->stranger_shows)
+		assert_memory_equal(s->stranger_key, w->id[0].public_key, SEAL_DH);
+	assert_ptr_equal(s->stranger_known, what == ELSEWHERE ? &w->peer[1][0] : NULL);
+}
+
 static void
 identity_modes(void **state)
 {
@@ -86,6 +104,7 @@ identity_modes(void **state)
 		}
 		if (what == UNKNOWN_THERE)
 			assert_non_null(strstr(w->s[0].text, "no peer with a public key"));
+		check_told(w, what);
 		if (identity_cases[i / 2].counter) {
 			uint64_t n;
 			memcpy(&n,

@@ -33,7 +33,8 @@ static const char usage[] =
 	"  --bind IP --mtu BYTES --window PACKETS --sockbuf BYTES --read-bytes BYTES\n"
 	"  --write-bytes BYTES --rate BYTES/S (slow write) --prio 0..3 --spin-us N\n"
 	"  --cc cubic|fixed|bbr --crc --no-offload --huge --xdp\n"
-	"  --psk FILE (sealed) --busy-poll-us N --connect-ms N --liveness-ms N\n"
+	"  --psk FILE (sealed) --identity FILE --peers FILE (both: sites by public key)\n"
+	"  --busy-poll-us N --connect-ms N --liveness-ms N\n"
 	"All processes of one run take the same --mode; server and node follow the leader,\n"
 	"who is the client or the root.\n";
 
@@ -136,6 +137,8 @@ enum {
 	OPT_CRC,
 	OPT_NO_OFFLOAD,
 	OPT_PSK,
+	OPT_IDENTITY,
+	OPT_PEERS,
 	OPT_BUSY,
 	OPT_HUGE,
 	OPT_XDP,
@@ -173,6 +176,8 @@ static const struct option longs[] = {
 	{"connect-ms", 1, NULL, OPT_CONNECT},
 	{"liveness-ms", 1, NULL, OPT_LIVENESS},
 	{"psk", 1, NULL, OPT_PSK},
+	{"identity", 1, NULL, OPT_IDENTITY},
+	{"peers", 1, NULL, OPT_PEERS},
 	{"busy-poll-us", 1, NULL, OPT_BUSY},
 	{"huge", 0, NULL, OPT_HUGE},
 	{"xdp", 0, NULL, OPT_XDP},
@@ -224,6 +229,12 @@ socket_option(struct datagram_conf *c, int opt, const char *v)
 		break;
 	case OPT_PSK:
 		c->psk_file = v;
+		break;
+	case OPT_IDENTITY:
+		c->identity_file = v;
+		break;
+	case OPT_PEERS:
+		c->peers_file = v;
 		break;
 	case OPT_BUSY:
 		c->busy_poll_us = (uint32_t)one_number(v, 0, 1000000);

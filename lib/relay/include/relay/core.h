@@ -159,6 +159,9 @@ struct relay_core_ops {
 	void (*path_up)(void *user, uint32_t path, const struct suci_addr *peer, const char *what);
 	void (*path_down)(void *user, uint32_t path, const struct suci_addr *peer, const char *what,
 			  const char *why);
+	/* A site is refused for its identity: suci_ops.stranger.  May be NULL. */
+	void (*stranger)(void *user, const struct suci_addr *from, const uint8_t *public_key,
+			 const struct seal_peer *known);
 	/* ways: bit per client that can be reached over a trunk of this core now, the own
 	 * client's bit included.  left: all local processes connected here have finished, and
 	 * at least one has.  From relay_core_tick(), when either has changed; may be NULL. */

@@ -64,7 +64,10 @@ bool seal_peers_agree(const struct seal_crypto *c, const struct seal_identity *m
  * longest prefix; NULL: nobody. */
 const struct seal_peer *seal_peer_at(const struct seal_peer *peer, uint32_t n, uint8_t family,
 				     const uint8_t *ip);
-/* Who has that key, and may call from there; NULL: nobody. */
+/* Who has that key, wherever it calls from; NULL: nobody. */
+const struct seal_peer *seal_peer_with(const struct seal_peer *peer, uint32_t n,
+				       const uint8_t public_key[SEAL_DH]);
+/* The same, if it may call from there; NULL: nobody. */
 const struct seal_peer *seal_peer_from(const struct seal_peer *peer, uint32_t n,
 				       const uint8_t public_key[SEAL_DH], uint8_t family,
 				       const uint8_t *ip);

@@ -42,10 +42,11 @@
  *
  * Moving, only with migrate.  A datagram with a path's tag and a new, highest packet
  * number from another address is dropped and that address challenged with a token it
- * cannot guess, and so is the old one; when the answer comes from there and the old address is silent
- * for three probe timeouts, the path has moved: round trip and congestion control begin anew.  Until then only the old address is used.  A side
- * that may move needs keepalive_ns, else a pure receiver is not heard from after it
- * moved.  Without sealing who sees the tag on the wire can take the path over.
+ * cannot guess, and so is the old one; when the answer comes from there and the old address is
+ * silent for three probe timeouts, the path has moved: round trip and congestion control begin
+ * anew.  Until then only the old address is used.  A side that may move needs keepalive_ns, else a
+ * pure receiver is not heard from after it moved.  Without sealing who sees the tag on the wire can
+ * take the path over.
  *
  * ECN (RFC 3168, RFC 9000 section 13.4), only with ecn: see suci_config.
  *
@@ -191,6 +192,12 @@ struct suci_ops {
 	/* The peer's address changed from old to now, which was validated.  May be NULL. */
 	void (*path_moved)(void *user, uint32_t path, const struct suci_addr *old,
 			   const struct suci_addr *now);
+	/* A sealed OPEN was refused for who it is of, counted as drop_identity; its address is
+	 * validated.  public_key, 32 bytes, is the one it has shown; known: the peer that has it,
+	 * who may not call from there, or NULL.  public_key NULL: one of the two ends has
+	 * identities, the other has none.  May be NULL. */
+	void (*stranger)(void *user, const struct suci_addr *from, const uint8_t *public_key,
+			 const struct seal_peer *known);
 	/* A note to this endpoint itself (see suci_path_note). May be NULL. */
 	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
 };

@@ -141,6 +141,8 @@ struct suci_lane_ops {
 			size_t hello_len, bool incoming);
 	void (*path_down)(void *user, uint32_t path, enum suci_down why, const char *text);
 	void (*note)(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+	void (*stranger)(void *user, const struct suci_addr *from, const uint8_t *public_key,
+			 const struct seal_peer *known);
 	/* May the next block of the lane begin now?  true: block_begin follows at once.
 	 * false: not now, for want of memory: its first segment is refused and comes
 	 * again, or, if it was taken before its turn, waits here for
