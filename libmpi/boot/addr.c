@@ -8,12 +8,15 @@
 #include <bsd/string.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -95,6 +98,14 @@ lmpi_addr_usable(const struct lmpi_addr *a, const char *iface, const struct lmpi
 	return iface ? strcmp(iface, a->iface) == 0 : !a->loopback;
 }
 
+/* A bridge is mostly one for containers of this node alone, and may say that it has a carrier
+ * without a port. */
+static int
+rank_of(const struct lmpi_addr *a)
+{
+	return 2 * a->carrier + !a->bridge;
+}
+
 const struct lmpi_addr *
 lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
 	       const struct lmpi_nets *nets, const uint8_t *routed)
@@ -106,10 +117,20 @@ lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
 			continue;
 		if (routed && memcmp(list[i].ip, routed, 4) == 0)
 			return &list[i];
-		if (!best || (list[i].carrier && !best->carrier))
+		if (!best || rank_of(&list[i]) > rank_of(best))
 			best = &list[i];
 	}
 	return best;
+}
+
+static bool
+is_bridge(int fd, const char *iface)
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq r = {.ifr_data = (char *)&info};
+
+	strlcpy(r.ifr_name, iface, sizeof r.ifr_name);
+	return fd >= 0 && ioctl(fd, SIOCETHTOOL, &r) == 0 && strcmp(info.driver, "bridge") == 0;
 }
 
 /* IPv4 addresses of interfaces that are up, in the kernel's order. */
@@ -121,6 +142,7 @@ list_addresses(struct lmpi_addr list[ADDRS_MAX])
 
 	if (getifaddrs(&all) < 0)
 		return 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	for (i = all; i && n < ADDRS_MAX; i = i->ifa_next) {
 		struct lmpi_addr *a = &list[n];
 		struct sockaddr_in sa;
@@ -131,9 +153,12 @@ list_addresses(struct lmpi_addr list[ADDRS_MAX])
 		memcpy(a->ip, &sa.sin_addr, 4);
 		strlcpy(a->iface, i->ifa_name, sizeof a->iface);
 		a->carrier = (i->ifa_flags & IFF_RUNNING) != 0;
+		a->bridge = is_bridge(fd, a->iface);
 		a->loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
 		n++;
 	}
+	if (fd >= 0)
+		close(fd);
 	freeifaddrs(all);
 	return n;
 }

@@ -111,18 +111,18 @@ bool lmpi_nets_allow(const struct lmpi_nets *nets, const uint8_t ip[4]);
 struct lmpi_addr {
 	char iface[16];
 	uint8_t ip[4];
-	bool carrier, loopback;
+	bool carrier, loopback, bridge;
 };
 /* Is it of that interface (NULL: of any but loopback) and of an allowed network? */
 bool lmpi_addr_usable(const struct lmpi_addr *a, const char *iface, const struct lmpi_nets *nets);
 /* Of those that are usable the one the kernel routes from (NULL: unknown), else the first
- * with a carrier, else the first; NULL: none. */
+ * with a carrier that is no bridge, else with a carrier, else the first; NULL: none. */
 const struct lmpi_addr *lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
 				       const struct lmpi_nets *nets, const uint8_t *routed);
 
 /* The address of this node others reach it at, of LIBMPI_IFACE and LIBMPI_NET if they are
  * set: the one that routes to server ("host:port", may be NULL), else to other_node (a name;
- * may be NULL), else by default, else the first with a carrier, else 127.0.0.1. */
+ * may be NULL), else by default, else as lmpi_addr_pick() says, else 127.0.0.1. */
 int lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4]);
 /* Split "host:port" or "[v6]:port"; false if it is neither. */
 bool lmpi_split_server(const char *server, char host[256], char port[16]);

@@ -271,7 +271,7 @@ static const struct lmpi_addr node[] = {
 	{.iface = "lo", .ip = {127, 0, 0, 1}, .carrier = true, .loopback = true},
 	{.iface = "docker0", .ip = {172, 17, 0, 1}},
 	{.iface = "eth0", .ip = {10, 0, 0, 5}, .carrier = true},
-	{.iface = "br0", .ip = {172, 18, 0, 1}, .carrier = true},
+	{.iface = "br0", .ip = {172, 18, 0, 1}, .carrier = true, .bridge = true},
 	{.iface = "eth1", .ip = {10, 1, 0, 5}, .carrier = true},
 };
 #define NNODE (sizeof node / sizeof *node)
@@ -317,6 +317,26 @@ address_of_a_node(void **state)
 	pick("eth0", "10.1.0.0/16", NULL, NNODE, NULL);
 }
 
+/* What no route tells apart: a docker0 with containers, or a new one, has a carrier as eth0 has. */
+static void
+bridges_come_last(void **state)
+{
+	static const struct lmpi_addr some[] = {
+		{.iface = "docker0", .ip = {172, 17, 0, 1}, .carrier = true, .bridge = true},
+		{.iface = "br0", .ip = {10, 0, 0, 5}, .carrier = true, .bridge = true},
+		{.iface = "eth1", .ip = {10, 1, 0, 5}},
+		{.iface = "eth0", .ip = {10, 2, 0, 5}, .carrier = true},
+	};
+	static const uint8_t br0[4] = {10, 0, 0, 5};
+	const struct lmpi_nets all = {0};
+
+	(void)state;
+	assert_ptr_equal(lmpi_addr_pick(some, 4, NULL, &all, NULL), &some[3]);
+	assert_ptr_equal(lmpi_addr_pick(some, 4, NULL, &all, br0), &some[1]);
+	assert_ptr_equal(lmpi_addr_pick(some, 3, NULL, &all, NULL), &some[0]); /* a carrier */
+	assert_ptr_equal(lmpi_addr_pick(some, 4, "docker0", &all, NULL), &some[0]);
+}
+
 static void
 networks_syntax(void **state)
 {
@@ -345,10 +365,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
-		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
-		cmocka_unit_test(address_of_a_node),  cmocka_unit_test(networks_syntax),
-		cmocka_unit_test(server_syntax),      cmocka_unit_test(ids),
+		cmocka_unit_test(contact_round_trip),
+		cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(hosts_of_a_client),
+		cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(address_of_a_node),
+		cmocka_unit_test(networks_syntax),
+		cmocka_unit_test(bridges_come_last),
+		cmocka_unit_test(server_syntax),
+		cmocka_unit_test(ids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
