@@ -123,9 +123,6 @@ make_pool(struct suci_udp *u, bool huge_pages)
 	/* An odd number of cache lines: equal offsets of the buffers, the headers
 	 * above all, shall not share the same few sets of the cache. */
 	u->buf_bytes = (((u->gro ? MERGED_MAX : u->mtu) + 63) & ~63u) | 64;
-	uint32_t run = RUN_BYTES_MAX / u->mtu;
-	run = run < RUN_SEGMENTS_MAX ? run : RUN_SEGMENTS_MAX;
-	u->tx_most = TX_BATCH - TX_BATCH % run;
 	u->rx_want = 1;
 	(void)suci_udp_region_make(u, (size_t)u->bufs * u->buf_bytes, huge_pages);
 	u->aside = aligned_alloc(64, (((size_t)TX_BATCH * u->mtu) + 63) & ~(size_t)63);
@@ -137,6 +134,22 @@ make_pool(struct suci_udp *u, bool huge_pages)
 		u->free_buf[u->nfree++] = u->bufs - 1 - i;
 	suci_udp_rearm(u);
 	return 0;
+}
+
+void
+suci_udp_set_run(struct suci_udp *u, uint32_t datagrams)
+{
+	uint32_t most = datagrams ? datagrams : RUN_SEGMENTS, fit = RUN_BYTES_MAX / u->mtu;
+
+	u->run_most = most < RUN_SEGMENTS_MAX ? most : RUN_SEGMENTS_MAX;
+	fit = fit < u->run_most ? fit : u->run_most;
+	u->tx_most = TX_BATCH - TX_BATCH % fit;
+}
+
+uint32_t
+suci_udp_get_run(const struct suci_udp *u)
+{
+	return u->run_most;
 }
 
 int
@@ -151,8 +164,8 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 	if (mtu_max < MTU_LEAST || mtu_max > MTU_MOST || conf->mtu > MTU_MOST ||
 	    (conf->mtu && conf->mtu < MTU_LEAST) ||
 	    (conf->bufs && conf->bufs < 2 * SUCI_UDP_BATCH) || conf->bufs > 1u << 20 ||
-	    conf->sockbuf_bytes > 1u << 30 || conf->busy_poll_us > 1000000 ||
-	    conf->spin_us > 60000000)
+	    conf->sockbuf_bytes > 1u << 30 || conf->run > SUCI_UDP_RUN_MAX ||
+	    conf->busy_poll_us > 1000000 || conf->spin_us > 60000000)
 		return -EINVAL;
 	u = calloc(1, sizeof *u);
 	if (!u)
@@ -169,6 +182,7 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 		u->mtu = mtu_max;
 	if (u->mtu < MTU_LEAST)
 		u->mtu = MTU_LEAST;
+	suci_udp_set_run(u, conf->run);
 	err = make_pool(u, conf->huge_pages);
 	if (err)
 		goto fail;

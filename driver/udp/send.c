@@ -137,7 +137,7 @@ send_one(struct suci_udp *u)
 static uint32_t
 send_batch(struct suci_udp *u, struct udp_dgram *d, struct iovec *iov, uint32_t n)
 {
-	uint32_t at = 0, single_to = 0, cut = RUN_SEGMENTS_MAX;
+	uint32_t at = 0, single_to = 0, cut = u->run_most;
 	unsigned retries = 0;
 
 	/* A batch that is not full is all there is: somebody waits for its end, and takes in the

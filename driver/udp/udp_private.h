@@ -19,10 +19,12 @@
 /* Datagrams no longer than that are copied together before they are sent. */
 #define FLAT_BYTES 2048u
 /* UDP GSO: what one message to the kernel may hold.  64 segments is the limit of
- * kernels before 6.9, 65507 bytes that of an IPv4 datagram.  30: the buffers a receiver on another
- * core of this machine is done with go back to the sender's core, which is interrupted when 32 of
- * them wait (net.core.skb_defer_max / 2) and takes them between runs anyway. */
-#define RUN_SEGMENTS_MAX 30u
+ * kernels before 6.9, 65507 bytes that of an IPv4 datagram.  30, where nothing else was measured:
+ * the buffers a receiver on another core of this machine is done with go back to the sender's
+ * core, which is interrupted when 32 of them wait (net.core.skb_defer_max / 2) and takes them
+ * between runs anyway. */
+#define RUN_SEGMENTS_MAX SUCI_UDP_RUN_MAX
+#define RUN_SEGMENTS	 30u
 #define RUN_BYTES_MAX	 65507u
 /* UDP GRO: the kernel never merges more than an IP packet can hold. */
 #define MERGED_MAX 65536u
@@ -75,7 +77,8 @@ struct suci_udp {
 	struct udp_xdp *xdp; /* NULL: receives by the socket only */
 	const char *xdp_why;
 
-	uint32_t tx_most; /* datagrams of a batch: whole runs of full ones */
+	uint32_t run_most; /* datagrams of a run */
+	uint32_t tx_most;  /* datagrams of a batch: whole runs of full ones */
 	struct suci_out out[TX_BATCH];
 	struct udp_dgram dgram[TX_BATCH];
 	struct iovec tx_iov[TX_BATCH * TX_PIECES];

@@ -57,7 +57,8 @@
 
 #include "suci/endpoint.h"
 
-#define SUCI_UDP_BATCH 32 /* messages received per system call */
+#define SUCI_UDP_BATCH	 32 /* messages received per system call */
+#define SUCI_UDP_RUN_MAX 64 /* datagrams of a run the kernel cuts */
 
 struct suci_udp;
 
@@ -75,6 +76,7 @@ struct suci_udp_conf {
 	uint32_t busy_poll_us; /* kernel polls the device so long in a read; 0: does not */
 	bool xdp;	       /* receive through AF_XDP if that can be had */
 	uint32_t spin_us;      /* suci_udp_wait() polls so long before it sleeps */
+	uint32_t run;	       /* datagrams of a run, at most SUCI_UDP_RUN_MAX; 0: 30 */
 };
 
 enum suci_udp_pages {
@@ -136,6 +138,10 @@ bool suci_udp_ecn_works(const struct suci_udp *u);
 /* Bytes it takes in one go without losing by it: for suci_config.burst_bytes.  Four runs the
  * kernel cuts itself, or 16 datagrams if it does not. */
 uint32_t suci_udp_burst(const struct suci_udp *u);
+/* Datagrams of a run from now on, 1 .. SUCI_UDP_RUN_MAX; 0: 30.  How many of them the kernel cuts
+ * best belongs to the machine (doc/tuning.md).  A run also has at most 65507 bytes. */
+void suci_udp_set_run(struct suci_udp *u, uint32_t datagrams);
+uint32_t suci_udp_get_run(const struct suci_udp *u);
 /* Packets each of so many peers may have in flight so that together they do not
  * overrun the socket's receive buffer: for suci_config.credit.  With peers 1: all of it, of
  * which suci_config.credit_total should leave a quarter to acks and asks.  With AF_XDP the
