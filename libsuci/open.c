@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #define MAGIC	    0x4c69625375636931ull
-#define ACK_EVERY   32u /* packets; a batch and its answer take one ack, not four */
 #define ACK_RIDE_NS (50 * BASE_US_NS)
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
@@ -94,6 +93,7 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 		fail_open(EINVAL, "\"%.40s\" is not an IPv4 address", ip);
 		return -1;
 	}
+	tuned_read(s, &u);
 	int err = suci_udp_open(&u, &s->udp);
 	if (!err) /* what the kernel merges takes up to 64 KiB */
 		s->fixed_bytes += (uint64_t)u.bufs * (u.no_gro ? suci_udp_mtu(s->udp) : 65536u);
@@ -238,7 +238,7 @@ make_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 		.cc = cc_kind(c->cc),
 		.fixed_window = c->window,
 		.initial_window = 64,
-		.ack_every = ACK_EVERY,
+		.ack_every = s->ack_every,
 		.ack_ride_ns = ACK_RIDE_NS,
 		.burst_bytes = suci_udp_burst(s->udp), /* whole runs, not their datagrams */
 		.ecn = suci_udp_ecn_works(s->udp),

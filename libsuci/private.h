@@ -172,6 +172,10 @@ struct datagram_sock {
 	int64_t source;
 
 	uint64_t now_ns;
+	/* From the store, or the defaults of tuned.c. */
+	uint64_t near_copy, near_queue;
+	uint32_t ack_every;
+	char tuned[TEXT_MAX]; /* why the defaults; empty: from the store */
 	uint64_t spin_ns, spin_ns_max;
 	uint64_t rx_mark, tx_mark;
 	uint64_t lost; /* blocks, over all peers */
@@ -226,6 +230,11 @@ void in_fini(struct datagram_sock *s);
 bool in_promise(const struct datagram_sock *s, const struct peer *p);
 /* Lanes that were short of memory try again. */
 void in_resume(struct datagram_sock *s);
+
+/* ---- tuned.c ---- */
+/* What the user's store says of the interface with that address: into s, and the run of the driver
+ * that is about to be opened. */
+void tuned_read(struct datagram_sock *s, struct suci_udp_conf *u);
 
 /* ---- send.c ---- */
 void out_done(struct datagram_sock *s, struct out *o, bool ok);

@@ -7,14 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOOK_EACH 16u /* writes after which we also look what has come */
-/* To a near peer, what is copied ahead of the network stays in the cache, else it costs more
- * than the network (three times the processor time a byte, at 16 MiB); and waiting a
- * round trip per block costs less than copying from some length on.  To a far one, a
- * round trip is what must not be lost. */
-#define NEAR_US	   1000u
-#define NEAR_QUEUE (1u << 20)
-#define NEAR_COPY  (256u << 10)
+#define LOOK_EACH 16u	/* writes after which we also look what has come */
+#define NEAR_US	  1000u /* nearer peers: see tuned.c */
 
 static uint64_t
 limit_of(const struct datagram_sock *s)
@@ -34,8 +28,8 @@ static bool
 fits(const struct datagram_sock *s, const struct peer *p, uint64_t len)
 {
 	uint64_t c = cost(len), limit = limit_of(s);
-	if (p->near && p->queue_bytes && limit > NEAR_QUEUE)
-		limit = NEAR_QUEUE;
+	if (p->near && p->queue_bytes && limit > s->near_queue)
+		limit = s->near_queue;
 	return s->outs < s->conf.blocks && s->out_mem.used + c <= s->out_mem.limit &&
 	       p->queue_bytes + c <= limit;
 }
@@ -43,7 +37,7 @@ fits(const struct datagram_sock *s, const struct peer *p, uint64_t len)
 static bool
 worth_copying(const struct datagram_sock *s, const struct peer *p, uint64_t len)
 {
-	return p->near ? len <= NEAR_COPY && 2 * cost(len) <= limit_of(s)
+	return p->near ? len <= s->near_copy && 2 * cost(len) <= limit_of(s)
 		       : 2 * cost(len) <= limit_of(s);
 }
 

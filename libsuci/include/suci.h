@@ -178,6 +178,10 @@ int datagram_flush(struct datagram_sock *s, long sec, long usec);
  * (this thread's).  Valid until the next failure. */
 const char *datagram_error(const struct datagram_sock *s);
 
+/* [+] NULL if length of runs, acks, and what is copied to near peers are as measured on this
+ * machine (mpitune; doc/tuning.md), else why they are the defaults; a text that lives as long as s.
+ */
+const char *datagram_tuned(const struct datagram_sock *s);
 /* [+] With DATAGRAM_XDP: NULL if datagrams come through AF_XDP, else why they come through the
  * UDP socket.  It takes CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF; an IPv4 address of an interface
  * with one receive queue, an MTU of at most 3.7 KB and no other XDP program: one process for each
