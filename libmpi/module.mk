@@ -28,8 +28,8 @@ lmpi_surface_LINK := $(B)/liblmpi_surface.a $(light_LINK)
 lmpi_surface_PKGLIBS := -lm
 LMPI_PKGS := pmix libbsd
 lmpi_engine_INC := -I$(LMPI_GEN)/include -Ilibmpi/api -Ilibmpi/engine -Ilibmpi/boot -Ilibmpi/transport \
-	$(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(call pkg_cflags,$(LMPI_PKGS))
-lmpi_engine_LINK := $(B)/liblmpi_engine.a $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK)
+	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(call pkg_cflags,$(LMPI_PKGS))
+lmpi_engine_LINK := $(B)/liblmpi_engine.a $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK)
 lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) $(sucaead_PKGLIBS) -lpthread
 LIBS_ALL += lmpi_surface lmpi_engine
 
@@ -55,14 +55,14 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
 # Build scripts that say -lmpi beside a wrapper would else get another MPI's library, if there is one.
 LMPI_SO_NAMES := libmpi_abi.so libmpi_abi.so.0 libmpi.so
-LMPI_SO_LIBS := light ocs coll sucudp sucaead impi suci seal base
+LMPI_SO_LIBS := light ocs coll tunefile sucudp sucaead impi suci seal tune base
 $(B)/whole/libmpi/gen/entry.o: $(LMPI_GEN)/entry.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(LTO) -c -o $@ $<
 LMPI_SO_PARTS := $(if $(LTO),$(LMPI_SURFACE_WHOLE) $(LMPI_ENGINE_WHOLE) \
 	$(foreach d,$(LMPI_SO_LIBS),$($(d)_WHOLE)),$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) \
-	$(light_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
+	$(light_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
 $(LMPI_SO): $(LMPI_SO_PARTS) $(LMPI_GEN)/exports.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)

@@ -20,7 +20,6 @@
 #define eng lmpi_eng
 
 #define NATIVE_DATALEN (1u << 20)
-#define DIRECT_EAGER   65536u
 
 struct lmpi_world lmpi_world;
 struct lmpi_stats lmpi_stats;
@@ -126,6 +125,8 @@ make_contact(struct start *s)
 		find_other_node(s, other);
 		err = lmpi_choose_address(s->server, other, s->ip);
 		if (!err)
+			lmpi_tune_net(s->ip);
+		if (!err)
 			err = lmpi_net_open(s->ip);
 		if (err)
 			return err;
@@ -145,6 +146,7 @@ make_contact(struct start *s)
 	}
 	if (s->shm) {
 		struct lmpi_shm_place p;
+		lmpi_tune_node();
 		err = lmpi_shm_make(s->boot.node_size, &p);
 		if (err)
 			return err;
@@ -373,7 +375,7 @@ uint64_t
 lmpi_eager(void)
 {
 	if (eager_direct == UINT64_MAX)
-		eager_direct = lmpi_env_u64("LIBMPI_EAGER", DIRECT_EAGER, LMPI_EAGER_MOST);
+		eager_direct = lmpi_env_u64("LIBMPI_EAGER", lmpi_tuned.eager_net, LMPI_EAGER_MOST);
 	return eager_direct;
 }
 

@@ -66,6 +66,7 @@ struct lmpi_world {
 	int tag_ub;
 	int coll_xsize, coll_maxlinear; /* IMPI_C_COLL_*: as agreed, defaults filled in */
 	int universe_size, appnum;
+	uint32_t piece;			   /* coll_args.piece, the same on the whole node */
 	bool any_foreign;		   /* some client is foreign */
 	const struct lmpi_client *clients; /* [nclients] */
 	const struct lmpi_proc *proc;	   /* [size] */

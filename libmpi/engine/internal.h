@@ -273,6 +273,26 @@ void lmpi_check_fail(void);
 uint64_t lmpi_eager(void);
 void lmpi_eager_to(uint64_t bytes);
 
+/* --- tune.c: numbers that belong to the machine: from the environment, else the store of mpitune,
+ * else defaults. */
+struct lmpi_tuned {
+	/* Of the node, the same in all its processes: those of node rank 0. */
+	uint32_t eager_node,
+		eager_wide; /* longest message through a ring, and through a wide one */
+	uint32_t share;	    /* from so many bytes on both sides copy */
+	uint32_t piece;	    /* of long collectives */
+	/* Of the network. */
+	uint32_t run, ack; /* 0: the driver's */
+	uint64_t eager_net;
+};
+extern struct lmpi_tuned lmpi_tuned;
+#define LMPI_TUNED_EAGER_MOST 65536u /* a quarter of a wide ring; NARROW: of the other one */
+#define LMPI_TUNED_NARROW     16384u
+void lmpi_tune_node(void);
+void lmpi_tune_net(const uint8_t ip[4]);
+/* A node's part as node rank 0 has it: taken if it is within bounds. */
+void lmpi_tune_adopt(const struct lmpi_tuned *of_first);
+
 /* --- tool.c: eng.copied_bytes_max and unexpected_bytes_max from the environment, unless a
  * tool has set them. */
 void lmpi_memory_limits(void);

@@ -95,6 +95,13 @@ of_engine_u32(const struct lmpi_gauge *g)
 	return *(const uint32_t *)(const void *)((const char *)&eng + g->at);
 }
 
+static uint64_t
+ipv4(const struct lmpi_gauge *g)
+{
+	(void)g;
+	return lmpi_net_ipv4();
+}
+
 #define REACH(name, i)                                                                           \
 	{"sends_" name, "messages sent, " name,                                                  \
 	 "messages",	LMPI_COUNTER,                                                            \
@@ -115,6 +122,8 @@ static const struct lmpi_gauge gauges[] = {
 	REACH("direct", LMPI_REACH_DIRECT) /* Suci within the cluster */
 	REACH("relay", LMPI_REACH_RELAY)   /* to other clusters */
 	REACH("tcp", LMPI_REACH_TCP)	   /* to other MPIs */
+	{"ipv4", "address of this process in its network, as a number; 0: it has none", "messages",
+	 LMPI_LEVEL, ipv4, 0},
 	{"unexpected", "messages that came before their receive", "messages", LMPI_COUNTER,
 	 of_stats, offsetof(struct lmpi_stats, unexpected)},
 	{"unexpected_queue_length", "messages that have no receive yet", "queues", LMPI_LEVEL,
@@ -205,11 +214,71 @@ lmpi_memory_limits(void)
 	set_unexpected(get_unexpected());
 }
 
+/* ---- numbers that belong to the machine: mpitune sets them between turns. */
+
+static uint64_t
+get_eager_node(void)
+{
+	return lmpi_shm_in_use() ? lmpi_shm_eager_max() : lmpi_tuned.eager_wide;
+}
+
+static void
+set_eager_node(uint64_t bytes)
+{
+	bytes = bytes < LMPI_TUNED_EAGER_MOST ? bytes : LMPI_TUNED_EAGER_MOST;
+	lmpi_tuned.eager_wide = (uint32_t)bytes;
+	lmpi_tuned.eager_node = (uint32_t)(bytes < LMPI_TUNED_NARROW ? bytes : LMPI_TUNED_NARROW);
+	for (uint32_t i = 0; eng.peer && i < lmpi_world.size; i++)
+		if (eng.peer[i].reach == LMPI_REACH_SHM)
+			eng.peer[i].eager_max = lmpi_shm_eager_max();
+}
+
+static uint64_t
+get_share(void)
+{
+	return lmpi_tuned.share;
+}
+
+static void
+set_share(uint64_t bytes)
+{
+	lmpi_tuned.share = (uint32_t)bytes;
+}
+
+static uint64_t
+get_piece(void)
+{
+	return lmpi_world.piece;
+}
+
+static void
+set_piece(uint64_t bytes)
+{
+	lmpi_tuned.piece = lmpi_world.piece = (uint32_t)bytes;
+}
+
+static uint64_t
+get_run(void)
+{
+	return lmpi_net_run();
+}
+
 static const struct lmpi_knob knobs[] = {
 	{"LIBMPI_EAGER",
 	 "longest message, in bytes, that goes to a process of this cluster over Suci without "
 	 "asking",
 	 LMPI_EAGER_MOST, lmpi_eager, lmpi_eager_to},
+	{"LIBMPI_EAGER_NODE",
+	 "longest message, in bytes, that goes to a process of this node through its ring",
+	 LMPI_TUNED_EAGER_MOST, get_eager_node, set_eager_node},
+	{"LIBMPI_SHARE", "shortest message, in bytes, that two processes of a node copy together",
+	 UINT32_MAX, get_share, set_share},
+	{"LIBMPI_PIECE",
+	 "bytes that two processes of a node combine at a time in a long reduction, 0: 64 KiB; the "
+	 "same in both, for calls of communicators that are made after it",
+	 UINT32_MAX, get_piece, set_piece},
+	{"LIBMPI_RUN", "datagrams the kernel is given at a time, 0: 30", SUCI_UDP_RUN_MAX, get_run,
+	 lmpi_net_run_to},
 	{"LIBMPI_UNEXPECTED_MB", "memory for messages that come before their receives", 1u << MB,
 	 get_unexpected, set_unexpected},
 	{"LIBMPI_COPY_MB", "memory for data of sends that are complete for the program", 1u << MB,

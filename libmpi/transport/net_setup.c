@@ -17,7 +17,6 @@
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
 #define MTU_MAX	      32752u
-#define ACK_EVERY     32u /* packets; a batch and its answer take one ack, not four */
 #define ACK_RIDE_NS   (50 * BASE_US_NS)
 #define SEGMENTS_MAX  16384u
 #define RELAY_WAIT_NS (10 * BASE_S_NS)
@@ -30,7 +29,8 @@ int
 lmpi_net_open(const uint8_t ip[4])
 {
 	struct suci_udp_conf conf = {.mtu_max = MTU_MAX,
-				     .bufs = LMPI_HELD_MAX + 4 * SUCI_UDP_BATCH};
+				     .bufs = LMPI_HELD_MAX + 4 * SUCI_UDP_BATCH,
+				     .run = lmpi_tuned.run};
 	char name[32];
 
 	memcpy(conf.ip, ip, 4);
@@ -51,6 +51,27 @@ lmpi_net_open(const uint8_t ip[4])
 	}
 	fprintf(stderr, "libmpi: cannot open a UDP socket on %s: %s\n", name, strerror(-err));
 	return LMPI_ERR_OTHER;
+}
+
+uint64_t
+lmpi_net_run(void)
+{
+	return net.udp ? suci_udp_get_run(net.udp) : lmpi_tuned.run;
+}
+
+void
+lmpi_net_run_to(uint64_t datagrams)
+{
+	lmpi_tuned.run = (uint32_t)datagrams;
+	if (net.udp)
+		suci_udp_set_run(net.udp, (uint32_t)datagrams);
+}
+
+uint32_t
+lmpi_net_ipv4(void)
+{
+	struct suci_addr a = net.udp ? suci_udp_local(net.udp) : (struct suci_addr){0};
+	return be32_load(a.ip + 12);
 }
 
 uint16_t
@@ -212,7 +233,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 		.mtu_max = suci_udp_mtu(net.udp),
 		.cc = cc_of_env(),
 		.initial_window = 64,
-		.ack_every = ACK_EVERY,
+		.ack_every = lmpi_tuned.ack,
 		.ack_ride_ns = ACK_RIDE_NS,
 		.burst_bytes = suci_udp_burst(net.udp), /* whole runs, not their datagrams */
 		.ecn = suci_udp_ecn_works(net.udp),

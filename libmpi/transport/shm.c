@@ -42,7 +42,8 @@ struct segment {
 	uint32_t nrings;
 	uint32_t barrier; /* owner makes the barriers of all when it dozes */
 	uint64_t ring_bytes;
-	uint8_t fill[40];
+	uint32_t eager_node, eager_wide, share, piece; /* struct lmpi_tuned of its owner */
+	uint8_t fill[24];
 	/* nrings x (struct lmpi_share, struct lmpi_ring, ring_bytes) */
 };
 _Static_assert(sizeof(struct segment) == 64, "laid out the same in all processes");
@@ -107,6 +108,10 @@ lmpi_shm_make(uint32_t node_size, struct lmpi_shm_place *place)
 	mine->magic = MAGIC;
 	mine->nrings = node_size;
 	mine->ring_bytes = ring_bytes;
+	mine->eager_node = lmpi_tuned.eager_node;
+	mine->eager_wide = lmpi_tuned.eager_wide;
+	mine->share = lmpi_tuned.share;
+	mine->piece = lmpi_tuned.piece;
 	mine->barrier =
 		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 	*place = (struct lmpi_shm_place){.pid = getpid(), .fd = mine_fd, .bytes = mine_bytes};
@@ -160,6 +165,11 @@ lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 	m->barrier = mine->barrier && m->seg->barrier;
 	m->no_copy = lmpi_env_u64("LIBMPI_CMA", 1, 1) == 0;
 	attached++;
+	if (i == 0)
+		lmpi_tune_adopt(&(struct lmpi_tuned){.eager_node = m->seg->eager_node,
+						     .eager_wide = m->seg->eager_wide,
+						     .share = m->seg->share,
+						     .piece = m->seg->piece});
 	return LMPI_OK;
 fail_fd:
 	close(fd);
@@ -232,8 +242,8 @@ uint64_t
 lmpi_shm_eager_max(void)
 {
 	if (ring_bytes == RING_WIDE_BYTES && lmpi_shm_cores() >= (int)nmates)
-		return LMPI_SHM_EAGER_WIDE_MAX;
-	return LMPI_SHM_EAGER_MAX;
+		return lmpi_tuned.eager_wide;
+	return lmpi_tuned.eager_node;
 }
 
 /* After a record was published, or room was made, for m.  What was written must be seen before
@@ -515,7 +525,7 @@ lmpi_tp_read(const struct lmpi_peer *peer, uint64_t srq, uint64_t address, void 
 	uint32_t pieces = lmpi_share_pieces(n), number;
 
 	/* Who sends, too, has to do with processes that are reading. */
-	if (n < LMPI_SHARE_MIN || n > LMPI_SHARE_LONGEST || m->no_copy || eng.sends > 0 ||
+	if (n < lmpi_tuned.share || n > LMPI_SHARE_LONGEST || m->no_copy || eng.sends > 0 ||
 	    lmpi_crowded())
 		return copy(m, address, to, n, false);
 	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_HELP);

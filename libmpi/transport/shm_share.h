@@ -21,7 +21,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LMPI_SHARE_MIN	 (40u << 10) /* shorter ones are not worth the telling */
 #define LMPI_SHARE_PIECE (16u << 10)
 #define LMPI_SHARE_MOST	 (128u << 10)
 #define LMPI_SHARE_LONGEST                                                    \

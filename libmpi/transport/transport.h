@@ -76,10 +76,12 @@ void lmpi_shm_awake(void);
  * With two processes a node and a CPU for each, rings are wide and what is copied twice stays in
  * the caches: two or three times as fast as the system call that reads the sender's memory.
  * With more processes messages of 16 KiB and more were up to ten times slower so, and with one CPU
- * for two a stream of them three times. */
+ * for two a stream of them three times.  These are what holds where nothing was measured. */
 #define LMPI_SHM_EAGER_MAX	8192
 #define LMPI_SHM_EAGER_WIDE_MAX (40u << 10)
 uint64_t lmpi_shm_eager_max(void);
+/* Shorter ones are not worth telling the sender to help. */
+#define LMPI_SHARE_MIN (40u << 10)
 
 /* --- bell.c */
 /* Make my doorbell; its name goes into name (NUL-terminated).  0 or -errno. */
@@ -100,6 +102,11 @@ void lmpi_shm_set_bell(uint32_t i, const char *name);
 /* Bind the socket to ip.  0 or an error class (said). */
 int lmpi_net_open(const uint8_t ip[4]);
 uint16_t lmpi_net_port(void);
+/* Datagrams of a run (driver/suci_udp.h), now and from now on. */
+uint64_t lmpi_net_run(void);
+void lmpi_net_run_to(uint64_t datagrams);
+/* The address of the socket, as a number; 0: there is none. */
+uint32_t lmpi_net_ipv4(void);
 /* The processes are known: build endpoint and lanes, connect to the relays
  * (waits for them).  0 or an error class (said). */
 struct lmpi_relay {

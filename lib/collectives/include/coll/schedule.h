@@ -149,6 +149,9 @@ struct coll_args {
 	bool reversed; /* the distances of a tree or a doubling in the other order, where it has one
 			*/
 	uint32_t degree; /* "graph": neighbours in the fixed graph; 0: 2 */
+	/* What two processes of a place combine at a time in long reductions; 0: 64 KiB.  Every
+	 * process of the place says the same. */
+	uint64_t piece;
 	/* Rules before the built-in ones, or NULL. */
 	const struct coll_rules *rules;
 	/* Only for the profile of coll/impi.h. */

@@ -1,0 +1,100 @@
+/* Numbers that belong to the machine (doc/tuning.md).
+ *
+ * What two processes have to agree on, or what only makes sense for both, is the node's: node
+ * rank 0 reads it, and the others take it from its shared memory.  So a store that is written
+ * while a job starts, or that one process finds stale and another does not, divides nobody. */
+#include "internal.h"
+
+#include "transport.h"
+
+#include "driver/tune_file.h"
+
+#include <stdio.h>
+
+#define DIRECT_EAGER 65536u
+#define ACK_EVERY    32u /* packets; a batch and its answer take one ack, not four */
+
+struct lmpi_tuned lmpi_tuned = {
+	.eager_node = LMPI_SHM_EAGER_MAX,
+	.eager_wide = LMPI_SHM_EAGER_WIDE_MAX,
+	.share = LMPI_SHARE_MIN,
+	.ack = ACK_EVERY,
+	.eager_net = DIRECT_EAGER,
+};
+
+/* One process of the node says what is wrong with the store. */
+static void
+find(const struct tune_key *k, struct tune_values *v)
+{
+	char why[TUNE_FILE_WHY];
+
+	(void)tune_file_find(k, v, why);
+	if (why[0] && lmpi_world.node_rank == 0)
+		fprintf(stderr, "libmpi: %s; using the defaults\n", why);
+}
+
+/* The environment's, the store's, or what is there. */
+static uint64_t
+number(const char *name, const struct tune_values *v, enum tune_value i, uint64_t fallback)
+{
+	struct tune_values bounds = {0};
+	uint64_t stored = tune_value_or(v, i, fallback);
+	uint64_t x = name ? lmpi_env_u64(name, stored, UINT64_MAX) : stored;
+
+	if (x == stored || tune_value_set(&bounds, i, x))
+		return x;
+	fprintf(stderr, "libmpi: %s=%llu is out of bounds (doc/tuning.md); using %llu\n", name,
+		(unsigned long long)x, (unsigned long long)stored);
+	return stored;
+}
+
+void
+lmpi_tune_node(void)
+{
+	struct lmpi_tuned *t = &lmpi_tuned;
+	struct tune_values v = {0};
+	struct tune_key k;
+
+	if (lmpi_world.node_rank != 0)
+		return;
+	tune_file_key(&k, "shm", "mpi");
+	find(&k, &v);
+	t->eager_node = (uint32_t)number(NULL, &v, TUNE_EAGER_NODE, t->eager_node);
+	t->eager_wide = (uint32_t)number("LIBMPI_EAGER_NODE", &v, TUNE_EAGER_WIDE, t->eager_wide);
+	if (t->eager_wide < t->eager_node)
+		t->eager_node = t->eager_wide;
+	t->share = (uint32_t)number("LIBMPI_SHARE", &v, TUNE_SHARE, t->share);
+	t->piece = (uint32_t)number("LIBMPI_PIECE", &v, TUNE_PIECE, t->piece);
+	lmpi_world.piece = t->piece;
+}
+
+void
+lmpi_tune_adopt(const struct lmpi_tuned *of_first)
+{
+	struct tune_values bounds = {0};
+	struct lmpi_tuned n = *of_first;
+
+	if (!tune_value_set(&bounds, TUNE_EAGER_NODE, n.eager_node) ||
+	    !tune_value_set(&bounds, TUNE_EAGER_WIDE, n.eager_wide) ||
+	    !tune_value_set(&bounds, TUNE_SHARE, n.share) ||
+	    (n.piece && !tune_value_set(&bounds, TUNE_PIECE, n.piece)))
+		return;
+	lmpi_tuned.eager_node = n.eager_node;
+	lmpi_tuned.eager_wide = n.eager_wide;
+	lmpi_tuned.share = n.share;
+	lmpi_tuned.piece = lmpi_world.piece = n.piece;
+}
+
+void
+lmpi_tune_net(const uint8_t ip[4])
+{
+	struct lmpi_tuned *t = &lmpi_tuned;
+	struct tune_values v = {0};
+	struct tune_key k;
+
+	if (tune_file_key_ip(&k, "udp", "mpi", ip))
+		find(&k, &v);
+	t->eager_net = number(NULL, &v, TUNE_EAGER_NET, t->eager_net);
+	t->ack = (uint32_t)number(NULL, &v, TUNE_ACK, t->ack);
+	t->run = (uint32_t)number("LIBMPI_RUN", &v, TUNE_RUN, t->run);
+}
