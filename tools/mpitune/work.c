@@ -1,0 +1,129 @@
+/* Passes: what is done with a setting to see what it is worth.  Each length moves as many bytes as
+ * every other, so a setting that helps one and harms another is judged by both. */
+#include "mpitune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KIB    1024u
+#define LONG   (4096u * KIB)
+#define STREAM 16 /* messages of a stream under way */
+#define PINGS  200
+
+static uint8_t *here, *there;
+
+bool
+work_init(void)
+{
+	here = malloc(LONG);
+	there = malloc(LONG);
+	if (!here || !there)
+		return false;
+	memset(here, 0, LONG);
+	memset(there, 0, LONG);
+	return true;
+}
+
+static void
+ping(MPI_Comm c, int rank, int bytes)
+{
+	if (rank == 0) {
+		MPI_Send(here, bytes, MPI_BYTE, 1, 0, c);
+		MPI_Recv(there, bytes, MPI_BYTE, 1, 0, c, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Recv(there, bytes, MPI_BYTE, 0, 0, c, MPI_STATUS_IGNORE);
+		MPI_Send(here, bytes, MPI_BYTE, 0, 0, c);
+	}
+}
+
+uint64_t
+work_rtt(MPI_Comm c, int rank)
+{
+	double best = 1;
+	for (int i = 0; i < PINGS; i++) {
+		double t = MPI_Wtime();
+		ping(c, rank, 0);
+		t = MPI_Wtime() - t;
+		best = t < best ? t : best;
+	}
+	return (uint64_t)(best * 1e9);
+}
+
+static uint64_t
+pings(MPI_Comm c, int rank, const uint32_t *kib, uint32_t n, uint32_t most)
+{
+	uint64_t moved = 0;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < most / kib[i]; k++) {
+			ping(c, rank, (int)(kib[i] * KIB));
+			moved += 2ull * kib[i] * KIB;
+		}
+	return moved;
+}
+
+static uint64_t
+short_pings(MPI_Comm c, int rank)
+{
+	static const uint32_t kib[] = {2, 4, 8, 16, 24, 32, 48, 64};
+	return pings(c, rank, kib, 8, 64);
+}
+
+static uint64_t
+long_pings(MPI_Comm c, int rank)
+{
+	static const uint32_t kib[] = {24, 32, 64, 128, 256, 1024};
+	return pings(c, rank, kib, 6, 1024);
+}
+
+static uint64_t
+far_pings(MPI_Comm c, int rank)
+{
+	static const uint32_t kib[] = {4, 16, 32, 64, 128, 256, 512};
+	return pings(c, rank, kib, 7, 512);
+}
+
+static uint64_t
+sums(MPI_Comm c, int rank)
+{
+	uint64_t moved = 0;
+	(void)rank;
+	for (uint32_t bytes = 256 * KIB; bytes <= LONG; bytes *= 4) {
+		MPI_Allreduce(here, there, (int)(bytes / sizeof(double)), MPI_DOUBLE, MPI_SUM, c);
+		moved += bytes;
+	}
+	return moved;
+}
+
+static uint64_t
+stream(MPI_Comm c, int rank)
+{
+	MPI_Request r[STREAM];
+	for (int i = 0; i < STREAM; i++)
+		if (rank == 0)
+			MPI_Isend(here, 256 * KIB, MPI_BYTE, 1, 0, c, &r[i]);
+		else
+			MPI_Irecv(there, 256 * KIB, MPI_BYTE, 0, 0, c, &r[i]);
+	MPI_Waitall(STREAM, r, MPI_STATUSES_IGNORE);
+	if (rank == 0)
+		MPI_Recv(there, 1, MPI_BYTE, 1, 0, c, MPI_STATUS_IGNORE);
+	else
+		MPI_Send(here, 1, MPI_BYTE, 0, 0, c);
+	return STREAM * 256ull * KIB;
+}
+
+#define LIST(...) (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8
+const struct knob node_knobs[] = {
+	{"LIBMPI_EAGER_NODE", TUNE_EAGER_WIDE,
+	 LIST(2048, 4096, 8192, 16384, 24576, 32768, 49152, 65536), 0, short_pings},
+	{"LIBMPI_SHARE", TUNE_SHARE,
+	 LIST(16384, 24576, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304), 0, long_pings},
+	{"LIBMPI_PIECE", TUNE_PIECE, LIST(16384, 32768, 65536, 131072, 262144, 524288, 1048576),
+	 65536, sums},
+};
+const struct knob net_knobs[] = {
+	{"LIBMPI_EAGER", TUNE_EAGER_NET,
+	 LIST(4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288), 0, far_pings},
+	{"LIBMPI_RUN", TUNE_RUN, LIST(1, 2, 4, 8, 12, 16, 20, 24, 36, 44, 54, 64), 30, stream},
+};
+const uint32_t node_nknobs = sizeof node_knobs / sizeof *node_knobs;
+const uint32_t net_nknobs = sizeof net_knobs / sizeof *net_knobs;
