@@ -28,6 +28,7 @@ include lib/collectives/module.mk
 include lib/ocs/module.mk
 -include lib/ocsproto/module.mk
 include lib/light/module.mk
+include lib/mmp/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk
 -include driver/ocs/module.mk

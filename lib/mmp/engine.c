@@ -1,0 +1,322 @@
+/* Making, turns, peers that go. */
+#include "engine_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+bool
+pool_init(struct pool *p, uint32_t cap)
+{
+	*p = (struct pool){.free = MMP_NONE, .cap = cap, .next = malloc(cap * sizeof *p->next)};
+	return p->next != NULL;
+}
+
+uint32_t
+pool_take(struct pool *p)
+{
+	uint32_t i = p->free;
+	if (i != MMP_NONE)
+		p->free = p->next[i];
+	else if (p->fresh < p->cap)
+		i = p->fresh++;
+	p->used += i != MMP_NONE;
+	return i;
+}
+
+void
+pool_give(struct pool *p, uint32_t i)
+{
+	p->next[i] = p->free;
+	p->free = i;
+	p->used--;
+}
+
+void
+mmp_engine_free(struct mmp_engine *e)
+{
+	if (!e)
+		return;
+	void *all[] = {e->piece,     e->tx,	    e->rec,	  e->msg,  e->post,
+		       e->peer,	     e->source,	    e->want,	  e->hash, e->recs.next,
+		       e->msgs.next, e->posts.next, e->wants.next};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		free(all[i]);
+	free(e);
+}
+
+static bool
+make_records(struct mmp_engine *e)
+{
+	uint32_t recs = e->c.size * MMP_PEER_FRAGMENTS, msgs = recs + MMP_RECEIVES_MAX, bins = 1024;
+	uint32_t wants = e->c.size * MMP_PEER_WANTS;
+	while (bins < msgs / 4)
+		bins *= 2;
+	e->hash_mask = bins - 1;
+	e->piece = calloc(2 * recs + 2, sizeof *e->piece);
+	e->tx = calloc(MMP_SENDS_MAX, sizeof *e->tx);
+	e->rec = calloc(recs, sizeof *e->rec);
+	e->msg = calloc(msgs, sizeof *e->msg);
+	e->post = calloc(MMP_RECEIVES_MAX, sizeof *e->post);
+	e->peer = calloc(e->c.size, sizeof *e->peer);
+	e->source = calloc(e->c.size * MMP_STREAMS, sizeof *e->source);
+	e->want = calloc(wants, sizeof *e->want);
+	e->hash = malloc(bins * sizeof *e->hash);
+	if (!pool_init(&e->recs, recs) || !pool_init(&e->msgs, msgs) ||
+	    !pool_init(&e->posts, MMP_RECEIVES_MAX) || !pool_init(&e->wants, wants) || !e->piece ||
+	    !e->tx || !e->rec || !e->msg || !e->post || !e->peer || !e->source || !e->want ||
+	    !e->hash)
+		return false;
+	mmp_area_init(&e->area, e->c.recv_bytes, e->piece, 2 * recs + 2);
+	for (uint32_t i = 0; i < bins; i++)
+		e->hash[i] = MMP_NONE;
+	return true;
+}
+
+struct mmp_engine *
+mmp_engine_new(const struct mmp_engine_config *c)
+{
+	struct mmp_engine *e = calloc(1, sizeof *e);
+	if (!e)
+		return NULL;
+	e->c = *c;
+	if (!make_records(e)) {
+		mmp_engine_free(e);
+		return NULL;
+	}
+	e->request = mmp_ring_end(c->rings.send_request, MMP_RING_SLOTS);
+	e->reply = mmp_ring_end(c->rings.send_reply, MMP_RING_SLOTS);
+	e->notice = mmp_ring_end(c->rings.receive_notice, MMP_RING_SLOTS);
+	e->freed = mmp_ring_end(c->rings.receive_reply, MMP_RING_SLOTS);
+	/* Half of the half is for what is lost between pieces. */
+	e->share = c->recv_bytes / 2 / (c->size > 1 ? c->size - 1 : 1);
+	for (uint32_t i = 0; i < c->size * MMP_STREAMS; i++)
+		e->source[i].posts = e->source[i].msgs = LIST_EMPTY;
+	for (uint32_t i = 0; i < c->size; i++)
+		e->peer[i].queue = e->peer[i].want_queue = LIST_EMPTY;
+	for (uint32_t i = 0; i < MMP_STREAMS; i++)
+		e->any_posts[i] = e->any_msgs[i] = LIST_EMPTY;
+	for (uint32_t i = 0; i < WANT_BINS; i++)
+		e->want_bin[i] = MMP_NONE;
+	e->due = e->ended = LIST_EMPTY;
+	e->dirty = e->done_head = MMP_NONE;
+	mmp_engine_up(e, c->rank, true, 0);
+	return e;
+}
+
+uint64_t
+mmp_engine_share(const struct mmp_engine *e)
+{
+	return e->share;
+}
+
+void
+mmp_engine_up(struct mmp_engine *e, uint32_t peer, bool near, uint64_t share)
+{
+	struct peer *p = &e->peer[peer];
+	p->up = true;
+	p->near = near;
+	p->share = share;
+	tx_dirty(e, peer);
+}
+
+void
+mmp_engine_down(struct mmp_engine *e, uint32_t peer, int err)
+{
+	struct peer *p = &e->peer[peer];
+	if (p->down)
+		return;
+	p->up = false;
+	p->down = true;
+	p->error = err ? err : ECONNRESET;
+	tx_drop(e, peer);
+	rx_down(e, peer);
+	match_down(e, peer);
+}
+
+/* ---- telling the program ---- */
+
+static bool
+tell_done(struct mmp_engine *e)
+{
+	bool moved = false;
+	struct mmp_names *s;
+	while (e->done_head != MMP_NONE && (s = mmp_ring_room(&e->reply))) {
+		s->n = 0;
+		while (e->done_head != MMP_NONE && s->n < MMP_NAMES) {
+			s->name[s->n++] = e->done_head;
+			e->done_head = e->tx[e->done_head].next;
+		}
+		mmp_ring_push(&e->reply);
+		moved = true;
+	}
+	return moved;
+}
+
+static bool
+tell_end(struct mmp_engine *e, uint32_t p)
+{
+	struct post *o = &e->post[p];
+	struct mmp_notice *s = mmp_ring_room(&e->notice);
+	if (!s)
+		return false;
+	*s = (struct mmp_notice){.kind = MMP_NOTE_END, .receive = o->receive};
+	s->end.all = o->all;
+	s->end.rank = o->rank;
+	s->end.tag = o->got_tag;
+	s->end.error = o->error;
+	mmp_ring_push(&e->notice);
+	pool_give(&e->posts, p);
+	return true;
+}
+
+/* The held fragments of a matched message, and its end. */
+static bool
+tell_msg(struct mmp_engine *e, uint32_t m)
+{
+	struct msg *g = &e->msg[m];
+	uint32_t *at = &g->recs.head, last = MMP_NONE;
+	while (*at != MMP_NONE) {
+		uint32_t r = *at;
+		struct rec *c = &e->rec[r];
+		if (!c->complete) {
+			last = r;
+			at = &c->next;
+			continue;
+		}
+		struct mmp_notice *s = c->bytes ? mmp_ring_room(&e->notice) : NULL;
+		if (c->bytes && !s)
+			return false;
+		*at = c->next;
+		if (g->recs.tail == r)
+			g->recs.tail = last;
+		c->msg = MMP_NONE;
+		if (!s) {
+			rx_rec_free(e, r);
+			continue;
+		}
+		c->told = true;
+		*s = (struct mmp_notice){.kind = MMP_NOTE_COPY,
+					 .receive = e->post[g->post].receive};
+		s->copy.data = (uint64_t)(uintptr_t)c->data;
+		s->copy.offset = c->offset;
+		s->copy.bytes = c->bytes;
+		s->copy.record = r;
+		mmp_ring_push(&e->notice);
+	}
+	if (g->got < g->all || g->recs.head != MMP_NONE)
+		return true;
+	struct post *o = &e->post[g->post];
+	o->all = g->all;
+	o->rank = g->source / MMP_STREAMS;
+	o->got_tag = g->tag;
+	o->error = g->all > o->bytes ? EMSGSIZE : 0;
+	if (!tell_end(e, g->post))
+		return false;
+	e->peer[o->rank].received_bytes += g->all;
+	g->post = MMP_NONE;
+	rx_msg_free(e, m);
+	return true;
+}
+
+static bool
+tell(struct mmp_engine *e)
+{
+	bool moved = tell_done(e);
+	while (e->due.head != MMP_NONE) {
+		uint32_t m = e->due.head, next = e->msg[m].due_next;
+		/* Freed inside: what is behind it is remembered here. */
+		e->msg[m].due = false;
+		if (!tell_msg(e, m)) {
+			e->msg[m].due = true;
+			return moved;
+		}
+		e->due.head = next;
+		if (next == MMP_NONE)
+			e->due.tail = MMP_NONE;
+		moved = true;
+	}
+	while (e->ended.head != MMP_NONE) {
+		uint32_t p = e->ended.head, next = e->post[p].next;
+		if (!tell_end(e, p))
+			return moved;
+		e->ended.head = next;
+		if (next == MMP_NONE)
+			e->ended.tail = MMP_NONE;
+		moved = true;
+	}
+	return moved;
+}
+
+/* ---- a turn ---- */
+
+static void
+take_reply(struct mmp_engine *e, const struct mmp_receive_reply *r)
+{
+	if (r->kind == MMP_REPLY_POST) {
+		match_post(e, r);
+		return;
+	}
+	for (uint32_t i = 0; i < r->freed.n && i < MMP_NAMES; i++)
+		rx_freed(e, r->freed.name[i]);
+}
+
+bool
+mmp_engine_turn(struct mmp_engine *e)
+{
+	bool moved = false;
+	const void *s;
+	/* Receives first: what comes now may be for them. */
+	for (unsigned i = 0; i < MMP_RING_SLOTS && (s = mmp_ring_peek(&e->freed)); i++) {
+		take_reply(e, s);
+		mmp_ring_pop(&e->freed);
+		moved = true;
+	}
+	for (unsigned i = 0; i < MMP_RING_SLOTS && (s = mmp_ring_peek(&e->request)); i++) {
+		tx_request(e, s);
+		mmp_ring_pop(&e->request);
+		moved = true;
+	}
+	if (e->dirty != MMP_NONE)
+		moved |= tx_pump(e);
+	return tell(e) | moved;
+}
+
+bool
+mmp_engine_idle(const struct mmp_engine *e)
+{
+	return e->due.head == MMP_NONE && e->ended.head == MMP_NONE && e->done_head == MMP_NONE &&
+	       e->dirty == MMP_NONE && mmp_ring_is_empty(&e->request) &&
+	       mmp_ring_is_empty(&e->freed);
+}
+
+uint32_t
+mmp_engine_unsent(const struct mmp_engine *e)
+{
+	return e->unsent;
+}
+
+void
+mmp_engine_get_peer(const struct mmp_engine *e, uint32_t peer, struct mmp_engine_peer *out)
+{
+	const struct peer *p = &e->peer[peer];
+	*out = (struct mmp_engine_peer){.stalls = p->stalls,
+					.straight = p->straight,
+					.held = p->held,
+					.sent_bytes = p->sent_bytes,
+					.received_bytes = p->received_bytes,
+					.up = p->up,
+					.near = p->near,
+					.error = p->error};
+}
+
+const struct mmp_engine_counters *
+mmp_engine_counters(const struct mmp_engine *e)
+{
+	return &e->n;
+}
+
+const struct mmp_area *
+mmp_engine_area(const struct mmp_engine *e)
+{
+	return &e->area;
+}
