@@ -40,6 +40,7 @@ include libsuci/module.mk
 -include app/relayd/module.mk
 include app/impi-server/module.mk
 -include libmpi/module.mk
+include libmmp/module.mk
 -include $(sort $(wildcard tools/*/module.mk))
 -include examples/module.mk
 -include $(sort $(wildcard test/*/module.mk))

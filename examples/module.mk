@@ -32,3 +32,12 @@ $(B)/examples/npb-p2p/%: examples/npb/%.c $(NPB_NEEDS)
 $(B)/examples/npb-planted/%: examples/npb/%.c $(NPB_NEEDS)
 	$(call say,MPICC,$@)
 	$(NPB_CC) -DNPB_PLANT -o $@ $< -lm
+
+# The one that uses libmmp alone, with the flags that mmp.pc gives.
+EXAMPLES_MMP := $(B)/examples/mmp-all
+ALL_EXTRA += $(EXAMPLES_MMP)
+$(EXAMPLES_MMP): examples/mmp-all.c libmmp/include/mmp.h $(LIBMMP_SO)
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) -Ilibmmp/include -o $@ $< \
+		-L$(B)/lib -Wl,-rpath,$(abspath $(B))/lib -lmmp

@@ -50,9 +50,10 @@
 extern "C" {
 #endif
 
-#define MP_ANY	(-1)		   /* as from: of any rank; as tag [+]: of any tag */
-#define MP_KEPT ((int64_t)1 << 62) /* [+] bit of a handle of MP_send: buf is in use until MP_wait \
-				    */
+#define MP_ANY (-1) /* as from: of any rank; as tag [+]: of any tag */
+#define MP_KEPT                                                                           \
+	((int64_t)1 << 62) /* [+] bit of a handle of MP_send: buf is in use until MP_wait \
+			    */
 
 /* Names a send or receive until it has been waited for; -1: an error. */
 typedef int64_t mp_handle;
@@ -106,13 +107,10 @@ struct mp_path {
 	uint64_t rtt_ns;		     /* smallest seen; 0 in a node */
 	int shared;			     /* 1: in this node, through shared memory */
 	int up;
-	double bare_bps, own_bps; /* bytes per second as MP_tune measured them; 0: it has not */
 };
 int MP_path(int peer, struct mp_path *path);
 /* [+] Fragment length to that rank, 256 .. a quarter of the send half (clipped); 0: the default. */
 int MP_set_fragment(int peer, uint64_t bytes);
-/* [+] Find the best fragment length to peer, which calls it too, in at most so many seconds. */
-int MP_tune(int peer, double seconds);
 
 /* [+] What the last call that failed has to say; "" if none has. */
 const char *MP_error(void);

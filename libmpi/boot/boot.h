@@ -42,8 +42,10 @@ int lmpi_boot_fence(bool collect, void (*progress)(void));
 int lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len);
 /* Name of the node of a process, "" if unknown. */
 void lmpi_boot_node_of(uint32_t rank, char name[64]);
-/* Reports of dying processes end the job from now on. */
-void lmpi_boot_watch(void);
+/* From now on report() is told of dying processes, in a thread of the launcher's library. */
+void lmpi_boot_watch(void (*report)(const char *text));
+/* Whose name complaints begin with; libmmp uses these functions, too. */
+void lmpi_boot_as(const char *library);
 void lmpi_boot_abort(int code, const char *why);
 void lmpi_boot_fini(void);
 pthread_t lmpi_boot_main_thread(void);

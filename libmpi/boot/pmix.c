@@ -18,7 +18,15 @@ static struct {
 	pmix_proc_t self;
 	pthread_t main_thread;
 	size_t handler;
-} g;
+	void (*report)(const char *text);
+	const char *as;
+} g = {.as = "libmpi"};
+
+void
+lmpi_boot_as(const char *library)
+{
+	g.as = library;
+}
 
 pthread_t
 lmpi_boot_main_thread(void)
@@ -29,7 +37,7 @@ lmpi_boot_main_thread(void)
 static int
 complain(const char *what, pmix_status_t rc)
 {
-	fprintf(stderr, "libmpi: launcher (PMIx): %s: %s\n", what, PMIx_Error_string(rc));
+	fprintf(stderr, "%s: launcher (PMIx): %s: %s\n", g.as, what, PMIx_Error_string(rc));
 	return ERR_OTHER;
 }
 
@@ -156,10 +164,10 @@ warn_of_step(void)
 	if (!tasks || strtoul(tasks, NULL, 10) < 2 || !task || strcmp(task, "0") != 0)
 		return;
 	fprintf(stderr,
-		"libmpi: this job step has %s tasks, but srun tells them nothing of each other: "
+		"%s: this job step has %s tasks, but srun tells them nothing of each other: "
 		"each "
 		"is a job of one process; use srun --mpi=pmix\n",
-		tasks);
+		g.as, tasks);
 }
 
 int
@@ -285,7 +293,7 @@ on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_i
 			 source->nspace, PMIx_Error_string(status));
 	else
 		snprintf(text, sizeof text, "the launcher reports: %s", PMIx_Error_string(status));
-	lmpi_control_report(text);
+	g.report(text);
 	if (done)
 		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
 }
@@ -299,13 +307,14 @@ on_registered(pmix_status_t status, size_t id, void *arg)
 }
 
 void
-lmpi_boot_watch(void)
+lmpi_boot_watch(void (*report)(const char *text))
 {
 	static pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED, PMIX_ERR_LOST_CONNECTION,
 					PMIX_ERR_PROC_TERM_WO_SYNC};
 	if (!g.init)
 		return;
 	g.watching = true;
+	g.report = report;
 	PMIx_Register_event_handler(codes, sizeof codes / sizeof codes[0], NULL, 0, on_event,
 				    on_registered, NULL);
 }

@@ -679,7 +679,7 @@ lmpi_engine_init(void)
 		eng.up = true;
 		if (s.server || s.boot.launched)
 			err = lmpi_control_start();
-		lmpi_boot_watch();
+		lmpi_boot_watch(lmpi_control_report);
 	}
 	if (!err && s.nrelays)
 		err = lmpi_net_connect_relays();

@@ -1,0 +1,678 @@
+/* The Suci endpoint: a path to every peer - in the node, too, where it carries who is there and who
+ * has gone, while fragments go through shared memory -, and a lane on it to far ones. */
+#include "private.h"
+
+#include "base/bytes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define MAGIC	     0x4d4d5031u /* "MMP1" */
+#define HELLO_BYTES  96u
+#define MTU_MAX	     32752u
+#define RETRY_NS     (20 * BASE_MS_NS)
+#define KEEPALIVE    BASE_S_NS
+#define THREAD_LIVES (60 * BASE_S_NS) /* a peer whose engine is a thread answers */
+#define WINDOW	     4096u
+#define BUFS	     1024u
+#define WORD	     UINT64_MAX /* cookie of what nobody waits for */
+#define NEAR_UDP_NS  (100 * BASE_US_NS)
+/* A block that is not wanted, and one of a record. */
+#define NO_RECORD ((void *)1)
+
+static bool
+same_node(const struct mmp *m, uint32_t a, uint32_t b)
+{
+	return memcmp(m->job.place[a].ip, m->job.place[b].ip, 4) == 0;
+}
+
+/* Rings of a page: those of the node's other processes, by rank. */
+static uint32_t
+ring_index(const struct mmp *m, uint32_t of, uint32_t sender)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < sender; i++)
+		n += i != of && same_node(m, of, i);
+	return n;
+}
+
+/* ---- hello: who we are, and what of us may be mapped ---- */
+
+struct hello {
+	uint32_t from, to, size, flags; /* 1: shares memory, 2: thread */
+	uint64_t job, share;
+	struct mmp_contact c;
+};
+#define ANY_RANK UINT32_MAX
+
+static void
+hello_put(const struct mmp *m, uint8_t b[HELLO_BYTES], uint32_t to)
+{
+	struct mmp_contact c;
+	mmp_share_contact(&m->share, &c);
+	memset(b, 0, HELLO_BYTES);
+	be32_store(b, MAGIC);
+	be32_store(b + 4, (m->env.share ? 1u : 0u) | (m->threaded ? 2u : 0u));
+	be32_store(b + 8, m->job.rank);
+	be32_store(b + 12, to);
+	be32_store(b + 16, m->job.size);
+	be64_store(b + 20, m->job.id);
+	be64_store(b + 28, mmp_engine_share(m->engine));
+	be32_store(b + 36, (uint32_t)c.pid);
+	be32_store(b + 40, (uint32_t)c.page_fd);
+	be32_store(b + 44, (uint32_t)c.area_fd);
+	be32_store(b + 48, (uint32_t)c.bell_fd);
+	be64_store(b + 52, c.token);
+	be64_store(b + 60, c.page_bytes);
+	be64_store(b + 68, c.half);
+}
+
+static bool
+hello_get(const uint8_t *b, size_t len, struct hello *h)
+{
+	if (len != HELLO_BYTES || be32_load(b) != MAGIC)
+		return false;
+	*h = (struct hello){.flags = be32_load(b + 4),
+			    .from = be32_load(b + 8),
+			    .to = be32_load(b + 12),
+			    .size = be32_load(b + 16),
+			    .job = be64_load(b + 20),
+			    .share = be64_load(b + 28),
+			    .c = {.pid = (int32_t)be32_load(b + 36),
+				  .page_fd = (int32_t)be32_load(b + 40),
+				  .area_fd = (int32_t)be32_load(b + 44),
+				  .bell_fd = (int32_t)be32_load(b + 48),
+				  .token = be64_load(b + 52),
+				  .page_bytes = be64_load(b + 60),
+				  .half = be64_load(b + 68)}};
+	return true;
+}
+
+/* Why that process is none of ours; NULL: it is. */
+static const char *
+wrong_hello(const struct mmp *m, const uint8_t *b, size_t len, struct hello *h)
+{
+	if (!hello_get(b, len, h))
+		return "not a process of libmmp";
+	if (h->job != m->job.id || h->size != m->job.size)
+		return "of another job";
+	if (h->from >= m->job.size || h->from == m->job.rank ||
+	    (h->to != ANY_RANK && h->to != m->job.rank))
+		return "another rank is here";
+	if ((h->flags & 1) != (m->env.share ? 1u : 0u))
+		return "LIBMMP_SHM is not the same";
+	return NULL;
+}
+
+static int
+on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	  char why[SUCI_TEXT_MAX])
+{
+	struct mmp *m = user;
+	struct hello h;
+	const char *wrong = wrong_hello(m, hello, len, &h);
+	if (!wrong && m->closing)
+		wrong = "it leaves";
+	if (!wrong && (m->peer[h.from].up || m->peer[h.from].over))
+		wrong = "that rank has been here";
+	if (!wrong && memcmp(&m->peer[h.from].addr, from, sizeof *from))
+		wrong = "that rank has another address";
+	if (!wrong)
+		return 0;
+	snprintf(why, SUCI_TEXT_MAX, "%s", wrong);
+	return -1;
+}
+
+/* ---- peers ---- */
+
+/* What has come is taken first: it may have been complete. */
+void
+mmp_net_down(struct mmp *m, uint32_t peer, int err, const char *why)
+{
+	struct mmp_peer *p = &m->peer[peer];
+	if (p->over)
+		return;
+	p->over = true;
+	if (p->near) {
+		while (!p->broken && mmp_pair_turn(&p->near->pair, m->engine, peer) > 0)
+			;
+		mmp_pair_down(&p->near->pair, m->engine);
+	}
+	for (uint32_t i = 0; i < m->job.size * MMP_PEER_FRAGMENTS; i++)
+		if (m->coming[i] == peer + 1) {
+			mmp_engine_abort(m->engine, i);
+			m->coming[i] = 0;
+		}
+	m->begs -= p->begs;
+	p->begs = false;
+	p->up = false;
+	m->ups--;
+	mmp_engine_down(m->engine, peer, err);
+	snprintf(p->why, sizeof p->why, "%s", why);
+	atomic_store(&p->gone, err);
+	atomic_fetch_add(&m->deaths, 1);
+}
+
+static int
+open_lane(struct mmp *m, uint32_t peer, uint32_t path)
+{
+	struct suci_lane_conf c = {.path = path,
+				   .tx_dst_label = peer,
+				   .tx_src_label = m->job.rank,
+				   .rx_dst_label = m->job.rank,
+				   .rx_src_label = peer,
+				   .direct = true,
+				   .tx_salt = (uint64_t)m->job.rank << 32 | peer,
+				   .rx_salt = (uint64_t)peer << 32 | m->job.rank,
+				   .window = WINDOW};
+	uint32_t lane;
+	if (suci_lane_open(m->lanes, &c, &lane, m->now_ns))
+		return -1;
+	m->lane_peer[lane] = peer;
+	m->peer[peer].lane = lane;
+	return 0;
+}
+
+static void
+on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *hello, size_t len,
+	   bool incoming)
+{
+	struct mmp *m = user;
+	struct hello h;
+	const char *wrong = wrong_hello(m, hello, len, &h);
+	(void)incoming;
+	if (wrong || m->peer[h.from].up || memcmp(from, &m->peer[h.from].addr, sizeof *from)) {
+		suci_path_close(m->ep, path, wrong ? wrong : "that rank is here", m->now_ns);
+		return;
+	}
+	struct mmp_peer *p = &m->peer[h.from];
+	m->path_peer[path] = h.from;
+	p->path = path;
+	if (p->is_near) {
+		p->near = mmp_near_attach(&m->share, &h.c, ring_index(m, m->job.rank, h.from),
+					  ring_index(m, h.from, m->job.rank), p->why);
+		if (!p->near) {
+			suci_path_close(m->ep, path, p->why, m->now_ns);
+			return;
+		}
+	} else if (open_lane(m, h.from, path)) {
+		suci_path_close(m->ep, path, "no lane", m->now_ns);
+		return;
+	}
+	(void)suci_path_set_liveness(
+		m->ep, path, h.flags & 2 ? THREAD_LIVES : m->env.silence_s * BASE_S_NS, KEEPALIVE);
+	p->up = true;
+	m->ups++;
+	p->why[0] = 0;
+	mmp_engine_up(m->engine, h.from, p->is_near, h.share);
+}
+
+static const char *
+down_word(enum suci_down why)
+{
+	switch (why) {
+	case SUCI_DOWN_CLOSED:
+		return "left";
+	case SUCI_DOWN_SILENT:
+		return "is silent";
+	case SUCI_DOWN_RESET:
+	case SUCI_DOWN_RESTARTED:
+		return "was restarted";
+	case SUCI_DOWN_REFUSED:
+		return "refuses us";
+	case SUCI_DOWN_UNREACHABLE:
+		return "is gone: nobody has its port";
+	case SUCI_DOWN_MTU:
+		return "is behind a link whose packets are too small";
+	case SUCI_DOWN_LOCAL:
+		return "is not spoken to any more";
+	case SUCI_DOWN_STALE:
+	case SUCI_DOWN_TIMEOUT:
+		break;
+	}
+	return "does not answer";
+}
+
+static void
+on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct mmp *m = user;
+	uint32_t peer = m->path_peer[path];
+	char word[WHY_MAX];
+	m->path_peer[path] = NONE;
+	if (peer == NONE || m->peer[peer].path != path)
+		return;
+	struct mmp_peer *p = &m->peer[peer];
+	p->path = NONE;
+	snprintf(word, sizeof word, "%s%s%.80s", down_word(why), text && *text ? ": " : "",
+		 text ? text : "");
+	if (p->up)
+		mmp_net_down(m, peer, ECONNRESET, word);
+	else if (!p->near && !(p->why[0] && why == SUCI_DOWN_LOCAL))
+		snprintf(p->why, sizeof p->why, "%s", word);
+}
+
+static void
+on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+{
+	struct mmp *m = user;
+	uint32_t peer = m->lane_peer[lane];
+	char word[WHY_MAX];
+	m->lane_peer[lane] = NONE;
+	if (peer == NONE)
+		return;
+	m->peer[peer].lane = NONE;
+	/* The path's end says why; damaged data end the path here. */
+	if (why == SUCI_DOWN_LOCAL && m->peer[peer].path != NONE && !m->closing) {
+		snprintf(word, sizeof word, "%.100s", text ? text : "");
+		suci_path_close(m->ep, m->peer[peer].path, word, m->now_ns);
+		mmp_net_down(m, peer, ECONNRESET, word);
+	} else if (m->peer[peer].up) {
+		snprintf(word, sizeof word, "%s%s%.80s", down_word(why), text && *text ? ": " : "",
+			 text ? text : "");
+		mmp_net_down(m, peer, ECONNRESET, word);
+	}
+}
+
+uint64_t
+mmp_net_connect(struct mmp *m)
+{
+	uint64_t next = BASE_NEVER_NS;
+	uint8_t hello[HELLO_BYTES];
+	/* The later rank calls the earlier. */
+	for (uint32_t i = 0; i < m->job.rank; i++) {
+		struct mmp_peer *p = &m->peer[i];
+		if (p->path != NONE || p->up || p->over)
+			continue;
+		if (m->now_ns >= p->try_at_ns) {
+			hello_put(m, hello, i);
+			if (suci_path_open(m->ep, &p->addr, hello, sizeof hello, &p->path,
+					   m->now_ns))
+				p->path = NONE;
+			else
+				m->path_peer[p->path] = i;
+			p->try_at_ns = m->now_ns + RETRY_NS;
+			m->dirty = true;
+		}
+		next = base_min_ns(next, p->try_at_ns);
+	}
+	return next;
+}
+
+/* ---- fragments ---- */
+
+static bool
+net_send(void *user, uint32_t peer, const struct mmp_head *h, const void *data, uint32_t name)
+{
+	struct mmp *m = user;
+	struct mmp_peer *p = &m->peer[peer];
+	uint8_t head[MMP_HEAD_BYTES];
+	if (p->near)
+		return mmp_pair_send(&p->near->pair, m->engine, h, data, name);
+	mmp_head_put(head, h);
+	if (p->lane == NONE || suci_lane_send(m->lanes, p->lane, head, sizeof head, data, h->bytes,
+					      false, name == MMP_NONE ? WORD : name, m->now_ns))
+		return false;
+	m->dirty = true;
+	return true;
+}
+
+static void
+net_release(void *user, uint32_t peer, uint32_t cookie)
+{
+	struct mmp *m = user;
+	if (m->peer[peer].near)
+		mmp_pair_release(&m->peer[peer].near->pair, cookie);
+}
+
+const struct mmp_engine_ops mmp_net_ops = {.send = net_send, .release = net_release};
+
+static void
+on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
+{
+	struct mmp *m = user;
+	(void)lane, (void)ok, (void)now_ns;
+	if (cookie != WORD)
+		mmp_engine_sent(m->engine, (uint32_t)cookie);
+}
+
+static void *
+broken(struct mmp *m, uint32_t peer, const char *why)
+{
+	/* Not from within: the path is closed after the poll. */
+	m->peer[peer].broken = true;
+	snprintf(m->peer[peer].why, WHY_MAX, "%s", why);
+	return NO_RECORD;
+}
+
+static void *
+on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
+	 uint64_t now_ns)
+{
+	struct mmp *m = user;
+	uint32_t peer = m->lane_peer[lane], r;
+	struct mmp_head h;
+	const char *what = "";
+	(void)now_ns;
+	if (peer == NONE || m->peer[peer].over || m->peer[peer].broken)
+		return NO_RECORD;
+	if (first_len < MMP_HEAD_BYTES || !mmp_head_get(first, &h, &what) ||
+	    bytes != (uint64_t)h.bytes + MMP_HEAD_BYTES) {
+		char word[64];
+		snprintf(word, sizeof word, "sent a fragment whose head is wrong: %.20s",
+			 *what ? what : "length");
+		return broken(m, peer, word);
+	}
+	r = mmp_engine_begin(m->engine, peer, &h);
+	if (r == MMP_BAD)
+		return broken(m, peer, "sent a fragment that cannot be");
+	if (r == MMP_NONE)
+		return NO_RECORD;
+	m->coming[r] = (uint16_t)(peer + 1);
+	return (void *)(uintptr_t)(r + 2);
+}
+
+static void
+on_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
+{
+	struct mmp *m = user;
+	uint64_t skip = off < MMP_HEAD_BYTES ? MMP_HEAD_BYTES - off : 0;
+	(void)lane;
+	if (block == NO_RECORD || skip >= len)
+		return;
+	uint32_t r = (uint32_t)((uintptr_t)block - 2);
+	if (m->coming[r])
+		mmp_engine_data(m->engine, r, off + skip - MMP_HEAD_BYTES, data + skip, len - skip);
+}
+
+static void
+on_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
+{
+	struct mmp *m = user;
+	(void)lane, (void)now_ns;
+	if (block == NO_RECORD)
+		return;
+	uint32_t r = (uint32_t)((uintptr_t)block - 2);
+	if (m->coming[r])
+		mmp_engine_end(m->engine, r);
+	m->coming[r] = 0;
+}
+
+static bool
+on_room(void *user, uint32_t lane, uint64_t bytes)
+{
+	struct mmp *m = user;
+	uint32_t peer = m->lane_peer[lane];
+	if (peer == NONE || bytes <= MMP_HEAD_BYTES || bytes > m->share.half ||
+	    mmp_engine_room(m->engine, bytes - MMP_HEAD_BYTES))
+		return true;
+	m->begs += !m->peer[peer].begs;
+	m->peer[peer].begs = true;
+	m->peer[peer].beg_bytes = bytes;
+	return false;
+}
+
+static bool
+on_path_room(void *user, uint32_t path)
+{
+	const struct mmp *m = user;
+	uint32_t peer = m->path_peer[path];
+	return peer == NONE || !m->peer[peer].begs ||
+	       mmp_engine_room(m->engine, m->peer[peer].beg_bytes);
+}
+
+static void
+on_hold(void *user, uint64_t cookie)
+{
+	suci_udp_hold(((struct mmp *)user)->udp, cookie);
+}
+
+static void
+on_release(void *user, uint64_t cookie)
+{
+	suci_udp_release(((struct mmp *)user)->udp, cookie);
+}
+
+static const struct suci_lane_ops lane_ops = {
+	.block_begin = on_begin,
+	.block_data = on_data,
+	.block_end = on_end,
+	.block_done = on_done,
+	.hold = on_hold,
+	.release = on_release,
+	.lane_down = on_lane_down,
+	.accept = on_accept,
+	.path_up = on_path_up,
+	.path_down = on_path_down,
+	.block_room = on_room,
+	.room = on_path_room,
+};
+
+/* ---- turns ---- */
+
+static void
+resume(struct mmp *m)
+{
+	for (uint32_t i = 0; i < m->job.size && m->begs; i++) {
+		struct mmp_peer *p = &m->peer[i];
+		if (!p->begs || !mmp_engine_room(m->engine, p->beg_bytes))
+			continue;
+		p->begs = false;
+		m->begs--;
+		suci_lane_resume(m->lanes, p->lane, m->now_ns);
+		m->dirty = true;
+	}
+}
+
+static void
+close_broken(struct mmp *m)
+{
+	for (uint32_t i = 0; i < m->job.size; i++) {
+		struct mmp_peer *p = &m->peer[i];
+		char word[WHY_MAX];
+		if (!p->broken || p->over)
+			continue;
+		snprintf(word, sizeof word, "%s", p->why);
+		uint32_t path = p->path;
+		mmp_net_down(m, i, ECONNRESET, word);
+		if (path != NONE)
+			suci_path_close(m->ep, path, word, m->now_ns);
+		m->dirty = true;
+	}
+}
+
+static bool
+near_turn(struct mmp *m)
+{
+	bool moved = false;
+	for (uint32_t i = 0; i < m->job.size; i++) {
+		struct mmp_peer *p = &m->peer[i];
+		if (!p->near || p->over)
+			continue;
+		int r = mmp_pair_turn(&p->near->pair, m->engine, i);
+		moved |= r > 0;
+		if (r < 0) {
+			p->broken = true;
+			snprintf(p->why, WHY_MAX, "wrote a slot that cannot be");
+		}
+	}
+	return moved;
+}
+
+/* Those whose ring we have written into and who sleep. */
+static void
+wake_near(struct mmp *m)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < m->job.size; i++)
+		any |= m->peer[i].near && m->peer[i].near->pair.pushed;
+	if (!any)
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < m->job.size; i++) {
+		struct mmp_near *n = m->peer[i].near;
+		if (!n || !n->pair.pushed)
+			continue;
+		n->pair.pushed = false;
+		mmp_near_wake(n);
+	}
+}
+
+bool
+mmp_net_turn(struct mmp *m)
+{
+	bool moved = false, was_broken = false;
+	m->now_ns = suci_udp_now_ns();
+	if (m->nears)
+		moved = near_turn(m);
+	/* With nobody far the socket only tells who has gone. */
+	if (m->fars || m->ups + 1 < m->job.size || m->now_ns >= m->udp_at_ns) {
+		moved |= suci_udp_poll(m->udp, m->now_ns);
+		m->udp_at_ns = m->now_ns + NEAR_UDP_NS;
+	}
+	if (m->begs)
+		resume(m);
+	moved |= mmp_engine_turn(m->engine);
+	for (uint32_t i = 0; i < m->job.size; i++)
+		was_broken |= m->peer[i].broken && !m->peer[i].over;
+	if (was_broken)
+		close_broken(m);
+	if (m->dirty) {
+		m->dirty = false;
+		moved |= suci_udp_tx(m->udp, m->now_ns);
+	}
+	if (m->nears)
+		wake_near(m);
+	return moved;
+}
+
+/* ---- opening and closing ---- */
+
+int
+mmp_net_open(struct mmp *m)
+{
+	struct suci_udp_conf u = {.port = m->job.place[m->job.rank].port,
+				  .mtu = m->env.mtu,
+				  .mtu_max = MTU_MAX > m->env.mtu ? MTU_MAX : m->env.mtu,
+				  .bufs = BUFS,
+				  .ecn = true};
+	memcpy(u.ip, m->job.place[m->job.rank].ip, 4);
+	int err = suci_udp_open(&u, &m->udp);
+	if (err)
+		return mmp_fail(-err, "cannot open a UDP socket on %u.%u.%u.%u:%u: %s", u.ip[0],
+				u.ip[1], u.ip[2], u.ip[3], u.port, strerror(-err));
+	return 0;
+}
+
+static int
+make_peers(struct mmp *m)
+{
+	uint32_t n = m->job.size;
+	m->path_peer = malloc((n + 8) * sizeof *m->path_peer);
+	m->lane_peer = malloc((n + 8) * sizeof *m->lane_peer);
+	m->coming = calloc(n * MMP_PEER_FRAGMENTS, sizeof *m->coming);
+	if (!m->path_peer || !m->lane_peer || !m->coming)
+		return -1;
+	for (uint32_t i = 0; i < n + 8; i++)
+		m->path_peer[i] = m->lane_peer[i] = NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		struct mmp_peer *p = &m->peer[i];
+		p->path = p->lane = NONE;
+		p->addr = suci_udp_addr(m->job.place[i].ip, m->job.place[i].port);
+		p->is_near = m->env.share && i != m->job.rank && same_node(m, i, m->job.rank);
+		m->fars += i != m->job.rank && !p->is_near;
+	}
+	return 0;
+}
+
+static void *
+take(size_t n)
+{
+	return n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
+}
+
+int
+mmp_net_start(struct mmp *m)
+{
+	uint32_t n = m->job.size, total = suci_udp_credit(m->udp, 1);
+	struct suci_lanes_config l = {.limits = {.lanes_max = n + 8,
+						 .blocks_max = MMP_SENDS_MAX + 8 * n + 64,
+						 .rx_blocks_max = n * 64 + 1024,
+						 .held_max = BUFS - 4 * SUCI_UDP_BATCH,
+						 .ranges_max = 4096,
+						 .labels_max = n},
+				      .ops = &lane_ops,
+				      .user = m};
+	struct suci_config e = {.limits = {.paths_max = n + 8,
+					   .segments_max = 16384,
+					   .queue_max = 2048,
+					   .window_max = WINDOW},
+				.mtu_max = suci_udp_mtu(m->udp),
+				.cc = SUCI_CC_CUBIC,
+				.fixed_window = WINDOW,
+				.initial_window = 64,
+				.ack_every = 32,
+				.ack_ride_ns = 50 * BASE_US_NS,
+				.burst_bytes = suci_udp_burst(m->udp),
+				.ecn = suci_udp_ecn_works(m->udp),
+				.credit = total < WINDOW ? total : WINDOW,
+				.credit_total = total,
+				.handshake_ns = 2 * BASE_S_NS,
+				.liveness_ns = m->env.silence_s * BASE_S_NS,
+				.keepalive_ns = KEEPALIVE,
+				.hello_len = HELLO_BYTES,
+				.ops = suci_lanes_ops(),
+				.user = NULL};
+	struct {
+		uint64_t incarnation, seed;
+		uint8_t secret[16];
+	} r;
+	if (make_peers(m) || getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
+		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
+	e.incarnation = r.incarnation | 1;
+	e.seed = r.seed;
+	memcpy(e.cookie_secret, r.secret, sizeof r.secret);
+	hello_put(m, e.hello, ANY_RANK);
+	m->now_ns = suci_udp_now_ns();
+	m->lanes_mem = take(suci_lanes_footprint(&l.limits));
+	m->lanes = m->lanes_mem ? suci_lanes_new(m->lanes_mem, &l) : NULL;
+	e.user = m->lanes;
+	m->ep_mem = m->lanes ? take(suci_footprint(&e.limits)) : NULL;
+	m->ep = m->ep_mem ? suci_new(m->ep_mem, &e, m->now_ns) : NULL;
+	if (!m->ep)
+		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
+	suci_lanes_bind(m->lanes, m->ep);
+	suci_udp_attach(m->udp, m->ep);
+	return 0;
+}
+
+void
+mmp_net_close(struct mmp *m)
+{
+	m->closing = true;
+	m->now_ns = suci_udp_now_ns();
+	for (uint32_t i = 0; m->ep && i < m->job.size; i++) {
+		struct mmp_peer *p = &m->peer[i];
+		if (p->path != NONE)
+			suci_path_close(m->ep, p->path, "", m->now_ns);
+	}
+	if (m->ep) {
+		suci_udp_tx(m->udp, m->now_ns);
+		suci_fini(m->ep, m->now_ns);
+	}
+	if (m->lanes)
+		suci_lanes_fini(m->lanes);
+	if (m->udp && m->ep)
+		suci_udp_detach(m->udp);
+	suci_udp_close(m->udp);
+	for (uint32_t i = 0; m->peer && i < m->job.size; i++)
+		mmp_near_free(m->peer[i].near);
+	free(m->ep_mem);
+	free(m->lanes_mem);
+	free(m->path_peer);
+	free(m->lane_peer);
+	free(m->coming);
+}

@@ -1,0 +1,158 @@
+/* private.h - what the files of libmmp share.
+ *
+ *      api.c     MP_*: the program's side
+ *      start.c   who is in the job: launcher, hosts file, environment
+ *      share.c   memory: the area, the page and rings others of the node map
+ *      net.c     the Suci endpoint: paths, lanes, peers that come and go
+ *      turn.c    the engine's turn, its thread, sleeping and waking
+ *      error.c   what MP_error() says
+ *
+ * Engine and program meet in the four rings of mmp/slots.h.  Beside them there are three words: the
+ * engine sleeps, the program sleeps, a peer is gone. */
+#ifndef LIBMMP_PRIVATE_H
+#define LIBMMP_PRIVATE_H
+
+#include "mmp.h"
+
+#include "base/clock.h"
+#include "driver/suci_udp.h"
+#include "mmp/pair.h"
+#include "mmp/port.h"
+#include "suci/lane.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#define NONE	  UINT32_MAX
+#define RANKS_MAX 4096u
+#define TEXT_MAX  400
+#define WHY_MAX	  120
+
+/* ---- error.c ---- */
+/* Set errno and the text; returns -1. */
+int mmp_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- start.c ---- */
+struct mmp_place {
+	uint8_t ip[4];
+	uint16_t port;
+};
+struct mmp_job {
+	uint32_t rank, size;
+	struct mmp_place *place; /* [size]; with a launcher after mmp_job_meet() */
+	uint64_t id;		 /* the same in all processes of the job, and hardly in others */
+	bool launched;
+};
+struct mmp_env {
+	uint64_t area_bytes, fragment, fragment_near;
+	uint64_t start_s, silence_s, spin_ns;
+	int thread;   /* 1, 0; -1: as there are CPUs */
+	bool share;   /* memory within a node */
+	bool huge;    /* reserved huge pages, if there are */
+	uint32_t mtu; /* 0: of the interface */
+};
+int mmp_env_read(struct mmp_env *e);
+int mmp_job_begin(struct mmp_job *j, const char *hosts);
+/* Our port is known: with a launcher, tell the others and hear theirs. */
+int mmp_job_meet(struct mmp_job *j, uint16_t port);
+void mmp_job_end(struct mmp_job *j);
+
+/* ---- share.c ---- */
+/* The page a process shows the others of its node; then a ring for each of them to us. */
+struct mmp_page {
+	uint64_t token;
+	_Atomic uint32_t asleep; /* the engine is, or is about to be: ring its bell */
+};
+struct mmp_share {
+	int page_fd, area_fd, bell[2];
+	uint64_t page_bytes, half; /* of the area, each */
+	struct mmp_page *page;
+	uint8_t *area;
+	uint64_t token;
+	bool huge;
+};
+/* What a peer of the node has to know. */
+struct mmp_contact {
+	int32_t pid, page_fd, area_fd, bell_fd;
+	uint64_t token, page_bytes, half;
+};
+struct mmp_near {
+	struct mmp_pair pair;
+	struct mmp_page *page;
+	const uint8_t *half;
+	uint64_t page_bytes, half_bytes;
+	int bell;
+};
+/* nears: processes of the node but us. */
+int mmp_share_make(struct mmp_share *s, const struct mmp_env *env, uint32_t nears);
+void mmp_share_free(struct mmp_share *s);
+void mmp_share_contact(const struct mmp_share *s, struct mmp_contact *c);
+/* Its ring to us is the in-th of ours, ours to it the out-th of its.  NULL, and why. */
+struct mmp_near *mmp_near_attach(const struct mmp_share *s, const struct mmp_contact *c,
+				 uint32_t in, uint32_t out, char why[WHY_MAX]);
+void mmp_near_free(struct mmp_near *n);
+/* It sleeps: wake it.  After a fence behind what was pushed. */
+void mmp_near_wake(struct mmp_near *n);
+
+/* ---- net.c ---- */
+struct mmp_peer {
+	struct suci_addr addr;
+	uint32_t path, lane;
+	bool is_near, up, over, begs, broken;
+	uint64_t beg_bytes, try_at_ns;
+	struct mmp_near *near;
+	char why[WHY_MAX]; /* written before gone */
+	_Atomic int gone;  /* engine to program: errno */
+};
+
+struct mmp {
+	struct mmp_env env;
+	struct mmp_job job;
+	struct mmp_share share;
+	struct mmp_engine *engine;
+	struct mmp_port *port;
+	void *ring[4];
+	struct mmp_peer *peer;
+	uint32_t nears, fars, ups;
+	/* net.c */
+	struct suci_udp *udp;
+	struct suci *ep;
+	struct suci_lanes *lanes;
+	void *ep_mem, *lanes_mem;
+	uint32_t *path_peer, *lane_peer;
+	uint16_t *coming; /* by record: 1 + peer, while it comes over the net */
+	uint32_t begs;
+	bool dirty, closing;
+	uint64_t now_ns, udp_at_ns;
+	/* turn.c */
+	bool threaded, thread_runs;
+	pthread_t thread;
+	_Atomic uint32_t program_sleeps; /* futex */
+	_Atomic uint32_t leave;		 /* program to thread: 1: flush and end */
+	_Atomic uint32_t deaths;
+	uint32_t deaths_seen;
+	uint64_t barriers;
+};
+extern struct mmp *mmp_g;
+
+int mmp_net_open(struct mmp *m);  /* the socket: our port is known then */
+int mmp_net_start(struct mmp *m); /* the endpoint */
+/* Open paths that are missing; time of the next try. */
+uint64_t mmp_net_connect(struct mmp *m);
+bool mmp_net_turn(struct mmp *m);
+void mmp_net_down(struct mmp *m, uint32_t peer, int err, const char *why);
+void mmp_net_close(struct mmp *m);
+extern const struct mmp_engine_ops mmp_net_ops;
+
+/* ---- turn.c ---- */
+bool mmp_turn(struct mmp *m); /* the engine's */
+/* Nothing came: sleep until something does. */
+void mmp_engine_sleep(struct mmp *m, uint64_t until_ns);
+int mmp_thread_start(struct mmp *m);
+void mmp_thread_stop(struct mmp *m);
+/* One step of a program that waits; idle_since is 0 in the beginning. */
+void mmp_wait_step(struct mmp *m, uint64_t *idle_since);
+/* The program's turn, and in inline mode the engine's. */
+bool mmp_progress(struct mmp *m);
+
+#endif
