@@ -68,7 +68,7 @@ main(int argc, char **argv)
 		errx(1, "usage: mmp-all HOSTS|- ROUNDS BYTES");
 	if (MP_init(strcmp(argv[1], "-") ? argv[1] : NULL) < 0)
 		errx(1, "%s", MP_error());
-	int n = MP_size(), rounds = atoi(argv[2]);
+	int n = MP_size(), rounds = (int)strtoull(argv[2], NULL, 10);
 	size_t bytes = strtoull(argv[3], NULL, 10);
 	unsigned char **in = calloc((size_t)n, sizeof *in), **out = calloc((size_t)n, sizeof *out);
 	for (int i = 0; in && out && i < n; i++) {

@@ -20,8 +20,8 @@ static void
 dismantle(struct mmp *m)
 {
 	mmp_net_close(m);
-	mmp_engine_free(m->engine);
-	mmp_port_free(m->port);
+	free(m->engine_mem);
+	free(m->port_mem);
 	for (int i = 0; i < 4; i++)
 		free(m->ring[i]);
 	mmp_share_free(&m->share);
@@ -54,10 +54,12 @@ make_engine(struct mmp *m)
 				    .send_half = m->share.area,
 				    .send_bytes = m->share.half,
 				    .fragment = m->env.fragment};
-	m->engine = mmp_engine_new(&e);
-	m->port = mmp_port_new(&p);
-	if (!m->engine || !m->port)
+	m->engine_mem = calloc(1, mmp_engine_footprint(m->job.size));
+	m->port_mem = calloc(1, mmp_port_footprint(m->job.size));
+	if (!m->engine_mem || !m->port_mem)
 		return mmp_fail(ENOMEM, "out of memory for %u processes", m->job.size);
+	m->engine = mmp_engine_new(m->engine_mem, &e);
+	m->port = mmp_port_new(m->port_mem, &p);
 	if (mmp_engine_share(m->engine) < MMP_FRAGMENT_LEAST)
 		return mmp_fail(ENOMEM,
 				"an area of %llu bytes is too small for %u processes: set "

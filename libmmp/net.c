@@ -224,7 +224,7 @@ down_word(enum suci_down why)
 	case SUCI_DOWN_REFUSED:
 		return "refuses us";
 	case SUCI_DOWN_UNREACHABLE:
-		return "is gone: nobody has its port";
+		return "is gone";
 	case SUCI_DOWN_MTU:
 		return "is behind a link whose packets are too small";
 	case SUCI_DOWN_LOCAL:

@@ -111,7 +111,7 @@ struct mmp {
 	struct mmp_share share;
 	struct mmp_engine *engine;
 	struct mmp_port *port;
-	void *ring[4];
+	void *ring[4], *engine_mem, *port_mem;
 	struct mmp_peer *peer;
 	uint32_t nears, fars, ups;
 	/* net.c */

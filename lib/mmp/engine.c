@@ -1,15 +1,9 @@
 /* Making, turns, peers that go. */
 #include "engine_private.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include "base/carve.h"
 
-bool
-pool_init(struct pool *p, uint32_t cap)
-{
-	*p = (struct pool){.free = MMP_NONE, .cap = cap, .next = malloc(cap * sizeof *p->next)};
-	return p->next != NULL;
-}
+#include <errno.h>
 
 uint32_t
 pool_take(struct pool *p)
@@ -31,58 +25,57 @@ pool_give(struct pool *p, uint32_t i)
 	p->used--;
 }
 
-void
-mmp_engine_free(struct mmp_engine *e)
+static void
+carve_pool(struct pool *p, uint32_t cap, uint8_t **at)
 {
-	if (!e)
-		return;
-	void *all[] = {e->piece,     e->tx,	    e->rec,	  e->msg,  e->post,
-		       e->peer,	     e->source,	    e->want,	  e->hash, e->recs.next,
-		       e->msgs.next, e->posts.next, e->wants.next};
-	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-		free(all[i]);
-	free(e);
+	*p = (struct pool){
+		.free = MMP_NONE, .cap = cap, .next = base_carve(at, cap * sizeof *p->next)};
 }
 
-static bool
-make_records(struct mmp_engine *e)
+/* What the engine of so many processes consists of, behind *at. */
+static void
+carve(struct mmp_engine *e, uint32_t size, uint8_t **at)
 {
-	uint32_t recs = e->c.size * MMP_PEER_FRAGMENTS, msgs = recs + MMP_RECEIVES_MAX, bins = 1024;
-	uint32_t wants = e->c.size * MMP_PEER_WANTS;
+	uint32_t recs = size * MMP_PEER_FRAGMENTS, msgs = recs + MMP_RECEIVES_MAX, bins = 1024;
+	uint32_t wants = size * MMP_PEER_WANTS * MMP_STREAMS;
 	while (bins < msgs / 4)
 		bins *= 2;
 	e->hash_mask = bins - 1;
-	e->piece = calloc(2 * recs + 2, sizeof *e->piece);
-	e->tx = calloc(MMP_SENDS_MAX, sizeof *e->tx);
-	e->rec = calloc(recs, sizeof *e->rec);
-	e->msg = calloc(msgs, sizeof *e->msg);
-	e->post = calloc(MMP_RECEIVES_MAX, sizeof *e->post);
-	e->peer = calloc(e->c.size, sizeof *e->peer);
-	e->source = calloc(e->c.size * MMP_STREAMS, sizeof *e->source);
-	e->want = calloc(wants, sizeof *e->want);
-	e->hash = malloc(bins * sizeof *e->hash);
-	if (!pool_init(&e->recs, recs) || !pool_init(&e->msgs, msgs) ||
-	    !pool_init(&e->posts, MMP_RECEIVES_MAX) || !pool_init(&e->wants, wants) || !e->piece ||
-	    !e->tx || !e->rec || !e->msg || !e->post || !e->peer || !e->source || !e->want ||
-	    !e->hash)
-		return false;
-	mmp_area_init(&e->area, e->c.recv_bytes, e->piece, 2 * recs + 2);
-	for (uint32_t i = 0; i < bins; i++)
-		e->hash[i] = MMP_NONE;
-	return true;
+	carve_pool(&e->recs, recs, at);
+	carve_pool(&e->msgs, msgs, at);
+	carve_pool(&e->posts, MMP_RECEIVES_MAX, at);
+	carve_pool(&e->wants, wants, at);
+	e->pieces = 2 * recs + 2;
+	e->piece = base_carve(at, e->pieces * sizeof *e->piece);
+	e->tx = base_carve(at, MMP_SENDS_MAX * sizeof *e->tx);
+	e->rec = base_carve(at, recs * sizeof *e->rec);
+	e->msg = base_carve(at, msgs * sizeof *e->msg);
+	e->post = base_carve(at, MMP_RECEIVES_MAX * sizeof *e->post);
+	e->peer = base_carve(at, size * sizeof *e->peer);
+	e->source = base_carve(at, size * MMP_STREAMS * sizeof *e->source);
+	e->want = base_carve(at, wants * sizeof *e->want);
+	e->hash = base_carve(at, bins * sizeof *e->hash);
+}
+
+size_t
+mmp_engine_footprint(uint32_t size)
+{
+	struct mmp_engine e;
+	uint8_t *at = (uint8_t *)base_carved(sizeof e);
+	carve(&e, size, &at);
+	return (size_t)at + BASE_CARVE_ALIGN;
 }
 
 struct mmp_engine *
-mmp_engine_new(const struct mmp_engine_config *c)
+mmp_engine_new(void *mem, const struct mmp_engine_config *c)
 {
-	struct mmp_engine *e = calloc(1, sizeof *e);
-	if (!e)
-		return NULL;
+	uint8_t *at = base_carve_from(mem);
+	struct mmp_engine *e = base_carve(&at, sizeof *e);
+	carve(e, c->size, &at);
 	e->c = *c;
-	if (!make_records(e)) {
-		mmp_engine_free(e);
-		return NULL;
-	}
+	mmp_area_init(&e->area, c->recv_bytes, e->piece, e->pieces);
+	for (uint32_t i = 0; i <= e->hash_mask; i++)
+		e->hash[i] = MMP_NONE;
 	e->request = mmp_ring_end(c->rings.send_request, MMP_RING_SLOTS);
 	e->reply = mmp_ring_end(c->rings.send_reply, MMP_RING_SLOTS);
 	e->notice = mmp_ring_end(c->rings.receive_notice, MMP_RING_SLOTS);

@@ -14,7 +14,6 @@ struct pool {
 	uint32_t *next;
 	uint32_t free, fresh, cap, used;
 };
-bool pool_init(struct pool *p, uint32_t cap);
 uint32_t pool_take(struct pool *p); /* MMP_NONE: none */
 void pool_give(struct pool *p, uint32_t i);
 
@@ -102,6 +101,7 @@ struct mmp_engine {
 	struct mmp_engine_counters n;
 	struct mmp_area area;
 	struct mmp_piece *piece;
+	uint32_t pieces;
 	struct mmp_ring_end request, reply, notice, freed;
 	struct tx *tx;
 	struct rec *rec;

@@ -1,10 +1,10 @@
 /* The program's side, as mmp/port.h says. */
 #include "mmp/port.h"
 
+#include "base/carve.h"
 #include "base/copy.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SPARE 16u /* names that only barriers may use */
@@ -49,33 +49,31 @@ struct mmp_port {
 	bool rang;
 };
 
-void
-mmp_port_free(struct mmp_port *p)
+static void
+carve(struct mmp_port *p, uint32_t size, uint8_t **at)
 {
-	if (!p)
-		return;
-	free(p->piece);
-	free(p->req);
-	free(p->name);
-	free(p->to);
-	free(p);
+	p->piece = base_carve(at, (2 * MMP_SENDS_MAX + 2) * sizeof *p->piece);
+	p->req = base_carve(at, MMP_RECEIVES_MAX * sizeof *p->req);
+	p->name = base_carve(at, MMP_SENDS_MAX * sizeof *p->name);
+	p->to = base_carve(at, size * sizeof *p->to);
+}
+
+size_t
+mmp_port_footprint(uint32_t size)
+{
+	struct mmp_port p;
+	uint8_t *at = (uint8_t *)base_carved(sizeof p);
+	carve(&p, size, &at);
+	return (size_t)at + BASE_CARVE_ALIGN;
 }
 
 struct mmp_port *
-mmp_port_new(const struct mmp_port_config *c)
+mmp_port_new(void *mem, const struct mmp_port_config *c)
 {
-	struct mmp_port *p = calloc(1, sizeof *p);
-	if (!p)
-		return NULL;
+	uint8_t *at = base_carve_from(mem);
+	struct mmp_port *p = base_carve(&at, sizeof *p);
+	carve(p, c->size, &at);
 	p->c = *c;
-	p->piece = calloc(2 * MMP_SENDS_MAX + 2, sizeof *p->piece);
-	p->req = calloc(MMP_RECEIVES_MAX, sizeof *p->req);
-	p->name = calloc(MMP_SENDS_MAX, sizeof *p->name);
-	p->to = calloc(c->size, sizeof *p->to);
-	if (!p->piece || !p->req || !p->name || !p->to) {
-		mmp_port_free(p);
-		return NULL;
-	}
 	mmp_area_init(&p->area, c->send_bytes, p->piece, 2 * MMP_SENDS_MAX + 2);
 	p->request = mmp_ring_end(c->rings.send_request, MMP_RING_SLOTS);
 	p->reply = mmp_ring_end(c->rings.send_reply, MMP_RING_SLOTS);

@@ -27,7 +27,7 @@ struct kit_proc {
 	struct mmp_engine *engine;
 	struct mmp_port *port;
 	uint8_t *send_half, *recv_half;
-	void *ring[4];
+	void *ring[4], *memory[2];
 	uint8_t lent[MMP_SENDS_MAX]; /* near: 1 + the peer that has that fragment of ours */
 	bool dead;
 };
@@ -102,8 +102,10 @@ kit_init(struct kit *k, uint32_t size, bool near, uint64_t half, uint64_t fragme
 					    .send_half = p->send_half,
 					    .send_bytes = half,
 					    .fragment = fragment};
-		p->engine = mmp_engine_new(&e);
-		p->port = mmp_port_new(&c);
+		p->memory[0] = calloc(1, mmp_engine_footprint(size));
+		p->memory[1] = calloc(1, mmp_port_footprint(size));
+		p->engine = mmp_engine_new(p->memory[0], &e);
+		p->port = mmp_port_new(p->memory[1], &c);
 	}
 	for (uint32_t i = 0; i < size; i++)
 		for (uint32_t j = 0; j < size; j++)
@@ -117,8 +119,8 @@ kit_fini(struct kit *k)
 {
 	for (uint32_t i = 0; i < k->size; i++) {
 		struct kit_proc *p = &k->proc[i];
-		mmp_engine_free(p->engine);
-		mmp_port_free(p->port);
+		free(p->memory[0]);
+		free(p->memory[1]);
 		for (int r = 0; r < 4; r++)
 			free(p->ring[r]);
 		free(p->send_half);

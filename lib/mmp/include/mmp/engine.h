@@ -61,9 +61,11 @@ struct mmp_engine_counters {
 #undef X
 };
 
-/* NULL: out of memory. */
-struct mmp_engine *mmp_engine_new(const struct mmp_engine_config *c);
-void mmp_engine_free(struct mmp_engine *e);
+/* Bytes of memory for the engine of a job of so many processes.  Most of it is not touched before
+ * it is needed. */
+size_t mmp_engine_footprint(uint32_t size);
+/* mem: so many bytes, zeros. */
+struct mmp_engine *mmp_engine_new(void *mem, const struct mmp_engine_config *c);
 
 /* Bytes of our area each far peer may fill: tell them.  0: the area is too small. */
 uint64_t mmp_engine_share(const struct mmp_engine *e);

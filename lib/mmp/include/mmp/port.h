@@ -23,9 +23,9 @@ struct mmp_port_config {
 };
 #define MMP_FRAGMENT_LEAST 256u
 
-/* NULL: out of memory. */
-struct mmp_port *mmp_port_new(const struct mmp_port_config *c);
-void mmp_port_free(struct mmp_port *p);
+/* Bytes of memory for a job of so many processes; mem: so many, zeros. */
+size_t mmp_port_footprint(uint32_t size);
+struct mmp_port *mmp_port_new(void *mem, const struct mmp_port_config *c);
 
 /* What is not longer is copied before mmp_port_copied() says so; longer ones stay in buf. */
 uint64_t mmp_port_short(const struct mmp_port *p);

@@ -1,0 +1,144 @@
+#!/bin/bash
+# libmmp: installed and used from there; two nodes of two ranks, all to all with every byte
+# checked, by the thread and inline, in a small area, without shared memory, under mpirun; a rank
+# that is killed ends the waits of the others; a receiver that computes keeps nobody; mmp-perf.
+# timeout: 300
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build/gcc}
+CLUSTERS=a NODES=2 RELAYS=1
+. tools/testbed/lib.sh
+. test/run-lib
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
+need_root mmp
+ALL=$PWD/$B/examples/mmp-all PERF=$PWD/$B/bin/mmp-perf
+W=$(mktemp -d)
+
+# ---- what a user of the installed library does
+installed() {
+	local vars
+	vars=$(setting_of "$B")
+	eval make -s "$vars" PREFIX="$W/prefix" install-libmmp >"$W/log" 2>&1 ||
+		fail "make install-libmmp: $(tail -3 "$W/log")"
+	export PKG_CONFIG_PATH=$W/prefix/lib/pkgconfig
+	for f in include/mmp.h lib/libmmp.so.1 share/man/man3/mmp.3 share/man/man1/mmp-perf.1; do
+		[ -s "$W/prefix/$f" ] || fail "$f is not installed"
+	done
+	# shellcheck disable=SC2046
+	echo '#include <mmp.h>' | c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only \
+		$(pkg-config --cflags mmp) -x c++ - || fail "mmp.h is not C++"
+	# shellcheck disable=SC2046
+	cc -std=c17 -D_GNU_SOURCE -O2 $(pkg-config --cflags mmp) -o "$W/all" examples/mmp-all.c \
+		$(pkg-config --libs mmp) || fail "the example does not compile"
+	nm -D --defined-only "$W/prefix/lib/libmmp.so.1" | awk '$2 == "T" {print $3}' |
+		grep -qv '^MP_' && fail "libmmp.so exports more than MP_*"
+	"$W/all" - 3 1000 >"$W/log" 2>&1 || fail "alone: $(cat "$W/log")"
+	pass "installed with mmp.pc and man pages"
+}
+case $B in
+*-*) echo "SKIP $SCENARIO: a library with sanitizers is not linked like a user's" ;;
+*) installed ;;
+esac
+
+# ---- two nodes of two ranks
+testbed_up || fail "no testbed"
+for n in a0 a1; do
+	at=$("$TB_DIR/in" $n ip -4 -o addr show eth0 | awk '{sub("/.*", "", $4); print $4}')
+	printf '%s 7801\n%s 7802\n' "$at" "$at"
+done >"$W/hosts"
+
+# ranks NAME=VALUE... -- PROGRAM ARG...: one each; their output in $W/out.
+begin() {
+	local env=() i
+	while [ "$1" != -- ]; do env+=("$1"); shift; done
+	shift
+	pids=()
+	for i in 0 1 2 3; do
+		env "${env[@]}" LIBMMP_RANK=$i timeout 200 "$TB_DIR/in" a$((i / 2)) "$@" >"$W/out$i" 2>&1 &
+		pids+=($!)
+	done
+}
+ranks() {
+	begin "$@"
+	local bad=0 i
+	for i in 0 1 2 3; do wait "${pids[i]}" || bad=1; done
+	return $bad
+}
+all() { # WHAT ROUNDS BYTES NAME=VALUE...
+	local what=$1 rounds=$2 bytes=$3
+	shift 3
+	if ranks "$@" -- "$ALL" "$W/hosts" "$rounds" "$bytes" &&
+		[ "$(cat "$W"/out? | grep -c 'all bytes right')" = 4 ]; then
+		pass "$what"
+	else
+		fail "$what: $(tail -n 3 "$W"/out?)"
+	fi
+}
+for mode in thread inline; do
+	all "all to all, $mode: short" 50 20 LIBMMP_PROGRESS=$mode
+	all "all to all, $mode: 300 KB" 5 300000 LIBMMP_PROGRESS=$mode
+	all "all to all, $mode: longer than the area" 1 20000000 LIBMMP_PROGRESS=$mode
+done
+all "all to all in an area of 64 KiB" 5 100000 LIBMMP_AREA=64K
+all "all to all without shared memory" 5 100000 LIBMMP_SHM=0
+
+# ---- a rank that is killed
+for mode in thread inline; do
+	begin LIBMMP_PROGRESS=$mode -- "$ALL" "$W/hosts" 1000000 5000
+	testbed_wait 60 "rank 1" pgrep -P "${pids[1]}" mmp-all
+	sleep 1
+	victim=$(pgrep -P "${pids[1]}" mmp-all)
+	kill -9 "$victim"
+	for i in 0 2 3; do
+		wait "${pids[i]}"
+		[ $? = 2 ] || fail "killed, $mode: rank $i did not end with an error: $(cat "$W/out$i")"
+	done
+	wait "${pids[1]}"
+	grep -qh 'rank 1 (.*) ' "$W/out0" "$W/out2" "$W/out3" ||
+		fail "killed, $mode: nobody says who: $(cat "$W"/out?)"
+	pass "a killed rank ends the waits of all others, $mode"
+done
+
+# ---- wrong words
+LIBMMP_RANK=9 "$ALL" "$W/hosts" 1 1 >"$W/log" 2>&1 && fail "a wrong rank is taken"
+grep -q 'LIBMMP_RANK=9 is not a number from 0 to 3' "$W/log" || fail "wrong rank: $(cat "$W/log")"
+echo '10.0.0.1' >"$W/bad"
+LIBMMP_RANK=0 "$ALL" "$W/bad" 1 1 >"$W/log" 2>&1 && fail "a line without a port is taken"
+grep -q "bad:1: " "$W/log" || fail "wrong line: $(cat "$W/log")"
+LIBMMP_START_S=1 LIBMMP_RANK=1 "$TB_DIR/in" a0 "$ALL" "$W/hosts" 1 1 >"$W/log" 2>&1 &&
+	fail "it starts without the others"
+grep -q '3 of 4 processes are not there after 1 s' "$W/log" || fail "alone: $(cat "$W/log")"
+pass "clear words for a wrong rank, a wrong file, missing processes"
+
+# ---- the launcher
+if [ -x "$B/bin/mpirun" ]; then
+	timeout 200 "$B/bin/mpirun" -np 3 "$ALL" - 10 50000 >"$W/log" 2>&1 &&
+		[ "$(grep -c 'of 3: 10 rounds of 50000 bytes, all bytes right' "$W/log")" = 3 ] ||
+		fail "under mpirun: $(cat "$W/log")"
+	pass "under mpirun"
+fi
+
+# ---- mmp-perf
+for mode in pingpong burst overlap; do
+	timeout 200 "$PERF" $mode --local --size 0,4K,1M --seconds 0.05 --json "$W/json" >"$W/log" 2>&1 &&
+		python3 -c "
+import json, sys
+r = json.load(open('$W/json'))
+assert r['mode'] == '$mode' and [x['size'] for x in r['results']] == [0, 4096, 1048576], r" ||
+		fail "mmp-perf $mode: $(cat "$W/log" "$W/json")"
+done
+timeout 200 "$PERF" sweep --local --size 256K --seconds 0.01 --json "$W/json" >"$W/log" 2>&1 &&
+	python3 -c "
+import json
+r = json.load(open('$W/json'))['results']
+rates = {x['fragment']: x['mb_per_s'] for x in r if 'fragment' in x}
+assert len(rates) > 20 and r[-1]['best_mb_per_s'] == max(rates.values()) == rates[r[-1]['best_fragment']], r" ||
+	fail "mmp-perf sweep: $(cat "$W/log" "$W/json")"
+pass "mmp-perf in all modes, as JSON"
+
+testbed_down
+rm -rf "$W"
+exit $rc

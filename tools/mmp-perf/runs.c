@@ -1,0 +1,299 @@
+/* The measurements.  Rank 0 leads: it tells rank 1 how many rounds there will be. */
+#include "perf.h"
+
+#include <err.h>
+#include <mmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WINDOW	   8	     /* receives posted ahead in a burst */
+#define TRIAL_NS   20000000u /* of a first look, to find how many rounds fill the time */
+#define ROUNDS_MAX 10000000u
+#define SWEEP_LOW  256u
+#define SWEEP_HIGH (4u << 20)
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void
+perf_die(void)
+{
+	errx(1, "rank %d: %s", MP_rank(), MP_error());
+}
+
+static void
+done(mp_handle h)
+{
+	if (h < 0 || MP_wait(h, NULL) < 0)
+		perf_die();
+}
+
+static void *
+buffer(uint64_t n)
+{
+	void *b = aligned_alloc(4096, (n + 4096) / 4096 * 4096);
+	if (!b)
+		err(1, "%llu bytes", (unsigned long long)n);
+	memset(b, 1, (n + 4096) / 4096 * 4096);
+	return b;
+}
+
+/* The number rank 0 has. */
+static uint64_t
+agree(uint64_t n)
+{
+	if (MP_rank() == 0)
+		done(MP_send_tag(1, 9, &n, sizeof n));
+	else
+		done(MP_receive_tag(0, 9, &n, sizeof n));
+	return n;
+}
+
+/* ---- ping-pong ---- */
+
+static uint64_t
+pingpong(uint64_t size, uint64_t rounds, void *buf)
+{
+	uint64_t start = now_ns();
+	for (uint64_t i = 0; i < rounds; i++) {
+		mp_handle in = MP_rank() ? MP_receive(0, buf, size) : -1, out;
+		if (MP_rank() == 0) {
+			in = MP_receive(1, buf, size);
+			out = MP_send(1, buf, size);
+			done(out);
+			done(in);
+		} else {
+			done(in);
+			done(MP_send(0, buf, size));
+		}
+	}
+	return now_ns() - start;
+}
+
+/* ---- one way: messages to rank 1, who answers 4 bytes at the end (the paper's method) ---- */
+
+static void
+receive_burst(uint64_t size, uint64_t rounds, uint8_t *buf)
+{
+	mp_handle h[WINDOW];
+	uint64_t step = (size + 63) / 64 * 64, posted = 0;
+	for (uint64_t i = 0; i < rounds; i++) {
+		while (posted < rounds && posted < i + WINDOW) {
+			uint64_t at = posted % WINDOW;
+			h[at] = MP_receive(0, buf + at * step, size);
+			posted++;
+		}
+		done(h[i % WINDOW]);
+	}
+}
+
+static uint64_t
+burst(uint64_t size, uint64_t rounds, uint8_t *buf)
+{
+	uint32_t word = 0;
+	uint64_t start = now_ns();
+	if (MP_rank() == 0) {
+		mp_handle in = MP_receive_tag(1, 1, &word, sizeof word);
+		for (uint64_t i = 0; i < rounds; i++)
+			done(MP_send(1, buf, size));
+		done(in);
+	} else {
+		receive_burst(size, rounds, buf);
+		done(MP_send_tag(0, 1, &word, sizeof word));
+	}
+	return now_ns() - start;
+}
+
+/* Rounds that fill the time, from rounds that filled some. */
+static uint64_t
+rounds_for(double seconds, uint64_t rounds, uint64_t took_ns)
+{
+	double n = (double)rounds * seconds * 1e9 / (double)(took_ns ? took_ns : 1);
+	return n < 2 ? 2 : n > ROUNDS_MAX ? ROUNDS_MAX : (uint64_t)n;
+}
+
+/* Nanoseconds a round, after a look at how many fill the time. */
+static double
+measure(const struct perf *p, uint64_t size, void *buf,
+	uint64_t (*run)(uint64_t size, uint64_t rounds, uint8_t *buf), uint64_t *rounds)
+{
+	uint64_t n = 2, took = run(size, n, buf);
+	while (agree(took < TRIAL_NS && n < ROUNDS_MAX)) {
+		n *= 4;
+		took = run(size, n, buf);
+	}
+	*rounds = agree(rounds_for(p->seconds, n, took));
+	return (double)run(size, *rounds, buf) / (double)*rounds;
+}
+
+static uint64_t
+pingpong_as_run(uint64_t size, uint64_t rounds, uint8_t *buf)
+{
+	return pingpong(size, rounds, buf);
+}
+
+void
+run_pingpong(struct perf *p)
+{
+	for (unsigned i = 0; i < p->sizes; i++) {
+		void *buf = buffer(p->size[i]);
+		uint64_t rounds;
+		double ns = measure(p, p->size[i], buf, pingpong_as_run, &rounds);
+		double half_us = ns / 2e3;
+		struct cell c[] = {{"size", (double)p->size[i], 0},
+				   {"rounds", (double)rounds, 0},
+				   {"half_us", half_us, 2},
+				   {"mb_per_s", (double)p->size[i] / half_us, 1}};
+		perf_row(p, c, 4);
+		free(buf);
+	}
+}
+
+void
+run_burst(struct perf *p)
+{
+	for (unsigned i = 0; i < p->sizes; i++) {
+		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		uint64_t rounds;
+		double ns = measure(p, p->size[i], buf, burst, &rounds);
+		struct cell c[] = {{"size", (double)p->size[i], 0},
+				   {"rounds", (double)rounds, 0},
+				   {"message_us", ns / 1e3, 2},
+				   {"mb_per_s", (double)p->size[i] / ns * 1e3, 1}};
+		perf_row(p, c, 4);
+		free(buf);
+	}
+}
+
+/* A burst of each size with each fragment length from 256 bytes by steps of the root of 2. */
+void
+run_sweep(struct perf *p)
+{
+	for (unsigned i = 0; i < p->sizes; i++) {
+		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		double best = 0;
+		uint64_t best_at = 0, rounds;
+		for (uint64_t k = 0;; k++) {
+			uint64_t f = ((k & 1 ? 362u : 256u)) << k / 2;
+			struct mp_path path;
+			if (f > SWEEP_HIGH)
+				break;
+			if (MP_set_fragment(!MP_rank(), f) < 0 || MP_path(!MP_rank(), &path) < 0)
+				perf_die();
+			/* Clipped: that of before. */
+			if (path.fragment != f)
+				break;
+			double ns = measure(p, p->size[i], buf, burst, &rounds);
+			double rate = (double)p->size[i] / ns * 1e3;
+			best_at = rate > best ? f : best_at;
+			best = rate > best ? rate : best;
+			struct cell c[] = {{"size", (double)p->size[i], 0},
+					   {"fragment", (double)f, 0},
+					   {"mb_per_s", rate, 1}};
+			perf_row(p, c, 3);
+		}
+		struct cell c[] = {{"size", (double)p->size[i], 0},
+				   {"best_fragment", (double)best_at, 0},
+				   {"best_mb_per_s", best, 1}};
+		perf_row(p, c, 3);
+		free(buf);
+	}
+	(void)MP_set_fragment(!MP_rank(), 0);
+}
+
+/* ---- how much of the receiver's computing is kept while data come ---- */
+
+/* Work that touches no memory; the same for the same n. */
+static double
+compute(uint64_t n)
+{
+	volatile double x = 1;
+	for (uint64_t i = 0; i < n; i++)
+		x = x * 1.0000001 + 1e-9;
+	return x;
+}
+
+static uint64_t
+compute_ns(uint64_t n)
+{
+	uint64_t start = now_ns();
+	(void)compute(n);
+	return now_ns() - start;
+}
+
+/* The least of some: others may want the processor, too. */
+static uint64_t
+compute_least_ns(uint64_t n)
+{
+	uint64_t least = UINT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		uint64_t took = compute_ns(n);
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
+struct overlap {
+	uint64_t work, alone_ns, data_ns, both_compute_ns, both_ns;
+};
+
+/* Rank 1 posts, computes, and only then waits. */
+static void
+overlap_once(uint64_t size, uint64_t rounds, uint8_t *buf, struct overlap *o)
+{
+	mp_handle h[WINDOW];
+	uint64_t step = (size + 63) / 64 * 64;
+	uint32_t word = 0;
+	o->data_ns = burst(size, rounds, buf);
+	/* As much work as the data take. */
+	o->work = 100000;
+	while (compute_least_ns(o->work) < o->data_ns && o->work < UINT64_MAX / 4)
+		o->work *= 2;
+	o->alone_ns = compute_least_ns(o->work);
+	if (MP_barrier() < 0)
+		perf_die();
+	uint64_t start = now_ns();
+	if (MP_rank() == 0) {
+		mp_handle in = MP_receive_tag(1, 1, &word, sizeof word);
+		for (uint64_t i = 0; i < rounds; i++)
+			done(MP_send(1, buf, size));
+		done(in);
+	} else {
+		for (uint64_t i = 0; i < rounds; i++)
+			h[i] = MP_receive(0, buf + i * step, size);
+		o->both_compute_ns = compute_ns(o->work);
+		for (uint64_t i = 0; i < rounds; i++)
+			done(h[i]);
+		done(MP_send_tag(0, 1, &word, sizeof word));
+	}
+	o->both_ns = now_ns() - start;
+}
+
+void
+run_overlap(struct perf *p)
+{
+	for (unsigned i = 0; i < p->sizes; i++) {
+		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		struct overlap o = {0};
+		overlap_once(p->size[i], WINDOW, buf, &o);
+		/* Rank 0 prints what rank 1 saw. */
+		if (MP_rank() == 1)
+			done(MP_send_tag(0, 2, &o, sizeof o));
+		else
+			done(MP_receive_tag(1, 2, &o, sizeof o));
+		struct cell c[] = {
+			{"size", (double)p->size[i], 0},
+			{"data_ms", (double)o.data_ns / 1e6, 2},
+			{"compute_ms", (double)o.alone_ns / 1e6, 2},
+			{"both_ms", (double)o.both_ns / 1e6, 2},
+			{"compute_kept", (double)o.alone_ns / (double)o.both_compute_ns, 3}};
+		perf_row(p, c, 5);
+		free(buf);
+	}
+}
