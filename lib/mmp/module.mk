@@ -2,3 +2,4 @@
 $(call lib,mmpcore,lib/mmp,base)
 $(foreach s,area ring engine,$(call unit,test_mmp_$(s),test/unit/test_mmp_$(s).c,mmpcore base,,-pthread))
 UNITS_THREADED += $(B)/test/unit/test_mmp_ring
+$(call fuzz,fuzz_mmp_engine,test/fuzz/fuzz_mmp_engine.c,mmpcore base)
