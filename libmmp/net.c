@@ -506,12 +506,6 @@ near_turn(struct mmp *m)
 static void
 wake_near(struct mmp *m)
 {
-	bool any = false;
-	for (uint32_t i = 0; i < m->job.size; i++)
-		any |= m->peer[i].near && m->peer[i].near->pair.pushed;
-	if (!any)
-		return;
-	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < m->job.size; i++) {
 		struct mmp_near *n = m->peer[i].near;
 		if (!n || !n->pair.pushed)

@@ -91,7 +91,7 @@ void mmp_share_contact(const struct mmp_share *s, struct mmp_contact *c);
 struct mmp_near *mmp_near_attach(const struct mmp_share *s, const struct mmp_contact *c,
 				 uint32_t in, uint32_t out, char why[WHY_MAX]);
 void mmp_near_free(struct mmp_near *n);
-/* It sleeps: wake it.  After a fence behind what was pushed. */
+/* Behind what was pushed: if it sleeps, wake it (turn.c, sleeping). */
 void mmp_near_wake(struct mmp_near *n);
 
 /* ---- net.c ---- */

@@ -187,8 +187,7 @@ mmp_near_free(struct mmp_near *n)
 void
 mmp_near_wake(struct mmp_near *n)
 {
-	if (!atomic_load_explicit(&n->page->asleep, memory_order_relaxed))
-		return;
-	if (atomic_exchange(&n->page->asleep, 0) && write(n->bell, "", 1) < 0)
+	if (atomic_fetch_or(&n->page->asleep, 0) && atomic_exchange(&n->page->asleep, 0) &&
+	    write(n->bell, "", 1) < 0)
 		return; /* full: it is awake soon */
 }

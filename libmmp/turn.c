@@ -20,7 +20,11 @@ mmp_turn(struct mmp *m)
 	return mmp_net_turn(m);
 }
 
-/* ---- sleeping ---- */
+/* ---- sleeping ----
+ *
+ * Who is about to sleep says so with an exchange and looks again; who has pushed something looks
+ * with an operation that writes, too.  Of two such on one word one is first: either the sleeper
+ * sees what was pushed, or the other sees that it sleeps. */
 
 static struct timespec *
 until(uint64_t at_ns, struct timespec *t)
@@ -53,8 +57,7 @@ mmp_engine_sleep(struct mmp *m, uint64_t until_ns)
 			      {.fd = m->share.bell[0], .events = POLLIN}};
 	struct timespec t;
 	char drop[64];
-	atomic_store(&m->share.page->asleep, 1);
-	atomic_thread_fence(memory_order_seq_cst);
+	(void)atomic_exchange(&m->share.page->asleep, 1);
 	if (quiet(m))
 		(void)ppoll(p, 2, until(base_min_ns(until_ns, suci_expiry_ns(m->ep)), &t), NULL);
 	atomic_store(&m->share.page->asleep, 0);
@@ -66,8 +69,7 @@ mmp_engine_sleep(struct mmp *m, uint64_t until_ns)
 static void
 wake_engine(struct mmp *m)
 {
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&m->share.page->asleep, memory_order_relaxed) &&
+	if (atomic_fetch_or(&m->share.page->asleep, 0) &&
 	    atomic_exchange(&m->share.page->asleep, 0) && write(m->share.bell[1], "", 1) < 0)
 		return; /* full: it is awake soon */
 }
@@ -75,17 +77,14 @@ wake_engine(struct mmp *m)
 static void
 wake_program(struct mmp *m)
 {
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&m->program_sleeps, memory_order_relaxed) &&
-	    atomic_exchange(&m->program_sleeps, 0))
+	if (atomic_fetch_or(&m->program_sleeps, 0) && atomic_exchange(&m->program_sleeps, 0))
 		syscall(SYS_futex, &m->program_sleeps, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void
 sleep_program(struct mmp *m)
 {
-	atomic_store(&m->program_sleeps, 1);
-	atomic_thread_fence(memory_order_seq_cst);
+	(void)atomic_exchange(&m->program_sleeps, 1);
 	if (mmp_port_quiet(m->port) && atomic_load(&m->deaths) == m->deaths_seen)
 		syscall(SYS_futex, &m->program_sleeps, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
 	atomic_store(&m->program_sleeps, 0);

@@ -92,7 +92,7 @@ static pid_t
 fork_local(char hosts[32])
 {
 	int fd[2], file;
-	strcpy(hosts, "/tmp/mmp-perf.XXXXXX");
+	memcpy(hosts, "/tmp/mmp-perf.XXXXXX", sizeof "/tmp/mmp-perf.XXXXXX");
 	file = mkstemp(hosts);
 	unsigned a = free_port(&fd[0]), b = free_port(&fd[1]);
 	if (file < 0 || dprintf(file, "127.0.0.1 %u\n127.0.0.1 %u\n", a, b) < 0)
