@@ -283,7 +283,9 @@ MP_receive_tag(int from, int tag, void *buf, uint64_t n)
 	uint32_t i = mmp_port_receive(mmp_g->port, from, 0, tag, buf, n);
 	if (i == MMP_NONE)
 		return too_many();
-	mmp_progress(mmp_g);
+	/* Inline the engine hears of it at its next turn, before it looks what has come. */
+	if (mmp_g->thread_runs)
+		mmp_progress(mmp_g);
 	return handle_of(i, false);
 }
 

@@ -343,7 +343,7 @@ static void *
 broken(struct mmp *m, uint32_t peer, const char *why)
 {
 	/* Not from within: the path is closed after the poll. */
-	m->peer[peer].broken = true;
+	m->peer[peer].broken = m->broken = true;
 	snprintf(m->peer[peer].why, WHY_MAX, "%s", why);
 	return NO_RECORD;
 }
@@ -470,6 +470,7 @@ resume(struct mmp *m)
 static void
 close_broken(struct mmp *m)
 {
+	m->broken = false;
 	for (uint32_t i = 0; i < m->job.size; i++) {
 		struct mmp_peer *p = &m->peer[i];
 		char word[WHY_MAX];
@@ -488,14 +489,15 @@ static bool
 near_turn(struct mmp *m)
 {
 	bool moved = false;
-	for (uint32_t i = 0; i < m->job.size; i++) {
+	for (uint32_t k = 0; k < m->nears; k++) {
+		uint32_t i = m->near_rank[k];
 		struct mmp_peer *p = &m->peer[i];
 		if (!p->near || p->over)
 			continue;
 		int r = mmp_pair_turn(&p->near->pair, m->engine, i);
 		moved |= r > 0;
 		if (r < 0) {
-			p->broken = true;
+			p->broken = m->broken = true;
 			snprintf(p->why, WHY_MAX, "wrote a slot that cannot be");
 		}
 	}
@@ -506,8 +508,8 @@ near_turn(struct mmp *m)
 static void
 wake_near(struct mmp *m)
 {
-	for (uint32_t i = 0; i < m->job.size; i++) {
-		struct mmp_near *n = m->peer[i].near;
+	for (uint32_t k = 0; k < m->nears; k++) {
+		struct mmp_near *n = m->peer[m->near_rank[k]].near;
 		if (!n || !n->pair.pushed)
 			continue;
 		n->pair.pushed = false;
@@ -518,10 +520,13 @@ wake_near(struct mmp *m)
 bool
 mmp_net_turn(struct mmp *m)
 {
-	bool moved = false, was_broken = false;
+	bool moved = false;
 	m->now_ns = suci_udp_now_ns();
+	/* Receives are posted before anything comes that they might get straight. */
+	if (!mmp_engine_idle(m->engine))
+		moved = mmp_engine_turn(m->engine);
 	if (m->nears)
-		moved = near_turn(m);
+		moved |= near_turn(m);
 	/* With nobody far the socket only tells who has gone. */
 	if (m->fars || m->ups + 1 < m->job.size || m->now_ns >= m->udp_at_ns) {
 		moved |= suci_udp_poll(m->udp, m->now_ns);
@@ -530,9 +535,7 @@ mmp_net_turn(struct mmp *m)
 	if (m->begs)
 		resume(m);
 	moved |= mmp_engine_turn(m->engine);
-	for (uint32_t i = 0; i < m->job.size; i++)
-		was_broken |= m->peer[i].broken && !m->peer[i].over;
-	if (was_broken)
+	if (m->broken)
 		close_broken(m);
 	if (m->dirty) {
 		m->dirty = false;
@@ -568,16 +571,19 @@ make_peers(struct mmp *m)
 	m->path_peer = malloc((n + 8) * sizeof *m->path_peer);
 	m->lane_peer = malloc((n + 8) * sizeof *m->lane_peer);
 	m->coming = calloc(n * MMP_PEER_FRAGMENTS, sizeof *m->coming);
-	if (!m->path_peer || !m->lane_peer || !m->coming)
+	m->near_rank = malloc((m->nears + 1) * sizeof *m->near_rank);
+	if (!m->path_peer || !m->lane_peer || !m->coming || !m->near_rank)
 		return -1;
 	for (uint32_t i = 0; i < n + 8; i++)
 		m->path_peer[i] = m->lane_peer[i] = NONE;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0, k = 0; i < n; i++) {
 		struct mmp_peer *p = &m->peer[i];
 		p->path = p->lane = NONE;
 		p->addr = suci_udp_addr(m->job.place[i].ip, m->job.place[i].port);
 		p->is_near = m->env.share && i != m->job.rank && same_node(m, i, m->job.rank);
 		m->fars += i != m->job.rank && !p->is_near;
+		if (p->is_near)
+			m->near_rank[k++] = i;
 	}
 	return 0;
 }
@@ -669,4 +675,5 @@ mmp_net_close(struct mmp *m)
 	free(m->path_peer);
 	free(m->lane_peer);
 	free(m->coming);
+	free(m->near_rank);
 }

@@ -122,7 +122,9 @@ struct mmp {
 	uint32_t *path_peer, *lane_peer;
 	uint16_t *coming; /* by record: 1 + peer, while it comes over the net */
 	uint32_t begs;
+	uint32_t *near_rank;
 	bool dirty, closing;
+	bool broken; /* some peer is */
 	uint64_t now_ns, udp_at_ns;
 	/* turn.c */
 	bool threaded, thread_runs;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FLUSH_NS (5 * BASE_S_NS)
+#define YIELD_NS BASE_US_NS
 
 bool
 mmp_turn(struct mmp *m)
@@ -43,10 +44,11 @@ quiet(const struct mmp *m)
 {
 	if (!mmp_engine_idle(m->engine))
 		return false;
-	for (uint32_t i = 0; m->nears && i < m->job.size; i++)
-		if (m->peer[i].near && !m->peer[i].over &&
-		    !mmp_pair_is_empty(&m->peer[i].near->pair))
+	for (uint32_t k = 0; k < m->nears; k++) {
+		const struct mmp_peer *p = &m->peer[m->near_rank[k]];
+		if (p->near && !p->over && !mmp_pair_is_empty(&p->near->pair))
 			return false;
+	}
 	return true;
 }
 
@@ -111,8 +113,11 @@ run(void *arg)
 			idle_since = m->now_ns;
 			continue;
 		}
-		if (m->now_ns - idle_since < m->env.spin_ns)
+		if (m->now_ns - idle_since < m->env.spin_ns) {
+			if (m->now_ns - idle_since > YIELD_NS)
+				sched_yield();
 			continue;
+		}
 		mmp_engine_sleep(m, flush_until ? flush_until : BASE_NEVER_NS);
 		idle_since = 0;
 	}
@@ -189,8 +194,9 @@ mmp_wait_step(struct mmp *m, uint64_t *idle_since)
 		return;
 	}
 	if (now - *idle_since < m->env.spin_ns) {
-		/* Processes that share a CPU get on with it. */
-		if (now - *idle_since > m->env.spin_ns / 8)
+		/* Processes that share a CPU get on with it; what comes from another CPU comes
+		 * sooner than that, and a yield with nobody to yield to takes less. */
+		if (now - *idle_since > YIELD_NS)
 			sched_yield();
 		return;
 	}
