@@ -117,8 +117,10 @@ read_hosts(struct mmp_job *j, const char *file)
 	if (!f)
 		return mmp_fail(errno, "%.200s: %s", file, strerror(errno));
 	j->place = calloc(RANKS_MAX + 1, sizeof *j->place);
-	if (!j->place)
-		err = mmp_fail(ENOMEM, "out of memory");
+	if (!j->place) {
+		fclose(f);
+		return mmp_fail(ENOMEM, "out of memory");
+	}
 	while (!err && fgets(line, sizeof line, f)) {
 		line[strcspn(line, "\n")] = 0;
 		err = read_line(j, file, ++number, line);
