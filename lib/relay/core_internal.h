@@ -45,7 +45,7 @@ struct proc {
 	uint32_t path;	       /* local: the way to it, or NONE */
 	uint32_t label_base;   /* local: in its own space */
 	uint32_t host;	       /* entry of the job's host table */
-	uint32_t token;	       /* local: of its host id */
+	uint64_t token;	       /* local: that it announced */
 	struct suci_addr addr; /* local: where it is */
 	uint8_t client;
 	uint8_t flags;	 /* enum proc_flag */
@@ -113,6 +113,7 @@ struct job {
 	uint32_t wanted;	  /* local processes with PROC_WANTED */
 	uint64_t open_at_ns;	  /* when to open paths to them */
 	uint64_t open_until_ns;	  /* and how long to try */
+	uint64_t hello_token;	  /* whose lower half is token */
 	uint64_t since_ns;
 	uint64_t rx_segments, rx_bytes;
 	struct guesses guesses;	 /* from elsewhere */
@@ -149,7 +150,8 @@ struct trunk {
 	char why[64]; /* it went down */
 	/* Hello to open with: a process with a global address wants to see its own
 	 * token and label, a relay takes zeros. */
-	uint32_t hello_token, hello_label;
+	uint64_t hello_token;
+	uint32_t hello_label;
 	uint32_t nuntold; /* of its UNTOLD_MAX in relay_core.untold */
 };
 

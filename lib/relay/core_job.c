@@ -1,6 +1,8 @@
 /* Jobs: into the tables and out of them. */
 #include "core_internal.h"
 
+#include "base/bytes.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -127,7 +129,7 @@ put_pages(struct relay_core *c, const struct job *j, uint32_t job)
 /* The trunk to a remote host. */
 static void
 put_trunk(struct relay_core *c, struct job *j, struct job_host *x, const struct suci_addr *addr,
-	  const struct impi_hostid *id)
+	  const struct impi_hostid *id, uint64_t pid)
 {
 	uint32_t t = trunk_get(c, addr);
 	BASE_ASSERT(t != NONE);
@@ -136,7 +138,7 @@ put_trunk(struct relay_core *c, struct job *j, struct job_host *x, const struct 
 	if (x->process) {
 		/* It is in this job: one that ended before was another process. */
 		untold_forget(c, t);
-		c->trunk[t].hello_token = id->token;
+		c->trunk[t].hello_token = impi_token_of(id->token, pid);
 		c->trunk[t].hello_label = x->label_base + x->first_rank;
 		trunk_use(c, j, t, x->client);
 		return;
@@ -178,7 +180,8 @@ put_hosts(struct relay_core *c, struct job *j, const struct relay_job *job)
 		else if (host_addr(in, &addr, &id)) {
 			j->group[in->client].relays |= id.kind != IMPI_HOSTID_LIBMPI;
 			if (part)
-				put_trunk(c, j, x, &addr, &id);
+				put_trunk(c, j, x, &addr, &id,
+					  be64_load(job->global_id[in->first_rank] + 16));
 		}
 	}
 }
@@ -217,6 +220,14 @@ gateway_for(const struct relay_job *job, bool local, uint32_t rank)
 	return g ? (uint8_t)g->relay : NO_GATEWAY;
 }
 
+/* The upper half of what we announce is in the ids of all processes that we stand for. */
+static uint64_t
+hello_token(const struct relay_job *job)
+{
+	const uint8_t *own = job->global_id[job->first_local];
+	return impi_token_of(job->token, be64_load(own + 16) & IMPI_TOKEN_MASK);
+}
+
 static void
 put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
 {
@@ -245,7 +256,7 @@ put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
 			p->flags |= PROC_FOREIGN;
 			continue;
 		}
-		p->token = id.token;
+		p->token = impi_token_of(id.token, job->local[i].pid);
 		p->addr = relay_addr_v4(id.ipv4, id.port, RELAY_LEG_PRIVATE);
 		p->label_base = (uint32_t)job->local[i].pid - rank;
 	}
@@ -299,6 +310,7 @@ relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns
 		.used = true,
 		.id = job->id,
 		.token = job->token,
+		.hello_token = hello_token(job),
 		.label_base = job->label_base,
 		.my_client = job->my_client,
 		.nworld = job->nworld,

@@ -101,7 +101,7 @@ hello_proc(struct relay_core *c, const struct suci_addr *from, const struct rela
 		refuse(&c->n.accept_guesses, why, "%s", text);
 		return NULL;
 	}
-	if (c->job[*job].token != h->token) {
+	if (c->job[*job].hello_token != h->token) {
 		guess_wrong(c, &c->job[*job], p, from);
 		refuse(&c->n.accept_token, why, "%s", text);
 		return NULL;
@@ -612,7 +612,7 @@ proc_unwant(struct job *j, struct proc *p)
 }
 
 static void
-open_hello(const struct relay_core *c, uint32_t token, uint32_t label, uint8_t out[RELAY_HELLO_LEN])
+open_hello(const struct relay_core *c, uint64_t token, uint32_t label, uint8_t out[RELAY_HELLO_LEN])
 {
 	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY,
 				.token = token,

@@ -77,7 +77,7 @@ tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct rela
 	uint8_t buf[RELAY_LIST_MAX > RELAY_NOTE_MAX ? RELAY_LIST_MAX : RELAY_NOTE_MAX];
 	if (p->flags & PROC_TELL_RELAYS) {
 		l->label_base = p->label_base;
-		l->token = p->token;
+		l->token = (uint32_t)p->token;
 		l->own = j->host[p->host].fellow;
 		if (!send_note(c, p->path, buf, relay_list_encode(l, buf)))
 			return false;
@@ -86,7 +86,7 @@ tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct rela
 	if (p->flags & PROC_TELL_WAYS) {
 		struct relay_note n = {.type = RELAY_NOTE_WAYS,
 				       .label_base = p->label_base,
-				       .token = p->token,
+				       .token = (uint32_t)p->token,
 				       .ways = j->ways,
 				       .resend = j->resend};
 		if (!send_note(c, p->path, buf, relay_note_encode(&n, buf)))

@@ -11,10 +11,11 @@ relay_hello_encode(const struct relay_hello *h, uint8_t out[RELAY_HELLO_LEN])
 	out[1] = 'H';
 	out[2] = RELAY_HELLO_VERSION;
 	out[3] = h->kind;
-	be32_store(out + 4, h->token);
+	be32_store(out + 4, (uint32_t)h->token);
 	be32_store(out + 8, h->label);
 	be32_store(out + 12, h->rank);
 	be16_store(out + 16, h->mtu);
+	be32_store(out + 20, (uint32_t)(h->token >> 32));
 }
 
 int
@@ -27,7 +28,7 @@ relay_hello_decode(const void *in, size_t len, struct relay_hello *h)
 		return RELAY_ERR_MALFORMED;
 	*h = (struct relay_hello){
 		.kind = p[3],
-		.token = be32_load(p + 4),
+		.token = (uint64_t)be32_load(p + 20) << 32 | be32_load(p + 4),
 		.label = be32_load(p + 8),
 		.rank = be32_load(p + 12),
 		.mtu = be16_load(p + 16),

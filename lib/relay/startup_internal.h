@@ -80,6 +80,7 @@ void map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_H
 /* Side, address and port of relay m where it stands for client: the own one is
  * what other clusters see. */
 /* The place of member m in the cluster's list. */
+uint64_t map_pid(const struct relay_startup *s, uint32_t rank);
 uint32_t map_index(const struct relay_startup *s, uint32_t m);
 struct relay_gate map_gate(const struct relay_startup *s, uint32_t m, uint32_t client);
 

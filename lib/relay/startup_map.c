@@ -136,12 +136,23 @@ map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID
 	uint32_t shards = map_owners(deal_count(nown, s->conf.nmembers, m), r->nshards);
 	uint32_t shard = deal_owner(deal_count(n, relays, m), shards, i - deal_first(n, relays, m));
 	struct impi_hostid id = {
-		.token = s->conf.token,
+		.token = (uint32_t)s->conf.token,
 		.kind = kind_for(id_of_proc),
 		.port = global ? r->port_global[shard] : r->port_private[shard],
 		.ipv4 = global ? r->ipv4_global : r->ipv4_private,
 	};
 	impi_hostid_encode(&id, out);
+}
+
+/* What we announce for the process.  An own client that shows labels alone cannot read more. */
+uint64_t
+map_pid(const struct relay_startup *s, uint32_t rank)
+{
+	const uint8_t *own;
+	const char *what;
+	uint32_t n;
+	bool whole = map_own(s, IMPI_P_PID, &own, &n, &what) == MAP_OK && n && be32_load(own);
+	return impi_pid_of(whole ? s->conf.token : 0, s->base + rank);
 }
 
 uint32_t
@@ -264,8 +275,8 @@ up_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 			map_shard_id(s, data + sizeof id * i, n, n, i, true, id);
 			base_write_bytes(w, id, sizeof id);
 		} else {
-			base_write_be64(w, (uint64_t)s->base +
-						   map_tables(s)->client[s->rank].first_rank + i);
+			base_write_be64(w,
+					map_pid(s, map_tables(s)->client[s->rank].first_rank + i));
 		}
 	}
 	return MAP_OK;
@@ -345,7 +356,7 @@ down_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, uint3
 				     false, id);
 			base_write_bytes(w, id, sizeof id);
 		} else {
-			base_write_be64(w, (uint64_t)s->base + e->first_rank + i);
+			base_write_be64(w, map_pid(s, e->first_rank + i));
 		}
 	}
 }

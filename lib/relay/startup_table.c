@@ -15,8 +15,9 @@ table_hosts(struct relay_startup *s, const struct impi_tables *t)
 		const struct impi_proc *p = &t->proc[r];
 		uint32_t client = impi_tables_client_of_rank(t, r);
 		bool suci = impi_hostid_decode(p->hostid, &id) == IMPI_HOSTID_SUCI;
-		uint32_t base = suci ? (uint32_t)(p->pid - r) : 0;
-		if (suci && (p->pid < r || p->pid - r > UINT32_MAX - (1u << 20))) {
+		uint32_t label = (uint32_t)p->pid, base = suci ? label - r : 0;
+		if (suci &&
+		    (p->pid > IMPI_TOKEN_MASK || label < r || base > UINT32_MAX - (1u << 20))) {
 			relay_text_set(s->why,
 				       "process %u of client %u: its label is not a base "
 				       "plus its world rank",
@@ -54,7 +55,7 @@ table_procs(struct relay_startup *s, const struct impi_tables *t)
 		if (client != j->my_client) {
 			map_shard_id(s, t->proc[r].hostid, j->nlocal, t->client[client].nprocs, i,
 				     false, j->private_id[r]);
-			be64_store(j->private_id[r] + 16, (uint64_t)s->base + r);
+			be64_store(j->private_id[r] + 16, map_pid(s, r));
 			continue;
 		}
 		memcpy(j->private_id[r], ids + 16 * (size_t)i, 16);
@@ -314,7 +315,7 @@ map_table(struct relay_startup *s)
 	uint32_t rank;
 
 	j->id = s->conf.job_id;
-	j->token = s->conf.token;
+	j->token = (uint32_t)s->conf.token;
 	j->label_base = s->base;
 	j->my_client = (uint32_t)s->rank;
 	j->nworld = t->nprocs;

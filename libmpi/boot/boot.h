@@ -164,7 +164,7 @@ struct lmpi_join {
 	const struct lmpi_contact *contact; /* [nprocs] */
 	uint32_t nhosts;
 	const uint32_t *host_of; /* [nprocs] as lmpi_hosts_group() says */
-	uint32_t token;
+	uint64_t token;
 };
 /* Blocks until the whole job has met (at most LIBMPI_JOIN_TIMEOUT_S, default 300).
  * The connection stays open, see lmpi_join_fd. */

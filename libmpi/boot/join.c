@@ -152,7 +152,7 @@ make_offer(struct talk *t)
 	const char *xsize = getenv("IMPI_COLL_XSIZE"), *maxlinear = getenv("IMPI_COLL_MAXLINEAR");
 
 	for (uint32_t r = 0; r < how->nprocs; r++) {
-		struct impi_hostid id = {.token = how->token,
+		struct impi_hostid id = {.token = (uint32_t)how->token,
 					 .kind = IMPI_HOSTID_LIBMPI,
 					 .port = how->contact[r].port,
 					 .ipv4 = be32_load(how->contact[r].ip)};
@@ -192,7 +192,7 @@ submit(struct talk *t)
 	if (!t->pids && impi_tables_have(tab, IMPI_C_NPROCS)) {
 		uint32_t first = tab->client[t->how->client].first_rank;
 		for (uint32_t r = 0; r < t->how->nprocs; r++)
-			t->proc[r].pid = LMPI_LABEL_BASE + first + r;
+			t->proc[r].pid = impi_pid_of(t->how->token, LMPI_LABEL_BASE + first + r);
 		t->pids = true;
 	}
 	while ((label = impi_client_next_label(g.client)) != IMPI_NO_LABEL) {

@@ -182,7 +182,7 @@ read_contacts(struct start *s)
 			return LMPI_ERR_OTHER;
 		}
 	}
-	eng.token = s->contact[0].token;
+	eng.token = s->contact[0].token & IMPI_TOKEN_MASK;
 	s->host_of = calloc(s->boot.size, sizeof *s->host_of);
 	if (!s->host_of)
 		return out_of_memory();
@@ -232,7 +232,7 @@ get_job(struct start *s)
 					.contact = s->contact,
 					.nhosts = s->nhosts,
 					.host_of = s->host_of,
-					.token = (uint32_t)eng.token};
+					.token = eng.token};
 		err = lmpi_join(&how, &s->job);
 		if (err)
 			return err;
@@ -288,7 +288,7 @@ host_and_client(struct start *s)
 
 /* The relay that leads to a process; its index, or UINT32_MAX: no memory. */
 static uint32_t
-relay_index(struct start *s, const struct impi_hostid *id, uint32_t base)
+relay_index(struct start *s, const struct impi_hostid *id, uint64_t token, uint32_t base)
 {
 	uint8_t ip[4];
 
@@ -301,7 +301,7 @@ relay_index(struct start *s, const struct impi_hostid *id, uint32_t base)
 	if (!p)
 		return UINT32_MAX;
 	s->relay = p;
-	p[s->nrelays] = (struct lmpi_relay){.port = id->port, .token = id->token, .base = base};
+	p[s->nrelays] = (struct lmpi_relay){.port = id->port, .token = token, .base = base};
 	memcpy(p[s->nrelays].ip, ip, 4);
 	return s->nrelays++;
 }
@@ -319,13 +319,13 @@ reach_remote(struct start *s, uint32_t r, struct lmpi_peer *peer)
 		s->foreign = true;
 		return LMPI_OK;
 	}
-	if (pid > UINT32_MAX || pid < r) {
+	if (pid > IMPI_TOKEN_MASK || (uint32_t)pid < r) {
 		fprintf(stderr, "libmpi: rank %u: process id %llu is not a label\n", r,
 			(unsigned long long)pid);
 		return LMPI_ERR_OTHER;
 	}
 	peer->label = (uint32_t)pid;
-	peer->token = id.token;
+	peer->token = impi_token_of(id.token, pid);
 	peer->port = id.port;
 	be32_store(peer->ip, id.ipv4);
 	if (id.kind == IMPI_HOSTID_LIBMPI) {
@@ -333,7 +333,7 @@ reach_remote(struct start *s, uint32_t r, struct lmpi_peer *peer)
 		return LMPI_OK;
 	}
 	peer->reach = LMPI_REACH_RELAY;
-	peer->relay = relay_index(s, &id, peer->label - r);
+	peer->relay = relay_index(s, &id, peer->token, peer->label - r);
 	return peer->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
 }
 
@@ -343,7 +343,7 @@ reach_own(struct start *s, uint32_t c, struct lmpi_peer *peer)
 	const struct lmpi_contact *k = &s->contact[c];
 
 	peer->label = LMPI_LABEL_BASE + peer->world;
-	peer->token = (uint32_t)eng.token;
+	peer->token = eng.token;
 	peer->port = k->port;
 	memcpy(peer->ip, k->ip, 4);
 	peer->reach = LMPI_REACH_DIRECT;

@@ -126,7 +126,7 @@ struct lmpi_peer {
 	uint32_t path;	/* direct: path index, UINT32_MAX none */
 	uint32_t relay; /* relayed: index of the relay */
 	uint32_t label; /* of the process, in the label space of the next endpoint */
-	uint32_t token;
+	uint64_t token;
 	uint8_t ip[4];
 	uint16_t port;
 	uint8_t id[24];	       /* IMPI_Proc as my side knows it */

@@ -16,10 +16,11 @@ lmpi_hello_encode(const struct lmpi_hello *h, uint8_t out[LMPI_HELLO_BYTES])
 	out[1] = 'H';
 	out[2] = 1;
 	out[3] = h->kind;
-	be32_store(out + 4, h->token);
+	be32_store(out + 4, (uint32_t)h->token);
 	be32_store(out + 8, h->label);
 	be32_store(out + 12, h->rank);
 	be16_store(out + 16, h->mtu);
+	be32_store(out + 20, (uint32_t)(h->token >> 32));
 }
 
 bool
@@ -30,7 +31,7 @@ lmpi_hello_decode(const void *in, size_t len, struct lmpi_hello *h)
 	if (len < LMPI_HELLO_BYTES || p[0] != 'S' || p[1] != 'H' || p[2] != 1)
 		return false;
 	*h = (struct lmpi_hello){.kind = p[3],
-				 .token = be32_load(p + 4),
+				 .token = (uint64_t)be32_load(p + 20) << 32 | be32_load(p + 4),
 				 .label = be32_load(p + 8),
 				 .rank = be32_load(p + 12),
 				 .mtu = be16_load(p + 16)};

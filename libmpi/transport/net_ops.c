@@ -188,7 +188,7 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 	(void)user, (void)from;
 	if (!lmpi_hello_decode(hello, hello_len, &h))
 		wrong = "not a hello this libmpi knows";
-	else if (h.token != (uint32_t)eng.token)
+	else if (h.token != eng.token)
 		wrong = not_mine;
 	else if (h.kind == LMPI_HELLO_LIBMPI && h.label != LMPI_LABEL_BASE + lmpi_world.rank)
 		wrong = not_mine;

@@ -259,7 +259,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 	memcpy(c.seal.seed, r.once, sizeof r.once);
 	explicit_bzero(&r, sizeof r);
 	lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
-					       .token = (uint32_t)eng.token,
+					       .token = eng.token,
 					       .label = LMPI_LABEL_BASE + lmpi_world.rank,
 					       .rank = lmpi_world.rank},
 			  c.hello);

@@ -112,7 +112,8 @@ uint32_t lmpi_net_ipv4(void);
 struct lmpi_relay {
 	uint8_t ip[4];
 	uint16_t port;
-	uint32_t token, base; /* base: the relay's label of world rank 0 */
+	uint64_t token;
+	uint32_t base; /* the relay's label of world rank 0 */
 };
 /* server_ipv4: whom rank 0 joined the job at.  Where that is one of the relays, they are the own
  * cluster's; else they are those of other clusters, reached over the wide-area network. */
@@ -223,7 +224,8 @@ void lmpi_pkt_fail(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES
 enum { LMPI_HELLO_LIBMPI = 1, LMPI_HELLO_RELAY = 2 };
 struct lmpi_hello {
 	uint8_t kind;
-	uint32_t token, label, rank;
+	uint64_t token;
+	uint32_t label, rank;
 	uint16_t mtu;
 };
 void lmpi_hello_encode(const struct lmpi_hello *h, uint8_t out[LMPI_HELLO_BYTES]);

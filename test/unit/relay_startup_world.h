@@ -125,6 +125,27 @@ client_identities(struct cluster *k, uint32_t index)
 	}
 }
 
+/* Processes of every other cluster show labels alone, as older ones do; to those and to foreign
+ * ones a relay announces 32 bits, too. */
+static inline uint64_t
+proc_token(uint32_t index)
+{
+	return index % 2 ? 0x7123456700000000u + index : 0;
+}
+
+static inline uint64_t
+relay_token(uint32_t index)
+{
+	return 0xe66600005eed0000u + index; /* the highest bit is not announced */
+}
+
+static inline uint64_t
+announced_token(const struct cluster *k, uint32_t index)
+{
+	return relay_token(index) &
+	       (k->foreign || !proc_token(index) ? UINT32_MAX : IMPI_TOKEN_MASK);
+}
+
 /* Submit what may be submitted now. */
 static inline bool
 client_step(struct cluster *k)
@@ -142,7 +163,8 @@ client_step(struct cluster *k)
 				continue;
 			uint32_t me = (uint32_t)(k->at);
 			for (uint32_t p = 0; p < k->nprocs; p++)
-				k->proc[p].pid = PROC_BASE + t->client[me].first_rank + p;
+				k->proc[p].pid = impi_pid_of(
+					proc_token(me), PROC_BASE + t->client[me].first_rank + p);
 		}
 		struct impi_offer o = {k->nhosts, k->nprocs, 65536,   0x7fffffff,
 				       -1,	  -1,	     k->host, k->proc};
@@ -224,7 +246,7 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 		.server_auth = w->relay_up_auth,
 		.labels = &k->labels,
 		.job_id = 40 + index,
-		.token = 0x5eed0000u + index,
+		.token = relay_token(index),
 		.step_timeout_ns = w->step_timeout_ns,
 		.gateway = w->gateway,
 		.gateway_slot = SLOT,
@@ -470,8 +492,8 @@ check_view(const struct world *w, uint32_t me)
 							     : IMPI_HOSTID_RELAY);
 			uint32_t m = block_of(o->nprocs, owning_relays(k), i);
 			assert_int_equal(id.ipv4, k->member[m].ipv4_private);
-			assert_int_equal(id.token, 0x5eed0000u + me);
-			assert_int_equal(p->pid, k->copy->label_base + rank);
+			assert_int_equal(impi_token_of(id.token, p->pid), announced_token(k, me));
+			assert_int_equal((uint32_t)p->pid, k->copy->label_base + rank);
 			assert_int_equal(t->proc_host[rank], host + m);
 			uint32_t ip = 0;
 			assert_int_equal(impi_addr_classify(t->host[host + m].addr, &ip),
@@ -515,8 +537,9 @@ check_table(const struct world *w, uint32_t me)
 			uint32_t m = block_of(o->nprocs, o->nrelays, i);
 			assert_int_equal(id.ipv4, o->member[m].ipv4_global);
 			assert_int_equal(h->label_base, o->copy->label_base);
-			assert_int_equal(be64_load(j->global_id[rank] + 16),
-					 o->copy->label_base + rank);
+			assert_int_equal(
+				be64_load(j->global_id[rank] + 16),
+				impi_pid_of(announced_token(o, c), o->copy->label_base + rank));
 			if (c == me)
 				assert_int_equal(j->local[i].relay, k->some_down ? k->index[m] : m);
 		}

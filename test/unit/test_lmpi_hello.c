@@ -30,9 +30,10 @@ lmpi_lock_retake(unsigned depth)
 static void
 hello_bytes(void **state)
 {
-	static const uint8_t want[LMPI_HELLO_BYTES] = {
-		'S', 'H', 1, 1, 0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0x12, 0, 0, 0, 2, 0x05, 0xdc};
-	struct lmpi_hello h = {LMPI_HELLO_LIBMPI, 0xdeadbeef, 0x12, 2, 1500}, g;
+	static const uint8_t want[LMPI_HELLO_BYTES] = {'S',  'H',  1, 1,    0xde, 0xad, 0xbe, 0xef,
+						       0,    0,	   0, 0x12, 0,	  0,	0,    2,
+						       0x05, 0xdc, 0, 0,    0x12, 0x34, 0x56, 0x78};
+	struct lmpi_hello h = {LMPI_HELLO_LIBMPI, 0x12345678deadbeef, 0x12, 2, 1500}, g;
 	uint8_t bytes[LMPI_HELLO_BYTES];
 
 	(void)state;
@@ -40,7 +41,8 @@ hello_bytes(void **state)
 	assert_memory_equal(bytes, want, sizeof want);
 	assert_true(lmpi_hello_decode(want, sizeof want, &g));
 	assert_int_equal(g.kind, LMPI_HELLO_LIBMPI);
-	assert_true(g.token == 0xdeadbeef && g.label == 0x12 && g.rank == 2 && g.mtu == 1500);
+	assert_true(g.token == 0x12345678deadbeef && g.label == 0x12 && g.rank == 2 &&
+		    g.mtu == 1500);
 	assert_false(lmpi_hello_decode(want, sizeof want - 1, &g));
 	for (int i = 0; i < 4; i++) {
 		memcpy(bytes, want, sizeof want);

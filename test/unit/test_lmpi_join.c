@@ -15,7 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LABELS	8   /* the last ones that wait for their answers */
+#define LABELS	8 /* the last ones that wait for their answers */
+#define TOKEN	0x7123456700000063u
 #define HELD_MS 300 /* for a DONE that comes too early */
 
 /* The surface's lock (libmpi/api/lock.h): nobody waits in here. */
@@ -41,6 +42,7 @@ struct slow_server {
 	int listener, fd;
 	uint32_t held_back;
 	bool done_early, done, fini;
+	uint64_t pid; /* that the client announced */
 };
 
 static bool
@@ -106,6 +108,8 @@ serve(struct slow_server *s)
 		memcpy(command[i], head, 8);
 		assert_true(take(s, command[i] + 8, n));
 		len[i] = n;
+		if (be32_load(command[i] + 8) == IMPI_P_PID)
+			s->pid = be64_load(command[i] + 12);
 		if (seen > IMPI_NLABELS - LABELS)
 			held++;
 		else
@@ -156,7 +160,7 @@ done_waits_for_every_answer(void **state)
 				.contact = &contact,
 				.nhosts = 1,
 				.host_of = host_of,
-				.token = 99};
+				.token = TOKEN};
 	int rc = lmpi_join(&how, &job);
 	if (rc == 0)
 		lmpi_job_free(&job);
@@ -166,6 +170,8 @@ done_waits_for_every_answer(void **state)
 	assert_false(s.done_early);
 	assert_int_equal(rc, 0);
 	assert_true(s.done && s.fini && s.held_back >= LABELS);
+	/* the upper half of the token above the label of rank 0 */
+	assert_int_equal(s.pid, TOKEN >> 32 << 32 | 16);
 }
 
 int

@@ -9,14 +9,14 @@
 /* Written from doc/job-setup.md, not from the encoder. */
 static const uint8_t hello_golden[24] = {'S',  'H',  1,	   1,	 0xde, 0xad, 0xbe, 0xef,
 					 0x01, 0x00, 0x00, 0x43, 0x00, 0x00, 0x00, 0x03,
-					 0x05, 0xc0, 0,	   0,	 0,    0,    0,	   0};
+					 0x05, 0xc0, 0,	   0,	 0x12, 0x34, 0x56, 0x78};
 
 static void
 hello_golden_both_ways(void **state)
 {
 	(void)state;
 	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
-				.token = 0xdeadbeef,
+				.token = 0x12345678deadbeef,
 				.label = 0x01000043,
 				.rank = 3,
 				.mtu = 1472};

@@ -23,7 +23,7 @@ enum impi_hostid_kind {
 };
 
 struct impi_hostid {
-	uint32_t token; /* random per job and announcing host */
+	uint32_t token; /* random per job and announcing host; the lower half */
 	uint8_t kind;	/* enum impi_hostid_kind */
 	uint16_t port;	/* UDP, host byte order */
 	uint32_t ipv4;	/* host byte order */
@@ -35,6 +35,20 @@ enum impi_hostid_result {
 	IMPI_HOSTID_BAD,     /* ours by its prefix, but version, kind, port or address make
 			      * no sense; *out untouched */
 };
+
+/* IMPI_P_PID of such a process: its label, and above it the upper half of the token, of which
+ * the highest bit is 0 (the standard's type has a sign); all 0: the token has 32 bits. */
+#define IMPI_TOKEN_MASK (UINT64_MAX >> 1)
+static inline uint64_t
+impi_pid_of(uint64_t token, uint32_t label)
+{
+	return (token & IMPI_TOKEN_MASK) >> 32 << 32 | label;
+}
+static inline uint64_t
+impi_token_of(uint32_t low, uint64_t pid)
+{
+	return pid >> 32 << 32 | low;
+}
 
 void impi_hostid_encode(const struct impi_hostid *id, uint8_t out[IMPI_HOSTID_BYTES]);
 enum impi_hostid_result impi_hostid_decode(const uint8_t in[IMPI_HOSTID_BYTES],

@@ -1,7 +1,7 @@
 /* relay/hello.h - the 24 bytes of Suci hello data (doc/job-setup.md).
  *
  *     0 'S' 'H' | ver=1 | kind   4 token 32   8 label 32   12 world rank 32
- *    16 mtu 16  18 .. 24 zero
+ *    16 mtu 16  18 zero 16  20 upper half of the token 32
  *
  * Readers take longer hellos (later versions append) and ignore the rest. */
 #ifndef RELAY_HELLO_H
@@ -20,8 +20,8 @@
 #define RELAY_HELLO_GATEWAY 4
 
 struct relay_hello {
-	uint8_t kind; /* IMPI_HOSTID_LIBMPI, IMPI_HOSTID_RELAY, RELAY_HELLO_GATEWAY */
-	uint32_t token;
+	uint8_t kind;	/* IMPI_HOSTID_LIBMPI, IMPI_HOSTID_RELAY, RELAY_HELLO_GATEWAY */
+	uint64_t token; /* at 4 its lower half */
 	uint32_t label;
 	uint32_t rank; /* world rank; RELAY_RANK_NONE from a relay */
 	uint16_t mtu;  /* largest UDP payload towards the other clusters; 0 from a process */

@@ -93,7 +93,7 @@ struct relay_startup_conf {
 	struct impi_auth server_auth; /* what we offer to the server */
 	struct relay_labels *labels;  /* the range is taken here and given back by fini */
 	uint32_t job_id;
-	uint32_t token; /* random */
+	uint64_t token; /* random */
 	bool gateway;	/* foreign processes can be reached */
 	/* A client that has its rank and whose turn it is gets on by a step (a whole label, or
 	 * DONE) within this time, or the job ends.  0: it may take for ever. */
