@@ -15,7 +15,7 @@ said() { grep -c "$2" "$TB_LOG/$1.log"; } # LOG PATTERN
 # PATTERN must be said in LOG more often than before ("": nothing need be).
 scarce()
 {
-	local name=$1 who=$2 limit=$3 value=$4 in=$5 pattern=$6 before did why= old
+	local name=$1 who=$2 limit=$3 value=$4 in=$5 pattern=$6 before did why="" old
 	shift 6
 	row_begin
 	[ -n "$who" ] || why="; there is no such process"
@@ -87,7 +87,7 @@ memory_server()
 # A capture ends when the disk is full, and says so.
 full_disk()
 {
-	local dir=$TB_DIR/full why= status
+	local dir=$TB_DIR/full why="" status
 	row_begin
 	mkdir -p "$dir" && mount -t tmpfs -o size=64k full "$dir" || why="; no full disk"
 	timeout -k 5 60 "$B/bin/relayctl" -s "$TB_ID-afe0" capture -w "$dir/frames" >"$TB_DIR/full.log" 2>&1
