@@ -257,6 +257,27 @@ any_source(void **state)
 	}
 }
 
+/* Of receives that fit, the first posted takes the message, whether it names the sender or not. */
+static void
+first_posted_takes_it(void **state)
+{
+	(void)state;
+	for (int any_first = 0; any_first < 2; any_first++) {
+		struct world *w = world(2, true, 1u << 16, 1000, 7);
+		struct mmp_result r;
+		do_receive(w, 0, any_first ? -1 : 1, any_first ? -1 : 4, 100);
+		do_receive(w, 0, any_first ? 1 : -1, any_first ? 4 : -1, 100);
+		for (int i = 0; i < 1000; i++)
+			kit_step(&w->kit);
+		do_send(w, 1, 0, 4, 50);
+		for (int i = 0; i < 10000; i++)
+			kit_step(&w->kit);
+		assert_true(mmp_port_done(w->kit.proc[0].port, w->got[0][0].request, &r));
+		assert_false(mmp_port_done(w->kit.proc[0].port, w->got[0][1].request, &r));
+		world_free(w);
+	}
+}
+
 /* Two senders fill all they may of an area nobody reads from; a receive that is posted for the
  * last message ends all the same, then all others do. */
 static void
@@ -480,6 +501,7 @@ main(void)
 		cmocka_unit_test(far_in_any_order),
 		cmocka_unit_test(near_in_any_mix),
 		cmocka_unit_test(any_source),
+		cmocka_unit_test(first_posted_takes_it),
 		cmocka_unit_test(full_area_keeps_and_loses_nothing),
 		cmocka_unit_test(death_ends_waits),
 	};

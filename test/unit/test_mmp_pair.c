@@ -214,11 +214,38 @@ slots_that_cannot_be(void **state)
 	}
 }
 
+/* What was lent is given back once. */
+static void
+a_name_given_back_twice(void **state)
+{
+	(void)state;
+	struct proc p[2];
+	static uint8_t data[1000];
+	make(&p[0], 0);
+	make(&p[1], 1);
+	join(p);
+	(void)mmp_port_send(p[0].port, 1, 0, 0, data, sizeof data);
+	(void)mmp_engine_turn(p[0].engine);
+	for (int i = 0; i < 2; i++) {
+		uint32_t *s = mmp_ring_room(&p[1].pair.tx);
+		if (!s)
+			abort();
+		memset(s, 0, MMP_SLOT_DATA);
+		s[0] = 3;
+		s[1] = 1; /* the name 0 */
+		mmp_ring_push(&p[1].pair.tx);
+		assert_int_equal(mmp_pair_turn(&p[0].pair, p[0].engine, 1), i ? -1 : 1);
+	}
+	unmake(&p[0]);
+	unmake(&p[1]);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slots_that_cannot_be),
+		cmocka_unit_test(a_name_given_back_twice),
 		cmocka_unit_test(four_threads),
 	};
 	return cmocka_run_group_tests_name("mmp_pair", tests, NULL, NULL);
