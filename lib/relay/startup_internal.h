@@ -77,11 +77,12 @@ uint32_t map_owners(uint32_t nown, uint32_t k);
 void map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],
 		  uint32_t nown, uint32_t n, uint32_t i, bool global,
 		  uint8_t out[IMPI_HOSTID_BYTES]);
+/* IMPI_P_PID that we announce for the process of that world rank. */
+uint64_t map_pid(const struct relay_startup *s, uint32_t rank);
+/* The place of member m in the cluster's list. */
+uint32_t map_index(const struct relay_startup *s, uint32_t m);
 /* Side, address and port of relay m where it stands for client: the own one is
  * what other clusters see. */
-/* The place of member m in the cluster's list. */
-uint64_t map_pid(const struct relay_startup *s, uint32_t rank);
-uint32_t map_index(const struct relay_startup *s, uint32_t m);
 struct relay_gate map_gate(const struct relay_startup *s, uint32_t m, uint32_t client);
 
 /* startup_table.c: fill s->job from what both sides said.  False: s->why says what

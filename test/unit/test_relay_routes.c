@@ -143,7 +143,7 @@ arrived(struct walk *k, const struct suci_segment *o)
 {
 	const struct impi_tables *t = view(k, k->cd);
 	uint8_t id[24];
-	assert_int_equal(o->dst_label, t->proc[k->dst].pid);
+	assert_int_equal(o->dst_label, (uint32_t)t->proc[k->dst].pid);
 	impi_proc_encode(&t->proc[k->src], id);
 	assert_memory_equal(o->data + 8, id, 24);
 	impi_proc_encode(&t->proc[k->dst], id);
