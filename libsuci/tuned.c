@@ -30,6 +30,7 @@ tuned_read(struct datagram_sock *s, struct suci_udp_conf *u)
 	s->near_queue = tune_value_or(&v, TUNE_NEAR_QUEUE, NEAR_QUEUE);
 	s->ack_every = (uint32_t)tune_value_or(&v, TUNE_ACK, ACK_EVERY);
 	u->run = (uint32_t)tune_value_or(&v, TUNE_RUN, 0);
+	u->run_watched = u->run != 0;
 }
 
 const char *

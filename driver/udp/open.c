@@ -136,22 +136,6 @@ make_pool(struct suci_udp *u, bool huge_pages)
 	return 0;
 }
 
-void
-suci_udp_set_run(struct suci_udp *u, uint32_t datagrams)
-{
-	uint32_t most = datagrams ? datagrams : RUN_SEGMENTS, fit = RUN_BYTES_MAX / u->mtu;
-
-	u->run_most = most < RUN_SEGMENTS_MAX ? most : RUN_SEGMENTS_MAX;
-	fit = fit < u->run_most ? fit : u->run_most;
-	u->tx_most = TX_BATCH - TX_BATCH % fit;
-}
-
-uint32_t
-suci_udp_get_run(const struct suci_udp *u)
-{
-	return u->run_most;
-}
-
 int
 suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 {
@@ -182,7 +166,10 @@ suci_udp_open(const struct suci_udp_conf *conf, struct suci_udp **out)
 		u->mtu = mtu_max;
 	if (u->mtu < MTU_LEAST)
 		u->mtu = MTU_LEAST;
-	suci_udp_set_run(u, conf->run);
+	if (conf->run_watched)
+		suci_udp_watch_run(u, conf->run);
+	else
+		suci_udp_set_run(u, conf->run);
 	err = make_pool(u, conf->huge_pages);
 	if (err)
 		goto fail;
@@ -205,6 +192,7 @@ suci_udp_close(struct suci_udp *u)
 	if (u->fd >= 0)
 		close(u->fd);
 	suci_udp_region_free(u);
+	free(u->watch);
 	free(u->sealed);
 	free(u->aside);
 	free(u->refs);

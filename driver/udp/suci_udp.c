@@ -288,6 +288,7 @@ read_errors(struct suci_udp *u, uint64_t now_ns)
 bool
 suci_udp_tx(struct suci_udp *u, uint64_t now_ns)
 {
+	suci_udp_run_look(u, now_ns);
 	bool moved = suci_udp_send(u, now_ns);
 
 	if (u->xdp)

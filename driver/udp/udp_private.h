@@ -3,11 +3,13 @@
  *   region.c    memory of the receive buffers
  *   xdp.c       receiving past the kernel's UDP; xdp_prog.c, frame.c
  *   suci_udp.c  receiving, the error queue, turns
- *   send.c      sending, runs of datagrams */
+ *   send.c      sending, runs of datagrams
+ *   run.c       how long a run is */
 #ifndef UDP_PRIVATE_H
 #define UDP_PRIVATE_H
 
 #include "driver/suci_udp.h"
+#include "tune/watch.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -44,6 +46,14 @@ struct udp_dgram {
 	uint8_t ecn; /* enum suci_ecn */
 };
 
+/* A number of the store on trial. */
+struct udp_run_watch {
+	struct tune_watch watch;
+	uint32_t stored;
+	uint64_t since_ns, until_ns; /* of the turn; until 0: none has begun */
+	uint64_t datagrams, again;   /* counts when it began */
+};
+
 struct suci_udp {
 	int fd;
 	struct suci *ep;
@@ -77,8 +87,9 @@ struct suci_udp {
 	struct udp_xdp *xdp; /* NULL: receives by the socket only */
 	const char *xdp_why;
 
-	uint32_t run_most; /* datagrams of a run */
-	uint32_t tx_most;  /* datagrams of a batch: whole runs of full ones */
+	uint32_t run_most;	     /* datagrams of a run */
+	struct udp_run_watch *watch; /* NULL: that is as asked for, or given up */
+	uint32_t tx_most;	     /* datagrams of a batch: whole runs of full ones */
 	struct suci_out out[TX_BATCH];
 	struct udp_dgram dgram[TX_BATCH];
 	struct iovec tx_iov[TX_BATCH * TX_PIECES];
@@ -135,6 +146,16 @@ uint32_t *suci_udp_xdp_refs(struct suci_udp *u, uint64_t cookie);
 void suci_udp_xdp_release(struct suci_udp *u, uint64_t cookie);
 /* The epoll descriptor looks for POLLOUT when there is something to send. */
 void suci_udp_xdp_watch(struct suci_udp *u);
+
+/* run.c: a number from the store, watched; the end of a turn of it. */
+void suci_udp_watch_run(struct suci_udp *u, uint32_t stored);
+void suci_udp_run_turn(struct suci_udp *u, uint64_t now_ns);
+static inline void
+suci_udp_run_look(struct suci_udp *u, uint64_t now_ns)
+{
+	if (u->watch && now_ns >= u->watch->until_ns)
+		suci_udp_run_turn(u, now_ns);
+}
 
 /* region.c: memory for the receive buffers into u->buf; false if there is none. */
 bool suci_udp_region_make(struct suci_udp *u, size_t bytes, bool reserved);

@@ -283,6 +283,7 @@ struct lmpi_tuned {
 	uint32_t piece;	    /* of long collectives */
 	/* Of the network. */
 	uint32_t run, ack; /* 0: the driver's */
+	bool run_stored;   /* by the store, not by hand */
 	uint64_t eager_net;
 };
 extern struct lmpi_tuned lmpi_tuned;

@@ -96,5 +96,7 @@ lmpi_tune_net(const uint8_t ip[4])
 		find(&k, &v);
 	t->eager_net = number(NULL, &v, TUNE_EAGER_NET, t->eager_net);
 	t->ack = (uint32_t)number(NULL, &v, TUNE_ACK, t->ack);
+	uint64_t stored = tune_value_or(&v, TUNE_RUN, t->run);
 	t->run = (uint32_t)number("LIBMPI_RUN", &v, TUNE_RUN, t->run);
+	t->run_stored = t->run && t->run == stored;
 }

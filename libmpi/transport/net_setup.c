@@ -30,7 +30,8 @@ lmpi_net_open(const uint8_t ip[4])
 {
 	struct suci_udp_conf conf = {.mtu_max = MTU_MAX,
 				     .bufs = LMPI_HELD_MAX + 4 * SUCI_UDP_BATCH,
-				     .run = lmpi_tuned.run};
+				     .run = lmpi_tuned.run,
+				     .run_watched = lmpi_tuned.run_stored};
 	char name[32];
 
 	memcpy(conf.ip, ip, 4);

@@ -1,6 +1,7 @@
 /* Runs the kernel cuts (GSO) and merged messages it hands us (GRO). */
 #include "udp_private.h"
 
+#include <errno.h>
 #include <netinet/udp.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,6 +71,69 @@ runs_of_destinations(void **state)
 	assert_int_equal(suci_udp_run(d, 4), 3);
 	fill(d, N(d), 100);
 	assert_int_equal(suci_udp_run(d, N(d)), RUN_SEGMENTS_MAX);
+}
+
+/* So many turns in which a run of that many takes the kernel so far. */
+static void
+turns(struct suci_udp *u, uint64_t *now_ns, uint32_t n, uint64_t stored, uint64_t of_30)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		suci_udp_run_look(u, *now_ns);
+		u->count.tx_datagrams += u->run_most == 30 ? of_30 : stored;
+		*now_ns += 15000000;
+	}
+}
+
+static struct suci_udp *
+opened(uint32_t run, bool watched)
+{
+	struct suci_udp_conf c = {
+		.ip = {127, 0, 0, 1}, .mtu = 1472, .run = run, .run_watched = watched};
+	struct suci_udp *u = NULL;
+	assert_int_equal(suci_udp_open(&c, &u), 0);
+	return u;
+}
+
+static void
+stored_run(void **state)
+{
+	uint64_t now = 1;
+
+	(void)state;
+	/* Much worse than the default: three pairs, then never again. */
+	struct suci_udp *u = opened(1, true);
+	assert_true(u->run_most == 1 && u->tx_most == 96);
+	turns(u, &now, 8, 2000, 20000);
+	assert_true(!u->watch && u->run_most == 30 && u->count.run_stale == 1);
+	turns(u, &now, 500, 90000, 20000);
+	assert_true(u->run_most == 30 && u->count.run_stale == 1);
+	suci_udp_close(u);
+	/* Better: it stays, and goes when it becomes worse. */
+	u = opened(44, true);
+	assert_true(u->run_most == 44 && u->tx_most == 88);
+	turns(u, &now, 200, 22000, 20000);
+	assert_true(u->watch && u->run_most == 44);
+	turns(u, &now, 60, 15000, 20000);
+	assert_true(!u->watch && u->run_most == 30 && u->count.run_stale == 1);
+	suci_udp_close(u);
+	/* Without load nothing is known, nor if the program was elsewhere. */
+	u = opened(1, true);
+	turns(u, &now, 500, 100, 127);
+	for (int i = 0; i < 100; i++, now += 100000000)
+		turns(u, &now, 1, 2000, 20000);
+	assert_true(u->watch && !u->count.run_stale);
+	/* Who says a number himself gets it. */
+	suci_udp_set_run(u, 12);
+	turns(u, &now, 100, 2000, 20000);
+	assert_true(!u->watch && suci_udp_get_run(u) == 12);
+	suci_udp_close(u);
+	u = opened(12, false);
+	assert_true(!u->watch && suci_udp_get_run(u) == 12);
+	suci_udp_set_run(u, 0);
+	assert_true(suci_udp_get_run(u) == 30 && u->tx_most == 90);
+	suci_udp_close(u);
+	struct suci_udp_conf c = {.run = SUCI_UDP_RUN_MAX + 1};
+	assert_int_equal(suci_udp_open(&c, &u), -EINVAL);
 }
 
 /* A message with one piece of control data. */
@@ -177,8 +241,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_of_sizes), cmocka_unit_test(runs_of_destinations),
-		cmocka_unit_test(merged_size),	 cmocka_unit_test(pieces),
-		cmocka_unit_test(ecn_bits),
+		cmocka_unit_test(stored_run),	 cmocka_unit_test(merged_size),
+		cmocka_unit_test(pieces),	 cmocka_unit_test(ecn_bits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,7 @@ struct suci_udp_conf {
 	bool xdp;	       /* receive through AF_XDP if that can be had */
 	uint32_t spin_us;      /* suci_udp_wait() polls so long before it sleeps */
 	uint32_t run;	       /* datagrams of a run, at most SUCI_UDP_RUN_MAX; 0: 30 */
+	bool run_watched;      /* it is from the store: given up if 30 turn out to be better */
 };
 
 enum suci_udp_pages {
@@ -97,22 +98,23 @@ struct suci_udp_info {
 	uint32_t rcvbuf_bytes; /* of the socket, as the kernel accounts it */
 };
 
-#define SUCI_UDP_COUNTERS(X)                                               \
-	X(rx_datagrams, "datagrams received")                              \
-	X(tx_datagrams, "datagrams the kernel took")                       \
-	X(rx_merged, "messages the kernel merged from several datagrams")  \
-	X(tx_runs, "messages the kernel cut into several datagrams")       \
-	X(gso_refused, "such messages it refused, sent one by one")        \
-	X(rx_calls, "recvmmsg calls")                                      \
-	X(tx_calls, "sendmmsg calls")                                      \
-	X(tx_again, "batches the kernel did not take whole")               \
-	X(tx_errors, "datagrams given up because sending them failed")     \
-	X(rx_truncated, "datagrams longer than the MTU, dropped")          \
-	X(rx_foreign, "datagrams from something else than IPv4, dropped")  \
-	X(rx_stalls, "turns without reading because every buffer is held") \
-	X(xdp_datagrams, "datagrams received through AF_XDP")              \
-	X(xdp_malformed, "frames there that are no datagram, dropped")     \
-	X(xdp_bad_sum, "frames there with a wrong checksum, dropped")      \
+#define SUCI_UDP_COUNTERS(X)                                                    \
+	X(rx_datagrams, "datagrams received")                                   \
+	X(tx_datagrams, "datagrams the kernel took")                            \
+	X(rx_merged, "messages the kernel merged from several datagrams")       \
+	X(tx_runs, "messages the kernel cut into several datagrams")            \
+	X(gso_refused, "such messages it refused, sent one by one")             \
+	X(rx_calls, "recvmmsg calls")                                           \
+	X(tx_calls, "sendmmsg calls")                                           \
+	X(tx_again, "batches the kernel did not take whole")                    \
+	X(tx_errors, "datagrams given up because sending them failed")          \
+	X(rx_truncated, "datagrams longer than the MTU, dropped")               \
+	X(rx_foreign, "datagrams from something else than IPv4, dropped")       \
+	X(rx_stalls, "turns without reading because every buffer is held")      \
+	X(xdp_datagrams, "datagrams received through AF_XDP")                   \
+	X(xdp_malformed, "frames there that are no datagram, dropped")          \
+	X(xdp_bad_sum, "frames there with a wrong checksum, dropped")           \
+	X(run_stale, "lengths of runs from the store given up for the default") \
 	X(unreachable, "ICMP port unreachable reports")
 struct suci_udp_counters {
 #define X(n, h) uint64_t n;
