@@ -287,8 +287,8 @@ struct lmpi_tuned {
 	uint64_t eager_net;
 };
 extern struct lmpi_tuned lmpi_tuned;
-#define LMPI_TUNED_EAGER_MOST 65536u /* a quarter of a wide ring; NARROW: of the other one */
-#define LMPI_TUNED_NARROW     16384u
+#define LMPI_TUNED_EAGER_MOST 49152u /* a record has to be below a quarter of its ring */
+#define LMPI_TUNED_NARROW     12288u
 void lmpi_tune_node(void);
 void lmpi_tune_net(const uint8_t ip[4]);
 /* A node's part as node rank 0 has it: taken if it is within bounds. */

@@ -239,7 +239,7 @@ measure(uint32_t seconds, bool dry)
 		uint64_t got = tune(&knob[i], start, seconds * BASE_S_NS / n, &t);
 		enum tune_value which = knob[i].value;
 		/* Without a processor for each of the two their rings are narrow. */
-		if (which == TUNE_EAGER_WIDE && got <= 16384 && start <= 16384)
+		if (which == TUNE_EAGER_WIDE && got <= 12288 && start <= 12288)
 			which = TUNE_EAGER_NODE;
 		if (rank != 0)
 			continue;

@@ -64,8 +64,8 @@ pings(MPI_Comm c, int rank, const uint32_t *kib, uint32_t n, uint32_t most)
 static uint64_t
 short_pings(MPI_Comm c, int rank)
 {
-	static const uint32_t kib[] = {2, 4, 8, 16, 24, 32, 48, 64};
-	return pings(c, rank, kib, 8, 64);
+	static const uint32_t kib[] = {2, 4, 8, 16, 24, 32, 48};
+	return pings(c, rank, kib, 7, 96);
 }
 
 static uint64_t
@@ -114,7 +114,7 @@ stream(MPI_Comm c, int rank)
 #define LIST(...) (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8
 const struct knob node_knobs[] = {
 	{"LIBMPI_EAGER_NODE", TUNE_EAGER_WIDE,
-	 LIST(2048, 4096, 8192, 16384, 24576, 32768, 49152, 65536), 0, short_pings},
+	 LIST(2048, 4096, 8192, 16384, 24576, 32768, 49152), 0, short_pings},
 	{"LIBMPI_SHARE", TUNE_SHARE,
 	 LIST(16384, 24576, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304), 0, long_pings},
 	{"LIBMPI_PIECE", TUNE_PIECE, LIST(16384, 32768, 65536, 131072, 262144, 524288, 1048576),

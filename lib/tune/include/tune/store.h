@@ -58,8 +58,8 @@ uint32_t tune_rtt_bucket(uint64_t rtt_ns);
 	X(ACK, "ack", 1, 256)			   /* packets between two acks */                  \
 	X(NEAR_COPY, "near-copy", 1024, 16777216)  /* bytes up to which libsuci copies */          \
 	X(NEAR_QUEUE, "near-queue", 65536, 67108864) /* bytes copied ahead of a near network */    \
-	X(EAGER_NODE, "eager-node", 512, 16384)	     /* libmpi, in a node of many ranks */         \
-	X(EAGER_WIDE, "eager-wide", 512, 65536)	     /* the same, of two */                        \
+	X(EAGER_NODE, "eager-node", 512, 12288)	     /* libmpi, in a node of many ranks */         \
+	X(EAGER_WIDE, "eager-wide", 512, 49152)	     /* the same, of two */                        \
 	X(EAGER_NET, "eager-net", 1024, 1048576)     /* between nodes */                           \
 	X(SHARE, "share", 16384, 4194304)    /* bytes from which two ranks copy together */        \
 	X(PIECE, "piece", 4096, 1048576)     /* of long collectives */                             \
