@@ -18,10 +18,7 @@
 #define THREAD_LIVES (60 * BASE_S_NS) /* a peer whose engine is a thread answers */
 #define WINDOW	     4096u
 #define BUFS	     1024u
-#define WORD	     UINT64_MAX /* cookie of what nobody waits for */
 #define NEAR_UDP_NS  (100 * BASE_US_NS)
-/* A block that is not wanted, and one of a record. */
-#define NO_RECORD ((void *)1)
 
 static bool
 same_node(const struct mmp *m, uint32_t a, uint32_t b)
@@ -141,16 +138,9 @@ mmp_net_down(struct mmp *m, uint32_t peer, int err, const char *why)
 			;
 		mmp_pair_down(&p->near->pair, m->engine);
 	}
-	for (uint32_t i = 0; i < m->job.size * MMP_PEER_FRAGMENTS; i++)
-		if (m->coming[i] == peer + 1) {
-			mmp_engine_abort(m->engine, i);
-			m->coming[i] = 0;
-		}
-	m->begs -= p->begs;
-	p->begs = false;
 	p->up = false;
 	m->ups--;
-	mmp_engine_down(m->engine, peer, err);
+	mmp_far_down(m->far, peer, err);
 	snprintf(p->why, sizeof p->why, "%s", why);
 	atomic_store(&p->gone, err);
 	atomic_fetch_add(&m->deaths, 1);
@@ -313,8 +303,9 @@ net_send(void *user, uint32_t peer, const struct mmp_head *h, const void *data, 
 	if (p->near)
 		return mmp_pair_send(&p->near->pair, m->engine, h, data, name);
 	mmp_head_put(head, h);
-	if (p->lane == NONE || suci_lane_send(m->lanes, p->lane, head, sizeof head, data, h->bytes,
-					      false, name == MMP_NONE ? WORD : name, m->now_ns))
+	if (p->lane == NONE ||
+	    suci_lane_send(m->lanes, p->lane, head, sizeof head, data, h->bytes, false,
+			   name == MMP_NONE ? MMP_FAR_WORD : name, m->now_ns))
 		return false;
 	m->dirty = true;
 	return true;
@@ -335,17 +326,7 @@ on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 {
 	struct mmp *m = user;
 	(void)lane, (void)ok, (void)now_ns;
-	if (cookie != WORD)
-		mmp_engine_sent(m->engine, (uint32_t)cookie);
-}
-
-static void *
-broken(struct mmp *m, uint32_t peer, const char *why)
-{
-	/* Not from within: the path is closed after the poll. */
-	m->peer[peer].broken = m->broken = true;
-	snprintf(m->peer[peer].why, WHY_MAX, "%s", why);
-	return NO_RECORD;
+	mmp_far_sent(m->far, cookie);
 }
 
 static void *
@@ -353,39 +334,16 @@ on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t
 	 uint64_t now_ns)
 {
 	struct mmp *m = user;
-	uint32_t peer = m->lane_peer[lane], r;
-	struct mmp_head h;
-	const char *what = "";
 	(void)now_ns;
-	if (peer == NONE || m->peer[peer].over || m->peer[peer].broken)
-		return NO_RECORD;
-	if (first_len < MMP_HEAD_BYTES || !mmp_head_get(first, &h, &what) ||
-	    bytes != (uint64_t)h.bytes + MMP_HEAD_BYTES) {
-		char word[64];
-		snprintf(word, sizeof word, "sent a fragment whose head is wrong: %.20s",
-			 *what ? what : "length");
-		return broken(m, peer, word);
-	}
-	r = mmp_engine_begin(m->engine, peer, &h);
-	if (r == MMP_BAD)
-		return broken(m, peer, "sent a fragment that cannot be");
-	if (r == MMP_NONE)
-		return NO_RECORD;
-	m->coming[r] = (uint16_t)(peer + 1);
-	return (void *)(uintptr_t)(r + 2);
+	return mmp_far_begin(m->far, m->lane_peer[lane], bytes, first, first_len);
 }
 
 static void
 on_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
 {
 	struct mmp *m = user;
-	uint64_t skip = off < MMP_HEAD_BYTES ? MMP_HEAD_BYTES - off : 0;
 	(void)lane;
-	if (block == NO_RECORD || skip >= len)
-		return;
-	uint32_t r = (uint32_t)((uintptr_t)block - 2);
-	if (m->coming[r])
-		mmp_engine_data(m->engine, r, off + skip - MMP_HEAD_BYTES, data + skip, len - skip);
+	mmp_far_data(m->far, block, off, data, len);
 }
 
 static void
@@ -393,35 +351,21 @@ on_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
 	struct mmp *m = user;
 	(void)lane, (void)now_ns;
-	if (block == NO_RECORD)
-		return;
-	uint32_t r = (uint32_t)((uintptr_t)block - 2);
-	if (m->coming[r])
-		mmp_engine_end(m->engine, r);
-	m->coming[r] = 0;
+	mmp_far_end(m->far, block);
 }
 
 static bool
 on_room(void *user, uint32_t lane, uint64_t bytes)
 {
 	struct mmp *m = user;
-	uint32_t peer = m->lane_peer[lane];
-	if (peer == NONE || bytes <= MMP_HEAD_BYTES || bytes > m->share.half ||
-	    mmp_engine_room(m->engine, bytes - MMP_HEAD_BYTES))
-		return true;
-	m->begs += !m->peer[peer].begs;
-	m->peer[peer].begs = true;
-	m->peer[peer].beg_bytes = bytes;
-	return false;
+	return mmp_far_room(m->far, m->lane_peer[lane], bytes);
 }
 
 static bool
 on_path_room(void *user, uint32_t path)
 {
 	const struct mmp *m = user;
-	uint32_t peer = m->path_peer[path];
-	return peer == NONE || !m->peer[peer].begs ||
-	       mmp_engine_room(m->engine, m->peer[peer].beg_bytes);
+	return mmp_far_has(m->far, m->path_peer[path]);
 }
 
 static void
@@ -456,13 +400,9 @@ static const struct suci_lane_ops lane_ops = {
 static void
 resume(struct mmp *m)
 {
-	for (uint32_t i = 0; i < m->job.size && m->begs; i++) {
-		struct mmp_peer *p = &m->peer[i];
-		if (!p->begs || !mmp_engine_room(m->engine, p->beg_bytes))
-			continue;
-		p->begs = false;
-		m->begs--;
-		suci_lane_resume(m->lanes, p->lane, m->now_ns);
+	uint32_t i;
+	while ((i = mmp_far_next(m->far)) != MMP_NONE) {
+		suci_lane_resume(m->lanes, m->peer[i].lane, m->now_ns);
 		m->dirty = true;
 	}
 }
@@ -470,6 +410,11 @@ resume(struct mmp *m)
 static void
 close_broken(struct mmp *m)
 {
+	uint32_t far;
+	while ((far = mmp_far_broken(m->far)) != MMP_NONE) {
+		m->peer[far].broken = true;
+		snprintf(m->peer[far].why, WHY_MAX, "%s", m->far->peer[far].why);
+	}
 	m->broken = false;
 	for (uint32_t i = 0; i < m->job.size; i++) {
 		struct mmp_peer *p = &m->peer[i];
@@ -532,10 +477,10 @@ mmp_net_turn(struct mmp *m)
 		moved |= suci_udp_poll(m->udp, m->now_ns);
 		m->udp_at_ns = m->now_ns + NEAR_UDP_NS;
 	}
-	if (m->begs)
+	if (m->far->begs)
 		resume(m);
 	moved |= mmp_engine_turn(m->engine);
-	if (m->broken)
+	if (m->broken || m->far->broken)
 		close_broken(m);
 	if (m->dirty) {
 		m->dirty = false;
@@ -570,10 +515,11 @@ make_peers(struct mmp *m)
 	uint32_t n = m->job.size;
 	m->path_peer = malloc((n + 8) * sizeof *m->path_peer);
 	m->lane_peer = malloc((n + 8) * sizeof *m->lane_peer);
-	m->coming = calloc(n * MMP_PEER_FRAGMENTS, sizeof *m->coming);
+	m->far_mem = calloc(1, mmp_far_footprint(n));
 	m->near_rank = malloc((m->nears + 1) * sizeof *m->near_rank);
-	if (!m->path_peer || !m->lane_peer || !m->coming || !m->near_rank)
+	if (!m->path_peer || !m->lane_peer || !m->far_mem || !m->near_rank)
 		return -1;
+	m->far = mmp_far_new(m->far_mem, m->engine, n, m->share.half);
 	for (uint32_t i = 0; i < n + 8; i++)
 		m->path_peer[i] = m->lane_peer[i] = NONE;
 	for (uint32_t i = 0, k = 0; i < n; i++) {
@@ -674,6 +620,6 @@ mmp_net_close(struct mmp *m)
 	free(m->lanes_mem);
 	free(m->path_peer);
 	free(m->lane_peer);
-	free(m->coming);
+	free(m->far_mem);
 	free(m->near_rank);
 }

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"
+#include "mmp/far.h"
 #include "mmp/pair.h"
 #include "mmp/port.h"
 #include "suci/lane.h"
@@ -98,8 +99,8 @@ void mmp_near_wake(struct mmp_near *n);
 struct mmp_peer {
 	struct suci_addr addr;
 	uint32_t path, lane;
-	bool is_near, up, over, begs, broken;
-	uint64_t beg_bytes, try_at_ns;
+	bool is_near, up, over, broken;
+	uint64_t try_at_ns;
 	struct mmp_near *near;
 	char why[WHY_MAX]; /* written before gone */
 	_Atomic int gone;  /* engine to program: errno */
@@ -120,8 +121,8 @@ struct mmp {
 	struct suci_lanes *lanes;
 	void *ep_mem, *lanes_mem;
 	uint32_t *path_peer, *lane_peer;
-	uint16_t *coming; /* by record: 1 + peer, while it comes over the net */
-	uint32_t begs;
+	struct mmp_far *far;
+	void *far_mem;
 	uint32_t *near_rank;
 	bool dirty, closing;
 	bool broken; /* some peer is */
