@@ -566,7 +566,9 @@ mmp_net_start(struct mmp *m)
 				.ecn = suci_udp_ecn_works(m->udp),
 				.credit = total < WINDOW ? total : WINDOW,
 				.credit_total = total,
-				.handshake_ns = 2 * BASE_S_NS,
+				/* Who computes inline answers nobody: an open that is given
+				 * up meanwhile, and made again, ends the path that is up there. */
+				.handshake_ns = m->env.start_s * BASE_S_NS,
 				.liveness_ns = m->env.silence_s * BASE_S_NS,
 				.keepalive_ns = KEEPALIVE,
 				.hello_len = HELLO_BYTES,
