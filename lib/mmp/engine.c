@@ -5,6 +5,10 @@
 
 #include <errno.h>
 
+#ifdef SUCI_CANARY
+enum mmp_bug mmp_canary;
+#endif
+
 uint32_t
 pool_take(struct pool *p)
 {
@@ -312,4 +316,16 @@ const struct mmp_area *
 mmp_engine_area(const struct mmp_engine *e)
 {
 	return &e->area;
+}
+
+bool
+mmp_engine_empty(const struct mmp_engine *e, const char **what)
+{
+	*what = e->msgs.used	? "a message"
+		: e->recs.used	? "a fragment"
+		: e->posts.used ? "a receive"
+		: e->wants.used ? "an announcement"
+		: e->area.used	? "a piece of the area"
+				: NULL;
+	return !*what;
 }

@@ -7,6 +7,7 @@
 #ifndef MMP_ENGINE_PRIVATE_H
 #define MMP_ENGINE_PRIVATE_H
 
+#include "canary.h"
 #include "mmp/engine.h"
 
 /* Records of one kind: the free ones in a list, those never used behind fresh. */

@@ -109,7 +109,7 @@ rx_rec_free(struct mmp_engine *e, uint32_t r)
 {
 	struct rec *c = &e->rec[r];
 	struct peer *p = &e->peer[c->peer];
-	if (c->piece != MMP_NONE)
+	if (c->piece != MMP_NONE && !(MMP_BUG(PIECES) && c->piece % 16 == 3))
 		mmp_area_give(&e->area, c->piece);
 	if (c->cookie != MMP_NONE && c->peer == e->c.rank)
 		mmp_engine_sent(e, c->cookie);
@@ -152,7 +152,7 @@ want(struct mmp_engine *e, uint32_t m)
 	struct msg *g = &e->msg[m];
 	uint32_t peer = g->source / MMP_STREAMS;
 	struct list *q = &e->peer[peer].want_queue;
-	if (g->wanted || e->peer[peer].down)
+	if (g->wanted || e->peer[peer].down || MMP_BUG(UNASKED))
 		return;
 	g->wanted = true;
 	g->want_next = MMP_NONE;
@@ -263,7 +263,7 @@ begin(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, uint8_t *th
 	if (c.straight) {
 		if (g->announced)
 			want(e, m);
-		c.data = e->post[g->post].buf + h->offset;
+		c.data = e->post[g->post].buf + (MMP_BUG(MISPLACED) ? 0 : h->offset);
 	} else if (!there && h->bytes) {
 		c.piece = mmp_area_take(&e->area, h->bytes);
 		if (c.piece == MMP_NONE)

@@ -162,7 +162,8 @@ may_send(struct mmp_engine *e, uint32_t peer, const struct tx *t, bool blocked)
 		return MAY_NOT;
 	if (p->near || !t->head.bytes)
 		return MAY;
-	if (!blocked && p->eager_sent - p->eager_freed + t->head.bytes <= p->share)
+	if (!blocked &&
+	    p->eager_sent - p->eager_freed + t->head.bytes <= p->share << MMP_BUG(BEYOND))
 		return MAY_EAGER;
 	if (is_wanted(e, source, t->head.number))
 		return MAY;

@@ -119,6 +119,8 @@ first_msg(const struct mmp_engine *e, const struct post *p)
 	m = e->source[(uint32_t)p->from * MMP_STREAMS + p->stream].msgs.head;
 	while (m != MMP_NONE && !fits(p, &e->msg[m]))
 		m = e->msg[m].next;
+	for (uint32_t k = m; MMP_BUG(NEWEST) && k != MMP_NONE; k = e->msg[k].next)
+		m = fits(p, &e->msg[k]) ? k : m;
 	return m;
 }
 
@@ -202,7 +204,7 @@ end_all(struct mmp_engine *e, struct list *l, uint32_t peer)
 void
 match_down(struct mmp_engine *e, uint32_t peer)
 {
-	for (uint32_t s = 0; s < MMP_STREAMS; s++) {
+	for (uint32_t s = 0; s < MMP_STREAMS && !MMP_BUG(UNTOLD); s++) {
 		end_all(e, &e->source[peer * MMP_STREAMS + s].posts, peer);
 		end_all(e, &e->any_posts[s], peer);
 	}

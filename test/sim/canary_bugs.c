@@ -1,9 +1,10 @@
-/* Bugs planted in lib/suci (canary.h), one after the other: each must break an invariant
- * that it is known to break, within a few seeds; and every invariant must be broken by one
- * of them.  An invariant that nothing can break checks nothing. */
+/* Bugs planted in lib/suci and lib/mmp (canary.h of each), one after the other: each must break an
+ * invariant that it is known to break, within a few seeds; and every invariant must be broken by
+ * one of them.  An invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
-#include "canary.h"
+#include "lib/mmp/canary.h"
+#include "lib/suci/canary.h"
 
 #include <stdio.h>
 
@@ -32,15 +33,16 @@ typedef void run_fn(uint64_t seed, bool verbose, struct outcome *o);
 #define B(inv) (1u << INV_##inv)
 
 static const struct plan {
-	enum suci_bug bug;
-	const char *name, *what;
+	enum suci_bug suci;
+	enum mmp_bug mmp;
+	const char *name;
 	run_fn *run;
 	const char *scenario;
 	uint32_t breaks; /* any of these */
 } plans[] = {
-#define P(id, scenario, breaks)                                             \
-	{                                                                   \
-		SUCI_BUG_##id, #id, NULL, scenario##_run, #scenario, breaks \
+#define P(id, scenario, breaks)                                                     \
+	{                                                                           \
+		SUCI_BUG_##id, MMP_BUG_NONE, #id, scenario##_run, #scenario, breaks \
 	}
 	P(DUPLICATE, campaign, B(ONCE)),
 	P(ORDER, campaign, B(ORDER)),
@@ -68,11 +70,27 @@ static const struct plan {
 	P(SILENT, restart, B(TOLD)),
 	P(FORGET, restart, B(EMPTY)),
 #undef P
+#define P(id, breaks)                                                    \
+	{                                                                \
+		SUCI_BUG_NONE, MMP_BUG_##id, #id, mmp_run, "mmp", breaks \
+	}
+	P(NEWEST, B(ORDER)),
+	P(MISPLACED, B(BYTES)),
+	P(UNASKED, B(COMPLETE)),
+	P(BEYOND, B(HONEST)),
+	P(PIECES, B(EMPTY)),
+	P(UNTOLD, B(TOLD)),
+#undef P
 };
 
-static const char *const whats[] = {"",
+static const char *const suci_whats[] = {"",
 #define X(id, what) what,
-				    SUCI_BUGS(X)
+					 SUCI_BUGS(X)
+#undef X
+};
+static const char *const mmp_whats[] = {"",
+#define X(id, what) what,
+					MMP_BUGS(X)
 #undef X
 };
 
@@ -86,7 +104,8 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 	if (pid == 0) {
 		if (!freopen("/dev/null", "w", stderr))
 			_exit(1);
-		suci_canary = p->bug;
+		suci_canary = p->suci;
+		mmp_canary = p->mmp;
 		p->run(seed, false, o);
 		_exit(0);
 	}
@@ -114,7 +133,8 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 		return true;
 	}
 	printf("FAIL  %s (%s): not caught in %d seeds of %s as it should be, %u other failures\n",
-	       p->name, whats[p->bug], SEEDS, p->scenario, others);
+	       p->name, p->mmp ? mmp_whats[p->mmp] : suci_whats[p->suci], SEEDS, p->scenario,
+	       others);
 	return false;
 }
 

@@ -102,6 +102,8 @@ const struct scenario scenarios[] = {
 	 optical_run, NULL},
 	{"light", "processes, relays, a conductor and a circuit switch, all with faults", false,
 	 light_run, NULL},
+	{"mmp", "programs over libmmp's engine: small areas, silence, deaths, faults by seed",
+	 false, mmp_run, NULL},
 	{"stripe", "one pair over 4 relays: 3.8 times one; over 2 to 4: 1.9", true, stripe_pair,
 	 NULL},
 	{"spray-sum", "one lane over 4 relays: 3.8 times one", true, spray_sum, NULL},
@@ -188,8 +190,8 @@ static const struct scenario *the_only;
 static const struct scenario *
 turn(uint64_t i)
 {
-	static const char *const of[] = {"campaign", "swarm",	 "campaign", "gateway",
-					 "campaign", "overload", "campaign", "restart"};
+	static const char *const of[] = {"campaign", "swarm",	 "campaign", "gateway", "campaign",
+					 "overload", "campaign", "restart",  "mmp"};
 	if (the_only)
 		return the_only;
 	return find(of[i % (sizeof of / sizeof *of)]);
@@ -199,7 +201,7 @@ turn(uint64_t i)
 static int
 fresh_seeds(const struct scenario *sc)
 {
-	return sc->run == optical_run || sc->run == light_run ? 300 : 3;
+	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ? 300 : 3;
 }
 
 static int

@@ -1,5 +1,5 @@
 # The virtual-time simulator: real lib/suci and lib/relay objects.
-$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c,light ocs coll gateway relay impi sucaead suci base,)
+$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c,light ocs coll gateway relay impi mmpcore sucaead suci base,)
 
 ## sim           simulator: all scenarios and SIM_SEEDS swarm seeds, or SEED=0x.. SCENARIO=..
 SIM_SEEDS ?= 300
@@ -12,8 +12,8 @@ sim: $(B)/test/simulator
 # What libmpi does when a call returns.
 CFLAGS_test/sim/eval_run.c := -Ilibmpi/transport
 
-# That the invariants can fail: every bug of lib/suci/canary.h must be caught.
-CFLAGS_test/sim/canary_bugs.c := -Ilib/suci
+# That the invariants can fail: every bug of lib/suci/canary.h and lib/mmp/canary.h must be caught.
+CFLAGS_test/sim/canary_bugs.c := -I.
 
 ## sim-canary    simulator with planted bugs: each must be caught by the invariant it breaks; BUG=NAME only that
 .PHONY: sim-canary

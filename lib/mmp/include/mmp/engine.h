@@ -105,6 +105,9 @@ struct mmp_engine_peer {
 };
 void mmp_engine_get_peer(const struct mmp_engine *e, uint32_t peer, struct mmp_engine_peer *out);
 const struct mmp_engine_counters *mmp_engine_counters(const struct mmp_engine *e);
+/* For tests: no message, fragment, receive or announcement is kept; what: the first kind that is.
+ */
+bool mmp_engine_empty(const struct mmp_engine *e, const char **what);
 const struct mmp_area *mmp_engine_area(const struct mmp_engine *e);
 
 #endif
