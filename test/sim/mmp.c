@@ -12,7 +12,8 @@
 #include <string.h>
 
 #define SENDS_MAX   40u
-#define BLOCKING    22u /* of at most 1400 bytes: fit the half */
+#define BLOCKING    22u	  /* of at most 1400 bytes: fit the half */
+#define FLOOD	    1500u /* messages: more than fragments of a peer may be kept */
 #define TAGS	    3
 #define SMALL	    64u /* shortest buffer of a receive: tells messages apart */
 #define MESSAGE_MAX (8 * MW_HALF)
@@ -23,21 +24,25 @@
 /* ---- what is sent and received ---- */
 
 static uint64_t
-message_bytes(struct base_prng *p, bool blocking)
+message_bytes(const struct mw_node *n, struct base_prng *p)
 {
-	if (blocking)
+	if (n->w->blocking)
 		return PICK(p, 0, 1, 20, 1000, 1400, 1400, 1400);
-	uint64_t n = PICK(p, 0, 1, 20, 21, 300, 1500, 5000, 16384, 40000);
+	if (n->w->flood)
+		return PICK(p, 0, 1, 20, 21, 65, 100);
+	uint64_t bytes = PICK(p, 0, 1, 20, 21, 300, 1500, 5000, 16384, 40000);
 	if (coin(p, 10))
 		return base_prng_below(p, MESSAGE_MAX);
-	return coin(p, 50) ? n : base_prng_below(p, n + 1);
+	return coin(p, 50) ? bytes : base_prng_below(p, bytes + 1);
 }
 
 static void
 draw_sends(struct mw_node *n)
 {
 	struct base_prng *p = &n->prng;
-	n->msgs = n->w->blocking ? BLOCKING : (uint32_t)between(p, 4, SENDS_MAX);
+	n->msgs = n->w->flood	   ? FLOOD
+		  : n->w->blocking ? BLOCKING
+				   : (uint32_t)between(p, 4, SENDS_MAX);
 	n->msg = calloc(n->msgs, sizeof *n->msg);
 	for (uint32_t i = 0; i < n->msgs; i++) {
 		struct mw_msg *m = &n->msg[i];
@@ -46,7 +51,7 @@ draw_sends(struct mw_node *n)
 		m->to = coin(p, 60) ? n->w->hot : (uint32_t)base_prng_below(p, n->w->size);
 		m->stream = barrier;
 		m->tag = barrier ? 0 : (int32_t)base_prng_below(p, TAGS);
-		m->bytes = barrier ? 0 : message_bytes(p, n->w->blocking);
+		m->bytes = barrier ? 0 : message_bytes(n, p);
 		/* Only longer ones can be told apart. */
 		m->off = m->bytes >= SMALL ? base_prng_below(p, POOL_BYTES / 2)
 					   : m->to * 7 + n->rank;
@@ -281,7 +286,7 @@ step(struct sim *s, void *who, uint64_t arg)
 		return;
 	}
 	hear_deaths(n);
-	for (uint64_t k = base_prng_below(p, 6); k; k--) {
+	for (uint64_t k = base_prng_below(p, n->w->flood ? 100 : 6); k; k--) {
 		if (coin(p, 50) && n->msgs_posted < n->msgs)
 			post_send(n);
 		else if (n->recvs_posted < n->recvs && !waits(n))
@@ -491,7 +496,8 @@ draw(struct mw *w, struct base_prng *p)
 	w->rx_blocks_max = (uint32_t)PICK(p, 16, 1000);
 	w->dead = coin(p, 30) ? (uint32_t)base_prng_below(p, w->size) : MW_NONE;
 	w->hot = (uint32_t)base_prng_below(p, w->size);
-	w->blocking = w->dead == MW_NONE && coin(p, 30);
+	w->flood = coin(p, 8);
+	w->blocking = !w->flood && w->dead == MW_NONE && coin(p, 30);
 }
 
 static void
@@ -543,6 +549,7 @@ finish(struct mw *w, struct outcome *o)
 		 "%u processes, %s%s: %llu straight, %llu held, %llu stalls, %llu wants", w->size,
 		 w->threaded ? "thread" : "inline",
 		 w->blocking ? ", blocking"
+		 : w->flood  ? ", many messages"
 		 : w->dies   ? ", one dies"
 			     : "",
 		 (unsigned long long)straight, (unsigned long long)held, (unsigned long long)stalls,

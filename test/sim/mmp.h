@@ -71,6 +71,7 @@ struct mw {
 	uint32_t size;
 	bool threaded; /* the engine has turns while the program computes */
 	bool blocking; /* one receive after the other; all that is sent fits a send half */
+	bool flood;    /* more messages than a peer may have fragments here */
 	bool closing;
 	uint64_t fragment, liveness_ns, step_ns;
 	uint32_t mtu, window, blocks_max, rx_blocks_max;

@@ -12,6 +12,8 @@
 #define CALL_NS	    (20 * BASE_MS_NS)
 #define START_NS    (30 * BASE_S_NS) /* LIBMMP_START_S */
 #define HELLO_BYTES 12u
+#define AGAIN_NS    (200 * BASE_US_NS)
+#define CREDIT	    192u
 #define TX_MAX	    100000u
 #define IPV4	    0x0a000001u
 
@@ -309,6 +311,9 @@ mw_node_turn(struct mw_node *n)
 		  (unsigned long long)a->size);
 	/* Without a thread nobody looks at the clock while the program computes. */
 	uint64_t at = suci_expiry_ns(n->ep);
+	/* A thread with work left, as where a ring to the program is full, does not sleep. */
+	if (!mmp_engine_idle(n->engine))
+		at = base_min_ns(at, s->now_ns + AGAIN_NS);
 	if (n->w->threaded && at != n->wake_ns && at != BASE_NEVER_NS)
 		sim_at(s, base_max_ns(at, s->now_ns), wake, n, at);
 	n->wake_ns = at;
@@ -336,7 +341,7 @@ make_suci(struct mw_node *n)
 	struct suci_lanes_config l = {.limits = {.lanes_max = MW_NODES + 8,
 						 .blocks_max = w->blocks_max,
 						 .rx_blocks_max = w->rx_blocks_max,
-						 .held_max = 256,
+						 .held_max = 2 * CREDIT,
 						 .ranges_max = 256,
 						 .labels_max = MW_NODES},
 				      .ops = &lane_ops,
@@ -353,7 +358,9 @@ make_suci(struct mw_node *n)
 				.initial_window = 64,
 				.ack_every = 32,
 				.ack_ride_ns = 50 * BASE_US_NS,
-				.credit = w->window,
+				/* No more than can be held, as libmmp asks its socket. */
+				.credit = w->window < CREDIT ? w->window : CREDIT,
+				.credit_total = CREDIT,
 				.handshake_ns = START_NS,
 				.liveness_ns = w->liveness_ns,
 				.keepalive_ns = BASE_S_NS,
