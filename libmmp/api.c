@@ -136,10 +136,10 @@ start(struct mmp *m, const char *hosts)
 	if (mmp_share_make(&m->share, &m->env, m->nears) || make_engine(m) || mmp_net_start(m))
 		return -1;
 	for (uint32_t i = 0; i < m->job.size; i++)
-		if (m->peer[i].is_near || i == m->job.rank)
-			mmp_port_set_fragment(m->port, i, m->env.fragment_near);
+		mmp_port_set_fragment(m->port, i, mmp_default_fragment(m, i));
 	if (meet(m))
 		return -1;
+	mmp_stored_read(m);
 	return m->threaded ? mmp_thread_start(m) : 0;
 }
 
@@ -217,8 +217,8 @@ request_of(mp_handle h)
 	return i;
 }
 
-static void
-forget(uint32_t i)
+void
+mmp_request_forget(uint32_t i)
 {
 	generation[i] = (uint32_t)((generation[i] + 1) % GENERATIONS);
 	mmp_port_forget(mmp_g->port, i);
@@ -238,8 +238,8 @@ check(int rank, int tag, const void *buf, uint64_t n, bool receives)
 	return 0;
 }
 
-static int
-gone(uint32_t peer)
+int
+mmp_gone(uint32_t peer)
 {
 	const struct mmp_peer *p = &mmp_g->peer[peer];
 	const uint8_t *ip = mmp_g->job.place[peer].ip;
@@ -256,14 +256,12 @@ too_many(void)
 			MMP_RECEIVES_MAX);
 }
 
-mp_handle
-MP_send_tag(int to, int tag, const void *buf, uint64_t n)
+static mp_handle
+send_to(int to, int tag, const void *buf, uint64_t n)
 {
-	if (enter() || check(to, tag, buf, n, false))
-		return -1;
 	struct mmp *m = mmp_g;
 	if (atomic_load_explicit(&m->peer[to].gone, memory_order_acquire))
-		return gone((uint32_t)to);
+		return mmp_gone((uint32_t)to);
 	uint32_t i = mmp_port_send(m->port, (uint32_t)to, 0, tag, buf, n);
 	if (i == MMP_NONE)
 		return too_many();
@@ -272,7 +270,20 @@ MP_send_tag(int to, int tag, const void *buf, uint64_t n)
 	mmp_progress(m);
 	while (!kept && !mmp_port_copied(m->port, i))
 		mmp_wait_step(m, &idle);
+	mmp_watch(m);
 	return handle_of(i, kept);
+}
+
+mp_handle
+MP_send_tag(int to, int tag, const void *buf, uint64_t n)
+{
+	return enter() || check(to, tag, buf, n, false) ? -1 : send_to(to, tag, buf, n);
+}
+
+mp_handle
+MP_send_bare(int to, uint64_t n)
+{
+	return enter() || check(to, 0, "", n, false) ? -1 : send_to(to, 0, NULL, n);
 }
 
 mp_handle
@@ -306,7 +317,7 @@ MP_receive(int from, void *buf, uint64_t n)
 static int64_t
 finish(uint32_t i, const struct mmp_result *r, struct mp_status *status)
 {
-	forget(i);
+	mmp_request_forget(i);
 	if (status)
 		*status = (struct mp_status){.rank = (int)r->rank,
 					     .tag = (int)r->tag,
@@ -316,7 +327,7 @@ finish(uint32_t i, const struct mmp_result *r, struct mp_status *status)
 		return mmp_fail(EMSGSIZE,
 				"the message of rank %u has %llu bytes, more than its receive",
 				r->rank, (unsigned long long)r->bytes);
-	return r->error ? gone(r->rank) : (int64_t)r->bytes;
+	return r->error ? mmp_gone(r->rank) : (int64_t)r->bytes;
 }
 
 int64_t
@@ -329,6 +340,7 @@ MP_wait(mp_handle h, struct mp_status *status)
 		return -1;
 	while (!mmp_port_done(mmp_g->port, i, &r))
 		mmp_wait_step(mmp_g, &idle);
+	mmp_watch(mmp_g);
 	return finish(i, &r, status);
 }
 
@@ -373,12 +385,12 @@ barrier_round(struct mmp *m, uint32_t to, uint32_t from, int32_t round)
 	while (!mmp_port_done(m->port, out, &r))
 		mmp_wait_step(m, &idle);
 	err = r.error;
-	forget(out);
+	mmp_request_forget(out);
 	while (!mmp_port_done(m->port, in, &r))
 		mmp_wait_step(m, &idle);
-	forget(in);
+	mmp_request_forget(in);
 	if (err || r.error)
-		return gone(err ? to : from);
+		return mmp_gone(err ? to : from);
 	return 0;
 }
 
@@ -420,6 +432,8 @@ MP_path(int peer, struct mp_path *out)
 				.held = p.held,
 				.sent_bytes = p.sent_bytes,
 				.received_bytes = p.received_bytes,
+				.bare_bps = m->peer[peer].bare_bps,
+				.own_bps = m->peer[peer].own_bps,
 				.shared = p.near,
 				.up = p.up};
 	if (!p.near && m->peer[peer].path != NONE && suci_path_info(m->ep, m->peer[peer].path, &i))
@@ -432,11 +446,9 @@ MP_set_fragment(int peer, uint64_t bytes)
 {
 	if (enter() || check(peer, 0, NULL, 0, false))
 		return -1;
-	const struct mmp_env *e = &mmp_g->env;
-	bool near = mmp_g->peer[peer].is_near || (uint32_t)peer == mmp_g->job.rank;
+	/* From now on it is not the watch's. */
+	mmp_g->peer[peer].stored = 0;
 	mmp_port_set_fragment(mmp_g->port, (uint32_t)peer,
-			      bytes  ? bytes
-			      : near ? e->fragment_near
-				     : e->fragment);
+			      bytes ? bytes : mmp_default_fragment(mmp_g, (uint32_t)peer));
 	return 0;
 }

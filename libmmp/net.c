@@ -483,6 +483,9 @@ mmp_net_turn(struct mmp *m)
 	if (m->broken || m->far->broken)
 		close_broken(m);
 	if (m->dirty) {
+		uint32_t run = atomic_load_explicit(&m->run, memory_order_relaxed);
+		if (run != m->run_now)
+			suci_udp_set_run(m->udp, m->run_now = run);
 		m->dirty = false;
 		moved |= suci_udp_tx(m->udp, m->now_ns);
 	}

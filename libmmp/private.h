@@ -5,6 +5,8 @@
  *      share.c   memory: the area, the page and rings others of the node map
  *      net.c     the Suci endpoint: paths, lanes, peers that come and go
  *      turn.c    the engine's turn, its thread, sleeping and waking
+ *      stored.c  settings of the store, and the watch over them
+ *      tune.c    MP_tune: measuring them
  *      error.c   what MP_error() says
  *
  * Engine and program meet in the four rings of mmp/slots.h.  Beside them there are three words: the
@@ -20,6 +22,8 @@
 #include "mmp/pair.h"
 #include "mmp/port.h"
 #include "suci/lane.h"
+#include "tune/store.h"
+#include "tune/watch.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -50,6 +54,7 @@ struct mmp_env {
 	int thread;   /* 1, 0; -1: as there are CPUs */
 	bool share;   /* memory within a node */
 	bool huge;    /* reserved huge pages, if there are */
+	bool by_hand; /* the fragment is the environment's */
 	uint32_t mtu; /* 0: of the interface */
 };
 int mmp_env_read(struct mmp_env *e);
@@ -102,6 +107,8 @@ struct mmp_peer {
 	bool is_near, up, over, broken;
 	uint64_t try_at_ns;
 	struct mmp_near *near;
+	uint64_t stored; /* fragment of the store; 0: none, or set by hand since */
+	uint64_t bare_bps, own_bps;
 	char why[WHY_MAX]; /* written before gone */
 	_Atomic int gone;  /* engine to program: errno */
 };
@@ -135,6 +142,12 @@ struct mmp {
 	_Atomic uint32_t deaths;
 	uint32_t deaths_seen;
 	uint64_t barriers;
+	/* stored.c: the program's, but for run, which the engine takes over */
+	_Atomic uint32_t run; /* datagrams; 0: the driver's default */
+	uint32_t run_now;     /* the engine's */
+	bool watched, watch_stored;
+	struct tune_watch watch;
+	uint64_t turn_at_ns, turn_pushed, turn_used, looked;
 };
 extern struct mmp *mmp_g;
 
@@ -146,6 +159,29 @@ bool mmp_net_turn(struct mmp *m);
 void mmp_net_down(struct mmp *m, uint32_t peer, int err, const char *why);
 void mmp_net_close(struct mmp *m);
 extern const struct mmp_engine_ops mmp_net_ops;
+
+/* ---- api.c ---- */
+/* The request is over, and so is its handle. */
+void mmp_request_forget(uint32_t i);
+/* Set errno and the text: that peer is gone.  -1. */
+int mmp_gone(uint32_t peer);
+
+/* ---- stored.c ---- */
+/* The path's row; false: it has none (we ourselves, no interface). */
+bool mmp_stored_key(const struct mmp *m, uint32_t peer, struct tune_key *k);
+/* All peers are there: what the store says of the ways to them is used, and watched. */
+void mmp_stored_read(struct mmp *m);
+/* How many bytes a full fragment to that peer has if nobody says anything. */
+uint64_t mmp_default_fragment(const struct mmp *m, uint32_t peer);
+void mmp_watch_look(struct mmp *m);
+/* Bytes between two looks at the clock. */
+#define MMP_WATCH_LOOK 16384u
+static inline void
+mmp_watch(struct mmp *m)
+{
+	if (m->watched && mmp_port_pushed(m->port) - m->looked >= MMP_WATCH_LOOK)
+		mmp_watch_look(m);
+}
 
 /* ---- turn.c ---- */
 bool mmp_turn(struct mmp *m); /* the engine's */

@@ -71,7 +71,8 @@ mmp_env_read(struct mmp_env *e)
 		return -1;
 	if (mtu && mtu < 1200)
 		return mmp_fail(EINVAL, "LIBMMP_MTU=%u is less than 1200", (unsigned)mtu);
-	if (getenv("LIBMMP_FRAGMENT"))
+	e->by_hand = getenv("LIBMMP_FRAGMENT") != NULL;
+	if (e->by_hand)
 		e->fragment_near = e->fragment;
 	e->share = share;
 	e->huge = huge;

@@ -44,7 +44,7 @@ struct mmp_port {
 	uint32_t unused, fresh;
 	uint32_t unused_name, fresh_name, names;
 	struct queue sends, posts; /* pending */
-	uint64_t long_used;
+	uint64_t long_used, pushed;
 	struct mmp_names copied;
 	bool rang;
 };
@@ -220,14 +220,16 @@ push_fragment(struct mmp_port *p, struct request *r)
 	s->name = name;
 	if (piece != MMP_NONE) {
 		uint64_t at = mmp_area_at(&p->area, piece);
-		base_copy(p->c.send_half + at, r->buf + r->sent, len);
+		if (r->buf)
+			base_copy(p->c.send_half + at, r->buf + r->sent, len);
 		s->at_high = (uint32_t)(at >> 32);
 		s->at_low = (uint32_t)at;
-	} else if (len) {
+	} else if (len && r->buf) {
 		memcpy(s->in, r->buf + r->sent, len);
 	}
 	mmp_ring_push(&p->request);
 	r->sent += len;
+	p->pushed += len;
 	p->rang = true;
 	return true;
 }
@@ -451,4 +453,10 @@ const struct mmp_area *
 mmp_port_area(const struct mmp_port *p)
 {
 	return &p->area;
+}
+
+uint64_t
+mmp_port_pushed(const struct mmp_port *p)
+{
+	return p->pushed;
 }

@@ -105,12 +105,22 @@ struct mp_path {
 	uint64_t straight, held; /* fragments placed in a posted buffer; kept in the area first */
 	uint64_t sent_bytes, received_bytes; /* messages of and to this peer */
 	uint64_t rtt_ns;		     /* smallest seen; 0 in a node */
-	int shared;			     /* 1: in this node, through shared memory */
+	uint64_t own_bps, bare_bps; /* of the last MP_tune, bytes/s: with this fragment; and without
+				     * copying into the area.  0: it was not called */
+	int shared;		    /* 1: in this node, through shared memory */
 	int up;
 };
 int MP_path(int peer, struct mp_path *path);
 /* [+] Fragment length to that rank, 256 .. a quarter of the send half (clipped); 0: the default. */
 int MP_set_fragment(int peer, uint64_t bytes);
+/* [+] Find the fragment length that moves most, by measuring for at most so many seconds (5 .. 600;
+ * 20 are enough, few prove less); over a network also the run of datagrams, one for all peers. Both
+ * ranks call it, each with the other; nothing else may be under way between them.  The result is
+ * used from then on, and kept in the store (doc/tuning.md), where later MP_inits find it.  0;
+ * -1: also if the store could not be written; the result is in use then, too. */
+int MP_tune(int peer, double seconds);
+/* [+] To measure what copying costs: as MP_send, but sends what lies in the area by chance. */
+mp_handle MP_send_bare(int to, uint64_t n);
 
 /* [+] What the last call that failed has to say; "" if none has. */
 const char *MP_error(void);

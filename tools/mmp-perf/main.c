@@ -16,11 +16,13 @@ static const char usage[] =
 	"mmp-perf MODE [OPTION]...      two ranks, of mpirun or --hosts; or --local\n"
 	"\n"
 	"  MODE            pingpong, burst (one way, 4 bytes back at the end), sweep (burst with\n"
-	"                  every fragment length), overlap (the receiver computes meanwhile)\n"
+	"                  every fragment length), overlap (the receiver computes meanwhile),\n"
+	"                  bare (burst beside one without copying into the area), busy (to a\n"
+	"                  receiver that computes a second without a call), tune (MP_tune)\n"
 	"  --local         start both ranks here\n"
 	"  --hosts FILE    a line \"ADDRESS PORT\" for each rank; LIBMMP_RANK says which is ours\n"
 	"  --size LIST     bytes of a message: 4,1K,64K,1M              [depends on the mode]\n"
-	"  --seconds S     about so long a row                          [0.3]\n"
+	"  --seconds S     about so long a row; tune: at most           [0.3; tune: 20]\n"
 	"  --json FILE     results for programs; - is standard output\n"
 	"  --quiet         no table\n";
 
@@ -107,23 +109,38 @@ fork_local(char hosts[32])
 	return child;
 }
 
+static const struct {
+	const char *name, *sizes;
+	double seconds;
+	void (*run)(struct perf *p);
+} mode[] = {{"pingpong", "0,8,1K,64K,1M", 0.3, run_pingpong},
+	    {"burst", "4,1K,64K,1M,16M", 0.3, run_burst},
+	    {"sweep", "1M", 0.3, run_sweep},
+	    {"overlap", "1M,16M", 0.3, run_overlap},
+	    {"bare", "4,1K,64K,1M,4M", 0.3, run_bare},
+	    {"busy", "64K,1M,4M", 1, run_busy},
+	    {"tune", "0", 20, run_tune}};
+#define MODES (sizeof mode / sizeof *mode)
+
+/* MODES: there is none of that name. */
+static size_t
+mode_of(const char *name)
+{
+	size_t i = 0;
+	while (i < MODES && strcmp(mode[i].name, name))
+		i++;
+	return i;
+}
+
 static void
 run(struct perf *p)
 {
-	static const struct {
-		const char *name, *sizes;
-		void (*run)(struct perf *p);
-	} mode[] = {{"pingpong", "0,8,1K,64K,1M", run_pingpong},
-		    {"burst", "4,1K,64K,1M,16M", run_burst},
-		    {"sweep", "1M", run_sweep},
-		    {"overlap", "1M,16M", run_overlap}};
-	size_t i = 0;
-	while (i < 4 && strcmp(mode[i].name, p->mode))
-		i++;
+	size_t i = mode_of(p->mode);
 	if (MP_size() < 2)
 		errx(2, "two ranks are needed; mmp-perf --help");
 	if (!p->sizes)
 		read_sizes(p, mode[i].sizes);
+	p->seconds = p->seconds > 0 ? p->seconds : mode[i].seconds;
 	if (p->json && MP_rank() == 0)
 		fprintf(p->json, "{\"mode\": \"%s\", \"results\": [", p->mode);
 	p->first = true;
@@ -171,8 +188,7 @@ read_words(int argc, char **argv, struct perf *p, const char **hosts, const char
 	if (optind + 1 != argc)
 		errx(2, "one MODE is needed; mmp-perf --help");
 	p->mode = argv[optind];
-	if (strcmp(p->mode, "pingpong") && strcmp(p->mode, "burst") && strcmp(p->mode, "sweep") &&
-	    strcmp(p->mode, "overlap"))
+	if (mode_of(p->mode) == MODES)
 		bad("no such mode:", p->mode);
 	if (*local && *hosts)
 		errx(2, "--local or --hosts, not both; mmp-perf --help");
@@ -181,7 +197,7 @@ read_words(int argc, char **argv, struct perf *p, const char **hosts, const char
 int
 main(int argc, char **argv)
 {
-	struct perf p = {.seconds = 0.3};
+	struct perf p = {0};
 	const char *hosts = NULL, *json = NULL;
 	bool local = false;
 	char file[32];

@@ -1,1 +1,1 @@
-$(call prog,mmp-perf,$(wildcard tools/mmp-perf/*.c),mmp mmpcore sucudp suci base,,-lpthread)
+$(call prog,mmp-perf,$(wildcard tools/mmp-perf/*.c),mmp mmpcore tunefile sucudp suci tune base,,-lpthread)

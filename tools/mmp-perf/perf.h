@@ -31,5 +31,8 @@ void run_pingpong(struct perf *p);
 void run_burst(struct perf *p);
 void run_sweep(struct perf *p);
 void run_overlap(struct perf *p);
+void run_bare(struct perf *p);
+void run_busy(struct perf *p);
+void run_tune(struct perf *p);
 
 #endif

@@ -11,6 +11,7 @@
 #define SLICES	   200u	     /* of a ping-pong: the best is what it takes undisturbed */
 #define TRIAL_NS   20000000u /* of a first look, to find how many rounds fill the time */
 #define ROUNDS_MAX 10000000u
+#define TURNS	   9 /* of bursts beside bare ones */
 #define SWEEP_LOW  256u
 #define SWEEP_HIGH (4u << 20)
 
@@ -103,6 +104,9 @@ receive_burst(uint64_t size, uint64_t rounds, uint8_t *buf)
 	}
 }
 
+/* Nothing is copied into the area. */
+static bool bare;
+
 static uint64_t
 burst(uint64_t size, uint64_t rounds, uint8_t *buf)
 {
@@ -111,7 +115,7 @@ burst(uint64_t size, uint64_t rounds, uint8_t *buf)
 	if (MP_rank() == 0) {
 		mp_handle in = MP_receive_tag(1, 1, &word, sizeof word);
 		for (uint64_t i = 0; i < rounds; i++)
-			done(MP_send(1, buf, size));
+			done(bare ? MP_send_bare(1, size) : MP_send(1, buf, size));
 		done(in);
 	} else {
 		receive_burst(size, rounds, buf);
@@ -173,11 +177,15 @@ run_burst(struct perf *p)
 		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
 		uint64_t rounds;
 		double ns = measure(p, p->size[i], buf, burst, &rounds);
+		struct mp_path path;
+		if (MP_path(!MP_rank(), &path) < 0)
+			perf_die();
 		struct cell c[] = {{"size", (double)p->size[i], 0},
 				   {"rounds", (double)rounds, 0},
 				   {"message_us", ns / 1e3, 2},
-				   {"mb_per_s", (double)p->size[i] / ns * 1e3, 1}};
-		perf_row(p, c, 4);
+				   {"mb_per_s", (double)p->size[i] / ns * 1e3, 1},
+				   {"fragment", (double)path.fragment, 0}};
+		perf_row(p, c, 5);
 		free(buf);
 	}
 }
@@ -307,4 +315,118 @@ run_overlap(struct perf *p)
 		perf_row(p, c, 5);
 		free(buf);
 	}
+}
+
+/* ---- what copying costs: bursts with and without it, in turns beside each other ---- */
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+static double
+median(double *v, unsigned n)
+{
+	qsort(v, n, sizeof *v, by_value);
+	return v[n / 2];
+}
+
+void
+run_bare(struct perf *p)
+{
+	for (unsigned i = 0; i < p->sizes; i++) {
+		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		double own[TURNS], without[TURNS], part[TURNS], size = (double)p->size[i];
+		uint64_t rounds;
+		struct perf look = {.seconds = p->seconds / (2 * TURNS)};
+		(void)measure(&look, p->size[i], buf, burst, &rounds);
+		for (unsigned k = 0; k < TURNS; k++) {
+			own[k] = (double)burst(p->size[i], rounds, buf) / (double)rounds;
+			bare = true;
+			without[k] = (double)burst(p->size[i], rounds, buf) / (double)rounds;
+			bare = false;
+			part[k] = without[k] / own[k];
+		}
+		struct cell c[] = {{"size", size, 0},
+				   {"rounds", (double)rounds, 0},
+				   {"mb_per_s", size / median(own, TURNS) * 1e3, 2},
+				   {"bare_mb_per_s", size / median(without, TURNS) * 1e3, 2},
+				   {"of_bare", median(part, TURNS), 4}};
+		perf_row(p, c, 5);
+		free(buf);
+	}
+}
+
+/* ---- a receiver that makes no call: when has all left our area? ---- */
+
+static uint64_t
+drain(uint64_t size, void *buf)
+{
+	uint32_t word = 0;
+	struct mp_path path;
+	uint64_t start = now_ns();
+	mp_handle out = MP_send(1, buf, size), in = MP_receive_tag(1, 1, &word, sizeof word);
+	done(out);
+	do {
+		if (in < 0 || MP_path(1, &path) < 0)
+			perf_die();
+		/* The engine's turn, where it has no thread. */
+		int r = MP_test(in, NULL);
+		if (r < 0)
+			perf_die();
+		if (r)
+			return now_ns() - start;
+	} while (path.send_used);
+	uint64_t took = now_ns() - start;
+	done(in);
+	return took;
+}
+
+void
+run_busy(struct perf *p)
+{
+	for (unsigned i = 0; i < p->sizes; i++) {
+		uint8_t *buf = buffer(p->size[i]);
+		uint64_t took[2];
+		uint32_t word = 0;
+		for (int computes = 0; computes < 2; computes++) {
+			if (MP_barrier() < 0)
+				perf_die();
+			if (MP_rank() == 0) {
+				took[computes] = drain(p->size[i], buf);
+				continue;
+			}
+			uint64_t until = now_ns() + (uint64_t)(p->seconds * 1e9);
+			while (computes && now_ns() < until)
+				(void)compute(1000);
+			done(MP_receive(0, buf, p->size[i]));
+			done(MP_send_tag(0, 1, &word, sizeof word));
+		}
+		struct cell c[] = {{"size", (double)p->size[i], 0},
+				   {"wire_ms", (double)took[0] / 1e6, 3},
+				   {"busy_ms", (double)took[1] / 1e6, 3}};
+		if (MP_rank() == 0)
+			perf_row(p, c, 3);
+		free(buf);
+	}
+}
+
+void
+run_tune(struct perf *p)
+{
+	struct mp_path before, path;
+	uint64_t start = now_ns();
+	if (MP_path(!MP_rank(), &before) < 0)
+		perf_die();
+	if (MP_tune(!MP_rank(), p->seconds) < 0 || MP_path(!MP_rank(), &path) < 0)
+		perf_die();
+	struct cell c[] = {{"before", (double)before.fragment, 0},
+			   {"fragment", (double)path.fragment, 0},
+			   {"run_bytes", (double)path.run, 0},
+			   {"mb_per_s", (double)path.own_bps / 1e6, 1},
+			   {"bare_mb_per_s", (double)path.bare_bps / 1e6, 1},
+			   {"seconds", (double)(now_ns() - start) / 1e9, 2}};
+	perf_row(p, c, 6);
 }

@@ -32,7 +32,8 @@ uint64_t mmp_port_short(const struct mmp_port *p);
 void mmp_port_set_fragment(struct mmp_port *p, uint32_t peer, uint64_t bytes);
 uint64_t mmp_port_fragment(const struct mmp_port *p, uint32_t peer);
 
-/* A request; MMP_NONE: MMP_RECEIVES_MAX are not done. */
+/* A request; MMP_NONE: MMP_RECEIVES_MAX are not done.  buf NULL with n: what is in the area by
+ * chance, not copied: to measure what copying costs. */
 uint32_t mmp_port_send(struct mmp_port *p, uint32_t to, uint32_t stream, int32_t tag,
 		       const void *buf, uint64_t n);
 /* from, tag: -1: any. */
@@ -60,6 +61,8 @@ bool mmp_port_turn(struct mmp_port *p);
 bool mmp_port_quiet(const struct mmp_port *p);
 /* Something was told to the engine since the last call of this. */
 bool mmp_port_rang(struct mmp_port *p);
+/* Bytes that were named to the engine so far. */
+uint64_t mmp_port_pushed(const struct mmp_port *p);
 const struct mmp_area *mmp_port_area(const struct mmp_port *p);
 
 #endif

@@ -23,13 +23,13 @@
 #define TUNE_WHY	 240
 
 /* Words of letters, digits and . _ + - / ( ) @ , : not empty.  tune_word() makes one. */
-#define TUNE_KEY_WORDS(X)                                                       \
-	X(driver, 16)	/* how bytes move: udp, xdp, shm */                     \
-	X(offloads, 48) /* of the interface, and of the kernel for UDP */       \
-	X(cpu, 64)	/* its model */                                         \
-	X(kernel, 64)	/* its release */                                       \
-	X(mode, 16)	/* whose settings: mpi, suci, mmp-engine, mmp-inline */ \
-	X(version, 16)	/* of this software */                                  \
+#define TUNE_KEY_WORDS(X)                                                 \
+	X(driver, 16)	/* how bytes move: udp, xdp, shm */               \
+	X(offloads, 48) /* of the interface, and of the kernel for UDP */ \
+	X(cpu, 64)	/* its model */                                   \
+	X(kernel, 64)	/* its release */                                 \
+	X(mode, 16)	/* whose settings: mpi, suci, mmp */              \
+	X(version, 16)	/* of this software */                            \
 	X(shares, 16)	/* the nearest cache all processors share: L1, L2, L3, none */
 #define TUNE_KEY_NUMBERS(X)                                          \
 	X(mtu, 65536)	    /* of the interface; 0: none is in it */ \
