@@ -144,6 +144,7 @@ struct mmp {
 	uint64_t barriers;
 	/* stored.c: the program's, but for run, which the engine takes over */
 	_Atomic uint32_t run; /* datagrams; 0: the driver's default */
+	uint32_t stored_run;  /* of the store; 0: none, or MP_tune found one since */
 	uint32_t run_now;     /* the engine's */
 	bool watched, watch_stored;
 	struct tune_watch watch;

@@ -66,6 +66,8 @@ static void
 use(struct mmp *m, bool stored)
 {
 	m->watch_stored = stored;
+	if (m->stored_run)
+		atomic_store_explicit(&m->run, stored ? m->stored_run : 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < m->job.size; i++)
 		if (m->peer[i].stored)
 			mmp_port_set_fragment(m->port, i,
@@ -86,17 +88,18 @@ mmp_stored_read(struct mmp *m)
 {
 	struct tune_values of[2] = {0}; /* far, near */
 	bool looked[2] = {false, false};
-	for (uint32_t i = 0; i < m->job.size && !m->env.by_hand; i++) {
+	for (uint32_t i = 0; i < m->job.size; i++) {
 		bool near = m->peer[i].is_near;
 		if (i == m->job.rank)
 			continue;
 		if (!looked[near])
 			find(m, i, &of[near]);
 		looked[near] = true;
-		m->peer[i].stored = tune_value_or(&of[near], TUNE_FRAGMENT, 0);
+		m->peer[i].stored = m->env.by_hand ? 0 : tune_value_or(&of[near], TUNE_FRAGMENT, 0);
 		m->watched |= m->peer[i].stored && m->peer[i].stored != mmp_default_fragment(m, i);
 	}
-	atomic_store(&m->run, (uint32_t)tune_value_or(&of[0], TUNE_RUN, 0));
+	m->stored_run = (uint32_t)tune_value_or(&of[0], TUNE_RUN, 0);
+	m->watched |= m->stored_run != 0;
 	if (!m->watched)
 		return;
 	uint64_t now = suci_udp_now_ns();

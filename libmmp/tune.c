@@ -267,6 +267,7 @@ keep(struct session *s, const struct order *o)
 	p->bare_bps = o->bare_bps;
 	/* It was measured just now: no watch. */
 	p->stored = 0;
+	s->m->stored_run = s->far ? 0 : s->m->stored_run;
 	/* Of two of a node one writes. */
 	if (p->is_near && s->m->job.rank > s->peer)
 		return 0;
