@@ -74,3 +74,8 @@ bench-types: $(LMPI_ALL)
 .PHONY: bench-npb
 bench-npb: $(LMPI_ALL) $(B)/bin/mpirun
 	@test/bench/npb.sh $(B)
+
+## bench-mmp     MMP: the paper's figures 4 and 5, MP_tune, computing kept; build/bench/mmp.json, mmp.svg (root)
+.PHONY: bench-mmp
+bench-mmp: $(B)/bin/mmp-perf $(B)/test/limits
+	@test/bench/mmp.sh $(B)

@@ -12,6 +12,7 @@
 #define TRIAL_NS   20000000u /* of a first look, to find how many rounds fill the time */
 #define ROUNDS_MAX 10000000u
 #define TURNS	   9 /* of bursts beside bare ones */
+#define LOOKS	   3 /* at a receiver that waits */
 #define SWEEP_LOW  256u
 #define SWEEP_HIGH (4u << 20)
 
@@ -389,13 +390,17 @@ run_busy(struct perf *p)
 {
 	for (unsigned i = 0; i < p->sizes; i++) {
 		uint8_t *buf = buffer(p->size[i]);
-		uint64_t took[2];
+		uint64_t wire = UINT64_MAX, busy = 0;
 		uint32_t word = 0;
-		for (int computes = 0; computes < 2; computes++) {
+		/* The best of some while it waits, then once while it computes. */
+		for (int k = 0; k <= LOOKS; k++) {
+			bool computes = k == LOOKS;
 			if (MP_barrier() < 0)
 				perf_die();
 			if (MP_rank() == 0) {
-				took[computes] = drain(p->size[i], buf);
+				uint64_t took = drain(p->size[i], buf);
+				busy = took;
+				wire = !computes && took < wire ? took : wire;
 				continue;
 			}
 			uint64_t until = now_ns() + (uint64_t)(p->seconds * 1e9);
@@ -405,8 +410,8 @@ run_busy(struct perf *p)
 			done(MP_send_tag(0, 1, &word, sizeof word));
 		}
 		struct cell c[] = {{"size", (double)p->size[i], 0},
-				   {"wire_ms", (double)took[0] / 1e6, 3},
-				   {"busy_ms", (double)took[1] / 1e6, 3}};
+				   {"wire_ms", (double)wire / 1e6, 3},
+				   {"busy_ms", (double)busy / 1e6, 3}};
 		if (MP_rank() == 0)
 			perf_row(p, c, 3);
 		free(buf);
