@@ -72,8 +72,7 @@ apply(struct session *s, const struct order *o)
 		atomic_store_explicit(&s->m->run, (uint32_t)o->run, memory_order_relaxed);
 }
 
-/* Receive o->passes messages, with WINDOW posted ahead; first_posted is done by whoever sends
- * first. */
+/* Receive o->passes messages, WINDOW of them posted ahead; so many are posted by now. */
 static int
 receive_pass(struct session *s, const struct order *o, uint32_t h[WINDOW], uint64_t posted)
 {
@@ -306,6 +305,8 @@ MP_tune(int peer, double seconds)
 		s->buf = buf;
 		s->far = !m->peer[peer].is_near;
 		err = (int)m->job.rank < peer ? run_leader(s, seconds, &o) : run_follower(s, &o);
+		/* After an error receives may still be posted into it: it stays. */
+		buf = err ? NULL : buf;
 		err = err ? err : keep(s, &o);
 	}
 	int why = errno;
