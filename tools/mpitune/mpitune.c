@@ -49,7 +49,7 @@ static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
 static MPI_T_cvar_handle
 handle_of(const char *cvar)
 {
-	MPI_T_cvar_handle h;
+	MPI_T_cvar_handle h = MPI_T_CVAR_HANDLE_NULL;
 	int i, count;
 	if (MPI_T_cvar_get_index(cvar, &i) || MPI_T_cvar_handle_alloc(i, NULL, &h, &count)) {
 		fprintf(stderr, "mpitune: libmpi has no variable %s; is it of another version?\n",
