@@ -4,6 +4,7 @@
 #define TEST_LMPI_TCP_KIT_H
 
 #include "cmocka_all.h"
+#include "lmpi_lock_none.h"
 #include "impi/link.h"
 #include "transport.h"
 
@@ -11,23 +12,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* The surface's lock (libmpi/api/lock.h): one thread here. */
-bool lmpi_lock_shared;
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
 
 /* Rank 0 is us; 1 and 2 are foreign, at host 7. */
 static struct lmpi_peer peers[3];

@@ -2,6 +2,7 @@
  * the address connections come from, time limits; and a host of several processes. */
 #include "boot.h"
 #include "cmocka_all.h"
+#include "lmpi_lock_none.h"
 
 #include "base/bytes.h"
 #include "impi/hostid.h"
@@ -19,23 +20,6 @@
 
 #define LIMIT_S 10
 #define TOKEN	0x1122334455667788u
-
-/* The surface's lock (libmpi/api/lock.h): nobody waits in here. */
-bool lmpi_lock_shared;
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
 
 /* Host 1 is ours, at 127.0.0.2; hosts 0 and 2 are foreign. */
 static const uint8_t own_ip[4] = {127, 0, 0, 2};

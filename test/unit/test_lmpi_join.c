@@ -1,6 +1,7 @@
 /* Joining a job whose IMPI server takes its time: DONE goes out when every label is answered. */
 #include "boot.h"
 #include "cmocka_all.h"
+#include "lmpi_lock_none.h"
 
 #include "base/bytes.h"
 #include "impi/wire.h"
@@ -18,23 +19,6 @@
 #define LABELS	8 /* the last ones that wait for their answers */
 #define TOKEN	0x7123456700000063u
 #define HELD_MS 300 /* for a DONE that comes too early */
-
-/* The surface's lock (libmpi/api/lock.h): nobody waits in here. */
-bool lmpi_lock_shared;
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
 
 /* A server of one client that answers the last labels only when it has waited for what else
  * comes, as one does that waits for other clients. */

@@ -1,6 +1,7 @@
 /* The packet switch of a host with several processes: routing, flow control ahead of
  * data, one slow side that does not stop the others, FINI. */
 #include "cmocka_all.h"
+#include "lmpi_lock_none.h"
 #include "impi/link.h"
 #include "transport.h"
 
@@ -9,23 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* The surface's lock (libmpi/api/lock.h): nobody waits in here. */
-bool lmpi_lock_shared;
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
 
 #define DATALEN 50000u
 #define LIMIT	10000 /* ms */
