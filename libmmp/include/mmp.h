@@ -31,8 +31,9 @@
  * Memory     Never more than the area, plus at most 1024 short records per peer.  When the
  *            receiver's area is full, senders keep what they have: nothing is lost.
  * Errors     -1 and errno; MP_error() is a sentence that says what and where.
- *            ECONNRESET: a peer died or left.  Waits for it end with that, also those of
- *            MP_ANY, once for each peer; whatever it sent whole before can still be received.
+ *            ECONNRESET: a peer died or left.  Waits for it end with that, and every receive of
+ *            MP_ANY that is posted then, or the next one if none is; whatever it sent whole
+ *            before can still be received.
  *            EMSGSIZE: a message was longer than its receive; the rest of it is dropped.
  *            ENOBUFS: 16384 sends and receives have not been waited for.
  * Threads    One thread of the program calls MP_*.
