@@ -34,6 +34,7 @@ include lib/mmp/module.mk
 -include driver/ocs/module.mk
 include driver/aead/module.mk
 include driver/tune/module.mk
+include driver/process/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk
 include libsuci/module.mk

@@ -5,7 +5,7 @@ $(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
 $(call lib,rdnet,app/relayd/net,base)
 $(call lib,rdctl,app/relayd/ctl,base,jansson)
 
-RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs coll sucaead suci seal rddpdk base
+RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs coll sucaead suci seal rddpdk process base
 # Its fast path goes through four libraries: a tenth to a seventh of its time per segment.
 $(call whole,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
@@ -22,7 +22,6 @@ $(call unit,test_rd_link,test/unit/test_rd_link.c app/relayd/link.c,rdconf rdnet
 $(call unit,test_rd_channel_keys,test/unit/test_rd_channel_keys.c app/relayd/channel_keys.c,rdconf relay impi sucaead suci seal base,)
 $(call unit,test_rd_advise,test/unit/test_rd_advise.c,rdctl base)
 $(call unit,test_rd_rpc,test/unit/test_rd_rpc.c,rdctl base,jansson)
-$(call unit,test_rd_pidfile,test/unit/test_rd_pidfile.c app/relayd/pidfile.c,base,libbsd)
 $(call unit,test_rd_wake,test/unit/test_rd_wake.c app/relayd/wake.c,base,,-pthread)
 UNITS_THREADED += $(B)/test/unit/test_rd_wake
 

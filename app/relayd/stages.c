@@ -5,7 +5,6 @@
 #include "iface.h"
 #include "keeper.h"
 #include "log.h"
-#include "pidfile.h"
 #include "privs.h"
 #include "rpc_server.h"
 #include "stats.h"
@@ -14,6 +13,7 @@
 
 #include "base/assert.h"
 #include "driver/eal.h"
+#include "driver/pidfile.h"
 #include "driver/pool.h"
 #include "driver/port.h"
 
@@ -40,7 +40,7 @@
 struct relay {
 	const struct rd_conf *conf;
 	const struct rd_plan *plan;
-	struct rd_pidfile pidfile;
+	struct process_pidfile pidfile;
 	struct rd_iface iface[RD_LEGS_MAX];
 	struct rd_keeper keeper;
 	uint32_t nworkers;
@@ -102,14 +102,15 @@ static int
 do_pidfile(struct relay *r)
 {
 	r->pidfile.fd = -1;
-	return *r->conf->pidfile ? rd_pidfile_open(&r->pidfile, r->conf->pidfile, r->err, ERR_MAX)
-				 : 0;
+	if (!*r->conf->pidfile)
+		return 0;
+	return process_pidfile_open(&r->pidfile, r->conf->pidfile, r->err, ERR_MAX);
 }
 
 static void
 undo_pidfile(struct relay *r)
 {
-	rd_pidfile_remove(&r->pidfile);
+	process_pidfile_remove(&r->pidfile);
 }
 
 static int

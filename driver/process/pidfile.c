@@ -1,4 +1,4 @@
-#include "pidfile.h"
+#include "driver/pidfile.h"
 
 #include <bsd/string.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define TRIES 10
 
 __attribute__((format(printf, 4, 5))) static int
-wrong(struct rd_pidfile *p, char *err, size_t err_max, const char *fmt, ...)
+wrong(struct process_pidfile *p, char *err, size_t err_max, const char *fmt, ...)
 {
 	char text[160];
 	va_list ap;
@@ -31,7 +31,7 @@ wrong(struct rd_pidfile *p, char *err, size_t err_max, const char *fmt, ...)
 
 /* What is behind the descriptor, which cannot be exchanged any more. */
 static int
-look(struct rd_pidfile *p, char *err, size_t err_max)
+look(struct process_pidfile *p, char *err, size_t err_max)
 {
 	struct stat st;
 	if (fstat(p->fd, &st))
@@ -47,38 +47,38 @@ look(struct rd_pidfile *p, char *err, size_t err_max)
 }
 
 static int
-held(struct rd_pidfile *p, char *err, size_t err_max)
+held(struct process_pidfile *p, char *err, size_t err_max)
 {
 	char text[24] = "";
 	int why = errno;
 	ssize_t n = why == EWOULDBLOCK ? pread(p->fd, text, sizeof text - 1, 0) : 0;
 	if (why != EWOULDBLOCK)
 		return wrong(p, err, err_max, "%s", strerror(why));
-	return wrong(p, err, err_max, "relayd is running already, process %ld",
-		     n > 0 ? strtol(text, NULL, 10) : 0);
+	return wrong(p, err, err_max, "%s is running already, process %ld",
+		     program_invocation_short_name, n > 0 ? strtol(text, NULL, 10) : 0);
 }
 
 static bool
-named(const struct rd_pidfile *p)
+named(const struct process_pidfile *p)
 {
 	struct stat st;
 	return lstat(p->path, &st) == 0 && st.st_dev == p->dev && st.st_ino == p->ino;
 }
 
 static int
-put(struct rd_pidfile *p, char *err, size_t err_max)
+put(struct process_pidfile *p, char *err, size_t err_max)
 {
 	char text[24];
 	int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
 	if (ftruncate(p->fd, 0) == 0 && pwrite(p->fd, text, (size_t)n, 0) == n)
 		return 0;
 	int why = errno;
-	rd_pidfile_remove(p);
+	process_pidfile_remove(p);
 	return wrong(p, err, err_max, "%s", strerror(why));
 }
 
 int
-rd_pidfile_open(struct rd_pidfile *p, const char *path, char *err, size_t err_max)
+process_pidfile_open(struct process_pidfile *p, const char *path, char *err, size_t err_max)
 {
 	p->fd = -1;
 	if (strlcpy(p->path, path, sizeof p->path) >= sizeof p->path)
@@ -104,7 +104,7 @@ rd_pidfile_open(struct rd_pidfile *p, const char *path, char *err, size_t err_ma
 }
 
 void
-rd_pidfile_remove(struct rd_pidfile *p)
+process_pidfile_remove(struct process_pidfile *p)
 {
 	if (p->fd < 0)
 		return;

@@ -1,5 +1,5 @@
-/* The file with relayd's process id: one holder, and nothing that others planted is followed. */
-#include "../../app/relayd/pidfile.h"
+/* The file with a process id: one holder, and nothing that others planted is followed. */
+#include "driver/pidfile.h"
 
 #include "cmocka_all.h"
 
@@ -36,28 +36,28 @@ holds(const char *at, const char *text)
 static void
 refused(const char *words)
 {
-	struct rd_pidfile p;
+	struct process_pidfile p;
 	char err[256] = "";
-	assert_int_equal(rd_pidfile_open(&p, path, err, sizeof err), -1);
+	assert_int_equal(process_pidfile_open(&p, path, err, sizeof err), -1);
 	assert_int_equal(p.fd, -1);
 	if (!strstr(err, words) || !strstr(err, path))
 		fail_msg("'%s' lacks '%s'", err, words);
-	rd_pidfile_remove(&p); /* of what never was: nothing */
+	process_pidfile_remove(&p); /* of what never was: nothing */
 }
 
 static void
 one_at_a_time(void **state)
 {
 	(void)state;
-	struct rd_pidfile p;
+	struct process_pidfile p;
 	char err[256], mine[64];
 	snprintf(mine, sizeof mine, "%ld\n", (long)getpid());
 	write_text(path, "99999999999 of an earlier one"); /* killed: nobody holds it */
-	assert_int_equal(rd_pidfile_open(&p, path, err, sizeof err), 0);
+	assert_int_equal(process_pidfile_open(&p, path, err, sizeof err), 0);
 	holds(path, mine);
 	snprintf(mine, sizeof mine, "running already, process %ld", (long)getpid());
 	refused(mine);
-	rd_pidfile_remove(&p);
+	process_pidfile_remove(&p);
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -102,12 +102,12 @@ static void
 the_name_is_another_file(void **state)
 {
 	(void)state;
-	struct rd_pidfile p;
+	struct process_pidfile p;
 	char err[256];
-	assert_int_equal(rd_pidfile_open(&p, path, err, sizeof err), 0);
+	assert_int_equal(process_pidfile_open(&p, path, err, sizeof err), 0);
 	assert_int_equal(unlink(path), 0);
 	write_text(path, "2");
-	rd_pidfile_remove(&p);
+	process_pidfile_remove(&p);
 	holds(path, "2");
 	assert_int_equal(unlink(path), 0);
 }

@@ -1,11 +1,13 @@
-/* pidfile.h - the file that holds relayd's process id, locked while it lives. */
-#ifndef RD_PIDFILE_H
-#define RD_PIDFILE_H
+/* driver/pidfile.h - the file that holds a program's process id, locked while it lives.
+ *
+ * Threads  one owner. */
+#ifndef DRIVER_PIDFILE_H
+#define DRIVER_PIDFILE_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-struct rd_pidfile {
+struct process_pidfile {
 	char path[256];
 	int fd; /* -1: there is none */
 	dev_t dev;
@@ -14,8 +16,8 @@ struct rd_pidfile {
 
 /* Make or take it, lock it, write the process id.  What is found must be a regular file of ours
  * with one name: a link that somebody planted is refused, never followed.  -1: err says why. */
-int rd_pidfile_open(struct rd_pidfile *p, const char *path, char *err, size_t err_max);
+int process_pidfile_open(struct process_pidfile *p, const char *path, char *err, size_t err_max);
 /* Remove it if the name still means our file. */
-void rd_pidfile_remove(struct rd_pidfile *p);
+void process_pidfile_remove(struct process_pidfile *p);
 
 #endif
