@@ -49,7 +49,7 @@ endif
 # For programs that the compiler sees as a whole.
 LTO := $(if $(strip $(EXTRAS))$(findstring clang,$(CC)),,-flto=auto)
 
-# With bugs planted on purpose, see lib/suci/canary.h.
+# With bugs planted on purpose, see lib/suci/internal/suci/canary.h.
 ifneq ($(filter canary,$(EXTRAS)),)
 SAN += -DSUCI_CANARY
 endif

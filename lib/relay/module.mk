@@ -13,7 +13,7 @@ $(call unit,test_relay_groups,test/unit/test_relay_groups.c,relay)
 $(call unit,test_relay_ways,test/unit/test_relay_ways.c,relay)
 # What lanes cost, in relays too.
 $(call unit,test_suci_lane_share,test/unit/test_suci_lane_share.c,relay suci base)
-CFLAGS_test/unit/test_suci_lane_share.c := -Ilib/suci
+CFLAGS_test/unit/test_suci_lane_share.c := $(SUCI_INTERNAL) -Ilib/suci/lane
 $(call unit,test_relay_lanes,test/unit/test_relay_lanes.c,relay)
 $(call unit,test_relay_forward,test/unit/test_relay_forward.c,relay)
 

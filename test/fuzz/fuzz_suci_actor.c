@@ -3,7 +3,7 @@
  * more.  Then the wire is healed, but passes no more than before; if nothing was corrupted and the
  * path lived, everything has to arrive within a bound. */
 #include "fuzz_suci_pair.h"
-#include "private.h"
+#include "path_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

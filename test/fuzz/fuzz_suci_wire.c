@@ -1,5 +1,5 @@
 /* decode -> encode gives the same bytes, for every part of a datagram. */
-#include "wire_private.h"
+#include "wire_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "scenario.h"
 
 #include "lib/mmp/canary.h"
-#include "lib/suci/canary.h"
+#include "lib/suci/internal/suci/canary.h"
 
 #include <stdio.h>
 

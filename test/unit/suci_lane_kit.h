@@ -4,7 +4,7 @@
 
 #include "test_suci_link.h"
 
-#include "lane_private.h"
+#include "lane_internal.h"
 
 #include "base/serial.h"
 

@@ -6,7 +6,7 @@
 
 #include "rd/packet.h"
 #include "suci/endpoint.h"
-#include "wire_private.h"
+#include "wire_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

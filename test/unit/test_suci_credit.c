@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "private.h"
+#include "path_internal.h"
 
 #define PEERS	 24u
 #define DELAY_NS (10 * BASE_US_NS)

@@ -2,7 +2,7 @@
  * shared as granted; what a hostile peer asks or grants costs a bounded amount. */
 #include "test_suci_link.h"
 
-#include "private.h"
+#include "path_internal.h"
 
 #define SENDERS 4
 #define SEGS	100

@@ -1,7 +1,7 @@
 #include "player.h"
 
 #include "acks_rx.h"
-#include "wire_private.h"
+#include "wire_internal.h"
 
 #include "base/clock.h"
 #include "base/serial.h"

@@ -1,0 +1,470 @@
+/* Lanes: memory, opening and closing, and the endpoint's callbacks passed on. */
+#include "lane_internal.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/crc32c.h"
+
+#include <string.h>
+
+#define TUNES_MAX  4096u
+#define GROUPS_MAX 4096u
+
+struct carve {
+	uint8_t *base;
+	size_t at;
+};
+
+static void *
+carve(struct carve *c, size_t count, size_t size)
+{
+	c->at = (c->at + 63) & ~(size_t)63;
+	void *p = c->base ? c->base + c->at : NULL;
+	c->at += count * size;
+	return p;
+}
+
+/* Lanes whose windows may be other than the first at once. */
+static uint32_t
+tunes_of(const struct suci_lane_limits *l)
+{
+	return l->lanes_max < TUNES_MAX ? l->lanes_max : TUNES_MAX;
+}
+
+static size_t
+lay_out(const struct suci_lane_limits *l, uint8_t *base, struct suci_lanes *ls)
+{
+	struct carve c = {.base = base};
+	carve(&c, 1, sizeof *ls);
+	ls->lane = carve(&c, l->lanes_max, sizeof *ls->lane);
+	ls->label = carve(&c, l->labels_max, sizeof *ls->label);
+	ls->block = carve(&c, l->blocks_max, sizeof *ls->block);
+	ls->rx_block = carve(&c, l->rx_blocks_max, sizeof *ls->rx_block);
+	ls->held = carve(&c, l->held_max, sizeof *ls->held);
+	ls->range = carve(&c, l->ranges_max, sizeof *ls->range);
+	ls->again = carve(&c, (size_t)l->ranges_max + l->lanes_max, sizeof *ls->again);
+	ls->tune = carve(&c, tunes_of(l), sizeof *ls->tune);
+	ls->group = carve(&c, l->groups_max, sizeof *ls->group);
+	return (c.at + 63) & ~(size_t)63;
+}
+
+size_t
+suci_lanes_footprint(const struct suci_lane_limits *l)
+{
+	struct suci_lanes counting;
+	const uint32_t most = 1u << 24;
+	if (!l->lanes_max || l->lanes_max > 1u << 20 || !l->blocks_max || l->blocks_max > most ||
+	    !l->rx_blocks_max || l->rx_blocks_max > most || l->held_max > most || !l->ranges_max ||
+	    l->ranges_max > most || !l->labels_max || l->labels_max > most ||
+	    l->groups_max > GROUPS_MAX)
+		return 0;
+	return lay_out(l, NULL, &counting);
+}
+
+struct suci_lanes *
+suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
+{
+	const struct suci_lane_limits *l = &conf->limits;
+	const struct suci_lane_ops *o = conf->ops;
+	if (!suci_lanes_footprint(l) || !o || !o->block_begin || !o->block_data || !o->block_end ||
+	    !o->block_done || !o->lane_down || !o->accept || !o->path_up || !o->path_down ||
+	    (l->held_max && (!o->hold || !o->release)))
+		return NULL;
+	struct suci_lanes *ls = mem;
+	memset(ls, 0, sizeof *ls);
+	lay_out(l, mem, ls);
+	ls->limits = *l;
+	ls->ops = o;
+	ls->user = conf->user;
+	memset(ls->label, 0xff, l->labels_max * sizeof *ls->label);
+	ls->lane_free = ls->block_free = ls->rx_block_free = ls->held_free = ls->range_free = NONE;
+	ls->again_free = ls->tune_free = ls->group_free = NONE;
+	for (uint32_t i = l->lanes_max; i-- > 0; ls->lane_free = i) {
+		ls->lane[i].state = LANE_FREE;
+		ls->lane[i].path_next = ls->lane_free;
+	}
+	for (uint32_t i = l->blocks_max; i-- > 0; ls->block_free = i)
+		ls->block[i].next = ls->block_free;
+	for (uint32_t i = l->rx_blocks_max; i-- > 0; ls->rx_block_free = i)
+		ls->rx_block[i].next = ls->rx_block_free;
+	for (uint32_t i = l->held_max; i-- > 0; ls->held_free = i)
+		ls->held[i].next = ls->held_free;
+	for (uint32_t i = l->ranges_max; i-- > 0; ls->range_free = i)
+		ls->range[i].next = ls->range_free;
+	for (uint32_t i = l->ranges_max + l->lanes_max; i-- > 0; ls->again_free = i)
+		ls->again[i].next = ls->again_free;
+	for (uint32_t i = tunes_of(l); i-- > 0; ls->tune_free = i)
+		ls->tune[i].next = ls->tune_free;
+	for (uint32_t i = l->groups_max; i-- > 0; ls->group_free = i) {
+		ls->group[i].used = false;
+		ls->group[i].next = ls->group_free;
+	}
+	ls->credit_left = l->held_max < l->ranges_max ? l->held_max : l->ranges_max;
+	ls->ack_at_ns = ls->look_at_ns = ls->resend_at_ns = BASE_NEVER_NS;
+	suci_list_init(&ls->live);
+	ls->held_left = l->held_max;
+	ls->ranges_left = l->ranges_max;
+	ls->rx_blocks_left = l->rx_blocks_max;
+	suci_list_init(&ls->pending);
+	return ls;
+}
+
+void
+lane_arm(struct suci_lanes *ls)
+{
+	uint64_t at = base_min_ns(base_min_ns(ls->ack_at_ns, ls->look_at_ns), ls->resend_at_ns);
+	struct base_timer *t = &ls->ep->hook_timer.t;
+	if (at != BASE_NEVER_NS && (!base_timer_armed(t) || at < t->deadline_ns))
+		suci_arm(ls->ep, &ls->ep->hook_timer, at);
+}
+
+static void
+hook(void *user, uint64_t now_ns)
+{
+	struct suci_lanes *ls = user;
+	if (now_ns >= ls->ack_at_ns)
+		lane_acks_due(ls, now_ns);
+	if (now_ns >= ls->look_at_ns)
+		lane_look(ls, now_ns);
+	if (now_ns >= ls->resend_at_ns)
+		lane_group_resends(ls, now_ns);
+	lane_arm(ls);
+}
+
+void
+suci_lanes_bind(struct suci_lanes *ls, struct suci *ep)
+{
+	ls->ep = ep;
+	ep->hook = hook;
+	ep->blocked = lane_group_blocked;
+	/* A receiver that sends as much as it can must still find room for its acks. */
+	ep->keep = ep->conf.limits.segments_max / 16;
+}
+
+void *
+suci_lanes_fini(struct suci_lanes *ls)
+{
+	return ls;
+}
+
+struct lane *
+lane_get(struct suci_lanes *ls, uint32_t lane)
+{
+	if (lane >= ls->limits.lanes_max || ls->lane[lane].state != LANE_OPEN)
+		return NULL;
+	return &ls->lane[lane];
+}
+
+static bool
+conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
+{
+	return c->rx_dst_label < ls->limits.labels_max && c->rx_src_label < ls->limits.labels_max &&
+	       c->prio < PRIOS && c->mss <= UINT16_MAX && c->window >= 64 &&
+	       c->window <= 1u << 20 && c->window_max <= 1u << 20 &&
+	       c->group <= ls->limits.groups_max &&
+	       (!c->group || (!c->direct && ls->group[c->group - 1].used));
+}
+
+/* The list of the lanes of its path or group. */
+static uint32_t *
+lanes_with(struct suci_lanes *ls, const struct lane *l)
+{
+	struct lane_group *g = lane_group_of(ls, l);
+	return g ? &g->lanes : &ls->ep->path[l->conf.path].lanes;
+}
+
+static void
+set_up(struct lane *l, const struct suci_lane_conf *c)
+{
+	memset(l, 0, sizeof *l);
+	l->state = LANE_OPEN;
+	l->conf = (struct lane_conf){
+		.tx_salt = c->tx_salt,
+		.rx_salt = c->rx_salt,
+		.path = c->group ? NONE : c->path,
+		.group = c->group ? c->group - 1 : NONE,
+		.tx_dst_label = c->tx_dst_label,
+		.tx_src_label = c->tx_src_label,
+		.rx_dst_label = c->rx_dst_label,
+		.rx_src_label = c->rx_src_label,
+		.window = c->window,
+		.window_max = c->window_max > c->window ? c->window_max : c->window,
+		.mss = (uint16_t)c->mss,
+		.skip_off = c->skip_off,
+		.skip_len = c->skip_len,
+		.prio = c->prio,
+		.direct = c->direct,
+		.crc = c->crc,
+	};
+	l->tx_window = l->window = l->edge = c->window;
+	l->current = l->tune = NONE;
+	suci_list_init(&l->blocks);
+	suci_list_init(&l->ranges);
+	suci_list_init(&l->rx_blocks);
+	suci_list_init(&l->held);
+	suci_list_init(&l->again);
+}
+
+int
+suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_t *lane,
+	       uint64_t now_ns)
+{
+	(void)now_ns;
+	if (!conf_good(ls, conf))
+		return SUCI_ERR_INVAL;
+	struct suci_path *p = conf->group ? NULL : suci_path_get(ls->ep, conf->path);
+	if (!conf->group && (!p || p->closing))
+		return SUCI_ERR_DOWN;
+	for (uint32_t i = ls->label[conf->rx_src_label]; i != NONE; i = ls->lane[i].label_next)
+		if (ls->lane[i].conf.rx_dst_label == conf->rx_dst_label) {
+			*lane = i;
+			return SUCI_ERR_EXISTS;
+		}
+	if (ls->lane_free == NONE)
+		return SUCI_ERR_NOMEM;
+	uint32_t i = ls->lane_free;
+	struct lane *l = &ls->lane[i];
+	ls->lane_free = l->path_next;
+	set_up(l, conf);
+	l->label_next = ls->label[conf->rx_src_label];
+	ls->label[conf->rx_src_label] = i;
+	uint32_t *first = lanes_with(ls, l);
+	l->path_prev = NONE;
+	l->path_next = *first;
+	if (*first != NONE)
+		ls->lane[*first].path_prev = i;
+	*first = i;
+	if (conf->group)
+		ls->group[conf->group - 1].nlanes++;
+	*lane = i;
+	return SUCI_ERR_OK;
+}
+
+static void
+unlink_lane(struct suci_lanes *ls, struct lane *l)
+{
+	uint32_t i = lane_index(ls, l);
+	if (l->conf.group != NONE)
+		ls->group[l->conf.group].nlanes--;
+	if (l->path_prev == NONE)
+		*lanes_with(ls, l) = l->path_next;
+	else
+		ls->lane[l->path_prev].path_next = l->path_next;
+	if (l->path_next != NONE)
+		ls->lane[l->path_next].path_prev = l->path_prev;
+	uint32_t *at = &ls->label[l->conf.rx_src_label];
+	while (*at != i)
+		at = &ls->lane[*at].label_next;
+	*at = l->label_next;
+}
+
+void
+lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
+	 uint64_t now_ns)
+{
+	l->state = LANE_ENDING; /* from here on lane_get() does not find it */
+	unlink_lane(ls, l);
+	lane_unready(ls, l);
+	lane_ack_unpend(ls, l);
+	lane_rx_end(ls, l);
+	lane_unlive(ls, l);
+	lane_tx_end(ls, l, now_ns);
+	if (text)
+		ls->ops->lane_down(ls->user, lane_index(ls, l), why, text);
+	l->state = LANE_FREE;
+	l->path_next = ls->lane_free;
+	ls->lane_free = lane_index(ls, l);
+}
+
+static bool
+of_lane(void *arg, uint64_t cookie)
+{
+	struct lane *l = ((void **)arg)[0];
+	struct suci_lanes *ls = ((void **)arg)[1];
+	return cookie != COOKIE_ACK && ls->block[cookie].lane == lane_index(ls, l);
+}
+
+void
+lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns)
+{
+	void *arg[2] = {l, ls};
+	struct lane_group *g = lane_group_of(ls, l);
+	if (!g)
+		suci_path_purge(ls->ep, l->conf.path, of_lane, arg, now_ns);
+	for (uint32_t k = 0; g && k < g->n; k++)
+		suci_path_purge(ls->ep, g->m[k].path, of_lane, arg, now_ns);
+	lane_end(ls, l, SUCI_DOWN_LOCAL, text, now_ns);
+}
+
+void
+suci_lane_close(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
+{
+	struct lane *l = lane_get(ls, lane);
+	if (!l)
+		return;
+	if (l->busy) {
+		l->close_wanted = true;
+		return;
+	}
+	lane_abort(ls, l, NULL, now_ns);
+}
+
+uint32_t
+lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off, uint16_t skip_len)
+{
+	uint8_t in[28];
+	uint16_t flags = s->flags & (SUCI_SF_FIRST | SUCI_SF_LAST);
+	size_t n = 20;
+	be64_store(in, salt);
+	be32_store(in + 8, s->seq);
+	be32_store(in + 12, s->block);
+	be16_store(in + 16, s->mss);
+	be16_store(in + 18, flags);
+	if (flags & SUCI_SF_FIRST) {
+		be64_store(in + 20, s->block_bytes);
+		n += 8;
+	} else {
+		skip_len = 0;
+	}
+	uint32_t crc = base_crc32c(0, in, n);
+	/* Both pieces, without the bytes that a relay may rewrite. */
+	const uint8_t *piece[2] = {s->head, s->data};
+	size_t len[2] = {s->head_len, s->data_len};
+	size_t skip_end = (size_t)skip_off + skip_len, at = 0;
+	for (int k = 0; k < 2; at += len[k], k++) {
+		if (!len[k])
+			continue;
+		size_t a = skip_len && skip_off > at ? skip_off - at : 0;
+		size_t b = skip_end > at ? skip_end - at : 0;
+		if (!skip_len || b == 0) {
+			crc = base_crc32c(crc, piece[k], len[k]);
+			continue;
+		}
+		a = a < len[k] ? a : len[k];
+		b = b < len[k] ? b : len[k];
+		crc = base_crc32c(crc, piece[k], a);
+		crc = base_crc32c(crc, piece[k] + b, len[k] - b);
+	}
+	return crc;
+}
+
+uint32_t
+lane_path(const struct suci_lanes *ls, const struct lane *l)
+{
+	const struct lane_group *g = lane_group_of(ls, l);
+	return !g ? l->conf.path : g->n ? g->m[0].path : NONE;
+}
+
+bool
+suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info *out)
+{
+	if (lane >= ls->limits.lanes_max || ls->lane[lane].state != LANE_OPEN)
+		return false;
+	const struct lane *l = &ls->lane[lane];
+	uint32_t blocks = 0;
+	for (uint32_t b = l->blocks.head; b != NONE; b = ls->block[b].next)
+		blocks++;
+	*out = (struct suci_lane_info){
+		.path = lane_path(ls, l),
+		.tx_next_seq = l->next_seq,
+		.tx_acked_seq = l->conf.direct ? l->next_seq - l->outstanding : l->acked_seq,
+		.tx_window = l->tx_window,
+		.tx_mss = l->conf.mss,
+		.rx_next_seq = l->rx_next,
+		.rx_window = l->window,
+		.tx_blocks_queued = blocks,
+		.direct = l->conf.direct,
+	};
+	return true;
+}
+
+const struct suci_lane_counters *
+suci_lane_counters(const struct suci_lanes *ls)
+{
+	return &ls->count;
+}
+
+uint32_t
+suci_lanes_pending(const struct suci_lanes *ls)
+{
+	return ls->pending_blocks;
+}
+
+static int
+on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	  char why[SUCI_TEXT_MAX])
+{
+	struct suci_lanes *ls = user;
+	return ls->ops->accept(ls->user, from, hello, hello_len, why);
+}
+
+static void
+on_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	   size_t hello_len, bool incoming)
+{
+	struct suci_lanes *ls = user;
+	ls->ops->path_up(ls->user, path, peer, hello, hello_len, incoming);
+}
+
+static void
+on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct suci_lanes *ls = user;
+	struct suci_path *p = &ls->ep->path[path];
+	while (p->lanes != NONE)
+		lane_end(ls, &ls->lane[p->lanes], why, text, ls->ep->now_ns);
+	lane_group_path_down(ls, path, why, text, ls->ep->now_ns);
+	ls->ops->path_down(ls->user, path, why, text);
+}
+
+static void
+on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct suci_lanes *ls = user;
+	if (ls->ops->note)
+		ls->ops->note(ls->user, path, note, len, now_ns);
+}
+
+static void
+on_stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
+	    const struct seal_peer *known)
+{
+	struct suci_lanes *ls = user;
+	if (ls->ops->stranger)
+		ls->ops->stranger(ls->user, from, public_key, known);
+}
+
+static uint8_t *
+on_buffer(void *user, uint32_t path, uint32_t len, uint64_t *cookie)
+{
+	struct suci_lanes *ls = user;
+	(void)path;
+	return ls->ops->buffer ? ls->ops->buffer(ls->user, len, cookie) : NULL;
+}
+
+static void
+on_unbuffer(void *user, uint64_t cookie)
+{
+	struct suci_lanes *ls = user;
+	ls->ops->release(ls->user, cookie);
+}
+
+const struct suci_ops *
+suci_lanes_ops(void)
+{
+	static const struct suci_ops ops = {
+		.accept = on_accept,
+		.path_up = on_path_up,
+		.path_down = on_path_down,
+		.segment = lane_segment,
+		.released = lane_released,
+		.pull = lane_pull,
+		.room = lane_room,
+		.backlog = lane_backlog,
+		.note = on_note,
+		.stranger = on_stranger,
+		.buffer = on_buffer,
+		.unbuffer = on_unbuffer,
+	};
+	return &ops;
+}

@@ -1,0 +1,587 @@
+/* The receiving half of lanes.
+ *
+ *      rx_next     everything before it is placed
+ *      ranges      placed beyond rx_next, sorted
+ *      next_begin  where the first block not yet begun starts; known because
+ *                  every begun block has said its length
+ *      held        segments at or after next_begin whose block cannot begin
+ *                  yet, sorted; popped from the front as blocks begin
+ *
+ * The segment at rx_next is always taken: it needs no range, its block has
+ * begun or begins with it.  So whatever else is refused, a lane moves on. */
+#include "lane_internal.h"
+
+#include "base/serial.h"
+
+#include <string.h>
+
+#define BLOCK_MAX      (1ull << 42)
+#define NSEGS_MAX      ((1u << 31) - (1u << 21))
+#define CRC_BAD_IN_ROW 32 /* then the lane is given up */
+
+static struct lane *
+find(struct suci_lanes *ls, const struct suci_segment *seg)
+{
+	if (seg->src_label >= ls->limits.labels_max)
+		return NULL;
+	uint32_t i = ls->label[seg->src_label];
+	while (i != NONE && ls->lane[i].conf.rx_dst_label != seg->dst_label)
+		i = ls->lane[i].label_next;
+	return i == NONE ? NULL : &ls->lane[i];
+}
+
+/* Segments that can still be held. */
+uint32_t
+lane_room(void *user, uint32_t path)
+{
+	const struct suci_lanes *ls = user;
+	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
+	uint32_t n = ranges < ls->held_left ? ranges : ls->held_left;
+	bool want = path != NONE && ls->ops->room;
+	return want && n && !ls->ops->room(ls->user, path) ? 0 : n;
+}
+
+/* ---- ranges ---- */
+
+static uint32_t
+range_take(struct suci_lanes *ls, uint32_t lo, uint32_t end)
+{
+	uint32_t i = ls->range_free;
+	ls->range_free = ls->range[i].next;
+	ls->ranges_left--;
+	ls->range[i] = (struct rx_range){.next = NONE, .prev = NONE, .lo = lo, .end = end};
+	return i;
+}
+
+static void
+range_remove(struct suci_lanes *ls, struct lane *l, uint32_t i)
+{
+	struct rx_range *r = &ls->range[i];
+	if (r->prev == NONE)
+		l->ranges.head = r->next;
+	else
+		ls->range[r->prev].next = r->next;
+	if (r->next == NONE)
+		l->ranges.tail = r->prev;
+	else
+		ls->range[r->next].prev = r->prev;
+	r->next = ls->range_free;
+	ls->range_free = i;
+	ls->ranges_left++;
+}
+
+/* The last range that begins at or before seq, NONE if there is none.  Looked
+ * for from the end: what arrives is mostly new. */
+static uint32_t
+range_before(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
+{
+	uint32_t i = l->ranges.head;
+	if (i == NONE || serial_lt(seq, ls->range[i].lo))
+		return NONE; /* also the usual repair of the oldest hole */
+	i = l->ranges.tail;
+	while (serial_gt(ls->range[i].lo, seq))
+		i = ls->range[i].prev;
+	return i;
+}
+
+static bool
+placed(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
+{
+	if (serial_lt(seq, l->rx_next))
+		return true;
+	uint32_t i = range_before(ls, l, seq);
+	return i != NONE && serial_lt(seq, ls->range[i].end);
+}
+
+static bool
+needs_range(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
+{
+	if (seq == l->rx_next)
+		return false;
+	uint32_t i = range_before(ls, l, seq);
+	if (i != NONE && ls->range[i].end == seq)
+		return false;
+	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].next;
+	return after == NONE || ls->range[after].lo != seq + 1;
+}
+
+static void
+mark(struct suci_lanes *ls, struct lane *l, uint32_t seq)
+{
+	if (seq == l->rx_next) {
+		l->rx_next++;
+		l->in_order += l->in_order < l->window;
+		uint32_t h = l->ranges.head;
+		if (h != NONE && ls->range[h].lo == l->rx_next) {
+			l->rx_next = ls->range[h].end;
+			range_remove(ls, l, h);
+		}
+		return;
+	}
+	uint32_t i = range_before(ls, l, seq);
+	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].next;
+	bool joins_after = after != NONE && ls->range[after].lo == seq + 1;
+	if (i != NONE && ls->range[i].end == seq) {
+		ls->range[i].end = seq + 1;
+		if (joins_after) {
+			ls->range[i].end = ls->range[after].end;
+			range_remove(ls, l, after);
+		}
+		return;
+	}
+	if (joins_after) {
+		ls->range[after].lo = seq;
+		return;
+	}
+	uint32_t n = range_take(ls, seq, seq + 1);
+	ls->range[n].prev = i;
+	ls->range[n].next = after;
+	if (i == NONE)
+		l->ranges.head = n;
+	else
+		ls->range[i].next = n;
+	if (after == NONE)
+		l->ranges.tail = n;
+	else
+		ls->range[after].prev = n;
+}
+
+/* ---- blocks ---- */
+
+static uint32_t
+rx_block_find(const struct suci_lanes *ls, const struct lane *l, uint32_t block)
+{
+	uint32_t i = l->rx_blocks.head;
+	if (i != NONE && ls->rx_block[i].first_seq == block)
+		return i;
+	i = l->rx_blocks.tail;
+	while (i != NONE && serial_gt(ls->rx_block[i].first_seq, block))
+		i = ls->rx_block[i].prev;
+	return i != NONE && ls->rx_block[i].first_seq == block ? i : NONE;
+}
+
+static uint32_t
+rx_block_take(struct suci_lanes *ls, struct lane *l)
+{
+	uint32_t i = ls->rx_block_free;
+	struct rx_block *b = &ls->rx_block[i];
+	ls->rx_block_free = b->next;
+	ls->rx_blocks_left--;
+	b->next = NONE;
+	b->prev = l->rx_blocks.tail;
+	if (b->prev == NONE)
+		l->rx_blocks.head = i;
+	else
+		ls->rx_block[b->prev].next = i;
+	l->rx_blocks.tail = i;
+	return i;
+}
+
+static void
+rx_block_give(struct suci_lanes *ls, struct lane *l, uint32_t i)
+{
+	struct rx_block *b = &ls->rx_block[i];
+	if (b->prev == NONE)
+		l->rx_blocks.head = b->next;
+	else
+		ls->rx_block[b->prev].next = b->next;
+	if (b->next == NONE)
+		l->rx_blocks.tail = b->prev;
+	else
+		ls->rx_block[b->next].prev = b->prev;
+	b->next = ls->rx_block_free;
+	ls->rx_block_free = i;
+	ls->rx_blocks_left++;
+}
+
+/* Segments of a block as its first segment tells; 0 if that is nonsense. */
+static uint32_t
+nsegs_of(const struct suci_segment *s)
+{
+	if (s->seq != s->block || s->block_bytes > BLOCK_MAX || s->mss <= SUCI_FIRST_EXT)
+		return 0;
+	uint64_t n = lane_nsegs(s->block_bytes, s->mss);
+	uint64_t first = n > 1 ? lane_seg_offset(1, s->mss) : s->block_bytes;
+	if (n > NSEGS_MAX || s->data_len != first || (n == 1) != !!(s->flags & SUCI_SF_LAST))
+		return 0;
+	return (uint32_t)n;
+}
+
+/* A segment of a block that has begun: do its fields fit? */
+static bool
+fits(const struct rx_block *b, const struct suci_segment *s)
+{
+	uint32_t k = s->seq - b->first_seq;
+	if (k >= b->nsegs || s->mss != b->mss || (s->flags & SUCI_SF_FIRST ? k != 0 : k == 0))
+		return false;
+	bool last = k + 1 == b->nsegs;
+	uint64_t want =
+		(last ? b->bytes : lane_seg_offset(k + 1, b->mss)) - lane_seg_offset(k, b->mss);
+	return s->data_len == want && last == !!(s->flags & SUCI_SF_LAST);
+}
+
+static void
+deliver(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t off,
+	const struct suci_segment *s)
+{
+	if (s->data_len)
+		ls->ops->block_data(ls->user, lane_index(ls, l), handle, off, s->data, s->data_len);
+	ls->count.rx_bytes += s->data_len;
+}
+
+static void
+complete(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t now_ns)
+{
+	ls->count.rx_blocks++;
+	l->block_over = true;
+	ls->ops->block_end(ls->user, lane_index(ls, l), handle, now_ns);
+}
+
+/* Begin the block at next_begin with its first segment.  Room was checked. */
+static void
+begin(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint32_t nsegs,
+      uint64_t now_ns)
+{
+	l->next_begin = s->seq + nsegs;
+	mark(ls, l, s->seq);
+	uint32_t i = NONE;
+	if (nsegs > 1) {
+		i = rx_block_take(ls, l);
+		struct rx_block *b = &ls->rx_block[i];
+		b->first_seq = s->seq;
+		b->nsegs = nsegs;
+		b->left = nsegs - 1;
+		b->mss = s->mss;
+		b->bytes = s->block_bytes;
+	}
+	void *handle = ls->ops->block_begin(ls->user, lane_index(ls, l), s->block_bytes, s->data,
+					    s->data_len, now_ns);
+	if (i != NONE)
+		ls->rx_block[i].handle = handle;
+	deliver(ls, l, handle, 0, s);
+	if (i == NONE)
+		complete(ls, l, handle, now_ns);
+}
+
+/* Place a segment of a begun block. */
+static void
+place(struct suci_lanes *ls, struct lane *l, uint32_t i, const struct suci_segment *s,
+      uint64_t now_ns)
+{
+	struct rx_block *b = &ls->rx_block[i];
+	void *handle = b->handle;
+	uint64_t off = lane_seg_offset(s->seq - b->first_seq, b->mss) + (SUCI_BUG(OFFSET) ? 8 : 0);
+	mark(ls, l, s->seq);
+	bool done = --b->left == 0;
+	if (done)
+		rx_block_give(ls, l, i);
+	deliver(ls, l, handle, off, s);
+	if (done)
+		complete(ls, l, handle, now_ns);
+}
+
+/* ---- segments that came before the first of their block ---- */
+
+static bool
+opens_long_block(const struct suci_segment *s)
+{
+	return (s->flags & (SUCI_SF_FIRST | SUCI_SF_LAST)) == SUCI_SF_FIRST;
+}
+
+static struct suci_segment
+unhold(struct suci_lanes *ls, struct lane *l, uint32_t i)
+{
+	struct rx_held *h = &ls->held[i];
+	if (h->prev == NONE)
+		l->held.head = h->next;
+	else
+		ls->held[h->prev].next = h->next;
+	if (h->next == NONE)
+		l->held.tail = h->prev;
+	else
+		ls->held[h->next].prev = h->prev;
+	h->next = ls->held_free;
+	ls->held_free = i;
+	ls->held_left++;
+	ls->ranges_owed--;
+	ls->rx_blocks_owed -= opens_long_block(&h->seg);
+	return h->seg;
+}
+
+/* Of what a lane has early, what it needs first is worth most: the last one held makes way for
+ * seq.  Else those that once came too early keep the room until all before them has come
+ * one by one.  On a direct lane it was acknowledged, and nobody has it any more. */
+static bool
+make_way(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
+{
+	uint32_t last = l->held.tail;
+	if (l->conf.direct || last == NONE || serial_le(ls->held[last].seg.seq, seq))
+		return false;
+	struct suci_segment s = unhold(ls, l, last);
+	ls->count.refused_held++;
+	lane_refuse(ls, l, &s, now_ns);
+	ls->ops->release(ls->user, s.cookie);
+	return true;
+}
+
+static enum suci_verdict
+hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+{
+	bool first = s->flags & SUCI_SF_FIRST;
+	if (serial_gt(s->block, s->seq) || first != (s->seq == s->block) ||
+	    (first && !nsegs_of(s))) {
+		ls->count.drop_malformed++;
+		return SUCI_DROPPED;
+	}
+	uint32_t before = l->held.tail;
+	while (before != NONE && serial_gt(ls->held[before].seg.seq, s->seq))
+		before = ls->held[before].prev;
+	if (before != NONE && ls->held[before].seg.seq == s->seq) {
+		ls->count.drop_duplicate++;
+		return SUCI_TAKEN;
+	}
+	/* One incoming block is left for the lane whose turn it is. */
+	if (opens_long_block(s) && ls->rx_blocks_left <= ls->rx_blocks_owed + 1) {
+		ls->count.refused_blocks++;
+		return lane_refuse(ls, l, s, now_ns);
+	}
+	if ((ls->held_free == NONE || ls->ranges_left <= ls->ranges_owed) &&
+	    !make_way(ls, l, s->seq, now_ns)) {
+		ls->count.refused_held++;
+		return lane_refuse(ls, l, s, now_ns);
+	}
+	uint32_t i = ls->held_free;
+	struct rx_held *h = &ls->held[i];
+	ls->held_free = h->next;
+	ls->held_left--;
+	ls->ranges_owed++;
+	ls->rx_blocks_owed += opens_long_block(s);
+	h->seg = *s;
+	h->prev = before;
+	h->next = before == NONE ? l->held.head : ls->held[before].next;
+	if (before == NONE)
+		l->held.head = i;
+	else
+		ls->held[before].next = i;
+	if (h->next == NONE)
+		l->held.tail = i;
+	else
+		ls->held[h->next].prev = i;
+	ls->count.held++;
+	ls->ops->hold(ls->user, s->cookie);
+	lane_tune_came(ls, l, s->seq, now_ns);
+	return SUCI_TAKEN;
+}
+
+static bool
+has_room(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
+{
+	if (!ls->ops->block_room ||
+	    ls->ops->block_room(ls->user, lane_index(ls, l), s->block_bytes))
+		return true;
+	ls->count.refused_room++;
+	return false;
+}
+
+/* A block has begun: held segments may have their turn now. */
+static void
+drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	while (l->held.head != NONE && !l->close_wanted) {
+		const struct suci_segment *s = &ls->held[l->held.head].seg;
+		bool begun = serial_lt(s->seq, l->next_begin);
+		bool starts = s->seq == l->next_begin && s->flags & SUCI_SF_FIRST;
+		if (!begun && (!starts || !has_room(ls, l, s)))
+			return;
+		struct suci_segment seg = unhold(ls, l, l->held.head);
+		uint32_t i = begun ? rx_block_find(ls, l, seg.block) : NONE;
+		if (starts)
+			begin(ls, l, &seg, nsegs_of(&seg), now_ns);
+		else if (placed(ls, l, seg.seq))
+			ls->count.drop_duplicate++;
+		else if (i == NONE || !fits(&ls->rx_block[i], &seg))
+			ls->count.drop_malformed++;
+		else
+			place(ls, l, i, &seg, now_ns);
+		if (!SUCI_BUG(HELD_NEVER))
+			ls->ops->release(ls->user, seg.cookie);
+		if (SUCI_BUG(HELD_TWICE))
+			ls->ops->release(ls->user, seg.cookie);
+	}
+}
+
+void
+lane_rx_end(struct suci_lanes *ls, struct lane *l)
+{
+	lane_ask_no_more(ls, l);
+	lane_tune_end(ls, l);
+	while (l->held.head != NONE) {
+		struct suci_segment seg = unhold(ls, l, l->held.head);
+		ls->ops->release(ls->user, seg.cookie);
+	}
+	while (l->ranges.head != NONE)
+		range_remove(ls, l, l->ranges.head);
+	while (l->rx_blocks.head != NONE)
+		rx_block_give(ls, l, l->rx_blocks.head);
+}
+
+/* ---- one segment ---- */
+
+/* Segments may have been placed: tell, as far as that is due. */
+static void
+moved_on(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	bool over = l->asker && serial_ge(l->rx_next, l->refused_end);
+	if (over) /* the sender should know that it has its whole window again */
+		lane_ask_no_more(ls, l);
+	lane_owe_ack(ls, l, over, now_ns);
+}
+
+/* The first segment beyond the window.  It may be smaller now than what the sender was
+ * told; the sender of a direct lane counts what is under way, not from rx_next. */
+static uint32_t
+limit(const struct lane *l)
+{
+	if (l->conf.direct)
+		return l->rx_next + l->conf.window_max;
+	return serial_max(l->rx_next + l->window, l->edge);
+}
+
+static enum suci_verdict
+take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+{
+	if (placed(ls, l, s->seq) && !SUCI_BUG(DUPLICATE)) {
+		ls->count.drop_duplicate++;
+		lane_owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
+		return SUCI_TAKEN;
+	}
+	if (!serial_lt(s->seq, limit(l))) {
+		ls->count.drop_window++;
+		return lane_refuse(ls, l, s, now_ns);
+	}
+	bool begun = serial_lt(s->block, l->next_begin);
+	bool starts = (s->block == l->next_begin || (SUCI_BUG(ORDER) && !begun)) &&
+		      s->flags & SUCI_SF_FIRST;
+	if (!begun && !starts)
+		return hold(ls, l, s, now_ns);
+	uint32_t i = begun ? rx_block_find(ls, l, s->block) : NONE;
+	uint32_t nsegs = starts ? nsegs_of(s) : 0;
+	if (begun ? i == NONE || !fits(&ls->rx_block[i], s) : !nsegs) {
+		ls->count.drop_malformed++;
+		return SUCI_DROPPED;
+	}
+	if (nsegs > 1 && ls->rx_blocks_left <= ls->rx_blocks_owed) {
+		ls->count.refused_blocks++;
+		return lane_refuse(ls, l, s, now_ns);
+	}
+	if (ls->ranges_left <= ls->ranges_owed && needs_range(ls, l, s->seq) &&
+	    !make_way(ls, l, s->seq, now_ns)) {
+		ls->count.refused_ranges++;
+		return lane_refuse(ls, l, s, now_ns);
+	}
+	if (!begun && !has_room(ls, l, s))
+		return lane_refuse(ls, l, s, now_ns);
+	if (begun)
+		place(ls, l, i, s, now_ns);
+	else
+		begin(ls, l, s, nsegs, now_ns);
+	if (l->held.head != NONE)
+		drain(ls, l, now_ns);
+	lane_tune_came(ls, l, s->seq, now_ns);
+	return SUCI_TAKEN;
+}
+
+static bool
+crc_good(const struct lane *l, const struct suci_segment *s)
+{
+	if (SUCI_BUG(CRC))
+		return true;
+	return s->flags & SUCI_SF_CRC &&
+	       s->crc32c == lane_crc(l->conf.rx_salt, s, l->conf.skip_off, l->conf.skip_len);
+}
+
+/* A segment with a wrong CRC.  Refused, it is sent again by the hop before; but what the
+ * relay has may be wrong itself, if it was garbled on the way there.  So its sender is asked,
+ * unless it was here before.  A number that makes no sense was garbled, too: the hop before
+ * gets it back until it is right or the lane is given up. */
+static enum suci_verdict
+want_again(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+{
+	if (l->conf.direct || !serial_lt(s->seq, l->rx_next + l->conf.window_max))
+		return SUCI_REFUSED;
+	if (!placed(ls, l, s->seq))
+		lane_want_again(ls, l, s->seq, now_ns);
+	return SUCI_TAKEN;
+}
+
+/* The callbacks are over: what was put off because of them. */
+static void
+not_busy(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+{
+	l->busy = false;
+	if (l->close_wanted)
+		suci_lane_close(ls, lane_index(ls, l), now_ns);
+	else if (l->broken)
+		lane_abort(ls, l,
+			   "the end-to-end CRC failed many times in a row: a relay corrupts "
+			   "segments or sends them to the wrong process",
+			   now_ns);
+}
+
+enum suci_verdict
+lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t now_ns)
+{
+	struct suci_lanes *ls = user;
+	struct lane *l = find(ls, s);
+	if (!l && ls->ops->lane_unknown) {
+		enum suci_verdict opened =
+			ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label);
+		if (opened == SUCI_REFUSED) {
+			ls->count.refused_label++;
+			return SUCI_REFUSED;
+		}
+		if (opened == SUCI_TAKEN)
+			l = find(ls, s);
+	}
+	if (!l) {
+		ls->count.drop_label++;
+		return SUCI_DROPPED;
+	}
+	l->busy = true;
+	enum suci_verdict v = SUCI_TAKEN;
+	if (!(s->flags & SUCI_SF_ACK) && l->conf.crc && !crc_good(l, s)) {
+		/* Most likely it was the wire.  A relay that always sends wrong bytes or
+		 * to the wrong process must not keep us busy for ever. */
+		ls->count.drop_crc++;
+		l->broken = ++l->crc_bad >= CRC_BAD_IN_ROW;
+		v = want_again(ls, l, s, now_ns);
+	} else {
+		lane_heard(ls, l, s, now_ns);
+		if (!(s->flags & SUCI_SF_ACK)) {
+			l->crc_bad = 0;
+			if (s->flags & SUCI_SF_ASK &&
+			    (!l->ask_set || serial_gt(s->seq, l->ask_seq))) {
+				l->ask_set = true;
+				l->ask_seq = s->seq;
+			}
+			v = take(ls, l, s, now_ns);
+			moved_on(ls, l, now_ns);
+		} else if (s->flags & SUCI_SF_REFUSED) {
+			lane_refused(ls, l, s->seq, s->block);
+		}
+	}
+	not_busy(ls, l, now_ns);
+	return v;
+}
+
+void
+suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
+{
+	struct lane *l = lane_get(ls, lane);
+	if (!l || l->busy || l->held.head == NONE)
+		return;
+	l->busy = true;
+	drain(ls, l, now_ns);
+	moved_on(ls, l, now_ns);
+	not_busy(ls, l, now_ns);
+}

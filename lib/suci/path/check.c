@@ -1,0 +1,179 @@
+/* suci_check(): every table of an endpoint against every other.  For tests; walks
+ * everything, and believes nothing that it could count. */
+#include "path_internal.h"
+
+#ifdef SUCI_CANARY
+enum suci_bug suci_canary;
+#endif
+
+struct sums {
+	uint32_t recs, segments, held, guard, grants, askers, paths, waiting, parts, wholes,
+		whole_paths;
+	uint32_t crowd, promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
+};
+
+/* Records in a list, UINT32_MAX if it is no list of such records of that path. */
+static uint32_t
+count(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,
+      enum rec_where where, uint32_t *segments, struct sums *s)
+{
+	uint32_t n = 0, prev = NONE, most = suci_recs_of(&ep->conf.limits);
+	uint64_t pn = 0;
+	for (uint32_t i = l->head; i != NONE; prev = i, i = ep->rec[i].next) {
+		const struct suci_rec *r = &ep->rec[i];
+		if (r->where != where || r->prev != prev || r->path != path_index(ep, p) ||
+		    n > most)
+			return UINT32_MAX;
+		if (where == WHERE_FLIGHT && r->pn <= pn)
+			return UINT32_MAX; /* in flight: in the order of sending */
+		pn = r->pn;
+		*segments += r->kind == REC_SEGMENT || r->kind == REC_PURGED;
+		s->held += r->kind == REC_SEGMENT || r->kind == REC_NOTE;
+		s->parts += r->kind == REC_PART;
+		n++;
+	}
+	return l->tail == prev ? n : UINT32_MAX;
+}
+
+/* Each has its place in the segment's order, and a path no more than its share. */
+static const char *
+check_wholes(const struct suci *ep, const struct suci_path *p, struct sums *s)
+{
+	uint32_t n = 0, most = suci_wholes_of(&ep->conf.limits);
+	for (uint32_t i = parts_of(ep, p)->wholes; i != NO_WHOLE && n <= most;
+	     i = ep->whole[i].next, n++) {
+		const struct suci_whole *w = &ep->whole[i];
+		for (uint32_t k = 0; k < w->n; k++)
+			if (w->got[k].lo >= w->got[k].end || w->got[k].end > w->total ||
+			    (k && w->got[k].lo <= w->got[k - 1].end))
+				return "bytes of a segment that are here are ranges in order";
+	}
+	if (n != parts_of(ep, p)->n_wholes || n > 1 + ep->conf.limits.wholes_max / 4)
+		return "a path's unfinished segments = their number, within its share";
+	s->wholes += n;
+	s->whole_paths += n != 0;
+	return NULL;
+}
+
+static const char *
+check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
+{
+	const struct suci_limits *l = &ep->conf.limits;
+	uint32_t queued = 0, parked = 0, segments = 0;
+	for (uint32_t q = 0; q < PRIOS; q++) {
+		uint32_t n = count(ep, p, &p->queue[q], WHERE_QUEUED, &segments, s);
+		if (n == UINT32_MAX)
+			return "a queue is a list of queued records";
+		queued += n;
+	}
+	for (uint32_t k = 0; k < PARK_LISTS; k++) {
+		uint32_t n = count(ep, p, &p->parked[k], WHERE_PARKED, &segments, s);
+		if (n == UINT32_MAX)
+			return "what the peer refused is a list of parked records";
+		parked += n;
+	}
+	uint32_t lost = count(ep, p, &p->lost, WHERE_LOST, &segments, s);
+	uint32_t flight = count(ep, p, &p->flight, WHERE_FLIGHT, &segments, s);
+	if (flight == UINT32_MAX || lost == UINT32_MAX)
+		return "flight is a list in the order of sending, lost a list";
+	if (queued != p->queued || parked != p->n_parked || lost != p->n_lost ||
+	    flight != p->in_flight)
+		return "a path's lists are as long as its counts say";
+	const struct suci_parts *q = parts_of(ep, p);
+	uint32_t cut = count(ep, p, &q->cut, WHERE_CUT, &segments, s);
+	if (cut == UINT32_MAX || (p->cut_rec != NONE && p->cut_rec != q->cut.tail))
+		return "what is cut is a list, its last one is being cut";
+	const char *fault = check_wholes(ep, p, s);
+	if (fault)
+		return fault;
+	if (segments != p->recs)
+		return "a path's records = segments in its lists";
+	if (p->park_granted > p->n_parked)
+		return "no more grants than there is parked";
+	if (p->state == PATH_UP && outstanding(p) && p->on_list != ON_READY && !p->going_down &&
+	    !base_timer_armed(&p->timer.t))
+		return "a path with something outstanding has a timer or is ready";
+	if (queued + outstanding(p) >
+	    l->queue_max + l->window_max + l->parts_max / 4 + ep->notes_max + 2)
+		return "queued and outstanding within queue_max + window_max";
+	s->recs += queued + parked + lost + flight + cut;
+	s->segments += segments;
+	s->grants += p->granted - p->ask_used;
+	s->askers += p->ask != 0;
+	s->waiting += p->waits;
+	if (p->crowds && !p->in_flight)
+		return "who is of the crowd has something in flight";
+	s->crowd += p->crowds;
+	if (p->near)
+		s->promised[p->pool] += suci_credit_promised(p);
+	if (p->waits && (!p->near || !p->wait_amount))
+		return "who waits for credit is near and wants some";
+	if (p->held_ns && p->ask_at_ns == BASE_NEVER_NS)
+		return "who is held back for credit asks again";
+	if (p->state == PATH_UP && segments < ep->path_min)
+		s->guard += ep->path_min - segments;
+	return NULL;
+}
+
+static const char *
+check_sums(const struct suci *ep, const struct sums *s)
+{
+	uint32_t free_recs = 0, most = 0;
+	const uint32_t all = suci_recs_of(&ep->conf.limits);
+	for (uint32_t i = ep->rec_free; i != NONE && free_recs <= all; i = ep->rec[i].next) {
+		if (ep->rec[i].where != WHERE_FREE)
+			return "free records are free";
+		free_recs++;
+	}
+	if (free_recs + s->recs != all)
+		return "records free + in lists = all";
+	if (s->segments != ep->segs_used || ep->segs_used > ep->conf.limits.segments_max)
+		return "segments_max >= segments used = segments in lists";
+	if (s->held != ep->held)
+		return "held = segments and notes in lists";
+	if (s->parts != ep->parts_used || ep->parts_used > ep->conf.limits.parts_max)
+		return "parts_max >= parts used = parts in lists";
+	if (s->wholes != ep->wholes_used || s->whole_paths != ep->whole_paths ||
+	    s->wholes - s->whole_paths > ep->conf.limits.wholes_max)
+		return "wholes_max >= unfinished segments but one of each path, = those of all";
+	if (s->guard != ep->guard)
+		return "guard = what paths lack of their minimum";
+	if (s->grants != ep->grants_out)
+		return "grants out = sum over paths of granted - used";
+	if (s->askers != ep->nasking)
+		return "paths that ask = their number";
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++) {
+		if (s->promised[i] != ep->pool[i].promised ||
+		    ep->pool[i].promised > ep->conf.credit_total)
+			return "credit_total >= promised = sum over near paths of a leg";
+		if (s->pool_paths[i] != ep->pool[i].paths)
+			return "paths of a leg = their number";
+	}
+	if (s->waiting != ep->nwaiting)
+		return "paths that wait for credit = their number";
+	if (s->crowd != ep->crowd)
+		return "paths of the crowd = their number";
+	if (s->paths != ep->paths_used)
+		return "paths in use = their number";
+	for (uint32_t i = ep->note_free; i != NONE && most <= ep->notes_max; i = ep->note_next[i])
+		most++;
+	return most <= ep->notes_max ? NULL : "free notes are a list";
+}
+
+bool
+suci_check(const struct suci *ep, const char **what)
+{
+	struct sums s = {0};
+	const char *fault = NULL;
+	for (uint32_t i = 0; i < ep->conf.limits.paths_max && !fault; i++) {
+		if (ep->path[i].state == PATH_FREE)
+			continue;
+		s.paths++;
+		s.pool_paths[ep->path[i].pool]++;
+		fault = check_path(ep, &ep->path[i], &s);
+	}
+	if (!fault)
+		fault = check_sums(ep, &s);
+	*what = fault ? fault : "";
+	return !fault;
+}

@@ -1,0 +1,547 @@
+/* Credit: how far a peer's packet numbers may go.  It keeps what all peers together have
+ * on its way to us below what the last switch, the NIC or the socket can queue.
+ *
+ *      sender                                          receiver
+ *        packets up to the limit -------------------->  each frees a place
+ *        with MORE: others wait    ------------------>  stands in line
+ *        <----------------------- ack block, a higher limit: its turn has come
+ *        with ROOM: so many wait (nothing else to send) ->  the same
+ *
+ * The limit is a packet number, so it says the same however often it is heard, and a lost
+ * packet is not a leak: the next one that arrives tells that it left the network.  What
+ * a peer may still send is promised to it:
+ *
+ *      promised = limit - highest number seen        sum over near peers of a leg <= credit_total
+ *
+ * Each leg has a total of its own: the queues before them are different ones.  A relay's
+ * trunks do not share with its processes.
+ *
+ * Half of the total is shared by the peers that send; with less than one packet
+ * for each they get one at a time, in turns, as packets arrive: the arrivals are the clock,
+ * so the wire into us is busy and its queue short, whatever its rate.  The other half is
+ * shared by all paths, so that who was silent can begin at once; a path whose share of
+ * that is nothing asks first, except for a small first packet.  A peer that begins gets no
+ * more than if all did, until a round trip has shown who else does.
+ *
+ * A far peer (SUCI_FAR_NS) is bounded by its own path instead: it gets conf.credit.
+ *
+ * Work per datagram is bounded: TURN peers are looked at. */
+#include "path_internal.h"
+
+#include "base/serial.h"
+
+#define SPAN_NS	   (4 * BASE_MS_NS)
+#define IDLE_NS	   BASE_MS_NS /* a promise unused for so long may be taken back */
+#define TURN	   16u
+#define SMALL	   160u /* bytes of a datagram that needs no credit if nothing is under way */
+#define AHEAD_MAX  32767u
+#define ASK_MAX_NS (32 * BASE_MS_NS)
+#define ASK_PROBE  4u /* asks without answer, then a probe that has to be acknowledged */
+
+/* Of the leg a path came up over. */
+static struct suci_pool *
+pool_of(struct suci *ep, const struct suci_path *p)
+{
+	return &ep->pool[p->pool];
+}
+
+/* ---- receiving: lists ---------------------------------------------------- */
+
+static void
+ring_add(struct suci *ep, struct suci_path *p)
+{
+	struct suci_list *l = &pool_of(ep, p)->waiting[p->wait_prio];
+	uint32_t i = path_index(ep, p);
+	p->wait_next = NONE;
+	p->wait_prev = l->tail;
+	if (l->tail == NONE)
+		l->head = i;
+	else
+		ep->path[l->tail].wait_next = i;
+	l->tail = i;
+	p->waits = true;
+	pool_of(ep, p)->nwaiting++;
+	ep->nwaiting++;
+}
+
+static void
+ring_remove(struct suci *ep, struct suci_path *p)
+{
+	if (!p->waits)
+		return;
+	struct suci_list *l = &pool_of(ep, p)->waiting[p->wait_prio];
+	if (p->wait_prev == NONE)
+		l->head = p->wait_next;
+	else
+		ep->path[p->wait_prev].wait_next = p->wait_next;
+	if (p->wait_next == NONE)
+		l->tail = p->wait_prev;
+	else
+		ep->path[p->wait_next].wait_prev = p->wait_prev;
+	p->waits = false;
+	pool_of(ep, p)->nwaiting--;
+	ep->nwaiting--;
+}
+
+/* Near paths, the one heard of least recently first. */
+static void
+quiet_remove(struct suci *ep, struct suci_path *p)
+{
+	struct suci_list *l = &pool_of(ep, p)->quiet;
+	if (p->quiet_prev == NONE)
+		l->head = p->quiet_next;
+	else
+		ep->path[p->quiet_prev].quiet_next = p->quiet_next;
+	if (p->quiet_next == NONE)
+		l->tail = p->quiet_prev;
+	else
+		ep->path[p->quiet_next].quiet_prev = p->quiet_prev;
+}
+
+static void
+quiet_add(struct suci *ep, struct suci_path *p)
+{
+	struct suci_list *l = &pool_of(ep, p)->quiet;
+	uint32_t i = path_index(ep, p);
+	p->quiet_next = NONE;
+	p->quiet_prev = l->tail;
+	if (l->tail == NONE)
+		l->head = i;
+	else
+		ep->path[l->tail].quiet_next = i;
+	l->tail = i;
+}
+
+/* It sent, or was just promised something. */
+static void
+stir(struct suci *ep, struct suci_path *p)
+{
+	p->seen_ns = ep->now_ns;
+	quiet_remove(ep, p);
+	quiet_add(ep, p);
+}
+
+/* ---- receiving: numbers -------------------------------------------------- */
+
+static uint32_t
+free_places(const struct suci *ep, const struct suci_pool *q)
+{
+	return ep->conf.credit_total > q->promised ? ep->conf.credit_total - q->promised : 0;
+}
+
+/* Of each path, whether it sends or not. */
+static uint32_t
+standing(const struct suci *ep, const struct suci_pool *q)
+{
+	return ep->conf.credit_total / 2 / (q->paths ? q->paths : 1);
+}
+
+/* What one of n that send may have on its way. */
+static uint32_t
+share(const struct suci *ep, const struct suci_pool *q, uint32_t n)
+{
+	uint32_t total = ep->conf.credit_total - ep->conf.credit_total / 2;
+	return total / (n ? n : 1) + standing(ep, q);
+}
+
+static uint32_t
+senders(const struct suci_pool *q)
+{
+	uint32_t n = q->senders > q->senders_before ? q->senders : q->senders_before;
+	return n > q->nwaiting ? n : q->nwaiting;
+}
+
+static void
+promise(struct suci *ep, struct suci_path *p, uint32_t more)
+{
+	if (serial_lt(p->rx_limit, p->rx_high))
+		p->rx_limit = p->rx_high;
+	p->rx_limit += more;
+	pool_of(ep, p)->promised += more;
+}
+
+/* A peer that begins may be the first of many: it gets what it would if all did, and one
+ * packet if its path is so new that the others' may not be up yet. */
+static uint32_t
+beginning(const struct suci *ep, const struct suci_path *p, uint64_t now_ns)
+{
+	const struct suci_pool *q = &ep->pool[p->pool];
+	uint32_t n = now_ns < p->up_ns + SPAN_NS ? 0 : share(ep, q, q->paths);
+	return n ? n : 1;
+}
+
+/* Count who sends, in spans that are longer than a round trip through a full queue. */
+static void
+note_sender(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	struct suci_pool *q = pool_of(ep, p);
+	if (now_ns >= q->span_end_ns) {
+		bool next = now_ns < q->span_end_ns + SPAN_NS;
+		q->senders_before = next ? q->senders : 0;
+		q->senders = 0;
+		q->span += next ? 1 : 2;
+		q->span_end_ns = now_ns + SPAN_NS;
+	}
+	if (p->heard_span != q->span) {
+		if (p->heard_span + 1 != q->span)
+			p->quantum = (uint16_t)beginning(ep, p, now_ns);
+		p->heard_span = q->span;
+		q->senders++;
+	}
+}
+
+static void
+come_near(struct suci *ep, struct suci_path *p, uint32_t first)
+{
+	p->near = true;
+	p->rx_limit = p->rx_high;
+	promise(ep, p, first);
+	p->seen_ns = ep->now_ns;
+	quiet_add(ep, p);
+}
+
+static void
+go_far(struct suci *ep, struct suci_path *p)
+{
+	ring_remove(ep, p);
+	quiet_remove(ep, p);
+	pool_of(ep, p)->promised -= suci_credit_promised(p);
+	p->near = false;
+}
+
+void
+suci_credit_init(struct suci *ep)
+{
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++) {
+		struct suci_pool *q = &ep->pool[i];
+		q->span = 2;
+		for (uint32_t prio = 0; prio < PRIOS; prio++)
+			suci_list_init(&q->waiting[prio]);
+		suci_list_init(&q->quiet);
+	}
+}
+
+void
+suci_credit_join(struct suci *ep, struct suci_path *p)
+{
+	p->pool = p->peer.leg < SUCI_LEGS_MAX ? p->peer.leg : 0;
+	pool_of(ep, p)->paths++;
+}
+
+void
+suci_credit_leave(struct suci *ep, struct suci_path *p)
+{
+	pool_of(ep, p)->paths--;
+}
+
+/* A new path must not take what others were promised before. */
+static uint32_t
+first_credit(const struct suci *ep, const struct suci_path *p, bool far)
+{
+	const struct suci_pool *q = &ep->pool[p->pool];
+	uint32_t most = ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX;
+	if (!ep->conf.credit_total || far)
+		return most;
+	return standing(ep, q) && free_places(ep, q);
+}
+
+uint32_t
+suci_credit_offer(struct suci *ep, struct suci_path *p)
+{
+	bool far = !ep->conf.credit_total || p->hs_rtt_ns > SUCI_FAR_NS;
+	if (!p->offered) {
+		p->offered = true;
+		p->first_credit = (uint16_t)first_credit(ep, p, far);
+		if (!far)
+			come_near(ep, p, p->first_credit);
+	}
+	/* Rounded up: 0 would say that it is unknown. */
+	uint64_t rtt = (p->hs_rtt_ns + SUCI_HS_RTT_UNIT_NS - 1) / SUCI_HS_RTT_UNIT_NS;
+	return (uint32_t)p->first_credit << 16 | (rtt < UINT16_MAX ? (uint32_t)rtt : UINT16_MAX);
+}
+
+uint64_t
+suci_credit_offer_rtt(uint32_t offer)
+{
+	return (offer & UINT16_MAX) * (uint64_t)SUCI_HS_RTT_UNIT_NS;
+}
+
+void
+suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, uint64_t now_ns)
+{
+	p->tx_limit = offer >> 16;
+	p->up_ns = now_ns;
+	suci_credit_offer(ep, p);
+	if (p->near)
+		note_sender(ep, p, now_ns);
+}
+
+void
+suci_credit_down(struct suci *ep, struct suci_path *p)
+{
+	if (p->near)
+		go_far(ep, p);
+}
+
+/* ---- receiving: who gets what -------------------------------------------- */
+
+static void
+stand_in_line(struct suci *ep, struct suci_path *p, uint32_t prio, uint32_t amount)
+{
+	ring_remove(ep, p);
+	p->wait_amount = (uint8_t)amount;
+	p->wait_prio = (uint8_t)prio;
+	ring_add(ep, p);
+}
+
+void
+suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flags, uint32_t prio,
+		 uint64_t now_ns)
+{
+	if (serial_le(pn, p->rx_high))
+		return;
+	uint32_t before = suci_credit_promised(p);
+	p->rx_high = pn;
+	/* A probe goes without credit; what was promised meanwhile still holds. */
+	if (flags & SUCI_PF_PROBE)
+		p->rx_limit = pn + before;
+	if (!p->near)
+		return;
+	pool_of(ep, p)->promised -= before - suci_credit_promised(p);
+	stir(ep, p);
+	note_sender(ep, p, now_ns);
+	if (flags & SUCI_PF_MORE && !p->waits)
+		stand_in_line(ep, p, prio, UINT8_MAX);
+}
+
+/* The peer asks though it may send: it did not hear so.  The answer may be an ask, too, so
+ * not more than one a round trip. */
+static void
+tell_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs_rtt_ns;
+	if (now_ns < p->told_again_ns + rtt + BASE_MS_NS)
+		return;
+	p->told_again_ns = now_ns;
+	p->send_ack = true;
+	suci_path_ready(ep, p);
+}
+
+void
+suci_credit_asked(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
+{
+	if (!a->waiting)
+		return;
+	if (p->near)
+		note_sender(ep, p, now_ns);
+	if (!p->near || suci_credit_promised(p))
+		tell_again(ep, p, now_ns);
+	else if (p->waits)
+		p->wait_amount = a->waiting;
+	else
+		stand_in_line(ep, p, a->ask_prio < PRIOS ? a->ask_prio : PRIOS - 1, a->waiting);
+}
+
+/* Take back promises that nobody uses. */
+static void
+reclaim(struct suci *ep, struct suci_pool *q)
+{
+	uint32_t keep = standing(ep, q);
+	for (uint32_t k = 0; k < TURN && q->quiet.head != NONE; k++) {
+		struct suci_path *p = &ep->path[q->quiet.head];
+		if (ep->now_ns < p->seen_ns + IDLE_NS)
+			return;
+		stir(ep, p);
+		uint32_t has = suci_credit_promised(p);
+		if (has <= keep)
+			continue;
+		q->promised -= has - keep;
+		p->rx_limit = p->rx_high + keep;
+		p->send_ack = true;
+		suci_path_ready(ep, p);
+	}
+}
+
+static void
+share_pool(struct suci *ep, struct suci_pool *q)
+{
+	uint32_t n = senders(q), prio = PRIOS;
+	for (uint32_t k = 0; k < TURN && q->nwaiting;) {
+		while (q->waiting[prio - 1].head == NONE)
+			prio--;
+		struct suci_path *p = &ep->path[q->waiting[prio - 1].head];
+		uint32_t fair = share(ep, q, n), has = suci_credit_promised(p);
+		if (free_places(ep, q) < (fair ? fair : 1))
+			reclaim(ep, q);
+		uint32_t places = free_places(ep, q);
+		if (!places)
+			return;
+		k++;
+		uint32_t give = fair > has ? fair - has : !has;
+		if (p->quantum) {
+			give = give < p->quantum ? give : p->quantum;
+			p->quantum = 2u * p->quantum < fair ? (uint16_t)(2 * p->quantum) : 0;
+		}
+		give = give < places ? give : places;
+		give = give < p->wait_amount ? give : p->wait_amount;
+		ring_remove(ep, p);
+		if (!give || (has && give < fair / 4))
+			continue; /* soon it says MORE again */
+		promise(ep, p, give);
+		stir(ep, p);
+		ep->count.tx_credits++;
+		p->send_ack = true;
+		suci_path_ready(ep, p);
+	}
+}
+
+void
+suci_credit_share(struct suci *ep)
+{
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++)
+		if (ep->pool[i].nwaiting)
+			share_pool(ep, &ep->pool[i]);
+}
+
+uint16_t
+suci_credit_limit(struct suci *ep, struct suci_path *p)
+{
+	bool far = !ep->conf.credit_total || suci_path_far(p);
+	if (far && p->near)
+		go_far(ep, p);
+	else if (!far && !p->near)
+		come_near(ep, p, first_credit(ep, p, false));
+	if (far) {
+		p->rx_limit =
+			p->rx_high + (ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX);
+		return (uint16_t)p->rx_limit;
+	}
+	/* While others stand in line nobody gets anything but by its turn. */
+	const struct suci_pool *q = pool_of(ep, p);
+	if (!q->nwaiting && !p->quantum && p->heard_span + 1 >= q->span) {
+		uint32_t want = share(ep, q, senders(q)), has = suci_credit_promised(p),
+			 left = free_places(ep, q);
+		if (want > has)
+			promise(ep, p, want - has < left ? want - has : left);
+	}
+	if (serial_lt(p->rx_limit, p->rx_high))
+		p->rx_limit = p->rx_high;
+	return (uint16_t)p->rx_limit;
+}
+
+/* ---- sending ------------------------------------------------------------- */
+
+void
+suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
+{
+	int16_t ahead = (int16_t)(a->credit - (uint16_t)p->next_pn);
+	uint64_t limit = ahead < 0 && (uint64_t)-ahead > p->next_pn
+				 ? 0
+				 : p->next_pn + (uint64_t)(int64_t)ahead;
+	/* An older block that was overtaken. */
+	bool older = a->n && serial_lt(a->largest, p->limit_largest);
+	if (a->n && !older)
+		p->limit_largest = a->largest;
+	if (limit < p->tx_limit && older)
+		return;
+	p->tx_limit = limit;
+	uint64_t left = suci_credit_left(p) / 2;
+	p->more_from = limit - (left > SUCI_TELL_MORE ? left : SUCI_TELL_MORE);
+	if (p->held_ns && limit >= p->next_pn) {
+		p->ask_wait_ns = (3 * p->ask_wait_ns + (now_ns - p->held_ns)) / 4;
+		p->held_ns = 0;
+		p->ask_at_ns = BASE_NEVER_NS;
+		suci_path_ready(ep, p);
+	}
+}
+
+/* Packets that wait; what ops->pull has is counted if the upper layer can tell. */
+static uint32_t
+backlog(struct suci *ep, const struct suci_path *p)
+{
+	uint32_t n = p->queued + p->n_lost + p->park_granted + (p->cut_rec != NONE);
+	if (p->pull_ready && n < UINT8_MAX && ep->ops->backlog)
+		n += ep->ops->backlog(ep->user, path_index(ep, p));
+	return n;
+}
+
+uint8_t
+suci_credit_waiting(struct suci *ep, const struct suci_path *p)
+{
+	if (!p->held_ns)
+		return 0;
+	uint32_t n = backlog(ep, p);
+	return n < 1 ? 1 : n < UINT8_MAX ? (uint8_t)n : UINT8_MAX;
+}
+
+bool
+suci_credit_short(struct suci *ep, struct suci_path *p)
+{
+	uint64_t left = p->tx_limit > p->next_pn ? p->tx_limit - p->next_pn : 0;
+	bool more = backlog(ep, p) > left;
+	if (more)
+		p->more_pn = p->next_pn;
+	return more;
+}
+
+bool
+suci_credit_small(const struct suci *ep, const struct suci_path *p)
+{
+	if (p->in_flight || p->n_lost || p->park_ready || p->cut_rec != NONE)
+		return false;
+	for (uint32_t prio = PRIOS; prio-- > 0;) {
+		if (p->queue[prio].head == NONE)
+			continue;
+		const struct suci_rec *r = &ep->rec[p->queue[prio].head];
+		return (uint32_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len <= SMALL;
+	}
+	return false;
+}
+
+static uint64_t
+ask_gap(const struct suci_path *p)
+{
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs_rtt_ns;
+	uint64_t gap = base_max_ns(2 * rtt + BASE_MS_NS, 2 * p->ask_wait_ns)
+		       << (p->asks < 5 ? p->asks : 5);
+	return base_min_ns(gap, ASK_MAX_NS);
+}
+
+void
+suci_credit_held(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	if (p->held_ns)
+		return;
+	ep->held_path = path_index(ep, p);
+	p->held_ns = now_ns ? now_ns : 1;
+	p->asks = 0;
+	p->ask_at_ns = now_ns + ask_gap(p);
+	/* The last packet said so, if it arrives. */
+	if (!p->in_flight || p->more_pn + 1 < p->next_pn)
+		p->ask_due = p->send_ack = true;
+}
+
+void
+suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	p->asks++;
+	p->ask_at_ns = now_ns + ask_gap(p);
+	p->ask_due = p->send_ack = true;
+	/* Nobody has to answer an ask; a peer that is gone should be noticed. */
+	if (p->asks >= ASK_PROBE && !p->in_flight)
+		p->send_probe = true;
+	suci_path_ready(ep, p);
+}
+
+uint64_t
+suci_short_since_ns(const struct suci *ep)
+{
+	return ep->path[ep->held_path].held_ns;
+}
+
+void
+suci_credit_nothing_waits(struct suci_path *p)
+{
+	p->held_ns = 0;
+	p->ask_at_ns = BASE_NEVER_NS;
+}

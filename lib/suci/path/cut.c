@@ -1,0 +1,227 @@
+/* Segments that are larger than the datagrams of their path leave in parts.
+ *
+ * A segment is never made into two: end to end its number stands for its place, and its CRC for
+ * all of it.  So its bytes, lane header included, travel in parts over this hop, each a packet
+ * with a number of its own, and the peer puts them together (join.c).  Its record waits in the
+ * list cut until all parts are acknowledged; a part is a record of its own that points into
+ * it and is otherwise sent, lost and sent again like any other.  One segment after the other is
+ * cut, as the path may send: so the parts of one are on their way together, and the peer has few
+ * that are not whole.
+ *
+ *      lost, parked, queue, pull --too large--> cut_rec --last part sent--> waits
+ *      all parts acknowledged -> released        a part refused -> parked, as a whole
+ *      datagrams shrink -> lost, to be cut anew
+ *
+ * Each cut has a number, higher than all before.  A refused part says that the peer keeps nothing
+ * of that cut; the segment is cut anew later, and parts of the cut before are orphans: whatever
+ * becomes of them, they are only given back.  With each part goes the lowest number of a cut that
+ * is not over, so that the peer can forget the rest.
+ *
+ * A peer has places for few that are not whole, and the layer above it may want another one than
+ * those that came first into them: of the same ones in the same order those behind would never have
+ * a place.  So once one was refused they are tried one at a time, until one comes through.
+ *
+ * Records of parts are a pool of their own, limits.parts_max, of which a path has at most a
+ * quarter.  They come back with acknowledgements, whatever becomes of their segments, so waiting
+ * for one always ends. */
+#include "path_internal.h"
+
+#include "base/assert.h"
+
+/* Room that a part leaves in its datagram: as a full segment does, see SUCI_OVERHEAD. */
+#define PART_SPARE (SUCI_SEAL_TAG + SUCI_FIRST_EXT)
+/* Of the lane header, in the part's own record. */
+#define PART_INLINE (SEG_HDR_MAX - SUCI_PART_HDR)
+
+static uint32_t
+bytes_of(const struct suci_rec *r)
+{
+	return (uint32_t)r->hdr_len + r->head_len + r->data_len;
+}
+
+static void
+cut_begin(struct suci *ep, struct suci_path *p, uint32_t rec)
+{
+	struct suci_parts *q = parts_of(ep, p);
+	struct suci_rec *r = &ep->rec[rec];
+	BASE_ASSERT(p->cut_rec == NONE && r->kind == REC_SEGMENT);
+	r->where = WHERE_CUT;
+	r->pn = ++q->id;
+	r->parts = 0;
+	suci_list_append(ep, &q->cut, rec);
+	p->cut_rec = rec;
+	q->off = 0;
+	ep->count.tx_cut++;
+}
+
+/* Point part r to the bytes of w from off, at most len of them; how many.  They are in up to
+ * three pieces, and a record has place for two beside what it copies of the first: should that
+ * not do, the part is shorter. */
+static uint32_t
+point(struct suci_rec *r, const struct suci_rec *w, uint32_t off, uint32_t len)
+{
+	const uint8_t *piece[] = {w->hdr, w->head, w->data};
+	const uint32_t piece_len[] = {w->hdr_len, w->head_len, w->data_len};
+	uint32_t done = 0, at = off;
+	r->hdr_len = SUCI_PART_HDR;
+	for (uint32_t k = 0; k < 3 && done < len; k++) {
+		if (at >= piece_len[k]) {
+			at -= piece_len[k];
+			continue;
+		}
+		uint32_t n = piece_len[k] - at < len - done ? piece_len[k] - at : len - done;
+		if (!k) {
+			uint32_t in = n < PART_INLINE ? n : PART_INLINE;
+			memcpy(r->hdr + SUCI_PART_HDR, piece[0] + at, in);
+			r->hdr_len = (uint8_t)(SUCI_PART_HDR + in);
+			done += in;
+			at += in;
+			n -= in;
+		}
+		if (n && r->head_len && r->data_len)
+			return done;
+		if (n && (k == 2 || r->head_len)) {
+			r->data = piece[k] + at;
+			r->data_len = (uint16_t)n;
+		} else if (n) {
+			r->head = piece[k] + at;
+			r->head_len = (uint16_t)n;
+		}
+		done += n;
+		at = 0;
+	}
+	return done;
+}
+
+/* The next part of the one that is being cut; NONE if there is none, or no room for it. */
+static uint32_t
+cut_next(struct suci *ep, struct suci_path *p)
+{
+	struct suci_parts *q = parts_of(ep, p);
+	const uint32_t most = p->mtu - SUCI_PATH_HDR - SUCI_PART_HDR - PART_SPARE;
+	if (p->cut_rec == NONE)
+		return NONE;
+	if (ep->parts_used >= ep->conf.limits.parts_max ||
+	    q->n_parts >= ep->conf.limits.parts_max / 4) {
+		suci_path_starve(ep, p);
+		return NONE;
+	}
+	struct suci_rec *w = &ep->rec[p->cut_rec];
+	uint32_t left = bytes_of(w) - q->off, n = (left + most - 1) / most;
+	uint32_t i = suci_rec_take(ep, REC_PART, path_index(ep, p));
+	struct suci_rec *r = &ep->rec[i];
+	r->prio = w->prio;
+	r->cookie = p->cut_rec;
+	uint32_t len = point(r, w, q->off, (left + n - 1) / n);
+	struct suci_part t = {
+		.id = (uint32_t)w->pn,
+		.low = (uint32_t)ep->rec[q->cut.head].pn,
+		.off = q->off,
+		.total = (uint16_t)bytes_of(w),
+	};
+	suci_part_encode(&t, r->hdr);
+	w->parts++;
+	q->off = (uint16_t)(q->off + len);
+	if (q->off == t.total) {
+		r->ask = w->ask;
+		r->refusals = w->refusals;
+		p->cut_rec = NONE;
+	}
+	ep->count.tx_parts++;
+	return i;
+}
+
+bool
+suci_cut_orphan(const struct suci *ep, uint32_t part)
+{
+	const struct suci_rec *r = &ep->rec[part];
+	if (r->kind != REC_PART)
+		return false;
+	const struct suci_rec *w = &ep->rec[r->cookie];
+	return w->where != WHERE_CUT || w->path != r->path || w->pn != be32_load(r->hdr);
+}
+
+uint32_t
+suci_cut_fit(struct suci *ep, struct suci_path *p, uint32_t rec)
+{
+	if (suci_rec_len(p, &ep->rec[rec]) <= p->mtu)
+		return rec;
+	cut_begin(ep, p, rec);
+	return cut_next(ep, p);
+}
+
+uint32_t
+suci_cut_lost(struct suci *ep, struct suci_path *p)
+{
+	uint32_t i;
+	while ((i = p->lost.head) != NONE && suci_cut_orphan(ep, i)) {
+		suci_rec_detach(ep, p, i);
+		suci_rec_give(ep, i);
+	}
+	/* Parts are lost to the front of the list, so none waits behind what is to be cut. */
+	bool fits = i != NONE && suci_rec_len(p, &ep->rec[i]) <= p->mtu;
+	if (!fits && p->cut_rec != NONE)
+		return cut_next(ep, p);
+	if (i == NONE)
+		return NONE;
+	suci_rec_detach(ep, p, i);
+	return suci_cut_fit(ep, p, i);
+}
+
+void
+suci_cut_acked(struct suci *ep, struct suci_path *p, uint32_t whole, uint32_t id, uint64_t now_ns)
+{
+	struct suci_rec *w = &ep->rec[whole];
+	if (w->where != WHERE_CUT || w->path != path_index(ep, p) || w->pn != id)
+		return;
+	if ((--w->parts || p->cut_rec == whole) && !SUCI_BUG(PART_DONE))
+		return;
+	parts_of(ep, p)->careful = 0;
+	suci_rec_detach(ep, p, whole);
+	suci_rec_release(ep, whole, SUCI_FATE_ACKED, now_ns);
+}
+
+void
+suci_cut_refused(struct suci *ep, struct suci_path *p, uint32_t part, uint64_t now_ns)
+{
+	uint32_t whole = (uint32_t)ep->rec[part].cookie;
+	bool orphan = suci_cut_orphan(ep, part);
+	suci_rec_give(ep, part);
+	if (orphan)
+		return;
+	parts_of(ep, p)->careful = 1;
+	suci_rec_detach(ep, p, whole);
+	suci_park(ep, p, whole, now_ns);
+}
+
+bool
+suci_cut_alone(const struct suci *ep, const struct suci_path *p)
+{
+	const struct suci_parts *q = parts_of(ep, p);
+	return q->careful && q->cut.head != NONE;
+}
+
+void
+suci_cut_shrunk(struct suci *ep, struct suci_path *p)
+{
+	for (uint32_t i = p->flight.head, next; i != NONE; i = next) {
+		struct suci_rec *r = &ep->rec[i];
+		next = r->next;
+		if (r->kind != REC_SEGMENT || suci_rec_len(p, r) <= p->mtu)
+			continue;
+		suci_rec_land(ep, p, i);
+		suci_loss_bury(ep, p, i, false);
+		r->where = WHERE_LOST;
+		suci_list_append(ep, &p->lost, i);
+		p->n_lost++;
+	}
+	const struct suci_list *cut = &parts_of(ep, p)->cut;
+	while (cut->head != NONE) {
+		uint32_t i = cut->head;
+		suci_rec_detach(ep, p, i);
+		ep->rec[i].where = WHERE_LOST;
+		ep->rec[i].pn = 0; /* it was in no packet */
+		suci_list_append(ep, &p->lost, i);
+		p->n_lost++;
+	}
+}

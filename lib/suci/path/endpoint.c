@@ -1,0 +1,594 @@
+#include "path_internal.h"
+
+#include "base/assert.h"
+#include "base/serial.h"
+#include "base/siphash.h"
+
+#include <string.h>
+
+#define TICK_SHIFT   10 /* timers are late by about 1 us at most */
+#define NOTES_MAX    4096u
+#define NOTES_MIN    16u
+#define RESETS_PER_S 1000
+#define RESETS_BURST 32
+#define MTU_MAX	     65000
+#define PATH_MIN     16u /* records every path is sure of, if there are that many */
+#define FORMER_MIN   128u
+
+/* What suci_footprint() grows by for a path that is sealed and idle; its keys take more only
+ * while it is not (limits.keys_max). */
+_Static_assert(sizeof(struct suci_path) + sizeof(struct suci_parts) +
+			       sizeof(struct suci_path_hello) +
+			       3 * (sizeof(struct suci_rec) + sizeof(struct suci_snap)) + NOTE_MAX +
+			       sizeof(uint32_t) /* note_next */ +
+			       (4 + 1) * sizeof(uint32_t) /* addr_slot, at most; owes */ +
+			       sizeof(struct former) + sizeof(struct suci_seal) <=
+		       4608,
+	       "an idle path takes 4.5 KB at most");
+
+struct carve {
+	uint8_t *base; /* NULL: only counting */
+	size_t at;
+};
+
+static void *
+carve(struct carve *c, size_t count, size_t size)
+{
+	c->at = (c->at + 63) & ~(size_t)63;
+	void *p = c->base ? c->base + c->at : NULL;
+	c->at += count * size;
+	return p;
+}
+
+static uint32_t
+notes_of(const struct suci_limits *l)
+{
+	uint32_t n = l->paths_max < NOTES_MIN ? NOTES_MIN : l->paths_max;
+	return n < NOTES_MAX ? n : NOTES_MAX;
+}
+
+/* The power of two above n. */
+static uint32_t
+above(uint32_t n)
+{
+	uint32_t p = 1;
+	while (p < n)
+		p <<= 1;
+	return p;
+}
+
+uint32_t
+suci_recs_of(const struct suci_limits *l)
+{
+	return l->segments_max + l->parts_max + 2 * l->paths_max /* two kinds of probes */ +
+	       notes_of(l);
+}
+
+uint32_t
+suci_keys_of(const struct suci_limits *l)
+{
+	uint32_t most = l->keys_max ? l->keys_max : KEYS_DEFAULT;
+	return 2 * l->sealed_max < most ? 2 * l->sealed_max : most;
+}
+
+/* Both the size and the places of everything. */
+static size_t
+lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
+{
+	struct carve c = {.base = base};
+	carve(&c, 1, sizeof *ep);
+	ep->path = carve(&c, l->paths_max, sizeof *ep->path);
+	ep->parts = carve(&c, l->paths_max, sizeof *ep->parts);
+	ep->hello = carve(&c, l->paths_max, sizeof *ep->hello);
+	ep->addr_mask = above(2 * l->paths_max) - 1;
+	ep->addr_slot = carve(&c, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
+	ep->owes = carve(&c, l->paths_max, sizeof *ep->owes);
+	ep->rec = carve(&c, suci_recs_of(l), sizeof *ep->rec);
+	ep->snap = carve(&c, suci_recs_of(l), sizeof *ep->snap);
+	ep->whole = carve(&c, suci_wholes_of(l), sizeof *ep->whole);
+	ep->notes_max = notes_of(l);
+	ep->note = carve(&c, ep->notes_max, sizeof *ep->note);
+	ep->note_next = carve(&c, ep->notes_max, sizeof *ep->note_next);
+	ep->former_max = FORMER_MIN + l->paths_max;
+	ep->former_max = ep->former_max < FORMER_MAX ? ep->former_max : FORMER_MAX;
+	ep->former = carve(&c, ep->former_max, sizeof *ep->former);
+	ep->oob = carve(&c, OOB_MAX, sizeof *ep->oob);
+	if (l->sealed_max) {
+		ep->seal = carve(&c, l->sealed_max, sizeof *ep->seal);
+		ep->spare = carve(&c, SPARE_KEYS, sizeof *ep->spare);
+		ep->key_mem = carve(&c, suci_keys_of(l), SEAL_KEY_MAX);
+		ep->keys = carve(&c, suci_keys_of(l), sizeof *ep->keys);
+		ep->once = carve(&c, 1, SEAL_KEY_MAX);
+	}
+	return (c.at + 63) & ~(size_t)63;
+}
+
+size_t
+suci_footprint(const struct suci_limits *l)
+{
+	struct suci counting;
+	if (l->paths_max < 1 || l->paths_max > 1u << 20 || l->segments_max < 16 ||
+	    l->segments_max > 1u << 24 || l->queue_max < 1 || l->queue_max > l->segments_max ||
+	    l->window_max < 1 || l->window_max > UINT16_MAX || l->sealed_max > l->paths_max ||
+	    l->keys_max == 1 || l->keys_max > SUCI_KEYS_MAX ||
+	    (l->parts_max && l->parts_max < SUCI_PARTS_MIN) || l->parts_max > SUCI_PARTS_MAX ||
+	    l->wholes_max > SUCI_WHOLES_MAX)
+		return 0;
+	return lay_out(l, NULL, &counting);
+}
+
+static bool
+config_good(const struct suci_config *c)
+{
+	const struct suci_ops *o = c->ops;
+	for (uint32_t i = 0; i < SUCI_LEGS_MAX; i++)
+		if (c->mtu_leg[i] && (c->mtu_leg[i] < 1200 || c->mtu_leg[i] > c->mtu_max))
+			return false;
+	for (uint32_t i = 0; i <= SUCI_LEGS_MAX; i++) {
+		uint32_t min = i < SUCI_LEGS_MAX ? c->mtu_min_leg[i] : c->mtu_min;
+		if (min && (min < 1200 || min > c->mtu_max))
+			return false;
+	}
+	return suci_footprint(&c->limits) && c->incarnation && c->mtu_max >= 1200 &&
+	       c->mtu_max <= MTU_MAX && suci_cc_ops_of(c->cc) &&
+	       c->fixed_rate_bps <= SUCI_PACER_RATE_MAX && c->burst_bytes <= SUCI_PACER_BURST_MAX &&
+	       c->credit <= UINT16_MAX && c->credit_total <= INT16_MAX &&
+	       c->hello_len <= SUCI_HELLO_MAX && o && o->accept && o->path_up && o->path_down &&
+	       o->segment && o->released && (!c->limits.wholes_max || (o->buffer && o->unbuffer)) &&
+	       suci_seal_good(c);
+}
+
+struct suci *
+suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
+{
+	if (!config_good(conf))
+		return NULL;
+	const struct suci_limits *l = &conf->limits;
+	struct suci *ep = mem;
+	memset(ep, 0, sizeof *ep);
+	lay_out(l, mem, ep);
+	ep->conf = *conf;
+	ep->ops = conf->ops;
+	ep->user = conf->user;
+	ep->now_ns = now_ns;
+	ep->next_ns = BASE_NEVER_NS;
+	if (!ep->conf.credit)
+		ep->conf.credit = l->window_max;
+	if (!ep->conf.ack_delay_ns)
+		ep->conf.ack_delay_ns = BASE_MS_NS;
+	if (!ep->conf.ack_every)
+		ep->conf.ack_every = 8;
+	if (!ep->conf.handshake_ns)
+		ep->conf.handshake_ns = 10 * BASE_S_NS;
+	/* Tags must not repeat when a run repeats the seed of another. */
+	uint64_t seeds[2] = {conf->seed, conf->incarnation};
+	ep->prng = base_prng_seed(base_siphash(conf->cookie_secret, seeds, sizeof seeds));
+	ep->tag_mask = above(l->paths_max) - 1;
+	suci_credit_init(ep);
+	ep->path_min = l->segments_max / (2 * l->paths_max);
+	ep->path_min = ep->path_min < PATH_MIN ? ep->path_min : PATH_MIN;
+	ep->path_free = NONE;
+	for (uint32_t i = l->paths_max; i-- > 0;) {
+		memset(&ep->path[i], 0, sizeof ep->path[i]);
+		ep->parts[i] = (struct suci_parts){.wholes = NO_WHOLE};
+		ep->path[i].free_next = ep->path_free;
+		ep->path_free = i;
+	}
+	memset(ep->addr_slot, 0xff, (ep->addr_mask + 1ull) * sizeof *ep->addr_slot);
+	ep->rec_free = NONE;
+	for (uint32_t i = suci_recs_of(l); i-- > 0;) {
+		ep->rec[i].where = WHERE_FREE;
+		ep->rec[i].lost_pn = 0;
+		ep->rec[i].next = ep->rec_free;
+		ep->rec_free = i;
+	}
+	ep->note_free = NONE;
+	for (uint32_t i = ep->notes_max; i-- > 0;) {
+		ep->note_next[i] = ep->note_free;
+		ep->note_free = i;
+	}
+	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
+	suci_join_init(ep);
+	suci_oob_init(ep);
+	suci_room_init(ep);
+	suci_seal_init(ep);
+	ep->ready.head = ep->ready.tail = ep->starved.head = ep->starved.tail = NONE;
+	ep->dying = NONE;
+	ep->hook_timer.kind = TIMER_HOOK;
+	int err = suci_pacer_init(&ep->reset_pacer, RESETS_PER_S, RESETS_BURST, now_ns);
+	BASE_ASSERT(!err);
+	base_wheel_init(&ep->wheel, TICK_SHIFT, now_ns);
+	ep->magic = SUCI_MAGIC;
+	return ep;
+}
+
+void *
+suci_fini(struct suci *ep, uint64_t now_ns)
+{
+	if (!ep)
+		return NULL;
+	suci_enter(ep, now_ns);
+	for (uint32_t i = 0; i < ep->conf.limits.paths_max; i++)
+		if (ep->path[i].state != PATH_FREE)
+			suci_path_down(ep, &ep->path[i], SUCI_DOWN_LOCAL, "the endpoint is closed",
+				       now_ns);
+	suci_leave(ep);
+	BASE_ASSERT(!ep->held);
+	explicit_bzero(&ep->conf.seal, sizeof ep->conf.seal);
+	ep->magic = 0;
+	return ep;
+}
+
+static void
+say_goodbye(struct suci *ep, struct suci_path *p)
+{
+	if (p->state != PATH_UP)
+		return; /* the peer knows no path yet, or declines its ACCEPT later */
+	/* What we took is ours: say so first. */
+	struct suci_oob *o = p->ack_pending ? suci_oob_new(ep, &p->peer, false) : NULL;
+	if (o) {
+		size_t len = suci_put_bare_ack(ep, p, o->bytes, ep->now_ns);
+		if (len && p->seal)
+			len = suci_seal_data(ep, p, o->bytes, len, p->bare_pn);
+		o->len = (uint16_t)len;
+		suci_oob_send(ep, o, 0, 0);
+	}
+	uint64_t gap_ns = base_max_ns(BASE_MS_NS, 2 * p->rtt.smoothed_ns);
+	bool silent = p->down_why == SUCI_DOWN_SILENT, stale = p->down_why == SUCI_DOWN_STALE;
+	suci_send_close(ep, p,
+			silent	? SUCI_DOWN_SILENT
+			: stale ? SUCI_DOWN_STALE
+				: SUCI_DOWN_CLOSED,
+			silent ? "it hears nothing from here"
+			       : (const char *)ep->hello[path_index(ep, p)].bytes,
+			2, gap_ns, ep->now_ns);
+}
+
+void
+suci_leave_work(struct suci *ep)
+{
+	if (ep->depth == 1 && ep->nasking)
+		suci_room_share(ep);
+	if (ep->depth == 1 && ep->nwaiting)
+		suci_credit_share(ep);
+	while (ep->depth == 1 && ep->dying != NONE) {
+		struct suci_path *p = &ep->path[ep->dying];
+		ep->dying = p->dying_next;
+		p->dying_next = NONE;
+		say_goodbye(ep, p);
+		char text[SUCI_TEXT_MAX] = "closed";
+		if (p->down_why != SUCI_DOWN_LOCAL)
+			memcpy(text, ep->hello[path_index(ep, p)].bytes, sizeof text);
+		suci_path_down(ep, p, (enum suci_down)p->down_why, text, ep->now_ns);
+	}
+}
+
+void
+suci_arm(struct suci *ep, struct suci_timer *t, uint64_t at_ns)
+{
+	base_wheel_arm(&ep->wheel, &t->t, at_ns);
+	if (at_ns == BASE_NEVER_NS)
+		return;
+	uint64_t tick = (1ull << TICK_SHIFT) - 1;
+	ep->next_ns = base_min_ns(ep->next_ns, (at_ns + tick) & ~tick);
+}
+
+void
+suci_tick(struct suci *ep, uint64_t now_ns)
+{
+	struct base_timer *t;
+	suci_enter(ep, now_ns);
+	base_wheel_advance(&ep->wheel, now_ns);
+	while ((t = base_wheel_pop(&ep->wheel))) {
+		struct suci_timer *s = (struct suci_timer *)t;
+		switch (s->kind) {
+		case TIMER_PATH:
+			suci_path_timer(ep, (struct suci_path *)s, now_ns);
+			break;
+		case TIMER_OOB:
+			suci_oob_timer(ep, (struct suci_oob *)s);
+			break;
+		case TIMER_HOOK:
+			ep->hook(ep->user, now_ns);
+			break;
+		}
+	}
+	ep->next_ns = base_wheel_next_ns(&ep->wheel);
+	suci_leave(ep);
+}
+
+uint64_t
+suci_expiry_ns(const struct suci *ep)
+{
+	if (ep->ready.head != NONE || ep->oob_ready.head != NONE || SUCI_BUG(SPIN))
+		return ep->now_ns;
+	return ep->next_ns;
+}
+
+/* The round trip that the last path to that address had; 0 = unknown. */
+static uint64_t
+former_rtt(const struct suci *ep, const struct suci_addr *to)
+{
+	for (uint32_t i = 1; i <= ep->former_max; i++) {
+		const struct former *f =
+			&ep->former[(ep->former_next + ep->former_max - i) % ep->former_max];
+		if (!f->incarnation)
+			return 0;
+		if (!memcmp(&f->addr, to, sizeof *to))
+			return f->rtt_ns;
+	}
+	return 0;
+}
+
+int
+suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, size_t hello_len,
+	       uint32_t *path, uint64_t now_ns)
+{
+	if (hello_len > SUCI_HELLO_MAX || (to->family != 4 && to->family != 6))
+		return SUCI_ERR_INVAL;
+	suci_enter(ep, now_ns);
+	int err = SUCI_ERR_OK;
+	struct suci_path *p = suci_path_at(ep, to);
+	if (p) {
+		*path = path_index(ep, p);
+		err = SUCI_ERR_EXISTS;
+	} else if (suci_path_find(ep, to) != UINT32_MAX || !(p = suci_path_new(ep, to))) {
+		err = SUCI_ERR_NOMEM; /* also while a path to it is just going down */
+	} else {
+		*path = path_index(ep, p);
+		if (hello) {
+			ep->hello[*path].len = (uint16_t)hello_len;
+			memcpy(ep->hello[*path].bytes, hello, hello_len);
+		}
+		p->state = PATH_HELLO;
+		p->send_hs = true;
+		p->hs_rtt_ns = former_rtt(ep, to);
+		p->hs_give_up_ns = base_add_ns(now_ns, ep->conf.handshake_ns);
+		suci_path_ready(ep, p);
+		suci_path_arm(ep, p);
+		if (p->seal && !suci_seal_knows(ep, to))
+			suci_path_fail(ep, p, SUCI_DOWN_REFUSED,
+				       "no peer with a public key is known at that address");
+	}
+	suci_leave(ep);
+	return err;
+}
+
+int
+suci_path_nudge(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state == PATH_UP || p->closing)
+		return SUCI_ERR_DOWN;
+	suci_enter(ep, now_ns);
+	p->send_hs = true;
+	suci_path_ready(ep, p);
+	suci_leave(ep);
+	return SUCI_ERR_OK;
+}
+
+void
+suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state != PATH_UP)
+		return;
+	p->ack_all = true;
+	if (!p->ack_pending)
+		return;
+	suci_enter(ep, now_ns);
+	p->send_ack = true;
+	suci_path_ready(ep, p);
+	suci_leave(ep);
+}
+
+void
+suci_path_fail(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text)
+{
+	uint32_t path = path_index(ep, p);
+	if (p->closing)
+		return;
+	p->down_why = (uint8_t)why;
+	/* The farewell leaves when the path goes down, after the callback we may
+	 * be in; until then its text stands where the hello was. */
+	struct suci_path_hello *h = &ep->hello[path];
+	h->len = (uint16_t)strnlen(text ? text : "", SUCI_TEXT_MAX - 1);
+	if (h->len)
+		memcpy(h->bytes, text, h->len);
+	h->bytes[h->len] = 0;
+	p->closing = true;
+	p->dying_next = ep->dying;
+	ep->dying = path;
+}
+
+void
+suci_path_close(struct suci *ep, uint32_t path, const char *text, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p)
+		return;
+	suci_enter(ep, now_ns);
+	suci_path_fail(ep, p, SUCI_DOWN_LOCAL, text);
+	suci_leave(ep);
+}
+
+void
+suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p)
+		return;
+	suci_enter(ep, now_ns);
+	suci_path_fail(ep, p, SUCI_DOWN_SILENT, SUCI_TEXT_SILENT);
+	suci_leave(ep);
+}
+
+static void
+enqueue(struct suci *ep, struct suci_path *p, uint32_t i)
+{
+	struct suci_rec *r = &ep->rec[i];
+	r->where = WHERE_QUEUED;
+	suci_list_append(ep, &p->queue[r->prio], i);
+	p->queued++;
+	suci_path_ready(ep, p);
+}
+
+static inline uint32_t
+lane_hdr(const struct suci_segment *seg)
+{
+	return seg->flags & SUCI_SF_FIRST ? SUCI_LANE_HDR + SUCI_FIRST_EXT : SUCI_LANE_HDR;
+}
+
+/* Does it take a segment that is so long with its header? */
+static inline int
+admit(const struct suci *ep, const struct suci_path *p, uint32_t len)
+{
+	if (!p || p->state != PATH_UP || p->closing)
+		return SUCI_ERR_DOWN;
+	len += SUCI_PATH_HDR + seal_tag(p);
+	if (len > p->mtu && !(p->cutting && len <= p->mtu_max))
+		return SUCI_ERR_TOOBIG;
+	if (p->queued >= ep->conf.limits.queue_max || path_full(ep, p, 0))
+		return SUCI_ERR_FULL;
+	if (!suci_rec_room(ep, p, 0))
+		return SUCI_ERR_NOMEM;
+	return SUCI_ERR_OK;
+}
+
+int
+suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	(void)now_ns;
+	int err = admit(ep, p, lane_hdr(seg) + (uint32_t)seg->head_len + seg->data_len);
+	if (err)
+		return err;
+	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path);
+	suci_rec_fill(&ep->rec[i], seg);
+	enqueue(ep, p, i);
+	return SUCI_ERR_OK;
+}
+
+int
+suci_path_forward(struct suci *ep, uint32_t path, const struct suci_segment *seg, uint8_t *payload,
+		  uint32_t dst_label, uint32_t src_label, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	uint32_t hdr = lane_hdr(seg);
+	(void)now_ns;
+	int err = admit(ep, p, hdr + seg->data_len);
+	if (err)
+		return err;
+	uint8_t *image = payload - hdr;
+	be32_store(image, dst_label);
+	be32_store(image + 4, src_label);
+	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path);
+	struct suci_rec *r = &ep->rec[i];
+	r->data = image;
+	r->data_len = (uint16_t)(hdr + seg->data_len);
+	r->cookie = seg->cookie;
+	suci_rec_mark(r, seg);
+	enqueue(ep, p, i);
+	return SUCI_ERR_OK;
+}
+
+uint32_t
+suci_path_room(const struct suci *ep, uint32_t path)
+{
+	const struct suci_limits *l = &ep->conf.limits;
+	if (path >= l->paths_max)
+		return 0;
+	const struct suci_path *p = &ep->path[path];
+	if (p->state != PATH_UP || p->going_down || p->closing)
+		return 0;
+	uint32_t has = p->queued + outstanding(p), most = l->queue_max + l->window_max;
+	uint32_t room = has < most ? most - has : 0;
+	uint32_t queue = p->queued < l->queue_max ? l->queue_max - p->queued : 0;
+	uint32_t left = l->segments_max - ep->segs_used;
+	uint32_t own = p->recs < ep->path_min ? ep->path_min - p->recs : 0;
+	uint32_t records = left > ep->guard ? left - ep->guard + own : own < left ? own : left;
+	room = room < queue ? room : queue;
+	return room < records ? room : records;
+}
+
+int
+suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	(void)now_ns;
+	if (len > NOTE_MAX)
+		return SUCI_ERR_TOOBIG;
+	if (!p || p->state != PATH_UP || p->closing)
+		return SUCI_ERR_DOWN;
+	if (ep->note_free == NONE)
+		return SUCI_ERR_FULL;
+	uint32_t slot = ep->note_free;
+	ep->note_free = ep->note_next[slot];
+	memcpy(ep->note[slot], note, len);
+	ep->note_tx += ep->note_tx == UINT32_MAX ? 2 : 1; /* 0 is no number */
+	struct suci_segment seg = {
+		.seq = ep->note_tx,
+		.flags = SUCI_SF_NOTE | (PRIOS - 1) << SUCI_SF_PRIO_SHIFT,
+		.data = ep->note[slot],
+		.data_len = (uint16_t)len,
+		.cookie = slot,
+	};
+	uint32_t i = suci_rec_take(ep, REC_NOTE, path);
+	suci_rec_fill(&ep->rec[i], &seg);
+	enqueue(ep, p, i);
+	return SUCI_ERR_OK;
+}
+
+bool
+suci_note_is_news(const struct suci *ep, uint32_t *latest)
+{
+	if (ep->note_rx && *latest && serial_lt(ep->note_rx, *latest))
+		return false;
+	*latest = ep->note_rx;
+	return true;
+}
+
+int
+suci_set_hello(struct suci *ep, const void *hello, size_t len)
+{
+	if (len > SUCI_HELLO_MAX)
+		return SUCI_ERR_INVAL;
+	memcpy(ep->conf.hello, hello, len);
+	ep->conf.hello_len = (uint16_t)len;
+	return SUCI_ERR_OK;
+}
+
+void
+suci_path_wake(struct suci *ep, uint32_t path)
+{
+	struct suci_path *p = suci_path_get(ep, path);
+	if (!p || p->state != PATH_UP || !ep->ops->pull)
+		return;
+	p->pull_ready = true;
+	suci_path_ready(ep, p);
+}
+
+void
+suci_flush_acks(struct suci *ep)
+{
+	while (ep->owes_count) {
+		struct suci_path *p = &ep->path[ep->owes[--ep->owes_count]];
+		p->on_owes = false;
+		if (p->state == PATH_UP && p->ack_pending) {
+			p->send_ack = true;
+			suci_path_ready(ep, p);
+		}
+	}
+}
+
+const struct suci_counters *
+suci_counters(const struct suci *ep)
+{
+	return &ep->count;
+}
+
+uint32_t
+suci_held(const struct suci *ep)
+{
+	return ep->held;
+}

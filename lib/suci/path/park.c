@@ -1,0 +1,108 @@
+/* What the peer refused.  It is alive and had no room, so neither the network nor
+ * our clock has anything to do with it: such a record leaves the flight, frees its
+ * place in the window for others, and is sent again after a pause, which is a
+ * round trip doubled with each refusal in a row, PAUSE_MAX_NS at most.
+ *
+ * Each list holds the records of one number of refusals: their pauses are the
+ * same, so it is ordered by time without sorting.
+ *
+ * A peer that can tell when it has room is asked, and grants a number of them: these
+ * go at once, see room.c.  What follows is for peers that cannot tell, or have nobody
+ * to ask yet; one that ever granted is tried with a single record per pause.
+ *
+ * With very many refused the pause alone would not save the peer from a storm.
+ * So at most TOKENS of them are tried at a time, after which all wait: 1 ms, doubled
+ * to 5 ms while none is taken.  For each that is taken two more may go, these
+ * without waiting: once there is room, the rest follows in a few round trips. */
+#include "path_internal.h"
+
+#define PAUSE_MAX_NS (5 * BASE_MS_NS)
+#define TOKENS	     8u
+#define REFILL_NS    BASE_MS_NS /* at first */
+
+static uint64_t
+pause_ns(const struct suci_path *p, uint32_t list)
+{
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : BASE_MS_NS;
+	rtt = base_min_ns(base_max_ns(rtt, SUCI_RTT_GRAIN_NS), PAUSE_MAX_NS);
+	return base_min_ns(rtt << list, PAUSE_MAX_NS);
+}
+
+void
+suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns)
+{
+	struct suci_rec *r = &ep->rec[rec];
+	uint32_t list = r->refusals;
+	if (r->refusals < PARK_LISTS - 1)
+		r->refusals++;
+	r->where = WHERE_PARKED;
+	r->parked_in = (uint8_t)list;
+	r->sent_ns = now_ns + pause_ns(p, list);
+	suci_list_append(ep, &p->parked[list], rec);
+	p->n_parked++;
+	if (p->n_parked > 2 * p->ask_told) {
+		p->send_ack = true; /* carries the ask */
+		suci_path_ready(ep, p);
+	}
+	if (!p->park_ready)
+		p->park_at_ns = base_min_ns(p->park_at_ns, r->sent_ns);
+}
+
+uint32_t
+suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+{
+	uint32_t first = NONE;
+	p->park_ready = false;
+	p->park_at_ns = BASE_NEVER_NS;
+	for (uint32_t k = 0; k < PARK_LISTS; k++) {
+		uint32_t i = p->parked[k].head;
+		if (i != NONE && (first == NONE || ep->rec[i].sent_ns < ep->rec[first].sent_ns))
+			first = i;
+	}
+	if (first == NONE) {
+		p->park_earned = p->park_granted = 0;
+		return NONE;
+	}
+	if (p->cutting && suci_cut_alone(ep, p)) {
+		p->park_at_ns = now_ns + pause_ns(p, 0);
+		return NONE;
+	}
+	if (p->park_granted) {
+		p->park_granted--;
+	} else if (p->park_earned) {
+		p->park_earned--;
+	} else if (now_ns < ep->rec[first].sent_ns) {
+		p->park_at_ns = ep->rec[first].sent_ns;
+		return NONE;
+	} else {
+		if (!p->park_tokens && now_ns < p->park_refill_ns) {
+			p->park_at_ns = p->park_refill_ns;
+			return NONE;
+		}
+		if (now_ns >= p->park_refill_ns) {
+			p->park_tokens = p->grant_seen ? 1 : TOKENS;
+			p->send_ack = true; /* asks again */
+			p->park_gap_ns = base_max_ns(p->park_gap_ns, REFILL_NS);
+			p->park_refill_ns = now_ns + p->park_gap_ns;
+			p->park_gap_ns = base_min_ns(2 * p->park_gap_ns, PAUSE_MAX_NS);
+		}
+		p->park_tokens--;
+	}
+	p->park_ready = true;
+	suci_rec_detach(ep, p, first);
+	return first;
+}
+
+void
+suci_park_taken(struct suci_path *p, uint32_t n)
+{
+	p->park_gap_ns = REFILL_NS;
+	if (!p->n_parked || p->grant_seen)
+		return;
+	/* More than are parked would be left over for those refused later. */
+	p->park_earned += 2 * n;
+	if (p->park_earned > p->n_parked)
+		p->park_earned = p->n_parked;
+	p->park_ready = true;
+	p->park_at_ns = BASE_NEVER_NS;
+}
