@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "driver/secrets.h"
+
 static const uint8_t sealed_magic[4] = "SLK1";
 
 static bool
@@ -27,6 +29,7 @@ begin_seal(struct door *d, const struct door_conf *conf)
 		d->seal = NULL;
 		return refuse(d, "no memory or no random numbers to seal its connection");
 	}
+	(void)process_keep(d->seal, sizeof *d->seal);
 	seal_link_init(d->seal, &conf->keys, SEAL_LINK_LISTENS, once, NULL);
 	explicit_bzero(once, sizeof once);
 	return true;

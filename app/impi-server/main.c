@@ -18,9 +18,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <libutil.h>
-
 #include "driver/aead.h"
+#include "driver/pidfile.h"
+#include "driver/secrets.h"
 #include "base/version.h"
 #include "serve.h"
 
@@ -265,7 +265,11 @@ choose_auth(struct options *o)
 {
 	struct impi_error err = {0};
 	struct impi_auth *auth = &o->serve.server.auth;
-	const char *none = getenv("IMPI_AUTH_NONE"), *key = getenv("IMPI_AUTH_KEY");
+	char text[64];
+	const char *none = getenv("IMPI_AUTH_NONE"), *key = getenv("IMPI_AUTH_KEY") ? text : NULL;
+
+	if (key && !process_take_env("IMPI_AUTH_KEY", text, sizeof text))
+		strlcpy(text, "too long", sizeof text);
 
 	if (o->auth_wanted) {
 		none = o->auth_wanted & IMPI_AUTH_MASK_NONE ? "1" : NULL;
@@ -277,7 +281,9 @@ choose_auth(struct options *o)
 			return false;
 		}
 	}
-	if (impi_auth_from_env(auth, none, key, &err) == IMPI_ERR_OK)
+	bool ok = impi_auth_from_env(auth, none, key, &err) == IMPI_ERR_OK;
+	explicit_bzero(text, sizeof text);
+	if (ok)
 		return true;
 	serve_log("%s%s", err.text, key ? "" : " (or -auth none)");
 	return false;
@@ -304,6 +310,28 @@ load_keys(struct options *o)
 		serve_log("--key-file %s: %s", o->key_file, why);
 	k->nkeys = n < 0 ? 0 : (uint32_t)n;
 	return n > 0;
+}
+
+/* The keys, where nobody else sees them. */
+static bool
+keep_secrets(struct options *o)
+{
+	if (!process_hide())
+		serve_log("core files cannot be forbidden: %s", strerror(errno));
+	if (!process_keep(o, sizeof *o) && o->serve.verbose)
+		serve_log("keys may be swapped out: %s (ulimit -l)", strerror(errno));
+	return choose_auth(o) && load_keys(o);
+}
+
+static bool
+take_pidfile(const struct options *o, struct process_pidfile *pid)
+{
+	char why[300];
+
+	if (!o->pidfile || process_pidfile_open(pid, o->pidfile, why, sizeof why) == 0)
+		return true;
+	serve_log("--%s", why);
+	return false;
 }
 
 static int
@@ -446,27 +474,19 @@ main(int argc, char **argv)
 				 .store_bytes = IMPI_CMD_BYTES_MAX,
 				 .tx_bytes = 65536},
 	};
-	struct pidfh *pid = NULL;
+	struct process_pidfile pid = {.fd = -1};
 	enum serve_result result = SERVE_BROKEN;
-	pid_t other = 0;
 
 	int e = parse(argc, argv, &o);
 	if (e)
 		return e - 1;
-	if (!choose_auth(&o) || !load_keys(&o))
-		return EXIT_USAGE;
-	if (o.pidfile && !(pid = pidfile_open(o.pidfile, 0644, &other))) {
-		if (errno == EEXIST)
-			serve_log("already running as process %d (%s)", (int)other, o.pidfile);
-		else
-			serve_log("%s: %s", o.pidfile, strerror(errno));
+	if (!keep_secrets(&o) || !take_pidfile(&o, &pid)) {
+		explicit_bzero(&o, sizeof o);
 		return EXIT_USAGE;
 	}
 	int signal_fd = signals();
 	int listen_fd = open_listener(&o);
 	if (signal_fd >= 0 && listen_fd >= 0) {
-		if (pid)
-			pidfile_write(pid);
 		print_address(listen_fd, &o);
 		do
 			result = serve_job(&o.serve, listen_fd, signal_fd);
@@ -477,8 +497,7 @@ main(int argc, char **argv)
 		close(listen_fd);
 	if (signal_fd >= 0)
 		close(signal_fd);
-	if (pid)
-		pidfile_remove(pid);
+	process_pidfile_remove(&pid);
 	explicit_bzero(&o, sizeof o);
 	if (result == SERVE_BROKEN)
 		return EXIT_USAGE;

@@ -18,12 +18,14 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "driver/secrets.h"
 
 #define PEERS_MAX	 (IMPI_CLIENTS_MAX + IMPI_SERVER_STRANGERS_MAX)
 #define READ_BYTES	 65536
-#define READS_PER_TURN	 16 /* so that one busy client cannot starve the rest */
-#define ACCEPTS_PER_TURN 64 /* nor those who only connect */
-#define STRANGER_LINES_S 20 /* log lines about strangers a second */
+#define READS_PER_TURN	 16	    /* so that one busy client cannot starve the rest */
+#define ACCEPTS_PER_TURN 64	    /* nor those who only connect */
+#define KEPT_BYTES	 (1u << 18) /* of the server's memory: all channels, where the key is */
+#define STRANGER_LINES_S 20	    /* log lines about strangers a second */
 
 enum { TAG_LISTEN = PEERS_MAX, TAG_SIGNAL };
 
@@ -515,6 +517,8 @@ serve_job(const struct serve_options *opt, int listen_fd, int signal_fd)
 	v->listen_fd = listen_fd;
 	for (int i = 0; i < PEERS_MAX; i++)
 		v->peer[i].fd = -1;
+	(void)process_keep(v, sizeof *v);
+	(void)process_keep(mem, bytes < KEPT_BYTES ? bytes : KEPT_BYTES);
 	v->server = impi_server_new(mem, &opt->server);
 	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll_fd < 0) {
@@ -535,6 +539,8 @@ out:
 		impi_server_end(mem);
 		munmap(mem, bytes);
 	}
+	if (v)
+		explicit_bzero(v, sizeof *v);
 	free(v);
 	return result;
 }

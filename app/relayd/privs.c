@@ -2,6 +2,8 @@
 
 #include "log.h"
 
+#include "driver/secrets.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -35,9 +37,8 @@
 void
 rd_privs_harden(void)
 {
-	static const struct rlimit none = {0, 0};
 	/* Keys are in our memory. */
-	if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+	if (!process_hide())
 		rd_log(RD_LOG_WARNING, "core files cannot be forbidden: %s", strerror(errno));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rd_log(RD_LOG_WARNING, "no_new_privs: %s", strerror(errno));

@@ -255,6 +255,10 @@ def large_values():
 
 def key():
     s = Server("-server", "2", "-auth", "key", env={"IMPI_AUTH_KEY": "5678"})
+    # Nobody reads the key where it came in, nor takes an image of who has it.
+    environ = open(f"/proc/{s.p.pid}/environ", "rb").read()
+    assert b"IMPI_AUTH_KEY=" in environ and b"5678" not in environ, environ
+    assert "Max core file size        0 " in open(f"/proc/{s.p.pid}/limits").read()
     wrong = Client(s, 0, mask=3, key=5679)
     assert wrong.ended()
     s.wait_for("wrong key")
@@ -457,10 +461,21 @@ def persist_and_signal():
     assert int(open(pid).read()) == s.p.pid
     second = subprocess.run([BIN + "/impi-server", "-server", "1", "-auth", "0", "--pidfile", pid],
                             capture_output=True, text=True, timeout=LIMIT_S)
-    assert second.returncode == 2 and "already running" in second.stderr, second
+    assert second.returncode == 2 and f"running already, process {s.p.pid}" in second.stderr, second
     s.p.send_signal(signal.SIGTERM)
     assert s.wait() == 0, s.text()
     assert not os.path.exists(pid)
+
+
+def pidfile_follows_no_link():
+    target = tempfile.mktemp(prefix="impi-server-", suffix=".target")
+    link = target + ".pid"
+    os.symlink(target, link)
+    p = subprocess.run([BIN + "/impi-server", "-server", "1", "-auth", "0", "--pidfile", link],
+                       capture_output=True, text=True, timeout=LIMIT_S)
+    os.unlink(link)
+    assert p.returncode == 2 and "symbolic link" in p.stderr, p
+    assert not os.path.exists(target)
 
 
 def persist_leaks_nothing():
@@ -634,7 +649,7 @@ for test in (two_clients, address_line, ipv4_and_ipv6, side_by_side_in_a_port_ra
              thirty_two_clients, large_values, key, strangers, ranks, slow_loris,
              who_is_allowed, out_of_descriptors,
              members_that_break_the_rules, start_up_stands_still, lost_in_start_up,
-             lost_while_running, persist_and_signal, persist_leaks_nothing,
+             lost_while_running, persist_and_signal, pidfile_follows_no_link, persist_leaks_nothing,
              persist_keeps_the_next_job_waiting, signal_with_clients, wrong_arguments, impirun):
     try:
         why = test()
