@@ -26,7 +26,8 @@ include lib/seal/module.mk
 include lib/impi/module.mk
 include lib/collectives/module.mk
 include lib/ocs/module.mk
--include lib/ocsproto/module.mk
+include lib/ocs/protocols/module.mk
+include lib/circuits/module.mk
 include lib/light/module.mk
 include lib/mmp/module.mk
 -include lib/relay/module.mk

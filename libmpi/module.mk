@@ -55,7 +55,7 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
 # Build scripts that say -lmpi beside a wrapper would else get another MPI's library, if there is one.
 LMPI_SO_NAMES := libmpi_abi.so libmpi_abi.so.0 libmpi.so
-LMPI_SO_LIBS := light ocs coll tunefile sucudp sucaead impi suci seal tune base
+LMPI_SO_LIBS := light circ ocs coll tunefile sucudp sucaead impi suci seal tune base
 $(B)/whole/libmpi/gen/entry.o: $(LMPI_GEN)/entry.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)

@@ -5,7 +5,7 @@ $(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
 $(call lib,rdnet,app/relayd/net,base)
 $(call lib,rdctl,app/relayd/ctl,base,jansson)
 
-RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light ocsdrv ocsproto ocs coll sucaead suci seal rddpdk process base
+RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light circ ocsdrv ocsproto ocs coll sucaead suci seal rddpdk process base
 # Its fast path goes through four libraries: a tenth to a seventh of its time per segment.
 $(call whole,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
 
@@ -15,10 +15,10 @@ $(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)
 $(call unit,test_rd_kernel,test/unit/test_rd_kernel.c,rdnet base)
 $(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
 $(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)
-$(call unit,test_rd_steer,test/unit/test_rd_steer.c app/relayd/steer.c,rdconf rdnet light ocs coll gateway relay impi suci rddpdk base,libdpdk)
+$(call unit,test_rd_steer,test/unit/test_rd_steer.c app/relayd/steer.c,rdconf rdnet light circ ocs coll gateway relay impi suci rddpdk base,libdpdk)
 $(call unit,test_rd_tap,test/unit/test_rd_tap.c app/relayd/tap_io.c app/relayd/mail.c app/relayd/wake.c,rdconf rdnet relay impi suci rddpdk base,libdpdk libbsd)
 
-$(call unit,test_rd_link,test/unit/test_rd_link.c app/relayd/link.c,rdconf rdnet light ocs coll gateway relay impi sucaead suci seal rddpdk base,libdpdk libbsd)
+$(call unit,test_rd_link,test/unit/test_rd_link.c app/relayd/link.c,rdconf rdnet light circ ocs coll gateway relay impi sucaead suci seal rddpdk base,libdpdk libbsd)
 $(call unit,test_rd_channel_keys,test/unit/test_rd_channel_keys.c app/relayd/channel_keys.c,rdconf relay impi sucaead suci seal base,)
 $(call unit,test_rd_advise,test/unit/test_rd_advise.c,rdctl base)
 $(call unit,test_rd_rpc,test/unit/test_rd_rpc.c,rdctl base,jansson)

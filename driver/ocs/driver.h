@@ -3,7 +3,7 @@
  *     open.c      configuration; which kind of driver
  *     secret.c    files with credentials
  *     names.c     files with names of ports
- *     stream.c    sessions of lib/ocsproto over TCP
+ *     stream.c    sessions of lib/ocs/protocols over TCP
  *     netconf.c   NETCONF: the thread and its requests
  *     ncsession.c NETCONF: what is said to the server */
 #ifndef DRIVER_OCS_DRIVER_H

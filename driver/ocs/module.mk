@@ -1,4 +1,4 @@
 # Sessions with real switches: sockets, reconnecting, credentials; NETCONF.
-$(call lib,ocsdrv,driver/ocs,ocsproto ocs coll base,libnetconf2 libyang)
-$(call unit,test_ocs_driver,test/unit/test_ocs_driver.c,ocsdrv ocsproto ocs coll base)
+$(call lib,ocsdrv,driver/ocs,ocsproto ocs base,libnetconf2 libyang)
+$(call unit,test_ocs_driver,test/unit/test_ocs_driver.c,ocsdrv ocsproto ocs base)
 CFLAGS_test/unit/test_ocs_driver.c := -Idriver/ocs

@@ -1,4 +1,4 @@
-/* stream.c - a session of lib/ocsproto over TCP: connect or be called, send, receive,
+/* stream.c - a session of lib/ocs/protocols over TCP: connect or be called, send, receive,
  * begin again; see driver.h. */
 #include "driver.h"
 

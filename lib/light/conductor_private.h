@@ -9,8 +9,8 @@
 
 #include "light/conductor.h"
 
-#include "ocs/call.h"
-#include "ocs/fabric.h"
+#include "circ/call.h"
+#include "circ/fabric.h"
 #include "ocs/lease.h"
 
 #define NO_AGENT    UINT32_MAX

@@ -1,7 +1,5 @@
-$(call lib,ocs,lib/ocs,coll base)
-$(call unit,test_ocs_matrix,test/unit/test_ocs_matrix.c,ocs coll base)
-$(call unit,test_ocs_model,test/unit/test_ocs_model.c,ocs coll base)
-$(call unit,test_ocs_plan,test/unit/test_ocs_plan.c tools/obsim/call.c,ocs coll base,,-lm)
-$(call unit,test_ocs_control,test/unit/test_ocs_control.c,ocs coll base)
-$(call unit,test_ocs_optimal,test/unit/test_ocs_optimal.c tools/obsim/call.c,ocs coll base,,-lm)
-$(call unit,test_ocs_lease,test/unit/test_ocs_lease.c,ocs coll base)
+# One optical circuit switch: its matrix, its leases, the contract of its driver.
+$(call lib,ocs,lib/ocs,base)
+$(call unit,test_ocs_matrix,test/unit/test_ocs_matrix.c,ocs base)
+$(call unit,test_ocs_control,test/unit/test_ocs_control.c,ocs base)
+$(call unit,test_ocs_lease,test/unit/test_ocs_lease.c,ocs base)

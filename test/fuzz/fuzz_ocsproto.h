@@ -1,4 +1,4 @@
-/* fuzz_ocsproto.h - any bytes to a live session of lib/ocsproto, among requests.
+/* fuzz_ocsproto.h - any bytes to a live session of lib/ocs/protocols, among requests.
  *
  * Input: op, len, bytes...   op % 8:
  *   0 1 2  bytes come      3 read_all    4 apply    5 power    6 time passes   7 the line is cut

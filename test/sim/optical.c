@@ -6,7 +6,7 @@
 
 #include "call.h"
 #include "ocs/control.h"
-#include "ocs/fabric.h"
+#include "circ/fabric.h"
 #include "ocs/lease.h"
 
 #include <stdio.h>

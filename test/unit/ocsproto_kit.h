@@ -1,4 +1,4 @@
-/* ocsproto_kit.h - a session of lib/ocsproto and the switch's side of it, by hand. */
+/* ocsproto_kit.h - a session of lib/ocs/protocols and the switch's side of it, by hand. */
 #ifndef TEST_OCSPROTO_KIT_H
 #define TEST_OCSPROTO_KIT_H
 

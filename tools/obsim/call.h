@@ -3,8 +3,8 @@
 #ifndef OBSIM_CALL_H
 #define OBSIM_CALL_H
 
-#include "ocs/call.h"
-#include "ocs/predict.h"
+#include "circ/call.h"
+#include "circ/predict.h"
 
 struct obs_args {
 	enum coll_op op;

@@ -19,7 +19,7 @@
  *
  * Defaults are the paper's: p = 32, k = 2, alpha = 1e-4 s, beta = 8e-9 s/B, gamma = 0.01 s; packets
  * at twice the alpha and a tenth of the rate. */
-#include "ocs/model.h"
+#include "model.h"
 #include "replay.h"
 #include "rules.h"
 

@@ -1,1 +1,1 @@
-$(call prog,ocsctl,$(wildcard tools/ocsctl/*.c),ocsdrv ocsproto ocs coll base,libbsd)
+$(call prog,ocsctl,$(wildcard tools/ocsctl/*.c),ocsdrv ocsproto ocs base,libbsd)

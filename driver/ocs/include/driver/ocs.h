@@ -1,6 +1,6 @@
 /* driver/ocs.h - an optical switch that is reached over the network.
  *
- * Wraps a session of lib/ocsproto, or one by NETCONF, with what it needs: the
+ * Wraps a session of lib/ocs/protocols, or one by NETCONF, with what it needs: the
  * connection, made again with growing pauses when it breaks, and the credentials,
  * read from a file that only its owner may read.  What comes out is the contract of
  * ocs/switch.h:

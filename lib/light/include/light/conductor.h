@@ -25,7 +25,7 @@
 
 #include "light/frame.h"
 #include "ocs/control.h"
-#include "ocs/predict.h"
+#include "circ/predict.h"
 
 enum light_event_kind {
 	LIGHT_EVENT_ONLINE, /* the switch's session */

@@ -1,4 +1,4 @@
-/* ocs/model.h - the cost model of collectives on circuits, in closed form.
+/* model.h - the cost model of collectives on circuits, in closed form.
  *
  * p nodes with k ports each; a message of n bytes takes alpha + n beta once its
  * circuit is lit; lighting and releasing circuits takes gamma, for up to k of

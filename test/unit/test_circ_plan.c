@@ -1,7 +1,7 @@
 /* The planner: its plans hold together, and the event log of the schedules played by
  * them is what the closed formulas of [OC] say. */
 #include "call.h"
-#include "ocs/model.h"
+#include "model.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "ocs/plan.h"
+#include "circ/plan.h"
 
 #include "base/assert.h"
 #include "base/carve.h"

@@ -1,4 +1,4 @@
-#include "ocs/run.h"
+#include "circ/run.h"
 
 #include "base/assert.h"
 #include "base/carve.h"

@@ -1,4 +1,4 @@
-/* ocs/call.h - one collective call of p processes, from the schedules that libmpi executes to a
+/* circ/call.h - one collective call of p processes, from the schedules that libmpi executes to a
  * plan and a run of it.
  *
  *     ocs_call_make(&c, &spec, &space) ; ocs_call_plan(&c, &mode, &slots, &plan, &space)
@@ -12,7 +12,7 @@
 
 #include "base/carve.h"
 #include "coll/play.h"
-#include "ocs/run.h"
+#include "circ/run.h"
 
 struct ocs_call_spec {
 	struct coll_args args;	 /* rank does not matter */

@@ -1,4 +1,4 @@
-/* ocs/plan.h - which circuits a collective call needs, when each is set up, and what it
+/* circ/plan.h - which circuits a collective call needs, when each is set up, and what it
  * replaces.
  *
  * In goes what is to be sent (the messages of all processes' schedules, by round) and

@@ -1,4 +1,4 @@
-#include "ocs/call.h"
+#include "circ/call.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "ocs/model.h"
+#include "model.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "ocs/predict.h"
+#include "circ/predict.h"
 
 #include "base/carve.h"
 

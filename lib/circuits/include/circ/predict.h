@@ -1,4 +1,4 @@
-/* ocs/predict.h - how long a collective call takes by a plan: the alpha-beta-gamma model
+/* circ/predict.h - how long a collective call takes by a plan: the alpha-beta-gamma model
  * played event by event, not by formula.
  *
  * A message starts when both its ends have come to it, the sender sends and the receiver
@@ -8,12 +8,12 @@
  *
  * Units    seconds, bytes.
  * Threads  one owner.  No allocation but the memory given.
- * Source   [OC], whose model it is: its closed formulas (model.h) come out. */
+ * Source   [OC], whose model it is: its closed formulas (tools/obsim/model.h) come out. */
 #ifndef OCS_PREDICT_H
 #define OCS_PREDICT_H
 
 #include "coll/play.h"
-#include "ocs/run.h"
+#include "circ/run.h"
 
 struct ocs_costs {
 	double alpha_s, beta_s_per_byte; /* by light */

@@ -1,4 +1,4 @@
-#include "ocs/model.h"
+#include "model.h"
 
 const char *
 ocs_algorithm_name(enum ocs_algorithm a)

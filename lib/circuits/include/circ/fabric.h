@@ -1,4 +1,4 @@
-/* ocs/fabric.h - a run (run.h) on a matrix (matrix.h): the set-ups of a plan become circuits of
+/* circ/fabric.h - a run (run.h) on a matrix (matrix.h): the set-ups of a plan become circuits of
  * ports, and what becomes of them comes back.
  *
  * A link between two nodes is two circuits, there and back, or one where one carries
@@ -14,7 +14,7 @@
 #define OCS_FABRIC_H
 
 #include "ocs/matrix.h"
-#include "ocs/run.h"
+#include "circ/run.h"
 
 struct ocs_fabric_ends {
 	/* Light passes between ports x and y, both ways: 1 if it can be used, 0 not yet, -1 if it

@@ -1,4 +1,4 @@
-/* ocs/run.h - follows a plan: what to order now, how a message goes now.
+/* circ/run.h - follows a plan: what to order now, how a message goes now.
  *
  * The same for obsim's model time and for a switch: the caller orders what
  * ocs_run_order() names, says when it is lit or refused, asks ocs_run_way() how a message
@@ -10,7 +10,7 @@
 #ifndef OCS_RUN_H
 #define OCS_RUN_H
 
-#include "ocs/plan.h"
+#include "circ/plan.h"
 
 enum ocs_way { OCS_WAY_WAIT, OCS_WAY_LIGHT, OCS_WAY_PACKET };
 

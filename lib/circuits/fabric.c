@@ -1,4 +1,4 @@
-#include "ocs/fabric.h"
+#include "circ/fabric.h"
 
 #include "base/carve.h"
 
