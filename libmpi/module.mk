@@ -24,10 +24,11 @@ lmpi_INC := -I$(LMPI_GEN)/include -I$(LMPI_GEN) -Ilibmpi/api -Ilibmpi/datatype -
 
 # As archives, for unit tests that take one half only.
 lmpi_surface_INC := $(lmpi_INC) $(light_INC)
-lmpi_surface_LINK := $(B)/liblmpi_surface.a $(light_LINK)
+# The lock is below both halves, and all that the surface needs of the other one as code.
+lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(light_LINK)
 lmpi_surface_PKGLIBS := -lm
 LMPI_PKGS := pmix libbsd
-lmpi_engine_INC := -I$(LMPI_GEN)/include -Ilibmpi/api -Ilibmpi/engine -Ilibmpi/boot -Ilibmpi/transport \
+lmpi_engine_INC := -I$(LMPI_GEN)/include -Ilibmpi/engine -Ilibmpi/boot -Ilibmpi/transport \
 	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(call pkg_cflags,$(LMPI_PKGS))
 lmpi_engine_LINK := $(B)/liblmpi_engine.a $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK)
 lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) $(sucaead_PKGLIBS) -lpthread

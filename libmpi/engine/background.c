@@ -1,10 +1,10 @@
 /* Progress while the program computes, where LIBMPI_PROGRESS=thread asks for it: a thread
  * that sleeps like a waiting rank and, when there is news or a while has passed, takes turns
  * of the loop - unless the program has taken some since it last looked.  Everything under
- * the surface's lock, which it makes shared. */
+ * the lock, which it makes shared. */
 #include "internal.h"
 
-#include "../api/lock.h"
+#include "lock.h"
 #include "../transport/transport.h"
 
 #include "base/clock.h"

@@ -9,7 +9,7 @@
  * communicator, tag; messages of one (source, context) match in sending order
  * on every transport, wildcards included.
  *
- * Threads  one at a time; the surface holds its lock around every call.
+ * Threads  one at a time: who calls holds the lock (lock.h).
  * Errors   MPI error classes as plain ints (0 = MPI_SUCCESS), never handles. */
 #ifndef LMPI_ENGINE_H
 #define LMPI_ENGINE_H

@@ -8,6 +8,7 @@
  *   spin.c      how long to spin before a sleep
  *   patience.c  how long to look at one ring only
  *   cycles.c    the clock of short loops
+ *   lock.c      the one lock, taken by who calls
  *   background.c  the loop in a thread of its own, if asked for
  *   engine.c    start and end
  *   ../transport/shm.c       within a node: rings in shared memory, single copy

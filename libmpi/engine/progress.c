@@ -3,7 +3,7 @@
 #include "light.h"
 #include "spin.h"
 
-#include "../api/lock.h"
+#include "lock.h"
 #include "../boot/boot.h"
 #include "../transport/transport.h"
 

@@ -3,7 +3,7 @@
 #include "cycles.h"
 #include "patience.h"
 
-#include "../api/lock.h"
+#include "lock.h"
 #include "../transport/transport.h"
 
 #include "base/assert.h"

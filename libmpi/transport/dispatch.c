@@ -1,7 +1,7 @@
 /* One face for all transports: whom a packet goes to, turns, sleeping. */
 #include "transport.h"
 
-#include "../api/lock.h"
+#include "../engine/lock.h"
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"

@@ -8,22 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lmpi_lock_shared;
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
 
 static void
 contact(const uint8_t *p, size_t len)

@@ -17,22 +17,7 @@
 #define SLOTS	12
 #define SEEN	8
 
-bool lmpi_lock_shared;
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
 
 static const uint8_t *at, *end;
 

@@ -7,7 +7,6 @@
  *   speed    half round trip and bandwidth between ranks 0 and 1
  *   die      rank 1 exits in the middle: the others must not hang */
 #include "engine.h"
-#include "lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,21 +21,6 @@
 			lmpi_engine_abort(3, text);                                          \
 		}                                                                            \
 	} while (0)
-
-/* The surface's lock (libmpi/api/lock.h): one thread here. */
-bool lmpi_lock_shared;
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
 
 static uint32_t me, n;
 

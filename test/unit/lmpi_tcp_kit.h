@@ -4,7 +4,6 @@
 #define TEST_LMPI_TCP_KIT_H
 
 #include "cmocka_all.h"
-#include "lmpi_lock_none.h"
 #include "impi/link.h"
 #include "transport.h"
 

@@ -2,7 +2,6 @@
  * the address connections come from, time limits; and a host of several processes. */
 #include "boot.h"
 #include "cmocka_all.h"
-#include "lmpi_lock_none.h"
 
 #include "base/bytes.h"
 #include "impi/hostid.h"

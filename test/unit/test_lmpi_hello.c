@@ -11,22 +11,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-bool lmpi_lock_shared; /* the surface's, see libmpi/api/lock.h */
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
-
 static void
 hello_bytes(void **state)
 {

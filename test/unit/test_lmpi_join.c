@@ -1,7 +1,6 @@
 /* Joining a job whose IMPI server takes its time: DONE goes out when every label is answered. */
 #include "boot.h"
 #include "cmocka_all.h"
-#include "lmpi_lock_none.h"
 
 #include "base/bytes.h"
 #include "impi/wire.h"

@@ -12,22 +12,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-bool lmpi_lock_shared; /* the surface's, see libmpi/api/lock.h */
-unsigned lmpi_lock_drop(void);
-void lmpi_lock_retake(unsigned depth);
-
-unsigned
-lmpi_lock_drop(void)
-{
-	return 0;
-}
-
-void
-lmpi_lock_retake(unsigned depth)
-{
-	(void)depth;
-}
-
 #define OUT LMPI_NOT_A_MEMBER
 #define DRN LMPI_DRAINS
 enum { RELAYS = 3, CLIENT = 1 };

@@ -1,7 +1,6 @@
 /* The packet switch of a host with several processes: routing, flow control ahead of
  * data, one slow side that does not stop the others, FINI. */
 #include "cmocka_all.h"
-#include "lmpi_lock_none.h"
 #include "impi/link.h"
 #include "transport.h"
 

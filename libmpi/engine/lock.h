@@ -1,4 +1,4 @@
-/* libmpi/api/lock.h - the one lock of libmpi.
+/* lock.h - the one lock of libmpi.
  *
  * Every MPI call that touches shared state holds it from entry to return, so
  * the whole library below runs one thread at a time.  It is recursive: user
