@@ -1,33 +1,33 @@
-# relayd: pure parts as archives that tests and fuzzers link alone (conf: JSON to
-# a checked struct; net: packets, neighbours, no DPDK; ctl: JSON-RPC, advice on
-# trunks), then the program.
-$(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
-$(call lib,rdnet,app/relayd/net,base)
-$(call lib,rdctl,app/relayd/ctl,base,jansson)
+# relayd.  Pure parts are archives that tests and fuzzers link alone (conf, net, ctl);
+# the other rooms are compiled as one program.  A room's module.mk names the rooms and
+# the libraries whose headers it may include: no other folder is on its command lines.
+#
+#   $(call room,NAME,ROOMS,LIBS,PKGS)              app/relayd/NAME/*.c
+#   $(call room_unit,NAME,ROOM,SOURCES,LIBS,PKGS,EXTRA_LDFLAGS)   a suite that may include what the room may
+
+include app/relayd/conf/module.mk app/relayd/net/module.mk app/relayd/ctl/module.mk
 
 RELAYD_LIBS := rdconf rdnet rdctl gateway relay impi light circ ocsdrv ocsproto ocs coll sucaead suci seal rddpdk process base
+RELAYD_ROOMS := host datapath gateway circuits jobs control rpc start
 # Its fast path goes through four libraries: a tenth to a seventh of its time per segment.
-$(call whole,relayd,$(wildcard app/relayd/*.c),$(RELAYD_LIBS),libdpdk libbsd)
+$(call whole,relayd,$(foreach r,$(RELAYD_ROOMS),$(wildcard app/relayd/$(r)/*.c)),$(RELAYD_LIBS),libdpdk libbsd)
 
-$(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
-$(call unit,test_rd_cksum,test/unit/test_rd_cksum.c,rdnet base)
-$(call unit,test_rd_packet,test/unit/test_rd_packet.c,rdnet base)
-$(call unit,test_rd_kernel,test/unit/test_rd_kernel.c,rdnet base)
-$(call unit,test_rd_neigh,test/unit/test_rd_neigh.c,rdnet base)
-$(call unit,test_rd_frame,test/unit/test_rd_frame.c app/relayd/frame.c,rdnet relay impi suci rddpdk base,libdpdk)
-$(call unit,test_rd_steer,test/unit/test_rd_steer.c app/relayd/steer.c,rdconf rdnet light circ ocs coll gateway relay impi suci rddpdk base,libdpdk)
-$(call unit,test_rd_tap,test/unit/test_rd_tap.c app/relayd/tap_io.c app/relayd/mail.c app/relayd/wake.c,rdconf rdnet relay impi suci rddpdk base,libdpdk libbsd)
+room_inc = -Iapp/relayd/$(1) $(foreach r,$(2),-Iapp/relayd/$(r)) $(foreach l,$(3),$($(l)_INC)) $(call pkg_cflags,$(4))
+room = $(eval $(call room_body,$(strip $(1)),$(strip $(2)),$(strip $(3)),$(strip $(4))))
+define room_body
+$(1)_ROOM_INC := $(call room_inc,$(1),$(2),$(3),$(4))
+$(patsubst %.c,$(B)/%.o,$(wildcard app/relayd/$(1)/*.c)) \
+$(patsubst %.c,$(B)/whole/%.o,$(wildcard app/relayd/$(1)/*.c)): INC := $$($(1)_ROOM_INC)
+endef
+# After the suite, which would give the room's sources its own folders.
+define room_again
+$(B)/test/unit/$(1).o: INC += $$($(2)_ROOM_INC)
+$(foreach f,$(filter app/relayd/%,$(3)),$(patsubst %.c,$(B)/%.o,$(f)): INC := $$($(word 3,$(subst /, ,$(f)))_ROOM_INC)
+)
+endef
+room_unit = $(call unit,$(1),test/unit/$(strip $(1)).c $(3),$(4),$(5),$(6))$(eval $(call room_again,$(strip $(1)),$(strip $(2)),$(3)))
 
-$(call unit,test_rd_link,test/unit/test_rd_link.c app/relayd/link.c,rdconf rdnet light circ ocs coll gateway relay impi sucaead suci seal rddpdk base,libdpdk libbsd)
-$(call unit,test_rd_channel_keys,test/unit/test_rd_channel_keys.c app/relayd/channel_keys.c,rdconf relay impi sucaead suci seal base,)
-$(call unit,test_rd_advise,test/unit/test_rd_advise.c,rdctl base)
-$(call unit,test_rd_rpc,test/unit/test_rd_rpc.c,rdctl base,jansson)
-$(call unit,test_rd_wake,test/unit/test_rd_wake.c app/relayd/wake.c,base,,-pthread)
-UNITS_THREADED += $(B)/test/unit/test_rd_wake
-
-$(call fuzz,fuzz_rd_packet,test/fuzz/fuzz_rd_packet.c,rdnet base)
-$(call fuzz,fuzz_rd_rpc,test/fuzz/fuzz_rd_rpc.c,rdctl base)
-$(call fuzz,fuzz_rd_conf,test/fuzz/fuzz_rd_conf.c,rdconf base)
+include $(foreach r,$(RELAYD_ROOMS),app/relayd/$(r)/module.mk)
 
 .PHONY: install-relayd
 INSTALL_TARGETS += install-relayd

@@ -1,0 +1,3 @@
+$(call lib,rdconf,app/relayd/conf,base,jansson libbsd)
+$(call unit,test_rd_conf,test/unit/test_rd_conf.c,rdconf base,jansson libbsd)
+$(call fuzz,fuzz_rd_conf,test/fuzz/fuzz_rd_conf.c,rdconf base)

@@ -1,0 +1,1 @@
+$(call room,gateway,datapath host circuits,rdconf rdnet gateway relay light suci rddpdk base,libdpdk libbsd)
