@@ -99,8 +99,11 @@ meet(struct mmp *m)
 {
 	uint64_t deadline = suci_udp_now_ns() + m->env.start_s * BASE_S_NS;
 	while (m->ups + 1 < m->job.size) {
+		/* A turn may end an open, as where nobody was at that address yet: when it is to be
+		 * tried again is known behind it only. */
+		bool moved = mmp_turn(m);
 		uint64_t next = mmp_net_connect(m);
-		if (mmp_turn(m))
+		if (moved || m->dirty)
 			continue;
 		if (m->now_ns >= deadline)
 			return not_met(m);

@@ -144,6 +144,22 @@ case $B in
 	;;
 esac
 
+# ---- who calls is there before the one it calls: nobody is at that address yet
+late() {
+	local early rc
+	LIBMMP_START_S=20 LIBMMP_RANK=1 timeout 60 "$TB_DIR/in" a1 "$ALL" "$W/hosts2" 1 100 >"$W/out1" 2>&1 &
+	early=$!
+	sleep 0.5
+	LIBMMP_START_S=20 LIBMMP_RANK=0 timeout 60 "$TB_DIR/in" a0 "$ALL" "$W/hosts2" 1 100 >"$W/out0" 2>&1
+	rc=$?
+	wait "$early" && [ $rc = 0 ]
+}
+if late; then
+	pass "a rank that starts late is met"
+else
+	fail "a rank that starts late: $(cat "$W"/out[01])"
+fi
+
 # ---- a rank that is killed
 for mode in thread inline; do
 	begin LIBMMP_PROGRESS=$mode -- "$ALL" "$W/hosts" 1000000 5000
