@@ -17,9 +17,10 @@ $(EXAMPLES_SUCI): examples/suci-loop.c libsuci/include/suci.h $(LIBSUCI_SO)
 		-L$(B)/lib -Wl,-rpath,$(abspath $(B))/lib -lsuci
 
 # NPB kernels (examples/npb/npb_comm.h says what the variants are): over MPI, with collectives made of
-# pairs, and with a bug planted, which verification must find.
+# pairs, over MMP, and each way with a bug planted, which verification must find.
 NPB_KERNELS := is cg
-NPB := $(foreach v,npb npb-p2p npb-planted,$(NPB_KERNELS:%=$(B)/examples/$(v)/%))
+NPB_MMP := $(foreach v,npb-mmp npb-mmp-planted,$(NPB_KERNELS:%=$(B)/examples/$(v)/%))
+NPB := $(foreach v,npb npb-p2p npb-planted,$(NPB_KERNELS:%=$(B)/examples/$(v)/%)) $(NPB_MMP)
 ALL_EXTRA += $(NPB)
 NPB_CC = $(Q)mkdir -p $(@D) && MPICC_CC="$(CC)" $(B)/bin/mpicc -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN)
 NPB_NEEDS := examples/npb/npb_comm.h examples/npb/npb.h $(B)/bin/mpicc $(B)/lib/libmpi_abi.so.1
@@ -32,6 +33,16 @@ $(B)/examples/npb-p2p/%: examples/npb/%.c $(NPB_NEEDS)
 $(B)/examples/npb-planted/%: examples/npb/%.c $(NPB_NEEDS)
 	$(call say,MPICC,$@)
 	$(NPB_CC) -DNPB_PLANT -o $@ $< -lm
+NPB_MMP_CC = $(Q)mkdir -p $(@D) && $(CC) -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) $(SAN) \
+	-DNPB_MMP -Ilibmmp/include
+NPB_MMP_LD = -L$(B)/lib -Wl,-rpath,$(abspath $(B))/lib -lmmp -lm
+NPB_MMP_NEEDS := examples/npb/npb_comm.h examples/npb/npb.h libmmp/include/mmp.h $(LIBMMP_SO)
+$(B)/examples/npb-mmp/%: examples/npb/%.c $(NPB_MMP_NEEDS)
+	$(call say,CC,$@)
+	$(NPB_MMP_CC) -o $@ $< $(NPB_MMP_LD)
+$(B)/examples/npb-mmp-planted/%: examples/npb/%.c $(NPB_MMP_NEEDS)
+	$(call say,CC,$@)
+	$(NPB_MMP_CC) -DNPB_PLANT -o $@ $< $(NPB_MMP_LD)
 
 # The one that uses libmmp alone, with the flags that mmp.pc gives.
 EXAMPLES_MMP := $(B)/examples/mmp-all

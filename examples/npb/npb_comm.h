@@ -3,8 +3,9 @@
  *   NPB_MMP    over libmmp (mmp.h); otherwise over MPI, whichever the compiler wrapper means
  *   NPB_P2P    MPI, but collectives are exchanges of pairs, as MMP has them: what a trace of such
  *              a run shows is the pattern that MMP carries (test/eval/mmp)
- *   NPB_PLANT  a bug on purpose: the last element of what comes from another process is zero.
- *              Kernels that do not call such a run UNSUCCESSFUL do not verify what they got.
+ *   NPB_PLANT  a bug on purpose: the last element of the data that come from another process is
+ *              zero, those of npb_exchange() and npb_alltoallv_u32().  Kernels that do not call
+ *              such a run UNSUCCESSFUL do not verify what they got.
  *
  * One process has one thread; processes are a power of two.  What fails ends the whole job. */
 #ifndef NPB_COMM_H
@@ -132,9 +133,9 @@ npb_planted(void *in, size_t n, size_t elem, int from)
 #endif
 }
 
-/* Send and receive at once, bytes; to or from -1: nobody.  elem is the length of an element. */
+/* Send and receive at once, bytes; to or from -1: nobody. */
 static inline void
-npb_exchange(int to, const void *out, size_t nout, int from, void *in, size_t nin, size_t elem)
+npb_swap(int to, const void *out, size_t nout, int from, void *in, size_t nin)
 {
 	if (nout > INT32_MAX || nin > INT32_MAX)
 		npb_stop("a message of more than 2 GiB: take more processes or a smaller class");
@@ -153,6 +154,13 @@ npb_exchange(int to, const void *out, size_t nout, int from, void *in, size_t ni
 		     MPI_BYTE, from < 0 ? MPI_PROC_NULL : from, NPB_TAG, MPI_COMM_WORLD,
 		     MPI_STATUS_IGNORE);
 #endif
+}
+
+/* The same for data of the kernel; elem is the length of an element. */
+static inline void
+npb_exchange(int to, const void *out, size_t nout, int from, void *in, size_t nin, size_t elem)
+{
+	npb_swap(to, out, nout, from, in, nin);
 	npb_planted(in, nin, elem, from);
 }
 
@@ -164,7 +172,7 @@ npb_sum_u32(uint32_t *v, uint32_t *tmp, int n)
 	size_t len = (size_t)n * sizeof *v;
 	for (int bit = 1; bit < npb_ranks; bit *= 2) {
 		int peer = npb_my_rank ^ bit;
-		npb_exchange(peer, v, len, peer, tmp, len, sizeof *v);
+		npb_swap(peer, v, len, peer, tmp, len);
 		for (int i = 0; i < n; i++)
 			v[i] += tmp[i];
 	}
@@ -182,8 +190,8 @@ npb_max_double(double v)
 #if defined(NPB_MMP) || defined(NPB_P2P)
 	for (int bit = 1; bit < npb_ranks; bit *= 2) {
 		int peer = npb_my_rank ^ bit;
-		double other;
-		npb_exchange(peer, &most, sizeof most, peer, &other, sizeof other, sizeof other);
+		double other = v;
+		npb_swap(peer, &most, sizeof most, peer, &other, sizeof other);
 		most = other > most ? other : most;
 	}
 #else
@@ -200,8 +208,7 @@ npb_alltoall_int(const int *out, int *in)
 	in[npb_my_rank] = out[npb_my_rank];
 	for (int step = 1; step < npb_ranks; step++) {
 		int peer = npb_my_rank ^ step;
-		npb_exchange(peer, &out[peer], sizeof *out, peer, &in[peer], sizeof *in,
-			     sizeof *in);
+		npb_swap(peer, &out[peer], sizeof *out, peer, &in[peer], sizeof *in);
 	}
 #else
 	MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);

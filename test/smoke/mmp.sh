@@ -160,6 +160,32 @@ else
 	fail "a rank that starts late: $(cat "$W"/out[01])"
 fi
 
+# ---- NPB kernels between two nodes: the hosts file says who is in the job
+npb() { # STATUS VERDICT VARIANT KERNEL NAME=VALUE...
+	local want=$1 says=$2 kernel=$3/$4 i rc pid=()
+	shift 4
+	for i in 0 1; do
+		env "$@" NPB_HOSTS="$W/hosts2" LIBMMP_RANK=$i timeout 60 "$TB_DIR/in" a$i \
+			"$PWD/$B/examples/$kernel" S >"$W/out$i" 2>&1 &
+		pid+=($!)
+	done
+	for i in 0 1; do
+		wait "${pid[i]}"
+		rc=$?
+		[ $rc = "$want" ] || { fail "$kernel, $*: rank $i ends with $rc: $(tail -n 3 "$W"/out[01])"; return; }
+	done
+	if grep -q "^ Verification *= *$says\$" "$W/out0"; then
+		pass "$kernel between two nodes, $*: $says"
+	else
+		fail "$kernel, $*: $(cat "$W/out0")"
+	fi
+}
+for kernel in is cg; do
+	npb 0 SUCCESSFUL npb-mmp $kernel LIBMMP_PROGRESS=inline
+	npb 0 SUCCESSFUL npb-mmp $kernel LIBMMP_PROGRESS=thread
+	npb 1 UNSUCCESSFUL npb-mmp-planted $kernel LIBMMP_PROGRESS=inline
+done
+
 # ---- a rank that is killed
 for mode in thread inline; do
 	begin LIBMMP_PROGRESS=$mode -- "$ALL" "$W/hosts" 1000000 5000
