@@ -89,7 +89,7 @@ install: all install-man $(INSTALL_TARGETS)
 
 .PHONY: install-man
 install-man:
-	@for s in 1 3 8; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && \
+	@for s in 1 3 7 8; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && \
 		install -m 644 doc/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
 
 ## clean         remove build/

@@ -2,6 +2,7 @@
 #include "boot.h"
 
 #include "base/bytes.h"
+#include "lmpi/knobs.h"
 
 #include <arpa/inet.h>
 #include <bsd/stdlib.h>
@@ -220,7 +221,7 @@ int
 lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4])
 {
 	static const uint8_t local[4] = {127, 0, 0, 1};
-	const char *iface = getenv("LIBMPI_IFACE"), *text = getenv("LIBMPI_NET");
+	const char *iface = lmpi_knob_text(LMPI_KNOB_IFACE), *text = lmpi_knob_text(LMPI_KNOB_NET);
 	struct lmpi_addr list[ADDRS_MAX];
 	struct lmpi_nets nets;
 	char host[256], port[16], why[LMPI_NETS_WHY];
@@ -228,8 +229,6 @@ lmpi_choose_address(const char *server, const char *other_node, uint8_t ip[4])
 	uint32_t n, usable = 0;
 	bool known = false;
 
-	iface = iface && *iface ? iface : NULL;
-	text = text && *text ? text : NULL;
 	if (!lmpi_nets_parse(text, &nets, why)) {
 		fprintf(stderr, "libmpi: LIBMPI_NET: %s\n", why);
 		return 16; /* MPI_ERR_OTHER */

@@ -63,7 +63,7 @@ job_goes_on(bool closed)
 static void
 channel_lost(bool closed, const char *why)
 {
-	const char *server = getenv("IMPI_SERVER") ? getenv("IMPI_SERVER") : "?";
+	const char *set = lmpi_knob_text(LMPI_KNOB_IMPI_SERVER), *server = set ? set : "?";
 
 	if (job_goes_on(closed)) {
 		if (!atomic_load(&g.stop))

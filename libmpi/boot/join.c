@@ -28,7 +28,6 @@
  * the same: the server may wait for that, to answer a label of another client that we do not know.
  */
 #define ANSWERS_NS (10 * BASE_S_NS)
-#define DATALEN	   (1u << 20)
 #define ACKMARK	   256u
 #define HIWATER	   1024u
 #define HOSTS_MAX  4096u
@@ -145,11 +144,17 @@ give_up(const char *why, const char *hint)
 	return LMPI_ERR_OTHER;
 }
 
+/* A label is offered if the user says something about it. */
+static int32_t
+offered_number(enum lmpi_knob k)
+{
+	return lmpi_knob_text(k) ? (int32_t)lmpi_knob_number(k) : -1;
+}
+
 static void
 make_offer(struct talk *t)
 {
 	const struct lmpi_join *how = t->how;
-	const char *xsize = getenv("IMPI_COLL_XSIZE"), *maxlinear = getenv("IMPI_COLL_MAXLINEAR");
 
 	for (uint32_t r = 0; r < how->nprocs; r++) {
 		struct impi_hostid id = {.token = (uint32_t)how->token,
@@ -172,11 +177,10 @@ make_offer(struct talk *t)
 	t->offer = (struct impi_offer){
 		.nhosts = how->nhosts,
 		.nprocs = how->nprocs,
-		.datalen = (uint32_t)lmpi_env_u64("IMPI_DATALEN", DATALEN, 1u << 30),
+		.datalen = (uint32_t)lmpi_knob_number(LMPI_KNOB_IMPI_DATALEN),
 		.tagub = INT32_MAX,
-		.xsize = xsize ? (int32_t)lmpi_env_u64("IMPI_COLL_XSIZE", 1024, INT32_MAX) : -1,
-		.maxlinear =
-			maxlinear ? (int32_t)lmpi_env_u64("IMPI_COLL_MAXLINEAR", 4, INT32_MAX) : -1,
+		.xsize = offered_number(LMPI_KNOB_IMPI_COLL_XSIZE),
+		.maxlinear = offered_number(LMPI_KNOB_IMPI_COLL_MAXLINEAR),
 		.host = t->host,
 		.proc = t->proc,
 	};
@@ -398,7 +402,7 @@ fill_job(const struct lmpi_join *how, struct impi_offered *offered, struct lmpi_
 		return give_up("the table of hosts makes no sense", NULL);
 	}
 	note_marks(t, offered);
-	return lmpi_peers_settle(job, getenv("IMPI_PEERS"), offered);
+	return lmpi_peers_settle(job, lmpi_knob_text(LMPI_KNOB_IMPI_PEERS), offered);
 }
 
 static int
@@ -407,8 +411,8 @@ make_client(const struct lmpi_join *how)
 	struct impi_client_config cfg = {.rank = how->client};
 	struct impi_error err = {0};
 
-	if (impi_auth_from_env(&cfg.auth, getenv("IMPI_AUTH_NONE"), getenv("IMPI_AUTH_KEY"),
-			       &err) != IMPI_ERR_OK)
+	if (impi_auth_from_env(&cfg.auth, lmpi_knob_text(LMPI_KNOB_IMPI_AUTH_NONE),
+			       lmpi_knob_text(LMPI_KNOB_IMPI_AUTH_KEY), &err) != IMPI_ERR_OK)
 		return give_up(err.text, NULL);
 	size_t n = impi_client_footprint(&limits, &cfg);
 	g.mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
@@ -426,7 +430,7 @@ lmpi_join(const struct lmpi_join *how, struct lmpi_job *job)
 	int err;
 
 	g.server = how->server;
-	t.timeout_s = (uint32_t)lmpi_env_u64("LIBMPI_JOIN_TIMEOUT_S", 300, 1000000);
+	t.timeout_s = (uint32_t)lmpi_knob_number(LMPI_KNOB_JOIN_TIMEOUT);
 	uint64_t now = suci_udp_now_ns(), all = t.timeout_s * BASE_S_NS;
 	t.deadline_ns = now + all;
 	t.say_ns = now + (all < 2 * SAY_NS ? all / 2 : SAY_NS);

@@ -15,15 +15,8 @@ forced(void)
 {
 	static int known = -1; /* the environment is the same all along */
 
-	if (known < 0) {
-		const char *s = getenv("LIBMPI_COLL_PROFILE");
-
-		known = s != NULL && strcmp(s, COLL_IMPI) == 0;
-		if (s != NULL && *s != '\0' && !known)
-			fprintf(stderr,
-				"libmpi: LIBMPI_COLL_PROFILE=%s is not known, only %s; ignored\n",
-				s, COLL_IMPI);
-	}
+	if (known < 0)
+		known = lmpi_knob_word(LMPI_KNOB_COLL_PROFILE); /* own, impi-0.0 */
 	return known;
 }
 

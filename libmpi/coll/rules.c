@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lmpi/knobs.h"
+
 struct cursor {
 	const char *at, *begin, *end, *wrong;
 };
@@ -167,9 +169,9 @@ lmpi_rules(void)
 {
 	static struct coll_rules rules;
 	static bool known;
-	const char *path = known ? NULL : getenv("LIBMPI_COLL_RULES");
+	const char *path = known ? NULL : lmpi_knob_text(LMPI_KNOB_COLL_RULES);
 
-	if (path != NULL && *path != '\0')
+	if (path != NULL)
 		load(path, &rules);
 	known = true;
 	return rules.count > 0 ? &rules : NULL;

@@ -26,14 +26,7 @@ static bool stop; /* under the lock */
 bool
 lmpi_background_wanted(void)
 {
-	const char *s = getenv("LIBMPI_PROGRESS");
-
-	if (s == NULL || *s == '\0' || !strcmp(s, "calls"))
-		return false;
-	if (!strcmp(s, "thread"))
-		return true;
-	fprintf(stderr, "libmpi: LIBMPI_PROGRESS=%s is neither calls nor thread; ignored\n", s);
-	return false;
+	return lmpi_knob_word(LMPI_KNOB_PROGRESS) == 1; /* calls, thread */
 }
 
 static void *

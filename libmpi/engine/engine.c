@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define eng lmpi_eng
 
@@ -56,23 +57,15 @@ out_of_memory(void)
 static int
 read_environment(struct start *s)
 {
-	const char *transport = getenv("LIBMPI_TRANSPORT"), *client = getenv("IMPI_CLIENT");
-	bool udp = transport && strcmp(transport, "udp") == 0;
+	const char *client = lmpi_knob_text(LMPI_KNOB_IMPI_CLIENT);
+	int transport = lmpi_knob_word_or_fail(LMPI_KNOB_TRANSPORT); /* shm, udp */
+	bool udp = transport == 1;
 
-	if (transport && *transport && !udp && strcmp(transport, "shm") != 0) {
-		fprintf(stderr,
-			"libmpi: LIBMPI_TRANSPORT=%s: use shm (the default within a node) or "
-			"udp\n",
-			transport);
+	if (s->boot.rank == 0)
+		lmpi_knobs_warn(environ);
+	if (transport < 0 || lmpi_light_init() != LMPI_OK)
 		return LMPI_ERR_OTHER;
-	}
-	if (lmpi_light_init() != LMPI_OK)
-		return LMPI_ERR_OTHER;
-	s->server = getenv("IMPI_SERVER");
-	if (s->server && !*s->server)
-		s->server = NULL;
-	if (client && !*client)
-		client = NULL;
+	s->server = lmpi_knob_text(LMPI_KNOB_IMPI_SERVER);
 	if (!client != !s->server) {
 		fprintf(stderr, "libmpi: IMPI_CLIENT and IMPI_SERVER go together, only one is set; "
 				"start with `impirun -client N host:port ...`\n");
@@ -375,7 +368,7 @@ uint64_t
 lmpi_eager(void)
 {
 	if (eager_direct == UINT64_MAX)
-		eager_direct = lmpi_env_u64("LIBMPI_EAGER", lmpi_tuned.eager_net, LMPI_EAGER_MOST);
+		eager_direct = lmpi_knob_number_or(LMPI_KNOB_EAGER, lmpi_tuned.eager_net);
 	return eager_direct;
 }
 
@@ -600,7 +593,7 @@ connect_foreign(struct start *s)
 		.job = &s->job,
 		.host = host,
 		.token = eng.token,
-		.limit_s = lmpi_env_u64("LIBMPI_DANCE_TIMEOUT_S", 60, 1000000),
+		.limit_s = lmpi_knob_number(LMPI_KNOB_DANCE_TIMEOUT),
 	};
 	memcpy(how.ip, s->ip, 4);
 	int *host_fd = calloc(s->job.nhosts, sizeof *host_fd);
@@ -745,7 +738,7 @@ lmpi_engine_fini(void)
 {
 	lmpi_wait_for(drained, NULL);
 	lmpi_tcp_finish();
-	if (lmpi_env_u64("LIBMPI_STATS", 0, 1))
+	if (lmpi_knob_number(LMPI_KNOB_STATS))
 		lmpi_net_print_paths();
 	/* From here on others may be gone before us. */
 	eng.closing = true;
@@ -754,7 +747,7 @@ lmpi_engine_fini(void)
 	lmpi_net_tell_leave(BASE_S_NS);
 	lmpi_control_stop();
 	lmpi_join_fini();
-	if (lmpi_env_u64("LIBMPI_STATS", 0, 1))
+	if (lmpi_knob_number(LMPI_KNOB_STATS))
 		print_stats();
 	eng.up = false;
 	lmpi_net_close();

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lmpi/knobs.h"
+
 #define LMPI_ANY_SOURCE (-1) /* = MPI_ANY_SOURCE */
 #define LMPI_ANY_TAG	(-2) /* = MPI_ANY_TAG */
 
@@ -229,13 +231,12 @@ struct lmpi_gauge {
 };
 size_t lmpi_gauges(const struct lmpi_gauge **gauges);
 
-/* A number that can be set.  Named as the environment variable that sets it at the start. */
-struct lmpi_knob {
-	const char *name, *help;
-	uint64_t max;
+/* A number of the environment (lmpi/knobs.h) that can also be set while the program runs. */
+struct lmpi_live_knob {
+	enum lmpi_knob knob;
 	uint64_t (*get)(void);	     /* before MPI_Init: what it will be */
 	void (*set)(uint64_t value); /* any time */
 };
-size_t lmpi_knobs(const struct lmpi_knob **knobs);
+const struct lmpi_live_knob *lmpi_live_knob(enum lmpi_knob k); /* NULL: it is none */
 
 #endif

@@ -53,7 +53,6 @@ enum {
 	LMPI_ERR_NO_MEM = 39
 };
 
-#define LMPI_EAGER_MOST (1u << 30)
 #define LMPI_LABEL_BASE 16 /* label of world rank 0 in every process's label space */
 
 enum lmpi_kind { LMPI_KIND_SEND = 1, LMPI_KIND_RECV = 2 };
@@ -298,9 +297,5 @@ void lmpi_tune_adopt(const struct lmpi_tuned *of_first);
 /* --- tool.c: eng.copied_bytes_max and unexpected_bytes_max from the environment, unless a
  * tool has set them. */
 void lmpi_memory_limits(void);
-
-/* --- environment */
-/* A non-negative number from the environment, or fallback; says so if it is not one. */
-uint64_t lmpi_env_u64(const char *name, uint64_t fallback, uint64_t max);
 
 #endif

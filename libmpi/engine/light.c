@@ -26,21 +26,12 @@ static struct {
 int
 lmpi_light_init(void)
 {
-	const char *s = getenv("LIBMPI_OPTICAL");
+	const char *s = lmpi_knob_text(LMPI_KNOB_OPTICAL);
+	int word = lmpi_knob_word_or_fail(LMPI_KNOB_OPTICAL);
 
-	light.mode = LIGHT_MODE_AUTO;
-	light.off = s != NULL && strcmp(s, "off") == 0;
-	if (s == NULL || *s == '\0' || light.off)
-		return LMPI_OK;
-	light.mode = light_mode_of(s);
-	if (light.mode != LIGHT_MODE_COUNT)
-		return LMPI_OK;
-	fprintf(stderr, "libmpi: LIBMPI_OPTICAL=%s: use auto (the default), off", s);
-	for (uint32_t m = LIGHT_MODE_AUTO + 1; m < LIGHT_MODE_COUNT; m++)
-		fprintf(stderr, "%s %s", m + 1 < LIGHT_MODE_COUNT ? "," : " or",
-			light_mode_name(m));
-	fprintf(stderr, "\n");
-	return LMPI_ERR_OTHER;
+	light.off = word == 1;
+	light.mode = word > 1 ? light_mode_of(s) : LIGHT_MODE_AUTO;
+	return word >= 0 && light.mode != LIGHT_MODE_COUNT ? LMPI_OK : LMPI_ERR_OTHER;
 }
 
 bool

@@ -201,7 +201,7 @@ lmpi_set_spin(uint32_t ranks_here)
 		cores = lmpi_shm_cores();
 	if (ranks_here > (uint32_t)cores)
 		lmpi_spin_crowd(&spin);
-	lmpi_spin_to(lmpi_env_u64("LIBMPI_SPIN_US", spin.max_ns / 1000, 1000000));
+	lmpi_spin_to(lmpi_knob_number_or(LMPI_KNOB_SPIN, spin.max_ns / 1000));
 }
 
 bool

@@ -181,7 +181,7 @@ static uint64_t
 get_copy(void)
 {
 	if (copy_max == UINT64_MAX)
-		copy_max = lmpi_env_u64("LIBMPI_COPY_MB", 32, 1u << MB);
+		copy_max = lmpi_knob_number(LMPI_KNOB_COPY);
 	return copy_max;
 }
 
@@ -196,7 +196,7 @@ static uint64_t
 get_unexpected(void)
 {
 	if (unexpected_max == UINT64_MAX)
-		unexpected_max = lmpi_env_u64("LIBMPI_UNEXPECTED_MB", 64, 1u << MB);
+		unexpected_max = lmpi_knob_number(LMPI_KNOB_UNEXPECTED);
 	return unexpected_max;
 }
 
@@ -263,35 +263,22 @@ get_run(void)
 	return lmpi_net_run();
 }
 
-static const struct lmpi_knob knobs[] = {
-	{"LIBMPI_EAGER",
-	 "longest message, in bytes, that goes to a process of this cluster over Suci without "
-	 "asking",
-	 LMPI_EAGER_MOST, lmpi_eager, lmpi_eager_to},
-	{"LIBMPI_EAGER_NODE",
-	 "longest message, in bytes, that goes to a process of this node through its ring",
-	 LMPI_TUNED_EAGER_MOST, get_eager_node, set_eager_node},
-	{"LIBMPI_SHARE", "shortest message, in bytes, that two processes of a node copy together",
-	 UINT32_MAX, get_share, set_share},
-	{"LIBMPI_PIECE",
-	 "bytes that two processes of a node combine at a time in a long reduction, 0: 64 KiB; the "
-	 "same in both, for calls of communicators that are made after it",
-	 UINT32_MAX, get_piece, set_piece},
-	{"LIBMPI_RUN", "datagrams the kernel is given at a time, 0: 30", SUCI_UDP_RUN_MAX, get_run,
-	 lmpi_net_run_to},
-	{"LIBMPI_UNEXPECTED_MB", "memory for messages that come before their receives", 1u << MB,
-	 get_unexpected, set_unexpected},
-	{"LIBMPI_COPY_MB", "memory for data of sends that are complete for the program", 1u << MB,
-	 get_copy, set_copy},
-	{"LIBMPI_SPIN_US",
-	 "how long a waiting process polls before it sleeps; set by the number of "
-	 "ranks on the node at MPI_Init, unless the environment says it",
-	 1000000, lmpi_spin_us, lmpi_spin_to},
+static const struct lmpi_live_knob live[] = {
+	{LMPI_KNOB_EAGER, lmpi_eager, lmpi_eager_to},
+	{LMPI_KNOB_EAGER_NODE, get_eager_node, set_eager_node},
+	{LMPI_KNOB_SHARE, get_share, set_share},
+	{LMPI_KNOB_PIECE, get_piece, set_piece},
+	{LMPI_KNOB_RUN, get_run, lmpi_net_run_to},
+	{LMPI_KNOB_UNEXPECTED, get_unexpected, set_unexpected},
+	{LMPI_KNOB_COPY, get_copy, set_copy},
+	{LMPI_KNOB_SPIN, lmpi_spin_us, lmpi_spin_to},
 };
 
-size_t
-lmpi_knobs(const struct lmpi_knob **out)
+const struct lmpi_live_knob *
+lmpi_live_knob(enum lmpi_knob k)
 {
-	*out = knobs;
-	return sizeof knobs / sizeof *knobs;
+	for (size_t i = 0; i < sizeof live / sizeof *live; i++)
+		if (live[i].knob == k)
+			return &live[i];
+	return NULL;
 }

@@ -33,18 +33,18 @@ find(const struct tune_key *k, struct tune_values *v)
 		fprintf(stderr, "libmpi: %s; using the defaults\n", why);
 }
 
-/* The environment's, the store's, or what is there. */
+/* The environment's, the store's, or the default, which the environment may ask for. */
 static uint64_t
-number(const char *name, const struct tune_values *v, enum tune_value i, uint64_t fallback)
+number(enum lmpi_knob k, const struct tune_values *v, enum tune_value i, uint64_t fallback)
 {
 	struct tune_values bounds = {0};
 	uint64_t stored = tune_value_or(v, i, fallback);
-	uint64_t x = name ? lmpi_env_u64(name, stored, UINT64_MAX) : stored;
+	uint64_t x = lmpi_knob_number_or(k, stored);
 
-	if (x == stored || tune_value_set(&bounds, i, x))
+	if (x == stored || x == fallback || tune_value_set(&bounds, i, x))
 		return x;
-	fprintf(stderr, "libmpi: %s=%llu is out of bounds (doc/tuning.md); using %llu\n", name,
-		(unsigned long long)x, (unsigned long long)stored);
+	fprintf(stderr, "libmpi: %s=%llu is out of bounds (doc/tuning.md); using %llu\n",
+		lmpi_knob_rows[k].name, (unsigned long long)x, (unsigned long long)stored);
 	return stored;
 }
 
@@ -59,12 +59,12 @@ lmpi_tune_node(void)
 		return;
 	tune_file_key(&k, "shm", "mpi");
 	find(&k, &v);
-	t->eager_node = (uint32_t)number(NULL, &v, TUNE_EAGER_NODE, t->eager_node);
-	t->eager_wide = (uint32_t)number("LIBMPI_EAGER_NODE", &v, TUNE_EAGER_WIDE, t->eager_wide);
+	t->eager_node = (uint32_t)tune_value_or(&v, TUNE_EAGER_NODE, t->eager_node);
+	t->eager_wide = (uint32_t)number(LMPI_KNOB_EAGER_NODE, &v, TUNE_EAGER_WIDE, t->eager_wide);
 	if (t->eager_wide < t->eager_node)
 		t->eager_node = t->eager_wide;
-	t->share = (uint32_t)number("LIBMPI_SHARE", &v, TUNE_SHARE, t->share);
-	t->piece = (uint32_t)number("LIBMPI_PIECE", &v, TUNE_PIECE, t->piece);
+	t->share = (uint32_t)number(LMPI_KNOB_SHARE, &v, TUNE_SHARE, t->share);
+	t->piece = (uint32_t)number(LMPI_KNOB_PIECE, &v, TUNE_PIECE, t->piece);
 	lmpi_world.piece = t->piece;
 }
 
@@ -94,9 +94,9 @@ lmpi_tune_net(const uint8_t ip[4])
 
 	if (tune_file_key_ip(&k, "udp", "mpi", ip))
 		find(&k, &v);
-	t->eager_net = number(NULL, &v, TUNE_EAGER_NET, t->eager_net);
-	t->ack = (uint32_t)number(NULL, &v, TUNE_ACK, t->ack);
+	t->eager_net = tune_value_or(&v, TUNE_EAGER_NET, t->eager_net);
+	t->ack = (uint32_t)tune_value_or(&v, TUNE_ACK, t->ack);
 	uint64_t stored = tune_value_or(&v, TUNE_RUN, t->run);
-	t->run = (uint32_t)number("LIBMPI_RUN", &v, TUNE_RUN, t->run);
+	t->run = (uint32_t)number(LMPI_KNOB_RUN, &v, TUNE_RUN, t->run);
 	t->run_stored = t->run && t->run == stored;
 }

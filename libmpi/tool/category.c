@@ -39,14 +39,6 @@ in_group(const char *name, int len, int indices[])
 }
 
 static int
-knobs(void)
-{
-	const struct lmpi_knob *k;
-
-	return (int)lmpi_knobs(&k);
-}
-
-static int
 check(int cat_index)
 {
 	if (!lmpi_tool_up())
@@ -105,7 +97,7 @@ impl_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, i
 	lmpi_tool_text(group(cat_index), name, name_len);
 	lmpi_tool_text(text, desc, desc_len);
 	if (num_cvars != NULL)
-		*num_cvars = cat_index == CONTROL ? knobs() : 0;
+		*num_cvars = cat_index == CONTROL ? LMPI_KNOB_COUNT : 0;
 	if (num_pvars != NULL)
 		*num_pvars = cat_index == CONTROL ? 0 : in_group(group(cat_index), 0, NULL);
 	if (num_categories != NULL)
@@ -118,7 +110,7 @@ impl_T_category_get_cvars(int cat_index, int len, int indices[])
 {
 	int rc = check(cat_index);
 
-	for (int i = 0; !rc && cat_index == CONTROL && i < len && i < knobs(); i++)
+	for (int i = 0; !rc && cat_index == CONTROL && i < len && i < LMPI_KNOB_COUNT; i++)
 		indices[i] = i;
 	return rc;
 }

@@ -20,7 +20,7 @@
 #define ACK_RIDE_NS   (50 * BASE_US_NS)
 #define SEGMENTS_MAX  16384u
 #define RELAY_WAIT_NS (10 * BASE_S_NS)
-#define CREDIT_MAX    1024
+#define CREDIT_MAX    LMPI_KNOB_CREDIT_MOST
 #define PING_NS	      BASE_S_NS
 /* A process that computes does not answer; its launcher knows whether it lives. */
 #define HANDSHAKE_NS (86400 * BASE_S_NS)
@@ -35,11 +35,11 @@ lmpi_net_open(const uint8_t ip[4])
 	char name[32];
 
 	memcpy(conf.ip, ip, 4);
-	conf.mtu = (uint32_t)lmpi_env_u64("LIBMPI_MTU", 0, 65000);
-	conf.busy_poll_us = (uint32_t)lmpi_env_u64("LIBMPI_BUSY_POLL_US", 0, 1000000);
-	conf.huge_pages = lmpi_env_u64("LIBMPI_HUGE_PAGES", 0, 1) != 0;
-	conf.xdp = lmpi_env_u64("LIBMPI_XDP", 0, 1) != 0;
-	conf.ecn = lmpi_env_u64("LIBMPI_ECN", 0, 1) != 0;
+	conf.mtu = (uint32_t)lmpi_knob_number(LMPI_KNOB_MTU);
+	conf.busy_poll_us = (uint32_t)lmpi_knob_number(LMPI_KNOB_BUSY_POLL);
+	conf.huge_pages = lmpi_knob_number(LMPI_KNOB_HUGE_PAGES) != 0;
+	conf.xdp = lmpi_knob_number(LMPI_KNOB_XDP) != 0;
+	conf.ecn = lmpi_knob_number(LMPI_KNOB_ECN) != 0;
 	int err = suci_udp_open(&conf, &net.udp);
 	lmpi_net_name(ip, 0, name);
 	if (err == 0) {
@@ -105,13 +105,7 @@ make_lanes(void)
 static enum suci_cc_kind
 cc_of_env(void)
 {
-	const char *s = getenv("LIBMPI_CC");
-
-	if (s && !strcmp(s, "bbr"))
-		return SUCI_CC_BBR;
-	if (s && *s && strcmp(s, "cubic") != 0)
-		fprintf(stderr, "libmpi: LIBMPI_CC=%s is neither cubic nor bbr; ignored\n", s);
-	return SUCI_CC_CUBIC;
+	return lmpi_knob_word(LMPI_KNOB_CC) == 1 ? SUCI_CC_BBR : SUCI_CC_CUBIC; /* cubic, bbr */
 }
 
 static bool
@@ -151,13 +145,13 @@ static bool
 identity_of_env(struct suci_seal_conf *seal)
 {
 	static struct seal_ring ring;
-	const char *own = getenv("LIBMPI_IDENTITY_FILE"), *peers = getenv("LIBMPI_PEERS_FILE");
+	const char *own = lmpi_knob_text(LMPI_KNOB_IDENTITY_FILE);
+	const char *peers = lmpi_knob_text(LMPI_KNOB_PEERS_FILE);
 	char why[SEAL_TEXT];
-	bool has_own = own && *own, has_peers = peers && *peers;
 
-	if (!has_own && !has_peers)
+	if (!own && !peers)
 		return true;
-	if (has_own != has_peers) {
+	if (!own != !peers) {
 		fprintf(stderr, "libmpi: LIBMPI_IDENTITY_FILE and LIBMPI_PEERS_FILE go together; "
 				"one of them is not set\n");
 		return false;
@@ -179,12 +173,12 @@ identity_of_env(struct suci_seal_conf *seal)
 static bool
 keys_of_env(struct suci_seal_conf *seal)
 {
-	const char *path = getenv("LIBMPI_KEY_FILE");
+	const char *path = lmpi_knob_text(LMPI_KNOB_KEY_FILE);
 	char why[SEAL_TEXT];
 
 	if (!identity_of_env(seal))
 		return false;
-	if (!path || !*path)
+	if (!path)
 		return true;
 	int n = seal_psk_load(path, seal->key, why);
 	seal->aead = seal_aes256gcm();
@@ -205,19 +199,10 @@ static uint32_t
 credit_total(void)
 {
 	uint32_t total = suci_udp_credit(net.udp, 1);
-	const char *s = getenv("LIBMPI_CREDIT");
-	char *end;
 
 	total = total > 4 ? total / 4 * 3 : total;
 	total = total < CREDIT_MAX ? total : CREDIT_MAX;
-	if (!s || !*s)
-		return total;
-	unsigned long n = strtoul(s, &end, 10);
-	if (!*end && n >= 1 && n <= CREDIT_MAX)
-		return (uint32_t)n;
-	fprintf(stderr, "libmpi: LIBMPI_CREDIT=%s is not 1 to %d packets; ignored\n", s,
-		CREDIT_MAX);
-	return total;
+	return (uint32_t)lmpi_knob_number_or(LMPI_KNOB_CREDIT, total);
 }
 
 static int

@@ -24,7 +24,6 @@
 #define eng lmpi_eng
 #define net lmpi_net
 
-#define LIVENESS_MS  4000 /* what relays have for each other, too */
 #define LOOK_MIN_NS  (10 * BASE_MS_NS)
 #define LOOK_MAX_NS  (200 * BASE_MS_NS)
 #define PAUSE_MIN_NS (50 * BASE_MS_NS) /* before a relay is tried again; doubled */
@@ -305,9 +304,9 @@ lmpi_relays_start(const struct lmpi_relay *relay, uint32_t n)
 		return -1;
 	for (uint32_t i = 0; i < n; i++)
 		add_relay(&relay[i]);
-	net.silence_ns = lmpi_env_u64("LIBMPI_LIVENESS_MS", LIVENESS_MS, 86400000) * BASE_MS_NS;
-	net.partition_said = getenv("LIBMPI_PARTITION_TIMEOUT_S") != NULL;
-	net.partition_ns = lmpi_env_u64("LIBMPI_PARTITION_TIMEOUT_S", 0, 1000000) * BASE_S_NS;
+	net.silence_ns = lmpi_knob_number(LMPI_KNOB_LIVENESS) * BASE_MS_NS;
+	net.partition_said = lmpi_knob_text(LMPI_KNOB_PARTITION_TIMEOUT) != NULL;
+	net.partition_ns = lmpi_knob_number(LMPI_KNOB_PARTITION_TIMEOUT) * BASE_S_NS;
 	return 0;
 }
 

@@ -163,7 +163,7 @@ lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *place)
 	m->from_me = share_at(m->seg, ring_bytes, lmpi_world.node_rank);
 	m->to_me = share_at(mine, ring_bytes, i);
 	m->barrier = mine->barrier && m->seg->barrier;
-	m->no_copy = lmpi_env_u64("LIBMPI_CMA", 1, 1) == 0;
+	m->no_copy = lmpi_knob_number(LMPI_KNOB_CMA) == 0;
 	attached++;
 	if (i == 0)
 		lmpi_tune_adopt(&(struct lmpi_tuned){.eager_node = m->seg->eager_node,

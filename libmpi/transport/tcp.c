@@ -111,7 +111,7 @@ lmpi_tcp_start(const struct lmpi_tcp_conf *conf, uint32_t n)
 		if (epoll_ctl(tcp.ep, EPOLL_CTL_ADD, c->fd, &ev) < 0)
 			goto fail;
 	}
-	tcp.silence_ns = lmpi_env_u64("IMPI_SILENCE_S", 0, 1000000) * BASE_S_NS;
+	tcp.silence_ns = lmpi_knob_number(LMPI_KNOB_IMPI_SILENCE) * BASE_S_NS;
 	tcp.n = n;
 	return LMPI_OK;
 fail:

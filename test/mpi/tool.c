@@ -53,6 +53,33 @@ control(void)
 	CHECK(MPI_T_cvar_read(h, &now) == MPI_T_ERR_INVALID_HANDLE);
 }
 
+/* What holds from MPI_Init on as the environment had it: numbers, words, texts. */
+static void
+constants(void)
+{
+	char text[1024] = "";
+	unsigned long long v = 0;
+	MPI_T_cvar_handle h;
+	MPI_Datatype type;
+	int i, n, scope;
+
+	CHECK(MPI_T_cvar_get_index("LIBMPI_LIVENESS_MS", &i) == MPI_SUCCESS);
+	CHECK(MPI_T_cvar_get_info(i, NULL, NULL, NULL, &type, NULL, NULL, NULL, NULL, &scope) ==
+		      MPI_SUCCESS &&
+	      type == MPI_UNSIGNED_LONG_LONG && scope == MPI_T_SCOPE_CONSTANT);
+	CHECK(MPI_T_cvar_handle_alloc(i, NULL, &h, &n) == MPI_SUCCESS && n == 1);
+	CHECK(MPI_T_cvar_read(h, &v) == MPI_SUCCESS && v == 4000);
+	CHECK(MPI_T_cvar_write(h, &v) == MPI_T_ERR_CVAR_SET_NEVER);
+	CHECK(MPI_T_cvar_handle_free(&h) == MPI_SUCCESS);
+	CHECK(MPI_T_cvar_get_index("LIBMPI_CC", &i) == MPI_SUCCESS);
+	CHECK(MPI_T_cvar_get_info(i, NULL, NULL, NULL, &type, NULL, NULL, NULL, NULL, NULL) ==
+		      MPI_SUCCESS &&
+	      type == MPI_CHAR);
+	CHECK(MPI_T_cvar_handle_alloc(i, NULL, &h, &n) == MPI_SUCCESS && n == (int)sizeof(text));
+	CHECK(MPI_T_cvar_read(h, text) == MPI_SUCCESS && strcmp(text, "cubic") == 0);
+	CHECK(MPI_T_cvar_handle_free(&h) == MPI_SUCCESS);
+}
+
 static void
 still_set(void)
 {
@@ -173,6 +200,7 @@ main(int argc, char **argv)
 	for (int i = 0; i < 2; i++) /* the last MPI_T_finalize ends it */
 		CHECK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS);
 	control();
+	constants();
 	start(&argc, &argv);
 	still_set();
 	performance(check_rank, check_size);

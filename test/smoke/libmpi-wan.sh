@@ -59,7 +59,7 @@ succeeded $? "by itself: cubic, not sealed, no marks"
 
 job LIBMPI_CC=bbr LIBMPI_CC=bbr && has 'path.* bbr' && ! has 'path.* cubic'
 succeeded $? "LIBMPI_CC=bbr"
-job LIBMPI_CC=reno A=1 && grep -q 'LIBMPI_CC=reno is neither cubic nor bbr; ignored' "$tmp/c0"
+job LIBMPI_CC=reno A=1 && grep -q 'LIBMPI_CC=reno is none of cubic, bbr; using cubic' "$tmp/c0"
 succeeded $? "LIBMPI_CC=reno is refused, and says so"
 
 before=$(marked)

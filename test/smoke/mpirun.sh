@@ -34,6 +34,11 @@ gives 0 --version
 grep -qxE 'mpirun \(libmpi\) [0-9]+\.[0-9]+' "$WORK/out" || fail "--version without a number"
 pass "programs run without a launcher, over shared memory and UDP"
 
+LIBMPI_TRANSPROT=udp LIBMPI_STATS=0 gives 0 -n 3 "$B/test/mpi/p2p" && says "ok,"
+[ "$(grep -c LIBMPI_ "$WORK/out")" -eq 1 ] || fail "a misspelt variable: not one warning of three ranks"
+says "libmpi: LIBMPI_TRANSPROT is not a variable of libmpi; fix: did you mean LIBMPI_TRANSPORT"
+pass "a misspelt variable is warned of once, with the one that was meant"
+
 # shellcheck disable=SC2016
 {
 	gives 0 -x A=1 -genv C 3 -n 1 sh -c 'echo a=$A b=$B_ c=$C' : -n 2 -env B_ 2 sh -c 'echo a=$A b=$B_ c=$C'
