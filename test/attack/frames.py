@@ -5,7 +5,8 @@ import struct
 import time
 
 SUCI_PORT = 7812
-HELLO = 1
+HELLO, RESET = 1, 5
+SEAL_TAG, RESET_LEN = 16, 68
 
 
 def packets(ifname):
@@ -25,12 +26,11 @@ def mac(text):
 
 
 def cksum(data):
+    """The sum of 16-bit words with carries folded in is the number they make, modulo 65535."""
     if len(data) % 2:
         data += b"\0"
-    s = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while s >> 16:
-        s = (s & 0xFFFF) + (s >> 16)
-    return ~s & 0xFFFF
+    n = int.from_bytes(data, "big")
+    return ~(n % 65535 or (65535 if n else 0)) & 0xFFFF
 
 
 def eth(dst, src, payload, kind=0x0800):
