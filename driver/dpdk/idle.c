@@ -60,18 +60,27 @@ hears(const struct rd_idle *i)
 	return i->nap && i->sleep_max_ns > RD_IDLE_SLEEP_MAX_NS;
 }
 
+/* Look so long, then as long with pauses. */
+static uint64_t
+spin_ns(const struct rd_idle *i)
+{
+	return base_max_ns(i->overshoot_ns / RD_IDLE_SPIN_SHARE, RD_IDLE_SLEEP_MIN_NS);
+}
+
 uint32_t
 rd_idle_decide(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns)
 {
 	i->turns++;
 	if (work) {
-		i->empty = 0;
+		i->empty = false;
 		i->sleep_ns = i->sparse ? i->sleep_max_ns : RD_IDLE_SLEEP_MIN_NS;
 		return 0;
 	}
-	if (i->empty < UINT32_MAX)
-		i->empty++;
-	if (i->mode != RD_IDLE_SLEEP || i->empty <= 2 * RD_IDLE_SPINS)
+	if (!i->empty) {
+		i->empty = true;
+		i->empty_since_ns = now_ns;
+	}
+	if (i->mode != RD_IDLE_SLEEP || now_ns - i->empty_since_ns < 2 * spin_ns(i))
 		return 0;
 	uint64_t sleep = i->sleep_ns;
 	if (next_ns != BASE_NEVER_NS) {
@@ -109,7 +118,7 @@ rd_idle_turn(struct rd_idle *i, unsigned work, uint64_t now_ns, uint64_t next_ns
 {
 	uint32_t sleep = rd_idle_decide(i, work, now_ns, next_ns);
 	if (sleep == 0) {
-		if (!work && (i->mode == RD_IDLE_PAUSE || i->empty > RD_IDLE_SPINS))
+		if (!work && (i->mode == RD_IDLE_PAUSE || now_ns - i->empty_since_ns > spin_ns(i)))
 			cpu_relax();
 		return;
 	}

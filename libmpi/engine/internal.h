@@ -170,8 +170,11 @@ struct lmpi_engine {
 	struct lmpi_idtab recv_ids; /* of struct lmpi_msg */
 	uint64_t copied_bytes, copied_bytes_max;
 	uint64_t unexpected_bytes, unexpected_bytes_max;
-	bool over;	     /* unexpected messages fill their memory */
-	uint32_t idle_turns; /* turns since something moved */
+	/* Unexpected messages fill their memory: more are taken only when nothing has moved for
+	 * over_ns, as what frees it may be behind them. */
+	bool over;
+	uint64_t over_ns;
+	uint64_t idle_since_ns; /* of the last turns; BASE_NEVER_NS: something moved in the last */
 	struct lmpi_req *done_first, *done_last;
 	struct lmpi_sink *free_sinks;
 	struct lmpi_msg *free_msgs; /* linked by in_all.tqe_next */
@@ -295,7 +298,7 @@ void lmpi_tune_net(const uint8_t ip[4]);
 void lmpi_tune_adopt(const struct lmpi_tuned *of_first);
 
 /* --- tool.c: eng.copied_bytes_max and unexpected_bytes_max from the environment, unless a
- * tool has set them. */
+ * tool has set them; eng.over_ns. */
 void lmpi_memory_limits(void);
 
 #endif

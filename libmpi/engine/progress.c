@@ -22,9 +22,7 @@
 
 #define SLEEP_MAX_NS  (200 * BASE_MS_NS) /* look at relays that often while waiting */
 #define SHARED_MAX_NS BASE_MS_NS	 /* another thread's news do not wake us */
-#define OVER_TURNS    256  /* without anything moving, then we take more unexpected messages */
-#define CLOCK_TURNS   8	   /* between two looks at the clock, if turns are short */
-#define TAKEN_NS      1000 /* a yield this long: somebody else had the core */
+#define CLOCK_TURNS   8			 /* between two looks at the clock, if turns are short */
 #define ABORT_NS      (500 * BASE_MS_NS)
 #define PUSH_NS	      BASE_MS_NS /* round trips within a cluster, and a slice of a busy core */
 
@@ -182,8 +180,11 @@ lmpi_progress(void)
 	}
 	if (lmpi_light != NULL && light_client_busy(lmpi_light))
 		moved |= lmpi_light_turn();
-	eng.idle_turns = moved ? 0 : eng.idle_turns + 1;
-	if (eng.over && eng.idle_turns >= OVER_TURNS)
+	if (moved)
+		eng.idle_since_ns = BASE_NEVER_NS;
+	else if (eng.idle_since_ns == BASE_NEVER_NS)
+		eng.idle_since_ns = eng.now_ns;
+	if (eng.over && !moved && eng.now_ns - eng.idle_since_ns >= eng.over_ns)
 		lmpi_take_more();
 	if (lmpi_failing())
 		lmpi_check_fail();
@@ -222,15 +223,18 @@ lmpi_spin_to(uint64_t us)
 	lmpi_spin_limit(&spin, us * 1000);
 }
 
-/* Without the lock.  Did somebody else have the core meanwhile? */
-static bool
-yield(uint64_t *now_ns)
+/* Give the core away, without the lock, and learn of it. */
+static void
+yield(void)
 {
+	unsigned depth = lmpi_lock_drop();
 	uint64_t before = suci_udp_now_ns();
 
 	sched_yield();
-	*now_ns = suci_udp_now_ns();
-	return *now_ns - before > TAKEN_NS;
+	uint64_t now = suci_udp_now_ns();
+	lmpi_lock_retake(depth);
+	eng.now_ns = base_max_ns(eng.now_ns, now);
+	lmpi_spin_yielded(&spin, before, now);
 }
 
 bool
@@ -238,14 +242,8 @@ lmpi_poke(void)
 {
 	if (lmpi_progress())
 		return true;
-	if (eng.up && eng.idle_turns % spin.yield_every == 0) {
-		unsigned depth = lmpi_lock_drop();
-		uint64_t now;
-		bool taken = yield(&now);
-		lmpi_lock_retake(depth);
-		eng.now_ns = base_max_ns(eng.now_ns, now);
-		lmpi_spin_yielded(&spin, taken);
-	}
+	if (eng.up && lmpi_spin_yields(&spin, eng.idle_since_ns, eng.now_ns))
+		yield();
 	return false;
 }
 
@@ -258,7 +256,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 
 	if (ready(arg))
 		return true;
-	for (uint32_t turn = 1;; turn++) {
+	for (;;) {
 		bool moved = lmpi_progress();
 		uint64_t now = eng.now_ns;
 		if (ready(arg))
@@ -274,16 +272,13 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			continue;
 		}
 		if (now - idle_since < spin.budget_ns) {
-			bool yields = turn % spin.yield_every == 0, taken = false;
-			unsigned depth = lmpi_lock_drop();
-			if (yields)
-				taken = yield(&now);
-			else
+			if (lmpi_spin_yields(&spin, idle_since, now)) {
+				yield();
+			} else {
+				unsigned depth = lmpi_lock_drop();
 				__builtin_ia32_pause();
-			lmpi_lock_retake(depth);
-			if (yields)
-				lmpi_spin_yielded(&spin, taken);
-			eng.now_ns = base_max_ns(eng.now_ns, now);
+				lmpi_lock_retake(depth);
+			}
 			continue;
 		}
 		uint64_t until = now + (lmpi_lock_shared ? SHARED_MAX_NS : SLEEP_MAX_NS);

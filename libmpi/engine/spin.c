@@ -7,12 +7,18 @@
  * only so long because of the sleeps, ours and that of the one who answers: waking up takes 50 to
  * 200 us in virtual machines.  Spun, the same answers come in 10 us. */
 #define WOKEN_TIMES 4
+/* A yield so many times as long as one of nobody's use: two changes of the thread are in it. */
+#define TAKEN_TIMES 3
+/* A yield that did nothing is a system call: no machine takes less, or more. */
+#define YIELD_LEAST_NS 50
+#define YIELD_MOST_NS  4000
 
 void
 lmpi_spin_crowd(struct lmpi_spin *s)
 {
 	s->max_ns = 500000;
-	s->yield_every = s->yield_most = 1;
+	s->gap_ns = 0;
+	s->crowded = true;
 }
 
 void
@@ -33,9 +39,19 @@ lmpi_spin_waited(struct lmpi_spin *s, bool slept, uint64_t waited_ns)
 }
 
 void
-lmpi_spin_yielded(struct lmpi_spin *s, bool taken)
+lmpi_spin_yielded(struct lmpi_spin *s, uint64_t before_ns, uint64_t now_ns)
 {
-	s->yield_every = taken				  ? 1
-			 : s->yield_every < s->yield_most ? s->yield_every * 2
-							  : s->yield_most;
+	uint64_t took = now_ns > before_ns ? now_ns - before_ns : 0;
+	bool taken = took > TAKEN_TIMES * s->yield_ns;
+
+	/* The shortest is what one takes; up slowly, as those that were taken are no measure of it
+	 * but a machine may get slower. */
+	if (took < s->yield_ns)
+		s->yield_ns = took;
+	else
+		s->yield_ns += (base_min_ns(took, YIELD_MOST_NS) - s->yield_ns) / 64;
+	s->yield_ns = base_max_ns(base_min_ns(s->yield_ns, YIELD_MOST_NS), YIELD_LEAST_NS);
+	s->yielded_at_ns = now_ns;
+	uint64_t most = LMPI_SPIN_SHARE * s->yield_ns, more = s->gap_ns * 2 + s->yield_ns;
+	s->gap_ns = taken || s->crowded ? 0 : base_min_ns(more, most);
 }

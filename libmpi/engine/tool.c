@@ -2,6 +2,7 @@
 #include "internal.h"
 #include "light.h"
 
+#include "base/clock.h"
 #include "suci/endpoint.h"
 #include "suci/lane.h"
 #include "driver/suci_udp.h"
@@ -11,6 +12,8 @@
 
 #define eng lmpi_eng
 #define MB  20
+/* Who sleeps and would free memory has been woken by then, on virtual machines, too. */
+#define OVER_NS (50 * BASE_US_NS)
 
 /* ---- gauges ----------------------------------------------------------------- */
 
@@ -212,6 +215,7 @@ lmpi_memory_limits(void)
 {
 	set_copy(get_copy());
 	set_unexpected(get_unexpected());
+	eng.over_ns = OVER_NS;
 }
 
 /* ---- numbers that belong to the machine: mpitune sets them between turns. */

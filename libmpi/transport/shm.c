@@ -8,10 +8,13 @@
  * the sender's memory (process_vm_readv), long ones by both at once (shm_share.h);
  * where the system forbids that they go through the ring in pieces. */
 #include "transport.h"
+#include "cycles.h"
 #include "shm_ring.h"
 #include "shm_share.h"
 
+#include "base/clock.h"
 #include "base/copy.h"
+#include "driver/suci_udp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +32,8 @@
 #define eng   lmpi_eng
 #define MAGIC 0x534c4d50u
 #define BURST 64 /* records taken from one ring in one turn */
+/* Who copies for us for so long is asked whether it lives: a hundredth of that is the question. */
+#define ALIVE_NS (10 * BASE_MS_NS)
 
 /* A ring is gone round in, so all of it is touched: with a ring for every ordered pair, wide ones
  * are more than the caches hold, and the first time round is a page fault every 4 KiB. */
@@ -503,15 +508,24 @@ copy_pieces(struct mate *m, struct lmpi_share *s, uint32_t number, uint64_t addr
 	return r;
 }
 
-/* The sender copies the last of what it took; false: it is gone. */
+/* The sender copies the last of what it took; false: it is gone.  Twice as long as a piece took us
+ * (in cycles) it has the processor, most likely; then it may need this one. */
 static bool
-await_pieces(const struct mate *m, struct lmpi_share *s, uint32_t theirs)
+await_pieces(const struct mate *m, struct lmpi_share *s, uint32_t theirs, uint64_t piece)
 {
-	for (uint32_t turn = 1; lmpi_share_left(s, theirs) != 0; turn++) {
+	uint64_t from = lmpi_cycles(), asked_ns = suci_udp_now_ns();
+
+	while (lmpi_share_left(s, theirs) != 0) {
 		__builtin_ia32_pause();
-		if (turn % 256 == 0)
-			sched_yield();
-		if (turn % (1u << 16) == 0 && kill(m->pid, 0) < 0 && errno == ESRCH)
+		if (lmpi_cycles() - from < 2 * piece)
+			continue;
+		sched_yield();
+		from = lmpi_cycles();
+		uint64_t now = suci_udp_now_ns();
+		if (now - asked_ns < ALIVE_NS)
+			continue;
+		asked_ns = now;
+		if (kill(m->pid, 0) < 0 && errno == ESRCH)
 			return false;
 	}
 	return true;
@@ -535,8 +549,11 @@ lmpi_tp_read(const struct lmpi_peer *peer, uint64_t srq, uint64_t address, void 
 	h.msglen = n;
 	h.offset = (uint64_t)(uintptr_t)to;
 	put(m, LMPI_RING_FULL, &h, sizeof h, NULL, 0); /* without room it does without help */
+	uint64_t from = lmpi_cycles();
 	int r = copy_pieces(m, s, number, address, to, n, false);
-	if (!await_pieces(m, s, lmpi_share_end(s, pieces)))
+	uint32_t theirs = lmpi_share_end(s, pieces), ours = pieces - theirs;
+	uint64_t took = lmpi_cycles() - from;
+	if (theirs && !await_pieces(m, s, theirs, took / (ours ? ours : 1)))
 		return -1;
 	if (r == 1 && atomic_load_explicit(&s->failed, memory_order_relaxed))
 		return copy(m, address, to, n, false);

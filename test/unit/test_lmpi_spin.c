@@ -55,23 +55,47 @@ limit_holds(void **state)
 	assert_true(s.budget_ns < 1000 * US);
 }
 
+/* When there is a yield, how long they are, and how often they come then. */
+static uint64_t
+yielded(struct lmpi_spin *s, uint64_t took_ns, int times)
+{
+	for (int i = 0; i < times; i++)
+		lmpi_spin_yielded(s, 1000 * US, 1000 * US + took_ns);
+	return s->gap_ns;
+}
+
 static void
 core_is_given_away(void **state)
 {
 	struct lmpi_spin s = LMPI_SPIN_INIT;
 
 	(void)state;
-	lmpi_spin_yielded(&s, true);
-	assert_int_equal(s.yield_every, 1);
-	for (int i = 0; i < 3; i++)
-		lmpi_spin_yielded(&s, false);
-	assert_int_equal(s.yield_every, 8);
-	for (int i = 0; i < 3; i++)
-		lmpi_spin_yielded(&s, false);
-	assert_int_equal(s.yield_every, 16);
+	/* What yields take here: a sixteenth of the waiting. */
+	assert_int_equal(yielded(&s, 300, 10), 16 * 300);
+	/* Somebody used it: at once again, until he has had enough. */
+	assert_int_equal(yielded(&s, 2000, 1), 0);
+	assert_true(lmpi_spin_yields(&s, 0, s.yielded_at_ns));
+	uint64_t cost = s.yield_ns;
+	assert_true(cost >= 300 && cost < 330);
+	assert_true(yielded(&s, 300, 1) <= cost);
+	assert_int_equal(yielded(&s, 300, 10), 16 * 300);
+	/* Since when nothing has come counts, and the last yield. */
+	assert_false(lmpi_spin_yields(&s, s.yielded_at_ns, s.yielded_at_ns + 16 * 300 - 1));
+	assert_true(lmpi_spin_yields(&s, s.yielded_at_ns, s.yielded_at_ns + 16 * 300));
+	assert_true(lmpi_spin_yields(&s, 0, s.yielded_at_ns + 16 * 300));
+	assert_false(lmpi_spin_yields(&s, 2000 * US, 2000 * US + 16 * 300 - 1));
+	/* A machine whose system calls are slow, or get so, is not one where others want the core.
+	 */
+	s = (struct lmpi_spin)LMPI_SPIN_INIT;
+	assert_true(yielded(&s, 1400, 1) > 0);
+	assert_true(yielded(&s, 1400, 300) > 16 * 1200);
+	assert_int_equal(yielded(&s, 200, 1), 16 * 200);
+	/* One that cannot be: the clock stood still, or others had the core for ever. */
+	assert_true(yielded(&s, 0, 10) > 0);
+	(void)yielded(&s, 100000 * US, 1000);
+	assert_true(s.yield_ns <= 4000);
 	lmpi_spin_crowd(&s);
-	lmpi_spin_yielded(&s, false);
-	assert_int_equal(s.yield_every, 1);
+	assert_int_equal(yielded(&s, 300, 10), 0);
 }
 
 int

@@ -99,6 +99,20 @@ test_clock_real(void **state)
 	}
 }
 
+/* From now on there is no work: how long it looks on before it sleeps, ns.  Overshoot of a sleep
+ * as measured, twice an eighth of it. */
+static uint64_t
+look(struct rd_idle *i, uint64_t now_ns)
+{
+	uint64_t ns = 2 * (i->overshoot_ns / RD_IDLE_SPIN_SHARE);
+	assert_true(ns > 2000);
+	assert_int_equal(rd_idle_decide(i, 0, now_ns, BASE_NEVER_NS), 0);
+	/* However many turns there are in it. */
+	assert_int_equal(rd_idle_decide(i, 0, now_ns + 1, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(i, 0, now_ns + ns - 1, BASE_NEVER_NS), 0);
+	return ns;
+}
+
 static void
 nap(void *user, uint32_t ns)
 {
@@ -118,10 +132,10 @@ test_idle_nap(void **state)
 	i.user = &napped;
 	i.slack_ns = 999999999; /* so long that no machine is slower than the nap */
 	i.overshoot_ns = 12345;
-	for (int k = 0; k < 2 * RD_IDLE_SPINS; k++)
-		rd_idle_turn(&i, 0, 0, BASE_NEVER_NS);
-	assert_int_equal(napped, 0);
 	rd_idle_turn(&i, 0, 0, BASE_NEVER_NS);
+	rd_idle_turn(&i, 0, 3000, BASE_NEVER_NS);
+	assert_int_equal(napped, 0);
+	rd_idle_turn(&i, 0, 3100, BASE_NEVER_NS);
 	assert_int_equal(napped, 999999999);
 	assert_int_equal(i.sleeps, 1);
 	assert_int_equal(i.overshoot_ns, 12345);
@@ -140,31 +154,31 @@ test_idle_sparse(void **state)
 	rd_idle_init(&i, RD_IDLE_SLEEP, most);
 	i.nap = nap;
 	i.slack_ns = slack;
-	for (int k = 0; k < 2 * RD_IDLE_SPINS; k++)
-		assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), 0);
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), slack);
+	uint64_t now = look(&i, 0);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), slack);
 	rd_idle_slept(&i, slack, slack);
 	assert_false(i.sparse);
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), most);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), most);
 	rd_idle_slept(&i, most, 144000); /* a frame */
 	assert_true(i.sparse);
-	for (int k = 0; k <= 2 * RD_IDLE_SPINS; k++)
-		assert_int_equal(rd_idle_decide(&i, k == 0, 0, BASE_NEVER_NS), 0);
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), most);
+	assert_int_equal(rd_idle_decide(&i, 1, now, BASE_NEVER_NS), 0);
+	now += look(&i, now);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), most);
 	i.overshoot_ns = 20000;
-	assert_int_equal(rd_idle_decide(&i, 0, 1000000, 1070000), 50000); /* something is due */
+	now += BASE_MS_NS;
+	assert_int_equal(rd_idle_decide(&i, 0, now, now + 70000), 50000); /* something is due */
 	rd_idle_slept(&i, 50000, 50000);
 	assert_true(i.sparse);
 	rd_idle_slept(&i, most, 2 * slack - 1); /* they come closer together */
 	assert_false(i.sparse);
-	for (int k = 0; k <= 2 * RD_IDLE_SPINS; k++)
-		assert_int_equal(rd_idle_decide(&i, k == 0, 0, BASE_NEVER_NS), 0);
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), slack);
+	assert_int_equal(rd_idle_decide(&i, 1, now, BASE_NEVER_NS), 0);
+	now += look(&i, now);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), slack);
 	/* Nobody lets work wait: as without. */
 	i.slack_ns = 0;
 	i.sleep_ns = RD_IDLE_SLEEP_MIN_NS;
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), RD_IDLE_SLEEP_MIN_NS);
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), 2 * RD_IDLE_SLEEP_MIN_NS);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), RD_IDLE_SLEEP_MIN_NS);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), 2 * RD_IDLE_SLEEP_MIN_NS);
 	rd_idle_slept(&i, most, most);
 	assert_false(i.sparse);
 }
@@ -175,11 +189,10 @@ test_idle(void **state)
 	struct rd_idle i;
 	(void)state;
 	rd_idle_init(&i, RD_IDLE_SLEEP, 0);
-	for (int k = 0; k < 2 * RD_IDLE_SPINS; k++)
-		assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), 0);
+	uint64_t now = look(&i, 0);
 	uint32_t want = RD_IDLE_SLEEP_MIN_NS;
 	for (int k = 0; k < 20; k++) {
-		assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), want);
+		assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), want);
 		want = want * 2 > RD_IDLE_SLEEP_MAX_NS ? RD_IDLE_SLEEP_MAX_NS : want * 2;
 	}
 	/* A deadline bounds the sleep, what sleeping overshoots is taken off. */
@@ -193,12 +206,18 @@ test_idle(void **state)
 	assert_int_equal(rd_idle_decide(&i, 0, 1000000, 1020500), 30000);
 	assert_int_equal(rd_idle_decide(&i, 0, 1000000, 900000), 30000);
 	i.sleep_ns = RD_IDLE_SLEEP_MIN_NS;
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), 30000);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), 30000);
 	i.slack_ns = 0;
 	/* Work starts over. */
-	assert_int_equal(rd_idle_decide(&i, 3, 0, BASE_NEVER_NS), 0);
-	assert_int_equal(rd_idle_decide(&i, 0, 0, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(&i, 3, now, BASE_NEVER_NS), 0);
+	(void)look(&i, now);
 	assert_int_equal(i.sleep_ns, RD_IDLE_SLEEP_MIN_NS);
+	/* Where sleeps are exact, a microsecond each is looked and paused for all the same. */
+	i.overshoot_ns = 0;
+	assert_int_equal(rd_idle_decide(&i, 3, now, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(&i, 0, now, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(&i, 0, now + 1999, BASE_NEVER_NS), 0);
+	assert_int_equal(rd_idle_decide(&i, 0, now + 2000, BASE_NEVER_NS), RD_IDLE_SLEEP_MIN_NS);
 
 	rd_idle_init(&i, RD_IDLE_BUSY, 0);
 	for (int k = 0; k < 1000; k++)

@@ -2,9 +2,10 @@
  *
  *   busy   spins: a dedicated core, lowest latency.
  *   pause  spins with the CPU's pause instruction: kinder to a hyper-thread.
- *   sleep  spins RD_IDLE_SPINS turns, pauses as many, then nanosleeps, doubling
- *          from 1 us to sleep_max_ns; any work starts over.  For machines where
- *          poll loops share cores.
+ *   sleep  spins, then pauses, each for an eighth (RD_IDLE_SPIN_SHARE) of what a sleep
+ *          is measured to overshoot, so that looking costs little beside the sleep it
+ *          may save; then nanosleeps, doubling from 1 us to sleep_max_ns; any work
+ *          starts over.  For machines where poll loops share cores.
  *
  * A sleep never goes beyond the next deadline the caller names, minus what a
  * sleep on this machine is measured to overshoot; nearer than that it spins, unless
@@ -32,14 +33,15 @@
 
 enum rd_idle_mode { RD_IDLE_BUSY, RD_IDLE_PAUSE, RD_IDLE_SLEEP };
 
-#define RD_IDLE_SPINS	     16
+#define RD_IDLE_SPIN_SHARE   8
 #define RD_IDLE_SLEEP_MIN_NS 1000u
 #define RD_IDLE_SLEEP_MAX_NS 100000u
 
 struct rd_idle {
 	enum rd_idle_mode mode;
-	uint32_t empty;	   /* turns without work, in a row */
-	uint32_t sleep_ns; /* next sleep */
+	bool empty;		 /* the last turn was without work, */
+	uint64_t empty_since_ns; /* and all since then */
+	uint32_t sleep_ns;	 /* next sleep */
 	uint32_t sleep_max_ns;
 	uint32_t overshoot_ns; /* smoothed: how much later than asked we wake */
 	uint32_t slack_ns;     /* caller: deadlines may be missed by about this much */
