@@ -1,6 +1,8 @@
 /* Memory, the endpoint, queues of packets, and telling the driver. */
 #include "gateway_internal.h"
 
+#include "base/arena.h"
+
 #include <string.h>
 
 #define SEGMENTS_MIN 8192u
@@ -21,20 +23,6 @@ gw_strerror(int err)
 #undef X
 	}
 	return "unknown error";
-}
-
-struct carve {
-	uint8_t *base;
-	size_t at;
-};
-
-static void *
-carve(struct carve *c, uint64_t count, size_t size)
-{
-	c->at = (c->at + 63) & ~(size_t)63;
-	void *p = c->base ? c->base + c->at : NULL;
-	c->at += (size_t)count * size;
-	return p;
 }
 
 static uint32_t
@@ -94,39 +82,39 @@ limits_good(const struct gw_limits *l)
 }
 
 static size_t
-lay_out(const struct gw_limits *l, uint8_t *mem, struct gw *g)
+lay_out(const struct gw_limits *l, void *mem, struct gw *g)
 {
-	struct carve c = {.base = mem};
+	struct base_arena a = base_arena(mem);
 	uint32_t npackets, nblocks;
 	gw_pool_sizes(l->packet_bytes, &npackets, &nblocks);
 	struct suci_lane_limits ll = lane_limits(l);
 	struct suci_limits pl = path_limits(l);
-	carve(&c, 1, sizeof *g);
+	base_arena_take(&a, 1, sizeof *g);
 	g->npages = l->procs_max / RELAY_LABEL_PAGE;
 	g->nmap = label_pages(l);
 	g->npair_hash = pow2_at_least(l->lanes_max);
 	g->nproc_hash = pow2_at_least(l->procs_max) * 2;
-	g->job = carve(&c, l->jobs_max, sizeof *g->job);
-	g->chan = carve(&c, l->channels_max, sizeof *g->chan);
-	uint8_t *stage = carve(&c, l->channels_max, GW_STAGE_BYTES);
-	g->pair = carve(&c, l->lanes_max, sizeof *g->pair);
-	g->pair_hash = carve(&c, g->npair_hash, sizeof *g->pair_hash);
-	g->lane_pair = carve(&c, l->lanes_max, sizeof *g->lane_pair);
-	g->proc = carve(&c, (uint64_t)g->npages * RELAY_LABEL_PAGE, sizeof *g->proc);
-	g->page_next = carve(&c, g->npages, sizeof *g->page_next);
-	g->map = carve(&c, g->nmap, sizeof *g->map);
-	g->proc_hash = carve(&c, g->nproc_hash, sizeof *g->proc_hash);
-	g->pool.packet = carve(&c, npackets, sizeof *g->pool.packet);
+	g->job = base_arena_take(&a, l->jobs_max, sizeof *g->job);
+	g->chan = base_arena_take(&a, l->channels_max, sizeof *g->chan);
+	uint8_t *stage = base_arena_take(&a, l->channels_max, GW_STAGE_BYTES);
+	g->pair = base_arena_take(&a, l->lanes_max, sizeof *g->pair);
+	g->pair_hash = base_arena_take(&a, g->npair_hash, sizeof *g->pair_hash);
+	g->lane_pair = base_arena_take(&a, l->lanes_max, sizeof *g->lane_pair);
+	g->proc = base_arena_take(&a, (size_t)g->npages * RELAY_LABEL_PAGE, sizeof *g->proc);
+	g->page_next = base_arena_take(&a, g->npages, sizeof *g->page_next);
+	g->map = base_arena_take(&a, g->nmap, sizeof *g->map);
+	g->proc_hash = base_arena_take(&a, g->nproc_hash, sizeof *g->proc_hash);
+	g->pool.packet = base_arena_take(&a, npackets, sizeof *g->pool.packet);
 	for (int d = 0; d < 2; d++) {
-		g->pool.arena[d].state = carve(&c, nblocks, 1);
-		g->pool.arena[d].base = carve(&c, nblocks, 1024);
+		g->pool.arena[d].state = base_arena_take(&a, nblocks, 1);
+		g->pool.arena[d].base = base_arena_take(&a, nblocks, 1024);
 	}
-	g->lanes_mem = carve(&c, suci_lanes_footprint(&ll), 1);
-	g->ep_mem = carve(&c, suci_footprint(&pl), 1);
+	g->lanes_mem = base_arena_take(&a, suci_lanes_footprint(&ll), 1);
+	g->ep_mem = base_arena_take(&a, suci_footprint(&pl), 1);
 	if (mem)
 		for (uint32_t i = 0; i < l->channels_max; i++)
 			g->chan[i].stage = stage + (size_t)i * GW_STAGE_BYTES;
-	return (c.at + 63) & ~(size_t)63;
+	return base_arena_bytes(&a);
 }
 
 size_t

@@ -1,5 +1,6 @@
 #include "impi/client.h"
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "impi/queue.h"
 
@@ -30,12 +31,6 @@ struct impi_client {
 
 /* --- memory ------------------------------------------------------------- */
 
-static size_t
-align64(size_t n)
-{
-	return (n + 63) & ~(size_t)63;
-}
-
 /* The largest reply to a standard label; others get what extra_tx_bytes makes. */
 static size_t
 rx_bytes(const struct impi_limits *l, const struct impi_client_config *cfg)
@@ -63,15 +58,29 @@ tx_bytes(const struct impi_limits *l, const struct impi_client_config *cfg)
 	return n + cfg->extra_tx_bytes;
 }
 
+static size_t
+lay_out(const struct impi_limits *l, const struct impi_client_config *cfg, void *mem,
+	struct impi_client *c, void **tables)
+{
+	struct base_arena a = base_arena(mem);
+	base_arena_take(&a, 1, sizeof *c);
+	*tables = base_arena_take(&a, 1, impi_tables_footprint(l));
+	c->rx_cap = (uint32_t)rx_bytes(l, cfg);
+	c->rx = base_arena_take(&a, 1, c->rx_cap);
+	size_t cap = tx_bytes(l, cfg);
+	c->tx = (struct impi_queue){.buf = base_arena_take(&a, 1, cap), .cap = cap};
+	return base_arena_bytes(&a);
+}
+
 size_t
 impi_client_footprint(const struct impi_limits *limits, const struct impi_client_config *cfg)
 {
-	size_t tables = impi_tables_footprint(limits);
-	if (!tables || cfg->rank >= IMPI_CLIENTS_MAX || cfg->auth.mask == 0 ||
-	    cfg->extra_tx_bytes > 2 * IMPI_CMD_BYTES_MAX)
+	struct impi_client counting;
+	void *tables;
+	if (!impi_tables_footprint(limits) || cfg->rank >= IMPI_CLIENTS_MAX ||
+	    cfg->auth.mask == 0 || cfg->extra_tx_bytes > 2 * IMPI_CMD_BYTES_MAX)
 		return 0;
-	return align64(sizeof(struct impi_client)) + align64(tables) +
-	       align64(rx_bytes(limits, cfg)) + align64(tx_bytes(limits, cfg));
+	return lay_out(limits, cfg, NULL, &counting, &tables);
 }
 
 static void
@@ -88,8 +97,8 @@ queue_cmd(struct impi_client *c, uint32_t cmd, const void *payload, uint32_t len
 struct impi_client *
 impi_client_new(void *mem, const struct impi_limits *limits, const struct impi_client_config *cfg)
 {
-	uint8_t *p = mem;
-	if (!p || !impi_client_footprint(limits, cfg))
+	void *tables;
+	if (!mem || !impi_client_footprint(limits, cfg))
 		return NULL;
 	struct impi_client *c = mem;
 	*c = (struct impi_client){
@@ -97,13 +106,8 @@ impi_client_new(void *mem, const struct impi_limits *limits, const struct impi_c
 		.cfg = *cfg,
 		.head_want = IMPI_AUTH_REPLY_BYTES,
 	};
-	p += align64(sizeof *c);
-	c->tables = impi_tables_new(p, limits);
-	p += align64(impi_tables_footprint(limits));
-	c->rx = p;
-	c->rx_cap = (uint32_t)rx_bytes(limits, cfg);
-	p += align64(rx_bytes(limits, cfg));
-	c->tx = (struct impi_queue){.buf = p, .cap = tx_bytes(limits, cfg)};
+	lay_out(limits, cfg, mem, c, &tables);
+	c->tables = impi_tables_new(tables, limits);
 
 	uint8_t mask[IMPI_AUTH_MASK_BYTES];
 	be32_store(mask, cfg->auth.mask);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/lobby.h"
 #include "impi/channel.h"
@@ -54,22 +55,21 @@ struct impi_server {
 
 /* --- memory ------------------------------------------------------------- */
 
-static size_t
-align64(size_t n)
-{
-	return (n + 63) & ~(size_t)63;
-}
-
 static uint32_t
 conns_max(const struct impi_server_config *cfg)
 {
 	return cfg->nclients + IMPI_SERVER_STRANGERS_MAX;
 }
 
+/* What the connections send, one behind the other, and what is stored. */
 static size_t
-head_bytes(const struct impi_server_config *cfg)
+lay_out(const struct impi_server_config *cfg, void *mem, uint8_t **tx, uint8_t **store)
 {
-	return align64(sizeof(struct impi_server) + conns_max(cfg) * sizeof(struct conn));
+	struct base_arena a = base_arena(mem);
+	base_arena_take(&a, 1, sizeof(struct impi_server) + conns_max(cfg) * sizeof(struct conn));
+	*tx = base_arena_take(&a, conns_max(cfg), cfg->tx_bytes);
+	*store = base_arena_take(&a, cfg->nclients, cfg->store_bytes);
+	return base_arena_bytes(&a);
 }
 
 size_t
@@ -80,8 +80,8 @@ impi_server_footprint(const struct impi_server_config *cfg)
 	    cfg->store_bytes > 4 * (size_t)IMPI_CMD_BYTES_MAX ||
 	    cfg->tx_bytes < IMPI_CHANNEL_TX_BYTES_MIN || cfg->tx_bytes > IMPI_CMD_BYTES_MAX)
 		return 0;
-	return head_bytes(cfg) + conns_max(cfg) * align64(cfg->tx_bytes) +
-	       cfg->nclients * align64(cfg->store_bytes);
+	uint8_t *tx, *store;
+	return lay_out(cfg, NULL, &tx, &store);
 }
 
 struct impi_server *
@@ -90,7 +90,8 @@ impi_server_new(void *mem, const struct impi_server_config *cfg)
 	if (!mem || !impi_server_footprint(cfg))
 		return NULL;
 	struct impi_server *s = mem;
-	uint8_t *p = (uint8_t *)mem + head_bytes(cfg);
+	uint8_t *tx, *store;
+	lay_out(cfg, mem, &tx, &store);
 	*s = (struct impi_server){
 		.cfg = *cfg,
 		.state = IMPI_SVS_GATHERING,
@@ -102,10 +103,10 @@ impi_server_new(void *mem, const struct impi_server_config *cfg)
 	for (int i = 0; i < IMPI_CLIENTS_MAX; i++)
 		s->conn_of[i] = NO_CONN;
 	for (uint32_t i = 0; i < s->nconns; i++) {
-		s->conn[i] = (struct conn){.rank = -1, .seat = -1, .ch = {.tx = {.buf = p}}};
-		p += align64(cfg->tx_bytes);
+		s->conn[i] = (struct conn){
+			.rank = -1, .seat = -1, .ch = {.tx = {.buf = tx + i * cfg->tx_bytes}}};
 	}
-	s->store = p;
+	s->store = store;
 	return s;
 }
 
@@ -390,8 +391,8 @@ take_rank(struct impi_server *s, struct conn *c, int32_t rank)
 		lose_conn(s, c);
 		return;
 	}
-	enum impi_err e = impi_channel_join(
-		&c->ch, s->store + (size_t)rank * align64(s->cfg.store_bytes), s->cfg.store_bytes);
+	enum impi_err e = impi_channel_join(&c->ch, s->store + (size_t)rank * s->cfg.store_bytes,
+					    s->cfg.store_bytes);
 	BASE_ASSERT(e == IMPI_ERR_OK);
 	c->rank = rank;
 	c->tell_joined = true;

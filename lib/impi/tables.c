@@ -1,5 +1,6 @@
 #include "impi/tables.h"
 
+#include "base/arena.h"
 #include "base/assert.h"
 
 /* Indices of IMPI_LABEL_LIST: where have, mask and elements keep a label. */
@@ -10,40 +11,35 @@ enum label_index {
 };
 
 static size_t
-align64(size_t n)
+lay_out(const struct impi_limits *l, void *mem, struct impi_tables *t)
 {
-	return (n + 63) & ~(size_t)63;
+	struct base_arena a = base_arena(mem);
+	base_arena_take(&a, 1, sizeof *t);
+	t->host = base_arena_take(&a, l->hosts_max, sizeof *t->host);
+	t->proc = base_arena_take(&a, l->procs_max, sizeof *t->proc);
+	t->proc_host = base_arena_take(&a, l->procs_max, sizeof *t->proc_host);
+	t->proc_order = base_arena_take(&a, l->procs_max, sizeof *t->proc_order);
+	return base_arena_bytes(&a);
 }
 
 size_t
 impi_tables_footprint(const struct impi_limits *limits)
 {
+	struct impi_tables counting;
 	if (limits->hosts_max == 0 || limits->hosts_max > IMPI_HOSTS_MAX ||
 	    limits->procs_max == 0 || limits->procs_max > IMPI_PROCS_MAX)
 		return 0;
-	return align64(sizeof(struct impi_tables)) +
-	       align64(limits->hosts_max * sizeof(struct impi_host)) +
-	       align64(limits->procs_max * sizeof(struct impi_proc)) +
-	       2 * align64(limits->procs_max * sizeof(uint32_t));
+	return lay_out(limits, NULL, &counting);
 }
 
 struct impi_tables *
 impi_tables_new(void *mem, const struct impi_limits *limits)
 {
-	size_t total_bytes = impi_tables_footprint(limits);
-	uint8_t *p = mem;
-	if (!p || !total_bytes)
+	if (!mem || !impi_tables_footprint(limits))
 		return NULL;
 	struct impi_tables *t = mem;
 	*t = (struct impi_tables){.limits = *limits};
-	p += align64(sizeof *t);
-	t->host = (void *)p;
-	p += align64(limits->hosts_max * sizeof(struct impi_host));
-	t->proc = (void *)p;
-	p += align64(limits->procs_max * sizeof(struct impi_proc));
-	t->proc_host = (void *)p;
-	p += align64(limits->procs_max * sizeof(uint32_t));
-	t->proc_order = (void *)p;
+	lay_out(limits, mem, t);
 	return t;
 }
 

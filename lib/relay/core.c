@@ -1,11 +1,9 @@
 /* The core's memory, clockwork and queries. */
 #include "core_internal.h"
 
-#include <string.h>
+#include "base/arena.h"
 
-struct layout {
-	size_t map, page, proc, job, host, group, stray, trunk_clients, trunk, untold, path, total;
-};
+#include <string.h>
 
 static uint32_t
 pages_max(const struct relay_core_limits *l)
@@ -13,62 +11,49 @@ pages_max(const struct relay_core_limits *l)
 	return l->procs_max / RELAY_LABEL_PAGE;
 }
 
-static size_t
-place(size_t *at, size_t count, size_t size)
+static bool
+limits_good(const struct relay_core_limits *l)
 {
-	size_t p = *at;
-	*at = (p + count * size + 63) & ~(size_t)63;
-	return p;
+	return !(l->jobs_max < 1 || l->jobs_max > 4096 || l->procs_max < RELAY_LABEL_PAGE ||
+		 l->procs_max > 1u << 22 || l->hosts_max < 1 || l->hosts_max > 65535 ||
+		 l->trunks_max < 1 || l->trunks_max > 4096 || l->paths_max < 1 ||
+		 l->paths_max > 1u << 20 || l->strays_max > 1u << 24 || l->primaries_max < 1 ||
+		 l->primaries_max > RELAY_RELAYS_MAX);
 }
 
-static bool
-lay_out(const struct relay_core_limits *l, struct layout *o)
+static size_t
+lay_out(const struct relay_core_limits *l, void *mem, struct relay_core *c)
 {
-	if (l->jobs_max < 1 || l->jobs_max > 4096 || l->procs_max < RELAY_LABEL_PAGE ||
-	    l->procs_max > 1u << 22 || l->hosts_max < 1 || l->hosts_max > 65535 ||
-	    l->trunks_max < 1 || l->trunks_max > 4096 || l->paths_max < 1 ||
-	    l->paths_max > 1u << 20 || l->strays_max > 1u << 24 || l->primaries_max < 1 ||
-	    l->primaries_max > RELAY_RELAYS_MAX)
-		return false;
-	size_t at = 0;
-	place(&at, 1, sizeof(struct relay_core));
-	o->map = place(&at, (size_t)l->primaries_max * RELAY_LABEL_PAGES_MAX, sizeof(uint32_t));
-	o->page = place(&at, pages_max(l), sizeof(struct page));
-	o->proc = place(&at, (size_t)pages_max(l) * RELAY_LABEL_PAGE, sizeof(struct proc));
-	o->job = place(&at, l->jobs_max, sizeof(struct job));
-	o->host = place(&at, (size_t)l->jobs_max * l->hosts_max, sizeof(struct job_host));
-	o->group = place(&at, (size_t)l->jobs_max * RELAY_CLIENTS_MAX, sizeof(struct group));
-	o->stray = place(&at, l->strays_max, sizeof(struct stray));
-	o->trunk_clients = place(&at, (size_t)l->jobs_max * l->trunks_max, sizeof(uint32_t));
-	o->trunk = place(&at, l->trunks_max, sizeof(struct trunk));
-	o->untold = place(&at, (size_t)l->trunks_max * UNTOLD_MAX, sizeof(struct untold));
-	o->path = place(&at, l->paths_max, sizeof(struct path));
-	o->total = at;
-	return true;
+	struct base_arena a = base_arena(mem);
+	base_arena_take(&a, 1, sizeof *c);
+	c->map = base_arena_take(&a, (size_t)l->primaries_max * RELAY_LABEL_PAGES_MAX,
+				 sizeof *c->map);
+	c->page = base_arena_take(&a, pages_max(l), sizeof *c->page);
+	c->proc = base_arena_take(&a, (size_t)pages_max(l) * RELAY_LABEL_PAGE, sizeof *c->proc);
+	c->job = base_arena_take(&a, l->jobs_max, sizeof *c->job);
+	c->host = base_arena_take(&a, (size_t)l->jobs_max * l->hosts_max, sizeof *c->host);
+	c->group = base_arena_take(&a, (size_t)l->jobs_max * RELAY_CLIENTS_MAX, sizeof *c->group);
+	c->stray = base_arena_take(&a, l->strays_max, sizeof *c->stray);
+	c->trunk_clients =
+		base_arena_take(&a, (size_t)l->jobs_max * l->trunks_max, sizeof *c->trunk_clients);
+	c->trunk = base_arena_take(&a, l->trunks_max, sizeof *c->trunk);
+	c->untold = base_arena_take(&a, (size_t)l->trunks_max * UNTOLD_MAX, sizeof *c->untold);
+	c->path = base_arena_take(&a, l->paths_max, sizeof *c->path);
+	return base_arena_bytes(&a);
 }
 
 size_t
 relay_core_footprint(const struct relay_core_limits *limits)
 {
-	struct layout o;
-	return lay_out(limits, &o) ? o.total : 0;
+	struct relay_core counting;
+	return limits_good(limits) ? lay_out(limits, NULL, &counting) : 0;
 }
 
 static void
-init_tables(struct relay_core *c, uint8_t *mem, const struct layout *o)
+init_tables(struct relay_core *c)
 {
 	const struct relay_core_limits *l = &c->conf.limits;
-	c->map = (void *)(mem + o->map);
-	c->page = (void *)(mem + o->page);
-	c->proc = (void *)(mem + o->proc);
-	c->job = (void *)(mem + o->job);
-	c->host = (void *)(mem + o->host);
-	c->group = (void *)(mem + o->group);
-	c->stray = (void *)(mem + o->stray);
-	c->trunk_clients = (void *)(mem + o->trunk_clients);
-	c->trunk = (void *)(mem + o->trunk);
-	c->untold = (void *)(mem + o->untold);
-	c->path = (void *)(mem + o->path);
+	lay_out(l, c, c);
 	c->pages_max = c->pages_free = pages_max(l);
 	for (uint32_t g = 0; g < RELAY_RELAYS_MAX; g++)
 		c->gateway[g].path = NONE;
@@ -115,8 +100,7 @@ cluster_ok(const struct relay_core_conf *conf)
 struct relay_core *
 relay_core_new(void *mem, const struct relay_core_conf *conf)
 {
-	struct layout o;
-	if (!mem || !lay_out(&conf->limits, &o) || !conf->ops || !conf->ops->writable ||
+	if (!mem || !limits_good(&conf->limits) || !conf->ops || !conf->ops->writable ||
 	    !conf->ops->hold || !conf->ops->release || !conf->ops->job_ended ||
 	    conf->npeers > RELAY_PEERS_MAX || conf->ngateways > RELAY_RELAYS_MAX ||
 	    conf->nlights > RELAY_LIGHTS_MAX || !cluster_ok(conf))
@@ -136,7 +120,7 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 		c->conf.light_liveness_ns = 200 * BASE_MS_NS;
 	if (!c->conf.dark_drain_ns)
 		c->conf.dark_drain_ns = 40 * BASE_MS_NS;
-	init_tables(c, mem, &o);
+	init_tables(c);
 	return c;
 }
 

@@ -1,5 +1,6 @@
 #include "relay/job.h"
 
+#include "base/arena.h"
 #include "base/bytes.h"
 
 #define HEAD_LEN    52u
@@ -23,19 +24,25 @@ limits_ok(const struct relay_job_limits *l)
 }
 
 static size_t
-round8(size_t n)
+lay_out(const struct relay_job_limits *l, void *mem, struct table *t)
 {
-	return (n + 7) & ~(size_t)7;
+	struct base_arena a = base_arena(mem);
+	struct relay_job *j = &t->job;
+	base_arena_take(&a, 1, sizeof *t);
+	j->local = base_arena_take(&a, l->nworld_max, sizeof *j->local);
+	j->host = base_arena_take(&a, l->nhosts_max, sizeof *j->host);
+	j->foreign = base_arena_take(&a, l->nhosts_max, sizeof *j->foreign);
+	j->gate = base_arena_take(&a, RELAY_GATES_MAX, sizeof *j->gate);
+	j->global_id = base_arena_take(&a, l->nworld_max, RELAY_PROC_ID_LEN);
+	j->private_id = base_arena_take(&a, l->nworld_max, RELAY_PROC_ID_LEN);
+	return base_arena_bytes(&a);
 }
 
 size_t
 relay_job_footprint(const struct relay_job_limits *l)
 {
-	if (!limits_ok(l))
-		return 0;
-	return round8(sizeof(struct table)) + RELAY_GATES_MAX * sizeof(struct relay_gate) +
-	       l->nhosts_max * (sizeof(struct relay_host) + sizeof(struct relay_foreign)) +
-	       l->nworld_max * (sizeof(struct relay_local) + IDS_LEN) + 8;
+	struct table counting;
+	return limits_ok(l) ? lay_out(l, NULL, &counting) : 0;
 }
 
 struct relay_job *
@@ -45,19 +52,7 @@ relay_job_new(void *mem, const struct relay_job_limits *l)
 		return NULL;
 	struct table *t = mem;
 	*t = (struct table){.limits = *l};
-	/* In order of falling alignment. */
-	uint8_t *p = (uint8_t *)mem + round8(sizeof *t);
-	t->job.local = (void *)p;
-	p += l->nworld_max * sizeof(struct relay_local);
-	t->job.host = (void *)p;
-	p += l->nhosts_max * sizeof(struct relay_host);
-	t->job.foreign = (void *)p;
-	p += l->nhosts_max * sizeof(struct relay_foreign);
-	t->job.gate = (void *)p;
-	p += RELAY_GATES_MAX * sizeof(struct relay_gate);
-	t->job.global_id = (void *)p;
-	p += (size_t)l->nworld_max * RELAY_PROC_ID_LEN;
-	t->job.private_id = (void *)p;
+	lay_out(l, mem, t);
 	return &t->job;
 }
 

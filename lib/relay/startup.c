@@ -1,15 +1,11 @@
 #include "startup_internal.h"
 
+#include "base/arena.h"
 #include "base/assert.h"
 
 #include <string.h>
 
 /* ---- memory ------------------------------------------------------------------ */
-
-struct layout {
-	size_t up, store, tx, scratch, job, total;
-	size_t store_len, tx_len, scratch_len;
-};
 
 static struct impi_limits
 impi_limits_of(const struct relay_startup_limits *l)
@@ -27,20 +23,16 @@ startup_job_limits(const struct relay_startup_limits *l)
 					 .nhosts_max = n < 1u << 16 ? n : 1u << 16};
 }
 
-static size_t
-place(size_t *at, size_t len)
+static bool
+limits_good(const struct relay_startup_limits *l)
 {
-	size_t p = *at;
-	*at = (p + len + 63) & ~(size_t)63;
-	return p;
+	return l->nworld_max >= 1 && l->nworld_max <= 1u << 18 && l->nhosts_max >= 1 &&
+	       l->nhosts_max <= 1u << 16;
 }
 
-static bool
-lay_out(const struct relay_startup_limits *l, struct layout *o)
+static size_t
+lay_out(const struct relay_startup_limits *l, void *mem, struct relay_startup *s, void **job)
 {
-	if (l->nworld_max < 1 || l->nworld_max > 1u << 18 || l->nhosts_max < 1 ||
-	    l->nhosts_max > 1u << 16)
-		return false;
 	struct impi_limits il = impi_limits_of(l);
 	struct relay_job_limits jl = startup_job_limits(l);
 	struct impi_client_config cc = {.auth = {.mask = IMPI_AUTH_MASK_NONE},
@@ -48,25 +40,25 @@ lay_out(const struct relay_startup_limits *l, struct layout *o)
 	/* Entries the client sees: its own hosts, and our relays once per client. */
 	size_t hosts = (size_t)l->nhosts_max + RELAY_RELAYS_MAX * IMPI_CLIENTS_MAX;
 	size_t labels = hosts * 32 + (size_t)l->nworld_max * 24 + EXTRA_BYTES;
-	o->store_len = labels;
-	o->tx_len = labels + 16 * LABELS_MAX;
-	o->scratch_len = 16 * (hosts > l->nworld_max ? hosts : l->nworld_max);
-	size_t at = 0;
-	place(&at, sizeof(struct relay_startup));
-	o->up = place(&at, impi_client_footprint(&il, &cc));
-	o->store = place(&at, o->store_len);
-	o->tx = place(&at, o->tx_len);
-	o->scratch = place(&at, o->scratch_len);
-	o->job = place(&at, relay_job_footprint(&jl));
-	o->total = at;
-	return true;
+	s->store_len = labels;
+	s->tx_len = labels + 16 * LABELS_MAX;
+	s->scratch_len = 16 * (hosts > l->nworld_max ? hosts : l->nworld_max);
+	struct base_arena a = base_arena(mem);
+	base_arena_take(&a, 1, sizeof *s);
+	s->up_mem = base_arena_take(&a, 1, impi_client_footprint(&il, &cc));
+	s->store = base_arena_take(&a, 1, s->store_len);
+	s->tx = base_arena_take(&a, 1, s->tx_len);
+	s->scratch = base_arena_take(&a, 1, s->scratch_len);
+	*job = base_arena_take(&a, 1, relay_job_footprint(&jl));
+	return base_arena_bytes(&a);
 }
 
 size_t
 relay_startup_footprint(const struct relay_startup_limits *limits)
 {
-	struct layout o;
-	return lay_out(limits, &o) ? o.total : 0;
+	struct relay_startup counting;
+	void *job;
+	return limits_good(limits) ? lay_out(limits, NULL, &counting, &job) : 0;
 }
 
 static bool
@@ -106,24 +98,17 @@ conf_ok(const struct relay_startup_conf *c)
 struct relay_startup *
 relay_startup_new(void *mem, const struct relay_startup_conf *conf)
 {
-	struct layout o;
-	if (!mem || !lay_out(&conf->limits, &o) || !conf_ok(conf))
+	void *job;
+	if (!mem || !limits_good(&conf->limits) || !conf_ok(conf))
 		return NULL;
 	struct relay_startup *s = mem;
-	uint8_t *m = mem;
 	struct relay_job_limits jl = startup_job_limits(&conf->limits);
 	*s = (struct relay_startup){
 		.conf = *conf,
-		.up_mem = m + o.up,
-		.store = m + o.store,
-		.tx = m + o.tx,
-		.scratch = m + o.scratch,
-		.store_len = o.store_len,
-		.tx_len = o.tx_len,
-		.scratch_len = o.scratch_len,
 		.rank = -1,
 	};
-	s->job = relay_job_new(m + o.job, &jl);
+	lay_out(&conf->limits, mem, s, &job);
+	s->job = relay_job_new(job, &jl);
 	if (!s->job || impi_channel_init(&s->ch, &conf->client_auth, s->tx, s->tx_len))
 		return NULL;
 	return s;

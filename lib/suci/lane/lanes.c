@@ -1,6 +1,7 @@
 /* Lanes: memory, opening and closing, and the endpoint's callbacks passed on. */
 #include "lane_internal.h"
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -10,20 +11,6 @@
 #define TUNES_MAX  4096u
 #define GROUPS_MAX 4096u
 
-struct carve {
-	uint8_t *base;
-	size_t at;
-};
-
-static void *
-carve(struct carve *c, size_t count, size_t size)
-{
-	c->at = (c->at + 63) & ~(size_t)63;
-	void *p = c->base ? c->base + c->at : NULL;
-	c->at += count * size;
-	return p;
-}
-
 /* Lanes whose windows may be other than the first at once. */
 static uint32_t
 tunes_of(const struct suci_lane_limits *l)
@@ -32,20 +19,20 @@ tunes_of(const struct suci_lane_limits *l)
 }
 
 static size_t
-lay_out(const struct suci_lane_limits *l, uint8_t *base, struct suci_lanes *ls)
+lay_out(const struct suci_lane_limits *l, void *mem, struct suci_lanes *ls)
 {
-	struct carve c = {.base = base};
-	carve(&c, 1, sizeof *ls);
-	ls->lane = carve(&c, l->lanes_max, sizeof *ls->lane);
-	ls->label = carve(&c, l->labels_max, sizeof *ls->label);
-	ls->block = carve(&c, l->blocks_max, sizeof *ls->block);
-	ls->rx_block = carve(&c, l->rx_blocks_max, sizeof *ls->rx_block);
-	ls->held = carve(&c, l->held_max, sizeof *ls->held);
-	ls->range = carve(&c, l->ranges_max, sizeof *ls->range);
-	ls->again = carve(&c, (size_t)l->ranges_max + l->lanes_max, sizeof *ls->again);
-	ls->tune = carve(&c, tunes_of(l), sizeof *ls->tune);
-	ls->group = carve(&c, l->groups_max, sizeof *ls->group);
-	return (c.at + 63) & ~(size_t)63;
+	struct base_arena a = base_arena(mem);
+	base_arena_take(&a, 1, sizeof *ls);
+	ls->lane = base_arena_take(&a, l->lanes_max, sizeof *ls->lane);
+	ls->label = base_arena_take(&a, l->labels_max, sizeof *ls->label);
+	ls->block = base_arena_take(&a, l->blocks_max, sizeof *ls->block);
+	ls->rx_block = base_arena_take(&a, l->rx_blocks_max, sizeof *ls->rx_block);
+	ls->held = base_arena_take(&a, l->held_max, sizeof *ls->held);
+	ls->range = base_arena_take(&a, l->ranges_max, sizeof *ls->range);
+	ls->again = base_arena_take(&a, (size_t)l->ranges_max + l->lanes_max, sizeof *ls->again);
+	ls->tune = base_arena_take(&a, tunes_of(l), sizeof *ls->tune);
+	ls->group = base_arena_take(&a, l->groups_max, sizeof *ls->group);
+	return base_arena_bytes(&a);
 }
 
 size_t

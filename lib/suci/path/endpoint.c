@@ -1,5 +1,6 @@
 #include "path_internal.h"
 
+#include "base/arena.h"
 #include "base/assert.h"
 #include "base/serial.h"
 #include "base/siphash.h"
@@ -25,20 +26,6 @@ _Static_assert(sizeof(struct suci_path) + sizeof(struct suci_parts) +
 			       sizeof(struct former) + sizeof(struct suci_seal) <=
 		       4608,
 	       "an idle path takes 4.5 KB at most");
-
-struct carve {
-	uint8_t *base; /* NULL: only counting */
-	size_t at;
-};
-
-static void *
-carve(struct carve *c, size_t count, size_t size)
-{
-	c->at = (c->at + 63) & ~(size_t)63;
-	void *p = c->base ? c->base + c->at : NULL;
-	c->at += count * size;
-	return p;
-}
 
 static uint32_t
 notes_of(const struct suci_limits *l)
@@ -73,34 +60,34 @@ suci_keys_of(const struct suci_limits *l)
 
 /* Both the size and the places of everything. */
 static size_t
-lay_out(const struct suci_limits *l, uint8_t *base, struct suci *ep)
+lay_out(const struct suci_limits *l, void *mem, struct suci *ep)
 {
-	struct carve c = {.base = base};
-	carve(&c, 1, sizeof *ep);
-	ep->path = carve(&c, l->paths_max, sizeof *ep->path);
-	ep->parts = carve(&c, l->paths_max, sizeof *ep->parts);
-	ep->hello = carve(&c, l->paths_max, sizeof *ep->hello);
+	struct base_arena a = base_arena(mem);
+	base_arena_take(&a, 1, sizeof *ep);
+	ep->path = base_arena_take(&a, l->paths_max, sizeof *ep->path);
+	ep->parts = base_arena_take(&a, l->paths_max, sizeof *ep->parts);
+	ep->hello = base_arena_take(&a, l->paths_max, sizeof *ep->hello);
 	ep->addr_mask = above(2 * l->paths_max) - 1;
-	ep->addr_slot = carve(&c, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
-	ep->owes = carve(&c, l->paths_max, sizeof *ep->owes);
-	ep->rec = carve(&c, suci_recs_of(l), sizeof *ep->rec);
-	ep->snap = carve(&c, suci_recs_of(l), sizeof *ep->snap);
-	ep->whole = carve(&c, suci_wholes_of(l), sizeof *ep->whole);
+	ep->addr_slot = base_arena_take(&a, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
+	ep->owes = base_arena_take(&a, l->paths_max, sizeof *ep->owes);
+	ep->rec = base_arena_take(&a, suci_recs_of(l), sizeof *ep->rec);
+	ep->snap = base_arena_take(&a, suci_recs_of(l), sizeof *ep->snap);
+	ep->whole = base_arena_take(&a, suci_wholes_of(l), sizeof *ep->whole);
 	ep->notes_max = notes_of(l);
-	ep->note = carve(&c, ep->notes_max, sizeof *ep->note);
-	ep->note_next = carve(&c, ep->notes_max, sizeof *ep->note_next);
+	ep->note = base_arena_take(&a, ep->notes_max, sizeof *ep->note);
+	ep->note_next = base_arena_take(&a, ep->notes_max, sizeof *ep->note_next);
 	ep->former_max = FORMER_MIN + l->paths_max;
 	ep->former_max = ep->former_max < FORMER_MAX ? ep->former_max : FORMER_MAX;
-	ep->former = carve(&c, ep->former_max, sizeof *ep->former);
-	ep->oob = carve(&c, OOB_MAX, sizeof *ep->oob);
+	ep->former = base_arena_take(&a, ep->former_max, sizeof *ep->former);
+	ep->oob = base_arena_take(&a, OOB_MAX, sizeof *ep->oob);
 	if (l->sealed_max) {
-		ep->seal = carve(&c, l->sealed_max, sizeof *ep->seal);
-		ep->spare = carve(&c, SPARE_KEYS, sizeof *ep->spare);
-		ep->key_mem = carve(&c, suci_keys_of(l), SEAL_KEY_MAX);
-		ep->keys = carve(&c, suci_keys_of(l), sizeof *ep->keys);
-		ep->once = carve(&c, 1, SEAL_KEY_MAX);
+		ep->seal = base_arena_take(&a, l->sealed_max, sizeof *ep->seal);
+		ep->spare = base_arena_take(&a, SPARE_KEYS, sizeof *ep->spare);
+		ep->key_mem = base_arena_take(&a, suci_keys_of(l), SEAL_KEY_MAX);
+		ep->keys = base_arena_take(&a, suci_keys_of(l), sizeof *ep->keys);
+		ep->once = base_arena_take(&a, 1, SEAL_KEY_MAX);
 	}
-	return (c.at + 63) & ~(size_t)63;
+	return base_arena_bytes(&a);
 }
 
 size_t
