@@ -82,8 +82,8 @@ static void
 line_up(struct gw *g, struct gw_chan *c)
 {
 	uint32_t after = GW_NONE, p;
-	if (c->out.head != GW_NONE && g->pool.packet[c->out.head].sent)
-		after = c->out.head;
+	if (c->out.l.head != GW_NONE && g->pool.packet[c->out.l.head].sent)
+		after = c->out.l.head;
 	while ((p = gw_queue_pop(g, &c->acks)) != GW_NONE) {
 		gw_queue_put_after(g, &c->out, after, p);
 		c->out_bytes += bytes_left(&g->pool.packet[p]);
@@ -128,8 +128,8 @@ gw_channel_tx(struct gw *g, uint32_t chan, struct iovec *iov, int max)
 		bytes += piece(&iov[n++], c->ident, 4, &skip);
 	}
 	line_up(g, c);
-	uint32_t p = c->out.head;
-	for (; p != GW_NONE && n + 2 <= max; p = g->pool.packet[p].next) {
+	uint32_t p = c->out.l.head;
+	for (; p != GW_NONE && n + 2 <= max; p = g->pool.packet[p].link.next) {
 		struct gw_packet *k = &g->pool.packet[p];
 		skip = k->sent;
 		len = piece(&iov[n], k->head, IMPI_PACKET_BYTES, &skip);
@@ -177,8 +177,8 @@ gw_channel_txed(struct gw *g, uint32_t chan, size_t n, uint64_t now_ns)
 	size_t part = n < c->ident_left ? n : c->ident_left;
 	c->ident_left = (uint8_t)(c->ident_left - part);
 	n -= part;
-	while (n && c->out.head != GW_NONE) {
-		uint32_t p = c->out.head;
+	while (n && c->out.l.head != GW_NONE) {
+		uint32_t p = c->out.l.head;
 		struct gw_packet *k = &g->pool.packet[p];
 		uint64_t left = bytes_left(k);
 		part = n < left ? n : (size_t)left;

@@ -17,14 +17,14 @@ static bool
 queue_good(const struct gw *g, const struct gw_queue *q, struct sums *s)
 {
 	uint32_t n = 0, prev = GW_NONE;
-	for (uint32_t i = q->head; i != GW_NONE; i = g->pool.packet[i].next) {
+	for (uint32_t i = q->l.head; i != GW_NONE; i = g->pool.packet[i].link.next) {
 		const struct gw_packet *k = &g->pool.packet[i];
-		if (k->mem == 0 || k->prev != prev || ++n > q->n)
+		if (k->mem == 0 || k->link.prev != prev || ++n > q->n)
 			return false;
 		add(g, s, i, k->whole);
 		prev = i;
 	}
-	return n == q->n && q->tail == prev;
+	return n == q->n && q->l.tail == prev;
 }
 
 static const char *

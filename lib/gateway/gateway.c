@@ -145,7 +145,8 @@ static void
 init_lists(struct gw *g)
 {
 	const struct gw_limits *l = &g->conf.limits;
-	g->core_path = g->paused = g->paused_tail = g->kicks = g->stalled = g->waiting = GW_NONE;
+	g->core_path = g->paused = g->paused_tail = g->kicks = g->stalled = GW_NONE;
+	g->waiting.head = GW_NONE;
 	g->chan_free = g->pair_free = g->page_free = GW_NONE;
 	g->expiry_ns = BASE_NEVER_NS;
 	for (uint32_t i = l->jobs_max; i-- > 0;)
@@ -243,49 +244,38 @@ gw_endpoint(struct gw *g)
 
 /* ---- queues ---- */
 
+static struct base_ilinks
+packet_links(const struct gw *g)
+{
+	return BASE_ILINKS(g->pool.packet, link);
+}
+
 void
 gw_queue_put_after(struct gw *g, struct gw_queue *q, uint32_t after, uint32_t packet)
 {
-	struct gw_packet *k = &g->pool.packet[packet];
-	k->prev = after;
-	k->next = after == GW_NONE ? q->head : g->pool.packet[after].next;
-	if (after == GW_NONE)
-		q->head = packet;
-	else
-		g->pool.packet[after].next = packet;
-	if (k->next == GW_NONE)
-		q->tail = packet;
-	else
-		g->pool.packet[k->next].prev = packet;
+	base_ilist_insert(&q->l, packet_links(g), after, packet);
 	q->n++;
 }
 
 void
 gw_queue_put(struct gw *g, struct gw_queue *q, uint32_t packet)
 {
-	gw_queue_put_after(g, q, q->tail, packet);
+	gw_queue_put_after(g, q, q->l.tail, packet);
 }
 
 void
 gw_queue_cut(struct gw *g, struct gw_queue *q, uint32_t packet)
 {
 	struct gw_packet *k = &g->pool.packet[packet];
-	if (k->prev == GW_NONE)
-		q->head = k->next;
-	else
-		g->pool.packet[k->prev].next = k->next;
-	if (k->next == GW_NONE)
-		q->tail = k->prev;
-	else
-		g->pool.packet[k->next].prev = k->prev;
-	k->next = k->prev = GW_NONE;
+	base_ilist_unlink(&q->l, packet_links(g), packet);
+	k->link.next = k->link.prev = GW_NONE;
 	q->n--;
 }
 
 uint32_t
 gw_queue_pop(struct gw *g, struct gw_queue *q)
 {
-	uint32_t i = q->head;
+	uint32_t i = q->l.head;
 	if (i != GW_NONE)
 		gw_queue_cut(g, q, i);
 	return i;

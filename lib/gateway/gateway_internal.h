@@ -21,12 +21,13 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/ilist.h"
 #include "impi/flow.h"
 #include "impi/stream.h"
 #include "relay/hello.h"
 #include "suci/lane.h"
 
-#define GW_NONE		   UINT32_MAX
+#define GW_NONE		   BASE_INONE
 #define GW_VIEWS	   2 /* enum relay_side_of_gate: whose ids */
 #define GW_SMALL_BYTES	   64u
 #define GW_BATCH_BYTES	   (256u << 10) /* put in order at most so far ahead */
@@ -36,7 +37,7 @@
 #define GW_MTU_MIN	   1200u
 
 struct gw_packet {
-	uint32_t next, prev;
+	struct base_ilink link;
 	uint32_t half;
 	uint32_t in_chan;	 /* charged to it; GW_NONE: came over a lane */
 	uint32_t mem;		 /* bytes it takes of the pool */
@@ -51,7 +52,8 @@ struct gw_packet {
 };
 
 struct gw_queue {
-	uint32_t head, tail, n;
+	struct base_ilist l;
+	uint32_t n;
 };
 
 struct gw_half {
@@ -68,7 +70,8 @@ struct gw_pair {
 	bool stalled; /* in the list of lanes that had no room */
 	uint32_t job;
 	uint32_t lane; /* GW_NONE: none yet, or not needed */
-	uint32_t hash_next, job_next, job_prev, stalled_next, waiting_next, waiting_prev;
+	uint32_t hash_next, stalled_next;
+	struct base_ilink job_link, waiting_link;
 	bool waiting;		  /* for the path to the core */
 	struct gw_queue arriving; /* half 1 over the lane: begun, in order */
 	struct gw_half half[2];
@@ -131,8 +134,8 @@ struct gw_job {
 	uint32_t id, label_base, base; /* base: of the labels here */
 	uint32_t my_client, nworld;
 	uint32_t datalen, ackmark, hiwater;
-	uint32_t channels;	/* list head */
-	uint32_t pairs;		/* list head */
+	uint32_t channels; /* list head */
+	struct base_ichain pairs;
 	uint32_t open_channels; /* not OVER */
 	uint32_t undelivered;	/* packets of hosts that no process has acknowledged */
 	uint64_t linger_ns;
@@ -156,7 +159,8 @@ struct gw_arena { /* of one direction */
 	uint8_t *base;
 	uint8_t *state;	  /* per smallest block */
 	uint32_t nblocks; /* smallest blocks */
-	uint32_t free[32], nfree[32];
+	struct base_ichain free[32];
+	uint32_t nfree[32];
 	uint32_t orders;
 	uint64_t used, total; /* bytes, packets and blocks */
 };
@@ -182,7 +186,7 @@ struct gw {
 	uint32_t paused, paused_tail, npaused; /* channels */
 	uint32_t kicks;			       /* channels */
 	uint32_t stalled;		       /* pairs */
-	uint32_t waiting;		       /* pairs */
+	struct base_ichain waiting;	       /* pairs */
 	uint64_t whole;			       /* packets between rx and tx counters */
 	struct gw_counters n;
 	struct gw_pool pool;
@@ -228,7 +232,7 @@ gw_over_share(const struct gw_pool *p, enum gw_dir dir, uint64_t mine)
 static inline void
 gw_queue_init(struct gw_queue *q)
 {
-	*q = (struct gw_queue){GW_NONE, GW_NONE, 0};
+	*q = (struct gw_queue){BASE_ILIST_EMPTY, 0};
 }
 void gw_queue_put(struct gw *g, struct gw_queue *q, uint32_t packet);
 /* before: GW_NONE puts it first. */

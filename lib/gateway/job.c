@@ -252,7 +252,7 @@ gw_job_add(struct gw *g, const struct relay_job *t, uint64_t now_ns)
 			     .ackmark = t->ackmark,
 			     .hiwater = t->hiwater,
 			     .channels = GW_NONE,
-			     .pairs = GW_NONE,
+			     .pairs = BASE_ICHAIN_EMPTY,
 			     .linger_ns = BASE_NEVER_NS,
 			     .deliver_ns = BASE_NEVER_NS,
 			     .path_wait_ns = BASE_NEVER_NS};
@@ -290,8 +290,8 @@ job_free(struct gw *g, struct gw_job *j)
 	for (uint32_t i = j->channels; i != GW_NONE; i = g->chan[i].next)
 		if (g->chan[i].state != GW_CHAN_OVER)
 			gw_chan_over(g, i);
-	while (j->pairs != GW_NONE)
-		gw_pair_free(g, j->pairs, &g->n.drop_job_over);
+	while (j->pairs.head != GW_NONE)
+		gw_pair_free(g, j->pairs.head, &g->n.drop_job_over);
 	for (uint32_t i = j->channels, next; i != GW_NONE; i = next) {
 		next = g->chan[i].next;
 		g->chan[i].state = GW_CHAN_FREE;
@@ -340,7 +340,7 @@ gw_job_abort(struct gw *g, uint32_t label_base, const char *why, uint64_t now_ns
 static bool
 delivery_is_over(const struct gw *g, struct gw_job *j)
 {
-	if (j->deliver_ns == BASE_NEVER_NS || suci_held(g->ep) || g->waiting != GW_NONE)
+	if (j->deliver_ns == BASE_NEVER_NS || suci_held(g->ep) || g->waiting.head != GW_NONE)
 		j->deliver_ns = base_add_ns(g->now_ns, g->conf.deliver_ns);
 	return g->now_ns >= j->deliver_ns || g->now_ns >= j->linger_ns;
 }

@@ -62,6 +62,18 @@ pair_find(const struct gw *g, uint32_t job, uint32_t a, uint32_t b)
 	return i;
 }
 
+static struct base_ilinks
+job_links(const struct gw *g)
+{
+	return BASE_ILINKS(g->pair, job_link);
+}
+
+static struct base_ilinks
+waiting_links(const struct gw *g)
+{
+	return BASE_ILINKS(g->pair, waiting_link);
+}
+
 /* a is behind chan; b behind chan_b, or reached by a lane. */
 static uint32_t
 pair_new(struct gw *g, struct gw_job *j, uint32_t a, uint32_t b, uint32_t chan, uint32_t chan_b)
@@ -74,8 +86,6 @@ pair_new(struct gw *g, struct gw_job *j, uint32_t a, uint32_t b, uint32_t chan, 
 	*p = (struct gw_pair){.used = true,
 			      .job = job,
 			      .lane = GW_NONE,
-			      .job_next = j->pairs,
-			      .job_prev = GW_NONE,
 			      .half = {{.from = a, .to = b, .in_chan = chan, .out_chan = chan_b},
 				       {.from = b, .to = a, .in_chan = chan_b, .out_chan = chan}}};
 	gw_queue_init(&p->half[0].queue);
@@ -84,9 +94,7 @@ pair_new(struct gw *g, struct gw_job *j, uint32_t a, uint32_t b, uint32_t chan, 
 	uint32_t *at = bucket(g, job, a, b);
 	p->hash_next = *at;
 	*at = i;
-	if (j->pairs != GW_NONE)
-		g->pair[j->pairs].job_prev = i;
-	j->pairs = i;
+	base_ichain_push(&j->pairs, job_links(g), i);
 	return i;
 }
 
@@ -109,12 +117,7 @@ unwait(struct gw *g, uint32_t pair)
 	struct gw_pair *p = &g->pair[pair];
 	if (!p->waiting)
 		return;
-	if (p->waiting_prev == GW_NONE)
-		g->waiting = p->waiting_next;
-	else
-		g->pair[p->waiting_prev].waiting_next = p->waiting_next;
-	if (p->waiting_next != GW_NONE)
-		g->pair[p->waiting_next].waiting_prev = p->waiting_prev;
+	base_ichain_unlink(&g->waiting, waiting_links(g), pair);
 	p->waiting = false;
 }
 
@@ -163,12 +166,7 @@ gw_pair_free(struct gw *g, uint32_t pair, uint64_t *counter)
 	while (*at != pair)
 		at = &g->pair[*at].hash_next;
 	*at = p->hash_next;
-	if (p->job_prev == GW_NONE)
-		j->pairs = p->job_next;
-	else
-		g->pair[p->job_prev].job_next = p->job_next;
-	if (p->job_next != GW_NONE)
-		g->pair[p->job_next].job_prev = p->job_prev;
+	base_ichain_unlink(&j->pairs, job_links(g), pair);
 	p->used = false;
 	p->hash_next = g->pair_free;
 	g->pair_free = pair;
@@ -228,11 +226,7 @@ wait_for_path(struct gw *g, uint32_t pair, uint32_t packet)
 	if (p->waiting)
 		return;
 	p->waiting = true;
-	p->waiting_prev = GW_NONE;
-	p->waiting_next = g->waiting;
-	if (g->waiting != GW_NONE)
-		g->pair[g->waiting].waiting_prev = pair;
-	g->waiting = pair;
+	base_ichain_push(&g->waiting, waiting_links(g), pair);
 	if (j->path_wait_ns == BASE_NEVER_NS && !j->finishing)
 		j->path_wait_ns = base_add_ns(g->now_ns, g->conf.connect_ns);
 	gw_wake_at(g, j->path_wait_ns);
@@ -263,12 +257,12 @@ gw_forward(struct gw *g, uint32_t packet)
 static void
 path_ready(struct gw *g)
 {
-	uint32_t i = g->waiting, k;
+	uint32_t i = g->waiting.head, k;
 	for (uint32_t j = 0; j < g->conf.limits.jobs_max; j++)
 		g->job[j].path_wait_ns = BASE_NEVER_NS;
 	for (uint32_t next; i != GW_NONE; i = next) {
 		struct gw_pair *p = &g->pair[i];
-		next = p->waiting_next;
+		next = p->waiting_link.next;
 		if (p->lane == GW_NONE && !lane_open(g, i))
 			continue;
 		unwait(g, i);
@@ -400,7 +394,7 @@ on_block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 	g->n.rx_lane_bytes += IMPI_PACKET_BYTES + (uint64_t)k->len;
 	g->whole++;
 	/* A later block may be whole earlier; they leave in the order of sending. */
-	while ((i = p->arriving.head) != GW_NONE && g->pool.packet[i].whole) {
+	while ((i = p->arriving.l.head) != GW_NONE && g->pool.packet[i].whole) {
 		gw_queue_cut(g, &p->arriving, i);
 		if (packet_good(g, p, &g->pool.packet[i])) {
 			gw_forward(g, i);

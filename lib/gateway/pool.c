@@ -13,10 +13,6 @@
 #define FREE_HEAD   0x80u /* | order */
 #define USED_HEAD   0x40u /* | order */
 
-struct free_block { /* at the beginning of a free block */
-	uint32_t next, prev;
-};
-
 void
 gw_pool_sizes(uint64_t packet_bytes, uint32_t *npackets, uint32_t *nblocks)
 {
@@ -26,21 +22,17 @@ gw_pool_sizes(uint64_t packet_bytes, uint32_t *npackets, uint32_t *nblocks)
 	*nblocks = (uint32_t)((half - n * sizeof(struct gw_packet)) >> BLOCK_SHIFT);
 }
 
-static struct free_block *
-node(const struct gw_arena *p, uint32_t block)
+/* A free block begins with its link. */
+static struct base_ilinks
+block_links(const struct gw_arena *p)
 {
-	return (struct free_block *)(void *)(p->base + ((size_t)block << BLOCK_SHIFT));
+	return (struct base_ilinks){p->base, 1u << BLOCK_SHIFT};
 }
 
 static void
 push(struct gw_arena *p, uint32_t block, uint32_t order)
 {
-	struct free_block *f = node(p, block);
-	f->prev = GW_NONE;
-	f->next = p->free[order];
-	if (f->next != GW_NONE)
-		node(p, f->next)->prev = block;
-	p->free[order] = block;
+	base_ichain_push(&p->free[order], block_links(p), block);
 	p->nfree[order]++;
 	p->state[block] = (uint8_t)(FREE_HEAD | order);
 }
@@ -48,13 +40,7 @@ push(struct gw_arena *p, uint32_t block, uint32_t order)
 static void
 cut(struct gw_arena *p, uint32_t block, uint32_t order)
 {
-	struct free_block *f = node(p, block);
-	if (f->prev == GW_NONE)
-		p->free[order] = f->next;
-	else
-		node(p, f->prev)->next = f->next;
-	if (f->next != GW_NONE)
-		node(p, f->next)->prev = f->prev;
+	base_ichain_unlink(&p->free[order], block_links(p), block);
 	p->nfree[order]--;
 	p->state[block] = 0;
 }
@@ -93,7 +79,7 @@ gw_pool_init(struct gw_pool *p, uint64_t packet_bytes)
 	}
 	for (uint32_t i = p->npackets; i-- > 0;) {
 		struct gw_arena *a = &p->arena[i >= p->npackets / 2];
-		p->packet[i].next = a->packet_free;
+		p->packet[i].link.next = a->packet_free;
 		p->packet[i].mem = 0;
 		a->packet_free = i;
 	}
@@ -125,7 +111,7 @@ gw_pool_fits(const struct gw_pool *pool, enum gw_dir dir, uint32_t len)
 	if (len <= GW_SMALL_BYTES)
 		return true;
 	for (uint32_t o = order_of(len); o < p->orders; o++)
-		if (p->free[o] != GW_NONE)
+		if (p->free[o].head != GW_NONE)
 			return true;
 	return false;
 }
@@ -134,11 +120,11 @@ static uint32_t
 block_take(struct gw_arena *p, uint32_t want)
 {
 	uint32_t o = want;
-	while (o < p->orders && p->free[o] == GW_NONE)
+	while (o < p->orders && p->free[o].head == GW_NONE)
 		o++;
 	if (o >= p->orders)
 		return GW_NONE;
-	uint32_t block = p->free[o];
+	uint32_t block = p->free[o].head;
 	cut(p, block, o);
 	while (o > want) {
 		o--;
@@ -181,10 +167,10 @@ gw_pool_take(struct gw_pool *pool, enum gw_dir dir, uint32_t len)
 			return GW_NONE;
 		mem += 1u << (o + BLOCK_SHIFT);
 	}
-	p->packet_free = k->next;
+	p->packet_free = k->link.next;
 	p->packets_used++;
 	p->used += mem;
-	k->next = k->prev = GW_NONE;
+	k->link.next = k->link.prev = GW_NONE;
 	k->half = k->in_chan = GW_NONE;
 	k->mem = mem;
 	k->len = len;
@@ -206,7 +192,7 @@ gw_pool_give(struct gw_pool *pool, uint32_t packet)
 	p->used -= k->mem;
 	p->packets_used--;
 	k->mem = 0;
-	k->next = p->packet_free;
+	k->link.next = p->packet_free;
 	p->packet_free = packet;
 }
 

@@ -144,13 +144,13 @@ static void
 check_again(const struct suci_lanes *ls, const struct lane *l)
 {
 	uint32_t n = 0;
-	for (uint32_t k = l->again.head; k != NONE; k = ls->again[k].next, n++) {
+	for (uint32_t k = l->again.head; k != NONE; k = ls->again[k].link.next, n++) {
 		const struct rx_range *g = &ls->again[k];
 		assert_true(serial_lt(g->lo, g->end));
 		assert_true(serial_ge(g->lo, l->acked_seq));
 		assert_true(serial_le(g->end, l->next_seq));
-		if (g->next != NONE)
-			assert_true(serial_lt(g->end, ls->again[g->next].lo));
+		if (g->link.next != NONE)
+			assert_true(serial_lt(g->end, ls->again[g->link.next].lo));
 	}
 	assert_int_equal(n, l->nagain);
 	assert_true(n <= AGAIN_MAX);

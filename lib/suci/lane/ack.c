@@ -10,19 +10,18 @@
 
 /* ---- acks ---- */
 
+static struct base_ilinks
+pending_links(const struct suci_lanes *ls)
+{
+	return BASE_ILINKS(ls->lane, pending_link);
+}
+
 void
 lane_ack_unpend(struct suci_lanes *ls, struct lane *l)
 {
 	if (!l->ack_pending)
 		return;
-	if (l->pending_prev == NONE)
-		ls->pending.head = l->pending_next;
-	else
-		ls->lane[l->pending_prev].pending_next = l->pending_next;
-	if (l->pending_next == NONE)
-		ls->pending.tail = l->pending_prev;
-	else
-		ls->lane[l->pending_next].pending_prev = l->pending_prev;
+	base_ilist_unlink(&ls->pending, pending_links(ls), lane_index(ls, l));
 	l->ack_pending = false;
 }
 
@@ -30,14 +29,7 @@ void
 lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	if (!l->ack_pending) {
-		uint32_t i = lane_index(ls, l);
-		l->pending_next = NONE;
-		l->pending_prev = ls->pending.tail;
-		if (ls->pending.tail == NONE)
-			ls->pending.head = i;
-		else
-			ls->lane[ls->pending.tail].pending_next = i;
-		ls->pending.tail = i;
+		base_ilist_append(&ls->pending, pending_links(ls), lane_index(ls, l));
 		l->ack_pending = true;
 	}
 	if (ls->ack_at_ns == BASE_NEVER_NS) {
@@ -155,7 +147,7 @@ send_pending(struct suci_lanes *ls, bool all, uint64_t now_ns)
 {
 	bool long_over = !all && !(++ls->ack_looks % ACK_LONG);
 	for (uint32_t i = ls->pending.head, next; i != NONE; i = next) {
-		next = ls->lane[i].pending_next;
+		next = ls->lane[i].pending_link.next;
 		if (all || !can_wait(&ls->lane[i], long_over))
 			lane_send_ack(ls, &ls->lane[i], now_ns);
 	}

@@ -12,7 +12,7 @@ static const char *
 check_receiver(const struct suci_lanes *ls, const struct lane *l, struct sums *s)
 {
 	uint32_t seq = l->rx_next, n = 0;
-	for (uint32_t i = l->ranges.head; i != NONE; i = ls->range[i].next) {
+	for (uint32_t i = l->ranges.head; i != NONE; i = ls->range[i].link.next) {
 		const struct rx_range *r = &ls->range[i];
 		if (serial_le(r->lo, seq) || serial_le(r->end, r->lo) ||
 		    ++n > ls->limits.ranges_max)
@@ -21,7 +21,7 @@ check_receiver(const struct suci_lanes *ls, const struct lane *l, struct sums *s
 	}
 	s->ranges += n;
 	n = 0;
-	for (uint32_t i = l->rx_blocks.head; i != NONE; i = ls->rx_block[i].next) {
+	for (uint32_t i = l->rx_blocks.head; i != NONE; i = ls->rx_block[i].link.next) {
 		const struct rx_block *b = &ls->rx_block[i];
 		if (!b->left || b->left >= b->nsegs || ++n > ls->limits.rx_blocks_max)
 			return "an incoming block lacks some of its segments, not all";
@@ -30,7 +30,7 @@ check_receiver(const struct suci_lanes *ls, const struct lane *l, struct sums *s
 	}
 	s->rx_blocks += n;
 	n = 0;
-	for (uint32_t i = l->held.head; i != NONE; i = ls->held[i].next) {
+	for (uint32_t i = l->held.head; i != NONE; i = ls->held[i].link.next) {
 		const struct suci_segment *h = &ls->held[i].seg;
 		if (serial_lt(h->seq, l->next_begin) || (n && serial_le(h->seq, seq)) ||
 		    ++n > ls->limits.held_max)
@@ -52,7 +52,7 @@ static const char *
 check_sender(const struct suci_lanes *ls, const struct lane *l, uint32_t lane, struct sums *s)
 {
 	uint32_t n = 0, held = 0;
-	for (uint32_t i = l->blocks.head; i != NONE; i = ls->block[i].next, n++) {
+	for (uint32_t i = l->blocks.head; i != NONE; i = ls->block[i].link.next, n++) {
 		const struct tx_block *b = &ls->block[i];
 		if (b->lane != lane || b->held > b->sent + ls->limits.ranges_max ||
 		    b->sent > b->nsegs || n > ls->limits.blocks_max)
@@ -65,7 +65,7 @@ check_sender(const struct suci_lanes *ls, const struct lane *l, uint32_t lane, s
 		return "acknowledged is what was sent";
 	s->blocks += n;
 	n = 0;
-	for (uint32_t i = l->again.head; i != NONE && n <= l->nagain; i = ls->again[i].next)
+	for (uint32_t i = l->again.head; i != NONE && n <= l->nagain; i = ls->again[i].link.next)
 		n++;
 	s->again += n;
 	return n == l->nagain ? NULL : "a lane's refused ranges = their number";
@@ -88,15 +88,15 @@ check_sums(const struct suci_lanes *ls, const struct sums *s)
 	const struct suci_lane_limits *l = &ls->limits;
 	if (s->blocks != ls->pending_blocks)
 		return "blocks pending = blocks of all lanes";
-	if (free_of(ls->range_free, &ls->range->next, sizeof *ls->range, l->ranges_max) !=
+	if (free_of(ls->range_free, &ls->range->link.next, sizeof *ls->range, l->ranges_max) !=
 		    ls->ranges_left ||
 	    ls->ranges_left + s->ranges != l->ranges_max)
 		return "ranges free + in lists = ranges_max";
-	if (free_of(ls->rx_block_free, &ls->rx_block->next, sizeof *ls->rx_block,
+	if (free_of(ls->rx_block_free, &ls->rx_block->link.next, sizeof *ls->rx_block,
 		    l->rx_blocks_max) != ls->rx_blocks_left ||
 	    ls->rx_blocks_left + s->rx_blocks != l->rx_blocks_max)
 		return "incoming blocks free + in lists = rx_blocks_max";
-	if (free_of(ls->held_free, &ls->held->next, sizeof *ls->held, l->held_max) !=
+	if (free_of(ls->held_free, &ls->held->link.next, sizeof *ls->held, l->held_max) !=
 		    ls->held_left ||
 	    ls->held_left + s->held != l->held_max)
 		return "held segments free + in lists = held_max";
@@ -125,8 +125,8 @@ check_groups(const struct suci_lanes *ls)
 		down += g->down;
 		if (g->down && g->n)
 			return "a group with paths is not down";
-		for (uint32_t k = g->lanes; k != NONE && lanes <= g->nlanes; lanes++)
-			k = ls->lane[k].path_next;
+		for (uint32_t k = g->lanes.head; k != NONE && lanes <= g->nlanes; lanes++)
+			k = ls->lane[k].path_link.next;
 		if (lanes != g->nlanes)
 			return "lanes of a group = their number";
 		for (uint32_t k = 0; k < g->n; k++) {

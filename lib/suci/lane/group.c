@@ -216,7 +216,7 @@ resend_all(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
 {
 	g->resent_ns = now_ns;
 	g->resend_due = false;
-	for (uint32_t i = g->lanes; i != NONE; i = ls->lane[i].path_next)
+	for (uint32_t i = g->lanes.head; i != NONE; i = ls->lane[i].path_link.next)
 		lane_resend(ls, &ls->lane[i]);
 }
 
@@ -256,23 +256,24 @@ static void
 resend(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
 {
 	resend_once(ls, g, now_ns);
-	for (uint32_t i = g->lanes; i != NONE; i = ls->lane[i].path_next) {
+	for (uint32_t i = g->lanes.head; i != NONE; i = ls->lane[i].path_link.next) {
 		struct lane *l = &ls->lane[i];
 		if (l->told_now || l->told_late)
 			lane_ack_pend(ls, l, now_ns);
 	}
 	lane_group_wake(ls, g);
 	/* What was placed and only waited for that path to let go of it. */
-	for (uint32_t i = g->lanes; i != NONE;)
-		i = lane_retire(ls, &ls->lane[i], now_ns) ? g->lanes : ls->lane[i].path_next;
+	for (uint32_t i = g->lanes.head; i != NONE;)
+		i = lane_retire(ls, &ls->lane[i], now_ns) ? g->lanes.head
+							  : ls->lane[i].path_link.next;
 }
 
 static void
 end_lanes(struct suci_lanes *ls, struct lane_group *g, enum suci_down why, const char *text,
 	  uint64_t now_ns)
 {
-	while (g->lanes != NONE)
-		lane_end(ls, &ls->lane[g->lanes], why, text, now_ns);
+	while (g->lanes.head != NONE)
+		lane_end(ls, &ls->lane[g->lanes.head], why, text, now_ns);
 }
 
 void
@@ -295,7 +296,7 @@ lane_group_look(struct suci_lanes *ls, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ls->limits.groups_max && ls->groups_down; i++) {
 		struct lane_group *g = &ls->group[i];
-		if (g->used && !g->n && g->lanes != NONE && now_ns >= g->down_ns + g->grace_ns)
+		if (g->used && !g->n && g->lanes.head != NONE && now_ns >= g->down_ns + g->grace_ns)
 			end_lanes(ls, g, SUCI_DOWN_TIMEOUT,
 				  "its last path is gone, and no other came", now_ns);
 	}
@@ -334,7 +335,7 @@ suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group)
 	struct lane_group *g = &ls->group[i];
 	ls->group_free = g->next;
 	*g = (struct lane_group){
-		.used = true, .lanes = NONE, .grace_ns = grace_ns, .pace.lane = NONE};
+		.used = true, .lanes = BASE_ICHAIN_EMPTY, .grace_ns = grace_ns, .pace.lane = NONE};
 	for (uint32_t prio = 0; prio < PRIOS; prio++)
 		g->ready[prio] = NONE;
 	*group = i + 1;
@@ -345,7 +346,7 @@ int
 suci_group_free(struct suci_lanes *ls, uint32_t group)
 {
 	struct lane_group *g = get(ls, group);
-	if (!g || g->lanes != NONE)
+	if (!g || g->lanes.head != NONE)
 		return SUCI_ERR_INVAL;
 	while (g->n)
 		take_out(ls, g, g->n - 1u, ls->ep->now_ns);

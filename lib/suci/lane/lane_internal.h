@@ -35,8 +35,8 @@ lane_nsegs(uint64_t bytes, uint32_t mss)
 enum lane_state { LANE_FREE, LANE_OPEN, LANE_ENDING };
 
 struct tx_block {
-	uint32_t next, prev; /* in its lane, or free list */
-	uint32_t lane;	     /* NONE: the lane is gone, waits for the path */
+	struct base_ilink link; /* in its lane, or free list */
+	uint32_t lane;		/* NONE: the lane is gone, waits for the path */
 	uint32_t first_seq, nsegs, sent;
 	uint32_t held;	/* segments the path holds */
 	uint32_t acked; /* segments the path's peer has */
@@ -50,19 +50,19 @@ struct tx_block {
 };
 
 struct rx_block {
-	uint32_t next, prev;
+	struct base_ilink link;
 	uint32_t first_seq, nsegs, left, mss;
 	uint64_t bytes;
 	void *handle;
 };
 
 struct rx_held {
-	uint32_t next, prev;
+	struct base_ilink link;
 	struct suci_segment seg;
 };
 
 struct rx_range { /* placed out of order; or, in again, refused by the receiver */
-	uint32_t next, prev;
+	struct base_ilink link;
 	uint32_t lo, end; /* end is the first not in it */
 };
 
@@ -114,22 +114,22 @@ struct lane {
 	uint8_t ack_waits : 4; /* times that the ack owed was put off */
 	uint8_t crc_bad;       /* in a row */
 	uint32_t label_next;
-	uint32_t path_next, path_prev;
+	struct base_ilink path_link;
 	uint32_t ready_next, ready_prev;
-	uint32_t pending_next, pending_prev;
-	uint32_t live_next, live_prev;
+	struct base_ilink pending_link;
+	struct base_ilink live_link;
 	int32_t deficit; /* bytes it may send in its turn */
 	/* sending */
 	uint32_t next_seq;
 	uint32_t acked_seq;   /* relayed: everything before is placed */
 	uint32_t outstanding; /* segments that paths hold */
 	uint32_t tx_window;
-	uint32_t sent_ms;	 /* in 2^20 ns: when the last segment left */
-	struct suci_list blocks; /* in order of sending, not done */
-	uint32_t current;	 /* first not completely sent */
-	struct suci_list again;	 /* relayed: refused by the receiver, sorted */
-	uint8_t stalled;	 /* looks since acked_seq moved */
-	uint8_t resends;	 /* since then */
+	uint32_t sent_ms;	  /* in 2^20 ns: when the last segment left */
+	struct base_ilist blocks; /* in order of sending, not done */
+	uint32_t current;	  /* first not completely sent */
+	struct base_ilist again;  /* relayed: refused by the receiver, sorted */
+	uint8_t stalled;	  /* looks since acked_seq moved */
+	uint8_t resends;	  /* since then */
 	uint8_t nagain;
 	/* receiving */
 	uint8_t nnacks;
@@ -146,7 +146,7 @@ struct lane {
 	struct lane_nack {
 		uint32_t lo, end;
 	} nack[NACKS_MAX];
-	struct suci_list ranges, rx_blocks, held;
+	struct base_ilist ranges, rx_blocks, held;
 };
 /* With its label and its place in the pool of ranges refused. */
 _Static_assert(sizeof(struct lane) + sizeof(uint32_t) + sizeof(struct rx_range) <= 256,
@@ -167,7 +167,8 @@ struct lane_group {
 	uint8_t n;	  /* paths */
 	uint8_t ack_turn; /* lane acks take turns, too */
 	uint32_t next;	  /* free list */
-	uint32_t lanes, nlanes;
+	struct base_ichain lanes;
+	uint32_t nlanes;
 	uint32_t ready[PRIOS];	    /* as in struct suci_path */
 	uint32_t mss_used;	    /* largest a block was begun with */
 	uint64_t grace_ns, down_ns; /* when the last path went */
@@ -210,8 +211,8 @@ struct suci_lanes {
 	/* What is free, and what held segments will need of it when their turn
 	 * comes: they were acknowledged, so there is no refusing them then. */
 	uint32_t ranges_left, ranges_owed, rx_blocks_left, rx_blocks_owed;
-	struct suci_list pending; /* lanes with an ack to tell */
-	struct suci_list live;	  /* lanes to look at now and then */
+	struct base_ilist pending; /* lanes with an ack to tell */
+	struct base_ilist live;	   /* lanes to look at now and then */
 	uint64_t ack_at_ns, look_at_ns, resend_at_ns;
 	uint32_t ack_looks;
 	uint32_t credit_left; /* windows may grow by so much */

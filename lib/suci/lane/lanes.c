@@ -68,18 +68,18 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 	ls->again_free = ls->tune_free = ls->group_free = NONE;
 	for (uint32_t i = l->lanes_max; i-- > 0; ls->lane_free = i) {
 		ls->lane[i].state = LANE_FREE;
-		ls->lane[i].path_next = ls->lane_free;
+		ls->lane[i].path_link.next = ls->lane_free;
 	}
 	for (uint32_t i = l->blocks_max; i-- > 0; ls->block_free = i)
-		ls->block[i].next = ls->block_free;
+		ls->block[i].link.next = ls->block_free;
 	for (uint32_t i = l->rx_blocks_max; i-- > 0; ls->rx_block_free = i)
-		ls->rx_block[i].next = ls->rx_block_free;
+		ls->rx_block[i].link.next = ls->rx_block_free;
 	for (uint32_t i = l->held_max; i-- > 0; ls->held_free = i)
-		ls->held[i].next = ls->held_free;
+		ls->held[i].link.next = ls->held_free;
 	for (uint32_t i = l->ranges_max; i-- > 0; ls->range_free = i)
-		ls->range[i].next = ls->range_free;
+		ls->range[i].link.next = ls->range_free;
 	for (uint32_t i = l->ranges_max + l->lanes_max; i-- > 0; ls->again_free = i)
-		ls->again[i].next = ls->again_free;
+		ls->again[i].link.next = ls->again_free;
 	for (uint32_t i = tunes_of(l); i-- > 0; ls->tune_free = i)
 		ls->tune[i].next = ls->tune_free;
 	for (uint32_t i = l->groups_max; i-- > 0; ls->group_free = i) {
@@ -88,11 +88,11 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 	}
 	ls->credit_left = l->held_max < l->ranges_max ? l->held_max : l->ranges_max;
 	ls->ack_at_ns = ls->look_at_ns = ls->resend_at_ns = BASE_NEVER_NS;
-	suci_list_init(&ls->live);
+	base_ilist_init(&ls->live);
 	ls->held_left = l->held_max;
 	ls->ranges_left = l->ranges_max;
 	ls->rx_blocks_left = l->rx_blocks_max;
-	suci_list_init(&ls->pending);
+	base_ilist_init(&ls->pending);
 	return ls;
 }
 
@@ -152,8 +152,14 @@ conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
 	       (!c->group || (!c->direct && ls->group[c->group - 1].used));
 }
 
+static struct base_ilinks
+path_links(const struct suci_lanes *ls)
+{
+	return BASE_ILINKS(ls->lane, path_link);
+}
+
 /* The list of the lanes of its path or group. */
-static uint32_t *
+static struct base_ichain *
 lanes_with(struct suci_lanes *ls, const struct lane *l)
 {
 	struct lane_group *g = lane_group_of(ls, l);
@@ -185,11 +191,11 @@ set_up(struct lane *l, const struct suci_lane_conf *c)
 	};
 	l->tx_window = l->window = l->edge = c->window;
 	l->current = l->tune = NONE;
-	suci_list_init(&l->blocks);
-	suci_list_init(&l->ranges);
-	suci_list_init(&l->rx_blocks);
-	suci_list_init(&l->held);
-	suci_list_init(&l->again);
+	base_ilist_init(&l->blocks);
+	base_ilist_init(&l->ranges);
+	base_ilist_init(&l->rx_blocks);
+	base_ilist_init(&l->held);
+	base_ilist_init(&l->again);
 }
 
 int
@@ -211,16 +217,11 @@ suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_
 		return SUCI_ERR_NOMEM;
 	uint32_t i = ls->lane_free;
 	struct lane *l = &ls->lane[i];
-	ls->lane_free = l->path_next;
+	ls->lane_free = l->path_link.next;
 	set_up(l, conf);
 	l->label_next = ls->label[conf->rx_src_label];
 	ls->label[conf->rx_src_label] = i;
-	uint32_t *first = lanes_with(ls, l);
-	l->path_prev = NONE;
-	l->path_next = *first;
-	if (*first != NONE)
-		ls->lane[*first].path_prev = i;
-	*first = i;
+	base_ichain_push(lanes_with(ls, l), path_links(ls), i);
 	if (conf->group)
 		ls->group[conf->group - 1].nlanes++;
 	*lane = i;
@@ -233,12 +234,7 @@ unlink_lane(struct suci_lanes *ls, struct lane *l)
 	uint32_t i = lane_index(ls, l);
 	if (l->conf.group != NONE)
 		ls->group[l->conf.group].nlanes--;
-	if (l->path_prev == NONE)
-		*lanes_with(ls, l) = l->path_next;
-	else
-		ls->lane[l->path_prev].path_next = l->path_next;
-	if (l->path_next != NONE)
-		ls->lane[l->path_next].path_prev = l->path_prev;
+	base_ichain_unlink(lanes_with(ls, l), path_links(ls), i);
 	uint32_t *at = &ls->label[l->conf.rx_src_label];
 	while (*at != i)
 		at = &ls->lane[*at].label_next;
@@ -259,7 +255,7 @@ lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *
 	if (text)
 		ls->ops->lane_down(ls->user, lane_index(ls, l), why, text);
 	l->state = LANE_FREE;
-	l->path_next = ls->lane_free;
+	l->path_link.next = ls->lane_free;
 	ls->lane_free = lane_index(ls, l);
 }
 
@@ -349,7 +345,7 @@ suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info
 		return false;
 	const struct lane *l = &ls->lane[lane];
 	uint32_t blocks = 0;
-	for (uint32_t b = l->blocks.head; b != NONE; b = ls->block[b].next)
+	for (uint32_t b = l->blocks.head; b != NONE; b = ls->block[b].link.next)
 		blocks++;
 	*out = (struct suci_lane_info){
 		.path = lane_path(ls, l),
@@ -398,8 +394,8 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct suci_lanes *ls = user;
 	struct suci_path *p = &ls->ep->path[path];
-	while (p->lanes != NONE)
-		lane_end(ls, &ls->lane[p->lanes], why, text, ls->ep->now_ns);
+	while (p->lanes.head != NONE)
+		lane_end(ls, &ls->lane[p->lanes.head], why, text, ls->ep->now_ns);
 	lane_group_path_down(ls, path, why, text, ls->ep->now_ns);
 	ls->ops->path_down(ls->user, path, why, text);
 }

@@ -43,13 +43,19 @@ lane_room(void *user, uint32_t path)
 
 /* ---- ranges ---- */
 
+static struct base_ilinks
+range_links(const struct suci_lanes *ls)
+{
+	return BASE_ILINKS(ls->range, link);
+}
+
 static uint32_t
 range_take(struct suci_lanes *ls, uint32_t lo, uint32_t end)
 {
 	uint32_t i = ls->range_free;
-	ls->range_free = ls->range[i].next;
+	ls->range_free = ls->range[i].link.next;
 	ls->ranges_left--;
-	ls->range[i] = (struct rx_range){.next = NONE, .prev = NONE, .lo = lo, .end = end};
+	ls->range[i] = (struct rx_range){.lo = lo, .end = end};
 	return i;
 }
 
@@ -57,15 +63,8 @@ static void
 range_remove(struct suci_lanes *ls, struct lane *l, uint32_t i)
 {
 	struct rx_range *r = &ls->range[i];
-	if (r->prev == NONE)
-		l->ranges.head = r->next;
-	else
-		ls->range[r->prev].next = r->next;
-	if (r->next == NONE)
-		l->ranges.tail = r->prev;
-	else
-		ls->range[r->next].prev = r->prev;
-	r->next = ls->range_free;
+	base_ilist_unlink(&l->ranges, range_links(ls), i);
+	r->link.next = ls->range_free;
 	ls->range_free = i;
 	ls->ranges_left++;
 }
@@ -80,7 +79,7 @@ range_before(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
 		return NONE; /* also the usual repair of the oldest hole */
 	i = l->ranges.tail;
 	while (serial_gt(ls->range[i].lo, seq))
-		i = ls->range[i].prev;
+		i = ls->range[i].link.prev;
 	return i;
 }
 
@@ -101,7 +100,7 @@ needs_range(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
 	uint32_t i = range_before(ls, l, seq);
 	if (i != NONE && ls->range[i].end == seq)
 		return false;
-	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].next;
+	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].link.next;
 	return after == NONE || ls->range[after].lo != seq + 1;
 }
 
@@ -119,7 +118,7 @@ mark(struct suci_lanes *ls, struct lane *l, uint32_t seq)
 		return;
 	}
 	uint32_t i = range_before(ls, l, seq);
-	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].next;
+	uint32_t after = i == NONE ? l->ranges.head : ls->range[i].link.next;
 	bool joins_after = after != NONE && ls->range[after].lo == seq + 1;
 	if (i != NONE && ls->range[i].end == seq) {
 		ls->range[i].end = seq + 1;
@@ -134,16 +133,7 @@ mark(struct suci_lanes *ls, struct lane *l, uint32_t seq)
 		return;
 	}
 	uint32_t n = range_take(ls, seq, seq + 1);
-	ls->range[n].prev = i;
-	ls->range[n].next = after;
-	if (i == NONE)
-		l->ranges.head = n;
-	else
-		ls->range[i].next = n;
-	if (after == NONE)
-		l->ranges.tail = n;
-	else
-		ls->range[after].prev = n;
+	base_ilist_insert(&l->ranges, range_links(ls), i, n);
 }
 
 /* ---- blocks ---- */
@@ -156,8 +146,14 @@ rx_block_find(const struct suci_lanes *ls, const struct lane *l, uint32_t block)
 		return i;
 	i = l->rx_blocks.tail;
 	while (i != NONE && serial_gt(ls->rx_block[i].first_seq, block))
-		i = ls->rx_block[i].prev;
+		i = ls->rx_block[i].link.prev;
 	return i != NONE && ls->rx_block[i].first_seq == block ? i : NONE;
+}
+
+static struct base_ilinks
+rx_block_links(const struct suci_lanes *ls)
+{
+	return BASE_ILINKS(ls->rx_block, link);
 }
 
 static uint32_t
@@ -165,15 +161,9 @@ rx_block_take(struct suci_lanes *ls, struct lane *l)
 {
 	uint32_t i = ls->rx_block_free;
 	struct rx_block *b = &ls->rx_block[i];
-	ls->rx_block_free = b->next;
+	ls->rx_block_free = b->link.next;
 	ls->rx_blocks_left--;
-	b->next = NONE;
-	b->prev = l->rx_blocks.tail;
-	if (b->prev == NONE)
-		l->rx_blocks.head = i;
-	else
-		ls->rx_block[b->prev].next = i;
-	l->rx_blocks.tail = i;
+	base_ilist_append(&l->rx_blocks, rx_block_links(ls), i);
 	return i;
 }
 
@@ -181,15 +171,8 @@ static void
 rx_block_give(struct suci_lanes *ls, struct lane *l, uint32_t i)
 {
 	struct rx_block *b = &ls->rx_block[i];
-	if (b->prev == NONE)
-		l->rx_blocks.head = b->next;
-	else
-		ls->rx_block[b->prev].next = b->next;
-	if (b->next == NONE)
-		l->rx_blocks.tail = b->prev;
-	else
-		ls->rx_block[b->next].prev = b->prev;
-	b->next = ls->rx_block_free;
+	base_ilist_unlink(&l->rx_blocks, rx_block_links(ls), i);
+	b->link.next = ls->rx_block_free;
 	ls->rx_block_free = i;
 	ls->rx_blocks_left++;
 }
@@ -288,19 +271,18 @@ opens_long_block(const struct suci_segment *s)
 	return (s->flags & (SUCI_SF_FIRST | SUCI_SF_LAST)) == SUCI_SF_FIRST;
 }
 
+static struct base_ilinks
+held_links(const struct suci_lanes *ls)
+{
+	return BASE_ILINKS(ls->held, link);
+}
+
 static struct suci_segment
 unhold(struct suci_lanes *ls, struct lane *l, uint32_t i)
 {
 	struct rx_held *h = &ls->held[i];
-	if (h->prev == NONE)
-		l->held.head = h->next;
-	else
-		ls->held[h->prev].next = h->next;
-	if (h->next == NONE)
-		l->held.tail = h->prev;
-	else
-		ls->held[h->next].prev = h->prev;
-	h->next = ls->held_free;
+	base_ilist_unlink(&l->held, held_links(ls), i);
+	h->link.next = ls->held_free;
 	ls->held_free = i;
 	ls->held_left++;
 	ls->ranges_owed--;
@@ -335,7 +317,7 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	}
 	uint32_t before = l->held.tail;
 	while (before != NONE && serial_gt(ls->held[before].seg.seq, s->seq))
-		before = ls->held[before].prev;
+		before = ls->held[before].link.prev;
 	if (before != NONE && ls->held[before].seg.seq == s->seq) {
 		ls->count.drop_duplicate++;
 		return SUCI_TAKEN;
@@ -352,21 +334,12 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	}
 	uint32_t i = ls->held_free;
 	struct rx_held *h = &ls->held[i];
-	ls->held_free = h->next;
+	ls->held_free = h->link.next;
 	ls->held_left--;
 	ls->ranges_owed++;
 	ls->rx_blocks_owed += opens_long_block(s);
 	h->seg = *s;
-	h->prev = before;
-	h->next = before == NONE ? l->held.head : ls->held[before].next;
-	if (before == NONE)
-		l->held.head = i;
-	else
-		ls->held[before].next = i;
-	if (h->next == NONE)
-		l->held.tail = i;
-	else
-		ls->held[h->next].prev = i;
+	base_ilist_insert(&l->held, held_links(ls), before, i);
 	ls->count.held++;
 	ls->ops->hold(ls->user, s->cookie);
 	lane_tune_came(ls, l, s->seq, now_ns);

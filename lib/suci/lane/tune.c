@@ -130,22 +130,21 @@ lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now
 
 /* ---- looks ---- */
 
+static struct base_ilinks
+live_links(const struct suci_lanes *ls)
+{
+	return BASE_ILINKS(ls->lane, live_link);
+}
+
 void
 lane_live(struct suci_lanes *ls, struct lane *l)
 {
 	if (l->live)
 		return;
-	uint32_t i = lane_index(ls, l);
 	l->live = true;
 	l->stalled = l->resends = 0;
 	l->moved = false;
-	l->live_next = NONE;
-	l->live_prev = ls->live.tail;
-	if (ls->live.tail == NONE)
-		ls->live.head = i;
-	else
-		ls->lane[ls->live.tail].live_next = i;
-	ls->live.tail = i;
+	base_ilist_append(&ls->live, live_links(ls), lane_index(ls, l));
 	if (ls->look_at_ns == BASE_NEVER_NS) {
 		ls->look_at_ns = base_add_ns(ls->ep->now_ns, LANE_LOOK_NS);
 		lane_arm(ls);
@@ -167,14 +166,7 @@ lane_unlive(struct suci_lanes *ls, struct lane *l)
 	if (!l->live)
 		return;
 	l->live = false;
-	if (l->live_prev == NONE)
-		ls->live.head = l->live_next;
-	else
-		ls->lane[l->live_prev].live_next = l->live_next;
-	if (l->live_next == NONE)
-		ls->live.tail = l->live_prev;
-	else
-		ls->lane[l->live_next].live_prev = l->live_prev;
+	base_ilist_unlink(&ls->live, live_links(ls), lane_index(ls, l));
 }
 
 static void
@@ -280,7 +272,7 @@ lane_look(struct suci_lanes *ls, uint64_t now_ns)
 	lane_group_look(ls, now_ns);
 	for (uint32_t i = ls->live.head, next; i != NONE; i = next) {
 		struct lane *l = &ls->lane[i];
-		next = l->live_next;
+		next = l->live_link.next;
 		bool sent = look_at_sent(ls, l);
 		if (!look_at_received(ls, l) && !sent)
 			lane_unlive(ls, l);

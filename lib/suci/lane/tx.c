@@ -180,26 +180,25 @@ cut(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 		seg->flags |= SUCI_SF_ASK;
 	seal(ls, l, seg);
 	if (last) {
-		l->current = b->next;
+		l->current = b->link.next;
 		ls->count.tx_blocks++;
 	}
 }
 
 /* ---- what the receiver refused ---- */
 
+static struct base_ilinks
+again_links(const struct suci_lanes *ls)
+{
+	return BASE_ILINKS(ls->again, link);
+}
+
 static void
 again_remove(struct suci_lanes *ls, struct lane *l, uint32_t i)
 {
 	struct rx_range *r = &ls->again[i];
-	if (r->prev == NONE)
-		l->again.head = r->next;
-	else
-		ls->again[r->prev].next = r->next;
-	if (r->next == NONE)
-		l->again.tail = r->prev;
-	else
-		ls->again[r->next].prev = r->prev;
-	r->next = ls->again_free;
+	base_ilist_unlink(&l->again, again_links(ls), i);
+	r->link.next = ls->again_free;
 	ls->again_free = i;
 	ls->again_more -= --l->nagain != 0;
 }
@@ -225,7 +224,7 @@ cut_again(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 	uint32_t seq = ls->again[l->again.head].lo;
 	uint32_t i = l->blocks.head;
 	while (serial_ge(seq, ls->block[i].first_seq + ls->block[i].nsegs))
-		i = ls->block[i].next;
+		i = ls->block[i].link.next;
 	fill(ls, l, i, seq - ls->block[i].first_seq, seg);
 	again_trim(ls, l, seq + 1);
 	/* Nothing more until the receiver has spoken. */
@@ -247,24 +246,16 @@ lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
 		lo = l->acked_seq;
 	uint32_t before = l->again.tail;
 	while (before != NONE && serial_gt(ls->again[before].lo, lo))
-		before = ls->again[before].prev;
+		before = ls->again[before].link.prev;
 	uint32_t i = before;
 	bool joins = i != NONE && serial_ge(ls->again[i].end, lo);
 	/* A lane's first range has its place; further ones share what there is. */
 	bool fits = !l->nagain || (l->nagain < AGAIN_MAX && ls->again_more < ls->limits.ranges_max);
 	if (!joins && fits) {
 		i = ls->again_free;
-		ls->again_free = ls->again[i].next;
-		uint32_t next = before == NONE ? l->again.head : ls->again[before].next;
-		ls->again[i] = (struct rx_range){.next = next, .prev = before, .lo = lo, .end = lo};
-		if (before == NONE)
-			l->again.head = i;
-		else
-			ls->again[before].next = i;
-		if (next == NONE)
-			l->again.tail = i;
-		else
-			ls->again[next].prev = i;
+		ls->again_free = ls->again[i].link.next;
+		ls->again[i] = (struct rx_range){.lo = lo, .end = lo};
+		base_ilist_insert(&l->again, again_links(ls), before, i);
 		ls->again_more += l->nagain++ != 0;
 	} else if (i == NONE) {
 		i = l->again.head; /* grows downwards, over what lies between */
@@ -272,9 +263,9 @@ lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
 	}
 	if (serial_gt(end, ls->again[i].end))
 		ls->again[i].end = end;
-	while (ls->again[i].next != NONE &&
-	       serial_ge(ls->again[i].end, ls->again[ls->again[i].next].lo)) {
-		uint32_t k = ls->again[i].next;
+	while (ls->again[i].link.next != NONE &&
+	       serial_ge(ls->again[i].end, ls->again[ls->again[i].link.next].lo)) {
+		uint32_t k = ls->again[i].link.next;
 		if (serial_gt(ls->again[k].end, ls->again[i].end))
 			ls->again[i].end = ls->again[k].end;
 		again_remove(ls, l, k);
@@ -378,23 +369,16 @@ lane_backlog(void *user, uint32_t path)
 	return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
 }
 
-static void
-unlink_block(struct suci_lanes *ls, struct lane *l, struct tx_block *b)
+static struct base_ilinks
+block_links(const struct suci_lanes *ls)
 {
-	if (b->prev == NONE)
-		l->blocks.head = b->next;
-	else
-		ls->block[b->prev].next = b->next;
-	if (b->next == NONE)
-		l->blocks.tail = b->prev;
-	else
-		ls->block[b->next].prev = b->prev;
+	return BASE_ILINKS(ls->block, link);
 }
 
 static void
 free_block(struct suci_lanes *ls, struct tx_block *b)
 {
-	b->next = ls->block_free;
+	b->link.next = ls->block_free;
 	ls->block_free = (uint32_t)(b - ls->block);
 }
 
@@ -402,7 +386,7 @@ static void
 finish(struct suci_lanes *ls, struct lane *l, struct tx_block *b, bool ok, uint64_t now_ns)
 {
 	uint64_t cookie = b->cookie;
-	unlink_block(ls, l, b);
+	base_ilist_unlink(&l->blocks, block_links(ls), (uint32_t)(b - ls->block));
 	ls->pending_blocks--;
 	b->lane = NONE;
 	if (!b->held)
@@ -512,7 +496,7 @@ suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t he
 		return SUCI_ERR_NOMEM;
 	uint32_t i = ls->block_free;
 	struct tx_block *b = &ls->block[i];
-	ls->block_free = b->next;
+	ls->block_free = b->link.next;
 	b->lane = lane;
 	b->nsegs = b->sent = b->held = b->acked = 0;
 	b->wait = wait;
@@ -522,13 +506,7 @@ suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t he
 	b->cookie = cookie;
 	if (head_len)
 		memcpy(b->head, head, head_len);
-	b->next = NONE;
-	b->prev = l->blocks.tail;
-	if (b->prev == NONE)
-		l->blocks.head = i;
-	else
-		ls->block[b->prev].next = i;
-	l->blocks.tail = i;
+	base_ilist_append(&l->blocks, block_links(ls), i);
 	if (l->current == NONE)
 		l->current = i;
 	if (l->blocks.head == i)

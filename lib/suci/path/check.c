@@ -14,14 +14,14 @@ struct sums {
 
 /* Records in a list, UINT32_MAX if it is no list of such records of that path. */
 static uint32_t
-count(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,
+count(const struct suci *ep, const struct suci_path *p, const struct base_ilist *l,
       enum rec_where where, uint32_t *segments, struct sums *s)
 {
 	uint32_t n = 0, prev = NONE, most = suci_recs_of(&ep->conf.limits);
 	uint64_t pn = 0;
-	for (uint32_t i = l->head; i != NONE; prev = i, i = ep->rec[i].next) {
+	for (uint32_t i = l->head; i != NONE; prev = i, i = ep->rec[i].link.next) {
 		const struct suci_rec *r = &ep->rec[i];
-		if (r->where != where || r->prev != prev || r->path != path_index(ep, p) ||
+		if (r->where != where || r->link.prev != prev || r->path != path_index(ep, p) ||
 		    n > most)
 			return UINT32_MAX;
 		if (where == WHERE_FLIGHT && r->pn <= pn)
@@ -120,7 +120,7 @@ check_sums(const struct suci *ep, const struct sums *s)
 {
 	uint32_t free_recs = 0, most = 0;
 	const uint32_t all = suci_recs_of(&ep->conf.limits);
-	for (uint32_t i = ep->rec_free; i != NONE && free_recs <= all; i = ep->rec[i].next) {
+	for (uint32_t i = ep->rec_free; i != NONE && free_recs <= all; i = ep->rec[i].link.next) {
 		if (ep->rec[i].where != WHERE_FREE)
 			return "free records are free";
 		free_recs++;

@@ -47,18 +47,23 @@ pool_of(struct suci *ep, const struct suci_path *p)
 
 /* ---- receiving: lists ---------------------------------------------------- */
 
+static struct base_ilinks
+wait_links(const struct suci *ep)
+{
+	return BASE_ILINKS(ep->path, wait_link);
+}
+
+static struct base_ilinks
+quiet_links(const struct suci *ep)
+{
+	return BASE_ILINKS(ep->path, quiet_link);
+}
+
 static void
 ring_add(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &pool_of(ep, p)->waiting[p->wait_prio];
-	uint32_t i = path_index(ep, p);
-	p->wait_next = NONE;
-	p->wait_prev = l->tail;
-	if (l->tail == NONE)
-		l->head = i;
-	else
-		ep->path[l->tail].wait_next = i;
-	l->tail = i;
+	base_ilist_append(&pool_of(ep, p)->waiting[p->wait_prio], wait_links(ep),
+			  path_index(ep, p));
 	p->waits = true;
 	pool_of(ep, p)->nwaiting++;
 	ep->nwaiting++;
@@ -69,15 +74,8 @@ ring_remove(struct suci *ep, struct suci_path *p)
 {
 	if (!p->waits)
 		return;
-	struct suci_list *l = &pool_of(ep, p)->waiting[p->wait_prio];
-	if (p->wait_prev == NONE)
-		l->head = p->wait_next;
-	else
-		ep->path[p->wait_prev].wait_next = p->wait_next;
-	if (p->wait_next == NONE)
-		l->tail = p->wait_prev;
-	else
-		ep->path[p->wait_next].wait_prev = p->wait_prev;
+	base_ilist_unlink(&pool_of(ep, p)->waiting[p->wait_prio], wait_links(ep),
+			  path_index(ep, p));
 	p->waits = false;
 	pool_of(ep, p)->nwaiting--;
 	ep->nwaiting--;
@@ -87,29 +85,13 @@ ring_remove(struct suci *ep, struct suci_path *p)
 static void
 quiet_remove(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &pool_of(ep, p)->quiet;
-	if (p->quiet_prev == NONE)
-		l->head = p->quiet_next;
-	else
-		ep->path[p->quiet_prev].quiet_next = p->quiet_next;
-	if (p->quiet_next == NONE)
-		l->tail = p->quiet_prev;
-	else
-		ep->path[p->quiet_next].quiet_prev = p->quiet_prev;
+	base_ilist_unlink(&pool_of(ep, p)->quiet, quiet_links(ep), path_index(ep, p));
 }
 
 static void
 quiet_add(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &pool_of(ep, p)->quiet;
-	uint32_t i = path_index(ep, p);
-	p->quiet_next = NONE;
-	p->quiet_prev = l->tail;
-	if (l->tail == NONE)
-		l->head = i;
-	else
-		ep->path[l->tail].quiet_next = i;
-	l->tail = i;
+	base_ilist_append(&pool_of(ep, p)->quiet, quiet_links(ep), path_index(ep, p));
 }
 
 /* It sent, or was just promised something. */
@@ -216,8 +198,8 @@ suci_credit_init(struct suci *ep)
 		struct suci_pool *q = &ep->pool[i];
 		q->span = 2;
 		for (uint32_t prio = 0; prio < PRIOS; prio++)
-			suci_list_init(&q->waiting[prio]);
-		suci_list_init(&q->quiet);
+			base_ilist_init(&q->waiting[prio]);
+		base_ilist_init(&q->quiet);
 	}
 }
 

@@ -48,7 +48,7 @@ cut_begin(struct suci *ep, struct suci_path *p, uint32_t rec)
 	r->where = WHERE_CUT;
 	r->pn = ++q->id;
 	r->parts = 0;
-	suci_list_append(ep, &q->cut, rec);
+	base_ilist_append(&q->cut, rec_links(ep), rec);
 	p->cut_rec = rec;
 	q->off = 0;
 	ep->count.tx_cut++;
@@ -206,22 +206,22 @@ suci_cut_shrunk(struct suci *ep, struct suci_path *p)
 {
 	for (uint32_t i = p->flight.head, next; i != NONE; i = next) {
 		struct suci_rec *r = &ep->rec[i];
-		next = r->next;
+		next = r->link.next;
 		if (r->kind != REC_SEGMENT || suci_rec_len(p, r) <= p->mtu)
 			continue;
 		suci_rec_land(ep, p, i);
 		suci_loss_bury(ep, p, i, false);
 		r->where = WHERE_LOST;
-		suci_list_append(ep, &p->lost, i);
+		base_ilist_append(&p->lost, rec_links(ep), i);
 		p->n_lost++;
 	}
-	const struct suci_list *cut = &parts_of(ep, p)->cut;
+	const struct base_ilist *cut = &parts_of(ep, p)->cut;
 	while (cut->head != NONE) {
 		uint32_t i = cut->head;
 		suci_rec_detach(ep, p, i);
 		ep->rec[i].where = WHERE_LOST;
 		ep->rec[i].pn = 0; /* it was in no packet */
-		suci_list_append(ep, &p->lost, i);
+		base_ilist_append(&p->lost, rec_links(ep), i);
 		p->n_lost++;
 	}
 }

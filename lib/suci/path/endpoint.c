@@ -166,7 +166,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	for (uint32_t i = suci_recs_of(l); i-- > 0;) {
 		ep->rec[i].where = WHERE_FREE;
 		ep->rec[i].lost_pn = 0;
-		ep->rec[i].next = ep->rec_free;
+		ep->rec[i].link.next = ep->rec_free;
 		ep->rec_free = i;
 	}
 	ep->note_free = NONE;
@@ -415,7 +415,7 @@ enqueue(struct suci *ep, struct suci_path *p, uint32_t i)
 {
 	struct suci_rec *r = &ep->rec[i];
 	r->where = WHERE_QUEUED;
-	suci_list_append(ep, &p->queue[r->prio], i);
+	base_ilist_append(&p->queue[r->prio], rec_links(ep), i);
 	p->queued++;
 	suci_path_ready(ep, p);
 }

@@ -124,9 +124,9 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 	suci_loss_bury(ep, p, i, false);
 	r->where = WHERE_LOST;
 	if (kind == REC_PART)
-		suci_list_prepend(ep, &p->lost, i);
+		base_ilist_prepend(&p->lost, rec_links(ep), i);
 	else
-		suci_list_append(ep, &p->lost, i);
+		base_ilist_append(&p->lost, rec_links(ep), i);
 	p->n_lost++;
 	if (suci_pmtu_grown(p))
 		suci_pmtu_seg_lost(ep, p, r, now_ns);
@@ -191,7 +191,7 @@ struct news {
 static void
 chain(struct suci *ep, uint32_t i, struct news *n)
 {
-	ep->rec[i].next = n->done;
+	ep->rec[i].link.next = n->done;
 	n->done = i;
 }
 
@@ -249,10 +249,10 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 		uint64_t lo = largest - (a->largest - a->range[k].lo);
 		uint64_t hi = largest - (a->largest - a->range[k].hi);
 		while (i != NONE && ep->rec[i].pn < lo)
-			i = ep->rec[i].next;
+			i = ep->rec[i].link.next;
 		while (i != NONE && ep->rec[i].pn <= hi) {
 			struct suci_rec *r = &ep->rec[i];
-			uint32_t next = r->next;
+			uint32_t next = r->link.next;
 			bool former = r->pn < p->move.moved_pn;
 			n->packets += !former;
 			n->former += former;
@@ -309,7 +309,7 @@ persistent(struct suci *ep, struct suci_path *p, uint64_t floor, uint64_t top, u
 	uint32_t packets = 0;
 	if (now_ns < first_ns + most)
 		return;
-	for (uint32_t i = p->lost.head; i != NONE; i = ep->rec[i].next) {
+	for (uint32_t i = p->lost.head; i != NONE; i = ep->rec[i].link.next) {
 		const struct suci_rec *r = &ep->rec[i];
 		if (r->pn <= floor || r->pn >= top)
 			continue;
@@ -369,13 +369,13 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 /* Park the records of list l whose last (in flight) or given up (lost) number is
  * lo .. hi; how many. */
 static uint32_t
-park_range(struct suci *ep, struct suci_path *p, struct suci_list *l, uint64_t lo, uint64_t hi,
+park_range(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_t lo, uint64_t hi,
 	   uint64_t *fresh_ns, uint64_t now_ns)
 {
 	uint32_t n = 0;
 	for (uint32_t i = l->head, next; i != NONE; i = next) {
 		struct suci_rec *r = &ep->rec[i];
-		next = r->next;
+		next = r->link.next;
 		if (r->pn > hi && l == &p->flight)
 			break;
 		if (r->pn < lo || r->pn > hi || r->kind == REC_PROBE)
@@ -497,7 +497,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	suci_path_ready(ep, p);
 	suci_path_arm(ep, p);
 	for (uint32_t i = n.done, next; i != NONE; i = next) {
-		next = ep->rec[i].next;
+		next = ep->rec[i].link.next;
 		suci_rec_release(ep, i, SUCI_FATE_ACKED, now_ns);
 	}
 	return true;

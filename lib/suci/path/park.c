@@ -38,7 +38,7 @@ suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns)
 	r->where = WHERE_PARKED;
 	r->parked_in = (uint8_t)list;
 	r->sent_ns = now_ns + pause_ns(p, list);
-	suci_list_append(ep, &p->parked[list], rec);
+	base_ilist_append(&p->parked[list], rec_links(ep), rec);
 	p->n_parked++;
 	if (p->n_parked > 2 * p->ask_told) {
 		p->send_ack = true; /* carries the ask */

@@ -7,9 +7,9 @@
 
 /* Segments in parts.  Only touched where there are such. */
 struct suci_parts {
-	struct suci_list cut; /* sent, see cut.c */
-	uint32_t id;	      /* of the last one */
-	uint16_t off;	      /* of the last one, if that is cut_rec: sent so far */
+	struct base_ilist cut; /* sent, see cut.c */
+	uint32_t id;	       /* of the last one */
+	uint16_t off;	       /* of the last one, if that is cut_rec: sent so far */
 	uint16_t n_parts : 15;
 	uint16_t careful : 1;	   /* one was refused, and none has come through since */
 	uint16_t wholes, n_wholes; /* received, see join.c */

@@ -111,18 +111,18 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	if (sealed)
 		p->seal = suci_seal_new(ep, p);
 	for (uint32_t q = 0; q < PRIOS; q++) {
-		suci_list_init(&p->queue[q]);
+		base_ilist_init(&p->queue[q]);
 		p->lane_ready[q] = NONE;
 	}
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
-		suci_list_init(&p->parked[k]);
-	suci_list_init(&p->lost);
-	suci_list_init(&p->flight);
+		base_ilist_init(&p->parked[k]);
+	base_ilist_init(&p->lost);
+	base_ilist_init(&p->flight);
 	p->cut_rec = NONE;
-	suci_list_init(&parts_of(ep, p)->cut);
+	base_ilist_init(&parts_of(ep, p)->cut);
 	parts_of(ep, p)->id = 0;
 	parts_of(ep, p)->careful = 0;
-	p->lanes = p->groups = NONE;
+	p->lanes.head = p->groups = NONE;
 	p->probe_rec = NONE;
 	p->dying_next = NONE;
 	p->mtu = p->mtu_max = suci_leg_mtu(ep, peer);
@@ -256,7 +256,7 @@ tell_abandoned(struct suci *ep, const struct suci_rec *r, uint64_t now_ns)
 }
 
 static void
-abandon_list(struct suci *ep, struct suci_path *p, struct suci_list *l, uint64_t now_ns)
+abandon_list(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_t now_ns)
 {
 	while (l->head != NONE) {
 		uint32_t i = l->head;
@@ -332,17 +332,10 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	suci_path_unmake(ep, p);
 }
 
-static void
-ready_link(struct suci *ep, struct suci_list *l, struct suci_path *p)
+static struct base_ilinks
+ready_links(const struct suci *ep)
 {
-	uint32_t i = path_index(ep, p);
-	p->ready_next = NONE;
-	p->ready_prev = l->tail;
-	if (l->tail == NONE)
-		l->head = i;
-	else
-		ep->path[l->tail].ready_next = i;
-	l->tail = i;
+	return BASE_ILINKS(ep->path, ready_link);
 }
 
 void
@@ -354,7 +347,7 @@ suci_path_ready(struct suci *ep, struct suci_path *p)
 	 * need no new record. */
 	suci_path_unready(ep, p);
 	p->on_list = ON_READY;
-	ready_link(ep, &ep->ready, p);
+	base_ilist_append(&ep->ready, ready_links(ep), path_index(ep, p));
 }
 
 void
@@ -362,7 +355,7 @@ suci_path_starve(struct suci *ep, struct suci_path *p)
 {
 	suci_path_unready(ep, p);
 	p->on_list = ON_STARVED;
-	ready_link(ep, &ep->starved, p);
+	base_ilist_append(&ep->starved, ready_links(ep), path_index(ep, p));
 }
 
 void
@@ -370,15 +363,8 @@ suci_path_unready(struct suci *ep, struct suci_path *p)
 {
 	if (p->on_list == ON_NONE)
 		return;
-	struct suci_list *l = p->on_list == ON_READY ? &ep->ready : &ep->starved;
-	if (p->ready_prev == NONE)
-		l->head = p->ready_next;
-	else
-		ep->path[p->ready_prev].ready_next = p->ready_next;
-	if (p->ready_next == NONE)
-		l->tail = p->ready_prev;
-	else
-		ep->path[p->ready_next].ready_prev = p->ready_prev;
+	struct base_ilist *l = p->on_list == ON_READY ? &ep->ready : &ep->starved;
+	base_ilist_unlink(l, ready_links(ep), path_index(ep, p));
 	p->on_list = ON_NONE;
 }
 

@@ -44,10 +44,11 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/ilist.h"
 #include "base/prng.h"
 #include "base/wheel.h"
 
-#define NONE	     UINT32_MAX
+#define NONE	     BASE_INONE
 #define PRIOS	     4
 #define SUCI_MAGIC   0x5355434965706e74ull
 #define NOTE_MAX     1024
@@ -76,7 +77,7 @@ enum rec_kind {
 
 /* One segment in our custody. */
 struct suci_rec {
-	uint32_t next, prev; /* in one list of its path, or the free list */
+	struct base_ilink link; /* in one list of its path, or the free list */
 	uint32_t path;
 	uint8_t kind;
 	uint8_t where; /* enum rec_where */
@@ -107,10 +108,6 @@ enum rec_where {
 	WHERE_PARKED,
 	WHERE_CUT, /* its parts are under way */
 	WHERE_DONE,
-};
-
-struct suci_list {
-	uint32_t head, tail;
 };
 
 struct suci_timer {
@@ -223,7 +220,7 @@ struct suci_path {
 	struct suci_seal *seal; /* NULL: not sealed */
 	struct suci_addr peer;
 	uint32_t rx_tag, tx_tag;
-	uint32_t ready_next, ready_prev;
+	struct base_ilink ready_link;
 	uint32_t mtu;	    /* used now */
 	uint32_t mtu_max;   /* both ends can take it */
 	uint8_t down_why;   /* enum suci_down, when closing */
@@ -234,10 +231,10 @@ struct suci_path {
 	struct suci_move move;
 
 	/* sending */
-	struct suci_list queue[PRIOS], lost, flight;
+	struct base_ilist queue[PRIOS], lost, flight;
 	/* Refused by the peer: not in the network, sent again after a pause that
 	 * depends on the list.  See park.c. */
-	struct suci_list parked[PARK_LISTS];
+	struct base_ilist parked[PARK_LISTS];
 	uint32_t park_tokens, park_earned;
 	uint64_t park_at_ns, park_refill_ns, park_gap_ns;
 	uint32_t park_granted; /* of n_parked: the peer has room for so many */
@@ -288,16 +285,16 @@ struct suci_path {
 	uint16_t ask; /* packets the peer has waiting for room here */
 	uint8_t ask_prio;
 	bool grant_due; /* not told yet */
-	uint32_t ask_next, ask_prev;
+	struct base_ilink ask_link;
 	uint32_t ask_used, granted; /* serial: granted - ask_used are out */
 	uint32_t ack_pending;	    /* packets that want an ack */
 	uint64_t granted_ns;
 	uint32_t heard_span; /* packets came in this span of time */
 	/* The peer may send packets from after rx_high, the last that came, to rx_limit. */
 	uint32_t rx_limit, rx_high;
-	uint64_t seen_ns;		 /* last packet, or looked at for reclaim */
-	uint32_t wait_next, wait_prev;	 /* pool's waiting, if waits */
-	uint32_t quiet_next, quiet_prev; /* pool's quiet, if near */
+	uint64_t seen_ns;	      /* last packet, or looked at for reclaim */
+	struct base_ilink wait_link;  /* pool's waiting, if waits */
+	struct base_ilink quiet_link; /* pool's quiet, if near */
 	uint8_t wait_prio, wait_amount;
 	uint8_t pool; /* ep->pool */
 	bool near;    /* bound by credit_total */
@@ -329,7 +326,7 @@ struct suci_path {
 
 	uint32_t free_next, dying_next;
 	uint32_t recs;		    /* segments of ours it has: queued, in flight, lost, parked */
-	uint32_t lanes;		    /* lane.c: first lane on this path */
+	struct base_ichain lanes;   /* lanes.c: those on this path */
 	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
 	uint32_t groups;	    /* lane_group.c: first of those it is in */
 	uint32_t cut_rec;	    /* the segment that is being cut, see cut.c */
@@ -363,10 +360,10 @@ struct suci_pool {
 	uint32_t span, senders, senders_before;
 	uint32_t paths; /* over that leg */
 	uint64_t span_end_ns;
-	uint32_t promised;		 /* packets near peers may still send */
-	uint32_t nwaiting;		 /* in waiting */
-	struct suci_list waiting[PRIOS]; /* paths that wait for a higher limit */
-	struct suci_list quiet;		 /* near paths, the longest silent first */
+	uint32_t promised;		  /* packets near peers may still send */
+	uint32_t nwaiting;		  /* in waiting */
+	struct base_ilist waiting[PRIOS]; /* paths that wait for a higher limit */
+	struct base_ilist quiet;	  /* near paths, the longest silent first */
 };
 
 struct suci {
@@ -391,8 +388,8 @@ struct suci {
 	struct suci_pool pool[SUCI_LEGS_MAX];
 	uint32_t nwaiting;
 	uint32_t path_free, paths_used;
-	struct suci_list ready, starved;
-	struct suci_list askers[PRIOS]; /* paths with ask != 0 */
+	struct base_ilist ready, starved;
+	struct base_ilist askers[PRIOS]; /* paths with ask != 0 */
 	uint32_t naskers[PRIOS], nasking, grants_out;
 	uint32_t crowd;	    /* far paths of a window that is learned, with something in flight */
 	uint32_t held_path; /* the one that ran out of credit last */
@@ -405,7 +402,7 @@ struct suci {
 	uint32_t *note_next, note_free, notes_max;
 	struct suci_oob *oob;
 	uint32_t oob_free, oob_count;
-	struct suci_list oob_ready;
+	struct base_ilist oob_ready;
 	/* Paths that ended: a delayed OPEN of one of them must not begin it anew. */
 	struct former {
 		struct suci_addr addr;

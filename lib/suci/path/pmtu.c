@@ -149,10 +149,10 @@ suci_pmtu_too_small(struct suci *ep, struct suci_path *p, uint32_t len)
 }
 
 static uint32_t
-largest_in(const struct suci *ep, const struct suci_path *p, const struct suci_list *l,
+largest_in(const struct suci *ep, const struct suci_path *p, const struct base_ilist *l,
 	   uint32_t most)
 {
-	for (uint32_t i = l->head; i != NONE; i = ep->rec[i].next) {
+	for (uint32_t i = l->head; i != NONE; i = ep->rec[i].link.next) {
 		const struct suci_rec *r = &ep->rec[i];
 		if (r->kind != REC_MTU && suci_rec_len(p, r) > most)
 			most = suci_rec_len(p, r);

@@ -26,21 +26,19 @@ void
 suci_room_init(struct suci *ep)
 {
 	for (uint32_t prio = 0; prio < PRIOS; prio++)
-		suci_list_init(&ep->askers[prio]);
+		base_ilist_init(&ep->askers[prio]);
+}
+
+static struct base_ilinks
+ask_links(const struct suci *ep)
+{
+	return BASE_ILINKS(ep->path, ask_link);
 }
 
 static void
 asker_link(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &ep->askers[p->ask_prio];
-	uint32_t i = path_index(ep, p);
-	p->ask_next = NONE;
-	p->ask_prev = l->tail;
-	if (l->tail == NONE)
-		l->head = i;
-	else
-		ep->path[l->tail].ask_next = i;
-	l->tail = i;
+	base_ilist_append(&ep->askers[p->ask_prio], ask_links(ep), path_index(ep, p));
 	ep->naskers[p->ask_prio]++;
 	ep->nasking++;
 }
@@ -48,15 +46,7 @@ asker_link(struct suci *ep, struct suci_path *p)
 static void
 asker_unlink(struct suci *ep, struct suci_path *p)
 {
-	struct suci_list *l = &ep->askers[p->ask_prio];
-	if (p->ask_prev == NONE)
-		l->head = p->ask_next;
-	else
-		ep->path[p->ask_prev].ask_next = p->ask_next;
-	if (p->ask_next == NONE)
-		l->tail = p->ask_prev;
-	else
-		ep->path[p->ask_next].ask_prev = p->ask_prev;
+	base_ilist_unlink(&ep->askers[p->ask_prio], ask_links(ep), path_index(ep, p));
 	ep->naskers[p->ask_prio]--;
 	ep->nasking--;
 }

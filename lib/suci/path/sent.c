@@ -9,12 +9,6 @@
 #include <string.h>
 
 void
-suci_list_init(struct suci_list *l)
-{
-	l->head = l->tail = NONE;
-}
-
-void
 suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up)
 {
 	BASE_ASSERT(!p->recs);
@@ -27,7 +21,7 @@ suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path)
 	uint32_t i = ep->rec_free;
 	BASE_ASSERT(i != NONE); /* segments, probes and notes have their own bounds */
 	struct suci_rec *r = &ep->rec[i];
-	ep->rec_free = r->next;
+	ep->rec_free = r->link.next;
 	r->path = path;
 	r->kind = (uint8_t)kind;
 	r->where = WHERE_DONE;
@@ -79,7 +73,7 @@ suci_rec_give(struct suci *ep, uint32_t i)
 		give_other(ep, r, i);
 	r->where = WHERE_FREE;
 	r->lost_pn = 0;
-	r->next = ep->rec_free;
+	r->link.next = ep->rec_free;
 	if (!SUCI_BUG(LEAK) || i % 64 != 7)
 		ep->rec_free = i;
 	while (ep->starved.head != NONE) {
@@ -101,11 +95,11 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 		suci_rec_land(ep, p, i);
 		break;
 	case WHERE_LOST:
-		suci_list_unlink(ep, &p->lost, i);
+		base_ilist_unlink(&p->lost, rec_links(ep), i);
 		p->n_lost--;
 		break;
 	case WHERE_PARKED:
-		suci_list_unlink(ep, &p->parked[r->parked_in], i);
+		base_ilist_unlink(&p->parked[r->parked_in], rec_links(ep), i);
 		p->n_parked--;
 		if (p->park_granted > p->n_parked)
 			p->park_granted = p->n_parked;
@@ -115,7 +109,7 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 		}
 		break;
 	case WHERE_CUT: /* its parts are orphans now */
-		suci_list_unlink(ep, &parts_of(ep, p)->cut, i);
+		base_ilist_unlink(&parts_of(ep, p)->cut, rec_links(ep), i);
 		if (p->cut_rec == i)
 			p->cut_rec = NONE;
 		break;
@@ -168,12 +162,12 @@ suci_rec_fill(struct suci_rec *r, const struct suci_segment *seg)
 }
 
 static void
-purge_list(struct suci *ep, struct suci_path *p, struct suci_list *l,
+purge_list(struct suci *ep, struct suci_path *p, struct base_ilist *l,
 	   bool (*match)(void *arg, uint64_t cookie), void *arg, uint64_t now_ns)
 {
 	for (uint32_t i = l->head, next; i != NONE; i = next) {
 		struct suci_rec *r = &ep->rec[i];
-		next = r->next;
+		next = r->link.next;
 		if (r->kind != REC_SEGMENT || !match(arg, r->cookie))
 			continue;
 		if (r->where != WHERE_FLIGHT) {

@@ -5,54 +5,19 @@
 
 #include "path_internal.h"
 
-void suci_list_init(struct suci_list *l);
-static inline void
-suci_list_append(struct suci *ep, struct suci_list *l, uint32_t i)
+static inline struct base_ilinks
+rec_links(const struct suci *ep)
 {
-	struct suci_rec *r = &ep->rec[i];
-	r->next = NONE;
-	r->prev = l->tail;
-	if (l->tail == NONE)
-		l->head = i;
-	else
-		ep->rec[l->tail].next = i;
-	l->tail = i;
-}
-
-static inline void
-suci_list_unlink(struct suci *ep, struct suci_list *l, uint32_t i)
-{
-	struct suci_rec *r = &ep->rec[i];
-	if (r->prev == NONE)
-		l->head = r->next;
-	else
-		ep->rec[r->prev].next = r->next;
-	if (r->next == NONE)
-		l->tail = r->prev;
-	else
-		ep->rec[r->next].prev = r->prev;
+	return BASE_ILINKS(ep->rec, link);
 }
 
 uint32_t suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path);
 void suci_rec_give(struct suci *ep, uint32_t i);
-static inline void
-suci_list_prepend(struct suci *ep, struct suci_list *l, uint32_t i)
-{
-	struct suci_rec *r = &ep->rec[i];
-	r->prev = NONE;
-	r->next = l->head;
-	if (l->head == NONE)
-		l->tail = i;
-	else
-		ep->rec[l->head].prev = i;
-	l->head = i;
-}
-
 /* Take i out of its queue. */
 static inline void
 suci_rec_unqueue(struct suci *ep, struct suci_path *p, uint32_t i)
 {
-	suci_list_unlink(ep, &p->queue[ep->rec[i].prio], i);
+	base_ilist_unlink(&p->queue[ep->rec[i].prio], rec_links(ep), i);
 	p->queued--;
 	ep->rec[i].where = WHERE_DONE;
 }
@@ -61,7 +26,7 @@ suci_rec_unqueue(struct suci *ep, struct suci_path *p, uint32_t i)
 static inline void
 suci_rec_land(struct suci *ep, struct suci_path *p, uint32_t i)
 {
-	suci_list_unlink(ep, &p->flight, i);
+	base_ilist_unlink(&p->flight, rec_links(ep), i);
 	if (!--p->in_flight && p->crowds) {
 		p->crowds = false;
 		ep->crowd--;

@@ -149,7 +149,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	if (!p->after_ns)
 		p->after_ns = now_ns;
 	r->where = WHERE_FLIGHT;
-	suci_list_append(ep, &p->flight, i);
+	base_ilist_append(&p->flight, rec_links(ep), i);
 	if (p->cc.ops->rated)
 		suci_rate_sent(&p->rate, &ep->snap[i], p->in_flight, now_ns);
 	p->in_flight++;
@@ -181,7 +181,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		}
 	}
 	for (uint32_t i = doubt ? NONE : p->flight.head, next; i != NONE; i = next) {
-		next = ep->rec[i].next;
+		next = ep->rec[i].link.next;
 		if (ep->rec[i].kind == REC_MTU)
 			continue; /* shows with the next ack */
 		suci_rec_detach(ep, p, i);
@@ -283,7 +283,7 @@ beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		if (i != NONE) {
 			struct suci_rec *r = &ep->rec[i];
 			r->where = WHERE_QUEUED;
-			suci_list_append(ep, &p->queue[r->prio], i);
+			base_ilist_append(&p->queue[r->prio], rec_links(ep), i);
 			p->queued++;
 		} else if (!p->park_ready) {
 			suci_credit_nothing_waits(p);
