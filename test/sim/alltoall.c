@@ -24,7 +24,6 @@ struct alltoall_conf {
 	uint64_t bytes_max;
 	uint64_t fixed_rate_bps; /* of each path */
 	uint32_t initial_window, burst_bytes;
-	uint32_t line_times; /* suci_config.line_bps: so many times the truth; 0: not told */
 	uint64_t queue_bytes;
 	uint32_t percent, dip; /* permille below both neighbours */
 };
@@ -71,7 +70,6 @@ make(const struct alltoall_conf *x, uint64_t bytes, uint64_t seed, bool verbose,
 	c.end.initial_window = x->initial_window;
 	c.end.fixed_rate_bps = x->fixed_rate_bps;
 	c.end.fixed_window = 1024;
-	c.end.line_bps = x->line_times * c.private_nic.rate_bps;
 	c.end.burst_bytes = x->burst_bytes;
 	c.lanes.lanes_max = 64;
 	c.lanes.blocks_max = 512;
@@ -217,79 +215,4 @@ alltoall_bbr(uint64_t seed, bool verbose, struct outcome *o)
 	const struct alltoall_conf x = {
 		.cc = SUCI_CC_BBR, USUAL, .queue_bytes = 12500000, .percent = 95, .dip = 4};
 	alltoall(&x, seed, verbose, o);
-}
-
-/* Both, by ends that know what their device carries. */
-void
-alltoall_line(uint64_t seed, bool verbose, struct outcome *o)
-{
-	struct alltoall_conf x = {.cc = seed % 2 ? SUCI_CC_BBR : SUCI_CC_CUBIC,
-				  USUAL,
-				  .line_times = 1,
-				  .queue_bytes = 12500000,
-				  .percent = 97,
-				  .dip = 4};
-	alltoall(&x, seed, verbose, o);
-}
-
-#define ENDS	 5u
-#define DELAYS	 5u
-#define CELLS	 (ENDS * DELAYS)
-#define CC_CELLS (2 * CELLS)
-
-static struct alltoall_conf
-cell(uint32_t i)
-{
-	static const uint32_t ends[ENDS] = {8, 16, 24, 32, 64}, ms[DELAYS] = {1, 2, 5, 10, 20};
-	return (struct alltoall_conf){.cc = i < CELLS ? SUCI_CC_CUBIC : SUCI_CC_BBR,
-				      .ranks = ends[i % CELLS / DELAYS],
-				      .delay_ns = ms[i % DELAYS] * BASE_MS_NS,
-				      .queue_bytes = 12500000,
-				      .outstanding_max = 16,
-				      .line_times = 1,
-				      .bytes_max = 1 << 20,
-				      .percent = 90,
-				      .dip = 1000};
-}
-
-/* Other numbers of ends, other delays: seeds 0 to 24 are cubic's cells, the next 25 bbr's. */
-void
-alltoall_grid(uint64_t seed, bool verbose, struct outcome *o)
-{
-	const struct alltoall_conf x = cell((uint32_t)(seed % CC_CELLS));
-	alltoall(&x, seed / CC_CELLS, verbose, o);
-}
-
-/* Some of them, up to 64 KB. */
-void
-alltoall_cells(uint64_t seed, bool verbose, struct outcome *o)
-{
-	static const uint32_t some[] = {4, 15, 33}; /* cubic 8, 20 ms; 32, 1 ms; bbr 16, 10 ms */
-	char note[sizeof o->note] = "";
-	o->ok = true;
-	for (size_t i = 0; i < sizeof some / sizeof *some && o->ok; i++) {
-		struct alltoall_conf x = cell(some[i]);
-		x.bytes_max = PIECE;
-		alltoall(&x, seed, verbose, o);
-		size_t at = strlen(note);
-		const char *figures = strrchr(o->note, ':');
-		snprintf(note + at, sizeof note - at, "%s%u ends, %llu ms%s", at ? "; " : "",
-			 x.ranks, (unsigned long long)(x.delay_ns / BASE_MS_NS),
-			 figures ? figures : "");
-	}
-	snprintf(o->note, sizeof o->note, "%s", note);
-}
-
-/* A rate that is not that of the shared link, as a NIC before a slower WAN would tell: by fives
- * of seeds none told, 1, 2, 4 and 10 times the truth; cubic and bbr with 32 ends, bbr with 16,
- * 5 ms. */
-void
-alltoall_mistold(uint64_t seed, bool verbose, struct outcome *o)
-{
-	static const uint32_t cells[] = {17, 42, 32}, times[] = {0, 1, 2, 4, 10};
-	struct alltoall_conf x = cell(cells[seed / 5 % 3]);
-	x.line_times = times[seed % 5];
-	x.bytes_max = 131072;
-	x.percent = 30;
-	alltoall(&x, seed / 15, verbose, o);
 }

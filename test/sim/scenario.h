@@ -82,10 +82,6 @@ void incast_many(uint64_t seed, bool verbose, struct outcome *o);
 /* alltoall.c */
 void alltoall_fixed(uint64_t seed, bool verbose, struct outcome *o);
 void alltoall_cubic(uint64_t seed, bool verbose, struct outcome *o);
-void alltoall_line(uint64_t seed, bool verbose, struct outcome *o);
-void alltoall_grid(uint64_t seed, bool verbose, struct outcome *o);
-void alltoall_cells(uint64_t seed, bool verbose, struct outcome *o);
-void alltoall_mistold(uint64_t seed, bool verbose, struct outcome *o);
 void alltoall_bbr(uint64_t seed, bool verbose, struct outcome *o);
 void incast_thousand(uint64_t seed, bool verbose, struct outcome *o);
 void incast_thousand_jumbo(uint64_t seed, bool verbose, struct outcome *o);

@@ -375,57 +375,6 @@ test_crowd_shares(void **state)
 	assert_in_range(cc[0].window, 4 * before, 6 * before);
 }
 
-/* One of a crowd whose device is known begins with its share; what is lost at once says that
- * the way bears less, what is lost later that it was a little too much. */
-static void
-test_crowd_begins_with_share(void **state)
-{
-	(void)state;
-	static const enum suci_cc_kind kinds[] = {SUCI_CC_CUBIC, SUCI_CC_BBR};
-	const uint32_t share = 64u << SUCI_CC_FRAC;
-	for (size_t k = 0; k < 2; k++) {
-		struct suci_cc cc;
-		suci_cc_init(&cc, kinds[k], &conf);
-		suci_cc_begin(&cc, share / 2);
-		suci_cc_begin(&cc, share);
-		/* And for acks that wait a quarter more, and one. */
-		assert_int_equal(cc.window, 64 + 16 + 1);
-		assert_int_equal(suci_cc_exact(&cc), share);
-		/* No queue: a quarter more in a round trip, not twice. */
-		uint64_t now = BASE_S_NS;
-		for (uint32_t i = 0; i < 64; i++) {
-			struct suci_cc_ack a = {.packets = 1,
-						.in_flight = 64,
-						.rtt_ns = 10 * BASE_MS_NS,
-						.min_ns = 10 * BASE_MS_NS,
-						.crowd = SUCI_CC_CROWD,
-						.window_limited = true,
-						.smoothed_ns = 10 * BASE_MS_NS,
-						.sent_ns = now - 10 * BASE_MS_NS,
-						.now_ns = now,
-						.bytes = conf.mtu,
-						.delivered = (i + 1) * conf.mtu};
-			cc.ops->acked(&cc, &a);
-		}
-		assert_int_equal(suci_cc_exact(&cc), 80ull << SUCI_CC_FRAC);
-		/* From now on another share moves nothing. */
-		suci_cc_begin(&cc, share / 4);
-		assert_int_equal(suci_cc_exact(&cc), 80ull << SUCI_CC_FRAC);
-		if (kinds[k] != SUCI_CC_CUBIC)
-			continue;
-		cc.ops->lost(&cc, 9, now, now + 1);
-		assert_int_equal(cc.cubic.w, 10ull << SUCI_CC_FRAC);
-	}
-	/* Less than a packet: one at a time once that is known. */
-	struct suci_cc cc;
-	suci_cc_init(&cc, SUCI_CC_CUBIC, &conf);
-	suci_cc_begin(&cc, (1u << SUCI_CC_FRAC) / 2);
-	assert_int_equal(cc.window, 2);
-	cc.learned = true;
-	suci_cc_begin(&cc, (1u << SUCI_CC_FRAC) / 4);
-	assert_int_equal(cc.window, 1);
-}
-
 int
 main(void)
 {
@@ -441,7 +390,6 @@ main(void)
 		cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_crowd_ends_slow_start),
 		cmocka_unit_test(test_crowd_shares),
-		cmocka_unit_test(test_crowd_begins_with_share),
 	};
 	return cmocka_run_group_tests_name("suci cc", tests, NULL, NULL);
 }

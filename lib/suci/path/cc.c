@@ -53,49 +53,10 @@ suci_cc_share(struct suci_cc *cc, uint64_t w, const struct suci_cc_ack *a)
 	uint64_t n = a->packets < packets ? a->packets : packets;
 	uint64_t fits = (uint64_t)((wide)w * a->min_ns / rtt);
 	uint64_t waiting = (uint64_t)WAITING << SUCI_CC_FRAC;
-	/* Less where that would be more than the way holds: a queue has room for so much. */
-	if (cc->share)
-		waiting = base_min_ns(waiting, cc->share / 4 * 3);
 	uint64_t target = fits + waiting;
 	target = base_min_ns(target, 2 * w);
 	/* Half of the way in a round trip. */
 	return target > w ? w + (target - w) * n / packets / 2 : w - (w - target) * n / packets / 2;
-}
-
-void
-suci_cc_begin(struct suci_cc *cc, uint32_t share)
-{
-	if (cc->share == share || !cc->ops->begin)
-		return;
-	cc->share = share;
-	cc->ops->begin(cc);
-}
-
-uint64_t
-suci_cc_growth(const struct suci_cc *cc, uint64_t w, uint32_t packets)
-{
-	uint64_t all = (uint64_t)packets << SUCI_CC_FRAC;
-	if (!cc->share || w < cc->share)
-		return all;
-	return all / 4;
-}
-
-uint32_t
-suci_cc_least(const struct suci_cc *cc, uint32_t alone)
-{
-	return cc->share ? 1 : alone;
-}
-
-uint32_t
-suci_cc_whole(const struct suci_cc *cc, uint64_t w)
-{
-	if (!cc->share)
-		return (uint32_t)(w >> SUCI_CC_FRAC);
-	uint32_t whole = (uint32_t)((w + (1u << SUCI_CC_FRAC) - 1) >> SUCI_CC_FRAC);
-	/* Acks that wait and the queue of first packets, which all send at once. */
-	if (cc->sharing || (cc->learned && whole <= 1))
-		return whole;
-	return whole + whole / 4 + 1;
 }
 
 uint64_t
@@ -103,8 +64,6 @@ suci_cc_exact(const struct suci_cc *cc)
 {
 	if (cc->ops == &suci_cc_cubic)
 		return cc->cubic.w;
-	if (cc->ops == &suci_cc_bbr && cc->share)
-		return cc->bbr.shared;
 	return (uint64_t)cc->window << SUCI_CC_FRAC;
 }
 

@@ -13,11 +13,9 @@
 #include <stdint.h>
 
 #define SUCI_CC_MIN_WINDOW 2u
-/* So many busy paths of one endpoint and more are held to share a link; fewer do where the
- * device's rate is known. */
-#define SUCI_CC_CROWD	    4u
-#define SUCI_CC_CROWD_BLIND 8u
-#define SUCI_CC_FRAC	    16 /* cubic keeps its window in 1 / 2^16 packets */
+/* So many busy paths of one endpoint and more are held to share a link. */
+#define SUCI_CC_CROWD 8u
+#define SUCI_CC_FRAC  16 /* cubic keeps its window in 1 / 2^16 packets */
 
 struct suci_cc_conf {
 	uint32_t window_max;	 /* 1 .. 65535 */
@@ -62,9 +60,6 @@ struct suci_cc_ops {
 	 * when the newest packet of that ack was sent.  Told before acked() of the same
 	 * ack.  May be NULL: not obeyed. */
 	void (*ce)(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns);
-	/* cc->share is another: the window to begin with, if nothing was learned yet.  May be
-	 * NULL. */
-	void (*begin)(struct suci_cc *cc);
 	/* Packets had been too large for the way, which is why those given to lost() while holds
 	 * was set were: as before the first of them, with a window of as many bytes.  They were mtu
 	 * bytes and are conf.mtu now.  May be NULL: its window is no measurement. */
@@ -145,8 +140,6 @@ struct suci_cc {
 	uint32_t window; /* packets that may be in flight, >= 1 */
 	uint16_t queued; /* samples in a row that waited in a queue, see suci_cc_queued() */
 	bool sharing;	 /* suci_cc_share() rules the window */
-	bool learned;	 /* acks have moved the window: it is not what it began with */
-	uint32_t share;	 /* suci_cc_begin(); 0: not known */
 	/* From the first reduction since on, what is kept to undo one is of that one; and there was
 	 * one.  For shrunk(). */
 	bool holds, held;
@@ -173,20 +166,6 @@ bool suci_cc_queued(struct suci_cc *cc, const struct suci_cc_ack *a);
  * FAST TCP has it, what fits on the way without a queue and a few packets that wait in it.
  * So all paths of the crowd get the same, whatever each began with, and the queue is short. */
 uint64_t suci_cc_share(struct suci_cc *cc, uint64_t w, const struct suci_cc_ack *a);
-
-/* One of a crowd: an even share of what our device carries in the shortest round trip,
- * 2^-SUCI_CC_FRAC packets.  A window of which nothing was learned is that. */
-void suci_cc_begin(struct suci_cc *cc, uint32_t share);
-
-/* By how much the window of one of a crowd grows in slow start after an ack of so many
- * packets: up to its share as ever, from then on a quarter of that. */
-uint64_t suci_cc_growth(const struct suci_cc *cc, uint64_t w, uint32_t packets);
-
-/* Packets below which no window falls. */
-uint32_t suci_cc_least(const struct suci_cc *cc, uint32_t alone);
-
-/* Whole packets of a window.  One of a crowd is rounded up: its pace is exact. */
-uint32_t suci_cc_whole(const struct suci_cc *cc, uint64_t w);
 
 /* The window, 2^-SUCI_CC_FRAC packets. */
 uint64_t suci_cc_exact(const struct suci_cc *cc);

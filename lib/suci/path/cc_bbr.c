@@ -453,42 +453,21 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 
 /* ---- what follows from it ------------------------------------------------ */
 
-static uint64_t
-bounded(const struct suci_cc *cc, uint64_t w)
-{
-	return base_max_ns(1ull << SUCI_CC_FRAC,
-			   base_min_ns(w, (uint64_t)cc->conf.window_max << SUCI_CC_FRAC));
-}
-
 /* The queue that each of a crowd allows itself adds up. */
 static uint32_t
 share(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
-	if (!cc->share && b->shared >> SUCI_CC_FRAC != cc->window)
+	if (b->shared >> SUCI_CC_FRAC != cc->window)
 		b->shared = (uint64_t)cc->window << SUCI_CC_FRAC;
-	/* What did not fill its window says nothing about it. */
-	if (!cc->share || a->window_limited)
-		b->shared = suci_cc_share(cc, b->shared, a);
-	if (cc->share)
-		b->shared = bounded(cc, b->shared);
-	if ((!cc->share || a->window_limited) && suci_cc_room(cc, a) && a->window_limited) {
+	b->shared = suci_cc_share(cc, b->shared, a);
+	if (suci_cc_room(cc, a) && a->window_limited) {
 		b->full = false;
 		b->full_bw = 0;
 		b->full_rounds = 0;
 		enter(b, SUCI_BBR_STARTUP, a->now_ns);
 	}
-	return suci_cc_whole(cc, b->shared);
-}
-
-/* Not full, and an even share of the device is known. */
-static uint32_t
-grow_in_crowd(struct suci_cc *cc, const struct suci_cc_ack *a)
-{
-	struct suci_cc_bbr *b = &cc->bbr;
-	if (a->window_limited)
-		b->shared = bounded(cc, b->shared + suci_cc_growth(cc, b->shared, a->packets));
-	return suci_cc_whole(cc, b->shared);
+	return (uint32_t)(b->shared >> SUCI_CC_FRAC);
 }
 
 static void
@@ -501,8 +480,6 @@ set_window(struct suci_cc *cc, const struct suci_cc_ack *a)
 	uint32_t w = cc->window;
 	if (b->full && a->crowd >= SUCI_CC_CROWD)
 		w = share(cc, a);
-	else if (cc->share)
-		w = grow_in_crowd(cc, a);
 	else if (b->full)
 		w = low(w + acked, target);
 	else if (w < target || b->min_rtt_ns == BASE_NEVER_NS || a->crowd >= SUCI_CC_CROWD)
@@ -514,7 +491,7 @@ set_window(struct suci_cc *cc, const struct suci_cc_ack *a)
 	w = low(w, low(hi, b->inflight_lo));
 	if (b->state == SUCI_BBR_PROBE_RTT)
 		w = low(w, probe_rtt_window(b));
-	cc->window = low(high(w, suci_cc_least(cc, WINDOW_MIN)), cc->conf.window_max);
+	cc->window = low(high(w, WINDOW_MIN), cc->conf.window_max);
 }
 
 static void
@@ -538,7 +515,6 @@ set_rate(struct suci_cc *cc, const struct suci_cc_ack *a)
 		uint32_t first = cc->conf.initial_window ? cc->conf.initial_window : 10;
 		if (!a->smoothed_ns)
 			return;
-		first = high(first, cc->share ? cc->window : 0);
 		wide least = (wide)first * cc->conf.mtu * BASE_S_NS / a->smoothed_ns *
 			     GAIN_STARTUP / UNIT;
 		rate = rate > least ? rate : least;
@@ -549,7 +525,6 @@ set_rate(struct suci_cc *cc, const struct suci_cc_ack *a)
 static void
 bbr_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
-	cc->learned = cc->learned || a->window_limited;
 	learn_bw(&cc->bbr, a);
 	judge_losses(cc, a);
 	bool round = new_round(cc, a);
@@ -616,16 +591,6 @@ bbr_spurious(struct suci_cc *cc, uint32_t packets, uint64_t now_ns)
 }
 
 static void
-bbr_begin(struct suci_cc *cc)
-{
-	if (!cc->learned)
-		cc->bbr.shared = bounded(cc, cc->share);
-	else if (cc->bbr.shared >> SUCI_CC_FRAC > cc->window || !cc->bbr.shared)
-		cc->bbr.shared = (uint64_t)cc->window << SUCI_CC_FRAC;
-	cc->window = low(suci_cc_whole(cc, cc->bbr.shared), cc->conf.window_max);
-}
-
-static void
 bbr_shrunk(struct suci_cc *cc, uint32_t mtu)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
@@ -649,6 +614,5 @@ const struct suci_cc_ops suci_cc_bbr = {
 	.collapsed = bbr_collapsed,
 	.spurious = bbr_spurious,
 	.ce = bbr_ce,
-	.begin = bbr_begin,
 	.shrunk = bbr_shrunk,
 };

@@ -52,9 +52,9 @@ publish(struct suci_cc *cc, uint64_t smoothed_ns)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
 	uint64_t max = (uint64_t)cc->conf.window_max << SUCI_CC_FRAC;
-	uint64_t min = base_min_ns(suci_cc_least(cc, SUCI_CC_MIN_WINDOW) * ONE, max);
+	uint64_t min = base_min_ns(SUCI_CC_MIN_WINDOW * ONE, max);
 	c->w = c->w > max ? max : c->w < min ? min : c->w;
-	cc->window = suci_cc_whole(cc, c->w);
+	cc->window = (uint32_t)(c->w >> SUCI_CC_FRAC);
 	if (cc->window > cc->conf.window_max)
 		cc->window = cc->conf.window_max;
 	if (!smoothed_ns)
@@ -198,9 +198,8 @@ cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	if (c->idle_since_ns && c->epoch_ns)
 		c->epoch_ns += a->now_ns - c->idle_since_ns;
 	c->idle_since_ns = 0;
-	cc->learned = true;
 	if (c->w < c->ssthresh) {
-		c->w += suci_cc_growth(cc, c->w, a->packets);
+		c->w += (uint64_t)a->packets << SUCI_CC_FRAC;
 		bool grew = delay_grew(c, a);
 		if (suci_cc_queued(cc, a) || grew)
 			c->ssthresh = c->w;
@@ -259,9 +258,6 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 	 * maximum. */
 	c->w_max = c->w < c->w_max ? c->w * (BETA_DEN + BETA_NUM) / (2 * BETA_DEN) : c->w;
 	c->w = c->w * BETA_NUM / BETA_DEN;
-	/* The share of the device that it began with is more than the way bears. */
-	if (cc->share && c->last_min_ns == BASE_NEVER_NS)
-		c->w = base_min_ns(c->w, first_window(&cc->conf));
 	if (c->w < SUCI_CC_MIN_WINDOW * ONE)
 		c->w = SUCI_CC_MIN_WINDOW * ONE;
 	c->ssthresh = c->w;
@@ -307,14 +303,6 @@ cubic_spurious(struct suci_cc *cc, uint32_t packets, uint64_t now_ns)
 	publish(cc, 0);
 }
 
-static void
-cubic_begin(struct suci_cc *cc)
-{
-	if (!cc->learned)
-		cc->cubic.w = cc->share;
-	publish(cc, 0);
-}
-
 /* As a loss (RFC 9438 section 4.8), but never to be taken back. */
 static void
 cubic_ce(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_ns)
@@ -350,6 +338,5 @@ const struct suci_cc_ops suci_cc_cubic = {
 	.collapsed = cubic_collapsed,
 	.spurious = cubic_spurious,
 	.ce = cubic_ce,
-	.begin = cubic_begin,
 	.shrunk = cubic_shrunk,
 };

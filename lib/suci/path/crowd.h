@@ -16,17 +16,7 @@ suci_crowding(const struct suci_path *p)
 static inline bool
 suci_crowded(const struct suci *ep, const struct suci_path *p)
 {
-	return ep->crowd >= (ep->conf.line_bps ? SUCI_CC_CROWD : SUCI_CC_CROWD_BLIND) &&
-	       suci_crowding(p);
-}
-
-/* Bytes per second: an even share of what the device carries, headers and acks taken off, for
- * each path of a crowd whose every end sends to every other. */
-static inline uint64_t
-suci_even_rate(const struct suci *ep)
-{
-	uint64_t rate = ep->conf.line_bps / 16 * 15 / ep->crowd / (ep->crowd + 1);
-	return rate ? rate : 1;
+	return ep->crowd >= SUCI_CC_CROWD && suci_crowding(p);
 }
 
 #endif

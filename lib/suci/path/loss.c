@@ -68,10 +68,6 @@ suci_loss_probe_at(const struct suci *ep, const struct suci_path *p)
 		wait = base_min_ns(wait,
 				   base_max_ns(p->liveness_ns / 2,
 					       suci_rtt_pto_ns(&p->rtt, delay, BACK_OFF_STEPS)));
-	/* One packet of each path of a crowd is in front of it, perhaps, and no round trip has
-	 * shown that yet. */
-	if (p->cc.share && suci_crowded(ep, p))
-		wait += p->mtu * BASE_S_NS / suci_even_rate(ep);
 	return p->flight_ns + wait;
 }
 
@@ -350,8 +346,6 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 			.crowd = suci_crowded(ep, p) ? ep->crowd : 1,
 			.now_ns = now_ns,
 		};
-		if (a.crowd < SUCI_CC_CROWD)
-			p->cc.share = 0;
 		if (p->cc.ops->rated) {
 			suci_rate_acked(&p->rate, &ep->snap[n->newest], n->newest_pn, n->sent_ns,
 					n->bytes, p->rtt.sampled ? p->rtt.min_ns : 0, now_ns,

@@ -297,39 +297,19 @@ beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	return false;
 }
 
-static void
-begin_in_crowd(const struct suci *ep, struct suci_path *p)
-{
-	__extension__ typedef unsigned __int128 wide;
-	uint64_t rtt = p->rtt.sampled ? p->rtt.min_ns : p->hs_rtt_ns;
-	wide share = ((wide)suci_even_rate(ep) * rtt << SUCI_CC_FRAC) / BASE_S_NS / p->mtu;
-	suci_cc_begin(&p->cc, !share ? 1 : share < UINT32_MAX ? (uint32_t)share : UINT32_MAX);
-}
-
 static uint64_t
-rate_in_crowd(const struct suci *ep, const struct suci_path *p, uint64_t rtt)
+rate_in_crowd(const struct suci_path *p, uint64_t rtt)
 {
-	uint64_t w = suci_cc_exact(&p->cc);
-	/* Where not even one packet of each path fits on the way its window says nothing. */
-	if (p->cc.share && (!p->cc.learned || (!p->cc.sharing && w <= 1u << SUCI_CC_FRAC)))
-		return suci_even_rate(ep);
-	uint64_t even = (w * p->mtu >> SUCI_CC_FRAC) * BASE_S_NS / rtt;
-	if (p->cc.sharing)
-		even = even / 8 * 9;
-	else if (!p->cc.share)
-		even = even / 16 * 13;
-	else if (w >= p->cc.share)
-		even = base_max_ns(even, suci_even_rate(ep));
-	bool slower = !p->cc.share && p->cc.rate_bps && p->cc.rate_bps < even;
-	return slower ? p->cc.rate_bps : even;
+	uint64_t even = (suci_cc_exact(&p->cc) * p->mtu >> SUCI_CC_FRAC) * BASE_S_NS / rtt;
+	even = p->cc.sharing ? even / 8 * 9 : even / 16 * 13;
+	return p->cc.rate_bps && p->cc.rate_bps < even ? p->cc.rate_bps : even;
 }
 
 /* Many paths of one endpoint that begin at the same time, as in an all-to-all, and share a
  * link further on are a burst of all their first windows: as many as the endpoint's peers
- * do the same, and no queue holds it.  Where the device's rate is known each begins with an
- * even share of that, as window and as pace.  Else each spreads its window over a round trip,
- * a fifth slower than acks would until it knows its share.  It sends in bursts of its part of
- * one.  It is the round trip of now, with the queue: paced for the shortest, all would send
+ * do the same, and no queue holds it.  So each spreads its window over a round trip, a fifth
+ * slower than acks would until it knows its share.  It sends in bursts of its part of one.
+ * It is the round trip of now, with the queue: paced for the shortest, all would send
  * for the same part of it and leave the link idle for the rest. */
 static void
 pace_in_crowd(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
@@ -337,9 +317,9 @@ pace_in_crowd(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs_rtt_ns;
 	if (!rtt)
 		return;
-	suci_pacer_set_rate(&p->pacer, rate_in_crowd(ep, p, rtt), now_ns);
+	suci_pacer_set_rate(&p->pacer, rate_in_crowd(p, rtt), now_ns);
 	/* A large window needs the driver's batches more. */
-	if (!p->cc.share && (uint64_t)p->cc.window * p->mtu >= 2ull * p->pacer.burst_min_bytes)
+	if ((uint64_t)p->cc.window * p->mtu >= 2ull * p->pacer.burst_min_bytes)
 		return;
 	uint32_t packets = p->pacer.burst_min_bytes / ep->crowd / p->mtu;
 	suci_pacer_cap(&p->pacer, packets ? (packets - 1) * p->mtu + 1 : 1);
@@ -375,8 +355,6 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 			 out);
 		return true;
 	}
-	if (ep->conf.line_bps && suci_crowded(ep, p))
-		begin_in_crowd(ep, p);
 	if (p->in_flight >= window(ep, p)) {
 		if (wants_to_send(p))
 			p->limited_pn = p->next_pn;

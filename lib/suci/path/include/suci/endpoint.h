@@ -298,15 +298,6 @@ struct suci_config {
 	 * not cut its batches; at most SUCI_PACER_BURST_MAX. */
 	uint32_t burst_bytes;
 	uint32_t burst_packets; /* the same in datagrams of the path; the larger counts */
-	/* What the narrowest link of the way carries that all peers share, bytes per second
-	 * with headers; 0: not known.  Where four or more busy paths are further than 1 ms, each
-	 * begins with an even share of it, as if as many peers did the same over it (an
-	 * all-to-all), instead of with initial_window.  The speed of a device is not that: a
-	 * WAN is slower than the NICs before it, drivers of virtual devices make theirs up, and
-	 * with twice the true rate every first window overflows the queue that 0 leaves whole
-	 * (doc/performance.md, All-to-all).  So no driver of ours sets it; it is for a caller
-	 * who knows the link. */
-	uint64_t line_bps;
 	struct suci_seal_conf seal;
 	/* Hello data sent in OPEN and ACCEPT of every path of this endpoint; may be
 	 * overridden in suci_path_open(). */
