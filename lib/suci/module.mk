@@ -1,9 +1,9 @@
 # Two rooms with public headers in include/suci: path/ is the endpoint and its hops, lane/ what runs
-# over them.  internal/ is what both share beside those.
+# over them.  internal/ has what lanes see of paths beside those: upper.h.
 $(call lib,sucipath,lib/suci/path,seal base)
 $(call lib,suci,lib/suci/lane,sucipath)
 $(sucipath_OBJ) $(sucipath_WHOLE): INC += -Ilib/suci/internal
-$(suci_OBJ) $(suci_WHOLE): INC += -Ilib/suci/internal -Ilib/suci/path
+$(suci_OBJ) $(suci_WHOLE): INC += -Ilib/suci/internal
 # Who compiles archives as a whole takes both.
 suci_WHOLE += $(sucipath_WHOLE)
 SUCI_INTERNAL := -Ilib/suci/internal -Ilib/suci/path

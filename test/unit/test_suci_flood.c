@@ -2,6 +2,7 @@
  * acks for what was never sent, farewells, moves to other addresses.  Each costs a bounded
  * number of datagrams, bytes, callbacks and wake-ups and no table; honest traffic beside it
  * is hardly slower. */
+#include "path_internal.h"
 #include "suci_lane_kit.h"
 
 #define PER_SLICE 100

@@ -366,9 +366,9 @@ test_drains(void **state)
 	link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
 	for (int side = 0; side < 2; side++) {
 		struct host *h = &w->h[side];
-		assert_int_equal(suci_group_set_weight(h->ls, h->group, h->leg_path[1],
-						       SUCI_WEIGHT_DRAINS),
-				 0);
+		assert_int_equal(
+			suci_group_set_weight(h->ls, h->group, h->leg_path[1], SUCI_WEIGHT_DRAINS),
+			0);
 		assert_true(suci_path_info(w->l.ep[side], h->leg_path[1], &before[side]));
 	}
 	for (int k = 0; k < 50; k++)
@@ -446,7 +446,7 @@ test_arguments(void **state)
 	assert_true(suci_group_info(ls, other, &in) && in.npaths == 1);
 	assert_true(suci_group_info(ls, g, &in) && in.npaths == 0);
 	assert_int_equal(suci_group_free(ls, other), 0);
-	assert_int_equal(w->l.ep[0]->path[small].groups, NONE);
+	assert_int_equal(lane_hop(ls, small)->groups, NONE);
 	assert_int_equal(suci_group_free(ls, other), SUCI_ERR_INVAL);
 	world_free(w);
 }

@@ -1,4 +1,5 @@
 /* Lanes over two endpoints: blocks exactly once, in order, byte for byte. */
+#include "path_internal.h"
 #include "suci_lane_kit.h"
 
 #include <sys/mman.h>

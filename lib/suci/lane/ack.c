@@ -70,7 +70,7 @@ lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 		seg->ack = ls->range[l->ranges.head].end;
 	uint32_t edge = l->rx_next + window;
 	if (serial_gt(edge, l->edge)) {
-		lane_tune_told(ls, l, ls->ep->now_ns);
+		lane_tune_told(ls, l, suci_upper_now(ls->ep));
 		l->edge = edge;
 	}
 	if (l->conf.group != NONE) {

@@ -130,12 +130,11 @@ check_groups(const struct suci_lanes *ls)
 		if (lanes != g->nlanes)
 			return "lanes of a group = their number";
 		for (uint32_t k = 0; k < g->n; k++) {
-			const struct suci_path *p = &ls->ep->path[g->m[k].path];
-			uint32_t at = p->groups, n = 0;
+			uint32_t path = g->m[k].path, at = lane_hop(ls, path)->groups, n = 0;
 			while (at != NONE && at != i * SUCI_GROUP_PATHS + k &&
 			       n++ < ls->limits.groups_max)
 				at = ls->group[at / SUCI_GROUP_PATHS].m[at % SUCI_GROUP_PATHS].next;
-			if (p->state != PATH_UP || at != i * SUCI_GROUP_PATHS + k)
+			if (!suci_path_mss(ls->ep, path) || at != i * SUCI_GROUP_PATHS + k)
 				return "paths of a group are up and know it";
 		}
 	}

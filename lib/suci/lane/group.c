@@ -91,7 +91,8 @@ deal(struct suci_lanes *ls, struct lane_group *g, uint32_t k, uint32_t bytes)
 {
 	struct lane_member *m = &g->m[k];
 	uint64_t weight = m->weight ? m->weight : 1;
-	uint64_t slack = (uint64_t)BEHIND_MAX * ls->ep->path[m->path].mtu * SCALE / weight;
+	uint64_t slack = (uint64_t)BEHIND_MAX * (suci_path_mss(ls->ep, m->path) + SUCI_OVERHEAD) *
+			 SCALE / weight;
 	uint64_t least = g->now > slack ? g->now - slack : 0;
 	uint64_t start = m->at > least ? m->at : least;
 	m->at = start + (uint64_t)bytes * SCALE / weight;
@@ -130,12 +131,12 @@ bool
 lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct suci_segment *seg,
 		uint64_t now_ns)
 {
-	struct suci_path *p = &ls->ep->path[path];
-	for (uint32_t i = p->groups; i != NONE; i = member(ls, i)->next) {
+	struct lane_hop *h = lane_hop(ls, path);
+	for (uint32_t i = h->groups; i != NONE; i = member(ls, i)->next) {
 		if (!pull_member(ls, i, prio, seg, now_ns))
 			continue;
 		/* Groups of one path take turns: this one to the end. */
-		uint32_t *at = &p->groups;
+		uint32_t *at = &h->groups;
 		while (*at != i)
 			at = &member(ls, *at)->next;
 		*at = member(ls, i)->next;
@@ -151,7 +152,7 @@ lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct suci
 void
 lane_group_unblock(struct suci_lanes *ls, uint32_t path)
 {
-	for (uint32_t i = ls->ep->path[path].groups; i != NONE; i = member(ls, i)->next)
+	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = member(ls, i)->next)
 		member(ls, i)->blocked = false;
 }
 
@@ -159,7 +160,7 @@ void
 lane_group_blocked(void *user, uint32_t path)
 {
 	struct suci_lanes *ls = user;
-	for (uint32_t i = ls->ep->path[path].groups; i != NONE; i = member(ls, i)->next) {
+	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = member(ls, i)->next) {
 		struct lane_group *g = &ls->group[i / SUCI_GROUP_PATHS];
 		member(ls, i)->blocked = true;
 		for (uint32_t k = 0; k < g->n; k++)
@@ -190,12 +191,12 @@ static void
 take_out(struct suci_lanes *ls, struct lane_group *g, uint32_t k, uint64_t now_ns)
 {
 	uint32_t first = index_of(ls, g) * SUCI_GROUP_PATHS, last = g->n - 1u;
-	uint32_t *at = &ls->ep->path[g->m[k].path].groups;
+	uint32_t *at = &lane_hop(ls, g->m[k].path)->groups;
 	while (*at != first + k)
 		at = &member(ls, *at)->next;
 	*at = g->m[k].next;
 	if (k != last) { /* the last one moves up; whoever points to it follows */
-		at = &ls->ep->path[g->m[last].path].groups;
+		at = &lane_hop(ls, g->m[last].path)->groups;
 		while (*at != first + last)
 			at = &member(ls, *at)->next;
 		*at = first + k;
@@ -280,10 +281,10 @@ void
 lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down why, const char *text,
 		     uint64_t now_ns)
 {
-	struct suci_path *p = &ls->ep->path[path];
-	while (p->groups != NONE) {
-		struct lane_group *g = &ls->group[p->groups / SUCI_GROUP_PATHS];
-		take_out(ls, g, p->groups % SUCI_GROUP_PATHS, now_ns);
+	const struct lane_hop *h = lane_hop(ls, path);
+	while (h->groups != NONE) {
+		struct lane_group *g = &ls->group[h->groups / SUCI_GROUP_PATHS];
+		take_out(ls, g, h->groups % SUCI_GROUP_PATHS, now_ns);
 		if (!g->n && !g->grace_ns)
 			end_lanes(ls, g, why, text, now_ns);
 		else
@@ -349,7 +350,7 @@ suci_group_free(struct suci_lanes *ls, uint32_t group)
 	if (!g || g->lanes.head != NONE)
 		return SUCI_ERR_INVAL;
 	while (g->n)
-		take_out(ls, g, g->n - 1u, ls->ep->now_ns);
+		take_out(ls, g, g->n - 1u, suci_upper_now(ls->ep));
 	not_down(ls, g);
 	g->used = false;
 	g->next = ls->group_free;
@@ -362,10 +363,9 @@ suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t we
 	       uint64_t now_ns)
 {
 	struct lane_group *g = get(ls, group);
-	struct suci_path *p = suci_path_get(ls->ep, path);
 	if (!g || !weight_ok(weight))
 		return SUCI_ERR_INVAL;
-	if (!p || p->state != PATH_UP || p->closing)
+	if (!suci_path_usable(ls->ep, path) || !suci_path_mss(ls->ep, path))
 		return SUCI_ERR_DOWN;
 	if (member_of(g, path) != NONE)
 		return SUCI_ERR_EXISTS;
@@ -376,9 +376,10 @@ suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t we
 	(void)now_ns;
 	not_down(ls, g);
 	uint32_t k = g->n++;
-	g->m[k] = (struct lane_member){.path = path, .next = p->groups, .at = g->now};
+	g->m[k] = (struct lane_member){
+		.path = path, .next = lane_hop(ls, path)->groups, .at = g->now};
 	weigh(&g->m[k], weight);
-	p->groups = index_of(ls, g) * SUCI_GROUP_PATHS + k;
+	lane_hop(ls, path)->groups = index_of(ls, g) * SUCI_GROUP_PATHS + k;
 	lane_group_wake(ls, g);
 	return SUCI_ERR_OK;
 }

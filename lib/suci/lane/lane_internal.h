@@ -6,8 +6,12 @@
 #ifndef SUCI_LANE_INTERNAL_H
 #define SUCI_LANE_INTERNAL_H
 
-#include "path_internal.h"
+#include "suci/canary.h"
 #include "suci/lane.h"
+#include "suci/upper.h"
+
+#include "base/clock.h"
+#include "base/ilist.h"
 
 #define COOKIE_ACK   UINT64_MAX /* a segment that belongs to no block */
 #define NACKS_MAX    4		/* refused ranges of a lane not yet told */
@@ -169,7 +173,7 @@ struct lane_group {
 	uint32_t next;	  /* free list */
 	struct base_ichain lanes;
 	uint32_t nlanes;
-	uint32_t ready[PRIOS];	    /* as in struct suci_path */
+	uint32_t ready[PRIOS];	    /* as in struct lane_hop */
 	uint32_t mss_used;	    /* largest a block was begun with */
 	uint64_t grace_ns, down_ns; /* when the last path went */
 	uint64_t resent_ns;	    /* when its lanes last sent all again */
@@ -188,8 +192,18 @@ struct lane_group {
 	} m[SUCI_GROUP_PATHS];
 };
 
+/* The lanes' words in a path.  As suci_lanes_bind() made them while the path is not in use. */
+struct lane_hop {
+	struct base_ichain lanes; /* those on this path */
+	uint32_t groups;	  /* first of those it is in, as in struct lane_member */
+	uint32_t ready[PRIOS];	  /* last of a ring of lanes with data */
+	bool group_turn;	  /* its own lanes took the last one */
+};
+_Static_assert(sizeof(struct lane_hop) <= SUCI_UPPER_BYTES, "fits into a path");
+
 struct suci_lanes {
 	struct suci *ep;
+	struct suci_upper *hops;
 	const struct suci_lane_ops *ops;
 	void *user;
 	struct suci_lane_limits limits;
@@ -220,6 +234,12 @@ struct suci_lanes {
 	struct suci_lane_counters count;
 };
 
+static inline struct lane_hop *
+lane_hop(const struct suci_lanes *ls, uint32_t path)
+{
+	return suci_upper_of(ls->hops, path);
+}
+
 /* lanes.c */
 struct lane *lane_get(struct suci_lanes *ls, uint32_t lane);
 static inline uint32_t
@@ -235,7 +255,7 @@ void lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const c
 /* The same while its path lives on: its segments are taken from the path. */
 void lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns);
 
-/* Run ack_at_ns, look_at_ns and resend_at_ns by the endpoint's hook timer. */
+/* Run ack_at_ns, look_at_ns and resend_at_ns by the endpoint's timer for us. */
 void lane_arm(struct suci_lanes *ls);
 /* The path for what is not dealt: that of the lane, or one of its group; or NONE. */
 uint32_t lane_path(const struct suci_lanes *ls, const struct lane *l);

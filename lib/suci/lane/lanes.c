@@ -100,13 +100,11 @@ void
 lane_arm(struct suci_lanes *ls)
 {
 	uint64_t at = base_min_ns(base_min_ns(ls->ack_at_ns, ls->look_at_ns), ls->resend_at_ns);
-	struct base_timer *t = &ls->ep->hook_timer.t;
-	if (at != BASE_NEVER_NS && (!base_timer_armed(t) || at < t->deadline_ns))
-		suci_arm(ls->ep, &ls->ep->hook_timer, at);
+	suci_upper_arm(ls->ep, at);
 }
 
 static void
-hook(void *user, uint64_t now_ns)
+tick(void *user, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
 	if (now_ns >= ls->ack_at_ns)
@@ -121,11 +119,15 @@ hook(void *user, uint64_t now_ns)
 void
 suci_lanes_bind(struct suci_lanes *ls, struct suci *ep)
 {
+	static const struct suci_upper_ops ops = {.tick = tick, .blocked = lane_group_blocked};
+	const struct suci_limits *l = suci_upper_limits(ep);
 	ls->ep = ep;
-	ep->hook = hook;
-	ep->blocked = lane_group_blocked;
 	/* A receiver that sends as much as it can must still find room for its acks. */
-	ep->keep = ep->conf.limits.segments_max / 16;
+	ls->hops = suci_upper_bind(ep, &ops, l->segments_max / 16);
+	for (uint32_t i = 0; i < l->paths_max; i++)
+		*lane_hop(ls, i) = (struct lane_hop){.lanes = BASE_ICHAIN_EMPTY,
+						     .groups = NONE,
+						     .ready = {NONE, NONE, NONE, NONE}};
 }
 
 void *
@@ -163,7 +165,7 @@ static struct base_ichain *
 lanes_with(struct suci_lanes *ls, const struct lane *l)
 {
 	struct lane_group *g = lane_group_of(ls, l);
-	return g ? &g->lanes : &ls->ep->path[l->conf.path].lanes;
+	return g ? &g->lanes : &lane_hop(ls, l->conf.path)->lanes;
 }
 
 static void
@@ -205,8 +207,7 @@ suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_
 	(void)now_ns;
 	if (!conf_good(ls, conf))
 		return SUCI_ERR_INVAL;
-	struct suci_path *p = conf->group ? NULL : suci_path_get(ls->ep, conf->path);
-	if (!conf->group && (!p || p->closing))
+	if (!conf->group && !suci_path_usable(ls->ep, conf->path))
 		return SUCI_ERR_DOWN;
 	for (uint32_t i = ls->label[conf->rx_src_label]; i != NONE; i = ls->lane[i].label_next)
 		if (ls->lane[i].conf.rx_dst_label == conf->rx_dst_label) {
@@ -393,10 +394,12 @@ static void
 on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct suci_lanes *ls = user;
-	struct suci_path *p = &ls->ep->path[path];
-	while (p->lanes.head != NONE)
-		lane_end(ls, &ls->lane[p->lanes.head], why, text, ls->ep->now_ns);
-	lane_group_path_down(ls, path, why, text, ls->ep->now_ns);
+	struct lane_hop *h = lane_hop(ls, path);
+	uint64_t now_ns = suci_upper_now(ls->ep);
+	while (h->lanes.head != NONE)
+		lane_end(ls, &ls->lane[h->lanes.head], why, text, now_ns);
+	lane_group_path_down(ls, path, why, text, now_ns);
+	h->group_turn = false;
 	ls->ops->path_down(ls->user, path, why, text);
 }
 

@@ -49,7 +49,7 @@ tune_of(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	l->tune = ls->tune_free;
 	struct lane_tune *t = &ls->tune[l->tune];
 	ls->tune_free = t->next;
-	*t = (struct lane_tune){.lane = lane_index(ls, l), .period_us = suci_clock_us(now_ns)};
+	*t = (struct lane_tune){.lane = lane_index(ls, l), .period_us = base_us32(now_ns)};
 	lane_live(ls, l);
 	return t;
 }
@@ -71,7 +71,7 @@ mark(struct lane_tune *t, uint32_t seq, uint64_t now_ns)
 	t->marked = true;
 	t->mark = seq;
 	t->mark_count = t->count;
-	t->mark_us = suci_clock_us(now_ns);
+	t->mark_us = base_us32(now_ns);
 }
 
 void
@@ -106,7 +106,7 @@ lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now
 	struct lane_tune *t = l->asker ? NULL : tune_of(ls, l, now_ns);
 	if (!t)
 		return;
-	uint32_t us = suci_clock_us(now_ns), before = l->window;
+	uint32_t us = base_us32(now_ns), before = l->window;
 	t->count++;
 	if (t->marked && serial_ge(seq, t->mark)) {
 		t->marked = false;
@@ -146,7 +146,7 @@ lane_live(struct suci_lanes *ls, struct lane *l)
 	l->moved = false;
 	base_ilist_append(&ls->live, live_links(ls), lane_index(ls, l));
 	if (ls->look_at_ns == BASE_NEVER_NS) {
-		ls->look_at_ns = base_add_ns(ls->ep->now_ns, LANE_LOOK_NS);
+		ls->look_at_ns = base_add_ns(suci_upper_now(ls->ep), LANE_LOOK_NS);
 		lane_arm(ls);
 	}
 }

@@ -36,7 +36,7 @@ static uint32_t *
 ring_of(struct suci_lanes *ls, const struct lane *l)
 {
 	struct lane_group *g = lane_group_of(ls, l);
-	return g ? &g->ready[l->conf.prio] : &ls->ep->path[l->conf.path].lane_ready[l->conf.prio];
+	return g ? &g->ready[l->conf.prio] : &lane_hop(ls, l->conf.path)->ready[l->conf.prio];
 }
 
 void
@@ -296,7 +296,7 @@ lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_seg
 			continue;
 		}
 		if (l->deficit <= 0) {
-			l->deficit += (int32_t)ls->ep->path[path].mtu;
+			l->deficit += (int32_t)(suci_path_mss(ls->ep, path) + SUCI_OVERHEAD);
 			if (l->deficit <= 0)
 				l->deficit = 1; /* a path of its group takes larger ones */
 		}
@@ -321,11 +321,11 @@ bool
 lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
-	struct suci_path *p = &ls->ep->path[path];
-	if (p->groups == NONE) {
+	struct lane_hop *h = lane_hop(ls, path);
+	if (h->groups == NONE) {
 		for (uint32_t prio = PRIOS; prio-- > 0;)
-			if (p->lane_ready[prio] != NONE &&
-			    lane_serve(ls, &p->lane_ready[prio], path, seg, now_ns))
+			if (h->ready[prio] != NONE &&
+			    lane_serve(ls, &h->ready[prio], path, seg, now_ns))
 				return true;
 		return false;
 	}
@@ -333,10 +333,10 @@ lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 	for (uint32_t prio = PRIOS; prio-- > 0;)
 		for (int k = 0; k < 2; k++) {
 			/* Its own lanes and those of groups by turns. */
-			bool own = k == p->group_turn;
-			if (own ? lane_serve(ls, &p->lane_ready[prio], path, seg, now_ns)
+			bool own = k == h->group_turn;
+			if (own ? lane_serve(ls, &h->ready[prio], path, seg, now_ns)
 				: lane_group_pull(ls, path, prio, seg, now_ns)) {
-				p->group_turn = own;
+				h->group_turn = own;
 				return true;
 			}
 		}
@@ -348,11 +348,11 @@ uint32_t
 lane_backlog(void *user, uint32_t path)
 {
 	const struct suci_lanes *ls = user;
-	const struct suci_path *p = &ls->ep->path[path];
+	const struct lane_hop *h = lane_hop(ls, path);
 	uint64_t n = 0;
 	uint32_t looked = 0;
 	for (uint32_t prio = PRIOS; prio-- > 0;) {
-		uint32_t first = p->lane_ready[prio], i = first;
+		uint32_t first = h->ready[prio], i = first;
 		do {
 			if (i == NONE || looked++ >= BACKLOG_LANES)
 				break;

@@ -181,7 +181,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	suci_seal_init(ep);
 	ep->ready.head = ep->ready.tail = ep->starved.head = ep->starved.tail = NONE;
 	ep->dying = NONE;
-	ep->hook_timer.kind = TIMER_HOOK;
+	ep->upper_timer.kind = TIMER_UPPER;
 	int err = suci_pacer_init(&ep->reset_pacer, RESETS_PER_S, RESETS_BURST, now_ns);
 	BASE_ASSERT(!err);
 	base_wheel_init(&ep->wheel, TICK_SHIFT, now_ns);
@@ -260,6 +260,34 @@ suci_arm(struct suci *ep, struct suci_timer *t, uint64_t at_ns)
 	ep->next_ns = base_min_ns(ep->next_ns, (at_ns + tick) & ~tick);
 }
 
+struct suci_upper *
+suci_upper_bind(struct suci *ep, const struct suci_upper_ops *ops, uint32_t keep)
+{
+	ep->upper = ops;
+	ep->keep = keep;
+	return &ep->path[0].upper;
+}
+
+void
+suci_upper_arm(struct suci *ep, uint64_t at_ns)
+{
+	const struct base_timer *t = &ep->upper_timer.t;
+	if (at_ns != BASE_NEVER_NS && (!base_timer_armed(t) || at_ns < t->deadline_ns))
+		suci_arm(ep, &ep->upper_timer, at_ns);
+}
+
+const struct suci_limits *
+suci_upper_limits(const struct suci *ep)
+{
+	return &ep->conf.limits;
+}
+
+uint64_t
+suci_upper_now(const struct suci *ep)
+{
+	return ep->now_ns;
+}
+
 void
 suci_tick(struct suci *ep, uint64_t now_ns)
 {
@@ -275,8 +303,8 @@ suci_tick(struct suci *ep, uint64_t now_ns)
 		case TIMER_OOB:
 			suci_oob_timer(ep, (struct suci_oob *)s);
 			break;
-		case TIMER_HOOK:
-			ep->hook(ep->user, now_ns);
+		case TIMER_UPPER:
+			ep->upper->tick(ep->user, now_ns);
 			break;
 		}
 	}

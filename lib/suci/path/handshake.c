@@ -61,7 +61,7 @@ put_stranger_hdr(uint8_t *out, enum suci_type type, uint32_t tag, uint64_t now_n
 		.version = SUCI_VERSION,
 		.type = (uint8_t)type,
 		.path_tag = tag,
-		.time_us = suci_clock_us(now_ns),
+		.time_us = base_us32(now_ns),
 	};
 	suci_path_hdr_encode(&h, out);
 }

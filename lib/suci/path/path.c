@@ -101,8 +101,10 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	ep->paths_used++;
 	uint32_t former = p->rx_tag;
 	bool on_owes = p->on_owes;
+	struct suci_upper upper = p->upper;
 	memset(p, 0, sizeof *p);
 	p->on_owes = on_owes;
+	p->upper = upper;
 	p->timer.kind = TIMER_PATH;
 	p->state = PATH_NEW;
 	p->peer = *peer;
@@ -112,7 +114,6 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 		p->seal = suci_seal_new(ep, p);
 	for (uint32_t q = 0; q < PRIOS; q++) {
 		base_ilist_init(&p->queue[q]);
-		p->lane_ready[q] = NONE;
 	}
 	for (uint32_t k = 0; k < PARK_LISTS; k++)
 		base_ilist_init(&p->parked[k]);
@@ -122,7 +123,6 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	base_ilist_init(&parts_of(ep, p)->cut);
 	parts_of(ep, p)->id = 0;
 	parts_of(ep, p)->careful = 0;
-	p->lanes.head = p->groups = NONE;
 	p->probe_rec = NONE;
 	p->dying_next = NONE;
 	p->mtu = p->mtu_max = suci_leg_mtu(ep, peer);
@@ -482,6 +482,15 @@ suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		suci_path_ready(ep, p);
 	}
 	suci_path_arm(ep, p);
+}
+
+bool
+suci_path_usable(const struct suci *ep, uint32_t path)
+{
+	if (path >= ep->conf.limits.paths_max)
+		return false;
+	const struct suci_path *p = &ep->path[path];
+	return p->state != PATH_FREE && !p->going_down && !p->closing;
 }
 
 uint32_t

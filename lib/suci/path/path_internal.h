@@ -40,16 +40,14 @@
 #include "rtt.h"
 #include "seal/handshake.h"
 #include "suci/endpoint.h"
+#include "suci/upper.h"
 #include "wire_internal.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/ilist.h"
 #include "base/prng.h"
 #include "base/wheel.h"
 
-#define NONE	     BASE_INONE
-#define PRIOS	     4
 #define SUCI_MAGIC   0x5355434965706e74ull
 #define NOTE_MAX     1024
 #define OOB_MAX	     64 /* datagrams that belong to no path */
@@ -112,7 +110,7 @@ enum rec_where {
 
 struct suci_timer {
 	struct base_timer t; /* first */
-	enum { TIMER_PATH, TIMER_OOB, TIMER_HOOK } kind;
+	enum { TIMER_PATH, TIMER_OOB, TIMER_UPPER } kind;
 };
 
 /* Probing for the path MTU, see pmtu.c.  Sizes are UDP payloads. */
@@ -200,7 +198,7 @@ struct suci_spare {
 enum path_state { PATH_FREE, PATH_HELLO, PATH_OPEN, PATH_NEW, PATH_UP };
 
 struct suci_path {
-	struct suci_timer timer; /* first */
+	_Alignas(64) struct suci_timer timer; /* first */
 	uint8_t state;
 	uint8_t on_list;  /* enum on_list */
 	uint8_t hs_tries; /* of this HELLO or OPEN, until it stops counting */
@@ -224,7 +222,6 @@ struct suci_path {
 	uint32_t mtu;	    /* used now */
 	uint32_t mtu_max;   /* both ends can take it */
 	uint8_t down_why;   /* enum suci_down, when closing */
-	bool group_turn;    /* its own lanes took the last one */
 	bool crowds;	    /* counted in the endpoint's crowd */
 	uint8_t move_asked; /* times the old address, see migrate.c; 0: nothing is open */
 	struct suci_pmtu pmtu;
@@ -278,7 +275,8 @@ struct suci_path {
 		bool probing; /* given up by a probe timeout */
 		uint64_t sent_ns;
 	} tomb[TOMBS];
-	uint32_t tomb_next, tomb_live;
+	uint8_t tomb_next, tomb_live;
+	uint32_t cut_rec; /* the segment that is being cut, see cut.c */
 
 	/* receiving */
 	struct suci_acks acks;
@@ -325,14 +323,11 @@ struct suci_path {
 	uint64_t peer_incarnation;
 
 	uint32_t free_next, dying_next;
-	uint32_t recs;		    /* segments of ours it has: queued, in flight, lost, parked */
-	struct base_ichain lanes;   /* lanes.c: those on this path */
-	uint32_t lane_ready[PRIOS]; /* lane.c: last of a ring of lanes with data */
-	uint32_t groups;	    /* lane_group.c: first of those it is in */
-	uint32_t cut_rec;	    /* the segment that is being cut, see cut.c */
+	uint32_t recs; /* segments of ours it has: queued, in flight, lost, parked */
+	struct suci_upper upper;
 };
 
-_Static_assert(sizeof(struct suci_path) <= 2048,
+_Static_assert(sizeof(struct suci_path) == SUCI_PATH_STRIDE,
 	       "a path's index is a shift; grow it on purpose only");
 _Static_assert(sizeof(struct suci_rec) <= 128, "two cache lines per segment");
 
@@ -423,11 +418,8 @@ struct suci {
 	struct suci_pacer reset_pacer;
 	struct suci_pacer curve_pacer; /* opens that cost much and are not proven */
 	struct base_prng prng;
-	/* lanes: called when hook_timer fires */
-	void (*hook)(void *user, uint64_t now_ns);
-	struct suci_timer hook_timer;
-	/* lanes: a path of a group has something to pull and could not */
-	void (*blocked)(void *user, uint32_t path);
+	const struct suci_upper_ops *upper; /* NULL: none */
+	struct suci_timer upper_timer;
 	struct suci_counters count;
 	struct suci_config conf;
 	struct base_wheel wheel;
@@ -468,12 +460,6 @@ static inline uint32_t
 seal_tag(const struct suci_path *p)
 {
 	return p->seal ? SUCI_SEAL_TAG : 0;
-}
-
-static inline uint32_t
-suci_clock_us(uint64_t now_ns)
-{
-	return (uint32_t)(now_ns / 1000);
 }
 
 /* endpoint.c */
@@ -532,7 +518,6 @@ void suci_path_unready(struct suci *ep, struct suci_path *p);
 void suci_path_starve(struct suci *ep, struct suci_path *p);
 void suci_path_arm(struct suci *ep, struct suci_path *p);
 void suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns);
-uint32_t suci_path_mss(const struct suci *ep, uint32_t path); /* 0 if not up */
 /* From now on datagrams of that size. */
 void suci_path_set_mtu(struct suci *ep, struct suci_path *p, uint32_t mtu, uint64_t now_ns);
 /* Congestion control and pacing as they were at the start. */

@@ -59,9 +59,4 @@ suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep)
 }
 /* The path comes up or, with no record left, goes down: it has its minimum. */
 void suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up);
-/* Segments of a path for which match() says true are given up: not sent again,
- * released as ABANDONED, their data not touched any more. */
-void suci_path_purge(struct suci *ep, uint32_t path, bool (*match)(void *arg, uint64_t cookie),
-		     void *arg, uint64_t now_ns);
-
 #endif

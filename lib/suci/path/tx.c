@@ -22,7 +22,7 @@ suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint1
 		.ack_len = ack_len,
 		.path_tag = p->tx_tag,
 		.pn = pn,
-		.time_us = suci_clock_us(now_ns),
+		.time_us = base_us32(now_ns),
 	};
 	return suci_path_hdr_encode(&h, out);
 }
@@ -411,8 +411,8 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 			     !p->going_down;
 		if (!again && p->on_list != ON_STARVED)
 			suci_path_unready(ep, p);
-		if (p->groups != NONE && p->pull_ready && !(found && out->has_segment))
-			ep->blocked(ep->user, path_index(ep, p));
+		if (p->pull_ready && !(found && out->has_segment) && ep->upper)
+			ep->upper->blocked(ep->user, path_index(ep, p));
 		if (found) {
 			p->tx_bytes += suci_out_len(out);
 			if (!again)

@@ -33,4 +33,11 @@ base_add_ns(uint64_t a, uint64_t b)
 	return a > BASE_NEVER_NS - b ? BASE_NEVER_NS : a + b;
 }
 
+/* Whole microseconds, modulo 2^32: what travels, and differences below an hour. */
+static inline uint32_t
+base_us32(uint64_t ns)
+{
+	return (uint32_t)(ns / BASE_US_NS);
+}
+
 #endif
