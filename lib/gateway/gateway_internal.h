@@ -24,7 +24,7 @@
 #include "base/ilist.h"
 #include "impi/flow.h"
 #include "impi/stream.h"
-#include "relay/hello.h"
+#include "relayproto/hello.h"
 #include "suci/lane.h"
 
 #define GW_NONE		   BASE_INONE

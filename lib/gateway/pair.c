@@ -481,7 +481,7 @@ on_accept(void *user, const struct suci_addr *from, const void *hello, size_t he
 	struct gw *g = user;
 	struct relay_hello h;
 	bool known = g->conf.npeers == 0 || memcmp(from, &g->conf.core, sizeof *from) == 0;
-	if (relay_hello_decode(hello, hello_len, &h) || h.kind != IMPI_HOSTID_RELAY) {
+	if (relay_hello_decode(hello, hello_len, &h) || h.kind != RELAY_HELLO_RELAY) {
 		snprintf(why, SUCI_TEXT_MAX, "a gateway talks to relays only");
 		return -1;
 	}

@@ -175,7 +175,7 @@ void
 relay_core_hello(const struct relay_core *c, uint8_t out[RELAY_HELLO_LEN])
 {
 	struct relay_hello h = {
-		.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE, .mtu = trunks_mtu(c)};
+		.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE, .mtu = trunks_mtu(c)};
 	relay_hello_encode(&h, out);
 }
 

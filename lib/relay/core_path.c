@@ -134,10 +134,10 @@ path_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 	if (h.kind == RELAY_HELLO_GATEWAY)
 		return refuse(&c->n.accept_hello, why, "a gateway opens no paths");
 	if (from->leg >= RELAY_LEG_LIGHT) {
-		if (h.kind != IMPI_HOSTID_RELAY || light_expected(c, from) == NONE)
+		if (h.kind != RELAY_HELLO_RELAY || light_expected(c, from) == NONE)
 			return refuse(&c->n.accept_light, why, "no light is to come from there");
 		err = 0;
-	} else if (h.kind == IMPI_HOSTID_RELAY) {
+	} else if (h.kind == RELAY_HELLO_RELAY) {
 		err = accept_trunk(c, from, why);
 	} else {
 		const struct proc *p = hello_proc(c, from, &h, why, &job, &rank);
@@ -208,7 +208,7 @@ bind_incoming(struct relay_core *c, uint32_t path, const struct suci_addr *peer,
 		return slot != NONE;
 	}
 	const struct proc *proc = NULL;
-	if (h.kind == IMPI_HOSTID_LIBMPI) {
+	if (h.kind == RELAY_HELLO_PROCESS) {
 		proc = hello_proc(c, peer, &h, why, &job, &rank);
 		if (!proc)
 			return false;
@@ -614,7 +614,7 @@ proc_unwant(struct job *j, struct proc *p)
 static void
 open_hello(const struct relay_core *c, uint64_t token, uint32_t label, uint8_t out[RELAY_HELLO_LEN])
 {
-	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY,
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY,
 				.token = token,
 				.label = label,
 				.rank = RELAY_RANK_NONE,

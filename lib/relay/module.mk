@@ -1,5 +1,5 @@
 # The relay's forwarding core and start-up: sans-I/O, no DPDK, no JSON.
-$(call lib,relay,lib/relay,impi suci base)
+$(call lib,relay,lib/relay,relayproto impi suci base)
 
 $(call unit,test_relay_codec,test/unit/test_relay_codec.c,relay)
 $(call unit,test_relay_startup,test/unit/test_relay_startup.c,relay)
@@ -18,6 +18,5 @@ $(call unit,test_relay_lanes,test/unit/test_relay_lanes.c,relay)
 $(call unit,test_relay_forward,test/unit/test_relay_forward.c,relay)
 
 $(call fuzz,fuzz_relay_peer,test/fuzz/fuzz_relay_peer.c,relay)
-$(call fuzz,fuzz_relay_hello,test/fuzz/fuzz_relay_hello.c,relay)
 $(call fuzz,fuzz_relay_core,test/fuzz/fuzz_relay_core.c,relay)
 $(call fuzz,fuzz_relay_startup,test/fuzz/fuzz_relay_startup.c,relay)

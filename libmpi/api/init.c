@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/version.h"
+#include "relayproto/text.h"
 
 #include "call.h"
 #include "coll.h"
@@ -223,14 +224,16 @@ int
 impl_Abort(MPI_Comm comm, int errorcode)
 {
 	struct lmpi_comm *c = lmpi_comm_find(comm);
-	char why[MPI_MAX_OBJECT_NAME + MPI_MAX_PROCESSOR_NAME + 128];
+	char why[RELAY_WHY_MAX], by[RELAY_WHY_MAX];
 
-	/* Other sites take their status from this text: lmpi_abort_code(). */
-	snprintf(why, sizeof(why), "MPI_Abort(%s, %d) called by rank %u of MPI_COMM_WORLD on %s",
-		 c == NULL    ? "invalid communicator"
-		 : c->name[0] ? c->name
-			      : "unnamed communicator",
-		 errorcode, lmpi_world.rank, lmpi_world.node_name);
+	relay_text_set(by, "rank %u of MPI_COMM_WORLD on %s", lmpi_world.rank,
+		       lmpi_world.node_name);
+	/* Other sites take their status from this text. */
+	relay_text_abort(why,
+			 c == NULL    ? "invalid communicator"
+			 : c->name[0] ? c->name
+				      : "unnamed communicator",
+			 errorcode, by);
 	flush_output();
 	lmpi_engine_abort(errorcode, why);
 }

@@ -90,12 +90,12 @@ open_direct(struct lmpi_peer *peer)
 {
 	if (peer->path == UINT32_MAX) {
 		struct suci_addr to = suci_udp_addr(peer->ip, peer->port);
-		uint8_t hello[LMPI_HELLO_BYTES];
-		lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
-						       .token = peer->token,
-						       .label = peer->label,
-						       .rank = lmpi_world.rank},
-				  hello);
+		uint8_t hello[RELAY_HELLO_LEN];
+		relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
+							 .token = peer->token,
+							 .label = peer->label,
+							 .rank = lmpi_world.rank},
+				   hello);
 		int err = suci_path_open(net.ep, &to, hello, sizeof hello, &peer->path,
 					 suci_udp_now_ns());
 		if (err && err != SUCI_ERR_EXISTS) {

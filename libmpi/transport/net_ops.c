@@ -149,7 +149,7 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED))
 		return;
 	lmpi_net_name(peer->ip, peer->port, name);
-	lmpi_fail_as(text ? lmpi_abort_code(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
+	lmpi_fail_as(text ? relay_text_status(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
 		     lmpi_world.proc[use].node[0] ? " on " : "", lmpi_world.proc[use].node, name,
 		     down_word(why), sep, text ? text : "");
 }
@@ -176,23 +176,30 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	return lmpi_net_open_lane(peer, path) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
+/* A gateway has no business with processes. */
+static bool
+hello_known(const void *hello, size_t len, struct relay_hello *h)
+{
+	return relay_hello_decode(hello, len, h) == 0 && h->kind != RELAY_HELLO_GATEWAY;
+}
+
 static int
 accept_path(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
 	    char why[SUCI_TEXT_MAX])
 {
 	/* Who guesses the token does not hear whether the label was right. */
 	static const char not_mine[] = "another job, or another process lives here";
-	struct lmpi_hello h;
+	struct relay_hello h;
 	const char *wrong = NULL;
 
 	(void)user, (void)from;
-	if (!lmpi_hello_decode(hello, hello_len, &h))
+	if (!hello_known(hello, hello_len, &h))
 		wrong = "not a hello this libmpi knows";
 	else if (h.token != eng.token)
 		wrong = not_mine;
-	else if (h.kind == LMPI_HELLO_LIBMPI && h.label != LMPI_LABEL_BASE + lmpi_world.rank)
+	else if (h.kind == RELAY_HELLO_PROCESS && h.label != LMPI_LABEL_BASE + lmpi_world.rank)
 		wrong = not_mine;
-	else if (h.kind == LMPI_HELLO_LIBMPI &&
+	else if (h.kind == RELAY_HELLO_PROCESS &&
 		 (h.rank >= lmpi_world.size || eng.peer[h.rank].reach != LMPI_REACH_DIRECT))
 		wrong = "no such rank";
 	if (wrong)
@@ -217,14 +224,14 @@ static void
 path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hello,
 	size_t hello_len, bool incoming)
 {
-	struct lmpi_hello h = {0};
+	struct relay_hello h = {0};
 	uint32_t use = net.path_use[path];
-	bool known = lmpi_hello_decode(hello, hello_len, &h);
+	bool known = hello_known(hello, hello_len, &h);
 
 	(void)user;
-	if (known && h.kind == LMPI_HELLO_LIBMPI)
+	if (known && h.kind == RELAY_HELLO_PROCESS)
 		connect_sole(addr);
-	bool relay = use == USE_NONE ? known && h.kind == LMPI_HELLO_RELAY : use & USE_RELAY;
+	bool relay = use == USE_NONE ? known && h.kind == RELAY_HELLO_RELAY : use & USE_RELAY;
 	if (relay) {
 		if (!lmpi_relays_path_up(path, addr, known ? h.mtu : 0))
 			net.path_use[path] = USE_OTHER_RELAY;
@@ -240,32 +247,52 @@ path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hel
 }
 
 static void
+note_list(uint32_t path, const void *bytes, size_t len)
+{
+	struct relay_list l;
+
+	if (relay_list_decode(bytes, len, &l) == 0 && l.label_base == LMPI_LABEL_BASE &&
+	    l.token == (uint32_t)eng.token)
+		lmpi_relays_told(path, &l);
+}
+
+static void
+note_light(uint32_t path, const void *bytes, size_t len)
+{
+	uint32_t use = net.path_use[path];
+
+	if (use & USE_RELAY && use != USE_NONE && use != USE_OTHER_RELAY)
+		lmpi_light_note(use & ~USE_RELAY, bytes, len);
+}
+
+static void
 note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 {
-	char text[LMPI_NOTE_MAX];
-	uint8_t type;
-	uint32_t base;
-	struct lmpi_relays relays;
-	struct lmpi_ways ways;
+	struct relay_note n;
 
 	(void)user, (void)now_ns;
-	if (eng.closing)
+	if (eng.closing || relay_note_decode(bytes, len, &n))
 		return;
-	if (len > 0 && *(const uint8_t *)bytes == LIGHT_NOTE_TYPE) {
-		uint32_t use = net.path_use[path];
-
-		if (use & USE_RELAY && use != USE_NONE && use != USE_OTHER_RELAY)
-			lmpi_light_note(use & ~USE_RELAY, bytes, len);
-	} else if (lmpi_note_relays_decode(bytes, len, &relays)) {
-		if (relays.base == LMPI_LABEL_BASE && relays.token == (uint32_t)eng.token)
-			lmpi_relays_told(path, &relays);
-	} else if (lmpi_note_ways_decode(bytes, len, &ways)) {
-		if (ways.base == LMPI_LABEL_BASE && ways.token == (uint32_t)eng.token)
-			lmpi_relays_ways(path, ways.ways, ways.resend);
-	} else if (lmpi_note_decode(bytes, len, &type, &base, text) && type == LMPI_NOTE_ABORT &&
-		   base == LMPI_LABEL_BASE) {
-		lmpi_fail_as(lmpi_abort_code(text), "the job was ended: %s",
-			     text[0] ? text : "no reason given");
+	switch ((enum relay_note_type)n.type) {
+	case RELAY_NOTE_LIGHT:
+		note_light(path, bytes, len);
+		break;
+	case RELAY_NOTE_RELAYS:
+		note_list(path, bytes, len);
+		break;
+	case RELAY_NOTE_WAYS:
+		if (n.label_base == LMPI_LABEL_BASE && n.token == (uint32_t)eng.token)
+			lmpi_relays_ways(path, n.ways, n.resend);
+		break;
+	case RELAY_NOTE_ABORT:
+		if (n.label_base == LMPI_LABEL_BASE)
+			lmpi_fail_as(relay_text_status(n.text), "the job was ended: %s",
+				     n.text[0] ? n.text : "no reason given");
+		break;
+	case RELAY_NOTE_LEAVE:
+	case RELAY_NOTE_PING:
+	case RELAY_NOTE_LOST:
+		break;
 	}
 }
 

@@ -10,6 +10,8 @@
 #include "transport.h"
 
 #include "driver/suci_udp.h"
+#include "relayproto/hello.h"
+#include "relayproto/note.h"
 #include "suci/lane.h"
 
 /* What a path leads to. */
@@ -65,17 +67,17 @@ struct lmpi_net_state {
 	bool sealing;			  /* towards other clusters, with keys of LIBMPI_KEY_FILE */
 	struct relay_group *group;	  /* [groups_max] */
 	uint32_t ngroups, groups_max;
-	uint8_t policy[LMPI_CLIENTS_MAX]; /* towards each client; enum lmpi_policy */
-	uint32_t own;			  /* the relay that owns this process; USE_NONE: unknown */
-	uint32_t resend;		  /* clients whose groups send again at the next turn */
-	uint32_t mss_given;		  /* largest mss of a relayed lane */
-	bool unsettled;			  /* members or weights of groups must change */
-	bool connected;			  /* start-up is over */
-	bool partition_said;		  /* by the user; relays' word does not count */
-	uint64_t partition_ns;		  /* how long without any relay, before the job ends */
-	uint64_t none_ns;		  /* so long there has been none */
-	uint64_t silence_ns;		  /* of a relay, before it counts as gone; 0: never */
-	uint64_t look_ns, looked_ns;	  /* after the relays: next and last time */
+	uint8_t policy[RELAY_LIST_POLICIES]; /* towards each client; enum relay_policy */
+	uint32_t own;		     /* the relay that owns this process; USE_NONE: unknown */
+	uint32_t resend;	     /* clients whose groups send again at the next turn */
+	uint32_t mss_given;	     /* largest mss of a relayed lane */
+	bool unsettled;		     /* members or weights of groups must change */
+	bool connected;		     /* start-up is over */
+	bool partition_said;	     /* by the user; relays' word does not count */
+	uint64_t partition_ns;	     /* how long without any relay, before the job ends */
+	uint64_t none_ns;	     /* so long there has been none */
+	uint64_t silence_ns;	     /* of a relay, before it counts as gone; 0: never */
+	uint64_t look_ns, looked_ns; /* after the relays: next and last time */
 	uint32_t paths_max, lanes_max;
 	uint32_t *path_use;	   /* [paths_max] */
 	uint32_t *lane_rank;	   /* [lanes_max] */
@@ -108,10 +110,10 @@ uint32_t lmpi_relays_mss(void);
 bool lmpi_relays_path_up(uint32_t path, const struct suci_addr *addr, uint32_t mtu);
 void lmpi_relays_path_down(uint32_t i, enum suci_down why, const char *word, const char *text);
 /* Notes of the relay at the other end of path. */
-void lmpi_relays_told(uint32_t path, const struct lmpi_relays *n);
+void lmpi_relays_told(uint32_t path, const struct relay_list *n);
 void lmpi_relays_ways(uint32_t path, uint32_t ways, uint32_t resend);
 /* False: it is not up, or takes none now. */
-bool lmpi_relays_note(struct relay_state *r, const void *note, size_t len);
+bool lmpi_relays_note(struct relay_state *r, const struct relay_note *n);
 /* Once a turn of the loop, outside Suci's callbacks. */
 void lmpi_relays_turn(uint64_t now_ns);
 void lmpi_relays_print_stats(void);

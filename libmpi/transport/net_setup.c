@@ -228,7 +228,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 			  : credit > 1024 ? 1024
 					  : credit,
 		.handshake_ns = HANDSHAKE_NS,
-		.hello_len = LMPI_HELLO_BYTES,
+		.hello_len = RELAY_HELLO_LEN,
 		.ops = suci_lanes_ops(),
 		.user = net.lanes,
 	};
@@ -244,11 +244,11 @@ make_endpoint(const struct suci_seal_conf *seal)
 	memcpy(c.cookie_secret, r.secret, sizeof r.secret);
 	memcpy(c.seal.seed, r.once, sizeof r.once);
 	explicit_bzero(&r, sizeof r);
-	lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
-					       .token = eng.token,
-					       .label = LMPI_LABEL_BASE + lmpi_world.rank,
-					       .rank = lmpi_world.rank},
-			  c.hello);
+	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
+						 .token = eng.token,
+						 .label = LMPI_LABEL_BASE + lmpi_world.rank,
+						 .rank = lmpi_world.rank},
+			   c.hello);
 	size_t n = suci_footprint(&c.limits);
 	net.ep_mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
 	net.ep = net.ep_mem ? suci_new(net.ep_mem, &c, suci_udp_now_ns()) : NULL;
@@ -362,11 +362,12 @@ lmpi_net_connect_relays(void)
 }
 
 static void
-send_note(struct relay_state *r, uint8_t type, const char *text)
+send_note(struct relay_state *r, enum relay_note_type type, const char *text)
 {
-	uint8_t bytes[LMPI_NOTE_MAX];
+	struct relay_note n = {.type = (uint8_t)type, .label_base = r->conf.base};
 
-	lmpi_relays_note(r, bytes, lmpi_note_encode(type, r->conf.base, text, bytes));
+	relay_text_copy(n.text, text, strlen(text));
+	lmpi_relays_note(r, &n);
 }
 
 /* Processes of other clients that we reach without a relay: no launcher tells us
@@ -376,7 +377,7 @@ ask_remote(uint64_t since_ns, uint64_t now_ns)
 {
 	static uint64_t asked_ns;
 	struct suci_path_info info;
-	uint8_t bytes[LMPI_NOTE_MAX];
+	uint8_t bytes[RELAY_NOTE_MAX];
 
 	if (lmpi_world.nclients < 2 || now_ns - since_ns < PING_NS || now_ns - asked_ns < PING_NS)
 		return;
@@ -388,7 +389,7 @@ ask_remote(uint64_t since_ns, uint64_t now_ns)
 		    !suci_path_info(net.ep, peer->path, &info) || !info.up ||
 		    info.in_flight + info.queued > 0)
 			continue;
-		size_t n = lmpi_note_encode(LMPI_NOTE_PING, 0, "", bytes);
+		size_t n = relay_note_encode(&(struct relay_note){.type = RELAY_NOTE_PING}, bytes);
 		(void)suci_path_note(net.ep, peer->path, bytes, n, now_ns);
 		net.dirty = true;
 	}
@@ -421,7 +422,7 @@ push_out(uint64_t limit_ns)
 }
 
 static void
-tell(uint8_t type, const char *text, uint64_t limit_ns)
+tell(enum relay_note_type type, const char *text, uint64_t limit_ns)
 {
 	if (!net.ep || net.nrelays == 0)
 		return;
@@ -453,14 +454,14 @@ void
 lmpi_net_tell_abort(const char *why, uint64_t limit_ns)
 {
 	eng.closing = true;
-	tell(LMPI_NOTE_ABORT, why, limit_ns);
+	tell(RELAY_NOTE_ABORT, why, limit_ns);
 	close_direct(why);
 }
 
 void
 lmpi_net_tell_leave(uint64_t limit_ns)
 {
-	tell(LMPI_NOTE_LEAVE, "", limit_ns);
+	tell(RELAY_NOTE_LEAVE, "", limit_ns);
 	if (!net.ep)
 		return;
 	uint64_t now = suci_udp_now_ns();

@@ -59,14 +59,15 @@ carries(const struct relay_state *r, uint32_t client)
 static uint32_t
 preferred(const struct relay_group *g)
 {
-	switch (net.policy[g->client]) {
-	case LMPI_POLICY_STRIPE:
+	switch ((enum relay_policy)net.policy[g->client]) {
+	case RELAY_POLICY_STRIPE:
 		return USE_NONE;
-	case LMPI_POLICY_SOURCE:
+	case RELAY_POLICY_SOURCE:
 		return net.own != USE_NONE ? net.own : g->relay;
-	default:
-		return g->relay;
+	case RELAY_POLICY_DEST:
+		break;
 	}
+	return g->relay;
 }
 
 /* What all members of a group have to know of each other. */
@@ -314,13 +315,13 @@ int
 lmpi_relays_open(uint32_t i, uint64_t now_ns)
 {
 	struct relay_state *r = &net.relay[i];
-	uint8_t hello[LMPI_HELLO_BYTES];
+	uint8_t hello[RELAY_HELLO_LEN];
 
-	lmpi_hello_encode(&(struct lmpi_hello){.kind = LMPI_HELLO_LIBMPI,
-					       .token = r->conf.token,
-					       .label = r->conf.base + lmpi_world.rank,
-					       .rank = lmpi_world.rank},
-			  hello);
+	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
+						 .token = r->conf.token,
+						 .label = r->conf.base + lmpi_world.rank,
+						 .rank = lmpi_world.rank},
+			   hello);
 	int err = suci_path_open(net.ep, &r->addr, hello, sizeof hello, &r->path, now_ns);
 	if (err && err != SUCI_ERR_EXISTS) {
 		r->path = UINT32_MAX;
@@ -333,8 +334,8 @@ lmpi_relays_open(uint32_t i, uint64_t now_ns)
 
 /* --- notes ---------------------------------------------------------------- */
 
-bool
-lmpi_relays_note(struct relay_state *r, const void *note, size_t len)
+static bool
+send_bytes(const struct relay_state *r, const void *note, size_t len)
 {
 	if (!r->up)
 		return false;
@@ -345,9 +346,17 @@ lmpi_relays_note(struct relay_state *r, const void *note, size_t len)
 }
 
 bool
+lmpi_relays_note(struct relay_state *r, const struct relay_note *n)
+{
+	uint8_t bytes[RELAY_NOTE_MAX];
+
+	return send_bytes(r, bytes, relay_note_encode(n, bytes));
+}
+
+bool
 lmpi_net_tell_relay(uint32_t i, const void *note, size_t len)
 {
-	return i < net.nrelays && lmpi_relays_note(&net.relay[i], note, len);
+	return i < net.nrelays && send_bytes(&net.relay[i], note, len);
 }
 
 uint32_t
@@ -360,14 +369,17 @@ lmpi_net_relay_base(uint32_t i)
 static void
 tell_lost(const struct relay_state *gone, bool lost)
 {
-	uint8_t bytes[LMPI_NOTE_LOST_BYTES];
+	struct relay_note n = {.type = RELAY_NOTE_LOST,
+			       .ipv4 = be32_load(gone->conf.ip),
+			       .port = gone->conf.port,
+			       .lost = lost};
 
 	for (uint32_t i = 0; i < net.nrelays; i++) {
 		struct relay_state *r = &net.relay[i];
 		if (r == gone || !r->up)
 			continue;
-		lmpi_note_lost_encode(r->conf.base, gone->conf.ip, gone->conf.port, lost, bytes);
-		lmpi_relays_note(r, bytes, sizeof bytes);
+		n.label_base = r->conf.base;
+		lmpi_relays_note(r, &n);
 	}
 }
 
@@ -379,12 +391,15 @@ wanted_most(void)
 }
 
 static void
-learn(const struct lmpi_relays *n, uint32_t k)
+learn(const struct relay_list *n, uint32_t k)
 {
-	uint32_t i = find(n->relay[k].ip, n->relay[k].port);
+	uint8_t ip[4];
+
+	be32_store(ip, n->relay[k].ipv4);
+	uint32_t i = find(ip, n->relay[k].port);
 
 	if (i == USE_NONE && net.nrelays < wanted_most()) {
-		struct lmpi_relay conf = another(n->relay[k].ip, n->relay[k].port);
+		struct lmpi_relay conf = another(ip, n->relay[k].port);
 		i = add_relay(&conf);
 		if (i != USE_NONE)
 			net.relay[i].weight = n->relay[k].weight;
@@ -412,7 +427,7 @@ relay_on(uint32_t path)
 }
 
 void
-lmpi_relays_told(uint32_t path, const struct lmpi_relays *n)
+lmpi_relays_told(uint32_t path, const struct relay_list *n)
 {
 	struct relay_state *from = relay_on(path);
 	bool drain = false;
@@ -425,9 +440,8 @@ lmpi_relays_told(uint32_t path, const struct lmpi_relays *n)
 		learn(n, n->own);
 	for (uint32_t k = 0; k < n->n; k++)
 		learn(n, (lmpi_world.rank + k) % n->n);
-	for (uint32_t c = 0; c < LMPI_CLIENTS_MAX; c++)
-		if (n->policy[c] != LMPI_POLICY_UNSAID)
-			net.policy[c] = n->policy[c];
+	for (uint32_t k = 0; k < n->npolicies; k++)
+		net.policy[n->policy[k].client] = n->policy[k].policy;
 	if (!net.partition_said)
 		net.partition_ns = n->partition_s * BASE_S_NS;
 	for (uint32_t i = 0; i < net.nrelays; i++)
@@ -532,10 +546,8 @@ listen_to(struct relay_state *r, uint64_t gap_ns, uint64_t now_ns)
 		suci_path_silent(net.ep, r->path, now_ns);
 		net.dirty = true;
 	} else if (r->deaf_ns >= ask && now_ns - r->ping_ns >= ask) {
-		uint8_t bytes[LMPI_NOTE_MAX];
 		r->ping_ns = now_ns;
-		lmpi_relays_note(r, bytes,
-				 lmpi_note_encode(LMPI_NOTE_PING, r->conf.base, "", bytes));
+		lmpi_relays_note(r, &(struct relay_note){.type = RELAY_NOTE_PING});
 	}
 }
 

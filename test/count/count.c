@@ -52,7 +52,7 @@ struct node {
 	struct suci_lanes *lanes;
 	bool up;
 	uint32_t path, lane, blocks, most, bytes; /* most blocks of so many bytes at a time */
-	uint32_t *todo, ntodo; /* -many: lanes that have nothing to send */
+	uint32_t *todo, ntodo;			  /* -many: lanes that have nothing to send */
 	uint64_t segments, got;
 	struct suci_out out[OUTS_MAX];
 	uint32_t nout;
@@ -508,11 +508,11 @@ forward(uint32_t turns)
 {
 	static struct queue to_a, to_b, to_r;
 	struct relay_core *core;
-	struct relay_hello proc = {.kind = IMPI_HOSTID_LIBMPI,
+	struct relay_hello proc = {.kind = RELAY_HELLO_PROCESS,
 				   .token = spec.token,
 				   .label = spec.label_base[0],
 				   .rank = 0},
-			   trunk = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+			   trunk = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE};
 	struct node *a = raw_node(1, &proc), *b = raw_node(2, &trunk), *r = relay_node(&core);
 	struct suci_addr at_a = maker_proc_addr(0), at_b = maker_relay_addr(1, 0),
 			 at_r = relay_addr_v4(0x0a0000fe, 7001, 0);

@@ -114,7 +114,7 @@ segment(struct suci *ep, const uint8_t p[10], uint64_t now)
 static void
 hello(struct suci *ep, const uint8_t p[10])
 {
-	struct relay_hello h = {.kind = p[1] & 1 ? IMPI_HOSTID_LIBMPI : IMPI_HOSTID_RELAY,
+	struct relay_hello h = {.kind = p[1] & 1 ? RELAY_HELLO_PROCESS : RELAY_HELLO_RELAY,
 				.token = p[2],
 				.label = label(p[3], p[4]),
 				.rank = p[5]};
@@ -138,7 +138,7 @@ light(struct suci *ep, struct relay_core *c, const uint8_t p[10])
 		.peer = maker_relay_addr(p[2] % 4, p[3] % 3),
 		.addr = relay_addr_v4(0x0a320000u + p[4] % 4, 7000, RELAY_LEG_GLOBAL)};
 	uint8_t note[12] = {p[5] % 16 ? RELAY_NOTE_LIGHT : p[5]}, bytes[RELAY_HELLO_LEN];
-	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE};
 	char why[SUCI_TEXT_MAX];
 	l.addr.leg = (uint8_t)(RELAY_LEG_LIGHT + slot - (p[6] == 1));
 	switch (p[0] % 4) {

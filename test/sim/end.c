@@ -3,8 +3,8 @@
 #include "world.h"
 
 #include "base/assert.h"
-#include "relay/hello.h"
-#include "relay/note.h"
+#include "relayproto/hello.h"
+#include "relayproto/note.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -125,11 +125,11 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 		return -1;
 	}
 	/* Its token is another. */
-	if (e->reborn && h.kind == IMPI_HOSTID_RELAY) {
+	if (e->reborn && h.kind == RELAY_HELLO_RELAY) {
 		snprintf(why, SUCI_TEXT_MAX, "token is not mine");
 		return -1;
 	}
-	if (h.kind == IMPI_HOSTID_LIBMPI && h.label != LABEL_BASE + e->rank) {
+	if (h.kind == RELAY_HELLO_PROCESS && h.label != LABEL_BASE + e->rank) {
 		snprintf(why, SUCI_TEXT_MAX, "label %u is not mine", h.label);
 		return -1;
 	}
@@ -142,7 +142,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 {
 	struct end *e = user;
 	struct relay_hello h;
-	bool relay = !relay_hello_decode(hello, hello_len, &h) && h.kind == IMPI_HOSTID_RELAY;
+	bool relay = !relay_hello_decode(hello, hello_len, &h) && h.kind == RELAY_HELLO_RELAY;
 	e->met_relay = e->met_relay || relay;
 	if (relay && e->relays)
 		end_relays_up(e, path, peer);
@@ -241,7 +241,7 @@ static void
 lane_want(struct end *e, uint32_t r)
 {
 	const struct world *w = e->w;
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI, .rank = e->rank};
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS, .rank = e->rank};
 	bool direct = world_same_cluster(w, e->rank, r);
 	h.token = direct ? 0x7070 : w->token[e->client];
 	h.label = direct ? LABEL_BASE + r : w->label_base[e->client] + e->rank;
@@ -526,7 +526,7 @@ end_new(struct end *e)
 	BASE_ASSERT(e->lanes_mem && e->ep_mem);
 	e->lanes = suci_lanes_new(e->lanes_mem, &lc);
 	BASE_ASSERT(e->lanes);
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
 				.token = w->token[e->client],
 				.label = w->label_base[e->client] + e->rank,
 				.rank = e->rank};

@@ -1,10 +1,10 @@
 /* A process that goes over several relays of its cluster: lane groups, and what relays
- * tell (relay/note.h), as libmpi does it (doc/job-setup.md). */
+ * tell (relayproto/note.h), as libmpi does it (doc/job-setup.md). */
 #include "world.h"
 
 #include "base/assert.h"
-#include "relay/hello.h"
-#include "relay/note.h"
+#include "relayproto/hello.h"
+#include "relayproto/note.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ end_relays_new(struct end *e)
 static void
 open_due(struct end *e, struct via *v)
 {
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
 				.token = e->w->token[e->client],
 				.label = e->w->label_base[e->client] + e->rank,
 				.rank = e->rank};

@@ -1,5 +1,5 @@
 /* Several relays per cluster: what they carry together, and what happens when one of
- * them, its cables, or a way between two of them fails (lib/relay, relay/group.h). */
+ * them, its cables, or a way between two of them fails (lib/relay, relayproto/policy.h). */
 #include "scenario.h"
 
 #include <stdio.h>

@@ -179,7 +179,7 @@ lane_to(struct gproc *p, uint32_t r)
 	const struct gclient *c = &w->client[p->client];
 	const struct grelay *y = &c->relay[gworld_relay_for(w, p->client, r)];
 	struct suci_addr to = relay_addr_v4(y->ipv4[RELAY_LEG_PRIVATE], G_PORT, RELAY_LEG_PRIVATE);
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
 				.token = c->token,
 				.label = c->label_base + p->rank,
 				.rank = p->rank};
@@ -336,7 +336,7 @@ gproc_new(struct gproc *p)
 				.cc = SUCI_CC_CUBIC,
 				.hello_len = RELAY_HELLO_LEN,
 				.ops = suci_lanes_ops()};
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
 				.token = w->client[p->client].token,
 				.label = w->client[p->client].label_base + p->rank,
 				.rank = p->rank};

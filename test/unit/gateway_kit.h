@@ -18,7 +18,7 @@
 #include "base/assert.h"
 #include "gateway/gateway.h"
 #include "impi/wire.h"
-#include "relay/hello.h"
+#include "relayproto/hello.h"
 #include "suci/lane.h"
 
 #define KIT_BASE  0x01000040u
@@ -441,7 +441,7 @@ kit_new(uint64_t packet_bytes)
 	k->lanes = suci_lanes_new(k->lanes_mem, &lc);
 	assert_non_null(k->lanes);
 	struct suci_config sc = link_config(1);
-	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE, .mtu = 1432};
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE, .mtu = 1432};
 	relay_hello_encode(&h, sc.hello);
 	sc.hello_len = RELAY_HELLO_LEN;
 	sc.ops = suci_lanes_ops();

@@ -261,7 +261,7 @@ add_job(struct relay *r, struct job_spec s)
 static inline uint32_t
 connect_proc(struct relay *r, const struct job_spec *s, uint32_t rank, uint32_t i)
 {
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
 				.token = s->token,
 				.label = s->label_base[s->my_client] + rank,
 				.rank = rank};
@@ -280,7 +280,7 @@ connect_trunk(struct relay *r, uint32_t client, uint32_t relay)
 	struct suci_addr a = maker_relay_addr(client, relay);
 	uint32_t p = fake_find(&r->ep, &a);
 	assert_int_not_equal(p, UINT32_MAX);
-	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE};
 	fake_accepted(&r->ep, p, &h);
 	return p;
 }

@@ -20,28 +20,42 @@ enum { RELAYS = 3, CLIENT = 1 };
  * with a way" is named by a bit per relay. */
 static const struct {
 	const char *name;
-	enum lmpi_policy policy;
+	enum relay_policy policy;
 	uint32_t own; /* USE_NONE: not told */
 	unsigned down, no_way, drains, small;
 	int want[RELAYS];
 } cases[] = {
-	{"dest: the one named, the others in reserve", LMPI_POLICY_DEST, 0, 0, 0, 0, 0, {0, 20, 0}},
-	{"dest: it is down, the others share", LMPI_POLICY_DEST, 0, 2, 0, 0, 0, {10, OUT, 30}},
-	{"dest: it has no way", LMPI_POLICY_DEST, 0, 0, 2, 0, 0, {10, OUT, 30}},
-	{"dest: it drains, and keeps what it has", LMPI_POLICY_DEST, 0, 0, 0, 2, 0, {10, DRN, 30}},
-	{"dest: another one drains", LMPI_POLICY_DEST, 0, 0, 0, 1, 0, {DRN, 20, 0}},
-	{"dest: all drain", LMPI_POLICY_DEST, 0, 0, 0, 7, 0, {DRN, DRN, DRN}},
-	{"dest: no way at all, lanes wait", LMPI_POLICY_DEST, 0, 0, 7, 0, 0, {0, 0, 0}},
-	{"dest: only a reserve has a way", LMPI_POLICY_DEST, 0, 0, 6, 0, 0, {10, OUT, OUT}},
-	{"dest: datagrams too small", LMPI_POLICY_DEST, 0, 0, 0, 0, 2, {10, OUT, 30}},
-	{"source: the one that owns me", LMPI_POLICY_SOURCE, 2, 0, 0, 0, 0, {0, 0, 30}},
-	{"source: it is down", LMPI_POLICY_SOURCE, 2, 4, 0, 0, 0, {10, 20, OUT}},
-	{"source: not told, the one named", LMPI_POLICY_SOURCE, USE_NONE, 0, 0, 0, 0, {0, 20, 0}},
-	{"stripe: all", LMPI_POLICY_STRIPE, 0, 0, 0, 0, 0, {10, 20, 30}},
-	{"stripe: one down", LMPI_POLICY_STRIPE, 0, 1, 0, 0, 0, {OUT, 20, 30}},
-	{"stripe: one drains", LMPI_POLICY_STRIPE, 0, 0, 0, 4, 0, {10, 20, DRN}},
-	{"stripe: one drains, two have no way", LMPI_POLICY_STRIPE, 0, 0, 3, 4, 0, {OUT, OUT, DRN}},
-	{"all down", LMPI_POLICY_STRIPE, 0, 7, 0, 0, 0, {OUT, OUT, OUT}},
+	{"dest: the one named, the others in reserve",
+	 RELAY_POLICY_DEST,
+	 0,
+	 0,
+	 0,
+	 0,
+	 0,
+	 {0, 20, 0}},
+	{"dest: it is down, the others share", RELAY_POLICY_DEST, 0, 2, 0, 0, 0, {10, OUT, 30}},
+	{"dest: it has no way", RELAY_POLICY_DEST, 0, 0, 2, 0, 0, {10, OUT, 30}},
+	{"dest: it drains, and keeps what it has", RELAY_POLICY_DEST, 0, 0, 0, 2, 0, {10, DRN, 30}},
+	{"dest: another one drains", RELAY_POLICY_DEST, 0, 0, 0, 1, 0, {DRN, 20, 0}},
+	{"dest: all drain", RELAY_POLICY_DEST, 0, 0, 0, 7, 0, {DRN, DRN, DRN}},
+	{"dest: no way at all, lanes wait", RELAY_POLICY_DEST, 0, 0, 7, 0, 0, {0, 0, 0}},
+	{"dest: only a reserve has a way", RELAY_POLICY_DEST, 0, 0, 6, 0, 0, {10, OUT, OUT}},
+	{"dest: datagrams too small", RELAY_POLICY_DEST, 0, 0, 0, 0, 2, {10, OUT, 30}},
+	{"source: the one that owns me", RELAY_POLICY_SOURCE, 2, 0, 0, 0, 0, {0, 0, 30}},
+	{"source: it is down", RELAY_POLICY_SOURCE, 2, 4, 0, 0, 0, {10, 20, OUT}},
+	{"source: not told, the one named", RELAY_POLICY_SOURCE, USE_NONE, 0, 0, 0, 0, {0, 20, 0}},
+	{"stripe: all", RELAY_POLICY_STRIPE, 0, 0, 0, 0, 0, {10, 20, 30}},
+	{"stripe: one down", RELAY_POLICY_STRIPE, 0, 1, 0, 0, 0, {OUT, 20, 30}},
+	{"stripe: one drains", RELAY_POLICY_STRIPE, 0, 0, 0, 4, 0, {10, 20, DRN}},
+	{"stripe: one drains, two have no way",
+	 RELAY_POLICY_STRIPE,
+	 0,
+	 0,
+	 3,
+	 4,
+	 0,
+	 {OUT, OUT, DRN}},
+	{"all down", RELAY_POLICY_STRIPE, 0, 7, 0, 0, 0, {OUT, OUT, OUT}},
 };
 
 static void
@@ -101,11 +115,11 @@ on_accept(void *user, const struct suci_addr *from, const void *hello, size_t le
 	  char why[SUCI_TEXT_MAX])
 {
 	struct fake *f = user;
-	struct lmpi_hello h;
+	struct relay_hello h;
 
 	(void)from;
-	assert_true(lmpi_hello_decode(hello, len, &h));
-	assert_true(h.token == TOKEN && h.label == BASE && h.kind == LMPI_HELLO_LIBMPI);
+	assert_int_equal(relay_hello_decode(hello, len, &h), 0);
+	assert_true(h.token == TOKEN && h.label == BASE && h.kind == RELAY_HELLO_PROCESS);
 	snprintf(why, SUCI_TEXT_MAX, "no such job");
 	return f->refuses ? -1 : 0;
 }
@@ -152,12 +166,13 @@ static void
 on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct fake *f = user;
-	const uint8_t *p = note;
+	struct relay_note n;
 
 	(void)path, (void)now_ns;
-	if (p[0] == LMPI_NOTE_LOST && len == LMPI_NOTE_LOST_BYTES) {
-		assert_true(be32_load(p + 1) == BASE);
-		f->lost[p[11]]++;
+	assert_int_equal(relay_note_decode(note, len, &n), 0);
+	if (n.type == RELAY_NOTE_LOST) {
+		assert_int_equal(n.label_base, BASE);
+		f->lost[n.lost]++;
 	}
 }
 
@@ -181,18 +196,18 @@ endpoint(const struct suci_ops *ops, void *user, uint64_t incarnation)
 		.seed = incarnation,
 		.mtu_max = MTU,
 		.handshake_ns = 86400 * BASE_S_NS,
-		.hello_len = LMPI_HELLO_BYTES,
+		.hello_len = RELAY_HELLO_LEN,
 		.ops = ops,
 		.user = user,
 	};
-	struct lmpi_hello h = {.kind = user == lmpi_net.lanes ? LMPI_HELLO_LIBMPI
-							      : LMPI_HELLO_RELAY,
-			       .token = TOKEN,
-			       .label = LMPI_LABEL_BASE,
-			       .rank = UINT32_MAX,
-			       .mtu = MTU};
+	struct relay_hello h = {.kind = user == lmpi_net.lanes ? RELAY_HELLO_PROCESS
+							       : RELAY_HELLO_RELAY,
+				.token = TOKEN,
+				.label = LMPI_LABEL_BASE,
+				.rank = UINT32_MAX,
+				.mtu = MTU};
 
-	lmpi_hello_encode(&h, c.hello);
+	relay_hello_encode(&h, c.hello);
 	struct suci *ep = suci_new(aligned_alloc(64, (suci_footprint(&limits) + 63) & ~63ull), &c,
 				   lmpi_eng.now_ns);
 	assert_non_null(ep);
@@ -333,16 +348,18 @@ end(void **state)
 
 /* Relay 0 tells of all, and how: weight of itself, policy, partition timeout of 3 s. */
 static void
-told(enum lmpi_policy policy, uint8_t weight)
+told(enum relay_policy policy, uint8_t weight)
 {
-	struct lmpi_relays n = {.n = RELAYS, .self = 0, .own = 1, .partition_s = 3};
+	struct relay_list n = {.n = RELAYS, .self = 0, .own = 1, .partition_s = 3};
 
 	for (uint32_t i = 0; i < RELAYS; i++) {
-		memcpy(n.relay[i].ip, fakes[i].addr.ip + 12, 4);
+		n.relay[i].ipv4 = be32_load(fakes[i].addr.ip + 12);
 		n.relay[i].port = 7000;
 		n.relay[i].weight = i ? 1 : weight;
 	}
-	memset(n.policy, (int)policy, sizeof n.policy);
+	n.npolicies = 1;
+	n.policy[0].client = CLIENT;
+	n.policy[0].policy = (uint8_t)policy;
 	lmpi_relays_told(lmpi_net.relay[0].path, &n);
 	pass(200 * BASE_MS_NS);
 	assert_int_equal(lmpi_net.nrelays, RELAYS);
@@ -376,7 +393,7 @@ static void
 go_and_come_back(void **state)
 {
 	(void)state;
-	told(LMPI_POLICY_DEST, 1);
+	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
 	relay_dies(&fakes[0]);
 	pass(600 * BASE_MS_NS);
@@ -397,7 +414,7 @@ static void
 silence(void **state)
 {
 	(void)state;
-	told(LMPI_POLICY_STRIPE, 1);
+	told(RELAY_POLICY_STRIPE, 1);
 	members(1, 1, 1);
 	pass(10 * BASE_S_NS); /* idle, and asked now and then: nobody goes */
 	members(1, 1, 1);
@@ -424,10 +441,10 @@ drain(void **state)
 	static const uint8_t block[2000];
 
 	(void)state;
-	told(LMPI_POLICY_DEST, 1);
+	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
 	assert_false(atomic_load(&lmpi_relays_draining));
-	told(LMPI_POLICY_DEST, 0);
+	told(RELAY_POLICY_DEST, 0);
 	members(DRN, 1, 1);
 	assert_true(atomic_load(&lmpi_relays_draining));
 	uint32_t before = fakes[0].segments;
@@ -437,7 +454,7 @@ drain(void **state)
 	pass(100 * BASE_MS_NS);
 	assert_int_equal(fakes[0].segments, before);
 	assert_true(fakes[1].segments + fakes[2].segments >= 2);
-	told(LMPI_POLICY_DEST, 1);
+	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
 }
 
@@ -448,7 +465,7 @@ ways(void **state)
 	uint32_t before;
 
 	(void)state;
-	told(LMPI_POLICY_DEST, 1);
+	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
 	suci_lane_send(lmpi_net.lanes, peers[1].lane, NULL, 0, block, sizeof block, false, 0,
 		       lmpi_eng.now_ns);
@@ -470,7 +487,7 @@ static void
 nobody_left(void **state)
 {
 	(void)state;
-	told(LMPI_POLICY_DEST, 1);
+	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
 	for (uint32_t i = 0; i < RELAYS; i++)
 		fakes[i].cut = true;
@@ -485,7 +502,7 @@ static void
 back_in_time(void **state)
 {
 	(void)state;
-	told(LMPI_POLICY_STRIPE, 1);
+	told(RELAY_POLICY_STRIPE, 1);
 	members(1, 1, 1);
 	for (int k = 0; k < 3; k++) {
 		for (uint32_t i = 0; i < RELAYS; i++)

@@ -272,7 +272,7 @@ told_what_passes(void **state)
 	connect_proc(r, &s3, 0, 0);
 	assert_int_equal(relay_hello_decode(r->ep.hello, sizeof r->ep.hello, &h), 0);
 	assert_int_equal(h.mtu, 1232);
-	assert_int_equal(h.kind, IMPI_HOSTID_RELAY);
+	assert_int_equal(h.kind, RELAY_HELLO_RELAY);
 	uint32_t t1 = connect_trunk(r, 1, 0);
 	r->ep.path[t1].mtu = 1400;
 	connect_proc(r, &s3, 1, 1);
@@ -451,7 +451,7 @@ opens_to_its_own_processes(void **state)
 		if (p == UINT32_MAX)
 			continue;
 		assert_int_equal(relay_hello_decode(r->ep.path[p].hello, 24, &h), 0);
-		assert_int_equal(h.kind, IMPI_HOSTID_RELAY);
+		assert_int_equal(h.kind, RELAY_HELLO_RELAY);
 		assert_int_equal(h.token, maker_proc_token(i));
 		assert_int_equal(h.label, MAKER_PROC_BASE + i);
 		assert_int_equal(h.mtu, 1472);
@@ -492,7 +492,7 @@ unready_process_is_asked_again(void **state)
 	}
 	assert_int_equal(r->ended, 0);
 	uint32_t p = fake_find(&r->ep, &a);
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI};
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS};
 	fake_accepted(&r->ep, p, &h);
 	struct relay_job_info info;
 	assert_true(relay_core_job(r->c, 0, &info));

@@ -338,7 +338,7 @@ ping_is_counted_and_no_more(void **state)
 static uint32_t
 trunk_comes_in(struct relay *r, uint32_t client)
 {
-	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE};
 	struct suci_addr from = maker_relay_addr(client, 0);
 	uint8_t hello[RELAY_HELLO_LEN];
 	char why[SUCI_TEXT_MAX];

@@ -104,7 +104,7 @@ proc_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 	const struct node *p = user;
 	struct relay_hello h;
 	(void)from;
-	if (relay_hello_decode(hello, len, &h) == 0 && h.kind == IMPI_HOSTID_RELAY &&
+	if (relay_hello_decode(hello, len, &h) == 0 && h.kind == RELAY_HELLO_RELAY &&
 	    h.token == maker_proc_token(0) && h.label == MAKER_PROC_BASE + p->rank)
 		return 0;
 	snprintf(why, SUCI_TEXT_MAX, "not my relay");
@@ -257,7 +257,7 @@ make_relay(struct net *n, uint32_t i)
 		.user = x,
 	};
 	x->end.core = relay_core_new(aligned_alloc(64, relay_core_footprint(&conf.limits)), &conf);
-	struct relay_hello h = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE, .mtu = 1472};
+	struct relay_hello h = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE, .mtu = 1472};
 	make_ep(x, relay_ops(), x->end.core, &h);
 	relay_bind(x->end.core, x->end.ep);
 	x->rank = UINT32_MAX;
@@ -285,7 +285,7 @@ make_proc(struct net *n, uint32_t i)
 	x->end.lanes = suci_lanes_new(
 		aligned_alloc(64, (suci_lanes_footprint(&lc.limits) + 63) & ~(size_t)63), &lc);
 	assert_non_null(x->end.lanes);
-	struct relay_hello h = {.kind = IMPI_HOSTID_LIBMPI,
+	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
 				.token = x->end.job->token,
 				.label = x->end.job->label_base + x->rank,
 				.rank = x->rank};

@@ -212,7 +212,7 @@ gateways_are_opened_as_needed(void **state)
 			/* As to a process: token and label of nobody. */
 			struct relay_hello h;
 			assert_int_equal(relay_hello_decode(r->ep.path[p].hello, 24, &h), 0);
-			assert_int_equal(h.kind, IMPI_HOSTID_RELAY);
+			assert_int_equal(h.kind, RELAY_HELLO_RELAY);
 			assert_int_equal(h.token + h.label, 0);
 			assert_int_equal(h.rank, RELAY_RANK_NONE);
 			assert_int_equal(h.mtu, 1472);
@@ -268,8 +268,8 @@ answer_of_something_else(void **state)
 		assert_true(i < 300);
 		uint32_t p = fake_find(&r->ep, &a);
 		if (p != UINT32_MAX && !r->ep.path[p].up) {
-			struct relay_hello h = {.kind = i % 2 ? IMPI_HOSTID_RELAY
-							      : IMPI_HOSTID_LIBMPI};
+			struct relay_hello h = {.kind = i % 2 ? RELAY_HELLO_RELAY
+							      : RELAY_HELLO_PROCESS};
 			fake_accepted(&r->ep, p, &h);
 			assert_string_equal(r->ep.close_text, "it is not a gateway");
 			assert_int_equal(fake_find(&r->ep, &a), UINT32_MAX);
@@ -310,7 +310,7 @@ gateways_have_no_say(void **state)
 	assert_int_equal(r->ended, 0);
 
 	/* Nor may a process that is not reached by Suci connect. */
-	h = (struct relay_hello){.kind = IMPI_HOSTID_LIBMPI,
+	h = (struct relay_hello){.kind = RELAY_HELLO_PROCESS,
 				 .token = own_spec.token,
 				 .label = own_spec.label_base[0] + 1,
 				 .rank = 1};

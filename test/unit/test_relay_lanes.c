@@ -131,7 +131,7 @@ end_accept(void *user, const struct suci_addr *from, const void *hello, size_t l
 	const struct node *x = user;
 	struct relay_hello h;
 	(void)from;
-	if (relay_hello_decode(hello, len, &h) == 0 && h.kind == IMPI_HOSTID_RELAY &&
+	if (relay_hello_decode(hello, len, &h) == 0 && h.kind == RELAY_HELLO_RELAY &&
 	    (x->type == GATEWAY || h.token == maker_proc_token(x->index)))
 		return 0;
 	snprintf(why, SUCI_TEXT_MAX, "not my relay");
@@ -309,7 +309,7 @@ make_node(struct net *n, enum type type, uint32_t cluster, uint32_t index)
 		.ops = type == RELAY ? relay_ops() : suci_lanes_ops(),
 		.user = type == RELAY ? (void *)x->end.core : (void *)x->end.lanes,
 	};
-	static const uint8_t kind[] = {IMPI_HOSTID_LIBMPI, IMPI_HOSTID_RELAY, RELAY_HELLO_GATEWAY};
+	static const uint8_t kind[] = {RELAY_HELLO_PROCESS, RELAY_HELLO_RELAY, RELAY_HELLO_GATEWAY};
 	struct relay_hello h = {.kind = kind[type], .rank = RELAY_RANK_NONE, .mtu = 1472};
 	if (type == PROC)
 		h = (struct relay_hello){.kind = kind[type],

@@ -76,7 +76,7 @@ told(const struct relay *r, uint32_t slot, uint32_t times, enum relay_light_stat
 		assert_int_equal(r->light[slot].last, last);
 }
 
-static const struct relay_hello relay_hello = {.kind = IMPI_HOSTID_RELAY, .rank = RELAY_RANK_NONE};
+static const struct relay_hello relay_hello = {.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE};
 
 static uint32_t
 lit(struct relay *r, uint32_t slot, uint32_t m)
@@ -211,7 +211,7 @@ comes_in(void **state)
 	leg.leg = RELAY_LEG_LIGHT + RELAY_LIGHTS_MAX;
 	assert_int_equal(fake_incoming(&x.r->ep, &leg, hello, sizeof hello, why), UINT32_MAX);
 	struct relay_hello proc = {
-		.kind = IMPI_HOSTID_LIBMPI, .token = spec_one.token, .label = BASE + 1, .rank = 1};
+		.kind = RELAY_HELLO_PROCESS, .token = spec_one.token, .label = BASE + 1, .rank = 1};
 	uint8_t bad[RELAY_HELLO_LEN];
 	relay_hello_encode(&proc, bad);
 	assert_int_equal(fake_incoming(&x.r->ep, &l.addr, bad, sizeof bad, why), UINT32_MAX);

@@ -53,11 +53,11 @@ accept_all(struct relay *r)
 		if (!r->ep.path[p].used || r->ep.path[p].up)
 			continue;
 		assert_true(relay_core_path(r->c, p, &info));
-		struct relay_hello h = {.kind = IMPI_HOSTID_RELAY};
+		struct relay_hello h = {.kind = RELAY_HELLO_RELAY};
 		if (info.kind == RELAY_PATH_GATEWAY)
 			h.kind = RELAY_HELLO_GATEWAY;
 		else if (info.kind == RELAY_PATH_PROC)
-			h.kind = IMPI_HOSTID_LIBMPI;
+			h.kind = RELAY_HELLO_PROCESS;
 		fake_accepted(&r->ep, p, &h);
 	}
 }
@@ -273,7 +273,7 @@ start(struct walk *k)
 	struct relay *r = k->site[client].core[m][s];
 	if (!c->direct && fake_find(&r->ep, &from) == UINT32_MAX) {
 		struct relay_hello h = {
-			.kind = IMPI_HOSTID_LIBMPI,
+			.kind = RELAY_HELLO_PROCESS,
 			.token = impi_token_of(j->token,
 					       be64_load(j->global_id[j->first_local] + 16)),
 			.label = j->label_base + k->src,

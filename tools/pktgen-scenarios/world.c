@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "relay/note.h"
+#include "relayproto/note.h"
 
 #include <string.h>
 

@@ -25,7 +25,7 @@
 #include "player.h"
 #include "pktgen/load.h"
 #include "relay/job.h"
-#include "relay/note.h"
+#include "relayproto/note.h"
 #include "suci/endpoint.h"
 
 #define PG_HEAD_MAX  64u /* bytes of a segment that are its own, the rest is a pattern */
@@ -44,7 +44,7 @@ struct pg_lane {
 struct pg_flow {
 	uint32_t first, n, cursor;
 	uint32_t path;
-	bool starved; /* pull found no slot or no token */
+	bool starved;	      /* pull found no slot or no token */
 	struct pg_play *play; /* with a template; else NULL */
 };
 
@@ -56,8 +56,8 @@ struct pg_station {
 	bool relay;  /* a remote relay, else a host */
 	bool killed; /* fell silent by the scenario */
 	bool hot;
-	bool told;  /* an ABORT came */
-	bool wrong; /* the last segment was mislabelled */
+	bool told;   /* an ABORT came */
+	bool wrong;  /* the last segment was mislabelled */
 	bool played; /* its paths are, and its endpoint rests */
 	uint32_t job, rank;
 	uint32_t up; /* paths */
@@ -108,7 +108,7 @@ struct pg_world {
 	uint64_t take_gap_ns;
 	uint32_t nsenders;
 	bool sending, measuring, no_room;
-	bool playing; /* from templates */
+	bool playing;	   /* from templates */
 	bool wrong_labels; /* every other segment is one that relayd must not pass on */
 	uint64_t mislabelled;
 	uint64_t last_rx_ns, stall_ns;

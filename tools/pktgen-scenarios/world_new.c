@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "impi/hostid.h"
-#include "relay/hello.h"
+#include "relayproto/hello.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -286,11 +286,11 @@ static void
 hello_of(const struct pg_world *w, const struct pg_station *s, uint8_t out[RELAY_HELLO_LEN])
 {
 	struct relay_hello h = {
-		.kind = IMPI_HOSTID_RELAY,
+		.kind = RELAY_HELLO_RELAY,
 		.rank = RELAY_RANK_NONE,
 		.mtu = (uint16_t)(w->net->side[s->side].conf->mtu - RD_IPV4_HDR - RD_UDP_HDR)};
 	if (!s->relay)
-		h = (struct relay_hello){.kind = IMPI_HOSTID_LIBMPI,
+		h = (struct relay_hello){.kind = RELAY_HELLO_PROCESS,
 					 .token = s->token,
 					 .label = w->job[s->job].base[s->side] + s->rank,
 					 .rank = s->rank};

@@ -21,7 +21,7 @@
  * To the relay cores it is a local process and a remote relay in one.  Cores open the
  * paths: each core of the cluster that needs this gateway for a job, and the own one always,
  * with the hello of a relay; the gateway accepts them from conf.core first, then from any relay of
- * conf.peer, and answers with a hello of kind RELAY_HELLO_GATEWAY (relay/hello.h).  Until
+ * conf.peer, and answers with a hello of kind RELAY_HELLO_GATEWAY (relayproto/hello.h).  Until
  * the own core has come the others are refused; they try again.  Labels here =
  * relay_gateway_base(label_base) + world rank, there label_base + world rank.  Lanes send
  * over the path of conf.core, whatever core the other direction comes from.
@@ -63,7 +63,7 @@
 #define GATEWAY_H
 
 #include "relay/job.h"
-#include "relay/note.h"
+#include "relayproto/note.h"
 #include "suci/endpoint.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* light/note.h - what a process and its own relay tell each other about light: notes of type 7
- * (relay/note.h, suci_path_note).
+ * (relayproto/note.h, suci_path_note).
  *
  *     u8 7 | u32 label base | u8 kind | body
  *

@@ -37,7 +37,7 @@
  * What cannot be told because a trunk still connects or is down is told when it is
  * up, for 60 s and the 8 newest ends of each trunk.
  *
- * Several relays (relay/group.h).  With conf.cluster the core knows the relays of its own
+ * Several relays (relayproto/policy.h).  With conf.cluster the core knows the relays of its own
  * cluster and tells them to processes and to other clusters' relays, which tell theirs; it
  * opens trunks to all of them and takes what is for any process.  Then the death of a trunk
  * is no end:
@@ -97,11 +97,11 @@
 
 #include "relay/addr.h"
 #include "relay/error.h"
-#include "relay/group.h"
-#include "relay/hello.h"
+#include "relayproto/policy.h"
+#include "relayproto/hello.h"
 #include "relay/job.h"
 #include "relay/light.h"
-#include "relay/note.h"
+#include "relayproto/note.h"
 #include "suci/endpoint.h"
 
 #include <stdbool.h>

@@ -16,7 +16,7 @@
 #define RELAY_PEER_H
 
 #include "relay/job.h"
-#include "relay/note.h"
+#include "relayproto/note.h"
 
 #define RELAY_PEER_PING_NS   1000000000ull
 #define RELAY_PEER_DEAD_NS   3000000000ull

@@ -45,7 +45,7 @@
 
 #include "impi/auth.h"
 #include "relay/job.h"
-#include "relay/note.h"
+#include "relayproto/note.h"
 
 #include <stdbool.h>
 #include <stddef.h>

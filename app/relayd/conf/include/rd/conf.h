@@ -35,7 +35,7 @@
 enum rd_auth { RD_AUTH_NONE, RD_AUTH_KEY };
 enum rd_log_level { RD_LOG_ERROR, RD_LOG_WARNING, RD_LOG_INFO, RD_LOG_DEBUG };
 enum rd_cc { RD_CC_FIXED, RD_CC_CUBIC, RD_CC_BBR };		       /* as enum suci_cc_kind */
-enum rd_policy { RD_POLICY_DEST, RD_POLICY_SOURCE, RD_POLICY_STRIPE }; /* relay/group.h */
+enum rd_policy { RD_POLICY_DEST, RD_POLICY_SOURCE, RD_POLICY_STRIPE }; /* relayproto/policy.h */
 enum rd_sealing { RD_SEALING_OFF, RD_SEALING_ON };
 /* How a gateway's TCP travels: over the leg's TAP, or over the machine's own interfaces. */
 enum rd_via { RD_VIA_LEG, RD_VIA_HOST };
@@ -195,7 +195,7 @@ struct rd_conf {
 	char tap_prefix[11]; /* taps are called PREFIX-priv and PREFIX-glob */
 	uint32_t drain_ms;
 	uint32_t log_level; /* enum rd_log_level */
-	char user[33]; /* "" = stay who we are, with few capabilities */
+	char user[33];	    /* "" = stay who we are, with few capabilities */
 	char pidfile[256];
 	char stats_file[256];
 	bool telemetry;

@@ -1,7 +1,7 @@
-/* relay/group.h - path groups: over which of several relays a segment goes.
+/* relayproto/policy.h - path groups: over which of several relays a segment goes.
  *
  * A group is what one job uses towards the relays of one remote cluster: the trunks to
- * all of them, those of the job's table and those their relays tell of (relay/note.h,
+ * all of them, those of the job's table and those their relays tell of (relayproto/note.h,
  * RELAYS).  Label spaces are per cluster, so any of them takes any process's segments.
  *
  *     DEST    the relay that carries the destination in the global mapping: what IMPI
@@ -17,8 +17,8 @@
  * Under DEST and SOURCE another trunk takes over while the one that is meant is down,
  * drains, or has flapped; under all a trunk that drains or flaps is used only while there
  * is no better one. */
-#ifndef RELAY_GROUP_H
-#define RELAY_GROUP_H
+#ifndef RELAYPROTO_POLICY_H
+#define RELAYPROTO_POLICY_H
 
 #include <stdint.h>
 

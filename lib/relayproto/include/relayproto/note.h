@@ -1,4 +1,4 @@
-/* relay/note.h - notes: what relays and processes tell each other about a job
+/* relayproto/note.h - notes: what relays and processes tell each other about a job
  * (suci_path_note, doc/job-setup.md).
  *
  *     1 ABORT   u32 label base in the receiver's space | u16 len | text | [u32 token]
@@ -11,17 +11,25 @@
  *
  * Between relays the token of the receiver's host id in that job follows: label bases are
  * used again, and a note may be told long after the end, when a trunk is up at last.
- * Who finds other bytes behind a note ignores them, and notes of other types too. */
-#ifndef RELAY_NOTE_H
-#define RELAY_NOTE_H
+ *
+ * What a later version may say is taken as far as it can be understood: bytes behind a note are
+ * ignored, a weight that is too large counts as the largest, a policy nobody knows as DEST, the
+ * policy towards a client that there cannot be is left out.  What is cut short or names an entry
+ * that the list does not have is malformed.  Notes of other types are for the caller to count.
+ *
+ * Units    bytes; partition_s in seconds.  Threads  plain functions.  Limits  RELAY_NOTE_MAX,
+ * RELAY_LIST_MAX; a text RELAY_WHY_MAX - 1.  Errors  relayproto/error.h. */
+#ifndef RELAYPROTO_NOTE_H
+#define RELAYPROTO_NOTE_H
 
-#include "relay/group.h"
+#include "relayproto/error.h"
+#include "relayproto/policy.h"
+#include "relayproto/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define RELAY_WHY_MAX  200 /* text of an abort with its NUL */
 #define RELAY_NOTE_MAX (1 + 4 + 2 + RELAY_WHY_MAX + 4)
 /* Notes of type LIGHT may be as long as any note. */
 #define RELAY_NOTE_LIGHT_MAX 1024
@@ -83,19 +91,12 @@ struct relay_list {
 	} relay[RELAY_GROUP_MAX];
 	uint8_t npolicies;
 	struct {
-		uint8_t client, policy; /* enum relay_policy; unknown ones are DEST */
+		uint8_t client, policy; /* below POLICIES; enum relay_policy */
 	} policy[RELAY_LIST_POLICIES];
 };
 
 size_t relay_list_encode(const struct relay_list *l, uint8_t out[RELAY_LIST_MAX]);
-/* 0 or MALFORMED: cut short, self or own beyond n, over the limits above, a weight over
- * RELAY_WEIGHT_MAX. */
+/* 0 or MALFORMED: cut short, self or own beyond n, client, n or m over the limits above. */
 int relay_list_decode(const void *in, size_t len, struct relay_list *l);
-
-/* printf into a text of an abort; cut if too long. */
-void relay_text_set(char out[RELAY_WHY_MAX], const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-/* Copy len bytes of a text from outside to out, cut and made printable. */
-void relay_text_copy(char out[RELAY_WHY_MAX], const void *text, size_t len);
 
 #endif

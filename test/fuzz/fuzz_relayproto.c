@@ -1,6 +1,6 @@
-/* Hello data and notes (the first byte of the input chooses). */
-#include "relay/hello.h"
-#include "relay/note.h"
+/* Hello data, notes, texts of ends: lib/relayproto (the first byte of the input chooses). */
+#include "relayproto/hello.h"
+#include "relayproto/note.h"
 
 #include "base/assert.h"
 
@@ -50,12 +50,25 @@ check_note(const uint8_t *data, size_t size)
 	BASE_ASSERT(n.type != RELAY_NOTE_ABORT || strcmp(back.text, n.text) == 0);
 }
 
+static void
+check_text(const uint8_t *data, size_t size)
+{
+	char text[RELAY_WHY_MAX];
+	relay_text_copy(text, data, size);
+	BASE_ASSERT(memchr(text, 0, sizeof text));
+	for (const char *p = text; *p; p++)
+		BASE_ASSERT(*p >= 0x20 && *p < 0x7f);
+	(void)relay_text_status(text);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;
-	if (data[0] == 2)
+	if (data[0] == 3)
+		check_text(data + 1, size - 1);
+	else if (data[0] == 2)
 		check_list(data + 1, size - 1);
 	else if (data[0] & 1)
 		check_note(data + 1, size - 1);

@@ -1,13 +1,17 @@
-/* relay/hello.h - the 24 bytes of Suci hello data (doc/job-setup.md).
+/* relayproto/hello.h - the 24 bytes of Suci hello data (doc/job-setup.md), which every path of a
+ * job carries in OPEN and ACCEPT.
  *
  *     0 'S' 'H' | ver=1 | kind   4 token 32   8 label 32   12 world rank 32
  *    16 mtu 16  18 zero 16  20 upper half of the token 32
  *
- * Readers take longer hellos (later versions append) and ignore the rest. */
-#ifndef RELAY_HELLO_H
-#define RELAY_HELLO_H
+ * Readers take longer hellos (later versions append) and ignore the rest.  What a token, a label
+ * or a rank has to be is for whoever accepts the path; here only their bytes are read.
+ *
+ * Threads  plain functions. */
+#ifndef RELAYPROTO_HELLO_H
+#define RELAYPROTO_HELLO_H
 
-#include "impi/hostid.h"
+#include "relayproto/error.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,12 +19,16 @@
 #define RELAY_HELLO_LEN	    24
 #define RELAY_HELLO_VERSION 1
 #define RELAY_RANK_NONE	    UINT32_MAX
-/* struct relay_hello.kind: LIBMPI or RELAY of enum impi_hostid_kind, or a gateway
- * (lib/gateway) that answers a relay. */
-#define RELAY_HELLO_GATEWAY 4
+
+/* Who speaks; the first two as in a host id (impi/hostid.h). */
+enum relay_hello_kind {
+	RELAY_HELLO_PROCESS = 1,
+	RELAY_HELLO_RELAY = 2,
+	RELAY_HELLO_GATEWAY = 4, /* lib/gateway, which answers a relay */
+};
 
 struct relay_hello {
-	uint8_t kind;	/* IMPI_HOSTID_LIBMPI, IMPI_HOSTID_RELAY, RELAY_HELLO_GATEWAY */
+	uint8_t kind;	/* enum relay_hello_kind */
 	uint64_t token; /* at 4 its lower half */
 	uint32_t label;
 	uint32_t rank; /* world rank; RELAY_RANK_NONE from a relay */

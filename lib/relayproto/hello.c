@@ -1,7 +1,8 @@
-#include "relay/hello.h"
+#include "relayproto/hello.h"
 
 #include "base/bytes.h"
-#include "relay/error.h"
+
+#include <string.h>
 
 void
 relay_hello_encode(const struct relay_hello *h, uint8_t out[RELAY_HELLO_LEN])
@@ -23,9 +24,9 @@ relay_hello_decode(const void *in, size_t len, struct relay_hello *h)
 {
 	const uint8_t *p = in;
 	if (len < RELAY_HELLO_LEN || p[0] != 'S' || p[1] != 'H' || p[2] != RELAY_HELLO_VERSION)
-		return RELAY_ERR_MALFORMED;
-	if (p[3] != IMPI_HOSTID_LIBMPI && p[3] != IMPI_HOSTID_RELAY && p[3] != RELAY_HELLO_GATEWAY)
-		return RELAY_ERR_MALFORMED;
+		return RELAYPROTO_ERR_MALFORMED;
+	if (p[3] != RELAY_HELLO_PROCESS && p[3] != RELAY_HELLO_RELAY && p[3] != RELAY_HELLO_GATEWAY)
+		return RELAYPROTO_ERR_MALFORMED;
 	*h = (struct relay_hello){
 		.kind = p[3],
 		.token = (uint64_t)be32_load(p + 20) << 32 | be32_load(p + 4),
@@ -33,5 +34,5 @@ relay_hello_decode(const void *in, size_t len, struct relay_hello *h)
 		.rank = be32_load(p + 12),
 		.mtu = be16_load(p + 16),
 	};
-	return RELAY_ERR_OK;
+	return RELAYPROTO_ERR_OK;
 }

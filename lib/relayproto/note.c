@@ -1,29 +1,8 @@
-#include "relay/note.h"
+#include "relayproto/note.h"
 
 #include "base/bytes.h"
-#include "relay/error.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-void
-relay_text_set(char out[RELAY_WHY_MAX], const char *fmt, ...)
-{
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(out, RELAY_WHY_MAX, fmt, ap);
-	va_end(ap);
-}
-
-void
-relay_text_copy(char out[RELAY_WHY_MAX], const void *text, size_t len)
-{
-	const uint8_t *p = text;
-	size_t n = len < RELAY_WHY_MAX - 1 ? len : RELAY_WHY_MAX - 1;
-	for (size_t i = 0; i < n; i++)
-		out[i] = p[i] >= 0x20 && p[i] != 0x7f ? (char)p[i] : '?';
-	out[n] = '\0';
-}
+#include <string.h>
 
 /* What follows the type; ABORT and LEAVE may have a token behind it. */
 static void
@@ -97,17 +76,17 @@ relay_note_decode(const void *in, size_t len, struct relay_note *out)
 	case RELAY_NOTE_LIGHT:
 		break;
 	default:
-		return RELAY_ERR_MALFORMED;
+		return RELAYPROTO_ERR_MALFORMED;
 	}
 	/* From a relay: the job's token.  Older ones and processes send none. */
 	if ((n.type == RELAY_NOTE_ABORT || n.type == RELAY_NOTE_LEAVE) && base_reader_ok(&r) &&
 	    base_reader_left(&r) >= 4)
 		n.token = base_read_be32(&r);
 	if (!base_reader_ok(&r))
-		return RELAY_ERR_MALFORMED;
+		return RELAYPROTO_ERR_MALFORMED;
 	relay_text_copy(n.text, text, text_len);
 	*out = n;
-	return RELAY_ERR_OK;
+	return RELAYPROTO_ERR_OK;
 }
 
 size_t
@@ -142,7 +121,7 @@ relay_list_decode(const void *in, size_t len, struct relay_list *out)
 	struct base_reader r = base_reader(in, len);
 	struct relay_list l = {0};
 	if (base_read_u8(&r) != RELAY_NOTE_RELAYS)
-		return RELAY_ERR_MALFORMED;
+		return RELAYPROTO_ERR_MALFORMED;
 	l.label_base = base_read_be32(&r);
 	l.token = base_read_be32(&r);
 	l.client = base_read_u8(&r);
@@ -152,26 +131,28 @@ relay_list_decode(const void *in, size_t len, struct relay_list *out)
 	l.partition_s = base_read_be16(&r);
 	if (!base_reader_ok(&r) || l.n > RELAY_GROUP_MAX || l.self >= l.n ||
 	    (l.own >= l.n && l.own != RELAY_LIST_NONE) || l.client >= RELAY_LIST_POLICIES)
-		return RELAY_ERR_MALFORMED;
+		return RELAYPROTO_ERR_MALFORMED;
 	for (uint32_t i = 0; i < l.n; i++) {
 		l.relay[i].ipv4 = base_read_be32(&r);
 		l.relay[i].port = base_read_be16(&r);
 		l.relay[i].weight = base_read_u8(&r);
 		l.relay[i].flags = base_read_u8(&r);
 		if (l.relay[i].weight > RELAY_WEIGHT_MAX)
-			return RELAY_ERR_MALFORMED;
+			l.relay[i].weight = RELAY_WEIGHT_MAX;
 	}
-	l.npolicies = base_read_u8(&r);
-	if (!base_reader_ok(&r) || l.npolicies > RELAY_LIST_POLICIES)
-		return RELAY_ERR_MALFORMED;
-	for (uint32_t i = 0; i < l.npolicies; i++) {
-		l.policy[i].client = base_read_u8(&r);
-		l.policy[i].policy = base_read_u8(&r);
-		if (l.policy[i].policy > RELAY_POLICY_STRIPE)
-			l.policy[i].policy = RELAY_POLICY_DEST;
+	uint32_t policies = base_read_u8(&r);
+	if (!base_reader_ok(&r) || policies > RELAY_LIST_POLICIES)
+		return RELAYPROTO_ERR_MALFORMED;
+	for (uint32_t i = 0; i < policies; i++) {
+		uint8_t client = base_read_u8(&r), policy = base_read_u8(&r);
+		if (client >= RELAY_LIST_POLICIES)
+			continue;
+		l.policy[l.npolicies].client = client;
+		l.policy[l.npolicies++].policy =
+			policy > RELAY_POLICY_STRIPE ? RELAY_POLICY_DEST : policy;
 	}
 	if (!base_reader_ok(&r))
-		return RELAY_ERR_MALFORMED;
+		return RELAYPROTO_ERR_MALFORMED;
 	*out = l;
-	return RELAY_ERR_OK;
+	return RELAYPROTO_ERR_OK;
 }

@@ -1,0 +1,6 @@
+# What processes, relays and gateways tell each other over Suci: hello data and notes.  Sans-I/O.
+$(call lib,relayproto,lib/relayproto,base)
+
+$(call unit,test_relayproto,test/unit/test_relayproto.c,relayproto)
+
+$(call fuzz,fuzz_relayproto,test/fuzz/fuzz_relayproto.c,relayproto)
