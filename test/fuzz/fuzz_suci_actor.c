@@ -38,7 +38,7 @@ speak_of_room(struct pair *p, int side, uint8_t arg)
 	be16_store(a + 16, (uint16_t)(arg * 257));
 	be16_store(a + 18, arg % 7);
 	be32_store(a + 20, arg * 0x01010101u);
-	be32_store(a + 24, h->ep->path[h->path].grant_seen + (arg >> 2) * 0x02000001u);
+	be32_store(a + 24, h->ep->path[h->path].grants.seen + (arg >> 2) * 0x02000001u);
 	pair_give(p, &d);
 }
 

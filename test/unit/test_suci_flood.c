@@ -164,7 +164,7 @@ acks_unsent(struct flood *f, uint32_t i, struct suci_addr *from, uint8_t *out)
 {
 	uint8_t a[SUCI_ACK_HDR] = {0};
 	*from = f->addr;
-	be32_store(a, (uint32_t)f->ep->path[f->path].next_pn + i % 100000);
+	be32_store(a, (uint32_t)f->ep->path[f->path].sent.next_pn + i % 100000);
 	be16_store(a + 10, 60000);
 	be16_store(a + 14, 1);
 	return bare(f, a, sizeof a, out);
@@ -176,7 +176,7 @@ acks_old(struct flood *f, uint32_t i, struct suci_addr *from, uint8_t *out)
 {
 	uint8_t a[SUCI_ACK_HDR] = {0};
 	*from = f->addr;
-	be32_store(a, (uint32_t)f->ep->path[f->path].next_pn - 1 - i % 8);
+	be32_store(a, (uint32_t)f->ep->path[f->path].sent.next_pn - 1 - i % 8);
 	be16_store(a + 10, 60000);
 	be16_store(a + 14, 1);
 	return bare(f, a, sizeof a, out);
@@ -187,7 +187,7 @@ static size_t
 refusals(struct flood *f, uint32_t i, struct suci_addr *from, uint8_t *out)
 {
 	uint8_t a[SUCI_ACK_HDR + SUCI_ACK_REFUSED] = {0};
-	uint32_t sent = (uint32_t)f->ep->path[f->path].next_pn - 1;
+	uint32_t sent = (uint32_t)f->ep->path[f->path].sent.next_pn - 1;
 	*from = f->addr;
 	(void)i;
 	be16_store(a + 10, 60000);
@@ -330,7 +330,7 @@ run_row(const struct row *r)
 	assert_true(f.wakes <= 4 * (took_ns / SLICE_NS) + 2000);
 	/* Memory: no path, no record more than its own; every table agrees. */
 	assert_true(f.ep->paths_used <= f.paths_before + r->paths_more);
-	assert_true(f.ep->path[f.path].state == PATH_FREE || f.ep->path[f.path].recs <= 40);
+	assert_true(f.ep->path[f.path].state == PATH_FREE || f.ep->path[f.path].sent.recs <= 40);
 	assert_true(suci_check(f.ep, &what));
 	assert_true(suci_lanes_check(f.w->h[1].ls, &what));
 	assert_true(f.ep->oob_count <= OOB_MAX);

@@ -69,8 +69,8 @@ test_wrap(void **state)
 			tx->next_seq = tx->acked_seq = rx->rx_next = rx->next_begin = rx->told = s;
 			struct suci_path *p = &w->l.ep[side]->path[w->h[side].path];
 			struct suci_path *q = &w->l.ep[!side]->path[w->h[!side].path];
-			p->next_pn = UINT32_MAX - 150ull;
-			suci_acks_init(&q->acks, UINT32_MAX - 150u);
+			p->sent.next_pn = UINT32_MAX - 150ull;
+			suci_acks_init(&q->ack_tx.acks, UINT32_MAX - 150u);
 		}
 		w->l.jitter_ns = 30000;
 		w->l.loss_ppb = 20000000;
@@ -80,7 +80,7 @@ test_wrap(void **state)
 		expect_all(w, 0);
 		expect_all(w, 1);
 		assert_true(lane_of(w, 1)->rx_next < 1000);
-		assert_true(w->l.ep[0]->path[w->h[0].path].next_pn > UINT32_MAX);
+		assert_true(w->l.ep[0]->path[w->h[0].path].sent.next_pn > UINT32_MAX);
 		world_free(w);
 	}
 }

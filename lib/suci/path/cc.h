@@ -106,6 +106,7 @@ struct suci_cc_bbr {
 	bool ce;       /* marks since the last ack */
 	uint32_t dice;
 	uint32_t packet_bytes; /* usual size of a packet, 2^-4 bytes */
+	uint32_t rounds;       /* in this state */
 	/* The model. */
 	uint64_t bw[2]; /* highest delivery rate of this and the last cycle */
 	uint64_t min_rtt_ns, min_rtt_at_ns;
@@ -114,25 +115,24 @@ struct suci_cc_bbr {
 	uint64_t bw_lo;
 	/* Rounds. */
 	uint64_t round_end; /* a packet sent when so much was delivered ends the round */
-	uint32_t rounds;    /* in this state */
 	uint64_t bw_round;  /* highest sample of this round */
 	uint32_t inflight_round;
 	/* Startup. */
-	uint64_t full_bw;
 	uint32_t full_rounds;
+	uint64_t full_bw;
 	/* Probing. */
 	uint64_t state_ns;	/* since when */
 	uint64_t probe_wait_ns; /* from the end of one to the next */
 	uint64_t probe_at_ns;
-	uint32_t probe_rounds, up_acked, up_step;
 	uint64_t probe_rtt_end_ns;
+	uint32_t probe_rounds, up_acked, up_step;
 	uint32_t prior_window; /* before probe-rtt */
 	uint32_t fallen_from;  /* window before it collapsed in this round; 0: it did not */
-	uint64_t shared;       /* suci_cc_share(): the window and what rounding takes */
 	/* Before the last reduction, to take it back when it was spurious. */
+	uint32_t undo_lost;
 	uint32_t undo_hi, undo_lo;
 	uint64_t undo_bw_lo;
-	uint32_t undo_lost;
+	uint64_t shared; /* suci_cc_share(): the window and what rounding takes */
 };
 
 struct suci_cc {

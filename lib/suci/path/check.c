@@ -61,34 +61,34 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	const struct suci_limits *l = &ep->conf.limits;
 	uint32_t queued = 0, parked = 0, segments = 0;
 	for (uint32_t q = 0; q < PRIOS; q++) {
-		uint32_t n = count(ep, p, &p->queue[q], WHERE_QUEUED, &segments, s);
+		uint32_t n = count(ep, p, &p->sent.queue[q], WHERE_QUEUED, &segments, s);
 		if (n == UINT32_MAX)
 			return "a queue is a list of queued records";
 		queued += n;
 	}
-	for (uint32_t k = 0; k < PARK_LISTS; k++) {
-		uint32_t n = count(ep, p, &p->parked[k], WHERE_PARKED, &segments, s);
+	for (uint32_t k = 0; k < REFUSED_LISTS; k++) {
+		uint32_t n = count(ep, p, &p->refused.list[k], WHERE_PARKED, &segments, s);
 		if (n == UINT32_MAX)
 			return "what the peer refused is a list of parked records";
 		parked += n;
 	}
-	uint32_t lost = count(ep, p, &p->lost, WHERE_LOST, &segments, s);
-	uint32_t flight = count(ep, p, &p->flight, WHERE_FLIGHT, &segments, s);
+	uint32_t lost = count(ep, p, &p->sent.lost, WHERE_LOST, &segments, s);
+	uint32_t flight = count(ep, p, &p->sent.flight, WHERE_FLIGHT, &segments, s);
 	if (flight == UINT32_MAX || lost == UINT32_MAX)
 		return "flight is a list in the order of sending, lost a list";
-	if (queued != p->queued || parked != p->n_parked || lost != p->n_lost ||
-	    flight != p->in_flight)
+	if (queued != p->sent.queued || parked != p->refused.n || lost != p->sent.n_lost ||
+	    flight != p->sent.in_flight)
 		return "a path's lists are as long as its counts say";
 	const struct suci_parts *q = parts_of(ep, p);
 	uint32_t cut = count(ep, p, &q->cut, WHERE_CUT, &segments, s);
-	if (cut == UINT32_MAX || (p->cut_rec != NONE && p->cut_rec != q->cut.tail))
+	if (cut == UINT32_MAX || (p->frag.rec != NONE && p->frag.rec != q->cut.tail))
 		return "what is cut is a list, its last one is being cut";
 	const char *fault = check_wholes(ep, p, s);
 	if (fault)
 		return fault;
-	if (segments != p->recs)
+	if (segments != p->sent.recs)
 		return "a path's records = segments in its lists";
-	if (p->park_granted > p->n_parked)
+	if (p->refused.granted > p->refused.n)
 		return "no more grants than there is parked";
 	if (p->state == PATH_UP && outstanding(p) && p->on_list != ON_READY && !p->going_down &&
 	    !base_timer_armed(&p->timer.t))
@@ -98,17 +98,17 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 		return "queued and outstanding within queue_max + window_max";
 	s->recs += queued + parked + lost + flight + cut;
 	s->segments += segments;
-	s->grants += p->granted - p->ask_used;
-	s->askers += p->ask != 0;
-	s->waiting += p->waits;
-	if (p->crowds && !p->in_flight)
+	s->grants += p->grants.granted - p->grants.used;
+	s->askers += p->grants.ask != 0;
+	s->waiting += p->credit_rx.waits;
+	if (p->crowds && !p->sent.in_flight)
 		return "who is of the crowd has something in flight";
 	s->crowd += p->crowds;
-	if (p->near)
-		s->promised[p->pool] += suci_credit_promised(p);
-	if (p->waits && (!p->near || !p->wait_amount))
+	if (p->credit_rx.near)
+		s->promised[p->credit_rx.pool] += suci_credit_promised(&p->credit_rx);
+	if (p->credit_rx.waits && (!p->credit_rx.near || !p->credit_rx.wait_amount))
 		return "who waits for credit is near and wants some";
-	if (p->held_ns && p->ask_at_ns == BASE_NEVER_NS)
+	if (p->credit_tx.blocked_ns && p->credit_tx.ask_at_ns == BASE_NEVER_NS)
 		return "who is held back for credit asks again";
 	if (p->state == PATH_UP && segments < ep->path_min)
 		s->guard += ep->path_min - segments;
@@ -169,7 +169,7 @@ suci_check(const struct suci *ep, const char **what)
 		if (ep->path[i].state == PATH_FREE)
 			continue;
 		s.paths++;
-		s.pool_paths[ep->path[i].pool]++;
+		s.pool_paths[ep->path[i].credit_rx.pool]++;
 		fault = check_path(ep, &ep->path[i], &s);
 	}
 	if (!fault)

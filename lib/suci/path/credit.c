@@ -42,7 +42,7 @@
 static struct suci_pool *
 pool_of(struct suci *ep, const struct suci_path *p)
 {
-	return &ep->pool[p->pool];
+	return &ep->pool[p->credit_rx.pool];
 }
 
 /* ---- receiving: lists ---------------------------------------------------- */
@@ -50,21 +50,21 @@ pool_of(struct suci *ep, const struct suci_path *p)
 static struct base_ilinks
 wait_links(const struct suci *ep)
 {
-	return BASE_ILINKS(ep->path, wait_link);
+	return BASE_ILINKS(ep->path, credit_rx.wait_link);
 }
 
 static struct base_ilinks
 quiet_links(const struct suci *ep)
 {
-	return BASE_ILINKS(ep->path, quiet_link);
+	return BASE_ILINKS(ep->path, credit_rx.quiet_link);
 }
 
 static void
 ring_add(struct suci *ep, struct suci_path *p)
 {
-	base_ilist_append(&pool_of(ep, p)->waiting[p->wait_prio], wait_links(ep),
+	base_ilist_append(&pool_of(ep, p)->waiting[p->credit_rx.wait_prio], wait_links(ep),
 			  path_index(ep, p));
-	p->waits = true;
+	p->credit_rx.waits = true;
 	pool_of(ep, p)->nwaiting++;
 	ep->nwaiting++;
 }
@@ -72,11 +72,11 @@ ring_add(struct suci *ep, struct suci_path *p)
 static void
 ring_remove(struct suci *ep, struct suci_path *p)
 {
-	if (!p->waits)
+	if (!p->credit_rx.waits)
 		return;
-	base_ilist_unlink(&pool_of(ep, p)->waiting[p->wait_prio], wait_links(ep),
+	base_ilist_unlink(&pool_of(ep, p)->waiting[p->credit_rx.wait_prio], wait_links(ep),
 			  path_index(ep, p));
-	p->waits = false;
+	p->credit_rx.waits = false;
 	pool_of(ep, p)->nwaiting--;
 	ep->nwaiting--;
 }
@@ -98,7 +98,7 @@ quiet_add(struct suci *ep, struct suci_path *p)
 static void
 stir(struct suci *ep, struct suci_path *p)
 {
-	p->seen_ns = ep->now_ns;
+	p->credit_rx.seen_ns = ep->now_ns;
 	quiet_remove(ep, p);
 	quiet_add(ep, p);
 }
@@ -136,9 +136,9 @@ senders(const struct suci_pool *q)
 static void
 promise(struct suci *ep, struct suci_path *p, uint32_t more)
 {
-	if (serial_lt(p->rx_limit, p->rx_high))
-		p->rx_limit = p->rx_high;
-	p->rx_limit += more;
+	if (serial_lt(p->credit_rx.limit, p->credit_rx.high))
+		p->credit_rx.limit = p->credit_rx.high;
+	p->credit_rx.limit += more;
 	pool_of(ep, p)->promised += more;
 }
 
@@ -147,8 +147,8 @@ promise(struct suci *ep, struct suci_path *p, uint32_t more)
 static uint32_t
 beginning(const struct suci *ep, const struct suci_path *p, uint64_t now_ns)
 {
-	const struct suci_pool *q = &ep->pool[p->pool];
-	uint32_t n = now_ns < p->up_ns + SPAN_NS ? 0 : share(ep, q, q->paths);
+	const struct suci_pool *q = &ep->pool[p->credit_rx.pool];
+	uint32_t n = now_ns < p->credit_rx.up_ns + SPAN_NS ? 0 : share(ep, q, q->paths);
 	return n ? n : 1;
 }
 
@@ -164,10 +164,10 @@ note_sender(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		q->span += next ? 1 : 2;
 		q->span_end_ns = now_ns + SPAN_NS;
 	}
-	if (p->heard_span != q->span) {
-		if (p->heard_span + 1 != q->span)
-			p->quantum = (uint16_t)beginning(ep, p, now_ns);
-		p->heard_span = q->span;
+	if (p->credit_rx.heard_span != q->span) {
+		if (p->credit_rx.heard_span + 1 != q->span)
+			p->credit_rx.quantum = (uint16_t)beginning(ep, p, now_ns);
+		p->credit_rx.heard_span = q->span;
 		q->senders++;
 	}
 }
@@ -175,10 +175,10 @@ note_sender(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 static void
 come_near(struct suci *ep, struct suci_path *p, uint32_t first)
 {
-	p->near = true;
-	p->rx_limit = p->rx_high;
+	p->credit_rx.near = true;
+	p->credit_rx.limit = p->credit_rx.high;
 	promise(ep, p, first);
-	p->seen_ns = ep->now_ns;
+	p->credit_rx.seen_ns = ep->now_ns;
 	quiet_add(ep, p);
 }
 
@@ -187,8 +187,8 @@ go_far(struct suci *ep, struct suci_path *p)
 {
 	ring_remove(ep, p);
 	quiet_remove(ep, p);
-	pool_of(ep, p)->promised -= suci_credit_promised(p);
-	p->near = false;
+	pool_of(ep, p)->promised -= suci_credit_promised(&p->credit_rx);
+	p->credit_rx.near = false;
 }
 
 void
@@ -206,7 +206,7 @@ suci_credit_init(struct suci *ep)
 void
 suci_credit_join(struct suci *ep, struct suci_path *p)
 {
-	p->pool = p->peer.leg < SUCI_LEGS_MAX ? p->peer.leg : 0;
+	p->credit_rx.pool = p->peer.leg < SUCI_LEGS_MAX ? p->peer.leg : 0;
 	pool_of(ep, p)->paths++;
 }
 
@@ -220,7 +220,7 @@ suci_credit_leave(struct suci *ep, struct suci_path *p)
 static uint32_t
 first_credit(const struct suci *ep, const struct suci_path *p, bool far)
 {
-	const struct suci_pool *q = &ep->pool[p->pool];
+	const struct suci_pool *q = &ep->pool[p->credit_rx.pool];
 	uint32_t most = ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX;
 	if (!ep->conf.credit_total || far)
 		return most;
@@ -230,16 +230,16 @@ first_credit(const struct suci *ep, const struct suci_path *p, bool far)
 uint32_t
 suci_credit_offer(struct suci *ep, struct suci_path *p)
 {
-	bool far = !ep->conf.credit_total || p->hs_rtt_ns > SUCI_FAR_NS;
-	if (!p->offered) {
-		p->offered = true;
-		p->first_credit = (uint16_t)first_credit(ep, p, far);
+	bool far = !ep->conf.credit_total || p->hs.rtt_ns > SUCI_FAR_NS;
+	if (!p->credit_rx.offered) {
+		p->credit_rx.offered = true;
+		p->credit_rx.first = (uint16_t)first_credit(ep, p, far);
 		if (!far)
-			come_near(ep, p, p->first_credit);
+			come_near(ep, p, p->credit_rx.first);
 	}
 	/* Rounded up: 0 would say that it is unknown. */
-	uint64_t rtt = (p->hs_rtt_ns + SUCI_HS_RTT_UNIT_NS - 1) / SUCI_HS_RTT_UNIT_NS;
-	return (uint32_t)p->first_credit << 16 | (rtt < UINT16_MAX ? (uint32_t)rtt : UINT16_MAX);
+	uint64_t rtt = (p->hs.rtt_ns + SUCI_HS_RTT_UNIT_NS - 1) / SUCI_HS_RTT_UNIT_NS;
+	return (uint32_t)p->credit_rx.first << 16 | (rtt < UINT16_MAX ? (uint32_t)rtt : UINT16_MAX);
 }
 
 uint64_t
@@ -251,17 +251,17 @@ suci_credit_offer_rtt(uint32_t offer)
 void
 suci_credit_up(struct suci *ep, struct suci_path *p, uint32_t offer, uint64_t now_ns)
 {
-	p->tx_limit = offer >> 16;
-	p->up_ns = now_ns;
+	p->credit_tx.limit = offer >> 16;
+	p->credit_rx.up_ns = now_ns;
 	suci_credit_offer(ep, p);
-	if (p->near)
+	if (p->credit_rx.near)
 		note_sender(ep, p, now_ns);
 }
 
 void
 suci_credit_down(struct suci *ep, struct suci_path *p)
 {
-	if (p->near)
+	if (p->credit_rx.near)
 		go_far(ep, p);
 }
 
@@ -271,8 +271,8 @@ static void
 stand_in_line(struct suci *ep, struct suci_path *p, uint32_t prio, uint32_t amount)
 {
 	ring_remove(ep, p);
-	p->wait_amount = (uint8_t)amount;
-	p->wait_prio = (uint8_t)prio;
+	p->credit_rx.wait_amount = (uint8_t)amount;
+	p->credit_rx.wait_prio = (uint8_t)prio;
 	ring_add(ep, p);
 }
 
@@ -280,19 +280,19 @@ void
 suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flags, uint32_t prio,
 		 uint64_t now_ns)
 {
-	if (serial_le(pn, p->rx_high))
+	if (serial_le(pn, p->credit_rx.high))
 		return;
-	uint32_t before = suci_credit_promised(p);
-	p->rx_high = pn;
+	uint32_t before = suci_credit_promised(&p->credit_rx);
+	p->credit_rx.high = pn;
 	/* A probe goes without credit; what was promised meanwhile still holds. */
 	if (flags & SUCI_PF_PROBE)
-		p->rx_limit = pn + before;
-	if (!p->near)
+		p->credit_rx.limit = pn + before;
+	if (!p->credit_rx.near)
 		return;
-	pool_of(ep, p)->promised -= before - suci_credit_promised(p);
+	pool_of(ep, p)->promised -= before - suci_credit_promised(&p->credit_rx);
 	stir(ep, p);
 	note_sender(ep, p, now_ns);
-	if (flags & SUCI_PF_MORE && !p->waits)
+	if (flags & SUCI_PF_MORE && !p->credit_rx.waits)
 		stand_in_line(ep, p, prio, UINT8_MAX);
 }
 
@@ -301,11 +301,11 @@ suci_credit_seen(struct suci *ep, struct suci_path *p, uint32_t pn, uint8_t flag
 static void
 tell_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs_rtt_ns;
-	if (now_ns < p->told_again_ns + rtt + BASE_MS_NS)
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs.rtt_ns;
+	if (now_ns < p->credit_rx.told_again_ns + rtt + BASE_MS_NS)
 		return;
-	p->told_again_ns = now_ns;
-	p->send_ack = true;
+	p->credit_rx.told_again_ns = now_ns;
+	p->ack_tx.due = true;
 	suci_path_ready(ep, p);
 }
 
@@ -314,12 +314,12 @@ suci_credit_asked(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 {
 	if (!a->waiting)
 		return;
-	if (p->near)
+	if (p->credit_rx.near)
 		note_sender(ep, p, now_ns);
-	if (!p->near || suci_credit_promised(p))
+	if (!p->credit_rx.near || suci_credit_promised(&p->credit_rx))
 		tell_again(ep, p, now_ns);
-	else if (p->waits)
-		p->wait_amount = a->waiting;
+	else if (p->credit_rx.waits)
+		p->credit_rx.wait_amount = a->waiting;
 	else
 		stand_in_line(ep, p, a->ask_prio < PRIOS ? a->ask_prio : PRIOS - 1, a->waiting);
 }
@@ -331,15 +331,15 @@ reclaim(struct suci *ep, struct suci_pool *q)
 	uint32_t keep = standing(ep, q);
 	for (uint32_t k = 0; k < TURN && q->quiet.head != NONE; k++) {
 		struct suci_path *p = &ep->path[q->quiet.head];
-		if (ep->now_ns < p->seen_ns + IDLE_NS)
+		if (ep->now_ns < p->credit_rx.seen_ns + IDLE_NS)
 			return;
 		stir(ep, p);
-		uint32_t has = suci_credit_promised(p);
+		uint32_t has = suci_credit_promised(&p->credit_rx);
 		if (has <= keep)
 			continue;
 		q->promised -= has - keep;
-		p->rx_limit = p->rx_high + keep;
-		p->send_ack = true;
+		p->credit_rx.limit = p->credit_rx.high + keep;
+		p->ack_tx.due = true;
 		suci_path_ready(ep, p);
 	}
 }
@@ -352,7 +352,7 @@ share_pool(struct suci *ep, struct suci_pool *q)
 		while (q->waiting[prio - 1].head == NONE)
 			prio--;
 		struct suci_path *p = &ep->path[q->waiting[prio - 1].head];
-		uint32_t fair = share(ep, q, n), has = suci_credit_promised(p);
+		uint32_t fair = share(ep, q, n), has = suci_credit_promised(&p->credit_rx);
 		if (free_places(ep, q) < (fair ? fair : 1))
 			reclaim(ep, q);
 		uint32_t places = free_places(ep, q);
@@ -360,19 +360,21 @@ share_pool(struct suci *ep, struct suci_pool *q)
 			return;
 		k++;
 		uint32_t give = fair > has ? fair - has : !has;
-		if (p->quantum) {
-			give = give < p->quantum ? give : p->quantum;
-			p->quantum = 2u * p->quantum < fair ? (uint16_t)(2 * p->quantum) : 0;
+		if (p->credit_rx.quantum) {
+			give = give < p->credit_rx.quantum ? give : p->credit_rx.quantum;
+			p->credit_rx.quantum = 2u * p->credit_rx.quantum < fair
+						       ? (uint16_t)(2 * p->credit_rx.quantum)
+						       : 0;
 		}
 		give = give < places ? give : places;
-		give = give < p->wait_amount ? give : p->wait_amount;
+		give = give < p->credit_rx.wait_amount ? give : p->credit_rx.wait_amount;
 		ring_remove(ep, p);
 		if (!give || (has && give < fair / 4))
 			continue; /* soon it says MORE again */
 		promise(ep, p, give);
 		stir(ep, p);
 		ep->count.tx_credits++;
-		p->send_ack = true;
+		p->ack_tx.due = true;
 		suci_path_ready(ep, p);
 	}
 }
@@ -389,26 +391,26 @@ uint16_t
 suci_credit_limit(struct suci *ep, struct suci_path *p)
 {
 	bool far = !ep->conf.credit_total || suci_path_far(p);
-	if (far && p->near)
+	if (far && p->credit_rx.near)
 		go_far(ep, p);
-	else if (!far && !p->near)
+	else if (!far && !p->credit_rx.near)
 		come_near(ep, p, first_credit(ep, p, false));
 	if (far) {
-		p->rx_limit =
-			p->rx_high + (ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX);
-		return (uint16_t)p->rx_limit;
+		p->credit_rx.limit = p->credit_rx.high +
+				     (ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX);
+		return (uint16_t)p->credit_rx.limit;
 	}
 	/* While others stand in line nobody gets anything but by its turn. */
 	const struct suci_pool *q = pool_of(ep, p);
-	if (!q->nwaiting && !p->quantum && p->heard_span + 1 >= q->span) {
-		uint32_t want = share(ep, q, senders(q)), has = suci_credit_promised(p),
+	if (!q->nwaiting && !p->credit_rx.quantum && p->credit_rx.heard_span + 1 >= q->span) {
+		uint32_t want = share(ep, q, senders(q)), has = suci_credit_promised(&p->credit_rx),
 			 left = free_places(ep, q);
 		if (want > has)
 			promise(ep, p, want - has < left ? want - has : left);
 	}
-	if (serial_lt(p->rx_limit, p->rx_high))
-		p->rx_limit = p->rx_high;
-	return (uint16_t)p->rx_limit;
+	if (serial_lt(p->credit_rx.limit, p->credit_rx.high))
+		p->credit_rx.limit = p->credit_rx.high;
+	return (uint16_t)p->credit_rx.limit;
 }
 
 /* ---- sending ------------------------------------------------------------- */
@@ -416,23 +418,24 @@ suci_credit_limit(struct suci *ep, struct suci_path *p)
 void
 suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
 {
-	int16_t ahead = (int16_t)(a->credit - (uint16_t)p->next_pn);
-	uint64_t limit = ahead < 0 && (uint64_t)-ahead > p->next_pn
+	int16_t ahead = (int16_t)(a->credit - (uint16_t)p->sent.next_pn);
+	uint64_t limit = ahead < 0 && (uint64_t)-ahead > p->sent.next_pn
 				 ? 0
-				 : p->next_pn + (uint64_t)(int64_t)ahead;
+				 : p->sent.next_pn + (uint64_t)(int64_t)ahead;
 	/* An older block that was overtaken. */
-	bool older = a->n && serial_lt(a->largest, p->limit_largest);
+	bool older = a->n && serial_lt(a->largest, p->credit_tx.limit_largest);
 	if (a->n && !older)
-		p->limit_largest = a->largest;
-	if (limit < p->tx_limit && older)
+		p->credit_tx.limit_largest = a->largest;
+	if (limit < p->credit_tx.limit && older)
 		return;
-	p->tx_limit = limit;
-	uint64_t left = suci_credit_left(p) / 2;
-	p->more_from = limit - (left > SUCI_TELL_MORE ? left : SUCI_TELL_MORE);
-	if (p->held_ns && limit >= p->next_pn) {
-		p->ask_wait_ns = (3 * p->ask_wait_ns + (now_ns - p->held_ns)) / 4;
-		p->held_ns = 0;
-		p->ask_at_ns = BASE_NEVER_NS;
+	p->credit_tx.limit = limit;
+	uint64_t left = suci_credit_left(&p->credit_tx, p->sent.next_pn) / 2;
+	p->credit_tx.more_from = limit - (left > SUCI_TELL_MORE ? left : SUCI_TELL_MORE);
+	if (p->credit_tx.blocked_ns && limit >= p->sent.next_pn) {
+		p->credit_tx.ask_wait_ns =
+			(3 * p->credit_tx.ask_wait_ns + (now_ns - p->credit_tx.blocked_ns)) / 4;
+		p->credit_tx.blocked_ns = 0;
+		p->credit_tx.ask_at_ns = BASE_NEVER_NS;
 		suci_path_ready(ep, p);
 	}
 }
@@ -441,7 +444,7 @@ suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 static uint32_t
 backlog(struct suci *ep, const struct suci_path *p)
 {
-	uint32_t n = p->queued + p->n_lost + p->park_granted + (p->cut_rec != NONE);
+	uint32_t n = p->sent.queued + p->sent.n_lost + p->refused.granted + (p->frag.rec != NONE);
 	if (p->pull_ready && n < UINT8_MAX && ep->ops->backlog)
 		n += ep->ops->backlog(ep->user, path_index(ep, p));
 	return n;
@@ -450,7 +453,7 @@ backlog(struct suci *ep, const struct suci_path *p)
 uint8_t
 suci_credit_waiting(struct suci *ep, const struct suci_path *p)
 {
-	if (!p->held_ns)
+	if (!p->credit_tx.blocked_ns)
 		return 0;
 	uint32_t n = backlog(ep, p);
 	return n < 1 ? 1 : n < UINT8_MAX ? (uint8_t)n : UINT8_MAX;
@@ -459,22 +462,23 @@ suci_credit_waiting(struct suci *ep, const struct suci_path *p)
 bool
 suci_credit_short(struct suci *ep, struct suci_path *p)
 {
-	uint64_t left = p->tx_limit > p->next_pn ? p->tx_limit - p->next_pn : 0;
+	uint64_t left =
+		p->credit_tx.limit > p->sent.next_pn ? p->credit_tx.limit - p->sent.next_pn : 0;
 	bool more = backlog(ep, p) > left;
 	if (more)
-		p->more_pn = p->next_pn;
+		p->credit_tx.more_pn = p->sent.next_pn;
 	return more;
 }
 
 bool
 suci_credit_small(const struct suci *ep, const struct suci_path *p)
 {
-	if (p->in_flight || p->n_lost || p->park_ready || p->cut_rec != NONE)
+	if (p->sent.in_flight || p->sent.n_lost || p->refused.ready || p->frag.rec != NONE)
 		return false;
 	for (uint32_t prio = PRIOS; prio-- > 0;) {
-		if (p->queue[prio].head == NONE)
+		if (p->sent.queue[prio].head == NONE)
 			continue;
-		const struct suci_rec *r = &ep->rec[p->queue[prio].head];
+		const struct suci_rec *r = &ep->rec[p->sent.queue[prio].head];
 		return (uint32_t)SUCI_PATH_HDR + r->hdr_len + r->head_len + r->data_len <= SMALL;
 	}
 	return false;
@@ -483,47 +487,47 @@ suci_credit_small(const struct suci *ep, const struct suci_path *p)
 static uint64_t
 ask_gap(const struct suci_path *p)
 {
-	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs_rtt_ns;
-	uint64_t gap = base_max_ns(2 * rtt + BASE_MS_NS, 2 * p->ask_wait_ns)
-		       << (p->asks < 5 ? p->asks : 5);
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs.rtt_ns;
+	uint64_t gap = base_max_ns(2 * rtt + BASE_MS_NS, 2 * p->credit_tx.ask_wait_ns)
+		       << (p->credit_tx.asks < 5 ? p->credit_tx.asks : 5);
 	return base_min_ns(gap, ASK_MAX_NS);
 }
 
 void
 suci_credit_held(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	if (p->held_ns)
+	if (p->credit_tx.blocked_ns)
 		return;
 	ep->held_path = path_index(ep, p);
-	p->held_ns = now_ns ? now_ns : 1;
-	p->asks = 0;
-	p->ask_at_ns = now_ns + ask_gap(p);
+	p->credit_tx.blocked_ns = now_ns ? now_ns : 1;
+	p->credit_tx.asks = 0;
+	p->credit_tx.ask_at_ns = now_ns + ask_gap(p);
 	/* The last packet said so, if it arrives. */
-	if (!p->in_flight || p->more_pn + 1 < p->next_pn)
-		p->ask_due = p->send_ack = true;
+	if (!p->sent.in_flight || p->credit_tx.more_pn + 1 < p->sent.next_pn)
+		p->credit_tx.ask_due = p->ack_tx.due = true;
 }
 
 void
 suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	p->asks++;
-	p->ask_at_ns = now_ns + ask_gap(p);
-	p->ask_due = p->send_ack = true;
+	p->credit_tx.asks++;
+	p->credit_tx.ask_at_ns = now_ns + ask_gap(p);
+	p->credit_tx.ask_due = p->ack_tx.due = true;
 	/* Nobody has to answer an ask; a peer that is gone should be noticed. */
-	if (p->asks >= ASK_PROBE && !p->in_flight)
-		p->send_probe = true;
+	if (p->credit_tx.asks >= ASK_PROBE && !p->sent.in_flight)
+		p->loss.probe_due = true;
 	suci_path_ready(ep, p);
 }
 
 uint64_t
 suci_short_since_ns(const struct suci *ep)
 {
-	return ep->path[ep->held_path].held_ns;
+	return ep->path[ep->held_path].credit_tx.blocked_ns;
 }
 
 void
-suci_credit_nothing_waits(struct suci_path *p)
+suci_credit_nothing_waits(struct suci_credit_tx *c)
 {
-	p->held_ns = 0;
-	p->ask_at_ns = BASE_NEVER_NS;
+	c->blocked_ns = 0;
+	c->ask_at_ns = BASE_NEVER_NS;
 }

@@ -44,12 +44,12 @@ cut_begin(struct suci *ep, struct suci_path *p, uint32_t rec)
 {
 	struct suci_parts *q = parts_of(ep, p);
 	struct suci_rec *r = &ep->rec[rec];
-	BASE_ASSERT(p->cut_rec == NONE && r->kind == REC_SEGMENT);
+	BASE_ASSERT(p->frag.rec == NONE && r->kind == REC_SEGMENT);
 	r->where = WHERE_CUT;
 	r->pn = ++q->id;
 	r->parts = 0;
 	base_ilist_append(&q->cut, rec_links(ep), rec);
-	p->cut_rec = rec;
+	p->frag.rec = rec;
 	q->off = 0;
 	ep->count.tx_cut++;
 }
@@ -99,19 +99,19 @@ cut_next(struct suci *ep, struct suci_path *p)
 {
 	struct suci_parts *q = parts_of(ep, p);
 	const uint32_t most = p->mtu - SUCI_PATH_HDR - SUCI_PART_HDR - PART_SPARE;
-	if (p->cut_rec == NONE)
+	if (p->frag.rec == NONE)
 		return NONE;
 	if (ep->parts_used >= ep->conf.limits.parts_max ||
 	    q->n_parts >= ep->conf.limits.parts_max / 4) {
 		suci_path_starve(ep, p);
 		return NONE;
 	}
-	struct suci_rec *w = &ep->rec[p->cut_rec];
+	struct suci_rec *w = &ep->rec[p->frag.rec];
 	uint32_t left = bytes_of(w) - q->off, n = (left + most - 1) / most;
 	uint32_t i = suci_rec_take(ep, REC_PART, path_index(ep, p));
 	struct suci_rec *r = &ep->rec[i];
 	r->prio = w->prio;
-	r->cookie = p->cut_rec;
+	r->cookie = p->frag.rec;
 	uint32_t len = point(r, w, q->off, (left + n - 1) / n);
 	struct suci_part t = {
 		.id = (uint32_t)w->pn,
@@ -125,7 +125,7 @@ cut_next(struct suci *ep, struct suci_path *p)
 	if (q->off == t.total) {
 		r->ask = w->ask;
 		r->refusals = w->refusals;
-		p->cut_rec = NONE;
+		p->frag.rec = NONE;
 	}
 	ep->count.tx_parts++;
 	return i;
@@ -154,13 +154,13 @@ uint32_t
 suci_cut_lost(struct suci *ep, struct suci_path *p)
 {
 	uint32_t i;
-	while ((i = p->lost.head) != NONE && suci_cut_orphan(ep, i)) {
+	while ((i = p->sent.lost.head) != NONE && suci_cut_orphan(ep, i)) {
 		suci_rec_detach(ep, p, i);
 		suci_rec_give(ep, i);
 	}
 	/* Parts are lost to the front of the list, so none waits behind what is to be cut. */
 	bool fits = i != NONE && suci_rec_len(p, &ep->rec[i]) <= p->mtu;
-	if (!fits && p->cut_rec != NONE)
+	if (!fits && p->frag.rec != NONE)
 		return cut_next(ep, p);
 	if (i == NONE)
 		return NONE;
@@ -174,7 +174,7 @@ suci_cut_acked(struct suci *ep, struct suci_path *p, uint32_t whole, uint32_t id
 	struct suci_rec *w = &ep->rec[whole];
 	if (w->where != WHERE_CUT || w->path != path_index(ep, p) || w->pn != id)
 		return;
-	if ((--w->parts || p->cut_rec == whole) && !SUCI_BUG(PART_DONE))
+	if ((--w->parts || p->frag.rec == whole) && !SUCI_BUG(PART_DONE))
 		return;
 	parts_of(ep, p)->careful = 0;
 	suci_rec_detach(ep, p, whole);
@@ -204,7 +204,7 @@ suci_cut_alone(const struct suci *ep, const struct suci_path *p)
 void
 suci_cut_shrunk(struct suci *ep, struct suci_path *p)
 {
-	for (uint32_t i = p->flight.head, next; i != NONE; i = next) {
+	for (uint32_t i = p->sent.flight.head, next; i != NONE; i = next) {
 		struct suci_rec *r = &ep->rec[i];
 		next = r->link.next;
 		if (r->kind != REC_SEGMENT || suci_rec_len(p, r) <= p->mtu)
@@ -212,8 +212,8 @@ suci_cut_shrunk(struct suci *ep, struct suci_path *p)
 		suci_rec_land(ep, p, i);
 		suci_loss_bury(ep, p, i, false);
 		r->where = WHERE_LOST;
-		base_ilist_append(&p->lost, rec_links(ep), i);
-		p->n_lost++;
+		base_ilist_append(&p->sent.lost, rec_links(ep), i);
+		p->sent.n_lost++;
 	}
 	const struct base_ilist *cut = &parts_of(ep, p)->cut;
 	while (cut->head != NONE) {
@@ -221,7 +221,7 @@ suci_cut_shrunk(struct suci *ep, struct suci_path *p)
 		suci_rec_detach(ep, p, i);
 		ep->rec[i].where = WHERE_LOST;
 		ep->rec[i].pn = 0; /* it was in no packet */
-		base_ilist_append(&p->lost, rec_links(ep), i);
-		p->n_lost++;
+		base_ilist_append(&p->sent.lost, rec_links(ep), i);
+		p->sent.n_lost++;
 	}
 }

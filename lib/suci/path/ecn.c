@@ -16,13 +16,13 @@
 #include "base/serial.h"
 
 void
-suci_marks_put(const struct suci_path *p, struct suci_ack *a)
+suci_marks_put(const struct suci_marks *m, struct suci_ack *a)
 {
-	if (!(p->marks.rx_ect | p->marks.rx_ce))
+	if (!(m->rx_ect | m->rx_ce))
 		return;
 	a->flags |= SUCI_AF_ECN;
-	a->ect = p->marks.rx_ect;
-	a->ce = p->marks.rx_ce;
+	a->ect = m->rx_ect;
+	a->ce = m->rx_ce;
 }
 
 void

@@ -212,11 +212,11 @@ say_goodbye(struct suci *ep, struct suci_path *p)
 	if (p->state != PATH_UP)
 		return; /* the peer knows no path yet, or declines its ACCEPT later */
 	/* What we took is ours: say so first. */
-	struct suci_oob *o = p->ack_pending ? suci_oob_new(ep, &p->peer, false) : NULL;
+	struct suci_oob *o = p->ack_tx.pending ? suci_oob_new(ep, &p->peer, false) : NULL;
 	if (o) {
 		size_t len = suci_put_bare_ack(ep, p, o->bytes, ep->now_ns);
 		if (len && p->seal)
-			len = suci_seal_data(ep, p, o->bytes, len, p->bare_pn);
+			len = suci_seal_data(ep, p, o->bytes, len, p->sent.bare_pn);
 		o->len = (uint16_t)len;
 		suci_oob_send(ep, o, 0, 0);
 	}
@@ -298,7 +298,7 @@ suci_tick(struct suci *ep, uint64_t now_ns)
 		struct suci_timer *s = (struct suci_timer *)t;
 		switch (s->kind) {
 		case TIMER_PATH:
-			suci_path_timer(ep, (struct suci_path *)s, now_ns);
+			suci_path_timer(ep, (struct suci_path *)(void *)s, now_ns);
 			break;
 		case TIMER_OOB:
 			suci_oob_timer(ep, (struct suci_oob *)s);
@@ -356,9 +356,9 @@ suci_path_open(struct suci *ep, const struct suci_addr *to, const void *hello, s
 			memcpy(ep->hello[*path].bytes, hello, hello_len);
 		}
 		p->state = PATH_HELLO;
-		p->send_hs = true;
-		p->hs_rtt_ns = former_rtt(ep, to);
-		p->hs_give_up_ns = base_add_ns(now_ns, ep->conf.handshake_ns);
+		p->hs.due = true;
+		p->hs.rtt_ns = former_rtt(ep, to);
+		p->hs.give_up_ns = base_add_ns(now_ns, ep->conf.handshake_ns);
 		suci_path_ready(ep, p);
 		suci_path_arm(ep, p);
 		if (p->seal && !suci_seal_knows(ep, to))
@@ -376,7 +376,7 @@ suci_path_nudge(struct suci *ep, uint32_t path, uint64_t now_ns)
 	if (!p || p->state == PATH_UP || p->closing)
 		return SUCI_ERR_DOWN;
 	suci_enter(ep, now_ns);
-	p->send_hs = true;
+	p->hs.due = true;
 	suci_path_ready(ep, p);
 	suci_leave(ep);
 	return SUCI_ERR_OK;
@@ -388,11 +388,11 @@ suci_path_ack(struct suci *ep, uint32_t path, uint64_t now_ns)
 	struct suci_path *p = suci_path_get(ep, path);
 	if (!p || p->state != PATH_UP)
 		return;
-	p->ack_all = true;
-	if (!p->ack_pending)
+	p->ack_tx.all = true;
+	if (!p->ack_tx.pending)
 		return;
 	suci_enter(ep, now_ns);
-	p->send_ack = true;
+	p->ack_tx.due = true;
 	suci_path_ready(ep, p);
 	suci_leave(ep);
 }
@@ -443,8 +443,8 @@ enqueue(struct suci *ep, struct suci_path *p, uint32_t i)
 {
 	struct suci_rec *r = &ep->rec[i];
 	r->where = WHERE_QUEUED;
-	base_ilist_append(&p->queue[r->prio], rec_links(ep), i);
-	p->queued++;
+	base_ilist_append(&p->sent.queue[r->prio], rec_links(ep), i);
+	p->sent.queued++;
 	suci_path_ready(ep, p);
 }
 
@@ -461,9 +461,9 @@ admit(const struct suci *ep, const struct suci_path *p, uint32_t len)
 	if (!p || p->state != PATH_UP || p->closing)
 		return SUCI_ERR_DOWN;
 	len += SUCI_PATH_HDR + seal_tag(p);
-	if (len > p->mtu && !(p->cutting && len <= p->mtu_max))
+	if (len > p->mtu && !(p->frag.on && len <= p->mtu_max))
 		return SUCI_ERR_TOOBIG;
-	if (p->queued >= ep->conf.limits.queue_max || path_full(ep, p, 0))
+	if (p->sent.queued >= ep->conf.limits.queue_max || path_full(ep, p, 0))
 		return SUCI_ERR_FULL;
 	if (!suci_rec_room(ep, p, 0))
 		return SUCI_ERR_NOMEM;
@@ -516,11 +516,11 @@ suci_path_room(const struct suci *ep, uint32_t path)
 	const struct suci_path *p = &ep->path[path];
 	if (p->state != PATH_UP || p->going_down || p->closing)
 		return 0;
-	uint32_t has = p->queued + outstanding(p), most = l->queue_max + l->window_max;
+	uint32_t has = p->sent.queued + outstanding(p), most = l->queue_max + l->window_max;
 	uint32_t room = has < most ? most - has : 0;
-	uint32_t queue = p->queued < l->queue_max ? l->queue_max - p->queued : 0;
+	uint32_t queue = p->sent.queued < l->queue_max ? l->queue_max - p->sent.queued : 0;
 	uint32_t left = l->segments_max - ep->segs_used;
-	uint32_t own = p->recs < ep->path_min ? ep->path_min - p->recs : 0;
+	uint32_t own = p->sent.recs < ep->path_min ? ep->path_min - p->sent.recs : 0;
 	uint32_t records = left > ep->guard ? left - ep->guard + own : own < left ? own : left;
 	room = room < queue ? room : queue;
 	return room < records ? room : records;
@@ -588,9 +588,9 @@ suci_flush_acks(struct suci *ep)
 {
 	while (ep->owes_count) {
 		struct suci_path *p = &ep->path[ep->owes[--ep->owes_count]];
-		p->on_owes = false;
-		if (p->state == PATH_UP && p->ack_pending) {
-			p->send_ack = true;
+		p->ack_tx.owes = false;
+		if (p->state == PATH_UP && p->ack_tx.pending) {
+			p->ack_tx.due = true;
 			suci_path_ready(ep, p);
 		}
 	}

@@ -142,7 +142,7 @@ rx_hello(struct suci *ep, const struct suci_addr *from, const struct suci_body *
 static bool
 of_other_life(const struct suci_path *p, const struct suci_body *b)
 {
-	return p->peer_incarnation && b->incarnation && p->peer_incarnation != b->incarnation;
+	return p->hs.peer_incarnation && b->incarnation && p->hs.peer_incarnation != b->incarnation;
 }
 
 static void
@@ -156,26 +156,26 @@ rx_cookie(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 		return; /* the answer to a HELLO sent again, or opens that crossed */
 	/* A listener of an older version gives no time back: then only one HELLO is clear. */
 	uint64_t sent_ns = b->peer_incarnation;
-	if (!sent_ns && p->hs_tries == 1)
-		sent_ns = p->hs_sent_ns;
-	bool known = sent_ns && sent_ns <= p->hs_sent_ns && ep->now_ns - sent_ns <= RETRY_MAX_NS;
-	p->hs_rtt_ns = known ? ep->now_ns - sent_ns : 0;
+	if (!sent_ns && p->hs.tries == 1)
+		sent_ns = p->hs.sent_ns;
+	bool known = sent_ns && sent_ns <= p->hs.sent_ns && ep->now_ns - sent_ns <= RETRY_MAX_NS;
+	p->hs.rtt_ns = known ? ep->now_ns - sent_ns : 0;
 	bool other = of_other_life(p, b);
-	p->peer_incarnation = b->incarnation;
-	p->nobody = false;
+	p->hs.peer_incarnation = b->incarnation;
+	p->nobody.told_ns = 0;
 	if (other) { /* the cookie is for the old tag, too */
 		suci_path_retag(ep, p);
-		p->hs_tries = 0;
-		p->hs_retry_ns = BASE_NEVER_NS;
-		p->send_hs = true;
+		p->hs.tries = 0;
+		p->hs.retry_ns = BASE_NEVER_NS;
+		p->hs.due = true;
 		suci_path_ready(ep, p);
 		return;
 	}
 	p->state = PATH_OPEN;
-	p->cookie = b->cookie;
-	p->hs_tries = 0;
-	p->hs_retry_ns = BASE_NEVER_NS;
-	p->send_hs = true;
+	p->hs.cookie = b->cookie;
+	p->hs.tries = 0;
+	p->hs.retry_ns = BASE_NEVER_NS;
+	p->hs.due = true;
 	suci_path_ready(ep, p);
 }
 
@@ -198,7 +198,7 @@ static struct suci_path *
 replace(struct suci *ep, struct suci_path *old, const struct suci_body *b, uint64_t now_ns)
 {
 	struct suci_addr peer = old->peer;
-	if (old->peer_incarnation != b->incarnation)
+	if (old->hs.peer_incarnation != b->incarnation)
 		suci_path_down(ep, old, SUCI_DOWN_RESTARTED, "the peer was started again", now_ns);
 	else
 		suci_path_down(ep, old, SUCI_DOWN_RESET, "the peer opened the path again", now_ns);
@@ -243,7 +243,7 @@ open_again(struct suci *ep, struct suci_path *p, uint8_t *dgram, struct suci_bod
 	}
 	if (s && s->heard)
 		return; /* it has our ACCEPT, and we no longer what seals that */
-	p->send_hs = true;
+	p->hs.due = true;
 	suci_path_ready(ep, p);
 }
 
@@ -269,7 +269,7 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 		return;
 	struct suci_path *p = suci_path_at(ep, from);
 	bool made = false;
-	if (p && p->state == PATH_UP && p->peer_incarnation == b->incarnation &&
+	if (p && p->state == PATH_UP && p->hs.peer_incarnation == b->incarnation &&
 	    p->tx_tag == b->tag) {
 		open_again(ep, p, dgram, b);
 		return;
@@ -326,13 +326,13 @@ rx_accept(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, u
 	if (p->state == PATH_UP && p->tx_tag == b->tag)
 		return; /* the ACCEPT again, or opens that crossed */
 	/* Also one that took so long that we had begun again. */
-	if (p->state != PATH_OPEN && !(p->state == PATH_HELLO && p->cookie)) {
+	if (p->state != PATH_OPEN && !(p->state == PATH_HELLO && p->hs.cookie)) {
 		ep->count.drop_state++;
 		return;
 	}
 	if (p->seal && !suci_seal_accepted(ep, p, dgram, len, b))
 		return;
-	uint64_t rtt_ns = p->hs_tries == 1 ? now_ns - p->hs_sent_ns : 0;
+	uint64_t rtt_ns = p->hs.tries == 1 ? now_ns - p->hs.sent_ns : 0;
 	suci_path_establish(ep, p, b, false, rtt_ns, now_ns);
 }
 
@@ -396,7 +396,7 @@ rx_close(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 	if (sealed != (p->seal != NULL)) {
 		ep->count.drop_sealed += sealed;
 		ep->count.drop_unsealed += !sealed;
-		p->hinted = !sealed;
+		p->hs.hinted = !sealed;
 		return;
 	}
 	if (sealed && !close_authentic(ep, p, dgram, len))
@@ -460,8 +460,8 @@ suci_handshake_rx(struct suci *ep, const struct suci_addr *from, const struct su
 static uint64_t
 retry_wait(const struct suci_path *p)
 {
-	uint32_t doublings = p->hs_tries + (!p->hs_rtt_ns && p->hs_tries ? 1u : 0u);
-	uint64_t first = base_max_ns(RETRY_FIRST_NS, 2 * p->hs_rtt_ns);
+	uint32_t doublings = p->hs.tries + (!p->hs.rtt_ns && p->hs.tries ? 1u : 0u);
+	uint64_t first = base_max_ns(RETRY_FIRST_NS, 2 * p->hs.rtt_ns);
 	return base_min_ns(first << (doublings < 6 ? doublings : 6), RETRY_MAX_NS);
 }
 
@@ -470,9 +470,9 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 {
 	const struct suci_path_hello *h = &ep->hello[path_index(ep, p)];
 	bool own = h->len != UINT16_MAX;
-	if (p->state == PATH_OPEN && p->hs_tries >= OPEN_TRIES) {
+	if (p->state == PATH_OPEN && p->hs.tries >= OPEN_TRIES) {
 		p->state = PATH_HELLO; /* the cookie may have grown old */
-		p->hs_tries = 0;
+		p->hs.tries = 0;
 		if (p->seal) /* the peer may not have the key yet */
 			suci_seal_retry(ep, p);
 	}
@@ -485,8 +485,8 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 			     : own  ? h->len
 				    : ep->conf.hello_len,
 		.incarnation = ep->conf.incarnation,
-		.cookie = p->state == PATH_OPEN ? p->cookie : 0,
-		.peer_incarnation = p->state == PATH_UP	     ? p->peer_incarnation
+		.cookie = p->state == PATH_OPEN ? p->hs.cookie : 0,
+		.peer_incarnation = p->state == PATH_UP	     ? p->hs.peer_incarnation
 				    : p->state == PATH_HELLO ? now_ns
 							     : 0,
 	};
@@ -500,9 +500,9 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 			out[1] |= SUCI_PF_PART;
 	}
 	if (p->state != PATH_UP) {
-		p->hs_retry_ns = now_ns + retry_wait(p);
-		p->hs_tries = p->hs_tries < UINT8_MAX ? (uint8_t)(p->hs_tries + 1) : UINT8_MAX;
-		p->hs_sent_ns = now_ns;
+		p->hs.retry_ns = now_ns + retry_wait(p);
+		p->hs.tries = p->hs.tries < UINT8_MAX ? (uint8_t)(p->hs.tries + 1) : UINT8_MAX;
+		p->hs.sent_ns = now_ns;
 	}
 	size_t len = SUCI_PATH_HDR + suci_body_encode(&b, out + SUCI_PATH_HDR);
 	return p->seal && greet ? suci_seal_greeting(ep, p, out, len) : len;

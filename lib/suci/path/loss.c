@@ -36,8 +36,8 @@ suci_loss_ack_delay(const struct suci *ep, const struct suci_path *p)
 	uint64_t most = ep->conf.ack_delay_ns;
 	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : 0;
 	/* The first samples may have the peer's delay in them. */
-	if (p->hs_rtt_ns && (!rtt || p->hs_rtt_ns < rtt))
-		rtt = p->hs_rtt_ns;
+	if (p->hs.rtt_ns && (!rtt || p->hs.rtt_ns < rtt))
+		rtt = p->hs.rtt_ns;
 	return rtt ? base_min_ns(base_max_ns(2 * rtt, ACK_DELAY_LEAST_NS), most) : most;
 }
 
@@ -48,8 +48,8 @@ static uint64_t
 peer_ack_delay(const struct suci *ep, const struct suci_path *p)
 {
 	uint64_t most = ep->conf.ack_delay_ns;
-	bool knows = p->hs_rtt_ns || p->acks.n;
-	if (p->patience || !p->rtt.sampled || !knows)
+	bool knows = p->hs.rtt_ns || p->ack_tx.acks.n;
+	if (p->loss.patience || !p->rtt.sampled || !knows)
 		return most;
 	return base_min_ns(base_max_ns(4 * p->rtt.smoothed_ns, 2 * ACK_DELAY_LEAST_NS), most);
 }
@@ -60,29 +60,30 @@ peer_ack_delay(const struct suci *ep, const struct suci_path *p)
 uint64_t
 suci_loss_probe_at(const struct suci *ep, const struct suci_path *p)
 {
-	if (!p->in_flight || p->loss_at_ns != BASE_NEVER_NS || p->send_probe || SUCI_BUG(NO_PROBE))
+	if (!p->sent.in_flight || p->loss.at_ns != BASE_NEVER_NS || p->loss.probe_due ||
+	    SUCI_BUG(NO_PROBE))
 		return BASE_NEVER_NS;
 	uint64_t delay = peer_ack_delay(ep, p);
-	uint64_t wait = suci_rtt_pto_ns(&p->rtt, delay, p->probes);
-	if (p->probes > BACK_OFF_STEPS && p->liveness_ns)
+	uint64_t wait = suci_rtt_pto_ns(&p->rtt, delay, p->loss.probes);
+	if (p->loss.probes > BACK_OFF_STEPS && p->liveness_ns)
 		wait = base_min_ns(wait,
 				   base_max_ns(p->liveness_ns / 2,
 					       suci_rtt_pto_ns(&p->rtt, delay, BACK_OFF_STEPS)));
-	return p->flight_ns + wait;
+	return p->sent.flight_ns + wait;
 }
 
 void
 suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	ep->count.tx_probes++;
-	p->probes++;
-	if (SUCI_BUG(GIVE_UP) && p->probes == 3)
+	p->loss.probes++;
+	if (SUCI_BUG(GIVE_UP) && p->loss.probes == 3)
 		suci_path_fail(ep, p, SUCI_DOWN_LOCAL, "");
-	p->send_probe = true;
+	p->loss.probe_due = true;
 	(void)now_ns;
 	if (suci_pmtu_grown(p))
 		suci_pmtu_timeout(p);
-	if (p->probes == ECN_PROBES && p->marks.send && !p->marks.acked)
+	if (p->loss.probes == ECN_PROBES && p->marks.send && !p->marks.acked)
 		suci_marks_fail(ep, p);
 	suci_path_ready(ep, p);
 }
@@ -91,9 +92,9 @@ void
 suci_loss_bury(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing)
 {
 	struct suci_rec *r = &ep->rec[rec];
-	struct tomb *t = &p->tomb[p->tomb_next++ % TOMBS];
+	struct tomb *t = &p->loss.history[p->loss.history_next++ % LOST_HISTORY];
 	if (!t->pn)
-		p->tomb_live++;
+		p->loss.history_live++;
 	*t = (struct tomb){.pn = r->pn, .rec = rec, .probing = probing, .sent_ns = r->sent_ns};
 	r->lost_pn = r->pn;
 	r->lost_sent_ns = r->sent_ns;
@@ -120,10 +121,10 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 	suci_loss_bury(ep, p, i, false);
 	r->where = WHERE_LOST;
 	if (kind == REC_PART)
-		base_ilist_prepend(&p->lost, rec_links(ep), i);
+		base_ilist_prepend(&p->sent.lost, rec_links(ep), i);
 	else
-		base_ilist_append(&p->lost, rec_links(ep), i);
-	p->n_lost++;
+		base_ilist_append(&p->sent.lost, rec_links(ep), i);
+	p->sent.n_lost++;
 	if (suci_pmtu_grown(p))
 		suci_pmtu_seg_lost(ep, p, r, now_ns);
 	return counts;
@@ -132,17 +133,18 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 void
 suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	uint64_t wait = suci_rtt_loss_ns(&p->rtt, p->reorder_extra);
+	uint64_t wait = suci_rtt_loss_ns(&p->rtt, p->loss.reorder_extra);
 	uint32_t lost = 0;
 	uint64_t newest_ns = 0, shrunk = ep->count.mtu_shrunk;
-	p->loss_at_ns = BASE_NEVER_NS;
-	while (p->flight.head != NONE) {
-		uint32_t i = p->flight.head;
+	p->loss.at_ns = BASE_NEVER_NS;
+	while (p->sent.flight.head != NONE) {
+		uint32_t i = p->sent.flight.head;
 		struct suci_rec *r = &ep->rec[i];
-		if (r->pn >= p->largest_acked)
+		if (r->pn >= p->loss.largest_acked)
 			break;
-		if (p->largest_acked - r->pn < p->reorder_packets && now_ns < r->sent_ns + wait) {
-			p->loss_at_ns = r->sent_ns + wait;
+		if (p->loss.largest_acked - r->pn < p->loss.reorder_packets &&
+		    now_ns < r->sent_ns + wait) {
+			p->loss.at_ns = r->sent_ns + wait;
 			break;
 		}
 		suci_rec_detach(ep, p, i);
@@ -152,14 +154,14 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	/* They were too large, and congestion is as it was. */
 	if (!lost || shrunk != ep->count.mtu_shrunk)
 		return;
-	p->reorder_quiet += lost;
-	if (p->reorder_quiet >= QUIET_LOSSES) {
-		p->reorder_quiet = 0;
-		if (p->reorder_extra > 1)
-			p->reorder_extra--;
-		p->reorder_packets = p->reorder_packets / 2 > REORDER_PACKETS_MIN
-					     ? p->reorder_packets / 2
-					     : REORDER_PACKETS_MIN;
+	p->loss.reorder_quiet += lost;
+	if (p->loss.reorder_quiet >= QUIET_LOSSES) {
+		p->loss.reorder_quiet = 0;
+		if (p->loss.reorder_extra > 1)
+			p->loss.reorder_extra--;
+		p->loss.reorder_packets = p->loss.reorder_packets / 2 > REORDER_PACKETS_MIN
+						  ? p->loss.reorder_packets / 2
+						  : REORDER_PACKETS_MIN;
 	}
 	p->rate.lost += lost;
 	p->cc.holds = suci_pmtu_grown(p);
@@ -205,29 +207,29 @@ static void
 exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
        uint64_t now_ns, struct news *n)
 {
-	for (uint32_t k = 0; k < TOMBS; k++) {
-		struct tomb t = p->tomb[k];
+	for (uint32_t k = 0; k < LOST_HISTORY; k++) {
+		struct tomb t = p->loss.history[k];
 		if (!t.pn || !covered(a, (uint32_t)t.pn))
 			continue;
-		p->tomb[k].pn = 0;
-		p->tomb_live--;
+		p->loss.history[k].pn = 0;
+		p->loss.history_live--;
 		struct suci_rec *r = &ep->rec[t.rec];
 		/* The record may have gone on to another life. */
 		bool ours = r->path == path_index(ep, p) && r->lost_pn == t.pn;
 		if (!ours || r->where != WHERE_LOST) /* else it still waits to be sent again */
 			ep->count.tx_spurious++;
 		if (t.probing)
-			p->patience = PATIENCE_ACKS;
+			p->loss.patience = PATIENCE_ACKS;
 		/* Numbers are not used twice: it says how long the first one took. */
 		if (t.pn == largest)
 			n->rtt_ns = now_ns > t.sent_ns ? now_ns - t.sent_ns : 1;
 		if (!t.probing) {
 			n->late++;
-			p->reorder_quiet = 0;
-			if (p->reorder_extra < REORDER_EXTRA_MAX)
-				p->reorder_extra++;
-			if (p->reorder_packets < REORDER_PACKETS_MAX)
-				p->reorder_packets *= 2;
+			p->loss.reorder_quiet = 0;
+			if (p->loss.reorder_extra < REORDER_EXTRA_MAX)
+				p->loss.reorder_extra++;
+			if (p->loss.reorder_packets < REORDER_PACKETS_MAX)
+				p->loss.reorder_packets *= 2;
 		}
 		if (ours && r->where != WHERE_FREE && r->where != WHERE_DONE) {
 			suci_rec_detach(ep, p, t.rec);
@@ -240,7 +242,7 @@ static void
 walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
      uint64_t now_ns, struct news *n)
 {
-	uint32_t i = p->flight.head;
+	uint32_t i = p->sent.flight.head;
 	for (uint32_t k = a->n; k-- > 0 && i != NONE;) {
 		uint64_t lo = largest - (a->largest - a->range[k].lo);
 		uint64_t hi = largest - (a->largest - a->range[k].hi);
@@ -274,8 +276,8 @@ walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t la
 			i = next;
 		}
 	}
-	if (largest == p->largest_acked)
-		p->after_ns = i == NONE ? 0 : ep->rec[i].sent_ns;
+	if (largest == p->loss.largest_acked)
+		p->loss.after_ns = i == NONE ? 0 : ep->rec[i].sent_ns;
 }
 
 /* The lowest number above floor that an ack block names. */
@@ -285,7 +287,7 @@ lowest_named(const struct suci_path *p, const struct suci_ack *a, uint64_t floor
 	uint64_t lowest = UINT64_MAX;
 	for (uint32_t k = 0; k < a->n + a->nrefused; k++) {
 		const struct suci_pn_range *r = k < a->n ? &a->range[k] : &a->refused[k - a->n];
-		uint64_t hi = p->next_pn - (uint32_t)((uint32_t)p->next_pn - r->hi);
+		uint64_t hi = p->sent.next_pn - (uint32_t)((uint32_t)p->sent.next_pn - r->hi);
 		uint64_t lo = hi - (r->hi - r->lo);
 		if (hi > floor && lo < lowest)
 			lowest = lo > floor ? lo : floor + 1;
@@ -300,20 +302,20 @@ static void
 persistent(struct suci *ep, struct suci_path *p, uint64_t floor, uint64_t top, uint64_t first_ns,
 	   uint64_t now_ns)
 {
-	uint64_t last_ns = 0, wait = suci_rtt_loss_ns(&p->rtt, p->reorder_extra);
+	uint64_t last_ns = 0, wait = suci_rtt_loss_ns(&p->rtt, p->loss.reorder_extra);
 	uint64_t most = PERSISTENT_PTOS * suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
 	uint32_t packets = 0;
 	if (now_ns < first_ns + most)
 		return;
-	for (uint32_t i = p->lost.head; i != NONE; i = ep->rec[i].link.next) {
+	for (uint32_t i = p->sent.lost.head; i != NONE; i = ep->rec[i].link.next) {
 		const struct suci_rec *r = &ep->rec[i];
 		if (r->pn <= floor || r->pn >= top)
 			continue;
 		last_ns = base_max_ns(last_ns, r->sent_ns);
 		packets++;
 	}
-	for (uint32_t k = 0; k < TOMBS; k++) {
-		const struct tomb *t = &p->tomb[k];
+	for (uint32_t k = 0; k < LOST_HISTORY; k++) {
+		const struct tomb *t = &p->loss.history[k];
 		if (!t->pn || !t->probing || t->pn <= floor || t->pn >= top ||
 		    now_ns < t->sent_ns + wait)
 			continue;
@@ -337,7 +339,7 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 		struct suci_cc_ack a = {
 			.packets = n->packets,
 			.in_flight = in_flight,
-			.window_limited = n->newest_pn < p->limited_pn,
+			.window_limited = n->newest_pn < p->sent.limited_pn,
 			.rtt_ns = n->rtt_ns,
 			.smoothed_ns = p->rtt.sampled ? p->rtt.smoothed_ns : 0,
 			.var_ns = p->rtt.var_ns,
@@ -370,7 +372,7 @@ park_range(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_t 
 	for (uint32_t i = l->head, next; i != NONE; i = next) {
 		struct suci_rec *r = &ep->rec[i];
 		next = r->link.next;
-		if (r->pn > hi && l == &p->flight)
+		if (r->pn > hi && l == &p->sent.flight)
 			break;
 		if (r->pn < lo || r->pn > hi || r->kind == REC_PROBE)
 			continue;
@@ -393,19 +395,19 @@ park_range(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_t 
 static bool
 refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
 {
-	uint64_t fresh_ns = 0, before = p->next_pn;
+	uint64_t fresh_ns = 0, before = p->sent.next_pn;
 	uint32_t parked = 0;
 	for (uint32_t k = 0; k < a->nrefused; k++) {
 		uint64_t hi = before - ((uint32_t)before - a->refused[k].hi);
 		uint64_t lo = hi - (a->refused[k].hi - a->refused[k].lo);
 		/* It arrived, so what was sent long before it should have, too. */
-		if (hi > p->largest_acked) {
-			p->largest_acked = hi;
-			p->after_ns = 0; /* of what is sent next: late rather than early */
+		if (hi > p->loss.largest_acked) {
+			p->loss.largest_acked = hi;
+			p->loss.after_ns = 0; /* of what is sent next: late rather than early */
 		}
-		parked += park_range(ep, p, &p->flight, lo, hi, &fresh_ns, now_ns);
-		if (p->n_lost)
-			parked += park_range(ep, p, &p->lost, lo, hi, &fresh_ns, now_ns);
+		parked += park_range(ep, p, &p->sent.flight, lo, hi, &fresh_ns, now_ns);
+		if (p->sent.n_lost)
+			parked += park_range(ep, p, &p->sent.lost, lo, hi, &fresh_ns, now_ns);
 	}
 	ep->count.tx_refused += parked;
 	p->rate.lost += parked; /* more than the peer takes is more than the path delivers */
@@ -423,19 +425,19 @@ refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t
 static bool
 ack_good(const struct suci_path *p, const struct suci_ack *a)
 {
-	uint32_t next = (uint32_t)p->next_pn;
+	uint32_t next = (uint32_t)p->sent.next_pn;
 	for (uint32_t k = 0; k < a->nrefused; k++) {
 		uint32_t behind = next - a->refused[k].lo;
 		uint32_t last = next - a->refused[k].hi;
-		if (!last || last > behind || behind > INT32_MAX || behind >= p->next_pn)
+		if (!last || last > behind || behind > INT32_MAX || behind >= p->sent.next_pn)
 			return false;
 	}
 	if (!a->n)
 		return true;
 	uint32_t behind = next - a->largest; /* 1 = the last one sent */
-	if (!behind || behind > INT32_MAX || behind >= p->next_pn)
+	if (!behind || behind > INT32_MAX || behind >= p->sent.next_pn)
 		return false;
-	return a->largest - a->range[a->n - 1].lo < p->next_pn - behind;
+	return a->largest - a->range[a->n - 1].lo < p->sent.next_pn - behind;
 }
 
 bool
@@ -443,15 +445,15 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 {
 	if (!ack_good(p, a))
 		return false;
-	uint64_t largest = p->next_pn - (uint32_t)((uint32_t)p->next_pn - a->largest);
-	uint64_t floor = p->largest_acked, after_ns = p->after_ns;
+	uint64_t largest = p->sent.next_pn - (uint32_t)((uint32_t)p->sent.next_pn - a->largest);
+	uint64_t floor = p->loss.largest_acked, after_ns = p->loss.after_ns;
 	uint64_t shrunk = ep->count.mtu_shrunk;
 	struct news n = {.done = NONE, .newest = NONE};
-	uint32_t in_flight = p->in_flight;
+	uint32_t in_flight = p->sent.in_flight;
 	suci_credit_heard(ep, p, a, now_ns);
-	if (a->n && largest > p->largest_acked)
-		p->largest_acked = largest;
-	if (p->tomb_live)
+	if (a->n && largest > p->loss.largest_acked)
+		p->loss.largest_acked = largest;
+	if (p->loss.history_live)
 		exhume(ep, p, a, largest, now_ns, &n);
 	if (a->n)
 		walk(ep, p, a, largest, now_ns, &n);
@@ -460,29 +462,30 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	/* After a delay that the field cannot hold (acks were lost) it measures nothing. */
 	if (n.rtt_ns && a->delay_us < UINT16_MAX) {
 		suci_rtt_sample(&p->rtt, n.rtt_ns, a->delay_us * 1000ull);
-		if (!p->sampled_ns)
-			p->sampled_ns = now_ns;
+		if (!p->loss.sampled_ns)
+			p->loss.sampled_ns = now_ns;
 	}
 	/* Refused, not lost on a dead path: ask again soon. */
 	if (parked) {
-		p->probes = 0;
-		p->due_ns = now_ns;
+		p->loss.probes = 0;
+		p->sent.due_ns = now_ns;
 	} else if (a->flags & SUCI_AF_REFUSED) {
-		p->due_ns = now_ns;
-		if (p->probes > REFUSED_PROBES)
-			p->probes = REFUSED_PROBES;
+		p->sent.due_ns = now_ns;
+		if (p->loss.probes > REFUSED_PROBES)
+			p->loss.probes = REFUSED_PROBES;
 	}
 	if (n.retried)
 		suci_park_taken(p, n.retried);
 	if (n.packets || n.late || n.former) {
-		p->patience -= p->patience != 0;
-		p->probes = 0;
-		p->due_ns = now_ns;
+		if (p->loss.patience)
+			p->loss.patience--;
+		p->loss.probes = 0;
+		p->sent.due_ns = now_ns;
 		tell_cc(ep, p, &n, in_flight, now_ns);
 	}
-	if (n.done != NONE || parked || p->loss_at_ns != BASE_NEVER_NS)
+	if (n.done != NONE || parked || p->loss.at_ns != BASE_NEVER_NS)
 		suci_loss_detect(ep, p, now_ns);
-	if (p->largest_acked > floor && p->sampled_ns && after_ns > p->sampled_ns &&
+	if (p->loss.largest_acked > floor && p->loss.sampled_ns && after_ns > p->loss.sampled_ns &&
 	    shrunk == ep->count.mtu_shrunk)
 		persistent(ep, p, floor, lowest_named(p, a, floor), after_ns, now_ns);
 	if (n.mtu)

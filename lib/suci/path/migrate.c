@@ -22,9 +22,9 @@
 
 #include <string.h>
 
-#define ASKED	3u /* times, of the old address; move_asked */
+#define ASKED	3u /* times, of the old address; move.asked */
 #define PENDING ASKED
-#define PROVEN	0x80u /* in move_asked: the new one has answered */
+#define PROVEN	0x80u /* in move.asked: the new one has answered */
 
 static bool
 spend(struct suci *ep, uint64_t now_ns)
@@ -84,14 +84,14 @@ token_for(const struct suci *ep, const struct suci_path *p, const struct suci_ad
 static uint32_t
 asked(const struct suci_path *p)
 {
-	return p->move_asked & (PROVEN - 1);
+	return p->move.asked & (PROVEN - 1);
 }
 
 static void
 end_attempt(struct suci_path *p)
 {
 	p->move.token = 0;
-	p->move_asked = 0;
+	p->move.asked = 0;
 }
 
 /* Ask the old address; where that cannot be sent now, nothing is shown by its silence. */
@@ -99,7 +99,7 @@ static void
 ask_old(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	if (send_token(ep, p, SUCI_T_CHALLENGE, &p->peer, token_for(ep, p, &p->peer), now_ns))
-		p->move_asked++;
+		p->move.asked++;
 	else
 		end_attempt(p);
 	suci_path_arm(ep, p);
@@ -113,7 +113,7 @@ suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_addr *fr
 	ep->count.drop_address++;
 	if (!ep->conf.migrate || p->state != PATH_UP || p->closing || h->flags & SUCI_PF_BARE)
 		return;
-	if (p->acks.n && serial_le(h->pn, p->acks.range[0].hi))
+	if (p->ack_tx.acks.n && serial_le(h->pn, p->ack_tx.acks.range[0].hi))
 		return;
 	if (m->at_ns && now_ns - m->at_ns < pending_ns(ep, p))
 		return;
@@ -136,18 +136,18 @@ move(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	bool elsewhere = memcmp(old.ip, p->move.to.ip, sizeof old.ip) || old.leg != p->move.to.leg;
 	suci_path_readdress(ep, p, &p->move.to);
 	p->move.count++;
-	p->move.moved_pn = p->next_pn;
-	p->probes = 0;
+	p->move.moved_pn = p->sent.next_pn;
+	p->loss.probes = 0;
 	p->last_rx_ns = now_ns;
 	ep->count.paths_moved++;
 	if (elsewhere) {
 		suci_rtt_init(&p->rtt, 0);
-		p->sampled_ns = 0;
+		p->loss.sampled_ns = 0;
 		suci_path_restart_cc(ep, p, now_ns);
 		suci_pmtu_again(ep, p, now_ns);
 	}
 	if (outstanding(p))
-		p->send_probe = true; /* what is missing is found out at once */
+		p->loss.probe_due = true; /* what is missing is found out at once */
 	suci_path_ready(ep, p);
 	suci_path_arm(ep, p);
 	if (ep->ops->path_moved)
@@ -165,12 +165,12 @@ suci_move_look(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	struct suci_move *m = &p->move;
 	if (p->last_rx_ns > m->at_ns) {
-		ep->count.moves_denied += (p->move_asked & PROVEN) != 0;
+		ep->count.moves_denied += (p->move.asked & PROVEN) != 0;
 		end_attempt(p);
 	} else if (asked(p) < ASKED) {
 		ask_old(ep, p, now_ns);
 	} else {
-		bool proven = p->move_asked & PROVEN;
+		bool proven = p->move.asked & PROVEN;
 		bool taken = suci_path_find(ep, &m->to) != UINT32_MAX; /* another path is there */
 		end_attempt(p);
 		if (proven && !taken)
@@ -186,7 +186,7 @@ answered(struct suci *ep, struct suci_path *p, const struct suci_addr *from, uin
 	struct suci_move *m = &p->move;
 	bool open = m->token && now_ns - m->at_ns <= pending_ns(ep, p);
 	if (open && token == m->token && !memcmp(&m->to, from, sizeof *from)) {
-		p->move_asked |= PROVEN;
+		p->move.asked |= PROVEN;
 		if (SUCI_BUG(MOVE) && suci_path_find(ep, from) == UINT32_MAX) {
 			end_attempt(p);
 			move(ep, p, now_ns);

@@ -34,8 +34,9 @@ quotes(const struct suci_path *p, const uint8_t *quote, size_t len)
 static bool
 long_enough(const struct suci_path *p, uint64_t now_ns)
 {
-	return !p->seal || (p->probes >= PROBES_SEALED &&
-			    now_ns >= base_max_ns(p->last_rx_ns, p->due_ns) + SILENT_SEALED_NS);
+	return !p->seal ||
+	       (p->loss.probes >= PROBES_SEALED &&
+		now_ns >= base_max_ns(p->last_rx_ns, p->sent.due_ns) + SILENT_SEALED_NS);
 }
 
 /* fired: of the last try of a handshake the timeout has passed. */
@@ -43,11 +44,11 @@ static bool
 proven(const struct suci_path *p, uint32_t fired, uint64_t now_ns)
 {
 	/* Who had a cookie, a false one too, hears of somebody. */
-	if (p->state != PATH_UP && p->seal && p->cookie)
+	if (p->state != PATH_UP && p->seal && p->hs.cookie)
 		return false;
 	if (p->state != PATH_UP)
-		return p->nobody && p->hs_tries + fired > (p->seal ? TRIES_SEALED : TRIES);
-	return p->nobody && p->nobody_ns > p->last_rx_ns && p->probes >= PROBES && outstanding(p) &&
+		return p->nobody.told_ns && p->hs.tries + fired > (p->seal ? TRIES_SEALED : TRIES);
+	return p->nobody.told_ns > p->last_rx_ns && p->loss.probes >= PROBES && outstanding(p) &&
 	       long_enough(p, now_ns);
 }
 
@@ -69,14 +70,12 @@ suci_path_unreachable(struct suci *ep, const struct suci_addr *to, const void *q
 	if (p && !SUCI_BUG(UNREACHABLE) && !quotes(p, quote, len)) {
 		ep->count.drop_quote++;
 	} else if (p) {
-		p->nobody = true;
-		if (p->state == PATH_UP)
-			p->nobody_ns = base_max_ns(now_ns, p->last_rx_ns + 1);
+		p->nobody.told_ns = base_max_ns(now_ns, p->last_rx_ns + 1);
 		if (proven(p, 0, now_ns) || SUCI_BUG(UNREACHABLE)) {
 			suci_path_down(ep, p, SUCI_DOWN_UNREACHABLE, "nobody is at that address",
 				       now_ns);
 		} else if (p->state == PATH_UP && !outstanding(p)) {
-			p->send_probe = true;
+			p->loss.probe_due = true;
 			suci_path_ready(ep, p);
 		}
 	}

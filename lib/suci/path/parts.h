@@ -41,7 +41,7 @@ struct suci_whole {
 static inline bool
 suci_cut_fits(const struct suci_path *p, const struct suci_rec *r)
 {
-	return p->cutting && suci_rec_len(p, r) <= p->mtu_max;
+	return p->frag.on && suci_rec_len(p, r) <= p->mtu_max;
 }
 /* A record in no list is to leave.  It, if it fits; else the first part of it, or NONE: no room for
  * that now. */

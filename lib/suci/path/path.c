@@ -100,10 +100,10 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	ep->path_free = p->free_next;
 	ep->paths_used++;
 	uint32_t former = p->rx_tag;
-	bool on_owes = p->on_owes;
+	bool on_owes = p->ack_tx.owes;
 	struct suci_upper upper = p->upper;
 	memset(p, 0, sizeof *p);
-	p->on_owes = on_owes;
+	p->ack_tx.owes = on_owes;
 	p->upper = upper;
 	p->timer.kind = TIMER_PATH;
 	p->state = PATH_NEW;
@@ -113,24 +113,24 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	if (sealed)
 		p->seal = suci_seal_new(ep, p);
 	for (uint32_t q = 0; q < PRIOS; q++) {
-		base_ilist_init(&p->queue[q]);
+		base_ilist_init(&p->sent.queue[q]);
 	}
-	for (uint32_t k = 0; k < PARK_LISTS; k++)
-		base_ilist_init(&p->parked[k]);
-	base_ilist_init(&p->lost);
-	base_ilist_init(&p->flight);
-	p->cut_rec = NONE;
+	for (uint32_t k = 0; k < REFUSED_LISTS; k++)
+		base_ilist_init(&p->refused.list[k]);
+	base_ilist_init(&p->sent.lost);
+	base_ilist_init(&p->sent.flight);
+	p->frag.rec = NONE;
 	base_ilist_init(&parts_of(ep, p)->cut);
 	parts_of(ep, p)->id = 0;
 	parts_of(ep, p)->careful = 0;
-	p->probe_rec = NONE;
+	p->loss.probe_rec = NONE;
 	p->dying_next = NONE;
 	p->mtu = p->mtu_max = suci_leg_mtu(ep, peer);
 	p->pmtu.rec = NONE;
 	p->pmtu.at_ns = BASE_NEVER_NS;
-	p->loss_at_ns = p->pace_at_ns = p->park_at_ns = p->ack_at_ns = BASE_NEVER_NS;
-	p->ask_at_ns = BASE_NEVER_NS;
-	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
+	p->loss.at_ns = p->sent.pace_at_ns = p->refused.at_ns = p->ack_tx.at_ns = BASE_NEVER_NS;
+	p->credit_tx.ask_at_ns = BASE_NEVER_NS;
+	p->hs.retry_ns = p->hs.give_up_ns = BASE_NEVER_NS;
 	ep->hello[i].len = UINT16_MAX;
 	addr_insert(ep, i);
 	return p;
@@ -158,7 +158,7 @@ init_cc(struct suci *ep, struct suci_path *p, enum suci_cc_kind kind, uint64_t r
 		.mtu = p->mtu,
 	};
 	suci_cc_init(&p->cc, kind, &cc);
-	suci_rate_init(&p->rate, p->next_pn, now_ns);
+	suci_rate_init(&p->rate, p->sent.next_pn, now_ns);
 	int err = suci_pacer_init(&p->pacer, p->cc.rate_bps, burst_bytes(ep, p), now_ns);
 	BASE_ASSERT(!err); /* the ranges were checked in suci_new() and below */
 	if (kind != SUCI_CC_FIXED)
@@ -172,18 +172,18 @@ suci_path_restart_cc(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	uint32_t burst_ns = p->pacer.burst_ns;
 	p->cc = (struct suci_cc){.ops = p->cc.ops, .conf = conf};
 	p->cc.ops->init(&p->cc, &conf);
-	suci_rate_init(&p->rate, p->next_pn, now_ns);
+	suci_rate_init(&p->rate, p->sent.next_pn, now_ns);
 	int err = suci_pacer_init(&p->pacer, p->cc.rate_bps, burst_bytes(ep, p), now_ns);
 	BASE_ASSERT(!err);
 	p->pacer.burst_ns = burst_ns;
-	p->pace_at_ns = BASE_NEVER_NS;
+	p->sent.pace_at_ns = BASE_NEVER_NS;
 }
 
 void
 suci_path_set_mtu(struct suci *ep, struct suci_path *p, uint32_t mtu, uint64_t now_ns)
 {
 	p->mtu = mtu;
-	p->cutting = p->cutting || (p->joins && mtu < p->mtu_max);
+	p->frag.on = p->frag.on || (p->frag.peer_joins && mtu < p->mtu_max);
 	p->cc.conf.mtu = mtu; /* the rate follows with the next ack */
 	suci_pacer_set_burst(&p->pacer, burst_bytes(ep, p), now_ns);
 	if (ep->ops->pull) {
@@ -197,36 +197,36 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 		    uint64_t rtt_ns, uint64_t now_ns)
 {
 	p->state = PATH_UP;
-	p->nobody = false;
+	p->nobody.told_ns = 0;
 	p->incoming = incoming;
 	p->tx_tag = b->tag;
-	p->peer_incarnation = b->incarnation;
+	p->hs.peer_incarnation = b->incarnation;
 	uint32_t mtu = suci_leg_mtu(ep, &p->peer);
 	p->mtu_max = b->mtu < mtu ? b->mtu : mtu;
-	p->joins = b->joins && ep->conf.limits.parts_max;
-	p->next_pn = 1;
-	p->reorder_extra = 1;
-	p->reorder_packets = 3;
-	p->send_hs = incoming;
+	p->frag.peer_joins = b->joins && ep->conf.limits.parts_max;
+	p->sent.next_pn = 1;
+	p->loss.reorder_extra = 1;
+	p->loss.reorder_packets = 3;
+	p->hs.due = incoming;
 	if (p->seal)
 		suci_seal_keys(ep, p, b);
 	p->pull_ready = ep->ops->pull != NULL;
 	p->last_rx_ns = now_ns;
 	p->liveness_ns = ep->conf.liveness_ns;
 	p->keepalive_ns = ep->conf.keepalive_ns;
-	p->flight_ns = now_ns;
-	p->hs_retry_ns = p->hs_give_up_ns = BASE_NEVER_NS;
+	p->sent.flight_ns = now_ns;
+	p->hs.retry_ns = p->hs.give_up_ns = BASE_NEVER_NS;
 	if (incoming)
-		p->hs_rtt_ns = suci_credit_offer_rtt(b->offer);
-	suci_rtt_init(&p->rtt, p->hs_rtt_ns);
+		p->hs.rtt_ns = suci_credit_offer_rtt(b->offer);
+	suci_rtt_init(&p->rtt, p->hs.rtt_ns);
 	if (rtt_ns) {
 		suci_rtt_sample(&p->rtt, rtt_ns, 0);
-		p->sampled_ns = now_ns;
+		p->loss.sampled_ns = now_ns;
 	}
 	p->marks.send =
 		ep->conf.ecn && !(p->peer.leg < SUCI_LEGS_MAX && ep->conf.ecn_off_leg[p->peer.leg]);
 	suci_pmtu_init(ep, p, now_ns);
-	suci_acks_init(&p->acks, 1);
+	suci_acks_init(&p->ack_tx.acks, 1);
 	init_cc(ep, p, ep->conf.cc, ep->conf.fixed_rate_bps, ep->conf.fixed_window, now_ns);
 	ep->count.paths_opened++;
 	suci_rec_guard(ep, p, true);
@@ -303,13 +303,13 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	suci_room_down(ep, p);
 	suci_credit_down(ep, p);
 	suci_join_down(ep, p);
-	abandon_list(ep, p, &p->flight, now_ns);
+	abandon_list(ep, p, &p->sent.flight, now_ns);
 	abandon_list(ep, p, &parts_of(ep, p)->cut, now_ns);
-	abandon_list(ep, p, &p->lost, now_ns);
-	for (uint32_t k = 0; k < PARK_LISTS; k++)
-		abandon_list(ep, p, &p->parked[k], now_ns);
+	abandon_list(ep, p, &p->sent.lost, now_ns);
+	for (uint32_t k = 0; k < REFUSED_LISTS; k++)
+		abandon_list(ep, p, &p->refused.list[k], now_ns);
 	for (uint32_t q = 0; q < PRIOS; q++)
-		abandon_list(ep, p, &p->queue[q], now_ns);
+		abandon_list(ep, p, &p->sent.queue[q], now_ns);
 	if (p->state == PATH_UP) {
 		ep->count.paths_closed++;
 		suci_rec_guard(ep, p, false);
@@ -318,7 +318,7 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 		ep->former[at] = (struct former){
 			.addr = p->peer,
 			.tag = p->tx_tag,
-			.incarnation = p->peer_incarnation,
+			.incarnation = p->hs.peer_incarnation,
 			.at_ns = now_ns,
 			.rtt_ns = p->rtt.sampled ? p->rtt.smoothed_ns : 0,
 		};
@@ -377,11 +377,13 @@ liveness_at(const struct suci *ep, const struct suci_path *p)
 	if (!p->liveness_ns || !outstanding(p) || SUCI_BUG(SILENT))
 		return BASE_NEVER_NS;
 	uint64_t least = BASE_S_NS; /* the way may be long */
-	if (p->rtt.sampled || (p->hs_rtt_ns && !p->move.count))
+	if (p->rtt.sampled || (p->hs.rtt_ns && !p->move.count))
 		least = LIVENESS_PTOS * suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
 	uint64_t wait = base_max_ns(p->liveness_ns, least);
-	uint64_t at = base_add_ns(base_max_ns(p->last_rx_ns, p->due_ns), wait);
-	return p->probes < STUCK_PROBES ? at : base_min_ns(at, base_add_ns(p->due_ns, 2 * wait));
+	uint64_t at = base_add_ns(base_max_ns(p->last_rx_ns, p->sent.due_ns), wait);
+	return p->loss.probes < STUCK_PROBES
+		       ? at
+		       : base_min_ns(at, base_add_ns(p->sent.due_ns, 2 * wait));
 }
 
 static uint64_t
@@ -389,24 +391,25 @@ keepalive_at(const struct suci_path *p)
 {
 	if (!p->keepalive_ns || outstanding(p))
 		return BASE_NEVER_NS;
-	return base_add_ns(base_max_ns(p->last_rx_ns, p->flight_ns), p->keepalive_ns);
+	return base_add_ns(base_max_ns(p->last_rx_ns, p->sent.flight_ns), p->keepalive_ns);
 }
 
 static uint64_t
 deadline(const struct suci *ep, const struct suci_path *p)
 {
 	if (p->state != PATH_UP)
-		return base_min_ns(p->hs_retry_ns, p->hs_give_up_ns);
-	uint64_t d = base_min_ns(p->send_ack ? BASE_NEVER_NS : p->ack_at_ns, p->pace_at_ns);
-	d = base_min_ns(d, base_min_ns(p->loss_at_ns, p->park_at_ns));
-	d = base_min_ns(d, base_min_ns(suci_loss_probe_at(ep, p), p->ask_at_ns));
+		return base_min_ns(p->hs.retry_ns, p->hs.give_up_ns);
+	uint64_t d =
+		base_min_ns(p->ack_tx.due ? BASE_NEVER_NS : p->ack_tx.at_ns, p->sent.pace_at_ns);
+	d = base_min_ns(d, base_min_ns(p->loss.at_ns, p->refused.at_ns));
+	d = base_min_ns(d, base_min_ns(suci_loss_probe_at(ep, p), p->credit_tx.ask_at_ns));
 	d = base_min_ns(d, liveness_at(ep, p));
 	d = base_min_ns(d, p->pmtu.at_ns);
-	if (p->reset_answered)
+	if (p->reset.answered)
 		d = base_min_ns(d, suci_reset_look_at(ep, p));
-	if (p->move_asked)
+	if (p->move.asked)
 		d = base_min_ns(d, suci_move_look_at(ep, p));
-	return base_min_ns(d, p->send_probe ? BASE_NEVER_NS : keepalive_at(p));
+	return base_min_ns(d, p->loss.probe_due ? BASE_NEVER_NS : keepalive_at(p));
 }
 
 /* The timer only ever moves forward here; one that fires too early is armed
@@ -427,58 +430,59 @@ void
 suci_path_timer(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	if (p->state != PATH_UP) {
-		if (now_ns >= p->hs_give_up_ns) {
+		if (now_ns >= p->hs.give_up_ns) {
 			suci_path_down(ep, p, SUCI_DOWN_TIMEOUT,
-				       p->hinted ? "no answer to the handshake but a refusal that "
-						   "is not sealed: is sealing off there?"
-						 : "no answer to the handshake",
+				       p->hs.hinted
+					       ? "no answer to the handshake but a refusal that "
+						 "is not sealed: is sealing off there?"
+					       : "no answer to the handshake",
 				       now_ns);
 			return;
 		}
-		if (now_ns >= p->hs_retry_ns) {
-			if (p->nobody && suci_nobody_timeout(ep, p, now_ns))
+		if (now_ns >= p->hs.retry_ns) {
+			if (p->nobody.told_ns && suci_nobody_timeout(ep, p, now_ns))
 				return;
-			p->send_hs = true;
-			p->hs_retry_ns = BASE_NEVER_NS; /* set again when sent */
+			p->hs.due = true;
+			p->hs.retry_ns = BASE_NEVER_NS; /* set again when sent */
 			suci_path_ready(ep, p);
 		}
 		suci_path_arm(ep, p);
 		return;
 	}
-	if (p->reset_answered && now_ns >= suci_reset_look_at(ep, p) &&
+	if (p->reset.answered && now_ns >= suci_reset_look_at(ep, p) &&
 	    suci_reset_look(ep, p, now_ns))
 		return;
-	if (p->move_asked && now_ns >= suci_move_look_at(ep, p))
+	if (p->move.asked && now_ns >= suci_move_look_at(ep, p))
 		suci_move_look(ep, p, now_ns);
 	if (now_ns >= liveness_at(ep, p)) {
 		suci_path_fail(ep, p, SUCI_DOWN_SILENT, SUCI_TEXT_SILENT);
 		return;
 	}
-	if (now_ns >= p->loss_at_ns) {
+	if (now_ns >= p->loss.at_ns) {
 		suci_loss_detect(ep, p, now_ns);
 	} else if (now_ns >= suci_loss_probe_at(ep, p)) {
-		if (p->nobody && suci_nobody_timeout(ep, p, now_ns))
+		if (p->nobody.told_ns && suci_nobody_timeout(ep, p, now_ns))
 			return;
 		suci_loss_probe_fired(ep, p, now_ns);
 	}
 	suci_pmtu_timer(ep, p, now_ns);
-	if (now_ns >= p->ack_at_ns) {
-		p->send_ack = true;
+	if (now_ns >= p->ack_tx.at_ns) {
+		p->ack_tx.due = true;
 		suci_path_ready(ep, p);
 	}
-	if (now_ns >= p->pace_at_ns) {
-		p->pace_at_ns = BASE_NEVER_NS;
+	if (now_ns >= p->sent.pace_at_ns) {
+		p->sent.pace_at_ns = BASE_NEVER_NS;
 		suci_path_ready(ep, p);
 	}
-	if (now_ns >= p->park_at_ns) {
-		p->park_at_ns = BASE_NEVER_NS;
-		p->park_ready = true;
+	if (now_ns >= p->refused.at_ns) {
+		p->refused.at_ns = BASE_NEVER_NS;
+		p->refused.ready = true;
 		suci_path_ready(ep, p);
 	}
-	if (now_ns >= p->ask_at_ns)
+	if (now_ns >= p->credit_tx.ask_at_ns)
 		suci_credit_ask_again(ep, p, now_ns);
-	if (now_ns >= keepalive_at(p) && !p->send_probe) {
-		p->send_probe = true;
+	if (now_ns >= keepalive_at(p) && !p->loss.probe_due) {
+		p->loss.probe_due = true;
 		suci_path_ready(ep, p);
 	}
 	suci_path_arm(ep, p);
@@ -528,18 +532,18 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.rtt_ns_min = p->rtt.min_ns,
 		.rtt_ns_var = p->rtt.var_ns,
 		.cwnd = p->cc.window,
-		.in_flight = p->in_flight,
-		.queued = p->queued + p->n_lost + p->n_parked,
-		.refused = p->n_parked,
-		.peer_credit = p->in_flight + suci_credit_left(p),
+		.in_flight = p->sent.in_flight,
+		.queued = p->sent.queued + p->sent.n_lost + p->refused.n,
+		.refused = p->refused.n,
+		.peer_credit = p->sent.in_flight + suci_credit_left(&p->credit_tx, p->sent.next_pn),
 		.rate_bps = p->pacer.rate_bytes_per_s,
-		.tx_segments = p->tx_segments,
-		.tx_retransmits = p->tx_retransmits,
-		.rx_segments = p->rx_segments,
-		.tx_bytes = p->tx_bytes,
-		.rx_bytes = p->rx_bytes,
+		.tx_segments = p->stat.tx_segments,
+		.tx_retransmits = p->stat.tx_retransmits,
+		.rx_segments = p->stat.rx_segments,
+		.tx_bytes = p->stat.tx_bytes,
+		.rx_bytes = p->stat.rx_bytes,
 		.last_rx_ns = p->last_rx_ns,
-		.peer_incarnation = p->peer_incarnation,
+		.peer_incarnation = p->hs.peer_incarnation,
 		.sealed = p->seal != NULL,
 		.key_id = p->seal ? ep->conf.seal.key[p->seal->psk].id : 0,
 		.cc = cc_kind_of(p),
@@ -557,7 +561,7 @@ suci_path_set_cc(struct suci *ep, uint32_t path, enum suci_cc_kind cc, uint64_t 
 	if (!p || p->state != PATH_UP)
 		return SUCI_ERR_DOWN;
 	init_cc(ep, p, cc, rate_bps, window, ep->now_ns);
-	p->pace_at_ns = BASE_NEVER_NS;
+	p->sent.pace_at_ns = BASE_NEVER_NS;
 	suci_path_ready(ep, p);
 	return SUCI_ERR_OK;
 }
@@ -569,7 +573,7 @@ suci_path_set_pace(struct suci *ep, uint32_t path, uint64_t limit_bps)
 	if (!p || p->state != PATH_UP)
 		return SUCI_ERR_DOWN;
 	suci_pacer_set_limit(&p->pacer, limit_bps, 2 * p->mtu, ep->now_ns);
-	p->pace_at_ns = BASE_NEVER_NS;
+	p->sent.pace_at_ns = BASE_NEVER_NS;
 	suci_path_ready(ep, p);
 	return SUCI_ERR_OK;
 }

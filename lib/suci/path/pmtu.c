@@ -97,13 +97,13 @@ suci_pmtu_init(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		(struct suci_pmtu){.rec = NONE, .at_ns = BASE_NEVER_NS, .raise_ns = BASE_NEVER_NS};
 	p->mtu = p->mtu_max;
 	min = min < p->mtu_max ? min : p->mtu_max;
-	uint32_t floor = p->joins && min > SUCI_MTU_SAFE ? SUCI_MTU_SAFE : min;
+	uint32_t floor = p->frag.peer_joins && min > SUCI_MTU_SAFE ? SUCI_MTU_SAFE : min;
 	if (floor == p->mtu_max || !min)
 		return;
 	p->pmtu.min = p->mtu = min;
 	p->pmtu.floor = floor;
 	p->pmtu.bad = p->mtu_max + 1;
-	p->cutting = p->joins && min < p->mtu_max;
+	p->frag.on = p->frag.peer_joins && min < p->mtu_max;
 	next_size(ep, p, now_ns);
 }
 
@@ -172,17 +172,17 @@ shrink(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		p->cc.ops->shrunk(&p->cc, before);
 	suci_pacer_set_rate(&p->pacer, p->cc.rate_bps, now_ns);
 	trust(p);
-	if (p->joins) {
+	if (p->frag.peer_joins) {
 		suci_cut_shrunk(ep, p);
 		next_size(ep, p, now_ns);
 		return;
 	}
-	len = largest_in(ep, p, &p->flight, len);
-	len = largest_in(ep, p, &p->lost, len);
-	for (uint32_t k = 0; k < PARK_LISTS; k++)
-		len = largest_in(ep, p, &p->parked[k], len);
+	len = largest_in(ep, p, &p->sent.flight, len);
+	len = largest_in(ep, p, &p->sent.lost, len);
+	for (uint32_t k = 0; k < REFUSED_LISTS; k++)
+		len = largest_in(ep, p, &p->refused.list[k], len);
 	for (uint32_t q = 0; q < PRIOS; q++)
-		len = largest_in(ep, p, &p->queue[q], len);
+		len = largest_in(ep, p, &p->sent.queue[q], len);
 	if (len > m->floor)
 		suci_pmtu_too_small(ep, p, len);
 	else
@@ -257,7 +257,7 @@ suci_pmtu_seg_lost(struct suci *ep, struct suci_path *p, const struct suci_rec *
 	struct suci_pmtu *m = &p->pmtu;
 	if (suci_rec_len(p, r) <= m->floor || !m->small_pn || r->pn <= m->mark_pn || p->closing)
 		return;
-	m->mark_pn = p->next_pn - 1;
+	m->mark_pn = p->sent.next_pn - 1;
 	m->followed = false;
 	if (++m->rounds >= ROUNDS)
 		shrink(ep, p, now_ns);
@@ -278,7 +278,7 @@ suci_pmtu_sent(struct suci_path *p, uint32_t len)
 	if (m->followed || len <= m->floor)
 		return;
 	m->followed = m->follow = true;
-	p->send_probe = true;
+	p->loss.probe_due = true;
 }
 
 bool
@@ -289,6 +289,6 @@ suci_pmtu_doubt(const struct suci_path *p)
 	if (p->pmtu.follow)
 		return true;
 	if (p->mtu <= p->pmtu.min)
-		return p->probes >= 2 && p->probes % 2 == 0;
-	return p->pmtu.small_pn || p->probes % 2 == 0;
+		return p->loss.probes >= 2 && p->loss.probes % 2 == 0;
+	return p->pmtu.small_pn || p->loss.probes % 2 == 0;
 }

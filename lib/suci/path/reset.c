@@ -64,11 +64,11 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 static bool
 lives_elsewhere(const struct suci *ep, const struct suci_path *p, uint64_t incarnation)
 {
-	if (incarnation == p->peer_incarnation)
+	if (incarnation == p->hs.peer_incarnation)
 		return false;
 	for (uint32_t i = 0; i < ep->conf.limits.paths_max; i++) {
 		const struct suci_path *o = &ep->path[i];
-		if (o != p && o->state == PATH_UP && o->peer_incarnation == incarnation)
+		if (o != p && o->state == PATH_UP && o->hs.peer_incarnation == incarnation)
 			return true;
 	}
 	return false;
@@ -86,7 +86,7 @@ ask(struct suci *ep, struct suci_path *p)
 {
 	p->seal->challenged = false;
 	p->seal->want_challenge = true;
-	p->send_probe = true;
+	p->loss.probe_due = true;
 	suci_path_ready(ep, p);
 }
 
@@ -105,12 +105,12 @@ suci_reset_look_at(const struct suci *ep, const struct suci_path *p)
 bool
 suci_reset_look(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	p->reset_answered = false;
+	p->reset.answered = false;
 	if (heard_since(p)) {
-		p->reset_rounds = 0;
+		p->reset.rounds = 0;
 		return false;
 	}
-	if (++p->reset_rounds >= ROUNDS) {
+	if (++p->reset.rounds >= ROUNDS) {
 		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);
 		return true;
 	}
@@ -128,11 +128,11 @@ reset_heard(struct suci *ep, struct suci_path *p, const uint8_t echo[SEAL_NONCE]
 	if (answers && SUCI_BUG(RESET)) {
 		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);
 	} else if (answers && !heard_since(p)) {
-		p->reset_answered = true;
+		p->reset.answered = true;
 		suci_path_arm(ep, p);
-	} else if (!s->want_challenge && !p->reset_answered &&
+	} else if (!s->want_challenge && !p->reset.answered &&
 		   (!s->challenged_ns || now_ns - s->challenged_ns >= HINT_NS)) {
-		p->reset_rounds = 0;
+		p->reset.rounds = 0;
 		ask(ep, p);
 	}
 }

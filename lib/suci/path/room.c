@@ -32,69 +32,69 @@ suci_room_init(struct suci *ep)
 static struct base_ilinks
 ask_links(const struct suci *ep)
 {
-	return BASE_ILINKS(ep->path, ask_link);
+	return BASE_ILINKS(ep->path, grants.link);
 }
 
 static void
 asker_link(struct suci *ep, struct suci_path *p)
 {
-	base_ilist_append(&ep->askers[p->ask_prio], ask_links(ep), path_index(ep, p));
-	ep->naskers[p->ask_prio]++;
+	base_ilist_append(&ep->askers[p->grants.ask_prio], ask_links(ep), path_index(ep, p));
+	ep->naskers[p->grants.ask_prio]++;
 	ep->nasking++;
 }
 
 static void
 asker_unlink(struct suci *ep, struct suci_path *p)
 {
-	base_ilist_unlink(&ep->askers[p->ask_prio], ask_links(ep), path_index(ep, p));
-	ep->naskers[p->ask_prio]--;
+	base_ilist_unlink(&ep->askers[p->grants.ask_prio], ask_links(ep), path_index(ep, p));
+	ep->naskers[p->grants.ask_prio]--;
 	ep->nasking--;
 }
 
 static void
 used_up_to(struct suci *ep, struct suci_path *p, uint32_t used)
 {
-	if (serial_le(used, p->ask_used))
+	if (serial_le(used, p->grants.used))
 		return;
-	if (serial_gt(used, p->granted)) {
+	if (serial_gt(used, p->grants.granted)) {
 		/* More than it ever got: it heard a wrong number.  From there on, else it
 		 * would take none of ours for new, and the two of us would ask and grant as
 		 * fast as datagrams go. */
-		ep->grants_out -= p->granted - p->ask_used;
-		p->granted = p->ask_used = used;
+		ep->grants_out -= p->grants.granted - p->grants.used;
+		p->grants.granted = p->grants.used = used;
 		return;
 	}
-	ep->grants_out -= SUCI_BUG(GRANTS) ? 0 : used - p->ask_used;
-	p->ask_used = used;
+	ep->grants_out -= SUCI_BUG(GRANTS) ? 0 : used - p->grants.used;
+	p->grants.used = used;
 }
 
 void
 suci_room_down(struct suci *ep, struct suci_path *p)
 {
-	used_up_to(ep, p, p->granted);
-	if (p->ask)
+	used_up_to(ep, p, p->grants.granted);
+	if (p->grants.ask)
 		asker_unlink(ep, p);
-	p->ask = 0;
+	p->grants.ask = 0;
 }
 
 void
 suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
 {
-	if (p->ask)
+	if (p->grants.ask)
 		asker_unlink(ep, p);
-	p->ask = a->ask;
-	p->ask_prio = a->ask_prio < PRIOS ? (uint8_t)a->ask_prio : PRIOS - 1;
-	if (p->ask)
+	p->grants.ask = a->ask;
+	p->grants.ask_prio = a->ask_prio < PRIOS ? (uint8_t)a->ask_prio : PRIOS - 1;
+	if (p->grants.ask)
 		asker_link(ep, p);
-	bool lies = p->granted != p->ask_used && now_ns > p->granted_ns + VOID_NS;
-	used_up_to(ep, p, lies || !a->ask ? p->granted : a->used);
-	if (serial_gt(a->grant, p->grant_seen)) {
-		uint32_t more = a->grant - p->grant_seen;
-		p->grant_seen = a->grant;
+	bool lies = p->grants.granted != p->grants.used && now_ns > p->grants.granted_ns + VOID_NS;
+	used_up_to(ep, p, lies || !a->ask ? p->grants.granted : a->used);
+	if (serial_gt(a->grant, p->grants.seen)) {
+		uint32_t more = a->grant - p->grants.seen;
+		p->grants.seen = a->grant;
 		/* Beyond what waits here they are of no use. */
-		uint32_t most = p->n_parked - p->park_granted;
-		p->park_granted += more < most ? more : most;
-		p->park_ready = p->park_ready || p->park_granted;
+		uint32_t most = p->refused.n - p->refused.granted;
+		p->refused.granted += more < most ? more : most;
+		p->refused.ready = p->refused.ready || p->refused.granted;
 		suci_path_ready(ep, p);
 	}
 }
@@ -102,7 +102,7 @@ suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, 
 bool
 suci_room_due(const struct suci_path *p)
 {
-	return p->n_parked || p->ask_told || p->grant_due || p->ask_due;
+	return p->refused.n || p->grants.ask_told || p->grants.due || p->credit_tx.ask_due;
 }
 
 /* Highest priority among the oldest of each list of what is parked, and of what waits for
@@ -111,11 +111,11 @@ static uint8_t
 ask_prio(const struct suci *ep, const struct suci_path *p)
 {
 	uint8_t prio = 0;
-	for (uint32_t k = 0; k < PARK_LISTS; k++)
-		if (p->parked[k].head != NONE && ep->rec[p->parked[k].head].prio > prio)
-			prio = ep->rec[p->parked[k].head].prio;
-	for (uint32_t q = PRIOS; p->held_ns && q-- > prio;)
-		if (p->queue[q].head != NONE)
+	for (uint32_t k = 0; k < REFUSED_LISTS; k++)
+		if (p->refused.list[k].head != NONE && ep->rec[p->refused.list[k].head].prio > prio)
+			prio = ep->rec[p->refused.list[k].head].prio;
+	for (uint32_t q = PRIOS; p->credit_tx.blocked_ns && q-- > prio;)
+		if (p->sent.queue[q].head != NONE)
 			prio = (uint8_t)q;
 	return prio;
 }
@@ -124,13 +124,13 @@ void
 suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a)
 {
 	a->flags |= SUCI_AF_ROOM;
-	a->ask = p->n_parked < UINT16_MAX ? (uint16_t)p->n_parked : UINT16_MAX;
+	a->ask = p->refused.n < UINT16_MAX ? (uint16_t)p->refused.n : UINT16_MAX;
 	a->ask_prio = ask_prio(ep, p);
 	a->waiting = suci_credit_waiting(ep, p);
-	a->used = p->grant_seen - p->park_granted;
-	a->grant = p->granted;
-	p->ask_told = p->n_parked;
-	p->grant_due = p->ask_due = false;
+	a->used = p->grants.seen - p->refused.granted;
+	a->grant = p->grants.granted;
+	p->grants.ask_told = p->refused.n;
+	p->grants.due = p->credit_tx.ask_due = false;
 	ep->count.tx_asks += a->ask || a->waiting;
 }
 
@@ -148,24 +148,24 @@ suci_room_share(struct suci *ep)
 			struct suci_path *p = &ep->path[ep->askers[prio].head];
 			asker_unlink(ep, p);
 			asker_link(ep, p); /* to the end */
-			uint32_t out = p->granted - p->ask_used;
-			if (out >= p->ask)
+			uint32_t out = p->grants.granted - p->grants.used;
+			if (out >= p->grants.ask)
 				continue;
 			uint32_t room = ep->ops->room(ep->user, path_index(ep, p));
 			room = room > promised ? room - promised : 0;
 			uint32_t give = room >= n ? room / n : room > given;
-			if (give < p->ask - out)
+			if (give < p->grants.ask - out)
 				unmet = true;
 			else
-				give = p->ask - out;
+				give = p->grants.ask - out;
 			if (!give)
 				continue;
 			given += give;
-			p->granted += give;
-			p->granted_ns = ep->now_ns;
+			p->grants.granted += give;
+			p->grants.granted_ns = ep->now_ns;
 			ep->grants_out += give;
 			ep->count.tx_grants += give;
-			p->grant_due = p->send_ack = true;
+			p->grants.due = p->ack_tx.due = true;
 			suci_path_ready(ep, p);
 		}
 		if (unmet)

@@ -10,15 +10,15 @@ static void
 schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_order,
 	     uint64_t now_ns)
 {
-	p->ack_pending++;
-	if (!p->on_owes) {
-		p->on_owes = true;
+	p->ack_tx.pending++;
+	if (!p->ack_tx.owes) {
+		p->ack_tx.owes = true;
 		ep->owes[ep->owes_count++] = path_index(ep, p);
 	}
-	uint64_t at = p->ack_at_ns; /* what is due stays due */
-	bool many = p->ack_pending >= ep->conf.ack_every;
-	if ((flags & (SUCI_PF_ACK_NOW | SUCI_PF_PROBE)) || p->ack_all ||
-	    (many && (!ep->conf.ack_ride_ns || p->ack_pending / 2 >= ep->conf.ack_every))) {
+	uint64_t at = p->ack_tx.at_ns; /* what is due stays due */
+	bool many = p->ack_tx.pending >= ep->conf.ack_every;
+	if ((flags & (SUCI_PF_ACK_NOW | SUCI_PF_PROBE)) || p->ack_tx.all ||
+	    (many && (!ep->conf.ack_ride_ns || p->ack_tx.pending / 2 >= ep->conf.ack_every))) {
 		at = now_ns;
 	} else if (many) {
 		/* The answer of the layer above, which it could ride on, would leave behind it. */
@@ -27,16 +27,16 @@ schedule_ack(struct suci *ep, struct suci_path *p, uint8_t flags, bool out_of_or
 		/* The sender wants to know, but not by an ack per packet. */
 		uint64_t wait = suci_loss_ack_delay(ep, p);
 		uint64_t gap = base_min_ns(p->rtt.smoothed_ns, wait) / 8;
-		at = base_max_ns(now_ns, p->acked_ns + gap);
+		at = base_max_ns(now_ns, p->ack_tx.sent_ns + gap);
 	} else if (at == BASE_NEVER_NS) {
 		at = now_ns + suci_loss_ack_delay(ep, p);
 	}
-	if (at < p->ack_at_ns)
-		p->ack_at_ns = at;
-	if (p->ack_at_ns <= now_ns) {
-		p->send_ack = true;
+	if (at < p->ack_tx.at_ns)
+		p->ack_tx.at_ns = at;
+	if (p->ack_tx.at_ns <= now_ns) {
+		p->ack_tx.due = true;
 		suci_path_ready(ep, p);
-	} else if (!base_timer_armed(&p->timer.t) || p->timer.t.deadline_ns > p->ack_at_ns) {
+	} else if (!base_timer_armed(&p->timer.t) || p->timer.t.deadline_ns > p->ack_tx.at_ns) {
 		suci_path_arm(ep, p);
 	}
 }
@@ -61,7 +61,7 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 	if (seg->flags & SUCI_SF_NOTE)
 		return offer_other(ep, p, seg, now_ns);
 	ep->count.rx_segments++;
-	p->rx_segments++;
+	p->stat.rx_segments++;
 	switch (ep->ops->segment(ep->user, path, seg, now_ns)) {
 	case SUCI_TAKEN:
 		break;
@@ -84,7 +84,7 @@ suci_offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint6
 static inline bool
 is_new(struct suci *ep, const struct suci_path *p, uint32_t pn)
 {
-	enum suci_acks_seen seen = suci_acks_look(&p->acks, pn);
+	enum suci_acks_seen seen = suci_acks_look(&p->ack_tx.acks, pn);
 	if (seen == SUCI_ACKS_NEW)
 		return true;
 	ep->count.drop_duplicate_pn += seen == SUCI_ACKS_DUPLICATE;
@@ -126,9 +126,9 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	if (!bare && !is_new(ep, p, h->pn))
 		return;
 	p->last_rx_ns = now_ns;
-	p->rx_bytes += SUCI_PATH_HDR + len + seal_tag(p);
+	p->stat.rx_bytes += SUCI_PATH_HDR + len + seal_tag(p);
 	if (!bare)
-		suci_marks_rx(p, ecn);
+		suci_marks_rx(&p->marks, ecn);
 	if (h->ack_len) {
 		ep->count.rx_acks++;
 		if (!suci_loss_ack(ep, p, &ack, now_ns)) {
@@ -145,21 +145,21 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	uint32_t prio = rest ? (uint32_t)(seg.flags & SUCI_SF_PRIO_MASK) >> SUCI_SF_PRIO_SHIFT : 0;
 	suci_credit_seen(ep, p, h->pn, h->flags, prio, now_ns);
 	/* Bound by nobody else, it only has to hear of it. */
-	bool ack_now = h->flags & SUCI_PF_MORE && !p->near;
+	bool ack_now = h->flags & SUCI_PF_MORE && !p->credit_rx.near;
 	if (rest) {
 		seg.cookie = cookie;
 		if (!offer(ep, p, &seg, now_ns)) {
 			/* Not acknowledged; but tell the sender that we live. */
-			p->refused = true;
-			suci_acks_refuse(&p->acks, h->pn);
+			p->ack_tx.refused = true;
+			suci_acks_refuse(&p->ack_tx.acks, h->pn);
 			schedule_ack(ep, p, 0, true, now_ns);
 			return;
 		}
 	}
-	bool ooo = suci_acks_add(&p->acks, h->pn, h->time_us, now_ns);
+	bool ooo = suci_acks_add(&p->ack_tx.acks, h->pn, h->time_us, now_ns);
 	/* The sender can tell now what is lost, so it is told; once in so many packets, should
 	 * there be hole after hole. */
-	if (suci_acks_ripe(&p->acks, h->pn) && p->ack_pending + 1 >= SUCI_REORDER_PACKETS)
+	if (suci_acks_ripe(&p->ack_tx.acks, h->pn) && p->ack_tx.pending + 1 >= SUCI_REORDER_PACKETS)
 		ack_now = true;
 	schedule_ack(ep, p, ack_now ? SUCI_PF_ACK_NOW : h->flags, ooo, now_ns);
 }

@@ -215,7 +215,7 @@ advance_tx(struct suci *ep, struct suci_seal *s)
 static void
 next_epoch(struct suci *ep, struct suci_path *p, struct suci_seal *s)
 {
-	if (s->heard && s->rx_epoch == s->tx_epoch && p->largest_acked >= s->epoch_pn)
+	if (s->heard && s->rx_epoch == s->tx_epoch && p->loss.largest_acked >= s->epoch_pn)
 		advance_tx(ep, s);
 	else if (s->sent >= ep->conf.seal.packets_max)
 		suci_path_fail(ep, p, SUCI_DOWN_STALE, "the key has been used up");

@@ -3,6 +3,59 @@
 #ifndef SUCI_SEAL_INTERNAL_H
 #define SUCI_SEAL_INTERNAL_H
 
+#include "seal/handshake.h"
+#include "suci/endpoint.h"
+#include "wire_internal.h"
+
+#define SEAL_NONCE   16 /* bytes */
+#define SPARE_KEYS   8	/* keys of neighbouring epochs, all paths together */
+#define KEYS_DEFAULT 512
+#define NO_KEY	     UINT16_MAX
+
+/* Secrets of a sealed path; for keys ready for use see keys.c. */
+struct suci_seal {
+	/* Of the current epochs.  The opener has in place of the first its private key for this
+	 * path until that is up. */
+	uint8_t tx_secret[SEAL_HASH], rx_secret[SEAL_HASH];
+	uint8_t once[SEAL_DH]; /* the public key of that, or the listener's */
+	uint8_t ck[SEAL_HASH]; /* opener: behind OPEN; listener: behind ACCEPT, until heard */
+	uint8_t nonce[SEAL_NONCE], peer_nonce[SEAL_NONCE];
+	uint8_t challenge[8]; /* end of the seal tag of our last question after a RESET, see reset.c
+			       */
+	uint64_t forged;      /* datagrams that were not authentic */
+	uint64_t serial;      /* never used before in this endpoint */
+	uint64_t rx_pn, rx_bare; /* highest that came authentically */
+	uint64_t bare_seen;	 /* bit n: rx_bare - n */
+	uint32_t sent;		 /* datagrams of this epoch */
+	uint32_t tx_epoch, rx_epoch;
+	uint64_t epoch_pn; /* first number sealed in tx_epoch */
+	uint32_t next_free;
+	uint32_t attempt;	/* of the opener: which of its keys this is about */
+	uint64_t challenged_ns; /* when the challenge left, 0 = never */
+	uint8_t psk;		/* index of the pre-shared key */
+	bool begun;		/* opener: once and ck are those of this attempt */
+	bool heard;		/* something authentic in rx_epoch */
+	bool want_challenge, challenged;
+	uint16_t slot[2]; /* its keys that are ready: sending, receiving; NO_KEY = not */
+};
+
+_Static_assert(sizeof(struct suci_seal) <= 264, "memory per sealed peer");
+
+/* Whose key is in that place. */
+struct suci_key_use {
+	uint32_t seal; /* NONE: nobody's */
+	bool rx, used;
+};
+
+struct suci_spare {
+	_Alignas(64) uint8_t key[SEAL_KEY_MAX];
+	uint64_t serial; /* of the struct suci_seal it belongs to */
+	uint32_t epoch;
+};
+
+struct suci;
+struct suci_path;
+
 /* seal.c */
 void suci_seal_init(struct suci *ep);
 bool suci_seal_good(const struct suci_config *c);
@@ -41,17 +94,6 @@ const uint8_t *suci_keys_beside(struct suci *ep, const struct suci_seal *s, uint
 /* Receiving goes on to the next epoch, whose key suci_keys_beside() gave. */
 void suci_keys_follow(struct suci *ep, struct suci_seal *s);
 void suci_keys_forget(struct suci *ep, struct suci_seal *s);
-
-/* The key of the current epoch, valid until the next call for any path. */
-static inline const uint8_t *
-suci_keys_ready(struct suci *ep, struct suci_seal *s, bool rx)
-{
-	uint32_t i = s->slot[rx];
-	if (i == NO_KEY)
-		return suci_keys_make(ep, s, rx);
-	ep->keys[i].used = true;
-	return ep->key_mem + (size_t)i * SEAL_KEY_MAX;
-}
 
 /* seal_hs.c: dgram is a whole datagram, len its length; sealing returns the new one, opening
  * counts what it does not believe. */

@@ -11,7 +11,7 @@
 void
 suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up)
 {
-	BASE_ASSERT(!p->recs);
+	BASE_ASSERT(!p->sent.recs);
 	ep->guard = up ? ep->guard + ep->path_min : ep->guard - ep->path_min;
 }
 
@@ -33,7 +33,7 @@ suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path)
 	r->head = r->data = NULL;
 	if (kind == REC_SEGMENT) {
 		ep->segs_used++;
-		ep->guard -= ep->path[path].recs++ < ep->path_min;
+		ep->guard -= ep->path[path].sent.recs++ < ep->path_min;
 	} else if (kind == REC_PART) {
 		ep->parts_used++;
 		ep->parts[path].n_parts++;
@@ -49,8 +49,8 @@ give_other(struct suci *ep, const struct suci_rec *r, uint32_t i)
 	struct suci_path *p = &ep->path[r->path];
 	if (r->kind == REC_NOTE)
 		ep->held--;
-	if (r->kind == REC_PROBE && p->probe_rec == i)
-		p->probe_rec = NONE;
+	if (r->kind == REC_PROBE && p->loss.probe_rec == i)
+		p->loss.probe_rec = NONE;
 	if (r->kind == REC_MTU && p->pmtu.rec == i)
 		p->pmtu.rec = NONE;
 	if (r->kind == REC_PART) {
@@ -65,7 +65,7 @@ suci_rec_give(struct suci *ep, uint32_t i)
 	struct suci_rec *r = &ep->rec[i];
 	if (r->kind == REC_SEGMENT || r->kind == REC_PURGED) {
 		ep->segs_used--;
-		ep->guard += --ep->path[r->path].recs < ep->path_min;
+		ep->guard += --ep->path[r->path].sent.recs < ep->path_min;
 	}
 	if (r->kind == REC_SEGMENT)
 		ep->held--;
@@ -95,23 +95,23 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 		suci_rec_land(ep, p, i);
 		break;
 	case WHERE_LOST:
-		base_ilist_unlink(&p->lost, rec_links(ep), i);
-		p->n_lost--;
+		base_ilist_unlink(&p->sent.lost, rec_links(ep), i);
+		p->sent.n_lost--;
 		break;
 	case WHERE_PARKED:
-		base_ilist_unlink(&p->parked[r->parked_in], rec_links(ep), i);
-		p->n_parked--;
-		if (p->park_granted > p->n_parked)
-			p->park_granted = p->n_parked;
-		if (!p->n_parked && p->ask_told) {
-			p->send_ack = true; /* withdraws the ask */
+		base_ilist_unlink(&p->refused.list[r->parked_in], rec_links(ep), i);
+		p->refused.n--;
+		if (p->refused.granted > p->refused.n)
+			p->refused.granted = p->refused.n;
+		if (!p->refused.n && p->grants.ask_told) {
+			p->ack_tx.due = true; /* withdraws the ask */
 			suci_path_ready(ep, p);
 		}
 		break;
 	case WHERE_CUT: /* its parts are orphans now */
 		base_ilist_unlink(&parts_of(ep, p)->cut, rec_links(ep), i);
-		if (p->cut_rec == i)
-			p->cut_rec = NONE;
+		if (p->frag.rec == i)
+			p->frag.rec = NONE;
 		break;
 	case WHERE_FREE:
 	case WHERE_DONE:
@@ -192,10 +192,10 @@ suci_path_purge(struct suci *ep, uint32_t path, bool (*match)(void *arg, uint64_
 	if (!p)
 		return;
 	for (uint32_t prio = 0; prio < PRIOS; prio++)
-		purge_list(ep, p, &p->queue[prio], match, arg, now_ns);
-	purge_list(ep, p, &p->lost, match, arg, now_ns);
-	for (uint32_t k = 0; k < PARK_LISTS; k++)
-		purge_list(ep, p, &p->parked[k], match, arg, now_ns);
+		purge_list(ep, p, &p->sent.queue[prio], match, arg, now_ns);
+	purge_list(ep, p, &p->sent.lost, match, arg, now_ns);
+	for (uint32_t k = 0; k < REFUSED_LISTS; k++)
+		purge_list(ep, p, &p->refused.list[k], match, arg, now_ns);
 	purge_list(ep, p, &parts_of(ep, p)->cut, match, arg, now_ns);
-	purge_list(ep, p, &p->flight, match, arg, now_ns);
+	purge_list(ep, p, &p->sent.flight, match, arg, now_ns);
 }

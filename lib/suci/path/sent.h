@@ -1,62 +1,24 @@
-/* sent.h - records of segments and the lists they are in.  The end of path_internal.h, whose
- * structs it needs; what each datagram passes is inline. */
+/* sent.h - what left, or is to leave: records in lists, in the order of their numbers. */
 #ifndef SUCI_SENT_H
 #define SUCI_SENT_H
 
-#include "path_internal.h"
+#include "rec.h"
+#include "suci/upper.h"
 
-static inline struct base_ilinks
-rec_links(const struct suci *ep)
-{
-	return BASE_ILINKS(ep->rec, link);
-}
+#include <stdbool.h>
+#include <stdint.h>
 
-uint32_t suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path);
-void suci_rec_give(struct suci *ep, uint32_t i);
-/* Take i out of its queue. */
-static inline void
-suci_rec_unqueue(struct suci *ep, struct suci_path *p, uint32_t i)
-{
-	base_ilist_unlink(&p->queue[ep->rec[i].prio], rec_links(ep), i);
-	p->queued--;
-	ep->rec[i].where = WHERE_DONE;
-}
+struct suci_sent {
+	struct base_ilist queue[PRIOS], lost, flight;
+	uint32_t queued, in_flight, n_lost;
+	uint32_t recs;	     /* segments of ours: queued, in flight, lost, refused */
+	uint64_t next_pn;    /* 64 bits here, 32 on the wire */
+	uint64_t bare_pn;    /* the same of bare acks */
+	uint64_t limited_pn; /* before it, window or pace held back more that waited */
+	uint64_t asked_pn;   /* last one sent with SUCI_PF_ACK_NOW */
+	uint64_t flight_ns;  /* when the last packet that wants an ack was sent */
+	uint64_t due_ns;     /* since when something is outstanding */
+	uint64_t pace_at_ns; /* the next one may leave */
+};
 
-/* It is in flight no more. */
-static inline void
-suci_rec_land(struct suci *ep, struct suci_path *p, uint32_t i)
-{
-	base_ilist_unlink(&p->flight, rec_links(ep), i);
-	if (!--p->in_flight && p->crowds) {
-		p->crowds = false;
-		ep->crowd--;
-	}
-	ep->rec[i].where = WHERE_DONE;
-}
-
-/* Take i out of whatever list it is in. */
-void suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i);
-/* Tell the owner and free the record; i is in no list. */
-void suci_rec_release(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns);
-void suci_rec_fill(struct suci_rec *r, const struct suci_segment *seg);
-/* What the endpoint itself looks at in the flags. */
-static inline void
-suci_rec_mark(struct suci_rec *r, const struct suci_segment *seg)
-{
-	r->ask = seg->flags & SUCI_SF_ASK;
-	r->prio = (uint8_t)((seg->flags & SUCI_SF_PRIO_MASK) >> SUCI_SF_PRIO_SHIFT);
-}
-/* May the path have one more record for a segment, and leave keep to others? */
-static inline bool
-suci_rec_room(const struct suci *ep, const struct suci_path *p, uint32_t keep)
-{
-	uint32_t most = ep->conf.limits.segments_max;
-	if (SUCI_BUG(RECORDS))
-		return ep->rec_free != NONE;
-	if (p->recs < ep->path_min)
-		return ep->segs_used < most; /* guarded for it */
-	return ep->segs_used + ep->guard + keep < most;
-}
-/* The path comes up or, with no record left, goes down: it has its minimum. */
-void suci_rec_guard(struct suci *ep, const struct suci_path *p, bool up);
 #endif

@@ -31,26 +31,26 @@ suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags, uint1
 static size_t
 put_ack(struct suci *ep, struct suci_path *p, size_t room, uint64_t now_ns, uint8_t *out)
 {
-	size_t need = SUCI_ACK_HDR + SUCI_ACK_RANGE * (size_t)suci_acks_more(&p->acks) +
-		      SUCI_ACK_REFUSED * (size_t)p->acks.nrefused;
+	size_t need = SUCI_ACK_HDR + SUCI_ACK_RANGE * (size_t)suci_acks_more(&p->ack_tx.acks) +
+		      SUCI_ACK_REFUSED * (size_t)p->ack_tx.acks.nrefused;
 	/* A block that acknowledges nothing, only to tell the credit, has to have ROOM. */
-	bool tell_room = suci_room_due(p) || (p->send_ack && !p->acks.n);
+	bool tell_room = suci_room_due(p) || (p->ack_tx.due && !p->ack_tx.acks.n);
 	need += tell_room ? SUCI_ACK_ROOM : 0;
 	need += p->marks.rx_ect | p->marks.rx_ce ? SUCI_ACK_ECN : 0;
-	if ((!p->acks.n && !p->acks.nrefused && !tell_room) || need > room)
+	if ((!p->ack_tx.acks.n && !p->ack_tx.acks.nrefused && !tell_room) || need > room)
 		return 0;
 	struct suci_ack a;
-	suci_acks_build(&p->acks, suci_credit_limit(ep, p), now_ns, &a);
-	if (p->refused)
+	suci_acks_build(&p->ack_tx.acks, suci_credit_limit(ep, p), now_ns, &a);
+	if (p->ack_tx.refused)
 		a.flags |= SUCI_AF_REFUSED;
-	suci_marks_put(p, &a);
+	suci_marks_put(&p->marks, &a);
 	if (tell_room)
 		suci_room_put(ep, p, &a);
-	p->refused = false;
-	p->ack_pending = 0;
-	p->ack_at_ns = BASE_NEVER_NS;
-	p->send_ack = false;
-	p->acked_ns = now_ns;
+	p->ack_tx.refused = false;
+	p->ack_tx.pending = 0;
+	p->ack_tx.at_ns = BASE_NEVER_NS;
+	p->ack_tx.due = false;
+	p->ack_tx.sent_ns = now_ns;
 	return suci_ack_encode(&a, out);
 }
 
@@ -61,7 +61,7 @@ suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 	if (!n)
 		return 0;
 	return n + suci_put_path_hdr(p, SUCI_T_DATA, SUCI_PF_BARE, (uint16_t)n,
-				     (uint32_t)++p->bare_pn, now_ns, out);
+				     (uint32_t)++p->sent.bare_pn, now_ns, out);
 }
 
 static uint32_t
@@ -88,7 +88,7 @@ mark_sealed(const struct suci_path *p, struct suci_out *out, uint64_t pn)
 static bool
 ack_can_wait(const struct suci *ep, const struct suci_path *p, size_t len, uint64_t now_ns)
 {
-	return ep->conf.ack_ride_ns && !p->send_ack && now_ns < p->ack_at_ns &&
+	return ep->conf.ack_ride_ns && !p->ack_tx.due && now_ns < p->ack_tx.at_ns &&
 	       len + SUCI_SEAL_TAG + SUCI_FIRST_EXT >= p->mtu;
 }
 
@@ -100,13 +100,13 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	struct suci_rec *r = &ep->rec[i];
 	uint32_t w = window(ep, p);
 	/* A crowd's windows are small and shut for a round trip: the first acks count. */
-	bool full = p->in_flight + 1 >= w, crowd = suci_crowded(ep, p);
+	bool full = p->sent.in_flight + 1 >= w, crowd = suci_crowded(ep, p);
 	uint64_t ask_gap = full ? w / 2 : w / 4;
 	ask_gap = ask_gap < ASK_EVERY ? ask_gap : ASK_EVERY;
-	if (r->ask || ((full || crowd) && p->next_pn - p->asked_pn >= ask_gap))
+	if (r->ask || ((full || crowd) && p->sent.next_pn - p->sent.asked_pn >= ask_gap))
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
-		p->asked_pn = p->next_pn;
+		p->sent.asked_pn = p->sent.next_pn;
 	if (r->kind <= REC_PART && suci_credit_more(ep, p))
 		flags |= SUCI_PF_MORE;
 	if (r->kind == REC_PART)
@@ -114,9 +114,9 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	size_t len = suci_rec_len(p, r), ack = 0;
 	/* A small datagram stays one, see pmtu.c. */
 	size_t most = suci_pmtu_grown(p) && len <= p->pmtu.floor ? p->pmtu.floor : p->mtu;
-	if ((p->ack_pending || p->send_ack) && len < most && !ack_can_wait(ep, p, len, now_ns))
+	if ((p->ack_tx.pending || p->ack_tx.due) && len < most && !ack_can_wait(ep, p, len, now_ns))
 		ack = put_ack(ep, p, most - len, now_ns, out->head + SUCI_PATH_HDR);
-	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->next_pn, now_ns,
+	suci_put_path_hdr(p, SUCI_T_DATA, flags, (uint16_t)ack, (uint32_t)p->sent.next_pn, now_ns,
 			  out->head);
 	/* The whole field, whose size the compiler knows; what is forwarded has its own in data. */
 	if (r->hdr_len)
@@ -129,35 +129,35 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	out->cookie = r->cookie;
 	out->has_segment = r->kind == REC_SEGMENT;
 	out->retransmit = r->again;
-	mark_sealed(p, out, p->next_pn);
+	mark_sealed(p, out, p->sent.next_pn);
 	if (r->kind <= REC_NOTE && r->again) {
 		ep->count.tx_retransmits++;
-		p->tx_retransmits++;
+		p->stat.tx_retransmits++;
 	} else if (r->kind <= REC_NOTE) {
 		ep->count.tx_segments++;
-		p->tx_segments++;
+		p->stat.tx_segments++;
 	}
 	/* What is sent again has been due all the time. */
 	if (!r->again && !outstanding(p))
-		p->due_ns = now_ns;
+		p->sent.due_ns = now_ns;
 	r->again = true;
 	r->ect = p->marks.send;
 	p->marks.sent += r->ect;
 	out->ecn = r->ect ? SUCI_ECN_ECT0 : SUCI_ECN_NOT;
-	r->pn = p->next_pn++;
+	r->pn = p->sent.next_pn++;
 	r->sent_ns = now_ns;
-	if (!p->after_ns)
-		p->after_ns = now_ns;
+	if (!p->loss.after_ns)
+		p->loss.after_ns = now_ns;
 	r->where = WHERE_FLIGHT;
-	base_ilist_append(&p->flight, rec_links(ep), i);
+	base_ilist_append(&p->sent.flight, rec_links(ep), i);
 	if (p->cc.ops->rated)
-		suci_rate_sent(&p->rate, &ep->snap[i], p->in_flight, now_ns);
-	p->in_flight++;
+		suci_rate_sent(&p->rate, &ep->snap[i], p->sent.in_flight, now_ns);
+	p->sent.in_flight++;
 	if (!p->crowds && suci_crowding(p)) {
 		p->crowds = true;
 		ep->crowd++;
 	}
-	p->flight_ns = now_ns;
+	p->sent.flight_ns = now_ns;
 	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack) + seal_tag(p), now_ns);
 	if (p->pmtu.doubted && r->kind != REC_MTU)
 		suci_pmtu_sent(p, suci_rec_len(p, r));
@@ -168,19 +168,19 @@ static void
 transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suci_out *out)
 {
 	bool unanswered = outstanding(p) > 0;
-	uint64_t due_ns = p->due_ns;
+	uint64_t due_ns = p->sent.due_ns;
 	bool doubt = unanswered && suci_pmtu_doubt(p);
-	p->send_probe = false;
-	if (p->lost.head != NONE && !doubt) {
-		uint32_t i = p->cutting ? suci_cut_lost(ep, p) : p->lost.head;
-		if (!p->cutting)
+	p->loss.probe_due = false;
+	if (p->sent.lost.head != NONE && !doubt) {
+		uint32_t i = p->frag.on ? suci_cut_lost(ep, p) : p->sent.lost.head;
+		if (!p->frag.on)
 			suci_rec_detach(ep, p, i);
 		if (i != NONE) {
 			transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 			return;
 		}
 	}
-	for (uint32_t i = doubt ? NONE : p->flight.head, next; i != NONE; i = next) {
+	for (uint32_t i = doubt ? NONE : p->sent.flight.head, next; i != NONE; i = next) {
 		next = ep->rec[i].link.next;
 		if (ep->rec[i].kind == REC_MTU)
 			continue; /* shows with the next ack */
@@ -193,13 +193,13 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
 	}
-	if (p->probe_rec != NONE) {
-		suci_rec_detach(ep, p, p->probe_rec);
-		suci_rec_give(ep, p->probe_rec);
+	if (p->loss.probe_rec != NONE) {
+		suci_rec_detach(ep, p, p->loss.probe_rec);
+		suci_rec_give(ep, p->loss.probe_rec);
 	}
 	static const uint8_t padding[SUCI_RESET_SEALED];
 	uint32_t i = suci_rec_take(ep, REC_PROBE, path_index(ep, p));
-	p->probe_rec = i;
+	p->loss.probe_rec = i;
 	/* Long enough for a RESET to be the answer. */
 	ep->rec[i].data = padding;
 	ep->rec[i].data_len =
@@ -208,7 +208,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 	transmit(ep, p, i, SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns, out);
 	/* A probe in place of an unanswered one does not begin the wait anew. */
 	if (unanswered)
-		p->due_ns = due_ns;
+		p->sent.due_ns = due_ns;
 }
 
 /* The next of what ops->pull has; NONE if there is none or no room for it. */
@@ -243,26 +243,26 @@ pull_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 static uint32_t
 next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	uint32_t i = p->lost.head;
+	uint32_t i = p->sent.lost.head;
 	if (i != NONE) {
 		suci_rec_detach(ep, p, i);
 		return i;
 	}
 	/* By turns: what was refused, again and again perhaps, must not stand in the way of
 	 * a segment that the peer needs before it can have room. */
-	if (p->park_ready && !(p->park_turn && p->queued)) {
+	if (p->refused.ready && !(p->refused.turn && p->sent.queued)) {
 		i = suci_park_take(ep, p, now_ns);
 		if (i != NONE) {
-			p->park_turn = true;
+			p->refused.turn = true;
 			return i;
 		}
 	}
-	p->park_turn = false;
-	if (!p->queued)
+	p->refused.turn = false;
+	if (!p->sent.queued)
 		return pull_rec(ep, p, now_ns);
-	i = p->queue[PRIOS - 1].head;
+	i = p->sent.queue[PRIOS - 1].head;
 	for (uint32_t prio = PRIOS - 1; prio-- > 0 && i == NONE;)
-		i = p->queue[prio].head;
+		i = p->sent.queue[prio].head;
 	suci_rec_unqueue(ep, p, i);
 	return i;
 }
@@ -270,7 +270,8 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 static bool
 wants_to_send(const struct suci_path *p)
 {
-	return p->cut_rec != NONE || p->n_lost || p->queued || p->pull_ready || p->park_ready;
+	return p->frag.rec != NONE || p->sent.n_lost || p->sent.queued || p->pull_ready ||
+	       p->refused.ready;
 }
 
 /* The peer's credit is used up: may the next record go all the same?  One is fetched, so
@@ -278,22 +279,22 @@ wants_to_send(const struct suci_path *p)
 static bool
 beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	if (!p->queued && !p->n_lost && !p->park_granted && p->cut_rec == NONE) {
+	if (!p->sent.queued && !p->sent.n_lost && !p->refused.granted && p->frag.rec == NONE) {
 		uint32_t i = pull_rec(ep, p, now_ns);
 		if (i != NONE) {
 			struct suci_rec *r = &ep->rec[i];
 			r->where = WHERE_QUEUED;
-			base_ilist_append(&p->queue[r->prio], rec_links(ep), i);
-			p->queued++;
-		} else if (!p->park_ready) {
-			suci_credit_nothing_waits(p);
+			base_ilist_append(&p->sent.queue[r->prio], rec_links(ep), i);
+			p->sent.queued++;
+		} else if (!p->refused.ready) {
+			suci_credit_nothing_waits(&p->credit_tx);
 			return false;
 		}
 	}
 	if (suci_credit_small(ep, p))
 		return true;
 	suci_credit_held(ep, p, now_ns);
-	suci_rate_idle(&p->rate, p->next_pn);
+	suci_rate_idle(&p->rate, p->sent.next_pn);
 	return false;
 }
 
@@ -314,7 +315,7 @@ rate_in_crowd(const struct suci_path *p, uint64_t rtt)
 static void
 pace_in_crowd(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
-	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs_rtt_ns;
+	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs.rtt_ns;
 	if (!rtt)
 		return;
 	suci_pacer_set_rate(&p->pacer, rate_in_crowd(p, rtt), now_ns);
@@ -330,7 +331,7 @@ pace_in_crowd(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
 static bool
 ack_rides(const struct suci *ep, const struct suci_path *p, uint64_t at_ns, uint64_t now_ns)
 {
-	return suci_crowded(ep, p) && p->in_flight + 2 >= window(ep, p) &&
+	return suci_crowded(ep, p) && p->sent.in_flight + 2 >= window(ep, p) &&
 	       at_ns - now_ns < p->rtt.min_ns / 8;
 }
 
@@ -339,14 +340,14 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 {
 	out->to = p->peer;
 	out->path = path_index(ep, p);
-	if (p->send_hs) {
-		p->send_hs = false;
+	if (p->hs.due) {
+		p->hs.due = false;
 		out->head_len = (uint16_t)suci_handshake_tx(ep, p, out->head, now_ns);
 		return true;
 	}
 	if (p->state != PATH_UP)
 		return false;
-	if (p->send_probe) {
+	if (p->loss.probe_due) {
 		transmit_probe(ep, p, now_ns, out);
 		return true;
 	}
@@ -355,38 +356,38 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 			 out);
 		return true;
 	}
-	if (p->in_flight >= window(ep, p)) {
+	if (p->sent.in_flight >= window(ep, p)) {
 		if (wants_to_send(p))
-			p->limited_pn = p->next_pn;
-	} else if (p->next_pn <= p->tx_limit || beyond_credit(ep, p, now_ns)) {
+			p->sent.limited_pn = p->sent.next_pn;
+	} else if (p->sent.next_pn <= p->credit_tx.limit || beyond_credit(ep, p, now_ns)) {
 		if (suci_crowded(ep, p))
 			pace_in_crowd(ep, p, now_ns);
 		uint64_t at = suci_pacer_next_ns(&p->pacer, now_ns);
 		if (at > now_ns) {
 			if (wants_to_send(p)) {
-				p->pace_at_ns = at;
-				p->limited_pn = p->next_pn;
+				p->sent.pace_at_ns = at;
+				p->sent.limited_pn = p->sent.next_pn;
 				if (ack_rides(ep, p, at, now_ns))
 					return false;
 			}
 		} else {
-			uint32_t i = p->cutting ? suci_cut_lost(ep, p) : NONE;
-			if (i == NONE && p->cut_rec == NONE)
+			uint32_t i = p->frag.on ? suci_cut_lost(ep, p) : NONE;
+			if (i == NONE && p->frag.rec == NONE)
 				i = next_rec(ep, p, now_ns);
-			if (p->cutting && i != NONE)
+			if (p->frag.on && i != NONE)
 				i = suci_cut_fit(ep, p, i);
 			if (i != NONE) {
 				transmit(ep, p, i, 0, now_ns, out);
 				return true;
 			}
-			suci_rate_idle(&p->rate, p->next_pn);
+			suci_rate_idle(&p->rate, p->sent.next_pn);
 		}
 	}
-	if (!p->send_ack)
+	if (!p->ack_tx.due)
 		return false;
 	out->head_len = (uint16_t)suci_put_bare_ack(ep, p, out->head, now_ns);
-	mark_sealed(p, out, p->bare_pn);
-	p->send_ack = false;
+	mark_sealed(p, out, p->sent.bare_pn);
+	p->ack_tx.due = false;
 	ep->count.tx_pure_acks += out->head_len != 0;
 	return out->head_len != 0;
 }
@@ -414,7 +415,7 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 		if (p->pull_ready && !(found && out->has_segment) && ep->upper)
 			ep->upper->blocked(ep->user, path_index(ep, p));
 		if (found) {
-			p->tx_bytes += suci_out_len(out);
+			p->stat.tx_bytes += suci_out_len(out);
 			if (!again)
 				suci_path_ready(ep, p);
 		}

@@ -33,62 +33,62 @@ suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns)
 {
 	struct suci_rec *r = &ep->rec[rec];
 	uint32_t list = r->refusals;
-	if (r->refusals < PARK_LISTS - 1)
+	if (r->refusals < REFUSED_LISTS - 1)
 		r->refusals++;
 	r->where = WHERE_PARKED;
 	r->parked_in = (uint8_t)list;
 	r->sent_ns = now_ns + pause_ns(p, list);
-	base_ilist_append(&p->parked[list], rec_links(ep), rec);
-	p->n_parked++;
-	if (p->n_parked > 2 * p->ask_told) {
-		p->send_ack = true; /* carries the ask */
+	base_ilist_append(&p->refused.list[list], rec_links(ep), rec);
+	p->refused.n++;
+	if (p->refused.n > 2 * p->grants.ask_told) {
+		p->ack_tx.due = true; /* carries the ask */
 		suci_path_ready(ep, p);
 	}
-	if (!p->park_ready)
-		p->park_at_ns = base_min_ns(p->park_at_ns, r->sent_ns);
+	if (!p->refused.ready)
+		p->refused.at_ns = base_min_ns(p->refused.at_ns, r->sent_ns);
 }
 
 uint32_t
 suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	uint32_t first = NONE;
-	p->park_ready = false;
-	p->park_at_ns = BASE_NEVER_NS;
-	for (uint32_t k = 0; k < PARK_LISTS; k++) {
-		uint32_t i = p->parked[k].head;
+	p->refused.ready = false;
+	p->refused.at_ns = BASE_NEVER_NS;
+	for (uint32_t k = 0; k < REFUSED_LISTS; k++) {
+		uint32_t i = p->refused.list[k].head;
 		if (i != NONE && (first == NONE || ep->rec[i].sent_ns < ep->rec[first].sent_ns))
 			first = i;
 	}
 	if (first == NONE) {
-		p->park_earned = p->park_granted = 0;
+		p->refused.earned = p->refused.granted = 0;
 		return NONE;
 	}
-	if (p->cutting && suci_cut_alone(ep, p)) {
-		p->park_at_ns = now_ns + pause_ns(p, 0);
+	if (p->frag.on && suci_cut_alone(ep, p)) {
+		p->refused.at_ns = now_ns + pause_ns(p, 0);
 		return NONE;
 	}
-	if (p->park_granted) {
-		p->park_granted--;
-	} else if (p->park_earned) {
-		p->park_earned--;
+	if (p->refused.granted) {
+		p->refused.granted--;
+	} else if (p->refused.earned) {
+		p->refused.earned--;
 	} else if (now_ns < ep->rec[first].sent_ns) {
-		p->park_at_ns = ep->rec[first].sent_ns;
+		p->refused.at_ns = ep->rec[first].sent_ns;
 		return NONE;
 	} else {
-		if (!p->park_tokens && now_ns < p->park_refill_ns) {
-			p->park_at_ns = p->park_refill_ns;
+		if (!p->refused.tokens && now_ns < p->refused.refill_ns) {
+			p->refused.at_ns = p->refused.refill_ns;
 			return NONE;
 		}
-		if (now_ns >= p->park_refill_ns) {
-			p->park_tokens = p->grant_seen ? 1 : TOKENS;
-			p->send_ack = true; /* asks again */
-			p->park_gap_ns = base_max_ns(p->park_gap_ns, REFILL_NS);
-			p->park_refill_ns = now_ns + p->park_gap_ns;
-			p->park_gap_ns = base_min_ns(2 * p->park_gap_ns, PAUSE_MAX_NS);
+		if (now_ns >= p->refused.refill_ns) {
+			p->refused.tokens = p->grants.seen ? 1 : TOKENS;
+			p->ack_tx.due = true; /* asks again */
+			p->refused.gap_ns = base_max_ns(p->refused.gap_ns, REFILL_NS);
+			p->refused.refill_ns = now_ns + p->refused.gap_ns;
+			p->refused.gap_ns = base_min_ns(2 * p->refused.gap_ns, PAUSE_MAX_NS);
 		}
-		p->park_tokens--;
+		p->refused.tokens--;
 	}
-	p->park_ready = true;
+	p->refused.ready = true;
 	suci_rec_detach(ep, p, first);
 	return first;
 }
@@ -96,13 +96,13 @@ suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 void
 suci_park_taken(struct suci_path *p, uint32_t n)
 {
-	p->park_gap_ns = REFILL_NS;
-	if (!p->n_parked || p->grant_seen)
+	p->refused.gap_ns = REFILL_NS;
+	if (!p->refused.n || p->grants.seen)
 		return;
 	/* More than are parked would be left over for those refused later. */
-	p->park_earned += 2 * n;
-	if (p->park_earned > p->n_parked)
-		p->park_earned = p->n_parked;
-	p->park_ready = true;
-	p->park_at_ns = BASE_NEVER_NS;
+	p->refused.earned += 2 * n;
+	if (p->refused.earned > p->refused.n)
+		p->refused.earned = p->refused.n;
+	p->refused.ready = true;
+	p->refused.at_ns = BASE_NEVER_NS;
 }

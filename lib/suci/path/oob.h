@@ -1,0 +1,35 @@
+/* oob.h - datagrams that belong to no path: oob.c. */
+#ifndef SUCI_OOB_H
+#define SUCI_OOB_H
+
+#include "suci/endpoint.h"
+#include "timer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OOB_MAX	     64 /* datagrams that belong to no path */
+#define OOB_RESERVED 16 /* of them not for answers to HELLO */
+#define OOB_BYTES    (SUCI_PATH_HDR + SUCI_BODY_HDR + SUCI_HELLO_MAX)
+
+struct suci_oob {
+	struct suci_timer timer; /* first */
+	struct suci_addr to;
+	uint32_t next;
+	uint16_t len;
+	uint8_t repeats;
+	uint64_t gap_ns;
+	uint8_t bytes[OOB_BYTES];
+};
+
+struct suci;
+struct suci_path;
+
+void suci_oob_init(struct suci *ep);
+/* A datagram of len bytes to fill in; NULL if there is no room. */
+struct suci_oob *suci_oob_new(struct suci *ep, const struct suci_addr *to, bool for_stranger);
+void suci_oob_send(struct suci *ep, struct suci_oob *o, uint32_t repeats, uint64_t gap_ns);
+bool suci_oob_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns);
+void suci_oob_timer(struct suci *ep, struct suci_oob *o);
+
+#endif
