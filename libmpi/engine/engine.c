@@ -25,7 +25,6 @@
 struct lmpi_world lmpi_world;
 struct lmpi_stats lmpi_stats;
 static uint64_t eager_direct = UINT64_MAX; /* not known yet */
-struct lmpi_engine lmpi_eng;
 
 /* What the steps of starting hand to each other. */
 struct start {
@@ -175,7 +174,7 @@ read_contacts(struct start *s)
 			return LMPI_ERR_OTHER;
 		}
 	}
-	eng.token = s->contact[0].token & IMPI_TOKEN_MASK;
+	lmpi_loop.token = s->contact[0].token & IMPI_TOKEN_MASK;
 	s->host_of = calloc(s->boot.size, sizeof *s->host_of);
 	if (!s->host_of)
 		return out_of_memory();
@@ -225,7 +224,7 @@ get_job(struct start *s)
 					.contact = s->contact,
 					.nhosts = s->nhosts,
 					.host_of = s->host_of,
-					.token = eng.token};
+					.token = lmpi_loop.token};
 		err = lmpi_join(&how, &s->job);
 		if (err)
 			return err;
@@ -301,14 +300,15 @@ relay_index(struct start *s, const struct impi_hostid *id, uint64_t token, uint3
 
 /* A process of another client. */
 static int
-reach_remote(struct start *s, uint32_t r, struct lmpi_peer *peer)
+reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 {
 	struct impi_hostid id;
 	uint64_t pid = be64_load(peer->id + 16);
+	struct lmpi_route *to = &lmpi_route[r];
 
 	/* lmpi_peers_settle() has looked for ids that make no sense. */
 	if (impi_hostid_decode(peer->id, &id) != IMPI_HOSTID_SUCI) {
-		peer->reach = LMPI_REACH_TCP;
+		to->reach = LMPI_REACH_TCP;
 		s->foreign = true;
 		return LMPI_OK;
 	}
@@ -317,35 +317,36 @@ reach_remote(struct start *s, uint32_t r, struct lmpi_peer *peer)
 			(unsigned long long)pid);
 		return LMPI_ERR_OTHER;
 	}
-	peer->label = (uint32_t)pid;
-	peer->token = impi_token_of(id.token, pid);
-	peer->port = id.port;
-	be32_store(peer->ip, id.ipv4);
+	to->label = (uint32_t)pid;
+	to->token = impi_token_of(id.token, pid);
+	to->port = id.port;
+	be32_store(to->ip, id.ipv4);
 	if (id.kind == IMPI_HOSTID_LIBMPI) {
-		peer->reach = LMPI_REACH_DIRECT;
+		to->reach = LMPI_REACH_DIRECT;
 		return LMPI_OK;
 	}
-	peer->reach = LMPI_REACH_RELAY;
-	peer->relay = relay_index(s, &id, peer->token, peer->label - r);
-	return peer->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
+	to->reach = LMPI_REACH_RELAY;
+	to->relay = relay_index(s, &id, to->token, to->label - r);
+	return to->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
 }
 
 static void
 reach_own(struct start *s, uint32_t c, struct lmpi_peer *peer)
 {
 	const struct lmpi_contact *k = &s->contact[c];
+	struct lmpi_route *to = &lmpi_route[peer->world];
 
-	peer->label = LMPI_LABEL_BASE + peer->world;
-	peer->token = eng.token;
-	peer->port = k->port;
-	memcpy(peer->ip, k->ip, 4);
-	peer->reach = LMPI_REACH_DIRECT;
+	to->label = LMPI_LABEL_BASE + peer->world;
+	to->token = lmpi_loop.token;
+	to->port = k->port;
+	memcpy(to->ip, k->ip, 4);
+	to->reach = LMPI_REACH_DIRECT;
 	if (c == s->boot.rank)
-		peer->reach = LMPI_REACH_SELF;
+		to->reach = LMPI_REACH_SELF;
 	for (uint32_t i = 0; s->shm && i < s->boot.node_size; i++) {
 		if (s->boot.node_peer[i] == c && c != s->boot.rank) {
-			peer->reach = LMPI_REACH_SHM;
-			peer->node_index = i;
+			to->reach = LMPI_REACH_SHM;
+			peer->at = i;
 		}
 	}
 }
@@ -377,7 +378,8 @@ lmpi_eager_to(uint64_t bytes)
 {
 	eager_direct = bytes;
 	for (uint32_t i = 0; eng.peer && i < lmpi_world.size; i++)
-		if (eng.peer[i].reach == LMPI_REACH_DIRECT || eng.peer[i].reach == LMPI_REACH_SELF)
+		if (lmpi_route[i].reach == LMPI_REACH_DIRECT ||
+		    lmpi_route[i].reach == LMPI_REACH_SELF)
 			eng.peer[i].eager_max = bytes;
 }
 
@@ -421,7 +423,8 @@ build_world(struct start *s)
 	struct lmpi_client *clients = calloc(s->job.nclients, sizeof *clients);
 	s->proc = calloc(n, sizeof *s->proc);
 	eng.peer = calloc(n, sizeof *eng.peer);
-	if (!clients || !s->proc || !eng.peer) {
+	lmpi_route = calloc(n, sizeof *lmpi_route);
+	if (!clients || !s->proc || !eng.peer || !lmpi_route) {
 		free(clients);
 		return out_of_memory();
 	}
@@ -433,8 +436,8 @@ build_world(struct start *s)
 			lmpi_world.client_size, s->job.client, s->boot.size);
 		return LMPI_ERR_OTHER;
 	}
-	lmpi_world.size = n;
-	lmpi_world.rank = lmpi_world.client_first + s->boot.rank;
+	lmpi_world.size = eng.size = n;
+	lmpi_world.rank = eng.rank = lmpi_world.client_first + s->boot.rank;
 	lmpi_world.client = s->job.client;
 	lmpi_world.nclients = s->job.nclients;
 	lmpi_world.nhosts = s->job.nhosts;
@@ -457,7 +460,7 @@ build_world(struct start *s)
 	for (uint32_t r = 0; r < n; r++) {
 		struct lmpi_peer *peer = &eng.peer[r];
 		peer->world = r;
-		peer->path = UINT32_MAX;
+		lmpi_route[r].path = UINT32_MAX;
 		memcpy(peer->id, s->job.proc[r], sizeof peer->id);
 		if (s->proc[r].client == s->job.client) {
 			uint32_t c = r - lmpi_world.client_first;
@@ -469,8 +472,9 @@ build_world(struct start *s)
 				return err;
 		}
 		peer->foreign = lmpi_world.clients[s->proc[r].client].foreign;
-		peer->eager_max = eager_max(peer->reach);
-		s->proc[r].reach = peer->reach;
+		lmpi_reach_by(peer, lmpi_route[r].reach);
+		peer->eager_max = eager_max(lmpi_route[r].reach);
+		s->proc[r].reach = lmpi_route[r].reach;
 	}
 	find_nodes(s->proc, n);
 	return LMPI_OK;
@@ -514,8 +518,8 @@ open_channels(struct start *s, const int *host_fd, const char (*name)[LMPI_HOST_
 							   .name = name[h]};
 		}
 		for (uint32_t r = 0; r < lmpi_world.size; r++) {
-			if (eng.peer[r].reach == LMPI_REACH_TCP)
-				eng.peer[r].channel = index[s->proc[r].host];
+			if (lmpi_route[r].reach == LMPI_REACH_TCP)
+				eng.peer[r].at = index[s->proc[r].host];
 		}
 		err = lmpi_tcp_start(conf, n);
 	}
@@ -524,7 +528,7 @@ open_channels(struct start *s, const int *host_fd, const char (*name)[LMPI_HOST_
 	return err;
 }
 
-/* One channel, to the switch of my host; peer->channel is 0 already. */
+/* One channel, to the switch of my host; peer->at is 0 already. */
 static int
 open_switched(int fd)
 {
@@ -585,14 +589,14 @@ connect_foreign(struct start *s)
 		first--;
 	c = first - lmpi_world.client_first;
 	if (first < lmpi_world.rank) {
-		err = lmpi_dance_join(s->contact[c].ip, s->contact[c].tcp_port, eng.token,
+		err = lmpi_dance_join(s->contact[c].ip, s->contact[c].tcp_port, lmpi_loop.token,
 				      lmpi_world.rank - first, &fd);
 		return err ? err : open_switched(fd);
 	}
 	struct lmpi_dance how = {
 		.job = &s->job,
 		.host = host,
-		.token = eng.token,
+		.token = lmpi_loop.token,
 		.limit_s = lmpi_knob_number(LMPI_KNOB_DANCE_TIMEOUT),
 	};
 	memcpy(how.ip, s->ip, 4);
@@ -663,13 +667,13 @@ lmpi_engine_init(void)
 	struct start s = {0};
 
 	lmpi_cycles_start();
-	lmpi_match_init(&eng.match);
+	lmpi_make_engine();
 	lmpi_memory_limits();
 	int err = start(&s);
 	if (!err) {
 		lmpi_set_spin(lmpi_world.node_size);
-		lmpi_recv_init();
-		eng.up = true;
+		lmpi_calls_init();
+		lmpi_loop.up = true;
 		if (s.server || s.boot.launched)
 			err = lmpi_control_start();
 		lmpi_boot_watch(lmpi_control_report);
@@ -708,17 +712,17 @@ print_stats(void)
 	static const char *const name[LMPI_REACHES] = {"self", "shm", "direct", "relay", "tcp"};
 
 	for (int i = 0; i < LMPI_REACHES; i++) {
-		if (lmpi_stats.sends[i] || lmpi_stats.recvs[i])
+		if (eng.n.sends[i] || eng.n.recvs[i])
 			fprintf(stderr, "libmpi: [%u] %s sent %llu (%llu bytes) received %llu\n",
-				lmpi_world.rank, name[i], (unsigned long long)lmpi_stats.sends[i],
-				(unsigned long long)lmpi_stats.bytes_sent[i],
-				(unsigned long long)lmpi_stats.recvs[i]);
+				lmpi_world.rank, name[i], (unsigned long long)eng.n.sends[i],
+				(unsigned long long)eng.n.bytes_sent[i],
+				(unsigned long long)eng.n.recvs[i]);
 	}
 	fprintf(stderr,
 		"libmpi: [%u] unexpected %llu, at most %llu bytes at once; turns %llu sleeps "
 		"%llu\n",
-		lmpi_world.rank, (unsigned long long)lmpi_stats.unexpected,
-		(unsigned long long)lmpi_stats.unexpected_bytes_max,
+		lmpi_world.rank, (unsigned long long)eng.n.unexpected,
+		(unsigned long long)eng.n.unexpected_bytes_max,
 		(unsigned long long)lmpi_stats.progress_turns,
 		(unsigned long long)lmpi_stats.sleeps);
 	lmpi_light_print_stats();
@@ -749,15 +753,17 @@ lmpi_engine_fini(void)
 	lmpi_join_fini();
 	if (lmpi_knob_number(LMPI_KNOB_STATS))
 		print_stats();
-	eng.up = false;
+	lmpi_loop.up = false;
 	lmpi_net_close();
 	lmpi_light_fini();
 	lmpi_tcp_close();
 	lmpi_shm_close();
 	lmpi_bell_close();
-	lmpi_recv_fini();
+	lmpi_engine_drop(&eng);
 	free(eng.peer);
 	eng.peer = NULL;
+	free(lmpi_route);
+	lmpi_route = NULL;
 	free((void *)(uintptr_t)lmpi_world.proc);
 	lmpi_world.proc = NULL;
 	free((void *)(uintptr_t)lmpi_world.clients);
@@ -769,5 +775,5 @@ lmpi_engine_fini(void)
 uint64_t
 lmpi_job_token(void)
 {
-	return eng.token;
+	return lmpi_loop.token;
 }

@@ -14,14 +14,9 @@
 #ifndef LMPI_ENGINE_H
 #define LMPI_ENGINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "lmpi/knobs.h"
 
-#define LMPI_ANY_SOURCE (-1) /* = MPI_ANY_SOURCE */
-#define LMPI_ANY_TAG	(-2) /* = MPI_ANY_TAG */
+#include "mpi/request.h"
 
 /* One process of the job, by world rank. */
 enum lmpi_reach {
@@ -88,38 +83,6 @@ int lmpi_engine_fini(void);
 /* End the whole job, in every cluster, with code and a message that names why. */
 _Noreturn void lmpi_engine_abort(int code, const char *why);
 
-struct lmpi_req;
-/* A send or receive in progress; embedded first in the surface's request. */
-struct lmpi_req {
-	struct lmpi_req *next, *prev; /* engine's queues */
-	/* Called once, from progress or from the posting call, when done has just
-	 * become true.  May be NULL.  May post further sends and receives. */
-	void (*on_done)(struct lmpi_req *req);
-	volatile bool done;
-	bool cancelled;
-	uint8_t kind; /* engine private: enum lmpi_kind */
-	uint8_t mode; /* enum lmpi_mode */
-	int error;    /* MPI error class; MPI_ERR_TRUNCATE with bytes = sent length kept */
-	int source;   /* receive: rank of the source in the communicator */
-	int tag;
-	uint64_t bytes; /* receive: bytes of the message (not more than capacity) */
-	/* engine private */
-	uint64_t cid;
-	void *buf;
-	uint64_t cap;
-	uint64_t placed;
-	uint32_t peer;	 /* world rank */
-	uint64_t srq;	 /* send: its name while the receiver is to say that it matched, 0 else */
-	uint8_t answers; /* send: enum impi_send_state (impi/message.h), native packets too */
-	uint64_t number; /* receive: in the order of posting; send: its name for a recall, or 0 */
-};
-
-/* WHOLE: done when the other side has all of it, not when a copy of it is kept, unless it is
- * shorter than LMPI_WHOLE_BYTES.  NAMED: as STANDARD, but lmpi_cancel_send() may be asked when it
- * is done (req zeroed before). */
-enum lmpi_mode { LMPI_STANDARD, LMPI_SYNC, LMPI_READY, LMPI_WHOLE, LMPI_NAMED };
-#define LMPI_WHOLE_BYTES 16384
-
 /* Start sending len bytes at data, which must stay valid until req->done.
  * lsrank: my rank in the communicator (what the receiver sees as source). */
 void lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_world,
@@ -143,13 +106,7 @@ bool lmpi_cancel_recv(struct lmpi_req *req);
  * the receiver has answered. */
 void lmpi_cancel_send(struct lmpi_req *req);
 
-/* A message found by probing; makes no progress.  take: it is removed from matching and must be
- * given to lmpi_mrecv (MPI_Mprobe). */
-struct lmpi_probed {
-	int source, tag;
-	uint64_t bytes;
-	void *message; /* with take */
-};
+/* Look for a message; makes no progress.  What it takes is to be given to lmpi_mrecv(). */
 bool lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *out);
 /* lmpi_irecv() without a request, for a short whole message of a process of this node: true if it
  * has been received, *out says what it was; false if nothing has happened and it takes
@@ -158,15 +115,7 @@ bool lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source,
 		     uint64_t cid, bool wait, struct lmpi_probed *out);
 void lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message);
 
-/* Messages of the library to itself: what is sent on this context id meets no receive but
- * goes, whole and in sending order, to a handler, inside any call that makes progress.  Both
- * ids are above those of communicators (comm.h).  The second is for bulk data that such
- * messages announce: ordinary matching, source = world rank. */
-#define LMPI_CID_SERVICE UINT64_C(18446744073709551602)
-#define LMPI_CID_BULK	 UINT64_C(18446744073709551603)
-#define LMPI_CID_PART	 UINT64_C(18446744073709551604) /* partitions, likewise */
-/* data is valid during the call, which may send and receive but not wait. */
-typedef void lmpi_service_fn(uint32_t from_world, const void *data, uint64_t len);
+/* Who handles messages on LMPI_CID_SERVICE. */
 void lmpi_serve(lmpi_service_fn *fn);
 
 /* Memory that processes of one node share: anonymous, without a name that could stay behind.
@@ -211,11 +160,9 @@ uint64_t lmpi_job_token(void);
 double lmpi_wtime(void);
 double lmpi_wtick(void);
 
-/* Counts for diagnostics, printed with LIBMPI_STATS=1 at finalize. */
+/* Counts for diagnostics, printed with LIBMPI_STATS=1 at finalize; those of messages are the
+ * engine's (struct lmpi_counts). */
 struct lmpi_stats {
-	uint64_t sends[LMPI_REACHES], recvs[LMPI_REACHES]; /* by enum lmpi_reach */
-	uint64_t bytes_sent[LMPI_REACHES];
-	uint64_t unexpected, unexpected_bytes, unexpected_bytes_max;
 	uint64_t progress_turns, sleeps;
 };
 extern struct lmpi_stats lmpi_stats;

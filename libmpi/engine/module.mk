@@ -1,13 +1,11 @@
 # Tests of the engine half; the engine itself is built by ../module.mk.
 
-$(call unit,test_lmpi_match,test/unit/test_lmpi_match.c,lmpi_engine)
 $(call unit,test_lmpi_spin,test/unit/test_lmpi_spin.c,lmpi_engine)
 $(call unit,test_lmpi_patience,test/unit/test_lmpi_patience.c,lmpi_engine)
 $(call unit,test_lmpi_away,test/unit/test_lmpi_away.c,lmpi_engine)
 $(call unit,test_lmpi_shm_ring,test/unit/test_lmpi_shm_ring.c,lmpi_engine)
 UNITS_THREADED += $(B)/test/unit/test_lmpi_shm_ring
 $(call unit,test_lmpi_boot,test/unit/test_lmpi_boot.c,lmpi_engine)
-$(call unit,test_lmpi_packet,test/unit/test_lmpi_packet.c,lmpi_engine)
 $(call unit,test_lmpi_relays,test/unit/test_lmpi_relays.c,lmpi_engine)
 $(call unit,test_lmpi_tcp,test/unit/test_lmpi_tcp.c,lmpi_engine)
 $(call unit,test_lmpi_protocol,test/unit/test_lmpi_protocol.c,lmpi_engine)

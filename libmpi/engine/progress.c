@@ -34,42 +34,6 @@ static struct {
 	char text[512];
 } failure;
 
-/* --- done ---------------------------------------------------------------- */
-
-void
-lmpi_complete(struct lmpi_req *req, int error)
-{
-	req->error = error;
-	if (!req->on_done) {
-		req->done = true;
-		return;
-	}
-	req->next = NULL;
-	if (eng.done_first)
-		eng.done_last->next = req;
-	else
-		eng.done_first = req;
-	eng.done_last = req;
-}
-
-void
-lmpi_run_done(void)
-{
-	/* Callbacks post further operations, which come back here: the outermost
-	 * call does them all, so chains do not grow the stack. */
-	if (eng.in_done || eng.in_transport)
-		return;
-	eng.in_done = true;
-	while (eng.done_first) {
-		struct lmpi_req *req = eng.done_first;
-		eng.done_first = req->next;
-		req->next = NULL;
-		req->done = true;
-		req->on_done(req);
-	}
-	eng.in_done = false;
-}
-
 /* --- failing ------------------------------------------------------------- */
 
 static bool __attribute__((format(printf, 2, 0))) fail_text(int code, const char *fmt, va_list ap)
@@ -154,7 +118,8 @@ lmpi_engine_abort(int code, const char *why)
 	fprintf(stderr, "libmpi: rank %u of %u%s%s: %s; ending the job\n", lmpi_world.rank,
 		lmpi_world.size, lmpi_world.node_name[0] ? " on " : "", lmpi_world.node_name, why);
 	fflush(stderr);
-	if (eng.up && !eng.in_transport && pthread_equal(pthread_self(), lmpi_boot_main_thread()))
+	if (lmpi_loop.up && !eng.in_transport &&
+	    pthread_equal(pthread_self(), lmpi_boot_main_thread()))
 		lmpi_net_tell_abort(why, ABORT_NS);
 	lmpi_boot_abort(code, why);
 	_exit(code & 0xff ? code & 0xff : 1);
@@ -165,27 +130,27 @@ lmpi_engine_abort(int code, const char *why)
 bool
 lmpi_progress(void)
 {
-	if (!eng.up)
+	if (!lmpi_loop.up)
 		return false;
 	/* In shared memory news are looked for much faster than the clock is read. */
 	if (lmpi_stats.progress_turns++ % CLOCK_TURNS == 0 || !lmpi_shm_in_use())
 		eng.now_ns = suci_udp_now_ns();
 	bool moved = lmpi_tp_poll();
 	if (eng.pending)
-		moved |= lmpi_pump();
+		moved |= lmpi_pump(&eng);
 	lmpi_tp_kick();
 	if (eng.done_first) {
 		moved = true;
-		lmpi_run_done();
+		lmpi_run_done(&eng);
 	}
 	if (lmpi_light != NULL && light_client_busy(lmpi_light))
 		moved |= lmpi_light_turn();
 	if (moved)
-		eng.idle_since_ns = BASE_NEVER_NS;
-	else if (eng.idle_since_ns == BASE_NEVER_NS)
-		eng.idle_since_ns = eng.now_ns;
-	if (eng.over && !moved && eng.now_ns - eng.idle_since_ns >= eng.over_ns)
-		lmpi_take_more();
+		lmpi_loop.idle_since_ns = BASE_NEVER_NS;
+	else if (lmpi_loop.idle_since_ns == BASE_NEVER_NS)
+		lmpi_loop.idle_since_ns = eng.now_ns;
+	if (eng.over && !moved && eng.now_ns - lmpi_loop.idle_since_ns >= lmpi_loop.over_ns)
+		lmpi_take_more(&eng);
 	if (lmpi_failing())
 		lmpi_check_fail();
 	return moved;
@@ -242,7 +207,7 @@ lmpi_poke(void)
 {
 	if (lmpi_progress())
 		return true;
-	if (eng.up && lmpi_spin_yields(&spin, eng.idle_since_ns, eng.now_ns))
+	if (lmpi_loop.up && lmpi_spin_yields(&spin, lmpi_loop.idle_since_ns, eng.now_ns))
 		yield();
 	return false;
 }
@@ -288,7 +253,7 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 			lmpi_net_watch(since, now);
 		lmpi_tcp_watch(since, now);
 		if (eng.over)
-			lmpi_take_more();
+			lmpi_take_more(&eng);
 		lmpi_stats.sleeps++;
 		slept = true;
 		lmpi_tp_sleep(base_min_ns(deadline_ns, until));

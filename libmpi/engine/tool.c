@@ -60,7 +60,7 @@ unexpected_length(const struct lmpi_gauge *g)
 	uint64_t n = 0;
 
 	(void)g;
-	if (eng.up)
+	if (lmpi_loop.up)
 		TAILQ_FOREACH(m, &eng.match.all, in_all)
 	n++;
 	return n;
@@ -81,9 +81,9 @@ posted_length(const struct lmpi_gauge *g)
 	uint64_t n = 0;
 
 	(void)g;
-	for (int i = 0; eng.up && i < LMPI_MATCH_BINS; i++)
+	for (int i = 0; lmpi_loop.up && i < LMPI_MATCH_BINS; i++)
 		n += posted_in(&eng.match.posted[i]);
-	return eng.up ? n + posted_in(&eng.match.posted_any) : 0;
+	return lmpi_loop.up ? n + posted_in(&eng.match.posted_any) : 0;
 }
 
 static uint64_t
@@ -105,19 +105,19 @@ ipv4(const struct lmpi_gauge *g)
 	return lmpi_net_ipv4();
 }
 
-#define REACH(name, i)                                                                           \
-	{"sends_" name, "messages sent, " name,                                                  \
-	 "messages",	LMPI_COUNTER,                                                            \
-	 of_stats,	offsetof(struct lmpi_stats, sends) + (i) * sizeof(uint64_t)},            \
-		{"receives_" name, "messages received, " name,                                   \
-		 "messages",	   LMPI_COUNTER,                                                 \
-		 of_stats,	   offsetof(struct lmpi_stats, recvs) + (i) * sizeof(uint64_t)}, \
-		{"bytes_sent_" name,                                                             \
-		 "bytes of messages sent, " name,                                                \
-		 "messages",                                                                     \
-		 LMPI_COUNTER,                                                                   \
-		 of_stats,                                                                       \
-		 offsetof(struct lmpi_stats, bytes_sent) + (i) * sizeof(uint64_t)},
+#define REACH(name, i)                                                                              \
+	{"sends_" name, "messages sent, " name,                                                     \
+	 "messages",	LMPI_COUNTER,                                                               \
+	 of_engine,	offsetof(struct lmpi_engine, n.sends) + (i) * sizeof(uint64_t)},            \
+		{"receives_" name, "messages received, " name,                                      \
+		 "messages",	   LMPI_COUNTER,                                                    \
+		 of_engine,	   offsetof(struct lmpi_engine, n.recvs) + (i) * sizeof(uint64_t)}, \
+		{"bytes_sent_" name,                                                                \
+		 "bytes of messages sent, " name,                                                   \
+		 "messages",                                                                        \
+		 LMPI_COUNTER,                                                                      \
+		 of_engine,                                                                         \
+		 offsetof(struct lmpi_engine, n.bytes_sent) + (i) * sizeof(uint64_t)},
 
 static const struct lmpi_gauge gauges[] = {
 	REACH("self", LMPI_REACH_SELF)	   /* to myself */
@@ -128,13 +128,13 @@ static const struct lmpi_gauge gauges[] = {
 	{"ipv4", "address of this process in its network, as a number; 0: it has none", "messages",
 	 LMPI_LEVEL, ipv4, 0},
 	{"unexpected", "messages that came before their receive", "messages", LMPI_COUNTER,
-	 of_stats, offsetof(struct lmpi_stats, unexpected)},
+	 of_engine, offsetof(struct lmpi_engine, n.unexpected)},
 	{"unexpected_queue_length", "messages that have no receive yet", "queues", LMPI_LEVEL,
 	 unexpected_length, 0},
 	{"unexpected_queue_bytes", "memory of messages that have no receive yet", "queues",
 	 LMPI_LEVEL, of_engine, offsetof(struct lmpi_engine, unexpected_bytes)},
 	{"unexpected_queue_bytes_max", "most memory of unexpected messages so far", "queues",
-	 LMPI_HIGHWATER, of_stats, offsetof(struct lmpi_stats, unexpected_bytes_max)},
+	 LMPI_HIGHWATER, of_engine, offsetof(struct lmpi_engine, n.unexpected_bytes_max)},
 	{"posted_queue_length", "receives that have no message yet", "queues", LMPI_LEVEL,
 	 posted_length, 0},
 	{"sends_pending", "sends that are not complete", "queues", LMPI_LEVEL, of_engine_u32,
@@ -215,7 +215,7 @@ lmpi_memory_limits(void)
 {
 	set_copy(get_copy());
 	set_unexpected(get_unexpected());
-	eng.over_ns = OVER_NS;
+	lmpi_loop.over_ns = OVER_NS;
 }
 
 /* ---- numbers that belong to the machine: mpitune sets them between turns. */
@@ -233,7 +233,7 @@ set_eager_node(uint64_t bytes)
 	lmpi_tuned.eager_wide = (uint32_t)bytes;
 	lmpi_tuned.eager_node = (uint32_t)(bytes < LMPI_TUNED_NARROW ? bytes : LMPI_TUNED_NARROW);
 	for (uint32_t i = 0; eng.peer && i < lmpi_world.size; i++)
-		if (eng.peer[i].reach == LMPI_REACH_SHM)
+		if (lmpi_route[i].reach == LMPI_REACH_SHM)
 			eng.peer[i].eager_max = lmpi_shm_eager_max();
 }
 

@@ -1,4 +1,4 @@
-/* One face for all transports: whom a packet goes to, turns, sleeping. */
+/* All transports together: who goes by which, turns, sleeping. */
 #include "transport.h"
 
 #include "../engine/lock.h"
@@ -9,30 +9,20 @@
 #include <poll.h>
 #include <time.h>
 
-bool
-lmpi_tp_send(struct lmpi_peer *peer, struct lmpi_out *out)
+void
+lmpi_reach_by(struct lmpi_peer *peer, enum lmpi_reach reach)
 {
-	switch (peer->reach) {
-	case LMPI_REACH_SHM:
-		return lmpi_shm_send(peer, out);
-	case LMPI_REACH_TCP:
-		return lmpi_tcp_send(peer, out);
-	default:
-		return lmpi_net_send(peer, out);
-	}
-}
+	static const struct lmpi_transport *const table[LMPI_REACHES] = {
+		[LMPI_REACH_SHM] = &lmpi_shm_transport,
+		[LMPI_REACH_DIRECT] = &lmpi_direct_transport,
+		[LMPI_REACH_RELAY] = &lmpi_relay_transport,
+		[LMPI_REACH_TCP] = &lmpi_tcp_transport,
+	};
 
-bool
-lmpi_tp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
-{
-	switch (peer->reach) {
-	case LMPI_REACH_SHM:
-		return lmpi_shm_send_now(peer, h, data, len);
-	case LMPI_REACH_TCP:
-		return lmpi_tcp_send_now(peer, h, data, len);
-	default:
-		return lmpi_net_send_now(peer, h, data, len);
-	}
+	lmpi_route[peer->world].reach = reach;
+	peer->tp = table[reach];
+	peer->caps = peer->tp ? peer->tp->caps : LMPI_CAP_SELF;
+	peer->row = (uint8_t)reach;
 }
 
 void

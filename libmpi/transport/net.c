@@ -43,16 +43,18 @@ salt(uint32_t from, uint32_t to)
 static void
 open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 {
+	const struct lmpi_route *to = &lmpi_route[peer->world];
+
 	*c = (struct suci_lane_conf){
 		.path = path,
-		.tx_dst_label = peer->label,
-		.tx_src_label = peer->label - peer->world + lmpi_world.rank,
+		.tx_dst_label = to->label,
+		.tx_src_label = to->label - peer->world + lmpi_world.rank,
 		.rx_dst_label = LMPI_LABEL_BASE + lmpi_world.rank,
 		.rx_src_label = LMPI_LABEL_BASE + peer->world,
 		.direct = true,
 		.window = DIRECT_WINDOW,
 	};
-	if (peer->reach == LMPI_REACH_RELAY) {
+	if (lmpi_speaks_impi(peer)) {
 		c->group = lmpi_relays_group(peer);
 		c->direct = false;
 		c->crc = true;
@@ -69,18 +71,19 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 bool
 lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path)
 {
+	struct lmpi_route *to = &lmpi_route[peer->world];
 	struct suci_lane_conf c;
 
-	if (peer->has_lane)
+	if (to->has_lane)
 		return true;
 	open_conf(peer, path, &c);
-	int err = suci_lane_open(net.lanes, &c, &peer->lane, suci_udp_now_ns());
+	int err = suci_lane_open(net.lanes, &c, &to->lane, suci_udp_now_ns());
 	if (err) {
 		lmpi_fail("cannot open a lane to rank %u: %s", peer->world, suci_strerror(err));
 		return false;
 	}
-	net.lane_rank[peer->lane] = peer->world;
-	peer->has_lane = true;
+	net.lane_rank[to->lane] = peer->world;
+	to->has_lane = true;
 	return true;
 }
 
@@ -88,34 +91,36 @@ lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path)
 static bool
 open_direct(struct lmpi_peer *peer)
 {
-	if (peer->path == UINT32_MAX) {
-		struct suci_addr to = suci_udp_addr(peer->ip, peer->port);
+	struct lmpi_route *r = &lmpi_route[peer->world];
+
+	if (r->path == UINT32_MAX) {
+		struct suci_addr to = suci_udp_addr(r->ip, r->port);
 		uint8_t hello[RELAY_HELLO_LEN];
 		relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-							 .token = peer->token,
-							 .label = peer->label,
+							 .token = r->token,
+							 .label = r->label,
 							 .rank = lmpi_world.rank},
 				   hello);
-		int err = suci_path_open(net.ep, &to, hello, sizeof hello, &peer->path,
+		int err = suci_path_open(net.ep, &to, hello, sizeof hello, &r->path,
 					 suci_udp_now_ns());
 		if (err && err != SUCI_ERR_EXISTS) {
-			peer->path = UINT32_MAX;
+			r->path = UINT32_MAX;
 			lmpi_fail("cannot open a path to rank %u: %s", peer->world,
 				  suci_strerror(err));
 			return false;
 		}
-		net.path_use[peer->path] = peer->world;
+		net.path_use[r->path] = peer->world;
 		net.dirty = true;
 	}
-	return lmpi_net_open_lane(peer, peer->path);
+	return lmpi_net_open_lane(peer, r->path);
 }
 
 static bool
 lane_ready(struct lmpi_peer *peer)
 {
-	if (peer->has_lane)
+	if (lmpi_route[peer->world].has_lane)
 		return true;
-	if (peer->reach == LMPI_REACH_DIRECT)
+	if (!lmpi_speaks_impi(peer))
 		return open_direct(peer);
 	/* Its segments are cut for the relays that are there: one must be. */
 	return lmpi_relays_any_up() && lmpi_net_open_lane(peer, UINT32_MAX);
@@ -124,10 +129,10 @@ lane_ready(struct lmpi_peer *peer)
 bool
 lmpi_net_lane_at(uint32_t world, uint32_t *next, uint32_t *acked, uint32_t *mss)
 {
-	const struct lmpi_peer *peer = &eng.peer[world];
+	const struct lmpi_route *to = &lmpi_route[world];
 	struct suci_lane_info info;
 
-	if (!peer->has_lane || !suci_lane_info(net.lanes, peer->lane, &info))
+	if (!to->has_lane || !suci_lane_info(net.lanes, to->lane, &info))
 		return false;
 	*next = info.tx_next_seq;
 	*acked = info.tx_acked_seq;
@@ -139,11 +144,11 @@ lmpi_net_lane_at(uint32_t world, uint32_t *next, uint32_t *acked, uint32_t *mss)
 
 /* Hand a block to the lane; data stays in use if cookie is not 0. */
 static bool
-send_block(struct lmpi_peer *peer, const void *head, size_t head_len, const void *data,
+send_block(const struct lmpi_peer *peer, const void *head, size_t head_len, const void *data,
 	   uint64_t len, bool wait, uint64_t cookie)
 {
-	int err = suci_lane_send(net.lanes, peer->lane, head, head_len, data, len, wait, cookie,
-				 suci_udp_now_ns());
+	int err = suci_lane_send(net.lanes, lmpi_route[peer->world].lane, head, head_len, data, len,
+				 wait, cookie, suci_udp_now_ns());
 	if (err == SUCI_ERR_NOMEM)
 		return false;
 	if (err) {
@@ -154,8 +159,8 @@ send_block(struct lmpi_peer *peer, const void *head, size_t head_len, const void
 	return true;
 }
 
-bool
-lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out)
+static bool
+send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
 	uint8_t pkt[LMPI_PKT_BYTES];
 	const void *head = &out->hdr;
@@ -165,29 +170,30 @@ lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out)
 
 	if (!lane_ready(peer))
 		return false;
-	if (peer->reach == LMPI_REACH_RELAY) {
-		lmpi_pkt_encode(peer, &out->hdr, out->len, pkt);
+	if (lmpi_speaks_impi(peer)) {
+		lmpi_pkt_encode(e, peer, &out->hdr, out->len, pkt);
 		head = pkt;
 		head_len = sizeof pkt;
 	}
 	if (!send_block(peer, head, head_len, out->data, out->len, out->wait, cookie))
 		return false;
-	if (peer->reach == LMPI_REACH_RELAY)
+	if (lmpi_speaks_impi(peer))
 		lmpi_pkt_gone(peer, &out->hdr);
 	if (!cookie)
-		lmpi_out_done(out, true);
+		lmpi_out_done(e, out, true);
 	return true;
 }
 
-bool
-lmpi_net_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
+static bool
+try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
+	   const void *data, uint64_t len)
 {
 	uint8_t head[SUCI_BLOCK_HEAD_MAX];
 
-	if (peer->reach == LMPI_REACH_RELAY) {
-		if (len || !lmpi_pkt_may_go(peer, h) || !lane_ready(peer))
+	if (lmpi_speaks_impi(peer)) {
+		if (len || !lmpi_pkt_may_go(e, peer, h) || !lane_ready(peer))
 			return false;
-		lmpi_pkt_encode(peer, h, 0, head);
+		lmpi_pkt_encode(e, peer, h, 0, head);
 		if (!send_block(peer, head, LMPI_PKT_BYTES, NULL, 0, false, 0))
 			return false;
 		lmpi_pkt_gone(peer, h);
@@ -201,6 +207,17 @@ lmpi_net_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *
 		memcpy(head + sizeof *h, data, len);
 	return send_block(peer, head, sizeof *h + len, NULL, 0, false, 0);
 }
+
+const struct lmpi_transport lmpi_direct_transport = {
+	.caps = LMPI_CAP_ASKS_OFF | LMPI_CAP_RECALLS,
+	.send = send_packet,
+	.try_short = try_packet,
+};
+const struct lmpi_transport lmpi_relay_transport = {
+	.caps = LMPI_CAP_IMPI | LMPI_CAP_RECALLS,
+	.send = send_packet,
+	.try_short = try_packet,
+};
 
 /* --- turns --------------------------------------------------------------- */
 

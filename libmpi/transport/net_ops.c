@@ -21,7 +21,7 @@ block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, siz
 	    uint64_t now_ns)
 {
 	struct lmpi_peer *peer = &eng.peer[net.lane_rank[lane]];
-	size_t head = peer->reach == LMPI_REACH_RELAY ? LMPI_PKT_BYTES : sizeof(struct lmpi_hdr);
+	size_t head = lmpi_speaks_impi(peer) ? LMPI_PKT_BYTES : sizeof(struct lmpi_hdr);
 	struct lmpi_hdr h;
 
 	(void)user, (void)now_ns;
@@ -30,16 +30,16 @@ block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, siz
 			  (unsigned long long)bytes);
 		return &nowhere;
 	}
-	if (peer->reach == LMPI_REACH_RELAY) {
-		const char *wrong = lmpi_pkt_decode(peer, first, bytes - head, &h);
+	if (lmpi_speaks_impi(peer)) {
+		const char *wrong = lmpi_pkt_decode(&eng, peer, first, bytes - head, &h);
 		if (wrong) {
-			lmpi_pkt_fail(peer, first, wrong);
+			lmpi_pkt_fail(&eng, peer, first, wrong);
 			return &nowhere;
 		}
 	} else {
 		memcpy(&h, first, sizeof h);
 	}
-	struct lmpi_sink *s = lmpi_arrive(peer, &h, bytes - head);
+	struct lmpi_sink *s = lmpi_arrive(&eng, peer, &h, bytes - head);
 	if (!s)
 		return &nowhere;
 	s->head = head;
@@ -59,7 +59,7 @@ block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
 	(void)user, (void)lane, (void)now_ns;
 	if (block != &nowhere)
-		lmpi_sink_end(block);
+		lmpi_sink_end(&eng, block);
 }
 
 static void
@@ -67,7 +67,7 @@ block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 {
 	(void)user, (void)lane, (void)now_ns;
 	if (cookie)
-		lmpi_out_done((struct lmpi_out *)(uintptr_t)cookie, ok);
+		lmpi_out_done(&eng, (struct lmpi_out *)(uintptr_t)cookie, ok);
 }
 
 static void
@@ -119,9 +119,9 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 	struct lmpi_peer *peer = &eng.peer[net.lane_rank[lane]];
 
 	(void)user;
-	peer->has_lane = false;
+	lmpi_route[peer->world].has_lane = false;
 	/* A direct path's end is reported too, and says more. */
-	if (peer->reach == LMPI_REACH_RELAY && !eng.closing)
+	if (lmpi_speaks_impi(peer) && !eng.closing)
 		lmpi_fail("the connection with rank %u over the relays %s%s%s", peer->world,
 			  why == SUCI_DOWN_LOCAL ? "cannot go on" : down_word(why),
 			  text && *text ? ": " : "", text ? text : "");
@@ -142,13 +142,13 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		lmpi_relays_path_down(use & ~USE_RELAY, why, down_word(why), text);
 		return;
 	}
-	struct lmpi_peer *peer = &eng.peer[use];
-	peer->path = UINT32_MAX;
+	struct lmpi_route *r = &lmpi_route[use];
+	r->path = UINT32_MAX;
 	/* Nobody takes leave before all have met to end the job, so who does has got
 	 * all that was sent, our last message included, acknowledged or not. */
 	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED))
 		return;
-	lmpi_net_name(peer->ip, peer->port, name);
+	lmpi_net_name(r->ip, r->port, name);
 	lmpi_fail_as(text ? relay_text_status(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
 		     lmpi_world.proc[use].node[0] ? " on " : "", lmpi_world.proc[use].node, name,
 		     down_word(why), sep, text ? text : "");
@@ -165,12 +165,13 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	    rank >= lmpi_world.size || use == USE_NONE)
 		return SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[rank];
-	if (peer->reach == LMPI_REACH_RELAY && (use & USE_RELAY)) {
+	enum lmpi_reach reach = lmpi_route[rank].reach;
+	if (reach == LMPI_REACH_RELAY && (use & USE_RELAY)) {
 		/* Answers go over the relays as everything does, whichever brought this.  Before
 		 * all that start-up named are there, how large segments may be is not known. */
 		if (!net.connected || !lmpi_relays_any_up())
 			return SUCI_REFUSED;
-	} else if (peer->reach != LMPI_REACH_DIRECT || use != rank) {
+	} else if (reach != LMPI_REACH_DIRECT || use != rank) {
 		return SUCI_DROPPED;
 	}
 	return lmpi_net_open_lane(peer, path) ? SUCI_TAKEN : SUCI_DROPPED;
@@ -195,12 +196,12 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 	(void)user, (void)from;
 	if (!hello_known(hello, hello_len, &h))
 		wrong = "not a hello this libmpi knows";
-	else if (h.token != eng.token)
+	else if (h.token != lmpi_loop.token)
 		wrong = not_mine;
 	else if (h.kind == RELAY_HELLO_PROCESS && h.label != LMPI_LABEL_BASE + lmpi_world.rank)
 		wrong = not_mine;
 	else if (h.kind == RELAY_HELLO_PROCESS &&
-		 (h.rank >= lmpi_world.size || eng.peer[h.rank].reach != LMPI_REACH_DIRECT))
+		 (h.rank >= lmpi_world.size || lmpi_route[h.rank].reach != LMPI_REACH_DIRECT))
 		wrong = "no such rank";
 	if (wrong)
 		snprintf(why, SUCI_TEXT_MAX, "%s", wrong);
@@ -215,7 +216,7 @@ connect_sole(const struct suci_addr *addr)
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < lmpi_world.size && n < 2; r++)
-		n += eng.peer[r].reach == LMPI_REACH_DIRECT;
+		n += lmpi_route[r].reach == LMPI_REACH_DIRECT;
 	if (n == 1 && net.nrelays == 0)
 		(void)suci_udp_connect(net.udp, addr);
 }
@@ -242,7 +243,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hel
 	/* accept_path() has checked the rank. */
 	if (h.rank < lmpi_world.size) {
 		net.path_use[path] = h.rank;
-		eng.peer[h.rank].path = path;
+		lmpi_route[h.rank].path = path;
 	}
 }
 
@@ -252,7 +253,7 @@ note_list(uint32_t path, const void *bytes, size_t len)
 	struct relay_list l;
 
 	if (relay_list_decode(bytes, len, &l) == 0 && l.label_base == LMPI_LABEL_BASE &&
-	    l.token == (uint32_t)eng.token)
+	    l.token == (uint32_t)lmpi_loop.token)
 		lmpi_relays_told(path, &l);
 }
 
@@ -281,7 +282,7 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 		note_list(path, bytes, len);
 		break;
 	case RELAY_NOTE_WAYS:
-		if (n.label_base == LMPI_LABEL_BASE && n.token == (uint32_t)eng.token)
+		if (n.label_base == LMPI_LABEL_BASE && n.token == (uint32_t)lmpi_loop.token)
 			lmpi_relays_ways(path, n.ways, n.resend);
 		break;
 	case RELAY_NOTE_ABORT:

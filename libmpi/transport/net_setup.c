@@ -123,8 +123,8 @@ outside(void *user, const struct suci_addr *addr)
 	for (uint32_t i = 0; !net.relays_outside && i < net.nrelays; i++)
 		if (same_place(addr, net.relay[i].conf.ip, net.relay[i].conf.port))
 			return false;
-	for (uint32_t i = 0; eng.peer && i < lmpi_world.client_size; i++) {
-		const struct lmpi_peer *p = &eng.peer[lmpi_world.client_first + i];
+	for (uint32_t i = 0; lmpi_route && i < lmpi_world.client_size; i++) {
+		const struct lmpi_route *p = &lmpi_route[lmpi_world.client_first + i];
 		if (same_place(addr, p->ip, p->port))
 			return false;
 	}
@@ -245,7 +245,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 	memcpy(c.seal.seed, r.once, sizeof r.once);
 	explicit_bzero(&r, sizeof r);
 	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-						 .token = eng.token,
+						 .token = lmpi_loop.token,
 						 .label = LMPI_LABEL_BASE + lmpi_world.rank,
 						 .rank = lmpi_world.rank},
 			   c.hello);
@@ -383,7 +383,7 @@ ask_remote(uint64_t since_ns, uint64_t now_ns)
 		return;
 	asked_ns = now_ns;
 	for (uint32_t r = 0; r < lmpi_world.size; r++) {
-		struct lmpi_peer *peer = &eng.peer[r];
+		const struct lmpi_route *peer = &lmpi_route[r];
 		if (peer->reach != LMPI_REACH_DIRECT || peer->path == UINT32_MAX ||
 		    lmpi_world.proc[r].client == lmpi_world.client ||
 		    !suci_path_info(net.ep, peer->path, &info) || !info.up ||
@@ -441,7 +441,7 @@ close_direct(const char *text)
 	uint64_t now = suci_udp_now_ns();
 	eng.in_transport = true;
 	for (uint32_t r = 0; r < lmpi_world.size; r++) {
-		const struct lmpi_peer *peer = &eng.peer[r];
+		const struct lmpi_route *peer = &lmpi_route[r];
 
 		if (peer->reach == LMPI_REACH_DIRECT && peer->path != UINT32_MAX)
 			suci_path_close(net.ep, peer->path, text, now);

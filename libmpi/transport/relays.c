@@ -199,9 +199,10 @@ uint32_t
 lmpi_relays_group(const struct lmpi_peer *peer)
 {
 	uint32_t client = lmpi_world.proc[peer->world].client, k;
+	uint32_t relay = lmpi_route[peer->world].relay;
 
 	for (k = 0; k < net.ngroups; k++)
-		if (net.group[k].client == client && net.group[k].relay == peer->relay)
+		if (net.group[k].client == client && net.group[k].relay == relay)
 			return net.group[k].id;
 	struct relay_group *g = &net.group[k];
 	if (k == net.groups_max || suci_group_new(net.lanes, GRACE_NS, &g->id) != 0) {
@@ -212,7 +213,7 @@ lmpi_relays_group(const struct lmpi_peer *peer)
 		return 0;
 	}
 	g->client = client;
-	g->relay = peer->relay;
+	g->relay = relay;
 	net.ngroups++;
 	settle_group(g, eng.now_ns);
 	return g->id;

@@ -294,19 +294,21 @@ lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int 
 {
 	struct lmpi_brief b = {cid, lsrank, tag};
 
-	return put(&mate[peer->node_index], LMPI_RING_BRIEF, &b, sizeof b, data, (size_t)len);
+	return put(&mate[peer->at], LMPI_RING_BRIEF, &b, sizeof b, data, (size_t)len);
 }
 
-bool
-lmpi_shm_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
+static bool
+send_record(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
+	    const void *data, uint64_t len)
 {
+	(void)e;
 	if (h->type == LMPI_T_EAGER && h->flags == 0)
 		return lmpi_shm_send_brief(peer, h->cid, h->lsrank, h->tag, data, len);
-	return put(&mate[peer->node_index], LMPI_RING_FULL, h, sizeof *h, data, (size_t)len);
+	return put(&mate[peer->at], LMPI_RING_FULL, h, sizeof *h, data, (size_t)len);
 }
 
-bool
-lmpi_shm_send(struct lmpi_peer *peer, struct lmpi_out *out)
+static bool
+send_pieces(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
 	size_t most = lmpi_ring_payload_max(ring_bytes) - sizeof out->hdr;
 
@@ -314,11 +316,11 @@ lmpi_shm_send(struct lmpi_peer *peer, struct lmpi_out *out)
 		size_t n = out->len - out->sent < most ? (size_t)(out->len - out->sent) : most;
 		if (out->hdr.type == LMPI_T_DATA)
 			out->hdr.offset = out->sent;
-		if (!lmpi_shm_send_now(peer, &out->hdr, out->data + out->sent, n))
+		if (!send_record(e, peer, &out->hdr, out->data + out->sent, n))
 			return false;
 		out->sent += n;
 	} while (out->sent < out->len);
-	lmpi_out_done(out, true);
+	lmpi_out_done(e, out, true);
 	return true;
 }
 
@@ -339,10 +341,10 @@ take_full(const struct mate *m, const uint8_t *p, size_t len)
 	}
 	memcpy(&h, p, sizeof h);
 	len -= sizeof h;
-	struct lmpi_sink *s = lmpi_arrive(&eng.peer[m->world], &h, len);
+	struct lmpi_sink *s = lmpi_arrive(&eng, &eng.peer[m->world], &h, len);
 	if (s) {
 		lmpi_sink_data(s, 0, p + sizeof h, len);
-		lmpi_sink_end(s);
+		lmpi_sink_end(&eng, s);
 	}
 }
 
@@ -356,7 +358,7 @@ take_brief(const struct mate *m, const uint8_t *p, size_t len)
 		return;
 	}
 	memcpy(&b, p, sizeof b);
-	lmpi_arrive_whole(&eng.peer[m->world], b.cid, b.lsrank, b.tag, p + sizeof b,
+	lmpi_arrive_whole(&eng, &eng.peer[m->world], b.cid, b.lsrank, b.tag, p + sizeof b,
 			  len - sizeof b);
 }
 
@@ -364,7 +366,7 @@ int
 lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int tag, void *buf,
 		    uint64_t cap, struct lmpi_probed *got)
 {
-	struct mate *m = &mate[peer->node_index];
+	struct mate *m = &mate[peer->at];
 	struct lmpi_brief b;
 	bool broken = false;
 	unsigned kind;
@@ -531,18 +533,19 @@ await_pieces(const struct mate *m, struct lmpi_share *s, uint32_t theirs, uint64
 	return true;
 }
 
-int
-lmpi_tp_read(const struct lmpi_peer *peer, uint64_t srq, uint64_t address, void *to, uint64_t n)
+static int
+read_remote(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t srq, uint64_t address,
+	    void *to, uint64_t n)
 {
-	struct mate *m = &mate[peer->node_index];
+	struct mate *m = &mate[peer->at];
 	struct lmpi_share *s = m->to_me;
 	uint32_t pieces = lmpi_share_pieces(n), number;
 
 	/* Who sends, too, has to do with processes that are reading. */
-	if (n < lmpi_tuned.share || n > LMPI_SHARE_LONGEST || m->no_copy || eng.sends > 0 ||
+	if (n < lmpi_tuned.share || n > LMPI_SHARE_LONGEST || m->no_copy || e->sends > 0 ||
 	    lmpi_crowded())
 		return copy(m, address, to, n, false);
-	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_HELP);
+	struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_HELP);
 	number = lmpi_share_begin(s, pieces);
 	h.srq = srq;
 	h.drq = number;
@@ -560,11 +563,12 @@ lmpi_tp_read(const struct lmpi_peer *peer, uint64_t srq, uint64_t address, void 
 	return r;
 }
 
-void
-lmpi_tp_help(const struct lmpi_peer *peer, uint64_t number, const void *data, uint64_t n,
-	     uint64_t address)
+static void
+help(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t number, const void *data,
+     uint64_t n, uint64_t address)
 {
-	struct mate *m = &mate[peer->node_index];
+	(void)e;
+	struct mate *m = &mate[peer->at];
 
 	if (n <= LMPI_SHARE_LONGEST)
 		copy_pieces(m, m->from_me, (uint32_t)number, address, (uint8_t *)(uintptr_t)data, n,
@@ -576,6 +580,13 @@ lmpi_node_copy(uint32_t world, uint64_t address, void *mem, uint64_t n, bool wri
 {
 	const struct lmpi_peer *peer = &eng.peer[world];
 
-	return peer->reach == LMPI_REACH_SHM &&
-	       copy(&mate[peer->node_index], address, mem, n, write) == 1;
+	return (peer->caps & LMPI_CAP_MEMORY) && copy(&mate[peer->at], address, mem, n, write) == 1;
 }
+
+const struct lmpi_transport lmpi_shm_transport = {
+	.caps = LMPI_CAP_MEMORY | LMPI_CAP_NESTS | LMPI_CAP_ASKS_OFF,
+	.send = send_pieces,
+	.try_short = send_record,
+	.read_remote = read_remote,
+	.help = help,
+};

@@ -75,7 +75,7 @@ make_names(void)
 	if (!tcp.name)
 		return false;
 	for (uint32_t r = 0; r < lmpi_world.size; r++) {
-		if (eng.peer[r].reach != LMPI_REACH_TCP)
+		if (lmpi_route[r].reach != LMPI_REACH_TCP)
 			continue;
 		memcpy(tcp.name[tcp.nnames].id, eng.peer[r].id, IMPI_PROC_BYTES);
 		tcp.name[tcp.nnames++].rank = r;
@@ -168,7 +168,7 @@ packet_out(struct channel *c)
 		impi_link_fini_sent(&c->link);
 	c->is_fini = false;
 	if (out)
-		lmpi_out_done(out, true);
+		lmpi_out_done(&eng, out, true);
 }
 
 /* Write what the socket takes; true if bytes went. */
@@ -237,17 +237,17 @@ goes(struct channel *c)
 	return false;
 }
 
-bool
-lmpi_tcp_send(struct lmpi_peer *peer, struct lmpi_out *out)
+static bool
+send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
-	struct channel *c = &tcp.ch[peer->channel];
+	struct channel *c = &tcp.ch[peer->at];
 
 	if (c->busy)
 		return false;
-	lmpi_pkt_encode(peer, &out->hdr, out->len, c->head);
+	lmpi_pkt_encode(e, peer, &out->hdr, out->len, c->head);
 	lmpi_pkt_gone(peer, &out->hdr);
 	if (!goes(c)) {
-		lmpi_out_done(out, true);
+		lmpi_out_done(e, out, true);
 		return true;
 	}
 	c->out = out;
@@ -255,14 +255,15 @@ lmpi_tcp_send(struct lmpi_peer *peer, struct lmpi_out *out)
 	return true;
 }
 
-bool
-lmpi_tcp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data, uint64_t len)
+static bool
+try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
+	   const void *data, uint64_t len)
 {
-	struct channel *c = &tcp.ch[peer->channel];
+	struct channel *c = &tcp.ch[peer->at];
 
-	if (c->busy || !lmpi_pkt_may_go(peer, h))
+	if (c->busy || !lmpi_pkt_may_go(e, peer, h))
 		return false;
-	lmpi_pkt_encode(peer, h, len, c->head);
+	lmpi_pkt_encode(e, peer, h, len, c->head);
 	lmpi_pkt_gone(peer, h);
 	if (!goes(c))
 		return true;
@@ -278,6 +279,12 @@ lmpi_tcp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *
 	c->data = c->copy;
 	return true;
 }
+
+const struct lmpi_transport lmpi_tcp_transport = {
+	.caps = LMPI_CAP_IMPI | LMPI_CAP_STAYS,
+	.send = send_packet,
+	.try_short = try_packet,
+};
 
 /* --- coming in ------------------------------------------------------------ */
 
@@ -300,17 +307,17 @@ header(struct channel *c)
 	if (p.type == IMPI_PK_FINI)
 		return;
 	c->peer = peer_named(head + IMPI_PACKET_OFF_SRC);
-	if (!c->peer || &tcp.ch[c->peer->channel] != c) {
+	if (!c->peer || &tcp.ch[c->peer->at] != c) {
 		lmpi_fail("%s sent a %s packet of a process that is not at that host", c->name,
 			  impi_packet_type_name(p.type));
 		return;
 	}
 	uint32_t payload = impi_packet_payload_bytes(&p);
-	const char *wrong = lmpi_pkt_decode(c->peer, head, payload, &h);
+	const char *wrong = lmpi_pkt_decode(&eng, c->peer, head, payload, &h);
 	if (wrong)
-		lmpi_pkt_fail(c->peer, head, wrong);
+		lmpi_pkt_fail(&eng, c->peer, head, wrong);
 	else
-		c->sink = lmpi_arrive(c->peer, &h, payload);
+		c->sink = lmpi_arrive(&eng, c->peer, &h, payload);
 }
 
 static void
@@ -328,7 +335,7 @@ take(struct channel *c, const uint8_t *p, size_t len)
 		if ((step.what & IMPI_STREAM_PAYLOAD) && c->sink)
 			lmpi_sink_data(c->sink, step.off, step.span, step.bytes);
 		if ((step.what & IMPI_STREAM_END) && c->sink)
-			lmpi_sink_end(c->sink);
+			lmpi_sink_end(&eng, c->sink);
 		if (n == 0)
 			return; /* finished: nothing may follow */
 		p += n;
@@ -472,7 +479,7 @@ lmpi_tcp_close(void)
 {
 	for (uint32_t i = 0; i < tcp.n; i++) {
 		if (tcp.ch[i].out)
-			lmpi_out_done(tcp.ch[i].out, false);
+			lmpi_out_done(&eng, tcp.ch[i].out, false);
 		free(tcp.ch[i].copy);
 		close(tcp.ch[i].fd);
 	}

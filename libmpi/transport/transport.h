@@ -14,12 +14,11 @@
 #include "../boot/boot.h"
 #include "../engine/internal.h"
 
-/* --- dispatch by peer->reach (dispatch.c) */
-/* Take a packet: true and the transport owns out, or false: not now. */
-bool lmpi_tp_send(struct lmpi_peer *peer, struct lmpi_out *out);
-/* Send a packet without keeping data: true if that is possible and was done. */
-bool lmpi_tp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
-		      uint64_t len);
+/* --- dispatch.c */
+/* peer is reached so: its table of functions, and what the engine has to know of them. */
+void lmpi_reach_by(struct lmpi_peer *peer, enum lmpi_reach reach);
+extern const struct lmpi_transport lmpi_shm_transport, lmpi_direct_transport, lmpi_relay_transport,
+	lmpi_tcp_transport;
 /* Packets handed over by now leave now. */
 void lmpi_tp_kick(void);
 /* One turn of all transports; true if something moved. */
@@ -31,15 +30,6 @@ bool lmpi_tp_drained(void);
 /* Sleep until a transport has news, at most until deadline_ns; without the lock, which is held
  * before and after.  Of several threads the news may wake another one only. */
 void lmpi_tp_sleep(uint64_t deadline_ns);
-/* Copy n bytes of its message srq from address in the memory of a peer on this node, who may be
- * told to help.  1: done, 0: the system does not allow it, -1: the peer is gone. */
-int lmpi_tp_read(const struct lmpi_peer *peer, uint64_t srq, uint64_t address, void *to,
-		 uint64_t n);
-/* What it was told: copy pieces of the n bytes at data to address in its memory, while there are
- * any to be copied. */
-void lmpi_tp_help(const struct lmpi_peer *peer, uint64_t number, const void *data, uint64_t n,
-		  uint64_t address);
-
 /* --- shm.c */
 struct lmpi_shm_place { /* where to find a process's segment */
 	int32_t pid;
@@ -54,9 +44,6 @@ int lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *plac
 /* Everybody has attached: give up what names the segment. */
 void lmpi_shm_seal(void);
 void lmpi_shm_close(void);
-bool lmpi_shm_send(struct lmpi_peer *peer, struct lmpi_out *out);
-bool lmpi_shm_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
-		       uint64_t len);
 /* A whole message, as EAGER without flags. */
 bool lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int tag,
 			 const void *data, uint64_t len);
@@ -119,9 +106,6 @@ struct lmpi_relay {
  * cluster's; else they are those of other clusters, reached over the wide-area network. */
 int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4);
 int lmpi_net_connect_relays(void);
-bool lmpi_net_send(struct lmpi_peer *peer, struct lmpi_out *out);
-bool lmpi_net_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
-		       uint64_t len);
 bool lmpi_net_poll(uint64_t now_ns);
 bool lmpi_net_in_use(void);
 void lmpi_net_kick(void);
@@ -165,13 +149,10 @@ struct lmpi_tcp_conf {
  * host may write header and payload apart; its kernel holds the payload back until the header is
  * acknowledged, which ours does some 40 ms later.  The kernel falls back by itself: each time. */
 void lmpi_tcp_quick_ack(int fd);
-/* Channels, by the index that peer->channel names.  0 or an error class (said). */
+/* Channels, by the index that peer->at names.  0 or an error class (said). */
 int lmpi_tcp_start(const struct lmpi_tcp_conf *conf, uint32_t n);
 bool lmpi_tcp_in_use(void);
 int lmpi_tcp_fd(void); /* readable when there is news; -1 */
-bool lmpi_tcp_send(struct lmpi_peer *peer, struct lmpi_out *out);
-bool lmpi_tcp_send_now(struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
-		       uint64_t len);
 bool lmpi_tcp_poll(void);
 /* This process waits since then.  With IMPI_SILENCE_S the job fails when a channel has been
  * silent for as long in one wait: the other MPI's daemon may keep a dead rank's connection. */
@@ -201,22 +182,5 @@ struct lmpi_switch_conf {
 int lmpi_switch_start(const struct lmpi_switch_conf *conf);
 /* Wait for that. */
 void lmpi_switch_join(void);
-
-/* --- pkt_impi.c: struct lmpi_hdr <-> IMPI packet header; for peers that speak IMPI */
-#define LMPI_PKT_BYTES 128
-/* What h is in IMPI. */
-enum impi_pk_type lmpi_pkt_type(const struct lmpi_hdr *h);
-/* Is there credit for a packet with this header? */
-bool lmpi_pkt_may_go(const struct lmpi_peer *peer, const struct lmpi_hdr *h);
-/* It has gone. */
-void lmpi_pkt_gone(struct lmpi_peer *peer, const struct lmpi_hdr *h);
-void lmpi_pkt_encode(const struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t len,
-		     uint8_t out[LMPI_PKT_BYTES]);
-/* payload: bytes that follow it in its block.  NULL, or what is wrong. */
-const char *lmpi_pkt_decode(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES],
-			    uint64_t payload, struct lmpi_hdr *h);
-/* Fail the job for a packet that lmpi_pkt_decode() does not take. */
-void lmpi_pkt_fail(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES],
-		   const char *wrong);
 
 #endif

@@ -47,10 +47,10 @@ packet(const uint8_t *p, size_t len)
 		return;
 	lmpi_eng.peer = peer;
 	lmpi_eng.datalen = 1024;
-	lmpi_world.rank = 1;
+	lmpi_eng.rank = 1;
 	memcpy(peer[0].id, p + 8, 24);
 	memcpy(peer[1].id, p + 32, 24);
-	if (!lmpi_pkt_decode(&peer[0], p, len - LMPI_PKT_BYTES, &h))
+	if (!lmpi_pkt_decode(&lmpi_eng, &peer[0], p, len - LMPI_PKT_BYTES, &h))
 		assert(h.type < LMPI_T_MAX && h.src == 0);
 }
 

@@ -28,6 +28,7 @@ byte(void)
 }
 
 static struct lmpi_peer peers[3];
+static struct lmpi_route routes[3];
 static struct lmpi_proc procs[3];
 static struct lmpi_client clients[2] = {{.nprocs = 1}, {.foreign = true, .nprocs = 2}};
 static int wire;
@@ -55,14 +56,16 @@ begin(void)
 	lmpi_world = (struct lmpi_world){
 		.size = 3, .nclients = 2, .any_foreign = true, .clients = clients, .proc = procs};
 	lmpi_eng.peer = peers;
+	lmpi_eng.size = 3;
+	lmpi_route = routes;
 	lmpi_eng.datalen = DATALEN;
 	lmpi_eng.ackmark = 3;
 	lmpi_eng.hiwater = 5;
 	lmpi_eng.unexpected_bytes_max = lmpi_eng.copied_bytes_max = 500;
-	lmpi_match_init(&lmpi_eng.match);
+	lmpi_make_engine();
 	for (uint32_t r = 0; r < 3; r++) {
 		peers[r].world = r;
-		peers[r].reach = r ? LMPI_REACH_TCP : LMPI_REACH_SELF;
+		lmpi_reach_by(&peers[r], r ? LMPI_REACH_TCP : LMPI_REACH_SELF);
 		peers[r].foreign = r > 0;
 		peers[r].eager_max = DATALEN;
 		memset(peers[r].id, (int)(0x10 + r), sizeof peers[r].id);
@@ -83,7 +86,7 @@ finish(void)
 		while (peers[r].out_first) {
 			struct lmpi_out *o = peers[r].out_first;
 			peers[r].out_first = o->next;
-			lmpi_out_done(o, false);
+			lmpi_out_done(&lmpi_eng, o, false);
 		}
 	}
 	assert(lmpi_eng.outs == 0 && lmpi_eng.copied_bytes == 0);
@@ -99,7 +102,7 @@ finish(void)
 		if (slot[i].used && slot[i].req.kind == LMPI_KIND_RECV && !slot[i].req.done)
 			(void)lmpi_cancel_recv(&slot[i].req);
 	}
-	lmpi_recv_fini();
+	lmpi_engine_drop(&lmpi_eng);
 	close(wire);
 }
 
@@ -130,8 +133,8 @@ turn(void)
 	lmpi_eng.in_transport = false;
 	if (lmpi_failing())
 		return;
-	lmpi_pump();
-	lmpi_run_done();
+	lmpi_pump(&lmpi_eng);
+	lmpi_run_done(&lmpi_eng);
 	look();
 }
 

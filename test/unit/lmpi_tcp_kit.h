@@ -14,6 +14,7 @@
 
 /* Rank 0 is us; 1 and 2 are foreign, at host 7. */
 static struct lmpi_peer peers[3];
+static struct lmpi_route routes[3];
 static struct lmpi_proc procs[3];
 static struct lmpi_client clients[2] = {{.nprocs = 1}, {.foreign = true, .nprocs = 2}};
 static int wire = -1;
@@ -27,15 +28,17 @@ start_on(const int pair[2], uint32_t datalen, uint32_t ackmark, uint32_t hiwater
 	lmpi_world = (struct lmpi_world){
 		.size = 3, .nclients = 2, .any_foreign = true, .clients = clients, .proc = procs};
 	lmpi_eng.peer = peers;
+	lmpi_eng.size = 3;
+	lmpi_route = routes;
 	lmpi_eng.datalen = datalen;
 	lmpi_eng.ackmark = ackmark;
 	lmpi_eng.hiwater = hiwater;
 	lmpi_eng.unexpected_bytes_max = lmpi_eng.copied_bytes_max = 1 << 20;
-	lmpi_eng.up = true;
-	lmpi_match_init(&lmpi_eng.match);
+	lmpi_loop.up = true;
+	lmpi_make_engine();
 	for (uint32_t r = 0; r < 3; r++) {
 		peers[r].world = r;
-		peers[r].reach = r ? LMPI_REACH_TCP : LMPI_REACH_SELF;
+		lmpi_reach_by(&peers[r], r ? LMPI_REACH_TCP : LMPI_REACH_SELF);
 		peers[r].foreign = r > 0;
 		peers[r].eager_max = datalen;
 		memset(peers[r].id, (int)(0x10 + r), sizeof peers[r].id);
@@ -59,9 +62,9 @@ tear_down(void **state)
 {
 	(void)state;
 	lmpi_tcp_close();
-	lmpi_recv_fini();
+	lmpi_engine_drop(&lmpi_eng);
 	close(wire);
-	lmpi_eng.up = false;
+	lmpi_loop.up = false;
 	return 0;
 }
 

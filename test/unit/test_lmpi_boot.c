@@ -1,6 +1,5 @@
 /* Bytes that processes publish through the launcher; IMPI_SERVER's syntax. */
 #include "boot.h"
-#include "idtab.h"
 #include "impi/hostid.h"
 
 #include <setjmp.h>
@@ -239,33 +238,6 @@ server_syntax(void **state)
 	}
 }
 
-static void
-ids(void **state)
-{
-	struct lmpi_idtab t = {0};
-	uint64_t id[1000];
-	int object[1000];
-
-	(void)state;
-	assert_null(lmpi_id_find(&t, 0));
-	assert_null(lmpi_id_find(&t, 1));
-	for (int i = 0; i < 1000; i++) {
-		id[i] = lmpi_id_new(&t, &object[i]);
-		assert_true(id[i] != 0);
-	}
-	for (int i = 0; i < 1000; i++)
-		assert_ptr_equal(lmpi_id_find(&t, id[i]), &object[i]);
-	lmpi_id_drop(&t, id[5]);
-	lmpi_id_drop(&t, id[5]);
-	assert_null(lmpi_id_find(&t, id[5]));
-	uint64_t again = lmpi_id_new(&t, &object[7]);
-	assert_true(again != id[5]); /* the same place, another generation */
-	assert_null(lmpi_id_find(&t, id[5]));
-	assert_int_equal(t.used, 1000);
-	assert_null(lmpi_id_find(&t, UINT64_MAX));
-	free(t.slot);
-}
-
 /* What a node looks like whose docker0, without and with a container, is before eth0. */
 static const struct lmpi_addr node[] = {
 	{.iface = "lo", .ip = {127, 0, 0, 1}, .carrier = true, .loopback = true},
@@ -365,15 +337,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contact_round_trip),
-		cmocka_unit_test(job_round_trip),
-		cmocka_unit_test(hosts_of_a_client),
-		cmocka_unit_test(who_is_foreign),
-		cmocka_unit_test(address_of_a_node),
-		cmocka_unit_test(networks_syntax),
-		cmocka_unit_test(bridges_come_last),
-		cmocka_unit_test(server_syntax),
-		cmocka_unit_test(ids),
+		cmocka_unit_test(contact_round_trip), cmocka_unit_test(job_round_trip),
+		cmocka_unit_test(hosts_of_a_client),  cmocka_unit_test(who_is_foreign),
+		cmocka_unit_test(address_of_a_node),  cmocka_unit_test(networks_syntax),
+		cmocka_unit_test(bridges_come_last),  cmocka_unit_test(server_syntax),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

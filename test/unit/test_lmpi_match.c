@@ -1,5 +1,5 @@
 /* match.c against a model that keeps two plain lists. */
-#include "match.h"
+#include "mpi/match.h"
 
 #include "base/prng.h"
 

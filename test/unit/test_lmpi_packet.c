@@ -1,5 +1,5 @@
 /* IMPI packets of relayed lanes: bytes of doc/job-setup.md. */
-#include "transport.h"
+#include "mpi/impi_packet.h"
 
 #include "base/bytes.h"
 
@@ -48,8 +48,7 @@ packets(void **state)
 	(void)state;
 	memset(peer[0].id, 0xa0, 24);
 	memset(peer[1].id, 0xb1, 24);
-	lmpi_eng.peer = peer;
-	lmpi_eng.datalen = 1024;
+	struct lmpi_engine e = {.peer = peer, .size = 2, .datalen = 1024};
 	for (size_t i = 0; i < sizeof packet_cases / sizeof packet_cases[0]; i++) {
 		struct lmpi_hdr h = packet_cases[i].h;
 		uint64_t n = packet_cases[i].payload;
@@ -57,13 +56,13 @@ packets(void **state)
 		h.lsrank = 3;
 		h.tag = 4;
 		h.cid = 1ull << 33;
-		lmpi_world.rank = 0;
-		lmpi_pkt_encode(&peer[1], &h, n, pkt);
+		e.rank = 0;
+		lmpi_pkt_encode(&e, &peer[1], &h, n, pkt);
 		assert_int_equal(be32_load(pkt), packet_cases[i].pk_type);
 		assert_memory_equal(pkt + 8, peer[0].id, 24);
 		assert_memory_equal(pkt + 32, peer[1].id, 24);
-		lmpi_world.rank = 1;
-		assert_null(lmpi_pkt_decode(&peer[0], pkt, n, &back));
+		e.rank = 1;
+		assert_null(lmpi_pkt_decode(&e, &peer[0], pkt, n, &back));
 		assert_int_equal(back.type, packet_cases[i].back);
 		assert_int_equal(back.flags, h.flags);
 		assert_int_equal(back.src, 0);
@@ -71,15 +70,14 @@ packets(void **state)
 		assert_true(back.lsrank == 3 && back.tag == 4);
 		if (n) {
 			assert_true(back.msglen == h.msglen);
-			assert_non_null(lmpi_pkt_decode(&peer[0], pkt, n - 1, &back));
+			assert_non_null(lmpi_pkt_decode(&e, &peer[0], pkt, n - 1, &back));
 		}
 		pkt[9] ^= 1; /* somebody else's packet */
-		assert_non_null(lmpi_pkt_decode(&peer[0], pkt, n, &back));
+		assert_non_null(lmpi_pkt_decode(&e, &peer[0], pkt, n, &back));
 		pkt[9] ^= 1;
 		pkt[40] ^= 1;
-		assert_non_null(lmpi_pkt_decode(&peer[0], pkt, n, &back));
+		assert_non_null(lmpi_pkt_decode(&e, &peer[0], pkt, n, &back));
 	}
-	lmpi_eng.peer = NULL;
 }
 
 int

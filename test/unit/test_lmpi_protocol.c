@@ -441,7 +441,7 @@ conformance_13_6_unexpected_messages_fill_the_memory(void **state)
 	(void)state;
 	begin(16, 3, 20);
 	lmpi_eng.unexpected_bytes_max = 100;
-	lmpi_eng.over_ns = BASE_NEVER_NS; /* however slow this machine is */
+	lmpi_loop.over_ns = BASE_NEVER_NS; /* however slow this machine is */
 	for (int n = 0; n < 60; n++)
 		send_theirs(1, 16, false);
 	settle();
@@ -466,13 +466,13 @@ conformance_13_6_more_is_taken_when_nothing_moves(void **state)
 	(void)state;
 	begin(16, 3, 20);
 	lmpi_eng.unexpected_bytes_max = 100;
-	lmpi_eng.over_ns = BASE_NEVER_NS;
+	lmpi_loop.over_ns = BASE_NEVER_NS;
 	for (int n = 0; n < 60; n++)
 		send_theirs(1, 16, false);
 	settle();
 	uint32_t held_back = foreign[1].tail - foreign[1].head;
 	assert_true(lmpi_eng.over && held_back > 0);
-	lmpi_eng.over_ns = 0; /* that was long enough */
+	lmpi_loop.over_ns = 0; /* that was long enough */
 	settle();
 	assert_true(lmpi_eng.over);
 	assert_int_equal(foreign[1].tail - foreign[1].head, 0);

@@ -96,6 +96,7 @@ weights(void **state)
 static struct lmpi_client clients[2];
 static struct lmpi_proc procs[2];
 static struct lmpi_peer peers[2];
+static struct lmpi_route routes[2];
 
 struct fake { /* a relay */
 	struct suci *ep;
@@ -286,14 +287,16 @@ begin(void **state)
 	lmpi_net = (struct lmpi_net_state){0};
 	lmpi_eng.now_ns = BASE_S_NS;
 	lmpi_eng.peer = peers;
-	lmpi_eng.token = TOKEN;
+	lmpi_route = routes;
+	lmpi_loop.token = TOKEN;
 	lmpi_eng.closing = false;
 	lmpi_world.nclients = lmpi_world.size = 2;
 	lmpi_world.clients = clients;
 	lmpi_world.proc = procs;
 	procs[1].client = CLIENT;
-	peers[1] = (struct lmpi_peer){
-		.reach = LMPI_REACH_RELAY, .world = 1, .label = BASE + 1, .path = UINT32_MAX};
+	peers[1] = (struct lmpi_peer){.world = 1};
+	routes[1] = (struct lmpi_route){.label = BASE + 1, .path = UINT32_MAX};
+	lmpi_reach_by(&peers[1], LMPI_REACH_RELAY);
 	me = suci_udp_addr((const uint8_t[]){10, 0, 0, 1}, 5000);
 	memset(fakes, 0, sizeof fakes);
 	for (uint32_t i = 0; i < RELAYS; i++) {
@@ -448,8 +451,8 @@ drain(void **state)
 	members(DRN, 1, 1);
 	assert_true(atomic_load(&lmpi_relays_draining));
 	uint32_t before = fakes[0].segments;
-	assert_int_equal(suci_lane_send(lmpi_net.lanes, peers[1].lane, NULL, 0, block, sizeof block,
-					false, 0, lmpi_eng.now_ns),
+	assert_int_equal(suci_lane_send(lmpi_net.lanes, routes[1].lane, NULL, 0, block,
+					sizeof block, false, 0, lmpi_eng.now_ns),
 			 0);
 	pass(100 * BASE_MS_NS);
 	assert_int_equal(fakes[0].segments, before);
@@ -467,7 +470,7 @@ ways(void **state)
 	(void)state;
 	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
-	suci_lane_send(lmpi_net.lanes, peers[1].lane, NULL, 0, block, sizeof block, false, 0,
+	suci_lane_send(lmpi_net.lanes, routes[1].lane, NULL, 0, block, sizeof block, false, 0,
 		       lmpi_eng.now_ns);
 	pass(100 * BASE_MS_NS);
 	assert_int_equal(fakes[0].segments, 1);

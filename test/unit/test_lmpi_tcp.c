@@ -471,7 +471,7 @@ packets_that_end_the_job(void **state)
 			while (peers[r].out_first) {
 				struct lmpi_out *o = peers[r].out_first;
 				peers[r].out_first = o->next;
-				lmpi_out_done(o, true);
+				lmpi_out_done(&lmpi_eng, o, true);
 			}
 		}
 		if (i + 1 < sizeof packets / sizeof *packets)

@@ -1,24 +1,20 @@
 /* Taking sends back (MPI_Cancel of a send, IMPI reference 5.7). */
 #include "internal.h"
 
-#include "../transport/transport.h"
-
 #include "impi/message.h"
-
-#define eng lmpi_eng
 
 /* --- the sender ----------------------------------------------------------- */
 
 /* A message to myself that no receive has taken. */
 static bool
-take_back_self(const struct lmpi_req *req)
+take_back_self(struct lmpi_engine *e, const struct lmpi_req *req)
 {
 	struct lmpi_msg *m;
 
-	TAILQ_FOREACH(m, &eng.match.all, in_all)
+	TAILQ_FOREACH(m, &e->match.all, in_all)
 	{
 		if (m->self == req) {
-			lmpi_msg_forget(m);
+			lmpi_msg_forget(e, m);
 			return true;
 		}
 	}
@@ -37,7 +33,7 @@ opens(const struct lmpi_out *out, const struct lmpi_req *req)
 
 /* Take the first packet out of the queue, if it is still there. */
 static bool
-take_back(struct lmpi_peer *peer, const struct lmpi_req *req)
+take_back(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_req *req)
 {
 	struct lmpi_out **at = &peer->out_first, *before = NULL;
 
@@ -52,19 +48,19 @@ take_back(struct lmpi_peer *peer, const struct lmpi_req *req)
 	if (peer->out_last == out)
 		peer->out_last = before;
 	/* MPI_Ibsend's buffer has a request of its own, which is over. */
-	lmpi_out_done(out, out->req != req);
+	lmpi_out_done(e, out, out->req != req);
 	return true;
 }
 
 static void
-ask(struct lmpi_peer *peer, uint64_t srq)
+ask(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t srq)
 {
-	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_CANCEL);
+	struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_CANCEL);
 
 	h.srq = srq;
 	peer->cancels++;
-	eng.cancels++;
-	lmpi_send_control(peer, &h);
+	e->cancels++;
+	lmpi_send_control(e, peer, &h);
 }
 
 /* --- sends that the receiver did not have to agree to ----------------------
@@ -74,34 +70,35 @@ ask(struct lmpi_peer *peer, uint64_t srq)
  * that has room for one; a foreign receiver is known to refuse. */
 
 void
-lmpi_recall_name(struct lmpi_req *req, const struct lmpi_peer *peer, struct lmpi_hdr *h)
+lmpi_recall_name(struct lmpi_engine *e, struct lmpi_req *req, const struct lmpi_peer *peer,
+		 struct lmpi_hdr *h)
 {
-	if (peer->foreign || (peer->reach != LMPI_REACH_DIRECT && peer->reach != LMPI_REACH_RELAY))
+	if (peer->foreign || !(peer->caps & LMPI_CAP_RECALLS))
 		return;
-	if (++eng.names == 0)
-		eng.names = 1;
-	h->srq = req->number = (uint64_t)eng.names << 32;
+	if (++e->names == 0)
+		e->names = 1;
+	h->srq = req->number = (uint64_t)e->names << 32;
 }
 
 /* The request waits for one event more, the answer. */
 static void
-recall(struct lmpi_peer *peer, struct lmpi_req *req)
+recall(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_req *req)
 {
 	if (req->done) {
 		req->done = false;
-		eng.sends++;
+		e->sends++;
 	}
 	req->placed++;
 	req->answers = IMPI_SEND_ASKED;
-	req->next = eng.recalled;
-	eng.recalled = req;
-	ask(peer, req->number);
+	req->next = e->recalled;
+	e->recalled = req;
+	ask(e, peer, req->number);
 }
 
 static bool
-recall_answered(struct lmpi_peer *peer, uint64_t name, bool yes)
+recall_answered(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t name, bool yes)
 {
-	struct lmpi_req **at = &eng.recalled;
+	struct lmpi_req **at = &e->recalled;
 
 	while (*at && ((*at)->number != name || (*at)->peer != peer->world))
 		at = &(*at)->next;
@@ -110,54 +107,50 @@ recall_answered(struct lmpi_peer *peer, uint64_t name, bool yes)
 		return false;
 	*at = req->next;
 	peer->cancels--;
-	eng.cancels--;
+	e->cancels--;
 	req->answers = IMPI_SEND_SETTLED;
 	req->number = 0; /* not asked again */
 	req->cancelled = yes;
-	lmpi_req_event(req);
+	lmpi_req_event(e, req);
 	return true;
 }
 
 void
-lmpi_cancel_send(struct lmpi_req *req)
+lmpi_engine_cancel_send(struct lmpi_engine *e, struct lmpi_req *req)
 {
-	struct lmpi_peer *peer = &eng.peer[req->peer];
+	struct lmpi_peer *peer = &e->peer[req->peer];
 
 	if (req->kind != LMPI_KIND_SEND || req->cancelled ||
 	    (req->done ? req->number == 0 : req->placed == 0))
 		return;
-	if (peer->reach == LMPI_REACH_SELF ? take_back_self(req) : take_back(peer, req)) {
+	if (peer->caps & LMPI_CAP_SELF ? take_back_self(e, req) : take_back(e, peer, req)) {
 		if (req->srq)
-			lmpi_srq_drop(req);
+			lmpi_srq_drop(e, req);
 		req->cancelled = true;
 		if (!req->done) {
 			req->placed = 1; /* nothing else is awaited */
-			lmpi_req_event(req);
+			lmpi_req_event(e, req);
 		}
 	} else if (req->answers == IMPI_SEND_WAITS) {
 		req->answers = (uint8_t)impi_send_next(req->answers, IMPI_SEND_EV_CANCEL);
-		ask(peer, req->srq);
+		ask(e, peer, req->srq);
 	} else if (req->answers == IMPI_SEND_SETTLED && req->number) {
-		recall(peer, req);
+		recall(e, peer, req);
 	}
-	if (!eng.in_transport) {
-		if (eng.pending)
-			lmpi_pump();
-		lmpi_tp_kick();
-		lmpi_run_done();
-	}
+	if (e->pending)
+		lmpi_pump(e);
 }
 
 bool
-lmpi_on_cancel_answer(struct lmpi_peer *peer, uint64_t srq, bool yes)
+lmpi_on_cancel_answer(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t srq, bool yes)
 {
-	struct lmpi_req *req = lmpi_id_find(&eng.send_ids, srq);
+	struct lmpi_req *req = lmpi_id_find(&e->send_ids, srq);
 	bool here = req && req->peer == peer->world;
 
 	if (peer->cancels == 0)
 		return false;
 	if ((uint32_t)srq == 0)
-		return recall_answered(peer, srq, yes);
+		return recall_answered(e, peer, srq, yes);
 	/* When the SYNCACK came first the name is gone, and perhaps the request. */
 	enum impi_send_state next =
 		impi_send_next(here ? req->answers : IMPI_SEND_MATCHED,
@@ -165,13 +158,13 @@ lmpi_on_cancel_answer(struct lmpi_peer *peer, uint64_t srq, bool yes)
 	if (next == IMPI_SEND_BAD)
 		return false;
 	peer->cancels--;
-	eng.cancels--;
+	e->cancels--;
 	if (here)
 		req->answers = (uint8_t)next;
 	if (next == IMPI_SEND_CANCELLED) {
-		lmpi_srq_drop(req);
+		lmpi_srq_drop(e, req);
 		req->cancelled = true;
-		lmpi_req_event(req);
+		lmpi_req_event(e, req);
 	}
 	return true;
 }
@@ -179,33 +172,33 @@ lmpi_on_cancel_answer(struct lmpi_peer *peer, uint64_t srq, bool yes)
 /* --- the receiver --------------------------------------------------------- */
 
 void
-lmpi_on_cancel(struct lmpi_peer *peer, uint64_t srq)
+lmpi_on_cancel(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t srq)
 {
-	struct lmpi_hdr h = lmpi_hdr_make(LMPI_T_CANCELNO);
+	struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_CANCELNO);
 	struct lmpi_msg *m = NULL;
 
 	/* Names may be used again: the newest message is meant. */
 	if (peer->queued > 0) {
-		TAILQ_FOREACH_REVERSE(m, &eng.match.all, lmpi_msg_list, in_all)
+		TAILQ_FOREACH_REVERSE(m, &e->match.all, lmpi_msg_list, in_all)
 		{
 			if (m->peer == peer->world && m->srq == srq && !m->self)
 				break;
 		}
 	}
 	if (m && !m->superseded) {
-		lmpi_msg_forget(m);
+		lmpi_msg_forget(e, m);
 		h.type = LMPI_T_CANCELYES;
 	}
 	h.srq = srq;
-	lmpi_send_control(peer, &h);
+	lmpi_send_control(e, peer, &h);
 }
 
 void
-lmpi_supersede(const struct lmpi_msg *m)
+lmpi_supersede(struct lmpi_engine *e, const struct lmpi_msg *m)
 {
 	struct lmpi_msg *o;
 
-	TAILQ_FOREACH(o, &eng.match.all, in_all)
+	TAILQ_FOREACH(o, &e->match.all, in_all)
 	{
 		if (o->peer == m->peer && o->srq == m->srq && o->number < m->number)
 			o->superseded = true;

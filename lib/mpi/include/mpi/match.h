@@ -1,4 +1,4 @@
-/* match.h - posted receives and unexpected messages of one process.
+/* mpi/match.h - posted receives and unexpected messages of one process.
  *
  * The key is (context id, source rank in the communicator, tag); a receive may
  * leave source and tag open.  An arriving message takes the earliest posted
@@ -8,10 +8,10 @@
  * apart from the others by a running number.
  *
  * Pure: no transport, clock or allocation in here.  One owner. */
-#ifndef LMPI_MATCH_H
-#define LMPI_MATCH_H
+#ifndef MPI_MATCH_H
+#define MPI_MATCH_H
 
-#include "engine.h"
+#include "mpi/request.h"
 
 #include <sys/queue.h>
 

@@ -1,13 +1,11 @@
 /* IMPI packet headers in front of what goes over relays and to foreign hosts (IMPI
  * reference 5). */
-#include "transport.h"
+#include "mpi/impi_packet.h"
 
 #include "impi/message.h"
 #include "impi/wire.h"
 
-#include <string.h>
-
-#define eng lmpi_eng
+#include <stdio.h>
 
 _Static_assert(LMPI_PKT_BYTES == IMPI_PACKET_BYTES, "the header of a relayed block");
 
@@ -34,14 +32,14 @@ lmpi_pkt_type(const struct lmpi_hdr *h)
 }
 
 bool
-lmpi_pkt_may_go(const struct lmpi_peer *peer, const struct lmpi_hdr *h)
+lmpi_pkt_may_go(const struct lmpi_engine *e, const struct lmpi_peer *peer, const struct lmpi_hdr *h)
 {
 	enum impi_pk_type type = lmpi_pkt_type(h);
 
 	/* Between processes of this library answers go out in any case: whoever waits
 	 * for them may be what frees the other side's memory. */
 	return (type == IMPI_PK_SYNCACK && !peer->foreign) ||
-	       impi_flow_may_send(&peer->flow, eng.hiwater, type);
+	       impi_flow_may_send(&peer->flow, e->hiwater, type);
 }
 
 void
@@ -51,13 +49,13 @@ lmpi_pkt_gone(struct lmpi_peer *peer, const struct lmpi_hdr *h)
 }
 
 void
-lmpi_pkt_encode(const struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t len,
-		uint8_t out[LMPI_PKT_BYTES])
+lmpi_pkt_encode(const struct lmpi_engine *e, const struct lmpi_peer *peer, const struct lmpi_hdr *h,
+		uint64_t len, uint8_t out[LMPI_PKT_BYTES])
 {
 	struct impi_packet p = {
 		.type = lmpi_pkt_type(h),
 		.len = (uint32_t)len,
-		.src = impi_proc_decode(eng.peer[lmpi_world.rank].id),
+		.src = impi_proc_decode(e->peer[e->rank].id),
 		.dest = impi_proc_decode(peer->id),
 		.srqid = h->srq,
 		.drqid = h->drq,
@@ -71,13 +69,13 @@ lmpi_pkt_encode(const struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t
 }
 
 const char *
-lmpi_pkt_decode(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES], uint64_t payload,
-		struct lmpi_hdr *h)
+lmpi_pkt_decode(const struct lmpi_engine *e, const struct lmpi_peer *peer,
+		const uint8_t in[LMPI_PKT_BYTES], uint64_t payload, struct lmpi_hdr *h)
 {
 	struct impi_packet p = impi_packet_decode(in);
-	struct impi_proc me = impi_proc_decode(eng.peer[lmpi_world.rank].id);
+	struct impi_proc me = impi_proc_decode(e->peer[e->rank].id);
 	struct impi_proc from = impi_proc_decode(peer->id);
-	enum impi_packet_fault fault = impi_packet_check(&p, eng.datalen);
+	enum impi_packet_fault fault = impi_packet_check(&p, e->datalen);
 
 	if (fault != IMPI_PACKET_OK)
 		return impi_packet_fault_name(fault);
@@ -103,13 +101,17 @@ lmpi_pkt_decode(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES], 
 }
 
 void
-lmpi_pkt_fail(const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES], const char *wrong)
+lmpi_pkt_fail(struct lmpi_engine *e, const struct lmpi_peer *peer, const uint8_t in[LMPI_PKT_BYTES],
+	      const char *wrong)
 {
 	struct impi_packet p = impi_packet_decode(in);
+	char text[300];
 
-	lmpi_fail("rank %u sent a malformed IMPI packet (type %u %s, len %u, msglen %llu, srqid "
-		  "%llx, drqid %llx): %s",
-		  peer->world, p.type, impi_packet_type_name(p.type), p.len,
-		  (unsigned long long)p.msglen, (unsigned long long)p.srqid,
-		  (unsigned long long)p.drqid, wrong);
+	snprintf(text, sizeof text,
+		 "rank %u sent a malformed IMPI packet (type %u %s, len %u, msglen %llu, srqid "
+		 "%llx, drqid %llx): %s",
+		 peer->world, p.type, impi_packet_type_name(p.type), p.len,
+		 (unsigned long long)p.msglen, (unsigned long long)p.srqid,
+		 (unsigned long long)p.drqid, wrong);
+	e->fail(e, text);
 }

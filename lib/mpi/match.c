@@ -1,4 +1,4 @@
-#include "match.h"
+#include "mpi/match.h"
 
 #include "base/assert.h"
 

@@ -1,12 +1,22 @@
-/* idtab.h - numbers that name our objects to a peer, and come back.
+/* mpi/idtab.h - numbers that name our objects to a peer, and come back.
  *
  * A peer never sees a pointer: it gets (generation << 32 | index + 1), never 0,
- * and a number that is stale or made up finds NULL.  Grows by doubling. */
-#ifndef LMPI_IDTAB_H
-#define LMPI_IDTAB_H
+ * and a number that is stale or made up finds NULL.
+ *
+ * Memory   grows by doubling: 16 bytes for each object that was named at once.
+ * Threads  one owner. */
+#ifndef MPI_IDTAB_H
+#define MPI_IDTAB_H
 
+#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
+
+/* Where memory comes from.  get() does not fail: it ends the program, or does not return. */
+struct lmpi_memory {
+	void *(*get)(void *user, size_t bytes);
+	void (*put)(void *user, void *p); /* NULL: nothing */
+	void *user;
+};
 
 struct lmpi_idtab {
 	struct lmpi_idslot {
@@ -17,23 +27,16 @@ struct lmpi_idtab {
 	uint32_t size, free_first, used;
 };
 
-/* 0 if memory is out. */
+/* Twice as many slots. */
+void lmpi_id_grow(struct lmpi_idtab *t, const struct lmpi_memory *memory);
+/* All names are forgotten. */
+void lmpi_id_clear(struct lmpi_idtab *t, const struct lmpi_memory *memory);
+
 static inline uint64_t
-lmpi_id_new(struct lmpi_idtab *t, void *object)
+lmpi_id_new(struct lmpi_idtab *t, const struct lmpi_memory *memory, void *object)
 {
-	if (!t->free_first) {
-		uint32_t size = t->size ? 2 * t->size : 64;
-		void *p = size > t->size ? realloc(t->slot, size * sizeof *t->slot) : NULL;
-		if (!p)
-			return 0;
-		t->slot = p;
-		for (uint32_t i = size; i-- > t->size;) {
-			t->slot[i] =
-				(struct lmpi_idslot){.generation = 1, .next_free = t->free_first};
-			t->free_first = i + 1;
-		}
-		t->size = size;
-	}
+	if (!t->free_first)
+		lmpi_id_grow(t, memory);
 	uint32_t i = t->free_first - 1;
 	struct lmpi_idslot *s = &t->slot[i];
 	t->free_first = s->next_free;

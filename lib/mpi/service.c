@@ -1,12 +1,9 @@
 /* Messages of the library to itself: whole, in sending order, to a handler. */
 #include "internal.h"
 
-#include <string.h>
-
-#define eng lmpi_eng
-
 struct lmpi_service_msg {
 	struct lmpi_req req; /* first: the receive it arrives by */
+	struct lmpi_engine *e;
 	struct lmpi_service_msg *next;
 	uint64_t room;
 	_Alignas(16) uint8_t data[];
@@ -15,26 +12,17 @@ struct lmpi_service_msg {
 /* Small ones come by the million: their memory is kept. */
 #define SMALL	   1024u
 #define SPARES_MAX 64u
-static struct lmpi_service_msg *spare;
-static uint32_t spares;
-static lmpi_service_fn *handler;
-
-void
-lmpi_serve(lmpi_service_fn *fn)
-{
-	handler = fn;
-}
 
 static void
-msg_free(struct lmpi_service_msg *s)
+msg_free(struct lmpi_engine *e, struct lmpi_service_msg *s)
 {
-	if (s->room != SMALL || spares == SPARES_MAX) {
-		free(s);
+	if (s->room != SMALL || e->service_spares == SPARES_MAX) {
+		lmpi_put(e, s);
 		return;
 	}
-	s->next = spare;
-	spare = s;
-	spares++;
+	s->next = e->service_spare;
+	e->service_spare = s;
+	e->service_spares++;
 }
 
 /* Hand over what is complete, as far as nothing older is missing: a long message, or one
@@ -42,32 +30,34 @@ msg_free(struct lmpi_service_msg *s)
 static void
 arrived(struct lmpi_req *req)
 {
-	struct lmpi_peer *peer = &eng.peer[req->peer];
-	struct lmpi_service_msg *s;
+	struct lmpi_service_msg *s = (struct lmpi_service_msg *)(void *)req;
+	struct lmpi_engine *e = s->e;
+	struct lmpi_peer *peer = &e->peer[req->peer];
 
 	while ((s = peer->service_first) != NULL && s->req.done) {
 		peer->service_first = s->next;
 		if (!s->next)
 			peer->service_last = NULL;
-		handler(peer->world, s->data, s->req.bytes);
-		msg_free(s);
+		e->handler(peer->world, s->data, s->req.bytes);
+		msg_free(e, s);
 	}
 }
 
 struct lmpi_req *
-lmpi_service_take(struct lmpi_peer *peer, uint64_t len)
+lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t len)
 {
-	struct lmpi_service_msg *s = spare;
+	struct lmpi_service_msg *s = e->service_spare;
 	uint64_t room = len <= SMALL ? SMALL : len;
 
-	if (!handler)
+	if (!e->handler)
 		return NULL;
 	if (s && room == SMALL) {
-		spare = s->next;
-		spares--;
-	} else if (room > SIZE_MAX - sizeof *s || (s = malloc(sizeof *s + room)) == NULL) {
-		lmpi_engine_abort(LMPI_ERR_NO_MEM, "out of memory for incoming messages");
+		e->service_spare = s->next;
+		e->service_spares--;
+	} else {
+		s = lmpi_get(e, sizeof *s + room);
 	}
+	s->e = e;
 	s->room = room;
 	s->next = NULL;
 	s->req = (struct lmpi_req){
@@ -81,12 +71,12 @@ lmpi_service_take(struct lmpi_peer *peer, uint64_t len)
 }
 
 void
-lmpi_service_fini(void)
+lmpi_service_drop(struct lmpi_engine *e)
 {
-	while (spare) {
-		struct lmpi_service_msg *s = spare;
-		spare = s->next;
-		free(s);
+	while (e->service_spare) {
+		struct lmpi_service_msg *s = e->service_spare;
+		e->service_spare = s->next;
+		lmpi_put(e, s);
 	}
-	spares = 0;
+	e->service_spares = 0;
 }

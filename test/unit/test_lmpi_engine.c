@@ -1,0 +1,401 @@
+/* Engines of lib/mpi back to back: random programs (mpi_program.h) over a transport that is
+ * memory.  Packets are taken or not, begin in order, and their bytes come in pieces of any
+ * order; what is sent stays the sender's until it has arrived, as on a lane. */
+#include "cmocka_all.h"
+#include "mpi_program.h"
+
+#include "mpi/impi_packet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROCS_MAX = 5, WIRE_MAX = 24, OPEN_MAX = 3, SHORT_MAX = 80, SEEDS = 400 };
+
+/* Kinds of pairs. */
+enum kind { NATIVE, IMPI, MEMORY, KINDS };
+
+struct packet {
+	uint8_t head[LMPI_PKT_BYTES];
+	struct lmpi_out *out; /* or NULL: what it says is in own[] */
+	uint8_t own[SHORT_MAX];
+	const uint8_t *data;
+	uint64_t len;
+	/* Being delivered: the pieces that have come. */
+	struct lmpi_sink *sink;
+	uint64_t left, at;
+	bool begun;
+};
+
+struct wire { /* from one process to another */
+	struct packet packet[WIRE_MAX];
+	uint32_t first, n, begun;
+};
+
+static struct world {
+	struct base_prng rnd;
+	uint32_t procs;
+	struct lmpi_engine engine[PROCS_MAX];
+	struct lmpi_peer peer[PROCS_MAX][PROCS_MAX];
+	struct wire wire[PROCS_MAX][PROCS_MAX];
+	enum kind kind[PROCS_MAX][PROCS_MAX];
+	uint64_t room; /* packets of a wire */
+	bool failed;
+	uint64_t took[KINDS], memory_refused;
+	size_t held; /* pieces of memory */
+} w;
+
+static uint64_t
+draw(uint64_t n)
+{
+	return base_prng_below(&w.rnd, n);
+}
+
+/* ---- the engines' surroundings ---- */
+
+static void *
+get(void *user, size_t bytes)
+{
+	(void)user;
+	w.held++;
+	void *p = malloc(bytes);
+	assert_non_null(p);
+	memset(p, 0x5a, bytes);
+	return p;
+}
+
+static void
+put(void *user, void *p)
+{
+	(void)user;
+	w.held -= p != NULL;
+	free(p);
+}
+
+static void
+failed(struct lmpi_engine *e, const char *text)
+{
+	printf("rank %u: %s\n", e->rank, text);
+	w.failed = true;
+}
+
+static struct packet *
+new_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h, uint64_t len)
+{
+	struct wire *x = &w.wire[e->rank][peer->world];
+
+	if (x->n == w.room || draw(10) == 0)
+		return NULL;
+	struct packet *p = &x->packet[(x->first + x->n++) % WIRE_MAX];
+	*p = (struct packet){.len = len, .left = len};
+	if (lmpi_speaks_impi(peer)) {
+		lmpi_pkt_encode(e, peer, h, len, p->head);
+		lmpi_pkt_gone(peer, h);
+	} else {
+		memcpy(p->head, h, sizeof *h);
+	}
+	w.took[w.kind[e->rank][peer->world]]++;
+	return p;
+}
+
+static bool
+send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
+{
+	struct packet *p = new_packet(e, peer, &out->hdr, out->len);
+
+	if (!p)
+		return false;
+	p->out = out;
+	p->data = out->data;
+	return true;
+}
+
+static bool
+try_short(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
+	  uint64_t len)
+{
+	if (len > SHORT_MAX || (lmpi_speaks_impi(peer) && !lmpi_pkt_may_go(e, peer, h)))
+		return false;
+	struct packet *p = new_packet(e, peer, h, len);
+	if (!p)
+		return false;
+	if (len)
+		memcpy(p->own, data, (size_t)len);
+	p->data = p->own;
+	return true;
+}
+
+static int
+read_remote(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t srq, uint64_t address,
+	    void *to, uint64_t n)
+{
+	(void)e, (void)peer, (void)srq;
+	if (draw(3) == 0) {
+		w.memory_refused++;
+		return 0;
+	}
+	memcpy(to, (const void *)(uintptr_t)address, (size_t)n);
+	return 1;
+}
+
+static const struct lmpi_transport table[KINDS] = {
+	[NATIVE] = {.caps = LMPI_CAP_ASKS_OFF | LMPI_CAP_RECALLS,
+		    .send = send_packet,
+		    .try_short = try_short},
+	[IMPI] = {.caps = LMPI_CAP_IMPI | LMPI_CAP_RECALLS,
+		  .send = send_packet,
+		  .try_short = try_short},
+	[MEMORY] = {.caps = LMPI_CAP_MEMORY | LMPI_CAP_NESTS | LMPI_CAP_ASKS_OFF,
+		    .send = send_packet,
+		    .try_short = try_short,
+		    .read_remote = read_remote},
+};
+
+/* ---- delivering ---- */
+
+static void
+begin_packet(struct lmpi_engine *to, struct lmpi_peer *from, struct packet *p)
+{
+	struct lmpi_hdr h;
+	const char *wrong = NULL;
+
+	p->begun = true;
+	if (lmpi_speaks_impi(from))
+		wrong = lmpi_pkt_decode(to, from, p->head, p->len, &h);
+	else
+		memcpy(&h, p->head, sizeof h);
+	if (wrong)
+		fail_msg("%s", wrong);
+	p->sink = lmpi_arrive(to, from, &h, p->len);
+	/* Packets of a message come in order over IMPI, of their bytes in front of them all. */
+}
+
+/* Some of its bytes; the last ones first or the first ones first. */
+static void
+give_piece(struct packet *p)
+{
+	uint64_t n = p->left < 2 ? p->left : 1 + draw(p->left);
+
+	if (p->sink) {
+		if (draw(2)) {
+			lmpi_sink_data(p->sink, p->at, p->data + p->at, (size_t)n);
+			p->at += n;
+		} else {
+			uint64_t at = p->at + p->left - n;
+			lmpi_sink_data(p->sink, at, p->data + at, (size_t)n);
+		}
+	}
+	p->left -= n;
+}
+
+static void
+end_packet(struct lmpi_engine *from, struct lmpi_engine *to, struct packet *p)
+{
+	if (p->sink)
+		lmpi_sink_end(to, p->sink);
+	p->sink = NULL;
+	if (p->out) {
+		from->in_transport = true;
+		lmpi_out_done(from, p->out, true);
+		from->in_transport = false;
+	}
+}
+
+static void
+turn(struct lmpi_engine *e)
+{
+	if (e->pending)
+		lmpi_pump(e);
+	lmpi_run_done(e);
+}
+
+/* One thing that a wire does; false: it has nothing to do. */
+static bool
+deliver(uint32_t src, uint32_t dst)
+{
+	struct wire *x = &w.wire[src][dst];
+	struct lmpi_engine *to = &w.engine[dst];
+
+	if (x->n == 0)
+		return false;
+	to->in_transport = true;
+	if (x->begun < x->n && (x->begun == 0 || (x->begun < OPEN_MAX && draw(2)))) {
+		begin_packet(to, &w.peer[dst][src], &x->packet[(x->first + x->begun++) % WIRE_MAX]);
+	} else {
+		struct packet *p = &x->packet[(x->first + draw(x->begun)) % WIRE_MAX];
+		if (p->left)
+			give_piece(p);
+	}
+	/* A packet that is complete ends, whichever began first. */
+	for (uint32_t i = 0; i < x->begun; i++) {
+		struct packet *p = &x->packet[(x->first + i) % WIRE_MAX];
+		if (p->left == 0 && p->begun) {
+			p->begun = false;
+			end_packet(&w.engine[src], to, p);
+		}
+	}
+	while (x->begun && !x->packet[x->first].begun) {
+		x->first = (x->first + 1) % WIRE_MAX;
+		x->n--;
+		x->begun--;
+	}
+	to->in_transport = false;
+	return true;
+}
+
+/* ---- runs ---- */
+
+static void
+make_world(uint64_t seed)
+{
+	memset(&w, 0, sizeof w);
+	w.rnd = base_prng_seed(seed);
+	w.procs = 2 + (uint32_t)draw(PROCS_MAX - 1);
+	w.room = 1 + draw(WIRE_MAX);
+	uint32_t datalen = 16u << draw(9), ackmark = 1 + (uint32_t)draw(6);
+	for (uint32_t a = 0; a < w.procs; a++) {
+		struct lmpi_engine *e = &w.engine[a];
+		*e = (struct lmpi_engine){.rank = a,
+					  .size = w.procs,
+					  .peer = w.peer[a],
+					  .memory = {.get = get, .put = put},
+					  .fail = failed,
+					  .copied_bytes_max = draw(3) ? 1u << 20 : draw(5000),
+					  .unexpected_bytes_max = draw(3) ? 1u << 20 : draw(5000),
+					  .datalen = datalen,
+					  .ackmark = ackmark,
+					  .hiwater = ackmark + (uint32_t)(seed % 7)};
+		lmpi_engine_reset(e);
+		for (uint32_t b = 0; b < w.procs; b++) {
+			enum kind k = b < a ? w.kind[b][a] : (enum kind)draw(KINDS);
+			w.kind[a][b] = k;
+			w.peer[a][b] =
+				(struct lmpi_peer){.world = b,
+						   .caps = a == b ? LMPI_CAP_SELF : table[k].caps,
+						   .tp = a == b ? NULL : &table[k],
+						   .eager_max = k == IMPI ? datalen : draw(9000)};
+			memset(w.peer[a][b].id, (int)(0x10 + b), sizeof w.peer[a][b].id);
+		}
+	}
+}
+
+static void
+check_world(uint64_t seed)
+{
+	const char *what;
+
+	for (uint32_t i = 0; i < w.procs; i++)
+		if (!lmpi_engine_check(&w.engine[i], &what))
+			fail_msg("seed %llu: rank %u: %s", (unsigned long long)seed, i, what);
+}
+
+/* Nothing is on its way: who has held messages back takes more, as a program that waits does. */
+static void
+run_on(struct program *p, uint64_t seed)
+{
+	for (uint64_t turns = 1; !program_complete(p) && !program_broken(p, false); turns++) {
+		uint32_t a = (uint32_t)draw(w.procs), b = (uint32_t)draw(w.procs);
+		if (draw(4) == 0)
+			program_step(p, a);
+		deliver(a, b);
+		turn(&w.engine[a]);
+		turn(&w.engine[b]);
+		if (turns % 512 == 0 && w.engine[a].over)
+			lmpi_take_more(&w.engine[a]);
+		if (turns % 1024 == 0)
+			check_world(seed);
+		if (turns > 10000000 || w.failed) {
+			char rest[200];
+			program_rest(p, rest, sizeof rest);
+			fail_msg("seed %llu: not complete: %s", (unsigned long long)seed, rest);
+		}
+	}
+}
+
+static uint64_t
+seed_from_environment(void)
+{
+	const char *s = getenv("SEED");
+
+	return s ? strtoull(s, NULL, 0) : 0;
+}
+
+static void
+random_programs(void **state)
+{
+	uint64_t one = seed_from_environment(), took[KINDS] = {0}, cancelled = 0;
+
+	(void)state;
+	for (uint64_t seed = one ? one : 1; seed <= (one ? one : SEEDS); seed++) {
+		struct lmpi_engine *engine[PROCS_MAX];
+		make_world(seed);
+		for (uint32_t i = 0; i < w.procs; i++)
+			engine[i] = &w.engine[i];
+		struct program_conf c = {.seed = seed,
+					 .procs = w.procs,
+					 .messages = 20 + (uint32_t)draw(200),
+					 .len_max = 20000,
+					 .idle = (uint32_t)draw(2000)};
+		struct program *p = program_new(&c, engine);
+		run_on(p, seed);
+		check_world(seed);
+		const char *wrong = program_broken(p, true);
+		if (wrong)
+			fail_msg("seed %llu: %s", (unsigned long long)seed, wrong);
+		cancelled += program_cancelled(p);
+		program_free(p);
+		for (uint32_t i = 0; i < w.procs; i++)
+			lmpi_engine_drop(&w.engine[i]);
+		assert_int_equal(w.held, 0);
+		for (int k = 0; k < KINDS; k++)
+			took[k] += w.took[k];
+	}
+	printf("  packets: %llu native, %llu IMPI, %llu of a node; %llu sends taken back\n",
+	       (unsigned long long)took[NATIVE], (unsigned long long)took[IMPI],
+	       (unsigned long long)took[MEMORY], (unsigned long long)cancelled);
+	if (!one)
+		assert_true(took[NATIVE] && took[IMPI] && took[MEMORY] && cancelled > SEEDS);
+}
+
+/* ---- names ---- */
+
+static void
+names_that_come_back(void **state)
+{
+	struct lmpi_memory memory = {.get = get, .put = put};
+	struct lmpi_idtab t = {0};
+	uint64_t id[1000];
+	int object[1000];
+
+	(void)state;
+	memset(&w, 0, sizeof w);
+	assert_null(lmpi_id_find(&t, 0));
+	assert_null(lmpi_id_find(&t, 1));
+	for (int i = 0; i < 1000; i++) {
+		id[i] = lmpi_id_new(&t, &memory, &object[i]);
+		assert_true(id[i] != 0);
+	}
+	for (int i = 0; i < 1000; i++)
+		assert_ptr_equal(lmpi_id_find(&t, id[i]), &object[i]);
+	lmpi_id_drop(&t, id[5]);
+	lmpi_id_drop(&t, id[5]);
+	assert_null(lmpi_id_find(&t, id[5]));
+	uint64_t again = lmpi_id_new(&t, &memory, &object[7]);
+	assert_true(again != id[5]); /* the same place, another generation */
+	assert_null(lmpi_id_find(&t, id[5]));
+	assert_int_equal(t.used, 1000);
+	assert_null(lmpi_id_find(&t, UINT64_MAX));
+	lmpi_id_clear(&t, &memory);
+	assert_int_equal(w.held, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_that_come_back),
+		cmocka_unit_test(random_programs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
