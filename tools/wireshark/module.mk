@@ -1,0 +1,5 @@
+.PHONY: install-wireshark
+INSTALL_TARGETS += install-wireshark
+install-wireshark:
+	@install -d $(DESTDIR)$(PREFIX)/share/relayd/wireshark
+	@install -m 644 tools/wireshark/*.lua tools/wireshark/README.md $(DESTDIR)$(PREFIX)/share/relayd/wireshark/
