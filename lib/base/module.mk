@@ -1,6 +1,6 @@
 $(call lib,base,lib/base,)
 
-BASE_SUITES := arena bytes clock copy crc32c hist ilist lobby prefix prng ring serial siphash wheel
+BASE_SUITES := arena bytes clock copy crc32c hist ilist lobby nearest prefix prng ring serial siphash wheel
 $(foreach s,$(BASE_SUITES),$(call unit,test_base_$(s),test/unit/test_base_$(s).c,base,,-pthread))
 # Suites in which threads meet: `make check` runs them under tsan as well.
 UNITS_THREADED += $(B)/test/unit/test_base_ring

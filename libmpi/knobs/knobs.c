@@ -1,12 +1,13 @@
 #include "lmpi/knobs.h"
 
+#include "base/nearest.h"
+
 #include <bsd/stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PREFIX	     "LIBMPI_"
 #define WARNINGS_MAX 8
-#define NAME_MAX_LEN 48 /* of a name that is compared */
 
 const struct lmpi_knob_row lmpi_knob_rows[LMPI_KNOB_COUNT] = {
 #define NUMBER(id, nm, un, def, lo, hi, shown, tx)    \
@@ -132,36 +133,6 @@ lmpi_knob_word(enum lmpi_knob k)
 
 /* ---- names that nobody knows */
 
-static unsigned
-least_of(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-/* How many letters to add, drop or change; a swap of neighbours counts as one, as when typing. */
-static unsigned
-edit_distance(const char *a, size_t na, const char *b, size_t nb)
-{
-	unsigned row[3][NAME_MAX_LEN + 1]; /* of a[0 .. i - 2], a[0 .. i - 1], a[0 .. i] */
-
-	for (size_t j = 0; j <= nb; j++)
-		row[1][j] = row[2][j] = (unsigned)j;
-	for (size_t i = 1; i <= na; i++) {
-		memcpy(row[0], row[1], sizeof row[0]);
-		memcpy(row[1], row[2], sizeof row[1]);
-		row[2][0] = (unsigned)i;
-		for (size_t j = 1; j <= nb; j++) {
-			unsigned d = least_of(row[1][j], row[2][j - 1]) + 1;
-
-			d = least_of(d, row[1][j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				d = least_of(d, row[0][j - 2] + 1);
-			row[2][j] = d;
-		}
-	}
-	return row[2][nb];
-}
-
 /* The variable that was meant: at most a third of its letters differ. */
 static const char *
 nearest(const char *name, size_t len)
@@ -170,16 +141,14 @@ nearest(const char *name, size_t len)
 	unsigned best = UINT32_MAX;
 	const char *found = NULL;
 
-	if (len > NAME_MAX_LEN)
-		return NULL;
 	for (int k = 0; k < LMPI_KNOB_COUNT; k++) {
 		const char *known = lmpi_knob_rows[k].name;
 		size_t n = strlen(known);
 
 		if (strncmp(known, PREFIX, skip))
 			continue;
-		unsigned d = edit_distance(name + skip, len - skip, known + skip, n - skip);
-		if (d < best && d * 3 <= n - skip) {
+		unsigned d = base_edit_distance(name + skip, len - skip, known + skip, n - skip);
+		if (d < best && base_edit_is_near(d, n - skip)) {
 			best = d;
 			found = known;
 		}

@@ -1,3 +1,3 @@
-# The table of libmpi's environment variables, and who reads them.  Depends on nothing.
-$(call lib,lmpiknobs,libmpi/knobs,,libbsd)
+# The table of libmpi's environment variables, and who reads them.  
+$(call lib,lmpiknobs,libmpi/knobs,base,libbsd)
 $(call unit,test_lmpi_knobs,test/unit/test_lmpi_knobs.c,lmpiknobs light circ ocs coll tune base)

@@ -1,9 +1,11 @@
 /* relayctl - asks and steers a running relayd over its control socket (doc/control.md). */
 #include "commands.h"
 
+#include "base/nearest.h"
 #include "base/version.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -140,6 +142,24 @@ find_command(const char *name)
 	return NULL;
 }
 
+static void
+unknown_command(const char *name)
+{
+	const char *best = NULL;
+	unsigned least = UINT_MAX;
+
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		const char *known = commands[i].name;
+		unsigned d = base_edit_distance(name, strlen(name), known, strlen(known));
+		if (d < least && base_edit_is_near(d, strlen(known))) {
+			least = d;
+			best = known;
+		}
+	}
+	fprintf(stderr, "relayctl: there is no command %s; %s%s\n", name,
+		best ? "did you mean " : "relayctl --help lists them", best ? best : "");
+}
+
 /* Options whose text goes on as it is. */
 static bool
 take_text(int opt, struct options *o)
@@ -226,9 +246,11 @@ main(int argc, char **argv)
 			seen[at] = (char)opt;
 	}
 	const struct command *cmd = optind < argc ? find_command(argv[optind]) : NULL;
+	if (!cmd && optind < argc) {
+		unknown_command(argv[optind]);
+		return CTL_USAGE;
+	}
 	if (!cmd) {
-		if (optind < argc)
-			fprintf(stderr, "relayctl: no command %s\n", argv[optind]);
 		usage(stderr);
 		return CTL_USAGE;
 	}

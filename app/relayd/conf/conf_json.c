@@ -2,10 +2,12 @@
  * knows jansson. */
 #include "rd/conf.h"
 
+#include "base/nearest.h"
 #include "conf_private.h"
 
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,30 +405,38 @@ set_key(struct parse *p, const char *pointer, const json_t *v, const struct rd_k
 	}
 }
 
-/* Number of leading characters two names share: enough to guess a slip. */
-static size_t
-common(const char *a, const char *b)
+/* The nearest of the keys beside it, in the same object; else the same word in another object. */
+static const char *
+nearest_key(const char *dotted)
 {
-	size_t n = 0;
-	while (a[n] && a[n] == b[n])
-		n++;
-	return n;
+	const char *dot = strrchr(dotted, '.'), *name = dot ? dot + 1 : dotted, *best = NULL;
+	size_t head = (size_t)(name - dotted);
+	unsigned least = UINT_MAX;
+
+	for (uint32_t i = 0; i < rd_conf_keys_count; i++) {
+		const char *path = rd_conf_keys[i].path, *last = strrchr(path, '.');
+		const char *word = last ? last + 1 : path;
+		bool beside = strncmp(path, dotted, head) == 0;
+		const char *rest = beside ? path + head : word;
+		size_t n = strcspn(rest, beside ? "." : "");
+		unsigned d = base_edit_distance(name, strlen(name), rest, n);
+		if (!base_edit_is_near(d, n) || (!beside && d > 0))
+			continue;
+		if (!beside)
+			d = BASE_NEAREST_MAX; /* any that is beside it comes first */
+		if (d < least) {
+			best = path;
+			least = d;
+		}
+	}
+	return best;
 }
 
 static void
 unknown_key(struct parse *p, const char *pointer, const char *dotted)
 {
-	const char *best = NULL;
-	size_t best_common = 0;
-	const char *dot = strrchr(dotted, '.');
-	size_t need = (dot ? (size_t)(dot - dotted) + 1 : 0) + 3;
-	for (uint32_t i = 0; i < rd_conf_keys_count; i++) {
-		size_t n = common(dotted, rd_conf_keys[i].path);
-		if (n >= need && n > best_common) {
-			best = rd_conf_keys[i].path;
-			best_common = n;
-		}
-	}
+	const char *best = nearest_key(dotted);
+
 	if (best)
 		FAULT(p, pointer, "unknown key; did you mean %s?", best);
 	else
@@ -490,7 +500,10 @@ missing_key(struct parse *p, const struct rd_key *key)
 		*strrchr(parent, '/') = '\0';
 		line = line_of(p, parent);
 	}
-	rd_fault_add(p->faults, pointer, line, "is missing: %s", key->help);
+	/* What it is; the details do not fit. */
+	const char *end = strstr(key->help, ": ");
+	rd_fault_add(p->faults, pointer, line, "is missing: %.*s",
+		     end ? (int)(end - key->help) : (int)strlen(key->help), key->help);
 }
 
 bool
@@ -500,6 +513,15 @@ rd_conf_parse(const char *text, size_t len, struct rd_conf *conf, struct rd_faul
 	uint32_t before = faults->count;
 	_Static_assert(sizeof(struct rd_conf) < 65536, "fits the stack of its users");
 	rd_conf_defaults(conf);
+	size_t blank = 0;
+	while (blank < len && strchr(" \t\r\n", text[blank]) && text[blank])
+		blank++;
+	if (blank == len) {
+		rd_fault_add(
+			faults, "", 0,
+			"the file is empty; fix: begin with what relayd --print-defaults says");
+		return false;
+	}
 	json_error_t err;
 	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &err);
 	if (!root) {

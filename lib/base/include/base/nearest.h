@@ -1,0 +1,23 @@
+/* base/nearest.h - which name was meant by one that nobody knows: for hints in texts.
+ *
+ * Limits   names longer than BASE_NEAREST_MAX are as far as can be.
+ * Threads  plain functions. */
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
+
+#include <stddef.h>
+
+#define BASE_NEAREST_MAX 63
+
+/* How many letters to add, drop or change; a swap of neighbours counts as one, as when typing.
+ * UINT_MAX if one is too long. */
+unsigned base_edit_distance(const char *a, size_t na, const char *b, size_t nb);
+
+/* Is that distance small enough for a name of so many letters: at most a third of them? */
+static inline int
+base_edit_is_near(unsigned distance, size_t letters)
+{
+	return distance <= BASE_NEAREST_MAX && distance * 3 <= letters;
+}
+
+#endif
