@@ -1,5 +1,6 @@
 /* mmp-perf - latency, throughput and overlap of MMP between two ranks.  See mmp-perf(1). */
 #include "perf.h"
+#include "base/version.h"
 
 #include <arpa/inet.h>
 #include <err.h>
@@ -156,16 +157,23 @@ static void
 read_words(int argc, char **argv, struct perf *p, const char **hosts, const char **json,
 	   bool *local)
 {
-	static const struct option options[] = {
-		{"help", no_argument, NULL, 'h'},	   {"local", no_argument, NULL, 'l'},
-		{"hosts", required_argument, NULL, 'H'},   {"size", required_argument, NULL, 's'},
-		{"seconds", required_argument, NULL, 't'}, {"json", required_argument, NULL, 'j'},
-		{"quiet", no_argument, NULL, 'q'},	   {NULL, 0, NULL, 0}};
+	static const struct option options[] = {{"help", no_argument, NULL, 'h'},
+						{"local", no_argument, NULL, 'l'},
+						{"hosts", required_argument, NULL, 'H'},
+						{"size", required_argument, NULL, 's'},
+						{"seconds", required_argument, NULL, 't'},
+						{"json", required_argument, NULL, 'j'},
+						{"quiet", no_argument, NULL, 'q'},
+						{"version", no_argument, NULL, 'V'},
+						{NULL, 0, NULL, 0}};
 	int c;
 	char *end;
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (c == 'h') {
 			fputs(usage, stdout);
+			exit(0);
+		} else if (c == 'V') {
+			puts("mmp-perf " BASE_VERSION);
 			exit(0);
 		} else if (c == 'l') {
 			*local = true;

@@ -5,6 +5,7 @@
  * Prints a line for every call; -s: a table of calls with their times and bytes, over all files.
  * Exit status 1: a file is damaged (what is before the damage is printed), 2: wrong arguments. */
 #include "read.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,8 +149,13 @@ main(int argc, char **argv)
 	bool sum = false, ok = true;
 	int c;
 
-	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	static const struct option longs[] = {
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
 	while ((c = getopt_long(argc, argv, "sh", longs, NULL)) != -1) {
+		if (c == 'V') {
+			puts("mpitrace " BASE_VERSION);
+			return 0;
+		}
 		if (c != 's' && c != 'h') {
 			fputs(usage_text, stderr);
 			return 2;

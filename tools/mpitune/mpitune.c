@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "driver/tune_file.h"
+#include "base/version.h"
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -371,6 +372,10 @@ main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "--help")) {
 		fputs(usage, stdout);
+		return 0;
+	}
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts("mpitune " BASE_VERSION);
 		return 0;
 	}
 	MPI_Init(&argc, &argv);

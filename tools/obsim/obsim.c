@@ -22,6 +22,7 @@
 #include "model.h"
 #include "replay.h"
 #include "rules.h"
+#include "base/version.h"
 
 #include <bsd/stdlib.h>
 #include <errno.h>
@@ -430,6 +431,9 @@ option(struct options *o, int c)
 	case 'h':
 		fputs(usage_text, stdout);
 		exit(0);
+	case 'V':
+		puts("obsim " BASE_VERSION);
+		exit(0);
 	default:
 		fputs(usage_text, stderr);
 		exit(2);
@@ -441,12 +445,17 @@ main(int argc, char **argv)
 {
 	static struct options o = {.p = 32, .ports_given = 1, .ports = {2}, .mode = -1, .n = -1};
 	int paper_too = 0, foresight = 0, blocking = 0, each = 0, json = 0, timing = 0;
-	const struct option longs[] = {
-		{"json", no_argument, &json, 1},	   {"paper", no_argument, &paper_too, 1},
-		{"foresight", no_argument, &foresight, 1}, {"blocking", no_argument, &blocking, 1},
-		{"calls", no_argument, &each, 1},	   {"plan-time", no_argument, &timing, 1},
-		{"rules", required_argument, NULL, 'r'},   {"list", no_argument, NULL, 'l'},
-		{"help", no_argument, NULL, 'h'},	   {0}};
+	const struct option longs[] = {{"json", no_argument, &json, 1},
+				       {"paper", no_argument, &paper_too, 1},
+				       {"foresight", no_argument, &foresight, 1},
+				       {"blocking", no_argument, &blocking, 1},
+				       {"calls", no_argument, &each, 1},
+				       {"plan-time", no_argument, &timing, 1},
+				       {"rules", required_argument, NULL, 'r'},
+				       {"list", no_argument, NULL, 'l'},
+				       {"help", no_argument, NULL, 'h'},
+				       {"version", no_argument, NULL, 'V'},
+				       {0}};
 	o.s.k = 2;
 	o.s.costs = (struct ocs_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)

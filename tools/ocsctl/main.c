@@ -2,6 +2,7 @@
 #include "ocsctl.h"
 
 #include "base/clock.h"
+#include "base/version.h"
 
 #include <bsd/stdlib.h>
 #include <err.h>
@@ -78,7 +79,7 @@ turn_until(struct ocs_driver *d, uint64_t at_ns)
 /* ---- asking by hand ---- */
 
 static bool
-wait_up(struct ocs_driver *d, uint64_t seconds)
+wait_up(struct ocs_driver *d, const char *address, uint64_t seconds)
 {
 	uint64_t end = base_add_ns(clock_now(), seconds * BASE_S_NS);
 	struct ocs_event ev;
@@ -92,7 +93,8 @@ wait_up(struct ocs_driver *d, uint64_t seconds)
 				      ev.text);
 		}
 	}
-	warnx("no session with %s", *ocs_driver_trouble(d) ? ocs_driver_trouble(d) : "the switch");
+	warnx("no session with the switch at %s%s%s", address, *ocs_driver_trouble(d) ? ": " : "",
+	      ocs_driver_trouble(d));
 	return false;
 }
 
@@ -270,13 +272,21 @@ static void
 options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"protocol", 1, NULL, 'P'},    {"address", 1, NULL, 'a'},
-		{"credentials", 1, NULL, 'c'}, {"ports", 1, NULL, 'n'},
-		{"names", 1, NULL, 'N'},       {"own", 1, NULL, 'o'},
-		{"extra-ms", 1, NULL, 'e'},    {"atomic", 0, NULL, 'A'},
-		{"seconds", 1, NULL, 't'},     {"seed", 1, NULL, 's'},
-		{"help", 0, NULL, 'h'},	       {"revert-s", 1, NULL, 'r'},
-		{"models", 1, NULL, 'm'},      {NULL, 0, NULL, 0},
+		{"protocol", 1, NULL, 'P'},
+		{"address", 1, NULL, 'a'},
+		{"credentials", 1, NULL, 'c'},
+		{"ports", 1, NULL, 'n'},
+		{"names", 1, NULL, 'N'},
+		{"own", 1, NULL, 'o'},
+		{"extra-ms", 1, NULL, 'e'},
+		{"atomic", 0, NULL, 'A'},
+		{"seconds", 1, NULL, 't'},
+		{"seed", 1, NULL, 's'},
+		{"help", 0, NULL, 'h'},
+		{"revert-s", 1, NULL, 'r'},
+		{"models", 1, NULL, 'm'},
+		{"version", 0, NULL, 'V'},
+		{NULL, 0, NULL, 0},
 	};
 	for (int c; (c = getopt_long(argc, argv, "P:a:c:n:N:o:e:At:s:r:m:h", longs, NULL)) != -1;) {
 		switch (c) {
@@ -319,6 +329,9 @@ options(struct options *o, int argc, char **argv)
 		case 'h':
 			fputs(usage_text, stdout);
 			exit(0);
+		case 'V':
+			puts("ocsctl " BASE_VERSION);
+			exit(0);
 		default:
 			fputs(usage_text, stderr);
 			exit(1);
@@ -339,7 +352,7 @@ command(struct ocs_driver *d, const struct options *o, char *const *words, int n
 		return keep(d, o, &p);
 	if (strcmp(what, "churn") == 0)
 		return churn(d, o);
-	if (!wait_up(d, o->seconds ? o->seconds : 10))
+	if (!wait_up(d, o->driver.address, o->seconds ? o->seconds : 10))
 		return 2;
 	if (strcmp(what, "show") == 0)
 		return show(d);
@@ -360,10 +373,14 @@ main(int argc, char **argv)
 	options(&o, argc, argv);
 	for (size_t i = 0; optind < argc && i < sizeof commands / sizeof *commands; i++)
 		known = known || strcmp(argv[optind], commands[i]) == 0;
-	if (!known || !o.driver.protocol || !o.driver.address) {
-		fputs(usage_text, stderr);
-		return 1;
-	}
+	if (optind == argc)
+		errx(1, "no command; show says what the switch is, --help all others");
+	if (!known)
+		errx(1, "there is no command %s; --help lists them", argv[optind]);
+	if (!o.driver.protocol)
+		errx(1, "which protocol does the switch speak? fix: -P, see --help");
+	if (!o.driver.address)
+		errx(1, "where is the switch? fix: -a HOST[:PORT], see --help");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);

@@ -7,6 +7,7 @@
 #include "play.h"
 #include "pktgen/scenario.h"
 #include "scripts.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -30,8 +31,10 @@ static const char usage[] =
 	"\n"
 	"One scenario of bad frames:\n"
 	"  relay-pktgen SCENARIO.json --pcap FILE            write the frames to FILE\n"
-	"  relay-pktgen SCENARIO.json --pktgen BASE          and Pktgen-DPDK's scripts: BASE.pcap,\n"
-	"     [--link-mbps N]                                BASE.pkt, BASE.lua, for a link of N (10000)\n"
+	"  relay-pktgen SCENARIO.json --pktgen BASE          and Pktgen-DPDK's scripts: "
+	"BASE.pcap,\n"
+	"     [--link-mbps N]                                BASE.pkt, BASE.lua, for a link of N "
+	"(10000)\n"
 	"  relay-pktgen SCENARIO.json --port DEVICE          send them\n"
 	"  relay-pktgen SCENARIO.json --before F --after F   judge: relayd's stats files from\n"
 	"                                                    before and after the frames\n"
@@ -136,6 +139,7 @@ static const struct option options[] = {
 	{"router", no_argument, NULL, ROUTER},
 	{"turns", no_argument, NULL, TURNS},
 	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
 	{0},
 };
 
@@ -254,6 +258,10 @@ pass(int argc, char **argv, struct args *a)
 	while ((o = getopt_long(argc, argv, "h", options, &i)) != -1) {
 		if (o == '?')
 			return 2;
+		if (o == 'V') {
+			puts("relay-pktgen " BASE_VERSION);
+			exit(0);
+		}
 		if (o == 'h') {
 			fputs(usage, stdout);
 			return -1;
@@ -282,10 +290,10 @@ read_args(struct args *a, int argc, char **argv)
 		return 2;
 	}
 	a->scenario = argv[optind];
-	if (!a->before != !a->after ||
-	    (a->pcap != NULL) + (a->pktgen != NULL) + (a->play.device != NULL) +
-			    (a->before != NULL) >
-		    1) {
+	if (!a->before != !a->after || (a->pcap != NULL) + (a->pktgen != NULL) +
+						       (a->play.device != NULL) +
+						       (a->before != NULL) >
+					       1) {
 		fprintf(stderr, "relay-pktgen: one of --pcap, --pktgen, --port, or --before with "
 				"--after is wanted\n");
 		return 2;
@@ -312,7 +320,9 @@ load_stats(const char *path)
 	json_error_t e;
 	json_t *j = json_load_file(path, 0, &e);
 	if (!j)
-		fprintf(stderr, "relay-pktgen: %s: line %d: %s\n", path, e.line, e.text);
+		fprintf(stderr,
+			e.line > 0 ? "relay-pktgen: %s: %s (line %d)\n" : "relay-pktgen: %s: %s\n",
+			path, e.text, e.line);
 	return j;
 }
 
@@ -345,7 +355,9 @@ count_frames(struct pg_gen *g)
 int
 main(int argc, char **argv)
 {
-	struct args a = {.leg = "private", .link_mbps = 10000, .play = {.prog = argv[0], .stop = &stop_asked}};
+	struct args a = {.leg = "private",
+			 .link_mbps = 10000,
+			 .play = {.prog = argv[0], .stop = &stop_asked}};
 	struct pg_gen g;
 	int r = read_args(&a, argc, argv);
 	if (r)

@@ -1,6 +1,7 @@
 /* suci-perf - latency and throughput of Suci between processes: ping-pong, one-way bursts,
  * gather, broadcast over a tree.  See suci-perf(1). */
 #include "perf.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -144,7 +145,8 @@ enum {
 	OPT_XDP,
 	OPT_CONNECT,
 	OPT_LIVENESS,
-	OPT_HELP
+	OPT_HELP,
+	OPT_VERSION
 };
 static const struct option longs[] = {
 	{"bind", 1, NULL, OPT_BIND},
@@ -182,6 +184,7 @@ static const struct option longs[] = {
 	{"huge", 0, NULL, OPT_HUGE},
 	{"xdp", 0, NULL, OPT_XDP},
 	{"help", 0, NULL, OPT_HELP},
+	{"version", 0, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
 
@@ -317,6 +320,9 @@ option(struct options *o, int opt, const char *v)
 		o->root = (uint32_t)one_number(v, 0, DATAGRAM_ID_MAX);
 		o->root_set = true;
 		break;
+	case OPT_VERSION:
+		puts("suci-perf " BASE_VERSION);
+		exit(0);
 	case OPT_HELP:
 		fputs(usage, stdout);
 		exit(0);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/version.h"
 #include "options.h"
 
 static const char usage[] =
@@ -56,7 +57,8 @@ enum other {
 	OPT_STATS_S,
 	OPT_STATS_FILE,
 	OPT_READY_FILE,
-	OPT_HELP
+	OPT_HELP,
+	OPT_VERSION
 };
 
 #define BOTH 0
@@ -81,6 +83,7 @@ static const char *const others[] = {
 	[OPT_STATS_FILE] = "stats-file",
 	[OPT_READY_FILE] = "ready-file",
 	[OPT_HELP] = "help",
+	[OPT_VERSION] = "version",
 };
 
 /* A number in [0, max]; false after a message. */
@@ -239,8 +242,8 @@ fill_table(struct option *t, char names[][24])
 			t[n] = (struct option){names[n], required_argument, NULL,
 					       1000 + forms[f].base + k};
 		}
-	for (int k = OPT_A; k <= OPT_HELP; k++, n++) {
-		bool flag = k == OPT_HUGE || k == OPT_NO_HUGE || k == OPT_HELP;
+	for (int k = OPT_A; k <= OPT_VERSION; k++, n++) {
+		bool flag = k == OPT_HUGE || k == OPT_NO_HUGE || k >= OPT_HELP;
 		t[n] = (struct option){others[k], flag ? no_argument : required_argument, NULL,
 				       1000 + k};
 	}
@@ -261,7 +264,7 @@ default_queue(struct wan_conf *c)
 int
 wan_opts_parse(struct wan_opts *o, int argc, char **argv)
 {
-	struct option table[3 * N_PER_DIR + OPT_HELP - OPT_A + 2];
+	struct option table[3 * N_PER_DIR + OPT_VERSION - OPT_A + 2];
 	char names[3 * N_PER_DIR][24];
 	int k;
 
@@ -275,6 +278,10 @@ wan_opts_parse(struct wan_opts *o, int argc, char **argv)
 		bool ok;
 		if (k == '?')
 			return -EINVAL;
+		if (k == 1000 + OPT_VERSION) {
+			puts("wanem " BASE_VERSION);
+			exit(0);
+		}
 		if (k == 'h' || k == 1000 + OPT_HELP) {
 			fputs(usage, stdout);
 			return 1;
