@@ -2,6 +2,6 @@
 #ifndef BASE_VERSION_H
 #define BASE_VERSION_H
 
-#define BASE_VERSION "1.0"
+#define BASE_VERSION "0.9.0"
 
 #endif
