@@ -11,12 +11,12 @@ the_program()
 }
 said() { grep -c "$2" "$TB_LOG/$1.log"; } # LOG PATTERN
 
-# scarce NAME PID LIMIT VALUE LOG PATTERN COMMAND...: COMMAND beside the job while PID has no more;
-# PATTERN must be said in LOG more often than before ("": nothing need be).
+# scarce NAME PID LIMIT VALUE LOG PATTERN COUNTER COMMAND...: COMMAND beside the job while PID has no
+# more; PATTERN must be said in LOG more often than before ("": nothing need be), and a relay's COUNTER rise.
 scarce()
 {
-	local name=$1 who=$2 limit=$3 value=$4 in=$5 pattern=$6 before did why="" old
-	shift 6
+	local name=$1 who=$2 limit=$3 value=$4 in=$5 pattern=$6 counter=$7 before did why="" old
+	shift 7
 	row_begin
 	[ -n "$who" ] || why="; there is no such process"
 	before=$(said "$in" "${pattern:-.}")
@@ -27,7 +27,7 @@ scarce()
 	[ -d "/proc/$who" ] || why+="; the process is gone"
 	[ -z "$pattern" ] || [ "$(said "$in" "$pattern")" -gt "$before" ] || why+="; the log does not say '$pattern'"
 	sleep 1
-	row_end "$name" "$(tail -1 <<<"$did")" '' "$why"
+	row_end "$name" "$(tail -1 <<<"$did")" "$counter" "$why"
 }
 descriptors() { find "/proc/$1/fd" -mindepth 1 | wc -l; }
 address_space() { awk '$1 == "VmSize:" { print $2 * 1024 }' "/proc/$1/status"; }
@@ -48,7 +48,7 @@ emfile_relay()
 {
 	local p
 	p=$(the_program afe0 relayd)
-	scarce emfile-relay "$p" nofile $(($(descriptors "$p") + 6)) relayd-afe0 'a listener pauses' \
+	scarce emfile-relay "$p" nofile $(($(descriptors "$p") + 6)) relayd-afe0 'a listener pauses' control/accept_pauses \
 		hold_then_probe el 10.0.0.254 7811 a1
 }
 # While a job runs its server listens to nobody: another one, which waits for its clients.
@@ -63,23 +63,25 @@ second_server()
 emfile_server()
 {
 	second_server
-	scarce emfile-server "$second" nofile $(($(descriptors "$second") + 4)) second 'accept: Too many open files' \
+	scarce emfile-server "$second" nofile $(($(descriptors "$second") + 4)) second 'accept: Too many open files' '' \
 		hold_then_probe ew 198.51.100.2 7830 ew
 	testbed_stop second 5 >/dev/null 2>&1
 }
 
-# No page more than it has: requests are refused for want of memory, or served.
+# No page more than it has: what cannot be begun is refused, counted, and the relay goes on.
 memory_relay()
 {
 	local p
 	p=$(the_program afe0 relayd)
-	scarce memory-relay "$p" as "$(address_space "$p")" relayd-afe0 '' \
+	scarce memory-clients "$p" as "$(address_space "$p")" relayd-afe0 'out of memory' control/refused_memory \
+		hold_then_probe el 10.0.0.254 7811 a1
+	scarce memory-requests "$p" as "$(address_space "$p")" relayd-afe0 '' '' \
 		evil afe0 rpc "/run/relayd/$TB_ID-afe0.sock" "$S" "${SEED:-1}"
 }
 memory_server()
 {
 	second_server
-	scarce memory-server "$second" as "$(address_space "$second")" second '' \
+	scarce memory-server "$second" as "$(address_space "$second")" second '' '' \
 		hold_then_probe ew 198.51.100.2 7830 ew
 	testbed_stop second 5 >/dev/null 2>&1
 }
@@ -95,4 +97,84 @@ full_disk()
 	grep -q 'No space left' "$TB_DIR/full.log" || why+="; status $status: $(tail -1 "$TB_DIR/full.log")"
 	umount "$dir"
 	row_end full-disk "$(tail -1 "$TB_DIR/full.log")" '' "$why"
+}
+
+# --- what is written when the disk is full ------------------------------------------------
+fill_disk() { dd if=/dev/zero of="$DISK/fill" bs=4k status=none 2>/dev/null; ! dd if=/dev/zero of="$DISK/more" bs=4k count=1 status=none 2>/dev/null; }
+free_disk() { rm -f "$DISK/fill" "$DISK/more"; }
+stats_whole() { python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$DISK/afe0.json" 2>&1 | tail -1; }
+
+# The log and the stats file of a relay that goes on.
+disk_relay()
+{
+	local p why="" before uptime
+	p=$(the_program afe0 relayd)
+	row_begin
+	kill -USR1 "$p"
+	testbed_wait 10 "a stats file" test -s "$DISK/afe0.json" || why+="; no stats file"
+	fill_disk || why+="; the disk is not full"
+	before=$(ctl afe0 drops --all | wc -l)
+	kill -USR1 "$p"
+	evil el squat 10.0.0.254 7811 "$S" 12345 >"$TB_DIR/squat.full" || why+="; a client had its way"
+	[ "$(ctl afe0 drops --all | wc -l)" -eq "$before" ] || why+="; the control socket does not answer"
+	why+=$(stats_whole)
+	free_disk
+	uptime=$(grep uptime_s "$DISK/afe0.json")
+	kill -USR1 "$p"
+	testbed_wait 10 "a new stats file" eval '[ "$(grep uptime_s "$DISK/afe0.json")" != "$uptime" ]' || why+="; nothing is written afterwards"
+	row_end disk-relay "log, stats: $(tail -1 "$TB_DIR/squat.full")" '' "$why"
+}
+# The log of a server that goes on; the pidfile of one that starts.
+disk_server()
+{
+	local why="" other
+	row_begin
+	fill_disk || why+="; the disk is not full"
+	ln -s "$DISK/second" "$TB_LOG/second.log"
+	testbed_spawn srv second env "$(_tb_auth)" "$B/bin/impi-server" -server 2 -port 7830 -v
+	testbed_wait 10 "a server without a log" server_hears || why+="; it does not serve"
+	hold_then_probe ew 198.51.100.2 7830 ew >"$TB_DIR/hold.full" || why+="; $(tail -1 "$TB_DIR/hold.full")"
+	testbed_alive second || why+="; it is gone"
+	other=$(testbed_exec srv env "$(_tb_auth)" timeout 20 "$B/bin/impi-server" -server 2 --pidfile "$DISK/pid" 2>&1)
+	grep -q 'pidfile.*No space left' <<<"$other" || why+="; no word of its pidfile: $(tail -1 <<<"$other")"
+	[ ! -e "$DISK/pid" ] || why+="; an empty pidfile is left"
+	testbed_stop second 5 >/dev/null 2>&1
+	rm -f "$TB_LOG/second.log" "$DISK/second"
+	free_disk
+	row_end disk-server "log, pidfile: $(tail -1 "$TB_DIR/hold.full")" '' "$why"
+}
+server_hears() { evil ew probe 198.51.100.2 7830 0.1 >"$TB_DIR/hears" && awk '{ exit !($1 < 5) }' "$TB_DIR/hears"; }
+# A launcher whose output has no room: the job of one cluster runs and ends.
+disk_job()
+{
+	local why="" env
+	row_begin
+	fill_disk || why+="; the disk is not full"
+	mapfile -t env < <(testbed_mpi_env a)
+	testbed_exec a0 env "${env[@]}" timeout 60 mpirun -np 2 --map-by node "$B/test/mpi/failover" 1 1000 >"$DISK/out" 2>"$TB_DIR/job.full"
+	[ $? -ne 124 ] || why+="; it does not end"
+	free_disk
+	row_end disk-job "output: $(wc -c <"$TB_DIR/job.full") bytes of errors" '' "$why"
+}
+
+# --- a limit of the kernel's on what a relay may take more -------------------------------
+memory_cgroup()
+{
+	local group=/sys/fs/cgroup/memory/$TB_ID p why="" did
+	p=$(the_program afe0 relayd)
+	if ! mkdir "$group" 2>/dev/null || ! echo $((bound_kb * 1024)) >"$group/memory.limit_in_bytes"; then
+		rmdir "$group" 2>/dev/null
+		echo "SKIP attack: memory-cgroup: no memory controller to make a group in"
+		return
+	fi
+	row_begin
+	echo "$p" >"$group/cgroup.procs" || why+="; it cannot be put into the group"
+	did=$(hold_then_probe el 10.0.0.254 7811 a1 2>&1) || why+="; $(tail -1 <<<"$did")"
+	evil ew hello eth0 "$S" $A0 "$(leg_mac afe0 glob0)" 1500 >/dev/null
+	did="at most $(($(cat "$group/memory.max_usage_in_bytes") / 1024)) KB more, limit $bound_kb KB"
+	grep -q 'oom_kill 0' "$group/memory.oom_control" || why+="; the kernel ended it"
+	sleep 1
+	row_end memory-cgroup "$did" control/strangers_evicted "$why"
+	echo "$p" >/sys/fs/cgroup/memory/cgroup.procs
+	rmdir "$group" 2>/dev/null
 }

@@ -4,9 +4,11 @@
 #include "cmocka_all.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,6 +114,25 @@ the_name_is_another_file(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* No room for the number: nothing is left that would say "running" without one. */
+static void
+the_disk_is_full(void **state)
+{
+	(void)state;
+	struct rlimit old, none;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	none = (struct rlimit){0, old.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	struct process_pidfile p;
+	char err[256] = "";
+	int e = process_pidfile_open(&p, path, err, sizeof err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(e, -1);
+	assert_non_null(strstr(err, "too large"));
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 int
 main(void)
 {
@@ -119,6 +140,7 @@ main(void)
 		cmocka_unit_test(one_at_a_time),
 		cmocka_unit_test(what_others_planted),
 		cmocka_unit_test(the_name_is_another_file),
+		cmocka_unit_test(the_disk_is_full),
 	};
 	if (!mkdtemp(dir))
 		return 1;

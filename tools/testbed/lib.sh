@@ -27,7 +27,8 @@
 # (testbed_down keeps TB_DIR), TB_LOG (folder of the logs; not removed; default
 # TB_DIR/log, removed).  For the relays started next: TB_SERVER_AT (IMPI server),
 # TB_IMPI_PORTS (impi.ports, 1), TB_GATE_GLOBAL (gate_global), TB_DEVICE_PRIVATE (a vdev
-# string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs).
+# string instead of priv0 and PMD), TB_PREFIX_IN and TB_PREFIX_WAN (24: prefixes of the legs),
+# TB_STATS_DIR (TB_DIR).
 #
 # Names of nodes: a0 a1 .. b0 b1 .., afe0 .. bfe0 .., srv, wan, asw, bsw.
 
@@ -502,7 +503,7 @@ _tb_relayd() {
 	"idle": "$IDLE",${TB_RELAY_CONF:+
 	$TB_RELAY_CONF,}
 	$(! declare -F testbed_light_conf >/dev/null || testbed_light_conf "$fe")
-	"stats_file": "$TB_DIR/$fe.json"
+	"stats_file": "${TB_STATS_DIR:-$TB_DIR}/$fe.json"
 }
 EOF
 	testbed_spawn "$fe" "relayd-$fe" "$b/bin/relayd" "$conf"

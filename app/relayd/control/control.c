@@ -143,8 +143,10 @@ read_ring(struct rd_control *c, struct base_ring *ring)
 		struct rd_mailbox *box = c->box[mail->worker];
 		if (pass_on(c, mail))
 			continue;
-		if (mail->type == RD_MAIL_SNAPSHOT)
+		if (mail->type == RD_MAIL_SNAPSHOT) {
 			rd_snapshot_sum(mail->snapshot);
+			mail->snapshot->control = c->count;
+		}
 		if (mail->done)
 			mail->done(mail);
 		if (mail->note)

@@ -92,14 +92,6 @@ struct rd_session;
 
 enum rd_phase { RD_PHASE_RUN, RD_PHASE_DRAIN, RD_PHASE_END, RD_PHASE_CLOSE, RD_PHASE_STOP };
 
-struct rd_control_counters {
-	uint64_t sessions, sessions_refused;
-	uint64_t strangers_evicted;	/* clients without a rank that made room for others */
-	uint64_t strangers_not_allowed; /* not in impi.allow */
-	uint64_t peer_claims;		/* channels that came while the one that is there answers */
-	uint64_t accept_pauses;		/* out of descriptors: a listener rested */
-};
-
 struct rd_control {
 	const struct rd_conf *conf;
 	uint32_t nworkers;
@@ -181,6 +173,8 @@ void rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s,
 
 /* session.c.  l: one of listen_impi; its index leads to the server's port. */
 void rd_session_accept(struct rd_listener *l);
+/* Bytes that clients without a rank take at most, all of them. */
+size_t rd_session_strangers_bytes(const struct rd_conf *conf);
 /* Peer relay index has answered for a job: refusal NULL = installed. */
 void rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base,
 			    const char *refusal);

@@ -101,6 +101,9 @@ rd_stats_drops(const struct rd_snapshot *s, drop_fn fn, void *user)
 		emit(fn, user, "relay", "", #n, s->relay.n, h);
 	RELAY_COUNTERS(X)
 #undef X
+#define X(n, h) emit(fn, user, "control", "", #n, s->control.n, h);
+	RD_CONTROL_DROPS(X)
+#undef X
 	if (!s->gateway.on)
 		return;
 #define X(n, h)          \
@@ -269,15 +272,15 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 		U(s->worker.turns), U(s->worker.busy_turns), U(s->sleeps),
 		(double)s->slept_ns / 1e9, U(s->worker.events_lost), U(s->worker.notes_lost),
 		U(s->worker.tx_budget));
+	fprintf(f, "\t\"control\": { \"sessions\": %llu", U(c->count.sessions));
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(c->count.n));
+	RD_CONTROL_DROPS(X)
+#undef X
 	fprintf(f,
-		"\t\"control\": { \"sessions\": %llu, \"sessions_refused\": %llu, "
-		"\"strangers_evicted\": %llu, \"strangers_not_allowed\": %llu, "
-		"\"accept_pauses\": %llu, \"peer_claims\": %llu, "
-		"\"tap_to_kernel\": %llu, \"tap_from_kernel\": %llu, \"drop_tap_write\": %llu, "
+		", \"tap_to_kernel\": %llu, \"tap_from_kernel\": %llu, \"drop_tap_write\": %llu, "
 		"\"drop_tap_full\": %llu, \"drop_tap_no_buffer\": %llu },\n",
-		U(c->count.sessions), U(c->count.sessions_refused), U(c->count.strangers_evicted),
-		U(c->count.strangers_not_allowed), U(c->count.accept_pauses), U(c->count.peer_claims), U(t->to_kernel),
-		U(t->from_kernel), U(t->drop_write), U(t->drop_full), U(t->drop_no_buffer));
+		U(t->to_kernel), U(t->from_kernel), U(t->drop_write), U(t->drop_full),
+		U(t->drop_no_buffer));
 	fprintf(f, "\t\"pool\": { \"size\": %u, \"in_use\": %u },\n", s->pool_size, s->pool_in_use);
 	fprintf(f, "\t\"consistent\": %s,\n", s->consistent ? "true" : "false");
 	fprintf(f, "\t\"suci\": { \"held\": %u", s->suci_held);

@@ -227,8 +227,10 @@ foreign_begin(struct rd_control *c, uint32_t index, const struct relay_peer_fram
 	size_t need = relay_job_footprint(&lim);
 	struct rd_foreign *f = calloc(1, sizeof *f);
 	void *mem = f && need ? malloc(need) : NULL;
-	if (!mem)
+	if (!mem) {
+		c->count.refused_memory++;
 		goto err_refuse;
+	}
 	f->ctl = c;
 	f->mem = mem;
 	f->peer = index;

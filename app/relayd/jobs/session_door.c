@@ -155,6 +155,17 @@ make_room(struct rd_control *c, uint32_t ip)
 	}
 }
 
+size_t
+rd_session_strangers_bytes(const struct rd_conf *conf)
+{
+	struct relay_startup_limits limits = {.nworld_max = conf->limits.procs,
+					      .nhosts_max = conf->limits.hosts};
+	size_t one = sizeof(struct rd_session) + relay_startup_footprint(&limits);
+	if (conf->impi.server_sealing)
+		one += sizeof(struct seal_link);
+	return BASE_LOBBY_SEATS_MAX * one;
+}
+
 static bool
 allowed(struct rd_control *c, uint32_t ip, uint32_t port)
 {
@@ -223,6 +234,7 @@ rd_session_accept(struct rd_listener *l)
 			       "client %s refused: out of memory for a job of limits.procs %u",
 			       from, c->conf->limits.procs);
 		c->count.sessions_refused++;
+		c->count.refused_memory++;
 		close(fd);
 		return;
 	}

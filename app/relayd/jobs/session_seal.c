@@ -37,6 +37,7 @@ rd_session_seal(struct rd_session *s)
 	if (!s->seal || getrandom(once, sizeof once, 0) != (ssize_t)sizeof once) {
 		free(s->seal);
 		s->seal = NULL;
+		s->ctl->count.refused_memory++;
 		return false;
 	}
 	seal_link_init(s->seal, &s->ctl->server_keys, SEAL_LINK_DIALS, once, NULL);

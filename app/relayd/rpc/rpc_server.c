@@ -143,8 +143,10 @@ find_place(struct rd_rpc_server *s)
 		struct rd_rpc_client *c = s->client[i];
 		if (!c) {
 			c = s->client[i] = calloc(1, sizeof *c);
-			if (!c)
+			if (!c) {
+				s->ctl->count.refused_memory++;
 				return NULL;
+			}
 			c->watch.fd = -1;
 			c->passed = -1;
 			c->server = s;

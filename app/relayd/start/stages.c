@@ -623,6 +623,11 @@ work(struct relay *r)
 	       r->conf->cluster.name, r->conf->cluster.self,
 	       rd_ipv4_text(r->conf->port[RD_LEG_PRIVATE].address, a), r->conf->impi.listen_port,
 	       more, rd_ipv4_text(r->conf->port[RD_LEG_GLOBAL].address, b), r->conf->impi.server);
+	rd_log(RD_LOG_INFO,
+	       "who has proved nothing takes at most %zu KB, at the IMPI ports (%u connections); "
+	       "what "
+	       "else it may take is there from the start",
+	       (rd_session_strangers_bytes(r->conf) + 1023) / 1024, BASE_LOBBY_SEATS_MAX);
 	fputs("relayd: ready\n", stderr);
 	fflush(stderr);
 	rd_notify("READY=1");
@@ -634,6 +639,7 @@ work(struct relay *r)
 	for (uint32_t i = 0; i < r->nworkers; i++)
 		rd_worker_snapshot(r->worker[i], r->control->snapshot->shard[i]);
 	rd_snapshot_sum(r->control->snapshot);
+	r->control->snapshot->control = r->control->count;
 	if (r->control->gateway)
 		rd_gateway_snapshot(r->control->gateway, &r->control->snapshot->gateway);
 	rd_stats_log(r->control->snapshot);
