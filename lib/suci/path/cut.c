@@ -210,7 +210,7 @@ suci_cut_shrunk(struct suci *ep, struct suci_path *p)
 		if (r->kind != REC_SEGMENT || suci_rec_len(p, r) <= p->mtu)
 			continue;
 		suci_rec_land(ep, p, i);
-		suci_loss_bury(ep, p, i, false);
+		suci_loss_mark_lost(ep, p, i, false);
 		r->where = WHERE_LOST;
 		base_ilist_append(&p->sent.lost, rec_links(ep), i);
 		p->sent.n_lost++;

@@ -24,7 +24,7 @@
 #define QUIET_LOSSES	    64 /* then thresholds go down a step */
 #define PERSISTENT_PTOS	    3
 #define ACK_DELAY_LEAST_NS  (50 * BASE_US_NS)
-#define PATIENCE_ACKS	    64
+#define FULL_DELAY_ACKS	    64
 #define ECN_PROBES	    3 /* probe timeouts before marks are held to be the cause */
 #define BACK_OFF_STEPS	    2
 #define REFUSED_WINDOW_MIN  64
@@ -49,7 +49,7 @@ peer_ack_delay(const struct suci *ep, const struct suci_path *p)
 {
 	uint64_t most = ep->conf.ack_delay_ns;
 	bool knows = p->hs.rtt_ns || p->ack_tx.acks.n;
-	if (p->loss.patience || !p->rtt.sampled || !knows)
+	if (p->loss.full_delay_acks || !p->rtt.sampled || !knows)
 		return most;
 	return base_min_ns(base_max_ns(4 * p->rtt.smoothed_ns, 2 * ACK_DELAY_LEAST_NS), most);
 }
@@ -89,13 +89,13 @@ suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 }
 
 void
-suci_loss_bury(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing)
+suci_loss_mark_lost(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing)
 {
 	struct suci_rec *r = &ep->rec[rec];
-	struct tomb *t = &p->loss.history[p->loss.history_next++ % LOST_HISTORY];
+	struct suci_lost *t = &p->loss.history[p->loss.history_next++ % LOST_HISTORY];
 	if (!t->pn)
 		p->loss.history_live++;
-	*t = (struct tomb){.pn = r->pn, .rec = rec, .probing = probing, .sent_ns = r->sent_ns};
+	*t = (struct suci_lost){.pn = r->pn, .rec = rec, .probing = probing, .sent_ns = r->sent_ns};
 	r->lost_pn = r->pn;
 	r->lost_sent_ns = r->sent_ns;
 	r->probing = probing;
@@ -118,7 +118,7 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 		suci_rec_release(ep, i, SUCI_FATE_ACKED, now_ns);
 		return counts;
 	}
-	suci_loss_bury(ep, p, i, false);
+	suci_loss_mark_lost(ep, p, i, false);
 	r->where = WHERE_LOST;
 	if (kind == REC_PART)
 		base_ilist_prepend(&p->sent.lost, rec_links(ep), i);
@@ -204,11 +204,11 @@ covered(const struct suci_ack *a, uint32_t pn)
 
 /* Packets given up and acknowledged after all. */
 static void
-exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
-       uint64_t now_ns, struct news *n)
+spurious_acked(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
+	       uint64_t now_ns, struct news *n)
 {
 	for (uint32_t k = 0; k < LOST_HISTORY; k++) {
-		struct tomb t = p->loss.history[k];
+		struct suci_lost t = p->loss.history[k];
 		if (!t.pn || !covered(a, (uint32_t)t.pn))
 			continue;
 		p->loss.history[k].pn = 0;
@@ -219,7 +219,7 @@ exhume(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t 
 		if (!ours || r->where != WHERE_LOST) /* else it still waits to be sent again */
 			ep->count.tx_spurious++;
 		if (t.probing)
-			p->loss.patience = PATIENCE_ACKS;
+			p->loss.full_delay_acks = FULL_DELAY_ACKS;
 		/* Numbers are not used twice: it says how long the first one took. */
 		if (t.pn == largest)
 			n->rtt_ns = now_ns > t.sent_ns ? now_ns - t.sent_ns : 1;
@@ -315,7 +315,7 @@ persistent(struct suci *ep, struct suci_path *p, uint64_t floor, uint64_t top, u
 		packets++;
 	}
 	for (uint32_t k = 0; k < LOST_HISTORY; k++) {
-		const struct tomb *t = &p->loss.history[k];
+		const struct suci_lost *t = &p->loss.history[k];
 		if (!t->pn || !t->probing || t->pn <= floor || t->pn >= top ||
 		    now_ns < t->sent_ns + wait)
 			continue;
@@ -454,7 +454,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (a->n && largest > p->loss.largest_acked)
 		p->loss.largest_acked = largest;
 	if (p->loss.history_live)
-		exhume(ep, p, a, largest, now_ns, &n);
+		spurious_acked(ep, p, a, largest, now_ns, &n);
 	if (a->n)
 		walk(ep, p, a, largest, now_ns, &n);
 	bool parked = a->nrefused && refused(ep, p, a, now_ns);
@@ -477,8 +477,8 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (n.retried)
 		suci_park_taken(p, n.retried);
 	if (n.packets || n.late || n.former) {
-		if (p->loss.patience)
-			p->loss.patience--;
+		if (p->loss.full_delay_acks)
+			p->loss.full_delay_acks--;
 		p->loss.probes = 0;
 		p->sent.due_ns = now_ns;
 		tell_cc(ep, p, &n, in_flight, now_ns);

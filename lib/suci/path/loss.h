@@ -16,11 +16,11 @@ struct suci_loss {
 	uint32_t probe_rec;  /* outstanding REC_PROBE */
 	bool probe_due;	     /* a probe timeout fired */
 	uint8_t history_next, history_live;
-	uint8_t patience;	  /* acks to come before a probe is again sent early */
+	uint8_t full_delay_acks;  /* acks to come before a probe is again sent early */
 	uint8_t reorder_extra;	  /* eighths added to the loss time threshold */
 	uint32_t reorder_packets; /* packet threshold */
 	uint32_t reorder_quiet;	  /* losses since one was spurious */
-	struct tomb {
+	struct suci_lost {
 		uint64_t pn; /* 0 = unused */
 		uint32_t rec;
 		bool probing; /* given up by a probe timeout */
@@ -42,6 +42,6 @@ void suci_loss_probe_fired(struct suci *ep, struct suci_path *p, uint64_t now_ns
 uint64_t suci_loss_probe_at(const struct suci *ep, const struct suci_path *p);
 /* Give up the transmission of a record that is in flight; its number is watched
  * for a late ack. */
-void suci_loss_bury(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing);
+void suci_loss_mark_lost(struct suci *ep, struct suci_path *p, uint32_t rec, bool probing);
 
 #endif

@@ -58,7 +58,7 @@ send_token(struct suci *ep, struct suci_path *p, enum suci_type type, const stru
 }
 
 static uint64_t
-patience_ns(const struct suci *ep, const struct suci_path *p)
+answer_wait_ns(const struct suci *ep, const struct suci_path *p)
 {
 	return suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
 }
@@ -66,7 +66,7 @@ patience_ns(const struct suci *ep, const struct suci_path *p)
 static uint64_t
 pending_ns(const struct suci *ep, const struct suci_path *p)
 {
-	return PENDING * patience_ns(ep, p);
+	return PENDING * answer_wait_ns(ep, p);
 }
 
 static uint64_t
@@ -157,7 +157,7 @@ move(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 uint64_t
 suci_move_look_at(const struct suci *ep, const struct suci_path *p)
 {
-	return base_add_ns(p->move.at_ns, asked(p) * patience_ns(ep, p));
+	return base_add_ns(p->move.at_ns, asked(p) * answer_wait_ns(ep, p));
 }
 
 void

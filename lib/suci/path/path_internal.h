@@ -1,29 +1,11 @@
 /* path_internal.h - what the files of lib/suci share.
  *
- *      endpoint.c  memory, life cycle, small entry points
- *      rx.c        a datagram comes in
- *      tx.c        a datagram goes out
- *      handshake.c HELLO, COOKIE, OPEN, ACCEPT, CLOSE
- *      reset.c     RESET
- *      oob.c       datagrams that belong to no path
- *      path.c      table of paths, up, down, timers
- *      sent.c      records of segments and the lists they are in
- *      loss.c      acks, loss, probes
- *      park.c      what the peer refused, until it is sent again
- *      room.c      asks and grants for what was refused
- *      credit.c    how much each peer may have on its way here, and we there
- *      pmtu.c      how large a datagram may be
- *      cut.c       segments larger than that leave in parts
- *      join.c      and parts that came are put together; parts.h
- *      migrate.c   the peer has another address
- *      nobody.c    there is nobody at its address
- *      ecn.c       marks of congestion, ours and the peer's
- *      seal.c      sealed paths: keys and datagrams
- *      seal_hs.c   sealed handshakes
- *      keys.c      which keys are ready for use
- *      seal_greet.c  their OPEN and ACCEPT: who may, and the first keys
- *      check.c     suci_check()
- *      canary.h    bugs planted for the test of the simulator
+ *      endpoint.c       memory, life cycle, small entry points
+ *      rx.c, tx.c       a datagram comes in, goes out
+ *      path.c           table of paths, up, down, timers
+ *      check.c          suci_check()
+ *
+ * Each of the others has a header of its own.
  *
  * Objects name each other by index, NONE is no object.
  *

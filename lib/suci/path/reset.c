@@ -75,7 +75,7 @@ lives_elsewhere(const struct suci *ep, const struct suci_path *p, uint64_t incar
 }
 
 static uint64_t
-patience_ns(const struct suci *ep, const struct suci_path *p)
+answer_wait_ns(const struct suci *ep, const struct suci_path *p)
 {
 	return suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
 }
@@ -99,7 +99,7 @@ heard_since(const struct suci_path *p)
 uint64_t
 suci_reset_look_at(const struct suci *ep, const struct suci_path *p)
 {
-	return base_add_ns(p->seal->challenged_ns, patience_ns(ep, p));
+	return base_add_ns(p->seal->challenged_ns, answer_wait_ns(ep, p));
 }
 
 bool

@@ -189,7 +189,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 			suci_rec_give(ep, i);
 			continue;
 		}
-		suci_loss_bury(ep, p, i, true);
+		suci_loss_mark_lost(ep, p, i, true);
 		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
 	}
