@@ -59,7 +59,7 @@ static const char *
 check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 {
 	const struct suci_limits *l = &ep->conf.limits;
-	uint32_t queued = 0, parked = 0, segments = 0;
+	uint32_t queued = 0, refused = 0, segments = 0;
 	for (uint32_t q = 0; q < PRIOS; q++) {
 		uint32_t n = count(ep, p, &p->sent.queue[q], WHERE_QUEUED, &segments, s);
 		if (n == UINT32_MAX)
@@ -67,16 +67,16 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 		queued += n;
 	}
 	for (uint32_t k = 0; k < REFUSED_LISTS; k++) {
-		uint32_t n = count(ep, p, &p->refused.list[k], WHERE_PARKED, &segments, s);
+		uint32_t n = count(ep, p, &p->refused.list[k], WHERE_REFUSED, &segments, s);
 		if (n == UINT32_MAX)
-			return "what the peer refused is a list of parked records";
-		parked += n;
+			return "what the peer refused is a list of refused records";
+		refused += n;
 	}
 	uint32_t lost = count(ep, p, &p->sent.lost, WHERE_LOST, &segments, s);
 	uint32_t flight = count(ep, p, &p->sent.flight, WHERE_FLIGHT, &segments, s);
 	if (flight == UINT32_MAX || lost == UINT32_MAX)
 		return "flight is a list in the order of sending, lost a list";
-	if (queued != p->sent.queued || parked != p->refused.n || lost != p->sent.n_lost ||
+	if (queued != p->sent.queued || refused != p->refused.n || lost != p->sent.n_lost ||
 	    flight != p->sent.in_flight)
 		return "a path's lists are as long as its counts say";
 	const struct suci_parts *q = parts_of(ep, p);
@@ -89,14 +89,14 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	if (segments != p->sent.recs)
 		return "a path's records = segments in its lists";
 	if (p->refused.granted > p->refused.n)
-		return "no more grants than there is parked";
+		return "no more grants than there is refused";
 	if (p->state == PATH_UP && outstanding(p) && p->on_list != ON_READY && !p->going_down &&
 	    !base_timer_armed(&p->timer.t))
 		return "a path with something outstanding has a timer or is ready";
 	if (queued + outstanding(p) >
 	    l->queue_max + l->window_max + l->parts_max / 4 + ep->notes_max + 2)
 		return "queued and outstanding within queue_max + window_max";
-	s->recs += queued + parked + lost + flight + cut;
+	s->recs += queued + refused + lost + flight + cut;
 	s->segments += segments;
 	s->grants += p->grants.granted - p->grants.used;
 	s->askers += p->grants.ask != 0;

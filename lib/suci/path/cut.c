@@ -8,8 +8,8 @@
  * cut, as the path may send: so the parts of one are on their way together, and the peer has few
  * that are not whole.
  *
- *      lost, parked, queue, pull --too large--> cut_rec --last part sent--> waits
- *      all parts acknowledged -> released        a part refused -> parked, as a whole
+ *      lost, refused, queue, pull --too large--> cut_rec --last part sent--> waits
+ *      all parts acknowledged -> released        a part refused -> refused, as a whole
  *      datagrams shrink -> lost, to be cut anew
  *
  * Each cut has a number, higher than all before.  A refused part says that the peer keeps nothing
@@ -191,7 +191,7 @@ suci_cut_refused(struct suci *ep, struct suci_path *p, uint32_t part, uint64_t n
 		return;
 	parts_of(ep, p)->careful = 1;
 	suci_rec_detach(ep, p, whole);
-	suci_park(ep, p, whole, now_ns);
+	suci_refused_put(ep, p, whole, now_ns);
 }
 
 bool

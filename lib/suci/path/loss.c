@@ -362,11 +362,11 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 		p->cc.ops->lost(&p->cc, 1, n->probed_ns, now_ns);
 }
 
-/* Park the records of list l whose last (in flight) or given up (lost) number is
+/* Put aside the records of list l whose last (in flight) or given up (lost) number is
  * lo .. hi; how many. */
 static uint32_t
-park_range(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_t lo, uint64_t hi,
-	   uint64_t *fresh_ns, uint64_t now_ns)
+refuse_range(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_t lo, uint64_t hi,
+	     uint64_t *fresh_ns, uint64_t now_ns)
 {
 	uint32_t n = 0;
 	for (uint32_t i = l->head, next; i != NONE; i = next) {
@@ -387,16 +387,16 @@ park_range(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_t 
 		else if (r->kind == REC_PART)
 			suci_cut_refused(ep, p, i, now_ns);
 		else
-			suci_park(ep, p, i, now_ns);
+			suci_refused_put(ep, p, i, now_ns);
 	}
 	return n;
 }
 
 static bool
-refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
+hear_refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
 {
 	uint64_t fresh_ns = 0, before = p->sent.next_pn;
-	uint32_t parked = 0;
+	uint32_t refused = 0;
 	for (uint32_t k = 0; k < a->nrefused; k++) {
 		uint64_t hi = before - ((uint32_t)before - a->refused[k].hi);
 		uint64_t lo = hi - (a->refused[k].hi - a->refused[k].lo);
@@ -405,12 +405,12 @@ refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t
 			p->loss.largest_acked = hi;
 			p->loss.after_ns = 0; /* of what is sent next: late rather than early */
 		}
-		parked += park_range(ep, p, &p->sent.flight, lo, hi, &fresh_ns, now_ns);
+		refused += refuse_range(ep, p, &p->sent.flight, lo, hi, &fresh_ns, now_ns);
 		if (p->sent.n_lost)
-			parked += park_range(ep, p, &p->sent.lost, lo, hi, &fresh_ns, now_ns);
+			refused += refuse_range(ep, p, &p->sent.lost, lo, hi, &fresh_ns, now_ns);
 	}
-	ep->count.tx_refused += parked;
-	p->rate.lost += parked; /* more than the peer takes is more than the path delivers */
+	ep->count.tx_refused += refused;
+	p->rate.lost += refused; /* more than the peer takes is more than the path delivers */
 	/* A small window is not what fills the peer: it refuses for another reason (its own
 	 * way on is not up yet), and slow start should not end for that. */
 	if (fresh_ns && p->cc.window > REFUSED_WINDOW_MIN) {
@@ -418,7 +418,7 @@ refused(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t
 		p->cc.ops->lost(&p->cc, 1, fresh_ns, now_ns);
 		p->cc.sure = false;
 	}
-	return parked;
+	return refused;
 }
 
 /* Was every packet that the block names sent? */
@@ -457,7 +457,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 		spurious_acked(ep, p, a, largest, now_ns, &n);
 	if (a->n)
 		walk(ep, p, a, largest, now_ns, &n);
-	bool parked = a->nrefused && refused(ep, p, a, now_ns);
+	bool refused = a->nrefused && hear_refused(ep, p, a, now_ns);
 	suci_marks_heard(ep, p, a, n.marked, n.sent_ns, now_ns);
 	/* After a delay that the field cannot hold (acks were lost) it measures nothing. */
 	if (n.rtt_ns && a->delay_us < UINT16_MAX) {
@@ -466,7 +466,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 			p->loss.sampled_ns = now_ns;
 	}
 	/* Refused, not lost on a dead path: ask again soon. */
-	if (parked) {
+	if (refused) {
 		p->loss.probes = 0;
 		p->sent.due_ns = now_ns;
 	} else if (a->flags & SUCI_AF_REFUSED) {
@@ -475,7 +475,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 			p->loss.probes = REFUSED_PROBES;
 	}
 	if (n.retried)
-		suci_park_taken(p, n.retried);
+		suci_refused_accepted(p, n.retried);
 	if (n.packets || n.late || n.former) {
 		if (p->loss.full_delay_acks)
 			p->loss.full_delay_acks--;
@@ -483,7 +483,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 		p->sent.due_ns = now_ns;
 		tell_cc(ep, p, &n, in_flight, now_ns);
 	}
-	if (n.done != NONE || parked || p->loss.at_ns != BASE_NEVER_NS)
+	if (n.done != NONE || refused || p->loss.at_ns != BASE_NEVER_NS)
 		suci_loss_detect(ep, p, now_ns);
 	if (p->loss.largest_acked > floor && p->loss.sampled_ns && after_ns > p->loss.sampled_ns &&
 	    shrunk == ep->count.mtu_shrunk)

@@ -29,18 +29,18 @@ struct suci_rec {
 	uint8_t prio;
 	uint8_t hdr_len;  /* of hdr; 0: the lane header is in data, see suci_path_forward() */
 	uint64_t pn;	  /* of the last transmission */
-	uint64_t sent_ns; /* its time; parked: when to send again */
+	uint64_t sent_ns; /* its time; refused: when to send again */
 	uint64_t lost_pn; /* of the transmission given up last, 0 = none */
 	uint64_t lost_sent_ns;
 	const uint8_t *head, *data;
 	uint64_t cookie;
 	uint16_t head_len, data_len;
-	bool probing;	   /* sent again by a probe timeout: not known to be lost */
-	bool ask;	   /* carries SUCI_SF_ASK */
-	bool again;	   /* sent before */
-	bool ect;	   /* sent with a mark */
-	uint8_t refusals;  /* saturating */
-	uint8_t parked_in; /* which list */
+	bool probing;	    /* sent again by a probe timeout: not known to be lost */
+	bool ask;	    /* carries SUCI_SF_ASK */
+	bool again;	    /* sent before */
+	bool ect;	    /* sent with a mark */
+	uint8_t refusals;   /* saturating */
+	uint8_t refused_in; /* which list */
 	uint8_t hdr[SEG_HDR_MAX];
 	uint16_t parts; /* WHERE_CUT: sent and not acknowledged; pn numbers the cut then */
 };
@@ -50,7 +50,7 @@ enum rec_where {
 	WHERE_QUEUED,
 	WHERE_FLIGHT,
 	WHERE_LOST,
-	WHERE_PARKED,
+	WHERE_REFUSED,
 	WHERE_CUT, /* its parts are under way */
 	WHERE_DONE,
 };

@@ -29,14 +29,14 @@ pause_ns(const struct suci_path *p, uint32_t list)
 }
 
 void
-suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns)
+suci_refused_put(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns)
 {
 	struct suci_rec *r = &ep->rec[rec];
 	uint32_t list = r->refusals;
 	if (r->refusals < REFUSED_LISTS - 1)
 		r->refusals++;
-	r->where = WHERE_PARKED;
-	r->parked_in = (uint8_t)list;
+	r->where = WHERE_REFUSED;
+	r->refused_in = (uint8_t)list;
 	r->sent_ns = now_ns + pause_ns(p, list);
 	base_ilist_append(&p->refused.list[list], rec_links(ep), rec);
 	p->refused.n++;
@@ -49,7 +49,7 @@ suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns)
 }
 
 uint32_t
-suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+suci_refused_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	uint32_t first = NONE;
 	p->refused.ready = false;
@@ -94,12 +94,12 @@ suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 }
 
 void
-suci_park_taken(struct suci_path *p, uint32_t n)
+suci_refused_accepted(struct suci_path *p, uint32_t n)
 {
 	p->refused.gap_ns = REFILL_NS;
 	if (!p->refused.n || p->grants.seen)
 		return;
-	/* More than are parked would be left over for those refused later. */
+	/* More than are refused would be left over for those refused later. */
 	p->refused.earned += 2 * n;
 	if (p->refused.earned > p->refused.n)
 		p->refused.earned = p->refused.n;

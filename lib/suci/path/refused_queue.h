@@ -24,10 +24,10 @@ struct suci;
 struct suci_path;
 
 /* A record in no list was refused by the peer. */
-void suci_park(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns);
+void suci_refused_put(struct suci *ep, struct suci_path *p, uint32_t rec, uint64_t now_ns);
 /* The next one to send again, in no list any more; NONE if it is too soon. */
-uint32_t suci_park_take(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+uint32_t suci_refused_take(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 /* So many that had been refused were taken now. */
-void suci_park_taken(struct suci_path *p, uint32_t n);
+void suci_refused_accepted(struct suci_path *p, uint32_t n);
 
 #endif

@@ -2,11 +2,11 @@
  *
  *      sender                                          receiver
  *        packets ------------------------------------->  no room: refused
- *        parked  <------------------- REFUSED, which ---
+ *        refused  <------------------- REFUSED, which ---
  *        --- ask: so many wait, of such priority ------>  remembers the number
  *                                                         room appears
  *        <--------------------------- grant: so many ---
- *        so many of the parked ----------------------->  taken
+ *        so many of the refused ----------------------->  taken
  *
  * Both numbers are totals over the life of the path or plain states, so an ack block
  * that is lost, late or doubled does no harm: the next one says it again.  What is out
@@ -105,7 +105,7 @@ suci_room_due(const struct suci_path *p)
 	return p->refused.n || p->grants.ask_told || p->grants.due || p->credit_tx.ask_due;
 }
 
-/* Highest priority among the oldest of each list of what is parked, and of what waits for
+/* Highest priority among the oldest of each list of what is refused, and of what waits for
  * credit. */
 static uint8_t
 ask_prio(const struct suci *ep, const struct suci_path *p)

@@ -98,8 +98,8 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 		base_ilist_unlink(&p->sent.lost, rec_links(ep), i);
 		p->sent.n_lost--;
 		break;
-	case WHERE_PARKED:
-		base_ilist_unlink(&p->refused.list[r->parked_in], rec_links(ep), i);
+	case WHERE_REFUSED:
+		base_ilist_unlink(&p->refused.list[r->refused_in], rec_links(ep), i);
 		p->refused.n--;
 		if (p->refused.granted > p->refused.n)
 			p->refused.granted = p->refused.n;

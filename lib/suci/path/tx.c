@@ -251,7 +251,7 @@ next_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	/* By turns: what was refused, again and again perhaps, must not stand in the way of
 	 * a segment that the peer needs before it can have room. */
 	if (p->refused.ready && !(p->refused.turn && p->sent.queued)) {
-		i = suci_park_take(ep, p, now_ns);
+		i = suci_refused_take(ep, p, now_ns);
 		if (i != NONE) {
 			p->refused.turn = true;
 			return i;
