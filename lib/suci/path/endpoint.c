@@ -177,7 +177,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
 	suci_join_init(ep);
 	suci_oob_init(ep);
-	suci_room_init(ep);
+	suci_grants_init(ep);
 	suci_seal_init(ep);
 	ep->ready.head = ep->ready.tail = ep->starved.head = ep->starved.tail = NONE;
 	ep->dying = NONE;
@@ -235,7 +235,7 @@ void
 suci_leave_work(struct suci *ep)
 {
 	if (ep->depth == 1 && ep->nasking)
-		suci_room_share(ep);
+		suci_grants_share(ep);
 	if (ep->depth == 1 && ep->nwaiting)
 		suci_credit_share(ep);
 	while (ep->depth == 1 && ep->dying != NONE) {

@@ -1,4 +1,4 @@
-/* grants.h - asks and grants for what was refused: room.c. */
+/* grants.h - asks and grants for what was refused: grants.c. */
 #ifndef SUCI_GRANTS_H
 #define SUCI_GRANTS_H
 
@@ -24,15 +24,15 @@ struct suci;
 struct suci_path;
 struct suci_ack;
 
-void suci_room_init(struct suci *ep);
+void suci_grants_init(struct suci *ep);
 /* The ask and the grant in an ack block of the peer. */
-void suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
-		     uint64_t now_ns);
+void suci_grants_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a,
+		       uint64_t now_ns);
 /* Has the path something to ask or grant that its next ack block should tell? */
-bool suci_room_due(const struct suci_path *p);
-void suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a);
+bool suci_grants_due(const struct suci_path *p);
+void suci_grants_put(struct suci *ep, struct suci_path *p, struct suci_ack *a);
 /* Grant what there is room for, if anybody waits. */
-void suci_room_share(struct suci *ep);
-void suci_room_down(struct suci *ep, struct suci_path *p);
+void suci_grants_share(struct suci *ep);
+void suci_grants_down(struct suci *ep, struct suci_path *p);
 
 #endif

@@ -300,7 +300,7 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	p->going_down = true; /* from here on nothing can be queued */
 	suci_path_unready(ep, p);
 	base_wheel_cancel(&ep->wheel, &p->timer.t);
-	suci_room_down(ep, p);
+	suci_grants_down(ep, p);
 	suci_credit_down(ep, p);
 	suci_join_down(ep, p);
 	abandon_list(ep, p, &p->sent.flight, now_ns);

@@ -7,7 +7,7 @@
  * same, so it is ordered by time without sorting.
  *
  * A peer that can tell when it has room is asked, and grants a number of them: these
- * go at once, see room.c.  What follows is for peers that cannot tell, or have nobody
+ * go at once, see grants.c.  What follows is for peers that cannot tell, or have nobody
  * to ask yet; one that ever granted is tried with a single record per pause.
  *
  * With very many refused the pause alone would not save the peer from a storm.

@@ -136,7 +136,7 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 			return;
 		}
 		if (ack.flags & SUCI_AF_ROOM) {
-			suci_room_heard(ep, p, &ack, now_ns);
+			suci_grants_heard(ep, p, &ack, now_ns);
 			suci_credit_asked(ep, p, &ack, now_ns);
 		}
 	}

@@ -34,7 +34,7 @@ put_ack(struct suci *ep, struct suci_path *p, size_t room, uint64_t now_ns, uint
 	size_t need = SUCI_ACK_HDR + SUCI_ACK_RANGE * (size_t)suci_acks_more(&p->ack_tx.acks) +
 		      SUCI_ACK_REFUSED * (size_t)p->ack_tx.acks.nrefused;
 	/* A block that acknowledges nothing, only to tell the credit, has to have ROOM. */
-	bool tell_room = suci_room_due(p) || (p->ack_tx.due && !p->ack_tx.acks.n);
+	bool tell_room = suci_grants_due(p) || (p->ack_tx.due && !p->ack_tx.acks.n);
 	need += tell_room ? SUCI_ACK_ROOM : 0;
 	need += p->marks.rx_ect | p->marks.rx_ce ? SUCI_ACK_ECN : 0;
 	if ((!p->ack_tx.acks.n && !p->ack_tx.acks.nrefused && !tell_room) || need > room)
@@ -45,7 +45,7 @@ put_ack(struct suci *ep, struct suci_path *p, size_t room, uint64_t now_ns, uint
 		a.flags |= SUCI_AF_REFUSED;
 	suci_marks_put(&p->marks, &a);
 	if (tell_room)
-		suci_room_put(ep, p, &a);
+		suci_grants_put(ep, p, &a);
 	p->ack_tx.refused = false;
 	p->ack_tx.pending = 0;
 	p->ack_tx.at_ns = BASE_NEVER_NS;

@@ -23,7 +23,7 @@
 #define VOID_NS (50 * BASE_MS_NS)
 
 void
-suci_room_init(struct suci *ep)
+suci_grants_init(struct suci *ep)
 {
 	for (uint32_t prio = 0; prio < PRIOS; prio++)
 		base_ilist_init(&ep->askers[prio]);
@@ -69,7 +69,7 @@ used_up_to(struct suci *ep, struct suci_path *p, uint32_t used)
 }
 
 void
-suci_room_down(struct suci *ep, struct suci_path *p)
+suci_grants_down(struct suci *ep, struct suci_path *p)
 {
 	used_up_to(ep, p, p->grants.granted);
 	if (p->grants.ask)
@@ -78,7 +78,7 @@ suci_room_down(struct suci *ep, struct suci_path *p)
 }
 
 void
-suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
+suci_grants_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t now_ns)
 {
 	if (p->grants.ask)
 		asker_unlink(ep, p);
@@ -100,7 +100,7 @@ suci_room_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a, 
 }
 
 bool
-suci_room_due(const struct suci_path *p)
+suci_grants_due(const struct suci_path *p)
 {
 	return p->refused.n || p->grants.ask_told || p->grants.due || p->credit_tx.ask_due;
 }
@@ -121,7 +121,7 @@ ask_prio(const struct suci *ep, const struct suci_path *p)
 }
 
 void
-suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a)
+suci_grants_put(struct suci *ep, struct suci_path *p, struct suci_ack *a)
 {
 	a->flags |= SUCI_AF_ROOM;
 	a->ask = p->refused.n < UINT16_MAX ? (uint16_t)p->refused.n : UINT16_MAX;
@@ -136,7 +136,7 @@ suci_room_put(struct suci *ep, struct suci_path *p, struct suci_ack *a)
 
 /* Strictly by priority; within one the room that is not promised yet evenly. */
 void
-suci_room_share(struct suci *ep)
+suci_grants_share(struct suci *ep)
 {
 	if (!ep->ops->room)
 		return;
