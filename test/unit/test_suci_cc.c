@@ -97,7 +97,7 @@ far_round(struct suci_cc *cc, uint64_t *now_ns, uint64_t wait_ns, uint64_t var_n
 				.var_ns = var_ns,
 				.min_ns = 20 * BASE_MS_NS,
 				.sent_ns = sent,
-				.crowd = 1,
+				.sharers = 1,
 				.now_ns = *now_ns};
 	cc->ops->acked(cc, &a);
 }
@@ -290,7 +290,7 @@ test_fixed(void **state)
 /* Acks one by one, with a round trip that grows within the round as it does when the first
  * windows of a crowd fill a queue; was it the end of slow start? */
 static bool
-ends_slow_start(enum suci_cc_kind kind, uint32_t crowd, uint64_t growth_ns)
+ends_slow_start(enum suci_cc_kind kind, uint32_t sharers, uint64_t growth_ns)
 {
 	struct suci_cc cc;
 	const uint64_t rtt = 10 * BASE_MS_NS;
@@ -300,7 +300,7 @@ ends_slow_start(enum suci_cc_kind kind, uint32_t crowd, uint64_t growth_ns)
 					.in_flight = cc.window,
 					.rtt_ns = rtt + i * growth_ns,
 					.min_ns = rtt,
-					.crowd = crowd,
+					.sharers = sharers,
 					.window_limited = true,
 					.smoothed_ns = rtt,
 					.sent_ns = BASE_S_NS + i,
@@ -319,8 +319,8 @@ test_crowd_ends_slow_start(void **state)
 	static const enum suci_cc_kind kinds[] = {SUCI_CC_CUBIC, SUCI_CC_BBR};
 	for (size_t k = 0; k < 2; k++) {
 		assert_false(ends_slow_start(kinds[k], 1, 400 * BASE_US_NS));
-		assert_false(ends_slow_start(kinds[k], SUCI_CC_CROWD - 1, 400 * BASE_US_NS));
-		assert_true(ends_slow_start(kinds[k], SUCI_CC_CROWD, 400 * BASE_US_NS));
+		assert_false(ends_slow_start(kinds[k], SUCI_CC_SHARERS - 1, 400 * BASE_US_NS));
+		assert_true(ends_slow_start(kinds[k], SUCI_CC_SHARERS, 400 * BASE_US_NS));
 		/* An eighth of the round trip is not reached. */
 		assert_false(ends_slow_start(kinds[k], 31, 100 * BASE_US_NS));
 	}
@@ -336,7 +336,7 @@ crowd_round(struct suci_cc *cc, uint64_t rtt_ns, uint64_t now_ns)
 				.in_flight = cc->window,
 				.rtt_ns = rtt_ns,
 				.min_ns = 10 * BASE_MS_NS,
-				.crowd = CROWD,
+				.sharers = CROWD,
 				.window_limited = true,
 				.smoothed_ns = rtt_ns,
 				.sent_ns = now_ns - rtt_ns,

@@ -39,7 +39,7 @@ suci_cc_queued(struct suci_cc *cc, const struct suci_cc_ack *a)
 		cc->queued = 0;
 	else if (cc->queued < QUEUED_SAMPLES)
 		cc->queued++;
-	return a->crowd >= SUCI_CC_CROWD && cc->queued >= QUEUED_SAMPLES;
+	return a->sharers >= SUCI_CC_SHARERS && cc->queued >= QUEUED_SAMPLES;
 }
 
 uint64_t

@@ -14,8 +14,8 @@
 
 #define SUCI_CC_MIN_WINDOW 2u
 /* So many busy paths of one endpoint and more are held to share a link. */
-#define SUCI_CC_CROWD 8u
-#define SUCI_CC_FRAC  16 /* cubic keeps its window in 1 / 2^16 packets */
+#define SUCI_CC_SHARERS 8u
+#define SUCI_CC_FRAC	16 /* cubic keeps its window in 1 / 2^16 packets */
 
 struct suci_cc_conf {
 	uint32_t window_max;	 /* 1 .. 65535 */
@@ -35,7 +35,7 @@ struct suci_cc_ack {
 	uint64_t var_ns;      /* how much samples differ from it */
 	uint64_t sent_ns;     /* when the newest acknowledged packet was sent */
 	uint64_t min_ns;      /* shortest sample of this path */
-	uint32_t crowd;	      /* paths of this endpoint with something in flight; 1: no crowd */
+	uint32_t sharers;     /* paths of this endpoint with something in flight; 1: no crowd */
 	uint64_t now_ns;
 	/* Only if ops->rated. */
 	uint64_t bytes;	    /* newly acknowledged */

@@ -478,11 +478,11 @@ set_window(struct suci_cc *cc, const struct suci_cc_ack *a)
 	uint32_t acked = a->packets;
 	uint32_t target = bdp(b, bandwidth(b), gain) + WINDOW_SLACK;
 	uint32_t w = cc->window;
-	if (b->full && a->crowd >= SUCI_CC_CROWD)
+	if (b->full && a->sharers >= SUCI_CC_SHARERS)
 		w = share(cc, a);
 	else if (b->full)
 		w = low(w + acked, target);
-	else if (w < target || b->min_rtt_ns == BASE_NEVER_NS || a->crowd >= SUCI_CC_CROWD)
+	else if (w < target || b->min_rtt_ns == BASE_NEVER_NS || a->sharers >= SUCI_CC_SHARERS)
 		w += acked;
 	uint32_t hi = b->inflight_hi;
 	/* Room for others, and for what the next probe finds. */
@@ -506,7 +506,7 @@ set_rate(struct suci_cc *cc, const struct suci_cc_ack *a)
 	const struct suci_cc_bbr *b = &cc->bbr;
 	/* One in a hundred below the estimate: a queue that was built by chance drains. */
 	uint32_t g = gain[b->state];
-	if (a->crowd >= SUCI_CC_CROWD && g < GAIN_UP)
+	if (a->sharers >= SUCI_CC_SHARERS && g < GAIN_UP)
 		g = GAIN_UP; /* the window holds it back */
 	wide rate = (wide)bandwidth(b) * g * 99 / (100 * UNIT);
 	/* What few packets said must not slow down the beginning; and where marks or losses

@@ -166,7 +166,7 @@ look_for_queue(struct suci_cc_cubic *c, const struct suci_cc_ack *a)
 	/* Ends that sleep and share their processors are late now and then: that varies. */
 	uint64_t noise = base_max_ns(a->min_ns / WAITS_PART, WAITS_MIN_NS) + 2 * a->var_ns;
 	uint32_t most = (uint32_t)(c->w >> SUCI_CC_FRAC) + CHANCE_SLACK * CHANCE_PART;
-	c->far = a->min_ns >= FAR_NS && a->crowd < SUCI_CC_CROWD;
+	c->far = a->min_ns >= FAR_NS && a->sharers < SUCI_CC_SHARERS;
 	c->waits = a->smoothed_ns >= a->min_ns + noise;
 	c->chance = c->chance + a->packets < most ? c->chance + a->packets : most;
 }
@@ -205,7 +205,7 @@ cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 			c->ssthresh = c->w;
 		if (c->w > c->ssthresh)
 			c->w = c->ssthresh;
-	} else if (a->crowd >= SUCI_CC_CROWD) {
+	} else if (a->sharers >= SUCI_CC_SHARERS) {
 		c->w = suci_cc_share(cc, c->w, a);
 		c->epoch_ns = 0;
 		c->ssthresh = suci_cc_room(cc, a) ? UINT64_MAX : c->w;

@@ -9,7 +9,7 @@ enum suci_bug suci_canary;
 struct sums {
 	uint32_t recs, segments, held, guard, grants, askers, paths, waiting, parts, wholes,
 		whole_paths;
-	uint32_t crowd, promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
+	uint32_t sharers, promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
 };
 
 /* Records in a list, UINT32_MAX if it is no list of such records of that path. */
@@ -101,9 +101,9 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	s->grants += p->grants.granted - p->grants.used;
 	s->askers += p->grants.ask != 0;
 	s->waiting += p->credit_rx.waits;
-	if (p->crowds && !p->sent.in_flight)
+	if (p->shares_link && !p->sent.in_flight)
 		return "who is of the crowd has something in flight";
-	s->crowd += p->crowds;
+	s->sharers += p->shares_link;
 	if (p->credit_rx.near)
 		s->promised[p->credit_rx.pool] += suci_credit_promised(&p->credit_rx);
 	if (p->credit_rx.waits && (!p->credit_rx.near || !p->credit_rx.wait_amount))
@@ -151,7 +151,7 @@ check_sums(const struct suci *ep, const struct sums *s)
 	}
 	if (s->waiting != ep->nwaiting)
 		return "paths that wait for credit = their number";
-	if (s->crowd != ep->crowd)
+	if (s->sharers != ep->sharers)
 		return "paths of the crowd = their number";
 	if (s->paths != ep->paths_used)
 		return "paths in use = their number";

@@ -13,7 +13,7 @@
  * since what was acknowledged before, over three probe timeouts or more, where first and
  * last of that are lost.  Only then the window collapses: silence alone proves nothing
  * about what was sent. */
-#include "crowd.h"
+#include "shared_link.h"
 #include "path_internal.h"
 
 #include "base/serial.h"
@@ -345,7 +345,7 @@ tell_cc(struct suci *ep, struct suci_path *p, const struct news *n, uint32_t in_
 			.var_ns = p->rtt.var_ns,
 			.sent_ns = n->sent_ns,
 			.min_ns = p->rtt.min_ns,
-			.crowd = suci_crowded(ep, p) ? ep->crowd : 1,
+			.sharers = suci_shares_link(ep, p) ? ep->sharers : 1,
 			.now_ns = now_ns,
 		};
 		if (p->cc.ops->rated) {

@@ -70,7 +70,7 @@ struct suci_path {
 	bool going_down;
 	uint8_t down_why;	/* enum suci_down, when closing */
 	bool pull_ready;	/* ops->pull may have something */
-	bool crowds;		/* counted in the endpoint's crowd */
+	bool shares_link;	/* counted in the endpoint's crowd */
 	struct suci_seal *seal; /* NULL: not sealed */
 	struct suci_addr peer;
 	uint32_t rx_tag, tx_tag;
@@ -133,7 +133,7 @@ struct suci {
 	struct base_ilist ready, starved;
 	struct base_ilist askers[PRIOS]; /* paths with ask != 0 */
 	uint32_t naskers[PRIOS], nasking, grants_out;
-	uint32_t crowd;	    /* far paths of a window that is learned, with something in flight */
+	uint32_t sharers;   /* far paths of a window that is learned, with something in flight */
 	uint32_t held_path; /* the one that ran out of credit last */
 	uint32_t dying;
 	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */

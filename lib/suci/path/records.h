@@ -27,9 +27,9 @@ static inline void
 suci_rec_land(struct suci *ep, struct suci_path *p, uint32_t i)
 {
 	base_ilist_unlink(&p->sent.flight, rec_links(ep), i);
-	if (!--p->sent.in_flight && p->crowds) {
-		p->crowds = false;
-		ep->crowd--;
+	if (!--p->sent.in_flight && p->shares_link) {
+		p->shares_link = false;
+		ep->sharers--;
 	}
 	ep->rec[i].where = WHERE_DONE;
 }

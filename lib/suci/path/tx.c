@@ -2,7 +2,7 @@
  * take turns, one datagram each; a path that is held back by its window, its
  * pace or an empty queue leaves the list until an ack, a timer or a caller
  * brings it back. */
-#include "crowd.h"
+#include "shared_link.h"
 #include "path_internal.h"
 
 #include "base/assert.h"
@@ -100,7 +100,7 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	struct suci_rec *r = &ep->rec[i];
 	uint32_t w = window(ep, p);
 	/* A crowd's windows are small and shut for a round trip: the first acks count. */
-	bool full = p->sent.in_flight + 1 >= w, crowd = suci_crowded(ep, p);
+	bool full = p->sent.in_flight + 1 >= w, crowd = suci_shares_link(ep, p);
 	uint64_t ask_gap = full ? w / 2 : w / 4;
 	ask_gap = ask_gap < ASK_EVERY ? ask_gap : ASK_EVERY;
 	if (r->ask || ((full || crowd) && p->sent.next_pn - p->sent.asked_pn >= ask_gap))
@@ -153,9 +153,9 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 	if (p->cc.ops->rated)
 		suci_rate_sent(&p->rate, &ep->snap[i], p->sent.in_flight, now_ns);
 	p->sent.in_flight++;
-	if (!p->crowds && suci_crowding(p)) {
-		p->crowds = true;
-		ep->crowd++;
+	if (!p->shares_link && suci_may_share_link(p)) {
+		p->shares_link = true;
+		ep->sharers++;
 	}
 	p->sent.flight_ns = now_ns;
 	suci_pacer_sent(&p->pacer, (uint32_t)(len + ack) + seal_tag(p), now_ns);
@@ -299,7 +299,7 @@ beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 }
 
 static uint64_t
-rate_in_crowd(const struct suci_path *p, uint64_t rtt)
+rate_on_shared_link(const struct suci_path *p, uint64_t rtt)
 {
 	uint64_t even = (suci_cc_exact(&p->cc) * p->mtu >> SUCI_CC_FRAC) * BASE_S_NS / rtt;
 	even = p->cc.sharing ? even / 8 * 9 : even / 16 * 13;
@@ -313,16 +313,16 @@ rate_in_crowd(const struct suci_path *p, uint64_t rtt)
  * It is the round trip of now, with the queue: paced for the shortest, all would send
  * for the same part of it and leave the link idle for the rest. */
 static void
-pace_in_crowd(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
+pace_on_shared_link(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	uint64_t rtt = p->rtt.sampled ? p->rtt.smoothed_ns : p->hs.rtt_ns;
 	if (!rtt)
 		return;
-	suci_pacer_set_rate(&p->pacer, rate_in_crowd(p, rtt), now_ns);
+	suci_pacer_set_rate(&p->pacer, rate_on_shared_link(p, rtt), now_ns);
 	/* A large window needs the driver's batches more. */
 	if ((uint64_t)p->cc.window * p->mtu >= 2ull * p->pacer.burst_min_bytes)
 		return;
-	uint32_t packets = p->pacer.burst_min_bytes / ep->crowd / p->mtu;
+	uint32_t packets = p->pacer.burst_min_bytes / ep->sharers / p->mtu;
 	suci_pacer_cap(&p->pacer, packets ? (packets - 1) * p->mtu + 1 : 1);
 }
 
@@ -331,7 +331,7 @@ pace_in_crowd(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
 static bool
 ack_rides(const struct suci *ep, const struct suci_path *p, uint64_t at_ns, uint64_t now_ns)
 {
-	return suci_crowded(ep, p) && p->sent.in_flight + 2 >= window(ep, p) &&
+	return suci_shares_link(ep, p) && p->sent.in_flight + 2 >= window(ep, p) &&
 	       at_ns - now_ns < p->rtt.min_ns / 8;
 }
 
@@ -360,8 +360,8 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 		if (wants_to_send(p))
 			p->sent.limited_pn = p->sent.next_pn;
 	} else if (p->sent.next_pn <= p->credit_tx.limit || beyond_credit(ep, p, now_ns)) {
-		if (suci_crowded(ep, p))
-			pace_in_crowd(ep, p, now_ns);
+		if (suci_shares_link(ep, p))
+			pace_on_shared_link(ep, p, now_ns);
 		uint64_t at = suci_pacer_next_ns(&p->pacer, now_ns);
 		if (at > now_ns) {
 			if (wants_to_send(p)) {
