@@ -333,7 +333,7 @@ run_row(const struct row *r)
 	assert_true(f.ep->path[f.path].state == PATH_FREE || f.ep->path[f.path].sent.recs <= 40);
 	assert_true(suci_check(f.ep, &what));
 	assert_true(suci_lanes_check(f.w->h[1].ls, &what));
-	assert_true(f.ep->oob_count <= OOB_MAX);
+	assert_true(f.ep->stateless_count <= STATELESS_MAX);
 	expect_all(f.w, 0);
 	assert_true(took_ns <= quiet_ns + quiet_ns / 10 + BASE_MS_NS);
 	world_free(f.w);

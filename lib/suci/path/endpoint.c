@@ -79,7 +79,7 @@ lay_out(const struct suci_limits *l, void *mem, struct suci *ep)
 	ep->former_max = FORMER_MIN + l->paths_max;
 	ep->former_max = ep->former_max < FORMER_MAX ? ep->former_max : FORMER_MAX;
 	ep->former = base_arena_take(&a, ep->former_max, sizeof *ep->former);
-	ep->oob = base_arena_take(&a, OOB_MAX, sizeof *ep->oob);
+	ep->stateless = base_arena_take(&a, STATELESS_MAX, sizeof *ep->stateless);
 	if (l->sealed_max) {
 		ep->seal = base_arena_take(&a, l->sealed_max, sizeof *ep->seal);
 		ep->spare = base_arena_take(&a, SPARE_KEYS, sizeof *ep->spare);
@@ -176,7 +176,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	}
 	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
 	suci_join_init(ep);
-	suci_oob_init(ep);
+	suci_stateless_init(ep);
 	suci_grants_init(ep);
 	suci_seal_init(ep);
 	ep->ready.head = ep->ready.tail = ep->starved.head = ep->starved.tail = NONE;
@@ -212,13 +212,14 @@ say_goodbye(struct suci *ep, struct suci_path *p)
 	if (p->state != PATH_UP)
 		return; /* the peer knows no path yet, or declines its ACCEPT later */
 	/* What we took is ours: say so first. */
-	struct suci_oob *o = p->ack_tx.pending ? suci_oob_new(ep, &p->peer, false) : NULL;
+	struct suci_stateless *o =
+		p->ack_tx.pending ? suci_stateless_new(ep, &p->peer, false) : NULL;
 	if (o) {
 		size_t len = suci_put_bare_ack(ep, p, o->bytes, ep->now_ns);
 		if (len && p->seal)
 			len = suci_seal_data(ep, p, o->bytes, len, p->sent.bare_pn);
 		o->len = (uint16_t)len;
-		suci_oob_send(ep, o, 0, 0);
+		suci_stateless_send(ep, o, 0, 0);
 	}
 	uint64_t gap_ns = base_max_ns(BASE_MS_NS, 2 * p->rtt.smoothed_ns);
 	bool silent = p->down_why == SUCI_DOWN_SILENT, stale = p->down_why == SUCI_DOWN_STALE;
@@ -300,8 +301,8 @@ suci_tick(struct suci *ep, uint64_t now_ns)
 		case TIMER_PATH:
 			suci_path_timer(ep, (struct suci_path *)(void *)s, now_ns);
 			break;
-		case TIMER_OOB:
-			suci_oob_timer(ep, (struct suci_oob *)s);
+		case TIMER_STATELESS:
+			suci_stateless_timer(ep, (struct suci_stateless *)s);
 			break;
 		case TIMER_UPPER:
 			ep->upper->tick(ep->user, now_ns);
@@ -315,7 +316,7 @@ suci_tick(struct suci *ep, uint64_t now_ns)
 uint64_t
 suci_expiry_ns(const struct suci *ep)
 {
-	if (ep->ready.head != NONE || ep->oob_ready.head != NONE || SUCI_BUG(SPIN))
+	if (ep->ready.head != NONE || ep->stateless_ready.head != NONE || SUCI_BUG(SPIN))
 		return ep->now_ns;
 	return ep->next_ns;
 }

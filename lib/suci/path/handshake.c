@@ -83,7 +83,7 @@ void
 suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text,
 		uint32_t repeats, uint64_t gap_ns, uint64_t now_ns)
 {
-	struct suci_oob *o = suci_oob_new(ep, &p->peer, false);
+	struct suci_stateless *o = suci_stateless_new(ep, &p->peer, false);
 	if (!o)
 		return;
 	size_t len =
@@ -91,7 +91,7 @@ suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const 
 	if (p->seal)
 		len = suci_seal_close(ep, p, o->bytes, len);
 	o->len = (uint16_t)len;
-	suci_oob_send(ep, o, repeats, gap_ns);
+	suci_stateless_send(ep, o, repeats, gap_ns);
 }
 
 /* CLOSE to somebody we have no path to: the answer to an OPEN, sealed as that was. */
@@ -99,14 +99,14 @@ static void
 turn_away(struct suci *ep, const struct suci_addr *to, const struct suci_body *b, uint16_t reason,
 	  const char *text, uint64_t now_ns)
 {
-	struct suci_oob *o = suci_oob_new(ep, to, false);
+	struct suci_stateless *o = suci_stateless_new(ep, to, false);
 	if (!o)
 		return;
 	size_t len = suci_put_farewell(o->bytes, SUCI_T_CLOSE, b->tag, reason, text, now_ns);
 	if (b->nonce)
 		len = suci_seal_refusal(ep, b, o->bytes, len);
 	o->len = (uint16_t)len;
-	suci_oob_send(ep, o, 0, 0);
+	suci_stateless_send(ep, o, 0, 0);
 }
 
 /* An ACCEPT for an open we gave up meanwhile, or made again with another tag: do not leave the
@@ -123,7 +123,7 @@ decline(struct suci *ep, const struct suci_addr *to, const struct suci_body *b, 
 static void
 rx_hello(struct suci *ep, const struct suci_addr *from, const struct suci_body *b, uint64_t now_ns)
 {
-	struct suci_oob *o = suci_oob_new(ep, from, true);
+	struct suci_stateless *o = suci_stateless_new(ep, from, true);
 	if (!o)
 		return;
 	struct suci_body answer = {
@@ -133,7 +133,7 @@ rx_hello(struct suci *ep, const struct suci_addr *from, const struct suci_body *
 	};
 	put_stranger_hdr(o->bytes, SUCI_T_COOKIE, b->tag, now_ns);
 	o->len = (uint16_t)(SUCI_PATH_HDR + suci_body_encode(&answer, o->bytes + SUCI_PATH_HDR));
-	suci_oob_send(ep, o, 0, 0);
+	suci_stateless_send(ep, o, 0, 0);
 }
 
 /* Before a path is up its peer_incarnation is the life that gave the last cookie, 0 if it did not

@@ -39,7 +39,7 @@ static bool
 send_token(struct suci *ep, struct suci_path *p, enum suci_type type, const struct suci_addr *to,
 	   uint64_t token, uint64_t now_ns)
 {
-	struct suci_oob *o = spend(ep, now_ns) ? suci_oob_new(ep, to, true) : NULL;
+	struct suci_stateless *o = spend(ep, now_ns) ? suci_stateless_new(ep, to, true) : NULL;
 	if (!o)
 		return false;
 	struct suci_path_hdr h = {
@@ -53,7 +53,7 @@ send_token(struct suci *ep, struct suci_path *p, enum suci_type type, const stru
 	if (p->seal)
 		len = suci_seal_control(ep, p, o->bytes, len, len);
 	o->len = (uint16_t)len;
-	suci_oob_send(ep, o, 0, 0);
+	suci_stateless_send(ep, o, 0, 0);
 	return true;
 }
 

@@ -26,7 +26,7 @@
 #include "loss.h"
 #include "migrate.h"
 #include "nobody.h"
-#include "oob.h"
+#include "stateless.h"
 #include "pacer.h"
 #include "pmtu.h"
 #include "rate.h"
@@ -142,9 +142,9 @@ struct suci {
 	struct suci_path_hello *hello;
 	uint8_t (*note)[NOTE_MAX];
 	uint32_t *note_next, note_free, notes_max;
-	struct suci_oob *oob;
-	uint32_t oob_free, oob_count;
-	struct base_ilist oob_ready;
+	struct suci_stateless *stateless;
+	uint32_t stateless_free, stateless_count;
+	struct base_ilist stateless_ready;
 	/* Paths that ended: a delayed OPEN of one of them must not begin it anew. */
 	struct former {
 		struct suci_addr addr;

@@ -43,7 +43,7 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 		return;
 	if (sealed && !suci_seal_knows(ep, to))
 		return;
-	struct suci_oob *o = suci_oob_new(ep, to, true);
+	struct suci_stateless *o = suci_stateless_new(ep, to, true);
 	if (!o)
 		return;
 	suci_pacer_sent(&ep->reset_pacer, 1, now_ns);
@@ -56,7 +56,7 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 				       o->bytes, n + IDENTITY);
 	}
 	o->len = (uint16_t)n;
-	suci_oob_send(ep, o, 0, 0);
+	suci_stateless_send(ep, o, 0, 0);
 }
 
 /* Is that life the one of somebody else, who has a path with us?  The peer's own may have several.

@@ -6,7 +6,7 @@
 
 struct suci_timer {
 	struct base_timer t; /* first */
-	enum { TIMER_PATH, TIMER_OOB, TIMER_UPPER } kind;
+	enum { TIMER_PATH, TIMER_STATELESS, TIMER_UPPER } kind;
 };
 
 #endif

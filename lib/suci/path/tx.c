@@ -403,7 +403,7 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 	out->has_segment = out->retransmit = out->sealed = false;
 	out->ecn = SUCI_ECN_NOT;
 	out->path = NONE;
-	bool found = ep->oob_ready.head != NONE && suci_oob_tx(ep, out, now_ns);
+	bool found = ep->stateless_ready.head != NONE && suci_stateless_tx(ep, out, now_ns);
 	while (!found && ep->ready.head != NONE) {
 		struct suci_path *p = &ep->path[ep->ready.head];
 		found = path_tx(ep, p, out, now_ns);
