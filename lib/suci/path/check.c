@@ -7,8 +7,8 @@ enum suci_bug suci_canary;
 #endif
 
 struct sums {
-	uint32_t recs, segments, held, guard, grants, askers, paths, waiting, parts, wholes,
-		whole_paths;
+	uint32_t recs, segments, held, guard, grants, askers, paths, waiting, frags, reasms,
+		reasm_paths;
 	uint32_t sharers, promised[SUCI_LEGS_MAX], pool_paths[SUCI_LEGS_MAX];
 };
 
@@ -29,7 +29,7 @@ count(const struct suci *ep, const struct suci_path *p, const struct base_ilist 
 		pn = r->pn;
 		*segments += r->kind == REC_SEGMENT || r->kind == REC_PURGED;
 		s->held += r->kind == REC_SEGMENT || r->kind == REC_NOTE;
-		s->parts += r->kind == REC_PART;
+		s->frags += r->kind == REC_FRAG;
 		n++;
 	}
 	return l->tail == prev ? n : UINT32_MAX;
@@ -37,21 +37,21 @@ count(const struct suci *ep, const struct suci_path *p, const struct base_ilist 
 
 /* Each has its place in the segment's order, and a path no more than its share. */
 static const char *
-check_wholes(const struct suci *ep, const struct suci_path *p, struct sums *s)
+check_reasms(const struct suci *ep, const struct suci_path *p, struct sums *s)
 {
-	uint32_t n = 0, most = suci_wholes_of(&ep->conf.limits);
-	for (uint32_t i = parts_of(ep, p)->wholes; i != NO_WHOLE && n <= most;
-	     i = ep->whole[i].next, n++) {
-		const struct suci_whole *w = &ep->whole[i];
+	uint32_t n = 0, most = suci_reasms_of(&ep->conf.limits);
+	for (uint32_t i = frags_of(ep, p)->reasms; i != NO_REASM && n <= most;
+	     i = ep->reasm[i].next, n++) {
+		const struct suci_reasm *w = &ep->reasm[i];
 		for (uint32_t k = 0; k < w->n; k++)
 			if (w->got[k].lo >= w->got[k].end || w->got[k].end > w->total ||
 			    (k && w->got[k].lo <= w->got[k - 1].end))
 				return "bytes of a segment that are here are ranges in order";
 	}
-	if (n != parts_of(ep, p)->n_wholes || n > 1 + ep->conf.limits.wholes_max / 4)
+	if (n != frags_of(ep, p)->n_reasms || n > 1 + ep->conf.limits.wholes_max / 4)
 		return "a path's unfinished segments = their number, within its share";
-	s->wholes += n;
-	s->whole_paths += n != 0;
+	s->reasms += n;
+	s->reasm_paths += n != 0;
 	return NULL;
 }
 
@@ -79,11 +79,11 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	if (queued != p->sent.queued || refused != p->refused.n || lost != p->sent.n_lost ||
 	    flight != p->sent.in_flight)
 		return "a path's lists are as long as its counts say";
-	const struct suci_parts *q = parts_of(ep, p);
-	uint32_t cut = count(ep, p, &q->cut, WHERE_CUT, &segments, s);
-	if (cut == UINT32_MAX || (p->frag.rec != NONE && p->frag.rec != q->cut.tail))
+	const struct suci_frags *q = frags_of(ep, p);
+	uint32_t cut = count(ep, p, &q->sent, WHERE_FRAGMENTED, &segments, s);
+	if (cut == UINT32_MAX || (p->frag.rec != NONE && p->frag.rec != q->sent.tail))
 		return "what is cut is a list, its last one is being cut";
-	const char *fault = check_wholes(ep, p, s);
+	const char *fault = check_reasms(ep, p, s);
 	if (fault)
 		return fault;
 	if (segments != p->sent.recs)
@@ -131,10 +131,10 @@ check_sums(const struct suci *ep, const struct sums *s)
 		return "segments_max >= segments used = segments in lists";
 	if (s->held != ep->held)
 		return "held = segments and notes in lists";
-	if (s->parts != ep->parts_used || ep->parts_used > ep->conf.limits.parts_max)
+	if (s->frags != ep->frags_used || ep->frags_used > ep->conf.limits.parts_max)
 		return "parts_max >= parts used = parts in lists";
-	if (s->wholes != ep->wholes_used || s->whole_paths != ep->whole_paths ||
-	    s->wholes - s->whole_paths > ep->conf.limits.wholes_max)
+	if (s->reasms != ep->reasms_used || s->reasm_paths != ep->reasm_paths ||
+	    s->reasms - s->reasm_paths > ep->conf.limits.wholes_max)
 		return "wholes_max >= unfinished segments but one of each path, = those of all";
 	if (s->guard != ep->guard)
 		return "guard = what paths lack of their minimum";

@@ -18,7 +18,7 @@
 
 /* What suci_footprint() grows by for a path that is sealed and idle; its keys take more only
  * while it is not (limits.keys_max). */
-_Static_assert(sizeof(struct suci_path) + sizeof(struct suci_parts) +
+_Static_assert(sizeof(struct suci_path) + sizeof(struct suci_frags) +
 			       sizeof(struct suci_path_hello) +
 			       3 * (sizeof(struct suci_rec) + sizeof(struct suci_snap)) + NOTE_MAX +
 			       sizeof(uint32_t) /* note_next */ +
@@ -65,14 +65,14 @@ lay_out(const struct suci_limits *l, void *mem, struct suci *ep)
 	struct base_arena a = base_arena(mem);
 	base_arena_take(&a, 1, sizeof *ep);
 	ep->path = base_arena_take(&a, l->paths_max, sizeof *ep->path);
-	ep->parts = base_arena_take(&a, l->paths_max, sizeof *ep->parts);
+	ep->frags = base_arena_take(&a, l->paths_max, sizeof *ep->frags);
 	ep->hello = base_arena_take(&a, l->paths_max, sizeof *ep->hello);
 	ep->addr_mask = above(2 * l->paths_max) - 1;
 	ep->addr_slot = base_arena_take(&a, ep->addr_mask + 1ull, sizeof *ep->addr_slot);
 	ep->owes = base_arena_take(&a, l->paths_max, sizeof *ep->owes);
 	ep->rec = base_arena_take(&a, suci_recs_of(l), sizeof *ep->rec);
 	ep->snap = base_arena_take(&a, suci_recs_of(l), sizeof *ep->snap);
-	ep->whole = base_arena_take(&a, suci_wholes_of(l), sizeof *ep->whole);
+	ep->reasm = base_arena_take(&a, suci_reasms_of(l), sizeof *ep->reasm);
 	ep->notes_max = notes_of(l);
 	ep->note = base_arena_take(&a, ep->notes_max, sizeof *ep->note);
 	ep->note_next = base_arena_take(&a, ep->notes_max, sizeof *ep->note_next);
@@ -157,7 +157,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	ep->path_free = NONE;
 	for (uint32_t i = l->paths_max; i-- > 0;) {
 		memset(&ep->path[i], 0, sizeof ep->path[i]);
-		ep->parts[i] = (struct suci_parts){.wholes = NO_WHOLE};
+		ep->frags[i] = (struct suci_frags){.reasms = NO_REASM};
 		ep->path[i].free_next = ep->path_free;
 		ep->path_free = i;
 	}
@@ -175,7 +175,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 		ep->note_free = i;
 	}
 	memset(ep->former, 0, ep->former_max * sizeof *ep->former);
-	suci_join_init(ep);
+	suci_reasm_init(ep);
 	suci_stateless_init(ep);
 	suci_grants_init(ep);
 	suci_seal_init(ep);

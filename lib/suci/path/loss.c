@@ -108,11 +108,11 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 	struct suci_rec *r = &ep->rec[i];
 	uint8_t kind = r->kind;
 	bool counts = r->pn >= p->move.moved_pn;
-	if (kind >= REC_PROBE || suci_cut_orphan(ep, i)) {
+	if (kind >= REC_PROBE || suci_frag_orphan(ep, i)) {
 		suci_rec_give(ep, i);
 		if (kind == REC_MTU)
 			suci_pmtu_lost(ep, p, now_ns);
-		return (kind == REC_PURGED || kind == REC_PART) && counts;
+		return (kind == REC_PURGED || kind == REC_FRAG) && counts;
 	}
 	if (SUCI_BUG(LOST)) {
 		suci_rec_release(ep, i, SUCI_FATE_ACKED, now_ns);
@@ -120,7 +120,7 @@ lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 	}
 	suci_loss_mark_lost(ep, p, i, false);
 	r->where = WHERE_LOST;
-	if (kind == REC_PART)
+	if (kind == REC_FRAG)
 		base_ilist_prepend(&p->sent.lost, rec_links(ep), i);
 	else
 		base_ilist_append(&p->sent.lost, rec_links(ep), i);
@@ -384,8 +384,8 @@ refuse_range(struct suci *ep, struct suci_path *p, struct base_ilist *l, uint64_
 		suci_rec_detach(ep, p, i);
 		if (r->kind == REC_PURGED)
 			suci_rec_give(ep, i);
-		else if (r->kind == REC_PART)
-			suci_cut_refused(ep, p, i, now_ns);
+		else if (r->kind == REC_FRAG)
+			suci_frag_refused(ep, p, i, now_ns);
 		else
 			suci_refused_put(ep, p, i, now_ns);
 	}

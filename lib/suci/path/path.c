@@ -120,9 +120,9 @@ suci_path_new(struct suci *ep, const struct suci_addr *peer)
 	base_ilist_init(&p->sent.lost);
 	base_ilist_init(&p->sent.flight);
 	p->frag.rec = NONE;
-	base_ilist_init(&parts_of(ep, p)->cut);
-	parts_of(ep, p)->id = 0;
-	parts_of(ep, p)->careful = 0;
+	base_ilist_init(&frags_of(ep, p)->sent);
+	frags_of(ep, p)->id = 0;
+	frags_of(ep, p)->careful = 0;
 	p->loss.probe_rec = NONE;
 	p->dying_next = NONE;
 	p->mtu = p->mtu_max = suci_leg_mtu(ep, peer);
@@ -183,7 +183,7 @@ void
 suci_path_set_mtu(struct suci *ep, struct suci_path *p, uint32_t mtu, uint64_t now_ns)
 {
 	p->mtu = mtu;
-	p->frag.on = p->frag.on || (p->frag.peer_joins && mtu < p->mtu_max);
+	p->frag.on = p->frag.on || (p->frag.peer_reassembles && mtu < p->mtu_max);
 	p->cc.conf.mtu = mtu; /* the rate follows with the next ack */
 	suci_pacer_set_burst(&p->pacer, burst_bytes(ep, p), now_ns);
 	if (ep->ops->pull) {
@@ -203,7 +203,7 @@ suci_path_establish(struct suci *ep, struct suci_path *p, const struct suci_body
 	p->hs.peer_incarnation = b->incarnation;
 	uint32_t mtu = suci_leg_mtu(ep, &p->peer);
 	p->mtu_max = b->mtu < mtu ? b->mtu : mtu;
-	p->frag.peer_joins = b->joins && ep->conf.limits.parts_max;
+	p->frag.peer_reassembles = b->joins && ep->conf.limits.parts_max;
 	p->sent.next_pn = 1;
 	p->loss.reorder_extra = 1;
 	p->loss.reorder_packets = 3;
@@ -302,9 +302,9 @@ suci_path_down(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	base_wheel_cancel(&ep->wheel, &p->timer.t);
 	suci_grants_down(ep, p);
 	suci_credit_down(ep, p);
-	suci_join_down(ep, p);
+	suci_reasm_down(ep, p);
 	abandon_list(ep, p, &p->sent.flight, now_ns);
-	abandon_list(ep, p, &parts_of(ep, p)->cut, now_ns);
+	abandon_list(ep, p, &frags_of(ep, p)->sent, now_ns);
 	abandon_list(ep, p, &p->sent.lost, now_ns);
 	for (uint32_t k = 0; k < REFUSED_LISTS; k++)
 		abandon_list(ep, p, &p->refused.list[k], now_ns);

@@ -119,11 +119,11 @@ struct suci {
 	struct suci_path *path;
 	struct suci_rec *rec;
 	struct suci_snap *snap; /* one per record; only touched if cc.ops->rated */
-	uint32_t rec_free, segs_used, parts_used, held;
-	struct suci_parts *parts; /* of each path */
-	struct suci_whole *whole;
-	uint32_t wholes_used, whole_paths; /* paths that have one at least */
-	uint16_t whole_free;
+	uint32_t rec_free, segs_used, frags_used, held;
+	struct suci_frags *frags; /* of each path */
+	struct suci_reasm *reasm;
+	uint32_t reasms_used, reasm_paths; /* paths that have one at least */
+	uint16_t reasm_free;
 	/* Every path that is up may always have path_min records: guard is what they lack
 	 * of it together, and nobody else gets that.  keep: not for ops->pull. */
 	uint32_t path_min, guard, keep;

@@ -24,7 +24,7 @@
  * congestion when the path has shrunk, and it goes on with as many bytes as before.
  *
  * A path that has shrunk goes on with what passes anywhere, floor, and searches; segments in
- * custody that are larger travel in parts (cut.c).  With a peer that puts none together floor is
+ * custody that are larger travel in parts (frag.c).  With a peer that puts none together floor is
  * min, and when one in custody is larger the path ends, and whoever opens it again begins with
  * min.  min was said to pass, so below it more doubt is needed than above. */
 #include "path_internal.h"
@@ -97,13 +97,13 @@ suci_pmtu_init(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		(struct suci_pmtu){.rec = NONE, .at_ns = BASE_NEVER_NS, .raise_ns = BASE_NEVER_NS};
 	p->mtu = p->mtu_max;
 	min = min < p->mtu_max ? min : p->mtu_max;
-	uint32_t floor = p->frag.peer_joins && min > SUCI_MTU_SAFE ? SUCI_MTU_SAFE : min;
+	uint32_t floor = p->frag.peer_reassembles && min > SUCI_MTU_SAFE ? SUCI_MTU_SAFE : min;
 	if (floor == p->mtu_max || !min)
 		return;
 	p->pmtu.min = p->mtu = min;
 	p->pmtu.floor = floor;
 	p->pmtu.bad = p->mtu_max + 1;
-	p->frag.on = p->frag.peer_joins && min < p->mtu_max;
+	p->frag.on = p->frag.peer_reassembles && min < p->mtu_max;
 	next_size(ep, p, now_ns);
 }
 
@@ -172,8 +172,8 @@ shrink(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		p->cc.ops->shrunk(&p->cc, before);
 	suci_pacer_set_rate(&p->pacer, p->cc.rate_bps, now_ns);
 	trust(p);
-	if (p->frag.peer_joins) {
-		suci_cut_shrunk(ep, p);
+	if (p->frag.peer_reassembles) {
+		suci_frag_shrunk(ep, p);
 		next_size(ep, p, now_ns);
 		return;
 	}

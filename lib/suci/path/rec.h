@@ -14,7 +14,7 @@
 enum rec_kind {
 	REC_SEGMENT,
 	REC_NOTE,   /* cookie is the note's slot */
-	REC_PART,   /* of a segment, cookie is that one's record; see cut.c */
+	REC_FRAG,   /* of a segment, cookie is that one's record; see frag.c */
 	REC_PROBE,  /* no segment: asks for an ack */
 	REC_MTU,    /* padding: does that size get through? */
 	REC_PURGED, /* was a segment whose owner is gone; not sent again */
@@ -42,7 +42,7 @@ struct suci_rec {
 	uint8_t refusals;   /* saturating */
 	uint8_t refused_in; /* which list */
 	uint8_t hdr[SEG_HDR_MAX];
-	uint16_t parts; /* WHERE_CUT: sent and not acknowledged; pn numbers the cut then */
+	uint16_t frags; /* WHERE_FRAGMENTED: sent and not acknowledged; pn numbers the cut then */
 };
 
 enum rec_where {
@@ -51,7 +51,7 @@ enum rec_where {
 	WHERE_FLIGHT,
 	WHERE_LOST,
 	WHERE_REFUSED,
-	WHERE_CUT, /* its parts are under way */
+	WHERE_FRAGMENTED, /* its parts are under way */
 	WHERE_DONE,
 };
 

@@ -63,7 +63,7 @@ suci_refused_take(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		p->refused.earned = p->refused.granted = 0;
 		return NONE;
 	}
-	if (p->frag.on && suci_cut_alone(ep, p)) {
+	if (p->frag.on && suci_frag_alone(ep, p)) {
 		p->refused.at_ns = now_ns + pause_ns(p, 0);
 		return NONE;
 	}

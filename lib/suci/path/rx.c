@@ -46,7 +46,7 @@ static bool
 offer_other(struct suci *ep, struct suci_path *p, const struct suci_segment *seg, uint64_t now_ns)
 {
 	if (seg->head_len)
-		return suci_join_rx(ep, p, seg, now_ns);
+		return suci_reasm_rx(ep, p, seg, now_ns);
 	ep->note_rx = seg->seq;
 	if (ep->ops->note)
 		ep->ops->note(ep->user, path_index(ep, p), seg->data, seg->data_len, now_ns);
@@ -118,7 +118,7 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	if (probe)
 		rest = 0; /* padding */
 	if (rest &&
-	    !(h->flags & SUCI_PF_PART ? suci_join_good(ep, p, &seg, body + h->ack_len, rest)
+	    !(h->flags & SUCI_PF_PART ? suci_reasm_good(ep, p, &seg, body + h->ack_len, rest)
 				      : suci_segment_decode(&seg, body + h->ack_len, rest))) {
 		ep->count.drop_short += !(h->flags & SUCI_PF_PART);
 		return;

@@ -34,9 +34,9 @@ suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path)
 	if (kind == REC_SEGMENT) {
 		ep->segs_used++;
 		ep->guard -= ep->path[path].sent.recs++ < ep->path_min;
-	} else if (kind == REC_PART) {
-		ep->parts_used++;
-		ep->parts[path].n_parts++;
+	} else if (kind == REC_FRAG) {
+		ep->frags_used++;
+		ep->frags[path].n_frags++;
 	}
 	if (kind == REC_SEGMENT || kind == REC_NOTE)
 		ep->held++;
@@ -53,9 +53,9 @@ give_other(struct suci *ep, const struct suci_rec *r, uint32_t i)
 		p->loss.probe_rec = NONE;
 	if (r->kind == REC_MTU && p->pmtu.rec == i)
 		p->pmtu.rec = NONE;
-	if (r->kind == REC_PART) {
-		ep->parts_used--;
-		ep->parts[r->path].n_parts--;
+	if (r->kind == REC_FRAG) {
+		ep->frags_used--;
+		ep->frags[r->path].n_frags--;
 	}
 }
 
@@ -108,8 +108,8 @@ suci_rec_detach(struct suci *ep, struct suci_path *p, uint32_t i)
 			suci_path_ready(ep, p);
 		}
 		break;
-	case WHERE_CUT: /* its parts are orphans now */
-		base_ilist_unlink(&parts_of(ep, p)->cut, rec_links(ep), i);
+	case WHERE_FRAGMENTED: /* its parts are orphans now */
+		base_ilist_unlink(&frags_of(ep, p)->sent, rec_links(ep), i);
 		if (p->frag.rec == i)
 			p->frag.rec = NONE;
 		break;
@@ -130,8 +130,8 @@ release_other(struct suci *ep, uint32_t i, enum suci_fate fate, uint64_t now_ns)
 	if (kind == REC_NOTE) {
 		ep->note_next[cookie] = ep->note_free;
 		ep->note_free = cookie;
-	} else if (kind == REC_PART && fate == SUCI_FATE_ACKED) {
-		suci_cut_acked(ep, &ep->path[path], cookie, id, now_ns);
+	} else if (kind == REC_FRAG && fate == SUCI_FATE_ACKED) {
+		suci_frag_acked(ep, &ep->path[path], cookie, id, now_ns);
 	}
 }
 
@@ -196,6 +196,6 @@ suci_path_purge(struct suci *ep, uint32_t path, bool (*match)(void *arg, uint64_
 	purge_list(ep, p, &p->sent.lost, match, arg, now_ns);
 	for (uint32_t k = 0; k < REFUSED_LISTS; k++)
 		purge_list(ep, p, &p->refused.list[k], match, arg, now_ns);
-	purge_list(ep, p, &parts_of(ep, p)->cut, match, arg, now_ns);
+	purge_list(ep, p, &frags_of(ep, p)->sent, match, arg, now_ns);
 	purge_list(ep, p, &p->sent.flight, match, arg, now_ns);
 }

@@ -107,9 +107,9 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
 		p->sent.asked_pn = p->sent.next_pn;
-	if (r->kind <= REC_PART && suci_credit_more(ep, p))
+	if (r->kind <= REC_FRAG && suci_credit_more(ep, p))
 		flags |= SUCI_PF_MORE;
-	if (r->kind == REC_PART)
+	if (r->kind == REC_FRAG)
 		flags |= SUCI_PF_PART;
 	size_t len = suci_rec_len(p, r), ack = 0;
 	/* A small datagram stays one, see pmtu.c. */
@@ -172,7 +172,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 	bool doubt = unanswered && suci_pmtu_doubt(p);
 	p->loss.probe_due = false;
 	if (p->sent.lost.head != NONE && !doubt) {
-		uint32_t i = p->frag.on ? suci_cut_lost(ep, p) : p->sent.lost.head;
+		uint32_t i = p->frag.on ? suci_frag_lost(ep, p) : p->sent.lost.head;
 		if (!p->frag.on)
 			suci_rec_detach(ep, p, i);
 		if (i != NONE) {
@@ -185,7 +185,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		if (ep->rec[i].kind == REC_MTU)
 			continue; /* shows with the next ack */
 		suci_rec_detach(ep, p, i);
-		if (ep->rec[i].kind >= REC_PROBE || suci_cut_orphan(ep, i)) {
+		if (ep->rec[i].kind >= REC_PROBE || suci_frag_orphan(ep, i)) {
 			suci_rec_give(ep, i);
 			continue;
 		}
@@ -230,7 +230,7 @@ pull_rec(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path_index(ep, p));
 	struct suci_rec *r = &ep->rec[i];
 	suci_rec_fill(r, &seg);
-	if (suci_rec_len(p, r) > p->mtu && !suci_cut_fits(p, r)) {
+	if (suci_rec_len(p, r) > p->mtu && !suci_frag_fits(p, r)) {
 		BASE_ASSERT(p->pmtu.min); /* else it never fitted */
 		suci_pmtu_too_small(ep, p, suci_rec_len(p, r));
 		suci_rec_release(ep, i, SUCI_FATE_ABANDONED, now_ns);
@@ -371,11 +371,11 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 					return false;
 			}
 		} else {
-			uint32_t i = p->frag.on ? suci_cut_lost(ep, p) : NONE;
+			uint32_t i = p->frag.on ? suci_frag_lost(ep, p) : NONE;
 			if (i == NONE && p->frag.rec == NONE)
 				i = next_rec(ep, p, now_ns);
 			if (p->frag.on && i != NONE)
-				i = suci_cut_fit(ep, p, i);
+				i = suci_frag_fit(ep, p, i);
 			if (i != NONE) {
 				transmit(ep, p, i, 0, now_ns, out);
 				return true;

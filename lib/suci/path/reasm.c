@@ -1,4 +1,4 @@
-/* Parts of segments (cut.c) are put together here, each where it belongs in a buffer of the upper
+/* Parts of segments (frag.c) are put together here, each where it belongs in a buffer of the upper
  * layer, which gets the segment as if it had come in one datagram.
  *
  * A part that was taken is acknowledged, so what there is of a segment is kept until it is whole:
@@ -21,20 +21,20 @@
 #include "base/serial.h"
 
 void
-suci_join_init(struct suci *ep)
+suci_reasm_init(struct suci *ep)
 {
-	ep->whole_free = NO_WHOLE;
-	for (uint32_t i = suci_wholes_of(&ep->conf.limits); i-- > 0;) {
-		ep->whole[i].next = ep->whole_free;
-		ep->whole_free = (uint16_t)i;
+	ep->reasm_free = NO_REASM;
+	for (uint32_t i = suci_reasms_of(&ep->conf.limits); i-- > 0;) {
+		ep->reasm[i].next = ep->reasm_free;
+		ep->reasm_free = (uint16_t)i;
 	}
 }
 
 /* The part goes the way of all segments, as what no segment from the wire looks like: a note with
  * a head.  So only notes pay for the question. */
 bool
-suci_join_good(struct suci *ep, const struct suci_path *p, struct suci_segment *seg,
-	       const uint8_t *bytes, size_t len)
+suci_reasm_good(struct suci *ep, const struct suci_path *p, struct suci_segment *seg,
+		const uint8_t *bytes, size_t len)
 {
 	struct suci_part t;
 	uint32_t most = suci_leg_mtu(ep, &p->peer) - SUCI_PATH_HDR;
@@ -51,7 +51,7 @@ suci_join_good(struct suci *ep, const struct suci_path *p, struct suci_segment *
 }
 
 static void
-give_bytes(struct suci *ep, struct suci_whole *w)
+give_bytes(struct suci *ep, struct suci_reasm *w)
 {
 	if (w->bytes)
 		ep->ops->unbuffer(ep->user, w->cookie);
@@ -63,20 +63,20 @@ static void
 forget(struct suci *ep, struct suci_path *p, uint16_t *at)
 {
 	uint16_t i = *at;
-	struct suci_whole *w = &ep->whole[i];
+	struct suci_reasm *w = &ep->reasm[i];
 	give_bytes(ep, w);
 	*at = w->next;
-	w->next = ep->whole_free;
-	ep->whole_free = i;
-	ep->wholes_used--;
-	ep->whole_paths -= !--parts_of(ep, p)->n_wholes;
+	w->next = ep->reasm_free;
+	ep->reasm_free = i;
+	ep->reasms_used--;
+	ep->reasm_paths -= !--frags_of(ep, p)->n_reasms;
 }
 
 void
-suci_join_down(struct suci *ep, struct suci_path *p)
+suci_reasm_down(struct suci *ep, struct suci_path *p)
 {
-	uint16_t *first = &parts_of(ep, p)->wholes;
-	while (*first != NO_WHOLE)
+	uint16_t *first = &frags_of(ep, p)->reasms;
+	while (*first != NO_REASM)
 		forget(ep, p, first);
 }
 
@@ -85,9 +85,9 @@ suci_join_down(struct suci *ep, struct suci_path *p)
 static uint16_t *
 find(struct suci *ep, struct suci_path *p, const struct suci_part *t)
 {
-	uint16_t *at = &parts_of(ep, p)->wholes, *found = NULL;
-	while (*at != NO_WHOLE) {
-		struct suci_whole *w = &ep->whole[*at];
+	uint16_t *at = &frags_of(ep, p)->reasms, *found = NULL;
+	while (*at != NO_REASM) {
+		struct suci_reasm *w = &ep->reasm[*at];
 		if (serial_lt(w->id, t->low)) {
 			forget(ep, p, at);
 			continue;
@@ -103,29 +103,29 @@ find(struct suci *ep, struct suci_path *p, const struct suci_part *t)
 static bool
 begin(struct suci *ep, struct suci_path *p, uint16_t *end, const struct suci_part *t)
 {
-	uint32_t most = ep->conf.limits.wholes_max, n = parts_of(ep, p)->n_wholes;
-	if (n && (ep->wholes_used - ep->whole_paths >= most || n > most / 4))
+	uint32_t most = ep->conf.limits.wholes_max, n = frags_of(ep, p)->n_reasms;
+	if (n && (ep->reasms_used - ep->reasm_paths >= most || n > most / 4))
 		return false;
-	uint16_t i = ep->whole_free;
-	if (i == NO_WHOLE)
+	uint16_t i = ep->reasm_free;
+	if (i == NO_REASM)
 		return false;
-	struct suci_whole *w = &ep->whole[i];
+	struct suci_reasm *w = &ep->reasm[i];
 	uint64_t cookie;
 	uint8_t *bytes = ep->ops->buffer(ep->user, path_index(ep, p), t->total, &cookie);
 	if (!bytes)
 		return false;
-	ep->whole_free = w->next;
-	*w = (struct suci_whole){
-		.next = NO_WHOLE, .id = t->id, .bytes = bytes, .cookie = cookie, .total = t->total};
+	ep->reasm_free = w->next;
+	*w = (struct suci_reasm){
+		.next = NO_REASM, .id = t->id, .bytes = bytes, .cookie = cookie, .total = t->total};
 	*end = i;
-	ep->wholes_used++;
-	ep->whole_paths += !parts_of(ep, p)->n_wholes++;
+	ep->reasms_used++;
+	ep->reasm_paths += !frags_of(ep, p)->n_reasms++;
 	return true;
 }
 
 /* Note that these bytes are here; false: too many holes. */
 static bool
-add(struct suci_whole *w, uint32_t lo, uint32_t end)
+add(struct suci_reasm *w, uint32_t lo, uint32_t end)
 {
 	uint32_t i = 0, k;
 	while (i < w->n && w->got[i].end < lo)
@@ -135,16 +135,16 @@ add(struct suci_whole *w, uint32_t lo, uint32_t end)
 		end = w->got[k].end > end ? w->got[k].end : end;
 	}
 	/* got[i] .. got[k - 1] are in the one that comes in their place. */
-	if (i == k && w->n == JOIN_RANGES)
+	if (i == k && w->n == REASM_RANGES)
 		return false;
 	memmove(&w->got[i + 1], &w->got[k], (w->n - k) * sizeof w->got[0]);
-	w->got[i] = (struct suci_whole_range){(uint16_t)lo, (uint16_t)end};
+	w->got[i] = (struct suci_reasm_range){(uint16_t)lo, (uint16_t)end};
 	w->n = (uint16_t)(w->n + 1 + i - k);
 	return true;
 }
 
 static bool
-is_whole(const struct suci_whole *w)
+is_whole(const struct suci_reasm *w)
 {
 	uint32_t most = SUCI_BUG(SHORT) ? w->total / 2u : w->total;
 	return w->n == 1 && !w->got[0].lo && w->got[0].end >= most;
@@ -154,7 +154,7 @@ is_whole(const struct suci_whole *w)
 static bool
 hand_over(struct suci *ep, struct suci_path *p, uint16_t *at, uint64_t now_ns)
 {
-	struct suci_whole *w = &ep->whole[*at];
+	struct suci_reasm *w = &ep->reasm[*at];
 	struct suci_segment seg;
 	if (!suci_segment_decode(&seg, w->bytes, w->total)) {
 		ep->count.drop_part++;
@@ -172,18 +172,18 @@ hand_over(struct suci *ep, struct suci_path *p, uint16_t *at, uint64_t now_ns)
 }
 
 bool
-suci_join_rx(struct suci *ep, struct suci_path *p, const struct suci_segment *seg, uint64_t now_ns)
+suci_reasm_rx(struct suci *ep, struct suci_path *p, const struct suci_segment *seg, uint64_t now_ns)
 {
 	struct suci_part t;
 	bool good = suci_part_decode(&t, seg->head, (size_t)seg->head_len + seg->data_len);
-	BASE_ASSERT(good); /* suci_join_good() saw to it */
+	BASE_ASSERT(good); /* suci_reasm_good() saw to it */
 	uint16_t *at = find(ep, p, &t);
 	ep->count.rx_parts++;
-	if (*at == NO_WHOLE && !begin(ep, p, at, &t)) {
+	if (*at == NO_REASM && !begin(ep, p, at, &t)) {
 		ep->count.drop_part_room++;
 		return false;
 	}
-	struct suci_whole *w = &ep->whole[*at];
+	struct suci_reasm *w = &ep->reasm[*at];
 	if (!w->bytes) {
 		ep->count.drop_part_room++;
 		return false;

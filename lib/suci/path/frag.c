@@ -2,7 +2,7 @@
  *
  * A segment is never made into two: end to end its number stands for its place, and its CRC for
  * all of it.  So its bytes, lane header included, travel in parts over this hop, each a packet
- * with a number of its own, and the peer puts them together (join.c).  Its record waits in the
+ * with a number of its own, and the peer puts them together (reasm.c).  Its record waits in the
  * list cut until all parts are acknowledged; a part is a record of its own that points into
  * it and is otherwise sent, lost and sent again like any other.  One segment after the other is
  * cut, as the path may send: so the parts of one are on their way together, and the peer has few
@@ -42,13 +42,13 @@ bytes_of(const struct suci_rec *r)
 static void
 cut_begin(struct suci *ep, struct suci_path *p, uint32_t rec)
 {
-	struct suci_parts *q = parts_of(ep, p);
+	struct suci_frags *q = frags_of(ep, p);
 	struct suci_rec *r = &ep->rec[rec];
 	BASE_ASSERT(p->frag.rec == NONE && r->kind == REC_SEGMENT);
-	r->where = WHERE_CUT;
+	r->where = WHERE_FRAGMENTED;
 	r->pn = ++q->id;
-	r->parts = 0;
-	base_ilist_append(&q->cut, rec_links(ep), rec);
+	r->frags = 0;
+	base_ilist_append(&q->sent, rec_links(ep), rec);
 	p->frag.rec = rec;
 	q->off = 0;
 	ep->count.tx_cut++;
@@ -97,30 +97,30 @@ point(struct suci_rec *r, const struct suci_rec *w, uint32_t off, uint32_t len)
 static uint32_t
 cut_next(struct suci *ep, struct suci_path *p)
 {
-	struct suci_parts *q = parts_of(ep, p);
+	struct suci_frags *q = frags_of(ep, p);
 	const uint32_t most = p->mtu - SUCI_PATH_HDR - SUCI_PART_HDR - PART_SPARE;
 	if (p->frag.rec == NONE)
 		return NONE;
-	if (ep->parts_used >= ep->conf.limits.parts_max ||
-	    q->n_parts >= ep->conf.limits.parts_max / 4) {
+	if (ep->frags_used >= ep->conf.limits.parts_max ||
+	    q->n_frags >= ep->conf.limits.parts_max / 4) {
 		suci_path_starve(ep, p);
 		return NONE;
 	}
 	struct suci_rec *w = &ep->rec[p->frag.rec];
 	uint32_t left = bytes_of(w) - q->off, n = (left + most - 1) / most;
-	uint32_t i = suci_rec_take(ep, REC_PART, path_index(ep, p));
+	uint32_t i = suci_rec_take(ep, REC_FRAG, path_index(ep, p));
 	struct suci_rec *r = &ep->rec[i];
 	r->prio = w->prio;
 	r->cookie = p->frag.rec;
 	uint32_t len = point(r, w, q->off, (left + n - 1) / n);
 	struct suci_part t = {
 		.id = (uint32_t)w->pn,
-		.low = (uint32_t)ep->rec[q->cut.head].pn,
+		.low = (uint32_t)ep->rec[q->sent.head].pn,
 		.off = q->off,
 		.total = (uint16_t)bytes_of(w),
 	};
 	suci_part_encode(&t, r->hdr);
-	w->parts++;
+	w->frags++;
 	q->off = (uint16_t)(q->off + len);
 	if (q->off == t.total) {
 		r->ask = w->ask;
@@ -132,17 +132,17 @@ cut_next(struct suci *ep, struct suci_path *p)
 }
 
 bool
-suci_cut_orphan(const struct suci *ep, uint32_t part)
+suci_frag_orphan(const struct suci *ep, uint32_t part)
 {
 	const struct suci_rec *r = &ep->rec[part];
-	if (r->kind != REC_PART)
+	if (r->kind != REC_FRAG)
 		return false;
 	const struct suci_rec *w = &ep->rec[r->cookie];
-	return w->where != WHERE_CUT || w->path != r->path || w->pn != be32_load(r->hdr);
+	return w->where != WHERE_FRAGMENTED || w->path != r->path || w->pn != be32_load(r->hdr);
 }
 
 uint32_t
-suci_cut_fit(struct suci *ep, struct suci_path *p, uint32_t rec)
+suci_frag_fit(struct suci *ep, struct suci_path *p, uint32_t rec)
 {
 	if (suci_rec_len(p, &ep->rec[rec]) <= p->mtu)
 		return rec;
@@ -151,10 +151,10 @@ suci_cut_fit(struct suci *ep, struct suci_path *p, uint32_t rec)
 }
 
 uint32_t
-suci_cut_lost(struct suci *ep, struct suci_path *p)
+suci_frag_lost(struct suci *ep, struct suci_path *p)
 {
 	uint32_t i;
-	while ((i = p->sent.lost.head) != NONE && suci_cut_orphan(ep, i)) {
+	while ((i = p->sent.lost.head) != NONE && suci_frag_orphan(ep, i)) {
 		suci_rec_detach(ep, p, i);
 		suci_rec_give(ep, i);
 	}
@@ -165,44 +165,44 @@ suci_cut_lost(struct suci *ep, struct suci_path *p)
 	if (i == NONE)
 		return NONE;
 	suci_rec_detach(ep, p, i);
-	return suci_cut_fit(ep, p, i);
+	return suci_frag_fit(ep, p, i);
 }
 
 void
-suci_cut_acked(struct suci *ep, struct suci_path *p, uint32_t whole, uint32_t id, uint64_t now_ns)
+suci_frag_acked(struct suci *ep, struct suci_path *p, uint32_t whole, uint32_t id, uint64_t now_ns)
 {
 	struct suci_rec *w = &ep->rec[whole];
-	if (w->where != WHERE_CUT || w->path != path_index(ep, p) || w->pn != id)
+	if (w->where != WHERE_FRAGMENTED || w->path != path_index(ep, p) || w->pn != id)
 		return;
-	if ((--w->parts || p->frag.rec == whole) && !SUCI_BUG(PART_DONE))
+	if ((--w->frags || p->frag.rec == whole) && !SUCI_BUG(PART_DONE))
 		return;
-	parts_of(ep, p)->careful = 0;
+	frags_of(ep, p)->careful = 0;
 	suci_rec_detach(ep, p, whole);
 	suci_rec_release(ep, whole, SUCI_FATE_ACKED, now_ns);
 }
 
 void
-suci_cut_refused(struct suci *ep, struct suci_path *p, uint32_t part, uint64_t now_ns)
+suci_frag_refused(struct suci *ep, struct suci_path *p, uint32_t part, uint64_t now_ns)
 {
 	uint32_t whole = (uint32_t)ep->rec[part].cookie;
-	bool orphan = suci_cut_orphan(ep, part);
+	bool orphan = suci_frag_orphan(ep, part);
 	suci_rec_give(ep, part);
 	if (orphan)
 		return;
-	parts_of(ep, p)->careful = 1;
+	frags_of(ep, p)->careful = 1;
 	suci_rec_detach(ep, p, whole);
 	suci_refused_put(ep, p, whole, now_ns);
 }
 
 bool
-suci_cut_alone(const struct suci *ep, const struct suci_path *p)
+suci_frag_alone(const struct suci *ep, const struct suci_path *p)
 {
-	const struct suci_parts *q = parts_of(ep, p);
-	return q->careful && q->cut.head != NONE;
+	const struct suci_frags *q = frags_of(ep, p);
+	return q->careful && q->sent.head != NONE;
 }
 
 void
-suci_cut_shrunk(struct suci *ep, struct suci_path *p)
+suci_frag_shrunk(struct suci *ep, struct suci_path *p)
 {
 	for (uint32_t i = p->sent.flight.head, next; i != NONE; i = next) {
 		struct suci_rec *r = &ep->rec[i];
@@ -215,7 +215,7 @@ suci_cut_shrunk(struct suci *ep, struct suci_path *p)
 		base_ilist_append(&p->sent.lost, rec_links(ep), i);
 		p->sent.n_lost++;
 	}
-	const struct base_ilist *cut = &parts_of(ep, p)->cut;
+	const struct base_ilist *cut = &frags_of(ep, p)->sent;
 	while (cut->head != NONE) {
 		uint32_t i = cut->head;
 		suci_rec_detach(ep, p, i);
