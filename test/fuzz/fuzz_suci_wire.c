@@ -22,7 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct suci_segment s;
 	struct suci_part t;
 	struct suci_body b;
-	struct suci_farewell f;
+	struct suci_close f;
 	if (!size)
 		return 0;
 	const uint8_t *p = data + 1;
@@ -56,8 +56,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			same(p, out, suci_body_encode(&b, out));
 		break;
 	case 4:
-		if (suci_farewell_decode(&f, p, n))
-			same(p, out, suci_farewell_encode(&f, out));
+		if (suci_close_decode(&f, p, n))
+			same(p, out, suci_close_encode(&f, out));
 		break;
 	}
 	return 0;

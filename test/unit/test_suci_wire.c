@@ -331,14 +331,14 @@ test_farewell(void **state)
 {
 	(void)state;
 	static const uint8_t bytes[] = {0, 1, 0, 3, 'b', 'y', 'e'};
-	struct suci_farewell f;
+	struct suci_close f;
 	uint8_t out[16], big[4 + SUCI_TEXT_MAX] = {0, 1, 0, SUCI_TEXT_MAX};
-	assert_true(suci_farewell_decode(&f, bytes, sizeof bytes));
+	assert_true(suci_close_decode(&f, bytes, sizeof bytes));
 	assert_int_equal(f.reason, SUCI_DOWN_CLOSED);
-	assert_int_equal(suci_farewell_encode(&f, out), sizeof bytes);
+	assert_int_equal(suci_close_encode(&f, out), sizeof bytes);
 	assert_memory_equal(out, bytes, sizeof bytes);
-	assert_false(suci_farewell_decode(&f, bytes, 6));
-	assert_false(suci_farewell_decode(&f, big, sizeof big)); /* no room for the NUL */
+	assert_false(suci_close_decode(&f, bytes, 6));
+	assert_false(suci_close_decode(&f, big, sizeof big)); /* no room for the NUL */
 }
 
 static void

@@ -55,7 +55,7 @@ cookie_good(const struct suci *ep, const struct suci_addr *from, const struct su
 }
 
 static void
-put_stranger_hdr(uint8_t *out, enum suci_type type, uint32_t tag, uint64_t now_ns)
+put_unverified_hdr(uint8_t *out, enum suci_type type, uint32_t tag, uint64_t now_ns)
 {
 	struct suci_path_hdr h = {
 		.version = SUCI_VERSION,
@@ -67,16 +67,16 @@ put_stranger_hdr(uint8_t *out, enum suci_type type, uint32_t tag, uint64_t now_n
 }
 
 size_t
-suci_put_farewell(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason,
-		  const char *text, uint64_t now_ns)
+suci_put_close(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason, const char *text,
+	       uint64_t now_ns)
 {
-	struct suci_farewell f = {
+	struct suci_close f = {
 		.reason = reason,
 		.text_len = (uint16_t)strnlen(text, SUCI_TEXT_MAX - 1),
 		.text = (const uint8_t *)text,
 	};
-	put_stranger_hdr(out, type, tag, now_ns);
-	return SUCI_PATH_HDR + suci_farewell_encode(&f, out + SUCI_PATH_HDR);
+	put_unverified_hdr(out, type, tag, now_ns);
+	return SUCI_PATH_HDR + suci_close_encode(&f, out + SUCI_PATH_HDR);
 }
 
 void
@@ -86,8 +86,7 @@ suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const 
 	struct suci_stateless *o = suci_stateless_new(ep, &p->peer, false);
 	if (!o)
 		return;
-	size_t len =
-		suci_put_farewell(o->bytes, SUCI_T_CLOSE, p->tx_tag, (uint16_t)why, text, now_ns);
+	size_t len = suci_put_close(o->bytes, SUCI_T_CLOSE, p->tx_tag, (uint16_t)why, text, now_ns);
 	if (p->seal)
 		len = suci_seal_close(ep, p, o->bytes, len);
 	o->len = (uint16_t)len;
@@ -102,7 +101,7 @@ turn_away(struct suci *ep, const struct suci_addr *to, const struct suci_body *b
 	struct suci_stateless *o = suci_stateless_new(ep, to, false);
 	if (!o)
 		return;
-	size_t len = suci_put_farewell(o->bytes, SUCI_T_CLOSE, b->tag, reason, text, now_ns);
+	size_t len = suci_put_close(o->bytes, SUCI_T_CLOSE, b->tag, reason, text, now_ns);
 	if (b->nonce)
 		len = suci_seal_refusal(ep, b, o->bytes, len);
 	o->len = (uint16_t)len;
@@ -131,7 +130,7 @@ rx_hello(struct suci *ep, const struct suci_addr *from, const struct suci_body *
 		.incarnation = ep->conf.incarnation,
 		.peer_incarnation = b->peer_incarnation, /* its time */
 	};
-	put_stranger_hdr(o->bytes, SUCI_T_COOKIE, b->tag, now_ns);
+	put_unverified_hdr(o->bytes, SUCI_T_COOKIE, b->tag, now_ns);
 	o->len = (uint16_t)(SUCI_PATH_HDR + suci_body_encode(&answer, o->bytes + SUCI_PATH_HDR));
 	suci_stateless_send(ep, o, 0, 0);
 }
@@ -341,8 +340,8 @@ static bool
 farewell_text(struct suci *ep, const uint8_t *body, size_t len, uint16_t *reason,
 	      char text[SUCI_TEXT_MAX])
 {
-	struct suci_farewell f;
-	if (!suci_farewell_decode(&f, body, len)) {
+	struct suci_close f;
+	if (!suci_close_decode(&f, body, len)) {
 		ep->count.drop_malformed++;
 		return false;
 	}
@@ -493,7 +492,7 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 	enum suci_type type = p->state == PATH_UP     ? SUCI_T_ACCEPT
 			      : p->state == PATH_OPEN ? SUCI_T_OPEN
 						      : SUCI_T_HELLO;
-	put_stranger_hdr(out, type, p->state == PATH_UP ? p->tx_tag : 0, now_ns);
+	put_unverified_hdr(out, type, p->state == PATH_UP ? p->tx_tag : 0, now_ns);
 	if (type != SUCI_T_HELLO) {
 		be32_store(out + 8, suci_credit_offer(ep, p));
 		if (ep->conf.limits.wholes_max)
@@ -505,5 +504,5 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 		p->hs.sent_ns = now_ns;
 	}
 	size_t len = SUCI_PATH_HDR + suci_body_encode(&b, out + SUCI_PATH_HDR);
-	return p->seal && greet ? suci_seal_greeting(ep, p, out, len) : len;
+	return p->seal && greet ? suci_seal_handshake(ep, p, out, len) : len;
 }

@@ -35,7 +35,7 @@ size_t suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uin
 /* SUCI_DOWN_CLOSED or SUCI_DOWN_SILENT, as the peer is to see it. */
 void suci_send_close(struct suci *ep, struct suci_path *p, enum suci_down why, const char *text,
 		     uint32_t repeats, uint64_t gap_ns, uint64_t now_ns);
-size_t suci_put_farewell(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason,
-			 const char *text, uint64_t now_ns);
+size_t suci_put_close(uint8_t *out, enum suci_type type, uint32_t tag, uint16_t reason,
+		      const char *text, uint64_t now_ns);
 
 #endif

@@ -27,7 +27,7 @@
 #define SEALED_AT (SUCI_PATH_HDR + 4) /* where they are */
 
 _Static_assert(SUCI_RESET_SEALED == SUCI_PATH_HDR + 4 + SUCI_SEAL_EXT + IDENTITY + SUCI_SEAL_TAG,
-	       "as suci_seal_farewell() makes it");
+	       "as suci_seal_reset() makes it");
 
 void
 suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_path_hdr *h,
@@ -47,13 +47,12 @@ suci_send_reset(struct suci *ep, const struct suci_addr *to, const struct suci_p
 	if (!o)
 		return;
 	suci_pacer_sent(&ep->reset_pacer, 1, now_ns);
-	size_t n =
-		suci_put_farewell(o->bytes, SUCI_T_RESET, h->path_tag, SUCI_DOWN_RESET, "", now_ns);
+	size_t n = suci_put_close(o->bytes, SUCI_T_RESET, h->path_tag, SUCI_DOWN_RESET, "", now_ns);
 	if (sealed) {
 		be16_store(o->bytes + SUCI_PATH_HDR + 2, IDENTITY);
 		be64_store(o->bytes + n, ep->conf.incarnation);
-		n = suci_seal_farewell(ep, to, &ep->conf.seal.key[0], dgram + len - SUCI_SEAL_TAG,
-				       o->bytes, n + IDENTITY);
+		n = suci_seal_reset(ep, to, &ep->conf.seal.key[0], dgram + len - SUCI_SEAL_TAG,
+				    o->bytes, n + IDENTITY);
 	}
 	o->len = (uint16_t)n;
 	suci_stateless_send(ep, o, 0, 0);
@@ -145,7 +144,7 @@ sealed_reset(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len, u
 		ep->count.drop_malformed++;
 		return;
 	}
-	if (!suci_seal_farewell_open(ep, &p->peer, dgram, len, echo))
+	if (!suci_seal_reset_open(ep, &p->peer, dgram, len, echo))
 		return;
 	uint64_t whose = be64_load(dgram + SEALED_AT);
 	if (!SUCI_BUG(RESET) && (whose == ep->conf.incarnation || lives_elsewhere(ep, p, whose))) {
@@ -160,7 +159,7 @@ suci_reset_rx(struct suci *ep, const struct suci_addr *from, const struct suci_p
 	      uint8_t *dgram, size_t len, uint64_t now_ns)
 {
 	bool sealed = h->flags & SUCI_PF_SEALED;
-	struct suci_farewell f;
+	struct suci_close f;
 	struct suci_path *p = suci_path_at(ep, from);
 	if (!p || p->state != PATH_UP || p->tx_tag != h->path_tag) {
 		ep->count.drop_unknown_tag++;
@@ -171,7 +170,7 @@ suci_reset_rx(struct suci *ep, const struct suci_addr *from, const struct suci_p
 		ep->count.drop_unsealed += !sealed;
 	} else if (sealed) {
 		sealed_reset(ep, p, dgram, len, now_ns);
-	} else if (!suci_farewell_decode(&f, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR)) {
+	} else if (!suci_close_decode(&f, dgram + SUCI_PATH_HDR, len - SUCI_PATH_HDR)) {
 		ep->count.drop_malformed++;
 	} else {
 		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);

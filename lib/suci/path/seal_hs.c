@@ -59,10 +59,10 @@ put_ext(uint8_t *at, const uint8_t nonce[SEAL_NONCE], uint32_t id, uint32_t atte
 }
 
 /* The body of a farewell begins with reason and text_len; the extension goes behind. */
-#define FAREWELL_CLEAR SUCI_BYE_CLEAR
+#define FAREWELL_CLEAR SUCI_CLOSE_CLEAR
 
 size_t
-suci_seal_farewell_gap(uint8_t *dgram, size_t len, const uint8_t nonce[SEAL_NONCE], uint32_t id)
+suci_seal_reset_gap(uint8_t *dgram, size_t len, const uint8_t nonce[SEAL_NONCE], uint32_t id)
 {
 	dgram[1] |= SUCI_PF_SEALED;
 	memmove(dgram + FAREWELL_CLEAR + SUCI_SEAL_EXT, dgram + FAREWELL_CLEAR,
@@ -72,11 +72,11 @@ suci_seal_farewell_gap(uint8_t *dgram, size_t len, const uint8_t nonce[SEAL_NONC
 }
 
 size_t
-suci_seal_farewell(struct suci *ep, const struct suci_addr *to, const struct seal_psk *k,
-		   const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len)
+suci_seal_reset(struct suci *ep, const struct suci_addr *to, const struct seal_psk *k,
+		const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len)
 {
 	uint8_t secret[SEAL_HASH];
-	len = suci_seal_farewell_gap(dgram, len, nonce, k->id);
+	len = suci_seal_reset_gap(dgram, len, nonce, k->id);
 	psk_secret(ep, to, k, nonce, SEAL_NONCE, secret);
 	len = suci_seal_once(ep, secret, "suci bye", dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT, len);
 	explicit_bzero(secret, sizeof secret);
@@ -87,20 +87,20 @@ size_t
 suci_seal_close(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
 {
 	static const uint8_t none[SEAL_NONCE];
-	len = suci_seal_farewell_gap(dgram, len, none, 0);
+	len = suci_seal_reset_gap(dgram, len, none, 0);
 	return suci_seal_control(ep, p, dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT, len);
 }
 
 /* Move the text back to where an unsealed farewell has it. */
 void
-suci_seal_farewell_shift(uint8_t *dgram, size_t len)
+suci_seal_reset_shift(uint8_t *dgram, size_t len)
 {
 	const size_t clear = FAREWELL_CLEAR + SUCI_SEAL_EXT;
 	memmove(dgram + FAREWELL_CLEAR, dgram + clear, len - clear - SUCI_SEAL_TAG);
 }
 
 bool
-suci_seal_farewell_whole(struct suci *ep, size_t len)
+suci_seal_reset_whole(struct suci *ep, size_t len)
 {
 	if (len >= FAREWELL_CLEAR + SUCI_SEAL_EXT + SUCI_SEAL_TAG)
 		return true;
@@ -109,10 +109,10 @@ suci_seal_farewell_whole(struct suci *ep, size_t len)
 }
 
 bool
-suci_seal_farewell_open(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,
-			uint8_t nonce[SEAL_NONCE])
+suci_seal_reset_open(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,
+		     uint8_t nonce[SEAL_NONCE])
 {
-	if (!suci_seal_farewell_whole(ep, len))
+	if (!suci_seal_reset_whole(ep, len))
 		return false;
 	const uint8_t *ext = dgram + FAREWELL_CLEAR;
 	const struct seal_psk *k = suci_seal_psk(ep, be32_load(ext + SEAL_NONCE));
@@ -127,17 +127,17 @@ suci_seal_farewell_open(struct suci *ep, const struct suci_addr *from, uint8_t *
 					FAREWELL_CLEAR + SUCI_SEAL_EXT, len - SUCI_SEAL_TAG);
 	explicit_bzero(secret, sizeof secret);
 	if (good)
-		suci_seal_farewell_shift(dgram, len);
+		suci_seal_reset_shift(dgram, len);
 	return good;
 }
 
 bool
 suci_seal_close_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
 {
-	if (!suci_seal_farewell_whole(ep, len) ||
+	if (!suci_seal_reset_whole(ep, len) ||
 	    !suci_seal_control_open(ep, p, dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT, len))
 		return false;
-	suci_seal_farewell_shift(dgram, len);
+	suci_seal_reset_shift(dgram, len);
 	return true;
 }
 

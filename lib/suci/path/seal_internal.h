@@ -102,18 +102,18 @@ size_t suci_seal_once(struct suci *ep, const uint8_t secret[SEAL_HASH], const ch
 		      uint8_t *dgram, size_t clear, size_t len);
 bool suci_seal_once_open(struct suci *ep, const uint8_t secret[SEAL_HASH], const char label[8],
 			 uint8_t *dgram, size_t clear, size_t len);
-#define SUCI_BYE_CLEAR ((size_t)SUCI_PATH_HDR + 4) /* before the extension of a farewell */
+#define SUCI_CLOSE_CLEAR ((size_t)SUCI_PATH_HDR + 4) /* before the extension of a farewell */
 /* RESET under a pre-shared key; opened, it looks like an unsealed one. */
-size_t suci_seal_farewell(struct suci *ep, const struct suci_addr *to, const struct seal_psk *k,
-			  const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len);
-bool suci_seal_farewell_open(struct suci *ep, const struct suci_addr *from, uint8_t *dgram,
-			     size_t len, uint8_t nonce[SEAL_NONCE]);
+size_t suci_seal_reset(struct suci *ep, const struct suci_addr *to, const struct seal_psk *k,
+		       const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len);
+bool suci_seal_reset_open(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,
+			  uint8_t nonce[SEAL_NONCE]);
 /* Make room for the extension of a farewell and fill it in; take it out again; is it long enough
  * for one? */
-size_t suci_seal_farewell_gap(uint8_t *dgram, size_t len, const uint8_t nonce[SEAL_NONCE],
-			      uint32_t id);
-void suci_seal_farewell_shift(uint8_t *dgram, size_t len);
-bool suci_seal_farewell_whole(struct suci *ep, size_t len);
+size_t suci_seal_reset_gap(uint8_t *dgram, size_t len, const uint8_t nonce[SEAL_NONCE],
+			   uint32_t id);
+void suci_seal_reset_shift(uint8_t *dgram, size_t len);
+bool suci_seal_reset_whole(struct suci *ep, size_t len);
 /* CLOSE under the keys of a path. */
 size_t suci_seal_close(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
 bool suci_seal_close_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
@@ -124,9 +124,9 @@ size_t suci_seal_control(struct suci *ep, struct suci_path *p, uint8_t *dgram, s
 bool suci_seal_control_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t clear,
 			    size_t len);
 
-/* seal_greet.c: OPEN or ACCEPT of a path; the new length, 0: nobody at that address has a known
+/* seal_open.c: OPEN or ACCEPT of a path; the new length, 0: nobody at that address has a known
  * key. */
-size_t suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
+size_t suci_seal_handshake(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len);
 /* An OPEN: first what costs nothing on the curve, then the rest.  Both fill in what b has of a
  * sealed one. */
 bool suci_seal_opens(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,

@@ -18,9 +18,9 @@ suci_stateless_init(struct suci *ep)
 }
 
 struct suci_stateless *
-suci_stateless_new(struct suci *ep, const struct suci_addr *to, bool for_stranger)
+suci_stateless_new(struct suci *ep, const struct suci_addr *to, bool for_unverified)
 {
-	uint32_t most = for_stranger ? STATELESS_MAX - STATELESS_RESERVED : STATELESS_MAX;
+	uint32_t most = for_unverified ? STATELESS_MAX - STATELESS_RESERVED : STATELESS_MAX;
 	if (ep->stateless_count >= most)
 		return NULL;
 	struct suci_stateless *o = &ep->stateless[ep->stateless_free];

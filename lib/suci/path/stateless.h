@@ -28,7 +28,7 @@ struct suci_path;
 void suci_stateless_init(struct suci *ep);
 /* A datagram of len bytes to fill in; NULL if there is no room. */
 struct suci_stateless *suci_stateless_new(struct suci *ep, const struct suci_addr *to,
-					  bool for_stranger);
+					  bool for_unverified);
 void suci_stateless_send(struct suci *ep, struct suci_stateless *o, uint32_t repeats,
 			 uint64_t gap_ns);
 bool suci_stateless_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns);

@@ -222,7 +222,7 @@ suci_body_encode(const struct suci_body *b, uint8_t *out)
 }
 
 bool
-suci_farewell_decode(struct suci_farewell *f, const uint8_t *p, size_t len)
+suci_close_decode(struct suci_close *f, const uint8_t *p, size_t len)
 {
 	struct base_reader r = base_reader(p, len);
 	f->reason = base_read_be16(&r);
@@ -232,7 +232,7 @@ suci_farewell_decode(struct suci_farewell *f, const uint8_t *p, size_t len)
 }
 
 size_t
-suci_farewell_encode(const struct suci_farewell *f, uint8_t *out)
+suci_close_encode(const struct suci_close *f, uint8_t *out)
 {
 	be16_store(out, f->reason);
 	be16_store(out + 2, f->text_len);

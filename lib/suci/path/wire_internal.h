@@ -58,7 +58,7 @@ struct suci_body {
 	uint32_t offer; /* OPEN, ACCEPT: from the path header, see credit.c */
 };
 
-struct suci_farewell { /* body of CLOSE and RESET */
+struct suci_close { /* body of CLOSE and RESET */
 	uint16_t reason;
 	uint16_t text_len;
 	const uint8_t *text;
@@ -111,7 +111,7 @@ size_t suci_part_encode(const struct suci_part *t, uint8_t *out);
 bool suci_body_decode(struct suci_body *b, const uint8_t *p, size_t len);
 size_t suci_body_encode(const struct suci_body *b, uint8_t *out);
 
-bool suci_farewell_decode(struct suci_farewell *f, const uint8_t *p, size_t len);
-size_t suci_farewell_encode(const struct suci_farewell *f, uint8_t *out);
+bool suci_close_decode(struct suci_close *f, const uint8_t *p, size_t len);
+size_t suci_close_encode(const struct suci_close *f, uint8_t *out);
 
 #endif

@@ -73,7 +73,7 @@ put_own(struct suci *ep, struct suci_path *p, uint8_t *dgram, uint8_t ck[SEAL_HA
 }
 
 size_t
-suci_seal_greeting(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
+suci_seal_handshake(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
 {
 	struct suci_seal *s = p->seal;
 	bool accept = p->state == PATH_UP;
@@ -243,8 +243,8 @@ suci_seal_accepted(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t 
 size_t
 suci_seal_refusal(struct suci *ep, const struct suci_body *b, uint8_t *dgram, size_t len)
 {
-	len = suci_seal_farewell_gap(dgram, len, b->nonce, ep->conf.seal.key[b->psk].id);
-	return suci_seal_once(ep, b->ck_open, "suci bye", dgram, SUCI_BYE_CLEAR + SUCI_SEAL_EXT,
+	len = suci_seal_reset_gap(dgram, len, b->nonce, ep->conf.seal.key[b->psk].id);
+	return suci_seal_once(ep, b->ck_open, "suci bye", dgram, SUCI_CLOSE_CLEAR + SUCI_SEAL_EXT,
 			      len);
 }
 
@@ -252,15 +252,15 @@ bool
 suci_seal_refusal_open(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len)
 {
 	struct suci_seal *s = p->seal;
-	if (!suci_seal_farewell_whole(ep, len))
+	if (!suci_seal_reset_whole(ep, len))
 		return false;
-	if (!s->begun || memcmp(dgram + SUCI_BYE_CLEAR, s->nonce, SEAL_NONCE)) {
+	if (!s->begun || memcmp(dgram + SUCI_CLOSE_CLEAR, s->nonce, SEAL_NONCE)) {
 		ep->count.drop_seal++;
 		return false;
 	}
-	if (!suci_seal_once_open(ep, s->ck, "suci bye", dgram, SUCI_BYE_CLEAR + SUCI_SEAL_EXT,
+	if (!suci_seal_once_open(ep, s->ck, "suci bye", dgram, SUCI_CLOSE_CLEAR + SUCI_SEAL_EXT,
 				 len - SUCI_SEAL_TAG))
 		return false;
-	suci_seal_farewell_shift(dgram, len);
+	suci_seal_reset_shift(dgram, len);
 	return true;
 }
