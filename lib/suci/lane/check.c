@@ -4,7 +4,7 @@
 #include "base/serial.h"
 
 struct sums {
-	uint32_t lanes, blocks, rx_blocks, held, ranges, again, long_held, askers[PRIOS];
+	uint32_t lanes, blocks, rx_blocks, held, ranges, again, long_early, askers[PRIOS];
 	uint64_t beyond; /* the first windows */
 };
 
@@ -30,13 +30,13 @@ check_receiver(const struct suci_lanes *ls, const struct lane *l, struct sums *s
 	}
 	s->rx_blocks += n;
 	n = 0;
-	for (uint32_t i = l->held.head; i != NONE; i = ls->held[i].link.next) {
-		const struct suci_segment *h = &ls->held[i].seg;
+	for (uint32_t i = l->early.head; i != NONE; i = ls->early[i].link.next) {
+		const struct suci_segment *h = &ls->early[i].seg;
 		if (serial_lt(h->seq, l->next_begin) || (n && serial_le(h->seq, seq)) ||
 		    ++n > ls->limits.held_max)
 			return "held segments are in order and of blocks not begun";
 		seq = h->seq;
-		s->long_held += (h->flags & (SUCI_SF_FIRST | SUCI_SF_LAST)) == SUCI_SF_FIRST;
+		s->long_early += (h->flags & (SUCI_SF_FIRST | SUCI_SF_LAST)) == SUCI_SF_FIRST;
 	}
 	s->held += n;
 	s->askers[l->conf.prio] += l->asker;
@@ -96,14 +96,14 @@ check_sums(const struct suci_lanes *ls, const struct sums *s)
 		    l->rx_blocks_max) != ls->rx_blocks_left ||
 	    ls->rx_blocks_left + s->rx_blocks != l->rx_blocks_max)
 		return "incoming blocks free + in lists = rx_blocks_max";
-	if (free_of(ls->held_free, &ls->held->link.next, sizeof *ls->held, l->held_max) !=
-		    ls->held_left ||
-	    ls->held_left + s->held != l->held_max)
+	if (free_of(ls->early_free, &ls->early->link.next, sizeof *ls->early, l->held_max) !=
+		    ls->early_left ||
+	    ls->early_left + s->held != l->held_max)
 		return "held segments free + in lists = held_max";
 	if (ls->credit_left + s->beyond !=
 	    (l->held_max < l->ranges_max ? l->held_max : l->ranges_max))
 		return "credit left + beyond the first windows = what there is";
-	if (s->held != ls->ranges_owed || s->long_held != ls->rx_blocks_owed)
+	if (s->held != ls->ranges_owed || s->long_early != ls->rx_blocks_owed)
 		return "held segments are owed their ranges and blocks";
 	if (ls->ranges_owed > ls->ranges_left)
 		return "no more owed than is free";

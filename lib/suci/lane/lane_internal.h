@@ -60,7 +60,7 @@ struct rx_block {
 	void *handle;
 };
 
-struct rx_held {
+struct rx_early {
 	struct base_ilink link;
 	struct suci_segment seg;
 };
@@ -150,7 +150,7 @@ struct lane {
 	struct lane_nack {
 		uint32_t lo, end;
 	} nack[NACKS_MAX];
-	struct base_ilist ranges, rx_blocks, held;
+	struct base_ilist ranges, rx_blocks, early;
 };
 /* With its label and its place in the pool of ranges refused. */
 _Static_assert(sizeof(struct lane) + sizeof(uint32_t) + sizeof(struct rx_range) <= 256,
@@ -211,14 +211,14 @@ struct suci_lanes {
 	uint32_t *label; /* by rx_src_label: first lane */
 	struct tx_block *block;
 	struct rx_block *rx_block;
-	struct rx_held *held;
+	struct rx_early *early;
 	struct rx_range *range;
 	struct rx_range *again;
 	struct lane_tune *tune;
 	struct lane_group *group;
-	uint32_t lane_free, block_free, rx_block_free, held_free, range_free, again_free, tune_free,
-		group_free;
-	uint32_t held_left;
+	uint32_t lane_free, block_free, rx_block_free, early_free, range_free, again_free,
+		tune_free, group_free;
+	uint32_t early_left;
 	uint32_t again_more;	/* in use beyond each lane's first */
 	uint32_t askers[PRIOS]; /* lanes that were refused something, by priority */
 	uint32_t pending_blocks;

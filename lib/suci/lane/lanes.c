@@ -27,7 +27,7 @@ lay_out(const struct suci_lane_limits *l, void *mem, struct suci_lanes *ls)
 	ls->label = base_arena_take(&a, l->labels_max, sizeof *ls->label);
 	ls->block = base_arena_take(&a, l->blocks_max, sizeof *ls->block);
 	ls->rx_block = base_arena_take(&a, l->rx_blocks_max, sizeof *ls->rx_block);
-	ls->held = base_arena_take(&a, l->held_max, sizeof *ls->held);
+	ls->early = base_arena_take(&a, l->held_max, sizeof *ls->early);
 	ls->range = base_arena_take(&a, l->ranges_max, sizeof *ls->range);
 	ls->again = base_arena_take(&a, (size_t)l->ranges_max + l->lanes_max, sizeof *ls->again);
 	ls->tune = base_arena_take(&a, tunes_of(l), sizeof *ls->tune);
@@ -64,7 +64,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 	ls->ops = o;
 	ls->user = conf->user;
 	memset(ls->label, 0xff, l->labels_max * sizeof *ls->label);
-	ls->lane_free = ls->block_free = ls->rx_block_free = ls->held_free = ls->range_free = NONE;
+	ls->lane_free = ls->block_free = ls->rx_block_free = ls->early_free = ls->range_free = NONE;
 	ls->again_free = ls->tune_free = ls->group_free = NONE;
 	for (uint32_t i = l->lanes_max; i-- > 0; ls->lane_free = i) {
 		ls->lane[i].state = LANE_FREE;
@@ -74,8 +74,8 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 		ls->block[i].link.next = ls->block_free;
 	for (uint32_t i = l->rx_blocks_max; i-- > 0; ls->rx_block_free = i)
 		ls->rx_block[i].link.next = ls->rx_block_free;
-	for (uint32_t i = l->held_max; i-- > 0; ls->held_free = i)
-		ls->held[i].link.next = ls->held_free;
+	for (uint32_t i = l->held_max; i-- > 0; ls->early_free = i)
+		ls->early[i].link.next = ls->early_free;
 	for (uint32_t i = l->ranges_max; i-- > 0; ls->range_free = i)
 		ls->range[i].link.next = ls->range_free;
 	for (uint32_t i = l->ranges_max + l->lanes_max; i-- > 0; ls->again_free = i)
@@ -89,7 +89,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 	ls->credit_left = l->held_max < l->ranges_max ? l->held_max : l->ranges_max;
 	ls->ack_at_ns = ls->look_at_ns = ls->resend_at_ns = BASE_NEVER_NS;
 	base_ilist_init(&ls->live);
-	ls->held_left = l->held_max;
+	ls->early_left = l->held_max;
 	ls->ranges_left = l->ranges_max;
 	ls->rx_blocks_left = l->rx_blocks_max;
 	base_ilist_init(&ls->pending);
@@ -196,7 +196,7 @@ set_up(struct lane *l, const struct suci_lane_conf *c)
 	base_ilist_init(&l->blocks);
 	base_ilist_init(&l->ranges);
 	base_ilist_init(&l->rx_blocks);
-	base_ilist_init(&l->held);
+	base_ilist_init(&l->early);
 	base_ilist_init(&l->again);
 }
 

@@ -36,7 +36,7 @@ lane_room(void *user, uint32_t path)
 {
 	const struct suci_lanes *ls = user;
 	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
-	uint32_t n = ranges < ls->held_left ? ranges : ls->held_left;
+	uint32_t n = ranges < ls->early_left ? ranges : ls->early_left;
 	bool want = path != NONE && ls->ops->room;
 	return want && n && !ls->ops->room(ls->user, path) ? 0 : n;
 }
@@ -272,19 +272,19 @@ opens_long_block(const struct suci_segment *s)
 }
 
 static struct base_ilinks
-held_links(const struct suci_lanes *ls)
+early_links(const struct suci_lanes *ls)
 {
-	return BASE_ILINKS(ls->held, link);
+	return BASE_ILINKS(ls->early, link);
 }
 
 static struct suci_segment
-unhold(struct suci_lanes *ls, struct lane *l, uint32_t i)
+early_take(struct suci_lanes *ls, struct lane *l, uint32_t i)
 {
-	struct rx_held *h = &ls->held[i];
-	base_ilist_unlink(&l->held, held_links(ls), i);
-	h->link.next = ls->held_free;
-	ls->held_free = i;
-	ls->held_left++;
+	struct rx_early *h = &ls->early[i];
+	base_ilist_unlink(&l->early, early_links(ls), i);
+	h->link.next = ls->early_free;
+	ls->early_free = i;
+	ls->early_left++;
 	ls->ranges_owed--;
 	ls->rx_blocks_owed -= opens_long_block(&h->seg);
 	return h->seg;
@@ -296,10 +296,10 @@ unhold(struct suci_lanes *ls, struct lane *l, uint32_t i)
 static bool
 make_way(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
 {
-	uint32_t last = l->held.tail;
-	if (l->conf.direct || last == NONE || serial_le(ls->held[last].seg.seq, seq))
+	uint32_t last = l->early.tail;
+	if (l->conf.direct || last == NONE || serial_le(ls->early[last].seg.seq, seq))
 		return false;
-	struct suci_segment s = unhold(ls, l, last);
+	struct suci_segment s = early_take(ls, l, last);
 	ls->count.refused_held++;
 	lane_refuse(ls, l, &s, now_ns);
 	ls->ops->release(ls->user, s.cookie);
@@ -315,10 +315,10 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		ls->count.drop_malformed++;
 		return SUCI_DROPPED;
 	}
-	uint32_t before = l->held.tail;
-	while (before != NONE && serial_gt(ls->held[before].seg.seq, s->seq))
-		before = ls->held[before].link.prev;
-	if (before != NONE && ls->held[before].seg.seq == s->seq) {
+	uint32_t before = l->early.tail;
+	while (before != NONE && serial_gt(ls->early[before].seg.seq, s->seq))
+		before = ls->early[before].link.prev;
+	if (before != NONE && ls->early[before].seg.seq == s->seq) {
 		ls->count.drop_duplicate++;
 		return SUCI_TAKEN;
 	}
@@ -327,19 +327,19 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		ls->count.refused_blocks++;
 		return lane_refuse(ls, l, s, now_ns);
 	}
-	if ((ls->held_free == NONE || ls->ranges_left <= ls->ranges_owed) &&
+	if ((ls->early_free == NONE || ls->ranges_left <= ls->ranges_owed) &&
 	    !make_way(ls, l, s->seq, now_ns)) {
 		ls->count.refused_held++;
 		return lane_refuse(ls, l, s, now_ns);
 	}
-	uint32_t i = ls->held_free;
-	struct rx_held *h = &ls->held[i];
-	ls->held_free = h->link.next;
-	ls->held_left--;
+	uint32_t i = ls->early_free;
+	struct rx_early *h = &ls->early[i];
+	ls->early_free = h->link.next;
+	ls->early_left--;
 	ls->ranges_owed++;
 	ls->rx_blocks_owed += opens_long_block(s);
 	h->seg = *s;
-	base_ilist_insert(&l->held, held_links(ls), before, i);
+	base_ilist_insert(&l->early, early_links(ls), before, i);
 	ls->count.held++;
 	ls->ops->hold(ls->user, s->cookie);
 	lane_tune_came(ls, l, s->seq, now_ns);
@@ -360,13 +360,13 @@ has_room(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
 static void
 drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
-	while (l->held.head != NONE && !l->close_wanted) {
-		const struct suci_segment *s = &ls->held[l->held.head].seg;
+	while (l->early.head != NONE && !l->close_wanted) {
+		const struct suci_segment *s = &ls->early[l->early.head].seg;
 		bool begun = serial_lt(s->seq, l->next_begin);
 		bool starts = s->seq == l->next_begin && s->flags & SUCI_SF_FIRST;
 		if (!begun && (!starts || !has_room(ls, l, s)))
 			return;
-		struct suci_segment seg = unhold(ls, l, l->held.head);
+		struct suci_segment seg = early_take(ls, l, l->early.head);
 		uint32_t i = begun ? rx_block_find(ls, l, seg.block) : NONE;
 		if (starts)
 			begin(ls, l, &seg, nsegs_of(&seg), now_ns);
@@ -388,8 +388,8 @@ lane_rx_end(struct suci_lanes *ls, struct lane *l)
 {
 	lane_ask_no_more(ls, l);
 	lane_tune_end(ls, l);
-	while (l->held.head != NONE) {
-		struct suci_segment seg = unhold(ls, l, l->held.head);
+	while (l->early.head != NONE) {
+		struct suci_segment seg = early_take(ls, l, l->early.head);
 		ls->ops->release(ls->user, seg.cookie);
 	}
 	while (l->ranges.head != NONE)
@@ -458,7 +458,7 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		place(ls, l, i, s, now_ns);
 	else
 		begin(ls, l, s, nsegs, now_ns);
-	if (l->held.head != NONE)
+	if (l->early.head != NONE)
 		drain(ls, l, now_ns);
 	lane_tune_came(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
@@ -551,7 +551,7 @@ void
 suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
 {
 	struct lane *l = lane_get(ls, lane);
-	if (!l || l->busy || l->held.head == NONE)
+	if (!l || l->busy || l->early.head == NONE)
 		return;
 	l->busy = true;
 	drain(ls, l, now_ns);

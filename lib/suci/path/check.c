@@ -129,7 +129,7 @@ check_sums(const struct suci *ep, const struct sums *s)
 		return "records free + in lists = all";
 	if (s->segments != ep->segs_used || ep->segs_used > ep->conf.limits.segments_max)
 		return "segments_max >= segments used = segments in lists";
-	if (s->held != ep->held)
+	if (s->held != ep->in_custody)
 		return "held = segments and notes in lists";
 	if (s->frags != ep->frags_used || ep->frags_used > ep->conf.limits.parts_max)
 		return "parts_max >= parts used = parts in lists";

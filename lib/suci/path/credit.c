@@ -494,11 +494,11 @@ ask_gap(const struct suci_path *p)
 }
 
 void
-suci_credit_held(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+suci_credit_blocked(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	if (p->credit_tx.blocked_ns)
 		return;
-	ep->held_path = path_index(ep, p);
+	ep->blocked_path = path_index(ep, p);
 	p->credit_tx.blocked_ns = now_ns ? now_ns : 1;
 	p->credit_tx.asks = 0;
 	p->credit_tx.ask_at_ns = now_ns + ask_gap(p);
@@ -522,7 +522,7 @@ suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 uint64_t
 suci_short_since_ns(const struct suci *ep)
 {
-	return ep->path[ep->held_path].credit_tx.blocked_ns;
+	return ep->path[ep->blocked_path].credit_tx.blocked_ns;
 }
 
 void

@@ -37,7 +37,7 @@ uint8_t suci_credit_waiting(struct suci *ep, const struct suci_path *p);
 bool suci_credit_short(struct suci *ep, struct suci_path *p);
 #define SUCI_TELL_MORE 4u /* packets before the limit, at least, MORE is set */
 bool suci_credit_small(const struct suci *ep, const struct suci_path *p);
-void suci_credit_held(struct suci *ep, struct suci_path *p, uint64_t now_ns);
+void suci_credit_blocked(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 void suci_credit_nothing_waits(struct suci_credit_tx *c);
 void suci_credit_ask_again(struct suci *ep, struct suci_path *p, uint64_t now_ns);
 

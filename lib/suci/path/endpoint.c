@@ -200,7 +200,7 @@ suci_fini(struct suci *ep, uint64_t now_ns)
 			suci_path_down(ep, &ep->path[i], SUCI_DOWN_LOCAL, "the endpoint is closed",
 				       now_ns);
 	suci_leave(ep);
-	BASE_ASSERT(!ep->held);
+	BASE_ASSERT(!ep->in_custody);
 	explicit_bzero(&ep->conf.seal, sizeof ep->conf.seal);
 	ep->magic = 0;
 	return ep;
@@ -606,5 +606,5 @@ suci_counters(const struct suci *ep)
 uint32_t
 suci_held(const struct suci *ep)
 {
-	return ep->held;
+	return ep->in_custody;
 }

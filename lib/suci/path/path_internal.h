@@ -119,7 +119,7 @@ struct suci {
 	struct suci_path *path;
 	struct suci_rec *rec;
 	struct suci_snap *snap; /* one per record; only touched if cc.ops->rated */
-	uint32_t rec_free, segs_used, frags_used, held;
+	uint32_t rec_free, segs_used, frags_used, in_custody;
 	struct suci_frags *frags; /* of each path */
 	struct suci_reasm *reasm;
 	uint32_t reasms_used, reasm_paths; /* paths that have one at least */
@@ -133,8 +133,8 @@ struct suci {
 	struct base_ilist ready, starved;
 	struct base_ilist askers[PRIOS]; /* paths with ask != 0 */
 	uint32_t naskers[PRIOS], nasking, grants_out;
-	uint32_t sharers;   /* far paths of a window that is learned, with something in flight */
-	uint32_t held_path; /* the one that ran out of credit last */
+	uint32_t sharers;      /* far paths of a window that is learned, with something in flight */
+	uint32_t blocked_path; /* the one that ran out of credit last */
 	uint32_t dying;
 	uint32_t *owes, owes_count; /* paths that may owe an ack, for suci_flush_acks() */
 	uint32_t note_tx, note_rx;  /* numbers of the notes last queued and last told */

@@ -39,7 +39,7 @@ suci_rec_take(struct suci *ep, enum rec_kind kind, uint32_t path)
 		ep->frags[path].n_frags++;
 	}
 	if (kind == REC_SEGMENT || kind == REC_NOTE)
-		ep->held++;
+		ep->in_custody++;
 	return i;
 }
 
@@ -48,7 +48,7 @@ give_other(struct suci *ep, const struct suci_rec *r, uint32_t i)
 {
 	struct suci_path *p = &ep->path[r->path];
 	if (r->kind == REC_NOTE)
-		ep->held--;
+		ep->in_custody--;
 	if (r->kind == REC_PROBE && p->loss.probe_rec == i)
 		p->loss.probe_rec = NONE;
 	if (r->kind == REC_MTU && p->pmtu.rec == i)
@@ -68,7 +68,7 @@ suci_rec_give(struct suci *ep, uint32_t i)
 		ep->guard += --ep->path[r->path].sent.recs < ep->path_min;
 	}
 	if (r->kind == REC_SEGMENT)
-		ep->held--;
+		ep->in_custody--;
 	else
 		give_other(ep, r, i);
 	r->where = WHERE_FREE;
@@ -179,7 +179,7 @@ purge_list(struct suci *ep, struct suci_path *p, struct base_ilist *l,
 		r->kind = REC_PURGED;
 		r->head = r->data = NULL;
 		r->head_len = r->data_len = 0;
-		ep->held--;
+		ep->in_custody--;
 		ep->ops->released(ep->user, r->path, r->cookie, SUCI_FATE_ABANDONED, now_ns);
 	}
 }

@@ -293,7 +293,7 @@ beyond_credit(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	}
 	if (suci_credit_small(ep, p))
 		return true;
-	suci_credit_held(ep, p, now_ns);
+	suci_credit_blocked(ep, p, now_ns);
 	suci_rate_idle(&p->rate, p->sent.next_pn);
 	return false;
 }
