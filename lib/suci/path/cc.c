@@ -5,7 +5,7 @@
 
 #define QUEUED_MIN_NS  (BASE_MS_NS / 4)
 #define QUEUED_SAMPLES 3
-#define WAITING	       8 /* packets of each of a crowd in the queue */
+#define WAITING	       8 /* packets of each sharer in the queue */
 
 const struct suci_cc_ops *
 suci_cc_ops_of(enum suci_cc_kind kind)

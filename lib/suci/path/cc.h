@@ -35,7 +35,8 @@ struct suci_cc_ack {
 	uint64_t var_ns;      /* how much samples differ from it */
 	uint64_t sent_ns;     /* when the newest acknowledged packet was sent */
 	uint64_t min_ns;      /* shortest sample of this path */
-	uint32_t sharers;     /* paths of this endpoint with something in flight; 1: no crowd */
+	uint32_t
+		sharers; /* paths of this endpoint with something in flight; 1: it shares no link */
 	uint64_t now_ns;
 	/* Only if ops->rated. */
 	uint64_t bytes;	    /* newly acknowledged */
@@ -157,20 +158,20 @@ extern const struct suci_cc_ops suci_cc_fixed, suci_cc_cubic, suci_cc_bbr;
 /* The table of a kind; NULL if there is none of that number. */
 const struct suci_cc_ops *suci_cc_ops_of(enum suci_cc_kind kind);
 
-/* One of a crowd: does its way have a queue now?  The paths of an endpoint that begin
- * together fill that of a link they share within a round, which a comparison of whole
- * rounds sees when it is too late.  To be asked with every ack. */
+/* One of several on a shared link: does its way have a queue now?  The paths of an endpoint that
+ * begin together fill that of a link they share within a round, which a comparison of whole rounds
+ * sees when it is too late.  To be asked with every ack. */
 bool suci_cc_queued(struct suci_cc *cc, const struct suci_cc_ack *a);
 
-/* The window of one of a crowd once it is full, 2^-SUCI_CC_FRAC packets, after an ack: as
+/* The window of one of them once it is full, 2^-SUCI_CC_FRAC packets, after an ack: as
  * FAST TCP has it, what fits on the way without a queue and a few packets that wait in it.
- * So all paths of the crowd get the same, whatever each began with, and the queue is short. */
+ * So all paths that share get the same, whatever each began with, and the queue is short. */
 uint64_t suci_cc_share(struct suci_cc *cc, uint64_t w, const struct suci_cc_ack *a);
 
 /* The window, 2^-SUCI_CC_FRAC packets. */
 uint64_t suci_cc_exact(const struct suci_cc *cc);
 
-/* One of a crowd that was full: is its way empty again?  Others of it have finished. */
+/* One of them that was full: is its way empty again?  Others of it have finished. */
 bool suci_cc_room(struct suci_cc *cc, const struct suci_cc_ack *a);
 
 void suci_cc_init(struct suci_cc *cc, enum suci_cc_kind kind, const struct suci_cc_conf *conf);

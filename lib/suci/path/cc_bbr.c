@@ -328,7 +328,7 @@ learn_rtt(struct suci_cc *cc, const struct suci_cc_ack *a)
 /* What few acks of a first window say of the rate is too low: with a queue it is a window
  * in a round trip. */
 static void
-crowded(struct suci_cc *cc, const struct suci_cc_ack *a)
+bound_by_sharers(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
 	wide bytes = (wide)cc->window * b->packet_bytes >> SIZE_SHIFT;
@@ -416,7 +416,7 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 	switch ((enum suci_bbr_state)b->state) {
 	case SUCI_BBR_STARTUP:
 		if (suci_cc_queued(cc, a)) {
-			crowded(cc, a);
+			bound_by_sharers(cc, a);
 		} else if (round && full_pipe(b, a, 4)) {
 			b->full = true;
 			enter(b, SUCI_BBR_DRAIN, a->now_ns);
@@ -453,7 +453,7 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 
 /* ---- what follows from it ------------------------------------------------ */
 
-/* The queue that each of a crowd allows itself adds up. */
+/* The queue that each sharer of a link allows itself adds up. */
 static uint32_t
 share(struct suci_cc *cc, const struct suci_cc_ack *a)
 {

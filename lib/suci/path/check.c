@@ -102,7 +102,7 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	s->askers += p->grants.ask != 0;
 	s->waiting += p->credit_rx.waits;
 	if (p->shares_link && !p->sent.in_flight)
-		return "who is of the crowd has something in flight";
+		return "who shares a link has something in flight";
 	s->sharers += p->shares_link;
 	if (p->credit_rx.near)
 		s->promised[p->credit_rx.pool] += suci_credit_promised(&p->credit_rx);
@@ -152,7 +152,7 @@ check_sums(const struct suci *ep, const struct sums *s)
 	if (s->waiting != ep->nwaiting)
 		return "paths that wait for credit = their number";
 	if (s->sharers != ep->sharers)
-		return "paths of the crowd = their number";
+		return "paths that share a link = their number";
 	if (s->paths != ep->paths_used)
 		return "paths in use = their number";
 	for (uint32_t i = ep->note_free; i != NONE && most <= ep->notes_max; i = ep->note_next[i])

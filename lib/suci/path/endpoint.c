@@ -405,7 +405,7 @@ suci_path_fail(struct suci *ep, struct suci_path *p, enum suci_down why, const c
 	if (p->closing)
 		return;
 	p->down_why = (uint8_t)why;
-	/* The farewell leaves when the path goes down, after the callback we may
+	/* The CLOSE leaves when the path goes down, after the callback we may
 	 * be in; until then its text stands where the hello was. */
 	struct suci_path_hello *h = &ep->hello[path];
 	h->len = (uint16_t)strnlen(text ? text : "", SUCI_TEXT_MAX - 1);

@@ -335,10 +335,10 @@ rx_accept(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, u
 	suci_path_establish(ep, p, b, false, rtt_ns, now_ns);
 }
 
-/* The reason a farewell gives, also as text for a person. */
+/* The reason a CLOSE or RESET gives, also as text for a person. */
 static bool
-farewell_text(struct suci *ep, const uint8_t *body, size_t len, uint16_t *reason,
-	      char text[SUCI_TEXT_MAX])
+close_text(struct suci *ep, const uint8_t *body, size_t len, uint16_t *reason,
+	   char text[SUCI_TEXT_MAX])
 {
 	struct suci_close f;
 	if (!suci_close_decode(&f, body, len)) {
@@ -401,7 +401,7 @@ rx_close(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 	if (sealed && !close_authentic(ep, p, dgram, len))
 		return;
 	len -= SUCI_PATH_HDR + (sealed ? (size_t)SUCI_SEAL_EXT + SUCI_SEAL_TAG : 0);
-	if (!farewell_text(ep, dgram + SUCI_PATH_HDR, len, &reason, text))
+	if (!close_text(ep, dgram + SUCI_PATH_HDR, len, &reason, text))
 		return;
 	suci_path_down(ep, p, p->state == PATH_UP ? closed_why(reason) : SUCI_DOWN_REFUSED, text,
 		       now_ns);
@@ -475,14 +475,14 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 		if (p->seal) /* the peer may not have the key yet */
 			suci_seal_retry(ep, p);
 	}
-	bool greet = p->state != PATH_HELLO;
+	bool with_hello = p->state != PATH_HELLO;
 	struct suci_body b = {
 		.tag = p->rx_tag,
 		.mtu = (uint16_t)suci_leg_mtu(ep, &p->peer),
 		.hello = own ? h->bytes : ep->conf.hello,
-		.hello_len = !greet ? 0
-			     : own  ? h->len
-				    : ep->conf.hello_len,
+		.hello_len = !with_hello ? 0
+			     : own	 ? h->len
+					 : ep->conf.hello_len,
 		.incarnation = ep->conf.incarnation,
 		.cookie = p->state == PATH_OPEN ? p->hs.cookie : 0,
 		.peer_incarnation = p->state == PATH_UP	     ? p->hs.peer_incarnation
@@ -504,5 +504,5 @@ suci_handshake_tx(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t n
 		p->hs.sent_ns = now_ns;
 	}
 	size_t len = SUCI_PATH_HDR + suci_body_encode(&b, out + SUCI_PATH_HDR);
-	return p->seal && greet ? suci_seal_handshake(ep, p, out, len) : len;
+	return p->seal && with_hello ? suci_seal_handshake(ep, p, out, len) : len;
 }

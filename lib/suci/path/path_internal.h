@@ -30,6 +30,7 @@
 #include "pacer.h"
 #include "pmtu.h"
 #include "rate.h"
+#include "reasm.h"
 #include "refused_queue.h"
 #include "reset.h"
 #include "rtt.h"
@@ -70,7 +71,7 @@ struct suci_path {
 	bool going_down;
 	uint8_t down_why;	/* enum suci_down, when closing */
 	bool pull_ready;	/* ops->pull may have something */
-	bool shares_link;	/* counted in the endpoint's crowd */
+	bool shares_link;	/* counted in the endpoint's sharers */
 	struct suci_seal *seal; /* NULL: not sealed */
 	struct suci_addr peer;
 	uint32_t rx_tag, tx_tag;
@@ -316,7 +317,6 @@ size_t suci_put_path_hdr(struct suci_path *p, enum suci_type type, uint8_t flags
 /* A bare ack datagram; 0 if nothing was received yet. */
 size_t suci_put_bare_ack(struct suci *ep, struct suci_path *p, uint8_t *out, uint64_t now_ns);
 
-#include "parts.h"
 #include "records.h"
 
 #endif

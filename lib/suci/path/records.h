@@ -77,4 +77,17 @@ suci_keys_ready(struct suci *ep, struct suci_seal *s, bool rx)
 	return ep->key_mem + (size_t)i * SEAL_KEY_MAX;
 }
 
+static inline struct suci_frags *
+frags_of(const struct suci *ep, const struct suci_path *p)
+{
+	return &ep->frags[path_index(ep, p)];
+}
+
+/* Larger than the path's datagrams, may it leave in parts? */
+static inline bool
+suci_frag_fits(const struct suci_path *p, const struct suci_rec *r)
+{
+	return p->frag.on && suci_rec_len(p, r) <= p->mtu_max;
+}
+
 #endif

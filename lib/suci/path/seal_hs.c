@@ -58,7 +58,7 @@ put_ext(uint8_t *at, const uint8_t nonce[SEAL_NONCE], uint32_t id, uint32_t atte
 	be32_store(at + SEAL_NONCE + 4, attempt);
 }
 
-/* The body of a farewell begins with reason and text_len; the extension goes behind. */
+/* The body of a CLOSE or RESET begins with reason and text_len; the extension goes behind. */
 #define FAREWELL_CLEAR SUCI_CLOSE_CLEAR
 
 size_t
@@ -91,7 +91,7 @@ suci_seal_close(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t len
 	return suci_seal_control(ep, p, dgram, FAREWELL_CLEAR + SUCI_SEAL_EXT, len);
 }
 
-/* Move the text back to where an unsealed farewell has it. */
+/* Move the text back to where an unsealed one has it. */
 void
 suci_seal_reset_shift(uint8_t *dgram, size_t len)
 {

@@ -67,7 +67,7 @@ void suci_seal_retry(struct suci *ep, struct suci_path *p);
 /* Was that nonce made here? */
 bool suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE]);
 void suci_seal_give(struct suci *ep, struct suci_seal *s);
-/* The keys of both directions from the peer's greeting and what p has. */
+/* The keys of both directions from the peer's OPEN or ACCEPT and what p has. */
 void suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b);
 /* Something for that path was not authentic: counted. */
 void suci_seal_forged(struct suci *ep, struct suci_path *p);
@@ -102,13 +102,13 @@ size_t suci_seal_once(struct suci *ep, const uint8_t secret[SEAL_HASH], const ch
 		      uint8_t *dgram, size_t clear, size_t len);
 bool suci_seal_once_open(struct suci *ep, const uint8_t secret[SEAL_HASH], const char label[8],
 			 uint8_t *dgram, size_t clear, size_t len);
-#define SUCI_CLOSE_CLEAR ((size_t)SUCI_PATH_HDR + 4) /* before the extension of a farewell */
+#define SUCI_CLOSE_CLEAR ((size_t)SUCI_PATH_HDR + 4) /* before the extension of a CLOSE */
 /* RESET under a pre-shared key; opened, it looks like an unsealed one. */
 size_t suci_seal_reset(struct suci *ep, const struct suci_addr *to, const struct seal_psk *k,
 		       const uint8_t nonce[SEAL_NONCE], uint8_t *dgram, size_t len);
 bool suci_seal_reset_open(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,
 			  uint8_t nonce[SEAL_NONCE]);
-/* Make room for the extension of a farewell and fill it in; take it out again; is it long enough
+/* Make room for the extension of a RESET and fill it in; take it out again; is it long enough
  * for one? */
 size_t suci_seal_reset_gap(uint8_t *dgram, size_t len, const uint8_t nonce[SEAL_NONCE],
 			   uint32_t id);

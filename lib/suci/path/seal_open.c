@@ -112,8 +112,8 @@ stranger(struct suci *ep, const struct suci_addr *from, const uint8_t *public_ke
 
 /* What is readable of it, and the code.  from NULL: it is an ACCEPT. */
 static bool
-read_greeting(struct suci *ep, const struct suci_addr *from, const uint8_t *dgram, size_t len,
-	      struct suci_body *b)
+read_handshake(struct suci *ep, const struct suci_addr *from, const uint8_t *dgram, size_t len,
+	       struct suci_body *b)
 {
 	bool accept = !from;
 	uint8_t code[SEAL_TAG];
@@ -146,7 +146,7 @@ bool
 suci_seal_opens(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, size_t len,
 		struct suci_body *b)
 {
-	if (!read_greeting(ep, from, dgram, len, b))
+	if (!read_handshake(ep, from, dgram, len, b))
 		return false;
 	if (!suci_seal_own_nonce(ep, b->nonce))
 		return true;
@@ -223,7 +223,7 @@ suci_seal_accepted(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t 
 {
 	const struct suci_seal_conf *c = &ep->conf.seal;
 	struct suci_seal *s = p->seal;
-	if (!read_greeting(ep, NULL, dgram, len, b))
+	if (!read_handshake(ep, NULL, dgram, len, b))
 		return false;
 	if (!s->begun || b->psk != s->psk) { /* the answer to an earlier attempt */
 		ep->count.drop_state++;

@@ -1,4 +1,4 @@
-/* Datagrams that belong to no path: answers to strangers, farewells.  A small
+/* Datagrams that belong to no path: answers to unverified sources, CLOSE and RESET.  A small
  * fixed number; when they are used up the answer is simply not sent, as if it
  * had been lost on the way. */
 #include "path_internal.h"

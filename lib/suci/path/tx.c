@@ -99,11 +99,11 @@ transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64
 {
 	struct suci_rec *r = &ep->rec[i];
 	uint32_t w = window(ep, p);
-	/* A crowd's windows are small and shut for a round trip: the first acks count. */
-	bool full = p->sent.in_flight + 1 >= w, crowd = suci_shares_link(ep, p);
+	/* On a shared link windows are small and shut for a round trip: the first acks count. */
+	bool full = p->sent.in_flight + 1 >= w, shares = suci_shares_link(ep, p);
 	uint64_t ask_gap = full ? w / 2 : w / 4;
 	ask_gap = ask_gap < ASK_EVERY ? ask_gap : ASK_EVERY;
-	if (r->ask || ((full || crowd) && p->sent.next_pn - p->sent.asked_pn >= ask_gap))
+	if (r->ask || ((full || shares) && p->sent.next_pn - p->sent.asked_pn >= ask_gap))
 		flags |= SUCI_PF_ACK_NOW;
 	if (flags & SUCI_PF_ACK_NOW)
 		p->sent.asked_pn = p->sent.next_pn;
@@ -326,8 +326,8 @@ pace_on_shared_link(const struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	suci_pacer_cap(&p->pacer, packets ? (packets - 1) * p->mtu + 1 : 1);
 }
 
-/* An ack is due and a segment that it could ride on soon: bare acks of a crowd are a part
- * of the traffic that counts. */
+/* An ack is due and a segment that it could ride on soon: bare acks of all that share a link are a
+ * part of the traffic that counts. */
 static bool
 ack_rides(const struct suci *ep, const struct suci_path *p, uint64_t at_ns, uint64_t now_ns)
 {
