@@ -19,14 +19,6 @@ struct world {
 
 static struct world w;
 
-static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	  char why[SUCI_TEXT_MAX])
-{
-	(void)user, (void)from, (void)hello, (void)hello_len, (void)why;
-	return 0;
-}
-
 static void
 on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t hello_len,
       bool incoming)
@@ -67,7 +59,7 @@ on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uin
 }
 
 static const struct suci_ops ops = {
-	.accept = on_accept,
+	.accept = link_accept,
 	.path_up = on_up,
 	.path_down = on_down,
 	.segment = on_segment,

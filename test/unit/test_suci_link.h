@@ -257,6 +257,15 @@ link_drop_wire(struct link *l)
 #define LINK_WINDOW 2048
 #endif
 
+/* ops->accept: anybody. */
+static inline int
+link_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	    char why[SUCI_TEXT_MAX])
+{
+	(void)user, (void)from, (void)hello, (void)hello_len, (void)why;
+	return 0;
+}
+
 static inline struct suci *
 link_endpoint(const struct suci_config *conf, uint64_t now_ns)
 {

@@ -33,14 +33,6 @@ struct pair {
 	uint64_t count;
 };
 
-static inline int
-pair_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	    char why[SUCI_TEXT_MAX])
-{
-	(void)user, (void)from, (void)hello, (void)hello_len, (void)why;
-	return 0;
-}
-
 static inline void
 pair_on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
 	   size_t hello_len, bool incoming)
@@ -113,7 +105,7 @@ pair_on_moved(void *user, uint32_t path, const struct suci_addr *old, const stru
 }
 
 static const struct suci_ops pair_ops = {
-	.accept = pair_accept,
+	.accept = link_accept,
 	.path_up = pair_on_up,
 	.path_down = pair_on_down,
 	.segment = pair_on_segment,

@@ -18,14 +18,6 @@ struct world {
 	uint64_t last_ns;
 };
 
-static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
-	  char why[SUCI_TEXT_MAX])
-{
-	(void)user, (void)from, (void)hello, (void)len, (void)why;
-	return 0;
-}
-
 static void
 on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t len,
       bool incoming)
@@ -89,7 +81,7 @@ on_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 }
 
 static const struct suci_ops ops = {
-	.accept = on_accept,
+	.accept = link_accept,
 	.path_up = on_up,
 	.path_down = on_down,
 	.segment = on_segment,
