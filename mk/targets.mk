@@ -15,9 +15,11 @@ all: $(foreach l,$(LIBS_ALL),$(B)/lib$(l).a) $(PROGS) $(ALL_EXTRA)
 deps:
 	@mk/install-packages
 
-## unit          build and run the unit suites of this build setting
-unit: $(UNITS) $(UNIT_EXTRA) $(B)/test/within
-	@test/run-units $(B) $(UNITS)
+## unit          build and run the unit suites of this build setting; T="NAME .." only these, % stands for anything
+UNITS_ASKED := $(if $(T),$(filter $(foreach t,$(T),$(B)/test/unit/$(t) $(B)/test/unit/test_$(t)),$(UNITS)),$(UNITS))
+unit: $(UNITS_ASKED) $(if $(T),,$(UNIT_EXTRA)) $(B)/test/within
+	$(if $(UNITS_ASKED),,@echo "unit: no suite is called $(T); fix: T=NAME of test/unit/test_NAME.c" >&2; exit 2)
+	@test/run-units $(B) $(UNITS_ASKED)
 
 check-headers: $(patsubst %.h,$(B)/headers/%.ok,$(HEADERS_ALL))
 
@@ -67,6 +69,16 @@ demo-optical:
 	@mk/install-packages
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@tools/testbed/demo-optical $(B)
+
+## compile_commands  compile_commands.json for clangd, from make's own compile lines
+.PHONY: compile_commands hooks
+compile_commands:
+	@mk/compile-commands compile_commands.json CC=$(CC) EXTRAS="$(EXTRAS)"
+
+## hooks         check form of files and message at each `git commit` of this clone
+hooks:
+	@git config core.hooksPath mk/hooks
+	@echo "hooks: mk/hooks is on; git config --unset core.hooksPath turns it off"
 
 ## lint          clang-tidy, cppcheck and the tidy test over the sources
 lint:
