@@ -51,13 +51,11 @@ check_interface(const char *ifname, uint16_t mtu, char *err, size_t err_max)
 	}
 	snprintf(r.ifr_name, sizeof r.ifr_name, "%s", ifname);
 	if (ioctl(fd, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP)) {
-		snprintf(err, err_max, "%s is down; mend it with: ip link set %s up", ifname,
-			 ifname);
+		snprintf(err, err_max, "%s is down; fix: ip link set %s up", ifname, ifname);
 		result = -ENETDOWN;
 	} else if (ioctl(fd, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < mtu) {
-		snprintf(err, err_max,
-			 "%s has MTU %d, %u is asked; mend it with: ip link set %s mtu %u", ifname,
-			 r.ifr_mtu, mtu, ifname, mtu);
+		snprintf(err, err_max, "%s has MTU %d, %u is asked; fix: ip link set %s mtu %u",
+			 ifname, r.ifr_mtu, mtu, ifname, mtu);
 		result = -EMSGSIZE;
 	}
 	close(fd);

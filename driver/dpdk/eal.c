@@ -224,7 +224,7 @@ rd_huge_check(uint64_t need_bytes, char *err, size_t err_max)
 		return 0;
 	uint64_t more = (need_bytes - free_bytes + 2 * MIB - 1) / (2 * MIB);
 	snprintf(err, err_max,
-		 "hugepages: %llu MB needed, %llu MB free; mend it with: sysctl -w "
+		 "hugepages: %llu MB needed, %llu MB free; fix: sysctl -w "
 		 "vm.nr_hugepages=%llu (or run without hugepages)",
 		 (unsigned long long)((need_bytes + MIB - 1) / MIB),
 		 (unsigned long long)(free_bytes / MIB), (unsigned long long)nr_2m + more);

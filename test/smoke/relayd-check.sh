@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # relayd --check: what is wrong with a file, all at once, with pointer and line; what
-# the machine lacks, with the command that mends it; and that it changes nothing.
+# the machine lacks, with the command that fixes it; and that it changes nothing.
 # timeout: 90
 # shellcheck source=test/smoke/_relayd.sh
 . "$(dirname "$0")/_relayd.sh"
@@ -61,13 +61,13 @@ check check-all-at-once "not all of 4 faults are said: $(cat "$TMP/out")" \
 
 says check-interface 'no interface nope0 in this network namespace' -e 's/priv0/nope0/'
 ip -n "$RELAY" link set priv0 mtu 1500
-says check-mtu 'mend it with: ip link set priv0 mtu 9000'
+says check-mtu 'fix: ip link set priv0 mtu 9000'
 ip -n "$RELAY" link set priv0 mtu 9000
 ip -n "$RELAY" link set glob0 down
-says check-down 'mend it with: ip link set glob0 up'
+says check-down 'fix: ip link set glob0 up'
 ip -n "$RELAY" link set glob0 up
 ip -n "$RELAY" addr add 192.0.2.1/24 dev priv0
-says check-kernel-address 'mend it with: ip addr flush dev priv0'
+says check-kernel-address 'fix: ip addr flush dev priv0'
 ip -n "$RELAY" route add default via 192.0.2.254 dev priv0
 says check-default-route "priv0 has the kernel address 192.0.2.1 and this machine's default route"
 check check-default-route-kept "it is advised to take the address away" bash -c "! grep -q flush '$TMP/out'"

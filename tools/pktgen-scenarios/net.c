@@ -123,7 +123,7 @@ open_tap(struct pg_side *s, char *err, size_t max)
 	s->tap = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	snprintf(r.ifr_name, sizeof r.ifr_name, "pktgen%u", s->index);
 	if (s->tap < 0 || sock < 0)
-		snprintf(err, max, "/dev/net/tun: %s; mend it with: modprobe tun", strerror(errno));
+		snprintf(err, max, "/dev/net/tun: %s; fix: modprobe tun", strerror(errno));
 	else if (tap_ioctl(s->tap, TUNSETIFF, &r, "create", err, max) == 0)
 		result = tap_up(s, &r, sock, err, max);
 	if (sock >= 0)

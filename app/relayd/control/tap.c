@@ -193,8 +193,7 @@ rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max)
 		 leg == RD_LEG_PRIVATE ? "priv" : "glob");
 	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
-		snprintf(err, err_max, "/dev/net/tun: %s; mend it with: modprobe tun",
-			 strerror(errno));
+		snprintf(err, err_max, "/dev/net/tun: %s; fix: modprobe tun", strerror(errno));
 		return -1;
 	}
 	struct ifreq ifr = {.ifr_flags = IFF_TAP | IFF_NO_PI};

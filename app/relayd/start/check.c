@@ -29,7 +29,7 @@ static void
 check_root(struct rd_faults *faults)
 {
 	if (geteuid() != 0)
-		LACK(faults, "", "must run as root (raw sockets, TAP, memory); mend it with: sudo");
+		LACK(faults, "", "must run as root (raw sockets, TAP, memory); fix: sudo");
 }
 
 static void
@@ -37,7 +37,7 @@ check_tun(const struct rd_conf *conf, struct rd_faults *faults)
 {
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		LACK(faults, "", "/dev/net/tun: %s; mend it with: modprobe tun%s", strerror(errno),
+		LACK(faults, "", "/dev/net/tun: %s; fix: modprobe tun%s", strerror(errno),
 		     errno == EACCES ? " and run as root" : "");
 	else
 		close(fd);
@@ -71,7 +71,7 @@ check_key(const struct rd_conf *conf, struct rd_faults *faults)
 		/* A key that is there is not to be overwritten for its file's mode. */
 		bool none = access(conf->sealing.key_file, F_OK) && errno == ENOENT;
 		LACK(faults, "/sealing/key_file", "%.60s: %.90s%s", conf->sealing.key_file, why,
-		     none ? "; mend it with a copy of the other relays' or, at the first: "
+		     none ? "; fix: a copy of the other relays' or, at the first: "
 			    "(umask 077; echo \"1 $(openssl rand -hex 32)\" > FILE)"
 			  : "");
 	}
@@ -134,11 +134,11 @@ check_interface(const struct rd_conf_port *port, const char *at, int sock, struc
 		return;
 	}
 	if (ioctl(sock, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP))
-		LACK(faults, ptr, "%s is down; mend it with: ip link set %s up", name, name);
+		LACK(faults, ptr, "%s is down; fix: ip link set %s up", name, name);
 	if (ioctl(sock, SIOCGIFMTU, &r) == 0 && r.ifr_mtu < (int)port->mtu) {
 		snprintf(ptr, sizeof ptr, "%s/mtu", at);
-		LACK(faults, ptr, "%s has MTU %d, %u is asked; mend it with: ip link set %s mtu %u",
-		     name, r.ifr_mtu, port->mtu, name, port->mtu);
+		LACK(faults, ptr, "%s has MTU %d, %u is asked; fix: ip link set %s mtu %u", name,
+		     r.ifr_mtu, port->mtu, name, port->mtu);
 		snprintf(ptr, sizeof ptr, "%s/interface", at);
 	}
 	if (kernel_address(name, addr) && is_default_route(name))
@@ -149,8 +149,7 @@ check_interface(const struct rd_conf_port *port, const char *at, int sock, struc
 		     name, addr, name);
 	else if (kernel_address(name, addr))
 		LACK(faults, ptr,
-		     "%s has the kernel address %s: the kernel would answer beside us; mend it "
-		     "with: "
+		     "%s has the kernel address %s: the kernel would answer beside us; fix: "
 		     "ip addr flush dev %s",
 		     name, addr, name);
 }
@@ -175,7 +174,7 @@ check_device(const struct rd_conf_port *port, const char *at, struct rd_faults *
 	/* mlx5 and mlx4 work through the kernel's own driver. */
 	if (!strstr(link, "vfio-pci") && !strstr(link, "uio") && !strstr(link, "mlx"))
 		LACK(faults, ptr,
-		     "%s is not bound to vfio-pci; mend it with: dpdk-devbind.py -b "
+		     "%s is not bound to vfio-pci; fix: dpdk-devbind.py -b "
 		     "vfio-pci %s",
 		     port->device, port->device);
 }
@@ -249,8 +248,8 @@ check_own_address(uint32_t address, const char *pointer, struct rd_faults *fault
 		return;
 	if (bind(fd, (struct sockaddr *)&sin, sizeof sin) && errno == EADDRNOTAVAIL)
 		LACK(faults, pointer,
-		     "no interface of this machine has %s; `ip addr` shows its addresses, mend it "
-		     "with: ip addr add %s/LENGTH dev INTERFACE",
+		     "no interface of this machine has %s; `ip addr` shows its addresses; fix: ip "
+		     "addr add %s/LENGTH dev INTERFACE",
 		     rd_ipv4_text(address, a), a);
 	close(fd);
 }
@@ -336,9 +335,8 @@ check_user(const struct rd_conf *conf, struct rd_faults *faults)
 		return;
 	const struct passwd *p = getpwnam(conf->user);
 	if (!p || p->pw_uid == 0)
-		LACK(faults, "/user",
-		     "user %s %s; mend it with: useradd -r -s /usr/sbin/nologin relayd", conf->user,
-		     p ? "is root" : "does not exist");
+		LACK(faults, "/user", "user %s %s; fix: useradd -r -s /usr/sbin/nologin relayd",
+		     conf->user, p ? "is root" : "does not exist");
 }
 
 static void
@@ -411,8 +409,8 @@ read_secret(const char *path, char *text, size_t max, char *err, size_t err_max)
 			 (unsigned)st.st_uid);
 	else if (st.st_mode & 077)
 		snprintf(err, err_max,
-			 "%s: others may read or write it (mode %04o); mend it with: chmod 0600 %s",
-			 path, (unsigned)st.st_mode & 07777, path);
+			 "%s: others may read or write it (mode %04o); fix: chmod 0600 %s", path,
+			 (unsigned)st.st_mode & 07777, path);
 	else if ((n = read(fd, text, max)) < 0)
 		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
 	close(fd);

@@ -1,4 +1,4 @@
-/* check.h - what the machine lacks for a configuration, and the command that mends
+/* check.h - what the machine lacks for a configuration, and the command that fixes
  * each.  Looks only: changes nothing, so --check can run beside a running relay
  * and the start runs the very same checks first. */
 #ifndef RD_CHECK_H

@@ -193,7 +193,7 @@ lock_memory(void)
 {
 	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT))
 		rd_log(RD_LOG_INFO,
-		       "memory is not locked and may be swapped out (%s); mend it with: "
+		       "memory is not locked and may be swapped out (%s); fix: "
 		       "LimitMEMLOCK=infinity in the unit, ulimit -l unlimited",
 		       strerror(errno));
 }

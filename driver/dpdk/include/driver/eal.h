@@ -54,7 +54,7 @@ void rd_eal_stop(void);
 const char *rd_eal_runtime_dir(void);
 
 /* Are need_bytes of free hugepages there (all sizes)?  0, or -ENOMEM and the
- * command that mends it in err ("sysctl -w vm.nr_hugepages=...").  Callable
+ * command that fixes it in err ("sysctl -w vm.nr_hugepages=...").  Callable
  * before rd_eal_start. */
 int rd_huge_check(uint64_t need_bytes, char *err, size_t err_max);
 

@@ -1,7 +1,7 @@
 /* impi/error.h - what can go wrong on an IMPI connection, and in words.
  *
  * Every machine of lib/impi that can fail keeps a struct impi_error: a code for
- * the program, and one line for the person who has to mend it.  The first
+ * the program, and one line for the person who has to fix it.  The first
  * error stays; later ones do not overwrite it.
  *
  * Groups, by what is to be torn down:
