@@ -1,0 +1,214 @@
+"""What holds for the house as a whole; part of test/tidy.
+
+test/tidy-known holds what is not yet as it should be.  It may only get shorter: what is not in it
+fails, and so does what is in it and is no longer so.  `test/tidy --shrink` takes the latter out and
+lowers the numbers.  Its lines:
+
+    circle ROOM -> ROOM            an include inside a circle of rooms
+    symbol ARCHIVE STEM COUNT      external symbols STEM* without the prefix of their library
+    long DOCUMENT COUNT            lines of more than 100 characters
+    sentences COUNT                sentences of more than 25 words in documents
+    twice SHARE                    functions, in 1/1000, whose name another file has too
+"""
+import collections
+import os
+import re
+import subprocess
+
+KNOWN = 'test/tidy-known'
+PRODUCT = ('lib/', 'libmpi/', 'libmmp/', 'libsuci/', 'driver/', 'app/', 'tools/')
+LINE_MAX = 100
+SENTENCE_MAX = 25
+
+# The prefixes of an archive's external symbols, where they are not its name.
+PREFIXES = {
+    'relayproto': 'relayproto_ relay_', 'gateway': 'gw_', 'mmpcore': 'mmp_', 'mmp': 'mmp_ MP_', 'ocsdrv': 'ocs_', 'pgconf': 'pg_',
+    'sucipath': 'suci_', 'sucudp': 'suci_', 'sucaead': 'seal_ suci_', 'tune': 'tune_ tuner_',
+    'tunefile': 'tune_', 'lmpiknobs': 'lmpi_', 'lmpi_engine': 'lmpi_',
+    'lmpi_surface': 'lmpi_ impl_ MPI_ PMPI_', 'datagram': 'datagram_',
+}
+
+
+# ---- rooms
+
+def room_of(path):
+    """The folder; of a public header that of its library."""
+    return re.sub(r'/include(/.*)?$', '', os.path.dirname(path))
+
+
+def found_include(at, name, by_name):
+    """The file of the tree that an include means: of several the one nearest to the includer."""
+    here = os.path.normpath(os.path.join(os.path.dirname(at), name))
+    fits = [f for f in by_name.get(os.path.basename(name), ())
+            if f == here or f.endswith('/' + name.lstrip('./'))]
+    return here if here in fits else max(
+        fits, key=lambda f: len(os.path.commonprefix([f, at])), default=None)
+
+
+def arrows_of(tree, read):
+    """Of each room: the rooms it includes headers of."""
+    sources = [f for f in tree if f.startswith(PRODUCT) and f.endswith(('.c', '.h'))]
+    by_name = collections.defaultdict(list)
+    for f in sources:
+        by_name[os.path.basename(f)].append(f)
+    arrows = collections.defaultdict(set)
+    for f in sources:
+        for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', read(f), flags=re.M):
+            to = found_include(f, name, by_name)
+            if to and room_of(to) != room_of(f):
+                arrows[room_of(f)].add(room_of(to))
+    return arrows
+
+
+def reach(arrows, room):
+    seen, todo = set(), [room]
+    while todo:
+        for to in arrows.get(todo.pop(), ()):
+            if to not in seen:
+                seen.add(to)
+                todo.append(to)
+    return seen
+
+
+def circles(tree, read):
+    arrows = arrows_of(tree, read)
+    reached = {r: reach(arrows, r) for r in list(arrows)}
+    return {f'circle {a} -> {b}': 1 for a in arrows for b in arrows[a]
+            if a in reached.get(b, ())}
+
+
+# ---- symbols
+
+def symbols(root, archives):
+    out = collections.Counter()
+    for archive in archives:
+        name = os.path.basename(archive)[3:-2]
+        own = PREFIXES.get(name, 'rd_' if name.startswith('rd') else name + '_').split()
+        p = subprocess.run(['nm', '-g', '--defined-only', os.path.join(root, archive)],
+                           capture_output=True, text=True)
+        names = {line.split()[2] for line in p.stdout.splitlines() if len(line.split()) == 3}
+        for s in names:
+            if not s.startswith(tuple(own)) and not s.startswith('__'):
+                out[f'symbol {name} {s.split("_")[0]}'] += 1
+    return out
+
+
+# ---- names and words
+
+def twice(tree, read, strip):
+    """Functions whose name occurs in more than one file, in 1/1000 of all."""
+    files = collections.defaultdict(set)
+    for f in tree:
+        if f.startswith(PRODUCT) and f.endswith('.c'):
+            for name in re.findall(r'^(\w+)\([^;{]*?\)\n\{', strip(read(f)), flags=re.M):
+                files[name].add(f)
+    files.pop('main', None)
+    every = sum(len(v) for v in files.values())
+    return 1000 * sum(len(v) for v in files.values() if len(v) > 1) // max(every, 1)
+
+
+def documents(tree):
+    return [f for f in tree if f.endswith('.md') and (
+        f.startswith('doc/') or f in ('README.md', 'CONTRIBUTING.md', 'SECURITY.md') or
+        os.path.basename(f) == 'README.md')]
+
+
+def prose(text):
+    """Paragraphs and list items; neither tables nor code nor pictures."""
+    text = re.sub(r'^```.*?^```', '', text, flags=re.S | re.M)
+    out, now = [], []
+    for line in text.split('\n') + ['']:
+        ends = not line.strip() or re.match(r'\s*([*#|-]|\d+\.)', line) or line.startswith('    ')
+        if ends and now:
+            out.append(' '.join(now))
+            now = []
+        if line.strip() and not re.match(r'\s*[|#<]|    ', line):
+            now.append(line.strip())
+    return out
+
+
+def long_sentences(text):
+    n = 0
+    for paragraph in prose(text):
+        for s in re.split(r'(?<=[.:;!?])\s+(?=[A-Z`*\["(\d])', paragraph):
+            n += len([w for w in s.split() if re.search(r'\w', w)]) > SENTENCE_MAX
+    return n
+
+
+def long_lines(text):
+    fenced, n = False, 0
+    for line in text.split('\n'):
+        if line.startswith('```'):
+            fenced = not fenced
+        elif (len(line) > LINE_MAX and not fenced and not re.match(r'\s*\||    ', line) and
+              ' ' in line[:LINE_MAX].strip()):
+            n += 1
+    return n
+
+
+# ---- against what is known
+
+def measure(tree, root, archives, read, strip):
+    now = dict(circles(tree, read))
+    now.update(symbols(root, archives))
+    docs = documents(tree)
+    for d in docs:
+        n = long_lines(read(d))
+        if n:
+            now[f'long {d}'] = n
+    now['sentences'] = sum(long_sentences(read(d)) for d in docs)
+    now['twice'] = twice(tree, read, strip)
+    return now
+
+
+HELP = {
+    'circle': 'rooms include each other in a circle; fix: move what both need below them',
+    'symbol': "external symbols without their library's prefix; fix: rename them, or make them static",
+    'long': f'lines over {LINE_MAX} characters; fix: wrap them',
+    'sentences': f'sentences over {SENTENCE_MAX} words in documents; fix: make two of one',
+    'twice': '1/1000 of the functions share their name with one of another file; fix: name the thing',
+}
+
+
+def load(root):
+    known = {}
+    for line in open(os.path.join(root, KNOWN), encoding='utf-8'):
+        words = line.split()
+        if words and words[0] == 'circle':
+            known[' '.join(words)] = 1
+        elif words and words[0][0] != '#':
+            known[' '.join(words[:-1])] = int(words[-1])
+    return known
+
+
+def store(root, known):
+    path = os.path.join(root, KNOWN)
+    head = [line for line in open(path, encoding='utf-8') if line.startswith('#')]
+    with open(path, 'w', encoding='utf-8') as out:
+        out.writelines(head)
+        for k in sorted(known):
+            out.write(f'{k}\n' if k.startswith('circle') else f'{k} {known[k]}\n')
+
+
+def check(tree, root, archives, read, strip, say, shrink):
+    built = all(os.path.exists(os.path.join(root, a)) for a in archives)
+    now, known = measure(tree, root, archives if built else [], read, strip), load(root)
+    for k in sorted(set(now) | set(known)):
+        kind, n, most = k.split()[0], now.get(k, 0), known.get(k, 0)
+        if kind == 'symbol' and not built:
+            continue
+        if n > most:
+            at = k.split()[1] if kind == 'long' else KNOWN
+            say(at, 1, f'{k}: {n}, at most {most}: {HELP[kind]}')
+        elif n < most and shrink:
+            if n:
+                known[k] = n
+            else:
+                del known[k]
+        elif n < most and kind in ('circle', 'symbol', 'long'):
+            say(KNOWN, 1, f'{k} {most}: only {n} are left; fix: test/tidy --shrink')
+    if shrink:
+        store(root, known)
+    print(f'{now["twice"] / 10:.1f} % of the functions share their name with one of another file, '
+          f'{now["sentences"]} sentences are long'
+          + ('' if built else '; symbols not looked at: fix: make, then test/tidy'))
