@@ -1,142 +1,47 @@
 /* Two endpoints: handshake, exactly one release per segment, loss, restart,
  * refusal, silence, close, hostile datagrams. */
-#include "test_suci_link.h"
-
-#define SEGS 4000
-
-struct side {
-	struct world *w;
-	uint32_t path, ups, downs;
-	bool up, incoming;
-	enum suci_down why;
-	char text[SUCI_TEXT_MAX], hello[SUCI_HELLO_MAX];
-	uint32_t released[SEGS], acked, abandoned;
-	uint32_t seen[SEGS], segments;
-	uint32_t refuse; /* refuse so many segments */
-	bool no_accept, close_on_segment;
-	char note[1024];
-	uint32_t notes, news, latest;
-	uint64_t last_seen_ns;
-};
+#include "test_suci_path.h"
 
 struct world {
-	struct link l;
-	struct side s[2];
-	struct suci_config conf[2];
-	uint8_t payload[1400];
-	uint32_t want;
+	struct pair p;	 /* first: it is the link's argument */
+	uint32_t refuse; /* side 1 refuses so many segments */
 	uint8_t kept[8][2048];
 	size_t kept_len[8];
 	uint32_t kept_n, dropped;
 	int drop_type; /* the filter drops the first of that type */
 };
 
-static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	  char why[SUCI_TEXT_MAX])
+static enum suci_verdict
+refuse_some(struct pair_side *s, const struct suci_segment *seg)
 {
-	struct side *s = user;
-	(void)from;
-	(void)hello;
-	(void)hello_len;
-	if (s->no_accept)
-		snprintf(why, SUCI_TEXT_MAX, "job 7 is unknown");
-	return s->no_accept;
-}
-
-static void
-on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t hello_len,
-      bool incoming)
-{
-	struct side *s = user;
-	(void)peer;
-	assert_false(s->up);
-	s->path = path;
-	s->up = true;
-	s->ups++;
-	s->incoming = incoming;
-	memset(s->hello, 0, sizeof s->hello);
-	memcpy(s->hello, hello, hello_len);
-}
-
-static void
-on_down(void *user, uint32_t path, enum suci_down why, const char *text)
-{
-	struct side *s = user;
-	(void)path;
-	s->up = false;
-	s->downs++;
-	s->why = why;
-	snprintf(s->text, sizeof s->text, "%s", text);
+	struct world *w = (struct world *)s->t;
+	(void)seg;
+	if (!w->refuse)
+		return SUCI_TAKEN;
+	w->refuse--;
+	return SUCI_REFUSED;
 }
 
 static enum suci_verdict
-on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+take_and_close(struct pair_side *s, const struct suci_segment *seg)
 {
-	struct side *s = user;
-	assert_true(seg->seq < SEGS);
-	assert_memory_equal(seg->data, s->w->payload, seg->data_len);
-	if (s->close_on_segment)
-		suci_path_close(s->w->l.ep[s - s->w->s], path, "enough", now_ns);
-	if (s->refuse) {
-		s->refuse--;
-		return SUCI_REFUSED;
-	}
-	s->seen[seg->seq]++;
-	s->segments++;
-	s->last_seen_ns = now_ns;
+	struct link *l = &s->t->l;
+	(void)seg;
+	suci_path_close(l->ep[s - s->t->s], s->path, "enough", l->now_ns);
 	return SUCI_TAKEN;
 }
 
 static void
-on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
-{
-	struct side *s = user;
-	(void)path;
-	(void)now_ns;
-	assert_true(cookie < SEGS);
-	assert_int_equal(s->released[cookie]++, 0);
-	if (fate == SUCI_FATE_ACKED) {
-		assert_true(s->w->s[!(s - s->w->s)].seen[cookie] > 0);
-		s->acked++;
-	} else {
-		s->abandoned++;
-	}
-}
-
-static void
-on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
-{
-	struct side *s = user;
-	(void)path;
-	(void)now_ns;
-	memcpy(s->note, note, len);
-	s->notes++;
-	s->news += suci_note_is_news(s->w->l.ep[s - s->w->s], &s->latest);
-}
-
-static const struct suci_ops ops = {
-	.accept = on_accept,
-	.path_up = on_up,
-	.path_down = on_down,
-	.segment = on_segment,
-	.released = on_released,
-	.note = on_note,
-};
-
-static void
 start(struct world *w, int side)
 {
-	w->conf[side].ops = &ops;
-	w->conf[side].user = &w->s[side];
-	w->l.ep[side] = link_endpoint(&w->conf[side], w->l.now_ns);
+	w->p.l.ep[side] = link_endpoint(&w->p.conf[side], w->p.l.now_ns);
 }
 
 static void
 stop(struct world *w, int side)
 {
-	free(suci_fini(w->l.ep[side], w->l.now_ns));
-	w->l.ep[side] = NULL;
+	free(suci_fini(w->p.l.ep[side], w->p.l.now_ns));
+	w->p.l.ep[side] = NULL;
 }
 
 static struct world *
@@ -144,14 +49,7 @@ world_new(uint64_t seed, uint64_t delay_ns)
 {
 	struct world *w = calloc(1, sizeof *w);
 	assert_non_null(w);
-	link_init(&w->l, seed, delay_ns);
-	for (int side = 0; side < 2; side++) {
-		w->s[side].w = w;
-		w->conf[side] = link_config(side);
-	}
-	for (size_t i = 0; i < sizeof w->payload; i++)
-		w->payload[i] = (uint8_t)i;
-	w->l.arg = w;
+	pair_init(&w->p, seed, delay_ns);
 	w->drop_type = -1;
 	return w;
 }
@@ -161,23 +59,16 @@ world_free(struct world *w)
 {
 	stop(w, 0);
 	stop(w, 1);
-	link_drop_wire(&w->l);
+	link_drop_wire(&w->p.l);
 	free(w);
 }
 
 static void
 open_path(struct world *w, int side)
 {
-	assert_int_equal(suci_path_open(w->l.ep[side], &w->l.addr[!side], NULL, 0, &w->s[side].path,
-					w->l.now_ns),
+	assert_int_equal(suci_path_open(w->p.l.ep[side], &w->p.l.addr[!side], NULL, 0,
+					&w->p.s[side].path, w->p.l.now_ns),
 			 0);
-}
-
-static bool
-both_up(void *arg)
-{
-	struct world *w = arg;
-	return w->s[0].up && w->s[1].up;
 }
 
 static struct world *
@@ -187,7 +78,7 @@ world_up(uint64_t seed, uint64_t delay_ns)
 	start(w, 0);
 	start(w, 1);
 	open_path(w, 0);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
 	return w;
 }
 
@@ -196,9 +87,9 @@ send_n(struct world *w, int side, uint32_t from, uint32_t n, uint16_t len)
 {
 	for (uint32_t i = from; i < from + n; i++) {
 		struct suci_segment seg = {
-			.seq = i, .cookie = i, .data = w->payload, .data_len = len};
-		assert_int_equal(suci_path_send(w->l.ep[side], w->s[side].path, &seg, w->l.now_ns),
-				 0);
+			.seq = i, .cookie = i, .data = w->p.payload, .data_len = len};
+		assert_int_equal(
+			suci_path_send(w->p.l.ep[side], w->p.s[side].path, &seg, w->p.l.now_ns), 0);
 	}
 }
 
@@ -206,7 +97,7 @@ static bool
 delivered(void *arg)
 {
 	struct world *w = arg;
-	return !suci_held(w->l.ep[0]) && !suci_held(w->l.ep[1]);
+	return !suci_held(w->p.l.ep[0]) && !suci_held(w->p.l.ep[1]);
 }
 
 static bool
@@ -229,31 +120,31 @@ test_handshake(void **state)
 		struct world *w = world_new(1, 50000);
 		w->drop_type = type;
 		if (type != SUCI_T_DATA)
-			w->l.filter = drop_first_of_type;
+			w->p.l.filter = drop_first_of_type;
 		start(w, 0);
 		start(w, 1);
 		open_path(w, 0);
 		uint32_t again;
-		assert_int_equal(
-			suci_path_open(w->l.ep[0], &w->l.addr[1], NULL, 0, &again, w->l.now_ns),
-			SUCI_ERR_EXISTS);
-		assert_int_equal(again, w->s[0].path);
-		uint64_t t0 = w->l.now_ns;
-		assert_true(link_run(&w->l, t0 + BASE_S_NS, both_up, w));
-		assert_true(w->l.now_ns - t0 < 50 * BASE_MS_NS);
-		assert_string_equal(w->s[0].hello, "hello-b");
-		assert_string_equal(w->s[1].hello, "hello-a");
-		assert_false(w->s[0].incoming);
-		assert_true(w->s[1].incoming);
+		assert_int_equal(suci_path_open(w->p.l.ep[0], &w->p.l.addr[1], NULL, 0, &again,
+						w->p.l.now_ns),
+				 SUCI_ERR_EXISTS);
+		assert_int_equal(again, w->p.s[0].path);
+		uint64_t t0 = w->p.l.now_ns;
+		assert_true(link_run(&w->p.l, t0 + BASE_S_NS, pair_both_up, w));
+		assert_true(w->p.l.now_ns - t0 < 50 * BASE_MS_NS);
+		assert_string_equal(w->p.s[0].hello, "hello-b");
+		assert_string_equal(w->p.s[1].hello, "hello-a");
+		assert_false(w->p.s[0].incoming);
+		assert_true(w->p.s[1].incoming);
 		struct suci_path_info in;
-		assert_true(suci_path_info(w->l.ep[1], w->s[1].path, &in));
+		assert_true(suci_path_info(w->p.l.ep[1], w->p.s[1].path, &in));
 		assert_true(in.up && in.mtu == 1432 && in.peer_incarnation == 100);
-		assert_int_equal(suci_path_find(w->l.ep[1], &w->l.addr[0]), w->s[1].path);
+		assert_int_equal(suci_path_find(w->p.l.ep[1], &w->p.l.addr[0]), w->p.s[1].path);
 		/* Then silence: nothing to send, nothing to wait for. */
-		link_run(&w->l, w->l.now_ns + 5 * BASE_S_NS, NULL, NULL);
-		assert_true(suci_expiry_ns(w->l.ep[0]) == BASE_NEVER_NS);
-		assert_true(suci_expiry_ns(w->l.ep[1]) == BASE_NEVER_NS);
-		assert_int_equal(w->s[0].ups + w->s[1].ups, 2);
+		link_run(&w->p.l, w->p.l.now_ns + 5 * BASE_S_NS, NULL, NULL);
+		assert_true(suci_expiry_ns(w->p.l.ep[0]) == BASE_NEVER_NS);
+		assert_true(suci_expiry_ns(w->p.l.ep[1]) == BASE_NEVER_NS);
+		assert_int_equal(w->p.s[0].ups + w->p.s[1].ups, 2);
 		world_free(w);
 	}
 }
@@ -264,18 +155,18 @@ test_crossing_opens(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed < 30; seed++) {
 		struct world *w = world_new(seed, 50000);
-		w->l.jitter_ns = 100000;
-		w->l.loss_ppb = seed % 3 * 100000000;
+		w->p.l.jitter_ns = 100000;
+		w->p.l.loss_ppb = seed % 3 * 100000000;
 		start(w, 0);
 		start(w, 1);
 		open_path(w, 0);
 		open_path(w, 1);
-		assert_true(link_run(&w->l, w->l.now_ns + 8 * BASE_S_NS, both_up, w));
+		assert_true(link_run(&w->p.l, w->p.l.now_ns + 8 * BASE_S_NS, pair_both_up, w));
 		send_n(w, 0, 0, 50, 500);
 		send_n(w, 1, 0, 50, 500);
-		assert_true(link_run(&w->l, w->l.now_ns + 20 * BASE_S_NS, delivered, w));
-		assert_int_equal(w->s[0].ups, 1);
-		assert_int_equal(w->s[1].ups, 1);
+		assert_true(link_run(&w->p.l, w->p.l.now_ns + 20 * BASE_S_NS, delivered, w));
+		assert_int_equal(w->p.s[0].ups, 1);
+		assert_int_equal(w->p.s[1].ups, 1);
 		world_free(w);
 	}
 }
@@ -298,29 +189,29 @@ test_exactly_once(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		print_message("  %s\n", cases[i].name);
 		struct world *w = world_new(i + 1, 100000);
-		w->conf[0].cc = cases[i].fixed ? SUCI_CC_FIXED : SUCI_CC_CUBIC;
-		w->conf[0].fixed_window = 64;
+		w->p.conf[0].cc = cases[i].fixed ? SUCI_CC_FIXED : SUCI_CC_CUBIC;
+		w->p.conf[0].fixed_window = 64;
 		start(w, 0);
 		start(w, 1);
 		open_path(w, 0);
-		assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
-		w->l.jitter_ns = cases[i].jitter_ns;
-		w->l.loss_ppb = cases[i].loss_ppb;
-		w->l.dup_ppb = cases[i].dup_ppb;
+		assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
+		w->p.l.jitter_ns = cases[i].jitter_ns;
+		w->p.l.loss_ppb = cases[i].loss_ppb;
+		w->p.l.dup_ppb = cases[i].dup_ppb;
 		send_n(w, 0, 0, 2000, 1000);
 		send_n(w, 1, 0, 1000, 10);
-		assert_int_equal(suci_held(w->l.ep[0]), 2000);
-		assert_true(link_run(&w->l, w->l.now_ns + 30 * BASE_S_NS, delivered, w));
-		assert_int_equal(w->s[0].acked, 2000);
-		assert_int_equal(w->s[1].acked, 1000);
-		const struct suci_counters *c = suci_counters(w->l.ep[0]);
+		assert_int_equal(suci_held(w->p.l.ep[0]), 2000);
+		assert_true(link_run(&w->p.l, w->p.l.now_ns + 30 * BASE_S_NS, delivered, w));
+		assert_int_equal(w->p.s[0].acked, 2000);
+		assert_int_equal(w->p.s[1].acked, 1000);
+		const struct suci_counters *c = suci_counters(w->p.l.ep[0]);
 		assert_int_equal(c->tx_segments, 2000);
 		if (!cases[i].loss_ppb && !cases[i].jitter_ns)
 			assert_int_equal(c->tx_retransmits, 0);
 		if (cases[i].dup_ppb)
 			assert_true(c->drop_duplicate_pn > 0);
 		/* Every retransmit is either needed or known to be spurious. */
-		assert_true(c->tx_retransmits <= w->l.lost[0] + w->l.lost[1] + c->tx_spurious +
+		assert_true(c->tx_retransmits <= w->p.l.lost[0] + w->p.l.lost[1] + c->tx_spurious +
 							 (cases[i].jitter_ns ? 2000 : 60));
 		world_free(w);
 	}
@@ -342,21 +233,21 @@ test_tail_loss(void **state)
 	(void)state;
 	struct world *w = world_up(3, 50000);
 	send_n(w, 0, 0, 20, 100); /* learn the round trip */
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, delivered, w));
-	w->l.filter = drop_one;
-	uint64_t t0 = w->l.now_ns;
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, delivered, w));
+	w->p.l.filter = drop_one;
+	uint64_t t0 = w->p.l.now_ns;
 	send_n(w, 0, 20, 1, 400);
-	assert_true(link_run(&w->l, t0 + BASE_S_NS, delivered, w));
+	assert_true(link_run(&w->p.l, t0 + BASE_S_NS, delivered, w));
 	assert_int_equal(w->dropped, 1);
 	/* A probe timeout, 100 us + 4 var + 1 ms of ack delay, not 200 ms. */
-	assert_true(w->s[1].last_seen_ns - t0 < 3 * BASE_MS_NS);
-	assert_int_equal(suci_counters(w->l.ep[0])->tx_retransmits, 1);
+	assert_true(w->p.s[1].last_seen_ns - t0 < 3 * BASE_MS_NS);
+	assert_int_equal(suci_counters(w->p.l.ep[0])->tx_retransmits, 1);
 	/* In the middle of a stream the packet threshold finds it faster. */
 	w->dropped = 0;
-	t0 = w->l.now_ns;
+	t0 = w->p.l.now_ns;
 	send_n(w, 0, 21, 9, 400);
-	assert_true(link_run(&w->l, t0 + BASE_S_NS, delivered, w));
-	assert_true(w->s[1].last_seen_ns - t0 < 400000);
+	assert_true(link_run(&w->p.l, t0 + BASE_S_NS, delivered, w));
+	assert_true(w->p.s[1].last_seen_ns - t0 < 400000);
 	world_free(w);
 }
 
@@ -365,15 +256,16 @@ test_refused_segments_come_again(void **state)
 {
 	(void)state;
 	struct world *w = world_up(4, 50000);
-	w->s[1].refuse = 10;
+	w->p.s[1].verdict = refuse_some;
+	w->refuse = 10;
 	send_n(w, 0, 0, 10, 100);
-	assert_true(link_run(&w->l, w->l.now_ns + 60 * BASE_S_NS, delivered, w));
-	w->s[1].refuse = 60;
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + 60 * BASE_S_NS, delivered, w));
+	w->refuse = 60;
 	send_n(w, 0, 10, 90, 100);
-	uint64_t t0 = w->l.now_ns;
-	assert_true(link_run(&w->l, t0 + BASE_S_NS, delivered, w)); /* back-off stays short */
-	assert_int_equal(w->s[0].acked, 100);
-	assert_int_equal(suci_counters(w->l.ep[1])->drop_refused, 70);
+	uint64_t t0 = w->p.l.now_ns;
+	assert_true(link_run(&w->p.l, t0 + BASE_S_NS, delivered, w)); /* back-off stays short */
+	assert_int_equal(w->p.s[0].acked, 100);
+	assert_int_equal(suci_counters(w->p.l.ep[1])->drop_refused, 70);
 	world_free(w);
 }
 
@@ -382,23 +274,23 @@ test_limits(void **state)
 {
 	(void)state;
 	struct world *w = world_up(5, 50000);
-	struct suci_segment seg = {.data = w->payload, .data_len = 1400};
-	assert_int_equal(suci_path_send(w->l.ep[0], w->s[0].path, &seg, 0), SUCI_ERR_TOOBIG);
+	struct suci_segment seg = {.data = w->p.payload, .data_len = 1400};
+	assert_int_equal(suci_path_send(w->p.l.ep[0], w->p.s[0].path, &seg, 0), SUCI_ERR_TOOBIG);
 	seg.data_len = 1432 - SUCI_PATH_HDR - SUCI_LANE_HDR;
-	for (uint32_t i = 0; i < w->conf[0].limits.queue_max; i++) {
+	for (uint32_t i = 0; i < w->p.conf[0].limits.queue_max; i++) {
 		seg.seq = (uint32_t)(seg.cookie = i);
-		assert_int_equal(suci_path_send(w->l.ep[0], w->s[0].path, &seg, 0), 0);
+		assert_int_equal(suci_path_send(w->p.l.ep[0], w->p.s[0].path, &seg, 0), 0);
 	}
-	seg.cookie = SEGS - 1;
-	assert_int_equal(suci_path_send(w->l.ep[0], w->s[0].path, &seg, 0), SUCI_ERR_FULL);
-	assert_int_equal(suci_path_send(w->l.ep[0], 7, &seg, 0), SUCI_ERR_DOWN);
-	assert_int_equal(suci_path_send(w->l.ep[0], 8, &seg, 0), SUCI_ERR_DOWN);
-	assert_int_equal(suci_path_note(w->l.ep[0], w->s[0].path, "bye", 4, 0), 0);
-	assert_true(link_run(&w->l, w->l.now_ns + 5 * BASE_S_NS, delivered, w));
-	assert_string_equal(w->s[1].note, "bye");
-	assert_int_equal(w->s[1].notes, 1);
+	seg.cookie = PAIR_SEGS - 1;
+	assert_int_equal(suci_path_send(w->p.l.ep[0], w->p.s[0].path, &seg, 0), SUCI_ERR_FULL);
+	assert_int_equal(suci_path_send(w->p.l.ep[0], 7, &seg, 0), SUCI_ERR_DOWN);
+	assert_int_equal(suci_path_send(w->p.l.ep[0], 8, &seg, 0), SUCI_ERR_DOWN);
+	assert_int_equal(suci_path_note(w->p.l.ep[0], w->p.s[0].path, "bye", 4, 0), 0);
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + 5 * BASE_S_NS, delivered, w));
+	assert_string_equal(w->p.s[1].note, "bye");
+	assert_int_equal(w->p.s[1].notes, 1);
 	/* Bad configurations are refused. */
-	struct suci_limits l = w->conf[0].limits;
+	struct suci_limits l = w->p.conf[0].limits;
 	l.paths_max = 0;
 	assert_int_equal(suci_footprint(&l), 0);
 	l.paths_max = (1 << 20) + 1;
@@ -423,16 +315,16 @@ test_notes_overtake(void **state)
 	struct world *w = world_up(5, 50000);
 	char text[3][200] = {"first", "second", "third"};
 	notes_sent = 0;
-	w->l.filter = drop_first_note;
+	w->p.l.filter = drop_first_note;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(suci_path_note(w->l.ep[0], w->s[0].path, text[i], sizeof text[i],
-						w->l.now_ns),
+		assert_int_equal(suci_path_note(w->p.l.ep[0], w->p.s[0].path, text[i],
+						sizeof text[i], w->p.l.now_ns),
 				 0);
-	link_run(&w->l, w->l.now_ns + 2 * BASE_S_NS, NULL, NULL);
+	link_run(&w->p.l, w->p.l.now_ns + 2 * BASE_S_NS, NULL, NULL);
 	assert_true(notes_sent > 1);
-	assert_int_equal(w->s[1].notes, 3);
-	assert_int_equal(w->s[1].news, 2);
-	assert_string_equal(w->s[1].note, "first"); /* came last */
+	assert_int_equal(w->p.s[1].notes, 3);
+	assert_int_equal(w->p.s[1].news, 2);
+	assert_string_equal(w->p.s[1].note, "first"); /* came last */
 	world_free(w);
 }
 
@@ -454,34 +346,34 @@ test_credit_and_pace(void **state)
 {
 	(void)state;
 	struct world *w = world_new(6, 500000);
-	w->conf[0].cc = SUCI_CC_FIXED;
-	w->conf[0].fixed_window = 1000;
-	w->conf[1].credit = 5;
+	w->p.conf[0].cc = SUCI_CC_FIXED;
+	w->p.conf[0].fixed_window = 1000;
+	w->p.conf[1].credit = 5;
 	start(w, 0);
 	start(w, 1);
 	open_path(w, 0);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
 	send_n(w, 0, 0, 1, 10); /* its ack brings the credit */
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, delivered, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, delivered, w));
 	flight_max = 0;
-	w->l.filter = watch_flight;
+	w->p.l.filter = watch_flight;
 	send_n(w, 0, 1, 200, 100);
-	assert_true(link_run(&w->l, w->l.now_ns + 5 * BASE_S_NS, delivered, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + 5 * BASE_S_NS, delivered, w));
 	assert_int_equal(flight_max, 5);
 	world_free(w);
 
 	w = world_new(6, 500000);
-	w->conf[0].cc = SUCI_CC_FIXED;
-	w->conf[0].fixed_window = 1000;
-	w->conf[0].fixed_rate_bps = 10000000; /* 1 MB in 100 ms */
+	w->p.conf[0].cc = SUCI_CC_FIXED;
+	w->p.conf[0].fixed_window = 1000;
+	w->p.conf[0].fixed_rate_bps = 10000000; /* 1 MB in 100 ms */
 	start(w, 0);
 	start(w, 1);
 	open_path(w, 0);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
-	uint64_t t0 = w->l.now_ns;
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
+	uint64_t t0 = w->p.l.now_ns;
 	send_n(w, 0, 0, 1000, 952); /* 1000 bytes each with its headers */
-	assert_true(link_run(&w->l, t0 + BASE_S_NS, delivered, w));
-	uint64_t took = w->s[1].last_seen_ns - t0;
+	assert_true(link_run(&w->p.l, t0 + BASE_S_NS, delivered, w));
+	uint64_t took = w->p.s[1].last_seen_ns - t0;
 	assert_true(took > 96 * BASE_MS_NS && took < 102 * BASE_MS_NS);
 	world_free(w);
 }
@@ -502,29 +394,29 @@ test_restart(void **state)
 {
 	(void)state;
 	struct world *w = world_new(7, 50000);
-	w->l.filter = keep_open;
+	w->p.l.filter = keep_open;
 	start(w, 0);
 	start(w, 1);
 	open_path(w, 1);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
 	stop(w, 1);
-	w->s[1].up = false;
-	w->conf[1].incarnation++;
+	w->p.s[1].up = false;
+	w->p.conf[1].incarnation++;
 	start(w, 1);
 	send_n(w, 0, 0, 10, 100);
 	open_path(w, 1);
-	w->s[0].up = true;
-	link_run(&w->l, w->l.now_ns + 500000, NULL, NULL);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
-	assert_int_equal(w->s[0].ups, 2);
-	assert_int_equal(w->s[0].downs, 1);
-	assert_true(w->s[0].why == SUCI_DOWN_RESTARTED || w->s[0].why == SUCI_DOWN_RESET);
-	assert_int_equal(w->s[0].abandoned, 10);
+	w->p.s[0].up = true;
+	link_run(&w->p.l, w->p.l.now_ns + 500000, NULL, NULL);
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
+	assert_int_equal(w->p.s[0].ups, 2);
+	assert_int_equal(w->p.s[0].downs, 1);
+	assert_true(w->p.s[0].why == SUCI_DOWN_RESTARTED || w->p.s[0].why == SUCI_DOWN_RESET);
+	assert_int_equal(w->p.s[0].abandoned, 10);
 	/* The OPEN of the first run, delayed: its cookie is still good. */
-	uint64_t before = suci_counters(w->l.ep[0])->drop_incarnation;
-	suci_rx(w->l.ep[0], &w->l.addr[1], w->kept[0], w->kept_len[0], 0, w->l.now_ns);
-	assert_int_equal(suci_counters(w->l.ep[0])->drop_incarnation, before + 1);
-	assert_int_equal(w->s[0].ups, 2);
+	uint64_t before = suci_counters(w->p.l.ep[0])->drop_incarnation;
+	suci_rx(w->p.l.ep[0], &w->p.l.addr[1], w->kept[0], w->kept_len[0], 0, w->p.l.now_ns);
+	assert_int_equal(suci_counters(w->p.l.ep[0])->drop_incarnation, before + 1);
+	assert_int_equal(w->p.s[0].ups, 2);
 	world_free(w);
 }
 
@@ -533,24 +425,24 @@ test_restarted_while_idle(void **state)
 {
 	(void)state;
 	struct world *w = world_new(8, 50000);
-	w->l.filter = keep_open;
+	w->p.l.filter = keep_open;
 	start(w, 0);
 	start(w, 1);
 	open_path(w, 1);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
 	stop(w, 1);
-	w->conf[1].incarnation++;
+	w->p.conf[1].incarnation++;
 	start(w, 1);
 	open_path(w, 1);
-	w->s[1].up = false;
-	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
-	assert_int_equal(w->s[0].ups, 2);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_RESTARTED);
-	suci_rx(w->l.ep[0], &w->l.addr[1], w->kept[0], w->kept_len[0], 0, w->l.now_ns);
-	assert_int_equal(suci_counters(w->l.ep[0])->drop_incarnation, 1);
-	assert_int_equal(w->s[0].downs, 1);
+	w->p.s[1].up = false;
+	link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[0].ups, 2);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_RESTARTED);
+	suci_rx(w->p.l.ep[0], &w->p.l.addr[1], w->kept[0], w->kept_len[0], 0, w->p.l.now_ns);
+	assert_int_equal(suci_counters(w->p.l.ep[0])->drop_incarnation, 1);
+	assert_int_equal(w->p.s[0].downs, 1);
 	send_n(w, 0, 0, 10, 100);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, delivered, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, delivered, w));
 	world_free(w);
 }
 
@@ -569,46 +461,46 @@ test_ends(void **state)
 	/* Orderly. */
 	struct world *w = world_up(9, 50000);
 	send_n(w, 0, 0, 10, 100);
-	suci_path_close(w->l.ep[0], w->s[0].path, "finished", w->l.now_ns);
-	assert_int_equal(w->s[0].abandoned, 10);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_LOCAL);
-	assert_int_equal(suci_held(w->l.ep[0]), 0);
-	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
-	assert_int_equal(w->s[1].why, SUCI_DOWN_CLOSED);
-	assert_string_equal(w->s[1].text, "finished");
-	assert_true(suci_expiry_ns(w->l.ep[0]) == BASE_NEVER_NS);
+	suci_path_close(w->p.l.ep[0], w->p.s[0].path, "finished", w->p.l.now_ns);
+	assert_int_equal(w->p.s[0].abandoned, 10);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_LOCAL);
+	assert_int_equal(suci_held(w->p.l.ep[0]), 0);
+	link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[1].why, SUCI_DOWN_CLOSED);
+	assert_string_equal(w->p.s[1].text, "finished");
+	assert_true(suci_expiry_ns(w->p.l.ep[0]) == BASE_NEVER_NS);
 	world_free(w);
 	/* From inside a callback: what was taken is acknowledged first. */
 	w = world_up(9, 50000);
-	w->s[1].close_on_segment = true;
+	w->p.s[1].verdict = take_and_close;
 	send_n(w, 0, 0, 1, 100);
-	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
-	assert_int_equal(w->s[0].acked, 1);
-	assert_string_equal(w->s[0].text, "enough");
+	link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[0].acked, 1);
+	assert_string_equal(w->p.s[0].text, "enough");
 	world_free(w);
 	/* Refused. */
 	w = world_new(9, 50000);
-	w->s[1].no_accept = true;
+	w->p.s[1].no_accept = "job 7 is unknown";
 	start(w, 0);
 	start(w, 1);
 	open_path(w, 0);
-	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_REFUSED);
-	assert_string_equal(w->s[0].text, "job 7 is unknown");
-	assert_int_equal(w->s[1].ups + w->s[1].downs, 0);
-	assert_int_equal(suci_path_find(w->l.ep[1], &w->l.addr[0]), UINT32_MAX);
+	link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_REFUSED);
+	assert_string_equal(w->p.s[0].text, "job 7 is unknown");
+	assert_int_equal(w->p.s[1].ups + w->p.s[1].downs, 0);
+	assert_int_equal(suci_path_find(w->p.l.ep[1], &w->p.l.addr[0]), UINT32_MAX);
 	/* Nobody there. */
-	w->l.cut = true;
+	w->p.l.cut = true;
 	open_path(w, 0);
-	link_run(&w->l, w->l.now_ns + 9 * BASE_S_NS, NULL, NULL);
-	assert_int_equal(w->s[0].downs, 1);
-	link_run(&w->l, w->l.now_ns + 2 * BASE_S_NS, NULL, NULL);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_TIMEOUT);
+	link_run(&w->p.l, w->p.l.now_ns + 9 * BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[0].downs, 1);
+	link_run(&w->p.l, w->p.l.now_ns + 2 * BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_TIMEOUT);
 	open_path(w, 0);
-	w->l.cut = false;
-	w->l.filter = unreachable;
-	link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_UNREACHABLE);
+	w->p.l.cut = false;
+	w->p.l.filter = unreachable;
+	link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_UNREACHABLE);
 	world_free(w);
 }
 
@@ -617,32 +509,32 @@ test_silence_and_reset(void **state)
 {
 	(void)state;
 	struct world *w = world_new(10, 50000);
-	w->conf[0].liveness_ns = 3 * BASE_S_NS;
-	w->conf[0].keepalive_ns = BASE_S_NS;
+	w->p.conf[0].liveness_ns = 3 * BASE_S_NS;
+	w->p.conf[0].keepalive_ns = BASE_S_NS;
 	start(w, 0);
 	start(w, 1);
 	open_path(w, 0);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, both_up, w));
-	link_run(&w->l, w->l.now_ns + 30 * BASE_S_NS, NULL, NULL);
-	assert_true(w->s[0].up); /* idle, but alive */
-	w->l.cut = true;
-	link_run(&w->l, w->l.now_ns + 2 * BASE_S_NS, NULL, NULL);
-	assert_true(w->s[0].up);
-	link_run(&w->l, w->l.now_ns + 3 * BASE_S_NS, NULL, NULL);
-	assert_false(w->s[0].up);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_SILENT);
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, pair_both_up, w));
+	link_run(&w->p.l, w->p.l.now_ns + 30 * BASE_S_NS, NULL, NULL);
+	assert_true(w->p.s[0].up); /* idle, but alive */
+	w->p.l.cut = true;
+	link_run(&w->p.l, w->p.l.now_ns + 2 * BASE_S_NS, NULL, NULL);
+	assert_true(w->p.s[0].up);
+	link_run(&w->p.l, w->p.l.now_ns + 3 * BASE_S_NS, NULL, NULL);
+	assert_false(w->p.s[0].up);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_SILENT);
 	world_free(w);
 
 	w = world_up(10, 50000);
 	stop(w, 1);
-	w->conf[1].incarnation++;
+	w->p.conf[1].incarnation++;
 	start(w, 1);
 	/* A forged RESET while nothing is outstanding is not believed. */
 	send_n(w, 0, 0, 3, 100);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, NULL, NULL) == false);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_RESET);
-	assert_int_equal(w->s[0].abandoned, 3);
-	assert_true(suci_counters(w->l.ep[1])->drop_unknown_tag > 0);
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, NULL, NULL) == false);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_RESET);
+	assert_int_equal(w->p.s[0].abandoned, 3);
+	assert_true(suci_counters(w->p.l.ep[1])->drop_unknown_tag > 0);
 	world_free(w);
 }
 
@@ -651,7 +543,7 @@ test_strangers(void **state)
 {
 	(void)state;
 	struct world *w = world_up(11, 50000);
-	const struct suci_counters *c = suci_counters(w->l.ep[1]);
+	const struct suci_counters *c = suci_counters(w->p.l.ep[1]);
 	uint8_t d[SUCI_PATH_HDR + SUCI_BODY_HDR] = {SUCI_VERSION << 4 | SUCI_T_HELLO};
 	struct suci_addr a = link_addr(0);
 	be32_store(d + SUCI_PATH_HDR, 77);
@@ -659,56 +551,56 @@ test_strangers(void **state)
 	be64_store(d + SUCI_PATH_HDR + 8, 5);
 	for (uint32_t i = 1; i < 5000; i++) { /* a flood makes no state */
 		be32_store(a.ip, i);
-		suci_rx(w->l.ep[1], &a, d, sizeof d, 0, w->l.now_ns);
-		assert_int_equal(suci_path_find(w->l.ep[1], &a), UINT32_MAX);
+		suci_rx(w->p.l.ep[1], &a, d, sizeof d, 0, w->p.l.now_ns);
+		assert_int_equal(suci_path_find(w->p.l.ep[1], &a), UINT32_MAX);
 	}
 	struct suci_out out;
 	uint32_t answers = 0;
-	while (suci_tx(w->l.ep[1], &out, w->l.now_ns))
+	while (suci_tx(w->p.l.ep[1], &out, w->p.l.now_ns))
 		answers += (out.head[0] & 15) == SUCI_T_COOKIE && out.head_len <= sizeof d;
 	assert_true(answers > 0 && answers < 100);
 	d[0] = SUCI_VERSION << 4 | SUCI_T_OPEN;
-	suci_rx(w->l.ep[1], &a, d, sizeof d, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &a, d, sizeof d, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_cookie, 1);
 	d[0] = 2 << 4;
-	suci_rx(w->l.ep[1], &a, d, sizeof d, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &a, d, sizeof d, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_version, 1);
 	d[0] = SUCI_VERSION << 4 | 9;
-	suci_rx(w->l.ep[1], &a, d, sizeof d, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &a, d, sizeof d, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_type, 1);
 	d[0] = SUCI_VERSION << 4;
-	suci_rx(w->l.ep[1], &a, d, 15, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &a, d, 15, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_short, 1);
-	suci_rx(w->l.ep[1], &a, d, sizeof d, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &a, d, sizeof d, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_unknown_tag, 1);
-	while (suci_tx(w->l.ep[1], &out, w->l.now_ns))
+	while (suci_tx(w->p.l.ep[1], &out, w->p.l.now_ns))
 		;
 	/* A datagram of the live path: from elsewhere, twice, acking the future. */
 	uint8_t bytes[2048];
 	send_n(w, 0, 0, 1, 100);
-	assert_true(suci_tx(w->l.ep[0], &out, w->l.now_ns));
+	assert_true(suci_tx(w->p.l.ep[0], &out, w->p.l.now_ns));
 	size_t len = link_flatten(&out, bytes);
-	suci_rx(w->l.ep[1], &a, bytes, len, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &a, bytes, len, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_address, 1);
 	bytes[1] |= SUCI_PF_SEALED;
-	suci_rx(w->l.ep[1], &w->l.addr[0], bytes, len, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &w->p.l.addr[0], bytes, len, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_sealed, 1);
 	bytes[1] &= (uint8_t)~SUCI_PF_SEALED;
-	suci_rx(w->l.ep[1], &w->l.addr[0], bytes, len, 0, w->l.now_ns);
-	assert_int_equal(w->s[1].segments, 1);
-	suci_rx(w->l.ep[1], &w->l.addr[0], bytes, len, 0, w->l.now_ns);
-	assert_int_equal(w->s[1].segments, 1);
+	suci_rx(w->p.l.ep[1], &w->p.l.addr[0], bytes, len, 0, w->p.l.now_ns);
+	assert_int_equal(w->p.s[1].segments, 1);
+	suci_rx(w->p.l.ep[1], &w->p.l.addr[0], bytes, len, 0, w->p.l.now_ns);
+	assert_int_equal(w->p.s[1].segments, 1);
 	assert_int_equal(c->drop_duplicate_pn, 1);
 	uint8_t bare[SUCI_PATH_HDR + SUCI_ACK_HDR] = {SUCI_VERSION << 4, SUCI_PF_BARE, 0, 16};
 	memcpy(bare + 4, bytes + 4, 4);
 	be32_store(bare + 16, 99);
 	be16_store(bare + 30, 1);
-	suci_rx(w->l.ep[1], &w->l.addr[0], bare, sizeof bare, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &w->p.l.addr[0], bare, sizeof bare, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_bad_ack, 1);
 	be16_store(bare + 30, 0);
-	suci_rx(w->l.ep[1], &w->l.addr[0], bare, sizeof bare, 0, w->l.now_ns);
+	suci_rx(w->p.l.ep[1], &w->p.l.addr[0], bare, sizeof bare, 0, w->p.l.now_ns);
 	assert_int_equal(c->drop_malformed, 1);
-	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, delivered, w));
+	assert_true(link_run(&w->p.l, w->p.l.now_ns + BASE_S_NS, delivered, w));
 	world_free(w);
 }
 
@@ -717,21 +609,21 @@ test_all_paths_in_use(void **state)
 {
 	(void)state;
 	struct world *w = world_new(12, 50000);
-	w->conf[1].limits.paths_max = 1;
+	w->p.conf[1].limits.paths_max = 1;
 	start(w, 0);
 	start(w, 1);
 	struct suci_addr other = link_addr(5);
 	uint32_t p;
-	assert_int_equal(suci_path_open(w->l.ep[1], &other, NULL, 0, &p, w->l.now_ns), 0);
-	assert_int_equal(suci_path_open(w->l.ep[1], &w->l.addr[0], NULL, 0, &p, w->l.now_ns),
+	assert_int_equal(suci_path_open(w->p.l.ep[1], &other, NULL, 0, &p, w->p.l.now_ns), 0);
+	assert_int_equal(suci_path_open(w->p.l.ep[1], &w->p.l.addr[0], NULL, 0, &p, w->p.l.now_ns),
 			 SUCI_ERR_NOMEM);
 	struct suci_out out;
-	while (suci_tx(w->l.ep[1], &out, w->l.now_ns))
+	while (suci_tx(w->p.l.ep[1], &out, w->p.l.now_ns))
 		;
 	open_path(w, 0);
-	link_run(&w->l, w->l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
-	assert_int_equal(w->s[0].why, SUCI_DOWN_REFUSED);
-	assert_int_equal(suci_counters(w->l.ep[1])->drop_paths, 1);
+	link_run(&w->p.l, w->p.l.now_ns + 10 * BASE_MS_NS, NULL, NULL);
+	assert_int_equal(w->p.s[0].why, SUCI_DOWN_REFUSED);
+	assert_int_equal(suci_counters(w->p.l.ep[1])->drop_paths, 1);
 	world_free(w);
 }
 

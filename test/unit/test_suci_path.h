@@ -10,16 +10,23 @@
 
 struct pair_side {
 	struct pair *t;
-	uint32_t path, downs, moves, acked, abandoned, segments;
-	bool up;
+	uint32_t path, ups, downs, moves, acked, abandoned, segments;
+	bool up, incoming;
 	enum suci_down why;
 	char text[SUCI_TEXT_MAX];
 	uint64_t down_ns, last_seen_ns;
 	struct suci_addr moved_from, moved_to;
-	uint8_t seen[PAIR_SEGS];
+	char hello[SUCI_HELLO_MAX];
+	uint8_t seen[PAIR_SEGS], released[PAIR_SEGS];
+	char note[1024];
+	uint32_t notes, news, latest;
 	/* ops->pull: so many more of that length */
 	uint32_t to_pull, next;
 	uint16_t pull_len;
+	/* What a test wants it to say: why no path is accepted; of a segment what it likes.  NULL:
+	 * yes, all of them. */
+	const char *no_accept;
+	enum suci_verdict (*verdict)(struct pair_side *s, const struct suci_segment *seg);
 };
 
 struct pair {
@@ -33,14 +40,30 @@ struct pair {
 	uint64_t count;
 };
 
+static inline int
+pair_on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	       char why[SUCI_TEXT_MAX])
+{
+	struct pair_side *s = user;
+	(void)from, (void)hello, (void)hello_len;
+	if (s->no_accept)
+		snprintf(why, SUCI_TEXT_MAX, "%s", s->no_accept);
+	return s->no_accept != NULL;
+}
+
 static inline void
 pair_on_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
 	   size_t hello_len, bool incoming)
 {
 	struct pair_side *s = user;
-	(void)peer, (void)hello, (void)hello_len, (void)incoming;
+	(void)peer;
+	assert_false(s->up);
 	s->path = path;
 	s->up = true;
+	s->ups++;
+	s->incoming = incoming;
+	memset(s->hello, 0, sizeof s->hello);
+	memcpy(s->hello, hello, hello_len);
 }
 
 static inline void
@@ -62,6 +85,9 @@ pair_on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint6
 	(void)path;
 	assert_true(seg->seq < PAIR_SEGS);
 	assert_memory_equal(seg->data, s->t->payload, seg->data_len);
+	enum suci_verdict v = s->verdict ? s->verdict(s, seg) : SUCI_TAKEN;
+	if (v != SUCI_TAKEN)
+		return v;
 	s->seen[seg->seq]++;
 	s->segments++;
 	s->last_seen_ns = now_ns;
@@ -74,6 +100,7 @@ pair_on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate
 	struct pair_side *s = user;
 	(void)path, (void)now_ns;
 	assert_true(cookie < PAIR_SEGS);
+	assert_int_equal(s->released[cookie]++, 0);
 	s->acked += fate == SUCI_FATE_ACKED;
 	s->abandoned += fate != SUCI_FATE_ACKED;
 	if (fate == SUCI_FATE_ACKED)
@@ -104,22 +131,31 @@ pair_on_moved(void *user, uint32_t path, const struct suci_addr *old, const stru
 	s->moved_to = *now;
 }
 
+static inline void
+pair_on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct pair_side *s = user;
+	(void)path, (void)now_ns;
+	memcpy(s->note, note, len);
+	s->notes++;
+	s->news += suci_note_is_news(s->t->l.ep[s - s->t->s], &s->latest);
+}
+
 static const struct suci_ops pair_ops = {
-	.accept = link_accept,
+	.accept = pair_on_accept,
 	.path_up = pair_on_up,
 	.path_down = pair_on_down,
 	.segment = pair_on_segment,
 	.released = pair_on_released,
 	.pull = pair_on_pull,
 	.path_moved = pair_on_moved,
+	.note = pair_on_note,
 };
 
-/* Endpoints are made by pair_start(), so that a test can change conf[] before. */
-static inline struct pair *
-pair_new(uint64_t seed, uint64_t delay_ns)
+/* Endpoints are made by pair_start(), so that a test can change conf[] before.  t is zero. */
+static inline void
+pair_init(struct pair *t, uint64_t seed, uint64_t delay_ns)
 {
-	struct pair *t = calloc(1, sizeof *t);
-	assert_non_null(t);
 	link_init(&t->l, seed, delay_ns);
 	t->l.arg = t;
 	for (int side = 0; side < 2; side++) {
@@ -130,6 +166,14 @@ pair_new(uint64_t seed, uint64_t delay_ns)
 	}
 	for (size_t i = 0; i < sizeof t->payload; i++)
 		t->payload[i] = (uint8_t)(i * 7);
+}
+
+static inline struct pair *
+pair_new(uint64_t seed, uint64_t delay_ns)
+{
+	struct pair *t = calloc(1, sizeof *t);
+	assert_non_null(t);
+	pair_init(t, seed, delay_ns);
 	return t;
 }
 
