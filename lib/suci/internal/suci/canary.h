@@ -3,7 +3,13 @@
  * A build with -DSUCI_CANARY (EXTRAS=canary) has them all, and suci_canary chooses one at
  * run time; in every other build SUCI_BUG() is false and nothing of them is left.  The
  * simulator must catch each of them (test/sim/canary_bugs.c): so its invariants are
- * known to work.  Who changes a line that has one takes it along. */
+ * known to work.  Who changes a line that has one takes it along.
+ *
+ * They stand in the source, and are no patches that the build applies.  A patch breaks with every
+ * change around its lines, not only of them, and is found broken when the canary build is next
+ * made; a bug in the source is moved and compiled with them.  The simulator tries all in one
+ * program; so patches would have to choose among each other at run time by this very macro, or be
+ * a build each. */
 #ifndef SUCI_CANARY_H
 #define SUCI_CANARY_H
 
