@@ -14,6 +14,8 @@
 
 #define FLUSH_NS (5 * BASE_S_NS)
 #define YIELD_NS BASE_US_NS
+/* What waits for a peer that does not read its ring, or for room here, is tried again so soon. */
+#define BLOCKED_NS BASE_MS_NS
 
 bool
 mmp_turn(struct mmp *m)
@@ -38,11 +40,11 @@ until(uint64_t at_ns, struct timespec *t)
 	return t;
 }
 
-/* Has anything come, or been asked for, since the turn? */
+/* Nothing has come, or been asked for, since the turn, and nothing is left that a turn could do. */
 static bool
 quiet(const struct mmp *m)
 {
-	if (!mmp_engine_idle(m->engine))
+	if (!mmp_engine_waits(m->engine))
 		return false;
 	for (uint32_t k = 0; k < m->nears; k++) {
 		const struct mmp_peer *p = &m->peer[m->near_rank[k]];
@@ -60,7 +62,12 @@ mmp_engine_sleep(struct mmp *m, uint64_t until_ns)
 	struct timespec t;
 	char drop[64];
 	(void)atomic_exchange(&m->share.page->asleep, 1);
-	if (quiet(m))
+	bool sleeps = quiet(m);
+	if (!sleeps && !mmp_turn(m)) {
+		sleeps = true;
+		until_ns = base_min_ns(until_ns, m->now_ns + BLOCKED_NS);
+	}
+	if (sleeps)
 		(void)ppoll(p, 2, until(base_min_ns(until_ns, suci_expiry_ns(m->ep)), &t), NULL);
 	atomic_store(&m->share.page->asleep, 0);
 	m->udp_at_ns = 0;
@@ -105,7 +112,7 @@ run(void *arg)
 			wake_program(m);
 		if (atomic_load_explicit(&m->leave, memory_order_acquire)) {
 			flush_until = flush_until ? flush_until : m->now_ns + FLUSH_NS;
-			if ((!mmp_engine_unsent(m->engine) && mmp_engine_idle(m->engine)) ||
+			if ((!mmp_engine_unsent(m->engine) && mmp_engine_waits(m->engine)) ||
 			    m->now_ns >= flush_until)
 				break;
 		}

@@ -286,6 +286,15 @@ mmp_engine_idle(const struct mmp_engine *e)
 	       mmp_ring_is_empty(&e->freed);
 }
 
+bool
+mmp_engine_waits(struct mmp_engine *e)
+{
+	bool told = e->due.head == MMP_NONE && e->ended.head == MMP_NONE;
+	return (told || !mmp_ring_room(&e->notice)) &&
+	       (e->done_head == MMP_NONE || !mmp_ring_room(&e->reply)) && e->dirty == MMP_NONE &&
+	       mmp_ring_is_empty(&e->request) && mmp_ring_is_empty(&e->freed);
+}
+
 uint32_t
 mmp_engine_unsent(const struct mmp_engine *e)
 {

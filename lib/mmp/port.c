@@ -421,6 +421,7 @@ bool
 mmp_port_turn(struct mmp_port *p)
 {
 	const struct mmp_names *s;
+	uint32_t notices = p->notice.seen, replies = p->reply.seen;
 	bool moved = hear_notices(p);
 	while ((s = mmp_ring_peek(&p->reply))) {
 		for (uint32_t i = 0; i < s->n; i++)
@@ -428,6 +429,8 @@ mmp_port_turn(struct mmp_port *p)
 		mmp_ring_pop(&p->reply);
 		moved = true;
 	}
+	/* The engine was told how far we have read: it may have waited for that. */
+	p->rang |= p->notice.seen != notices || p->reply.seen != replies;
 	if (p->posts.head != MMP_NONE)
 		moved |= push_posts(p);
 	if (p->sends.head != MMP_NONE)

@@ -311,8 +311,8 @@ mw_node_turn(struct mw_node *n)
 		  (unsigned long long)a->size);
 	/* Without a thread nobody looks at the clock while the program computes. */
 	uint64_t at = suci_expiry_ns(n->ep);
-	/* A thread with work left, as where a ring to the program is full, does not sleep. */
-	if (!mmp_engine_idle(n->engine))
+	/* A thread with work left does not sleep; where a ring to the program is full, it does. */
+	if (!mmp_engine_waits(n->engine))
 		at = base_min_ns(at, s->now_ns + AGAIN_NS);
 	if (n->w->threaded && at != n->wake_ns && at != BASE_NEVER_NS)
 		sim_at(s, base_max_ns(at, s->now_ns), wake, n, at);

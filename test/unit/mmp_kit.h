@@ -184,7 +184,7 @@ kit_deliver(struct kit *k)
 }
 
 /* A step of somebody. */
-static void
+static inline void
 kit_step(struct kit *k)
 {
 	struct kit_proc *p = &k->proc[base_prng_below(&k->rng, k->size)];

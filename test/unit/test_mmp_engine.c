@@ -491,6 +491,51 @@ heads_as_bytes(void **state)
 	assert_string_equal(what, "fragment beyond its message");
 }
 
+/* A program that posts receives and falls silent: the ring of notices is full, and the engine has
+ * nothing to do until the program reads it, and says so. */
+static void
+silent_program_lets_its_engine_sleep(void **state)
+{
+	(void)state;
+	struct world *w = calloc(1, sizeof *w);
+	kit_init(&w->kit, 1, true, 65536, 1000, 1);
+	struct kit_proc *p = &w->kit.proc[0];
+	for (int i = 0; i < (int)OPS; i++) {
+		do_receive(w, 0, 0, 0, 8);
+		(void)mmp_engine_turn(p->engine);
+	}
+	/* All is for ourselves; what is sent is copied at once, and so told to be free. */
+	for (int i = 0; i < (int)OPS; i++) {
+		do_send(w, 0, 0, 0, 8);
+		(void)mmp_engine_turn(p->engine);
+	}
+	for (int i = 0; i < 3; i++)
+		(void)mmp_engine_turn(p->engine);
+	assert_false(mmp_engine_turn(p->engine));
+	assert_false(mmp_engine_idle(p->engine));
+	assert_true(mmp_engine_waits(p->engine));
+	(void)mmp_port_rang(p->port);
+	assert_false(mmp_port_rang(p->port));
+	/* It reads, and wakes the engine each time until nothing is left. */
+	struct mmp_result r;
+	int rung = 0;
+	while (mmp_port_turn(p->port) && mmp_port_rang(p->port)) {
+		assert_false(mmp_engine_waits(p->engine) && !mmp_engine_idle(p->engine));
+		(void)mmp_engine_turn(p->engine);
+		rung++;
+	}
+	assert_true(rung > 0);
+	assert_true(mmp_engine_idle(p->engine));
+	for (uint32_t i = 0; i < w->gots[0]; i++)
+		assert_true(mmp_port_done(p->port, w->got[0][i].request, &r));
+	for (uint32_t i = 0; i < w->gots[0]; i++)
+		free(w->got[0][i].buf);
+	for (uint32_t i = 0; i < w->sends[0][0]; i++)
+		free(w->sent[0][0][i].buf);
+	kit_fini(&w->kit);
+	free(w);
+}
+
 int
 main(void)
 {
@@ -504,6 +549,7 @@ main(void)
 		cmocka_unit_test(first_posted_takes_it),
 		cmocka_unit_test(full_area_keeps_and_loses_nothing),
 		cmocka_unit_test(death_ends_waits),
+		cmocka_unit_test(silent_program_lets_its_engine_sleep),
 	};
 	return cmocka_run_group_tests_name("mmp_engine", tests, NULL, NULL);
 }

@@ -79,6 +79,9 @@ void mmp_engine_down(struct mmp_engine *e, uint32_t peer, int err);
 bool mmp_engine_turn(struct mmp_engine *e);
 /* Nothing waits for a turn. */
 bool mmp_engine_idle(const struct mmp_engine *e);
+/* The same, or all that does waits until the program reads a ring of ours that is full: then it
+ * rings (mmp_port_rang). */
+bool mmp_engine_waits(struct mmp_engine *e);
 /* Fragments that ops->send took and that were not reported, and those that wait for it. */
 uint32_t mmp_engine_unsent(const struct mmp_engine *e);
 /* The memory of a fragment is free. */

@@ -59,7 +59,8 @@ void mmp_port_down(struct mmp_port *p, uint32_t peer, int err);
 bool mmp_port_turn(struct mmp_port *p);
 /* The engine has said nothing new. */
 bool mmp_port_quiet(const struct mmp_port *p);
-/* Something was told to the engine since the last call of this. */
+/* Since the last call of this something was told to the engine, or a ring of its was read that may
+ * have been full: wake it if it sleeps. */
 bool mmp_port_rang(struct mmp_port *p);
 /* Bytes that were named to the engine so far. */
 uint64_t mmp_port_pushed(const struct mmp_port *p);
