@@ -182,6 +182,26 @@ npb_sum_u32(uint32_t *v, uint32_t *tmp, int n)
 #endif
 }
 
+/* v[n] of all processes added up, everywhere the same; tmp[n] is room.  With a planted bug over
+ * MPI, too, the data go in pairs: a library's own sum leaves nothing to damage. */
+static inline void
+npb_sum_double(double *v, double *tmp, int n)
+{
+#if defined(NPB_MMP) || defined(NPB_P2P) || defined(NPB_PLANT)
+	size_t len = (size_t)n * sizeof *v;
+	memset(tmp, 0, len);
+	for (int bit = 1; bit < npb_ranks; bit *= 2) {
+		int peer = npb_my_rank ^ bit;
+		npb_exchange(peer, v, len, peer, tmp, len, sizeof *v);
+		for (int i = 0; i < n; i++)
+			v[i] += tmp[i];
+	}
+#else
+	memcpy(tmp, v, (size_t)n * sizeof *v);
+	MPI_Allreduce(tmp, v, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+#endif
+}
+
 /* The largest of all processes' values, everywhere. */
 static inline double
 npb_max_double(double v)

@@ -23,10 +23,10 @@ mkdir -p "$out" && rm -f "$out"/npb.json "$out"/raw-npb-*
 # shellcheck source=test/bench/peers.sh
 . test/bench/peers.sh
 
-# compiled WHO: both kernels from the same source.
+# compiled WHO: all kernels from the same source.
 compiled() {
 	local k flags=(-std=gnu17 -D_GNU_SOURCE -O2)
-	for k in is cg; do
+	for k in is cg ep; do
 		if [ "$1" = mmp ]; then
 			[ -e "$B/lib/libmmp.so" ] && gcc "${flags[@]}" -DNPB_MMP -Ilibmmp/include \
 				-o "$out/npb-$k-mmp" "examples/npb/$k.c" -L"$B/lib" \
