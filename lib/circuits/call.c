@@ -3,7 +3,7 @@
 #include <string.h>
 
 static int
-build(struct ocs_call *c, const struct ocs_call_spec *spec, struct base_space *s)
+build(struct circ_call *c, const struct circ_call_spec *spec, struct base_space *s)
 {
 	struct coll_args args = spec->args;
 	size_t each = base_carved(coll_arena_hint(&args));
@@ -24,7 +24,7 @@ build(struct ocs_call *c, const struct ocs_call_spec *spec, struct base_space *s
 
 /* Counting sort of the messages by round. */
 static bool
-by_round(struct ocs_call *c, const uint32_t *node_of, struct base_space *s)
+by_round(struct circ_call *c, const uint32_t *node_of, struct base_space *s)
 {
 	uint32_t *first = base_take(s, (c->rounds + 1) * sizeof *first);
 	c->demand = base_take(s, c->messages * sizeof *c->demand);
@@ -40,16 +40,16 @@ by_round(struct ocs_call *c, const uint32_t *node_of, struct base_space *s)
 		const struct coll_message *g = &c->message[m];
 		uint32_t at = c->at[m] = first[g->round]++;
 		c->demand[at] =
-			(struct ocs_demand){node_of ? node_of[g->from] : g->from,
-					    node_of ? node_of[g->to] : g->to, g->round, g->bytes};
+			(struct circ_demand){node_of ? node_of[g->from] : g->from,
+					     node_of ? node_of[g->to] : g->to, g->round, g->bytes};
 	}
 	return true;
 }
 
 int
-ocs_call_make(struct ocs_call *c, const struct ocs_call_spec *spec, struct base_space *s)
+circ_call_make(struct circ_call *c, const struct circ_call_spec *spec, struct base_space *s)
 {
-	*c = (struct ocs_call){.p = spec->args.size};
+	*c = (struct circ_call){.p = spec->args.size};
 	int rc = build(c, spec, s);
 	if (rc != COLL_ERR_OK)
 		return rc;
@@ -65,13 +65,13 @@ ocs_call_make(struct ocs_call *c, const struct ocs_call_spec *spec, struct base_
 	return by_round(c, spec->node_of, s) ? COLL_ERR_OK : COLL_ERR_NOMEM;
 }
 
-static struct ocs_demand *
-joined(const struct ocs_call *c, const struct ocs_call_mode *m, struct base_space *s)
+static struct circ_demand *
+joined(const struct circ_call *c, const struct circ_call_mode *m, struct base_space *s)
 {
 	uint32_t all = c->messages + m->aheads;
 	if (!m->aheads)
 		return c->demand;
-	struct ocs_demand *d = base_take(s, all * sizeof *d);
+	struct circ_demand *d = base_take(s, all * sizeof *d);
 	if (!d)
 		return NULL;
 	if (c->messages)
@@ -83,30 +83,30 @@ joined(const struct ocs_call *c, const struct ocs_call_mode *m, struct base_spac
 }
 
 bool
-ocs_call_plan(const struct ocs_call *c, const struct ocs_call_mode *m, struct ocs_slots *slots,
-	      struct ocs_call_plan *out, struct base_space *s)
+circ_call_plan(const struct circ_call *c, const struct circ_call_mode *m, struct circ_slots *slots,
+	       struct circ_call_plan *out, struct base_space *s)
 {
 	uint32_t all = c->messages + m->aheads;
-	struct ocs_demand *demand = joined(c, m, s);
-	void *mem = base_take(s, ocs_plan_footprint(slots, all));
+	struct circ_demand *demand = joined(c, m, s);
+	void *mem = base_take(s, circ_plan_footprint(slots, all));
 	uint32_t *by = base_take(s, c->messages * sizeof *by);
 	uint32_t *batch = base_take(s, c->messages * sizeof *batch);
 	uint32_t setups = all + slots->nodes * slots->stride;
-	void *run = base_take(s, ocs_run_bound(setups, all, slots->nodes));
+	void *run = base_take(s, circ_run_bound(setups, all, slots->nodes));
 	if (!demand || !mem || !by || !batch || !run)
 		return false;
-	struct ocs_plan_wish wish = {.mode = m->mode,
-				     .demand = demand,
-				     .demands = c->messages,
-				     .lookahead = m->aheads,
-				     .light_from = m->light_from};
-	ocs_plan_make(&out->plan, &wish, slots, mem);
+	struct circ_plan_wish wish = {.mode = m->mode,
+				      .demand = demand,
+				      .demands = c->messages,
+				      .lookahead = m->aheads,
+				      .light_from = m->light_from};
+	circ_plan_make(&out->plan, &wish, slots, mem);
 	for (uint32_t i = 0; i < c->messages; i++) {
 		by[i] = out->plan.by[c->at[i]];
 		batch[i] = out->plan.batch[c->at[i]];
 	}
 	out->plan.by = by;
 	out->plan.batch = batch;
-	ocs_run_start(&out->run, &out->plan, run);
+	circ_run_start(&out->run, &out->plan, run);
 	return true;
 }

@@ -5,20 +5,20 @@
 #include <string.h>
 
 size_t
-ocs_fabric_footprint(const struct ocs_plan *p)
+circ_fabric_footprint(const struct circ_plan *p)
 {
 	return base_carved((size_t)p->setups * 4) + base_carved((size_t)p->setups * 8) +
 	       2 * base_carved(p->setups) + BASE_CARVE_ALIGN;
 }
 
 static uint32_t
-port(const struct ocs_fabric *f, uint32_t node, uint32_t slot)
+port(const struct circ_fabric *f, uint32_t node, uint32_t slot)
 {
 	return f->port_of[node * f->slots->stride + slot];
 }
 
 static bool
-ours(const struct ocs_fabric *f, uint32_t in)
+ours(const struct circ_fabric *f, uint32_t in)
 {
 	struct ocs_circuit c = ocs_at(f->m, in);
 	return c.state != OCS_FREE && c.state != OCS_FOREIGN && c.owner == f->owner;
@@ -27,7 +27,7 @@ ours(const struct ocs_fabric *f, uint32_t in)
 /* Whatever of ours begins or ends at the port, but for what leads to or from `but`.  False: it is
  * still in use. */
 static bool
-release(struct ocs_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
+release(struct circ_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
 {
 	uint32_t from = ocs_user_of(f->m, p);
 	bool out = ours(f, p) && ocs_at(f->m, p).out != but;
@@ -44,15 +44,15 @@ release(struct ocs_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
 }
 
 static void
-ends(const struct ocs_fabric *f, uint32_t j, uint32_t *x, uint32_t *y)
+ends(const struct circ_fabric *f, uint32_t j, uint32_t *x, uint32_t *y)
 {
-	const struct ocs_setup *u = &f->run->plan->setup[j];
+	const struct circ_setup *u = &f->run->plan->setup[j];
 	*x = port(f, u->a, u->slot_a);
 	*y = port(f, u->b, u->slot_b);
 }
 
 static bool
-is_lit(const struct ocs_fabric *f, uint32_t x, uint32_t y)
+is_lit(const struct circ_fabric *f, uint32_t x, uint32_t y)
 {
 	struct ocs_circuit there = ocs_at(f->m, x), back = ocs_at(f->m, y);
 	bool one = there.state == OCS_LIT && there.out == y && there.owner == f->owner;
@@ -62,7 +62,7 @@ is_lit(const struct ocs_fabric *f, uint32_t x, uint32_t y)
 
 /* 1: lit and in use; 0: not (yet); -1: its ends do not find each other. */
 static int
-usable(const struct ocs_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
+usable(const struct circ_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	if (!is_lit(f, x, y))
 		return 0;
@@ -70,7 +70,7 @@ usable(const struct ocs_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
 }
 
 static bool
-under_way(const struct ocs_fabric *f, uint32_t in, uint32_t out)
+under_way(const struct circ_fabric *f, uint32_t in, uint32_t out)
 {
 	struct ocs_circuit c = ocs_at(f->m, in);
 	return c.out == out && !c.unwant && ours(f, in) && c.state != OCS_DOOMED &&
@@ -78,18 +78,18 @@ under_way(const struct ocs_fabric *f, uint32_t in, uint32_t out)
 }
 
 static void
-fail(struct ocs_fabric *f, uint32_t j, uint64_t now_ns)
+fail(struct circ_fabric *f, uint32_t j, uint64_t now_ns)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
 	release(f, x, OCS_NO_PORT, now_ns);
 	release(f, y, OCS_NO_PORT, now_ns);
-	ocs_run_failed(f->run, j);
+	circ_run_failed(f->run, j);
 }
 
 /* False: this direction will not come.  bit: which one of link j it is. */
 static bool
-want(struct ocs_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, uint64_t now_ns)
+want(struct circ_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, uint64_t now_ns)
 {
 	if (under_way(f, in, out))
 		return true;
@@ -104,7 +104,7 @@ want(struct ocs_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, u
 
 /* Order what is not under way yet.  False: it will not come. */
 static bool
-ask(struct ocs_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
+ask(struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	bool clear = release(f, x, y, now_ns);
 	if (!release(f, y, x, now_ns) || !clear)
@@ -114,7 +114,7 @@ ask(struct ocs_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
 
 /* One link: false if it is out of the way, lit and used up, or failed. */
 static bool
-push(struct ocs_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
+push(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
@@ -126,7 +126,7 @@ push(struct ocs_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 			return true;
 	} else if (up == 1) {
 		f->lit[j] = true;
-		ocs_run_lit(f->run, j);
+		circ_run_lit(f->run, j);
 		*changed = true;
 		return true;
 	} else if (up == 0 && now_ns - f->since_ns[j] < f->patience_ns) {
@@ -139,9 +139,9 @@ push(struct ocs_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 }
 
 void
-ocs_fabric_start(struct ocs_fabric *f, struct ocs_run *run, uint64_t now_ns, void *mem)
+circ_fabric_start(struct circ_fabric *f, struct circ_run *run, uint64_t now_ns, void *mem)
 {
-	const struct ocs_plan *p = run->plan;
+	const struct circ_plan *p = run->plan;
 	uint8_t *at = base_carve_from(mem);
 	f->run = run;
 	f->opens = 0;
@@ -165,13 +165,13 @@ ocs_fabric_start(struct ocs_fabric *f, struct ocs_run *run, uint64_t now_ns, voi
 }
 
 bool
-ocs_fabric_step(struct ocs_fabric *f, uint64_t now_ns)
+circ_fabric_step(struct circ_fabric *f, uint64_t now_ns)
 {
 	bool changed = false, again = true;
 	while (again) {
 		uint32_t keep = 0;
 		again = false;
-		for (uint32_t j; (j = ocs_run_order(f->run)) != OCS_NONE;) {
+		for (uint32_t j; (j = circ_run_order(f->run)) != CIRC_NONE;) {
 			f->since_ns[j] = now_ns;
 			f->open[f->opens++] = j;
 		}
@@ -188,41 +188,41 @@ ocs_fabric_step(struct ocs_fabric *f, uint64_t now_ns)
 }
 
 bool
-ocs_fabric_end(struct ocs_fabric *f, uint64_t now_ns)
+circ_fabric_end(struct circ_fabric *f, uint64_t now_ns)
 {
-	struct ocs_slots *s = f->slots;
+	struct circ_slots *s = f->slots;
 	bool all = true;
 	f->opens = 0;
 	for (uint32_t n = 0; n < s->nodes; n++)
 		for (uint32_t i = 0; i < s->stride; i++) {
-			const struct ocs_slot *t = &s->slot[n * s->stride + i];
+			const struct circ_slot *t = &s->slot[n * s->stride + i];
 			uint32_t x = port(f, n, i);
 			if (x == OCS_NO_PORT)
 				continue;
 			uint32_t y =
-				t->peer == OCS_NONE ? OCS_NO_PORT : port(f, t->peer, t->peer_slot);
+				t->peer == CIRC_NONE ? OCS_NO_PORT : port(f, t->peer, t->peer_slot);
 			bool lit = y != OCS_NO_PORT &&
 				   (usable(f, x, y, now_ns) == 1 ||
 				    (f->both_ways && usable(f, y, x, now_ns) == 1));
 			if (!lit) {
 				all = release(f, x, OCS_NO_PORT, now_ns) && all;
-				ocs_slots_drop(s, n, i);
+				circ_slots_drop(s, n, i);
 			}
 		}
 	return all;
 }
 
 void
-ocs_fabric_clear(struct ocs_fabric *f, uint64_t now_ns)
+circ_fabric_clear(struct circ_fabric *f, uint64_t now_ns)
 {
-	ocs_slots_clear(f->slots);
-	ocs_fabric_end(f, now_ns);
+	circ_slots_clear(f->slots);
+	circ_fabric_end(f, now_ns);
 }
 
 bool
-ocs_fabric_empty(const struct ocs_fabric *f)
+circ_fabric_empty(const struct circ_fabric *f)
 {
-	const struct ocs_slots *s = f->slots;
+	const struct circ_slots *s = f->slots;
 	for (uint32_t i = 0; i < s->nodes * s->stride; i++) {
 		uint32_t x = f->port_of[i];
 		if (x == OCS_NO_PORT)

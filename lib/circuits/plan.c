@@ -8,47 +8,40 @@
 /* A pair of nodes that exchange something. */
 struct edge {
 	uint32_t a, b;
-	uint32_t setup; /* the one that lights it now, or OCS_NONE */
+	uint32_t setup; /* the one that lights it now, or CIRC_NONE */
 	uint32_t next;	/* demand that uses it next */
 	uint32_t seen;	/* stamp of the count batched took it into */
 };
 
 struct maker {
-	struct ocs_plan *p;
-	const struct ocs_plan_wish *w;
-	struct ocs_slots *s;
+	struct circ_plan *p;
+	const struct circ_plan_wish *w;
+	struct circ_slots *s;
 	struct edge *edge;
 	uint32_t edges, hash_mask;
 	uint32_t *hash;			      /* edge + 1, by pair */
 	uint32_t *edge_of;		      /* [all demands] */
 	uint32_t *next;			      /* [all demands] the next one with the same edge */
-	uint32_t *held;			      /* [slots] the set-up there, or OCS_NONE */
+	uint32_t *held;			      /* [slots] the set-up there, or CIRC_NONE */
 	uint32_t *in_batch, *in_stamp, *need; /* [nodes] */
 };
 
-const char *
-ocs_plan_mode_name(enum ocs_plan_mode m)
-{
-	static const char *const name[] = {"naive", "batched", "pipelined", "cached"};
-	return (unsigned)m < 4 ? name[m] : "?";
-}
-
 void
-ocs_slots_clear(struct ocs_slots *s)
+circ_slots_clear(struct circ_slots *s)
 {
 	for (uint32_t i = 0; i < s->nodes * s->stride; i++)
-		s->slot[i] = (struct ocs_slot){.peer = OCS_NONE, .peer_slot = OCS_NONE};
+		s->slot[i] = (struct circ_slot){.peer = CIRC_NONE, .peer_slot = CIRC_NONE};
 	s->clock = 0;
 }
 
 void
-ocs_slots_drop(struct ocs_slots *s, uint32_t node, uint32_t slot)
+circ_slots_drop(struct circ_slots *s, uint32_t node, uint32_t slot)
 {
-	struct ocs_slot *a = &s->slot[node * s->stride + slot];
-	if (a->peer == OCS_NONE)
+	struct circ_slot *a = &s->slot[node * s->stride + slot];
+	if (a->peer == CIRC_NONE)
 		return;
-	s->slot[a->peer * s->stride + a->peer_slot].peer = OCS_NONE;
-	a->peer = OCS_NONE;
+	s->slot[a->peer * s->stride + a->peer_slot].peer = CIRC_NONE;
+	a->peer = CIRC_NONE;
 }
 
 static size_t
@@ -61,10 +54,10 @@ hash_size(size_t demands, size_t slots)
 }
 
 size_t
-ocs_plan_footprint(const struct ocs_slots *s, uint32_t demands)
+circ_plan_footprint(const struct circ_slots *s, uint32_t demands)
 {
 	size_t slots = (size_t)s->nodes * s->stride, edges = demands + slots;
-	return base_carved((demands + slots) * sizeof(struct ocs_setup)) +
+	return base_carved((demands + slots) * sizeof(struct circ_setup)) +
 	       4 * base_carved(demands * 4) + base_carved(edges * sizeof(struct edge)) +
 	       base_carved(hash_size(demands, slots) * 4) + base_carved(slots * 4) +
 	       3 * base_carved((size_t)s->nodes * 4) + BASE_CARVE_ALIGN;
@@ -81,7 +74,7 @@ edge_of(struct maker *k, uint32_t x, uint32_t y)
 		if (e->a == a && e->b == b)
 			return e;
 	}
-	k->edge[k->edges] = (struct edge){a, b, OCS_NONE, OCS_NONE, 0};
+	k->edge[k->edges] = (struct edge){a, b, CIRC_NONE, CIRC_NONE, 0};
 	k->hash[i] = ++k->edges;
 	return &k->edge[k->edges - 1];
 }
@@ -101,26 +94,26 @@ look_ahead(struct maker *k)
 static uint32_t
 new_setup(struct maker *k, const struct edge *e, uint32_t slot_a, uint32_t slot_b)
 {
-	struct ocs_plan *p = k->p;
+	struct circ_plan *p = k->p;
 	BASE_ASSERT(p->setups < p->setups_max);
-	p->setup[p->setups] = (struct ocs_setup){.a = e->a,
-						 .b = e->b,
-						 .slot_a = slot_a,
-						 .slot_b = slot_b,
-						 .before_a = OCS_NONE,
-						 .before_b = OCS_NONE};
+	p->setup[p->setups] = (struct circ_setup){.a = e->a,
+						  .b = e->b,
+						  .slot_a = slot_a,
+						  .slot_b = slot_b,
+						  .before_a = CIRC_NONE,
+						  .before_b = CIRC_NONE};
 	return p->setups++;
 }
 
 static void
 hold(struct maker *k, uint32_t setup)
 {
-	const struct ocs_setup *u = &k->p->setup[setup];
-	struct ocs_slots *s = k->s;
+	const struct circ_setup *u = &k->p->setup[setup];
+	struct circ_slots *s = k->s;
 	uint32_t x = u->a * s->stride + u->slot_a, y = u->b * s->stride + u->slot_b;
 	k->held[x] = k->held[y] = setup;
-	s->slot[x] = (struct ocs_slot){u->b, u->slot_b, s->clock};
-	s->slot[y] = (struct ocs_slot){u->a, u->slot_a, s->clock};
+	s->slot[x] = (struct circ_slot){u->b, u->slot_b, s->clock};
+	s->slot[y] = (struct circ_slot){u->a, u->slot_a, s->clock};
 	edge_of(k, u->a, u->b)->setup = setup;
 }
 
@@ -129,16 +122,16 @@ hold(struct maker *k, uint32_t setup)
 static void
 adopt(struct maker *k)
 {
-	struct ocs_slots *s = k->s;
+	struct circ_slots *s = k->s;
 	for (uint32_t n = 0; n < s->nodes; n++)
 		for (uint32_t i = 0; i < s->stride; i++) {
-			struct ocs_slot *t = &s->slot[n * s->stride + i];
-			if (t->peer == OCS_NONE || t->peer < n)
+			struct circ_slot *t = &s->slot[n * s->stride + i];
+			if (t->peer == CIRC_NONE || t->peer < n)
 				continue;
 			struct edge *e = edge_of(k, n, t->peer);
 			if (i >= s->ports[n] || t->peer_slot >= s->ports[t->peer] ||
-			    e->setup != OCS_NONE) {
-				ocs_slots_drop(s, n, i);
+			    e->setup != CIRC_NONE) {
+				circ_slots_drop(s, n, i);
 				continue;
 			}
 			uint64_t used = t->used;
@@ -154,17 +147,17 @@ adopt(struct maker *k)
 static uint32_t
 victim(struct maker *k, uint32_t node)
 {
-	const struct ocs_slots *s = k->s;
+	const struct circ_slots *s = k->s;
 	uint32_t best = 0;
 	uint64_t best_score = 0;
 	for (uint32_t i = 0; i < s->ports[node]; i++) {
 		uint32_t at = node * s->stride + i;
-		if (k->held[at] == OCS_NONE)
+		if (k->held[at] == CIRC_NONE)
 			return i;
-		const struct ocs_setup *u = &k->p->setup[k->held[at]];
+		const struct circ_setup *u = &k->p->setup[k->held[at]];
 		const struct edge *e = edge_of(k, u->a, u->b);
 		/* no future: by age, above all that have one; gone at its far end: above those */
-		uint64_t score = e->next == OCS_NONE ? UINT64_MAX - 1 - s->slot[at].used : e->next;
+		uint64_t score = e->next == CIRC_NONE ? UINT64_MAX - 1 - s->slot[at].used : e->next;
 		if (e->setup != k->held[at])
 			score = UINT64_MAX;
 		if (i == 0 || score > best_score) {
@@ -179,12 +172,12 @@ static void
 evict(struct maker *k, uint32_t node, uint32_t slot)
 {
 	uint32_t at = node * k->s->stride + slot, old = k->held[at];
-	if (old == OCS_NONE)
+	if (old == CIRC_NONE)
 		return;
-	const struct ocs_setup *u = &k->p->setup[old];
-	edge_of(k, u->a, u->b)->setup = OCS_NONE;
+	const struct circ_setup *u = &k->p->setup[old];
+	edge_of(k, u->a, u->b)->setup = CIRC_NONE;
 	/* The far end goes dark, but remembers what its next circuit has to wait for. */
-	ocs_slots_drop(k->s, node, slot);
+	circ_slots_drop(k->s, node, slot);
 }
 
 static uint32_t
@@ -205,7 +198,7 @@ aim(struct maker *k, struct edge *e, uint32_t round)
 }
 
 static bool
-by_light(const struct maker *k, const struct ocs_demand *d)
+by_light(const struct maker *k, const struct circ_demand *d)
 {
 	return d->from != d->to && k->s->ports[d->from] && k->s->ports[d->to];
 }
@@ -214,11 +207,11 @@ static void
 carry(struct maker *k, uint32_t i, uint32_t setup)
 {
 	k->p->by[i] = setup;
-	if (setup == OCS_NONE) {
+	if (setup == CIRC_NONE) {
 		k->p->packets += k->w->demand[i].from != k->w->demand[i].to;
 		return;
 	}
-	const struct ocs_setup *u = &k->p->setup[setup];
+	const struct circ_setup *u = &k->p->setup[setup];
 	k->p->setup[setup].messages++;
 	k->s->clock++;
 	k->s->slot[u->a * k->s->stride + u->slot_a].used = k->s->clock;
@@ -229,14 +222,14 @@ static void
 make_pipelined(struct maker *k)
 {
 	for (uint32_t i = 0; i < k->w->demands; i++) {
-		const struct ocs_demand *d = &k->w->demand[i];
+		const struct circ_demand *d = &k->w->demand[i];
 		struct edge *e = &k->edge[k->edge_of[i]];
 		e->next = k->next[i];
 		if (!by_light(k, d)) {
-			carry(k, i, OCS_NONE);
+			carry(k, i, CIRC_NONE);
 			continue;
 		}
-		if (e->setup == OCS_NONE && d->bytes >= k->w->light_from &&
+		if (e->setup == CIRC_NONE && d->bytes >= k->w->light_from &&
 		    k->w->light_from != UINT64_MAX)
 			aim(k, e, d->round);
 		carry(k, i, e->setup);
@@ -258,13 +251,13 @@ in_batch(struct maker *k, uint32_t node)
 static uint32_t
 room(const struct maker *k, uint32_t node)
 {
-	return k->w->mode == OCS_PLAN_NAIVE ? 1 : k->s->ports[node];
+	return k->w->mode == CIRC_MODE_NAIVE ? 1 : k->s->ports[node];
 }
 
 static bool
 lit_in_batch(const struct maker *k, const struct edge *e)
 {
-	return e->setup != OCS_NONE && k->p->setup[e->setup].batch + 1 == k->p->batches;
+	return e->setup != CIRC_NONE && k->p->setup[e->setup].batch + 1 == k->p->batches;
 }
 
 static bool
@@ -302,7 +295,7 @@ fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
 	uint32_t left = 0;
 	for (; i < end; i++) {
 		struct edge *e = &k->edge[k->edge_of[i]];
-		if (k->p->batch[i] != OCS_NONE)
+		if (k->p->batch[i] != CIRC_NONE)
 			continue;
 		if (wants_light(k, i) && !lit_in_batch(k, e)) {
 			uint32_t x = in_batch(k, e->a), y = in_batch(k, e->b);
@@ -320,8 +313,8 @@ fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
 			k->in_batch[e->b]++;
 		}
 		k->p->batch[i] = k->p->batches - 1;
-		k->p->by[i] = wants_light(k, i) ? e->setup : OCS_NONE;
-		if (k->p->by[i] != OCS_NONE)
+		k->p->by[i] = wants_light(k, i) ? e->setup : CIRC_NONE;
+		if (k->p->by[i] != CIRC_NONE)
 			k->p->setup[e->setup].messages++;
 		else
 			k->p->packets += k->w->demand[i].from != k->w->demand[i].to;
@@ -332,29 +325,29 @@ fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
 static void
 make_batched(struct maker *k)
 {
-	const struct ocs_demand *d = k->w->demand;
+	const struct circ_demand *d = k->w->demand;
 	memset(k->p->batch, 0xff, k->w->demands * sizeof *k->p->batch);
 	for (uint32_t i = 0, end; i < k->w->demands; i = end) {
 		for (end = i; end < k->w->demands && d[end].round == d[i].round; end++)
 			;
-		bool naive = k->w->mode == OCS_PLAN_NAIVE, turn = !round_fits(k, i, end, true);
+		bool naive = k->w->mode == CIRC_MODE_NAIVE, turn = !round_fits(k, i, end, true);
 		bool more = !naive && k->p->batches && round_fits(k, i, end, false);
 		if (!more)
 			k->p->batches++;
 		while (fill_batch(k, i, end, turn))
 			k->p->batches++;
 	}
-	ocs_slots_clear(k->s); /* all is released behind the call */
+	circ_slots_clear(k->s); /* all is released behind the call */
 }
 
 void
-ocs_plan_make(struct ocs_plan *p, const struct ocs_plan_wish *w, struct ocs_slots *s, void *mem)
+circ_plan_make(struct circ_plan *p, const struct circ_plan_wish *w, struct circ_slots *s, void *mem)
 {
 	uint8_t *at = base_carve_from(mem);
 	size_t n = (size_t)w->demands + w->lookahead, slots = (size_t)s->nodes * s->stride;
 	size_t hash = hash_size(n, slots);
 	struct maker k = {.p = p, .w = w, .s = s, .hash_mask = (uint32_t)hash - 1};
-	*p = (struct ocs_plan){.mode = w->mode, .demands = w->demands};
+	*p = (struct circ_plan){.mode = w->mode, .demands = w->demands};
 	p->setups_max = (uint32_t)(n + slots);
 	p->setup = base_carve(&at, p->setups_max * sizeof *p->setup);
 	p->by = base_carve(&at, n * 4);
@@ -372,25 +365,25 @@ ocs_plan_make(struct ocs_plan *p, const struct ocs_plan_wish *w, struct ocs_slot
 	memset(k.in_stamp, 0xff, s->nodes * 4);
 	memset(k.need, 0, s->nodes * 4);
 	look_ahead(&k);
-	if (w->mode <= OCS_PLAN_BATCHED) {
+	if (circ_mode_batches(w->mode)) {
 		make_batched(&k);
 		return;
 	}
-	if (w->mode == OCS_PLAN_CACHED)
+	if (circ_mode_keeps(w->mode))
 		adopt(&k);
 	else
-		ocs_slots_clear(s);
+		circ_slots_clear(s);
 	make_pipelined(&k);
-	if (w->mode == OCS_PLAN_PIPELINED)
-		ocs_slots_clear(s);
+	if (!circ_mode_keeps(w->mode))
+		circ_slots_clear(s);
 }
 
 /* ---- proof */
 
 static const char *
-check_setup(const struct ocs_plan *p, const struct ocs_slots *s, uint32_t j)
+check_setup(const struct circ_plan *p, const struct circ_slots *s, uint32_t j)
 {
-	const struct ocs_setup *u = &p->setup[j];
+	const struct circ_setup *u = &p->setup[j];
 	if (u->a >= u->b || u->b >= s->nodes)
 		return "a set-up does not join two nodes";
 	if (u->slot_a >= s->ports[u->a] || u->slot_b >= s->ports[u->b])
@@ -398,11 +391,11 @@ check_setup(const struct ocs_plan *p, const struct ocs_slots *s, uint32_t j)
 	for (int end = 0; end < 2; end++) {
 		uint32_t before = end ? u->before_b : u->before_a;
 		uint32_t node = end ? u->b : u->a, slot = end ? u->slot_b : u->slot_a;
-		if (before == OCS_NONE)
+		if (before == CIRC_NONE)
 			continue;
 		if (before >= j)
 			return "a set-up waits for a later one";
-		const struct ocs_setup *o = &p->setup[before];
+		const struct circ_setup *o = &p->setup[before];
 		if (!(o->a == node && o->slot_a == slot) && !(o->b == node && o->slot_b == slot))
 			return "a set-up replaces one that is not in its slot";
 	}
@@ -411,20 +404,21 @@ check_setup(const struct ocs_plan *p, const struct ocs_slots *s, uint32_t j)
 
 /* Does set-up i lie in a slot of j, in the same batch or without j waiting for it? */
 static bool
-collide(const struct ocs_plan *p, uint32_t i, uint32_t j)
+collide(const struct circ_plan *p, uint32_t i, uint32_t j)
 {
-	const struct ocs_setup *x = &p->setup[i], *y = &p->setup[j];
+	const struct circ_setup *x = &p->setup[i], *y = &p->setup[j];
 	bool at_a = (x->a == y->a && x->slot_a == y->slot_a) ||
 		    (x->b == y->a && x->slot_b == y->slot_a);
 	bool at_b = (x->a == y->b && x->slot_a == y->slot_b) ||
 		    (x->b == y->b && x->slot_b == y->slot_b);
-	if (p->mode <= OCS_PLAN_BATCHED)
+	if (circ_mode_batches(p->mode))
 		return (at_a || at_b) && x->batch == y->batch;
-	return (at_a && y->before_a == OCS_NONE) || (at_b && y->before_b == OCS_NONE);
+	return (at_a && y->before_a == CIRC_NONE) || (at_b && y->before_b == CIRC_NONE);
 }
 
 const char *
-ocs_plan_check(const struct ocs_plan *p, const struct ocs_plan_wish *w, const struct ocs_slots *s)
+circ_plan_check(const struct circ_plan *p, const struct circ_plan_wish *w,
+		const struct circ_slots *s)
 {
 	for (uint32_t j = 0; j < p->setups; j++) {
 		const char *why = check_setup(p, s, j);
@@ -435,10 +429,10 @@ ocs_plan_check(const struct ocs_plan *p, const struct ocs_plan_wish *w, const st
 				return "a slot is in two circuits at a time";
 	}
 	for (uint32_t m = 0; m < w->demands; m++) {
-		if (p->by[m] == OCS_NONE)
+		if (p->by[m] == CIRC_NONE)
 			continue;
-		const struct ocs_setup *u = &p->setup[p->by[m]];
-		const struct ocs_demand *d = &w->demand[m];
+		const struct circ_setup *u = &p->setup[p->by[m]];
+		const struct circ_demand *d = &w->demand[m];
 		if (!(u->a == d->from && u->b == d->to) && !(u->b == d->from && u->a == d->to))
 			return "a message goes by a circuit between others";
 		/* Whoever replaces this circuit carries later messages only. */

@@ -15,7 +15,7 @@ struct event {
 };
 
 struct predictor {
-	struct ocs_prediction *q;
+	struct circ_prediction *q;
 	const struct coll_message *message;
 	struct event *heap;
 	uint32_t heaped;
@@ -26,7 +26,7 @@ struct predictor {
 };
 
 uint64_t
-ocs_switch_point(const struct ocs_costs *c)
+circ_switch_point(const struct circ_costs *c)
 {
 	double per_byte = c->packet_beta_s_per_byte - c->beta_s_per_byte;
 	double fixed = c->gamma_s + c->alpha_s - c->packet_alpha_s;
@@ -36,7 +36,7 @@ ocs_switch_point(const struct ocs_costs *c)
 }
 
 size_t
-ocs_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups)
+circ_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups)
 {
 	return base_carved((2 * (size_t)messages + 2 * (size_t)setups) * sizeof(struct event)) +
 	       base_carved((size_t)messages * 4) + 2 * base_carved(ranks) + BASE_CARVE_ALIGN;
@@ -68,7 +68,7 @@ pop(struct predictor *k)
 }
 
 static void
-note(struct predictor *k, enum ocs_happening h, uint32_t what)
+note(struct predictor *k, enum circ_event h, uint32_t what)
 {
 	if (k->q->log)
 		k->q->log(k->q->arg, k->now_s, h, what);
@@ -77,21 +77,21 @@ note(struct predictor *k, enum ocs_happening h, uint32_t what)
 static void
 order(struct predictor *k, uint32_t j)
 {
-	struct ocs_prediction *q = k->q;
+	struct circ_prediction *q = k->q;
 	if (!q->orders || k->now_s - k->gamma_at_s > SAME_S) {
 		q->gammas++;
 		k->gamma_at_s = k->now_s;
 	}
 	q->orders++;
-	note(k, OCS_ORDERS, j);
+	note(k, CIRC_EVENT_ORDERED, j);
 	push(k, k->now_s + q->costs->gamma_s, CIRCUIT_LIT, j);
 }
 
 static void
 orders(struct predictor *k)
 {
-	for (uint32_t j; (j = ocs_run_order(k->q->run)) != OCS_NONE;) {
-		const struct ocs_setup *u = &k->q->run->plan->setup[j];
+	for (uint32_t j; (j = circ_run_order(k->q->run)) != CIRC_NONE;) {
+		const struct circ_setup *u = &k->q->run->plan->setup[j];
 		double a = k->q->announce_s[u->a], b = k->q->announce_s[u->b];
 		double may = a > b ? a : b;
 		if (may > k->now_s + SAME_S)
@@ -124,14 +124,14 @@ arrivals(struct predictor *k)
 }
 
 static double
-takes_s(const struct predictor *k, const struct coll_message *m, enum ocs_way way)
+takes_s(const struct predictor *k, const struct coll_message *m, enum circ_way way)
 {
-	const struct ocs_costs *c = k->q->costs;
+	const struct circ_costs *c = k->q->costs;
 	const uint32_t *of = k->q->node_of;
 	double n = (double)m->bytes;
 	if (of && of[m->from] == of[m->to])
 		return c->local_alpha_s + n * c->local_beta_s_per_byte;
-	if (way == OCS_WAY_PACKET)
+	if (way == CIRC_WAY_PACKET)
 		return c->packet_alpha_s + n * c->packet_beta_s_per_byte;
 	return c->alpha_s + n * c->beta_s_per_byte;
 }
@@ -143,15 +143,15 @@ starts(struct predictor *k)
 	for (uint32_t i = 0; i < k->waits; i++) {
 		uint32_t m = k->waiting[i];
 		const struct coll_message *msg = &k->message[m];
-		enum ocs_way way = OCS_WAY_WAIT;
+		enum circ_way way = CIRC_WAY_WAIT;
 		if (!k->sends[msg->from] && !k->receives[msg->to])
-			way = ocs_run_way(k->q->run, m);
-		if (way == OCS_WAY_WAIT) {
+			way = circ_run_way(k->q->run, m);
+		if (way == CIRC_WAY_WAIT) {
 			k->waiting[keep++] = m;
 			continue;
 		}
 		k->sends[msg->from] = k->receives[msg->to] = 1;
-		note(k, OCS_STARTS, m);
+		note(k, CIRC_EVENT_STARTED, m);
 		push(k, k->now_s + takes_s(k, msg, way), MESSAGE_OVER, m);
 	}
 	k->waits = keep;
@@ -166,17 +166,17 @@ happen(struct predictor *k, struct event e)
 		order(k, e.what);
 		break;
 	case CIRCUIT_LIT:
-		note(k, OCS_LIGHTS, e.what);
-		ocs_run_lit(k->q->run, e.what);
+		note(k, CIRC_EVENT_LIT, e.what);
+		circ_run_lit(k->q->run, e.what);
 		break;
 	case MESSAGE_MAY:
 		queue_up(k, e.what);
 		break;
 	case MESSAGE_OVER:
-		note(k, OCS_ENDS, e.what);
+		note(k, CIRC_EVENT_ENDED, e.what);
 		k->sends[m->from] = k->receives[m->to] = 0;
 		coll_play_over(k->q->play, e.what);
-		ocs_run_over(k->q->run, e.what);
+		circ_run_over(k->q->run, e.what);
 		for (int end = 0; end < 2; end++) {
 			uint32_t r = end ? m->to : m->from;
 			if (k->q->finish_s[r] < k->now_s)
@@ -187,7 +187,7 @@ happen(struct predictor *k, struct event e)
 }
 
 double
-ocs_predict_s(struct ocs_prediction *q, void *mem)
+circ_predict_s(struct circ_prediction *q, void *mem)
 {
 	uint32_t n, setups = q->run->plan->setups;
 	struct predictor k = {.q = q, .message = coll_play_messages(q->play, &n)};

@@ -8,7 +8,7 @@
 enum { WAITING, ORDERED, LIT, ENDED, FAILED };
 
 static uint32_t
-nodes(const struct ocs_plan *p)
+nodes(const struct circ_plan *p)
 {
 	uint32_t n = 0;
 	for (uint32_t j = 0; j < p->setups; j++)
@@ -17,7 +17,7 @@ nodes(const struct ocs_plan *p)
 }
 
 size_t
-ocs_run_bound(uint32_t setups, uint32_t batches, uint32_t n)
+circ_run_bound(uint32_t setups, uint32_t batches, uint32_t n)
 {
 	return 2 * base_carved(setups) + 2 * base_carved((size_t)setups * 4) +
 	       6 * base_carved((size_t)setups * 8) + base_carved((size_t)batches * 4) +
@@ -25,37 +25,31 @@ ocs_run_bound(uint32_t setups, uint32_t batches, uint32_t n)
 }
 
 size_t
-ocs_run_footprint(const struct ocs_plan *p)
+circ_run_footprint(const struct circ_plan *p)
 {
-	return ocs_run_bound(p->setups, p->batches, nodes(p));
-}
-
-static bool
-in_batches(const struct ocs_run *r)
-{
-	return r->plan->mode <= OCS_PLAN_BATCHED;
+	return circ_run_bound(p->setups, p->batches, nodes(p));
 }
 
 static void
-enqueue(struct ocs_run *r, uint32_t j)
+enqueue(struct circ_run *r, uint32_t j)
 {
 	r->queue[r->tail++] = j;
 }
 
 /* The ports of set-up j are free: those that wait for them may go. */
 static void
-end(struct ocs_run *r, uint32_t j)
+end(struct circ_run *r, uint32_t j)
 {
 	for (uint32_t side = 0; side < 2; side++) {
 		uint32_t n = r->next[2 * j + side];
-		if (n != OCS_NONE && --r->waits[n] == 0)
+		if (n != CIRC_NONE && --r->waits[n] == 0)
 			enqueue(r, n);
 	}
-	r->next[2 * j] = r->next[2 * j + 1] = OCS_NONE;
+	r->next[2 * j] = r->next[2 * j + 1] = CIRC_NONE;
 }
 
 static void
-end_if_idle(struct ocs_run *r, uint32_t j)
+end_if_idle(struct circ_run *r, uint32_t j)
 {
 	if (r->state[j] == LIT && r->left[j] == 0) {
 		r->state[j] = ENDED;
@@ -64,7 +58,7 @@ end_if_idle(struct ocs_run *r, uint32_t j)
 }
 
 static void
-free_one(struct ocs_run *r, uint32_t j)
+free_one(struct circ_run *r, uint32_t j)
 {
 	if (--r->waits[j] == 0)
 		enqueue(r, j);
@@ -72,9 +66,9 @@ free_one(struct ocs_run *r, uint32_t j)
 
 /* Turns begin when all messages of the batches before are over. */
 static void
-open_turns(struct ocs_run *r)
+open_turns(struct circ_run *r)
 {
-	const struct ocs_plan *p = r->plan;
+	const struct circ_plan *p = r->plan;
 	while (r->batch < p->batches) {
 		for (; r->batch_setup < p->setups && p->setup[r->batch_setup].batch == r->batch;
 		     r->batch_setup++)
@@ -88,10 +82,10 @@ open_turns(struct ocs_run *r)
 
 /* A node is through with a batch: its part in what waits for that, and its next stay. */
 static void
-leave(struct ocs_run *r, uint32_t stay)
+leave(struct circ_run *r, uint32_t stay)
 {
-	while (stay != OCS_NONE && --r->stay_left[stay] == 0) {
-		for (uint32_t e = r->stay_first[stay]; e != OCS_NONE; e = r->stay_more[e])
+	while (stay != CIRC_NONE && --r->stay_left[stay] == 0) {
+		for (uint32_t e = r->stay_first[stay]; e != CIRC_NONE; e = r->stay_more[e])
 			free_one(r, e / 2);
 		stay = r->stay_next[stay];
 	}
@@ -100,18 +94,18 @@ leave(struct ocs_run *r, uint32_t stay)
 /* Number the stays of all nodes in all batches, in the order of the plan: a stay is named by
  * the first end of a set-up in it; next[] has the node's stay before. */
 static void
-count_stays(struct ocs_run *r, uint32_t *last, uint32_t n)
+count_stays(struct circ_run *r, uint32_t *last, uint32_t n)
 {
-	const struct ocs_plan *p = r->plan;
+	const struct circ_plan *p = r->plan;
 	memset(last, 0xff, (size_t)n * 4);
 	for (uint32_t e = 0; e < 2 * p->setups; e++) {
-		const struct ocs_setup *u = &p->setup[e / 2];
+		const struct circ_setup *u = &p->setup[e / 2];
 		uint32_t node = e & 1 ? u->b : u->a, s = last[node];
-		if (s == OCS_NONE || p->setup[s / 2].batch != u->batch) {
-			r->stay_left[e] = s != OCS_NONE;
-			r->stay_first[e] = r->stay_next[e] = OCS_NONE;
+		if (s == CIRC_NONE || p->setup[s / 2].batch != u->batch) {
+			r->stay_left[e] = s != CIRC_NONE;
+			r->stay_first[e] = r->stay_next[e] = CIRC_NONE;
 			r->next[e] = s;
-			if (s != OCS_NONE)
+			if (s != CIRC_NONE)
 				r->stay_next[s] = e;
 			last[node] = s = e;
 		}
@@ -121,15 +115,15 @@ count_stays(struct ocs_run *r, uint32_t *last, uint32_t n)
 }
 
 static void
-start_batches(struct ocs_run *r, uint32_t *last, uint32_t n)
+start_batches(struct circ_run *r, uint32_t *last, uint32_t n)
 {
-	const struct ocs_plan *p = r->plan;
+	const struct circ_plan *p = r->plan;
 	count_stays(r, last, n);
 	for (uint32_t e = 0; e < 2 * p->setups; e++) {
 		uint32_t before = r->next[r->stay[e]];
 		if (!(e & 1) && p->setup[e / 2].turn)
 			r->waits[e / 2]++;
-		if (before == OCS_NONE)
+		if (before == CIRC_NONE)
 			continue;
 		r->waits[e / 2]++;
 		r->stay_more[e] = r->stay_first[before];
@@ -144,22 +138,22 @@ start_batches(struct ocs_run *r, uint32_t *last, uint32_t n)
 }
 
 static void
-wait_for(struct ocs_run *r, uint32_t j, uint32_t before)
+wait_for(struct circ_run *r, uint32_t j, uint32_t before)
 {
-	if (before == OCS_NONE)
+	if (before == CIRC_NONE)
 		return;
 	r->waits[j]++;
 	/* One circuit has two ends, each of which one set-up at most takes over. */
-	uint32_t side = r->next[2 * before] != OCS_NONE;
-	BASE_ASSERT(r->next[2 * before + side] == OCS_NONE);
+	uint32_t side = r->next[2 * before] != CIRC_NONE;
+	BASE_ASSERT(r->next[2 * before + side] == CIRC_NONE);
 	r->next[2 * before + side] = j;
 }
 
 void
-ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem)
+circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem)
 {
 	uint8_t *at = base_carve_from(mem);
-	*r = (struct ocs_run){.plan = p};
+	*r = (struct circ_run){.plan = p};
 	r->state = base_carve(&at, p->setups);
 	r->waits = base_carve(&at, p->setups);
 	r->left = base_carve(&at, (size_t)p->setups * 4);
@@ -181,7 +175,7 @@ ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem)
 		if (p->setup[j].kept)
 			r->state[j] = LIT;
 	}
-	if (in_batches(r)) {
+	if (circ_mode_batches(r->plan->mode)) {
 		start_batches(r, last, n);
 		return;
 	}
@@ -192,16 +186,16 @@ ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem)
 	for (uint32_t j = 0; j < p->setups; j++) {
 		if (p->setup[j].kept)
 			end_if_idle(r, j);
-		else if (p->setup[j].before_a == OCS_NONE && p->setup[j].before_b == OCS_NONE)
+		else if (p->setup[j].before_a == CIRC_NONE && p->setup[j].before_b == CIRC_NONE)
 			enqueue(r, j);
 	}
 }
 
 uint32_t
-ocs_run_order(struct ocs_run *r)
+circ_run_order(struct circ_run *r)
 {
 	if (r->head == r->tail)
-		return OCS_NONE;
+		return CIRC_NONE;
 	uint32_t j = r->queue[r->head++];
 	if (r->state[j] == WAITING)
 		r->state[j] = ORDERED;
@@ -209,49 +203,49 @@ ocs_run_order(struct ocs_run *r)
 }
 
 void
-ocs_run_lit(struct ocs_run *r, uint32_t j)
+circ_run_lit(struct circ_run *r, uint32_t j)
 {
 	if (r->state[j] != ORDERED)
 		return;
 	r->state[j] = LIT;
-	if (!in_batches(r))
+	if (!circ_mode_batches(r->plan->mode))
 		end_if_idle(r, j);
 }
 
 void
-ocs_run_failed(struct ocs_run *r, uint32_t j)
+circ_run_failed(struct circ_run *r, uint32_t j)
 {
 	uint8_t was = r->state[j];
 	r->state[j] = FAILED;
-	if (!in_batches(r) && was != ENDED && was != FAILED)
+	if (!circ_mode_batches(r->plan->mode) && was != ENDED && was != FAILED)
 		end(r, j);
 }
 
-enum ocs_way
-ocs_run_way(const struct ocs_run *r, uint32_t m)
+enum circ_way
+circ_run_way(const struct circ_run *r, uint32_t m)
 {
 	uint32_t j = r->plan->by[m];
-	if (j == OCS_NONE || r->state[j] == FAILED)
-		return OCS_WAY_PACKET;
-	return r->state[j] == LIT ? OCS_WAY_LIGHT : OCS_WAY_WAIT;
+	if (j == CIRC_NONE || r->state[j] == FAILED)
+		return CIRC_WAY_PACKET;
+	return r->state[j] == LIT ? CIRC_WAY_LIGHT : CIRC_WAY_WAIT;
 }
 
 void
-ocs_run_over(struct ocs_run *r, uint32_t m)
+circ_run_over(struct circ_run *r, uint32_t m)
 {
 	uint32_t j = r->plan->by[m];
-	if (j != OCS_NONE) {
+	if (j != CIRC_NONE) {
 		BASE_ASSERT(r->left[j] > 0);
 		r->left[j]--;
 	}
-	if (in_batches(r)) {
-		if (j != OCS_NONE) {
+	if (circ_mode_batches(r->plan->mode)) {
+		if (j != CIRC_NONE) {
 			leave(r, r->stay[2 * j]);
 			leave(r, r->stay[2 * j + 1]);
 		}
 		r->batch_left[r->plan->batch[m]]--;
 		open_turns(r);
-	} else if (j != OCS_NONE) {
+	} else if (j != CIRC_NONE) {
 		end_if_idle(r, j);
 	}
 }

@@ -60,9 +60,9 @@ light_client_on(const struct light_client *c)
 bool
 light_client_wants(const struct light_client *c, uint64_t bytes)
 {
-	enum light_mode mode =
-		c->conf.mode != LIGHT_MODE_AUTO ? c->conf.mode : (enum light_mode)c->offer.mode;
-	bool judges = mode == LIGHT_MODE_AUTO || mode == LIGHT_MODE_HYBRID;
+	enum circ_mode mode =
+		c->conf.mode != CIRC_MODE_AUTO ? c->conf.mode : (enum circ_mode)c->offer.mode;
+	bool judges = mode == CIRC_MODE_AUTO || mode == CIRC_MODE_HYBRID;
 
 	return c->offer.on && bytes > 0 && (!judges || bytes >= c->offer.light_from);
 }

@@ -102,8 +102,8 @@ offer_for(const struct light_conductor *c, const struct agent *a)
 				.ports = a->hello.n,
 				.mode = (uint8_t)c->cfg.mode};
 	/* Circuits that lie already pay for less than one that has to be set up. */
-	if (c->cfg.mode == LIGHT_MODE_AUTO || c->cfg.mode == LIGHT_MODE_HYBRID)
-		o.light_from = ocs_switch_point(&c->cfg.costs) / 8;
+	if (c->cfg.mode == CIRC_MODE_AUTO || c->cfg.mode == CIRC_MODE_HYBRID)
+		o.light_from = circ_switch_point(&c->cfg.costs) / 8;
 	return o;
 }
 
@@ -588,7 +588,7 @@ const char *
 light_conductor_check(const struct light_conductor *c)
 {
 	for (uint32_t p = 0; p < c->cfg.ports; p++) {
-		if (c->link_of[p] == OCS_NONE)
+		if (c->link_of[p] == CIRC_NONE)
 			continue;
 		const struct link *l = &c->link[c->link_of[p]];
 		if (!l->used || (l->x != p && l->y != p))

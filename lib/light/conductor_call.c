@@ -28,27 +28,27 @@ static const char *
 make(struct doing *d, const struct call *k, const struct comm *m, struct base_space *s)
 {
 	const struct light_call *call = &k->call;
-	struct ocs_call_spec spec = {.args = {.op = (enum coll_op)call->op,
-					      .size = m->p,
-					      .root = call->root,
-					      .bytes = call->bytes,
-					      .elem = call->elem,
-					      .commutative = !(call->flags & LIGHT_CALL_ORDERED),
-					      .cluster_of = m->client,
-					      .place_of = m->places > 1 ? m->place_of : NULL,
-					      .places = m->places,
-					      .place_size = m->place_size,
-					      .reversed = call->flags & LIGHT_CALL_REVERSED,
-					      .degree = call->degree},
-				     .algorithm = algorithm_of(call),
-				     .node_of = m->client};
+	struct circ_call_spec spec = {.args = {.op = (enum coll_op)call->op,
+					       .size = m->p,
+					       .root = call->root,
+					       .bytes = call->bytes,
+					       .elem = call->elem,
+					       .commutative = !(call->flags & LIGHT_CALL_ORDERED),
+					       .cluster_of = m->client,
+					       .place_of = m->places > 1 ? m->place_of : NULL,
+					       .places = m->places,
+					       .place_size = m->place_size,
+					       .reversed = call->flags & LIGHT_CALL_REVERSED,
+					       .degree = call->degree},
+				      .algorithm = algorithm_of(call),
+				      .node_of = m->client};
 	if (!spec.algorithm)
 		return "no such algorithm";
 	if (call->op == COLL_NEIGHBOR)
 		return "calls between neighbours are not planned";
 	if (call->bytes > BYTES_MAX)
 		return "it is too large";
-	int rc = ocs_call_make(&d->made, &spec, s);
+	int rc = circ_call_make(&d->made, &spec, s);
 	return rc == COLL_ERR_OK ? NULL : coll_strerror(rc);
 }
 
@@ -82,39 +82,21 @@ number(struct doing *d, const struct comm *m, struct base_space *s)
 
 /* ---- which mode ---- */
 
-struct candidate {
-	enum light_mode mode;
-	struct ocs_call_mode how;
-};
-
-static struct ocs_call_mode
-how(enum light_mode mode, const struct ocs_costs *costs)
+static struct circ_call_mode
+how(enum circ_mode mode, const struct circ_costs *costs)
 {
-	switch (mode) {
-	case LIGHT_MODE_NAIVE:
-		return (struct ocs_call_mode){.mode = OCS_PLAN_NAIVE};
-	case LIGHT_MODE_BATCHED:
-		return (struct ocs_call_mode){.mode = OCS_PLAN_BATCHED};
-	case LIGHT_MODE_PIPELINED:
-		return (struct ocs_call_mode){.mode = OCS_PLAN_PIPELINED};
-	case LIGHT_MODE_CACHED:
-		return (struct ocs_call_mode){.mode = OCS_PLAN_CACHED};
-	case LIGHT_MODE_HYBRID:
-	case LIGHT_MODE_AUTO:
-	case LIGHT_MODE_COUNT:
-		break;
-	}
-	return (struct ocs_call_mode){.mode = OCS_PLAN_CACHED,
-				      .light_from = ocs_switch_point(costs)};
+	bool judges = mode == CIRC_MODE_HYBRID;
+	return (struct circ_call_mode){.mode = mode,
+				       .light_from = judges ? circ_switch_point(costs) : 0};
 }
 
 /* How long the call would take; below 0: no space to tell. */
 static double
 predicted_s(const struct doing *d, const struct job *j, const struct comm *m,
-	    const struct ocs_call_mode *w, const struct ocs_costs *costs, struct base_space s)
+	    const struct circ_call_mode *w, const struct circ_costs *costs, struct base_space s)
 {
-	struct ocs_slots slots = j->slots;
-	struct ocs_call_plan plan;
+	struct circ_slots slots = j->slots;
+	struct circ_call_plan plan;
 	size_t bytes = sizeof j->slot;
 	double *zero = base_take(&s, (LIGHT_CLIENTS + 2 * (size_t)m->p) * sizeof *zero);
 	slots.slot = base_take(&s, bytes);
@@ -122,35 +104,35 @@ predicted_s(const struct doing *d, const struct job *j, const struct comm *m,
 		return -1;
 	memcpy(slots.slot, j->slot, bytes);
 	memset(zero, 0, (LIGHT_CLIENTS + 2 * (size_t)m->p) * sizeof *zero);
-	if (!ocs_call_plan(&d->made, w, &slots, &plan, &s))
+	if (!circ_call_plan(&d->made, w, &slots, &plan, &s))
 		return -1;
-	struct ocs_prediction q = {.play = d->made.play,
-				   .run = &plan.run,
-				   .costs = costs,
-				   .ranks = m->p,
-				   .node_of = m->client,
-				   .announce_s = zero,
-				   .start_s = zero + LIGHT_CLIENTS,
-				   .finish_s = zero + LIGHT_CLIENTS + m->p};
-	void *mem = base_take(&s, ocs_predict_footprint(m->p, d->made.messages, plan.plan.setups));
+	struct circ_prediction q = {.play = d->made.play,
+				    .run = &plan.run,
+				    .costs = costs,
+				    .ranks = m->p,
+				    .node_of = m->client,
+				    .announce_s = zero,
+				    .start_s = zero + LIGHT_CLIENTS,
+				    .finish_s = zero + LIGHT_CLIENTS + m->p};
+	void *mem = base_take(&s, circ_predict_footprint(m->p, d->made.messages, plan.plan.setups));
 	if (!mem)
 		return -1;
 	coll_play_rewind(d->made.play);
-	return ocs_predict_s(&q, mem);
+	return circ_predict_s(&q, mem);
 }
 
 /* The one the call takes least with; the first, unless another is sooner. */
-static struct candidate
-least(const struct job *j, const struct comm *m, const struct ocs_costs *costs,
-      const struct base_space *s, const struct candidate *all, size_t n)
+static struct circ_call_mode
+least(const struct job *j, const struct comm *m, const struct circ_costs *costs,
+      const struct base_space *s, const struct circ_call_mode *all, size_t n)
 {
 	const struct doing *d = &j->now;
-	struct candidate best = all[0];
+	struct circ_call_mode best = all[0];
 	double least_s = -1;
 	if (d->made.messages > PREDICT_MAX)
 		return best;
 	for (size_t i = 0; i < n; i++) {
-		double t = predicted_s(d, j, m, &all[i].how, costs, *s);
+		double t = predicted_s(d, j, m, &all[i], costs, *s);
 		if (t >= 0 && (least_s < 0 || t < least_s * 0.999)) {
 			least_s = t;
 			best = all[i];
@@ -159,40 +141,39 @@ least(const struct job *j, const struct comm *m, const struct ocs_costs *costs,
 	return best;
 }
 
-static struct ocs_call_mode
-choose(struct light_conductor *c, struct job *j, const struct comm *m, enum light_mode *mode,
+static struct circ_call_mode
+choose(struct light_conductor *c, struct job *j, const struct comm *m, enum circ_mode *mode,
        const struct base_space *s)
 {
-	struct ocs_costs costs = c->cfg.costs;
+	struct circ_costs costs = c->cfg.costs;
 	struct doing *d = &j->now;
 	uint64_t learnt_ns = ocs_gamma_ns(c->m);
 	if (learnt_ns)
 		costs.gamma_s = (double)learnt_ns / 1e9;
-	if (*mode == LIGHT_MODE_AUTO)
+	if (*mode == CIRC_MODE_AUTO)
 		*mode = c->cfg.mode;
-	const struct candidate cached = {LIGHT_MODE_CACHED, how(LIGHT_MODE_CACHED, &costs)};
-	const struct candidate pipelined = {LIGHT_MODE_PIPELINED,
-					    how(LIGHT_MODE_PIPELINED, &costs)};
-	if (*mode == LIGHT_MODE_CACHED) {
+	const struct circ_call_mode cached = how(CIRC_MODE_CACHED, &costs);
+	const struct circ_call_mode pipelined = how(CIRC_MODE_PIPELINED, &costs);
+	if (*mode == CIRC_MODE_CACHED) {
 		/* A circuit that waits for its message holds a port that others could be set up
 		 * on: what is lit is left where that costs more than it saves. */
-		const struct candidate all[] = {cached, pipelined};
-		return least(j, m, &costs, s, all, 2).how;
+		const struct circ_call_mode all[] = {cached, pipelined};
+		return least(j, m, &costs, s, all, 2);
 	}
-	if (*mode != LIGHT_MODE_AUTO)
+	if (*mode != CIRC_MODE_AUTO)
 		return how(*mode, &costs);
-	const struct candidate all[] = {
+	const struct circ_call_mode all[] = {
 		/* what lies there is used, nothing set up */
-		{LIGHT_MODE_AUTO, {.mode = OCS_PLAN_CACHED, .light_from = UINT64_MAX}},
-		{LIGHT_MODE_HYBRID, how(LIGHT_MODE_HYBRID, &costs)},
+		{.mode = CIRC_MODE_AUTO, .light_from = UINT64_MAX},
+		how(CIRC_MODE_HYBRID, &costs),
 		cached,
 		pipelined,
 	};
 	/* too long to think about: hybrid */
-	struct candidate best =
+	struct circ_call_mode best =
 		d->made.messages > PREDICT_MAX ? all[1] : least(j, m, &costs, s, all, 4);
 	*mode = best.mode;
-	return best.how;
+	return best;
 }
 
 /* ---- begin ---- */
@@ -259,19 +240,19 @@ conductor_call_begin(struct light_conductor *c, struct job *j, struct call *k, s
 	if (why)
 		return why;
 	d->mode = k->call.mode;
-	struct ocs_call_mode w = choose(c, j, m, &d->mode, &s);
-	if (!ocs_call_plan(&d->made, &w, &j->slots, &d->plan, &s))
+	struct circ_call_mode w = choose(c, j, m, &d->mode, &s);
+	if (!circ_call_plan(&d->made, &w, &j->slots, &d->plan, &s))
 		return "it is too large";
 	d->fresh = base_take(&s, d->plan.plan.setups);
-	void *fabric = base_take(&s, ocs_fabric_footprint(&d->plan.plan));
+	void *fabric = base_take(&s, circ_fabric_footprint(&d->plan.plan));
 	if (!fabric || !d->fresh) {
-		ocs_fabric_clear(&j->fabric, now_ns);
+		circ_fabric_clear(&j->fabric, now_ns);
 		return "it is too large";
 	}
 	for (uint32_t i = 0; i < d->plan.plan.setups; i++)
 		d->fresh[i] = !d->plan.plan.setup[i].kept;
 	j->fabric.both_ways = ocs_control_identity(c->cfg.control)->caps & OCS_CAP_BIDIRECTIONAL;
-	ocs_fabric_start(&j->fabric, &d->plan.run, now_ns, fabric);
+	circ_fabric_start(&j->fabric, &d->plan.run, now_ns, fabric);
 	d->call = k;
 	d->comm = m;
 	d->left = d->between;
@@ -280,7 +261,7 @@ conductor_call_begin(struct light_conductor *c, struct job *j, struct call *k, s
 	d->changed = true;
 	for (uint32_t i = 0; i < d->made.messages; i++)
 		if (!(d->flag[i] & FLAG_BETWEEN))
-			ocs_run_over(&d->plan.run, i);
+			circ_run_over(&d->plan.run, i);
 	c->count.calls++;
 	c->count.misses += d->plan.plan.ordered;
 	conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_CALL,
@@ -314,11 +295,11 @@ send_go(struct light_conductor *c, const struct job *j, uint32_t from, struct li
 
 /* The message may go: note how. */
 static void
-allow(struct light_conductor *c, struct doing *d, uint32_t i, enum ocs_way way)
+allow(struct light_conductor *c, struct doing *d, uint32_t i, enum circ_way way)
 {
 	uint32_t setup = d->plan.plan.by[i];
 	d->flag[i] |= FLAG_MAY;
-	if (way != OCS_WAY_LIGHT) {
+	if (way != CIRC_WAY_LIGHT) {
 		c->count.by_packets++;
 		return;
 	}
@@ -339,8 +320,8 @@ go_of(struct light_conductor *c, struct job *j, uint32_t from)
 		uint32_t to = d->made.message[i].to;
 		if (!(d->flag[i] & FLAG_BETWEEN) || (d->flag[i] & FLAG_MAY) || d->stop[to] == stamp)
 			continue;
-		enum ocs_way way = ocs_run_way(&d->plan.run, i);
-		if (way == OCS_WAY_WAIT) {
+		enum circ_way way = circ_run_way(&d->plan.run, i);
+		if (way == CIRC_WAY_WAIT) {
 			d->stop[to] = stamp;
 			continue;
 		}
@@ -376,7 +357,7 @@ end(struct light_conductor *c, struct job *j, enum light_event_kind kind, const 
     uint64_t now_ns)
 {
 	struct doing *d = &j->now;
-	j->untidy = !ocs_fabric_end(&j->fabric, now_ns);
+	j->untidy = !circ_fabric_end(&j->fabric, now_ns);
 	conductor_event(c, (struct light_event){.kind = kind,
 						.at_ns = now_ns,
 						.from_ns = d->planned_ns,
@@ -417,7 +398,7 @@ conductor_call_over(struct light_conductor *c, struct job *j, const struct light
 			continue;
 		d->flag[i] |= FLAG_OVER | FLAG_MAY;
 		d->left--;
-		ocs_run_over(&d->plan.run, i);
+		circ_run_over(&d->plan.run, i);
 		d->progress_ns = now_ns;
 		d->changed = true;
 	}
@@ -427,7 +408,7 @@ void
 conductor_call_step(struct light_conductor *c, struct job *j, uint64_t now_ns)
 {
 	struct doing *d = &j->now;
-	bool changed = ocs_fabric_step(&j->fabric, now_ns);
+	bool changed = circ_fabric_step(&j->fabric, now_ns);
 	if (changed || d->changed) {
 		d->progress_ns = now_ns;
 		d->changed = false;

@@ -20,15 +20,15 @@ conductor_job_init(struct light_conductor *c, struct job *j, uint64_t key)
 	j->owner = ++c->owners;
 	memset(j->agent, 0xff, sizeof j->agent);
 	memset(j->port_of, 0xff, sizeof j->port_of);
-	j->slots = (struct ocs_slots){LIGHT_CLIENTS, LIGHT_SLOTS_MAX, j->ports, j->slot, 0};
-	ocs_slots_clear(&j->slots);
-	j->fabric = (struct ocs_fabric){.m = c->m,
-					.slots = &j->slots,
-					.port_of = j->port_of,
-					.owner = j->owner,
-					.patience_ns = c->cfg.patience_ns,
-					.ends = &conductor_ends,
-					.user = c};
+	j->slots = (struct circ_slots){LIGHT_CLIENTS, LIGHT_SLOTS_MAX, j->ports, j->slot, 0};
+	circ_slots_clear(&j->slots);
+	j->fabric = (struct circ_fabric){.m = c->m,
+					 .slots = &j->slots,
+					 .port_of = j->port_of,
+					 .owner = j->owner,
+					 .patience_ns = c->cfg.patience_ns,
+					 .ends = &conductor_ends,
+					 .user = c};
 }
 
 /* ---- leases ---- */
@@ -37,7 +37,7 @@ static void
 leave(struct light_conductor *c, struct job *j, uint64_t now_ns)
 {
 	if (j->lease == LEASE_GRANTED) {
-		ocs_fabric_clear(&j->fabric, now_ns);
+		circ_fabric_clear(&j->fabric, now_ns);
 		j->lease = LEASE_LEAVING;
 	} else if (j->lease == LEASE_WAITING) {
 		ocs_lease_release(c->leases, j->owner, now_ns);
@@ -66,7 +66,7 @@ map_ports(struct light_conductor *c, struct job *j)
 		}
 		j->ports[n] = k;
 	}
-	ocs_slots_clear(&j->slots);
+	circ_slots_clear(&j->slots);
 }
 
 static void
@@ -126,8 +126,8 @@ lease_turn(struct light_conductor *c, struct job *j, uint64_t now_ns)
 			leave(c, j, now_ns);
 		break;
 	case LEASE_LEAVING:
-		ocs_fabric_clear(&j->fabric, now_ns);
-		if (ocs_fabric_empty(&j->fabric)) {
+		circ_fabric_clear(&j->fabric, now_ns);
+		if (circ_fabric_empty(&j->fabric)) {
 			ocs_lease_release(c->leases, j->owner, now_ns);
 			j->lease = LEASE_NONE;
 		}
@@ -249,7 +249,7 @@ conductor_jobs_turn(struct light_conductor *c, uint64_t now_ns)
 		lease_turn(c, j, now_ns);
 		let_go(c, j, now_ns);
 		if (j->untidy && !j->now.call)
-			j->untidy = !ocs_fabric_end(&j->fabric, now_ns);
+			j->untidy = !circ_fabric_end(&j->fabric, now_ns);
 		do {
 			begin_next(c, j, now_ns);
 			began = j->now.call != NULL;

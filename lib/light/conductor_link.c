@@ -6,7 +6,7 @@
 static struct link *
 at(struct light_conductor *c, uint32_t port)
 {
-	return c->link_of[port] == OCS_NONE ? NULL : &c->link[c->link_of[port]];
+	return c->link_of[port] == CIRC_NONE ? NULL : &c->link[c->link_of[port]];
 }
 
 uint64_t
@@ -22,7 +22,7 @@ conductor_key_of(const struct light_conductor *c, uint32_t port)
 bool
 conductor_link_stands(const struct light_conductor *c, uint32_t port)
 {
-	return port < c->cfg.ports && c->link_of[port] != OCS_NONE &&
+	return port < c->cfg.ports && c->link_of[port] != CIRC_NONE &&
 	       c->link[c->link_of[port]].phase <= LIGHT_RISEN;
 }
 
@@ -124,7 +124,7 @@ settled(struct light_conductor *c, struct link *l, uint64_t now_ns)
 		return false;
 	if (l->phase == LIGHT_BROKEN)
 		give_up(c, l, now_ns);
-	c->link_of[l->x] = c->link_of[l->y] = OCS_NONE;
+	c->link_of[l->x] = c->link_of[l->y] = CIRC_NONE;
 	l->used = false;
 	return true;
 }
@@ -181,13 +181,13 @@ down(void *user, uint32_t port, uint64_t now_ns)
 	return settled(c, l, now_ns);
 }
 
-const struct ocs_fabric_ends conductor_ends = {.up = up, .down = down};
+const struct circ_fabric_ends conductor_ends = {.up = up, .down = down};
 
 void
 conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
 		     uint64_t now_ns)
 {
-	uint32_t port = OCS_NONE;
+	uint32_t port = CIRC_NONE;
 	if (f->slot < c->agent[agent].hello.n)
 		port = c->agent[agent].hello.port[f->slot].switch_port;
 	struct link *l = port < c->cfg.ports ? at(c, port) : NULL;
@@ -242,7 +242,8 @@ conductor_links_tick(struct light_conductor *c, uint64_t now_ns)
 			fall(c, l, LIGHT_BROKEN, now_ns);
 		if (l->phase >= LIGHT_FALLING && now_ns - l->since_ns >= c->cfg.drain_ns)
 			l->drained[0] = l->drained[1] = true;
-		/* What nobody asks for any more; whoever waits for one that broke hears of that first. */
+		/* What nobody asks for any more; whoever waits for one that broke hears of that
+		 * first. */
 		bool heard = l->phase == LIGHT_BROKEN && now_ns > l->since_ns;
 		if ((l->phase >= LIGHT_FALLING && dark) || heard)
 			(void)settled(c, l, now_ns);

@@ -69,9 +69,9 @@ enum { FLAG_BETWEEN = 1, FLAG_MAY = 2, FLAG_OVER = 4, FLAG_LIGHT = 8 };
 struct doing {
 	struct call *call; /* NULL: none */
 	struct comm *comm;
-	struct ocs_call made;
-	struct ocs_call_plan plan;
-	enum light_mode mode;
+	struct circ_call made;
+	struct circ_call_plan plan;
+	enum circ_mode mode;
 	uint8_t *flag;	   /* [messages] */
 	uint32_t *ordinal; /* [messages] from 1, of its pair */
 	uint32_t *first;   /* [p + 1] of a sender's messages */
@@ -89,10 +89,10 @@ struct job {
 	uint32_t agent[LIGHT_CLIENTS];
 	enum lease lease;
 	uint64_t granted_ns;
-	struct ocs_slots slots;
-	struct ocs_slot slot[JOB_PORTS];
+	struct circ_slots slots;
+	struct circ_slot slot[JOB_PORTS];
 	uint32_t ports[LIGHT_CLIENTS], port_of[JOB_PORTS];
-	struct ocs_fabric fabric;
+	struct circ_fabric fabric;
 	struct doing now;
 	/* The schedules of the last call, for the next one if it is the same. */
 	struct {
@@ -113,7 +113,7 @@ struct light_conductor {
 	struct comm *comm;   /* [comms] */
 	struct call *call;   /* [calls] */
 	struct link *link;   /* [ports] */
-	uint32_t *link_of;   /* [ports] index of the link at a port, or OCS_NONE */
+	uint32_t *link_of;   /* [ports] index of the link at a port, or CIRC_NONE */
 	uint32_t *node_of;   /* [ports] agent, or NO_AGENT */
 	uint32_t *slot_of;   /* [ports] of that agent */
 	uint32_t links;
@@ -143,7 +143,7 @@ bool conductor_is_done(const struct comm *m, uint32_t seq);
 void conductor_comm_tidy(struct light_conductor *c, struct comm *m);
 
 /* conductor_link.c */
-extern const struct ocs_fabric_ends conductor_ends;
+extern const struct circ_fabric_ends conductor_ends;
 void conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
 			  uint64_t now_ns);
 void conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns);

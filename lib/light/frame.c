@@ -165,7 +165,7 @@ read_body(struct base_reader *r, struct light_frame *f)
 		f->offer.ports = base_read_u8(r);
 		f->offer.mode = base_read_u8(r);
 		f->offer.light_from = base_read_be64(r);
-		return f->offer.mode < LIGHT_MODE_COUNT;
+		return f->offer.mode < CIRC_MODE_COUNT;
 	case LIGHT_FRAME_PING:
 		return true;
 	}

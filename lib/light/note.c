@@ -5,26 +5,6 @@
 
 #include <string.h>
 
-const char *
-light_mode_name(uint32_t mode)
-{
-	static const char *const names[] = {
-#define X(n, v, t) t,
-		LIGHT_MODES(X)
-#undef X
-	};
-	return mode < LIGHT_MODE_COUNT ? names[mode] : NULL;
-}
-
-enum light_mode
-light_mode_of(const char *name)
-{
-	uint32_t m = 0;
-	while (m < LIGHT_MODE_COUNT && strcmp(light_mode_name(m), name) != 0)
-		m++;
-	return (enum light_mode)m;
-}
-
 static void
 write_comm(struct base_writer *w, const struct light_comm *c)
 {
@@ -126,7 +106,7 @@ read_call(struct base_reader *r, struct light_call *c)
 	c->bytes = base_read_be64(r);
 	c->elem = base_read_be32(r);
 	c->degree = base_read_u8(r);
-	return c->op < COLL_OP_COUNT && c->mode < LIGHT_MODE_COUNT;
+	return c->op < COLL_OP_COUNT && c->mode < CIRC_MODE_COUNT;
 }
 
 static bool
@@ -155,7 +135,7 @@ read_offer(struct base_reader *r, struct light_offer *o)
 	o->ports = base_read_u8(r);
 	o->mode = base_read_u8(r);
 	o->light_from = base_read_be64(r);
-	return o->mode < LIGHT_MODE_COUNT;
+	return o->mode < CIRC_MODE_COUNT;
 }
 
 static bool

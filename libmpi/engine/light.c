@@ -19,7 +19,7 @@ struct light_client *lmpi_light;
 
 static struct {
 	bool off;
-	enum light_mode mode;
+	enum circ_mode mode;
 	uint32_t relay; /* that offers */
 } light;
 
@@ -30,14 +30,14 @@ lmpi_light_init(void)
 	int word = lmpi_knob_word_or_fail(LMPI_KNOB_OPTICAL);
 
 	light.off = word == 1;
-	light.mode = word > 1 ? light_mode_of(s) : LIGHT_MODE_AUTO;
-	return word >= 0 && light.mode != LIGHT_MODE_COUNT ? LMPI_OK : LMPI_ERR_OTHER;
+	light.mode = word > 1 ? circ_mode_of(s) : CIRC_MODE_AUTO;
+	return word >= 0 && light.mode != CIRC_MODE_COUNT ? LMPI_OK : LMPI_ERR_OTHER;
 }
 
 bool
 lmpi_light_cached(void)
 {
-	return light.mode == LIGHT_MODE_CACHED;
+	return light.mode == CIRC_MODE_CACHED;
 }
 
 void

@@ -58,9 +58,9 @@ job_init(struct light_world *w, uint32_t n)
 	j->n = n;
 	j->p = 2 + (uint32_t)base_prng_below(r, LW_RANKS - 1);
 	j->begin_ns = base_prng_below(r, 100) * LW_MS;
-	uint32_t mode = (uint32_t)base_prng_below(r, LIGHT_MODE_COUNT);
+	uint32_t mode = (uint32_t)base_prng_below(r, CIRC_MODE_COUNT);
 	for (uint32_t i = 0; i < j->p; i++) {
-		struct light_client_conf conf = {.mode = (enum light_mode)mode,
+		struct light_client_conf conf = {.mode = (enum circ_mode)mode,
 						 .patience_ns = w->calm ? 20 * PATIENCE : PATIENCE,
 						 .early_max = 64,
 						 .tell = tell,
@@ -115,7 +115,7 @@ gate_init(struct lw_stream *t, uint32_t r)
 			 .seq = t->seq,
 			 .op = (uint8_t)t->args.op,
 			 .algorithm = (uint8_t)algorithm_index(&t->args),
-			 .mode = (uint8_t)base_prng_below(&t->j->w->rng, LIGHT_MODE_COUNT),
+			 .mode = (uint8_t)base_prng_below(&t->j->w->rng, CIRC_MODE_COUNT),
 			 .flags = t->args.reversed ? LIGHT_CALL_REVERSED : 0,
 			 .degree = (uint8_t)t->args.degree,
 			 .root = t->args.root,

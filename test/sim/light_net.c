@@ -211,7 +211,7 @@ event(void *user, const struct light_event *e)
 	if (w->verbose)
 		printf("%6.1f %-10s job %u, %u-%u, comm %u seq %u %s: %u messages, %u set-ups %s\n",
 		       (double)e->at_ns / 1e6, light_event_name(e->kind), (unsigned)e->key, e->x,
-		       e->y, e->call.comm, e->call.seq, light_mode_name(e->mode), e->messages,
+		       e->y, e->call.comm, e->call.seq, circ_mode_name(e->mode), e->messages,
 		       e->setups, e->text ? e->text : "");
 }
 
@@ -288,7 +288,7 @@ conductor_begin(struct light_world *w)
 		.calls = 8,
 		.ranks = LW_RANKS,
 		.call_bytes = 1 << 20,
-		.mode = (enum light_mode)base_prng_below(&w->rng, LIGHT_MODE_COUNT),
+		.mode = (enum circ_mode)base_prng_below(&w->rng, CIRC_MODE_COUNT),
 		.costs = {1e-4, 1e-3, 1e-2, 1e-3, 1e-2, 1e-6, 1e-9},
 		.ops = &conductor_ops,
 		.user = w,

@@ -34,10 +34,10 @@ struct job {
 	uint64_t id, until_ns;
 	enum phase phase;
 	uint32_t p, node[NODES], calls, call;
-	struct ocs_slots slots;
-	struct ocs_slot slot[NODES * NODE_PORTS];
+	struct circ_slots slots;
+	struct circ_slot slot[NODES * NODE_PORTS];
 	uint32_t ports[NODES], port_of[NODES * NODE_PORTS];
-	struct ocs_fabric fabric;
+	struct circ_fabric fabric;
 	/* the call */
 	struct obs_args args;
 	struct obs_call made;
@@ -80,12 +80,12 @@ begin_call(struct world_of_light *w, struct job *j)
 	if (obs_call_make(&j->made, &j->args, j->node) != 0)
 		return wrong(w, j, "no schedule");
 	opt_data_begin(&j->data, j->made.schedule);
-	struct ocs_call_mode m = {.mode = (enum ocs_plan_mode)base_prng_below(r, 4),
-				  .light_from =
-					  base_prng_below(r, 3) ? 0 : base_prng_below(r, 200)};
+	struct circ_call_mode m = {.mode = (enum circ_mode)(1 + base_prng_below(r, 4)),
+				   .light_from =
+					   base_prng_below(r, 3) ? 0 : base_prng_below(r, 200)};
 	obs_call_plan(&j->made, &m, &j->slots, &j->plan);
-	j->fabric_mem = malloc(ocs_fabric_footprint(&j->plan.of.plan));
-	ocs_fabric_start(&j->fabric, &j->plan.of.run, w->now_ns, j->fabric_mem);
+	j->fabric_mem = malloc(circ_fabric_footprint(&j->plan.of.plan));
+	circ_fabric_start(&j->fabric, &j->plan.of.run, w->now_ns, j->fabric_mem);
 	j->message = calloc(j->made.messages + 1, sizeof *j->message);
 	coll_play_rewind(j->made.play); /* with data this time */
 	j->phase = CALLING;
@@ -108,7 +108,7 @@ static void
 by_light(struct world_of_light *w, struct job *j, uint32_t m)
 {
 	struct message *g = &j->message[m];
-	const struct ocs_setup *u = &j->plan.of.plan.setup[j->plan.of.plan.by[m]];
+	const struct circ_setup *u = &j->plan.of.plan.setup[j->plan.of.plan.by[m]];
 	uint32_t a = j->port_of[u->a * NODE_PORTS + u->slot_a];
 	uint32_t b = j->port_of[u->b * NODE_PORTS + u->slot_b];
 	bool forth = j->node[j->made.message[m].from] == u->a;
@@ -149,7 +149,7 @@ arrive(struct world_of_light *w, struct job *j, uint32_t m)
 	opt_data_move(&j->data, c->from, s, c->to, r);
 	g->state = GONE;
 	w->moved++;
-	ocs_run_over(&j->plan.of.run, m);
+	circ_run_over(&j->plan.of.run, m);
 	coll_play_over(j->made.play, m);
 }
 
@@ -158,16 +158,16 @@ go_on(struct world_of_light *w, struct job *j)
 {
 	bool more = true;
 	while (more) {
-		more = ocs_fabric_step(&j->fabric, w->now_ns);
+		more = circ_fabric_step(&j->fabric, w->now_ns);
 		for (uint32_t m; (m = coll_play_next(j->made.play)) != COLL_NO_MESSAGE;)
 			j->message[m].state = READY;
 		for (uint32_t m = 0; m < j->made.messages; m++) {
 			struct message *g = &j->message[m];
 			if (g->state == READY) {
-				enum ocs_way way = ocs_run_way(&j->plan.of.run, m);
-				if (way == OCS_WAY_LIGHT)
+				enum circ_way way = circ_run_way(&j->plan.of.run, m);
+				if (way == CIRC_WAY_LIGHT)
 					by_light(w, j, m);
-				else if (way == OCS_WAY_PACKET)
+				else if (way == CIRC_WAY_PACKET)
 					by_packet(w, j, m, 0);
 			} else if ((g->state == BY_LIGHT || g->state == BY_PACKET) &&
 				   g->end_ns <= w->now_ns) {
@@ -178,14 +178,14 @@ go_on(struct world_of_light *w, struct job *j)
 	}
 	if (coll_play_left(j->made.play))
 		return true;
-	ocs_fabric_end(&j->fabric, w->now_ns);
+	circ_fabric_end(&j->fabric, w->now_ns);
 	bool ok = opt_data_right(&j->data) || wrong(w, j, "wrong data");
 	free_call(j);
 	j->call++;
 	j->phase = j->call < j->calls ? COMPUTING : DRAINING;
 	j->until_ns = w->now_ns + base_prng_below(&w->rng, 20) * MS;
 	if (j->phase == DRAINING)
-		ocs_fabric_clear(&j->fabric, w->now_ns);
+		circ_fabric_clear(&j->fabric, w->now_ns);
 	return ok;
 }
 
@@ -231,7 +231,7 @@ shrink(struct world_of_light *w, struct job *j)
 {
 	uint32_t n = j->node[base_prng_below(&w->rng, j->p)];
 	uint32_t p = ocs_lease_port(w->leases, j->id, n, 0);
-	ocs_fabric_clear(&j->fabric, w->now_ns);
+	circ_fabric_clear(&j->fabric, w->now_ns);
 	if (p != OCS_NO_PORT)
 		ocs_lease_withdraw(w->leases, p, true, w->now_ns);
 	map_ports(w, j);
@@ -256,8 +256,8 @@ job_step(struct world_of_light *w, struct job *j)
 	case CALLING:
 		return go_on(w, j);
 	case DRAINING:
-		ocs_fabric_clear(&j->fabric, w->now_ns);
-		if (!ocs_fabric_empty(&j->fabric))
+		circ_fabric_clear(&j->fabric, w->now_ns);
+		if (!circ_fabric_empty(&j->fabric))
 			return true;
 		ocs_lease_release(w->leases, j->id, w->now_ns);
 		for (uint32_t p = 0; p < OSW_PORTS; p++) /* mended: others may wait for them */
@@ -285,14 +285,14 @@ job_init(struct world_of_light *w, uint32_t i)
 		order[k] = n;
 	}
 	memcpy(j->node, order, sizeof order);
-	j->slots = (struct ocs_slots){NODES, NODE_PORTS, j->ports, j->slot, 0};
-	ocs_slots_clear(&j->slots);
+	j->slots = (struct circ_slots){NODES, NODE_PORTS, j->ports, j->slot, 0};
+	circ_slots_clear(&j->slots);
 	memset(j->port_of, 0xff, sizeof j->port_of);
-	j->fabric = (struct ocs_fabric){.m = w->m,
-					.slots = &j->slots,
-					.port_of = j->port_of,
-					.owner = j->id,
-					.patience_ns = 200 * MS};
+	j->fabric = (struct circ_fabric){.m = w->m,
+					 .slots = &j->slots,
+					 .port_of = j->port_of,
+					 .owner = j->id,
+					 .patience_ns = 200 * MS};
 }
 
 static void

@@ -22,7 +22,7 @@
 #define MESSAGES 64
 #define TRIES	 3000000u
 
-static const struct ocs_costs costs = {1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
+static const struct circ_costs costs = {1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 
 enum { NOT, ORDERED, LIT, OVER };
 
@@ -204,14 +204,14 @@ decide(struct search *s, struct state st, uint32_t from)
 static double
 planned_s(struct obs_call *c, uint32_t k)
 {
-	struct ocs_slot slot[P_MAX * P_MAX];
+	struct circ_slot slot[P_MAX * P_MAX];
 	uint32_t ports[P_MAX];
 	double zero[P_MAX] = {0}, finish[P_MAX];
 	for (uint32_t n = 0; n < c->p; n++)
 		ports[n] = k;
-	struct ocs_slots slots = {c->p, P_MAX, ports, slot, 0};
-	ocs_slots_clear(&slots);
-	struct ocs_call_mode m = {.mode = OCS_PLAN_PIPELINED};
+	struct circ_slots slots = {c->p, P_MAX, ports, slot, 0};
+	circ_slots_clear(&slots);
+	struct circ_call_mode m = {.mode = CIRC_MODE_PIPELINED};
 	struct obs_when w = {zero, zero, finish, NULL, NULL};
 	return obs_call_run(c, &m, &slots, &costs, NULL, &w).end_s;
 }

@@ -15,7 +15,7 @@
 #define P_MAX 64
 #define K_MAX 8
 
-static const struct ocs_costs paper = {1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
+static const struct circ_costs paper = {1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 
 struct log {
 	double last_s;
@@ -23,20 +23,20 @@ struct log {
 };
 
 static void
-noted(void *arg, double at_s, enum ocs_happening h, uint32_t what)
+noted(void *arg, double at_s, enum circ_event h, uint32_t what)
 {
 	struct log *l = arg;
 	(void)what;
-	l->orders += h == OCS_ORDERS;
-	if (h == OCS_ENDS) {
+	l->orders += h == CIRC_EVENT_ORDERED;
+	if (h == CIRC_EVENT_ENDED) {
 		l->ends++;
 		l->last_s = at_s;
 	}
 }
 
 struct bench {
-	struct ocs_slots slots;
-	struct ocs_slot slot[P_MAX * K_MAX];
+	struct circ_slots slots;
+	struct circ_slot slot[P_MAX * K_MAX];
 	uint32_t ports[P_MAX];
 	double zero[P_MAX], finish[P_MAX];
 };
@@ -47,30 +47,30 @@ bench_init(struct bench *b, uint32_t p, uint32_t k)
 	memset(b, 0, sizeof *b);
 	for (uint32_t n = 0; n < p; n++)
 		b->ports[n] = k;
-	b->slots = (struct ocs_slots){p, K_MAX, b->ports, b->slot, 0};
-	ocs_slots_clear(&b->slots);
+	b->slots = (struct circ_slots){p, K_MAX, b->ports, b->slot, 0};
+	circ_slots_clear(&b->slots);
 }
 
 static struct obs_result
-play(struct bench *b, struct obs_call *c, enum ocs_plan_mode mode, const struct ocs_costs *costs,
+play(struct bench *b, struct obs_call *c, enum circ_mode mode, const struct circ_costs *costs,
      struct log *l)
 {
-	struct ocs_call_mode m = {.mode = mode};
+	struct circ_call_mode m = {.mode = mode};
 	struct obs_when w = {b->zero, b->zero, b->finish, noted, l};
 	*l = (struct log){0};
 	return obs_call_run(c, &m, &b->slots, costs, NULL, &w);
 }
 
 static const struct {
-	enum ocs_algorithm a;
+	enum obs_algorithm a;
 	enum coll_op op;
 	const char *name;
 	bool whole; /* the call's bytes are n, not n / p */
 } algorithms[] = {
-	{OCS_LINEAR, COLL_BCAST, "linear", true},
-	{OCS_RING, COLL_ALLGATHER, "ring", false},
-	{OCS_DOUBLING, COLL_ALLGATHER, "recursive_doubling", false},
-	{OCS_BINOMIAL, COLL_BCAST, "binomial", true},
+	{OBS_LINEAR, COLL_BCAST, "linear", true},
+	{OBS_RING, COLL_ALLGATHER, "ring", false},
+	{OBS_DOUBLING, COLL_ALLGATHER, "recursive_doubling", false},
+	{OBS_BINOMIAL, COLL_BCAST, "binomial", true},
 };
 
 static uint32_t compared;
@@ -87,27 +87,28 @@ same_as_formula(size_t i, uint32_t p, uint64_t n)
 	struct log l;
 	assert_int_equal(obs_call_make(&c, &a, NULL), 0);
 	for (uint32_t k = 1; k <= K_MAX; k++)
-		for (int mode = OCS_IDEAL; mode <= OCS_BATCHED; mode++) {
-			struct ocs_model m = {p, k, paper.alpha_s, paper.beta_s_per_byte,
+		for (int mode = OBS_IDEAL; mode <= OBS_BATCHED; mode++) {
+			struct obs_model m = {p, k, paper.alpha_s, paper.beta_s_per_byte,
 					      paper.gamma_s};
-			struct ocs_costs costs = paper;
-			costs.gamma_s = mode == OCS_IDEAL ? 0 : paper.gamma_s;
-			double want = ocs_model_s(&m, algorithms[i].a, (enum ocs_mode)mode,
+			struct circ_costs costs = paper;
+			costs.gamma_s = mode == OBS_IDEAL ? 0 : paper.gamma_s;
+			double want = obs_model_s(&m, algorithms[i].a, (enum obs_strategy)mode,
 						  (double)(algorithms[i].whole ? n : n / p * p));
-			if (mode == OCS_IDEAL && i == 1 && k == 1)
+			if (mode == OBS_IDEAL && i == 1 && k == 1)
 				continue; /* a ring on one port is not ideal at any gamma */
 			bench_init(&b, p, k);
-			struct obs_result r =
-				play(&b, &c, mode == OCS_NAIVE ? OCS_PLAN_NAIVE : OCS_PLAN_BATCHED,
-				     &costs, &l);
+			struct obs_result r = play(
+				&b, &c, mode == OBS_NAIVE ? CIRC_MODE_NAIVE : CIRC_MODE_BATCHED,
+				&costs, &l);
 			if (fabs(l.last_s - want) > 1e-9 || fabs(r.end_s - want) > 1e-9)
 				fail_msg("%s p=%u k=%u n=%llu mode %d: log %.10f s, formula %.10f",
 					 algorithms[i].name, p, k, (unsigned long long)n, mode,
 					 l.last_s, want);
 			/* elsewhere nodes order at moments of their own */
-			if (mode != OCS_IDEAL && (i < 2 || (i == 2 && !(p & (p - 1)))))
-				assert_int_equal(r.gammas, ocs_model_gammas(&m, algorithms[i].a,
-									    (enum ocs_mode)mode));
+			if (mode != OBS_IDEAL && (i < 2 || (i == 2 && !(p & (p - 1)))))
+				assert_int_equal(r.gammas,
+						 obs_model_gammas(&m, algorithms[i].a,
+								  (enum obs_strategy)mode));
 			assert_int_equal(l.ends, c.messages);
 			compared++;
 		}
@@ -144,11 +145,11 @@ test_pipelined_is_the_closed_form(void **state)
 				struct log l;
 				assert_int_equal(obs_call_make(&c, &a, NULL), 0);
 				bench_init(&b, p, k);
-				play(&b, &c, OCS_PLAN_PIPELINED, &paper, &l);
-				struct ocs_model m = {p, k, paper.alpha_s, paper.beta_s_per_byte,
+				play(&b, &c, CIRC_MODE_PIPELINED, &paper, &l);
+				struct obs_model m = {p, k, paper.alpha_s, paper.beta_s_per_byte,
 						      paper.gamma_s};
 				double step = paper.alpha_s + (double)n * paper.beta_s_per_byte;
-				double want = ocs_model_pipelined_s(&m, p - 1, step);
+				double want = obs_model_pipelined_s(&m, p - 1, step);
 				if (fabs(l.last_s - want) > 1e-9)
 					fail_msg("p=%u k=%u n=%llu: %.9f s, closed form %.9f", p, k,
 						 (unsigned long long)n, l.last_s, want);
@@ -183,25 +184,25 @@ test_every_plan_holds(void **state)
 			for (uint32_t n = 0; n < a.p; n++)
 				b.ports[n] = (uint32_t)(n * 7 + z / 5) % 4; /* some have none */
 			for (int mode = 0; mode < 8; mode++) {
-				struct ocs_slots before = b.slots;
-				struct ocs_slot copy[P_MAX * K_MAX];
+				struct circ_slots before = b.slots;
+				struct circ_slot copy[P_MAX * K_MAX];
 				memcpy(copy, b.slot, sizeof copy);
 				before.slot = copy;
-				struct ocs_plan_wish w = {.mode = (enum ocs_plan_mode)(mode % 4),
-							  .demand = c.demand,
-							  .demands = c.messages};
-				void *mem = malloc(ocs_plan_footprint(&before, c.messages));
-				struct ocs_plan plan;
-				ocs_plan_make(&plan, &w, &before, mem);
-				const char *why = ocs_plan_check(&plan, &w, &before);
+				struct circ_plan_wish w = {.mode = (enum circ_mode)(1 + mode % 4),
+							   .demand = c.demand,
+							   .demands = c.messages};
+				void *mem = malloc(circ_plan_footprint(&before, c.messages));
+				struct circ_plan plan;
+				circ_plan_make(&plan, &w, &before, mem);
+				const char *why = circ_plan_check(&plan, &w, &before);
 				if (why)
 					fail_msg("%s/%s p=%u %s: %s", coll_op_name(a.op),
-						 alg[i].name, a.p, ocs_plan_mode_name(w.mode), why);
+						 alg[i].name, a.p, circ_mode_name(w.mode), why);
 				free(mem);
 				struct obs_result r = play(&b, &c, w.mode, &paper, &l);
 				if (r.end_s < 0)
 					fail_msg("%s/%s p=%u %s: stuck", coll_op_name(a.op),
-						 alg[i].name, a.p, ocs_plan_mode_name(w.mode));
+						 alg[i].name, a.p, circ_mode_name(w.mode));
 				assert_int_equal(l.ends, c.messages);
 				cases++;
 			}
@@ -227,7 +228,7 @@ test_cache_keeps(void **state)
 		struct obs_call c;
 		struct log l;
 		assert_int_equal(obs_call_make(&c, &calls[i % 4], NULL), 0);
-		struct obs_result r = play(&b, &c, OCS_PLAN_CACHED, &paper, &l);
+		struct obs_result r = play(&b, &c, CIRC_MODE_CACHED, &paper, &l);
 		assert_int_equal(r.orders, i == 0 ? 32 : 0);
 		obs_call_free(&c);
 	}
@@ -236,7 +237,7 @@ test_cache_keeps(void **state)
 	struct log l;
 	b.ports[3] = 1;
 	assert_int_equal(obs_call_make(&c, &calls[0], NULL), 0);
-	struct obs_result r = play(&b, &c, OCS_PLAN_CACHED, &paper, &l);
+	struct obs_result r = play(&b, &c, CIRC_MODE_CACHED, &paper, &l);
 	assert_true(r.end_s > 0 && r.orders >= 3);
 	obs_call_free(&c);
 }
@@ -248,19 +249,19 @@ test_eviction_and_switch_point(void **state)
 {
 	(void)state;
 	static struct bench b;
-	static const struct ocs_demand d[] = {{0, 1, 0, 9}, {0, 2, 1, 9}, {0, 3, 2, 9},
-					      {0, 2, 3, 9}, {0, 1, 4, 9}, {0, 4, 5, 1}};
+	static const struct circ_demand d[] = {{0, 1, 0, 9}, {0, 2, 1, 9}, {0, 3, 2, 9},
+					       {0, 2, 3, 9}, {0, 1, 4, 9}, {0, 4, 5, 1}};
 	bench_init(&b, 5, 2);
-	struct ocs_plan_wish w = {
-		.mode = OCS_PLAN_CACHED, .demand = d, .demands = 6, .light_from = 5};
-	struct ocs_plan p;
-	void *mem = malloc(ocs_plan_footprint(&b.slots, 6));
-	ocs_plan_make(&p, &w, &b.slots, mem);
-	assert_null(ocs_plan_check(&p, &w, &b.slots));
+	struct circ_plan_wish w = {
+		.mode = CIRC_MODE_CACHED, .demand = d, .demands = 6, .light_from = 5};
+	struct circ_plan p;
+	void *mem = malloc(circ_plan_footprint(&b.slots, 6));
+	circ_plan_make(&p, &w, &b.slots, mem);
+	assert_null(circ_plan_check(&p, &w, &b.slots));
 	assert_int_equal(p.by[2], 2);
 	assert_int_equal(p.setup[2].before_a, 0); /* 0-1 is needed after 0-2 */
 	assert_int_equal(p.by[3], 1);		  /* 0-2 is lit still */
-	assert_int_equal(p.by[5], OCS_NONE);
+	assert_int_equal(p.by[5], CIRC_NONE);
 	assert_int_equal(p.ordered, 4);
 	assert_int_equal(p.packets, 1);
 	free(mem);
@@ -273,7 +274,7 @@ test_switch_point(void **state)
 {
 	(void)state;
 	static const struct {
-		struct ocs_costs c;
+		struct circ_costs c;
 		uint64_t want;
 	} rows[] = {
 		{{1e-4, 8e-10, 0.01, 1e-4, 8e-9, 0, 0}, 1388888},
@@ -281,7 +282,7 @@ test_switch_point(void **state)
 		{{1e-4, 8e-9, 0, 2e-4, 8e-9, 0, 0}, 0},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		assert_int_equal(ocs_switch_point(&rows[i].c), rows[i].want);
+		assert_int_equal(circ_switch_point(&rows[i].c), rows[i].want);
 }
 
 /* Two processes a node: what stays inside a node needs no circuit, and processes of the same
@@ -298,7 +299,7 @@ test_several_a_node(void **state)
 	struct log l = {0};
 	assert_int_equal(obs_call_make(&c, &a, node_of), 0);
 	bench_init(&b, 4, 2);
-	struct ocs_call_mode m = {.mode = OCS_PLAN_CACHED};
+	struct circ_call_mode m = {.mode = CIRC_MODE_CACHED};
 	struct obs_when w = {b.zero, b.zero, b.finish, noted, &l};
 	struct obs_result r = obs_call_run(&c, &m, &b.slots, &paper, node_of, &w);
 	assert_true(r.end_s > 0);

@@ -44,7 +44,7 @@ placed(void *user, const struct light_wait *w)
 }
 
 static void
-rig_new(struct rig *r, enum light_mode mode)
+rig_new(struct rig *r, enum circ_mode mode)
 {
 	struct light_client_conf conf = {.mode = mode,
 					 .patience_ns = 1000 * MS,
@@ -112,18 +112,18 @@ static void
 test_wants(void **state)
 {
 	static const struct {
-		enum light_mode mode;
+		enum circ_mode mode;
 		bool on;
 		uint64_t light_from, bytes;
 		bool wants;
 	} row[] = {
-		{LIGHT_MODE_AUTO, false, 0, 1000, false},
-		{LIGHT_MODE_AUTO, true, 1000, 999, false},
-		{LIGHT_MODE_AUTO, true, 1000, 1000, true},
-		{LIGHT_MODE_HYBRID, true, 1000, 999, false},
-		{LIGHT_MODE_NAIVE, true, 1000, 1, true},
-		{LIGHT_MODE_PIPELINED, true, 1000, 0, false}, /* nothing to carry */
-		{LIGHT_MODE_CACHED, false, 0, 1000, false},
+		{CIRC_MODE_AUTO, false, 0, 1000, false},
+		{CIRC_MODE_AUTO, true, 1000, 999, false},
+		{CIRC_MODE_AUTO, true, 1000, 1000, true},
+		{CIRC_MODE_HYBRID, true, 1000, 999, false},
+		{CIRC_MODE_NAIVE, true, 1000, 1, true},
+		{CIRC_MODE_PIPELINED, true, 1000, 0, false}, /* nothing to carry */
+		{CIRC_MODE_CACHED, false, 0, 1000, false},
 	};
 
 	(void)state;
@@ -144,7 +144,7 @@ test_announces(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_new(&r, LIGHT_MODE_CACHED);
+	rig_new(&r, CIRC_MODE_CACHED);
 	offer(&r, true, 0);
 	light_client_begin(r.c, &r.gate[0]);
 	assert_int_equal(r.n, 2);
@@ -153,7 +153,7 @@ test_announces(void **state)
 	assert_int_equal(r.said[0].u.piece.n, 8);
 	assert_memory_equal(r.said[0].u.piece.rank, world, sizeof world);
 	assert_int_equal(r.said[1].kind, LIGHT_NOTE_CALL);
-	assert_int_equal(r.said[1].u.call.mode, LIGHT_MODE_CACHED);
+	assert_int_equal(r.said[1].u.call.mode, CIRC_MODE_CACHED);
 	light_client_begin(r.c, &r.gate[1]);
 	assert_int_equal(r.n, 3);
 	assert_int_equal(r.said[2].u.call.seq, 101);
@@ -185,7 +185,7 @@ test_told_again(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 600; i++)
 		many[i] = i;
-	rig_new(&r, LIGHT_MODE_NAIVE);
+	rig_new(&r, CIRC_MODE_NAIVE);
 	offer(&r, true, 0);
 	r.deaf = true;
 	r.gate[0].p = 600;
@@ -212,7 +212,7 @@ test_gate(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_new(&r, LIGHT_MODE_PIPELINED);
+	rig_new(&r, CIRC_MODE_PIPELINED);
 	offer(&r, true, 0);
 	light_client_begin(r.c, &r.gate[0]);
 	light_client_begin(r.c, &r.gate[1]);
@@ -250,7 +250,7 @@ test_patience(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_new(&r, LIGHT_MODE_PIPELINED);
+	rig_new(&r, CIRC_MODE_PIPELINED);
 	offer(&r, true, 0);
 	light_client_begin(r.c, &r.gate[0]);
 	wait_for(&r, 0, 0, 4, 1, 0);
@@ -287,7 +287,7 @@ test_order(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_new(&r, LIGHT_MODE_PIPELINED);
+	rig_new(&r, CIRC_MODE_PIPELINED);
 	offer(&r, true, 0);
 	light_client_begin(r.c, &r.gate[0]);
 	for (uint32_t i = 0; i < 4; i++)
@@ -329,7 +329,7 @@ test_lead(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_new(&r, LIGHT_MODE_PIPELINED);
+	rig_new(&r, CIRC_MODE_PIPELINED);
 	offer(&r, true, 0);
 	light_client_begin(r.c, &r.gate[0]);
 	for (uint32_t i = 0; i < 6; i++) {
@@ -371,7 +371,7 @@ test_early(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_new(&r, LIGHT_MODE_PIPELINED);
+	rig_new(&r, CIRC_MODE_PIPELINED);
 	offer(&r, true, 0);
 	say_go(&r, 102, 0, 3, 1); /* is forgotten */
 	for (uint32_t to = 4; to < 6; to++)
@@ -400,7 +400,7 @@ test_over(void **state)
 	struct rig r;
 
 	(void)state;
-	rig_new(&r, LIGHT_MODE_PIPELINED);
+	rig_new(&r, CIRC_MODE_PIPELINED);
 	offer(&r, true, 0);
 	r.gate[0].speaks = r.gate[1].speaks = false;
 	light_client_begin(r.c, &r.gate[0]);

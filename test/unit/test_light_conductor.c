@@ -21,13 +21,13 @@ struct kit {
 	struct light_conductor *c;
 	uint64_t now_ns;
 	bool ends_answer;
-	bool ends_miss;	   /* the relays do not find each other, but say that they let go */
+	bool ends_miss;		   /* the relays do not find each other, but say that they let go */
 	uint32_t go[RANKS][RANKS]; /* from, to */
 	uint32_t any;		   /* GO for all, how often said */
 	uint32_t ups, downs;
 	uint32_t said[64][3], nsaid; /* link, slot, agent and 256 if it is down */
 	uint32_t offers;
-	enum light_mode chosen;
+	enum circ_mode chosen;
 	uint32_t setups;
 	const char *text;
 };
@@ -168,7 +168,7 @@ index_of(enum coll_op op, const char *name)
 
 /* A linear broadcast from rank 0. */
 static void
-announce(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum light_mode mode,
+announce(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum circ_mode mode,
 	 uint64_t bytes, uint8_t flags)
 {
 	struct light_note n = {.kind = LIGHT_NOTE_CALL,
@@ -184,8 +184,7 @@ announce(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum light_m
 }
 
 static void
-call(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum light_mode mode,
-     uint64_t bytes)
+call(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum circ_mode mode, uint64_t bytes)
 {
 	announce(k, agent, key, seq, mode, bytes, 0);
 }
@@ -265,7 +264,7 @@ go_is_said_when_both_ends_are_up(void **state)
 	begin(&k);
 	assert_int_equal(k.offers, AGENTS);
 	k.ends_answer = false;
-	call(&k, 0, KEY, 1, LIGHT_MODE_PIPELINED, 1000);
+	call(&k, 0, KEY, 1, CIRC_MODE_PIPELINED, 1000);
 	turns(&k, 5);
 	assert_int_equal(k.ups, 4); /* two links, two ends */
 	assert_int_equal(k.go[0][1] + k.go[0][2] + k.any, 0);
@@ -293,7 +292,7 @@ ports_move_on(void **state)
 	struct kit k;
 	(void)state;
 	begin_with(&k, 1, 10);
-	call(&k, 1, KEY, 1, LIGHT_MODE_PIPELINED, 1000);
+	call(&k, 1, KEY, 1, CIRC_MODE_PIPELINED, 1000);
 	turns(&k, 5);
 	assert_int_equal(k.go[0][1] + k.go[0][2], 1);
 	uint32_t first = k.go[0][1] ? 1 : 2;
@@ -318,7 +317,7 @@ failed_links_go_by_packets(void **state)
 	(void)state;
 	begin(&k);
 	k.ends_answer = false;
-	call(&k, 0, KEY, 1, LIGHT_MODE_CACHED, 1000);
+	call(&k, 0, KEY, 1, CIRC_MODE_CACHED, 1000);
 	turns(&k, 400);
 	assert_int_equal(k.go[0][1], 1);
 	assert_int_equal(k.go[0][2], 1);
@@ -342,7 +341,7 @@ blind_ports_are_left_alone(void **state)
 		for (uint32_t seq = 1; seq <= 3; seq++) {
 			uint64_t from_ns = k.now_ns;
 			memset(k.go, 0, sizeof k.go);
-			call(&k, 0, KEY, seq, LIGHT_MODE_CACHED, 1000);
+			call(&k, 0, KEY, seq, CIRC_MODE_CACHED, 1000);
 			while (!k.go[0][1] && !k.any && k.now_ns < from_ns + 2 * BASE_S_NS)
 				turns(&k, 0);
 			uint64_t waited = (k.now_ns - from_ns) / MS;
@@ -362,7 +361,7 @@ blind_ports_are_left_alone(void **state)
 		k.ends_miss = false;
 		turns(&k, 2000);
 		uint64_t before = counters(&k)->by_light;
-		call(&k, 0, KEY, 4, LIGHT_MODE_CACHED, 1000);
+		call(&k, 0, KEY, 4, CIRC_MODE_CACHED, 1000);
 		turns(&k, 5);
 		assert_int_equal(counters(&k)->by_light, before + 2);
 		finish(&k);
@@ -376,7 +375,7 @@ cached_hits(void **state)
 	(void)state;
 	begin(&k);
 	for (uint32_t seq = 1; seq <= 3; seq++) {
-		call(&k, 0, KEY, seq, LIGHT_MODE_CACHED, 1000);
+		call(&k, 0, KEY, seq, CIRC_MODE_CACHED, 1000);
 		turns(&k, 5);
 		over(&k, KEY, seq, 0, 1);
 		over(&k, KEY, seq, 0, 2);
@@ -405,7 +404,7 @@ twice(struct kit *k, uint8_t flags)
 	begin(k);
 	note(k, 0, KEY, &(struct light_note){.kind = LIGHT_NOTE_FREE, .comm = 1});
 	note(k, 0, KEY, &n);
-	call(k, 0, KEY, 1, LIGHT_MODE_CACHED, 1000);
+	call(k, 0, KEY, 1, CIRC_MODE_CACHED, 1000);
 	for (uint32_t to = 1; to < 5; to++) {
 		turns(k, 50);
 		assert_int_equal(k->go[0][to], 1);
@@ -414,9 +413,9 @@ twice(struct kit *k, uint8_t flags)
 	turns(k, 50);
 	assert_int_equal(counters(k)->misses, 4);
 	memset(k->go, 0, sizeof k->go);
-	announce(k, 0, KEY, 2, LIGHT_MODE_CACHED, 1000, flags);
+	announce(k, 0, KEY, 2, CIRC_MODE_CACHED, 1000, flags);
 	turns(k, 50);
-	assert_int_equal(k->chosen, LIGHT_MODE_CACHED);
+	assert_int_equal(k->chosen, CIRC_MODE_CACHED);
 }
 
 /* The other way round it begins with what is lit. */
@@ -454,19 +453,19 @@ the_rest_goes_by_packets(void **state)
 	struct kit k;
 	(void)state;
 	begin(&k);
-	call(&k, 0, KEY, 1, LIGHT_MODE_CACHED, 1ull << 50);
+	call(&k, 0, KEY, 1, CIRC_MODE_CACHED, 1ull << 50);
 	turns(&k, 0);
 	assert_int_equal(k.any, AGENTS);
 	assert_string_equal(k.text, "it is too large");
-	call(&k, 1, KEY, 1, LIGHT_MODE_CACHED, 1000); /* the same call, later: to who asks */
+	call(&k, 1, KEY, 1, CIRC_MODE_CACHED, 1000); /* the same call, later: to who asks */
 	assert_int_equal(k.any, AGENTS + 1);
 	k.any = 0;
-	call(&k, 0, KEY, 2, LIGHT_MODE_CACHED, 1000);
+	call(&k, 0, KEY, 2, CIRC_MODE_CACHED, 1000);
 	turns(&k, 600); /* nobody says OVER */
 	assert_int_equal(k.any, AGENTS);
 	assert_string_equal(k.text, "nothing has happened for long");
 	k.any = 0;
-	call(&k, 0, KEY, 3, LIGHT_MODE_CACHED, 1000);
+	call(&k, 0, KEY, 3, CIRC_MODE_CACHED, 1000);
 	turns(&k, 2);
 	light_conductor_gone(k.c, 2, k.now_ns);
 	assert_int_equal(k.any, AGENTS - 1);
@@ -491,17 +490,17 @@ forecasts(void **state)
 	struct kit k;
 	(void)state;
 	begin(&k);
-	announce(&k, 0, KEY, 7, LIGHT_MODE_CACHED, 1000, LIGHT_CALL_FORECAST);
+	announce(&k, 0, KEY, 7, CIRC_MODE_CACHED, 1000, LIGHT_CALL_FORECAST);
 	turns(&k, 3000);
 	assert_int_equal(k.go[0][1] + k.go[0][2], 2);
 	assert_int_equal(counters(&k)->misses, 2);
 	assert_int_equal(k.any, 0);
-	call(&k, 0, KEY, 2, LIGHT_MODE_CACHED, 1000); /* another one */
+	call(&k, 0, KEY, 2, CIRC_MODE_CACHED, 1000); /* another one */
 	turns(&k, 2);
 	over(&k, KEY, 2, 0, 1);
 	over(&k, KEY, 2, 0, 2);
 	turns(&k, 2);
-	call(&k, 0, KEY, 7, LIGHT_MODE_CACHED, 1000);
+	call(&k, 0, KEY, 7, CIRC_MODE_CACHED, 1000);
 	turns(&k, 2);
 	over(&k, KEY, 7, 0, 1);
 	over(&k, KEY, 7, 0, 2);
@@ -509,7 +508,7 @@ forecasts(void **state)
 	assert_int_equal(k.any, 0);
 	assert_int_equal(counters(&k)->calls_by_packets, 0);
 	assert_int_equal(counters(&k)->misses, 2); /* lit once, for all three */
-	announce(&k, 0, KEY, 7, LIGHT_MODE_CACHED, 1000, LIGHT_CALL_FORECAST); /* too late */
+	announce(&k, 0, KEY, 7, CIRC_MODE_CACHED, 1000, LIGHT_CALL_FORECAST); /* too late */
 	turns(&k, 2);
 	assert_int_equal(counters(&k)->calls, 3);
 	finish(&k);
@@ -533,7 +532,7 @@ auto_reckons_with_gamma(void **state)
 		struct kit k;
 		print_message("%s\n", cases[i].name);
 		begin_with(&k, 2, cases[i].gamma_ms);
-		call(&k, 0, KEY, 1, LIGHT_MODE_AUTO, cases[i].bytes);
+		call(&k, 0, KEY, 1, CIRC_MODE_AUTO, cases[i].bytes);
 		turns(&k, 2);
 		assert_int_equal(counters(&k)->calls, 1);
 		assert_int_equal(k.setups > 0, cases[i].light);
@@ -553,9 +552,9 @@ jobs_take_turns(void **state)
 	for (uint32_t i = 0; i < AGENTS; i++)
 		job(&k, i, KEY + 1);
 	comm(&k, KEY + 1);
-	call(&k, 0, KEY, 1, LIGHT_MODE_CACHED, 1000);
+	call(&k, 0, KEY, 1, CIRC_MODE_CACHED, 1000);
 	turns(&k, 3);
-	call(&k, 0, KEY + 1, 1, LIGHT_MODE_CACHED, 1000);
+	call(&k, 0, KEY + 1, 1, CIRC_MODE_CACHED, 1000);
 	turns(&k, 1);
 	assert_int_equal(counters(&k)->calls, 1);
 	assert_int_equal(k.any, AGENTS);
@@ -563,7 +562,7 @@ jobs_take_turns(void **state)
 	over(&k, KEY, 1, 0, 1);
 	over(&k, KEY, 1, 0, 2);
 	turns(&k, 250);
-	call(&k, 0, KEY + 1, 2, LIGHT_MODE_CACHED, 1000);
+	call(&k, 0, KEY + 1, 2, CIRC_MODE_CACHED, 1000);
 	turns(&k, 3);
 	assert_int_equal(counters(&k)->calls, 2);
 	finish(&k);
@@ -592,7 +591,7 @@ ranks_share_places(void **state)
 					   .seq = 1,
 					   .op = COLL_ALLREDUCE,
 					   .algorithm = index_of(COLL_ALLREDUCE, "places"),
-					   .mode = LIGHT_MODE_PIPELINED,
+					   .mode = CIRC_MODE_PIPELINED,
 					   .bytes = 1000,
 					   .elem = 1}};
 	note(&k, 0, KEY, &n);

@@ -29,7 +29,7 @@ static const struct light_frame frames[] = {
 	 .light = {0x0a320005, 7813}},
 	{.type = LIGHT_FRAME_LINK_DOWN, .link = 77, .slot = 15},
 	{.type = LIGHT_FRAME_LINK, .link = 77, .slot = 0, .state = LIGHT_LINK_FAILED},
-	{.type = LIGHT_FRAME_OFFER, .offer = {true, 2, LIGHT_MODE_CACHED, 1 << 20}},
+	{.type = LIGHT_FRAME_OFFER, .offer = {true, 2, CIRC_MODE_CACHED, 1 << 20}},
 	{.type = LIGHT_FRAME_PING},
 };
 #define FRAMES (sizeof frames / sizeof frames[0])

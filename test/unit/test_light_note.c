@@ -57,7 +57,7 @@ fields(void **state)
 	assert_int_equal(n.u.call.seq, 256);
 	assert_int_equal(n.u.call.op, COLL_BCAST);
 	assert_int_equal(n.u.call.algorithm, 2);
-	assert_int_equal(n.u.call.mode, LIGHT_MODE_PIPELINED);
+	assert_int_equal(n.u.call.mode, CIRC_MODE_PIPELINED);
 	assert_int_equal(n.u.call.flags, LIGHT_CALL_REVERSED);
 	assert_int_equal(n.u.call.root, 3);
 	assert_int_equal(n.u.call.bytes, 1 << 20);
@@ -74,7 +74,7 @@ fields(void **state)
 	n = decoded(offer, sizeof offer);
 	assert_true(n.u.offer.on);
 	assert_int_equal(n.u.offer.ports, 2);
-	assert_int_equal(n.u.offer.mode, LIGHT_MODE_HYBRID);
+	assert_int_equal(n.u.offer.mode, CIRC_MODE_HYBRID);
 	assert_int_equal(n.u.offer.light_from, 65536);
 	n = decoded(go, sizeof go);
 	assert_int_equal(n.u.count[0].from, LIGHT_ANY);
@@ -151,10 +151,10 @@ static void
 modes(void **state)
 {
 	(void)state;
-	for (uint32_t m = 0; m < LIGHT_MODE_COUNT; m++)
-		assert_int_equal(light_mode_of(light_mode_name(m)), m);
-	assert_int_equal(light_mode_of("lazy"), LIGHT_MODE_COUNT);
-	assert_null(light_mode_name(LIGHT_MODE_COUNT));
+	for (uint32_t m = 0; m < CIRC_MODE_COUNT; m++)
+		assert_int_equal(circ_mode_of(circ_mode_name(m)), m);
+	assert_int_equal(circ_mode_of("lazy"), CIRC_MODE_COUNT);
+	assert_null(circ_mode_name(CIRC_MODE_COUNT));
 }
 
 int

@@ -101,7 +101,7 @@ test_other_tables(void **state)
 			fail_msg("%s has other bounds in the store", r->name);
 	}
 	for (int i = 0; lmpi_knob_word_at(LMPI_KNOB_OPTICAL, i, word, sizeof word); i++)
-		if (strcmp(word, "off") != 0 && light_mode_of(word) == LIGHT_MODE_COUNT)
+		if (strcmp(word, "off") != 0 && circ_mode_of(word) == CIRC_MODE_COUNT)
 			fail_msg("no mode is called %s", word);
 }
 

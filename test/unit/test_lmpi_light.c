@@ -136,7 +136,7 @@ begin(void **state)
 {
 	static _Alignas(64) char mem[1 << 16];
 	static const struct light_client_conf conf = {
-		.mode = LIGHT_MODE_PIPELINED, .patience_ns = 1000, .early_max = 16, .tell = tell};
+		.mode = CIRC_MODE_PIPELINED, .patience_ns = 1000, .early_max = 16, .tell = tell};
 
 	(void)state;
 	MPI_Init(NULL, NULL);

@@ -11,7 +11,7 @@
 static struct obs_setting
 setting(bool blocking, bool foresight)
 {
-	return (struct obs_setting){.mode = OBS_PIPELINED,
+	return (struct obs_setting){.strategy = OBS_PIPELINED,
 				    .k = 2,
 				    .costs = {1e-3, 1e-6, 0.01, 2e-3, 1e-5, 0, 0},
 				    .blocking = blocking,

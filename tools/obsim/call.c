@@ -21,19 +21,19 @@ take(size_t n, size_t size)
 int
 obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node_of)
 {
-	struct ocs_call_spec spec = {.args = {.op = a->op,
-					      .size = a->p,
-					      .root = a->root,
-					      .bytes = a->bytes,
-					      .elem = 1,
-					      .commutative = true,
-					      .reversed = a->reversed,
-					      .degree = a->degree,
-					      .rules = a->rules},
-				     .algorithm = a->algorithm,
-				     .node_of = node_of,
-				     .local = a->local,
-				     .arg = a->arg};
+	struct circ_call_spec spec = {.args = {.op = a->op,
+					       .size = a->p,
+					       .root = a->root,
+					       .bytes = a->bytes,
+					       .elem = 1,
+					       .commutative = true,
+					       .reversed = a->reversed,
+					       .degree = a->degree,
+					       .rules = a->rules},
+				      .algorithm = a->algorithm,
+				      .node_of = node_of,
+				      .local = a->local,
+				      .arg = a->arg};
 	int rc = COLL_ERR_NOMEM;
 	*c = (struct obs_call){.p = a->p};
 	/* Twice what the schedules take is mostly enough. */
@@ -42,7 +42,7 @@ obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node
 		obs_call_free(c);
 		c->mem = take(1, bytes);
 		struct base_space s = base_space(c->mem, bytes);
-		rc = ocs_call_make(&c->made, &spec, &s);
+		rc = circ_call_make(&c->made, &spec, &s);
 	}
 	if (rc != COLL_ERR_OK) {
 		obs_call_free(c);
@@ -67,26 +67,26 @@ obs_call_free(struct obs_call *c)
 }
 
 static void
-count(const struct obs_call *c, const struct ocs_plan *plan, struct obs_result *r)
+count(const struct obs_call *c, const struct circ_plan *plan, struct obs_result *r)
 {
 	r->packets = plan->packets;
 	r->orders = plan->ordered;
 	for (uint32_t m = 0; m < c->messages; m++)
-		r->by_light += plan->by[m] != OCS_NONE;
+		r->by_light += plan->by[m] != CIRC_NONE;
 	/* a hit: lit before the call, or by an earlier message of it */
 	r->hits = r->by_light - (plan->ordered < r->by_light ? plan->ordered : r->by_light);
 }
 
 void
-obs_call_plan(const struct obs_call *c, const struct ocs_call_mode *m, struct ocs_slots *s,
+obs_call_plan(const struct obs_call *c, const struct circ_call_mode *m, struct circ_slots *s,
 	      struct obs_plan *out)
 {
 	uint32_t all = c->messages + m->aheads, setups = all + s->nodes * s->stride;
-	size_t bytes = ocs_plan_footprint(s, all) + ocs_run_bound(setups, all, s->nodes) +
-		       all * (sizeof(struct ocs_demand) + 8) + 256;
+	size_t bytes = circ_plan_footprint(s, all) + circ_run_bound(setups, all, s->nodes) +
+		       all * (sizeof(struct circ_demand) + 8) + 256;
 	out->mem = take(1, bytes);
 	struct base_space space = base_space(out->mem, bytes);
-	bool made = ocs_call_plan(&c->made, m, s, &out->of, &space);
+	bool made = circ_call_plan(&c->made, m, s, &out->of, &space);
 	BASE_ASSERT(made);
 }
 
@@ -98,25 +98,25 @@ obs_plan_free(struct obs_plan *p)
 }
 
 struct obs_result
-obs_call_run(struct obs_call *c, const struct ocs_call_mode *m, struct ocs_slots *s,
-	     const struct ocs_costs *costs, const uint32_t *node_of, const struct obs_when *w)
+obs_call_run(struct obs_call *c, const struct circ_call_mode *m, struct circ_slots *s,
+	     const struct circ_costs *costs, const uint32_t *node_of, const struct obs_when *w)
 {
 	struct obs_result r = {0};
 	struct obs_plan p;
 	obs_call_plan(c, m, s, &p);
 	coll_play_rewind(c->play);
-	struct ocs_prediction q = {.play = c->play,
-				   .run = &p.of.run,
-				   .costs = costs,
-				   .ranks = c->p,
-				   .node_of = node_of,
-				   .announce_s = w->announce_s,
-				   .start_s = w->start_s,
-				   .finish_s = w->finish_s,
-				   .log = w->log,
-				   .arg = w->arg};
-	void *mem = take(1, ocs_predict_footprint(c->p, c->messages, p.of.plan.setups));
-	r.end_s = ocs_predict_s(&q, mem);
+	struct circ_prediction q = {.play = c->play,
+				    .run = &p.of.run,
+				    .costs = costs,
+				    .ranks = c->p,
+				    .node_of = node_of,
+				    .announce_s = w->announce_s,
+				    .start_s = w->start_s,
+				    .finish_s = w->finish_s,
+				    .log = w->log,
+				    .arg = w->arg};
+	void *mem = take(1, circ_predict_footprint(c->p, c->messages, p.of.plan.setups));
+	r.end_s = circ_predict_s(&q, mem);
 	count(c, &p.of.plan, &r);
 	r.gammas = q.gammas;
 	free(mem);

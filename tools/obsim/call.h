@@ -24,8 +24,8 @@ struct obs_call {
 	struct coll_schedule *schedule;
 	struct coll_play *play;
 	const struct coll_message *message;
-	struct ocs_demand *demand; /* [messages] by round; nodes, not ranks */
-	struct ocs_call made;
+	struct circ_demand *demand; /* [messages] by round; nodes, not ranks */
+	struct circ_call made;
 	void *mem;
 };
 
@@ -41,22 +41,22 @@ struct obs_result {
 struct obs_when {
 	const double *announce_s, *start_s; /* [nodes], [p] */
 	double *finish_s;		    /* [p] */
-	void (*log)(void *arg, double at_s, enum ocs_happening h, uint32_t what);
+	void (*log)(void *arg, double at_s, enum circ_event h, uint32_t what);
 	void *arg;
 };
 
 /* A plan of the call, by message, and a run of it at its beginning. */
 struct obs_plan {
-	struct ocs_call_plan of;
+	struct circ_call_plan of;
 	void *mem;
 };
-void obs_call_plan(const struct obs_call *c, const struct ocs_call_mode *m, struct ocs_slots *s,
+void obs_call_plan(const struct obs_call *c, const struct circ_call_mode *m, struct circ_slots *s,
 		   struct obs_plan *out);
 void obs_plan_free(struct obs_plan *p);
 
 /* Plan and play the call; slots become what is lit behind it. */
-struct obs_result obs_call_run(struct obs_call *c, const struct ocs_call_mode *m,
-			       struct ocs_slots *s, const struct ocs_costs *costs,
+struct obs_result obs_call_run(struct obs_call *c, const struct circ_call_mode *m,
+			       struct circ_slots *s, const struct circ_costs *costs,
 			       const uint32_t *node_of, const struct obs_when *w);
 
 #endif

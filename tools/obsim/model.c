@@ -1,7 +1,20 @@
 #include "model.h"
 
+#include <stddef.h>
+
 const char *
-ocs_algorithm_name(enum ocs_algorithm a)
+obs_strategy_name(enum obs_strategy s)
+{
+	static const char *const name[] = {
+#define X(n, mode, text, t) text,
+		OBS_STRATEGIES(X)
+#undef X
+	};
+	return (unsigned)s < OBS_STRATEGY_COUNT ? name[s] : NULL;
+}
+
+const char *
+obs_algorithm_name(enum obs_algorithm a)
 {
 	static const char *const name[] = {"linear", "ring", "recursive doubling", "binomial"};
 	return (unsigned)a < 4 ? name[a] : "?";
@@ -57,47 +70,47 @@ doubling_blocks(uint32_t p)
 }
 
 uint32_t
-ocs_model_gammas(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode)
+obs_model_gammas(const struct obs_model *m, enum obs_algorithm a, enum obs_strategy mode)
 {
-	if (mode == OCS_IDEAL || m->p < 2)
+	if (mode == OBS_IDEAL || m->p < 2)
 		return 0;
-	uint32_t steps = a == OCS_LINEAR || a == OCS_RING ? m->p - 1
-			 : a == OCS_DOUBLING		  ? doubling_steps(m->p)
+	uint32_t steps = a == OBS_LINEAR || a == OBS_RING ? m->p - 1
+			 : a == OBS_DOUBLING		  ? doubling_steps(m->p)
 							  : log2_up(m->p);
-	if (a == OCS_RING) /* two neighbours, lit once; with one port, every turn */
-		return mode == OCS_BATCHED && m->k >= 2 ? 1 : turns(m->p) * steps;
-	if (a == OCS_DOUBLING && mode == OCS_BATCHED && beyond(m->p) && m->k + 1 >= steps)
+	if (a == OBS_RING) /* two neighbours, lit once; with one port, every turn */
+		return mode == OBS_BATCHED && m->k >= 2 ? 1 : turns(m->p) * steps;
+	if (a == OBS_DOUBLING && mode == OBS_BATCHED && beyond(m->p) && m->k + 1 >= steps)
 		return 1; /* the first circuit is lit still when the last step needs it */
-	return mode == OCS_NAIVE ? steps : batches(steps, m->k);
+	return mode == OBS_NAIVE ? steps : batches(steps, m->k);
 }
 
 double
-ocs_model_s(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode, double n)
+obs_model_s(const struct obs_model *m, enum obs_algorithm a, enum obs_strategy mode, double n)
 {
 	if (!m->p || !m->k)
 		return -1;
 	double part = n / m->p, steps;
-	double light = ocs_model_gammas(m, a, mode) * m->gamma_s;
+	double light = obs_model_gammas(m, a, mode) * m->gamma_s;
 	switch (a) {
-	case OCS_LINEAR:
+	case OBS_LINEAR:
 		steps = m->p - 1;
 		return steps * (m->alpha_s + n * m->beta_s_per_byte) + light;
-	case OCS_RING:
+	case OBS_RING:
 		steps = m->p - 1;
-		if (mode == OCS_NAIVE || (mode == OCS_BATCHED && m->k < 2))
+		if (mode == OBS_NAIVE || (mode == OBS_BATCHED && m->k < 2))
 			steps *= turns(m->p);
 		return steps * (m->alpha_s + part * m->beta_s_per_byte) + light;
-	case OCS_DOUBLING:
+	case OBS_DOUBLING:
 		return doubling_steps(m->p) * m->alpha_s +
 		       doubling_blocks(m->p) * part * m->beta_s_per_byte + light;
-	case OCS_BINOMIAL:
+	case OBS_BINOMIAL:
 		return log2_up(m->p) * (m->alpha_s + n * m->beta_s_per_byte) + light;
 	}
 	return -1;
 }
 
 double
-ocs_model_pipelined_s(const struct ocs_model *m, uint32_t steps, double step_s)
+obs_model_pipelined_s(const struct obs_model *m, uint32_t steps, double step_s)
 {
 	if (!m->k || !steps)
 		return m->k ? 0 : -1;

@@ -11,26 +11,28 @@
  *          has p a power of two; beyond that: a ring of odd p needs three turns a step with one
  * port, a ring of two one; doubling folds what is beyond the largest power of two (two steps more,
  * the first block and all of them). */
-#ifndef OCS_MODEL_H
-#define OCS_MODEL_H
+#ifndef OBS_MODEL_H
+#define OBS_MODEL_H
+
+#include "strategy.h"
 
 #include <stdint.h>
 
-enum ocs_algorithm { OCS_LINEAR, OCS_RING, OCS_DOUBLING, OCS_BINOMIAL };
-enum ocs_mode { OCS_IDEAL, OCS_NAIVE, OCS_BATCHED };
+enum obs_algorithm { OBS_LINEAR, OBS_RING, OBS_DOUBLING, OBS_BINOMIAL };
 
-struct ocs_model {
+struct obs_model {
 	uint32_t p, k;
 	double alpha_s, beta_s_per_byte, gamma_s;
 };
 
-const char *ocs_algorithm_name(enum ocs_algorithm a);
-/* Time of one collective; -1 if p or k is 0. */
-double ocs_model_s(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode, double n);
+const char *obs_algorithm_name(enum obs_algorithm a);
+/* Time of one collective, ideal, naive or batched; -1 if p or k is 0. */
+double obs_model_s(const struct obs_model *m, enum obs_algorithm a, enum obs_strategy mode,
+		   double n);
 /* Circuits that are set up, counted in gammas (batches of up to k). */
-uint32_t ocs_model_gammas(const struct ocs_model *m, enum ocs_algorithm a, enum ocs_mode mode);
+uint32_t obs_model_gammas(const struct obs_model *m, enum obs_algorithm a, enum obs_strategy mode);
 /* Equal steps of one process, each with a circuit of its own, k ports re-aimed the moment
  * their step ends: gamma + S c + (ceil(S / k) - 1) max(0, gamma - (k - 1) c). */
-double ocs_model_pipelined_s(const struct ocs_model *m, uint32_t steps, double step_s);
+double obs_model_pipelined_s(const struct obs_model *m, uint32_t steps, double step_s);
 
 #endif

@@ -4,4 +4,4 @@ $(call fuzz,fuzz_obsim_trace,test/fuzz/fuzz_obsim_trace.c $(OBSIM),circ ocs coll
 $(call fuzz,fuzz_lmpi_rules,test/fuzz/fuzz_lmpi_rules.c libmpi/coll/rules.c,lmpiknobs coll base)
 $(call unit,test_lmpi_rules,test/unit/test_lmpi_rules.c libmpi/coll/rules.c,lmpiknobs coll base)
 $(call unit,test_obsim,test/unit/test_obsim.c $(filter-out tools/obsim/obsim.c,$(OBSIM)),circ ocs coll base)
-$(call unit,test_obsim_model,test/unit/test_obsim_model.c tools/obsim/model.c,base)
+$(call unit,test_obsim_model,test/unit/test_obsim_model.c tools/obsim/model.c,circ ocs coll base)

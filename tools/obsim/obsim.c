@@ -78,7 +78,7 @@ ports(struct options *o, char *text)
 	for (char *at; (at = strsep(&text, ",")) != NULL;) {
 		if (o->ports_given == OBS_RANKS_MAX)
 			die("-k", "too many");
-		o->ports[o->ports_given++] = count(at, 0, OCS_SLOTS_MAX, "-k");
+		o->ports[o->ports_given++] = count(at, 0, CIRC_SLOTS_MAX, "-k");
 	}
 	o->s.k = 1;
 	for (uint32_t i = 0; i < o->ports_given; i++)
@@ -116,14 +116,14 @@ static const struct {
 	const char *name;
 	bool whole; /* the call's bytes are n, not n / p */
 } paper[] = {
-	[OCS_LINEAR] = {COLL_BCAST, "linear", true},
-	[OCS_RING] = {COLL_ALLGATHER, "ring", false},
-	[OCS_DOUBLING] = {COLL_ALLGATHER, "recursive_doubling", false},
-	[OCS_BINOMIAL] = {COLL_BCAST, "binomial", true},
+	[OBS_LINEAR] = {COLL_BCAST, "linear", true},
+	[OBS_RING] = {COLL_ALLGATHER, "ring", false},
+	[OBS_DOUBLING] = {COLL_ALLGATHER, "recursive_doubling", false},
+	[OBS_BINOMIAL] = {COLL_BCAST, "binomial", true},
 };
 
 static double
-played_s(const struct options *o, enum ocs_algorithm a, enum obs_mode_name mode, double n)
+played_s(const struct options *o, enum obs_algorithm a, enum obs_strategy mode, double n)
 {
 	struct obs_step step = {.kind = OBS_CALL,
 				.op = paper[a].op,
@@ -132,7 +132,7 @@ played_s(const struct options *o, enum ocs_algorithm a, enum obs_mode_name mode,
 	struct obs_trace t = {.ranks = o->p, .step = &step, .steps = 1};
 	struct obs_setting s = o->s;
 	struct obs_report r;
-	s.mode = mode;
+	s.strategy = mode;
 	if (!obs_replay(&t, &s, &r))
 		die(paper[a].name, "does not come to its end");
 	obs_report_free(&r);
@@ -140,16 +140,16 @@ played_s(const struct options *o, enum ocs_algorithm a, enum obs_mode_name mode,
 }
 
 static double
-formula_s(const struct options *o, enum ocs_algorithm a, enum obs_mode_name mode, double n)
+formula_s(const struct options *o, enum obs_algorithm a, enum obs_strategy mode, double n)
 {
-	struct ocs_model m = {o->p, o->s.k, o->s.costs.alpha_s, o->s.costs.beta_s_per_byte,
+	struct obs_model m = {o->p, o->s.k, o->s.costs.alpha_s, o->s.costs.beta_s_per_byte,
 			      o->s.costs.gamma_s};
 	double whole = paper[a].whole ? n : floor(n / o->p) * o->p;
-	if (mode == OBS_PIPELINED && a == OCS_LINEAR)
-		return ocs_model_pipelined_s(&m, o->p - 1, m.alpha_s + n * m.beta_s_per_byte);
+	if (mode == OBS_PIPELINED && a == OBS_LINEAR)
+		return obs_model_pipelined_s(&m, o->p - 1, m.alpha_s + n * m.beta_s_per_byte);
 	if (mode > OBS_BATCHED)
 		return -1;
-	return ocs_model_s(&m, a, (enum ocs_mode)mode, whole);
+	return obs_model_s(&m, a, (enum obs_strategy)mode, whole);
 }
 
 static void
@@ -160,21 +160,21 @@ model(const struct options *o)
 		printf("{\"p\": %u, \"k\": %u, \"points\": [\n", o->p, o->s.k);
 	else
 		printf("p = %u, k = %u; seconds: event log (closed formula)\n", o->p, o->s.k);
-	for (int a = OCS_LINEAR; a <= OCS_BINOMIAL; a++)
+	for (int a = OBS_LINEAR; a <= OBS_BINOMIAL; a++)
 		for (int m = OBS_IDEAL; m <= OBS_PIPELINED; m++) {
 			if (o->mode >= 0 && o->mode != m)
 				continue;
 			if (!o->json)
-				printf("%-20s %-10s", ocs_algorithm_name((enum ocs_algorithm)a),
-				       obs_mode_text((enum obs_mode_name)m));
+				printf("%-20s %-10s", obs_algorithm_name((enum obs_algorithm)a),
+				       obs_strategy_name((enum obs_strategy)m));
 			uint64_t from = o->n >= 0 ? (uint64_t)o->n : 1;
 			uint64_t to = o->n >= 0 ? from : 1 << 20;
 			for (uint64_t bytes = from; bytes <= to; bytes = 4 * bytes + !bytes) {
 				double n = (double)bytes;
-				double log = played_s(o, (enum ocs_algorithm)a,
-						      (enum obs_mode_name)m, n);
-				double form = formula_s(o, (enum ocs_algorithm)a,
-							(enum obs_mode_name)m, n);
+				double log =
+					played_s(o, (enum obs_algorithm)a, (enum obs_strategy)m, n);
+				double form = formula_s(o, (enum obs_algorithm)a,
+							(enum obs_strategy)m, n);
 				bool shown = o->n >= 0 || bytes == 1 || bytes == 1024 ||
 					     bytes == 65536 || bytes == 1 << 20;
 				if (o->json) {
@@ -182,8 +182,9 @@ model(const struct options *o)
 					       "\"bytes\": %.0f, \"log_s\": %.9f, "
 					       "\"formula_s\": %.9f}",
 					       first ? "" : ",\n",
-					       ocs_algorithm_name((enum ocs_algorithm)a),
-					       obs_mode_text((enum obs_mode_name)m), n, log, form);
+					       obs_algorithm_name((enum obs_algorithm)a),
+					       obs_strategy_name((enum obs_strategy)m), n, log,
+					       form);
 					first = false;
 				} else if (shown && form >= 0) {
 					printf("  %.6f (%.6f)", log, form);
@@ -228,7 +229,7 @@ report(const struct options *o, const struct obs_report *r, bool first)
 {
 	double light = (double)r->by_light, all = light + (double)r->packets;
 	double ratio = light > 0 ? (double)r->hits / light : 0;
-	const char *name = obs_mode_text(o->s.mode);
+	const char *name = obs_strategy_name(o->s.strategy);
 	if (!o->json) {
 		printf("%-10s total %.6f s  computing %.6f  calls %" PRIu64 "  set-ups %" PRIu64
 		       "  hit ratio %.3f  by packets %.3f\n",
@@ -272,13 +273,13 @@ replay(struct options *o, char **files, int n)
 	if (o->json)
 		printf("{\"ranks\": %u, \"k\": %u, \"modes\": [\n", t.ranks, o->s.k);
 	bool first = true;
-	for (int m = 0; m < OBS_MODE_COUNT; m++) {
+	for (int m = 0; m < OBS_STRATEGY_COUNT; m++) {
 		struct obs_report r;
 		if (o->mode >= 0 && o->mode != m)
 			continue;
-		o->s.mode = (enum obs_mode_name)m;
+		o->s.strategy = (enum obs_strategy)m;
 		if (!obs_replay(&t, &o->s, &r))
-			die(obs_mode_text(o->s.mode), "a call does not come to its end");
+			die(obs_strategy_name(o->s.strategy), "a call does not come to its end");
 		report(o, &r, first);
 		first = false;
 		obs_report_free(&r);
@@ -295,25 +296,25 @@ replay(struct options *o, char **files, int n)
 /* ---- the planner's own time */
 
 static double
-planning_s(const struct obs_call *c, uint32_t k, enum ocs_plan_mode mode)
+planning_s(const struct obs_call *c, uint32_t k, enum circ_mode mode)
 {
-	struct ocs_slots s = {.nodes = c->p, .stride = k};
+	struct circ_slots s = {.nodes = c->p, .stride = k};
 	uint32_t *budget = calloc(c->p, sizeof *budget);
 	s.slot = calloc((size_t)c->p * k, sizeof *s.slot);
-	void *mem = malloc(ocs_plan_footprint(&s, c->messages));
+	void *mem = malloc(circ_plan_footprint(&s, c->messages));
 	if (!budget || !s.slot || !mem)
 		die("--plan-time", "out of memory");
 	for (uint32_t n = 0; n < c->p; n++)
 		budget[n] = k;
 	s.ports = budget;
-	ocs_slots_clear(&s);
-	struct ocs_plan_wish w = {.mode = mode, .demand = c->demand, .demands = c->messages};
-	struct ocs_plan plan;
+	circ_slots_clear(&s);
+	struct circ_plan_wish w = {.mode = mode, .demand = c->demand, .demands = c->messages};
+	struct circ_plan plan;
 	double best = INFINITY;
 	for (int i = 0; i < 5; i++) {
 		struct timespec t0, t1;
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
-		ocs_plan_make(&plan, &w, &s, mem);
+		circ_plan_make(&plan, &w, &s, mem);
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
 		double took =
 			(double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) * 1e-9;
@@ -342,13 +343,12 @@ plan_time(const struct options *o)
 		struct obs_call c;
 		if (obs_call_make(&c, &a, NULL) != 0)
 			continue;
-		for (int m = OCS_PLAN_BATCHED; m <= OCS_PLAN_CACHED; m++) {
-			double s = planning_s(&c, o->s.k, (enum ocs_plan_mode)m);
+		for (int m = CIRC_MODE_BATCHED; m <= CIRC_MODE_CACHED; m++) {
+			double s = planning_s(&c, o->s.k, (enum circ_mode)m);
 			printf("%-10s %-20s %-10s %7u messages %5u steps  %9.1f us, %7.2f us a "
 			       "step\n",
-			       coll_op_name(a.op), a.algorithm,
-			       ocs_plan_mode_name((enum ocs_plan_mode)m), c.messages, c.rounds,
-			       s * 1e6, s * 1e6 / c.rounds);
+			       coll_op_name(a.op), a.algorithm, circ_mode_name((enum circ_mode)m),
+			       c.messages, c.rounds, s * 1e6, s * 1e6 / c.rounds);
 		}
 		obs_call_free(&c);
 	}
@@ -357,8 +357,8 @@ plan_time(const struct options *o)
 static int
 mode_of(const char *name)
 {
-	for (int m = 0; m < OBS_MODE_COUNT; m++)
-		if (!strcmp(name, obs_mode_text((enum obs_mode_name)m)))
+	for (int m = 0; m < OBS_STRATEGY_COUNT; m++)
+		if (!strcmp(name, obs_strategy_name((enum obs_strategy)m)))
 			return m;
 	die(name, "no such mode; --list");
 }
@@ -366,8 +366,8 @@ mode_of(const char *name)
 static _Noreturn void
 list(void)
 {
-#define X(n, name, t) printf("%-10s %s\n", name, t);
-	OBS_MODES(X)
+#define X(n, mode, name, t) printf("%-10s %s\n", name, t);
+	OBS_STRATEGIES(X)
 #undef X
 	exit(0);
 }
@@ -457,7 +457,7 @@ main(int argc, char **argv)
 				       {"version", no_argument, NULL, 'V'},
 				       {0}};
 	o.s.k = 2;
-	o.s.costs = (struct ocs_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
+	o.s.costs = (struct circ_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)
 		if (c)
 			option(&o, c);

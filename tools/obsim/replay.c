@@ -19,10 +19,10 @@ struct candidate {
 struct replayer {
 	const struct obs_trace *t;
 	const struct obs_setting *s;
-	struct ocs_slots slots;
+	struct circ_slots slots;
 	uint32_t *ports;
-	struct ocs_slot *spare; /* slots as a candidate leaves them */
-	struct ocs_slot *best;
+	struct circ_slot *spare; /* slots as a candidate leaves them */
+	struct circ_slot *best;
 	/* [ranks] clock; when the last call began, and was over */
 	double *now_s, *begin_s, *left_s;
 	double *try_s, *best_s, *computed_s;
@@ -32,17 +32,6 @@ struct replayer {
 	} way[OBS_OPEN_MAX + 1];
 	struct obs_report *r;
 };
-
-const char *
-obs_mode_text(enum obs_mode_name m)
-{
-	static const char *const name[] = {
-#define X(n, text, t) text,
-		OBS_MODES(X)
-#undef X
-	};
-	return (unsigned)m < OBS_MODE_COUNT ? name[m] : NULL;
-}
 
 static void *
 take(size_t n, size_t size)
@@ -90,7 +79,7 @@ static uint32_t
 orders(const struct replayer *p, struct candidate *c, uint32_t n)
 {
 	/* Ranks do not see what others have lit but by the plan they share: all reverse or none. */
-	if (p->s->mode < OBS_CACHED || p->s->mode == OBS_PACKETS)
+	if (p->s->strategy < OBS_CACHED || p->s->strategy == OBS_PACKETS)
 		return n;
 	for (uint32_t i = 0; i < n; i++) {
 		c[n + i] = c[i];
@@ -105,9 +94,9 @@ algorithms(const struct replayer *p, const struct obs_args *a, bool open, struct
 	size_t count;
 	const struct coll_algorithm *alg = coll_algorithms(&count);
 	uint32_t n = 0;
-	if (p->s->mode != OBS_BEST || a->algorithm) {
+	if (p->s->strategy != OBS_BEST || a->algorithm) {
 		c[n++] = (struct candidate){.args = *a, .ahead = -1};
-		bool hops = p->s->mode == OBS_STATIC && open;
+		bool hops = p->s->strategy == OBS_STATIC && open;
 		for (size_t i = 0; hops && i < sizeof on_graph / sizeof on_graph[0]; i++)
 			if (on_graph[i].op == a->op) {
 				c[n] = c[0];
@@ -125,7 +114,7 @@ algorithms(const struct replayer *p, const struct obs_args *a, bool open, struct
 }
 
 static bool
-keeps(enum obs_mode_name m)
+keeps(enum obs_strategy m)
 {
 	return m == OBS_CACHED || m == OBS_HYBRID || m == OBS_BEST;
 }
@@ -135,17 +124,17 @@ candidates(const struct replayer *p, const struct obs_args *a, bool open, bool h
 	   struct candidate *c)
 {
 	uint32_t n = orders(p, c, algorithms(p, a, open, c)), m = n;
-	bool packets = p->s->mode == OBS_HYBRID || p->s->mode == OBS_BEST;
-	if (p->s->mode == OBS_PACKETS)
+	bool packets = p->s->strategy == OBS_HYBRID || p->s->strategy == OBS_BEST;
+	if (p->s->strategy == OBS_PACKETS)
 		c[0].light_from = UINT64_MAX;
 	for (uint32_t i = 0; packets && i < n; i++) {
 		c[m] = c[i];
-		c[m++].light_from = ocs_switch_point(&p->s->costs);
+		c[m++].light_from = circ_switch_point(&p->s->costs);
 		c[m] = c[i];
 		c[m++].light_from = UINT64_MAX;
 	}
 	/* A circuit that waits for its message takes a port from those before it. */
-	for (uint32_t i = 0; keeps(p->s->mode) && i < n; i++) {
+	for (uint32_t i = 0; keeps(p->s->strategy) && i < n; i++) {
 		c[m] = c[i];
 		c[m++].afresh = true;
 	}
@@ -158,20 +147,15 @@ candidates(const struct replayer *p, const struct obs_args *a, bool open, bool h
 	return m;
 }
 
-static enum ocs_plan_mode
-plan_mode(enum obs_mode_name m)
+static enum circ_mode
+plan_mode(enum obs_strategy s)
 {
-	switch (m) {
-	case OBS_NAIVE:
-		return OCS_PLAN_NAIVE;
-	case OBS_IDEAL:
-	case OBS_PIPELINED:
-		return OCS_PLAN_PIPELINED;
-	case OBS_BATCHED:
-		return OCS_PLAN_BATCHED;
-	default:
-		return OCS_PLAN_CACHED;
-	}
+	static const enum circ_mode mode[] = {
+#define X(n, mode, text, t) CIRC_MODE_##mode,
+		OBS_STRATEGIES(X)
+#undef X
+	};
+	return mode[s];
 }
 
 static struct obs_args
@@ -184,7 +168,7 @@ args_of(const struct replayer *p, const struct obs_step *s)
 			     .root = s->root,
 			     .degree = p->s->k,
 			     .rules = p->s->rules};
-	if (p->s->mode == OBS_BEST || p->s->rules)
+	if (p->s->strategy == OBS_BEST || p->s->rules)
 		a.algorithm = NULL;
 	if (*s->algorithm)
 		a.algorithm = s->algorithm;
@@ -196,11 +180,12 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 {
 	struct obs_call call, behind = {0};
 	struct obs_result r = {.end_s = -1};
-	struct ocs_costs costs = p->s->costs;
+	struct circ_costs costs = p->s->costs;
 	if (obs_call_make(&call, &c->args, NULL) != 0)
 		return r;
-	struct ocs_call_mode m = {.mode = c->afresh ? OCS_PLAN_PIPELINED : plan_mode(p->s->mode),
-				  .light_from = c->light_from};
+	struct circ_call_mode m = {.mode = c->afresh ? CIRC_MODE_PIPELINED
+						     : plan_mode(p->s->strategy),
+				   .light_from = c->light_from};
 	if (c->ahead >= 0) {
 		struct obs_args a = args_of(p, next);
 		a.reversed = c->ahead;
@@ -209,9 +194,9 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 			m.aheads = behind.messages;
 		}
 	}
-	if (p->s->mode == OBS_IDEAL)
+	if (p->s->strategy == OBS_IDEAL)
 		costs.gamma_s = 0;
-	struct ocs_slots slots = p->slots;
+	struct circ_slots slots = p->slots;
 	slots.slot = p->spare;
 	memcpy(p->spare, p->slots.slot, (size_t)slots.nodes * slots.stride * sizeof *p->spare);
 	struct obs_when w = {.announce_s = p->s->foresight ? p->left_s : p->begin_s,
@@ -227,7 +212,7 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 static void
 keep_best(struct replayer *p)
 {
-	struct ocs_slot *slot = p->best;
+	struct circ_slot *slot = p->best;
 	double *s = p->best_s;
 	p->best = p->spare;
 	p->spare = slot;
@@ -301,11 +286,11 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 	}
 	if (best.end_s < 0)
 		return false;
-	struct ocs_slot *slot = p->slots.slot;
+	struct circ_slot *slot = p->slots.slot;
 	p->slots.slot = p->best;
 	p->best = slot;
 	double in = 0, extra = 0;
-	if (p->s->paper && p->s->mode != OBS_IDEAL)
+	if (p->s->paper && p->s->strategy != OBS_IDEAL)
 		extra = p->s->costs.gamma_s;
 	for (uint32_t r = 0; r < p->t->ranks; r++) {
 		in = p->begin_s[r] > in ? p->begin_s[r] : in;
@@ -386,10 +371,10 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	p.ports = take(n, sizeof *p.ports);
 	for (uint32_t i = 0; i < n; i++)
 		p.ports[i] = s->ports ? s->ports[i] : s->k;
-	p.slots = (struct ocs_slots){n, stride, p.ports, take(slots, sizeof(struct ocs_slot)), 0};
+	p.slots = (struct circ_slots){n, stride, p.ports, take(slots, sizeof(struct circ_slot)), 0};
 	p.spare = take(slots, sizeof *p.spare);
 	p.best = take(slots, sizeof *p.best);
-	ocs_slots_clear(&p.slots);
+	circ_slots_clear(&p.slots);
 	p.now_s = take(n, sizeof(double));
 	p.begin_s = take(n, sizeof(double));
 	p.left_s = take(n, sizeof(double));

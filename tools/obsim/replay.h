@@ -4,31 +4,14 @@
 #define OBSIM_REPLAY_H
 
 #include "call.h"
+#include "strategy.h"
 #include "trace.h"
 
-#define OBS_MODES(X)                                                                           \
-	X(IDEAL, "ideal", "circuits cost nothing")                                             \
-	X(NAIVE, "naive", "a circuit for every message")                                       \
-	X(BATCHED, "batched", "as many as there are ports at a time")                          \
-	X(PIPELINED, "pipelined", "a port is re-aimed when its step ends")                     \
-	X(CACHED, "cached", "pipelined; circuits stay, orders are reversed to meet them")      \
-	X(HYBRID, "hybrid", "cached; packets where they are sooner there")                     \
-	X(STATIC, "static", "cached, or algorithms of one fixed graph, by which messages hop") \
-	X(BEST, "best", "hybrid, with any algorithm of the library")                           \
-	X(PACKETS, "packets", "no circuit at all")
-enum obs_mode_name {
-#define X(n, name, t) OBS_##n,
-	OBS_MODES(X)
-#undef X
-		OBS_MODE_COUNT
-};
-const char *obs_mode_text(enum obs_mode_name m);
-
 struct obs_setting {
-	enum obs_mode_name mode;
+	enum obs_strategy strategy;
 	uint32_t k;
 	const uint32_t *ports; /* [ranks], or NULL: k each */
-	struct ocs_costs costs;
+	struct circ_costs costs;
 	bool paper;	/* one gamma more a call: [OC] Table 4 counts it */
 	bool foresight; /* the next call is known when one ends: circuits move while all compute */
 	bool blocking;	/* non-blocking calls are waited for where they begin */

@@ -341,7 +341,7 @@ make_conductor(struct rd_conductor *k)
 		.calls = CALLS,
 		.ranks = RANKS,
 		.call_bytes = CALL_BYTES,
-		.mode = (enum light_mode)conf->optical.mode,
+		.mode = (enum circ_mode)conf->optical.mode,
 		.costs = {.alpha_s = conf->optical.alpha_us / 1e6,
 			  .beta_s_per_byte = 8e-6 / light_mbps,
 			  .gamma_s = conf->optical.gamma_ms / 1e3,

@@ -30,9 +30,9 @@ put_job(json_t *o, uint64_t key)
 }
 
 static const char *
-mode_name(enum light_mode m)
+mode_name(enum circ_mode m)
 {
-	return m == LIGHT_MODE_AUTO ? "packets" : light_mode_name(m);
+	return m == CIRC_MODE_AUTO ? "packets" : circ_mode_name(m);
 }
 
 static void

@@ -9,14 +9,14 @@
  * With `ends` the two relays of a link have a word in it: what is lit counts only when they have
  * found each other by it, and nothing is taken down before they have let go of it.
  *
- * The caller polls: ocs_fabric_step() after everything that may have changed something. */
-#ifndef OCS_FABRIC_H
-#define OCS_FABRIC_H
+ * The caller polls: circ_fabric_step() after everything that may have changed something. */
+#ifndef CIRC_FABRIC_H
+#define CIRC_FABRIC_H
 
 #include "ocs/matrix.h"
 #include "circ/run.h"
 
-struct ocs_fabric_ends {
+struct circ_fabric_ends {
 	/* Light passes between ports x and y, both ways: 1 if it can be used, 0 not yet, -1 if it
 	 * never will be. */
 	int (*up)(void *user, uint32_t x, uint32_t y, uint64_t now_ns);
@@ -24,17 +24,17 @@ struct ocs_fabric_ends {
 	bool (*down)(void *user, uint32_t port, uint64_t now_ns);
 };
 
-struct ocs_fabric {
+struct circ_fabric {
 	struct ocs_matrix *m;
-	struct ocs_slots *slots;
+	struct circ_slots *slots;
 	const uint32_t *port_of; /* [nodes * stride] the switch's port of a slot */
 	uint64_t owner;		 /* in the matrix; nobody else's circuits are touched */
 	bool both_ways;
 	uint64_t patience_ns;
-	const struct ocs_fabric_ends *ends; /* or NULL */
+	const struct circ_fabric_ends *ends; /* or NULL */
 	void *user;
 	/* private */
-	struct ocs_run *run;
+	struct circ_run *run;
 	uint32_t *open; /* [setups] links under way or lit */
 	uint32_t opens;
 	uint64_t *since_ns; /* [setups] when it was ordered */
@@ -42,18 +42,18 @@ struct ocs_fabric {
 	uint8_t *asked; /* [setups] which directions the matrix has taken */
 };
 
-size_t ocs_fabric_footprint(const struct ocs_plan *p);
+size_t circ_fabric_footprint(const struct circ_plan *p);
 /* A call begins; of what the plan takes as lit, what is not fails at once. */
-void ocs_fabric_start(struct ocs_fabric *f, struct ocs_run *run, uint64_t now_ns, void *mem);
+void circ_fabric_start(struct circ_fabric *f, struct circ_run *run, uint64_t now_ns, void *mem);
 /* Order what may be ordered, notice what is lit or lost.  True: some message's way changed. */
-bool ocs_fabric_step(struct ocs_fabric *f, uint64_t now_ns);
+bool circ_fabric_step(struct circ_fabric *f, uint64_t now_ns);
 /* The call is over: what the slots do not keep is given up, and slots whose circuits are not lit
- * count as dark.  False: some of it is still in use (ends->down); to be called again, unless another
- * call begins. */
-bool ocs_fabric_end(struct ocs_fabric *f, uint64_t now_ns);
+ * count as dark.  False: some of it is still in use (ends->down); to be called again, unless
+ * another call begins. */
+bool circ_fabric_end(struct circ_fabric *f, uint64_t now_ns);
 /* The job is over: give up all of it. */
-void ocs_fabric_clear(struct ocs_fabric *f, uint64_t now_ns);
+void circ_fabric_clear(struct circ_fabric *f, uint64_t now_ns);
 /* Nothing of this owner is left in the matrix. */
-bool ocs_fabric_empty(const struct ocs_fabric *f);
+bool circ_fabric_empty(const struct circ_fabric *f);
 
 #endif

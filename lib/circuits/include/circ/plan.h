@@ -19,11 +19,11 @@
  * lies furthest in the future (Belady), as far as demand says; circuits without a
  * future by when they were last used.  Demand may go on behind the call with what is
  * known to come (lookahead): it decides what is kept, and is planned by the next call.
- * hybrid is cached with light_from above 0: messages below it take a circuit that
+ * hybrid, and auto, are cached with light_from above 0: messages below it take a circuit that
  * happens to be lit, else packets.  A node without ports is served by packets.
  *
  * No deadlock: set-ups are made in one order for all nodes, and each waits only for
- * messages of earlier ones.  ocs_plan_check() proves it of a plan, and that no slot
+ * messages of earlier ones.  circ_plan_check() proves it of a plan, and that no slot
  * is in two circuits.
  *
  * Slots    0 .. ports[node]-1; which port of the switch a slot is, is the lease's business.
@@ -31,84 +31,83 @@
  *          node where something is evicted.
  * Threads  one owner.
  * Source   [OC]; bounds and names of the control digest, sections 8 and 9. */
-#ifndef OCS_PLAN_H
-#define OCS_PLAN_H
+#ifndef CIRC_PLAN_H
+#define CIRC_PLAN_H
+
+#include "circ/mode.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define OCS_NONE      UINT32_MAX
-#define OCS_SLOTS_MAX 64
-
-enum ocs_plan_mode { OCS_PLAN_NAIVE, OCS_PLAN_BATCHED, OCS_PLAN_PIPELINED, OCS_PLAN_CACHED };
-const char *ocs_plan_mode_name(enum ocs_plan_mode m);
+#define CIRC_NONE      UINT32_MAX
+#define CIRC_SLOTS_MAX 64
 
 /* One message; sorted by round. */
-struct ocs_demand {
+struct circ_demand {
 	uint32_t from, to, round;
 	uint64_t bytes;
 };
 
 /* One slot of a node and what is lit there. */
-struct ocs_slot {
-	uint32_t peer; /* OCS_NONE: nothing */
+struct circ_slot {
+	uint32_t peer; /* CIRC_NONE: nothing */
 	uint32_t peer_slot;
 	uint64_t used; /* the larger, the later its last use */
 };
 
 /* The slots of all nodes, kept from call to call. */
-struct ocs_slots {
+struct circ_slots {
 	uint32_t nodes;
 	uint32_t stride;       /* slot[node * stride + i] */
 	const uint32_t *ports; /* [nodes] the budget of each, <= stride */
-	struct ocs_slot *slot;
+	struct circ_slot *slot;
 	uint64_t clock; /* counts uses */
 };
 /* All dark. */
-void ocs_slots_clear(struct ocs_slots *s);
+void circ_slots_clear(struct circ_slots *s);
 /* A circuit is gone, whoever took it away. */
-void ocs_slots_drop(struct ocs_slots *s, uint32_t node, uint32_t slot);
+void circ_slots_drop(struct circ_slots *s, uint32_t node, uint32_t slot);
 
-struct ocs_setup {
+struct circ_setup {
 	uint32_t a, b, slot_a, slot_b;
 	/* naive, batched: may be ordered when a and b (turn: all nodes) are through with the
 	 * messages of earlier batches */
 	uint32_t batch;
 	bool turn;
-	/* pipelined, cached: the set-ups whose circuits it replaces, or OCS_NONE */
+	/* pipelined, cached: the set-ups whose circuits it replaces, or CIRC_NONE */
 	uint32_t before_a, before_b;
 	uint32_t messages; /* how many it carries */
 	uint32_t round;	   /* of the first */
 	bool kept;	   /* lit before the call: nothing to order */
 };
 
-struct ocs_plan {
-	enum ocs_plan_mode mode;
-	struct ocs_setup *setup;
+struct circ_plan {
+	enum circ_mode mode;
+	struct circ_setup *setup;
 	uint32_t setups, setups_max;
 	uint32_t ordered; /* set-ups that are not `kept` */
-	uint32_t *by;	  /* [demands] the set-up of each message, or OCS_NONE: packets */
+	uint32_t *by;	  /* [demands] the set-up of each message, or CIRC_NONE: packets */
 	uint32_t *batch;  /* [demands] naive, batched: its batch */
 	uint32_t demands, batches;
 	uint32_t packets; /* messages by packets */
 };
 
-struct ocs_plan_wish {
-	enum ocs_plan_mode mode;
-	const struct ocs_demand *demand;
+struct circ_plan_wish {
+	enum circ_mode mode;
+	const struct circ_demand *demand;
 	uint32_t demands;    /* of this call */
 	uint32_t lookahead;  /* further ones behind them, of calls to come, rounds going on */
 	uint64_t light_from; /* bytes; below it no circuit is set up; UINT64_MAX: for none */
 };
 
 /* Bytes for a plan of so many messages (lookahead included). */
-size_t ocs_plan_footprint(const struct ocs_slots *s, uint32_t demands);
+size_t circ_plan_footprint(const struct circ_slots *s, uint32_t demands);
 /* Make the plan and change slots to what will be lit behind the call.  Arrays lie in mem. */
-void ocs_plan_make(struct ocs_plan *p, const struct ocs_plan_wish *w, struct ocs_slots *s,
-		   void *mem);
+void circ_plan_make(struct circ_plan *p, const struct circ_plan_wish *w, struct circ_slots *s,
+		    void *mem);
 /* NULL, or what is wrong: slots used twice at a time, budgets exceeded, a circle. */
-const char *ocs_plan_check(const struct ocs_plan *p, const struct ocs_plan_wish *w,
-			   const struct ocs_slots *s);
+const char *circ_plan_check(const struct circ_plan *p, const struct circ_plan_wish *w,
+			    const struct circ_slots *s);
 
 #endif

@@ -9,13 +9,13 @@
  * Units    seconds, bytes.
  * Threads  one owner.  No allocation but the memory given.
  * Source   [OC], whose model it is: its closed formulas (tools/obsim/model.h) come out. */
-#ifndef OCS_PREDICT_H
-#define OCS_PREDICT_H
+#ifndef CIRC_PREDICT_H
+#define CIRC_PREDICT_H
 
 #include "coll/play.h"
 #include "circ/run.h"
 
-struct ocs_costs {
+struct circ_costs {
 	double alpha_s, beta_s_per_byte; /* by light */
 	double gamma_s;
 	double packet_alpha_s, packet_beta_s_per_byte;
@@ -23,29 +23,29 @@ struct ocs_costs {
 };
 
 /* Bytes from which on light beats packets if a circuit has to be set up for the message;
- * UINT64_MAX: never.  For ocs_plan_wish.light_from, from measured costs. */
-uint64_t ocs_switch_point(const struct ocs_costs *c);
+ * UINT64_MAX: never.  For circ_plan_wish.light_from, from measured costs. */
+uint64_t circ_switch_point(const struct circ_costs *c);
 
-enum ocs_happening { OCS_ORDERS, OCS_LIGHTS, OCS_STARTS, OCS_ENDS };
+enum circ_event { CIRC_EVENT_ORDERED, CIRC_EVENT_LIT, CIRC_EVENT_STARTED, CIRC_EVENT_ENDED };
 
-struct ocs_prediction {
+struct circ_prediction {
 	struct coll_play *play; /* at its beginning; played to its end */
-	struct ocs_run *run;	/* started */
-	const struct ocs_costs *costs;
+	struct circ_run *run;	/* started */
+	const struct circ_costs *costs;
 	uint32_t ranks;
 	const uint32_t *node_of;  /* [ranks], or NULL: itself */
 	const double *announce_s; /* [nodes] when a node may order */
 	const double *start_s;	  /* [ranks] when a rank enters the call */
 	double *finish_s;	  /* [ranks] out */
 	/* The event log, or NULL: set-up or message `what`. */
-	void (*log)(void *arg, double at_s, enum ocs_happening h, uint32_t what);
+	void (*log)(void *arg, double at_s, enum circ_event h, uint32_t what);
 	void *arg;
 	uint32_t orders; /* out: circuits ordered */
 	uint32_t gammas; /* out: moments at which some were */
 };
 
-size_t ocs_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups);
+size_t circ_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups);
 /* When the last rank is through; -1: stuck. */
-double ocs_predict_s(struct ocs_prediction *p, void *mem);
+double circ_predict_s(struct circ_prediction *p, void *mem);
 
 #endif

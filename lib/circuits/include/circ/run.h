@@ -1,21 +1,21 @@
 /* circ/run.h - follows a plan: what to order now, how a message goes now.
  *
  * The same for obsim's model time and for a switch: the caller orders what
- * ocs_run_order() names, says when it is lit or refused, asks ocs_run_way() how a message
+ * circ_run_order() names, says when it is lit or refused, asks circ_run_way() how a message
  * goes and says when it is over.  A set-up that is refused, dark or lost is done without:
  * its messages go by packets, and whoever waits for its ports goes on.
  *
  * Threads  one owner.
  * Bounds   no allocation but the memory given. */
-#ifndef OCS_RUN_H
-#define OCS_RUN_H
+#ifndef CIRC_RUN_H
+#define CIRC_RUN_H
 
 #include "circ/plan.h"
 
-enum ocs_way { OCS_WAY_WAIT, OCS_WAY_LIGHT, OCS_WAY_PACKET };
+enum circ_way { CIRC_WAY_WAIT, CIRC_WAY_LIGHT, CIRC_WAY_PACKET };
 
-struct ocs_run {
-	const struct ocs_plan *plan;
+struct circ_run {
+	const struct circ_plan *plan;
 	/* private */
 	uint8_t *state;	 /* [setups] */
 	uint32_t *left;	 /* [setups] messages to come */
@@ -32,16 +32,16 @@ struct ocs_run {
 	uint32_t batch, batch_setup; /* open for turns; its first set-up that is not looked at */
 };
 
-size_t ocs_run_footprint(const struct ocs_plan *p);
+size_t circ_run_footprint(const struct circ_plan *p);
 /* Of any plan with at most so many set-ups, batches and nodes. */
-size_t ocs_run_bound(uint32_t setups, uint32_t batches, uint32_t nodes);
-void ocs_run_start(struct ocs_run *r, const struct ocs_plan *p, void *mem);
-/* A set-up that may be ordered now, each once; OCS_NONE: none more. */
-uint32_t ocs_run_order(struct ocs_run *r);
+size_t circ_run_bound(uint32_t setups, uint32_t batches, uint32_t nodes);
+void circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem);
+/* A set-up that may be ordered now, each once; CIRC_NONE: none more. */
+uint32_t circ_run_order(struct circ_run *r);
 /* It is lit; or it was refused, is dark or went dark. */
-void ocs_run_lit(struct ocs_run *r, uint32_t setup);
-void ocs_run_failed(struct ocs_run *r, uint32_t setup);
-enum ocs_way ocs_run_way(const struct ocs_run *r, uint32_t message);
-void ocs_run_over(struct ocs_run *r, uint32_t message);
+void circ_run_lit(struct circ_run *r, uint32_t setup);
+void circ_run_failed(struct circ_run *r, uint32_t setup);
+enum circ_way circ_run_way(const struct circ_run *r, uint32_t message);
+void circ_run_over(struct circ_run *r, uint32_t message);
 
 #endif

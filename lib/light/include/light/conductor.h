@@ -52,7 +52,7 @@ struct light_event {
 	struct light_addr a, b;	   /* the relays they lead to */
 	uint64_t key;		   /* of the job */
 	struct light_call call;	   /* CALL, OVER, PACKETS */
-	enum light_mode mode;	   /* CALL: the one chosen */
+	enum circ_mode mode;	   /* CALL: the one chosen */
 	uint32_t messages, setups; /* CALL: between clusters; circuits ordered */
 	const char *text;
 };
@@ -69,14 +69,14 @@ struct light_conductor_ops {
 struct light_conductor_config {
 	uint32_t ports;				    /* of the switch */
 	uint32_t agents, jobs, comms, calls, ranks; /* at a time; ranks: of a communicator */
-	size_t call_bytes;	/* memory for one call's schedules and plan, for each job */
-	enum light_mode mode;	/* of calls that leave it to us */
-	struct ocs_costs costs; /* gamma: until it is learnt */
-	uint64_t patience_ns;	/* for a circuit; 0: 300 ms */
-	uint64_t link_ns;	/* for both ends to find each other; 0: 250 ms */
-	uint64_t drain_ns;	/* 0: 50 ms */
-	uint64_t stall_ns;	/* 0: 500 ms, and what the largest message takes */
-	uint64_t slice_ns;	/* 0: 200 ms */
+	size_t call_bytes;	 /* memory for one call's schedules and plan, for each job */
+	enum circ_mode mode;	 /* of calls that leave it to us */
+	struct circ_costs costs; /* gamma: until it is learnt */
+	uint64_t patience_ns;	 /* for a circuit; 0: 300 ms */
+	uint64_t link_ns;	 /* for both ends to find each other; 0: 250 ms */
+	uint64_t drain_ns;	 /* 0: 50 ms */
+	uint64_t stall_ns;	 /* 0: 500 ms, and what the largest message takes */
+	uint64_t slice_ns;	 /* 0: 200 ms */
 	const struct light_conductor_ops *ops;
 	void *user;
 	struct ocs_control *control;
@@ -134,7 +134,7 @@ struct light_job_row {
 	uint32_t agents, comms, queued;
 	bool calling;
 	struct light_call call; /* under way */
-	enum light_mode mode;
+	enum circ_mode mode;
 	uint32_t messages, left;
 };
 bool light_conductor_job(const struct light_conductor *c, uint32_t i, struct light_job_row *row);

@@ -33,6 +33,8 @@
 #ifndef LIGHT_NOTE_H
 #define LIGHT_NOTE_H
 
+#include "circ/mode.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,24 +58,6 @@ enum light_note_kind {
 	LIGHT_NOTE_GO = 6,
 };
 
-#define LIGHT_MODES(X)               \
-	X(AUTO, 0, "auto")           \
-	X(NAIVE, 1, "naive")         \
-	X(BATCHED, 2, "batched")     \
-	X(PIPELINED, 3, "pipelined") \
-	X(CACHED, 4, "cached")       \
-	X(HYBRID, 5, "hybrid")
-enum light_mode {
-#define X(n, v, t) LIGHT_MODE_##n = v,
-	LIGHT_MODES(X)
-#undef X
-		LIGHT_MODE_COUNT
-};
-/* "auto", ...; NULL: there is no such. */
-const char *light_mode_name(uint32_t mode);
-/* The mode of that name, or LIGHT_MODE_COUNT. */
-enum light_mode light_mode_of(const char *name);
-
 #define LIGHT_CALL_FORECAST 1u /* it has not begun, but will come */
 #define LIGHT_CALL_REVERSED 2u /* coll_args.reversed */
 #define LIGHT_CALL_ORDERED  4u /* the reduction does not commute */
@@ -89,7 +73,7 @@ struct light_call {
 	uint32_t comm, leader, seq;
 	uint8_t op;	   /* enum coll_op, < COLL_OP_COUNT */
 	uint8_t algorithm; /* the n-th of op in coll_algorithms() */
-	uint8_t mode;	   /* enum light_mode */
+	uint8_t mode;	   /* enum circ_mode */
 	uint8_t flags;
 	uint8_t degree;
 	uint32_t root, elem;

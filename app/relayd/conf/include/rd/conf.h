@@ -106,7 +106,7 @@ struct rd_conf {
 		/* The conductor, as written "IP:PORT", and taken apart; 0: none. */
 		char controller[32], listen[32];
 		uint32_t controller_ip, controller_port, listen_ip, listen_port;
-		uint32_t mode; /* as enum light_mode */
+		uint32_t mode; /* as enum circ_mode */
 		uint32_t alpha_us, packet_alpha_us, packet_rate_mbps, gamma_ms;
 		struct {
 			uint32_t protocol; /* enum rd_switch */
