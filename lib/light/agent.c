@@ -149,7 +149,7 @@ light_agent_note(struct light_agent *a, uint32_t label_base, uint32_t rank, cons
 /* ---- links ---- */
 
 static void
-say_state(struct light_agent *a, uint32_t link, uint32_t slot, enum light_link_state state)
+say_state(struct light_agent *a, uint32_t link, uint32_t slot, enum base_lightpath state)
 {
 	struct light_frame f = {.type = LIGHT_FRAME_LINK,
 				.link = link,
@@ -159,15 +159,20 @@ say_state(struct light_agent *a, uint32_t link, uint32_t slot, enum light_link_s
 }
 
 void
-light_agent_state(struct light_agent *a, uint32_t slot, enum light_link_state state)
+light_agent_state(struct light_agent *a, uint32_t slot, enum base_lightpath state)
 {
 	struct light_slot_row *s = slot < LIGHT_SLOTS_MAX ? &a->slot[slot] : NULL;
-	/* Drained, but not asked for: of the link before. */
-	if (!s || !s->used || (state == LIGHT_LINK_DRAINED && !s->falling))
+	if (!s || s->state == BASE_LIGHTPATH_DARK)
 		return;
-	a->count.links_up += state == LIGHT_LINK_UP;
-	a->count.links_failed += state == LIGHT_LINK_FAILED;
-	s->used = state == LIGHT_LINK_UP;
+	bool up = state == BASE_LIGHTPATH_OPEN;
+	if (state == BASE_LIGHTPATH_DRAINED && s->state != BASE_LIGHTPATH_CLOSING)
+		return; /* not asked for: of the one before */
+	a->count.links_up += up;
+	a->count.links_failed += state == BASE_LIGHTPATH_FAILED;
+	if (!up)
+		s->state = BASE_LIGHTPATH_DARK;
+	else if (s->state == BASE_LIGHTPATH_OPENING)
+		s->state = BASE_LIGHTPATH_OPEN;
 	say_state(a, s->link, slot, state);
 }
 
@@ -176,8 +181,10 @@ link_up(struct light_agent *a, const struct light_frame *f)
 {
 	if (f->slot >= a->cfg.hello.n)
 		return false;
-	a->slot[f->slot] = (struct light_slot_row){
-		.used = true, .link = f->link, .relay = f->peer, .light = f->light};
+	a->slot[f->slot] = (struct light_slot_row){.state = BASE_LIGHTPATH_OPENING,
+						   .link = f->link,
+						   .relay = f->peer,
+						   .light = f->light};
 	a->count.links++;
 	a->cfg.ops->light(a->cfg.user, f->slot, f->peer, f->light);
 	return true;
@@ -189,11 +196,11 @@ link_down(struct light_agent *a, const struct light_frame *f)
 	if (f->slot >= a->cfg.hello.n)
 		return false;
 	struct light_slot_row *s = &a->slot[f->slot];
-	if (!s->used || s->link != f->link) {
-		say_state(a, f->link, f->slot, LIGHT_LINK_DRAINED);
+	if (s->state == BASE_LIGHTPATH_DARK || s->link != f->link) {
+		say_state(a, f->link, f->slot, BASE_LIGHTPATH_DRAINED);
 		return true;
 	}
-	s->falling = true;
+	s->state = BASE_LIGHTPATH_CLOSING;
 	a->cfg.ops->dark(a->cfg.user, f->slot);
 	return true;
 }
@@ -217,9 +224,9 @@ light_agent_lost(struct light_agent *a)
 {
 	a->connected = false;
 	for (uint32_t i = 0; i < a->cfg.hello.n; i++) {
-		if (a->slot[i].used)
+		if (a->slot[i].state != BASE_LIGHTPATH_DARK)
 			a->cfg.ops->dark(a->cfg.user, i);
-		a->slot[i].used = false;
+		a->slot[i].state = BASE_LIGHTPATH_DARK;
 	}
 	offer(a, (struct light_offer){0});
 }

@@ -23,7 +23,7 @@ bool
 conductor_link_stands(const struct light_conductor *c, uint32_t port)
 {
 	return port < c->cfg.ports && c->link_of[port] != CIRC_NONE &&
-	       c->link[c->link_of[port]].phase <= LIGHT_RISEN;
+	       base_lightpath_stands(c->link[c->link_of[port]].state);
 }
 
 static struct light_addr
@@ -48,9 +48,9 @@ event(struct light_conductor *c, enum light_event_kind kind, const struct link *
 }
 
 static void
-enter(struct link *l, enum light_phase phase, uint64_t now_ns)
+enter(struct link *l, enum base_lightpath state, uint64_t now_ns)
 {
-	l->phase = phase;
+	l->state = state;
 	l->since_ns = now_ns;
 }
 
@@ -73,16 +73,16 @@ tell(struct light_conductor *c, const struct link *l, int end, bool up)
 
 /* Both are to let go of it; who cannot be told has. */
 static void
-fall(struct light_conductor *c, struct link *l, enum light_phase phase, uint64_t now_ns)
+fall(struct light_conductor *c, struct link *l, enum base_lightpath state, uint64_t now_ns)
 {
-	bool was_up = l->phase == LIGHT_RISEN;
-	enter(l, phase, now_ns);
-	l->missed = phase == LIGHT_BROKEN && !was_up;
+	bool was_up = l->state == BASE_LIGHTPATH_OPEN;
+	enter(l, state, now_ns);
+	l->missed = state == BASE_LIGHTPATH_FAILED && !was_up;
 	for (int end = 0; end < 2; end++)
 		l->drained[end] = !tell(c, l, end, false) || l->drained[end];
-	if (phase == LIGHT_BROKEN)
+	if (state == BASE_LIGHTPATH_FAILED)
 		c->count.links_failed++;
-	event(c, phase == LIGHT_BROKEN ? LIGHT_EVENT_FAILED : LIGHT_EVENT_DOWN, l,
+	event(c, state == BASE_LIGHTPATH_FAILED ? LIGHT_EVENT_FAILED : LIGHT_EVENT_DOWN, l,
 	      was_up ? l->up_ns : now_ns, now_ns);
 }
 
@@ -118,11 +118,11 @@ settled(struct light_conductor *c, struct link *l, uint64_t now_ns)
 {
 	if (!l)
 		return true;
-	if (l->phase != LIGHT_FALLING && l->phase != LIGHT_BROKEN)
+	if (l->state != BASE_LIGHTPATH_CLOSING && l->state != BASE_LIGHTPATH_FAILED)
 		return false;
 	if (!(l->drained[0] && l->drained[1]) && now_ns - l->since_ns < c->cfg.drain_ns)
 		return false;
-	if (l->phase == LIGHT_BROKEN)
+	if (l->state == BASE_LIGHTPATH_FAILED)
 		give_up(c, l, now_ns);
 	c->link_of[l->x] = c->link_of[l->y] = CIRC_NONE;
 	l->used = false;
@@ -140,10 +140,10 @@ rise(struct light_conductor *c, uint32_t x, uint32_t y, uint64_t now_ns)
 			   .y = x < y ? y : x,
 			   .key = conductor_key_of(c, x)};
 	c->link_of[x] = c->link_of[y] = low;
-	enter(l, LIGHT_RISING, now_ns);
+	enter(l, BASE_LIGHTPATH_OPENING, now_ns);
 	bool told = tell(c, l, 0, true);
 	if (!tell(c, l, 1, true) || !told)
-		fall(c, l, LIGHT_BROKEN, now_ns);
+		fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
 }
 
 static int
@@ -151,10 +151,10 @@ up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	struct light_conductor *c = user;
 	struct link *l = at(c, x), *other = at(c, y);
-	bool broken = l && l->phase == LIGHT_BROKEN && l == other;
-	if (l == other && l && l->phase == LIGHT_RISEN)
+	bool broken = l && l->state == BASE_LIGHTPATH_FAILED && l == other;
+	if (l == other && l && l->state == BASE_LIGHTPATH_OPEN)
 		return 1;
-	if (l == other && l && l->phase == LIGHT_RISING)
+	if (l == other && l && l->state == BASE_LIGHTPATH_OPENING)
 		return 0;
 	bool free_x = settled(c, l, now_ns);
 	bool free_y = other == l ? free_x : settled(c, other, now_ns);
@@ -163,10 +163,10 @@ up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 	if (free_x && free_y)
 		rise(c, x, y, now_ns);
 	else if (l != other) { /* the circuit of an earlier one has gone without a word */
-		if (!free_x && l->phase <= LIGHT_RISEN)
-			fall(c, l, LIGHT_FALLING, now_ns);
-		if (!free_y && other->phase <= LIGHT_RISEN)
-			fall(c, other, LIGHT_FALLING, now_ns);
+		if (!free_x && base_lightpath_stands(l->state))
+			fall(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
+		if (!free_y && base_lightpath_stands(other->state))
+			fall(c, other, BASE_LIGHTPATH_CLOSING, now_ns);
 	}
 	return 0;
 }
@@ -176,8 +176,8 @@ down(void *user, uint32_t port, uint64_t now_ns)
 {
 	struct light_conductor *c = user;
 	struct link *l = at(c, port);
-	if (l && l->phase <= LIGHT_RISEN)
-		fall(c, l, LIGHT_FALLING, now_ns);
+	if (l && base_lightpath_stands(l->state))
+		fall(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
 	return settled(c, l, now_ns);
 }
 
@@ -194,21 +194,21 @@ conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct lig
 	if (!l || l->id != f->link)
 		return; /* of one that is forgotten */
 	int end = port == l->y;
-	if (f->state == LIGHT_LINK_UP && l->phase == LIGHT_RISING) {
+	if (f->state == BASE_LIGHTPATH_OPEN && l->state == BASE_LIGHTPATH_OPENING) {
 		l->up[end] = true;
 		if (l->up[0] && l->up[1]) {
 			event(c, LIGHT_EVENT_UP, l, l->since_ns, now_ns);
-			enter(l, LIGHT_RISEN, now_ns);
+			enter(l, BASE_LIGHTPATH_OPEN, now_ns);
 			l->up_ns = now_ns;
 			c->count.links_up++;
 			(void)ocs_ends(c->m, l->x, l->y, true, now_ns);
 			(void)ocs_ends(c->m, l->y, l->x, true, now_ns);
 		}
-	} else if (f->state == LIGHT_LINK_FAILED) {
+	} else if (f->state == BASE_LIGHTPATH_FAILED) {
 		l->drained[end] = l->answered[end] = true;
-		if (l->phase <= LIGHT_RISEN)
-			fall(c, l, LIGHT_BROKEN, now_ns);
-	} else if (f->state == LIGHT_LINK_DRAINED && l->phase >= LIGHT_FALLING) {
+		if (base_lightpath_stands(l->state))
+			fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
+	} else if (f->state == BASE_LIGHTPATH_DRAINED && !base_lightpath_stands(l->state)) {
 		l->drained[end] = l->answered[end] = true;
 	}
 }
@@ -222,8 +222,8 @@ conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
 			continue;
 		if (l) {
 			l->drained[p == l->y] = true;
-			if (l->phase <= LIGHT_RISEN)
-				fall(c, l, LIGHT_BROKEN, now_ns);
+			if (base_lightpath_stands(l->state))
+				fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
 		}
 		c->node_of[p] = NO_AGENT;
 	}
@@ -237,15 +237,16 @@ conductor_links_tick(struct light_conductor *c, uint64_t now_ns)
 		if (!l->used)
 			continue;
 		bool dark = !lit(c, l->x, l->y) && !lit(c, l->y, l->x);
-		bool late = l->phase == LIGHT_RISING && now_ns - l->since_ns >= c->cfg.link_ns;
-		if (l->phase <= LIGHT_RISEN && (dark || late))
-			fall(c, l, LIGHT_BROKEN, now_ns);
-		if (l->phase >= LIGHT_FALLING && now_ns - l->since_ns >= c->cfg.drain_ns)
+		bool late = l->state == BASE_LIGHTPATH_OPENING &&
+			    now_ns - l->since_ns >= c->cfg.link_ns;
+		if (base_lightpath_stands(l->state) && (dark || late))
+			fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
+		if (!base_lightpath_stands(l->state) && now_ns - l->since_ns >= c->cfg.drain_ns)
 			l->drained[0] = l->drained[1] = true;
 		/* What nobody asks for any more; whoever waits for one that broke hears of that
 		 * first. */
-		bool heard = l->phase == LIGHT_BROKEN && now_ns > l->since_ns;
-		if ((l->phase >= LIGHT_FALLING && dark) || heard)
+		bool heard = l->state == BASE_LIGHTPATH_FAILED && now_ns > l->since_ns;
+		if ((!base_lightpath_stands(l->state) && dark) || heard)
 			(void)settled(c, l, now_ns);
 	}
 }
@@ -256,19 +257,13 @@ conductor_links_expiry_ns(const struct light_conductor *c)
 	uint64_t at_ns = BASE_NEVER_NS;
 	for (uint32_t i = 0; i < c->cfg.ports; i++) {
 		const struct link *l = &c->link[i];
-		if (l->used && l->phase == LIGHT_RISING)
+		if (l->used && l->state == BASE_LIGHTPATH_OPENING)
 			at_ns = base_min_ns(at_ns, base_add_ns(l->since_ns, c->cfg.link_ns));
-		else if (l->used && l->phase >= LIGHT_FALLING && (!l->drained[0] || !l->drained[1]))
+		else if (l->used && !base_lightpath_stands(l->state) &&
+			 (!l->drained[0] || !l->drained[1]))
 			at_ns = base_min_ns(at_ns, base_add_ns(l->since_ns, c->cfg.drain_ns));
 	}
 	return at_ns;
-}
-
-const char *
-light_phase_name(enum light_phase p)
-{
-	static const char *const names[] = {"rising", "up", "falling", "failed"};
-	return names[p];
 }
 
 bool
@@ -282,7 +277,7 @@ light_conductor_link(const struct light_conductor *c, uint32_t i, struct light_l
 					       .y = l->y,
 					       .a = relay_at(c, l->x),
 					       .b = relay_at(c, l->y),
-					       .phase = l->phase,
+					       .state = l->state,
 					       .since_ns = l->since_ns,
 					       .key = l->key};
 		return true;

@@ -29,7 +29,7 @@ struct agent {
 struct link {
 	bool used;
 	uint32_t id, x, y;
-	enum light_phase phase;
+	enum base_lightpath state;
 	uint64_t since_ns, up_ns;
 	bool up[2], drained[2];
 	bool answered[2]; /* that it has let go of it: it is there, and not too busy to say so */

@@ -131,7 +131,7 @@ read_link(struct base_reader *r, struct light_frame *f)
 	f->slot = base_read_u8(r);
 	if (f->type == LIGHT_FRAME_LINK) {
 		f->state = base_read_u8(r);
-		if (f->state < LIGHT_LINK_UP || f->state > LIGHT_LINK_DRAINED)
+		if (!base_lightpath_is_report(f->state))
 			return false;
 	}
 	if (f->type == LIGHT_FRAME_LINK_UP) {

@@ -174,7 +174,7 @@ struct gateway {
 
 /* A slot of light (relay/core.h, Light). */
 struct light {
-	uint8_t phase;	   /* enum relay_light_phase */
+	uint8_t phase;	   /* enum base_lightpath */
 	bool told;	   /* UP, since it was ordered */
 	uint8_t nudges;	   /* OPENING: how often it was said again */
 	uint32_t path;	   /* NONE: none yet */

@@ -14,10 +14,10 @@
 #define TEXT_DARK     "dark"
 
 static void
-tell(struct relay_core *c, uint32_t slot, enum relay_light_state state)
+tell(struct relay_core *c, uint32_t slot, enum base_lightpath state)
 {
-	c->n.lights_up += state == RELAY_LIGHT_UP;
-	c->n.lights_failed += state == RELAY_LIGHT_FAILED;
+	c->n.lights_up += state == BASE_LIGHTPATH_OPEN;
+	c->n.lights_failed += state == BASE_LIGHTPATH_FAILED;
 	if (c->conf.ops->light_state)
 		c->conf.ops->light_state(c->conf.user, slot, state);
 }
@@ -49,14 +49,14 @@ forget(struct relay_core *c, uint32_t slot)
 {
 	struct light *l = &c->light[slot];
 	set_lit(c, slot, false);
-	l->phase = RELAY_LIGHT_DARK;
+	l->phase = BASE_LIGHTPATH_DARK;
 	l->path = NONE;
 	c->trunk[l->peer].lights--;
 	trunk_rest(c, l->peer);
 }
 
 static void
-phase(struct relay_core *c, uint32_t slot, enum relay_light_phase to, uint64_t ns)
+phase(struct relay_core *c, uint32_t slot, enum base_lightpath to, uint64_t ns)
 {
 	struct light *l = &c->light[slot];
 	l->phase = (uint8_t)to;
@@ -119,13 +119,13 @@ relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *
 		return RELAY_ERR_INVAL;
 	struct light *l = &c->light[slot];
 	bool same = memcmp(&l->to, light, sizeof *light) == 0;
-	if (same && l->phase == RELAY_LIGHT_OPENING)
+	if (same && l->phase == BASE_LIGHTPATH_OPENING)
 		return RELAY_ERR_OK;
-	if (same && l->phase == RELAY_LIGHT_LIT) {
-		tell(c, slot, RELAY_LIGHT_UP);
+	if (same && l->phase == BASE_LIGHTPATH_OPEN) {
+		tell(c, slot, BASE_LIGHTPATH_OPEN);
 		return RELAY_ERR_OK;
 	}
-	if (l->phase != RELAY_LIGHT_DARK)
+	if (l->phase != BASE_LIGHTPATH_DARK)
 		shut(c, slot);
 	uint32_t t = trunk_get(c, &light->peer);
 	if (t == NONE)
@@ -136,7 +136,7 @@ relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *
 	l->ordered_ns = c->now_ns;
 	l->told = false;
 	l->nudges = 0;
-	phase(c, slot, RELAY_LIGHT_OPENING, c->conf.light_open_ns);
+	phase(c, slot, BASE_LIGHTPATH_OPENING, c->conf.light_open_ns);
 	open_path(c, slot);
 	return RELAY_ERR_OK;
 }
@@ -147,13 +147,13 @@ drained(struct relay_core *c, uint32_t slot)
 	struct light *l = &c->light[slot];
 	l->drained_ns = c->now_ns - l->ordered_ns;
 	c->n.lights_drained++;
-	tell(c, slot, RELAY_LIGHT_DRAINED);
+	tell(c, slot, BASE_LIGHTPATH_DRAINED);
 }
 
 static void
 empty(struct relay_core *c, uint32_t slot)
 {
-	phase(c, slot, RELAY_LIGHT_LINGER, PEER_NS);
+	phase(c, slot, BASE_LIGHTPATH_DRAINED, PEER_NS);
 	drained(c, slot);
 }
 
@@ -165,25 +165,26 @@ relay_core_dark(struct relay_core *c, uint32_t slot, uint64_t now_ns)
 	if (slot >= c->conf.nlights)
 		return RELAY_ERR_INVAL;
 	struct light *l = &c->light[slot];
-	switch ((enum relay_light_phase)l->phase) {
-	case RELAY_LIGHT_DRAINING:
+	switch ((enum base_lightpath)l->phase) {
+	case BASE_LIGHTPATH_CLOSING:
 		return RELAY_ERR_OK;
-	case RELAY_LIGHT_OPENING:
+	case BASE_LIGHTPATH_OPENING:
 		shut(c, slot);
 		break;
-	case RELAY_LIGHT_DARK:
-	case RELAY_LIGHT_LINGER:
+	case BASE_LIGHTPATH_DARK:
+	case BASE_LIGHTPATH_FAILED: /* reported, never kept */
+	case BASE_LIGHTPATH_DRAINED:
 		break;
-	case RELAY_LIGHT_LIT:
+	case BASE_LIGHTPATH_OPEN:
 		set_lit(c, slot, false);
 		l->ordered_ns = c->now_ns;
-		phase(c, slot, RELAY_LIGHT_DRAINING, c->conf.dark_drain_ns);
+		phase(c, slot, BASE_LIGHTPATH_CLOSING, c->conf.dark_drain_ns);
 		suci_path_ack(c->ep, l->path, c->now_ns); /* the peer drains as well */
 		if (!held(c, l))
 			empty(c, slot);
 		return RELAY_ERR_OK;
 	}
-	tell(c, slot, RELAY_LIGHT_DRAINED);
+	tell(c, slot, BASE_LIGHTPATH_DRAINED);
 	return RELAY_ERR_OK;
 }
 
@@ -224,11 +225,11 @@ relay_core_light_info(const struct relay_core *c, uint32_t slot, struct relay_li
 	if (slot >= c->conf.nlights)
 		return false;
 	const struct light *l = &c->light[slot];
-	*out = (struct relay_light_info){.phase = (enum relay_light_phase)l->phase,
-					 .path = l->phase == RELAY_LIGHT_DARK ? NONE : l->path,
+	*out = (struct relay_light_info){.phase = (enum base_lightpath)l->phase,
+					 .path = l->phase == BASE_LIGHTPATH_DARK ? NONE : l->path,
 					 .opened_ns = l->opened_ns,
 					 .drained_ns = l->drained_ns};
-	if (l->phase != RELAY_LIGHT_DARK)
+	if (l->phase != BASE_LIGHTPATH_DARK)
 		out->light = l->to;
 	return true;
 }
@@ -242,7 +243,7 @@ light_expected(const struct relay_core *c, const struct suci_addr *from)
 	if (slot >= c->conf.nlights)
 		return NONE;
 	const struct light *l = &c->light[slot];
-	return l->phase == RELAY_LIGHT_OPENING && memcmp(&l->to.addr, from, sizeof *from) == 0
+	return l->phase == BASE_LIGHTPATH_OPENING && memcmp(&l->to.addr, from, sizeof *from) == 0
 		       ? slot
 		       : NONE;
 }
@@ -256,13 +257,13 @@ light_up(struct relay_core *c, uint32_t path)
 	if (suci_path_info(c->ep, path, &i))
 		see_time(c, i.last_rx_ns); /* nobody tells it with path_up */
 	l->path = path;
-	l->phase = RELAY_LIGHT_LIT;
+	l->phase = BASE_LIGHTPATH_OPEN;
 	l->opened_ns = c->now_ns - l->ordered_ns;
 	(void)suci_path_set_liveness(c->ep, path, c->conf.light_liveness_ns,
 				     c->conf.light_liveness_ns / KEEPALIVES);
 	set_lit(c, slot, true);
 	if (!l->told)
-		tell(c, slot, RELAY_LIGHT_UP);
+		tell(c, slot, BASE_LIGHTPATH_OPEN);
 	l->told = true;
 }
 
@@ -280,32 +281,33 @@ light_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 {
 	uint32_t slot = p->trunk;
 	struct light *l = &c->light[slot];
-	if (l->path != path || l->phase == RELAY_LIGHT_DARK)
+	if (l->path != path || l->phase == BASE_LIGHTPATH_DARK)
 		return; /* a former one */
 	l->path = NONE;
-	switch ((enum relay_light_phase)l->phase) {
-	case RELAY_LIGHT_OPENING: /* they have not been told yet */
+	switch ((enum base_lightpath)l->phase) {
+	case BASE_LIGHTPATH_OPENING: /* they have not been told yet */
 		wake_at(c, l->retry_ns);
 		return;
-	case RELAY_LIGHT_DRAINING:
+	case BASE_LIGHTPATH_CLOSING:
 		c->n.lights_cut += p->tx_abandoned != 0;
 		forget(c, slot);
 		drained(c, slot);
 		return;
-	case RELAY_LIGHT_LIT:
+	case BASE_LIGHTPATH_OPEN:
 		if (worth_another(why)) {
 			set_lit(c, slot, false);
-			phase(c, slot, RELAY_LIGHT_OPENING, c->conf.light_open_ns);
+			phase(c, slot, BASE_LIGHTPATH_OPENING, c->conf.light_open_ns);
 			l->retry_ns = c->now_ns;
 			l->nudges = 0;
 			wake_at(c, c->now_ns);
 			return;
 		}
 		forget(c, slot);
-		tell(c, slot, RELAY_LIGHT_FAILED);
+		tell(c, slot, BASE_LIGHTPATH_FAILED);
 		return;
-	case RELAY_LIGHT_LINGER:
-	case RELAY_LIGHT_DARK:
+	case BASE_LIGHTPATH_DRAINED:
+	case BASE_LIGHTPATH_FAILED: /* reported, never kept */
+	case BASE_LIGHTPATH_DARK:
 		break;
 	}
 	forget(c, slot);
@@ -316,7 +318,7 @@ light_acked(struct relay_core *c, const struct path *p)
 {
 	uint32_t slot = p->trunk;
 	struct light *l = &c->light[slot];
-	if (l->phase == RELAY_LIGHT_DRAINING && &c->path[l->path] == p && !held(c, l))
+	if (l->phase == BASE_LIGHTPATH_CLOSING && &c->path[l->path] == p && !held(c, l))
 		empty(c, slot);
 }
 
@@ -325,20 +327,20 @@ tick_slot(struct relay_core *c, uint32_t slot)
 {
 	struct light *l = &c->light[slot];
 	uint64_t next = l->until_ns;
-	if (l->phase == RELAY_LIGHT_DARK || l->phase == RELAY_LIGHT_LIT)
+	if (l->phase == BASE_LIGHTPATH_DARK || l->phase == BASE_LIGHTPATH_OPEN)
 		return;
 	if (c->now_ns >= l->until_ns) {
-		bool failed = l->phase == RELAY_LIGHT_OPENING;
-		bool late = l->phase == RELAY_LIGHT_DRAINING;
+		bool failed = l->phase == BASE_LIGHTPATH_OPENING;
+		bool late = l->phase == BASE_LIGHTPATH_CLOSING;
 		if (late) /* what it holds becomes strays, and light_down() tells */
 			suci_path_close(c->ep, l->path, TEXT_DARK, c->now_ns);
 		else
 			shut(c, slot);
 		if (failed)
-			tell(c, slot, RELAY_LIGHT_FAILED);
+			tell(c, slot, BASE_LIGHTPATH_FAILED);
 		return;
 	}
-	if (l->phase == RELAY_LIGHT_OPENING) {
+	if (l->phase == BASE_LIGHTPATH_OPENING) {
 		if (c->now_ns >= l->retry_ns)
 			open_path(c, slot);
 		next = base_min_ns(next, l->retry_ns);
@@ -377,10 +379,10 @@ light_check(const struct relay_core *c)
 	uint32_t lit = 0, lights = 0;
 	for (uint32_t i = 0; i < c->conf.nlights; i++) {
 		const struct light *l = &c->light[i];
-		if (l->phase == RELAY_LIGHT_DARK)
+		if (l->phase == BASE_LIGHTPATH_DARK)
 			continue;
 		bool is = c->trunk[l->peer].lit >> i & 1;
-		if (is != (l->phase == RELAY_LIGHT_LIT))
+		if (is != (l->phase == BASE_LIGHTPATH_OPEN))
 			return "a slot is lit = its trunk says so";
 		if (is && (l->path == NONE || !c->path[l->path].up))
 			return "a lit slot has a path that is up";

@@ -65,8 +65,8 @@ answer(struct world *w)
 		struct light_frame f = {.type = LIGHT_FRAME_LINK,
 					.link = w->said[i].link,
 					.slot = w->said[i].slot,
-					.state = w->said[i].down ? LIGHT_LINK_DRAINED
-								 : LIGHT_LINK_UP};
+					.state = w->said[i].down ? BASE_LIGHTPATH_DRAINED
+								 : BASE_LIGHTPATH_OPEN};
 		(void)light_conductor_heard(w->c, w->said[i].agent, &f, w->now_ns);
 	}
 	w->nsaid = 0;
@@ -94,13 +94,13 @@ static void
 agent_light(void *user, uint32_t slot, struct light_addr relay, struct light_addr light)
 {
 	(void)relay, (void)light;
-	light_agent_state(((struct world *)user)->a, slot, LIGHT_LINK_UP);
+	light_agent_state(((struct world *)user)->a, slot, BASE_LIGHTPATH_OPEN);
 }
 
 static void
 agent_dark(void *user, uint32_t slot)
 {
-	light_agent_state(((struct world *)user)->a, slot, LIGHT_LINK_DRAINED);
+	light_agent_state(((struct world *)user)->a, slot, BASE_LIGHTPATH_DRAINED);
 }
 
 static uint32_t

@@ -127,7 +127,7 @@ close_light(void *user, uint32_t slot)
 	struct lw_cluster *k = user;
 	struct lw_slot *s = &k->slot[slot];
 	if (s->phase == LW_DARK) {
-		light_agent_state(k->agent, slot, LIGHT_LINK_DRAINED);
+		light_agent_state(k->agent, slot, BASE_LIGHTPATH_DRAINED);
 		return;
 	}
 	s->phase = LW_DRAINING;
@@ -149,25 +149,25 @@ slot_step(struct lw_cluster *k, uint32_t i)
 			s->phase = LW_LIT;
 			s->dark_ns = 0;
 			w->missed[lw_port(k->n, i)] = 0; /* two crossed ones, joined */
-			light_agent_state(k->agent, i, LIGHT_LINK_UP);
+			light_agent_state(k->agent, i, BASE_LIGHTPATH_OPEN);
 		} else if (for_ns >= OPEN_NS) {
 			s->phase = LW_DARK;
 			w->missed[lw_port(k->n, i)]++;
-			light_agent_state(k->agent, i, LIGHT_LINK_FAILED);
+			light_agent_state(k->agent, i, BASE_LIGHTPATH_FAILED);
 		}
 		return;
 	case LW_LIT:
 		s->dark_ns = open ? 0 : s->dark_ns + LW_MS;
 		if (s->dark_ns >= 10 * LW_MS) {
 			s->phase = LW_DARK;
-			light_agent_state(k->agent, i, LIGHT_LINK_FAILED);
+			light_agent_state(k->agent, i, BASE_LIGHTPATH_FAILED);
 		}
 		return;
 	case LW_DRAINING:
 		if (s->flights && for_ns < DRAIN_NS)
 			return;
 		s->phase = LW_DARK;
-		light_agent_state(k->agent, i, LIGHT_LINK_DRAINED);
+		light_agent_state(k->agent, i, BASE_LIGHTPATH_DRAINED);
 		return;
 	}
 }
@@ -189,7 +189,7 @@ lw_broken(struct light_world *w, uint32_t cluster, uint32_t slot)
 	if (k->slot[slot].phase != LW_LIT)
 		return;
 	k->slot[slot].phase = LW_DARK;
-	light_agent_state(k->agent, slot, LIGHT_LINK_FAILED);
+	light_agent_state(k->agent, slot, BASE_LIGHTPATH_FAILED);
 }
 
 /* ---- who is there ---- */

@@ -16,7 +16,7 @@ enum ends { DRAINED, CUT, HALF_CUT, ENDS };
 /* A light port: which circuit it is in, and what its relay said last. */
 struct lamp {
 	bool busy, waits; /* for an answer */
-	enum relay_light_state said;
+	enum base_lightpath said;
 	uint64_t until_ns;
 };
 
@@ -54,15 +54,15 @@ lamp_of(struct relight *f, const struct circuit *c, int side)
 }
 
 static void
-on_light(struct rnode *r, uint32_t slot, enum relay_light_state state)
+on_light(struct rnode *r, uint32_t slot, enum base_lightpath state)
 {
 	struct relight *f = of(r->w);
 	struct lamp *l = &f->lamp[r->client][slot];
 	l->waits = false;
 	l->said = state;
-	f->up += state == RELAY_LIGHT_UP;
-	f->failed += state == RELAY_LIGHT_FAILED;
-	f->drained += state == RELAY_LIGHT_DRAINED;
+	f->up += state == BASE_LIGHTPATH_OPEN;
+	f->failed += state == BASE_LIGHTPATH_FAILED;
+	f->drained += state == BASE_LIGHTPATH_DRAINED;
 }
 
 /* The links from one port of the circuit to the other. */
@@ -121,7 +121,7 @@ is_free(struct sim *s, void *who, uint64_t n)
 	for (int side = 0; side < 2; side++) {
 		struct lamp *l = lamp_of(f, c, side);
 		shine(f, c, side, false);
-		SIM_CHECK(s, !l->waits && l->said == RELAY_LIGHT_DRAINED,
+		SIM_CHECK(s, !l->waits && l->said == BASE_LIGHTPATH_DRAINED,
 			  "port %u of relay %u has not said that it is drained", c->slot[side],
 			  c->relay[side]);
 		l->busy = false;

@@ -182,7 +182,7 @@ job_state(void *user, uint32_t base, uint32_t ways, bool left)
 }
 
 static void
-light_state(void *user, uint32_t slot, enum relay_light_state state)
+light_state(void *user, uint32_t slot, enum base_lightpath state)
 {
 	static const char *const names[] = {"up", "failed", "drained"};
 	struct rnode *r = user;

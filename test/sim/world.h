@@ -194,7 +194,7 @@ struct world {
 	uint32_t trunk_links_first, trunk_links_end;
 	uint32_t light_links_first, light_links_end; /* one for each pair of ports, dark */
 	/* As relay_core_ops.light_state says. */
-	void (*on_light)(struct rnode *r, uint32_t slot, enum relay_light_state state);
+	void (*on_light)(struct rnode *r, uint32_t slot, enum base_lightpath state);
 	/* Called when a block is whole at its receiver. */
 	void (*on_placed)(struct stream *st, uint32_t i);
 	/* Not NULL: how long the node at that port has to wait before its driver takes

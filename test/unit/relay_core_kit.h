@@ -26,7 +26,7 @@ struct relay {
 	bool left;
 	struct { /* as light_state told: how often, and the last of each slot */
 		uint32_t told;
-		enum relay_light_state last;
+		enum base_lightpath last;
 	} light[RELAY_LIGHTS_MAX];
 	uint32_t procs_up, proc_up;	    /* how often proc_up was called, and its last rank */
 	uint8_t note[RELAY_NOTE_LIGHT_MAX]; /* from note_other */
@@ -94,7 +94,7 @@ op_job_state(void *user, uint32_t base, uint32_t ways, bool left)
 }
 
 static inline void
-op_light_state(void *user, uint32_t slot, enum relay_light_state state)
+op_light_state(void *user, uint32_t slot, enum base_lightpath state)
 {
 	struct relay *r = user;
 	r->light[slot].told++;

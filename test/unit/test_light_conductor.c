@@ -95,7 +95,8 @@ answer(struct kit *k)
 		struct light_frame f = {.type = LIGHT_FRAME_LINK,
 					.link = k->said[i][0],
 					.slot = (uint8_t)k->said[i][1],
-					.state = down ? LIGHT_LINK_DRAINED : LIGHT_LINK_UP};
+					.state = down ? BASE_LIGHTPATH_DRAINED
+						      : BASE_LIGHTPATH_OPEN};
 		assert_true(light_conductor_heard(k->c, k->said[i][2] & 255, &f, k->now_ns));
 	}
 }
@@ -710,14 +711,14 @@ an_agent(void **state)
 	f = (struct light_frame){
 		.type = LIGHT_FRAME_LINK_UP, .link = 8, .slot = 1, .peer = {3, 1}, .light = {4, 1}};
 	assert_true(light_agent_heard(e.a, &f));
-	light_agent_state(e.a, 1, LIGHT_LINK_DRAINED); /* of an earlier one */
+	light_agent_state(e.a, 1, BASE_LIGHTPATH_DRAINED); /* of an earlier one */
 	assert_int_not_equal(e.last.type, LIGHT_FRAME_LINK);
-	light_agent_state(e.a, 1, LIGHT_LINK_UP);
-	assert_int_equal(e.last.state, LIGHT_LINK_UP);
+	light_agent_state(e.a, 1, BASE_LIGHTPATH_OPEN);
+	assert_int_equal(e.last.state, BASE_LIGHTPATH_OPEN);
 	assert_int_equal(e.last.link, 8);
 	f = (struct light_frame){.type = LIGHT_FRAME_LINK_DOWN, .link = 7, .slot = 1};
 	assert_true(light_agent_heard(e.a, &f)); /* it has gone long ago */
-	assert_int_equal(e.last.state, LIGHT_LINK_DRAINED);
+	assert_int_equal(e.last.state, BASE_LIGHTPATH_DRAINED);
 	assert_int_equal(e.darks, 0);
 	light_agent_lost(e.a);
 	assert_int_equal(e.darks, 1);

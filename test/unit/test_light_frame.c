@@ -28,7 +28,7 @@ static const struct light_frame frames[] = {
 	 .peer = {0xc6336415, 7812},
 	 .light = {0x0a320005, 7813}},
 	{.type = LIGHT_FRAME_LINK_DOWN, .link = 77, .slot = 15},
-	{.type = LIGHT_FRAME_LINK, .link = 77, .slot = 0, .state = LIGHT_LINK_FAILED},
+	{.type = LIGHT_FRAME_LINK, .link = 77, .slot = 0, .state = BASE_LIGHTPATH_FAILED},
 	{.type = LIGHT_FRAME_OFFER, .offer = {true, 2, CIRC_MODE_CACHED, 1 << 20}},
 	{.type = LIGHT_FRAME_PING},
 };

@@ -60,7 +60,7 @@ light_path(const struct relay *r, uint32_t slot)
 	return i.path;
 }
 
-static enum relay_light_phase
+static enum base_lightpath
 phase(const struct relay *r, uint32_t slot)
 {
 	struct relay_light_info i;
@@ -69,7 +69,7 @@ phase(const struct relay *r, uint32_t slot)
 }
 
 static void
-told(const struct relay *r, uint32_t slot, uint32_t times, enum relay_light_state last)
+told(const struct relay *r, uint32_t slot, uint32_t times, enum base_lightpath last)
 {
 	assert_int_equal(r->light[slot].told, times);
 	if (times)
@@ -86,10 +86,10 @@ lit(struct relay *r, uint32_t slot, uint32_t m)
 	assert_int_equal(relay_core_light(r->c, slot, &l, r->ep.now), 0);
 	uint32_t path = light_path(r, slot);
 	assert_int_not_equal(path, UINT32_MAX);
-	assert_int_equal(phase(r, slot), RELAY_LIGHT_OPENING);
+	assert_int_equal(phase(r, slot), BASE_LIGHTPATH_OPENING);
 	fake_accepted(&r->ep, path, &relay_hello);
 	check(r);
-	told(r, slot, was + 1, RELAY_LIGHT_UP);
+	told(r, slot, was + 1, BASE_LIGHTPATH_OPEN);
 	return path;
 }
 
@@ -126,9 +126,9 @@ bad_orders(void **state)
 	struct relay_light o = light_to(1, 0);
 	o.peer = maker_relay_addr(2, 1);
 	assert_int_equal(relay_core_light(x.r->c, 1, &o, x.r->ep.now), RELAY_ERR_NOMEM);
-	assert_int_equal(phase(x.r, 1), RELAY_LIGHT_DARK);
+	assert_int_equal(phase(x.r, 1), BASE_LIGHTPATH_DARK);
 	assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
-	told(x.r, 0, 1, RELAY_LIGHT_DRAINED);
+	told(x.r, 0, 1, BASE_LIGHTPATH_DRAINED);
 	assert_int_equal(relay_core_light(x.r->c, 1, &o, x.r->ep.now), 0);
 	check(x.r);
 	finish(&x);
@@ -173,20 +173,20 @@ comes_or_fails(void **state)
 	fake_down(&x.r->ep, light_path(x.r, 0), SUCI_DOWN_REFUSED,
 		  "no light is to come from there");
 	check(x.r);
-	assert_int_equal(phase(x.r, 0), RELAY_LIGHT_OPENING);
-	told(x.r, 0, 0, RELAY_LIGHT_UP);
+	assert_int_equal(phase(x.r, 0), BASE_LIGHTPATH_OPENING);
+	told(x.r, 0, 0, BASE_LIGHTPATH_OPEN);
 	tick(x.r, 2 * MS);
 	assert_int_equal(x.r->ep.opened, opened + 2);
 	/* The same again is nothing new. */
 	assert_int_equal(relay_core_light(x.r->c, 0, &l, x.r->ep.now), 0);
 	assert_int_equal(x.r->ep.opened, opened + 2);
 	tick(x.r, 300 * MS);
-	told(x.r, 0, 1, RELAY_LIGHT_FAILED);
-	assert_int_equal(phase(x.r, 0), RELAY_LIGHT_DARK);
+	told(x.r, 0, 1, BASE_LIGHTPATH_FAILED);
+	assert_int_equal(phase(x.r, 0), BASE_LIGHTPATH_DARK);
 	assert_int_equal(relay_core_counters(x.r->c)->lights_failed, 1);
 	uint32_t path = lit(x.r, 0, 0);
 	assert_int_equal(relay_core_light(x.r->c, 0, &l, x.r->ep.now), 0);
-	told(x.r, 0, 3, RELAY_LIGHT_UP);
+	told(x.r, 0, 3, BASE_LIGHTPATH_OPEN);
 	assert_int_equal(light_path(x.r, 0), path);
 	finish(&x);
 }
@@ -218,14 +218,14 @@ comes_in(void **state)
 	assert_int_equal(relay_core_counters(x.r->c)->accept_light, 5);
 	assert_int_not_equal(fake_incoming(&x.r->ep, &l.addr, hello, sizeof hello, why),
 			     UINT32_MAX);
-	told(x.r, 0, 1, RELAY_LIGHT_UP);
+	told(x.r, 0, 1, BASE_LIGHTPATH_OPEN);
 	/* Refused once by us, so that our own path is gone: theirs does. */
 	l = light_to(1, 1);
 	assert_int_equal(relay_core_light(x.r->c, 1, &l, x.r->ep.now), 0);
 	fake_down(&x.r->ep, light_path(x.r, 1), SUCI_DOWN_REFUSED, "");
 	assert_int_not_equal(fake_incoming(&x.r->ep, &l.addr, hello, sizeof hello, why),
 			     UINT32_MAX);
-	told(x.r, 1, 1, RELAY_LIGHT_UP);
+	told(x.r, 1, 1, BASE_LIGHTPATH_OPEN);
 	check(x.r);
 	finish(&x);
 }
@@ -397,30 +397,30 @@ drains(void **state)
 		send_to(&x, i, 1);
 	assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
 	assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
-	told(x.r, 0, 1, RELAY_LIGHT_UP);
+	told(x.r, 0, 1, BASE_LIGHTPATH_OPEN);
 	assert_int_equal(x.r->ep.acked, 1); /* the peer's drain does not wait for our acks */
 	assert_int_equal(send_to(&x, 5, 1), SUCI_TAKEN);
 	assert_int_equal(x.r->ep.path[x.trunk[0]].nsent, 1);
 	fake_give_back(&x.r->ep, p, SUCI_FATE_ACKED);
-	told(x.r, 0, 2, RELAY_LIGHT_DRAINED);
+	told(x.r, 0, 2, BASE_LIGHTPATH_DRAINED);
 	/* The peer is not through: what it sends is taken until it closes, or for a while. */
-	assert_int_equal(phase(x.r, 0), RELAY_LIGHT_LINGER);
+	assert_int_equal(phase(x.r, 0), BASE_LIGHTPATH_DRAINED);
 	struct suci_segment s = make_segment(x.r, 7, BASE, BASE + 3, 0);
 	assert_int_equal(feed(x.r, p, &s), SUCI_TAKEN);
 	tick(x.r, 20 * MS);
 	assert_true(x.r->ep.path[p].used);
 	assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
-	told(x.r, 0, 3, RELAY_LIGHT_DRAINED);
+	told(x.r, 0, 3, BASE_LIGHTPATH_DRAINED);
 	tick(x.r, 40 * MS);
 	assert_false(x.r->ep.path[p].used);
-	assert_int_equal(phase(x.r, 0), RELAY_LIGHT_DARK);
-	told(x.r, 0, 3, RELAY_LIGHT_DRAINED);
+	assert_int_equal(phase(x.r, 0), BASE_LIGHTPATH_DARK);
+	told(x.r, 0, 3, BASE_LIGHTPATH_DRAINED);
 	/* Closed by the peer. */
 	p = lit(x.r, 0, 0);
 	assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
-	told(x.r, 0, 5, RELAY_LIGHT_DRAINED);
+	told(x.r, 0, 5, BASE_LIGHTPATH_DRAINED);
 	fake_down(&x.r->ep, p, SUCI_DOWN_CLOSED, "dark");
-	assert_int_equal(phase(x.r, 0), RELAY_LIGHT_DARK);
+	assert_int_equal(phase(x.r, 0), BASE_LIGHTPATH_DARK);
 	/* Lit again while the old path lingers. */
 	p = lit(x.r, 0, 0);
 	assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
@@ -433,8 +433,8 @@ drains(void **state)
 	struct relay_light l = light_to(1, 0);
 	assert_int_equal(relay_core_light(x.r->c, 1, &l, x.r->ep.now), 0);
 	assert_int_equal(relay_core_dark(x.r->c, 1, x.r->ep.now), 0);
-	told(x.r, 1, 1, RELAY_LIGHT_DRAINED);
-	assert_int_equal(phase(x.r, 1), RELAY_LIGHT_DARK);
+	told(x.r, 1, 1, BASE_LIGHTPATH_DRAINED);
+	assert_int_equal(phase(x.r, 1), BASE_LIGHTPATH_DARK);
 	finish(&x);
 }
 
@@ -449,13 +449,13 @@ drains_late(void **state)
 		for (uint32_t i = 0; i < 3; i++)
 			send_to(&x, i, 1);
 		assert_int_equal(relay_core_dark(x.r->c, 0, x.r->ep.now), 0);
-		told(x.r, 0, was, RELAY_LIGHT_UP);
+		told(x.r, 0, was, BASE_LIGHTPATH_OPEN);
 		if (how == 0)
 			tick(x.r, 40 * MS);
 		else /* the light goes out meanwhile */
 			fake_down(&x.r->ep, p, SUCI_DOWN_SILENT, "");
-		told(x.r, 0, was + 1, RELAY_LIGHT_DRAINED);
-		assert_int_equal(phase(x.r, 0), RELAY_LIGHT_DARK);
+		told(x.r, 0, was + 1, BASE_LIGHTPATH_DRAINED);
+		assert_int_equal(phase(x.r, 0), BASE_LIGHTPATH_DARK);
 		tick(x.r, 0);
 		assert_int_equal(x.r->ep.path[x.trunk[0]].nsent, 3);
 		assert_int_equal(relay_core_counters(x.r->c)->lights_cut, how + 1);
@@ -477,7 +477,7 @@ dies(void **state)
 	uint32_t notes = x.r->ep.path[x.proc].nnotes;
 	fake_down(&x.r->ep, p, SUCI_DOWN_SILENT, "");
 	check(x.r);
-	told(x.r, 0, 2, RELAY_LIGHT_FAILED);
+	told(x.r, 0, 2, BASE_LIGHTPATH_FAILED);
 	assert_int_equal(relay_core_held(x.r->c), 5);
 	assert_int_equal(send_to(&x, 9, 1), SUCI_REFUSED); /* nothing overtakes them */
 	tick(x.r, 0);
@@ -503,11 +503,11 @@ opened_again(void **state)
 	check(x.r);
 	tick(x.r, 0);
 	assert_int_equal(x.r->ep.path[x.trunk[0]].nsent, 1);
-	assert_int_equal(phase(x.r, 0), RELAY_LIGHT_OPENING);
+	assert_int_equal(phase(x.r, 0), BASE_LIGHTPATH_OPENING);
 	p = light_path(x.r, 0);
 	assert_int_not_equal(p, UINT32_MAX);
 	fake_accepted(&x.r->ep, p, &relay_hello);
-	told(x.r, 0, 1, RELAY_LIGHT_UP);
+	told(x.r, 0, 1, BASE_LIGHTPATH_OPEN);
 	send_to(&x, 2, 1);
 	assert_int_equal(x.r->ep.path[p].nsent, 1);
 	fake_give_back(&x.r->ep, p, SUCI_FATE_ACKED);
@@ -515,7 +515,7 @@ opened_again(void **state)
 	fake_down(&x.r->ep, p, SUCI_DOWN_RESET, "");
 	tick(x.r, 0);
 	tick(x.r, 300 * MS);
-	told(x.r, 0, 2, RELAY_LIGHT_FAILED);
+	told(x.r, 0, 2, BASE_LIGHTPATH_FAILED);
 	finish(&x);
 }
 

@@ -55,7 +55,7 @@ agent_light(void *user, uint32_t slot, struct light_addr relay, struct light_add
 				 .addr = relay_addr_v4(light.ipv4, light.port, RELAY_LEG_GLOBAL)};
 	to.addr.leg = (uint8_t)(RELAY_LEG_LIGHT + slot);
 	if (!rd_lights_up(l->ctl, slot, &to))
-		light_agent_state(l->agent, slot, LIGHT_LINK_FAILED);
+		light_agent_state(l->agent, slot, BASE_LIGHTPATH_FAILED);
 }
 
 static void
@@ -63,7 +63,7 @@ agent_dark(void *user, uint32_t slot)
 {
 	struct rd_light *l = user;
 	if (!rd_lights_dark(l->ctl, slot))
-		light_agent_state(l->agent, slot, LIGHT_LINK_DRAINED);
+		light_agent_state(l->agent, slot, BASE_LIGHTPATH_DRAINED);
 }
 
 static const struct relay_job *
@@ -91,12 +91,9 @@ static const struct light_agent_ops agent_ops = {agent_send, agent_note, agent_l
 /* ---- what comes from the worker ---- */
 
 static void
-worker_state(void *user, uint32_t slot, enum relay_light_state state)
+worker_state(void *user, uint32_t slot, enum base_lightpath state)
 {
-	static const enum light_link_state as[] = {[RELAY_LIGHT_UP] = LIGHT_LINK_UP,
-						   [RELAY_LIGHT_FAILED] = LIGHT_LINK_FAILED,
-						   [RELAY_LIGHT_DRAINED] = LIGHT_LINK_DRAINED};
-	light_agent_state(((struct rd_light *)user)->agent, slot, as[state]);
+	light_agent_state(((struct rd_light *)user)->agent, slot, state);
 }
 
 static void

@@ -3,6 +3,26 @@
 
 #include <string.h>
 
+const char *
+rd_lights_word(enum base_lightpath state)
+{
+	switch (state) {
+	case BASE_LIGHTPATH_OPENING:
+		return "opening";
+	case BASE_LIGHTPATH_OPEN:
+		return "lit";
+	case BASE_LIGHTPATH_CLOSING:
+		return "draining";
+	case BASE_LIGHTPATH_DRAINED:
+		return "drained";
+	case BASE_LIGHTPATH_FAILED:
+		return "failed";
+	case BASE_LIGHTPATH_DARK:
+		break;
+	}
+	return "dark";
+}
+
 void
 rd_lights_user(struct rd_control *c, const struct rd_light_user *user)
 {
@@ -16,7 +36,7 @@ rd_lights_used(const struct rd_control *c)
 }
 
 static void
-tell_state(struct rd_control *c, uint32_t slot, enum relay_light_state state)
+tell_state(struct rd_control *c, uint32_t slot, enum base_lightpath state)
 {
 	if (c->light_user.state)
 		c->light_user.state(c->light_user.user, slot, state);
@@ -30,7 +50,7 @@ ordered(struct rd_mail *mail)
 	if (!mail->result)
 		return;
 	rd_log(RD_LOG_WARNING, "light port %u: %s", mail->number, mail->text);
-	tell_state(c, mail->number, RELAY_LIGHT_FAILED);
+	tell_state(c, mail->number, BASE_LIGHTPATH_FAILED);
 }
 
 bool
@@ -81,17 +101,12 @@ rd_lights_note(struct rd_control *c, uint32_t label_base, uint32_t rank, const v
 void
 rd_lights_event(struct rd_control *c, const struct rd_event *e)
 {
-	static const char *const states[] = {
-		[RELAY_LIGHT_UP] = "lit",
-		[RELAY_LIGHT_FAILED] = "failed",
-		[RELAY_LIGHT_DRAINED] = "drained",
-	};
 	struct rd_light_user *u = &c->light_user;
 	switch (e->type) {
 	case RD_EVENT_LIGHT:
 		rd_log_limited(&c->limit_path, c->now_ns,
-			       e->state == RELAY_LIGHT_FAILED ? RD_LOG_INFO : RD_LOG_DEBUG,
-			       "light port %u: %s", e->slot, states[e->state]);
+			       e->state == BASE_LIGHTPATH_FAILED ? RD_LOG_INFO : RD_LOG_DEBUG,
+			       "light port %u: %s", e->slot, rd_lights_word(e->state));
 		tell_state(c, e->slot, e->state);
 		break;
 	case RD_EVENT_PROC:

@@ -21,7 +21,7 @@ struct rd_mail;
 /* Calls may lead to further orders, and to nothing else of this header. */
 struct rd_light_user {
 	/* relay_core_ops.light_state */
-	void (*state)(void *user, uint32_t slot, enum relay_light_state state);
+	void (*state)(void *user, uint32_t slot, enum base_lightpath state);
 	/* A local process of the job is connected and can be told something. */
 	void (*proc)(void *user, uint32_t label_base, uint32_t rank);
 	/* A note of type RELAY_NOTE_LIGHT from it; valid during the call. */
@@ -46,5 +46,8 @@ bool rd_lights_note(struct rd_control *c, uint32_t label_base, uint32_t rank, co
 
 /* Control: RD_EVENT_LIGHT, _PROC, _NOTE. */
 void rd_lights_event(struct rd_control *c, const struct rd_event *e);
+
+/* The word of logs and of the control socket (control.md) for the state of a slot. */
+const char *rd_lights_word(enum base_lightpath state);
 
 #endif

@@ -106,7 +106,7 @@ struct rd_event {
 	uint32_t ways;
 	bool left;
 	uint32_t slot, rank;
-	enum relay_light_state state;
+	enum base_lightpath state;
 	struct rd_note *note;
 	struct suci_addr peer;
 	char what[96];

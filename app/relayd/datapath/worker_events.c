@@ -123,7 +123,7 @@ core_job_state(void *user, uint32_t label_base, uint32_t ways, bool left)
 }
 
 static void
-core_light_state(void *user, uint32_t slot, enum relay_light_state state)
+core_light_state(void *user, uint32_t slot, enum base_lightpath state)
 {
 	struct rd_worker *w = user;
 	struct rd_event *e = rd_worker_event(w, true);

@@ -44,6 +44,16 @@ put_call(json_t *o, const struct light_call *call)
 	put(o, "bytes", call->bytes);
 }
 
+/* Published before the states had one list (control.md). */
+static const char *
+link_word(enum base_lightpath s)
+{
+	return s == BASE_LIGHTPATH_OPENING  ? "rising"
+	       : s == BASE_LIGHTPATH_OPEN   ? "up"
+	       : s == BASE_LIGHTPATH_FAILED ? "failed"
+					    : "falling";
+}
+
 static json_t *
 links(const struct light_conductor *k, uint64_t now_ns)
 {
@@ -55,7 +65,7 @@ links(const struct light_conductor *k, uint64_t now_ns)
 		put(o, "y", l.y);
 		put_addr(o, "a", l.a);
 		put_addr(o, "b", l.b);
-		json_object_set_new(o, "state", json_string(light_phase_name(l.phase)));
+		json_object_set_new(o, "state", json_string(link_word(l.state)));
 		json_object_set_new(o, "since_us", US(now_ns - l.since_ns));
 		put_job(o, l.key);
 		json_array_append_new(rows, o);
@@ -166,10 +176,11 @@ slots(const struct rd_control *c, const struct light_agent *a)
 		put(o, "slot", i);
 		put(o, "switch_port", c->conf->optical.at[i].in);
 		json_object_set_new(o, "told",
-				    json_string(!s.used	    ? "dark"
-						: s.falling ? "down"
-							    : "up"));
-		put_addr(o, "peer", s.used ? s.relay : (struct light_addr){0});
+				    json_string(s.state == BASE_LIGHTPATH_DARK	    ? "dark"
+						: s.state == BASE_LIGHTPATH_CLOSING ? "down"
+										    : "up"));
+		put_addr(o, "peer",
+			 s.state != BASE_LIGHTPATH_DARK ? s.relay : (struct light_addr){0});
 		json_array_append_new(rows, o);
 	}
 	return rows;

@@ -62,11 +62,6 @@ rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 json_t *
 rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s)
 {
-	static const char *const phases[] = {
-		[RELAY_LIGHT_DARK] = "dark",	  [RELAY_LIGHT_OPENING] = "opening",
-		[RELAY_LIGHT_LIT] = "lit",	  [RELAY_LIGHT_DRAINING] = "draining",
-		[RELAY_LIGHT_LINGER] = "drained",
-	};
 	json_t *rows = json_array();
 	for (uint32_t i = 0; i < s->nlights; i++) {
 		const struct relay_light_info *l = &s->light[i];
@@ -74,13 +69,13 @@ rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s)
 		const struct rd_leg_counters *n = &s->leg[RD_LEG_LIGHT + i];
 		char own[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX] = "",
 					addr[RELAY_ADDR_TEXT_MAX] = "";
-		if (l->phase != RELAY_LIGHT_DARK) {
+		if (l->phase != BASE_LIGHTPATH_DARK) {
 			relay_addr_text(&l->light.peer, peer);
 			relay_addr_text(&l->light.addr, addr);
 		}
 		json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "slot", (int)i, "address",
-				      rd_ipv4_text(port->address, own), "state", phases[l->phase],
-				      "peer", peer, "peer_address", addr);
+				      rd_ipv4_text(port->address, own), "state",
+				      rd_lights_word(l->phase), "peer", peer, "peer_address", addr);
 		const uint32_t at[] = {c->conf->optical.at[i].in, c->conf->optical.at[i].out};
 		static const char *const names[] = {"ingress", "egress"};
 		for (int k = 0; k < 2; k++)

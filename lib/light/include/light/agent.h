@@ -62,13 +62,13 @@ void light_agent_proc(struct light_agent *a, uint32_t label_base, uint32_t rank)
 void light_agent_note(struct light_agent *a, uint32_t label_base, uint32_t rank,
 		      const uint8_t *note, size_t len);
 /* What became of a slot. */
-void light_agent_state(struct light_agent *a, uint32_t slot, enum light_link_state state);
+void light_agent_state(struct light_agent *a, uint32_t slot, enum base_lightpath state);
 
 const struct light_agent_counters *light_agent_counters(const struct light_agent *a);
 bool light_agent_is_connected(const struct light_agent *a);
 
 struct light_slot_row {
-	bool used, falling;
+	enum base_lightpath state; /* DARK, OPENING, OPEN or CLOSING */
 	uint32_t link;
 	struct light_addr relay, light;
 };

@@ -116,13 +116,11 @@ const struct light_conductor_counters *light_conductor_counters(const struct lig
 /* Jobs that have calls under way or hold ports: 0 when all is quiet. */
 uint32_t light_conductor_busy(const struct light_conductor *c);
 
-enum light_phase { LIGHT_RISING, LIGHT_RISEN, LIGHT_FALLING, LIGHT_BROKEN };
-const char *light_phase_name(enum light_phase p);
 struct light_link_row {
 	uint32_t x, y;
 	struct light_addr a, b;
-	enum light_phase phase;
-	uint64_t since_ns; /* in the phase */
+	enum base_lightpath state; /* OPENING, OPEN, CLOSING or FAILED */
+	uint64_t since_ns;	   /* in the state */
 	uint64_t key;
 };
 /* The i-th link at present; false: there is none. */

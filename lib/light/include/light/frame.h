@@ -8,7 +8,7 @@
  *              u16 port }     the relay's global address; its optical ports, slot by slot
  *   2 JOB      u64 key | u8 client     processes of this client of the job are here
  *   3 JOB_END  u64 key
- *   7 LINK     u32 link | u8 slot | u8 state     LIGHT_LINK_*
+ *   7 LINK     u32 link | u8 slot | u8 state     BASE_LIGHTPATH_OPEN, _FAILED or _DRAINED
  * conductor to agent
  *   5 LINK_UP  u32 link | u8 slot | u32 ipv4 | u16 port | u32 light ipv4 | u16 light port
  *              the slot is lit towards that relay, whose optical port has the second address
@@ -27,6 +27,7 @@
 #ifndef LIGHT_FRAME_H
 #define LIGHT_FRAME_H
 
+#include "base/lightpath.h"
 #include "light/note.h"
 
 #define LIGHT_SLOTS_MAX	 16u
@@ -45,9 +46,6 @@ enum light_frame_type {
 	LIGHT_FRAME_OFFER = 8,
 	LIGHT_FRAME_PING = 9,
 };
-
-/* What became of a link at one of its ends. */
-enum light_link_state { LIGHT_LINK_UP = 1, LIGHT_LINK_FAILED = 2, LIGHT_LINK_DRAINED = 3 };
 
 struct light_addr {
 	uint32_t ipv4;

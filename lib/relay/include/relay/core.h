@@ -168,7 +168,7 @@ struct relay_core_ops {
 	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left);
 	/* The light of a slot has come up, failed, or drained: see relay_core_light() and
 	 * relay_core_dark(), which may call it themselves.  May be NULL. */
-	void (*light_state)(void *user, uint32_t slot, enum relay_light_state state);
+	void (*light_state)(void *user, uint32_t slot, enum base_lightpath state);
 	/* A local process is connected: it can be told something. May be NULL. */
 	void (*proc_up)(void *user, uint32_t label_base, uint32_t rank);
 	/* A note of type RELAY_NOTE_LIGHT from process rank of the job, whole; valid during the
@@ -416,7 +416,7 @@ struct relay_path_info {
 bool relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_info *out);
 
 struct relay_light_info {
-	enum relay_light_phase phase;
+	enum base_lightpath phase;
 	struct relay_light light; /* unless DARK */
 	uint32_t path;		  /* UINT32_MAX: none */
 	/* From order to UP, and to DRAINED, the last time; 0: not yet. */

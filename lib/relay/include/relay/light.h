@@ -5,6 +5,7 @@
 #ifndef RELAY_LIGHT_H
 #define RELAY_LIGHT_H
 
+#include "base/lightpath.h"
 #include "relay/addr.h"
 #include "suci/endpoint.h"
 
@@ -18,18 +19,6 @@ _Static_assert(RELAY_LEG_LIGHT + RELAY_LIGHTS_MAX <= SUCI_LEGS_MAX,
 struct relay_light {
 	struct suci_addr peer; /* the relay as other clusters see it, on RELAY_LEG_GLOBAL */
 	struct suci_addr addr; /* its port's, on the leg of our slot */
-};
-
-/* What ops->light_state tells. */
-enum relay_light_state { RELAY_LIGHT_UP, RELAY_LIGHT_FAILED, RELAY_LIGHT_DRAINED };
-
-/* Where a slot is; after DRAINED it may LINGER, for the peer may not be through. */
-enum relay_light_phase {
-	RELAY_LIGHT_DARK,
-	RELAY_LIGHT_OPENING,
-	RELAY_LIGHT_LIT,
-	RELAY_LIGHT_DRAINING,
-	RELAY_LIGHT_LINGER,
 };
 
 #endif
