@@ -145,9 +145,9 @@ coll_vector(uint64_t bytes)
 #define COLL_ALL(X)                                                            \
 	X(barrier_dissemination) X(barrier_hier) X(barrier_linear)                \
 	X(bcast_binomial) X(bcast_linear) X(allreduce_linear)                     \
-	X(bcast_scatter_ring) X(bcast_hier) X(reduce_binomial) X(reduce_linear)   \
+	X(bcast_scatter_ring) X(bcast_hier) X(reduce_binomial)   \
 	X(reduce_hier) X(allreduce_recursive_doubling) X(allreduce_ring)          \
-	X(allreduce_reduce_bcast) X(allreduce_hier) X(allreduce_places)           \
+	X(allreduce_hier) X(allreduce_places)           \
 	X(allgather_hier) X(allgather_linear) X(gather_binomial)                  \
 	X(gather_linear) X(scatter_binomial) X(scatter_linear) X(allgather_ring)  \
 	X(allgather_bruck) X(allgather_recursive_doubling) X(alltoall_pairwise)   \
