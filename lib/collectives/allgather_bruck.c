@@ -31,5 +31,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_allgather_bruck = {
+const struct coll_recipe coll_alg_allgather_bruck = {
 	COLL_ALLGATHER, "bruck", "ceil(log2 p) alpha + (p-1) b beta", fits, build};

@@ -119,7 +119,7 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_allgather_hier = {
+const struct coll_recipe coll_alg_allgather_hier = {
 	COLL_ALLGATHER, "hier",
 	"k-1 + log2 k rounds inside a place, n-1 messages between n masters", coll_many_places,
 	build};

@@ -23,5 +23,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_allgather_linear = {COLL_ALLGATHER, "linear",
-							 "alpha + (p-1) b beta", NULL, build};
+const struct coll_recipe coll_alg_allgather_linear = {COLL_ALLGATHER, "linear",
+						      "alpha + (p-1) b beta", NULL, build};

@@ -52,5 +52,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_allgather_recursive_doubling = {
+const struct coll_recipe coll_alg_allgather_recursive_doubling = {
 	COLL_ALLGATHER, "recursive_doubling", "log2 p alpha + (p-1) b beta", fits, build};

@@ -17,5 +17,5 @@ fits(const struct coll_args *a)
 	return a->commutative;
 }
 
-const struct coll_algorithm coll_alg_allreduce_graph = {
+const struct coll_recipe coll_alg_allreduce_graph = {
 	COLL_ALLREDUCE, "graph", "2 depth (alpha + n beta) + depth n rho, one gamma", fits, build};

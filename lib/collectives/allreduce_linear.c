@@ -40,5 +40,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_allreduce_linear = {
+const struct coll_recipe coll_alg_allreduce_linear = {
 	COLL_ALLREDUCE, "linear", "alpha + (p-1)(n beta + n gamma)", NULL, build};

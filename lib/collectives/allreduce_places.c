@@ -151,6 +151,6 @@ fits(const struct coll_args *a)
 	       a->bytes / a->elem >= a->place_size;
 }
 
-const struct coll_algorithm coll_alg_allreduce_places = {
+const struct coll_recipe coll_alg_allreduce_places = {
 	COLL_ALLREDUCE, "places", "2 alpha + 2 (k-1)/k n beta inside, n/k by ring between places",
 	fits, build};

@@ -77,6 +77,6 @@ fits(const struct coll_args *a)
 	return a->bytes / a->elem >= a->size;
 }
 
-const struct coll_algorithm coll_alg_allreduce_rabenseifner = {
+const struct coll_recipe coll_alg_allreduce_rabenseifner = {
 	COLL_ALLREDUCE, "rabenseifner", "2 log2 p alpha + 2 (p-1)/p n beta + (p-1)/p n rho", fits,
 	build};

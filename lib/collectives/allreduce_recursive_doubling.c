@@ -41,6 +41,6 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_allreduce_recursive_doubling = {
+const struct coll_recipe coll_alg_allreduce_recursive_doubling = {
 	COLL_ALLREDUCE, "recursive_doubling", "ceil(log2 p) (alpha + n beta + n gamma)", NULL,
 	build};

@@ -40,5 +40,5 @@ fits(const struct coll_args *a)
 	return a->commutative && a->bytes / a->elem >= a->size;
 }
 
-const struct coll_algorithm coll_alg_allreduce_ring = {
+const struct coll_recipe coll_alg_allreduce_ring = {
 	COLL_ALLREDUCE, "ring", "2 (p-1) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma", fits, build};

@@ -133,9 +133,9 @@ pairs(struct coll_schedule *s, const struct coll_args *a)
 	return build(s, a, PAIRS);
 }
 
-const struct coll_algorithm coll_alg_alltoall_pairs = {COLL_ALLTOALL, "pairs",
-						       "(p-1)(alpha + b beta)", NULL, pairs};
-const struct coll_algorithm coll_alg_alltoall_pairwise = {COLL_ALLTOALL, "pairwise",
-							  "(p-1)(alpha + b beta)", NULL, pairwise};
-const struct coll_algorithm coll_alg_alltoall_linear = {COLL_ALLTOALL, "linear",
-							"alpha + (p-1) b beta", NULL, linear};
+const struct coll_recipe coll_alg_alltoall_pairs = {COLL_ALLTOALL, "pairs", "(p-1)(alpha + b beta)",
+						    NULL, pairs};
+const struct coll_recipe coll_alg_alltoall_pairwise = {COLL_ALLTOALL, "pairwise",
+						       "(p-1)(alpha + b beta)", NULL, pairwise};
+const struct coll_recipe coll_alg_alltoall_linear = {COLL_ALLTOALL, "linear",
+						     "alpha + (p-1) b beta", NULL, linear};

@@ -78,5 +78,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return coll_alltoall_rounds(s, a, false);
 }
 
-const struct coll_algorithm coll_alg_alltoall_bruck = {
+const struct coll_recipe coll_alg_alltoall_bruck = {
 	COLL_ALLTOALL, "bruck", "ceil(log2 p) alpha + p/2 log2 p b beta", fits, build};

@@ -126,6 +126,6 @@ fits(const struct coll_args *a)
 	       a->bytes <= PASSED_ON_MAX / a->place_size / a->place_size;
 }
 
-const struct coll_algorithm coll_alg_alltoall_hier = {
+const struct coll_recipe coll_alg_alltoall_hier = {
 	COLL_ALLTOALL, "hier", "(n-1)(alpha + k^2 b beta) between n masters, k-1 messages inside",
 	fits, build};

@@ -16,5 +16,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return coll_alltoall_rounds(s, a, true);
 }
 
-const struct coll_algorithm coll_alg_alltoall_recursive_doubling = {
+const struct coll_recipe coll_alg_alltoall_recursive_doubling = {
 	COLL_ALLTOALL, "recursive_doubling", "log2 p (alpha + p/2 b beta)", fits, build};

@@ -63,5 +63,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_alltoall_ring = {
+const struct coll_recipe coll_alg_alltoall_ring = {
 	COLL_ALLTOALL, "ring", "2 (p/2) alpha + p^2/4 b beta, one gamma", fits, build};

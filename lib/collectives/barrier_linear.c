@@ -12,5 +12,4 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_barrier_linear = {COLL_BARRIER, "linear", "alpha", NULL,
-						       build};
+const struct coll_recipe coll_alg_barrier_linear = {COLL_BARRIER, "linear", "alpha", NULL, build};

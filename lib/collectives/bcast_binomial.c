@@ -51,5 +51,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_bcast_binomial = {
-	COLL_BCAST, "binomial", "ceil(log2 p) * (alpha + n beta)", NULL, build};
+const struct coll_recipe coll_alg_bcast_binomial = {COLL_BCAST, "binomial",
+						    "ceil(log2 p) * (alpha + n beta)", NULL, build};

@@ -27,5 +27,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_bcast_graph = {
-	COLL_BCAST, "graph", "depth (alpha + n beta), one gamma", NULL, build};
+const struct coll_recipe coll_alg_bcast_graph = {COLL_BCAST, "graph",
+						 "depth (alpha + n beta), one gamma", NULL, build};

@@ -15,5 +15,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_bcast_linear = {COLL_BCAST, "linear", "(p-1)(alpha + n beta)",
-						     NULL, build};
+const struct coll_recipe coll_alg_bcast_linear = {COLL_BCAST, "linear", "(p-1)(alpha + n beta)",
+						  NULL, build};

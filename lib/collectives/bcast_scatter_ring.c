@@ -55,5 +55,5 @@ fits(const struct coll_args *a)
 	return a->bytes >= a->size;
 }
 
-const struct coll_algorithm coll_alg_bcast_scatter_ring = {
+const struct coll_recipe coll_alg_bcast_scatter_ring = {
 	COLL_BCAST, "scatter_ring", "(log2 p + p-1) alpha + 2 (p-1)/p n beta", fits, build};

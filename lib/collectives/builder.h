@@ -140,29 +140,80 @@ coll_vector(uint64_t bytes)
 	return (struct coll_range){COLL_RECV, 0, bytes};
 }
 
-#define COLL_DECLARE(name) extern const struct coll_algorithm coll_alg_##name;
+/* What a file of this folder knows of its algorithm: struct coll_algorithm without the number. */
+struct coll_recipe {
+	enum coll_op op;
+	const char *name, *cost;
+	bool (*fits)(const struct coll_args *a);
+	int (*build)(struct coll_schedule *s, const struct coll_args *a);
+};
+
+#define COLL_DECLARE(id, version, name) extern const struct coll_recipe coll_alg_##name;
+/* Number, version, name.  Numbers go over the wire (light/note.h): a new algorithm takes the next
+ * one, that of one which is gone is not given again.  The version is raised when the messages
+ * change that the algorithm makes of the same arguments; test_coll_numbers has their sums. */
 /* clang-format off */
-#define COLL_ALL(X)                                                            \
-	X(barrier_dissemination) X(barrier_hier) X(barrier_linear)                \
-	X(bcast_binomial) X(bcast_linear) X(allreduce_linear)                     \
-	X(bcast_scatter_ring) X(bcast_hier) X(reduce_binomial)   \
-	X(reduce_hier) X(allreduce_recursive_doubling) X(allreduce_ring)          \
-	X(allreduce_hier) X(allreduce_places)           \
-	X(allgather_hier) X(allgather_linear) X(gather_binomial)                  \
-	X(gather_linear) X(scatter_binomial) X(scatter_linear) X(allgather_ring)  \
-	X(allgather_bruck) X(allgather_recursive_doubling) X(alltoall_pairwise)   \
-	X(alltoall_pairs) X(alltoall_bruck) X(alltoall_recursive_doubling)        \
-	X(barrier_recursive_doubling) X(allreduce_rabenseifner) X(bcast_graph)    \
-	X(alltoall_linear) X(alltoall_hier) X(reduce_scatter_pairwise)            \
-	X(reduce_scatter_reduce) X(reduce_scatter_hier)                           \
-	X(scan_doubling) X(exscan_doubling)                                       \
-	X(impi_barrier) X(impi_bcast) X(impi_reduce) X(impi_allreduce)            \
-	X(impi_gather) X(impi_scatter) X(impi_allgather) X(impi_alltoall)         \
-	X(impi_reduce_scatter) X(impi_scan) X(neighbor_linear)      \
-	X(inter_barrier) X(inter_bcast) X(inter_reduce) X(inter_allreduce)        \
-	X(inter_gather) X(inter_scatter) X(inter_allgather) X(inter_alltoall)     \
-	X(inter_reduce_scatter)                                                   \
-	X(reduce_graph) X(allreduce_graph) X(alltoall_ring)
+#define COLL_ALL(X)                                             \
+	X(1, 1, barrier_dissemination)                          \
+	X(2, 1, barrier_hier)                                   \
+	X(3, 1, barrier_linear)                                 \
+	X(4, 1, bcast_binomial)                                 \
+	X(5, 1, bcast_linear)                                   \
+	X(6, 1, allreduce_linear)                               \
+	X(7, 1, bcast_scatter_ring)                             \
+	X(8, 1, bcast_hier)                                     \
+	X(9, 1, reduce_binomial)                                \
+	X(10, 1, reduce_hier)                                   \
+	X(11, 1, allreduce_recursive_doubling)                  \
+	X(12, 1, allreduce_ring)                                \
+	X(13, 1, allreduce_hier)                                \
+	X(14, 1, allreduce_places)                              \
+	X(15, 1, allgather_hier)                                \
+	X(16, 1, allgather_linear)                              \
+	X(17, 1, gather_binomial)                               \
+	X(18, 1, gather_linear)                                 \
+	X(19, 1, scatter_binomial)                              \
+	X(20, 1, scatter_linear)                                \
+	X(21, 1, allgather_ring)                                \
+	X(22, 1, allgather_bruck)                               \
+	X(23, 1, allgather_recursive_doubling)                  \
+	X(24, 1, alltoall_pairwise)                             \
+	X(25, 1, alltoall_pairs)                                \
+	X(26, 1, alltoall_bruck)                                \
+	X(27, 1, alltoall_recursive_doubling)                   \
+	X(28, 1, barrier_recursive_doubling)                    \
+	X(29, 1, allreduce_rabenseifner)                        \
+	X(30, 1, bcast_graph)                                   \
+	X(31, 1, alltoall_linear)                               \
+	X(32, 1, alltoall_hier)                                 \
+	X(33, 1, reduce_scatter_pairwise)                       \
+	X(34, 1, reduce_scatter_reduce)                         \
+	X(35, 1, reduce_scatter_hier)                           \
+	X(36, 1, scan_doubling)                                 \
+	X(37, 1, exscan_doubling)                               \
+	X(38, 1, impi_barrier)                                  \
+	X(39, 1, impi_bcast)                                    \
+	X(40, 1, impi_reduce)                                   \
+	X(41, 1, impi_allreduce)                                \
+	X(42, 1, impi_gather)                                   \
+	X(43, 1, impi_scatter)                                  \
+	X(44, 1, impi_allgather)                                \
+	X(45, 1, impi_alltoall)                                 \
+	X(46, 1, impi_reduce_scatter)                           \
+	X(47, 1, impi_scan)                                     \
+	X(48, 1, neighbor_linear)                               \
+	X(49, 1, inter_barrier)                                 \
+	X(50, 1, inter_bcast)                                   \
+	X(51, 1, inter_reduce)                                  \
+	X(52, 1, inter_allreduce)                               \
+	X(53, 1, inter_gather)                                  \
+	X(54, 1, inter_scatter)                                 \
+	X(55, 1, inter_allgather)                               \
+	X(56, 1, inter_alltoall)                                \
+	X(57, 1, inter_reduce_scatter)                          \
+	X(58, 1, reduce_graph)                                  \
+	X(59, 1, allreduce_graph)                               \
+	X(60, 1, alltoall_ring)
 /* clang-format on */
 COLL_ALL(COLL_DECLARE)
 

@@ -42,5 +42,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_gather_binomial = {
+const struct coll_recipe coll_alg_gather_binomial = {
 	COLL_GATHER, "binomial", "ceil(log2 p) alpha + (p-1) b beta", fits, build};

@@ -116,11 +116,11 @@ allreduce(struct coll_schedule *s, const struct coll_args *a)
 }
 
 #define COST " inside a cluster, then among the masters, then inside again"
-const struct coll_algorithm coll_alg_barrier_hier = {COLL_BARRIER, "hier", "binomial" COST,
-						     coll_many_places, barrier};
-const struct coll_algorithm coll_alg_bcast_hier = {COLL_BCAST, "hier", "binomial" COST,
-						   coll_many_places, bcast};
-const struct coll_algorithm coll_alg_reduce_hier = {COLL_REDUCE, "hier", "binomial" COST,
-						    fits_reduction, reduce};
-const struct coll_algorithm coll_alg_allreduce_hier = {
+const struct coll_recipe coll_alg_barrier_hier = {COLL_BARRIER, "hier", "binomial" COST,
+						  coll_many_places, barrier};
+const struct coll_recipe coll_alg_bcast_hier = {COLL_BCAST, "hier", "binomial" COST,
+						coll_many_places, bcast};
+const struct coll_recipe coll_alg_reduce_hier = {COLL_REDUCE, "hier", "binomial" COST,
+						 fits_reduction, reduce};
+const struct coll_recipe coll_alg_allreduce_hier = {
 	COLL_ALLREDUCE, "hier", "binomial / recursive doubling" COST, fits_reduction, allreduce};

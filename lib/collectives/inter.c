@@ -198,9 +198,9 @@ between_groups(const struct coll_args *a)
 	return a->remote && !a->in_place;
 }
 
-#define INTER(name, op, cost)                                                                      \
-	const struct coll_algorithm coll_alg_inter_##name = {op, COLL_INTER, cost, between_groups, \
-							     name}
+#define INTER(name, op, cost)                                                                   \
+	const struct coll_recipe coll_alg_inter_##name = {op, COLL_INTER, cost, between_groups, \
+							  name}
 INTER(barrier, COLL_BARRIER, "2 max(n, m) alpha");
 INTER(bcast, COLL_BCAST, "(1 + log2 m)(alpha + b beta)");
 INTER(reduce, COLL_REDUCE, "n (alpha + b beta + b gamma)");

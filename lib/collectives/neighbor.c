@@ -28,5 +28,5 @@ linear(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_neighbor_linear = {
+const struct coll_recipe coll_alg_neighbor_linear = {
 	COLL_NEIGHBOR, "linear", "alpha + max(indegree, outdegree) b beta", NULL, linear};

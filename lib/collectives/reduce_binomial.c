@@ -69,5 +69,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_reduce_binomial = {
+const struct coll_recipe coll_alg_reduce_binomial = {
 	COLL_REDUCE, "binomial", "ceil(log2 p) (alpha + n beta + n gamma)", NULL, build};

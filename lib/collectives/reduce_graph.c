@@ -36,5 +36,5 @@ fits(const struct coll_args *a)
 	return a->commutative;
 }
 
-const struct coll_algorithm coll_alg_reduce_graph = {
+const struct coll_recipe coll_alg_reduce_graph = {
 	COLL_REDUCE, "graph", "depth (alpha + n beta + n rho), one gamma", fits, build};

@@ -80,9 +80,9 @@ reduce_then_scatter(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_reduce_scatter_pairwise = {
+const struct coll_recipe coll_alg_reduce_scatter_pairwise = {
 	COLL_REDUCE_SCATTER, "pairwise", "(p-1)(alpha + b beta + b gamma)", commutes, pairwise};
-const struct coll_algorithm coll_alg_reduce_scatter_reduce = {
+const struct coll_recipe coll_alg_reduce_scatter_reduce = {
 	COLL_REDUCE_SCATTER, "reduce",
 	"ceil(log2 p)(alpha + n beta + n gamma) + (p-1)(alpha + b beta)", NULL,
 	reduce_then_scatter};

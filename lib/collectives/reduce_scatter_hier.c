@@ -100,6 +100,6 @@ fits(const struct coll_args *a)
 	return a->commutative && coll_many_places(a);
 }
 
-const struct coll_algorithm coll_alg_reduce_scatter_hier = {
+const struct coll_recipe coll_alg_reduce_scatter_hier = {
 	COLL_REDUCE_SCATTER, "hier", "reduce inside, (n-1)(alpha + k b beta) between n masters",
 	fits, build};

@@ -45,7 +45,7 @@ exscan(struct coll_schedule *s, const struct coll_args *a)
 	return build(s, a, false);
 }
 
-const struct coll_algorithm coll_alg_scan_doubling = {
+const struct coll_recipe coll_alg_scan_doubling = {
 	COLL_SCAN, "doubling", "ceil(log2 p)(alpha + n beta + 2 n gamma)", NULL, scan};
-const struct coll_algorithm coll_alg_exscan_doubling = {
+const struct coll_recipe coll_alg_exscan_doubling = {
 	COLL_EXSCAN, "doubling", "ceil(log2 p)(alpha + n beta + 2 n gamma)", NULL, exscan};

@@ -19,5 +19,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_algorithm coll_alg_scatter_linear = {COLL_SCATTER, "linear",
-						       "(p-1)(alpha + b beta)", NULL, build};
+const struct coll_recipe coll_alg_scatter_linear = {COLL_SCATTER, "linear", "(p-1)(alpha + b beta)",
+						    NULL, build};

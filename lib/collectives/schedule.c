@@ -26,8 +26,12 @@ coll_op_name(enum coll_op op)
 	return (unsigned)op < COLL_OP_COUNT ? name[op] : "?";
 }
 
-static const struct coll_algorithm *const algorithms[] = {
-#define X(n) &coll_alg_##n,
+static const struct {
+	uint16_t id;
+	uint8_t version;
+	const struct coll_recipe *r;
+} algorithms[] = {
+#define X(id, version, n) {id, version, &coll_alg_##n},
 	COLL_ALL(X)
 #undef X
 };
@@ -38,8 +42,16 @@ static struct coll_algorithm flat[ALGORITHMS];
 __attribute__((constructor)) static void
 flatten(void)
 {
-	for (size_t i = 0; i < ALGORITHMS; i++)
-		flat[i] = *algorithms[i];
+	for (size_t i = 0; i < ALGORITHMS; i++) {
+		const struct coll_recipe *r = algorithms[i].r;
+		flat[i] = (struct coll_algorithm){.op = r->op,
+						  .name = r->name,
+						  .cost = r->cost,
+						  .fits = r->fits,
+						  .build = r->build,
+						  .id = algorithms[i].id,
+						  .version = algorithms[i].version};
+	}
 }
 
 const struct coll_algorithm *
@@ -47,6 +59,24 @@ coll_algorithms(size_t *count)
 {
 	*count = ALGORITHMS;
 	return flat;
+}
+
+const struct coll_algorithm *
+coll_algorithm_of(enum coll_op op, const char *name)
+{
+	for (size_t i = 0; i < ALGORITHMS; i++)
+		if (flat[i].op == op && !strcmp(flat[i].name, name))
+			return &flat[i];
+	return NULL;
+}
+
+const struct coll_algorithm *
+coll_algorithm_by_id(uint16_t id)
+{
+	for (size_t i = 0; i < ALGORITHMS; i++)
+		if (flat[i].id == id)
+			return &flat[i];
+	return NULL;
 }
 
 /* Every algorithm here adds at most 6 steps per peer or per round, and a step
@@ -79,10 +109,7 @@ coll_build(struct coll_schedule *s, const struct coll_args *a, const char *algor
 		return COLL_ERR_INVAL;
 	if (!algorithm)
 		algorithm = coll_select(a);
-	const struct coll_algorithm *alg = NULL;
-	for (size_t i = 0; i < ALGORITHMS && !alg; i++)
-		if (flat[i].op == a->op && !strcmp(flat[i].name, algorithm))
-			alg = &flat[i];
+	const struct coll_algorithm *alg = coll_algorithm_of(a->op, algorithm);
 	if (!alg)
 		return COLL_ERR_UNKNOWN;
 	if ((a->remote != 0) != !strcmp(alg->name, COLL_INTER) || (alg->fits && !alg->fits(a)))

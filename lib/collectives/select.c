@@ -98,25 +98,15 @@ coll_op_of(const char *name)
 bool
 coll_rule_ok(const struct coll_rule *r)
 {
-	size_t count;
-	const struct coll_algorithm *alg = coll_algorithms(&count);
-	for (size_t i = 0; i < count; i++)
-		if (alg[i].op == r->op && !strcmp(alg[i].name, r->algorithm))
-			return strcmp(alg[i].name, COLL_INTER) != 0;
-	return false;
+	return coll_algorithm_of(r->op, r->algorithm) && strcmp(r->algorithm, COLL_INTER) != 0;
 }
 
 /* The algorithm of that name, if it takes these arguments. */
 static const char *
 usable(const struct coll_args *a, const char *name)
 {
-	size_t count;
-	const struct coll_algorithm *alg = coll_algorithms(&count);
-	for (size_t i = 0; i < count; i++)
-		if (alg[i].op == a->op && !strcmp(alg[i].name, name) &&
-		    (!alg[i].fits || alg[i].fits(a)))
-			return alg[i].name;
-	return NULL;
+	const struct coll_algorithm *alg = coll_algorithm_of(a->op, name);
+	return alg && (!alg->fits || alg->fits(a)) ? alg->name : NULL;
 }
 
 const char *

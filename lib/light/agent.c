@@ -114,6 +114,21 @@ light_agent_job_end(struct light_agent *a, uint32_t label_base)
 	send(a, &f);
 }
 
+/* Its list of algorithms need not be ours: no word of it reaches the conductor. */
+static void
+refuse_call(struct light_agent *a, uint32_t label_base, uint32_t rank, const struct light_call *k)
+{
+	struct light_note n = {.kind = LIGHT_NOTE_GO, .counts = 1};
+	uint8_t bytes[LIGHT_NOTE_MAX];
+	n.u.count[0] =
+		(struct light_count){k->comm, k->leader, k->seq, LIGHT_ANY, LIGHT_ANY, UINT32_MAX};
+	a->count.calls_refused++;
+	a->count.notes_down++;
+	a->cfg.ops->note(a->cfg.user, label_base, LIGHT_ANY, bytes, light_note_encode(&n, bytes));
+	if (a->cfg.ops->refused)
+		a->cfg.ops->refused(a->cfg.user, label_base, rank, LIGHT_TEXT_BY_INDEX);
+}
+
 void
 light_agent_note(struct light_agent *a, uint32_t label_base, uint32_t rank, const uint8_t *note,
 		 size_t len)
@@ -124,7 +139,7 @@ light_agent_note(struct light_agent *a, uint32_t label_base, uint32_t rank, cons
 	struct light_frame f = {
 		.type = LIGHT_FRAME_NOTE, .rank = rank, .note = note, .note_len = (uint16_t)len};
 	bool ok = len <= LIGHT_NOTE_MAX && light_note_decode(note, len, &n) == LIGHT_ERR_OK &&
-		  n.kind <= LIGHT_NOTE_FREE;
+		  light_note_is_up(n.kind);
 	if (ok && n.kind == LIGHT_NOTE_COMM) {
 		for (uint32_t i = 0; i < n.u.piece.n && ok; i++) {
 			uint32_t k =
@@ -141,6 +156,10 @@ light_agent_note(struct light_agent *a, uint32_t label_base, uint32_t rank, cons
 	}
 	if (!j)
 		return;
+	if (n.kind == LIGHT_NOTE_CALL_BY_INDEX) {
+		refuse_call(a, label_base, rank, &n.u.call);
+		return;
+	}
 	f.key = j->key;
 	a->count.notes_up++;
 	send(a, &f);

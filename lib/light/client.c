@@ -139,7 +139,9 @@ light_client_heard(struct light_client *c, const struct light_note *n)
 			go(c, &n->u.count[i]);
 	if (n->kind != LIGHT_NOTE_OFFER)
 		return;
-	if (!n->u.offer.on) {
+	bool other = n->u.offer.on && n->u.offer.version != LIGHT_VERSION;
+	c->counters.other_version += other;
+	if (!n->u.offer.on || other) {
 		light_client_dark(c);
 		return;
 	}

@@ -100,7 +100,8 @@ offer_for(const struct light_conductor *c, const struct agent *a)
 {
 	struct light_offer o = {.on = c->online && a->hello.n > 0,
 				.ports = a->hello.n,
-				.mode = (uint8_t)c->cfg.mode};
+				.mode = (uint8_t)c->cfg.mode,
+				.version = LIGHT_VERSION};
 	/* Circuits that lie already pay for less than one that has to be set up. */
 	if (c->cfg.mode == CIRC_MODE_AUTO || c->cfg.mode == CIRC_MODE_HYBRID)
 		o.light_from = circ_switch_point(&c->cfg.costs) / 8;
@@ -455,7 +456,7 @@ note(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uin
 		struct job stranger = {.key = f->key};
 		memset(stranger.agent, 0xff, sizeof stranger.agent);
 		stranger.agent[0] = agent;
-		if (n.kind == LIGHT_NOTE_CALL)
+		if (n.kind == LIGHT_NOTE_CALL || n.kind == LIGHT_NOTE_CALL_BY_INDEX)
 			conductor_go_any(c, &stranger, agent, &n.u.call);
 		return true;
 	}
@@ -471,6 +472,14 @@ note(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uin
 		return true;
 	case LIGHT_NOTE_FREE:
 		comm_free(c, j, agent, n.comm, n.leader);
+		return true;
+	case LIGHT_NOTE_CALL_BY_INDEX: /* its agent is as old as the process */
+		conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_PACKETS,
+							.at_ns = now_ns,
+							.key = j->key,
+							.call = n.u.call,
+							.text = LIGHT_TEXT_BY_INDEX});
+		conductor_go_any(c, j, agent, &n.u.call);
 		return true;
 	case LIGHT_NOTE_OFFER:
 	case LIGHT_NOTE_GO:

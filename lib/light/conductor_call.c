@@ -13,14 +13,17 @@
 
 /* ---- schedules ---- */
 
+/* NULL, or what is wrong with it. */
 static const char *
-algorithm_of(const struct light_call *call)
+algorithm_of(const struct light_call *call, const char **name)
 {
-	size_t n, seen = 0;
-	const struct coll_algorithm *a = coll_algorithms(&n);
-	for (size_t i = 0; i < n; i++)
-		if (a[i].op == (enum coll_op)call->op && seen++ == call->algorithm)
-			return a[i].name;
+	const struct coll_algorithm *a = coll_algorithm_by_id(call->algorithm);
+	if (!a || a->op != (enum coll_op)call->op)
+		return "its algorithm is not known here; fix: update this relay";
+	if (a->version != call->algorithm_version)
+		return "its algorithm has another version here; fix: one release of relayd and "
+		       "libmpi";
+	*name = a->name;
 	return NULL;
 }
 
@@ -40,10 +43,10 @@ make(struct doing *d, const struct call *k, const struct comm *m, struct base_sp
 					       .place_size = m->place_size,
 					       .reversed = call->flags & LIGHT_CALL_REVERSED,
 					       .degree = call->degree},
-				      .algorithm = algorithm_of(call),
 				      .node_of = m->client};
-	if (!spec.algorithm)
-		return "no such algorithm";
+	const char *why = algorithm_of(call, &spec.algorithm);
+	if (why)
+		return why;
 	if (call->op == COLL_NEIGHBOR)
 		return "calls between neighbours are not planned";
 	if (call->bytes > BYTES_MAX)
@@ -194,7 +197,8 @@ static bool
 same(const struct light_call *a, const struct light_call *b)
 {
 	uint8_t differ = a->flags ^ b->flags;
-	return a->op == b->op && a->algorithm == b->algorithm && a->root == b->root &&
+	return a->op == b->op && a->algorithm == b->algorithm &&
+	       a->algorithm_version == b->algorithm_version && a->root == b->root &&
 	       a->elem == b->elem && a->degree == b->degree && a->bytes == b->bytes &&
 	       !(differ & ~LIGHT_CALL_FORECAST);
 }

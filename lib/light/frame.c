@@ -75,6 +75,8 @@ write_body(struct base_writer *w, const struct light_frame *f)
 		base_write_u8(w, f->offer.ports);
 		base_write_u8(w, f->offer.mode);
 		base_write_be64(w, f->offer.light_from);
+		if (f->offer.version)
+			base_write_u8(w, f->offer.version);
 		break;
 	case LIGHT_FRAME_PING:
 		break;
@@ -165,6 +167,7 @@ read_body(struct base_reader *r, struct light_frame *f)
 		f->offer.ports = base_read_u8(r);
 		f->offer.mode = base_read_u8(r);
 		f->offer.light_from = base_read_be64(r);
+		f->offer.version = base_reader_left(r) ? base_read_u8(r) : 0;
 		return f->offer.mode < CIRC_MODE_COUNT;
 	case LIGHT_FRAME_PING:
 		return true;

@@ -24,7 +24,8 @@ write_call(struct base_writer *w, const struct light_call *c)
 	base_write_be32(w, c->leader);
 	base_write_be32(w, c->seq);
 	base_write_u8(w, c->op);
-	base_write_u8(w, c->algorithm);
+	base_write_be16(w, c->algorithm);
+	base_write_u8(w, c->algorithm_version);
 	base_write_u8(w, c->mode);
 	base_write_u8(w, c->flags);
 	base_write_be32(w, c->root);
@@ -44,6 +45,12 @@ write_count(struct base_writer *w, const struct light_count *c)
 	base_write_be32(w, c->count);
 }
 
+bool
+light_note_is_up(uint8_t kind)
+{
+	return kind == LIGHT_NOTE_CALL || (kind >= LIGHT_NOTE_COMM && kind <= LIGHT_NOTE_FREE);
+}
+
 size_t
 light_note_encode(const struct light_note *n, uint8_t out[LIGHT_NOTE_MAX])
 {
@@ -57,6 +64,11 @@ light_note_encode(const struct light_note *n, uint8_t out[LIGHT_NOTE_MAX])
 		break;
 	case LIGHT_NOTE_CALL:
 		write_call(&w, &n->u.call);
+		break;
+	case LIGHT_NOTE_CALL_BY_INDEX:
+		base_write_be32(&w, n->u.call.comm);
+		base_write_be32(&w, n->u.call.leader);
+		base_write_be32(&w, n->u.call.seq);
 		break;
 	case LIGHT_NOTE_OVER:
 	case LIGHT_NOTE_GO:
@@ -72,6 +84,8 @@ light_note_encode(const struct light_note *n, uint8_t out[LIGHT_NOTE_MAX])
 		base_write_u8(&w, n->u.offer.ports);
 		base_write_u8(&w, n->u.offer.mode);
 		base_write_be64(&w, n->u.offer.light_from);
+		if (n->u.offer.version)
+			base_write_u8(&w, n->u.offer.version);
 		break;
 	}
 	return base_writer_len(&w);
@@ -99,7 +113,8 @@ read_call(struct base_reader *r, struct light_call *c)
 	c->leader = base_read_be32(r);
 	c->seq = base_read_be32(r);
 	c->op = base_read_u8(r);
-	c->algorithm = base_read_u8(r);
+	c->algorithm = base_read_be16(r);
+	c->algorithm_version = base_read_u8(r);
 	c->mode = base_read_u8(r);
 	c->flags = base_read_u8(r);
 	c->root = base_read_be32(r);
@@ -135,6 +150,7 @@ read_offer(struct base_reader *r, struct light_offer *o)
 	o->ports = base_read_u8(r);
 	o->mode = base_read_u8(r);
 	o->light_from = base_read_be64(r);
+	o->version = base_reader_left(r) ? base_read_u8(r) : 0;
 	return o->mode < CIRC_MODE_COUNT;
 }
 
@@ -146,6 +162,11 @@ read_body(struct base_reader *r, struct light_note *n)
 		return read_comm(r, &n->u.piece);
 	case LIGHT_NOTE_CALL:
 		return read_call(r, &n->u.call);
+	case LIGHT_NOTE_CALL_BY_INDEX:
+		n->u.call.comm = base_read_be32(r);
+		n->u.call.leader = base_read_be32(r);
+		n->u.call.seq = base_read_be32(r);
+		return true;
 	case LIGHT_NOTE_OVER:
 	case LIGHT_NOTE_GO:
 		return read_counts(r, n);

@@ -63,24 +63,6 @@ lmpi_coll_light_reverses(struct lmpi_coll *c)
 	return !(*turned & bit);
 }
 
-/* The place of the schedule's algorithm among those of its operation. */
-static uint8_t
-algorithm_of(const struct lmpi_coll *c)
-{
-	size_t count;
-	const struct coll_algorithm *all = coll_algorithms(&count);
-	uint8_t n = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (all[i].op != c->args.op)
-			continue;
-		if (strcmp(all[i].name, c->schedule.algorithm) == 0)
-			break;
-		n++;
-	}
-	return n;
-}
-
 /* The lowest rank of each cluster speaks for it. */
 static bool
 speaks(const struct lmpi_comm *comm)
@@ -96,13 +78,15 @@ static struct light_call
 describe(const struct lmpi_coll *c)
 {
 	const struct coll_args *a = &c->args;
+	const struct coll_algorithm *alg = coll_algorithm_of(a->op, c->schedule.algorithm);
 
 	return (struct light_call){
 		.comm = (uint32_t)(c->comm->cid + 1),
 		.leader = c->comm->group->world[0],
 		.seq = (uint32_t)(c->tag - LMPI_COLL_TAG_FIRST) ^ c->starts * STARTS,
 		.op = (uint8_t)a->op,
-		.algorithm = algorithm_of(c),
+		.algorithm = alg->id,
+		.algorithm_version = alg->version,
 		.flags = (uint8_t)((a->reversed ? LIGHT_CALL_REVERSED : 0) |
 				   (reduces(a->op) && !a->commutative ? LIGHT_CALL_ORDERED : 0)),
 		.degree = (uint8_t)a->degree,

@@ -62,11 +62,10 @@ lmpi_light_print_stats(void)
 		return;
 	fprintf(stderr,
 		"libmpi: [%u] light: announced %llu calls, gated %llu messages for %llu us, %llu "
-		"went "
-		"without GO, reported %llu\n",
+		"went without GO, reported %llu, refused %llu offers of another version\n",
 		lmpi_world.rank, (unsigned long long)n->announced, (unsigned long long)n->gated,
 		(unsigned long long)(n->waited_ns / BASE_US_NS), (unsigned long long)n->without_go,
-		(unsigned long long)n->overs);
+		(unsigned long long)n->overs, (unsigned long long)n->other_version);
 }
 
 static bool

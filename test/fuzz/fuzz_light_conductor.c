@@ -110,8 +110,8 @@ client_of(void *user, uint32_t label_base, uint32_t rank)
 	return rank % 40;
 }
 
-static const struct light_agent_ops agent_ops = {agent_send, agent_note, agent_light, agent_dark,
-						 client_of};
+static const struct light_agent_ops agent_ops = {agent_send, agent_note, agent_light,
+						 agent_dark, client_of,	 NULL};
 
 static void
 to_agent(struct world *w, const struct light_frame *f)

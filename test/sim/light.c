@@ -85,25 +85,10 @@ job_init(struct light_world *w, uint32_t n)
 
 /* ---- a call ---- */
 
-static uint32_t
-algorithm_index(const struct obs_args *a)
-{
-	size_t n;
-	uint32_t at = 0;
-	const struct coll_algorithm *all = coll_algorithms(&n);
-	for (size_t i = 0; i < n; i++) {
-		if (all[i].op != a->op)
-			continue;
-		if (strcmp(all[i].name, a->algorithm) == 0)
-			return at;
-		at++;
-	}
-	return UINT32_MAX;
-}
-
 static void
 gate_init(struct lw_stream *t, uint32_t r)
 {
+	const struct coll_algorithm *alg = coll_algorithm_of(t->args.op, t->args.algorithm);
 	memset(t->go[r], 0, sizeof t->go[r]);
 	memset(t->arrived[r], 0, sizeof t->arrived[r]);
 	bool lowest = true;
@@ -114,7 +99,8 @@ gate_init(struct lw_stream *t, uint32_t r)
 			 .leader = t->world[0],
 			 .seq = t->seq,
 			 .op = (uint8_t)t->args.op,
-			 .algorithm = (uint8_t)algorithm_index(&t->args),
+			 .algorithm = alg->id,
+			 .algorithm_version = alg->version,
 			 .mode = (uint8_t)base_prng_below(&t->j->w->rng, CIRC_MODE_COUNT),
 			 .flags = t->args.reversed ? LIGHT_CALL_REVERSED : 0,
 			 .degree = (uint8_t)t->args.degree,

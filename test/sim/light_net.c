@@ -202,8 +202,8 @@ hang_up(void *user, uint32_t agent)
 	snprintf(w->why, sizeof w->why, "two sessions of one agent");
 }
 
-static const struct light_agent_ops agent_ops = {agent_send, agent_note, open_light, close_light,
-						 client_of};
+static const struct light_agent_ops agent_ops = {agent_send,  agent_note, open_light,
+						 close_light, client_of,  NULL};
 static void
 event(void *user, const struct light_event *e)
 {

@@ -76,10 +76,11 @@ rig_end(struct rig *r)
 static void
 offer(struct rig *r, bool on, uint64_t light_from)
 {
-	light_client_heard(
-		r->c,
-		&(struct light_note){.kind = LIGHT_NOTE_OFFER,
-				     .u.offer = {.on = on, .ports = 2, .light_from = light_from}});
+	light_client_heard(r->c, &(struct light_note){.kind = LIGHT_NOTE_OFFER,
+						      .u.offer = {.on = on,
+								  .ports = 2,
+								  .light_from = light_from,
+								  .version = LIGHT_VERSION}});
 }
 
 static void
@@ -135,6 +136,23 @@ test_wants(void **state)
 		assert_int_equal(light_client_wants(r.c, row[i].bytes), row[i].wants);
 		rig_end(&r);
 	}
+}
+
+/* Who plans by other numbers than ours plans nothing: as without light. */
+static void
+test_other_version(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_new(&r, CIRC_MODE_CACHED);
+	offer(&r, true, 0);
+	assert_true(light_client_wants(r.c, 1));
+	light_client_heard(r.c, &(struct light_note){.kind = LIGHT_NOTE_OFFER,
+						     .u.offer = {.on = true, .ports = 2}});
+	assert_false(light_client_wants(r.c, 1));
+	assert_int_equal(light_client_counters(r.c)->other_version, 1);
+	rig_end(&r);
 }
 
 /* The ranks are told once for every relay, the call each time; only by who speaks. */
@@ -435,11 +453,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wants),	   cmocka_unit_test(test_announces),
-		cmocka_unit_test(test_told_again), cmocka_unit_test(test_gate),
-		cmocka_unit_test(test_patience),   cmocka_unit_test(test_order),
-		cmocka_unit_test(test_lead),	   cmocka_unit_test(test_early),
-		cmocka_unit_test(test_over),
+		cmocka_unit_test(test_wants),	  cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_announces), cmocka_unit_test(test_told_again),
+		cmocka_unit_test(test_gate),	  cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_order),	  cmocka_unit_test(test_lead),
+		cmocka_unit_test(test_early),	  cmocka_unit_test(test_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,32 +151,18 @@ comm(struct kit *k, uint64_t key)
 	note(k, 0, key, &n);
 }
 
-static uint8_t
-index_of(enum coll_op op, const char *name)
-{
-	size_t n;
-	uint8_t at = 0;
-	const struct coll_algorithm *a = coll_algorithms(&n);
-	for (size_t i = 0; i < n; i++) {
-		if (a[i].op == op && strcmp(a[i].name, name) == 0)
-			return at;
-		if (a[i].op == op)
-			at++;
-	}
-	fail();
-	return 0;
-}
-
 /* A linear broadcast from rank 0. */
 static void
 announce(struct kit *k, uint32_t agent, uint64_t key, uint32_t seq, enum circ_mode mode,
 	 uint64_t bytes, uint8_t flags)
 {
+	const struct coll_algorithm *linear = coll_algorithm_of(COLL_BCAST, "linear");
 	struct light_note n = {.kind = LIGHT_NOTE_CALL,
 			       .u.call = {.comm = 1,
 					  .seq = seq,
 					  .op = COLL_BCAST,
-					  .algorithm = index_of(COLL_BCAST, "linear"),
+					  .algorithm = linear->id,
+					  .algorithm_version = linear->version,
 					  .mode = (uint8_t)mode,
 					  .flags = flags,
 					  .bytes = bytes,
@@ -483,6 +469,45 @@ the_rest_goes_by_packets(void **state)
 	finish(&k);
 }
 
+/* Not known here, another version, a place in a list: by packets at once, and it says why. */
+static void
+strange_algorithms(void **state)
+{
+	const struct coll_algorithm *linear = coll_algorithm_of(COLL_BCAST, "linear"),
+				    *ring = coll_algorithm_of(COLL_ALLREDUCE, "ring");
+	const char *unknown = "its algorithm is not known here; fix: update this relay";
+	const struct {
+		uint8_t kind, version;
+		uint16_t id;
+		const char *text;
+	} cases[] = {
+		{LIGHT_NOTE_CALL, 1, 60000, unknown},
+		{LIGHT_NOTE_CALL, 1, ring->id, unknown},
+		{LIGHT_NOTE_CALL, (uint8_t)(linear->version + 1), linear->id,
+		 "its algorithm has another version here; fix: one release of relayd and libmpi"},
+		{LIGHT_NOTE_CALL_BY_INDEX, 0, 0, LIGHT_TEXT_BY_INDEX},
+	};
+	struct kit k;
+	(void)state;
+	begin(&k);
+	for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct light_note n = {.kind = cases[i].kind,
+				       .u.call = {.comm = 1,
+						  .seq = i + 1,
+						  .op = COLL_BCAST,
+						  .algorithm = cases[i].id,
+						  .algorithm_version = cases[i].version,
+						  .mode = CIRC_MODE_CACHED,
+						  .bytes = 1000,
+						  .elem = 1}};
+		note(&k, 0, KEY, &n);
+		turns(&k, 0);
+		assert_string_equal(k.text, cases[i].text);
+		assert_true(k.any > i);
+	}
+	finish(&k);
+}
+
 /* What will come is lit beforehand, waits for as long as it takes, and makes room for what is
  * there. */
 static void
@@ -587,14 +612,16 @@ ranks_share_places(void **state)
 				   .note_len = (uint16_t)light_note_encode(&n, bytes),
 				   .clients = clients,
 				   .nclients = 4});
-	n = (struct light_note){.kind = LIGHT_NOTE_CALL,
-				.u.call = {.comm = 2,
-					   .seq = 1,
-					   .op = COLL_ALLREDUCE,
-					   .algorithm = index_of(COLL_ALLREDUCE, "places"),
-					   .mode = CIRC_MODE_PIPELINED,
-					   .bytes = 1000,
-					   .elem = 1}};
+	n = (struct light_note){
+		.kind = LIGHT_NOTE_CALL,
+		.u.call = {.comm = 2,
+			   .seq = 1,
+			   .op = COLL_ALLREDUCE,
+			   .algorithm = coll_algorithm_of(COLL_ALLREDUCE, "places")->id,
+			   .algorithm_version = 1,
+			   .mode = CIRC_MODE_PIPELINED,
+			   .bytes = 1000,
+			   .elem = 1}};
 	note(&k, 0, KEY, &n);
 	turns(&k, 5);
 	assert_int_equal(counters(&k)->calls, 1);
@@ -675,10 +702,19 @@ client_of(void *user, uint32_t label_base, uint32_t rank)
 }
 
 static void
+agent_refused(void *user, uint32_t label_base, uint32_t rank, const char *why)
+{
+	(void)user;
+	assert_int_equal(label_base, 64);
+	assert_int_equal(rank, 1);
+	assert_string_equal(why, LIGHT_TEXT_BY_INDEX);
+}
+
+static void
 an_agent(void **state)
 {
 	static const struct light_agent_ops agent_ops = {agent_send, agent_note, agent_light,
-							 agent_dark, client_of};
+							 agent_dark, client_of,	 agent_refused};
 	struct end e = {0};
 	struct light_agent_config cfg = {
 		.hello = {.relay = {1, 1}, .n = 2}, .jobs = 1, .ops = &agent_ops, .user = &e};
@@ -707,6 +743,18 @@ an_agent(void **state)
 	n.u.piece.rank[1] = 2; /* of no client */
 	light_agent_note(e.a, 64, 0, bytes, light_note_encode(&n, bytes));
 	assert_int_equal(light_agent_counters(e.a)->bad_notes, 1);
+
+	/* One that names its algorithm by a place in a list hears at once that it may go. */
+	uint32_t frames = e.frames, notes = e.notes;
+	n = (struct light_note){.kind = LIGHT_NOTE_CALL_BY_INDEX,
+				.u.call = {.comm = 1, .leader = 2, .seq = 3}};
+	light_agent_note(e.a, 64, 1, bytes, light_note_encode(&n, bytes));
+	assert_int_equal(e.frames, frames);
+	assert_int_equal(e.notes, notes + 1);
+	assert_int_equal(e.note.kind, LIGHT_NOTE_GO);
+	assert_int_equal(e.note.u.count[0].seq, 3);
+	assert_int_equal(e.note.u.count[0].from, LIGHT_ANY);
+	assert_int_equal(light_agent_counters(e.a)->calls_refused, 1);
 
 	f = (struct light_frame){
 		.type = LIGHT_FRAME_LINK_UP, .link = 8, .slot = 1, .peer = {3, 1}, .light = {4, 1}};
@@ -740,6 +788,7 @@ main(void)
 		cmocka_unit_test(cached_meets_what_is_lit),
 		cmocka_unit_test(cached_gives_up_what_costs),
 		cmocka_unit_test(the_rest_goes_by_packets),
+		cmocka_unit_test(strange_algorithms),
 		cmocka_unit_test(forecasts),
 		cmocka_unit_test(auto_reckons_with_gamma),
 		cmocka_unit_test(jobs_take_turns),

@@ -29,7 +29,7 @@ static const struct light_frame frames[] = {
 	 .light = {0x0a320005, 7813}},
 	{.type = LIGHT_FRAME_LINK_DOWN, .link = 77, .slot = 15},
 	{.type = LIGHT_FRAME_LINK, .link = 77, .slot = 0, .state = BASE_LIGHTPATH_FAILED},
-	{.type = LIGHT_FRAME_OFFER, .offer = {true, 2, CIRC_MODE_CACHED, 1 << 20}},
+	{.type = LIGHT_FRAME_OFFER, .offer = {true, 2, CIRC_MODE_CACHED, 1 << 20, LIGHT_VERSION}},
 	{.type = LIGHT_FRAME_PING},
 };
 #define FRAMES (sizeof frames / sizeof frames[0])
@@ -52,7 +52,8 @@ round_trip_and_cut(void **state)
 		assert_int_equal(f.key, frames[i].key);
 		assert_int_equal(f.link, frames[i].link);
 		/* the length says less than the body has */
-		if (len > LIGHT_FRAME_HEAD && f.type != LIGHT_FRAME_NOTE) {
+		if (len > LIGHT_FRAME_HEAD && f.type != LIGHT_FRAME_NOTE &&
+		    f.type != LIGHT_FRAME_OFFER) { /* older ones have no version */
 			out[3]--;
 			assert_int_equal(light_frame_decode(out, len, &f), LIGHT_ERR_MALFORMED);
 		}

@@ -12,13 +12,16 @@
 /* Written from the header's layout, not from the encoder. */
 static const uint8_t comm[] = {HEAD(1), 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0, 5, 0,
 			       0,	0, 1, 0, 2, 0, 0, 0, 4, 0, 0, 0, 6};
-static const uint8_t call[] = {HEAD(2), 0, 0, 0, 9, 0, 0, 0, 2, 0,  0, 1, 0, 1, 2, 3, 2,
-			       0,	0, 0, 3, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 8, 4};
+static const uint8_t call[] = {HEAD(7), 0, 0, 0, 9, 0, 0, 0, 2, 0, 0,  1, 0, 1, 1, 4, 5, 3,
+			       2,	0, 0, 0, 3, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 8, 4};
+/* As releases before LIGHT_VERSION have it; what follows seq says nothing. */
+static const uint8_t by_index[] = {HEAD(2), 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 1, 0};
 static const uint8_t over[] = {HEAD(3), 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 1,
 			       0,	0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 2, 0,
 			       0,	1, 0, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 1};
 static const uint8_t end[] = {HEAD(4), 0, 0, 0, 9, 0, 0, 0, 2};
-static const uint8_t offer[] = {HEAD(5), 1, 2, 5, 0, 0, 0, 0, 0, 1, 0, 0};
+static const uint8_t offer[] = {HEAD(5), 1, 2, 5, 0, 0, 0, 0, 0, 1, 0, 0, 2};
+static const uint8_t old_offer[] = {HEAD(5), 1, 2, 5, 0, 0, 0, 0, 0, 1, 0, 0};
 static const uint8_t go[] = {HEAD(6), 0,    0,	  0,	9,    0,    0,	  0,	2,
 			     0,	      0,    1,	  0,	0xff, 0xff, 0xff, 0xff, 0xff,
 			     0xff,    0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -28,8 +31,14 @@ static const struct {
 	const uint8_t *bytes;
 	size_t len;
 } golden[] = {
-	{"comm", comm, sizeof comm}, {"call", call, sizeof call},    {"over", over, sizeof over},
-	{"free", end, sizeof end},   {"offer", offer, sizeof offer}, {"go", go, sizeof go},
+	{"comm", comm, sizeof comm},
+	{"call", call, sizeof call},
+	{"over", over, sizeof over},
+	{"free", end, sizeof end},
+	{"offer", offer, sizeof offer},
+	{"go", go, sizeof go},
+	{"by index", by_index, sizeof by_index},
+	{"old offer", old_offer, sizeof old_offer},
 };
 #define GOLDEN (sizeof golden / sizeof golden[0])
 
@@ -56,7 +65,8 @@ fields(void **state)
 	n = decoded(call, sizeof call);
 	assert_int_equal(n.u.call.seq, 256);
 	assert_int_equal(n.u.call.op, COLL_BCAST);
-	assert_int_equal(n.u.call.algorithm, 2);
+	assert_int_equal(n.u.call.algorithm, 260);
+	assert_int_equal(n.u.call.algorithm_version, 5);
 	assert_int_equal(n.u.call.mode, CIRC_MODE_PIPELINED);
 	assert_int_equal(n.u.call.flags, LIGHT_CALL_REVERSED);
 	assert_int_equal(n.u.call.root, 3);
@@ -76,6 +86,11 @@ fields(void **state)
 	assert_int_equal(n.u.offer.ports, 2);
 	assert_int_equal(n.u.offer.mode, CIRC_MODE_HYBRID);
 	assert_int_equal(n.u.offer.light_from, 65536);
+	assert_int_equal(n.u.offer.version, LIGHT_VERSION);
+	assert_int_equal(decoded(old_offer, sizeof old_offer).u.offer.version, 0);
+	n = decoded(by_index, sizeof by_index);
+	assert_int_equal(n.kind, LIGHT_NOTE_CALL_BY_INDEX);
+	assert_int_equal(n.u.call.seq, 256);
 	n = decoded(go, sizeof go);
 	assert_int_equal(n.u.count[0].from, LIGHT_ANY);
 	assert_int_equal(n.u.count[0].count, UINT32_MAX);
@@ -92,7 +107,8 @@ round_trip_and_cut(void **state)
 		assert_int_equal(light_note_encode(&n, out), golden[i].len);
 		assert_memory_equal(out, golden[i].bytes, golden[i].len);
 		for (size_t cut = 0; cut < golden[i].len; cut++) {
-			bool whole = golden[i].bytes == over && cut == 6 + 24;
+			bool whole = (golden[i].bytes == over && cut == 6 + 24) ||
+				     (golden[i].bytes == offer && cut == sizeof old_offer);
 			assert_int_equal(light_note_decode(out, cut, &n),
 					 whole ? LIGHT_ERR_OK : LIGHT_ERR_MALFORMED);
 			if (!whole)
@@ -112,9 +128,9 @@ bad_is_refused(void **state)
 		uint8_t value;
 	} cases[] = {
 		{"another type", 0, 0, 6}, {"kind 0", 0, 5, 0},
-		{"kind 7", 0, 5, 7},	   {"piece beyond p", 0, 21, 4},
+		{"kind 8", 0, 5, 8},	   {"piece beyond p", 0, 21, 4},
 		{"empty piece", 0, 23, 0}, {"piece too long", 0, 22, 9},
-		{"no such op", 1, 18, 12}, {"no such mode", 1, 20, 6},
+		{"no such op", 1, 18, 12}, {"no such mode", 1, 22, 6},
 		{"offered mode", 4, 8, 6},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

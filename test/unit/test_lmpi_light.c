@@ -142,7 +142,8 @@ begin(void **state)
 	MPI_Init(NULL, NULL);
 	assert_true(light_client_footprint(&conf) <= sizeof(mem));
 	lmpi_light = light_client_new(mem, &conf);
-	hear((struct light_note){.kind = LIGHT_NOTE_OFFER, .u.offer = {.on = true, .ports = 2}});
+	hear((struct light_note){.kind = LIGHT_NOTE_OFFER,
+				 .u.offer = {.on = true, .ports = 2, .version = LIGHT_VERSION}});
 	return 0;
 }
 

@@ -85,8 +85,17 @@ agent_client_of(void *user, uint32_t label_base, uint32_t rank)
 	return h < job->nhosts ? job->host[h].client : LIGHT_CLIENTS;
 }
 
-static const struct light_agent_ops agent_ops = {agent_send, agent_note, agent_light, agent_dark,
-						 agent_client_of};
+static void
+agent_refused(void *user, uint32_t label_base, uint32_t rank, const char *why)
+{
+	struct rd_control *c = ((struct rd_light *)user)->ctl;
+	rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_WARNING,
+		       "light: a call of rank %u of the job at label %u goes by packets: %s", rank,
+		       label_base, why);
+}
+
+static const struct light_agent_ops agent_ops = {agent_send, agent_note,      agent_light,
+						 agent_dark, agent_client_of, agent_refused};
 
 /* ---- what comes from the worker ---- */
 

@@ -205,6 +205,7 @@ rd_rpc_circuits(struct rd_rpc_client *c)
 	put(v, "notes_up", n->notes_up);
 	put(v, "notes_down", n->notes_down);
 	put(v, "bad_notes", n->bad_notes);
+	put(v, "calls_refused", n->calls_refused);
 	json_object_set_new(v, "slots", slots(ctl, l.agent));
 	if (l.conductor)
 		put_conductor(v, &l, ctl->now_ns);

@@ -196,7 +196,14 @@ struct coll_algorithm {
 	const char *cost; /* in alpha, beta, p, n */
 	bool (*fits)(const struct coll_args *a);
 	int (*build)(struct coll_schedule *s, const struct coll_args *a);
+	/* For whoever builds the schedules of others from their words: the same number and version
+	 * mean the same messages of the same arguments, in every release. */
+	uint16_t id;	 /* from 1 */
+	uint8_t version; /* from 1 */
 };
 const struct coll_algorithm *coll_algorithms(size_t *count);
+/* NULL: there is none. */
+const struct coll_algorithm *coll_algorithm_of(enum coll_op op, const char *name);
+const struct coll_algorithm *coll_algorithm_by_id(uint16_t id);
 
 #endif

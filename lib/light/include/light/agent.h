@@ -29,6 +29,8 @@ struct light_agent_ops {
 	void (*dark)(void *user, uint32_t slot);
 	/* Of a world rank of the job; LIGHT_CLIENTS or more: there is no such. */
 	uint32_t (*client_of)(void *user, uint32_t label_base, uint32_t rank);
+	/* A call of the process is not planned, and why; it goes by packets.  Or NULL. */
+	void (*refused)(void *user, uint32_t label_base, uint32_t rank, const char *why);
 };
 
 struct light_agent_config {
@@ -40,6 +42,7 @@ struct light_agent_config {
 
 struct light_agent_counters {
 	uint64_t notes_up, notes_down, bad_notes; /* bad: of processes, thrown away */
+	uint64_t calls_refused;			  /* announced as older versions do */
 	uint64_t links, links_up, links_failed, sessions;
 };
 

@@ -46,12 +46,13 @@ struct light_client_conf {
 };
 
 struct light_counters {
-	uint64_t announced;   /* calls, by this process */
-	uint64_t gated;	      /* messages that had to ask */
-	uint64_t waited_ns;   /* all of them together */
-	uint64_t without_go;  /* messages whose patience ended first */
-	uint64_t overs;	      /* messages reported as arrived */
-	uint64_t gos_dropped; /* GOs of calls that never began, or too many too early */
+	uint64_t announced;	/* calls, by this process */
+	uint64_t gated;		/* messages that had to ask */
+	uint64_t waited_ns;	/* all of them together */
+	uint64_t without_go;	/* messages whose patience ended first */
+	uint64_t overs;		/* messages reported as arrived */
+	uint64_t other_version; /* offers of relays that plan by another LIGHT_VERSION: no light */
+	uint64_t gos_dropped;	/* GOs of calls that never began, or too many too early */
 };
 
 /* One call, in the caller's memory from light_client_begin() to light_client_end(). */

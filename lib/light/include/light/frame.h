@@ -13,7 +13,7 @@
  *   5 LINK_UP  u32 link | u8 slot | u32 ipv4 | u16 port | u32 light ipv4 | u16 light port
  *              the slot is lit towards that relay, whose optical port has the second address
  *   6 LINK_DOWN u32 link | u8 slot
- *   8 OFFER    u8 on | u8 ports | u8 mode | u64 light_from     for all processes
+ *   8 OFFER    u8 on | u8 ports | u8 mode | u64 light_from | u8 version     for all processes
  * both
  *   4 NOTE     u64 key | u32 rank | u16 length | note (light/note.h) | n x u8 client
  *              of, or for, the process of that world rank; LIGHT_ANY: for all of the job there.

@@ -7,18 +7,21 @@
  *   1 COMM   u32 comm | u32 leader | u32 p | u32 at | u16 n | n x u32 world rank
  *            Ranks at .. at + n - 1 of a communicator of p; the lowest rank of each cluster
  *            sends all of them, in pieces, before its first CALL.
- *   2 CALL   u32 comm | u32 leader | u32 seq | u8 op | u8 algorithm | u8 mode | u8 flags |
- *            u32 root | u64 bytes | u32 elem | u8 degree
- *            The collective call seq of it (coll_args).  algorithm counts those of op in
- *            coll_algorithms().
+ *   2        u32 comm | u32 leader | u32 seq | ...
+ *            A call as versions before LIGHT_VERSION announce it, with its algorithm as a place
+ *            in a list: nobody plans it, it goes by packets.
  *   3 OVER   n x { u32 comm | u32 leader | u32 seq | u32 from | u32 to | u32 count }
  *            The receiver says how many messages from -> to of the call have arrived.
  *   4 FREE   u32 comm | u32 leader
+ *   7 CALL   u32 comm | u32 leader | u32 seq | u8 op | u16 algorithm | u8 its version | u8 mode |
+ *            u8 flags | u32 root | u64 bytes | u32 elem | u8 degree
+ *            The collective call seq of it (coll_args).  algorithm and version are those of
+ *            struct coll_algorithm; who does not know them lets the call go by packets.
  *
  * relay to process
- *   5 OFFER  u8 on | u8 ports | u8 mode | u64 light_from
+ *   5 OFFER  u8 on | u8 ports | u8 mode | u64 light_from | u8 version
  *            Whether there is light, and from how many bytes of a message on a call is worth
- *            announcing.
+ *            announcing; which announcements are understood (none: those of kind 2).
  *   6 GO     as OVER: so many of the messages from -> to of the call may go.  from = to = ANY:
  *            all messages of the call may.
  *
@@ -45,17 +48,19 @@
 #define LIGHT_NOTE_RANKS  ((LIGHT_NOTE_MAX - LIGHT_NOTE_HEAD - 18u) / 4u)
 #define LIGHT_NOTE_COUNTS ((LIGHT_NOTE_MAX - LIGHT_NOTE_HEAD) / 24u)
 #define LIGHT_ANY	  UINT32_MAX
+#define LIGHT_VERSION	  2u /* of CALL; an offer of another one is none */
 
 #define LIGHT_ERR_OK	    0
 #define LIGHT_ERR_MALFORMED (-1)
 
 enum light_note_kind {
 	LIGHT_NOTE_COMM = 1,
-	LIGHT_NOTE_CALL = 2,
+	LIGHT_NOTE_CALL_BY_INDEX = 2,
 	LIGHT_NOTE_OVER = 3,
 	LIGHT_NOTE_FREE = 4,
 	LIGHT_NOTE_OFFER = 5,
 	LIGHT_NOTE_GO = 6,
+	LIGHT_NOTE_CALL = 7,
 };
 
 #define LIGHT_CALL_FORECAST 1u /* it has not begun, but will come */
@@ -71,9 +76,10 @@ struct light_comm { /* a piece of one */
 
 struct light_call {
 	uint32_t comm, leader, seq;
-	uint8_t op;	   /* enum coll_op, < COLL_OP_COUNT */
-	uint8_t algorithm; /* the n-th of op in coll_algorithms() */
-	uint8_t mode;	   /* enum circ_mode */
+	uint8_t op;		   /* enum coll_op, < COLL_OP_COUNT */
+	uint16_t algorithm;	   /* coll_algorithm.id */
+	uint8_t algorithm_version; /* coll_algorithm.version */
+	uint8_t mode;		   /* enum circ_mode */
 	uint8_t flags;
 	uint8_t degree;
 	uint32_t root, elem;
@@ -89,6 +95,7 @@ struct light_offer {
 	bool on;
 	uint8_t ports, mode;
 	uint64_t light_from;
+	uint8_t version; /* 0: not said */
 };
 
 struct light_note {
@@ -98,12 +105,18 @@ struct light_note {
 	uint32_t counts;       /* OVER, GO: of count[] */
 	union {
 		struct light_comm piece; /* COMM */
-		struct light_call call;
+		struct light_call call;	 /* CALL; of CALL_BY_INDEX comm, leader, seq */
 		struct light_count count[LIGHT_NOTE_COUNTS];
 		struct light_offer offer;
 	} u;
 };
 
+/* Why CALL_BY_INDEX is not planned. */
+#define LIGHT_TEXT_BY_INDEX                                                                    \
+	"it names its algorithm by a place in a list, as older releases do; fix: one release " \
+	"of relayd and libmpi"
+/* Is it a kind that processes send? */
+bool light_note_is_up(uint8_t kind);
 /* Returns the length written. */
 size_t light_note_encode(const struct light_note *n, uint8_t out[LIGHT_NOTE_MAX]);
 /* 0 or MALFORMED: not of type 7, a kind nobody knows, cut short, a piece beyond p, a mode or an
