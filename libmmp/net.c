@@ -13,7 +13,7 @@
 #define MAGIC	     0x4d4d5031u /* "MMP1" */
 #define HELLO_BYTES  96u
 #define MTU_MAX	     32752u
-#define RETRY_NS     (20 * BASE_MS_NS)
+#define RETRY_NS     (MMP_CALL_MS * BASE_MS_NS)
 #define KEEPALIVE    BASE_S_NS
 #define THREAD_LIVES (60 * BASE_S_NS) /* a peer whose engine is a thread answers */
 #define WINDOW	     4096u

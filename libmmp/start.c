@@ -56,7 +56,7 @@ mmp_env_read(struct mmp_env *e)
 	*e = (struct mmp_env){.area_bytes = 32u << 20,
 			      .fragment = 64u << 10,
 			      .fragment_near = 64u << 10,
-			      .start_s = 30,
+			      .start_s = MMP_START_S,
 			      .silence_s = 600,
 			      .thread = -1};
 	if (env_number("LIBMMP_AREA", 64u << 10, UINT64_C(1) << 36, &e->area_bytes) ||

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CALL_NS	    (20 * BASE_MS_NS)
-#define START_NS    (30 * BASE_S_NS) /* LIBMMP_START_S */
+#define CALL_NS	    (MMP_CALL_MS * BASE_MS_NS)
+#define START_NS    (MMP_START_S * BASE_S_NS)
 #define HELLO_BYTES 12u
 #define AGAIN_NS    (200 * BASE_US_NS)
 #define CREDIT	    192u

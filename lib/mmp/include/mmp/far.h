@@ -12,6 +12,10 @@
 
 #include "mmp/engine.h"
 
+/* For whoever opens the streams: all have to be there after so long, unless the user says
+ * otherwise; a peer that cannot be reached is called again so soon. */
+#define MMP_START_S  30u
+#define MMP_CALL_MS  20u
 #define MMP_FAR_WHY  64
 #define MMP_FAR_WORD UINT64_MAX /* names a block that nobody waits for */
 
