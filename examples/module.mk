@@ -18,7 +18,7 @@ $(EXAMPLES_SUCI): examples/suci-loop.c libsuci/include/suci.h $(LIBSUCI_SO)
 
 # NPB kernels (examples/npb/npb_comm.h says what the variants are): over MPI, with collectives made of
 # pairs, over MMP, and each way with a bug planted, which verification must find.
-NPB_KERNELS := is cg ep
+NPB_KERNELS := is cg ep ft mg
 NPB_MMP := $(foreach v,npb-mmp npb-mmp-planted,$(NPB_KERNELS:%=$(B)/examples/$(v)/%))
 NPB := $(foreach v,npb npb-p2p npb-planted,$(NPB_KERNELS:%=$(B)/examples/$(v)/%)) $(NPB_MMP)
 ALL_EXTRA += $(NPB)

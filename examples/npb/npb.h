@@ -38,7 +38,7 @@ npb_new(size_t n, size_t each)
 }
 
 struct npb_run {
-	const char *kernel; /* IS, CG, EP */
+	const char *kernel; /* IS, CG, EP, FT, MG */
 	const char *unit;   /* what an operation is */
 	char class;
 	long size;
@@ -78,7 +78,7 @@ static inline char
 npb_class(int argc, char **argv)
 {
 	if (argc > 2 || (argc == 2 && strlen(argv[1]) != 1))
-		npb_stop("usage: is|cg|ep [CLASS], a class is S, W, A or B");
+		npb_stop("usage: is|cg|ep|ft|mg [CLASS], a class is S, W, A or, but for ft, B");
 	return argc == 2 ? argv[1][0] : 'S';
 }
 

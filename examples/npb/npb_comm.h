@@ -4,7 +4,7 @@
  *   NPB_P2P    MPI, but collectives are exchanges of pairs, as MMP has them: what a trace of such
  *              a run shows is the pattern that MMP carries (test/eval/mmp)
  *   NPB_PLANT  a bug on purpose: the last element of the data that come from another process is
- *              zero, those of npb_exchange() and npb_alltoallv_u32().  Kernels that do not call
+ *              zero, those of npb_exchange() and npb_alltoall*().  Kernels that do not call
  *              such a run UNSUCCESSFUL do not verify what they got.
  *
  * One process has one thread; processes are a power of two.  What fails ends the whole job. */
@@ -232,6 +232,26 @@ npb_alltoall_int(const int *out, int *in)
 	}
 #else
 	MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
+#endif
+}
+
+/* n numbers to each process, n from each, in the order of ranks. */
+static inline void
+npb_alltoall_double(const double *out, double *in, size_t n)
+{
+	size_t len = n * sizeof *in;
+#if defined(NPB_MMP) || defined(NPB_P2P)
+	memcpy(in + (size_t)npb_my_rank * n, out + (size_t)npb_my_rank * n, len);
+	for (int step = 1; step < npb_ranks; step++) {
+		int p = npb_my_rank ^ step;
+		npb_exchange(p, out + (size_t)p * n, len, p, in + (size_t)p * n, len, sizeof *in);
+	}
+#else
+	if (len > INT32_MAX)
+		npb_stop("a message of more than 2 GiB: take more processes or a smaller class");
+	MPI_Alltoall(out, (int)n, MPI_DOUBLE, in, (int)n, MPI_DOUBLE, MPI_COMM_WORLD);
+	for (int p = 0; p < npb_ranks; p++)
+		npb_planted(in + (size_t)p * n, len, sizeof *in, p);
 #endif
 }
 

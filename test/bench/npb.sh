@@ -26,7 +26,7 @@ mkdir -p "$out" && rm -f "$out"/npb.json "$out"/raw-npb-*
 # compiled WHO: all kernels from the same source.
 compiled() {
 	local k flags=(-std=gnu17 -D_GNU_SOURCE -O2)
-	for k in is cg ep; do
+	for k in is cg ep ft mg; do
 		if [ "$1" = mmp ]; then
 			[ -e "$B/lib/libmmp.so" ] && gcc "${flags[@]}" -DNPB_MMP -Ilibmmp/include \
 				-o "$out/npb-$k-mmp" "examples/npb/$k.c" -L"$B/lib" \

@@ -180,7 +180,7 @@ npb() { # STATUS VERDICT VARIANT KERNEL NAME=VALUE...
 		fail "$kernel, $*: $(cat "$W/out0")"
 	fi
 }
-for kernel in is cg ep; do
+for kernel in is cg ep ft mg; do
 	npb 0 SUCCESSFUL npb-mmp $kernel LIBMMP_PROGRESS=inline
 	npb 0 SUCCESSFUL npb-mmp $kernel LIBMMP_PROGRESS=thread
 	npb 1 UNSUCCESSFUL npb-mmp-planted $kernel LIBMMP_PROGRESS=inline
