@@ -3,6 +3,7 @@
 #include "private.h"
 
 #include "base/bytes.h"
+#include "driver/aead.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -543,6 +544,34 @@ take(size_t n)
 	return n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
 }
 
+/* Paths to other nodes are sealed, those in the node never leave it.  Both ends say the same. */
+static bool
+leaves_node(void *user, const struct suci_addr *a)
+{
+	const struct mmp *m = user;
+	return memcmp(a->ip + 12, m->job.place[m->job.rank].ip, 4) != 0;
+}
+
+/* The keys of LIBMMP_KEY_FILE, if it is set. */
+static int
+read_keys(struct mmp *m, struct suci_seal_conf *s)
+{
+	char why[SEAL_TEXT] = "";
+	if (!m->env.key_file)
+		return 0;
+	int n = seal_psk_load(m->env.key_file, s->key, why);
+	s->aead = seal_aes256gcm();
+	if (n < 0)
+		return mmp_fail(EINVAL, "LIBMMP_KEY_FILE=%.100s: %s", m->env.key_file, why);
+	if (!s->aead || getrandom(s->seed, sizeof s->seed, 0) != (ssize_t)sizeof s->seed)
+		return mmp_fail(ENOTSUP, "LIBMMP_KEY_FILE: the AES library cannot be used on this "
+					 "machine");
+	s->nkeys = (uint32_t)n;
+	s->wanted = leaves_node;
+	s->user = m;
+	return 0;
+}
+
 int
 mmp_net_start(struct mmp *m)
 {
@@ -581,6 +610,11 @@ mmp_net_start(struct mmp *m)
 		uint64_t incarnation, seed;
 		uint8_t secret[16];
 	} r;
+	if (read_keys(m, &e.seal)) {
+		explicit_bzero(&e.seal, sizeof e.seal);
+		return -1;
+	}
+	e.limits.sealed_max = e.seal.aead ? n + 8 : 0;
 	if (make_peers(m) || getrandom(&r, sizeof r, 0) != (ssize_t)sizeof r)
 		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
 	e.incarnation = r.incarnation | 1;
@@ -593,6 +627,7 @@ mmp_net_start(struct mmp *m)
 	e.user = m->lanes;
 	m->ep_mem = m->lanes ? take(suci_footprint(&e.limits)) : NULL;
 	m->ep = m->ep_mem ? suci_new(m->ep_mem, &e, m->now_ns) : NULL;
+	explicit_bzero(&e.seal, sizeof e.seal);
 	if (!m->ep)
 		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
 	suci_lanes_bind(m->lanes, m->ep);

@@ -51,11 +51,12 @@ struct mmp_job {
 struct mmp_env {
 	uint64_t area_bytes, fragment, fragment_near;
 	uint64_t start_s, silence_s, spin_ns;
-	int thread;   /* 1, 0; -1: as there are CPUs */
-	bool share;   /* memory within a node */
-	bool huge;    /* reserved huge pages, if there are */
-	bool by_hand; /* the fragment is the environment's */
-	uint32_t mtu; /* 0: of the interface */
+	int thread;	      /* 1, 0; -1: as there are CPUs */
+	bool share;	      /* memory within a node */
+	bool huge;	      /* reserved huge pages, if there are */
+	bool by_hand;	      /* the fragment is the environment's */
+	uint32_t mtu;	      /* 0: of the interface */
+	const char *key_file; /* NULL: nothing is sealed */
 };
 int mmp_env_read(struct mmp_env *e);
 int mmp_job_begin(struct mmp_job *j, const char *hosts);

@@ -72,6 +72,9 @@ mmp_env_read(struct mmp_env *e)
 	if (mtu && mtu < 1200)
 		return mmp_fail(EINVAL, "LIBMMP_MTU=%u is less than 1200", (unsigned)mtu);
 	e->by_hand = getenv("LIBMMP_FRAGMENT") != NULL;
+	e->key_file = getenv("LIBMMP_KEY_FILE");
+	if (e->key_file && !*e->key_file)
+		e->key_file = NULL;
 	if (e->by_hand)
 		e->fragment_near = e->fragment;
 	e->share = share;

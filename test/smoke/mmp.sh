@@ -160,6 +160,25 @@ else
 	fail "a rank that starts late: $(cat "$W"/out[01])"
 fi
 
+# ---- sealed between the nodes; who has no key, or another, is not met
+umask 077
+for k in 1 2; do
+	printf '1 %s\n' "$(head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n')" >"$W/key$k"
+done
+for mode in thread inline; do
+	all "all to all, sealed, $mode" 3 300000 LIBMMP_PROGRESS=$mode LIBMMP_KEY_FILE="$W/key1"
+done
+for other in '' "$W/key2"; do
+	LIBMMP_START_S=2 LIBMMP_KEY_FILE="$W/key1" LIBMMP_RANK=0 timeout 60 "$TB_DIR/in" a0 "$ALL" "$W/hosts2" 1 100 >"$W/out0" 2>&1 &
+	early=$!
+	LIBMMP_START_S=2 LIBMMP_KEY_FILE="$other" LIBMMP_RANK=1 timeout 60 "$TB_DIR/in" a1 "$ALL" "$W/hosts2" 1 100 >"$W/out1" 2>&1 &&
+		fail "${other:-no key} is as good as the key"
+	wait "$early" && fail "${other:-no key} is met"
+done
+LIBMMP_KEY_FILE=$W/none LIBMMP_RANK=0 "$TB_DIR/in" a0 "$ALL" "$W/hosts2" 1 1 >"$W/log" 2>&1 && fail "a key file that is not there is taken"
+grep -q "LIBMMP_KEY_FILE=$W/none: " "$W/log" || fail "no key file: $(cat "$W/log")"
+pass "without the key a rank is not met"
+
 # ---- NPB kernels between two nodes: the hosts file says who is in the job
 npb() { # STATUS VERDICT VARIANT KERNEL NAME=VALUE...
 	local want=$1 says=$2 kernel=$3/$4 i rc pid=()
