@@ -31,6 +31,7 @@ include lib/circuits/module.mk
 include lib/light/module.mk
 include lib/mmp/module.mk
 include lib/relayproto/module.mk
+include lib/relayset/module.mk
 include lib/mpi/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk

@@ -32,8 +32,8 @@ lmpi_surface_PKGLIBS := -lm $(lmpiknobs_PKGLIBS)
 LMPI_PKGS := pmix libbsd
 lmpi_engine_INC := -I$(LMPI_GEN)/include -Ilibmpi/engine -Ilibmpi/boot -Ilibmpi/transport \
 	$(lmpiknobs_INC) $(mpicore_INC) \
-	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(relayproto_INC) $(call pkg_cflags,$(LMPI_PKGS))
-lmpi_engine_LINK := $(B)/liblmpi_engine.a $(mpicore_LINK) $(lmpiknobs_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK) $(relayproto_LINK)
+	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(relayset_INC) $(call pkg_cflags,$(LMPI_PKGS))
+lmpi_engine_LINK := $(B)/liblmpi_engine.a $(mpicore_LINK) $(lmpiknobs_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK) $(relayset_LINK)
 lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) $(sucaead_PKGLIBS) -lpthread
 LIBS_ALL += lmpi_surface lmpi_engine
 
@@ -59,14 +59,14 @@ $(LMPI_GEN)/entry.o: $(LMPI_GEN)/entry.c
 LMPI_SO := $(B)/lib/libmpi_abi.so.1
 # Build scripts that say -lmpi beside a wrapper would else get another MPI's library, if there is one.
 LMPI_SO_NAMES := libmpi_abi.so libmpi_abi.so.0 libmpi.so
-LMPI_SO_LIBS := mpicore lmpiknobs relayproto light circ ocs coll tunefile sucudp sucaead impi suci seal tune base
+LMPI_SO_LIBS := mpicore lmpiknobs relayset relayproto light circ ocs coll tunefile sucudp sucaead impi suci seal tune base
 $(B)/whole/libmpi/gen/entry.o: $(LMPI_GEN)/entry.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(INC) $(CFLAGS_ALL) $(LTO) -c -o $@ $<
 LMPI_SO_PARTS := $(if $(LTO),$(LMPI_SURFACE_WHOLE) $(LMPI_ENGINE_WHOLE) \
 	$(foreach d,$(LMPI_SO_LIBS),$($(d)_WHOLE)),$(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) \
-	$(mpicore_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
+	$(mpicore_LINK) $(lmpiknobs_LINK) $(light_LINK) $(relayset_LINK) $(relayproto_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK))
 $(LMPI_SO): $(LMPI_SO_PARTS) $(LMPI_GEN)/exports.map
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)

@@ -6,7 +6,6 @@ $(call unit,test_lmpi_away,test/unit/test_lmpi_away.c,lmpi_engine)
 $(call unit,test_lmpi_shm_ring,test/unit/test_lmpi_shm_ring.c,lmpi_engine)
 UNITS_THREADED += $(B)/test/unit/test_lmpi_shm_ring
 $(call unit,test_lmpi_boot,test/unit/test_lmpi_boot.c,lmpi_engine)
-$(call unit,test_lmpi_relays,test/unit/test_lmpi_relays.c,lmpi_engine)
 $(call unit,test_lmpi_tcp,test/unit/test_lmpi_tcp.c,lmpi_engine)
 $(call unit,test_lmpi_protocol,test/unit/test_lmpi_protocol.c,lmpi_engine)
 $(call unit,test_lmpi_memory,test/unit/test_lmpi_memory.c,lmpi_surface lmpi_engine)

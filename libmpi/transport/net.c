@@ -55,7 +55,8 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 		.window = DIRECT_WINDOW,
 	};
 	if (lmpi_speaks_impi(peer)) {
-		c->group = lmpi_relays_group(peer);
+		c->group = relayset_group(net.relays, lmpi_world.proc[peer->world].client,
+					  to->relay, eng.now_ns);
 		c->direct = false;
 		c->crc = true;
 		c->window = relay_window();
@@ -64,7 +65,7 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 		c->rx_salt = salt(peer->world, lmpi_world.rank);
 		c->skip_off = 8; /* pk_src, pk_dest: rewritten by relays */
 		c->skip_len = 48;
-		c->mss = lmpi_relays_mss();
+		c->mss = relayset_mss(net.relays);
 	}
 }
 
@@ -123,7 +124,7 @@ lane_ready(struct lmpi_peer *peer)
 	if (!lmpi_speaks_impi(peer))
 		return open_direct(peer);
 	/* Its segments are cut for the relays that are there: one must be. */
-	return lmpi_relays_any_up() && lmpi_net_open_lane(peer, UINT32_MAX);
+	return relayset_any_up(net.relays) && lmpi_net_open_lane(peer, UINT32_MAX);
 }
 
 bool
@@ -312,5 +313,5 @@ lmpi_net_expiry_ns(void)
 	if (!net.ep)
 		return BASE_NEVER_NS;
 	uint64_t due = suci_expiry_ns(net.ep);
-	return net.nrelays ? base_min_ns(due, net.look_ns) : due;
+	return base_min_ns(due, relayset_expiry_ns(net.relays));
 }

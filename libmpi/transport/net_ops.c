@@ -135,13 +135,11 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 
 	(void)user;
 	net.path_use[path] = USE_NONE;
+	if (lmpi_relays_path_down(path, why, down_word(why), text))
+		return;
 	if (use == USE_NONE || use == USE_OTHER_RELAY)
 		return;
 	const char *sep = text && *text ? ": " : "";
-	if (use & USE_RELAY) {
-		lmpi_relays_path_down(use & ~USE_RELAY, why, down_word(why), text);
-		return;
-	}
 	struct lmpi_route *r = &lmpi_route[use];
 	r->path = UINT32_MAX;
 	/* Nobody takes leave before all have met to end the job, so who does has got
@@ -169,7 +167,7 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	if (reach == LMPI_REACH_RELAY && (use & USE_RELAY)) {
 		/* Answers go over the relays as everything does, whichever brought this.  Before
 		 * all that start-up named are there, how large segments may be is not known. */
-		if (!net.connected || !lmpi_relays_any_up())
+		if (!net.connected || !relayset_any_up(net.relays))
 			return SUCI_REFUSED;
 	} else if (reach != LMPI_REACH_DIRECT || use != rank) {
 		return SUCI_DROPPED;
@@ -217,7 +215,7 @@ connect_sole(const struct suci_addr *addr)
 
 	for (uint32_t r = 0; r < lmpi_world.size && n < 2; r++)
 		n += lmpi_route[r].reach == LMPI_REACH_DIRECT;
-	if (n == 1 && net.nrelays == 0)
+	if (n == 1 && relayset_count(net.relays) == 0)
 		(void)suci_udp_connect(net.udp, addr);
 }
 
@@ -232,10 +230,12 @@ path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hel
 	(void)user;
 	if (known && h.kind == RELAY_HELLO_PROCESS)
 		connect_sole(addr);
-	bool relay = use == USE_NONE ? known && h.kind == RELAY_HELLO_RELAY : use & USE_RELAY;
-	if (relay) {
-		if (!lmpi_relays_path_up(path, addr, known ? h.mtu : 0))
-			net.path_use[path] = USE_OTHER_RELAY;
+	/* One that we opened counts as a relay whatever it says. */
+	if (relayset_on_path(net.relays, path) != RELAYSET_NONE ||
+	    (use == USE_NONE && known && h.kind == RELAY_HELLO_RELAY)) {
+		bool taken =
+			relayset_path_up(net.relays, path, addr, known ? h.mtu : 0, eng.now_ns);
+		net.path_use[path] = taken ? USE_RELAY : USE_OTHER_RELAY;
 		return;
 	}
 	if (!incoming || !known || use != USE_NONE)
@@ -254,16 +254,16 @@ note_list(uint32_t path, const void *bytes, size_t len)
 
 	if (relay_list_decode(bytes, len, &l) == 0 && l.label_base == LMPI_LABEL_BASE &&
 	    l.token == (uint32_t)lmpi_loop.token)
-		lmpi_relays_told(path, &l);
+		relayset_list(net.relays, path, &l);
 }
 
 static void
 note_light(uint32_t path, const void *bytes, size_t len)
 {
-	uint32_t use = net.path_use[path];
+	uint32_t relay = relayset_on_path(net.relays, path);
 
-	if (use & USE_RELAY && use != USE_NONE && use != USE_OTHER_RELAY)
-		lmpi_light_note(use & ~USE_RELAY, bytes, len);
+	if (relay != RELAYSET_NONE)
+		lmpi_light_note(relay, bytes, len);
 }
 
 static void
@@ -283,7 +283,7 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 		break;
 	case RELAY_NOTE_WAYS:
 		if (n.label_base == LMPI_LABEL_BASE && n.token == (uint32_t)lmpi_loop.token)
-			lmpi_relays_ways(path, n.ways, n.resend);
+			relayset_ways(net.relays, path, n.ways, n.resend);
 		break;
 	case RELAY_NOTE_ABORT:
 		if (n.label_base == LMPI_LABEL_BASE)

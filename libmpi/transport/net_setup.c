@@ -16,12 +16,11 @@
 
 /* Loopback: larger datagrams only fall out of the cache, and two of these fit a
  * message that the kernel cuts. */
-#define MTU_MAX	      32752u
-#define ACK_RIDE_NS   (50 * BASE_US_NS)
-#define SEGMENTS_MAX  16384u
-#define RELAY_WAIT_NS (10 * BASE_S_NS)
-#define CREDIT_MAX    LMPI_KNOB_CREDIT_MOST
-#define PING_NS	      BASE_S_NS
+#define MTU_MAX	     32752u
+#define ACK_RIDE_NS  (50 * BASE_US_NS)
+#define SEGMENTS_MAX 16384u
+#define CREDIT_MAX   LMPI_KNOB_CREDIT_MOST
+#define PING_NS	     BASE_S_NS
 /* A process that computes does not answer; its launcher knows whether it lives. */
 #define HANDSHAKE_NS (86400 * BASE_S_NS)
 
@@ -91,7 +90,7 @@ make_lanes(void)
 			   .held_max = LMPI_HELD_MAX,
 			   .ranges_max = 16384,
 			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size,
-			   .groups_max = net.groups_max},
+			   .groups_max = net.relays_limits.groups_max},
 		.ops = &lmpi_net_ops,
 	};
 	size_t n = suci_lanes_footprint(&c.limits);
@@ -120,9 +119,8 @@ static bool
 outside(void *user, const struct suci_addr *addr)
 {
 	(void)user;
-	for (uint32_t i = 0; !net.relays_outside && i < net.nrelays; i++)
-		if (same_place(addr, net.relay[i].conf.ip, net.relay[i].conf.port))
-			return false;
+	if (!net.relays_outside && relayset_find(net.relays, addr) != RELAYSET_NONE)
+		return false;
 	for (uint32_t i = 0; lmpi_route && i < lmpi_world.client_size; i++) {
 		const struct lmpi_route *p = &lmpi_route[lmpi_world.client_first + i];
 		if (same_place(addr, p->ip, p->port))
@@ -208,7 +206,7 @@ credit_total(void)
 static int
 make_endpoint(const struct suci_seal_conf *seal)
 {
-	uint32_t credit = suci_udp_credit(net.udp, lmpi_world.size + net.nrelays);
+	uint32_t credit = suci_udp_credit(net.udp, lmpi_world.size + relayset_count(net.relays));
 	struct suci_config c = {
 		.limits = {.paths_max = net.paths_max,
 			   .segments_max = SEGMENTS_MAX,
@@ -266,7 +264,7 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server
 		return LMPI_ERR_OTHER;
 	if (lmpi_relays_start(relay, nrelays) < 0)
 		goto fail;
-	net.paths_max = lmpi_world.size + net.relays_max + 8;
+	net.paths_max = lmpi_world.size + net.relays_limits.relays_max + 8;
 	net.lanes_max = lmpi_world.size;
 	net.path_use = malloc(net.paths_max * sizeof *net.path_use);
 	net.lane_rank = calloc(net.lanes_max, sizeof *net.lane_rank);
@@ -278,6 +276,7 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server
 		goto fail;
 	explicit_bzero(&seal, sizeof seal);
 	suci_lanes_bind(net.lanes, net.ep);
+	relayset_bind(net.relays, net.ep, net.lanes);
 	suci_udp_attach(net.udp, net.ep);
 	return LMPI_OK;
 fail:
@@ -325,49 +324,49 @@ relays_up(void *arg)
 {
 	const uint32_t *n = arg;
 
-	for (uint32_t i = 0; i < *n; i++) {
-		if (!net.relay[i].up)
-			return false;
-	}
-	return true;
+	return relayset_all_up(net.relays, *n);
 }
 
 int
 lmpi_net_connect_relays(void)
 {
 	uint64_t now = suci_udp_now_ns();
-	uint32_t named = net.nrelays;
+	uint32_t named = relayset_count(net.relays);
+	struct relayset_info r;
 
 	for (uint32_t i = 0; i < named; i++) {
-		int err = lmpi_relays_open(i, now);
+		int err = relayset_open(net.relays, i, now);
+		relayset_info(net.relays, i, &r);
 		if (err) {
-			fprintf(stderr, "libmpi: relay %s: %s\n", net.relay[i].name,
-				suci_strerror(err));
+			fprintf(stderr, "libmpi: relay %s: %s\n", r.name, suci_strerror(err));
 			return LMPI_ERR_OTHER;
 		}
 	}
-	bool all = lmpi_wait_until(relays_up, &named, now + RELAY_WAIT_NS);
+	net.dirty = true;
+	bool all = lmpi_wait_until(relays_up, &named, now + RELAYSET_WAIT_NS);
 	net.connected = true;
+	relayset_connected(net.relays);
 	if (all)
 		return LMPI_OK;
 	for (uint32_t i = 0; i < named; i++) {
-		if (!net.relay[i].up)
+		relayset_info(net.relays, i, &r);
+		if (!r.up)
 			fprintf(stderr,
 				"libmpi: relay %s does not answer on UDP within %llu s: %s\n",
-				net.relay[i].name, (unsigned long long)(RELAY_WAIT_NS / BASE_S_NS),
+				r.name, (unsigned long long)(RELAYSET_WAIT_NS / BASE_S_NS),
 				why_no_answer());
 	}
 	/* Of several one is enough. */
-	return lmpi_relays_any_up() ? LMPI_OK : LMPI_ERR_OTHER;
+	return relayset_any_up(net.relays) ? LMPI_OK : LMPI_ERR_OTHER;
 }
 
 static void
-send_note(struct relay_state *r, enum relay_note_type type, const char *text)
+send_note(uint32_t i, enum relay_note_type type, const char *text)
 {
-	struct relay_note n = {.type = (uint8_t)type, .label_base = r->conf.base};
+	struct relay_note n = {.type = (uint8_t)type, .label_base = lmpi_net_relay_base(i)};
 
 	relay_text_copy(n.text, text, strlen(text));
-	lmpi_relays_note(r, &n);
+	(void)lmpi_relays_note(i, &n);
 }
 
 /* Processes of other clients that we reach without a relay: no launcher tells us
@@ -424,11 +423,11 @@ push_out(uint64_t limit_ns)
 static void
 tell(enum relay_note_type type, const char *text, uint64_t limit_ns)
 {
-	if (!net.ep || net.nrelays == 0)
+	if (!net.ep || relayset_count(net.relays) == 0)
 		return;
 	eng.now_ns = suci_udp_now_ns();
-	for (uint32_t i = 0; i < net.nrelays; i++)
-		send_note(&net.relay[i], type, text);
+	for (uint32_t i = 0; i < relayset_count(net.relays); i++)
+		send_note(i, type, text);
 	push_out(limit_ns);
 }
 
@@ -466,9 +465,11 @@ lmpi_net_tell_leave(uint64_t limit_ns)
 		return;
 	uint64_t now = suci_udp_now_ns();
 	eng.in_transport = true;
-	for (uint32_t i = 0; i < net.nrelays; i++) {
-		if (net.relay[i].up)
-			suci_path_close(net.ep, net.relay[i].path, "finished", now);
+	for (uint32_t i = 0; i < relayset_count(net.relays); i++) {
+		struct relayset_info r;
+		relayset_info(net.relays, i, &r);
+		if (r.up)
+			suci_path_close(net.ep, r.path, "finished", now);
 	}
 	eng.in_transport = false;
 	/* Who still waits for our ack of its last message gets it before the farewell,
@@ -557,7 +558,6 @@ lmpi_net_close(void)
 	free(net.lanes_mem);
 	free(net.path_use);
 	free(net.lane_rank);
-	free(net.relay);
-	free(net.group);
+	free(net.relays);
 	net = (struct lmpi_net_state){0};
 }

@@ -1,9 +1,10 @@
-/* Bugs planted in lib/suci and lib/mmp (canary.h of each), one after the other: each must break an
- * invariant that it is known to break, within a few seeds; and every invariant must be broken by
- * one of them.  An invariant that nothing can break checks nothing. */
+/* Bugs planted in lib/suci, lib/mmp and lib/relayset (canary.h of each), one after the other: each
+ * must break an invariant that it is known to break, within a few seeds; and every invariant must
+ * be broken by one of them.  An invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
 #include "lib/mmp/canary.h"
+#include "lib/relayset/canary.h"
 #include "lib/suci/internal/suci/canary.h"
 
 #include <stdio.h>
@@ -35,14 +36,16 @@ typedef void run_fn(uint64_t seed, bool verbose, struct outcome *o);
 static const struct plan {
 	enum suci_bug suci;
 	enum mmp_bug mmp;
+	enum relayset_bug relayset;
 	const char *name;
 	run_fn *run;
 	const char *scenario;
 	uint32_t breaks; /* any of these */
 } plans[] = {
-#define P(id, scenario, breaks)                                                     \
-	{                                                                           \
-		SUCI_BUG_##id, MMP_BUG_NONE, #id, scenario##_run, #scenario, breaks \
+#define P(id, scenario, breaks)                                                                 \
+	{                                                                                       \
+		SUCI_BUG_##id, MMP_BUG_NONE, RELAYSET_BUG_NONE, #id, scenario##_run, #scenario, \
+			breaks                                                                  \
 	}
 	P(DUPLICATE, campaign, B(ONCE)),
 	P(ORDER, campaign, B(ORDER)),
@@ -70,9 +73,9 @@ static const struct plan {
 	P(SILENT, restart, B(TOLD)),
 	P(FORGET, restart, B(EMPTY)),
 #undef P
-#define P(id, breaks)                                                    \
-	{                                                                \
-		SUCI_BUG_NONE, MMP_BUG_##id, #id, mmp_run, "mmp", breaks \
+#define P(id, breaks)                                                                       \
+	{                                                                                   \
+		SUCI_BUG_NONE, MMP_BUG_##id, RELAYSET_BUG_NONE, #id, mmp_run, "mmp", breaks \
 	}
 	P(NEWEST, B(ORDER)),
 	P(MISPLACED, B(BYTES)),
@@ -80,6 +83,15 @@ static const struct plan {
 	P(BEYOND, B(HONEST)),
 	P(PIECES, B(EMPTY)),
 	P(UNTOLD, B(TOLD)),
+#undef P
+#define P(id, breaks)                                                                          \
+	{                                                                                      \
+		SUCI_BUG_NONE, MMP_BUG_NONE, RELAYSET_BUG_##id, #id, failover_run, "failover", \
+			breaks                                                                 \
+	}
+	P(NO_WAY, B(COMPLETE)),
+	P(DEAF, B(COMPLETE)),
+	P(ALONE, B(REASON)),
 #undef P
 };
 
@@ -91,6 +103,12 @@ static const char *const suci_whats[] = {"",
 static const char *const mmp_whats[] = {"",
 #define X(id, what) what,
 					MMP_BUGS(X)
+#undef X
+};
+
+static const char *const relayset_whats[] = {"",
+#define X(id, what) what,
+					     RELAYSET_BUGS(X)
 #undef X
 };
 
@@ -106,6 +124,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 			_exit(1);
 		suci_canary = p->suci;
 		mmp_canary = p->mmp;
+		relayset_canary = p->relayset;
 		p->run(seed, false, o);
 		_exit(0);
 	}
@@ -133,8 +152,11 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 		return true;
 	}
 	printf("FAIL  %s (%s): not caught in %d seeds of %s as it should be, %u other failures\n",
-	       p->name, p->mmp ? mmp_whats[p->mmp] : suci_whats[p->suci], SEEDS, p->scenario,
-	       others);
+	       p->name,
+	       p->relayset ? relayset_whats[p->relayset]
+	       : p->mmp	   ? mmp_whats[p->mmp]
+			   : suci_whats[p->suci],
+	       SEEDS, p->scenario, others);
 	return false;
 }
 

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "relayproto/hello.h"
 #include "relayproto/note.h"
+#include "relayset/relayset.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -145,7 +146,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	bool relay = !relay_hello_decode(hello, hello_len, &h) && h.kind == RELAY_HELLO_RELAY;
 	e->met_relay = e->met_relay || relay;
 	if (relay && e->relays)
-		end_relays_up(e, path, peer);
+		end_relays_up(e, path, peer, h.mtu);
 	sim_log(e->w->s, "rank %u: path %u up to ..%u (%s)", e->rank, path, peer->ip[15],
 		incoming ? "incoming" : "opened");
 }
@@ -154,7 +155,7 @@ static void
 path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct end *e = user;
-	if (e->relays && end_relays_down(e, path)) {
+	if (e->relays && end_relays_down(e, path, why, text)) {
 		sim_log(e->w->s, "rank %u: path %u to a relay is down: %s", e->rank, path,
 			text ? text : "");
 		return;
@@ -225,8 +226,10 @@ lane_make(struct end *e, uint32_t r, uint32_t path)
 		c.window = w->conf.direct_window;
 		c.window_max = 0;
 	}
-	if (!direct && e->relays)
-		c.group = end_relays_group(e, r, next_hop(e, r));
+	if (!direct && e->relays) {
+		c.group = end_relays_group(e, r);
+		c.mss = relayset_mss(e->relays);
+	}
 	int err = suci_lane_open(e->lanes, &c, &e->lane[r], now(e));
 	if (err) {
 		e->lane[r] = NONE_U32;
@@ -246,7 +249,8 @@ lane_want(struct end *e, uint32_t r)
 	h.token = direct ? 0x7070 : w->token[e->client];
 	h.label = direct ? LABEL_BASE + r : w->label_base[e->client] + e->rank;
 	if (!direct && e->relays) {
-		lane_make(e, r, NONE_U32);
+		if (end_relays_ready(e))
+			lane_make(e, r, NONE_U32);
 		return;
 	}
 	struct suci_addr to = addr_of(next_hop(e, r));
@@ -277,6 +281,8 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	uint32_t r = src_label - LABEL_BASE;
 	if (e->lane[r] != NONE_U32 || r == e->rank || e->ended)
 		return SUCI_DROPPED;
+	if (e->relays && !world_same_cluster(e->w, e->rank, r) && !end_relays_ready(e))
+		return SUCI_REFUSED;
 	/* The way back is not always the way it came: with several relays, what is for
 	 * r leaves over the relay that answers for r. */
 	struct suci_addr to = addr_of(next_hop(e, r));
@@ -506,7 +512,7 @@ end_new(struct end *e)
 	BASE_ASSERT(e->lane);
 	for (uint32_t r = 0; r < w->nend; r++)
 		e->lane[r] = NONE_U32;
-	end_relays_new(e);
+	end_relays_new(e, &c);
 	lc.limits.labels_max = LABEL_BASE + w->nend;
 	lc.limits.groups_max = e->relays ? CLUSTERS_MAX * SUCI_GROUP_PATHS : 0;
 	if (w->conf.tune)
@@ -544,6 +550,7 @@ end_new(struct end *e)
 	e->ep = suci_new(e->ep_mem, &c, now(e));
 	BASE_ASSERT(e->ep);
 	suci_lanes_bind(e->lanes, e->ep);
+	end_relays_bind(e);
 	e->alive = true;
 	e->holding = e->begun_long = 0;
 	e->wake_ns = BASE_NEVER_NS;

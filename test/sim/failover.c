@@ -352,7 +352,7 @@ failover(uint64_t seed, bool apart, bool verbose, struct outcome *o)
 			kept += relay_core_counters(w->relay[i].core)->strays_sent;
 	for (uint32_t i = 0; i < w->nend; i++)
 		resent += suci_lane_counters(w->end[i].lanes)->tx_again;
-	SIM_CHECK(s, !apart || stall <= STALL_NS,
+	INVARIANT(s, COMPLETE, !apart || stall <= STALL_NS,
 		  "%u->%u: no data for %llu us until %llu us; at most %llu", worst ? worst->src : 0,
 		  worst ? worst->dst : 0, (unsigned long long)(stall / BASE_US_NS),
 		  (unsigned long long)((worst ? worst->gap_end_ns : 0) / BASE_US_NS),

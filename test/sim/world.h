@@ -152,7 +152,10 @@ struct end {
 	uint32_t holding;    /* receive buffers that its lanes hold */
 	uint32_t begun_long; /* incoming blocks of more than one segment, begun and not whole */
 	struct suci_counters total; /* of earlier incarnations */
-	struct end_relays *relays;  /* world_conf.several */
+	struct relayset *relays;    /* world_conf.several */
+	uint32_t relays_named;	    /* by start-up */
+	bool relays_connected;	    /* they are up, or have been waited for */
+	uint64_t relays_wait_ns;    /* until then */
 };
 
 struct rnode {
@@ -266,14 +269,18 @@ void end_pause(struct end *e, uint64_t ns);
 void end_over(struct end *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* end_relays.c */
-bool end_is_several(const struct end *e);
-void end_relays_new(struct end *e);
-/* The group for lanes to that process, which start-up sends over that relay. */
-uint32_t end_relays_group(struct end *e, uint32_t rank, uint32_t relay_ipv4);
+/* Not NULL afterwards: this process goes over all relays of its cluster.  Changes c. */
+void end_relays_new(struct end *e, struct suci_config *c);
+void end_relays_bind(struct end *e);
+/* Lanes over relays may be opened. */
+bool end_relays_ready(struct end *e);
+/* The group for lanes to that process. */
+uint32_t end_relays_group(struct end *e, uint32_t rank);
 void end_relays_turn(struct end *e);
 uint64_t end_relays_next_ns(const struct end *e);
-void end_relays_up(struct end *e, uint32_t path, const struct suci_addr *peer);
-bool end_relays_down(struct end *e, uint32_t path); /* false: not a relay's */
+void end_relays_up(struct end *e, uint32_t path, const struct suci_addr *peer, uint32_t mtu);
+/* False: not a relay's. */
+bool end_relays_down(struct end *e, uint32_t path, enum suci_down why, const char *text);
 struct relay_note;
 void end_relays_note(struct end *e, uint32_t path, const struct relay_note *n, const void *bytes,
 		     size_t len);

@@ -1,19 +1,18 @@
 /* Which relays carry the lanes to a client, and with what weight; in virtual time, with Suci
  * and three relays that answer it: what happens when they go and come back. */
-#include "net_private.h"
+#include "cmocka_all.h"
+
+#include "relayset_internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
-#define OUT LMPI_NOT_A_MEMBER
-#define DRN LMPI_DRAINS
+#define OUT NOT_A_MEMBER
+#define DRN DRAINS
 enum { RELAYS = 3, CLIENT = 1 };
 
 /* Three relays of weight 10, 20, 30, the group's is relay 1; what differs from "all up, all
@@ -21,7 +20,7 @@ enum { RELAYS = 3, CLIENT = 1 };
 static const struct {
 	const char *name;
 	enum relay_policy policy;
-	uint32_t own; /* USE_NONE: not told */
+	uint32_t own; /* RELAYSET_NONE: not told */
 	unsigned down, no_way, drains, small;
 	int want[RELAYS];
 } cases[] = {
@@ -43,7 +42,14 @@ static const struct {
 	{"dest: datagrams too small", RELAY_POLICY_DEST, 0, 0, 0, 0, 2, {10, OUT, 30}},
 	{"source: the one that owns me", RELAY_POLICY_SOURCE, 2, 0, 0, 0, 0, {0, 0, 30}},
 	{"source: it is down", RELAY_POLICY_SOURCE, 2, 4, 0, 0, 0, {10, 20, OUT}},
-	{"source: not told, the one named", RELAY_POLICY_SOURCE, USE_NONE, 0, 0, 0, 0, {0, 20, 0}},
+	{"source: not told, the one named",
+	 RELAY_POLICY_SOURCE,
+	 RELAYSET_NONE,
+	 0,
+	 0,
+	 0,
+	 0,
+	 {0, 20, 0}},
 	{"stripe: all", RELAY_POLICY_STRIPE, 0, 0, 0, 0, 0, {10, 20, 30}},
 	{"stripe: one down", RELAY_POLICY_STRIPE, 0, 1, 0, 0, 0, {OUT, 20, 30}},
 	{"stripe: one drains", RELAY_POLICY_STRIPE, 0, 0, 0, 4, 0, {10, 20, DRN}},
@@ -61,28 +67,25 @@ static const struct {
 static void
 weights(void **state)
 {
-	struct relay_state relay[RELAYS];
-	struct relay_group g = {.client = CLIENT, .relay = 1};
+	struct relay relay[RELAYS];
+	struct relayset rs = {.relay = relay, .nrelays = RELAYS, .mss_given = 1400};
+	struct group g = {.client = CLIENT, .relay = 1};
 
 	(void)state;
-	lmpi_net.relay = relay;
-	lmpi_net.nrelays = RELAYS;
-	lmpi_net.mss_given = 1400;
 	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
 		printf("  %s\n", cases[k].name);
-		lmpi_net.policy[CLIENT] = (uint8_t)cases[k].policy;
-		lmpi_net.own = cases[k].own;
+		rs.policy[CLIENT] = (uint8_t)cases[k].policy;
+		rs.own = cases[k].own;
 		for (uint32_t i = 0; i < RELAYS; i++)
-			relay[i] = (struct relay_state){
+			relay[i] = (struct relay){
 				.up = !(cases[k].down >> i & 1),
 				.ways = cases[k].no_way >> i & 1 ? ~(1u << CLIENT) : UINT32_MAX,
 				.weight = cases[k].drains >> i & 1 ? 0 : 10 * (i + 1),
 				.mtu = cases[k].small >> i & 1 ? 1400 : 9000,
 			};
 		for (uint32_t i = 0; i < RELAYS; i++)
-			assert_int_equal(lmpi_relays_weight(&g, i), cases[k].want[i]);
+			assert_int_equal(relayset_weight(&rs, &g, i), cases[k].want[i]);
 	}
-	lmpi_net = (struct lmpi_net_state){0};
 }
 
 /* --- with relays that answer ---------------------------------------------------- */
@@ -92,11 +95,25 @@ weights(void **state)
 #define MTU	1472u
 #define STEP_NS (5 * BASE_MS_NS)
 
+#define LABEL_BASE 16 /* of a process */
+
 /* Rank 0 of client 0; rank 1 is of client 1 and reached over relay 0. */
-static struct lmpi_client clients[2];
-static struct lmpi_proc procs[2];
-static struct lmpi_peer peers[2];
-static struct lmpi_route routes[2];
+static struct relayset *set;
+static struct suci *ep;
+static struct suci_lanes *lanes;
+static uint32_t lane;
+static uint64_t now_ns;
+static char failed[600]; /* what nobody_left() said */
+static uint32_t went;
+
+static struct suci_addr
+addr_of(const uint8_t ip[4], uint16_t port)
+{
+	struct suci_addr a = {.port = port, .family = 4};
+
+	memcpy(a.ip + 12, ip, 4);
+	return a;
+}
 
 struct fake { /* a relay */
 	struct suci *ep;
@@ -147,29 +164,29 @@ on_down(void *user, uint32_t path, enum suci_down why, const char *text)
 }
 
 static enum suci_verdict
-on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+on_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t at_ns)
 {
 	struct fake *f = user;
 
-	(void)path, (void)now_ns;
+	(void)path, (void)at_ns;
 	assert_true(seg->dst_label == BASE + 1 && seg->src_label == BASE);
 	f->segments++;
 	return SUCI_DROPPED;
 }
 
 static void
-on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
+on_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t at_ns)
 {
-	(void)user, (void)path, (void)cookie, (void)fate, (void)now_ns;
+	(void)user, (void)path, (void)cookie, (void)fate, (void)at_ns;
 }
 
 static void
-on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t at_ns)
 {
 	struct fake *f = user;
 	struct relay_note n;
 
-	(void)path, (void)now_ns;
+	(void)path, (void)at_ns;
 	assert_int_equal(relay_note_decode(note, len, &n), 0);
 	if (n.type == RELAY_NOTE_LOST) {
 		assert_int_equal(n.label_base, BASE);
@@ -201,18 +218,17 @@ endpoint(const struct suci_ops *ops, void *user, uint64_t incarnation)
 		.ops = ops,
 		.user = user,
 	};
-	struct relay_hello h = {.kind = user == lmpi_net.lanes ? RELAY_HELLO_PROCESS
-							       : RELAY_HELLO_RELAY,
+	struct relay_hello h = {.kind = user == lanes ? RELAY_HELLO_PROCESS : RELAY_HELLO_RELAY,
 				.token = TOKEN,
-				.label = LMPI_LABEL_BASE,
+				.label = LABEL_BASE,
 				.rank = UINT32_MAX,
 				.mtu = MTU};
 
 	relay_hello_encode(&h, c.hello);
-	struct suci *ep = suci_new(aligned_alloc(64, (suci_footprint(&limits) + 63) & ~63ull), &c,
-				   lmpi_eng.now_ns);
-	assert_non_null(ep);
-	return ep;
+	struct suci *e =
+		suci_new(aligned_alloc(64, (suci_footprint(&limits) + 63) & ~63ull), &c, now_ns);
+	assert_non_null(e);
+	return e;
 }
 
 static void
@@ -228,7 +244,7 @@ static void
 relay_dies(struct fake *f)
 {
 	/* Its farewell gets nowhere. */
-	free(suci_fini(f->ep, lmpi_eng.now_ns));
+	free(suci_fini(f->ep, now_ns));
 	f->ep = NULL;
 }
 
@@ -238,7 +254,7 @@ deliver(struct suci *from, const struct suci_addr *addr, struct suci *only)
 	struct suci_out o;
 	uint8_t d[2048];
 
-	while (from && suci_tx(from, &o, lmpi_eng.now_ns)) {
+	while (from && suci_tx(from, &o, now_ns)) {
 		size_t n = o.head_len;
 		memcpy(d, o.head, n);
 		if (o.seg_head_len)
@@ -248,85 +264,196 @@ deliver(struct suci *from, const struct suci_addr *addr, struct suci *only)
 			memcpy(d + n, o.data, o.data_len);
 		n += o.data_len;
 		if (only) {
-			suci_rx(only, addr, d, n, 0, lmpi_eng.now_ns);
+			suci_rx(only, addr, d, n, 0, now_ns);
 			continue;
 		}
 		for (uint32_t i = 0; i < RELAYS; i++)
 			if (fakes[i].ep && !fakes[i].cut &&
 			    !memcmp(&fakes[i].addr, &o.to, sizeof o.to))
-				suci_rx(fakes[i].ep, addr, d, n, 0, lmpi_eng.now_ns);
+				suci_rx(fakes[i].ep, addr, d, n, 0, now_ns);
 	}
 }
 
 static void
 pass(uint64_t ns)
 {
-	for (uint64_t end = lmpi_eng.now_ns + ns; lmpi_eng.now_ns < end;
-	     lmpi_eng.now_ns += STEP_NS) {
-		deliver(lmpi_net.ep, &me, NULL);
+	for (uint64_t end = now_ns + ns; now_ns < end; now_ns += STEP_NS) {
+		deliver(ep, &me, NULL);
 		for (uint32_t i = 0; i < RELAYS; i++) {
 			if (!fakes[i].ep)
 				continue;
-			suci_tick(fakes[i].ep, lmpi_eng.now_ns);
+			suci_tick(fakes[i].ep, now_ns);
 			if (!fakes[i].cut)
-				deliver(fakes[i].ep, &fakes[i].addr, lmpi_net.ep);
+				deliver(fakes[i].ep, &fakes[i].addr, ep);
 		}
-		suci_tick(lmpi_net.ep, lmpi_eng.now_ns);
-		lmpi_relays_turn(lmpi_eng.now_ns);
+		suci_tick(ep, now_ns);
+		relayset_turn(set, now_ns);
 	}
+}
+
+/* --- what a process does with it */
+
+static int
+proc_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	    char why[SUCI_TEXT_MAX])
+{
+	(void)user, (void)from, (void)hello, (void)len, (void)why;
+	return 0;
+}
+
+static void
+proc_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hello, size_t len,
+	bool incoming)
+{
+	struct relay_hello h;
+
+	(void)user, (void)incoming;
+	assert_int_equal(relay_hello_decode(hello, len, &h), 0);
+	assert_true(relayset_path_up(set, path, addr, h.mtu, now_ns));
+}
+
+static void
+proc_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	(void)user;
+	assert_true(relayset_path_down(set, path, why, text ? text : "went", now_ns));
+}
+
+static void
+proc_note(void *user, uint32_t path, const void *note, size_t len, uint64_t at_ns)
+{
+	(void)user, (void)path, (void)note, (void)len, (void)at_ns;
+}
+
+static void
+proc_done(void *user, uint32_t of, uint64_t cookie, bool ok, uint64_t at_ns)
+{
+	(void)user, (void)of, (void)cookie, (void)ok, (void)at_ns;
+}
+
+static void
+proc_lane_down(void *user, uint32_t of, enum suci_down why, const char *text)
+{
+	(void)user, (void)of, (void)text;
+	assert_int_equal(why, SUCI_DOWN_LOCAL);
+}
+
+/* Nothing comes for it. */
+static void *
+proc_begin(void *user, uint32_t of, uint64_t bytes, const uint8_t *first, size_t first_len,
+	   uint64_t at_ns)
+{
+	(void)user, (void)of, (void)bytes, (void)first, (void)first_len, (void)at_ns;
+	fail_msg("a block");
+	return NULL;
+}
+
+static void
+proc_data(void *user, uint32_t of, void *block, uint64_t offset, const uint8_t *data, size_t len)
+{
+	(void)user, (void)of, (void)block, (void)offset, (void)data, (void)len;
+}
+
+static void
+proc_end(void *user, uint32_t of, void *block, uint64_t at_ns)
+{
+	(void)user, (void)of, (void)block, (void)at_ns;
+}
+
+static const struct suci_lane_ops proc_ops = {
+	.block_begin = proc_begin,
+	.block_data = proc_data,
+	.block_end = proc_end,
+	.accept = proc_accept,
+	.path_up = proc_up,
+	.path_down = proc_down,
+	.note = proc_note,
+	.block_done = proc_done,
+	.lane_down = proc_lane_down,
+};
+
+static void
+on_nobody_left(void *user, const char *text)
+{
+	(void)user;
+	snprintf(failed, sizeof failed, "%s", text);
+}
+
+static void
+on_relay_down(void *user, uint32_t i)
+{
+	(void)user, (void)i;
+	went++;
+}
+
+static const struct relayset_ops set_ops = {.nobody_left = on_nobody_left,
+					    .relay_down = on_relay_down};
+
+static void
+open_lane(void)
+{
+	struct suci_lane_conf c = {
+		.path = UINT32_MAX,
+		.group = relayset_group(set, CLIENT, 0, now_ns),
+		.tx_dst_label = BASE + 1,
+		.tx_src_label = BASE,
+		.rx_dst_label = LABEL_BASE,
+		.rx_src_label = LABEL_BASE + 1,
+		.crc = true,
+		.window = 64,
+		.mss = relayset_mss(set),
+	};
+
+	if (lane == UINT32_MAX)
+		assert_int_equal(suci_lane_open(lanes, &c, &lane, now_ns), 0);
 }
 
 static int
 begin(void **state)
 {
-	struct lmpi_relay named = {
-		.ip = {10, 0, 0, 100}, .port = 7000, .token = TOKEN, .base = BASE};
+	struct relayset_conf rc = {.limits = {.relays_max = 1 + RELAYSET_MORE, .groups_max = 4},
+				   .silence_ns = 400 * BASE_MS_NS,
+				   .ops = &set_ops};
 
 	(void)state;
-	setenv("LIBMPI_LIVENESS_MS", "400", 1);
-	lmpi_net = (struct lmpi_net_state){0};
-	lmpi_eng.now_ns = BASE_S_NS;
-	lmpi_eng.peer = peers;
-	lmpi_route = routes;
-	lmpi_loop.token = TOKEN;
-	lmpi_eng.closing = false;
-	lmpi_world.nclients = lmpi_world.size = 2;
-	lmpi_world.clients = clients;
-	lmpi_world.proc = procs;
-	procs[1].client = CLIENT;
-	peers[1] = (struct lmpi_peer){.world = 1};
-	routes[1] = (struct lmpi_route){.label = BASE + 1, .path = UINT32_MAX};
-	lmpi_reach_by(&peers[1], LMPI_REACH_RELAY);
-	me = suci_udp_addr((const uint8_t[]){10, 0, 0, 1}, 5000);
+	now_ns = BASE_S_NS;
+	failed[0] = 0;
+	went = 0;
+	lane = UINT32_MAX;
+	me = addr_of((const uint8_t[]){10, 0, 0, 1}, 5000);
 	memset(fakes, 0, sizeof fakes);
 	for (uint32_t i = 0; i < RELAYS; i++) {
-		fakes[i].addr =
-			suci_udp_addr((const uint8_t[]){10, 0, 0, (uint8_t)(100 + i)}, 7000);
+		fakes[i].addr = addr_of((const uint8_t[]){10, 0, 0, (uint8_t)(100 + i)}, 7000);
 		relay_starts(&fakes[i]);
 	}
-	assert_int_equal(lmpi_relays_start(&named, 1), 0);
-	lmpi_net.paths_max = 16;
-	lmpi_net.lanes_max = 2;
-	lmpi_net.path_use = malloc(16 * sizeof *lmpi_net.path_use);
-	lmpi_net.lane_rank = calloc(2, sizeof *lmpi_net.lane_rank);
-	for (uint32_t i = 0; i < 16; i++)
-		lmpi_net.path_use[i] = USE_NONE;
+	set = relayset_new(aligned_alloc(64, relayset_footprint(&rc.limits)), &rc);
+	assert_int_equal(relayset_expiry_ns(set), BASE_NEVER_NS);
+	assert_false(relayset_turn(set, now_ns));
+	assert_int_equal(relayset_add(set, &(struct relayset_relay){.addr = fakes[0].addr,
+								    .token = TOKEN,
+								    .base = BASE}),
+			 0);
 	struct suci_lanes_config c = {.limits = {.lanes_max = 2,
 						 .blocks_max = 64,
 						 .rx_blocks_max = 16,
-						 .held_max = 64,
+						 .held_max = 0,
 						 .ranges_max = 64,
-						 .labels_max = LMPI_LABEL_BASE + 2,
-						 .groups_max = lmpi_net.groups_max},
-				      .ops = &lmpi_net_ops};
-	lmpi_net.lanes = suci_lanes_new(
-		aligned_alloc(64, (suci_lanes_footprint(&c.limits) + 63) & ~63ull), &c);
-	lmpi_net.ep = endpoint(suci_lanes_ops(), lmpi_net.lanes, 7);
-	suci_lanes_bind(lmpi_net.lanes, lmpi_net.ep);
-	assert_int_equal(lmpi_relays_open(0, lmpi_eng.now_ns), 0);
+						 .labels_max = LABEL_BASE + 2,
+						 .groups_max = rc.limits.groups_max},
+				      .ops = &proc_ops};
+	lanes = suci_lanes_new(aligned_alloc(64, (suci_lanes_footprint(&c.limits) + 63) & ~63ull),
+			       &c);
+	ep = endpoint(suci_lanes_ops(), lanes, 7);
+	suci_lanes_bind(lanes, ep);
+	relayset_bind(set, ep, lanes);
+	assert_false(relayset_any_up(set) || relayset_all_up(set, 1));
+	assert_int_equal(relayset_mss(set), 0);
+	assert_int_equal(relayset_open(set, 0, now_ns), 0);
 	pass(100 * BASE_MS_NS);
-	assert_true(lmpi_relays_any_up() && lmpi_net.relay[0].mtu == MTU);
-	lmpi_net.connected = true;
+	assert_true(relayset_any_up(set) && relayset_all_up(set, 1));
+	assert_int_equal(set->relay[0].mtu, MTU);
+	assert_string_equal(set->relay[0].name, "10.0.0.100:7000");
+	relayset_connected(set);
 	return 0;
 }
 
@@ -334,18 +461,13 @@ static int
 end(void **state)
 {
 	(void)state;
-	lmpi_eng.closing = true;
-	free(suci_fini(lmpi_net.ep, lmpi_eng.now_ns));
-	free(suci_lanes_fini(lmpi_net.lanes));
+	relayset_closing(set);
+	free(suci_fini(ep, now_ns));
+	free(suci_lanes_fini(lanes));
 	for (uint32_t i = 0; i < RELAYS; i++)
 		if (fakes[i].ep)
 			relay_dies(&fakes[i]);
-	free(lmpi_net.path_use);
-	free(lmpi_net.lane_rank);
-	free(lmpi_net.relay);
-	free(lmpi_net.group);
-	lmpi_net = (struct lmpi_net_state){0};
-	lmpi_fail_forget();
+	free(set);
 	return 0;
 }
 
@@ -363,9 +485,9 @@ told(enum relay_policy policy, uint8_t weight)
 	n.npolicies = 1;
 	n.policy[0].client = CLIENT;
 	n.policy[0].policy = (uint8_t)policy;
-	lmpi_relays_told(lmpi_net.relay[0].path, &n);
+	relayset_list(set, set->relay[0].path, &n);
 	pass(200 * BASE_MS_NS);
-	assert_int_equal(lmpi_net.nrelays, RELAYS);
+	assert_int_equal(relayset_count(set), RELAYS);
 }
 
 /* Weights in the group of the lane to rank 1, by relay; -1: not a member. */
@@ -375,16 +497,16 @@ members(int w0, int w1, int w2)
 	int want[RELAYS] = {w0, w1, w2};
 	struct suci_group_info info;
 
-	assert_true(lmpi_net_open_lane(&peers[1], UINT32_MAX));
-	assert_int_equal(lmpi_net.ngroups, 1);
-	assert_true(suci_group_info(lmpi_net.lanes, lmpi_net.group[0].id, &info));
+	open_lane();
+	assert_int_equal(set->ngroups, 1);
+	assert_true(suci_group_info(lanes, set->group[0].id, &info));
 	for (uint32_t i = 0; i < RELAYS; i++) {
 		uint32_t r = 0;
 		int weight = OUT;
-		while (lmpi_net.relay[r].conf.ip[3] != 100 + i)
+		while (set->relay[r].conf.addr.ip[15] != 100 + i)
 			r++;
 		for (uint32_t k = 0; k < info.npaths; k++)
-			if (info.path[k].path == lmpi_net.relay[r].path)
+			if (info.path[k].path == set->relay[r].path)
 				weight = info.path[k].weight == SUCI_WEIGHT_DRAINS
 						 ? DRN
 						 : (int)info.path[k].weight;
@@ -400,7 +522,8 @@ go_and_come_back(void **state)
 	members(1, 0, 0);
 	relay_dies(&fakes[0]);
 	pass(600 * BASE_MS_NS);
-	assert_false(lmpi_failing());
+	assert_int_equal(went, 1);
+	assert_string_equal(failed, "");
 	members(-1, 1, 1);
 	assert_true(fakes[1].lost[1] == 1 && fakes[2].lost[1] == 1);
 	relay_starts(&fakes[0]);
@@ -424,7 +547,7 @@ silence(void **state)
 	fakes[2].cut = true;
 	pass(600 * BASE_MS_NS);
 	members(1, 1, -1);
-	lmpi_eng.now_ns += 5 * BASE_S_NS; /* the program computes: nobody went for that */
+	now_ns += 5 * BASE_S_NS; /* the program computes: nobody went for that */
 	pass(200 * BASE_MS_NS);
 	members(1, 1, -1);
 	fakes[2].cut = false;
@@ -446,14 +569,13 @@ drain(void **state)
 	(void)state;
 	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
-	assert_false(atomic_load(&lmpi_relays_draining));
+	assert_false(relayset_draining(set));
 	told(RELAY_POLICY_DEST, 0);
 	members(DRN, 1, 1);
-	assert_true(atomic_load(&lmpi_relays_draining));
+	assert_true(relayset_draining(set));
 	uint32_t before = fakes[0].segments;
-	assert_int_equal(suci_lane_send(lmpi_net.lanes, routes[1].lane, NULL, 0, block,
-					sizeof block, false, 0, lmpi_eng.now_ns),
-			 0);
+	assert_int_equal(
+		suci_lane_send(lanes, lane, NULL, 0, block, sizeof block, false, 0, now_ns), 0);
 	pass(100 * BASE_MS_NS);
 	assert_int_equal(fakes[0].segments, before);
 	assert_true(fakes[1].segments + fakes[2].segments >= 2);
@@ -470,17 +592,16 @@ ways(void **state)
 	(void)state;
 	told(RELAY_POLICY_DEST, 1);
 	members(1, 0, 0);
-	suci_lane_send(lmpi_net.lanes, routes[1].lane, NULL, 0, block, sizeof block, false, 0,
-		       lmpi_eng.now_ns);
+	suci_lane_send(lanes, lane, NULL, 0, block, sizeof block, false, 0, now_ns);
 	pass(100 * BASE_MS_NS);
 	assert_int_equal(fakes[0].segments, 1);
 	/* Relay 0 lost its trunks, and what it had: over the others, once. */
-	lmpi_relays_ways(lmpi_net.relay[0].path, ~(1u << CLIENT), 1u << CLIENT);
+	relayset_ways(set, set->relay[0].path, ~(1u << CLIENT), 1u << CLIENT);
 	pass(100 * BASE_MS_NS);
 	members(-1, 1, 1);
 	before = fakes[1].segments + fakes[2].segments;
 	assert_true(before >= 1);
-	lmpi_relays_ways(lmpi_net.relay[0].path, UINT32_MAX, 0);
+	relayset_ways(set, set->relay[0].path, UINT32_MAX, 0);
 	pass(100 * BASE_MS_NS);
 	members(1, 0, 0);
 	assert_int_equal(fakes[0].segments, 1);
@@ -495,10 +616,10 @@ nobody_left(void **state)
 	for (uint32_t i = 0; i < RELAYS; i++)
 		fakes[i].cut = true;
 	pass(3000 * BASE_MS_NS); /* 400 ms until that is noticed */
-	assert_false(lmpi_failing());
+	assert_string_equal(failed, "");
 	members(-1, -1, -1);
 	pass(1000 * BASE_MS_NS);
-	assert_true(lmpi_failing());
+	assert_non_null(strstr(failed, "has been reachable for 3 s: relay 10.0.0.100:7000 "));
 }
 
 static void
@@ -514,7 +635,7 @@ back_in_time(void **state)
 		for (uint32_t i = 0; i < RELAYS; i++)
 			fakes[i].cut = false;
 		pass(4 * BASE_S_NS);
-		assert_false(lmpi_failing());
+		assert_string_equal(failed, "");
 		members(1, 1, 1);
 	}
 }
@@ -534,5 +655,5 @@ main(void)
 		ROW(back_in_time),
 	};
 
-	return cmocka_run_group_tests_name("lmpi_relays", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("relayset", tests, NULL, NULL);
 }
