@@ -88,32 +88,41 @@ lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path)
 	return true;
 }
 
+int
+lmpi_net_open_path(uint32_t world)
+{
+	struct lmpi_route *r = &lmpi_route[world];
+	struct suci_addr to = suci_udp_addr(r->ip, r->port);
+	uint8_t hello[RELAY_HELLO_LEN];
+
+	if (r->path != UINT32_MAX)
+		return 0;
+	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
+						 .token = r->token,
+						 .label = r->label,
+						 .rank = lmpi_world.rank},
+			   hello);
+	int err = suci_path_open(net.ep, &to, hello, sizeof hello, &r->path, suci_udp_now_ns());
+	if (err && err != SUCI_ERR_EXISTS) {
+		r->path = UINT32_MAX;
+		return err;
+	}
+	net.path_use[r->path] = world;
+	net.dirty = true;
+	return 0;
+}
+
 /* The path and the lane to a process of my cluster or a directly reachable one. */
 static bool
 open_direct(struct lmpi_peer *peer)
 {
-	struct lmpi_route *r = &lmpi_route[peer->world];
+	int err = lmpi_net_open_path(peer->world);
 
-	if (r->path == UINT32_MAX) {
-		struct suci_addr to = suci_udp_addr(r->ip, r->port);
-		uint8_t hello[RELAY_HELLO_LEN];
-		relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-							 .token = r->token,
-							 .label = r->label,
-							 .rank = lmpi_world.rank},
-				   hello);
-		int err = suci_path_open(net.ep, &to, hello, sizeof hello, &r->path,
-					 suci_udp_now_ns());
-		if (err && err != SUCI_ERR_EXISTS) {
-			r->path = UINT32_MAX;
-			lmpi_fail("cannot open a path to rank %u: %s", peer->world,
-				  suci_strerror(err));
-			return false;
-		}
-		net.path_use[r->path] = peer->world;
-		net.dirty = true;
+	if (err) {
+		lmpi_fail("cannot open a path to rank %u: %s", peer->world, suci_strerror(err));
+		return false;
 	}
-	return lmpi_net_open_lane(peer, r->path);
+	return lmpi_net_open_lane(peer, lmpi_route[peer->world].path);
 }
 
 static bool

@@ -46,6 +46,8 @@ extern struct lmpi_net_state lmpi_net;
 extern const struct suci_lane_ops lmpi_net_ops;
 /* Open the lane pair to peer unless it is there, over path, or to a remote process over the
  * relays.  false: job failing. */
+/* The path to a process that is reached without a relay, if there is none yet; 0 or SUCI_ERR_*. */
+int lmpi_net_open_path(uint32_t world);
 bool lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path);
 
 /* --- relays.c */

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "driver/aead.h"
+#include "impi/wire.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -449,11 +450,53 @@ close_direct(const char *text)
 	eng.in_transport = false;
 }
 
+static bool
+direct_is_up(uint32_t world)
+{
+	struct suci_path_info info;
+	uint32_t path = lmpi_route[world].path;
+
+	return path != UINT32_MAX && suci_path_info(net.ep, path, &info) && info.up;
+}
+
+/* Of each client of which nobody has a path with us, its first process: who hears of the end by a
+ * closed port does not know with which status the job ends. */
+static void
+reach_clients(uint64_t limit_ns)
+{
+	uint32_t reached = 1u << lmpi_world.client, asked[IMPI_CLIENTS_MAX], n = 0, up = 0;
+	uint64_t until = suci_udp_now_ns() + limit_ns, now;
+
+	for (uint32_t r = 0; r < lmpi_world.size; r++)
+		if (lmpi_route[r].reach == LMPI_REACH_DIRECT && direct_is_up(r))
+			reached |= 1u << lmpi_world.proc[r].client;
+	eng.in_transport = true;
+	for (uint32_t r = 0; r < lmpi_world.size; r++) {
+		uint32_t bit = 1u << lmpi_world.proc[r].client;
+		if (lmpi_route[r].reach != LMPI_REACH_DIRECT || reached & bit)
+			continue;
+		reached |= bit;
+		if (lmpi_net_open_path(r) == 0)
+			asked[n++] = r;
+	}
+	while (up < n && (now = suci_udp_now_ns()) < until) {
+		suci_udp_poll(net.udp, now);
+		struct pollfd p = {.fd = suci_udp_fd(net.udp), .events = POLLIN};
+		(void)poll(&p, 1, 1);
+		up = 0;
+		for (uint32_t i = 0; i < n; i++)
+			up += direct_is_up(asked[i]);
+	}
+	eng.in_transport = false;
+}
+
 void
 lmpi_net_tell_abort(const char *why, uint64_t limit_ns)
 {
 	eng.closing = true;
 	tell(RELAY_NOTE_ABORT, why, limit_ns);
+	if (net.ep && lmpi_world.nclients > 1)
+		reach_clients(limit_ns);
 	close_direct(why);
 }
 

@@ -61,7 +61,7 @@ for rank in 1 2; do
 	part srv b 1 "$TB_SRV:7810" $rank
 	ended "one site without a relay, rank $rank aborts"
 done
-for rank in 0 2; do # the leaders: they have a path to the other site
+for rank in 0 1 3; do # 1 and 3 have no path to the other site before they open one to say it
 	part srv a 0 "$TB_SRV:7810" $rank
 	part srv b 1 "$TB_SRV:7810" $rank
 	ended "no relays, rank $rank aborts"
