@@ -6,7 +6,8 @@
  *   service.c      messages to the library itself, which no receive waits for
  *   done.c         requests that became done; start, end, self-check
  *   match.c        posted receives and unexpected messages
- *   impi_packet.c  IMPI packets, and credit for them */
+ *   impi_packet.c  IMPI packets, and credit for them
+ *   lanes.c        packets as blocks of Suci lanes */
 #ifndef MPI_INTERNAL_H
 #define MPI_INTERNAL_H
 

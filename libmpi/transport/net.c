@@ -2,6 +2,8 @@
  * relays to those of other clusters.  One packet is one block. */
 #include "net_private.h"
 
+#include "mpi/lanes.h"
+
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -152,13 +154,10 @@ lmpi_net_lane_at(uint32_t world, uint32_t *next, uint32_t *acked, uint32_t *mss)
 
 /* --- packets ------------------------------------------------------------- */
 
-/* Hand a block to the lane; data stays in use if cookie is not 0. */
+/* Was the packet taken? */
 static bool
-send_block(const struct lmpi_peer *peer, const void *head, size_t head_len, const void *data,
-	   uint64_t len, bool wait, uint64_t cookie)
+is_sent(const struct lmpi_peer *peer, int err)
 {
-	int err = suci_lane_send(net.lanes, lmpi_route[peer->world].lane, head, head_len, data, len,
-				 wait, cookie, suci_udp_now_ns());
 	if (err == SUCI_ERR_NOMEM)
 		return false;
 	if (err) {
@@ -172,59 +171,27 @@ send_block(const struct lmpi_peer *peer, const void *head, size_t head_len, cons
 static bool
 send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
-	uint8_t pkt[LMPI_PKT_BYTES];
-	const void *head = &out->hdr;
-	size_t head_len = sizeof out->hdr;
-	/* Without data nothing of ours stays in use. */
-	uint64_t cookie = out->len || out->req ? (uint64_t)(uintptr_t)out : 0;
-
-	if (!lane_ready(peer))
-		return false;
-	if (lmpi_speaks_impi(peer)) {
-		lmpi_pkt_encode(e, peer, &out->hdr, out->len, pkt);
-		head = pkt;
-		head_len = sizeof pkt;
-	}
-	if (!send_block(peer, head, head_len, out->data, out->len, out->wait, cookie))
-		return false;
-	if (lmpi_speaks_impi(peer))
-		lmpi_pkt_gone(peer, &out->hdr);
-	if (!cookie)
-		lmpi_out_done(e, out, true);
-	return true;
+	return lane_ready(peer) &&
+	       is_sent(peer, lmpi_lanes_send(e, peer, out, net.lanes, lmpi_route[peer->world].lane,
+					     suci_udp_now_ns()));
 }
 
 static bool
 try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
 	   const void *data, uint64_t len)
 {
-	uint8_t head[SUCI_BLOCK_HEAD_MAX];
-
-	if (lmpi_speaks_impi(peer)) {
-		if (len || !lmpi_pkt_may_go(e, peer, h) || !lane_ready(peer))
-			return false;
-		lmpi_pkt_encode(e, peer, h, 0, head);
-		if (!send_block(peer, head, LMPI_PKT_BYTES, NULL, 0, false, 0))
-			return false;
-		lmpi_pkt_gone(peer, h);
-		return true;
-	}
-	/* The lane copies the head: a short message travels in it. */
-	if (len > sizeof head - sizeof *h || !lane_ready(peer))
-		return false;
-	memcpy(head, h, sizeof *h);
-	if (len)
-		memcpy(head + sizeof *h, data, len);
-	return send_block(peer, head, sizeof *h + len, NULL, 0, false, 0);
+	return lmpi_lanes_fits(e, peer, h, len) && lane_ready(peer) &&
+	       is_sent(peer, lmpi_lanes_try(e, peer, h, data, len, net.lanes,
+					    lmpi_route[peer->world].lane, suci_udp_now_ns()));
 }
 
 const struct lmpi_transport lmpi_direct_transport = {
-	.caps = LMPI_CAP_ASKS_OFF | LMPI_CAP_RECALLS,
+	.caps = LMPI_LANES_DIRECT_CAPS,
 	.send = send_packet,
 	.try_short = try_packet,
 };
 const struct lmpi_transport lmpi_relay_transport = {
-	.caps = LMPI_CAP_IMPI | LMPI_CAP_RECALLS,
+	.caps = LMPI_LANES_RELAYED_CAPS,
 	.send = send_packet,
 	.try_short = try_packet,
 };

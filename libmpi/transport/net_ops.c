@@ -1,6 +1,8 @@
 /* What Suci tells us: paths, blocks, notes. */
 #include "net_private.h"
 
+#include "mpi/lanes.h"
+
 #include "../engine/light.h"
 
 #include <stdio.h>
@@ -11,63 +13,35 @@
 
 #define STRANGERS_TOLD 4
 
-/* Handle of a block that has no data for us. */
-static struct lmpi_sink nowhere;
-
 /* --- blocks -------------------------------------------------------------- */
 
 static void *
 block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
 	    uint64_t now_ns)
 {
-	struct lmpi_peer *peer = &eng.peer[net.lane_rank[lane]];
-	size_t head = lmpi_speaks_impi(peer) ? LMPI_PKT_BYTES : sizeof(struct lmpi_hdr);
-	struct lmpi_hdr h;
-
 	(void)user, (void)now_ns;
-	if (first_len < head || bytes < head) {
-		lmpi_fail("rank %u sent a block of %llu bytes, shorter than a header", peer->world,
-			  (unsigned long long)bytes);
-		return &nowhere;
-	}
-	if (lmpi_speaks_impi(peer)) {
-		const char *wrong = lmpi_pkt_decode(&eng, peer, first, bytes - head, &h);
-		if (wrong) {
-			lmpi_pkt_fail(&eng, peer, first, wrong);
-			return &nowhere;
-		}
-	} else {
-		memcpy(&h, first, sizeof h);
-	}
-	struct lmpi_sink *s = lmpi_arrive(&eng, peer, &h, bytes - head);
-	if (!s)
-		return &nowhere;
-	s->head = head;
-	return s;
+	return lmpi_lanes_begin(&eng, &eng.peer[net.lane_rank[lane]], bytes, first, first_len);
 }
 
 static void
 block_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data, size_t len)
 {
 	(void)user, (void)lane;
-	if (block != &nowhere)
-		lmpi_sink_data(block, offset, data, len);
+	lmpi_lanes_data(block, offset, data, len);
 }
 
 static void
 block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
 	(void)user, (void)lane, (void)now_ns;
-	if (block != &nowhere)
-		lmpi_sink_end(&eng, block);
+	lmpi_lanes_end(&eng, block);
 }
 
 static void
 block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 {
 	(void)user, (void)lane, (void)now_ns;
-	if (cookie)
-		lmpi_out_done(&eng, (struct lmpi_out *)(uintptr_t)cookie, ok);
+	lmpi_lanes_done(&eng, cookie, ok);
 }
 
 static void
