@@ -114,7 +114,7 @@ light_agent_job_end(struct light_agent *a, uint32_t label_base)
 	send(a, &f);
 }
 
-/* Its list of algorithms need not be ours: no word of it reaches the conductor. */
+/* Its list of algorithms need not be ours: no word of it reaches the controller. */
 static void
 refuse_call(struct light_agent *a, uint32_t label_base, uint32_t rank, const struct light_call *k)
 {

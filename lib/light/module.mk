@@ -1,10 +1,10 @@
-# Circuits for jobs: what processes, relays and the conductor of a switch say to each other, and
+# Circuits for jobs: what processes, relays and the controller of a switch say to each other, and
 # what each makes of it.  Sans-I/O.
 $(call lib,light,lib/light,circ ocs coll base)
 
 $(call unit,test_light_note,test/unit/test_light_note.c,light circ ocs coll base)
 $(call unit,test_light_client,test/unit/test_light_client.c,light circ ocs coll base)
 $(call fuzz,fuzz_light_note,test/fuzz/fuzz_light_note.c,light circ ocs coll base)
-$(call fuzz,fuzz_light_conductor,test/fuzz/fuzz_light_conductor.c,light circ ocs coll base)
+$(call fuzz,fuzz_light_controller,test/fuzz/fuzz_light_controller.c,light circ ocs coll base)
 $(call unit,test_light_frame,test/unit/test_light_frame.c,light circ ocs coll base)
-$(call unit,test_light_conductor,test/unit/test_light_conductor.c,light circ ocs coll base)
+$(call unit,test_light_controller,test/unit/test_light_controller.c,light circ ocs coll base)

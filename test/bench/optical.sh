@@ -2,7 +2,7 @@
 # optical.sh BUILD_DIR: Linear broadcast of 1 MiB by light in real time - Open vSwitch in userspace with
 # 10 ms more -, pipelined and cached against batched and naive, taking turns in one run; beside what
 # obsim says for the gamma and c of this machine.  Then from how many bytes on light is
-# faster than packets here, beside what the conductor computes.  Tables and
+# faster than packets here, beside what the controller computes.  Tables and
 # build/bench/optical.json.  Needs root.
 #
 #	SIZES='6' (clusters) ROUNDS=6 CALLS=9 BYTES=1048576 LIGHT_RATE=500mbit LIGHT_EXTRA_MS=10

@@ -7,7 +7,7 @@ for the gamma and c of this machine (S = p - 1 messages, k = 2 ports; the first 
     cached     S c from the second call on, if S is odd and c >= gamma: two circuits are lit when it begins
 
 gamma is the time from the order of a circuit until both relays have found each other, by the
-conductor's log; c is what is left of the batched time.  So batched agrees by itself; the others
+controller's log; c is what is left of the batched time.  So batched agrees by itself; the others
 need not.  The bar is about the better of the two modes that re-aim a port as soon as it is free,
 pipelined and cached: the median of the rounds' ratios to batched."""
 import json

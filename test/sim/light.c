@@ -1,6 +1,6 @@
 /* Jobs whose collective calls are announced by their processes, gated by their relays and planned
- * by the conductor of a switch (lib/light), while sessions are lost, relays die and come back, the
- * conductor is restarted and the switch has its faults: every call completes with the right data,
+ * by the controller of a switch (lib/light), while sessions are lost, relays die and come back, the
+ * controller is restarted and the switch has its faults: every call completes with the right data,
  * no circuit is left behind, nobody else's is touched; and where nothing goes wrong nobody
  * loses patience, and no circuit is taken from under a message.  In some worlds fibres are patched
  * wrongly: the switch calls circuits done by which relays do not find each other, and where
@@ -365,8 +365,8 @@ job_step(struct lw_job *j)
 }
 
 /* A port whose fibre is elsewhere may be tried twice, then after 2, 4, 8, ... s: what the matrix
- * promises.  Only where nothing else goes wrong; a new conductor knows nothing, and a relay that is
- * gone does not count. */
+ * promises.  Only where nothing else goes wrong; a new controller knows nothing, and a relay that
+ * is gone does not count. */
 static bool
 tries_no_more(const struct light_world *w, uint32_t port)
 {
@@ -384,9 +384,9 @@ static bool
 holds(struct light_world *w, bool end)
 {
 	const char *why = w->sw.broken;
-	if (!why && w->conductor)
-		why = light_conductor_check(w->conductor);
-	if (!why && w->conductor)
+	if (!why && w->controller)
+		why = light_controller_check(w->controller);
+	if (!why && w->controller)
 		why = ocs_check(ocs_control_matrix(w->control));
 	for (uint32_t p = 0; end && p < OSW_PORTS && !why; p++)
 		if (w->sw.mine[p])
@@ -420,7 +420,7 @@ light_run(uint64_t seed, bool verbose, struct outcome *o)
 		for (uint32_t i = 0; i < LW_JOBS; i++)
 			ok = ok && job_step(&w->job[i]);
 		ok = ok && holds(w, false);
-		over = heal && w->conductor && !light_conductor_busy(w->conductor) &&
+		over = heal && w->controller && !light_controller_busy(w->controller) &&
 		       ocs_control_is_online(w->control) && ocs_control_is_settled(w->control);
 	}
 	if (ok && !over)
@@ -434,7 +434,7 @@ light_run(uint64_t seed, bool verbose, struct outcome *o)
 	}
 	ok = ok && holds(w, true);
 	uint64_t planned =
-		w->planned + (w->conductor ? light_conductor_counters(w->conductor)->calls : 0);
+		w->planned + (w->controller ? light_controller_counters(w->controller)->calls : 0);
 	for (uint32_t i = 0; i < LW_JOBS; i++) {
 		for (uint32_t s = 0; s < LW_STREAMS; s++)
 			free_call(&w->job[i].stream[s]);

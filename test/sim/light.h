@@ -1,11 +1,11 @@
-/* sim/light.h - the brain of circuits as a whole: processes, agents, one conductor, a switch with
+/* sim/light.h - the brain of circuits as a whole: processes, agents, one controller, a switch with
  * faults; see light.c. */
 #ifndef SIM_LIGHT_H
 #define SIM_LIGHT_H
 
 #include "light/agent.h"
 #include "light/client.h"
-#include "light/conductor.h"
+#include "light/controller.h"
 #include "optical.h"
 
 #define LW_CLUSTERS 8
@@ -16,7 +16,7 @@
 #define LW_MS	    BASE_MS_NS
 
 /* Something said, on its way. */
-enum lw_way { LW_TO_CONDUCTOR, LW_TO_AGENT, LW_UP, LW_DOWN, LW_PROC };
+enum lw_way { LW_TO_CONTROLLER, LW_TO_AGENT, LW_UP, LW_DOWN, LW_PROC };
 struct lw_post {
 	struct lw_post *next;
 	uint64_t at_ns;
@@ -90,12 +90,12 @@ struct light_world {
 	struct base_prng rng;
 	uint64_t now_ns;
 	struct ocs_control *control;
-	struct light_conductor *conductor;
-	uint64_t conductor_back_ns;
+	struct light_controller *controller;
+	uint64_t controller_back_ns;
 	struct lw_cluster cluster[LW_CLUSTERS];
 	uint32_t clusters;
-	/* By port of the switch where the conductor is told that a relay's port is: where its fibre
-	 * ends, and circuits in a row by which it has found nobody. */
+	/* By port of the switch where the controller is told that a relay's port is: where its
+	 * fibre ends, and circuits in a row by which it has found nobody. */
 	uint32_t fibre[OSW_PORTS], missed[OSW_PORTS];
 	struct lw_job job[LW_JOBS];
 	struct lw_post *posts;

@@ -42,14 +42,14 @@ agent_send(void *user, const struct light_frame *f)
 {
 	struct lw_cluster *k = user;
 	uint8_t bytes[LIGHT_FRAME_MAX];
-	struct lw_post p = {.way = LW_TO_CONDUCTOR, .cluster = k->n, .epoch = k->epoch};
+	struct lw_post p = {.way = LW_TO_CONTROLLER, .cluster = k->n, .epoch = k->epoch};
 	p.len = light_frame_encode(f, bytes);
 	lw_post(k->w, p, bytes, 3);
 	return true;
 }
 
 static bool
-conductor_send(void *user, uint32_t agent, const struct light_frame *f)
+controller_send(void *user, uint32_t agent, const struct light_frame *f)
 {
 	struct light_world *w = user;
 	uint8_t bytes[LIGHT_FRAME_MAX];
@@ -215,7 +215,7 @@ event(void *user, const struct light_event *e)
 		       e->setups, e->text ? e->text : "");
 }
 
-static const struct light_conductor_ops conductor_ops = {conductor_send, hang_up, event};
+static const struct light_controller_ops controller_ops = {controller_send, hang_up, event};
 
 static void
 agent_begin(struct lw_cluster *k)
@@ -241,8 +241,8 @@ session_lost(struct lw_cluster *k, uint64_t back_ms)
 	k->session = false;
 	k->epoch++;
 	k->back_ns = k->w->now_ns + back_ms * LW_MS;
-	if (k->w->conductor)
-		light_conductor_gone(k->w->conductor, k->n, k->w->now_ns);
+	if (k->w->controller)
+		light_controller_gone(k->w->controller, k->n, k->w->now_ns);
 	if (k->alive)
 		light_agent_lost(k->agent);
 }
@@ -267,7 +267,7 @@ die(struct lw_cluster *k)
 }
 
 static void
-conductor_begin(struct light_world *w)
+controller_begin(struct light_world *w)
 {
 	static bool own[OSW_PORTS];
 	for (uint32_t p = 0; p < OSW_PORTS; p++)
@@ -280,7 +280,7 @@ conductor_begin(struct light_world *w)
 					.own_in = own,
 					.own_out = own};
 	w->control = ocs_control_new(malloc(ocs_control_footprint(&oc)), &oc, &w->sw.base);
-	struct light_conductor_config cfg = {
+	struct light_controller_config cfg = {
 		.ports = OSW_PORTS,
 		.agents = LW_CLUSTERS,
 		.jobs = LW_JOBS,
@@ -290,29 +290,29 @@ conductor_begin(struct light_world *w)
 		.call_bytes = 1 << 20,
 		.mode = (enum circ_mode)base_prng_below(&w->rng, CIRC_MODE_COUNT),
 		.costs = {1e-4, 1e-3, 1e-2, 1e-3, 1e-2, 1e-6, 1e-9},
-		.ops = &conductor_ops,
+		.ops = &controller_ops,
 		.user = w,
 		.control = w->control};
-	w->conductor = light_conductor_new(malloc(light_conductor_footprint(&cfg)), &cfg);
+	w->controller = light_controller_new(malloc(light_controller_footprint(&cfg)), &cfg);
 }
 
 static void
-conductor_dies(struct light_world *w)
+controller_dies(struct light_world *w)
 {
 	w->restarts++;
-	w->planned += light_conductor_counters(w->conductor)->calls;
-	free(w->conductor);
+	w->planned += light_controller_counters(w->controller)->calls;
+	free(w->controller);
 	free(w->control);
-	w->conductor = NULL;
+	w->controller = NULL;
 	w->control = NULL;
 	for (uint32_t i = 0; i < w->clusters; i++)
 		session_lost(&w->cluster[i], 0);
-	w->conductor_back_ns = w->now_ns + (10 + base_prng_below(&w->rng, 300)) * LW_MS;
+	w->controller_back_ns = w->now_ns + (10 + base_prng_below(&w->rng, 300)) * LW_MS;
 	/* the switch sees a session end; whatever was asked of it is done or not */
 	w->sw.what = 0;
 	w->sw.up = false;
 	w->sw.head = w->sw.tail;
-	w->sw.up_ns = w->conductor_back_ns + 2 * LW_MS;
+	w->sw.up_ns = w->controller_back_ns + 2 * LW_MS;
 }
 
 void
@@ -347,7 +347,7 @@ come_and_go(struct lw_cluster *k, bool heal)
 		agent_begin(k);
 		lw_tell_jobs(k);
 	}
-	if (k->alive && !k->session && w->conductor && w->now_ns >= k->back_ns) {
+	if (k->alive && !k->session && w->controller && w->now_ns >= k->back_ns) {
 		k->session = true;
 		k->epoch++;
 		light_agent_connected(k->agent);
@@ -371,11 +371,11 @@ deliver(struct light_world *w, const struct lw_post *p)
 	struct light_frame f;
 	struct light_note n;
 	switch (p->way) {
-	case LW_TO_CONDUCTOR:
-		if (!k->session || p->epoch != k->epoch || !w->conductor)
+	case LW_TO_CONTROLLER:
+		if (!k->session || p->epoch != k->epoch || !w->controller)
 			return true;
 		return light_frame_decode(p->bytes, p->len, &f) == (long)p->len &&
-		       light_conductor_heard(w->conductor, k->n, &f, w->now_ns);
+		       light_controller_heard(w->controller, k->n, &f, w->now_ns);
 	case LW_TO_AGENT:
 		if (!k->session || p->epoch != k->epoch)
 			return true;
@@ -460,18 +460,18 @@ void
 lw_world_step(struct light_world *w, bool heal)
 {
 	osw_step(&w->sw, w->now_ns, heal);
-	if (!w->conductor && w->now_ns >= w->conductor_back_ns)
-		conductor_begin(w);
-	else if (w->conductor && !heal && base_prng_chance(&w->rng, w->restart_ms))
-		conductor_dies(w);
+	if (!w->controller && w->now_ns >= w->controller_back_ns)
+		controller_begin(w);
+	else if (w->controller && !heal && base_prng_chance(&w->rng, w->restart_ms))
+		controller_dies(w);
 	for (uint32_t i = 0; i < w->clusters; i++)
 		come_and_go(&w->cluster[i], heal);
 	lw_deliver(w);
 	for (uint32_t i = 0; i < w->clusters; i++)
 		for (uint32_t s = 0; s < LW_PORTS && w->cluster[i].alive; s++)
 			slot_step(&w->cluster[i], s);
-	if (w->conductor)
-		light_conductor_turn(w->conductor, w->now_ns);
+	if (w->controller)
+		light_controller_turn(w->controller, w->now_ns);
 }
 
 void
@@ -484,6 +484,6 @@ lw_world_fini(struct light_world *w)
 	}
 	for (uint32_t i = 0; i < w->clusters; i++)
 		free(w->cluster[i].agent);
-	free(w->conductor);
+	free(w->controller);
 	free(w->control);
 }

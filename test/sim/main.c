@@ -100,7 +100,7 @@ const struct scenario scenarios[] = {
 	 relight_run, NULL},
 	{"optical", "two jobs on a circuit switch with faults: right data, nothing left", false,
 	 optical_run, NULL},
-	{"light", "processes, relays, a conductor and a circuit switch, all with faults", false,
+	{"light", "processes, relays, a controller and a circuit switch, all with faults", false,
 	 light_run, NULL},
 	{"mmp", "programs over libmmp's engine: small areas, silence, deaths, faults by seed",
 	 false, mmp_run, NULL},

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # What the scenarios light-*.sh share: circuits that a job's collective calls ask for.  Two
 # clusters of two relays, Open vSwitch between the light ports of the first ones, one of them the
-# conductor.  In mid-run the switch, the conductor and the other relay are killed and started
+# controller.  In mid-run the switch, the controller and the other relay are killed and started
 # again: the job goes on, right in every byte, light comes back, and at the end no circuit is left.
-# Switch and conductor are killed in mid-batch each time: the switch is stopped first, and the kill waits
-# until the conductor has asked it for a change.
+# Switch and controller are killed in mid-batch each time: the switch is stopped first, and the kill waits
+# until the controller has asked it for a change.
 #
-#	B=... ; . test/smoke/_light.sh ; light_scenario "switch relay conductor"
+#	B=... ; . test/smoke/_light.sh ; light_scenario "switch relay controller"
 #
-# LIGHT_PROTOCOL: how the conductor speaks to the switch (tools/testbed/light.sh).
+# LIGHT_PROTOCOL: how the controller speaks to the switch (tools/testbed/light.sh).
 . test/smoke/_root.sh
 # shellcheck source=test/smoke/_tell.sh
 . test/smoke/_tell.sh
@@ -33,7 +33,7 @@ more() { [ "$(circuits "$1")" -gt "$2" ]; } # FIELD THAN
 # So many messages more are sent by light.
 by_light() {
 	local was
-	testbed_wait 20 "the conductor" more by_light -1 || return
+	testbed_wait 20 "the controller" more by_light -1 || return
 	was=$(circuits by_light)
 	testbed_wait 20 "$1 messages more by light" more by_light $((was + $1))
 }
@@ -46,7 +46,7 @@ crash() { # LOGNAME: SIGKILL, and nothing else
 
 the_switch() { [ "$LIGHT_PROTOCOL" = openflow ] && echo ovs-vswitchd || echo emulator; } # as testbed_spawn calls it
 stop_switch() { kill "-$1" "$(cat "$TB_DIR/pid-$(the_switch)")"; } # STOP or CONT
-# Longer than the conductor waits by itself (extra_ms): the switch has been asked.
+# Longer than the controller waits by itself (extra_ms): the switch has been asked.
 asked() { [ "$(circuits changing)" -gt 0 ] && sleep 0.1 && [ "$(circuits changing)" -gt 0 ]; }
 # Stopped where what is set up serves the calls that come (or was reported and is not there yet), the
 # switch is asked for nothing: it goes on for a while then.
@@ -78,7 +78,7 @@ kill_relay() {
 	testbed_relayd "$B" bfe0 || fail "$LIGHT_PROTOCOL: relayd on bfe0 does not start again"
 }
 # The switch then does what it was asked for last, for nobody.
-kill_conductor() {
+kill_controller() {
 	in_mid_batch
 	crash relayd-afe0
 	stop_switch CONT

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Circuits that a job's collective calls ask for, while the switch, a relay and the conductor are
+# Circuits that a job's collective calls ask for, while the switch, a relay and the controller are
 # killed and started again (_light.sh).
 # timeout: 150
 set -u
@@ -8,4 +8,4 @@ B=$(realpath "${B:-build/gcc}")
 # shellcheck source=test/smoke/_light.sh
 . test/smoke/_light.sh
 LIGHT_PROTOCOL=openflow
-light_scenario "switch relay conductor"
+light_scenario "switch relay controller"

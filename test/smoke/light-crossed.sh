@@ -17,7 +17,7 @@ need_openvswitch light-crossed
 . test/smoke/_tell.sh
 
 CALLS=60
-# LINKS failed to, and found, that cluster's relay, by the conductor's log.
+# LINKS failed to, and found, that cluster's relay, by the controller's log.
 links() {
 	"$B/bin/relayctl" -s "$TB_ID-afe0" --json circuits --log | python3 -c '
 import json, sys

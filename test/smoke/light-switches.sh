@@ -9,4 +9,4 @@ cd "$(dirname "$0")/../.." || exit 1
 B=$(realpath "${B:-build/gcc}")
 # shellcheck source=test/smoke/_light.sh
 . test/smoke/_light.sh
-for LIGHT_PROTOCOL in ${PROTOCOLS:-netconf tl1-calient scpi}; do light_scenario "switch conductor"; done
+for LIGHT_PROTOCOL in ${PROTOCOLS:-netconf tl1-calient scpi}; do light_scenario "switch controller"; done

@@ -35,7 +35,7 @@ for mode in off auto naive batched pipelined cached hybrid; do
 	read -r gated lost < <(gates $mode)
 	case $mode in
 	off) [[ $now == 0 && -z ${gated:-} ]] || fail "off: $now circuits, $gated gated" ;;
-	auto | hybrid) ;; # whether light pays here is the conductor's business
+	auto | hybrid) ;; # whether light pays here is the controller's business
 	*) ((now > was && gated > 0)) || fail "mode $mode: $((now - was)) circuits, $gated gated" ;;
 	esac
 	[ "${lost:-0}" = 0 ] || fail "mode $mode: $lost messages without an answer"

@@ -16,7 +16,7 @@ need_openvswitch relayd-light
 # shellcheck source=test/smoke/_tell.sh
 . test/smoke/_tell.sh
 
-# No conductor: circuits and light are set by hand.
+# No controller: circuits and light are set by hand.
 testbed_light_conf() {
 	local i
 	i=$(_tb_index "$1")

@@ -1,4 +1,4 @@
-/* Frames between agents and the conductor: round trips, cuts, what is refused; golden bytes. */
+/* Frames between agents and the controller: round trips, cuts, what is refused; golden bytes. */
 #include "cmocka_all.h"
 
 #include "light/frame.h"

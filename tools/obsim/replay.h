@@ -33,7 +33,7 @@ struct obs_report {
 	struct obs_call_line *line; /* [calls] */
 };
 
-/* Calls take turns, as the conductor does one call of a job at a time: one that begins while
+/* Calls take turns, as the controller does one call of a job at a time: one that begins while
  * another is under way begins, at each rank, when that is over there. False: stuck or no algorithm,
  * which must not be. */
 bool obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_report *r);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All events the conductor remembers, page by page. */
+/* All events the controller remembers, page by page. */
 static json_t *
 whole_log(struct ctl *c, json_int_t *time_us)
 {

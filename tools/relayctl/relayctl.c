@@ -47,7 +47,8 @@ static const struct command {
 	 "a circuit of a light port was set, or is to go: open or drain its light path", cmd_light,
 	 "", 2, 4},
 	{"circuits", "[--log]",
-	 "who is lit for whom, calls, hits, misses; --log: what happened, of the conductor",
+	 "who is lit for whom, calls, hits, misses; --log: what happened, of the circuit "
+	 "controller",
 	 cmd_circuits, "G", 0, 0},
 	{"capture",
 	 "-w FILE [-n FRAMES] [-d S] [--leg private|global] [--dir in|out] [--peer IP[:PORT]] "

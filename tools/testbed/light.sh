@@ -14,19 +14,19 @@
 # secure and nobody but its controller sets flows: a leg is dark until a circuit is set.  The
 # line is LIGHT_RATE fast behind the switch, and relays keep to that with a window of 192 KB: a port's
 # receive buffer in the switch is the kernel's default, 200 KB.  Control goes over a network of its own, as
-# management ports do.  The relay of cluster a is the conductor: it drives the switch.
+# management ports do.  The relay of cluster a is the controller: it drives the switch.
 #
 # Knobs: LIGHT_PORTS (2), LIGHT_RATE (1gbit; 0: as fast as it goes), LIGHT_EXTRA_MS (10) more
 # switching time, LIGHT_MODE (auto) of who does not say, LIGHT_CONF (further keys),
 # LIGHT_CROSSED (the front end, such as bfe0, whose fibres are patched in reverse order: it and the
-# conductor take them for what they are not),
-# LIGHT_PROTOCOL (openflow: the conductor speaks to Open vSwitch itself; tl1-polatis,
+# controller take them for what they are not),
+# LIGHT_PROTOCOL (openflow: the controller speaks to Open vSwitch itself; tl1-polatis,
 # tl1-calient, tl1-glimmerglass, scpi: to an ocs-emulator, which sets the flows; netconf: to
 # netconfd, whose circuits tools/testbed/netconf-light.py makes flows).
 
 TB_LIGHT=0
 TB_OCS_AT=192.0.2.1
-TB_CONDUCTOR=192.0.2.10:7820
+TB_CONTROLLER=192.0.2.10:7820
 
 _tb_mbps() { # of a tc rate
 	case $1 in
@@ -49,7 +49,7 @@ testbed_vswitchd() { # also to start it again
 		OVS_RUNDIR=$TB_DIR/ovs testbed_spawn ocs ovs-vswitchd $first ovs-vswitchd "unix:$TB_DIR/ovs/db.sock"
 }
 
-# The switch as the conductor sees it, where it is not Open vSwitch itself; also to start it again.
+# The switch as the controller sees it, where it is not Open vSwitch itself; also to start it again.
 testbed_emulator() {
 	if [ "$LIGHT_PROTOCOL" = netconf ]; then
 		rm -f "$TB_DIR/ovs/ncx"
@@ -168,15 +168,15 @@ testbed_light_conf() { # FRONTEND
 		ports+="${ports:+, }{ \"interface\": \"light$j\", \"switch_port\": $at,"
 		ports+=" \"address\": \"10.50.0.$((first + j + 1))/24\" }"
 	done
-	echo "\"optical\": { \"controller\": \"$TB_CONDUCTOR\", \"mode\": \"$LIGHT_MODE\", \"pmd\": \"$PMD\"," \
+	echo "\"optical\": { \"controller\": \"$TB_CONTROLLER\", \"mode\": \"$LIGHT_MODE\", \"pmd\": \"$PMD\"," \
 		"\"rate_mbps\": $(_tb_mbps "$LIGHT_RATE"), \"window\": $((192000 / MTU_WAN)), \"packet_alpha_us\": $((1000 * ${WAN_DELAY_MS:-1} + 500))," \
 		"\"packet_rate_mbps\": $(awk "BEGIN { print int(${WAN_RATE:-1e9} / 1e6) }"),"
-	[ "$1" != afe0 ] || echo "\"listen\": \"$TB_CONDUCTOR\", \"switch\": { \"protocol\": \"$LIGHT_PROTOCOL\"," \
+	[ "$1" != afe0 ] || echo "\"listen\": \"$TB_CONTROLLER\", \"switch\": { \"protocol\": \"$LIGHT_PROTOCOL\"," \
 		"\"ports\": $((LIGHT_PORTS * $(_tb_clusters))), $(_tb_switch) },"
 	echo "${LIGHT_CONF:+$LIGHT_CONF, }\"ports\": [ $ports ] },"
 }
 
-# testbed_light_up B: WAN, server, relays, and the conductor's switch online.  Knobs: WAN_DELAY_MS
+# testbed_light_up B: WAN, server, relays, and the controller's switch online.  Knobs: WAN_DELAY_MS
 # (1), WAN_RATE (1e9).
 testbed_light_up() {
 	local b=$1 c
@@ -184,7 +184,7 @@ testbed_light_up() {
 		testbed_wanem "$b/bin/wanem" --delay-ms "${WAN_DELAY_MS:-1}" --rate "${WAN_RATE:-1e9}" &&
 		testbed_server "$b" || return
 	for c in $CLUSTERS; do testbed_relayd "$b" "${c}fe0" || return; done
-	testbed_wait 20 "all relays at the conductor ($TB_LOG/relayd-afe0.log)" _tb_agents "$b"
+	testbed_wait 20 "all relays at the controller ($TB_LOG/relayd-afe0.log)" _tb_agents "$b"
 }
 
 _tb_agents() { # B: have all clusters reported?

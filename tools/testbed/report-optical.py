@@ -1,5 +1,5 @@
 """report-optical.py OUT MODE...: what demo-optical has measured, as a table, as JSON, and a timeline for
-each mode.  OUT has MODE.txt (collectives' lines) and, but for off, MODE.json (the conductor's log)."""
+each mode.  OUT has MODE.txt (collectives' lines) and, but for off, MODE.json (the controller's log)."""
 import json
 import os
 import sys

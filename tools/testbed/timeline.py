@@ -3,7 +3,7 @@ above it.
 
     timeline.py OUT.svg TITLE LOG.json [FROM_US]
 
-LOG.json is what `relayctl --json circuits --log` says at the conductor; FROM_US: nothing that
+LOG.json is what `relayctl --json circuits --log` says at the controller; FROM_US: nothing that
 is older.  Grey: ordered, not lit yet; a colour for each port at the other end; a line where both ends
 have found each other."""
 import json

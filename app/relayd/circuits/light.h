@@ -1,11 +1,11 @@
-/* light.h - circuits of jobs, on the control thread: this relay's agent, and the conductor if this
+/* light.h - circuits of jobs, on the control thread: this relay's agent, and the controller if this
  * relay drives the switch (lib/light has both; lights.h is the light ports themselves).
  *
- *     light_agent.c      agent, its session with the conductor; jobs, notes, ports
- *     light_conductor.c  listens for agents; the switch's driver; the log of what happened
+ *     light_agent.c      agent, its session with the controller; jobs, notes, ports
+ *     light_controller.c  listens for agents; the switch's driver; the log of what happened
  *     light_link.c       frames over TCP, for both
  *
- * The conductor's own agent calls it over TCP as the others do.  Without a session there is no
+ * The controller's own agent calls it over TCP as the others do.  Without a session there is no
  * light, and nothing else changes; it is tried again for ever.  Nothing here blocks: drivers of
  * switches do not (NETCONF has a thread of its own, driver/ocs.h), sockets do not.
  *
@@ -14,13 +14,13 @@
 #define RD_LIGHT_H
 
 #include "light/agent.h"
-#include "light/conductor.h"
+#include "light/controller.h"
 
 struct rd_control;
 struct rd_light;
 struct relay_job;
 
-/* Nothing if no conductor is configured.  0, or -1 and err. */
+/* Nothing if no controller is configured.  0, or -1 and err. */
 int rd_light_init(struct rd_control *c, char *err, size_t err_max);
 /* After every turn of the loop; ticks: now and then. */
 void rd_light_turn(struct rd_control *c);
@@ -34,9 +34,9 @@ void rd_light_job_end(struct rd_control *c, uint32_t label_base);
 
 struct rd_light_figures {
 	bool configured, connected; /* an agent, its session */
-	bool conductor, online;	    /* this relay's; the switch's session */
+	bool controller, online;    /* this relay's; the switch's session */
 	uint64_t gamma_us;
-	struct light_conductor_counters count;
+	struct light_controller_counters count;
 };
 void rd_light_figures(const struct rd_control *c, struct rd_light_figures *out);
 
@@ -49,16 +49,16 @@ struct rd_light_entry {
 };
 struct rd_light_view {
 	struct light_agent *agent;
-	const char *controller;
+	const char *address; /* of the circuit controller, as configured */
 	bool connected;
-	/* Of the conductor: NULL if another relay is. */
-	struct light_conductor *conductor;
+	/* Of the controller: NULL if another relay is. */
+	struct light_controller *controller;
 	struct ocs_control *control;
 	const char *trouble;		  /* with the switch, or "" */
 	const struct rd_light_entry *log; /* [RD_LIGHT_LOG] entry n is at n % RD_LIGHT_LOG */
 	uint64_t logged;
 };
-/* False: no conductor is configured. */
+/* False: no controller is configured. */
 bool rd_light_view(const struct rd_control *c, struct rd_light_view *v);
 
 #endif

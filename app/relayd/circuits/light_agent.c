@@ -1,4 +1,4 @@
-/* This relay's agent: processes and light ports on one side, the conductor on the other. */
+/* This relay's agent: processes and light ports on one side, the controller on the other. */
 #include "light_private.h"
 
 #include "base/clock.h"
@@ -17,8 +17,8 @@ struct rd_light {
 	struct light_agent *agent;
 	struct rd_link link;
 	uint64_t dial_ns;
-	bool said; /* that there is no conductor */
-	struct rd_conductor *conductor;
+	bool said; /* that there is no controller */
+	struct rd_controller *controller;
 	uint32_t njobs;
 	const struct relay_job **job; /* [njobs] NULL: free */
 };
@@ -124,7 +124,8 @@ link_up(struct rd_link *k)
 {
 	struct rd_light *l = of_link(k);
 	l->said = false;
-	rd_log(RD_LOG_INFO, "light: conductor %s connected", l->ctl->conf->optical.controller);
+	rd_log(RD_LOG_INFO, "light: circuit controller %s connected",
+	       l->ctl->conf->optical.controller);
 	light_agent_connected(l->agent);
 }
 
@@ -134,7 +135,8 @@ link_down(struct rd_link *k, const char *why)
 	struct rd_light *l = of_link(k);
 	l->dial_ns = l->ctl->now_ns + DIAL_NS;
 	if (!l->said)
-		rd_log(RD_LOG_WARNING, "light: no conductor at %s: %s; all goes by packets",
+		rd_log(RD_LOG_WARNING,
+		       "light: no circuit controller at %s: %s; all goes by packets",
 		       l->ctl->conf->optical.controller, why);
 	l->said = true;
 	if (light_agent_is_connected(l->agent))
@@ -250,7 +252,7 @@ rd_light_init(struct rd_control *c, char *err, size_t err_max)
 	rd_lights_user(c, &user);
 	if (c->conf->optical.sw.protocol == RD_SWITCH_NONE)
 		return 0;
-	if (rd_conductor_open(c, &l->conductor, err, err_max) == 0)
+	if (rd_controller_open(c, &l->controller, err, err_max) == 0)
 		return 0;
 	rd_light_fini(c);
 	return -1;
@@ -263,8 +265,8 @@ err_memory:
 void
 rd_light_turn(struct rd_control *c)
 {
-	if (c->light && c->light->conductor)
-		rd_conductor_turn(c->light->conductor);
+	if (c->light && c->light->controller)
+		rd_controller_turn(c->light->controller);
 }
 
 void
@@ -273,8 +275,8 @@ rd_light_tick(struct rd_control *c)
 	struct rd_light *l = c->light;
 	if (!l)
 		return;
-	if (l->conductor)
-		rd_conductor_tick(l->conductor);
+	if (l->controller)
+		rd_controller_tick(l->controller);
 	rd_link_tick(&l->link);
 	if (!rd_link_open(&l->link) && c->now_ns >= l->dial_ns && c->phase == RD_PHASE_RUN)
 		dial(l);
@@ -287,7 +289,7 @@ rd_light_fini(struct rd_control *c)
 	if (!l)
 		return;
 	rd_lights_user(c, NULL);
-	rd_conductor_close(l->conductor);
+	rd_controller_close(l->controller);
 	rd_link_fini(&l->link);
 	free(l->agent);
 	free(l->job);
@@ -301,10 +303,10 @@ rd_light_view(const struct rd_control *c, struct rd_light_view *v)
 	if (!c->light)
 		return false;
 	*v = (struct rd_light_view){.agent = c->light->agent,
-				    .controller = c->conf->optical.controller,
+				    .address = c->conf->optical.controller,
 				    .connected = light_agent_is_connected(c->light->agent)};
-	if (c->light->conductor)
-		rd_conductor_view(c->light->conductor, v);
+	if (c->light->controller)
+		rd_controller_view(c->light->controller, v);
 	return true;
 }
 
@@ -317,10 +319,10 @@ rd_light_figures(const struct rd_control *c, struct rd_light_figures *out)
 		return;
 	out->configured = true;
 	out->connected = v.connected;
-	if (!v.conductor)
+	if (!v.controller)
 		return;
-	out->conductor = true;
+	out->controller = true;
 	out->online = ocs_control_is_online(v.control);
 	out->gamma_us = ocs_gamma_ns(ocs_control_matrix(v.control)) / 1000;
-	out->count = *light_conductor_counters(v.conductor);
+	out->count = *light_controller_counters(v.controller);
 }

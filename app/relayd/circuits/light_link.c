@@ -1,4 +1,4 @@
-/* Frames between an agent and the conductor over a link. */
+/* Frames between an agent and the controller over a link. */
 #include "light_private.h"
 
 bool

@@ -27,11 +27,11 @@ rd_light_keys(const struct rd_control *c)
 	return c->light_keys.nkeys ? &c->light_keys : NULL;
 }
 
-struct rd_conductor;
-int rd_conductor_open(struct rd_control *c, struct rd_conductor **out, char *err, size_t err_max);
-void rd_conductor_turn(struct rd_conductor *k);
-void rd_conductor_tick(struct rd_conductor *k);
-void rd_conductor_close(struct rd_conductor *k);
-void rd_conductor_view(const struct rd_conductor *k, struct rd_light_view *v);
+struct rd_controller;
+int rd_controller_open(struct rd_control *c, struct rd_controller **out, char *err, size_t err_max);
+void rd_controller_turn(struct rd_controller *k);
+void rd_controller_tick(struct rd_controller *k);
+void rd_controller_close(struct rd_controller *k);
+void rd_controller_view(const struct rd_controller *k, struct rd_light_view *v);
 
 #endif

@@ -1,7 +1,7 @@
 /* lights.h - the light ports as control sees them: what circuits lead where is told to the worker
  * here, and what becomes of them, and what processes say about light, comes from there.
  *
- * Who decides about circuits is the user: a conductor's agent, or nobody; then a person does, with
+ * Who decides about circuits is the user: a controller's agent, or nobody; then a person does, with
  * `relayctl light`.
  *
  * Threads  control. */

@@ -213,7 +213,7 @@ check_switch(struct rules *r)
 }
 
 static void
-check_conductor(struct rules *r)
+check_controller(struct rules *r)
 {
 	struct rd_conf *c = r->conf;
 	check_switch(r);
@@ -229,10 +229,12 @@ check_conductor(struct rules *r)
 		char ptr[64];
 		leg_pointer(ptr, RD_LEG_LIGHT + i, "switch_port");
 		if (c->optical.at[i].in == RD_NO_SWITCH_PORT)
-			FAULT(r, ptr, "needed: the conductor has to know where the port is wired");
+			FAULT(r, ptr,
+			      "needed: the circuit controller has to know where the port is wired");
 		else if (c->optical.at[i].in != c->optical.at[i].out)
 			FAULT(r, ptr,
-			      "ingress %u and egress %u differ: conductors drive switches that "
+			      "ingress %u and egress %u differ: circuit controllers drive switches "
+			      "that "
 			      "have a fibre pair on ports of one number",
 			      c->optical.at[i].in, c->optical.at[i].out);
 	}
@@ -730,7 +732,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	}
 	check_legs_differ(&r);
 	check_lights(&r);
-	check_conductor(&r);
+	check_controller(&r);
 	check_relays(&r);
 	check_impi(&r);
 	check_sealing(&r);

@@ -202,44 +202,50 @@ const struct rd_key rd_conf_keys[] = {
 	     "time for what is under way on a light path that is to be dark; the rest goes over "
 	     "trunks"),
 	STRING("optical.controller", optical.controller, false, "",
-	       "IP:PORT of the relayd that drives the switch (the conductor); empty: circuits are "
+	       "IP:PORT of the relayd that drives the switch (the circuit controller); empty: "
+	       "circuits are "
 	       "set by hand, or optical.listen here"),
 	STRING("optical.listen", optical.listen, false, "",
-	       "conductor: IP:PORT where the other relays report"),
+	       "circuit controller: IP:PORT where the other relays report"),
 	ENUM("optical.mode", optical.mode, "auto|naive|batched|pipelined|cached|hybrid", "auto",
-	     "conductor: how circuits are planned for calls that leave it open"),
+	     "circuit controller: how circuits are planned for calls that leave it open"),
 	UINT("optical.alpha_us", optical.alpha_us, false, "us", 0, 10000000, "100",
-	     "conductor: time of a short message by light"),
+	     "circuit controller: time of a short message by light"),
 	UINT("optical.packet_alpha_us", optical.packet_alpha_us, false, "us", 0, 10000000, "1000",
-	     "conductor: time of a short message by the packet network"),
+	     "circuit controller: time of a short message by the packet network"),
 	UINT("optical.packet_rate_mbps", optical.packet_rate_mbps, false, "Mbit/s", 1, 400000,
-	     "1000", "conductor: what the packet network carries between two clusters"),
+	     "1000", "circuit controller: what the packet network carries between two clusters"),
 	UINT("optical.gamma_ms", optical.gamma_ms, false, "ms", 0, 10000, "10",
-	     "conductor: time to set up a circuit, until it is learnt"),
+	     "circuit controller: time to set up a circuit, until it is learnt"),
 	ENUM("optical.switch.protocol", optical.sw.protocol, RD_SWITCH_WORDS, "none",
-	     "conductor: how the switch is spoken to (doc/optical.md); none: this relay is no "
-	     "conductor"),
+	     "circuit controller: how the switch is spoken to (doc/optical.md); none: this relay "
+	     "is no "
+	     "circuit controller"),
 	STRING("optical.switch.address", optical.sw.address, false, "",
-	       "conductor: where, as ocsctl -a"),
+	       "circuit controller: where, as ocsctl -a"),
 	STRING("optical.switch.credentials", optical.sw.credentials, false, "",
-	       "conductor: file with user and password, one a line, that nobody else may read"),
+	       "circuit controller: file with user and password, one a line, that nobody else may "
+	       "read"),
 	UINT("optical.switch.ports", optical.sw.ports, false, "", 1, 4096, "64",
-	     "conductor: ports of the switch (the true number for NETCONF)"),
+	     "circuit controller: ports of the switch (the true number for NETCONF)"),
 	UINT("optical.switch.batch", optical.sw.batch, false, "", 1, 4096, "64",
-	     "conductor: circuits changed at a time, at most"),
+	     "circuit controller: circuits changed at a time, at most"),
 	UINT("optical.switch.extra_ms", optical.sw.extra_ms, false, "ms", 0, 10000, "0",
-	     "conductor: hold every set-up back for so long: makes Open vSwitch as slow as "
+	     "circuit controller: hold every set-up back for so long: makes Open vSwitch as slow "
+	     "as "
 	     "mirrors"),
 	STRING("optical.switch.own", optical.sw.own, false, "",
-	       "conductor: ports that are ours to change, as 0-7,12; empty: all"),
+	       "circuit controller: ports that are ours to change, as 0-7,12; empty: all"),
 	STRING("optical.switch.models", optical.sw.models, false, "",
-	       "conductor: folder that keeps the models of a NETCONF server; empty: fetched each "
+	       "circuit controller: folder that keeps the models of a NETCONF server; empty: "
+	       "fetched each "
 	       "run"),
 	STRING("optical.switch.names", optical.sw.names, false, "",
-	       "conductor: file with the names of a Calient switch's ports, one a line from port 0 "
+	       "circuit controller: file with the names of a Calient switch's ports, one a line "
+	       "from port 0 "
 	       "on"),
 	STRING("optical.switch.group", optical.sw.group, false, "",
-	       "conductor: Calient group of the circuits"),
+	       "circuit controller: Calient group of the circuits"),
 	UINT("neighbours.entries", neighbours.entries, false, "", 4, 65536, "1024",
 	     "neighbour (ARP) table of each leg"),
 	UINT("neighbours.pending", neighbours.pending, false, "packets", 1, 64, "8",

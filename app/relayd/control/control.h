@@ -136,7 +136,7 @@ struct rd_control {
 	/* From conf, then by the control socket. */
 	uint32_t drain_ms, idle, policy;
 	struct rd_light_user light_user;
-	struct rd_light *light;	   /* light.h; NULL: no conductor is configured */
+	struct rd_light *light;	   /* light.h; NULL: no controller is configured */
 	struct rd_rpc_server *rpc; /* the control socket; NULL: none */
 	struct rd_log_limit limit_neigh, limit_path, limit_channel;
 	struct rd_log_limit limit_stranger, limit_allow, limit_peer, limit_site,

@@ -1,5 +1,5 @@
 /* link.h - frames over one TCP connection of the control thread, sealed if there are keys: the
- * channels between the relays of a cluster (peer.c) and to the circuit conductor (light_*.c).
+ * channels between the relays of a cluster (peer.c) and to the circuit controller (light_*.c).
  *
  * A sealed link is up when the other end has shown that it has a key of sealing.key_file
  * (seal/link.h); until then it says nothing that anybody listens to.  Where nothing is sealed it

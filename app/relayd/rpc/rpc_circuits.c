@@ -1,4 +1,4 @@
-/* Calls about circuits: who is lit for whom, what the conductor plans, what happened. */
+/* Calls about circuits: who is lit for whom, what the controller plans, what happened. */
 #include "rpc_private.h"
 
 #include "coll/schedule.h"
@@ -55,11 +55,11 @@ link_word(enum base_lightpath s)
 }
 
 static json_t *
-links(const struct light_conductor *k, uint64_t now_ns)
+links(const struct light_controller *k, uint64_t now_ns)
 {
 	json_t *rows = json_array();
 	struct light_link_row l;
-	for (uint32_t i = 0; light_conductor_link(k, i, &l); i++) {
+	for (uint32_t i = 0; light_controller_link(k, i, &l); i++) {
 		json_t *o = json_object();
 		put(o, "x", l.x);
 		put(o, "y", l.y);
@@ -74,11 +74,11 @@ links(const struct light_conductor *k, uint64_t now_ns)
 }
 
 static json_t *
-jobs(const struct light_conductor *k)
+jobs(const struct light_controller *k)
 {
 	json_t *rows = json_array();
 	struct light_job_row j;
-	for (uint32_t i = 0; light_conductor_job(k, i, &j); i++) {
+	for (uint32_t i = 0; light_controller_job(k, i, &j); i++) {
 		json_t *o = json_object();
 		put_job(o, j.key);
 		json_object_set_new(o, "lease", json_string(j.lease));
@@ -97,11 +97,11 @@ jobs(const struct light_conductor *k)
 }
 
 static json_t *
-agents(const struct light_conductor *k)
+agents(const struct light_controller *k)
 {
 	json_t *rows = json_array();
 	struct light_agent_row a;
-	for (uint32_t i = 0; light_conductor_agent(k, i, &a); i++) {
+	for (uint32_t i = 0; light_controller_agent(k, i, &a); i++) {
 		json_t *o = json_object();
 		put_addr(o, "relay", a.relay);
 		put(o, "ports", a.ports);
@@ -141,9 +141,9 @@ changing(const struct ocs_matrix *m)
 }
 
 static void
-put_conductor(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
+put_controller(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 {
-	const struct light_conductor_counters *n = light_conductor_counters(l->conductor);
+	const struct light_controller_counters *n = light_controller_counters(l->controller);
 	const struct ocs_matrix *m = ocs_control_matrix(l->control);
 	const struct ocs_identity *id = ocs_control_identity(l->control);
 	bool online = ocs_control_is_online(l->control);
@@ -152,7 +152,7 @@ put_conductor(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 	json_object_set_new(v, "model", json_string(id->model));
 	json_object_set_new(v, "trouble", json_string(l->trouble));
 #define X(name, help) put(v, #name, n->name);
-	LIGHT_CONDUCTOR_COUNTERS(X)
+	LIGHT_CONTROLLER_COUNTERS(X)
 #undef X
 	put(v, "set_up", ocs_counters(m)->set_up);
 	put(v, "removed", ocs_counters(m)->removed);
@@ -161,9 +161,9 @@ put_conductor(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 	put(v, "sessions", ocs_control_counters(l->control)->sessions);
 	json_object_set_new(v, "gamma_us", US(ocs_gamma_ns(m)));
 	json_object_set_new(v, "gammas", gammas(ocs_gamma(m)));
-	json_object_set_new(v, "links", links(l->conductor, now_ns));
-	json_object_set_new(v, "jobs", jobs(l->conductor));
-	json_object_set_new(v, "relays", agents(l->conductor));
+	json_object_set_new(v, "links", links(l->controller, now_ns));
+	json_object_set_new(v, "jobs", jobs(l->controller));
+	json_object_set_new(v, "relays", agents(l->controller));
 }
 
 static json_t *
@@ -193,22 +193,22 @@ rd_rpc_circuits(struct rd_rpc_client *c)
 	struct rd_light_view l;
 	if (!rd_light_view(ctl, &l)) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
-			     "no conductor is configured (optical.controller)");
+			     "no circuit controller is configured (optical.controller)");
 		return;
 	}
 	const struct light_agent_counters *n = light_agent_counters(l.agent);
 	json_t *v = json_object();
 	json_object_set_new(v, "time_us", US(ctl->now_ns));
-	json_object_set_new(v, "controller", json_string(l.controller));
+	json_object_set_new(v, "controller", json_string(l.address));
 	json_object_set_new(v, "connected", json_boolean(l.connected));
-	json_object_set_new(v, "conductor", json_boolean(l.conductor != NULL));
+	json_object_set_new(v, "conductor", json_boolean(l.controller != NULL));
 	put(v, "notes_up", n->notes_up);
 	put(v, "notes_down", n->notes_down);
 	put(v, "bad_notes", n->bad_notes);
 	put(v, "calls_refused", n->calls_refused);
 	json_object_set_new(v, "slots", slots(ctl, l.agent));
-	if (l.conductor)
-		put_conductor(v, &l, ctl->now_ns);
+	if (l.controller)
+		put_controller(v, &l, ctl->now_ns);
 	rd_rpc_result(&c->conn, v);
 }
 
@@ -256,7 +256,7 @@ rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 	struct rd_light_view l;
 	uint64_t at = call->number[RD_P_AFTER];
 	uint32_t max = call->given[RD_P_EVENTS] ? call->number[RD_P_EVENTS] : RD_P_EVENTS_MAX;
-	if (!rd_light_view(c->server->ctl, &l) || !l.conductor) {
+	if (!rd_light_view(c->server->ctl, &l) || !l.controller) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
 			     "this relay drives no switch (optical.switch)");
 		return;

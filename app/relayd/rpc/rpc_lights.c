@@ -44,7 +44,7 @@ rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 	}
 	if (rd_lights_used(ctl)) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
-			     "circuits are set by the conductor (optical.controller)");
+			     "circuits are set by the circuit controller (optical.controller)");
 		return;
 	}
 	if (up && (!take_address(rpc->text[RD_P_LPEER], conf->port[RD_LEG_GLOBAL].udp_port,

@@ -216,7 +216,7 @@ static const struct rd_rpc_method methods[] = {
 	{.name = "circuit_log",
 	 PARAMS(log_params),
 	 .id = RD_M_CIRCUIT_LOG,
-	 .help = "what happened to circuits and calls, as the conductor remembers it"},
+	 .help = "what happened to circuits and calls, as the circuit controller remembers it"},
 	{.name = "capture_start",
 	 PARAMS(capture_params),
 	 .id = RD_M_CAPTURE_START,

@@ -255,11 +255,11 @@ fill_circuits(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t firs
 	rte_tel_data_start_dict(d);
 	(void)rte_tel_data_add_dict_u64(d, "configured", l->configured);
 	(void)rte_tel_data_add_dict_u64(d, "connected", l->connected);
-	(void)rte_tel_data_add_dict_u64(d, "conductor", l->conductor);
+	(void)rte_tel_data_add_dict_u64(d, "conductor", l->controller);
 	(void)rte_tel_data_add_dict_u64(d, "online", l->online);
 	(void)rte_tel_data_add_dict_u64(d, "gamma_us", l->gamma_us);
 #define X(name, help) (void)rte_tel_data_add_dict_u64(d, #name, l->count.name);
-	LIGHT_CONDUCTOR_COUNTERS(X)
+	LIGHT_CONTROLLER_COUNTERS(X)
 #undef X
 }
 
@@ -296,7 +296,7 @@ rd_telemetry_init(struct rd_control *c)
 	    rte_telemetry_register_cmd("/relayd/channels", on_channels,
 				       "Its channels. Parameter: first row") ||
 	    rte_telemetry_register_cmd("/relayd/circuits", on_circuits,
-				       "Circuits of the conductor. No parameters") ||
+				       "Circuits of the circuit controller. No parameters") ||
 	    rte_telemetry_register_cmd("/relayd/drops", on_drops,
 				       "Drop counters that are not zero. No parameters"))
 		return -1;

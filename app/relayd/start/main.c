@@ -85,8 +85,7 @@ check_only(const char *path)
 		sealed |= conf.port[leg].sealing == RD_SEALING_ON;
 	if (!sealed && (conf.cluster.nrelays > 1 || *conf.optical.controller))
 		printf("note: no leg is sealed, so the channels to the other relays and to the "
-		       "circuit "
-		       "conductor are not either\n");
+		       "circuit controller are not either\n");
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* light/agent.h - a relay's part of the light paths: carries the words of its processes to the
- * conductor and back, and opens and closes the ends of links.
+ * controller and back, and opens and closes the ends of links.
  *
- *     processes == notes ==> agent == frames ==> conductor
+ *     processes == notes ==> agent == frames ==> controller
  *               <== notes ==       <== frames ==
  *                              | light(), dark() ^ UP, FAILED, DRAINED
  *                            relay core
@@ -18,7 +18,7 @@
 #include "light/frame.h"
 
 struct light_agent_ops {
-	/* To the conductor; false: the session is at its end, light_agent_lost() follows. */
+	/* To the controller; false: the session is at its end, light_agent_lost() follows. */
 	bool (*send)(void *user, const struct light_frame *f);
 	/* To local process rank of the job, or all of it (LIGHT_ANY); without a label base. */
 	void (*note)(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note,
@@ -53,7 +53,7 @@ struct light_agent *light_agent_new(void *mem, const struct light_agent_config *
 
 void light_agent_connected(struct light_agent *a);
 void light_agent_lost(struct light_agent *a);
-/* False: the conductor talks nonsense, hang up. */
+/* False: the controller talks nonsense, hang up. */
 bool light_agent_heard(struct light_agent *a, const struct light_frame *f);
 
 /* The job has processes here, which are all of its client.  key: the same at all its relays. */

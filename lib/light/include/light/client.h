@@ -34,7 +34,7 @@
 
 struct light_wait;
 struct light_client_conf {
-	enum circ_mode mode; /* of the calls announced; AUTO: the conductor's choice */
+	enum circ_mode mode; /* of the calls announced; AUTO: the controller's choice */
 	uint64_t patience_ns;
 	uint32_t early_max; /* GOs kept for calls that have not begun here, 1 .. */
 	/* A note for the relay, its label base 0; false: not now. */

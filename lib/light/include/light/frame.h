@@ -1,15 +1,15 @@
 /* light/frame.h - what a relay with optical ports (agent) and the relay that drives the switch
- * (conductor) tell each other, over one TCP connection that the agent opens.
+ * (controller) tell each other, over one TCP connection that the agent opens.
  *
  *     u32 length of what follows | u8 type | body
  *
- * agent to conductor
+ * agent to controller
  *   1 HELLO    u32 'LITE' | u8 1 | u32 ipv4 | u16 port | u8 n | n x { u16 switch port | u32 ipv4 |
  *              u16 port }     the relay's global address; its optical ports, slot by slot
  *   2 JOB      u64 key | u8 client     processes of this client of the job are here
  *   3 JOB_END  u64 key
  *   7 LINK     u32 link | u8 slot | u8 state     BASE_LIGHTPATH_OPEN, _FAILED or _DRAINED
- * conductor to agent
+ * controller to agent
  *   5 LINK_UP  u32 link | u8 slot | u32 ipv4 | u16 port | u32 light ipv4 | u16 light port
  *              the slot is lit towards that relay, whose optical port has the second address
  *   6 LINK_DOWN u32 link | u8 slot

@@ -103,7 +103,7 @@ struct rd_conf {
 		uint32_t cc; /* enum rd_cc */
 		uint32_t rate_mbps, window;
 		uint32_t open_ms, liveness_ms, drain_ms;
-		/* The conductor, as written "IP:PORT", and taken apart; 0: none. */
+		/* The controller, as written "IP:PORT", and taken apart; 0: none. */
 		char controller[32], listen[32];
 		uint32_t controller_ip, controller_port, listen_ip, listen_port;
 		uint32_t mode; /* as enum circ_mode */

@@ -1,5 +1,5 @@
 /* Jobs: what they lease, the queue of their calls. */
-#include "conductor_private.h"
+#include "controller_internal.h"
 
 #include "base/clock.h"
 
@@ -10,7 +10,7 @@
 #define QUEUED_NS (400 * BASE_MS_NS) /* for those before a call to be over */
 
 void
-conductor_job_init(struct light_conductor *c, struct job *j, uint64_t key)
+light_controller_job_init(struct light_controller *c, struct job *j, uint64_t key)
 {
 	void *mem = j->mem;
 	memset(j, 0, sizeof *j);
@@ -27,14 +27,14 @@ conductor_job_init(struct light_conductor *c, struct job *j, uint64_t key)
 					 .port_of = j->port_of,
 					 .owner = j->owner,
 					 .patience_ns = c->cfg.patience_ns,
-					 .ends = &conductor_ends,
+					 .ends = &light_controller_ends,
 					 .user = c};
 }
 
 /* ---- leases ---- */
 
 static void
-leave(struct light_conductor *c, struct job *j, uint64_t now_ns)
+leave(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	if (j->lease == LEASE_GRANTED) {
 		circ_fabric_clear(&j->fabric, now_ns);
@@ -46,14 +46,14 @@ leave(struct light_conductor *c, struct job *j, uint64_t now_ns)
 }
 
 void
-conductor_job_renew(struct light_conductor *c, struct job *j, uint64_t now_ns)
+light_controller_job_renew(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
-	conductor_call_drop(c, j, "a relay of the job came or went", now_ns);
+	light_controller_call_drop(c, j, "a relay of the job came or went", now_ns);
 	leave(c, j, now_ns);
 }
 
 static void
-map_ports(struct light_conductor *c, struct job *j)
+map_ports(struct light_controller *c, struct job *j)
 {
 	memset(j->port_of, 0xff, sizeof j->port_of);
 	for (uint32_t n = 0; n < LIGHT_CLIENTS; n++) {
@@ -70,7 +70,7 @@ map_ports(struct light_conductor *c, struct job *j)
 }
 
 static void
-ask(struct light_conductor *c, struct job *j, uint64_t now_ns)
+ask(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	struct ocs_ask a[LIGHT_CLIENTS];
 	uint32_t n = 0;
@@ -84,7 +84,7 @@ ask(struct light_conductor *c, struct job *j, uint64_t now_ns)
 }
 
 static bool
-somebody_waits(const struct light_conductor *c, const struct job *j)
+somebody_waits(const struct light_controller *c, const struct job *j)
 {
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
 		if (&c->job[i] != j && c->job[i].used && c->job[i].lease == LEASE_WAITING)
@@ -93,7 +93,7 @@ somebody_waits(const struct light_conductor *c, const struct job *j)
 }
 
 static bool
-has_calls(const struct light_conductor *c, const struct job *j)
+has_calls(const struct light_controller *c, const struct job *j)
 {
 	for (uint32_t i = 0; i < c->cfg.calls; i++)
 		if (c->call[i].used && c->call[i].job == job_index(c, j))
@@ -102,7 +102,7 @@ has_calls(const struct light_conductor *c, const struct job *j)
 }
 
 static void
-lease_turn(struct light_conductor *c, struct job *j, uint64_t now_ns)
+lease_turn(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	switch (j->lease) {
 	case LEASE_NONE:
@@ -138,7 +138,7 @@ lease_turn(struct light_conductor *c, struct job *j, uint64_t now_ns)
 /* ---- calls ---- */
 
 static struct call *
-first_call(struct light_conductor *c, const struct job *j)
+first_call(struct light_controller *c, const struct job *j)
 {
 	struct call *first = NULL;
 	for (uint32_t i = 0; i < c->cfg.calls; i++) {
@@ -153,23 +153,23 @@ first_call(struct light_conductor *c, const struct job *j)
 }
 
 static void
-by_packets(struct light_conductor *c, struct job *j, struct call *k, const char *why,
+by_packets(struct light_controller *c, struct job *j, struct call *k, const char *why,
 	   uint64_t now_ns)
 {
 	if (!k->forecast)
-		conductor_go_any(c, j, NO_AGENT, &k->call);
+		light_controller_go_any(c, j, NO_AGENT, &k->call);
 	c->count.calls_by_packets++;
-	conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_PACKETS,
-						.at_ns = now_ns,
-						.key = j->key,
-						.call = k->call,
-						.text = why});
-	conductor_done(c, k);
+	light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_PACKETS,
+						       .at_ns = now_ns,
+						       .key = j->key,
+						       .call = k->call,
+						       .text = why});
+	light_controller_done(c, k);
 }
 
 /* There is no room for it, or it is too large. */
 static bool
-hopeless(const struct light_conductor *c, const struct comm *m)
+hopeless(const struct light_controller *c, const struct comm *m)
 {
 	if (m)
 		return m->p > c->cfg.ranks;
@@ -181,13 +181,13 @@ hopeless(const struct light_conductor *c, const struct comm *m)
 
 /* Those that cannot be planned, and those that have waited for long. */
 static void
-let_go(struct light_conductor *c, struct job *j, uint64_t now_ns)
+let_go(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < c->cfg.calls; i++) {
 		struct call *k = &c->call[i];
 		if (!k->used || k->job != job_index(c, j) || k == j->now.call)
 			continue;
-		struct comm *m = conductor_comm(c, k->job, k->call.comm, k->call.leader);
+		struct comm *m = light_controller_comm(c, k->job, k->call.comm, k->call.leader);
 		uint64_t waited = now_ns - k->since_ns;
 		if (!c->online)
 			by_packets(c, j, k, "the switch is offline", now_ns);
@@ -201,25 +201,25 @@ let_go(struct light_conductor *c, struct job *j, uint64_t now_ns)
 }
 
 static void
-begin_next(struct light_conductor *c, struct job *j, uint64_t now_ns)
+begin_next(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	struct call *k = first_call(c, j);
 	if (j->now.call && j->now.call->forecast && ((k && !k->forecast) || somebody_waits(c, j)))
-		conductor_call_drop(c, j, "another call came first", now_ns);
+		light_controller_call_drop(c, j, "another call came first", now_ns);
 	while (!j->now.call && j->lease == LEASE_GRANTED && c->online && (k = first_call(c, j))) {
-		struct comm *m = conductor_comm(c, k->job, k->call.comm, k->call.leader);
+		struct comm *m = light_controller_comm(c, k->job, k->call.comm, k->call.leader);
 		if (!m || !m->whole)
 			return;
-		const char *why = conductor_is_done(m, k->call.seq)
+		const char *why = light_controller_is_done(m, k->call.seq)
 					  ? "it came too late"
-					  : conductor_call_begin(c, j, k, m, now_ns);
+					  : light_controller_call_begin(c, j, k, m, now_ns);
 		if (why)
 			by_packets(c, j, k, why, now_ns);
 	}
 }
 
 static void
-forget(struct light_conductor *c, struct job *j)
+forget(struct light_controller *c, struct job *j)
 {
 	for (uint32_t i = 0; i < c->cfg.comms; i++)
 		if (c->comm[i].used && c->comm[i].job == job_index(c, j))
@@ -238,7 +238,7 @@ poll_ns(const struct job *j)
 }
 
 void
-conductor_jobs_turn(struct light_conductor *c, uint64_t now_ns)
+light_controller_jobs_turn(struct light_controller *c, uint64_t now_ns)
 {
 	c->poll_ns = BASE_NEVER_NS;
 	for (uint32_t i = 0; i < c->cfg.jobs; i++) {
@@ -254,7 +254,7 @@ conductor_jobs_turn(struct light_conductor *c, uint64_t now_ns)
 			begin_next(c, j, now_ns);
 			began = j->now.call != NULL;
 			if (began)
-				conductor_call_step(c, j, now_ns);
+				light_controller_call_step(c, j, now_ns);
 		} while (began && !j->now.call); /* over at once: the next one */
 		if (j->ended && j->lease == LEASE_NONE)
 			forget(c, j);
@@ -265,7 +265,7 @@ conductor_jobs_turn(struct light_conductor *c, uint64_t now_ns)
 }
 
 uint32_t
-light_conductor_busy(const struct light_conductor *c)
+light_controller_busy(const struct light_controller *c)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
@@ -274,7 +274,7 @@ light_conductor_busy(const struct light_conductor *c)
 }
 
 bool
-light_conductor_job(const struct light_conductor *c, uint32_t i, struct light_job_row *row)
+light_controller_job(const struct light_controller *c, uint32_t i, struct light_job_row *row)
 {
 	static const char *const leases[] = {"none", "waiting", "granted", "leaving"};
 	for (uint32_t n = 0; n < c->cfg.jobs; n++) {

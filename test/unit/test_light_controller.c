@@ -1,8 +1,8 @@
-/* The conductor over a switch without faults, five relays of two ports each, and an agent. */
+/* The controller over a switch without faults, five relays of two ports each, and an agent. */
 #include "cmocka_all.h"
 
 #include "light/agent.h"
-#include "light/conductor.h"
+#include "light/controller.h"
 
 #include "../easy_switch.h"
 
@@ -18,7 +18,7 @@
 struct kit {
 	struct easy easy;
 	struct ocs_control *control;
-	struct light_conductor *c;
+	struct light_controller *c;
 	uint64_t now_ns;
 	bool ends_answer;
 	bool ends_miss;		   /* the relays do not find each other, but say that they let go */
@@ -81,7 +81,7 @@ event(void *user, const struct light_event *e)
 		k->text = e->text;
 }
 
-static const struct light_conductor_ops ops = {send_to, hang_up, event};
+static const struct light_controller_ops ops = {send_to, hang_up, event};
 
 static void
 answer(struct kit *k)
@@ -97,7 +97,7 @@ answer(struct kit *k)
 					.slot = (uint8_t)k->said[i][1],
 					.state = down ? BASE_LIGHTPATH_DRAINED
 						      : BASE_LIGHTPATH_OPEN};
-		assert_true(light_conductor_heard(k->c, k->said[i][2] & 255, &f, k->now_ns));
+		assert_true(light_controller_heard(k->c, k->said[i][2] & 255, &f, k->now_ns));
 	}
 }
 
@@ -106,11 +106,11 @@ turns(struct kit *k, uint32_t ms)
 {
 	for (uint32_t i = 0; i <= ms; i++) {
 		for (int again = 0; again < 4; again++) {
-			light_conductor_turn(k->c, k->now_ns);
+			light_controller_turn(k->c, k->now_ns);
 			if (k->ends_answer)
 				answer(k);
 		}
-		assert_null(light_conductor_check(k->c));
+		assert_null(light_controller_check(k->c));
 		k->now_ns += MS;
 	}
 }
@@ -118,7 +118,7 @@ turns(struct kit *k, uint32_t ms)
 static void
 heard(struct kit *k, uint32_t agent, struct light_frame f)
 {
-	assert_true(light_conductor_heard(k->c, agent, &f, k->now_ns));
+	assert_true(light_controller_heard(k->c, agent, &f, k->now_ns));
 }
 
 static void
@@ -195,7 +195,7 @@ begin_with(struct kit *k, uint32_t ports, uint64_t gamma_ms)
 	struct ocs_control_config oc = {
 		.ports = EASY_PORTS, .batch = 4, .gamma_guess_ns = gamma_ms * MS};
 	k->control = ocs_control_new(malloc(ocs_control_footprint(&oc)), &oc, &k->easy.sw);
-	struct light_conductor_config cfg = {
+	struct light_controller_config cfg = {
 		.ports = EASY_PORTS,
 		.agents = AGENTS,
 		.jobs = 2,
@@ -208,7 +208,7 @@ begin_with(struct kit *k, uint32_t ports, uint64_t gamma_ms)
 		.ops = &ops,
 		.user = k,
 		.control = k->control};
-	k->c = light_conductor_new(malloc(light_conductor_footprint(&cfg)), &cfg);
+	k->c = light_controller_new(malloc(light_controller_footprint(&cfg)), &cfg);
 	for (uint32_t i = 0; i < AGENTS; i++) {
 		struct light_frame f = {.type = LIGHT_FRAME_HELLO,
 					.hello = {.relay = {i + 1, 7812}, .n = (uint8_t)ports}};
@@ -235,10 +235,10 @@ finish(struct kit *k)
 	free(k->control);
 }
 
-static const struct light_conductor_counters *
+static const struct light_controller_counters *
 counters(const struct kit *k)
 {
-	return light_conductor_counters(k->c);
+	return light_controller_counters(k->c);
 }
 
 /* ---- */
@@ -376,7 +376,7 @@ cached_hits(void **state)
 	for (uint32_t i = 0; i < AGENTS; i++)
 		heard(&k, i, (struct light_frame){.type = LIGHT_FRAME_JOB_END, .key = KEY});
 	turns(&k, 5);
-	assert_int_equal(light_conductor_busy(k.c), 0);
+	assert_int_equal(light_controller_busy(k.c), 0);
 	for (uint32_t p = 0; p < EASY_PORTS; p++)
 		assert_int_equal(k.easy.out_of[p], OCS_NO_PORT);
 	finish(&k);
@@ -454,7 +454,7 @@ the_rest_goes_by_packets(void **state)
 	k.any = 0;
 	call(&k, 0, KEY, 3, CIRC_MODE_CACHED, 1000);
 	turns(&k, 2);
-	light_conductor_gone(k.c, 2, k.now_ns);
+	light_controller_gone(k.c, 2, k.now_ns);
 	assert_int_equal(k.any, AGENTS - 1);
 	turns(&k, 60);
 	k.any = 0;
@@ -637,14 +637,14 @@ nonsense_is_hung_up_on(void **state)
 	begin(&k);
 	struct light_frame stolen = {.type = LIGHT_FRAME_HELLO,
 				     .hello = {.relay = {9, 9}, .n = 1, .port = {{0, {1, 1}}}}};
-	light_conductor_gone(k.c, 2, k.now_ns);
-	assert_false(light_conductor_heard(k.c, 2, &stolen, k.now_ns)); /* relay 1's port */
+	light_controller_gone(k.c, 2, k.now_ns);
+	assert_false(light_controller_heard(k.c, 2, &stolen, k.now_ns)); /* relay 1's port */
 	stolen.hello.port[0].switch_port = EASY_PORTS;
-	assert_false(light_conductor_heard(k.c, 2, &stolen, k.now_ns));
+	assert_false(light_controller_heard(k.c, 2, &stolen, k.now_ns));
 	struct light_frame early = {.type = LIGHT_FRAME_JOB, .key = 1};
-	assert_false(light_conductor_heard(k.c, 2, &early, k.now_ns));
+	assert_false(light_controller_heard(k.c, 2, &early, k.now_ns));
 	struct light_frame down = {.type = LIGHT_FRAME_LINK_DOWN};
-	assert_false(light_conductor_heard(k.c, 0, &down, k.now_ns));
+	assert_false(light_controller_heard(k.c, 0, &down, k.now_ns));
 	finish(&k);
 }
 

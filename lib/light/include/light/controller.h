@@ -1,4 +1,4 @@
-/* light/conductor.h - the brain of one optical switch: who is there (agents: relays with optical
+/* light/controller.h - the brain of one optical switch: who is there (agents: relays with optical
  * ports), which jobs and communicators they have, and what collective call comes next; from
  * that circuits, and the word GO to whoever may send.
  *
@@ -14,14 +14,14 @@
  * communicator not told, waiting for too long - goes by packets: GO for ANY.  So does what
  * is under way when one of its agents is lost, or when nothing has happened for long.
  *
- *     light_conductor_hello/heard/gone() as frames come ; after that, and at expiry:
- *     light_conductor_turn()            with the switch's driver turned before and after it
+ *     light_controller_hello/heard/gone() as frames come ; after that, and at expiry:
+ *     light_controller_turn()            with the switch's driver turned before and after it
  *
  * Units    ns of the caller's clock, bytes.
  * Bounds   no allocation but the memory given; limits below.
  * Threads  one owner. */
-#ifndef LIGHT_CONDUCTOR_H
-#define LIGHT_CONDUCTOR_H
+#ifndef LIGHT_CONTROLLER_H
+#define LIGHT_CONTROLLER_H
 
 #include "light/frame.h"
 #include "ocs/control.h"
@@ -57,8 +57,8 @@ struct light_event {
 	const char *text;
 };
 
-struct light_conductor_ops {
-	/* A frame to an agent; false: it cannot be told any more, light_conductor_gone() follows.
+struct light_controller_ops {
+	/* A frame to an agent; false: it cannot be told any more, light_controller_gone() follows.
 	 */
 	bool (*send)(void *user, uint32_t agent, const struct light_frame *f);
 	/* The agent has called again, by another session. */
@@ -66,7 +66,7 @@ struct light_conductor_ops {
 	void (*event)(void *user, const struct light_event *e); /* or NULL */
 };
 
-struct light_conductor_config {
+struct light_controller_config {
 	uint32_t ports;				    /* of the switch */
 	uint32_t agents, jobs, comms, calls, ranks; /* at a time; ranks: of a communicator */
 	size_t call_bytes;	 /* memory for one call's schedules and plan, for each job */
@@ -77,12 +77,12 @@ struct light_conductor_config {
 	uint64_t drain_ns;	 /* 0: 50 ms */
 	uint64_t stall_ns;	 /* 0: 500 ms, and what the largest message takes */
 	uint64_t slice_ns;	 /* 0: 200 ms */
-	const struct light_conductor_ops *ops;
+	const struct light_controller_ops *ops;
 	void *user;
 	struct ocs_control *control;
 };
 
-#define LIGHT_CONDUCTOR_COUNTERS(X)                                             \
+#define LIGHT_CONTROLLER_COUNTERS(X)                                            \
 	X(calls, "collective calls planned")                                    \
 	X(calls_by_packets, "collective calls not planned, or given up")        \
 	X(misses, "circuits that calls ordered")                                \
@@ -93,28 +93,28 @@ struct light_conductor_config {
 	X(lost, "circuits that went while relays used them or looked for them") \
 	X(links_up, "pairs of ports whose relays found each other by light")    \
 	X(links_failed, "pairs of ports whose relays did not, or lost each other")
-struct light_conductor_counters {
+struct light_controller_counters {
 #define X(name, help) uint64_t name;
-	LIGHT_CONDUCTOR_COUNTERS(X)
+	LIGHT_CONTROLLER_COUNTERS(X)
 #undef X
 };
 
-struct light_conductor; /* opaque */
+struct light_controller; /* opaque */
 
 /* 0: limits out of range. */
-size_t light_conductor_footprint(const struct light_conductor_config *cfg);
-struct light_conductor *light_conductor_new(void *mem, const struct light_conductor_config *cfg);
+size_t light_controller_footprint(const struct light_controller_config *cfg);
+struct light_controller *light_controller_new(void *mem, const struct light_controller_config *cfg);
 
 /* From the session of this number, below agents.  False: it talks nonsense, hang up. */
-bool light_conductor_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
-			   uint64_t now_ns);
-void light_conductor_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns);
-void light_conductor_turn(struct light_conductor *c, uint64_t now_ns);
-uint64_t light_conductor_expiry_ns(const struct light_conductor *c);
+bool light_controller_heard(struct light_controller *c, uint32_t agent, const struct light_frame *f,
+			    uint64_t now_ns);
+void light_controller_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns);
+void light_controller_turn(struct light_controller *c, uint64_t now_ns);
+uint64_t light_controller_expiry_ns(const struct light_controller *c);
 
-const struct light_conductor_counters *light_conductor_counters(const struct light_conductor *c);
+const struct light_controller_counters *light_controller_counters(const struct light_controller *c);
 /* Jobs that have calls under way or hold ports: 0 when all is quiet. */
-uint32_t light_conductor_busy(const struct light_conductor *c);
+uint32_t light_controller_busy(const struct light_controller *c);
 
 struct light_link_row {
 	uint32_t x, y;
@@ -124,7 +124,8 @@ struct light_link_row {
 	uint64_t key;
 };
 /* The i-th link at present; false: there is none. */
-bool light_conductor_link(const struct light_conductor *c, uint32_t i, struct light_link_row *row);
+bool light_controller_link(const struct light_controller *c, uint32_t i,
+			   struct light_link_row *row);
 
 struct light_job_row {
 	uint64_t key;
@@ -135,17 +136,17 @@ struct light_job_row {
 	enum circ_mode mode;
 	uint32_t messages, left;
 };
-bool light_conductor_job(const struct light_conductor *c, uint32_t i, struct light_job_row *row);
+bool light_controller_job(const struct light_controller *c, uint32_t i, struct light_job_row *row);
 
 struct light_agent_row {
 	struct light_addr relay;
 	uint32_t ports;
 	bool offered;
 };
-bool light_conductor_agent(const struct light_conductor *c, uint32_t i,
-			   struct light_agent_row *row);
+bool light_controller_agent(const struct light_controller *c, uint32_t i,
+			    struct light_agent_row *row);
 
 /* NULL, or what contradicts itself: for tests and the simulator. */
-const char *light_conductor_check(const struct light_conductor *c);
+const char *light_controller_check(const struct light_controller *c);
 
 #endif

@@ -1,13 +1,13 @@
-/* conductor_private.h - what the files of the conductor share.
+/* controller_internal.h - what the files of the controller share.
  *
- *     conductor.c       agents and their frames, communicators, calls as they are announced
- *     conductor_link.c  links: their two ends, up and down
- *     conductor_job.c   leases, the queue of calls, what is under way
- *     conductor_call.c  a call from its schedules to GO and OVER */
-#ifndef LIGHT_CONDUCTOR_PRIVATE_H
-#define LIGHT_CONDUCTOR_PRIVATE_H
+ *     controller.c       agents and their frames, communicators, calls as they are announced
+ *     controller_link.c  links: their two ends, up and down
+ *     controller_job.c   leases, the queue of calls, what is under way
+ *     controller_call.c  a call from its schedules to GO and OVER */
+#ifndef LIGHT_CONTROLLER_INTERNAL_H
+#define LIGHT_CONTROLLER_INTERNAL_H
 
-#include "light/conductor.h"
+#include "light/controller.h"
 
 #include "circ/call.h"
 #include "circ/fabric.h"
@@ -104,8 +104,8 @@ struct job {
 	void *mem; /* [call_bytes] */
 };
 
-struct light_conductor {
-	struct light_conductor_config cfg;
+struct light_controller {
+	struct light_controller_config cfg;
 	struct ocs_matrix *m;
 	struct ocs_leases *leases;
 	struct agent *agent; /* [agents] */
@@ -119,55 +119,55 @@ struct light_conductor {
 	uint32_t links;
 	uint64_t owners, orders, poll_ns;
 	bool online;
-	struct light_conductor_counters count;
+	struct light_controller_counters count;
 };
 
 static inline uint32_t
-job_index(const struct light_conductor *c, const struct job *j)
+job_index(const struct light_controller *c, const struct job *j)
 {
 	return (uint32_t)(j - c->job);
 }
 
-/* conductor.c */
-bool conductor_send(struct light_conductor *c, uint32_t agent, const struct light_frame *f);
-void conductor_event(struct light_conductor *c, struct light_event e);
-struct comm *conductor_comm(struct light_conductor *c, uint32_t job, uint32_t comm,
-			    uint32_t leader);
+/* controller.c */
+bool light_controller_send(struct light_controller *c, uint32_t agent, const struct light_frame *f);
+void light_controller_event(struct light_controller *c, struct light_event e);
+struct comm *light_controller_comm(struct light_controller *c, uint32_t job, uint32_t comm,
+				   uint32_t leader);
 /* GO for all messages of the call, to all agents of the job (agent NO_AGENT) or to one. */
-void conductor_go_any(struct light_conductor *c, const struct job *j, uint32_t agent,
-		      const struct light_call *call);
+void light_controller_go_any(struct light_controller *c, const struct job *j, uint32_t agent,
+			     const struct light_call *call);
 /* The call is over, or needs no light: its place is free, late words about it are answered. */
-void conductor_done(struct light_conductor *c, struct call *k);
-bool conductor_is_done(const struct comm *m, uint32_t seq);
+void light_controller_done(struct light_controller *c, struct call *k);
+bool light_controller_is_done(const struct comm *m, uint32_t seq);
 /* All its clients have freed it, and no call is under way: its place is free. */
-void conductor_comm_tidy(struct light_conductor *c, struct comm *m);
+void light_controller_comm_tidy(struct light_controller *c, struct comm *m);
 
-/* conductor_link.c */
-extern const struct circ_fabric_ends conductor_ends;
-void conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
-			  uint64_t now_ns);
-void conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns);
-void conductor_links_tick(struct light_conductor *c, uint64_t now_ns);
-uint64_t conductor_links_expiry_ns(const struct light_conductor *c);
+/* controller_link.c */
+extern const struct circ_fabric_ends light_controller_ends;
+void light_controller_link_heard(struct light_controller *c, uint32_t agent,
+				 const struct light_frame *f, uint64_t now_ns);
+void light_controller_links_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns);
+void light_controller_links_tick(struct light_controller *c, uint64_t now_ns);
+uint64_t light_controller_links_expiry_ns(const struct light_controller *c);
 /* A link that nobody has let go of is at that port. */
-bool conductor_link_stands(const struct light_conductor *c, uint32_t port);
-uint64_t conductor_key_of(const struct light_conductor *c, uint32_t port);
+bool light_controller_link_stands(const struct light_controller *c, uint32_t port);
+uint64_t light_controller_key_of(const struct light_controller *c, uint32_t port);
 
-/* conductor_job.c */
-void conductor_job_init(struct light_conductor *c, struct job *j, uint64_t key);
+/* controller_job.c */
+void light_controller_job_init(struct light_controller *c, struct job *j, uint64_t key);
 /* Its agents have changed: whatever it holds is given back, then asked for anew. */
-void conductor_job_renew(struct light_conductor *c, struct job *j, uint64_t now_ns);
-void conductor_jobs_turn(struct light_conductor *c, uint64_t now_ns);
+void light_controller_job_renew(struct light_controller *c, struct job *j, uint64_t now_ns);
+void light_controller_jobs_turn(struct light_controller *c, uint64_t now_ns);
 
-/* conductor_call.c */
+/* controller_call.c */
 /* Plan it and begin.  NULL, or why not. */
-const char *conductor_call_begin(struct light_conductor *c, struct job *j, struct call *k,
-				 struct comm *m, uint64_t now_ns);
-void conductor_call_step(struct light_conductor *c, struct job *j, uint64_t now_ns);
-void conductor_call_over(struct light_conductor *c, struct job *j, const struct light_count *n,
-			 uint64_t now_ns);
+const char *light_controller_call_begin(struct light_controller *c, struct job *j, struct call *k,
+					struct comm *m, uint64_t now_ns);
+void light_controller_call_step(struct light_controller *c, struct job *j, uint64_t now_ns);
+void light_controller_call_over(struct light_controller *c, struct job *j,
+				const struct light_count *n, uint64_t now_ns);
 /* What is left of it goes by packets. */
-void conductor_call_drop(struct light_conductor *c, struct job *j, const char *why,
-			 uint64_t now_ns);
+void light_controller_call_drop(struct light_controller *c, struct job *j, const char *why,
+				uint64_t now_ns);
 
 #endif

@@ -1,10 +1,10 @@
-/* Frames of agents, in a conductor with a switch that does what it is asked: whatever they say,
+/* Frames of agents, in a controller with a switch that does what it is asked: whatever they say,
  * nothing contradicts itself.  The same bytes to an agent.
  *
- * Input    u8 who | frame, again and again: who & 3 is the agent that says it (3: the conductor,
+ * Input    u8 who | frame, again and again: who & 3 is the agent that says it (3: the controller,
  *          to the agent), who >> 2 ms go by before. */
 #include "light/agent.h"
-#include "light/conductor.h"
+#include "light/controller.h"
 
 #include "../easy_switch.h"
 
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct world {
 	struct easy easy;
-	struct light_conductor *c;
+	struct light_controller *c;
 	struct light_agent *a;
 	uint64_t now_ns;
 	struct {
@@ -55,7 +55,7 @@ hang_up(void *user, uint32_t agent)
 	BASE_ASSERT(agent < AGENTS);
 }
 
-static const struct light_conductor_ops conductor_ops = {send_to, hang_up, NULL};
+static const struct light_controller_ops controller_ops = {send_to, hang_up, NULL};
 
 /* Well-behaved ends: they find each other, they let go. */
 static void
@@ -67,7 +67,7 @@ answer(struct world *w)
 					.slot = w->said[i].slot,
 					.state = w->said[i].down ? BASE_LIGHTPATH_DRAINED
 								 : BASE_LIGHTPATH_OPEN};
-		(void)light_conductor_heard(w->c, w->said[i].agent, &f, w->now_ns);
+		(void)light_controller_heard(w->c, w->said[i].agent, &f, w->now_ns);
 	}
 	w->nsaid = 0;
 }
@@ -127,15 +127,15 @@ step(struct world *w, uint8_t who, const struct light_frame *f)
 	w->now_ns += (who >> 2) * BASE_MS_NS;
 	if ((who & 3) == 3)
 		to_agent(w, f);
-	else if (!light_conductor_heard(w->c, who & 3, f, w->now_ns))
-		light_conductor_gone(w->c, who & 3, w->now_ns);
+	else if (!light_controller_heard(w->c, who & 3, f, w->now_ns))
+		light_controller_gone(w->c, who & 3, w->now_ns);
 	for (int i = 0; i < 3; i++) {
-		light_conductor_turn(w->c, w->now_ns);
+		light_controller_turn(w->c, w->now_ns);
 		if (!(who & 64))
 			answer(w);
 	}
 	w->nsaid = 0;
-	const char *why = light_conductor_check(w->c);
+	const char *why = light_controller_check(w->c);
 	BASE_ASSERT(!why);
 }
 
@@ -149,26 +149,26 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ocs_control_config oc = {
 		.ports = EASY_PORTS, .batch = 4, .gamma_guess_ns = 10 * BASE_MS_NS};
 	void *control = malloc(ocs_control_footprint(&oc));
-	struct light_conductor_config cfg = {.ports = EASY_PORTS,
-					     .agents = AGENTS,
-					     .jobs = 2,
-					     .comms = 3,
-					     .calls = 4,
-					     .ranks = 12,
-					     .call_bytes = 1 << 18,
-					     .costs = {1e-4, 1e-8, 1e-2, 1e-3, 1e-7, 1e-6, 1e-9},
-					     .ops = &conductor_ops,
-					     .user = &w,
-					     .control = ocs_control_new(control, &oc, &w.easy.sw)};
-	void *conductor = malloc(light_conductor_footprint(&cfg));
-	w.c = light_conductor_new(conductor, &cfg);
+	struct light_controller_config cfg = {.ports = EASY_PORTS,
+					      .agents = AGENTS,
+					      .jobs = 2,
+					      .comms = 3,
+					      .calls = 4,
+					      .ranks = 12,
+					      .call_bytes = 1 << 18,
+					      .costs = {1e-4, 1e-8, 1e-2, 1e-3, 1e-7, 1e-6, 1e-9},
+					      .ops = &controller_ops,
+					      .user = &w,
+					      .control = ocs_control_new(control, &oc, &w.easy.sw)};
+	void *controller = malloc(light_controller_footprint(&cfg));
+	w.c = light_controller_new(controller, &cfg);
 	struct light_agent_config ac = {
 		.hello = {.relay = {1, 1}, .n = 2}, .jobs = 2, .ops = &agent_ops, .user = &w};
 	void *agent = malloc(light_agent_footprint(&ac));
 	w.a = light_agent_new(agent, &ac);
 	light_agent_connected(w.a);
 	light_agent_job(w.a, 7, 64, 1);
-	light_conductor_turn(w.c, w.now_ns);
+	light_controller_turn(w.c, w.now_ns);
 	for (size_t at = 0; at < size;) {
 		struct light_frame f;
 		long n = light_frame_decode(data + at + 1, size - at - 1, &f);
@@ -179,7 +179,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	light_agent_lost(w.a);
 	free(agent);
-	free(conductor);
+	free(controller);
 	free(control);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* A call from its schedules to GO and OVER. */
-#include "conductor_private.h"
+#include "controller_internal.h"
 
 #include "base/clock.h"
 
@@ -145,7 +145,7 @@ least(const struct job *j, const struct comm *m, const struct circ_costs *costs,
 }
 
 static struct circ_call_mode
-choose(struct light_conductor *c, struct job *j, const struct comm *m, enum circ_mode *mode,
+choose(struct light_controller *c, struct job *j, const struct comm *m, enum circ_mode *mode,
        const struct base_space *s)
 {
 	struct circ_costs costs = c->cfg.costs;
@@ -182,7 +182,7 @@ choose(struct light_conductor *c, struct job *j, const struct comm *m, enum circ
 /* ---- begin ---- */
 
 static uint64_t
-stall_ns(const struct light_conductor *c, const struct doing *d)
+stall_ns(const struct light_controller *c, const struct doing *d)
 {
 	uint64_t largest = 0;
 	for (uint32_t i = 0; i < d->made.messages; i++)
@@ -205,7 +205,7 @@ same(const struct light_call *a, const struct light_call *b)
 
 /* Schedules and messages of the call; s: what is left of the memory behind them. */
 static const char *
-prepare(struct light_conductor *c, struct job *j, const struct call *k, const struct comm *m,
+prepare(struct light_controller *c, struct job *j, const struct call *k, const struct comm *m,
 	struct base_space *s)
 {
 	struct doing *d = &j->now;
@@ -232,8 +232,8 @@ prepare(struct light_conductor *c, struct job *j, const struct call *k, const st
 }
 
 const char *
-conductor_call_begin(struct light_conductor *c, struct job *j, struct call *k, struct comm *m,
-		     uint64_t now_ns)
+light_controller_call_begin(struct light_controller *c, struct job *j, struct call *k,
+			    struct comm *m, uint64_t now_ns)
 {
 	struct doing *d = &j->now;
 	struct base_space s;
@@ -268,20 +268,20 @@ conductor_call_begin(struct light_conductor *c, struct job *j, struct call *k, s
 			circ_run_over(&d->plan.run, i);
 	c->count.calls++;
 	c->count.misses += d->plan.plan.ordered;
-	conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_CALL,
-						.at_ns = now_ns,
-						.key = j->key,
-						.call = k->call,
-						.mode = d->mode,
-						.messages = d->between,
-						.setups = d->plan.plan.ordered});
+	light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_CALL,
+						       .at_ns = now_ns,
+						       .key = j->key,
+						       .call = k->call,
+						       .mode = d->mode,
+						       .messages = d->between,
+						       .setups = d->plan.plan.ordered});
 	return NULL;
 }
 
 /* ---- GO ---- */
 
 static void
-send_go(struct light_conductor *c, const struct job *j, uint32_t from, struct light_note *n)
+send_go(struct light_controller *c, const struct job *j, uint32_t from, struct light_note *n)
 {
 	const struct comm *m = j->now.comm;
 	uint8_t bytes[LIGHT_NOTE_MAX];
@@ -292,14 +292,14 @@ send_go(struct light_conductor *c, const struct job *j, uint32_t from, struct li
 					.rank = m->world[from],
 					.note = bytes,
 					.note_len = (uint16_t)light_note_encode(n, bytes)};
-		conductor_send(c, agent, &f);
+		light_controller_send(c, agent, &f);
 	}
 	n->counts = 0;
 }
 
 /* The message may go: note how. */
 static void
-allow(struct light_conductor *c, struct doing *d, uint32_t i, enum circ_way way)
+allow(struct light_controller *c, struct doing *d, uint32_t i, enum circ_way way)
 {
 	uint32_t setup = d->plan.plan.by[i];
 	d->flag[i] |= FLAG_MAY;
@@ -315,7 +315,7 @@ allow(struct light_conductor *c, struct doing *d, uint32_t i, enum circ_way way)
 
 /* What the process of this rank may send now. */
 static void
-go_of(struct light_conductor *c, struct job *j, uint32_t from)
+go_of(struct light_controller *c, struct job *j, uint32_t from)
 {
 	struct doing *d = &j->now;
 	struct light_note n = {.kind = LIGHT_NOTE_GO};
@@ -346,7 +346,7 @@ go_of(struct light_conductor *c, struct job *j, uint32_t from)
 }
 
 static void
-go_all(struct light_conductor *c, struct job *j)
+go_all(struct light_controller *c, struct job *j)
 {
 	struct doing *d = &j->now;
 	memset(d->stop, 0, (size_t)d->comm->p * 4);
@@ -357,39 +357,40 @@ go_all(struct light_conductor *c, struct job *j)
 /* ---- over ---- */
 
 static void
-end(struct light_conductor *c, struct job *j, enum light_event_kind kind, const char *why,
+end(struct light_controller *c, struct job *j, enum light_event_kind kind, const char *why,
     uint64_t now_ns)
 {
 	struct doing *d = &j->now;
 	j->untidy = !circ_fabric_end(&j->fabric, now_ns);
-	conductor_event(c, (struct light_event){.kind = kind,
-						.at_ns = now_ns,
-						.from_ns = d->planned_ns,
-						.key = j->key,
-						.call = d->call->call,
-						.mode = d->mode,
-						.messages = d->between,
-						.setups = d->plan.plan.ordered,
-						.text = why});
-	conductor_done(c, d->call);
+	light_controller_event(c, (struct light_event){.kind = kind,
+						       .at_ns = now_ns,
+						       .from_ns = d->planned_ns,
+						       .key = j->key,
+						       .call = d->call->call,
+						       .mode = d->mode,
+						       .messages = d->between,
+						       .setups = d->plan.plan.ordered,
+						       .text = why});
+	light_controller_done(c, d->call);
 	d->call = NULL;
 }
 
 void
-conductor_call_drop(struct light_conductor *c, struct job *j, const char *why, uint64_t now_ns)
+light_controller_call_drop(struct light_controller *c, struct job *j, const char *why,
+			   uint64_t now_ns)
 {
 	if (!j->now.call)
 		return;
 	if (!j->now.call->forecast) {
-		conductor_go_any(c, j, NO_AGENT, &j->now.call->call);
+		light_controller_go_any(c, j, NO_AGENT, &j->now.call->call);
 		c->count.calls_by_packets++;
 	}
 	end(c, j, LIGHT_EVENT_PACKETS, why, now_ns);
 }
 
 void
-conductor_call_over(struct light_conductor *c, struct job *j, const struct light_count *n,
-		    uint64_t now_ns)
+light_controller_call_over(struct light_controller *c, struct job *j, const struct light_count *n,
+			   uint64_t now_ns)
 {
 	struct doing *d = &j->now;
 	(void)c;
@@ -409,7 +410,7 @@ conductor_call_over(struct light_conductor *c, struct job *j, const struct light
 }
 
 void
-conductor_call_step(struct light_conductor *c, struct job *j, uint64_t now_ns)
+light_controller_call_step(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	struct doing *d = &j->now;
 	bool changed = circ_fabric_step(&j->fabric, now_ns);
@@ -421,5 +422,5 @@ conductor_call_step(struct light_conductor *c, struct job *j, uint64_t now_ns)
 	if (!d->left)
 		end(c, j, LIGHT_EVENT_OVER, "", now_ns);
 	else if (!d->call->forecast && now_ns - d->progress_ns >= d->stall_ns)
-		conductor_call_drop(c, j, "nothing has happened for long", now_ns);
+		light_controller_call_drop(c, j, "nothing has happened for long", now_ns);
 }

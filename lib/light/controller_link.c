@@ -1,16 +1,16 @@
 /* Links between two optical ports: what their relays are told, and what they say. */
-#include "conductor_private.h"
+#include "controller_internal.h"
 
 #include "base/clock.h"
 
 static struct link *
-at(struct light_conductor *c, uint32_t port)
+at(struct light_controller *c, uint32_t port)
 {
 	return c->link_of[port] == CIRC_NONE ? NULL : &c->link[c->link_of[port]];
 }
 
 uint64_t
-conductor_key_of(const struct light_conductor *c, uint32_t port)
+light_controller_key_of(const struct light_controller *c, uint32_t port)
 {
 	struct ocs_circuit k = ocs_at(c->m, port);
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
@@ -20,31 +20,31 @@ conductor_key_of(const struct light_conductor *c, uint32_t port)
 }
 
 bool
-conductor_link_stands(const struct light_conductor *c, uint32_t port)
+light_controller_link_stands(const struct light_controller *c, uint32_t port)
 {
 	return port < c->cfg.ports && c->link_of[port] != CIRC_NONE &&
 	       base_lightpath_stands(c->link[c->link_of[port]].state);
 }
 
 static struct light_addr
-relay_at(const struct light_conductor *c, uint32_t port)
+relay_at(const struct light_controller *c, uint32_t port)
 {
 	uint32_t a = c->node_of[port];
 	return a == NO_AGENT ? (struct light_addr){0} : c->agent[a].hello.relay;
 }
 
 static void
-event(struct light_conductor *c, enum light_event_kind kind, const struct link *l, uint64_t from_ns,
-      uint64_t now_ns)
+event(struct light_controller *c, enum light_event_kind kind, const struct link *l,
+      uint64_t from_ns, uint64_t now_ns)
 {
-	conductor_event(c, (struct light_event){.kind = kind,
-						.at_ns = now_ns,
-						.from_ns = from_ns,
-						.x = l->x,
-						.y = l->y,
-						.a = relay_at(c, l->x),
-						.b = relay_at(c, l->y),
-						.key = l->key});
+	light_controller_event(c, (struct light_event){.kind = kind,
+						       .at_ns = now_ns,
+						       .from_ns = from_ns,
+						       .x = l->x,
+						       .y = l->y,
+						       .a = relay_at(c, l->x),
+						       .b = relay_at(c, l->y),
+						       .key = l->key});
 }
 
 static void
@@ -55,7 +55,7 @@ enter(struct link *l, enum base_lightpath state, uint64_t now_ns)
 }
 
 static bool
-tell(struct light_conductor *c, const struct link *l, int end, bool up)
+tell(struct light_controller *c, const struct link *l, int end, bool up)
 {
 	uint32_t own = end ? l->y : l->x, other = end ? l->x : l->y;
 	uint32_t a = c->node_of[own], b = c->node_of[other];
@@ -68,12 +68,12 @@ tell(struct light_conductor *c, const struct link *l, int end, bool up)
 		f.peer = c->agent[b].hello.relay;
 		f.light = c->agent[b].hello.port[c->slot_of[other]].addr;
 	}
-	return conductor_send(c, a, &f);
+	return light_controller_send(c, a, &f);
 }
 
 /* Both are to let go of it; who cannot be told has. */
 static void
-fall(struct light_conductor *c, struct link *l, enum base_lightpath state, uint64_t now_ns)
+fall(struct light_controller *c, struct link *l, enum base_lightpath state, uint64_t now_ns)
 {
 	bool was_up = l->state == BASE_LIGHTPATH_OPEN;
 	enter(l, state, now_ns);
@@ -87,7 +87,7 @@ fall(struct light_conductor *c, struct link *l, enum base_lightpath state, uint6
 }
 
 static bool
-lit(const struct light_conductor *c, uint32_t in, uint32_t out)
+lit(const struct light_controller *c, uint32_t in, uint32_t out)
 {
 	struct ocs_circuit k = ocs_at(c->m, in);
 	return k.state == OCS_LIT && k.out == out;
@@ -97,10 +97,11 @@ lit(const struct light_conductor *c, uint32_t in, uint32_t out)
  * both relays are there and have not found each other, it is the ports' fault; one that is gone or
  * late says nothing about them. */
 static void
-give_up(struct light_conductor *c, const struct link *l, uint64_t now_ns)
+give_up(struct light_controller *c, const struct link *l, uint64_t now_ns)
 {
 	const uint32_t end[2] = {l->x, l->y};
-	if (conductor_key_of(c, l->x) != l->key && conductor_key_of(c, l->y) != l->key)
+	if (light_controller_key_of(c, l->x) != l->key &&
+	    light_controller_key_of(c, l->y) != l->key)
 		return;
 	for (int i = 0; i < 2; i++) {
 		if (!lit(c, end[i], end[1 - i]))
@@ -114,7 +115,7 @@ give_up(struct light_conductor *c, const struct link *l, uint64_t now_ns)
 
 /* One that has been let go of is forgotten.  True: there is none (any more). */
 static bool
-settled(struct light_conductor *c, struct link *l, uint64_t now_ns)
+settled(struct light_controller *c, struct link *l, uint64_t now_ns)
 {
 	if (!l)
 		return true;
@@ -130,7 +131,7 @@ settled(struct light_conductor *c, struct link *l, uint64_t now_ns)
 }
 
 static void
-rise(struct light_conductor *c, uint32_t x, uint32_t y, uint64_t now_ns)
+rise(struct light_controller *c, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	uint32_t low = x < y ? x : y;
 	struct link *l = &c->link[low];
@@ -138,7 +139,7 @@ rise(struct light_conductor *c, uint32_t x, uint32_t y, uint64_t now_ns)
 			   .id = ++c->links,
 			   .x = low,
 			   .y = x < y ? y : x,
-			   .key = conductor_key_of(c, x)};
+			   .key = light_controller_key_of(c, x)};
 	c->link_of[x] = c->link_of[y] = low;
 	enter(l, BASE_LIGHTPATH_OPENING, now_ns);
 	bool told = tell(c, l, 0, true);
@@ -149,7 +150,7 @@ rise(struct light_conductor *c, uint32_t x, uint32_t y, uint64_t now_ns)
 static int
 up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 {
-	struct light_conductor *c = user;
+	struct light_controller *c = user;
 	struct link *l = at(c, x), *other = at(c, y);
 	bool broken = l && l->state == BASE_LIGHTPATH_FAILED && l == other;
 	if (l == other && l && l->state == BASE_LIGHTPATH_OPEN)
@@ -174,18 +175,18 @@ up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 static bool
 down(void *user, uint32_t port, uint64_t now_ns)
 {
-	struct light_conductor *c = user;
+	struct light_controller *c = user;
 	struct link *l = at(c, port);
 	if (l && base_lightpath_stands(l->state))
 		fall(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
 	return settled(c, l, now_ns);
 }
 
-const struct circ_fabric_ends conductor_ends = {.up = up, .down = down};
+const struct circ_fabric_ends light_controller_ends = {.up = up, .down = down};
 
 void
-conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
-		     uint64_t now_ns)
+light_controller_link_heard(struct light_controller *c, uint32_t agent, const struct light_frame *f,
+			    uint64_t now_ns)
 {
 	uint32_t port = CIRC_NONE;
 	if (f->slot < c->agent[agent].hello.n)
@@ -214,7 +215,7 @@ conductor_link_heard(struct light_conductor *c, uint32_t agent, const struct lig
 }
 
 void
-conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
+light_controller_links_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns)
 {
 	for (uint32_t p = 0; p < c->cfg.ports; p++) {
 		struct link *l = at(c, p);
@@ -230,7 +231,7 @@ conductor_links_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
 }
 
 void
-conductor_links_tick(struct light_conductor *c, uint64_t now_ns)
+light_controller_links_tick(struct light_controller *c, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < c->cfg.ports; i++) {
 		struct link *l = &c->link[i];
@@ -252,7 +253,7 @@ conductor_links_tick(struct light_conductor *c, uint64_t now_ns)
 }
 
 uint64_t
-conductor_links_expiry_ns(const struct light_conductor *c)
+light_controller_links_expiry_ns(const struct light_controller *c)
 {
 	uint64_t at_ns = BASE_NEVER_NS;
 	for (uint32_t i = 0; i < c->cfg.ports; i++) {
@@ -267,7 +268,7 @@ conductor_links_expiry_ns(const struct light_conductor *c)
 }
 
 bool
-light_conductor_link(const struct light_conductor *c, uint32_t i, struct light_link_row *row)
+light_controller_link(const struct light_controller *c, uint32_t i, struct light_link_row *row)
 {
 	for (uint32_t p = 0; p < c->cfg.ports; p++) {
 		const struct link *l = &c->link[p];

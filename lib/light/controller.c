@@ -1,5 +1,5 @@
 /* Agents and their frames, communicators, calls as they are announced. */
-#include "conductor_private.h"
+#include "controller_internal.h"
 
 #include "base/clock.h"
 
@@ -12,24 +12,24 @@ or_else(uint64_t given, uint64_t ms)
 }
 
 static bool
-limits_ok(const struct light_conductor_config *cfg)
+limits_ok(const struct light_controller_config *cfg)
 {
 	return cfg->ports && cfg->ports <= OCS_PORTS_MAX && cfg->agents && cfg->jobs &&
 	       cfg->comms && cfg->calls && cfg->ranks && cfg->call_bytes;
 }
 
 static size_t
-leases_bytes(const struct light_conductor_config *cfg)
+leases_bytes(const struct light_controller_config *cfg)
 {
 	return ocs_leases_footprint(cfg->ports, cfg->jobs, LIGHT_CLIENTS);
 }
 
 size_t
-light_conductor_footprint(const struct light_conductor_config *cfg)
+light_controller_footprint(const struct light_controller_config *cfg)
 {
 	if (!limits_ok(cfg))
 		return 0;
-	return base_carved(sizeof(struct light_conductor)) + base_carved(leases_bytes(cfg)) +
+	return base_carved(sizeof(struct light_controller)) + base_carved(leases_bytes(cfg)) +
 	       base_carved(cfg->agents * sizeof(struct agent)) +
 	       base_carved(cfg->jobs * sizeof(struct job)) +
 	       cfg->jobs * base_carved(cfg->call_bytes) +
@@ -40,13 +40,13 @@ light_conductor_footprint(const struct light_conductor_config *cfg)
 	       3 * base_carved((size_t)cfg->ports * 4) + BASE_CARVE_ALIGN;
 }
 
-struct light_conductor *
-light_conductor_new(void *mem, const struct light_conductor_config *cfg)
+struct light_controller *
+light_controller_new(void *mem, const struct light_controller_config *cfg)
 {
 	uint8_t *to = base_carve_from(mem);
-	struct light_conductor *c = base_carve(&to, sizeof *c);
-	*c = (struct light_conductor){.cfg = *cfg};
-	struct light_conductor_config *g = &c->cfg;
+	struct light_controller *c = base_carve(&to, sizeof *c);
+	*c = (struct light_controller){.cfg = *cfg};
+	struct light_controller_config *g = &c->cfg;
 	g->patience_ns = or_else(g->patience_ns, 300);
 	g->link_ns = or_else(g->link_ns, 250);
 	g->drain_ns = or_else(g->drain_ns, 50);
@@ -83,20 +83,20 @@ light_conductor_new(void *mem, const struct light_conductor_config *cfg)
 /* ---- what is said ---- */
 
 bool
-conductor_send(struct light_conductor *c, uint32_t agent, const struct light_frame *f)
+light_controller_send(struct light_controller *c, uint32_t agent, const struct light_frame *f)
 {
 	return c->agent[agent].here && c->cfg.ops->send(c->cfg.user, agent, f);
 }
 
 void
-conductor_event(struct light_conductor *c, struct light_event e)
+light_controller_event(struct light_controller *c, struct light_event e)
 {
 	if (c->cfg.ops->event)
 		c->cfg.ops->event(c->cfg.user, &e);
 }
 
 static struct light_offer
-offer_for(const struct light_conductor *c, const struct agent *a)
+offer_for(const struct light_controller *c, const struct agent *a)
 {
 	struct light_offer o = {.on = c->online && a->hello.n > 0,
 				.ports = a->hello.n,
@@ -109,7 +109,7 @@ offer_for(const struct light_conductor *c, const struct agent *a)
 }
 
 static void
-offer(struct light_conductor *c, uint32_t i)
+offer(struct light_controller *c, uint32_t i)
 {
 	struct agent *a = &c->agent[i];
 	struct light_offer o = offer_for(c, a);
@@ -118,12 +118,12 @@ offer(struct light_conductor *c, uint32_t i)
 	a->told = true;
 	a->offer = o;
 	struct light_frame f = {.type = LIGHT_FRAME_OFFER, .offer = o};
-	conductor_send(c, i, &f);
+	light_controller_send(c, i, &f);
 }
 
 void
-conductor_go_any(struct light_conductor *c, const struct job *j, uint32_t agent,
-		 const struct light_call *call)
+light_controller_go_any(struct light_controller *c, const struct job *j, uint32_t agent,
+			const struct light_call *call)
 {
 	struct light_note n = {.kind = LIGHT_NOTE_GO, .counts = 1};
 	uint8_t bytes[LIGHT_NOTE_MAX];
@@ -136,7 +136,7 @@ conductor_go_any(struct light_conductor *c, const struct job *j, uint32_t agent,
 				.note_len = (uint16_t)light_note_encode(&n, bytes)};
 	for (uint32_t i = 0; i < LIGHT_CLIENTS; i++)
 		if (j->agent[i] != NO_AGENT && (agent == NO_AGENT || agent == j->agent[i]))
-			conductor_send(c, j->agent[i], &f);
+			light_controller_send(c, j->agent[i], &f);
 }
 
 /* ---- agents ---- */
@@ -148,7 +148,7 @@ same_addr(struct light_addr a, struct light_addr b)
 }
 
 static bool
-hello_ok(const struct light_conductor *c, uint32_t agent, const struct light_hello *h)
+hello_ok(const struct light_controller *c, uint32_t agent, const struct light_hello *h)
 {
 	for (uint32_t i = 0; i < h->n; i++) {
 		uint32_t p = h->port[i].switch_port;
@@ -162,13 +162,13 @@ hello_ok(const struct light_conductor *c, uint32_t agent, const struct light_hel
 }
 
 static bool
-hello(struct light_conductor *c, uint32_t agent, const struct light_hello *h, uint64_t now_ns)
+hello(struct light_controller *c, uint32_t agent, const struct light_hello *h, uint64_t now_ns)
 {
 	struct agent *a = &c->agent[agent];
 	for (uint32_t i = 0; i < c->cfg.agents; i++)
 		if (i != agent && c->agent[i].here &&
 		    same_addr(c->agent[i].hello.relay, h->relay)) {
-			light_conductor_gone(c, i, now_ns);
+			light_controller_gone(c, i, now_ns);
 			c->cfg.ops->hang_up(c->cfg.user, i);
 		}
 	if (a->here || !hello_ok(c, agent, h))
@@ -178,23 +178,23 @@ hello(struct light_conductor *c, uint32_t agent, const struct light_hello *h, ui
 		c->node_of[h->port[i].switch_port] = agent;
 		c->slot_of[h->port[i].switch_port] = i;
 	}
-	conductor_event(
+	light_controller_event(
 		c, (struct light_event){.kind = LIGHT_EVENT_AGENT, .at_ns = now_ns, .a = h->relay});
 	offer(c, agent);
 	return true;
 }
 
 void
-light_conductor_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
+light_controller_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns)
 {
 	struct agent *a = &c->agent[agent];
 	if (!a->here)
 		return;
 	a->here = false;
-	conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_AGENT_GONE,
-						.at_ns = now_ns,
-						.a = a->hello.relay});
-	conductor_links_gone(c, agent, now_ns);
+	light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_AGENT_GONE,
+						       .at_ns = now_ns,
+						       .a = a->hello.relay});
+	light_controller_links_gone(c, agent, now_ns);
 	for (uint32_t i = 0; i < c->cfg.jobs; i++) {
 		struct job *j = &c->job[i];
 		uint32_t left = 0;
@@ -208,14 +208,14 @@ light_conductor_gone(struct light_conductor *c, uint32_t agent, uint64_t now_ns)
 		if (!had)
 			continue;
 		j->ended |= left == 0;
-		conductor_job_renew(c, j, now_ns);
+		light_controller_job_renew(c, j, now_ns);
 	}
 }
 
 /* ---- jobs and communicators ---- */
 
 static struct job *
-job_of(struct light_conductor *c, uint64_t key)
+job_of(struct light_controller *c, uint64_t key)
 {
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
 		if (c->job[i].used && c->job[i].key == key)
@@ -224,13 +224,13 @@ job_of(struct light_conductor *c, uint64_t key)
 }
 
 static void
-job_here(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
+job_here(struct light_controller *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
 {
 	struct job *j = job_of(c, f->key);
 	for (uint32_t i = 0; i < c->cfg.jobs && !j; i++)
 		if (!c->job[i].used) {
 			j = &c->job[i];
-			conductor_job_init(c, j, f->key);
+			light_controller_job_init(c, j, f->key);
 		}
 	if (!j)
 		return; /* full: all of it by packets, CALL is answered so */
@@ -238,11 +238,11 @@ job_here(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
 	if (j->agent[f->client] == agent)
 		return;
 	j->agent[f->client] = agent;
-	conductor_job_renew(c, j, now_ns);
+	light_controller_job_renew(c, j, now_ns);
 }
 
 static void
-job_left(struct light_conductor *c, uint32_t agent, uint64_t key, uint64_t now_ns)
+job_left(struct light_controller *c, uint32_t agent, uint64_t key, uint64_t now_ns)
 {
 	struct job *j = job_of(c, key);
 	uint32_t left = 0;
@@ -254,11 +254,11 @@ job_left(struct light_conductor *c, uint32_t agent, uint64_t key, uint64_t now_n
 	if (!j)
 		return;
 	j->ended = left == 0;
-	conductor_job_renew(c, j, now_ns);
+	light_controller_job_renew(c, j, now_ns);
 }
 
 struct comm *
-conductor_comm(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t leader)
+light_controller_comm(struct light_controller *c, uint32_t job, uint32_t comm, uint32_t leader)
 {
 	for (uint32_t i = 0; i < c->cfg.comms; i++) {
 		struct comm *m = &c->comm[i];
@@ -269,9 +269,9 @@ conductor_comm(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t 
 }
 
 static struct comm *
-comm_begin(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t leader)
+comm_begin(struct light_controller *c, uint32_t job, uint32_t comm, uint32_t leader)
 {
-	struct comm *m = conductor_comm(c, job, comm, leader);
+	struct comm *m = light_controller_comm(c, job, comm, leader);
 	for (uint32_t i = 0; i < c->cfg.comms && !m; i++)
 		if (!c->comm[i].used) {
 			m = &c->comm[i];
@@ -321,7 +321,7 @@ is_another(const struct comm *m, const struct light_comm *p, uint8_t client)
 }
 
 static bool
-comm_piece(struct light_conductor *c, struct job *j, uint32_t agent, const struct light_comm *p,
+comm_piece(struct light_controller *c, struct job *j, uint32_t agent, const struct light_comm *p,
 	   const struct light_frame *f)
 {
 	uint8_t sender = 0;
@@ -362,7 +362,7 @@ comm_piece(struct light_conductor *c, struct job *j, uint32_t agent, const struc
 /* ---- calls ---- */
 
 bool
-conductor_is_done(const struct comm *m, uint32_t seq)
+light_controller_is_done(const struct comm *m, uint32_t seq)
 {
 	for (uint32_t i = 0; i < m->dones && i < DONE_KEPT; i++)
 		if (m->done[i] == seq)
@@ -371,19 +371,19 @@ conductor_is_done(const struct comm *m, uint32_t seq)
 }
 
 void
-conductor_done(struct light_conductor *c, struct call *k)
+light_controller_done(struct light_controller *c, struct call *k)
 {
-	struct comm *m = conductor_comm(c, k->job, k->call.comm, k->call.leader);
+	struct comm *m = light_controller_comm(c, k->job, k->call.comm, k->call.leader);
 	k->used = false;
 	if (!m || k->forecast) /* it will come, and be planned then */
 		return;
-	if (!conductor_is_done(m, k->call.seq))
+	if (!light_controller_is_done(m, k->call.seq))
 		m->done[m->dones++ % DONE_KEPT] = k->call.seq;
-	conductor_comm_tidy(c, m);
+	light_controller_comm_tidy(c, m);
 }
 
 static struct call *
-call_of(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t leader, uint32_t seq)
+call_of(struct light_controller *c, uint32_t job, uint32_t comm, uint32_t leader, uint32_t seq)
 {
 	for (uint32_t i = 0; i < c->cfg.calls; i++) {
 		struct call *k = &c->call[i];
@@ -395,11 +395,11 @@ call_of(struct light_conductor *c, uint32_t job, uint32_t comm, uint32_t leader,
 }
 
 static void
-call_announced(struct light_conductor *c, uint32_t agent, struct job *j,
+call_announced(struct light_controller *c, uint32_t agent, struct job *j,
 	       const struct light_call *call, uint64_t now_ns)
 {
 	uint32_t job = job_index(c, j);
-	struct comm *m = conductor_comm(c, job, call->comm, call->leader);
+	struct comm *m = light_controller_comm(c, job, call->comm, call->leader);
 	struct call *k = call_of(c, job, call->comm, call->leader, call->seq);
 	bool forecast = call->flags & LIGHT_CALL_FORECAST;
 	if (k) { /* the one that was to come has */
@@ -413,9 +413,9 @@ call_announced(struct light_conductor *c, uint32_t agent, struct job *j,
 	for (uint32_t i = 0; i < c->cfg.calls && !k; i++)
 		if (!c->call[i].used)
 			k = &c->call[i];
-	if ((m && conductor_is_done(m, call->seq)) || !k) {
+	if ((m && light_controller_is_done(m, call->seq)) || !k) {
 		if (!forecast)
-			conductor_go_any(c, j, agent, call);
+			light_controller_go_any(c, j, agent, call);
 		return;
 	}
 	*k = (struct call){.used = true,
@@ -427,7 +427,7 @@ call_announced(struct light_conductor *c, uint32_t agent, struct job *j,
 }
 
 void
-conductor_comm_tidy(struct light_conductor *c, struct comm *m)
+light_controller_comm_tidy(struct light_controller *c, struct comm *m)
 {
 	const struct doing *d = &c->job[m->job].now;
 	if ((m->freed & m->members) == m->members && m->freed && !(d->call && d->comm == m))
@@ -435,18 +435,18 @@ conductor_comm_tidy(struct light_conductor *c, struct comm *m)
 }
 
 static void
-comm_free(struct light_conductor *c, struct job *j, uint32_t agent, uint32_t comm, uint32_t leader)
+comm_free(struct light_controller *c, struct job *j, uint32_t agent, uint32_t comm, uint32_t leader)
 {
-	struct comm *m = conductor_comm(c, job_index(c, j), comm, leader);
+	struct comm *m = light_controller_comm(c, job_index(c, j), comm, leader);
 	for (uint32_t k = 0; m && k < LIGHT_CLIENTS; k++)
 		if (j->agent[k] == agent)
 			m->freed |= 1u << k;
 	if (m)
-		conductor_comm_tidy(c, m);
+		light_controller_comm_tidy(c, m);
 }
 
 static bool
-note(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
+note(struct light_controller *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
 {
 	struct job *j = job_of(c, f->key);
 	struct light_note n;
@@ -457,7 +457,7 @@ note(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uin
 		memset(stranger.agent, 0xff, sizeof stranger.agent);
 		stranger.agent[0] = agent;
 		if (n.kind == LIGHT_NOTE_CALL || n.kind == LIGHT_NOTE_CALL_BY_INDEX)
-			conductor_go_any(c, &stranger, agent, &n.u.call);
+			light_controller_go_any(c, &stranger, agent, &n.u.call);
 		return true;
 	}
 	switch ((enum light_note_kind)n.kind) {
@@ -468,18 +468,18 @@ note(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uin
 		return true;
 	case LIGHT_NOTE_OVER:
 		for (uint32_t i = 0; i < n.counts; i++)
-			conductor_call_over(c, j, &n.u.count[i], now_ns);
+			light_controller_call_over(c, j, &n.u.count[i], now_ns);
 		return true;
 	case LIGHT_NOTE_FREE:
 		comm_free(c, j, agent, n.comm, n.leader);
 		return true;
 	case LIGHT_NOTE_CALL_BY_INDEX: /* its agent is as old as the process */
-		conductor_event(c, (struct light_event){.kind = LIGHT_EVENT_PACKETS,
-							.at_ns = now_ns,
-							.key = j->key,
-							.call = n.u.call,
-							.text = LIGHT_TEXT_BY_INDEX});
-		conductor_go_any(c, j, agent, &n.u.call);
+		light_controller_event(c, (struct light_event){.kind = LIGHT_EVENT_PACKETS,
+							       .at_ns = now_ns,
+							       .key = j->key,
+							       .call = n.u.call,
+							       .text = LIGHT_TEXT_BY_INDEX});
+		light_controller_go_any(c, j, agent, &n.u.call);
 		return true;
 	case LIGHT_NOTE_OFFER:
 	case LIGHT_NOTE_GO:
@@ -489,8 +489,8 @@ note(struct light_conductor *c, uint32_t agent, const struct light_frame *f, uin
 }
 
 bool
-light_conductor_heard(struct light_conductor *c, uint32_t agent, const struct light_frame *f,
-		      uint64_t now_ns)
+light_controller_heard(struct light_controller *c, uint32_t agent, const struct light_frame *f,
+		       uint64_t now_ns)
 {
 	if (f->type == LIGHT_FRAME_HELLO)
 		return hello(c, agent, &f->hello, now_ns);
@@ -508,7 +508,7 @@ light_conductor_heard(struct light_conductor *c, uint32_t agent, const struct li
 	case LIGHT_FRAME_NOTE:
 		return note(c, agent, f, now_ns);
 	case LIGHT_FRAME_LINK:
-		conductor_link_heard(c, agent, f, now_ns);
+		light_controller_link_heard(c, agent, f, now_ns);
 		return true;
 	default:
 		return false;
@@ -518,7 +518,7 @@ light_conductor_heard(struct light_conductor *c, uint32_t agent, const struct li
 /* ---- turns ---- */
 
 static void
-notices(struct light_conductor *c)
+notices(struct light_controller *c)
 {
 	struct ocs_notice n;
 	while (ocs_control_next(c->cfg.control, &n)) {
@@ -532,40 +532,40 @@ notices(struct light_conductor *c)
 			.kind = kind[n.kind], .at_ns = n.at_ns, .x = n.in, .y = n.out};
 		if (n.kind >= OCS_NOTICE_LIT && n.in < c->cfg.ports) {
 			e.from_ns = ocs_at(c->m, n.in).ordered_ns;
-			e.key = conductor_key_of(c, n.in);
+			e.key = light_controller_key_of(c, n.in);
 			e.text = n.text;
 		}
 		c->count.refused += n.kind == OCS_NOTICE_REFUSED;
-		c->count.lost += n.kind == OCS_NOTICE_GONE && conductor_link_stands(c, n.in);
-		conductor_event(c, e);
+		c->count.lost += n.kind == OCS_NOTICE_GONE && light_controller_link_stands(c, n.in);
+		light_controller_event(c, e);
 	}
 }
 
 void
-light_conductor_turn(struct light_conductor *c, uint64_t now_ns)
+light_controller_turn(struct light_controller *c, uint64_t now_ns)
 {
 	ocs_control_turn(c->cfg.control, now_ns);
 	notices(c);
 	c->online = ocs_control_is_online(c->cfg.control);
 	for (uint32_t i = 0; i < c->cfg.agents; i++)
 		offer(c, i);
-	conductor_links_tick(c, now_ns);
+	light_controller_links_tick(c, now_ns);
 	ocs_leases_tick(c->leases, now_ns);
-	conductor_jobs_turn(c, now_ns);
+	light_controller_jobs_turn(c, now_ns);
 	ocs_control_turn(c->cfg.control, now_ns);
 }
 
 uint64_t
-light_conductor_expiry_ns(const struct light_conductor *c)
+light_controller_expiry_ns(const struct light_controller *c)
 {
-	uint64_t at_ns =
-		base_min_ns(ocs_control_expiry_ns(c->cfg.control), conductor_links_expiry_ns(c));
+	uint64_t at_ns = base_min_ns(ocs_control_expiry_ns(c->cfg.control),
+				     light_controller_links_expiry_ns(c));
 	at_ns = base_min_ns(at_ns, c->poll_ns);
 	return at_ns;
 }
 
-const struct light_conductor_counters *
-light_conductor_counters(const struct light_conductor *c)
+const struct light_controller_counters *
+light_controller_counters(const struct light_controller *c)
 {
 	return &c->count;
 }
@@ -581,7 +581,7 @@ light_event_name(enum light_event_kind k)
 }
 
 bool
-light_conductor_agent(const struct light_conductor *c, uint32_t i, struct light_agent_row *row)
+light_controller_agent(const struct light_controller *c, uint32_t i, struct light_agent_row *row)
 {
 	for (uint32_t a = 0; a < c->cfg.agents; a++) {
 		const struct agent *g = &c->agent[a];
@@ -594,7 +594,7 @@ light_conductor_agent(const struct light_conductor *c, uint32_t i, struct light_
 }
 
 const char *
-light_conductor_check(const struct light_conductor *c)
+light_controller_check(const struct light_controller *c)
 {
 	for (uint32_t p = 0; p < c->cfg.ports; p++) {
 		if (c->link_of[p] == CIRC_NONE)

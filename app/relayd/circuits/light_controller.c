@@ -1,4 +1,4 @@
-/* The conductor in relayd: agents that call, the driver of the switch, the log. */
+/* The controller in relayd: agents that call, the driver of the switch, the log. */
 #include "light_private.h"
 
 #include "base/clock.h"
@@ -21,12 +21,12 @@
 #define JOBS_MAX   16
 #define CALL_BYTES ((size_t)24 << 20)
 
-struct rd_conductor {
+struct rd_controller {
 	struct rd_control *ctl;
 	char **names; /* of the switch's ports, or NULL */
 	struct ocs_driver *driver;
 	struct ocs_control *control;
-	struct light_conductor *conductor;
+	struct light_controller *controller;
 	struct rd_listener listener;
 	struct rd_watch switch_fd, timer;
 	struct base_lobby lobby; /* calls that have not said HELLO */
@@ -42,19 +42,19 @@ struct rd_conductor {
 /* ---- agents ---- */
 
 static uint32_t
-index_of(const struct rd_conductor *k, const struct rd_link *l)
+index_of(const struct rd_controller *k, const struct rd_link *l)
 {
 	return (uint32_t)(l - k->link);
 }
 
-static struct rd_conductor *
-conductor_of(const struct rd_link *l)
+static struct rd_controller *
+controller_of(const struct rd_link *l)
 {
 	return l->owner;
 }
 
 static void
-leave_lobby(struct rd_conductor *k, uint32_t i)
+leave_lobby(struct rd_controller *k, uint32_t i)
 {
 	base_lobby_leave(&k->lobby, k->seat[i]);
 	k->seat[i] = -1;
@@ -63,10 +63,10 @@ leave_lobby(struct rd_conductor *k, uint32_t i)
 static bool
 agent_frame(struct rd_link *l, const struct light_frame *f)
 {
-	struct rd_conductor *k = conductor_of(l);
+	struct rd_controller *k = controller_of(l);
 	if (f->type == LIGHT_FRAME_HELLO)
 		leave_lobby(k, index_of(k, l));
-	return light_conductor_heard(k->conductor, index_of(k, l), f, k->ctl->now_ns);
+	return light_controller_heard(k->controller, index_of(k, l), f, k->ctl->now_ns);
 }
 
 static void
@@ -78,7 +78,7 @@ agent_up(struct rd_link *l)
 static void
 agent_down(struct rd_link *l, const char *why)
 {
-	struct rd_conductor *k = conductor_of(l);
+	struct rd_controller *k = controller_of(l);
 	bool stranger = k->seat[index_of(k, l)] >= 0;
 	leave_lobby(k, index_of(k, l));
 	if (stranger)
@@ -86,7 +86,7 @@ agent_down(struct rd_link *l, const char *why)
 			       "light: a call without HELLO ended: %s", why);
 	else
 		rd_log(RD_LOG_INFO, "light: agent %u is gone: %s", index_of(k, l), why);
-	light_conductor_gone(k->conductor, index_of(k, l), k->ctl->now_ns);
+	light_controller_gone(k->controller, index_of(k, l), k->ctl->now_ns);
 }
 
 static long
@@ -109,20 +109,20 @@ static const struct rd_link_kind agent_kind = {
 static bool
 send_to(void *user, uint32_t agent, const struct light_frame *f)
 {
-	struct rd_conductor *k = user;
+	struct rd_controller *k = user;
 	return rd_light_send(&k->link[agent], f);
 }
 
 static void
 hang_up(void *user, uint32_t agent)
 {
-	struct rd_conductor *k = user;
+	struct rd_controller *k = user;
 	leave_lobby(k, agent);
 	rd_link_drop(&k->link[agent]);
 }
 
 static void
-make_room(struct rd_conductor *k, uint32_t ip)
+make_room(struct rd_controller *k, uint32_t ip)
 {
 	int seat = base_lobby_victim(&k->lobby, ip, k->ctl->now_ns);
 	for (uint32_t i = 0; seat >= 0 && i < RD_LIGHT_LINKS; i++)
@@ -135,7 +135,7 @@ make_room(struct rd_conductor *k, uint32_t ip)
 static void
 on_call(struct rd_listener *listener)
 {
-	struct rd_conductor *k = listener->owner;
+	struct rd_controller *k = listener->owner;
 	uint64_t now_ns = k->ctl->now_ns, room_ns = base_lobby_room_ns(&k->lobby);
 	uint32_t ip;
 	if (room_ns > now_ns) {
@@ -194,7 +194,7 @@ say(const struct light_event *e)
 static void
 event(void *user, const struct light_event *e)
 {
-	struct rd_conductor *k = user;
+	struct rd_controller *k = user;
 	struct rd_light_entry *n = &k->log[k->logged++ % RD_LIGHT_LOG];
 	n->e = *e;
 	strlcpy(n->text, e->text ? e->text : "", sizeof n->text);
@@ -202,7 +202,7 @@ event(void *user, const struct light_event *e)
 	say(e);
 }
 
-static const struct light_conductor_ops conductor_ops = {send_to, hang_up, event};
+static const struct light_controller_ops controller_ops = {send_to, hang_up, event};
 
 /* ---- the loop ---- */
 
@@ -220,13 +220,13 @@ on_timer(struct rd_watch *w, uint32_t events)
 	ssize_t got = read(w->fd, &n, sizeof n);
 	(void)got;
 	(void)events;
-	((struct rd_conductor *)w->owner)->armed_ns = 0;
+	((struct rd_controller *)w->owner)->armed_ns = 0;
 }
 
 static void
-arm(struct rd_conductor *k)
+arm(struct rd_controller *k)
 {
-	uint64_t at_ns = base_min_ns(light_conductor_expiry_ns(k->conductor),
+	uint64_t at_ns = base_min_ns(light_controller_expiry_ns(k->controller),
 				     ocs_driver_expiry_ns(k->driver));
 	if (at_ns == k->armed_ns)
 		return;
@@ -241,17 +241,17 @@ arm(struct rd_conductor *k)
 }
 
 void
-rd_conductor_turn(struct rd_conductor *k)
+rd_controller_turn(struct rd_controller *k)
 {
 	uint64_t now_ns = k->ctl->now_ns;
 	ocs_driver_turn(k->driver, now_ns);
-	light_conductor_turn(k->conductor, now_ns);
+	light_controller_turn(k->controller, now_ns);
 	ocs_driver_send(k->driver, now_ns);
 	arm(k);
 }
 
 void
-rd_conductor_tick(struct rd_conductor *k)
+rd_controller_tick(struct rd_controller *k)
 {
 	const char *trouble = ocs_driver_trouble(k->driver);
 	if (*trouble && strcmp(trouble, k->trouble) != 0)
@@ -285,7 +285,7 @@ or_none(const char *text)
 }
 
 static bool
-open_switch(struct rd_conductor *k, char *err, size_t err_max)
+open_switch(struct rd_controller *k, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = k->ctl->conf;
 	const char *names = conf->optical.sw.names;
@@ -328,12 +328,12 @@ open_switch(struct rd_conductor *k, char *err, size_t err_max)
 }
 
 static bool
-make_conductor(struct rd_conductor *k)
+make_controller(struct rd_controller *k)
 {
 	const struct rd_conf *conf = k->ctl->conf;
 	uint64_t open_ns = (conf->optical.open_ms + 200) * BASE_MS_NS;
 	uint32_t light_mbps = conf->optical.rate_mbps ? conf->optical.rate_mbps : 10000;
-	struct light_conductor_config cfg = {
+	struct light_controller_config cfg = {
 		.ports = conf->optical.sw.ports,
 		.agents = RD_LIGHT_LINKS,
 		.jobs = 2 * conf->limits.jobs < JOBS_MAX ? 2 * conf->limits.jobs : JOBS_MAX,
@@ -354,21 +354,21 @@ make_conductor(struct rd_conductor *k)
 		.link_ns = open_ns,
 		.drain_ns = (conf->optical.drain_ms + 60) * BASE_MS_NS,
 		.stall_ns = 0,
-		.ops = &conductor_ops,
+		.ops = &controller_ops,
 		.user = k,
 		.control = k->control};
-	void *mem = malloc(light_conductor_footprint(&cfg));
+	void *mem = malloc(light_controller_footprint(&cfg));
 	k->log = calloc(RD_LIGHT_LOG, sizeof *k->log);
 	if (!mem || !k->log) {
 		free(mem);
 		return false;
 	}
-	k->conductor = light_conductor_new(mem, &cfg);
+	k->controller = light_controller_new(mem, &cfg);
 	return true;
 }
 
 static int
-watch(struct rd_conductor *k, struct rd_watch *w, int fd, void (*fn)(struct rd_watch *, uint32_t))
+watch(struct rd_controller *k, struct rd_watch *w, int fd, void (*fn)(struct rd_watch *, uint32_t))
 {
 	w->owner = k;
 	w->fn = fn;
@@ -376,7 +376,7 @@ watch(struct rd_conductor *k, struct rd_watch *w, int fd, void (*fn)(struct rd_w
 }
 
 static bool
-open_sockets(struct rd_conductor *k, char *err, size_t err_max)
+open_sockets(struct rd_controller *k, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = k->ctl->conf;
 	int fd = rd_sock_listen(NULL, conf->optical.listen_ip, conf->optical.listen_port);
@@ -397,9 +397,9 @@ open_sockets(struct rd_conductor *k, char *err, size_t err_max)
 }
 
 int
-rd_conductor_open(struct rd_control *c, struct rd_conductor **out, char *err, size_t err_max)
+rd_controller_open(struct rd_control *c, struct rd_controller **out, char *err, size_t err_max)
 {
-	struct rd_conductor *k = calloc(1, sizeof *k);
+	struct rd_controller *k = calloc(1, sizeof *k);
 	snprintf(err, err_max, "light: no memory");
 	if (!k)
 		return -1;
@@ -412,15 +412,15 @@ rd_conductor_open(struct rd_control *c, struct rd_conductor **out, char *err, si
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
 		rd_link_init(&k->link[i], c, &agent_kind, rd_light_keys(c), k);
 	}
-	if (!open_switch(k, err, err_max) || !make_conductor(k) || !open_sockets(k, err, err_max))
+	if (!open_switch(k, err, err_max) || !make_controller(k) || !open_sockets(k, err, err_max))
 		return -1;
-	rd_log(RD_LOG_INFO, "light: conductor of the switch at %s, agents report to %s",
+	rd_log(RD_LOG_INFO, "light: circuit controller of the switch at %s, agents report to %s",
 	       c->conf->optical.sw.address, c->conf->optical.listen);
 	return 0;
 }
 
 void
-rd_conductor_close(struct rd_conductor *k)
+rd_controller_close(struct rd_controller *k)
 {
 	if (!k)
 		return;
@@ -429,7 +429,7 @@ rd_conductor_close(struct rd_conductor *k)
 	rd_listener_close(&k->listener);
 	rd_watch_close(k->ctl, &k->switch_fd);
 	rd_watch_close(k->ctl, &k->timer);
-	free(k->conductor);
+	free(k->controller);
 	free(k->control);
 	ocs_driver_close(k->driver);
 	ocs_names_free(k->names);
@@ -438,9 +438,9 @@ rd_conductor_close(struct rd_conductor *k)
 }
 
 void
-rd_conductor_view(const struct rd_conductor *k, struct rd_light_view *v)
+rd_controller_view(const struct rd_controller *k, struct rd_light_view *v)
 {
-	v->conductor = k->conductor;
+	v->controller = k->controller;
 	v->control = k->control;
 	v->trouble = ocs_driver_trouble(k->driver);
 	v->log = k->log;
