@@ -15,27 +15,17 @@ struct grid {
 static bool
 find(struct coll_schedule *s, const struct coll_args *a, struct grid *g)
 {
-	uint32_t k = a->place_size, me = 0;
-	*g = (struct grid){.row = {NULL, k, a->rank, false}, .column = {.n = 1}};
-	if (a->places == 1)
+	struct coll_domains d;
+	*g = (struct grid){.row = {NULL, a->near.each, a->rank, false}, .column = {.n = 1}};
+	if (a->near.count == 1)
 		return true;
-	uint32_t *local = coll_numbers(s, k + 2 * a->places);
-	if (local == NULL)
+	uint32_t *column = coll_numbers(s, a->near.count);
+	if (!column || !coll_domains_find(s, a->near.of, a->size, a->rank, &d))
 		return false;
-	uint32_t *column = local + k, *seen = column + a->places;
-	for (uint32_t p = 0; p < a->places; p++)
-		seen[p] = 0;
-	for (uint32_t r = 0; r < a->size; r++)
-		if (a->place_of[r] == a->place_of[a->rank]) {
-			if (r == a->rank)
-				g->row.me = me;
-			local[me++] = r;
-		}
-	for (uint32_t r = 0; r < a->size; r++)
-		if (seen[a->place_of[r]]++ == g->row.me)
-			column[a->place_of[r]] = r;
-	g->row.rank = local;
-	g->column = (struct coll_group){column, a->places, a->place_of[a->rank], false};
+	for (uint32_t i = 0; i < d.count; i++)
+		column[i] = d.rank[d.first[i] + d.me];
+	g->row = (struct coll_group){d.rank + d.first[d.mine], a->near.each, d.me, false};
+	g->column = (struct coll_group){column, d.count, d.mine, false};
 	return true;
 }
 
@@ -147,8 +137,8 @@ build(struct coll_schedule *s, const struct coll_args *a)
 static bool
 fits(const struct coll_args *a)
 {
-	return (a->commutative || a->places == 1) && a->places * a->place_size == a->size &&
-	       a->bytes / a->elem >= a->place_size;
+	return (a->commutative || a->near.count == 1) && a->near.count * a->near.each == a->size &&
+	       a->bytes / a->elem >= a->near.each;
 }
 
 const struct coll_recipe coll_alg_allreduce_places = {

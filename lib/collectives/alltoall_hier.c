@@ -25,24 +25,16 @@ rank_of(const struct plan *p, uint32_t place, uint32_t row)
 static bool
 find(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 {
-	*p = (struct plan){.n = a->places,
-			   .k = a->place_size,
-			   .place = a->place_of[a->rank],
-			   .from = COLL_SEND,
-			   .kb = a->place_size * a->bytes};
-	uint32_t *rank = coll_numbers(s, a->size + a->places);
-	if (rank == NULL)
+	struct coll_domains d;
+	if (!coll_domains_find(s, a->near.of, a->size, a->rank, &d))
 		return false;
-	uint32_t *seen = rank + a->size;
-	for (uint32_t q = 0; q < p->n; q++)
-		seen[q] = 0;
-	for (uint32_t r = 0; r < a->size; r++) {
-		uint32_t q = a->place_of[r];
-		if (r == a->rank)
-			p->row = seen[q];
-		rank[q * p->k + seen[q]++] = r;
-	}
-	p->rank = rank;
+	*p = (struct plan){.n = d.count,
+			   .k = a->near.each,
+			   .place = d.mine,
+			   .row = d.me,
+			   .rank = d.rank,
+			   .from = COLL_SEND,
+			   .kb = a->near.each * a->bytes};
 	p->gathered = coll_tmp(s, p->n * p->k * p->kb);
 	p->came = coll_tmp(s, p->n * p->k * p->kb);
 	if (a->in_place) {
@@ -121,9 +113,9 @@ build(struct coll_schedule *s, const struct coll_args *a)
 static bool
 fits(const struct coll_args *a)
 {
-	return a->places > 1 && a->place_of && a->places * a->place_size == a->size &&
+	return a->near.count > 1 && a->near.of && a->near.count * a->near.each == a->size &&
 	       !a->bytes_of && !a->displ && !a->send_bytes && !a->send_displ &&
-	       a->bytes <= PASSED_ON_MAX / a->place_size / a->place_size;
+	       a->bytes <= PASSED_ON_MAX / a->near.each / a->near.each;
 }
 
 const struct coll_recipe coll_alg_alltoall_hier = {

@@ -187,7 +187,7 @@ coll_offsets(struct coll_schedule *s, uint32_t n)
 bool
 coll_many_places(const struct coll_args *a)
 {
-	const uint32_t *of = a->cluster_of ? a->cluster_of : a->place_of;
+	const uint32_t *of = a->cluster_of ? a->cluster_of : a->near.of;
 	for (uint32_t r = 1; of && r < a->size; r++)
 		if (of[r] != of[0])
 			return true;
@@ -197,42 +197,24 @@ coll_many_places(const struct coll_args *a)
 bool
 coll_hier_find(struct coll_schedule *s, const struct coll_args *a, struct coll_hier *h)
 {
-	uint32_t *local = coll_numbers(s, 2 * a->size);
-	if (local == NULL)
+	struct coll_domains d;
+	const uint32_t *of = a->cluster_of ? a->cluster_of : a->near.of;
+	uint32_t *masters = coll_numbers(s, a->size);
+	if (!masters || !coll_domains_find(s, of, a->size, a->rank, &d))
 		return false;
-	uint32_t *masters = local + a->size;
-	const uint32_t *of = a->cluster_of ? a->cluster_of : a->place_of;
 	bool rooted = a->op == COLL_BCAST || a->op == COLL_REDUCE;
-	uint32_t nlocal = 0, nmasters = 0;
-	memset(h, 0, sizeof *h);
-	h->of = of;
-	for (uint32_t r = 0; r < a->size; r++) {
-		if (of[r] == of[a->rank]) {
-			if (r == a->rank)
-				h->local.me = nlocal;
-			local[nlocal++] = r;
-		}
-		uint32_t m = 0;
-		while (m < nmasters && of[masters[m]] != of[r])
-			m++;
-		if (m < nmasters)
-			continue; /* not the lowest of its place */
-		masters[nmasters++] = r;
-	}
-	for (uint32_t m = 0; m < nmasters; m++) {
-		if (rooted && of[a->root] == of[masters[m]]) {
-			masters[m] = a->root;
-			h->root_master = m;
-		}
-		if (of[masters[m]] == of[a->rank]) {
-			h->masters.me = m;
-			h->is_master = masters[m] == a->rank;
-		}
-	}
-	h->local = (struct coll_group){local, nlocal, h->local.me, false};
-	h->masters = (struct coll_group){masters, nmasters, h->masters.me, false};
-	for (uint32_t v = 0; v < nlocal; v++)
-		if (local[v] == masters[h->masters.me])
-			h->master_local = v;
+	const uint32_t *local = d.rank + d.first[d.mine];
+	*h = (struct coll_hier){
+		.of = d.number,
+		.local = {local, d.first[d.mine + 1] - d.first[d.mine], d.me, false},
+		.masters = {masters, d.count, d.mine, false},
+		.root_master = rooted ? d.number[a->root] : 0};
+	for (uint32_t m = 0; m < d.count; m++)
+		masters[m] = d.rank[d.first[m]];
+	if (rooted)
+		masters[h->root_master] = a->root;
+	h->is_master = masters[d.mine] == a->rank;
+	while (local[h->master_local] != masters[d.mine])
+		h->master_local++;
 	return true;
 }

@@ -122,11 +122,24 @@ uint64_t *coll_offsets(struct coll_schedule *s, uint32_t n);
 /* Are there several places? */
 bool coll_many_places(const struct coll_args *a);
 
+/* The domain of each rank, and the lowest rank of each; returns how many there are. */
+uint32_t coll_domains_number(const uint32_t *key, uint32_t n, uint32_t *number, uint32_t *lowest);
+/* The same, and who is in each: rank[first[d]] .. rank[first[d + 1] - 1], ascending.  False: the
+ * arena is too small. */
+struct coll_domains {
+	uint32_t count, mine, me; /* me: which of its domain the rank is */
+	const uint32_t *number;	  /* [n] */
+	const uint32_t *first;	  /* [count + 1] */
+	const uint32_t *rank;	  /* [n] */
+};
+bool coll_domains_find(struct coll_schedule *s, const uint32_t *key, uint32_t n, uint32_t rank,
+		       struct coll_domains *d);
+
 /* The members of my place and the masters (lowest rank of each place), as
  * groups.  Root, if given, is master of its own place.  A place is a cluster, or, if there is
  * only one, a node.  False if the arena is too small. */
 struct coll_hier {
-	const uint32_t *of; /* the place of each rank, any number */
+	const uint32_t *of; /* the domain of each rank */
 	struct coll_group local, masters;
 	bool is_master;
 	uint32_t master_local; /* my place's master, as a local virtual rank */

@@ -12,6 +12,8 @@
 #include "base/assert.h"
 #include "builder.h"
 
+#include <string.h>
+
 struct view {
 	struct coll_schedule *s;
 	const struct coll_args *a;
@@ -48,17 +50,10 @@ look(struct view *v, struct coll_schedule *s, const struct coll_args *a)
 			   .members = s->dep + s->deps_max + 2 * p,
 			   .local = local,
 			   .gate = UINT32_MAX};
-	for (uint32_t r = 0; r < p; r++) {
-		uint32_t k = 0;
-		while (k < v->n && a->cluster_of[v->mrank[k]] != a->cluster_of[r])
-			k++;
-		if (k == v->n) {
-			v->mrank[v->n] = r;
-			v->members[v->n++] = 0;
-		}
-		v->lnum[r] = k;
-		v->members[k]++;
-	}
+	v->n = coll_domains_number(a->cluster_of, p, v->lnum, v->mrank);
+	memset(v->members, 0, v->n * sizeof *v->members);
+	for (uint32_t r = 0; r < p; r++)
+		v->members[v->lnum[r]]++;
 	v->mine = v->lnum[a->rank];
 	for (uint32_t r = 0; r < p; r++) {
 		if (v->lnum[r] != v->mine)

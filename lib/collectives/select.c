@@ -83,7 +83,7 @@ where(const struct coll_args *a)
 {
 	if (a->cluster_of)
 		return CLUSTERS;
-	return a->place_of ? NODES : a->places == 1 ? MEMORY : APART;
+	return a->near.of ? NODES : a->near.count == 1 ? MEMORY : APART;
 }
 
 enum coll_op

@@ -34,7 +34,8 @@ light_controller_footprint(const struct light_controller_config *cfg)
 	       base_carved(cfg->jobs * sizeof(struct job)) +
 	       cfg->jobs * base_carved(cfg->call_bytes) +
 	       base_carved(cfg->comms * sizeof(struct comm)) +
-	       3 * cfg->comms * base_carved((size_t)cfg->ranks * 4) +
+	       2 * cfg->comms * base_carved((size_t)cfg->ranks * 4) +
+	       cfg->comms * base_carved((size_t)cfg->ranks * 8) +
 	       base_carved(cfg->calls * sizeof(struct call)) +
 	       base_carved(cfg->ports * sizeof(struct link)) +
 	       3 * base_carved((size_t)cfg->ports * 4) + BASE_CARVE_ALIGN;
@@ -72,7 +73,7 @@ light_controller_new(void *mem, const struct light_controller_config *cfg)
 	for (uint32_t i = 0; i < cfg->comms; i++) {
 		c->comm[i].world = base_carve(&to, (size_t)cfg->ranks * 4);
 		c->comm[i].client = base_carve(&to, (size_t)cfg->ranks * 4);
-		c->comm[i].place_of = base_carve(&to, (size_t)cfg->ranks * 4);
+		c->comm[i].domain = base_carve(&to, (size_t)cfg->ranks * 8);
 	}
 	for (uint32_t i = 0; i < cfg->jobs; i++)
 		c->job[i] = (struct job){.mem = base_carve(&to, cfg->call_bytes)};
@@ -275,37 +276,16 @@ comm_begin(struct light_controller *c, uint32_t job, uint32_t comm, uint32_t lea
 	for (uint32_t i = 0; i < c->cfg.comms && !m; i++)
 		if (!c->comm[i].used) {
 			m = &c->comm[i];
-			uint32_t *world = m->world, *client = m->client, *place = m->place_of;
+			uint32_t *world = m->world, *client = m->client, *domain = m->domain;
 			*m = (struct comm){.used = true,
 					   .job = job,
 					   .comm = comm,
 					   .leader = leader,
 					   .world = world,
 					   .client = client,
-					   .place_of = place};
+					   .domain = domain};
 		}
 	return m;
-}
-
-/* Clusters numbered by their lowest rank, as libmpi does. */
-static void
-find_places(struct comm *m)
-{
-	uint32_t number[LIGHT_CLIENTS] = {0}, ranks[LIGHT_CLIENTS] = {0};
-	m->places = m->place_size = m->members = 0;
-	for (uint32_t i = 0; i < m->p; i++) {
-		uint32_t k = m->client[i];
-		m->members |= 1u << k;
-		if (!number[k])
-			number[k] = ++m->places;
-		m->place_of[i] = number[k] - 1;
-		ranks[number[k] - 1]++;
-	}
-	m->place_size = ranks[0];
-	for (uint32_t i = 1; i < m->places; i++)
-		m->place_size = ranks[i] == ranks[0] ? m->place_size : 0;
-	if (m->places == m->p && m->p > 1)
-		m->places = 0;
 }
 
 /* The same name stands for another communicator now. */
@@ -355,7 +335,10 @@ comm_piece(struct light_controller *c, struct job *j, uint32_t agent, const stru
 			return true;
 	m->whole = true;
 	m->told = ++c->orders;
-	find_places(m);
+	m->members = 0;
+	for (uint32_t i = 0; i < m->p; i++)
+		m->members |= 1u << m->client[i];
+	m->near = coll_locality_of(m->client, m->p, m->domain, m->domain + c->cfg.ranks);
 	return true;
 }
 

@@ -38,9 +38,7 @@ make(struct doing *d, const struct call *k, const struct comm *m, struct base_sp
 					       .elem = call->elem,
 					       .commutative = !(call->flags & LIGHT_CALL_ORDERED),
 					       .cluster_of = m->client,
-					       .place_of = m->places > 1 ? m->place_of : NULL,
-					       .places = m->places,
-					       .place_size = m->place_size,
+					       .near = m->near,
 					       .reversed = call->flags & LIGHT_CALL_REVERSED,
 					       .degree = call->degree},
 				      .node_of = m->client};

@@ -48,9 +48,8 @@ struct comm {
 	uint32_t freed, members; /* bit per client: has freed it, has ranks in it */
 	uint32_t *world;	 /* [ranks] */
 	uint32_t *client;	 /* [ranks] CLIENT_NONE: not told yet */
-	/* as coll_args has them; place_of: [ranks] */
-	uint32_t places, place_size;
-	uint32_t *place_of;
+	struct coll_locality near; /* by clusters, as libmpi has it */
+	uint32_t *domain;	   /* [2 * ranks] near.of, and room to find it */
 };
 
 struct call {

@@ -78,40 +78,24 @@ clusters_of(const struct lmpi_group *g)
 
 /* Clusters if there are several, else nodes; all processes of the group find the same. */
 static void
-find_places(struct lmpi_comm *c)
+find_near(struct lmpi_comm *c)
 {
-	uint32_t n = (uint32_t)c->group->size, known = lmpi_world.size, places = 0;
-	/* by client or node: its number here + 1, and how many ranks it has */
-	uint32_t *number = calloc(2 * (size_t)known + 1, sizeof(*number)), *ranks;
-	bool even = true;
+	uint32_t n = (uint32_t)c->group->size;
+	uint32_t *key = malloc((2 * (size_t)n + 1) * sizeof(*key)), *number;
+	bool known = key != NULL;
 
-	c->place_of = malloc(((size_t)n + 1) * sizeof(*c->place_of));
-	if (number == NULL || c->place_of == NULL)
-		goto none;
-	ranks = number + known;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; known && i < n; i++) {
 		const struct lmpi_proc *x = &lmpi_world.proc[c->group->world[i]];
-		uint32_t key = c->cluster_of != NULL ? x->client : x->node_first;
 
-		if (key >= known)
-			goto none; /* a launcher that does not say */
-		if (number[key] == 0)
-			number[key] = ++places;
-		c->place_of[i] = number[key] - 1;
-		ranks[c->place_of[i]]++;
+		key[i] = c->cluster_of != NULL ? x->client : x->node_first;
+		known = key[i] < lmpi_world.size; /* a launcher may not say */
 	}
-	for (uint32_t p = 1; p < places; p++)
-		even &= ranks[p] == ranks[0];
-	c->places = places == n && n > 1 ? 0 : places;
-	c->place_size = even ? ranks[0] : 0;
-	if (places > 1 && places < n) {
+	number = known ? malloc(((size_t)n + 1) * sizeof(*number)) : NULL;
+	if (number != NULL)
+		c->near = coll_locality_of(key, n, number, key + n);
+	if (c->near.of == NULL)
 		free(number);
-		return;
-	}
-none:
-	free(number);
-	free(c->place_of);
-	c->place_of = NULL;
+	free(key);
 }
 
 int
@@ -142,7 +126,7 @@ lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *pa
 	c->size = group->size;
 	c->errhandler = parent ? parent->errhandler : MPI_ERRORS_ARE_FATAL;
 	c->cluster_of = clusters_of(group);
-	find_places(c);
+	find_near(c);
 	c->foreign = lmpi_group_foreign(group);
 	lmpi_errhandler_ref(c->errhandler);
 	return c;
@@ -171,7 +155,7 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 	lmpi_topology_free(comm->topo);
 	lmpi_part_forget_counts(comm->part_counts);
 	free(comm->cluster_of);
-	free(comm->place_of);
+	free((void *)(uintptr_t)comm->near.of);
 	lmpi_object_delete(&lmpi_comm_pool, comm);
 }
 

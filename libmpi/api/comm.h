@@ -15,6 +15,8 @@
 #include "engine.h"
 #include "object.h"
 
+#include "coll/schedule.h"
+
 /* Context ids: IMPI reference 6.  Agreed ones stay below LMPI_CID_MAX; MPI_COMM_SELF,
  * which never appears on the wire, lies above. */
 #define LMPI_CID_MAX   UINT64_C(18446744073709551600)
@@ -67,8 +69,7 @@ struct lmpi_comm {
 	struct lmpi_bsend *bsend;
 	struct lmpi_part_count *part_counts; /* partitioned.c */
 	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
-	uint32_t *place_of;   /* as coll_args has them (coll/schedule.h) */
-	uint32_t places, place_size;
+	struct coll_locality near;
 	int foreign;	  /* lowest client among the members that is another MPI, -1: none */
 	int impi_attr[4]; /* impi_attr.c */
 	bool impi_attr_known;

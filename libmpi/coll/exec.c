@@ -98,9 +98,7 @@ lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 	c->args.size = (uint32_t)comm->size;
 	c->args.elem = 1;
 	c->args.cluster_of = comm->cluster_of;
-	c->args.place_of = comm->place_of;
-	c->args.places = comm->places;
-	c->args.place_size = comm->place_size;
+	c->args.near = comm->near;
 	c->args.piece = lmpi_world.piece;
 	c->args.remote = comm->remote ? (uint32_t)comm->remote->size : 0;
 	return c;

@@ -93,7 +93,7 @@ test_hint(void **state)
 		struct coll_schedule s;
 		if (coll_build(&s, &a, NULL, arena, len))
 			fail_msg("%s of %llu bytes, %u processes on %u nodes", coll_op_name(a.op),
-				 (unsigned long long)a.bytes, a.size, a.places);
+				 (unsigned long long)a.bytes, a.size, a.near.count);
 		free(arena);
 	}
 }
@@ -123,7 +123,7 @@ test_wan_crossings(void **state)
 					      .elem = ELEM,
 					      .commutative = true};
 			coll_places_set(&a, of, nodes, number);
-			if (nodes && a.place_size == 0)
+			if (nodes && a.near.each == 0)
 				continue; /* a ring over all of them: twice the data */
 			count_crossings(a, of, out);
 			uint64_t data = whole ? bytes : p * bytes;

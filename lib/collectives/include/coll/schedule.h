@@ -104,6 +104,18 @@ enum coll_role {
 	COLL_IDLE, /* in the root's group, not the root */
 };
 
+/* Which ranks are near each other.  A domain is a cluster or a node; domains count from 0 in the
+ * order of their lowest ranks.  All zero: nothing is known. */
+struct coll_locality {
+	const uint32_t *of; /* [ranks] the domain of each; NULL: one, not known, or each alone */
+	uint32_t count;	    /* domains; 1: all share memory; 0: not known, or each rank is alone */
+	uint32_t each;	    /* ranks of each domain; 0: not all have as many */
+};
+/* Domains of n ranks from any numbers key[n] that those of one share.  number[n] has room for .of
+ * and lasts as long as the result; scratch[n] does not. */
+struct coll_locality coll_locality_of(const uint32_t *key, uint32_t n, uint32_t *number,
+				      uint32_t *scratch);
+
 /* What the collective is.  Buffer layout by operation (b = counts in bytes):
  *   bcast            COLL_RECV holds `bytes` at every rank
  *   reduce/allreduce/scan/exscan: `bytes` in SEND and RECV; reduce works in
@@ -128,12 +140,9 @@ struct coll_args {
 	/* Which cluster (IMPI client) each rank belongs to, or NULL: one cluster.
 	 * Hierarchical algorithms use it to cross the WAN once. */
 	const uint32_t *cluster_of;
-	/* Places: the clusters if there are several, else the nodes of the one.  place_of says
-	 * which each rank is in, as numbers from 0 in the order of their lowest ranks; NULL if
-	 * there is one place or nothing is known.  All processes say the same. */
-	const uint32_t *place_of;
-	uint32_t places;     /* 1: all share memory; 0: not known, or every rank is alone */
-	uint32_t place_size; /* ranks of each, 0: not all have as many */
+	/* By clusters if there are several, else by the nodes of the one; all processes say the
+	 * same. */
+	struct coll_locality near;
 	/* neighbor only */
 	const struct coll_edge *sources, *destinations;
 	uint32_t indegree, outdegree;
