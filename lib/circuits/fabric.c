@@ -37,9 +37,9 @@ release(struct circ_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
 	if (f->ends && !f->ends->down(f->user, p, now_ns))
 		return false;
 	if (out)
-		ocs_unwant(f->m, p, now_ns);
+		ocs_release(f->m, p, now_ns);
 	if (in)
-		ocs_unwant(f->m, from, now_ns);
+		ocs_release(f->m, from, now_ns);
 	return true;
 }
 
@@ -73,7 +73,7 @@ static bool
 under_way(const struct circ_fabric *f, uint32_t in, uint32_t out)
 {
 	struct ocs_circuit c = ocs_at(f->m, in);
-	return c.out == out && !c.unwant && ours(f, in) && c.state != OCS_DOOMED &&
+	return c.out == out && !c.release && ours(f, in) && c.state != OCS_RELEASE_PENDING &&
 	       c.state != OCS_RELEASING;
 }
 
@@ -96,7 +96,7 @@ want(struct circ_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, 
 	bool clear = ocs_at(f->m, in).state == OCS_FREE && ocs_user_of(f->m, out) == OCS_NO_PORT;
 	if (clear && (f->asked[j] & bit))
 		return false; /* it was refused: it would be here else */
-	int rc = ocs_want(f->m, in, out, f->owner, now_ns);
+	int rc = ocs_request(f->m, in, out, f->owner, now_ns);
 	if (rc == OCS_ERR_OK)
 		f->asked[j] |= bit;
 	return rc == OCS_ERR_OK || rc == OCS_ERR_BUSY; /* busy: what was there is going */

@@ -118,7 +118,7 @@ light_agent_job_end(struct light_agent *a, uint32_t label_base)
 static void
 refuse_call(struct light_agent *a, uint32_t label_base, uint32_t rank, const struct light_call *k)
 {
-	struct light_note n = {.kind = LIGHT_NOTE_GO, .counts = 1};
+	struct light_note n = {.kind = LIGHT_NOTE_CLEAR_TO_SEND, .counts = 1};
 	uint8_t bytes[LIGHT_NOTE_MAX];
 	n.u.count[0] =
 		(struct light_count){k->comm, k->leader, k->seq, LIGHT_ANY, LIGHT_ANY, UINT32_MAX};

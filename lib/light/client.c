@@ -26,7 +26,7 @@ struct light_client {
 	uint64_t held_since_ns; /* one could go, but an earlier one of its call cannot yet; 0: none
 				 */
 	bool changed;		/* somebody may go who might not before */
-	/* GOs of calls that have not begun: a ring. */
+	/* CLEAR_TO_SENDs of calls that have not begun: a ring. */
 	struct light_count *early;
 	uint32_t early_at, earlies;
 	struct light_note over; /* to be told */
@@ -47,7 +47,7 @@ light_client_new(void *mem, const struct light_client_conf *conf)
 	memset(c, 0, sizeof *c);
 	c->conf = *conf;
 	c->early = (struct light_count *)(void *)(c + 1);
-	c->over.kind = LIGHT_NOTE_OVER;
+	c->over.kind = LIGHT_NOTE_RECEIVED;
 	return c;
 }
 
@@ -134,7 +134,7 @@ go(struct light_client *c, const struct light_count *n)
 void
 light_client_heard(struct light_client *c, const struct light_note *n)
 {
-	if (n->kind == LIGHT_NOTE_GO)
+	if (n->kind == LIGHT_NOTE_CLEAR_TO_SEND)
 		for (uint32_t i = 0; i < n->counts; i++)
 			go(c, &n->u.count[i]);
 	if (n->kind != LIGHT_NOTE_OFFER)

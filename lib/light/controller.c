@@ -126,7 +126,7 @@ void
 light_controller_go_any(struct light_controller *c, const struct job *j, uint32_t agent,
 			const struct light_call *call)
 {
-	struct light_note n = {.kind = LIGHT_NOTE_GO, .counts = 1};
+	struct light_note n = {.kind = LIGHT_NOTE_CLEAR_TO_SEND, .counts = 1};
 	uint8_t bytes[LIGHT_NOTE_MAX];
 	n.u.count[0] = (struct light_count){call->comm, call->leader, call->seq,
 					    LIGHT_ANY,	LIGHT_ANY,    UINT32_MAX};
@@ -449,7 +449,7 @@ note(struct light_controller *c, uint32_t agent, const struct light_frame *f, ui
 	case LIGHT_NOTE_CALL:
 		call_announced(c, agent, j, &n.u.call, now_ns);
 		return true;
-	case LIGHT_NOTE_OVER:
+	case LIGHT_NOTE_RECEIVED:
 		for (uint32_t i = 0; i < n.counts; i++)
 			light_controller_call_over(c, j, &n.u.count[i], now_ns);
 		return true;
@@ -465,7 +465,7 @@ note(struct light_controller *c, uint32_t agent, const struct light_frame *f, ui
 		light_controller_go_any(c, j, agent, &n.u.call);
 		return true;
 	case LIGHT_NOTE_OFFER:
-	case LIGHT_NOTE_GO:
+	case LIGHT_NOTE_CLEAR_TO_SEND:
 		break; /* not said upwards */
 	}
 	return false;

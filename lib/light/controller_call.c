@@ -1,4 +1,4 @@
-/* A call from its schedules to GO and OVER. */
+/* A call from its schedules to CLEAR_TO_SEND and RECEIVED. */
 #include "controller_internal.h"
 
 #include "base/clock.h"
@@ -276,7 +276,7 @@ light_controller_call_begin(struct light_controller *c, struct job *j, struct ca
 	return NULL;
 }
 
-/* ---- GO ---- */
+/* ---- CLEAR_TO_SEND ---- */
 
 static void
 send_go(struct light_controller *c, const struct job *j, uint32_t from, struct light_note *n)
@@ -316,7 +316,7 @@ static void
 go_of(struct light_controller *c, struct job *j, uint32_t from)
 {
 	struct doing *d = &j->now;
-	struct light_note n = {.kind = LIGHT_NOTE_GO};
+	struct light_note n = {.kind = LIGHT_NOTE_CLEAR_TO_SEND};
 	uint32_t stamp = from + 1;
 	for (uint32_t i = d->first[from]; i < d->first[from + 1]; i++) {
 		uint32_t to = d->made.message[i].to;

@@ -3,7 +3,7 @@
  *     controller.c       agents and their frames, communicators, calls as they are announced
  *     controller_link.c  links: their two ends, up and down
  *     controller_job.c   leases, the queue of calls, what is under way
- *     controller_call.c  a call from its schedules to GO and OVER */
+ *     controller_call.c  a call from its schedules to CLEAR_TO_SEND and RECEIVED */
 #ifndef LIGHT_CONTROLLER_INTERNAL_H
 #define LIGHT_CONTROLLER_INTERNAL_H
 
@@ -44,10 +44,10 @@ struct comm {
 	uint32_t job, comm, leader, p;
 	/* Calls that are over, a few of the latest: their numbers need not follow each other. */
 	uint32_t done[DONE_KEPT], dones;
-	uint64_t told;		 /* when it became whole, of all that did */
-	uint32_t freed, members; /* bit per client: has freed it, has ranks in it */
-	uint32_t *world;	 /* [ranks] */
-	uint32_t *client;	 /* [ranks] CLIENT_NONE: not told yet */
+	uint64_t told;		   /* when it became whole, of all that did */
+	uint32_t freed, members;   /* bit per client: has freed it, has ranks in it */
+	uint32_t *world;	   /* [ranks] */
+	uint32_t *client;	   /* [ranks] CLIENT_NONE: not told yet */
 	struct coll_locality near; /* by clusters, as libmpi has it */
 	uint32_t *domain;	   /* [2 * ranks] near.of, and room to find it */
 };
@@ -132,7 +132,8 @@ bool light_controller_send(struct light_controller *c, uint32_t agent, const str
 void light_controller_event(struct light_controller *c, struct light_event e);
 struct comm *light_controller_comm(struct light_controller *c, uint32_t job, uint32_t comm,
 				   uint32_t leader);
-/* GO for all messages of the call, to all agents of the job (agent NO_AGENT) or to one. */
+/* CLEAR_TO_SEND for all messages of the call, to all agents of the job (agent NO_AGENT) or to one.
+ */
 void light_controller_go_any(struct light_controller *c, const struct job *j, uint32_t agent,
 			     const struct light_call *call);
 /* The call is over, or needs no light: its place is free, late words about it are answered. */

@@ -73,7 +73,7 @@ tell(struct light_controller *c, const struct link *l, int end, bool up)
 
 /* Both are to let go of it; who cannot be told has. */
 static void
-fall(struct light_controller *c, struct link *l, enum base_lightpath state, uint64_t now_ns)
+close_link(struct light_controller *c, struct link *l, enum base_lightpath state, uint64_t now_ns)
 {
 	bool was_up = l->state == BASE_LIGHTPATH_OPEN;
 	enter(l, state, now_ns);
@@ -109,7 +109,7 @@ give_up(struct light_controller *c, const struct link *l, uint64_t now_ns)
 		if (l->missed && l->answered[0] && l->answered[1])
 			(void)ocs_ends(c->m, end[i], end[1 - i], false, now_ns);
 		else
-			(void)ocs_unwant(c->m, end[i], now_ns);
+			(void)ocs_release(c->m, end[i], now_ns);
 	}
 }
 
@@ -131,7 +131,7 @@ settled(struct light_controller *c, struct link *l, uint64_t now_ns)
 }
 
 static void
-rise(struct light_controller *c, uint32_t x, uint32_t y, uint64_t now_ns)
+open_link(struct light_controller *c, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	uint32_t low = x < y ? x : y;
 	struct link *l = &c->link[low];
@@ -144,7 +144,7 @@ rise(struct light_controller *c, uint32_t x, uint32_t y, uint64_t now_ns)
 	enter(l, BASE_LIGHTPATH_OPENING, now_ns);
 	bool told = tell(c, l, 0, true);
 	if (!tell(c, l, 1, true) || !told)
-		fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
+		close_link(c, l, BASE_LIGHTPATH_FAILED, now_ns);
 }
 
 static int
@@ -162,12 +162,12 @@ up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 	if (broken)
 		return -1;
 	if (free_x && free_y)
-		rise(c, x, y, now_ns);
+		open_link(c, x, y, now_ns);
 	else if (l != other) { /* the circuit of an earlier one has gone without a word */
 		if (!free_x && base_lightpath_stands(l->state))
-			fall(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
+			close_link(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
 		if (!free_y && base_lightpath_stands(other->state))
-			fall(c, other, BASE_LIGHTPATH_CLOSING, now_ns);
+			close_link(c, other, BASE_LIGHTPATH_CLOSING, now_ns);
 	}
 	return 0;
 }
@@ -178,7 +178,7 @@ down(void *user, uint32_t port, uint64_t now_ns)
 	struct light_controller *c = user;
 	struct link *l = at(c, port);
 	if (l && base_lightpath_stands(l->state))
-		fall(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
+		close_link(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
 	return settled(c, l, now_ns);
 }
 
@@ -208,7 +208,7 @@ light_controller_link_heard(struct light_controller *c, uint32_t agent, const st
 	} else if (f->state == BASE_LIGHTPATH_FAILED) {
 		l->drained[end] = l->answered[end] = true;
 		if (base_lightpath_stands(l->state))
-			fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
+			close_link(c, l, BASE_LIGHTPATH_FAILED, now_ns);
 	} else if (f->state == BASE_LIGHTPATH_DRAINED && !base_lightpath_stands(l->state)) {
 		l->drained[end] = l->answered[end] = true;
 	}
@@ -224,7 +224,7 @@ light_controller_links_gone(struct light_controller *c, uint32_t agent, uint64_t
 		if (l) {
 			l->drained[p == l->y] = true;
 			if (base_lightpath_stands(l->state))
-				fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
+				close_link(c, l, BASE_LIGHTPATH_FAILED, now_ns);
 		}
 		c->node_of[p] = NO_AGENT;
 	}
@@ -241,7 +241,7 @@ light_controller_links_tick(struct light_controller *c, uint64_t now_ns)
 		bool late = l->state == BASE_LIGHTPATH_OPENING &&
 			    now_ns - l->since_ns >= c->cfg.link_ns;
 		if (base_lightpath_stands(l->state) && (dark || late))
-			fall(c, l, BASE_LIGHTPATH_FAILED, now_ns);
+			close_link(c, l, BASE_LIGHTPATH_FAILED, now_ns);
 		if (!base_lightpath_stands(l->state) && now_ns - l->since_ns >= c->cfg.drain_ns)
 			l->drained[0] = l->drained[1] = true;
 		/* What nobody asks for any more; whoever waits for one that broke hears of that

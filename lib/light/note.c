@@ -70,8 +70,8 @@ light_note_encode(const struct light_note *n, uint8_t out[LIGHT_NOTE_MAX])
 		base_write_be32(&w, n->u.call.leader);
 		base_write_be32(&w, n->u.call.seq);
 		break;
-	case LIGHT_NOTE_OVER:
-	case LIGHT_NOTE_GO:
+	case LIGHT_NOTE_RECEIVED:
+	case LIGHT_NOTE_CLEAR_TO_SEND:
 		for (uint32_t i = 0; i < n->counts; i++)
 			write_count(&w, &n->u.count[i]);
 		break;
@@ -167,8 +167,8 @@ read_body(struct base_reader *r, struct light_note *n)
 		n->u.call.leader = base_read_be32(r);
 		n->u.call.seq = base_read_be32(r);
 		return true;
-	case LIGHT_NOTE_OVER:
-	case LIGHT_NOTE_GO:
+	case LIGHT_NOTE_RECEIVED:
+	case LIGHT_NOTE_CLEAR_TO_SEND:
 		return read_counts(r, n);
 	case LIGHT_NOTE_FREE:
 		n->comm = base_read_be32(r);

@@ -336,7 +336,7 @@ read_over(struct ocs_control *c)
 		uint32_t in = c->have[i].in, out = c->have[i].out;
 		struct ocs_circuit k = ocs_at(c->m, in);
 		/* Wanted and never ordered is no reason to believe in what is there. */
-		bool known = k.out == out && (k.state != OCS_WANTED || k.ordered_ns);
+		bool known = k.out == out && (k.state != OCS_REQUESTED || k.ordered_ns);
 		if (is_own(c, in, out) && !known)
 			c->leftover[c->nleftover++] = c->have[i];
 	}

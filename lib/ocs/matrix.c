@@ -137,7 +137,7 @@ brighten(struct dark *d)
 }
 
 int
-ocs_want(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64_t now_ns)
+ocs_request(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64_t now_ns)
 {
 	if (in >= m->ports || out >= m->ports)
 		return OCS_ERR_INVAL;
@@ -147,9 +147,9 @@ ocs_want(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64
 			return OCS_ERR_FOREIGN;
 		if (c->state == OCS_RELEASING)
 			return OCS_ERR_BUSY; /* on its way out: ask again when it is gone */
-		if (c->state == OCS_DOOMED && m->relit[in] != RELIT_REMOVE)
+		if (c->state == OCS_RELEASE_PENDING && m->relit[in] != RELIT_REMOVE)
 			enter(c, OCS_LIT, now_ns);
-		c->unwant = false;
+		c->release = false;
 		c->owner = owner;
 		m->count.hits++;
 		return OCS_ERR_OK;
@@ -162,14 +162,14 @@ ocs_want(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64
 		return OCS_ERR_BUSY;
 	if (is_dark(&m->dark_in[in], now_ns) || is_dark(&m->dark_out[out], now_ns))
 		return OCS_ERR_DARK;
-	take(m, in, out, OCS_WANTED, now_ns);
+	take(m, in, out, OCS_REQUESTED, now_ns);
 	c->owner = owner;
 	m->count.wanted++;
 	return OCS_ERR_OK;
 }
 
 int
-ocs_unwant(struct ocs_matrix *m, uint32_t in, uint64_t now_ns)
+ocs_release(struct ocs_matrix *m, uint32_t in, uint64_t now_ns)
 {
 	if (in >= m->ports)
 		return OCS_ERR_INVAL;
@@ -179,18 +179,18 @@ ocs_unwant(struct ocs_matrix *m, uint32_t in, uint64_t now_ns)
 		return OCS_ERR_UNKNOWN;
 	case OCS_FOREIGN:
 		return OCS_ERR_FOREIGN;
-	case OCS_WANTED:
+	case OCS_REQUESTED:
 		forget(m, in);
 		return OCS_ERR_OK;
 	case OCS_ORDERED:
-		c->unwant = true;
+		c->release = true;
 		return OCS_ERR_OK;
 	case OCS_REPORTED:
 	case OCS_LIT:
-		enter(c, OCS_DOOMED, now_ns);
+		enter(c, OCS_RELEASE_PENDING, now_ns);
 		return OCS_ERR_OK;
 	default: /* doomed or releasing already: at most it shall not come back */
-		c->unwant = true;
+		c->release = true;
 		return OCS_ERR_OK;
 	}
 }
@@ -203,10 +203,10 @@ ocs_take_batch(struct ocs_matrix *m, struct ocs_batch *b, uint32_t max, uint64_t
 		return false;
 	for (uint32_t p = 0; p < m->ports; p++) {
 		struct ocs_circuit *c = &m->circuit[p];
-		if (c->state == OCS_DOOMED && b->removals < max) {
+		if (c->state == OCS_RELEASE_PENDING && b->removals < max) {
 			enter(c, OCS_RELEASING, now_ns);
 			b->remove[b->removals++] = *c;
-		} else if (c->state == OCS_WANTED && b->additions < max) {
+		} else if (c->state == OCS_REQUESTED && b->additions < max) {
 			enter(c, OCS_ORDERED, now_ns);
 			c->ordered_ns = now_ns;
 			b->add[b->additions++] = *c;
@@ -229,10 +229,10 @@ ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns)
 	if (c->state == OCS_RELEASING) {
 		m->count.removed += ok;
 		if (!ok) {
-			enter(c, OCS_DOOMED, now_ns); /* still there: try again */
-		} else if (m->relit[in] == RELIT_REMOVE && !c->unwant) {
+			enter(c, OCS_RELEASE_PENDING, now_ns); /* still there: try again */
+		} else if (m->relit[in] == RELIT_REMOVE && !c->release) {
 			m->relit[in] = RELIT_AGAIN;
-			enter(c, OCS_WANTED, now_ns);
+			enter(c, OCS_REQUESTED, now_ns);
 		} else {
 			forget(m, in);
 		}
@@ -246,8 +246,8 @@ ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns)
 		return OCS_ERR_OK;
 	}
 	m->count.set_up++;
-	enter(c, c->unwant ? OCS_DOOMED : OCS_REPORTED, now_ns);
-	c->unwant = false;
+	enter(c, c->release ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
+	c->release = false;
 	return OCS_ERR_OK;
 }
 
@@ -274,7 +274,7 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 		return OCS_ERR_OK;
 	}
 	m->count.lost++;
-	enter(c, OCS_DOOMED, now_ns);
+	enter(c, OCS_RELEASE_PENDING, now_ns);
 	/* Twice in a row without light: it is the port.  One that was dark before has one try. */
 	if (m->relit[in] == RELIT_AGAIN || din->times || dout->times) {
 		darken(din, now_ns);
@@ -310,7 +310,7 @@ ocs_ends(struct ocs_matrix *m, uint32_t in, uint32_t out, bool found, uint64_t n
 	blind(din, now_ns);
 	blind(dout, now_ns);
 	if (m->circuit[in].state != OCS_FREE && m->circuit[in].out == out)
-		(void)ocs_unwant(m, in, now_ns);
+		(void)ocs_release(m, in, now_ns);
 	return is_dark(din, now_ns) || is_dark(dout, now_ns) ? OCS_ERR_DARK : OCS_ERR_OK;
 }
 
@@ -334,17 +334,17 @@ static void
 reconcile_ours(struct ocs_matrix *m, uint32_t in, bool there, uint64_t now_ns)
 {
 	struct ocs_circuit *c = &m->circuit[in];
-	bool leaving = c->state == OCS_DOOMED || c->state == OCS_RELEASING || c->unwant;
+	bool leaving = c->state == OCS_RELEASE_PENDING || c->state == OCS_RELEASING || c->release;
 	if (c->state == OCS_FREE || (there && c->state == OCS_LIT))
 		return;
 	if (there) {
-		c->unwant = false;
-		enter(c, leaving ? OCS_DOOMED : OCS_REPORTED, now_ns);
+		c->release = false;
+		enter(c, leaving ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
 	} else if (leaving || c->state == OCS_FOREIGN) {
 		forget(m, in);
-	} else if (c->state != OCS_WANTED) {
+	} else if (c->state != OCS_REQUESTED) {
 		m->count.lost += c->state != OCS_ORDERED;
-		enter(c, OCS_WANTED, now_ns);
+		enter(c, OCS_REQUESTED, now_ns);
 	}
 }
 
@@ -359,7 +359,7 @@ ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t cou
 		if (c->state == OCS_FOREIGN) {
 			if (!there)
 				forget(m, p);
-		} else if (c->state == OCS_WANTED && there) {
+		} else if (c->state == OCS_REQUESTED && there) {
 			/* ordered before and late, or somebody else's by chance: leave that alone
 			 */
 			enter(c, c->ordered_ns ? OCS_REPORTED : OCS_FOREIGN, now_ns);

@@ -86,7 +86,7 @@ offer(struct rig *r, bool on, uint64_t light_from)
 static void
 say_go(struct rig *r, uint32_t seq, uint32_t from, uint32_t to, uint32_t count)
 {
-	light_client_heard(r->c, &(struct light_note){.kind = LIGHT_NOTE_GO,
+	light_client_heard(r->c, &(struct light_note){.kind = LIGHT_NOTE_CLEAR_TO_SEND,
 						      .counts = 1,
 						      .u.count = {{7, 10, seq, from, to, count}}});
 }
@@ -215,8 +215,8 @@ test_told_again(void **state)
 	assert_int_equal(r.n, 0);
 	r.deaf = false;
 	light_client_turn(r.c);
-	assert_int_equal(r.n, 5); /* OVER, three pieces, CALL */
-	assert_int_equal(r.said[0].kind, LIGHT_NOTE_OVER);
+	assert_int_equal(r.n, 5); /* RECEIVED, three pieces, CALL */
+	assert_int_equal(r.said[0].kind, LIGHT_NOTE_RECEIVED);
 	assert_int_equal(r.said[3].u.piece.at + r.said[3].u.piece.n, 600);
 	assert_int_equal(r.said[4].kind, LIGHT_NOTE_CALL);
 	assert_false(light_client_busy(r.c));
@@ -298,7 +298,7 @@ test_patience(void **state)
 	rig_end(&r);
 }
 
-/* GO before the call has begun here: the newest are kept. */
+/* CLEAR_TO_SEND before the call has begun here: the newest are kept. */
 static void
 test_order(void **state)
 {

@@ -23,7 +23,7 @@ struct kit {
 	bool ends_answer;
 	bool ends_miss;		   /* the relays do not find each other, but say that they let go */
 	uint32_t go[RANKS][RANKS]; /* from, to */
-	uint32_t any;		   /* GO for all, how often said */
+	uint32_t any;		   /* CLEAR_TO_SEND for all, how often said */
 	uint32_t ups, downs;
 	uint32_t said[64][3], nsaid; /* link, slot, agent and 256 if it is down */
 	uint32_t offers;
@@ -41,7 +41,7 @@ send_to(void *user, uint32_t agent, const struct light_frame *f)
 		k->offers += f->offer.on;
 	if (f->type == LIGHT_FRAME_NOTE) {
 		assert_int_equal(light_note_decode(f->note, f->note_len, &n), 0);
-		assert_int_equal(n.kind, LIGHT_NOTE_GO);
+		assert_int_equal(n.kind, LIGHT_NOTE_CLEAR_TO_SEND);
 		for (uint32_t i = 0; i < n.counts; i++)
 			if (n.u.count[i].from == LIGHT_ANY) {
 				k->any++;
@@ -180,7 +180,7 @@ static void
 over(struct kit *k, uint64_t key, uint32_t seq, uint32_t from, uint32_t to)
 {
 	struct light_note n = {
-		.kind = LIGHT_NOTE_OVER, .counts = 1, .u.count = {{1, 0, seq, from, to, 1}}};
+		.kind = LIGHT_NOTE_RECEIVED, .counts = 1, .u.count = {{1, 0, seq, from, to, 1}}};
 	note(k, to, key, &n);
 }
 
@@ -448,7 +448,7 @@ the_rest_goes_by_packets(void **state)
 	assert_int_equal(k.any, AGENTS + 1);
 	k.any = 0;
 	call(&k, 0, KEY, 2, CIRC_MODE_CACHED, 1000);
-	turns(&k, 600); /* nobody says OVER */
+	turns(&k, 600); /* nobody says RECEIVED */
 	assert_int_equal(k.any, AGENTS);
 	assert_string_equal(k.text, "nothing has happened for long");
 	k.any = 0;
@@ -751,7 +751,7 @@ an_agent(void **state)
 	light_agent_note(e.a, 64, 1, bytes, light_note_encode(&n, bytes));
 	assert_int_equal(e.frames, frames);
 	assert_int_equal(e.notes, notes + 1);
-	assert_int_equal(e.note.kind, LIGHT_NOTE_GO);
+	assert_int_equal(e.note.kind, LIGHT_NOTE_CLEAR_TO_SEND);
 	assert_int_equal(e.note.u.count[0].seq, 3);
 	assert_int_equal(e.note.u.count[0].from, LIGHT_ANY);
 	assert_int_equal(light_agent_counters(e.a)->calls_refused, 1);

@@ -155,7 +155,7 @@ full(void **state)
 	size_t len = light_note_encode(&n, out);
 	assert_true(len <= LIGHT_NOTE_MAX && len + 4 > LIGHT_NOTE_MAX);
 	assert_int_equal(light_note_decode(out, len, &back), LIGHT_ERR_OK);
-	n = (struct light_note){.kind = LIGHT_NOTE_GO, .counts = LIGHT_NOTE_COUNTS};
+	n = (struct light_note){.kind = LIGHT_NOTE_CLEAR_TO_SEND, .counts = LIGHT_NOTE_COUNTS};
 	len = light_note_encode(&n, out);
 	assert_int_equal(len, LIGHT_NOTE_HEAD + 24 * LIGHT_NOTE_COUNTS);
 	assert_int_equal(light_note_decode(out, len, &back), LIGHT_ERR_OK);

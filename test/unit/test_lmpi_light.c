@@ -1,5 +1,5 @@
-/* Collective calls at the gate: what is announced, what waits for GO, and that a call ends once
- * when its messages are done the moment they go. */
+/* Collective calls at the gate: what is announced, what waits for CLEAR_TO_SEND, and that a call
+ * ends once when its messages are done the moment they go. */
 #include "lmpi_fake_engine.h"
 
 #include "coll/schedule.h"
@@ -58,7 +58,7 @@ waits_for_go(void **state)
 	assert_int_equal(let_go(), 0);
 	assert_int_equal(fake_sent.count, before);
 	struct light_call call = said[1].u.call;
-	hear((struct light_note){.kind = LIGHT_NOTE_GO,
+	hear((struct light_note){.kind = LIGHT_NOTE_CLEAR_TO_SEND,
 				 .counts = 1,
 				 .u.count = {{call.comm, call.leader, call.seq, 0, 4, 1}}});
 	assert_int_equal(let_go(), 1);
@@ -67,7 +67,7 @@ waits_for_go(void **state)
 	MPI_Test(&r, &done, MPI_STATUS_IGNORE);
 	assert_false(done);
 	hear((struct light_note){
-		.kind = LIGHT_NOTE_GO,
+		.kind = LIGHT_NOTE_CLEAR_TO_SEND,
 		.counts = 1,
 		.u.count = {{call.comm, call.leader, call.seq, LIGHT_ANY, LIGHT_ANY, 0}}});
 	assert_int_equal(let_go(), 2);
@@ -96,7 +96,7 @@ persistent(void **state)
 		assert_int_equal(nsaid, 1 + i);
 		assert_int_equal(said[i].u.call.flags, 0);
 		seq[i] = said[i].u.call.seq;
-		hear((struct light_note){.kind = LIGHT_NOTE_GO,
+		hear((struct light_note){.kind = LIGHT_NOTE_CLEAR_TO_SEND,
 					 .counts = 1,
 					 .u.count = {{said[i].u.call.comm, said[i].u.call.leader,
 						      seq[i], LIGHT_ANY, LIGHT_ANY, 0}}});

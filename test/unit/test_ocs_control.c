@@ -236,13 +236,13 @@ test_lights_and_leaves(void **state)
 	up(r);
 	run(r, 3 * MS);
 	assert_true(ocs_control_is_online(r->c));
-	assert_int_equal(ocs_want(r->m, 1, 2, 77, r->now), OCS_ERR_OK);
+	assert_int_equal(ocs_request(r->m, 1, 2, 77, r->now), OCS_ERR_OK);
 	run(r, 2 * MS);
 	assert_int_equal(r->f.out_of[1], 2);
 	assert_int_equal(ocs_at(r->m, 1).state, OCS_LIT);
 	assert_true(ocs_control_is_settled(r->c));
 	assert_int_equal(notices(r, OCS_NOTICE_LIT), 1);
-	ocs_unwant(r->m, 1, r->now);
+	ocs_release(r->m, 1, r->now);
 	run(r, 2 * MS);
 	assert_int_equal(r->f.out_of[1], NONE);
 	assert_int_equal(notices(r, OCS_NOTICE_GONE), 1);
@@ -257,23 +257,23 @@ test_light_comes_late(void **state)
 	struct rig *r = rig(OCS_CAP_ASYNC_COMPLETE, 0);
 	up(r);
 	run(r, 3 * MS);
-	ocs_want(r->m, 1, 2, 77, r->now);
+	ocs_request(r->m, 1, 2, 77, r->now);
 	run(r, 3 * MS);
 	assert_int_equal(ocs_at(r->m, 1).state, OCS_REPORTED);
 	run(r, 8 * MS);
 	assert_int_equal(ocs_at(r->m, 1).state, OCS_LIT);
 	r->f.dark[3] = true;
-	ocs_want(r->m, 3, 3, 78, r->now);
+	ocs_request(r->m, 3, 3, 78, r->now);
 	run(r, 100 * MS);
 	assert_int_equal(ocs_at(r->m, 3).state, OCS_FREE);
 	assert_int_equal(r->f.out_of[3], NONE);
-	assert_int_equal(ocs_want(r->m, 3, 3, 78, r->now), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(r->m, 3, 3, 78, r->now), OCS_ERR_DARK);
 	assert_int_equal(notices(r, OCS_NOTICE_REFUSED), 1);
 	/* Later it is tried once more; and has been mended when it is tried after that. */
 	for (int mended = 0; mended < 2; mended++) {
 		r->now += 4000 * MS;
 		r->f.dark[3] = !mended;
-		assert_int_equal(ocs_want(r->m, 3, 3, 78, r->now), OCS_ERR_OK);
+		assert_int_equal(ocs_request(r->m, 3, 3, 78, r->now), OCS_ERR_OK);
 		run(r, 100 * MS);
 		assert_int_equal(ocs_at(r->m, 3).state, mended ? OCS_LIT : OCS_FREE);
 		assert_int_equal(notices(r, OCS_NOTICE_REFUSED), !mended);
@@ -288,9 +288,9 @@ test_extra_time_is_dark(void **state)
 	struct rig *r = rig(0, 10 * MS);
 	up(r);
 	run(r, 3 * MS);
-	ocs_want(r->m, 0, 1, 1, r->now);
+	ocs_request(r->m, 0, 1, 1, r->now);
 	run(r, 5 * MS);
-	ocs_want(r->m, 1, 0, 1, r->now);
+	ocs_request(r->m, 1, 0, 1, r->now);
 	run(r, 4 * MS);
 	assert_int_equal(r->f.out_of[0], NONE);
 	run(r, 3 * MS);
@@ -315,11 +315,11 @@ test_extra_time_of_one_change(void **state)
 		struct rig *r = rig(0, 10 * MS);
 		printf("  case %zu\n", i);
 		up(r);
-		ocs_want(r->m, 0, 1, 1, r->now);
+		ocs_request(r->m, 0, 1, 1, r->now);
 		run(r, 15 * MS);
 		assert_int_equal(r->f.out_of[0], 1);
 		uint64_t ordered_ns = r->now;
-		ocs_unwant(r->m, 0, r->now);
+		ocs_release(r->m, 0, r->now);
 		r->f.mute = true;
 		run(r, 4 * MS);
 		assert_int_equal(r->f.out_of[0], NONE);
@@ -331,7 +331,7 @@ test_extra_time_of_one_change(void **state)
 		put(&r->f, OCS_EVENT_DONE, r->f.request);
 		ocs_control_turn(r->c, r->now);
 		run(r, cases[i].later_ms * MS);
-		assert_int_equal(ocs_want(r->m, 0, 2, 1, r->now), OCS_ERR_OK);
+		assert_int_equal(ocs_request(r->m, 0, 2, 1, r->now), OCS_ERR_OK);
 		while (r->f.out_of[0] == NONE)
 			run(r, MS);
 		assert_int_equal((r->now - MS - ordered_ns) / MS, cases[i].dark_ms);
@@ -359,7 +359,7 @@ test_refusals(void **state)
 		run(r, 3 * MS);
 		r->f.refuse_with = cases[i].err;
 		r->f.refusals = cases[i].times;
-		ocs_want(r->m, 0, 1, 5, r->now);
+		ocs_request(r->m, 0, 1, 5, r->now);
 		run(r, 300 * MS);
 		assert_int_equal(ocs_at(r->m, 0).state, cases[i].lit ? OCS_LIT : OCS_FREE);
 		assert_int_equal(notices(r, OCS_NOTICE_REFUSED), !cases[i].lit);
@@ -383,16 +383,16 @@ test_others_circuits(void **state)
 	assert_int_equal(r->f.out_of[0], NONE);
 	assert_int_equal(ocs_control_counters(r->c)->leftovers, 1);
 	assert_int_equal(ocs_at(r->m, 7).state, OCS_FOREIGN);
-	assert_int_equal(ocs_want(r->m, 2, 1, 1, r->now), OCS_ERR_FOREIGN);
+	assert_int_equal(ocs_request(r->m, 2, 1, 1, r->now), OCS_ERR_FOREIGN);
 	/* One that comes later and is told. */
 	r->f.out_of[6] = 5;
 	put(&r->f, OCS_EVENT_CHANGED, 0);
 	run(r, 3 * MS);
-	assert_int_equal(ocs_want(r->m, 1, 5, 1, r->now), OCS_ERR_FOREIGN);
+	assert_int_equal(ocs_request(r->m, 1, 5, 1, r->now), OCS_ERR_FOREIGN);
 	/* And one nobody told of: the switch refuses, and then it is known. */
 	r->f.out_of[2] = NONE;
 	r->f.out_of[6] = 4;
-	ocs_want(r->m, 1, 4, 1, r->now);
+	ocs_request(r->m, 1, 4, 1, r->now);
 	run(r, 3 * MS);
 	assert_int_equal(notices(r, OCS_NOTICE_REFUSED), 1);
 	assert_int_equal(ocs_at(r->m, 6).state, OCS_FOREIGN);
@@ -409,12 +409,12 @@ test_reconnect(void **state)
 	up(r);
 	run(r, 3 * MS);
 	for (uint32_t p = 0; p < 4; p++)
-		ocs_want(r->m, p, p, 9, r->now);
+		ocs_request(r->m, p, p, 9, r->now);
 	run(r, 3 * MS);
 	assert_int_equal(notices(r, OCS_NOTICE_LIT), 4);
 	r->f.mute = true;
-	ocs_unwant(r->m, 0, r->now);
-	ocs_want(r->m, 4, 5, 9, r->now);
+	ocs_release(r->m, 0, r->now);
+	ocs_request(r->m, 4, 5, 9, r->now);
 	run(r, 2 * MS);
 	assert_true(r->f.open);
 	down(r);
@@ -424,7 +424,7 @@ test_reconnect(void **state)
 	assert_int_equal(notices(r, OCS_NOTICE_OFFLINE), 1);
 	r->f.out_of[1] = NONE; /* forgotten */
 	r->f.out_of[4] = NONE;
-	ocs_unwant(r->m, 2, r->now); /* wanted no more while nobody could be told */
+	ocs_release(r->m, 2, r->now); /* wanted no more while nobody could be told */
 	up(r);
 	run(r, 10 * MS);
 	static const uint32_t want[PORTS] = {NONE, 1, NONE, 3, 5, NONE, NONE, NONE};
@@ -441,7 +441,7 @@ test_found_as_wanted(void **state)
 	(void)state;
 	struct rig *r = rig(0, 0);
 	r->f.out_of[1] = 2;
-	assert_int_equal(ocs_want(r->m, 1, 2, 7, r->now), OCS_ERR_OK);
+	assert_int_equal(ocs_request(r->m, 1, 2, 7, r->now), OCS_ERR_OK);
 	run(r, 2 * MS);
 	up(r);
 	run(r, 3 * MS);
@@ -488,12 +488,12 @@ test_soak(void **state)
 			case 4:
 			case 5:
 			case 6:
-				if (ocs_want(r->m, p, q, seed, r->now) == OCS_ERR_OK)
+				if (ocs_request(r->m, p, q, seed, r->now) == OCS_ERR_OK)
 					want[p] = q;
 				break;
 			case 7:
 			case 8:
-				if (ocs_unwant(r->m, p, r->now) == OCS_ERR_OK)
+				if (ocs_release(r->m, p, r->now) == OCS_ERR_OK)
 					want[p] = NONE;
 				break;
 			default:

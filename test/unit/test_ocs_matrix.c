@@ -31,7 +31,7 @@ batch(struct ocs_matrix *m, uint64_t now_ns)
 static void
 light_up(struct ocs_matrix *m, uint32_t in, uint32_t out)
 {
-	assert_int_equal(ocs_want(m, in, out, 1, 0), OCS_ERR_OK);
+	assert_int_equal(ocs_request(m, in, out, 1, 0), OCS_ERR_OK);
 	batch(m, 0);
 	assert_int_equal(ocs_report(m, in, true, 5), OCS_ERR_OK);
 	assert_int_equal(ocs_light(m, in, true, 8), OCS_ERR_OK);
@@ -43,8 +43,8 @@ test_life_of_a_circuit(void **state)
 {
 	(void)state;
 	struct ocs_matrix *m = fresh();
-	assert_int_equal(ocs_want(m, 1, 5, 77, 100), OCS_ERR_OK);
-	assert_int_equal(ocs_at(m, 1).state, OCS_WANTED);
+	assert_int_equal(ocs_request(m, 1, 5, 77, 100), OCS_ERR_OK);
+	assert_int_equal(ocs_at(m, 1).state, OCS_REQUESTED);
 	struct ocs_batch b = batch(m, 200);
 	assert_int_equal(b.additions, 1);
 	assert_int_equal(b.removals, 0);
@@ -58,14 +58,14 @@ test_life_of_a_circuit(void **state)
 	assert_int_equal(ocs_at(m, 1).owner, 77);
 	/* 10 ms were a guess, 16 ms were seen */
 	assert_int_equal(ocs_gamma_ns(m), 16000000);
-	assert_int_equal(ocs_unwant(m, 1, 20), OCS_ERR_OK);
+	assert_int_equal(ocs_release(m, 1, 20), OCS_ERR_OK);
 	b = batch(m, 30);
 	assert_int_equal(b.removals, 1);
 	/* its ports stay taken until the switch has said so */
-	assert_int_equal(ocs_want(m, 2, 5, 1, 31), OCS_ERR_BUSY);
+	assert_int_equal(ocs_request(m, 2, 5, 1, 31), OCS_ERR_BUSY);
 	assert_int_equal(ocs_report(m, 1, true, 40), OCS_ERR_OK);
 	assert_int_equal(ocs_at(m, 1).state, OCS_FREE);
-	assert_int_equal(ocs_want(m, 2, 5, 1, 41), OCS_ERR_OK);
+	assert_int_equal(ocs_request(m, 2, 5, 1, 41), OCS_ERR_OK);
 	free(m);
 }
 
@@ -88,13 +88,13 @@ test_refusals(void **state)
 		{"free pair", 1, 5, OCS_ERR_OK},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-		if (ocs_want(m, rows[i].in, rows[i].out, 1, 9) != rows[i].want)
+		if (ocs_request(m, rows[i].in, rows[i].out, 1, 9) != rows[i].want)
 			fail_msg("%s", rows[i].name);
 	assert_int_equal(ocs_counters(m)->hits, 1);
 	ocs_port_dark(m, true, 2, true);
-	assert_int_equal(ocs_want(m, 2, 6, 1, 9), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(m, 2, 6, 1, 9), OCS_ERR_DARK);
 	ocs_port_dark(m, true, 2, false);
-	assert_int_equal(ocs_want(m, 2, 6, 1, 9), OCS_ERR_OK);
+	assert_int_equal(ocs_request(m, 2, 6, 1, 9), OCS_ERR_OK);
 	batch(m, 10);
 	assert_int_equal(ocs_report(m, 2, false, 11), OCS_ERR_OK); /* the switch refuses */
 	assert_int_equal(ocs_at(m, 2).state, OCS_FREE);
@@ -104,16 +104,17 @@ test_refusals(void **state)
 }
 
 static void
-test_unwant_while_ordered(void **state)
+test_release_while_ordered(void **state)
 {
 	(void)state;
 	struct ocs_matrix *m = fresh();
-	ocs_want(m, 3, 3, 1, 0);
+	ocs_request(m, 3, 3, 1, 0);
 	batch(m, 1);
-	assert_int_equal(ocs_unwant(m, 3, 2), OCS_ERR_OK);
+	assert_int_equal(ocs_release(m, 3, 2), OCS_ERR_OK);
 	ocs_report(m, 3, true, 3);
-	assert_int_equal(ocs_at(m, 3).state, OCS_DOOMED);
-	assert_int_equal(ocs_want(m, 3, 3, 2, 4), OCS_ERR_OK); /* and wanted again: no switching */
+	assert_int_equal(ocs_at(m, 3).state, OCS_RELEASE_PENDING);
+	assert_int_equal(ocs_request(m, 3, 3, 2, 4),
+			 OCS_ERR_OK); /* and wanted again: no switching */
 	assert_int_equal(ocs_at(m, 3).state, OCS_LIT);
 	assert_int_equal(batch(m, 5).removals, 0);
 	free(m);
@@ -124,11 +125,11 @@ test_no_light(void **state)
 {
 	(void)state;
 	struct ocs_matrix *m = fresh();
-	ocs_want(m, 1, 2, 1, 0);
+	ocs_request(m, 1, 2, 1, 0);
 	batch(m, 1);
 	ocs_report(m, 1, true, 2);
 	assert_int_equal(ocs_light(m, 1, false, 3), OCS_ERR_OK); /* once: remove, try again */
-	assert_int_equal(ocs_want(m, 1, 2, 1, 3), OCS_ERR_OK);
+	assert_int_equal(ocs_request(m, 1, 2, 1, 3), OCS_ERR_OK);
 	assert_int_equal(batch(m, 4).removals, 1);
 	ocs_report(m, 1, true, 4);
 	assert_int_equal(batch(m, 4).additions, 1);
@@ -136,8 +137,8 @@ test_no_light(void **state)
 	assert_int_equal(ocs_light(m, 1, false, 6), OCS_ERR_DARK);
 	assert_int_equal(batch(m, 7).removals, 1);
 	ocs_report(m, 1, true, 8);
-	assert_int_equal(ocs_want(m, 1, 3, 1, 9), OCS_ERR_DARK);
-	assert_int_equal(ocs_want(m, 4, 2, 1, 9), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(m, 1, 3, 1, 9), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(m, 4, 2, 1, 9), OCS_ERR_DARK);
 	free(m);
 }
 
@@ -147,12 +148,12 @@ static const uint64_t second = 1000000000u;
 static int
 tried(struct ocs_matrix *m, uint32_t in, uint32_t out, bool lit, uint64_t now)
 {
-	assert_int_equal(ocs_want(m, in, out, 1, now), OCS_ERR_OK);
+	assert_int_equal(ocs_request(m, in, out, 1, now), OCS_ERR_OK);
 	assert_int_equal(batch(m, now).additions, 1);
 	ocs_report(m, in, true, now);
 	int err = ocs_light(m, in, lit, now);
 	if (lit)
-		ocs_unwant(m, in, now);
+		ocs_release(m, in, now);
 	assert_int_equal(batch(m, now).removals, 1);
 	ocs_report(m, in, true, now);
 	return err;
@@ -168,7 +169,7 @@ test_blind_ports(void **state)
 	uint64_t now = 1;
 	for (uint64_t pause = 1; pause <= 8; pause *= 2) {
 		now += pause == 1 ? 0 : pause * second;
-		assert_int_equal(ocs_want(m, 1, 2, 1, now), OCS_ERR_OK);
+		assert_int_equal(ocs_request(m, 1, 2, 1, now), OCS_ERR_OK);
 		assert_int_equal(batch(m, now).additions, 1);
 		ocs_report(m, 1, true, now);
 		assert_int_equal(ocs_light(m, 1, true, now), OCS_ERR_OK);
@@ -178,14 +179,14 @@ test_blind_ports(void **state)
 		ocs_report(m, 1, true, now);
 		assert_null(ocs_check(m));
 		if (pause > 1)
-			assert_int_equal(ocs_want(m, 1, 3, 1, now + pause * second - 1),
+			assert_int_equal(ocs_request(m, 1, 3, 1, now + pause * second - 1),
 					 OCS_ERR_DARK);
 	}
 	now += 16 * second;
 	assert_int_equal(tried(m, 1, 2, true, now), OCS_ERR_OK);
 	assert_int_equal(ocs_ends(m, 1, 2, true, now), OCS_ERR_OK);
 	assert_int_equal(ocs_ends(m, 1, 2, false, now), OCS_ERR_OK); /* the first one again */
-	assert_int_equal(ocs_want(m, 1, 2, 1, now), OCS_ERR_OK);
+	assert_int_equal(ocs_request(m, 1, 2, 1, now), OCS_ERR_OK);
 	free(m);
 }
 
@@ -205,9 +206,9 @@ test_dark_ports_are_tried_again(void **state)
 	ocs_report(m, 1, true, now);
 	for (uint64_t pause = 2; pause <= 512; pause *= 2) {
 		uint64_t wait = (pause < 256 ? pause : 256) * second;
-		assert_int_equal(ocs_want(m, 1, 2, 1, now + wait - 1), OCS_ERR_DARK);
-		assert_int_equal(ocs_want(m, 1, 3, 1, now + wait - 1), OCS_ERR_DARK);
-		assert_int_equal(ocs_want(m, 4, 2, 1, now + wait - 1), OCS_ERR_DARK);
+		assert_int_equal(ocs_request(m, 1, 2, 1, now + wait - 1), OCS_ERR_DARK);
+		assert_int_equal(ocs_request(m, 1, 3, 1, now + wait - 1), OCS_ERR_DARK);
+		assert_int_equal(ocs_request(m, 4, 2, 1, now + wait - 1), OCS_ERR_DARK);
 		now += wait;
 		assert_int_equal(tried(m, 1, 2, false, now), OCS_ERR_DARK);
 		assert_false(ocs_take_batch(m, &(struct ocs_batch){0}, 0, now));
@@ -218,16 +219,16 @@ test_dark_ports_are_tried_again(void **state)
 	/* It was the ingress: over the egress there is light. */
 	assert_int_equal(tried(m, 4, 2, true, now), OCS_ERR_OK);
 	assert_int_equal(tried(m, 1, 5, false, now), OCS_ERR_DARK);
-	assert_int_equal(ocs_want(m, 1, 6, 1, now + 256 * second - 1), OCS_ERR_DARK);
-	assert_int_equal(ocs_want(m, 4, 5, 1, now + 2 * second - 1), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(m, 1, 6, 1, now + 256 * second - 1), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(m, 4, 5, 1, now + 2 * second - 1), OCS_ERR_DARK);
 	assert_int_equal(tried(m, 4, 5, true, now + 2 * second), OCS_ERR_OK);
 	/* Mended: somebody says so, and it is like any other. */
 	assert_int_equal(ocs_port_dark(m, true, 1, false), OCS_ERR_OK);
 	assert_int_equal(tried(m, 1, 6, false, now), OCS_ERR_OK);
-	assert_int_equal(ocs_at(m, 1).state, OCS_WANTED);
+	assert_int_equal(ocs_at(m, 1).state, OCS_REQUESTED);
 	/* Said to be dark: no time changes that. */
 	ocs_port_dark(m, false, 3, true);
-	assert_int_equal(ocs_want(m, 5, 3, 1, UINT64_MAX - 1), OCS_ERR_DARK);
+	assert_int_equal(ocs_request(m, 5, 3, 1, UINT64_MAX - 1), OCS_ERR_DARK);
 	free(m);
 }
 
@@ -239,10 +240,10 @@ test_reconcile(void **state)
 	light_up(m, 0, 0);
 	light_up(m, 1, 1);
 	light_up(m, 2, 2);
-	ocs_want(m, 3, 3, 1, 10); /* ordered, answer lost */
+	ocs_request(m, 3, 3, 1, 10); /* ordered, answer lost */
 	batch(m, 11);
-	ocs_want(m, 4, 4, 1, 12);
-	ocs_unwant(m, 2, 12); /* to be removed */
+	ocs_request(m, 4, 4, 1, 12);
+	ocs_release(m, 2, 12); /* to be removed */
 	ocs_offline(m);
 	struct ocs_batch b = {.remove = removing, .add = adding};
 	assert_false(ocs_take_batch(m, &b, 64, 13));
@@ -253,14 +254,14 @@ test_reconcile(void **state)
 	ocs_reconcile(m, have, 4, 20);
 	assert_null(ocs_check(m));
 	assert_int_equal(ocs_at(m, 0).state, OCS_LIT);
-	assert_int_equal(ocs_at(m, 1).state, OCS_WANTED);
-	assert_int_equal(ocs_at(m, 2).state, OCS_DOOMED);
+	assert_int_equal(ocs_at(m, 1).state, OCS_REQUESTED);
+	assert_int_equal(ocs_at(m, 2).state, OCS_RELEASE_PENDING);
 	assert_int_equal(ocs_at(m, 3).state, OCS_REPORTED);
 	assert_int_equal(ocs_at(m, 4).state, OCS_FREE);
 	assert_int_equal(ocs_at(m, 6).state, OCS_FOREIGN);
-	assert_int_equal(ocs_want(m, 4, 4, 1, 21), OCS_ERR_FOREIGN);
-	assert_int_equal(ocs_want(m, 6, 7, 1, 21), OCS_ERR_FOREIGN);
-	assert_int_equal(ocs_unwant(m, 6, 21), OCS_ERR_FOREIGN);
+	assert_int_equal(ocs_request(m, 4, 4, 1, 21), OCS_ERR_FOREIGN);
+	assert_int_equal(ocs_request(m, 6, 7, 1, 21), OCS_ERR_FOREIGN);
+	assert_int_equal(ocs_release(m, 6, 21), OCS_ERR_FOREIGN);
 	b = batch(m, 22);
 	assert_int_equal(b.removals, 1); /* ours only, never the foreign one */
 	assert_int_equal(b.remove[0].in, 2);
@@ -285,9 +286,9 @@ test_random_against_switch(void **state)
 			uint32_t in = (uint32_t)base_prng_below(&r, PORTS);
 			uint32_t out = (uint32_t)base_prng_below(&r, PORTS);
 			if (base_prng_below(&r, 2))
-				ocs_want(m, in, out, now, now);
+				ocs_request(m, in, out, now, now);
 			else
-				ocs_unwant(m, in, now);
+				ocs_release(m, in, now);
 			struct ocs_batch b = {.remove = removing, .add = adding};
 			if (ocs_take_batch(m, &b, 64, now)) {
 				bool lost = base_prng_below(&r, 10) == 0;
@@ -325,7 +326,7 @@ test_random_against_switch(void **state)
 				for (uint32_t p = 0; p < PORTS; p++) {
 					enum ocs_state s = ocs_at(m, p).state;
 					if (sw[p] == OCS_NO_PORT)
-						assert_true(s == OCS_FREE || s == OCS_WANTED);
+						assert_true(s == OCS_FREE || s == OCS_REQUESTED);
 					else
 						assert_int_equal(ocs_at(m, p).out, sw[p]);
 				}
@@ -343,9 +344,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life_of_a_circuit),	   cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_unwant_while_ordered),	   cmocka_unit_test(test_no_light),
-		cmocka_unit_test(test_dark_ports_are_tried_again), cmocka_unit_test(test_blind_ports),
+		cmocka_unit_test(test_life_of_a_circuit),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_release_while_ordered),
+		cmocka_unit_test(test_no_light),
+		cmocka_unit_test(test_dark_ports_are_tried_again),
+		cmocka_unit_test(test_blind_ports),
 		cmocka_unit_test(test_reconcile),
 		cmocka_unit_test(test_random_against_switch),
 	};

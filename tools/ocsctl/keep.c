@@ -80,7 +80,7 @@ keep(struct ocs_driver *d, const struct options *o, const struct pairs *p)
 	while (!stopped && clock_now() < end) {
 		for (uint32_t i = 0; i < p->n; i++)
 			if (ocs_at(r.m, p->at[i].in).state == OCS_FREE)
-				ocs_want(r.m, p->at[i].in, p->at[i].out, 1, clock_now());
+				ocs_request(r.m, p->at[i].in, p->at[i].out, 1, clock_now());
 		work(&r, base_min_ns(end, clock_now() + 200 * BASE_MS_NS));
 	}
 	for (uint32_t i = 0; i < p->n; i++) {
@@ -137,9 +137,9 @@ churn(struct ocs_driver *d, const struct options *o)
 	while (!stopped && clock_now() < end) {
 		uint32_t in = ports[base_prng_below(&g, n)], out = ports[base_prng_below(&g, n)];
 		if (base_prng_below(&g, 2))
-			ocs_want(r.m, in, out, 1, clock_now());
+			ocs_request(r.m, in, out, 1, clock_now());
 		else
-			ocs_unwant(r.m, in, clock_now());
+			ocs_release(r.m, in, clock_now());
 		work(&r, clock_now() + base_prng_below(&g, 5) * BASE_MS_NS);
 	}
 	uint64_t limit = clock_now() + SETTLE_NS;

@@ -3,11 +3,11 @@
  *
  *     relay: OFFER on ---> light_client_wants() ---> light_client_begin(): COMM, CALL
  *     a send is due   ---> light_client_wait() ---> [gate] ---> light_client_next(): send it now
- *     relay: GO ------------------------------------^              light_client_sent() when it is
- * out a message came  ---> light_client_over(): OVER with the next light_client_turn()
+ *     relay: CLEAR_TO_SEND -------------------^              light_client_sent() when it is out
+ *     a message came  ---> light_client_over(): RECEIVED with the next light_client_turn()
  *
- * The gate opens for a message when the relay has said GO for it, when there is no light any
- * more, or when it has waited for so long that nobody can know better: patience.  Messages
+ * The gate opens for a message when the relay has said CLEAR_TO_SEND for it, when there is no light
+ * any more, or when it has waited for so long that nobody can know better: patience.  Messages
  * leave one at a time, in the order of calls and steps: several at once would share the relay's
  * NIC and all end late.  One that may go waits for an earlier one of its call that may not, but
  * no longer than the last message took.  One that is not out after patience lets the next
@@ -21,8 +21,8 @@
  * it depends on the offer and on the arguments all of them have.  Where they differ for a moment -
  * an offer arrives here earlier than there - messages wait for patience at most.
  *
- * GO may come before the call has begun here; as many of those as the limits say are kept.
- * A note that the relay's path does not take now is told again with the next turn.
+ * CLEAR_TO_SEND may come before the call has begun here; as many of those as the limits say are
+ * kept. A note that the relay's path does not take now is told again with the next turn.
  *
  * Units    bytes; nanoseconds of the caller's monotonic clock.
  * Bounds   no allocation but the memory given; gates and waits are the caller's.
@@ -36,7 +36,7 @@ struct light_wait;
 struct light_client_conf {
 	enum circ_mode mode; /* of the calls announced; AUTO: the controller's choice */
 	uint64_t patience_ns;
-	uint32_t early_max; /* GOs kept for calls that have not begun here, 1 .. */
+	uint32_t early_max; /* CLEAR_TO_SENDs kept for calls that have not begun here, 1 .. */
 	/* A note for the relay, its label base 0; false: not now. */
 	bool (*tell)(void *user, struct light_note *note);
 	/* How much of one that went its receiver is known to have; NULL: the next one waits until
@@ -52,7 +52,7 @@ struct light_counters {
 	uint64_t without_go;	/* messages whose patience ended first */
 	uint64_t overs;		/* messages reported as arrived */
 	uint64_t other_version; /* offers of relays that plan by another LIGHT_VERSION: no light */
-	uint64_t gos_dropped;	/* GOs of calls that never began, or too many too early */
+	uint64_t gos_dropped; /* CLEAR_TO_SENDs of calls that never began, or too many too early */
 };
 
 /* One call, in the caller's memory from light_client_begin() to light_client_end(). */
@@ -88,7 +88,7 @@ struct light_client; /* opaque */
 size_t light_client_footprint(const struct light_client_conf *conf);
 struct light_client *light_client_new(void *mem, const struct light_client_conf *conf);
 
-/* OFFER and GO of the relay; others are ignored. */
+/* OFFER and CLEAR_TO_SEND of the relay; others are ignored. */
 void light_client_heard(struct light_client *c, const struct light_note *n);
 /* The relay that offered light is gone, or offers none. */
 void light_client_dark(struct light_client *c);

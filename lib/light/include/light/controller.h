@@ -1,18 +1,18 @@
 /* light/controller.h - the brain of one optical switch: who is there (agents: relays with optical
  * ports), which jobs and communicators they have, and what collective call comes next; from
- * that circuits, and the word GO to whoever may send.
+ * that circuits, and the word CLEAR_TO_SEND to whoever may send.
  *
  *     CALL ---> schedules of all ranks ---> plan ---> run, fabric ---> matrix ---> switch
  *                                                        |  lit
- *               GO <--- run: by light, by packets <--- UP of both ends <--- LINK_UP
- *               OVER ---> run: ports move on ---> LINK_DOWN, DRAINED ---> matrix
+ *      CLEAR_TO_SEND <--- run: by light, by packets <--- UP of both ends <--- LINK_UP
+ *      RECEIVED ---> run: ports move on ---> LINK_DOWN, DRAINED ---> matrix
  *
  * A node of a plan is a cluster (a client of the job): its agent, with its optical ports as slots.
  * A job leases the ports of all its agents with its first call; jobs that want the same ones take
  * turns of `slice_ns`.  One call of a job is under way at a time, the others queue up in the order
  * in which they were announced.  What cannot be planned - no switch, no lease, too large, a
- * communicator not told, waiting for too long - goes by packets: GO for ANY.  So does what
- * is under way when one of its agents is lost, or when nothing has happened for long.
+ * communicator not told, waiting for too long - goes by packets: CLEAR_TO_SEND for ANY.  So does
+ * what is under way when one of its agents is lost, or when nothing has happened for long.
  *
  *     light_controller_hello/heard/gone() as frames come ; after that, and at expiry:
  *     light_controller_turn()            with the switch's driver turned before and after it

@@ -10,7 +10,7 @@
  *   2        u32 comm | u32 leader | u32 seq | ...
  *            A call as versions before LIGHT_VERSION announce it, with its algorithm as a place
  *            in a list: nobody plans it, it goes by packets.
- *   3 OVER   n x { u32 comm | u32 leader | u32 seq | u32 from | u32 to | u32 count }
+ *   3 RECEIVED  n x { u32 comm | u32 leader | u32 seq | u32 from | u32 to | u32 count }
  *            The receiver says how many messages from -> to of the call have arrived.
  *   4 FREE   u32 comm | u32 leader
  *   7 CALL   u32 comm | u32 leader | u32 seq | u8 op | u16 algorithm | u8 its version | u8 mode |
@@ -22,15 +22,15 @@
  *   5 OFFER  u8 on | u8 ports | u8 mode | u64 light_from | u8 version
  *            Whether there is light, and from how many bytes of a message on a call is worth
  *            announcing; which announcements are understood (none: those of kind 2).
- *   6 GO     as OVER: so many of the messages from -> to of the call may go.  from = to = ANY:
- *            all messages of the call may.
+ *   6 CLEAR_TO_SEND  as RECEIVED: so many of the messages from -> to of the call may go.
+ *            from = to = ANY: all messages of the call may.
  *
  * comm is the collective context id, leader the world rank of its rank 0: together unique in a
  * job; seq counts the collective calls of the communicator.  from and to are ranks of it; the
  * messages of a pair count in the order of coll/play.h.
  *
  * Notes come in any order and more than once: each says the same however often it is said, and
- * counts are cumulative.  Bytes behind a body (but OVER's and GO's) are ignored.
+ * counts are cumulative.  Bytes behind a body (but RECEIVED's and CLEAR_TO_SEND's) are ignored.
  *
  * Units    bytes.  Threads  plain functions. */
 #ifndef LIGHT_NOTE_H
@@ -56,10 +56,10 @@
 enum light_note_kind {
 	LIGHT_NOTE_COMM = 1,
 	LIGHT_NOTE_CALL_BY_INDEX = 2,
-	LIGHT_NOTE_OVER = 3,
+	LIGHT_NOTE_RECEIVED = 3,
 	LIGHT_NOTE_FREE = 4,
 	LIGHT_NOTE_OFFER = 5,
-	LIGHT_NOTE_GO = 6,
+	LIGHT_NOTE_CLEAR_TO_SEND = 6,
 	LIGHT_NOTE_CALL = 7,
 };
 
@@ -102,7 +102,7 @@ struct light_note {
 	uint8_t kind; /* enum light_note_kind */
 	uint32_t label_base;
 	uint32_t comm, leader; /* FREE */
-	uint32_t counts;       /* OVER, GO: of count[] */
+	uint32_t counts;       /* RECEIVED, CLEAR_TO_SEND: of count[] */
 	union {
 		struct light_comm piece; /* COMM */
 		struct light_call call;	 /* CALL; of CALL_BY_INDEX comm, leader, seq */

@@ -1,6 +1,6 @@
 /* ocs/control.h - one matrix joined to the driver of its switch.
  *
- * Above it somebody says ocs_want() and ocs_unwant() to the matrix; below it is a driver
+ * Above it somebody says ocs_request() and ocs_release() to the matrix; below it is a driver
  * (ocs/switch.h).  Between them this carries batches down and reports up, asks again
  * later where the switch is busy, looks until light is confirmed where success comes
  * before the mirrors have settled, and after every reconnect reads everything back:
@@ -11,7 +11,7 @@
  * A circuit is ours if both its ports are: ports belong to whoever is wired to them, and
  * what a process before us left on them is removed.
  *
- *     turn:  ocs_control_turn(c, now)       after driver events and after want, unwant
+ *     turn:  ocs_control_turn(c, now)       after driver events and after request, release
  *            while (ocs_control_next(c, &n)) ...
  *            send what the driver has to send
  *
@@ -70,7 +70,7 @@ uint64_t ocs_control_expiry_ns(const struct ocs_control *c);
 bool ocs_control_next(struct ocs_control *c, struct ocs_notice *n);
 
 bool ocs_control_is_online(const struct ocs_control *c);
-/* Nothing wanted, ordered, doomed or unconfirmed is left to do. */
+/* Nothing requested, ordered, to be released or unconfirmed is left to do. */
 bool ocs_control_is_settled(const struct ocs_control *c);
 /* What the switch said it is; all zeros before the first session. */
 const struct ocs_identity *ocs_control_identity(const struct ocs_control *c);

@@ -6,13 +6,13 @@
  * collective: the planner says what is wanted, a driver carries batches out
  * and reports, time comes in as now_ns.
  *
- *              ocs_want                take_batch            report ok
- *       FREE -----------> WANTED -----------------> ORDERED -----------> REPORTED
- *         ^                 | unwant                  | report failed      | light
+ *            ocs_request             take_batch            report ok
+ *       FREE -----------> REQUESTED --------------> ORDERED -----------> REPORTED
+ *         ^                 | ocs_release             | report failed      | light
  *         +-----------------+-------------------------+                    v
  *         |                                                               LIT
- *         |                                              unwant, no light  |
- *         +--- report ok --- RELEASING <------ take_batch ------ DOOMED <--+
+ *         |                                        ocs_release, no light   |
+ *         +-- report ok -- RELEASING <-- take_batch -- RELEASE_PENDING <---+
  *
  *       FOREIGN: found by read-back, not ours; its ports are taken, it is
  *       never touched, and goes when a later read-back no longer shows it.
@@ -64,11 +64,11 @@ const char *ocs_strerror(int err);
 
 enum ocs_state {
 	OCS_FREE,
-	OCS_WANTED,
+	OCS_REQUESTED,
 	OCS_ORDERED,
 	OCS_REPORTED,
 	OCS_LIT,
-	OCS_DOOMED,
+	OCS_RELEASE_PENDING,
 	OCS_RELEASING,
 	OCS_FOREIGN,
 };
@@ -81,7 +81,7 @@ struct ocs_circuit {
 	uint64_t ordered_ns; /* when its set-up was ordered */
 	uint32_t batch;	     /* with how many others */
 	uint64_t owner;	     /* caller's name for who wants it */
-	bool unwant;	     /* unwanted while being ordered: doom it when reported */
+	bool release;	     /* while being ordered: RELEASE_PENDING when reported */
 };
 
 struct ocs_counters {
@@ -95,13 +95,13 @@ size_t ocs_matrix_footprint(uint32_t ports);
 struct ocs_matrix *ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns);
 
 /* Ask for in -> out.  OK also if it is lit or under way already (counted as a
- * hit; the new owner takes it over, and a pending unwant is withdrawn). */
-int ocs_want(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64_t now_ns);
+ * hit; the new owner takes it over, and a pending release is withdrawn). */
+int ocs_request(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64_t now_ns);
 /* No longer needed.  Not yet ordered: gone at once; else removed in a batch. */
-int ocs_unwant(struct ocs_matrix *m, uint32_t in, uint64_t now_ns);
+int ocs_release(struct ocs_matrix *m, uint32_t in, uint64_t now_ns);
 
 /* The next batch for the driver: up to max circuits of each kind.  Removals are
- * all DOOMED ones, additions all WANTED ones; they become RELEASING, ORDERED.
+ * all RELEASE_PENDING ones, additions all REQUESTED ones; they become RELEASING, ORDERED.
  * Returns false if there is nothing to do or the session is down. */
 struct ocs_batch {
 	uint32_t removals, additions;
@@ -116,15 +116,15 @@ int ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns);
  * over one makes it as good as any. */
 int ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns);
 /* Who uses a lit circuit has found the other end by it, or has not although both ends are there: a
- * fibre is in the wrong port, or broken behind the switch.  Then the circuit is given up; the second
- * time in a row its ports are dark as above, whatever the switch says of light, and DARK is
+ * fibre is in the wrong port, or broken behind the switch.  Then the circuit is given up; the
+ * second time in a row its ports are dark as above, whatever the switch says of light, and DARK is
  * returned.  What is found ends that. */
 int ocs_ends(struct ocs_matrix *m, uint32_t in, uint32_t out, bool found, uint64_t now_ns);
 
 /* Session lost: everything under way is unknown. */
 void ocs_offline(struct ocs_matrix *m);
 /* Read-back after (re)connect: what the switch has.  Ours that are there become
- * REPORTED, ours that are not become WANTED again or gone, unknown ones FOREIGN, and so does
+ * REPORTED, ours that are not become REQUESTED again or gone, unknown ones FOREIGN, and so does
  * one that is wanted and was never ordered: somebody else has set it up. */
 void ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t count,
 		   uint64_t now_ns);

@@ -6,7 +6,7 @@
  * circuit it was not asked for.  Who asks is ocs/control.h, which joins a
  * matrix (ocs/matrix.h) to a switch; a planner is above that.
  *
- *    planner -- want, unwant --> matrix -- batches --> control -- requests --> driver
+ *    planner -- request, release --> matrix -- batches --> control -- requests --> driver
  *            <- lit, refused ---        <- reports ---         <- events -----
  *
  * A driver is sans-I/O where the protocol is ours to parse: bytes go in by
