@@ -1,6 +1,8 @@
 /* Taking sends back (MPI_Cancel of a send, IMPI reference 5.7). */
 #include "internal.h"
 
+#include "canary.h"
+
 #include "impi/message.h"
 
 /* --- the sender ----------------------------------------------------------- */
@@ -186,7 +188,8 @@ lmpi_on_cancel(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t srq)
 		}
 	}
 	if (m && !m->superseded) {
-		lmpi_msg_forget(e, m);
+		if (!LMPI_BUG(TAKEN))
+			lmpi_msg_forget(e, m);
 		h.type = LMPI_T_CANCELYES;
 	}
 	h.srq = srq;

@@ -1,6 +1,12 @@
 /* Requests that became done; the engine's start and end. */
 #include "internal.h"
 
+#include "canary.h"
+
+#ifdef SUCI_CANARY
+enum lmpi_bug lmpi_canary;
+#endif
+
 void
 lmpi_complete(struct lmpi_engine *e, struct lmpi_req *req, int error)
 {

@@ -1,5 +1,7 @@
 #include "mpi/match.h"
 
+#include "canary.h"
+
 #include "base/assert.h"
 
 static uint32_t
@@ -79,7 +81,7 @@ lmpi_match_arrive(struct lmpi_match *m, uint64_t cid, int source, int tag)
 	}
 	for (any = m->posted_any.first; any; any = any->next) {
 		m->searched++;
-		if (exact && any->number > exact->number) {
+		if (exact && (any->number > exact->number || LMPI_BUG(POSTED))) {
 			any = NULL;
 			break;
 		}

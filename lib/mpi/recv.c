@@ -1,5 +1,7 @@
 /* The receiving half: matching, placing, unexpected messages, probing. */
 #include "internal.h"
+
+#include "canary.h"
 #include "base/assert.h"
 #include "base/copy.h"
 
@@ -43,7 +45,7 @@ give_credit(struct lmpi_engine *e, struct lmpi_peer *peer)
 	 * channel to a foreign host stays until both have said FINI. */
 	if (!lmpi_speaks_impi(peer) || (e->ending && !(peer->caps & LMPI_CAP_STAYS)))
 		return;
-	while (impi_flow_ack_due(&peer->flow, e->ackmark)) {
+	while (!LMPI_BUG(CREDIT) && impi_flow_ack_due(&peer->flow, e->ackmark)) {
 		struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_PROTOACK);
 		lmpi_send_control(e, peer, &h);
 	}
@@ -96,7 +98,8 @@ buffer_free(struct lmpi_engine *e, struct lmpi_msg *m)
 {
 	if (!m->buf)
 		return;
-	e->unexpected_bytes -= m->first_len;
+	if (!LMPI_BUG(BUFFER))
+		e->unexpected_bytes -= m->first_len;
 	lmpi_put(e, m->buf);
 	m->buf = NULL;
 	if (e->over && e->unexpected_bytes < e->unexpected_bytes_max / 2)

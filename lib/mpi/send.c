@@ -1,6 +1,8 @@
 /* The sending half: choosing a protocol, queues of packets per peer, answers. */
 #include "internal.h"
 
+#include "canary.h"
+
 #include "base/assert.h"
 #include "base/copy.h"
 #include "impi/message.h"
@@ -275,7 +277,7 @@ lmpi_engine_isend(struct lmpi_engine *e, struct lmpi_req *req, const void *data,
 	if (len > peer->eager_max || (peer->eager_off && len > 0)) {
 		send_rendezvous(e, req, peer, &h, data, len);
 	} else {
-		if (mode == LMPI_SYNC) {
+		if (mode == LMPI_SYNC && !LMPI_BUG(SYNC)) {
 			/* Two events: bytes placed (or copied), receive matched. */
 			h.flags |= LMPI_HF_SYNC;
 			h.srq = new_id(e, req);

@@ -1,9 +1,10 @@
-/* Bugs planted in lib/suci, lib/mmp and lib/relayset (canary.h of each), one after the other: each
+/* Bugs planted in lib/suci, lib/mmp, lib/relayset and lib/mpi (canary.h of each): each
  * must break an invariant that it is known to break, within a few seeds; and every invariant must
  * be broken by one of them.  An invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
 #include "lib/mmp/canary.h"
+#include "lib/mpi/canary.h"
 #include "lib/relayset/canary.h"
 #include "lib/suci/internal/suci/canary.h"
 
@@ -41,11 +42,12 @@ static const struct plan {
 	run_fn *run;
 	const char *scenario;
 	uint32_t breaks; /* any of these */
+	enum lmpi_bug lmpi;
 } plans[] = {
 #define P(id, scenario, breaks)                                                                 \
 	{                                                                                       \
 		SUCI_BUG_##id, MMP_BUG_NONE, RELAYSET_BUG_NONE, #id, scenario##_run, #scenario, \
-			breaks                                                                  \
+			breaks, LMPI_BUG_NONE                                                   \
 	}
 	P(DUPLICATE, campaign, B(ONCE)),
 	P(ORDER, campaign, B(ORDER)),
@@ -73,9 +75,10 @@ static const struct plan {
 	P(SILENT, restart, B(TOLD)),
 	P(FORGET, restart, B(EMPTY)),
 #undef P
-#define P(id, breaks)                                                                       \
-	{                                                                                   \
-		SUCI_BUG_NONE, MMP_BUG_##id, RELAYSET_BUG_NONE, #id, mmp_run, "mmp", breaks \
+#define P(id, breaks)                                                                        \
+	{                                                                                    \
+		SUCI_BUG_NONE, MMP_BUG_##id, RELAYSET_BUG_NONE, #id, mmp_run, "mmp", breaks, \
+			LMPI_BUG_NONE                                                        \
 	}
 	P(NEWEST, B(ORDER)),
 	P(MISPLACED, B(BYTES)),
@@ -87,11 +90,22 @@ static const struct plan {
 #define P(id, breaks)                                                                          \
 	{                                                                                      \
 		SUCI_BUG_NONE, MMP_BUG_NONE, RELAYSET_BUG_##id, #id, failover_run, "failover", \
-			breaks                                                                 \
+			breaks, LMPI_BUG_NONE                                                  \
 	}
 	P(NO_WAY, B(COMPLETE)),
 	P(DEAF, B(COMPLETE)),
 	P(ALONE, B(REASON)),
+#undef P
+#define P(id, breaks_)                                                                         \
+	{                                                                                      \
+		.lmpi = LMPI_BUG_##id, .name = #id, .run = engines_run, .scenario = "engines", \
+		.breaks = breaks_                                                              \
+	}
+	P(POSTED, B(MATCH)),
+	P(SYNC, B(MATCH)),
+	P(TAKEN, B(MATCH)),
+	P(CREDIT, B(COMPLETE)),
+	P(BUFFER, B(MATCH) | B(TABLES)),
 #undef P
 };
 
@@ -112,6 +126,12 @@ static const char *const relayset_whats[] = {"",
 #undef X
 };
 
+static const char *const lmpi_whats[] = {"",
+#define X(id, what) what,
+					 LMPI_BUGS(X)
+#undef X
+};
+
 /* A child for each run: a bug may well end in an assertion or worse. */
 static enum invariant
 caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
@@ -124,6 +144,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 			_exit(1);
 		suci_canary = p->suci;
 		mmp_canary = p->mmp;
+		lmpi_canary = p->lmpi;
 		relayset_canary = p->relayset;
 		p->run(seed, false, o);
 		_exit(0);

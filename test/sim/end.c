@@ -290,6 +290,24 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	return lane_make(e, r, back == NONE_U32 ? path : back) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
+bool
+end_lane(struct end *e, uint32_t rank)
+{
+	if (e->lane[rank] == NONE_U32)
+		lane_want(e, rank);
+	return e->lane[rank] != NONE_U32;
+}
+
+uint32_t
+end_of_lane(const struct end *e, uint32_t lane)
+{
+	uint32_t r = 0;
+
+	while (r < e->w->nend && e->lane[r] != lane)
+		r++;
+	return r;
+}
+
 static const struct suci_lane_ops ops = {
 	.block_begin = app_block_begin,
 	.block_data = app_block_data,
@@ -379,6 +397,17 @@ tx_full(struct end *e)
 	return ns != 0;
 }
 
+static bool
+push_streams(struct end *e)
+{
+	bool more = false;
+
+	for (struct stream *st = e->first; st; st = st->next)
+		if (st->sent < st->n && end_lane(e, st->dst))
+			more |= stream_push(e, st);
+	return more;
+}
+
 /* Hand over what the application has, send what there is, ask when to come again. */
 void
 end_drive(struct end *e)
@@ -394,14 +423,7 @@ end_drive(struct end *e)
 		more = false;
 		end_relays_turn(e);
 		if (e->started && !e->ended && !e->quitting)
-			for (struct stream *st = e->first; st; st = st->next) {
-				if (st->sent >= st->n)
-					continue;
-				if (e->lane[st->dst] == NONE_U32)
-					lane_want(e, st->dst);
-				if (e->lane[st->dst] != NONE_U32)
-					more |= stream_push(e, st);
-			}
+			more = w->conf.app ? w->conf.app->push(e) : push_streams(e);
 		while (!tx_full(e) && suci_tx(e->ep, &out, now(e))) {
 			check_sent(w, e->ep, &e->limits, &out, "rank", e->rank);
 			struct sim_piece p[3];
@@ -506,7 +528,16 @@ end_new(struct end *e)
 {
 	struct world *w = e->w;
 	struct suci_config c = w->conf.end;
-	struct suci_lanes_config lc = {.limits = w->conf.lanes, .ops = &ops, .user = e};
+	struct suci_lanes_config lc = {.limits = w->conf.lanes, .ops = &e->ops, .user = e};
+	const struct end_app *app = w->conf.app;
+	e->ops = ops;
+	if (app) {
+		e->ops.block_begin = app->block_begin;
+		e->ops.block_data = app->block_data;
+		e->ops.block_end = app->block_end;
+		e->ops.block_done = app->block_done;
+		e->ops.block_room = NULL;
+	}
 	if (!e->lane)
 		e->lane = malloc(w->nend * sizeof *e->lane);
 	BASE_ASSERT(e->lane);

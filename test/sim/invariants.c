@@ -146,6 +146,9 @@ has_direct(const struct world *w, uint32_t rank)
 	for (uint32_t i = 0; i < w->nstream; i++)
 		if (w->stream[i].dst == rank && world_same_cluster(w, w->stream[i].src, rank))
 			return true;
+	for (uint32_t r = 0; w->conf.app && r < w->nend; r++)
+		if (w->end[rank].lane[r] != NONE_U32 && world_same_cluster(w, r, rank))
+			return true;
 	return false;
 }
 

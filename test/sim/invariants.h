@@ -26,6 +26,9 @@
 	X(SPIN, "no-spin", "the timers of a node end: wake-ups per millisecond are bounded")      \
 	X(REASON, "reason", "a job ends for a fault that was made, and says why")                 \
 	X(STANDS, "stands", "nobody without the key ends, moves or makes a path of honest nodes") \
+	X(MATCH, "matching",                                                                      \
+	  "engines: a receive gets what was sent to it, once, in MPI's order; what is taken "     \
+	  "back is not received")                                                                 \
 	/* often */                                                                               \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")        \
 	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")          \

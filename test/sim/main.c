@@ -38,6 +38,8 @@ const struct scenario scenarios[] = {
 	{"restart-early", "campaign, deaths while relays still connect", false, restart_early_run,
 	 NULL},
 	{"campaign", "the same with swarms of faults, see faults.h", false, campaign_run, NULL},
+	{"engines", "random MPI programs on engines of lib/mpi, over relays that die", false,
+	 engines_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
 	{"speed-giant", "1 GB over 10 Gb/s, 10 ms: 97 % of the wire", true, speed_giant, NULL},
@@ -193,6 +195,8 @@ turn(uint64_t i)
 static int
 fresh_seeds(const struct scenario *sc)
 {
+	if (sc->run == engines_run)
+		return 60;
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ? 300 : 3;
 }
 

@@ -129,6 +129,8 @@ void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 void adversary_run(uint64_t seed, bool verbose, struct outcome *o);
 /* kills.c */
 void kills_run(uint64_t seed, bool verbose, struct outcome *o);
+/* engines.c */
+void engines_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */
 void stripe_pair(uint64_t seed, bool verbose, struct outcome *o);
 void failover_run(uint64_t seed, bool verbose, struct outcome *o);

@@ -62,6 +62,20 @@ struct cluster_conf {
 	uint32_t ranks, relays;
 };
 
+struct end;
+/* What a process does with its lanes, if not streams (stream.c). */
+struct end_app {
+	/* suci_lane_ops with a struct end; lanes are told apart by end_of_lane(). */
+	void *(*block_begin)(void *end, uint32_t lane, uint64_t bytes, const uint8_t *first,
+			     size_t first_len, uint64_t now_ns);
+	void (*block_data)(void *end, uint32_t lane, void *block, uint64_t offset,
+			   const uint8_t *data, size_t len);
+	void (*block_end)(void *end, uint32_t lane, void *block, uint64_t now_ns);
+	void (*block_done)(void *end, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns);
+	/* Hand over what there is to send; true: something was. */
+	bool (*push)(struct end *e);
+};
+
 struct world_conf {
 	uint32_t nclusters;
 	struct cluster_conf cluster[CLUSTERS_MAX];
@@ -91,7 +105,8 @@ struct world_conf {
 	bool several;
 	uint8_t policy; /* enum relay_policy */
 	uint64_t partition_ns;
-	uint32_t lights; /* light ports of the first relay of each cluster */
+	uint32_t lights;	   /* light ports of the first relay of each cluster */
+	const struct end_app *app; /* NULL: streams */
 };
 
 struct block {
@@ -156,6 +171,7 @@ struct end {
 	uint32_t relays_named;	    /* by start-up */
 	bool relays_connected;	    /* they are up, or have been waited for */
 	uint64_t relays_wait_ns;    /* until then */
+	struct suci_lane_ops ops;
 };
 
 struct rnode {
@@ -260,6 +276,10 @@ void streams_free(struct world *w);
 /* end.c */
 void end_new(struct end *e);
 void end_start(struct sim *s, void *end, uint64_t arg);
+/* A lane to that process; false: there is none yet. */
+bool end_lane(struct end *e, uint32_t rank);
+/* The process at the other end of a lane. */
+uint32_t end_of_lane(const struct end *e, uint32_t lane);
 void end_drive(struct end *e);
 void end_kill(struct end *e);
 void end_restart(struct end *e);

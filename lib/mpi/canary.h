@@ -1,0 +1,31 @@
+/* canary.h - bugs planted on purpose in lib/mpi, for the simulator to catch: as
+ * lib/suci/internal/suci/canary.h has them, in the same builds (EXTRAS=canary) and for the same
+ * reason. */
+#ifndef MPI_CANARY_H
+#define MPI_CANARY_H
+
+#include <stdbool.h>
+
+/* X(id, what it does) */
+#define LMPI_BUGS(X)                                                              \
+	X(POSTED, "a receive of one source goes before an earlier one of any")    \
+	X(SYNC, "a synchronous send is done as soon as its bytes have gone")      \
+	X(TAKEN, "a message is said to be taken back, and waits for its receive") \
+	X(CREDIT, "packets that were taken are not acknowledged")                 \
+	X(BUFFER, "memory of unexpected messages is not counted back")
+
+enum lmpi_bug {
+	LMPI_BUG_NONE,
+#define X(id, what) LMPI_BUG_##id,
+	LMPI_BUGS(X)
+#undef X
+};
+
+#ifdef SUCI_CANARY
+extern enum lmpi_bug lmpi_canary;
+#define LMPI_BUG(id) (lmpi_canary == LMPI_BUG_##id)
+#else
+#define LMPI_BUG(id) false
+#endif
+
+#endif
