@@ -130,7 +130,7 @@ disk_server()
 	local why="" other
 	row_begin
 	fill_disk || why+="; the disk is not full"
-	ln -s "$DISK/second" "$TB_LOG/second.log"
+	ln -sf "$DISK/second" "$TB_LOG/second.log"
 	testbed_spawn srv second env "$(_tb_auth)" "$B/bin/impi-server" -server 2 -port 7830 -v
 	testbed_wait 10 "a server without a log" server_hears || why+="; it does not serve"
 	hold_then_probe ew 198.51.100.2 7830 ew >"$TB_DIR/hold.full" || why+="; $(tail -1 "$TB_DIR/hold.full")"

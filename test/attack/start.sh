@@ -46,7 +46,7 @@ start_kill()
 	killer=$!
 	testbed_wait 20 "the killer to wait" grep -q waiting "$TB_DIR/doomed"
 	testbed_job "$B" job -x LIBMPI_LIVENESS_MS=$LIVE_MS -x LIBMPI_JOIN_TIMEOUT_S=20 \
-		"$B/test/mpi/failover" 3600 65536 "$TB_DIR/enough"
+		"$B/test/mpi/failover" 3600 65536 "$TB_DIR/enough" $PAUSE_MS
 	wait "$killer" || why="; nobody was killed: $(tail -1 "$TB_DIR/doomed")"
 	for s in a b; do
 		testbed_wait "$START_S" "side $s" neither $s 2>/dev/null || why+="; side $s neither runs nor ends"

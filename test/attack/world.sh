@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 
 HERE=test/attack
+PAUSE_MS=20       # of the job between two rounds: it is here to be hit, not to be fast
 LIVE_MS=2000      # silence that counts as death
 HEAP_KB=4000      # what a relay may take more than it says, for requests of its operator and in the kernel
 LOG_BYTES=150000  # and what it may write to its log
@@ -64,7 +65,7 @@ job_start() # sets started_ms
 {
 	local at=${EPOCHREALTIME/[.,]/}
 	rm -f "$TB_DIR"/enough* "$TB_LOG"/job-*.log
-	testbed_job "$B" job -x LIBMPI_LIVENESS_MS=$LIVE_MS "$B/test/mpi/failover" 3600 65536 "$TB_DIR/enough"
+	testbed_job "$B" job -x LIBMPI_LIVENESS_MS=$LIVE_MS "$B/test/mpi/failover" 3600 65536 "$TB_DIR/enough" $PAUSE_MS
 	testbed_wait 60 "the job to run" job_says '^running' || return
 	started_ms=$(((${EPOCHREALTIME/[.,]/} - at) / 1000))
 }

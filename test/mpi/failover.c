@@ -1,6 +1,7 @@
 /* Traffic of all kinds between two halves of the job for some time, every byte checked,
- * while somebody kills relays: failover SECONDS [BYTES [FILE]]; it ends when the time is over
- * or FILE is there, and the last rank aborts it when FILE.abort is.
+ * while somebody kills relays: failover SECONDS [BYTES [FILE [PAUSE_MS]]]; it ends when the time is
+ * over or FILE is there, and the last rank aborts it when FILE.abort is.  All pause between rounds,
+ * in MPI now and then as a program that overlaps is.
  *
  * Each round: small messages to and fro between partners of different halves, an
  * alltoall, every fourth round a block of BYTES (1 MB) both ways at once.  What is sent is a
@@ -117,7 +118,7 @@ there(const char *file, const char *suffix)
 }
 
 static void
-run(double seconds, const char *file)
+run(double seconds, const char *file, unsigned int pause_ms)
 {
 	double begin = MPI_Wtime(), last = begin, usual = 0, worst = 0, worst_at = 0;
 	uint32_t round = 0;
@@ -130,6 +131,11 @@ run(double seconds, const char *file)
 			MPI_Abort(MPI_COMM_WORLD, 3);
 		bool over = MPI_Wtime() - begin >= seconds || there(file, "");
 		enough = all_to_all(round, check_rank == 0 && over);
+		for (unsigned int ms = 0; ms < pause_ms; ms++) {
+			int none;
+			usleep(1000);
+			MPI_Iprobe(partner, 3, MPI_COMM_WORLD, &none, MPI_STATUS_IGNORE);
+		}
 		double now = MPI_Wtime(), took = (now - last) * 1e3;
 		last = now;
 		usual = round < 8 ? took : usual + (took - usual) / 64;
@@ -167,7 +173,8 @@ main(int argc, char **argv)
 	a2a_in = need((size_t)check_size * BLOCK);
 	big_out = need((size_t)big);
 	big_in = need((size_t)big);
-	run(argc > 1 ? strtod(argv[1], NULL) : 1, argc > 3 ? argv[3] : NULL);
+	run(argc > 1 ? strtod(argv[1], NULL) : 1, argc > 3 ? argv[3] : NULL,
+	    argc > 4 ? (unsigned int)strtoul(argv[4], NULL, 10) : 0);
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &extra, MPI_STATUS_IGNORE);
 	CHECKF(!extra, "a message that nobody sent, or that came twice");
