@@ -42,6 +42,7 @@ start_kill()
 {
 	local program=$1 node=$2 event=$3 s why='' ran='' killer
 	rm -f "$TB_DIR"/enough* "$TB_LOG"/job-*.log
+	rm -f "$TB_DIR/doomed" # else the word of the row before is taken for this one
 	doomed "$event" "$node" "$program" >"$TB_DIR/doomed" 2>&1 &
 	killer=$!
 	testbed_wait 20 "the killer to wait" grep -q waiting "$TB_DIR/doomed"
