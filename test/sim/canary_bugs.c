@@ -1,10 +1,11 @@
-/* Bugs planted in lib/suci, lib/mmp, lib/relayset and lib/mpi (canary.h of each): each
+/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay and lib/mpi (canary.h of each): each
  * must break an invariant that it is known to break, within a few seeds; and every invariant must
  * be broken by one of them.  An invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
 #include "lib/mmp/canary.h"
 #include "lib/mpi/canary.h"
+#include "lib/relay/canary.h"
 #include "lib/relayset/canary.h"
 #include "lib/suci/internal/suci/canary.h"
 
@@ -28,7 +29,8 @@ canary_bugs(const char *only)
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SEEDS 60
+#define SEEDS	   60
+#define SEEDS_JOBS 2000 /* they take no time, and what they look for is rare */
 
 typedef void run_fn(uint64_t seed, bool verbose, struct outcome *o);
 
@@ -43,11 +45,12 @@ static const struct plan {
 	const char *scenario;
 	uint32_t breaks; /* any of these */
 	enum lmpi_bug lmpi;
+	enum relay_bug relay;
 } plans[] = {
 #define P(id, scenario, breaks)                                                                 \
 	{                                                                                       \
 		SUCI_BUG_##id, MMP_BUG_NONE, RELAYSET_BUG_NONE, #id, scenario##_run, #scenario, \
-			breaks, LMPI_BUG_NONE                                                   \
+			breaks, LMPI_BUG_NONE, RELAY_BUG_NONE                                   \
 	}
 	P(DUPLICATE, campaign, B(ONCE)),
 	P(ORDER, campaign, B(ORDER)),
@@ -78,7 +81,7 @@ static const struct plan {
 #define P(id, breaks)                                                                        \
 	{                                                                                    \
 		SUCI_BUG_NONE, MMP_BUG_##id, RELAYSET_BUG_NONE, #id, mmp_run, "mmp", breaks, \
-			LMPI_BUG_NONE                                                        \
+			LMPI_BUG_NONE, RELAY_BUG_NONE                                        \
 	}
 	P(NEWEST, B(ORDER)),
 	P(MISPLACED, B(BYTES)),
@@ -90,7 +93,7 @@ static const struct plan {
 #define P(id, breaks)                                                                          \
 	{                                                                                      \
 		SUCI_BUG_NONE, MMP_BUG_NONE, RELAYSET_BUG_##id, #id, failover_run, "failover", \
-			breaks, LMPI_BUG_NONE                                                  \
+			breaks, LMPI_BUG_NONE, RELAY_BUG_NONE                                  \
 	}
 	P(NO_WAY, B(COMPLETE)),
 	P(DEAF, B(COMPLETE)),
@@ -106,6 +109,16 @@ static const struct plan {
 	P(TAKEN, B(MATCH)),
 	P(CREDIT, B(COMPLETE)),
 	P(BUFFER, B(MATCH) | B(TABLES)),
+#undef P
+#define P(id, breaks_)                                                                     \
+	{                                                                                  \
+		.relay = RELAY_BUG_##id, .name = #id, .run = jobs_run, .scenario = "jobs", \
+		.breaks = breaks_                                                          \
+	}
+	P(OWN_TABLE, B(TABLES) | B(ONCE)),
+	P(WIDOW, B(EMPTY)),
+	P(EARLY, B(ORDER)),
+	P(NOT_GIVEN, B(COMPLETE)),
 #undef P
 };
 
@@ -132,6 +145,12 @@ static const char *const lmpi_whats[] = {"",
 #undef X
 };
 
+static const char *const relay_whats[] = {"",
+#define X(id, what) what,
+					  RELAY_BUGS(X)
+#undef X
+};
+
 /* A child for each run: a bug may well end in an assertion or worse. */
 static enum invariant
 caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
@@ -146,6 +165,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		mmp_canary = p->mmp;
 		lmpi_canary = p->lmpi;
 		relayset_canary = p->relayset;
+		relay_canary = p->relay;
 		p->run(seed, false, o);
 		_exit(0);
 	}
@@ -159,8 +179,8 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 static bool
 hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 {
-	uint32_t others = 0;
-	for (uint32_t i = 0; i < SEEDS; i++) {
+	uint32_t others = 0, seeds = p->relay ? SEEDS_JOBS : SEEDS;
+	for (uint32_t i = 0; i < seeds; i++) {
 		struct base_prng g = base_prng_seed(0xca11 + i);
 		uint64_t seed = base_prng_next(&g);
 		enum invariant by = caught_by(p, seed, o);
@@ -172,12 +192,14 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 		       i + 1, p->scenario, o->why);
 		return true;
 	}
-	printf("FAIL  %s (%s): not caught in %d seeds of %s as it should be, %u other failures\n",
+	printf("FAIL  %s (%s): not caught in %u seeds of %s as it should be, %u other failures\n",
 	       p->name,
-	       p->relayset ? relayset_whats[p->relayset]
-	       : p->mmp	   ? mmp_whats[p->mmp]
-			   : suci_whats[p->suci],
-	       SEEDS, p->scenario, others);
+	       p->relay	     ? relay_whats[p->relay]
+	       : p->lmpi     ? lmpi_whats[p->lmpi]
+	       : p->relayset ? relayset_whats[p->relayset]
+	       : p->mmp	     ? mmp_whats[p->mmp]
+			     : suci_whats[p->suci],
+	       seeds, p->scenario, others);
 	return false;
 }
 

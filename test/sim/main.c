@@ -104,6 +104,8 @@ const struct scenario scenarios[] = {
 	 optical_run, NULL},
 	{"light", "processes, relays, a controller and a circuit switch, all with faults", false,
 	 light_run, NULL},
+	{"jobs", "job coordinators of a cluster: relays die, channels are cut at any step", false,
+	 jobs_run, NULL},
 	{"mmp", "programs over libmmp's engine: small areas, silence, deaths, faults by seed",
 	 false, mmp_run, NULL},
 	{"stripe", "one pair over 4 relays: 3.8 times one; over 2 to 4: 1.9", true, stripe_pair,
@@ -197,7 +199,10 @@ fresh_seeds(const struct scenario *sc)
 {
 	if (sc->run == engines_run)
 		return 60;
-	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ? 300 : 3;
+	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||
+			       sc->run == jobs_run
+		       ? 300
+		       : 3;
 }
 
 static int

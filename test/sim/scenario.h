@@ -123,6 +123,8 @@ void optical_run(uint64_t seed, bool verbose, struct outcome *o);
 /* light.c */
 void light_run(uint64_t seed, bool verbose, struct outcome *o);
 
+/* jobs.c */
+void jobs_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* adversary.c */

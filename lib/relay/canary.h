@@ -1,0 +1,30 @@
+/* canary.h - bugs planted on purpose in lib/relay's coordinator, for the simulator to catch: as
+ * lib/suci/internal/suci/canary.h has them, in the same builds (EXTRAS=canary) and for the same
+ * reason. */
+#ifndef RELAY_CANARY_H
+#define RELAY_CANARY_H
+
+#include <stdbool.h>
+
+/* X(id, what it does) */
+#define RELAY_BUGS(X)                                                             \
+	X(OWN_TABLE, "a table of its own job that comes back is installed again") \
+	X(WIDOW, "who was a job's primary in an earlier life passes for it")      \
+	X(EARLY, "cores forget a job while the gateways of others finish")        \
+	X(NOT_GIVEN, "who asked for tables too early is not given them later")
+
+enum relay_bug {
+	RELAY_BUG_NONE,
+#define X(id, what) RELAY_BUG_##id,
+	RELAY_BUGS(X)
+#undef X
+};
+
+#ifdef SUCI_CANARY
+extern enum relay_bug relay_canary;
+#define RELAY_BUG(id) (relay_canary == RELAY_BUG_##id)
+#else
+#define RELAY_BUG(id) false
+#endif
+
+#endif
