@@ -219,7 +219,7 @@ primary_dies() {
 	kill -KILL "$(cat "$TB_DIR/pid-relayd-afe0")"
 	ends 0 1
 	((SECONDS <= end)) || WHY+="that took $((SECONDS - end + 60)) s "
-	grep -qE 'job of relay 0: ended: relay 10.0.0.254 of cluster a is gone' "$TB_LOG/relayd-afe1.log" ||
+	grep -qE 'job [0-9]+ of relay 0: ended: relay 10.0.0.254 of cluster a is gone' "$TB_LOG/relayd-afe1.log" ||
 		WHY+="afe1 gives no reason "
 	for i in 0 1; do
 		grep -qE 'ended: (relay 10.0.0.254 of cluster a is gone|.*198\.51\.100\.1[12]|.*lost)' \

@@ -67,12 +67,6 @@ rd_control_mail(struct rd_control *c, uint32_t worker, enum rd_mail_type type)
 	return mail;
 }
 
-uint32_t
-rd_control_workers(const struct rd_control *c)
-{
-	return (1u << c->nworkers) - 1;
-}
-
 static void
 post_at(struct rd_control *c, struct rd_mail *mail, uint32_t worker)
 {
@@ -105,17 +99,6 @@ rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s, void (*done)(st
 	mail->done = done;
 	mail->owner = owner;
 	rd_control_post(c, mail);
-}
-
-bool
-rd_control_serves(const struct rd_control *c, const struct relay_job *job)
-{
-	if (!job->nforeign)
-		return false;
-	for (uint32_t i = 0; i < job->ngates; i++)
-		if (job->gate[i].relay == c->conf->cluster.self)
-			return true;
-	return false;
 }
 
 /* A snapshot goes to each worker and to the gateway before it is done, in one mail:
@@ -166,14 +149,6 @@ read_replies(struct rd_control *c)
 
 /* ---- events of the worker ----------------------------------------------------------- */
 
-static void
-job_ended(struct rd_control *c, const struct rd_event *e, int who)
-{
-	if (!rd_session_end(c, e->label_base, e->text, who) &&
-	    !rd_foreign_ended(c, e->label_base, e->text, who))
-		rd_log(RD_LOG_DEBUG, "job with label base %u ended: %s", e->label_base, e->text);
-}
-
 /* A site that relayd.conf does not let in, and what to do about it. */
 static void
 log_stranger(struct rd_control *c, const struct rd_event *e)
@@ -211,19 +186,17 @@ on_event(struct rd_control *c, const struct rd_event *e)
 	char a[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX];
 	switch (e->type) {
 	case RD_EVENT_JOB_ENDED:
-		job_ended(c, e, RD_FORGOT_CORE + e->worker);
+		relay_cluster_ended(c->cluster, e->label_base, e->worker, e->text);
 		break;
 	case RD_EVENT_FAILED:
-		job_ended(c, e, RD_FORGOT_GATEWAY);
+		relay_cluster_ended(c->cluster, e->label_base, RELAY_CLUSTER_GATEWAY, e->text);
 		break;
 	case RD_EVENT_FINISHED:
-		if (!rd_session_finished(c, e->label_base, c->conf->cluster.self, e->text))
-			(void)rd_foreign_finished(c, e->label_base, e->text);
+		relay_cluster_finished(c->cluster, e->label_base, e->text);
 		break;
 	case RD_EVENT_JOB_STATE:
-		rd_trunks_state(c, e->worker, e->label_base, e->ways);
-		if (e->left)
-			rd_foreign_left(c, e->label_base);
+		relay_cluster_state(c->cluster, e->label_base, e->worker, e->ways, e->left,
+				    c->now_ns);
 		break;
 	case RD_EVENT_CHANNEL:
 		rd_log_limited(&c->limit_channel, c->now_ns, RD_LOG_INFO, "%s", e->text);
@@ -311,11 +284,7 @@ ask_snapshot(struct rd_control *c)
 static uint32_t
 jobs_running(const struct rd_control *c)
 {
-	uint32_t n = c->nsessions;
-	const struct rd_foreign *f;
-	LIST_FOREACH(f, &c->foreigns, link)
-	n++;
-	return n;
+	return c->nsessions + relay_cluster_members(c->cluster);
 }
 
 static void
@@ -345,14 +314,13 @@ begin_end(struct rd_control *c)
 	snprintf(why, sizeof why, "relay %s of cluster %s stops",
 		 rd_ipv4_text(c->conf->port[RD_LEG_PRIVATE].address, a), c->conf->cluster.name);
 	c->leaving = c->leaving && others_there(c);
-	if (c->leaving) {
-		rd_session_leave(c);
-		rd_foreign_leave(c);
-	}
+	relay_cluster_drain(c->cluster, c->leaving);
+	if (c->leaving)
+		relay_cluster_hand_over(c->cluster);
 	c->phase = RD_PHASE_END;
 	c->phase_end_ns = c->now_ns + END_NS;
-	rd_session_end_all(c, why, -1);
-	rd_foreign_end_all(c, why);
+	rd_session_end_all(c, why);
+	relay_cluster_end_all(c->cluster, why);
 	if (!c->leaving)
 		mail_all(c, RD_MAIL_END_ALL, why, 0);
 	ask_snapshot(c);
@@ -377,6 +345,7 @@ begin_drain(struct rd_control *c, const char *signal_name)
 		mail_all(c, RD_MAIL_WEIGHT, "", 0);
 		ask_snapshot(c);
 	}
+	relay_cluster_drain(c->cluster, c->leaving);
 	c->phase = RD_PHASE_DRAIN;
 	c->phase_end_ns = c->now_ns + c->drain_ms * BASE_MS_NS;
 	for (uint32_t i = 0; i < RD_IMPI_PORTS_MAX; i++)
@@ -388,7 +357,8 @@ static bool
 emptied(struct rd_control *c)
 {
 	uint64_t began_ns = c->phase_end_ns - c->drain_ms * BASE_MS_NS;
-	if (!c->leaving || rd_session_stay(c) || rd_foreign_stay(c) || c->snapshot_out)
+	if (!c->leaving || rd_session_bound(c) || relay_cluster_bound(c->cluster) ||
+	    c->snapshot_out)
 		return false;
 	bool quiet = c->now_ns - began_ns >= QUIET_NS; /* who is told to go has had time */
 	for (uint32_t i = 0; i < c->snapshot->nshards; i++)
@@ -564,8 +534,6 @@ set_closed(struct rd_control *c)
 	c->listen_peer.watch.fd = -1;
 	c->epoll = -1;
 	LIST_INIT(&c->sessions);
-	LIST_INIT(&c->foreigns);
-	LIST_INIT(&c->ways);
 }
 
 int
@@ -592,6 +560,8 @@ rd_control_init(struct rd_control *c, char *err, size_t err_max)
 		snprintf(err, err_max, "control: %s", c->snapshot ? strerror(errno) : "no memory");
 		goto err_fini;
 	}
+	if (rd_jobs_init(c, err, err_max))
+		goto err_fini;
 	c->wake.owner = c;
 	c->wake.fn = on_wake;
 	if (rd_watch_add(c, &c->wake, dup(c->waker.fd), EPOLLIN)) {
@@ -678,6 +648,7 @@ rd_control_run(struct rd_control *c)
 			limits_tick(c);
 			listeners_tick(c);
 			rd_session_tick(c);
+			relay_cluster_tick(c->cluster, c->now_ns);
 			rd_peer_tick(c);
 			rd_light_tick(c);
 			if (c->rpc)
@@ -696,7 +667,7 @@ rd_control_fini(struct rd_control *c)
 	rd_light_fini(c);
 	rd_session_fini(c);
 	rd_peer_fini(c);
-	rd_trunks_fini(c);
+	rd_jobs_fini(c);
 	rd_tap_drain(c); /* what worker 0 left in the rings */
 	for (int leg = 0; leg < RD_LEGS; leg++)
 		rd_watch_close(c, &c->tap[leg]);

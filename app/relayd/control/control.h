@@ -1,24 +1,13 @@
 /* control.h - the main lcore: sockets, TAPs, signals, jobs coming and going.
  *
- * One epoll loop; nothing in it blocks.  It owns every job on this relay:
+ * One epoll loop; nothing in it blocks.  It owns every job on this relay, which
  *
- *   session   a job whose client connected to us (we are its primary): a
- *             relay_startup machine between two TCP connections
- *   foreign   a job that another relay of the cluster pushed to us
+ *   relay/cluster.h  installs, finishes and takes out, here and at the other relays of
+ *                    the cluster
+ *   a session        connects to its client, if that one called us: a relay_startup
+ *                    machine between two TCP connections
  *
- * and speaks to the workers and to the gateway's thread by mail (mail.h).  Every worker
- * has every job; what one of them reports of a job is told to the others.
- *
- * A job with foreign hosts (relay/job.h) ends in three steps when it ends well, for
- * what its gateways still hold needs the cores of all relays of the cluster:
- *
- *   1. the primary tells its gateway to finish, and the other relays END with no text,
- *      which tell theirs
- *   2. a relay whose gateway has finished answers END with no text
- *   3. when all have, the primary takes the job out of its core and sends END with no
- *      text again, and the others take it out of theirs
- *
- * Any other end, at any step, ends it everywhere at once.
+ * and speaks to the workers and to the gateway's thread by mail (mail.h).
  *
  * Stopping is a state machine:
  *
@@ -41,7 +30,7 @@
 #include "log.h"
 #include "mail.h"
 #include "rd/conf.h"
-#include "relay/peer.h"
+#include "relay/cluster.h"
 #include "relay/startup.h"
 #include "sock.h"
 #include "watch.h"
@@ -55,26 +44,6 @@
 #define RD_SLOTS_MAX	   1024 /* = the largest limits.jobs */
 
 struct rd_control;
-
-struct rd_foreign {
-	LIST_ENTRY(rd_foreign) link;
-	struct rd_control *ctl;
-	uint32_t label_base;
-	uint32_t peer;	   /* index of the primary */
-	uint32_t mails;	   /* outstanding at the workers and the gateway */
-	uint32_t pending;  /* of them: answers to JOB_ADD */
-	uint32_t in_cores; /* bit per worker */
-	bool in_gateway;
-	bool finishing; /* the first END has come */
-	bool refused, over;
-	bool took_labels;
-	/* Its primary is gone: nobody says that it finished, so it ends some time after our
-	 * processes have left. */
-	bool orphan;
-	uint64_t left_ns; /* 0: they have not */
-	struct relay_job *job;
-	void *mem; /* of job, malloc */
-};
 
 #define RD_PEER_LINKS 4
 struct rd_peer {
@@ -113,8 +82,7 @@ struct rd_control {
 	uint32_t nlisted;	 /* all that are in the list */
 	struct base_lobby lobby; /* clients without a rank */
 	uint32_t next_job_id;
-	LIST_HEAD(, rd_foreign) foreigns;
-	LIST_HEAD(, rd_ways) ways; /* trunks.c */
+	struct relay_cluster *cluster; /* all jobs of this relay, jobs.c */
 	struct rd_peer peer[RD_RELAYS_MAX];
 	struct relay_member member[RD_RELAYS_MAX];
 	struct relay_labels labels;
@@ -161,12 +129,8 @@ void rd_control_fini(struct rd_control *c);
  * than can be outstanding). */
 struct rd_mail *rd_control_mail(struct rd_control *c, uint32_t worker, enum rd_mail_type type);
 void rd_control_post(struct rd_control *c, struct rd_mail *mail);
-/* A bit for each worker. */
-uint32_t rd_control_workers(const struct rd_control *c);
 /* To the gateway, which must be there; of worker 0's mails. */
 void rd_control_post_gateway(struct rd_control *c, struct rd_mail *mail);
-/* Does this relay's gateway have a part in the job? */
-bool rd_control_serves(const struct rd_control *c, const struct relay_job *job);
 /* A snapshot of each worker and then of the gateway into s, and their sums; then done. */
 void rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s,
 			 void (*done)(struct rd_mail *mail), void *owner);
@@ -175,28 +139,10 @@ void rd_control_snapshot(struct rd_control *c, struct rd_snapshot *s,
 void rd_session_accept(struct rd_listener *l);
 /* Bytes that clients without a rank take at most, all of them. */
 size_t rd_session_strangers_bytes(const struct rd_conf *conf);
-/* Peer relay index has answered for a job: refusal NULL = installed. */
-void rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base,
-			    const char *refusal);
-/* Who has forgotten the job already when its end is told: RD_FORGOT_CORE + worker. */
-enum { RD_FORGOT_NONE = -2, RD_FORGOT_GATEWAY = -1, RD_FORGOT_CORE = 0 };
-/* End the job if it is a session's; false if it is not. */
-bool rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, int who);
-/* Our gateway (index of ourselves) or that of relay index has finished; why: what it
- * could not do, or "".  False if the job is no session's. */
-bool rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t index,
-			 const char *why);
-/* End all sessions' jobs; with_peer >= 0: only those that use that relay. */
-void rd_session_end_all(struct rd_control *c, const char *why, int with_peer);
-/* How many of them do not go on over other relays when this one goes; say nothing to those
- * that do, and close. */
-uint32_t rd_session_stay(const struct rd_control *c);
-void rd_session_leave(struct rd_control *c);
-/* Relay index of the cluster is gone: jobs with foreign hosts that use it end with why, the
- * others go on without it. */
-void rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why);
-/* It asks for the tables of our jobs. */
-void rd_session_give(struct rd_control *c, uint32_t index);
+/* End those that are no job of the cluster yet. */
+void rd_session_end_all(struct rd_control *c, const char *why);
+/* How many of them are, or have ended and are not gone. */
+uint32_t rd_session_bound(const struct rd_control *c);
 void rd_session_tick(struct rd_control *c);
 /* The keys for the IMPI server, if impi.server_sealing is on.  0, or -1 and err. */
 int rd_session_keys(struct rd_control *c, const struct rd_conf *conf, char *err, size_t err_max);
@@ -208,33 +154,16 @@ void rd_peer_init(struct rd_control *c);
 void rd_peer_accept(struct rd_listener *l);
 void rd_peer_tick(struct rd_control *c);
 bool rd_peer_up(const struct rd_control *c, uint32_t index);
+/* False: there is no channel, or it takes no more. */
+bool rd_peer_send(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame);
 bool rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_job *job);
-/* text empty: finished normally. */
-void rd_peer_send_end(struct rd_control *c, uint32_t index, uint32_t label_base, const char *text);
-/* A job ended in the core or in the gateway; false if it is not a foreign one. */
-bool rd_foreign_ended(struct rd_control *c, uint32_t label_base, const char *why, int who);
-/* Our gateway has finished. */
-bool rd_foreign_finished(struct rd_control *c, uint32_t label_base, const char *why);
-void rd_foreign_end_all(struct rd_control *c, const char *why);
-/* As of sessions, above. */
-uint32_t rd_foreign_stay(const struct rd_control *c);
-void rd_foreign_leave(struct rd_control *c);
-/* All local processes of a job of another primary have left a core. */
-void rd_foreign_left(struct rd_control *c, uint32_t label_base);
-/* To all other relays of the cluster: which clients we can reach. */
-void rd_peer_send_ways(struct rd_control *c, uint32_t label_base, uint32_t ways);
 /* Say good-bye to the other relays. */
 void rd_peer_close(struct rd_control *c);
 void rd_peer_fini(struct rd_control *c);
 
-/* trunks.c: a worker has, or another relay has, a way to these clients (a bit each). */
-void rd_trunks_state(struct rd_control *c, uint32_t worker, uint32_t label_base, uint32_t ways);
-void rd_trunks_peer_ways(struct rd_control *c, uint32_t index, uint32_t label_base, uint32_t ways);
-void rd_trunks_peer_lost(struct rd_control *c, uint32_t index);
-/* A peer has come: what we told before. */
-void rd_trunks_tell_peers(struct rd_control *c);
-void rd_trunks_forget(struct rd_control *c, uint32_t label_base);
-void rd_trunks_fini(struct rd_control *c);
+/* jobs.c: c->cluster.  0, or -1 and err. */
+int rd_jobs_init(struct rd_control *c, char *err, size_t err_max);
+void rd_jobs_fini(struct rd_control *c);
 
 /* tap.c */
 int rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max);

@@ -1,13 +1,12 @@
 /* A job whose client connected to us: two TCP connections and, between them, a
- * relay_startup machine; its table installed at the worker, the gateway and the other
- * relays of the cluster; its end told to everybody.
+ * relay_startup machine.  Its table goes to workers, gateway and the other relays of the
+ * cluster, and its end is told to them, by relay/cluster.h.
  *
  *   client --TCP--> [rx | startup machine | tx] --TCP--> IMPI server
- *                          |  TABLE
- *                          +--> workers, gateway (RD_MAIL_JOB_ADD), peers (JOB): wait for all
- *                          |  ENDED
- *                          +--> gateways finish (control.h), then
- *                          +--> workers (RD_MAIL_JOB_END), peers (END), flush, close */
+ *                          |  TABLE                ^ installed, or refused
+ *                          +--> relay_cluster_begin()
+ *                          |  ENDED                ^ aborted
+ *                          +--> relay_cluster_end(), flush, close */
 #include "session_private.h"
 
 #include "base/clock.h"
@@ -21,114 +20,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <bsd/string.h>
-
 #define FLUSH_NS  (2 * BASE_S_NS)  /* after the end: time for the last bytes */
 #define DIAL_NS	  (10 * BASE_S_NS) /* for the server to answer */
 #define SILENT_NS (30 * BASE_S_NS) /* for a client to say its rank */
 
 /* ---- ending ------------------------------------------------------------------- */
-
-static void finish_step(struct rd_session *s);
-
-static void
-all_installed(struct rd_session *s)
-{
-	if (!s->ended && !s->pending && !s->peers_pending && !s->peers_wanted)
-		relay_startup_table_done(s->s, NULL);
-}
-
-static void
-mail_done(struct rd_mail *mail)
-{
-	struct rd_session *s = mail->owner;
-	s->mails--;
-	if (mail->type == RD_MAIL_JOB_FINISH && mail->result) {
-		/* The gateway has forgotten it (it failed a moment ago, the event is under way). */
-		s->in_gateway = false;
-		finish_step(s);
-	}
-	if (mail->type != RD_MAIL_JOB_ADD)
-		return;
-	s->pending--;
-	if (mail->result) {
-		if (mail->gateway)
-			s->in_gateway = false;
-		else
-			s->in_cores &= ~(1u << mail->worker);
-		if (!s->ended) {
-			char why[RELAY_WHY_MAX];
-			snprintf(why, sizeof why, "relay refuses the job: %.160s", mail->text);
-			relay_startup_table_done(s->s, why);
-		}
-	} else {
-		all_installed(s);
-	}
-	rd_session_pump(s);
-}
-
-static struct rd_mail *
-mail_about(struct rd_session *s, uint32_t worker, enum rd_mail_type type, const char *text)
-{
-	struct rd_mail *mail = rd_control_mail(s->ctl, worker, type);
-	mail->label_base = s->label_base;
-	strlcpy(mail->text, text, sizeof mail->text);
-	mail->done = mail_done;
-	mail->owner = s;
-	s->mails++;
-	return mail;
-}
-
-/* why empty: finished normally. */
-static void
-remove_everywhere(struct rd_session *s, const char *why)
-{
-	struct rd_control *c = s->ctl;
-	if (s->in_gateway)
-		rd_control_post_gateway(c, mail_about(s, 0, RD_MAIL_JOB_END, why));
-	for (uint32_t w = 0; w < c->nworkers; w++)
-		if (s->in_cores & 1u << w)
-			rd_control_post(c, mail_about(s, w, RD_MAIL_JOB_END, why));
-	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
-		if (s->peers_told & 1u << i)
-			rd_peer_send_end(c, i, s->label_base, why);
-	rd_trunks_forget(c, s->label_base);
-	rd_light_job_end(c, s->label_base);
-	s->in_cores = 0;
-	s->in_gateway = s->finishing = false;
-	s->peers_told = s->peers_pending = s->peers_wanted = s->peers_finishing = 0;
-}
-
-/* Every gateway that had a part has done it: the cores may forget the job. */
-static void
-finish_step(struct rd_session *s)
-{
-	if (s->finishing && !s->in_gateway && !s->peers_finishing)
-		remove_everywhere(s, "");
-}
-
-static void
-finish_gateways(struct rd_session *s)
-{
-	struct rd_control *c = s->ctl;
-	s->finishing = true;
-	if (s->in_gateway)
-		rd_control_post_gateway(c, mail_about(s, 0, RD_MAIL_JOB_FINISH, ""));
-	s->peers_finishing = s->peers_told;
-	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++)
-		if (s->peers_told & 1u << i)
-			rd_peer_send_end(c, i, s->label_base, "");
-	finish_step(s);
-}
-
-/* It ended well, and then something went wrong while the gateways finished. */
-static void
-give_up(struct rd_session *s, const char *why)
-{
-	rd_log(RD_LOG_WARNING, "job %u (port %u): finished, but not everything was delivered: %s",
-	       s->id, listen_port(s), why);
-	remove_everywhere(s, why);
-}
 
 static void
 on_ended(struct rd_session *s)
@@ -148,10 +44,8 @@ on_ended(struct rd_session *s)
 	else
 		rd_log(RD_LOG_ERROR, "job %u (port %u, client %s): ended: %s", s->id,
 		       listen_port(s), s->client, why);
-	if (ok && s->label_base && relay_startup_job(s->s)->nforeign)
-		finish_gateways(s);
-	else /* an end without a reason would read as a normal one */
-		remove_everywhere(s, ok || *why ? why : "the job ended without a reason");
+	if (s->job != RELAY_CLUSTER_NONE)
+		relay_cluster_end(c->cluster, s->job, ok ? NULL : why);
 }
 
 static bool
@@ -162,8 +56,7 @@ drained(const struct rd_session *s, int side)
 		!relay_startup_tx_pending(s->s, (enum relay_side)side));
 }
 
-/* After the end: close when everything is sent, free when the workers have answered
- * (they read the table until then). */
+/* After the end: close when everything is sent, free when nobody has the job's table any more. */
 static void
 reap(struct rd_session *s)
 {
@@ -174,7 +67,9 @@ reap(struct rd_session *s)
 	for (int i = 0; i < 2; i++)
 		if (late || drained(s, i))
 			rd_watch_close(c, &s->side[i].watch);
-	if (s->mails || s->finishing || s->side[0].watch.fd >= 0 || s->side[1].watch.fd >= 0)
+	if (s->job != RELAY_CLUSTER_NONE && !relay_cluster_over(c->cluster, s->job))
+		return;
+	if (s->side[0].watch.fd >= 0 || s->side[1].watch.fd >= 0)
 		return;
 	s->dead = true; /* freed by the tick: events of this turn may still name it */
 }
@@ -194,7 +89,7 @@ greeting(const struct rd_session *s)
 static bool
 goes_on(const struct rd_session *s, enum relay_side side, const char *text)
 {
-	return s->running && !s->finishing && !relay_startup_job(s->s)->nforeign &&
+	return s->running && !s->ended && !relay_startup_job(s->s)->nforeign &&
 	       (side == RELAY_SIDE_SERVER || text);
 }
 
@@ -340,78 +235,24 @@ on_connect(struct rd_session *s)
 	relay_startup_eof(s->s, RELAY_SIDE_SERVER, text);
 }
 
-/* Relays that went before they had the table.  Its processes wait for them for a while and go
- * on; to foreign hosts they are all there is. */
-static void
-without(struct rd_session *s, uint32_t peers, const char *what)
-{
-	struct rd_control *c = s->ctl;
-	char why[RELAY_WHY_MAX], a[RD_IPV4_TEXT];
-	snprintf(why, sizeof why, "relay %s of cluster %s is %.60s",
-		 rd_ipv4_text(c->conf->cluster.relay[__builtin_ctz(peers)].private_address, a),
-		 c->conf->cluster.name, what);
-	s->peers_wanted &= ~peers;
-	s->peers_pending &= ~peers;
-	s->peers_told &= ~peers;
-	if (relay_startup_job(s->s)->nforeign) {
-		relay_startup_table_done(s->s, why);
-		return;
-	}
-	rd_log(RD_LOG_WARNING, "job %u (port %u): %s; it begins without it", s->id, listen_port(s),
-	       why);
-	all_installed(s);
-}
-
-/* The table to the other relays of the cluster: to those that are connected now; the
- * tick tries the others again (a relay may have been started a moment ago). */
-static void
-send_tables(struct rd_session *s)
-{
-	struct rd_control *c = s->ctl;
-	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
-		if (!(s->peers_wanted & 1u << i) ||
-		    !rd_peer_send_job(c, i, relay_startup_job(s->s)))
-			continue;
-		s->peers_wanted &= ~(1u << i);
-		s->peers_pending |= 1u << i;
-		s->peers_told |= 1u << i;
-	}
-	if (s->peers_wanted && c->now_ns - s->table_ns >= PEER_NS)
-		without(s, s->peers_wanted, "not reachable");
-}
-
 static void
 on_table(struct rd_session *s)
 {
 	struct rd_control *c = s->ctl;
 	const struct relay_job *job = relay_startup_job(s->s);
-	s->label_base = job->label_base;
-	s->table_ns = c->now_ns;
+	uint64_t members = 0;
 	for (uint32_t m = 0; m < s->nmembers; m++)
-		s->peers_wanted |= 1u << s->member_index[m];
-	s->peers_wanted &= ~(1u << c->conf->cluster.self);
-	send_tables(s);
-	s->in_cores = rd_control_workers(c);
-	s->pending = c->nworkers;
-	for (uint32_t w = 0; w < c->nworkers; w++) {
-		struct rd_mail *mail = mail_about(s, w, RD_MAIL_JOB_ADD, "");
-		mail->job = job;
-		rd_control_post(c, mail);
-	}
-	rd_light_job(c, job);
-	if (c->gateway && rd_control_serves(c, job)) {
-		struct rd_mail *mail = mail_about(s, 0, RD_MAIL_JOB_ADD, "");
-		mail->job = job;
-		s->in_gateway = true;
-		s->pending++;
-		rd_control_post_gateway(c, mail);
-	}
+		members |= 1ull << s->member_index[m];
 	rd_log(RD_LOG_INFO,
 	       "job %u (port %u): client %u of %u, %u processes of %u are ours, labels %u..%u, "
 	       "%u relay hosts, %u foreign hosts",
 	       s->id, listen_port(s), job->my_client, relay_startup_nclients(s->s), job->nlocal,
 	       job->nworld, job->label_base, job->label_base + job->nworld - 1, job->nhosts,
 	       job->nforeign);
+	s->job = relay_cluster_begin(c->cluster, s, job, members, c->now_ns);
+	if (s->job == RELAY_CLUSTER_NONE)
+		relay_startup_table_done(
+			s->s, "this relay has as many jobs of its cluster as it can (limits.jobs)");
 }
 
 /* One event may cause the next; write what they produced. */
@@ -429,6 +270,7 @@ rd_session_pump(struct rd_session *s)
 			break;
 		case RELAY_STARTUP_RUNNING:
 			s->running = true;
+			relay_cluster_running(s->ctl->cluster, s->job);
 			rd_log(RD_LOG_INFO, "job %u (port %u): running", s->id, listen_port(s));
 			break;
 		case RELAY_STARTUP_ENDED:
@@ -452,163 +294,37 @@ rd_session_pump(struct rd_session *s)
 
 /* ---- from the rest of control --------------------------------------------------- */
 
-static struct rd_session *
-find(struct rd_control *c, uint32_t label_base)
-{
-	struct rd_session *s;
-	LIST_FOREACH(s, &c->sessions, link)
-	if (s->label_base == label_base && (!s->ended || s->finishing))
-		return s;
-	return NULL;
-}
-
 void
-rd_session_peer_answer(struct rd_control *c, uint32_t index, uint32_t label_base,
-		       const char *refusal)
-{
-	struct rd_session *s = find(c, label_base);
-	if (!s || s->ended || !(s->peers_pending & 1u << index))
-		return;
-	s->peers_pending &= ~(1u << index);
-	if (refusal) {
-		char why[RELAY_WHY_MAX], a[RD_IPV4_TEXT];
-		s->peers_told &= ~(1u << index);
-		snprintf(why, sizeof why, "relay %s of cluster %s refuses the job: %.110s",
-			 rd_ipv4_text(c->conf->cluster.relay[index].private_address, a),
-			 c->conf->cluster.name, refusal);
-		relay_startup_table_done(s->s, why);
-	} else {
-		all_installed(s);
-	}
-	rd_session_pump(s);
-}
-
-static void
-end_session(struct rd_session *s, const char *why)
-{
-	if (s->finishing)
-		give_up(s, why);
-	else
-		relay_startup_abort(s->s, why);
-	rd_session_pump(s);
-}
-
-bool
-rd_session_end(struct rd_control *c, uint32_t label_base, const char *why, int who)
-{
-	struct rd_session *s = find(c, label_base);
-	if (!s)
-		return false;
-	if (who >= RD_FORGOT_CORE)
-		s->in_cores &= ~(1u << (who - RD_FORGOT_CORE));
-	if (who == RD_FORGOT_GATEWAY)
-		s->in_gateway = false;
-	end_session(s, why);
-	return true;
-}
-
-bool
-rd_session_finished(struct rd_control *c, uint32_t label_base, uint32_t index, const char *why)
-{
-	struct rd_session *s = find(c, label_base);
-	if (!s)
-		return false;
-	if (*why)
-		rd_log(RD_LOG_WARNING,
-		       "job %u (port %u): finished, but not everything was delivered: %s", s->id,
-		       listen_port(s), why);
-	if (index == c->conf->cluster.self)
-		s->in_gateway = false;
-	else
-		s->peers_finishing &= ~(1u << index);
-	finish_step(s);
-	rd_session_pump(s);
-	return true;
-}
-
-void
-rd_session_end_all(struct rd_control *c, const char *why, int with_peer)
+rd_session_end_all(struct rd_control *c, const char *why)
 {
 	struct rd_session *s;
 	LIST_FOREACH(s, &c->sessions, link)
 	{
-		if ((s->ended && !s->finishing) ||
-		    (with_peer >= 0 && !(s->peers_told & 1u << with_peer)))
+		if (s->ended || s->job != RELAY_CLUSTER_NONE)
 			continue;
-		end_session(s, why);
+		relay_startup_abort(s->s, why);
+		rd_session_pump(s);
 	}
 }
 
-/* Can the job do without this relay? */
-static bool
-leavable(const struct rd_session *s)
-{
-	return s->running && !s->ended && !relay_startup_job(s->s)->nforeign;
-}
-
 uint32_t
-rd_session_stay(const struct rd_control *c)
+rd_session_bound(const struct rd_control *c)
 {
 	const struct rd_session *s;
 	uint32_t n = 0;
 	LIST_FOREACH(s, &c->sessions, link)
-	n += s->admitted && !leavable(s);
+	n += s->admitted && (s->ended || s->job == RELAY_CLUSTER_NONE);
 	return n;
 }
 
 void
-rd_session_leave(struct rd_control *c)
+rd_session_handed_over(struct rd_session *s)
 {
-	struct rd_session *s;
-	LIST_FOREACH(s, &c->sessions, link)
-	{
-		if (!leavable(s))
-			continue;
-		rd_log(RD_LOG_INFO, "job %u (port %u): left to the other relays", s->id,
-		       listen_port(s));
-		s->ended = true;
-		s->ended_ns = c->now_ns;
-		s->peers_told = s->in_cores = 0;
-		for (int i = 0; i < 2; i++) {
-			rd_watch_close(c, &s->side[i].watch);
-			s->side[i].off = s->side[i].len = 0;
-		}
-	}
-}
-
-void
-rd_session_peer_lost(struct rd_control *c, uint32_t index, const char *why)
-{
-	struct rd_session *s;
-	LIST_FOREACH(s, &c->sessions, link)
-	{
-		uint32_t bit = 1u << index;
-		if ((s->ended && !s->finishing) || !(s->peers_told & bit))
-			continue;
-		/* Foreign hosts lose their channels to it. */
-		if (relay_startup_job(s->s)->nforeign) {
-			end_session(s, why);
-		} else if (s->peers_pending & bit) {
-			without(s, bit, "gone");
-			rd_session_pump(s);
-		} else {
-			s->peers_told &= ~bit;
-		}
-	}
-}
-
-void
-rd_session_give(struct rd_control *c, uint32_t index)
-{
-	struct rd_session *s;
-	LIST_FOREACH(s, &c->sessions, link)
-	{
-		uint32_t bit = 1u << index;
-		if (s->ended || !s->label_base || s->pending ||
-		    ((s->peers_told | s->peers_wanted) & bit))
-			continue;
-		if (rd_peer_send_job(c, index, relay_startup_job(s->s)))
-			s->peers_told |= bit;
+	s->ended = true;
+	s->ended_ns = s->ctl->now_ns;
+	for (int i = 0; i < 2; i++) {
+		rd_watch_close(s->ctl, &s->side[i].watch);
+		s->side[i].off = s->side[i].len = 0;
 	}
 }
 
@@ -635,10 +351,6 @@ rd_session_tick(struct rd_control *c)
 		}
 		if (!s->ended) {
 			relay_startup_tick(s->s, c->now_ns);
-			rd_session_pump(s);
-		}
-		if (!s->ended && s->peers_wanted) {
-			send_tables(s);
 			rd_session_pump(s);
 		}
 		reap(s);

@@ -84,7 +84,7 @@ static void
 take_members(struct rd_session *s)
 {
 	struct rd_control *c = s->ctl;
-	bool early = c->now_ns - c->began_ns < PEER_NS;
+	bool early = c->now_ns - c->began_ns < RELAY_CLUSTER_JOIN_NS;
 	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
 		bool awaited = early && !c->peer[i].gone;
 		if (i != c->conf->cluster.self && !awaited && !rd_peer_up(c, i))
@@ -133,6 +133,8 @@ rd_session_free(struct rd_session *s)
 	}
 	c->nlisted--;
 	LIST_REMOVE(s, link);
+	if (s->job != RELAY_CLUSTER_NONE)
+		relay_cluster_forget(c->cluster, s->job);
 	relay_startup_fini(s->s);
 	free(s->mem);
 	free(s);
@@ -191,6 +193,7 @@ new_session(struct rd_control *c, int fd)
 	*s = (struct rd_session){
 		.ctl = c,
 		.seat = -1,
+		.job = RELAY_CLUSTER_NONE,
 		.begun_ns = c->now_ns,
 		.side[0].watch.fd = -1,
 		.side[1].watch.fd = -1,

@@ -1,12 +1,11 @@
-/* session_private.h - what the two files about sessions share: session_door.c has a client until
- * it has said its rank, session.c its job. */
+/* session_private.h - what the files about sessions share: session_door.c has a client until
+ * it has said its rank, session.c its job, jobs.c what the cluster makes of that. */
 #ifndef RD_SESSION_PRIVATE_H
 #define RD_SESSION_PRIVATE_H
 
 #include "control.h"
 
 #define OUT_BYTES 65536
-#define PEER_NS	  (5 * BASE_S_NS) /* for the other relays to be connected */
 
 /* Bytes taken from the machine and not yet taken by the socket. */
 struct side {
@@ -27,23 +26,16 @@ struct rd_session {
 	uint32_t id;
 	uint32_t slot;	     /* its gates' ports */
 	uint32_t port_index; /* it came to impi.listen_port + this */
-	uint32_t label_base; /* 0: no table yet */
-	uint32_t mails;	     /* outstanding at the workers and the gateway */
-	uint32_t pending;    /* of them: answers to JOB_ADD */
-	uint32_t in_cores;   /* bit per worker */
-	bool in_gateway, ended, dead, dialing;
+	uint32_t job;	     /* of relay/cluster.h; RELAY_CLUSTER_NONE: no table yet */
+	bool ended, dead, dialing;
 	struct seal_link *seal; /* of the connection to the server; NULL: in clear */
 	bool proven;		/* it has shown that it has the key */
 	bool running;		/* start-up is over */
-	bool finishing;		/* ended well; gateways are at work */
 	/* The relays that were there when the client came: others take no part. */
 	struct relay_member member[RD_RELAYS_MAX];
 	uint8_t member_index[RD_RELAYS_MAX];
 	uint32_t nmembers;
-	/* Bit per relay of the cluster: table not sent; not answered; must hear of the end;
-	 * gateway not finished. */
-	uint32_t peers_wanted, peers_pending, peers_told, peers_finishing;
-	uint64_t begun_ns, dial_ns, table_ns, ended_ns;
+	uint64_t begun_ns, dial_ns, ended_ns;
 };
 
 static inline uint32_t
@@ -60,6 +52,8 @@ server_port(const struct rd_session *s)
 
 /* Events of the machine, until there are none, and what they produced on its way. */
 void rd_session_pump(struct rd_session *s);
+/* Its job goes on without this relay: silence. */
+void rd_session_handed_over(struct rd_session *s);
 void rd_session_client_ready(struct rd_watch *w, uint32_t events);
 
 /* session_seal.c.  The connection to the server stands: begin to seal it; false: out of memory or
