@@ -1,10 +1,9 @@
 /* A relay: one worker shard's endpoint with the forwarding core, driven as relayd's
- * worker loop does, and the little of its control plane that a job's end needs. */
+ * worker loop does.  Its control plane: rnode_jobs.c. */
 #include "pieces.h"
 #include "world.h"
 
 #include "base/assert.h"
-#include "relay/peer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,40 +72,26 @@ release(void *user, uint64_t cookie)
 	sim_release(s, cookie);
 }
 
-/* The control plane of a cluster tells its other relays (peer channel, 1 ms). */
-static void
-peer_end(struct sim *s, void *who, uint64_t base)
-{
-	struct rnode *r = who;
-	(void)s;
-	if (!r->alive || !r->has_job)
-		return;
-	relay_job_end(r->core, (uint32_t)base, "another relay of the cluster ended the job",
-		      now(r));
-	r->has_job = false;
-	r->job_ended = true;
-	rnode_drive(r);
-}
-
-static sim_fn share_ways;
-
-/* Nothing heard on the peer channel for 3 s (relay/peer.h). */
+/* Cores that do not know of each other (world_conf.several) end their job when a relay of the
+ * cluster has not been heard for 3 s. */
 static void
 peer_dead(struct sim *s, void *who, uint64_t arg)
 {
-	struct rnode *r = who;
-	struct world *w = r->w;
+	const struct rnode *dead = who;
+	struct world *w = dead->w;
+	uint32_t base = w->label_base[dead->client];
+	static const char why[] = "another relay of the cluster is gone";
+	(void)s;
 	(void)arg;
-	if (w->conf.several) {
-		if (!r->alive)
-			r->ways = 0;
-		share_ways(s, w, r->client);
-		return;
-	}
-	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
-		struct rnode *o = &w->relay[w->first_relay[r->client] + i];
-		if (o != r)
-			peer_end(s, o, w->label_base[r->client]);
+	for (uint32_t i = 0; i < w->conf.cluster[dead->client].relays; i++) {
+		struct rnode *o = &w->relay[w->first_relay[dead->client] + i];
+		if (!o->alive || !o->has_job)
+			continue;
+		relay_job_end(o->core, base, why, now(o));
+		o->has_job = false;
+		o->job_ended = true;
+		rnode_jobs_ended(o, base, why);
+		rnode_drive(o);
 	}
 }
 
@@ -124,11 +109,7 @@ job_ended(void *user, uint32_t base, const char *why)
 	sim_log(w->s, "relay %u.%u: the job is over: %s", r->client, r->index, why);
 	INVARIANT(w->s, REASON, w->conf.die_ok, "relay %u.%u: job over: %s", r->client, r->index,
 		  why);
-	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
-		struct rnode *o = &w->relay[w->first_relay[r->client] + i];
-		if (o != r)
-			sim_at(w->s, w->s->now_ns + BASE_MS_NS, peer_end, o, base);
-	}
+	rnode_jobs_ended(r, base, why);
 }
 
 static void
@@ -148,37 +129,14 @@ path_down(void *user, uint32_t path, const struct suci_addr *peer, const char *w
 		peer->ip[14], peer->ip[15], what, why);
 }
 
-/* What the other relays of the cluster can reach: each core is told what it does not see. */
-static void
-share_ways(struct sim *s, void *who, uint64_t arg)
-{
-	struct world *w = who;
-	uint32_t client = (uint32_t)arg;
-	(void)s;
-	for (uint32_t i = 0; i < w->conf.cluster[client].relays; i++) {
-		struct rnode *r = &w->relay[w->first_relay[client] + i];
-		uint32_t ways = 0;
-		for (uint32_t k = 0; k < w->conf.cluster[client].relays; k++)
-			if (k != i)
-				ways |= w->relay[w->first_relay[client] + k].ways;
-		if (!r->alive || !r->has_job)
-			continue;
-		relay_job_elsewhere(r->core, w->label_base[client], ways, now(r));
-		rnode_drive(r);
-	}
-}
-
 static void
 job_state(void *user, uint32_t base, uint32_t ways, bool left)
 {
 	struct rnode *r = user;
-	(void)base;
-	(void)left;
 	if (!r->alive || !r->w->conf.several)
 		return;
 	sim_log(r->w->s, "relay %u.%u: reaches clients 0x%x", r->client, r->index, ways);
-	r->ways = ways;
-	sim_at(r->w->s, r->w->s->now_ns + BASE_MS_NS, share_ways, r->w, r->client);
+	rnode_jobs_state(r, base, ways, left);
 }
 
 static void
@@ -324,7 +282,7 @@ read_late(struct sim *s, void *who, uint64_t b)
 	sim_release(s, b);
 }
 
-/* ---- the job's table as this relay's control plane would give it ---------- */
+/* ---- the job's table as relay/startup.h would make it ---------- */
 
 static void
 hostid(uint8_t out[IMPI_HOSTID_BYTES], uint32_t token, uint8_t kind, uint32_t ipv4)
@@ -354,8 +312,8 @@ add_hosts(const struct world *w, struct relay_job *job, uint32_t c)
 	}
 }
 
-static void
-give_job(struct rnode *r)
+void
+rnode_begin(struct rnode *r)
 {
 	const struct world *w = r->w;
 	struct relay_job_limits l = {.nworld_max = w->conf.hosts_max,
@@ -381,11 +339,8 @@ give_job(struct rnode *r)
 	}
 	memcpy(job->global_id, w->global_id, (size_t)w->nend * RELAY_PROC_ID_LEN);
 	memcpy(job->private_id, w->private_id[r->client], (size_t)w->nend * RELAY_PROC_ID_LEN);
-	int err = relay_job_add(r->core, job, now(r));
-	SIM_CHECK(w->s, !err, "relay %u.%u: relay_job_add: %s", r->client, r->index,
-		  relay_strerror(err));
-	r->has_job = !err;
-	free(mem);
+	r->table_mem = mem;
+	rnode_jobs_begin(r, job);
 }
 
 /* What it knows of the other relays of its cluster. */
@@ -413,7 +368,7 @@ several(const struct rnode *r, struct relay_core_conf *rc)
 }
 
 void
-rnode_new(struct rnode *r, bool with_job)
+rnode_new(struct rnode *r)
 {
 	struct world *w = r->w;
 	struct suci_config c = w->conf.relay;
@@ -467,8 +422,7 @@ rnode_new(struct rnode *r, bool with_job)
 		for (uint32_t leg = RELAY_LEG_LIGHT; leg < r->nlegs; leg++)
 			r->port[leg] = sim_add_port(w->s, r, deliver, NET_LIGHT, r->ipv4[leg]);
 	}
-	if (with_job)
-		give_job(r);
+	rnode_jobs_new(r);
 }
 
 void
@@ -485,32 +439,16 @@ rnode_kill(struct rnode *r)
 	r->ep = NULL;
 	r->core = NULL;
 	r->has_job = false;
-	sim_at(r->w->s, r->w->s->now_ns + RELAY_PEER_DEAD_NS, peer_dead, r, 0);
-}
-
-/* Another relay of its cluster gives it the job (peer frame GIVE). */
-static void
-get_job(struct sim *s, void *who, uint64_t incarnation)
-{
-	struct rnode *r = who;
-	const struct world *w = r->w;
-	(void)s;
-	if (!r->alive || r->has_job || r->incarnation != incarnation)
-		return;
-	for (uint32_t i = 0; i < w->conf.cluster[r->client].relays; i++) {
-		if (!w->relay[w->first_relay[r->client] + i].has_job)
-			continue;
-		give_job(r);
-		rnode_drive(r);
-		return;
-	}
+	rnode_jobs_kill(r);
+	free(r->table_mem);
+	r->table_mem = NULL;
+	if (!r->w->conf.several)
+		sim_at(r->w->s, r->w->s->now_ns + RELAY_PEER_DEAD_NS, peer_dead, r, 0);
 }
 
 void
 rnode_restart(struct rnode *r)
 {
 	sim_log(r->w->s, "relay %u.%u is back", r->client, r->index);
-	rnode_new(r, false);
-	if (r->w->conf.several)
-		sim_at(r->w->s, r->w->s->now_ns + 50 * BASE_MS_NS, get_job, r, r->incarnation);
+	rnode_new(r);
 }

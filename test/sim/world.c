@@ -197,8 +197,14 @@ world_new(struct sim *s, const struct world_conf *conf)
 	for (uint32_t i = 0; i < w->nend; i++)
 		end_new(&w->end[i]);
 	for (uint32_t i = 0; i < w->nrelay; i++)
-		rnode_new(&w->relay[i], true);
+		rnode_new(&w->relay[i]);
 	wire_all(w);
+	sim_run(s, s->now_ns, NULL, NULL); /* channels come up */
+	for (uint32_t c = 0; c < conf->nclusters; c++)
+		if (conf->cluster[c].relays)
+			rnode_begin(&w->relay[w->first_relay[c]]);
+	sim_run(s, s->now_ns, NULL, NULL); /* the others get its job */
+	w->started = true;
 	return w;
 }
 
@@ -221,6 +227,9 @@ world_free(struct world *w)
 	}
 	for (uint32_t i = 0; i < w->nrelay; i++)
 		rnode_kill(&w->relay[i]);
+	for (uint32_t c = 0; c < w->conf.nclusters; c++)
+		if (w->channels[c])
+			channels_free(w->channels[c]);
 	streams_free(w);
 	for (uint32_t c = 0; c < CLUSTERS_MAX; c++)
 		free(w->private_id[c]);

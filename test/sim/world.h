@@ -13,6 +13,7 @@
 #define SIM_WORLD_H
 
 #include "bytes.h"
+#include "channels.h"
 #include "invariants.h"
 #include "sim.h"
 
@@ -192,7 +193,16 @@ struct rnode {
 	bool job_ended, has_job;
 	char why[160];
 	uint64_t ended_ns;
-	uint32_t ways; /* clients it reaches, as it told the other relays of its cluster */
+	/* rnode_jobs.c */
+	struct relay_cluster *jobs;
+	void *jobs_mem, *table_mem;
+	struct relay_labels labels;
+	uint32_t own_job;
+};
+
+struct channels_of {
+	struct world *w;
+	uint32_t client;
 };
 
 struct world {
@@ -202,6 +212,10 @@ struct world {
 	struct end end[RANKS_MAX];
 	struct rnode relay[RELAYS_MAX];
 	struct stream stream[STREAMS_MAX];
+	bool started; /* until then mail between threads and relays takes no time */
+	struct channels *channels[CLUSTERS_MAX];
+	struct channels_of channels_of[CLUSTERS_MAX];
+	struct relay_member member[CLUSTERS_MAX][CHANNELS_MAX];
 	uint32_t first_rank[CLUSTERS_MAX];
 	uint32_t first_relay[CLUSTERS_MAX];
 	uint32_t label_base[CLUSTERS_MAX];	 /* of the job at that cluster's relays */
@@ -305,8 +319,17 @@ struct relay_note;
 void end_relays_note(struct end *e, uint32_t path, const struct relay_note *n, const void *bytes,
 		     size_t len);
 
+/* rnode_jobs.c */
+void rnode_jobs_new(struct rnode *r);
+void rnode_jobs_begin(struct rnode *r, const struct relay_job *table);
+void rnode_jobs_kill(struct rnode *r);
+void rnode_jobs_ended(struct rnode *r, uint32_t base, const char *why);
+void rnode_jobs_state(struct rnode *r, uint32_t base, uint32_t ways, bool left);
+
 /* rnode.c */
-void rnode_new(struct rnode *r, bool with_job);
+void rnode_new(struct rnode *r);
+/* It is the primary of the job of its cluster. */
+void rnode_begin(struct rnode *r);
 void rnode_drive(struct rnode *r);
 void rnode_kill(struct rnode *r);
 void rnode_restart(struct rnode *r);
