@@ -133,6 +133,26 @@ a_file_that_is_not_there_is_named(void **state)
 	assert_non_null(strstr(k.err, none));
 }
 
+static void
+the_server_has_the_pre_shared_keys(void **state)
+{
+	struct seal_link_conf server = {.nkeys = 0};
+	struct rd_conf conf = {.nlegs = 2};
+	char err[256] = "";
+	(void)state;
+	assert_int_equal(rd_server_keys(&conf, &server, err, sizeof err), 0);
+	assert_int_equal(server.nkeys, 0);
+	conf.impi.server_sealing = RD_SEALING_ON;
+	snprintf(conf.sealing.key_file, sizeof conf.sealing.key_file, "%s", psk);
+	assert_int_equal(rd_server_keys(&conf, &server, err, sizeof err), 0);
+	assert_int_equal(server.nkeys, 1);
+	assert_int_equal(server.key[0].id, 7);
+	assert_string_equal(server.purpose, SEAL_LINK_IMPI);
+	snprintf(conf.sealing.key_file, sizeof conf.sealing.key_file, "%s", none);
+	assert_int_equal(rd_server_keys(&conf, &server, err, sizeof err), -1);
+	assert_non_null(strstr(err, none));
+}
+
 int
 main(void)
 {
@@ -142,6 +162,7 @@ main(void)
 		cmocka_unit_test(an_identity_is_the_key_among_siblings),
 		cmocka_unit_test(an_identity_alone_is_enough),
 		cmocka_unit_test(a_file_that_is_not_there_is_named),
+		cmocka_unit_test(the_server_has_the_pre_shared_keys),
 	};
 	return cmocka_run_group_tests(tests, make_files, remove_files);
 }

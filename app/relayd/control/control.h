@@ -144,8 +144,6 @@ void rd_session_end_all(struct rd_control *c, const char *why);
 /* How many of them are, or have ended and are not gone. */
 uint32_t rd_session_bound(const struct rd_control *c);
 void rd_session_tick(struct rd_control *c);
-/* The keys for the IMPI server, if impi.server_sealing is on.  0, or -1 and err. */
-int rd_session_keys(struct rd_control *c, const struct rd_conf *conf, char *err, size_t err_max);
 /* Sockets only: the workers are gone. */
 void rd_session_fini(struct rd_control *c);
 

@@ -2,32 +2,9 @@
  * goes through a sealed stream with a key of sealing.key_file, or nothing does. */
 #include "session_private.h"
 
-#include "driver/aead.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-int
-rd_session_keys(struct rd_control *c, const struct rd_conf *conf, char *err, size_t err_max)
-{
-	struct seal_link_conf *k = &c->server_keys;
-	char why[SEAL_TEXT];
-	if (conf->impi.server_sealing != RD_SEALING_ON)
-		return 0;
-	*k = (struct seal_link_conf){.crypto = seal_aes256gcm(), .purpose = SEAL_LINK_IMPI};
-	if (!k->crypto) {
-		snprintf(err, err_max, "the AES library cannot be used on this machine");
-		return -1;
-	}
-	int n = seal_psk_load(conf->sealing.key_file, k->key, why);
-	if (n < 0) {
-		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
-		return -1;
-	}
-	k->nkeys = (uint32_t)n;
-	return 0;
-}
 
 bool
 rd_session_seal(struct rd_session *s)

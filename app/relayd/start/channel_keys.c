@@ -60,3 +60,23 @@ rd_channel_keys(const struct rd_conf *conf, struct seal_link_conf *peer,
 	peer->nkeys = light->nkeys;
 	return 0;
 }
+
+int
+rd_server_keys(const struct rd_conf *conf, struct seal_link_conf *server, char *err, size_t err_max)
+{
+	char why[SEAL_TEXT];
+	if (conf->impi.server_sealing != RD_SEALING_ON)
+		return 0;
+	*server = (struct seal_link_conf){.crypto = seal_aes256gcm(), .purpose = SEAL_LINK_IMPI};
+	if (!server->crypto) {
+		snprintf(err, err_max, "the AES library cannot be used on this machine");
+		return -1;
+	}
+	int n = seal_psk_load(conf->sealing.key_file, server->key, why);
+	if (n < 0) {
+		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
+		return -1;
+	}
+	server->nkeys = (uint32_t)n;
+	return 0;
+}

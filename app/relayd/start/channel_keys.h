@@ -2,9 +2,9 @@
 #define RD_CHANNEL_KEYS_H
 
 /* The keys of the control thread's channels, out of the files that the configuration names: to the
- * other relays of the cluster, and between circuit controller and agents.
+ * other relays of the cluster, between circuit controller and agents, and to the IMPI server.
  *
- * Files are read once, at start; nothing is kept but what the two shapes hold, and their owner
+ * Files are read once, at start; nothing is kept but what the shapes hold, and their owner
  * wipes them. */
 
 #include "seal/link.h"
@@ -19,5 +19,8 @@ struct rd_conf;
  * file. */
 int rd_channel_keys(const struct rd_conf *conf, struct seal_link_conf *peer,
 		    struct seal_link_conf *light, char *err, size_t err_max);
+/* With impi.server_sealing those of sealing.key_file, else the shape stays zero.  Likewise. */
+int rd_server_keys(const struct rd_conf *conf, struct seal_link_conf *server, char *err,
+		   size_t err_max);
 
 #endif

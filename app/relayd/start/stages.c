@@ -127,7 +127,7 @@ do_server(struct relay *r)
 	}
 	if (rd_channel_keys(conf, &r->control->peer_keys, &r->control->light_keys, r->err,
 			    ERR_MAX) ||
-	    rd_session_keys(r->control, conf, r->err, ERR_MAX))
+	    rd_server_keys(conf, &r->control->server_keys, r->err, ERR_MAX))
 		return -1;
 	if (rd_ipv4_parse(conf->impi.server_host, &r->control->server_ip))
 		return 0;
