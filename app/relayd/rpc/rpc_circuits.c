@@ -187,10 +187,11 @@ slots(const struct rd_control *c, const struct light_agent *a)
 }
 
 void
-rd_rpc_circuits(struct rd_rpc_client *c)
+rd_rpc_circuits(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 {
 	const struct rd_control *ctl = c->server->ctl;
 	struct rd_light_view l;
+	(void)call;
 	if (!rd_light_view(ctl, &l)) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
 			     "no circuit controller is configured (optical.controller)");

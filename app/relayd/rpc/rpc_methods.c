@@ -150,80 +150,177 @@ static const struct rd_rpc_param log_params[] = {
 			 .help = "so many at most, 1000 if not given"},
 };
 
+/* ---- who answers ------------------------------------------------------------------- */
+
+struct rd_rpc_handler {
+	/* Answers, now or later; or */
+	void (*call)(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+	/* the answer, out of a snapshot of the workers. */
+	json_t *(*answer)(const struct rd_control *ctl, const struct rd_rpc_call *call,
+			  const struct rd_snapshot *s);
+};
+
+static void
+describe(struct rd_rpc_client *c, const struct rd_rpc_call *call)
+{
+	(void)call;
+	rd_rpc_result(&c->conn, rd_rpc_describe(&rd_rpc_api));
+}
+
+static uint32_t
+rows_max(const struct rd_rpc_call *call)
+{
+	return call->given[1] ? call->number[1] : RD_RPC_ROWS;
+}
+
+static json_t *
+status(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+{
+	(void)call;
+	return rd_rpc_status(ctl, s);
+}
+
+static json_t *
+jobs(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+{
+	(void)ctl;
+	return rd_rpc_jobs(s, call->number[0], rows_max(call));
+}
+
+static json_t *
+paths(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+{
+	(void)ctl;
+	return rd_rpc_paths(s, call->number[0], rows_max(call), call->number[2]);
+}
+
+static json_t *
+gateway(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+{
+	(void)ctl;
+	(void)call;
+	return rd_rpc_gateway(s);
+}
+
+static json_t *
+channels(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+{
+	(void)ctl;
+	return rd_rpc_channels(s, call->number[0], rows_max(call));
+}
+
+static json_t *
+drops(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+{
+	(void)ctl;
+	return rd_rpc_drops(s, call->number[0]);
+}
+
+static json_t *
+lights(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+{
+	(void)call;
+	return rd_rpc_lights(ctl, s);
+}
+
+/* ---- the table ----------------------------------------------------------------------- */
+
 #define PARAMS(p) .param = (p), .nparams = sizeof(p) / sizeof((p)[0])
+#define CALLS(fn)                                 \
+	.handler = &(const struct rd_rpc_handler) \
+	{                                         \
+		.call = fn                        \
+	}
+#define ANSWERS(fn)                               \
+	.handler = &(const struct rd_rpc_handler) \
+	{                                         \
+		.answer = fn                      \
+	}
 static const struct rd_rpc_method methods[] = {
-	{.name = "methods", .id = RD_M_METHODS, .help = "this list"},
+	{.name = "methods", CALLS(describe), .help = "this list"},
 	{.name = "status",
-	 .id = RD_M_STATUS,
+	 ANSWERS(status),
 	 .help = "who the relay is, load, buffers, custody, legs, workers"},
-	{.name = "jobs", PARAMS(rows_params), .id = RD_M_JOBS, .help = "jobs now running"},
+	{.name = "jobs", PARAMS(rows_params), ANSWERS(jobs), .help = "jobs now running"},
 	{.name = "paths",
 	 PARAMS(path_params),
-	 .id = RD_M_PATHS,
+	 ANSWERS(paths),
 	 .help = "paths to local processes, remote relays and gateways"},
 	{.name = "gateway",
-	 .id = RD_M_GATEWAY,
+	 ANSWERS(gateway),
 	 .help = "the gateway to foreign hosts: counters, memory"},
 	{.name = "channels",
 	 PARAMS(rows_params),
-	 .id = RD_M_CHANNELS,
+	 ANSWERS(channels),
 	 .help = "the gateway's TCP channels"},
 	{.name = "drops",
 	 PARAMS(drops_params),
-	 .id = RD_M_DROPS,
+	 ANSWERS(drops),
 	 .help = "what was lost or refused, by reason"},
 	{.name = "lanes",
 	 PARAMS(measure_params),
 	 .id = RD_M_LANES,
+	 CALLS(rd_rpc_measure),
 	 .help = "who talks to whom: measures for a while"},
 	{.name = "advise",
 	 .param = measure_params,
 	 .nparams = 2,
 	 .id = RD_M_ADVISE,
+	 CALLS(rd_rpc_measure),
 	 .help = "how many trunks this traffic can use, and why: measures for a while"},
-	{.name = "get", .id = RD_M_GET, .help = "what set changes"},
+	{.name = "get", CALLS(rd_rpc_get), .help = "what set changes"},
 	{.name = "set",
 	 PARAMS(set_params),
-	 .id = RD_M_SET,
+	 CALLS(rd_rpc_set),
 	 .help = "change settings until the end"},
 	{.name = "drain",
 	 PARAMS(drain_params),
 	 .id = RD_M_DRAIN,
+	 CALLS(rd_rpc_trunks),
 	 .help = "give this relay's traffic to the others of its cluster"},
 	{.name = "undrain",
 	 PARAMS(drain_params),
 	 .id = RD_M_UNDRAIN,
+	 CALLS(rd_rpc_trunks),
 	 .help = "take its share again"},
 	{.name = "policy",
 	 PARAMS(policy_params),
 	 .id = RD_M_POLICY,
+	 CALLS(rd_rpc_trunks),
 	 .help = "change how segments are divided among trunks"},
 	{.name = "lights",
-	 .id = RD_M_LIGHTS,
+	 ANSWERS(lights),
 	 .help = "light ports: where they lead, what they carry"},
 	{.name = "light_up",
 	 PARAMS(light_params),
 	 .id = RD_M_LIGHT_UP,
+	 CALLS(rd_rpc_light),
 	 .help = "a circuit of a light port has been set: open a light path over it"},
 	{.name = "light_down",
 	 .param = light_params,
 	 .nparams = 1,
 	 .id = RD_M_LIGHT_DOWN,
+	 CALLS(rd_rpc_light),
 	 .help = "it is to go: drain the light path and close it"},
 	{.name = "circuits",
-	 .id = RD_M_CIRCUITS,
+	 CALLS(rd_rpc_circuits),
 	 .help = "who is lit for whom, calls that are planned, hits, misses, set-up times"},
 	{.name = "circuit_log",
 	 PARAMS(log_params),
-	 .id = RD_M_CIRCUIT_LOG,
+	 CALLS(rd_rpc_circuit_log),
 	 .help = "what happened to circuits and calls, as the circuit controller remembers it"},
 	{.name = "capture_start",
 	 PARAMS(capture_params),
 	 .id = RD_M_CAPTURE_START,
+	 CALLS(rd_rpc_capture),
 	 .help = "frames into the pcapng file whose descriptor comes along"},
-	{.name = "capture_status", .id = RD_M_CAPTURE_STATUS, .help = "how it stands with it"},
+	{.name = "capture_status",
+	 .id = RD_M_CAPTURE_STATUS,
+	 CALLS(rd_rpc_capture),
+	 .help = "how it stands with it"},
 	{.name = "capture_stop",
 	 .id = RD_M_CAPTURE_STOP,
+	 CALLS(rd_rpc_capture),
 	 .help = "end it; answers when it has ended"},
 };
 
@@ -231,84 +328,18 @@ static void
 on_call(void *user, struct rd_rpc_conn *conn, const struct rd_rpc_call *call)
 {
 	struct rd_rpc_client *c = user;
-	switch ((enum rd_rpc_id)call->method->id) {
-	case RD_M_METHODS:
-		rd_rpc_result(conn, rd_rpc_describe(&rd_rpc_api));
-		return;
-	case RD_M_STATUS:
-	case RD_M_JOBS:
-	case RD_M_PATHS:
-	case RD_M_GATEWAY:
-	case RD_M_CHANNELS:
-	case RD_M_DROPS:
-	case RD_M_LIGHTS:
+	(void)conn;
+	if (call->method->handler->call)
+		call->method->handler->call(c, call);
+	else
 		rd_rpc_want_snapshot(c);
-		return;
-	case RD_M_LIGHT_UP:
-	case RD_M_LIGHT_DOWN:
-		rd_rpc_light(c, call);
-		return;
-	case RD_M_CIRCUITS:
-		rd_rpc_circuits(c);
-		return;
-	case RD_M_CIRCUIT_LOG:
-		rd_rpc_circuit_log(c, call);
-		return;
-	case RD_M_LANES:
-	case RD_M_ADVISE:
-		rd_rpc_measure(c, call);
-		return;
-	case RD_M_GET:
-		rd_rpc_get(c);
-		return;
-	case RD_M_SET:
-		rd_rpc_set(c, call);
-		return;
-	case RD_M_DRAIN:
-	case RD_M_UNDRAIN:
-	case RD_M_POLICY:
-		rd_rpc_trunks(c, call);
-		return;
-	case RD_M_CAPTURE_START:
-	case RD_M_CAPTURE_STATUS:
-	case RD_M_CAPTURE_STOP:
-		rd_rpc_capture(c, call);
-		return;
-	}
 }
 
 void
 rd_rpc_answer(struct rd_rpc_client *c, const struct rd_snapshot *s)
 {
 	const struct rd_rpc_call *call = &c->conn.call;
-	uint32_t first = call->number[0], max = call->given[1] ? call->number[1] : RD_RPC_ROWS;
-	json_t *v = NULL;
-	switch ((enum rd_rpc_id)call->method->id) {
-	case RD_M_STATUS:
-		v = rd_rpc_status(c->server->ctl, s);
-		break;
-	case RD_M_JOBS:
-		v = rd_rpc_jobs(s, first, max);
-		break;
-	case RD_M_PATHS:
-		v = rd_rpc_paths(s, first, max, call->number[2]);
-		break;
-	case RD_M_GATEWAY:
-		v = rd_rpc_gateway(s);
-		break;
-	case RD_M_CHANNELS:
-		v = rd_rpc_channels(s, first, max);
-		break;
-	case RD_M_DROPS:
-		v = rd_rpc_drops(s, call->number[0]);
-		break;
-	case RD_M_LIGHTS:
-		v = rd_rpc_lights(c->server->ctl, s);
-		break;
-	default: /* needs none */
-		break;
-	}
-	rd_rpc_result(&c->conn, v);
+	rd_rpc_result(&c->conn, call->method->handler->answer(c->server->ctl, call, s));
 }
 
 const struct rd_rpc_api rd_rpc_api = {methods, sizeof methods / sizeof methods[0], on_call};

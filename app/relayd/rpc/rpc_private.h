@@ -8,29 +8,19 @@
 #include "rpc_server.h"
 #include "stats.h"
 
+/* Methods that share a handler, which tells them apart. */
 enum rd_rpc_id {
-	RD_M_METHODS,
-	RD_M_STATUS,
-	RD_M_JOBS,
-	RD_M_PATHS,
-	RD_M_GATEWAY,
-	RD_M_CHANNELS,
-	RD_M_DROPS,
+	RD_M_OTHER,
 	RD_M_LANES,
 	RD_M_ADVISE,
-	RD_M_GET,
-	RD_M_SET,
 	RD_M_CAPTURE_START,
 	RD_M_CAPTURE_STATUS,
 	RD_M_CAPTURE_STOP,
 	RD_M_DRAIN,
 	RD_M_UNDRAIN,
 	RD_M_POLICY,
-	RD_M_LIGHTS,
 	RD_M_LIGHT_UP,
 	RD_M_LIGHT_DOWN,
-	RD_M_CIRCUITS,
-	RD_M_CIRCUIT_LOG,
 };
 
 struct rd_rpc_client {
@@ -75,7 +65,7 @@ void rd_rpc_settle(struct rd_rpc_client *c);
 
 /* rpc_tools.c */
 void rd_rpc_measure(struct rd_rpc_client *c, const struct rd_rpc_call *call);
-void rd_rpc_get(struct rd_rpc_client *c);
+void rd_rpc_get(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_set(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_capture(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 /* The client is gone; what he had under way ends. */
@@ -93,7 +83,7 @@ void rd_rpc_trunks_gone(struct rd_rpc_client *c);
 void rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 json_t *rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s);
 /* rpc_circuits.c */
-void rd_rpc_circuits(struct rd_rpc_client *c);
+void rd_rpc_circuits(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 /* Order of the parameters in their calls. */
 enum { RD_P_SLOT, RD_P_LPEER, RD_P_LADDRESS };

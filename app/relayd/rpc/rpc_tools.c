@@ -154,10 +154,11 @@ rd_rpc_measure(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 /* ---- settings -------------------------------------------------------------------------- */
 
 void
-rd_rpc_get(struct rd_rpc_client *c)
+rd_rpc_get(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 {
 	static const char *const levels[] = {"error", "warning", "info", "debug"};
 	const struct rd_control *ctl = c->server->ctl;
+	(void)call;
 	rd_rpc_result(&c->conn,
 		      json_pack("{s:s, s:s, s:o}", "log_level", levels[rd_log_get_level()], "idle",
 				rd_idle_name((enum rd_idle_mode)ctl->idle), "drain_ms",
@@ -185,7 +186,7 @@ rd_rpc_set(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 		set_idle(ctl, call->number[RD_P_IDLE]);
 	if (call->given[RD_P_DRAIN_MS])
 		ctl->drain_ms = call->number[RD_P_DRAIN_MS];
-	rd_rpc_get(c);
+	rd_rpc_get(c, call);
 }
 
 /* ---- capture ----------------------------------------------------------------------------- */

@@ -54,11 +54,14 @@ struct rd_rpc_param {
 	const char *words; /* "busy|pause|sleep" */
 	const char *help;
 };
+struct rd_rpc_handler;
 struct rd_rpc_method {
 	const char *name;
 	const struct rd_rpc_param *param;
 	uint32_t nparams;
-	uint32_t id; /* the caller's */
+	/* The caller's: who answers it, and which of his methods it is. */
+	const struct rd_rpc_handler *handler;
+	uint32_t id;
 	const char *help;
 };
 
