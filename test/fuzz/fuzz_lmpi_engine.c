@@ -39,7 +39,7 @@ static unsigned nsrq, ndrq;
 
 static struct slot {
 	struct lmpi_req req;
-	bool used;
+	bool used, sends;
 	uint8_t buf[4 * DATALEN];
 } slot[SLOTS];
 
@@ -99,7 +99,7 @@ finish(void)
 		}
 	}
 	for (int i = 0; i < SLOTS; i++) {
-		if (slot[i].used && slot[i].req.kind == LMPI_KIND_RECV && !slot[i].req.done)
+		if (slot[i].used && !slot[i].sends && !slot[i].req.done)
 			(void)lmpi_cancel_recv(&slot[i].req);
 	}
 	lmpi_engine_drop(&lmpi_eng);
@@ -164,11 +164,12 @@ give_packet(uint32_t from)
 }
 
 static struct slot *
-free_slot(void)
+free_slot(bool sends)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		if (!slot[i].used || slot[i].req.done) {
 			slot[i].used = true;
+			slot[i].sends = sends;
 			return &slot[i];
 		}
 	}
@@ -184,26 +185,26 @@ call(uint8_t what, uint32_t to)
 
 	switch (what) {
 	case 4:
-		if ((s = free_slot()))
+		if ((s = free_slot(false)))
 			lmpi_irecv(&s->req, s->buf, a % sizeof s->buf,
 				   b & 1 ? LMPI_ANY_SOURCE : (int)to, b & 2 ? LMPI_ANY_TAG : b >> 6,
 				   b >> 2 & 1);
 		break;
 	case 5:
-		if ((s = free_slot()))
+		if ((s = free_slot(true)))
 			lmpi_isend(&s->req, s->buf, a % sizeof s->buf, to, 0, b >> 6, b >> 2 & 1,
 				   b & 1 ? LMPI_SYNC : LMPI_STANDARD);
 		break;
 	case 6:
 		s = &slot[a % SLOTS];
-		if (s->used && s->req.kind == LMPI_KIND_SEND)
+		if (s->used && s->sends)
 			lmpi_cancel_send(&s->req);
 		else if (s->used)
 			(void)lmpi_cancel_recv(&s->req);
 		break;
 	default:
 		if (lmpi_match_find(&lmpi_eng.match, b & 1, LMPI_ANY_SOURCE, LMPI_ANY_TAG) &&
-		    (s = free_slot()) &&
+		    (s = free_slot(false)) &&
 		    lmpi_iprobe(LMPI_ANY_SOURCE, LMPI_ANY_TAG, b & 1, true, &found))
 			lmpi_mrecv(&s->req, s->buf, a % sizeof s->buf, found.message);
 	}
