@@ -350,23 +350,33 @@ no_answer(struct link *l, int from, const uint8_t *bytes, size_t len)
 	return from == 1;
 }
 
+/* What waits for its turn when the key ends is not sealed any more either: link_pump() checks that
+ * each datagram which is given out can be. */
 static void
 key_used_up(void **state)
 {
 	(void)state;
-	struct pair *t = pair_for(true);
-	t->conf[0].seal.epoch = 16;
-	t->conf[0].seal.packets_max = 64;
-	t->conf[0].initial_window = 256;
-	pair_start(t);
-	pair_run(t, BASE_S_NS);
-	t->l.filter = no_answer;
-	uint64_t before = t->l.sent[0];
-	pair_send(t, 0, 1000, 100);
-	pair_run(t, BASE_S_NS);
-	assert_int_equal(t->s[0].why, SUCI_DOWN_STALE);
-	assert_true(t->l.sent[0] - before <= 64 + 8); /* and CLOSE */
-	pair_free(t);
+	for (int queued = 0; queued < 2; queued++) {
+		struct pair *t = pair_for(true);
+		t->conf[0].seal.epoch = 16;
+		t->conf[0].seal.packets_max = 64;
+		t->conf[0].initial_window = 256;
+		pair_start(t);
+		pair_run(t, BASE_S_NS);
+		t->l.filter = no_answer;
+		uint64_t before = t->l.sent[0];
+		for (uint32_t i = 0; queued && i < 200; i++) {
+			struct suci_segment seg = {
+				.seq = i, .cookie = i, .data = t->payload, .data_len = 100};
+			assert_int_equal(
+				suci_path_send(t->l.ep[0], t->s[0].path, &seg, t->l.now_ns), 0);
+		}
+		pair_send(t, 0, queued ? 0 : 1000, 100);
+		pair_run(t, BASE_S_NS);
+		assert_int_equal(t->s[0].why, SUCI_DOWN_STALE);
+		assert_true(t->l.sent[0] - before <= 64 + 8); /* and CLOSE */
+		pair_free(t);
+	}
 }
 
 int

@@ -254,6 +254,33 @@ test_living_stays(void **state)
 	pair_free(t);
 }
 
+/* Nobody called for longer than the path may be silent, and segments wait: suci_tx() finds it dead,
+ * and they are given back.  No datagram may be made of what was given back. */
+static void
+test_dead_sends_nothing(void **state)
+{
+	(void)state;
+	struct pair *t = pair_new(1, DELAY_NS);
+	struct suci_out o;
+	t->conf[0].liveness_ns = 100 * BASE_MS_NS;
+	pair_start(t);
+	t->l.cut = true;
+	for (uint32_t i = 0; i < 5; i++) {
+		struct suci_segment seg = {
+			.seq = i, .cookie = i, .data = t->payload, .data_len = 1000};
+		assert_int_equal(suci_path_send(t->l.ep[0], t->s[0].path, &seg, t->l.now_ns), 0);
+		if (i == 0)
+			pair_run(t, BASE_MS_NS);
+	}
+	t->l.now_ns += BASE_S_NS;
+	while (suci_tx(t->l.ep[0], &o, t->l.now_ns))
+		assert_false(o.has_segment && t->s[0].released[o.cookie]);
+	assert_int_equal(t->s[0].downs, 1);
+	assert_int_equal(t->s[0].why, SUCI_DOWN_SILENT);
+	assert_int_equal(t->s[0].abandoned, 5);
+	pair_free(t);
+}
+
 static bool
 from_0(struct link *l, int from, const uint8_t *bytes, size_t len)
 {
@@ -441,6 +468,7 @@ main(void)
 		cmocka_unit_test(test_random_loss_is_not),
 		cmocka_unit_test(test_liveness),
 		cmocka_unit_test(test_living_stays),
+		cmocka_unit_test(test_dead_sends_nothing),
 		cmocka_unit_test(test_one_way),
 		cmocka_unit_test(test_far_away),
 		cmocka_unit_test(test_tail_in_round_trips),

@@ -398,6 +398,9 @@ suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns)
 	suci_enter(ep, now_ns);
 	if (now_ns >= ep->next_ns)
 		suci_tick(ep, now_ns);
+	/* Whoever was found dead gives its segments back; no datagram is made of them. */
+	if (ep->dying != NONE)
+		suci_leave_work(ep);
 	out->seg_head_len = out->data_len = 0;
 	out->seg_head = out->data = NULL;
 	out->has_segment = out->retransmit = out->sealed = false;

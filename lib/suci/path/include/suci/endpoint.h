@@ -478,8 +478,9 @@ suci_out_len(const struct suci_out *o)
 	       (o->sealed ? SUCI_SEAL_TAG : 0u);
 }
 /* 1: *out is to be sent now.  0: nothing now; see suci_expiry_ns().  seg_head and
- * data stay valid over further suci_tx() calls, so a driver may gather a batch;
- * suci_rx(), suci_tick(), a close or a flush may release them. */
+ * data stay valid over further suci_tx() calls with the same now_ns, so a driver may gather a
+ * batch; suci_rx(), suci_tick(), a close or a flush may release them, and so may suci_tx() with a
+ * later time: it does what suci_tick() does, and a path may go down. */
 int suci_tx(struct suci *ep, struct suci_out *out, uint64_t now_ns);
 /* Write the sealed datagram to dst, cap >= suci_out_len(out) bytes of the caller that are
  * none of the pieces.  Once for each sealed one, in the order in which suci_tx() gave them,
