@@ -22,6 +22,8 @@ sim_pieces(struct suci *ep, const struct suci_out *o, struct sim_piece p[3])
 	if (o->sealed) {
 		p[0] = (struct sim_piece){sealed, suci_seal(ep, o, sealed, sizeof sealed)};
 		p[1].len = p[2].len = 0;
+		/* Sealed at once, so its path has not gone down meanwhile. */
+		BASE_ASSERT(p[0].len == suci_out_len(o));
 	}
 }
 
