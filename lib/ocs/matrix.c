@@ -338,7 +338,7 @@ reconcile_ours(struct ocs_matrix *m, uint32_t in, bool there, uint64_t now_ns)
 	if (c->state == OCS_FREE || (there && c->state == OCS_LIT))
 		return;
 	if (there) {
-		c->release = false;
+		/* c->release stays: what is to be removed and was given up shall not come back. */
 		enter(c, leaving ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
 	} else if (leaving || c->state == OCS_FOREIGN) {
 		forget(m, in);

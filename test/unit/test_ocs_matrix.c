@@ -270,6 +270,33 @@ test_reconcile(void **state)
 	free(m);
 }
 
+/* A circuit without light is to be set up once more, unless it has been released: a read-back that
+ * still shows it changes neither. */
+static void
+test_release_outlives_a_read_back(void **state)
+{
+	(void)state;
+	const struct ocs_circuit have[] = {{.in = 1, .out = 5}, {.in = 2, .out = 6}};
+	for (int releasing = 0; releasing < 2; releasing++) {
+		struct ocs_matrix *m = fresh();
+		light_up(m, 1, 5);
+		light_up(m, 2, 6);
+		ocs_light(m, 1, false, 10);
+		ocs_light(m, 2, false, 10);
+		if (releasing)
+			assert_int_equal(batch(m, 11).removals, 2);
+		assert_int_equal(ocs_release(m, 1, 12), OCS_ERR_OK);
+		ocs_offline(m);
+		ocs_reconcile(m, have, 2, 20);
+		assert_int_equal(batch(m, 21).removals, 2);
+		ocs_report(m, 1, true, 22);
+		ocs_report(m, 2, true, 22);
+		assert_int_equal(ocs_at(m, 1).state, OCS_FREE);
+		assert_int_equal(ocs_at(m, 2).state, OCS_REQUESTED);
+		free(m);
+	}
+}
+
 /* A model switch with its own idea of the circuits; random wants, failures,
  * lost sessions.  Ours and the switch's never contradict after a read-back. */
 static void
@@ -351,6 +378,7 @@ main(void)
 		cmocka_unit_test(test_dark_ports_are_tried_again),
 		cmocka_unit_test(test_blind_ports),
 		cmocka_unit_test(test_reconcile),
+		cmocka_unit_test(test_release_outlives_a_read_back),
 		cmocka_unit_test(test_random_against_switch),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,9 @@ struct ocs_circuit {
 	uint64_t ordered_ns; /* when its set-up was ordered */
 	uint32_t batch;	     /* with how many others */
 	uint64_t owner;	     /* caller's name for who wants it */
-	bool release;	     /* while being ordered: RELEASE_PENDING when reported */
+	/* While being ordered: RELEASE_PENDING when reported.  While on its way out: nobody wants
+	 * it any more, so one without light is not set up once more. */
+	bool release;
 };
 
 struct ocs_counters {
