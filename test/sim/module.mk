@@ -12,7 +12,7 @@ sim: $(B)/test/simulator
 # What libmpi does when a call returns.
 CFLAGS_test/sim/eval_run.c := -Ilibmpi/transport
 
-# That the invariants can fail: every bug of the canary.h of lib/suci, lib/mmp and lib/relay must be caught.
+# That the invariants can fail: every bug of the canary.h of lib/{suci,mmp,relay,relayset,mpi} must be caught.
 CFLAGS_test/sim/canary_bugs.c := -I.
 
 ## sim-canary    simulator with planted bugs: each must be caught by the invariant it breaks; BUG=NAME only that
