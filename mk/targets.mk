@@ -39,11 +39,11 @@ fuzz-smoke:
 	@$(MAKE) --no-print-directory $(SANITIZED) fuzz-build
 	@FUZZ_LONG="$(FUZZ_LONG)" FUZZ_LONG_S=$(FUZZ_LONG_S) test/run-fuzz build/clang-fuzz $(FUZZ_S)
 
-## explore       what check does not try: EXPLORE_S (3600) seconds of fresh seeds in the simulator and the fuzz targets
-EXPLORE_S ?= 3600
+## explore       what check does not try, for MINUTES (60): fresh seeds in the simulator, new inputs of the fuzz targets
+MINUTES ?= 60
 explore: $(B)/test/simulator
 	@$(MAKE) --no-print-directory $(SANITIZED) fuzz-build
-	@test/run-explore $(B) build/clang-fuzz $(EXPLORE_S)
+	@test/run-explore $(B) build/clang-fuzz "$(MINUTES)"
 
 ## smoke         shell scenarios in fresh network namespaces (root); SMOKE_ONLY="NAME .." only these
 smoke: all $(TESTPROGS) $(SMOKE_EXTRA)
