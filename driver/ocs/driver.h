@@ -13,17 +13,17 @@
 
 #include <stdbool.h>
 
-#define SECRET_MAX 128u
+#define OCSDRV_SECRET_MAX 128u
 
-struct secret {
-	char user[SECRET_MAX], password[SECRET_MAX];
+struct ocsdrv_secret {
+	char user[OCSDRV_SECRET_MAX], password[OCSDRV_SECRET_MAX];
 };
 /* False: why says what is wrong with the file, never what is in it. */
-bool secret_read(struct secret *s, const char *path, char why[OCS_DRIVER_WHY]);
-void secret_wipe(struct secret *s);
+bool ocsdrv_secret_read(struct ocsdrv_secret *s, const char *path, char why[OCS_DRIVER_WHY]);
+void ocsdrv_secret_wipe(struct ocsdrv_secret *s);
 
 /* "HOST", "HOST:PORT", "[V6]:PORT" in pieces; false: no address. */
-bool address_split(const char *address, uint16_t default_port, char host[256], char port[8]);
+bool ocsdrv_address_split(const char *address, uint16_t default_port, char host[256], char port[8]);
 
 struct ocs_driver_ops {
 	void (*close)(struct ocs_driver *d);
@@ -40,19 +40,21 @@ struct ocs_driver {
 };
 
 /* Pauses between attempts: doubled from one to the next, with a quarter of it by chance. */
-struct pause {
+struct ocsdrv_pause {
 	uint64_t first_ns, max_ns, now_ns;
 	uint64_t seed;
 };
-void pause_init(struct pause *p, const struct ocs_driver_config *cfg);
-uint64_t pause_next_ns(struct pause *p);
+void ocsdrv_pause_init(struct ocsdrv_pause *p, const struct ocs_driver_config *cfg);
+uint64_t ocsdrv_pause_next_ns(struct ocsdrv_pause *p);
 static inline void
-pause_reset(struct pause *p)
+ocsdrv_pause_reset(struct ocsdrv_pause *p)
 {
 	p->now_ns = 0;
 }
 
-struct ocs_driver *stream_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]);
-struct ocs_driver *netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]);
+struct ocs_driver *ocsdrv_stream_open(const struct ocs_driver_config *cfg,
+				      char why[OCS_DRIVER_WHY]);
+struct ocs_driver *ocsdrv_netconf_open(const struct ocs_driver_config *cfg,
+				       char why[OCS_DRIVER_WHY]);
 
 #endif

@@ -19,7 +19,7 @@
 /* ---- trees: nodes of a known model, or of none, look alike from here ---- */
 
 static const char *
-name_of(const struct lyd_node *n)
+find_name(const struct lyd_node *n)
 {
 	return n->schema ? n->schema->name
 			 : ((const struct lyd_node_opaq *)(const void *)n)->name.name;
@@ -27,12 +27,12 @@ name_of(const struct lyd_node *n)
 
 /* The text of the child, or of the child's children, with this name; NULL if there is none. */
 static const char *
-text_of(const struct lyd_node *parent, const char *name)
+find_text(const struct lyd_node *parent, const char *name)
 {
 	for (const struct lyd_node *n = lyd_child(parent); n; n = n->next) {
-		if (strcmp(name_of(n), name) == 0)
+		if (strcmp(find_name(n), name) == 0)
 			return lyd_get_value(n);
-		const char *deeper = text_of(n, name);
+		const char *deeper = find_text(n, name);
 		if (deeper)
 			return deeper;
 	}
@@ -41,10 +41,10 @@ text_of(const struct lyd_node *parent, const char *name)
 
 /* The first of the trees in an answer's <data>. */
 static const struct lyd_node *
-data_of(const struct lyd_node *op)
+find_data(const struct lyd_node *op)
 {
 	for (const struct lyd_node *n = op ? lyd_child(op) : NULL; n; n = n->next) {
-		if (strcmp(name_of(n), "data") != 0)
+		if (strcmp(find_name(n), "data") != 0)
 			continue;
 		if (n->schema && (n->schema->nodetype & LYD_NODE_ANY)) {
 			const struct lyd_node_any *any =
@@ -59,7 +59,7 @@ data_of(const struct lyd_node *op)
 /* ---- one request ---- */
 
 static void
-trouble(struct ncs *n, const char *what, const char *more)
+set_trouble(struct ocsdrv_ncs *n, const char *what, const char *more)
 {
 	snprintf(n->trouble, sizeof n->trouble, "%.40s%s%.50s", what, *more ? ": " : "", more);
 	for (char *p = n->trouble; *p; p++)
@@ -68,7 +68,7 @@ trouble(struct ncs *n, const char *what, const char *more)
 }
 
 static int
-error_of(const char *tag)
+map_error(const char *tag)
 {
 	static const struct {
 		const char *tag;
@@ -91,25 +91,25 @@ error_of(const char *tag)
 
 /* <rpc-error>s of an answer: the first one's tag and message. */
 static int
-errors(struct ncs *n, const struct lyd_node *envelope)
+take_errors(struct ocsdrv_ncs *n, const struct lyd_node *envelope)
 {
 	for (const struct lyd_node *e = envelope ? lyd_child(envelope) : NULL; e; e = e->next) {
-		if (strcmp(name_of(e), "rpc-error") != 0)
+		if (strcmp(find_name(e), "rpc-error") != 0)
 			continue;
-		const char *tag = text_of(e, "error-tag"), *text = text_of(e, "error-message"),
-			   *app = text_of(e, "error-app-tag"),
-			   *severity = text_of(e, "error-severity");
+		const char *tag = find_text(e, "error-tag"), *text = find_text(e, "error-message"),
+			   *app = find_text(e, "error-app-tag"),
+			   *severity = find_text(e, "error-severity");
 		if (severity && strcmp(severity, "warning") == 0)
 			continue;
-		trouble(n, app ? app : tag ? tag : "refused", text ? text : "");
-		return error_of(tag);
+		set_trouble(n, app ? app : tag ? tag : "refused", text ? text : "");
+		return map_error(tag);
 	}
 	return OCS_ERR_OK;
 }
 
 /* Sends and frees rpc; the answer's trees, if there are any, go to *op and *envelope. */
 static int
-ask(struct ncs *n, struct nc_rpc *rpc, struct lyd_node **envelope, struct lyd_node **op)
+send_rpc(struct ocsdrv_ncs *n, struct nc_rpc *rpc, struct lyd_node **envelope, struct lyd_node **op)
 {
 	uint64_t id;
 	int err = OCS_ERR_OFFLINE;
@@ -118,7 +118,7 @@ ask(struct ncs *n, struct nc_rpc *rpc, struct lyd_node **envelope, struct lyd_no
 	if (!rpc)
 		return OCS_ERR_INVAL;
 	if (nc_send_rpc(n->session, rpc, SEND_MS, &id) != NC_MSG_RPC) {
-		trouble(n, "the request could not be sent", "");
+		set_trouble(n, "the request could not be sent", "");
 		nc_rpc_free(rpc);
 		return err;
 	}
@@ -127,20 +127,20 @@ ask(struct ncs *n, struct nc_rpc *rpc, struct lyd_node **envelope, struct lyd_no
 		type = nc_recv_reply(n->session, rpc, id, n->answer_ms, envelope, op);
 	} while (type == NC_MSG_NOTIF);
 	if (type == NC_MSG_REPLY)
-		err = errors(n, *envelope);
+		err = take_errors(n, *envelope);
 	else if (type == NC_MSG_WOULDBLOCK)
 		err = OCS_ERR_TIMEOUT;
 	else
-		trouble(n, "no answer that can be read", "");
+		set_trouble(n, "no answer that can be read", "");
 	nc_rpc_free(rpc);
 	return err;
 }
 
 static int
-do_it(struct ncs *n, struct nc_rpc *rpc)
+run_rpc(struct ocsdrv_ncs *n, struct nc_rpc *rpc)
 {
 	struct lyd_node *envelope, *op;
-	int err = ask(n, rpc, &envelope, &op);
+	int err = send_rpc(n, rpc, &envelope, &op);
 	lyd_free_tree(envelope);
 	lyd_free_tree(op);
 	return err;
@@ -149,12 +149,12 @@ do_it(struct ncs *n, struct nc_rpc *rpc)
 /* ---- the session ---- */
 
 bool
-ncs_open(struct ncs *n, int fd_in, int fd_out, const char *schemas)
+ocsdrv_ncs_open(struct ocsdrv_ncs *n, int fd_in, int fd_out, const char *schemas)
 {
 	nc_client_set_schema_searchpath(schemas);
 	n->session = nc_connect_inout(fd_in, fd_out, NULL);
 	if (!n->session) {
-		trouble(n, "no NETCONF session", "");
+		set_trouble(n, "no NETCONF session", "");
 		return false;
 	}
 	n->candidate = nc_session_cpblt(n->session, CAP("candidate:1.0"));
@@ -163,18 +163,18 @@ ncs_open(struct ncs *n, int fd_in, int fd_out, const char *schemas)
 	n->rollback = nc_session_cpblt(n->session, CAP("rollback-on-error:1.0"));
 	n->locked = false;
 	if (!nc_session_cpblt(n->session, NAMESPACE)) {
-		trouble(n, "the server has no optical-switch model", "");
-		ncs_close(n);
+		set_trouble(n, "the server has no optical-switch model", "");
+		ocsdrv_ncs_close(n);
 		return false;
 	}
 	/* Not every server has notifications; without them nothing is told, that is all. */
 	if (nc_session_cpblt(n->session, CAP("notification:1.0")))
-		do_it(n, nc_rpc_subscribe(NULL, NULL, NULL, NULL, NC_PARAMTYPE_CONST));
-	return ncs_is_alive(n);
+		run_rpc(n, nc_rpc_subscribe(NULL, NULL, NULL, NULL, NC_PARAMTYPE_CONST));
+	return ocsdrv_ncs_is_alive(n);
 }
 
 void
-ncs_close(struct ncs *n)
+ocsdrv_ncs_close(struct ocsdrv_ncs *n)
 {
 	if (n->session)
 		nc_session_free(n->session, NULL);
@@ -182,22 +182,22 @@ ncs_close(struct ncs *n)
 }
 
 bool
-ncs_is_alive(const struct ncs *n)
+ocsdrv_ncs_is_alive(const struct ocsdrv_ncs *n)
 {
 	return n->session && nc_session_get_status(n->session) == NC_STATUS_RUNNING;
 }
 
 void
-ncs_identify(struct ncs *n, struct ocs_identity *id)
+ocsdrv_ncs_identify(struct ocsdrv_ncs *n, struct ocs_identity *id)
 {
 	struct lyd_node *envelope, *op;
-	int err =
-		ask(n, nc_rpc_get(INFO_FILTER, NC_WD_UNKNOWN, NC_PARAMTYPE_CONST), &envelope, &op);
-	const struct lyd_node *info = err ? NULL : data_of(op);
+	int err = send_rpc(n, nc_rpc_get(INFO_FILTER, NC_WD_UNKNOWN, NC_PARAMTYPE_CONST), &envelope,
+			   &op);
+	const struct lyd_node *info = err ? NULL : find_data(op);
 	static const char *const names[] = {"manufacturer", "model-name", "software-version"};
 	char *const to[] = {id->vendor, id->model, id->version};
 	for (unsigned int i = 0; info && i < 3; i++) {
-		const char *text = text_of(info, names[i]);
+		const char *text = find_text(info, names[i]);
 		if (text)
 			snprintf(to[i], sizeof id->vendor, "%s", text);
 	}
@@ -206,26 +206,27 @@ ncs_identify(struct ncs *n, struct ocs_identity *id)
 }
 
 static uint32_t
-number(const char *text)
+read_number(const char *text)
 {
 	unsigned long v = text ? strtoul(text, NULL, 10) : 0;
 	return v > 0 && v <= 65535 ? (uint32_t)v : 0;
 }
 
 int
-ncs_read(struct ncs *n, void (*have)(void *user, uint32_t in, uint32_t out), void *user)
+ocsdrv_ncs_read(struct ocsdrv_ncs *n, void (*have)(void *user, uint32_t in, uint32_t out),
+		void *user)
 {
 	struct lyd_node *envelope, *op;
-	int err = ask(n,
-		      nc_rpc_getconfig(NC_DATASTORE_RUNNING, READ_FILTER, NC_WD_UNKNOWN,
-				       NC_PARAMTYPE_CONST),
-		      &envelope, &op);
-	for (const struct lyd_node *t = err ? NULL : data_of(op); t; t = t->next) {
-		if (strcmp(name_of(t), "cross-connects") != 0)
+	int err = send_rpc(n,
+			   nc_rpc_getconfig(NC_DATASTORE_RUNNING, READ_FILTER, NC_WD_UNKNOWN,
+					    NC_PARAMTYPE_CONST),
+			   &envelope, &op);
+	for (const struct lyd_node *t = err ? NULL : find_data(op); t; t = t->next) {
+		if (strcmp(find_name(t), "cross-connects") != 0)
 			continue;
 		for (const struct lyd_node *p = lyd_child(t); p; p = p->next) {
-			uint32_t in = number(text_of(p, "ingress")),
-				 out = number(text_of(p, "egress"));
+			uint32_t in = read_number(find_text(p, "ingress")),
+				 out = read_number(find_text(p, "egress"));
 			if (in > 0 && out > n->ports)
 				have(user, in - 1, out - n->ports - 1);
 		}
@@ -238,7 +239,7 @@ ncs_read(struct ncs *n, void (*have)(void *user, uint32_t in, uint32_t out), voi
 /* ---- changes ---- */
 
 static char *
-config_of(const struct ncs *n, const struct ncs_pair *pairs, uint32_t count)
+write_config(const struct ocsdrv_ncs *n, const struct ocsdrv_ncs_pair *pairs, uint32_t count)
 {
 	size_t room = 256 + (size_t)count * PAIR_BYTES, at = 0;
 	char *xml = malloc(room);
@@ -247,7 +248,7 @@ config_of(const struct ncs *n, const struct ncs_pair *pairs, uint32_t count)
 	at = (size_t)snprintf(xml, room, "<cross-connects xmlns=\"%s\" xmlns:nc=\"%s\">", NAMESPACE,
 			      BASE_NS);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct ncs_pair *p = &pairs[i];
+		const struct ocsdrv_ncs_pair *p = &pairs[i];
 		if (p->removal)
 			at += (size_t)snprintf(
 				xml + at, room - at,
@@ -264,7 +265,7 @@ config_of(const struct ncs *n, const struct ncs_pair *pairs, uint32_t count)
 }
 
 static struct nc_rpc *
-edit_of(const struct ncs *n, NC_DATASTORE target, const char *xml)
+make_edit(const struct ocsdrv_ncs *n, NC_DATASTORE target, const char *xml)
 {
 	return nc_rpc_edit(target, NC_RPC_EDIT_DFLTOP_MERGE, NC_RPC_EDIT_TESTOPT_UNKNOWN,
 			   n->rollback ? NC_RPC_EDIT_ERROPT_ROLLBACK : NC_RPC_EDIT_ERROPT_STOP, xml,
@@ -272,7 +273,7 @@ edit_of(const struct ncs *n, NC_DATASTORE target, const char *xml)
 }
 
 static struct nc_rpc *
-commit_of(uint32_t revert_s)
+make_commit(uint32_t revert_s)
 {
 	return nc_rpc_commit(revert_s > 0, revert_s, NULL, NULL, NC_PARAMTYPE_CONST);
 }
@@ -280,62 +281,63 @@ commit_of(uint32_t revert_s)
 /* Somebody else's unfinished changes must not be committed with ours: they hold the lock,
  * or they are thrown away once we do. */
 static int
-edit_candidate(struct ncs *n, const char *xml, uint32_t revert_s)
+edit_candidate(struct ocsdrv_ncs *n, const char *xml, uint32_t revert_s)
 {
 	char why[sizeof n->trouble];
-	int err = do_it(n, nc_rpc_lock(NC_DATASTORE_CANDIDATE));
+	int err = run_rpc(n, nc_rpc_lock(NC_DATASTORE_CANDIDATE));
 	if (err)
 		return err;
-	do_it(n, nc_rpc_discard());
-	err = do_it(n, edit_of(n, NC_DATASTORE_CANDIDATE, xml));
+	run_rpc(n, nc_rpc_discard());
+	err = run_rpc(n, make_edit(n, NC_DATASTORE_CANDIDATE, xml));
 	if (!err)
-		err = do_it(n, commit_of(revert_s));
+		err = run_rpc(n, make_commit(revert_s));
 	memcpy(why, n->trouble, sizeof why);
 	if (err)
-		do_it(n, nc_rpc_discard());
-	do_it(n, nc_rpc_unlock(NC_DATASTORE_CANDIDATE));
+		run_rpc(n, nc_rpc_discard());
+	run_rpc(n, nc_rpc_unlock(NC_DATASTORE_CANDIDATE));
 	memcpy(n->trouble, why, sizeof why);
 	return err;
 }
 
 int
-ncs_edit(struct ncs *n, const struct ncs_pair *pairs, uint32_t count, uint32_t revert_s)
+ocsdrv_ncs_edit(struct ocsdrv_ncs *n, const struct ocsdrv_ncs_pair *pairs, uint32_t count,
+		uint32_t revert_s)
 {
-	char *xml = config_of(n, pairs, count);
+	char *xml = write_config(n, pairs, count);
 	if (!xml)
 		return OCS_ERR_RETRY;
 	int err = n->candidate ? edit_candidate(n, xml, revert_s)
-			       : do_it(n, edit_of(n, NC_DATASTORE_RUNNING, xml));
+			       : run_rpc(n, make_edit(n, NC_DATASTORE_RUNNING, xml));
 	free(xml);
 	return err;
 }
 
 int
-ncs_confirm(struct ncs *n)
+ocsdrv_ncs_confirm(struct ocsdrv_ncs *n)
 {
-	return do_it(n, commit_of(0));
+	return run_rpc(n, make_commit(0));
 }
 
 int
-ncs_lock(struct ncs *n, bool on)
+ocsdrv_ncs_lock(struct ocsdrv_ncs *n, bool on)
 {
-	int err = do_it(n, on ? nc_rpc_lock(NC_DATASTORE_RUNNING)
-			      : nc_rpc_unlock(NC_DATASTORE_RUNNING));
+	int err = run_rpc(n, on ? nc_rpc_lock(NC_DATASTORE_RUNNING)
+				: nc_rpc_unlock(NC_DATASTORE_RUNNING));
 	if (!err)
 		n->locked = on;
 	return err;
 }
 
 bool
-ncs_changed(struct ncs *n)
+ocsdrv_ncs_changed(struct ocsdrv_ncs *n)
 {
 	struct lyd_node *envelope, *op;
 	bool changed = false;
 	while (nc_recv_notif(n->session, 0, &envelope, &op) == NC_MSG_NOTIF) {
-		const char *who = op && strcmp(name_of(op), "netconf-config-change") == 0
-					  ? text_of(op, "session-id")
+		const char *who = op && strcmp(find_name(op), "netconf-config-change") == 0
+					  ? find_text(op, "session-id")
 					  : NULL;
-		changed = changed || (who && number(who) != nc_session_get_id(n->session));
+		changed = changed || (who && read_number(who) != nc_session_get_id(n->session));
 		lyd_free_tree(envelope);
 		lyd_free_tree(op);
 	}

@@ -15,7 +15,7 @@
 
 struct nc_session;
 
-struct ncs {
+struct ocsdrv_ncs {
 	struct nc_session *session;
 	bool candidate, deadman, rollback, locked;
 	uint32_t ports; /* N, and so many egress ports too */
@@ -23,24 +23,26 @@ struct ncs {
 	char trouble[OCS_TEXT_MAX]; /* why the last call failed */
 };
 
-struct ncs_pair {
+struct ocsdrv_ncs_pair {
 	uint32_t in, out;
 	bool removal;
 };
 
 /* Over fds that carry NETCONF.  schemas: a directory libnetconf2 may write to. */
-bool ncs_open(struct ncs *n, int fd_in, int fd_out, const char *schemas);
-void ncs_close(struct ncs *n);
-bool ncs_is_alive(const struct ncs *n);
+bool ocsdrv_ncs_open(struct ocsdrv_ncs *n, int fd_in, int fd_out, const char *schemas);
+void ocsdrv_ncs_close(struct ocsdrv_ncs *n);
+bool ocsdrv_ncs_is_alive(const struct ocsdrv_ncs *n);
 /* These answer enum ocs_err. */
-int ncs_read(struct ncs *n, void (*have)(void *user, uint32_t in, uint32_t out), void *user);
-/* All or nothing; revert_s > 0: taken back unless ncs_confirm() comes within it. */
-int ncs_edit(struct ncs *n, const struct ncs_pair *pairs, uint32_t count, uint32_t revert_s);
-int ncs_confirm(struct ncs *n);
-int ncs_lock(struct ncs *n, bool on);
+int ocsdrv_ncs_read(struct ocsdrv_ncs *n, void (*have)(void *user, uint32_t in, uint32_t out),
+		    void *user);
+/* All or nothing; revert_s > 0: taken back unless ocsdrv_ncs_confirm() comes within it. */
+int ocsdrv_ncs_edit(struct ocsdrv_ncs *n, const struct ocsdrv_ncs_pair *pairs, uint32_t count,
+		    uint32_t revert_s);
+int ocsdrv_ncs_confirm(struct ocsdrv_ncs *n);
+int ocsdrv_ncs_lock(struct ocsdrv_ncs *n, bool on);
 /* What the server tells of itself; left as it is where it says nothing. */
-void ncs_identify(struct ncs *n, struct ocs_identity *id);
+void ocsdrv_ncs_identify(struct ocsdrv_ncs *n, struct ocs_identity *id);
 /* Notifications that have come: true if somebody else changed the configuration. */
-bool ncs_changed(struct ncs *n);
+bool ocsdrv_ncs_changed(struct ocsdrv_ncs *n);
 
 #endif

@@ -43,8 +43,8 @@ struct job {
 	bool on, atomic;
 	uint32_t revert_s;
 	uint32_t npairs;
-	struct ncs_pair *pairs; /* EDIT: what to do; READ: what there is */
-	int *errs;		/* EDIT: by pair */
+	struct ocsdrv_ncs_pair *pairs; /* EDIT: what to do; READ: what there is */
+	int *errs;		       /* EDIT: by pair */
 	char (*texts)[OCS_TEXT_MAX];
 	int err;
 	char text[OCS_TEXT_MAX];
@@ -56,7 +56,7 @@ struct netconf {
 	struct core *core;
 	struct ocsproto_config cfg;
 	int answer_ms;
-	struct pause pause;
+	struct ocsdrv_pause pause;
 	char *command, *path; /* one of the two */
 	char schemas[256];
 	bool keep_schemas;
@@ -73,7 +73,7 @@ struct netconf {
 	struct job job;
 
 	/* the thread's own */
-	struct ncs ncs;
+	struct ocsdrv_ncs ncs;
 	int fd;
 };
 
@@ -88,13 +88,13 @@ netconf_of(const struct ocs_driver *d)
 }
 
 static struct netconf *
-of_core(const struct core *c)
+netconf_of_core(const struct core *c)
 {
 	return ((const struct engine *)c->engine)->n;
 }
 
 static void
-ring(int eventfd_)
+ring_event(int eventfd_)
 {
 	uint64_t one = 1;
 	ssize_t n = write(eventfd_, &one, sizeof one);
@@ -102,7 +102,7 @@ ring(int eventfd_)
 }
 
 static void
-hush(int eventfd_)
+hush_event(int eventfd_)
 {
 	uint64_t count;
 	ssize_t n = read(eventfd_, &count, sizeof count);
@@ -164,7 +164,7 @@ reach_socket(struct netconf *n, char why[OCS_TEXT_MAX])
 static void
 end_session(struct netconf *n)
 {
-	ncs_close(&n->ncs);
+	ocsdrv_ncs_close(&n->ncs);
 	pthread_mutex_lock(&n->lock);
 	if (n->fd >= 0)
 		close(n->fd);
@@ -179,11 +179,11 @@ end_session(struct netconf *n)
 }
 
 static void
-job_open(struct netconf *n, struct job *j)
+open_session(struct netconf *n, struct job *j)
 {
 	bool ok = n->command ? run_command(n, j->text) : reach_socket(n, j->text);
-	n->ncs = (struct ncs){.ports = n->cfg.ports, .answer_ms = n->answer_ms};
-	if (ok && !ncs_open(&n->ncs, n->fd, n->fd, n->schemas)) {
+	n->ncs = (struct ocsdrv_ncs){.ports = n->cfg.ports, .answer_ms = n->answer_ms};
+	if (ok && !ocsdrv_ncs_open(&n->ncs, n->fd, n->fd, n->schemas)) {
 		memcpy(j->text, n->ncs.trouble, sizeof j->text);
 		ok = false;
 	}
@@ -193,29 +193,29 @@ job_open(struct netconf *n, struct job *j)
 		return;
 	}
 	snprintf(j->id.vendor, sizeof j->id.vendor, "NETCONF");
-	ncs_identify(&n->ncs, &j->id);
+	ocsdrv_ncs_identify(&n->ncs, &j->id);
 	j->id.caps = n->ncs.deadman ? OCS_CAP_DEADMAN_ROLLBACK : 0;
 }
 
 /* ---- the thread: jobs ---- */
 
 static void
-read_one(void *user, uint32_t in, uint32_t out)
+take_pair(void *user, uint32_t in, uint32_t out)
 {
 	struct netconf *n = user;
 	if (n->job.npairs < n->cfg.ports)
-		n->job.pairs[n->job.npairs++] = (struct ncs_pair){in, out, false};
+		n->job.pairs[n->job.npairs++] = (struct ocsdrv_ncs_pair){in, out, false};
 }
 
 static void
-job_edit(struct netconf *n, struct job *j)
+edit_pairs(struct netconf *n, struct job *j)
 {
-	int err = ncs_edit(&n->ncs, j->pairs, j->npairs, j->revert_s);
+	int err = ocsdrv_ncs_edit(&n->ncs, j->pairs, j->npairs, j->revert_s);
 	bool singly = err && !j->atomic && j->npairs > 1 && err != OCS_ERR_OFFLINE &&
 		      err != OCS_ERR_TIMEOUT && err != OCS_ERR_RETRY;
 	for (uint32_t i = 0; i < j->npairs; i++) {
 		/* Refused as a whole: one by one they tell which of them it was. */
-		j->errs[i] = singly ? ncs_edit(&n->ncs, &j->pairs[i], 1, j->revert_s) : err;
+		j->errs[i] = singly ? ocsdrv_ncs_edit(&n->ncs, &j->pairs[i], 1, j->revert_s) : err;
 		memcpy(j->texts[i], n->ncs.trouble, OCS_TEXT_MAX);
 	}
 	if (err == OCS_ERR_OFFLINE || err == OCS_ERR_TIMEOUT)
@@ -223,28 +223,28 @@ job_edit(struct netconf *n, struct job *j)
 }
 
 static void
-work(struct netconf *n, struct job *j)
+run_job(struct netconf *n, struct job *j)
 {
 	j->err = OCS_ERR_OK;
 	j->text[0] = 0;
 	n->ncs.trouble[0] = 0;
 	switch (j->kind) {
 	case JOB_OPEN:
-		job_open(n, j);
+		open_session(n, j);
 		return;
 	case JOB_READ:
 	case JOB_KEEPALIVE:
 		j->npairs = 0;
-		j->err = ncs_read(&n->ncs, read_one, n);
+		j->err = ocsdrv_ncs_read(&n->ncs, take_pair, n);
 		break;
 	case JOB_EDIT:
-		job_edit(n, j);
+		edit_pairs(n, j);
 		break;
 	case JOB_CONFIRM:
-		j->err = ncs_confirm(&n->ncs);
+		j->err = ocsdrv_ncs_confirm(&n->ncs);
 		break;
 	case JOB_LOCK:
-		j->err = ncs_lock(&n->ncs, j->on);
+		j->err = ocsdrv_ncs_lock(&n->ncs, j->on);
 		break;
 	case JOB_CLOSE:
 		end_session(n);
@@ -255,10 +255,10 @@ work(struct netconf *n, struct job *j)
 
 /* What comes unasked: notifications, the end of the session. */
 static void
-listen_in(struct netconf *n)
+take_notifications(struct netconf *n)
 {
-	bool changed = n->ncs.session && ncs_changed(&n->ncs);
-	bool lost = n->ncs.session && !ncs_is_alive(&n->ncs);
+	bool changed = n->ncs.session && ocsdrv_ncs_changed(&n->ncs);
+	bool lost = n->ncs.session && !ocsdrv_ncs_is_alive(&n->ncs);
 	if (lost)
 		end_session(n);
 	if (!changed && !lost)
@@ -267,7 +267,7 @@ listen_in(struct netconf *n)
 	n->changed = n->changed || changed;
 	n->lost = n->lost || lost;
 	pthread_mutex_unlock(&n->lock);
-	ring(n->to_owner);
+	ring_event(n->to_owner);
 }
 
 static void
@@ -277,7 +277,7 @@ say_nothing(const struct nc_session *session, NC_VERB_LEVEL level, const char *t
 }
 
 static void *
-thread_main(void *arg)
+run_thread(void *arg)
 {
 	struct netconf *n = arg;
 	nc_client_init();
@@ -289,10 +289,10 @@ thread_main(void *arg)
 		if (n->job.state == ORDERED) {
 			n->job.state = WORKING;
 			pthread_mutex_unlock(&n->lock);
-			work(n, &n->job);
+			run_job(n, &n->job);
 			pthread_mutex_lock(&n->lock);
 			n->job.state = DONE;
-			ring(n->to_owner);
+			ring_event(n->to_owner);
 			continue;
 		}
 		pthread_mutex_unlock(&n->lock);
@@ -300,9 +300,9 @@ thread_main(void *arg)
 				      {.fd = n->fd, .events = POLLIN}};
 		poll(p, n->ncs.session ? 2 : 1, -1);
 		if (p[0].revents)
-			hush(n->to_thread);
+			hush_event(n->to_thread);
 		if (n->ncs.session && p[1].revents)
-			listen_in(n);
+			take_notifications(n);
 		pthread_mutex_lock(&n->lock);
 	}
 	pthread_mutex_unlock(&n->lock);
@@ -315,7 +315,7 @@ thread_main(void *arg)
 /* ---- the engine ---- */
 
 static void
-set_state(struct netconf *n, enum job_state state)
+set_job_state(struct netconf *n, enum job_state state)
 {
 	pthread_mutex_lock(&n->lock);
 	n->job.state = state;
@@ -323,7 +323,7 @@ set_state(struct netconf *n, enum job_state state)
 }
 
 static enum job_state
-state_of(struct netconf *n)
+get_job_state(struct netconf *n)
 {
 	pthread_mutex_lock(&n->lock);
 	enum job_state state = n->job.state;
@@ -332,11 +332,11 @@ state_of(struct netconf *n)
 }
 
 static void
-order(struct netconf *n, enum job_kind kind)
+order_job(struct netconf *n, enum job_kind kind)
 {
 	n->job.kind = kind; /* the thread looks at it once it is ordered */
-	set_state(n, ORDERED);
-	ring(n->to_thread);
+	set_job_state(n, ORDERED);
+	ring_event(n->to_thread);
 }
 
 static size_t
@@ -350,7 +350,7 @@ engine_footprint(const struct ocsproto_config *cfg)
 static void
 engine_start(struct core *c)
 {
-	struct netconf *n = of_core(c);
+	struct netconf *n = netconf_of_core(c);
 	c->id = n->job.id;
 	c->id.ingress = c->id.egress = n->cfg.ports;
 	uint32_t more = n->job.id.caps;
@@ -361,13 +361,13 @@ engine_start(struct core *c)
 static void
 engine_read(struct core *c)
 {
-	order(of_core(c), JOB_READ);
+	order_job(netconf_of_core(c), JOB_READ);
 }
 
 static void
-edit(struct core *c, int removal)
+order_edit(struct core *c, int removal)
 {
-	struct netconf *n = of_core(c);
+	struct netconf *n = netconf_of_core(c);
 	struct job *j = &n->job;
 	j->npairs = 0;
 	for (uint32_t i = 0; i < c->nitems; i++) {
@@ -375,42 +375,42 @@ edit(struct core *c, int removal)
 		if (it->decided || (removal >= 0 && it->removal != removal))
 			continue;
 		it->tag = j->npairs;
-		j->pairs[j->npairs++] = (struct ncs_pair){it->in, it->out, it->removal};
+		j->pairs[j->npairs++] = (struct ocsdrv_ncs_pair){it->in, it->out, it->removal};
 	}
 	j->atomic = removal < 0;
 	j->revert_s = (uint32_t)((c->revert_after_ns + BASE_S_NS - 1) / BASE_S_NS);
-	order(n, JOB_EDIT);
+	order_job(n, JOB_EDIT);
 }
 
 static void
 engine_change(struct core *c, bool removal)
 {
-	edit(c, removal);
+	order_edit(c, removal);
 }
 
 static void
 engine_swap(struct core *c)
 {
-	edit(c, -1);
+	order_edit(c, -1);
 }
 
 static void
 engine_confirm(struct core *c)
 {
-	order(of_core(c), JOB_CONFIRM);
+	order_job(netconf_of_core(c), JOB_CONFIRM);
 }
 
 static void
 engine_lock(struct core *c, bool on)
 {
-	of_core(c)->job.on = on;
-	order(of_core(c), JOB_LOCK);
+	netconf_of_core(c)->job.on = on;
+	order_job(netconf_of_core(c), JOB_LOCK);
 }
 
 static void
 engine_keepalive(struct core *c)
 {
-	order(of_core(c), JOB_KEEPALIVE);
+	order_job(netconf_of_core(c), JOB_KEEPALIVE);
 }
 
 static const struct core_ops engine_ops = {
@@ -429,7 +429,7 @@ static const struct core_ops engine_ops = {
 /* ---- the owner ---- */
 
 static void
-edit_done(struct core *c, struct job *j)
+finish_edit(struct core *c, struct job *j)
 {
 	bool removal = c->stage == CORE_REMOVE;
 	for (uint32_t i = 0; i < c->nitems; i++) {
@@ -442,19 +442,19 @@ edit_done(struct core *c, struct job *j)
 }
 
 static void
-hang_up(struct netconf *n, uint64_t now_ns, const char *why)
+drop_session(struct netconf *n, uint64_t now_ns, const char *why)
 {
 	n->open = n->opening = false;
 	snprintf(n->trouble, sizeof n->trouble, "%s", why);
 	if (n->worked)
-		pause_reset(&n->pause);
+		ocsdrv_pause_reset(&n->pause);
 	n->worked = false;
-	n->at_ns = base_add_ns(now_ns, pause_next_ns(&n->pause));
+	n->at_ns = base_add_ns(now_ns, ocsdrv_pause_next_ns(&n->pause));
 }
 
 /* Whatever the thread waits for, it waits no longer. */
 static void
-cut(struct netconf *n)
+cut_session(struct netconf *n)
 {
 	pthread_mutex_lock(&n->lock);
 	if (n->fd >= 0)
@@ -463,15 +463,15 @@ cut(struct netconf *n)
 }
 
 static void
-job_done(struct netconf *n, uint64_t now_ns)
+finish_job(struct netconf *n, uint64_t now_ns)
 {
 	struct core *c = n->core;
 	struct job *j = &n->job;
-	set_state(n, IDLE);
+	set_job_state(n, IDLE);
 	if (n->opening) {
 		n->opening = false;
 		if (j->err) {
-			hang_up(n, now_ns, j->text);
+			drop_session(n, now_ns, j->text);
 			return;
 		}
 		n->open = n->worked = true;
@@ -491,7 +491,7 @@ job_done(struct netconf *n, uint64_t now_ns)
 			core_have(c, j->pairs[i].in, j->pairs[i].out, OCS_SHOWN_STEADY);
 	}
 	if (j->kind == JOB_EDIT)
-		edit_done(c, j);
+		finish_edit(c, j);
 	else if (j->kind == JOB_KEEPALIVE)
 		core_settled(c);
 	else
@@ -503,7 +503,7 @@ netconf_turn(struct ocs_driver *d, uint64_t now_ns)
 {
 	struct netconf *n = netconf_of(d);
 	struct core *c = n->core;
-	hush(n->to_owner);
+	hush_event(n->to_owner);
 	pthread_mutex_lock(&n->lock);
 	bool idle = n->job.state == IDLE, done = n->job.state == DONE;
 	bool changed = n->changed, lost = n->lost;
@@ -511,8 +511,8 @@ netconf_turn(struct ocs_driver *d, uint64_t now_ns)
 	pthread_mutex_unlock(&n->lock);
 	c->now = now_ns;
 	if (done) {
-		job_done(n, now_ns);
-		idle = state_of(n) == IDLE;
+		finish_job(n, now_ns);
+		idle = get_job_state(n) == IDLE;
 	}
 	if (n->open && changed)
 		core_changed(c);
@@ -524,23 +524,23 @@ netconf_turn(struct ocs_driver *d, uint64_t now_ns)
 		char why[OCS_TEXT_MAX];
 		memcpy(why, c->down_text, sizeof why);
 		c->sw.ops->disconnected(&c->sw, now_ns);
-		hang_up(n, now_ns, why);
+		drop_session(n, now_ns, why);
 		n->hung_up = true;
 	}
 	if (n->opening && now_ns >= n->at_ns) {
 		n->at_ns = BASE_NEVER_NS;
-		cut(n);
+		cut_session(n);
 	}
 	if (n->open || n->opening || !idle)
 		return;
 	if (n->hung_up) { /* the thread may still hold what was a session */
 		n->hung_up = false;
-		order(n, JOB_CLOSE);
+		order_job(n, JOB_CLOSE);
 	} else if (now_ns >= n->at_ns) {
 		n->opening = true;
 		n->at_ns = base_add_ns(now_ns, (unsigned int)n->answer_ms * BASE_MS_NS);
 		memset(&n->job.id, 0, sizeof n->job.id);
-		order(n, JOB_OPEN);
+		order_job(n, JOB_OPEN);
 	}
 }
 
@@ -596,10 +596,10 @@ stop_thread(struct netconf *n)
 	pthread_mutex_lock(&n->lock);
 	n->quit = true;
 	pthread_mutex_unlock(&n->lock);
-	ring(n->to_thread);
+	ring_event(n->to_thread);
 	if (pthread_timedjoin_np(n->thread, NULL, &limit) == 0)
 		return;
-	cut(n);
+	cut_session(n);
 	pthread_join(n->thread, NULL);
 }
 
@@ -635,7 +635,7 @@ static const struct ocs_driver_ops netconf_ops = {
 };
 
 static bool
-prepare(struct netconf *n, const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
+prepare_core(struct netconf *n, const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
 	uint32_t room = cfg->ports > cfg->batch ? cfg->ports : cfg->batch;
 	size_t bytes = core_footprint(&n->cfg, &engine_ops);
@@ -678,7 +678,7 @@ prepare(struct netconf *n, const struct ocs_driver_config *cfg, char why[OCS_DRI
 }
 
 struct ocs_driver *
-netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
+ocsdrv_netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
 	struct netconf *n = calloc(1, sizeof *n);
 	if (!n) {
@@ -693,9 +693,9 @@ netconf_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 					  .keepalive_ns = cfg->keepalive_ns};
 	n->answer_ms = cfg->answer_ns ? (int)(cfg->answer_ns / BASE_MS_NS) + 1 : ANSWER_MS;
 	pthread_mutex_init(&n->lock, NULL);
-	pause_init(&n->pause, cfg);
-	if (prepare(n, cfg, why)) {
-		n->started = pthread_create(&n->thread, NULL, thread_main, n) == 0;
+	ocsdrv_pause_init(&n->pause, cfg);
+	if (prepare_core(n, cfg, why)) {
+		n->started = pthread_create(&n->thread, NULL, run_thread, n) == 0;
 		if (n->started)
 			return &n->d;
 		snprintf(why, OCS_DRIVER_WHY, "no thread");

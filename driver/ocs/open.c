@@ -13,8 +13,8 @@ struct ocs_driver *
 ocs_driver_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
 	why[0] = 0;
-	return strcmp(cfg->protocol, "netconf") == 0 ? netconf_open(cfg, why)
-						     : stream_open(cfg, why);
+	return strcmp(cfg->protocol, "netconf") == 0 ? ocsdrv_netconf_open(cfg, why)
+						     : ocsdrv_stream_open(cfg, why);
 }
 
 void
@@ -62,7 +62,7 @@ ocs_driver_trouble(const struct ocs_driver *d)
 }
 
 bool
-address_split(const char *address, uint16_t default_port, char host[256], char port[8])
+ocsdrv_address_split(const char *address, uint16_t default_port, char host[256], char port[8])
 {
 	const char *end, *colon;
 	if (address[0] == '[') {
@@ -87,7 +87,7 @@ address_split(const char *address, uint16_t default_port, char host[256], char p
 }
 
 void
-pause_init(struct pause *p, const struct ocs_driver_config *cfg)
+ocsdrv_pause_init(struct ocsdrv_pause *p, const struct ocs_driver_config *cfg)
 {
 	p->first_ns = cfg->retry_ns ? cfg->retry_ns : RETRY_NS;
 	p->max_ns = cfg->retry_max_ns ? cfg->retry_max_ns : RETRY_MAX_NS;
@@ -96,7 +96,7 @@ pause_init(struct pause *p, const struct ocs_driver_config *cfg)
 }
 
 uint64_t
-pause_next_ns(struct pause *p)
+ocsdrv_pause_next_ns(struct ocsdrv_pause *p)
 {
 	uint64_t twice = base_add_ns(p->now_ns, p->now_ns);
 	p->now_ns = twice < p->first_ns ? p->first_ns : base_min_ns(twice, p->max_ns);

@@ -9,17 +9,17 @@
 #include <unistd.h>
 
 void
-secret_wipe(struct secret *s)
+ocsdrv_secret_wipe(struct ocsdrv_secret *s)
 {
 	explicit_bzero(s, sizeof *s);
 }
 
 /* One line of text into to; what is behind it, or NULL if it does not fit. */
 static const char *
-line(const char *text, char to[SECRET_MAX])
+copy_line(const char *text, char to[OCSDRV_SECRET_MAX])
 {
 	size_t n = strcspn(text, "\r\n");
-	if (n >= SECRET_MAX)
+	if (n >= OCSDRV_SECRET_MAX)
 		return NULL;
 	memcpy(to, text, n);
 	to[n] = 0;
@@ -29,9 +29,9 @@ line(const char *text, char to[SECRET_MAX])
 }
 
 bool
-secret_read(struct secret *s, const char *path, char why[OCS_DRIVER_WHY])
+ocsdrv_secret_read(struct ocsdrv_secret *s, const char *path, char why[OCS_DRIVER_WHY])
 {
-	char text[2 * SECRET_MAX + 8];
+	char text[2 * OCSDRV_SECRET_MAX + 8];
 	struct stat st;
 	memset(s, 0, sizeof *s);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -49,11 +49,11 @@ secret_read(struct secret *s, const char *path, char why[OCS_DRIVER_WHY])
 	ssize_t n = read(fd, text, sizeof text - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	const char *second = line(text, s->user);
-	bool ok = second && s->user[0] && line(second, s->password);
+	const char *second = copy_line(text, s->user);
+	bool ok = second && s->user[0] && copy_line(second, s->password);
 	explicit_bzero(text, sizeof text);
 	if (!ok) {
-		secret_wipe(s);
+		ocsdrv_secret_wipe(s);
 		snprintf(why, OCS_DRIVER_WHY,
 			 "%s: wants a user on the first line, a password on the second", path);
 	}

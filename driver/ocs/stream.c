@@ -27,8 +27,8 @@ enum link { DOWN, CONNECTING, OPEN };
 struct stream {
 	struct ocs_driver d; /* first */
 	struct ocs_switch *sw;
-	struct secret secret;
-	struct pause pause;
+	struct ocsdrv_secret secret;
+	struct ocsdrv_pause pause;
 	bool listens;
 	int epoll, listener, fd;
 	enum link link;
@@ -50,7 +50,7 @@ stream_of(struct ocs_driver *d)
 }
 
 static void
-watch(struct stream *s, uint32_t events)
+watch_events(struct stream *s, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.fd = s->fd};
 	if (s->interest != events && epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->fd, &ev) == 0)
@@ -58,7 +58,7 @@ watch(struct stream *s, uint32_t events)
 }
 
 static void
-adopt(struct stream *s, int fd, uint32_t events)
+adopt_socket(struct stream *s, int fd, uint32_t events)
 {
 	int one = 1, limit_ms = 15000;
 	struct epoll_event ev = {.events = events, .data.fd = fd};
@@ -82,22 +82,23 @@ hang_up(struct stream *s, uint64_t now_ns, const char *why)
 	s->fd = -1;
 	s->link = DOWN;
 	if (s->worked)
-		pause_reset(&s->pause);
-	s->at_ns = s->listens ? BASE_NEVER_NS : base_add_ns(now_ns, pause_next_ns(&s->pause));
+		ocsdrv_pause_reset(&s->pause);
+	s->at_ns =
+		s->listens ? BASE_NEVER_NS : base_add_ns(now_ns, ocsdrv_pause_next_ns(&s->pause));
 	snprintf(s->trouble, sizeof s->trouble, "%s", why);
 }
 
 static void
-opened(struct stream *s, uint64_t now_ns)
+begin_session(struct stream *s, uint64_t now_ns)
 {
 	s->link = OPEN;
 	s->at_ns = BASE_NEVER_NS;
-	watch(s, EPOLLIN);
+	watch_events(s, EPOLLIN);
 	s->sw->ops->connected(s->sw, now_ns);
 }
 
 static void
-call(struct stream *s, uint64_t now_ns)
+call_switch(struct stream *s, uint64_t now_ns)
 {
 	uint32_t i = s->next_addr++ % s->naddr;
 	int fd = socket(s->addr[i].ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -105,11 +106,11 @@ call(struct stream *s, uint64_t now_ns)
 		hang_up(s, now_ns, strerror(errno));
 		return;
 	}
-	adopt(s, fd, EPOLLOUT);
+	adopt_socket(s, fd, EPOLLOUT);
 	s->link = CONNECTING;
 	s->at_ns = base_add_ns(now_ns, CONNECT_NS);
 	if (connect(fd, (const struct sockaddr *)&s->addr[i], s->addr_len[i]) == 0)
-		opened(s, now_ns);
+		begin_session(s, now_ns);
 	else if (errno != EINPROGRESS)
 		hang_up(s, now_ns, strerror(errno));
 }
@@ -122,8 +123,8 @@ take_callers(struct stream *s, uint64_t now_ns)
 	while ((fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
 		if (s->link == OPEN)
 			hang_up(s, now_ns, "the switch called again");
-		adopt(s, fd, EPOLLIN);
-		opened(s, now_ns);
+		adopt_socket(s, fd, EPOLLIN);
+		begin_session(s, now_ns);
 	}
 }
 
@@ -140,7 +141,7 @@ send_all(struct stream *s, uint64_t now_ns)
 		ssize_t n = send(s->fd, s->out + s->out_at, s->out_len - s->out_at, MSG_NOSIGNAL);
 		if (n < 0) {
 			if (errno == EAGAIN) {
-				watch(s, EPOLLIN | EPOLLOUT);
+				watch_events(s, EPOLLIN | EPOLLOUT);
 				return;
 			}
 			hang_up(s, now_ns, strerror(errno));
@@ -148,11 +149,11 @@ send_all(struct stream *s, uint64_t now_ns)
 		}
 		s->out_at += (size_t)n;
 	}
-	watch(s, EPOLLIN);
+	watch_events(s, EPOLLIN);
 }
 
 static void
-receive(struct stream *s, uint64_t now_ns)
+receive_bytes(struct stream *s, uint64_t now_ns)
 {
 	uint8_t buf[16384];
 	for (int i = 0; i < READS_MAX && s->link == OPEN; i++) {
@@ -170,7 +171,7 @@ receive(struct stream *s, uint64_t now_ns)
 }
 
 static void
-connecting(struct stream *s, uint64_t now_ns)
+check_connect(struct stream *s, uint64_t now_ns)
 {
 	int err = 0;
 	socklen_t len = sizeof err;
@@ -179,7 +180,7 @@ connecting(struct stream *s, uint64_t now_ns)
 	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0 || err)
 		hang_up(s, now_ns, strerror(err));
 	else if (getpeername(s->fd, (struct sockaddr *)&peer, &peer_len) == 0)
-		opened(s, now_ns);
+		begin_session(s, now_ns);
 	else if (now_ns >= s->at_ns)
 		hang_up(s, now_ns, "no answer to the call");
 }
@@ -199,12 +200,12 @@ stream_turn(struct ocs_driver *d, uint64_t now_ns)
 	if (s->listens)
 		take_callers(s, now_ns);
 	if (s->link == CONNECTING)
-		connecting(s, now_ns);
+		check_connect(s, now_ns);
 	else if (s->link == DOWN && now_ns >= s->at_ns)
-		call(s, now_ns);
+		call_switch(s, now_ns);
 	if (s->link != OPEN)
 		return;
-	receive(s, now_ns);
+	receive_bytes(s, now_ns);
 	if (s->link == OPEN)
 		s->sw->ops->tick(s->sw, now_ns);
 	stream_send(d, now_ns);
@@ -251,7 +252,7 @@ stream_close(struct ocs_driver *d)
 		close(s->listener);
 	if (s->epoll >= 0)
 		close(s->epoll);
-	secret_wipe(&s->secret);
+	ocsdrv_secret_wipe(&s->secret);
 	free(s->sw);
 	free(s);
 }
@@ -259,7 +260,7 @@ stream_close(struct ocs_driver *d)
 /* ---- opening ---- */
 
 static bool
-resolve(struct stream *s, const char *host, const char *port, char why[OCS_DRIVER_WHY])
+resolve_host(struct stream *s, const char *host, const char *port, char why[OCS_DRIVER_WHY])
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *a;
 	hints.ai_flags = s->listens ? AI_PASSIVE | AI_NUMERICSERV : AI_NUMERICSERV;
@@ -277,7 +278,7 @@ resolve(struct stream *s, const char *host, const char *port, char why[OCS_DRIVE
 }
 
 static bool
-listen_there(struct stream *s, const char *address, char why[OCS_DRIVER_WHY])
+listen_at(struct stream *s, const char *address, char why[OCS_DRIVER_WHY])
 {
 	int one = 1;
 	struct epoll_event ev = {.events = EPOLLIN};
@@ -331,7 +332,7 @@ static const struct ocs_driver_ops stream_ops = {
 };
 
 struct ocs_driver *
-stream_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
+ocsdrv_stream_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
 	char host[256], port[8];
 	const char *address = cfg->address;
@@ -343,18 +344,18 @@ stream_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 	s->d.ops = &stream_ops;
 	s->fd = s->listener = -1;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	pause_init(&s->pause, cfg);
+	ocsdrv_pause_init(&s->pause, cfg);
 	s->listens = strncmp(address, "listen:", 7) == 0;
 	address += s->listens ? 7 : 0;
-	if ((cfg->credentials && !secret_read(&s->secret, cfg->credentials, why)) ||
+	if ((cfg->credentials && !ocsdrv_secret_read(&s->secret, cfg->credentials, why)) ||
 	    !make_session(s, cfg, why))
 		goto err;
-	if (!address_split(address, ocsproto_tcp_port(ocsproto_by_name(cfg->protocol)), host,
-			   port)) {
+	if (!ocsdrv_address_split(address, ocsproto_tcp_port(ocsproto_by_name(cfg->protocol)), host,
+				  port)) {
 		snprintf(why, OCS_DRIVER_WHY, "\"%.100s\" is no HOST[:PORT]", address);
 		goto err;
 	}
-	if (!resolve(s, host, port, why) || (s->listens && !listen_there(s, address, why)))
+	if (!resolve_host(s, host, port, why) || (s->listens && !listen_at(s, address, why)))
 		goto err;
 	s->at_ns = s->listens ? BASE_NEVER_NS : 0;
 	return &s->d;

@@ -34,7 +34,7 @@ test_addresses(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char host[256], port[8];
 		printf("  %s\n", cases[i].text);
-		bool ok = address_split(cases[i].text, 3082, host, port);
+		bool ok = ocsdrv_address_split(cases[i].text, 3082, host, port);
 		assert_int_equal(ok, cases[i].host != NULL);
 		if (!ok)
 			continue;
@@ -47,9 +47,9 @@ static void
 test_secrets(void **state)
 {
 	(void)state;
-	char longest[SECRET_MAX + 8];
-	memset(longest, 'x', SECRET_MAX + 4);
-	longest[SECRET_MAX + 4] = 0;
+	char longest[OCSDRV_SECRET_MAX + 8];
+	memset(longest, 'x', OCSDRV_SECRET_MAX + 4);
+	longest[OCSDRV_SECRET_MAX + 4] = 0;
 	const struct {
 		const char *text, *user, *password;
 		mode_t mode;
@@ -66,7 +66,7 @@ test_secrets(void **state)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char path[] = "/tmp/ocs-secret.XXXXXX", why[OCS_DRIVER_WHY] = "";
-		struct secret s;
+		struct ocsdrv_secret s;
 		int fd = mkstemp(path);
 		assert_true(fd >= 0);
 		assert_int_equal(write(fd, cases[i].text, strlen(cases[i].text)),
@@ -74,7 +74,7 @@ test_secrets(void **state)
 		assert_int_equal(fchmod(fd, cases[i].mode), 0);
 		close(fd);
 		printf("  case %zu\n", i);
-		assert_int_equal(secret_read(&s, path, why), cases[i].user != NULL);
+		assert_int_equal(ocsdrv_secret_read(&s, path, why), cases[i].user != NULL);
 		unlink(path);
 		assert_null(strstr(why, "secret\n"));
 		assert_int_equal(why[0] != 0, cases[i].user == NULL);
@@ -87,16 +87,16 @@ static void
 test_pauses(void **state)
 {
 	(void)state;
-	struct pause p;
+	struct ocsdrv_pause p;
 	uint64_t whole = 100 * BASE_MS_NS;
-	pause_init(&p, &(struct ocs_driver_config){.retry_max_ns = BASE_S_NS});
+	ocsdrv_pause_init(&p, &(struct ocs_driver_config){.retry_max_ns = BASE_S_NS});
 	for (int i = 0; i < 20; i++) {
-		uint64_t ns = pause_next_ns(&p);
+		uint64_t ns = ocsdrv_pause_next_ns(&p);
 		assert_true(ns <= whole && ns >= whole - whole / 4);
 		whole = base_min_ns(2 * whole, BASE_S_NS);
 	}
-	pause_reset(&p);
-	assert_true(pause_next_ns(&p) <= 100 * BASE_MS_NS);
+	ocsdrv_pause_reset(&p);
+	assert_true(ocsdrv_pause_next_ns(&p) <= 100 * BASE_MS_NS);
 }
 
 static void
