@@ -18,7 +18,6 @@ run(const struct lossy *x, uint32_t loss_ppb, uint64_t seed, bool verbose, struc
     struct outcome *o)
 {
 	struct eval_conf c;
-	const char *why = "";
 	eval_conf_default(&c);
 	c.ranks = 4;
 	c.relays = 1;
@@ -30,19 +29,7 @@ run(const struct lossy *x, uint32_t loss_ppb, uint64_t seed, bool verbose, struc
 	c.wan_loss_ppb = loss_ppb;
 	c.seed = seed;
 	c.verbose = verbose;
-	if (!eval_costs_read(EVAL_COSTS_FILE, &c.costs, &why)) {
-		o->ok = false;
-		snprintf(o->why, sizeof o->why, "%s: %s", EVAL_COSTS_FILE, why);
-		return false;
-	}
-	eval_alltoall(&c, r);
-	o->hash = o->hash * 31 + r->hash;
-	o->events += r->events;
-	o->virtual_ns += r->virtual_ns;
-	o->ok = r->ok;
-	if (!r->ok)
-		snprintf(o->why, sizeof o->why, "%.380s", r->why);
-	return r->ok;
+	return eval_point(&c, r, o);
 }
 
 static void

@@ -228,33 +228,17 @@ step(struct sim *s, void *who, uint64_t arg)
 	sim_at(s, s->now_ns + 1 + base_prng_below(&all->prng, all->step_ns), step, n, 0);
 }
 
-static void
-back(struct sim *s, void *who, uint64_t arg)
-{
-	struct rnode *r = who;
-
-	(void)s, (void)arg;
-	if (!r->alive)
-		rnode_restart(r);
-}
-
 /* arg: relay, and for how long it is gone. */
 static void
 die(struct sim *s, void *who, uint64_t arg)
 {
 	struct engines *all = who;
-	struct world *w = all->w;
-	struct rnode *r = &w->relay[arg & 0xff];
-	uint32_t others = 0;
-
-	for (uint32_t i = 0; i < w->nrelay; i++)
-		others += &w->relay[i] != r && w->relay[i].client == r->client &&
-			  w->relay[i].alive && w->relay[i].has_job;
-	if (!r->alive || !others)
+	struct rnode *r = &all->w->relay[arg & 0xff];
+	(void)s;
+	if (!r->alive || !rnode_is_spare(r))
 		return;
 	all->killed++;
-	rnode_kill(r);
-	sim_at(s, s->now_ns + (arg >> 8), back, r, 0);
+	rnode_kill_for(r, arg >> 8);
 }
 
 /* Whoever is not scheduled reads nothing. */

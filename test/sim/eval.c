@@ -6,8 +6,8 @@
 
 #define US(ns) (unsigned long long)((ns) / 1000)
 
-static bool
-point(struct eval_conf *c, struct eval_result *r, struct outcome *o)
+bool
+eval_point(struct eval_conf *c, struct eval_result *r, struct outcome *o)
 {
 	const char *why;
 	if (!eval_costs_read(EVAL_COSTS_FILE, &c->costs, &why)) {
@@ -60,7 +60,7 @@ eval_trunks(uint64_t seed, bool verbose, struct outcome *o)
 			base_conf(&c, seed, verbose);
 			c.bytes = bytes[b];
 			c.relays = k;
-			if (!point(&c, &r, o))
+			if (!eval_point(&c, &r, o))
 				return;
 			at += snprintf(o->note + at, sizeof o->note - (size_t)at, " %llu",
 				       US(r.call_ns));
@@ -87,7 +87,7 @@ eval_small(uint64_t seed, bool verbose, struct outcome *o)
 			base_conf(&c, seed, verbose);
 			c.bytes = bytes[b];
 			c.relays = k ? 8 : 1;
-			if (!point(&c, &r, o))
+			if (!eval_point(&c, &r, o))
 				return;
 			took[k] = r.call_ns;
 		}
@@ -115,7 +115,7 @@ eval_is(uint64_t seed, bool verbose, struct outcome *o)
 		c.iterations = 2;
 		c.relays = k ? 0 : 8;
 		c.transport = k == 1 ? EVAL_TCP : EVAL_SUCI;
-		if (!point(&c, &r[k], o))
+		if (!eval_point(&c, &r[k], o))
 			return;
 	}
 	snprintf(o->note, sizeof o->note,

@@ -80,6 +80,10 @@ void eval_pingpong(const struct eval_conf *c, struct eval_result *r);
 /* The settings of libmpi and relayd. */
 void eval_world_conf(const struct eval_conf *c, struct world_conf *wc);
 void eval_alltoall(const struct eval_conf *c, struct eval_result *r);
+/* The same with the costs of EVAL_COSTS_FILE, added to what a scenario tells; false: it failed,
+ * and o->why says why. */
+struct outcome;
+bool eval_point(struct eval_conf *c, struct eval_result *r, struct outcome *o);
 
 /* eval_cli.c: COSTS key=value ... */
 int eval_main(int argc, char **argv);

@@ -155,33 +155,18 @@ trunk_link(const struct failover *f, const struct rnode *a, const struct rnode *
 	return f->w->s->route[a->port[RELAY_LEG_GLOBAL]][b->port[RELAY_LEG_GLOBAL]][1] - 1u;
 }
 
-static void
-back(struct sim *s, void *who, uint64_t arg)
-{
-	struct rnode *r = who;
-	(void)s;
-	(void)arg;
-	if (!r->alive)
-		rnode_restart(r);
-}
-
 /* A relay may die if another of its cluster knows the job. */
 static void
 die(struct sim *s, void *who, uint64_t arg)
 {
 	struct failover *f = who;
-	struct world *w = f->w;
-	struct rnode *r = &w->relay[arg & 0xff];
-	uint32_t others = 0;
-	for (uint32_t i = 0; i < w->nrelay; i++)
-		others += &w->relay[i] != r && w->relay[i].client == r->client &&
-			  w->relay[i].alive && w->relay[i].has_job;
-	if (!r->alive || !r->has_job || !others) {
+	struct rnode *r = &f->w->relay[arg & 0xff];
+	(void)s;
+	if (!r->alive || !r->has_job || !rnode_is_spare(r)) {
 		f->skipped++;
 		return;
 	}
-	rnode_kill(r);
-	sim_at(s, s->now_ns + (arg >> 8), back, r, 0);
+	rnode_kill_for(r, arg >> 8);
 }
 
 static void
@@ -277,15 +262,7 @@ static void
 pace(struct sim *s, void *who, uint64_t arg)
 {
 	struct failover *f = who;
-	struct world *w = f->w;
-	bool more = false;
-	for (uint32_t i = 0; i < w->nstream; i++) {
-		stream_allow(&w->stream[i], w->stream[i].allowed + 1);
-		more |= w->stream[i].allowed < w->stream[i].n;
-	}
-	for (uint32_t i = 0; i < w->nend; i++)
-		end_drive(&w->end[i]);
-	if (more)
+	if (world_allow_one(f->w))
 		sim_at(s, s->now_ns + f->pace_ns, pace, f, arg);
 }
 

@@ -25,33 +25,19 @@ small(void *arg, uint32_t i)
 	return base_prng_below(&k->prng, 3000);
 }
 
-static void
-back(struct sim *s, void *who, uint64_t arg)
-{
-	struct rnode *r = who;
-	(void)s, (void)arg;
-	if (!r->alive)
-		rnode_restart(r);
-}
-
 /* arg: relay, and for how long it is gone. */
 static void
 die(struct sim *s, void *who, uint64_t arg)
 {
 	struct kills *k = who;
-	struct world *w = k->w;
-	struct rnode *r = &w->relay[arg & 0xff];
-	uint32_t others = 0;
-	for (uint32_t i = 0; i < w->nrelay; i++)
-		others += &w->relay[i] != r && w->relay[i].client == r->client &&
-			  w->relay[i].alive && w->relay[i].has_job;
-	if (!r->alive || !others) {
+	struct rnode *r = &k->w->relay[arg & 0xff];
+	(void)s;
+	if (!r->alive || !rnode_is_spare(r)) {
 		k->spared++;
 		return;
 	}
 	k->killed++;
-	rnode_kill(r);
-	sim_at(s, s->now_ns + (arg >> 8), back, r, 0);
+	rnode_kill_for(r, arg >> 8);
 }
 
 /* Whoever is not scheduled reads nothing. */
@@ -79,15 +65,7 @@ static void
 pace(struct sim *s, void *who, uint64_t arg)
 {
 	struct kills *k = who;
-	struct world *w = k->w;
-	bool more = false;
-	for (uint32_t i = 0; i < w->nstream; i++) {
-		stream_allow(&w->stream[i], w->stream[i].allowed + 1);
-		more |= w->stream[i].allowed < w->stream[i].n;
-	}
-	for (uint32_t i = 0; i < w->nend; i++)
-		end_drive(&w->end[i]);
-	if (more)
+	if (world_allow_one(k->w))
 		sim_at(s, s->now_ns + k->pace_ns, pace, k, arg);
 }
 

@@ -452,3 +452,31 @@ rnode_restart(struct rnode *r)
 	sim_log(r->w->s, "relay %u.%u is back", r->client, r->index);
 	rnode_new(r);
 }
+
+static void
+come_back(struct sim *s, void *who, uint64_t arg)
+{
+	struct rnode *r = who;
+	(void)s, (void)arg;
+	if (!r->alive)
+		rnode_restart(r);
+}
+
+void
+rnode_kill_for(struct rnode *r, uint64_t gone_ns)
+{
+	struct sim *s = r->w->s;
+	rnode_kill(r);
+	sim_at(s, s->now_ns + gone_ns, come_back, r, 0);
+}
+
+bool
+rnode_is_spare(const struct rnode *r)
+{
+	const struct world *w = r->w;
+	for (uint32_t i = 0; i < w->nrelay; i++)
+		if (&w->relay[i] != r && w->relay[i].client == r->client && w->relay[i].alive &&
+		    w->relay[i].has_job)
+			return true;
+	return false;
+}

@@ -252,6 +252,19 @@ node_when(const struct node_clock *c, uint64_t t)
 }
 
 bool
+world_allow_one(struct world *w)
+{
+	bool more = false;
+	for (uint32_t i = 0; i < w->nstream; i++) {
+		stream_allow(&w->stream[i], w->stream[i].allowed + 1);
+		more |= w->stream[i].allowed < w->stream[i].n;
+	}
+	for (uint32_t i = 0; i < w->nend; i++)
+		end_drive(&w->end[i]);
+	return more;
+}
+
+bool
 world_complete(void *world)
 {
 	const struct world *w = world;

@@ -253,6 +253,8 @@ void world_start(struct world *w);
 /* Adds a stream of n blocks with sizes from size(i); not before world_new(). */
 struct stream *world_stream(struct world *w, uint32_t src, uint32_t dst, uint32_t n,
 			    uint64_t (*size)(void *arg, uint32_t i), void *arg);
+/* Each stream may send one block more; false: none has more to send. */
+bool world_allow_one(struct world *w);
 bool world_complete(void *world);
 /* Everything delivered is also acknowledged and given back. */
 bool world_quiet(void *world);
@@ -333,6 +335,10 @@ void rnode_begin(struct rnode *r);
 void rnode_drive(struct rnode *r);
 void rnode_kill(struct rnode *r);
 void rnode_restart(struct rnode *r);
+/* It dies, and comes back after gone_ns. */
+void rnode_kill_for(struct rnode *r, uint64_t gone_ns);
+/* Another live relay of its cluster knows the job, so this one may die. */
+bool rnode_is_spare(const struct rnode *r);
 void rnode_clock_step(struct rnode *r, uint64_t ns);
 void rnode_pause(struct rnode *r, uint64_t ns);
 
