@@ -7,8 +7,8 @@
 
 #define TRIES 12
 
-static void *
-take(size_t n, size_t size)
+void *
+obs_take(size_t n, size_t size)
 {
 	void *p = calloc(n ? n : 1, size);
 	if (!p) {
@@ -40,7 +40,7 @@ obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node
 	size_t bytes = 2 * (a->p + 1) * (coll_arena_hint(&spec.args) + 64);
 	for (int i = 0; i < TRIES && rc == COLL_ERR_NOMEM; i++, bytes *= 2) {
 		obs_call_free(c);
-		c->mem = take(1, bytes);
+		c->mem = obs_take(1, bytes);
 		struct base_space s = base_space(c->mem, bytes);
 		rc = circ_call_make(&c->made, &spec, &s);
 	}
@@ -84,7 +84,7 @@ obs_call_plan(const struct obs_call *c, const struct circ_call_mode *m, struct c
 	uint32_t all = c->messages + m->aheads, setups = all + s->nodes * s->stride;
 	size_t bytes = circ_plan_footprint(s, all) + circ_run_bound(setups, all, s->nodes) +
 		       all * (sizeof(struct circ_demand) + 8) + 256;
-	out->mem = take(1, bytes);
+	out->mem = obs_take(1, bytes);
 	struct base_space space = base_space(out->mem, bytes);
 	bool made = circ_call_plan(&c->made, m, s, &out->of, &space);
 	BASE_ASSERT(made);
@@ -115,7 +115,7 @@ obs_call_run(struct obs_call *c, const struct circ_call_mode *m, struct circ_slo
 				    .finish_s = w->finish_s,
 				    .log = w->log,
 				    .arg = w->arg};
-	void *mem = take(1, circ_predict_footprint(c->p, c->messages, p.of.plan.setups));
+	void *mem = obs_take(1, circ_predict_footprint(c->p, c->messages, p.of.plan.setups));
 	r.end_s = circ_predict_s(&q, mem);
 	count(c, &p.of.plan, &r);
 	r.gammas = q.gammas;

@@ -29,6 +29,9 @@ struct obs_call {
 	void *mem;
 };
 
+/* n of that size, zeroed; who gets no memory ends with a word. */
+void *obs_take(size_t n, size_t size);
+
 /* 0, or an enum coll_err.  node_of: [p] or NULL. */
 int obs_call_make(struct obs_call *c, const struct obs_args *a, const uint32_t *node_of);
 void obs_call_free(struct obs_call *c);

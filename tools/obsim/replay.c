@@ -33,17 +33,6 @@ struct replayer {
 	struct obs_report *r;
 };
 
-static void *
-take(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-	if (!p) {
-		fputs("obsim: out of memory\n", stderr);
-		exit(1);
-	}
-	return p;
-}
-
 /* What [OC] takes for the operation, and for the rest what is nearest. */
 static const char *
 customary(enum coll_op op, uint32_t p)
@@ -239,7 +228,7 @@ goes_on(struct replayer *p, uint32_t number)
 		if (u->waits)
 			continue;
 		if (!u->over_s)
-			u->over_s = take(p->t->ranks, sizeof(double));
+			u->over_s = obs_take(p->t->ranks, sizeof(double));
 		u->number = number;
 		u->waits = p->t->ranks;
 		memcpy(u->over_s, p->left_s, p->t->ranks * sizeof(double));
@@ -366,21 +355,22 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	for (uint32_t i = 0; s->ports && i < n; i++)
 		stride = s->ports[i] > stride ? s->ports[i] : stride;
 	size_t slots = (size_t)n * stride;
-	*r = (struct obs_report){.line = take(t->steps, sizeof *r->line)};
+	*r = (struct obs_report){.line = obs_take(t->steps, sizeof *r->line)};
 	struct replayer p = {.t = t, .s = s, .r = r};
-	p.ports = take(n, sizeof *p.ports);
+	p.ports = obs_take(n, sizeof *p.ports);
 	for (uint32_t i = 0; i < n; i++)
 		p.ports[i] = s->ports ? s->ports[i] : s->k;
-	p.slots = (struct circ_slots){n, stride, p.ports, take(slots, sizeof(struct circ_slot)), 0};
-	p.spare = take(slots, sizeof *p.spare);
-	p.best = take(slots, sizeof *p.best);
+	p.slots = (struct circ_slots){n, stride, p.ports, obs_take(slots, sizeof(struct circ_slot)),
+				      0};
+	p.spare = obs_take(slots, sizeof *p.spare);
+	p.best = obs_take(slots, sizeof *p.best);
 	circ_slots_clear(&p.slots);
-	p.now_s = take(n, sizeof(double));
-	p.begin_s = take(n, sizeof(double));
-	p.left_s = take(n, sizeof(double));
-	p.try_s = take(n, sizeof(double));
-	p.best_s = take(n, sizeof(double));
-	p.computed_s = take(n, sizeof(double));
+	p.now_s = obs_take(n, sizeof(double));
+	p.begin_s = obs_take(n, sizeof(double));
+	p.left_s = obs_take(n, sizeof(double));
+	p.try_s = obs_take(n, sizeof(double));
+	p.best_s = obs_take(n, sizeof(double));
+	p.computed_s = obs_take(n, sizeof(double));
 	bool ok = play(&p);
 	free(p.ports);
 	free(p.slots.slot);
