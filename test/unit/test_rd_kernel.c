@@ -1,35 +1,10 @@
 /* What may come to the own kernel over a TAP: open ports, what it began, its neighbours. */
 #include "cmocka_all.h"
 
-#include "naive_cksum.h"
-#include "rd/packet.h"
-
-#include "base/bytes.h"
+#include "rd_packet_kit.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 9};
-static const struct rd_station self = {
-	.mac = {2, 0, 0, 0, 0, 1},
-	.address = 0x0a000001,
-	.prefix_len = 24,
-	.gateway = 0x0a0000fe,
-	.udp_port = 7812,
-};
-static const struct rd_station peer = {
-	.mac = {2, 0, 0, 0, 0, 9},
-	.address = 0x0a000009,
-	.prefix_len = 24,
-	.udp_port = 4001,
-};
-
-static void
-fix_ip(uint8_t *f)
-{
-	be16_store(f + 24, 0);
-	be16_store(f + 24, naive_cksum(f + 14, 20));
-}
 
 static size_t
 icmp_to_us(uint8_t *f, uint8_t type, uint8_t code, const void *rest, size_t len)

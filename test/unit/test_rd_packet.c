@@ -1,27 +1,9 @@
 #include "cmocka_all.h"
 
-#include "naive_cksum.h"
-#include "rd/packet.h"
-
-#include "base/bytes.h"
+#include "rd_packet_kit.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const uint8_t our_mac[6] = {2, 0, 0, 0, 0, 1}, peer_mac[6] = {2, 0, 0, 0, 0, 9};
-static const struct rd_station self = {
-	.mac = {2, 0, 0, 0, 0, 1},
-	.address = 0x0a000001,
-	.prefix_len = 24,
-	.gateway = 0x0a0000fe,
-	.udp_port = 7812,
-};
-static const struct rd_station peer = {
-	.mac = {2, 0, 0, 0, 0, 9},
-	.address = 0x0a000009,
-	.prefix_len = 24,
-	.udp_port = 4001,
-};
 
 /* Written by another program from the RFCs: 10.0.0.1:7812 -> 10.0.0.9:4001, id
  * 0x1234, payload 00 01 02 03 04. */
@@ -166,13 +148,6 @@ every_truncation_is_dropped(void **state)
 		assert_int_equal(r.verdict, RD_RX_DROP);
 		free(exact);
 	}
-}
-
-static void
-fix_ip(uint8_t *f)
-{
-	be16_store(f + 24, 0);
-	be16_store(f + 24, naive_cksum(f + 14, 20));
 }
 
 /* A frame to everybody is read as one to our MAC. */
