@@ -465,6 +465,16 @@ pair_new(bool direct)
 	return p;
 }
 
+/* From datagrams each way learn the tag that each end wants to see; then anything may come. */
+static inline void
+pair_learn_tags(struct pair *p, uint8_t tag[2][4])
+{
+	pair_collect(p);
+	for (uint32_t i = 0; i < p->n; i++)
+		memcpy(tag[!p->wire[i]->from], p->wire[i]->bytes + 4, 4);
+	p->trusting = false;
+}
+
 /* One of them loses its memory, and opens the path again. */
 static inline void
 pair_crash(struct pair *p, int side)

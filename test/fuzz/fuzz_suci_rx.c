@@ -14,15 +14,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pair *p = pair_new(data[0] & 1);
 	uint8_t tag[2][4] = {{0}};
 	struct base_reader r = base_reader(data + 1, size - 1);
-	/* Learn the tags from a datagram each way. */
 	pair_send(p, 0, true);
 	pair_send(p, 1, true);
 	pair_send(p, 0, true);
 	pair_send(p, 1, true);
-	pair_collect(p);
-	for (uint32_t i = 0; i < p->n; i++)
-		memcpy(tag[!p->wire[i]->from], p->wire[i]->bytes + 4, 4);
-	p->trusting = false;
+	pair_learn_tags(p, tag);
 	while (base_reader_left(&r) >= 3) {
 		uint8_t ctl = base_read_u8(&r);
 		size_t len = base_read_be16(&r) % 1500;
