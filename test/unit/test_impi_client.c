@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmocka_all.h"
+#include "test_impi_captured.h"
 #include "test_impi_golden.h"
 
 static const struct impi_limits limits = {.hosts_max = 64, .procs_max = 256};
@@ -394,19 +395,6 @@ bad_limits_have_no_footprint(void **state)
 	impi_client_end(NULL);
 }
 
-static size_t
-slurp(const char *name, uint8_t *buf, size_t cap)
-{
-	char path[256];
-	snprintf(path, sizeof path, "test/data/impi/%s", name);
-	FILE *f = fopen(path, "rb");
-	if (!f)
-		fail_msg("%s is missing; run from the top folder", path);
-	size_t n = fread(buf, 1, cap, f);
-	fclose(f);
-	return n;
-}
-
 static void
 captured_servers_are_understood(void **state)
 {
@@ -430,7 +418,7 @@ captured_servers_are_understood(void **state)
 			struct rig r;
 			snprintf(name, sizeof name, "%s.client%u.s2c", cases[i].name, rank);
 			print_message("%s\n", name);
-			size_t len = slurp(name, s2c, sizeof s2c);
+			size_t len = captured_read(name, s2c, sizeof s2c);
 			rig_init(&r, &cfg, &limits);
 			r.lock_step = true; /* as the LAM client did */
 			feed(&r, s2c, len);

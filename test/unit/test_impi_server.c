@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cmocka_all.h"
+#include "test_impi_captured.h"
 #include "test_impi_golden.h"
 #include "test_impi_rig.h"
 
@@ -212,19 +213,6 @@ answered_values_make_room(void **state)
 	rig_fini();
 }
 
-static size_t
-slurp(const char *name, uint8_t *buf, size_t cap)
-{
-	char path[256];
-	snprintf(path, sizeof path, "test/data/impi/%s", name);
-	FILE *f = fopen(path, "rb");
-	if (!f)
-		fail_msg("%s is missing; run from the top folder", path);
-	size_t n = fread(buf, 1, cap, f);
-	fclose(f);
-	return n;
-}
-
 static void
 captured_clients_get_the_captured_answers(void **state)
 {
@@ -245,14 +233,14 @@ captured_clients_get_the_captured_answers(void **state)
 		for (int c = 0; c < cases[i].nclients; c++) {
 			snprintf(name, sizeof name, "%s.client%d.c2s", cases[i].name, c);
 			print_message("%s\n", name);
-			len[c] = slurp(name, c2s[c], sizeof c2s[c]);
+			len[c] = captured_read(name, c2s[c], sizeof c2s[c]);
 			assert_int_equal(open_conn(), c);
 			send_bytes(c, c2s[c], len[c] - 8); /* all but FINI */
 		}
 		drain_all(cases[i].nclients);
 		for (int c = 0; c < cases[i].nclients; c++) {
 			snprintf(name, sizeof name, "%s.client%d.s2c", cases[i].name, c);
-			size_t want_len = slurp(name, s2c, sizeof s2c);
+			size_t want_len = captured_read(name, s2c, sizeof s2c);
 			assert_int_equal(r.out_len[c], want_len);
 			assert_memory_equal(r.out[c], s2c, want_len);
 		}
