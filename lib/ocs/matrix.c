@@ -147,6 +147,9 @@ ocs_request(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uin
 			return OCS_ERR_FOREIGN;
 		if (c->state == OCS_RELEASING)
 			return OCS_ERR_BUSY; /* on its way out: ask again when it is gone */
+		if (c->state == OCS_RELEASE_PENDING &&
+		    (is_dark(&m->dark_in[in], now_ns) || is_dark(&m->dark_out[out], now_ns)))
+			return OCS_ERR_DARK; /* that may be why it goes */
 		if (c->state == OCS_RELEASE_PENDING && m->relit[in] != RELIT_REMOVE)
 			enter(c, OCS_LIT, now_ns);
 		c->release = false;

@@ -270,6 +270,35 @@ test_reconcile(void **state)
 	free(m);
 }
 
+/* What is on its way out because its ports are dark is not taken back. */
+static void
+test_dark_is_not_taken_back(void **state)
+{
+	(void)state;
+	for (int seen = 0; seen < 2; seen++) {
+		struct ocs_matrix *m = fresh();
+		light_up(m, 1, 5);
+		if (seen) { /* by the switch */
+			ocs_light(m, 1, false, 10);
+			batch(m, 11);
+			ocs_report(m, 1, true, 12);
+			batch(m, 13);
+			ocs_report(m, 1, true, 14);
+			assert_int_equal(ocs_light(m, 1, false, 15), OCS_ERR_DARK);
+		} else { /* by who uses it */
+			ocs_ends(m, 1, 5, false, 10);
+			assert_int_equal(ocs_request(m, 1, 5, 1, 11), OCS_ERR_OK);
+			assert_int_equal(ocs_ends(m, 1, 5, false, 15), OCS_ERR_DARK);
+		}
+		assert_int_equal(ocs_at(m, 1).state, OCS_RELEASE_PENDING);
+		assert_int_equal(ocs_request(m, 1, 5, 1, 16), OCS_ERR_DARK);
+		assert_int_equal(batch(m, 17).removals, 1);
+		ocs_report(m, 1, true, 18);
+		assert_int_equal(ocs_at(m, 1).state, OCS_FREE);
+		free(m);
+	}
+}
+
 /* A circuit without light is to be set up once more, unless it has been released: a read-back that
  * still shows it changes neither. */
 static void
@@ -378,6 +407,7 @@ main(void)
 		cmocka_unit_test(test_dark_ports_are_tried_again),
 		cmocka_unit_test(test_blind_ports),
 		cmocka_unit_test(test_reconcile),
+		cmocka_unit_test(test_dark_is_not_taken_back),
 		cmocka_unit_test(test_release_outlives_a_read_back),
 		cmocka_unit_test(test_random_against_switch),
 	};

@@ -97,7 +97,7 @@ size_t ocs_matrix_footprint(uint32_t ports);
 struct ocs_matrix *ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns);
 
 /* Ask for in -> out.  OK also if it is lit or under way already (counted as a
- * hit; the new owner takes it over, and a pending release is withdrawn). */
+ * hit; the new owner takes it over, and a pending release is withdrawn unless a port is dark). */
 int ocs_request(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uint64_t now_ns);
 /* No longer needed.  Not yet ordered: gone at once; else removed in a batch. */
 int ocs_release(struct ocs_matrix *m, uint32_t in, uint64_t now_ns);
