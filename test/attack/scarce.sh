@@ -2,12 +2,19 @@
 # are set from outside, on processes of this testbed, and taken back after the row.
 # shellcheck shell=bash
 
-# the_program NODE NAME: its process there.
+# the_program NODE NAME: its process there.  Where processes come and go, /proc may be read past one:
+# a second look finds it.
 the_program()
 {
-	ip netns pids "$TB_ID-$1" | while read -r p; do
-		[ "$(cat "/proc/$p/comm" 2>/dev/null)" = "$2" ] && echo "$p"
-	done | head -1
+	local found k
+	for k in 1 2 3 4 5; do
+		found=$(ip netns pids "$TB_ID-$1" | while read -r p; do
+			[ "$(cat "/proc/$p/comm" 2>/dev/null)" = "$2" ] && echo "$p"
+		done | head -1)
+		[ -z "$found" ] || break
+		sleep 0.2
+	done
+	echo "$found"
 }
 said() { grep -c "$2" "$TB_LOG/$1.log"; } # LOG PATTERN
 
