@@ -11,7 +11,7 @@
 	X(OWN_TABLE, "a table of its own job that comes back is installed again") \
 	X(WIDOW, "who was a job's primary in an earlier life passes for it")      \
 	X(EARLY, "cores forget a job while the gateways of others finish")        \
-	X(NOT_GIVEN, "who asked for tables too early is not given them later")
+	X(NOT_GIVEN, "what was not ours to give is not given when it is")
 
 enum relay_bug {
 	RELAY_BUG_NONE,

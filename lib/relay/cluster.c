@@ -292,6 +292,7 @@ relay_cluster_down(struct relay_cluster *c, uint32_t i, const char *why)
 		if (!j->used || j->state == OVER)
 			continue;
 		j->asked &= ~relay_bit(i);
+		j->seen &= ~relay_bit(i);
 		j->ways.relay[i] = 0;
 		relay_ways_share(c, j);
 		if (j->owner)
@@ -384,6 +385,7 @@ on_ways(struct relay_cluster *c, uint32_t i, const struct relay_peer_frame *f)
 	struct cluster_job *j = relay_cluster_find(c, f->job);
 	if (!j)
 		return;
+	j->seen |= relay_bit(i);
 	j->ways.relay[i] = f->ways;
 	relay_ways_share(c, j);
 }

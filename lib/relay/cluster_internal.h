@@ -25,6 +25,7 @@ struct cluster_job {
 	bool in_gateway;
 
 	uint64_t asked; /* bit per relay: it asked for tables when this one was not ours to give */
+	uint64_t seen;	/* bit per relay: it has spoken of this job over the channel that is up */
 	/* Primary.  Bit per relay: table not sent; not answered; must hear of the end; gateway not
 	 * finished. */
 	uint64_t wanted, unanswered, told, unfinished;

@@ -53,14 +53,28 @@ fault_of(struct relay_cluster *c, const struct relay_job *table, struct cluster_
 	return NULL;
 }
 
+/* Its primary need not have reached all, and those asked for tables when this one was not ours to
+ * give: without a primary it goes to all who have not spoken of it. */
+static void
+offer(struct relay_cluster *c, struct cluster_job *j)
+{
+	for (uint32_t i = 0; i < c->conf.nrelays && !RELAY_BUG(NOT_GIVEN); i++)
+		if (i != c->conf.self && i != j->primary && !(j->seen & relay_bit(i)))
+			j->asked |= relay_bit(i);
+	relay_cluster_give(c, j);
+}
+
 /* A table that comes again, after the channel was cut: what it says is here already. */
 static void
 again(struct relay_cluster *c, struct cluster_job *j, uint32_t i)
 {
 	if (j->owner)
 		return; /* an orphan's, which hears from us that it is none */
-	j->primary = i;
 	j->asked &= ~relay_bit(i);
+	j->seen |= relay_bit(i);
+	if (!j->orphan && j->primary != i)
+		return; /* an orphan's, and our channel to its primary is up */
+	j->primary = i;
 	j->orphan = j->widowed || i != label_owner(j->label_base);
 	if (!j->adds && !j->refused)
 		relay_cluster_send(c, i, RELAY_PEER_OK, j->label_base, "");
@@ -93,6 +107,7 @@ start(struct relay_cluster *c, struct cluster_job *j, uint32_t i, struct relay_j
 		.label_base = table->label_base,
 		.primary = i,
 		.orphan = i != label_owner(table->label_base),
+		.seen = relay_bit(i),
 	};
 	/* Of our own space: an earlier run of this relay was its primary. */
 	j->took_labels = label_owner(j->label_base) == c->conf.self &&
@@ -100,6 +115,8 @@ start(struct relay_cluster *c, struct cluster_job *j, uint32_t i, struct relay_j
 	relay_cluster_say(c, RELAY_CLUSTER_INFO, j, "%u processes, labels from %u", table->nworld,
 			  j->label_base);
 	relay_cluster_install(c, j);
+	if (j->orphan)
+		offer(c, j); /* once it is installed */
 }
 
 void
@@ -227,7 +244,7 @@ relay_member_relay_down(struct relay_cluster *c, struct cluster_job *j, uint32_t
 		relay_cluster_remove(c, j, why);
 	} else {
 		j->orphan = true;
-		relay_cluster_give(c, j);
+		offer(c, j);
 	}
 }
 

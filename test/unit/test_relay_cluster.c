@@ -513,6 +513,7 @@ orphan_ends_when_all_left(void **state)
 	assert_log(r, "");
 	r->up = 1 << 2;
 	relay_cluster_down(r->c, 0, "no answer");
+	assert_log(r, "JOB>2; ");
 	frame(r, 2, RELAY_PEER_GIVE, 0, "");
 	assert_log(r, "JOB>2; WAYS>2; ");
 	relay_cluster_tick(r->c, 6 + RELAY_CLUSTER_ORPHAN_NS);
@@ -557,7 +558,7 @@ own_job_of_an_earlier_life(void **state)
 	(void)state;
 	give_table(r, 1, t);
 	done(r, 0, RELAY_CLUSTER_ADD, false);
-	assert_log(r, "add 0; add 1; OK>1; ");
+	assert_log(r, "add 0; add 1; OK>1; JOB>2; OK>2; "); /* a member like him */
 	r->labels.next = 0;
 	assert_int_not_equal(relay_labels_alloc(&r->labels, 4), 0);
 	assert_false(relay_labels_take(&r->labels, BASE_0, 4));
@@ -585,6 +586,61 @@ given_later(void **state)
 	assert_log(r, "WAYS>2; ");
 	relay_cluster_down(r->c, 0, "no answer");
 	assert_log(r, "JOB>2; ");
+	drop(r);
+	free(t);
+}
+
+/* Nobody asked for it since it began, and the primary may not have reached all. */
+static void
+orphan_is_offered(void **state)
+{
+	(void)state;
+	for (int has = 0; has < 2; has++) {
+		struct relay *r = make(1);
+		struct relay_job *t = table(BASE_0, false);
+		give_table(r, 0, t);
+		done(r, 0, RELAY_CLUSTER_ADD, false);
+		if (has)
+			frame(r, 2, RELAY_PEER_WAYS, BASE_0, "");
+		forget_log(r);
+		r->up = 1 << 2;
+		relay_cluster_down(r->c, 0, "no answer");
+		assert_log(r, has ? "" : "JOB>2; ");
+		drop(r);
+		free(t);
+	}
+	/* From another orphan it goes further, but not back. */
+	struct relay *r = make(1);
+	struct relay_job *t = table(BASE_0, false);
+	r->up = 1 << 2;
+	give_table(r, 2, t);
+	done(r, 0, RELAY_CLUSTER_ADD, false);
+	assert_log(r, "add 0; add 1; OK>2; ");
+	r->up = 7;
+	struct relay_job *other = table(BASE_1 + 0x1000000, false);
+	give_table(r, 0, other);
+	done(r, 1, RELAY_CLUSTER_ADD, false);
+	assert_log(r, "add 0; add 1; OK>0; JOB>2; ");
+	drop(r);
+	free(t);
+	free(other);
+}
+
+/* Who lost the primary offers the table to us, who have not: the primary's word still counts. */
+static void
+offer_with_a_primary(void **state)
+{
+	struct relay *r = make(1);
+	struct relay_job *t = table(BASE_0, false);
+	(void)state;
+	give_table(r, 0, t);
+	done(r, 0, RELAY_CLUSTER_ADD, false);
+	forget_log(r);
+	give_table(r, 2, t);
+	assert_log(r, "");
+	frame(r, 0, RELAY_PEER_END, BASE_0, "");
+	assert_log(r, "end 0; end 1; ");
+	done(r, 0, RELAY_CLUSTER_END, false);
 	drop(r);
 	free(t);
 }
@@ -702,6 +758,8 @@ main(void)
 		cmocka_unit_test(primary_starts_anew),
 		cmocka_unit_test(own_job_of_an_earlier_life),
 		cmocka_unit_test(given_later),
+		cmocka_unit_test(orphan_is_offered),
+		cmocka_unit_test(offer_with_a_primary),
 		cmocka_unit_test(bad_tables),
 		cmocka_unit_test(ways_are_shared),
 		cmocka_unit_test(hands_over_what_goes_on),

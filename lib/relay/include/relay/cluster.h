@@ -24,10 +24,13 @@
  *         Without foreign hosts only step 3 is left.  Any other end, at any time, is at once.
  * Loss    A relay whose channel is down takes no part: jobs with foreign hosts that use it end,
  *         others go on without it.  A member without its primary is an orphan: nobody says that
- *         the job is over, so it ends RELAY_CLUSTER_ORPHAN_NS after our processes have left.
+ *         the job is over, so it ends RELAY_CLUSTER_ORPHAN_NS after our processes have left.  It
+ *         gives the table to all relays that have not spoken of the job, for the primary need not
+ *         have reached them.
  * Return  A channel that comes up asks for tables (GIVE): of the jobs whose primary the other relay
- *         is, and of its orphans.  A table that is here already is not installed again, one of our
- *         own running job is ignored, and one of a job that ended here is answered by END.
+ *         is, and of its orphans.  A table that is here already is not installed again; an
+ *         orphan's is ignored while our channel to the primary is up, or if we are it.  One of a
+ *         job that ended here is answered by END.
  * Ways    Which clients each worker and each other relay can reach: a worker is told what it does
  *         not see (ELSEWHERE), other relays what all our workers see (WAYS), so that a job ends
  *         only when nobody has a way (relay_job_elsewhere()).
