@@ -239,7 +239,7 @@ relay_member_relay_down(struct relay_cluster *c, struct cluster_job *j, uint32_t
 	if (j->primary != i)
 		return;
 	/* What foreign hosts had there is lost with its TCP channels. */
-	if (j->table->nforeign || j->adds) {
+	if (j->table->nforeign) {
 		relay_cluster_say(c, RELAY_CLUSTER_ERROR, j, "ended: %s", why);
 		relay_cluster_remove(c, j, why);
 	} else {

@@ -590,6 +590,32 @@ given_later(void **state)
 	free(t);
 }
 
+/* Its primary goes before the workers have answered: their processes go on all the same. */
+static void
+orphan_before_it_is_installed(void **state)
+{
+	struct relay *r = make(1);
+	struct relay_job *t = table(BASE_0, false);
+	(void)state;
+	give_table(r, 0, t);
+	relay_cluster_answer(r->c, 0, RELAY_CLUSTER_ADD, 0, NULL);
+	r->up = 1 << 2;
+	relay_cluster_down(r->c, 0, "no answer");
+	assert_log(r, "add 0; add 1; ");
+	relay_cluster_answer(r->c, 0, RELAY_CLUSTER_ADD, 1, NULL);
+	assert_log(r, "JOB>2; ");
+	r->up = 7;
+	relay_cluster_up(r->c, 0);
+	assert_log(r, "GIVE>0; WAYS>0; ");
+	give_table(r, 0, t);
+	assert_log(r, "OK>0; ");
+	frame(r, 0, RELAY_PEER_END, BASE_0, "");
+	assert_log(r, "end 0; end 1; ");
+	done(r, 0, RELAY_CLUSTER_END, false);
+	drop(r);
+	free(t);
+}
+
 /* Nobody asked for it since it began, and the primary may not have reached all. */
 static void
 orphan_is_offered(void **state)
@@ -758,6 +784,7 @@ main(void)
 		cmocka_unit_test(primary_starts_anew),
 		cmocka_unit_test(own_job_of_an_earlier_life),
 		cmocka_unit_test(given_later),
+		cmocka_unit_test(orphan_before_it_is_installed),
 		cmocka_unit_test(orphan_is_offered),
 		cmocka_unit_test(offer_with_a_primary),
 		cmocka_unit_test(bad_tables),

@@ -23,10 +23,10 @@
  *            again, and the members take it out of theirs
  *         Without foreign hosts only step 3 is left.  Any other end, at any time, is at once.
  * Loss    A relay whose channel is down takes no part: jobs with foreign hosts that use it end,
- *         others go on without it.  A member without its primary is an orphan: nobody says that
- *         the job is over, so it ends RELAY_CLUSTER_ORPHAN_NS after our processes have left.  It
- *         gives the table to all relays that have not spoken of the job, for the primary need not
- *         have reached them.
+ *         others go on without it.  A member without its primary is an orphan, installed or not:
+ *         nobody says that the job is over, so it ends RELAY_CLUSTER_ORPHAN_NS after our processes
+ *         have left.  It gives the table to all relays that have not spoken of the job, for the
+ *         primary need not have reached them.
  * Return  A channel that comes up asks for tables (GIVE): of the jobs whose primary the other relay
  *         is, and of its orphans.  A table that is here already is not installed again; an
  *         orphan's is ignored while our channel to the primary is up, or if we are it.  One of a
