@@ -71,6 +71,8 @@ relay_cluster_begin(struct relay_cluster *c, void *owner, const struct relay_job
 		.label_base = table->label_base,
 		.primary = c->conf.self,
 		.wanted = members & ~relay_bit(c->conf.self),
+		/* Those that came since members were counted asked before it was here. */
+		.asked = ~members & ~relay_bit(c->conf.self),
 		.begun_ns = now_ns,
 	};
 	send_tables(c, j);

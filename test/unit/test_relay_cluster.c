@@ -320,6 +320,29 @@ relay_that_is_not_reached(void **state)
 	free(t);
 }
 
+/* Its channel came up while the job's start-up was under way: it asked too early. */
+static void
+relay_that_is_no_member(void **state)
+{
+	struct relay *r = make(0);
+	struct relay_job *t = table(BASE_0, false);
+	(void)state;
+	frame(r, 2, RELAY_PEER_GIVE, 0, "");
+	uint32_t j = relay_cluster_begin(r->c, r, t, 3, 1);
+	assert_log(r, "JOB>1; add 0; add 1; ");
+	done(r, j, RELAY_CLUSTER_ADD, false);
+	assert_log(r, "JOB>2; ");
+	frame(r, 1, RELAY_PEER_OK, BASE_0, "");
+	assert_log(r, "installed; ");
+	frame(r, 2, RELAY_PEER_OK, BASE_0, "");
+	relay_cluster_end(r->c, j, NULL);
+	assert_log(r, "end 0; end 1; END>1; END>2; ");
+	done(r, j, RELAY_CLUSTER_END, false);
+	relay_cluster_forget(r->c, j);
+	drop(r);
+	free(t);
+}
+
 static void
 gateways_finish_first(void **state)
 {
@@ -772,6 +795,7 @@ main(void)
 		cmocka_unit_test(primary_waits_for_all),
 		cmocka_unit_test(refusals_name_who),
 		cmocka_unit_test(relay_that_is_not_reached),
+		cmocka_unit_test(relay_that_is_no_member),
 		cmocka_unit_test(gateways_finish_first),
 		cmocka_unit_test(death_of_a_relay),
 		cmocka_unit_test(worker_ends_it),

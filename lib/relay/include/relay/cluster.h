@@ -125,7 +125,8 @@ void relay_cluster_fini(struct relay_cluster *c);
 /* ---- our client's jobs ---------------------------------------------------------- */
 
 /* The table is complete, and stays until relay_cluster_over().  members: bit per relay that takes
- * part.  The job, or RELAY_CLUSTER_NONE: jobs_max. */
+ * part; others with a channel get it too, but nobody waits for them.  The job, or
+ * RELAY_CLUSTER_NONE: jobs_max. */
 uint32_t relay_cluster_begin(struct relay_cluster *c, void *owner, const struct relay_job *table,
 			     uint64_t members, uint64_t now_ns);
 /* Start-up is over: the job does without relays that go from now on. */
