@@ -186,7 +186,7 @@ make(uint32_t self)
 }
 
 static void
-drop(struct relay *r)
+drop(struct relay *r, struct relay_job *t)
 {
 	const char *what = "";
 	if (!relay_cluster_check(r->c, &what))
@@ -195,6 +195,7 @@ drop(struct relay *r)
 	assert_int_equal(r->rooms, 0);
 	free(r->mem);
 	free(r);
+	free(t);
 }
 
 static struct relay_job *
@@ -260,8 +261,7 @@ primary_waits_for_all(void **state)
 	done(r, j, RELAY_CLUSTER_END, false);
 	assert_true(relay_cluster_over(r->c, j));
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -283,8 +283,7 @@ refusals_name_who(void **state)
 	assert_log(r, "");
 	assert_true(relay_cluster_over(r->c, j));
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -316,8 +315,7 @@ relay_that_is_not_reached(void **state)
 	assert_log(r, "end 0 why; end 1 why; END>1 why; END>2 why; ");
 	done(r, j, RELAY_CLUSTER_END, false);
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* Its channel came up while the job's start-up was under way: it asked too early. */
@@ -339,8 +337,7 @@ relay_that_is_no_member(void **state)
 	assert_log(r, "end 0; end 1; END>1; END>2; ");
 	done(r, j, RELAY_CLUSTER_END, false);
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -367,8 +364,7 @@ gateways_finish_first(void **state)
 	assert_log(r, "end 0; end 1; END>1; END>2; ");
 	done(r, j, RELAY_CLUSTER_END, false);
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -389,8 +385,7 @@ death_of_a_relay(void **state)
 		assert_log(r, foreign ? "aborted relay 10.0.0.3 of cluster a is gone: no answer; "
 				      : "");
 		relay_cluster_forget(r->c, j);
-		drop(r);
-		free(t);
+		drop(r, t);
 	}
 }
 
@@ -410,8 +405,7 @@ worker_ends_it(void **state)
 	relay_cluster_answer(r->c, j, RELAY_CLUSTER_END, 0, NULL);
 	assert_true(relay_cluster_over(r->c, j));
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* What an orphan gives of our running job is not installed again, and nothing of ours is lost. */
@@ -433,8 +427,7 @@ own_table_comes_back(void **state)
 	give_table(r, 1, t);
 	assert_log(r, "END>1; ");
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* ---- member ------------------------------------------------------------------------------ */
@@ -455,8 +448,7 @@ member_answers(void **state)
 	assert_log(r, "end 0; end 1; ");
 	done(r, 0, RELAY_CLUSTER_END, false);
 	assert_int_equal(relay_cluster_members(r->c), 0);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -476,8 +468,7 @@ member_refuses(void **state)
 	relay_cluster_drain(r->c, false);
 	give_table(r, 0, t);
 	assert_log(r, "REFUSE>0 the relay stops; ");
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* Two jobs are all that it takes, and labels are of one job at a time. */
@@ -498,7 +489,7 @@ member_has_limits(void **state)
 	assert_log(r, "REFUSE>0 another job that is not over here has its labels; ");
 	for (uint32_t i = 0; i < 3; i++)
 		free(t[i]);
-	drop(r);
+	drop(r, NULL);
 }
 
 static void
@@ -518,8 +509,7 @@ member_finishes(void **state)
 	frame(r, 0, RELAY_PEER_END, BASE_0, "");
 	assert_log(r, "end 0; end 1; ");
 	done(r, 0, RELAY_CLUSTER_END, false);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -542,8 +532,7 @@ orphan_ends_when_all_left(void **state)
 	relay_cluster_tick(r->c, 6 + RELAY_CLUSTER_ORPHAN_NS);
 	assert_log(r, "end 0; end 1; ");
 	done(r, 0, RELAY_CLUSTER_END, false);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* Its primary comes back as somebody who has forgotten: an orphan it stays. */
@@ -567,8 +556,7 @@ primary_starts_anew(void **state)
 	relay_cluster_tick(r->c, 6 + RELAY_CLUSTER_ORPHAN_NS);
 	assert_log(r, "end 0; end 1; ");
 	done(r, 0, RELAY_CLUSTER_END, false);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* The labels of an earlier life are taken while that life's job is here, and it says that it is
@@ -591,8 +579,7 @@ own_job_of_an_earlier_life(void **state)
 	assert_log(r, "end 0 over; end 1 over; ");
 	done(r, 0, RELAY_CLUSTER_END, false);
 	assert_true(relay_labels_take(&r->labels, BASE_0, 4));
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* Asked for before it was an orphan: given when it is one. */
@@ -609,8 +596,7 @@ given_later(void **state)
 	assert_log(r, "WAYS>2; ");
 	relay_cluster_down(r->c, 0, "no answer");
 	assert_log(r, "JOB>2; ");
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* Its primary goes before the workers have answered: their processes go on all the same. */
@@ -635,8 +621,7 @@ orphan_before_it_is_installed(void **state)
 	frame(r, 0, RELAY_PEER_END, BASE_0, "");
 	assert_log(r, "end 0; end 1; ");
 	done(r, 0, RELAY_CLUSTER_END, false);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* Nobody asked for it since it began, and the primary may not have reached all. */
@@ -655,8 +640,7 @@ orphan_is_offered(void **state)
 		r->up = 1 << 2;
 		relay_cluster_down(r->c, 0, "no answer");
 		assert_log(r, has ? "" : "JOB>2; ");
-		drop(r);
-		free(t);
+		drop(r, t);
 	}
 	/* From another orphan it goes further, but not back. */
 	struct relay *r = make(1);
@@ -670,8 +654,7 @@ orphan_is_offered(void **state)
 	give_table(r, 0, other);
 	done(r, 1, RELAY_CLUSTER_ADD, false);
 	assert_log(r, "add 0; add 1; OK>0; JOB>2; ");
-	drop(r);
-	free(t);
+	drop(r, t);
 	free(other);
 }
 
@@ -690,8 +673,7 @@ offer_with_a_primary(void **state)
 	frame(r, 0, RELAY_PEER_END, BASE_0, "");
 	assert_log(r, "end 0; end 1; ");
 	done(r, 0, RELAY_CLUSTER_END, false);
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -716,8 +698,7 @@ bad_tables(void **state)
 	relay_cluster_frame(r->c, 1, &f); /* from itself, from nobody */
 	relay_cluster_frame(r->c, RELAYS, &f);
 	assert_log(r, "");
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 /* ---- ways, the end ------------------------------------------------------------------------- */
@@ -742,8 +723,7 @@ ways_are_shared(void **state)
 	assert_log(r, "elsewhere 0 0; elsewhere 1 2; ");
 	relay_cluster_state(r->c, BASE_1, 0, 2, false, 6); /* not here */
 	assert_log(r, "");
-	drop(r);
-	free(t);
+	drop(r, t);
 }
 
 static void
@@ -766,8 +746,7 @@ hands_over_what_goes_on(void **state)
 	relay_cluster_end_all(r->c, "stops");
 	assert_log(r, "END>1 stops; end g stops; end 0 stops; end 1 stops; ");
 	relay_cluster_forget(r->c, j);
-	drop(r);
-	free(own);
+	drop(r, own);
 	free(other);
 }
 
