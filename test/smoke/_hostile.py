@@ -132,6 +132,7 @@ def do_hello(prefix, seconds, rate):
 
 
 def do_sniff(path):
+    print("listening", flush=True)
     while True:
         frame = sock.recv(9000)
         if frame[12:14] == b"\x08\0" and frame[23] == 17 and frame[30:34] == relay and frame[42] & 15 == 1:

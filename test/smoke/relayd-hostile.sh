@@ -56,6 +56,7 @@ logged() { sed -n "s/.*$2 \([0-9]*\).*/\1/p" "$TB_LOG/$1.log"; } # LOGNAME WORD
 
 # A HELLO as libmpi sends it, for the flood.
 hostile a0 eth0 hello sniff "$TB_DIR/hello"
+testbed_wait 20 "the sniffer" grep -q listening "$TB_LOG/hello.log" || fail "nothing listens"
 nothing() { :; }
 job nothing
 verdict "a quiet job" "$WHY" mpi-a mpi-b relayd-afe0
