@@ -57,6 +57,12 @@ listen wan afe0 "$TB_DIR/outside.pcap" || fail "no capture"
 testbed_job "$B" job "$B/test/mpi/probe"
 ended() { ! testbed_alive job-a && ! testbed_alive job-b; }
 testbed_wait 60 "the job's end" ended || fail "the job does not end"
+# A capture is whole when it holds a frame that was sent after the job's end.
+whole() {
+	testbed_exec a0 bash -c 'echo the-last-frame >/dev/udp/10.0.0.254/9'
+	grep -qa the-last-frame "$TB_DIR/inside.pcap"
+}
+testbed_wait 20 "the capture's end" whole || fail "the capture of the private leg is not whole"
 for n in asw wan; do testbed_stop "dumpcap-$n" 5; done
 
 WHY=
