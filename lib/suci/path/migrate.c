@@ -4,7 +4,7 @@
  *      we                                the peer, now at B instead of A
  *        <- DATA with our tag, newest pn   from B: dropped, but
  *        CHALLENGE token ->                to B, not longer than the DATA was
- *        CHALLENGE another ->              to A, up to ASKED times, a probe timeout apart
+ *        CHALLENGE another ->              to A, up to ASKED times, a wait apart
  *        <- RESPONSE token                 from B
  *        ... nothing from A                then the path is at B
  *
@@ -13,8 +13,8 @@
  * not get the challenge cannot answer it: a false source address moves nothing.  Nor does one
  * who hands datagrams on, both ways, from an address of his (section 9.3.3): the peer is still at
  * A, and answers there or goes on sending from there.  One challenge is open per path, for PENDING
- * probe timeouts, and the endpoint sends no more of them than of RESETs.  Only the newest packet
- * number counts, so that a late datagram from A does not move the path back. */
+ * waits, and the endpoint sends no more of them than of RESETs.  Only the newest packet number
+ * counts, so that a late datagram from A does not move the path back. */
 #include "path_internal.h"
 
 #include "base/serial.h"
@@ -57,10 +57,13 @@ send_token(struct suci *ep, struct suci_path *p, enum suci_type type, const stru
 	return true;
 }
 
+/* Who hands copies on by a way faster than the wire makes round trips look short.  So the old
+ * address has at least as long as the handshake took, and as a path without a sample. */
 static uint64_t
 answer_wait_ns(const struct suci *ep, const struct suci_path *p)
 {
-	return suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
+	uint64_t least = base_max_ns(SUCI_RTT_INITIAL_NS, p->hs.rtt_ns) + ep->conf.ack_delay_ns;
+	return base_max_ns(least, suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0));
 }
 
 static uint64_t
