@@ -93,7 +93,8 @@ asker_run(uint64_t seed, bool verbose, struct outcome *o)
 	sim_run(s, s->now_ns + 120 * BASE_S_NS, world_quiet, w);
 	SIM_CHECK(s, world_quiet(w), "not complete after 120 s");
 	uint64_t took = st->block[BLOCKS - 1].placed_ns - st->block[0].sent_ns;
-	uint64_t most = wire_ns(c.lane_window) + x.n * (2 + log2_of(c.lane_window)) * RTT_NS;
+	uint64_t round_ns = RTT_NS + BASE_MS_NS; /* and what is queued; as in wire_ns() */
+	uint64_t most = wire_ns(c.lane_window) + x.n * (2 + log2_of(c.lane_window)) * round_ns;
 	const struct suci_lane_counters *n = suci_lane_counters(w->end[0].lanes);
 	snprintf(o->note, sizeof o->note,
 		 "window %u, %u held, %u ranges, %u lost: %u blocks in %llu ms (wire %llu), %llu "
