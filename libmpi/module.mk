@@ -1,14 +1,17 @@
 include libmpi/knobs/module.mk
 
-# libmpi: the MPI library.  Two halves that meet in engine/engine.h:
-#   lmpi_surface  abi api datatype coll rma io tool  MPI_* on handles, datatypes, communicators,
-#                 windows, files; MPI_T
-#   lmpi_engine   engine boot transport   bytes between world ranks
+# libmpi: the MPI library.  Two halves that meet in engine/engine.h, each of rooms that include
+# those after them only:
+#   lmpi_surface  calls rma io comms coll objects, tool  MPI_* on handles, datatypes,
+#                 communicators, windows, files; MPI_T
+#   lmpi_engine   start transport boot engine            bytes between world ranks
 # The entry points, mpi.h and the export list are generated from abi/*.csv.
 
 LMPI_GEN := $(B)/libmpi/gen
-LMPI_SURFACE_SRC := $(wildcard libmpi/api/*.c libmpi/datatype/*.c libmpi/coll/*.c libmpi/io/*.c libmpi/rma/*.c libmpi/tool/*.c)
-LMPI_ENGINE_SRC := $(wildcard libmpi/engine/*.c libmpi/boot/*.c libmpi/transport/*.c)
+LMPI_SURFACE_ROOMS := calls rma io comms coll objects tool
+LMPI_ENGINE_ROOMS := start transport boot engine
+LMPI_SURFACE_SRC := $(wildcard $(LMPI_SURFACE_ROOMS:%=libmpi/%/*.c))
+LMPI_ENGINE_SRC := $(wildcard $(LMPI_ENGINE_ROOMS:%=libmpi/%/*.c))
 LMPI_SURFACE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_SURFACE_SRC)) $(LMPI_GEN)/entry.o
 LMPI_ENGINE_OBJ := $(patsubst %.c,$(B)/%.o,$(LMPI_ENGINE_SRC))
 LMPI_GENERATED := $(addprefix $(LMPI_GEN)/,include/mpi.h impl.h entry.c tables.h exports.map \
@@ -21,8 +24,8 @@ $(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) libmpi/ab
 	$(Q)touch $@
 $(LMPI_GENERATED): $(LMPI_GEN)/stamp ;
 
-lmpi_INC := -I$(LMPI_GEN)/include -I$(LMPI_GEN) -Ilibmpi/api -Ilibmpi/datatype -Ilibmpi/coll \
-	-Ilibmpi/io -Ilibmpi/tool -Ilibmpi/rma -Ilibmpi/engine $(lmpiknobs_INC)
+lmpi_INC := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(LMPI_SURFACE_ROOMS:%=-Ilibmpi/%) \
+	-Ilibmpi/engine $(lmpiknobs_INC)
 
 # As archives, for unit tests that take one half only.
 lmpi_surface_INC := $(lmpi_INC) -Ilib/mpi/include $(light_INC) $(relayproto_INC)

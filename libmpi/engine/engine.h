@@ -1,6 +1,6 @@
 /* libmpi/engine/engine.h - the byte-moving half of libmpi.
  *
- * Below the MPI_* surface (libmpi/api) and above the transports (self, shm,
+ * Below the MPI_* surface (libmpi/calls and below) and above the transports (self, shm,
  * Suci direct, Suci over relays): one process table, one matching engine, one
  * progress loop.  It knows contiguous bytes, world ranks, context ids, tags; it
  * does not know communicators, datatypes or MPI handles.

@@ -8,7 +8,7 @@
  *   cycles.c    the clock of short loops
  *   lock.c      the one lock, taken by who calls
  *   background.c  the loop in a thread of its own, if asked for
- *   engine.c    start and end
+ *   ../start/...            start and end, tools, numbers of the machine
  *   ../transport/shm.c       within a node: rings in shared memory, single copy
  *   ../transport/net.c       Suci: direct lanes and lanes over relays
  *   ../transport/tcp.c       channels to foreign hosts, or to this host's switch
@@ -85,7 +85,7 @@ void lmpi_spin_to(uint64_t us);
 /* In the engine's thread: did a control thread or PMIx report the end? */
 void lmpi_check_fail(void);
 
-/* --- engine.c: messages up to that length go to processes of this cluster over Suci without
+/* --- start.c: messages up to that length go to processes of this cluster over Suci without
  * asking; what LIBMPI_EAGER sets. */
 uint64_t lmpi_eager(void);
 void lmpi_eager_to(uint64_t bytes);

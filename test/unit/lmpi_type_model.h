@@ -1,6 +1,6 @@
 /* A naive model of MPI datatypes: the type map written out element by element, with
  * the definitions of MPI 5.0, 5.1 followed to the letter.  The engine of
- * libmpi/datatype builds the same type, and both have to agree in everything.
+ * libmpi/objects builds the same type, and both have to agree in everything.
  *
  * choose(n) gives a number below n: from a PRNG in the unit test, from the input
  * in the fuzz target. */

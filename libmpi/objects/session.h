@@ -1,4 +1,4 @@
-/* libmpi/api/session.h - sessions, and who keeps the library up.
+/* libmpi/objects/session.h - sessions, and who keeps the library up.
  *
  * The engine is one per process.  MPI_COMM_WORLD (MPI_Init to MPI_Finalize) and every
  * session use it; it begins with the first user.  It ends in MPI_Finalize, or with the

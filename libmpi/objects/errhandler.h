@@ -1,4 +1,4 @@
-/* libmpi/api/errhandler.h - error handler objects.
+/* libmpi/objects/errhandler.h - error handler objects.
  *
  * Threads  the lock is held, except in lmpi_errhandler_run(). */
 #ifndef LMPI_ERRHANDLER_H

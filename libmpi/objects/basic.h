@@ -1,4 +1,4 @@
-/* libmpi/datatype/basic.h - machine kinds behind the predefined datatypes.
+/* libmpi/objects/basic.h - machine kinds behind the predefined datatypes.
  *
  * Several MPI names share one kind (MPI_INT, MPI_INT32_T, MPI_INTEGER: I32);
  * reductions are written per kind. */

@@ -1,4 +1,4 @@
-/* libmpi/api/partitioned.h - partitioned communication (MPI 5.0, chapter 4).
+/* libmpi/calls/partitioned.h - partitioned communication (MPI 5.0, chapter 4).
  *
  * The k-th MPI_Psend_init to a process with some tag belongs to its k-th MPI_Precv_init from
  * here with that tag; both sides count, per communicator.  The sender tells how many

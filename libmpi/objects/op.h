@@ -1,4 +1,4 @@
-/* libmpi/coll/op.h - reduction operations.
+/* libmpi/objects/op.h - reduction operations.
  *
  * Predefined ones are loops per machine kind of datatype; user ones are called
  * with the layout the user's datatype describes. */

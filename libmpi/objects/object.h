@@ -1,4 +1,4 @@
-/* libmpi/api/object.h - what all dynamic handles have in common.
+/* libmpi/objects/object.h - what all dynamic handles have in common.
  *
  * A handle is the address of its object.  Objects come from one pool per kind
  * and go back to it, never to malloc, so that looking at the magic number of a

@@ -1,4 +1,4 @@
-/* libmpi/datatype/layout.h - building the tree of loops and runs of a type.
+/* libmpi/objects/layout.h - building the tree of loops and runs of a type.
  *
  * All memory comes from the type the layout is for and goes with it; children
  * may belong to its components, to which it holds references.

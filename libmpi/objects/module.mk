@@ -1,5 +1,8 @@
-# Tests of the datatype engine; the engine itself is built by ../module.mk.
+# Tests of handles, representations and the datatype engine on an engine made of nothing; the room
+# itself is built by ../module.mk.
 
+$(call unit,test_lmpi_rep,test/unit/test_lmpi_rep.c,lmpi_surface)
+$(B)/test/unit/test_lmpi_rep.o: | $(LMPI_GEN)/stamp
 $(call unit,test_lmpi_type,test/unit/test_lmpi_type.c,lmpi_surface)
 $(call unit,test_lmpi_external32,test/unit/test_lmpi_external32.c,lmpi_surface)
 $(call fuzz,fuzz_lmpi_type,test/fuzz/fuzz_lmpi_type.c,lmpi_surface)

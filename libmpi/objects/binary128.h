@@ -1,4 +1,4 @@
-/* libmpi/datatype/binary128.h - long double as the 16 bytes external32 has for it.
+/* libmpi/objects/binary128.h - long double as the 16 bytes external32 has for it.
  *
  * IEEE 754 binary128, big-endian: 1 sign bit, 15 exponent bits (bias 16383), 112
  * fraction bits (IMPI reference 2.2).  Two machine formats are known: the 80 bits

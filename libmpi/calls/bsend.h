@@ -1,4 +1,4 @@
-/* libmpi/api/bsend.h - the buffers of buffered mode.
+/* libmpi/calls/bsend.h - the buffers of buffered mode.
  *
  * A buffer belongs to a communicator, to a session or to the process; the first of them
  * that has one is used (MPI-4.1).  Messages are cut from it first-fit; the bookkeeping of each lies in

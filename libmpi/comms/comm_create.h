@@ -1,4 +1,4 @@
-/* libmpi/api/comm_create.h - constructors other files use. */
+/* libmpi/comms/comm_create.h - constructors other files use. */
 #ifndef LMPI_COMM_CREATE_H
 #define LMPI_COMM_CREATE_H
 

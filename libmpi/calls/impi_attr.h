@@ -1,4 +1,4 @@
-/* libmpi/api/impi_attr.h - the attributes IMPI adds to communicators (reference 6.1).
+/* libmpi/calls/impi_attr.h - the attributes IMPI adds to communicators (reference 6.1).
  *
  *	IMPI_CLIENT_SIZE	clients (MPI implementations, clusters) in the communicator
  *	IMPI_CLIENT_COLOR	0 .. size-1, the same at all processes of one client

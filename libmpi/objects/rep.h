@@ -1,4 +1,4 @@
-/* libmpi/api/rep.h - which representation a message has, and moving data into and
+/* libmpi/objects/rep.h - which representation a message has, and moving data into and
  * out of it with MPI's errors.
  *
  * A message has the representation of the client at its other end (struct

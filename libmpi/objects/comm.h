@@ -1,4 +1,4 @@
-/* libmpi/api/comm.h - groups and communicators.
+/* libmpi/objects/comm.h - groups and communicators.
  *
  * A group is an ordered list of world ranks.  A communicator is a group, a
  * context id (and the next one, for collectives: IMPI reference 6), and what

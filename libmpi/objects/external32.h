@@ -1,4 +1,4 @@
-/* libmpi/datatype/external32.h - messages in the representation IMPI puts on the wire.
+/* libmpi/objects/external32.h - messages in the representation IMPI puts on the wire.
  *
  * external32 (IMPI reference 2.2; MPI 5.0, "External Data Representation") is the
  * packed form of a message - its basic elements in type map order, nothing between

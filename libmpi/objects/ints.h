@@ -1,4 +1,4 @@
-/* libmpi/api/ints.h - an array of counts or displacements as the caller gave it:
+/* libmpi/objects/ints.h - an array of counts or displacements as the caller gave it:
  * int of the classic bindings, 64 bits of the large-count ones. */
 #ifndef LMPI_INTS_H
 #define LMPI_INTS_H

@@ -1,4 +1,4 @@
-/* libmpi/datatype/type.h - the datatype engine.
+/* libmpi/objects/type.h - the datatype engine.
  *
  * A datatype is kept in two forms: its contents (what the user called, for
  * MPI_Type_get_contents and for counting elements) and its layout, a small tree
@@ -27,8 +27,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../api/ints.h"
-#include "../api/object.h"
+#include "ints.h"
+#include "object.h"
 #include "basic.h"
 #include "engine.h" /* enum lmpi_rep */
 #include "mpi.h"

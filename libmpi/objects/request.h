@@ -1,4 +1,4 @@
-/* libmpi/api/request.h - requests: everything a user can wait for.
+/* libmpi/objects/request.h - requests: everything a user can wait for.
  *
  * The engine's request is embedded first; its `done` is the completion of all
  * kinds, whoever sets it.  A request is

@@ -1,4 +1,4 @@
-/* libmpi/api/errors.h - error classes, codes and their texts.
+/* libmpi/objects/errors.h - error classes, codes and their texts.
  *
  * Codes of the library are the classes themselves; the text of MPI_Error_string
  * adds what the last failing call of this thread had to say. */

@@ -1,4 +1,4 @@
-/* libmpi/api/attr.h - attribute keys and values on communicators and datatypes.
+/* libmpi/objects/attr.h - attribute keys and values on communicators and datatypes.
  *
  * Threads  the lock is held; user callbacks run with it held (it is recursive). */
 #ifndef LMPI_ATTR_H

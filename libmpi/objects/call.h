@@ -1,4 +1,4 @@
-/* libmpi/api/call.h - the frame around every MPI call, and how errors leave it.
+/* libmpi/objects/call.h - the frame around every MPI call, and how errors leave it.
  *
  * An entry point (generated) is
  *

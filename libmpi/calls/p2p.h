@@ -1,4 +1,4 @@
-/* libmpi/api/p2p.h - one point-to-point operation with its arguments checked.
+/* libmpi/calls/p2p.h - one point-to-point operation with its arguments checked.
  *
  * The same description serves blocking calls (on the stack), non-blocking ones
  * and persistent ones (inside a request). */

@@ -1,4 +1,4 @@
-/* libmpi/api/message.h - a message taken by a matched probe. */
+/* libmpi/objects/message.h - a message taken by a matched probe. */
 #ifndef LMPI_MESSAGE_H
 #define LMPI_MESSAGE_H
 

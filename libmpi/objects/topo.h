@@ -1,4 +1,4 @@
-/* libmpi/api/topo.h - virtual topologies attached to communicators. */
+/* libmpi/objects/topo.h - virtual topologies attached to communicators. */
 #ifndef LMPI_TOPO_H
 #define LMPI_TOPO_H
 

@@ -1,4 +1,4 @@
-/* libmpi/api/info.h - info objects: ordered (key, value) lists.
+/* libmpi/objects/info.h - info objects: ordered (key, value) lists.
  *
  * Threads  the lock is held. */
 #ifndef LMPI_INFO_H
