@@ -23,8 +23,8 @@ ALL_EXTRA += $(LIBMMP_SO)
 .PHONY: install-libmmp
 INSTALL_TARGETS += install-libmmp
 install-libmmp: $(LIBMMP_SO) install-man
-	@install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	@install -m 755 $(LIBMMP_SO) $(DESTDIR)$(PREFIX)/lib/
-	@ln -sf libmmp.so.1 $(DESTDIR)$(PREFIX)/lib/libmmp.so
+	@install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include
+	@install -m 755 $(LIBMMP_SO) $(DESTDIR)$(LIBDIR)/
+	@ln -sf libmmp.so.1 $(DESTDIR)$(LIBDIR)/libmmp.so
 	@install -m 644 libmmp/include/mmp.h $(DESTDIR)$(PREFIX)/include/
-	@sed -e 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' libmmp/mmp.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mmp.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' libmmp/mmp.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/mmp.pc

@@ -86,9 +86,9 @@ ALL_EXTRA += $(LMPI_ALL)
 .PHONY: install-libmpi
 INSTALL_TARGETS += install-libmpi
 install-libmpi: $(LMPI_ALL)
-	@install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
-	@install -m 755 $(LMPI_SO) $(DESTDIR)$(PREFIX)/lib/
-	@for n in $(LMPI_SO_NAMES); do ln -sf $(notdir $(LMPI_SO)) $(DESTDIR)$(PREFIX)/lib/$$n; done
+	@install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(PREFIX)/include
+	@install -m 755 $(LMPI_SO) $(DESTDIR)$(LIBDIR)/
+	@for n in $(LMPI_SO_NAMES); do ln -sf $(notdir $(LMPI_SO)) $(DESTDIR)$(LIBDIR)/$$n; done
 	@install -m 644 $(LMPI_GEN)/include/mpi.h $(DESTDIR)$(PREFIX)/include/
 
 

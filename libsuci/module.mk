@@ -27,12 +27,12 @@ ALL_EXTRA += $(LIBSUCI_SO) $(LIBSUCI_A)
 .PHONY: install-libsuci
 INSTALL_TARGETS += install-libsuci
 install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A) install-man
-	@install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include
-	@install -m 755 $(LIBSUCI_SO) $(DESTDIR)$(PREFIX)/lib/
-	@ln -sf libsuci.so.1 $(DESTDIR)$(PREFIX)/lib/libsuci.so
-	@install -m 644 $(LIBSUCI_A) $(DESTDIR)$(PREFIX)/lib/
+	@install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include
+	@install -m 755 $(LIBSUCI_SO) $(DESTDIR)$(LIBDIR)/
+	@ln -sf libsuci.so.1 $(DESTDIR)$(LIBDIR)/libsuci.so
+	@install -m 644 $(LIBSUCI_A) $(DESTDIR)$(LIBDIR)/
 	@install -m 644 libsuci/include/suci.h $(DESTDIR)$(PREFIX)/include/
-	@sed -e 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' libsuci/suci.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/suci.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|;s|@LIBDIR@|$(LIBDIR)|;s|@VERSION@|$(VERSION)|' libsuci/suci.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/suci.pc
 
 $(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram tunefile sucaead sucudp suci tune base)
 $(call unit,test_datagram,test/unit/test_datagram.c,datagram tunefile sucaead sucudp suci tune base)

@@ -8,6 +8,8 @@ AR := ar
 endif
 EXTRAS ?=
 PREFIX ?= /usr/local
+# Libraries and pkg-config files; packages of a distribution have a folder per architecture.
+LIBDIR ?= $(PREFIX)/lib
 DESTDIR ?=
 VERSION := $(shell sed -n 's/^\#define BASE_VERSION "\(.*\)"/\1/p' lib/base/include/base/version.h)
 

@@ -98,11 +98,28 @@ install: all install-man $(INSTALL_TARGETS)
 	@for p in $(PROGS); do install -m 755 $$p $(DESTDIR)$(PREFIX)/bin/; done
 	@install -d $(DESTDIR)$(PREFIX)/share/doc/relayd
 	@install -m 644 README.md CHANGELOG.md LICENSE doc/*.md $(DESTDIR)$(PREFIX)/share/doc/relayd/
+	@install -d $(DESTDIR)$(PREFIX)/share/doc/relayd/howto
+	@install -m 644 doc/howto/*.md $(DESTDIR)$(PREFIX)/share/doc/relayd/howto/
 
 .PHONY: install-man
 install-man:
 	@for s in 1 3 7 8; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s && \
 		install -m 644 doc/man/*.$$s $(DESTDIR)$(PREFIX)/share/man/man$$s/; done
+
+## uninstall     remove what install puts under DESTDIR/PREFIX
+.PHONY: uninstall
+uninstall:
+	@mk/uninstall "$(DESTDIR)" "$(PREFIX)" "$(LIBDIR)"
+
+## deb           Debian packages of what `make all` builds, in build/deb
+.PHONY: deb
+deb: all
+	@mk/deb
+
+## check-packages  the packages in a fresh root of Debian 12, with the how-to's job (root, a mirror)
+.PHONY: check-packages
+check-packages: deb
+	@test/packages
 
 ## clean         remove build/
 clean:

@@ -62,6 +62,6 @@ ALL_EXTRA += $(FORT_ALL)
 .PHONY: install-fortran
 INSTALL_TARGETS += install-fortran
 install-fortran: $(FORT_ALL) install-libmpi
-	@install -m 755 $(FORT_SO) $(DESTDIR)$(PREFIX)/lib/
-	@for n in $(FORT_SO_NAMES); do ln -sf $(notdir $(FORT_SO)) $(DESTDIR)$(PREFIX)/lib/$$n; done
+	@install -m 755 $(FORT_SO) $(DESTDIR)$(LIBDIR)/
+	@for n in $(FORT_SO_NAMES); do ln -sf $(notdir $(FORT_SO)) $(DESTDIR)$(LIBDIR)/$$n; done
 	@install -m 644 $(FORT_GEN)/include/mpif.h $(FORT_MODULES:%=$(FORT_GEN)/include/%.mod) $(DESTDIR)$(PREFIX)/include/

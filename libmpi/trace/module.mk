@@ -24,4 +24,4 @@ ALL_EXTRA += $(TRACE_SO)
 .PHONY: install-trace
 INSTALL_TARGETS += install-trace
 install-trace: $(TRACE_SO) install-libmpi
-	@install -m 755 $(TRACE_SO) $(DESTDIR)$(PREFIX)/lib/
+	@install -m 755 $(TRACE_SO) $(DESTDIR)$(LIBDIR)/

@@ -43,12 +43,15 @@ $(B)/bin/.links: libmpi/wrappers/module.mk
 .PHONY: install-wrappers
 INSTALL_TARGETS += install-wrappers
 install-wrappers:
-	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	@$(foreach w,$(WRAPPERS),sed $(WRAP_$(w)) -e 's|@INCLUDEDIR@|$(PREFIX)/include|' -e 's|@LIBDIR@|$(PREFIX)/lib|' \
+	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig
+	@$(foreach w,$(WRAPPERS),sed $(WRAP_$(w)) -e 's|@INCLUDEDIR@|$(PREFIX)/include|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@COMPILER@|$(patsubst mpicc,cc,$(patsubst mpicxx,c++,$(patsubst mpifort,gfortran,$(w))))|' -e 's|@LDEXTRA@||' \
 		libmpi/wrappers/wrapper.in > $(DESTDIR)$(PREFIX)/bin/$(w) && chmod 755 $(DESTDIR)$(PREFIX)/bin/$(w) &&) :
 	@$(call wrapper_links,$(DESTDIR)$(PREFIX)/bin)
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@NAME@|mpi|' -e 's|@LIBS@|-lmpi_abi|' \
-		libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpi.pc
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@NAME@|mpifort|' -e 's|@LIBS@|-lmpifort_abi -lmpi_abi|' \
-		libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mpifort.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@NAME@|mpi|' -e 's|@LIBS@|-lmpi_abi|' \
+		libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/mpi.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@NAME@|mpifort|' -e 's|@LIBS@|-lmpifort_abi -lmpi_abi|' \
+		libmpi/wrappers/mpi.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/mpifort.pc
+	@install -d $(DESTDIR)$(PREFIX)/share/modulefiles
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		libmpi/wrappers/modulefile.in > $(DESTDIR)$(PREFIX)/share/modulefiles/relayd-mpi
