@@ -272,18 +272,6 @@ impl_Type_fromint(int datatype)
 	return from_int(&lmpi_type_pool, datatype);
 }
 
-/* Only the predefined handle of windows exists: its number needs no table. */
-struct lmpi_pool lmpi_session_pool = {.what = "session",
-				      .magic = 0x53455353,
-				      .size = sizeof(struct lmpi_session),
-				      .offset = offsetof(struct lmpi_session, obj)};
-
-struct lmpi_session *
-lmpi_session_find(MPI_Session handle)
-{
-	return lmpi_object_valid(&lmpi_session_pool, handle) ? (void *)handle : NULL;
-}
-
 int
 impl_Win_toint(MPI_Win win)
 {

@@ -77,6 +77,17 @@ grid_size(const struct lmpi_comm *c, int ndims, const int *dims, const int *peri
 }
 
 int
+impl_Topo_test(MPI_Comm comm, int *status)
+{
+	struct lmpi_comm *c;
+	int rc = lmpi_comm_get(comm, &c);
+
+	if (rc == MPI_SUCCESS)
+		*status = c->topo ? c->topo->kind : MPI_UNDEFINED;
+	return rc;
+}
+
+int
 impl_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
 		 MPI_Comm *comm_cart)
 {
@@ -191,21 +202,6 @@ impl_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
 		coords[d] = all[d];
 	free(all);
 	return MPI_SUCCESS;
-}
-
-int
-lmpi_cart_neighbor(const struct lmpi_topology *t, int direction, int disp)
-{
-	int64_t x = (int64_t)t->coords[direction] + disp, n = t->dims[direction];
-	int r = 0;
-
-	if (t->periods[direction])
-		x = (x % n + n) % n;
-	else if (x < 0 || x >= n)
-		return MPI_PROC_NULL;
-	for (int d = 0; d < t->ndims; d++)
-		r = r * t->dims[d] + (d == direction ? (int)x : t->coords[d]);
-	return r;
 }
 
 int

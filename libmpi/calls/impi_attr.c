@@ -44,15 +44,34 @@ host_key(uint32_t world)
 	return (uint64_t)p->client << 32 | (told_apart ? p->host : 0);
 }
 
+/* Of a communicator, once somebody has asked. */
+struct impi_attrs {
+	struct lmpi_attached attached;
+	int value[4];
+};
+
+static void
+drop_attrs(struct lmpi_attached *a, const struct lmpi_comm *comm)
+{
+	(void)comm;
+	free(a);
+}
+
 static int
 find_out(struct lmpi_comm *c)
 {
 	const uint32_t *world = c->group->world;
 	uint64_t *key = malloc((size_t)c->size * sizeof(*key));
-	int *v = c->impi_attr;
+	struct impi_attrs *attrs = calloc(1, sizeof(*attrs));
+	int *v;
 
-	if (key == NULL)
+	if (key == NULL || attrs == NULL) {
+		free(key);
+		free(attrs);
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory to count clients and hosts");
+	}
+	attrs->attached.drop = drop_attrs;
+	v = attrs->value;
 	for (int i = 0; i < c->size; i++)
 		key[i] = client_key(world[i]);
 	count(key, c->size, client_key(lmpi_world.rank), &v[0], &v[1]);
@@ -60,7 +79,7 @@ find_out(struct lmpi_comm *c)
 		key[i] = host_key(world[i]);
 	count(key, c->size, host_key(lmpi_world.rank), &v[2], &v[3]);
 	free(key);
-	c->impi_attr_known = true;
+	c->slot[LMPI_COMM_IMPI] = &attrs->attached;
 	return MPI_SUCCESS;
 }
 
@@ -72,9 +91,10 @@ lmpi_impi_attr(struct lmpi_comm *c, int keyval, int **value)
 	*value = NULL;
 	if (!lmpi_is_impi_attr(keyval) || c->remote != NULL)
 		return MPI_SUCCESS;
-	if (!c->impi_attr_known)
+	if (c->slot[LMPI_COMM_IMPI] == NULL)
 		rc = find_out(c);
 	if (rc == MPI_SUCCESS)
-		*value = &c->impi_attr[keyval - IMPI_CLIENT_SIZE];
+		*value = &((struct impi_attrs *)(void *)c->slot[LMPI_COMM_IMPI])
+				  ->value[keyval - IMPI_CLIENT_SIZE];
 	return rc;
 }

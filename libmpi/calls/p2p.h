@@ -81,6 +81,8 @@ lmpi_p2p_of(const struct lmpi_request *r)
 /* A new request for the operation, not started; NULL: out of memory. */
 struct lmpi_request *lmpi_p2p_request(enum lmpi_request_kind kind, const struct lmpi_p2p *a,
 				      enum lmpi_send_mode mode, bool persistent);
+/* Start what a persistent request describes. */
+int lmpi_p2p_start(struct lmpi_request *r);
 /* The receive of a matched message. */
 int lmpi_p2p_start_matched(struct lmpi_request *r, void *message);
 

@@ -1,5 +1,13 @@
-#include "partitioned.h"
-
+/* Partitioned communication (MPI 5.0, chapter 4).
+ *
+ * The k-th MPI_Psend_init to a process with some tag belongs to its k-th MPI_Precv_init from
+ * here with that tag; both sides count, per communicator.  The sender tells how many
+ * partitions it has, the receiver answers with as many tags of its own choice; both
+ * messages go on context ids made of the communicator's and k.  From then on every
+ * partition is a message by itself, sent when it is ready and received where it belongs,
+ * in any order.
+ *
+ * Threads  the lock is held. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +17,16 @@
 #include "p2p.h"
 
 /* How many times a side has been set up. */
-struct lmpi_part_count {
-	struct lmpi_part_count *next;
+struct count {
+	struct count *next;
 	int peer, tag;
 	bool send;
 	uint64_t n;
+};
+/* Those of a communicator. */
+struct counts {
+	struct lmpi_attached attached;
+	struct count *first;
 };
 
 /* One partition of the sender. */
@@ -53,15 +66,30 @@ no_memory(void)
 	return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 }
 
-void
-lmpi_part_forget_counts(struct lmpi_part_count *list)
+static void
+drop_counts(struct lmpi_attached *a, const struct lmpi_comm *comm)
 {
-	while (list != NULL) {
-		struct lmpi_part_count *c = list;
+	struct counts *all = (struct counts *)(void *)a;
 
-		list = c->next;
+	(void)comm;
+	for (struct count *c = all->first, *next; c != NULL; c = next) {
+		next = c->next;
 		free(c);
 	}
+	free(all);
+}
+
+/* NULL: no memory. */
+static struct counts *
+counts_of(struct lmpi_comm *comm)
+{
+	struct counts *all = (struct counts *)(void *)comm->slot[LMPI_COMM_PART];
+
+	if (all == NULL && (all = calloc(1, sizeof(*all))) != NULL) {
+		all->attached.drop = drop_counts;
+		comm->slot[LMPI_COMM_PART] = &all->attached;
+	}
+	return all;
 }
 
 /* The context id of this side's next setting up; 0: no memory, or too often. */
@@ -69,16 +97,17 @@ static uint64_t
 next_cid(struct lmpi_comm *comm, int peer, int tag, bool send)
 {
 	uint64_t cid = comm->cid == LMPI_CID_LOCAL ? (UINT64_C(1) << CID_BITS) - 1 : comm->cid;
-	struct lmpi_part_count *c = comm->part_counts;
+	struct counts *all = counts_of(comm);
+	struct count *c = all != NULL ? all->first : NULL;
 
 	while (c != NULL && (c->peer != peer || c->tag != tag || c->send != send))
 		c = c->next;
 	if (c == NULL) {
-		c = calloc(1, sizeof(*c));
+		c = all != NULL ? calloc(1, sizeof(*c)) : NULL;
 		if (c == NULL)
 			return 0;
-		*c = (struct lmpi_part_count){comm->part_counts, peer, tag, send, 0};
-		comm->part_counts = c;
+		*c = (struct count){all->first, peer, tag, send, 0};
+		all->first = c;
 	}
 	if (cid >> CID_BITS != 0 || c->n == COUNT_MAX)
 		return 0;
@@ -248,6 +277,8 @@ meet(struct lmpi_partitioned *part, const struct lmpi_request *r)
 	}
 }
 
+static const struct lmpi_request_ops part_requests;
+
 /* ---- life of the request */
 
 static int
@@ -258,7 +289,7 @@ init(const struct lmpi_p2p *a, int partitions, bool send, MPI_Request *request)
 
 	if (r == NULL || part == NULL)
 		goto fail;
-	r->part = part;
+	r->part = part; /* ops: when nothing can fail any more */
 	r->empty_status = send;
 	*part = (struct lmpi_partitioned){.request = r,
 					  .send = send,
@@ -280,6 +311,7 @@ init(const struct lmpi_p2p *a, int partitions, bool send, MPI_Request *request)
 		}
 		meet(part, r);
 	}
+	r->ops = &part_requests;
 	*request = lmpi_request_handle(r);
 	return MPI_SUCCESS;
 fail:
@@ -287,7 +319,6 @@ fail:
 		free(part->piece);
 	free(part);
 	if (r != NULL) {
-		r->part = NULL;
 		lmpi_request_free(r);
 	}
 	return no_memory();
@@ -333,8 +364,8 @@ impl_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatyp
 	return rc ? rc : init(&a, partitions, false, request);
 }
 
-int
-lmpi_part_start(struct lmpi_request *r)
+static int
+start_part(struct lmpi_request *r)
 {
 	struct lmpi_partitioned *part = r->part;
 
@@ -359,9 +390,12 @@ lmpi_part_start(struct lmpi_request *r)
 	return MPI_SUCCESS;
 }
 
-void
-lmpi_part_release(struct lmpi_partitioned *part)
+/* The request goes: what has not met its other side is given up. */
+static void
+release_part(struct lmpi_request *r)
 {
+	struct lmpi_partitioned *part = r->part;
+
 	part->request = NULL;
 	if (part->awaited == 0) {
 		free(part->piece);
@@ -370,6 +404,8 @@ lmpi_part_release(struct lmpi_partitioned *part)
 	}
 	lmpi_cancel_recv(part->send ? &part->answer : &part->hello);
 }
+
+static const struct lmpi_request_ops part_requests = {start_part, release_part};
 
 /* ---- the calls on partitions */
 

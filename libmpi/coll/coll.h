@@ -41,6 +41,7 @@ struct lmpi_step_state;
 struct lmpi_owned;
 struct lmpi_coll_light;
 struct lmpi_plan;
+struct lmpi_plans;
 
 struct lmpi_coll {
 	struct coll_args args;
@@ -81,6 +82,19 @@ struct lmpi_coll {
 
 /* Memory freed with the operation; NULL: none (the caller fails the call). */
 void *lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size);
+/* What the calls of a communicator leave for later ones, in its slot LMPI_COMM_COLL. */
+struct lmpi_comm_coll {
+	struct lmpi_attached attached;
+	struct lmpi_plans *plans; /* plan.h */
+	uint32_t light_told;	  /* coll_light.h */
+	uint32_t light_turned;	  /* bit of an enum coll_op: calls so far are odd */
+};
+static inline struct lmpi_comm_coll *
+lmpi_comm_coll(const struct lmpi_comm *comm)
+{
+	return (struct lmpi_comm_coll *)(void *)comm->slot[LMPI_COMM_COLL];
+}
+
 /* A new, empty one; NULL: out of memory. */
 struct lmpi_coll *lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op);
 /* Build the schedule, or take one that was built before; afterwards the operation can be started
@@ -107,6 +121,7 @@ lmpi_coll_address(const struct lmpi_coll *c, const struct coll_range *r)
 	return (void *)((uintptr_t)base + (uintptr_t)r->off);
 }
 
+void lmpi_coll_release(struct lmpi_coll *c);
 /* A step that is no message. */
 void lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s);
 

@@ -55,7 +55,7 @@ announces(const struct lmpi_coll *c)
 bool
 lmpi_coll_light_reverses(struct lmpi_coll *c)
 {
-	uint32_t bit = 1u << c->args.op, *turned = &c->comm->light_turned;
+	uint32_t bit = 1u << c->args.op, *turned = &lmpi_comm_coll(c->comm)->light_turned;
 
 	if (!lmpi_light_cached() || !regular(c) || longest(&c->args) == 0 || reduces(c->args.op))
 		return false;
@@ -108,7 +108,7 @@ light_new(struct lmpi_coll *c)
 	l->gate.rank = c->args.rank;
 	l->gate.p = p;
 	l->gate.world = c->comm->group->world;
-	l->gate.told = &c->comm->light_told;
+	l->gate.told = &lmpi_comm_coll(c->comm)->light_told;
 	l->gate.speaks = speaks(c->comm);
 	l->gate.go = numbers;
 	l->gate.arrived = numbers + p;
@@ -181,6 +181,6 @@ lmpi_coll_light_end(struct lmpi_coll *c)
 void
 lmpi_coll_light_forget(const struct lmpi_comm *comm)
 {
-	if (comm->light_told != 0 && lmpi_light != NULL)
+	if (lmpi_light != NULL)
 		light_client_free(lmpi_light, (uint32_t)(comm->cid + 1), comm->group->world[0]);
 }

@@ -32,7 +32,7 @@ bool lmpi_coll_light_holds(struct lmpi_coll *c, uint32_t step, struct light_wait
 void lmpi_coll_light_arrived(struct lmpi_coll *c, const struct coll_step *s);
 /* The call is over. */
 void lmpi_coll_light_end(struct lmpi_coll *c);
-/* The communicator goes. */
+/* The communicator goes, some of whose calls were announced. */
 void lmpi_coll_light_forget(const struct lmpi_comm *comm);
 
 #endif

@@ -78,12 +78,38 @@ lmpi_coll_alloc(struct lmpi_coll *c, int64_t n, size_t size)
 	return o->data + o->used - bytes;
 }
 
+static void
+drop_coll(struct lmpi_attached *a, const struct lmpi_comm *comm)
+{
+	struct lmpi_comm_coll *k = (struct lmpi_comm_coll *)(void *)a;
+
+	if (k->light_told != 0)
+		lmpi_coll_light_forget(comm);
+	lmpi_plans_free(k->plans);
+	free(k);
+}
+
+static bool
+attach_coll(struct lmpi_comm *comm)
+{
+	struct lmpi_comm_coll *k = calloc(1, sizeof(*k));
+
+	if (k == NULL)
+		return false;
+	k->attached.drop = drop_coll;
+	comm->slot[LMPI_COMM_COLL] = &k->attached;
+	return true;
+}
+
 struct lmpi_coll *
 lmpi_coll_new(struct lmpi_comm *comm, enum coll_op op)
 {
-	struct lmpi_owned *o = owned_new(CHUNK);
+	struct lmpi_owned *o;
 	struct lmpi_coll *c;
 
+	if (comm->slot[LMPI_COMM_COLL] == NULL && !attach_coll(comm))
+		return NULL;
+	o = owned_new(CHUNK);
 	if (o == NULL)
 		return NULL;
 	c = (struct lmpi_coll *)(void *)o->data;
@@ -396,12 +422,20 @@ start(struct lmpi_coll *c)
 	drain(c);
 }
 
-int
-lmpi_coll_restart(struct lmpi_request *r)
+static int
+restart_coll(struct lmpi_request *r)
 {
 	start(r->coll);
 	return MPI_SUCCESS;
 }
+
+static void
+release_coll(struct lmpi_request *r)
+{
+	lmpi_coll_release(r->coll);
+}
+
+static const struct lmpi_request_ops coll_requests = {restart_coll, release_coll};
 
 static int
 end_blocking(int rc, uint64_t explained_before)
@@ -452,6 +486,7 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 		return no_memory();
 	}
 	r->coll = c;
+	r->ops = &coll_requests;
 	c->request = r;
 	take_tags(c);
 	if (how == LMPI_COLL_PERSISTENT) {

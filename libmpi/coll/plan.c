@@ -213,7 +213,7 @@ keep(struct lmpi_plans *p, struct lmpi_coll *c, const struct key *key)
 int
 lmpi_plan_make(struct lmpi_coll *c, bool may)
 {
-	struct lmpi_plans **p = &c->comm->plans;
+	struct lmpi_plans **p = &lmpi_comm_coll(c->comm)->plans;
 	struct lmpi_plan *known = NULL;
 	struct key key;
 	int rc;

@@ -47,8 +47,19 @@ struct lmpi_topology;
 struct lmpi_errhandler;
 struct lmpi_info;
 struct lmpi_bsend;
-struct lmpi_part_count;
-struct lmpi_plans;
+
+struct lmpi_comm;
+/* What other rooms hang on a communicator, at the beginning of a struct of theirs: NULL until they
+ * do, and dropped with the communicator, whose group and id are still there then. */
+struct lmpi_attached {
+	void (*drop)(struct lmpi_attached *a, const struct lmpi_comm *comm); /* frees it */
+};
+enum lmpi_comm_slot {
+	LMPI_COMM_COLL, /* coll/coll.h */
+	LMPI_COMM_PART, /* calls/partitioned.c */
+	LMPI_COMM_IMPI, /* calls/impi_attr.c */
+	LMPI_COMM_SLOTS
+};
 
 struct lmpi_comm {
 	struct lmpi_obj obj;
@@ -67,15 +78,10 @@ struct lmpi_comm {
 	struct lmpi_topology *topo;
 	struct lmpi_info *info; /* hints, or NULL */
 	struct lmpi_bsend *bsend;
-	struct lmpi_part_count *part_counts; /* partitioned.c */
 	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
 	struct coll_locality near;
 	int foreign;	  /* lowest client among the members that is another MPI, -1: none */
-	int impi_attr[4]; /* impi_attr.c */
-	bool impi_attr_known;
-	uint32_t light_told;	  /* coll/coll_light.h */
-	uint32_t light_turned;	  /* bit of an enum coll_op: calls so far are odd */
-	struct lmpi_plans *plans; /* coll/plan.h */
+	struct lmpi_attached *slot[LMPI_COMM_SLOTS];
 	char name[MPI_MAX_OBJECT_NAME];
 };
 

@@ -26,6 +26,8 @@ struct lmpi_info *lmpi_info_new(void);
 struct lmpi_info *lmpi_info_copy(const struct lmpi_info *from);
 /* False: out of memory. */
 bool lmpi_info_put(struct lmpi_info *info, const char *key, const char *value);
+/* NULL: it has no such key. */
+struct lmpi_info_pair *lmpi_info_pair_of(const struct lmpi_info *info, const char *key);
 const char *lmpi_info_value(const struct lmpi_info *info, const char *key);
 void lmpi_info_delete(struct lmpi_info *info);
 

@@ -1,4 +1,4 @@
-/* Operations: handles, checks, application, and the MPI_Op_* calls. */
+/* Operations: handles, checks, application. */
 #include "op.h"
 
 #include <limits.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "call.h"
-#include "impl.h"
 #include "request.h"
 
 struct lmpi_pool lmpi_op_pool = {.what = "op",
@@ -25,8 +24,8 @@ static const struct {
 	{MPI_REPLACE, "MPI_REPLACE"}, {MPI_NO_OP, "MPI_NO_OP"},
 };
 
-static const char *
-name_of(MPI_Op handle)
+const char *
+lmpi_op_name(MPI_Op handle)
 {
 	for (size_t i = 0; i < sizeof(predefined) / sizeof(predefined[0]); i++)
 		if (predefined[i].handle == handle)
@@ -67,14 +66,14 @@ lmpi_op_check(MPI_Op handle, const struct lmpi_type *type, struct lmpi_op_use *u
 		use->commute = use->user->commute;
 		return MPI_SUCCESS;
 	}
-	if (name_of(handle) == NULL)
+	if (lmpi_op_name(handle) == NULL)
 		return lmpi_error(MPI_ERR_OP, "%s",
 				  handle == MPI_OP_NULL ? "the operation is MPI_OP_NULL"
 							: "the operation is not a valid one");
 	if (is_loc(handle) ? type->basic >= LMPI_BASIC_F32_INT
 			   : lmpi_kernel_for(handle, type->basic) != NULL)
 		return MPI_SUCCESS;
-	return lmpi_error(MPI_ERR_OP, "%s does not work on %s", name_of(handle),
+	return lmpi_error(MPI_ERR_OP, "%s does not work on %s", lmpi_op_name(handle),
 			  type->name[0] ? type->name : "a derived datatype");
 }
 
@@ -202,79 +201,4 @@ lmpi_op_apply_packed(const struct lmpi_op_use *use, struct lmpi_type *type, cons
 				  type->true_lb != 0 || lmpi_type_extent(type) != type->size))
 		return user_packed(use, type, in, inout, n, left);
 	return lmpi_op_apply(use, type, in, inout, n, left);
-}
-
-/* ---- calls */
-
-static int
-create(MPI_User_function *fn, MPI_User_function_c *fn_c, int commute, MPI_Op *op)
-{
-	struct lmpi_op *o;
-
-	if (fn == NULL && fn_c == NULL)
-		return lmpi_error(MPI_ERR_ARG, "the function is a null pointer");
-	o = lmpi_object_new(&lmpi_op_pool);
-	if (o == NULL)
-		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
-	o->fn = fn;
-	o->fn_c = fn_c;
-	o->commute = commute != 0;
-	*op = (MPI_Op)o;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
-{
-	return create(user_fn, NULL, commute, op);
-}
-
-int
-impl_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
-{
-	return create(NULL, user_fn, commute, op);
-}
-
-int
-impl_Op_free(MPI_Op *op)
-{
-	struct lmpi_op *o;
-
-	if (!lmpi_object_valid(&lmpi_op_pool, *op))
-		return lmpi_error(MPI_ERR_OP, "%s cannot be freed",
-				  name_of(*op) ? name_of(*op) : "an invalid operation");
-	o = (struct lmpi_op *)(void *)*op;
-	if (--o->obj.refs == 0)
-		lmpi_object_delete(&lmpi_op_pool, o);
-	*op = MPI_OP_NULL;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Op_commutative(MPI_Op op, int *commute)
-{
-	if (lmpi_object_valid(&lmpi_op_pool, op))
-		*commute = ((struct lmpi_op *)(void *)op)->commute;
-	else if (name_of(op) != NULL)
-		*commute = op != MPI_REPLACE && op != MPI_NO_OP;
-	else
-		return lmpi_error(MPI_ERR_OP, "the operation is not a valid one");
-	return MPI_SUCCESS;
-}
-
-int
-impl_Reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, MPI_Datatype datatype,
-		  MPI_Op op)
-{
-	struct lmpi_op_use use;
-	struct lmpi_type *t;
-	int rc = lmpi_check_count(count);
-
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_check_type(datatype, &t);
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_op_check(op, t, &use);
-	if (rc || count == 0)
-		return rc;
-	return lmpi_op_apply(&use, t, inbuf, inoutbuf, count, true);
 }

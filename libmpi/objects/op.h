@@ -25,6 +25,8 @@ struct lmpi_op_use {
 	bool commute;
 };
 
+/* "MPI_SUM"; NULL: no predefined one. */
+const char *lmpi_op_name(MPI_Op handle);
 /* An error code, naming op and datatype, if they do not go together. */
 int lmpi_op_check(MPI_Op handle, const struct lmpi_type *type, struct lmpi_op_use *use);
 

@@ -1,14 +1,10 @@
-/* Request objects, status contents, and the calls on a single request that are
- * not about completion. */
+/* Request objects, what a status holds, checks of arguments. */
 #include "request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "call.h"
-#include "errors.h"
-#include "impl.h"
-#include "partitioned.h"
 #include "rep.h"
 
 #define MAGIC 0x52455155
@@ -52,10 +48,8 @@ lmpi_request_free(struct lmpi_request *r)
 	if (r == &lmpi_request_sent)
 		return;
 	free(r->staging);
-	if (r->kind == LMPI_RQ_COLL && r->coll != NULL)
-		lmpi_coll_release(r->coll);
-	if (r->kind == LMPI_RQ_PART && r->part != NULL)
-		lmpi_part_release(r->part);
+	if (r->ops != NULL)
+		r->ops->release(r);
 	if (r->type != NULL)
 		lmpi_type_unref(r->type);
 	if (r->comm != NULL)
@@ -93,32 +87,11 @@ lmpi_request_finish(struct lmpi_request *r, MPI_Status *status)
 
 /* ---- status */
 
-/* Private words of a status. */
-enum { WORD_BYTES = 0 /* and 1 */, WORD_CANCELLED = 2, WORD_REP = 3, WORDS = 5 };
-
-static void
-set_bytes(MPI_Status *status, int64_t bytes, enum lmpi_rep rep)
+void
+lmpi_status_set_bytes(MPI_Status *status, int64_t bytes, enum lmpi_rep rep)
 {
-	memcpy(&status->MPI_internal[WORD_BYTES], &bytes, sizeof(bytes));
-	status->MPI_internal[WORD_REP] = (int)rep;
-}
-
-static int64_t
-bytes_of(const MPI_Status *status)
-{
-	int64_t bytes;
-
-	memcpy(&bytes, &status->MPI_internal[WORD_BYTES], sizeof(bytes));
-	return bytes;
-}
-
-/* The program may have filled the status with anything. */
-static enum lmpi_rep
-rep_of(const MPI_Status *status)
-{
-	int rep = status->MPI_internal[WORD_REP];
-
-	return rep >= 0 && rep < LMPI_REPS ? (enum lmpi_rep)rep : LMPI_REP_NATIVE;
+	memcpy(&status->MPI_internal[LMPI_STATUS_BYTES], &bytes, sizeof(bytes));
+	status->MPI_internal[LMPI_STATUS_REP] = (int)rep;
 }
 
 void
@@ -127,9 +100,9 @@ lmpi_status_set(MPI_Status *status, const struct lmpi_comm *comm, int source, in
 {
 	status->MPI_SOURCE = source;
 	status->MPI_TAG = tag;
-	set_bytes(status, bytes, comm ? lmpi_comm_rep(comm, source) : LMPI_REP_NATIVE);
-	status->MPI_internal[WORD_CANCELLED] = cancelled;
-	status->MPI_internal[WORDS - 1] = 0;
+	lmpi_status_set_bytes(status, bytes, comm ? lmpi_comm_rep(comm, source) : LMPI_REP_NATIVE);
+	status->MPI_internal[LMPI_STATUS_CANCELLED] = cancelled;
+	status->MPI_internal[LMPI_STATUS_WORDS - 1] = 0;
 }
 
 void
@@ -139,266 +112,6 @@ lmpi_status_empty(MPI_Status *status)
 		return;
 	lmpi_status_set(status, NULL, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, false);
 	status->MPI_ERROR = MPI_SUCCESS; /* of an empty one, unlike the others, it is defined */
-}
-
-static int
-check_status(const MPI_Status *status)
-{
-	if (status == MPI_STATUS_IGNORE)
-		return lmpi_error(MPI_ERR_ARG, "status is MPI_STATUS_IGNORE");
-	return MPI_SUCCESS;
-}
-
-int
-impl_Get_count(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
-{
-	struct lmpi_type *t;
-	int64_t bytes, size;
-	int rc = check_status(status);
-
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_check_type(datatype, &t);
-	if (rc)
-		return rc;
-	bytes = bytes_of(status);
-	size = t->rep[rep_of(status)].size;
-	if (size == 0)
-		*count = bytes == 0 ? 0 : MPI_UNDEFINED;
-	else
-		*count = bytes % size == 0 ? bytes / size : MPI_UNDEFINED;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Get_elements(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
-{
-	struct lmpi_type *t;
-	int64_t left;
-	int rc = check_status(status);
-
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_check_type(datatype, &t);
-	if (rc)
-		return rc;
-	*count = lmpi_type_elements_in(t, rep_of(status), bytes_of(status), &left);
-	if (left != 0)
-		*count = MPI_UNDEFINED;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count)
-{
-	return impl_Get_elements(status, datatype, count);
-}
-
-int
-impl_Status_set_elements(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
-{
-	struct lmpi_type *t;
-	int rc = check_status(status);
-
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_check_type(datatype, &t);
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_check_count(count);
-	if (rc)
-		return rc;
-	set_bytes(status, lmpi_type_bytes_of(t, count), LMPI_REP_NATIVE);
-	return MPI_SUCCESS;
-}
-
-int
-impl_Status_set_elements_x(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
-{
-	return impl_Status_set_elements(status, datatype, count);
-}
-
-int
-impl_Status_set_cancelled(MPI_Status *status, int flag)
-{
-	int rc = check_status(status);
-
-	if (rc == MPI_SUCCESS)
-		status->MPI_internal[WORD_CANCELLED] = flag != 0;
-	return rc;
-}
-
-int
-impl_Test_cancelled(const MPI_Status *status, int *flag)
-{
-	int rc = check_status(status);
-
-	if (rc == MPI_SUCCESS)
-		*flag = status->MPI_internal[WORD_CANCELLED] != 0;
-	return rc;
-}
-
-int
-impl_Status_get_source(const MPI_Status *status, int *source)
-{
-	*source = status->MPI_SOURCE;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Status_get_tag(const MPI_Status *status, int *tag)
-{
-	*tag = status->MPI_TAG;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Status_get_error(const MPI_Status *status, int *error)
-{
-	*error = status->MPI_ERROR;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Status_set_source(MPI_Status *status, int source)
-{
-	status->MPI_SOURCE = source;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Status_set_tag(MPI_Status *status, int tag)
-{
-	status->MPI_TAG = tag;
-	return MPI_SUCCESS;
-}
-
-int
-impl_Status_set_error(MPI_Status *status, int error)
-{
-	status->MPI_ERROR = error;
-	return MPI_SUCCESS;
-}
-
-/* ---- generalised requests */
-
-int
-impl_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
-		    MPI_Grequest_cancel_function *cancel_fn, void *extra_state,
-		    MPI_Request *request)
-{
-	struct lmpi_request *r = lmpi_request_new(LMPI_RQ_GENERAL, NULL, NULL);
-
-	if (r == NULL)
-		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
-	r->general.query = query_fn;
-	r->general.free = free_fn;
-	r->general.cancel = cancel_fn;
-	r->general.extra_state = extra_state;
-	r->active = true;
-	*request = lmpi_request_handle(r);
-	return MPI_SUCCESS;
-}
-
-int
-impl_Grequest_complete(MPI_Request request)
-{
-	struct lmpi_request *r = lmpi_request_find(request);
-
-	if (r == NULL || r->kind != LMPI_RQ_GENERAL)
-		return lmpi_error(MPI_ERR_REQUEST, "the request is not a generalised one");
-	if (r->detached && r->general.free != NULL)
-		r->general.free(r->general.extra_state);
-	lmpi_request_complete(r);
-	return MPI_SUCCESS;
-}
-
-/* ---- freeing, cancelling, starting */
-
-static int
-get(MPI_Request handle, struct lmpi_request **r)
-{
-	*r = lmpi_request_find(handle);
-	if (*r == NULL)
-		return lmpi_error(MPI_ERR_REQUEST, "%s",
-				  handle == MPI_REQUEST_NULL ? "the request is MPI_REQUEST_NULL"
-							     : "the request is not a valid one");
-	if ((*r)->comm != NULL)
-		lmpi_blame_comm((*r)->comm->handle);
-	return MPI_SUCCESS;
-}
-
-int
-impl_Request_free(MPI_Request *request)
-{
-	struct lmpi_request *r;
-	int rc = get(*request, &r);
-
-	if (rc)
-		return rc;
-	*request = MPI_REQUEST_NULL;
-	if (r->kind == LMPI_RQ_GENERAL && r->e.done && r->general.free != NULL)
-		rc = r->general.free(r->general.extra_state);
-	if (r->active && !r->e.done)
-		r->detached = true;
-	else
-		lmpi_request_free(r);
-	return rc ? lmpi_error(rc, "the free callback of the request returned %d", rc) : rc;
-}
-
-int
-impl_Cancel(MPI_Request *request)
-{
-	struct lmpi_request *r;
-	int rc = get(*request, &r);
-
-	if (rc)
-		return rc;
-	if (!r->active)
-		return lmpi_error(MPI_ERR_REQUEST, "the request is not active");
-	if (r->kind == LMPI_RQ_COLL || r->kind == LMPI_RQ_PART)
-		return lmpi_error(MPI_ERR_REQUEST, "%s operations cannot be cancelled",
-				  r->kind == LMPI_RQ_COLL ? "collective" : "partitioned");
-	if (r->kind == LMPI_RQ_GENERAL && r->general.cancel != NULL) {
-		rc = r->general.cancel(r->general.extra_state, r->e.done);
-		return rc ? lmpi_error(rc, "the cancel callback returned %d", rc) : rc;
-	}
-	if (r->kind == LMPI_RQ_RECV && !r->e.done)
-		lmpi_cancel_recv(&r->e);
-	else if (r->kind == LMPI_RQ_SEND)
-		lmpi_cancel_send(&r->e);
-	return MPI_SUCCESS;
-}
-
-static int
-start(MPI_Request handle)
-{
-	struct lmpi_request *r;
-	int rc = get(handle, &r);
-
-	if (rc)
-		return rc;
-	if (!r->persistent)
-		return lmpi_error(MPI_ERR_REQUEST, "the request is not a persistent one");
-	if (r->active)
-		return lmpi_error(MPI_ERR_REQUEST, "the request is already active");
-	if (r->kind == LMPI_RQ_PART)
-		return lmpi_part_start(r);
-	return r->kind == LMPI_RQ_COLL ? lmpi_coll_restart(r) : lmpi_p2p_start(r);
-}
-
-int
-impl_Start(MPI_Request *request)
-{
-	return start(*request);
-}
-
-int
-impl_Startall(int count, MPI_Request array_of_requests[])
-{
-	int rc = MPI_SUCCESS;
-
-	if (count < 0)
-		return lmpi_error(MPI_ERR_COUNT, "count is %d", count);
-	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
-		rc = start(array_of_requests[i]);
-	return rc;
 }
 
 /* ---- argument checks */

@@ -39,11 +39,21 @@ enum lmpi_send_mode { LMPI_SEND_STANDARD, LMPI_SEND_SYNC, LMPI_SEND_READY, LMPI_
 
 struct lmpi_coll;
 struct lmpi_partitioned;
+struct lmpi_request;
+
+/* What a room does for requests of its kind. */
+struct lmpi_request_ops {
+	/* Start what a persistent one describes; an error code. */
+	int (*start)(struct lmpi_request *r);
+	/* It goes. */
+	void (*release)(struct lmpi_request *r);
+};
 
 struct lmpi_request {
 	struct lmpi_req e;
 	struct lmpi_obj obj;
 	enum lmpi_request_kind kind;
+	const struct lmpi_request_ops *ops; /* NULL: a message, or nothing to start */
 	bool persistent, active, detached;
 	bool empty_status;	/* completes with the empty status, whatever e says */
 	struct lmpi_comm *comm; /* NULL for generalised ones */
@@ -95,16 +105,14 @@ void lmpi_request_settle(struct lmpi_request *r);
 /* Wait for one of the library's own; returns its error and frees it. */
 int lmpi_request_finish(struct lmpi_request *r, MPI_Status *status);
 
-/* Start what a persistent request describes (pt2pt.c, coll). */
-int lmpi_p2p_start(struct lmpi_request *r);
-int lmpi_coll_restart(struct lmpi_request *r);
-void lmpi_coll_release(struct lmpi_coll *coll);
-
 /* ---- status
  * Its private words hold the bytes of the message as they were on the wire and the
  * representation they had there, which counting elements by a datatype needs: a probe
  * does not know the type, and the message may be received as any. */
+enum { LMPI_STATUS_BYTES = 0 /* and 1 */, LMPI_STATUS_CANCELLED = 2, LMPI_STATUS_REP = 3 };
+#define LMPI_STATUS_WORDS 5
 void lmpi_status_empty(MPI_Status *status);
+void lmpi_status_set_bytes(MPI_Status *status, int64_t bytes, enum lmpi_rep rep);
 /* Of a message from rank source of comm; comm may be NULL with no such source. */
 void lmpi_status_set(MPI_Status *status, const struct lmpi_comm *comm, int source, int tag,
 		     int64_t bytes, bool cancelled);

@@ -6,7 +6,6 @@
 
 #include "call.h"
 #include "comm.h"
-#include "impl.h"
 
 void
 lmpi_topology_free(struct lmpi_topology *t)
@@ -66,22 +65,26 @@ lmpi_topology_copy(const struct lmpi_topology *t)
 	return c;
 }
 
-int
-impl_Topo_test(MPI_Comm comm, int *status)
-{
-	struct lmpi_comm *c;
-	int rc = lmpi_comm_get(comm, &c);
-
-	if (rc == MPI_SUCCESS)
-		*status = c->topo ? c->topo->kind : MPI_UNDEFINED;
-	return rc;
-}
-
 void
 lmpi_neighbors_free(struct lmpi_neighbors *n)
 {
 	free(n->sources);
 	free(n->destinations);
+}
+
+int
+lmpi_cart_neighbor(const struct lmpi_topology *t, int direction, int disp)
+{
+	int64_t x = (int64_t)t->coords[direction] + disp, n = t->dims[direction];
+	int r = 0;
+
+	if (t->periods[direction])
+		x = (x % n + n) % n;
+	else if (x < 0 || x >= n)
+		return MPI_PROC_NULL;
+	for (int d = 0; d < t->ndims; d++)
+		r = r * t->dims[d] + (d == direction ? (int)x : t->coords[d]);
+	return r;
 }
 
 static void

@@ -1,0 +1,153 @@
+/* Error handlers: which one an error of a call goes to, and the calls on them. */
+#include "errhandler.h"
+
+#include "comm.h"
+#include "impl.h"
+#include "io.h"
+#include "rma.h"
+#include "session.h"
+
+/* Which handler an error of this call goes to; may move the blame. */
+static MPI_Errhandler
+handler_of(struct lmpi_call *call)
+{
+	struct lmpi_comm *comm;
+
+	switch (call->kind) {
+	case LMPI_ON_COMM:
+		comm = lmpi_comm_find(call->handle);
+		if (comm != NULL)
+			return comm->errhandler;
+		break;
+	case LMPI_ON_FILE: {
+		struct lmpi_file *f = lmpi_file_find(call->handle);
+
+		return f ? f->errhandler : lmpi_file_null_handler;
+	}
+	case LMPI_ON_SESSION: {
+		struct lmpi_session *s = lmpi_session_find(call->handle);
+
+		if (s != NULL)
+			return s->errhandler;
+		break;
+	}
+	case LMPI_ON_WIN: {
+		struct lmpi_win *w = lmpi_win_find(call->handle);
+
+		if (w != NULL)
+			return w->errhandler;
+		break;
+	}
+	case LMPI_ON_NONE:
+		break;
+	}
+	call->kind = LMPI_ON_COMM;
+	comm = lmpi_comm_self;
+	if (comm == NULL || lmpi_comm_world == NULL)
+		return MPI_ERRORS_ARE_FATAL;
+	/* Programs written before MPI-4 set the handler of MPI_COMM_WORLD only. */
+	if (comm->errhandler == MPI_ERRORS_ARE_FATAL)
+		comm = lmpi_comm_world;
+	call->handle = comm->handle;
+	return comm->errhandler;
+}
+
+int
+lmpi_leave_failed(struct lmpi_call *call, int code)
+{
+	MPI_Errhandler handler = handler_of(call);
+
+	lmpi_errhandler_ref(handler);
+	lmpi_call_top = call->up;
+	lmpi_unlock();
+	code = lmpi_errhandler_run(handler, call->kind, call->handle, code, call->fn);
+	lmpi_lock();
+	lmpi_errhandler_unref(handler);
+	lmpi_unlock();
+	return code;
+}
+
+static int
+create(enum lmpi_on kind, void (*fn)(void), MPI_Errhandler *errhandler)
+{
+	struct lmpi_errhandler *e;
+
+	if (fn == NULL || errhandler == NULL)
+		return lmpi_error(MPI_ERR_ARG, "%s is a null pointer",
+				  fn == NULL ? "the handler function" : "errhandler");
+	e = lmpi_object_new(&lmpi_errhandler_pool);
+	if (e == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+	e->kind = kind;
+	e->fn = fn;
+	*errhandler = (MPI_Errhandler)e;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn,
+			    MPI_Errhandler *errhandler)
+{
+	return create(LMPI_ON_COMM, (void (*)(void))comm_errhandler_fn, errhandler);
+}
+
+int
+impl_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn,
+			   MPI_Errhandler *errhandler)
+{
+	return create(LMPI_ON_WIN, (void (*)(void))win_errhandler_fn, errhandler);
+}
+
+int
+impl_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn,
+			    MPI_Errhandler *errhandler)
+{
+	return create(LMPI_ON_FILE, (void (*)(void))file_errhandler_fn, errhandler);
+}
+
+int
+impl_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn,
+			       MPI_Errhandler *errhandler)
+{
+	return create(LMPI_ON_SESSION, (void (*)(void))session_errhandler_fn, errhandler);
+}
+
+int
+impl_Errhandler_free(MPI_Errhandler *errhandler)
+{
+	if (errhandler == NULL || !lmpi_errhandler_valid(*errhandler))
+		return lmpi_error(MPI_ERR_ERRHANDLER, "the error handler is not a valid one");
+	lmpi_errhandler_unref(*errhandler);
+	*errhandler = MPI_ERRHANDLER_NULL;
+	return MPI_SUCCESS;
+}
+
+int
+impl_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+	struct lmpi_comm *c;
+	int rc = lmpi_comm_get(comm, &c);
+
+	return rc ? rc : lmpi_errhandler_set(&c->errhandler, LMPI_ON_COMM, errhandler);
+}
+
+int
+impl_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+	struct lmpi_comm *c;
+	int rc = lmpi_comm_get(comm, &c);
+
+	return rc ? rc : lmpi_errhandler_get(c->errhandler, errhandler);
+}
+
+int
+impl_Comm_call_errhandler(MPI_Comm comm, int errorcode)
+{
+	struct lmpi_comm *c;
+	int rc = lmpi_comm_get(comm, &c);
+
+	if (rc == MPI_SUCCESS)
+		lmpi_errhandler_call(c->errhandler, LMPI_ON_COMM, comm, errorcode,
+				     "MPI_Comm_call_errhandler");
+	return rc;
+}
