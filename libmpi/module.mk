@@ -1,10 +1,10 @@
 include libmpi/knobs/module.mk
 
-# libmpi: the MPI library.  Two halves that meet in engine/engine.h, each of rooms that include
-# those after them only:
-#   lmpi_surface  calls rma io comms coll objects, tool  MPI_* on handles, datatypes,
-#                 communicators, windows, files; MPI_T
-#   lmpi_engine   start transport boot engine            bytes between world ranks
+# libmpi: the MPI library.  Two halves that meet in engine/engine.h:
+#   lmpi_surface  MPI_* on handles, datatypes, communicators, windows, files; MPI_T
+#   lmpi_engine   bytes between world ranks
+# each of rooms, whose module.mk say which rooms' headers they may include: others are not in their
+# include path.
 # The entry points, mpi.h and the export list are generated from abi/*.csv.
 
 LMPI_GEN := $(B)/libmpi/gen
@@ -24,18 +24,16 @@ $(LMPI_GEN)/stamp: libmpi/abi/generate.py $(wildcard libmpi/abi/*.csv) libmpi/ab
 	$(Q)touch $@
 $(LMPI_GENERATED): $(LMPI_GEN)/stamp ;
 
-lmpi_INC := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(LMPI_SURFACE_ROOMS:%=-Ilibmpi/%) \
-	-Ilibmpi/engine $(lmpiknobs_INC)
-
 # As archives, for unit tests that take one half only.
-lmpi_surface_INC := $(lmpi_INC) -Ilib/mpi/include $(light_INC) $(relayproto_INC)
+LMPI_SURFACE_BELOW := -I$(LMPI_GEN)/include -I$(LMPI_GEN) $(lmpiknobs_INC) -Ilib/mpi/include $(light_INC) $(relayproto_INC)
+lmpi_surface_INC := $(LMPI_SURFACE_ROOMS:%=-Ilibmpi/%) -Ilibmpi/engine $(LMPI_SURFACE_BELOW)
 # The lock is below both halves, and all that the surface needs of the other one as code.
 lmpi_surface_LINK := $(B)/liblmpi_surface.a $(B)/libmpi/engine/lock.o $(lmpiknobs_LINK) $(light_LINK) $(relayproto_LINK)
 lmpi_surface_PKGLIBS := -lm $(lmpiknobs_PKGLIBS)
 LMPI_PKGS := pmix libbsd
-lmpi_engine_INC := -I$(LMPI_GEN)/include -Ilibmpi/engine -Ilibmpi/boot -Ilibmpi/transport \
-	$(lmpiknobs_INC) $(mpicore_INC) \
+LMPI_ENGINE_BELOW := -I$(LMPI_GEN)/include $(lmpiknobs_INC) $(mpicore_INC) \
 	$(tunefile_INC) $(sucudp_INC) $(sucaead_INC) $(impi_INC) $(light_INC) $(relayset_INC) $(call pkg_cflags,$(LMPI_PKGS))
+lmpi_engine_INC := $(LMPI_ENGINE_ROOMS:%=-Ilibmpi/%) $(LMPI_ENGINE_BELOW)
 lmpi_engine_LINK := $(B)/liblmpi_engine.a $(mpicore_LINK) $(lmpiknobs_LINK) $(tunefile_LINK) $(sucudp_LINK) $(sucaead_LINK) $(impi_LINK) $(light_LINK) $(relayset_LINK)
 lmpi_engine_PKGLIBS := $(call pkg_libs,$(LMPI_PKGS)) $(sucaead_PKGLIBS) -lpthread
 LIBS_ALL += lmpi_surface lmpi_engine
@@ -44,8 +42,10 @@ LMPI_SURFACE_WHOLE := $(patsubst $(B)/%,$(B)/whole/%,$(LMPI_SURFACE_OBJ))
 LMPI_ENGINE_WHOLE := $(patsubst $(B)/%,$(B)/whole/%,$(LMPI_ENGINE_OBJ))
 LMPI_OBJ_ALL := $(LMPI_SURFACE_OBJ) $(LMPI_ENGINE_OBJ) $(LMPI_SURFACE_WHOLE) $(LMPI_ENGINE_WHOLE)
 
-$(LMPI_SURFACE_OBJ) $(LMPI_SURFACE_WHOLE): INC := $(lmpi_surface_INC)
-$(LMPI_ENGINE_OBJ) $(LMPI_ENGINE_WHOLE): INC := $(lmpi_engine_INC)
+# $(call lmpi_room,ROOM,SURFACE or ENGINE,rooms whose headers it may include)
+lmpi_room = $(eval $(patsubst %.c,$(B)/%.o,$(wildcard libmpi/$(1)/*.c)) $(patsubst %.c,$(B)/whole/%.o,$(wildcard libmpi/$(1)/*.c)): \
+	INC := -Ilibmpi/$(1) $(3:%=-Ilibmpi/%) $(LMPI_$(2)_BELOW))
+$(LMPI_GEN)/entry.o $(B)/whole/libmpi/gen/entry.o: INC := $(lmpi_surface_INC)
 # Only the entry points leave the library; thread-local variables are reached
 # directly because the library is loaded with the program.
 $(LMPI_OBJ_ALL): private CFLAGS += -fvisibility=hidden -ftls-model=initial-exec

@@ -13,7 +13,7 @@
 #ifndef LMPI_BOOT_H
 #define LMPI_BOOT_H
 
-#include "../engine/engine.h"
+#include "engine.h"
 
 #include "base/prefix.h"
 #include "impi/switches.h"

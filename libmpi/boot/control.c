@@ -2,8 +2,7 @@
  * a death: a rank that computes learns of it too. */
 #include "boot.h"
 
-#include "../engine/internal.h"
-#include "../transport/transport.h"
+#include "transports.h"
 
 #include <errno.h>
 #include <poll.h>

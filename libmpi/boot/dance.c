@@ -2,7 +2,7 @@
  * among them that owns its channels. */
 #include "boot.h"
 
-#include "../engine/internal.h"
+#include "internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
  * that plays the server), announces the processes, and gets the table of all. */
 #include "boot.h"
 
-#include "../engine/internal.h"
+#include "internal.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

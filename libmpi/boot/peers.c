@@ -1,7 +1,7 @@
 /* Which clients of the job are not libmpi, and how to speak with them. */
 #include "boot.h"
 
-#include "../engine/internal.h"
+#include "internal.h"
 
 #include "impi/hostid.h"
 

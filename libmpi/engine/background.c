@@ -5,7 +5,7 @@
 #include "internal.h"
 
 #include "lock.h"
-#include "../transport/transport.h"
+#include "transports.h"
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"
@@ -71,7 +71,7 @@ lmpi_background_stop(void)
 	stop = true;
 	running = false;
 	unsigned depth = lmpi_lock_drop();
-	lmpi_bell_ring_me();
+	lmpi_tp_wake();
 	pthread_join(thread, NULL);
 	lmpi_lock_retake(depth);
 }

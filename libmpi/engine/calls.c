@@ -5,7 +5,7 @@
 #include "lock.h"
 #include "patience.h"
 
-#include "../transport/transport.h"
+#include "transports.h"
 
 #define eng lmpi_eng
 

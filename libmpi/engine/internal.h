@@ -8,11 +8,8 @@
  *   cycles.c    the clock of short loops
  *   lock.c      the one lock, taken by who calls
  *   background.c  the loop in a thread of its own, if asked for
- *   ../start/...            start and end, tools, numbers of the machine
- *   ../transport/shm.c       within a node: rings in shared memory, single copy
- *   ../transport/net.c       Suci: direct lanes and lanes over relays
- *   ../transport/tcp.c       channels to foreign hosts, or to this host's switch
- *   ../boot/...              launcher, IMPI job, addresses. */
+ * Above are ../boot (launcher, IMPI job, addresses), ../transport (transports.h is what the engine
+ * asks of them) and ../start (start and end, tools, numbers of the machine). */
 #ifndef LMPI_INTERNAL_H
 #define LMPI_INTERNAL_H
 

@@ -1,5 +1,5 @@
 /* libmpi/engine/light.h - light paths to other clusters: light/client.h with a relay, a clock and
- * turns (doc/optical.md).
+ * turns (doc/optical.md); ../transport/light.c.
  *
  * LIBMPI_OPTICAL=auto|off|naive|batched|pipelined|cached|hybrid: what is announced; auto: as
  * the relays are configured.

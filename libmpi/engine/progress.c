@@ -4,8 +4,7 @@
 #include "spin.h"
 
 #include "lock.h"
-#include "../boot/boot.h"
-#include "../transport/transport.h"
+#include "transports.h"
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"
@@ -23,7 +22,6 @@
 #define SLEEP_MAX_NS  (200 * BASE_MS_NS) /* look at relays that often while waiting */
 #define SHARED_MAX_NS BASE_MS_NS	 /* another thread's news do not wake us */
 #define CLOCK_TURNS   8			 /* between two looks at the clock, if turns are short */
-#define ABORT_NS      (500 * BASE_MS_NS)
 #define PUSH_NS	      BASE_MS_NS /* round trips within a cluster, and a slice of a busy core */
 
 static struct lmpi_spin spin = LMPI_SPIN_INIT;
@@ -93,36 +91,11 @@ lmpi_fail_async(const char *fmt, ...)
 	va_end(ap);
 	if (!first)
 		return;
-	lmpi_bell_ring_me();
+	lmpi_tp_wake();
 	/* A program that computes does not come by: end it from here. */
 	struct timespec ts = {.tv_sec = 1};
 	nanosleep(&ts, NULL);
 	lmpi_engine_abort(failure.code, failure.text);
-}
-
-void
-lmpi_engine_abort(int code, const char *why)
-{
-	static _Atomic int begun;
-	static _Thread_local bool here;
-
-	if (here)
-		_exit(1);
-	here = true;
-	if (atomic_exchange(&begun, 1)) {
-		/* Another thread is at it. */
-		struct timespec ts = {.tv_sec = 10};
-		nanosleep(&ts, NULL);
-		_exit(1);
-	}
-	fprintf(stderr, "libmpi: rank %u of %u%s%s: %s; ending the job\n", lmpi_world.rank,
-		lmpi_world.size, lmpi_world.node_name[0] ? " on " : "", lmpi_world.node_name, why);
-	fflush(stderr);
-	if (lmpi_loop.up && !eng.in_transport &&
-	    pthread_equal(pthread_self(), lmpi_boot_main_thread()))
-		lmpi_net_tell_abort(why, ABORT_NS);
-	lmpi_boot_abort(code, why);
-	_exit(code & 0xff ? code & 0xff : 1);
 }
 
 /* --- turns and waiting --------------------------------------------------- */
@@ -133,7 +106,7 @@ lmpi_progress(void)
 	if (!lmpi_loop.up)
 		return false;
 	/* In shared memory news are looked for much faster than the clock is read. */
-	if (lmpi_stats.progress_turns++ % CLOCK_TURNS == 0 || !lmpi_shm_in_use())
+	if (lmpi_stats.progress_turns++ % CLOCK_TURNS == 0 || !lmpi_tp_near())
 		eng.now_ns = suci_udp_now_ns();
 	bool moved = lmpi_tp_poll();
 	if (eng.pending)
@@ -163,8 +136,8 @@ lmpi_set_spin(uint32_t ranks_here)
 	int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 
 	/* Ranks that are bound have few each, and together as many as they need. */
-	if (ranks_here > (uint32_t)cores && lmpi_shm_in_use())
-		cores = lmpi_shm_cores();
+	if (ranks_here > (uint32_t)cores && lmpi_tp_near())
+		cores = lmpi_tp_cores();
 	if (ranks_here > (uint32_t)cores)
 		lmpi_spin_crowd(&spin);
 	lmpi_spin_to(lmpi_knob_number_or(LMPI_KNOB_SPIN, spin.max_ns / 1000));
@@ -249,16 +222,14 @@ lmpi_wait_until(bool (*ready)(void *arg), void *arg, uint64_t deadline_ns)
 		uint64_t until = now + (lmpi_lock_shared ? SHARED_MAX_NS : SLEEP_MAX_NS);
 		if (lmpi_light != NULL)
 			until = base_min_ns(until, lmpi_light_expiry_ns());
-		if (!lmpi_lock_shared)
-			lmpi_net_watch(since, now);
-		lmpi_tcp_watch(since, now);
+		lmpi_tp_watch(since, now);
 		if (eng.over)
 			lmpi_take_more(&eng);
 		lmpi_stats.sleeps++;
 		slept = true;
 		lmpi_tp_sleep(base_min_ns(deadline_ns, until));
 		if (lmpi_lock_shared)
-			lmpi_net_watch(since, now);
+			lmpi_tp_watch_relays(since, now);
 		eng.now_ns = idle_since = suci_udp_now_ns();
 	}
 	lmpi_recv_waited();
@@ -289,14 +260,14 @@ void
 lmpi_push(void)
 {
 	static uint64_t in_vain; /* a receiver that is not in the library: not waited for twice */
-	uint64_t since = lmpi_net_short_since_ns();
+	uint64_t since = lmpi_tp_short_since_ns();
 
 	if (since == 0 || since == in_vain)
 		return;
 	uint64_t end = suci_udp_now_ns() + PUSH_NS;
 	do
 		lmpi_poke();
-	while ((since = lmpi_net_short_since_ns()) != 0 && suci_udp_now_ns() < end);
+	while ((since = lmpi_tp_short_since_ns()) != 0 && suci_udp_now_ns() < end);
 	in_vain = since;
 }
 

@@ -1,5 +1,6 @@
 # Tests of views and plans of file accesses; the rest of MPI-IO is tested by programs
 # (test/mpi/io*.c) and built by ../module.mk.
+$(call lmpi_room,io,SURFACE,coll objects engine)
 
 $(call unit,test_lmpi_io,test/unit/test_lmpi_io.c,lmpi_surface lmpi_engine)
 $(B)/test/unit/test_lmpi_io.o: | $(LMPI_GEN)/stamp

@@ -1,5 +1,6 @@
 # Tests of handles, representations and the datatype engine on an engine made of nothing; the room
 # itself is built by ../module.mk.
+$(call lmpi_room,objects,SURFACE,engine)
 
 $(call unit,test_lmpi_rep,test/unit/test_lmpi_rep.c,lmpi_surface)
 $(B)/test/unit/test_lmpi_rep.o: | $(LMPI_GEN)/stamp

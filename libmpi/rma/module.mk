@@ -1,4 +1,5 @@
 # Tests of windows; they themselves are built by ../module.mk.
+$(call lmpi_room,rma,SURFACE,comms coll objects engine)
 
 $(call unit,test_lmpi_layout,test/unit/test_lmpi_layout.c,lmpi_surface base)
 $(call unit,test_lmpi_lock_word,test/unit/test_lmpi_lock_word.c,base)

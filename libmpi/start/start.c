@@ -3,8 +3,8 @@
 #include "cycles.h"
 #include "light.h"
 
-#include "../boot/boot.h"
-#include "../transport/transport.h"
+#include "boot.h"
+#include "transport.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"

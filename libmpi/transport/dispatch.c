@@ -1,7 +1,7 @@
 /* All transports together: who goes by which, turns, sleeping. */
 #include "transport.h"
 
-#include "../engine/lock.h"
+#include "lock.h"
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"
@@ -97,4 +97,49 @@ lmpi_tp_sleep(uint64_t deadline_ns)
 	lmpi_shm_awake();
 	if (r > 0 && lmpi_bell_fd() >= 0 && (fd[0].revents & POLLIN))
 		lmpi_bell_hush();
+}
+
+void
+lmpi_tp_wake(void)
+{
+	lmpi_bell_ring_me();
+}
+
+void
+lmpi_tp_watch(uint64_t since_ns, uint64_t now_ns)
+{
+	/* With other threads about, relays are looked after when the sleep is over. */
+	if (!lmpi_lock_shared)
+		lmpi_net_watch(since_ns, now_ns);
+	lmpi_tcp_watch(since_ns, now_ns);
+}
+
+void
+lmpi_tp_watch_relays(uint64_t since_ns, uint64_t now_ns)
+{
+	lmpi_net_watch(since_ns, now_ns);
+}
+
+uint64_t
+lmpi_tp_short_since_ns(void)
+{
+	return lmpi_net_short_since_ns();
+}
+
+void
+lmpi_tp_tell_abort(const char *why, uint64_t limit_ns)
+{
+	lmpi_net_tell_abort(why, limit_ns);
+}
+
+bool
+lmpi_tp_near(void)
+{
+	return lmpi_shm_in_use();
+}
+
+int
+lmpi_tp_cores(void)
+{
+	return lmpi_shm_cores();
 }

@@ -3,7 +3,7 @@
 
 #include "mpi/lanes.h"
 
-#include "../engine/light.h"
+#include "light.h"
 
 #include <stdio.h>
 #include <string.h>

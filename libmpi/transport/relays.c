@@ -1,7 +1,7 @@
 /* The relays of my cluster: relayset/relayset.h with a clock, settings and messages. */
 #include "net_private.h"
 
-#include "../engine/light.h"
+#include "light.h"
 
 #include "base/clock.h"
 

@@ -1,9 +1,11 @@
-/* transport.h - what the engine asks of the transports.
+/* transport.h - the transports, for each other and for start and end; what the loop asks of them is
+ * engine/transports.h.
  *
  *   shm.c      processes of my node: byte rings in shared memory
  *   net.c      everybody else: Suci over one UDP socket
  *   tcp.c      processes of foreign clients that no relay leads to: IMPI over TCP
  *   tcp_switch.c  between several processes of one IMPI host and its channels
+ *   light.c    light paths: notes to and from the relay that offers them
  *   bell.c     waking a process that sleeps, from another one of its node
  *
  * A transport tells the engine of arrivals with lmpi_arrive(), lmpi_sink_data(),
@@ -11,25 +13,14 @@
 #ifndef LMPI_TRANSPORT_H
 #define LMPI_TRANSPORT_H
 
-#include "../boot/boot.h"
-#include "../engine/internal.h"
+#include "boot.h"
+#include "transports.h"
 
 /* --- dispatch.c */
 /* peer is reached so: its table of functions, and what the engine has to know of them. */
 void lmpi_reach_by(struct lmpi_peer *peer, enum lmpi_reach reach);
 extern const struct lmpi_transport lmpi_shm_transport, lmpi_direct_transport, lmpi_relay_transport,
 	lmpi_tcp_transport;
-/* Packets handed over by now leave now. */
-void lmpi_tp_kick(void);
-/* One turn of all transports; true if something moved. */
-bool lmpi_tp_poll(void);
-/* Acks that others may be waiting for leave now. */
-void lmpi_tp_flush(void);
-/* Everything sent is placed as far as the transports know. */
-bool lmpi_tp_drained(void);
-/* Sleep until a transport has news, at most until deadline_ns; without the lock, which is held
- * before and after.  Of several threads the news may wake another one only. */
-void lmpi_tp_sleep(uint64_t deadline_ns);
 /* --- shm.c */
 struct lmpi_shm_place { /* where to find a process's segment */
 	int32_t pid;
@@ -44,13 +35,6 @@ int lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *plac
 /* Everybody has attached: give up what names the segment. */
 void lmpi_shm_seal(void);
 void lmpi_shm_close(void);
-/* A whole message, as EAGER without flags. */
-bool lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int tag,
-			 const void *data, uint64_t len);
-/* The oldest message of peer, if it is such a one with that name and fits: 1, *got says what it
- * was; 0: there is none; -1: another one, which stays there. */
-int lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int tag, void *buf,
-			uint64_t cap, struct lmpi_probed *got);
 bool lmpi_shm_poll(void);
 bool lmpi_shm_in_use(void);
 /* How many CPUs the processes of this node may use, all together. */
@@ -133,11 +117,6 @@ void lmpi_net_print_paths(void); /* those that are up */
 /* Counters of the endpoint, of its lanes and of its socket; NULL while there are none. */
 enum lmpi_net_counts { LMPI_NET_SUCI, LMPI_NET_LANES, LMPI_NET_UDP };
 const void *lmpi_net_counters(enum lmpi_net_counts of);
-/* For the thread that watches the server channel: how many relays there are, how often the
- * engine has looked after them, and whether one of them is being emptied. */
-extern _Atomic uint32_t lmpi_relays_known;
-extern _Atomic uint32_t lmpi_relays_looks;
-extern _Atomic bool lmpi_relays_draining;
 
 /* --- tcp.c */
 struct lmpi_tcp_conf {

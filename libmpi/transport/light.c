@@ -1,8 +1,6 @@
 #include "light.h"
 
-#include "internal.h"
-
-#include "../transport/transport.h"
+#include "transport.h"
 
 #include "base/clock.h"
 #include "base/serial.h"

@@ -1,0 +1,2 @@
+# The MPI_ surface; built by ../module.mk.
+$(call lmpi_room,calls,SURFACE,rma io comms coll objects engine)

@@ -1,0 +1,2 @@
+# What MPI_T shows and sets; built by ../module.mk.
+$(call lmpi_room,tool,SURFACE,objects engine)
