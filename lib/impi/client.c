@@ -134,8 +134,8 @@ state_words(const struct impi_client *c)
 	case IMPI_CLS_AUTH_SENT:
 		return "before it chose an authentication method (none in common?)";
 	case IMPI_CLS_RANK_SENT:
-		return "before all clients had come (wrong key, or the client rank is taken or "
-		       "too high?)";
+		return "before all clients had come (wrong key, client rank taken or too high, or "
+		       "a relay that does not reach its server?)";
 	case IMPI_CLS_COLLECTING:
 	case IMPI_CLS_DONE_SENT:
 		return "during start-up (was another client lost?)";
