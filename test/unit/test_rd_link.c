@@ -1,5 +1,6 @@
 /* Links of the control thread over a pair of sockets: sealed, plain, of two kinds of mind. */
-#include "control.h"
+#include "link.h"
+#include "sock.h"
 
 #include "cmocka_all.h"
 #include "../toy_aead.h"
@@ -8,29 +9,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct rd_control ctl;
+static struct rd_loop loop;
 
 /* What link.c wants of the rest of relayd. */
 int
-rd_watch_add(struct rd_control *c, struct rd_watch *w, int fd, uint32_t events)
+rd_watch_add(struct rd_loop *l, struct rd_watch *w, int fd, uint32_t events)
 {
-	(void)c;
+	(void)l;
 	w->fd = fd;
 	w->events = events;
 	return 0;
 }
 
 void
-rd_watch_events(struct rd_control *c, struct rd_watch *w, uint32_t events)
+rd_watch_events(struct rd_loop *l, struct rd_watch *w, uint32_t events)
 {
-	(void)c;
+	(void)l;
 	w->events = events;
 }
 
 void
-rd_watch_close(struct rd_control *c, struct rd_watch *w)
+rd_watch_close(struct rd_loop *l, struct rd_watch *w)
 {
-	(void)c;
+	(void)l;
 	if (w->fd >= 0)
 		close(w->fd);
 	w->fd = -1;
@@ -120,11 +121,11 @@ connect_two(struct end *a, const struct seal_link_conf *ka, struct end *b,
 	    const struct seal_link_conf *kb)
 {
 	int fd[2];
-	ctl.now_ns = 1000000;
+	loop.now_ns = 1000000;
 	memset(a, 0, sizeof *a);
 	memset(b, 0, sizeof *b);
-	rd_link_init(&a->l, &ctl, &kind, ka, a);
-	rd_link_init(&b->l, &ctl, &kind, kb, b);
+	rd_link_init(&a->l, &loop, &kind, ka, a);
+	rd_link_init(&b->l, &loop, &kind, kb, b);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 	assert_true(rd_link_adopt(&a->l, fd[0], true));
 	assert_true(rd_link_adopt(&b->l, fd[1], false));
@@ -165,10 +166,10 @@ frames_go_both_ways(void **state)
 		pump(&a, &b);
 		assert_int_equal(b.frames, 101);
 		/* Silence. */
-		ctl.now_ns += 1000;
+		loop.now_ns += 1000;
 		rd_link_tick(&a.l);
 		assert_int_equal(a.pings, 1);
-		ctl.now_ns += 2001;
+		loop.now_ns += 2001;
 		rd_link_tick(&a.l);
 		assert_string_equal(a.why, "silent for 3 s");
 		pump(&a, &b);
@@ -196,7 +197,7 @@ who_has_no_key_is_not_up(void **state)
 	fini_two(&a, &b);
 	/* Silent: it has 3 s, whatever it is that listens. */
 	connect_two(&a, NULL, &b, &good);
-	ctl.now_ns += 3001;
+	loop.now_ns += 3001;
 	rd_link_tick(&b.l);
 	assert_string_equal(b.why, "it has not shown that it has the key");
 	fini_two(&a, &b);

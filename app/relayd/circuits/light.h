@@ -13,22 +13,33 @@
 #ifndef RD_LIGHT_H
 #define RD_LIGHT_H
 
+#include "lights.h"
+#include "loop.h"
+
 #include "light/agent.h"
 #include "light/controller.h"
+#include "seal/link.h"
 
-struct rd_control;
 struct rd_light;
 struct relay_job;
 
-/* Nothing if no controller is configured.  0, or -1 and err. */
-int rd_light_init(struct rd_control *c, char *err, size_t err_max);
-/* After every turn of the loop; ticks: now and then. */
-void rd_light_turn(struct rd_control *c);
-void rd_light_tick(struct rd_control *c);
-void rd_light_fini(struct rd_control *c);
+struct rd_light_env {
+	const struct rd_conf *conf;
+	struct rd_loop *loop;
+	struct rd_lights *lights;	   /* whose user it becomes */
+	const struct seal_link_conf *keys; /* of both ends; nkeys 0: nothing is sealed */
+};
+
+/* *out is NULL if no controller is configured; every call accepts that.  0, or -1 and err. */
+int rd_light_new(struct rd_light **out, const struct rd_light_env *env, char *err, size_t err_max);
+/* Accepts NULL. */
+void rd_light_free(struct rd_light *l);
+/* After every turn of the loop; ticks: now and then.  dials: look for the controller, too. */
+void rd_light_turn(struct rd_light *l);
+void rd_light_tick(struct rd_light *l, bool dials);
 /* The job has been given to the cores, and stays where it is until its end. */
-void rd_light_job(struct rd_control *c, const struct relay_job *job);
-void rd_light_job_end(struct rd_control *c, uint32_t label_base);
+void rd_light_job(struct rd_light *l, const struct relay_job *job);
+void rd_light_job_end(struct rd_light *l, uint32_t label_base);
 
 /* ---- for telemetry: in snapshots ---- */
 
@@ -38,7 +49,7 @@ struct rd_light_figures {
 	uint64_t gamma_us;
 	struct light_controller_counters count;
 };
-void rd_light_figures(const struct rd_control *c, struct rd_light_figures *out);
+void rd_light_figures(const struct rd_light *l, struct rd_light_figures *out);
 
 /* ---- for the control socket ---- */
 
@@ -59,6 +70,6 @@ struct rd_light_view {
 	uint64_t logged;
 };
 /* False: no controller is configured. */
-bool rd_light_view(const struct rd_control *c, struct rd_light_view *v);
+bool rd_light_view(const struct rd_light *l, struct rd_light_view *v);
 
 #endif

@@ -13,7 +13,7 @@
 #define DIAL_NS (200 * BASE_MS_NS)
 
 struct rd_light {
-	struct rd_control *ctl;
+	struct rd_light_env env;
 	struct light_agent *agent;
 	struct rd_link link;
 	uint64_t dial_ns;
@@ -43,8 +43,8 @@ agent_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, 
 {
 	struct rd_light *l = user;
 	/* Too many on their way: processes have patience, and go by packets. */
-	(void)rd_lights_note(l->ctl, label_base, rank == LIGHT_ANY ? RELAY_RANK_NONE : rank, note,
-			     len);
+	(void)rd_lights_note(l->env.lights, label_base, rank == LIGHT_ANY ? RELAY_RANK_NONE : rank,
+			     note, len);
 }
 
 static void
@@ -54,7 +54,7 @@ agent_light(void *user, uint32_t slot, struct light_addr relay, struct light_add
 	struct relay_light to = {.peer = relay_addr_v4(relay.ipv4, relay.port, RELAY_LEG_GLOBAL),
 				 .addr = relay_addr_v4(light.ipv4, light.port, RELAY_LEG_GLOBAL)};
 	to.addr.leg = (uint8_t)(RELAY_LEG_LIGHT + slot);
-	if (!rd_lights_up(l->ctl, slot, &to))
+	if (!rd_lights_up(l->env.lights, slot, &to))
 		light_agent_state(l->agent, slot, BASE_LIGHTPATH_FAILED);
 }
 
@@ -62,7 +62,7 @@ static void
 agent_dark(void *user, uint32_t slot)
 {
 	struct rd_light *l = user;
-	if (!rd_lights_dark(l->ctl, slot))
+	if (!rd_lights_dark(l->env.lights, slot))
 		light_agent_state(l->agent, slot, BASE_LIGHTPATH_DRAINED);
 }
 
@@ -88,8 +88,8 @@ agent_client_of(void *user, uint32_t label_base, uint32_t rank)
 static void
 agent_refused(void *user, uint32_t label_base, uint32_t rank, const char *why)
 {
-	struct rd_control *c = ((struct rd_light *)user)->ctl;
-	rd_log_limited(&c->limit_path, c->now_ns, RD_LOG_WARNING,
+	struct rd_light *l = user;
+	rd_log_limited(&l->env.lights->limit, l->env.loop->now_ns, RD_LOG_WARNING,
 		       "light: a call of rank %u of the job at label %u goes by packets: %s", rank,
 		       label_base, why);
 }
@@ -125,7 +125,7 @@ link_up(struct rd_link *k)
 	struct rd_light *l = of_link(k);
 	l->said = false;
 	rd_log(RD_LOG_INFO, "light: circuit controller %s connected",
-	       l->ctl->conf->optical.controller);
+	       l->env.conf->optical.controller);
 	light_agent_connected(l->agent);
 }
 
@@ -133,11 +133,11 @@ static void
 link_down(struct rd_link *k, const char *why)
 {
 	struct rd_light *l = of_link(k);
-	l->dial_ns = l->ctl->now_ns + DIAL_NS;
+	l->dial_ns = l->env.loop->now_ns + DIAL_NS;
 	if (!l->said)
 		rd_log(RD_LOG_WARNING,
 		       "light: no circuit controller at %s: %s; all goes by packets",
-		       l->ctl->conf->optical.controller, why);
+		       l->env.conf->optical.controller, why);
 	l->said = true;
 	if (light_agent_is_connected(l->agent))
 		light_agent_lost(l->agent);
@@ -169,10 +169,10 @@ static const struct rd_link_kind link_kind = {
 static void
 dial(struct rd_light *l)
 {
-	const struct rd_control *c = l->ctl;
-	l->dial_ns = c->now_ns + DIAL_NS;
-	int fd = rd_sock_connect(NULL, 0, c->conf->optical.controller_ip,
-				 c->conf->optical.controller_port, true);
+	const struct rd_conf *conf = l->env.conf;
+	l->dial_ns = l->env.loop->now_ns + DIAL_NS;
+	int fd = rd_sock_connect(NULL, 0, conf->optical.controller_ip,
+				 conf->optical.controller_port, true);
 	if (fd >= 0)
 		(void)rd_link_adopt(&l->link, fd, true);
 }
@@ -188,9 +188,8 @@ key_of(const struct relay_job *job)
 }
 
 void
-rd_light_job(struct rd_control *c, const struct relay_job *job)
+rd_light_job(struct rd_light *l, const struct relay_job *job)
 {
-	struct rd_light *l = c->light;
 	if (!l || !job->nhosts)
 		return;
 	for (uint32_t i = 0; i < l->njobs; i++)
@@ -202,9 +201,8 @@ rd_light_job(struct rd_control *c, const struct relay_job *job)
 }
 
 void
-rd_light_job_end(struct rd_control *c, uint32_t label_base)
+rd_light_job_end(struct rd_light *l, uint32_t label_base)
 {
-	struct rd_light *l = c->light;
 	for (uint32_t i = 0; l && i < l->njobs; i++)
 		if (l->job[i] && l->job[i]->label_base == label_base) {
 			light_agent_job_end(l->agent, label_base);
@@ -217,7 +215,7 @@ rd_light_job_end(struct rd_control *c, uint32_t label_base)
 static struct light_agent *
 make_agent(struct rd_light *l)
 {
-	const struct rd_conf *conf = l->ctl->conf;
+	const struct rd_conf *conf = l->env.conf;
 	const struct rd_conf_port *global = &conf->port[RD_LEG_GLOBAL];
 	struct light_agent_config cfg = {
 		.hello = {.relay = {global->address, (uint16_t)global->udp_port},
@@ -234,88 +232,87 @@ make_agent(struct rd_light *l)
 }
 
 int
-rd_light_init(struct rd_control *c, char *err, size_t err_max)
+rd_light_new(struct rd_light **out, const struct rd_light_env *env, char *err, size_t err_max)
 {
-	if (!*c->conf->optical.controller)
+	*out = NULL;
+	if (!*env->conf->optical.controller)
 		return 0;
-	struct rd_light *l = c->light = calloc(1, sizeof *l);
+	struct rd_light *l = calloc(1, sizeof *l);
 	if (!l)
 		goto err_memory;
-	l->ctl = c;
-	rd_link_init(&l->link, c, &link_kind, rd_light_keys(c), l);
-	l->njobs = 2 * c->conf->limits.jobs; /* own ones and those of other primaries */
+	l->env = *env;
+	rd_link_init(&l->link, env->loop, &link_kind, rd_light_keys(env), l);
+	l->njobs = 2 * env->conf->limits.jobs; /* own ones and those of other primaries */
 	l->job = calloc(l->njobs, sizeof *l->job);
 	l->agent = l->job ? make_agent(l) : NULL;
 	if (!l->agent)
 		goto err_memory;
 	struct rd_light_user user = {worker_state, worker_proc, worker_note, l};
-	rd_lights_user(c, &user);
-	if (c->conf->optical.sw.protocol == RD_SWITCH_NONE)
+	rd_lights_user(env->lights, &user);
+	*out = l;
+	if (env->conf->optical.sw.protocol == RD_SWITCH_NONE ||
+	    rd_controller_open(&l->controller, env, err, err_max) == 0)
 		return 0;
-	if (rd_controller_open(c, &l->controller, err, err_max) == 0)
-		return 0;
-	rd_light_fini(c);
+	*out = NULL;
+	rd_light_free(l);
 	return -1;
 err_memory:
-	rd_light_fini(c);
+	rd_light_free(l);
 	snprintf(err, err_max, "light: no memory");
 	return -1;
 }
 
 void
-rd_light_turn(struct rd_control *c)
+rd_light_turn(struct rd_light *l)
 {
-	if (c->light && c->light->controller)
-		rd_controller_turn(c->light->controller);
+	if (l && l->controller)
+		rd_controller_turn(l->controller);
 }
 
 void
-rd_light_tick(struct rd_control *c)
+rd_light_tick(struct rd_light *l, bool dials)
 {
-	struct rd_light *l = c->light;
 	if (!l)
 		return;
 	if (l->controller)
 		rd_controller_tick(l->controller);
 	rd_link_tick(&l->link);
-	if (!rd_link_open(&l->link) && c->now_ns >= l->dial_ns && c->phase == RD_PHASE_RUN)
+	if (!rd_link_open(&l->link) && l->env.loop->now_ns >= l->dial_ns && dials)
 		dial(l);
 }
 
 void
-rd_light_fini(struct rd_control *c)
+rd_light_free(struct rd_light *l)
 {
-	struct rd_light *l = c->light;
 	if (!l)
 		return;
-	rd_lights_user(c, NULL);
+	rd_lights_user(l->env.lights, NULL);
 	rd_controller_close(l->controller);
 	rd_link_fini(&l->link);
 	free(l->agent);
 	free(l->job);
 	free(l);
-	c->light = NULL;
 }
 
 bool
-rd_light_view(const struct rd_control *c, struct rd_light_view *v)
+rd_light_view(const struct rd_light *l, struct rd_light_view *v)
 {
-	if (!c->light)
+	if (!l)
 		return false;
-	*v = (struct rd_light_view){.agent = c->light->agent,
-				    .address = c->conf->optical.controller,
-				    .connected = light_agent_is_connected(c->light->agent)};
-	if (c->light->controller)
-		rd_controller_view(c->light->controller, v);
+	*v = (struct rd_light_view){.agent = l->agent,
+				    .address = l->env.conf->optical.controller,
+				    .connected = light_agent_is_connected(l->agent)};
+	if (l->controller)
+		rd_controller_view(l->controller, v);
 	return true;
 }
 
 void
-rd_light_figures(const struct rd_control *c, struct rd_light_figures *out)
+rd_light_figures(const struct rd_light *l, struct rd_light_figures *out)
 {
 	struct rd_light_view v;
 	memset(out, 0, sizeof *out);
-	if (!rd_light_view(c, &v))
+	if (!rd_light_view(l, &v))
 		return;
 	out->configured = true;
 	out->connected = v.connected;

@@ -2,6 +2,7 @@
 #include "light_private.h"
 
 #include "base/clock.h"
+#include "base/lobby.h"
 #include "driver/ocs.h"
 
 #include <errno.h>
@@ -22,8 +23,9 @@
 #define CALL_BYTES ((size_t)24 << 20)
 
 struct rd_controller {
-	struct rd_control *ctl;
-	char **names; /* of the switch's ports, or NULL */
+	struct rd_light_env env;
+	struct rd_log_limit limit; /* what anybody can cause */
+	char **names;		   /* of the switch's ports, or NULL */
 	struct ocs_driver *driver;
 	struct ocs_control *control;
 	struct light_controller *controller;
@@ -66,7 +68,7 @@ agent_frame(struct rd_link *l, const struct light_frame *f)
 	struct rd_controller *k = controller_of(l);
 	if (f->type == LIGHT_FRAME_HELLO)
 		leave_lobby(k, index_of(k, l));
-	return light_controller_heard(k->controller, index_of(k, l), f, k->ctl->now_ns);
+	return light_controller_heard(k->controller, index_of(k, l), f, k->env.loop->now_ns);
 }
 
 static void
@@ -82,11 +84,11 @@ agent_down(struct rd_link *l, const char *why)
 	bool stranger = k->seat[index_of(k, l)] >= 0;
 	leave_lobby(k, index_of(k, l));
 	if (stranger)
-		rd_log_limited(&k->ctl->limit_stranger, k->ctl->now_ns, RD_LOG_INFO,
+		rd_log_limited(&k->limit, k->env.loop->now_ns, RD_LOG_INFO,
 			       "light: a call without HELLO ended: %s", why);
 	else
 		rd_log(RD_LOG_INFO, "light: agent %u is gone: %s", index_of(k, l), why);
-	light_controller_gone(k->controller, index_of(k, l), k->ctl->now_ns);
+	light_controller_gone(k->controller, index_of(k, l), k->env.loop->now_ns);
 }
 
 static long
@@ -124,7 +126,7 @@ hang_up(void *user, uint32_t agent)
 static void
 make_room(struct rd_controller *k, uint32_t ip)
 {
-	int seat = base_lobby_victim(&k->lobby, ip, k->ctl->now_ns);
+	int seat = base_lobby_victim(&k->lobby, ip, k->env.loop->now_ns);
 	for (uint32_t i = 0; seat >= 0 && i < RD_LIGHT_LINKS; i++)
 		if (k->seat[i] == seat) {
 			rd_link_close(&k->link[i], "it did not say HELLO before others came");
@@ -136,7 +138,7 @@ static void
 on_call(struct rd_listener *listener)
 {
 	struct rd_controller *k = listener->owner;
-	uint64_t now_ns = k->ctl->now_ns, room_ns = base_lobby_room_ns(&k->lobby);
+	uint64_t now_ns = k->env.loop->now_ns, room_ns = base_lobby_room_ns(&k->lobby);
 	uint32_t ip;
 	if (room_ns > now_ns) {
 		rd_listener_pause(listener, room_ns);
@@ -233,8 +235,8 @@ arm(struct rd_controller *k)
 	k->armed_ns = at_ns;
 	if (at_ns == BASE_NEVER_NS)
 		at_ns = 0; /* disarmed */
-	else if (at_ns <= k->ctl->now_ns)
-		at_ns = k->ctl->now_ns + BASE_MS_NS; /* late already; not at once for ever */
+	else if (at_ns <= k->env.loop->now_ns)
+		at_ns = k->env.loop->now_ns + BASE_MS_NS; /* late already; not at once for ever */
 	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(at_ns / BASE_S_NS),
 					    .tv_nsec = (long)(at_ns % BASE_S_NS)}};
 	(void)timerfd_settime(k->timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
@@ -243,7 +245,7 @@ arm(struct rd_controller *k)
 void
 rd_controller_turn(struct rd_controller *k)
 {
-	uint64_t now_ns = k->ctl->now_ns;
+	uint64_t now_ns = k->env.loop->now_ns;
 	ocs_driver_turn(k->driver, now_ns);
 	light_controller_turn(k->controller, now_ns);
 	ocs_driver_send(k->driver, now_ns);
@@ -257,6 +259,7 @@ rd_controller_tick(struct rd_controller *k)
 	if (*trouble && strcmp(trouble, k->trouble) != 0)
 		rd_log(RD_LOG_WARNING, "light: the switch: %s", trouble);
 	strlcpy(k->trouble, trouble, sizeof k->trouble);
+	rd_log_limit_tick(&k->limit, k->env.loop->now_ns);
 	rd_listener_tick(&k->listener);
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
 		rd_link_tick(&k->link[i]);
@@ -287,7 +290,7 @@ or_none(const char *text)
 static bool
 open_switch(struct rd_controller *k, char *err, size_t err_max)
 {
-	const struct rd_conf *conf = k->ctl->conf;
+	const struct rd_conf *conf = k->env.conf;
 	const char *names = conf->optical.sw.names;
 	char why[OCS_DRIVER_WHY] = "no memory";
 	uint32_t named = conf->optical.sw.ports;
@@ -330,7 +333,7 @@ open_switch(struct rd_controller *k, char *err, size_t err_max)
 static bool
 make_controller(struct rd_controller *k)
 {
-	const struct rd_conf *conf = k->ctl->conf;
+	const struct rd_conf *conf = k->env.conf;
 	uint64_t open_ns = (conf->optical.open_ms + 200) * BASE_MS_NS;
 	uint32_t light_mbps = conf->optical.rate_mbps ? conf->optical.rate_mbps : 10000;
 	struct light_controller_config cfg = {
@@ -372,15 +375,15 @@ watch(struct rd_controller *k, struct rd_watch *w, int fd, void (*fn)(struct rd_
 {
 	w->owner = k;
 	w->fn = fn;
-	return fd < 0 ? fd : rd_watch_add(k->ctl, w, fd, EPOLLIN);
+	return fd < 0 ? fd : rd_watch_add(k->env.loop, w, fd, EPOLLIN);
 }
 
 static bool
 open_sockets(struct rd_controller *k, char *err, size_t err_max)
 {
-	const struct rd_conf *conf = k->ctl->conf;
+	const struct rd_conf *conf = k->env.conf;
 	int fd = rd_sock_listen(NULL, conf->optical.listen_ip, conf->optical.listen_port);
-	int r = fd < 0 ? fd : rd_listener_add(&k->listener, k->ctl, fd, on_call, k);
+	int r = fd < 0 ? fd : rd_listener_add(&k->listener, k->env.loop, fd, on_call, k);
 	if (r) {
 		if (fd >= 0)
 			close(fd);
@@ -397,25 +400,26 @@ open_sockets(struct rd_controller *k, char *err, size_t err_max)
 }
 
 int
-rd_controller_open(struct rd_control *c, struct rd_controller **out, char *err, size_t err_max)
+rd_controller_open(struct rd_controller **out, const struct rd_light_env *env, char *err,
+		   size_t err_max)
 {
 	struct rd_controller *k = calloc(1, sizeof *k);
 	snprintf(err, err_max, "light: no memory");
 	if (!k)
 		return -1;
 	*out = k;
-	k->ctl = c;
+	k->env = *env;
+	k->limit = (struct rd_log_limit)RD_LOG_LIMIT_INIT;
 	k->listener.watch.fd = k->switch_fd.fd = k->timer.fd = -1;
 	base_lobby_init(&k->lobby, RD_LIGHT_STRANGERS, BASE_S_NS);
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
 		k->seat[i] = -1;
-	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
-		rd_link_init(&k->link[i], c, &agent_kind, rd_light_keys(c), k);
-	}
+	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
+		rd_link_init(&k->link[i], env->loop, &agent_kind, rd_light_keys(env), k);
 	if (!open_switch(k, err, err_max) || !make_controller(k) || !open_sockets(k, err, err_max))
 		return -1;
 	rd_log(RD_LOG_INFO, "light: circuit controller of the switch at %s, agents report to %s",
-	       c->conf->optical.sw.address, c->conf->optical.listen);
+	       env->conf->optical.sw.address, env->conf->optical.listen);
 	return 0;
 }
 
@@ -427,8 +431,8 @@ rd_controller_close(struct rd_controller *k)
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++)
 		rd_link_fini(&k->link[i]);
 	rd_listener_close(&k->listener);
-	rd_watch_close(k->ctl, &k->switch_fd);
-	rd_watch_close(k->ctl, &k->timer);
+	rd_watch_close(k->env.loop, &k->switch_fd);
+	rd_watch_close(k->env.loop, &k->timer);
 	free(k->controller);
 	free(k->control);
 	ocs_driver_close(k->driver);

@@ -2,7 +2,10 @@
 #ifndef RD_LIGHT_PRIVATE_H
 #define RD_LIGHT_PRIVATE_H
 
-#include "control.h"
+#include "light.h"
+#include "link.h"
+#include "listen.h"
+#include "sock.h"
 
 #include "base/clock.h"
 
@@ -22,13 +25,14 @@ long rd_light_take(struct rd_link *l, const uint8_t *in, size_t len, size_t *nee
 		   bool (*heard)(struct rd_link *l, const struct light_frame *f));
 /* The keys of both ends, NULL: nothing is sealed. */
 static inline const struct seal_link_conf *
-rd_light_keys(const struct rd_control *c)
+rd_light_keys(const struct rd_light_env *env)
 {
-	return c->light_keys.nkeys ? &c->light_keys : NULL;
+	return env->keys->nkeys ? env->keys : NULL;
 }
 
 struct rd_controller;
-int rd_controller_open(struct rd_control *c, struct rd_controller **out, char *err, size_t err_max);
+int rd_controller_open(struct rd_controller **out, const struct rd_light_env *env, char *err,
+		       size_t err_max);
 void rd_controller_turn(struct rd_controller *k);
 void rd_controller_tick(struct rd_controller *k);
 void rd_controller_close(struct rd_controller *k);

@@ -1,1 +1,1 @@
-$(call room,circuits,control datapath gateway host,rdconf rdnet gateway relay impi light ocsdrv ocs seal suci rddpdk base,libdpdk libbsd)
+$(call room,circuits,mail loop host,rdconf relay impi light ocsdrv ocs seal suci rddpdk base,libdpdk libbsd)

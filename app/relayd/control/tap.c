@@ -1,5 +1,4 @@
-#include "tap.h"
-#include "control.h"
+#include "taps.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -158,38 +157,38 @@ configure(const struct rd_conf_port *port, const uint8_t mac[6], const char *nam
 /* ---- served by control ---------------------------------------------------------------- */
 
 static void
-readable(struct rd_watch *w, uint32_t events)
+tap_readable(struct rd_watch *w, uint32_t events)
 {
-	struct rd_control *c = w->owner;
-	int leg = w == &c->tap[RD_LEG_PRIVATE] ? RD_LEG_PRIVATE : RD_LEG_GLOBAL;
+	struct rd_kernel *k = w->owner;
+	int leg = w == &k->watch[RD_LEG_PRIVATE] ? RD_LEG_PRIVATE : RD_LEG_GLOBAL;
 	if (events & EPOLLERR) { /* epoll would say so for ever */
 		rd_log(RD_LOG_ERROR,
 		       "TAP %s was deleted: TCP over the %s leg is dead until relayd is started "
 		       "again",
-		       c->tap_name[leg], rd_leg_names[leg]);
-		c->taps.fd[leg] = -1;
-		rd_watch_close(c, w);
+		       k->name[leg], rd_leg_names[leg]);
+		k->taps.fd[leg] = -1;
+		rd_watch_close(k->loop, w);
 		return;
 	}
-	if (rd_tap_read(&c->taps, leg, RD_TAP_FRAMES))
-		rd_wake_up(&c->box[0]->wake_worker);
+	if (rd_tap_read(&k->taps, leg, RD_TAP_FRAMES))
+		rd_wake_up(&k->taps.box->wake_worker);
 }
 
 void
-rd_tap_drain(struct rd_control *c)
+rd_kernel_drain(struct rd_kernel *k)
 {
-	for (int leg = 0; leg < RD_LEGS && !c->gateway; leg++)
-		(void)rd_tap_write(&c->taps, leg, RD_TAP_RING);
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		(void)rd_tap_write(&k->taps, leg, RD_TAP_RING);
 }
 
 /* ---- set-up ----------------------------------------------------------------------------- */
 
-int
-rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max)
+static int
+open_tap(struct rd_kernel *k, const struct rd_worker *first, int leg, char *err, size_t err_max)
 {
-	const struct rd_conf_port *port = &c->conf->port[leg];
-	char *name = c->tap_name[leg];
-	snprintf(name, sizeof c->tap_name[leg], "%s-%s", c->conf->tap_prefix,
+	const struct rd_conf_port *port = &k->conf->port[leg];
+	char *name = k->name[leg];
+	snprintf(name, sizeof k->name[leg], "%s-%s", k->conf->tap_prefix,
 		 leg == RD_LEG_PRIVATE ? "priv" : "glob");
 	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
@@ -209,19 +208,19 @@ rd_tap_open(struct rd_control *c, int leg, char *err, size_t err_max)
 		snprintf(err, err_max, "TAP %s: socket: %s", name, strerror(errno));
 		goto err_close;
 	}
-	if (configure(port, c->worker[0]->leg[leg].self.mac, name, sock, err, err_max) ||
-	    add_gates(c->conf, leg, name, err, err_max))
+	if (configure(port, first->leg[leg].self.mac, name, sock, err, err_max) ||
+	    add_gates(k->conf, leg, name, err, err_max))
 		goto err_close;
 	close(sock);
 	sock = -1;
-	c->tap[leg].owner = c;
-	c->tap[leg].fn = readable;
+	k->watch[leg].owner = k;
+	k->watch[leg].fn = tap_readable;
 	int r = 0;
-	if (c->conf->gateway.enable)
-		c->tap[leg].fd = fd; /* the gateway's thread will watch it */
+	if (k->conf->gateway.enable)
+		k->watch[leg].fd = fd; /* the gateway's thread will watch it */
 	else
-		r = rd_watch_add(c, &c->tap[leg], fd, EPOLLIN);
-	c->taps.fd[leg] = r ? -1 : fd;
+		r = rd_watch_add(k->loop, &k->watch[leg], fd, EPOLLIN);
+	k->taps.fd[leg] = r ? -1 : fd;
 	if (r == 0)
 		return 0;
 	snprintf(err, err_max, "TAP %s: epoll: %s", name, strerror(-r));
@@ -230,4 +229,30 @@ err_close:
 		close(sock);
 	close(fd);
 	return -1;
+}
+
+void
+rd_kernel_zero(struct rd_kernel *k)
+{
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		k->taps.fd[leg] = k->watch[leg].fd = -1;
+}
+
+int
+rd_kernel_open(struct rd_kernel *k, const struct rd_worker *first, char *err, size_t err_max)
+{
+	rd_kernel_zero(k);
+	k->taps.box = first->box;
+	k->taps.pool = first->pool;
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		if (open_tap(k, first, leg, err, err_max))
+			return -1;
+	return 0;
+}
+
+void
+rd_kernel_close(struct rd_kernel *k)
+{
+	for (int leg = 0; leg < RD_LEGS; leg++)
+		rd_watch_close(k->loop, &k->watch[leg]);
 }

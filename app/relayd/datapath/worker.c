@@ -6,7 +6,6 @@
 #include "custody.h"
 #include "driver/poller.h"
 #include "frame.h"
-#include "gateway.h"
 #include "rd/lanes.h"
 #include "relay/addr.h"
 #include "suci/wire.h"
@@ -62,8 +61,8 @@ rd_worker_neighbour_gone(void *user, struct rd_leg *leg, uint32_t ip)
 	if (!e)
 		return;
 	e->type = RD_EVENT_NEIGHBOUR;
-	e->leg = leg->index;
-	e->address = ip;
+	e->log.leg = leg->index;
+	e->log.address = ip;
 	rd_worker_post(w, e);
 }
 
@@ -122,9 +121,9 @@ rd_worker_contested(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t k
 		return;
 	w->contested_ns = w->now_ns;
 	e->type = RD_EVENT_CONTESTED;
-	e->leg = leg->index;
-	e->address = ip;
-	mac_text(e->what, sizeof e->what, known);
+	e->log.leg = leg->index;
+	e->log.address = ip;
+	mac_text(e->log.what, sizeof e->log.what, known);
 	mac_text(e->text, sizeof e->text, claim);
 	rd_worker_post(w, e);
 }
@@ -139,9 +138,9 @@ conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 		return;
 	w->conflict_ns = w->now_ns;
 	e->type = RD_EVENT_CONFLICT;
-	e->leg = leg->index;
-	e->address = f->src_ip;
-	mac_text(e->what, sizeof e->what, f->src_mac);
+	e->log.leg = leg->index;
+	e->log.address = f->src_ip;
+	mac_text(e->log.what, sizeof e->log.what, f->src_mac);
 	rd_worker_post(w, e);
 }
 
@@ -389,7 +388,7 @@ static void
 take_tool(struct rd_worker *w, const struct rd_mail *mail)
 {
 	if (mail->type == RD_MAIL_IDLE) {
-		w->idle.mode = (enum rd_idle_mode)mail->number;
+		w->idle.mode = (enum rd_idle_mode)mail->idle;
 		return;
 	}
 	if (mail->type == RD_MAIL_LANES)
@@ -411,21 +410,23 @@ read_mail(struct rd_worker *w)
 		mail->result = RELAY_ERR_OK;
 		switch (mail->type) {
 		case RD_MAIL_JOB_ADD:
-			mail->result = relay_job_add(w->core, mail->job, w->now_ns);
+			mail->result = relay_job_add(w->core, mail->job.table, w->now_ns);
 			break;
 		case RD_MAIL_JOB_END:
-			mail->result = relay_job_end(w->core, mail->label_base,
+			mail->result = relay_job_end(w->core, mail->job.label_base,
 						     *mail->text ? mail->text : NULL, w->now_ns);
 			break;
 		case RD_MAIL_ELSEWHERE:
-			mail->result = relay_job_elsewhere(w->core, mail->label_base, mail->ways,
-							   w->now_ns);
+			mail->result = relay_job_elsewhere(w->core, mail->job.label_base,
+							   mail->job.ways, w->now_ns);
 			break;
 		case RD_MAIL_POLICY:
-			mail->result = relay_core_set_policy(w->core, &mail->rule, w->now_ns);
+			mail->result =
+				relay_core_set_policy(w->core, &mail->trunks.rule, w->now_ns);
 			break;
 		case RD_MAIL_WEIGHT:
-			mail->result = relay_core_set_weight(w->core, mail->number, w->now_ns);
+			mail->result =
+				relay_core_set_weight(w->core, mail->trunks.weight, w->now_ns);
 			break;
 		case RD_MAIL_END_ALL:
 			relay_core_end_all(w->core, mail->text, w->now_ns);
@@ -434,20 +435,20 @@ read_mail(struct rd_worker *w)
 			relay_core_leave(w->core, mail->text, w->now_ns);
 			break;
 		case RD_MAIL_LIGHT:
-			mail->result =
-				relay_core_light(w->core, mail->number, &mail->light, w->now_ns);
+			mail->result = relay_core_light(w->core, mail->light.slot, &mail->light.to,
+							w->now_ns);
 			break;
 		case RD_MAIL_DARK:
-			mail->result = relay_core_dark(w->core, mail->number, w->now_ns);
+			mail->result = relay_core_dark(w->core, mail->light.slot, w->now_ns);
 			break;
 		case RD_MAIL_NOTE:
-			mail->result =
-				relay_core_note(w->core, mail->label_base, mail->number,
-						mail->note->bytes, mail->note->len, w->now_ns);
+			mail->result = relay_core_note(w->core, mail->note.label_base,
+						       mail->note.rank, mail->note.bytes->bytes,
+						       mail->note.bytes->len, w->now_ns);
 			break;
 		case RD_MAIL_SNAPSHOT:
 			rd_custody_flush(w); /* buffers in use are counted */
-			rd_worker_snapshot(w, mail->snapshot->shard[w->index]);
+			rd_worker_snapshot(w, mail->look.shard[w->index]);
 			break;
 		case RD_MAIL_JOB_FINISH: /* the gateway's */
 			break;

@@ -24,9 +24,7 @@
 #include "driver/clock.h"
 #include "driver/idle.h"
 #include "driver/nap.h"
-#include "gateway.h"
 #include "leg.h"
-#include "light.h"
 #include "mail.h"
 #include "steer.h"
 
@@ -133,30 +131,9 @@ struct rd_path_row {
 	bool known; /* relay is valid */
 };
 
-/* What the control thread turned away; name, help. */
-#define RD_CONTROL_DROPS(X)                                                                \
-	X(sessions_refused, "clients beyond limits.jobs, or for want of memory")           \
-	X(strangers_evicted, "clients without a rank that made room for others")           \
-	X(strangers_not_allowed, "clients that impi.allow does not cover")                 \
-	X(peer_claims, "channels of relays that came while the one that is there answers") \
-	X(accept_pauses, "out of descriptors: a listener rested")                          \
-	X(refused_memory, "what was not begun because there was no memory")
-
-struct rd_control_counters {
-	uint64_t sessions; /* clients that got their rank */
-#define X(n, h) uint64_t n;
-	RD_CONTROL_DROPS(X)
-#undef X
-};
-
-/* Everything about a worker at one moment, made by the worker; or about the relay: the sums
- * over its workers, made by control of shard[], and the gateway, made by its thread. */
-struct rd_snapshot {
-	struct rd_gateway_snapshot gateway; /* of the relay */
-	struct rd_light_figures circuits;   /* of the relay */
-	struct rd_control_counters control; /* of the relay */
-	uint32_t nshards;		    /* of the relay; 0: of a worker */
-	struct rd_snapshot *shard[RD_WORKERS_MAX];
+/* Everything about a worker at one moment, made by the worker; or the sums over those of a relay
+ * (figures.h). */
+struct rd_shard {
 	uint32_t index; /* of a worker */
 	unsigned lcore;
 	int socket;
@@ -177,11 +154,11 @@ struct rd_snapshot {
 	bool consistent;	  /* relay_core_check() */
 	const char *inconsistent; /* what is not; static text */
 	uint32_t njobs, jobs_max, npaths, paths_max;
-	/* Of the relay: jobs with the sums of their workers, paths of all workers. */
+	/* Of a relay: jobs with the sums of its workers, paths of all workers. */
 	struct relay_job_info *job; /* [jobs_max] */
 	struct rd_path_row *path;   /* [paths_max] */
 };
 
-void rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s);
+void rd_worker_snapshot(struct rd_worker *w, struct rd_shard *s);
 
 #endif

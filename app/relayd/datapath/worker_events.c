@@ -44,7 +44,7 @@ core_job_ended(void *user, uint32_t label_base, const char *why)
 	if (!e)
 		return;
 	e->type = RD_EVENT_JOB_ENDED;
-	e->label_base = label_base;
+	e->job.label_base = label_base;
 	strlcpy(e->text, why ? why : "", sizeof e->text);
 	rd_worker_post(w, e);
 }
@@ -57,8 +57,8 @@ core_path(struct rd_worker *w, enum rd_event_type type, const struct suci_addr *
 	if (!e)
 		return;
 	e->type = type;
-	e->peer = *peer;
-	strlcpy(e->what, what ? what : "", sizeof e->what);
+	e->log.peer = *peer;
+	strlcpy(e->log.what, what ? what : "", sizeof e->log.what);
 	strlcpy(e->text, why ? why : "", sizeof e->text);
 	rd_worker_post(w, e);
 }
@@ -100,10 +100,10 @@ core_stranger(void *user, const struct suci_addr *from, const uint8_t *public_ke
 		return;
 	w->stranger_ns = w->now_ns;
 	e->type = RD_EVENT_STRANGER;
-	e->peer = *from;
-	*e->what = '\0';
+	e->log.peer = *from;
+	*e->log.what = '\0';
 	if (public_key)
-		seal_hex(public_key, e->what);
+		seal_hex(public_key, e->log.what);
 	strlcpy(e->text, known ? known->name : "", sizeof e->text);
 	rd_worker_post(w, e);
 }
@@ -116,9 +116,9 @@ core_job_state(void *user, uint32_t label_base, uint32_t ways, bool left)
 	if (!e)
 		return;
 	e->type = RD_EVENT_JOB_STATE;
-	e->label_base = label_base;
-	e->ways = ways;
-	e->left = left;
+	e->job.label_base = label_base;
+	e->job.ways = ways;
+	e->job.left = left;
 	rd_worker_post(w, e);
 }
 
@@ -130,8 +130,8 @@ core_light_state(void *user, uint32_t slot, enum base_lightpath state)
 	if (!e)
 		return;
 	e->type = RD_EVENT_LIGHT;
-	e->slot = slot;
-	e->state = state;
+	e->light.slot = slot;
+	e->light.state = state;
 	rd_worker_post(w, e);
 }
 
@@ -143,8 +143,8 @@ core_proc_up(void *user, uint32_t label_base, uint32_t rank)
 	if (!e)
 		return;
 	e->type = RD_EVENT_PROC;
-	e->label_base = label_base;
-	e->rank = rank;
+	e->light.label_base = label_base;
+	e->light.rank = rank;
 	rd_worker_post(w, e);
 }
 
@@ -165,9 +165,9 @@ core_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note, s
 	memcpy(n->bytes, note, len);
 	n->len = (uint16_t)len;
 	e->type = RD_EVENT_NOTE;
-	e->label_base = label_base;
-	e->rank = rank;
-	e->note = n;
+	e->light.label_base = label_base;
+	e->light.rank = rank;
+	e->light.note = n;
 	rd_worker_post(w, e);
 }
 

@@ -398,7 +398,7 @@ rd_worker_fini(struct rd_worker *w)
 }
 
 void
-rd_worker_snapshot(struct rd_worker *w, struct rd_snapshot *s)
+rd_worker_snapshot(struct rd_worker *w, struct rd_shard *s)
 {
 	s->index = w->index;
 	s->lcore = w->lcore;

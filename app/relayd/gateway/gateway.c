@@ -70,7 +70,7 @@ end_event(struct rd_gateway *g, enum rd_event_type type, uint32_t label_base, co
 	if (!e)
 		return;
 	e->type = type;
-	e->label_base = label_base;
+	e->job.label_base = label_base;
 	strlcpy(e->text, why ? why : "", sizeof e->text);
 	rd_gw_push_event(g, e);
 }
@@ -80,13 +80,13 @@ static void
 add_job(struct rd_gateway *g, struct rd_mail *mail)
 {
 	*g->listen_error = '\0';
-	mail->result = gw_job_add(g->gw, mail->job, g->now_ns);
+	mail->result = gw_job_add(g->gw, mail->job.table, g->now_ns);
 	if (mail->result) {
 		snprintf(mail->text, sizeof mail->text, "gateway: %s", gw_strerror(mail->result));
 	} else if (*g->listen_error) {
 		mail->result = GW_ERR_INVAL;
 		strlcpy(mail->text, g->listen_error, sizeof mail->text);
-		(void)gw_job_abort(g->gw, mail->job->label_base, g->listen_error, g->now_ns);
+		(void)gw_job_abort(g->gw, mail->job.table->label_base, g->listen_error, g->now_ns);
 	}
 }
 
@@ -104,13 +104,14 @@ read_mail(struct rd_gateway *g)
 			add_job(g, mail);
 			break;
 		case RD_MAIL_JOB_END:
-			mail->result = gw_job_abort(g->gw, mail->label_base, mail->text, g->now_ns);
+			mail->result =
+				gw_job_abort(g->gw, mail->job.label_base, mail->text, g->now_ns);
 			break;
 		case RD_MAIL_JOB_FINISH:
-			mail->result = gw_job_finish(g->gw, mail->label_base, g->now_ns);
+			mail->result = gw_job_finish(g->gw, mail->job.label_base, g->now_ns);
 			break;
 		case RD_MAIL_SNAPSHOT:
-			rd_gateway_snapshot(g, &mail->snapshot->gateway);
+			rd_gateway_snapshot(g, mail->look.gateway);
 			break;
 		case RD_MAIL_ELSEWHERE: /* the worker's */
 		case RD_MAIL_POLICY:
@@ -131,14 +132,6 @@ read_mail(struct rd_gateway *g)
 		g->wake_control = true;
 	}
 	return n;
-}
-
-void
-rd_gateway_post(struct rd_gateway *g, struct rd_mail *mail)
-{
-	bool posted = base_ring_push(&g->box->mails, mail);
-	BASE_ASSERT(posted); /* as many slots as mails */
-	rd_wake_up(&g->box->wake);
 }
 
 /* ---- ops of lib/gateway ---------------------------------------------------------- */
@@ -487,22 +480,8 @@ make_gw(struct rd_gateway *g, char *err, size_t err_max)
 static int
 make_box(struct rd_gateway *g)
 {
-	struct rd_gateway_box *b = aligned_alloc(64, (sizeof *b + 63) & ~(size_t)63);
-	if (!b)
-		return -ENOMEM;
-	memset(b, 0, sizeof *b);
-	for (uint32_t i = 0; i < RD_WORKERS_MAX; i++) {
-		base_ring_init(&b->to_gateway[i], b->slot_to_gateway[i], RD_GW_RING);
-		base_ring_init(&b->to_worker[i], b->slot_to_worker[i], RD_GW_RING);
-	}
-	base_ring_init(&b->mails, b->slot_mails, RD_MAILS);
-	base_ring_init(&b->replies, b->slot_replies, RD_MAILS);
-	base_ring_init(&b->events, b->slot_events, RD_GW_EVENTS);
-	base_ring_init(&b->event_free, b->slot_event_free, RD_GW_EVENTS);
-	for (uint32_t i = 0; i < RD_GW_EVENTS; i++)
-		base_ring_push(&b->event_free, &b->event[i]);
-	g->box = b;
-	return rd_wake_init(&b->wake);
+	g->box = aligned_alloc(64, (sizeof *g->box + 63) & ~(size_t)63);
+	return g->box ? rd_gateway_box_init(g->box) : -ENOMEM;
 }
 
 static int
@@ -643,7 +622,7 @@ rd_gateway_fini(struct rd_gateway *g)
 		/* The kernel goes on sending after worker 0's last look. */
 		for (int leg = 0; leg < RD_LEGS; leg++)
 			free_frames(&g->taps_box->from_tap[leg]);
-		rd_wake_fini(&g->box->wake);
+		rd_gateway_box_fini(g->box);
 	}
 	if (g->epoll >= 0)
 		close(g->epoll);

@@ -42,13 +42,10 @@
 
 #include <pthread.h>
 
-#define RD_GW_RING	   512
-#define RD_GUESTS_MAX	   256
-#define RD_GW_READ_BYTES   (256u << 10) /* of one socket in a turn */
-#define RD_GW_WRITE_BYTES  (256u << 10)
-#define RD_GW_FRAMES	   128 /* each way in a turn */
-#define RD_GW_EVENTS	   1024
-#define RD_GW_EVENTS_SPARE 512 /* kept for ends of jobs */
+#define RD_GUESTS_MAX	  256
+#define RD_GW_READ_BYTES  (256u << 10) /* of one socket in a turn */
+#define RD_GW_WRITE_BYTES (256u << 10)
+#define RD_GW_FRAMES	  128 /* each way in a turn */
 
 /* X(name, help): what the driver counts; packets are in GW_COUNTERS. */
 #define RD_GATEWAY_COUNTERS(X)                                                        \
@@ -74,21 +71,6 @@ struct rd_gateway_counters {
 #define X(n, h) uint64_t n;
 	RD_GATEWAY_COUNTERS(X)
 #undef X
-};
-
-/* Everything the threads exchange. */
-struct rd_gateway_box {
-	/* struct rte_mbuf: frames, of and for each worker */
-	struct base_ring to_gateway[RD_WORKERS_MAX], to_worker[RD_WORKERS_MAX];
-	struct base_ring mails, replies;     /* struct rd_mail */
-	struct base_ring events, event_free; /* struct rd_event */
-	struct rd_wake wake;		     /* the gateway's */
-	_Atomic uint32_t stop;
-	void *slot_to_gateway[RD_WORKERS_MAX][RD_GW_RING];
-	void *slot_to_worker[RD_WORKERS_MAX][RD_GW_RING];
-	void *slot_mails[RD_MAILS], *slot_replies[RD_MAILS];
-	void *slot_events[RD_GW_EVENTS], *slot_event_free[RD_GW_EVENTS];
-	struct rd_event event[RD_GW_EVENTS];
 };
 
 /* A channel's socket; [gateway.channels]. */
@@ -171,10 +153,6 @@ struct rd_gateway *rd_gateway_start(const struct rd_conf *conf, const struct rd_
 void rd_gateway_stop(struct rd_gateway *g);
 /* Close everything, give frames back.  After the worker's loop has ended.  Accepts NULL. */
 void rd_gateway_fini(struct rd_gateway *g);
-
-/* ---- control's end -------------------------------------------------------------- */
-
-void rd_gateway_post(struct rd_gateway *g, struct rd_mail *mail);
 
 /* ---- snapshots -------------------------------------------------------------------- */
 

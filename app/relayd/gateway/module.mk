@@ -1,1 +1,1 @@
-$(call room,gateway,datapath host circuits,rdconf rdnet gateway relay light suci rddpdk base,libdpdk libbsd)
+$(call room,gateway,datapath mail host,rdconf rdnet gateway relay suci rddpdk base,libdpdk libbsd)

@@ -1,1 +1,1 @@
-$(call room,jobs,control circuits datapath gateway host,rdconf rdnet gateway relay impi light sucaead seal suci rddpdk base,libdpdk libbsd)
+$(call room,jobs,circuits mail loop host,rdconf relay impi light sucaead seal suci rddpdk base,libdpdk libbsd)

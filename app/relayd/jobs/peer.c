@@ -1,7 +1,8 @@
 /* The channel to the other relays of the cluster (relay/peer.h): one TCP
  * connection per pair, dialled by the relay with the lower index.  What its frames
  * mean is relay/cluster.h's business. */
-#include "control.h"
+#include "jobs_private.h"
+#include "sock.h"
 
 #include "base/clock.h"
 
@@ -16,15 +17,15 @@
 #define OUT_MAX	  (RELAY_PEER_FRAME_MAX + 65536ull) /* one largest frame and small talk */
 
 static const char *
-name_of(const struct rd_control *c, uint32_t index, char buf[RD_IPV4_TEXT])
+name_of(const struct rd_jobs *j, uint32_t index, char buf[RD_IPV4_TEXT])
 {
-	return rd_ipv4_text(c->conf->cluster.relay[index].private_address, buf);
+	return rd_ipv4_text(j->conf->cluster.relay[index].private_address, buf);
 }
 
 bool
-rd_peer_up(const struct rd_control *c, uint32_t index)
+rd_peer_up(const struct rd_jobs *j, uint32_t index)
 {
-	return c->peer[index].live != NULL;
+	return j->peer[index].live != NULL;
 }
 
 /* ---- the connection ------------------------------------------------------------- */
@@ -32,26 +33,26 @@ rd_peer_up(const struct rd_control *c, uint32_t index)
 static void
 peer_lost(struct rd_peer *p, const char *why)
 {
-	struct rd_control *c = p->ctl;
+	struct rd_jobs *j = p->jobs;
 	char a[RD_IPV4_TEXT];
 	p->gone = true;
-	rd_log(RD_LOG_WARNING, "relay %s of cluster %s is gone: %s", name_of(c, p->index, a),
-	       c->conf->cluster.name, why);
-	relay_cluster_down(c->cluster, p->index, why);
+	rd_log(RD_LOG_WARNING, "relay %s of cluster %s is gone: %s", name_of(j, p->index, a),
+	       j->conf->cluster.name, why);
+	relay_cluster_down(j->cluster, p->index, why);
 }
 
 bool
-rd_peer_send(struct rd_control *c, uint32_t index, const struct relay_peer_frame *frame)
+rd_peer_send(struct rd_jobs *j, uint32_t index, const struct relay_peer_frame *frame)
 {
-	struct rd_link *l = c->peer[index].live;
+	struct rd_link *l = j->peer[index].live;
 	uint8_t small[RELAY_PEER_SMALL_MAX];
 	return l && rd_link_send(l, small, relay_peer_encode(frame, small));
 }
 
 bool
-rd_peer_send_job(struct rd_control *c, uint32_t index, const struct relay_job *job)
+rd_peer_send_job(struct rd_jobs *j, uint32_t index, const struct relay_job *job)
 {
-	struct rd_link *l = c->peer[index].live;
+	struct rd_link *l = j->peer[index].live;
 	size_t len = relay_peer_job_len(job);
 	uint8_t *frame = l ? malloc(len) : NULL;
 	bool sent = frame && relay_peer_encode_job(job, frame, len) == len &&
@@ -79,7 +80,7 @@ take(struct rd_link *l, const uint8_t *in, size_t len, size_t *need)
 	if (n == RELAY_ERR_SHORT)
 		return 0;
 	if (n > 0)
-		relay_cluster_frame(p->ctl->cluster, p->index, &frame);
+		relay_cluster_frame(p->jobs->cluster, p->index, &frame);
 	return n > 0 ? n : -1;
 }
 
@@ -89,8 +90,8 @@ become_live(struct rd_peer *p, struct rd_link *l)
 	char a[RD_IPV4_TEXT];
 	p->live = l;
 	p->gone = false;
-	rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->ctl, p->index, a));
-	relay_cluster_up(p->ctl->cluster, p->index);
+	rd_log(RD_LOG_INFO, "relay %s connected", name_of(p->jobs, p->index, a));
+	relay_cluster_up(p->jobs->cluster, p->index);
 }
 
 /* It has shown the keys, or there are none.  A channel that answers is not given up for it. */
@@ -105,7 +106,7 @@ link_up(struct rd_link *l)
 	if (p->heir)
 		rd_link_close(p->heir, "it connected anew");
 	p->heir = l;
-	p->probe_ns = p->ctl->now_ns;
+	p->probe_ns = p->jobs->loop->now_ns;
 	rd_link_hold(l);
 	ping(p->live);
 }
@@ -115,15 +116,16 @@ link_down(struct rd_link *l, const char *why)
 {
 	struct rd_peer *p = l->owner;
 	char a[RD_IPV4_TEXT];
-	p->dial_ns = p->ctl->now_ns + REDIAL_NS;
+	p->dial_ns = p->jobs->loop->now_ns + REDIAL_NS;
 	if (p->heir == l)
 		p->heir = NULL;
 	if (p->live == l) {
 		p->live = NULL;
 		peer_lost(p, why);
 	} else if (l->reached) {
-		rd_log_limited(&p->ctl->limit_peer, p->ctl->now_ns, RD_LOG_INFO,
-			       "no channel to relay %s yet: %s", name_of(p->ctl, p->index, a), why);
+		rd_log_limited(&p->jobs->limit_peer, p->jobs->loop->now_ns, RD_LOG_INFO,
+			       "no channel to relay %s yet: %s", name_of(p->jobs, p->index, a),
+			       why);
 	}
 }
 
@@ -146,11 +148,11 @@ settle(struct rd_peer *p)
 	if (!heir)
 		return;
 	if (p->live && p->live->heard_ns > p->probe_ns) {
-		p->ctl->count.peer_claims++;
+		p->jobs->loop->count.peer_claims++;
 		rd_link_close(heir, "the channel that is there answers");
 		return;
 	}
-	if (p->live && p->ctl->now_ns - p->probe_ns < PROBE_NS)
+	if (p->live && p->jobs->loop->now_ns - p->probe_ns < PROBE_NS)
 		return;
 	p->heir = NULL;
 	if (p->live)
@@ -180,23 +182,23 @@ place(struct rd_peer *p)
 void
 rd_peer_accept(struct rd_listener *listener)
 {
-	struct rd_control *c = listener->ctl;
+	struct rd_jobs *j = listener->owner;
 	char a[RD_IPV4_TEXT];
-	uint32_t ip, self = c->conf->cluster.self;
+	uint32_t ip, self = j->conf->cluster.self;
 	int fd = rd_listener_accept(listener, &ip, NULL);
 	if (fd < 0)
 		return;
 	for (uint32_t i = 0; i < self; i++) { /* only lower ones dial us */
-		if (c->conf->cluster.relay[i].private_address != ip)
+		if (j->conf->cluster.relay[i].private_address != ip)
 			continue;
-		struct rd_link *l = place(&c->peer[i]);
+		struct rd_link *l = place(&j->peer[i]);
 		if (!l)
 			break;
 		rd_sock_tune(fd, true);
 		(void)rd_link_adopt(l, fd, false);
 		return;
 	}
-	rd_log_limited(&c->limit_peer, c->now_ns, RD_LOG_WARNING,
+	rd_log_limited(&j->limit_peer, j->loop->now_ns, RD_LOG_WARNING,
 		       "connection to the peer port from %s refused: not a relay before us in "
 		       "cluster.relays",
 		       rd_ipv4_text(ip, a));
@@ -204,44 +206,44 @@ rd_peer_accept(struct rd_listener *listener)
 }
 
 static void
-dial(struct rd_control *c, struct rd_peer *p)
+dial(struct rd_jobs *j, struct rd_peer *p)
 {
-	p->dial_ns = c->now_ns + REDIAL_NS;
-	int fd = rd_sock_connect(c->tap_name[RD_LEG_PRIVATE], c->conf->port[RD_LEG_PRIVATE].address,
-				 c->conf->cluster.relay[p->index].private_address,
-				 c->conf->cluster.peer_port, true);
+	p->dial_ns = j->loop->now_ns + REDIAL_NS;
+	int fd = rd_sock_connect(j->tap_name[RD_LEG_PRIVATE], j->conf->port[RD_LEG_PRIVATE].address,
+				 j->conf->cluster.relay[p->index].private_address,
+				 j->conf->cluster.peer_port, true);
 	if (fd >= 0) /* else again after a pause */
 		(void)rd_link_adopt(&p->link[0], fd, true);
 }
 
 void
-rd_peer_tick(struct rd_control *c)
+rd_peer_tick(struct rd_jobs *j, bool dials)
 {
-	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
-		struct rd_peer *p = &c->peer[i];
-		if (i == c->conf->cluster.self)
+	for (uint32_t i = 0; i < j->conf->cluster.nrelays; i++) {
+		struct rd_peer *p = &j->peer[i];
+		if (i == j->conf->cluster.self)
 			continue;
 		for (uint32_t k = 0; k < RD_PEER_LINKS; k++)
 			rd_link_tick(&p->link[k]);
 		settle(p);
-		if (i > c->conf->cluster.self && !rd_link_open(&p->link[0]) &&
-		    c->now_ns >= p->dial_ns && c->phase == RD_PHASE_RUN)
-			dial(c, p);
+		if (i > j->conf->cluster.self && !rd_link_open(&p->link[0]) &&
+		    j->loop->now_ns >= p->dial_ns && dials)
+			dial(j, p);
 	}
 }
 
 void
-rd_peer_init(struct rd_control *c)
+rd_peer_init(struct rd_jobs *j)
 {
 	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++) {
-		struct rd_peer *p = &c->peer[i];
-		p->ctl = c;
+		struct rd_peer *p = &j->peer[i];
+		p->jobs = j;
 		p->index = i;
 		for (uint32_t k = 0; k < RD_PEER_LINKS; k++)
-			rd_link_init(&p->link[k], c, &kind,
-				     c->peer_keys.nkeys ? &c->peer_keys : NULL, p);
+			rd_link_init(&p->link[k], j->loop, &kind,
+				     j->peer_keys.nkeys ? &j->peer_keys : NULL, p);
 	}
-	if (c->conf->cluster.nrelays > 1 && !c->peer_keys.nkeys)
+	if (j->conf->cluster.nrelays > 1 && !j->peer_keys.nkeys)
 		rd_log(RD_LOG_WARNING,
 		       "no leg is sealed, so the channels between the relays of this cluster are "
 		       "not either: who can take a relay's private address can give it jobs");
@@ -256,19 +258,16 @@ fini_links(struct rd_peer *p)
 }
 
 void
-rd_peer_close(struct rd_control *c)
+rd_jobs_close_peers(struct rd_jobs *j)
 {
-	rd_listener_close(&c->listen_peer);
+	rd_listener_close(&j->listen_peer);
 	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
-		fini_links(&c->peer[i]);
+		fini_links(&j->peer[i]);
 }
 
 void
-rd_peer_fini(struct rd_control *c)
+rd_peer_fini(struct rd_jobs *j)
 {
 	for (uint32_t i = 0; i < RD_RELAYS_MAX; i++)
-		fini_links(&c->peer[i]);
-	explicit_bzero(&c->peer_keys, sizeof c->peer_keys);
-	explicit_bzero(&c->server_keys, sizeof c->server_keys);
-	explicit_bzero(&c->light_keys, sizeof c->light_keys);
+		fini_links(&j->peer[i]);
 }

@@ -7,7 +7,8 @@
  *                          +--> relay_cluster_begin()
  *                          |  ENDED                ^ aborted
  *                          +--> relay_cluster_end(), flush, close */
-#include "session_private.h"
+#include "jobs_private.h"
+#include "sock.h"
 
 #include "base/clock.h"
 
@@ -29,14 +30,14 @@
 static void
 on_ended(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
+	struct rd_jobs *j = s->jobs;
 	bool ok = relay_startup_ok(s->s);
 	const char *why = ok ? "" : relay_startup_why(s->s);
 	s->ended = true;
-	s->ended_ns = c->now_ns;
+	s->ended_ns = j->loop->now_ns;
 	rd_session_leave_lobby(s);
 	if (!s->admitted)
-		rd_log_limited(&c->limit_stranger, c->now_ns, RD_LOG_WARNING,
+		rd_log_limited(&j->limit_stranger, j->loop->now_ns, RD_LOG_WARNING,
 			       "client %s refused on port %u: ended: %s", s->client, listen_port(s),
 			       why);
 	else if (ok)
@@ -45,7 +46,7 @@ on_ended(struct rd_session *s)
 		rd_log(RD_LOG_ERROR, "job %u (port %u, client %s): ended: %s", s->id,
 		       listen_port(s), s->client, why);
 	if (s->job != RELAY_CLUSTER_NONE)
-		relay_cluster_end(c->cluster, s->job, ok ? NULL : why);
+		relay_cluster_end(j->cluster, s->job, ok ? NULL : why);
 }
 
 static bool
@@ -60,14 +61,14 @@ drained(const struct rd_session *s, int side)
 static void
 reap(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
+	struct rd_jobs *j = s->jobs;
 	if (!s->ended || s->dead)
 		return;
-	bool late = c->now_ns - s->ended_ns > FLUSH_NS;
+	bool late = j->loop->now_ns - s->ended_ns > FLUSH_NS;
 	for (int i = 0; i < 2; i++)
 		if (late || drained(s, i))
-			rd_watch_close(c, &s->side[i].watch);
-	if (s->job != RELAY_CLUSTER_NONE && !relay_cluster_over(c->cluster, s->job))
+			rd_watch_close(j->loop, &s->side[i].watch);
+	if (s->job != RELAY_CLUSTER_NONE && !relay_cluster_over(j->cluster, s->job))
 		return;
 	if (s->side[0].watch.fd >= 0 || s->side[1].watch.fd >= 0)
 		return;
@@ -96,7 +97,7 @@ goes_on(const struct rd_session *s, enum relay_side side, const char *text)
 static void
 lost(struct rd_session *s, enum relay_side side, const char *text)
 {
-	rd_watch_close(s->ctl, &s->side[side].watch);
+	rd_watch_close(s->jobs->loop, &s->side[side].watch);
 	s->side[side].off = s->side[side].len = 0;
 	if (goes_on(s, side, text)) {
 		rd_log(RD_LOG_WARNING, "job %u (port %u): the %s is lost (%s); the job goes on",
@@ -124,7 +125,7 @@ write_side(struct rd_session *s, enum relay_side side)
 		if (n > 0) {
 			d->off += (size_t)n;
 		} else if (errno == EAGAIN) {
-			rd_watch_events(s->ctl, &d->watch, EPOLLIN | EPOLLOUT);
+			rd_watch_events(s->jobs->loop, &d->watch, EPOLLIN | EPOLLOUT);
 			return;
 		} else if (errno != EINTR) {
 			lost(s, side, strerror(errno));
@@ -132,7 +133,7 @@ write_side(struct rd_session *s, enum relay_side side)
 		}
 	}
 	if (d->watch.fd >= 0 && !(side == RELAY_SIDE_SERVER && s->dialing))
-		rd_watch_events(s->ctl, &d->watch, EPOLLIN);
+		rd_watch_events(s->jobs->loop, &d->watch, EPOLLIN);
 }
 
 /* The sealed connection ends.  Before it is up: what people may have forgotten. */
@@ -140,7 +141,7 @@ static void
 no_seal(struct rd_session *s, const char *what)
 {
 	char text[2 * SEAL_TEXT];
-	snprintf(text, sizeof text, "%.60s:%u: %s%s", s->ctl->conf->impi.server_host,
+	snprintf(text, sizeof text, "%.60s:%u: %s%s", s->jobs->conf->impi.server_host,
 		 server_port(s), what,
 		 s->proven ? "" : "; is a key of sealing.key_file in its --key-file?");
 	lost(s, RELAY_SIDE_SERVER, text);
@@ -192,16 +193,16 @@ server_ready(struct rd_watch *w, uint32_t events)
 		s->dialing = false;
 		if (err) {
 			char text[128];
-			snprintf(text, sizeof text, "%.60s:%u: %s", s->ctl->conf->impi.server_host,
+			snprintf(text, sizeof text, "%.60s:%u: %s", s->jobs->conf->impi.server_host,
 				 server_port(s), strerror(-err));
 			lost(s, RELAY_SIDE_SERVER, text);
 		} else {
-			rd_watch_events(s->ctl, w, EPOLLIN);
-			if (!s->ctl->server_keys.nkeys)
+			rd_watch_events(s->jobs->loop, w, EPOLLIN);
+			if (!s->jobs->server_keys.nkeys)
 				relay_startup_connected(s->s);
 			else if (!rd_session_seal(s))
 				lost(s, RELAY_SIDE_SERVER, "no memory to seal the connection");
-			s->dial_ns = s->ctl->now_ns;
+			s->dial_ns = s->jobs->loop->now_ns;
 		}
 	} else if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		read_side(s, RELAY_SIDE_SERVER);
@@ -214,21 +215,21 @@ server_ready(struct rd_watch *w, uint32_t events)
 static void
 on_connect(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
+	struct rd_jobs *j = s->jobs;
 	if (!rd_session_admit(s))
 		return;
-	int fd = rd_sock_connect(c->tap_name[RD_LEG_GLOBAL], c->conf->port[RD_LEG_GLOBAL].address,
-				 c->server_ip, server_port(s), true);
+	int fd = rd_sock_connect(j->tap_name[RD_LEG_GLOBAL], j->conf->port[RD_LEG_GLOBAL].address,
+				 j->server_ip, server_port(s), true);
 	struct rd_watch *w = &s->side[RELAY_SIDE_SERVER].watch;
 	w->owner = s;
 	w->fn = server_ready;
-	if (fd >= 0 && rd_watch_add(c, w, fd, EPOLLOUT) == 0) {
+	if (fd >= 0 && rd_watch_add(j->loop, w, fd, EPOLLOUT) == 0) {
 		s->dialing = true;
-		s->dial_ns = c->now_ns;
+		s->dial_ns = j->loop->now_ns;
 		return;
 	}
 	char text[128];
-	snprintf(text, sizeof text, "%.60s:%u: %s", c->conf->impi.server_host, server_port(s),
+	snprintf(text, sizeof text, "%.60s:%u: %s", j->conf->impi.server_host, server_port(s),
 		 strerror(fd < 0 ? -fd : EIO));
 	if (fd >= 0)
 		close(fd);
@@ -238,7 +239,7 @@ on_connect(struct rd_session *s)
 static void
 on_table(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
+	struct rd_jobs *j = s->jobs;
 	const struct relay_job *job = relay_startup_job(s->s);
 	uint64_t members = 0;
 	for (uint32_t m = 0; m < s->nmembers; m++)
@@ -249,7 +250,7 @@ on_table(struct rd_session *s)
 	       s->id, listen_port(s), job->my_client, relay_startup_nclients(s->s), job->nlocal,
 	       job->nworld, job->label_base, job->label_base + job->nworld - 1, job->nhosts,
 	       job->nforeign);
-	s->job = relay_cluster_begin(c->cluster, s, job, members, c->now_ns);
+	s->job = relay_cluster_begin(j->cluster, s, job, members, j->loop->now_ns);
 	if (s->job == RELAY_CLUSTER_NONE)
 		relay_startup_table_done(
 			s->s, "this relay has as many jobs of its cluster as it can (limits.jobs)");
@@ -270,7 +271,7 @@ rd_session_pump(struct rd_session *s)
 			break;
 		case RELAY_STARTUP_RUNNING:
 			s->running = true;
-			relay_cluster_running(s->ctl->cluster, s->job);
+			relay_cluster_running(s->jobs->cluster, s->job);
 			rd_log(RD_LOG_INFO, "job %u (port %u): running", s->id, listen_port(s));
 			break;
 		case RELAY_STARTUP_ENDED:
@@ -295,10 +296,10 @@ rd_session_pump(struct rd_session *s)
 /* ---- from the rest of control --------------------------------------------------- */
 
 void
-rd_session_end_all(struct rd_control *c, const char *why)
+rd_session_end_all(struct rd_jobs *j, const char *why)
 {
 	struct rd_session *s;
-	LIST_FOREACH(s, &c->sessions, link)
+	LIST_FOREACH(s, &j->sessions, link)
 	{
 		if (s->ended || s->job != RELAY_CLUSTER_NONE)
 			continue;
@@ -308,11 +309,11 @@ rd_session_end_all(struct rd_control *c, const char *why)
 }
 
 uint32_t
-rd_session_bound(const struct rd_control *c)
+rd_session_bound(const struct rd_jobs *j)
 {
 	const struct rd_session *s;
 	uint32_t n = 0;
-	LIST_FOREACH(s, &c->sessions, link)
+	LIST_FOREACH(s, &j->sessions, link)
 	n += s->admitted && (s->ended || s->job == RELAY_CLUSTER_NONE);
 	return n;
 }
@@ -321,36 +322,36 @@ void
 rd_session_handed_over(struct rd_session *s)
 {
 	s->ended = true;
-	s->ended_ns = s->ctl->now_ns;
+	s->ended_ns = s->jobs->loop->now_ns;
 	for (int i = 0; i < 2; i++) {
-		rd_watch_close(s->ctl, &s->side[i].watch);
+		rd_watch_close(s->jobs->loop, &s->side[i].watch);
 		s->side[i].off = s->side[i].len = 0;
 	}
 }
 
 void
-rd_session_tick(struct rd_control *c)
+rd_session_tick(struct rd_jobs *j)
 {
 	struct rd_session *s, *next;
-	LIST_FOREACH_SAFE(s, &c->sessions, link, next)
+	LIST_FOREACH_SAFE(s, &j->sessions, link, next)
 	{
-		if (!s->ended && s->dialing && c->now_ns - s->dial_ns > DIAL_NS) {
+		if (!s->ended && s->dialing && j->loop->now_ns - s->dial_ns > DIAL_NS) {
 			char text[RELAY_WHY_MAX];
 			s->dialing = false;
 			snprintf(text, sizeof text, "%.60s:%u: no answer within 10 s",
-				 c->conf->impi.server_host, server_port(s));
+				 j->conf->impi.server_host, server_port(s));
 			lost(s, RELAY_SIDE_SERVER, text);
 			rd_session_pump(s);
-		} else if (!s->ended && greeting(s) && c->now_ns - s->dial_ns > DIAL_NS) {
+		} else if (!s->ended && greeting(s) && j->loop->now_ns - s->dial_ns > DIAL_NS) {
 			no_seal(s, "it has not shown a key within 10 s");
 			rd_session_pump(s);
 		} else if (!s->ended && relay_startup_rank(s->s) < 0 &&
-			   c->now_ns - s->begun_ns > SILENT_NS) {
+			   j->loop->now_ns - s->begun_ns > SILENT_NS) {
 			relay_startup_abort(s->s, "the client did not say its rank within 30 s");
 			rd_session_pump(s);
 		}
 		if (!s->ended) {
-			relay_startup_tick(s->s, c->now_ns);
+			relay_startup_tick(s->s, j->loop->now_ns);
 			rd_session_pump(s);
 		}
 		reap(s);
@@ -360,9 +361,9 @@ rd_session_tick(struct rd_control *c)
 }
 
 void
-rd_session_fini(struct rd_control *c)
+rd_session_fini(struct rd_jobs *j)
 {
 	struct rd_session *s, *next;
-	LIST_FOREACH_SAFE(s, &c->sessions, link, next)
+	LIST_FOREACH_SAFE(s, &j->sessions, link, next)
 	rd_session_free(s);
 }

@@ -1,5 +1,6 @@
 /* A client before it is a job: who may connect, who makes room, who is let in. */
-#include "session_private.h"
+#include "jobs_private.h"
+#include "sock.h"
 
 #include "base/clock.h"
 
@@ -11,20 +12,20 @@
 void
 rd_session_leave_lobby(struct rd_session *s)
 {
-	base_lobby_leave(&s->ctl->lobby, s->seat);
+	base_lobby_leave(&s->jobs->lobby, s->seat);
 	s->seat = -1;
 }
 
 /* Round robin: a host of a job that ended meets nobody on its old port for long.  There
  * are as many as sessions may be. */
 static uint32_t
-take_slot(struct rd_control *c)
+take_slot(struct rd_jobs *j)
 {
-	uint32_t n = c->conf->limits.jobs;
-	while (c->slot_used[c->slot_next % n])
-		c->slot_next++;
-	uint32_t slot = c->slot_next++ % n;
-	c->slot_used[slot] = true;
+	uint32_t n = j->conf->limits.jobs;
+	while (j->slot_used[j->slot_next % n])
+		j->slot_next++;
+	uint32_t slot = j->slot_next++ % n;
+	j->slot_used[slot] = true;
 	return slot;
 }
 
@@ -34,14 +35,14 @@ static void
 name_holder(const struct rd_session *s)
 {
 	const struct rd_session *o;
-	LIST_FOREACH(o, &s->ctl->sessions, link)
+	LIST_FOREACH(o, &s->jobs->sessions, link)
 	if (o != s && o->admitted && !o->ended && o->port_index == s->port_index &&
 	    relay_startup_rank(o->s) == relay_startup_rank(s->s))
 		rd_log(RD_LOG_WARNING,
 		       "job %u (port %u): client %s says rank %d, which client %s (job %u) has "
 		       "since %llu s: %s",
 		       s->id, listen_port(s), s->client, relay_startup_rank(s->s), o->client, o->id,
-		       (unsigned long long)((s->ctl->now_ns - o->begun_ns) / BASE_S_NS),
+		       (unsigned long long)((s->jobs->loop->now_ns - o->begun_ns) / BASE_S_NS),
 		       o->running ? "it waits at the server until that job has ended"
 				  : "the server takes one of the two");
 }
@@ -50,28 +51,28 @@ name_holder(const struct rd_session *s)
 bool
 rd_session_admit(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
-	if (c->nsessions >= c->conf->limits.jobs) {
+	struct rd_jobs *j = s->jobs;
+	if (j->nsessions >= j->conf->limits.jobs) {
 		char why[RELAY_WHY_MAX];
-		snprintf(why, sizeof why, "%u jobs are running (limits.jobs)", c->nsessions);
-		c->count.sessions_refused++;
+		snprintf(why, sizeof why, "%u jobs are running (limits.jobs)", j->nsessions);
+		j->loop->count.sessions_refused++;
 		relay_startup_abort(s->s, why);
 		return false;
 	}
 	rd_session_leave_lobby(s);
 	s->admitted = true;
-	s->id = c->next_job_id++;
-	s->slot = take_slot(c);
-	c->nsessions++;
-	c->count.sessions++;
+	s->id = j->next_job_id++;
+	s->slot = take_slot(j);
+	j->nsessions++;
+	j->loop->count.sessions++;
 	if (!relay_startup_admit(
 		    s->s, s->id,
-		    (uint16_t)(c->conf->cluster.self * c->conf->limits.jobs + s->slot))) {
+		    (uint16_t)(j->conf->cluster.self * j->conf->limits.jobs + s->slot))) {
 		relay_startup_abort(s->s, "the gateway's ports end behind 65535");
 		return false;
 	}
 	rd_log(RD_LOG_INFO, "job %u (port %u): client %s connected, for the server %s:%u", s->id,
-	       listen_port(s), s->client, c->conf->impi.server_host, server_port(s));
+	       listen_port(s), s->client, j->conf->impi.server_host, server_port(s));
 	name_holder(s);
 	return true;
 }
@@ -83,13 +84,13 @@ rd_session_admit(struct rd_session *s)
 static void
 take_members(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
-	bool early = c->now_ns - c->began_ns < RELAY_CLUSTER_JOIN_NS;
-	for (uint32_t i = 0; i < c->conf->cluster.nrelays; i++) {
-		bool awaited = early && !c->peer[i].gone;
-		if (i != c->conf->cluster.self && !awaited && !rd_peer_up(c, i))
+	struct rd_jobs *j = s->jobs;
+	bool early = j->loop->now_ns - j->began_ns < RELAY_CLUSTER_JOIN_NS;
+	for (uint32_t i = 0; i < j->conf->cluster.nrelays; i++) {
+		bool awaited = early && !j->peer[i].gone;
+		if (i != j->conf->cluster.self && !awaited && !rd_peer_up(j, i))
 			continue;
-		s->member[s->nmembers] = c->member[i];
+		s->member[s->nmembers] = j->member[i];
 		s->member_index[s->nmembers++] = (uint8_t)i;
 	}
 }
@@ -97,19 +98,19 @@ take_members(struct rd_session *s)
 static bool
 start(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
+	struct rd_jobs *j = s->jobs;
 	take_members(s);
 	struct relay_startup_conf conf = {
-		.limits = {.nworld_max = c->conf->limits.procs,
-			   .nhosts_max = c->conf->limits.hosts},
+		.limits = {.nworld_max = j->conf->limits.procs,
+			   .nhosts_max = j->conf->limits.hosts},
 		.member = s->member,
 		.nmembers = s->nmembers,
 		.member_index = s->member_index,
-		.client_auth = c->auth,
-		.server_auth = c->auth,
-		.labels = &c->labels,
-		.gateway = c->gateway,
-		.step_timeout_ns = c->conf->impi.step_timeout_s * BASE_S_NS,
+		.client_auth = j->auth,
+		.server_auth = j->auth,
+		.labels = &j->labels,
+		.gateway = j->post->gateway,
+		.step_timeout_ns = j->conf->impi.step_timeout_s * BASE_S_NS,
 	};
 	if (getrandom(&conf.token, sizeof conf.token, 0) < 0)
 		return false;
@@ -122,19 +123,19 @@ start(struct rd_session *s)
 void
 rd_session_free(struct rd_session *s)
 {
-	struct rd_control *c = s->ctl;
-	rd_watch_close(c, &s->side[0].watch);
-	rd_watch_close(c, &s->side[1].watch);
+	struct rd_jobs *j = s->jobs;
+	rd_watch_close(j->loop, &s->side[0].watch);
+	rd_watch_close(j->loop, &s->side[1].watch);
 	rd_session_leave_lobby(s);
 	rd_session_unseal(s);
 	if (s->admitted) {
-		c->slot_used[s->slot] = false;
-		c->nsessions--;
+		j->slot_used[s->slot] = false;
+		j->nsessions--;
 	}
-	c->nlisted--;
+	j->nlisted--;
 	LIST_REMOVE(s, link);
 	if (s->job != RELAY_CLUSTER_NONE)
-		relay_cluster_forget(c->cluster, s->job);
+		relay_cluster_forget(j->cluster, s->job);
 	relay_startup_fini(s->s);
 	free(s->mem);
 	free(s);
@@ -142,15 +143,15 @@ rd_session_free(struct rd_session *s)
 
 /* The one that the lobby says goes; it is freed by the tick. */
 static void
-make_room(struct rd_control *c, uint32_t ip)
+make_room(struct rd_jobs *j, uint32_t ip)
 {
 	struct rd_session *s;
-	int seat = base_lobby_victim(&c->lobby, ip, c->now_ns);
-	LIST_FOREACH(s, &c->sessions, link)
+	int seat = base_lobby_victim(&j->lobby, ip, j->loop->now_ns);
+	LIST_FOREACH(s, &j->sessions, link)
 	{
 		if (seat < 0 || s->seat != seat)
 			continue;
-		c->count.strangers_evicted++;
+		j->loop->count.strangers_evicted++;
 		relay_startup_abort(s->s, "it did not say its rank before others came");
 		rd_session_pump(s);
 		return;
@@ -158,7 +159,7 @@ make_room(struct rd_control *c, uint32_t ip)
 }
 
 size_t
-rd_session_strangers_bytes(const struct rd_conf *conf)
+rd_jobs_strangers_bytes(const struct rd_conf *conf)
 {
 	struct relay_startup_limits limits = {.nworld_max = conf->limits.procs,
 					      .nhosts_max = conf->limits.hosts};
@@ -169,15 +170,15 @@ rd_session_strangers_bytes(const struct rd_conf *conf)
 }
 
 static bool
-allowed(struct rd_control *c, uint32_t ip, uint32_t port)
+allowed(struct rd_jobs *j, uint32_t ip, uint32_t port)
 {
 	uint8_t address[16];
 	char from[RD_IPV4_TEXT];
 	base_prefix_v4(ip, address);
-	if (base_prefixes_have(&c->conf->impi.allowed, address))
+	if (base_prefixes_have(&j->conf->impi.allowed, address))
 		return true;
-	c->count.strangers_not_allowed++;
-	rd_log_limited(&c->limit_allow, c->now_ns, RD_LOG_WARNING,
+	j->loop->count.strangers_not_allowed++;
+	rd_log_limited(&j->limit_allow, j->loop->now_ns, RD_LOG_WARNING,
 		       "client %s refused on port %u: impi.allow does not cover it",
 		       rd_ipv4_text(ip, from), port);
 	return false;
@@ -185,24 +186,24 @@ allowed(struct rd_control *c, uint32_t ip, uint32_t port)
 
 /* NULL: out of memory. */
 static struct rd_session *
-new_session(struct rd_control *c, int fd)
+new_session(struct rd_jobs *j, int fd)
 {
 	struct rd_session *s = calloc(1, sizeof *s);
 	if (!s)
 		return NULL;
 	*s = (struct rd_session){
-		.ctl = c,
+		.jobs = j,
 		.seat = -1,
 		.job = RELAY_CLUSTER_NONE,
-		.begun_ns = c->now_ns,
+		.begun_ns = j->loop->now_ns,
 		.side[0].watch.fd = -1,
 		.side[1].watch.fd = -1,
 	};
-	LIST_INSERT_HEAD(&c->sessions, s, link);
-	c->nlisted++;
+	LIST_INSERT_HEAD(&j->sessions, s, link);
+	j->nlisted++;
 	s->side[RELAY_SIDE_CLIENT].watch.owner = s;
 	s->side[RELAY_SIDE_CLIENT].watch.fn = rd_session_client_ready;
-	if (start(s) && rd_watch_add(c, &s->side[RELAY_SIDE_CLIENT].watch, fd, EPOLLIN) == 0)
+	if (start(s) && rd_watch_add(j->loop, &s->side[RELAY_SIDE_CLIENT].watch, fd, EPOLLIN) == 0)
 		return s;
 	rd_session_free(s);
 	return NULL;
@@ -211,13 +212,13 @@ new_session(struct rd_control *c, int fd)
 void
 rd_session_accept(struct rd_listener *l)
 {
-	struct rd_control *c = l->ctl;
-	uint32_t ip, from_port, index = (uint32_t)(l - c->listen_impi);
-	uint64_t room_ns = base_lobby_room_ns(&c->lobby);
+	struct rd_jobs *j = l->owner;
+	uint32_t ip, from_port, index = (uint32_t)(l - j->listen_impi);
+	uint64_t room_ns = base_lobby_room_ns(&j->lobby);
 	char from[RD_IPV4_TEXT];
-	if (c->nlisted >= c->conf->limits.jobs + 2 * BASE_LOBBY_SEATS_MAX)
-		room_ns = c->now_ns + RD_CONTROL_TICK_MS * BASE_MS_NS; /* the tick frees some */
-	if (room_ns > c->now_ns) {
+	if (j->nlisted >= j->conf->limits.jobs + 2 * BASE_LOBBY_SEATS_MAX)
+		room_ns = j->loop->now_ns + RD_LOOP_TICK_MS * BASE_MS_NS; /* the tick frees some */
+	if (room_ns > j->loop->now_ns) {
 		rd_listener_pause(l, room_ns);
 		return;
 	}
@@ -225,24 +226,24 @@ rd_session_accept(struct rd_listener *l)
 	if (fd < 0)
 		return;
 	rd_ipv4_text(ip, from);
-	if (!allowed(c, ip, c->conf->impi.listen_port + index)) {
+	if (!allowed(j, ip, j->conf->impi.listen_port + index)) {
 		close(fd);
 		return;
 	}
-	make_room(c, ip);
+	make_room(j, ip);
 	rd_sock_tune(fd, true);
-	struct rd_session *s = new_session(c, fd);
+	struct rd_session *s = new_session(j, fd);
 	if (!s) {
-		rd_log_limited(&c->limit_stranger, c->now_ns, RD_LOG_ERROR,
+		rd_log_limited(&j->limit_stranger, j->loop->now_ns, RD_LOG_ERROR,
 			       "client %s refused: out of memory for a job of limits.procs %u",
-			       from, c->conf->limits.procs);
-		c->count.sessions_refused++;
-		c->count.refused_memory++;
+			       from, j->conf->limits.procs);
+		j->loop->count.sessions_refused++;
+		j->loop->count.refused_memory++;
 		close(fd);
 		return;
 	}
 	s->port_index = index;
-	s->seat = base_lobby_enter(&c->lobby, ip, c->now_ns);
+	s->seat = base_lobby_enter(&j->lobby, ip, j->loop->now_ns);
 	snprintf(s->client, sizeof s->client, "%s:%u", from, from_port);
 	if (s->seat < 0) { /* all have their grace */
 		relay_startup_abort(s->s, "too many that have not said their rank");

@@ -1,6 +1,6 @@
 /* The connection to the IMPI server, sealed (impi.server_sealing): all that start-up says there
  * goes through a sealed stream with a key of sealing.key_file, or nothing does. */
-#include "session_private.h"
+#include "jobs_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@ rd_session_seal(struct rd_session *s)
 	if (!s->seal || getrandom(once, sizeof once, 0) != (ssize_t)sizeof once) {
 		free(s->seal);
 		s->seal = NULL;
-		s->ctl->count.refused_memory++;
+		s->jobs->loop->count.refused_memory++;
 		return false;
 	}
-	seal_link_init(s->seal, &s->ctl->server_keys, SEAL_LINK_DIALS, once, NULL);
+	seal_link_init(s->seal, &s->jobs->server_keys, SEAL_LINK_DIALS, once, NULL);
 	explicit_bzero(once, sizeof once);
 	return true;
 }

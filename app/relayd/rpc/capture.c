@@ -2,7 +2,9 @@
 #define ALLOW_EXPERIMENTAL_API
 #include "capture.h"
 
-#include "control.h"
+#include "log.h"
+#include "loop.h"
+#include "post.h"
 #include "sniff.h"
 
 #include "base/clock.h"
@@ -28,7 +30,8 @@
 enum state { IDLE, RUN, OFF, FLUSH };
 
 struct rd_capture {
-	struct rd_control *ctl;
+	struct rd_loop *loop;
+	struct rd_post *post;
 	enum state state;
 	struct rd_capture_conf conf;
 	uint64_t until_ns;
@@ -119,11 +122,13 @@ writer(void *arg)
 /* ---- control ------------------------------------------------------------------------- */
 
 struct rd_capture *
-rd_capture_new(struct rd_control *ctl)
+rd_capture_new(struct rd_loop *loop, struct rd_post *post)
 {
 	struct rd_capture *c = calloc(1, sizeof *c);
-	if (c)
-		c->ctl = ctl;
+	if (!c)
+		return NULL;
+	c->loop = loop;
+	c->post = post;
 	return c;
 }
 
@@ -158,12 +163,12 @@ static void
 tell_workers(struct rd_capture *c, bool on)
 {
 	for (uint32_t i = 0; i < c->nsniffers; i++) {
-		struct rd_mail *mail = rd_control_mail(c->ctl, i, RD_MAIL_SNIFF);
+		struct rd_mail *mail = rd_post_mail(c->post, i, RD_MAIL_SNIFF);
 		mail->tool = on ? c->sniffer[i] : NULL;
 		mail->done = mail_done;
 		mail->owner = c;
 		c->mails++;
-		rd_control_post(c->ctl, mail);
+		rd_post_send(c->post, mail);
 	}
 }
 
@@ -176,7 +181,7 @@ make_sniffers(struct rd_capture *c, const struct rd_capture_conf *conf)
 	if (c->mark_at < 0)
 		return -rte_errno;
 	c->marks = c->marks == UINT32_MAX ? 1 : c->marks + 1;
-	for (; c->nsniffers < c->ctl->nworkers; c->nsniffers++) {
+	for (; c->nsniffers < c->post->nworkers; c->nsniffers++) {
 		struct rd_sniffer *s = aligned_alloc(64, (sizeof *s + 63) & ~(size_t)63);
 		if (!s)
 			return -ENOMEM;
@@ -240,7 +245,7 @@ rd_capture_start(struct rd_capture *c, const struct rd_capture_conf *conf, int f
 	}
 	close(fd);
 	c->state = RUN;
-	c->until_ns = conf->duration_ns ? c->ctl->now_ns + conf->duration_ns : 0;
+	c->until_ns = conf->duration_ns ? c->loop->now_ns + conf->duration_ns : 0;
 	tell_workers(c, true);
 	return 0;
 err_undo:
@@ -286,7 +291,7 @@ rd_capture_tick(struct rd_capture *c)
 {
 	if (c->state == RUN && atomic_load(&c->full))
 		end_it(c, "all that was asked for");
-	else if (c->state == RUN && c->until_ns && c->ctl->now_ns >= c->until_ns)
+	else if (c->state == RUN && c->until_ns && c->loop->now_ns >= c->until_ns)
 		end_it(c, "time");
 	if (c->state == OFF && !c->mails) {
 		c->state = FLUSH;

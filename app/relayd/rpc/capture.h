@@ -22,7 +22,8 @@
 #define RD_CAPTURE_BUFFERS  2047
 #define RD_CAPTURE_SNAP_MAX 9728
 
-struct rd_control;
+struct rd_loop;
+struct rd_post;
 struct rd_capture;
 
 struct rd_capture_conf {
@@ -38,7 +39,7 @@ struct rd_capture_info {
 	char ended[128]; /* why; "" while it runs */
 };
 
-struct rd_capture *rd_capture_new(struct rd_control *ctl);
+struct rd_capture *rd_capture_new(struct rd_loop *loop, struct rd_post *post);
 /* After the workers have ended.  Accepts NULL. */
 void rd_capture_free(struct rd_capture *c);
 /* 0 and fd is ours; or -1 and err, and fd is still the caller's: -1 also if one runs. */

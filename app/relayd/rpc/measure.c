@@ -1,7 +1,6 @@
 #include "measure.h"
 
-#include "control.h"
-#include "stats.h"
+#include "env.h"
 
 #include "base/clock.h"
 #include "relay/addr.h"
@@ -23,7 +22,7 @@ struct counts {
 };
 
 struct rd_measure {
-	struct rd_control *ctl;
+	const struct rd_rpc_env *env;
 	void (*done)(void *user, const struct rd_measured *r);
 	void *user;
 	bool running, taken; /* the workers have no table any more */
@@ -39,11 +38,11 @@ struct rd_measure {
 };
 
 struct rd_measure *
-rd_measure_new(struct rd_control *ctl)
+rd_measure_new(const struct rd_rpc_env *env)
 {
 	struct rd_measure *m = calloc(1, sizeof *m);
 	if (m)
-		m->ctl = ctl;
+		m->env = env;
 	return m;
 }
 
@@ -55,9 +54,9 @@ clear(struct rd_measure *m)
 	m->nlanes = 0;
 	free(m->r.lanes);
 	rd_snapshot_free(m->snapshot);
-	struct rd_control *ctl = m->ctl;
+	const struct rd_rpc_env *env = m->env;
 	memset(m, 0, sizeof *m);
-	m->ctl = ctl;
+	m->env = env;
 }
 
 void
@@ -90,12 +89,12 @@ static void
 tell_workers(struct rd_measure *m, bool on)
 {
 	for (uint32_t i = 0; i < m->nlanes; i++) {
-		struct rd_mail *mail = rd_control_mail(m->ctl, i, RD_MAIL_LANES);
+		struct rd_mail *mail = rd_post_mail(m->env->post, i, RD_MAIL_LANES);
 		mail->tool = on ? m->table[i] : NULL;
 		mail->done = mail_done;
 		mail->owner = m;
 		m->mails++;
-		rd_control_post(m->ctl, mail);
+		rd_post_send(m->env->post, mail);
 	}
 }
 
@@ -125,7 +124,7 @@ trunk_index(struct rd_measure *m, const struct rd_path_row *row, const char *pee
 static void
 sample_trunk(struct rd_measure *m, const struct rd_path_row *row)
 {
-	const struct rd_conf *conf = m->ctl->conf;
+	const struct rd_conf *conf = m->env->conf;
 	const struct suci_path_info *p = &row->suci;
 	char peer[RELAY_ADDR_TEXT_MAX];
 	uint32_t i = trunk_index(m, row, relay_addr_text(&p->peer, peer));
@@ -158,24 +157,25 @@ sample(struct rd_measure *m)
 	const struct rd_snapshot *s = m->snapshot;
 	struct rd_advise_input *in = &m->r.input;
 	if (!m->began_ns) {
-		m->began_ns = s->now_ns;
+		m->began_ns = s->sum.now_ns;
 		in->nworkers = s->nshards;
 		for (uint32_t i = 0; i < s->nshards; i++)
 			m->first_busy_ns[i] = s->shard[i]->worker.busy_ns;
 	}
-	in->duration_ns = s->now_ns - m->began_ns;
+	in->duration_ns = s->sum.now_ns - m->began_ns;
 	for (uint32_t i = 0; i < s->nshards; i++)
 		in->worker[i].busy_ns = s->shard[i]->worker.busy_ns - m->first_busy_ns[i];
-	for (uint32_t i = 0; i < s->npaths; i++)
-		if (s->path[i].known && s->path[i].relay.kind == RELAY_PATH_TRUNK &&
-		    s->path[i].suci.up)
-			sample_trunk(m, &s->path[i]);
+	for (uint32_t i = 0; i < s->sum.npaths; i++)
+		if (s->sum.path[i].known && s->sum.path[i].relay.kind == RELAY_PATH_TRUNK &&
+		    s->sum.path[i].suci.up)
+			sample_trunk(m, &s->sum.path[i]);
 }
 
 static void
-snapshot_done(struct rd_mail *mail)
+snapshot_done(struct rd_snapshot *made, void *owner)
 {
-	struct rd_measure *m = mail->owner;
+	struct rd_measure *m = owner;
+	(void)made;
 	m->snapshot_out = false;
 	sample(m);
 }
@@ -184,7 +184,7 @@ static void
 ask_snapshot(struct rd_measure *m)
 {
 	m->snapshot_out = true;
-	rd_control_snapshot(m->ctl, m->snapshot, snapshot_done, m);
+	rd_snapshot_take(m->env->figures, m->snapshot, snapshot_done, m);
 }
 
 /* ---- the result ---------------------------------------------------------------------------- */
@@ -193,10 +193,10 @@ ask_snapshot(struct rd_measure *m)
 static bool
 is_local(const struct rd_snapshot *s, uint32_t job, uint32_t rank)
 {
-	for (uint32_t i = 0; i < s->njobs; i++)
-		if (s->job[i].label_base == job)
-			return rank >= s->job[i].first_local &&
-			       rank - s->job[i].first_local < s->job[i].nlocal;
+	for (uint32_t i = 0; i < s->sum.njobs; i++)
+		if (s->sum.job[i].label_base == job)
+			return rank >= s->sum.job[i].first_local &&
+			       rank - s->sum.job[i].first_local < s->sum.job[i].nlocal;
 	return false;
 }
 
@@ -244,11 +244,11 @@ count_pairs(struct rd_measured *r)
 /* Bits per second of the global leg's link, if a NIC says so; what a kernel interface's
  * driver says is made up. */
 static uint64_t
-link_bps(const struct rd_control *c)
+link_bps(const struct rd_rpc_env *env)
 {
 	struct rte_eth_link link;
-	if (!rd_dev_is_pci(c->conf->port[RD_LEG_GLOBAL].device) ||
-	    rte_eth_link_get_nowait(c->worker[0]->leg[RD_LEG_GLOBAL].port->id, &link) ||
+	if (!rd_dev_is_pci(env->conf->port[RD_LEG_GLOBAL].device) ||
+	    rte_eth_link_get_nowait(env->global_port, &link) ||
 	    link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN)
 		return 0;
 	return link.link_speed * 1000000ull;
@@ -263,8 +263,8 @@ finish(struct rd_measure *m)
 	r->nlanes = rd_lanes_sort(r->lanes);
 	r->snapshot = m->snapshot;
 	r->duration_ns = r->input.duration_ns;
-	r->input.policy = (enum rd_advise_policy)m->ctl->policy;
-	r->input.link_bps = link_bps(m->ctl);
+	r->input.policy = (enum rd_advise_policy)m->env->settings->policy;
+	r->input.link_bps = link_bps(m->env);
 	count_pairs(r);
 	if (m->done)
 		m->done(m->user, r);
@@ -275,14 +275,14 @@ static bool
 make_tables(struct rd_measure *m)
 {
 	size_t len = rd_lanes_footprint(RD_MEASURE_LANE_BITS);
-	for (; m->nlanes < m->ctl->nworkers; m->nlanes++) {
+	for (; m->nlanes < m->env->post->nworkers; m->nlanes++) {
 		m->table[m->nlanes] = malloc(len);
 		if (!m->table[m->nlanes])
 			return false;
 		(void)rd_lanes_new(m->table[m->nlanes], RD_MEASURE_LANE_BITS);
 	}
 	m->r.lanes = malloc(len);
-	m->snapshot = rd_snapshot_new(m->ctl->conf);
+	m->snapshot = rd_snapshot_new(m->env->conf);
 	if (!m->r.lanes || !m->snapshot)
 		return false;
 	(void)rd_lanes_new(m->r.lanes, RD_MEASURE_LANE_BITS);
@@ -303,7 +303,7 @@ rd_measure_start(struct rd_measure *m, uint64_t duration_ns,
 	m->running = true;
 	m->done = done;
 	m->user = user;
-	m->until_ns = m->ctl->now_ns + duration_ns;
+	m->until_ns = m->env->loop->now_ns + duration_ns;
 	tell_workers(m, true);
 	ask_snapshot(m);
 	return true;
@@ -314,7 +314,7 @@ rd_measure_tick(struct rd_measure *m)
 {
 	if (!m->running || m->snapshot_out)
 		return;
-	if (m->ctl->now_ns < m->until_ns) {
+	if (m->env->loop->now_ns < m->until_ns) {
 		ask_snapshot(m);
 	} else if (!m->taken) {
 		m->taken = true;

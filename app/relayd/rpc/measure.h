@@ -15,7 +15,7 @@
 
 #define RD_MEASURE_LANE_BITS 14 /* places of a table: 640 KB a worker, while it lasts */
 
-struct rd_control;
+struct rd_rpc_env;
 struct rd_measure;
 struct rd_snapshot;
 
@@ -30,7 +30,8 @@ struct rd_measured {
 	char peer[RD_ADVISE_TRUNKS][64];
 };
 
-struct rd_measure *rd_measure_new(struct rd_control *ctl);
+/* env outlives it. */
+struct rd_measure *rd_measure_new(const struct rd_rpc_env *env);
 /* After the workers have ended.  Accepts NULL. */
 void rd_measure_free(struct rd_measure *m);
 /* done is called once, with NULL if it could not be (no memory).  False: one runs. */

@@ -34,9 +34,9 @@ flag(struct to t, const char *name, bool value)
 
 /* Of one worker, or of all. */
 static void
-put_shared(struct to t, const struct rd_snapshot *s)
+put_shared(struct to t, const struct rd_shard *s, uint32_t nworkers)
 {
-	number(t, "busy_permille", rd_busy_permille(s));
+	number(t, "busy_permille", rd_busy_permille(s, nworkers));
 	number(t, "paths", s->npaths);
 	number(t, "segments", s->relay.tx_segments);
 	number(t, "bytes", s->relay.tx_bytes);
@@ -91,21 +91,21 @@ rd_fields_relay(const struct rd_fields *f, void *to, const struct rd_conf *conf,
 	text(t, "private", rd_ipv4_text(conf->port[RD_LEG_PRIVATE].address, a));
 	text(t, "global", rd_ipv4_text(conf->port[RD_LEG_GLOBAL].address, a));
 	text(t, "impi_server", conf->impi.server);
-	number(t, "uptime_ms", s->uptime_ns / 1000000);
-	number(t, "jobs", s->njobs);
-	flag(t, "consistent", s->consistent);
-	put_shared(t, s);
-	for (uint32_t i = 0; i < s->nlegs; i++) {
-		put_leg(t, rd_leg_names[i], &s->leg[i]);
+	number(t, "uptime_ms", s->sum.uptime_ns / 1000000);
+	number(t, "jobs", s->sum.njobs);
+	flag(t, "consistent", s->sum.consistent);
+	put_shared(t, &s->sum, s->nshards);
+	for (uint32_t i = 0; i < s->sum.nlegs; i++) {
+		put_leg(t, rd_leg_names[i], &s->sum.leg[i]);
 		snprintf(name, sizeof name, "%s/neighbours", rd_leg_names[i]);
-		number(t, name, s->neigh_used[i]);
+		number(t, name, s->sum.neigh_used[i]);
 	}
 }
 
 void
 rd_fields_worker(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
 {
-	const struct rd_snapshot *w = s->shard[i];
+	const struct rd_shard *w = s->shard[i];
 	const struct to t = {f, to};
 	struct rd_leg_counters sum = {0};
 	for (uint32_t k = 0; k < w->nlegs; k++) {
@@ -127,7 +127,7 @@ rd_fields_worker(const struct rd_fields *f, void *to, const struct rd_snapshot *
 	number(t, "rx_steered", sum.rx_steered);
 	number(t, "tx_steered", sum.tx_steered);
 	number(t, "drop_steer_full", sum.drop_steer_full);
-	put_shared(t, w);
+	put_shared(t, w, 1);
 }
 
 /* ---- paths, jobs ------------------------------------------------------------------------ */
@@ -142,7 +142,7 @@ cc_name(enum suci_cc_kind cc)
 void
 rd_fields_path(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
 {
-	const struct rd_path_row *r = &s->path[i];
+	const struct rd_path_row *r = &s->sum.path[i];
 	const struct suci_path_info *p = &r->suci;
 	const struct to t = {f, to};
 	char peer[RELAY_ADDR_TEXT_MAX];
@@ -175,7 +175,7 @@ rd_fields_path(const struct rd_fields *f, void *to, const struct rd_snapshot *s,
 	number(t, "tx_bytes", p->tx_bytes);
 	number(t, "rx_bytes", p->rx_bytes);
 	number(t, "silent_ms",
-	       s->now_ns > p->last_rx_ns ? (s->now_ns - p->last_rx_ns) / 1000000 : 0);
+	       s->sum.now_ns > p->last_rx_ns ? (s->sum.now_ns - p->last_rx_ns) / 1000000 : 0);
 	if (!r->known)
 		return;
 	number(t, "job", r->relay.job);
@@ -191,7 +191,7 @@ rd_fields_path(const struct rd_fields *f, void *to, const struct rd_snapshot *s,
 void
 rd_fields_job(const struct rd_fields *f, void *to, const struct rd_snapshot *s, uint32_t i)
 {
-	const struct relay_job_info *j = &s->job[i];
+	const struct relay_job_info *j = &s->sum.job[i];
 	const struct to t = {f, to};
 	number(t, "job", j->id);
 	number(t, "label_base", j->label_base);
@@ -209,7 +209,7 @@ rd_fields_job(const struct rd_fields *f, void *to, const struct rd_snapshot *s, 
 	number(t, "gateways_up", j->gateways_up);
 	number(t, "rx_segments", j->rx_segments);
 	number(t, "rx_bytes", j->rx_bytes);
-	number(t, "age_ms", (s->now_ns - j->since_ns) / 1000000);
+	number(t, "age_ms", (s->sum.now_ns - j->since_ns) / 1000000);
 }
 
 /* ---- the gateway ------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 #ifndef RD_ROWS_H
 #define RD_ROWS_H
 
-#include "worker.h"
+#include "snapshot.h"
 
 struct rd_fields {
 	void (*number)(void *to, const char *name, uint64_t value);

@@ -167,14 +167,14 @@ put_controller(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 }
 
 static json_t *
-slots(const struct rd_control *c, const struct light_agent *a)
+slots(const struct rd_conf *conf, const struct light_agent *a)
 {
 	json_t *rows = json_array();
-	for (uint32_t i = 0; i < c->conf->optical.nports; i++) {
+	for (uint32_t i = 0; i < conf->optical.nports; i++) {
 		struct light_slot_row s = light_agent_slot(a, i);
 		json_t *o = json_object();
 		put(o, "slot", i);
-		put(o, "switch_port", c->conf->optical.at[i].in);
+		put(o, "switch_port", conf->optical.at[i].in);
 		json_object_set_new(o, "told",
 				    json_string(s.state == BASE_LIGHTPATH_DARK	    ? "dark"
 						: s.state == BASE_LIGHTPATH_CLOSING ? "down"
@@ -189,17 +189,17 @@ slots(const struct rd_control *c, const struct light_agent *a)
 void
 rd_rpc_circuits(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 {
-	const struct rd_control *ctl = c->server->ctl;
+	const struct rd_rpc_env *env = &c->server->env;
 	struct rd_light_view l;
 	(void)call;
-	if (!rd_light_view(ctl, &l)) {
+	if (!rd_light_view(env->light, &l)) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
 			     "no circuit controller is configured (optical.controller)");
 		return;
 	}
 	const struct light_agent_counters *n = light_agent_counters(l.agent);
 	json_t *v = json_object();
-	json_object_set_new(v, "time_us", US(ctl->now_ns));
+	json_object_set_new(v, "time_us", US(env->loop->now_ns));
 	json_object_set_new(v, "controller", json_string(l.address));
 	json_object_set_new(v, "connected", json_boolean(l.connected));
 	json_object_set_new(v, "conductor", json_boolean(l.controller != NULL));
@@ -207,9 +207,9 @@ rd_rpc_circuits(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 	put(v, "notes_down", n->notes_down);
 	put(v, "bad_notes", n->bad_notes);
 	put(v, "calls_refused", n->calls_refused);
-	json_object_set_new(v, "slots", slots(ctl, l.agent));
+	json_object_set_new(v, "slots", slots(env->conf, l.agent));
 	if (l.controller)
-		put_controller(v, &l, ctl->now_ns);
+		put_controller(v, &l, env->loop->now_ns);
 	rd_rpc_result(&c->conn, v);
 }
 
@@ -257,7 +257,7 @@ rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 	struct rd_light_view l;
 	uint64_t at = call->number[RD_P_AFTER];
 	uint32_t max = call->given[RD_P_EVENTS] ? call->number[RD_P_EVENTS] : RD_P_EVENTS_MAX;
-	if (!rd_light_view(c->server->ctl, &l) || !l.controller) {
+	if (!rd_light_view(c->server->env.light, &l) || !l.controller) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
 			     "this relay drives no switch (optical.switch)");
 		return;
@@ -268,7 +268,7 @@ rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 	for (; at < l.logged && max; at++, max--)
 		json_array_append_new(rows, row_of(&l.log[at % RD_LIGHT_LOG], at));
 	json_t *v = json_object();
-	json_object_set_new(v, "time_us", US(c->server->ctl->now_ns));
+	json_object_set_new(v, "time_us", US(c->server->env.loop->now_ns));
 	put(v, "next", at);
 	json_object_set_new(v, "more", json_boolean(at < l.logged));
 	json_object_set_new(v, "events", rows);

@@ -32,8 +32,8 @@ take_address(const char *text, uint32_t port, uint32_t leg, struct suci_addr *ou
 void
 rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 {
-	struct rd_control *ctl = c->server->ctl;
-	const struct rd_conf *conf = ctl->conf;
+	const struct rd_rpc_env *env = &c->server->env;
+	const struct rd_conf *conf = env->conf;
 	struct relay_light light;
 	uint32_t slot = rpc->number[RD_P_SLOT];
 	bool up = rpc->method->id == RD_M_LIGHT_UP;
@@ -42,7 +42,7 @@ rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 			     conf->optical.nports);
 		return;
 	}
-	if (rd_lights_used(ctl)) {
+	if (rd_lights_used(env->lights)) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
 			     "circuits are set by the circuit controller (optical.controller)");
 		return;
@@ -56,17 +56,18 @@ rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 	}
 	struct rd_core_call *call = rd_rpc_core_call(c, up ? "lit" : "drained");
 	if (call)
-		(void)rd_lights_order(ctl, slot, up ? &light : NULL, rd_rpc_core_done, call);
+		(void)rd_lights_order(env->lights, slot, up ? &light : NULL, rd_rpc_core_done,
+				      call);
 }
 
 json_t *
-rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s)
+rd_rpc_lights(const struct rd_rpc_env *env, const struct rd_snapshot *s)
 {
 	json_t *rows = json_array();
-	for (uint32_t i = 0; i < s->nlights; i++) {
-		const struct relay_light_info *l = &s->light[i];
-		const struct rd_conf_port *port = &c->conf->port[RD_LEG_LIGHT + i];
-		const struct rd_leg_counters *n = &s->leg[RD_LEG_LIGHT + i];
+	for (uint32_t i = 0; i < s->sum.nlights; i++) {
+		const struct relay_light_info *l = &s->sum.light[i];
+		const struct rd_conf_port *port = &env->conf->port[RD_LEG_LIGHT + i];
+		const struct rd_leg_counters *n = &s->sum.leg[RD_LEG_LIGHT + i];
 		char own[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX] = "",
 					addr[RELAY_ADDR_TEXT_MAX] = "";
 		if (l->phase != BASE_LIGHTPATH_DARK) {
@@ -76,7 +77,7 @@ rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s)
 		json_t *o = json_pack("{s:i, s:s, s:s, s:s, s:s}", "slot", (int)i, "address",
 				      rd_ipv4_text(port->address, own), "state",
 				      rd_lights_word(l->phase), "peer", peer, "peer_address", addr);
-		const uint32_t at[] = {c->conf->optical.at[i].in, c->conf->optical.at[i].out};
+		const uint32_t at[] = {env->conf->optical.at[i].in, env->conf->optical.at[i].out};
 		static const char *const names[] = {"ingress", "egress"};
 		for (int k = 0; k < 2; k++)
 			if (at[k] != RD_NO_SWITCH_PORT)
@@ -93,9 +94,9 @@ rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s)
 		json_object_set_new(o, "tx_bytes", json_integer((json_int_t)n->tx_bytes));
 		json_array_append_new(rows, o);
 	}
-	const struct relay_counters *r = &s->relay;
+	const struct relay_counters *r = &s->sum.relay;
 	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "time_us",
-			 (json_int_t)(s->now_ns / 1000), "lights", rows, "up",
+			 (json_int_t)(s->sum.now_ns / 1000), "lights", rows, "up",
 			 (json_int_t)r->lights_up, "failed", (json_int_t)r->lights_failed,
 			 "drained", (json_int_t)r->lights_drained, "cut", (json_int_t)r->lights_cut,
 			 "tx_segments", (json_int_t)r->tx_light, "tx_bytes",

@@ -156,7 +156,7 @@ struct rd_rpc_handler {
 	/* Answers, now or later; or */
 	void (*call)(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 	/* the answer, out of a snapshot of the workers. */
-	json_t *(*answer)(const struct rd_control *ctl, const struct rd_rpc_call *call,
+	json_t *(*answer)(const struct rd_rpc_env *env, const struct rd_rpc_call *call,
 			  const struct rd_snapshot *s);
 };
 
@@ -174,53 +174,53 @@ rows_max(const struct rd_rpc_call *call)
 }
 
 static json_t *
-status(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+status(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
 	(void)call;
-	return rd_rpc_status(ctl, s);
+	return rd_rpc_status(env, s);
 }
 
 static json_t *
-jobs(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+jobs(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
-	(void)ctl;
+	(void)env;
 	return rd_rpc_jobs(s, call->number[0], rows_max(call));
 }
 
 static json_t *
-paths(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+paths(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
-	(void)ctl;
+	(void)env;
 	return rd_rpc_paths(s, call->number[0], rows_max(call), call->number[2]);
 }
 
 static json_t *
-gateway(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+gateway(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
-	(void)ctl;
+	(void)env;
 	(void)call;
 	return rd_rpc_gateway(s);
 }
 
 static json_t *
-channels(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+channels(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
-	(void)ctl;
+	(void)env;
 	return rd_rpc_channels(s, call->number[0], rows_max(call));
 }
 
 static json_t *
-drops(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+drops(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
-	(void)ctl;
+	(void)env;
 	return rd_rpc_drops(s, call->number[0]);
 }
 
 static json_t *
-lights(const struct rd_control *ctl, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+lights(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
 {
 	(void)call;
-	return rd_rpc_lights(ctl, s);
+	return rd_rpc_lights(env, s);
 }
 
 /* ---- the table ----------------------------------------------------------------------- */
@@ -339,7 +339,7 @@ void
 rd_rpc_answer(struct rd_rpc_client *c, const struct rd_snapshot *s)
 {
 	const struct rd_rpc_call *call = &c->conn.call;
-	rd_rpc_result(&c->conn, call->method->handler->answer(c->server->ctl, call, s));
+	rd_rpc_result(&c->conn, call->method->handler->answer(&c->server->env, call, s));
 }
 
 const struct rd_rpc_api rd_rpc_api = {methods, sizeof methods / sizeof methods[0], on_call};

@@ -3,7 +3,8 @@
 #define RD_RPC_PRIVATE_H
 
 #include "capture.h"
-#include "control.h"
+#include "env.h"
+#include "listen.h"
 #include "measure.h"
 #include "rpc_server.h"
 #include "stats.h"
@@ -38,7 +39,7 @@ struct rd_rpc_client {
 };
 
 struct rd_rpc_server {
-	struct rd_control *ctl;
+	struct rd_rpc_env env;
 	struct rd_listener listen;
 	struct rd_rpc_client *client[RD_RPC_CLIENTS]; /* NULL: never used */
 	struct rd_snapshot *snapshot;
@@ -47,7 +48,6 @@ struct rd_rpc_server {
 	uint64_t made_ns; /* when the last one did */
 	char path[108];
 	uint64_t dev, ino; /* of the socket we made there */
-	uint32_t weight;   /* of this relay, 0: it drains */
 	struct rd_measure *measure;
 	struct rd_capture *capture;
 	struct rd_rpc_client *captures; /* whose it is; NULL: nobody's, or he is gone */
@@ -81,7 +81,7 @@ void rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_trunks_gone(struct rd_rpc_client *c);
 /* rpc_lights.c */
 void rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *call);
-json_t *rd_rpc_lights(const struct rd_control *c, const struct rd_snapshot *s);
+json_t *rd_rpc_lights(const struct rd_rpc_env *env, const struct rd_snapshot *s);
 /* rpc_circuits.c */
 void rd_rpc_circuits(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call);
@@ -107,7 +107,7 @@ enum {
 };
 
 /* rpc_rows.c */
-json_t *rd_rpc_status(const struct rd_control *c, const struct rd_snapshot *s);
+json_t *rd_rpc_status(const struct rd_rpc_env *env, const struct rd_snapshot *s);
 json_t *rd_rpc_gateway(const struct rd_snapshot *s);
 json_t *rd_rpc_drops(const struct rd_snapshot *s, bool all);
 json_t *rd_rpc_jobs(const struct rd_snapshot *s, uint32_t first, uint32_t max);

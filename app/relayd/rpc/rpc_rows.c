@@ -31,13 +31,12 @@ row_of(rd_fields_row *row, const struct rd_snapshot *s, uint32_t i)
 }
 
 json_t *
-rd_rpc_status(const struct rd_control *c, const struct rd_snapshot *s)
+rd_rpc_status(const struct rd_rpc_env *env, const struct rd_snapshot *s)
 {
-	static const char *const phases[] = {"run", "drain", "end", "close", "stop"};
 	json_t *o = json_object(), *workers = json_array();
-	rd_fields_relay(&fields, o, c->conf, s);
-	put_text(o, "phase", phases[c->phase]);
-	put_u64(o, "weight", c->rpc->weight);
+	rd_fields_relay(&fields, o, env->conf, s);
+	put_text(o, "phase", env->settings->phase);
+	put_u64(o, "weight", env->settings->weight);
 	for (uint32_t i = 0; i < s->nshards; i++)
 		json_array_append_new(workers, row_of(rd_fields_worker, s, i));
 	json_object_set_new(o, "workers", workers);
@@ -76,7 +75,7 @@ rd_rpc_drops(const struct rd_snapshot *s, bool all)
 	struct drops d = {json_array(), all};
 	json_t *o = json_object();
 	rd_stats_drops(s, add_drop, &d);
-	put_u64(o, "time_us", s->now_ns / 1000);
+	put_u64(o, "time_us", s->sum.now_ns / 1000);
 	json_object_set_new(o, "drops", d.rows);
 	return o;
 }
@@ -88,7 +87,7 @@ static json_t *
 page(const struct rd_snapshot *s, const char *name, uint32_t count, uint32_t next, json_t *rows)
 {
 	json_t *o = json_object();
-	put_u64(o, "time_us", s->now_ns / 1000);
+	put_u64(o, "time_us", s->sum.now_ns / 1000);
 	put_u64(o, "count", count);
 	if (next < count)
 		put_u64(o, "next", next);
@@ -101,14 +100,14 @@ rd_rpc_paths(const struct rd_snapshot *s, uint32_t first, uint32_t max, uint32_t
 {
 	json_t *rows = json_array();
 	uint32_t i = first, n = 0;
-	for (; i < s->npaths && n < max; i++) {
-		const struct rd_path_row *r = &s->path[i];
+	for (; i < s->sum.npaths && n < max; i++) {
+		const struct rd_path_row *r = &s->sum.path[i];
 		if (kind != RELAY_PATH_NONE && (!r->known || r->relay.kind != kind))
 			continue;
 		json_array_append_new(rows, row_of(rd_fields_path, s, i));
 		n++;
 	}
-	return page(s, "paths", s->npaths, i, rows);
+	return page(s, "paths", s->sum.npaths, i, rows);
 }
 
 json_t *
@@ -116,9 +115,9 @@ rd_rpc_jobs(const struct rd_snapshot *s, uint32_t first, uint32_t max)
 {
 	json_t *rows = json_array();
 	uint32_t i = first;
-	for (; i < s->njobs && i - first < max; i++)
+	for (; i < s->sum.njobs && i - first < max; i++)
 		json_array_append_new(rows, row_of(rd_fields_job, s, i));
-	return page(s, "jobs", s->njobs, i, rows);
+	return page(s, "jobs", s->sum.njobs, i, rows);
 }
 
 json_t *

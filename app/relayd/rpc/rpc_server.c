@@ -29,7 +29,7 @@ drop_client(struct rd_rpc_client *c)
 {
 	if (c->watch.fd < 0)
 		return;
-	rd_watch_close(c->server->ctl, &c->watch);
+	rd_watch_close(c->server->env.loop, &c->watch);
 	rd_rpc_fini(&c->conn);
 	keep_passed(c, -1);
 	c->need = 0;
@@ -56,7 +56,7 @@ write_out(struct rd_rpc_client *c)
 				drop_client(c);
 			return;
 		}
-		c->moved_ns = c->server->ctl->now_ns;
+		c->moved_ns = c->server->env.loop->now_ns;
 		rd_rpc_sent(&c->conn, (size_t)n);
 	}
 }
@@ -75,7 +75,7 @@ rd_rpc_settle(struct rd_rpc_client *c)
 		drop_client(c);
 		return;
 	}
-	rd_watch_events(c->server->ctl, &c->watch,
+	rd_watch_events(c->server->env.loop, &c->watch,
 			(room && !c->eof ? (uint32_t)EPOLLIN : 0) |
 				(more ? (uint32_t)EPOLLOUT : 0));
 }
@@ -124,7 +124,7 @@ on_client(struct rd_watch *w, uint32_t events)
 		if (n == 0)
 			c->eof = true;
 		if (n > 0) {
-			c->moved_ns = c->server->ctl->now_ns;
+			c->moved_ns = c->server->env.loop->now_ns;
 			rd_rpc_input(&c->conn, (size_t)n);
 		}
 	} else if (events & (EPOLLHUP | EPOLLERR)) {
@@ -144,7 +144,7 @@ find_place(struct rd_rpc_server *s)
 		if (!c) {
 			c = s->client[i] = calloc(1, sizeof *c);
 			if (!c) {
-				s->ctl->count.refused_memory++;
+				s->env.loop->count.refused_memory++;
 				return NULL;
 			}
 			c->watch.fd = -1;
@@ -156,7 +156,7 @@ find_place(struct rd_rpc_server *s)
 		if (!is_waiting(c) && (!oldest || c->moved_ns < oldest->moved_ns))
 			oldest = c;
 	}
-	if (!oldest || s->ctl->now_ns - oldest->moved_ns < RD_RPC_IDLE_NS)
+	if (!oldest || s->env.loop->now_ns - oldest->moved_ns < RD_RPC_IDLE_NS)
 		return NULL;
 	drop_client(oldest);
 	return oldest;
@@ -180,9 +180,9 @@ on_accept(struct rd_listener *l)
 	c->watch.owner = c;
 	c->watch.fn = on_client;
 	c->eof = false;
-	c->moved_ns = s->ctl->now_ns;
+	c->moved_ns = s->env.loop->now_ns;
 	rd_rpc_init(&c->conn, &rd_rpc_api, c);
-	if (rd_watch_add(s->ctl, &c->watch, fd, EPOLLIN)) {
+	if (rd_watch_add(s->env.loop, &c->watch, fd, EPOLLIN)) {
 		rd_rpc_fini(&c->conn);
 		close(fd);
 	}
@@ -190,23 +190,24 @@ on_accept(struct rd_listener *l)
 
 /* ---- snapshots ------------------------------------------------------------------------ */
 
-static void snapshot_done(struct rd_mail *mail);
+static void snapshot_done(struct rd_snapshot *made, void *owner);
 
 static void
 ask_snapshot(struct rd_rpc_server *s)
 {
 	s->out = true;
-	rd_control_snapshot(s->ctl, s->snapshot, snapshot_done, s);
+	rd_snapshot_take(s->env.figures, s->snapshot, snapshot_done, s);
 }
 
 static void
-snapshot_done(struct rd_mail *mail)
+snapshot_done(struct rd_snapshot *made, void *owner)
 {
-	struct rd_rpc_server *s = mail->owner;
+	struct rd_rpc_server *s = owner;
+	(void)made;
 	bool wanted = false;
 	s->out = false;
 	s->made++;
-	s->made_ns = s->ctl->now_ns;
+	s->made_ns = s->env.loop->now_ns;
 	for (int i = 0; i < RD_RPC_CLIENTS; i++) {
 		struct rd_rpc_client *c = s->client[i];
 		if (!c || c->watch.fd < 0 || !c->need)
@@ -227,13 +228,13 @@ void
 rd_rpc_want_snapshot(struct rd_rpc_client *c)
 {
 	struct rd_rpc_server *s = c->server;
-	if (!s->out && s->made && s->ctl->now_ns - s->made_ns < RD_RPC_FRESH_NS) {
+	if (!s->out && s->made && s->env.loop->now_ns - s->made_ns < RD_RPC_FRESH_NS) {
 		rd_rpc_answer(c, s->snapshot);
 		return;
 	}
 	/* One that is under way may be of a moment before the call. */
 	c->need = s->made + (s->out ? 2 : 1);
-	c->until_ns = s->ctl->now_ns + RD_RPC_ANSWER_NS;
+	c->until_ns = s->env.loop->now_ns + RD_RPC_ANSWER_NS;
 	if (!s->out)
 		ask_snapshot(s);
 }
@@ -241,7 +242,7 @@ rd_rpc_want_snapshot(struct rd_rpc_client *c)
 void
 rd_rpc_server_tick(struct rd_rpc_server *s)
 {
-	uint64_t now = s->ctl->now_ns;
+	uint64_t now = s->env.loop->now_ns;
 	rd_listener_tick(&s->listen);
 	rd_rpc_tools_tick(s);
 	for (int i = 0; i < RD_RPC_CLIENTS; i++) {
@@ -317,12 +318,12 @@ listen_at(struct rd_rpc_server *s, const char **step)
 		s->ino = st.st_ino;
 	}
 	*step = "its group (control.group)";
-	e = set_owner(s->path, s->ctl->conf->control.group);
+	e = set_owner(s->path, s->env.conf->control.group);
 	if (e)
 		goto err_unlink;
 	*step = "cannot listen";
 	e = listen(fd, RD_RPC_CLIENTS) ? -errno
-				       : rd_listener_add(&s->listen, s->ctl, fd, on_accept, s);
+				       : rd_listener_add(&s->listen, s->env.loop, fd, on_accept, s);
 	if (e == 0)
 		return 0;
 err_unlink:
@@ -333,9 +334,9 @@ err_close:
 }
 
 struct rd_rpc_server *
-rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
+rd_rpc_server_new(const struct rd_rpc_env *env, char *err, size_t err_max)
 {
-	const struct rd_conf *conf = ctl->conf;
+	const struct rd_conf *conf = env->conf;
 	const char *step = "its path (control.socket) is too long";
 	int e = -ENAMETOOLONG;
 	struct rd_rpc_server *s = calloc(1, sizeof *s);
@@ -343,8 +344,7 @@ rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
 		snprintf(err, err_max, "control socket: no memory");
 		return NULL;
 	}
-	s->ctl = ctl;
-	s->weight = conf->trunks.weight;
+	s->env = *env;
 	s->listen.watch.fd = -1;
 	if (!*conf->control.socket)
 		(void)mkdir(RD_RPC_SOCKET_DIR, 0755); /* bind says what is wrong with it */
@@ -358,8 +358,8 @@ rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max)
 		return NULL;
 	}
 	s->snapshot = rd_snapshot_new(conf);
-	s->measure = rd_measure_new(ctl);
-	s->capture = rd_capture_new(ctl);
+	s->measure = rd_measure_new(&s->env);
+	s->capture = rd_capture_new(env->loop, env->post);
 	if (s->snapshot && s->measure && s->capture)
 		return s;
 	snprintf(err, err_max, "control socket: no memory");

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rd_control;
+struct rd_rpc_env;
 struct rd_rpc_server;
 
 #define RD_RPC_CLIENTS	  32
@@ -32,9 +32,9 @@ struct rd_rpc_server;
 #define RD_RPC_IDLE_NS	  (60 * 1000000000ull) /* may lose his place to a new one */
 #define RD_RPC_SOCKET_DIR "/run/relayd"
 
-/* Listen at conf->control.socket.  NULL and err if that cannot be. */
-struct rd_rpc_server *rd_rpc_server_new(struct rd_control *ctl, char *err, size_t err_max);
-/* Late answers, slow clients, what is measured: every RD_CONTROL_TICK_MS. */
+/* Listen at conf->control.socket; env is copied.  NULL and err if that cannot be. */
+struct rd_rpc_server *rd_rpc_server_new(const struct rd_rpc_env *env, char *err, size_t err_max);
+/* Late answers, slow clients, what is measured: every RD_LOOP_TICK_MS. */
 void rd_rpc_server_tick(struct rd_rpc_server *s);
 /* The workers have ended, or never ran.  Accepts NULL. */
 void rd_rpc_server_free(struct rd_rpc_server *s);

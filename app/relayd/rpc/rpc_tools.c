@@ -1,6 +1,8 @@
 /* Calls that measure, capture and set. */
 #include "rpc_private.h"
 
+#include "log.h"
+
 #include "base/clock.h"
 #include "driver/idle.h"
 #include "relay/addr.h"
@@ -35,9 +37,9 @@ per_s(uint64_t n, uint64_t duration_ns)
 static bool
 job_of(const struct rd_snapshot *s, uint32_t label_base, const struct relay_job_info **job)
 {
-	for (uint32_t i = 0; i < s->njobs; i++)
-		if (s->job[i].label_base == label_base) {
-			*job = &s->job[i];
+	for (uint32_t i = 0; i < s->sum.njobs; i++)
+		if (s->sum.job[i].label_base == label_base) {
+			*job = &s->sum.job[i];
 			return true;
 		}
 	return false;
@@ -157,35 +159,35 @@ void
 rd_rpc_get(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 {
 	static const char *const levels[] = {"error", "warning", "info", "debug"};
-	const struct rd_control *ctl = c->server->ctl;
+	const struct rd_settings *set = c->server->env.settings;
 	(void)call;
 	rd_rpc_result(&c->conn,
 		      json_pack("{s:s, s:s, s:o}", "log_level", levels[rd_log_get_level()], "idle",
-				rd_idle_name((enum rd_idle_mode)ctl->idle), "drain_ms",
-				number(ctl->drain_ms)));
+				rd_idle_name((enum rd_idle_mode)set->idle), "drain_ms",
+				number(set->drain_ms)));
 }
 
 static void
-set_idle(struct rd_control *ctl, uint32_t mode)
+set_idle(struct rd_rpc_env *env, uint32_t mode)
 {
-	ctl->idle = mode;
-	for (uint32_t i = 0; i < ctl->nworkers; i++) {
-		struct rd_mail *mail = rd_control_mail(ctl, i, RD_MAIL_IDLE);
-		mail->number = mode;
-		rd_control_post(ctl, mail);
+	env->settings->idle = mode;
+	for (uint32_t i = 0; i < env->post->nworkers; i++) {
+		struct rd_mail *mail = rd_post_mail(env->post, i, RD_MAIL_IDLE);
+		mail->idle = mode;
+		rd_post_send(env->post, mail);
 	}
 }
 
 void
 rd_rpc_set(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 {
-	struct rd_control *ctl = c->server->ctl;
+	struct rd_rpc_env *env = &c->server->env;
 	if (call->given[RD_P_LOG_LEVEL])
 		rd_log_set_level((enum rd_log_level)call->number[RD_P_LOG_LEVEL]);
 	if (call->given[RD_P_IDLE])
-		set_idle(ctl, call->number[RD_P_IDLE]);
+		set_idle(env, call->number[RD_P_IDLE]);
 	if (call->given[RD_P_DRAIN_MS])
-		ctl->drain_ms = call->number[RD_P_DRAIN_MS];
+		env->settings->drain_ms = call->number[RD_P_DRAIN_MS];
 	rd_rpc_get(c, call);
 }
 

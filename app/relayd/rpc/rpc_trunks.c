@@ -26,9 +26,9 @@ answer(struct rd_core_call *call)
 {
 	struct rd_rpc_client *c = call->client;
 	if (!call->result && call->sets_weight)
-		call->server->weight = call->weight;
+		call->server->env.settings->weight = call->weight;
 	if (!call->result && !call->word && !call->sets_weight && !call->rule.prefix_len)
-		call->server->ctl->policy = call->rule.policy;
+		call->server->env.settings->policy = call->rule.policy;
 	if (!c)
 		return;
 	c->asks = NULL;
@@ -101,24 +101,24 @@ is_us(const struct rd_conf *conf, const char *text)
 }
 
 static void
-post(struct rd_core_call *call, struct rd_control *ctl)
+post_to_cores(struct rd_core_call *call, struct rd_post *post)
 {
-	for (uint32_t i = 0; i < ctl->nworkers; i++) {
-		struct rd_mail *mail = rd_control_mail(
-			ctl, i, call->sets_weight ? RD_MAIL_WEIGHT : RD_MAIL_POLICY);
-		mail->number = call->weight;
-		mail->rule = call->rule;
+	for (uint32_t i = 0; i < post->nworkers; i++) {
+		struct rd_mail *mail =
+			rd_post_mail(post, i, call->sets_weight ? RD_MAIL_WEIGHT : RD_MAIL_POLICY);
+		mail->trunks.weight = call->weight;
+		mail->trunks.rule = call->rule;
 		mail->done = rd_rpc_core_done;
 		mail->owner = call;
 		call->mails++;
-		rd_control_post(ctl, mail);
+		rd_post_send(post, mail);
 	}
 }
 
 void
 rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 {
-	struct rd_control *ctl = c->server->ctl;
+	const struct rd_rpc_env *env = &c->server->env;
 	bool sets_policy = rpc->method->id == RD_M_POLICY;
 	struct relay_policy_rule rule = {.policy = (uint8_t)rpc->number[RD_P_POLICY]};
 	if (sets_policy && rpc->given[RD_P_ADDRESSES] &&
@@ -126,14 +126,14 @@ rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 		rd_rpc_error(&c->conn, RD_RPC_PARAMS, "addresses must be IP/LENGTH, 1 to 32");
 		return;
 	}
-	if (!sets_policy && rpc->given[RD_P_RELAY] && !is_us(ctl->conf, rpc->text[RD_P_RELAY])) {
+	if (!sets_policy && rpc->given[RD_P_RELAY] && !is_us(env->conf, rpc->text[RD_P_RELAY])) {
 		rd_rpc_error(&c->conn, RD_RPC_NOT_FOUND,
 			     "this is relay %u of cluster %s; ask relay %s at its own socket",
-			     ctl->conf->cluster.self, ctl->conf->cluster.name,
+			     env->conf->cluster.self, env->conf->cluster.name,
 			     rpc->text[RD_P_RELAY]);
 		return;
 	}
-	if (rpc->method->id == RD_M_DRAIN && ctl->conf->cluster.nrelays == 1) {
+	if (rpc->method->id == RD_M_DRAIN && env->conf->cluster.nrelays == 1) {
 		rd_rpc_error(&c->conn, RD_RPC_STATE,
 			     "there is no other relay in this cluster to take the traffic");
 		return;
@@ -142,9 +142,9 @@ rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *rpc)
 	if (!call)
 		return;
 	call->sets_weight = !sets_policy;
-	call->weight = rpc->method->id == RD_M_UNDRAIN ? ctl->conf->trunks.weight : 0;
+	call->weight = rpc->method->id == RD_M_UNDRAIN ? env->conf->trunks.weight : 0;
 	call->rule = rule;
-	post(call, ctl);
+	post_to_cores(call, env->post);
 }
 
 void

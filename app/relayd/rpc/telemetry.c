@@ -1,5 +1,4 @@
 #include "telemetry.h"
-#include "control.h"
 #include "rows.h"
 #include "stats.h"
 
@@ -19,7 +18,7 @@ static struct {
 	pthread_mutex_t call;  /* one callback at a time */
 	pthread_mutex_t state; /* what follows */
 	pthread_cond_t changed;
-	struct rd_control *ctl; /* NULL: not serving */
+	const struct rd_figures *of; /* NULL: not serving */
 	struct rd_snapshot *snapshot;
 	bool wanted; /* a callback waits */
 	bool out;    /* the worker is writing the snapshot */
@@ -31,9 +30,10 @@ static struct {
 };
 
 static void
-mail_done(struct rd_mail *mail)
+snapshot_made(struct rd_snapshot *made, void *owner)
 {
-	(void)mail;
+	(void)made;
+	(void)owner;
 	pthread_mutex_lock(&tel.state);
 	tel.out = false;
 	tel.made++;
@@ -42,10 +42,10 @@ mail_done(struct rd_mail *mail)
 }
 
 void
-rd_telemetry_poll(struct rd_control *c)
+rd_telemetry_poll(void)
 {
 	pthread_mutex_lock(&tel.state);
-	bool post = tel.wanted && !tel.out && tel.ctl == c;
+	bool post = tel.wanted && !tel.out && tel.of;
 	if (post) {
 		tel.wanted = false;
 		tel.out = true;
@@ -53,7 +53,7 @@ rd_telemetry_poll(struct rd_control *c)
 	pthread_mutex_unlock(&tel.state);
 	if (!post)
 		return;
-	rd_control_snapshot(c, tel.snapshot, mail_done, NULL);
+	rd_snapshot_take(tel.of, tel.snapshot, snapshot_made, NULL);
 }
 
 /* Call with tel.state held.  A fresh snapshot, or NULL. */
@@ -63,19 +63,19 @@ fetch(void)
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += ANSWER_MS / 1000;
-	if (!tel.ctl)
+	if (!tel.of)
 		return NULL;
 	/* An answer that a call before us gave up on does not count. */
 	uint64_t need = tel.made + (tel.out ? 2 : 1);
-	while (tel.ctl && tel.made < need) {
+	while (tel.of && tel.made < need) {
 		if (!tel.out && !tel.wanted) {
 			tel.wanted = true;
-			rd_wake_up(&tel.ctl->waker);
+			rd_wake_up(&tel.of->post->waker);
 		}
 		if (pthread_cond_timedwait(&tel.changed, &tel.state, &until) == ETIMEDOUT)
 			return NULL;
 	}
-	return tel.ctl ? tel.snapshot : NULL;
+	return tel.of ? tel.snapshot : NULL;
 }
 
 typedef void (*fill_fn)(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first);
@@ -141,7 +141,7 @@ fill_info(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 {
 	(void)first;
 	rte_tel_data_start_dict(d);
-	rd_fields_relay(&fields, d, tel.ctl->conf, s);
+	rd_fields_relay(&fields, d, tel.of->conf, s);
 	write_number(d, "workers", s->nshards);
 }
 
@@ -190,13 +190,13 @@ fill_gateway(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first
 static void
 fill_paths(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 {
-	fill_rows(d, first, s->npaths, "paths", s, rd_fields_path);
+	fill_rows(d, first, s->sum.npaths, "paths", s, rd_fields_path);
 }
 
 static void
 fill_jobs(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 {
-	fill_rows(d, first, s->njobs, "jobs", s, rd_fields_job);
+	fill_rows(d, first, s->sum.njobs, "jobs", s, rd_fields_job);
 }
 
 static void
@@ -278,13 +278,13 @@ on_channels(const char *cmd, const char *params, struct rte_tel_data *d)
 }
 
 int
-rd_telemetry_init(struct rd_control *c)
+rd_telemetry_init(const struct rd_figures *of)
 {
-	tel.snapshot = rd_snapshot_new(c->conf);
+	tel.snapshot = rd_snapshot_new(of->conf);
 	if (!tel.snapshot)
 		return -1;
 	pthread_mutex_lock(&tel.state);
-	tel.ctl = c;
+	tel.of = of;
 	pthread_mutex_unlock(&tel.state);
 	if (rte_telemetry_register_cmd("/relayd/info", on_info, "The relay. No parameters") ||
 	    rte_telemetry_register_cmd("/relayd/jobs", on_jobs, "Jobs. Parameter: first row") ||
@@ -307,7 +307,7 @@ void
 rd_telemetry_fini(void)
 {
 	pthread_mutex_lock(&tel.state);
-	tel.ctl = NULL;
+	tel.of = NULL;
 	pthread_cond_broadcast(&tel.changed);
 	pthread_mutex_unlock(&tel.state);
 	/* A callback that was inside has left once its lock can be had. */

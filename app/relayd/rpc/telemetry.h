@@ -16,14 +16,14 @@
 #ifndef RD_TELEMETRY_H
 #define RD_TELEMETRY_H
 
-struct rd_control;
+struct rd_figures;
 
 #define RD_TEL_ROWS 12 /* an answer is at most 16 KiB */
 
-/* 0 or -1 (no memory, or the endpoints cannot be registered). */
-int rd_telemetry_init(struct rd_control *c);
+/* of outlives it.  0 or -1 (no memory, or the endpoints cannot be registered). */
+int rd_telemetry_init(const struct rd_figures *of);
 /* Pass a waiting call's request on to the worker. */
-void rd_telemetry_poll(struct rd_control *c);
+void rd_telemetry_poll(void);
 /* Calls from now on answer with an error. */
 void rd_telemetry_fini(void);
 

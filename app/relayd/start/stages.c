@@ -119,17 +119,17 @@ do_server(struct relay *r)
 	const struct rd_conf *conf = r->conf;
 	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *ai;
 	if (conf->impi.auth == RD_AUTH_KEY) {
-		r->control->auth.mask = IMPI_AUTH_MASK_KEY;
-		if (!rd_read_key(conf->impi.key_file, &r->control->auth.key, r->err, ERR_MAX))
+		r->control->jobs.auth.mask = IMPI_AUTH_MASK_KEY;
+		if (!rd_read_key(conf->impi.key_file, &r->control->jobs.auth.key, r->err, ERR_MAX))
 			return -1;
 	} else {
-		r->control->auth.mask = IMPI_AUTH_MASK_NONE;
+		r->control->jobs.auth.mask = IMPI_AUTH_MASK_NONE;
 	}
-	if (rd_channel_keys(conf, &r->control->peer_keys, &r->control->light_keys, r->err,
+	if (rd_channel_keys(conf, &r->control->jobs.peer_keys, &r->control->light_keys, r->err,
 			    ERR_MAX) ||
-	    rd_server_keys(conf, &r->control->server_keys, r->err, ERR_MAX))
+	    rd_server_keys(conf, &r->control->jobs.server_keys, r->err, ERR_MAX))
 		return -1;
-	if (rd_ipv4_parse(conf->impi.server_host, &r->control->server_ip))
+	if (rd_ipv4_parse(conf->impi.server_host, &r->control->jobs.server_ip))
 		return 0;
 	/* A name is looked up once, by the machine's own resolver, before the legs
 	 * are ours. */
@@ -141,7 +141,7 @@ do_server(struct relay *r)
 	}
 	struct sockaddr_in sin;
 	memcpy(&sin, ai->ai_addr, sizeof sin);
-	r->control->server_ip = ntohl(sin.sin_addr.s_addr);
+	r->control->jobs.server_ip = ntohl(sin.sin_addr.s_addr);
 	freeaddrinfo(ai);
 	return 0;
 }
@@ -428,16 +428,16 @@ undo_workers(struct relay *r)
 	}
 	rd_keys_wipe();
 	rd_steer_fini(&r->steer);
-	rd_wake_fini(&r->control->waker);
+	rd_wake_fini(&r->control->post.waker);
 }
 
 static int
 do_boxes(struct relay *r)
 {
-	int e = rd_wake_init(&r->control->waker);
+	int e = rd_wake_init(&r->control->post.waker);
 	for (uint32_t i = 0; i < r->nworkers && e == 0; i++) {
 		r->box[i] = aligned_alloc(64, (sizeof *r->box[i] + 63) & ~(size_t)63);
-		e = r->box[i] ? rd_mailbox_init(r->box[i], &r->control->waker) : -ENOMEM;
+		e = r->box[i] ? rd_mailbox_init(r->box[i], &r->control->post.waker) : -ENOMEM;
 	}
 	if (e == 0 && r->nworkers > 1)
 		e = rd_steer_init(&r->steer, r->nworkers);
@@ -492,10 +492,9 @@ do_control(struct relay *r)
 {
 	struct rd_control *c = r->control;
 	c->conf = r->conf;
-	c->nworkers = r->nworkers;
-	memcpy(c->worker, r->worker, sizeof c->worker);
-	memcpy(c->box, r->box, sizeof c->box);
-	return rd_control_init(c, r->err, ERR_MAX);
+	c->post.nworkers = r->nworkers;
+	memcpy(c->post.box, r->box, sizeof c->post.box);
+	return rd_control_init(c, r->worker[0], r->err, ERR_MAX);
 }
 
 static void
@@ -510,11 +509,12 @@ do_gateway(struct relay *r)
 	if (!r->conf->gateway.enable)
 		return 0;
 	struct rd_control *c = r->control;
-	c->gateway =
-		rd_gateway_start(r->conf, &r->worker[0]->leg[RD_LEG_PRIVATE],
-				 (const char(*)[16])c->tap_name, &c->taps, r->box, r->err, ERR_MAX);
+	c->gateway = rd_gateway_start(r->conf, &r->worker[0]->leg[RD_LEG_PRIVATE],
+				      (const char(*)[16])c->kernel.name, &c->kernel.taps, r->box,
+				      r->err, ERR_MAX);
 	if (!c->gateway)
 		return -1;
+	c->post.gateway = c->gateway->box;
 	for (uint32_t i = 0; i < r->nworkers; i++)
 		r->worker[i]->gateway = c->gateway->box;
 	return 0;
@@ -525,6 +525,7 @@ undo_gateway(struct relay *r)
 {
 	rd_gateway_fini(r->control->gateway);
 	r->control->gateway = NULL;
+	r->control->post.gateway = NULL;
 	for (uint32_t i = 0; i < r->nworkers; i++)
 		r->worker[i]->gateway = NULL;
 }
@@ -532,7 +533,7 @@ undo_gateway(struct relay *r)
 static int
 do_telemetry(struct relay *r)
 {
-	if (!r->conf->telemetry || rd_telemetry_init(r->control) == 0)
+	if (!r->conf->telemetry || rd_telemetry_init(&r->control->figures) == 0)
 		return 0;
 	snprintf(r->err, ERR_MAX, "telemetry: no memory");
 	rd_telemetry_fini();
@@ -551,7 +552,8 @@ do_socket(struct relay *r)
 {
 	if (!r->conf->control.enable)
 		return 0;
-	r->control->rpc = rd_rpc_server_new(r->control, r->err, ERR_MAX);
+	struct rd_rpc_env env = rd_control_env(r->control, r->port[RD_LEG_GLOBAL].id);
+	r->control->rpc = rd_rpc_server_new(&env, r->err, ERR_MAX);
 	return r->control->rpc ? 0 : -1;
 }
 
@@ -580,7 +582,8 @@ do_launch(struct relay *r)
 		snprintf(r->err, ERR_MAX, "cannot start worker %u on lcore %u: %s", i, r->lcore[i],
 			 strerror(-e));
 		while (i-- > 0) {
-			rd_control_post(r->control, rd_control_mail(r->control, i, RD_MAIL_STOP));
+			rd_post_send(&r->control->post,
+				     rd_post_mail(&r->control->post, i, RD_MAIL_STOP));
 			join_worker(r, i);
 		}
 		return -1;
@@ -627,7 +630,7 @@ work(struct relay *r)
 	       "who has proved nothing takes at most %zu KB, at the IMPI ports (%u connections); "
 	       "what "
 	       "else it may take is there from the start",
-	       (rd_session_strangers_bytes(r->conf) + 1023) / 1024, BASE_LOBBY_SEATS_MAX);
+	       (rd_jobs_strangers_bytes(r->conf) + 1023) / 1024, BASE_LOBBY_SEATS_MAX);
 	fputs("relayd: ready\n", stderr);
 	fflush(stderr);
 	rd_notify("READY=1");
@@ -638,12 +641,11 @@ work(struct relay *r)
 	rd_gateway_stop(r->control->gateway);
 	for (uint32_t i = 0; i < r->nworkers; i++)
 		rd_worker_snapshot(r->worker[i], r->control->snapshot->shard[i]);
-	rd_snapshot_sum(r->control->snapshot);
-	r->control->snapshot->control = r->control->count;
+	rd_snapshot_sum(&r->control->figures, r->control->snapshot);
 	if (r->control->gateway)
 		rd_gateway_snapshot(r->control->gateway, &r->control->snapshot->gateway);
 	rd_stats_log(r->control->snapshot);
-	rd_stats_write(r->control, r->control->snapshot);
+	rd_stats_write(&r->control->figures, r->control->snapshot);
 }
 
 int
@@ -655,7 +657,7 @@ rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 		rd_log(RD_LOG_ERROR, "out of memory");
 		return 1;
 	}
-	r.control->waker.fd = -1;
+	r.control->post.waker.fd = -1;
 	rd_control_block_signals();
 	rd_privs_harden();
 
@@ -679,7 +681,7 @@ rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
 	while (done-- > 0)
 		if (stages[done].undo)
 			stages[done].undo(&r);
-	explicit_bzero(&r.control->auth, sizeof r.control->auth);
+	explicit_bzero(&r.control->jobs.auth, sizeof r.control->jobs.auth);
 	free(r.control);
 	rd_log(RD_LOG_INFO, "stopped, status %d", r.status);
 	return r.status;

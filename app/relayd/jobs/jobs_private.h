@@ -1,9 +1,10 @@
-/* session_private.h - what the files about sessions share: session_door.c has a client until
- * it has said its rank, session.c its job, jobs.c what the cluster makes of that. */
-#ifndef RD_SESSION_PRIVATE_H
-#define RD_SESSION_PRIVATE_H
+/* jobs_private.h - what the files of the room share: session_door.c has a client until
+ * it has said its rank, session.c its job, jobs.c what the cluster makes of that, peer.c the
+ * channels to the other relays. */
+#ifndef RD_JOBS_PRIVATE_H
+#define RD_JOBS_PRIVATE_H
 
-#include "control.h"
+#include "jobs.h"
 
 #define OUT_BYTES 65536
 
@@ -16,7 +17,7 @@ struct side {
 
 struct rd_session {
 	LIST_ENTRY(rd_session) link;
-	struct rd_control *ctl;
+	struct rd_jobs *jobs;
 	struct relay_startup *s;
 	void *mem;
 	struct side side[2]; /* by enum relay_side */
@@ -41,13 +42,13 @@ struct rd_session {
 static inline uint32_t
 listen_port(const struct rd_session *s)
 {
-	return s->ctl->conf->impi.listen_port + s->port_index;
+	return s->jobs->conf->impi.listen_port + s->port_index;
 }
 
 static inline uint32_t
 server_port(const struct rd_session *s)
 {
-	return s->ctl->conf->impi.server_port + s->port_index;
+	return s->jobs->conf->impi.server_port + s->port_index;
 }
 
 /* Events of the machine, until there are none, and what they produced on its way. */
@@ -71,5 +72,25 @@ void rd_session_leave_lobby(struct rd_session *s);
 bool rd_session_admit(struct rd_session *s);
 /* Out of the list; sockets closed, memory freed. */
 void rd_session_free(struct rd_session *s);
+/* l: one of listen_impi; its index leads to the server's port. */
+void rd_session_accept(struct rd_listener *l);
+
+/* session.c */
+/* End those that are no job of the cluster yet. */
+void rd_session_end_all(struct rd_jobs *j, const char *why);
+/* How many of them are, or have ended and are not gone. */
+uint32_t rd_session_bound(const struct rd_jobs *j);
+void rd_session_tick(struct rd_jobs *j);
+void rd_session_fini(struct rd_jobs *j);
+
+/* peer.c */
+void rd_peer_init(struct rd_jobs *j);
+void rd_peer_accept(struct rd_listener *l);
+void rd_peer_tick(struct rd_jobs *j, bool dials);
+bool rd_peer_up(const struct rd_jobs *j, uint32_t index);
+/* False: there is no channel, or it takes no more. */
+bool rd_peer_send(struct rd_jobs *j, uint32_t index, const struct relay_peer_frame *frame);
+bool rd_peer_send_job(struct rd_jobs *j, uint32_t index, const struct relay_job *job);
+void rd_peer_fini(struct rd_jobs *j);
 
 #endif

@@ -1,5 +1,4 @@
 #include "stats.h"
-#include "control.h"
 
 #include "base/clock.h"
 #include "relay/addr.h"
@@ -11,9 +10,9 @@
 #include <unistd.h>
 
 uint64_t
-rd_busy_permille(const struct rd_snapshot *s)
+rd_busy_permille(const struct rd_shard *s, uint32_t nworkers)
 {
-	uint64_t all_ns = s->uptime_ns * (s->nshards ? s->nshards : 1);
+	uint64_t all_ns = s->uptime_ns * nworkers;
 	return all_ns ? s->worker.busy_ns * 1000 / all_ns : 0;
 }
 
@@ -75,30 +74,30 @@ emit(drop_fn fn, void *user, const char *group, const char *leg, const char *nam
 void
 rd_stats_drops(const struct rd_snapshot *s, drop_fn fn, void *user)
 {
-	for (uint32_t i = 0; i < s->nlegs; i++) {
+	for (uint32_t i = 0; i < s->sum.nlegs; i++) {
 		const char *leg = rd_leg_names[i];
 		for (int d = 0; d < RD_RX_DROPS_COUNT; d++)
-			emit(fn, user, "rx", leg, rd_rx_drop_names[d], s->leg[i].rx_drop[d],
+			emit(fn, user, "rx", leg, rd_rx_drop_names[d], s->sum.leg[i].rx_drop[d],
 			     rd_rx_drop_help[d]);
 #define X(n, h)          \
 	if (is_drop(#n)) \
-		emit(fn, user, "leg", leg, #n, s->leg[i].n, h);
+		emit(fn, user, "leg", leg, #n, s->sum.leg[i].n, h);
 		RD_LEG_COUNTERS(X)
 #undef X
 #define X(n, h)          \
 	if (is_drop(#n)) \
-		emit(fn, user, "neighbours", leg, #n, s->neigh[i].n, h);
+		emit(fn, user, "neighbours", leg, #n, s->sum.neigh[i].n, h);
 		RD_NEIGH_COUNTERS(X)
 #undef X
 	}
 #define X(n, h)          \
 	if (is_drop(#n)) \
-		emit(fn, user, "suci", "", #n, s->suci.n, h);
+		emit(fn, user, "suci", "", #n, s->sum.suci.n, h);
 	SUCI_COUNTERS(X)
 #undef X
 #define X(n, h)          \
 	if (is_drop(#n)) \
-		emit(fn, user, "relay", "", #n, s->relay.n, h);
+		emit(fn, user, "relay", "", #n, s->sum.relay.n, h);
 	RELAY_COUNTERS(X)
 #undef X
 #define X(n, h) emit(fn, user, "control", "", #n, s->control.n, h);
@@ -129,21 +128,22 @@ static void
 print_legs(FILE *f, const struct rd_snapshot *s)
 {
 	fputs("\t\"legs\": {\n", f);
-	for (uint32_t i = 0; i < s->nlegs; i++) {
+	for (uint32_t i = 0; i < s->sum.nlegs; i++) {
 		fprintf(f, "\t\t\"%s\": {\n", rd_leg_names[i]);
-#define X(n, h) fprintf(f, "\t\t\t\"" #n "\": %llu,\n", U(s->leg[i].n));
+#define X(n, h) fprintf(f, "\t\t\t\"" #n "\": %llu,\n", U(s->sum.leg[i].n));
 		RD_LEG_COUNTERS(X)
 #undef X
 		fputs("\t\t\t\"rx_drops\": {", f);
 		for (int d = 0; d < RD_RX_DROPS_COUNT; d++)
 			fprintf(f, "%s \"%s\": %llu", d ? "," : "", rd_rx_drop_names[d],
-				U(s->leg[i].rx_drop[d]));
+				U(s->sum.leg[i].rx_drop[d]));
 		fputs(" },\n\t\t\t\"neighbours\": {", f);
-		fprintf(f, " \"used\": %u, \"waiting\": %u", s->neigh_used[i], s->neigh_waiting[i]);
-#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->neigh[i].n));
+		fprintf(f, " \"used\": %u, \"waiting\": %u", s->sum.neigh_used[i],
+			s->sum.neigh_waiting[i]);
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->sum.neigh[i].n));
 		RD_NEIGH_COUNTERS(X)
 #undef X
-		fprintf(f, " }\n\t\t}%s\n", i + 1 < s->nlegs ? "," : "");
+		fprintf(f, " }\n\t\t}%s\n", i + 1 < s->sum.nlegs ? "," : "");
 	}
 	fputs("\t},\n", f);
 }
@@ -152,8 +152,8 @@ static void
 print_paths(FILE *f, const struct rd_snapshot *s)
 {
 	fputs("\t\"paths\": [", f);
-	for (uint32_t i = 0; i < s->npaths; i++) {
-		const struct rd_path_row *r = &s->path[i];
+	for (uint32_t i = 0; i < s->sum.npaths; i++) {
+		const struct rd_path_row *r = &s->sum.path[i];
 		char peer[RELAY_ADDR_TEXT_MAX];
 		fprintf(f,
 			"%s\n\t\t{ \"path\": %u, \"kind\": \"%s\", \"peer\": \"%s\", \"leg\": "
@@ -235,7 +235,7 @@ print_workers(FILE *f, const struct rd_snapshot *s)
 {
 	fputs("\t\"workers\": [", f);
 	for (uint32_t i = 0; i < s->nshards; i++) {
-		const struct rd_snapshot *w = s->shard[i];
+		const struct rd_shard *w = s->shard[i];
 		fprintf(f,
 			"%s\n\t\t{ \"worker\": %u, \"lcore\": %u, \"node\": %d, \"turns\": %llu, "
 			"\"busy_turns\": %llu, \"busy_s\": %.6f, \"slept_s\": %.3f, "
@@ -260,20 +260,20 @@ print_workers(FILE *f, const struct rd_snapshot *s)
 }
 
 static void
-print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
+print_json(FILE *f, const struct rd_figures *of, const struct rd_snapshot *s)
 {
-	const struct rd_tap_counters *t = s->gateway.on ? &s->gateway.tap : &c->taps.count;
+	const struct rd_tap_counters *t = s->gateway.on ? &s->gateway.tap : of->taps;
 	fprintf(f, "{\n\t\"cluster\": \"%s\",\n\t\"relay\": %u,\n\t\"uptime_s\": %.3f,\n",
-		c->conf->cluster.name, c->conf->cluster.self, (double)s->uptime_ns / 1e9);
+		of->conf->cluster.name, of->conf->cluster.self, (double)s->sum.uptime_ns / 1e9);
 	fprintf(f,
 		"\t\"worker\": { \"turns\": %llu, \"busy_turns\": %llu, \"sleeps\": %llu, "
 		"\"slept_s\": %.3f, \"events_lost\": %llu, \"notes_lost\": %llu, \"tx_budget\": "
 		"%llu },\n",
-		U(s->worker.turns), U(s->worker.busy_turns), U(s->sleeps),
-		(double)s->slept_ns / 1e9, U(s->worker.events_lost), U(s->worker.notes_lost),
-		U(s->worker.tx_budget));
-	fprintf(f, "\t\"control\": { \"sessions\": %llu", U(c->count.sessions));
-#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(c->count.n));
+		U(s->sum.worker.turns), U(s->sum.worker.busy_turns), U(s->sum.sleeps),
+		(double)s->sum.slept_ns / 1e9, U(s->sum.worker.events_lost),
+		U(s->sum.worker.notes_lost), U(s->sum.worker.tx_budget));
+	fprintf(f, "\t\"control\": { \"sessions\": %llu", U(s->control.sessions));
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->control.n));
 	RD_CONTROL_DROPS(X)
 #undef X
 	fprintf(f,
@@ -281,14 +281,15 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 		"\"drop_tap_full\": %llu, \"drop_tap_no_buffer\": %llu },\n",
 		U(t->to_kernel), U(t->from_kernel), U(t->drop_write), U(t->drop_full),
 		U(t->drop_no_buffer));
-	fprintf(f, "\t\"pool\": { \"size\": %u, \"in_use\": %u },\n", s->pool_size, s->pool_in_use);
-	fprintf(f, "\t\"consistent\": %s,\n", s->consistent ? "true" : "false");
-	fprintf(f, "\t\"suci\": { \"held\": %u", s->suci_held);
-#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->suci.n));
+	fprintf(f, "\t\"pool\": { \"size\": %u, \"in_use\": %u },\n", s->sum.pool_size,
+		s->sum.pool_in_use);
+	fprintf(f, "\t\"consistent\": %s,\n", s->sum.consistent ? "true" : "false");
+	fprintf(f, "\t\"suci\": { \"held\": %u", s->sum.suci_held);
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->sum.suci.n));
 	SUCI_COUNTERS(X)
 #undef X
-	fprintf(f, " },\n\t\"forwarding\": { \"held\": %llu", U(s->relay_held));
-#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->relay.n));
+	fprintf(f, " },\n\t\"forwarding\": { \"held\": %llu", U(s->sum.relay_held));
+#define X(n, h) fprintf(f, ", \"" #n "\": %llu", U(s->sum.relay.n));
 	RELAY_COUNTERS(X)
 #undef X
 	fputs(" },\n", f);
@@ -297,8 +298,8 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 	print_gateway(f, &s->gateway);
 	print_paths(f, s);
 	fputs("\t\"jobs\": [", f);
-	for (uint32_t i = 0; i < s->njobs; i++) {
-		const struct relay_job_info *j = &s->job[i];
+	for (uint32_t i = 0; i < s->sum.njobs; i++) {
+		const struct relay_job_info *j = &s->sum.job[i];
 		fprintf(f,
 			"%s\n\t\t{ \"id\": %u, \"label_base\": %u, \"client\": %u, \"clients\": "
 			"%u, "
@@ -307,18 +308,18 @@ print_json(FILE *f, const struct rd_control *c, const struct rd_snapshot *s)
 			"\"age_s\": %.3f }",
 			i ? "," : "", j->id, j->label_base, j->my_client, j->nclients, j->nworld,
 			j->nlocal, j->local_up, j->trunks, j->trunks_up, U(j->rx_segments),
-			U(j->rx_bytes), (double)(s->now_ns - j->since_ns) / 1e9);
+			U(j->rx_bytes), (double)(s->sum.now_ns - j->since_ns) / 1e9);
 	}
 	fputs("\n\t]\n}\n", f);
 }
 
 void
-rd_stats_write(struct rd_control *c, const struct rd_snapshot *s)
+rd_stats_write(const struct rd_figures *of, const struct rd_snapshot *s)
 {
-	char tmp[sizeof c->conf->stats_file + 8];
-	if (!*c->conf->stats_file)
+	char tmp[sizeof of->conf->stats_file + 8];
+	if (!*of->conf->stats_file)
 		return;
-	snprintf(tmp, sizeof tmp, "%s.tmp", c->conf->stats_file);
+	snprintf(tmp, sizeof tmp, "%s.tmp", of->conf->stats_file);
 	/* A name of ours alone: what lies there is an earlier run's, or a trap. */
 	(void)unlink(tmp);
 	int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -329,11 +330,11 @@ rd_stats_write(struct rd_control *c, const struct rd_snapshot *s)
 		rd_log(RD_LOG_ERROR, "stats_file: cannot write %s: %s", tmp, strerror(errno));
 		return;
 	}
-	print_json(f, c, s);
+	print_json(f, of, s);
 	bool good = !ferror(f);
 	good = fclose(f) == 0 && good;
-	if (!good || rename(tmp, c->conf->stats_file)) {
-		rd_log(RD_LOG_ERROR, "stats_file: cannot write %s: %s", c->conf->stats_file,
+	if (!good || rename(tmp, of->conf->stats_file)) {
+		rd_log(RD_LOG_ERROR, "stats_file: cannot write %s: %s", of->conf->stats_file,
 		       strerror(errno));
 		(void)unlink(tmp);
 	}
@@ -356,8 +357,8 @@ rd_stats_log(const struct rd_snapshot *s)
 	rd_log(RD_LOG_INFO,
 	       "forwarded %llu segments (%llu bytes), %llu retransmits, %llu jobs finished, %llu "
 	       "aborted, %llu drops and refusals",
-	       U(s->relay.tx_segments), U(s->relay.tx_bytes), U(s->suci.tx_retransmits),
-	       U(s->relay.jobs_finished), U(s->relay.jobs_aborted), U(drops));
+	       U(s->sum.relay.tx_segments), U(s->sum.relay.tx_bytes), U(s->sum.suci.tx_retransmits),
+	       U(s->sum.relay.jobs_finished), U(s->sum.relay.jobs_aborted), U(drops));
 	if (s->gateway.on && (s->gateway.gw.rx_tcp || s->gateway.gw.tx_tcp))
 		rd_log(RD_LOG_INFO,
 		       "gateway: %llu packets from foreign hosts, %llu to them, %llu of these "
@@ -367,7 +368,7 @@ rd_stats_log(const struct rd_snapshot *s)
 	if (s->gateway.on && !s->gateway.consistent)
 		rd_log(RD_LOG_ERROR, "the gateway's counters do not add up: %s",
 		       s->gateway.inconsistent ? s->gateway.inconsistent : "?");
-	if (!s->consistent)
+	if (!s->sum.consistent)
 		rd_log(RD_LOG_ERROR, "the forwarding counters do not add up: %s",
-		       s->inconsistent ? s->inconsistent : "?");
+		       s->sum.inconsistent ? s->sum.inconsistent : "?");
 }

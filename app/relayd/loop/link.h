@@ -9,7 +9,7 @@
 #ifndef RD_LINK_H
 #define RD_LINK_H
 
-#include "watch.h"
+#include "loop.h"
 
 #include "seal/link.h"
 
@@ -31,7 +31,7 @@ struct rd_link_kind {
 };
 
 struct rd_link {
-	struct rd_control *ctl;
+	struct rd_loop *loop;
 	void *owner;
 	const struct rd_link_kind *kind;
 	const struct seal_link_conf *keys; /* NULL: not sealed */
@@ -47,7 +47,7 @@ struct rd_link {
 	struct seal_link *seal; /* while sealed and open */
 };
 
-void rd_link_init(struct rd_link *l, struct rd_control *c, const struct rd_link_kind *kind,
+void rd_link_init(struct rd_link *l, struct rd_loop *loop, const struct rd_link_kind *kind,
 		  const struct seal_link_conf *keys, void *owner);
 void rd_link_fini(struct rd_link *l);
 /* A connected socket that came to us, or (dials) one that connects.  False: closed. */

@@ -1,4 +1,4 @@
-#include "control.h"
+#include "listen.h"
 
 #include "base/clock.h"
 
@@ -11,13 +11,13 @@ void
 rd_listener_pause(struct rd_listener *l, uint64_t until_ns)
 {
 	l->resume_ns = until_ns;
-	rd_watch_events(l->ctl, &l->watch, 0);
+	rd_watch_events(l->loop, &l->watch, 0);
 }
 
 int
 rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port)
 {
-	struct rd_control *c = l->ctl;
+	struct rd_loop *c = l->loop;
 	struct sockaddr_in sin = {0};
 	socklen_t len = sizeof sin;
 	int fd = accept4(l->watch.fd, ip ? (struct sockaddr *)&sin : NULL, ip ? &len : NULL,
@@ -43,10 +43,10 @@ rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port)
 void
 rd_listener_tick(struct rd_listener *l)
 {
-	if (!l->ctl || !l->resume_ns || l->ctl->now_ns < l->resume_ns)
+	if (!l->loop || !l->resume_ns || l->loop->now_ns < l->resume_ns)
 		return;
 	l->resume_ns = 0;
-	rd_watch_events(l->ctl, &l->watch, EPOLLIN);
+	rd_watch_events(l->loop, &l->watch, EPOLLIN);
 }
 
 static void
@@ -58,19 +58,19 @@ ready(struct rd_watch *w, uint32_t events)
 }
 
 int
-rd_listener_add(struct rd_listener *l, struct rd_control *c, int fd,
+rd_listener_add(struct rd_listener *l, struct rd_loop *loop, int fd,
 		void (*knock)(struct rd_listener *l), void *owner)
 {
 	*l = (struct rd_listener){.watch = {.fd = -1, .fn = ready, .owner = l},
-				  .ctl = c,
+				  .loop = loop,
 				  .owner = owner,
 				  .knock = knock};
-	return rd_watch_add(c, &l->watch, fd, EPOLLIN);
+	return rd_watch_add(loop, &l->watch, fd, EPOLLIN);
 }
 
 void
 rd_listener_close(struct rd_listener *l)
 {
-	if (l->ctl)
-		rd_watch_close(l->ctl, &l->watch);
+	if (l->loop)
+		rd_watch_close(l->loop, &l->watch);
 }

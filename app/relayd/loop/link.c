@@ -1,4 +1,5 @@
-#include "control.h"
+#include "link.h"
+#include "sock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,17 +28,17 @@ grow(uint8_t **buf, size_t *max, size_t want)
 }
 
 void
-rd_link_init(struct rd_link *l, struct rd_control *c, const struct rd_link_kind *kind,
+rd_link_init(struct rd_link *l, struct rd_loop *loop, const struct rd_link_kind *kind,
 	     const struct seal_link_conf *keys, void *owner)
 {
 	*l = (struct rd_link){
-		.ctl = c, .kind = kind, .keys = keys, .owner = owner, .watch = {.fd = -1}};
+		.loop = loop, .kind = kind, .keys = keys, .owner = owner, .watch = {.fd = -1}};
 }
 
 static void
 forget(struct rd_link *l)
 {
-	rd_watch_close(l->ctl, &l->watch);
+	rd_watch_close(l->loop, &l->watch);
 	if (l->seal) {
 		seal_link_wipe(l->seal);
 		free(l->seal);
@@ -50,7 +51,7 @@ forget(struct rd_link *l)
 void
 rd_link_fini(struct rd_link *l)
 {
-	if (!l->ctl)
+	if (!l->loop)
 		return;
 	forget(l);
 	free(l->in);
@@ -95,7 +96,8 @@ flush(struct rd_link *l)
 	}
 	if (l->out_off == l->out_len)
 		l->out_off = l->out_len = 0;
-	rd_watch_events(l->ctl, &l->watch, (l->held ? 0u : EPOLLIN) | (l->out_len ? EPOLLOUT : 0u));
+	rd_watch_events(l->loop, &l->watch,
+			(l->held ? 0u : EPOLLIN) | (l->out_len ? EPOLLOUT : 0u));
 }
 
 static uint8_t *
@@ -190,14 +192,14 @@ static void
 come_up(struct rd_link *l)
 {
 	l->up = true;
-	l->heard_ns = l->ctl->now_ns;
+	l->heard_ns = l->loop->now_ns;
 	l->kind->up(l);
 }
 
 static void
 receive(struct rd_link *l, const uint8_t *bytes, size_t len)
 {
-	l->heard_ns = l->ctl->now_ns;
+	l->heard_ns = l->loop->now_ns;
 	if (l->seal) {
 		if (!seal_link_rx(l->seal, bytes, len, take_text, l)) {
 			rd_link_close(l, l->seal->why);
@@ -220,8 +222,8 @@ opened(struct rd_link *l)
 	uint8_t once[SEAL_DH];
 	l->connecting = false;
 	l->reached = true;
-	l->since_ns = l->heard_ns = l->pinged_ns = l->ctl->now_ns;
-	rd_watch_events(l->ctl, &l->watch, EPOLLIN);
+	l->since_ns = l->heard_ns = l->pinged_ns = l->loop->now_ns;
+	rd_watch_events(l->loop, &l->watch, EPOLLIN);
 	if (!l->keys) {
 		come_up(l);
 		return;
@@ -280,8 +282,8 @@ rd_link_adopt(struct rd_link *l, int fd, bool dials)
 	l->reached = false;
 	l->watch.owner = l;
 	l->watch.fn = ready;
-	l->since_ns = l->heard_ns = l->pinged_ns = l->ctl->now_ns;
-	if (rd_watch_add(l->ctl, &l->watch, fd, dials ? EPOLLOUT : EPOLLIN)) {
+	l->since_ns = l->heard_ns = l->pinged_ns = l->loop->now_ns;
+	if (rd_watch_add(l->loop, &l->watch, fd, dials ? EPOLLOUT : EPOLLIN)) {
 		close(fd);
 		return false;
 	}
@@ -302,7 +304,7 @@ void
 rd_link_release(struct rd_link *l)
 {
 	l->held = false;
-	l->heard_ns = l->ctl->now_ns;
+	l->heard_ns = l->loop->now_ns;
 	flush(l);
 	handle(l);
 }
@@ -310,7 +312,7 @@ rd_link_release(struct rd_link *l)
 void
 rd_link_tick(struct rd_link *l)
 {
-	uint64_t now_ns = l->ctl->now_ns;
+	uint64_t now_ns = l->loop->now_ns;
 	if (!rd_link_open(l))
 		return;
 	if (l->full)

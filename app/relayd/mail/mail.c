@@ -44,3 +44,26 @@ rd_mailbox_fini(struct rd_mailbox *b)
 {
 	rd_wake_fini(&b->wake_worker);
 }
+
+int
+rd_gateway_box_init(struct rd_gateway_box *b)
+{
+	memset(b, 0, sizeof *b);
+	for (uint32_t i = 0; i < RD_WORKERS_MAX; i++) {
+		base_ring_init(&b->to_gateway[i], b->slot_to_gateway[i], RD_GW_RING);
+		base_ring_init(&b->to_worker[i], b->slot_to_worker[i], RD_GW_RING);
+	}
+	base_ring_init(&b->mails, b->slot_mails, RD_MAILS);
+	base_ring_init(&b->replies, b->slot_replies, RD_MAILS);
+	base_ring_init(&b->events, b->slot_events, RD_GW_EVENTS);
+	base_ring_init(&b->event_free, b->slot_event_free, RD_GW_EVENTS);
+	for (uint32_t i = 0; i < RD_GW_EVENTS; i++)
+		base_ring_push(&b->event_free, &b->event[i]);
+	return rd_wake_init(&b->wake);
+}
+
+void
+rd_gateway_box_fini(struct rd_gateway_box *b)
+{
+	rd_wake_fini(&b->wake);
+}

@@ -7,7 +7,7 @@
 #ifndef RD_LISTEN_H
 #define RD_LISTEN_H
 
-#include "watch.h"
+#include "loop.h"
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@
 
 struct rd_listener {
 	struct rd_watch watch; /* its owner is the listener */
-	struct rd_control *ctl;
+	struct rd_loop *loop;
 	void *owner;
 	uint64_t resume_ns; /* 0: it is watched */
 	/* Called when somebody knocks. */
@@ -28,7 +28,7 @@ int rd_listener_accept(struct rd_listener *l, uint32_t *ip, uint32_t *port);
 void rd_listener_pause(struct rd_listener *l, uint64_t until_ns);
 void rd_listener_tick(struct rd_listener *l);
 /* Begin with a listening descriptor; 0 or -errno. */
-int rd_listener_add(struct rd_listener *l, struct rd_control *c, int fd,
+int rd_listener_add(struct rd_listener *l, struct rd_loop *loop, int fd,
 		    void (*knock)(struct rd_listener *l), void *owner);
 void rd_listener_close(struct rd_listener *l);
 

@@ -1,41 +1,55 @@
 /* Snapshots: memory for them, and the sums over the workers. */
-#include "stats.h"
+#include "snapshot.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct rd_snapshot *
-new_one(uint32_t jobs, uint32_t paths)
+static bool
+make_rows(struct rd_shard *s, uint32_t jobs, uint32_t paths)
 {
-	struct rd_snapshot *s = calloc(1, sizeof *s);
-	if (!s)
-		return NULL;
 	s->jobs_max = jobs;
 	s->paths_max = paths;
 	s->job = calloc(jobs, sizeof *s->job);
 	s->path = calloc(paths, sizeof *s->path);
-	if (s->job && s->path)
-		return s;
-	rd_snapshot_free(s);
-	return NULL;
+	return s->job && s->path;
+}
+
+static void
+free_shard(struct rd_shard *s)
+{
+	if (!s)
+		return;
+	free(s->job);
+	free(s->path);
+	free(s);
+}
+
+static bool
+make_parts(struct rd_snapshot *s, const struct rd_conf *conf)
+{
+	if (!make_rows(&s->sum, conf->limits.jobs, conf->limits.paths * conf->workers))
+		return false;
+	s->gateway.channels_max = conf->gateway.enable ? conf->gateway.channels : 1;
+	s->gateway.channel = calloc(s->gateway.channels_max, sizeof *s->gateway.channel);
+	if (!s->gateway.channel)
+		return false;
+	while (s->nshards < conf->workers) {
+		struct rd_shard *one = calloc(1, sizeof *one);
+		if (!one)
+			return false;
+		one->index = s->nshards;
+		s->shard[s->nshards++] = one;
+		if (!make_rows(one, conf->limits.jobs, conf->limits.paths))
+			return false;
+	}
+	return true;
 }
 
 struct rd_snapshot *
 rd_snapshot_new(const struct rd_conf *conf)
 {
-	struct rd_snapshot *s = new_one(conf->limits.jobs, conf->limits.paths * conf->workers);
-	if (!s)
-		return NULL;
-	s->gateway.channels_max = conf->gateway.enable ? conf->gateway.channels : 1;
-	s->gateway.channel = calloc(s->gateway.channels_max, sizeof *s->gateway.channel);
-	while (s->gateway.channel && s->nshards < conf->workers) {
-		struct rd_snapshot *one = new_one(conf->limits.jobs, conf->limits.paths);
-		if (!one)
-			break;
-		one->index = s->nshards;
-		s->shard[s->nshards++] = one;
-	}
-	if (s->nshards == conf->workers)
+	struct rd_snapshot *s = calloc(1, sizeof *s);
+	if (s && make_parts(s, conf))
 		return s;
 	rd_snapshot_free(s);
 	return NULL;
@@ -47,9 +61,9 @@ rd_snapshot_free(struct rd_snapshot *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->nshards; i++)
-		rd_snapshot_free(s->shard[i]);
-	free(s->job);
-	free(s->path);
+		free_shard(s->shard[i]);
+	free(s->sum.job);
+	free(s->sum.path);
 	free(s->gateway.channel);
 	free(s);
 }
@@ -57,7 +71,7 @@ rd_snapshot_free(struct rd_snapshot *s)
 /* ---- sums ---------------------------------------------------------------------- */
 
 static void
-add_legs(struct rd_snapshot *s, const struct rd_snapshot *w)
+add_legs(struct rd_shard *s, const struct rd_shard *w)
 {
 	for (uint32_t i = 0; i < w->nlegs; i++) {
 #define X(n, h) s->leg[i].n += w->leg[i].n;
@@ -80,7 +94,7 @@ most(uint64_t a, uint64_t b)
 }
 
 static void
-add_counters(struct rd_snapshot *s, const struct rd_snapshot *w)
+add_counters(struct rd_shard *s, const struct rd_shard *w)
 {
 #define X(n, h) s->suci.n += w->suci.n;
 	SUCI_COUNTERS(X)
@@ -116,7 +130,7 @@ add_counters(struct rd_snapshot *s, const struct rd_snapshot *w)
 /* A process is connected to the worker that owns it and to those that it sends over: of
  * the sum no more than there are. */
 static void
-add_job(struct rd_snapshot *s, const struct relay_job_info *in)
+add_job(struct rd_shard *s, const struct relay_job_info *in)
 {
 	struct relay_job_info *j = NULL;
 	for (uint32_t i = 0; i < s->njobs && !j; i++)
@@ -143,37 +157,59 @@ add_job(struct rd_snapshot *s, const struct relay_job_info *in)
 		j->since_ns = in->since_ns;
 }
 
-void
-rd_snapshot_sum(struct rd_snapshot *s)
+static void
+add_shard(struct rd_shard *s, const struct rd_shard *w)
 {
-	memset(&s->suci, 0, sizeof s->suci);
-	memset(&s->relay, 0, sizeof s->relay);
-	memset(s->leg, 0, sizeof s->leg);
-	memset(s->neigh, 0, sizeof s->neigh);
-	memset(&s->worker, 0, sizeof s->worker);
-	memset(s->neigh_used, 0, sizeof s->neigh_used);
-	memset(s->neigh_waiting, 0, sizeof s->neigh_waiting);
-	s->idle_turns = s->sleeps = s->slept_ns = s->relay_held = 0;
-	s->suci_held = s->pool_in_use = s->pool_size = s->njobs = s->npaths = 0;
-	s->now_ns = s->uptime_ns = 0;
-	s->consistent = true;
-	s->inconsistent = NULL;
-	for (uint32_t i = 0; i < s->nshards; i++) {
-		const struct rd_snapshot *w = s->shard[i];
-		if (w->now_ns > s->now_ns)
-			s->now_ns = w->now_ns;
-		if (w->uptime_ns > s->uptime_ns)
-			s->uptime_ns = w->uptime_ns;
-		s->nlegs = w->nlegs;
-		if (w->index == 0) {
-			s->nlights = w->nlights;
-			memcpy(s->light, w->light, sizeof s->light);
-		}
-		add_legs(s, w);
-		add_counters(s, w);
-		for (uint32_t j = 0; j < w->njobs; j++)
-			add_job(s, &w->job[j]);
-		memcpy(s->path + s->npaths, w->path, w->npaths * sizeof *w->path);
-		s->npaths += w->npaths;
+	if (w->now_ns > s->now_ns)
+		s->now_ns = w->now_ns;
+	if (w->uptime_ns > s->uptime_ns)
+		s->uptime_ns = w->uptime_ns;
+	s->nlegs = w->nlegs;
+	if (w->index == 0) {
+		s->nlights = w->nlights;
+		memcpy(s->light, w->light, sizeof s->light);
 	}
+	add_legs(s, w);
+	add_counters(s, w);
+	for (uint32_t j = 0; j < w->njobs; j++)
+		add_job(s, &w->job[j]);
+	memcpy(s->path + s->npaths, w->path, w->npaths * sizeof *w->path);
+	s->npaths += w->npaths;
+}
+
+void
+rd_snapshot_sum(const struct rd_figures *f, struct rd_snapshot *s)
+{
+	s->sum = (struct rd_shard){.job = s->sum.job,
+				   .path = s->sum.path,
+				   .jobs_max = s->sum.jobs_max,
+				   .paths_max = s->sum.paths_max,
+				   .consistent = true};
+	for (uint32_t i = 0; i < s->nshards; i++)
+		add_shard(&s->sum, s->shard[i]);
+	s->control = f->loop->count;
+}
+
+static void
+mail_done(struct rd_mail *mail)
+{
+	struct rd_snapshot *s = mail->owner;
+	rd_snapshot_sum(s->of, s);
+	s->done(s, s->owner);
+}
+
+void
+rd_snapshot_take(const struct rd_figures *f, struct rd_snapshot *s,
+		 void (*done)(struct rd_snapshot *s, void *owner), void *owner)
+{
+	struct rd_mail *mail = rd_post_mail(f->post, 0, RD_MAIL_SNAPSHOT);
+	s->of = f;
+	s->done = done;
+	s->owner = owner;
+	rd_light_figures(f->light, &s->circuits);
+	mail->look.shard = s->shard;
+	mail->look.gateway = &s->gateway;
+	mail->done = mail_done;
+	mail->owner = s;
+	rd_post_send(f->post, mail);
 }

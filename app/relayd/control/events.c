@@ -1,0 +1,97 @@
+#include "events.h"
+
+#include "base/clock.h"
+#include "relay/addr.h"
+
+void
+rd_event_log_init(struct rd_event_log *l, const struct rd_conf *conf)
+{
+	*l = (struct rd_event_log){
+		.conf = conf,
+		.neigh = RD_LOG_LIMIT_INIT,
+		.path = {.interval_ns = BASE_S_NS, .burst = 200},
+		.channel = {.interval_ns = BASE_S_NS, .burst = 50},
+		.site = {.interval_ns = 10 * BASE_S_NS, .burst = 3},
+	};
+}
+
+void
+rd_event_log_tick(struct rd_event_log *l, uint64_t now_ns)
+{
+	struct rd_log_limit *all[] = {&l->neigh, &l->path, &l->channel, &l->site};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		rd_log_limit_tick(all[i], now_ns);
+}
+
+/* A site that relayd.conf does not let in, and what to do about it. */
+static void
+log_stranger(struct rd_event_log *l, uint64_t now_ns, const struct rd_event *e)
+{
+	char at[RELAY_ADDR_TEXT_MAX];
+	const char *file = l->conf->sealing.peers_file;
+	relay_addr_text(&e->log.peer, at);
+	if (!*e->log.what)
+		rd_log_limited(
+			&l->site, now_ns, RD_LOG_WARNING,
+			"%s is refused: %s; sealing.identity_file and sealing.peers_file are "
+			"for both ends or for none",
+			at,
+			*file ? "it has no identity, and here only sites of peers_file may call"
+			      : "it has an identity, and there is none here");
+	else if (*e->text)
+		rd_log_limited(
+			&l->site, now_ns, RD_LOG_WARNING,
+			"%s is refused: its public key %s is that of site %s, whose prefixes "
+			"do not cover this address; add one to its line of %s and start "
+			"relayd again, if it has moved",
+			at, e->log.what, e->text, file);
+	else
+		rd_log_limited(
+			&l->site, now_ns, RD_LOG_WARNING,
+			"%s is refused: its public key %s is not in %s; if its operator says "
+			"the same key, add a line with a name, the key and its addresses, and "
+			"start relayd again",
+			at, e->log.what, file);
+}
+
+void
+rd_event_log(struct rd_event_log *l, uint64_t now_ns, const struct rd_event *e)
+{
+	char a[RD_IPV4_TEXT], peer[RELAY_ADDR_TEXT_MAX];
+	switch (e->type) {
+	case RD_EVENT_CHANNEL:
+		rd_log_limited(&l->channel, now_ns, RD_LOG_INFO, "%s", e->text);
+		break;
+	case RD_EVENT_PATH_UP:
+		rd_log_limited(&l->path, now_ns, RD_LOG_INFO, "path to %s is up: %s",
+			       relay_addr_text(&e->log.peer, peer), e->log.what);
+		break;
+	case RD_EVENT_PATH_DOWN:
+		rd_log_limited(&l->path, now_ns, RD_LOG_INFO, "path to %s is down: %s: %s",
+			       relay_addr_text(&e->log.peer, peer), e->log.what, e->text);
+		break;
+	case RD_EVENT_NEIGHBOUR:
+		rd_log_limited(&l->neigh, now_ns, RD_LOG_WARNING, "%s leg: %s does not answer ARP",
+			       rd_leg_names[e->log.leg], rd_ipv4_text(e->log.address, a));
+		break;
+	case RD_EVENT_STRANGER:
+		log_stranger(l, now_ns, e);
+		break;
+	case RD_EVENT_CONTESTED:
+		rd_log_limited(&l->neigh, now_ns, RD_LOG_WARNING,
+			       "%s leg: station %s claims %s, which %s has; believed only if that "
+			       "one is silent (neighbours.mac fixes it)",
+			       rd_leg_names[e->log.leg], e->text, rd_ipv4_text(e->log.address, a),
+			       e->log.what);
+		break;
+	case RD_EVENT_CONFLICT:
+		rd_log_limited(&l->neigh, now_ns, RD_LOG_ERROR,
+			       "%s leg: station %s claims our address %s; one of the two is "
+			       "configured wrongly",
+			       rd_leg_names[e->log.leg], e->log.what,
+			       rd_ipv4_text(e->log.address, a));
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,1 @@
+$(call room,figures,mail loop host datapath gateway circuits,rdconf rdnet gateway relay light seal suci rddpdk base,libdpdk libbsd)

@@ -1,0 +1,2 @@
+$(call room,loop,host,rdconf seal rddpdk base,libdpdk libbsd)
+$(call room_unit,test_rd_link,loop,app/relayd/loop/link.c,rdconf sucaead suci seal rddpdk base,libdpdk libbsd)

@@ -1,0 +1,1 @@
+$(call room,mail,host,rdconf relay suci base,)

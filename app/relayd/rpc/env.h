@@ -1,0 +1,32 @@
+/* env.h - what the control socket works on: the objects of the other rooms, and the settings that
+ * it changes and that control obeys.
+ *
+ * Threads  control. */
+#ifndef RD_RPC_ENV_H
+#define RD_RPC_ENV_H
+
+#include "light.h"
+#include "lights.h"
+#include "loop.h"
+#include "post.h"
+#include "snapshot.h"
+
+/* From conf, then by the control socket. */
+struct rd_settings {
+	uint32_t drain_ms, idle, policy;
+	uint32_t weight;   /* of this relay, 0: it drains */
+	const char *phase; /* control's word of what it is at */
+};
+
+struct rd_rpc_env {
+	const struct rd_conf *conf;
+	struct rd_loop *loop;
+	struct rd_post *post;
+	const struct rd_figures *figures;
+	struct rd_lights *lights;
+	const struct rd_light *light; /* NULL: no circuits */
+	struct rd_settings *settings;
+	uint16_t global_port; /* DPDK's number of the global leg's port */
+};
+
+#endif
