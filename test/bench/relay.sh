@@ -14,6 +14,7 @@
 #                     cost the generator as much as the relay
 #   OTHER=PROGRAM     a second relayd beside this one: what a change gains
 #   OTHER_GEN=PROGRAM plays to that second one, or to a second one of this relayd's
+#   PG_SEALED (1)     1: a sealed global leg beside an unsealed one, of forwarding and hop; 0: unsealed only
 #   WINDOW (192)      packets: 512 in custody are 1 MB, more than the second cache holds
 #   PMD_BURST (64)    frames a turn of testpmd, as many as relayd takes (its own default is 32)
 #   SERIES_MBPS (300) SERIES_ROUNDS (3) SERIES_MS (1600) of two relays in series
@@ -30,6 +31,7 @@ WINDOW=${WINDOW:-192}
 PARTS=${PARTS:-forward lanes hop series workers}
 SIZES=${SIZES:-64 1400}
 GENS=${GENS:-template endpoint}
+SEALED=${PG_SEALED:-1}
 SERIES_MBPS=${SERIES_MBPS:-300}
 SERIES_ROUNDS=${SERIES_ROUNDS:-3}
 SERIES_MS=${SERIES_MS:-1600}
@@ -42,7 +44,7 @@ need_root bench-relay
 # shellcheck disable=SC2034
 PG_MTU=1500
 PG_BSIZE=2048
-PG_IDLE=busy PG_SEGMENTS=8192
+PG_IDLE=busy PG_SEGMENTS=8192 PG_SEALED=0
 PG_SUCI=", \"private_cc\": \"fixed\", \"global_cc\": \"fixed\", \"private_window\": $WINDOW, \"global_window\": $WINDOW, \"credit\": 768, \"liveness_ms\": 60000, \"keepalive_ms\": 15000"
 # shellcheck source=test/pktgen/lib.sh
 . test/pktgen/lib.sh
@@ -67,11 +69,13 @@ END
 }
 # lab NAME PRIVATE-PORT GLOBAL-PORT: for a generator beside other ones.
 lab() {
+	local key=
+	[ "${PG_SEALED:-0}" = 0 ] || key=", \"key_file\": \"$TMP/psk\""
 	cat >"$TMP/$1.lab" <<END
 { "private": { "port": "$2", "prefix_len": 16, "relay": "10.0.0.2", "relay_global": "198.18.0.2",
 	"primary": "10.0.0.1", "first": "10.0.16.0" },
  "global": { "port": "$3", "prefix_len": 16, "relay": "198.18.0.2", "first": "198.18.16.0" },
- "lcores": "0@0", "file_prefix": "$RUN-gen-$1" }
+ "lcores": "0@0", "file_prefix": "$RUN-gen-$1"$key }
 END
 }
 pid_of() { cat "$TMP/$1.pid"; }
@@ -134,16 +138,23 @@ stand() { # this relayd and generator, or RELAYD and GENERATOR
 		"${GENERATOR:-$B/bin/relay-pktgen}" --lab "$TMP/$1.lab" --turns "$TMP/$1.scenario"
 }
 memif_session() { # SESSION BYTES
-	local gen name names=() macswap=macswap-$2
+	local gen name sealed names=() macswap=macswap-$2
 	for gen in $GENS; do
 		name=relay-$2-$gen
 		GEN=$gen scenario "$name" 1 1 1 0 pairs "$2"
 		stand "$name" || return 1
 		names+=("$macswap" "$name") # a neighbour for each
-		if [ -n "${OTHER:-}${OTHER_GEN:-}" ]; then
-			GEN=$gen scenario "other-$2-$gen" 1 1 1 0 pairs "$2"
-			RELAYD=${OTHER:-} GENERATOR=${OTHER_GEN:-} stand "other-$2-$gen" || return 1
-			names+=("other-$2-$gen")
+		if [ "$SEALED" = 1 ]; then
+			sealed=sealed-$2-$gen
+			GEN=$gen scenario "$sealed" 1 1 1 0 pairs "$2"
+			PG_SEALED=1 stand "$sealed" || return 1
+			names+=("$sealed")
+			name=$sealed
+		fi
+		if [ -n "${OTHER:-}${OTHER_GEN:-}" ]; then # sealed, if anything is
+			GEN=$gen scenario "other-$name" 1 1 1 0 pairs "$2"
+			PG_SEALED=$SEALED RELAYD=${OTHER:-} GENERATOR=${OTHER_GEN:-} stand "other-$name" || return 1
+			names+=("other-$name")
 		fi
 		[[ $PARTS == *lanes* && $2 = 64 ]] || continue
 		GEN=$gen WINDOW=64 scenario "lanes-$gen" 32 1 3125 100000 all 64
@@ -171,6 +182,14 @@ memif_part() {
 		done
 	done
 }
+
+# A peer that this bench would have where it can: said, so that nobody looks for the row.
+if ! ip link add name "$RUN-wg" type wireguard 2>/dev/null; then
+	echo "  this kernel has no WireGuard: no row beside a WireGuard router" >&2
+else
+	ip link del "$RUN-wg"
+	echo "  this kernel has WireGuard, but there is no row beside it yet" >&2
+fi
 
 # ---- namespaces: one hop ---------------------------------------------------------------
 

@@ -112,6 +112,13 @@ def workers():
 
 print('| measure | ours | peer | ratio | quartiles | turns | bar | |')
 print('|---|---|---|---|---|---|---|---|')
+for size in (64, 1400):
+    for gen in ('template', 'endpoint'):
+        sealed, ours, peer = f'sealed-{size}-{gen}', f'relay-{size}-{gen}', f'macswap-{size}'
+        rate(f'Mpps, {size} B from {gen}s, sealed / unsealed', sealed, ours, 'mpps',
+             ('>= 0.8', lambda r: r >= 0.8) if gen == 'template' else None)
+        rate(f'Mpps, {size} B from {gen}s, sealed / unsealed, in the time they had work', sealed, ours, 'busy_mpps')
+        rate(f'Mpps, {size} B from {gen}s, sealed / macswap', sealed, peer, 'mpps')
 for size, least in ((64, 0.5), (1400, 0.8)):
     for gen in ('template', 'endpoint'):
         ours, peer = f'relay-{size}-{gen}', f'macswap-{size}'
@@ -122,7 +129,7 @@ for size, least in ((64, 0.5), (1400, 0.8)):
         if gen == 'template' and rows.get(ours):
             by_speed(f'Mpps, {size} B from {gen}s, relay / macswap', ours, peer, 'mpps')
 for other in [n for n in rows if n.startswith('other-')]:
-    ours = other.replace('other', 'relay')
+    ours = other.removeprefix('other-')
     rate(f'Mpps, {ours}, these / the other', ours, other, 'mpps')
     rate(f'Mpps in the time it had work, {ours}, these / the other', ours, other, 'busy_mpps')
 for gen in ('template', 'endpoint'):

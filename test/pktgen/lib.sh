@@ -68,7 +68,7 @@ pg_conf()
 	"rx_descriptors": 1024, "tx_descriptors": 1024, "sealing": "$sealing" } },
  "impi": { "server": "198.18.255.254:7810" },
  "sealing": { "key_file": "$TMP/psk" },
- "eal": { "lcores": "$4", "file_prefix": "$RUN-$1", "hugepages": false, "memory_mb": ${PG_MEMORY_MB:-512} },
+ "eal": { "lcores": "$4", "file_prefix": "$RUN-${1:0:20}", "hugepages": false, "memory_mb": ${PG_MEMORY_MB:-512} },
  "idle": "${PG_IDLE:-pause}",
  "limits": { "jobs": 64, "procs": 131072, "hosts": 256, "trunks": 128, "paths": 4096,
 	"segments": ${PG_SEGMENTS:-16384}, "queue": 4096, "window": 4096 },

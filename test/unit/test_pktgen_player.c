@@ -1,9 +1,12 @@
 /* A player in the place of an endpoint, against an endpoint that does not know: it goes on
  * where the other was, keeps to window and credit, acknowledges all that comes, and what is lost
- * stays lost. */
+ * stays lost.  All of it over a sealed path, too, under keys that change on the way. */
 #include "test_suci_path.h"
 
 #include "player.h"
+#include "sealed.h"
+
+#include "../toy_aead.h"
 
 #define WARM  300u
 #define BYTES 100u
@@ -12,7 +15,7 @@ struct rig {
 	struct pair *t;
 	struct pg_player *p;
 	struct suci *rests; /* the endpoint of side 0, when played */
-	bool played;
+	bool played, sealed;
 	uint32_t lose; /* of the peer's datagrams to the player, from now on */
 	uint32_t next, got;
 	uint8_t tag[4]; /* of our end, as the peer writes it */
@@ -21,24 +24,43 @@ struct rig {
 
 static struct rig *rig; /* for look_on() */
 
+#define EPOCH 100 /* datagrams under one key */
+
+/* What came over a sealed path, opened in a copy; 0: nothing of it. */
+static size_t
+open_copy(struct rig *r, const uint8_t *bytes, size_t len, uint8_t *plain)
+{
+	struct link *l = &r->t->l;
+	memcpy(plain, bytes, len);
+	return r->played ? pg_sealed_open(r->rests, r->t->s[0].path, plain, len)
+			 : pg_sealed_through(l->ep[0], &l->addr[1], plain, len, 0, l->now_ns);
+}
+
 static bool
 look_on(struct link *l, int from, const uint8_t *bytes, size_t len)
 {
 	struct pair *t = l->arg;
 	struct rig *r = rig;
 	struct suci_segment seg;
+	uint8_t plain[2000];
+	bool opens = from == 1 && r->sealed && (bytes[0] & 15) == SUCI_T_DATA;
 	if (from == 0) {
 		pg_player_saw(r->p, bytes, len);
 		return false;
 	}
 	memcpy(r->tag, bytes + 4, 4);
-	if (!r->played) {
-		(void)pg_player_rx(r->p, bytes, len, l->now_ns, &seg);
-		return false;
-	}
-	if (r->lose) {
+	if (r->played && r->lose) {
 		r->lose--;
 		return true;
+	}
+	if (opens) {
+		len = open_copy(r, bytes, len, plain);
+		bytes = plain;
+	}
+	if (!r->played) {
+		if (len)
+			(void)pg_player_rx(r->p, bytes, len, l->now_ns, &seg);
+		return opens; /* it went through already */
 	}
 	if (!pg_player_mine(r->p, bytes, len))
 		return true;
@@ -59,6 +81,16 @@ rig_new(const struct pg_player_conf *conf, uint32_t peer_credit)
 	r->t = pair_new(5, 20 * BASE_US_NS);
 	r->p = pg_player_new(aligned_alloc(64, pg_player_size()), conf);
 	r->t->conf[1].credit = peer_credit;
+	r->sealed = conf->sealed;
+	for (int side = 0; side < 2 && r->sealed; side++) {
+		r->t->conf[side].limits.sealed_max = r->t->conf[side].limits.paths_max;
+		r->t->conf[side].seal = (struct suci_seal_conf){.aead = toy_aead(),
+								.key = {{.id = 11, .secret = {1}}},
+								.nkeys = 1,
+								.legs = 1,
+								.epoch = EPOCH,
+								.seed = {7, (uint8_t)side}};
+	}
 	r->t->l.filter = look_on;
 	pair_start(r->t);
 	return r;
@@ -95,11 +127,16 @@ take_over(struct rig *r)
 }
 
 static void
-to_peer(struct rig *r, const uint8_t *bytes, size_t len)
+to_peer(struct rig *r, const uint8_t *bytes, size_t len, uint32_t held)
 {
-	uint8_t *copy = malloc(len); /* of its own: the sanitizer sees what is read too far */
+	/* Of its own: the sanitizer sees what is read too far. */
+	uint8_t *copy = malloc(len + (r->sealed ? SUCI_SEAL_TAG : 0));
 	assert_non_null(copy);
 	memcpy(copy, bytes, len);
+	if (r->sealed) {
+		len = pg_sealed_close(r->rests, r->t->s[0].path, copy, len, held);
+		assert_true(len > SUCI_SEAL_TAG);
+	}
 	suci_rx(r->t->l.ep[1], &r->t->l.addr[0], copy, len, 0, r->t->l.now_ns);
 	free(copy);
 }
@@ -113,13 +150,14 @@ play(struct rig *r, uint32_t n)
 	size_t len = pg_player_ack(r->p, bytes, r->t->l.now_ns);
 	if (len) {
 		assert_true(len <= PG_PLAYER_ACK_MAX);
-		to_peer(r, bytes, len);
+		to_peer(r, bytes, len, pg_player_held(r->p));
 	}
 	while (sent < n && pg_player_may(r->p)) {
 		struct suci_segment seg = {.seq = r->next++};
+		uint32_t held = pg_player_held(r->p);
 		len = pg_player_head(r->p, &seg, bytes, r->t->l.now_ns);
 		memcpy(bytes + len, r->t->payload, BYTES);
-		to_peer(r, bytes, len + BYTES);
+		to_peer(r, bytes, len + BYTES, held);
 		sent++;
 	}
 	if (pg_player_held(r->p) > r->most_held)
@@ -166,6 +204,82 @@ it_goes_on_where_the_endpoint_was(void **state)
 	assert_int_equal(pair_count(r->t, 1)->drop_bad_ack, 0);
 	assert_int_equal(pg_player_counts(r->p)->bad, 0);
 	assert_int_equal(pg_player_counts(r->p)->bad_acks, 0);
+	rig_free(r);
+}
+
+static const struct pg_player_conf sealed = {.sealed = true,
+					     .window = 64,
+					     .credit = 512,
+					     .ack_every = 16,
+					     .ack_wait_ns = 20 * BASE_US_NS};
+
+/* The peer opens each, acknowledges it, and follows to the next key again and again; in the end
+ * the endpoint closes the path that it has not seen for so long. */
+static void
+it_goes_on_sealed(void **state)
+{
+	struct rig *r = rig_new(&sealed, 1024);
+	(void)state;
+	take_over(r);
+	assert_true(pg_sealed_is(r->rests, r->t->s[0].path));
+	uint64_t keys = pair_count(r->t, 1)->tx_rekeys;
+	play_all(r, 5000, 5000);
+	assert_each_once(r, 1, WARM + 5000);
+	assert_int_equal(pg_player_held(r->p), 0);
+	assert_int_equal(pair_count(r->t, 1)->drop_seal, 0);
+	assert_int_equal(pair_count(r->t, 1)->drop_duplicate_pn, 0);
+	assert_int_equal(pair_count(r->t, 1)->drop_bad_ack, 0);
+	assert_true(pair_count(r->t, 1)->tx_rekeys > keys + 5);
+	assert_int_equal(suci_counters(r->rests)->drop_seal, 0);
+	r->t->l.ep[0] = r->rests;
+	r->rests = NULL;
+	suci_path_close(r->t->l.ep[0], r->t->s[0].path, "done", r->t->l.now_ns);
+	pair_run(r->t, 10 * BASE_MS_NS);
+	assert_int_equal(r->t->s[1].downs, 1);
+	assert_string_equal(r->t->s[1].text, "done");
+	rig_free(r);
+}
+
+/* One bit of what comes is another, or it comes a second time: it counts for nothing. */
+static void
+what_is_not_authentic_is_not_opened(void **state)
+{
+	struct rig *r = rig_new(&sealed, 1024);
+	uint8_t dgram[SUCI_PATH_HDR + SUCI_LANE_HDR + BYTES + SUCI_SEAL_TAG] = {0};
+	(void)state;
+	take_over(r);
+	uint32_t path = r->t->s[0].path;
+	dgram[0] = SUCI_VERSION << 4 | SUCI_T_DATA;
+	dgram[1] = SUCI_PF_SEALED;
+	memcpy(dgram + 4, r->tag, 4);
+	be32_store(dgram + 8, 100000);
+	assert_int_equal(pg_sealed_open(r->rests, path, dgram, sizeof dgram), 0);
+	assert_int_equal(suci_counters(r->rests)->drop_seal, 1);
+	dgram[4] ^= 1; /* of another path: not even looked at */
+	assert_int_equal(pg_sealed_open(r->rests, path, dgram, sizeof dgram), 0);
+	assert_int_equal(pg_sealed_open(r->rests, path, dgram, SUCI_PATH_HDR - 1), 0);
+	assert_int_equal(pg_sealed_open(r->rests, path + 1, dgram, sizeof dgram), 0);
+	assert_int_equal(suci_counters(r->rests)->drop_seal, 1);
+	rig_free(r);
+}
+
+static void
+it_acknowledges_sealed(void **state)
+{
+	struct rig *r = rig_new(&sealed, 1024);
+	(void)state;
+	take_over(r);
+	uint64_t again = pair_count(r->t, 1)->tx_retransmits;
+	pair_send(r->t, 1, 4000, BYTES);
+	play_all(r, 0, 0);
+	for (uint32_t i = 0; i < 2000 && r->t->s[1].acked < WARM + 4000; i++) {
+		(void)play(r, 0);
+		pair_run(r->t, 50 * BASE_US_NS);
+	}
+	assert_int_equal(r->got, 4000);
+	assert_int_equal(r->t->s[1].acked, WARM + 4000);
+	assert_int_equal(pair_count(r->t, 1)->tx_retransmits, again);
+	assert_int_equal(suci_counters(r->rests)->drop_seal, 0);
 	rig_free(r);
 }
 
@@ -281,6 +395,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_goes_on_where_the_endpoint_was),
 		cmocka_unit_test(it_acknowledges_what_comes),
+		cmocka_unit_test(it_goes_on_sealed),
+		cmocka_unit_test(it_acknowledges_sealed),
+		cmocka_unit_test(what_is_not_authentic_is_not_opened),
 		cmocka_unit_test(it_keeps_to_the_peers_credit),
 		cmocka_unit_test(a_lost_limit_is_asked_for),
 		cmocka_unit_test(what_is_lost_stays_lost),

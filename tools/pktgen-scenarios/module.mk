@@ -4,9 +4,11 @@ $(call lib,pgconf,$(PKTGEN)/conf,suci base,jansson libbsd)
 $(call prog,relay-pktgen,$(wildcard $(PKTGEN)/*.c),pgconf rdnet relay impi sucaead suci seal rddpdk base,libdpdk libbsd)
 # A player speaks the wire format itself, with the codec of lib/suci.
 CFLAGS_$(PKTGEN)/player.c := -Ilib/suci/path
+# It seals in the name of an endpoint, as that would.
+CFLAGS_$(PKTGEN)/sealed.c := -Ilib/suci/internal -Ilib/suci/path
 $(call unit,test_pktgen_frames,test/unit/test_pktgen_frames.c,pgconf rdnet suci base)
 CFLAGS_test/unit/test_pktgen_frames.c := -Ilib/suci/path
-$(call unit,test_pktgen_player,test/unit/test_pktgen_player.c $(PKTGEN)/player.c,suci base)
+$(call unit,test_pktgen_player,test/unit/test_pktgen_player.c $(PKTGEN)/player.c $(PKTGEN)/sealed.c,suci seal base)
 $(call unit,test_pktgen_scenario,test/unit/test_pktgen_scenario.c $(PKTGEN)/pcap.c $(PKTGEN)/scripts.c,pgconf suci base,jansson libbsd)
 $(call unit,test_pktgen_load,test/unit/test_pktgen_load.c,pgconf suci base,jansson libbsd)
 $(call fuzz,fuzz_pktgen_load,test/fuzz/fuzz_pktgen_load.c,pgconf suci base)

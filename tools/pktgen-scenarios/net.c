@@ -135,7 +135,7 @@ static int
 start_eal(struct pg_net *n, const struct pg_lab *lab, const char *prog, char *err, size_t max)
 {
 	uint16_t mtu = lab->side[0].mtu > lab->side[1].mtu ? lab->side[0].mtu : lab->side[1].mtu;
-	uint32_t slots = 0, own = PG_NET_FRAMES;
+	uint32_t slots = 0, own = PG_SIDES * PG_NET_FRAMES;
 	for (int i = 0; i < PG_SIDES; i++) {
 		slots += 2u * lab->side[i].descriptors * n->side[i].nqueues;
 		own += (PG_TX_MAX + PG_RX_BURST) * n->side[i].nqueues;
@@ -448,11 +448,13 @@ receive(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 	} else if (station_of(s, frame, &i)) {
 		struct rd_station self;
 		struct rd_rx_frame f;
-		/* What the parser needs of it, without the list of further addresses. */
+		/* What the parser reads of it, without clearing the lists. */
 		self.address = s->conf->first + i;
 		self.udp_port = s->conf->udp_port;
 		self.gateway_port = 0;
-		self.nmore = 0;
+		self.sum_required = false; /* plain UDP of pg_blast_main() has none */
+		self.nmore = self.nopen = 0;
+		self.other = self.other_mask = 0;
 		memcpy(self.mac, frame, 6);
 		rd_packet_parse(&self, frame, m->data_len, &f);
 		if (f.verdict == RD_RX_SUCI && !n->datagram) {

@@ -43,17 +43,17 @@ pg_player_new(void *mem, const struct pg_player_conf *conf)
 /* ---- looking on ---------------------------------------------------------------------- */
 
 static bool
-header(struct suci_path_hdr *h, const uint8_t *dgram, size_t len)
+header(const struct pg_player *p, struct suci_path_hdr *h, const uint8_t *dgram, size_t len)
 {
 	return suci_path_hdr_decode(h, dgram, len) && h->version == SUCI_VERSION &&
-	       h->type == SUCI_T_DATA && !(h->flags & SUCI_PF_SEALED);
+	       h->type == SUCI_T_DATA && !(h->flags & SUCI_PF_SEALED) == !p->conf.sealed;
 }
 
 void
 pg_player_saw(struct pg_player *p, const uint8_t *dgram, size_t len)
 {
 	struct suci_path_hdr h;
-	if (!header(&h, dgram, len))
+	if (!header(p, &h, dgram, len))
 		return;
 	if (p->tx_known && p->tx_tag != h.path_tag) { /* a new path */
 		struct pg_player_conf conf = p->conf;
@@ -87,7 +87,7 @@ bool
 pg_player_mine(const struct pg_player *p, const uint8_t *dgram, size_t len)
 {
 	struct suci_path_hdr h;
-	return header(&h, dgram, len) && p->rx_known && h.path_tag == p->rx_tag;
+	return header(p, &h, dgram, len) && p->rx_known && h.path_tag == p->rx_tag;
 }
 
 static void
@@ -119,7 +119,7 @@ pg_player_rx(struct pg_player *p, const uint8_t *dgram, size_t len, uint64_t now
 {
 	struct suci_path_hdr h;
 	struct suci_ack ack;
-	if (!header(&h, dgram, len) || h.ack_len > len - SUCI_PATH_HDR) {
+	if (!header(p, &h, dgram, len) || h.ack_len > len - SUCI_PATH_HDR) {
 		p->count.bad++;
 		return false;
 	}
@@ -174,7 +174,7 @@ path_header(const struct pg_player *p, uint8_t flags, size_t ack_len, uint32_t p
 {
 	struct suci_path_hdr h = {.version = SUCI_VERSION,
 				  .type = SUCI_T_DATA,
-				  .flags = flags,
+				  .flags = (uint8_t)(flags | (p->conf.sealed ? SUCI_PF_SEALED : 0)),
 				  .ack_len = (uint16_t)ack_len,
 				  .path_tag = p->tx_tag,
 				  .pn = pn,

@@ -8,6 +8,9 @@
  * lib/suci's own codec, and does nothing else: it sends nothing again, so that whatever the
  * relay loses or refuses is missing in the end and shows as lost.
  *
+ * Of a sealed path it sees the plain side: headers say "sealed", the bytes behind them are those
+ * before sealing and after opening, without the tag (sealed.h does the rest).
+ *
  * Reads no clock, sends nothing, allocates nothing.
  *
  * Units    nanoseconds of the caller's clock, packets.
@@ -25,6 +28,7 @@
 struct pg_player; /* opaque */
 
 struct pg_player_conf {
+	bool sealed; /* the caller seals what leaves, and gives what comes opened */
 	uint32_t window;    /* packets under way, 1 .. 65535 */
 	uint32_t credit;    /* packets the peer may have on its way here, 1 .. 32767 */
 	/* Acknowledge after so many, at least 1, and what came last after that time; at once

@@ -479,7 +479,10 @@ pg_world_datagram(void *user, uint8_t side, uint32_t i, const struct suci_addr *
 	if (w->load->from_template && pg_play_rx(s, from, payload, len))
 		return;
 	heat(s);
-	suci_rx_ecn(s->ep, from, payload, len, ecn, 0, w->net->now_ns);
+	if (w->load->from_template && pg_play_sealed(s))
+		pg_play_through(s, from, payload, len, ecn);
+	else
+		suci_rx_ecn(s->ep, from, payload, len, ecn, 0, w->net->now_ns);
 }
 
 /* A paced sender whose time has come. */

@@ -122,8 +122,9 @@ struct pg_world {
 	void *mem[24];
 	uint32_t nmem;
 	const uint8_t *pattern;
-	struct rte_mbuf *frame[PG_FRAMES]; /* templates: the pattern is in them */
-	uint32_t next_frame;
+	/* Templates: the pattern is in them.  Sealing overwrites it, so each side has its own. */
+	struct rte_mbuf *frame[PG_SIDES][PG_FRAMES];
+	uint32_t next_frame[PG_SIDES];
 	uint64_t pattern_sum;
 };
 

@@ -1,6 +1,7 @@
 /* Playing a world: templates instead of endpoints where only the rate counts.  Labels, numbers
  * and process ids of each segment are made and judged by the same code as an endpoint's; only
  * the path below is a player (player.h). */
+#include "sealed.h"
 #include "world.h"
 #include "world_private.h"
 
@@ -17,12 +18,27 @@
 
 _Static_assert(PG_FRAMES > 2 * PG_TX_MAX, "both sides may be full and a turn goes on");
 
+bool
+pg_play_sealed(const struct pg_station *s)
+{
+	return s->relay && s->w->seal.aead;
+}
+
+/* Bytes that sealing adds to each of its datagrams. */
+static uint32_t
+tag_len(const struct pg_station *s)
+{
+	return pg_play_sealed(s) ? SUCI_SEAL_TAG : 0;
+}
+
 void
 pg_play_new(const struct pg_world *w, struct pg_flow *f, struct pg_play *play, uint8_t side,
 	    void *mem)
 {
 	/* An endpoint acknowledges once in a burst, too. */
-	struct pg_player_conf conf = {.window = w->load->window,
+	bool relay = side == 1 && !w->load->series;
+	struct pg_player_conf conf = {.sealed = relay && w->seal.aead,
+				      .window = w->load->window,
 				      .credit = w->credit[side],
 				      .ack_every = PG_RX_BURST,
 				      .ack_wait_ns = ACK_WAIT_NS};
@@ -33,8 +49,9 @@ pg_play_new(const struct pg_world *w, struct pg_flow *f, struct pg_play *play, u
 void
 pg_play_free(struct pg_world *w)
 {
-	for (uint32_t i = 0; i < PG_FRAMES; i++)
-		rte_pktmbuf_free(w->frame[i]);
+	for (int side = 0; side < PG_SIDES; side++)
+		for (uint32_t i = 0; i < PG_FRAMES; i++)
+			rte_pktmbuf_free(w->frame[side][i]);
 	memset(w->frame, 0, sizeof w->frame);
 }
 
@@ -70,18 +87,28 @@ pg_world_playable(const struct pg_world *w)
 }
 
 static bool
-make_frames(struct pg_world *w)
+make_side_frames(struct pg_world *w, int side)
 {
-	uint32_t bytes = w->load->size[0].bytes;
+	uint32_t bytes = w->load->size[0].bytes, tag = tag_len(&w->station[side][0]);
 	for (uint32_t i = 0; i < PG_FRAMES; i++) {
-		struct rte_mbuf *m = w->frame[i] = rte_pktmbuf_alloc(w->net->pool);
-		char *at = m ? rte_pktmbuf_append(m, (uint16_t)(RD_FRAME_HDR + HEADERS + bytes))
-			     : NULL;
+		struct rte_mbuf *m = w->frame[side][i] = rte_pktmbuf_alloc(w->net->pool);
+		uint16_t len = (uint16_t)(RD_FRAME_HDR + HEADERS + bytes + tag);
+		char *at = m ? rte_pktmbuf_append(m, len) : NULL;
 		if (!at)
 			return false;
 		memset(at, 0, RD_FRAME_HDR + HEADERS + PG_HEAD_MAX);
 		memcpy(at + RD_FRAME_HDR + HEADERS + PG_HEAD_MAX, w->pattern, bytes - PG_HEAD_MAX);
 	}
+	return true;
+}
+
+static bool
+make_frames(struct pg_world *w)
+{
+	uint32_t bytes = w->load->size[0].bytes;
+	for (int side = 0; side < PG_SIDES; side++)
+		if (!make_side_frames(w, side))
+			return false;
 	w->pattern_sum = rd_cksum_add(0, w->pattern, bytes - PG_HEAD_MAX);
 	return true;
 }
@@ -93,14 +120,12 @@ write_headers(struct pg_world *w, struct pg_station *s)
 	for (uint32_t f = 0; f < s->nflows; f++)
 		rd_write_udp(s->flow[f].play->header, &s->self, side->relay_mac, side->conf->relay,
 			     (uint16_t)(side->conf->udp_port + s->shard + f), 0,
-			     HEADERS + w->load->size[0].bytes, 0);
+			     HEADERS + w->load->size[0].bytes + tag_len(s), 0);
 }
 
 const char *
 pg_world_play(struct pg_world *w)
 {
-	if (w->seal.aead)
-		return "a template cannot be sealed: the lab has a key_file";
 	if (!pg_world_playable(w))
 		return "the paths did not become quiet, so no template can be played";
 	if (!make_frames(w))
@@ -121,24 +146,49 @@ pg_world_play(struct pg_world *w)
 
 /* ---- in ---------------------------------------------------------------------------------- */
 
-bool
-pg_play_rx(struct pg_station *s, const struct suci_addr *from, const uint8_t *payload, size_t len)
+/* Over which of its paths did it come? */
+static struct pg_flow *
+find_flow(struct pg_station *s, const struct suci_addr *from)
 {
-	uint64_t now = s->w->net->now_ns;
 	uint16_t first = s->w->net->side[s->side].conf->udp_port;
 	uint32_t fi = s->relay ? (uint32_t)(from->port - first) : 0;
+	return fi < s->nflows ? &s->flow[fi] : NULL;
+}
+
+void
+pg_play_through(struct pg_station *s, const struct suci_addr *from, uint8_t *payload, size_t len,
+		uint8_t ecn)
+{
+	uint64_t now = s->w->net->now_ns;
+	struct pg_flow *f = find_flow(s, from);
 	struct suci_segment seg;
-	if (fi >= s->nflows)
+	len = pg_sealed_through(s->ep, from, payload, len, ecn, now);
+	if (len && f)
+		(void)pg_player_rx(f->play->player, payload, len, now, &seg);
+}
+
+bool
+pg_play_rx(struct pg_station *s, const struct suci_addr *from, uint8_t *payload, size_t len)
+{
+	uint64_t now = s->w->net->now_ns;
+	struct pg_flow *f = find_flow(s, from);
+	struct suci_segment seg;
+	if (!f)
 		return false;
-	struct pg_player *p = s->flow[fi].play->player;
+	struct pg_player *p = f->play->player;
 	if (!s->w->playing || !s->played) {
-		(void)pg_player_rx(p, payload, len, now, &seg);
+		if (!pg_play_sealed(s))
+			(void)pg_player_rx(p, payload, len, now, &seg);
 		return false;
 	}
 	if (!pg_player_mine(p, payload, len))
 		return false; /* CLOSE */
+	if (pg_play_sealed(s))
+		len = pg_sealed_open(s->ep, f->path, payload, len);
+	if (!len)
+		return true; /* the endpoint has counted it */
 	if (pg_player_rx(p, payload, len, now, &seg))
-		(void)pg_world_take(s, s->flow[fi].path, &seg, now);
+		(void)pg_world_take(s, f->path, &seg, now);
 	return true;
 }
 
@@ -146,14 +196,36 @@ pg_play_rx(struct pg_station *s, const struct suci_addr *from, const uint8_t *pa
 
 /* One that no port has any more; the last one that was sent is still in the cache. */
 static struct rte_mbuf *
-free_frame(struct pg_world *w)
+free_frame(struct pg_world *w, uint8_t side)
 {
-	while (w->next_frame < PG_FRAMES) {
-		struct rte_mbuf *m = w->frame[w->next_frame++];
+	while (w->next_frame[side] < PG_FRAMES) {
+		struct rte_mbuf *m = w->frame[side][w->next_frame[side]++];
 		if (rte_mbuf_refcnt_read(m) == 1)
 			return m;
 	}
 	return NULL;
+}
+
+/* A frame of the flow with the next segment. */
+static void
+fill_frame(struct pg_station *s, struct pg_flow *f, uint8_t *at, uint64_t now)
+{
+	struct pg_world *w = s->w;
+	struct pg_player *p = f->play->player;
+	struct suci_segment seg;
+	uint8_t *udp = at + RD_FRAME_HDR;
+	uint32_t held = pg_player_held(p);
+	bool sealed = pg_play_sealed(s);
+	memcpy(at, f->play->header, RD_FRAME_HDR);
+	if (sealed) /* what was sealed here last time */
+		memset(udp + HEADERS, 0, PG_HEAD_MAX);
+	pg_world_make(s, f, udp + HEADERS, &seg);
+	size_t len = pg_player_head(p, &seg, udp, now) + PG_HEAD_MAX;
+	if (sealed) {
+		memcpy(udp + len, w->pattern, seg.data_len);
+		len = pg_sealed_close(s->ep, f->path, udp, len + seg.data_len, held);
+	}
+	rd_udp_checksum(at, len, sealed ? 0 : w->pattern_sum);
 }
 
 static uint32_t
@@ -165,15 +237,10 @@ send_segments(struct pg_station *s, struct pg_flow *f, uint64_t now)
 	uint64_t most = 2ull * w->load->window * w->nsenders;
 	while (n < may && n < TX_TURN && pg_net_room(w->net, s->side) &&
 	       w->sent.segments < w->received.segments + most) {
-		struct suci_segment seg;
-		struct rte_mbuf *m = pg_world_token(s, f, now) ? free_frame(w) : NULL;
+		struct rte_mbuf *m = pg_world_token(s, f, now) ? free_frame(w, s->side) : NULL;
 		if (!m)
 			break;
-		uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *), *udp = at + RD_FRAME_HDR;
-		memcpy(at, f->play->header, RD_FRAME_HDR);
-		pg_world_make(s, f, udp + HEADERS, &seg);
-		(void)pg_player_head(f->play->player, &seg, udp, now);
-		rd_udp_checksum(at, HEADERS + PG_HEAD_MAX, w->pattern_sum);
+		fill_frame(s, f, rte_pktmbuf_mtod(m, uint8_t *), now);
 		rte_mbuf_refcnt_update(m, 1); /* the port gives one back */
 		pg_net_push(w->net, s->side, m);
 		n++;
@@ -186,10 +253,14 @@ send_ack(struct pg_station *s, uint32_t fi, uint64_t now)
 {
 	struct pg_world *w = s->w;
 	const struct pg_side *side = &w->net->side[s->side];
-	uint8_t frame[RD_FRAME_HDR + PG_PLAYER_ACK_MAX];
+	struct pg_player *p = s->flow[fi].play->player;
+	uint8_t frame[RD_FRAME_HDR + PG_PLAYER_ACK_MAX + SUCI_SEAL_TAG];
 	if (!pg_net_room(w->net, s->side))
 		return 0;
-	size_t len = pg_player_ack(s->flow[fi].play->player, frame + RD_FRAME_HDR, now);
+	size_t len = pg_player_ack(p, frame + RD_FRAME_HDR, now);
+	if (len && pg_play_sealed(s))
+		len = pg_sealed_close(s->ep, s->flow[fi].path, frame + RD_FRAME_HDR, len,
+				      pg_player_held(p));
 	if (!len)
 		return 0;
 	rd_write_udp(frame, &s->self, side->relay_mac, side->conf->relay,
@@ -204,7 +275,7 @@ pg_play_turn(struct pg_world *w)
 {
 	uint32_t n = 0;
 	uint64_t now = w->net->now_ns;
-	w->next_frame = 0;
+	memset(w->next_frame, 0, sizeof w->next_frame);
 	for (int side = 0; side < PG_SIDES; side++)
 		for (uint32_t i = 0; i < w->nstations[side]; i++) {
 			struct pg_station *s = &w->station[side][i];

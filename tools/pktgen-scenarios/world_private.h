@@ -23,13 +23,17 @@ struct pg_play {
 	struct pg_player *player;
 	uint8_t header[RD_FRAME_HDR]; /* of its frames with a segment */
 };
+/* Are the station's paths sealed: is it a remote relay, in a lab with a key_file? */
+bool pg_play_sealed(const struct pg_station *s);
 void pg_play_new(const struct pg_world *w, struct pg_flow *f, struct pg_play *play, uint8_t side,
 		 void *mem);
 void pg_play_free(struct pg_world *w);
 /* A datagram that the endpoint sends; one that came: true, it was not the endpoint's. */
 void pg_play_saw(struct pg_station *s, const struct suci_out *o);
-bool pg_play_rx(struct pg_station *s, const struct suci_addr *from, const uint8_t *payload,
-		size_t len);
+bool pg_play_rx(struct pg_station *s, const struct suci_addr *from, uint8_t *payload, size_t len);
+/* A datagram for the endpoint of a station with sealed paths: what it opens the player sees. */
+void pg_play_through(struct pg_station *s, const struct suci_addr *from, uint8_t *payload,
+		     size_t len, uint8_t ecn);
 uint32_t pg_play_turn(struct pg_world *w);
 /* Packets of ours that are not acknowledged. */
 uint64_t pg_play_held(const struct pg_world *w);
