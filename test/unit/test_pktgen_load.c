@@ -104,7 +104,10 @@ bad_files_are_refused_by_name(void **state)
 		const char *from, *to, *word;
 	} cases[] = {
 		{"'hosts':4", "'hosts':0", "world.hosts"},
-		{"'hosts':4", "'hots':4", "hots"},
+		{"'hosts':4", "'hots':4", "world.hots: there is no such key; did you mean hosts?"},
+		{"'hosts':4", "'quux':4", "there are hosts, relays"},
+		{"'hosts':4", "'hosts':'4'", "world.hosts: a whole number is wanted, not a text"},
+		{"'do':'cut_global',", "", "events[0].do: is missing"},
 		{"'jobs':2", "'jobs':513", "world.jobs"},
 		{"'procs_per_relay':3", "'procs_per_relay':65536,'series':true", "in series"},
 		{"'payload':64", "'payload':63", "traffic.payload"},
@@ -147,7 +150,9 @@ labs_are_checked(void **state)
 		{"'primary':'10.0.0.1',", "", "primary"},
 		{"'global':", "'globe':", "globe"},
 		{"'port':'eth2'", "'port':''", "global.port"},
-		{"'port':'eth2'", "'port':'eth2','mtu':100", "global.mtu"},
+		{"'port':'eth2'", "'port':'eth2','mtu':100", "global.mtu: 1280 to 9600"},
+		{"'port':'eth2'", "'prot':'eth2'", "global.prot: there is no such key; did you mean port?"},
+		{"'port':'eth2',", "", "global.port: is missing"},
 		{"'port':'eth2'", "'port':'eth2','pmd':'x'", "global.pmd"},
 		{"'relay':'10.0.0.2'", "'relay':'10.0.0'", "private.relay"},
 	};

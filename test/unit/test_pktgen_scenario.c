@@ -80,6 +80,10 @@ bad_files_are_refused_by_name(void **state)
 		{"7812", "70000", "udp_port"},
 		{"'name':'n'", "'name':''", "name"},
 		{"}]}", "}]", "line 1"},
+		{"'seed':5", "'sead':5", "did you mean seed?"},
+		{"'seed':5", "'seed':'x'", "seed: a whole number is wanted, not a text"},
+		{"'seed':5,", "", "seed: is missing"},
+		{"'target':", "'world':{},'target':", "--lab LAB.json"},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -171,6 +175,9 @@ shipped_scenarios_are_good(void **state)
 	}
 	char err[256];
 	assert_int_equal(pg_scenario_load(&s, "/nonexistent", err, sizeof err), -1);
+	assert_string_equal(err, "cannot be read: No such file or directory");
+	assert_int_equal(pg_scenario_load(&s, "/dev/null", err, sizeof err), -1);
+	assert_non_null(strstr(err, "empty"));
 }
 
 static void

@@ -1,3 +1,4 @@
+#include "pktgen/keys.h"
 #include "pktgen/lab.h"
 
 #include "pktgen/scenario.h"
@@ -21,8 +22,13 @@ fail(char *err, size_t err_max, const char *fmt, ...)
 struct raw_side {
 	const char *port, *pmd, *relay, *global, *primary, *first;
 	json_int_t descriptors, mtu, prefix_len, udp_port, nshards, peer_port, index;
-	int queues;
+	bool queues;
 };
+
+#define COUNT(table)		    (sizeof(table) / sizeof(table)[0])
+#define TEXT(s, name, f, need)	    {name, PG_KEY_TEXT, need, offsetof(struct s, f), 0, 0}
+#define WHOLE(s, name, f, low, high) {name, PG_KEY_WHOLE, false, offsetof(struct s, f), low, high}
+#define TRUTH(s, name, f)	    {name, PG_KEY_TRUTH, false, offsetof(struct s, f), 0, 0}
 
 static int
 addresses(struct pg_side_conf *s, const struct raw_side *r, const char *name, char *err, size_t max)
@@ -52,25 +58,6 @@ addresses(struct pg_side_conf *s, const struct raw_side *r, const char *name, ch
 }
 
 static int
-check_numbers(const struct raw_side *r, const char *name, char *err, size_t max)
-{
-	const struct {
-		const char *key;
-		json_int_t v, low, high;
-	} n[] = {
-		{"descriptors", r->descriptors, 64, 16384}, {"mtu", r->mtu, 1280, 9600},
-		{"prefix_len", r->prefix_len, 1, 30},	    {"udp_port", r->udp_port, 1, 65535},
-		{"shards", r->nshards, 1, PG_SHARDS_MAX},   {"peer_port", r->peer_port, 1, 65535},
-		{"primary_index", r->index, 0, 62},
-	};
-	for (size_t i = 0; i < sizeof n / sizeof n[0]; i++)
-		if (n[i].v < n[i].low || n[i].v > n[i].high)
-			return fail(err, max, "%s.%s: %lld to %lld is wanted", name, n[i].key,
-				    (long long)n[i].low, (long long)n[i].high);
-	return 0;
-}
-
-static int
 read_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t max)
 {
 	struct raw_side r = {.pmd = "af_packet",
@@ -81,16 +68,23 @@ read_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t
 			     .udp_port = 7812,
 			     .nshards = 1,
 			     .peer_port = 7813};
-	json_error_t e;
-	if (json_unpack_ex(o, &e, JSON_STRICT,
-			   "{s:s,s?s,s?I,s?I,s:I,s:s,s?s,s?I,s?I,s?b,s?s,s?I,s?I,s:s}", "port",
-			   &r.port, "pmd", &r.pmd, "descriptors", &r.descriptors, "mtu", &r.mtu,
-			   "prefix_len", &r.prefix_len, "relay", &r.relay, "relay_global",
-			   &r.global, "udp_port", &r.udp_port, "shards", &r.nshards, "queues",
-			   &r.queues, "primary", &r.primary, "peer_port", &r.peer_port,
-			   "primary_index", &r.index, "first", &r.first))
-		return fail(err, max, "%s: %s", name, e.text);
-	if (check_numbers(&r, name, err, max))
+	static const struct pg_key keys[] = {
+		TEXT(raw_side, "port", port, true),
+		TEXT(raw_side, "pmd", pmd, false),
+		WHOLE(raw_side, "descriptors", descriptors, 64, 16384),
+		WHOLE(raw_side, "mtu", mtu, 1280, 9600),
+		{"prefix_len", PG_KEY_WHOLE, true, offsetof(struct raw_side, prefix_len), 1, 30},
+		TEXT(raw_side, "relay", relay, true),
+		TEXT(raw_side, "relay_global", global, false),
+		WHOLE(raw_side, "udp_port", udp_port, 1, 65535),
+		WHOLE(raw_side, "shards", nshards, 1, PG_SHARDS_MAX),
+		TRUTH(raw_side, "queues", queues),
+		TEXT(raw_side, "primary", primary, false),
+		WHOLE(raw_side, "peer_port", peer_port, 1, 65535),
+		WHOLE(raw_side, "primary_index", index, 0, 62),
+		TEXT(raw_side, "first", first, true),
+	};
+	if (pg_keys_read(o, name, keys, COUNT(keys), &r, err, max))
 		return -1;
 	if (!*r.port || strlcpy(s->port, r.port, sizeof s->port) >= sizeof s->port)
 		return fail(err, max, "%s.port: 1 to %zu characters are wanted", name,
@@ -120,35 +114,46 @@ copy_text(char *out, size_t room, const char *text, const char *key, char *err, 
 static int
 read_root(struct pg_lab *lab, json_t *root, char *err, size_t max)
 {
-	json_t *private, *global = NULL, *second = NULL;
-	const char *schema, *about, *stats = "", *restart = "", *key = "", *lcores = "",
-				    *prefix = "";
-	json_int_t memory = 0;
-	json_error_t e;
-	int huge = 0, sleep = 0;
-	if (json_unpack_ex(root, &e, JSON_STRICT,
-			   "{s?s,s?s,s:o,s?o,s?o,s?s,s?s,s?s,s?s,s?s,s?I,s?b,s?b}", "$schema",
-			   &schema, "about", &about, "private", &private, "global", &global,
-			   "second", &second, "stats", &stats, "restart", &restart, "key_file",
-			   &key, "lcores", &lcores, "file_prefix", &prefix, "memory_mb", &memory,
-			   "hugepages", &huge, "sleep", &sleep))
-		return fail(err, max, "%s", e.text);
-	if (!global == !second)
-		return fail(err, max, "either global or second is wanted");
-	if (memory < 0 || memory > 1 << 20)
-		return fail(err, max, "memory_mb: 0 to %d is wanted", 1 << 20);
-	lab->memory_mb = (uint32_t)memory;
-	lab->hugepages = huge;
-	lab->sleep = sleep;
-	lab->series = second != NULL;
-	if (read_side(&lab->side[0], private, "private", err, max) ||
-	    read_side(&lab->side[1], second ? second : global, second ? "second" : "global", err,
-		      max) ||
-	    copy_text(lab->stats, sizeof lab->stats, stats, "stats", err, max) ||
-	    copy_text(lab->restart, sizeof lab->restart, restart, "restart", err, max) ||
-	    copy_text(lab->key_file, sizeof lab->key_file, key, "key_file", err, max) ||
-	    copy_text(lab->lcores, sizeof lab->lcores, lcores, "lcores", err, max) ||
-	    copy_text(lab->file_prefix, sizeof lab->file_prefix, prefix, "file_prefix", err, max))
+	struct file {
+		const char *schema, *about, *stats, *restart, *key_file, *lcores, *prefix;
+		json_t *side_private, *global, *second;
+		json_int_t memory_mb;
+		bool hugepages, sleep;
+	} f = {.stats = "", .restart = "", .key_file = "", .lcores = "", .prefix = ""};
+#define OBJECT(name, f, need) {name, PG_KEY_OBJECT, need, offsetof(struct file, f), 0, 0}
+	static const struct pg_key keys[] = {
+		TEXT(file, "$schema", schema, false),
+		TEXT(file, "about", about, false),
+		OBJECT("private", side_private, true),
+		OBJECT("global", global, false),
+		OBJECT("second", second, false),
+		TEXT(file, "stats", stats, false),
+		TEXT(file, "restart", restart, false),
+		TEXT(file, "key_file", key_file, false),
+		TEXT(file, "lcores", lcores, false),
+		TEXT(file, "file_prefix", prefix, false),
+		WHOLE(file, "memory_mb", memory_mb, 0, 1 << 20),
+		TRUTH(file, "hugepages", hugepages),
+		TRUTH(file, "sleep", sleep),
+	};
+#undef OBJECT
+	if (pg_keys_read(root, "", keys, COUNT(keys), &f, err, max))
+		return -1;
+	if (!f.global == !f.second)
+		return fail(err, max,
+			    "either global (remote relays) or second (a relay in series) is wanted");
+	lab->memory_mb = (uint32_t)f.memory_mb;
+	lab->hugepages = f.hugepages;
+	lab->sleep = f.sleep;
+	lab->series = f.second != NULL;
+	if (read_side(&lab->side[0], f.side_private, "private", err, max) ||
+	    read_side(&lab->side[1], f.second ? f.second : f.global, f.second ? "second" : "global",
+		      err, max) ||
+	    copy_text(lab->stats, sizeof lab->stats, f.stats, "stats", err, max) ||
+	    copy_text(lab->restart, sizeof lab->restart, f.restart, "restart", err, max) ||
+	    copy_text(lab->key_file, sizeof lab->key_file, f.key_file, "key_file", err, max) ||
+	    copy_text(lab->lcores, sizeof lab->lcores, f.lcores, "lcores", err, max) ||
+	    copy_text(lab->file_prefix, sizeof lab->file_prefix, f.prefix, "file_prefix", err, max))
 		return -1;
 	for (int i = 0; i < (lab->series ? 2 : 1); i++)
 		if (!lab->side[i].primary || !lab->side[i].relay_global)
@@ -164,7 +169,7 @@ take(struct pg_lab *lab, json_t *root, const json_error_t *e, char *err, size_t 
 {
 	memset(lab, 0, sizeof *lab);
 	if (!root)
-		return fail(err, max, "line %d: %s", e->line, e->text);
+		return pg_keys_no_json(e, err, max);
 	int r = read_root(lab, root, err, max);
 	json_decref(root);
 	return r;

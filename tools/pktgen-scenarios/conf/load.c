@@ -1,3 +1,4 @@
+#include "pktgen/keys.h"
 #include "pktgen/load.h"
 
 #include "pktgen/scenario.h"
@@ -37,21 +38,9 @@ static int __attribute__((format(printf, 2, 3))) fail(const struct bad *b, const
 	return -1;
 }
 
-/* An integer with its bounds: read by name, so that an error names it. */
-struct number {
-	const char *key;
-	json_int_t v, low, high;
-};
-
-static int
-in_bounds(const char *group, const struct number *n, size_t count, const struct bad *b)
-{
-	for (size_t i = 0; i < count; i++)
-		if (n[i].v < n[i].low || n[i].v > n[i].high)
-			return fail(b, "%s.%s: %lld to %lld is wanted", group, n[i].key,
-				    (long long)n[i].low, (long long)n[i].high);
-	return 0;
-}
+#define COUNT(table)	       (sizeof(table) / sizeof(table)[0])
+#define TEXT(s, f, need)       {#f, PG_KEY_TEXT, need, offsetof(struct s, f), 0, 0}
+#define WHOLE(s, f, low, high) {#f, PG_KEY_WHOLE, false, offsetof(struct s, f), low, high}
 
 static int
 one_of(const char *text, const char *const *names, int n)
@@ -67,26 +56,26 @@ one_of(const char *text, const char *const *names, int n)
 static int
 read_world(struct pg_load *l, json_t *o, const struct bad *b)
 {
-	struct number n[] = {
-		{"hosts", 1, 1, 16384},
-		{"relays", 1, 1, 64},
-		{"procs_per_relay", 1, 1, 65536},
-		{"jobs", 1, 1, 512},
+	struct world {
+		json_int_t hosts, relays, procs_per_relay, jobs;
+		bool series;
+	} w = {1, 1, 1, 1, false};
+	static const struct pg_key keys[] = {
+		WHOLE(world, hosts, 1, 16384),
+		WHOLE(world, relays, 1, 64),
+		WHOLE(world, procs_per_relay, 1, 65536),
+		WHOLE(world, jobs, 1, 512),
+		{"series", PG_KEY_TRUTH, false, offsetof(struct world, series), 0, 0},
 	};
-	json_error_t e;
-	int series = 0;
-	if (json_unpack_ex(o, &e, JSON_STRICT, "{s?I,s?I,s?I,s?I,s?b}", n[0].key, &n[0].v, n[1].key,
-			   &n[1].v, n[2].key, &n[2].v, n[3].key, &n[3].v, "series", &series))
-		return fail(b, "world: %s", e.text);
-	if (in_bounds("world", n, 4, b))
+	if (pg_keys_read(o, "world", keys, COUNT(keys), &w, b->err, b->max))
 		return -1;
-	if (series && n[1].v != 1)
+	if (w.series && w.relays != 1)
 		return fail(b, "world.relays: in series there is one");
-	l->series = series;
-	l->hosts = (uint32_t)n[0].v;
-	l->relays = (uint32_t)n[1].v;
-	l->procs_per_relay = (uint32_t)n[2].v;
-	l->jobs = (uint32_t)n[3].v;
+	l->series = w.series;
+	l->hosts = (uint32_t)w.hosts;
+	l->relays = (uint32_t)w.relays;
+	l->procs_per_relay = (uint32_t)w.procs_per_relay;
+	l->jobs = (uint32_t)w.jobs;
 	uint64_t world = (uint64_t)l->relays * l->procs_per_relay + l->hosts;
 	if (world > 1u << 18 || world * l->jobs > 1u << 18)
 		return fail(b, "world: at most %u processes in all jobs", 1u << 18);
@@ -129,49 +118,73 @@ read_payload(struct pg_load *l, json_t *p, const struct bad *b)
 	return 0;
 }
 
+struct traffic {
+	const char *pattern, *direction, *cc, *generator;
+	json_t *payload;
+	json_int_t lanes, message, rate_pps, window, receiver_pps, loss_ppm, seed;
+};
+
 static int
-read_traffic(struct pg_load *l, json_t *o, const struct bad *b)
+read_words(struct pg_load *l, const struct traffic *t, const struct bad *b)
 {
 	static const char *const patterns[] = {"pairs", "incast", "all"};
 	static const char *const directions[] = {"", "out", "in", "both"};
 	static const char *const ccs[] = {"cubic", "fixed"};
 	static const char *const generators[] = {"endpoint", "template"};
-	const char *pattern = "pairs", *direction = "both", *cc = "cubic", *gen = "endpoint";
-	struct number n[] = {
-		{"lanes", 0, 0, 1 << 20},	 {"message", 0, 0, 1 << 30},
-		{"rate_pps", 0, 0, 100000000},	 {"window", 256, 1, 4096},
-		{"receiver_pps", 0, 0, 1 << 30}, {"loss_ppm", 0, 0, 500000},
-		{"seed", 1, 0, INT64_MAX},
-	};
-	json_t *payload;
-	json_error_t e;
-	if (json_unpack_ex(o, &e, JSON_STRICT, "{s:s,s?s,s:o,s?s,s?s,s?I,s?I,s?I,s?I,s?I,s?I,s?I}",
-			   "pattern", &pattern, "direction", &direction, "payload", &payload, "cc",
-			   &cc, "generator", &gen, n[0].key, &n[0].v, n[1].key, &n[1].v, n[2].key, &n[2].v, n[3].key,
-			   &n[3].v, n[4].key, &n[4].v, n[5].key, &n[5].v, n[6].key, &n[6].v))
-		return fail(b, "traffic: %s", e.text);
-	int p = one_of(pattern, patterns, 3), d = one_of(direction, directions, 4);
-	int fixed = one_of(cc, ccs, 2), template = one_of(gen, generators, 2);
-	if (p < 0 || d < 1 || fixed < 0 || template < 0)
-		return fail(b, "traffic.%s: there is no such one",
-			    p < 0	? "pattern"
-			    : d < 1	? "direction"
-			    : fixed < 0 ? "cc"
-					: "generator");
-	if (in_bounds("traffic", n, 7, b))
-		return -1;
+	int p = one_of(t->pattern, patterns, 3), d = one_of(t->direction, directions, 4);
+	int fixed = one_of(t->cc, ccs, 2), template = one_of(t->generator, generators, 2);
+	if (p < 0)
+		return fail(b, "traffic.pattern: pairs, incast or all is wanted, not \"%s\"",
+			    t->pattern);
+	if (d < 1)
+		return fail(b, "traffic.direction: out, in or both is wanted, not \"%s\"",
+			    t->direction);
+	if (fixed < 0)
+		return fail(b, "traffic.cc: cubic or fixed is wanted, not \"%s\"", t->cc);
+	if (template < 0)
+		return fail(b, "traffic.generator: endpoint or template is wanted, not \"%s\"",
+			    t->generator);
 	l->pattern = (enum pg_pattern)p;
 	l->direction = (enum pg_direction)d;
 	l->fixed = fixed;
 	l->from_template = template;
-	l->lanes = (uint32_t)n[0].v;
-	l->message = (uint32_t)n[1].v;
-	l->rate_pps = (uint64_t)n[2].v;
-	l->window = (uint32_t)n[3].v;
-	l->receiver_pps = (uint32_t)n[4].v;
-	l->loss_ppm = (uint32_t)n[5].v;
-	l->seed = (uint64_t)n[6].v;
-	if (read_payload(l, payload, b))
+	return 0;
+}
+
+static int
+read_traffic(struct pg_load *l, json_t *o, const struct bad *b)
+{
+	struct traffic t = {.pattern = "pairs",
+			    .direction = "both",
+			    .cc = "cubic",
+			    .generator = "endpoint",
+			    .window = 256,
+			    .seed = 1};
+	static const struct pg_key keys[] = {
+		TEXT(traffic, pattern, true),
+		TEXT(traffic, direction, false),
+		TEXT(traffic, cc, false),
+		TEXT(traffic, generator, false),
+		{"payload", PG_KEY_ANY, true, offsetof(struct traffic, payload), 0, 0},
+		WHOLE(traffic, lanes, 0, 1 << 20),
+		WHOLE(traffic, message, 0, 1 << 30),
+		WHOLE(traffic, rate_pps, 0, 100000000),
+		WHOLE(traffic, window, 1, 4096),
+		WHOLE(traffic, receiver_pps, 0, 1 << 30),
+		WHOLE(traffic, loss_ppm, 0, 500000),
+		WHOLE(traffic, seed, 0, INT64_MAX),
+	};
+	if (pg_keys_read(o, "traffic", keys, COUNT(keys), &t, b->err, b->max) ||
+	    read_words(l, &t, b))
+		return -1;
+	l->lanes = (uint32_t)t.lanes;
+	l->message = (uint32_t)t.message;
+	l->rate_pps = (uint64_t)t.rate_pps;
+	l->window = (uint32_t)t.window;
+	l->receiver_pps = (uint32_t)t.receiver_pps;
+	l->loss_ppm = (uint32_t)t.loss_ppm;
+	l->seed = (uint64_t)t.seed;
+	if (read_payload(l, t.payload, b))
 		return -1;
 	if (l->message && l->nsizes > 1)
 		return fail(b, "traffic.message: segments of one size only");
@@ -183,25 +196,24 @@ read_traffic(struct pg_load *l, json_t *o, const struct bad *b)
 static int
 read_run(struct pg_load *l, json_t *o, const struct bad *b)
 {
-	struct number n[] = {
-		{"warmup_ms", 100, 0, 600000},
-		{"measure_ms", 1000, 1, 86400000},
-		{"drain_ms", 30000, 0, 600000},
-		{"rounds", 1, 1, 1000},
+	struct times {
+		json_int_t warmup_ms, measure_ms, drain_ms, rounds;
+		bool may_end;
+	} t = {100, 1000, 30000, 1, false};
+	static const struct pg_key keys[] = {
+		WHOLE(times, warmup_ms, 0, 600000),
+		WHOLE(times, measure_ms, 1, 86400000),
+		WHOLE(times, drain_ms, 0, 600000),
+		WHOLE(times, rounds, 1, 1000),
+		{"may_end", PG_KEY_TRUTH, false, offsetof(struct times, may_end), 0, 0},
 	};
-	json_error_t e;
-	int may_end = 0;
-	if (o &&
-	    json_unpack_ex(o, &e, JSON_STRICT, "{s?I,s?I,s?I,s?I,s?b}", n[0].key, &n[0].v, n[1].key,
-			   &n[1].v, n[2].key, &n[2].v, n[3].key, &n[3].v, "may_end", &may_end))
-		return fail(b, "run: %s", e.text);
-	if (in_bounds("run", n, 4, b))
+	if (o && pg_keys_read(o, "run", keys, COUNT(keys), &t, b->err, b->max))
 		return -1;
-	l->warmup_ms = (uint32_t)n[0].v;
-	l->measure_ms = (uint32_t)n[1].v;
-	l->drain_ms = (uint32_t)n[2].v;
-	l->rounds = (uint32_t)n[3].v;
-	l->may_end = may_end;
+	l->warmup_ms = (uint32_t)t.warmup_ms;
+	l->measure_ms = (uint32_t)t.measure_ms;
+	l->drain_ms = (uint32_t)t.drain_ms;
+	l->rounds = (uint32_t)t.rounds;
+	l->may_end = t.may_end;
 	return 0;
 }
 
@@ -210,23 +222,28 @@ read_events(struct pg_load *l, json_t *list, const struct bad *b)
 {
 	size_t i;
 	json_t *v;
-	if (list && (!json_is_array(list) || json_array_size(list) > PG_EVENTS_MAX))
-		return fail(b, "events: a list of at most %d is wanted", PG_EVENTS_MAX);
+	struct event {
+		const char *action;
+		json_int_t at_ms, for_ms;
+	};
+	static const struct pg_key keys[] = {
+		{"do", PG_KEY_TEXT, true, offsetof(struct event, action), 0, 0},
+		{"at_ms", PG_KEY_WHOLE, true, offsetof(struct event, at_ms), 0, 86400000},
+		WHOLE(event, for_ms, 0, 86400000),
+	};
 	json_array_foreach(list, i, v)
 	{
-		const char *what;
-		json_int_t at, dur = 0;
-		json_error_t e;
-		if (json_unpack_ex(v, &e, JSON_STRICT, "{s:s,s:I,s?I}", "do", &what, "at_ms", &at,
-				   "for_ms", &dur))
-			return fail(b, "events[%zu]: %s", i, e.text);
-		int k = one_of(what, pg_action_names, PG_ACTIONS_COUNT);
+		char where[32];
+		struct event e = {.for_ms = 0};
+		snprintf(where, sizeof where, "events[%zu]", i);
+		if (pg_keys_read(v, where, keys, COUNT(keys), &e, b->err, b->max))
+			return -1;
+		int k = one_of(e.action, pg_action_names, PG_ACTIONS_COUNT);
 		if (k < 0)
-			return fail(b, "events[%zu].do: there is no \"%s\"", i, what);
-		if (at < 0 || at > 86400000 || dur < 0 || dur > 86400000)
-			return fail(b, "events[%zu]: times of 0 to 86400000 ms are wanted", i);
+			return fail(b, "%s.do: there is no \"%s\"; doc/pktgen.md has all", where,
+				    e.action);
 		l->event[l->nevents++] =
-			(struct pg_event){(enum pg_action)k, (uint32_t)at, (uint32_t)dur};
+			(struct pg_event){(enum pg_action)k, (uint32_t)e.at_ms, (uint32_t)e.for_ms};
 	}
 	return 0;
 }
@@ -234,32 +251,44 @@ read_events(struct pg_load *l, json_t *list, const struct bad *b)
 static int
 read_want(struct pg_want *w, json_t *v, size_t i, const struct bad *b)
 {
-	const char *measure = NULL, *why = NULL;
-	json_t *counters = NULL, *name;
-	json_error_t e;
+	struct want {
+		const char *measure, *why;
+		json_t *counters;
+		double min, max;
+	} x = {.measure = NULL};
+	static const struct pg_key keys[] = {
+		TEXT(want, measure, false),
+		TEXT(want, why, false),
+		{"counters", PG_KEY_LIST, false, offsetof(struct want, counters), 1,
+		 PG_WANT_NAMES_MAX},
+		{"min", PG_KEY_NUMBER, false, offsetof(struct want, min), 0, 0},
+		{"max", PG_KEY_NUMBER, false, offsetof(struct want, max), 0, 0},
+	};
+	char where[32];
+	json_t *name;
 	size_t n;
-	if (json_unpack_ex(v, &e, JSON_STRICT, "{s?s,s?o,s?F,s?F,s?s}", "measure", &measure,
-			   "counters", &counters, "min", &w->min, "max", &w->max, "why", &why))
-		return fail(b, "expect[%zu]: %s", i, e.text);
+	snprintf(where, sizeof where, "expect[%zu]", i);
+	if (pg_keys_read(v, where, keys, COUNT(keys), &x, b->err, b->max))
+		return -1;
+	w->min = x.min;
+	w->max = x.max;
 	w->has_min = json_object_get(v, "min") != NULL;
 	w->has_max = json_object_get(v, "max") != NULL;
 	if (!w->has_max && (!w->has_min || w->min <= 0))
 		return fail(b, "expect[%zu]: neither min nor max: it cannot fail", i);
 	if (w->has_min && w->has_max && w->max < w->min)
 		return fail(b, "expect[%zu]: max is less than min", i);
-	if (!measure == !counters)
+	if (!x.measure == !x.counters)
 		return fail(b, "expect[%zu]: either measure or counters is wanted", i);
-	if (measure) {
-		int m = one_of(measure, pg_measure_names, PG_MEASURES_COUNT);
+	if (x.measure) {
+		int m = one_of(x.measure, pg_measure_names, PG_MEASURES_COUNT);
 		w->measure = (enum pg_measure)m;
-		return m < 0 ? fail(b, "expect[%zu].measure: there is no \"%s\"", i, measure) : 0;
+		return m < 0 ? fail(b, "%s.measure: there is no \"%s\"; doc/pktgen.md has all",
+				    where, x.measure)
+			     : 0;
 	}
 	w->counters = true;
-	if (!json_is_array(counters) || !json_array_size(counters) ||
-	    json_array_size(counters) > PG_WANT_NAMES_MAX)
-		return fail(b, "expect[%zu].counters: a list of 1 to %d names is wanted", i,
-			    PG_WANT_NAMES_MAX);
-	json_array_foreach(counters, n, name)
+	json_array_foreach(x.counters, n, name)
 	{
 		const char *text = json_is_string(name) ? json_string_value(name) : "";
 		if (!strchr(text, '/') || strlcpy(w->counter[n], text, PG_NAME_MAX) >= PG_NAME_MAX)
@@ -286,25 +315,34 @@ check_template(const struct pg_load *l, const struct bad *b)
 static int
 read_root(struct pg_load *l, json_t *root, const struct bad *b)
 {
-	const char *schema, *name, *proves;
-	json_t *world, *traffic, *run = NULL, *events = NULL, *expect, *v;
-	json_error_t e;
+	struct file {
+		const char *schema, *name, *proves;
+		json_t *world, *traffic, *run, *events, *expect;
+	} f = {.run = NULL};
+#define OBJECT(f, need) {#f, PG_KEY_OBJECT, need, offsetof(struct file, f), 0, 0}
+	static const struct pg_key keys[] = {
+		{"$schema", PG_KEY_TEXT, false, offsetof(struct file, schema), 0, 0},
+		TEXT(file, name, true),
+		TEXT(file, proves, true),
+		OBJECT(world, true),
+		OBJECT(traffic, true),
+		OBJECT(run, false),
+		{"events", PG_KEY_LIST, false, offsetof(struct file, events), 0, PG_EVENTS_MAX},
+		{"expect", PG_KEY_LIST, true, offsetof(struct file, expect), 1, PG_WANTS_MAX},
+	};
+#undef OBJECT
+	json_t *v;
 	size_t i;
-	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?s,s:s,s:s,s:o,s:o,s?o,s?o,s:o}", "$schema",
-			   &schema, "name", &name, "proves", &proves, "world", &world, "traffic",
-			   &traffic, "run", &run, "events", &events, "expect", &expect))
-		return fail(b, "%s", e.text);
-	if (!*name || strlcpy(l->name, name, sizeof l->name) >= sizeof l->name)
-		return fail(b, "name: 1 to %zu characters are wanted", sizeof l->name - 1);
-	if (!*proves || strlcpy(l->proves, proves, sizeof l->proves) >= sizeof l->proves)
-		return fail(b, "proves: 1 to %zu characters are wanted", sizeof l->proves - 1);
-	if (!json_is_array(expect) || !json_array_size(expect) ||
-	    json_array_size(expect) > PG_WANTS_MAX)
-		return fail(b, "expect: a list of 1 to %d expectations is wanted", PG_WANTS_MAX);
-	if (read_world(l, world, b) || read_traffic(l, traffic, b) || read_run(l, run, b) ||
-	    read_events(l, events, b) || check_template(l, b))
+	if (pg_keys_read(root, "", keys, COUNT(keys), &f, b->err, b->max))
 		return -1;
-	json_array_foreach(expect, i, v) if (read_want(&l->want[l->nwants++], v, i, b)) return -1;
+	if (!*f.name || strlcpy(l->name, f.name, sizeof l->name) >= sizeof l->name)
+		return fail(b, "name: 1 to %zu characters are wanted", sizeof l->name - 1);
+	if (!*f.proves || strlcpy(l->proves, f.proves, sizeof l->proves) >= sizeof l->proves)
+		return fail(b, "proves: 1 to %zu characters are wanted", sizeof l->proves - 1);
+	if (read_world(l, f.world, b) || read_traffic(l, f.traffic, b) || read_run(l, f.run, b) ||
+	    read_events(l, f.events, b) || check_template(l, b))
+		return -1;
+	json_array_foreach(f.expect, i, v) if (read_want(&l->want[l->nwants++], v, i, b)) return -1;
 	return 0;
 }
 
@@ -314,7 +352,7 @@ take(struct pg_load *l, json_t *root, const json_error_t *e, char *err, size_t e
 	struct bad b = {err, err_max};
 	memset(l, 0, sizeof *l);
 	if (!root)
-		return fail(&b, "line %d: %s", e->line, e->text);
+		return pg_keys_no_json(e, err, err_max);
 	int r = read_root(l, root, &b);
 	json_decref(root);
 	return r;

@@ -1,3 +1,4 @@
+#include "pktgen/keys.h"
 #include "pktgen/scenario.h"
 
 #include <arpa/inet.h>
@@ -48,17 +49,29 @@ pg_ip_parse(const char *text, uint32_t *ip)
 
 /* ---- the parts of a file ------------------------------------------------------------ */
 
+#define COUNT(table)		 (sizeof(table) / sizeof(table)[0])
+#define TEXT(s, f)		 {#f, PG_KEY_TEXT, true, offsetof(struct s, f), 0, 0}
+#define WHOLE(s, f, low, high)	 {#f, PG_KEY_WHOLE, true, offsetof(struct s, f), low, high}
+#define LIST(s, f, low, high)	 {#f, PG_KEY_LIST, true, offsetof(struct s, f), low, high}
+
+struct end {
+	const char *mac, *ip;
+	json_int_t udp_port;
+};
+
 static int
 read_addresses(struct pg_conf *c, json_t *target, json_t *source, const struct bad *b)
 {
-	const char *dmac, *dip, *smac, *sip;
-	json_int_t port;
-	json_error_t e;
-	if (json_unpack_ex(target, &e, JSON_STRICT, "{s:s,s:s,s:I}", "mac", &dmac, "ip", &dip,
-			   "udp_port", &port))
-		return fail(b, "target: %s", e.text);
-	if (json_unpack_ex(source, &e, JSON_STRICT, "{s:s,s:s}", "mac", &smac, "ip", &sip))
-		return fail(b, "source: %s", e.text);
+	static const struct pg_key keys[] = {
+		TEXT(end, mac),
+		TEXT(end, ip),
+		WHOLE(end, udp_port, 1, 65535), /* of a target */
+	};
+	struct end to, from;
+	if (pg_keys_read(target, "target", keys, COUNT(keys), &to, b->err, b->max) ||
+	    pg_keys_read(source, "source", keys, COUNT(keys) - 1, &from, b->err, b->max))
+		return -1;
+	const char *dmac = to.mac, *dip = to.ip, *smac = from.mac, *sip = from.ip;
 	if (!pg_mac_parse(dmac, c->dst_mac))
 		return fail(b, "target.mac: \"%s\" is not a MAC address", dmac);
 	if (!pg_mac_parse(smac, c->src_mac))
@@ -67,35 +80,36 @@ read_addresses(struct pg_conf *c, json_t *target, json_t *source, const struct b
 		return fail(b, "target.ip: \"%s\" is not an IPv4 address", dip);
 	if (!pg_ip_parse(sip, &c->src_ip))
 		return fail(b, "source.ip: \"%s\" is not an IPv4 address", sip);
-	if (port < 1 || port > 65535)
-		return fail(b, "target.udp_port: 1 to 65535 is wanted");
-	c->dst_port = (uint16_t)port;
+	c->dst_port = (uint16_t)to.udp_port;
 	return 0;
 }
 
 static int
 read_frames(struct pg_conf *c, json_t *frames, const struct bad *b)
 {
+	struct frame {
+		const char *kind;
+		json_int_t weight;
+	} x;
+	static const struct pg_key keys[] = {
+		TEXT(frame, kind),
+		WHOLE(frame, weight, 1, PG_WEIGHT_MAX),
+	};
 	size_t i;
 	json_t *f;
-	json_error_t e;
-	if (!json_is_array(frames) || json_array_size(frames) == 0)
-		return fail(b, "frames: a list of {kind, weight} is wanted");
 	json_array_foreach(frames, i, f)
 	{
-		const char *name;
-		json_int_t weight;
-		if (json_unpack_ex(f, &e, JSON_STRICT, "{s:s,s:I}", "kind", &name, "weight",
-				   &weight))
-			return fail(b, "frames[%zu]: %s", i, e.text);
-		enum pg_kind k = pg_kind_find(name);
+		char where[32];
+		snprintf(where, sizeof where, "frames[%zu]", i);
+		if (pg_keys_read(f, where, keys, COUNT(keys), &x, b->err, b->max))
+			return -1;
+		enum pg_kind k = pg_kind_find(x.kind);
 		if (k == PG_KINDS_COUNT)
-			return fail(b, "frames[%zu].kind: there is no \"%s\"", i, name);
-		if (weight < 1 || weight > PG_WEIGHT_MAX)
-			return fail(b, "frames[%zu].weight: 1 to %u is wanted", i, PG_WEIGHT_MAX);
+			return fail(b, "%s.kind: there is no \"%s\"; doc/pktgen.md has all", where,
+				    x.kind);
 		if (c->weight[k])
-			return fail(b, "frames[%zu].kind: \"%s\" is there twice", i, name);
-		c->weight[k] = (uint32_t)weight;
+			return fail(b, "%s.kind: \"%s\" is there twice", where, x.kind);
+		c->weight[k] = (uint32_t)x.weight;
 	}
 	return 0;
 }
@@ -106,12 +120,6 @@ read_expect_lists(struct pg_expect *x, const struct pg_conf *c, json_t *kinds, j
 {
 	size_t n;
 	json_t *v;
-	if (!json_is_array(kinds) || json_array_size(kinds) == 0)
-		return fail(b, "expect[%zu].kinds: a list of names is wanted", i);
-	if (!json_is_array(counters) || json_array_size(counters) == 0 ||
-	    json_array_size(counters) > PG_COUNTERS_MAX)
-		return fail(b, "expect[%zu].counters: a list of 1 to %d names is wanted", i,
-			    PG_COUNTERS_MAX);
 	json_array_foreach(kinds, n, v)
 	{
 		const char *name = json_is_string(v) ? json_string_value(v) : "";
@@ -136,30 +144,39 @@ read_expect_lists(struct pg_expect *x, const struct pg_conf *c, json_t *kinds, j
 static int
 read_expect(struct pg_scenario *s, json_t *expect, const struct bad *b)
 {
+	struct want {
+		json_t *kinds, *counters;
+		double min, max;
+		json_int_t slack;
+		const char *why;
+	};
+	static const struct pg_key keys[] = {
+		LIST(want, kinds, 1, PG_KINDS_COUNT),
+		LIST(want, counters, 1, PG_COUNTERS_MAX),
+		{"min", PG_KEY_NUMBER, false, offsetof(struct want, min), 0, 0},
+		{"max", PG_KEY_NUMBER, false, offsetof(struct want, max), 0, 0},
+		{"slack", PG_KEY_WHOLE, false, offsetof(struct want, slack), 0, INT64_MAX},
+		{"why", PG_KEY_TEXT, false, offsetof(struct want, why), 0, 0},
+	};
 	size_t i;
 	json_t *v;
-	json_error_t e;
-	if (!json_is_array(expect) || json_array_size(expect) == 0 ||
-	    json_array_size(expect) > PG_EXPECT_MAX)
-		return fail(b, "expect: a list of 1 to %d expectations is wanted", PG_EXPECT_MAX);
 	json_array_foreach(expect, i, v)
 	{
 		struct pg_expect *x = &s->expect[i];
-		json_t *kinds, *counters;
-		json_int_t slack = 0;
-		const char *why = NULL;
-		x->max = -1;
-		if (json_unpack_ex(v, &e, JSON_STRICT, "{s:o,s:o,s?F,s?F,s?I,s?s}", "kinds", &kinds,
-				   "counters", &counters, "min", &x->min, "max", &x->max, "slack",
-				   &slack, "why", &why))
-			return fail(b, "expect[%zu]: %s", i, e.text);
+		struct want w = {.max = -1};
+		char where[32];
+		snprintf(where, sizeof where, "expect[%zu]", i);
+		if (pg_keys_read(v, where, keys, COUNT(keys), &w, b->err, b->max))
+			return -1;
 		bool has_max = json_object_get(v, "max") != NULL;
-		if (!has_max && x->min <= 0)
-			return fail(b, "expect[%zu]: neither min nor max: it cannot fail", i);
-		if (x->min < 0 || (has_max && x->max < x->min) || slack < 0)
-			return fail(b, "expect[%zu]: 0 <= min <= max and slack >= 0 are wanted", i);
-		x->slack = (uint64_t)slack;
-		if (read_expect_lists(x, &s->conf, kinds, counters, i, b))
+		if (!has_max && w.min <= 0)
+			return fail(b, "%s: neither min nor max: it cannot fail", where);
+		if (w.min < 0 || (has_max && w.max < w.min))
+			return fail(b, "%s: 0 <= min <= max are wanted", where);
+		x->min = w.min;
+		x->max = w.max;
+		x->slack = (uint64_t)w.slack;
+		if (read_expect_lists(x, &s->conf, w.kinds, w.counters, i, b))
 			return -1;
 	}
 	s->nexpect = (uint32_t)i;
@@ -169,31 +186,38 @@ read_expect(struct pg_scenario *s, json_t *expect, const struct bad *b)
 static int
 read_root(struct pg_scenario *s, json_t *root, const struct bad *b)
 {
-	json_t *target, *source, *frames, *expect;
-	const char *schema = NULL, *name, *proves;
-	json_int_t seed, count, rate;
-	json_error_t e;
-	if (json_unpack_ex(root, &e, JSON_STRICT, "{s?s,s:s,s:s,s:o,s:o,s:I,s:I,s:I,s:o,s:o}",
-			   "$schema", &schema, "name", &name, "proves", &proves, "target", &target,
-			   "source", &source, "seed", &seed, "count", &count, "rate_pps", &rate,
-			   "frames", &frames, "expect", &expect))
-		return fail(b, "%s", e.text);
-	if (!*name || strlcpy(s->name, name, sizeof s->name) >= sizeof s->name)
+	struct file {
+		const char *schema, *name, *proves;
+		json_t *target, *source, *frames, *expect;
+		json_int_t seed, count, rate_pps;
+	} f;
+	static const struct pg_key keys[] = {
+		{"$schema", PG_KEY_TEXT, false, offsetof(struct file, schema), 0, 0},
+		TEXT(file, name),
+		TEXT(file, proves),
+		{"target", PG_KEY_OBJECT, true, offsetof(struct file, target), 0, 0},
+		{"source", PG_KEY_OBJECT, true, offsetof(struct file, source), 0, 0},
+		WHOLE(file, seed, 0, INT64_MAX),
+		WHOLE(file, count, 1, PG_COUNT_MAX),
+		WHOLE(file, rate_pps, 1, PG_RATE_PPS_MAX),
+		LIST(file, frames, 1, PG_KINDS_COUNT),
+		LIST(file, expect, 1, PG_EXPECT_MAX),
+	};
+	if (json_object_get(root, "world"))
+		return fail(b, "this scenario is stateful (it has \"world\"); play it in a lab: "
+			       "relay-pktgen --lab LAB.json SCENARIO.json");
+	if (pg_keys_read(root, "", keys, COUNT(keys), &f, b->err, b->max))
+		return -1;
+	if (!*f.name || strlcpy(s->name, f.name, sizeof s->name) >= sizeof s->name)
 		return fail(b, "name: 1 to %zu characters are wanted", sizeof s->name - 1);
-	if (!*proves || strlcpy(s->proves, proves, sizeof s->proves) >= sizeof s->proves)
+	if (!*f.proves || strlcpy(s->proves, f.proves, sizeof s->proves) >= sizeof s->proves)
 		return fail(b, "proves: 1 to %zu characters are wanted", sizeof s->proves - 1);
-	if (seed < 0)
-		return fail(b, "seed: 0 or more is wanted");
-	if (count < 1 || count > PG_COUNT_MAX)
-		return fail(b, "count: 1 to %u is wanted", PG_COUNT_MAX);
-	if (rate < 1 || rate > PG_RATE_PPS_MAX)
-		return fail(b, "rate_pps: 1 to %u is wanted", PG_RATE_PPS_MAX);
 	s->conf.mtu = 1500;
-	s->conf.seed = (uint64_t)seed;
-	s->count = (uint64_t)count;
-	s->rate_pps = (uint64_t)rate;
-	if (read_addresses(&s->conf, target, source, b) || read_frames(&s->conf, frames, b) ||
-	    read_expect(s, expect, b))
+	s->conf.seed = (uint64_t)f.seed;
+	s->count = (uint64_t)f.count;
+	s->rate_pps = (uint64_t)f.rate_pps;
+	if (read_addresses(&s->conf, f.target, f.source, b) || read_frames(&s->conf, f.frames, b) ||
+	    read_expect(s, f.expect, b))
 		return -1;
 	return 0;
 }
@@ -204,7 +228,7 @@ take(struct pg_scenario *s, json_t *root, const json_error_t *e, char *err, size
 	struct bad b = {err, err_max};
 	memset(s, 0, sizeof *s);
 	if (!root)
-		return fail(&b, "line %d: %s", e->line, e->text);
+		return pg_keys_no_json(e, err, err_max);
 	int r = read_root(s, root, &b);
 	json_decref(root);
 	return r;
