@@ -6,9 +6,10 @@ $(call testprog,udpcost,test/eval/udpcost.c,)
 eval-calibrate: $(B)/test/counted $(B)/test/udpcost
 	@test/eval/calibrate $(B)
 
-## eval-relay    the relay paper's figures in virtual time: tables, build/eval/*.svg and eval.json
+## eval-relay    the relay paper's figures by a model in virtual time: tables, bars (exit status), build/eval/*.svg, eval.json
 .PHONY: eval-relay
 eval-relay: $(B)/test/simulator
+	@test/eval/judge-test
 	@test/eval/run $(B) build/eval
 
 ## eval-optical  the optical paper's figures and Table 4 in model time, and our modes: tables, build/eval/optical-*.svg
