@@ -13,7 +13,7 @@ whole_log(struct ctl *c, json_int_t *time_us)
 	json_int_t after = 0;
 	for (bool more = true; more && !interrupted;) {
 		json_t *params = json_pack("{s:I}", "after", after);
-		json_t *v = ctl_call(c, "circuit_log", params);
+		json_t *v = ask(c, "circuit_log", params);
 		json_array_extend(all, json_object_get(v, "events"));
 		after = int_of(v, "next");
 		*time_us = int_of(v, "time_us");
@@ -85,7 +85,7 @@ cmd_circuits(struct ctl *c, const struct options *o)
 					       {NULL, NULL}};
 	if (o->log)
 		return show_log(c, o);
-	json_t *v = ctl_call(c, "circuits", NULL);
+	json_t *v = ask(c, "circuits", NULL);
 	if (o->json) {
 		print_json(v);
 		json_decref(v);

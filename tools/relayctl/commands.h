@@ -2,7 +2,7 @@
 #ifndef RELAYCTL_COMMANDS_H
 #define RELAYCTL_COMMANDS_H
 
-#include "client.h"
+#include "ask.h"
 
 #include <stdbool.h>
 #include <stdint.h>

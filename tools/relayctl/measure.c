@@ -29,7 +29,7 @@ measure(struct ctl *c, const char *method, const struct options *o, double s)
 		json_object_set_new(params, "max", json_integer(o->n));
 	if (o->job)
 		json_object_set_new(params, "job", json_integer(job_of(c, o->job)));
-	return ctl_try(c, method, params, ms, -1);
+	return ask_try(c, method, params, ms, -1);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------- */
@@ -151,9 +151,9 @@ static void
 look(struct ctl *c, struct view *w)
 {
 	json_t *params = json_pack("{s:s}", "kind", "trunk");
-	w->status = ctl_call(c, "status", NULL);
-	w->paths = ctl_rows(c, "paths", params);
-	w->drops = ctl_call(c, "drops", NULL);
+	w->status = ask(c, "status", NULL);
+	w->paths = ask_rows(c, "paths", params);
+	w->drops = ask(c, "drops", NULL);
 	json_decref(params);
 }
 

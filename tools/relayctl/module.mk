@@ -1,4 +1,4 @@
-$(call prog,relayctl,$(wildcard tools/relayctl/*.c),base,jansson libbsd)
+$(call prog,relayctl,$(wildcard tools/relayctl/*.c) tools/ctl/client.c,base,jansson libbsd)
 
 .PHONY: install-relayctl
 INSTALL_TARGETS += install-relayctl

@@ -265,7 +265,7 @@ main(int argc, char **argv)
 	}
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
-	ctl_open(&c, socket);
+	ask_open(&c, socket);
 	int status = cmd->run(&c, &o);
 	ctl_close(&c);
 	if (fflush(stdout) || ferror(stdout))

@@ -14,7 +14,7 @@ cmd_status(struct ctl *c, const struct options *o)
 		{"steered", NULL}, {"segments", NULL}, {"custody", NULL},      {"paths", NULL},
 		{NULL, NULL},
 	};
-	json_t *v = ctl_call(c, "status", NULL), *rows = json_object_get(v, "workers"), *row;
+	json_t *v = ask(c, "status", NULL), *rows = json_object_get(v, "workers"), *row;
 	size_t i;
 	if (o->json) {
 		print_json(v);
@@ -57,7 +57,7 @@ cmd_jobs(struct ctl *c, const struct options *o)
 		{"gateways", NULL},   {"rx_segments", NULL}, {"rx_bytes", NULL},
 		{"age_ms", NULL},     {"label_base", NULL},  {NULL, NULL},
 	};
-	return show_rows(ctl_rows(c, "jobs", NULL), o, "jobs", columns);
+	return show_rows(ask_rows(c, "jobs", NULL), o, "jobs", columns);
 }
 
 /* Lost in percent of what was sent. */
@@ -104,7 +104,7 @@ cmd_paths(struct ctl *c, const struct options *o)
 		{NULL, NULL},
 	};
 	json_t *params = o->kind ? json_pack("{s:s}", "kind", o->kind) : NULL;
-	json_t *rows = ctl_rows(c, "paths", params);
+	json_t *rows = ask_rows(c, "paths", params);
 	json_decref(params);
 	if (!o->json)
 		add_losses(rows);
@@ -121,7 +121,7 @@ cmd_lights(struct ctl *c, const struct options *o)
 		{"drained_us", NULL},	{"tx_frames", NULL}, {"rx_frames", NULL},
 		{"tx_bytes", NULL},	{"rx_bytes", NULL},  {NULL, NULL},
 	};
-	json_t *v = ctl_call(c, "lights", NULL);
+	json_t *v = ask(c, "lights", NULL);
 	if (o->json) {
 		json_dumpf(v, stdout, JSON_INDENT(2));
 		putchar('\n');
@@ -146,7 +146,7 @@ cmd_gateway(struct ctl *c, const struct options *o)
 		{"tx_packets", NULL}, {"queued_bytes", NULL}, {"held_bytes", NULL},
 		{"paused", NULL},     {NULL, NULL},
 	};
-	json_t *v = ctl_call(c, "gateway", NULL), *rows = ctl_rows(c, "channels", NULL);
+	json_t *v = ask(c, "gateway", NULL), *rows = ask_rows(c, "channels", NULL);
 	if (o->json) {
 		json_object_set(v, "channel", rows);
 		print_json(v);
@@ -239,11 +239,11 @@ cmd_drops(struct ctl *c, const struct options *o)
 					      {"per_s", "per second"},
 					      {"help", "meaning"},
 					      {NULL, NULL}};
-	json_t *v = ctl_call(c, "drops", json_pack("{s:b}", "all", (int)o->all));
+	json_t *v = ask(c, "drops", json_pack("{s:b}", "all", (int)o->all));
 	if (o->given_d) {
 		json_t *before = v;
 		wait_s(o->interval);
-		v = ctl_call(c, "drops", json_pack("{s:b}", "all", (int)o->all));
+		v = ask(c, "drops", json_pack("{s:b}", "all", (int)o->all));
 		add_rates(before, v);
 		json_decref(before);
 	}
@@ -269,7 +269,7 @@ cmd_methods(struct ctl *c, const struct options *o)
 {
 	static const struct column columns[] = {
 		{"name", NULL}, {"with", "parameters"}, {"help", "meaning"}, {NULL, NULL}};
-	json_t *rows = ctl_call(c, "methods", NULL), *row, *p;
+	json_t *rows = ask(c, "methods", NULL), *row, *p;
 	size_t i, k;
 	json_array_foreach(rows, i, row)
 	{

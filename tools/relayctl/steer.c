@@ -28,7 +28,7 @@ uint32_t
 job_of(struct ctl *c, const char *text)
 {
 	uint32_t n = number_of(text, "--job", 0, UINT32_MAX), found = 0, hits = 0;
-	json_t *rows = ctl_rows(c, "jobs", NULL), *row;
+	json_t *rows = ask_rows(c, "jobs", NULL), *row;
 	size_t i;
 	json_array_foreach(rows, i, row)
 	{
@@ -83,10 +83,10 @@ cmd_set(struct ctl *c, const struct options *o)
 				    number ? json_integer(n) : json_string(eq + 1));
 	}
 	if (o->nargs) {
-		show_settings(ctl_call(c, method, params), o);
+		show_settings(ask(c, method, params), o);
 	} else {
 		json_decref(params);
-		show_settings(ctl_call(c, "get", NULL), o);
+		show_settings(ask(c, "get", NULL), o);
 	}
 	return CTL_OK;
 }
@@ -102,7 +102,7 @@ wait_empty(struct ctl *c, double limit_s)
 	json_int_t before = -1;
 	int quiet = 0;
 	for (double s = 0; !interrupted && (limit_s <= 0 || s < limit_s); s += POLL_S) {
-		json_t *v = ctl_call(c, "status", NULL);
+		json_t *v = ask(c, "status", NULL);
 		json_int_t now = int_of(v, "segments");
 		quiet = now == before && int_of(v, "custody") == 0 ? quiet + 1 : 0;
 		before = now;
@@ -123,7 +123,7 @@ relay_params(const struct options *o)
 int
 cmd_drain(struct ctl *c, const struct options *o)
 {
-	json_t *v = ctl_call(c, "drain", relay_params(o));
+	json_t *v = ask(c, "drain", relay_params(o));
 	int status = CTL_OK;
 	if (o->wait) {
 		bool empty = wait_empty(c, o->given_d ? o->interval : 0);
@@ -143,7 +143,7 @@ cmd_drain(struct ctl *c, const struct options *o)
 int
 cmd_undrain(struct ctl *c, const struct options *o)
 {
-	json_t *v = ctl_call(c, "undrain", relay_params(o));
+	json_t *v = ask(c, "undrain", relay_params(o));
 	if (o->json)
 		print_json(v);
 	else
@@ -160,7 +160,7 @@ peer_of(struct ctl *c, const struct options *o)
 {
 	uint32_t path = number_of(o->path, "--path", 0, UINT32_MAX);
 	uint32_t worker = o->worker ? number_of(o->worker, "--worker", 0, 63) : 0;
-	json_t *rows = ctl_rows(c, "paths", NULL), *row, *peer = NULL;
+	json_t *rows = ask_rows(c, "paths", NULL), *row, *peer = NULL;
 	size_t i;
 	json_array_foreach(rows, i,
 			   row) if (int_of(row, "path") == path && int_of(row, "worker") == worker)
@@ -222,16 +222,16 @@ cmd_capture(struct ctl *c, const struct options *o)
 	int fd = open(o->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		ctl_die(CTL_REFUSED, "%s: %s", o->file, strerror(errno));
-	json_t *v = ctl_try(c, "capture_start", params, 0, fd);
+	json_t *v = ask_try(c, "capture_start", params, 0, fd);
 	close(fd);
 	if (!v)
 		ctl_die(CTL_REFUSED, "%s", c->why);
 	json_decref(v);
 	if (!o->json)
 		fprintf(stderr, "relayctl: capturing to %s; interrupt ends it\n", o->file);
-	while (!interrupted && !over(ctl_call(c, "capture_status", NULL)))
+	while (!interrupted && !over(ask(c, "capture_status", NULL)))
 		wait_s(POLL_S);
-	v = ctl_call(c, "capture_stop", NULL);
+	v = ask(c, "capture_stop", NULL);
 	const char *ended = json_string_value(json_object_get(v, "ended"));
 	bool failed = strncmp(ended, "cannot write", 12) == 0;
 	if (o->json)
@@ -252,7 +252,7 @@ cmd_capture(struct ctl *c, const struct options *o)
 static void
 light_state(struct ctl *c, uint32_t slot, char out[16])
 {
-	json_t *v = ctl_call(c, "lights", NULL);
+	json_t *v = ask(c, "lights", NULL);
 	json_t *row = json_array_get(json_object_get(v, "lights"), slot);
 	const char *s = json_string_value(json_object_get(row, "state"));
 	snprintf(out, 16, "%s", s ? s : "?");
@@ -271,7 +271,7 @@ cmd_light(struct ctl *c, const struct options *o)
 	json_t *params = up ? json_pack("{s:i, s:s, s:s}", "slot", (int)slot, "peer", o->arg[2],
 					"address", o->arg[3])
 			    : json_pack("{s:i}", "slot", (int)slot);
-	json_decref(ctl_call(c, up ? "light_up" : "light_down", params));
+	json_decref(ask(c, up ? "light_up" : "light_down", params));
 	int polls = 0;
 	for (light_state(c, slot, state); polls < LIGHT_POLLS && !interrupted; polls++) {
 		if (strcmp(state, "opening") && strcmp(state, "draining"))
