@@ -20,6 +20,7 @@ struct message {
 	struct program *p;
 	uint32_t number, src, dst, len;
 	uint64_t cid;
+	uint32_t epoch; /* it was sent in */
 	int tag;
 	bool service, cancels, asked, sent, received;
 	uint32_t stream; /* its place among those of (src, dst, cid) */
@@ -32,10 +33,11 @@ struct receive {
 	struct program *p;
 	uint32_t rank;
 	uint64_t cid;
+	uint32_t epoch;
 	int source, tag; /* as it was posted */
 	uint32_t cap;
 	uint32_t order; /* among those of its process, as posted */
-	bool posted, over;
+	bool posted, over, probed;
 	uint32_t message; /* UINT32_MAX: none */
 	uint8_t *buf;
 	struct receive *next; /* of the same process, the newest first */
@@ -56,6 +58,9 @@ struct process {
 	uint32_t due; /* messages that it has to receive */
 	uint32_t have;
 	struct receive *receives;
+	bool dead;
+	uint32_t epoch;
+	uint32_t lost, acked, gone; /* bits of ranks; gone: a transport has found out */
 };
 
 struct program {
@@ -65,6 +70,7 @@ struct program {
 	struct receive *planned; /* [messages] */
 	uint32_t service_next[PROGRAM_PROCS][PROGRAM_PROCS];
 	uint32_t sent_in[PROGRAM_PROCS][PROGRAM_PROCS][CIDS];
+	bool trouble; /* somebody has died, or is in a later epoch */
 	bool broken;
 	char why[300];
 };
@@ -95,7 +101,8 @@ byte_of(uint32_t number, uint32_t i)
 static bool
 pattern_fits(const struct receive *r, const struct message *m)
 {
-	return r->cid == m->cid && (r->source == LMPI_ANY_SOURCE || r->source == (int)m->src) &&
+	return r->cid == m->cid && r->epoch == m->epoch &&
+	       (r->source == LMPI_ANY_SOURCE || r->source == (int)m->src) &&
 	       (r->tag == LMPI_ANY_TAG || r->tag == m->tag);
 }
 
@@ -122,14 +129,44 @@ taken_back(struct message *m)
 	m->p->proc[m->dst].due--;
 }
 
+static bool
+is_lost(const struct process *q, int rank)
+{
+	return rank >= 0 && q->lost >> rank & 1;
+}
+
+/* A send or a receive of q ended with an error that has a reason.  peer: whom it was with, -1: not
+ * known. */
+static bool
+is_excused(const struct process *q, int error, int peer, uint32_t epoch)
+{
+	if (error == LMPI_ERR_PROC_FAILED)
+		return peer >= 0 && q->p->proc[peer].dead;
+	return error == LMPI_ERR_REVOKED && epoch < q->epoch;
+}
+
+/* A transport brought the receiver an earlier epoch's message: it goes nowhere. */
+static bool
+is_over(const struct message *m)
+{
+	return !m->service && m->epoch < m->p->proc[m->dst].epoch;
+}
+
 static void
 send_done(struct lmpi_req *req)
 {
 	struct message *m = (struct message *)(void *)req;
+	const struct process *q = &m->p->proc[m->src];
 
-	if (req->cancelled) {
+	if (q->dead)
+		return;
+	if (req->error) {
+		if (!is_excused(q, req->error, (int)m->dst, m->epoch) || req->cancelled)
+			breaks(m->p, "message %u: sending it ends with error %d", m->number,
+			       req->error);
+	} else if (req->cancelled) {
 		taken_back(m);
-	} else if (m->req.mode == LMPI_SYNC && !is_matched(m->p, m)) {
+	} else if (m->req.mode == LMPI_SYNC && !is_matched(m->p, m) && !is_over(m)) {
 		breaks(m->p, "message %u is sent synchronously, done and not matched", m->number);
 	}
 	memset(m->data, POISON, m->len);
@@ -158,13 +195,22 @@ recv_done(struct lmpi_req *req)
 {
 	struct receive *r = (struct receive *)(void *)req;
 	struct program *p = r->p;
+	const struct process *q = &p->proc[r->rank];
 	uint32_t number;
 
+	if (q->dead)
+		return;
 	if (r->over)
 		breaks(p, "rank %u: a receive is done twice", r->rank);
 	r->over = true;
 	if (req->cancelled)
 		return;
+	if (req->error && req->error != LMPI_ERR_TRUNCATE) {
+		if (!is_excused(q, req->error, req->source, r->epoch) &&
+		    !is_excused(q, req->error, r->source, r->epoch) && !r->probed)
+			breaks(p, "rank %u: a receive ends with error %d", r->rank, req->error);
+		return;
+	}
 	memcpy(&number, r->buf, sizeof number);
 	if (number >= p->conf.messages) {
 		breaks(p, "rank %u: received what was not sent", r->rank);
@@ -176,6 +222,9 @@ recv_done(struct lmpi_req *req)
 		breaks(p, "rank %u: message %u does not fit its receive", r->rank, number);
 	if (m->received)
 		breaks(p, "rank %u: message %u was received twice", r->rank, number);
+	if (is_lost(q, (int)m->src))
+		breaks(p, "rank %u: message %u of rank %u was received after its loss", r->rank,
+		       number, m->src);
 	if (req->source != (int)m->src || req->tag != m->tag || req->bytes != m->len ||
 	    req->error != (m->len > r->cap ? LMPI_ERR_TRUNCATE : LMPI_OK))
 		breaks(p, "rank %u: message %u has another status", r->rank, number);
@@ -197,6 +246,10 @@ service(uint32_t from, const void *data, uint64_t len)
 	}
 	memcpy(&number, data, sizeof number);
 	struct message *m = number < p->conf.messages ? &p->message[number] : NULL;
+	if (m && p->proc[m->dst].dead)
+		return;
+	if (m && is_lost(&p->proc[m->dst], (int)from))
+		breaks(p, "message %u of the library came after the loss of rank %u", number, from);
 	if (!m || m->src != from || !m->service || m->len != len || m->received) {
 		breaks(p, "a message of the library that was not sent, or came twice");
 		return;
@@ -213,6 +266,12 @@ service(uint32_t from, const void *data, uint64_t len)
 
 /* ---- what is posted ---- */
 
+static uint64_t
+context_of(const struct process *q, uint64_t cid)
+{
+	return cid | (uint64_t)q->epoch << LMPI_EPOCH_SHIFT;
+}
+
 static void
 post_send(struct process *q, struct message *m)
 {
@@ -223,15 +282,17 @@ post_send(struct process *q, struct message *m)
 		m->data[i] = byte_of(m->number, i);
 	m->req = (struct lmpi_req){.on_done = send_done};
 	m->sent = true;
+	m->epoch = q->epoch;
 	m->stream = q->p->sent_in[m->src][m->dst][m->service ? CIDS - 1 : m->cid]++;
-	lmpi_engine_isend(q->e, &m->req, m->data, m->len, m->dst, (int)m->src, m->tag, m->cid,
-			  mode);
+	lmpi_engine_isend(q->e, &m->req, m->data, m->len, m->dst, (int)m->src, m->tag,
+			  m->service ? m->cid : context_of(q, m->cid), mode);
 }
 
 static void
 note_posted(struct process *q, struct receive *r)
 {
 	r->order = q->posted++;
+	r->epoch = q->epoch;
 	r->posted = true;
 	r->buf = malloc(r->cap + GUARD);
 	BASE_ASSERT(r->buf);
@@ -245,7 +306,8 @@ static void
 post_recv(struct process *q, struct receive *r)
 {
 	note_posted(q, r);
-	(void)lmpi_engine_irecv(q->e, &r->req, r->buf, r->cap, r->source, r->tag, r->cid);
+	(void)lmpi_engine_irecv(q->e, &r->req, r->buf, r->cap, r->source, r->tag,
+				context_of(q, r->cid));
 }
 
 /* Nothing is left to post: what still comes meets no receive, and is looked for. */
@@ -259,7 +321,8 @@ probe(struct process *q)
 			(void)lmpi_engine_cancel_recv(q->e, &r->req);
 	for (uint64_t cid = 0; cid < CIDS; cid++) {
 		struct lmpi_probed found;
-		if (!lmpi_engine_iprobe(q->e, LMPI_ANY_SOURCE, LMPI_ANY_TAG, cid, true, &found))
+		if (!lmpi_engine_iprobe(q->e, LMPI_ANY_SOURCE, LMPI_ANY_TAG, context_of(q, cid),
+					true, &found))
 			continue;
 		struct receive *r = calloc(1, sizeof *r);
 		BASE_ASSERT(r);
@@ -268,10 +331,117 @@ probe(struct process *q)
 				      .cid = cid,
 				      .source = LMPI_ANY_SOURCE,
 				      .tag = LMPI_ANY_TAG,
+				      .probed = true,
 				      .cap = (uint32_t)found.bytes,
 				      .message = UINT32_MAX};
 		note_posted(q, r);
 		lmpi_engine_mrecv(q->e, &r->req, r->buf, r->cap, found.message);
+	}
+}
+
+/* ---- trouble ---- */
+
+static uint32_t
+world_of(const struct lmpi_engine *e, uint64_t cid, int source)
+{
+	(void)cid;
+	return (uint32_t)source < e->size ? (uint32_t)source : UINT32_MAX;
+}
+
+static bool
+has_unacked(const struct lmpi_engine *e, uint64_t cid)
+{
+	const struct process *q = &running->proc[e->rank];
+
+	(void)cid;
+	return (q->lost & ~q->acked) != 0;
+}
+
+static void
+note_gone(struct lmpi_engine *e, struct lmpi_peer *peer)
+{
+	running->proc[e->rank].gone |= 1u << peer->world;
+}
+
+const struct lmpi_contexts program_contexts = {world_of, has_unacked, note_gone};
+
+void
+program_kill(struct program *p, uint32_t rank)
+{
+	p->trouble = true;
+	p->proc[rank].dead = true;
+}
+
+uint32_t
+program_gone(const struct program *p, uint32_t rank)
+{
+	return p->proc[rank].gone;
+}
+
+bool
+program_is_dead(const struct program *p, uint32_t rank)
+{
+	return p->proc[rank].dead;
+}
+
+void
+program_lost(struct program *p, uint32_t rank, uint32_t dead)
+{
+	struct process *q = &p->proc[rank];
+
+	if (q->dead || is_lost(q, (int)dead))
+		return;
+	running = p;
+	lmpi_run_done(q->e);
+	q->lost |= 1u << dead;
+	lmpi_engine_lost(q->e, &q->e->peer[dead]);
+	lmpi_run_done(q->e);
+}
+
+void
+program_epoch(struct program *p, uint32_t rank)
+{
+	struct process *q = &p->proc[rank];
+
+	if (q->dead)
+		return;
+	running = p;
+	p->trouble = true;
+	lmpi_run_done(q->e);
+	uint32_t was = q->epoch++;
+	if (p->conf.revokes)
+		for (uint64_t cid = 0; cid < CIDS; cid++)
+			lmpi_engine_revoke(q->e, cid | (uint64_t)was << LMPI_EPOCH_SHIFT);
+	else
+		lmpi_engine_epoch(q->e, (uint16_t)q->epoch);
+	lmpi_run_done(q->e);
+}
+
+/* A receive that nobody can answer any more has to end. */
+static bool
+waits_in_vain(const struct process *q)
+{
+	for (const struct receive *r = q->receives; r; r = r->next)
+		if (!r->over && (is_lost(q, r->source) || r->epoch < q->epoch))
+			return true;
+	return false;
+}
+
+/* The program looks at what it has posted, and acknowledges losses now and then. */
+static void
+look_at_losses(struct process *q)
+{
+	bool unacked = (q->lost & ~q->acked) != 0;
+	for (const struct receive *r = q->receives; r; r = r->next)
+		if (!r->over && !r->req.done && r->req.source == LMPI_ANY_SOURCE && !r->probed &&
+		    lmpi_is_pending(q->e, &r->req) != unacked)
+			breaks(q->p, "a receive from any source is %spending",
+			       unacked ? "not " : "");
+	if (waits_in_vain(q))
+		breaks(q->p, "a receive waits for who is lost, or in an epoch that is over");
+	if (unacked && q->idle % 8 == 7) {
+		q->acked = q->lost;
+		lmpi_engine_acked(q->e);
 	}
 }
 
@@ -281,6 +451,10 @@ program_step(struct program *p, uint32_t rank)
 	struct process *q = &p->proc[rank];
 
 	running = p;
+	if (q->dead)
+		return;
+	if (p->trouble)
+		look_at_losses(q);
 	if (q->next == q->steps) {
 		if (q->idle < p->conf.idle)
 			q->idle++;
@@ -426,19 +600,36 @@ program_free(struct program *p)
 
 /* ---- the end ---- */
 
+/* It has to be received. */
+static bool
+is_due(const struct program *p, const struct message *m)
+{
+	const struct process *src = &p->proc[m->src], *dst = &p->proc[m->dst];
+
+	return !src->dead && !dst->dead && !m->req.cancelled &&
+	       (m->service || (m->epoch == dst->epoch && m->epoch == src->epoch));
+}
+
+static bool
+is_process_complete(const struct program *p, const struct process *q)
+{
+	const struct lmpi_engine *e = q->e;
+
+	return q->dead || (q->next == q->steps && (p->trouble || q->have >= q->due) && !e->sends &&
+			   !e->outs && !e->cancels && !e->filling);
+}
+
 bool
 program_complete(const struct program *p)
 {
-	for (uint32_t i = 0; i < p->conf.procs; i++) {
-		const struct process *q = &p->proc[i];
-		const struct lmpi_engine *e = q->e;
-		if (q->next < q->steps || q->have < q->due || e->sends || e->outs || e->cancels ||
-		    e->filling)
+	for (uint32_t i = 0; i < p->conf.procs; i++)
+		if (!is_process_complete(p, &p->proc[i]))
+			return false;
+	for (uint32_t i = 0; i < p->conf.messages; i++) {
+		const struct message *m = &p->message[i];
+		if ((m->service || p->trouble) && !m->received && is_due(p, m))
 			return false;
 	}
-	for (uint32_t i = 0; i < p->conf.messages; i++)
-		if (p->message[i].service && !p->message[i].received)
-			return false;
 	return true;
 }
 
@@ -473,9 +664,11 @@ check_ends(struct program *p)
 {
 	for (uint32_t i = 0; i < p->conf.messages; i++) {
 		const struct message *m = &p->message[i];
+		if (p->proc[m->src].dead)
+			continue;
 		if (!m->req.done)
 			breaks(p, "message %u is not done", i);
-		if (m->received == m->req.cancelled)
+		if (m->received == m->req.cancelled && (m->received || is_due(p, m)))
 			breaks(p, "message %u was %s", i,
 			       m->received ? "received and taken back" : "lost");
 		if (m->req.cancelled && !m->asked)
@@ -483,9 +676,17 @@ check_ends(struct program *p)
 	}
 	for (uint32_t i = 0; i < p->conf.procs; i++) {
 		const struct lmpi_engine *e = p->proc[i].e;
+		if (p->proc[i].dead)
+			continue;
 		if (e->copied_bytes || e->unexpected_bytes || e->send_ids.used ||
 		    e->recv_ids.used || e->match.unexpected || e->pending || e->done_first)
-			breaks(p, "rank %u: something is left in its engine", i);
+			breaks(p,
+			       "rank %u: something is left in its engine: %llu copied, %llu "
+			       "unexpected in %llu messages, %u + %u names, packets %d",
+			       i, (unsigned long long)e->copied_bytes,
+			       (unsigned long long)e->unexpected_bytes,
+			       (unsigned long long)e->match.unexpected, e->send_ids.used,
+			       e->recv_ids.used, e->pending != NULL);
 	}
 }
 
@@ -504,8 +705,7 @@ program_rest(const struct program *p, char *text, size_t len)
 {
 	for (uint32_t i = 0; i < p->conf.procs; i++) {
 		const struct process *q = &p->proc[i];
-		if (q->next < q->steps || q->have < q->due || q->e->sends || q->e->outs ||
-		    q->e->cancels || q->e->filling) {
+		if (!is_process_complete(p, q)) {
 			snprintf(text, len,
 				 "rank %u: %u of %u acts, %u of %u messages, %u sends, %u packets, "
 				 "%u cancels, %u filling",
@@ -514,7 +714,7 @@ program_rest(const struct program *p, char *text, size_t len)
 			return;
 		}
 	}
-	snprintf(text, len, "a message of the library has not come");
+	snprintf(text, len, "a message that is due, or one of the library, has not come");
 }
 
 uint32_t

@@ -10,6 +10,12 @@
  *	    synchronous send is matched; a send's memory is not read any more (it is poisoned).
  *	    At the end: matching kept the order of MPI 4.1, 3.5; each message was received once,
  *	    or taken back and not received.
+ * Trouble  Processes may die, and those that live may go over to a next epoch, each at a time of
+ *	    its own.  Then also: nothing from a process is received after it was lost; operations
+ *	    end with an error if, and only if, their process is lost or their epoch is over; what
+ *	    living processes send each other in the last epoch is received; no message meets a
+ *	    receive of another epoch; a receive from any source says when a loss was not
+ *	    acknowledged.
  * Threads  one program at a time. */
 #ifndef TEST_MPI_PROGRAM_H
 #define TEST_MPI_PROGRAM_H
@@ -25,6 +31,7 @@ struct program_conf {
 	uint32_t procs, messages;
 	uint32_t len_max; /* bytes of a message: most are far below */
 	uint32_t idle;	  /* steps without anything to post before it probes */
+	bool revokes;	  /* an epoch ends by revoking its contexts one by one */
 };
 
 struct program;
@@ -33,6 +40,17 @@ struct program *program_new(const struct program_conf *c, struct lmpi_engine *co
 void program_free(struct program *p);
 /* One act of that process; the engine's queues are then the driver's. */
 void program_step(struct program *p, uint32_t rank);
+/* That process does nothing any more. */
+void program_kill(struct program *p, uint32_t rank);
+/* rank learns that dead is lost; outside of transports. */
+void program_lost(struct program *p, uint32_t rank, uint32_t dead);
+/* rank goes over to the next epoch; outside of transports. */
+void program_epoch(struct program *p, uint32_t rank);
+/* Bits of processes that a transport of rank has found gone (struct lmpi_contexts). */
+uint32_t program_gone(const struct program *p, uint32_t rank);
+bool program_is_dead(const struct program *p, uint32_t rank);
+/* Of all engines (struct lmpi_engine.tolerant), if there is to be trouble. */
+extern const struct lmpi_contexts program_contexts;
 /* All is posted, done and received. */
 bool program_complete(const struct program *p);
 /* The first thing that went wrong, or NULL.  at_end: also what only then can be seen. */

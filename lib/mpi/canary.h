@@ -12,7 +12,11 @@
 	X(SYNC, "a synchronous send is done as soon as its bytes have gone")      \
 	X(TAKEN, "a message is said to be taken back, and waits for its receive") \
 	X(CREDIT, "packets that were taken are not acknowledged")                 \
-	X(BUFFER, "memory of unexpected messages is not counted back")
+	X(BUFFER, "memory of unexpected messages is not counted back")            \
+	X(WAITS, "a receive goes on waiting for a process that is lost")          \
+	X(HALF, "messages of a lost process stay, and are received")              \
+	X(PENDING, "a receive from any source does not say that one is lost")     \
+	X(EPOCH, "what an earlier epoch sent is kept for its receive")
 
 enum lmpi_bug {
 	LMPI_BUG_NONE,

@@ -50,7 +50,9 @@ take_back(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_req *
 	if (peer->out_last == out)
 		peer->out_last = before;
 	/* MPI_Ibsend's buffer has a request of its own, which is over. */
-	lmpi_out_done(e, out, out->req != req);
+	if (out->req == req)
+		out->req = NULL;
+	lmpi_out_done(e, out, true);
 	return true;
 }
 
@@ -118,17 +120,17 @@ recall_answered(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t name, bo
 }
 
 void
-lmpi_engine_cancel_send(struct lmpi_engine *e, struct lmpi_req *req)
+lmpi_take_back(struct lmpi_engine *e, struct lmpi_req *req)
 {
 	struct lmpi_peer *peer = &e->peer[req->peer];
 
-	if (req->kind != LMPI_KIND_SEND || req->cancelled ||
+	if (req->kind != LMPI_KIND_SEND || req->cancelled || peer->lost ||
 	    (req->done ? req->number == 0 : req->placed == 0))
 		return;
 	if (peer->caps & LMPI_CAP_SELF ? take_back_self(e, req) : take_back(e, peer, req)) {
 		if (req->srq)
 			lmpi_srq_drop(e, req);
-		req->cancelled = true;
+		req->cancelled = req->error == LMPI_OK; /* else its context is void */
 		if (!req->done) {
 			req->placed = 1; /* nothing else is awaited */
 			lmpi_req_event(e, req);
@@ -139,6 +141,12 @@ lmpi_engine_cancel_send(struct lmpi_engine *e, struct lmpi_req *req)
 	} else if (req->answers == IMPI_SEND_SETTLED && req->number) {
 		recall(e, peer, req);
 	}
+}
+
+void
+lmpi_engine_cancel_send(struct lmpi_engine *e, struct lmpi_req *req)
+{
+	lmpi_take_back(e, req);
 	if (e->pending)
 		lmpi_pump(e);
 }
@@ -165,7 +173,7 @@ lmpi_on_cancel_answer(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t sr
 		req->answers = (uint8_t)next;
 	if (next == IMPI_SEND_CANCELLED) {
 		lmpi_srq_drop(e, req);
-		req->cancelled = true;
+		req->cancelled = req->error == LMPI_OK;
 		lmpi_req_event(e, req);
 	}
 	return true;

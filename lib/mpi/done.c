@@ -52,6 +52,7 @@ lmpi_engine_drop(struct lmpi_engine *e)
 {
 	lmpi_recv_drop(e);
 	lmpi_service_drop(e);
+	lmpi_voids_drop(e);
 	lmpi_id_clear(&e->recv_ids, &e->memory);
 	lmpi_id_clear(&e->send_ids, &e->memory);
 }

@@ -4,6 +4,7 @@
  *   cancel.c       taking sends back
  *   recv.c         irecv, arriving packets, placing, unexpected messages, probing
  *   service.c      messages to the library itself, which no receive waits for
+ *   lost.c         processes that are lost, contexts that are void
  *   done.c         requests that became done; start, end, self-check
  *   match.c        posted receives and unexpected messages
  *   impi_packet.c  IMPI packets, and credit for them
@@ -34,6 +35,8 @@ void lmpi_req_event(struct lmpi_engine *e, struct lmpi_req *req);
 /* --- cancel.c: a message that goes without asking gets a name, so that it can be taken back. */
 void lmpi_recall_name(struct lmpi_engine *e, struct lmpi_req *req, const struct lmpi_peer *peer,
 		      struct lmpi_hdr *h);
+/* lmpi_engine_cancel_send() without offering packets to transports. */
+void lmpi_take_back(struct lmpi_engine *e, struct lmpi_req *req);
 /* The answer to our CANCEL.  false: nobody asked. */
 bool lmpi_on_cancel_answer(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t srq, bool yes);
 /* The peer wants its message back; answered at once. */
@@ -46,13 +49,23 @@ void lmpi_supersede(struct lmpi_engine *e, const struct lmpi_msg *m);
 /* A message to myself. */
 void lmpi_self_send(struct lmpi_engine *e, struct lmpi_req *req, const void *data, uint64_t len,
 		    int lsrank);
-/* A queued message that nobody will receive; out of the queue already. */
+/* A queued message that nobody will receive. */
 void lmpi_msg_forget(struct lmpi_engine *e, struct lmpi_msg *m);
+/* One that is in no queue, and whose packets have all come or are forgotten. */
+void lmpi_msg_free(struct lmpi_engine *e, struct lmpi_msg *m);
+void lmpi_sink_free(struct lmpi_engine *e, struct lmpi_sink *s);
+/* A queued message gets the receive that takes no byte. */
+void lmpi_take_nowhere(struct lmpi_engine *e, struct lmpi_msg *m);
 void lmpi_recv_drop(struct lmpi_engine *e);
 
 /* --- service.c: the receive of a message on LMPI_CID_SERVICE; NULL: nobody handles them. */
 struct lmpi_req *lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t len);
 void lmpi_service_drop(struct lmpi_engine *e);
+
+/* --- lost.c, once e->troubled.  True: req is complete, with an error. */
+bool lmpi_refuse_send(struct lmpi_engine *e, struct lmpi_req *req);
+bool lmpi_refuse_recv(struct lmpi_engine *e, struct lmpi_req *req);
+void lmpi_voids_drop(struct lmpi_engine *e);
 
 /* --- done.c */
 /* req is done: tell its owner when no transport is on the stack. */

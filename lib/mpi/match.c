@@ -113,6 +113,19 @@ lmpi_match_unpost(struct lmpi_match *m, struct lmpi_req *req)
 }
 
 void
+lmpi_match_visit(struct lmpi_match *m, void (*visit)(void *arg, struct lmpi_req *req), void *arg)
+{
+	for (int i = 0; i <= LMPI_MATCH_BINS; i++) {
+		struct lmpi_req *r = i < LMPI_MATCH_BINS ? m->posted[i].first : m->posted_any.first;
+		while (r) {
+			struct lmpi_req *next = r->next;
+			visit(arg, r);
+			r = next;
+		}
+	}
+}
+
+void
 lmpi_match_keep(struct lmpi_match *m, struct lmpi_msg *msg)
 {
 	BASE_ASSERT(!msg->queued);

@@ -13,12 +13,16 @@
 static struct lmpi_msg *
 msg_new(struct lmpi_engine *e)
 {
-	struct lmpi_msg *m = e->free_msgs;
-	if (m)
+	struct lmpi_msg *m = e->free_msgs, *ever;
+	if (m) {
 		e->free_msgs = m->in_all.tqe_next;
-	else
+		ever = m->ever;
+	} else {
 		m = lmpi_get(e, sizeof *m);
-	*m = (struct lmpi_msg){0};
+		ever = e->msgs;
+		e->msgs = m;
+	}
+	*m = (struct lmpi_msg){.ever = ever, .live = true};
 	return m;
 }
 
@@ -26,14 +30,27 @@ static struct lmpi_sink *
 sink_new(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_msg *m, uint64_t base,
 	 uint64_t len, bool first)
 {
-	struct lmpi_sink *s = e->free_sinks;
-	if (s)
+	struct lmpi_sink *s = e->free_sinks, *ever;
+	if (s) {
 		e->free_sinks = s->next;
-	else
+		ever = s->ever;
+	} else {
 		s = lmpi_get(e, sizeof *s);
-	*s = (struct lmpi_sink){.msg = m, .peer = peer, .base = base, .len = len, .first = first};
+		ever = e->sinks;
+		e->sinks = s;
+	}
+	*s = (struct lmpi_sink){
+		.ever = ever, .msg = m, .peer = peer, .base = base, .len = len, .first = first};
 	m->sinks++;
 	return s;
+}
+
+void
+lmpi_sink_free(struct lmpi_engine *e, struct lmpi_sink *s)
+{
+	s->msg = NULL;
+	s->next = e->free_sinks;
+	e->free_sinks = s;
 }
 
 /* --- memory for unexpected messages --------------------------------------- */
@@ -102,13 +119,14 @@ buffer_free(struct lmpi_engine *e, struct lmpi_msg *m)
 		e->unexpected_bytes -= m->first_len;
 	lmpi_put(e, m->buf);
 	m->buf = NULL;
-	if (e->over && e->unexpected_bytes < e->unexpected_bytes_max / 2)
+	if (e->over && e->unexpected_bytes <= e->unexpected_bytes_max / 2)
 		memory_eased(e);
 }
 
-static void
-msg_free(struct lmpi_engine *e, struct lmpi_msg *m)
+void
+lmpi_msg_free(struct lmpi_engine *e, struct lmpi_msg *m)
 {
+	m->live = false;
 	if (m->drq)
 		lmpi_id_drop(&e->recv_ids, m->drq);
 	buffer_free(e, m);
@@ -139,7 +157,7 @@ finish_if_whole(struct lmpi_engine *e, struct lmpi_msg *m)
 	e->n.recvs[e->peer[m->peer].row]++;
 	e->filling--;
 	int error = m->msglen > req->cap ? LMPI_ERR_TRUNCATE : LMPI_OK;
-	msg_free(e, m);
+	lmpi_msg_free(e, m);
 	lmpi_complete(e, req, error);
 }
 
@@ -162,6 +180,10 @@ fetch(struct lmpi_engine *e, struct lmpi_msg *m, struct lmpi_req *req)
 	if (peer->caps & LMPI_CAP_MEMORY) {
 		int r = want ? peer->tp->read_remote(e, peer, m->srq, m->address, req->buf, want)
 			     : 1;
+		if (r < 0 && e->tolerant) {
+			e->tolerant->gone(e, peer);
+			return;
+		}
 		if (r < 0) {
 			char text[64];
 
@@ -238,13 +260,20 @@ unqueue(struct lmpi_engine *e, struct lmpi_msg *m)
 }
 
 void
+lmpi_take_nowhere(struct lmpi_engine *e, struct lmpi_msg *m)
+{
+	unqueue(e, m);
+	attach(e, m, &e->nowhere);
+}
+
+void
 lmpi_msg_forget(struct lmpi_engine *e, struct lmpi_msg *m)
 {
 	unqueue(e, m);
 	if (m->sinks)
 		m->dropped = true; /* the rest of its packet has to go somewhere */
 	else
-		msg_free(e, m);
+		lmpi_msg_free(e, m);
 }
 
 /* --- packets ------------------------------------------------------------- */
@@ -296,6 +325,8 @@ arrive_first(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hd
 	struct lmpi_sink *s = rts ? NULL : sink_new(e, peer, m, 0, payload, true);
 	struct lmpi_req *req =
 		service ? service : lmpi_match_arrive(&e->match, m->cid, m->source, m->tag);
+	if (e->troubled && !req && lmpi_is_void(e, m->cid))
+		req = &e->nowhere;
 	if (req) {
 		attach(e, m, req);
 	} else {
@@ -331,6 +362,8 @@ lmpi_arrive(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr
 {
 	bool impi = lmpi_speaks_impi(peer), ok = true;
 
+	if (e->troubled && peer->lost)
+		return NULL;
 	if (h->magic != LMPI_HDR_MAGIC || h->src != peer->world)
 		return malformed(e, peer, "not one of its own");
 	if (impi) {
@@ -417,10 +450,9 @@ lmpi_sink_end(struct lmpi_engine *e, struct lmpi_sink *s)
 			buffer_free(e, m);
 		}
 	}
-	s->next = e->free_sinks;
-	e->free_sinks = s;
+	lmpi_sink_free(e, s);
 	if (m->dropped && m->sinks == 0)
-		msg_free(e, m);
+		lmpi_msg_free(e, m);
 	else
 		finish_if_whole(e, m);
 }
@@ -513,6 +545,8 @@ lmpi_engine_irecv(struct lmpi_engine *e, struct lmpi_req *req, void *buf, uint64
 	req->cid = cid;
 	struct lmpi_msg *m = lmpi_match_find(&e->match, cid, source, tag);
 	if (!m) {
+		if (e->troubled && lmpi_refuse_recv(e, req))
+			return true;
 		lmpi_match_post(&e->match, req);
 		return false;
 	}
@@ -558,7 +592,15 @@ lmpi_engine_mrecv(struct lmpi_engine *e, struct lmpi_req *req, void *buf, uint64
 	BASE_ASSERT(m->taken && !m->req);
 	init_recv(req, buf, cap);
 	req->cid = m->cid;
-	attach(e, m, req);
+	if (m->lost) {
+		lmpi_msg_free(e, m);
+		lmpi_complete(e, req, LMPI_ERR_PROC_FAILED);
+	} else if (e->troubled && lmpi_is_void(e, m->cid)) {
+		attach(e, m, &e->nowhere);
+		lmpi_complete(e, req, LMPI_ERR_REVOKED);
+	} else {
+		attach(e, m, req);
+	}
 }
 
 void
@@ -569,15 +611,18 @@ lmpi_recv_drop(struct lmpi_engine *e)
 	e->over = false; /* nobody is to be told that there is room again */
 	while ((m = TAILQ_FIRST(&e->match.all)) != NULL) {
 		lmpi_match_take(&e->match, m);
-		msg_free(e, m);
+		lmpi_msg_free(e, m);
 	}
-	while ((m = e->free_msgs) != NULL) {
-		e->free_msgs = m->in_all.tqe_next;
+	while ((m = e->msgs) != NULL) {
+		e->msgs = m->ever;
+		lmpi_put(e, m->buf);
 		lmpi_put(e, m);
 	}
 	struct lmpi_sink *s;
-	while ((s = e->free_sinks) != NULL) {
-		e->free_sinks = s->next;
+	while ((s = e->sinks) != NULL) {
+		e->sinks = s->ever;
 		lmpi_put(e, s);
 	}
+	e->free_msgs = NULL;
+	e->free_sinks = NULL;
 }

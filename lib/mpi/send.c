@@ -26,7 +26,7 @@ lmpi_req_event(struct lmpi_engine *e, struct lmpi_req *req)
 	BASE_ASSERT(req->placed > 0);
 	if (--req->placed == 0) {
 		e->sends--;
-		lmpi_complete(e, req, LMPI_OK);
+		lmpi_complete(e, req, req->error);
 	}
 }
 
@@ -73,9 +73,11 @@ lmpi_out_done(struct lmpi_engine *e, struct lmpi_out *out, bool ok)
 	e->copied_bytes -= out->copied;
 	e->peer[out->peer].copied_bytes -= out->copied;
 	e->outs--;
-	/* Not placed: the job is being aborted and the request stays undone; or the
-	 * receiver got it and took leave (net_ops.c). */
-	if (out->req && (ok || e->ending))
+	/* Not placed: the receiver is lost; or the job is being aborted and the request stays
+	 * undone; or the receiver got it and took leave (net_ops.c). */
+	if (out->req && !ok && e->tolerant && !e->ending && !out->req->cancelled)
+		out->req->error = LMPI_ERR_PROC_FAILED;
+	if (out->req && (ok || e->ending || e->tolerant))
 		lmpi_req_event(e, out->req);
 	lmpi_put(e, out);
 }
@@ -173,6 +175,8 @@ lmpi_pump(struct lmpi_engine *e)
 void
 lmpi_send_control(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *hdr)
 {
+	if (peer->lost)
+		return;
 	if ((peer->caps & LMPI_CAP_NESTS) && !peer->out_first &&
 	    peer->tp->try_short(e, peer, hdr, NULL, 0))
 		return;
@@ -262,6 +266,8 @@ lmpi_engine_isend(struct lmpi_engine *e, struct lmpi_req *req, const void *data,
 	req->srq = 0;
 	req->answers = IMPI_SEND_SETTLED;
 	req->placed = 1;
+	if (e->troubled && lmpi_refuse_send(e, req))
+		return;
 	e->sends++;
 	e->n.sends[peer->row]++;
 	e->n.bytes_sent[peer->row] += len;

@@ -38,7 +38,8 @@ arrived(struct lmpi_req *req)
 		peer->service_first = s->next;
 		if (!s->next)
 			peer->service_last = NULL;
-		e->handler(peer->world, s->data, s->req.bytes);
+		if (!s->req.error && !peer->lost)
+			e->handler(peer->world, s->data, s->req.bytes);
 		msg_free(e, s);
 	}
 }

@@ -170,7 +170,7 @@ lmpi_recv_whole(void *buf, uint64_t cap, uint32_t source_world, int source, int 
 	/* Nothing that came before may be meant, nobody else may be waiting; and everybody else
 	 * gets turns of the loop, too. */
 	if (!(peer->caps & LMPI_CAP_MEMORY) || eng.match.unexpected != 0 ||
-	    eng.match.posted_n != 0 || eng.pending || eng.in_transport)
+	    eng.match.posted_n != 0 || eng.pending || eng.careful)
 		return false;
 	if (lmpi_patience_turn_due(&patience))
 		return whole_turn(true, lmpi_cycles());

@@ -109,6 +109,10 @@ static const struct plan {
 	P(TAKEN, B(MATCH)),
 	P(CREDIT, B(COMPLETE)),
 	P(BUFFER, B(MATCH) | B(TABLES)),
+	P(WAITS, B(MATCH)),
+	P(HALF, B(MATCH)),
+	P(PENDING, B(MATCH)),
+	P(EPOCH, B(MATCH) | B(COMPLETE)),
 #undef P
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TX_BURST_MAX 200000 /* datagrams at one instant; more means it never stops */
 
@@ -103,13 +104,22 @@ tell_relays(struct sim *s, void *who, uint64_t arg)
 	end_drive(e);
 }
 
+static bool
+outlives(const struct end *e)
+{
+	return e->w->conf.app && e->w->conf.app->lost;
+}
+
 static void
 lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 {
 	struct end *e = user;
-	for (uint32_t r = 0; r < e->w->nend; r++)
-		if (e->lane[r] == lane)
-			e->lane[r] = NONE_U32;
+	uint32_t r = end_of_lane(e, lane);
+	if (r < e->w->nend)
+		e->lane[r] = NONE_U32;
+	/* Its path goes down, too. */
+	if (outlives(e) && r < e->w->nend && world_same_cluster(e->w, e->rank, r))
+		return;
 	end_over(e, "lane down (%d): %s", (int)why, text ? text : "");
 	sim_at(e->w->s, e->w->s->now_ns, tell_relays, e, 0);
 }
@@ -134,7 +144,19 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 		snprintf(why, SUCI_TEXT_MAX, "label %u is not mine", h.label);
 		return -1;
 	}
+	if (h.kind == RELAY_HELLO_PROCESS && outlives(e) && e->shunned >> h.rank & 1) {
+		snprintf(why, SUCI_TEXT_MAX, "rank %u is lost", h.rank);
+		return -1;
+	}
 	return 0;
+}
+
+static bool
+is_at(const struct end *e, uint32_t rank, const struct suci_addr *addr)
+{
+	struct suci_addr at = addr_of(e->w->end[rank].ipv4);
+
+	return !memcmp(at.ip, addr->ip, sizeof at.ip);
 }
 
 static void
@@ -145,6 +167,9 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	struct relay_hello h;
 	bool relay = !relay_hello_decode(hello, hello_len, &h) && h.kind == RELAY_HELLO_RELAY;
 	e->met_relay = e->met_relay || relay;
+	for (uint32_t r = 0; !relay && outlives(e) && r < e->w->nend; r++)
+		if (world_same_cluster(e->w, e->rank, r) && is_at(e, r, peer))
+			e->path[r] = path;
 	if (relay && e->relays)
 		end_relays_up(e, path, peer, h.mtu);
 	sim_log(e->w->s, "rank %u: path %u up to ..%u (%s)", e->rank, path, peer->ip[15],
@@ -158,6 +183,16 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (e->relays && end_relays_down(e, path, why, text)) {
 		sim_log(e->w->s, "rank %u: path %u to a relay is down: %s", e->rank, path,
 			text ? text : "");
+		return;
+	}
+	for (uint32_t r = 0; outlives(e) && r < e->w->nend; r++) {
+		if (e->path[r] != path)
+			continue;
+		e->path[r] = NONE_U32;
+		sim_log(e->w->s, "rank %u: the path to rank %u is down (%d): %s", e->rank, r,
+			(int)why, text ? text : "");
+		if (!e->quitting)
+			e->w->conf.app->lost(e, r);
 		return;
 	}
 	end_over(e, "path %u down (%d): %s", path, (int)why, text ? text : "");
@@ -226,6 +261,8 @@ lane_make(struct end *e, uint32_t r, uint32_t path)
 		c.window = w->conf.direct_window;
 		c.window_max = 0;
 	}
+	if (direct && outlives(e))
+		e->path[r] = path;
 	if (!direct && e->relays) {
 		c.group = end_relays_group(e, r);
 		c.mss = relayset_mss(e->relays);
@@ -288,6 +325,14 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	struct suci_addr to = addr_of(next_hop(e, r));
 	uint32_t back = suci_path_find(e->ep, &to);
 	return lane_make(e, r, back == NONE_U32 ? path : back) ? SUCI_TAKEN : SUCI_DROPPED;
+}
+
+void
+end_shun(struct end *e, uint32_t rank)
+{
+	e->shunned |= UINT64_C(1) << rank;
+	if (e->path[rank] != NONE_U32)
+		suci_path_close(e->ep, e->path[rank], "you are lost", now(e));
 }
 
 bool
@@ -540,9 +585,11 @@ end_new(struct end *e)
 	}
 	if (!e->lane)
 		e->lane = malloc(w->nend * sizeof *e->lane);
-	BASE_ASSERT(e->lane);
+	if (!e->path)
+		e->path = malloc(w->nend * sizeof *e->path);
+	BASE_ASSERT(e->lane && e->path);
 	for (uint32_t r = 0; r < w->nend; r++)
-		e->lane[r] = NONE_U32;
+		e->lane[r] = e->path[r] = NONE_U32;
 	end_relays_new(e, &c);
 	lc.limits.labels_max = LABEL_BASE + w->nend;
 	lc.limits.groups_max = e->relays ? CLUSTERS_MAX * SUCI_GROUP_PATHS : 0;

@@ -5,6 +5,8 @@
  *
  * Links lose, repeat and reorder; processes and relays are not scheduled for a while, so that
  * they read nothing; relays die and come back as long as another of their cluster knows the job.
+ * In a job of one cluster processes die, too: the others hear of it from their launcher or by a
+ * path that is down, each at a time of its own.  In any job processes may go over to a next epoch.
  * Then everything must complete, matched as MPI wants it. */
 #include "draw.h"
 #include "scenario.h"
@@ -38,7 +40,7 @@ struct engines {
 	struct node node[PROGRAM_PROCS];
 	struct program *program;
 	uint64_t end_ns, step_ns; /* of trouble; between two acts of a process, at most */
-	uint32_t killed;
+	uint32_t killed, died, news; /* news: of deaths and epochs, on their way */
 	bool over;
 };
 
@@ -158,8 +160,8 @@ block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 	struct node *n = node_of(user);
 
 	(void)lane, (void)now_ns;
-	INVARIANT(n->end->w->s, REASON, ok || n->all->over, "rank %u: a packet failed",
-		  n->end->rank);
+	INVARIANT(n->end->w->s, REASON, ok || n->all->over || n->all->died,
+		  "rank %u: a packet failed", n->end->rank);
 	n->e.in_transport = true;
 	lmpi_lanes_done(&n->e, cookie, ok);
 	n->e.in_transport = false;
@@ -188,15 +190,94 @@ push(struct end *end)
 	return moved;
 }
 
+static void hear(struct sim *s, void *who, uint64_t dead);
+
+/* The direct path to that process is down. */
+static void
+path_lost(struct end *end, uint32_t rank)
+{
+	struct node *n = node_of(end);
+	struct sim *s = end->w->s;
+
+	INVARIANT(s, REASON, n->all->over || program_is_dead(n->all->program, rank),
+		  "rank %u: the path to rank %u is down, which is alive", end->rank, rank);
+	n->all->news++;
+	sim_at(s, s->now_ns, hear, n, rank);
+}
+
 static const struct end_app app = {
 	.block_begin = block_begin,
 	.block_data = block_data,
 	.block_end = block_end,
 	.block_done = block_done,
 	.push = push,
+	.lost = path_lost,
 };
 
 /* ---- what happens ---- */
+
+static void
+hear(struct sim *s, void *who, uint64_t dead)
+{
+	struct node *n = who;
+	struct engines *all = n->all;
+
+	if (s->now_ns < n->end->paused_ns) {
+		sim_at(s, n->end->paused_ns, hear, n, dead);
+		return;
+	}
+	all->news--;
+	if (!n->end->alive || all->over)
+		return;
+	end_shun(n->end, (uint32_t)dead);
+	program_lost(all->program, n->end->rank, (uint32_t)dead);
+	end_drive(n->end);
+	check_program(all, false);
+}
+
+/* arg: rank.  The others are told within a while, unless a path tells them before. */
+static void
+perish(struct sim *s, void *who, uint64_t arg)
+{
+	struct engines *all = who;
+	struct world *w = all->w;
+	uint32_t left = 0;
+
+	for (uint32_t r = 0; r < w->nend; r++)
+		left += w->end[r].alive;
+	if (!w->end[arg].alive || left < 2)
+		return;
+	all->died++;
+	program_kill(all->program, (uint32_t)arg);
+	end_kill(&w->end[arg]);
+	for (uint32_t r = 0; r < w->nend; r++) {
+		if (!w->end[r].alive)
+			continue;
+		uint64_t most = PICK(&all->prng, BASE_MS_NS, 100 * BASE_MS_NS, 8 * BASE_S_NS);
+		all->news++;
+		sim_at(s, s->now_ns + base_prng_below(&all->prng, most), hear, &all->node[r], arg);
+	}
+}
+
+static void
+go_over(struct sim *s, void *who, uint64_t arg)
+{
+	struct node *n = who;
+
+	(void)s, (void)arg;
+	n->all->news--;
+	if (!n->end->alive)
+		return;
+	program_epoch(n->all->program, n->end->rank);
+	end_drive(n->end);
+	check_program(n->all, false);
+}
+
+static bool
+is_complete(const struct engines *all)
+{
+	return all->news == 0 && program_complete(all->program);
+}
 
 static void
 check_engine(const struct node *n)
@@ -214,7 +295,7 @@ step(struct sim *s, void *who, uint64_t arg)
 	struct engines *all = n->all;
 
 	(void)arg;
-	if (all->over || program_complete(all->program))
+	if (all->over || !n->end->alive || is_complete(all))
 		return;
 	if (s->now_ns >= n->end->paused_ns) {
 		program_step(all->program, n->end->rank);
@@ -316,6 +397,7 @@ make_node(struct engines *all, uint32_t rank, uint32_t datalen, uint32_t ackmark
 				    .peer = n->peer,
 				    .memory = {.get = get, .put = put},
 				    .fail = engine_failed,
+				    .tolerant = &program_contexts,
 				    .user = n,
 				    .copied_bytes_max = PICK(p, 1u << 25, 20000, 0),
 				    .unexpected_bytes_max = PICK(p, 1u << 26, 20000, 2000),
@@ -352,6 +434,31 @@ plan(struct engines *all)
 	for (uint64_t n = w->nrelay && coin(p, 60) ? between(p, 1, 5) : 0; n > 0; n--)
 		sim_at(w->s, start + base_prng_below(p, all->end_ns - start), die, all,
 		       base_prng_below(p, w->nrelay) | base_prng_below(p, 500 * BASE_MS_NS) << 8);
+	for (uint64_t n = !w->nrelay && coin(p, 60) ? between(p, 1, 3) : 0; n > 0; n--)
+		sim_at(w->s, start + base_prng_below(p, all->end_ns - start), perish, all,
+		       base_prng_below(p, w->nend));
+	for (uint64_t n = coin(p, 30) ? between(p, 1, 3) : 0; n > 0; n--) {
+		uint64_t at = start + base_prng_below(p, all->end_ns - start);
+		for (uint32_t r = 0; r < w->nend; r++) {
+			all->news++;
+			sim_at(w->s, at + base_prng_below(p, 50 * BASE_MS_NS), go_over,
+			       &all->node[r], 0);
+		}
+	}
+}
+
+/* What the dead have left. */
+static void
+bury(struct engines *all)
+{
+	for (uint32_t d = 0; d < all->w->nend; d++) {
+		struct lmpi_engine *e = &all->node[d].e;
+		for (uint32_t r = 0; program_is_dead(all->program, d) && r < e->size; r++)
+			if (r != d)
+				lmpi_engine_lost(e, &e->peer[r]);
+		if (program_is_dead(all->program, d))
+			lmpi_run_done(e);
+	}
 }
 
 void
@@ -380,26 +487,29 @@ engines_run(uint64_t seed, bool verbose, struct outcome *o)
 				  .procs = w->nend,
 				  .messages = (uint32_t)between(p, 20, 300),
 				  .len_max = (uint32_t)PICK(p, 5000, 50000, 300000),
-				  .idle = (uint32_t)PICK(p, 20, 200)};
+				  .idle = (uint32_t)PICK(p, 20, 200),
+				  .revokes = coin(p, 50)};
 	all->program = program_new(&pc, engine);
 	plan(all);
 	world_start(w);
 	sim_run(s, all->end_ns, NULL, NULL);
-	for (uint64_t t = 0; t < COMPLETE_NS && !program_complete(all->program) && !s->failed;
+	for (uint64_t t = 0; t < COMPLETE_NS && !is_complete(all) && !s->failed;
 	     t += BASE_S_NS)
 		sim_run(s, s->now_ns + BASE_S_NS, NULL, NULL);
 	program_rest(all->program, rest, sizeof rest);
-	INVARIANT(s, COMPLETE, program_complete(all->program), "%s", rest);
+	INVARIANT(s, COMPLETE, is_complete(all), "%s", rest);
 	if (!s->failed)
 		check_program(all, true);
 	for (uint32_t r = 0; r < w->nend && !s->failed; r++)
-		check_engine(&all->node[r]);
+		if (w->end[r].alive)
+			check_engine(&all->node[r]);
 	sim_run(s, s->now_ns + 10 * BASE_S_NS, world_quiet, w);
 	snprintf(o->note, sizeof o->note,
-		 "%u ranks, %u relays, %u kills, %u messages, %u taken back", w->nend, w->nrelay,
-		 all->killed, pc.messages, program_cancelled(all->program));
+		 "%u ranks, %u relays, %u kills, %u deaths, %u messages, %u taken back", w->nend,
+		 w->nrelay, all->killed, all->died, pc.messages, program_cancelled(all->program));
 	all->over = true;
 	uint32_t nend = w->nend;
+	bury(all);
 	scenario_end(w, o);
 	for (uint32_t r = 0; r < nend; r++)
 		lmpi_engine_drop(&all->node[r].e);

@@ -223,6 +223,7 @@ world_free(struct world *w)
 	for (uint32_t i = 0; i < w->nend; i++) {
 		end_kill(&w->end[i]);
 		free(w->end[i].lane);
+		free(w->end[i].path);
 		free(w->end[i].relays);
 	}
 	for (uint32_t i = 0; i < w->nrelay; i++)

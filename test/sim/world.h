@@ -75,6 +75,9 @@ struct end_app {
 	void (*block_done)(void *end, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns);
 	/* Hand over what there is to send; true: something was. */
 	bool (*push)(struct end *e);
+	/* NULL: it ends the job.  The direct path to that process is down; not to be answered in
+	 * here. */
+	void (*lost)(struct end *e, uint32_t rank);
 };
 
 struct world_conf {
@@ -144,6 +147,8 @@ struct end {
 	struct suci *ep;
 	struct suci_lanes *lanes;
 	uint32_t *lane;		     /* [nend], to and from that rank, NONE_U32 */
+	uint32_t *path;		     /* [nend], direct ones with end_app.lost, NONE_U32 */
+	uint64_t shunned;	     /* bits of ranks */
 	struct stream *first, *last; /* that it sends */
 	struct suci_limits limits;
 	struct suci_lane_limits lane_limits;
@@ -294,6 +299,8 @@ void end_new(struct end *e);
 void end_start(struct sim *s, void *end, uint64_t arg);
 /* A lane to that process; false: there is none yet. */
 bool end_lane(struct end *e, uint32_t rank);
+/* Nothing is sent to that process or taken from it any more; end_app.lost, rank below 64. */
+void end_shun(struct end *e, uint32_t rank);
 /* The process at the other end of a lane. */
 uint32_t end_of_lane(const struct end *e, uint32_t lane);
 void end_drive(struct end *e);

@@ -1,6 +1,7 @@
 /* Engines of lib/mpi back to back: random programs (mpi_program.h) over a transport that is
  * memory.  Packets are taken or not, begin in order, and their bytes come in pieces of any
- * order; what is sent stays the sender's until it has arrived, as on a lane. */
+ * order; what is sent stays the sender's until it has arrived, as on a lane.  Processes die at any
+ * time, others hear of it when they do, and epochs end. */
 #include "cmocka_all.h"
 #include "mpi_program.h"
 
@@ -43,6 +44,10 @@ static struct world {
 	bool failed;
 	uint64_t took[KINDS], memory_refused;
 	size_t held; /* pieces of memory */
+	uint64_t trouble; /* more of it comes: 0, or one in so many turns */
+	uint32_t dead, epochs;
+	uint32_t knows[PROCS_MAX], epoch[PROCS_MAX]; /* bits of ranks */
+	uint32_t died, learned, went_over;
 } w;
 
 static uint64_t
@@ -129,7 +134,9 @@ static int
 read_remote(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t srq, uint64_t address,
 	    void *to, uint64_t n)
 {
-	(void)e, (void)peer, (void)srq;
+	(void)e, (void)srq;
+	if (w.dead >> peer->world & 1)
+		return -1;
 	if (draw(3) == 0) {
 		w.memory_refused++;
 		return 0;
@@ -216,7 +223,7 @@ deliver(uint32_t src, uint32_t dst)
 	struct wire *x = &w.wire[src][dst];
 	struct lmpi_engine *to = &w.engine[dst];
 
-	if (x->n == 0)
+	if (x->n == 0 || w.dead >> dst & 1)
 		return false;
 	to->in_transport = true;
 	if (x->begun < x->n && (x->begun == 0 || (x->begun < OPEN_MAX && draw(2)))) {
@@ -260,6 +267,7 @@ make_world(uint64_t seed)
 					  .peer = w.peer[a],
 					  .memory = {.get = get, .put = put},
 					  .fail = failed,
+					  .tolerant = &program_contexts,
 					  .copied_bytes_max = draw(3) ? 1u << 20 : draw(5000),
 					  .unexpected_bytes_max = draw(3) ? 1u << 20 : draw(5000),
 					  .datalen = datalen,
@@ -285,21 +293,110 @@ check_world(uint64_t seed)
 	const char *what;
 
 	for (uint32_t i = 0; i < w.procs; i++)
-		if (!lmpi_engine_check(&w.engine[i], &what))
+		if (!(w.dead >> i & 1) && !lmpi_engine_check(&w.engine[i], &what))
 			fail_msg("seed %llu: rank %u: %s", (unsigned long long)seed, i, what);
+}
+
+/* ---- trouble ---- */
+
+/* What is on its way to or from the dead comes back, or is gone. */
+static void
+clear_wire(uint32_t src, uint32_t dst)
+{
+	struct wire *x = &w.wire[src][dst];
+	struct lmpi_engine *from = &w.engine[src];
+
+	from->in_transport = true;
+	for (uint32_t i = 0; i < x->n; i++) {
+		struct packet *p = &x->packet[(x->first + i) % WIRE_MAX];
+		/* Those between packets that have begun may have ended already. */
+		if (p->out && (p->begun || i >= x->begun))
+			lmpi_out_done(from, p->out, false);
+	}
+	from->in_transport = false;
+	x->n = x->begun = 0;
+}
+
+static void
+learn(struct program *p, uint32_t rank, uint32_t dead)
+{
+	clear_wire(rank, dead);
+	clear_wire(dead, rank);
+	program_lost(p, rank, dead);
+	w.knows[rank] |= 1u << dead;
+	w.learned++;
+}
+
+static bool
+all_know(void)
+{
+	for (uint32_t r = 0; r < w.procs; r++)
+		if (!(w.dead >> r & 1) && (w.knows[r] != w.dead || w.epoch[r] != w.epochs))
+			return false;
+	return true;
+}
+
+static void
+make_trouble(struct program *p)
+{
+	uint32_t r = (uint32_t)draw(w.procs), d = (uint32_t)draw(w.procs);
+
+	if (w.trouble && draw(w.trouble) == 0) {
+		if (draw(3) == 0) {
+			w.epochs++;
+		} else if (!(w.dead & (w.dead - 1)) || draw(2)) {
+			program_kill(p, d);
+			w.dead |= 1u << d;
+			w.died++;
+		}
+		if (draw(4) == 0)
+			w.trouble = 0;
+	}
+	if (w.dead >> r & 1)
+		return;
+	if (program_gone(p, r) & ~w.knows[r])
+		learn(p, r, (uint32_t)__builtin_ctz(program_gone(p, r) & ~w.knows[r]));
+	if ((w.dead & ~w.knows[r]) >> d & 1 && draw(50) == 0)
+		learn(p, r, d);
+	if (w.epoch[r] < w.epochs && draw(50) == 0) {
+		w.epoch[r]++;
+		w.went_over++;
+		program_epoch(p, r);
+	}
+}
+
+/* What the dead have left. */
+static void
+bury(struct program *p)
+{
+	for (uint32_t d = 0; d < w.procs; d++) {
+		if (!program_is_dead(p, d))
+			continue;
+		for (uint32_t r = 0; r < w.procs; r++) {
+			clear_wire(r, d);
+			clear_wire(d, r);
+			if (r != d)
+				lmpi_engine_lost(&w.engine[d], &w.peer[d][r]);
+		}
+		lmpi_run_done(&w.engine[d]);
+	}
 }
 
 /* Nothing is on its way: who has held messages back takes more, as a program that waits does. */
 static void
 run_on(struct program *p, uint64_t seed)
 {
-	for (uint64_t turns = 1; !program_complete(p) && !program_broken(p, false); turns++) {
+	for (uint64_t turns = 1;
+	     !(program_complete(p) && all_know()) && !program_broken(p, false); turns++) {
 		uint32_t a = (uint32_t)draw(w.procs), b = (uint32_t)draw(w.procs);
+		make_trouble(p);
 		if (draw(4) == 0)
 			program_step(p, a);
 		deliver(a, b);
-		turn(&w.engine[a]);
-		turn(&w.engine[b]);
+		if (!(w.dead >> a & 1))
+			turn(&w.engine[a]);
+		if (!(w.dead >> b & 1))
+			turn(&w.engine[b]);
 		if (turns % 512 == 0 && w.engine[a].over)
 			lmpi_take_more(&w.engine[a]);
 		if (turns % 1024 == 0)
@@ -321,21 +418,23 @@ seed_from_environment(void)
 }
 
 static void
-random_programs(void **state)
+run_programs(bool trouble)
 {
-	uint64_t one = seed_from_environment(), took[KINDS] = {0}, cancelled = 0;
+	uint64_t one = seed_from_environment(), took[KINDS] = {0}, cancelled = 0, died = 0,
+		 learned = 0, over = 0;
 
-	(void)state;
 	for (uint64_t seed = one ? one : 1; seed <= (one ? one : SEEDS); seed++) {
 		struct lmpi_engine *engine[PROCS_MAX];
 		make_world(seed);
+		w.trouble = trouble ? 1 + draw(20000) : 0;
 		for (uint32_t i = 0; i < w.procs; i++)
 			engine[i] = &w.engine[i];
 		struct program_conf c = {.seed = seed,
 					 .procs = w.procs,
 					 .messages = 20 + (uint32_t)draw(200),
 					 .len_max = 20000,
-					 .idle = (uint32_t)draw(2000)};
+					 .idle = (uint32_t)draw(2000),
+					 .revokes = draw(2)};
 		struct program *p = program_new(&c, engine);
 		run_on(p, seed);
 		check_world(seed);
@@ -343,7 +442,11 @@ random_programs(void **state)
 		if (wrong)
 			fail_msg("seed %llu: %s", (unsigned long long)seed, wrong);
 		cancelled += program_cancelled(p);
+		bury(p);
 		program_free(p);
+		died += w.died;
+		learned += w.learned;
+		over += w.went_over;
 		for (uint32_t i = 0; i < w.procs; i++)
 			lmpi_engine_drop(&w.engine[i]);
 		assert_int_equal(w.held, 0);
@@ -353,8 +456,26 @@ random_programs(void **state)
 	printf("  packets: %llu native, %llu IMPI, %llu of a node; %llu sends taken back\n",
 	       (unsigned long long)took[NATIVE], (unsigned long long)took[IMPI],
 	       (unsigned long long)took[MEMORY], (unsigned long long)cancelled);
+	printf("  %llu deaths, noticed %llu times, %llu changes of epoch\n",
+	       (unsigned long long)died, (unsigned long long)learned, (unsigned long long)over);
 	if (!one)
 		assert_true(took[NATIVE] && took[IMPI] && took[MEMORY] && cancelled > SEEDS);
+	if (!one && trouble)
+		assert_true(died > SEEDS / 2 && over > SEEDS / 2);
+}
+
+static void
+random_programs(void **state)
+{
+	(void)state;
+	run_programs(false);
+}
+
+static void
+random_trouble(void **state)
+{
+	(void)state;
+	run_programs(true);
 }
 
 /* ---- names ---- */
@@ -395,6 +516,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_that_come_back),
 		cmocka_unit_test(random_programs),
+		cmocka_unit_test(random_trouble),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

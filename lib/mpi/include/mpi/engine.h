@@ -23,11 +23,13 @@
  *	    heed credit and EAGER_OFF, by unexpected_bytes_max.
  * Units    bytes, world ranks.  No time: nothing here waits for a clock.
  * Threads  one at a time for one engine.
- * Errors   MPI error classes in requests; what ends the job goes to e->fail as a text. */
+ * Errors   MPI error classes in requests; what ends the job goes to e->fail as a text.  A process
+ *	    that dies ends the job, or is lost if the engine is tolerant (mpi/lost.h). */
 #ifndef MPI_ENGINE_H
 #define MPI_ENGINE_H
 
 #include "mpi/idtab.h"
+#include "mpi/lost.h"
 #include "mpi/match.h"
 #include "mpi/packet.h"
 #include "mpi/request.h"
@@ -105,6 +107,7 @@ struct lmpi_peer {
 	uint32_t queued;       /* its messages in the unexpected queue */
 	struct lmpi_service_msg *service_first, *service_last; /* begun to arrive, not handled */
 	bool told_off;					       /* we asked it to ask first */
+	bool lost;					       /* mpi/lost.h; then caps are 0 */
 	uint8_t id[24]; /* IMPI_Proc as my side knows it; set, if it speaks IMPI */
 };
 _Static_assert(sizeof(struct lmpi_peer) == 128, "an index is a shift");
@@ -112,7 +115,8 @@ _Static_assert(sizeof(struct lmpi_peer) == 128, "an index is a shift");
 /* Where the bytes of a packet being received go. */
 struct lmpi_sink {
 	struct lmpi_sink *next; /* free list */
-	struct lmpi_msg *msg;
+	struct lmpi_sink *ever; /* list of all there are */
+	struct lmpi_msg *msg;	/* NULL: it is free */
 	struct lmpi_peer *peer;
 	uint64_t base; /* offset in the message of the packet's first data byte */
 	uint64_t head; /* packet header bytes in front of the data; the transport's to set */
@@ -135,13 +139,22 @@ struct lmpi_engine {
 	/* The job cannot go on; may be called again. */
 	void (*fail)(struct lmpi_engine *e, const char *text);
 	void *user;
+	/* Processes may be lost: who asks the driver, which knows communicators.  NULL: the death
+	 * of one ends the job. */
+	const struct lmpi_contexts *tolerant;
 	uint64_t copied_bytes_max, unexpected_bytes_max;
 	uint32_t datalen, ackmark, hiwater; /* of the IMPI job */
 
 	/* The driver's. */
 	bool ending;	   /* only the last meeting still sends */
 	bool closing;	   /* peers going away is normal */
-	bool in_transport; /* inside a transport's callback: only queue packets */
+	union {		   /* looked at as one by the shortest ways, which either forbids */
+		struct {
+			bool in_transport; /* inside a transport's callback: only queue packets */
+			bool troubled;	   /* the engine's: something is lost or revoked */
+		};
+		uint16_t careful;
+	};
 	uint64_t now_ns;   /* of this turn; the engine does not look at it */
 
 	bool in_done;	   /* inside an on_done callback */
@@ -160,11 +173,13 @@ struct lmpi_engine {
 	uint64_t unexpected_bytes;
 	bool over; /* unexpected messages fill their memory */
 	struct lmpi_req *done_first, *done_last;
-	struct lmpi_sink *free_sinks;
-	struct lmpi_msg *free_msgs; /* linked by in_all.tqe_next */
+	struct lmpi_sink *free_sinks, *sinks; /* free ones, and all there are */
+	struct lmpi_msg *free_msgs, *msgs;    /* the same; free ones by in_all.tqe_next */
 	lmpi_service_fn *handler;
 	struct lmpi_service_msg *service_spare;
 	uint32_t service_spares;
+	struct lmpi_voids voids;
+	struct lmpi_req nowhere; /* the receive of what nobody wants any more: it takes no byte */
 	struct lmpi_counts n;
 };
 
@@ -210,7 +225,7 @@ static inline bool
 lmpi_may_bypass(const struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t len)
 {
 	return len <= peer->eager_max && !peer->eager_off && !peer->out_first && !e->pending &&
-	       !e->in_transport;
+	       !e->careful;
 }
 
 /* --- who drives */
@@ -237,7 +252,8 @@ void lmpi_sink_end(struct lmpi_engine *e, struct lmpi_sink *s);
 /* A whole message at once, as EAGER without flags. */
 void lmpi_arrive_whole(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, int lsrank,
 		       int tag, const uint8_t *data, size_t len);
-/* A packet's bytes need no longer be kept; ok: they are placed. */
+/* A packet's bytes need no longer be kept; ok: they are placed.  If not, and the engine is
+ * tolerant, its request ends with LMPI_ERR_PROC_FAILED. */
 void lmpi_out_done(struct lmpi_engine *e, struct lmpi_out *out, bool ok);
 struct lmpi_hdr lmpi_hdr_make(const struct lmpi_engine *e, enum lmpi_type type);
 

@@ -21,6 +21,7 @@
  * the receiving half (recv.c). */
 struct lmpi_msg {
 	TAILQ_ENTRY(lmpi_msg) in_bin, in_all;
+	struct lmpi_msg *ever; /* list of all there are */
 	uint64_t cid;
 	int source, tag;
 	bool queued; /* in the unexpected queue */
@@ -31,6 +32,8 @@ struct lmpi_msg {
 	bool first_done;    /* the first packet is complete */
 	bool copied;	    /* what was buffered is in the user's buffer */
 	bool dropped;	    /* cancelled while its first packet was coming */
+	bool live;	    /* not free */
+	bool lost;	    /* taken by a probe, and its sender was lost */
 	bool superseded;    /* a later one with the same srq was matched */
 	uint64_t number;    /* in the order in which messages began to arrive */
 	uint32_t peer;	    /* world rank */
@@ -71,6 +74,9 @@ void lmpi_match_post(struct lmpi_match *m, struct lmpi_req *req);
 struct lmpi_req *lmpi_match_arrive(struct lmpi_match *m, uint64_t cid, int source, int tag);
 /* Take req out if it is still posted. */
 bool lmpi_match_unpost(struct lmpi_match *m, struct lmpi_req *req);
+/* For all posted receives; what visit() is given it may take out. */
+void lmpi_match_visit(struct lmpi_match *m, void (*visit)(void *arg, struct lmpi_req *req),
+		      void *arg);
 
 /* Queue a message nobody waits for. */
 void lmpi_match_keep(struct lmpi_match *m, struct lmpi_msg *msg);

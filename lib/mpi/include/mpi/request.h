@@ -21,7 +21,11 @@ enum {
 	LMPI_ERR_TRUNCATE = 15,
 	LMPI_ERR_OTHER = 16,
 	LMPI_ERR_INTERN = 17,
-	LMPI_ERR_NO_MEM = 39
+	LMPI_ERR_NO_MEM = 39,
+	/* libmpi's own, beyond those of the ABI: MPIX_ERR_* of mpi-ext.h. */
+	LMPI_ERR_PROC_FAILED = 0x3f01,
+	LMPI_ERR_PROC_FAILED_PENDING,
+	LMPI_ERR_REVOKED
 };
 
 struct lmpi_req;
@@ -47,6 +51,7 @@ struct lmpi_req {
 	uint32_t peer;	 /* world rank */
 	uint64_t srq;	 /* send: its name while the receiver is to say that it matched, 0 else */
 	uint8_t answers; /* send: enum impi_send_state (impi/message.h), native packets too */
+	bool pending;	 /* mpi/lost.h: see lmpi_is_pending() */
 	uint64_t number; /* receive: in the order of posting; send: its name for a recall, or 0 */
 };
 
