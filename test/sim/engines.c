@@ -9,9 +9,9 @@
  * path that is down, each at a time of its own.  In any job processes may go over to a next epoch.
  * Then everything must complete, matched as MPI wants it. */
 #include "draw.h"
+#include "enode.h"
 #include "scenario.h"
 
-#include "mpi/lanes.h"
 #include "mpi_program.h"
 
 #include "base/assert.h"
@@ -26,145 +26,19 @@
 #define COMPLETE_NS (120 * BASE_S_NS)
 #define CHECK_STEPS 64u
 
-struct node {
-	struct engines *all;
-	struct end *end;
-	struct lmpi_engine e;
-	struct lmpi_peer peer[PROGRAM_PROCS];
-	uint64_t steps;
-};
-
 struct engines {
+	struct enodes nodes; /* first */
 	struct world *w;
 	struct base_prng prng;
-	struct node node[PROGRAM_PROCS];
 	struct program *program;
 	uint64_t end_ns, step_ns; /* of trouble; between two acts of a process, at most */
-	uint32_t killed, died, news; /* news: of deaths and epochs, on their way */
-	bool over;
+	uint32_t killed, died;
 };
 
-static struct node *
-node_of(const struct end *e)
+static struct engines *
+engines_of(const struct enode *n)
 {
-	struct engines *all = e->w->scenario;
-
-	return &all->node[e->rank];
-}
-
-static uint64_t
-now(const struct node *n)
-{
-	return node_now(&n->end->clock, n->end->w->s->now_ns);
-}
-
-/* ---- what an engine stands on ---- */
-
-static void *
-get(void *user, size_t bytes)
-{
-	void *p = malloc(bytes);
-
-	(void)user;
-	BASE_ASSERT(p);
-	return p;
-}
-
-static void
-put(void *user, void *p)
-{
-	(void)user;
-	free(p);
-}
-
-static void
-engine_failed(struct lmpi_engine *e, const char *text)
-{
-	const struct node *n = e->user;
-
-	invariant_broken(n->end->w->s, INV_HONEST, "rank %u: %s", e->rank, text);
-}
-
-static bool
-is_sent(const struct node *n, int err)
-{
-	if (err && err != SUCI_ERR_NOMEM)
-		sim_fail(n->end->w->s, "rank %u: suci_lane_send: %s", n->end->rank,
-			 suci_strerror(err));
-	return !err;
-}
-
-static bool
-send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
-{
-	const struct node *n = e->user;
-
-	return end_lane(n->end, peer->world) &&
-	       is_sent(n, lmpi_lanes_send(e, peer, out, n->end->lanes, n->end->lane[peer->world],
-					  now(n)));
-}
-
-static bool
-try_short(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h, const void *data,
-	  uint64_t len)
-{
-	const struct node *n = e->user;
-
-	return lmpi_lanes_fits(e, peer, h, len) && end_lane(n->end, peer->world) &&
-	       is_sent(n, lmpi_lanes_try(e, peer, h, data, len, n->end->lanes,
-					 n->end->lane[peer->world], now(n)));
-}
-
-static const struct lmpi_transport direct = {
-	.caps = LMPI_LANES_DIRECT_CAPS, .send = send_packet, .try_short = try_short};
-static const struct lmpi_transport relayed = {
-	.caps = LMPI_LANES_RELAYED_CAPS, .send = send_packet, .try_short = try_short};
-
-static void *
-block_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
-	    uint64_t now_ns)
-{
-	struct node *n = node_of(user);
-	uint32_t from = end_of_lane(user, lane);
-
-	(void)now_ns;
-	BASE_ASSERT(from < n->e.size);
-	n->e.in_transport = true;
-	void *block = lmpi_lanes_begin(&n->e, &n->peer[from], bytes, first, first_len);
-	n->e.in_transport = false;
-	sim_mix(n->end->w->s, 0xe9 | bytes << 8);
-	return block;
-}
-
-static void
-block_data(void *user, uint32_t lane, void *block, uint64_t offset, const uint8_t *data, size_t len)
-{
-	(void)user, (void)lane;
-	lmpi_lanes_data(block, offset, data, len);
-}
-
-static void
-block_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
-{
-	struct node *n = node_of(user);
-
-	(void)lane, (void)now_ns;
-	n->e.in_transport = true;
-	lmpi_lanes_end(&n->e, block);
-	n->e.in_transport = false;
-}
-
-static void
-block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
-{
-	struct node *n = node_of(user);
-
-	(void)lane, (void)now_ns;
-	INVARIANT(n->end->w->s, REASON, ok || n->all->over || n->all->died,
-		  "rank %u: a packet failed", n->end->rank);
-	n->e.in_transport = true;
-	lmpi_lanes_done(&n->e, cookie, ok);
-	n->e.in_transport = false;
+	return (struct engines *)(void *)n->all;
 }
 
 static void
@@ -175,64 +49,18 @@ check_program(struct engines *all, bool at_end)
 	INVARIANT(all->w->s, MATCH, !wrong, "%s", wrong);
 }
 
-/* A turn of the loop. */
-static bool
-push(struct end *end)
-{
-	struct node *n = node_of(end);
-	bool moved = n->e.pending && lmpi_pump(&n->e);
-
-	if (n->e.done_first) {
-		moved = true;
-		lmpi_run_done(&n->e);
-	}
-	check_program(n->all, false);
-	return moved;
-}
-
-static void hear(struct sim *s, void *who, uint64_t dead);
-
-/* The direct path to that process is down. */
 static void
-path_lost(struct end *end, uint32_t rank)
+check_turn(struct enode *n)
 {
-	struct node *n = node_of(end);
-	struct sim *s = end->w->s;
-
-	INVARIANT(s, REASON, n->all->over || program_is_dead(n->all->program, rank),
-		  "rank %u: the path to rank %u is down, which is alive", end->rank, rank);
-	n->all->news++;
-	sim_at(s, s->now_ns, hear, n, rank);
+	check_program(engines_of(n), false);
 }
-
-static const struct end_app app = {
-	.block_begin = block_begin,
-	.block_data = block_data,
-	.block_end = block_end,
-	.block_done = block_done,
-	.push = push,
-	.lost = path_lost,
-};
 
 /* ---- what happens ---- */
 
 static void
-hear(struct sim *s, void *who, uint64_t dead)
+lose(struct enode *n, uint32_t dead)
 {
-	struct node *n = who;
-	struct engines *all = n->all;
-
-	if (s->now_ns < n->end->paused_ns) {
-		sim_at(s, n->end->paused_ns, hear, n, dead);
-		return;
-	}
-	all->news--;
-	if (!n->end->alive || all->over)
-		return;
-	end_shun(n->end, (uint32_t)dead);
-	program_lost(all->program, n->end->rank, (uint32_t)dead);
-	end_drive(n->end);
-	check_program(all, false);
+	program_lost(engines_of(n)->program, n->end->rank, dead);
 }
 
 /* arg: rank.  The others are told within a while, unless a path tells them before. */
@@ -241,61 +69,47 @@ perish(struct sim *s, void *who, uint64_t arg)
 {
 	struct engines *all = who;
 	struct world *w = all->w;
-	uint32_t left = 0;
 
-	for (uint32_t r = 0; r < w->nend; r++)
-		left += w->end[r].alive;
-	if (!w->end[arg].alive || left < 2)
+	(void)s;
+	if (!enode_kill(&all->nodes.node[arg]))
 		return;
 	all->died++;
 	program_kill(all->program, (uint32_t)arg);
-	end_kill(&w->end[arg]);
 	for (uint32_t r = 0; r < w->nend; r++) {
 		if (!w->end[r].alive)
 			continue;
 		uint64_t most = PICK(&all->prng, BASE_MS_NS, 100 * BASE_MS_NS, 8 * BASE_S_NS);
-		all->news++;
-		sim_at(s, s->now_ns + base_prng_below(&all->prng, most), hear, &all->node[r], arg);
+		enode_hear(&all->nodes.node[r], (uint32_t)arg, base_prng_below(&all->prng, most));
 	}
 }
 
 static void
 go_over(struct sim *s, void *who, uint64_t arg)
 {
-	struct node *n = who;
+	struct enode *n = who;
 
 	(void)s, (void)arg;
 	n->all->news--;
 	if (!n->end->alive)
 		return;
-	program_epoch(n->all->program, n->end->rank);
+	program_epoch(engines_of(n)->program, n->end->rank);
 	end_drive(n->end);
-	check_program(n->all, false);
 }
 
 static bool
 is_complete(const struct engines *all)
 {
-	return all->news == 0 && program_complete(all->program);
-}
-
-static void
-check_engine(const struct node *n)
-{
-	const char *what;
-
-	INVARIANT(n->end->w->s, TABLES, lmpi_engine_check(&n->e, &what), "rank %u: engine: %s",
-		  n->end->rank, what);
+	return all->nodes.news == 0 && program_complete(all->program);
 }
 
 static void
 step(struct sim *s, void *who, uint64_t arg)
 {
-	struct node *n = who;
-	struct engines *all = n->all;
+	struct enode *n = who;
+	struct engines *all = engines_of(n);
 
 	(void)arg;
-	if (all->over || !n->end->alive || is_complete(all))
+	if (n->all->over || !n->end->alive || is_complete(all))
 		return;
 	if (s->now_ns >= n->end->paused_ns) {
 		program_step(all->program, n->end->rank);
@@ -303,7 +117,7 @@ step(struct sim *s, void *who, uint64_t arg)
 		if (n->e.over && base_prng_below(&all->prng, 4) == 0)
 			lmpi_take_more(&n->e);
 		if (++n->steps % CHECK_STEPS == 0)
-			check_engine(n);
+			enode_check(n);
 		end_drive(n->end);
 	}
 	sim_at(s, s->now_ns + 1 + base_prng_below(&all->prng, all->step_ns), step, n, 0);
@@ -355,7 +169,7 @@ draw_world(struct engines *all, struct world_conf *c)
 	struct base_prng *p = &all->prng;
 
 	world_conf_default(c);
-	c->app = &app;
+	c->app = &enode_app;
 	c->nclusters = (uint32_t)between(p, 1, 3);
 	for (uint32_t i = 0; i < c->nclusters; i++)
 		c->cluster[i] = (struct cluster_conf){(uint32_t)between(p, 1, 4),
@@ -389,33 +203,17 @@ make_node(struct engines *all, uint32_t rank, uint32_t datalen, uint32_t ackmark
 {
 	struct world *w = all->w;
 	struct base_prng *p = &all->prng;
-	struct node *n = &all->node[rank];
 
-	*n = (struct node){.all = all, .end = &w->end[rank]};
-	n->e = (struct lmpi_engine){.rank = rank,
-				    .size = w->nend,
-				    .peer = n->peer,
-				    .memory = {.get = get, .put = put},
-				    .fail = engine_failed,
-				    .tolerant = &program_contexts,
-				    .user = n,
-				    .copied_bytes_max = PICK(p, 1u << 25, 20000, 0),
-				    .unexpected_bytes_max = PICK(p, 1u << 26, 20000, 2000),
-				    .datalen = datalen,
-				    .ackmark = ackmark,
-				    .hiwater = hiwater};
-	lmpi_engine_reset(&n->e);
-	for (uint32_t r = 0; r < w->nend; r++) {
-		bool same = world_same_cluster(w, rank, r);
-		n->peer[r] =
-			(struct lmpi_peer){.world = r,
-					   .tp = r == rank ? NULL
-						 : same	   ? &direct
-							   : &relayed,
-					   .eager_max = same ? PICK(p, 65536, 1000, 0) : datalen};
-		n->peer[r].caps = r == rank ? LMPI_CAP_SELF : n->peer[r].tp->caps;
-		memcpy(n->peer[r].id, w->private_id[w->end[rank].client][r], RELAY_PROC_ID_LEN);
-	}
+	enode_make(&all->nodes, rank,
+		   &(struct lmpi_engine){.tolerant = &program_contexts,
+					 .copied_bytes_max = PICK(p, 1u << 25, 20000, 0),
+					 .unexpected_bytes_max = PICK(p, 1u << 26, 20000, 2000),
+					 .datalen = datalen,
+					 .ackmark = ackmark,
+					 .hiwater = hiwater});
+	for (uint32_t r = 0; r < w->nend; r++)
+		if (world_same_cluster(w, rank, r))
+			all->nodes.node[rank].peer[r].eager_max = PICK(p, 65536, 1000, 0);
 }
 
 static void
@@ -428,7 +226,7 @@ plan(struct engines *all)
 	all->end_ns = start + between(p, 100, 2000) * BASE_MS_NS;
 	all->step_ns = PICK(p, 200000, 2000000, 20000000);
 	for (uint32_t r = 0; r < w->nend; r++)
-		sim_at(w->s, start + base_prng_below(p, BASE_MS_NS), step, &all->node[r], 0);
+		sim_at(w->s, start + base_prng_below(p, BASE_MS_NS), step, &all->nodes.node[r], 0);
 	if (coin(p, 50))
 		sim_at(w->s, start, load, all, PICK(p, 20, 200) * BASE_MS_NS);
 	for (uint64_t n = w->nrelay && coin(p, 60) ? between(p, 1, 5) : 0; n > 0; n--)
@@ -440,24 +238,10 @@ plan(struct engines *all)
 	for (uint64_t n = coin(p, 30) ? between(p, 1, 3) : 0; n > 0; n--) {
 		uint64_t at = start + base_prng_below(p, all->end_ns - start);
 		for (uint32_t r = 0; r < w->nend; r++) {
-			all->news++;
+			all->nodes.news++;
 			sim_at(w->s, at + base_prng_below(p, 50 * BASE_MS_NS), go_over,
-			       &all->node[r], 0);
+			       &all->nodes.node[r], 0);
 		}
-	}
-}
-
-/* What the dead have left. */
-static void
-bury(struct engines *all)
-{
-	for (uint32_t d = 0; d < all->w->nend; d++) {
-		struct lmpi_engine *e = &all->node[d].e;
-		for (uint32_t r = 0; program_is_dead(all->program, d) && r < e->size; r++)
-			if (r != d)
-				lmpi_engine_lost(e, &e->peer[r]);
-		if (program_is_dead(all->program, d))
-			lmpi_run_done(e);
 	}
 }
 
@@ -477,11 +261,14 @@ engines_run(uint64_t seed, bool verbose, struct outcome *o)
 	draw_world(all, &c);
 	struct world *w = all->w = world_new(s, &c);
 	w->scenario = all;
+	all->nodes.w = w;
+	all->nodes.turned = check_turn;
+	all->nodes.lost = lose;
 	uint32_t datalen = (uint32_t)PICK(p, 500, 4096, 65536);
 	uint32_t ackmark = (uint32_t)PICK(p, 1, 4, 10), hiwater = ackmark * (uint32_t)PICK(p, 1, 2);
 	for (uint32_t r = 0; r < w->nend; r++) {
 		make_node(all, r, datalen, ackmark, hiwater);
-		engine[r] = &all->node[r].e;
+		engine[r] = &all->nodes.node[r].e;
 	}
 	struct program_conf pc = {.seed = seed,
 				  .procs = w->nend,
@@ -493,8 +280,7 @@ engines_run(uint64_t seed, bool verbose, struct outcome *o)
 	plan(all);
 	world_start(w);
 	sim_run(s, all->end_ns, NULL, NULL);
-	for (uint64_t t = 0; t < COMPLETE_NS && !is_complete(all) && !s->failed;
-	     t += BASE_S_NS)
+	for (uint64_t t = 0; t < COMPLETE_NS && !is_complete(all) && !s->failed; t += BASE_S_NS)
 		sim_run(s, s->now_ns + BASE_S_NS, NULL, NULL);
 	program_rest(all->program, rest, sizeof rest);
 	INVARIANT(s, COMPLETE, is_complete(all), "%s", rest);
@@ -502,17 +288,17 @@ engines_run(uint64_t seed, bool verbose, struct outcome *o)
 		check_program(all, true);
 	for (uint32_t r = 0; r < w->nend && !s->failed; r++)
 		if (w->end[r].alive)
-			check_engine(&all->node[r]);
+			enode_check(&all->nodes.node[r]);
 	sim_run(s, s->now_ns + 10 * BASE_S_NS, world_quiet, w);
 	snprintf(o->note, sizeof o->note,
 		 "%u ranks, %u relays, %u kills, %u deaths, %u messages, %u taken back", w->nend,
 		 w->nrelay, all->killed, all->died, pc.messages, program_cancelled(all->program));
-	all->over = true;
+	all->nodes.over = true;
 	uint32_t nend = w->nend;
-	bury(all);
+	enodes_bury(&all->nodes);
 	scenario_end(w, o);
 	for (uint32_t r = 0; r < nend; r++)
-		lmpi_engine_drop(&all->node[r].e);
+		lmpi_engine_drop(&all->nodes.node[r].e);
 	program_free(all->program);
 	free(all);
 }

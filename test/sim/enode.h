@@ -1,0 +1,53 @@
+/* sim/enode.h - processes with engines of lib/mpi, on lanes of a world.
+ *
+ * A scenario has a struct enodes, which is its world's `scenario`; enode_app is its `app`.  It
+ * makes the engines, kills processes, tells the others, and is asked by calls.
+ *
+ * Death    enode_kill() outside of that process's own calls; others hear by enode_hear(), or when
+ *	    their path to it is down.  Who hears takes nothing more from the dead, then
+ *	    enodes.lost() is called. */
+#ifndef SIM_ENODE_H
+#define SIM_ENODE_H
+
+#include "world.h"
+
+#include "mpi/engine.h"
+
+#define ENODES_MAX 16
+
+struct enodes;
+
+struct enode {
+	struct enodes *all;
+	struct end *end;
+	struct lmpi_engine e;
+	struct lmpi_peer peer[ENODES_MAX];
+	uint64_t steps; /* the scenario's */
+	uint64_t turns; /* of its loop */
+};
+
+struct enodes {
+	struct world *w;
+	struct enode node[ENODES_MAX];
+	bool over;			 /* what fails now is no fault */
+	uint32_t dead;			 /* bits of ranks */
+	uint32_t news;			 /* of deaths, on their way; a scenario may add its own */
+	struct enode *current;		 /* whose callbacks run */
+	void (*turned)(struct enode *n); /* after a turn; or NULL */
+	void (*lost)(struct enode *n, uint32_t dead);
+};
+
+extern const struct end_app enode_app;
+
+/* limits: what of an engine the scenario decides.  eager_max of peers may be changed after. */
+void enode_make(struct enodes *all, uint32_t rank, const struct lmpi_engine *limits);
+uint64_t enode_now(const struct enode *n);
+void enode_run_done(struct enode *n);
+void enode_check(const struct enode *n);
+/* false: it is dead already, or the last one. */
+bool enode_kill(struct enode *n);
+void enode_hear(struct enode *n, uint32_t dead, uint64_t in_ns);
+/* What the dead have left in their engines goes. */
+void enodes_bury(struct enodes *all);
+
+#endif
