@@ -1,8 +1,9 @@
-/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay and lib/mpi (canary.h of each): each
- * must break an invariant that it is known to break, within a few seeds; and every invariant must
- * be broken by one of them.  An invariant that nothing can break checks nothing. */
+/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/mpi, lib/ft (canary.h of each):
+ * each must break an invariant that it is known to break, within a few seeds; and every invariant
+ * must be broken by one of them.  An invariant that nothing can break checks nothing. */
 #include "scenario.h"
 
+#include "lib/ft/canary.h"
 #include "lib/mmp/canary.h"
 #include "lib/mpi/canary.h"
 #include "lib/relay/canary.h"
@@ -46,11 +47,12 @@ static const struct plan {
 	uint32_t breaks; /* any of these */
 	enum lmpi_bug lmpi;
 	enum relay_bug relay;
+	enum ft_bug ft;
 } plans[] = {
-#define P(id, scenario, breaks)                                                                 \
-	{                                                                                       \
-		SUCI_BUG_##id, MMP_BUG_NONE, RELAYSET_BUG_NONE, #id, scenario##_run, #scenario, \
-			breaks, LMPI_BUG_NONE, RELAY_BUG_NONE                                   \
+#define P(id, scenario_, breaks_)                                           \
+	{                                                                   \
+		.suci = SUCI_BUG_##id, .name = #id, .run = scenario_##_run, \
+		.scenario = #scenario_, .breaks = breaks_                   \
 	}
 	P(DUPLICATE, campaign, B(ONCE)),
 	P(ORDER, campaign, B(ORDER)),
@@ -78,10 +80,10 @@ static const struct plan {
 	P(SILENT, restart, B(TOLD)),
 	P(FORGET, restart, B(EMPTY)),
 #undef P
-#define P(id, breaks)                                                                        \
-	{                                                                                    \
-		SUCI_BUG_NONE, MMP_BUG_##id, RELAYSET_BUG_NONE, #id, mmp_run, "mmp", breaks, \
-			LMPI_BUG_NONE, RELAY_BUG_NONE                                        \
+#define P(id, breaks_)                                                               \
+	{                                                                            \
+		.mmp = MMP_BUG_##id, .name = #id, .run = mmp_run, .scenario = "mmp", \
+		.breaks = breaks_                                                    \
 	}
 	P(NEWEST, B(ORDER)),
 	P(MISPLACED, B(BYTES)),
@@ -90,10 +92,10 @@ static const struct plan {
 	P(PIECES, B(EMPTY)),
 	P(UNTOLD, B(TOLD)),
 #undef P
-#define P(id, breaks)                                                                          \
-	{                                                                                      \
-		SUCI_BUG_NONE, MMP_BUG_NONE, RELAYSET_BUG_##id, #id, failover_run, "failover", \
-			breaks, LMPI_BUG_NONE, RELAY_BUG_NONE                                  \
+#define P(id, breaks_)                                                           \
+	{                                                                        \
+		.relayset = RELAYSET_BUG_##id, .name = #id, .run = failover_run, \
+		.scenario = "failover", .breaks = breaks_                        \
 	}
 	P(NO_WAY, B(COMPLETE)),
 	P(DEAF, B(COMPLETE)),
@@ -113,6 +115,16 @@ static const struct plan {
 	P(HALF, B(MATCH)),
 	P(PENDING, B(MATCH)),
 	P(EPOCH, B(MATCH) | B(COMPLETE)),
+#undef P
+#define P(id, breaks_)                                                                             \
+	{                                                                                          \
+		.ft = FT_BUG_##id, .name = #id, .run = ft_run, .scenario = "ft", .breaks = breaks_ \
+	}
+	P(HASTY, B(AGREE)),
+	P(FORGETFUL, B(AGREE)),
+	P(WIDOWED, B(COMPLETE)),
+	P(INVENTED, B(AGREE)),
+	P(PASSED, B(COMPLETE)),
 #undef P
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \
@@ -155,6 +167,12 @@ static const char *const relay_whats[] = {"",
 #undef X
 };
 
+static const char *const ft_whats[] = {"",
+#define X(id, what) what,
+				       FT_BUGS(X)
+#undef X
+};
+
 /* A child for each run: a bug may well end in an assertion or worse. */
 static enum invariant
 caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
@@ -170,6 +188,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		lmpi_canary = p->lmpi;
 		relayset_canary = p->relayset;
 		relay_canary = p->relay;
+		ft_canary = p->ft;
 		p->run(seed, false, o);
 		_exit(0);
 	}
@@ -198,7 +217,8 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 	}
 	printf("FAIL  %s (%s): not caught in %u seeds of %s as it should be, %u other failures\n",
 	       p->name,
-	       p->relay	     ? relay_whats[p->relay]
+	       p->ft	     ? ft_whats[p->ft]
+	       : p->relay    ? relay_whats[p->relay]
 	       : p->lmpi     ? lmpi_whats[p->lmpi]
 	       : p->relayset ? relayset_whats[p->relayset]
 	       : p->mmp	     ? mmp_whats[p->mmp]

@@ -29,6 +29,9 @@
 	X(MATCH, "matching",                                                                      \
 	  "engines: a receive gets what was sent to it, once, in MPI's order; what is taken "     \
 	  "back is not received")                                                                 \
+	X(AGREE, "agreement",                                                                     \
+	  "who ends an agreement ends it with the same result, made of what members offered, "    \
+	  "all the living among them")                                                            \
 	/* often */                                                                               \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")        \
 	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")          \

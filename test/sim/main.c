@@ -40,6 +40,8 @@ const struct scenario scenarios[] = {
 	{"campaign", "the same with swarms of faults, see faults.h", false, campaign_run, NULL},
 	{"engines", "random MPI programs on engines of lib/mpi, over relays that die", false,
 	 engines_run, NULL},
+	{"ft", "agreement and revoking on engines: a death after every turn of every process",
+	 false, ft_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
 	{"speed-giant", "1 GB over 10 Gb/s, 10 ms: 97 % of the wire", true, speed_giant, NULL},

@@ -131,6 +131,8 @@ void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 void adversary_run(uint64_t seed, bool verbose, struct outcome *o);
 /* kills.c */
 void kills_run(uint64_t seed, bool verbose, struct outcome *o);
+/* ft.c */
+void ft_run(uint64_t seed, bool verbose, struct outcome *o);
 /* engines.c */
 void engines_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */
