@@ -162,6 +162,8 @@ labs_are_checked(void **state)
 	assert_int_equal(lab.side[0].first, 0x0a001000);
 	assert_int_equal(lab.side[1].udp_port, 7812);
 	assert_false(lab.series);
+	if (pg_lab_load(&lab, "tools/pktgen-scenarios/example/lab.json", err, sizeof err))
+		fail_msg("the example: %s", err);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		*err = 0;
 		assert_int_equal(pg_lab_parse(&lab, changed(good_lab, cases[i].from, cases[i].to),

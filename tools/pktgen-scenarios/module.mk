@@ -13,3 +13,10 @@ $(call unit,test_pktgen_scenario,test/unit/test_pktgen_scenario.c $(PKTGEN)/pcap
 $(call unit,test_pktgen_load,test/unit/test_pktgen_load.c,pgconf suci base,jansson libbsd)
 $(call fuzz,fuzz_pktgen_load,test/fuzz/fuzz_pktgen_load.c,pgconf suci base)
 $(call fuzz,fuzz_pktgen_player,test/fuzz/fuzz_pktgen_player.c $(PKTGEN)/player.c,suci base)
+
+.PHONY: install-pktgen
+INSTALL_TARGETS += install-pktgen
+install-pktgen:
+	@install -d $(DESTDIR)$(PREFIX)/share/relayd/pktgen/example
+	@install -m 644 tools/pktgen-scenarios/*.json $(DESTDIR)$(PREFIX)/share/relayd/pktgen/
+	@install -m 644 tools/pktgen-scenarios/example/*.json $(DESTDIR)$(PREFIX)/share/relayd/pktgen/example/
