@@ -11,7 +11,7 @@
 #define LINE_MAX_BYTES 256u
 
 bool
-db_ip(const char *text, uint8_t ip[4])
+datagram_db_ip(const char *text, uint8_t ip[4])
 {
 	return inet_pton(AF_INET, text, ip) == 1;
 }
@@ -47,7 +47,7 @@ place(const struct datagram_db *db, uint32_t id)
 }
 
 const struct db_entry *
-db_find(const struct datagram_db *db, uint32_t id)
+datagram_db_find(const struct datagram_db *db, uint32_t id)
 {
 	size_t i = place(db, id);
 	return i < db->n && db->e[i].id == id ? &db->e[i] : NULL;
@@ -79,7 +79,7 @@ datagram_db_add(struct datagram_db *db, uint32_t id, const char *ip, uint16_t po
 {
 	struct db_entry e = {.id = id, .port = ip ? port : 0, .anywhere = !ip};
 	int err = 0;
-	if (id > DATAGRAM_ID_MAX || (ip && (!port || !db_ip(ip, e.ip))))
+	if (id > DATAGRAM_ID_MAX || (ip && (!port || !datagram_db_ip(ip, e.ip))))
 		err = EINVAL;
 	for (size_t i = 0; ip && !err && i < db->n; i++)
 		if (!db->e[i].anywhere && db->e[i].port == port && !memcmp(db->e[i].ip, e.ip, 4))
@@ -91,7 +91,7 @@ datagram_db_add(struct datagram_db *db, uint32_t id, const char *ip, uint16_t po
 }
 
 struct datagram_db *
-db_copy(const struct datagram_db *db)
+datagram_db_copy(const struct datagram_db *db)
 {
 	struct datagram_db *c = datagram_db_new();
 	if (!c)
@@ -207,7 +207,7 @@ parse_line(struct parse *p, char *line, struct db_entry *e, bool *empty)
 			return wrong(p, "port \"%.32s\" for address *: it has to be * too", port);
 		return 0;
 	}
-	if (!db_ip(ip, e->ip))
+	if (!datagram_db_ip(ip, e->ip))
 		return wrong(p, "\"%.64s\" is not an IPv4 address such as 10.0.0.1, nor *", ip);
 	uint32_t n;
 	if (!number(port, 65535, &n) || !n)

@@ -10,7 +10,7 @@
 static _Thread_local char open_text[TEXT_MAX];
 
 int
-fail(struct datagram_sock *s, int err, const char *fmt, ...)
+datagram_fail(struct datagram_sock *s, int err, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -25,7 +25,7 @@ fail(struct datagram_sock *s, int err, const char *fmt, ...)
 }
 
 void
-fail_open(int err, const char *fmt, ...)
+datagram_fail_open(int err, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -56,15 +56,15 @@ datagram_version(void)
 }
 
 int
-enter(struct datagram_sock *s)
+datagram_enter(struct datagram_sock *s)
 {
 	if (s->alive[0])
 		return 0;
-	return fail(s, EPERM, "this socket belongs to the process that forked us");
+	return datagram_fail(s, EPERM, "this socket belongs to the process that forked us");
 }
 
 struct peer *
-peer_find(struct datagram_sock *s, uint32_t id)
+datagram_peer_find(struct datagram_sock *s, uint32_t id)
 {
 	size_t lo = 0, hi = s->npeers;
 	while (lo < hi) {
@@ -78,22 +78,22 @@ peer_find(struct datagram_sock *s, uint32_t id)
 }
 
 struct peer *
-peer_get(struct datagram_sock *s, uint32_t id)
+datagram_peer_get(struct datagram_sock *s, uint32_t id)
 {
-	struct peer *p = peer_find(s, id);
+	struct peer *p = datagram_peer_find(s, id);
 	if (!p)
-		fail(s, ENOENT, "id %u is not in the address database", id);
+		datagram_fail(s, ENOENT, "id %u is not in the address database", id);
 	return p;
 }
 
 int
 datagram_priority(struct datagram_sock *s, uint32_t id, int prio)
 {
-	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
 	if (!p)
 		return -1;
 	if (prio < 0 || prio >= PRIOS)
-		return fail(s, EINVAL, "priority %d is not 0 .. %d", prio, PRIOS - 1);
+		return datagram_fail(s, EINVAL, "priority %d is not 0 .. %d", prio, PRIOS - 1);
 	p->prio = (uint8_t)prio;
 	return 0;
 }
@@ -101,11 +101,11 @@ datagram_priority(struct datagram_sock *s, uint32_t id, int prio)
 int
 datagram_slow_write(struct datagram_sock *s, uint32_t id, uint64_t bytes_per_s)
 {
-	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
 	if (!p)
 		return -1;
 	p->pace = bytes_per_s;
-	peer_pace(s, p);
+	datagram_peer_pace(s, p);
 	return 0;
 }
 
@@ -133,7 +133,7 @@ fill_path(const struct datagram_sock *s, const struct peer *p, struct datagram_i
 int
 datagram_info_sized(struct datagram_sock *s, uint32_t id, struct datagram_info *out, size_t size)
 {
-	const struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	const struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
 	if (!p)
 		return -1;
 	struct datagram_info i = {

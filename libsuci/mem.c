@@ -23,7 +23,7 @@ class_of(uint64_t size, uint64_t *bytes)
 }
 
 void
-mem_init(struct mem *m, uint64_t limit)
+datagram_mem_init(struct mem *m, uint64_t limit)
 {
 	memset(m, 0, sizeof *m);
 	m->limit = limit;
@@ -45,14 +45,14 @@ drop_cached(struct mem *m, uint64_t need)
 }
 
 void
-mem_fini(struct mem *m)
+datagram_mem_fini(struct mem *m)
 {
 	m->limit = 0;
 	drop_cached(m, 0);
 }
 
 uint64_t
-mem_cost(uint64_t size)
+datagram_mem_cost(uint64_t size)
 {
 	uint64_t bytes;
 	(void)class_of(size, &bytes);
@@ -60,13 +60,13 @@ mem_cost(uint64_t size)
 }
 
 bool
-mem_room(const struct mem *m, uint64_t size)
+datagram_mem_room(const struct mem *m, uint64_t size)
 {
-	return m->used + mem_cost(size) <= m->limit;
+	return m->used + datagram_mem_cost(size) <= m->limit;
 }
 
 void *
-mem_take(struct mem *m, uint64_t size)
+datagram_mem_take(struct mem *m, uint64_t size)
 {
 	uint64_t bytes;
 	unsigned c = class_of(size, &bytes);
@@ -88,7 +88,7 @@ mem_take(struct mem *m, uint64_t size)
 }
 
 void
-mem_give(struct mem *m, void *p, uint64_t size)
+datagram_mem_give(struct mem *m, void *p, uint64_t size)
 {
 	uint64_t bytes;
 	unsigned c = class_of(size, &bytes);

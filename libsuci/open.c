@@ -89,11 +89,11 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 		.busy_poll_us = c->busy_poll_us,
 	};
 	memcpy(u.ip, me->ip, 4);
-	if (ip && !db_ip(ip, u.ip)) {
-		fail_open(EINVAL, "\"%.40s\" is not an IPv4 address", ip);
+	if (ip && !datagram_db_ip(ip, u.ip)) {
+		datagram_fail_open(EINVAL, "\"%.40s\" is not an IPv4 address", ip);
 		return -1;
 	}
-	tuned_read(s, &u);
+	datagram_tuned_read(s, &u);
 	int err = suci_udp_open(&u, &s->udp);
 	if (!err) /* what the kernel merges takes up to 64 KiB */
 		s->fixed_bytes += (uint64_t)u.bufs * (u.no_gro ? suci_udp_mtu(s->udp) : 65536u);
@@ -103,8 +103,8 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 		s->fixed_bytes += info.xdp_bytes;
 	}
 	if (err)
-		fail_open(-err, "cannot open a UDP socket on %u.%u.%u.%u:%u: %s", u.ip[0], u.ip[1],
-			  u.ip[2], u.ip[3], u.port, strerror(-err));
+		datagram_fail_open(-err, "cannot open a UDP socket on %u.%u.%u.%u:%u: %s", u.ip[0],
+				   u.ip[1], u.ip[2], u.ip[3], u.port, strerror(-err));
 	return err;
 }
 
@@ -146,7 +146,7 @@ make_peers(struct datagram_sock *s, const struct datagram_db *db)
 		for (unsigned k = 0; k < PRIOS; k++)
 			p->lane[k] = NONE;
 	}
-	s->me = peer_find(s, s->conf.id);
+	s->me = datagram_peer_find(s, s->conf.id);
 	return 0;
 }
 
@@ -160,7 +160,7 @@ make_lanes(struct datagram_sock *s)
 			   .held_max = s->conf.early_packets,
 			   .ranges_max = 4096,
 			   .labels_max = PRIOS * (s->peer[s->npeers - 1].id + 1)},
-		.ops = &libsuci_ops,
+		.ops = &datagram_libsuci_ops,
 		.user = s,
 	};
 	s->lanes_mem = take(s, suci_lanes_footprint(&c.limits));
@@ -183,11 +183,11 @@ load_identity(struct datagram_sock *s, const struct datagram_conf *conf,
 	char why[SEAL_TEXT];
 	s->ring = take(s, sizeof *s->ring);
 	if (!s->ring) {
-		fail_open(ENOMEM, "out of memory");
+		datagram_fail_open(ENOMEM, "out of memory");
 		return -1;
 	}
 	if (seal_ring_load(conf->identity_file, conf->peers_file, s->ring, why)) {
-		fail_open(EINVAL, "%s", why);
+		datagram_fail_open(EINVAL, "%s", why);
 		return -1;
 	}
 	seal->me = &s->ring->me;
@@ -206,7 +206,7 @@ load_keys(struct datagram_sock *s, const struct datagram_conf *conf, struct suci
 		return 0;
 	seal->aead = seal_aes256gcm();
 	if (!seal->aead) {
-		fail_open(ENOTSUP, "the AES library cannot be used on this machine");
+		datagram_fail_open(ENOTSUP, "the AES library cannot be used on this machine");
 		return -1;
 	}
 	seal->legs = 1;
@@ -214,7 +214,7 @@ load_keys(struct datagram_sock *s, const struct datagram_conf *conf, struct suci
 		return -1;
 	int n = file ? seal_psk_load(file, seal->key, why) : 0;
 	if (n < 0) {
-		fail_open(EINVAL, "%.80s: %s", file, why);
+		datagram_fail_open(EINVAL, "%.80s: %s", file, why);
 		return -1;
 	}
 	seal->nkeys = (uint32_t)n;
@@ -263,7 +263,7 @@ make_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 	memcpy(e.cookie_secret, r.secret, sizeof r.secret);
 	memcpy(e.seal.seed, r.once, sizeof r.once);
 	explicit_bzero(&r, sizeof r);
-	hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
+	datagram_hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
 	s->ep_mem = take(s, suci_footprint(&e.limits));
 	s->ep = s->ep_mem ? suci_new(s->ep_mem, &e, suci_udp_now_ns()) : NULL;
 	explicit_bzero(&e.seal, sizeof e.seal);
@@ -282,9 +282,9 @@ dismantle(struct datagram_sock *s)
 		suci_udp_detach(s->udp);
 	suci_udp_close(s->udp);
 	if (s->peer)
-		in_fini(s);
-	mem_fini(&s->in_mem);
-	mem_fini(&s->out_mem);
+		datagram_in_fini(s);
+	datagram_mem_fini(&s->in_mem);
+	datagram_mem_fini(&s->out_mem);
 	free(s->ep_mem);
 	if (s->ring)
 		seal_ring_wipe(s->ring);
@@ -318,14 +318,14 @@ mark_alive(struct datagram_sock *s)
 static struct datagram_sock *
 open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 {
-	const struct db_entry *me = db_find(db, conf->id);
+	const struct db_entry *me = datagram_db_find(db, conf->id);
 	if (!me) {
-		fail_open(ENOENT, "id %u is not in the address database", conf->id);
+		datagram_fail_open(ENOENT, "id %u is not in the address database", conf->id);
 		return NULL;
 	}
 	struct datagram_sock *s = calloc(1, sizeof *s);
 	if (!s) {
-		fail_open(ENOMEM, "out of memory");
+		datagram_fail_open(ENOMEM, "out of memory");
 		return NULL;
 	}
 	s->magic = MAGIC;
@@ -336,14 +336,14 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	s->fixed_bytes = sizeof *s;
 	s->pending_at_ns = BASE_NEVER_NS;
 	s->spin_ns = s->spin_ns_max = conf->spin_us * 1000ull;
-	in_init(s);
-	mem_init(&s->out_mem, conf->write_bytes);
+	datagram_in_init(s);
+	datagram_mem_init(&s->out_mem, conf->write_bytes);
 	struct suci_seal_conf seal = {0};
 	bool told = open_udp(s, me, conf->ip) || load_keys(s, conf, &seal);
 	int err = told ? errno : 0;
 	if (!told && (mark_alive(s) < 0 || make_peers(s, db) < 0 || make_lanes(s) < 0 ||
 		      make_endpoint(s, &seal) < 0)) {
-		fail_open(ENOMEM, "out of memory for %zu ids", db->n);
+		datagram_fail_open(ENOMEM, "out of memory for %zu ids", db->n);
 		err = ENOMEM;
 	}
 	explicit_bzero(&seal, sizeof seal);
@@ -372,7 +372,7 @@ datagram_open_with(const struct datagram_conf *given)
 	const char *wrong =
 		given->size < sizeof given->size ? "datagram_conf_init() first" : conf_wrong(&conf);
 	if (wrong) {
-		fail_open(EINVAL, "%s", wrong);
+		datagram_fail_open(EINVAL, "%s", wrong);
 		return NULL;
 	}
 	if (conf.db)
@@ -380,7 +380,7 @@ datagram_open_with(const struct datagram_conf *given)
 	char text[TEXT_MAX - 1];
 	struct datagram_db *db = datagram_db_read(conf.db_file, text, sizeof text);
 	if (!db) {
-		fail_open(errno, "%s", text);
+		datagram_fail_open(errno, "%s", text);
 		return NULL;
 	}
 	struct datagram_sock *s = open_checked(&conf, db);
@@ -415,16 +415,16 @@ static bool
 all_left(struct datagram_sock *s, void *arg)
 {
 	(void)arg;
-	return s->outs == 0 && peers_left(s);
+	return s->outs == 0 && datagram_peers_left(s);
 }
 
 int
 datagram_flush(struct datagram_sock *s, long sec, long usec)
 {
-	if (enter(s))
+	if (datagram_enter(s))
 		return -1;
-	int r = wait_until(s, all_acked, NULL, deadline_of(sec, usec), NULL);
-	settle(s);
+	int r = datagram_wait_until(s, all_acked, NULL, datagram_deadline_of(sec, usec), NULL);
+	datagram_settle(s);
 	return r;
 }
 
@@ -444,7 +444,7 @@ datagram_close(struct datagram_sock *s)
 	if (s->alive[0]) {
 		uint64_t lost = s->lost, limit = s->conf.close_ms * (uint64_t)BASE_MS_NS;
 		uint64_t deadline = base_add_ns(suci_udp_now_ns(), limit);
-		if (!wait_until(s, all_left, NULL, deadline, never))
+		if (!datagram_wait_until(s, all_left, NULL, deadline, never))
 			err = ETIMEDOUT;
 		else if (s->lost != lost)
 			err = ECONNRESET;

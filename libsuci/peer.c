@@ -19,7 +19,7 @@ enum { NOTE_LEAVE = 1, NOTE_LEFT = 2 };
 #define NOTE_BYTES 20
 
 void
-peer_name(const struct peer *p, char out[32])
+datagram_peer_name(const struct peer *p, char out[32])
 {
 	const uint8_t *ip = p->addr.ip + 12;
 	if (p->addr.port)
@@ -29,7 +29,7 @@ peer_name(const struct peer *p, char out[32])
 }
 
 void
-hello_put(uint8_t out[HELLO_BYTES], const struct datagram_conf *me, uint32_t to)
+datagram_hello_put(uint8_t out[HELLO_BYTES], const struct datagram_conf *me, uint32_t to)
 {
 	be32_store(out, MAGIC);
 	be32_store(out + 4, VERSION << 16 | (me->flags & DATAGRAM_CRC));
@@ -51,7 +51,7 @@ hello_get(const uint8_t *b, size_t len, uint32_t *flags, uint32_t *from, uint32_
 /* ---- waiting for a path ---- */
 
 void
-peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns)
+datagram_peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns)
 {
 	if (!p->pending) {
 		p->pending = true;
@@ -88,7 +88,7 @@ open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
 }
 
 bool
-peer_give(struct datagram_sock *s, struct peer *p, struct out *o)
+datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o)
 {
 	if (!p->up || (p->lane[o->prio] == NONE && !open_lane(s, p, o->prio, p->path)))
 		return false;
@@ -108,7 +108,7 @@ give_up(struct datagram_sock *s, struct peer *p, int err)
 		return;
 	p->lost_now += p->queue_blocks;
 	p->error = err;
-	outs_lose(s, p);
+	datagram_outs_lose(s, p);
 }
 
 /* When the peer is to be looked at again: NEVER, not before something happens. */
@@ -140,7 +140,7 @@ try_peer(struct datagram_sock *s, struct peer *p)
 		return base_min_ns(end, p->try_at_ns);
 	uint8_t hello[HELLO_BYTES];
 	uint32_t path;
-	hello_put(hello, &s->conf, p->id);
+	datagram_hello_put(hello, &s->conf, p->id);
 	int err = suci_path_open(s->ep, &p->addr, hello, sizeof hello, &path, s->now_ns);
 	if (err && err != SUCI_ERR_EXISTS)
 		return base_min_ns(end, s->now_ns + BASE_MS_NS); /* one is just going down */
@@ -151,7 +151,7 @@ try_peer(struct datagram_sock *s, struct peer *p)
 }
 
 void
-peers_pump(struct datagram_sock *s)
+datagram_peers_pump(struct datagram_sock *s)
 {
 	struct peer *list = s->pending, *p;
 	s->pending = NULL;
@@ -160,20 +160,20 @@ peers_pump(struct datagram_sock *s)
 		list = p->pending_next;
 		p->pending = false;
 		if (s->now_ns < p->pend_at_ns) {
-			peer_pend(s, p, p->pend_at_ns);
+			datagram_peer_pend(s, p, p->pend_at_ns);
 			continue;
 		}
-		while (p->give && peer_give(s, p, p->give))
+		while (p->give && datagram_peer_give(s, p, p->give))
 			p->give = p->give->next;
 		/* A lane that is full for the moment is looked at after each turn. */
 		uint64_t at = p->up && p->give ? s->now_ns : try_peer(s, p);
 		if (p->give)
-			peer_pend(s, p, at);
+			datagram_peer_pend(s, p, at);
 	}
 }
 
 int
-peer_error(struct datagram_sock *s, struct peer *p)
+datagram_peer_error(struct datagram_sock *s, struct peer *p)
 {
 	char name[32];
 	if (!p->error)
@@ -182,9 +182,10 @@ peer_error(struct datagram_sock *s, struct peer *p)
 	unsigned long long lost = p->lost_now;
 	p->error = 0;
 	p->lost_now = 0;
-	peer_name(p, name);
-	return fail(s, err, "id %u (%s) %s: %llu %s to it lost", p->id, name,
-		    p->why[0] ? p->why : "does not answer", lost, lost == 1 ? "block" : "blocks");
+	datagram_peer_name(p, name);
+	return datagram_fail(s, err, "id %u (%s) %s: %llu %s to it lost", p->id, name,
+			     p->why[0] ? p->why : "does not answer", lost,
+			     lost == 1 ? "block" : "blocks");
 }
 
 /* ---- leaving ---- */
@@ -207,7 +208,7 @@ any_given(const struct peer *p)
 }
 
 bool
-peers_left(struct datagram_sock *s)
+datagram_peers_left(struct datagram_sock *s)
 {
 	bool all = true;
 	for (uint32_t i = 0; i < s->npeers; i++) {
@@ -222,7 +223,7 @@ peers_left(struct datagram_sock *s)
 }
 
 void
-peers_answer(struct datagram_sock *s)
+datagram_peers_answer(struct datagram_sock *s)
 {
 	s->notes = false;
 	for (uint32_t i = 0; i < s->npeers; i++) {
@@ -264,7 +265,7 @@ on_accept(void *user, const struct suci_addr *from, const void *hello, size_t le
 		snprintf(why, SUCI_TEXT_MAX, "not a process of this library");
 		return -1;
 	}
-	struct peer *p = peer_find(s, id);
+	struct peer *p = datagram_peer_find(s, id);
 	if (s->closing)
 		snprintf(why, SUCI_TEXT_MAX, "id %u is leaving", s->me->id);
 	else if (to != s->me->id)
@@ -290,7 +291,7 @@ forget_path(struct datagram_sock *s, struct peer *p)
 		if (lane == NONE)
 			continue;
 		p->lane[i] = NONE;
-		in_lane_end(s, lane);
+		datagram_in_lane_end(s, lane);
 	}
 	p->path = NONE;
 	p->up = p->leave_asked = p->leave_sent = p->leave_done = false;
@@ -306,7 +307,7 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 	uint32_t flags, id, to;
 	struct peer *p = s->path_peer[path];
 	if (incoming && hello_get(hello, len, &flags, &id, &to))
-		p = peer_find(s, id); /* accept saw to it that it is there */
+		p = datagram_peer_find(s, id); /* accept saw to it that it is there */
 	if (!p) {
 		suci_path_close(s->ep, path, "nobody wants this path", s->now_ns);
 		return;
@@ -330,13 +331,13 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 	p->try_since_ns = 0;
 	if (p->anywhere)
 		p->addr = *from;
-	peer_pace(s, p);
+	datagram_peer_pace(s, p);
 	if (p->give)
-		peer_pend(s, p, 0);
+		datagram_peer_pend(s, p, 0);
 }
 
 void
-peer_pace(struct datagram_sock *s, struct peer *p)
+datagram_peer_pace(struct datagram_sock *s, struct peer *p)
 {
 	if (p->up)
 		(void)suci_path_set_pace(s->ep, p->path, p->pace);
@@ -384,12 +385,12 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	if (was_up) {
 		/* Those that were given are counted already. */
 		p->lost_now += p->queue_blocks;
-		outs_lose(s, p);
+		datagram_outs_lose(s, p);
 		p->error = p->lost_now ? ECONNRESET : p->error;
 	} else if (p->give) {
 		p->try_at_ns = s->now_ns + p->try_gap_ns;
 		p->try_gap_ns = base_min_ns(2 * p->try_gap_ns, GAP_NS_MAX);
-		peer_pend(s, p, p->try_at_ns);
+		datagram_peer_pend(s, p, p->try_at_ns);
 	}
 }
 
@@ -415,7 +416,7 @@ on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 		return;
 	struct peer *p = l->peer;
 	p->lane[l->prio] = NONE;
-	in_lane_end(s, lane);
+	datagram_in_lane_end(s, lane);
 	/* The CRC failed again and again: the path is of no use, either. */
 	if (why == SUCI_DOWN_LOCAL && p->path != NONE && !s->closing)
 		suci_path_close(s->ep, p->path, "damaged data", s->now_ns);
@@ -426,21 +427,21 @@ on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t
 	 uint64_t now_ns)
 {
 	(void)first, (void)first_len, (void)now_ns;
-	return in_begin(user, lane, bytes);
+	return datagram_in_begin(user, lane, bytes);
 }
 
 static void
 on_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
 {
 	(void)lane;
-	in_data(user, block, off, data, len);
+	datagram_in_data(user, block, off, data, len);
 }
 
 static void
 on_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
 	(void)now_ns;
-	in_end(user, lane, block);
+	datagram_in_end(user, lane, block);
 }
 
 static void
@@ -450,7 +451,7 @@ on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 	(void)lane, (void)now_ns;
 	if (!ok)
 		o->peer->lost_now++;
-	out_done(user, o, ok);
+	datagram_out_done(user, o, ok);
 }
 
 static void
@@ -468,7 +469,7 @@ on_release(void *user, uint64_t cookie)
 static bool
 on_room(void *user, uint32_t lane, uint64_t bytes)
 {
-	return in_room(user, lane, bytes);
+	return datagram_in_room(user, lane, bytes);
 }
 
 static bool
@@ -476,10 +477,10 @@ on_path_room(void *user, uint32_t path)
 {
 	const struct datagram_sock *s = user;
 	const struct peer *p = s->path_peer[path];
-	return !p || p->path != path || in_promise(s, p);
+	return !p || p->path != path || datagram_in_promise(s, p);
 }
 
-const struct suci_lane_ops libsuci_ops = {
+const struct suci_lane_ops datagram_libsuci_ops = {
 	.block_begin = on_begin,
 	.block_data = on_data,
 	.block_end = on_end,

@@ -35,13 +35,13 @@ struct mem {
 	uint64_t limit, used, cached, used_max;
 	void *free[MEM_CLASSES];
 };
-void mem_init(struct mem *m, uint64_t limit);
-void mem_fini(struct mem *m);
+void datagram_mem_init(struct mem *m, uint64_t limit);
+void datagram_mem_fini(struct mem *m);
 /* Bytes of the limit that a piece of size bytes takes. */
-uint64_t mem_cost(uint64_t size);
-bool mem_room(const struct mem *m, uint64_t size);
-void *mem_take(struct mem *m, uint64_t size); /* NULL: no room */
-void mem_give(struct mem *m, void *p, uint64_t size);
+uint64_t datagram_mem_cost(uint64_t size);
+bool datagram_mem_room(const struct mem *m, uint64_t size);
+void *datagram_mem_take(struct mem *m, uint64_t size); /* NULL: no room */
+void datagram_mem_give(struct mem *m, void *p, uint64_t size);
 
 /* ---- db.c ---- */
 struct db_entry {
@@ -54,9 +54,9 @@ struct datagram_db {
 	struct db_entry *e; /* sorted by id */
 	size_t n, room;
 };
-const struct db_entry *db_find(const struct datagram_db *db, uint32_t id);
-struct datagram_db *db_copy(const struct datagram_db *db);
-bool db_ip(const char *text, uint8_t ip[4]);
+const struct db_entry *datagram_db_find(const struct datagram_db *db, uint32_t id);
+struct datagram_db *datagram_db_copy(const struct datagram_db *db);
+bool datagram_db_ip(const char *text, uint8_t ip[4]);
 
 /* ---- blocks ---- */
 /* A written block; its data follow unless they are the caller's. */
@@ -187,69 +187,71 @@ struct datagram_sock {
 
 /* ---- info.c ---- */
 /* Set errno and the text; returns -1. */
-int fail(struct datagram_sock *s, int err, const char *fmt, ...)
+int datagram_fail(struct datagram_sock *s, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-void fail_open(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void datagram_fail_open(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* 0, or -1 and EPERM in a child of the owner; NULL and closed sockets are a bug. */
-int enter(struct datagram_sock *s);
-struct peer *peer_find(struct datagram_sock *s, uint32_t id);
+int datagram_enter(struct datagram_sock *s);
+struct peer *datagram_peer_find(struct datagram_sock *s, uint32_t id);
 /* The same with the error set. */
-struct peer *peer_get(struct datagram_sock *s, uint32_t id);
+struct peer *datagram_peer_get(struct datagram_sock *s, uint32_t id);
 
 /* ---- peer.c ---- */
 #define HELLO_BYTES 16
-extern const struct suci_lane_ops libsuci_ops;
-void hello_put(uint8_t out[HELLO_BYTES], const struct datagram_conf *me, uint32_t to);
+extern const struct suci_lane_ops datagram_libsuci_ops;
+void datagram_hello_put(uint8_t out[HELLO_BYTES], const struct datagram_conf *me, uint32_t to);
 /* Something waits for the peer's path or lane, or for a time. */
-void peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns);
+void datagram_peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns);
 /* Open paths and lanes, hand over blocks, give up: what is due. */
-void peers_pump(struct datagram_sock *s);
+void datagram_peers_pump(struct datagram_sock *s);
 /* -1 if an error of the peer is to be told now. */
-int peer_error(struct datagram_sock *s, struct peer *p);
+int datagram_peer_error(struct datagram_sock *s, struct peer *p);
 /* Hand a block to the lane; false: not now. */
-bool peer_give(struct datagram_sock *s, struct peer *p, struct out *o);
-void peer_name(const struct peer *p, char out[32]);
+bool datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o);
+void datagram_peer_name(const struct peer *p, char out[32]);
 /* Put its slow write into force, if its path is up. */
-void peer_pace(struct datagram_sock *s, struct peer *p);
+void datagram_peer_pace(struct datagram_sock *s, struct peer *p);
 /* Tell peers that we want to leave; true when all have said that they have everything. */
-bool peers_left(struct datagram_sock *s);
-void peers_answer(struct datagram_sock *s);
+bool datagram_peers_left(struct datagram_sock *s);
+void datagram_peers_answer(struct datagram_sock *s);
 
 /* ---- recv.c ---- */
-bool in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes);
-struct in *in_begin(struct datagram_sock *s, uint32_t lane, uint64_t bytes);
-void in_data(struct datagram_sock *s, struct in *b, uint64_t off, const uint8_t *data, size_t len);
-void in_end(struct datagram_sock *s, uint32_t lane, struct in *b);
+bool datagram_in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes);
+struct in *datagram_in_begin(struct datagram_sock *s, uint32_t lane, uint64_t bytes);
+void datagram_in_data(struct datagram_sock *s, struct in *b, uint64_t off, const uint8_t *data,
+		      size_t len);
+void datagram_in_end(struct datagram_sock *s, uint32_t lane, struct in *b);
 /* The lane is over: what is not complete of it is dropped. */
-void in_lane_end(struct datagram_sock *s, uint32_t lane);
+void datagram_in_lane_end(struct datagram_sock *s, uint32_t lane);
 /* A block of our own to ourselves; false: no room. */
-bool in_loop(struct datagram_sock *s, const void *buf, uint64_t len);
-void in_init(struct datagram_sock *s);
-void in_fini(struct datagram_sock *s);
+bool datagram_in_loop(struct datagram_sock *s, const void *buf, uint64_t len);
+void datagram_in_init(struct datagram_sock *s);
+void datagram_in_fini(struct datagram_sock *s);
 /* May what was refused to a peer for want of memory come again? */
-bool in_promise(const struct datagram_sock *s, const struct peer *p);
+bool datagram_in_promise(const struct datagram_sock *s, const struct peer *p);
 /* Lanes that were short of memory try again. */
-void in_resume(struct datagram_sock *s);
+void datagram_in_resume(struct datagram_sock *s);
 
 /* ---- tuned.c ---- */
 /* What the user's store says of the interface with that address: into s, and the run of the driver
  * that is about to be opened. */
-void tuned_read(struct datagram_sock *s, struct suci_udp_conf *u);
+void datagram_tuned_read(struct datagram_sock *s, struct suci_udp_conf *u);
 
 /* ---- send.c ---- */
-void out_done(struct datagram_sock *s, struct out *o, bool ok);
+void datagram_out_done(struct datagram_sock *s, struct out *o, bool ok);
 /* All of a peer's are given up. */
-void outs_lose(struct datagram_sock *s, struct peer *p);
+void datagram_outs_lose(struct datagram_sock *s, struct peer *p);
 
 /* ---- turn.c ---- */
-bool turn(struct datagram_sock *s);
-void kick(struct datagram_sock *s);
-uint64_t deadline_of(long sec, long usec);
+bool datagram_turn(struct datagram_sock *s);
+void datagram_kick(struct datagram_sock *s);
+uint64_t datagram_deadline_of(long sec, long usec);
 /* Turns until ready(s, arg) or the deadline.  1; 0: time over; -1: EINTR, if
  * interruptible(s, arg) or it is NULL. */
-int wait_until(struct datagram_sock *s, bool (*ready)(struct datagram_sock *s, void *arg),
-	       void *arg, uint64_t deadline_ns, bool (*interruptible)(struct datagram_sock *s));
+int datagram_wait_until(struct datagram_sock *s, bool (*ready)(struct datagram_sock *s, void *arg),
+			void *arg, uint64_t deadline_ns,
+			bool (*interruptible)(struct datagram_sock *s));
 /* Leaving a call: acknowledge what will not be answered soon. */
-void settle(struct datagram_sock *s);
+void datagram_settle(struct datagram_sock *s);
 
 #endif

@@ -26,7 +26,8 @@ piece(uint64_t bytes)
 static uint64_t
 need(uint64_t bytes)
 {
-	return mem_cost(piece(bytes)) + (bytes > IN_INSIDE_MAX ? mem_cost(bytes) : 0);
+	return datagram_mem_cost(piece(bytes)) +
+	       (bytes > IN_INSIDE_MAX ? datagram_mem_cost(bytes) : 0);
 }
 
 /* Can it ever be kept? */
@@ -67,17 +68,17 @@ static void
 drop(struct datagram_sock *s, struct in *b)
 {
 	if (b->apart)
-		mem_give(&s->in_mem, b->data, b->bytes);
+		datagram_mem_give(&s->in_mem, b->data, b->bytes);
 	if (b->spare)
 		s->spare_used = false;
 	else
-		mem_give(&s->in_mem, b, b->size);
+		datagram_mem_give(&s->in_mem, b, b->size);
 }
 
 void
-in_init(struct datagram_sock *s)
+datagram_in_init(struct datagram_sock *s)
 {
-	mem_init(&s->in_mem, s->conf.read_bytes);
+	datagram_mem_init(&s->in_mem, s->conf.read_bytes);
 	s->beg_head = s->beg_tail = s->oversize_lane = NONE;
 	s->source = -1;
 }
@@ -127,7 +128,7 @@ static bool may_go_straight(const struct datagram_sock *s, uint32_t lane, uint64
 /* Those that beg get memory in the order of begging, as far as that is looked at: who would
  * be refused again need not send. */
 bool
-in_promise(const struct datagram_sock *s, const struct peer *p)
+datagram_in_promise(const struct datagram_sock *s, const struct peer *p)
 {
 	uint64_t left = s->in_mem.limit - s->in_mem.used;
 	uint32_t i = s->beg_head;
@@ -146,7 +147,7 @@ in_promise(const struct datagram_sock *s, const struct peer *p)
 }
 
 void
-in_resume(struct datagram_sock *s)
+datagram_in_resume(struct datagram_sock *s)
 {
 	uint32_t i = s->beg_head, next;
 	for (unsigned k = 0; i != NONE && k < BEGGARS; k++, i = next) {
@@ -171,21 +172,21 @@ may_go_straight(const struct datagram_sock *s, uint32_t lane, uint64_t bytes)
 
 /* The next block of the lane wants to begin: prepare it, or say no. */
 bool
-in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
+datagram_in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
 {
 	bool straight = may_go_straight(s, lane, bytes);
 	bool apart = bytes > IN_INSIDE_MAX;
 	uint32_t size = straight ? sizeof(struct in) : piece(bytes);
-	struct in *b = mem_take(&s->in_mem, size);
+	struct in *b = datagram_mem_take(&s->in_mem, size);
 	if (!b && straight && !s->spare_used) {
 		b = &s->spare;
 		s->spare_used = true;
 	}
 	void *data = NULL;
 	if (b && !straight && apart) {
-		data = mem_take(&s->in_mem, bytes);
+		data = datagram_mem_take(&s->in_mem, bytes);
 		if (!data) {
-			mem_give(&s->in_mem, b, size);
+			datagram_mem_give(&s->in_mem, b, size);
 			b = NULL;
 		}
 	}
@@ -207,7 +208,7 @@ in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
 }
 
 struct in *
-in_begin(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
+datagram_in_begin(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
 {
 	struct lane_state *l = &s->lane[lane];
 	struct in *b = s->prepared;
@@ -223,7 +224,8 @@ in_begin(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
 }
 
 void
-in_data(struct datagram_sock *s, struct in *b, uint64_t off, const uint8_t *data, size_t len)
+datagram_in_data(struct datagram_sock *s, struct in *b, uint64_t off, const uint8_t *data,
+		 size_t len)
 {
 	(void)s;
 	base_copy(b->data + off, data, len);
@@ -240,7 +242,7 @@ to_ready(struct datagram_sock *s, struct in *b, unsigned prio)
 }
 
 void
-in_end(struct datagram_sock *s, uint32_t lane, struct in *b)
+datagram_in_end(struct datagram_sock *s, uint32_t lane, struct in *b)
 {
 	struct lane_state *l = &s->lane[lane];
 	b->complete = true;
@@ -257,7 +259,7 @@ in_end(struct datagram_sock *s, uint32_t lane, struct in *b)
 }
 
 void
-in_lane_end(struct datagram_sock *s, uint32_t lane)
+datagram_in_lane_end(struct datagram_sock *s, uint32_t lane)
 {
 	struct lane_state *l = &s->lane[lane];
 	beg_no_more(s, lane);
@@ -273,9 +275,9 @@ in_lane_end(struct datagram_sock *s, uint32_t lane)
 }
 
 bool
-in_loop(struct datagram_sock *s, const void *buf, uint64_t len)
+datagram_in_loop(struct datagram_sock *s, const void *buf, uint64_t len)
 {
-	struct in *b = mem_take(&s->in_mem, piece(len));
+	struct in *b = datagram_mem_take(&s->in_mem, piece(len));
 	if (!b)
 		return false;
 	*b = (struct in){.peer = s->me,
@@ -285,9 +287,9 @@ in_loop(struct datagram_sock *s, const void *buf, uint64_t len)
 			 .complete = true};
 	if (len > IN_INSIDE_MAX) {
 		b->apart = true;
-		b->data = mem_take(&s->in_mem, len);
+		b->data = datagram_mem_take(&s->in_mem, len);
 		if (!b->data) {
-			mem_give(&s->in_mem, b, piece(len));
+			datagram_mem_give(&s->in_mem, b, piece(len));
 			return false;
 		}
 	}
@@ -317,15 +319,15 @@ was_read(struct datagram_sock *s, struct in *b)
 	b->peer->read_bytes += bytes;
 	drop(s, b);
 	if (s->beg_head != NONE)
-		in_resume(s);
+		datagram_in_resume(s);
 	return (int64_t)bytes;
 }
 
 static int64_t
 too_small(struct datagram_sock *s, uint64_t bytes, size_t len)
 {
-	return fail(s, EMSGSIZE, "the next block has %llu bytes, the buffer %zu",
-		    (unsigned long long)bytes, len);
+	return datagram_fail(s, EMSGSIZE, "the next block has %llu bytes, the buffer %zu",
+			     (unsigned long long)bytes, len);
 }
 
 /* There is a complete one: hand it over. */
@@ -351,7 +353,7 @@ adopt(struct datagram_sock *s)
 	if (!b || !b->apart || b->bytes > s->want.len || b->bytes - b->top < ADOPT_MIN)
 		return;
 	memcpy(s->want.buf, b->data, b->top);
-	mem_give(&s->in_mem, b->data, b->bytes);
+	datagram_mem_give(&s->in_mem, b->data, b->bytes);
 	b->data = s->want.buf;
 	b->apart = false;
 	b->direct = true;
@@ -363,7 +365,7 @@ static bool
 put_aside(struct datagram_sock *s)
 {
 	struct in *b = s->want.block;
-	uint8_t *data = mem_take(&s->in_mem, b->bytes ? b->bytes : 1);
+	uint8_t *data = datagram_mem_take(&s->in_mem, b->bytes ? b->bytes : 1);
 	if (!data)
 		return false;
 	memcpy(data, b->data, b->top);
@@ -390,25 +392,25 @@ nothing_bound(struct datagram_sock *s)
 	return !s->want.block;
 }
 
-/* Wait for a block, or a part of the buffer's own.  As wait_until(). */
+/* Wait for a block, or a part of the buffer's own.  As datagram_wait_until(). */
 static int
 wait_read(struct datagram_sock *s, uint64_t deadline_ns)
 {
-	int r = wait_until(s, readable, NULL, deadline_ns, NULL);
+	int r = datagram_wait_until(s, readable, NULL, deadline_ns, NULL);
 	if (r > 0 || !s->want.block || put_aside(s))
 		return r;
 	/* No memory to put it aside: the buffer is in use until it is complete. */
-	return wait_until(s, readable, NULL, BASE_NEVER_NS, nothing_bound);
+	return datagram_wait_until(s, readable, NULL, BASE_NEVER_NS, nothing_bound);
 }
 
 int64_t
 datagram_read_within(struct datagram_sock *s, long sec, long usec, void *buf, size_t len)
 {
-	if (enter(s))
+	if (datagram_enter(s))
 		return -1;
 	if (have_ready(s)) {
 		int64_t n = take_ready(s, buf, len);
-		kick(s);
+		datagram_kick(s);
 		return n;
 	}
 	s->want.buf = buf;
@@ -418,14 +420,14 @@ datagram_read_within(struct datagram_sock *s, long sec, long usec, void *buf, si
 	if (s->only)
 		adopt(s);
 	if (s->beg_head != NONE && !s->coming)
-		in_resume(s);
-	int r = wait_read(s, deadline_of(sec, usec));
+		datagram_in_resume(s);
+	int r = wait_read(s, datagram_deadline_of(sec, usec));
 	struct in *b = s->want.block;
 	s->want.waits = false;
 	s->want.block = NULL;
 	int64_t n = -1;
 	if (r == 0)
-		n = fail(s, EAGAIN, "no block in that time");
+		n = datagram_fail(s, EAGAIN, "no block in that time");
 	else if (r > 0 && b)
 		n = was_read(s, b);
 	else if (r > 0 && have_ready(s))
@@ -433,7 +435,7 @@ datagram_read_within(struct datagram_sock *s, long sec, long usec, void *buf, si
 	else if (r > 0)
 		n = too_small(s, s->lane[s->oversize_lane].beg_bytes, len);
 	int err = errno;
-	settle(s);
+	datagram_settle(s);
 	errno = err;
 	return n;
 }
@@ -447,14 +449,14 @@ datagram_read(struct datagram_sock *s, void *buf, size_t len)
 int64_t
 datagram_read0(struct datagram_sock *s, void *buf, size_t len)
 {
-	if (enter(s))
+	if (datagram_enter(s))
 		return -1;
 	if (!have_ready(s))
-		turn(s);
+		datagram_turn(s);
 	if (!have_ready(s))
-		return fail(s, EAGAIN, "no block is complete");
+		return datagram_fail(s, EAGAIN, "no block is complete");
 	int64_t n = take_ready(s, buf, len);
-	kick(s);
+	datagram_kick(s);
 	return n;
 }
 
@@ -476,10 +478,10 @@ announced(struct datagram_sock *s, void *arg)
 int
 datagram_peek(struct datagram_sock *s, uint32_t *id, uint64_t *size)
 {
-	if (enter(s))
+	if (datagram_enter(s))
 		return -1;
 	if (!announced(s, NULL))
-		turn(s);
+		datagram_turn(s);
 	if (have_ready(s)) {
 		const struct in *b = first_ready(s)->head;
 		if (id)
@@ -501,11 +503,12 @@ datagram_peek(struct datagram_sock *s, uint32_t *id, uint64_t *size)
 int64_t
 datagram_ready(struct datagram_sock *s, long sec, long usec)
 {
-	if (enter(s))
+	if (datagram_enter(s))
 		return -1;
 	if (!announced(s, NULL)) {
-		int r = wait_until(s, announced, NULL, deadline_of(sec, usec), NULL);
-		settle(s);
+		int r = datagram_wait_until(s, announced, NULL, datagram_deadline_of(sec, usec),
+					    NULL);
+		datagram_settle(s);
 		if (r <= 0)
 			return r;
 	}
@@ -515,11 +518,11 @@ datagram_ready(struct datagram_sock *s, long sec, long usec)
 }
 
 void
-in_fini(struct datagram_sock *s)
+datagram_in_fini(struct datagram_sock *s)
 {
 	for (unsigned prio = 0; prio < PRIOS; prio++)
 		while (s->ready[prio].head)
 			drop(s, pop(&s->ready[prio]));
 	for (uint32_t i = 0; i < s->npeers; i++)
-		outs_lose(s, &s->peer[i]);
+		datagram_outs_lose(s, &s->peer[i]);
 }

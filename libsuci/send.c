@@ -21,7 +21,7 @@ limit_of(const struct datagram_sock *s)
 static uint64_t
 cost(uint64_t len)
 {
-	return mem_cost(sizeof(struct out) + len);
+	return datagram_mem_cost(sizeof(struct out) + len);
 }
 
 static bool
@@ -60,7 +60,7 @@ static struct out *
 out_new(struct datagram_sock *s, struct peer *p, const void *buf, uint64_t len, int *end)
 {
 	uint64_t copied = end ? 0 : len;
-	struct out *o = mem_take(&s->out_mem, sizeof *o + copied);
+	struct out *o = datagram_mem_take(&s->out_mem, sizeof *o + copied);
 	if (!o)
 		return NULL;
 	*o = (struct out){.peer = p, .data = buf, .bytes = len, .prio = p->prio, .end = end};
@@ -84,7 +84,7 @@ out_new(struct datagram_sock *s, struct peer *p, const void *buf, uint64_t len, 
 }
 
 void
-out_done(struct datagram_sock *s, struct out *o, bool ok)
+datagram_out_done(struct datagram_sock *s, struct out *o, bool ok)
 {
 	struct peer *p = o->peer;
 	if (o->prev)
@@ -104,14 +104,14 @@ out_done(struct datagram_sock *s, struct out *o, bool ok)
 	s->outs--;
 	if (o->end)
 		*o->end = ok ? WRITE_DONE : WRITE_LOST;
-	mem_give(&s->out_mem, o, sizeof *o + (o->end ? 0 : o->bytes));
+	datagram_mem_give(&s->out_mem, o, sizeof *o + (o->end ? 0 : o->bytes));
 }
 
 void
-outs_lose(struct datagram_sock *s, struct peer *p)
+datagram_outs_lose(struct datagram_sock *s, struct peer *p)
 {
 	while (p->head)
-		out_done(s, p->head, false);
+		datagram_out_done(s, p->head, false);
 }
 
 /* ---- waiting for room ---- */
@@ -131,19 +131,19 @@ has_room(struct datagram_sock *s, void *arg)
 int
 datagram_wait(struct datagram_sock *s, long sec, long usec, size_t size, uint32_t id)
 {
-	struct peer *p = enter(s) ? NULL : peer_get(s, id);
-	if (!p || peer_error(s, p))
+	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
+	if (!p || datagram_peer_error(s, p))
 		return -1;
 	if (size > DATAGRAM_BLOCK_MAX || cost(size) > limit_of(s))
-		return fail(s, EMSGSIZE,
-			    "%zu bytes are never written without blocking: at most %llu", size,
-			    (unsigned long long)limit_of(s));
+		return datagram_fail(s, EMSGSIZE,
+				     "%zu bytes are never written without blocking: at most %llu",
+				     size, (unsigned long long)limit_of(s));
 	struct room r = {.peer = p, .len = size};
 	if (has_room(s, &r))
 		return 1;
-	int got = wait_until(s, has_room, &r, deadline_of(sec, usec), NULL);
-	settle(s);
-	return got > 0 && peer_error(s, p) ? -1 : got;
+	int got = datagram_wait_until(s, has_room, &r, datagram_deadline_of(sec, usec), NULL);
+	datagram_settle(s);
+	return got > 0 && datagram_peer_error(s, p) ? -1 : got;
 }
 
 /* ---- writing ---- */
@@ -152,24 +152,25 @@ datagram_wait(struct datagram_sock *s, long sec, long usec, size_t size, uint32_
 static struct peer *
 destination(struct datagram_sock *s, size_t len)
 {
-	if (enter(s))
+	if (datagram_enter(s))
 		return NULL;
 	if (!s->dest) {
-		fail(s, EDESTADDRREQ, "datagram_destination() first");
+		datagram_fail(s, EDESTADDRREQ, "datagram_destination() first");
 		return NULL;
 	}
 	if (len > DATAGRAM_BLOCK_MAX) {
-		fail(s, EMSGSIZE, "a block of %zu bytes is too large", len);
+		datagram_fail(s, EMSGSIZE, "a block of %zu bytes is too large", len);
 		return NULL;
 	}
-	return peer_error(s, s->dest) ? NULL : s->dest;
+	return datagram_peer_error(s, s->dest) ? NULL : s->dest;
 }
 
 static int64_t
 write_self(struct datagram_sock *s, const void *buf, size_t len, int full)
 {
-	if (!in_loop(s, buf, len))
-		return fail(s, full, "no room for %zu bytes among the blocks not read", len);
+	if (!datagram_in_loop(s, buf, len))
+		return datagram_fail(s, full, "no room for %zu bytes among the blocks not read",
+				     len);
 	s->me->written_blocks++;
 	s->me->written_bytes += len;
 	return (int64_t)len;
@@ -182,16 +183,16 @@ send_on(struct datagram_sock *s, struct peer *p, struct out *o)
 	if (!p->give)
 		p->give = o;
 	s->now_ns = suci_udp_now_ns();
-	if (p->give == o && peer_give(s, p, o))
+	if (p->give == o && datagram_peer_give(s, p, o))
 		p->give = NULL;
 	else
-		peer_pend(s, p, 0);
+		datagram_peer_pend(s, p, 0);
 	/* Also when we do nothing but write, acknowledgements want to be heard. */
 	if (++s->writes % LOOK_EACH && p->up) {
-		kick(s);
+		datagram_kick(s);
 		return;
 	}
-	turn(s);
+	datagram_turn(s);
 	look_how_far(s, p);
 }
 
@@ -216,13 +217,14 @@ write_long(struct datagram_sock *s, struct peer *p, const void *buf, size_t len)
 	int end = WRITE_WAITS;
 	struct out *o = out_new(s, p, buf, len, &end);
 	if (!o)
-		return fail(s, ENOMEM, "out of memory");
+		return datagram_fail(s, ENOMEM, "out of memory");
 	send_on(s, p, o);
-	wait_until(s, has_ended, &end, BASE_NEVER_NS, never);
-	settle(s);
+	datagram_wait_until(s, has_ended, &end, BASE_NEVER_NS, never);
+	datagram_settle(s);
 	if (end == WRITE_DONE)
 		return (int64_t)len;
-	return peer_error(s, p) ? -1 : fail(s, ECONNRESET, "id %u went away", p->id);
+	return datagram_peer_error(s, p) ? -1
+					 : datagram_fail(s, ECONNRESET, "id %u went away", p->id);
 }
 
 int64_t
@@ -236,14 +238,15 @@ datagram_write(struct datagram_sock *s, const void *buf, size_t len)
 	bool copy = worth_copying(s, p, len);
 	struct room r = {.peer = p, .len = copy ? len : 0};
 	if (!fits(s, p, r.len)) {
-		if (wait_until(s, has_room, &r, BASE_NEVER_NS, NULL) < 0 || peer_error(s, p))
+		if (datagram_wait_until(s, has_room, &r, BASE_NEVER_NS, NULL) < 0 ||
+		    datagram_peer_error(s, p))
 			return -1;
 	}
 	if (!copy)
 		return write_long(s, p, buf, len);
 	struct out *o = out_new(s, p, buf, len, NULL);
 	if (!o)
-		return fail(s, ENOMEM, "out of memory");
+		return datagram_fail(s, ENOMEM, "out of memory");
 	send_on(s, p, o);
 	return (int64_t)len;
 }
@@ -257,20 +260,20 @@ datagram_write0(struct datagram_sock *s, const void *buf, size_t len)
 	if (p == s->me)
 		return write_self(s, buf, len, EAGAIN);
 	if (cost(len) > limit_of(s))
-		return fail(s, EMSGSIZE,
-			    "%zu bytes are never written without blocking: at most %llu", len,
-			    (unsigned long long)limit_of(s));
+		return datagram_fail(s, EMSGSIZE,
+				     "%zu bytes are never written without blocking: at most %llu",
+				     len, (unsigned long long)limit_of(s));
 	if (!fits(s, p, len)) {
-		turn(s);
-		if (peer_error(s, p))
+		datagram_turn(s);
+		if (datagram_peer_error(s, p))
 			return -1;
 		if (!fits(s, p, len))
-			return fail(s, EAGAIN, "%llu blocks to id %u are not acknowledged",
-				    (unsigned long long)p->queue_blocks, p->id);
+			return datagram_fail(s, EAGAIN, "%llu blocks to id %u are not acknowledged",
+					     (unsigned long long)p->queue_blocks, p->id);
 	}
 	struct out *o = out_new(s, p, buf, len, NULL);
 	if (!o)
-		return fail(s, ENOMEM, "out of memory");
+		return datagram_fail(s, ENOMEM, "out of memory");
 	send_on(s, p, o);
 	return (int64_t)len;
 }
@@ -278,7 +281,7 @@ datagram_write0(struct datagram_sock *s, const void *buf, size_t len)
 int
 datagram_destination(struct datagram_sock *s, uint32_t id)
 {
-	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
 	if (!p)
 		return -1;
 	s->dest = p;
@@ -288,20 +291,20 @@ datagram_destination(struct datagram_sock *s, uint32_t id)
 int64_t
 datagram_queue_length(struct datagram_sock *s, uint32_t id)
 {
-	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
 	if (!p)
 		return -1;
 	/* Who waits for it to become shorter by asking again and again shall see that. */
-	turn(s);
-	return peer_error(s, p) ? -1 : (int64_t)p->queue_blocks;
+	datagram_turn(s);
+	return datagram_peer_error(s, p) ? -1 : (int64_t)p->queue_blocks;
 }
 
 int64_t
 datagram_retransmission(struct datagram_sock *s, uint32_t id)
 {
-	struct peer *p = enter(s) ? NULL : peer_get(s, id);
+	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
 	if (!p)
 		return -1;
-	turn(s);
-	return peer_error(s, p) ? -1 : (int64_t)p->queue_blocks;
+	datagram_turn(s);
+	return datagram_peer_error(s, p) ? -1 : (int64_t)p->queue_blocks;
 }

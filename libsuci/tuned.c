@@ -16,7 +16,7 @@
 #define ACK_EVERY  32u /* packets; a batch and its answer take one ack, not four */
 
 void
-tuned_read(struct datagram_sock *s, struct suci_udp_conf *u)
+datagram_tuned_read(struct datagram_sock *s, struct suci_udp_conf *u)
 {
 	struct tune_key k;
 	struct tune_values v = {0};

@@ -11,14 +11,14 @@
 #define SPIN_MIN_NS 4000u
 
 bool
-turn(struct datagram_sock *s)
+datagram_turn(struct datagram_sock *s)
 {
 	s->now_ns = suci_udp_now_ns();
 	bool moved = suci_udp_poll(s->udp, s->now_ns);
 	if (s->pending && s->now_ns >= s->pending_at_ns)
-		peers_pump(s);
+		datagram_peers_pump(s);
 	if (s->notes)
-		peers_answer(s);
+		datagram_peers_answer(s);
 	if (s->dirty) {
 		s->dirty = false;
 		moved |= suci_udp_tx(s->udp, s->now_ns);
@@ -27,7 +27,7 @@ turn(struct datagram_sock *s)
 }
 
 void
-kick(struct datagram_sock *s)
+datagram_kick(struct datagram_sock *s)
 {
 	if (!s->dirty)
 		return;
@@ -36,7 +36,7 @@ kick(struct datagram_sock *s)
 }
 
 uint64_t
-deadline_of(long sec, long usec)
+datagram_deadline_of(long sec, long usec)
 {
 	if (sec < 0)
 		return BASE_NEVER_NS;
@@ -73,15 +73,15 @@ sleep_until(struct datagram_sock *s, uint64_t until_ns)
 }
 
 int
-wait_until(struct datagram_sock *s, bool (*ready)(struct datagram_sock *s, void *arg), void *arg,
-	   uint64_t deadline_ns, bool (*interruptible)(struct datagram_sock *s))
+datagram_wait_until(struct datagram_sock *s, bool (*ready)(struct datagram_sock *s, void *arg),
+		    void *arg, uint64_t deadline_ns, bool (*interruptible)(struct datagram_sock *s))
 {
 	uint64_t idle_since = 0;
 	bool slept = false;
 	int r = 1;
 
 	for (;;) {
-		bool moved = turn(s);
+		bool moved = datagram_turn(s);
 		if (ready(s, arg))
 			break;
 		if (s->now_ns >= deadline_ns) {
@@ -98,7 +98,7 @@ wait_until(struct datagram_sock *s, bool (*ready)(struct datagram_sock *s, void 
 		}
 		slept = true;
 		if (sleep_until(s, deadline_ns) < 0 && (!interruptible || interruptible(s))) {
-			r = fail(s, EINTR, "interrupted by a signal");
+			r = datagram_fail(s, EINTR, "interrupted by a signal");
 			break;
 		}
 		idle_since = suci_udp_now_ns();
@@ -112,7 +112,7 @@ wait_until(struct datagram_sock *s, bool (*ready)(struct datagram_sock *s, void 
 }
 
 void
-settle(struct datagram_sock *s)
+datagram_settle(struct datagram_sock *s)
 {
 	const struct suci_udp_counters *c = suci_udp_counters(s->udp);
 	uint64_t rx = c->rx_datagrams - s->rx_mark, tx = c->tx_datagrams - s->tx_mark;
@@ -122,7 +122,7 @@ settle(struct datagram_sock *s)
 		suci_flush_acks(s->ep);
 		s->dirty = true;
 	}
-	kick(s);
+	datagram_kick(s);
 	s->rx_mark = c->rx_datagrams;
 	s->tx_mark = c->tx_datagrams;
 }
@@ -132,10 +132,10 @@ settle(struct datagram_sock *s)
 int
 datagram_progress(struct datagram_sock *s)
 {
-	if (enter(s))
+	if (datagram_enter(s))
 		return -1;
-	bool moved = turn(s);
-	settle(s);
+	bool moved = datagram_turn(s);
+	datagram_settle(s);
 	return moved;
 }
 

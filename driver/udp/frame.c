@@ -25,7 +25,7 @@ fold(uint64_t s)
 }
 
 uint16_t
-udp_frame_sum(const uint8_t *p, size_t n)
+suci_udp_frame_sum(const uint8_t *p, size_t n)
 {
 	uint64_t sum = 0;
 
@@ -62,13 +62,13 @@ udp_sum_good(const struct iphdr *ip, const struct udphdr *udp, const uint8_t *p,
 {
 	uint64_t pseudo = (uint64_t)ip->saddr + ip->daddr + htons(IPPROTO_UDP) + htons((uint16_t)n);
 
-	if (udp->check == 0 || fold(pseudo + udp_frame_sum(p, n)) == 0xffff)
+	if (udp->check == 0 || fold(pseudo + suci_udp_frame_sum(p, n)) == 0xffff)
 		return true;
 	return udp->check == fold(pseudo);
 }
 
 enum udp_frame_fault
-udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_frame *out)
+suci_udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_frame *out)
 {
 	struct ethhdr eth;
 	struct iphdr ip;
@@ -86,7 +86,7 @@ udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_frame *out)
 	    total > len - sizeof eth || total < sizeof ip + sizeof udp || n < sizeof udp ||
 	    n > total - sizeof ip)
 		return FRAME_MALFORMED;
-	if (udp_frame_sum(frame + sizeof eth, sizeof ip) != 0xffff ||
+	if (suci_udp_frame_sum(frame + sizeof eth, sizeof ip) != 0xffff ||
 	    !udp_sum_good(&ip, &udp, at, n))
 		return FRAME_BAD_SUM;
 	*out = (struct udp_frame){.src_ip = ip.saddr,

@@ -23,10 +23,11 @@ enum udp_frame_fault {
 };
 
 /* The Internet checksum's sum of n bytes, folded to 16 bits, not inverted (RFC 1071). */
-uint16_t udp_frame_sum(const uint8_t *p, size_t n);
+uint16_t suci_udp_frame_sum(const uint8_t *p, size_t n);
 /* Takes len bytes apart.  A datagram without a UDP checksum is as good as its frame (RFC 768);
  * one that has only the pseudo header's sum in it comes from this machine, whose kernel leaves
  * the rest to the device (CHECKSUM_PARTIAL), and has seen no wire. */
-enum udp_frame_fault udp_frame_parse(const uint8_t *frame, uint32_t len, struct udp_frame *out);
+enum udp_frame_fault suci_udp_frame_parse(const uint8_t *frame, uint32_t len,
+					  struct udp_frame *out);
 
 #endif

@@ -166,7 +166,7 @@ make(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved, con
 	if (err)
 		return err;
 	suci_udp_sockaddr(&u->local, &local);
-	return udp_xdp_attach(x, sa.sxdp_ifindex, local.sin_addr.s_addr, local.sin_port, why);
+	return suci_udp_xdp_attach(x, sa.sxdp_ifindex, local.sin_addr.s_addr, local.sin_port, why);
 }
 
 void
@@ -244,7 +244,7 @@ suci_udp_xdp_begin(struct suci_udp *u)
 	if (u->busy_poll_us == 0 &&
 	    setsockopt(u->fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof us) == 0)
 		u->busy_poll_us = (uint32_t)us;
-	if (udp_xdp_begin(x) < 0) {
+	if (suci_udp_xdp_start(x) < 0) {
 		x->tries = TRIES_MOST + 1;
 		u->xdp_why = "the kernel refuses the socket in the BPF map";
 	}
@@ -259,7 +259,7 @@ receive(struct suci_udp *u, const struct xdp_desc *d, uint64_t now_ns)
 
 	BASE_ASSERT(f < x->frames && d->addr % x->chunk + d->len <= x->chunk);
 	uint8_t *bytes = x->umem + d->addr;
-	enum udp_frame_fault fault = udp_frame_parse(bytes, d->len, &frame);
+	enum udp_frame_fault fault = suci_udp_frame_parse(bytes, d->len, &frame);
 	struct sockaddr_in sa = {.sin_family = AF_INET};
 
 	x->refs[f] = 1;

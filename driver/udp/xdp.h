@@ -39,9 +39,9 @@ struct udp_xdp {
 
 /* xdp_prog.c: the program for one address and port (network order) on the interface, its map of
  * sockets still empty.  0, or -errno and why. */
-int udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t port,
-		   const char **why);
+int suci_udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t port,
+			const char **why);
 /* From here on the program hands frames to x->fd; 0 or -errno. */
-int udp_xdp_begin(struct udp_xdp *x);
+int suci_udp_xdp_start(struct udp_xdp *x);
 
 #endif

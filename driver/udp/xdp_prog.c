@@ -79,7 +79,8 @@ write_program(struct bpf_insn *p, int map_fd, uint32_t ip, uint16_t port)
 }
 
 int
-udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t port, const char **why)
+suci_udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t port,
+		    const char **why)
 {
 	struct bpf_insn prog[48];
 	union bpf_attr a = {.map_type = BPF_MAP_TYPE_XSKMAP,
@@ -119,7 +120,7 @@ udp_xdp_attach(struct udp_xdp *x, unsigned ifindex, uint32_t ip, uint16_t port, 
 }
 
 int
-udp_xdp_begin(struct udp_xdp *x)
+suci_udp_xdp_start(struct udp_xdp *x)
 {
 	uint32_t queue = 0;
 	union bpf_attr a = {.map_fd = (uint32_t)x->map_fd,

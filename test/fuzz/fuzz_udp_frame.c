@@ -14,17 +14,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct udp_frame f, again;
 
-	if (size > 4096 || udp_frame_parse(data, (uint32_t)size, &f) != FRAME_OK)
+	if (size > 4096 || suci_udp_frame_parse(data, (uint32_t)size, &f) != FRAME_OK)
 		return 0;
 	BASE_ASSERT(f.at == FRAME_HDR_BYTES && f.len <= size - f.at);
-	BASE_ASSERT(udp_frame_sum(data + 14, 20) == 0xffff);
+	BASE_ASSERT(suci_udp_frame_sum(data + 14, 20) == 0xffff);
 	uint8_t *copy = malloc(size);
 	if (!copy)
 		return 0;
 	memcpy(copy, data, size);
 	/* The IP header is always covered. */
 	copy[14 + data[0] % 20] ^= (uint8_t)(1u << data[1] % 8);
-	BASE_ASSERT(udp_frame_parse(copy, (uint32_t)size, &again) != FRAME_OK);
+	BASE_ASSERT(suci_udp_frame_parse(copy, (uint32_t)size, &again) != FRAME_OK);
 	free(copy);
 	return 0;
 }

@@ -291,24 +291,24 @@ test_crc(void **state)
 	uint8_t a[200] = {0}, b[200] = {0};
 	memset(b + 8, 0xff, 48);
 	struct suci_segment s = {.flags = SUCI_SF_FIRST, .data = a, .data_len = 200};
-	uint32_t crc = lane_crc(5, &s, 8, 48);
+	uint32_t crc = suci_lane_crc(5, &s, 8, 48);
 	s.data = b;
-	assert_int_equal(lane_crc(5, &s, 8, 48), crc);
-	assert_int_not_equal(lane_crc(6, &s, 8, 48), crc);
-	assert_int_not_equal(lane_crc(5, &s, 8, 47), crc);
+	assert_int_equal(suci_lane_crc(5, &s, 8, 48), crc);
+	assert_int_not_equal(suci_lane_crc(6, &s, 8, 48), crc);
+	assert_int_not_equal(suci_lane_crc(5, &s, 8, 47), crc);
 	for (uint16_t cut = 0; cut <= 200; cut++) { /* in two pieces the same */
 		s.head = b;
 		s.head_len = cut;
 		s.data = b + cut;
 		s.data_len = (uint16_t)(200 - cut);
-		assert_int_equal(lane_crc(5, &s, 8, 48), crc);
+		assert_int_equal(suci_lane_crc(5, &s, 8, 48), crc);
 	}
 	s.flags = 0;
-	uint32_t rest = lane_crc(5, &s, 8, 48);
+	uint32_t rest = suci_lane_crc(5, &s, 8, 48);
 	s.head_len = 0;
 	s.data = a;
 	s.data_len = 200;
-	assert_int_not_equal(lane_crc(5, &s, 8, 48), rest);
+	assert_int_not_equal(suci_lane_crc(5, &s, 8, 48), rest);
 }
 
 static void

@@ -179,8 +179,9 @@ test_flood_of_refusals(void **state)
 						 .seq = l->acked_seq - 20 +
 							(uint32_t)base_prng_below(&r, 400),
 						 .block = base_prng_below(&r, 8) ? few : any};
-			assert_int_equal(lane_segment(w->h[0].ls, w->h[0].path, &s, w->l.now_ns),
-					 SUCI_TAKEN);
+			assert_int_equal(
+				suci_lane_segment(w->h[0].ls, w->h[0].path, &s, w->l.now_ns),
+				SUCI_TAKEN);
 			check_again(w->h[0].ls, l);
 		}
 		link_run(&w->l, w->l.now_ns + 20000, NULL, NULL);
@@ -224,7 +225,7 @@ test_refused_and_placed_since(void **state)
 					 .window = 1000,
 					 .seq = row[i].lo,
 					 .block = row[i].n};
-		assert_int_equal(lane_segment(w->h[0].ls, w->h[0].path, &s, w->l.now_ns),
+		assert_int_equal(suci_lane_segment(w->h[0].ls, w->h[0].path, &s, w->l.now_ns),
 				 SUCI_TAKEN);
 		assert_int_equal(l->nagain, row[i].want_end != 0);
 		if (l->nagain) {

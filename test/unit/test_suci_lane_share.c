@@ -66,16 +66,16 @@ test_share_by_bytes(void **state)
 									0, w->l.now_ns),
 							 0);
 			}
-			assert_true(lane_pull(ls, path, &seg, w->l.now_ns));
+			assert_true(suci_lane_pull(ls, path, &seg, w->l.now_ns));
 			uint32_t n = seg.data_len + SUCI_OVERHEAD;
 			sent[seg.dst_label] += n;
 			sum += n;
 			/* Taken, and acknowledged end to end. */
 			struct lane *l = &ls->lane[lane[seg.dst_label]];
 			w->fake = true;
-			lane_released(ls, path, seg.cookie, SUCI_FATE_ACKED, w->l.now_ns);
+			suci_lane_released(ls, path, seg.cookie, SUCI_FATE_ACKED, w->l.now_ns);
 			struct suci_segment ack = {.ack = seg.seq + 1};
-			lane_heard(ls, l, &ack, w->l.now_ns);
+			suci_lane_heard(ls, l, &ack, w->l.now_ns);
 		}
 		for (uint32_t k = 0; k < share_cases[i].lanes; k++) {
 			int64_t off = (int64_t)(sent[k] * 100 / sum) - share_cases[i].percent[k];

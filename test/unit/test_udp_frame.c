@@ -79,14 +79,14 @@ sums(void **state)
 	for (int ff = 0; ff < 2; ff++) {
 		for (uint32_t n = 0; n < 300; n++)
 			for (uint32_t at = 0; at < 5; at++) {
-				uint16_t s = udp_frame_sum(buf + at, n);
+				uint16_t s = suci_udp_frame_sum(buf + at, n);
 				uint8_t b[2];
 				memcpy(b, &s, 2);
 				assert_int_equal(b[0] << 8 | b[1], plain_sum(buf + at, n, 0));
 			}
 		memset(buf, 0xff, sizeof buf); /* the largest sums */
 	}
-	uint16_t s = udp_frame_sum(buf, 65535);
+	uint16_t s = suci_udp_frame_sum(buf, 65535);
 	assert_int_equal((s & 0xff) << 8 | s >> 8, plain_sum(buf, 65535, 0));
 }
 
@@ -99,7 +99,7 @@ good(void **state)
 	(void)state;
 	make_frame(f);
 	for (uint32_t pad = 0; pad <= 9; pad++) { /* Ethernet fills up short frames */
-		assert_int_equal(udp_frame_parse(f, TOTAL + pad, &out), FRAME_OK);
+		assert_int_equal(suci_udp_frame_parse(f, TOTAL + pad, &out), FRAME_OK);
 		assert_int_equal(out.at, 42);
 		assert_int_equal(out.len, PAY);
 		assert_int_equal(out.ecn, 2);
@@ -109,9 +109,9 @@ good(void **state)
 		assert_memory_equal(&out.dst_port, f + 36, 2);
 	}
 	put16(f + 40, 0); /* no checksum */
-	assert_int_equal(udp_frame_parse(f, TOTAL, &out), FRAME_OK);
+	assert_int_equal(suci_udp_frame_parse(f, TOTAL, &out), FRAME_OK);
 	put16(f + 40, pseudo(f)); /* left to a device it never saw */
-	assert_int_equal(udp_frame_parse(f, TOTAL, &out), FRAME_OK);
+	assert_int_equal(suci_udp_frame_parse(f, TOTAL, &out), FRAME_OK);
 }
 
 /* A change of one byte; the checksums mended afterwards if told so. */
@@ -154,20 +154,20 @@ bad(void **state)
 		f[table[i].at] = table[i].is;
 		if (table[i].mend)
 			seal_sums(f);
-		assert_int_equal(udp_frame_parse(f, TOTAL, &out), table[i].want);
+		assert_int_equal(suci_udp_frame_parse(f, TOTAL, &out), table[i].want);
 	}
 	uint8_t f[TOTAL];
 	make_frame(f);
 	for (uint32_t n = 0; n < TOTAL; n++) { /* cut off anywhere */
 		uint8_t *exact = malloc(n ? n : 1);
 		memcpy(exact, f, n);
-		assert_int_equal(udp_frame_parse(exact, n, &out), FRAME_MALFORMED);
+		assert_int_equal(suci_udp_frame_parse(exact, n, &out), FRAME_MALFORMED);
 		free(exact);
 	}
 	/* One bit anywhere, but of the Ethernet addresses and where it makes "no checksum". */
 	for (uint32_t bit = 12 * 8; bit < TOTAL * 8; bit++) {
 		f[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		assert_int_not_equal(udp_frame_parse(f, TOTAL, &out), FRAME_OK);
+		assert_int_not_equal(suci_udp_frame_parse(f, TOTAL, &out), FRAME_OK);
 		f[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 }

@@ -17,7 +17,7 @@ pending_links(const struct suci_lanes *ls)
 }
 
 void
-lane_ack_unpend(struct suci_lanes *ls, struct lane *l)
+suci_lane_ack_unpend(struct suci_lanes *ls, struct lane *l)
 {
 	if (!l->ack_pending)
 		return;
@@ -26,7 +26,7 @@ lane_ack_unpend(struct suci_lanes *ls, struct lane *l)
 }
 
 void
-lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+suci_lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	if (!l->ack_pending) {
 		base_ilist_append(&ls->pending, pending_links(ls), lane_index(ls, l));
@@ -34,7 +34,7 @@ lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	}
 	if (ls->ack_at_ns == BASE_NEVER_NS) {
 		ls->ack_at_ns = now_ns + ACK_WAIT_NS;
-		lane_arm(ls);
+		suci_lane_arm(ls);
 	}
 }
 
@@ -53,12 +53,12 @@ grant(struct suci_lanes *ls, const struct lane *l)
 	for (uint32_t prio = l->conf.prio + 1u; prio < PRIOS; prio++)
 		first = first && !ls->askers[prio];
 	if (first)
-		n += lane_room(ls, NONE) / ls->askers[l->conf.prio];
+		n += suci_lane_room(ls, NONE) / ls->askers[l->conf.prio];
 	return n < l->window ? n : l->window;
 }
 
 void
-lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+suci_lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
 	uint32_t window = grant(ls, l);
 	seg->credit_shift = 0;
@@ -70,12 +70,12 @@ lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 		seg->ack = ls->range[l->ranges.head].end;
 	uint32_t edge = l->rx_next + window;
 	if (serial_gt(edge, l->edge)) {
-		lane_tune_told(ls, l, suci_upper_now(ls->ep));
+		suci_lane_tune_told(ls, l, suci_upper_now(ls->ep));
 		l->edge = edge;
 	}
 	if (l->conf.group != NONE) {
 		l->told_now = true;
-		lane_live(ls, l);
+		suci_lane_live(ls, l);
 	}
 }
 
@@ -99,7 +99,7 @@ send_away(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg,
 
 /* Tell the sender how far we are and what we threw away, by segments of their own. */
 bool
-lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+suci_lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	do {
 		struct suci_segment seg = {
@@ -108,7 +108,7 @@ lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 			.flags = (uint16_t)(SUCI_SF_ACK | l->conf.prio << SUCI_SF_PRIO_SHIFT),
 			.cookie = COOKIE_ACK,
 		};
-		lane_put_ack(ls, l, &seg);
+		suci_lane_put_ack(ls, l, &seg);
 		if (l->nnacks) {
 			const struct lane_nack *k = &l->nack[l->nnacks - 1];
 			seg.flags |= SUCI_SF_REFUSED;
@@ -126,7 +126,7 @@ lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	} while (l->nnacks);
 	l->block_over = false;
 	l->ack_waits = 0;
-	lane_ack_unpend(ls, l);
+	suci_lane_ack_unpend(ls, l);
 	return true;
 }
 
@@ -149,12 +149,12 @@ send_pending(struct suci_lanes *ls, bool all, uint64_t now_ns)
 	for (uint32_t i = ls->pending.head, next; i != NONE; i = next) {
 		next = ls->lane[i].pending_link.next;
 		if (all || !can_wait(&ls->lane[i], long_over))
-			lane_send_ack(ls, &ls->lane[i], now_ns);
+			suci_lane_send_ack(ls, &ls->lane[i], now_ns);
 	}
 }
 
 void
-lane_acks_due(struct suci_lanes *ls, uint64_t now_ns)
+suci_lane_acks_due(struct suci_lanes *ls, uint64_t now_ns)
 {
 	send_pending(ls, false, now_ns);
 	bool more = ls->pending.head != NONE; /* that can wait, or whose queue is full */
@@ -174,7 +174,7 @@ suci_lanes_owing(const struct suci_lanes *ls)
 }
 
 void
-lane_owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns)
+suci_lane_owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns)
 {
 	if (l->conf.direct)
 		return; /* the path's ack says it all */
@@ -184,10 +184,10 @@ lane_owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns)
 	}
 	if (l->rx_next - l->told >= l->window / 4)
 		now = true;
-	if (now && lane_send_ack(ls, l, now_ns))
+	if (now && suci_lane_send_ack(ls, l, now_ns))
 		return;
 	if (now || l->rx_next != l->told || l->nnacks)
-		lane_ack_pend(ls, l, now_ns);
+		suci_lane_ack_pend(ls, l, now_ns);
 }
 
 /* ---- refusals of a relayed lane ---- */
@@ -220,24 +220,25 @@ note_refused(struct lane *l, uint32_t seq)
 }
 
 void
-lane_want_again(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
+suci_lane_want_again(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
 {
 	note_refused(l, seq);
-	lane_ack_pend(ls, l, now_ns);
+	suci_lane_ack_pend(ls, l, now_ns);
 }
 
 /* No room.  Refused on its path, the segment would stay in the relay before us and take
  * a record there that the one we wait for may need.  So it is taken and thrown away,
  * and its sender, who has it until we placed it, is told to send it again. */
 enum suci_verdict
-lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+suci_lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s,
+		 uint64_t now_ns)
 {
 	if (l->conf.direct)
 		return SUCI_REFUSED;
 	/* Once for those of one ack: they were one mistake. */
 	if (!l->nnacks)
 		l->in_order /= 2;
-	lane_want_again(ls, l, s->seq, now_ns);
+	suci_lane_want_again(ls, l, s->seq, now_ns);
 	if (!l->asker) {
 		l->asker = true;
 		l->in_order = 0;
@@ -250,7 +251,7 @@ lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s,
 }
 
 void
-lane_ask_no_more(struct suci_lanes *ls, struct lane *l)
+suci_lane_ask_no_more(struct suci_lanes *ls, struct lane *l)
 {
 	if (!l->asker)
 		return;

@@ -80,7 +80,7 @@ wake(struct suci_lanes *ls, struct lane_member *m)
 }
 
 void
-lane_group_wake(struct suci_lanes *ls, struct lane_group *g)
+suci_lane_group_wake(struct suci_lanes *ls, struct lane_group *g)
 {
 	for (uint32_t k = 0; k < g->n; k++)
 		wake(ls, &g->m[k]);
@@ -121,15 +121,15 @@ pull_member(struct suci_lanes *ls, uint32_t i, uint32_t prio, struct suci_segmen
 		wake(ls, &g->m[best]);
 		return false;
 	}
-	if (!lane_serve(ls, &g->ready[prio], g->m[k].path, seg, now_ns))
+	if (!suci_lane_serve(ls, &g->ready[prio], g->m[k].path, seg, now_ns))
 		return false;
 	deal(ls, g, k, (uint32_t)seg->head_len + seg->data_len + SUCI_OVERHEAD);
 	return true;
 }
 
 bool
-lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct suci_segment *seg,
-		uint64_t now_ns)
+suci_lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct suci_segment *seg,
+		     uint64_t now_ns)
 {
 	struct lane_hop *h = lane_hop(ls, path);
 	for (uint32_t i = h->groups; i != NONE; i = member(ls, i)->next) {
@@ -150,14 +150,14 @@ lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct suci
 }
 
 void
-lane_group_unblock(struct suci_lanes *ls, uint32_t path)
+suci_lane_group_unblock(struct suci_lanes *ls, uint32_t path)
 {
 	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = member(ls, i)->next)
 		member(ls, i)->blocked = false;
 }
 
 void
-lane_group_blocked(void *user, uint32_t path)
+suci_lane_group_blocked(void *user, uint32_t path)
 {
 	struct suci_lanes *ls = user;
 	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = member(ls, i)->next) {
@@ -208,7 +208,7 @@ take_out(struct suci_lanes *ls, struct lane_group *g, uint32_t k, uint64_t now_n
 		ls->groups_down++;
 		if (ls->look_at_ns == BASE_NEVER_NS)
 			ls->look_at_ns = base_add_ns(now_ns, LANE_LOOK_NS);
-		lane_arm(ls);
+		suci_lane_arm(ls);
 	}
 }
 
@@ -218,7 +218,7 @@ resend_all(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
 	g->resent_ns = now_ns;
 	g->resend_due = false;
 	for (uint32_t i = g->lanes.head; i != NONE; i = ls->lane[i].path_link.next)
-		lane_resend(ls, &ls->lane[i]);
+		suci_lane_resend(ls, &ls->lane[i]);
 }
 
 /* One death is told many times: by the own path, by each relay that had a trunk to it, by
@@ -235,11 +235,11 @@ resend_once(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
 	}
 	g->resend_due = true;
 	ls->resend_at_ns = base_min_ns(ls->resend_at_ns, at);
-	lane_arm(ls);
+	suci_lane_arm(ls);
 }
 
 void
-lane_group_resends(struct suci_lanes *ls, uint64_t now_ns)
+suci_lane_group_resends(struct suci_lanes *ls, uint64_t now_ns)
 {
 	ls->resend_at_ns = BASE_NEVER_NS;
 	for (uint32_t i = 0; i < ls->limits.groups_max; i++) {
@@ -247,7 +247,7 @@ lane_group_resends(struct suci_lanes *ls, uint64_t now_ns)
 		if (!g->used || !g->resend_due)
 			continue;
 		resend_once(ls, g, now_ns);
-		lane_group_wake(ls, g);
+		suci_lane_group_wake(ls, g);
 	}
 }
 
@@ -260,13 +260,13 @@ resend(struct suci_lanes *ls, struct lane_group *g, uint64_t now_ns)
 	for (uint32_t i = g->lanes.head; i != NONE; i = ls->lane[i].path_link.next) {
 		struct lane *l = &ls->lane[i];
 		if (l->told_now || l->told_late)
-			lane_ack_pend(ls, l, now_ns);
+			suci_lane_ack_pend(ls, l, now_ns);
 	}
-	lane_group_wake(ls, g);
+	suci_lane_group_wake(ls, g);
 	/* What was placed and only waited for that path to let go of it. */
 	for (uint32_t i = g->lanes.head; i != NONE;)
-		i = lane_retire(ls, &ls->lane[i], now_ns) ? g->lanes.head
-							  : ls->lane[i].path_link.next;
+		i = suci_lane_retire(ls, &ls->lane[i], now_ns) ? g->lanes.head
+							       : ls->lane[i].path_link.next;
 }
 
 static void
@@ -274,12 +274,12 @@ end_lanes(struct suci_lanes *ls, struct lane_group *g, enum suci_down why, const
 	  uint64_t now_ns)
 {
 	while (g->lanes.head != NONE)
-		lane_end(ls, &ls->lane[g->lanes.head], why, text, now_ns);
+		suci_lane_end(ls, &ls->lane[g->lanes.head], why, text, now_ns);
 }
 
 void
-lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down why, const char *text,
-		     uint64_t now_ns)
+suci_lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down why,
+			  const char *text, uint64_t now_ns)
 {
 	const struct lane_hop *h = lane_hop(ls, path);
 	while (h->groups != NONE) {
@@ -293,7 +293,7 @@ lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down why, c
 }
 
 void
-lane_group_look(struct suci_lanes *ls, uint64_t now_ns)
+suci_lane_group_look(struct suci_lanes *ls, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < ls->limits.groups_max && ls->groups_down; i++) {
 		struct lane_group *g = &ls->group[i];
@@ -304,7 +304,7 @@ lane_group_look(struct suci_lanes *ls, uint64_t now_ns)
 }
 
 uint32_t
-lane_group_mss(const struct suci_lanes *ls, const struct lane_group *g)
+suci_lane_group_mss(const struct suci_lanes *ls, const struct lane_group *g)
 {
 	uint32_t least = 0;
 	for (uint32_t k = 0; k < g->n; k++) {
@@ -380,7 +380,7 @@ suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t we
 		.path = path, .next = lane_hop(ls, path)->groups, .at = g->now};
 	weigh(&g->m[k], weight);
 	lane_hop(ls, path)->groups = index_of(ls, g) * SUCI_GROUP_PATHS + k;
-	lane_group_wake(ls, g);
+	suci_lane_group_wake(ls, g);
 	return SUCI_ERR_OK;
 }
 
@@ -407,7 +407,7 @@ suci_group_set_weight(struct suci_lanes *ls, uint32_t group, uint32_t path, uint
 		return SUCI_ERR_INVAL;
 	weigh(&g->m[k], weight);
 	g->m[k].at = g->now;
-	lane_group_wake(ls, g);
+	suci_lane_group_wake(ls, g);
 	return SUCI_ERR_OK;
 }
 

@@ -110,7 +110,7 @@ struct lane {
 	bool ack_pending : 1;
 	bool ask_set : 1;
 	bool asker : 1;	    /* see refused_end */
-	bool live : 1;	    /* looked at by lane_look() */
+	bool live : 1;	    /* looked at by suci_lane_look() */
 	bool told_late : 1; /* in a group: an ack left since the last look but one */
 	bool told_now : 1;
 	bool moved : 1;	       /* acked_seq, since the last look */
@@ -241,81 +241,81 @@ lane_hop(const struct suci_lanes *ls, uint32_t path)
 }
 
 /* lanes.c */
-struct lane *lane_get(struct suci_lanes *ls, uint32_t lane);
+struct lane *suci_lane_get(struct suci_lanes *ls, uint32_t lane);
 static inline uint32_t
 lane_index(const struct suci_lanes *ls, const struct lane *l)
 {
 	return (uint32_t)(l - ls->lane);
 }
-uint32_t lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off,
-		  uint16_t skip_len);
+uint32_t suci_lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off,
+		       uint16_t skip_len);
 /* Take the lane down: blocks not done, lane_down if text is given. */
-void lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
-	      uint64_t now_ns);
+void suci_lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
+		   uint64_t now_ns);
 /* The same while its path lives on: its segments are taken from the path. */
-void lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns);
+void suci_lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns);
 
 /* Run ack_at_ns, look_at_ns and resend_at_ns by the endpoint's timer for us. */
-void lane_arm(struct suci_lanes *ls);
+void suci_lane_arm(struct suci_lanes *ls);
 /* The path for what is not dealt: that of the lane, or one of its group; or NONE. */
-uint32_t lane_path(const struct suci_lanes *ls, const struct lane *l);
+uint32_t suci_lane_path(const struct suci_lanes *ls, const struct lane *l);
 
 /* tx.c */
-bool lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns);
-void lane_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate,
-		   uint64_t now_ns);
-void lane_ready(struct suci_lanes *ls, struct lane *l);
-void lane_unready(struct suci_lanes *ls, struct lane *l);
+bool suci_lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns);
+void suci_lane_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate,
+			uint64_t now_ns);
+void suci_lane_ready(struct suci_lanes *ls, struct lane *l);
+void suci_lane_unready(struct suci_lanes *ls, struct lane *l);
 /* ack and window of a segment from the other side. */
-void lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg,
-		uint64_t now_ns);
-void lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
-void lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg);
+void suci_lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg,
+		     uint64_t now_ns);
+void suci_lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
+void suci_lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg);
 /* The other side threw these away, or never got them. */
-void lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n);
+void suci_lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n);
 /* Relayed: report the blocks that are placed and that no path holds any more; was there
  * one?  Its callbacks may close any lane. */
-bool lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
+bool suci_lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
 /* Everything that is not acknowledged end to end goes again. */
-void lane_resend(struct suci_lanes *ls, struct lane *l);
+void suci_lane_resend(struct suci_lanes *ls, struct lane *l);
 /* The next segment of a ring of lanes; false if none can send. */
-bool lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_segment *seg,
-		uint64_t now_ns);
+bool suci_lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_segment *seg,
+		     uint64_t now_ns);
 
 /* rx.c */
-enum suci_verdict lane_segment(void *user, uint32_t path, const struct suci_segment *seg,
-			       uint64_t now_ns);
-uint32_t lane_room(void *user, uint32_t path);
-uint32_t lane_backlog(void *user, uint32_t path);
-void lane_rx_end(struct suci_lanes *ls, struct lane *l);
+enum suci_verdict suci_lane_segment(void *user, uint32_t path, const struct suci_segment *seg,
+				    uint64_t now_ns);
+uint32_t suci_lane_room(void *user, uint32_t path);
+uint32_t suci_lane_backlog(void *user, uint32_t path);
+void suci_lane_rx_end(struct suci_lanes *ls, struct lane *l);
 
 /* ack.c */
-void lane_ack_unpend(struct suci_lanes *ls, struct lane *l);
+void suci_lane_ack_unpend(struct suci_lanes *ls, struct lane *l);
 /* An ack leaves within a millisecond. */
-void lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
+void suci_lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
 /* ack and window of our side, as of now, into a segment. */
-void lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg);
+void suci_lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg);
 /* By a segment of its own, with what was thrown away; false if the path has no room. */
-bool lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
+bool suci_lane_send_ack(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
 /* Something may have been placed: tell the sender at once or soon. */
-void lane_owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns);
-void lane_acks_due(struct suci_lanes *ls, uint64_t now_ns);
+void suci_lane_owe_ack(struct suci_lanes *ls, struct lane *l, bool now, uint64_t now_ns);
+void suci_lane_acks_due(struct suci_lanes *ls, uint64_t now_ns);
 /* The sender of a relayed lane is asked for that segment again. */
-void lane_want_again(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns);
+void suci_lane_want_again(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns);
 /* No room for a segment: what becomes of it. */
-enum suci_verdict lane_refuse(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s,
-			      uint64_t now_ns);
-void lane_ask_no_more(struct suci_lanes *ls, struct lane *l);
+enum suci_verdict suci_lane_refuse(struct suci_lanes *ls, struct lane *l,
+				   const struct suci_segment *s, uint64_t now_ns);
+void suci_lane_ask_no_more(struct suci_lanes *ls, struct lane *l);
 
 /* tune.c */
 /* A segment that was not here before; and an ack that lets in more leaves. */
-void lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns);
-void lane_tune_told(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
-void lane_tune_end(struct suci_lanes *ls, struct lane *l);
-void lane_live(struct suci_lanes *ls, struct lane *l);
-void lane_unlive(struct suci_lanes *ls, struct lane *l);
+void suci_lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns);
+void suci_lane_tune_told(struct suci_lanes *ls, struct lane *l, uint64_t now_ns);
+void suci_lane_tune_end(struct suci_lanes *ls, struct lane *l);
+void suci_lane_live(struct suci_lanes *ls, struct lane *l);
+void suci_lane_unlive(struct suci_lanes *ls, struct lane *l);
 /* Every now and then, at those that are live. */
-void lane_look(struct suci_lanes *ls, uint64_t now_ns);
+void suci_lane_look(struct suci_lanes *ls, uint64_t now_ns);
 
 /* group.c */
 static inline struct lane_group *
@@ -323,18 +323,18 @@ lane_group_of(const struct suci_lanes *ls, const struct lane *l)
 {
 	return l->conf.group == NONE ? NULL : &ls->group[l->conf.group];
 }
-uint32_t lane_group_mss(const struct suci_lanes *ls, const struct lane_group *g);
-void lane_group_wake(struct suci_lanes *ls, struct lane_group *g);
+uint32_t suci_lane_group_mss(const struct suci_lanes *ls, const struct lane_group *g);
+void suci_lane_group_wake(struct suci_lanes *ls, struct lane_group *g);
 /* The path wants a segment of that class. */
-bool lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct suci_segment *seg,
-		     uint64_t now_ns);
+bool suci_lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio,
+			  struct suci_segment *seg, uint64_t now_ns);
 /* It can send again, and it can not though its lanes have something. */
-void lane_group_unblock(struct suci_lanes *ls, uint32_t path);
-void lane_group_blocked(void *user, uint32_t path);
-void lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down why,
-			  const char *text, uint64_t now_ns);
+void suci_lane_group_unblock(struct suci_lanes *ls, uint32_t path);
+void suci_lane_group_blocked(void *user, uint32_t path);
+void suci_lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down why,
+			       const char *text, uint64_t now_ns);
 /* End the lanes of groups that waited too long. */
-void lane_group_look(struct suci_lanes *ls, uint64_t now_ns);
-void lane_group_resends(struct suci_lanes *ls, uint64_t now_ns);
+void suci_lane_group_look(struct suci_lanes *ls, uint64_t now_ns);
+void suci_lane_group_resends(struct suci_lanes *ls, uint64_t now_ns);
 
 #endif

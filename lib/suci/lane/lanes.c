@@ -97,7 +97,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 }
 
 void
-lane_arm(struct suci_lanes *ls)
+suci_lane_arm(struct suci_lanes *ls)
 {
 	uint64_t at = base_min_ns(base_min_ns(ls->ack_at_ns, ls->look_at_ns), ls->resend_at_ns);
 	suci_upper_arm(ls->ep, at);
@@ -108,18 +108,18 @@ tick(void *user, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
 	if (now_ns >= ls->ack_at_ns)
-		lane_acks_due(ls, now_ns);
+		suci_lane_acks_due(ls, now_ns);
 	if (now_ns >= ls->look_at_ns)
-		lane_look(ls, now_ns);
+		suci_lane_look(ls, now_ns);
 	if (now_ns >= ls->resend_at_ns)
-		lane_group_resends(ls, now_ns);
-	lane_arm(ls);
+		suci_lane_group_resends(ls, now_ns);
+	suci_lane_arm(ls);
 }
 
 void
 suci_lanes_bind(struct suci_lanes *ls, struct suci *ep)
 {
-	static const struct suci_upper_ops ops = {.tick = tick, .blocked = lane_group_blocked};
+	static const struct suci_upper_ops ops = {.tick = tick, .blocked = suci_lane_group_blocked};
 	const struct suci_limits *l = suci_upper_limits(ep);
 	ls->ep = ep;
 	/* A receiver that sends as much as it can must still find room for its acks. */
@@ -137,7 +137,7 @@ suci_lanes_fini(struct suci_lanes *ls)
 }
 
 struct lane *
-lane_get(struct suci_lanes *ls, uint32_t lane)
+suci_lane_get(struct suci_lanes *ls, uint32_t lane)
 {
 	if (lane >= ls->limits.lanes_max || ls->lane[lane].state != LANE_OPEN)
 		return NULL;
@@ -243,16 +243,16 @@ unlink_lane(struct suci_lanes *ls, struct lane *l)
 }
 
 void
-lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
-	 uint64_t now_ns)
+suci_lane_end(struct suci_lanes *ls, struct lane *l, enum suci_down why, const char *text,
+	      uint64_t now_ns)
 {
-	l->state = LANE_ENDING; /* from here on lane_get() does not find it */
+	l->state = LANE_ENDING; /* from here on suci_lane_get() does not find it */
 	unlink_lane(ls, l);
-	lane_unready(ls, l);
-	lane_ack_unpend(ls, l);
-	lane_rx_end(ls, l);
-	lane_unlive(ls, l);
-	lane_tx_end(ls, l, now_ns);
+	suci_lane_unready(ls, l);
+	suci_lane_ack_unpend(ls, l);
+	suci_lane_rx_end(ls, l);
+	suci_lane_unlive(ls, l);
+	suci_lane_tx_end(ls, l, now_ns);
 	if (text)
 		ls->ops->lane_down(ls->user, lane_index(ls, l), why, text);
 	l->state = LANE_FREE;
@@ -269,7 +269,7 @@ of_lane(void *arg, uint64_t cookie)
 }
 
 void
-lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns)
+suci_lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now_ns)
 {
 	void *arg[2] = {l, ls};
 	struct lane_group *g = lane_group_of(ls, l);
@@ -277,24 +277,24 @@ lane_abort(struct suci_lanes *ls, struct lane *l, const char *text, uint64_t now
 		suci_path_purge(ls->ep, l->conf.path, of_lane, arg, now_ns);
 	for (uint32_t k = 0; g && k < g->n; k++)
 		suci_path_purge(ls->ep, g->m[k].path, of_lane, arg, now_ns);
-	lane_end(ls, l, SUCI_DOWN_LOCAL, text, now_ns);
+	suci_lane_end(ls, l, SUCI_DOWN_LOCAL, text, now_ns);
 }
 
 void
 suci_lane_close(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
 {
-	struct lane *l = lane_get(ls, lane);
+	struct lane *l = suci_lane_get(ls, lane);
 	if (!l)
 		return;
 	if (l->busy) {
 		l->close_wanted = true;
 		return;
 	}
-	lane_abort(ls, l, NULL, now_ns);
+	suci_lane_abort(ls, l, NULL, now_ns);
 }
 
 uint32_t
-lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off, uint16_t skip_len)
+suci_lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off, uint16_t skip_len)
 {
 	uint8_t in[28];
 	uint16_t flags = s->flags & (SUCI_SF_FIRST | SUCI_SF_LAST);
@@ -333,7 +333,7 @@ lane_crc(uint64_t salt, const struct suci_segment *s, uint16_t skip_off, uint16_
 }
 
 uint32_t
-lane_path(const struct suci_lanes *ls, const struct lane *l)
+suci_lane_path(const struct suci_lanes *ls, const struct lane *l)
 {
 	const struct lane_group *g = lane_group_of(ls, l);
 	return !g ? l->conf.path : g->n ? g->m[0].path : NONE;
@@ -349,7 +349,7 @@ suci_lane_info(const struct suci_lanes *ls, uint32_t lane, struct suci_lane_info
 	for (uint32_t b = l->blocks.head; b != NONE; b = ls->block[b].link.next)
 		blocks++;
 	*out = (struct suci_lane_info){
-		.path = lane_path(ls, l),
+		.path = suci_lane_path(ls, l),
 		.tx_next_seq = l->next_seq,
 		.tx_acked_seq = l->conf.direct ? l->next_seq - l->outstanding : l->acked_seq,
 		.tx_window = l->tx_window,
@@ -397,8 +397,8 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	struct lane_hop *h = lane_hop(ls, path);
 	uint64_t now_ns = suci_upper_now(ls->ep);
 	while (h->lanes.head != NONE)
-		lane_end(ls, &ls->lane[h->lanes.head], why, text, now_ns);
-	lane_group_path_down(ls, path, why, text, now_ns);
+		suci_lane_end(ls, &ls->lane[h->lanes.head], why, text, now_ns);
+	suci_lane_group_path_down(ls, path, why, text, now_ns);
 	h->group_turn = false;
 	ls->ops->path_down(ls->user, path, why, text);
 }
@@ -442,11 +442,11 @@ suci_lanes_ops(void)
 		.accept = on_accept,
 		.path_up = on_path_up,
 		.path_down = on_path_down,
-		.segment = lane_segment,
-		.released = lane_released,
-		.pull = lane_pull,
-		.room = lane_room,
-		.backlog = lane_backlog,
+		.segment = suci_lane_segment,
+		.released = suci_lane_released,
+		.pull = suci_lane_pull,
+		.room = suci_lane_room,
+		.backlog = suci_lane_backlog,
 		.note = on_note,
 		.stranger = on_stranger,
 		.buffer = on_buffer,

@@ -32,7 +32,7 @@ find(struct suci_lanes *ls, const struct suci_segment *seg)
 
 /* Segments that can still be held. */
 uint32_t
-lane_room(void *user, uint32_t path)
+suci_lane_room(void *user, uint32_t path)
 {
 	const struct suci_lanes *ls = user;
 	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
@@ -301,7 +301,7 @@ make_way(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
 		return false;
 	struct suci_segment s = early_take(ls, l, last);
 	ls->count.refused_held++;
-	lane_refuse(ls, l, &s, now_ns);
+	suci_lane_refuse(ls, l, &s, now_ns);
 	ls->ops->release(ls->user, s.cookie);
 	return true;
 }
@@ -325,12 +325,12 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	/* One incoming block is left for the lane whose turn it is. */
 	if (opens_long_block(s) && ls->rx_blocks_left <= ls->rx_blocks_owed + 1) {
 		ls->count.refused_blocks++;
-		return lane_refuse(ls, l, s, now_ns);
+		return suci_lane_refuse(ls, l, s, now_ns);
 	}
 	if ((ls->early_free == NONE || ls->ranges_left <= ls->ranges_owed) &&
 	    !make_way(ls, l, s->seq, now_ns)) {
 		ls->count.refused_held++;
-		return lane_refuse(ls, l, s, now_ns);
+		return suci_lane_refuse(ls, l, s, now_ns);
 	}
 	uint32_t i = ls->early_free;
 	struct rx_early *h = &ls->early[i];
@@ -342,7 +342,7 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	base_ilist_insert(&l->early, early_links(ls), before, i);
 	ls->count.held++;
 	ls->ops->hold(ls->user, s->cookie);
-	lane_tune_came(ls, l, s->seq, now_ns);
+	suci_lane_tune_came(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }
 
@@ -384,10 +384,10 @@ drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 }
 
 void
-lane_rx_end(struct suci_lanes *ls, struct lane *l)
+suci_lane_rx_end(struct suci_lanes *ls, struct lane *l)
 {
-	lane_ask_no_more(ls, l);
-	lane_tune_end(ls, l);
+	suci_lane_ask_no_more(ls, l);
+	suci_lane_tune_end(ls, l);
 	while (l->early.head != NONE) {
 		struct suci_segment seg = early_take(ls, l, l->early.head);
 		ls->ops->release(ls->user, seg.cookie);
@@ -406,8 +406,8 @@ moved_on(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	bool over = l->asker && serial_ge(l->rx_next, l->refused_end);
 	if (over) /* the sender should know that it has its whole window again */
-		lane_ask_no_more(ls, l);
-	lane_owe_ack(ls, l, over, now_ns);
+		suci_lane_ask_no_more(ls, l);
+	suci_lane_owe_ack(ls, l, over, now_ns);
 }
 
 /* The first segment beyond the window.  It may be smaller now than what the sender was
@@ -425,12 +425,12 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 {
 	if (placed(ls, l, s->seq) && !SUCI_BUG(DUPLICATE)) {
 		ls->count.drop_duplicate++;
-		lane_owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
+		suci_lane_owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
 		return SUCI_TAKEN;
 	}
 	if (!serial_lt(s->seq, limit(l))) {
 		ls->count.drop_window++;
-		return lane_refuse(ls, l, s, now_ns);
+		return suci_lane_refuse(ls, l, s, now_ns);
 	}
 	bool begun = serial_lt(s->block, l->next_begin);
 	bool starts = (s->block == l->next_begin || (SUCI_BUG(ORDER) && !begun)) &&
@@ -445,22 +445,22 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	}
 	if (nsegs > 1 && ls->rx_blocks_left <= ls->rx_blocks_owed) {
 		ls->count.refused_blocks++;
-		return lane_refuse(ls, l, s, now_ns);
+		return suci_lane_refuse(ls, l, s, now_ns);
 	}
 	if (ls->ranges_left <= ls->ranges_owed && needs_range(ls, l, s->seq) &&
 	    !make_way(ls, l, s->seq, now_ns)) {
 		ls->count.refused_ranges++;
-		return lane_refuse(ls, l, s, now_ns);
+		return suci_lane_refuse(ls, l, s, now_ns);
 	}
 	if (!begun && !has_room(ls, l, s))
-		return lane_refuse(ls, l, s, now_ns);
+		return suci_lane_refuse(ls, l, s, now_ns);
 	if (begun)
 		place(ls, l, i, s, now_ns);
 	else
 		begin(ls, l, s, nsegs, now_ns);
 	if (l->early.head != NONE)
 		drain(ls, l, now_ns);
-	lane_tune_came(ls, l, s->seq, now_ns);
+	suci_lane_tune_came(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }
 
@@ -470,7 +470,7 @@ crc_good(const struct lane *l, const struct suci_segment *s)
 	if (SUCI_BUG(CRC))
 		return true;
 	return s->flags & SUCI_SF_CRC &&
-	       s->crc32c == lane_crc(l->conf.rx_salt, s, l->conf.skip_off, l->conf.skip_len);
+	       s->crc32c == suci_lane_crc(l->conf.rx_salt, s, l->conf.skip_off, l->conf.skip_len);
 }
 
 /* A segment with a wrong CRC.  Refused, it is sent again by the hop before; but what the
@@ -483,7 +483,7 @@ want_again(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, 
 	if (l->conf.direct || !serial_lt(s->seq, l->rx_next + l->conf.window_max))
 		return SUCI_REFUSED;
 	if (!placed(ls, l, s->seq))
-		lane_want_again(ls, l, s->seq, now_ns);
+		suci_lane_want_again(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }
 
@@ -495,14 +495,14 @@ not_busy(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	if (l->close_wanted)
 		suci_lane_close(ls, lane_index(ls, l), now_ns);
 	else if (l->broken)
-		lane_abort(ls, l,
-			   "the end-to-end CRC failed many times in a row: a relay corrupts "
-			   "segments or sends them to the wrong process",
-			   now_ns);
+		suci_lane_abort(ls, l,
+				"the end-to-end CRC failed many times in a row: a relay corrupts "
+				"segments or sends them to the wrong process",
+				now_ns);
 }
 
 enum suci_verdict
-lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t now_ns)
+suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
 	struct lane *l = find(ls, s);
@@ -529,7 +529,7 @@ lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t n
 		l->broken = ++l->crc_bad >= CRC_BAD_IN_ROW;
 		v = want_again(ls, l, s, now_ns);
 	} else {
-		lane_heard(ls, l, s, now_ns);
+		suci_lane_heard(ls, l, s, now_ns);
 		if (!(s->flags & SUCI_SF_ACK)) {
 			l->crc_bad = 0;
 			if (s->flags & SUCI_SF_ASK &&
@@ -540,7 +540,7 @@ lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t n
 			v = take(ls, l, s, now_ns);
 			moved_on(ls, l, now_ns);
 		} else if (s->flags & SUCI_SF_REFUSED) {
-			lane_refused(ls, l, s->seq, s->block);
+			suci_lane_refused(ls, l, s->seq, s->block);
 		}
 	}
 	not_busy(ls, l, now_ns);
@@ -550,7 +550,7 @@ lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t n
 void
 suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
 {
-	struct lane *l = lane_get(ls, lane);
+	struct lane *l = suci_lane_get(ls, lane);
 	if (!l || l->busy || l->early.head == NONE)
 		return;
 	l->busy = true;

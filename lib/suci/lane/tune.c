@@ -50,12 +50,12 @@ tune_of(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	struct lane_tune *t = &ls->tune[l->tune];
 	ls->tune_free = t->next;
 	*t = (struct lane_tune){.lane = lane_index(ls, l), .period_us = base_us32(now_ns)};
-	lane_live(ls, l);
+	suci_lane_live(ls, l);
 	return t;
 }
 
 void
-lane_tune_end(struct suci_lanes *ls, struct lane *l)
+suci_lane_tune_end(struct suci_lanes *ls, struct lane *l)
 {
 	if (l->tune == NONE)
 		return;
@@ -75,7 +75,7 @@ mark(struct lane_tune *t, uint32_t seq, uint64_t now_ns)
 }
 
 void
-lane_tune_told(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+suci_lane_tune_told(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	if (l->tune != NONE && !l->conf.direct && !ls->tune[l->tune].marked)
 		mark(&ls->tune[l->tune], l->edge, now_ns);
@@ -101,7 +101,7 @@ judge(struct suci_lanes *ls, struct lane *l, struct lane_tune *t, uint32_t n, ui
 }
 
 void
-lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
+suci_lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
 {
 	struct lane_tune *t = l->asker ? NULL : tune_of(ls, l, now_ns);
 	if (!t)
@@ -125,7 +125,7 @@ lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now
 	if (!t->marked)
 		mark(t, l->rx_next + l->window, now_ns);
 	if (l->window != before)
-		lane_send_ack(ls, l, now_ns);
+		suci_lane_send_ack(ls, l, now_ns);
 }
 
 /* ---- looks ---- */
@@ -137,7 +137,7 @@ live_links(const struct suci_lanes *ls)
 }
 
 void
-lane_live(struct suci_lanes *ls, struct lane *l)
+suci_lane_live(struct suci_lanes *ls, struct lane *l)
 {
 	if (l->live)
 		return;
@@ -147,7 +147,7 @@ lane_live(struct suci_lanes *ls, struct lane *l)
 	base_ilist_append(&ls->live, live_links(ls), lane_index(ls, l));
 	if (ls->look_at_ns == BASE_NEVER_NS) {
 		ls->look_at_ns = base_add_ns(suci_upper_now(ls->ep), LANE_LOOK_NS);
-		lane_arm(ls);
+		suci_lane_arm(ls);
 	}
 }
 
@@ -158,7 +158,7 @@ times(const struct suci_lanes *ls, const struct lane_pace *t, const struct lane 
 }
 
 void
-lane_unlive(struct suci_lanes *ls, struct lane *l)
+suci_lane_unlive(struct suci_lanes *ls, struct lane *l)
 {
 	struct lane_group *g = lane_group_of(ls, l);
 	if (g && times(ls, &g->pace, l))
@@ -243,7 +243,7 @@ look_at_sent(struct suci_lanes *ls, struct lane *l)
 			g->pace.fresh = true;
 			g->pace.seq = l->next_seq;
 		}
-		lane_resend(ls, l);
+		suci_lane_resend(ls, l);
 	}
 	return true;
 }
@@ -262,20 +262,20 @@ look_at_received(struct suci_lanes *ls, struct lane *l)
 	if (t->idle <= IDLE_LOOKS)
 		return true;
 	ls->count.window_idle += l->window > l->conf.window;
-	lane_tune_end(ls, l);
+	suci_lane_tune_end(ls, l);
 	return l->told_late;
 }
 
 void
-lane_look(struct suci_lanes *ls, uint64_t now_ns)
+suci_lane_look(struct suci_lanes *ls, uint64_t now_ns)
 {
-	lane_group_look(ls, now_ns);
+	suci_lane_group_look(ls, now_ns);
 	for (uint32_t i = ls->live.head, next; i != NONE; i = next) {
 		struct lane *l = &ls->lane[i];
 		next = l->live_link.next;
 		bool sent = look_at_sent(ls, l);
 		if (!look_at_received(ls, l) && !sent)
-			lane_unlive(ls, l);
+			suci_lane_unlive(ls, l);
 	}
 	bool more = ls->live.head != NONE || ls->groups_down;
 	ls->look_at_ns = more ? base_add_ns(now_ns, LANE_LOOK_NS) : BASE_NEVER_NS;

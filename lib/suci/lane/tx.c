@@ -40,7 +40,7 @@ ring_of(struct suci_lanes *ls, const struct lane *l)
 }
 
 void
-lane_ready(struct suci_lanes *ls, struct lane *l)
+suci_lane_ready(struct suci_lanes *ls, struct lane *l)
 {
 	if (l->ready || l->state != LANE_OPEN || !sendable(ls, l))
 		return;
@@ -61,11 +61,11 @@ lane_ready(struct suci_lanes *ls, struct lane *l)
 	if (!g)
 		suci_path_wake(ls->ep, l->conf.path);
 	else if (first)
-		lane_group_wake(ls, g);
+		suci_lane_group_wake(ls, g);
 }
 
 void
-lane_unready(struct suci_lanes *ls, struct lane *l)
+suci_lane_unready(struct suci_lanes *ls, struct lane *l)
 {
 	if (!l->ready)
 		return;
@@ -85,15 +85,15 @@ lane_unready(struct suci_lanes *ls, struct lane *l)
 }
 
 void
-lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+suci_lane_fill_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
-	lane_put_ack(ls, l, seg);
+	suci_lane_put_ack(ls, l, seg);
 	l->told = l->rx_next;
 	if (l->nnacks)
 		return;
 	l->block_over = false;
 	l->ack_waits = 0;
-	lane_ack_unpend(ls, l);
+	suci_lane_ack_unpend(ls, l);
 }
 
 /* Of the segments of a block that begins now; 0 if no path is up. */
@@ -101,7 +101,7 @@ static uint32_t
 mss_of(const struct suci_lanes *ls, const struct lane *l)
 {
 	const struct lane_group *g = lane_group_of(ls, l);
-	uint32_t mss = g ? lane_group_mss(ls, g) : suci_path_mss(ls->ep, l->conf.path);
+	uint32_t mss = g ? suci_lane_group_mss(ls, g) : suci_path_mss(ls->ep, l->conf.path);
 	return l->conf.mss && l->conf.mss < mss ? l->conf.mss : mss;
 }
 
@@ -158,11 +158,11 @@ fill(struct suci_lanes *ls, struct lane *l, uint32_t block, uint32_t k, struct s
 static void
 seal(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
-	lane_fill_ack(ls, l, seg);
+	suci_lane_fill_ack(ls, l, seg);
 	if (!l->conf.crc)
 		return;
 	seg->flags |= SUCI_SF_CRC;
-	seg->crc32c = lane_crc(l->conf.tx_salt, seg, l->conf.skip_off, l->conf.skip_len);
+	seg->crc32c = suci_lane_crc(l->conf.tx_salt, seg, l->conf.skip_off, l->conf.skip_len);
 }
 
 static void
@@ -235,7 +235,7 @@ cut_again(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 }
 
 void
-lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
+suci_lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
 {
 	uint32_t end = lo + n;
 	/* It can only name what was sent; of that, what is not placed counts: another copy may
@@ -270,29 +270,29 @@ lane_refused(struct suci_lanes *ls, struct lane *l, uint32_t lo, uint32_t n)
 			ls->again[i].end = ls->again[k].end;
 		again_remove(ls, l, k);
 	}
-	lane_ready(ls, l);
+	suci_lane_ready(ls, l);
 }
 
 void
-lane_resend(struct suci_lanes *ls, struct lane *l)
+suci_lane_resend(struct suci_lanes *ls, struct lane *l)
 {
 	if (l->conf.direct || l->next_seq == l->acked_seq)
 		return;
 	ls->count.tx_resent++;
-	lane_refused(ls, l, l->acked_seq, l->next_seq - l->acked_seq);
+	suci_lane_refused(ls, l, l->acked_seq, l->next_seq - l->acked_seq);
 }
 
 /* By bytes: a lane sends until its deficit is used up, then the others do, and with its
  * next turn it gets as much as the largest datagram.  Looks at no lane but those which
  * take a turn or leave the ring. */
 bool
-lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_segment *seg,
-	   uint64_t now_ns)
+suci_lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_segment *seg,
+		uint64_t now_ns)
 {
 	while (*ring != NONE) {
 		struct lane *l = &ls->lane[ls->lane[*ring].ready_next];
 		if (!sendable(ls, l)) {
-			lane_unready(ls, l);
+			suci_lane_unready(ls, l);
 			continue;
 		}
 		if (l->deficit <= 0) {
@@ -307,9 +307,9 @@ lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_seg
 		l->deficit -= seg->head_len + seg->data_len + SUCI_OVERHEAD;
 		l->sent_ms = (uint32_t)(now_ns >> 20);
 		if (l->conf.group != NONE)
-			lane_live(ls, l);
+			suci_lane_live(ls, l);
 		if (!sendable(ls, l))
-			lane_unready(ls, l);
+			suci_lane_unready(ls, l);
 		else if (l->deficit <= 0)
 			*ring = lane_index(ls, l); /* to the end */
 		return true;
@@ -318,24 +318,24 @@ lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suci_seg
 }
 
 bool
-lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
+suci_lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
 	struct lane_hop *h = lane_hop(ls, path);
 	if (h->groups == NONE) {
 		for (uint32_t prio = PRIOS; prio-- > 0;)
 			if (h->ready[prio] != NONE &&
-			    lane_serve(ls, &h->ready[prio], path, seg, now_ns))
+			    suci_lane_serve(ls, &h->ready[prio], path, seg, now_ns))
 				return true;
 		return false;
 	}
-	lane_group_unblock(ls, path);
+	suci_lane_group_unblock(ls, path);
 	for (uint32_t prio = PRIOS; prio-- > 0;)
 		for (int k = 0; k < 2; k++) {
 			/* Its own lanes and those of groups by turns. */
 			bool own = k == h->group_turn;
-			if (own ? lane_serve(ls, &h->ready[prio], path, seg, now_ns)
-				: lane_group_pull(ls, path, prio, seg, now_ns)) {
+			if (own ? suci_lane_serve(ls, &h->ready[prio], path, seg, now_ns)
+				: suci_lane_group_pull(ls, path, prio, seg, now_ns)) {
 				h->group_turn = own;
 				return true;
 			}
@@ -345,7 +345,7 @@ lane_pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 
 /* Segments of the lanes that are ready, as far as a short look tells. */
 uint32_t
-lane_backlog(void *user, uint32_t path)
+suci_lane_backlog(void *user, uint32_t path)
 {
 	const struct suci_lanes *ls = user;
 	const struct lane_hop *h = lane_hop(ls, path);
@@ -395,7 +395,7 @@ finish(struct suci_lanes *ls, struct lane *l, struct tx_block *b, bool ok, uint6
 }
 
 bool
-lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+suci_lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	bool any = false;
 	while (l->state == LANE_OPEN && l->blocks.head != NONE) {
@@ -410,7 +410,7 @@ lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 }
 
 void
-lane_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
+suci_lane_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
 	(void)path;
@@ -432,13 +432,14 @@ lane_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, u
 		if (b->acked == b->nsegs)
 			finish(ls, l, b, true, now_ns);
 	} else {
-		lane_retire(ls, l, now_ns);
+		suci_lane_retire(ls, l, now_ns);
 	}
-	lane_ready(ls, l);
+	suci_lane_ready(ls, l);
 }
 
 void
-lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg, uint64_t now_ns)
+suci_lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg,
+		uint64_t now_ns)
 {
 	uint32_t window = seg->credit_shift < 16 ? (uint32_t)seg->window << seg->credit_shift : 0;
 	bool sane = serial_le(seg->ack, l->next_seq);
@@ -455,12 +456,12 @@ lane_heard(struct suci_lanes *ls, struct lane *l, const struct suci_segment *seg
 		l->tx_window = window < 1u << 20 ? window : 1u << 20;
 	again_trim(ls, l, l->acked_seq);
 	if (!l->conf.direct)
-		lane_retire(ls, l, now_ns);
-	lane_ready(ls, l);
+		suci_lane_retire(ls, l, now_ns);
+	suci_lane_ready(ls, l);
 }
 
 void
-lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+suci_lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	l->current = NONE;
 	again_trim(ls, l, l->next_seq);
@@ -483,7 +484,7 @@ int
 suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t head_len,
 	       const void *data, uint64_t data_len, bool wait, uint64_t cookie, uint64_t now_ns)
 {
-	struct lane *l = lane_get(ls, lane);
+	struct lane *l = suci_lane_get(ls, lane);
 	if (head_len > SUCI_BLOCK_HEAD_MAX || data_len > BLOCK_MAX - SUCI_BLOCK_HEAD_MAX)
 		return SUCI_ERR_INVAL;
 	if (!l || l->close_wanted || l->broken)
@@ -512,6 +513,6 @@ suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t he
 	if (l->blocks.head == i)
 		begin_again(l, now_ns);
 	ls->pending_blocks++;
-	lane_ready(ls, l);
+	suci_lane_ready(ls, l);
 	return SUCI_ERR_OK;
 }
