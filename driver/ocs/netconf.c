@@ -354,7 +354,7 @@ engine_start(struct core *c)
 	c->id = n->job.id;
 	c->id.ingress = c->id.egress = n->cfg.ports;
 	uint32_t more = n->job.id.caps;
-	core_up(c);
+	ocsproto_core_up(c);
 	c->id.caps |= more;
 }
 
@@ -436,9 +436,9 @@ finish_edit(struct core *c, struct job *j)
 		struct core_item *it = &c->items[i];
 		if (it->decided || (c->stage != CORE_SWAP && it->removal != removal))
 			continue;
-		core_decide(c, it, j->errs[it->tag], j->texts[it->tag]);
+		ocsproto_core_decide(c, it, j->errs[it->tag], j->texts[it->tag]);
 	}
-	core_stage_done(c, j->err, j->text);
+	ocsproto_core_stage_done(c, j->err, j->text);
 }
 
 static void
@@ -482,20 +482,20 @@ finish_job(struct netconf *n, uint64_t now_ns)
 	if (!n->open || j->kind == JOB_CLOSE)
 		return;
 	if (j->err == OCS_ERR_OFFLINE || j->err == OCS_ERR_TIMEOUT) {
-		core_fail(c, j->err, j->text);
+		ocsproto_core_fail(c, j->err, j->text);
 		return;
 	}
 	if (j->kind == JOB_READ) {
-		core_have_none(c);
+		ocsproto_core_have_none(c);
 		for (uint32_t i = 0; i < j->npairs; i++)
-			core_have(c, j->pairs[i].in, j->pairs[i].out, OCS_SHOWN_STEADY);
+			ocsproto_core_have(c, j->pairs[i].in, j->pairs[i].out, OCS_SHOWN_STEADY);
 	}
 	if (j->kind == JOB_EDIT)
 		finish_edit(c, j);
 	else if (j->kind == JOB_KEEPALIVE)
-		core_settled(c);
+		ocsproto_core_settled(c);
 	else
-		core_stage_done(c, j->err, j->text);
+		ocsproto_core_stage_done(c, j->err, j->text);
 }
 
 static void
@@ -515,9 +515,9 @@ netconf_turn(struct ocs_driver *d, uint64_t now_ns)
 		idle = get_job_state(n) == IDLE;
 	}
 	if (n->open && changed)
-		core_changed(c);
+		ocsproto_core_changed(c);
 	if (n->open && lost)
-		core_fail(c, OCS_ERR_OFFLINE, "the server closed the session");
+		ocsproto_core_fail(c, OCS_ERR_OFFLINE, "the server closed the session");
 	if (n->open)
 		c->sw.ops->tick(&c->sw, now_ns);
 	if (n->open && ocsproto_is_broken(&c->sw)) {
@@ -638,7 +638,7 @@ static bool
 prepare_core(struct netconf *n, const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY])
 {
 	uint32_t room = cfg->ports > cfg->batch ? cfg->ports : cfg->batch;
-	size_t bytes = core_footprint(&n->cfg, &engine_ops);
+	size_t bytes = ocsproto_core_footprint(&n->cfg, &engine_ops);
 	if (!bytes) {
 		snprintf(why, OCS_DRIVER_WHY, "ports or batch out of range");
 		return false;
@@ -654,7 +654,7 @@ prepare_core(struct netconf *n, const struct ocs_driver_config *cfg, char why[OC
 		snprintf(why, OCS_DRIVER_WHY, "no memory");
 		return false;
 	}
-	core_new(n->core, &n->cfg, &engine_ops);
+	ocsproto_core_new(n->core, &n->cfg, &engine_ops);
 	((struct engine *)n->core->engine)->n = n;
 	n->core->ops.rx = NULL; /* the bytes are libnetconf2's */
 	n->core->ops.tx = NULL;

@@ -9,9 +9,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct base_reader r = base_reader(data, size);
 	struct of_flow f;
-	while (of_flow_next(&r, &f))
+	while (ocsproto_of_flow_next(&r, &f))
 		BASE_ASSERT(base_reader_left(&r) < size);
-	of_hello_version(4, data, size);
+	ocsproto_of_hello_version(4, data, size);
 	return fuzz_session((struct ocsproto_config){.kind = OCSPROTO_OPENFLOW, .cookie = 7}, data,
 			    size);
 }

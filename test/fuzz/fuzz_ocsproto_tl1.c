@@ -15,10 +15,10 @@ split(const uint8_t *p, size_t len, size_t chunk)
 	struct tl1_event ev;
 	struct told t = {0};
 	char value[4];
-	tl1_stream_init(&s);
+	ocsproto_tl1_stream_init(&s);
 	for (size_t at = 0; at < len;) {
 		size_t n = len - at < chunk ? len - at : chunk;
-		size_t took = tl1_rx(&s, p + at, n, &ev);
+		size_t took = ocsproto_tl1_rx(&s, p + at, n, &ev);
 		BASE_ASSERT(took > 0 && took <= n && s.len <= TL1_LINE_MAX);
 		BASE_ASSERT(ev.kind || took == n);
 		at += took;
@@ -30,7 +30,7 @@ split(const uint8_t *p, size_t len, size_t chunk)
 			t.digest = t.digest * 31 + (uint8_t)*c;
 		if (ev.kind == TL1_END)
 			t.digest = t.digest * 31 + s.msg.ctag + s.msg.completion;
-		if (ev.kind == TL1_RECORD && tl1_field(ev.text, "A", value, sizeof value))
+		if (ev.kind == TL1_RECORD && ocsproto_tl1_field(ev.text, "A", value, sizeof value))
 			BASE_ASSERT(strlen(value) < sizeof value);
 	}
 	return t;

@@ -15,14 +15,14 @@ split(const char *bytes, size_t len, size_t chunk, char *told, size_t room)
 	struct tl1_stream s;
 	struct tl1_event ev;
 	size_t n = 0;
-	tl1_stream_init(&s);
+	ocsproto_tl1_stream_init(&s);
 	told[0] = 0;
 	for (size_t at = 0; at < len;) {
 		size_t piece = len - at < chunk ? len - at : chunk;
 		const uint8_t *p = (const uint8_t *)bytes + at;
 		at += piece;
 		while (piece > 0) {
-			size_t took = tl1_rx(&s, p, piece, &ev);
+			size_t took = ocsproto_tl1_rx(&s, p, piece, &ev);
 			p += took;
 			piece -= took;
 			if (ev.kind == TL1_RECORD)
@@ -119,16 +119,16 @@ test_fields(void **state)
 {
 	(void)state;
 	char v[8];
-	assert_true(tl1_field("SYSTEM:SIZE=16x16", "SIZE", v, sizeof v));
+	assert_true(ocsproto_tl1_field("SYSTEM:SIZE=16x16", "SIZE", v, sizeof v));
 	assert_string_equal(v, "16x16");
-	assert_true(tl1_field("GGN:A=1,OPORTID=20009,B=2", "oportid", v, sizeof v));
+	assert_true(ocsproto_tl1_field("GGN:A=1,OPORTID=20009,B=2", "oportid", v, sizeof v));
 	assert_string_equal(v, "20009");
-	assert_true(tl1_field("X:LABEL=\"a,b\",Y=1", "LABEL", v, sizeof v));
+	assert_true(ocsproto_tl1_field("X:LABEL=\"a,b\",Y=1", "LABEL", v, sizeof v));
 	assert_string_equal(v, "a,b");
-	assert_true(tl1_field("OS=IS,AS=longer-than-room", "AS", v, sizeof v));
+	assert_true(ocsproto_tl1_field("OS=IS,AS=longer-than-room", "AS", v, sizeof v));
 	assert_string_equal(v, "longer-");
-	assert_false(tl1_field("XAS=1", "AS", v, sizeof v));
-	assert_false(tl1_field("AS", "AS", v, sizeof v));
+	assert_false(ocsproto_tl1_field("XAS=1", "AS", v, sizeof v));
+	assert_false(ocsproto_tl1_field("AS", "AS", v, sizeof v));
 }
 
 int

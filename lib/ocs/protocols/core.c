@@ -55,7 +55,7 @@ tx_room(const struct ocsproto_config *cfg)
 }
 
 size_t
-core_footprint(const struct ocsproto_config *cfg, const struct core_ops *proto)
+ocsproto_core_footprint(const struct ocsproto_config *cfg, const struct core_ops *proto)
 {
 	if (cfg->ports < 1 || cfg->ports > OCS_PORTS_MAX || cfg->batch < 1 ||
 	    cfg->batch > OCSPROTO_BATCH_MAX)
@@ -72,7 +72,7 @@ ocsproto_footprint(const struct ocsproto_config *cfg)
 	if ((unsigned int)cfg->kind >= OCSPROTO_KINDS ||
 	    (cfg->kind == OCSPROTO_TL1_CALIENT && !cfg->names))
 		return 0;
-	return core_footprint(cfg, kinds[cfg->kind]);
+	return ocsproto_core_footprint(cfg, kinds[cfg->kind]);
 }
 
 static void *
@@ -84,9 +84,9 @@ carve(uint8_t **at, size_t bytes)
 }
 
 struct ocs_switch *
-core_new(void *mem, const struct ocsproto_config *cfg, const struct core_ops *proto)
+ocsproto_core_new(void *mem, const struct ocsproto_config *cfg, const struct core_ops *proto)
 {
-	size_t bytes = core_footprint(cfg, proto);
+	size_t bytes = ocsproto_core_footprint(cfg, proto);
 	BASE_ASSERT(bytes > 0);
 	memset(mem, 0, bytes);
 	uint8_t *at = mem;
@@ -116,7 +116,7 @@ core_new(void *mem, const struct ocsproto_config *cfg, const struct core_ops *pr
 struct ocs_switch *
 ocsproto_new(void *mem, const struct ocsproto_config *cfg)
 {
-	return ocsproto_footprint(cfg) ? core_new(mem, cfg, kinds[cfg->kind]) : NULL;
+	return ocsproto_footprint(cfg) ? ocsproto_core_new(mem, cfg, kinds[cfg->kind]) : NULL;
 }
 
 bool
@@ -136,25 +136,25 @@ ocsproto_is_up(const struct ocs_switch *sw)
 static void
 text_set(char to[OCS_TEXT_MAX], const char *from)
 {
-	core_text(to, OCS_TEXT_MAX, from ? from : "", OCS_TEXT_MAX);
+	ocsproto_core_text(to, OCS_TEXT_MAX, from ? from : "", OCS_TEXT_MAX);
 }
 
 size_t
-core_tx_left(const struct core *c)
+ocsproto_core_tx_left(const struct core *c)
 {
 	return c->tx_room - c->tx_len;
 }
 
 bool
-core_send(struct core *c, const void *p, size_t len)
+ocsproto_core_send(struct core *c, const void *p, size_t len)
 {
-	if (c->tx_at > 0 && len > core_tx_left(c)) {
+	if (c->tx_at > 0 && len > ocsproto_core_tx_left(c)) {
 		memmove(c->tx, c->tx + c->tx_at, c->tx_len - c->tx_at);
 		c->tx_len -= c->tx_at;
 		c->tx_at = 0;
 	}
-	if (len > core_tx_left(c)) {
-		core_fail(c, OCS_ERR_TIMEOUT, "the switch does not take what it is sent");
+	if (len > ocsproto_core_tx_left(c)) {
+		ocsproto_core_fail(c, OCS_ERR_TIMEOUT, "the switch does not take what it is sent");
 		return false;
 	}
 	memcpy(c->tx + c->tx_len, p, len);
@@ -163,13 +163,13 @@ core_send(struct core *c, const void *p, size_t len)
 }
 
 void
-core_expect(struct core *c)
+ocsproto_core_expect(struct core *c)
 {
 	c->answer_by = base_add_ns(c->now, c->cfg.answer_ns);
 }
 
 void
-core_settled(struct core *c)
+ocsproto_core_settled(struct core *c)
 {
 	c->answer_by = BASE_NEVER_NS;
 }
@@ -189,7 +189,7 @@ ring_put(struct core *c, enum ocs_event_kind kind)
 }
 
 void
-core_changed(struct core *c)
+ocsproto_core_changed(struct core *c)
 {
 	for (uint32_t i = c->ring_head; i != c->ring_tail; i++)
 		if (c->ring[i % CORE_RING].kind == OCS_EVENT_CHANGED)
@@ -199,7 +199,7 @@ core_changed(struct core *c)
 }
 
 void
-core_alarm(struct core *c, bool ingress, uint32_t port, int err, const char *text)
+ocsproto_core_alarm(struct core *c, bool ingress, uint32_t port, int err, const char *text)
 {
 	struct ocs_event *e = c->session == CORE_UP ? ring_put(c, OCS_EVENT_ALARM) : NULL;
 	if (!e)
@@ -211,10 +211,10 @@ core_alarm(struct core *c, bool ingress, uint32_t port, int err, const char *tex
 }
 
 void
-core_up(struct core *c)
+ocsproto_core_up(struct core *c)
 {
 	BASE_ASSERT(c->session == CORE_OPENING);
-	core_settled(c);
+	ocsproto_core_settled(c);
 	c->id.caps = c->proto->caps;
 	c->id.max_batch = c->cfg.batch;
 	c->session = CORE_UP;
@@ -223,7 +223,7 @@ core_up(struct core *c)
 }
 
 void
-core_fail(struct core *c, int err, const char *text)
+ocsproto_core_fail(struct core *c, int err, const char *text)
 {
 	if (c->session != CORE_OPENING && c->session != CORE_UP)
 		return;
@@ -235,14 +235,14 @@ core_fail(struct core *c, int err, const char *text)
 /* ---- the matrix as read ---- */
 
 void
-core_have_none(struct core *c)
+ocsproto_core_have_none(struct core *c)
 {
 	for (uint32_t i = 0; i < c->cfg.ports; i++)
 		c->out_of[i] = c->in_of[i] = CORE_NONE;
 }
 
 void
-core_have(struct core *c, uint32_t in, uint32_t out, enum ocs_shown shown)
+ocsproto_core_have(struct core *c, uint32_t in, uint32_t out, enum ocs_shown shown)
 {
 	if (in < c->id.ingress) {
 		c->out_of[in] = c->out_of[in] == CORE_NONE ? out : CORE_OTHER;
@@ -253,7 +253,7 @@ core_have(struct core *c, uint32_t in, uint32_t out, enum ocs_shown shown)
 }
 
 void
-core_power_is(struct core *c, bool ingress, uint32_t port, int32_t dbm_hundredths)
+ocsproto_core_power_is(struct core *c, bool ingress, uint32_t port, int32_t dbm_hundredths)
 {
 	for (uint32_t i = 0; i < c->npowers; i++)
 		if (c->powers[i].port.port == port && c->powers[i].port.ingress == ingress)
@@ -275,7 +275,7 @@ request_over(struct core *c, int err, const char *text)
 }
 
 struct core_item *
-core_item(struct core *c, bool removal, uint32_t *i)
+ocsproto_core_item(struct core *c, bool removal, uint32_t *i)
 {
 	for (; *i < c->nitems; ++*i)
 		if (!c->items[*i].decided && c->items[*i].removal == removal)
@@ -284,7 +284,7 @@ core_item(struct core *c, bool removal, uint32_t *i)
 }
 
 void
-core_decide(struct core *c, struct core_item *it, int err, const char *text)
+ocsproto_core_decide(struct core *c, struct core_item *it, int err, const char *text)
 {
 	it->decided = true;
 	it->err = err;
@@ -298,7 +298,7 @@ core_decide(struct core *c, struct core_item *it, int err, const char *text)
 }
 
 void
-core_verify(struct core *c)
+ocsproto_core_verify(struct core *c)
 {
 	c->verify = true;
 }
@@ -310,11 +310,11 @@ judge(struct core *c, struct core_item *it)
 	bool there = c->out_of[it->in] == it->out;
 	if (it->removal) {
 		if (!there)
-			core_decide(c, it, OCS_ERR_OK, "");
+			ocsproto_core_decide(c, it, OCS_ERR_OK, "");
 	} else if (there) {
-		core_decide(c, it, OCS_ERR_OK, "");
+		ocsproto_core_decide(c, it, OCS_ERR_OK, "");
 	} else if (c->out_of[it->in] != CORE_NONE || c->in_of[it->out] != CORE_NONE) {
-		core_decide(c, it, OCS_ERR_BUSY, "port in use on the switch");
+		ocsproto_core_decide(c, it, OCS_ERR_BUSY, "port in use on the switch");
 	}
 }
 
@@ -342,8 +342,8 @@ judge_atomic(struct core *c)
 		refused = refused || (c->items[i].decided && c->items[i].err);
 	for (uint32_t i = 0; refused && i < c->nitems; i++)
 		if (!c->items[i].decided || !c->items[i].err)
-			core_decide(c, &c->items[i], OCS_ERR_REFUSED,
-				    "another one of the batch is");
+			ocsproto_core_decide(c, &c->items[i], OCS_ERR_REFUSED,
+					     "another one of the batch is");
 }
 
 /* Items that still wait are decided by what the matrix shows; so are refusals of what
@@ -355,12 +355,12 @@ verdict(struct core *c)
 		struct core_item *it = &c->items[i];
 		bool right = (c->out_of[it->in] == it->out) != it->removal;
 		if (right && it->decided && it->err)
-			core_decide(c, it, OCS_ERR_OK, "");
+			ocsproto_core_decide(c, it, OCS_ERR_OK, "");
 		else if (!it->decided)
-			core_decide(c, it, right ? OCS_ERR_OK : OCS_ERR_REFUSED,
-				    right	  ? ""
-				    : it->text[0] ? it->text
-						  : "not done");
+			ocsproto_core_decide(c, it, right ? OCS_ERR_OK : OCS_ERR_REFUSED,
+					     right	   ? ""
+					     : it->text[0] ? it->text
+							   : "not done");
 	}
 }
 
@@ -451,9 +451,9 @@ stage_next(struct core *c)
 }
 
 void
-core_stage_done(struct core *c, int err, const char *text)
+ocsproto_core_stage_done(struct core *c, int err, const char *text)
 {
-	core_settled(c);
+	ocsproto_core_settled(c);
 	if (c->session != CORE_UP || c->over)
 		return;
 	if (c->request != CORE_APPLY) {
@@ -467,7 +467,7 @@ core_stage_done(struct core *c, int err, const char *text)
 	}
 	for (uint32_t i = 0; i < c->nitems; i++)
 		if (!c->items[i].decided)
-			core_decide(c, &c->items[i], err, text);
+			ocsproto_core_decide(c, &c->items[i], err, text);
 	request_over(c, err, text);
 }
 
@@ -490,8 +490,8 @@ op_connected(struct ocs_switch *sw, uint64_t now_ns)
 	c->id = (struct ocs_identity){0};
 	c->down_err = OCS_ERR_OFFLINE;
 	c->down_text[0] = 0;
-	core_have_none(c);
-	core_expect(c);
+	ocsproto_core_have_none(c);
+	ocsproto_core_expect(c);
 	c->proto->start(c);
 }
 
@@ -505,7 +505,7 @@ op_disconnected(struct ocs_switch *sw, uint64_t now_ns)
 	if (c->request != CORE_IDLE && !c->over) {
 		for (uint32_t i = 0; i < c->nitems; i++)
 			if (!c->items[i].decided)
-				core_decide(c, &c->items[i], OCS_ERR_OFFLINE, "");
+				ocsproto_core_decide(c, &c->items[i], OCS_ERR_OFFLINE, "");
 		request_over(c, OCS_ERR_OFFLINE, c->down_text);
 	}
 	c->session = CORE_CLOSED;
@@ -550,7 +550,7 @@ op_tick(struct ocs_switch *sw, uint64_t now_ns)
 	if (c->session != CORE_UP && c->session != CORE_OPENING)
 		return;
 	if (now_ns >= c->answer_by) {
-		core_fail(c, OCS_ERR_TIMEOUT, "no answer");
+		ocsproto_core_fail(c, OCS_ERR_TIMEOUT, "no answer");
 		return;
 	}
 	if (now_ns >= c->again_at) {
@@ -560,7 +560,7 @@ op_tick(struct ocs_switch *sw, uint64_t now_ns)
 	if (c->session == CORE_UP && now_ns >= c->keep_at) {
 		c->keep_at = base_add_ns(now_ns, c->cfg.keepalive_ns);
 		if (c->request == CORE_IDLE && c->answer_by == BASE_NEVER_NS) {
-			core_expect(c);
+			ocsproto_core_expect(c);
 			c->proto->keepalive(c);
 		}
 	}
@@ -608,7 +608,7 @@ op_read_all(struct ocs_switch *sw, uint32_t id, uint64_t now_ns)
 	int err = begin(c, CORE_READ, id, now_ns);
 	if (err)
 		return err;
-	core_expect(c);
+	ocsproto_core_expect(c);
 	c->proto->read(c);
 	return OCS_ERR_OK;
 }
@@ -649,7 +649,7 @@ op_apply(struct ocs_switch *sw, uint32_t id, const struct ocs_change *ch, uint64
 	}
 	c->atomic = ch->atomic;
 	c->revert_after_ns = ch->revert_after_ns;
-	core_expect(c);
+	ocsproto_core_expect(c);
 	enter(c, CORE_LOOK);
 	return OCS_ERR_OK;
 }
@@ -672,7 +672,7 @@ op_power(struct ocs_switch *sw, uint32_t id, const struct ocs_port_name *ports, 
 	for (uint32_t i = 0; i < count; i++)
 		c->powers[i] = (struct core_power){ports[i], OCS_NO_POWER};
 	c->npowers = count;
-	core_expect(c);
+	ocsproto_core_expect(c);
 	c->proto->power(c);
 	return OCS_ERR_OK;
 }
@@ -686,7 +686,7 @@ op_lock(struct ocs_switch *sw, uint32_t id, bool on, uint64_t now_ns)
 	int err = begin(c, CORE_LOCK, id, now_ns);
 	if (err)
 		return err;
-	core_expect(c);
+	ocsproto_core_expect(c);
 	c->proto->lock(c, on);
 	return OCS_ERR_OK;
 }
@@ -701,7 +701,7 @@ op_confirm(struct ocs_switch *sw, uint32_t id, uint64_t now_ns)
 	int err = begin(c, CORE_CONFIRM, id, now_ns);
 	if (err)
 		return err;
-	core_expect(c);
+	ocsproto_core_expect(c);
 	c->proto->confirm(c);
 	return OCS_ERR_OK;
 }

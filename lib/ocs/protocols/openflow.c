@@ -43,7 +43,7 @@ next_xid(struct openflow *o)
 static void
 send_written(struct core *c, const struct base_writer *w)
 {
-	core_send(c, w->start, base_writer_len(w));
+	ocsproto_core_send(c, w->start, base_writer_len(w));
 }
 
 static void
@@ -52,9 +52,9 @@ send_simple(struct core *c, enum of_type type, uint32_t xid, const uint8_t *body
 	struct openflow *o = c->engine;
 	uint8_t buf[256];
 	struct base_writer w = base_writer(buf, sizeof buf);
-	uint8_t *m = of_begin(&w, o->version, type, xid);
+	uint8_t *m = ocsproto_of_begin(&w, o->version, type, xid);
 	base_write_bytes(&w, body, len < sizeof buf - OF_HEAD ? len : sizeof buf - OF_HEAD);
-	of_end(&w, m);
+	ocsproto_of_end(&w, m);
 	send_written(c, &w);
 }
 
@@ -65,8 +65,8 @@ ask_multipart(struct core *c, enum of_multipart what)
 	uint8_t buf[64];
 	struct base_writer w = base_writer(buf, sizeof buf);
 	o->wait_xid = next_xid(o);
-	of_multipart(&w, o->version, o->wait_xid, what);
-	core_expect(c);
+	ocsproto_of_multipart(&w, o->version, o->wait_xid, what);
+	ocsproto_core_expect(c);
 	send_written(c, &w);
 }
 
@@ -78,14 +78,14 @@ of_start(struct core *c)
 	struct base_writer w = base_writer(buf, sizeof buf);
 	o->version = 0;
 	o->len = 0;
-	of_hello(&w, next_xid(o));
+	ocsproto_of_hello(&w, next_xid(o));
 	send_written(c, &w);
 }
 
 static void
 of_read(struct core *c)
 {
-	core_have_none(c);
+	ocsproto_core_have_none(c);
 	ask_multipart(c, OF_MP_FLOW);
 }
 
@@ -104,20 +104,21 @@ send_run(struct core *c)
 	struct openflow *o = c->engine;
 	struct core_item *it;
 	uint32_t n = 0;
-	for (uint32_t i = 0; n < RUN_MAX && (it = core_item(c, o->removal, &i)); n++) {
+	for (uint32_t i = 0; n < RUN_MAX && (it = ocsproto_core_item(c, o->removal, &i)); n++) {
 		uint8_t buf[128];
 		struct base_writer w = base_writer(buf, sizeof buf);
 		it->tag = next_xid(o);
-		of_flow_mod(&w, o->version, it->tag, it->removal ? OF_DELETE_STRICT : OF_ADD,
-			    c->cfg.cookie, it->in + 1, it->out + 1);
+		ocsproto_of_flow_mod(&w, o->version, it->tag,
+				     it->removal ? OF_DELETE_STRICT : OF_ADD, c->cfg.cookie,
+				     it->in + 1, it->out + 1);
 		send_written(c, &w);
 	}
 	if (n == 0) {
-		core_stage_done(c, OCS_ERR_OK, "");
+		ocsproto_core_stage_done(c, OCS_ERR_OK, "");
 		return;
 	}
 	o->wait_xid = next_xid(o);
-	core_expect(c);
+	ocsproto_core_expect(c);
 	send_simple(c, OF_BARRIER_REQUEST, o->wait_xid, NULL, 0);
 }
 
@@ -136,7 +137,7 @@ barrier(struct core *c)
 {
 	for (uint32_t i = 0; i < c->nitems; i++)
 		if (c->items[i].tag && !c->items[i].decided)
-			core_decide(c, &c->items[i], OCS_ERR_OK, "");
+			ocsproto_core_decide(c, &c->items[i], OCS_ERR_OK, "");
 	send_run(c);
 }
 
@@ -146,7 +147,7 @@ bundle_control(struct core *c, enum of_bundle what)
 	struct openflow *o = c->engine;
 	uint8_t buf[32];
 	struct base_writer w = base_writer(buf, sizeof buf);
-	of_bundle(&w, o->wait_xid = next_xid(o), o->bundle, what);
+	ocsproto_of_bundle(&w, o->wait_xid = next_xid(o), o->bundle, what);
 	send_written(c, &w);
 }
 
@@ -163,17 +164,18 @@ of_swap(struct core *c)
 		if (it->decided)
 			continue;
 		it->tag = next_xid(o);
-		uint8_t *m = of_begin(&w, o->version, OF_BUNDLE_ADD, it->tag);
+		uint8_t *m = ocsproto_of_begin(&w, o->version, OF_BUNDLE_ADD, it->tag);
 		base_write_be32(&w, o->bundle);
 		base_write_be16(&w, 0);
 		base_write_be16(&w, OF_BUNDLE_FLAGS);
-		of_flow_mod(&w, o->version, it->tag, it->removal ? OF_DELETE_STRICT : OF_ADD,
-			    c->cfg.cookie, it->in + 1, it->out + 1);
-		of_end(&w, m);
+		ocsproto_of_flow_mod(&w, o->version, it->tag,
+				     it->removal ? OF_DELETE_STRICT : OF_ADD, c->cfg.cookie,
+				     it->in + 1, it->out + 1);
+		ocsproto_of_end(&w, m);
 		send_written(c, &w);
 	}
 	bundle_control(c, OF_COMMIT);
-	core_expect(c);
+	ocsproto_core_expect(c);
 }
 
 static void
@@ -184,11 +186,11 @@ swap_over(struct core *c, int err, const char *text)
 	for (uint32_t i = 0; i < c->nitems; i++) {
 		struct core_item *it = &c->items[i];
 		if (!err && !it->decided)
-			core_decide(c, it, OCS_ERR_OK, "");
+			ocsproto_core_decide(c, it, OCS_ERR_OK, "");
 		else if (err && (!it->decided || !it->err))
-			core_decide(c, it, err, it->text[0] ? it->text : text);
+			ocsproto_core_decide(c, it, err, it->text[0] ? it->text : text);
 	}
-	core_stage_done(c, OCS_ERR_OK, "");
+	ocsproto_core_stage_done(c, OCS_ERR_OK, "");
 }
 
 /* ---- what the switch says ---- */
@@ -202,7 +204,7 @@ error_comes(struct core *c, uint32_t xid, const uint8_t *body, size_t len)
 	int err = type == 5 && code == 1 ? OCS_ERR_RETRY : OCS_ERR_REFUSED;
 	snprintf(text, sizeof text, "OpenFlow error type %u code %u", type, code);
 	if (c->session == CORE_OPENING) {
-		core_fail(c, OCS_ERR_PROTOCOL, text);
+		ocsproto_core_fail(c, OCS_ERR_PROTOCOL, text);
 		return;
 	}
 	bool changing = c->request == CORE_APPLY && !c->over &&
@@ -212,9 +214,9 @@ error_comes(struct core *c, uint32_t xid, const uint8_t *body, size_t len)
 		if (it->tag != xid || it->decided)
 			continue;
 		if (c->stage == CORE_SWAP) /* the commit will say no */
-			core_text(it->text, sizeof it->text, text, sizeof text);
+			ocsproto_core_text(it->text, sizeof it->text, text, sizeof text);
 		else
-			core_decide(c, it, err, text);
+			ocsproto_core_decide(c, it, err, text);
 		return;
 	}
 	if (xid != o->wait_xid || !o->wait_xid)
@@ -224,7 +226,7 @@ error_comes(struct core *c, uint32_t xid, const uint8_t *body, size_t len)
 		bundle_control(c, OF_DISCARD);
 		swap_over(c, err, "the switch refused the batch");
 	} else {
-		core_stage_done(c, err, text);
+		ocsproto_core_stage_done(c, err, text);
 	}
 }
 
@@ -233,19 +235,19 @@ flows(struct core *c, const uint8_t *body, size_t len)
 {
 	struct base_reader r = base_reader(body, len);
 	struct of_flow f;
-	while (of_flow_next(&r, &f)) {
+	while (ocsproto_of_flow_next(&r, &f)) {
 		bool port = f.out >= 1 && f.out <= OF_PORT_MAX;
 		uint32_t in = f.has_in && f.in >= 1 ? f.in - 1 : CORE_OTHER;
 		uint32_t out = f.noutputs > 0 && port ? f.out - 1 : CORE_OTHER;
 		if (!f.more_match && f.has_in && f.noutputs == 1 && port) {
-			core_have(c, in, out, OCS_SHOWN_STEADY);
+			ocsproto_core_have(c, in, out, OCS_SHOWN_STEADY);
 		} else { /* no circuit; its ports are taken all the same */
-			core_have(c, in, CORE_OTHER, OCS_SHOWN_STEADY);
-			core_have(c, CORE_OTHER, out, OCS_SHOWN_STEADY);
+			ocsproto_core_have(c, in, CORE_OTHER, OCS_SHOWN_STEADY);
+			ocsproto_core_have(c, CORE_OTHER, out, OCS_SHOWN_STEADY);
 		}
 	}
 	if (r.overrun)
-		core_fail(c, OCS_ERR_PROTOCOL, "a flow entry that makes no sense");
+		ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "a flow entry that makes no sense");
 }
 
 static void
@@ -276,9 +278,9 @@ description(struct core *c, const uint8_t *body, size_t len)
 {
 	if (len < 256 * 3)
 		return;
-	core_text(c->id.vendor, sizeof c->id.vendor, (const char *)body, 256);
-	core_text(c->id.model, sizeof c->id.model, (const char *)body + 256, 256);
-	core_text(c->id.version, sizeof c->id.version, (const char *)body + 512, 256);
+	ocsproto_core_text(c->id.vendor, sizeof c->id.vendor, (const char *)body, 256);
+	ocsproto_core_text(c->id.model, sizeof c->id.model, (const char *)body + 256, 256);
+	ocsproto_core_text(c->id.version, sizeof c->id.version, (const char *)body + 512, 256);
 }
 
 static void
@@ -298,28 +300,29 @@ multipart_comes(struct core *c, uint32_t xid, const uint8_t *body, size_t len)
 	else if (what == OF_MP_DESC)
 		description(c, body, len);
 	if (more)
-		core_expect(c);
+		ocsproto_core_expect(c);
 	else if (c->session == CORE_UP)
-		core_stage_done(c, OCS_ERR_OK, "");
+		ocsproto_core_stage_done(c, OCS_ERR_OK, "");
 	else if (c->session == CORE_OPENING && what == OF_MP_PORTS)
 		ask_multipart(c, OF_MP_DESC);
 	else if (c->session == CORE_OPENING && what == OF_MP_DESC)
-		core_up(c);
+		ocsproto_core_up(c);
 }
 
 static void
 hello_comes(struct core *c, uint8_t version, const uint8_t *body, size_t len)
 {
 	struct openflow *o = c->engine;
-	uint8_t chosen = of_hello_version(version, body, len);
+	uint8_t chosen = ocsproto_of_hello_version(version, body, len);
 	if (o->version)
 		return;
 	if (!chosen) {
-		core_fail(c, OCS_ERR_PROTOCOL, "the switch has neither OpenFlow 1.3 nor 1.4");
+		ocsproto_core_fail(c, OCS_ERR_PROTOCOL,
+				   "the switch has neither OpenFlow 1.3 nor 1.4");
 		return;
 	}
 	o->version = chosen;
-	core_expect(c);
+	ocsproto_core_expect(c);
 	send_simple(c, OF_FEATURES_REQUEST, o->wait_xid = next_xid(o), NULL, 0);
 }
 
@@ -333,10 +336,10 @@ port_status(struct core *c, const uint8_t *body, size_t len)
 	bool gone = body[0] == 1, down = (be32_load(p + 32) | be32_load(p + 36)) & 1;
 	port_seen(c, number);
 	if (number >= 1 && number <= c->id.ingress)
-		core_alarm(c, true, number - 1, gone || down ? OCS_ERR_DARK : OCS_ERR_OK,
-			   gone	  ? "port removed"
-			   : down ? "port down"
-				  : "port up");
+		ocsproto_core_alarm(c, true, number - 1, gone || down ? OCS_ERR_DARK : OCS_ERR_OK,
+				    gone   ? "port removed"
+				    : down ? "port down"
+					   : "port up");
 }
 
 static void
@@ -362,7 +365,7 @@ message(struct core *c, const uint8_t *m, size_t len)
 		break;
 	case OF_ECHO_REPLY:
 		if (c->request == CORE_IDLE || c->over)
-			core_settled(c);
+			ocsproto_core_settled(c);
 		break;
 	case OF_FEATURES_REPLY:
 		if (c->session == CORE_OPENING && xid == o->wait_xid)
@@ -387,7 +390,7 @@ message(struct core *c, const uint8_t *m, size_t len)
 		/* Ours, and nobody here has asked for it. */
 		if (len >= 8 && be64_load(body) == c->cfg.cookie &&
 		    (c->request != CORE_APPLY || c->over))
-			core_changed(c);
+			ocsproto_core_changed(c);
 		break;
 	default:
 		break;
@@ -409,7 +412,7 @@ of_bytes(struct core *c, const uint8_t *p, size_t len)
 			continue;
 		want = be16_load(o->buf + 2);
 		if (want < OF_HEAD) {
-			core_fail(c, OCS_ERR_PROTOCOL, "a message shorter than its head");
+			ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "a message shorter than its head");
 		} else if (o->len == want) {
 			o->len = 0;
 			message(c, o->buf, want);

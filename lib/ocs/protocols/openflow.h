@@ -51,19 +51,20 @@ struct of_flow {
 	uint32_t noutputs;
 };
 
-/* The head of a message whose length is filled in by of_end(). */
-uint8_t *of_begin(struct base_writer *w, uint8_t version, enum of_type type, uint32_t xid);
-void of_end(struct base_writer *w, uint8_t *start);
-void of_hello(struct base_writer *w, uint32_t xid);
-void of_multipart(struct base_writer *w, uint8_t version, uint32_t xid, enum of_multipart what);
+/* The head of a message whose length is filled in by ocsproto_of_end(). */
+uint8_t *ocsproto_of_begin(struct base_writer *w, uint8_t version, enum of_type type, uint32_t xid);
+void ocsproto_of_end(struct base_writer *w, uint8_t *start);
+void ocsproto_of_hello(struct base_writer *w, uint32_t xid);
+void ocsproto_of_multipart(struct base_writer *w, uint8_t version, uint32_t xid,
+			   enum of_multipart what);
 /* in -> out, by port numbers. */
-void of_flow_mod(struct base_writer *w, uint8_t version, uint32_t xid, enum of_command command,
-		 uint64_t cookie, uint32_t in, uint32_t out);
-void of_bundle(struct base_writer *w, uint32_t xid, uint32_t bundle, enum of_bundle what);
+void ocsproto_of_flow_mod(struct base_writer *w, uint8_t version, uint32_t xid,
+			  enum of_command command, uint64_t cookie, uint32_t in, uint32_t out);
+void ocsproto_of_bundle(struct base_writer *w, uint32_t xid, uint32_t bundle, enum of_bundle what);
 
 /* The highest version of ours a HELLO offers, 0: none.  body is what follows the head. */
-uint8_t of_hello_version(uint8_t version, const uint8_t *body, size_t len);
+uint8_t ocsproto_of_hello_version(uint8_t version, const uint8_t *body, size_t len);
 /* The next entry of a flow multipart body; false at its end or at nonsense (r->overrun). */
-bool of_flow_next(struct base_reader *r, struct of_flow *f);
+bool ocsproto_of_flow_next(struct base_reader *r, struct of_flow *f);
 
 #endif

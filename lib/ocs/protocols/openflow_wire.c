@@ -7,7 +7,7 @@
 #define APPLY	    4u
 
 uint8_t *
-of_begin(struct base_writer *w, uint8_t version, enum of_type type, uint32_t xid)
+ocsproto_of_begin(struct base_writer *w, uint8_t version, enum of_type type, uint32_t xid)
 {
 	uint8_t *start = w->at;
 	base_write_u8(w, version);
@@ -18,26 +18,26 @@ of_begin(struct base_writer *w, uint8_t version, enum of_type type, uint32_t xid
 }
 
 void
-of_end(struct base_writer *w, uint8_t *start)
+ocsproto_of_end(struct base_writer *w, uint8_t *start)
 {
 	if (base_writer_ok(w))
 		be16_store(start + 2, (uint16_t)(w->at - start));
 }
 
 void
-of_hello(struct base_writer *w, uint32_t xid)
+ocsproto_of_hello(struct base_writer *w, uint32_t xid)
 {
-	uint8_t *m = of_begin(w, OF_14, OF_HELLO, xid);
+	uint8_t *m = ocsproto_of_begin(w, OF_14, OF_HELLO, xid);
 	base_write_be16(w, 1); /* versions, as bits */
 	base_write_be16(w, 8);
 	base_write_be32(w, 1u << OF_13 | 1u << OF_14);
-	of_end(w, m);
+	ocsproto_of_end(w, m);
 }
 
 void
-of_multipart(struct base_writer *w, uint8_t version, uint32_t xid, enum of_multipart what)
+ocsproto_of_multipart(struct base_writer *w, uint8_t version, uint32_t xid, enum of_multipart what)
 {
-	uint8_t *m = of_begin(w, version, OF_MULTIPART_REQUEST, xid);
+	uint8_t *m = ocsproto_of_begin(w, version, OF_MULTIPART_REQUEST, xid);
 	base_write_be16(w, (uint16_t)what);
 	base_write_be16(w, 0);
 	base_write_be32(w, 0);
@@ -54,14 +54,14 @@ of_multipart(struct base_writer *w, uint8_t version, uint32_t xid, enum of_multi
 		base_write_be16(w, 4);
 		base_write_be32(w, 0);
 	}
-	of_end(w, m);
+	ocsproto_of_end(w, m);
 }
 
 void
-of_flow_mod(struct base_writer *w, uint8_t version, uint32_t xid, enum of_command command,
-	    uint64_t cookie, uint32_t in, uint32_t out)
+ocsproto_of_flow_mod(struct base_writer *w, uint8_t version, uint32_t xid, enum of_command command,
+		     uint64_t cookie, uint32_t in, uint32_t out)
 {
-	uint8_t *m = of_begin(w, version, OF_FLOW_MOD, xid);
+	uint8_t *m = ocsproto_of_begin(w, version, OF_FLOW_MOD, xid);
 	base_write_be64(w, cookie);
 	base_write_be64(w, 0);
 	base_write_u8(w, 0); /* table */
@@ -92,21 +92,21 @@ of_flow_mod(struct base_writer *w, uint8_t version, uint32_t xid, enum of_comman
 		base_write_be32(w, 0);
 		base_write_be16(w, 0);
 	}
-	of_end(w, m);
+	ocsproto_of_end(w, m);
 }
 
 void
-of_bundle(struct base_writer *w, uint32_t xid, uint32_t bundle, enum of_bundle what)
+ocsproto_of_bundle(struct base_writer *w, uint32_t xid, uint32_t bundle, enum of_bundle what)
 {
-	uint8_t *m = of_begin(w, OF_14, OF_BUNDLE_CONTROL, xid);
+	uint8_t *m = ocsproto_of_begin(w, OF_14, OF_BUNDLE_CONTROL, xid);
 	base_write_be32(w, bundle);
 	base_write_be16(w, (uint16_t)what);
 	base_write_be16(w, OF_BUNDLE_FLAGS);
-	of_end(w, m);
+	ocsproto_of_end(w, m);
 }
 
 uint8_t
-of_hello_version(uint8_t version, const uint8_t *body, size_t len)
+ocsproto_of_hello_version(uint8_t version, const uint8_t *body, size_t len)
 {
 	struct base_reader r = base_reader(body, len);
 	while (base_reader_left(&r) >= 4) {
@@ -160,7 +160,7 @@ actions(struct base_reader *r, struct of_flow *f)
 }
 
 bool
-of_flow_next(struct base_reader *r, struct of_flow *f)
+ocsproto_of_flow_next(struct base_reader *r, struct of_flow *f)
 {
 	*f = (struct of_flow){0};
 	if (base_reader_left(r) == 0)

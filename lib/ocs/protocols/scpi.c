@@ -43,8 +43,8 @@ ask(struct core *c, enum waiting what, const char *text)
 	struct scpi *s = c->engine;
 	s->stale += s->waiting == KEEPALIVE;
 	s->waiting = what;
-	core_expect(c);
-	core_send(c, text, strlen(text));
+	ocsproto_core_expect(c);
+	ocsproto_core_send(c, text, strlen(text));
 }
 
 static void
@@ -103,13 +103,13 @@ state_line(struct core *c, const char *line)
 	const struct scpi *s = c->engine;
 	const char *ins, *outs;
 	uint32_t in, out;
-	core_have_none(c);
+	ocsproto_core_have_none(c);
 	if (!two_lists(line, &ins, &outs))
 		return false;
 	while (list_next(&ins, &in)) {
 		if (!list_next(&outs, &out) || in == 0 || out <= s->true_in)
 			return false;
-		core_have(c, in - 1, out - s->true_in - 1, OCS_SHOWN_STEADY);
+		ocsproto_core_have(c, in - 1, out - s->true_in - 1, OCS_SHOWN_STEADY);
 	}
 	return *ins == ')' && *outs == ')' && !list_next(&outs, &out);
 }
@@ -122,7 +122,7 @@ power_line(struct core *c, const char *line)
 	for (const char *p = *line == '(' ? line + 1 : line; *p && i < s->asked_end; i++) {
 		size_t n = strcspn(p, ",)");
 		int32_t dbm;
-		if (core_dbm(p, n, &dbm))
+		if (ocsproto_core_dbm(p, n, &dbm))
 			c->powers[i].dbm_hundredths = dbm;
 		p += n;
 		p += *p == ',' || *p == ')';
@@ -172,7 +172,7 @@ send_list(struct core *c)
 	struct core_item *it;
 	uint32_t n = 0;
 	s->group++;
-	for (uint32_t i = 0; n < LIST_MAX && (it = core_item(c, s->removal, &i));) {
+	for (uint32_t i = 0; n < LIST_MAX && (it = ocsproto_core_item(c, s->removal, &i));) {
 		if (it->tag || (it->single && n > 0))
 			continue;
 		it->tag = s->group;
@@ -181,7 +181,7 @@ send_list(struct core *c)
 			break;
 	}
 	if (n == 0) {
-		core_stage_done(c, OCS_ERR_OK, "");
+		ocsproto_core_stage_done(c, OCS_ERR_OK, "");
 		return;
 	}
 	struct text t = {.n = 0};
@@ -216,13 +216,13 @@ list_answered(struct core *c, const char *line)
 		if (it->decided || it->tag != s->group)
 			continue;
 		if (!refused) {
-			core_decide(c, it, OCS_ERR_OK, "");
+			ocsproto_core_decide(c, it, OCS_ERR_OK, "");
 		} else if (n > 1) {
 			it->single = true;
 			it->tag = 0;
 		} else {
-			core_verify(c);
-			core_decide(c, it, OCS_ERR_REFUSED, line);
+			ocsproto_core_verify(c);
+			ocsproto_core_decide(c, it, OCS_ERR_REFUSED, line);
 		}
 	}
 	send_list(c);
@@ -262,13 +262,13 @@ static void
 idn_line(struct core *c, const char *line)
 {
 	size_t n = strcspn(line, ",");
-	core_text(c->id.vendor, sizeof c->id.vendor, line, n);
+	ocsproto_core_text(c->id.vendor, sizeof c->id.vendor, line, n);
 	line += n + (line[n] == ',');
 	n = strcspn(line, ",");
-	core_text(c->id.model, sizeof c->id.model, line, n);
+	ocsproto_core_text(c->id.model, sizeof c->id.model, line, n);
 	line += n + (line[n] == ',');
 	line += strcspn(line, ",");
-	core_text(c->id.version, sizeof c->id.version, line + (*line == ','), 31);
+	ocsproto_core_text(c->id.version, sizeof c->id.version, line + (*line == ','), 31);
 	ask(c, SIZE, ":OXC:SWIT:SIZE?\n");
 }
 
@@ -278,13 +278,13 @@ size_line(struct core *c, const char *line)
 	struct scpi *s = c->engine;
 	uint32_t n, m;
 	if (!list_next(&line, &n) || !list_next(&line, &m) || n == 0 || m == 0) {
-		core_fail(c, OCS_ERR_PROTOCOL, "the switch does not say its size");
+		ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "the switch does not say its size");
 		return;
 	}
 	s->true_in = n;
 	c->id.ingress = n < c->cfg.ports ? n : c->cfg.ports;
 	c->id.egress = m < c->cfg.ports ? m : c->cfg.ports;
-	core_up(c);
+	ocsproto_core_up(c);
 	/* Products without photodetectors say so in their code. */
 	if (strstr(c->id.model, "I-OST"))
 		c->id.caps &= ~(uint32_t)OCS_CAP_POWER;
@@ -300,7 +300,7 @@ line_comes(struct core *c, const char *line)
 		return;
 	}
 	s->waiting = NOTHING;
-	core_settled(c);
+	ocsproto_core_settled(c);
 	switch (was) {
 	case IDN:
 		idn_line(c, line);
@@ -310,9 +310,9 @@ line_comes(struct core *c, const char *line)
 		break;
 	case STATE:
 		if (state_line(c, line))
-			core_stage_done(c, OCS_ERR_OK, "");
+			ocsproto_core_stage_done(c, OCS_ERR_OK, "");
 		else
-			core_fail(c, OCS_ERR_PROTOCOL, "no list of circuits");
+			ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "no list of circuits");
 		break;
 	case OPC:
 		ask(c, ERROR, ":SYST:ERR?\n");
@@ -325,12 +325,12 @@ line_comes(struct core *c, const char *line)
 		if (s->asked_end < c->npowers)
 			scpi_power_from(c, s->asked_end);
 		else
-			core_stage_done(c, OCS_ERR_OK, "");
+			ocsproto_core_stage_done(c, OCS_ERR_OK, "");
 		break;
 	case KEEPALIVE:
 		break;
 	case NOTHING:
-		core_fail(c, OCS_ERR_PROTOCOL, "an answer to no question");
+		ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "an answer to no question");
 		break;
 	}
 }
@@ -343,7 +343,7 @@ scpi_bytes(struct core *c, const uint8_t *p, size_t len)
 		if (*p == '\n') {
 			s->line[s->len] = 0;
 			if (s->overrun)
-				core_fail(c, OCS_ERR_PROTOCOL, "a line without end");
+				ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "a line without end");
 			else if (s->len > 0)
 				line_comes(c, s->line);
 			s->len = 0;

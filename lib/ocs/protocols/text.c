@@ -2,7 +2,7 @@
 #include "ocsproto/core.h"
 
 void
-core_text(char *to, size_t room_, const char *from, size_t len)
+ocsproto_core_text(char *to, size_t room_, const char *from, size_t len)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < len && from[i] && n + 1 < room_; i++)
@@ -11,7 +11,7 @@ core_text(char *to, size_t room_, const char *from, size_t len)
 }
 
 bool
-core_dbm(const char *s, size_t len, int32_t *hundredths)
+ocsproto_core_dbm(const char *s, size_t len, int32_t *hundredths)
 {
 	size_t i = 0;
 	while (i < len && s[i] == ' ')

@@ -32,15 +32,15 @@ struct tl1 {
 };
 
 const struct tl1_dialect *
-tl1_dialect_of(const struct core *c)
+ocsproto_tl1_dialect_of(const struct core *c)
 {
 	switch (c->cfg.kind) {
 	case OCSPROTO_TL1_CALIENT:
-		return &tl1_calient;
+		return &ocsproto_tl1_calient;
 	case OCSPROTO_TL1_GLIMMERGLASS:
-		return &tl1_glimmerglass;
+		return &ocsproto_tl1_glimmerglass;
 	default:
-		return &tl1_polatis;
+		return &ocsproto_tl1_polatis;
 	}
 }
 
@@ -53,7 +53,7 @@ at_most(uint32_t n, uint32_t max)
 }
 
 void
-tl1_size(struct core *c, const char *n_by_m)
+ocsproto_tl1_size(struct core *c, const char *n_by_m)
 {
 	struct tl1 *t = c->engine;
 	unsigned int n, m;
@@ -68,15 +68,15 @@ tl1_size(struct core *c, const char *n_by_m)
 static uint32_t
 out_base(const struct core *c)
 {
-	const struct tl1_dialect *d = tl1_dialect_of(c);
+	const struct tl1_dialect *d = ocsproto_tl1_dialect_of(c);
 	const struct tl1 *t = c->engine;
 	return d->out_after_in ? d->in_base + t->true_in : d->out_base;
 }
 
 bool
-tl1_port(const struct core *c, const char *name, size_t len, bool ingress, uint32_t *port)
+ocsproto_tl1_port(const struct core *c, const char *name, size_t len, bool ingress, uint32_t *port)
 {
-	const struct tl1_dialect *d = tl1_dialect_of(c);
+	const struct tl1_dialect *d = ocsproto_tl1_dialect_of(c);
 	uint32_t n = ingress ? c->id.ingress : c->id.egress, v = 0;
 	for (uint32_t i = 0; c->cfg.names && i < n; i++)
 		if (strlen(c->cfg.names[i]) == len &&
@@ -99,10 +99,11 @@ tl1_port(const struct core *c, const char *name, size_t len, bool ingress, uint3
 }
 
 bool
-tl1_any_port(const struct core *c, const char *name, size_t len, bool *ingress, uint32_t *port)
+ocsproto_tl1_any_port(const struct core *c, const char *name, size_t len, bool *ingress,
+		      uint32_t *port)
 {
-	*ingress = tl1_port(c, name, len, true, port);
-	return *ingress || tl1_port(c, name, len, false, port);
+	*ingress = ocsproto_tl1_port(c, name, len, true, port);
+	return *ingress || ocsproto_tl1_port(c, name, len, false, port);
 }
 
 /* ---- commands ---- */
@@ -139,7 +140,7 @@ put_port(const struct core *c, struct command *k, bool ingress, uint32_t port)
 	if (c->cfg.names)
 		put(k, c->cfg.names[port]);
 	else
-		put_number(k, (ingress ? tl1_dialect_of(c)->in_base : out_base(c)) + port);
+		put_number(k, (ingress ? ocsproto_tl1_dialect_of(c)->in_base : out_base(c)) + port);
 }
 
 /* A word as it is, anything else as a quoted string. */
@@ -183,7 +184,7 @@ static void
 put_power_ports(const struct core *c, struct command *k)
 {
 	const struct tl1 *t = c->engine;
-	uint32_t max = tl1_dialect_of(c)->power_max, end = c->npowers;
+	uint32_t max = ocsproto_tl1_dialect_of(c)->power_max, end = c->npowers;
 	if (end - t->asked > max)
 		end = t->asked + max;
 	for (uint32_t i = t->asked; i < end; i++) {
@@ -246,14 +247,14 @@ send_command(struct core *c, enum what what, const char *format, const struct co
 	BASE_ASSERT(i < WINDOW);
 	expand(c, &k, format, t->ctag, it);
 	if (k.overrun) {
-		core_fail(c, OCS_ERR_INVAL, "a name of the configuration is too long");
+		ocsproto_core_fail(c, OCS_ERR_INVAL, "a name of the configuration is too long");
 		return false;
 	}
 	t->pending[i] = (struct pending){what, t->ctag, c->now};
 	t->ctag = t->ctag % TAG_MAX + 1;
 	t->outstanding++;
-	core_expect(c);
-	return core_send(c, k.buf, k.len);
+	ocsproto_core_expect(c);
+	return ocsproto_core_send(c, k.buf, k.len);
 }
 
 /* ---- changes ---- */
@@ -261,7 +262,7 @@ send_command(struct core *c, enum what what, const char *format, const struct co
 static const char *
 change_format(const struct core *c, const struct core_item *it)
 {
-	const struct tl1_dialect *d = tl1_dialect_of(c);
+	const struct tl1_dialect *d = ocsproto_tl1_dialect_of(c);
 	if (it->step == STEP_CLEAN)
 		return d->del[TL1_STEPS - 1] ? d->del[TL1_STEPS - 1] : d->del[0];
 	return it->removal ? d->del[it->step] : d->add[it->step];
@@ -272,9 +273,9 @@ static bool
 send_change(struct core *c)
 {
 	struct tl1 *t = c->engine;
-	uint32_t max = tl1_dialect_of(c)->group, n = 0;
+	uint32_t max = ocsproto_tl1_dialect_of(c)->group, n = 0;
 	struct core_item *first = NULL, *it;
-	for (uint32_t i = 0; n < max && (it = core_item(c, t->removal, &i));) {
+	for (uint32_t i = 0; n < max && (it = ocsproto_core_item(c, t->removal, &i));) {
 		if (it->tag || (first && (it->single || it->step != first->step)))
 			continue;
 		it->tag = t->ctag;
@@ -293,7 +294,7 @@ pump(struct core *c)
 	while (t->outstanding < WINDOW && send_change(c))
 		;
 	if (t->outstanding == 0 && c->session == CORE_UP)
-		core_stage_done(c, OCS_ERR_OK, "");
+		ocsproto_core_stage_done(c, OCS_ERR_OK, "");
 }
 
 static void
@@ -344,39 +345,40 @@ static void
 item_done(struct core *c, struct core_item *it)
 {
 	if (it->step == STEP_CLEAN) {
-		core_decide(c, it, it->err, it->text);
+		ocsproto_core_decide(c, it, it->err, it->text);
 		return;
 	}
 	it->tag = 0;
 	it->step++;
 	if (it->step == TL1_STEPS || !change_format(c, it))
-		core_decide(c, it, OCS_ERR_OK, "");
+		ocsproto_core_decide(c, it, OCS_ERR_OK, "");
 }
 
 static void
 item_refused(struct core *c, struct core_item *it, bool of_many, int err, const char *text)
 {
 	if (it->step == STEP_CLEAN) { /* what made it necessary is the error */
-		core_decide(c, it, it->err, it->text);
+		ocsproto_core_decide(c, it, it->err, it->text);
 		return;
 	}
 	it->err = err;
-	core_text(it->text, sizeof it->text, text, OCS_TEXT_MAX);
+	ocsproto_core_text(it->text, sizeof it->text, text, OCS_TEXT_MAX);
 	if (of_many && err != OCS_ERR_RETRY) { /* which one it was, single commands tell */
 		it->single = true;
 		it->tag = 0;
 		return;
 	}
-	core_verify(c);
+	ocsproto_core_verify(c);
 	if (it->removal && it->step + 1 < TL1_STEPS &&
-	    tl1_dialect_of(c)->del[it->step + 1]) { /* was not active: delete it all the same */
+	    ocsproto_tl1_dialect_of(c)
+		    ->del[it->step + 1]) { /* was not active: delete it all the same */
 		it->step++;
 		it->tag = 0;
 	} else if (!it->removal && it->step > 0) {
 		it->step = STEP_CLEAN;
 		it->tag = 0;
 	} else {
-		core_decide(c, it, err, it->text);
+		ocsproto_core_decide(c, it, err, it->text);
 	}
 }
 
@@ -394,9 +396,9 @@ change_answered(struct core *c, uint32_t ctag, enum tl1_completion done, int err
 		if (done == TL1_COMPLD) {
 			item_done(c, it);
 		} else if (done == TL1_PRTL) {
-			core_verify(c);
-			core_text(it->text, sizeof it->text, text, OCS_TEXT_MAX);
-			core_decide(c, it, OCS_ERR_REFUSED, it->text);
+			ocsproto_core_verify(c);
+			ocsproto_core_text(it->text, sizeof it->text, text, OCS_TEXT_MAX);
+			ocsproto_core_decide(c, it, OCS_ERR_REFUSED, it->text);
 		} else {
 			item_refused(c, it, n > 1, err, text);
 		}
@@ -411,7 +413,7 @@ change_answered(struct core *c, uint32_t ctag, enum tl1_completion done, int err
 static void
 next_to_open(struct core *c, enum what done)
 {
-	const struct tl1_dialect *d = tl1_dialect_of(c);
+	const struct tl1_dialect *d = ocsproto_tl1_dialect_of(c);
 	struct tl1 *t = c->engine;
 	if (done < LOGIN && c->cfg.user) {
 		send_command(c, LOGIN, d->login, NULL);
@@ -425,11 +427,11 @@ next_to_open(struct core *c, enum what done)
 			t->sized = true;
 		}
 		if (!c->id.vendor[0])
-			core_text(c->id.vendor, sizeof c->id.vendor, d->vendor, 31);
+			ocsproto_core_text(c->id.vendor, sizeof c->id.vendor, d->vendor, 31);
 		if (t->sized)
-			core_up(c);
+			ocsproto_core_up(c);
 		else
-			core_fail(c, OCS_ERR_PROTOCOL, "the switch does not say its size");
+			ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "the switch does not say its size");
 	}
 }
 
@@ -438,7 +440,7 @@ tl1_start(struct core *c)
 {
 	struct tl1 *t = c->engine;
 	memset(t, 0, sizeof *t);
-	tl1_stream_init(&t->stream);
+	ocsproto_tl1_stream_init(&t->stream);
 	t->ctag = 1;
 	next_to_open(c, NOTHING);
 }
@@ -446,14 +448,14 @@ tl1_start(struct core *c)
 static void
 tl1_read(struct core *c)
 {
-	core_have_none(c);
-	send_command(c, READ, tl1_dialect_of(c)->read, NULL);
+	ocsproto_core_have_none(c);
+	send_command(c, READ, ocsproto_tl1_dialect_of(c)->read, NULL);
 }
 
 static void
 tl1_power(struct core *c)
 {
-	const struct tl1_dialect *d = tl1_dialect_of(c);
+	const struct tl1_dialect *d = ocsproto_tl1_dialect_of(c);
 	struct tl1 *t = c->engine;
 	t->asked = 0;
 	send_command(c, POWER, d->power, NULL);
@@ -462,11 +464,11 @@ tl1_power(struct core *c)
 static void
 power_answered(struct core *c, int err, const char *text)
 {
-	const struct tl1_dialect *d = tl1_dialect_of(c);
+	const struct tl1_dialect *d = ocsproto_tl1_dialect_of(c);
 	struct tl1 *t = c->engine;
 	t->asked = c->npowers - t->asked > d->power_max ? t->asked + d->power_max : c->npowers;
 	if (err || t->asked >= c->npowers)
-		core_stage_done(c, err, text);
+		ocsproto_core_stage_done(c, err, text);
 	else
 		send_command(c, POWER, d->power, NULL);
 }
@@ -474,7 +476,7 @@ power_answered(struct core *c, int err, const char *text)
 static void
 tl1_keepalive(struct core *c)
 {
-	send_command(c, KEEPALIVE, tl1_dialect_of(c)->keepalive, NULL);
+	send_command(c, KEEPALIVE, ocsproto_tl1_dialect_of(c)->keepalive, NULL);
 }
 
 /* ---- answers ---- */
@@ -505,18 +507,18 @@ answered(struct core *c, struct pending *p, enum tl1_completion done, int err, c
 	p->what = NOTHING;
 	t->outstanding--;
 	if (t->outstanding == 0)
-		core_settled(c);
+		ocsproto_core_settled(c);
 	else
-		core_expect(c);
+		ocsproto_core_expect(c);
 	if (err == OCS_ERR_AUTH) {
 		/* Not the agent's words: some repeat the command, password and all. */
-		core_fail(c, err, what == LOGIN ? "login refused" : "not logged in");
+		ocsproto_core_fail(c, err, what == LOGIN ? "login refused" : "not logged in");
 		return;
 	}
 	switch (what) {
 	case LOGIN:
 		if (err)
-			core_fail(c, OCS_ERR_AUTH, "login refused");
+			ocsproto_core_fail(c, OCS_ERR_AUTH, "login refused");
 		else
 			next_to_open(c, what);
 		break;
@@ -525,7 +527,7 @@ answered(struct core *c, struct pending *p, enum tl1_completion done, int err, c
 		next_to_open(c, what);
 		break;
 	case READ:
-		core_stage_done(c, err, text);
+		ocsproto_core_stage_done(c, err, text);
 		break;
 	case POWER:
 		power_answered(c, err, text);
@@ -546,14 +548,14 @@ message_ends(struct core *c, bool more)
 	char text[OCS_TEXT_MAX] = "";
 	if (m->autonomous) {
 		if (strncasecmp(m->verb, "REPT DBCHG", 10) == 0)
-			core_changed(c);
+			ocsproto_core_changed(c);
 		return;
 	}
 	struct pending *p = pending_of(t, m->ctag);
 	if (!p)
 		return;
 	if (more || m->completion == TL1_RTRV || m->completion == TL1_DELAY) {
-		core_expect(c);
+		ocsproto_core_expect(c);
 		return;
 	}
 	reason(m, text);
@@ -569,16 +571,16 @@ alarm_record(struct core *c, const struct tl1_message *m, const char *record)
 	uint32_t port;
 	bool ingress;
 	if (strncasecmp(m->verb, "REPT ALM", 8) != 0 || record[n] != ':' ||
-	    !tl1_any_port(c, record, n, &ingress, &port))
+	    !ocsproto_tl1_any_port(c, record, n, &ingress, &port))
 		return;
 	bool over = strncasecmp(record + n + 1, "CL,", 3) == 0;
-	core_alarm(c, ingress, port, over ? OCS_ERR_OK : OCS_ERR_DARK, record);
+	ocsproto_core_alarm(c, ingress, port, over ? OCS_ERR_OK : OCS_ERR_DARK, record);
 }
 
 static void
 record_comes(struct core *c, const char *record)
 {
-	const struct tl1_dialect *d = tl1_dialect_of(c);
+	const struct tl1_dialect *d = ocsproto_tl1_dialect_of(c);
 	struct tl1 *t = c->engine;
 	const struct tl1_message *m = &t->stream.msg;
 	void (*take)(struct core *, const char *) = NULL;
@@ -619,7 +621,7 @@ ack_comes(struct core *c, const struct tl1_event *ev)
 	else if (ev->text[0] == 'N')
 		answered(c, p, TL1_DENY, OCS_ERR_REFUSED, ev->text);
 	else
-		core_expect(c);
+		ocsproto_core_expect(c);
 }
 
 static void
@@ -628,11 +630,11 @@ tl1_bytes(struct core *c, const uint8_t *p, size_t len)
 	struct tl1 *t = c->engine;
 	struct tl1_event ev;
 	while (len > 0 && c->session != CORE_BROKEN) {
-		size_t n = tl1_rx(&t->stream, p, len, &ev);
+		size_t n = ocsproto_tl1_rx(&t->stream, p, len, &ev);
 		p += n;
 		len -= n;
 		if (ev.kind == TL1_TELNET)
-			core_send(c, ev.reply, sizeof ev.reply);
+			ocsproto_core_send(c, ev.reply, sizeof ev.reply);
 		else if (ev.kind == TL1_RECORD)
 			record_comes(c, ev.text);
 		else if (ev.kind == TL1_ACK)

@@ -28,15 +28,17 @@ struct tl1_dialect {
 	void (*power_record)(struct core *c, const char *record);
 };
 
-extern const struct tl1_dialect tl1_polatis, tl1_calient, tl1_glimmerglass;
+extern const struct tl1_dialect ocsproto_tl1_polatis, ocsproto_tl1_calient,
+	ocsproto_tl1_glimmerglass;
 
-const struct tl1_dialect *tl1_dialect_of(const struct core *c);
+const struct tl1_dialect *ocsproto_tl1_dialect_of(const struct core *c);
 /* Of the switch: so many ports it says it has. */
-void tl1_size(struct core *c, const char *n_by_m);
+void ocsproto_tl1_size(struct core *c, const char *n_by_m);
 /* The port of a name on the wire, len bytes; false: none of ours. */
-bool tl1_port(const struct core *c, const char *name, size_t len, bool ingress, uint32_t *port);
+bool ocsproto_tl1_port(const struct core *c, const char *name, size_t len, bool ingress,
+		       uint32_t *port);
 /* The same for either kind. */
-bool tl1_any_port(const struct core *c, const char *name, size_t len, bool *ingress,
-		  uint32_t *port);
+bool ocsproto_tl1_any_port(const struct core *c, const char *name, size_t len, bool *ingress,
+			   uint32_t *port);
 
 #endif

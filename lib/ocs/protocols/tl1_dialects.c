@@ -14,7 +14,7 @@ polatis_identity(struct core *c, const char *record)
 	for (unsigned int i = 0; i < 4; i++) {
 		size_t n = strcspn(record, ",");
 		if (to[i])
-			core_text(to[i], sizeof c->id.vendor, record, n);
+			ocsproto_core_text(to[i], sizeof c->id.vendor, record, n);
 		record += n;
 		record += *record == ',';
 	}
@@ -24,8 +24,8 @@ static void
 polatis_size(struct core *c, const char *record)
 {
 	char size[32];
-	if (tl1_field(record, "SIZE", size, sizeof size))
-		tl1_size(c, size);
+	if (ocsproto_tl1_field(record, "SIZE", size, sizeof size))
+		ocsproto_tl1_size(c, size);
 }
 
 static void
@@ -37,11 +37,12 @@ polatis_read(struct core *c, const char *record)
 		return;
 	const char *second = record + n + 1;
 	/* Lower number first, but whoever sends them the other way means the same. */
-	if (!tl1_port(c, record, n, true, &in) && tl1_port(c, record, n, false, &out))
-		tl1_port(c, second, strlen(second), true, &in);
+	if (!ocsproto_tl1_port(c, record, n, true, &in) &&
+	    ocsproto_tl1_port(c, record, n, false, &out))
+		ocsproto_tl1_port(c, second, strlen(second), true, &in);
 	else
-		tl1_port(c, second, strlen(second), false, &out);
-	core_have(c, in, out, OCS_SHOWN_STEADY);
+		ocsproto_tl1_port(c, second, strlen(second), false, &out);
+	ocsproto_core_have(c, in, out, OCS_SHOWN_STEADY);
 }
 
 static void
@@ -51,12 +52,12 @@ polatis_power(struct core *c, const char *record)
 	int32_t dbm;
 	uint32_t port;
 	bool ingress;
-	if (record[n] == ':' && tl1_any_port(c, record, n, &ingress, &port) &&
-	    core_dbm(record + n + 1, strlen(record + n + 1), &dbm))
-		core_power_is(c, ingress, port, dbm);
+	if (record[n] == ':' && ocsproto_tl1_any_port(c, record, n, &ingress, &port) &&
+	    ocsproto_core_dbm(record + n + 1, strlen(record + n + 1), &dbm))
+		ocsproto_core_power_is(c, ingress, port, dbm);
 }
 
-const struct tl1_dialect tl1_polatis = {
+const struct tl1_dialect ocsproto_tl1_polatis = {
 	.vendor = "Polatis",
 	.login = "ACT-USER::%u:%c::%p;",
 	.identity = "RTRV-NETYPE:::%c:;",
@@ -83,19 +84,21 @@ static void
 calient_identity(struct core *c, const char *record)
 {
 	char v[32];
-	if (tl1_field(record, "MODEL", v, sizeof v) || tl1_field(record, "TYPE", v, sizeof v))
-		core_text(c->id.model, sizeof c->id.model, v, sizeof v);
-	if (tl1_field(record, "VERSION", v, sizeof v) || tl1_field(record, "SWVER", v, sizeof v))
-		core_text(c->id.version, sizeof c->id.version, v, sizeof v);
+	if (ocsproto_tl1_field(record, "MODEL", v, sizeof v) ||
+	    ocsproto_tl1_field(record, "TYPE", v, sizeof v))
+		ocsproto_core_text(c->id.model, sizeof c->id.model, v, sizeof v);
+	if (ocsproto_tl1_field(record, "VERSION", v, sizeof v) ||
+	    ocsproto_tl1_field(record, "SWVER", v, sizeof v))
+		ocsproto_core_text(c->id.version, sizeof c->id.version, v, sizeof v);
 }
 
 static enum ocs_shown
 calient_shown(const char *record)
 {
 	char as[8] = "", os[8] = "", oc[8] = "";
-	tl1_field(record, "AS", as, sizeof as);
-	tl1_field(record, "OS", os, sizeof os);
-	tl1_field(record, "OC", oc, sizeof oc);
+	ocsproto_tl1_field(record, "AS", as, sizeof as);
+	ocsproto_tl1_field(record, "OS", os, sizeof os);
+	ocsproto_tl1_field(record, "OC", oc, sizeof oc);
 	if (strcasecmp(oc, "FAIL") == 0)
 		return OCS_SHOWN_DARK;
 	if (strcasecmp(as, "IS") == 0 && strcasecmp(os, "IS") == 0 && strcasecmp(oc, "OK") == 0)
@@ -108,15 +111,15 @@ calient_read(struct core *c, const char *record)
 {
 	char src[32], dst[32], type[8] = "";
 	uint32_t in = CORE_OTHER, out = CORE_OTHER;
-	if (!tl1_field(record, "SRCPORT", src, sizeof src) ||
-	    !tl1_field(record, "DSTPORT", dst, sizeof dst))
+	if (!ocsproto_tl1_field(record, "SRCPORT", src, sizeof src) ||
+	    !ocsproto_tl1_field(record, "DSTPORT", dst, sizeof dst))
 		return;
-	tl1_field(record, "CONNTYPE", type, sizeof type);
-	tl1_port(c, src, strlen(src), true, &in);
-	tl1_port(c, dst, strlen(dst), false, &out);
-	core_have(c, in, out, calient_shown(record));
+	ocsproto_tl1_field(record, "CONNTYPE", type, sizeof type);
+	ocsproto_tl1_port(c, src, strlen(src), true, &in);
+	ocsproto_tl1_port(c, dst, strlen(dst), false, &out);
+	ocsproto_core_have(c, in, out, calient_shown(record));
 	if (strncasecmp(type, "2", 1) == 0)
-		core_have(c, out, in, calient_shown(record));
+		ocsproto_core_have(c, out, in, calient_shown(record));
 }
 
 static void
@@ -126,16 +129,18 @@ calient_power(struct core *c, const char *record)
 	char v[16];
 	int32_t dbm;
 	uint32_t port;
-	if (!tl1_port(c, record, n, true, &port))
+	if (!ocsproto_tl1_port(c, record, n, true, &port))
 		return;
 	/* "NONE" is no number: no reading. */
-	if (tl1_field(record, "INPWR", v, sizeof v) && core_dbm(v, strlen(v), &dbm))
-		core_power_is(c, true, port, dbm);
-	if (tl1_field(record, "OUTPWR", v, sizeof v) && core_dbm(v, strlen(v), &dbm))
-		core_power_is(c, false, port, dbm);
+	if (ocsproto_tl1_field(record, "INPWR", v, sizeof v) &&
+	    ocsproto_core_dbm(v, strlen(v), &dbm))
+		ocsproto_core_power_is(c, true, port, dbm);
+	if (ocsproto_tl1_field(record, "OUTPWR", v, sizeof v) &&
+	    ocsproto_core_dbm(v, strlen(v), &dbm))
+		ocsproto_core_power_is(c, false, port, dbm);
 }
 
-const struct tl1_dialect tl1_calient = {
+const struct tl1_dialect ocsproto_tl1_calient = {
 	.vendor = "Calient",
 	.login = "ACT-USER::%u:%c::%p;",
 	.identity = "RTRV-NE:::%c:;",
@@ -157,12 +162,12 @@ static void
 glimmerglass_size(struct core *c, const char *record)
 {
 	char v[32];
-	if (tl1_field(record, "LicensedPortMatrix", v, sizeof v))
-		tl1_size(c, v);
-	if (tl1_field(record, "ProductName", v, sizeof v))
-		core_text(c->id.model, sizeof c->id.model, v, sizeof v);
-	if (tl1_field(record, "SoftwareVersion", v, sizeof v))
-		core_text(c->id.version, sizeof c->id.version, v, sizeof v);
+	if (ocsproto_tl1_field(record, "LicensedPortMatrix", v, sizeof v))
+		ocsproto_tl1_size(c, v);
+	if (ocsproto_tl1_field(record, "ProductName", v, sizeof v))
+		ocsproto_core_text(c->id.model, sizeof c->id.model, v, sizeof v);
+	if (ocsproto_tl1_field(record, "SoftwareVersion", v, sizeof v))
+		ocsproto_core_text(c->id.version, sizeof c->id.version, v, sizeof v);
 }
 
 static enum ocs_shown
@@ -178,14 +183,14 @@ glimmerglass_read(struct core *c, const char *record)
 {
 	char in_name[16], out_name[16], state[24] = "";
 	uint32_t in = CORE_OTHER, out = CORE_OTHER;
-	if (!tl1_field(record, "IPORTID", in_name, sizeof in_name) ||
-	    !tl1_field(record, "OPORTID", out_name, sizeof out_name) ||
+	if (!ocsproto_tl1_field(record, "IPORTID", in_name, sizeof in_name) ||
+	    !ocsproto_tl1_field(record, "OPORTID", out_name, sizeof out_name) ||
 	    strcmp(out_name, "0") == 0 || strcmp(in_name, "0") == 0)
 		return;
-	tl1_field(record, "CONNSTATE", state, sizeof state);
-	tl1_port(c, in_name, strlen(in_name), true, &in);
-	tl1_port(c, out_name, strlen(out_name), false, &out);
-	core_have(c, in, out, glimmerglass_shown(state));
+	ocsproto_tl1_field(record, "CONNSTATE", state, sizeof state);
+	ocsproto_tl1_port(c, in_name, strlen(in_name), true, &in);
+	ocsproto_tl1_port(c, out_name, strlen(out_name), false, &out);
+	ocsproto_core_have(c, in, out, glimmerglass_shown(state));
 }
 
 static void
@@ -197,14 +202,15 @@ glimmerglass_power(struct core *c, const char *record)
 		char name[16], v[16];
 		uint32_t port;
 		int32_t dbm;
-		if (tl1_field(record, ids[k], name, sizeof name) &&
-		    tl1_port(c, name, strlen(name), k, &port) &&
-		    tl1_field(record, powers[k], v, sizeof v) && core_dbm(v, strlen(v), &dbm))
-			core_power_is(c, k, port, dbm);
+		if (ocsproto_tl1_field(record, ids[k], name, sizeof name) &&
+		    ocsproto_tl1_port(c, name, strlen(name), k, &port) &&
+		    ocsproto_tl1_field(record, powers[k], v, sizeof v) &&
+		    ocsproto_core_dbm(v, strlen(v), &dbm))
+			ocsproto_core_power_is(c, k, port, dbm);
 	}
 }
 
-const struct tl1_dialect tl1_glimmerglass = {
+const struct tl1_dialect ocsproto_tl1_glimmerglass = {
 	.vendor = "Glimmerglass",
 	.login = "ACT-USER::%u:%c::%p;",
 	.size = "RTRV-SYSTEM-INFO:::%c:;",

@@ -18,7 +18,7 @@ enum { E_NONE, E_ESC, E_CSI };
 #define ESC  27
 
 void
-tl1_stream_init(struct tl1_stream *s)
+ocsproto_tl1_stream_init(struct tl1_stream *s)
 {
 	memset(s, 0, sizeof *s);
 }
@@ -376,7 +376,7 @@ telnet_byte(struct tl1_stream *s, uint8_t b, struct tl1_event *ev)
 }
 
 size_t
-tl1_rx(struct tl1_stream *s, const uint8_t *p, size_t len, struct tl1_event *ev)
+ocsproto_tl1_rx(struct tl1_stream *s, const uint8_t *p, size_t len, struct tl1_event *ev)
 {
 	size_t i = 0;
 	*ev = (struct tl1_event){0};
@@ -389,7 +389,7 @@ tl1_rx(struct tl1_stream *s, const uint8_t *p, size_t len, struct tl1_event *ev)
 }
 
 bool
-tl1_field(const char *record, const char *name, char *value, size_t room)
+ocsproto_tl1_field(const char *record, const char *name, char *value, size_t room)
 {
 	size_t len = strlen(name), n = 0;
 	const char *p = record;

@@ -65,11 +65,11 @@ struct tl1_stream {
 	char told[TL1_LINE_MAX + 1];
 };
 
-void tl1_stream_init(struct tl1_stream *s);
-size_t tl1_rx(struct tl1_stream *s, const uint8_t *p, size_t len, struct tl1_event *ev);
+void ocsproto_tl1_stream_init(struct tl1_stream *s);
+size_t ocsproto_tl1_rx(struct tl1_stream *s, const uint8_t *p, size_t len, struct tl1_event *ev);
 
 /* The value of NAME in a record "aid:A=b,NAME=value"; false if it has none.  Values end
  * at ',' or ':'; quotes around one are taken off. */
-bool tl1_field(const char *record, const char *name, char *value, size_t room);
+bool ocsproto_tl1_field(const char *record, const char *name, char *value, size_t room);
 
 #endif

@@ -3,12 +3,12 @@
  * last, events, the bytes that wait to be sent.
  *
  * An engine is a table of functions.  apply() goes through stages, each of them one
- * call of the engine that ends with core_stage_done():
+ * call of the engine that ends with ocsproto_core_stage_done():
  *
  *   LOOK    read()           what is there succeeds, what is in the way is BUSY
  *   REMOVE  change(removal)
  *   ADD     change(addition)
- *   VERIFY  read()           only if core_verify() was called: the matrix decides
+ *   VERIFY  read()           only if ocsproto_core_verify() was called: the matrix decides
  *
  * or LOOK, then SWAP for an atomic batch. */
 #ifndef OCSPROTO_CORE_H
@@ -28,9 +28,10 @@ struct core_ops {
 	uint16_t tcp_port;
 	uint32_t caps;
 	size_t (*footprint)(const struct ocsproto_config *cfg);
-	void (*start)(struct core *c); /* connected: log in, identify, then core_up() */
+	void (*start)(struct core *c); /* connected: log in, identify, then ocsproto_core_up() */
 	void (*rx)(struct core *c, const uint8_t *p, size_t len);
-	void (*read)(struct core *c); /* core_have() each, then core_stage_done() */
+	void (*read)(
+		struct core *c); /* ocsproto_core_have() each, then ocsproto_core_stage_done() */
 	void (*change)(struct core *c, bool removal);
 	void (*swap)(struct core *c);  /* NULL: no atomic batches */
 	void (*power)(struct core *c); /* NULL: cannot; like the next two */
@@ -113,40 +114,40 @@ struct core {
 
 /* ---- for engines ---- */
 /* As ocsproto_new(), for an engine that is none of its kinds. */
-size_t core_footprint(const struct ocsproto_config *cfg, const struct core_ops *proto);
-struct ocs_switch *core_new(void *mem, const struct ocsproto_config *cfg,
-			    const struct core_ops *proto);
-void core_up(struct core *c);
+size_t ocsproto_core_footprint(const struct ocsproto_config *cfg, const struct core_ops *proto);
+struct ocs_switch *ocsproto_core_new(void *mem, const struct ocsproto_config *cfg,
+				     const struct core_ops *proto);
+void ocsproto_core_up(struct core *c);
 /* The session is of no use any more. */
-void core_fail(struct core *c, int err, const char *text);
+void ocsproto_core_fail(struct core *c, int err, const char *text);
 /* Bytes to send; false, and the session fails, if they do not fit. */
-bool core_send(struct core *c, const void *p, size_t len);
-size_t core_tx_left(const struct core *c);
+bool ocsproto_core_send(struct core *c, const void *p, size_t len);
+size_t ocsproto_core_tx_left(const struct core *c);
 /* An answer is due from now on; all are here. */
-void core_expect(struct core *c);
-void core_settled(struct core *c);
+void ocsproto_core_expect(struct core *c);
+void ocsproto_core_settled(struct core *c);
 
 /* read(): forget, then tell; ports out of range are ignored. */
-void core_have_none(struct core *c);
-void core_have(struct core *c, uint32_t in, uint32_t out, enum ocs_shown shown);
-void core_power_is(struct core *c, bool ingress, uint32_t port, int32_t dbm_hundredths);
+void ocsproto_core_have_none(struct core *c);
+void ocsproto_core_have(struct core *c, uint32_t in, uint32_t out, enum ocs_shown shown);
+void ocsproto_core_power_is(struct core *c, bool ingress, uint32_t port, int32_t dbm_hundredths);
 
 /* change(): the next undecided item of this kind at or after i, or NULL. */
-struct core_item *core_item(struct core *c, bool removal, uint32_t *i);
-void core_decide(struct core *c, struct core_item *it, int err, const char *text);
+struct core_item *ocsproto_core_item(struct core *c, bool removal, uint32_t *i);
+void ocsproto_core_decide(struct core *c, struct core_item *it, int err, const char *text);
 /* The matrix decides, not the answers. */
-void core_verify(struct core *c);
+void ocsproto_core_verify(struct core *c);
 /* read(), change(), swap(), power() are through; err ends the whole request. */
-void core_stage_done(struct core *c, int err, const char *text);
+void ocsproto_core_stage_done(struct core *c, int err, const char *text);
 
 /* Events that belong to no request. */
-void core_changed(struct core *c);
-void core_alarm(struct core *c, bool ingress, uint32_t port, int err, const char *text);
+void ocsproto_core_changed(struct core *c);
+void ocsproto_core_alarm(struct core *c, bool ingress, uint32_t port, int err, const char *text);
 
 /* Printable ASCII only, cut at the room there is. */
-void core_text(char *to, size_t room, const char *from, size_t len);
+void ocsproto_core_text(char *to, size_t room, const char *from, size_t len);
 /* -3.42 -> -342; false if it is no number within +-300. */
-bool core_dbm(const char *s, size_t len, int32_t *hundredths);
+bool ocsproto_core_dbm(const char *s, size_t len, int32_t *hundredths);
 
 extern const struct core_ops ocsproto_polatis, ocsproto_calient, ocsproto_glimmerglass,
 	ocsproto_scpi, ocsproto_openflow;
