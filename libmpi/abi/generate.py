@@ -11,7 +11,7 @@ OUT receives
     tables.h        predefined handles and error classes, for the library's own use
     exports.map     the linker's export list
     abi_check.c     a program that checks mpi.h against every row of the tables
-    coll_impl.h     prototypes of the collectives (coll_X) that the SOURCEs define
+    coll_impl.h     prototypes of the collectives (lmpi_coll_X) that the SOURCEs define
     implemented.txt the names that do something
 
 An implementation is a function impl_X defined at the start of a line in a SOURCE.
@@ -19,7 +19,7 @@ If X has a large-count sibling X_c, impl_X serves both: it has the signature of 
 with every widened array as `struct lmpi_ints`; entry.c converts.  A SOURCE that
 defines impl_X_c as well opts out of this: both then have their exact signatures.
 
-A collective is a function coll_X(struct lmpi_coll **, arguments of impl_X): it serves
+A collective is a function lmpi_coll_X(struct lmpi_coll **, arguments of impl_X): it serves
 X, the non-blocking IX, the persistent X_init, and their large-count siblings.
 """
 import csv
@@ -81,13 +81,13 @@ def load_functions():
 
 
 def scan(sources):
-    """Names X of all impl_X, and of all coll_X, defined in the sources."""
+    """Names X of all impl_X, and of all lmpi_coll_X, defined in the sources."""
     found, colls = set(), set()
     for path in sources:
         with open(path) as f:
             text = f.read()
         found |= set(re.findall(r'^impl_(\w+)\(', text, re.M))
-        colls |= set(re.findall(r'^coll_([A-Z]\w+)\(', text, re.M))
+        colls |= set(re.findall(r'^lmpi_coll_([A-Z]\w+)\(', text, re.M))
     return found, colls
 
 
@@ -256,7 +256,7 @@ def make_coll_header(colls, by_name):
            'struct lmpi_coll;', '']
     for x in sorted(colls):
         text = impl_proto(x, by_name[f'MPI_{x}'], by_name.get(f'MPI_{x}_c'))
-        text = text.replace(f'impl_{x}(', f'coll_{x}(struct lmpi_coll **coll, ')
+        text = text.replace(f'impl_{x}(', f'lmpi_coll_{x}(struct lmpi_coll **coll, ')
         out.append(wrap_prototype(text + ';'))
     out += ['', '#endif', '']
     return '\n'.join(out)
@@ -332,7 +332,7 @@ def entry(fn, choice):
         if how == 'PERSISTENT':
             body += '\t(void)info;\n'
         body = body.replace('\tint rc;\n', '\tint rc;\n\tstruct lmpi_coll *coll = NULL;\n', 1)
-        body += f'\trc = coll_{name}({", ".join(["&coll"] + args)});\n'
+        body += f'\trc = lmpi_coll_{name}({", ".join(["&coll"] + args)});\n'
         body += f'\trc = lmpi_coll_go(coll, rc, LMPI_COLL_{how}, {request});\n'
     else:
         body += f'\trc = impl_{name}({", ".join(args)});\n{"".join(post)}'

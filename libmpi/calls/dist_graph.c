@@ -194,7 +194,7 @@ mail_send(struct mail *m, struct lmpi_comm *c)
 	struct lmpi_coll *op = NULL;
 	int at = 0, rc;
 
-	rc = coll_Alltoall(&op, m->counts, 1, MPI_INT, m->in_counts, 1, MPI_INT, c->handle);
+	rc = lmpi_coll_Alltoall(&op, m->counts, 1, MPI_INT, m->in_counts, 1, MPI_INT, c->handle);
 	rc = lmpi_coll_go(op, rc, LMPI_COLL_BLOCKING, NULL);
 	if (rc)
 		return rc;
@@ -207,8 +207,8 @@ mail_send(struct mail *m, struct lmpi_comm *c)
 	if (m->in == NULL)
 		return no_memory();
 	op = NULL;
-	rc = coll_Alltoallv(&op, m->out, plain(m->counts), plain(m->displs), MPI_INT, m->in,
-			    plain(m->in_counts), plain(m->in_displs), MPI_INT, c->handle);
+	rc = lmpi_coll_Alltoallv(&op, m->out, plain(m->counts), plain(m->displs), MPI_INT, m->in,
+				 plain(m->in_counts), plain(m->in_displs), MPI_INT, c->handle);
 	return lmpi_coll_go(op, rc, LMPI_COLL_BLOCKING, NULL);
 }
 

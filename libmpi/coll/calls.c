@@ -1,4 +1,4 @@
-/* The collectives that move data.  coll_X() checks the arguments of MPI_X and
+/* The collectives that move data.  lmpi_coll_X() checks the arguments of MPI_X and
  * describes the operation; the generated entry points of MPI_X, MPI_IX and
  * MPI_X_init (and their _c forms) run it. */
 #include "call.h"
@@ -93,14 +93,14 @@ in_place_elsewhere(const char *what)
 }
 
 int
-coll_Barrier(struct lmpi_coll **c, MPI_Comm comm)
+lmpi_coll_Barrier(struct lmpi_coll **c, MPI_Comm comm)
 {
 	return begin(c, COLL_BARRIER, comm);
 }
 
 int
-coll_Bcast(struct lmpi_coll **c, void *buffer, MPI_Count count, MPI_Datatype datatype, int root,
-	   MPI_Comm comm)
+lmpi_coll_Bcast(struct lmpi_coll **c, void *buffer, MPI_Count count, MPI_Datatype datatype,
+		int root, MPI_Comm comm)
 {
 	struct lmpi_type *t;
 	int rc = begin(c, COLL_BCAST, comm);
@@ -155,8 +155,9 @@ receiving(bool in_place)
 }
 
 int
-coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-	    void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+lmpi_coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+		 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+		 int root, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_GATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
@@ -179,9 +180,9 @@ coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_
 }
 
 int
-coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-	     void *recvbuf, struct lmpi_ints recvcounts, struct lmpi_ints displs,
-	     MPI_Datatype recvtype, int root, MPI_Comm comm)
+lmpi_coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+		  MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
+		  struct lmpi_ints displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_GATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
@@ -211,8 +212,9 @@ coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI
 }
 
 int
-coll_Scatter(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-	     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+lmpi_coll_Scatter(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+		  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+		  int root, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_SCATTER, comm);
 	bool in_place = recvbuf == MPI_IN_PLACE;
@@ -235,9 +237,9 @@ coll_Scatter(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI
 }
 
 int
-coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
-	      struct lmpi_ints displs, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-	      MPI_Datatype recvtype, int root, MPI_Comm comm)
+lmpi_coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+		   struct lmpi_ints displs, MPI_Datatype sendtype, void *recvbuf,
+		   MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_SCATTER, comm);
 	bool in_place = recvbuf == MPI_IN_PLACE;
@@ -267,9 +269,9 @@ coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendco
 }
 
 int
-coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
-	       MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
-	       MPI_Comm comm)
+lmpi_coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+		    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+		    MPI_Datatype recvtype, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_ALLGATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
@@ -286,9 +288,9 @@ coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 }
 
 int
-coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
-		MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
-		struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
+lmpi_coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+		     MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
+		     struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_ALLGATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
@@ -312,8 +314,9 @@ coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 }
 
 int
-coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
-	      void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+lmpi_coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+		   MPI_Comm comm)
 {
 	int rc = begin(c, COLL_ALLTOALL, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
@@ -331,10 +334,10 @@ coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount, MP
 }
 
 int
-coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
-	       struct lmpi_ints sdispls, MPI_Datatype sendtype, void *recvbuf,
-	       struct lmpi_ints recvcounts, struct lmpi_ints rdispls, MPI_Datatype recvtype,
-	       MPI_Comm comm)
+lmpi_coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+		    struct lmpi_ints sdispls, MPI_Datatype sendtype, void *recvbuf,
+		    struct lmpi_ints recvcounts, struct lmpi_ints rdispls, MPI_Datatype recvtype,
+		    MPI_Comm comm)
 {
 	int rc = begin(c, COLL_ALLTOALL, comm), size;
 	bool in_place = sendbuf == MPI_IN_PLACE;
@@ -377,10 +380,10 @@ check_types(struct lmpi_ints counts, struct lmpi_ints displs, const MPI_Datatype
 }
 
 int
-coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
-	       struct lmpi_ints sdispls, const MPI_Datatype sendtypes[], void *recvbuf,
-	       struct lmpi_ints recvcounts, struct lmpi_ints rdispls,
-	       const MPI_Datatype recvtypes[], MPI_Comm comm)
+lmpi_coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+		    struct lmpi_ints sdispls, const MPI_Datatype sendtypes[], void *recvbuf,
+		    struct lmpi_ints recvcounts, struct lmpi_ints rdispls,
+		    const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
 	int rc = begin(c, COLL_ALLTOALL, comm), size;
 	bool in_place = sendbuf == MPI_IN_PLACE;

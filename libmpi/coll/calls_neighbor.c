@@ -171,9 +171,9 @@ types_ok(struct lmpi_ints counts, struct lmpi_ints displs, const MPI_Datatype *t
 }
 
 int
-coll_Neighbor_allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
-			MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-			MPI_Datatype recvtype, MPI_Comm comm)
+lmpi_coll_Neighbor_allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+			     MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+			     MPI_Datatype recvtype, MPI_Comm comm)
 {
 	int rc = begin(c, comm, true);
 
@@ -183,9 +183,9 @@ coll_Neighbor_allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sen
 }
 
 int
-coll_Neighbor_allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
-			 MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
-			 struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
+lmpi_coll_Neighbor_allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+			      MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
+			      struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
 {
 	int rc = begin(c, comm, true);
 
@@ -195,9 +195,9 @@ coll_Neighbor_allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count se
 }
 
 int
-coll_Neighbor_alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
-		       MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
-		       MPI_Datatype recvtype, MPI_Comm comm)
+lmpi_coll_Neighbor_alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
+			    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+			    MPI_Datatype recvtype, MPI_Comm comm)
 {
 	int rc = begin(c, comm, false);
 
@@ -207,10 +207,10 @@ coll_Neighbor_alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count send
 }
 
 int
-coll_Neighbor_alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
-			struct lmpi_ints sdispls, MPI_Datatype sendtype, void *recvbuf,
-			struct lmpi_ints recvcounts, struct lmpi_ints rdispls,
-			MPI_Datatype recvtype, MPI_Comm comm)
+lmpi_coll_Neighbor_alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+			     struct lmpi_ints sdispls, MPI_Datatype sendtype, void *recvbuf,
+			     struct lmpi_ints recvcounts, struct lmpi_ints rdispls,
+			     MPI_Datatype recvtype, MPI_Comm comm)
 {
 	struct lmpi_type *t;
 	int rc = begin(c, comm, false);
@@ -229,10 +229,10 @@ coll_Neighbor_alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_i
 }
 
 int
-coll_Neighbor_alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
-			const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
-			struct lmpi_ints recvcounts, const MPI_Aint rdispls[],
-			const MPI_Datatype recvtypes[], MPI_Comm comm)
+lmpi_coll_Neighbor_alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints sendcounts,
+			     const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
+			     void *recvbuf, struct lmpi_ints recvcounts, const MPI_Aint rdispls[],
+			     const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
 	struct lmpi_ints sat = {sdispls, true}, rat = {rdispls, true};
 	int rc = begin(c, comm, false);

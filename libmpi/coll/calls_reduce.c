@@ -65,8 +65,8 @@ vectors(struct lmpi_coll *c, const void *sendbuf, void *recvbuf, MPI_Count count
 }
 
 int
-coll_Reduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
-	    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+lmpi_coll_Reduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
+		 MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
 	/* Who has no part in it says nothing by its other arguments. */
 	bool idle = root == MPI_PROC_NULL;
@@ -84,8 +84,8 @@ coll_Reduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count 
 }
 
 int
-coll_Allreduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
-	       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+lmpi_coll_Allreduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
+		    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_ALLREDUCE, datatype, op, comm);
 
@@ -93,8 +93,8 @@ coll_Allreduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Cou
 }
 
 int
-coll_Scan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
-	  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+lmpi_coll_Scan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
+	       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_SCAN, datatype, op, comm);
 
@@ -102,8 +102,8 @@ coll_Scan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count co
 }
 
 int
-coll_Exscan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
-	    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+lmpi_coll_Exscan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
+		 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_EXSCAN, datatype, op, comm);
 
@@ -155,8 +155,9 @@ scattered(struct lmpi_coll *c, const void *sendbuf, void *recvbuf, struct lmpi_i
 }
 
 int
-coll_Reduce_scatter(struct lmpi_coll **c, const void *sendbuf, void *recvbuf,
-		    struct lmpi_ints recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+lmpi_coll_Reduce_scatter(struct lmpi_coll **c, const void *sendbuf, void *recvbuf,
+			 struct lmpi_ints recvcounts, MPI_Datatype datatype, MPI_Op op,
+			 MPI_Comm comm)
 {
 	int rc = begin(c, COLL_REDUCE_SCATTER, datatype, op, comm);
 	MPI_Count total = 0;
@@ -176,8 +177,8 @@ coll_Reduce_scatter(struct lmpi_coll **c, const void *sendbuf, void *recvbuf,
 }
 
 int
-coll_Reduce_scatter_block(struct lmpi_coll **c, const void *sendbuf, void *recvbuf,
-			  MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+lmpi_coll_Reduce_scatter_block(struct lmpi_coll **c, const void *sendbuf, void *recvbuf,
+			       MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
 	int rc = begin(c, COLL_REDUCE_SCATTER, datatype, op, comm);
 

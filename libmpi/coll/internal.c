@@ -16,7 +16,7 @@ lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value)
 {
 	struct lmpi_coll *c = NULL;
 	uint64_t mine = *value;
-	int rc = coll_Allreduce(&c, &mine, value, 1, MPI_UINT64_T, MPI_MAX, comm->handle);
+	int rc = lmpi_coll_Allreduce(&c, &mine, value, 1, MPI_UINT64_T, MPI_MAX, comm->handle);
 
 	if (rc == MPI_SUCCESS)
 		c->strict = c->args.both = true;
@@ -27,7 +27,7 @@ int
 lmpi_coll_allgather_ints(struct lmpi_comm *comm, const int *mine, int *all, int count)
 {
 	struct lmpi_coll *c = NULL;
-	int rc = coll_Allgather(&c, mine, count, MPI_INT, all, count, MPI_INT, comm->handle);
+	int rc = lmpi_coll_Allgather(&c, mine, count, MPI_INT, all, count, MPI_INT, comm->handle);
 
 	return run(c, rc);
 }
@@ -36,7 +36,7 @@ int
 lmpi_coll_bcast_bytes(struct lmpi_comm *comm, void *data, int64_t bytes, int root)
 {
 	struct lmpi_coll *c = NULL;
-	int rc = coll_Bcast(&c, data, bytes, MPI_BYTE, root, comm->handle);
+	int rc = lmpi_coll_Bcast(&c, data, bytes, MPI_BYTE, root, comm->handle);
 
 	return run(c, rc);
 }
@@ -45,7 +45,7 @@ int
 lmpi_coll_barrier(struct lmpi_comm *comm)
 {
 	struct lmpi_coll *c = NULL;
-	int rc = coll_Barrier(&c, comm->handle);
+	int rc = lmpi_coll_Barrier(&c, comm->handle);
 
 	return run(c, rc);
 }

@@ -121,8 +121,8 @@ lmpi_io_local_done(struct lmpi_io_op *op)
 	int rc;
 
 	op->worst = op->error;
-	rc = coll_Allreduce(&c, MPI_IN_PLACE, &op->worst, 1, MPI_INT, MPI_MAX,
-			    op->file->comm->handle);
+	rc = lmpi_coll_Allreduce(&c, MPI_IN_PLACE, &op->worst, 1, MPI_INT, MPI_MAX,
+				 op->file->comm->handle);
 	rc = run(c, rc, op, agreed);
 	if (rc) {
 		fail(op, rc);
@@ -258,9 +258,9 @@ start(struct lmpi_io_op *op)
 		return;
 	}
 	my_span(op);
-	rc = coll_Allgather(&c, &op->spans->mine, sizeof(struct lmpi_io_span) / 8, MPI_INT64_T,
-			    op->spans->all, sizeof(struct lmpi_io_span) / 8, MPI_INT64_T,
-			    comm->handle);
+	rc = lmpi_coll_Allgather(&c, &op->spans->mine, sizeof(struct lmpi_io_span) / 8, MPI_INT64_T,
+				 op->spans->all, sizeof(struct lmpi_io_span) / 8, MPI_INT64_T,
+				 comm->handle);
 	rc = run(c, rc, op, decided);
 	if (rc) {
 		fail(op, rc);

@@ -46,7 +46,7 @@ there(void *arg)
 #define POKE_EVERY 16
 
 void
-rma_poke(void)
+lmpi_rma_poke(void)
 {
 	static uint32_t calls;
 
@@ -55,19 +55,19 @@ rma_poke(void)
 }
 
 void
-rma_flush_local(struct lmpi_win *win, int rank)
+lmpi_rma_flush_local(struct lmpi_win *win, int rank)
 {
 	struct wait w = ranks(win, rank);
 
 	if (!here(&w))
 		lmpi_wait_for(here, &w);
 	else
-		rma_poke();
+		lmpi_rma_poke();
 	rma_barrier();
 }
 
 int
-rma_flush(struct lmpi_win *win, int rank)
+lmpi_rma_flush(struct lmpi_win *win, int rank)
 {
 	struct wait w = ranks(win, rank);
 	int error = MPI_SUCCESS, at = 0;
@@ -77,12 +77,12 @@ rma_flush(struct lmpi_win *win, int rank)
 			continue;
 		win->peer[r].dirty = false;
 		win->peer[r].acks++;
-		rma_send_note(win, r, RMA_FLUSH, 0, 0);
+		lmpi_rma_send_note(win, r, RMA_FLUSH, 0, 0);
 	}
 	if (!there(&w))
 		lmpi_wait_for(there, &w);
 	else
-		rma_poke();
+		lmpi_rma_poke();
 	rma_barrier();
 	for (int r = w.first; r < w.end; r++) {
 		if (win->peer[r].error != MPI_SUCCESS) {
@@ -96,7 +96,7 @@ rma_flush(struct lmpi_win *win, int rank)
 }
 
 int
-rma_may_access(struct lmpi_win *win, int target)
+lmpi_rma_may_access(struct lmpi_win *win, int target)
 {
 	if (target == MPI_PROC_NULL
 		    ? win->lock_all || win->locks > 0 || win->starts >= 0
@@ -131,7 +131,7 @@ impl_Win_fence(int assert, MPI_Win handle)
 	if (win->starts >= 0 || win->posts >= 0)
 		return lmpi_error(MPI_ERR_RMA_SYNC,
 				  "an epoch of MPI_Win_start or MPI_Win_post is open");
-	rc = rma_flush(win, -1);
+	rc = lmpi_rma_flush(win, -1);
 	rc2 = lmpi_coll_barrier(win->comm);
 	rma_barrier();
 	win->fence = assert &MPI_MODE_NOSUCCEED ? RMA_NO_FENCE : RMA_FENCED;
@@ -151,7 +151,7 @@ ranks_of(const struct lmpi_win *win, MPI_Group handle, int **list, int *n)
 		return rc;
 	*list = malloc((size_t)(g->size + 1) * sizeof(**list));
 	if (*list == NULL)
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	for (int i = 0; i < g->size; i++) {
 		(*list)[i] = lmpi_group_rank_of(win->comm->group, g->world[i]);
 		if ((*list)[i] == MPI_UNDEFINED) {
@@ -186,7 +186,7 @@ impl_Win_post(MPI_Group group, int assert, MPI_Win handle)
 	win->posts = n;
 	rma_barrier();
 	for (int i = 0; i < n; i++)
-		rma_send_note(win, list[i], RMA_POST, 0, 0);
+		lmpi_rma_send_note(win, list[i], RMA_POST, 0, 0);
 	return MPI_SUCCESS;
 }
 
@@ -243,12 +243,12 @@ impl_Win_complete(MPI_Win handle)
 		return rc;
 	if (win->starts < 0)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_start");
-	rma_flush_local(win, -1);
+	lmpi_rma_flush_local(win, -1);
 	/* What is sent now is dealt with at the target after all that was sent before. */
 	for (int i = 0; i < win->starts; i++) {
 		win->peer[win->start[i]].started = false;
 		win->peer[win->start[i]].dirty = false;
-		rma_send_note(win, win->start[i], RMA_COMPLETE, 0, 0);
+		lmpi_rma_send_note(win, win->start[i], RMA_COMPLETE, 0, 0);
 	}
 	free(win->start);
 	win->start = NULL;

@@ -34,7 +34,7 @@ words_of(const struct lmpi_node *node, int depth)
 }
 
 int64_t
-rma_layout_words(const struct lmpi_type *type)
+lmpi_rma_layout_words(const struct lmpi_type *type)
 {
 	int64_t w = words_of(type->layout, 0);
 
@@ -71,7 +71,7 @@ put_node(uint64_t *w, const struct lmpi_node *node)
 }
 
 void
-rma_layout_encode(const struct lmpi_type *type, uint64_t *words)
+lmpi_rma_layout_encode(const struct lmpi_type *type, uint64_t *words)
 {
 	*words = (uint64_t)lmpi_type_extent(type);
 	(void)put_node(words + 1, type->layout);
@@ -242,8 +242,8 @@ get_node(struct reader *r, struct lmpi_node *node, struct bounds *b, int depth)
 }
 
 bool
-rma_layout_decode(struct lmpi_type *type, const uint64_t *words, uint64_t n, int64_t count,
-		  int64_t *bytes, int64_t *lo, int64_t *hi)
+lmpi_rma_layout_decode(struct lmpi_type *type, const uint64_t *words, uint64_t n, int64_t count,
+		       int64_t *bytes, int64_t *lo, int64_t *hi)
 {
 	struct reader r = {type, words, words + n};
 	struct lmpi_node *root;
@@ -255,7 +255,7 @@ rma_layout_decode(struct lmpi_type *type, const uint64_t *words, uint64_t n, int
 	if (root == NULL || count <= 0 || !take(&r, &extent) || !get_node(&r, root, &b, 0) ||
 	    r.at != r.end || __builtin_mul_overflow(root->size, count, bytes) ||
 	    !spread(&b, count, extent)) {
-		rma_layout_release(type);
+		lmpi_rma_layout_release(type);
 		return false;
 	}
 	type->layout = root;
@@ -267,7 +267,7 @@ rma_layout_decode(struct lmpi_type *type, const uint64_t *words, uint64_t n, int
 }
 
 void
-rma_layout_release(struct lmpi_type *type)
+lmpi_rma_layout_release(struct lmpi_type *type)
 {
 	lmpi_type_free_chunks(type);
 }

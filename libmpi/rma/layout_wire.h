@@ -10,7 +10,7 @@
  *		LOOP	n, stride, node
  *		LIST	n, n times node
  *
- * What comes out of rma_layout_decode() may be packed and unpacked like any datatype; it
+ * What comes out of lmpi_rma_layout_decode() may be packed and unpacked like any datatype; it
  * has no handle.  The bytes are somebody else's: whatever they are, a layout comes out
  * that lies within lo .. hi, or none. */
 #ifndef LMPI_LAYOUT_WIRE_H
@@ -24,13 +24,13 @@
 #define RMA_LAYOUT_DEPTH 512
 
 /* Words it takes; -1: deeper than RMA_LAYOUT_DEPTH. */
-int64_t rma_layout_words(const struct lmpi_type *type);
-void rma_layout_encode(const struct lmpi_type *type, uint64_t *words);
+int64_t lmpi_rma_layout_words(const struct lmpi_type *type);
+void lmpi_rma_layout_encode(const struct lmpi_type *type, uint64_t *words);
 /* false: nonsense, or out of memory.  Otherwise type is to be given to
- * rma_layout_release(); a row of count elements has `bytes` packed bytes, in user memory
+ * lmpi_rma_layout_release(); a row of count elements has `bytes` packed bytes, in user memory
  * from true_lb to true_ub around its address. */
-bool rma_layout_decode(struct lmpi_type *type, const uint64_t *words, uint64_t n, int64_t count,
-		       int64_t *bytes, int64_t *lo, int64_t *hi);
-void rma_layout_release(struct lmpi_type *type);
+bool lmpi_rma_layout_decode(struct lmpi_type *type, const uint64_t *words, uint64_t n,
+			    int64_t count, int64_t *bytes, int64_t *lo, int64_t *hi);
+void lmpi_rma_layout_release(struct lmpi_type *type);
 
 #endif

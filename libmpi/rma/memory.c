@@ -40,7 +40,7 @@ tell_all(struct lmpi_win *win)
 	int rc;
 
 	if (all == NULL)
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	rc = lmpi_coll_allgather_ints(win->comm, mine.words, all[0].words,
 				      (int)(sizeof(mine) / sizeof(int)));
 	for (int r = 0; r < win->comm->size && rc == MPI_SUCCESS; r++) {
@@ -109,7 +109,7 @@ share(struct lmpi_win *win, bool contiguous)
 			{win->segment.pid, win->segment.fd, (int64_t)win->segment.bytes}};
 	all = calloc((size_t)win->comm->size, sizeof(*all));
 	if (all == NULL)
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	rc = lmpi_coll_allgather_ints(win->comm, mine.words, all[0].words,
 				      (int)(sizeof(mine) / sizeof(int)));
 	if (rc == MPI_SUCCESS && leader != win->comm->rank && all[leader].bytes > 0)
@@ -137,7 +137,7 @@ on_one_node(const struct lmpi_win *win)
 }
 
 int
-rma_memory_setup(struct lmpi_win *win, bool contiguous)
+lmpi_rma_memory_setup(struct lmpi_win *win, bool contiguous)
 {
 	uint64_t failed = 0;
 	int rc = tell_all(win);
@@ -170,7 +170,7 @@ rma_memory_setup(struct lmpi_win *win, bool contiguous)
 }
 
 void
-rma_memory_release(struct lmpi_win *win)
+lmpi_rma_memory_release(struct lmpi_win *win)
 {
 	lmpi_segment_unmap(&win->segment);
 	free(win->memory);
@@ -183,7 +183,7 @@ rma_memory_release(struct lmpi_win *win)
 }
 
 bool
-rma_attached(const struct lmpi_win *win, uintptr_t at, uint64_t bytes)
+lmpi_rma_attached(const struct lmpi_win *win, uintptr_t at, uint64_t bytes)
 {
 	const struct rma_region *g = win->regions;
 

@@ -49,7 +49,7 @@ target_args(struct rma_args *a, MPI_Win handle, int target, MPI_Aint disp, MPI_C
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_check_type(datatype, &type);
 	if (rc == MPI_SUCCESS)
-		rc = rma_may_access(a->win, target);
+		rc = lmpi_rma_may_access(a->win, target);
 	if (rc)
 		return rc;
 	a->target = target;
@@ -94,7 +94,7 @@ own_side(const struct rma_args *a, const struct side *s, struct rma_place *place
 	rc = lmpi_check_buffer(s->buf, s->count, *type);
 	if (rc)
 		return rc;
-	*place = rma_place_of(s->buf, s->count, *type);
+	*place = lmpi_rma_place_of(s->buf, s->count, *type);
 	if (place->bytes != a->bytes)
 		return lmpi_error(place->bytes > a->bytes ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT,
 				  "%lld bytes here and %lld bytes at the target",
@@ -153,7 +153,7 @@ static bool
 copied(const struct rma_args *a)
 {
 	struct rma_peer *peer = &a->win->peer[a->target];
-	struct rma_place there = rma_place_of(NULL, a->count, a->type);
+	struct rma_place there = lmpi_rma_place_of(NULL, a->count, a->type);
 	bool write = a->kind == RMA_PUT;
 	const struct rma_place *here = write ? &a->from : &a->to;
 
@@ -176,7 +176,7 @@ packed_data(const struct rma_args *a, void **copy)
 		return a->from.at;
 	*copy = malloc((size_t)a->bytes);
 	if (*copy != NULL)
-		rma_load(&a->from, *copy);
+		lmpi_rma_load(&a->from, *copy);
 	return *copy;
 }
 
@@ -192,12 +192,12 @@ accumulate_direct(const struct rma_args *a, const struct rma_place *there)
 		old = malloc((size_t)a->bytes);
 		ok = old != NULL;
 	}
-	ok = ok && rma_accumulate(ctl, there, &a->how, data,
-				  !fetch	? NULL
-				  : old != NULL ? old
-						: a->to.at);
+	ok = ok && lmpi_rma_accumulate(ctl, there, &a->how, data,
+				       !fetch	     ? NULL
+				       : old != NULL ? old
+						     : a->to.at);
 	if (ok && old != NULL)
-		rma_store(&a->to, old);
+		lmpi_rma_store(&a->to, old);
 	free(old);
 	free(copy);
 	return ok;
@@ -207,23 +207,23 @@ static int
 go_direct(const struct rma_args *a)
 {
 	struct rma_peer *peer = &a->win->peer[a->target];
-	struct rma_place there = rma_place_of(peer->base + a->at, a->count, a->type);
+	struct rma_place there = lmpi_rma_place_of(peer->base + a->at, a->count, a->type);
 	bool ok = true;
 
 	switch (a->kind) {
 	case RMA_PUT:
-		ok = rma_move(&a->from, &there);
+		ok = lmpi_rma_move(&a->from, &there);
 		break;
 	case RMA_GET:
-		ok = rma_move(&there, &a->to);
+		ok = lmpi_rma_move(&there, &a->to);
 		break;
 	case RMA_CAS:
-		rma_swap(peer->ctl, there.at, a->compare, a->from.at, a->to.at, a->bytes);
+		lmpi_rma_swap(peer->ctl, there.at, a->compare, a->from.at, a->to.at, a->bytes);
 		break;
 	default:
 		ok = accumulate_direct(a, &there);
 	}
-	return ok ? MPI_SUCCESS : rma_no_memory();
+	return ok ? MPI_SUCCESS : lmpi_rma_no_memory();
 }
 
 /* The target keeps what it is to accumulate until it has all of it: long ones go in pieces,
@@ -234,15 +234,15 @@ send(const struct rma_args *a)
 	struct rma_args part = *a;
 	bool cut = (a->kind == RMA_ACC || a->kind == RMA_GET_ACC) && a->request == NULL &&
 		   a->bytes > RMA_PIECE && a->from.type == NULL && a->to.type == NULL;
-	struct rma_place there = rma_place_of(NULL, a->count, a->type);
+	struct rma_place there = lmpi_rma_place_of(NULL, a->count, a->type);
 	int64_t step = RMA_PIECE;
 	int rc = MPI_SUCCESS;
 
 	if (a->win->peer[a->target].early > RMA_EARLY_MAX)
-		rma_lock_await(&a->win->peer[a->target]);
+		lmpi_rma_lock_await(&a->win->peer[a->target]);
 	if (!cut || there.type != NULL) {
-		rc = rma_send_op(a);
-		rma_throttle();
+		rc = lmpi_rma_send_op(a);
+		lmpi_rma_throttle();
 		return rc;
 	}
 	step -= step % a->how.element->size;
@@ -258,8 +258,8 @@ send(const struct rma_args *a)
 			part.to.at = (char *)a->to.at + at;
 			part.to.bytes = part.bytes;
 		}
-		rc = rma_send_op(&part);
-		rma_throttle();
+		rc = lmpi_rma_send_op(&part);
+		lmpi_rma_throttle();
 	}
 	return rc;
 }
@@ -291,7 +291,7 @@ with_request(struct rma_args *a, MPI_Request *request, bool nothing)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "no passive target epoch is open");
 	r = lmpi_request_new(LMPI_RQ_RMA, NULL, NULL);
 	if (r == NULL)
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	r->active = true;
 	r->win = (MPI_Win)a->win;
 	a->request = r;

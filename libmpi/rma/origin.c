@@ -145,13 +145,13 @@ result_came(struct lmpi_req *req)
 	if (req->error || req->bytes != op->expected)
 		op_failed(op, MPI_ERR_RMA_RANGE);
 	else if (op->temp != NULL)
-		rma_store(&op->to, op->temp);
+		lmpi_rma_store(&op->to, op->temp);
 	op_event(op);
 }
 
 void
-rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, const void *data,
-	     uint64_t bytes)
+lmpi_rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, const void *data,
+		  uint64_t bytes)
 {
 	struct rma_op *op = op_named(p->id);
 
@@ -162,7 +162,7 @@ rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, const
 	if (p->error != 0 || bytes != op->expected)
 		op_failed(op, p->error ? (int)p->error : MPI_ERR_RMA_RANGE);
 	else
-		rma_store(&op->to, data);
+		lmpi_rma_store(&op->to, data);
 	op_event(op);
 }
 
@@ -215,7 +215,7 @@ send_packet(struct lmpi_win *win, int target, struct out *o, uint64_t len)
 
 	win->peer[target].loose = true;
 	if (world == lmpi_world.rank) {
-		rma_on_packet(world, o->data, len);
+		lmpi_rma_on_packet(world, o->data, len);
 		o->req.done = true;
 		out_gone(&o->req);
 		return;
@@ -231,7 +231,7 @@ packet_in(struct out *o)
 }
 
 void
-rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags, int error)
+lmpi_rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags, int error)
 {
 	struct out *o = out_new(sizeof(struct rma_packet));
 
@@ -244,8 +244,8 @@ rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flag
 }
 
 void
-rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
-	       const void *data, uint64_t bytes)
+lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
+		    const void *data, uint64_t bytes)
 {
 	struct out *o = out_new(sizeof(struct rma_packet) + bytes);
 
@@ -272,8 +272,8 @@ send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint
 }
 
 void
-rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint64_t bytes,
-	      void *owned)
+lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint64_t bytes,
+		   void *owned)
 {
 	send_bulk(win, target, tag, data, bytes, owned, NULL);
 }
@@ -303,7 +303,7 @@ want_result(struct rma_op *op, const struct rma_args *a, struct rma_packet *p)
 	op->left++;
 	if (a->bytes <= RMA_INLINE_MAX) {
 		if (!name_op(op))
-			return rma_no_memory();
+			return lmpi_rma_no_memory();
 		p->id = op->id;
 		results++;
 		return MPI_SUCCESS;
@@ -311,7 +311,7 @@ want_result(struct rma_op *op, const struct rma_args *a, struct rma_packet *p)
 	if (a->to.type != NULL) {
 		into = op->temp = malloc((size_t)a->bytes);
 		if (into == NULL)
-			return rma_no_memory();
+			return lmpi_rma_no_memory();
 	}
 	p->reply_tag = new_tag() | RESULT_TAG;
 	results++;
@@ -333,8 +333,8 @@ static struct out *
 make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *len,
 	    const void **bulk, void **owned, int *rc)
 {
-	struct rma_place there = rma_place_of(NULL, a->count, a->type);
-	int64_t words = there.type ? rma_layout_words(a->type) : 0;
+	struct rma_place there = lmpi_rma_place_of(NULL, a->count, a->type);
+	int64_t words = there.type ? lmpi_rma_layout_words(a->type) : 0;
 	uint64_t tail = (uint64_t)(words > 0 ? words : 0) * sizeof(uint64_t), data = 0;
 	struct rma_packet p = *head;
 	struct out *o;
@@ -351,10 +351,10 @@ make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *l
 			if (a->from.type != NULL) {
 				*bulk = *owned = malloc((size_t)data);
 				if (*owned == NULL) {
-					*rc = rma_no_memory();
+					*rc = lmpi_rma_no_memory();
 					return NULL;
 				}
-				rma_load(&a->from, *owned);
+				lmpi_rma_load(&a->from, *owned);
 			}
 			data = 0;
 			p.data_tag = new_tag();
@@ -368,12 +368,12 @@ make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *l
 	o = out_new(*len);
 	memcpy(o->data, &p, sizeof(p));
 	if (p.layout > 0)
-		rma_layout_encode(a->type, (uint64_t *)(void *)(o->data + sizeof(p)));
+		lmpi_rma_layout_encode(a->type, (uint64_t *)(void *)(o->data + sizeof(p)));
 	if (data > 0 && a->kind == RMA_CAS) {
 		memcpy(o->data + sizeof(p), a->compare, (size_t)a->bytes);
 		memcpy(o->data + sizeof(p) + a->bytes, a->from.at, (size_t)a->bytes);
 	} else if (data > 0) {
-		rma_load(&a->from, o->data + sizeof(p) + tail);
+		lmpi_rma_load(&a->from, o->data + sizeof(p) + tail);
 	}
 	return o;
 }
@@ -393,7 +393,7 @@ op_drop(struct rma_op *op)
 }
 
 int
-rma_send_op(const struct rma_args *a)
+lmpi_rma_send_op(const struct rma_args *a)
 {
 	struct rma_peer *peer = &a->win->peer[a->target];
 	struct rma_packet p = {.kind = (uint8_t)a->kind,
@@ -409,7 +409,7 @@ rma_send_op(const struct rma_args *a)
 	int rc = MPI_SUCCESS;
 
 	if (op == NULL)
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	if (a->how.element != NULL)
 		p.element = (uint32_t)(uintptr_t)a->how.element->handle;
 	*op = (struct rma_op){.win = a->win, .target = a->target, .left = 1, .request = a->request};
@@ -455,7 +455,7 @@ little_enough(void *arg)
 }
 
 void
-rma_throttle(void)
+lmpi_rma_throttle(void)
 {
 	if (!little_enough(NULL))
 		lmpi_wait_for(little_enough, NULL);

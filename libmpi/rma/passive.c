@@ -13,7 +13,7 @@
 /* ---- the lock of my part */
 
 void
-rma_lock_granted(struct lmpi_win *win, int target)
+lmpi_rma_lock_granted(struct lmpi_win *win, int target)
 {
 	win->peer[target].held = RMA_HELD;
 }
@@ -22,16 +22,16 @@ static void
 grant(struct lmpi_win *win, int rank)
 {
 	if (rank == win->comm->rank) {
-		rma_lock_granted(win, rank);
+		lmpi_rma_lock_granted(win, rank);
 		return;
 	}
 	win->peer[rank].waits = false;
-	rma_send_note(win, rank, RMA_GRANT, 0, 0);
-	rma_do_kept(win, rank);
+	lmpi_rma_send_note(win, rank, RMA_GRANT, 0, 0);
+	lmpi_rma_do_kept(win, rank);
 }
 
 void
-rma_lock_serve(struct lmpi_win *win)
+lmpi_rma_lock_serve(struct lmpi_win *win)
 {
 	_Atomic uint32_t *word = &rma_me(win)->ctl->lock;
 	struct rma_waiter *w;
@@ -54,7 +54,7 @@ rma_lock_serve(struct lmpi_win *win)
 }
 
 void
-rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive)
+lmpi_rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive)
 {
 	struct rma_waiter *w = malloc(sizeof(*w));
 
@@ -67,14 +67,14 @@ rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive)
 	/* The holder that gives it up from now on tells me; one that did so just before has
 	 * left it free. */
 	lock_word_wait(&rma_me(win)->ctl->lock);
-	rma_lock_serve(win);
+	lmpi_rma_lock_serve(win);
 }
 
 void
-rma_lock_returned(struct lmpi_win *win, bool exclusive)
+lmpi_rma_lock_returned(struct lmpi_win *win, bool exclusive)
 {
 	if (lock_word_drop(&rma_me(win)->ctl->lock, exclusive))
-		rma_lock_serve(win);
+		lmpi_rma_lock_serve(win);
 }
 
 /* ---- acquiring and giving up */
@@ -96,9 +96,9 @@ ask(struct lmpi_win *win, int rank, bool exclusive)
 	}
 	peer->held = RMA_ASKED;
 	if (rank == win->comm->rank)
-		rma_lock_asked(win, rank, exclusive);
+		lmpi_rma_lock_asked(win, rank, exclusive);
 	else
-		rma_send_note(win, rank, RMA_LOCK, exclusive ? RMA_EXCLUSIVE : 0, 0);
+		lmpi_rma_send_note(win, rank, RMA_LOCK, exclusive ? RMA_EXCLUSIVE : 0, 0);
 }
 
 static bool
@@ -108,7 +108,7 @@ held(void *arg)
 }
 
 void
-rma_lock_await(struct rma_peer *peer)
+lmpi_rma_lock_await(struct rma_peer *peer)
 {
 	if (peer->held == RMA_ASKED)
 		lmpi_wait_for(held, peer);
@@ -121,7 +121,7 @@ await_if_near(struct lmpi_win *win, int rank)
 	uint32_t world = rma_world(win, rank);
 
 	if (win->peer[rank].ctl != NULL || lmpi_world.proc[world].reach == LMPI_REACH_SHM)
-		rma_lock_await(&win->peer[rank]);
+		lmpi_rma_lock_await(&win->peer[rank]);
 }
 
 /* With nothing done under it, it may not have been granted yet. */
@@ -130,18 +130,18 @@ give_up(struct lmpi_win *win, int rank)
 {
 	struct rma_peer *peer = &win->peer[rank];
 
-	rma_lock_await(peer);
+	lmpi_rma_lock_await(peer);
 	bool real = peer->held == RMA_HELD;
 
 	peer->held = RMA_FREE;
 	if (!real)
 		return;
 	if (peer->ctl == NULL)
-		rma_send_note(win, rank, RMA_UNLOCK, peer->exclusive ? RMA_EXCLUSIVE : 0, 0);
+		lmpi_rma_send_note(win, rank, RMA_UNLOCK, peer->exclusive ? RMA_EXCLUSIVE : 0, 0);
 	else if (rank == win->comm->rank)
-		rma_lock_returned(win, peer->exclusive);
+		lmpi_rma_lock_returned(win, peer->exclusive);
 	else if (lock_word_drop(&peer->ctl->lock, peer->exclusive))
-		rma_send_note(win, rank, RMA_KICK, 0, 0);
+		lmpi_rma_send_note(win, rank, RMA_KICK, 0, 0);
 }
 
 /* ---- the calls */
@@ -215,7 +215,7 @@ impl_Win_unlock(int rank, MPI_Win handle)
 		return rc;
 	if (win->lock_all || win->peer[rank].held == RMA_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is not locked by MPI_Win_lock", rank);
-	rc = rma_flush(win, rank);
+	rc = lmpi_rma_flush(win, rank);
 	give_up(win, rank);
 	win->locks--;
 	return rc;
@@ -257,7 +257,7 @@ impl_Win_unlock_all(MPI_Win handle)
 		return rc;
 	if (!win->lock_all)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_lock_all");
-	rc = rma_flush(win, -1);
+	rc = lmpi_rma_flush(win, -1);
 	for (int r = 0; r < win->comm->size; r++)
 		give_up(win, r);
 	win->lock_all = false;
@@ -276,8 +276,8 @@ flush(MPI_Win handle, int rank, bool local)
 	if (rank == -1 ? !win->lock_all && win->locks == 0 : win->peer[rank].held == RMA_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "no passive target epoch is open");
 	if (!local)
-		return rma_flush(win, rank);
-	rma_flush_local(win, rank);
+		return lmpi_rma_flush(win, rank);
+	lmpi_rma_flush_local(win, rank);
 	return MPI_SUCCESS;
 }
 
@@ -321,6 +321,6 @@ impl_Win_sync(MPI_Win handle)
 	if (rc)
 		return rc;
 	rma_barrier();
-	rma_poke();
+	lmpi_rma_poke();
 	return MPI_SUCCESS;
 }

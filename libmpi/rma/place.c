@@ -11,7 +11,7 @@
 #define CHUNK 65536
 
 struct rma_place
-rma_place_of(const void *buf, int64_t count, const struct lmpi_type *type)
+lmpi_rma_place_of(const void *buf, int64_t count, const struct lmpi_type *type)
 {
 	const struct lmpi_node *l = type->layout;
 	struct rma_place p = {.bytes = count * type->size};
@@ -29,7 +29,7 @@ rma_place_of(const void *buf, int64_t count, const struct lmpi_type *type)
 }
 
 void
-rma_load(const struct rma_place *p, void *packed)
+lmpi_rma_load(const struct rma_place *p, void *packed)
 {
 	if (p->bytes == 0)
 		return;
@@ -40,7 +40,7 @@ rma_load(const struct rma_place *p, void *packed)
 }
 
 void
-rma_store(const struct rma_place *p, const void *packed)
+lmpi_rma_store(const struct rma_place *p, const void *packed)
 {
 	if (p->bytes == 0)
 		return;
@@ -51,18 +51,18 @@ rma_store(const struct rma_place *p, const void *packed)
 }
 
 bool
-rma_move(const struct rma_place *from, const struct rma_place *to)
+lmpi_rma_move(const struct rma_place *from, const struct rma_place *to)
 {
 	char *between;
 
 	if (from->bytes == 0)
 		return true;
 	if (from->type == NULL) {
-		rma_store(to, from->at);
+		lmpi_rma_store(to, from->at);
 		return true;
 	}
 	if (to->type == NULL) {
-		rma_load(from, to->at);
+		lmpi_rma_load(from, to->at);
 		return true;
 	}
 	between = malloc(CHUNK);
@@ -135,8 +135,8 @@ copy_part(const struct rma_place *p, char *copy, int64_t at, int64_t n, bool bac
 }
 
 bool
-rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct rma_combine *how,
-	       const void *data, void *old)
+lmpi_rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct rma_combine *how,
+		    const void *data, void *old)
 {
 	int64_t step = CHUNK - CHUNK % how->element->size;
 	bool as_it_lies = p->type == NULL && aligned(p->at, how->element);
@@ -170,8 +170,8 @@ rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct rma_
 }
 
 void
-rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const void *with, void *old,
-	 int64_t size)
+lmpi_rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const void *with, void *old,
+	      int64_t size)
 {
 	char was[64];
 

@@ -99,8 +99,8 @@ struct rma_peer {
 	struct rma_filling *filling_first, *filling_last; /* bulk puts of it that are arriving */
 	uint64_t filling_turn;				  /* of the last one */
 	struct rma_later *later_first, *later_last;
-	int fault; /* of its operations, to be reported with the next answer */
-	bool waits;				 /* for the lock of my part */
+	int fault;  /* of its operations, to be reported with the next answer */
+	bool waits; /* for the lock of my part */
 	struct rma_kept *kept_first, *kept_last; /* its packets behind that LOCK */
 };
 
@@ -151,12 +151,12 @@ extern struct lmpi_pool lmpi_win_pool;
 struct lmpi_win *lmpi_win_find(MPI_Win handle);
 /* An error code with a text. */
 int lmpi_win_get(MPI_Win handle, struct lmpi_win **win);
-struct lmpi_win *rma_win_of(uint64_t cid);
+struct lmpi_win *lmpi_rma_win_of(uint64_t cid);
 /* A window without memory, known to arriving packets; comm is the window's from now on,
  * also if there is an error. */
-int rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *info,
-		struct lmpi_win **out);
-void rma_win_destroy(struct lmpi_win *win);
+int lmpi_rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *info,
+		     struct lmpi_win **out);
+void lmpi_rma_win_destroy(struct lmpi_win *win);
 static inline struct rma_peer *
 rma_me(struct lmpi_win *win)
 {
@@ -167,14 +167,14 @@ rma_world(const struct lmpi_win *win, int rank)
 {
 	return win->comm->group->world[rank];
 }
-int rma_no_memory(void);
+int lmpi_rma_no_memory(void);
 
 /* ---- memory.c: fill in base, size, unit, ctl of all peers; collective.  An error code,
  * the same at all processes. */
-int rma_memory_setup(struct lmpi_win *win, bool contiguous);
-void rma_memory_release(struct lmpi_win *win);
+int lmpi_rma_memory_setup(struct lmpi_win *win, bool contiguous);
+void lmpi_rma_memory_release(struct lmpi_win *win);
 /* In a dynamic window: is that memory attached? */
-bool rma_attached(const struct lmpi_win *win, uintptr_t at, uint64_t bytes);
+bool lmpi_rma_attached(const struct lmpi_win *win, uintptr_t at, uint64_t bytes);
 
 /* ---- place.c: n bytes, or count elements of a type, at an address */
 struct rma_place {
@@ -184,11 +184,11 @@ struct rma_place {
 	int64_t bytes; /* packed */
 };
 /* count elements of type at buf, as one piece of memory if they are one. */
-struct rma_place rma_place_of(const void *buf, int64_t count, const struct lmpi_type *type);
+struct rma_place lmpi_rma_place_of(const void *buf, int64_t count, const struct lmpi_type *type);
 /* Packed data out of it, into it, from one to another.  false: out of memory. */
-void rma_load(const struct rma_place *p, void *packed);
-void rma_store(const struct rma_place *p, const void *packed);
-bool rma_move(const struct rma_place *from, const struct rma_place *to);
+void lmpi_rma_load(const struct rma_place *p, void *packed);
+void lmpi_rma_store(const struct rma_place *p, const void *packed);
+bool lmpi_rma_move(const struct rma_place *from, const struct rma_place *to);
 /* What an accumulate does. */
 struct rma_combine {
 	MPI_Op op;
@@ -196,11 +196,11 @@ struct rma_combine {
 };
 /* place = place op data, the old content to old first if that is not NULL; atomic for each
  * element among all that use ctl. */
-bool rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct rma_combine *how,
-		    const void *data, void *old);
+bool lmpi_rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p,
+			 const struct rma_combine *how, const void *data, void *old);
 /* Compare and swap one element. */
-void rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const void *with, void *old,
-	      int64_t size);
+void lmpi_rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const void *with, void *old,
+		   int64_t size);
 
 /* ---- origin.c */
 enum rma_kind {
@@ -262,34 +262,35 @@ struct rma_args {
 	struct lmpi_request *request; /* to be completed, or NULL */
 };
 /* Send it on its way; the request may complete later.  An error code. */
-int rma_send_op(const struct rma_args *a);
+int lmpi_rma_send_op(const struct rma_args *a);
 /* A packet of that kind without data. */
-void rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags, int error);
-void rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
-		    const void *data, uint64_t bytes);
+void lmpi_rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags,
+			int error);
+void lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
+			 const void *data, uint64_t bytes);
 /* The result of an operation, beside the packets; owned: to be freed when it has gone. */
-void rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint64_t bytes,
-		   void *owned);
-void rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, const void *data,
-		  uint64_t bytes);
+void lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data,
+			uint64_t bytes, void *owned);
+void lmpi_rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p,
+		       const void *data, uint64_t bytes);
 /* Wait until little enough is under way. */
-void rma_throttle(void);
+void lmpi_rma_throttle(void);
 
 /* ---- target.c */
-void rma_on_packet(uint32_t from_world, const void *data, uint64_t len);
+void lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len);
 /* It has the lock of my part: do what it sent since it asked. */
-void rma_do_kept(struct lmpi_win *win, int origin);
+void lmpi_rma_do_kept(struct lmpi_win *win, int origin);
 
 /* ---- active.c, passive.c */
 /* May operations go to that rank now?  An error code. */
-int rma_may_access(struct lmpi_win *win, int target);
+int lmpi_rma_may_access(struct lmpi_win *win, int target);
 /* Wait until all operations to rank, -1: all ranks, are complete at the target (or only
  * here).  An error code that a target reported. */
-int rma_flush(struct lmpi_win *win, int rank);
-void rma_flush_local(struct lmpi_win *win, int rank);
+int lmpi_rma_flush(struct lmpi_win *win, int rank);
+void lmpi_rma_flush_local(struct lmpi_win *win, int rank);
 /* For calls that have nothing to wait for: a program that looks again and again at memory
  * which another process is to write must let its packets in, and give it the core. */
-void rma_poke(void);
+void lmpi_rma_poke(void);
 /* What other processes of the node wrote, I can read, and the other way round. */
 static inline void
 rma_barrier(void)
@@ -297,12 +298,12 @@ rma_barrier(void)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 /* Somebody asks for the lock of my part, or gives it back. */
-void rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive);
-void rma_lock_returned(struct lmpi_win *win, bool exclusive);
+void lmpi_rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive);
+void lmpi_rma_lock_returned(struct lmpi_win *win, bool exclusive);
 /* Look whether who waits can have it. */
-void rma_lock_serve(struct lmpi_win *win);
-void rma_lock_granted(struct lmpi_win *win, int target);
+void lmpi_rma_lock_serve(struct lmpi_win *win);
+void lmpi_rma_lock_granted(struct lmpi_win *win, int target);
 /* Wait for a lock that was asked for. */
-void rma_lock_await(struct rma_peer *peer);
+void lmpi_rma_lock_await(struct rma_peer *peer);
 
 #endif

@@ -84,7 +84,7 @@ bulk_free(void *bulk, uint64_t bytes)
 }
 
 /* Where the packet's operation goes.  false: outside the window.  The type lives until
- * rma_layout_release(). */
+ * lmpi_rma_layout_release(). */
 static bool
 locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
 {
@@ -95,19 +95,20 @@ locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
 	*type = (struct lmpi_type){0};
 	if (hi < 0)
 		malformed();
-	if (j->p.layout > 0 && !rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
-						  j->p.layout / sizeof(uint64_t),
-						  (int64_t)j->p.count, &bytes, &lo, &hi))
+	if (j->p.layout > 0 &&
+	    !lmpi_rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
+				    j->p.layout / sizeof(uint64_t), (int64_t)j->p.count, &bytes,
+				    &lo, &hi))
 		malformed();
 	if (bytes != (int64_t)j->p.bytes) {
-		rma_layout_release(type);
+		lmpi_rma_layout_release(type);
 		malformed();
 	}
 	if (__builtin_add_overflow(lo, (int64_t)j->p.at, &lo) ||
 	    __builtin_add_overflow(hi, (int64_t)j->p.at, &hi))
 		return false;
 	if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
-		if (bytes > 0 && !rma_attached(win, (uintptr_t)lo, (uint64_t)(hi - lo)))
+		if (bytes > 0 && !lmpi_rma_attached(win, (uintptr_t)lo, (uint64_t)(hi - lo)))
 			return false;
 	} else {
 		base = (uintptr_t)win->base;
@@ -208,8 +209,8 @@ filled(struct lmpi_req *req)
 
 	if (f->temp != NULL) {
 		if (locate(&f->job, &place, &type))
-			rma_store(&place, f->temp);
-		rma_layout_release(&type);
+			lmpi_rma_store(&place, f->temp);
+		lmpi_rma_layout_release(&type);
 	}
 	*(f->prev ? &f->prev->next : &peer->filling_first) = f->next;
 	*(f->next ? &f->next->prev : &peer->filling_last) = f->prev;
@@ -234,8 +235,8 @@ put(const struct job *j)
 		if (inside && j->bytes != j->p.bytes)
 			malformed();
 		if (inside)
-			rma_store(&place, j->data);
-		rma_layout_release(&type);
+			lmpi_rma_store(&place, j->data);
+		lmpi_rma_layout_release(&type);
 		return;
 	}
 	f = must_alloc(sizeof(*f) + j->p.layout);
@@ -245,7 +246,7 @@ put(const struct job *j)
 	into = place.at;
 	if (!inside || place.type != NULL)
 		into = f->temp = must_alloc(j->p.bytes);
-	rma_layout_release(&type);
+	lmpi_rma_layout_release(&type);
 	f->req.on_done = filled;
 	*(f->prev ? &f->prev->next : &peer->filling_first) = f;
 	peer->filling_last = f;
@@ -258,10 +259,11 @@ static void
 answer(const struct job *j, int error, const void *data, uint64_t bytes, void *packed)
 {
 	if (j->p.reply_tag != 0) {
-		rma_send_bulk(j->win, j->origin, j->p.reply_tag, data, error ? 0 : bytes, packed);
+		lmpi_rma_send_bulk(j->win, j->origin, j->p.reply_tag, data, error ? 0 : bytes,
+				   packed);
 		return;
 	}
-	rma_send_reply(j->win, j->origin, &j->p, error, data, error ? 0 : bytes);
+	lmpi_rma_send_reply(j->win, j->origin, &j->p, error, data, error ? 0 : bytes);
 	free(packed);
 }
 
@@ -274,14 +276,14 @@ get(const struct job *j)
 
 	if (!locate(j, &place, &type)) {
 		answer(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
-		rma_layout_release(&type);
+		lmpi_rma_layout_release(&type);
 		return;
 	}
 	if (place.type != NULL) {
 		packed = must_alloc(j->p.bytes);
-		rma_load(&place, packed);
+		lmpi_rma_load(&place, packed);
 	}
-	rma_layout_release(&type);
+	lmpi_rma_layout_release(&type);
 	answer(j, MPI_SUCCESS, packed ? packed : place.at, j->p.bytes, packed);
 }
 
@@ -307,14 +309,14 @@ accumulate(const struct job *j)
 			answer(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
 		else
 			j->win->peer[j->origin].fault = MPI_ERR_RMA_RANGE;
-		rma_layout_release(&type);
+		lmpi_rma_layout_release(&type);
 		return;
 	}
 	if (fetch)
 		old = must_alloc(j->p.bytes);
-	if (!rma_accumulate(rma_me(j->win)->ctl, &place, &how, j->data, old))
+	if (!lmpi_rma_accumulate(rma_me(j->win)->ctl, &place, &how, j->data, old))
 		lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for an accumulate");
-	rma_layout_release(&type);
+	lmpi_rma_layout_release(&type);
 	if (fetch)
 		answer(j, MPI_SUCCESS, old, j->p.bytes, old);
 }
@@ -332,8 +334,8 @@ swap(const struct job *j)
 		answer(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
 		return;
 	}
-	rma_swap(rma_me(j->win)->ctl, place.at, j->data, j->data + j->p.bytes, old,
-		 (int64_t)j->p.bytes);
+	lmpi_rma_swap(rma_me(j->win)->ctl, place.at, j->data, j->data + j->p.bytes, old,
+		      (int64_t)j->p.bytes);
 	answer(j, MPI_SUCCESS, old, j->p.bytes, NULL);
 }
 
@@ -354,11 +356,11 @@ execute(const struct job *j)
 		swap(j);
 		break;
 	case RMA_FLUSH:
-		rma_send_note(j->win, j->origin, RMA_ACK, 0, peer->fault);
+		lmpi_rma_send_note(j->win, j->origin, RMA_ACK, 0, peer->fault);
 		peer->fault = MPI_SUCCESS;
 		break;
 	case RMA_UNLOCK:
-		rma_lock_returned(j->win, j->p.flags & RMA_EXCLUSIVE);
+		lmpi_rma_lock_returned(j->win, j->p.flags & RMA_EXCLUSIVE);
 		break;
 	case RMA_COMPLETE:
 		peer->completed++;
@@ -380,7 +382,7 @@ act(const struct job *j)
 		put(j);
 		break;
 	case RMA_REPLY:
-		rma_on_reply(j->win, j->origin, &j->p, j->data, j->bytes);
+		lmpi_rma_on_reply(j->win, j->origin, &j->p, j->data, j->bytes);
 		break;
 	case RMA_ACK:
 		if (peer->acks == 0)
@@ -390,13 +392,13 @@ act(const struct job *j)
 			peer->error = (int)j->p.error;
 		break;
 	case RMA_LOCK:
-		rma_lock_asked(j->win, j->origin, j->p.flags & RMA_EXCLUSIVE);
+		lmpi_rma_lock_asked(j->win, j->origin, j->p.flags & RMA_EXCLUSIVE);
 		break;
 	case RMA_GRANT:
-		rma_lock_granted(j->win, j->origin);
+		lmpi_rma_lock_granted(j->win, j->origin);
 		break;
 	case RMA_KICK:
-		rma_lock_serve(j->win);
+		lmpi_rma_lock_serve(j->win);
 		break;
 	case RMA_POST:
 		peer->posted++;
@@ -437,7 +439,7 @@ keep_for_lock(const struct job *j)
 }
 
 void
-rma_do_kept(struct lmpi_win *win, int origin)
+lmpi_rma_do_kept(struct lmpi_win *win, int origin)
 {
 	struct rma_peer *peer = &win->peer[origin];
 	struct rma_kept *k;
@@ -454,7 +456,7 @@ rma_do_kept(struct lmpi_win *win, int origin)
 }
 
 void
-rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
+lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 {
 	struct job j = {0};
 
@@ -462,7 +464,7 @@ rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 		malformed();
 	memcpy(&j.p, data, sizeof(j.p));
 	len -= sizeof(j.p);
-	j.win = rma_win_of(j.p.win);
+	j.win = lmpi_rma_win_of(j.p.win);
 	if (j.win == NULL || j.p.rank >= (uint32_t)j.win->comm->size ||
 	    rma_world(j.win, (int)j.p.rank) != from_world || rma_padded(j.p.layout) > len ||
 	    j.p.layout % sizeof(uint64_t) != 0 || j.p.data_tag > INT32_MAX ||

@@ -36,7 +36,7 @@ lmpi_win_get(MPI_Win handle, struct lmpi_win **win)
 }
 
 struct lmpi_win *
-rma_win_of(uint64_t cid)
+lmpi_rma_win_of(uint64_t cid)
 {
 	struct lmpi_win *w = windows[cid % BUCKETS];
 
@@ -46,7 +46,7 @@ rma_win_of(uint64_t cid)
 }
 
 int
-rma_no_memory(void)
+lmpi_rma_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 }
@@ -92,7 +92,7 @@ impl_Win_set_info(MPI_Win handle, MPI_Info info)
 		rc = lmpi_info_arg(info, &from);
 	if (rc)
 		return rc;
-	return take_hints(win->info, from) ? MPI_SUCCESS : rma_no_memory();
+	return take_hints(win->info, from) ? MPI_SUCCESS : lmpi_rma_no_memory();
 }
 
 int
@@ -106,7 +106,7 @@ impl_Win_get_info(MPI_Win handle, MPI_Info *info_used)
 		return rc;
 	copy = lmpi_info_copy(win->info);
 	if (copy == NULL)
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	*info_used = (MPI_Info)copy;
 	return MPI_SUCCESS;
 }
@@ -114,7 +114,7 @@ impl_Win_get_info(MPI_Win handle, MPI_Info *info_used)
 /* ---- life */
 
 void
-rma_win_destroy(struct lmpi_win *win)
+lmpi_rma_win_destroy(struct lmpi_win *win)
 {
 	struct lmpi_win **at = &windows[win->comm->cid % BUCKETS];
 
@@ -125,7 +125,7 @@ rma_win_destroy(struct lmpi_win *win)
 		next = w->next; /* whoever still asks for a lock is at fault */
 		free(w);
 	}
-	rma_memory_release(win);
+	lmpi_rma_memory_release(win);
 	lmpi_comm_unref(win->comm);
 	lmpi_errhandler_unref(win->errhandler);
 	if (win->info != NULL)
@@ -149,19 +149,20 @@ own_comm(struct lmpi_comm *of, struct lmpi_comm **comm)
 	*comm = lmpi_comm_new(of->group, cid, NULL);
 	if (*comm == NULL) {
 		lmpi_group_unref(of->group);
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	}
 	return MPI_SUCCESS;
 }
 
 int
-rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *info, struct lmpi_win **out)
+lmpi_rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *info,
+		 struct lmpi_win **out)
 {
 	struct lmpi_win *win = lmpi_object_new(&lmpi_win_pool);
 
 	if (win == NULL) {
 		lmpi_comm_unref(comm);
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	}
 	win->comm = comm;
 	win->flavor = flavor;
@@ -172,12 +173,12 @@ rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *info, st
 	win->errhandler = MPI_ERRORS_ARE_FATAL;
 	win->next = windows[comm->cid % BUCKETS];
 	windows[comm->cid % BUCKETS] = win;
-	lmpi_serve(rma_on_packet);
+	lmpi_serve(lmpi_rma_on_packet);
 	win->peer = calloc((size_t)comm->size, sizeof(*win->peer));
 	win->info = lmpi_info_new();
 	if (win->peer == NULL || win->info == NULL || !take_hints(win->info, info)) {
-		rma_win_destroy(win);
-		return rma_no_memory();
+		lmpi_rma_win_destroy(win);
+		return lmpi_rma_no_memory();
 	}
 	*out = win;
 	return MPI_SUCCESS;
@@ -206,7 +207,7 @@ create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 		return lmpi_error(MPI_ERR_DISP, "disp_unit is %td", disp_unit);
 	rc = own_comm(c, &own);
 	if (rc == MPI_SUCCESS)
-		rc = rma_win_new(own, flavor, i, &win);
+		rc = lmpi_rma_win_new(own, flavor, i, &win);
 	if (rc)
 		return rc;
 	win->base = base;
@@ -214,9 +215,9 @@ create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 	win->disp_unit = (int)disp_unit;
 	contiguous = flavor == MPI_WIN_FLAVOR_SHARED &&
 		     strcmp(lmpi_info_value(win->info, "alloc_shared_noncontig"), "true") != 0;
-	rc = rma_memory_setup(win, contiguous);
+	rc = lmpi_rma_memory_setup(win, contiguous);
 	if (rc) {
-		rma_win_destroy(win);
+		lmpi_rma_win_destroy(win);
 		return rc;
 	}
 	*out = win;
@@ -301,10 +302,10 @@ impl_Win_free(MPI_Win *handle)
 	/* Whatever was sent and nobody waited for must have come before the window goes. */
 	for (int r = 0; r < win->comm->size; r++)
 		win->peer[r].dirty |= win->peer[r].loose;
-	rc = rma_flush(win, -1);
+	rc = lmpi_rma_flush(win, -1);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_coll_barrier(win->comm);
-	rma_win_destroy(win);
+	lmpi_rma_win_destroy(win);
 	*handle = MPI_WIN_NULL;
 	return rc;
 }
@@ -341,7 +342,7 @@ impl_Win_attach(MPI_Win handle, void *base, MPI_Aint size)
 					  "%p overlaps memory that is attached already", base);
 	g = malloc(sizeof(*g));
 	if (g == NULL)
-		return rma_no_memory();
+		return lmpi_rma_no_memory();
 	*g = (struct rma_region){win->regions, at, (uint64_t)size};
 	win->regions = g;
 	return MPI_SUCCESS;

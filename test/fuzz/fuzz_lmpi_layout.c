@@ -19,7 +19,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(words, data, n * 8);
 	if (size % 8 > 0)
 		count = data[size - 1];
-	if (!rma_layout_decode(&t, words, n, count, &bytes, &lo, &hi))
+	if (!lmpi_rma_layout_decode(&t, words, n, count, &bytes, &lo, &hi))
 		return 0;
 	if (bytes <= 0 || hi <= lo)
 		abort();
@@ -34,6 +34,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free(memory);
 		free(packed);
 	}
-	rma_layout_release(&t);
+	lmpi_rma_layout_release(&t);
 	return 0;
 }

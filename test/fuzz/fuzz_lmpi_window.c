@@ -183,7 +183,7 @@ open_window(int flavor, char *memory)
 	g->world[0] = 0;
 	g->world[1] = 1;
 	lmpi_group_ready(g);
-	if (rma_win_new(lmpi_comm_new(g, CID, NULL), flavor, NULL, &win) != MPI_SUCCESS)
+	if (lmpi_rma_win_new(lmpi_comm_new(g, CID, NULL), flavor, NULL, &win) != MPI_SUCCESS)
 		abort();
 	win->base = memory;
 	win->size = SIZE;
@@ -235,7 +235,7 @@ play(const uint8_t *data, size_t size, const char *memory)
 				p.at = (uint64_t)(uintptr_t)memory + p.at % (2 * SIZE) - SIZE / 2;
 			memcpy(packet, &p, sizeof(p));
 		}
-		rma_on_packet(1, packet, len);
+		lmpi_rma_on_packet(1, packet, len);
 		settle(arrive);
 	}
 }
@@ -265,7 +265,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (setjmp(ended) == 0)
 			settle(true);
 	win->regions = NULL;
-	rma_win_destroy(win);
+	lmpi_rma_win_destroy(win);
 	free(memory);
 	return 0;
 }

@@ -31,15 +31,16 @@ round_trip(void **state)
 		int64_t n, bytes, lo, hi, count = 1 + below(3);
 
 		model_make(&m, below, 4);
-		n = rma_layout_words(m.t);
+		n = lmpi_rma_layout_words(m.t);
 		if (m.full || m.t->size == 0 || n > 4096 || m.t->size * count > ARENA ||
 		    m.t->true_ub - m.t->true_lb > ARENA / 8 || lmpi_type_extent(m.t) > ARENA / 8 ||
 		    lmpi_type_extent(m.t) < -ARENA / 8) {
 			lmpi_type_unref(m.t);
 			continue;
 		}
-		rma_layout_encode(m.t, words);
-		assert_true(rma_layout_decode(&got, words, (uint64_t)n, count, &bytes, &lo, &hi));
+		lmpi_rma_layout_encode(m.t, words);
+		assert_true(
+			lmpi_rma_layout_decode(&got, words, (uint64_t)n, count, &bytes, &lo, &hi));
 		assert_int_equal(bytes, count * m.t->size);
 		int64_t last = (count - 1) * lmpi_type_extent(m.t);
 		assert_int_equal(lo, m.t->true_lb + (last < 0 ? last : 0));
@@ -52,12 +53,12 @@ round_trip(void **state)
 			done++;
 		}
 		/* short of a word, or with one too many, it is nonsense */
-		rma_layout_release(&got);
-		assert_false(
-			rma_layout_decode(&got, words, (uint64_t)n - 1, count, &bytes, &lo, &hi));
+		lmpi_rma_layout_release(&got);
+		assert_false(lmpi_rma_layout_decode(&got, words, (uint64_t)n - 1, count, &bytes,
+						    &lo, &hi));
 		words[n] = 0;
-		assert_false(
-			rma_layout_decode(&got, words, (uint64_t)n + 1, count, &bytes, &lo, &hi));
+		assert_false(lmpi_rma_layout_decode(&got, words, (uint64_t)n + 1, count, &bytes,
+						    &lo, &hi));
 		lmpi_type_unref(m.t);
 	}
 	assert_true(done > 500);
@@ -92,8 +93,8 @@ refused(void **state)
 		struct lmpi_type got;
 		int64_t bytes, lo, hi;
 
-		if (rma_layout_decode(&got, nonsense[i].words, nonsense[i].n,
-				      (int64_t)nonsense[i].count, &bytes, &lo, &hi))
+		if (lmpi_rma_layout_decode(&got, nonsense[i].words, nonsense[i].n,
+					   (int64_t)nonsense[i].count, &bytes, &lo, &hi))
 			fail_msg("%s: taken", nonsense[i].name);
 	}
 }
@@ -121,10 +122,10 @@ depth(void **state)
 		words[n++] = 1;
 		words[n++] = 8;
 		words[n++] = 8;
-		bool taken = rma_layout_decode(&got, words, n, 1, &bytes, &lo, &hi);
+		bool taken = lmpi_rma_layout_decode(&got, words, n, 1, &bytes, &lo, &hi);
 		assert_int_equal(taken, levels < RMA_LAYOUT_DEPTH);
 		if (taken)
-			rma_layout_release(&got);
+			lmpi_rma_layout_release(&got);
 	}
 }
 
