@@ -4,13 +4,13 @@
 #include "builder.h"
 
 static bool
-fits(const struct coll_args *a)
+allgather_bruck_fits(const struct coll_args *a)
 {
 	return !a->bytes_of;
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allgather_bruck(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, me = a->rank;
 	uint64_t b = a->bytes;
@@ -31,5 +31,6 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_allgather_bruck = {
-	COLL_ALLGATHER, "bruck", "ceil(log2 p) alpha + (p-1) b beta", fits, build};
+const struct coll_recipe coll_alg_allgather_bruck = {COLL_ALLGATHER, "bruck",
+						     "ceil(log2 p) alpha + (p-1) b beta",
+						     allgather_bruck_fits, build_allgather_bruck};

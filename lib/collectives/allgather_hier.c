@@ -37,7 +37,7 @@ side_by_side(const struct coll_args *a, struct plan *p)
 }
 
 static void
-pack(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
+pack_allgather_hier(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 {
 	uint64_t total = 0, at;
 	for (uint32_t r = 0; r < a->size; r++)
@@ -57,7 +57,7 @@ pack(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 }
 
 static bool
-lay_out(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
+lay_out_allgather_hier(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 {
 	if (!coll_hier_find(s, a, &p->h))
 		return false;
@@ -69,13 +69,13 @@ lay_out(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 	p->block_off = p->place_len + n;
 	p->buf = COLL_RECV;
 	if (!side_by_side(a, p))
-		pack(s, a, p);
+		pack_allgather_hier(s, a, p);
 	return true;
 }
 
 /* To the master what is ours, from the others of the place what is theirs. */
 static void
-gather(struct coll_schedule *s, const struct coll_args *a, const struct plan *p)
+gather_allgather_hier(struct coll_schedule *s, const struct coll_args *a, const struct plan *p)
 {
 	uint64_t len = coll_block_len(a, a->rank);
 	if (!a->in_place)
@@ -96,12 +96,12 @@ gather(struct coll_schedule *s, const struct coll_args *a, const struct plan *p)
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allgather_hier(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct plan p;
-	if (!lay_out(s, a, &p))
+	if (!lay_out_allgather_hier(s, a, &p))
 		return COLL_ERR_NOMEM;
-	gather(s, a, &p);
+	gather_allgather_hier(s, a, &p);
 	uint32_t n = p.h.masters.n, me = p.h.masters.me;
 	for (uint32_t d = 1; d < n && p.h.is_master; d++) {
 		uint32_t to = (me + d) % n, from = (me + n - d) % n;
@@ -122,4 +122,4 @@ build(struct coll_schedule *s, const struct coll_args *a)
 const struct coll_recipe coll_alg_allgather_hier = {
 	COLL_ALLGATHER, "hier",
 	"k-1 + log2 k rounds inside a place, n-1 messages between n masters", coll_many_places,
-	build};
+	build_allgather_hier};

@@ -3,7 +3,7 @@
 #include "builder.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allgather_linear(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, me = a->rank;
 	uint64_t off = coll_block_off(a, me), len = coll_block_len(a, me);
@@ -23,5 +23,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_allgather_linear = {COLL_ALLGATHER, "linear",
-						      "alpha + (p-1) b beta", NULL, build};
+const struct coll_recipe coll_alg_allgather_linear = {
+	COLL_ALLGATHER, "linear", "alpha + (p-1) b beta", NULL, build_allgather_linear};

@@ -5,20 +5,20 @@
 #include "builder.h"
 
 static bool
-fits(const struct coll_args *a)
+allgather_recursive_doubling_fits(const struct coll_args *a)
 {
 	return !a->bytes_of;
 }
 
 /* First rank whose block those numbered v and above hold. */
 static uint32_t
-first(const struct coll_fold *f, uint32_t v)
+allgather_recursive_doubling_first(const struct coll_fold *f, uint32_t v)
 {
 	return v < f->extra ? 2 * v : v + f->extra;
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allgather_recursive_doubling(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint64_t b = a->bytes;
 	uint32_t me = a->rank;
@@ -36,11 +36,12 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	for (uint32_t mask = 1; mask < f.pow2; mask <<= 1) {
 		uint32_t mine = f.v & ~(mask - 1), theirs = mine ^ mask;
 		uint32_t peer = coll_unfold(&f, f.v ^ mask);
-		uint32_t at = first(&f, mine), end = first(&f, mine + mask);
+		uint32_t at = allgather_recursive_doubling_first(&f, mine),
+			 end = allgather_recursive_doubling_first(&f, mine + mask);
 		coll_send(s, peer, COLL_RECV, at * b, (end - at) * b);
 		coll_after(s, got);
-		at = first(&f, theirs);
-		end = first(&f, theirs + mask);
+		at = allgather_recursive_doubling_first(&f, theirs);
+		end = allgather_recursive_doubling_first(&f, theirs + mask);
 		uint32_t before = got;
 		got = coll_recv(s, peer, COLL_RECV, at * b, (end - at) * b);
 		coll_after(s, before);
@@ -53,4 +54,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 const struct coll_recipe coll_alg_allgather_recursive_doubling = {
-	COLL_ALLGATHER, "recursive_doubling", "log2 p alpha + (p-1) b beta", fits, build};
+	COLL_ALLGATHER, "recursive_doubling", "log2 p alpha + (p-1) b beta",
+	allgather_recursive_doubling_fits, build_allgather_recursive_doubling};

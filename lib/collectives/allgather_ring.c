@@ -3,7 +3,7 @@
 #include "builder.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allgather_ring(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, me = a->rank;
 	if (!a->in_place)
@@ -20,4 +20,4 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 const struct coll_recipe coll_alg_allgather_ring = {COLL_ALLGATHER, "ring", "(p-1)(alpha + b beta)",
-						    NULL, build};
+						    NULL, build_allgather_ring};

@@ -3,7 +3,7 @@
 #include "graph.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allreduce_graph(struct coll_schedule *s, const struct coll_args *a)
 {
 	coll_own_into_recv(s, a);
 	coll_graph_reduce(s, a, 0);
@@ -12,10 +12,11 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static bool
-fits(const struct coll_args *a)
+allreduce_graph_fits(const struct coll_args *a)
 {
 	return a->commutative;
 }
 
 const struct coll_recipe coll_alg_allreduce_graph = {
-	COLL_ALLREDUCE, "graph", "2 depth (alpha + n beta) + depth n rho, one gamma", fits, build};
+	COLL_ALLREDUCE, "graph", "2 depth (alpha + n beta) + depth n rho, one gamma",
+	allreduce_graph_fits, build_allreduce_graph};

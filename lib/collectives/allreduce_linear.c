@@ -5,7 +5,7 @@
 #include "builder.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allreduce_linear(struct coll_schedule *s, const struct coll_args *a)
 {
 	enum coll_buf own = COLL_SEND;
 	uint64_t own_off = 0, in = coll_tmp(s, a->bytes * a->size);
@@ -41,4 +41,4 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 const struct coll_recipe coll_alg_allreduce_linear = {
-	COLL_ALLREDUCE, "linear", "alpha + (p-1)(n beta + n gamma)", NULL, build};
+	COLL_ALLREDUCE, "linear", "alpha + (p-1)(n beta + n gamma)", NULL, build_allreduce_linear};

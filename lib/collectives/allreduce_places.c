@@ -13,7 +13,7 @@ struct grid {
 };
 
 static bool
-find(struct coll_schedule *s, const struct coll_args *a, struct grid *g)
+find_allreduce_places(struct coll_schedule *s, const struct coll_args *a, struct grid *g)
 {
 	struct coll_domains d;
 	*g = (struct grid){.row = {NULL, a->near.each, a->rank, false}, .column = {.n = 1}};
@@ -46,21 +46,22 @@ pieces(const struct coll_args *a, const struct coll_group *g, struct coll_part p
 }
 
 static struct coll_part
-piece(const struct coll_args *a, struct coll_part part, uint32_t n, uint32_t i)
+allreduce_places_piece(const struct coll_args *a, struct coll_part part, uint32_t n, uint32_t i)
 {
 	struct coll_part x = coll_part(part.len, a->elem, n, i);
 	return (struct coll_part){part.off + x.off, x.len};
 }
 
 static void
-give(struct coll_schedule *s, const struct coll_args *a, const struct coll_group *g)
+give_allreduce_places(struct coll_schedule *s, const struct coll_args *a,
+		      const struct coll_group *g)
 {
 	for (uint32_t d = 1; d < g->n; d++) {
 		uint32_t to = (g->me + d) % g->n;
 		struct coll_part part = coll_part(a->bytes, a->elem, g->n, to);
 		uint32_t n = pieces(a, g, part);
 		for (uint32_t i = 0; i < n; i++) {
-			struct coll_part x = piece(a, part, n, i);
+			struct coll_part x = allreduce_places_piece(a, part, n, i);
 			coll_send(s, coll_real(g, to), a->in_place ? COLL_RECV : COLL_SEND, x.off,
 				  x.len);
 		}
@@ -72,8 +73,9 @@ give(struct coll_schedule *s, const struct coll_args *a, const struct coll_group
  * others comes right there and the own one is combined with it.  Nothing begins before the
  * step `last` of the piece before; returns that of this one. */
 static uint32_t
-combine(struct coll_schedule *s, const struct coll_args *a, const struct coll_group *g,
-	struct coll_part x, uint64_t tmp, uint32_t last)
+combine_allreduce_places(struct coll_schedule *s, const struct coll_args *a,
+			 const struct coll_group *g, struct coll_part x, uint64_t tmp,
+			 uint32_t last)
 {
 	uint32_t first = a->in_place ? g->me : g->me > 0 ? g->me - 1 : 1;
 	for (uint32_t d = 1; d < g->n; d++) {
@@ -106,17 +108,18 @@ combine_all(struct coll_schedule *s, const struct coll_args *a, const struct col
 		coll_own_into_recv(s, a);
 		return;
 	}
-	uint64_t tmp = coll_tmp(s, g->n * piece(a, mine, n, 0).len);
-	give(s, a, g);
+	uint64_t tmp = coll_tmp(s, g->n * allreduce_places_piece(a, mine, n, 0).len);
+	give_allreduce_places(s, a, g);
 	for (uint32_t i = 0; i < n; i++)
-		last = combine(s, a, g, piece(a, mine, n, i), tmp, last);
+		last = combine_allreduce_places(s, a, g, allreduce_places_piece(a, mine, n, i), tmp,
+						last);
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allreduce_places(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct grid g;
-	if (!find(s, a, &g))
+	if (!find_allreduce_places(s, a, &g))
 		return COLL_ERR_NOMEM;
 	uint32_t k = g.row.n, me = g.row.me;
 	struct coll_part mine = coll_part(a->bytes, a->elem, k, me);
@@ -135,7 +138,7 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static bool
-fits(const struct coll_args *a)
+allreduce_places_fits(const struct coll_args *a)
 {
 	return (a->commutative || a->near.count == 1) && a->near.count * a->near.each == a->size &&
 	       a->bytes / a->elem >= a->near.each;
@@ -143,4 +146,4 @@ fits(const struct coll_args *a)
 
 const struct coll_recipe coll_alg_allreduce_places = {
 	COLL_ALLREDUCE, "places", "2 alpha + 2 (k-1)/k n beta inside, n/k by ring between places",
-	fits, build};
+	allreduce_places_fits, build_allreduce_places};

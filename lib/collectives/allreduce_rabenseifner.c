@@ -6,7 +6,7 @@
 #include "builder.h"
 
 static struct coll_part
-parts(const struct coll_args *a, uint32_t pow2, uint32_t lo, uint32_t hi)
+allreduce_rabenseifner_parts(const struct coll_args *a, uint32_t pow2, uint32_t lo, uint32_t hi)
 {
 	struct coll_part x = coll_part(a->bytes, a->elem, pow2, lo);
 	struct coll_part y = coll_part(a->bytes, a->elem, pow2, hi - 1);
@@ -26,15 +26,17 @@ halve(uint32_t pow2, uint32_t v, uint32_t mask, uint32_t *lo, uint32_t *hi)
 }
 
 static void
-exchange(struct coll_schedule *s, const struct coll_args *a, const struct coll_fold *f,
-	 uint32_t mask, bool gather)
+exchange_allreduce_rabenseifner(struct coll_schedule *s, const struct coll_args *a,
+				const struct coll_fold *f, uint32_t mask, bool gather)
 {
 	uint32_t lo, hi, peer = coll_unfold(f, f->v ^ mask);
 	halve(f->pow2, f->v, mask, &lo, &hi);
 	uint32_t mid = (lo + hi) / 2;
 	bool upper = (f->v & mask) != 0;
-	struct coll_part keep = parts(a, f->pow2, upper ? mid : lo, upper ? hi : mid);
-	struct coll_part give = parts(a, f->pow2, upper ? lo : mid, upper ? mid : hi);
+	struct coll_part keep =
+		allreduce_rabenseifner_parts(a, f->pow2, upper ? mid : lo, upper ? hi : mid);
+	struct coll_part give =
+		allreduce_rabenseifner_parts(a, f->pow2, upper ? lo : mid, upper ? mid : hi);
 	if (gather) {
 		coll_send(s, peer, COLL_RECV, keep.off, keep.len);
 		coll_recv(s, peer, COLL_RECV, give.off, give.len);
@@ -47,7 +49,7 @@ exchange(struct coll_schedule *s, const struct coll_args *a, const struct coll_f
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allreduce_rabenseifner(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t me = a->rank;
 	struct coll_fold f = coll_fold(a->size, me);
@@ -63,20 +65,20 @@ build(struct coll_schedule *s, const struct coll_args *a)
 		coll_reduce(s, COLL_TMP, t, COLL_RECV, 0, a->bytes, true);
 	}
 	for (uint32_t mask = 1; mask < f.pow2; mask <<= 1)
-		exchange(s, a, &f, mask, false);
+		exchange_allreduce_rabenseifner(s, a, &f, mask, false);
 	for (uint32_t mask = f.pow2 >> 1; mask; mask >>= 1)
-		exchange(s, a, &f, mask, true);
+		exchange_allreduce_rabenseifner(s, a, &f, mask, true);
 	if (f.pair)
 		coll_send(s, me - 1, COLL_RECV, 0, a->bytes);
 	return COLL_ERR_OK;
 }
 
 static bool
-fits(const struct coll_args *a)
+allreduce_rabenseifner_fits(const struct coll_args *a)
 {
 	return a->bytes / a->elem >= a->size;
 }
 
 const struct coll_recipe coll_alg_allreduce_rabenseifner = {
-	COLL_ALLREDUCE, "rabenseifner", "2 log2 p alpha + 2 (p-1)/p n beta + (p-1)/p n rho", fits,
-	build};
+	COLL_ALLREDUCE, "rabenseifner", "2 log2 p alpha + 2 (p-1)/p n beta + (p-1)/p n rho",
+	allreduce_rabenseifner_fits, build_allreduce_rabenseifner};

@@ -33,7 +33,7 @@ coll_allreduce_group(struct coll_schedule *s, const struct coll_group *g, uint64
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allreduce_recursive_doubling(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = coll_flat(a);
 	coll_own_into_recv(s, a);
@@ -43,4 +43,4 @@ build(struct coll_schedule *s, const struct coll_args *a)
 
 const struct coll_recipe coll_alg_allreduce_recursive_doubling = {
 	COLL_ALLREDUCE, "recursive_doubling", "ceil(log2 p) (alpha + n beta + n gamma)", NULL,
-	build};
+	build_allreduce_recursive_doubling};

@@ -26,7 +26,7 @@ coll_ring_group(struct coll_schedule *s, const struct coll_group *g, uint64_t of
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_allreduce_ring(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = coll_flat(a);
 	coll_own_into_recv(s, a);
@@ -35,10 +35,11 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static bool
-fits(const struct coll_args *a)
+allreduce_ring_fits(const struct coll_args *a)
 {
 	return a->commutative && a->bytes / a->elem >= a->size;
 }
 
 const struct coll_recipe coll_alg_allreduce_ring = {
-	COLL_ALLREDUCE, "ring", "2 (p-1) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma", fits, build};
+	COLL_ALLREDUCE, "ring", "2 (p-1) alpha + 2 (p-1)/p n beta + (p-1)/p n gamma",
+	allreduce_ring_fits, build_allreduce_ring};

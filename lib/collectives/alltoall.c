@@ -31,8 +31,8 @@ outgoing(struct coll_schedule *s, const struct coll_args *a, uint64_t *base, uin
 }
 
 static uint32_t
-exchange(struct coll_schedule *s, const struct coll_args *a, enum coll_buf buf, uint64_t base,
-	 uint32_t copied, uint32_t to, uint32_t from, uint32_t after)
+exchange_alltoall(struct coll_schedule *s, const struct coll_args *a, enum coll_buf buf,
+		  uint64_t base, uint32_t copied, uint32_t to, uint32_t from, uint32_t after)
 {
 	uint64_t off = a->in_place ? base + coll_block_off(a, to) : coll_send_off(a, to);
 	uint64_t len = a->in_place ? coll_block_len(a, to) : coll_send_len(a, to);
@@ -90,7 +90,7 @@ far_first(struct coll_schedule *s, const struct coll_args *a)
 enum form { LINEAR, PAIRWISE, PAIRS };
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a, enum form form)
+build_alltoall(struct coll_schedule *s, const struct coll_args *a, enum form form)
 {
 	uint64_t base;
 	uint32_t copied, last = UINT32_MAX;
@@ -108,7 +108,7 @@ build(struct coll_schedule *s, const struct coll_args *a, enum form form)
 			to = from = order[k - 1];
 		if (to == me)
 			continue;
-		uint32_t in = exchange(s, a, buf, base, copied, to, from, last);
+		uint32_t in = exchange_alltoall(s, a, buf, base, copied, to, from, last);
 		if (form != LINEAR)
 			last = in;
 	}
@@ -116,26 +116,26 @@ build(struct coll_schedule *s, const struct coll_args *a, enum form form)
 }
 
 static int
-pairwise(struct coll_schedule *s, const struct coll_args *a)
+collectives_alltoall_pairwise(struct coll_schedule *s, const struct coll_args *a)
 {
-	return build(s, a, PAIRWISE);
+	return build_alltoall(s, a, PAIRWISE);
 }
 
 static int
-linear(struct coll_schedule *s, const struct coll_args *a)
+collectives_alltoall_linear(struct coll_schedule *s, const struct coll_args *a)
 {
-	return build(s, a, LINEAR);
+	return build_alltoall(s, a, LINEAR);
 }
 
 static int
 pairs(struct coll_schedule *s, const struct coll_args *a)
 {
-	return build(s, a, PAIRS);
+	return build_alltoall(s, a, PAIRS);
 }
 
 const struct coll_recipe coll_alg_alltoall_pairs = {COLL_ALLTOALL, "pairs", "(p-1)(alpha + b beta)",
 						    NULL, pairs};
-const struct coll_recipe coll_alg_alltoall_pairwise = {COLL_ALLTOALL, "pairwise",
-						       "(p-1)(alpha + b beta)", NULL, pairwise};
-const struct coll_recipe coll_alg_alltoall_linear = {COLL_ALLTOALL, "linear",
-						     "alpha + (p-1) b beta", NULL, linear};
+const struct coll_recipe coll_alg_alltoall_pairwise = {
+	COLL_ALLTOALL, "pairwise", "(p-1)(alpha + b beta)", NULL, collectives_alltoall_pairwise};
+const struct coll_recipe coll_alg_alltoall_linear = {
+	COLL_ALLTOALL, "linear", "alpha + (p-1) b beta", NULL, collectives_alltoall_linear};

@@ -6,8 +6,8 @@
 
 /* Blocks whose bit is set, between the work area and one contiguous message. */
 static void
-gather(struct coll_schedule *s, uint32_t p, uint32_t bit, uint64_t b, uint64_t work, uint64_t msg,
-       bool into_msg)
+gather_alltoall_bruck(struct coll_schedule *s, uint32_t p, uint32_t bit, uint64_t b, uint64_t work,
+		      uint64_t msg, bool into_msg)
 {
 	uint64_t at = msg;
 	for (uint32_t j = bit; j < p; j += 2 * bit) {
@@ -36,10 +36,10 @@ one_round(struct coll_schedule *s, const struct coll_args *a, bool xor, uint32_t
 	uint32_t p = a->size, me = a->rank;
 	uint64_t b = a->bytes, len = with_bit(p, bit) * b;
 	uint32_t to = xor? me ^ bit : (me + bit) % p, from = xor? to : (me + p - bit) % p;
-	gather(s, p, bit, b, area[0], area[1], true);
+	gather_alltoall_bruck(s, p, bit, b, area[0], area[1], true);
 	coll_send(s, to, COLL_TMP, area[1], len);
 	coll_recv(s, from, COLL_TMP, area[2], len);
-	gather(s, p, bit, b, area[0], area[2], false);
+	gather_alltoall_bruck(s, p, bit, b, area[0], area[2], false);
 }
 
 int
@@ -67,16 +67,17 @@ coll_alltoall_rounds(struct coll_schedule *s, const struct coll_args *a, bool xo
 }
 
 static bool
-fits(const struct coll_args *a)
+alltoall_bruck_fits(const struct coll_args *a)
 {
 	return !a->bytes_of && !a->send_bytes;
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_alltoall_bruck(struct coll_schedule *s, const struct coll_args *a)
 {
 	return coll_alltoall_rounds(s, a, false);
 }
 
-const struct coll_recipe coll_alg_alltoall_bruck = {
-	COLL_ALLTOALL, "bruck", "ceil(log2 p) alpha + p/2 log2 p b beta", fits, build};
+const struct coll_recipe coll_alg_alltoall_bruck = {COLL_ALLTOALL, "bruck",
+						    "ceil(log2 p) alpha + p/2 log2 p b beta",
+						    alltoall_bruck_fits, build_alltoall_bruck};

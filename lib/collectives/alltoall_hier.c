@@ -23,7 +23,7 @@ rank_of(const struct plan *p, uint32_t place, uint32_t row)
 }
 
 static bool
-find(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
+find_alltoall_hier(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 {
 	struct coll_domains d;
 	if (!coll_domains_find(s, a->near.of, a->size, a->rank, &d))
@@ -46,7 +46,7 @@ find(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 }
 
 static void
-inside(struct coll_schedule *s, const struct coll_args *a, const struct plan *p)
+alltoall_hier_inside(struct coll_schedule *s, const struct coll_args *a, const struct plan *p)
 {
 	uint64_t b = a->bytes;
 	if (!a->in_place)
@@ -61,7 +61,8 @@ inside(struct coll_schedule *s, const struct coll_args *a, const struct plan *p)
 
 /* What is for place q, of everybody here, one behind the other at the master. */
 static void
-gather(struct coll_schedule *s, const struct coll_args *a, const struct plan *p, uint32_t q)
+gather_alltoall_hier(struct coll_schedule *s, const struct coll_args *a, const struct plan *p,
+		     uint32_t q)
 {
 	uint64_t b = a->bytes, all = p->gathered + q * p->k * p->kb, own = all + p->row * p->kb;
 	for (uint32_t v = 0, n; v < p->k; v += n) { /* neighbours in one piece */
@@ -78,7 +79,8 @@ gather(struct coll_schedule *s, const struct coll_args *a, const struct plan *p,
 
 /* To everybody of the place what came from place q, and my part of it to where it belongs. */
 static void
-pass_on(struct coll_schedule *s, const struct coll_args *a, const struct plan *p, uint32_t q)
+pass_on_alltoall_hier(struct coll_schedule *s, const struct coll_args *a, const struct plan *p,
+		      uint32_t q)
 {
 	uint64_t b = a->bytes, all = p->came + q * p->k * p->kb;
 	if (p->row != 0)
@@ -91,14 +93,14 @@ pass_on(struct coll_schedule *s, const struct coll_args *a, const struct plan *p
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_alltoall_hier(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct plan p;
-	if (!find(s, a, &p))
+	if (!find_alltoall_hier(s, a, &p))
 		return COLL_ERR_NOMEM;
 	for (uint32_t d = 1; d < p.n; d++)
-		gather(s, a, &p, (p.place + d) % p.n);
-	inside(s, a, &p);
+		gather_alltoall_hier(s, a, &p, (p.place + d) % p.n);
+	alltoall_hier_inside(s, a, &p);
 	for (uint32_t d = 1; d < p.n && p.row == 0; d++) {
 		uint32_t to = (p.place + d) % p.n, from = (p.place + p.n - d) % p.n;
 		uint64_t len = p.k * p.kb;
@@ -106,12 +108,12 @@ build(struct coll_schedule *s, const struct coll_args *a)
 		coll_recv(s, rank_of(&p, from, 0), COLL_TMP, p.came + from * len, len);
 	}
 	for (uint32_t d = 1; d < p.n; d++)
-		pass_on(s, a, &p, (p.place + p.n - d) % p.n);
+		pass_on_alltoall_hier(s, a, &p, (p.place + p.n - d) % p.n);
 	return COLL_ERR_OK;
 }
 
 static bool
-fits(const struct coll_args *a)
+alltoall_hier_fits(const struct coll_args *a)
 {
 	return a->near.count > 1 && a->near.of && a->near.count * a->near.each == a->size &&
 	       !a->bytes_of && !a->displ && !a->send_bytes && !a->send_displ &&
@@ -120,4 +122,4 @@ fits(const struct coll_args *a)
 
 const struct coll_recipe coll_alg_alltoall_hier = {
 	COLL_ALLTOALL, "hier", "(n-1)(alpha + k^2 b beta) between n masters, k-1 messages inside",
-	fits, build};
+	alltoall_hier_fits, build_alltoall_hier};

@@ -5,16 +5,17 @@
 #include "builder.h"
 
 static bool
-fits(const struct coll_args *a)
+alltoall_recursive_doubling_fits(const struct coll_args *a)
 {
 	return !a->bytes_of && !a->send_bytes && !(a->size & (a->size - 1));
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_alltoall_recursive_doubling(struct coll_schedule *s, const struct coll_args *a)
 {
 	return coll_alltoall_rounds(s, a, true);
 }
 
 const struct coll_recipe coll_alg_alltoall_recursive_doubling = {
-	COLL_ALLTOALL, "recursive_doubling", "log2 p (alpha + p/2 b beta)", fits, build};
+	COLL_ALLTOALL, "recursive_doubling", "log2 p (alpha + p/2 b beta)",
+	alltoall_recursive_doubling_fits, build_alltoall_recursive_doubling};

@@ -5,7 +5,7 @@
 #include "builder.h"
 
 static bool
-fits(const struct coll_args *a)
+alltoall_ring_fits(const struct coll_args *a)
 {
 	return !a->bytes_of && !a->send_bytes && !a->displ && !a->send_displ;
 }
@@ -17,51 +17,52 @@ struct way {
 };
 
 static uint32_t
-at(const struct coll_args *a, const struct way *w, uint32_t distance, bool ahead)
+alltoall_ring_at(const struct coll_args *a, const struct way *w, uint32_t distance, bool ahead)
 {
 	uint32_t p = a->size;
 	return (a->rank + (ahead == w->right ? distance : p - distance)) % p;
 }
 
 static void
-pack(struct coll_schedule *s, const struct coll_args *a, struct way *w)
+pack_alltoall_ring(struct coll_schedule *s, const struct coll_args *a, struct way *w)
 {
 	uint64_t b = a->bytes;
 	w->now = coll_tmp(s, w->far * b);
 	w->spare = coll_tmp(s, w->far * b);
 	for (uint32_t d = 1; d <= w->far; d++)
-		coll_copy(s, a->in_place ? COLL_RECV : COLL_SEND, at(a, w, d, true) * b, COLL_TMP,
-			  w->now + (d - 1) * b, b);
+		coll_copy(s, a->in_place ? COLL_RECV : COLL_SEND,
+			  alltoall_ring_at(a, w, d, true) * b, COLL_TMP, w->now + (d - 1) * b, b);
 }
 
 static void
-turn(struct coll_schedule *s, const struct coll_args *a, struct way *w, uint32_t n)
+turn_alltoall_ring(struct coll_schedule *s, const struct coll_args *a, struct way *w, uint32_t n)
 {
 	uint64_t b = a->bytes, len = (w->far - n + 1) * b, came = w->spare;
-	coll_send(s, at(a, w, 1, true), COLL_TMP, w->now, len);
-	coll_recv(s, at(a, w, 1, false), COLL_TMP, came, len);
-	coll_copy(s, COLL_TMP, came, COLL_RECV, at(a, w, n, false) * b, b);
+	coll_send(s, alltoall_ring_at(a, w, 1, true), COLL_TMP, w->now, len);
+	coll_recv(s, alltoall_ring_at(a, w, 1, false), COLL_TMP, came, len);
+	coll_copy(s, COLL_TMP, came, COLL_RECV, alltoall_ring_at(a, w, n, false) * b, b);
 	w->spare = w->now - (n > 1 ? b : 0);
 	w->now = came + b;
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_alltoall_ring(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size;
 	struct way right = {.far = p / 2, .right = true}, left = {.far = (p - 1) / 2};
 	if (!a->in_place)
 		coll_copy(s, COLL_SEND, a->rank * a->bytes, COLL_RECV, a->rank * a->bytes,
 			  a->bytes);
-	pack(s, a, &right);
-	pack(s, a, &left);
+	pack_alltoall_ring(s, a, &right);
+	pack_alltoall_ring(s, a, &left);
 	for (uint32_t n = 1; n <= right.far; n++) {
-		turn(s, a, &right, n);
+		turn_alltoall_ring(s, a, &right, n);
 		if (n <= left.far)
-			turn(s, a, &left, n);
+			turn_alltoall_ring(s, a, &left, n);
 	}
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_alltoall_ring = {
-	COLL_ALLTOALL, "ring", "2 (p/2) alpha + p^2/4 b beta, one gamma", fits, build};
+const struct coll_recipe coll_alg_alltoall_ring = {COLL_ALLTOALL, "ring",
+						   "2 (p/2) alpha + p^2/4 b beta, one gamma",
+						   alltoall_ring_fits, build_alltoall_ring};

@@ -20,12 +20,12 @@ coll_barrier_group(struct coll_schedule *s, const struct coll_group *g)
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_barrier_dissemination(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = coll_flat(a);
 	coll_barrier_group(s, &g);
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_barrier_dissemination = {COLL_BARRIER, "dissemination",
-							   "ceil(log2 p) * alpha", NULL, build};
+const struct coll_recipe coll_alg_barrier_dissemination = {
+	COLL_BARRIER, "dissemination", "ceil(log2 p) * alpha", NULL, build_barrier_dissemination};

@@ -3,7 +3,7 @@
 #include "builder.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_barrier_linear(struct coll_schedule *s, const struct coll_args *a)
 {
 	for (uint32_t d = 1; d < a->size; d++)
 		coll_send(s, (a->rank + d) % a->size, COLL_TMP, 0, 0);
@@ -12,4 +12,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_barrier_linear = {COLL_BARRIER, "linear", "alpha", NULL, build};
+const struct coll_recipe coll_alg_barrier_linear = {COLL_BARRIER, "linear", "alpha", NULL,
+						    build_barrier_linear};

@@ -4,7 +4,7 @@
 #include "builder.h"
 
 static uint32_t
-tell(struct coll_schedule *s, uint32_t peer, uint32_t heard)
+tell_barrier_recursive_doubling(struct coll_schedule *s, uint32_t peer, uint32_t heard)
 {
 	uint32_t at = coll_send(s, peer, COLL_TMP, 0, 0);
 	coll_after(s, heard);
@@ -12,7 +12,7 @@ tell(struct coll_schedule *s, uint32_t peer, uint32_t heard)
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_barrier_recursive_doubling(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_fold f = coll_fold(a->size, a->rank);
 	uint32_t heard = UINT32_MAX;
@@ -29,14 +29,14 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	for (uint32_t i = 0; i < rounds; i++) {
 		uint32_t mask = 1u << (a->reversed ? rounds - 1 - i : i);
 		uint32_t peer = coll_unfold(&f, f.v ^ mask), before = heard;
-		tell(s, peer, before);
+		tell_barrier_recursive_doubling(s, peer, before);
 		heard = coll_recv(s, peer, COLL_TMP, 0, 0);
 		coll_after(s, before);
 	}
 	if (f.pair)
-		tell(s, a->rank - 1, heard);
+		tell_barrier_recursive_doubling(s, a->rank - 1, heard);
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_barrier_recursive_doubling = {COLL_BARRIER, "recursive_doubling",
-								"log2 p alpha", NULL, build};
+const struct coll_recipe coll_alg_barrier_recursive_doubling = {
+	COLL_BARRIER, "recursive_doubling", "log2 p alpha", NULL, build_barrier_recursive_doubling};

@@ -44,12 +44,12 @@ coll_bcast_group(struct coll_schedule *s, const struct coll_group *g, uint32_t r
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_bcast_binomial(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = coll_flat(a);
 	coll_bcast_group(s, &g, a->root, coll_vector(a->bytes));
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_bcast_binomial = {COLL_BCAST, "binomial",
-						    "ceil(log2 p) * (alpha + n beta)", NULL, build};
+const struct coll_recipe coll_alg_bcast_binomial = {
+	COLL_BCAST, "binomial", "ceil(log2 p) * (alpha + n beta)", NULL, build_bcast_binomial};

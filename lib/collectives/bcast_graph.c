@@ -21,11 +21,11 @@ coll_graph_bcast(struct coll_schedule *s, const struct coll_args *a, uint32_t ro
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_bcast_graph(struct coll_schedule *s, const struct coll_args *a)
 {
 	coll_graph_bcast(s, a, a->root);
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_bcast_graph = {COLL_BCAST, "graph",
-						 "depth (alpha + n beta), one gamma", NULL, build};
+const struct coll_recipe coll_alg_bcast_graph = {
+	COLL_BCAST, "graph", "depth (alpha + n beta), one gamma", NULL, build_bcast_graph};

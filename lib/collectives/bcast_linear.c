@@ -3,7 +3,7 @@
 #include "builder.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_bcast_linear(struct coll_schedule *s, const struct coll_args *a)
 {
 	if (a->rank != a->root) {
 		coll_recv(s, a->root, COLL_RECV, 0, a->bytes);
@@ -16,4 +16,4 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 const struct coll_recipe coll_alg_bcast_linear = {COLL_BCAST, "linear", "(p-1)(alpha + n beta)",
-						  NULL, build};
+						  NULL, build_bcast_linear};

@@ -4,7 +4,7 @@
 
 /* Bytes of parts [first, first + count) of the vector, count cut at p. */
 static struct coll_part
-parts(uint64_t bytes, uint32_t p, uint32_t first, uint32_t count)
+bcast_scatter_ring_parts(uint64_t bytes, uint32_t p, uint32_t first, uint32_t count)
 {
 	uint32_t end = first + count > p ? p : first + count;
 	struct coll_part a = coll_part(bytes, 1, p, first);
@@ -21,13 +21,13 @@ coll_scatter_ring_group(struct coll_schedule *s, const struct coll_group *g, uin
 	while (mask < p && !(v & mask))
 		mask <<= 1;
 	if (v) {
-		struct coll_part r = parts(bytes, p, v, mask);
+		struct coll_part r = bcast_scatter_ring_parts(bytes, p, v, mask);
 		coll_recv(s, coll_real(g, ((v & ~mask) + root) % p), COLL_RECV, r.off, r.len);
 	}
 	for (mask >>= 1; mask; mask >>= 1) {
 		if (v + mask >= p)
 			continue;
-		struct coll_part r = parts(bytes, p, v + mask, mask);
+		struct coll_part r = bcast_scatter_ring_parts(bytes, p, v + mask, mask);
 		coll_send(s, coll_real(g, (v + mask + root) % p), COLL_RECV, r.off, r.len);
 	}
 	uint32_t right = (v + 1) % p, left = (v + p - 1) % p;
@@ -42,7 +42,7 @@ coll_scatter_ring_group(struct coll_schedule *s, const struct coll_group *g, uin
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_bcast_scatter_ring(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = coll_flat(a);
 	coll_scatter_ring_group(s, &g, a->root, a->bytes);
@@ -50,10 +50,11 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static bool
-fits(const struct coll_args *a)
+bcast_scatter_ring_fits(const struct coll_args *a)
 {
 	return a->bytes >= a->size;
 }
 
 const struct coll_recipe coll_alg_bcast_scatter_ring = {
-	COLL_BCAST, "scatter_ring", "(log2 p + p-1) alpha + 2 (p-1)/p n beta", fits, build};
+	COLL_BCAST, "scatter_ring", "(log2 p + p-1) alpha + 2 (p-1)/p n beta",
+	bcast_scatter_ring_fits, build_bcast_scatter_ring};

@@ -4,13 +4,13 @@
 #include "builder.h"
 
 static bool
-fits(const struct coll_args *a)
+gather_binomial_fits(const struct coll_args *a)
 {
 	return !a->bytes_of;
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_gather_binomial(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, v = (a->rank + p - a->root) % p;
 	uint64_t b = a->bytes;
@@ -42,5 +42,6 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_gather_binomial = {
-	COLL_GATHER, "binomial", "ceil(log2 p) alpha + (p-1) b beta", fits, build};
+const struct coll_recipe coll_alg_gather_binomial = {COLL_GATHER, "binomial",
+						     "ceil(log2 p) alpha + (p-1) b beta",
+						     gather_binomial_fits, build_gather_binomial};

@@ -19,7 +19,7 @@ fits_reduction(const struct coll_args *a)
 #define LONG_BYTES  8192
 #define READERS_MAX 32
 static void
-spread(struct coll_schedule *s, const struct coll_args *a, const struct coll_hier *h)
+spread_hier(struct coll_schedule *s, const struct coll_args *a, const struct coll_hier *h)
 {
 	uint32_t master = h->master_local;
 	if (a->cluster_of || a->bytes < LONG_BYTES || h->local.n > READERS_MAX) {
@@ -34,7 +34,7 @@ spread(struct coll_schedule *s, const struct coll_args *a, const struct coll_hie
 }
 
 static int
-barrier(struct coll_schedule *s, const struct coll_args *a)
+hier_barrier(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_hier h;
 	if (!coll_hier_find(s, a, &h))
@@ -63,7 +63,7 @@ barrier(struct coll_schedule *s, const struct coll_args *a)
 #define RING_BYTES (128 * 1024)
 
 static int
-bcast(struct coll_schedule *s, const struct coll_args *a)
+hier_bcast(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_hier h;
 	if (!coll_hier_find(s, a, &h))
@@ -74,7 +74,7 @@ bcast(struct coll_schedule *s, const struct coll_args *a)
 	else if (h.is_master)
 		coll_bcast_group(s, &h.masters, h.root_master, coll_vector(a->bytes));
 	uint32_t before = s->steps;
-	spread(s, a, &h);
+	spread_hier(s, a, &h);
 	if (!a->bytes && h.is_master && before > got && a->rank != a->root)
 		for (uint32_t i = before; i < s->steps; i++) {
 			/* the receive from the other cluster is step `got` */
@@ -89,7 +89,7 @@ bcast(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static int
-reduce(struct coll_schedule *s, const struct coll_args *a)
+reduce_collectives_hier(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_hier h;
 	if (!coll_hier_find(s, a, &h))
@@ -102,7 +102,7 @@ reduce(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static int
-allreduce(struct coll_schedule *s, const struct coll_args *a)
+hier_allreduce(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_hier h;
 	if (!coll_hier_find(s, a, &h))
@@ -111,16 +111,17 @@ allreduce(struct coll_schedule *s, const struct coll_args *a)
 	coll_reduce_group(s, &h.local, h.master_local, a->bytes, true);
 	if (h.is_master)
 		coll_allreduce_group(s, &h.masters, 0, a->bytes);
-	spread(s, a, &h);
+	spread_hier(s, a, &h);
 	return COLL_ERR_OK;
 }
 
 #define COST " inside a cluster, then among the masters, then inside again"
 const struct coll_recipe coll_alg_barrier_hier = {COLL_BARRIER, "hier", "binomial" COST,
-						  coll_many_places, barrier};
+						  coll_many_places, hier_barrier};
 const struct coll_recipe coll_alg_bcast_hier = {COLL_BCAST, "hier", "binomial" COST,
-						coll_many_places, bcast};
+						coll_many_places, hier_bcast};
 const struct coll_recipe coll_alg_reduce_hier = {COLL_REDUCE, "hier", "binomial" COST,
-						 fits_reduction, reduce};
-const struct coll_recipe coll_alg_allreduce_hier = {
-	COLL_ALLREDUCE, "hier", "binomial / recursive doubling" COST, fits_reduction, allreduce};
+						 fits_reduction, reduce_collectives_hier};
+const struct coll_recipe coll_alg_allreduce_hier = {COLL_ALLREDUCE, "hier",
+						    "binomial / recursive doubling" COST,
+						    fits_reduction, hier_allreduce};

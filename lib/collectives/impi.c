@@ -16,7 +16,7 @@ local_index(const struct view *v, uint32_t rank)
 
 /* Reduce within my client to root, or with no bytes: meet at root. */
 static void
-fold(struct view *v, uint32_t root, struct place acc)
+fold_impi(struct view *v, uint32_t root, struct place acc)
 {
 	uint32_t n = v->nlocal, shift = local_index(v, root), me = (v->lme + n - shift) % n;
 
@@ -35,7 +35,7 @@ fold(struct view *v, uint32_t root, struct place acc)
 /* Broadcast within my client from root, where data is complete once the gate is open
  * and step `got` is done. */
 static void
-spread(struct view *v, uint32_t root, struct place data, uint32_t got)
+spread_impi(struct view *v, uint32_t root, struct place data, uint32_t got)
 {
 	uint32_t n = v->nlocal, shift = local_index(v, root), me = (v->lme + n - shift) % n;
 	uint32_t mask = 1;
@@ -58,7 +58,7 @@ static const struct place nothing = {COLL_RECV, 0, 0};
 
 /* Tell peer that all below me are here, then hear from it that all are. */
 static void
-meet(struct view *v, uint32_t peer)
+meet_impi(struct view *v, uint32_t peer)
 {
 	uint32_t told = put(v, peer, COLL_IMPI_BARRIER, nothing);
 
@@ -73,7 +73,7 @@ barrier_global(struct view *v)
 
 	if (linear(v)) {
 		if (m != 0) {
-			meet(v, v->mrank[0]);
+			meet_impi(v, v->mrank[0]);
 			return;
 		}
 		for (uint32_t k = 1; k < n; k++)
@@ -89,7 +89,7 @@ barrier_global(struct view *v)
 			get(v, v->mrank[m | 1u << i], COLL_IMPI_BARRIER, nothing);
 	gate(v);
 	if (m > 0) {
-		meet(v, v->mrank[m & ~(1u << h)]);
+		meet_impi(v, v->mrank[m & ~(1u << h)]);
 		gate(v);
 	}
 	for (int i = h + 1; i < d; i++)
@@ -98,20 +98,20 @@ barrier_global(struct view *v)
 }
 
 static int
-barrier(struct coll_schedule *s, const struct coll_args *a)
+build_impi_barrier(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct view v;
 	int rc = look(&v, s, a);
 
 	if (rc)
 		return rc;
-	fold(&v, v.mrank[v.mine], nothing);
+	fold_impi(&v, v.mrank[v.mine], nothing);
 	if (a->rank == v.mrank[v.mine]) {
 		gate(&v);
 		barrier_global(&v);
 		gate(&v);
 	}
-	spread(&v, v.mrank[v.mine], nothing, UINT32_MAX);
+	spread_impi(&v, v.mrank[v.mine], nothing, UINT32_MAX);
 	return COLL_ERR_OK;
 }
 
@@ -151,11 +151,11 @@ coll_impi_bcast(struct view *v, uint32_t root, struct place data)
 		gate(v);
 	if (v->a->rank == speaker(v, root))
 		got = bcast_global(v, root, data);
-	spread(v, speaker(v, root), data, got);
+	spread_impi(v, speaker(v, root), data, got);
 }
 
 static int
-bcast(struct coll_schedule *s, const struct coll_args *a)
+build_impi_bcast(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct view v;
 	int rc = look(&v, s, a);
@@ -262,13 +262,13 @@ coll_impi_reduce(struct view *v, uint32_t root, struct place acc)
 	}
 	if (mine.buf != acc.buf || mine.off != acc.off)
 		copy(v, mine, acc.buf, acc.off);
-	fold(v, speaker(v, root), acc);
+	fold_impi(v, speaker(v, root), acc);
 	if (v->a->rank == speaker(v, root))
 		reduce_global(v, root, acc);
 }
 
 static int
-reduce(struct coll_schedule *s, const struct coll_args *a)
+build_impi_reduce(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct view v;
 	int rc = look(&v, s, a);
@@ -281,7 +281,7 @@ reduce(struct coll_schedule *s, const struct coll_args *a)
 /* ---- Allreduce, reference 7.6 */
 
 static int
-allreduce(struct coll_schedule *s, const struct coll_args *a)
+build_impi_allreduce(struct coll_schedule *s, const struct coll_args *a)
 {
 	const struct place acc = {COLL_RECV, 0, a->bytes};
 	struct view v;

@@ -149,7 +149,7 @@ gather_to(struct view *v, uint32_t root)
 }
 
 static int
-gather(struct coll_schedule *s, const struct coll_args *a)
+build_impi_gather(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct view v;
 	int rc = look(&v, s, a);
@@ -240,7 +240,7 @@ scatter_short(struct view *v, uint32_t root)
 }
 
 static int
-scatter(struct coll_schedule *s, const struct coll_args *a)
+build_impi_scatter(struct coll_schedule *s, const struct coll_args *a)
 {
 	const struct place user = {COLL_SEND, 0, 0};
 	struct view v;
@@ -289,7 +289,7 @@ bcast_blocks(struct view *v)
 
 /* [R] Allgather: Gather to rank 0, Bcast of all.  Allgatherv: the same with Gatherv. */
 static int
-allgather(struct coll_schedule *s, const struct coll_args *a)
+build_impi_allgather(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct view v;
 	int rc = look(&v, s, a);
@@ -303,7 +303,7 @@ allgather(struct coll_schedule *s, const struct coll_args *a)
 
 /* [R] Reduce_scatter: Reduce of the whole vector to rank 0, Scatterv from there. */
 static int
-reduce_scatter(struct coll_schedule *s, const struct coll_args *a)
+build_impi_reduce_scatter(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct place acc;
 	uint64_t total = 0;
@@ -323,7 +323,7 @@ reduce_scatter(struct coll_schedule *s, const struct coll_args *a)
 
 /* [R] Alltoall, Alltoallv: one message for each ordered pair, zero bytes included. */
 static int
-alltoall(struct coll_schedule *s, const struct coll_args *a)
+build_impi_alltoall(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, me = a->rank;
 	uint32_t tag = a->vector ? COLL_IMPI_ALLTOALLV : COLL_IMPI_ALLTOALL;
@@ -362,7 +362,7 @@ alltoall(struct coll_schedule *s, const struct coll_args *a)
 
 /* [R] Scan: a chain. */
 static int
-scan(struct coll_schedule *s, const struct coll_args *a)
+build_impi_scan(struct coll_schedule *s, const struct coll_args *a)
 {
 	const struct place acc = {COLL_RECV, 0, a->bytes};
 	struct view v;

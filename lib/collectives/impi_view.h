@@ -233,8 +233,9 @@ void coll_impi_bcast(struct view *v, uint32_t root, struct place data);
 /* The result is in acc at the root; elsewhere acc is used for partial results. */
 void coll_impi_reduce(struct view *v, uint32_t root, struct place acc);
 
-#define COLL_IMPI_ALGORITHM(op, fn)                     \
-	const struct coll_recipe coll_alg_impi_##fn = { \
-		op, COLL_IMPI, "not chosen for cost: IMPI 0.0 says how", fits, fn};
+/* Its schedule is made by build_impi_NAME(). */
+#define COLL_IMPI_ALGORITHM(op, name)                     \
+	const struct coll_recipe coll_alg_impi_##name = { \
+		op, COLL_IMPI, "not chosen for cost: IMPI 0.0 says how", fits, build_impi_##name};
 
 #endif

@@ -21,7 +21,7 @@ own_group(const struct coll_args *a)
 
 /* Steps whose ranges are apart from all others by construction. */
 static void
-give(struct coll_schedule *s, uint32_t peer, uint64_t off, uint64_t len)
+give_inter(struct coll_schedule *s, uint32_t peer, uint64_t off, uint64_t len)
 {
 	coll_step_add(s, (struct coll_step){.kind = COLL_STEP_SEND,
 					    .peer = peer,
@@ -29,7 +29,7 @@ give(struct coll_schedule *s, uint32_t peer, uint64_t off, uint64_t len)
 }
 
 static void
-get(struct coll_schedule *s, uint32_t peer, uint64_t off, uint64_t len)
+get_inter(struct coll_schedule *s, uint32_t peer, uint64_t off, uint64_t len)
 {
 	coll_step_add(s, (struct coll_step){.kind = COLL_STEP_RECV,
 					    .peer = peer,
@@ -37,28 +37,28 @@ get(struct coll_schedule *s, uint32_t peer, uint64_t off, uint64_t len)
 }
 
 static int
-barrier(struct coll_schedule *s, const struct coll_args *a)
+build_inter_barrier(struct coll_schedule *s, const struct coll_args *a)
 {
 	if (a->rank) {
-		give(s, 0, 0, 0);
-		get(s, 0, 0, 0);
+		give_inter(s, 0, 0, 0);
+		get_inter(s, 0, 0, 0);
 		return COLL_ERR_OK;
 	}
 	for (uint32_t i = 1; i < a->size; i++)
-		get(s, i, 0, 0);
-	give(s, other(a, 0), 0, 0);
+		get_inter(s, i, 0, 0);
+	give_inter(s, other(a, 0), 0, 0);
 	coll_after_all(s, 0);
-	get(s, other(a, 0), 0, 0);
+	get_inter(s, other(a, 0), 0, 0);
 	uint32_t met = s->steps - 1;
 	for (uint32_t i = 1; i < a->size; i++) {
-		give(s, i, 0, 0);
+		give_inter(s, i, 0, 0);
 		coll_after(s, met);
 	}
 	return COLL_ERR_OK;
 }
 
 static int
-bcast(struct coll_schedule *s, const struct coll_args *a)
+build_inter_bcast(struct coll_schedule *s, const struct coll_args *a)
 {
 	if (a->role == COLL_ROOT)
 		coll_send(s, other(a, 0), COLL_RECV, 0, a->bytes);
@@ -74,7 +74,7 @@ bcast(struct coll_schedule *s, const struct coll_args *a)
 /* The group's vectors combined in rank order at its first process; there the offset of
  * the result in COLL_TMP.  Two places for what comes in, used in turn. */
 static uint64_t
-combine(struct coll_schedule *s, const struct coll_args *a, uint64_t bytes)
+combine_inter(struct coll_schedule *s, const struct coll_args *a, uint64_t bytes)
 {
 	if (a->rank) {
 		coll_send(s, 0, COLL_SEND, 0, bytes);
@@ -95,23 +95,23 @@ combine(struct coll_schedule *s, const struct coll_args *a, uint64_t bytes)
 }
 
 static int
-reduce(struct coll_schedule *s, const struct coll_args *a)
+build_inter_reduce(struct coll_schedule *s, const struct coll_args *a)
 {
 	if (a->role == COLL_ROOT)
 		coll_recv(s, other(a, 0), COLL_RECV, 0, a->bytes);
 	if (a->role != COLL_LEAF)
 		return COLL_ERR_OK;
-	uint64_t sum = combine(s, a, a->bytes);
+	uint64_t sum = combine_inter(s, a, a->bytes);
 	if (!a->rank)
 		coll_send(s, other(a, a->root), COLL_TMP, sum, a->bytes);
 	return COLL_ERR_OK;
 }
 
 static int
-allreduce(struct coll_schedule *s, const struct coll_args *a)
+build_inter_allreduce(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = own_group(a);
-	uint64_t sum = combine(s, a, a->bytes);
+	uint64_t sum = combine_inter(s, a, a->bytes);
 	if (!a->rank) {
 		coll_send(s, other(a, 0), COLL_TMP, sum, a->bytes);
 		coll_recv(s, other(a, 0), COLL_RECV, 0, a->bytes);
@@ -123,12 +123,12 @@ allreduce(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static int
-reduce_scatter(struct coll_schedule *s, const struct coll_args *a)
+build_inter_reduce_scatter(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint64_t total = 0, at = 0;
 	for (uint32_t i = 0; i < a->size; i++)
 		total += coll_block_len(a, i);
-	uint64_t sum = combine(s, a, total);
+	uint64_t sum = combine_inter(s, a, total);
 	if (a->rank) {
 		coll_recv(s, 0, COLL_RECV, 0, coll_block_len(a, a->rank));
 		return COLL_ERR_OK;
@@ -148,46 +148,46 @@ reduce_scatter(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static int
-gather(struct coll_schedule *s, const struct coll_args *a)
+build_inter_gather(struct coll_schedule *s, const struct coll_args *a)
 {
 	if (a->role == COLL_LEAF)
-		give(s, other(a, a->root), 0, a->own_bytes);
+		give_inter(s, other(a, a->root), 0, a->own_bytes);
 	for (uint32_t r = 0; a->role == COLL_ROOT && r < a->remote; r++)
-		get(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
+		get_inter(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
 	return COLL_ERR_OK;
 }
 
 static int
-scatter(struct coll_schedule *s, const struct coll_args *a)
+build_inter_scatter(struct coll_schedule *s, const struct coll_args *a)
 {
 	if (a->role == COLL_LEAF)
-		get(s, other(a, a->root), 0, a->own_bytes);
+		get_inter(s, other(a, a->root), 0, a->own_bytes);
 	for (uint32_t r = 0; a->role == COLL_ROOT && r < a->remote; r++)
-		give(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
+		give_inter(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
 	return COLL_ERR_OK;
 }
 
 static int
-allgather(struct coll_schedule *s, const struct coll_args *a)
+build_inter_allgather(struct coll_schedule *s, const struct coll_args *a)
 {
 	for (uint32_t r = 0; r < a->remote; r++)
-		get(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
+		get_inter(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
 	for (uint32_t r = 0; r < a->remote; r++)
-		give(s, other(a, (r + a->rank) % a->remote), 0, a->own_bytes);
+		give_inter(s, other(a, (r + a->rank) % a->remote), 0, a->own_bytes);
 	return COLL_ERR_OK;
 }
 
 static int
-alltoall(struct coll_schedule *s, const struct coll_args *a)
+build_inter_alltoall(struct coll_schedule *s, const struct coll_args *a)
 {
 	for (uint32_t r = 0; r < a->remote; r++)
-		get(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
+		get_inter(s, other(a, r), coll_block_off(a, r), coll_block_len(a, r));
 	for (uint32_t r = 0; r < a->remote; r++) {
 		uint32_t to = (r + a->rank) % a->remote;
 		if (a->send_bytes)
-			give(s, other(a, to), a->send_displ[to], a->send_bytes[to]);
+			give_inter(s, other(a, to), a->send_displ[to], a->send_bytes[to]);
 		else
-			give(s, other(a, to), to * a->own_bytes, a->own_bytes);
+			give_inter(s, other(a, to), to * a->own_bytes, a->own_bytes);
 	}
 	return COLL_ERR_OK;
 }
@@ -200,7 +200,7 @@ between_groups(const struct coll_args *a)
 
 #define INTER(name, op, cost)                                                                   \
 	const struct coll_recipe coll_alg_inter_##name = {op, COLL_INTER, cost, between_groups, \
-							  name}
+							  build_inter_##name}
 INTER(barrier, COLL_BARRIER, "2 max(n, m) alpha");
 INTER(bcast, COLL_BCAST, "(1 + log2 m)(alpha + b beta)");
 INTER(reduce, COLL_REDUCE, "n (alpha + b beta + b gamma)");

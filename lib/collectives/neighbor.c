@@ -5,7 +5,7 @@
 #include "builder.h"
 
 static int
-linear(struct coll_schedule *s, const struct coll_args *a)
+collectives_neighbor_linear(struct coll_schedule *s, const struct coll_args *a)
 {
 	for (uint32_t i = 0; i < a->indegree; i++) {
 		const struct coll_edge *e = &a->sources[i];
@@ -28,5 +28,6 @@ linear(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_neighbor_linear = {
-	COLL_NEIGHBOR, "linear", "alpha + max(indegree, outdegree) b beta", NULL, linear};
+const struct coll_recipe coll_alg_neighbor_linear = {COLL_NEIGHBOR, "linear",
+						     "alpha + max(indegree, outdegree) b beta",
+						     NULL, collectives_neighbor_linear};

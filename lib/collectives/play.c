@@ -34,7 +34,7 @@ struct coll_play {
 };
 
 static void
-count(const struct coll_schedule *s, uint32_t p, size_t *steps, size_t *deps, size_t *sends)
+count_play(const struct coll_schedule *s, uint32_t p, size_t *steps, size_t *deps, size_t *sends)
 {
 	*steps = *deps = *sends = 0;
 	for (uint32_t r = 0; r < p; r++) {
@@ -49,7 +49,7 @@ size_t
 coll_play_footprint(const struct coll_schedule *s, uint32_t p)
 {
 	size_t steps, deps, sends;
-	count(s, p, &steps, &deps, &sends);
+	count_play(s, p, &steps, &deps, &sends);
 	return base_carved(sizeof(struct coll_play)) + base_carved((p + 1) * 4) +
 	       base_carved(p * 4) + 5 * base_carved((steps + 1) * 4) + base_carved(deps * 4) +
 	       base_carved(sends * sizeof(struct coll_message)) + base_carved(sends) +
@@ -153,7 +153,7 @@ coll_play_new(void *mem, const struct coll_schedule *s, uint32_t p,
 	      void (*local)(void *, uint32_t, const struct coll_step *), void *arg)
 {
 	size_t steps, deps, sends;
-	count(s, p, &steps, &deps, &sends);
+	count_play(s, p, &steps, &deps, &sends);
 	uint8_t *at = mem;
 	struct coll_play *pl = base_carve(&at, sizeof *pl);
 	*pl = (struct coll_play){
@@ -206,7 +206,7 @@ can_start(struct coll_play *pl, uint32_t i)
 }
 
 static void
-complete(struct coll_play *pl, uint32_t i)
+complete_play(struct coll_play *pl, uint32_t i)
 {
 	BASE_ASSERT(pl->left > 0);
 	pl->left--;
@@ -223,7 +223,7 @@ run_local(struct coll_play *pl)
 		uint32_t i = pl->todo[--pl->ntodo];
 		if (pl->local)
 			pl->local(pl->arg, pl->owner[i], step_at(pl, i));
-		complete(pl, i);
+		complete_play(pl, i);
 	}
 }
 
@@ -269,8 +269,8 @@ void
 coll_play_over(struct coll_play *pl, uint32_t m)
 {
 	const struct coll_message *msg = &pl->message[m];
-	complete(pl, pl->base[msg->from] + msg->send);
-	complete(pl, pl->base[msg->to] + msg->recv);
+	complete_play(pl, pl->base[msg->from] + msg->send);
+	complete_play(pl, pl->base[msg->to] + msg->recv);
 	run_local(pl);
 }
 
@@ -305,7 +305,7 @@ take_in(struct coll_play *pl, uint32_t n)
  * send goes first: what comes last shall be short.  Then whoever still finds both
  * ends free.  Those that go are moved to going; how many. */
 static uint32_t
-pick(struct coll_play *pl, uint32_t n, uint32_t *going)
+pick_play(struct coll_play *pl, uint32_t n, uint32_t *going)
 {
 	uint32_t *sent = pl->mark, *got = pl->mark + pl->p, *waiting = pl->waiting, go = 0;
 	memset(pl->mark, 0xff, 2 * pl->p * sizeof *pl->mark);
@@ -337,7 +337,7 @@ coll_play_rounds(struct coll_play *pl)
 	uint32_t round = 0, n = 0, *going = pl->waiting + pl->nmessages;
 	coll_play_rewind(pl);
 	while ((n = take_in(pl, n)) > 0) {
-		uint32_t go = pick(pl, n, going), keep = 0;
+		uint32_t go = pick_play(pl, n, going), keep = 0;
 		for (uint32_t i = 0; i < n; i++)
 			if (pl->mark[pl->message[pl->waiting[i]].from] != pl->waiting[i])
 				pl->waiting[keep++] = pl->waiting[i];

@@ -61,7 +61,7 @@ coll_reduce_group(struct coll_schedule *s, const struct coll_group *g, uint32_t 
 /* COLL_RECV is only there at the root: the others work in scratch space, which
  * the executor gives them as COLL_RECV. */
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_reduce_binomial(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct coll_group g = coll_flat(a);
 	coll_own_into_recv(s, a);
@@ -69,5 +69,6 @@ build(struct coll_schedule *s, const struct coll_args *a)
 	return COLL_ERR_OK;
 }
 
-const struct coll_recipe coll_alg_reduce_binomial = {
-	COLL_REDUCE, "binomial", "ceil(log2 p) (alpha + n beta + n gamma)", NULL, build};
+const struct coll_recipe coll_alg_reduce_binomial = {COLL_REDUCE, "binomial",
+						     "ceil(log2 p) (alpha + n beta + n gamma)",
+						     NULL, build_reduce_binomial};

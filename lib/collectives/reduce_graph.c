@@ -23,7 +23,7 @@ coll_graph_reduce(struct coll_schedule *s, const struct coll_args *a, uint32_t r
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_reduce_graph(struct coll_schedule *s, const struct coll_args *a)
 {
 	coll_own_into_recv(s, a);
 	coll_graph_reduce(s, a, a->root);
@@ -31,10 +31,11 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static bool
-fits(const struct coll_args *a)
+reduce_graph_fits(const struct coll_args *a)
 {
 	return a->commutative;
 }
 
-const struct coll_recipe coll_alg_reduce_graph = {
-	COLL_REDUCE, "graph", "depth (alpha + n beta + n rho), one gamma", fits, build};
+const struct coll_recipe coll_alg_reduce_graph = {COLL_REDUCE, "graph",
+						  "depth (alpha + n beta + n rho), one gamma",
+						  reduce_graph_fits, build_reduce_graph};

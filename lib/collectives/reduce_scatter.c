@@ -23,7 +23,7 @@ commutes(const struct coll_args *a)
 }
 
 static int
-pairwise(struct coll_schedule *s, const struct coll_args *a)
+collectives_reduce_scatter_pairwise(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, me = a->rank;
 	enum coll_buf in = a->in_place ? COLL_RECV : COLL_SEND;
@@ -81,7 +81,8 @@ reduce_then_scatter(struct coll_schedule *s, const struct coll_args *a)
 }
 
 const struct coll_recipe coll_alg_reduce_scatter_pairwise = {
-	COLL_REDUCE_SCATTER, "pairwise", "(p-1)(alpha + b beta + b gamma)", commutes, pairwise};
+	COLL_REDUCE_SCATTER, "pairwise", "(p-1)(alpha + b beta + b gamma)", commutes,
+	collectives_reduce_scatter_pairwise};
 const struct coll_recipe coll_alg_reduce_scatter_reduce = {
 	COLL_REDUCE_SCATTER, "reduce",
 	"ceil(log2 p)(alpha + n beta + n gamma) + (p-1)(alpha + b beta)", NULL,

@@ -30,7 +30,8 @@ place_bytes(const struct coll_args *a, const struct coll_hier *h, uint32_t m)
 
 /* The blocks of a place one behind the other; neighbours in one piece. */
 static uint64_t
-pick(struct coll_schedule *s, const struct coll_args *a, const struct plan *p, uint32_t m)
+pick_reduce_scatter_hier(struct coll_schedule *s, const struct coll_args *a, const struct plan *p,
+			 uint32_t m)
 {
 	uint64_t to = coll_tmp(s, place_bytes(a, &p->h, m)), at = to, off = p->acc, run = 0;
 	for (uint32_t r = 0; r <= a->size; r++) {
@@ -49,14 +50,14 @@ pick(struct coll_schedule *s, const struct coll_args *a, const struct plan *p, u
 }
 
 static void
-exchange(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
+exchange_reduce_scatter_hier(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 {
 	const struct coll_group *g = &p->h.masters;
 	uint64_t len = place_bytes(a, &p->h, g->me);
-	p->own = pick(s, a, p, g->me);
+	p->own = pick_reduce_scatter_hier(s, a, p, g->me);
 	for (uint32_t d = 1; d < g->n; d++) {
 		uint32_t to = (g->me + d) % g->n, from = (g->me + g->n - d) % g->n;
-		coll_send(s, coll_real(g, to), COLL_TMP, pick(s, a, p, to),
+		coll_send(s, coll_real(g, to), COLL_TMP, pick_reduce_scatter_hier(s, a, p, to),
 			  place_bytes(a, &p->h, to));
 		uint64_t t = coll_tmp(s, len);
 		coll_recv(s, coll_real(g, from), COLL_TMP, t, len);
@@ -65,7 +66,7 @@ exchange(struct coll_schedule *s, const struct coll_args *a, struct plan *p)
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_reduce_scatter_hier(struct coll_schedule *s, const struct coll_args *a)
 {
 	struct plan p = {0};
 	if (!coll_hier_find(s, a, &p.h))
@@ -81,7 +82,7 @@ build(struct coll_schedule *s, const struct coll_args *a)
 			  coll_block_len(a, a->rank));
 		return COLL_ERR_OK;
 	}
-	exchange(s, a, &p);
+	exchange_reduce_scatter_hier(s, a, &p);
 	uint64_t at = p.own;
 	for (uint32_t v = 0; v < p.h.local.n; v++) {
 		uint64_t len = coll_block_len(a, p.h.local.rank[v]);
@@ -95,11 +96,11 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 static bool
-fits(const struct coll_args *a)
+reduce_scatter_hier_fits(const struct coll_args *a)
 {
 	return a->commutative && coll_many_places(a);
 }
 
 const struct coll_recipe coll_alg_reduce_scatter_hier = {
 	COLL_REDUCE_SCATTER, "hier", "reduce inside, (n-1)(alpha + k b beta) between n masters",
-	fits, build};
+	reduce_scatter_hier_fits, build_reduce_scatter_hier};

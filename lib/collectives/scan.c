@@ -7,7 +7,7 @@
 #include "builder.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a, bool inclusive)
+build_linear_scan(struct coll_schedule *s, const struct coll_args *a, bool inclusive)
 {
 	uint32_t p = a->size, me = a->rank;
 	uint64_t n = a->bytes, part = coll_tmp(s, n);
@@ -34,18 +34,18 @@ build(struct coll_schedule *s, const struct coll_args *a, bool inclusive)
 }
 
 static int
-scan(struct coll_schedule *s, const struct coll_args *a)
+scan_linear_scan(struct coll_schedule *s, const struct coll_args *a)
 {
-	return build(s, a, true);
+	return build_linear_scan(s, a, true);
 }
 
 static int
 exscan(struct coll_schedule *s, const struct coll_args *a)
 {
-	return build(s, a, false);
+	return build_linear_scan(s, a, false);
 }
 
 const struct coll_recipe coll_alg_scan_doubling = {
-	COLL_SCAN, "doubling", "ceil(log2 p)(alpha + n beta + 2 n gamma)", NULL, scan};
+	COLL_SCAN, "doubling", "ceil(log2 p)(alpha + n beta + 2 n gamma)", NULL, scan_linear_scan};
 const struct coll_recipe coll_alg_exscan_doubling = {
 	COLL_EXSCAN, "doubling", "ceil(log2 p)(alpha + n beta + 2 n gamma)", NULL, exscan};

@@ -2,13 +2,13 @@
 #include "builder.h"
 
 static bool
-fits(const struct coll_args *a)
+scatter_binomial_fits(const struct coll_args *a)
 {
 	return !a->bytes_of;
 }
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_scatter_binomial(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint32_t p = a->size, v = (a->rank + p - a->root) % p;
 	uint64_t b = a->bytes;
@@ -36,4 +36,5 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 const struct coll_recipe coll_alg_scatter_binomial = {
-	COLL_SCATTER, "binomial", "ceil(log2 p) alpha + (p-1) b beta", fits, build};
+	COLL_SCATTER, "binomial", "ceil(log2 p) alpha + (p-1) b beta", scatter_binomial_fits,
+	build_scatter_binomial};

@@ -3,7 +3,7 @@
 #include "builder.h"
 
 static int
-build(struct coll_schedule *s, const struct coll_args *a)
+build_scatter_linear(struct coll_schedule *s, const struct coll_args *a)
 {
 	uint64_t own = coll_block_len(a, a->rank);
 	if (a->rank != a->root) {
@@ -20,4 +20,4 @@ build(struct coll_schedule *s, const struct coll_args *a)
 }
 
 const struct coll_recipe coll_alg_scatter_linear = {COLL_SCATTER, "linear", "(p-1)(alpha + b beta)",
-						    NULL, build};
+						    NULL, build_scatter_linear};

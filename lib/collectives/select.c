@@ -103,7 +103,7 @@ coll_rule_ok(const struct coll_rule *r)
 
 /* The algorithm of that name, if it takes these arguments. */
 static const char *
-usable(const struct coll_args *a, const char *name)
+select_usable(const struct coll_args *a, const char *name)
 {
 	const struct coll_algorithm *alg = coll_algorithm_of(a->op, name);
 	return alg && (!alg->fits || alg->fits(a)) ? alg->name : NULL;
@@ -119,13 +119,13 @@ coll_select(const struct coll_args *a)
 	for (uint32_t r = 0; a->rules && r < a->rules->count; r++) {
 		const struct coll_rule *t = &a->rules->rule[r];
 		if (t->op == a->op && a->bytes <= t->bytes_max && a->size <= t->size_max &&
-		    (name = usable(a, t->algorithm)) != NULL)
+		    (name = select_usable(a, t->algorithm)) != NULL)
 			return name;
 	}
 	for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++)
 		if (rules[r].op == a->op && (rules[r].where & at) != 0 &&
 		    a->bytes <= rules[r].bytes_max && a->size <= rules[r].size_max &&
-		    (name = usable(a, rules[r].name)) != NULL)
+		    (name = select_usable(a, rules[r].name)) != NULL)
 			return name;
 	/* cppcheck-suppress incorrectStringBooleanError ; the text is for whoever reads it */
 	BASE_ASSERT(false && "every operation has a rule that fits everything");
