@@ -11,7 +11,7 @@ base_hist_init(struct base_hist *h)
 
 /* Values below 16 have a bucket each; above, 16 buckets per power of two. */
 static uint32_t
-bucket_of(uint64_t v)
+hist_bucket_of(uint64_t v)
 {
 	if (v < BASE_HIST_SUB)
 		return (uint32_t)v;
@@ -39,7 +39,7 @@ base_hist_add(struct base_hist *h, uint64_t v)
 		h->min = v;
 	if (v > h->max)
 		h->max = v;
-	h->bucket[bucket_of(v)]++;
+	h->bucket[hist_bucket_of(v)]++;
 }
 
 void

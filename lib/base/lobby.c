@@ -34,7 +34,7 @@ base_lobby_leave(struct base_lobby *l, int seat)
 
 /* How many seats the source of seat i has; newcomer: a source that is about to have one more. */
 static uint32_t
-held(const struct base_lobby *l, uint32_t i, uint64_t newcomer)
+lobby_held(const struct base_lobby *l, uint32_t i, uint64_t newcomer)
 {
 	uint64_t source = l->seat[i].source;
 	if (!source)
@@ -54,7 +54,7 @@ first_to_go(const struct base_lobby *l, uint64_t newcomer, uint32_t *most)
 	for (uint32_t i = 0; i < l->seats; i++) {
 		if (!l->seat[i].taken)
 			continue;
-		uint32_t n = held(l, i, newcomer);
+		uint32_t n = lobby_held(l, i, newcomer);
 		if (n > *most || (n == *most && l->seat[i].since_ns < l->seat[go].since_ns)) {
 			*most = n;
 			go = (int)i;

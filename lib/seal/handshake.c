@@ -52,8 +52,8 @@ seal_hs_key(const struct seal_crypto *c, const uint8_t ck[SEAL_HASH], const char
 }
 
 static void
-expand(const struct seal_crypto *c, const uint8_t ck[SEAL_HASH], const char label[SEAL_LABEL],
-       const uint8_t *readable, size_t len, void *key)
+expand_handshake(const struct seal_crypto *c, const uint8_t ck[SEAL_HASH],
+		 const char label[SEAL_LABEL], const uint8_t *readable, size_t len, void *key)
 {
 	uint8_t raw[SEAL_SECRET];
 	seal_hs_key(c, ck, label, readable, len, raw);
@@ -65,7 +65,7 @@ void
 seal_hs_seal(const struct seal_crypto *c, const uint8_t ck[SEAL_HASH], const char label[SEAL_LABEL],
 	     uint8_t *msg, size_t clear, size_t len, void *key)
 {
-	expand(c, ck, label, msg, clear, key);
+	expand_handshake(c, ck, label, msg, clear, key);
 	c->seal(key, zero, msg, clear, msg + clear, len);
 }
 
@@ -73,7 +73,7 @@ bool
 seal_hs_open(const struct seal_crypto *c, const uint8_t ck[SEAL_HASH], const char label[SEAL_LABEL],
 	     uint8_t *msg, size_t clear, size_t len, void *key)
 {
-	expand(c, ck, label, msg, clear, key);
+	expand_handshake(c, ck, label, msg, clear, key);
 	return c->open(key, zero, msg, clear, msg + clear, len);
 }
 

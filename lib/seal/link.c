@@ -69,7 +69,7 @@ psk_of(const struct seal_link *l)
 }
 
 static void
-begin(struct seal_link *l)
+begin_link(struct seal_link *l)
 {
 	char protocol[64];
 	snprintf(protocol, sizeof protocol, PROTOCOL "%s", l->conf->purpose);
@@ -108,7 +108,7 @@ put_first(struct seal_link *l)
 	be32_store(l->out + HEAD, l->conf->nkeys ? l->conf->key[0].id : 0);
 	memcpy(l->out + HEAD + 4, l->once_public, SEAL_DH);
 	uint32_t at = put_code(l, "link co1", l->out, CODE_1);
-	begin(l);
+	begin_link(l);
 	seal_hs_mix(c, l->ck, l->once_public, SEAL_DH);
 	if (l->conf->me) {
 		if (!seal_hs_mix_dh(c, l->ck, l->once, l->peer))
@@ -218,7 +218,7 @@ rx_first(struct seal_link *l)
 		return broken(l, "it uses a pre-shared key that is not in the key file here");
 	if (!code_good(l, "link co1", CODE_1))
 		return broken(l, "it has another pre-shared key under that number");
-	begin(l);
+	begin_link(l);
 	seal_hs_mix(c, l->ck, e, SEAL_DH);
 	if (l->conf->me) {
 		uint8_t own[OWN]; /* what is encrypted later covers it as it came */

@@ -51,7 +51,7 @@ seal_identity_text(const struct seal_identity *id, char *out)
 
 /* The next word of a line; 0: none is left. */
 static size_t
-word(const char **at, size_t *left, const char **w)
+peers_word(const char **at, size_t *left, const char **w)
 {
 	while (*left && seal_blank(**at))
 		++*at, --*left;
@@ -73,17 +73,17 @@ parse_peer(const char *at, size_t left, struct seal_peer *p)
 {
 	const char *w;
 	memset(p, 0, sizeof *p);
-	size_t n = word(&at, &left, &w);
+	size_t n = peers_word(&at, &left, &w);
 	if (n >= sizeof p->name)
 		return "the name is longer than 31 bytes";
 	for (size_t i = 0; i < n; i++)
 		if (w[i] < 0x21 || w[i] > 0x7e)
 			return "the name has bytes that cannot be printed";
 	memcpy(p->name, w, n);
-	n = word(&at, &left, &w);
+	n = peers_word(&at, &left, &w);
 	if (!seal_unhex(w, n, p->public_key))
 		return "behind the name must come the public key, 64 hexadecimal digits";
-	while ((n = word(&at, &left, &w)) != 0) {
+	while ((n = peers_word(&at, &left, &w)) != 0) {
 		if (p->nprefixes == SEAL_PEER_PREFIXES)
 			return "more than 8 prefixes";
 		if (!parse_prefix(w, n, &p->prefix[p->nprefixes]))
@@ -131,7 +131,7 @@ seal_peers_agree(const struct seal_crypto *c, const struct seal_identity *me,
 
 /* An address of IPv4 as lib/base has it. */
 static void
-address_of(uint8_t family, const uint8_t *ip, uint8_t addr[16])
+peers_address_of(uint8_t family, const uint8_t *ip, uint8_t addr[16])
 {
 	if (family == 4)
 		base_prefix_v4(be32_load(ip + V4_AT), addr);
@@ -145,7 +145,7 @@ seal_peer_at(const struct seal_peer *peer, uint32_t n, uint8_t family, const uin
 	const struct seal_peer *best = NULL;
 	uint8_t addr[16];
 	uint32_t len = 0;
-	address_of(family, ip, addr);
+	peers_address_of(family, ip, addr);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < peer[i].nprefixes; k++) {
 			const struct base_prefix *p = &peer[i].prefix[k];
@@ -172,7 +172,7 @@ seal_peer_from(const struct seal_peer *peer, uint32_t n, const uint8_t public_ke
 {
 	const struct seal_peer *p = seal_peer_with(peer, n, public_key);
 	uint8_t addr[16];
-	address_of(family, ip, addr);
+	peers_address_of(family, ip, addr);
 	for (uint32_t k = 0; p && k < p->nprefixes; k++)
 		if (base_prefix_covers(&p->prefix[k], addr))
 			return p;

@@ -44,7 +44,7 @@ suci_lane_ack_pend(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
  * however little room there is.  Beyond that it gets its share of the room there is now:
  * strictly by priority, evenly within one. */
 static uint32_t
-grant(struct suci_lanes *ls, const struct lane *l)
+grant_ack(struct suci_lanes *ls, const struct lane *l)
 {
 	if (!l->asker)
 		return l->window;
@@ -60,7 +60,7 @@ grant(struct suci_lanes *ls, const struct lane *l)
 void
 suci_lane_put_ack(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
-	uint32_t window = grant(ls, l);
+	uint32_t window = grant_ack(ls, l);
 	seg->credit_shift = 0;
 	while (window >> seg->credit_shift > UINT16_MAX)
 		seg->credit_shift++;

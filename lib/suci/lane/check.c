@@ -114,7 +114,7 @@ check_sums(const struct suci_lanes *ls, const struct sums *s)
 }
 
 static const char *
-check_groups(const struct suci_lanes *ls)
+check_lane_groups(const struct suci_lanes *ls)
 {
 	uint32_t down = 0;
 	for (uint32_t i = 0; i < ls->limits.groups_max; i++) {
@@ -156,7 +156,7 @@ suci_lanes_check(const struct suci_lanes *ls, const char **what)
 	if (!fault)
 		fault = check_sums(ls, &s);
 	if (!fault)
-		fault = check_groups(ls);
+		fault = check_lane_groups(ls);
 	*what = fault ? fault : "";
 	return !fault;
 }

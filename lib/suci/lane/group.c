@@ -17,7 +17,7 @@
 #define BEHIND_MAX 8u	 /* datagrams that a path may have missed and be dealt in a row */
 
 static struct lane_group *
-get(const struct suci_lanes *ls, uint32_t group)
+get_group(const struct suci_lanes *ls, uint32_t group)
 {
 	if (!group || group > ls->limits.groups_max || !ls->group[group - 1].used)
 		return NULL;
@@ -25,7 +25,7 @@ get(const struct suci_lanes *ls, uint32_t group)
 }
 
 static uint32_t
-index_of(const struct suci_lanes *ls, const struct lane_group *g)
+group_index_of(const struct suci_lanes *ls, const struct lane_group *g)
 {
 	return (uint32_t)(g - ls->group);
 }
@@ -40,7 +40,7 @@ member_of(const struct lane_group *g, uint32_t path)
 }
 
 static struct lane_member *
-member(const struct suci_lanes *ls, uint32_t i)
+group_member(const struct suci_lanes *ls, uint32_t i)
 {
 	return &ls->group[i / SUCI_GROUP_PATHS].m[i % SUCI_GROUP_PATHS];
 }
@@ -73,7 +73,7 @@ behind_most(const struct lane_group *g)
 }
 
 static void
-wake(struct suci_lanes *ls, struct lane_member *m)
+wake_group(struct suci_lanes *ls, struct lane_member *m)
 {
 	m->waiting = false;
 	suci_path_wake(ls->ep, m->path);
@@ -83,7 +83,7 @@ void
 suci_lane_group_wake(struct suci_lanes *ls, struct lane_group *g)
 {
 	for (uint32_t k = 0; k < g->n; k++)
-		wake(ls, &g->m[k]);
+		wake_group(ls, &g->m[k]);
 }
 
 static void
@@ -102,7 +102,7 @@ deal(struct suci_lanes *ls, struct lane_group *g, uint32_t k, uint32_t bytes)
 	m->bytes += bytes;
 	uint32_t next = behind_most(g);
 	if (next != NONE && next != k && g->m[next].waiting)
-		wake(ls, &g->m[next]);
+		wake_group(ls, &g->m[next]);
 }
 
 static bool
@@ -118,7 +118,7 @@ pull_member(struct suci_lanes *ls, uint32_t i, uint32_t prio, struct suci_segmen
 	best = behind_most(g);
 	if (best != NONE && g->m[best].at < g->m[k].at) {
 		g->m[k].waiting = true;
-		wake(ls, &g->m[best]);
+		wake_group(ls, &g->m[best]);
 		return false;
 	}
 	if (!suci_lane_serve(ls, &g->ready[prio], g->m[k].path, seg, now_ns))
@@ -132,18 +132,18 @@ suci_lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct
 		     uint64_t now_ns)
 {
 	struct lane_hop *h = lane_hop(ls, path);
-	for (uint32_t i = h->groups; i != NONE; i = member(ls, i)->next) {
+	for (uint32_t i = h->groups; i != NONE; i = group_member(ls, i)->next) {
 		if (!pull_member(ls, i, prio, seg, now_ns))
 			continue;
 		/* Groups of one path take turns: this one to the end. */
 		uint32_t *at = &h->groups;
 		while (*at != i)
-			at = &member(ls, *at)->next;
-		*at = member(ls, i)->next;
+			at = &group_member(ls, *at)->next;
+		*at = group_member(ls, i)->next;
 		while (*at != NONE)
-			at = &member(ls, *at)->next;
+			at = &group_member(ls, *at)->next;
 		*at = i;
-		member(ls, i)->next = NONE;
+		group_member(ls, i)->next = NONE;
 		return true;
 	}
 	return false;
@@ -152,20 +152,20 @@ suci_lane_group_pull(struct suci_lanes *ls, uint32_t path, uint32_t prio, struct
 void
 suci_lane_group_unblock(struct suci_lanes *ls, uint32_t path)
 {
-	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = member(ls, i)->next)
-		member(ls, i)->blocked = false;
+	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = group_member(ls, i)->next)
+		group_member(ls, i)->blocked = false;
 }
 
 void
 suci_lane_group_blocked(void *user, uint32_t path)
 {
 	struct suci_lanes *ls = user;
-	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = member(ls, i)->next) {
+	for (uint32_t i = lane_hop(ls, path)->groups; i != NONE; i = group_member(ls, i)->next) {
 		struct lane_group *g = &ls->group[i / SUCI_GROUP_PATHS];
-		member(ls, i)->blocked = true;
+		group_member(ls, i)->blocked = true;
 		for (uint32_t k = 0; k < g->n; k++)
 			if (g->m[k].waiting)
-				wake(ls, &g->m[k]);
+				wake_group(ls, &g->m[k]);
 	}
 }
 
@@ -177,7 +177,7 @@ of_group(void *arg, uint64_t cookie)
 	const struct suci_lanes *ls = ((void **)arg)[0];
 	const struct lane_group *g = ((void **)arg)[1];
 	uint32_t lane = cookie == COOKIE_ACK ? NONE : ls->block[cookie].lane;
-	return lane != NONE && ls->lane[lane].conf.group == index_of(ls, g);
+	return lane != NONE && ls->lane[lane].conf.group == group_index_of(ls, g);
 }
 
 static void
@@ -188,17 +188,17 @@ not_down(struct suci_lanes *ls, struct lane_group *g)
 }
 
 static void
-take_out(struct suci_lanes *ls, struct lane_group *g, uint32_t k, uint64_t now_ns)
+take_out_group(struct suci_lanes *ls, struct lane_group *g, uint32_t k, uint64_t now_ns)
 {
-	uint32_t first = index_of(ls, g) * SUCI_GROUP_PATHS, last = g->n - 1u;
+	uint32_t first = group_index_of(ls, g) * SUCI_GROUP_PATHS, last = g->n - 1u;
 	uint32_t *at = &lane_hop(ls, g->m[k].path)->groups;
 	while (*at != first + k)
-		at = &member(ls, *at)->next;
+		at = &group_member(ls, *at)->next;
 	*at = g->m[k].next;
 	if (k != last) { /* the last one moves up; whoever points to it follows */
 		at = &lane_hop(ls, g->m[last].path)->groups;
 		while (*at != first + last)
-			at = &member(ls, *at)->next;
+			at = &group_member(ls, *at)->next;
 		*at = first + k;
 		g->m[k] = g->m[last];
 	}
@@ -284,7 +284,7 @@ suci_lane_group_path_down(struct suci_lanes *ls, uint32_t path, enum suci_down w
 	const struct lane_hop *h = lane_hop(ls, path);
 	while (h->groups != NONE) {
 		struct lane_group *g = &ls->group[h->groups / SUCI_GROUP_PATHS];
-		take_out(ls, g, h->groups % SUCI_GROUP_PATHS, now_ns);
+		take_out_group(ls, g, h->groups % SUCI_GROUP_PATHS, now_ns);
 		if (!g->n && !g->grace_ns)
 			end_lanes(ls, g, why, text, now_ns);
 		else
@@ -346,15 +346,15 @@ suci_group_new(struct suci_lanes *ls, uint64_t grace_ns, uint32_t *group)
 int
 suci_group_free(struct suci_lanes *ls, uint32_t group)
 {
-	struct lane_group *g = get(ls, group);
+	struct lane_group *g = get_group(ls, group);
 	if (!g || g->lanes.head != NONE)
 		return SUCI_ERR_INVAL;
 	while (g->n)
-		take_out(ls, g, g->n - 1u, suci_upper_now(ls->ep));
+		take_out_group(ls, g, g->n - 1u, suci_upper_now(ls->ep));
 	not_down(ls, g);
 	g->used = false;
 	g->next = ls->group_free;
-	ls->group_free = index_of(ls, g);
+	ls->group_free = group_index_of(ls, g);
 	return SUCI_ERR_OK;
 }
 
@@ -362,7 +362,7 @@ int
 suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t weight,
 	       uint64_t now_ns)
 {
-	struct lane_group *g = get(ls, group);
+	struct lane_group *g = get_group(ls, group);
 	if (!g || !weight_ok(weight))
 		return SUCI_ERR_INVAL;
 	if (!suci_path_usable(ls->ep, path) || !suci_path_mss(ls->ep, path))
@@ -379,7 +379,7 @@ suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t we
 	g->m[k] = (struct lane_member){
 		.path = path, .next = lane_hop(ls, path)->groups, .at = g->now};
 	weigh(&g->m[k], weight);
-	lane_hop(ls, path)->groups = index_of(ls, g) * SUCI_GROUP_PATHS + k;
+	lane_hop(ls, path)->groups = group_index_of(ls, g) * SUCI_GROUP_PATHS + k;
 	suci_lane_group_wake(ls, g);
 	return SUCI_ERR_OK;
 }
@@ -387,12 +387,12 @@ suci_group_add(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t we
 int
 suci_group_remove(struct suci_lanes *ls, uint32_t group, uint32_t path, uint64_t now_ns)
 {
-	struct lane_group *g = get(ls, group);
+	struct lane_group *g = get_group(ls, group);
 	uint32_t k = g ? member_of(g, path) : NONE;
 	void *arg[2] = {ls, g};
 	if (k == NONE)
 		return SUCI_ERR_INVAL;
-	take_out(ls, g, k, now_ns);
+	take_out_group(ls, g, k, now_ns);
 	suci_path_purge(ls->ep, path, of_group, arg, now_ns);
 	resend(ls, g, now_ns);
 	return SUCI_ERR_OK;
@@ -401,7 +401,7 @@ suci_group_remove(struct suci_lanes *ls, uint32_t group, uint32_t path, uint64_t
 int
 suci_group_set_weight(struct suci_lanes *ls, uint32_t group, uint32_t path, uint32_t weight)
 {
-	struct lane_group *g = get(ls, group);
+	struct lane_group *g = get_group(ls, group);
 	uint32_t k = g ? member_of(g, path) : NONE;
 	if (k == NONE || !weight_ok(weight))
 		return SUCI_ERR_INVAL;
@@ -414,7 +414,7 @@ suci_group_set_weight(struct suci_lanes *ls, uint32_t group, uint32_t path, uint
 void
 suci_group_resend(struct suci_lanes *ls, uint32_t group, uint64_t now_ns)
 {
-	struct lane_group *g = get(ls, group);
+	struct lane_group *g = get_group(ls, group);
 	if (g)
 		resend(ls, g, now_ns);
 }
@@ -422,7 +422,7 @@ suci_group_resend(struct suci_lanes *ls, uint32_t group, uint64_t now_ns)
 bool
 suci_group_info(const struct suci_lanes *ls, uint32_t group, struct suci_group_info *out)
 {
-	const struct lane_group *g = get(ls, group);
+	const struct lane_group *g = get_group(ls, group);
 	if (!g)
 		return false;
 	*out = (struct suci_group_info){.npaths = g->n, .lanes = g->nlanes};

@@ -19,7 +19,7 @@ tunes_of(const struct suci_lane_limits *l)
 }
 
 static size_t
-lay_out(const struct suci_lane_limits *l, void *mem, struct suci_lanes *ls)
+lay_out_lanes(const struct suci_lane_limits *l, void *mem, struct suci_lanes *ls)
 {
 	struct base_arena a = base_arena(mem);
 	base_arena_take(&a, 1, sizeof *ls);
@@ -45,7 +45,7 @@ suci_lanes_footprint(const struct suci_lane_limits *l)
 	    l->ranges_max > most || !l->labels_max || l->labels_max > most ||
 	    l->groups_max > GROUPS_MAX)
 		return 0;
-	return lay_out(l, NULL, &counting);
+	return lay_out_lanes(l, NULL, &counting);
 }
 
 struct suci_lanes *
@@ -59,7 +59,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 		return NULL;
 	struct suci_lanes *ls = mem;
 	memset(ls, 0, sizeof *ls);
-	lay_out(l, mem, ls);
+	lay_out_lanes(l, mem, ls);
 	ls->limits = *l;
 	ls->ops = o;
 	ls->user = conf->user;
@@ -375,23 +375,23 @@ suci_lanes_pending(const struct suci_lanes *ls)
 }
 
 static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	  char why[SUCI_TEXT_MAX])
+on_lanes_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+		char why[SUCI_TEXT_MAX])
 {
 	struct suci_lanes *ls = user;
 	return ls->ops->accept(ls->user, from, hello, hello_len, why);
 }
 
 static void
-on_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
-	   size_t hello_len, bool incoming)
+on_lanes_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+		 size_t hello_len, bool incoming)
 {
 	struct suci_lanes *ls = user;
 	ls->ops->path_up(ls->user, path, peer, hello, hello_len, incoming);
 }
 
 static void
-on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+on_lanes_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct suci_lanes *ls = user;
 	struct lane_hop *h = lane_hop(ls, path);
@@ -439,9 +439,9 @@ const struct suci_ops *
 suci_lanes_ops(void)
 {
 	static const struct suci_ops ops = {
-		.accept = on_accept,
-		.path_up = on_path_up,
-		.path_down = on_path_down,
+		.accept = on_lanes_accept,
+		.path_up = on_lanes_path_up,
+		.path_down = on_lanes_path_down,
 		.segment = suci_lane_segment,
 		.released = suci_lane_released,
 		.pull = suci_lane_pull,

@@ -20,7 +20,7 @@
 #define CRC_BAD_IN_ROW 32 /* then the lane is given up */
 
 static struct lane *
-find(struct suci_lanes *ls, const struct suci_segment *seg)
+find_rx(struct suci_lanes *ls, const struct suci_segment *seg)
 {
 	if (seg->src_label >= ls->limits.labels_max)
 		return NULL;
@@ -84,7 +84,7 @@ range_before(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
 }
 
 static bool
-placed(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
+rx_placed(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
 {
 	if (serial_lt(seq, l->rx_next))
 		return true;
@@ -105,7 +105,7 @@ needs_range(const struct suci_lanes *ls, const struct lane *l, uint32_t seq)
 }
 
 static void
-mark(struct suci_lanes *ls, struct lane *l, uint32_t seq)
+mark_rx(struct suci_lanes *ls, struct lane *l, uint32_t seq)
 {
 	if (seq == l->rx_next) {
 		l->rx_next++;
@@ -192,7 +192,7 @@ nsegs_of(const struct suci_segment *s)
 
 /* A segment of a block that has begun: do its fields fit? */
 static bool
-fits(const struct rx_block *b, const struct suci_segment *s)
+rx_fits(const struct rx_block *b, const struct suci_segment *s)
 {
 	uint32_t k = s->seq - b->first_seq;
 	if (k >= b->nsegs || s->mss != b->mss || (s->flags & SUCI_SF_FIRST ? k != 0 : k == 0))
@@ -204,8 +204,8 @@ fits(const struct rx_block *b, const struct suci_segment *s)
 }
 
 static void
-deliver(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t off,
-	const struct suci_segment *s)
+deliver_rx(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t off,
+	   const struct suci_segment *s)
 {
 	if (s->data_len)
 		ls->ops->block_data(ls->user, lane_index(ls, l), handle, off, s->data, s->data_len);
@@ -213,7 +213,7 @@ deliver(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t off,
 }
 
 static void
-complete(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t now_ns)
+complete_rx(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t now_ns)
 {
 	ls->count.rx_blocks++;
 	l->block_over = true;
@@ -222,11 +222,11 @@ complete(struct suci_lanes *ls, struct lane *l, void *handle, uint64_t now_ns)
 
 /* Begin the block at next_begin with its first segment.  Room was checked. */
 static void
-begin(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint32_t nsegs,
-      uint64_t now_ns)
+begin_rx(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint32_t nsegs,
+	 uint64_t now_ns)
 {
 	l->next_begin = s->seq + nsegs;
-	mark(ls, l, s->seq);
+	mark_rx(ls, l, s->seq);
 	uint32_t i = NONE;
 	if (nsegs > 1) {
 		i = rx_block_take(ls, l);
@@ -241,26 +241,26 @@ begin(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint3
 					    s->data_len, now_ns);
 	if (i != NONE)
 		ls->rx_block[i].handle = handle;
-	deliver(ls, l, handle, 0, s);
+	deliver_rx(ls, l, handle, 0, s);
 	if (i == NONE)
-		complete(ls, l, handle, now_ns);
+		complete_rx(ls, l, handle, now_ns);
 }
 
 /* Place a segment of a begun block. */
 static void
-place(struct suci_lanes *ls, struct lane *l, uint32_t i, const struct suci_segment *s,
-      uint64_t now_ns)
+place_rx(struct suci_lanes *ls, struct lane *l, uint32_t i, const struct suci_segment *s,
+	 uint64_t now_ns)
 {
 	struct rx_block *b = &ls->rx_block[i];
 	void *handle = b->handle;
 	uint64_t off = lane_seg_offset(s->seq - b->first_seq, b->mss) + (SUCI_BUG(OFFSET) ? 8 : 0);
-	mark(ls, l, s->seq);
+	mark_rx(ls, l, s->seq);
 	bool done = --b->left == 0;
 	if (done)
 		rx_block_give(ls, l, i);
-	deliver(ls, l, handle, off, s);
+	deliver_rx(ls, l, handle, off, s);
 	if (done)
-		complete(ls, l, handle, now_ns);
+		complete_rx(ls, l, handle, now_ns);
 }
 
 /* ---- segments that came before the first of their block ---- */
@@ -307,7 +307,7 @@ make_way(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
 }
 
 static enum suci_verdict
-hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+hold_rx(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
 {
 	bool first = s->flags & SUCI_SF_FIRST;
 	if (serial_gt(s->block, s->seq) || first != (s->seq == s->block) ||
@@ -347,7 +347,7 @@ hold(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 }
 
 static bool
-has_room(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
+rx_has_room(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
 {
 	if (!ls->ops->block_room ||
 	    ls->ops->block_room(ls->user, lane_index(ls, l), s->block_bytes))
@@ -358,24 +358,24 @@ has_room(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s)
 
 /* A block has begun: held segments may have their turn now. */
 static void
-drain(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
+drain_rx(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	while (l->early.head != NONE && !l->close_wanted) {
 		const struct suci_segment *s = &ls->early[l->early.head].seg;
 		bool begun = serial_lt(s->seq, l->next_begin);
 		bool starts = s->seq == l->next_begin && s->flags & SUCI_SF_FIRST;
-		if (!begun && (!starts || !has_room(ls, l, s)))
+		if (!begun && (!starts || !rx_has_room(ls, l, s)))
 			return;
 		struct suci_segment seg = early_take(ls, l, l->early.head);
 		uint32_t i = begun ? rx_block_find(ls, l, seg.block) : NONE;
 		if (starts)
-			begin(ls, l, &seg, nsegs_of(&seg), now_ns);
-		else if (placed(ls, l, seg.seq))
+			begin_rx(ls, l, &seg, nsegs_of(&seg), now_ns);
+		else if (rx_placed(ls, l, seg.seq))
 			ls->count.drop_duplicate++;
-		else if (i == NONE || !fits(&ls->rx_block[i], &seg))
+		else if (i == NONE || !rx_fits(&ls->rx_block[i], &seg))
 			ls->count.drop_malformed++;
 		else
-			place(ls, l, i, &seg, now_ns);
+			place_rx(ls, l, i, &seg, now_ns);
 		if (!SUCI_BUG(HELD_NEVER))
 			ls->ops->release(ls->user, seg.cookie);
 		if (SUCI_BUG(HELD_TWICE))
@@ -421,9 +421,9 @@ limit(const struct lane *l)
 }
 
 static enum suci_verdict
-take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
+take_rx(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
 {
-	if (placed(ls, l, s->seq) && !SUCI_BUG(DUPLICATE)) {
+	if (rx_placed(ls, l, s->seq) && !SUCI_BUG(DUPLICATE)) {
 		ls->count.drop_duplicate++;
 		suci_lane_owe_ack(ls, l, s->flags & SUCI_SF_ASK, now_ns);
 		return SUCI_TAKEN;
@@ -436,10 +436,10 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 	bool starts = (s->block == l->next_begin || (SUCI_BUG(ORDER) && !begun)) &&
 		      s->flags & SUCI_SF_FIRST;
 	if (!begun && !starts)
-		return hold(ls, l, s, now_ns);
+		return hold_rx(ls, l, s, now_ns);
 	uint32_t i = begun ? rx_block_find(ls, l, s->block) : NONE;
 	uint32_t nsegs = starts ? nsegs_of(s) : 0;
-	if (begun ? i == NONE || !fits(&ls->rx_block[i], s) : !nsegs) {
+	if (begun ? i == NONE || !rx_fits(&ls->rx_block[i], s) : !nsegs) {
 		ls->count.drop_malformed++;
 		return SUCI_DROPPED;
 	}
@@ -452,14 +452,14 @@ take(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64
 		ls->count.refused_ranges++;
 		return suci_lane_refuse(ls, l, s, now_ns);
 	}
-	if (!begun && !has_room(ls, l, s))
+	if (!begun && !rx_has_room(ls, l, s))
 		return suci_lane_refuse(ls, l, s, now_ns);
 	if (begun)
-		place(ls, l, i, s, now_ns);
+		place_rx(ls, l, i, s, now_ns);
 	else
-		begin(ls, l, s, nsegs, now_ns);
+		begin_rx(ls, l, s, nsegs, now_ns);
 	if (l->early.head != NONE)
-		drain(ls, l, now_ns);
+		drain_rx(ls, l, now_ns);
 	suci_lane_tune_came(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }
@@ -482,7 +482,7 @@ want_again(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, 
 {
 	if (l->conf.direct || !serial_lt(s->seq, l->rx_next + l->conf.window_max))
 		return SUCI_REFUSED;
-	if (!placed(ls, l, s->seq))
+	if (!rx_placed(ls, l, s->seq))
 		suci_lane_want_again(ls, l, s->seq, now_ns);
 	return SUCI_TAKEN;
 }
@@ -505,7 +505,7 @@ enum suci_verdict
 suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
-	struct lane *l = find(ls, s);
+	struct lane *l = find_rx(ls, s);
 	if (!l && ls->ops->lane_unknown) {
 		enum suci_verdict opened =
 			ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label);
@@ -514,7 +514,7 @@ suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint6
 			return SUCI_REFUSED;
 		}
 		if (opened == SUCI_TAKEN)
-			l = find(ls, s);
+			l = find_rx(ls, s);
 	}
 	if (!l) {
 		ls->count.drop_label++;
@@ -537,7 +537,7 @@ suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint6
 				l->ask_set = true;
 				l->ask_seq = s->seq;
 			}
-			v = take(ls, l, s, now_ns);
+			v = take_rx(ls, l, s, now_ns);
 			moved_on(ls, l, now_ns);
 		} else if (s->flags & SUCI_SF_REFUSED) {
 			suci_lane_refused(ls, l, s->seq, s->block);
@@ -554,7 +554,7 @@ suci_lane_resume(struct suci_lanes *ls, uint32_t lane, uint64_t now_ns)
 	if (!l || l->busy || l->early.head == NONE)
 		return;
 	l->busy = true;
-	drain(ls, l, now_ns);
+	drain_rx(ls, l, now_ns);
 	moved_on(ls, l, now_ns);
 	not_busy(ls, l, now_ns);
 }

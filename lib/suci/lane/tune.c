@@ -27,7 +27,7 @@
 /* ---- the window ---- */
 
 static void
-resize(struct suci_lanes *ls, struct lane *l, uint64_t want)
+resize_tuning(struct suci_lanes *ls, struct lane *l, uint64_t want)
 {
 	uint32_t to = want < l->conf.window	  ? l->conf.window
 		      : want > l->conf.window_max ? l->conf.window_max
@@ -59,14 +59,14 @@ suci_lane_tune_end(struct suci_lanes *ls, struct lane *l)
 {
 	if (l->tune == NONE)
 		return;
-	resize(ls, l, 0);
+	resize_tuning(ls, l, 0);
 	ls->tune[l->tune].next = ls->tune_free;
 	ls->tune_free = l->tune;
 	l->tune = NONE;
 }
 
 static void
-mark(struct lane_tune *t, uint32_t seq, uint64_t now_ns)
+mark_tuning(struct lane_tune *t, uint32_t seq, uint64_t now_ns)
 {
 	t->marked = true;
 	t->mark = seq;
@@ -78,12 +78,12 @@ void
 suci_lane_tune_told(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 {
 	if (l->tune != NONE && !l->conf.direct && !ls->tune[l->tune].marked)
-		mark(&ls->tune[l->tune], l->edge, now_ns);
+		mark_tuning(&ls->tune[l->tune], l->edge, now_ns);
 }
 
 /* A round ended: n segments in us. */
 static void
-judge(struct suci_lanes *ls, struct lane *l, struct lane_tune *t, uint32_t n, uint32_t us)
+judge_tuning(struct suci_lanes *ls, struct lane *l, struct lane_tune *t, uint32_t n, uint32_t us)
 {
 	if (!t->rtt_now_us || us < t->rtt_now_us)
 		t->rtt_now_us = us;
@@ -95,9 +95,9 @@ judge(struct suci_lanes *ls, struct lane *l, struct lane_tune *t, uint32_t n, ui
 	/* The sender was held back by the window, not by want of data. */
 	bool used = n >= l->window / 2;
 	if (want > l->window)
-		resize(ls, l, want);
+		resize_tuning(ls, l, want);
 	else if (used && want < l->window - l->window / 4)
-		resize(ls, l, l->window - l->window / 8);
+		resize_tuning(ls, l, l->window - l->window / 8);
 }
 
 void
@@ -111,19 +111,19 @@ suci_lane_tune_came(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_
 	if (t->marked && serial_ge(seq, t->mark)) {
 		t->marked = false;
 		uint32_t took = us - t->mark_us;
-		judge(ls, l, t, t->count - t->mark_count, took ? took : 1);
+		judge_tuning(ls, l, t, t->count - t->mark_count, took ? took : 1);
 	}
 	if (us - t->period_us >= PERIOD_US) {
 		t->period_us = us;
 		t->rtt_us = t->rtt_now_us;
 		t->rtt_now_us = 0;
-		resize(ls, l, l->window / 2);
+		resize_tuning(ls, l, l->window / 2);
 	}
 	if (!l->conf.direct)
 		return;
 	/* Its sender counts acks of the path, so a round goes by what came. */
 	if (!t->marked)
-		mark(t, l->rx_next + l->window, now_ns);
+		mark_tuning(t, l->rx_next + l->window, now_ns);
 	if (l->window != before)
 		suci_lane_send_ack(ls, l, now_ns);
 }

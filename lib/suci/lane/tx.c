@@ -33,7 +33,7 @@ sendable(const struct suci_lanes *ls, const struct lane *l)
 
 /* Where lanes like this one wait for their turn: the last of a ring. */
 static uint32_t *
-ring_of(struct suci_lanes *ls, const struct lane *l)
+tx_ring_of(struct suci_lanes *ls, const struct lane *l)
 {
 	struct lane_group *g = lane_group_of(ls, l);
 	return g ? &g->ready[l->conf.prio] : &lane_hop(ls, l->conf.path)->ready[l->conf.prio];
@@ -45,7 +45,7 @@ suci_lane_ready(struct suci_lanes *ls, struct lane *l)
 	if (l->ready || l->state != LANE_OPEN || !sendable(ls, l))
 		return;
 	uint32_t i = lane_index(ls, l);
-	uint32_t *last = ring_of(ls, l);
+	uint32_t *last = tx_ring_of(ls, l);
 	bool first = *last == NONE;
 	if (first) {
 		l->ready_next = l->ready_prev = i;
@@ -70,7 +70,7 @@ suci_lane_unready(struct suci_lanes *ls, struct lane *l)
 	if (!l->ready)
 		return;
 	uint32_t i = lane_index(ls, l);
-	uint32_t *last = ring_of(ls, l);
+	uint32_t *last = tx_ring_of(ls, l);
 	if (l->ready_next == i) {
 		*last = NONE;
 	} else {
@@ -120,7 +120,7 @@ start_block(struct suci_lanes *ls, struct lane *l, struct tx_block *b)
 
 /* Segment k of a block. */
 static void
-fill(struct suci_lanes *ls, struct lane *l, uint32_t block, uint32_t k, struct suci_segment *seg)
+fill_tx(struct suci_lanes *ls, struct lane *l, uint32_t block, uint32_t k, struct suci_segment *seg)
 {
 	struct tx_block *b = &ls->block[block];
 	uint64_t off = lane_seg_offset(k, b->mss);
@@ -156,7 +156,7 @@ fill(struct suci_lanes *ls, struct lane *l, uint32_t block, uint32_t k, struct s
 }
 
 static void
-seal(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+seal_tx(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
 	suci_lane_fill_ack(ls, l, seg);
 	if (!l->conf.crc)
@@ -166,19 +166,19 @@ seal(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 }
 
 static void
-cut(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
+cut_tx(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 {
 	struct tx_block *b = &ls->block[l->current];
 	if (!b->sent)
 		start_block(ls, l, b);
-	fill(ls, l, l->current, b->sent++, seg);
+	fill_tx(ls, l, l->current, b->sent++, seg);
 	l->next_seq++;
 	bool last = seg->flags & SUCI_SF_LAST;
 	/* Someone waits for the end of the block, or the lane stops here until
 	 * the receiver has spoken. */
 	if ((last && b->wait) || (!l->conf.direct && l->next_seq - l->acked_seq >= l->tx_window))
 		seg->flags |= SUCI_SF_ASK;
-	seal(ls, l, seg);
+	seal_tx(ls, l, seg);
 	if (last) {
 		l->current = b->link.next;
 		ls->count.tx_blocks++;
@@ -225,12 +225,12 @@ cut_again(struct suci_lanes *ls, struct lane *l, struct suci_segment *seg)
 	uint32_t i = l->blocks.head;
 	while (serial_ge(seq, ls->block[i].first_seq + ls->block[i].nsegs))
 		i = ls->block[i].link.next;
-	fill(ls, l, i, seq - ls->block[i].first_seq, seg);
+	fill_tx(ls, l, i, seq - ls->block[i].first_seq, seg);
 	again_trim(ls, l, seq + 1);
 	/* Nothing more until the receiver has spoken. */
 	if (!sendable(ls, l))
 		seg->flags |= SUCI_SF_ASK;
-	seal(ls, l, seg);
+	seal_tx(ls, l, seg);
 	ls->count.tx_again++;
 }
 
@@ -303,7 +303,7 @@ suci_lane_serve(struct suci_lanes *ls, uint32_t *ring, uint32_t path, struct suc
 		if (again_sendable(ls, l))
 			cut_again(ls, l, seg);
 		else
-			cut(ls, l, seg);
+			cut_tx(ls, l, seg);
 		l->deficit -= seg->head_len + seg->data_len + SUCI_OVERHEAD;
 		l->sent_ms = (uint32_t)(now_ns >> 20);
 		if (l->conf.group != NONE)
@@ -370,7 +370,7 @@ suci_lane_backlog(void *user, uint32_t path)
 }
 
 static struct base_ilinks
-block_links(const struct suci_lanes *ls)
+block_tx_links(const struct suci_lanes *ls)
 {
 	return BASE_ILINKS(ls->block, link);
 }
@@ -383,10 +383,10 @@ free_block(struct suci_lanes *ls, struct tx_block *b)
 }
 
 static void
-finish(struct suci_lanes *ls, struct lane *l, struct tx_block *b, bool ok, uint64_t now_ns)
+finish_tx(struct suci_lanes *ls, struct lane *l, struct tx_block *b, bool ok, uint64_t now_ns)
 {
 	uint64_t cookie = b->cookie;
-	base_ilist_unlink(&l->blocks, block_links(ls), (uint32_t)(b - ls->block));
+	base_ilist_unlink(&l->blocks, block_tx_links(ls), (uint32_t)(b - ls->block));
 	ls->pending_blocks--;
 	b->lane = NONE;
 	if (!b->held)
@@ -404,7 +404,7 @@ suci_lane_retire(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 		    serial_gt(b->first_seq + b->nsegs, l->acked_seq))
 			break;
 		any = true;
-		finish(ls, l, b, true, now_ns);
+		finish_tx(ls, l, b, true, now_ns);
 	}
 	return any;
 }
@@ -430,7 +430,7 @@ suci_lane_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fa
 	b->acked++;
 	if (l->conf.direct) {
 		if (b->acked == b->nsegs)
-			finish(ls, l, b, true, now_ns);
+			finish_tx(ls, l, b, true, now_ns);
 	} else {
 		suci_lane_retire(ls, l, now_ns);
 	}
@@ -466,7 +466,7 @@ suci_lane_tx_end(struct suci_lanes *ls, struct lane *l, uint64_t now_ns)
 	l->current = NONE;
 	again_trim(ls, l, l->next_seq);
 	while (l->blocks.head != NONE && !SUCI_BUG(FORGET))
-		finish(ls, l, &ls->block[l->blocks.head], false, now_ns);
+		finish_tx(ls, l, &ls->block[l->blocks.head], false, now_ns);
 }
 
 /* After a pause in which the receiver took back what it had granted beyond the first
@@ -507,7 +507,7 @@ suci_lane_send(struct suci_lanes *ls, uint32_t lane, const void *head, size_t he
 	b->cookie = cookie;
 	if (head_len)
 		memcpy(b->head, head, head_len);
-	base_ilist_append(&l->blocks, block_links(ls), i);
+	base_ilist_append(&l->blocks, block_tx_links(ls), i);
 	if (l->current == NONE)
 		l->current = i;
 	if (l->blocks.head == i)

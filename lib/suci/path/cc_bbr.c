@@ -110,7 +110,7 @@ bbr_init(struct suci_cc *cc, const struct suci_cc_conf *conf)
 /* ---- states -------------------------------------------------------------- */
 
 static void
-enter(struct suci_cc_bbr *b, enum suci_bbr_state state, uint64_t now_ns)
+enter_bbr(struct suci_cc_bbr *b, enum suci_bbr_state state, uint64_t now_ns)
 {
 	b->state = (uint8_t)state;
 	b->state_ns = now_ns;
@@ -126,7 +126,7 @@ enter_down(struct suci_cc_bbr *b, const struct suci_cc_ack *a)
 	b->probe_at_ns = a->now_ns;
 	b->probe_rounds = (b->dice >> 4) & 1;
 	b->round_end = a->delivered;
-	enter(b, SUCI_BBR_DOWN, a->now_ns);
+	enter_bbr(b, SUCI_BBR_DOWN, a->now_ns);
 }
 
 /* A cycle is over: forget the rates of the one before, unless this one measured none. */
@@ -153,7 +153,7 @@ enter_refill(struct suci_cc_bbr *b, const struct suci_cc_ack *a)
 	forget_low(b);
 	b->undo_lost = 0;
 	b->round_end = a->delivered;
-	enter(b, SUCI_BBR_REFILL, a->now_ns);
+	enter_bbr(b, SUCI_BBR_REFILL, a->now_ns);
 }
 
 /* Packets per packet of growth of inflight_hi: 1, 2, 4 ... more packets a round. */
@@ -172,7 +172,7 @@ enter_up(struct suci_cc *cc, const struct suci_cc_ack *a)
 	b->full_bw = max_bw(b);
 	b->full_rounds = 0;
 	b->round_end = a->delivered;
-	enter(b, SUCI_BBR_UP, a->now_ns);
+	enter_bbr(b, SUCI_BBR_UP, a->now_ns);
 	steeper(b, cc->window);
 }
 
@@ -250,7 +250,7 @@ judge_losses(struct suci_cc *cc, const struct suci_cc_ack *a)
 	case SUCI_BBR_STARTUP:
 		b->full = true;
 		set_edge(cc, a, high(bdp(b, max_bw(b), UNIT), in_packets(b, a->sample.bytes)));
-		enter(b, SUCI_BBR_DRAIN, a->now_ns);
+		enter_bbr(b, SUCI_BBR_DRAIN, a->now_ns);
 		break;
 	case SUCI_BBR_REFILL:
 	case SUCI_BBR_UP:
@@ -321,7 +321,7 @@ learn_rtt(struct suci_cc *cc, const struct suci_cc_ack *a)
 	if (stale && b->state != SUCI_BBR_PROBE_RTT) {
 		b->prior_window = cc->window;
 		b->probe_rtt_end_ns = 0;
-		enter(b, SUCI_BBR_PROBE_RTT, a->now_ns);
+		enter_bbr(b, SUCI_BBR_PROBE_RTT, a->now_ns);
 	}
 }
 
@@ -360,7 +360,7 @@ time_to_probe(const struct suci_cc_bbr *b, const struct suci_cc_ack *a)
 }
 
 static void
-up(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
+bbr_up(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
 	if (round)
@@ -404,11 +404,11 @@ probe_rtt(struct suci_cc *cc, const struct suci_cc_ack *a, uint32_t in_flight)
 	if (b->full)
 		enter_down(b, a);
 	else
-		enter(b, SUCI_BBR_STARTUP, a->now_ns);
+		enter_bbr(b, SUCI_BBR_STARTUP, a->now_ns);
 }
 
 static void
-advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
+advance_bbr(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
 	uint32_t in_flight = a->in_flight > a->packets ? a->in_flight - a->packets : 0;
@@ -419,7 +419,7 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 			bound_by_sharers(cc, a);
 		} else if (round && full_pipe(b, a, 4)) {
 			b->full = true;
-			enter(b, SUCI_BBR_DRAIN, a->now_ns);
+			enter_bbr(b, SUCI_BBR_DRAIN, a->now_ns);
 		}
 		break;
 	case SUCI_BBR_DRAIN:
@@ -432,7 +432,7 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 		if (time_to_probe(b, a))
 			enter_refill(b, a);
 		else if (in_flight <= drained)
-			enter(b, SUCI_BBR_CRUISE, a->now_ns);
+			enter_bbr(b, SUCI_BBR_CRUISE, a->now_ns);
 		break;
 	case SUCI_BBR_CRUISE:
 		if (time_to_probe(b, a))
@@ -443,7 +443,7 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 			enter_up(cc, a);
 		break;
 	case SUCI_BBR_UP:
-		up(cc, a, round);
+		bbr_up(cc, a, round);
 		break;
 	case SUCI_BBR_PROBE_RTT:
 		probe_rtt(cc, a, in_flight);
@@ -455,7 +455,7 @@ advance(struct suci_cc *cc, const struct suci_cc_ack *a, bool round)
 
 /* The queue that each sharer of a link allows itself adds up. */
 static uint32_t
-share(struct suci_cc *cc, const struct suci_cc_ack *a)
+share_bbr(struct suci_cc *cc, const struct suci_cc_ack *a)
 {
 	struct suci_cc_bbr *b = &cc->bbr;
 	if (b->shared >> SUCI_CC_FRAC != cc->window)
@@ -465,7 +465,7 @@ share(struct suci_cc *cc, const struct suci_cc_ack *a)
 		b->full = false;
 		b->full_bw = 0;
 		b->full_rounds = 0;
-		enter(b, SUCI_BBR_STARTUP, a->now_ns);
+		enter_bbr(b, SUCI_BBR_STARTUP, a->now_ns);
 	}
 	return (uint32_t)(b->shared >> SUCI_CC_FRAC);
 }
@@ -479,7 +479,7 @@ set_window(struct suci_cc *cc, const struct suci_cc_ack *a)
 	uint32_t target = bdp(b, bandwidth(b), gain) + WINDOW_SLACK;
 	uint32_t w = cc->window;
 	if (b->full && a->sharers >= SUCI_CC_SHARERS)
-		w = share(cc, a);
+		w = share_bbr(cc, a);
 	else if (b->full)
 		w = low(w + acked, target);
 	else if (w < target || b->min_rtt_ns == BASE_NEVER_NS || a->sharers >= SUCI_CC_SHARERS)
@@ -529,7 +529,7 @@ bbr_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	judge_losses(cc, a);
 	bool round = new_round(cc, a);
 	learn_rtt(cc, a);
-	advance(cc, a, round);
+	advance_bbr(cc, a, round);
 	set_window(cc, a);
 	set_rate(cc, a);
 }

@@ -48,7 +48,7 @@ cube_root(uint64_t x)
 }
 
 static void
-publish(struct suci_cc *cc, uint64_t smoothed_ns)
+publish_cubic(struct suci_cc *cc, uint64_t smoothed_ns)
 {
 	struct suci_cc_cubic *c = &cc->cubic;
 	uint64_t max = (uint64_t)cc->conf.window_max << SUCI_CC_FRAC;
@@ -80,7 +80,7 @@ cubic_init(struct suci_cc *cc, const struct suci_cc_conf *conf)
 	c->round_min_ns = c->last_min_ns = BASE_NEVER_NS;
 	c->chance = CHANCE_SLACK * CHANCE_PART;
 	cc->rate_bps = 0; /* until the first round trip is known */
-	publish(cc, 0);
+	publish_cubic(cc, 0);
 }
 
 /* True if the round trip has grown enough to stop doubling. */
@@ -147,7 +147,7 @@ avoid(struct suci_cc_cubic *c, const struct suci_cc_ack *a)
 		target = c->w;
 	if (target > c->w + c->w / 2)
 		target = c->w + c->w / 2;
-	/* publish() keeps w at one packet or more. */
+	/* publish_cubic() keeps w at one packet or more. */
 	uint64_t packets = c->w >> SUCI_CC_FRAC;
 	uint64_t step = (target - c->w) * a->packets / packets; /* NOLINT(*.DivideZero) */
 	/* Reno's line: 3 (1 - beta) / (1 + beta) = 9/17 per window until it has
@@ -192,7 +192,7 @@ cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 		 * not count. */
 		if (!a->window_limited && !c->idle_since_ns)
 			c->idle_since_ns = a->now_ns;
-		publish(cc, a->smoothed_ns);
+		publish_cubic(cc, a->smoothed_ns);
 		return;
 	}
 	if (c->idle_since_ns && c->epoch_ns)
@@ -212,7 +212,7 @@ cubic_acked(struct suci_cc *cc, const struct suci_cc_ack *a)
 	} else {
 		avoid(c, a);
 	}
-	publish(cc, a->smoothed_ns);
+	publish_cubic(cc, a->smoothed_ns);
 }
 
 /* Slow start doubled the window in the round trip it took to hear of the loss, and half of that
@@ -227,7 +227,7 @@ overshot(struct suci_cc *cc)
 		return;
 	c->w = c->ssthresh = c->prior / 2;
 	c->epoch_ns = 0;
-	publish(cc, 0);
+	publish_cubic(cc, 0);
 }
 
 static void
@@ -262,7 +262,7 @@ cubic_lost(struct suci_cc *cc, uint32_t packets, uint64_t sent_ns, uint64_t now_
 		c->w = SUCI_CC_MIN_WINDOW * ONE;
 	c->ssthresh = c->w;
 	c->epoch_ns = 0;
-	publish(cc, 0);
+	publish_cubic(cc, 0);
 	overshot(cc);
 }
 
@@ -276,7 +276,7 @@ cubic_collapsed(struct suci_cc *cc, uint64_t now_ns)
 	c->epoch_ns = 0;
 	if (!cc->holds)
 		c->undo_lost = 0;
-	publish(cc, 0);
+	publish_cubic(cc, 0);
 }
 
 static void
@@ -300,7 +300,7 @@ cubic_spurious(struct suci_cc *cc, uint32_t packets, uint64_t now_ns)
 		c->epoch_ns = 0;
 	}
 	c->recovery_ns = 0;
-	publish(cc, 0);
+	publish_cubic(cc, 0);
 }
 
 /* As a loss (RFC 9438 section 4.8), but never to be taken back. */
@@ -327,7 +327,7 @@ cubic_shrunk(struct suci_cc *cc, uint32_t mtu)
 		if (*w[i] != UINT64_MAX)
 			*w[i] = base_min_ns(*w[i], most) * mtu / cc->conf.mtu;
 	c->epoch_ns = 0;
-	publish(cc, 0);
+	publish_cubic(cc, 0);
 }
 
 const struct suci_cc_ops suci_cc_cubic = {

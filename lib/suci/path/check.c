@@ -14,8 +14,8 @@ struct sums {
 
 /* Records in a list, UINT32_MAX if it is no list of such records of that path. */
 static uint32_t
-count(const struct suci *ep, const struct suci_path *p, const struct base_ilist *l,
-      enum rec_where where, uint32_t *segments, struct sums *s)
+count_path(const struct suci *ep, const struct suci_path *p, const struct base_ilist *l,
+	   enum rec_where where, uint32_t *segments, struct sums *s)
 {
 	uint32_t n = 0, prev = NONE, most = suci_recs_of(&ep->conf.limits);
 	uint64_t pn = 0;
@@ -61,26 +61,26 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 	const struct suci_limits *l = &ep->conf.limits;
 	uint32_t queued = 0, refused = 0, segments = 0;
 	for (uint32_t q = 0; q < PRIOS; q++) {
-		uint32_t n = count(ep, p, &p->sent.queue[q], WHERE_QUEUED, &segments, s);
+		uint32_t n = count_path(ep, p, &p->sent.queue[q], WHERE_QUEUED, &segments, s);
 		if (n == UINT32_MAX)
 			return "a queue is a list of queued records";
 		queued += n;
 	}
 	for (uint32_t k = 0; k < REFUSED_LISTS; k++) {
-		uint32_t n = count(ep, p, &p->refused.list[k], WHERE_REFUSED, &segments, s);
+		uint32_t n = count_path(ep, p, &p->refused.list[k], WHERE_REFUSED, &segments, s);
 		if (n == UINT32_MAX)
 			return "what the peer refused is a list of refused records";
 		refused += n;
 	}
-	uint32_t lost = count(ep, p, &p->sent.lost, WHERE_LOST, &segments, s);
-	uint32_t flight = count(ep, p, &p->sent.flight, WHERE_FLIGHT, &segments, s);
+	uint32_t lost = count_path(ep, p, &p->sent.lost, WHERE_LOST, &segments, s);
+	uint32_t flight = count_path(ep, p, &p->sent.flight, WHERE_FLIGHT, &segments, s);
 	if (flight == UINT32_MAX || lost == UINT32_MAX)
 		return "flight is a list in the order of sending, lost a list";
 	if (queued != p->sent.queued || refused != p->refused.n || lost != p->sent.n_lost ||
 	    flight != p->sent.in_flight)
 		return "a path's lists are as long as its counts say";
 	const struct suci_frags *q = frags_of(ep, p);
-	uint32_t cut = count(ep, p, &q->sent, WHERE_FRAGMENTED, &segments, s);
+	uint32_t cut = count_path(ep, p, &q->sent, WHERE_FRAGMENTED, &segments, s);
 	if (cut == UINT32_MAX || (p->frag.rec != NONE && p->frag.rec != q->sent.tail))
 		return "what is cut is a list, its last one is being cut";
 	const char *fault = check_reasms(ep, p, s);
@@ -116,7 +116,7 @@ check_path(const struct suci *ep, const struct suci_path *p, struct sums *s)
 }
 
 static const char *
-check_sums(const struct suci *ep, const struct sums *s)
+check_path_sums(const struct suci *ep, const struct sums *s)
 {
 	uint32_t free_recs = 0, most = 0;
 	const uint32_t all = suci_recs_of(&ep->conf.limits);
@@ -173,7 +173,7 @@ suci_check(const struct suci *ep, const char **what)
 		fault = check_path(ep, &ep->path[i], &s);
 	}
 	if (!fault)
-		fault = check_sums(ep, &s);
+		fault = check_path_sums(ep, &s);
 	*what = fault ? fault : "";
 	return !fault;
 }

@@ -60,7 +60,7 @@ quiet_links(const struct suci *ep)
 }
 
 static void
-ring_add(struct suci *ep, struct suci_path *p)
+credit_ring_add(struct suci *ep, struct suci_path *p)
 {
 	base_ilist_append(&pool_of(ep, p)->waiting[p->credit_rx.wait_prio], wait_links(ep),
 			  path_index(ep, p));
@@ -113,17 +113,17 @@ free_places(const struct suci *ep, const struct suci_pool *q)
 
 /* Of each path, whether it sends or not. */
 static uint32_t
-standing(const struct suci *ep, const struct suci_pool *q)
+credit_standing(const struct suci *ep, const struct suci_pool *q)
 {
 	return ep->conf.credit_total / 2 / (q->paths ? q->paths : 1);
 }
 
 /* What one of n that send may have on its way. */
 static uint32_t
-share(const struct suci *ep, const struct suci_pool *q, uint32_t n)
+share_credit(const struct suci *ep, const struct suci_pool *q, uint32_t n)
 {
 	uint32_t total = ep->conf.credit_total - ep->conf.credit_total / 2;
-	return total / (n ? n : 1) + standing(ep, q);
+	return total / (n ? n : 1) + credit_standing(ep, q);
 }
 
 static uint32_t
@@ -148,7 +148,7 @@ static uint32_t
 beginning(const struct suci *ep, const struct suci_path *p, uint64_t now_ns)
 {
 	const struct suci_pool *q = &ep->pool[p->credit_rx.pool];
-	uint32_t n = now_ns < p->credit_rx.up_ns + SPAN_NS ? 0 : share(ep, q, q->paths);
+	uint32_t n = now_ns < p->credit_rx.up_ns + SPAN_NS ? 0 : share_credit(ep, q, q->paths);
 	return n ? n : 1;
 }
 
@@ -224,7 +224,7 @@ first_credit(const struct suci *ep, const struct suci_path *p, bool far)
 	uint32_t most = ep->conf.credit < AHEAD_MAX ? ep->conf.credit : AHEAD_MAX;
 	if (!ep->conf.credit_total || far)
 		return most;
-	return standing(ep, q) && free_places(ep, q);
+	return credit_standing(ep, q) && free_places(ep, q);
 }
 
 uint32_t
@@ -273,7 +273,7 @@ stand_in_line(struct suci *ep, struct suci_path *p, uint32_t prio, uint32_t amou
 	ring_remove(ep, p);
 	p->credit_rx.wait_amount = (uint8_t)amount;
 	p->credit_rx.wait_prio = (uint8_t)prio;
-	ring_add(ep, p);
+	credit_ring_add(ep, p);
 }
 
 void
@@ -328,7 +328,7 @@ suci_credit_asked(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 static void
 reclaim(struct suci *ep, struct suci_pool *q)
 {
-	uint32_t keep = standing(ep, q);
+	uint32_t keep = credit_standing(ep, q);
 	for (uint32_t k = 0; k < TURN && q->quiet.head != NONE; k++) {
 		struct suci_path *p = &ep->path[q->quiet.head];
 		if (ep->now_ns < p->credit_rx.seen_ns + IDLE_NS)
@@ -352,7 +352,7 @@ share_pool(struct suci *ep, struct suci_pool *q)
 		while (q->waiting[prio - 1].head == NONE)
 			prio--;
 		struct suci_path *p = &ep->path[q->waiting[prio - 1].head];
-		uint32_t fair = share(ep, q, n), has = suci_credit_promised(&p->credit_rx);
+		uint32_t fair = share_credit(ep, q, n), has = suci_credit_promised(&p->credit_rx);
 		if (free_places(ep, q) < (fair ? fair : 1))
 			reclaim(ep, q);
 		uint32_t places = free_places(ep, q);
@@ -403,8 +403,8 @@ suci_credit_limit(struct suci *ep, struct suci_path *p)
 	/* While others stand in line nobody gets anything but by its turn. */
 	const struct suci_pool *q = pool_of(ep, p);
 	if (!q->nwaiting && !p->credit_rx.quantum && p->credit_rx.heard_span + 1 >= q->span) {
-		uint32_t want = share(ep, q, senders(q)), has = suci_credit_promised(&p->credit_rx),
-			 left = free_places(ep, q);
+		uint32_t want = share_credit(ep, q, senders(q)),
+			 has = suci_credit_promised(&p->credit_rx), left = free_places(ep, q);
 		if (want > has)
 			promise(ep, p, want - has < left ? want - has : left);
 	}
@@ -442,7 +442,7 @@ suci_credit_heard(struct suci *ep, struct suci_path *p, const struct suci_ack *a
 
 /* Packets that wait; what ops->pull has is counted if the upper layer can tell. */
 static uint32_t
-backlog(struct suci *ep, const struct suci_path *p)
+credit_backlog(struct suci *ep, const struct suci_path *p)
 {
 	uint32_t n = p->sent.queued + p->sent.n_lost + p->refused.granted + (p->frag.rec != NONE);
 	if (p->pull_ready && n < UINT8_MAX && ep->ops->backlog)
@@ -455,7 +455,7 @@ suci_credit_waiting(struct suci *ep, const struct suci_path *p)
 {
 	if (!p->credit_tx.blocked_ns)
 		return 0;
-	uint32_t n = backlog(ep, p);
+	uint32_t n = credit_backlog(ep, p);
 	return n < 1 ? 1 : n < UINT8_MAX ? (uint8_t)n : UINT8_MAX;
 }
 
@@ -464,7 +464,7 @@ suci_credit_short(struct suci *ep, struct suci_path *p)
 {
 	uint64_t left =
 		p->credit_tx.limit > p->sent.next_pn ? p->credit_tx.limit - p->sent.next_pn : 0;
-	bool more = backlog(ep, p) > left;
+	bool more = credit_backlog(ep, p) > left;
 	if (more)
 		p->credit_tx.more_pn = p->sent.next_pn;
 	return more;

@@ -60,7 +60,7 @@ suci_keys_of(const struct suci_limits *l)
 
 /* Both the size and the places of everything. */
 static size_t
-lay_out(const struct suci_limits *l, void *mem, struct suci *ep)
+lay_out_endpoint(const struct suci_limits *l, void *mem, struct suci *ep)
 {
 	struct base_arena a = base_arena(mem);
 	base_arena_take(&a, 1, sizeof *ep);
@@ -101,7 +101,7 @@ suci_footprint(const struct suci_limits *l)
 	    (l->parts_max && l->parts_max < SUCI_PARTS_MIN) || l->parts_max > SUCI_PARTS_MAX ||
 	    l->wholes_max > SUCI_WHOLES_MAX)
 		return 0;
-	return lay_out(l, NULL, &counting);
+	return lay_out_endpoint(l, NULL, &counting);
 }
 
 static bool
@@ -133,7 +133,7 @@ suci_new(void *mem, const struct suci_config *conf, uint64_t now_ns)
 	const struct suci_limits *l = &conf->limits;
 	struct suci *ep = mem;
 	memset(ep, 0, sizeof *ep);
-	lay_out(l, mem, ep);
+	lay_out_endpoint(l, mem, ep);
 	ep->conf = *conf;
 	ep->ops = conf->ops;
 	ep->user = conf->user;
@@ -440,7 +440,7 @@ suci_path_silent(struct suci *ep, uint32_t path, uint64_t now_ns)
 }
 
 static void
-enqueue(struct suci *ep, struct suci_path *p, uint32_t i)
+enqueue_endpoint(struct suci *ep, struct suci_path *p, uint32_t i)
 {
 	struct suci_rec *r = &ep->rec[i];
 	r->where = WHERE_QUEUED;
@@ -457,7 +457,7 @@ lane_hdr(const struct suci_segment *seg)
 
 /* Does it take a segment that is so long with its header? */
 static inline int
-admit(const struct suci *ep, const struct suci_path *p, uint32_t len)
+admit_endpoint(const struct suci *ep, const struct suci_path *p, uint32_t len)
 {
 	if (!p || p->state != PATH_UP || p->closing)
 		return SUCI_ERR_DOWN;
@@ -476,12 +476,12 @@ suci_path_send(struct suci *ep, uint32_t path, const struct suci_segment *seg, u
 {
 	struct suci_path *p = suci_path_get(ep, path);
 	(void)now_ns;
-	int err = admit(ep, p, lane_hdr(seg) + (uint32_t)seg->head_len + seg->data_len);
+	int err = admit_endpoint(ep, p, lane_hdr(seg) + (uint32_t)seg->head_len + seg->data_len);
 	if (err)
 		return err;
 	uint32_t i = suci_rec_take(ep, REC_SEGMENT, path);
 	suci_rec_fill(&ep->rec[i], seg);
-	enqueue(ep, p, i);
+	enqueue_endpoint(ep, p, i);
 	return SUCI_ERR_OK;
 }
 
@@ -492,7 +492,7 @@ suci_path_forward(struct suci *ep, uint32_t path, const struct suci_segment *seg
 	struct suci_path *p = suci_path_get(ep, path);
 	uint32_t hdr = lane_hdr(seg);
 	(void)now_ns;
-	int err = admit(ep, p, hdr + seg->data_len);
+	int err = admit_endpoint(ep, p, hdr + seg->data_len);
 	if (err)
 		return err;
 	uint8_t *image = payload - hdr;
@@ -504,7 +504,7 @@ suci_path_forward(struct suci *ep, uint32_t path, const struct suci_segment *seg
 	r->data_len = (uint16_t)(hdr + seg->data_len);
 	r->cookie = seg->cookie;
 	suci_rec_mark(r, seg);
-	enqueue(ep, p, i);
+	enqueue_endpoint(ep, p, i);
 	return SUCI_ERR_OK;
 }
 
@@ -551,7 +551,7 @@ suci_path_note(struct suci *ep, uint32_t path, const void *note, size_t len, uin
 	};
 	uint32_t i = suci_rec_take(ep, REC_NOTE, path);
 	suci_rec_fill(&ep->rec[i], &seg);
-	enqueue(ep, p, i);
+	enqueue_endpoint(ep, p, i);
 	return SUCI_ERR_OK;
 }
 

@@ -194,7 +194,8 @@ is_former(const struct suci *ep, const struct suci_addr *from, const struct suci
 
 /* The path at that address belongs to a run or an open that is over. */
 static struct suci_path *
-replace(struct suci *ep, struct suci_path *old, const struct suci_body *b, uint64_t now_ns)
+replace_handshake(struct suci *ep, struct suci_path *old, const struct suci_body *b,
+		  uint64_t now_ns)
 {
 	struct suci_addr peer = old->peer;
 	if (old->hs.peer_incarnation != b->incarnation)
@@ -284,7 +285,7 @@ rx_open(struct suci *ep, const struct suci_addr *from, const struct suci_path_hd
 	if (b->nonce && !suci_seal_opened(ep, from, dgram, b))
 		return;
 	if (p && p->state == PATH_UP) {
-		p = replace(ep, p, b, now_ns);
+		p = replace_handshake(ep, p, b, now_ns);
 		made = p && p->state == PATH_NEW;
 	} else if (!p) {
 		p = suci_path_new(ep, from);

@@ -39,7 +39,7 @@ suci_keys_expand(const struct suci *ep, const uint8_t secret[SEAL_HASH], uint8_t
 
 /* At most two rounds: the first takes every mark away. */
 static uint32_t
-take(struct suci *ep)
+take_path_keys(struct suci *ep)
 {
 	for (;;) {
 		uint32_t i = ep->keys_hand;
@@ -58,7 +58,7 @@ take(struct suci *ep)
 const uint8_t *
 suci_keys_make(struct suci *ep, struct suci_seal *s, bool rx)
 {
-	uint32_t i = take(ep);
+	uint32_t i = take_path_keys(ep);
 	ep->keys[i] =
 		(struct suci_key_use){.seal = (uint32_t)(s - ep->seal), .rx = rx, .used = true};
 	s->slot[rx] = (uint16_t)i;

@@ -103,7 +103,7 @@ suci_loss_mark_lost(struct suci *ep, struct suci_path *p, uint32_t rec, bool pro
 
 /* A packet in flight, in no list now, is lost; true if congestion may be the cause. */
 static bool
-lose(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
+lose_loss(struct suci *ep, struct suci_path *p, uint32_t i, uint64_t now_ns)
 {
 	struct suci_rec *r = &ep->rec[i];
 	uint8_t kind = r->kind;
@@ -149,7 +149,7 @@ suci_loss_detect(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		}
 		suci_rec_detach(ep, p, i);
 		newest_ns = r->sent_ns;
-		lost += lose(ep, p, i, now_ns);
+		lost += lose_loss(ep, p, i, now_ns);
 	}
 	/* They were too large, and congestion is as it was. */
 	if (!lost || shrunk != ep->count.mtu_shrunk)
@@ -239,8 +239,8 @@ spurious_acked(struct suci *ep, struct suci_path *p, const struct suci_ack *a, u
 }
 
 static void
-walk(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
-     uint64_t now_ns, struct news *n)
+walk_loss(struct suci *ep, struct suci_path *p, const struct suci_ack *a, uint64_t largest,
+	  uint64_t now_ns, struct news *n)
 {
 	uint32_t i = p->sent.flight.head;
 	for (uint32_t k = a->n; k-- > 0 && i != NONE;) {
@@ -456,7 +456,7 @@ suci_loss_ack(struct suci *ep, struct suci_path *p, const struct suci_ack *a, ui
 	if (p->loss.history_live)
 		spurious_acked(ep, p, a, largest, now_ns, &n);
 	if (a->n)
-		walk(ep, p, a, largest, now_ns, &n);
+		walk_loss(ep, p, a, largest, now_ns, &n);
 	bool refused = a->nrefused && hear_refused(ep, p, a, now_ns);
 	suci_marks_heard(ep, p, a, n.marked, n.sent_ns, now_ns);
 	/* After a delay that the field cannot hold (acks were lost) it measures nothing. */

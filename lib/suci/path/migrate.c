@@ -85,7 +85,7 @@ token_for(const struct suci *ep, const struct suci_path *p, const struct suci_ad
 }
 
 static uint32_t
-asked(const struct suci_path *p)
+migrate_asked(const struct suci_path *p)
 {
 	return p->move.asked & (PROVEN - 1);
 }
@@ -132,7 +132,7 @@ suci_move_heard(struct suci *ep, struct suci_path *p, const struct suci_addr *fr
 }
 
 static void
-move(struct suci *ep, struct suci_path *p, uint64_t now_ns)
+move_migrate(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 {
 	struct suci_addr old = p->peer;
 	/* Another port at the same place is the same way there. */
@@ -160,7 +160,7 @@ move(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 uint64_t
 suci_move_look_at(const struct suci *ep, const struct suci_path *p)
 {
-	return base_add_ns(p->move.at_ns, asked(p) * answer_wait_ns(ep, p));
+	return base_add_ns(p->move.at_ns, migrate_asked(p) * answer_wait_ns(ep, p));
 }
 
 void
@@ -170,21 +170,21 @@ suci_move_look(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 	if (p->last_rx_ns > m->at_ns) {
 		ep->count.moves_denied += (p->move.asked & PROVEN) != 0;
 		end_attempt(p);
-	} else if (asked(p) < ASKED) {
+	} else if (migrate_asked(p) < ASKED) {
 		ask_old(ep, p, now_ns);
 	} else {
 		bool proven = p->move.asked & PROVEN;
 		bool taken = suci_path_find(ep, &m->to) != UINT32_MAX; /* another path is there */
 		end_attempt(p);
 		if (proven && !taken)
-			move(ep, p, now_ns);
+			move_migrate(ep, p, now_ns);
 	}
 }
 
 /* Who answers an open challenge at all; the newest token of either address. */
 static void
-answered(struct suci *ep, struct suci_path *p, const struct suci_addr *from, uint64_t token,
-	 uint64_t now_ns)
+migrate_answered(struct suci *ep, struct suci_path *p, const struct suci_addr *from, uint64_t token,
+		 uint64_t now_ns)
 {
 	struct suci_move *m = &p->move;
 	bool open = m->token && now_ns - m->at_ns <= pending_ns(ep, p);
@@ -192,7 +192,7 @@ answered(struct suci *ep, struct suci_path *p, const struct suci_addr *from, uin
 		p->move.asked |= PROVEN;
 		if (SUCI_BUG(MOVE) && suci_path_find(ep, from) == UINT32_MAX) {
 			end_attempt(p);
-			move(ep, p, now_ns);
+			move_migrate(ep, p, now_ns);
 		}
 	} else if (open && !memcmp(&p->peer, from, sizeof *from) &&
 		   token == token_for(ep, p, from)) {
@@ -211,7 +211,7 @@ suci_move_rx(struct suci *ep, struct suci_path *p, const struct suci_addr *from,
 	if (p->state != PATH_UP || p->closing)
 		ep->count.drop_state++;
 	else if (h->type == SUCI_T_RESPONSE)
-		answered(ep, p, from, token, now_ns);
+		migrate_answered(ep, p, from, token, now_ns);
 	else if (memcmp(&p->peer, from, sizeof *from))
 		ep->count.drop_address++;
 	else

@@ -70,7 +70,7 @@ size_bucket(struct suci_pacer *p)
 }
 
 static void
-apply(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
+apply_pacer(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
 {
 	if (rate_bytes_per_s > SUCI_PACER_RATE_MAX)
 		rate_bytes_per_s = SUCI_PACER_RATE_MAX;
@@ -100,7 +100,7 @@ void
 suci_pacer_set_rate(struct suci_pacer *p, uint64_t rate_bytes_per_s, uint64_t now_ns)
 {
 	p->asked = rate_bytes_per_s;
-	apply(p, rate_bytes_per_s, now_ns);
+	apply_pacer(p, rate_bytes_per_s, now_ns);
 }
 
 void
@@ -110,7 +110,7 @@ suci_pacer_set_limit(struct suci_pacer *p, uint64_t limit_bytes_per_s, uint32_t 
 	p->limit =
 		limit_bytes_per_s < SUCI_PACER_RATE_MAX ? limit_bytes_per_s : SUCI_PACER_RATE_MAX;
 	p->limit_burst = burst_bytes;
-	apply(p, p->asked, now_ns);
+	apply_pacer(p, p->asked, now_ns);
 }
 
 void

@@ -60,7 +60,7 @@ give_bytes(struct suci *ep, struct suci_reasm *w)
 
 /* The one that *at names. */
 static void
-forget(struct suci *ep, struct suci_path *p, uint16_t *at)
+forget_reasm(struct suci *ep, struct suci_path *p, uint16_t *at)
 {
 	uint16_t i = *at;
 	struct suci_reasm *w = &ep->reasm[i];
@@ -77,19 +77,19 @@ suci_reasm_down(struct suci *ep, struct suci_path *p)
 {
 	uint16_t *first = &frags_of(ep, p)->reasms;
 	while (*first != NO_REASM)
-		forget(ep, p, first);
+		forget_reasm(ep, p, first);
 }
 
 /* The name of that one, or of the end of the list; of others, what nothing comes for any more
  * is forgotten. */
 static uint16_t *
-find(struct suci *ep, struct suci_path *p, const struct suci_part *t)
+find_reasm(struct suci *ep, struct suci_path *p, const struct suci_part *t)
 {
 	uint16_t *at = &frags_of(ep, p)->reasms, *found = NULL;
 	while (*at != NO_REASM) {
 		struct suci_reasm *w = &ep->reasm[*at];
 		if (serial_lt(w->id, t->low)) {
-			forget(ep, p, at);
+			forget_reasm(ep, p, at);
 			continue;
 		}
 		if (w->id == t->id)
@@ -101,7 +101,7 @@ find(struct suci *ep, struct suci_path *p, const struct suci_part *t)
 
 /* At the end of the list; false: no place, or no buffer. */
 static bool
-begin(struct suci *ep, struct suci_path *p, uint16_t *end, const struct suci_part *t)
+begin_reasm(struct suci *ep, struct suci_path *p, uint16_t *end, const struct suci_part *t)
 {
 	uint32_t most = ep->conf.limits.wholes_max, n = frags_of(ep, p)->n_reasms;
 	if (n && (ep->reasms_used - ep->reasm_paths >= most || n > most / 4))
@@ -125,7 +125,7 @@ begin(struct suci *ep, struct suci_path *p, uint16_t *end, const struct suci_par
 
 /* Note that these bytes are here; false: too many holes. */
 static bool
-add(struct suci_reasm *w, uint32_t lo, uint32_t end)
+add_reasm(struct suci_reasm *w, uint32_t lo, uint32_t end)
 {
 	uint32_t i = 0, k;
 	while (i < w->n && w->got[i].end < lo)
@@ -158,14 +158,14 @@ hand_over(struct suci *ep, struct suci_path *p, uint16_t *at, uint64_t now_ns)
 	struct suci_segment seg;
 	if (!suci_segment_decode(&seg, w->bytes, w->total)) {
 		ep->count.drop_part++;
-		forget(ep, p, at);
+		forget_reasm(ep, p, at);
 		return true;
 	}
 	seg.cookie = w->cookie;
 	ep->count.rx_joined++;
 	bool taken = suci_offer(ep, p, &seg, now_ns);
 	if (taken)
-		forget(ep, p, at);
+		forget_reasm(ep, p, at);
 	else
 		give_bytes(ep, w);
 	return taken;
@@ -177,9 +177,9 @@ suci_reasm_rx(struct suci *ep, struct suci_path *p, const struct suci_segment *s
 	struct suci_part t;
 	bool good = suci_part_decode(&t, seg->head, (size_t)seg->head_len + seg->data_len);
 	BASE_ASSERT(good); /* suci_reasm_good() saw to it */
-	uint16_t *at = find(ep, p, &t);
+	uint16_t *at = find_reasm(ep, p, &t);
 	ep->count.rx_parts++;
-	if (*at == NO_REASM && !begin(ep, p, at, &t)) {
+	if (*at == NO_REASM && !begin_reasm(ep, p, at, &t)) {
 		ep->count.drop_part_room++;
 		return false;
 	}
@@ -192,7 +192,7 @@ suci_reasm_rx(struct suci *ep, struct suci_path *p, const struct suci_segment *s
 		ep->count.drop_part++;
 		return true;
 	}
-	if (!add(w, t.off, (uint32_t)t.off + t.len)) {
+	if (!add_reasm(w, t.off, (uint32_t)t.off + t.len)) {
 		ep->count.drop_part_room++;
 		return false;
 	}

@@ -74,14 +74,14 @@ lives_elsewhere(const struct suci *ep, const struct suci_path *p, uint64_t incar
 }
 
 static uint64_t
-answer_wait_ns(const struct suci *ep, const struct suci_path *p)
+answer_reset_wait_ns(const struct suci *ep, const struct suci_path *p)
 {
 	return suci_rtt_pto_ns(&p->rtt, ep->conf.ack_delay_ns, 0);
 }
 
 /* The next probe that leaves is the question. */
 static void
-ask(struct suci *ep, struct suci_path *p)
+ask_reset(struct suci *ep, struct suci_path *p)
 {
 	p->seal->challenged = false;
 	p->seal->want_challenge = true;
@@ -98,7 +98,7 @@ heard_since(const struct suci_path *p)
 uint64_t
 suci_reset_look_at(const struct suci *ep, const struct suci_path *p)
 {
-	return base_add_ns(p->seal->challenged_ns, answer_wait_ns(ep, p));
+	return base_add_ns(p->seal->challenged_ns, answer_reset_wait_ns(ep, p));
 }
 
 bool
@@ -113,7 +113,7 @@ suci_reset_look(struct suci *ep, struct suci_path *p, uint64_t now_ns)
 		suci_path_down(ep, p, SUCI_DOWN_RESET, "the peer does not know the path", now_ns);
 		return true;
 	}
-	ask(ep, p);
+	ask_reset(ep, p);
 	return false;
 }
 
@@ -132,7 +132,7 @@ reset_heard(struct suci *ep, struct suci_path *p, const uint8_t echo[SEAL_NONCE]
 	} else if (!s->want_challenge && !p->reset.answered &&
 		   (!s->challenged_ns || now_ns - s->challenged_ns >= HINT_NS)) {
 		p->reset.rounds = 0;
-		ask(ep, p);
+		ask_reset(ep, p);
 	}
 }
 

@@ -55,7 +55,7 @@ offer_other(struct suci *ep, struct suci_path *p, const struct suci_segment *seg
 
 /* False: no room, the packet must not be acknowledged. */
 static inline bool
-offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
+offer_rx(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
 {
 	uint32_t path = path_index(ep, p);
 	if (seg->flags & SUCI_SF_NOTE)
@@ -78,7 +78,7 @@ offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t n
 bool
 suci_offer(struct suci *ep, struct suci_path *p, struct suci_segment *seg, uint64_t now_ns)
 {
-	return offer(ep, p, seg, now_ns);
+	return offer_rx(ep, p, seg, now_ns);
 }
 
 static inline bool
@@ -148,7 +148,7 @@ rx_data(struct suci *ep, struct suci_path *p, const struct suci_path_hdr *h, con
 	bool ack_now = h->flags & SUCI_PF_MORE && !p->credit_rx.near;
 	if (rest) {
 		seg.cookie = cookie;
-		if (!offer(ep, p, &seg, now_ns)) {
+		if (!offer_rx(ep, p, &seg, now_ns)) {
 			/* Not acknowledged; but tell the sender that we live. */
 			p->ack_tx.refused = true;
 			suci_acks_refuse(&p->ack_tx.acks, h->pn);
@@ -187,7 +187,7 @@ rx_token(struct suci *ep, const struct suci_addr *from, const struct suci_path_h
 
 /* As memcmp() of the whole, in the pieces a driver has just written one of them in. */
 static bool
-same_addr(const struct suci_addr *a, const struct suci_addr *b)
+rx_same_addr(const struct suci_addr *a, const struct suci_addr *b)
 {
 	uint64_t x[2], y[2];
 	memcpy(x, a->ip, sizeof x);
@@ -209,7 +209,7 @@ rx_tagged(struct suci *ep, const struct suci_addr *from, const struct suci_path_
 			suci_send_reset(ep, from, h, dgram, len, now_ns);
 		return;
 	}
-	bool elsewhere = !same_addr(&p->peer, from);
+	bool elsewhere = !rx_same_addr(&p->peer, from);
 	if (elsewhere && !ep->conf.migrate) {
 		ep->count.drop_address++;
 	} else if (p->state != PATH_UP) {

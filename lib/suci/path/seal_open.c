@@ -43,7 +43,7 @@ own_len(const struct suci *ep, bool accept)
 }
 
 static void
-begin(const struct suci *ep, uint32_t psk, const uint8_t e[SEAL_DH], uint8_t ck[SEAL_HASH])
+begin_sealed(const struct suci *ep, uint32_t psk, const uint8_t e[SEAL_DH], uint8_t ck[SEAL_HASH])
 {
 	const struct suci_seal_conf *c = &ep->conf.seal;
 	seal_hs_begin(c->aead, ck, PROTOCOL, c->me, &c->key[psk]);
@@ -91,7 +91,7 @@ suci_seal_handshake(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t
 	memcpy(dgram + KEY_AT, s->once, SEAL_DH);
 	code_of(ep, s->psk, accept, dgram, dgram + CODE_AT);
 	if (!accept) {
-		begin(ep, s->psk, s->once, s->ck);
+		begin_sealed(ep, s->psk, s->once, s->ck);
 		if (ep->conf.seal.me && !put_own(ep, p, dgram, s->ck))
 			return 0;
 	}
@@ -100,7 +100,7 @@ suci_seal_handshake(struct suci *ep, struct suci_path *p, uint8_t *dgram, size_t
 }
 
 static void
-stranger(struct suci *ep, const struct suci_addr *from, const uint8_t *public_key)
+sealed_stranger(struct suci *ep, const struct suci_addr *from, const uint8_t *public_key)
 {
 	const struct suci_seal_conf *c = &ep->conf.seal;
 	ep->count.drop_identity++;
@@ -121,7 +121,7 @@ read_handshake(struct suci *ep, const struct suci_addr *from, const uint8_t *dgr
 		/* That of an end with identities where there are none, or the reverse. */
 		size_t other = GREET + OWN - own_len(ep, false) + b->hello_len + SUCI_SEAL_TAG;
 		if (!accept && len == other)
-			stranger(ep, from, NULL);
+			sealed_stranger(ep, from, NULL);
 		else
 			ep->count.drop_short++;
 		return false;
@@ -172,7 +172,7 @@ read_own(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, uint8_t 
 	const struct seal_peer *peer =
 		seal_peer_from(c->peer, c->npeers, from_key, from->family, from->ip);
 	if (!peer) {
-		stranger(ep, from, from_key);
+		sealed_stranger(ep, from, from_key);
 		return false;
 	}
 	seal_hs_mix(c->aead, ck, peer->shared, SEAL_DH);
@@ -201,7 +201,7 @@ suci_seal_opened(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, 
 	size_t clear = GREET + own_len(ep, false);
 	if (!may_compute(ep))
 		return false;
-	begin(ep, b->psk, dgram + KEY_AT, b->ck_open);
+	begin_sealed(ep, b->psk, dgram + KEY_AT, b->ck_open);
 	if (c->me && !read_own(ep, from, dgram, b->ck_open, from_key))
 		return false;
 	if (!suci_seal_once_open(ep, b->ck_open, "suci opn", dgram, clear, clear + b->hello_len))

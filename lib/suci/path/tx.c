@@ -94,8 +94,8 @@ ack_can_wait(const struct suci *ep, const struct suci_path *p, size_t len, uint6
 
 /* Put record i on the wire under the next packet number. */
 static void
-transmit(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64_t now_ns,
-	 struct suci_out *out)
+transmit_tx(struct suci *ep, struct suci_path *p, uint32_t i, uint8_t flags, uint64_t now_ns,
+	    struct suci_out *out)
 {
 	struct suci_rec *r = &ep->rec[i];
 	uint32_t w = window(ep, p);
@@ -176,7 +176,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 		if (!p->frag.on)
 			suci_rec_detach(ep, p, i);
 		if (i != NONE) {
-			transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
+			transmit_tx(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 			return;
 		}
 	}
@@ -190,7 +190,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 			continue;
 		}
 		suci_loss_mark_lost(ep, p, i, true);
-		transmit(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
+		transmit_tx(ep, p, i, SUCI_PF_ACK_NOW, now_ns, out);
 		return;
 	}
 	if (p->loss.probe_rec != NONE) {
@@ -205,7 +205,7 @@ transmit_probe(struct suci *ep, struct suci_path *p, uint64_t now_ns, struct suc
 	ep->rec[i].data_len =
 		(p->seal ? SUCI_RESET_SEALED - SUCI_SEAL_TAG : SUCI_RESET_PLAIN) - SUCI_PATH_HDR;
 	p->pmtu.follow = false;
-	transmit(ep, p, i, SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns, out);
+	transmit_tx(ep, p, i, SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns, out);
 	/* A probe in place of an unanswered one does not begin the wait anew. */
 	if (unanswered)
 		p->sent.due_ns = due_ns;
@@ -352,8 +352,8 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 		return true;
 	}
 	if (p->pmtu.due) {
-		transmit(ep, p, suci_pmtu_take(ep, p), SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns,
-			 out);
+		transmit_tx(ep, p, suci_pmtu_take(ep, p), SUCI_PF_ACK_NOW | SUCI_PF_PROBE, now_ns,
+			    out);
 		return true;
 	}
 	if (p->sent.in_flight >= window(ep, p)) {
@@ -377,7 +377,7 @@ path_tx(struct suci *ep, struct suci_path *p, struct suci_out *out, uint64_t now
 			if (p->frag.on && i != NONE)
 				i = suci_frag_fit(ep, p, i);
 			if (i != NONE) {
-				transmit(ep, p, i, 0, now_ns, out);
+				transmit_tx(ep, p, i, 0, now_ns, out);
 				return true;
 			}
 			suci_rate_idle(&p->rate, p->sent.next_pn);
