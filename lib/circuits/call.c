@@ -3,7 +3,7 @@
 #include <string.h>
 
 static int
-build(struct circ_call *c, const struct circ_call_spec *spec, struct base_space *s)
+build_call(struct circ_call *c, const struct circ_call_spec *spec, struct base_space *s)
 {
 	struct coll_args args = spec->args;
 	size_t each = base_carved(coll_arena_hint(&args));
@@ -50,7 +50,7 @@ int
 circ_call_make(struct circ_call *c, const struct circ_call_spec *spec, struct base_space *s)
 {
 	*c = (struct circ_call){.p = spec->args.size};
-	int rc = build(c, spec, s);
+	int rc = build_call(c, spec, s);
 	if (rc != COLL_ERR_OK)
 		return rc;
 	c->algorithm = c->schedule[0].algorithm;
@@ -66,7 +66,7 @@ circ_call_make(struct circ_call *c, const struct circ_call_spec *spec, struct ba
 }
 
 static struct circ_demand *
-joined(const struct circ_call *c, const struct circ_call_mode *m, struct base_space *s)
+call_joined(const struct circ_call *c, const struct circ_call_mode *m, struct base_space *s)
 {
 	uint32_t all = c->messages + m->aheads;
 	if (!m->aheads)
@@ -87,7 +87,7 @@ circ_call_plan(const struct circ_call *c, const struct circ_call_mode *m, struct
 	       struct circ_call_plan *out, struct base_space *s)
 {
 	uint32_t all = c->messages + m->aheads;
-	struct circ_demand *demand = joined(c, m, s);
+	struct circ_demand *demand = call_joined(c, m, s);
 	void *mem = base_take(s, circ_plan_footprint(slots, all));
 	uint32_t *by = base_take(s, c->messages * sizeof *by);
 	uint32_t *batch = base_take(s, c->messages * sizeof *batch);

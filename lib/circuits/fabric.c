@@ -18,7 +18,7 @@ port(const struct circ_fabric *f, uint32_t node, uint32_t slot)
 }
 
 static bool
-ours(const struct circ_fabric *f, uint32_t in)
+fabric_ours(const struct circ_fabric *f, uint32_t in)
 {
 	struct ocs_circuit c = ocs_at(f->m, in);
 	return c.state != OCS_FREE && c.state != OCS_FOREIGN && c.owner == f->owner;
@@ -27,11 +27,11 @@ ours(const struct circ_fabric *f, uint32_t in)
 /* Whatever of ours begins or ends at the port, but for what leads to or from `but`.  False: it is
  * still in use. */
 static bool
-release(struct circ_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
+release_fabric(struct circ_fabric *f, uint32_t p, uint32_t but, uint64_t now_ns)
 {
 	uint32_t from = ocs_user_of(f->m, p);
-	bool out = ours(f, p) && ocs_at(f->m, p).out != but;
-	bool in = from != OCS_NO_PORT && from != but && ours(f, from);
+	bool out = fabric_ours(f, p) && ocs_at(f->m, p).out != but;
+	bool in = from != OCS_NO_PORT && from != but && fabric_ours(f, from);
 	if (!out && !in)
 		return true;
 	if (f->ends && !f->ends->down(f->user, p, now_ns))
@@ -62,7 +62,7 @@ is_lit(const struct circ_fabric *f, uint32_t x, uint32_t y)
 
 /* 1: lit and in use; 0: not (yet); -1: its ends do not find each other. */
 static int
-usable(const struct circ_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
+fabric_usable(const struct circ_fabric *f, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	if (!is_lit(f, x, y))
 		return 0;
@@ -73,23 +73,24 @@ static bool
 under_way(const struct circ_fabric *f, uint32_t in, uint32_t out)
 {
 	struct ocs_circuit c = ocs_at(f->m, in);
-	return c.out == out && !c.release && ours(f, in) && c.state != OCS_RELEASE_PENDING &&
+	return c.out == out && !c.release && fabric_ours(f, in) && c.state != OCS_RELEASE_PENDING &&
 	       c.state != OCS_RELEASING;
 }
 
 static void
-fail(struct circ_fabric *f, uint32_t j, uint64_t now_ns)
+fail_fabric(struct circ_fabric *f, uint32_t j, uint64_t now_ns)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
-	release(f, x, OCS_NO_PORT, now_ns);
-	release(f, y, OCS_NO_PORT, now_ns);
+	release_fabric(f, x, OCS_NO_PORT, now_ns);
+	release_fabric(f, y, OCS_NO_PORT, now_ns);
 	circ_run_failed(f->run, j);
 }
 
 /* False: this direction will not come.  bit: which one of link j it is. */
 static bool
-want(struct circ_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, uint64_t now_ns)
+want_fabric(struct circ_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out,
+	    uint64_t now_ns)
 {
 	if (under_way(f, in, out))
 		return true;
@@ -104,21 +105,22 @@ want(struct circ_fabric *f, uint32_t j, uint8_t bit, uint32_t in, uint32_t out, 
 
 /* Order what is not under way yet.  False: it will not come. */
 static bool
-ask(struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
+ask_fabric(struct circ_fabric *f, uint32_t j, uint32_t x, uint32_t y, uint64_t now_ns)
 {
-	bool clear = release(f, x, y, now_ns);
-	if (!release(f, y, x, now_ns) || !clear)
+	bool clear = release_fabric(f, x, y, now_ns);
+	if (!release_fabric(f, y, x, now_ns) || !clear)
 		return true; /* once it is */
-	return want(f, j, 1, x, y, now_ns) && (f->both_ways || want(f, j, 2, y, x, now_ns));
+	return want_fabric(f, j, 1, x, y, now_ns) &&
+	       (f->both_ways || want_fabric(f, j, 2, y, x, now_ns));
 }
 
 /* One link: false if it is out of the way, lit and used up, or failed. */
 static bool
-push(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
+push_fabric(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 {
 	uint32_t x, y;
 	ends(f, j, &x, &y);
-	int up = usable(f, x, y, now_ns);
+	int up = fabric_usable(f, x, y, now_ns);
 	if (f->lit[j]) {
 		if (f->run->left[j] == 0)
 			return false; /* what comes now is the next one's business */
@@ -130,10 +132,10 @@ push(struct circ_fabric *f, uint32_t j, uint64_t now_ns, bool *changed)
 		*changed = true;
 		return true;
 	} else if (up == 0 && now_ns - f->since_ns[j] < f->patience_ns) {
-		if (ask(f, j, x, y, now_ns))
+		if (ask_fabric(f, j, x, y, now_ns))
 			return true;
 	}
-	fail(f, j, now_ns);
+	fail_fabric(f, j, now_ns);
 	*changed = true;
 	return false;
 }
@@ -157,8 +159,8 @@ circ_fabric_start(struct circ_fabric *f, struct circ_run *run, uint64_t now_ns, 
 			continue;
 		ends(f, j, &x, &y);
 		f->lit[j] = true;
-		if (usable(f, x, y, now_ns) != 1)
-			fail(f, j, now_ns);
+		if (fabric_usable(f, x, y, now_ns) != 1)
+			fail_fabric(f, j, now_ns);
 		else
 			f->open[f->opens++] = j;
 	}
@@ -177,7 +179,7 @@ circ_fabric_step(struct circ_fabric *f, uint64_t now_ns)
 		}
 		for (uint32_t i = 0; i < f->opens; i++) {
 			bool some = false;
-			if (push(f, f->open[i], now_ns, &some))
+			if (push_fabric(f, f->open[i], now_ns, &some))
 				f->open[keep++] = f->open[i];
 			again |= some; /* who waited for it may go */
 		}
@@ -202,10 +204,10 @@ circ_fabric_end(struct circ_fabric *f, uint64_t now_ns)
 			uint32_t y =
 				t->peer == CIRC_NONE ? OCS_NO_PORT : port(f, t->peer, t->peer_slot);
 			bool lit = y != OCS_NO_PORT &&
-				   (usable(f, x, y, now_ns) == 1 ||
-				    (f->both_ways && usable(f, y, x, now_ns) == 1));
+				   (fabric_usable(f, x, y, now_ns) == 1 ||
+				    (f->both_ways && fabric_usable(f, y, x, now_ns) == 1));
 			if (!lit) {
-				all = release(f, x, OCS_NO_PORT, now_ns) && all;
+				all = release_fabric(f, x, OCS_NO_PORT, now_ns) && all;
 				circ_slots_drop(s, n, i);
 			}
 		}
@@ -228,7 +230,7 @@ circ_fabric_empty(const struct circ_fabric *f)
 		if (x == OCS_NO_PORT)
 			continue;
 		uint32_t from = ocs_user_of(f->m, x);
-		if (ours(f, x) || (from != OCS_NO_PORT && ours(f, from)))
+		if (fabric_ours(f, x) || (from != OCS_NO_PORT && fabric_ours(f, from)))
 			return false;
 	}
 	return true;

@@ -106,7 +106,7 @@ new_setup(struct maker *k, const struct edge *e, uint32_t slot_a, uint32_t slot_
 }
 
 static void
-hold(struct maker *k, uint32_t setup)
+hold_plan(struct maker *k, uint32_t setup)
 {
 	const struct circ_setup *u = &k->p->setup[setup];
 	struct circ_slots *s = k->s;
@@ -120,7 +120,7 @@ hold(struct maker *k, uint32_t setup)
 /* What earlier calls left lit.  A circuit on a port that the budget took away, or a second one
  * between the same nodes, counts as dark. */
 static void
-adopt(struct maker *k)
+adopt_plan(struct maker *k)
 {
 	struct circ_slots *s = k->s;
 	for (uint32_t n = 0; n < s->nodes; n++)
@@ -138,7 +138,7 @@ adopt(struct maker *k)
 			uint32_t j = new_setup(k, e, i, t->peer_slot);
 			uint32_t other = t->peer * s->stride + t->peer_slot;
 			k->p->setup[j].kept = true;
-			hold(k, j);
+			hold_plan(k, j);
 			t->used = s->slot[other].used = used;
 		}
 }
@@ -169,7 +169,7 @@ victim(struct maker *k, uint32_t node)
 }
 
 static void
-evict(struct maker *k, uint32_t node, uint32_t slot)
+evict_plan(struct maker *k, uint32_t node, uint32_t slot)
 {
 	uint32_t at = node * k->s->stride + slot, old = k->held[at];
 	if (old == CIRC_NONE)
@@ -186,13 +186,13 @@ aim(struct maker *k, struct edge *e, uint32_t round)
 	uint32_t a = e->a, b = e->b, slot_a = victim(k, a), slot_b = victim(k, b);
 	uint32_t before_a = k->held[a * k->s->stride + slot_a];
 	uint32_t before_b = k->held[b * k->s->stride + slot_b];
-	evict(k, a, slot_a);
-	evict(k, b, slot_b);
+	evict_plan(k, a, slot_a);
+	evict_plan(k, b, slot_b);
 	uint32_t j = new_setup(k, e, slot_a, slot_b);
 	k->p->setup[j].before_a = before_a;
 	k->p->setup[j].before_b = before_b;
 	k->p->setup[j].round = round;
-	hold(k, j);
+	hold_plan(k, j);
 	k->p->ordered++;
 	return j;
 }
@@ -249,7 +249,7 @@ in_batch(struct maker *k, uint32_t node)
 }
 
 static uint32_t
-room(const struct maker *k, uint32_t node)
+plan_room(const struct maker *k, uint32_t node)
 {
 	return k->w->mode == CIRC_MODE_NAIVE ? 1 : k->s->ports[node];
 }
@@ -281,7 +281,7 @@ round_fits(struct maker *k, uint32_t i, uint32_t end, bool own)
 		e->seen = stamp;
 		uint32_t a = ++k->need[e->a] + (own ? 0 : in_batch(k, e->a));
 		uint32_t b = ++k->need[e->b] + (own ? 0 : in_batch(k, e->b));
-		fits &= a <= room(k, e->a) && b <= room(k, e->b);
+		fits &= a <= plan_room(k, e->a) && b <= plan_room(k, e->b);
 	}
 	for (uint32_t j = i; j < end; j++)
 		k->need[k->w->demand[j].from] = k->need[k->w->demand[j].to] = 0;
@@ -299,7 +299,7 @@ fill_batch(struct maker *k, uint32_t i, uint32_t end, bool turn)
 			continue;
 		if (wants_light(k, i) && !lit_in_batch(k, e)) {
 			uint32_t x = in_batch(k, e->a), y = in_batch(k, e->b);
-			if (x >= room(k, e->a) || y >= room(k, e->b)) {
+			if (x >= plan_room(k, e->a) || y >= plan_room(k, e->b)) {
 				left++;
 				continue;
 			}
@@ -370,7 +370,7 @@ circ_plan_make(struct circ_plan *p, const struct circ_plan_wish *w, struct circ_
 		return;
 	}
 	if (circ_mode_keeps(w->mode))
-		adopt(&k);
+		adopt_plan(&k);
 	else
 		circ_slots_clear(s);
 	make_pipelined(&k);

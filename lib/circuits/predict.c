@@ -43,7 +43,7 @@ circ_predict_footprint(uint32_t ranks, uint32_t messages, uint32_t setups)
 }
 
 static void
-push(struct predictor *k, double at_s, enum kind kind, uint32_t what)
+push_predict(struct predictor *k, double at_s, enum kind kind, uint32_t what)
 {
 	uint32_t i = k->heaped++;
 	for (; i && k->heap[(i - 1) / 2].at_s > at_s; i = (i - 1) / 2)
@@ -52,7 +52,7 @@ push(struct predictor *k, double at_s, enum kind kind, uint32_t what)
 }
 
 static struct event
-pop(struct predictor *k)
+pop_predict(struct predictor *k)
 {
 	struct event top = k->heap[0], last = k->heap[--k->heaped];
 	uint32_t i = 0;
@@ -68,14 +68,14 @@ pop(struct predictor *k)
 }
 
 static void
-note(struct predictor *k, enum circ_event h, uint32_t what)
+note_predict(struct predictor *k, enum circ_event h, uint32_t what)
 {
 	if (k->q->log)
 		k->q->log(k->q->arg, k->now_s, h, what);
 }
 
 static void
-order(struct predictor *k, uint32_t j)
+order_predict(struct predictor *k, uint32_t j)
 {
 	struct circ_prediction *q = k->q;
 	if (!q->orders || k->now_s - k->gamma_at_s > SAME_S) {
@@ -83,21 +83,21 @@ order(struct predictor *k, uint32_t j)
 		k->gamma_at_s = k->now_s;
 	}
 	q->orders++;
-	note(k, CIRC_EVENT_ORDERED, j);
-	push(k, k->now_s + q->costs->gamma_s, CIRCUIT_LIT, j);
+	note_predict(k, CIRC_EVENT_ORDERED, j);
+	push_predict(k, k->now_s + q->costs->gamma_s, CIRCUIT_LIT, j);
 }
 
 static void
-orders(struct predictor *k)
+predict_orders(struct predictor *k)
 {
 	for (uint32_t j; (j = circ_run_order(k->q->run)) != CIRC_NONE;) {
 		const struct circ_setup *u = &k->q->run->plan->setup[j];
 		double a = k->q->announce_s[u->a], b = k->q->announce_s[u->b];
 		double may = a > b ? a : b;
 		if (may > k->now_s + SAME_S)
-			push(k, may, CIRCUIT_MAY, j);
+			push_predict(k, may, CIRCUIT_MAY, j);
 		else
-			order(k, j);
+			order_predict(k, j);
 	}
 }
 
@@ -117,7 +117,7 @@ arrivals(struct predictor *k)
 		double a = k->q->start_s[k->message[m].from], b = k->q->start_s[k->message[m].to];
 		double may = a > b ? a : b;
 		if (may > k->now_s + SAME_S)
-			push(k, may, MESSAGE_MAY, m);
+			push_predict(k, may, MESSAGE_MAY, m);
 		else
 			queue_up(k, m);
 	}
@@ -151,8 +151,8 @@ starts(struct predictor *k)
 			continue;
 		}
 		k->sends[msg->from] = k->receives[msg->to] = 1;
-		note(k, CIRC_EVENT_STARTED, m);
-		push(k, k->now_s + takes_s(k, msg, way), MESSAGE_OVER, m);
+		note_predict(k, CIRC_EVENT_STARTED, m);
+		push_predict(k, k->now_s + takes_s(k, msg, way), MESSAGE_OVER, m);
 	}
 	k->waits = keep;
 }
@@ -163,17 +163,17 @@ happen(struct predictor *k, struct event e)
 	const struct coll_message *m = &k->message[e.what];
 	switch ((enum kind)e.kind) {
 	case CIRCUIT_MAY:
-		order(k, e.what);
+		order_predict(k, e.what);
 		break;
 	case CIRCUIT_LIT:
-		note(k, CIRC_EVENT_LIT, e.what);
+		note_predict(k, CIRC_EVENT_LIT, e.what);
 		circ_run_lit(k->q->run, e.what);
 		break;
 	case MESSAGE_MAY:
 		queue_up(k, e.what);
 		break;
 	case MESSAGE_OVER:
-		note(k, CIRC_EVENT_ENDED, e.what);
+		note_predict(k, CIRC_EVENT_ENDED, e.what);
 		k->sends[m->from] = k->receives[m->to] = 0;
 		coll_play_over(k->q->play, e.what);
 		circ_run_over(k->q->run, e.what);
@@ -208,16 +208,16 @@ circ_predict_s(struct circ_prediction *q, void *mem)
 	}
 	k.now_s = first;
 	for (;;) {
-		orders(&k);
+		predict_orders(&k);
 		arrivals(&k);
 		starts(&k);
 		if (!k.heaped)
 			break;
-		struct event e = pop(&k);
+		struct event e = pop_predict(&k);
 		k.now_s = e.at_s;
 		happen(&k, e);
 		while (k.heaped && k.heap[0].at_s <= k.now_s + SAME_S)
-			happen(&k, pop(&k));
+			happen(&k, pop_predict(&k));
 	}
 	for (uint32_t r = 0; r < q->ranks; r++)
 		last = q->finish_s[r] > last ? q->finish_s[r] : last;

@@ -31,19 +31,19 @@ circ_run_footprint(const struct circ_plan *p)
 }
 
 static void
-enqueue(struct circ_run *r, uint32_t j)
+enqueue_run(struct circ_run *r, uint32_t j)
 {
 	r->queue[r->tail++] = j;
 }
 
 /* The ports of set-up j are free: those that wait for them may go. */
 static void
-end(struct circ_run *r, uint32_t j)
+end_run(struct circ_run *r, uint32_t j)
 {
 	for (uint32_t side = 0; side < 2; side++) {
 		uint32_t n = r->next[2 * j + side];
 		if (n != CIRC_NONE && --r->waits[n] == 0)
-			enqueue(r, n);
+			enqueue_run(r, n);
 	}
 	r->next[2 * j] = r->next[2 * j + 1] = CIRC_NONE;
 }
@@ -53,7 +53,7 @@ end_if_idle(struct circ_run *r, uint32_t j)
 {
 	if (r->state[j] == LIT && r->left[j] == 0) {
 		r->state[j] = ENDED;
-		end(r, j);
+		end_run(r, j);
 	}
 }
 
@@ -61,7 +61,7 @@ static void
 free_one(struct circ_run *r, uint32_t j)
 {
 	if (--r->waits[j] == 0)
-		enqueue(r, j);
+		enqueue_run(r, j);
 }
 
 /* Turns begin when all messages of the batches before are over. */
@@ -82,7 +82,7 @@ open_turns(struct circ_run *r)
 
 /* A node is through with a batch: its part in what waits for that, and its next stay. */
 static void
-leave(struct circ_run *r, uint32_t stay)
+leave_circuits_run(struct circ_run *r, uint32_t stay)
 {
 	while (stay != CIRC_NONE && --r->stay_left[stay] == 0) {
 		for (uint32_t e = r->stay_first[stay]; e != CIRC_NONE; e = r->stay_more[e])
@@ -131,7 +131,7 @@ start_batches(struct circ_run *r, uint32_t *last, uint32_t n)
 	}
 	for (uint32_t j = 0; j < p->setups; j++)
 		if (!r->waits[j])
-			enqueue(r, j);
+			enqueue_run(r, j);
 	for (uint32_t m = 0; m < p->demands; m++)
 		r->batch_left[p->batch[m]]++;
 	open_turns(r);
@@ -187,7 +187,7 @@ circ_run_start(struct circ_run *r, const struct circ_plan *p, void *mem)
 		if (p->setup[j].kept)
 			end_if_idle(r, j);
 		else if (p->setup[j].before_a == CIRC_NONE && p->setup[j].before_b == CIRC_NONE)
-			enqueue(r, j);
+			enqueue_run(r, j);
 	}
 }
 
@@ -218,7 +218,7 @@ circ_run_failed(struct circ_run *r, uint32_t j)
 	uint8_t was = r->state[j];
 	r->state[j] = FAILED;
 	if (!circ_mode_batches(r->plan->mode) && was != ENDED && was != FAILED)
-		end(r, j);
+		end_run(r, j);
 }
 
 enum circ_way
@@ -240,8 +240,8 @@ circ_run_over(struct circ_run *r, uint32_t m)
 	}
 	if (circ_mode_batches(r->plan->mode)) {
 		if (j != CIRC_NONE) {
-			leave(r, r->stay[2 * j]);
-			leave(r, r->stay[2 * j + 1]);
+			leave_circuits_run(r, r->stay[2 * j]);
+			leave_circuits_run(r, r->stay[2 * j + 1]);
 		}
 		r->batch_left[r->plan->batch[m]]--;
 		open_turns(r);

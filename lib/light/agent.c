@@ -38,7 +38,7 @@ light_agent_new(void *mem, const struct light_agent_config *cfg)
 }
 
 static void
-send(struct light_agent *a, const struct light_frame *f)
+send_agent(struct light_agent *a, const struct light_frame *f)
 {
 	if (a->connected)
 		(void)a->cfg.ops->send(a->cfg.user, f);
@@ -57,7 +57,7 @@ tell_offer(struct light_agent *a, uint32_t label_base, uint32_t rank)
 }
 
 static void
-offer(struct light_agent *a, struct light_offer o)
+offer_agent(struct light_agent *a, struct light_offer o)
 {
 	bool news = o.on || a->offer.on;
 	a->offer = o;
@@ -83,11 +83,11 @@ by_label(struct light_agent *a, uint32_t label_base)
 }
 
 static void
-tell_job(struct light_agent *a, const struct job *j)
+tell_agent_job(struct light_agent *a, const struct job *j)
 {
 	struct light_frame f = {
 		.type = LIGHT_FRAME_JOB, .key = j->key, .client = (uint8_t)j->client};
-	send(a, &f);
+	send_agent(a, &f);
 }
 
 void
@@ -100,7 +100,7 @@ light_agent_job(struct light_agent *a, uint64_t key, uint32_t label_base, uint32
 	if (!j || client >= LIGHT_CLIENTS)
 		return; /* more than we were told to expect: without light */
 	*j = (struct job){true, key, label_base, client};
-	tell_job(a, j);
+	tell_agent_job(a, j);
 }
 
 void
@@ -111,7 +111,7 @@ light_agent_job_end(struct light_agent *a, uint32_t label_base)
 		return;
 	struct light_frame f = {.type = LIGHT_FRAME_JOB_END, .key = j->key};
 	j->used = false;
-	send(a, &f);
+	send_agent(a, &f);
 }
 
 /* Its list of algorithms need not be ours: no word of it reaches the controller. */
@@ -162,7 +162,7 @@ light_agent_note(struct light_agent *a, uint32_t label_base, uint32_t rank, cons
 	}
 	f.key = j->key;
 	a->count.notes_up++;
-	send(a, &f);
+	send_agent(a, &f);
 }
 
 /* ---- links ---- */
@@ -174,7 +174,7 @@ say_state(struct light_agent *a, uint32_t link, uint32_t slot, enum base_lightpa
 				.link = link,
 				.slot = (uint8_t)slot,
 				.state = (uint8_t)state};
-	send(a, &f);
+	send_agent(a, &f);
 }
 
 void
@@ -196,7 +196,7 @@ light_agent_state(struct light_agent *a, uint32_t slot, enum base_lightpath stat
 }
 
 static bool
-link_up(struct light_agent *a, const struct light_frame *f)
+link_up_agent(struct light_agent *a, const struct light_frame *f)
 {
 	if (f->slot >= a->cfg.hello.n)
 		return false;
@@ -210,7 +210,7 @@ link_up(struct light_agent *a, const struct light_frame *f)
 }
 
 static bool
-link_down(struct light_agent *a, const struct light_frame *f)
+link_down_agent(struct light_agent *a, const struct light_frame *f)
 {
 	if (f->slot >= a->cfg.hello.n)
 		return false;
@@ -232,10 +232,10 @@ light_agent_connected(struct light_agent *a)
 	struct light_frame f = {.type = LIGHT_FRAME_HELLO, .hello = a->cfg.hello};
 	a->connected = true;
 	a->count.sessions++;
-	send(a, &f);
+	send_agent(a, &f);
 	for (uint32_t i = 0; i < a->cfg.jobs; i++)
 		if (a->job[i].used)
-			tell_job(a, &a->job[i]);
+			tell_agent_job(a, &a->job[i]);
 }
 
 void
@@ -247,7 +247,7 @@ light_agent_lost(struct light_agent *a)
 			a->cfg.ops->dark(a->cfg.user, i);
 		a->slot[i].state = BASE_LIGHTPATH_DARK;
 	}
-	offer(a, (struct light_offer){0});
+	offer_agent(a, (struct light_offer){0});
 }
 
 static bool
@@ -272,11 +272,11 @@ light_agent_heard(struct light_agent *a, const struct light_frame *f)
 	case LIGHT_FRAME_NOTE:
 		return note_down(a, f);
 	case LIGHT_FRAME_LINK_UP:
-		return link_up(a, f);
+		return link_up_agent(a, f);
 	case LIGHT_FRAME_LINK_DOWN:
-		return link_down(a, f);
+		return link_down_agent(a, f);
 	case LIGHT_FRAME_OFFER:
-		offer(a, f->offer);
+		offer_agent(a, f->offer);
 		return true;
 	case LIGHT_FRAME_PING:
 		return true;

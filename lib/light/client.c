@@ -76,7 +76,7 @@ light_client_counters(const struct light_client *c)
 /* ---- what the relay says */
 
 static bool
-is_of(const struct light_gate *g, const struct light_count *n)
+client_is_of(const struct light_gate *g, const struct light_count *n)
 {
 	return g->call.comm == n->comm && g->call.leader == n->leader && g->call.seq == n->seq;
 }
@@ -85,7 +85,7 @@ is_of(const struct light_gate *g, const struct light_count *n)
 static bool
 take_go(struct light_gate *g, const struct light_count *n)
 {
-	if (!is_of(g, n))
+	if (!client_is_of(g, n))
 		return false;
 	if (n->from == LIGHT_ANY && n->to == LIGHT_ANY)
 		g->any = true;
@@ -120,7 +120,7 @@ take_early(struct light_client *c, struct light_gate *g)
 }
 
 static void
-go(struct light_client *c, const struct light_count *n)
+go_client(struct light_client *c, const struct light_count *n)
 {
 	struct light_gate *g = c->gates;
 
@@ -136,7 +136,7 @@ light_client_heard(struct light_client *c, const struct light_note *n)
 {
 	if (n->kind == LIGHT_NOTE_CLEAR_TO_SEND)
 		for (uint32_t i = 0; i < n->counts; i++)
-			go(c, &n->u.count[i]);
+			go_client(c, &n->u.count[i]);
 	if (n->kind != LIGHT_NOTE_OFFER)
 		return;
 	bool other = n->u.offer.on && n->u.offer.version != LIGHT_VERSION;
@@ -197,7 +197,7 @@ tell_call(struct light_client *c, struct light_gate *g)
 }
 
 static void
-announce(struct light_client *c, struct light_gate *g)
+announce_client(struct light_client *c, struct light_gate *g)
 {
 	if (!g->untold || !tell_call(c, g))
 		return;
@@ -218,7 +218,7 @@ light_client_begin(struct light_client *c, struct light_gate *g)
 		take_early(c, g);
 	g->untold = g->speaks && c->offer.on;
 	c->untold += g->untold;
-	announce(c, g);
+	announce_client(c, g);
 }
 
 bool
@@ -270,7 +270,7 @@ light_client_over(struct light_client *c, struct light_gate *g, uint32_t from)
 		return;
 	c->counters.overs++;
 	while (i < c->over.counts &&
-	       !(is_of(g, &c->over.u.count[i]) && c->over.u.count[i].from == from))
+	       !(client_is_of(g, &c->over.u.count[i]) && c->over.u.count[i].from == from))
 		i++;
 	if (i == OVERS_MAX) {
 		tell_overs(c);
@@ -289,13 +289,13 @@ light_client_turn(struct light_client *c)
 {
 	tell_overs(c);
 	for (struct light_gate *g = c->gates; c->untold > 0 && g != NULL; g = g->next)
-		announce(c, g);
+		announce_client(c, g);
 }
 
 /* ---- the gate */
 
 static bool
-before(const struct light_wait *a, const struct light_wait *b)
+client_before(const struct light_wait *a, const struct light_wait *b)
 {
 	return a->gate->serial != b->gate->serial ? a->gate->serial < b->gate->serial
 						  : a->step < b->step;
@@ -309,9 +309,9 @@ light_client_wait(struct light_client *c, struct light_wait *w, uint64_t now_ns)
 	w->since_ns = now_ns;
 	c->counters.gated++;
 	c->changed = true;
-	if (c->last != NULL && before(c->last, w))
+	if (c->last != NULL && client_before(c->last, w))
 		at = &c->last->next;
-	while (*at != NULL && before(*at, w))
+	while (*at != NULL && client_before(*at, w))
 		at = &(*at)->next;
 	w->next = *at;
 	*at = w;

@@ -12,7 +12,7 @@ or_else(uint64_t given, uint64_t ms)
 }
 
 static bool
-limits_ok(const struct light_controller_config *cfg)
+controller_limits_ok(const struct light_controller_config *cfg)
 {
 	return cfg->ports && cfg->ports <= OCS_PORTS_MAX && cfg->agents && cfg->jobs &&
 	       cfg->comms && cfg->calls && cfg->ranks && cfg->call_bytes;
@@ -27,7 +27,7 @@ leases_bytes(const struct light_controller_config *cfg)
 size_t
 light_controller_footprint(const struct light_controller_config *cfg)
 {
-	if (!limits_ok(cfg))
+	if (!controller_limits_ok(cfg))
 		return 0;
 	return base_carved(sizeof(struct light_controller)) + base_carved(leases_bytes(cfg)) +
 	       base_carved(cfg->agents * sizeof(struct agent)) +
@@ -110,7 +110,7 @@ offer_for(const struct light_controller *c, const struct agent *a)
 }
 
 static void
-offer(struct light_controller *c, uint32_t i)
+offer_controller(struct light_controller *c, uint32_t i)
 {
 	struct agent *a = &c->agent[i];
 	struct light_offer o = offer_for(c, a);
@@ -181,7 +181,7 @@ hello(struct light_controller *c, uint32_t agent, const struct light_hello *h, u
 	}
 	light_controller_event(
 		c, (struct light_event){.kind = LIGHT_EVENT_AGENT, .at_ns = now_ns, .a = h->relay});
-	offer(c, agent);
+	offer_controller(c, agent);
 	return true;
 }
 
@@ -216,7 +216,7 @@ light_controller_gone(struct light_controller *c, uint32_t agent, uint64_t now_n
 /* ---- jobs and communicators ---- */
 
 static struct job *
-job_of(struct light_controller *c, uint64_t key)
+controller_job_of(struct light_controller *c, uint64_t key)
 {
 	for (uint32_t i = 0; i < c->cfg.jobs; i++)
 		if (c->job[i].used && c->job[i].key == key)
@@ -227,7 +227,7 @@ job_of(struct light_controller *c, uint64_t key)
 static void
 job_here(struct light_controller *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
 {
-	struct job *j = job_of(c, f->key);
+	struct job *j = controller_job_of(c, f->key);
 	for (uint32_t i = 0; i < c->cfg.jobs && !j; i++)
 		if (!c->job[i].used) {
 			j = &c->job[i];
@@ -245,7 +245,7 @@ job_here(struct light_controller *c, uint32_t agent, const struct light_frame *f
 static void
 job_left(struct light_controller *c, uint32_t agent, uint64_t key, uint64_t now_ns)
 {
-	struct job *j = job_of(c, key);
+	struct job *j = controller_job_of(c, key);
 	uint32_t left = 0;
 	for (uint32_t k = 0; j && k < LIGHT_CLIENTS; k++) {
 		if (j->agent[k] == agent)
@@ -429,9 +429,10 @@ comm_free(struct light_controller *c, struct job *j, uint32_t agent, uint32_t co
 }
 
 static bool
-note(struct light_controller *c, uint32_t agent, const struct light_frame *f, uint64_t now_ns)
+note_controller(struct light_controller *c, uint32_t agent, const struct light_frame *f,
+		uint64_t now_ns)
 {
-	struct job *j = job_of(c, f->key);
+	struct job *j = controller_job_of(c, f->key);
 	struct light_note n;
 	if (light_note_decode(f->note, f->note_len, &n))
 		return false;
@@ -489,7 +490,7 @@ light_controller_heard(struct light_controller *c, uint32_t agent, const struct 
 		job_left(c, agent, f->key, now_ns);
 		return true;
 	case LIGHT_FRAME_NOTE:
-		return note(c, agent, f, now_ns);
+		return note_controller(c, agent, f, now_ns);
 	case LIGHT_FRAME_LINK:
 		light_controller_link_heard(c, agent, f, now_ns);
 		return true;
@@ -531,7 +532,7 @@ light_controller_turn(struct light_controller *c, uint64_t now_ns)
 	notices(c);
 	c->online = ocs_control_is_online(c->cfg.control);
 	for (uint32_t i = 0; i < c->cfg.agents; i++)
-		offer(c, i);
+		offer_controller(c, i);
 	light_controller_links_tick(c, now_ns);
 	ocs_leases_tick(c->leases, now_ns);
 	light_controller_jobs_turn(c, now_ns);

@@ -28,7 +28,7 @@ algorithm_of(const struct light_call *call, const char **name)
 }
 
 static const char *
-make(struct doing *d, const struct call *k, const struct comm *m, struct base_space *s)
+make_call(struct doing *d, const struct call *k, const struct comm *m, struct base_space *s)
 {
 	const struct light_call *call = &k->call;
 	struct circ_call_spec spec = {.args = {.op = (enum coll_op)call->op,
@@ -55,7 +55,7 @@ make(struct doing *d, const struct call *k, const struct comm *m, struct base_sp
 
 /* Which messages cross clusters, and which of its pair each is. */
 static bool
-number(struct doing *d, const struct comm *m, struct base_space *s)
+call_number(struct doing *d, const struct comm *m, struct base_space *s)
 {
 	const struct coll_message *g = d->made.message;
 	uint32_t n = d->made.messages;
@@ -192,7 +192,7 @@ stall_ns(const struct light_controller *c, const struct doing *d)
 }
 
 static bool
-same(const struct light_call *a, const struct light_call *b)
+call_same(const struct light_call *a, const struct light_call *b)
 {
 	uint8_t differ = a->flags ^ b->flags;
 	return a->op == b->op && a->algorithm == b->algorithm &&
@@ -203,11 +203,11 @@ same(const struct light_call *a, const struct light_call *b)
 
 /* Schedules and messages of the call; s: what is left of the memory behind them. */
 static const char *
-prepare(struct light_controller *c, struct job *j, const struct call *k, const struct comm *m,
-	struct base_space *s)
+prepare_call(struct light_controller *c, struct job *j, const struct call *k, const struct comm *m,
+	     struct base_space *s)
 {
 	struct doing *d = &j->now;
-	if (j->last.told == m->told && same(&j->last.call, &k->call)) {
+	if (j->last.told == m->told && call_same(&j->last.call, &k->call)) {
 		*d = j->last.made;
 		*s = j->last.rest;
 		for (uint32_t i = 0; i < d->made.messages; i++)
@@ -217,10 +217,10 @@ prepare(struct light_controller *c, struct job *j, const struct call *k, const s
 	*s = base_space(j->mem, c->cfg.call_bytes);
 	j->last.told = 0;
 	memset(d, 0, sizeof *d);
-	const char *why = make(d, k, m, s);
+	const char *why = make_call(d, k, m, s);
 	if (why)
 		return why;
-	if (d->made.messages > MESSAGES_MAX || !number(d, m, s))
+	if (d->made.messages > MESSAGES_MAX || !call_number(d, m, s))
 		return "it is too large";
 	j->last.told = m->told;
 	j->last.call = k->call;
@@ -238,7 +238,7 @@ light_controller_call_begin(struct light_controller *c, struct job *j, struct ca
 	for (uint32_t r = 0; r < m->p; r++)
 		if (m->client[r] >= LIGHT_CLIENTS)
 			return "its communicator is not known";
-	const char *why = prepare(c, j, k, m, &s);
+	const char *why = prepare_call(c, j, k, m, &s);
 	if (why)
 		return why;
 	d->mode = k->call.mode;
@@ -355,8 +355,8 @@ go_all(struct light_controller *c, struct job *j)
 /* ---- over ---- */
 
 static void
-end(struct light_controller *c, struct job *j, enum light_event_kind kind, const char *why,
-    uint64_t now_ns)
+end_call(struct light_controller *c, struct job *j, enum light_event_kind kind, const char *why,
+	 uint64_t now_ns)
 {
 	struct doing *d = &j->now;
 	j->untidy = !circ_fabric_end(&j->fabric, now_ns);
@@ -383,7 +383,7 @@ light_controller_call_drop(struct light_controller *c, struct job *j, const char
 		light_controller_go_any(c, j, NO_AGENT, &j->now.call->call);
 		c->count.calls_by_packets++;
 	}
-	end(c, j, LIGHT_EVENT_PACKETS, why, now_ns);
+	end_call(c, j, LIGHT_EVENT_PACKETS, why, now_ns);
 }
 
 void
@@ -418,7 +418,7 @@ light_controller_call_step(struct light_controller *c, struct job *j, uint64_t n
 		go_all(c, j);
 	}
 	if (!d->left)
-		end(c, j, LIGHT_EVENT_OVER, "", now_ns);
+		end_call(c, j, LIGHT_EVENT_OVER, "", now_ns);
 	else if (!d->call->forecast && now_ns - d->progress_ns >= d->stall_ns)
 		light_controller_call_drop(c, j, "nothing has happened for long", now_ns);
 }

@@ -34,7 +34,7 @@ light_controller_job_init(struct light_controller *c, struct job *j, uint64_t ke
 /* ---- leases ---- */
 
 static void
-leave(struct light_controller *c, struct job *j, uint64_t now_ns)
+leave_light_job(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	if (j->lease == LEASE_GRANTED) {
 		circ_fabric_clear(&j->fabric, now_ns);
@@ -49,7 +49,7 @@ void
 light_controller_job_renew(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	light_controller_call_drop(c, j, "a relay of the job came or went", now_ns);
-	leave(c, j, now_ns);
+	leave_light_job(c, j, now_ns);
 }
 
 static void
@@ -70,7 +70,7 @@ map_ports(struct light_controller *c, struct job *j)
 }
 
 static void
-ask(struct light_controller *c, struct job *j, uint64_t now_ns)
+ask_light_job(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	struct ocs_ask a[LIGHT_CLIENTS];
 	uint32_t n = 0;
@@ -107,7 +107,7 @@ lease_turn(struct light_controller *c, struct job *j, uint64_t now_ns)
 	switch (j->lease) {
 	case LEASE_NONE:
 		if (!j->ended && has_calls(c, j))
-			ask(c, j, now_ns);
+			ask_light_job(c, j, now_ns);
 		if (j->lease == LEASE_NONE)
 			break;
 		/* fall through */
@@ -123,7 +123,7 @@ lease_turn(struct light_controller *c, struct job *j, uint64_t now_ns)
 	case LEASE_GRANTED:
 		if (!j->now.call && somebody_waits(c, j) &&
 		    (now_ns - j->granted_ns >= c->cfg.slice_ns || !has_calls(c, j)))
-			leave(c, j, now_ns);
+			leave_light_job(c, j, now_ns);
 		break;
 	case LEASE_LEAVING:
 		circ_fabric_clear(&j->fabric, now_ns);
@@ -181,7 +181,7 @@ hopeless(const struct light_controller *c, const struct comm *m)
 
 /* Those that cannot be planned, and those that have waited for long. */
 static void
-let_go(struct light_controller *c, struct job *j, uint64_t now_ns)
+let_go_light_job(struct light_controller *c, struct job *j, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < c->cfg.calls; i++) {
 		struct call *k = &c->call[i];
@@ -219,7 +219,7 @@ begin_next(struct light_controller *c, struct job *j, uint64_t now_ns)
 }
 
 static void
-forget(struct light_controller *c, struct job *j)
+forget_light_job(struct light_controller *c, struct job *j)
 {
 	for (uint32_t i = 0; i < c->cfg.comms; i++)
 		if (c->comm[i].used && c->comm[i].job == job_index(c, j))
@@ -247,7 +247,7 @@ light_controller_jobs_turn(struct light_controller *c, uint64_t now_ns)
 		if (!j->used)
 			continue;
 		lease_turn(c, j, now_ns);
-		let_go(c, j, now_ns);
+		let_go_light_job(c, j, now_ns);
 		if (j->untidy && !j->now.call)
 			j->untidy = !circ_fabric_end(&j->fabric, now_ns);
 		do {
@@ -257,7 +257,7 @@ light_controller_jobs_turn(struct light_controller *c, uint64_t now_ns)
 				light_controller_call_step(c, j, now_ns);
 		} while (began && !j->now.call); /* over at once: the next one */
 		if (j->ended && j->lease == LEASE_NONE)
-			forget(c, j);
+			forget_light_job(c, j);
 		else if (j->lease == LEASE_LEAVING || j->lease == LEASE_WAITING || j->untidy ||
 			 has_calls(c, j))
 			c->poll_ns = base_min_ns(c->poll_ns, now_ns + poll_ns(j));

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 static struct link *
-at(struct light_controller *c, uint32_t port)
+light_link_at(struct light_controller *c, uint32_t port)
 {
 	return c->link_of[port] == CIRC_NONE ? NULL : &c->link[c->link_of[port]];
 }
@@ -34,8 +34,8 @@ relay_at(const struct light_controller *c, uint32_t port)
 }
 
 static void
-event(struct light_controller *c, enum light_event_kind kind, const struct link *l,
-      uint64_t from_ns, uint64_t now_ns)
+light_link_event(struct light_controller *c, enum light_event_kind kind, const struct link *l,
+		 uint64_t from_ns, uint64_t now_ns)
 {
 	light_controller_event(c, (struct light_event){.kind = kind,
 						       .at_ns = now_ns,
@@ -48,14 +48,14 @@ event(struct light_controller *c, enum light_event_kind kind, const struct link 
 }
 
 static void
-enter(struct link *l, enum base_lightpath state, uint64_t now_ns)
+enter_light_link(struct link *l, enum base_lightpath state, uint64_t now_ns)
 {
 	l->state = state;
 	l->since_ns = now_ns;
 }
 
 static bool
-tell(struct light_controller *c, const struct link *l, int end, bool up)
+tell_light_link(struct light_controller *c, const struct link *l, int end, bool up)
 {
 	uint32_t own = end ? l->y : l->x, other = end ? l->x : l->y;
 	uint32_t a = c->node_of[own], b = c->node_of[other];
@@ -76,14 +76,14 @@ static void
 close_link(struct light_controller *c, struct link *l, enum base_lightpath state, uint64_t now_ns)
 {
 	bool was_up = l->state == BASE_LIGHTPATH_OPEN;
-	enter(l, state, now_ns);
+	enter_light_link(l, state, now_ns);
 	l->missed = state == BASE_LIGHTPATH_FAILED && !was_up;
 	for (int end = 0; end < 2; end++)
-		l->drained[end] = !tell(c, l, end, false) || l->drained[end];
+		l->drained[end] = !tell_light_link(c, l, end, false) || l->drained[end];
 	if (state == BASE_LIGHTPATH_FAILED)
 		c->count.links_failed++;
-	event(c, state == BASE_LIGHTPATH_FAILED ? LIGHT_EVENT_FAILED : LIGHT_EVENT_DOWN, l,
-	      was_up ? l->up_ns : now_ns, now_ns);
+	light_link_event(c, state == BASE_LIGHTPATH_FAILED ? LIGHT_EVENT_FAILED : LIGHT_EVENT_DOWN,
+			 l, was_up ? l->up_ns : now_ns, now_ns);
 }
 
 static bool
@@ -97,7 +97,7 @@ lit(const struct light_controller *c, uint32_t in, uint32_t out)
  * both relays are there and have not found each other, it is the ports' fault; one that is gone or
  * late says nothing about them. */
 static void
-give_up(struct light_controller *c, const struct link *l, uint64_t now_ns)
+give_up_light_link(struct light_controller *c, const struct link *l, uint64_t now_ns)
 {
 	const uint32_t end[2] = {l->x, l->y};
 	if (light_controller_key_of(c, l->x) != l->key &&
@@ -124,7 +124,7 @@ settled(struct light_controller *c, struct link *l, uint64_t now_ns)
 	if (!(l->drained[0] && l->drained[1]) && now_ns - l->since_ns < c->cfg.drain_ns)
 		return false;
 	if (l->state == BASE_LIGHTPATH_FAILED)
-		give_up(c, l, now_ns);
+		give_up_light_link(c, l, now_ns);
 	c->link_of[l->x] = c->link_of[l->y] = CIRC_NONE;
 	l->used = false;
 	return true;
@@ -141,17 +141,17 @@ open_link(struct light_controller *c, uint32_t x, uint32_t y, uint64_t now_ns)
 			   .y = x < y ? y : x,
 			   .key = light_controller_key_of(c, x)};
 	c->link_of[x] = c->link_of[y] = low;
-	enter(l, BASE_LIGHTPATH_OPENING, now_ns);
-	bool told = tell(c, l, 0, true);
-	if (!tell(c, l, 1, true) || !told)
+	enter_light_link(l, BASE_LIGHTPATH_OPENING, now_ns);
+	bool told = tell_light_link(c, l, 0, true);
+	if (!tell_light_link(c, l, 1, true) || !told)
 		close_link(c, l, BASE_LIGHTPATH_FAILED, now_ns);
 }
 
 static int
-up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
+light_link_up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 {
 	struct light_controller *c = user;
-	struct link *l = at(c, x), *other = at(c, y);
+	struct link *l = light_link_at(c, x), *other = light_link_at(c, y);
 	bool broken = l && l->state == BASE_LIGHTPATH_FAILED && l == other;
 	if (l == other && l && l->state == BASE_LIGHTPATH_OPEN)
 		return 1;
@@ -173,16 +173,17 @@ up(void *user, uint32_t x, uint32_t y, uint64_t now_ns)
 }
 
 static bool
-down(void *user, uint32_t port, uint64_t now_ns)
+light_link_down(void *user, uint32_t port, uint64_t now_ns)
 {
 	struct light_controller *c = user;
-	struct link *l = at(c, port);
+	struct link *l = light_link_at(c, port);
 	if (l && base_lightpath_stands(l->state))
 		close_link(c, l, BASE_LIGHTPATH_CLOSING, now_ns);
 	return settled(c, l, now_ns);
 }
 
-const struct circ_fabric_ends light_controller_ends = {.up = up, .down = down};
+const struct circ_fabric_ends light_controller_ends = {.up = light_link_up,
+						       .down = light_link_down};
 
 void
 light_controller_link_heard(struct light_controller *c, uint32_t agent, const struct light_frame *f,
@@ -191,15 +192,15 @@ light_controller_link_heard(struct light_controller *c, uint32_t agent, const st
 	uint32_t port = CIRC_NONE;
 	if (f->slot < c->agent[agent].hello.n)
 		port = c->agent[agent].hello.port[f->slot].switch_port;
-	struct link *l = port < c->cfg.ports ? at(c, port) : NULL;
+	struct link *l = port < c->cfg.ports ? light_link_at(c, port) : NULL;
 	if (!l || l->id != f->link)
 		return; /* of one that is forgotten */
 	int end = port == l->y;
 	if (f->state == BASE_LIGHTPATH_OPEN && l->state == BASE_LIGHTPATH_OPENING) {
 		l->up[end] = true;
 		if (l->up[0] && l->up[1]) {
-			event(c, LIGHT_EVENT_UP, l, l->since_ns, now_ns);
-			enter(l, BASE_LIGHTPATH_OPEN, now_ns);
+			light_link_event(c, LIGHT_EVENT_UP, l, l->since_ns, now_ns);
+			enter_light_link(l, BASE_LIGHTPATH_OPEN, now_ns);
 			l->up_ns = now_ns;
 			c->count.links_up++;
 			(void)ocs_ends(c->m, l->x, l->y, true, now_ns);
@@ -218,7 +219,7 @@ void
 light_controller_links_gone(struct light_controller *c, uint32_t agent, uint64_t now_ns)
 {
 	for (uint32_t p = 0; p < c->cfg.ports; p++) {
-		struct link *l = at(c, p);
+		struct link *l = light_link_at(c, p);
 		if (c->node_of[p] != agent)
 			continue;
 		if (l) {

@@ -155,7 +155,7 @@ read_offer(struct base_reader *r, struct light_offer *o)
 }
 
 static bool
-read_body(struct base_reader *r, struct light_note *n)
+read_note_body(struct base_reader *r, struct light_note *n)
 {
 	switch ((enum light_note_kind)n->kind) {
 	case LIGHT_NOTE_COMM:
@@ -190,7 +190,7 @@ light_note_decode(const void *in, size_t len, struct light_note *out)
 		return LIGHT_ERR_MALFORMED;
 	n.label_base = base_read_be32(&r);
 	n.kind = base_read_u8(&r);
-	if (!read_body(&r, &n) || !base_reader_ok(&r))
+	if (!read_note_body(&r, &n) || !base_reader_ok(&r))
 		return LIGHT_ERR_MALFORMED;
 	*out = n;
 	return LIGHT_ERR_OK;

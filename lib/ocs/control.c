@@ -52,16 +52,16 @@ struct ocs_control {
 };
 
 static size_t
-room(size_t bytes)
+control_room(size_t bytes)
 {
 	return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static void *
-carve(uint8_t **at, size_t bytes)
+carve_control(uint8_t **at, size_t bytes)
 {
 	void *p = *at;
-	*at += room(bytes);
+	*at += control_room(bytes);
 	return p;
 }
 
@@ -78,10 +78,12 @@ ocs_control_footprint(const struct ocs_control_config *cfg)
 	size_t p = cfg->ports, matrix = ocs_matrix_footprint(cfg->ports);
 	if (!matrix || cfg->batch < 2)
 		return 0;
-	return room(sizeof(struct ocs_control)) + room(matrix) + room(p * sizeof(struct held)) +
-	       2 * room(p * sizeof(struct vacated)) + 4 * room(p * sizeof(struct ocs_circuit)) +
-	       room(p) + room(p * sizeof(uint32_t)) + room(p * sizeof(uint64_t)) +
-	       room(ring_room(cfg) * sizeof(struct ocs_notice));
+	return control_room(sizeof(struct ocs_control)) + control_room(matrix) +
+	       control_room(p * sizeof(struct held)) +
+	       2 * control_room(p * sizeof(struct vacated)) +
+	       4 * control_room(p * sizeof(struct ocs_circuit)) + control_room(p) +
+	       control_room(p * sizeof(uint32_t)) + control_room(p * sizeof(uint64_t)) +
+	       control_room(ring_room(cfg) * sizeof(struct ocs_notice));
 }
 
 struct ocs_control *
@@ -90,27 +92,27 @@ ocs_control_new(void *mem, const struct ocs_control_config *cfg, struct ocs_swit
 	uint8_t *at = mem;
 	BASE_ASSERT(ocs_control_footprint(cfg) > 0);
 	memset(mem, 0, ocs_control_footprint(cfg));
-	struct ocs_control *c = carve(&at, sizeof *c);
+	struct ocs_control *c = carve_control(&at, sizeof *c);
 	c->cfg = *cfg;
 	c->cfg.poll_ns = cfg->poll_ns ? cfg->poll_ns : POLL_NS;
 	c->cfg.settle_ns = cfg->settle_ns ? cfg->settle_ns : SETTLE_NS;
 	c->cfg.retry_ns = cfg->retry_ns ? cfg->retry_ns : RETRY_NS;
 	c->cfg.retries = cfg->retries ? cfg->retries : RETRIES;
 	c->sw = sw;
-	c->m = ocs_matrix_new(carve(&at, ocs_matrix_footprint(cfg->ports)), cfg->ports,
+	c->m = ocs_matrix_new(carve_control(&at, ocs_matrix_footprint(cfg->ports)), cfg->ports,
 			      cfg->gamma_guess_ns);
-	c->held = carve(&at, cfg->ports * sizeof *c->held);
-	c->vacated_in = carve(&at, cfg->ports * sizeof *c->vacated_in);
-	c->vacated_out = carve(&at, cfg->ports * sizeof *c->vacated_out);
-	c->have = carve(&at, cfg->ports * sizeof *c->have);
-	c->remove = carve(&at, cfg->ports * sizeof *c->remove);
-	c->add = carve(&at, cfg->ports * sizeof *c->add);
-	c->leftover = carve(&at, cfg->ports * sizeof *c->leftover);
-	c->shown = carve(&at, cfg->ports);
-	c->told = carve(&at, cfg->ports * sizeof *c->told);
-	c->owner = carve(&at, cfg->ports * sizeof *c->owner);
+	c->held = carve_control(&at, cfg->ports * sizeof *c->held);
+	c->vacated_in = carve_control(&at, cfg->ports * sizeof *c->vacated_in);
+	c->vacated_out = carve_control(&at, cfg->ports * sizeof *c->vacated_out);
+	c->have = carve_control(&at, cfg->ports * sizeof *c->have);
+	c->remove = carve_control(&at, cfg->ports * sizeof *c->remove);
+	c->add = carve_control(&at, cfg->ports * sizeof *c->add);
+	c->leftover = carve_control(&at, cfg->ports * sizeof *c->leftover);
+	c->shown = carve_control(&at, cfg->ports);
+	c->told = carve_control(&at, cfg->ports * sizeof *c->told);
+	c->owner = carve_control(&at, cfg->ports * sizeof *c->owner);
 	c->ring_room = ring_room(cfg);
-	c->ring = carve(&at, c->ring_room * sizeof *c->ring);
+	c->ring = carve_control(&at, c->ring_room * sizeof *c->ring);
 	for (uint32_t p = 0; p < cfg->ports; p++)
 		c->told[p] = OCS_NO_PORT;
 	ocs_offline(c->m);
@@ -165,7 +167,8 @@ ocs_control_next(struct ocs_control *c, struct ocs_notice *n)
 }
 
 static void
-tell(struct ocs_control *c, enum ocs_notice_kind kind, uint32_t in, uint32_t out, uint64_t owner)
+tell_control(struct ocs_control *c, enum ocs_notice_kind kind, uint32_t in, uint32_t out,
+	     uint64_t owner)
 {
 	struct ocs_notice *n = notice(c, kind);
 	n->in = in;
@@ -186,9 +189,9 @@ tell_changes(struct ocs_control *c)
 		if (lit == c->told[p] && (lit == OCS_NO_PORT || k.owner == c->owner[p]))
 			continue;
 		if (c->told[p] != OCS_NO_PORT && lit != c->told[p])
-			tell(c, OCS_NOTICE_GONE, p, c->told[p], c->owner[p]);
+			tell_control(c, OCS_NOTICE_GONE, p, c->told[p], c->owner[p]);
 		if (lit != OCS_NO_PORT)
-			tell(c, OCS_NOTICE_LIT, p, lit, k.owner);
+			tell_control(c, OCS_NOTICE_LIT, p, lit, k.owner);
 		c->told[p] = lit;
 		c->owner[p] = k.owner;
 	}
@@ -197,7 +200,7 @@ tell_changes(struct ocs_control *c)
 /* ---- additions that wait ---- */
 
 static void
-hold(struct ocs_control *c, const struct ocs_circuit *k, uint64_t due_ns)
+hold_control(struct ocs_control *c, const struct ocs_circuit *k, uint64_t due_ns)
 {
 	struct held *h = &c->held[k->in];
 	BASE_ASSERT(!h->due_ns);
@@ -206,14 +209,14 @@ hold(struct ocs_control *c, const struct ocs_circuit *k, uint64_t due_ns)
 }
 
 static void
-let_go(struct ocs_control *c, uint32_t in)
+let_go_control(struct ocs_control *c, uint32_t in)
 {
 	c->nheld -= c->held[in].due_ns != 0;
 	c->held[in] = (struct held){0};
 }
 
 static uint32_t
-due(struct ocs_control *c, uint32_t max)
+control_due(struct ocs_control *c, uint32_t max)
 {
 	uint32_t n = 0;
 	for (uint32_t p = 0; p < c->cfg.ports && n < max && c->nheld > 0; p++) {
@@ -256,7 +259,7 @@ added(struct ocs_control *c, const struct ocs_event *ev)
 		c->count.retries++;
 		return;
 	}
-	let_go(c, ev->in);
+	let_go_control(c, ev->in);
 	if (ev->err) {
 		c->must_read = c->must_read || ev->err == OCS_ERR_BUSY;
 		refused(c, ev);
@@ -298,7 +301,7 @@ circuit(struct ocs_control *c, const struct ocs_event *ev)
 }
 
 static bool
-is_own(const struct ocs_control *c, uint32_t in, uint32_t out)
+control_is_own(const struct ocs_control *c, uint32_t in, uint32_t out)
 {
 	return (!c->cfg.own_in || c->cfg.own_in[in]) && (!c->cfg.own_out || c->cfg.own_out[out]);
 }
@@ -337,7 +340,7 @@ read_over(struct ocs_control *c)
 		struct ocs_circuit k = ocs_at(c->m, in);
 		/* Wanted and never ordered is no reason to believe in what is there. */
 		bool known = k.out == out && (k.state != OCS_REQUESTED || k.ordered_ns);
-		if (is_own(c, in, out) && !known)
+		if (control_is_own(c, in, out) && !known)
 			c->leftover[c->nleftover++] = c->have[i];
 	}
 	if (c->nleftover > 0) {
@@ -347,7 +350,7 @@ read_over(struct ocs_control *c)
 	/* Additions that wait have not been asked for: the matrix takes them for missing,
 	 * and orders them again. */
 	for (uint32_t p = 0; p < c->cfg.ports; p++)
-		let_go(c, p);
+		let_go_control(c, p);
 	ocs_reconcile(c->m, c->have, c->nhave, c->now);
 	look_for_light(c);
 	if (!c->online)
@@ -357,7 +360,7 @@ read_over(struct ocs_control *c)
 }
 
 static void
-done(struct ocs_control *c, const struct ocs_event *ev)
+control_done(struct ocs_control *c, const struct ocs_event *ev)
 {
 	enum doing was = c->doing;
 	c->doing = NOTHING;
@@ -380,7 +383,7 @@ done(struct ocs_control *c, const struct ocs_event *ev)
 }
 
 static void
-down(struct ocs_control *c, const struct ocs_event *ev)
+control_down(struct ocs_control *c, const struct ocs_event *ev)
 {
 	c->up = false;
 	c->dirty = true;
@@ -396,7 +399,7 @@ down(struct ocs_control *c, const struct ocs_event *ev)
 }
 
 static void
-event(struct ocs_control *c, const struct ocs_event *ev)
+control_event(struct ocs_control *c, const struct ocs_event *ev)
 {
 	switch (ev->kind) {
 	case OCS_EVENT_UP:
@@ -405,7 +408,7 @@ event(struct ocs_control *c, const struct ocs_event *ev)
 		c->count.sessions++;
 		break;
 	case OCS_EVENT_DOWN:
-		down(c, ev);
+		control_down(c, ev);
 		break;
 	case OCS_EVENT_IDENTITY:
 		c->id = *ev->identity;
@@ -414,7 +417,7 @@ event(struct ocs_control *c, const struct ocs_event *ev)
 		circuit(c, ev);
 		break;
 	case OCS_EVENT_DONE:
-		done(c, ev);
+		control_done(c, ev);
 		break;
 	case OCS_EVENT_CHANGED:
 	case OCS_EVENT_ALARM:
@@ -428,7 +431,7 @@ event(struct ocs_control *c, const struct ocs_event *ev)
 /* ---- what the driver is asked ---- */
 
 static bool
-asked(struct ocs_control *c, enum doing what, int err)
+control_asked(struct ocs_control *c, enum doing what, int err)
 {
 	c->doing = err ? NOTHING : what;
 	if (err)
@@ -449,7 +452,7 @@ ask_change(struct ocs_control *c, enum doing what, const struct ocs_circuit *rem
 {
 	struct ocs_change ch = {
 		.remove = remove, .removals = removals, .add = add, .additions = additions};
-	return asked(c, what, c->sw->ops->apply(c->sw, c->request, &ch, c->now));
+	return control_asked(c, what, c->sw->ops->apply(c->sw, c->request, &ch, c->now));
 }
 
 /* From when on the mirrors move: a switch that takes a removal and what replaces it in one change
@@ -483,9 +486,10 @@ ask_batch(struct ocs_control *c)
 	uint32_t half = max / 2 > 0 ? max / 2 : 1;
 	if (ocs_take_batch(c->m, &b, half, c->now))
 		for (uint32_t i = 0; i < b.additions; i++)
-			hold(c, &b.add[i], base_add_ns(moves_ns(c, &b.add[i]), c->cfg.extra_ns));
+			hold_control(c, &b.add[i],
+				     base_add_ns(moves_ns(c, &b.add[i]), c->cfg.extra_ns));
 	note_removals(c, &b);
-	uint32_t additions = due(c, max - b.removals);
+	uint32_t additions = control_due(c, max - b.removals);
 	if (b.removals + additions == 0)
 		return false;
 	if (ask_change(c, CHANGE, c->remove, b.removals, c->add, additions))
@@ -509,11 +513,11 @@ any_reported(const struct ocs_control *c)
 }
 
 static void
-ask(struct ocs_control *c)
+ask_control(struct ocs_control *c)
 {
 	c->request++;
 	if (!c->known) {
-		asked(c, IDENTIFY, c->sw->ops->identify(c->sw, c->request, c->now));
+		control_asked(c, IDENTIFY, c->sw->ops->identify(c->sw, c->request, c->now));
 		return;
 	}
 	if (c->nleftover > 0) {
@@ -526,7 +530,7 @@ ask(struct ocs_control *c)
 		c->must_read = false;
 		c->nhave = 0;
 		c->count.reads++;
-		if (!asked(c, READ, c->sw->ops->read_all(c->sw, c->request, c->now)))
+		if (!control_asked(c, READ, c->sw->ops->read_all(c->sw, c->request, c->now)))
 			c->must_read = true;
 		return;
 	}
@@ -537,7 +541,7 @@ ask(struct ocs_control *c)
 		return;
 	c->poll_at = base_add_ns(c->now, c->cfg.poll_ns);
 	c->nhave = 0;
-	asked(c, POLL, c->sw->ops->read_all(c->sw, c->request, c->now));
+	control_asked(c, POLL, c->sw->ops->read_all(c->sw, c->request, c->now));
 }
 
 void
@@ -548,10 +552,10 @@ ocs_control_turn(struct ocs_control *c, uint64_t now_ns)
 	c->dirty = true;
 	do {
 		while (c->sw->ops->next(c->sw, &ev))
-			event(c, &ev);
+			control_event(c, &ev);
 		if (!c->up || c->doing != NOTHING || now_ns < c->quiet_until)
 			break;
-		ask(c);
+		ask_control(c);
 	} while (c->doing != NOTHING); /* some drivers answer at once */
 	tell_changes(c);
 }

@@ -42,7 +42,7 @@ ocs_leases_new(void *mem, uint32_t ports, const uint32_t *node_of, uint32_t jobs
 }
 
 static struct job *
-find(const struct ocs_leases *t, uint64_t id)
+find_lease(const struct ocs_leases *t, uint64_t id)
 {
 	for (uint32_t i = 0; i < t->jobs; i++)
 		if (t->job[i].state != OCS_LEASE_NONE && t->job[i].id == id)
@@ -90,7 +90,7 @@ may_have(const struct ocs_leases *t, const struct job *j)
 }
 
 static void
-hold(struct ocs_leases *t, struct job *j, uint64_t now_ns)
+hold_lease(struct ocs_leases *t, struct job *j, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < j->n; i++) {
 		uint32_t left = asks(t, j)[i].want;
@@ -106,7 +106,7 @@ hold(struct ocs_leases *t, struct job *j, uint64_t now_ns)
 }
 
 static void
-give_back(struct ocs_leases *t, struct job *j)
+give_back_lease(struct ocs_leases *t, struct job *j)
 {
 	for (uint32_t p = 0; p < t->ports; p++)
 		if (t->owner[p] == j->id)
@@ -116,7 +116,7 @@ give_back(struct ocs_leases *t, struct job *j)
 
 /* The one that asked first of those that can have theirs. */
 static void
-admit(struct ocs_leases *t, uint64_t now_ns)
+admit_lease(struct ocs_leases *t, uint64_t now_ns)
 {
 	for (;;) {
 		struct job *first = NULL;
@@ -128,7 +128,7 @@ admit(struct ocs_leases *t, uint64_t now_ns)
 		}
 		if (!first)
 			return;
-		hold(t, first, now_ns);
+		hold_lease(t, first, now_ns);
 	}
 }
 
@@ -137,7 +137,7 @@ ocs_lease_ask(struct ocs_leases *t, uint64_t job, const struct ocs_ask *ask, uin
 	      uint64_t hold_ns, uint64_t now_ns)
 {
 	struct job *j = NULL;
-	if (n > t->nodes || job == OCS_NO_JOB || find(t, job))
+	if (n > t->nodes || job == OCS_NO_JOB || find_lease(t, job))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		if (ask[i].min > ask[i].want || free_at(t, ask[i].node, true) < ask[i].min)
@@ -158,21 +158,21 @@ ocs_lease_ask(struct ocs_leases *t, uint64_t job, const struct ocs_ask *ask, uin
 			  .n = n};
 	if (n)
 		memcpy(asks(t, j), ask, n * sizeof *ask);
-	admit(t, now_ns);
+	admit_lease(t, now_ns);
 	return true;
 }
 
 enum ocs_lease_state
 ocs_lease_state(const struct ocs_leases *t, uint64_t job)
 {
-	const struct job *j = find(t, job);
+	const struct job *j = find_lease(t, job);
 	return j ? j->state : OCS_LEASE_NONE;
 }
 
 bool
 ocs_lease_confirm(struct ocs_leases *t, uint64_t job)
 {
-	struct job *j = find(t, job);
+	struct job *j = find_lease(t, job);
 	if (!j || j->state != OCS_LEASE_HELD)
 		return false;
 	j->state = OCS_LEASE_GRANTED;
@@ -182,10 +182,10 @@ ocs_lease_confirm(struct ocs_leases *t, uint64_t job)
 void
 ocs_lease_release(struct ocs_leases *t, uint64_t job, uint64_t now_ns)
 {
-	struct job *j = find(t, job);
+	struct job *j = find_lease(t, job);
 	if (j)
-		give_back(t, j);
-	admit(t, now_ns);
+		give_back_lease(t, j);
+	admit_lease(t, now_ns);
 }
 
 uint64_t
@@ -195,9 +195,9 @@ ocs_leases_tick(struct ocs_leases *t, uint64_t now_ns)
 	for (uint32_t i = 0; i < t->jobs; i++) {
 		struct job *j = &t->job[i];
 		if (j->state == OCS_LEASE_HELD && j->until_ns <= now_ns)
-			give_back(t, j);
+			give_back_lease(t, j);
 	}
-	admit(t, now_ns);
+	admit_lease(t, now_ns);
 	for (uint32_t i = 0; i < t->jobs; i++)
 		if (t->job[i].state == OCS_LEASE_HELD && t->job[i].until_ns < next)
 			next = t->job[i].until_ns;
@@ -219,5 +219,5 @@ ocs_lease_withdraw(struct ocs_leases *t, uint32_t port, bool away, uint64_t now_
 	t->away[port] = away;
 	if (away)
 		t->owner[port] = OCS_NO_JOB;
-	admit(t, now_ns);
+	admit_lease(t, now_ns);
 }

@@ -89,14 +89,14 @@ ocs_matrix_new(void *mem, uint32_t ports, uint64_t gamma_guess_ns)
 }
 
 static void
-enter(struct ocs_circuit *c, enum ocs_state s, uint64_t now_ns)
+enter_matrix(struct ocs_circuit *c, enum ocs_state s, uint64_t now_ns)
 {
 	c->state = s;
 	c->since_ns = now_ns;
 }
 
 static void
-forget(struct ocs_matrix *m, uint32_t in)
+forget_matrix(struct ocs_matrix *m, uint32_t in)
 {
 	struct ocs_circuit *c = &m->circuit[in];
 	m->user[c->out] = OCS_NO_PORT;
@@ -105,14 +105,14 @@ forget(struct ocs_matrix *m, uint32_t in)
 }
 
 static void
-take(struct ocs_matrix *m, uint32_t in, uint32_t out, enum ocs_state s, uint64_t now_ns)
+take_matrix(struct ocs_matrix *m, uint32_t in, uint32_t out, enum ocs_state s, uint64_t now_ns)
 {
 	struct ocs_circuit *c = &m->circuit[in];
 	BASE_ASSERT(c->state == OCS_FREE);
 	BASE_ASSERT(m->user[out] == OCS_NO_PORT);
 	c->out = out;
 	m->user[out] = in;
-	enter(c, s, now_ns);
+	enter_matrix(c, s, now_ns);
 }
 
 static bool
@@ -151,7 +151,7 @@ ocs_request(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uin
 		    (is_dark(&m->dark_in[in], now_ns) || is_dark(&m->dark_out[out], now_ns)))
 			return OCS_ERR_DARK; /* that may be why it goes */
 		if (c->state == OCS_RELEASE_PENDING && m->relit[in] != RELIT_REMOVE)
-			enter(c, OCS_LIT, now_ns);
+			enter_matrix(c, OCS_LIT, now_ns);
 		c->release = false;
 		c->owner = owner;
 		m->count.hits++;
@@ -165,7 +165,7 @@ ocs_request(struct ocs_matrix *m, uint32_t in, uint32_t out, uint64_t owner, uin
 		return OCS_ERR_BUSY;
 	if (is_dark(&m->dark_in[in], now_ns) || is_dark(&m->dark_out[out], now_ns))
 		return OCS_ERR_DARK;
-	take(m, in, out, OCS_REQUESTED, now_ns);
+	take_matrix(m, in, out, OCS_REQUESTED, now_ns);
 	c->owner = owner;
 	m->count.wanted++;
 	return OCS_ERR_OK;
@@ -183,14 +183,14 @@ ocs_release(struct ocs_matrix *m, uint32_t in, uint64_t now_ns)
 	case OCS_FOREIGN:
 		return OCS_ERR_FOREIGN;
 	case OCS_REQUESTED:
-		forget(m, in);
+		forget_matrix(m, in);
 		return OCS_ERR_OK;
 	case OCS_ORDERED:
 		c->release = true;
 		return OCS_ERR_OK;
 	case OCS_REPORTED:
 	case OCS_LIT:
-		enter(c, OCS_RELEASE_PENDING, now_ns);
+		enter_matrix(c, OCS_RELEASE_PENDING, now_ns);
 		return OCS_ERR_OK;
 	default: /* doomed or releasing already: at most it shall not come back */
 		c->release = true;
@@ -207,10 +207,10 @@ ocs_take_batch(struct ocs_matrix *m, struct ocs_batch *b, uint32_t max, uint64_t
 	for (uint32_t p = 0; p < m->ports; p++) {
 		struct ocs_circuit *c = &m->circuit[p];
 		if (c->state == OCS_RELEASE_PENDING && b->removals < max) {
-			enter(c, OCS_RELEASING, now_ns);
+			enter_matrix(c, OCS_RELEASING, now_ns);
 			b->remove[b->removals++] = *c;
 		} else if (c->state == OCS_REQUESTED && b->additions < max) {
-			enter(c, OCS_ORDERED, now_ns);
+			enter_matrix(c, OCS_ORDERED, now_ns);
 			c->ordered_ns = now_ns;
 			b->add[b->additions++] = *c;
 		}
@@ -232,12 +232,12 @@ ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns)
 	if (c->state == OCS_RELEASING) {
 		m->count.removed += ok;
 		if (!ok) {
-			enter(c, OCS_RELEASE_PENDING, now_ns); /* still there: try again */
+			enter_matrix(c, OCS_RELEASE_PENDING, now_ns); /* still there: try again */
 		} else if (m->relit[in] == RELIT_REMOVE && !c->release) {
 			m->relit[in] = RELIT_AGAIN;
-			enter(c, OCS_REQUESTED, now_ns);
+			enter_matrix(c, OCS_REQUESTED, now_ns);
 		} else {
-			forget(m, in);
+			forget_matrix(m, in);
 		}
 		return OCS_ERR_OK;
 	}
@@ -245,11 +245,11 @@ ocs_report(struct ocs_matrix *m, uint32_t in, bool ok, uint64_t now_ns)
 		return OCS_ERR_UNKNOWN;
 	if (!ok) {
 		m->count.refused++;
-		forget(m, in);
+		forget_matrix(m, in);
 		return OCS_ERR_OK;
 	}
 	m->count.set_up++;
-	enter(c, c->release ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
+	enter_matrix(c, c->release ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
 	c->release = false;
 	return OCS_ERR_OK;
 }
@@ -266,7 +266,7 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 	if (lit) {
 		if (c->state == OCS_REPORTED) {
 			ocs_gamma_add(&m->gamma, c->batch, now_ns - c->ordered_ns);
-			enter(c, OCS_LIT, now_ns);
+			enter_matrix(c, OCS_LIT, now_ns);
 		}
 		m->relit[in] = RELIT_NO;
 		/* The word of the switch is not enough for ports by which nobody was found. */
@@ -277,7 +277,7 @@ ocs_light(struct ocs_matrix *m, uint32_t in, bool lit, uint64_t now_ns)
 		return OCS_ERR_OK;
 	}
 	m->count.lost++;
-	enter(c, OCS_RELEASE_PENDING, now_ns);
+	enter_matrix(c, OCS_RELEASE_PENDING, now_ns);
 	/* Twice in a row without light: it is the port.  One that was dark before has one try. */
 	if (m->relit[in] == RELIT_AGAIN || din->times || dout->times) {
 		darken(din, now_ns);
@@ -342,12 +342,12 @@ reconcile_ours(struct ocs_matrix *m, uint32_t in, bool there, uint64_t now_ns)
 		return;
 	if (there) {
 		/* c->release stays: what is to be removed and was given up shall not come back. */
-		enter(c, leaving ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
+		enter_matrix(c, leaving ? OCS_RELEASE_PENDING : OCS_REPORTED, now_ns);
 	} else if (leaving || c->state == OCS_FOREIGN) {
-		forget(m, in);
+		forget_matrix(m, in);
 	} else if (c->state != OCS_REQUESTED) {
 		m->count.lost += c->state != OCS_ORDERED;
-		enter(c, OCS_REQUESTED, now_ns);
+		enter_matrix(c, OCS_REQUESTED, now_ns);
 	}
 }
 
@@ -361,11 +361,11 @@ ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t cou
 		bool there = shown(have, count, p, c->out);
 		if (c->state == OCS_FOREIGN) {
 			if (!there)
-				forget(m, p);
+				forget_matrix(m, p);
 		} else if (c->state == OCS_REQUESTED && there) {
 			/* ordered before and late, or somebody else's by chance: leave that alone
 			 */
-			enter(c, c->ordered_ns ? OCS_REPORTED : OCS_FOREIGN, now_ns);
+			enter_matrix(c, c->ordered_ns ? OCS_REPORTED : OCS_FOREIGN, now_ns);
 		} else {
 			reconcile_ours(m, p, there, now_ns);
 		}
@@ -377,10 +377,10 @@ ocs_reconcile(struct ocs_matrix *m, const struct ocs_circuit *have, uint32_t cou
 		/* A foreign circuit sits where we want one: ours has to give way on
 		 * both ends before the ports are marked taken. */
 		if (m->circuit[in].state != OCS_FREE)
-			forget(m, in);
+			forget_matrix(m, in);
 		if (m->user[out] != OCS_NO_PORT)
-			forget(m, m->user[out]);
-		take(m, in, out, OCS_FOREIGN, now_ns);
+			forget_matrix(m, m->user[out]);
+		take_matrix(m, in, out, OCS_FOREIGN, now_ns);
 		m->count.foreign_seen++;
 	}
 	m->online = true;

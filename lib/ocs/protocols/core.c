@@ -43,7 +43,7 @@ ocsproto_tcp_port(enum ocsproto_kind kind)
 }
 
 static size_t
-room(size_t bytes)
+core_room(size_t bytes)
 {
 	return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -51,7 +51,7 @@ room(size_t bytes)
 static size_t
 tx_room(const struct ocsproto_config *cfg)
 {
-	return room(TX_LEAST + (size_t)cfg->batch * TX_PER_ITEM + (size_t)cfg->ports * 8);
+	return core_room(TX_LEAST + (size_t)cfg->batch * TX_PER_ITEM + (size_t)cfg->ports * 8);
 }
 
 size_t
@@ -60,10 +60,10 @@ ocsproto_core_footprint(const struct ocsproto_config *cfg, const struct core_ops
 	if (cfg->ports < 1 || cfg->ports > OCS_PORTS_MAX || cfg->batch < 1 ||
 	    cfg->batch > OCSPROTO_BATCH_MAX)
 		return 0;
-	return room(sizeof(struct core)) + room(cfg->batch * sizeof(struct core_item)) +
-	       room(2 * cfg->ports * sizeof(struct core_power)) +
-	       2 * room(cfg->ports * sizeof(uint32_t)) + room(cfg->ports) + tx_room(cfg) +
-	       room(proto->footprint(cfg));
+	return core_room(sizeof(struct core)) + core_room(cfg->batch * sizeof(struct core_item)) +
+	       core_room(2 * cfg->ports * sizeof(struct core_power)) +
+	       2 * core_room(cfg->ports * sizeof(uint32_t)) + core_room(cfg->ports) + tx_room(cfg) +
+	       core_room(proto->footprint(cfg));
 }
 
 size_t
@@ -76,10 +76,10 @@ ocsproto_footprint(const struct ocsproto_config *cfg)
 }
 
 static void *
-carve(uint8_t **at, size_t bytes)
+carve_core(uint8_t **at, size_t bytes)
 {
 	void *p = *at;
-	*at += room(bytes);
+	*at += core_room(bytes);
 	return p;
 }
 
@@ -90,7 +90,7 @@ ocsproto_core_new(void *mem, const struct ocsproto_config *cfg, const struct cor
 	BASE_ASSERT(bytes > 0);
 	memset(mem, 0, bytes);
 	uint8_t *at = mem;
-	struct core *c = carve(&at, sizeof *c);
+	struct core *c = carve_core(&at, sizeof *c);
 	c->ops = core_switch_ops;
 	c->ops.name = proto->name;
 	c->sw.ops = &c->ops;
@@ -100,14 +100,14 @@ ocsproto_core_new(void *mem, const struct ocsproto_config *cfg, const struct cor
 		c->cfg.answer_ns = ANSWER_NS;
 	if (c->cfg.keepalive_ns == 0)
 		c->cfg.keepalive_ns = KEEPALIVE_NS;
-	c->items = carve(&at, cfg->batch * sizeof *c->items);
-	c->powers = carve(&at, 2 * cfg->ports * sizeof *c->powers);
-	c->out_of = carve(&at, cfg->ports * sizeof *c->out_of);
-	c->in_of = carve(&at, cfg->ports * sizeof *c->in_of);
-	c->shown = carve(&at, cfg->ports);
+	c->items = carve_core(&at, cfg->batch * sizeof *c->items);
+	c->powers = carve_core(&at, 2 * cfg->ports * sizeof *c->powers);
+	c->out_of = carve_core(&at, cfg->ports * sizeof *c->out_of);
+	c->in_of = carve_core(&at, cfg->ports * sizeof *c->in_of);
+	c->shown = carve_core(&at, cfg->ports);
 	c->tx_room = tx_room(cfg);
-	c->tx = carve(&at, c->tx_room);
-	c->engine = carve(&at, c->proto->footprint(cfg));
+	c->tx = carve_core(&at, c->tx_room);
+	c->engine = carve_core(&at, c->proto->footprint(cfg));
 	c->answer_by = c->keep_at = c->again_at = BASE_NEVER_NS;
 	BASE_ASSERT(at == (uint8_t *)mem + bytes);
 	return &c->sw;
@@ -305,7 +305,7 @@ ocsproto_core_verify(struct core *c)
 
 /* What the look at the matrix says about an item. */
 static void
-judge(struct core *c, struct core_item *it)
+judge_core(struct core *c, struct core_item *it)
 {
 	bool there = c->out_of[it->in] == it->out;
 	if (it->removal) {
@@ -324,7 +324,7 @@ judge_all(struct core *c, bool removal)
 {
 	for (uint32_t i = 0; i < c->nitems; i++)
 		if (c->items[i].removal == removal && !c->items[i].decided)
-			judge(c, &c->items[i]);
+			judge_core(c, &c->items[i]);
 }
 
 static void
@@ -349,7 +349,7 @@ judge_atomic(struct core *c)
 /* Items that still wait are decided by what the matrix shows; so are refusals of what
  * is as it was wanted. */
 static void
-verdict(struct core *c)
+core_verdict(struct core *c)
 {
 	for (uint32_t i = 0; i < c->nitems; i++) {
 		struct core_item *it = &c->items[i];
@@ -388,7 +388,7 @@ apply_over(struct core *c)
 }
 
 static void
-enter(struct core *c, enum core_stage stage)
+enter_core(struct core *c, enum core_stage stage)
 {
 	c->stage = stage;
 	switch (stage) {
@@ -421,25 +421,25 @@ stage_next(struct core *c)
 	case CORE_LOOK:
 		if (c->atomic) {
 			judge_atomic(c);
-			enter(c, CORE_SWAP);
+			enter_core(c, CORE_SWAP);
 			return;
 		}
 		judge_all(c, true);
-		enter(c, CORE_REMOVE);
+		enter_core(c, CORE_REMOVE);
 		return;
 	case CORE_REMOVE:
 		judge_all(c, false);
-		enter(c, CORE_ADD);
+		enter_core(c, CORE_ADD);
 		return;
 	case CORE_ADD:
 		if (c->verify) {
-			enter(c, CORE_VERIFY);
+			enter_core(c, CORE_VERIFY);
 			return;
 		}
 		apply_over(c);
 		return;
 	case CORE_VERIFY:
-		verdict(c);
+		core_verdict(c);
 		apply_over(c);
 		return;
 	case CORE_SWAP:
@@ -576,7 +576,7 @@ op_expiry(const struct ocs_switch *sw)
 }
 
 static int
-begin(struct core *c, enum core_request request, uint32_t id, uint64_t now_ns)
+begin_core(struct core *c, enum core_request request, uint32_t id, uint64_t now_ns)
 {
 	c->now = now_ns;
 	if (c->session != CORE_UP)
@@ -595,7 +595,7 @@ static int
 op_identify(struct ocs_switch *sw, uint32_t id, uint64_t now_ns)
 {
 	struct core *c = core_of(sw);
-	int err = begin(c, CORE_IDENTIFY, id, now_ns);
+	int err = begin_core(c, CORE_IDENTIFY, id, now_ns);
 	if (!err)
 		request_over(c, OCS_ERR_OK, "");
 	return err;
@@ -605,7 +605,7 @@ static int
 op_read_all(struct ocs_switch *sw, uint32_t id, uint64_t now_ns)
 {
 	struct core *c = core_of(sw);
-	int err = begin(c, CORE_READ, id, now_ns);
+	int err = begin_core(c, CORE_READ, id, now_ns);
 	if (err)
 		return err;
 	ocsproto_core_expect(c);
@@ -638,7 +638,7 @@ op_apply(struct ocs_switch *sw, uint32_t id, const struct ocs_change *ch, uint64
 			(ch->revert_after_ns ? OCS_CAP_DEADMAN_ROLLBACK : 0);
 	if (c->session == CORE_UP && (c->id.caps & need) != need)
 		return OCS_ERR_UNSUPPORTED;
-	int err = begin(c, CORE_APPLY, id, now_ns);
+	int err = begin_core(c, CORE_APPLY, id, now_ns);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < ch->removals + ch->additions; i++) {
@@ -650,7 +650,7 @@ op_apply(struct ocs_switch *sw, uint32_t id, const struct ocs_change *ch, uint64
 	c->atomic = ch->atomic;
 	c->revert_after_ns = ch->revert_after_ns;
 	ocsproto_core_expect(c);
-	enter(c, CORE_LOOK);
+	enter_core(c, CORE_LOOK);
 	return OCS_ERR_OK;
 }
 
@@ -666,7 +666,7 @@ op_power(struct ocs_switch *sw, uint32_t id, const struct ocs_port_name *ports, 
 	for (uint32_t i = 0; i < count && c->session == CORE_UP; i++)
 		if (ports[i].port >= (ports[i].ingress ? c->id.ingress : c->id.egress))
 			return OCS_ERR_INVAL;
-	int err = begin(c, CORE_POWER, id, now_ns);
+	int err = begin_core(c, CORE_POWER, id, now_ns);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < count; i++)
@@ -683,7 +683,7 @@ op_lock(struct ocs_switch *sw, uint32_t id, bool on, uint64_t now_ns)
 	struct core *c = core_of(sw);
 	if (!c->proto->lock)
 		return OCS_ERR_UNSUPPORTED;
-	int err = begin(c, CORE_LOCK, id, now_ns);
+	int err = begin_core(c, CORE_LOCK, id, now_ns);
 	if (err)
 		return err;
 	ocsproto_core_expect(c);
@@ -698,7 +698,7 @@ op_confirm(struct ocs_switch *sw, uint32_t id, uint64_t now_ns)
 	if (!c->proto->confirm ||
 	    (c->session == CORE_UP && !(c->id.caps & OCS_CAP_DEADMAN_ROLLBACK)))
 		return OCS_ERR_UNSUPPORTED;
-	int err = begin(c, CORE_CONFIRM, id, now_ns);
+	int err = begin_core(c, CORE_CONFIRM, id, now_ns);
 	if (err)
 		return err;
 	ocsproto_core_expect(c);

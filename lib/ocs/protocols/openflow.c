@@ -133,7 +133,7 @@ of_change(struct core *c, bool removal)
 }
 
 static void
-barrier(struct core *c)
+openflow_barrier(struct core *c)
 {
 	for (uint32_t i = 0; i < c->nitems; i++)
 		if (c->items[i].tag && !c->items[i].decided)
@@ -258,7 +258,7 @@ port_seen(struct core *c, uint32_t number)
 }
 
 static void
-ports(struct core *c, const uint8_t *body, size_t len)
+openflow_ports(struct core *c, const uint8_t *body, size_t len)
 {
 	const struct openflow *o = c->engine;
 	struct base_reader r = base_reader(body, len);
@@ -296,7 +296,7 @@ multipart_comes(struct core *c, uint32_t xid, const uint8_t *body, size_t len)
 	if (what == OF_MP_FLOW && c->session == CORE_UP)
 		flows(c, body, len);
 	else if (what == OF_MP_PORTS)
-		ports(c, body, len);
+		openflow_ports(c, body, len);
 	else if (what == OF_MP_DESC)
 		description(c, body, len);
 	if (more)
@@ -376,7 +376,7 @@ message(struct core *c, const uint8_t *m, size_t len)
 		break;
 	case OF_BARRIER_REPLY:
 		if (xid == o->wait_xid && c->request == CORE_APPLY && !c->over)
-			barrier(c);
+			openflow_barrier(c);
 		break;
 	case OF_BUNDLE_CONTROL:
 		if (xid == o->wait_xid && len >= 6 && be16_load(body + 4) == OF_COMMITTED &&

@@ -38,7 +38,7 @@ scpi_footprint(const struct ocsproto_config *cfg)
 }
 
 static void
-ask(struct core *c, enum waiting what, const char *text)
+ask_scpi(struct core *c, enum waiting what, const char *text)
 {
 	struct scpi *s = c->engine;
 	s->stale += s->waiting == KEEPALIVE;
@@ -53,19 +53,19 @@ scpi_start(struct core *c)
 	struct scpi *s = c->engine;
 	memset(s, 0, sizeof *s);
 	s->room = line_room(&c->cfg);
-	ask(c, IDN, "*IDN?\n");
+	ask_scpi(c, IDN, "*IDN?\n");
 }
 
 static void
 scpi_read(struct core *c)
 {
-	ask(c, STATE, ":OXC:SWIT:CONN:STAT?\n");
+	ask_scpi(c, STATE, ":OXC:SWIT:CONN:STAT?\n");
 }
 
 static void
 scpi_keepalive(struct core *c)
 {
-	ask(c, KEEPALIVE, "*OPC?\n");
+	ask_scpi(c, KEEPALIVE, "*OPC?\n");
 }
 
 /* ---- lists of ports ---- */
@@ -137,7 +137,7 @@ struct text {
 };
 
 static void
-put(struct text *t, const char *s)
+put_scpi(struct text *t, const char *s)
 {
 	size_t n = strlen(s);
 	if (n < sizeof t->s - t->n) {
@@ -158,10 +158,10 @@ put_list(struct core *c, struct text *t, bool ingress)
 			continue;
 		snprintf(number, sizeof number, "%s%u", before,
 			 ingress ? it->in + 1 : s->true_in + it->out + 1);
-		put(t, number);
+		put_scpi(t, number);
 		before = ",";
 	}
-	put(t, ")");
+	put_scpi(t, ")");
 }
 
 /* The next list of circuits, or the end of the stage. */
@@ -185,12 +185,12 @@ send_list(struct core *c)
 		return;
 	}
 	struct text t = {.n = 0};
-	put(&t, s->removal ? "*CLS;:OXC:SWIT:CONN:SUB " : "*CLS;:OXC:SWIT:CONN:ADD ");
+	put_scpi(&t, s->removal ? "*CLS;:OXC:SWIT:CONN:SUB " : "*CLS;:OXC:SWIT:CONN:ADD ");
 	put_list(c, &t, true);
-	put(&t, ",");
+	put_scpi(&t, ",");
 	put_list(c, &t, false);
-	put(&t, ";*OPC?\n");
-	ask(c, OPC, t.s);
+	put_scpi(&t, ";*OPC?\n");
+	ask_scpi(c, OPC, t.s);
 }
 
 static void
@@ -243,11 +243,11 @@ scpi_power_from(struct core *c, uint32_t first)
 		char number[32];
 		snprintf(number, sizeof number, "%s%u", before,
 			 p->ingress ? p->port + 1 : s->true_in + p->port + 1);
-		put(&t, number);
+		put_scpi(&t, number);
 		before = ",";
 	}
-	put(&t, ")\n");
-	ask(c, POWER, t.s);
+	put_scpi(&t, ")\n");
+	ask_scpi(c, POWER, t.s);
 }
 
 static void
@@ -269,7 +269,7 @@ idn_line(struct core *c, const char *line)
 	line += n + (line[n] == ',');
 	line += strcspn(line, ",");
 	ocsproto_core_text(c->id.version, sizeof c->id.version, line + (*line == ','), 31);
-	ask(c, SIZE, ":OXC:SWIT:SIZE?\n");
+	ask_scpi(c, SIZE, ":OXC:SWIT:SIZE?\n");
 }
 
 static void
@@ -315,7 +315,7 @@ line_comes(struct core *c, const char *line)
 			ocsproto_core_fail(c, OCS_ERR_PROTOCOL, "no list of circuits");
 		break;
 	case OPC:
-		ask(c, ERROR, ":SYST:ERR?\n");
+		ask_scpi(c, ERROR, ":SYST:ERR?\n");
 		break;
 	case ERROR:
 		list_answered(c, line);

@@ -115,7 +115,7 @@ struct command {
 };
 
 static void
-put(struct command *k, const char *s)
+put_tl1(struct command *k, const char *s)
 {
 	size_t n = strlen(s);
 	if (n > sizeof k->buf - k->len) {
@@ -131,38 +131,38 @@ put_number(struct command *k, uint32_t v)
 {
 	char s[12];
 	snprintf(s, sizeof s, "%u", v);
-	put(k, s);
+	put_tl1(k, s);
 }
 
 static void
 put_port(const struct core *c, struct command *k, bool ingress, uint32_t port)
 {
 	if (c->cfg.names)
-		put(k, c->cfg.names[port]);
+		put_tl1(k, c->cfg.names[port]);
 	else
 		put_number(k, (ingress ? ocsproto_tl1_dialect_of(c)->in_base : out_base(c)) + port);
 }
 
 /* A word as it is, anything else as a quoted string. */
 static void
-put_text(struct command *k, const char *s)
+put_tl1_text(struct command *k, const char *s)
 {
 	bool plain = *s;
 	for (const char *p = s; *p; p++)
 		plain = plain && ((*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') ||
 				  (*p >= 'a' && *p <= 'z') || *p == '-' || *p == '_');
 	if (!plain)
-		put(k, "\"");
+		put_tl1(k, "\"");
 	for (const char *p = s; *p; p++) {
 		char one[3] = {*p, 0, 0};
 		if (*p == '"' || *p == '\\') {
 			one[0] = '\\';
 			one[1] = *p;
 		}
-		put(k, one);
+		put_tl1(k, one);
 	}
 	if (!plain)
-		put(k, "\"");
+		put_tl1(k, "\"");
 }
 
 static void
@@ -174,7 +174,7 @@ put_group(const struct core *c, struct command *k, bool ingress, uint32_t tag)
 		if (it->decided || it->tag != tag)
 			continue;
 		if (!first)
-			put(k, "&");
+			put_tl1(k, "&");
 		put_port(c, k, ingress, ingress ? it->in : it->out);
 		first = false;
 	}
@@ -189,19 +189,19 @@ put_power_ports(const struct core *c, struct command *k)
 		end = t->asked + max;
 	for (uint32_t i = t->asked; i < end; i++) {
 		if (i > t->asked)
-			put(k, "&");
+			put_tl1(k, "&");
 		put_port(c, k, c->powers[i].port.ingress, c->powers[i].port.port);
 	}
 }
 
 static void
-expand(const struct core *c, struct command *k, const char *format, uint32_t ctag,
-       const struct core_item *it)
+expand_tl1(const struct core *c, struct command *k, const char *format, uint32_t ctag,
+	   const struct core_item *it)
 {
 	for (const char *p = format; *p; p++) {
 		char one[2] = {*p, 0};
 		if (*p != '%') {
-			put(k, one);
+			put_tl1(k, one);
 			continue;
 		}
 		switch (*++p) {
@@ -209,13 +209,13 @@ expand(const struct core *c, struct command *k, const char *format, uint32_t cta
 			put_number(k, ctag);
 			break;
 		case 'u':
-			put_text(k, c->cfg.user);
+			put_tl1_text(k, c->cfg.user);
 			break;
 		case 'p':
-			put_text(k, c->cfg.password ? c->cfg.password : "");
+			put_tl1_text(k, c->cfg.password ? c->cfg.password : "");
 			break;
 		case 'g':
-			put(k, c->cfg.group ? c->cfg.group : "MPI");
+			put_tl1(k, c->cfg.group ? c->cfg.group : "MPI");
 			break;
 		case 'P':
 			put_power_ports(c, k);
@@ -230,7 +230,7 @@ expand(const struct core *c, struct command *k, const char *format, uint32_t cta
 			break;
 		default: /* n: the name the switch gives a 1WAY circuit */
 			put_port(c, k, true, it->in);
-			put(k, ">");
+			put_tl1(k, ">");
 			put_port(c, k, false, it->out);
 		}
 	}
@@ -245,7 +245,7 @@ send_command(struct core *c, enum what what, const char *format, const struct co
 	while (i < WINDOW && t->pending[i].what)
 		i++;
 	BASE_ASSERT(i < WINDOW);
-	expand(c, &k, format, t->ctag, it);
+	expand_tl1(c, &k, format, t->ctag, it);
 	if (k.overrun) {
 		ocsproto_core_fail(c, OCS_ERR_INVAL, "a name of the configuration is too long");
 		return false;
@@ -288,7 +288,7 @@ send_change(struct core *c)
 }
 
 static void
-pump(struct core *c)
+pump_tl1(struct core *c)
 {
 	struct tl1 *t = c->engine;
 	while (t->outstanding < WINDOW && send_change(c))
@@ -301,7 +301,7 @@ static void
 tl1_change(struct core *c, bool removal)
 {
 	((struct tl1 *)c->engine)->removal = removal;
-	pump(c);
+	pump_tl1(c);
 }
 
 static int
@@ -405,7 +405,7 @@ change_answered(struct core *c, uint32_t ctag, enum tl1_completion done, int err
 	}
 	if (c->session == CORE_UP && c->request == CORE_APPLY &&
 	    c->stage == (t->removal ? CORE_REMOVE : CORE_ADD))
-		pump(c);
+		pump_tl1(c);
 }
 
 /* ---- the other commands ---- */
@@ -500,7 +500,7 @@ pending_of(struct tl1 *t, uint32_t ctag)
 }
 
 static void
-answered(struct core *c, struct pending *p, enum tl1_completion done, int err, const char *text)
+tl1_answered(struct core *c, struct pending *p, enum tl1_completion done, int err, const char *text)
 {
 	struct tl1 *t = c->engine;
 	enum what what = p->what;
@@ -560,7 +560,7 @@ message_ends(struct core *c, bool more)
 	}
 	reason(m, text);
 	int err = m->completion == TL1_DENY ? error_of(m->code) : OCS_ERR_OK;
-	answered(c, p, m->completion, err, text);
+	tl1_answered(c, p, m->completion, err, text);
 }
 
 /* "REPT ALM": the record begins with the port, severity CL is the end of it. */
@@ -617,9 +617,9 @@ ack_comes(struct core *c, const struct tl1_event *ev)
 	if (!p)
 		return;
 	if (strcmp(ev->text, "RL") == 0)
-		answered(c, p, TL1_DENY, OCS_ERR_RETRY, "RL");
+		tl1_answered(c, p, TL1_DENY, OCS_ERR_RETRY, "RL");
 	else if (ev->text[0] == 'N')
-		answered(c, p, TL1_DENY, OCS_ERR_REFUSED, ev->text);
+		tl1_answered(c, p, TL1_DENY, OCS_ERR_REFUSED, ev->text);
 	else
 		ocsproto_core_expect(c);
 }

@@ -47,7 +47,7 @@ is_alpha(char c)
 
 /* The next word of *p into w; false if there is none. */
 static bool
-word(const char **p, char *w, size_t room)
+stream_word(const char **p, char *w, size_t room)
 {
 	const char *q = skip_blanks(*p);
 	size_t n = 0;
@@ -62,7 +62,7 @@ word(const char **p, char *w, size_t room)
 }
 
 static uint32_t
-number(const char *w)
+stream_number(const char *w)
 {
 	uint32_t v = 0;
 	for (; is_digit(*w); w++) {
@@ -133,11 +133,12 @@ answer_line(struct tl1_stream *s)
 {
 	char m[4], ctag[TL1_WORD_MAX], done[TL1_WORD_MAX];
 	const char *p = s->line;
-	if (!word(&p, m, sizeof m) || strcasecmp(m, "M") != 0 || !word(&p, ctag, sizeof ctag) ||
-	    !word(&p, done, sizeof done) || !completion_of(done))
+	if (!stream_word(&p, m, sizeof m) || strcasecmp(m, "M") != 0 ||
+	    !stream_word(&p, ctag, sizeof ctag) || !stream_word(&p, done, sizeof done) ||
+	    !completion_of(done))
 		return false;
 	s->msg.autonomous = false;
-	s->msg.ctag = number(ctag);
+	s->msg.ctag = stream_number(ctag);
 	s->msg.completion = completion_of(done);
 	s->state = BODY;
 	return true;
@@ -153,7 +154,7 @@ autonomous_line(struct tl1_stream *s)
 	} codes[] = {{"*C", 'C'}, {"**", '*'}, {"*^", '^'}, {"*", '^'}, {"A", 'A'}};
 	char code[4], atag[TL1_WORD_MAX];
 	const char *p = s->line;
-	if (!word(&p, code, sizeof code) || !word(&p, atag, sizeof atag))
+	if (!stream_word(&p, code, sizeof code) || !stream_word(&p, atag, sizeof atag))
 		return false;
 	for (unsigned int i = 0; i < sizeof codes / sizeof *codes; i++) {
 		if (strcasecmp(code, codes[i].code) != 0)
@@ -180,21 +181,21 @@ ack_line(const struct tl1_stream *s, struct tl1_event *ev)
 	static const char *const acks[] = {"IP", "PF", "OK", "NA", "NG", "RL"};
 	char code[4], ctag[TL1_WORD_MAX], rest[2];
 	const char *p = s->line;
-	if (!word(&p, code, sizeof code) || !word(&p, ctag, sizeof ctag) ||
-	    word(&p, rest, sizeof rest))
+	if (!stream_word(&p, code, sizeof code) || !stream_word(&p, ctag, sizeof ctag) ||
+	    stream_word(&p, rest, sizeof rest))
 		return false;
 	for (unsigned int i = 0; i < sizeof acks / sizeof *acks; i++)
 		if (strcasecmp(code, acks[i]) == 0) {
 			ev->kind = TL1_ACK;
 			ev->text = acks[i];
-			ev->ctag = number(ctag);
+			ev->ctag = stream_number(ctag);
 			return true;
 		}
 	return false;
 }
 
 static void
-note(struct tl1_stream *s, const char *p, size_t len)
+note_stream(struct tl1_stream *s, const char *p, size_t len)
 {
 	size_t at = strlen(s->msg.note);
 	if (at > 0 && at + 1 < sizeof s->msg.note)
@@ -215,7 +216,7 @@ comment_line(struct tl1_stream *s, const char *p)
 	p = skip_blanks(p);
 	size_t len = end ? (end > p ? (size_t)(end - p) : 0) : strlen(p);
 	if (len > 0)
-		note(s, p, len);
+		note_stream(s, p, len);
 }
 
 static void
@@ -247,7 +248,7 @@ body_line(struct tl1_stream *s, struct tl1_event *ev)
 		if (!s->msg.code[0])
 			memcpy(s->msg.code, p, 4);
 	} else if (*p && !head_line(s)) { /* the end of the message before was lost */
-		note(s, p, strlen(p));
+		note_stream(s, p, strlen(p));
 	}
 }
 
