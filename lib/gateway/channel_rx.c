@@ -104,7 +104,7 @@ on_header(struct gw *g, uint32_t chan)
 }
 
 static void
-deliver(struct gw *g, struct gw_chan *c, uint32_t packet)
+deliver_channel_rx(struct gw *g, struct gw_chan *c, uint32_t packet)
 {
 	struct gw_packet *k = &g->pool.packet[packet];
 	uint64_t bytes = (uint64_t)IMPI_PACKET_BYTES + k->len;
@@ -137,7 +137,7 @@ take_packet(struct gw *g, uint32_t chan, bool whole)
 	c->stalled = false;
 	c->rx_packet = p;
 	if (whole)
-		deliver(g, c, p);
+		deliver_channel_rx(g, c, p);
 	return true;
 }
 
@@ -159,7 +159,7 @@ on_step(struct gw *g, uint32_t chan, unsigned int what)
 		return c->rx_half == GW_NONE || take_packet(g, chan, what & IMPI_STREAM_END);
 	}
 	if (what & IMPI_STREAM_END)
-		deliver(g, c, c->rx_packet);
+		deliver_channel_rx(g, c, c->rx_packet);
 	return true;
 }
 

@@ -102,7 +102,7 @@ line_up(struct gw *g, struct gw_chan *c)
 }
 
 static size_t
-piece(struct iovec *iov, uint8_t *base, uint32_t len, uint32_t *skip)
+channel_tx_piece(struct iovec *iov, uint8_t *base, uint32_t len, uint32_t *skip)
 {
 	if (*skip >= len) {
 		*skip -= len;
@@ -125,17 +125,17 @@ gw_channel_tx(struct gw *g, uint32_t chan, struct iovec *iov, int max)
 	c->offered_tx = 0;
 	if (c->ident_left) {
 		skip = 4 - c->ident_left;
-		bytes += piece(&iov[n++], c->ident, 4, &skip);
+		bytes += channel_tx_piece(&iov[n++], c->ident, 4, &skip);
 	}
 	line_up(g, c);
 	uint32_t p = c->out.l.head;
 	for (; p != GW_NONE && n + 2 <= max; p = g->pool.packet[p].link.next) {
 		struct gw_packet *k = &g->pool.packet[p];
 		skip = k->sent;
-		len = piece(&iov[n], k->head, IMPI_PACKET_BYTES, &skip);
+		len = channel_tx_piece(&iov[n], k->head, IMPI_PACKET_BYTES, &skip);
 		n += len > 0;
 		bytes += len;
-		len = piece(&iov[n], k->payload, k->len, &skip);
+		len = channel_tx_piece(&iov[n], k->payload, k->len, &skip);
 		n += len > 0;
 		bytes += len;
 	}
@@ -143,7 +143,7 @@ gw_channel_tx(struct gw *g, uint32_t chan, struct iovec *iov, int max)
 		c->fini_tx = true;
 	if (c->fini_tx && c->fini_left && p == GW_NONE && n < max) {
 		skip = IMPI_PACKET_BYTES - c->fini_left;
-		bytes += piece(&iov[n++], c->fini, IMPI_PACKET_BYTES, &skip);
+		bytes += channel_tx_piece(&iov[n++], c->fini, IMPI_PACKET_BYTES, &skip);
 	}
 	c->offered_tx = bytes;
 	return n;
@@ -212,7 +212,7 @@ gw_chan_fini(struct gw *g, uint32_t chan)
 }
 
 static void
-drop(struct gw *g, struct gw_chan *c, uint32_t packet, uint64_t *counter)
+drop_channel_tx(struct gw *g, struct gw_chan *c, uint32_t packet, uint64_t *counter)
 {
 	c->nqueued--;
 	++*counter;
@@ -226,14 +226,14 @@ gw_chan_drop_queued(struct gw *g, uint32_t chan, uint64_t *counter)
 	struct gw_chan *c = &g->chan[chan];
 	uint32_t p;
 	while ((p = gw_queue_pop(g, &c->out)) != GW_NONE)
-		drop(g, c, p, counter);
+		drop_channel_tx(g, c, p, counter);
 	while ((p = gw_queue_pop(g, &c->acks)) != GW_NONE)
-		drop(g, c, p, counter);
+		drop_channel_tx(g, c, p, counter);
 	while (c->ring != GW_NONE) {
 		uint32_t half = c->ring;
 		struct gw_half *h = gw_half(g, half);
 		while ((p = gw_queue_pop(g, &h->queue)) != GW_NONE)
-			drop(g, c, p, counter);
+			drop_channel_tx(g, c, p, counter);
 		ring_cut(g, c, half);
 	}
 	c->queued_bytes = c->out_bytes = 0;

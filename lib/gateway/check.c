@@ -6,7 +6,7 @@ struct sums {
 };
 
 static void
-add(const struct gw *g, struct sums *s, uint32_t packet, bool whole)
+add_check(const struct gw *g, struct sums *s, uint32_t packet, bool whole)
 {
 	s->packets++;
 	s->mem += g->pool.packet[packet].mem;
@@ -21,7 +21,7 @@ queue_good(const struct gw *g, const struct gw_queue *q, struct sums *s)
 		const struct gw_packet *k = &g->pool.packet[i];
 		if (k->mem == 0 || k->link.prev != prev || ++n > q->n)
 			return false;
-		add(g, s, i, k->whole);
+		add_check(g, s, i, k->whole);
 		prev = i;
 	}
 	return n == q->n && q->l.tail == prev;
@@ -51,7 +51,7 @@ check_chan(struct gw *g, uint32_t chan, struct sums *s)
 	if (c->state == GW_CHAN_OVER && (mine.packets || c->rx_packet != GW_NONE))
 		return "a closed channel has packets";
 	if (c->rx_packet != GW_NONE)
-		add(g, &mine, c->rx_packet, false);
+		add_check(g, &mine, c->rx_packet, false);
 	s->packets += mine.packets;
 	s->mem += mine.mem;
 	s->whole += mine.whole;

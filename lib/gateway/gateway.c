@@ -72,7 +72,7 @@ path_limits(const struct gw_limits *l)
 }
 
 static bool
-limits_good(const struct gw_limits *l)
+gateway_limits_good(const struct gw_limits *l)
 {
 	return l->jobs_max >= 1 && l->jobs_max <= 1024 && l->channels_max >= 1 &&
 	       l->channels_max <= 65536 && l->procs_max >= RELAY_LABEL_PAGE &&
@@ -82,7 +82,7 @@ limits_good(const struct gw_limits *l)
 }
 
 static size_t
-lay_out(const struct gw_limits *l, void *mem, struct gw *g)
+lay_out_gateway(const struct gw_limits *l, void *mem, struct gw *g)
 {
 	struct base_arena a = base_arena(mem);
 	uint32_t npackets, nblocks;
@@ -121,13 +121,13 @@ size_t
 gw_footprint(const struct gw_limits *limits)
 {
 	struct gw counting;
-	if (!limits_good(limits))
+	if (!gateway_limits_good(limits))
 		return 0;
 	struct suci_lane_limits ll = lane_limits(limits);
 	struct suci_limits pl = path_limits(limits);
 	if (!suci_lanes_footprint(&ll) || !suci_footprint(&pl))
 		return 0;
-	return lay_out(limits, NULL, &counting);
+	return lay_out_gateway(limits, NULL, &counting);
 }
 
 static void
@@ -212,7 +212,7 @@ gw_new(void *mem, const struct gw_config *conf, uint64_t now_ns)
 		return NULL;
 	struct gw *g = mem;
 	memset(g, 0, sizeof *g);
-	lay_out(&conf->limits, mem, g);
+	lay_out_gateway(&conf->limits, mem, g);
 	g->conf = *conf;
 	defaults(&g->conf);
 	g->now_ns = now_ns;

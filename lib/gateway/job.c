@@ -51,7 +51,7 @@ gw_job_proc(struct gw *g, const struct gw_job *j, uint32_t rank)
 }
 
 static uint32_t *
-bucket(const struct gw *g, uint32_t job, uint8_t view, const uint8_t *id)
+job_bucket(const struct gw *g, uint32_t job, uint8_t view, const uint8_t *id)
 {
 	uint64_t w[3];
 	memcpy(w, id, sizeof w);
@@ -66,7 +66,7 @@ bucket(const struct gw *g, uint32_t job, uint8_t view, const uint8_t *id)
 static uint32_t
 rank_in(const struct gw *g, uint32_t job, uint8_t view, const uint8_t *id)
 {
-	for (uint32_t e = *bucket(g, job, view, id); e != GW_NONE;) {
+	for (uint32_t e = *job_bucket(g, job, view, id); e != GW_NONE;) {
 		const struct gw_proc *p = &g->proc[e / GW_VIEWS];
 		if (e % GW_VIEWS == view && p->job == job &&
 		    memcmp(p->id[view], id, RELAY_PROC_ID_LEN) == 0)
@@ -83,11 +83,11 @@ gw_job_rank(const struct gw *g, const struct gw_job *j, uint8_t view, const uint
 }
 
 static void
-unname(struct gw *g, uint32_t proc)
+unname_job(struct gw *g, uint32_t proc)
 {
 	struct gw_proc *p = &g->proc[proc];
 	for (uint8_t v = 0; v < GW_VIEWS; v++) {
-		uint32_t *at = bucket(g, p->job, v, p->id[v]);
+		uint32_t *at = job_bucket(g, p->job, v, p->id[v]);
 		while (*at != proc * GW_VIEWS + v)
 			at = &g->proc[*at / GW_VIEWS].next[*at % GW_VIEWS];
 		*at = p->next[v];
@@ -104,7 +104,7 @@ procs_free(struct gw *g, struct gw_job *j)
 			continue;
 		for (uint32_t i = 0; i < RELAY_LABEL_PAGE; i++)
 			if (g->proc[*slot * RELAY_LABEL_PAGE + i].job != GW_NONE)
-				unname(g, *slot * RELAY_LABEL_PAGE + i);
+				unname_job(g, *slot * RELAY_LABEL_PAGE + i);
 		g->page_next[*slot] = g->page_free;
 		g->page_free = *slot;
 		g->pages_free++;
@@ -136,7 +136,7 @@ procs_add(struct gw *g, struct gw_job *j, const struct relay_job *t)
 		p->job = job;
 		p->rank = r;
 		for (uint8_t v = 0; v < GW_VIEWS; v++) {
-			uint32_t *b = bucket(g, job, v, p->id[v]);
+			uint32_t *b = job_bucket(g, job, v, p->id[v]);
 			p->next[v] = *b;
 			*b = at * GW_VIEWS + v;
 		}

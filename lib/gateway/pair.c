@@ -45,7 +45,7 @@ gw_packet_free(struct gw *g, uint32_t packet)
 /* ---- pairs ---- */
 
 static uint32_t *
-bucket(const struct gw *g, uint32_t job, uint32_t a, uint32_t b)
+pair_bucket(const struct gw *g, uint32_t job, uint32_t a, uint32_t b)
 {
 	uint64_t h = ((uint64_t)a << 32 | b) * g->key[0] ^ (job + 1) * g->key[1];
 	h ^= h >> 32;
@@ -55,7 +55,7 @@ bucket(const struct gw *g, uint32_t job, uint32_t a, uint32_t b)
 static uint32_t
 pair_find(const struct gw *g, uint32_t job, uint32_t a, uint32_t b)
 {
-	uint32_t i = *bucket(g, job, a, b);
+	uint32_t i = *pair_bucket(g, job, a, b);
 	while (i != GW_NONE && (g->pair[i].job != job || g->pair[i].half[0].from != a ||
 				g->pair[i].half[0].to != b))
 		i = g->pair[i].hash_next;
@@ -91,7 +91,7 @@ pair_new(struct gw *g, struct gw_job *j, uint32_t a, uint32_t b, uint32_t chan, 
 	gw_queue_init(&p->half[0].queue);
 	gw_queue_init(&p->half[1].queue);
 	gw_queue_init(&p->arriving);
-	uint32_t *at = bucket(g, job, a, b);
+	uint32_t *at = pair_bucket(g, job, a, b);
 	p->hash_next = *at;
 	*at = i;
 	base_ichain_push(&j->pairs, job_links(g), i);
@@ -162,7 +162,7 @@ gw_pair_free(struct gw *g, uint32_t pair, uint64_t *counter)
 			j->undelivered -= p->half[d].out_chan == GW_NONE;
 			gw_packet_free(g, k);
 		}
-	uint32_t *at = bucket(g, p->job, p->half[0].from, p->half[0].to);
+	uint32_t *at = pair_bucket(g, p->job, p->half[0].from, p->half[0].to);
 	while (*at != pair)
 		at = &g->pair[*at].hash_next;
 	*at = p->hash_next;
@@ -430,7 +430,7 @@ on_block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_
 }
 
 static void
-on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+on_pair_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 {
 	struct gw *g = user;
 	struct gw_pair *p = pair_of(g, lane);
@@ -475,8 +475,8 @@ on_lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_labe
 }
 
 static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	  char why[SUCI_TEXT_MAX])
+on_pair_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	       char why[SUCI_TEXT_MAX])
 {
 	struct gw *g = user;
 	struct relay_hello h;
@@ -500,8 +500,8 @@ on_accept(void *user, const struct suci_addr *from, const void *hello, size_t he
 }
 
 static void
-on_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
-	   size_t hello_len, bool incoming)
+on_pair_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+		size_t hello_len, bool incoming)
 {
 	struct gw *g = user;
 	struct relay_hello h;
@@ -515,7 +515,7 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *
 }
 
 static void
-on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+on_pair_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct gw *g = user;
 	(void)why, (void)text; /* the lanes have told */
@@ -524,14 +524,14 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 }
 
 static void
-on_hold(void *user, uint64_t rx_cookie)
+on_pair_hold(void *user, uint64_t rx_cookie)
 {
 	struct gw *g = user;
 	g->conf.ops->hold(g->conf.user, rx_cookie);
 }
 
 static void
-on_release(void *user, uint64_t rx_cookie)
+on_pair_release(void *user, uint64_t rx_cookie)
 {
 	struct gw *g = user;
 	g->conf.ops->release(g->conf.user, rx_cookie);
@@ -545,13 +545,13 @@ gw_lane_ops(void)
 		.block_data = on_block_data,
 		.block_end = on_block_end,
 		.block_done = on_block_done,
-		.hold = on_hold,
-		.release = on_release,
-		.lane_down = on_lane_down,
+		.hold = on_pair_hold,
+		.release = on_pair_release,
+		.lane_down = on_pair_lane_down,
 		.lane_unknown = on_lane_unknown,
-		.accept = on_accept,
-		.path_up = on_path_up,
-		.path_down = on_path_down,
+		.accept = on_pair_accept,
+		.path_up = on_pair_path_up,
+		.path_down = on_pair_path_down,
 		.block_room = on_block_room,
 	};
 	return &ops;

@@ -30,7 +30,7 @@ block_links(const struct gw_arena *p)
 }
 
 static void
-push(struct gw_arena *p, uint32_t block, uint32_t order)
+push_pool(struct gw_arena *p, uint32_t block, uint32_t order)
 {
 	base_ichain_push(&p->free[order], block_links(p), block);
 	p->nfree[order]++;
@@ -38,7 +38,7 @@ push(struct gw_arena *p, uint32_t block, uint32_t order)
 }
 
 static void
-cut(struct gw_arena *p, uint32_t block, uint32_t order)
+cut_pool(struct gw_arena *p, uint32_t block, uint32_t order)
 {
 	base_ichain_unlink(&p->free[order], block_links(p), block);
 	p->nfree[order]--;
@@ -59,7 +59,7 @@ arena_init(struct gw_arena *p)
 	uint32_t at = 0;
 	for (uint32_t o = p->orders; o-- > 0;)
 		if (p->nblocks >> o & 1) {
-			push(p, at, o);
+			push_pool(p, at, o);
 			at += 1u << o;
 		}
 	p->used = 0;
@@ -125,10 +125,10 @@ block_take(struct gw_arena *p, uint32_t want)
 	if (o >= p->orders)
 		return GW_NONE;
 	uint32_t block = p->free[o].head;
-	cut(p, block, o);
+	cut_pool(p, block, o);
 	while (o > want) {
 		o--;
-		push(p, block + (1u << o), o);
+		push_pool(p, block + (1u << o), o);
 	}
 	p->state[block] = (uint8_t)(USED_HEAD | want);
 	return block;
@@ -144,11 +144,11 @@ block_give(struct gw_arena *p, uint32_t block)
 		uint32_t buddy = block ^ (1u << o);
 		if (buddy >= p->nblocks || p->state[buddy] != (FREE_HEAD | o))
 			break;
-		cut(p, buddy, o);
+		cut_pool(p, buddy, o);
 		block &= ~(1u << o);
 		o++;
 	}
-	push(p, block, o);
+	push_pool(p, block, o);
 }
 
 uint32_t

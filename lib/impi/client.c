@@ -59,8 +59,8 @@ tx_bytes(const struct impi_limits *l, const struct impi_client_config *cfg)
 }
 
 static size_t
-lay_out(const struct impi_limits *l, const struct impi_client_config *cfg, void *mem,
-	struct impi_client *c, void **tables)
+lay_out_client(const struct impi_limits *l, const struct impi_client_config *cfg, void *mem,
+	       struct impi_client *c, void **tables)
 {
 	struct base_arena a = base_arena(mem);
 	base_arena_take(&a, 1, sizeof *c);
@@ -80,7 +80,7 @@ impi_client_footprint(const struct impi_limits *limits, const struct impi_client
 	if (!impi_tables_footprint(limits) || cfg->rank >= IMPI_CLIENTS_MAX ||
 	    cfg->auth.mask == 0 || cfg->extra_tx_bytes > 2 * IMPI_CMD_BYTES_MAX)
 		return 0;
-	return lay_out(limits, cfg, NULL, &counting, &tables);
+	return lay_out_client(limits, cfg, NULL, &counting, &tables);
 }
 
 static void
@@ -106,7 +106,7 @@ impi_client_new(void *mem, const struct impi_limits *limits, const struct impi_c
 		.cfg = *cfg,
 		.head_want = IMPI_AUTH_REPLY_BYTES,
 	};
-	lay_out(limits, cfg, mem, c, &tables);
+	lay_out_client(limits, cfg, mem, c, &tables);
 	c->tables = impi_tables_new(tables, limits);
 
 	uint8_t mask[IMPI_AUTH_MASK_BYTES];
@@ -128,7 +128,7 @@ impi_client_end(struct impi_client *c)
 /* --- receiving ---------------------------------------------------------- */
 
 static const char *
-state_words(const struct impi_client *c)
+client_state_words(const struct impi_client *c)
 {
 	switch (c->state) {
 	case IMPI_CLS_AUTH_SENT:
@@ -152,7 +152,7 @@ impi_client_eof(struct impi_client *c)
 	if (c->state == IMPI_CLS_FINISHED || c->state == IMPI_CLS_FAILED)
 		return false;
 	impi_error_set(&c->err, IMPI_ERR_EOF, "the IMPI server closed the connection %s",
-		       state_words(c));
+		       client_state_words(c));
 	c->state = IMPI_CLS_FAILED;
 	return true;
 }
@@ -167,7 +167,7 @@ find_sent(struct impi_client *c, uint32_t label)
 }
 
 static void
-next_command(struct impi_client *c)
+client_next_command(struct impi_client *c)
 {
 	c->head_len = 0;
 	c->head_want = IMPI_CMD_HDR_BYTES;
@@ -192,13 +192,13 @@ take_auth_reply(struct impi_client *c)
 	be32_store(rank, c->cfg.rank);
 	queue_cmd(c, IMPI_CMD_IMPI, rank, sizeof rank);
 	c->state = IMPI_CLS_RANK_SENT;
-	next_command(c);
+	client_next_command(c);
 	return IMPI_ERR_OK;
 }
 
 /* {cmd, len} is here: may it be, and what follows? */
 static enum impi_err
-check_header(struct impi_client *c)
+check_client_header(struct impi_client *c)
 {
 	uint32_t cmd = be32_load(c->head);
 	uint32_t len = be32_load(c->head + 4);
@@ -250,7 +250,7 @@ take_size(struct impi_client *c, struct impi_client_event *ev)
 }
 
 static enum impi_err
-take_coll_head(struct impi_client *c)
+take_client_coll_head(struct impi_client *c)
 {
 	uint32_t len = be32_load(c->head + 4) - IMPI_COLL_REPLY_BYTES;
 	c->label = be32_load(c->head + 8);
@@ -294,7 +294,7 @@ take_done(struct impi_client *c, struct impi_client_event *ev)
 }
 
 static enum impi_err
-take_head(struct impi_client *c, struct impi_client_event *ev)
+take_client_head(struct impi_client *c, struct impi_client_event *ev)
 {
 	enum impi_err e;
 	if (c->state == IMPI_CLS_AUTH_SENT)
@@ -304,18 +304,18 @@ take_head(struct impi_client *c, struct impi_client_event *ev)
 		e = take_size(c, ev);
 		break;
 	case IMPI_CMD_COLL:
-		e = take_coll_head(c);
+		e = take_client_coll_head(c);
 		break;
 	default: /* DONE: check_header let nothing else pass */
 		e = take_done(c, ev);
 		break;
 	}
-	next_command(c);
+	client_next_command(c);
 	return e;
 }
 
 static enum impi_err
-end_of_data(struct impi_client *c, struct impi_client_event *ev)
+end_client_of_data(struct impi_client *c, struct impi_client_event *ev)
 {
 	c->in_data = false;
 	find_sent(c, c->label)->answered = true;
@@ -340,9 +340,9 @@ rx_head(struct impi_client *c, const uint8_t *p, size_t n, struct impi_client_ev
 	c->head_len += (uint32_t)n;
 	if (c->head_len == c->head_want && c->head_len == IMPI_CMD_HDR_BYTES &&
 	    c->state != IMPI_CLS_AUTH_SENT)
-		*e = check_header(c);
+		*e = check_client_header(c);
 	if (*e == IMPI_ERR_OK && c->head_len == c->head_want)
-		*e = take_head(c, ev);
+		*e = take_client_head(c, ev);
 	return n;
 }
 
@@ -371,7 +371,7 @@ impi_client_rx(struct impi_client *c, const void *bytes, size_t len, struct impi
 		}
 		taken += n;
 		if (e == IMPI_ERR_OK && c->in_data && c->data_left == 0)
-			e = end_of_data(c, ev);
+			e = end_client_of_data(c, ev);
 		if (e != IMPI_ERR_OK) {
 			c->state = IMPI_CLS_FAILED;
 			ev->type = IMPI_CL_FAILED;

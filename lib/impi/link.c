@@ -75,7 +75,7 @@ fini_done(struct impi_link *l)
 
 /* The splitter's word, with what a channel demands besides. */
 static unsigned int
-judge(struct impi_link *l, unsigned int what)
+judge_link(struct impi_link *l, unsigned int what)
 {
 	if (what & IMPI_STREAM_FAILED) {
 		struct impi_packet p = impi_stream_packet(&l->rx);
@@ -106,7 +106,7 @@ impi_link_rx(struct impi_link *l, const void *bytes, size_t len, struct impi_str
 	if (l->state != IMPI_LINK_RUNNING)
 		return 0;
 	size_t n = impi_stream_rx(&l->rx, bytes, len, step);
-	step->what = judge(l, step->what);
+	step->what = judge_link(l, step->what);
 	return n;
 }
 
@@ -121,7 +121,7 @@ unsigned int
 impi_link_took(struct impi_link *l, uint32_t n)
 {
 	BASE_ASSERT(l->state == IMPI_LINK_RUNNING);
-	return judge(l, impi_stream_took(&l->rx, n));
+	return judge_link(l, impi_stream_took(&l->rx, n));
 }
 
 bool

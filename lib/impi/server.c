@@ -63,7 +63,7 @@ conns_max(const struct impi_server_config *cfg)
 
 /* What the connections send, one behind the other, and what is stored. */
 static size_t
-lay_out(const struct impi_server_config *cfg, void *mem, uint8_t **tx, uint8_t **store)
+lay_out_server(const struct impi_server_config *cfg, void *mem, uint8_t **tx, uint8_t **store)
 {
 	struct base_arena a = base_arena(mem);
 	base_arena_take(&a, 1, sizeof(struct impi_server) + conns_max(cfg) * sizeof(struct conn));
@@ -81,7 +81,7 @@ impi_server_footprint(const struct impi_server_config *cfg)
 	    cfg->tx_bytes < IMPI_CHANNEL_TX_BYTES_MIN || cfg->tx_bytes > IMPI_CMD_BYTES_MAX)
 		return 0;
 	uint8_t *tx, *store;
-	return lay_out(cfg, NULL, &tx, &store);
+	return lay_out_server(cfg, NULL, &tx, &store);
 }
 
 struct impi_server *
@@ -91,7 +91,7 @@ impi_server_new(void *mem, const struct impi_server_config *cfg)
 		return NULL;
 	struct impi_server *s = mem;
 	uint8_t *tx, *store;
-	lay_out(cfg, mem, &tx, &store);
+	lay_out_server(cfg, mem, &tx, &store);
 	*s = (struct impi_server){
 		.cfg = *cfg,
 		.state = IMPI_SVS_GATHERING,
@@ -129,7 +129,7 @@ is_over(const struct impi_server *s)
 /* --- ends --------------------------------------------------------------- */
 
 static void
-leave_lobby(struct impi_server *s, struct conn *c)
+leave_server_lobby(struct impi_server *s, struct conn *c)
 {
 	base_lobby_leave(&s->lobby, c->seat);
 	c->seat = -1;
@@ -140,7 +140,7 @@ close_conn(struct impi_server *s, struct conn *c, enum impi_err code, const char
 {
 	if (!c->open || c->tell_close)
 		return;
-	leave_lobby(s, c);
+	leave_server_lobby(s, c);
 	c->tell_close = true;
 	c->deadline_ns = NO_DEADLINE;
 	c->err = (struct impi_error){0};
@@ -324,7 +324,7 @@ next_reply(struct impi_server *s, struct conn *c)
 
 /* Queue for c whatever is due and has room. */
 static void
-pump(struct impi_server *s, struct conn *c)
+pump_server(struct impi_server *s, struct conn *c)
 {
 	if (!c->open || c->tell_close || c->rank < 0 || s->joined != s->all)
 		return;
@@ -366,7 +366,7 @@ static void
 pump_all(struct impi_server *s)
 {
 	for (uint32_t i = 0; i < s->nconns; i++)
-		pump(s, &s->conn[i]);
+		pump_server(s, &s->conn[i]);
 }
 
 /* --- events of a channel ------------------------------------------------- */
@@ -396,7 +396,7 @@ take_rank(struct impi_server *s, struct conn *c, int32_t rank)
 	BASE_ASSERT(e == IMPI_ERR_OK);
 	c->rank = rank;
 	c->tell_joined = true;
-	leave_lobby(s, c);
+	leave_server_lobby(s, c);
 	s->joined |= 1u << rank;
 	s->conn_of[rank] = (int)(c - s->conn);
 	if (s->joined == s->all) {
@@ -510,7 +510,7 @@ impi_server_room_ns(const struct impi_server *s)
 }
 
 static void
-make_room(struct impi_server *s, uint64_t source, uint64_t now_ns)
+make_server_room(struct impi_server *s, uint64_t source, uint64_t now_ns)
 {
 	int seat = base_lobby_victim(&s->lobby, source, now_ns);
 	for (uint32_t i = 0; seat >= 0 && i < s->nconns; i++) {
@@ -544,7 +544,7 @@ impi_server_open_from(struct impi_server *s, uint64_t source, const char *name, 
 		c->deadline_ns = deadline_after(now_ns, s->cfg.join_timeout_ns);
 		return (int)i;
 	}
-	make_room(s, source, now_ns);
+	make_server_room(s, source, now_ns);
 	return -1;
 }
 

@@ -67,7 +67,8 @@ find_client(struct impi_switch_table *t, const char *p, size_t n)
 }
 
 static enum impi_err
-take_entry(struct impi_switch_table *t, const char *entry, size_t n, struct impi_error *err)
+take_switches_entry(struct impi_switch_table *t, const char *entry, size_t n,
+		    struct impi_error *err)
 {
 	const char *colon = memchr(entry, ':', n), *end = entry + n;
 	int shown = n < 60 ? (int)n : 60;
@@ -97,7 +98,7 @@ impi_switches_parse(const char *text, struct impi_switch_table *out, struct impi
 	*out = (struct impi_switch_table){0};
 	while (text && *text) {
 		size_t n = strcspn(text, ";");
-		enum impi_err e = take_entry(out, text, n, err);
+		enum impi_err e = take_switches_entry(out, text, n, err);
 		if (e != IMPI_ERR_OK)
 			return e;
 		text += n + (text[n] == ';');

@@ -11,7 +11,7 @@ enum label_index {
 };
 
 static size_t
-lay_out(const struct impi_limits *l, void *mem, struct impi_tables *t)
+lay_out_tables(const struct impi_limits *l, void *mem, struct impi_tables *t)
 {
 	struct base_arena a = base_arena(mem);
 	base_arena_take(&a, 1, sizeof *t);
@@ -29,7 +29,7 @@ impi_tables_footprint(const struct impi_limits *limits)
 	if (limits->hosts_max == 0 || limits->hosts_max > IMPI_HOSTS_MAX ||
 	    limits->procs_max == 0 || limits->procs_max > IMPI_PROCS_MAX)
 		return 0;
-	return lay_out(limits, NULL, &counting);
+	return lay_out_tables(limits, NULL, &counting);
 }
 
 struct impi_tables *
@@ -39,7 +39,7 @@ impi_tables_new(void *mem, const struct impi_limits *limits)
 		return NULL;
 	struct impi_tables *t = mem;
 	*t = (struct impi_tables){.limits = *limits};
-	lay_out(limits, mem, t);
+	lay_out_tables(limits, mem, t);
 	return t;
 }
 

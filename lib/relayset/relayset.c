@@ -19,7 +19,7 @@ enum relayset_bug relayset_canary;
 #endif
 
 static size_t
-lay_out(const struct relayset_limits *l, void *mem, struct relayset *rs)
+lay_out_relayset(const struct relayset_limits *l, void *mem, struct relayset *rs)
 {
 	struct base_arena a = base_arena(mem);
 
@@ -34,7 +34,7 @@ relayset_footprint(const struct relayset_limits *limits)
 {
 	struct relayset counting;
 
-	return lay_out(limits, NULL, &counting);
+	return lay_out_relayset(limits, NULL, &counting);
 }
 
 struct relayset *
@@ -43,7 +43,7 @@ relayset_new(void *mem, const struct relayset_conf *conf)
 	struct relayset *rs = mem;
 
 	memset(mem, 0, relayset_footprint(&conf->limits));
-	lay_out(&conf->limits, mem, rs);
+	lay_out_relayset(&conf->limits, mem, rs);
 	rs->conf = *conf;
 	rs->own = RELAYSET_NONE;
 	return rs;
