@@ -33,7 +33,7 @@ datagram_db_free(struct datagram_db *db)
 
 /* Index of the first entry whose id is not below. */
 static size_t
-place(const struct datagram_db *db, uint32_t id)
+place_db(const struct datagram_db *db, uint32_t id)
 {
 	size_t lo = 0, hi = db->n;
 	while (lo < hi) {
@@ -49,7 +49,7 @@ place(const struct datagram_db *db, uint32_t id)
 const struct db_entry *
 datagram_db_find(const struct datagram_db *db, uint32_t id)
 {
-	size_t i = place(db, id);
+	size_t i = place_db(db, id);
 	return i < db->n && db->e[i].id == id ? &db->e[i] : NULL;
 }
 
@@ -57,7 +57,7 @@ datagram_db_find(const struct datagram_db *db, uint32_t id)
 static int
 insert(struct datagram_db *db, const struct db_entry *e)
 {
-	size_t at = place(db, e->id);
+	size_t at = place_db(db, e->id);
 	if (at < db->n && db->e[at].id == e->id)
 		return EEXIST;
 	if (db->n == db->room) {
@@ -159,7 +159,7 @@ static int __attribute__((format(printf, 2, 3))) wrong(struct parse *p, const ch
 
 /* Digits only, at most max. */
 static bool
-number(const char *s, uint32_t max, uint32_t *out)
+db_number(const char *s, uint32_t max, uint32_t *out)
 {
 	uint32_t v = 0;
 	if (!*s)
@@ -177,7 +177,7 @@ number(const char *s, uint32_t max, uint32_t *out)
 
 /* The next word of *at, ended there; NULL if there is none. */
 static char *
-word(char **at)
+db_word(char **at)
 {
 	char *s = *at + strspn(*at, " \t\r\v\f");
 	if (!*s)
@@ -189,17 +189,18 @@ word(char **at)
 }
 
 static int
-parse_line(struct parse *p, char *line, struct db_entry *e, bool *empty)
+parse_db_line(struct parse *p, char *line, struct db_entry *e, bool *empty)
 {
 	line[strcspn(line, "#")] = 0;
-	char *id = word(&line), *ip = id ? word(&line) : NULL, *port = ip ? word(&line) : NULL;
+	char *id = db_word(&line), *ip = id ? db_word(&line) : NULL,
+	     *port = ip ? db_word(&line) : NULL;
 	*e = (struct db_entry){0};
 	*empty = !id;
 	if (*empty)
 		return 0;
-	if (!port || word(&line))
+	if (!port || db_word(&line))
 		return wrong(p, "a line is: id address port");
-	if (!number(id, DATAGRAM_ID_MAX, &e->id))
+	if (!db_number(id, DATAGRAM_ID_MAX, &e->id))
 		return wrong(p, "id \"%.32s\" is not a number of 0 .. %u", id, DATAGRAM_ID_MAX);
 	if (!strcmp(ip, "*")) {
 		e->anywhere = true;
@@ -210,7 +211,7 @@ parse_line(struct parse *p, char *line, struct db_entry *e, bool *empty)
 	if (!datagram_db_ip(ip, e->ip))
 		return wrong(p, "\"%.64s\" is not an IPv4 address such as 10.0.0.1, nor *", ip);
 	uint32_t n;
-	if (!number(port, 65535, &n) || !n)
+	if (!db_number(port, 65535, &n) || !n)
 		return wrong(p, "port \"%.32s\" is not a number of 1 .. 65535", port);
 	e->port = (uint16_t)n;
 	return 0;
@@ -277,7 +278,7 @@ check_twice(struct parse *p)
 
 /* Entries sorted by id. */
 static struct datagram_db *
-build(const struct parse *p)
+build_db(const struct parse *p)
 {
 	struct datagram_db *db = datagram_db_new();
 	if (!db)
@@ -312,7 +313,7 @@ parse_text(struct parse *p, const char *text, size_t len)
 			return wrong(p, "a NUL byte: not a text file");
 		memcpy(line, text + at, keep);
 		line[keep] = 0;
-		int err = parse_line(p, line, &e, &empty);
+		int err = parse_db_line(p, line, &e, &empty);
 		if (!err && !empty)
 			err = note_seen(p, &e);
 		if (err)
@@ -329,7 +330,7 @@ datagram_db_parse(const char *name, const char *text, size_t len, char *error, s
 	struct datagram_db *db = NULL;
 	int err = parse_text(&p, text, len);
 	if (!err) {
-		db = build(&p);
+		db = build_db(&p);
 		err = db ? 0 : ENOMEM;
 	}
 	if (err == ENOMEM && error && error_len)

@@ -9,7 +9,7 @@
 #define LEAST 7 /* 128 bytes */
 
 static unsigned
-class_of(uint64_t size, uint64_t *bytes)
+mem_class_of(uint64_t size, uint64_t *bytes)
 {
 	if (size <= 1u << LEAST) {
 		*bytes = 1u << LEAST;
@@ -55,7 +55,7 @@ uint64_t
 datagram_mem_cost(uint64_t size)
 {
 	uint64_t bytes;
-	(void)class_of(size, &bytes);
+	(void)mem_class_of(size, &bytes);
 	return bytes;
 }
 
@@ -69,7 +69,7 @@ void *
 datagram_mem_take(struct mem *m, uint64_t size)
 {
 	uint64_t bytes;
-	unsigned c = class_of(size, &bytes);
+	unsigned c = mem_class_of(size, &bytes);
 	if (m->used + bytes > m->limit)
 		return NULL;
 	void *p = m->free[c];
@@ -91,7 +91,7 @@ void
 datagram_mem_give(struct mem *m, void *p, uint64_t size)
 {
 	uint64_t bytes;
-	unsigned c = class_of(size, &bytes);
+	unsigned c = mem_class_of(size, &bytes);
 	memcpy(p, &m->free[c], sizeof m->free[c]);
 	memcpy((uint8_t *)p + sizeof(void *), &bytes, sizeof bytes);
 	m->free[c] = p;

@@ -109,7 +109,7 @@ open_udp(struct datagram_sock *s, const struct db_entry *me, const char *ip)
 }
 
 static void *
-take(struct datagram_sock *s, size_t n)
+take_sock(struct datagram_sock *s, size_t n)
 {
 	n = (n + 63) & ~(size_t)63;
 	s->fixed_bytes += n;
@@ -117,7 +117,7 @@ take(struct datagram_sock *s, size_t n)
 }
 
 static int
-make_peers(struct datagram_sock *s, const struct datagram_db *db)
+make_sock_peers(struct datagram_sock *s, const struct datagram_db *db)
 {
 	s->npeers = (uint32_t)db->n;
 	s->paths_max = s->npeers + 8; /* some are going down while others come */
@@ -125,9 +125,9 @@ make_peers(struct datagram_sock *s, const struct datagram_db *db)
 	size_t peers = s->npeers * sizeof *s->peer;
 	size_t paths = s->paths_max * sizeof *s->path_peer;
 	size_t lanes = s->lanes_max * sizeof *s->lane;
-	s->peer = take(s, peers);
-	s->path_peer = take(s, paths);
-	s->lane = take(s, lanes);
+	s->peer = take_sock(s, peers);
+	s->path_peer = take_sock(s, paths);
+	s->lane = take_sock(s, lanes);
 	if (!s->peer || !s->path_peer || !s->lane)
 		return -1;
 	memset(s->peer, 0, peers);
@@ -151,7 +151,7 @@ make_peers(struct datagram_sock *s, const struct datagram_db *db)
 }
 
 static int
-make_lanes(struct datagram_sock *s)
+make_sock_lanes(struct datagram_sock *s)
 {
 	struct suci_lanes_config c = {
 		.limits = {.lanes_max = s->lanes_max,
@@ -163,7 +163,7 @@ make_lanes(struct datagram_sock *s)
 		.ops = &datagram_libsuci_ops,
 		.user = s,
 	};
-	s->lanes_mem = take(s, suci_lanes_footprint(&c.limits));
+	s->lanes_mem = take_sock(s, suci_lanes_footprint(&c.limits));
 	s->lanes = s->lanes_mem ? suci_lanes_new(s->lanes_mem, &c) : NULL;
 	return s->lanes ? 0 : -1;
 }
@@ -181,7 +181,7 @@ load_identity(struct datagram_sock *s, const struct datagram_conf *conf,
 	      struct suci_seal_conf *seal)
 {
 	char why[SEAL_TEXT];
-	s->ring = take(s, sizeof *s->ring);
+	s->ring = take_sock(s, sizeof *s->ring);
 	if (!s->ring) {
 		datagram_fail_open(ENOMEM, "out of memory");
 		return -1;
@@ -198,7 +198,8 @@ load_identity(struct datagram_sock *s, const struct datagram_conf *conf,
 
 /* -1: said why. */
 static int
-load_keys(struct datagram_sock *s, const struct datagram_conf *conf, struct suci_seal_conf *seal)
+load_sock_keys(struct datagram_sock *s, const struct datagram_conf *conf,
+	       struct suci_seal_conf *seal)
 {
 	char why[SEAL_TEXT];
 	const char *file = conf->psk_file;
@@ -222,7 +223,7 @@ load_keys(struct datagram_sock *s, const struct datagram_conf *conf, struct suci
 }
 
 static int
-make_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
+make_sock_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 {
 	const struct datagram_conf *c = &s->conf;
 	/* What all together may have in flight to us fits the kernel's buffer. */
@@ -264,14 +265,14 @@ make_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 	memcpy(e.seal.seed, r.once, sizeof r.once);
 	explicit_bzero(&r, sizeof r);
 	datagram_hello_put(e.hello, c, DATAGRAM_ID_MAX + 1);
-	s->ep_mem = take(s, suci_footprint(&e.limits));
+	s->ep_mem = take_sock(s, suci_footprint(&e.limits));
 	s->ep = s->ep_mem ? suci_new(s->ep_mem, &e, suci_udp_now_ns()) : NULL;
 	explicit_bzero(&e.seal, sizeof e.seal);
 	return s->ep ? 0 : -1;
 }
 
 static void
-dismantle(struct datagram_sock *s)
+dismantle_sock(struct datagram_sock *s)
 {
 	s->closing = true;
 	if (s->ep)
@@ -339,16 +340,16 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	datagram_in_init(s);
 	datagram_mem_init(&s->out_mem, conf->write_bytes);
 	struct suci_seal_conf seal = {0};
-	bool told = open_udp(s, me, conf->ip) || load_keys(s, conf, &seal);
+	bool told = open_udp(s, me, conf->ip) || load_sock_keys(s, conf, &seal);
 	int err = told ? errno : 0;
-	if (!told && (mark_alive(s) < 0 || make_peers(s, db) < 0 || make_lanes(s) < 0 ||
-		      make_endpoint(s, &seal) < 0)) {
+	if (!told && (mark_alive(s) < 0 || make_sock_peers(s, db) < 0 || make_sock_lanes(s) < 0 ||
+		      make_sock_endpoint(s, &seal) < 0)) {
 		datagram_fail_open(ENOMEM, "out of memory for %zu ids", db->n);
 		err = ENOMEM;
 	}
 	explicit_bzero(&seal, sizeof seal);
 	if (err) {
-		dismantle(s);
+		dismantle_sock(s);
 		errno = err;
 		return NULL;
 	}
@@ -412,7 +413,7 @@ all_acked(struct datagram_sock *s, void *arg)
 }
 
 static bool
-all_left(struct datagram_sock *s, void *arg)
+sock_all_left(struct datagram_sock *s, void *arg)
 {
 	(void)arg;
 	return s->outs == 0 && datagram_peers_left(s);
@@ -429,7 +430,7 @@ datagram_flush(struct datagram_sock *s, long sec, long usec)
 }
 
 static bool
-never(struct datagram_sock *s)
+sock_never(struct datagram_sock *s)
 {
 	(void)s;
 	return false;
@@ -444,7 +445,7 @@ datagram_close(struct datagram_sock *s)
 	if (s->alive[0]) {
 		uint64_t lost = s->lost, limit = s->conf.close_ms * (uint64_t)BASE_MS_NS;
 		uint64_t deadline = base_add_ns(suci_udp_now_ns(), limit);
-		if (!datagram_wait_until(s, all_left, NULL, deadline, never))
+		if (!datagram_wait_until(s, sock_all_left, NULL, deadline, sock_never))
 			err = ETIMEDOUT;
 		else if (s->lost != lost)
 			err = ECONNRESET;
@@ -455,7 +456,7 @@ datagram_close(struct datagram_sock *s)
 				suci_path_close(s->ep, s->peer[i].path, "", s->now_ns);
 		suci_udp_tx(s->udp, s->now_ns);
 	}
-	dismantle(s);
+	dismantle_sock(s);
 	errno = err ? err : errno;
 	return err ? -1 : 0;
 }

@@ -38,7 +38,7 @@ datagram_hello_put(uint8_t out[HELLO_BYTES], const struct datagram_conf *me, uin
 }
 
 static bool
-hello_get(const uint8_t *b, size_t len, uint32_t *flags, uint32_t *from, uint32_t *to)
+peer_hello_get(const uint8_t *b, size_t len, uint32_t *flags, uint32_t *from, uint32_t *to)
 {
 	if (len != HELLO_BYTES || be32_load(b) != MAGIC || be32_load(b + 4) >> 16 != VERSION)
 		return false;
@@ -64,7 +64,7 @@ datagram_peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns)
 }
 
 static bool
-open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
+open_peer_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
 {
 	uint32_t from = s->me->id * PRIOS + prio, to = p->id * PRIOS + prio, lane;
 	struct suci_lane_conf c = {
@@ -90,7 +90,7 @@ open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
 bool
 datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o)
 {
-	if (!p->up || (p->lane[o->prio] == NONE && !open_lane(s, p, o->prio, p->path)))
+	if (!p->up || (p->lane[o->prio] == NONE && !open_peer_lane(s, p, o->prio, p->path)))
 		return false;
 	if (suci_lane_send(s->lanes, p->lane[o->prio], NULL, 0, o->data, o->bytes, o->end != NULL,
 			   (uint64_t)(uintptr_t)o, s->now_ns))
@@ -102,7 +102,7 @@ datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o)
 }
 
 static void
-give_up(struct datagram_sock *s, struct peer *p, int err)
+give_up_peer(struct datagram_sock *s, struct peer *p, int err)
 {
 	if (!p->head)
 		return;
@@ -129,7 +129,7 @@ try_peer(struct datagram_sock *s, struct peer *p)
 			       : BASE_NEVER_NS;
 	if (s->now_ns >= end) {
 		p->try_since_ns = 0;
-		give_up(s, p, ETIMEDOUT);
+		give_up_peer(s, p, ETIMEDOUT);
 		if (p->path != NONE)
 			suci_path_close(s->ep, p->path, "gave up", s->now_ns);
 		return BASE_NEVER_NS;
@@ -191,7 +191,7 @@ datagram_peer_error(struct datagram_sock *s, struct peer *p)
 /* ---- leaving ---- */
 
 static bool
-send_note(struct datagram_sock *s, struct peer *p, uint32_t type)
+send_peer_note(struct datagram_sock *s, struct peer *p, uint32_t type)
 {
 	uint8_t b[NOTE_BYTES];
 	be32_store(b, type);
@@ -217,7 +217,7 @@ datagram_peers_left(struct datagram_sock *s)
 			continue;
 		all = false;
 		if (!p->leave_sent)
-			p->leave_sent = send_note(s, p, NOTE_LEAVE);
+			p->leave_sent = send_peer_note(s, p, NOTE_LEAVE);
 	}
 	return all;
 }
@@ -230,13 +230,13 @@ datagram_peers_answer(struct datagram_sock *s)
 		struct peer *p = &s->peer[i];
 		if (!p->leave_asked || !p->up || memcmp(p->got, p->leave_at, sizeof p->got))
 			continue;
-		p->leave_asked = !send_note(s, p, NOTE_LEFT);
+		p->leave_asked = !send_peer_note(s, p, NOTE_LEFT);
 		s->notes |= p->leave_asked;
 	}
 }
 
 static void
-on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+on_peer_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
@@ -256,12 +256,12 @@ on_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns
 /* ---- what Suci tells us ---- */
 
 static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
-	  char why[SUCI_TEXT_MAX])
+on_peer_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	       char why[SUCI_TEXT_MAX])
 {
 	struct datagram_sock *s = user;
 	uint32_t flags, id, to;
-	if (!hello_get(hello, len, &flags, &id, &to)) {
+	if (!peer_hello_get(hello, len, &flags, &id, &to)) {
 		snprintf(why, SUCI_TEXT_MAX, "not a process of this library");
 		return -1;
 	}
@@ -300,13 +300,13 @@ forget_path(struct datagram_sock *s, struct peer *p)
 }
 
 static void
-on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *hello, size_t len,
-	   bool incoming)
+on_peer_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *hello,
+		size_t len, bool incoming)
 {
 	struct datagram_sock *s = user;
 	uint32_t flags, id, to;
 	struct peer *p = s->path_peer[path];
-	if (incoming && hello_get(hello, len, &flags, &id, &to))
+	if (incoming && peer_hello_get(hello, len, &flags, &id, &to))
 		p = datagram_peer_find(s, id); /* accept saw to it that it is there */
 	if (!p) {
 		suci_path_close(s->ep, path, "nobody wants this path", s->now_ns);
@@ -322,7 +322,7 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 		forget_path(s, p);
 		suci_path_close(s->ep, old, "another process has that id now", s->now_ns);
 		snprintf(p->why, sizeof p->why, "was replaced by another process");
-		give_up(s, p, ECONNRESET);
+		give_up_peer(s, p, ECONNRESET);
 		p->error = p->lost_now ? ECONNRESET : p->error;
 	}
 	s->path_peer[path] = p;
@@ -344,7 +344,7 @@ datagram_peer_pace(struct datagram_sock *s, struct peer *p)
 }
 
 static const char *
-down_word(enum suci_down why)
+peer_down_word(enum suci_down why)
 {
 	switch (why) {
 	case SUCI_DOWN_CLOSED:
@@ -370,7 +370,7 @@ down_word(enum suci_down why)
 }
 
 static void
-on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+on_peer_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
@@ -379,7 +379,7 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		return;
 	bool was_up = p->up;
 	bool says = text && *text && (why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_REFUSED);
-	snprintf(p->why, sizeof p->why, "%s%s%.70s", down_word(why), says ? ": " : "",
+	snprintf(p->why, sizeof p->why, "%s%s%.70s", peer_down_word(why), says ? ": " : "",
 		 says ? text : "");
 	forget_path(s, p);
 	if (was_up) {
@@ -403,11 +403,11 @@ on_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	if (!p || p->path != path || src_label / PRIOS != p->id ||
 	    dst_label != s->me->id * PRIOS + prio || p->lane[prio] != NONE)
 		return SUCI_DROPPED;
-	return open_lane(s, p, prio, path) ? SUCI_TAKEN : SUCI_REFUSED;
+	return open_peer_lane(s, p, prio, path) ? SUCI_TAKEN : SUCI_REFUSED;
 }
 
 static void
-on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
+on_peer_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 {
 	struct datagram_sock *s = user;
 	struct lane_state *l = &s->lane[lane];
@@ -423,29 +423,29 @@ on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 }
 
 static void *
-on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
-	 uint64_t now_ns)
+on_peer_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
+	      uint64_t now_ns)
 {
 	(void)first, (void)first_len, (void)now_ns;
 	return datagram_in_begin(user, lane, bytes);
 }
 
 static void
-on_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
+on_peer_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
 {
 	(void)lane;
 	datagram_in_data(user, block, off, data, len);
 }
 
 static void
-on_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
+on_peer_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
 {
 	(void)now_ns;
 	datagram_in_end(user, lane, block);
 }
 
 static void
-on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
+on_peer_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 {
 	struct out *o = (struct out *)(uintptr_t)cookie;
 	(void)lane, (void)now_ns;
@@ -455,25 +455,25 @@ on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 }
 
 static void
-on_hold(void *user, uint64_t cookie)
+on_peer_hold(void *user, uint64_t cookie)
 {
 	suci_udp_hold(((struct datagram_sock *)user)->udp, cookie);
 }
 
 static void
-on_release(void *user, uint64_t cookie)
+on_peer_release(void *user, uint64_t cookie)
 {
 	suci_udp_release(((struct datagram_sock *)user)->udp, cookie);
 }
 
 static bool
-on_room(void *user, uint32_t lane, uint64_t bytes)
+on_peer_room(void *user, uint32_t lane, uint64_t bytes)
 {
 	return datagram_in_room(user, lane, bytes);
 }
 
 static bool
-on_path_room(void *user, uint32_t path)
+on_peer_path_room(void *user, uint32_t path)
 {
 	const struct datagram_sock *s = user;
 	const struct peer *p = s->path_peer[path];
@@ -481,18 +481,18 @@ on_path_room(void *user, uint32_t path)
 }
 
 const struct suci_lane_ops datagram_libsuci_ops = {
-	.block_begin = on_begin,
-	.block_data = on_data,
-	.block_end = on_end,
-	.block_done = on_done,
-	.hold = on_hold,
-	.release = on_release,
-	.lane_down = on_lane_down,
+	.block_begin = on_peer_begin,
+	.block_data = on_peer_data,
+	.block_end = on_peer_end,
+	.block_done = on_peer_done,
+	.hold = on_peer_hold,
+	.release = on_peer_release,
+	.lane_down = on_peer_lane_down,
 	.lane_unknown = on_unknown,
-	.accept = on_accept,
-	.path_up = on_path_up,
-	.path_down = on_path_down,
-	.note = on_note,
-	.block_room = on_room,
-	.room = on_path_room,
+	.accept = on_peer_accept,
+	.path_up = on_peer_path_up,
+	.path_down = on_peer_path_down,
+	.note = on_peer_note,
+	.block_room = on_peer_room,
+	.room = on_peer_path_room,
 };

@@ -17,7 +17,7 @@
 
 /* Its first piece of memory. */
 static uint32_t
-piece(uint64_t bytes)
+arrival_piece(uint64_t bytes)
 {
 	return (uint32_t)sizeof(struct in) + (bytes <= IN_INSIDE_MAX ? (uint32_t)bytes : 0);
 }
@@ -26,7 +26,7 @@ piece(uint64_t bytes)
 static uint64_t
 need(uint64_t bytes)
 {
-	return datagram_mem_cost(piece(bytes)) +
+	return datagram_mem_cost(arrival_piece(bytes)) +
 	       (bytes > IN_INSIDE_MAX ? datagram_mem_cost(bytes) : 0);
 }
 
@@ -44,7 +44,7 @@ have_ready(const struct datagram_sock *s)
 }
 
 static void
-push(struct in_list *l, struct in *b)
+push_arrival(struct in_list *l, struct in *b)
 {
 	b->next = NULL;
 	if (l->tail)
@@ -55,7 +55,7 @@ push(struct in_list *l, struct in *b)
 }
 
 static struct in *
-pop(struct in_list *l)
+pop_arrival(struct in_list *l)
 {
 	struct in *b = l->head;
 	l->head = b->next;
@@ -65,7 +65,7 @@ pop(struct in_list *l)
 }
 
 static void
-drop(struct datagram_sock *s, struct in *b)
+drop_arrival(struct datagram_sock *s, struct in *b)
 {
 	if (b->apart)
 		datagram_mem_give(&s->in_mem, b->data, b->bytes);
@@ -176,7 +176,7 @@ datagram_in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
 {
 	bool straight = may_go_straight(s, lane, bytes);
 	bool apart = bytes > IN_INSIDE_MAX;
-	uint32_t size = straight ? sizeof(struct in) : piece(bytes);
+	uint32_t size = straight ? sizeof(struct in) : arrival_piece(bytes);
 	struct in *b = datagram_mem_take(&s->in_mem, size);
 	if (!b && straight && !s->spare_used) {
 		b = &s->spare;
@@ -218,7 +218,7 @@ datagram_in_begin(struct datagram_sock *s, uint32_t lane, uint64_t bytes)
 	b->bytes = bytes;
 	if (b->direct)
 		s->want.block = b;
-	push(&l->coming, b);
+	push_arrival(&l->coming, b);
 	s->only = s->coming++ ? NULL : b;
 	return b;
 }
@@ -236,7 +236,7 @@ datagram_in_data(struct datagram_sock *s, struct in *b, uint64_t off, const uint
 static void
 to_ready(struct datagram_sock *s, struct in *b, unsigned prio)
 {
-	push(&s->ready[prio], b);
+	push_arrival(&s->ready[prio], b);
 	b->peer->unread_blocks++;
 	b->peer->unread_bytes += b->bytes;
 }
@@ -250,7 +250,7 @@ datagram_in_end(struct datagram_sock *s, uint32_t lane, struct in *b)
 	s->notes |= l->peer->leave_asked;
 	s->coming--;
 	while (l->coming.head && l->coming.head->complete) {
-		struct in *c = pop(&l->coming);
+		struct in *c = pop_arrival(&l->coming);
 		if (!c->direct)
 			to_ready(s, c, l->prio);
 	}
@@ -264,11 +264,11 @@ datagram_in_lane_end(struct datagram_sock *s, uint32_t lane)
 	struct lane_state *l = &s->lane[lane];
 	beg_no_more(s, lane);
 	while (l->coming.head) {
-		struct in *b = pop(&l->coming);
+		struct in *b = pop_arrival(&l->coming);
 		s->coming -= !b->complete;
 		if (s->want.block == b)
 			s->want.block = NULL;
-		drop(s, b);
+		drop_arrival(s, b);
 	}
 	s->only = NULL;
 	l->peer = NULL;
@@ -277,19 +277,19 @@ datagram_in_lane_end(struct datagram_sock *s, uint32_t lane)
 bool
 datagram_in_loop(struct datagram_sock *s, const void *buf, uint64_t len)
 {
-	struct in *b = datagram_mem_take(&s->in_mem, piece(len));
+	struct in *b = datagram_mem_take(&s->in_mem, arrival_piece(len));
 	if (!b)
 		return false;
 	*b = (struct in){.peer = s->me,
 			 .data = (uint8_t *)(b + 1),
 			 .bytes = len,
-			 .size = piece(len),
+			 .size = arrival_piece(len),
 			 .complete = true};
 	if (len > IN_INSIDE_MAX) {
 		b->apart = true;
 		b->data = datagram_mem_take(&s->in_mem, len);
 		if (!b->data) {
-			datagram_mem_give(&s->in_mem, b, piece(len));
+			datagram_mem_give(&s->in_mem, b, arrival_piece(len));
 			return false;
 		}
 	}
@@ -317,14 +317,14 @@ was_read(struct datagram_sock *s, struct in *b)
 	s->source = b->peer->id;
 	b->peer->read_blocks++;
 	b->peer->read_bytes += bytes;
-	drop(s, b);
+	drop_arrival(s, b);
 	if (s->beg_head != NONE)
 		datagram_in_resume(s);
 	return (int64_t)bytes;
 }
 
 static int64_t
-too_small(struct datagram_sock *s, uint64_t bytes, size_t len)
+arrival_too_small(struct datagram_sock *s, uint64_t bytes, size_t len)
 {
 	return datagram_fail(s, EMSGSIZE, "the next block has %llu bytes, the buffer %zu",
 			     (unsigned long long)bytes, len);
@@ -336,8 +336,8 @@ take_ready(struct datagram_sock *s, void *buf, size_t len)
 {
 	struct in_list *l = first_ready(s);
 	if (l->head->bytes > len)
-		return too_small(s, l->head->bytes, len);
-	struct in *b = pop(l);
+		return arrival_too_small(s, l->head->bytes, len);
+	struct in *b = pop_arrival(l);
 	if (b->bytes)
 		base_copy(buf, b->data, b->bytes);
 	b->peer->unread_blocks--;
@@ -347,7 +347,7 @@ take_ready(struct datagram_sock *s, void *buf, size_t len)
 
 /* The only block under way shall go on in the reader's buffer. */
 static void
-adopt(struct datagram_sock *s)
+adopt_arrival(struct datagram_sock *s)
 {
 	struct in *b = s->only;
 	if (!b || !b->apart || b->bytes > s->want.len || b->bytes - b->top < ADOPT_MIN)
@@ -377,7 +377,7 @@ put_aside(struct datagram_sock *s)
 }
 
 static bool
-readable(struct datagram_sock *s, void *arg)
+arrival_readable(struct datagram_sock *s, void *arg)
 {
 	(void)arg;
 	if (s->want.block)
@@ -396,11 +396,11 @@ nothing_bound(struct datagram_sock *s)
 static int
 wait_read(struct datagram_sock *s, uint64_t deadline_ns)
 {
-	int r = datagram_wait_until(s, readable, NULL, deadline_ns, NULL);
+	int r = datagram_wait_until(s, arrival_readable, NULL, deadline_ns, NULL);
 	if (r > 0 || !s->want.block || put_aside(s))
 		return r;
 	/* No memory to put it aside: the buffer is in use until it is complete. */
-	return datagram_wait_until(s, readable, NULL, BASE_NEVER_NS, nothing_bound);
+	return datagram_wait_until(s, arrival_readable, NULL, BASE_NEVER_NS, nothing_bound);
 }
 
 int64_t
@@ -418,7 +418,7 @@ datagram_read_within(struct datagram_sock *s, long sec, long usec, void *buf, si
 	s->want.waits = true;
 	s->want.block = NULL;
 	if (s->only)
-		adopt(s);
+		adopt_arrival(s);
 	if (s->beg_head != NONE && !s->coming)
 		datagram_in_resume(s);
 	int r = wait_read(s, datagram_deadline_of(sec, usec));
@@ -433,7 +433,7 @@ datagram_read_within(struct datagram_sock *s, long sec, long usec, void *buf, si
 	else if (r > 0 && have_ready(s))
 		n = take_ready(s, buf, len);
 	else if (r > 0)
-		n = too_small(s, s->lane[s->oversize_lane].beg_bytes, len);
+		n = arrival_too_small(s, s->lane[s->oversize_lane].beg_bytes, len);
 	int err = errno;
 	datagram_settle(s);
 	errno = err;
@@ -522,7 +522,7 @@ datagram_in_fini(struct datagram_sock *s)
 {
 	for (unsigned prio = 0; prio < PRIOS; prio++)
 		while (s->ready[prio].head)
-			drop(s, pop(&s->ready[prio]));
+			drop_arrival(s, pop_arrival(&s->ready[prio]));
 	for (uint32_t i = 0; i < s->npeers; i++)
 		datagram_outs_lose(s, &s->peer[i]);
 }

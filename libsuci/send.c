@@ -11,7 +11,7 @@
 #define NEAR_US	  1000u /* nearer peers: see tuned.c */
 
 static uint64_t
-limit_of(const struct datagram_sock *s)
+message_limit_of(const struct datagram_sock *s)
 {
 	uint64_t one = s->conf.write_bytes_peer;
 	return one && one < s->conf.write_bytes ? one : s->conf.write_bytes;
@@ -25,9 +25,9 @@ cost(uint64_t len)
 }
 
 static bool
-fits(const struct datagram_sock *s, const struct peer *p, uint64_t len)
+message_fits(const struct datagram_sock *s, const struct peer *p, uint64_t len)
 {
-	uint64_t c = cost(len), limit = limit_of(s);
+	uint64_t c = cost(len), limit = message_limit_of(s);
 	if (p->near && p->queue_bytes && limit > s->near_queue)
 		limit = s->near_queue;
 	return s->outs < s->conf.blocks && s->out_mem.used + c <= s->out_mem.limit &&
@@ -37,8 +37,8 @@ fits(const struct datagram_sock *s, const struct peer *p, uint64_t len)
 static bool
 worth_copying(const struct datagram_sock *s, const struct peer *p, uint64_t len)
 {
-	return p->near ? len <= s->near_copy && 2 * cost(len) <= limit_of(s)
-		       : 2 * cost(len) <= limit_of(s);
+	return p->near ? len <= s->near_copy && 2 * cost(len) <= message_limit_of(s)
+		       : 2 * cost(len) <= message_limit_of(s);
 }
 
 static void
@@ -57,7 +57,7 @@ queued(const struct out *o)
 }
 
 static struct out *
-out_new(struct datagram_sock *s, struct peer *p, const void *buf, uint64_t len, int *end)
+message_out_new(struct datagram_sock *s, struct peer *p, const void *buf, uint64_t len, int *end)
 {
 	uint64_t copied = end ? 0 : len;
 	struct out *o = datagram_mem_take(&s->out_mem, sizeof *o + copied);
@@ -122,10 +122,10 @@ struct room {
 };
 
 static bool
-has_room(struct datagram_sock *s, void *arg)
+message_has_room(struct datagram_sock *s, void *arg)
 {
 	const struct room *r = arg;
-	return r->peer->error || (r->peer == s->me ? true : fits(s, r->peer, r->len));
+	return r->peer->error || (r->peer == s->me ? true : message_fits(s, r->peer, r->len));
 }
 
 int
@@ -134,14 +134,15 @@ datagram_wait(struct datagram_sock *s, long sec, long usec, size_t size, uint32_
 	struct peer *p = datagram_enter(s) ? NULL : datagram_peer_get(s, id);
 	if (!p || datagram_peer_error(s, p))
 		return -1;
-	if (size > DATAGRAM_BLOCK_MAX || cost(size) > limit_of(s))
+	if (size > DATAGRAM_BLOCK_MAX || cost(size) > message_limit_of(s))
 		return datagram_fail(s, EMSGSIZE,
 				     "%zu bytes are never written without blocking: at most %llu",
-				     size, (unsigned long long)limit_of(s));
+				     size, (unsigned long long)message_limit_of(s));
 	struct room r = {.peer = p, .len = size};
-	if (has_room(s, &r))
+	if (message_has_room(s, &r))
 		return 1;
-	int got = datagram_wait_until(s, has_room, &r, datagram_deadline_of(sec, usec), NULL);
+	int got =
+		datagram_wait_until(s, message_has_room, &r, datagram_deadline_of(sec, usec), NULL);
 	datagram_settle(s);
 	return got > 0 && datagram_peer_error(s, p) ? -1 : got;
 }
@@ -178,7 +179,7 @@ write_self(struct datagram_sock *s, const void *buf, size_t len, int full)
 
 /* A block is new: on its way with it. */
 static void
-send_on(struct datagram_sock *s, struct peer *p, struct out *o)
+send_on_message(struct datagram_sock *s, struct peer *p, struct out *o)
 {
 	if (!p->give)
 		p->give = o;
@@ -197,14 +198,14 @@ send_on(struct datagram_sock *s, struct peer *p, struct out *o)
 }
 
 static bool
-has_ended(struct datagram_sock *s, void *arg)
+message_has_ended(struct datagram_sock *s, void *arg)
 {
 	(void)s;
 	return *(const int *)arg != WRITE_WAITS;
 }
 
 static bool
-never(struct datagram_sock *s)
+message_never(struct datagram_sock *s)
 {
 	(void)s;
 	return false;
@@ -215,11 +216,11 @@ static int64_t
 write_long(struct datagram_sock *s, struct peer *p, const void *buf, size_t len)
 {
 	int end = WRITE_WAITS;
-	struct out *o = out_new(s, p, buf, len, &end);
+	struct out *o = message_out_new(s, p, buf, len, &end);
 	if (!o)
 		return datagram_fail(s, ENOMEM, "out of memory");
-	send_on(s, p, o);
-	datagram_wait_until(s, has_ended, &end, BASE_NEVER_NS, never);
+	send_on_message(s, p, o);
+	datagram_wait_until(s, message_has_ended, &end, BASE_NEVER_NS, message_never);
 	datagram_settle(s);
 	if (end == WRITE_DONE)
 		return (int64_t)len;
@@ -237,17 +238,17 @@ datagram_write(struct datagram_sock *s, const void *buf, size_t len)
 		return write_self(s, buf, len, ENOBUFS);
 	bool copy = worth_copying(s, p, len);
 	struct room r = {.peer = p, .len = copy ? len : 0};
-	if (!fits(s, p, r.len)) {
-		if (datagram_wait_until(s, has_room, &r, BASE_NEVER_NS, NULL) < 0 ||
+	if (!message_fits(s, p, r.len)) {
+		if (datagram_wait_until(s, message_has_room, &r, BASE_NEVER_NS, NULL) < 0 ||
 		    datagram_peer_error(s, p))
 			return -1;
 	}
 	if (!copy)
 		return write_long(s, p, buf, len);
-	struct out *o = out_new(s, p, buf, len, NULL);
+	struct out *o = message_out_new(s, p, buf, len, NULL);
 	if (!o)
 		return datagram_fail(s, ENOMEM, "out of memory");
-	send_on(s, p, o);
+	send_on_message(s, p, o);
 	return (int64_t)len;
 }
 
@@ -259,22 +260,22 @@ datagram_write0(struct datagram_sock *s, const void *buf, size_t len)
 		return -1;
 	if (p == s->me)
 		return write_self(s, buf, len, EAGAIN);
-	if (cost(len) > limit_of(s))
+	if (cost(len) > message_limit_of(s))
 		return datagram_fail(s, EMSGSIZE,
 				     "%zu bytes are never written without blocking: at most %llu",
-				     len, (unsigned long long)limit_of(s));
-	if (!fits(s, p, len)) {
+				     len, (unsigned long long)message_limit_of(s));
+	if (!message_fits(s, p, len)) {
 		datagram_turn(s);
 		if (datagram_peer_error(s, p))
 			return -1;
-		if (!fits(s, p, len))
+		if (!message_fits(s, p, len))
 			return datagram_fail(s, EAGAIN, "%llu blocks to id %u are not acknowledged",
 					     (unsigned long long)p->queue_blocks, p->id);
 	}
-	struct out *o = out_new(s, p, buf, len, NULL);
+	struct out *o = message_out_new(s, p, buf, len, NULL);
 	if (!o)
 		return datagram_fail(s, ENOMEM, "out of memory");
-	send_on(s, p, o);
+	send_on_message(s, p, o);
 	return (int64_t)len;
 }
 

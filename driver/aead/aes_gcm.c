@@ -12,14 +12,14 @@ static IMB_MGR *mgr;
 _Static_assert(sizeof(struct gcm_key_data) <= SEAL_KEY_MAX, "fits where it is put");
 
 static void
-expand(void *key, const uint8_t secret[SEAL_SECRET])
+expand_gcm(void *key, const uint8_t secret[SEAL_SECRET])
 {
 	IMB_AES256_GCM_PRE(mgr, secret, (struct gcm_key_data *)key);
 }
 
 static void
-seal(const void *key, const uint8_t nonce[SEAL_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
-     uint8_t *text, size_t len)
+seal_gcm(const void *key, const uint8_t nonce[SEAL_AEAD_NONCE], const uint8_t *aad, size_t aad_len,
+	 uint8_t *text, size_t len)
 {
 	struct gcm_context_data c;
 	IMB_AES256_GCM_ENC(mgr, (const struct gcm_key_data *)key, &c, text, text, len, nonce, aad,
@@ -58,7 +58,7 @@ dh(const uint8_t secret[SEAL_DH], const uint8_t public_key[SEAL_DH], uint8_t out
 }
 
 static void
-start(void)
+start_gcm(void)
 {
 	/* No allocation that could fail: the manager's memory is ours. */
 	static _Alignas(64) uint8_t mem[sizeof(IMB_MGR) + (1u << 18)];
@@ -80,13 +80,13 @@ seal_aes256gcm(void)
 	static const struct seal_crypto ops = {
 		.name = "AES-256-GCM",
 		.key_bytes = sizeof(struct gcm_key_data),
-		.expand = expand,
-		.seal = seal,
+		.expand = expand_gcm,
+		.seal = seal_gcm,
 		.open = open_text,
 		.sha256 = sha256,
 		.dh_public = dh_public,
 		.dh = dh,
 	};
-	call_once(&once, start);
+	call_once(&once, start_gcm);
 	return mgr ? &ops : NULL;
 }

@@ -32,7 +32,7 @@ rd_dev_is_pci(const char *device)
 
 /* The kernel interface is there, up, and takes frames of this size. */
 static int
-check_interface(const char *ifname, uint16_t mtu, char *err, size_t err_max)
+check_device_interface(const char *ifname, uint16_t mtu, char *err, size_t err_max)
 {
 	struct ifreq r = {0};
 	int result = 0;
@@ -120,7 +120,7 @@ rd_dev_string(const struct rd_port_conf *c, char *out, size_t out_max, char *err
 	} else {
 		if (strncmp(device, "if:", 3) == 0)
 			device += 3;
-		int r = check_interface(device, c->mtu, err, err_max);
+		int r = check_device_interface(device, c->mtu, err, err_max);
 		if (r < 0)
 			return r;
 		if (c->pmd == RD_PMD_AF_XDP)

@@ -193,7 +193,7 @@ rd_eal_runtime_dir(void)
 }
 
 static uint64_t
-read_number(const char *path)
+read_eal_number(const char *path)
 {
 	FILE *f = fopen(path, "re");
 	unsigned long long v = 0;
@@ -208,7 +208,7 @@ read_number(const char *path)
 int
 rd_huge_check(uint64_t need_bytes, char *err, size_t err_max)
 {
-	uint64_t free_bytes = 0, nr_2m = read_number(HUGE_DIR "/hugepages-2048kB/nr_hugepages");
+	uint64_t free_bytes = 0, nr_2m = read_eal_number(HUGE_DIR "/hugepages-2048kB/nr_hugepages");
 	DIR *d = opendir(HUGE_DIR);
 	for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
 		unsigned long kb;
@@ -216,7 +216,7 @@ rd_huge_check(uint64_t need_bytes, char *err, size_t err_max)
 		if (sscanf(e->d_name, "hugepages-%lukB", &kb) != 1)
 			continue;
 		snprintf(path, sizeof path, HUGE_DIR "/%s/free_hugepages", e->d_name);
-		free_bytes += read_number(path) * kb * 1024;
+		free_bytes += read_eal_number(path) * kb * 1024;
 	}
 	if (d)
 		closedir(d);

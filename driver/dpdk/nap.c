@@ -26,7 +26,7 @@ is_ring(int fd, unsigned ifindex)
 }
 
 static int
-by_number(const void *a, const void *b)
+by_nap_number(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
@@ -58,7 +58,7 @@ rd_port_find_wakes(struct rd_port *p)
 	}
 	if (d)
 		closedir(d);
-	qsort(p->wake_fd, n, sizeof *p->wake_fd, by_number);
+	qsort(p->wake_fd, n, sizeof *p->wake_fd, by_nap_number);
 	p->n_wakes = n >= p->n_rxq ? n : 0;
 }
 

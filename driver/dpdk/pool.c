@@ -89,7 +89,7 @@ rd_pool_plan(uint16_t mtu, uint32_t ring_slots, uint32_t held, uint32_t lcores)
  * objects behind its end: they can be neither sent nor received into.  Where IO
  * addresses are virtual, or all ports are software, no object needs a page of its own. */
 static struct rte_mempool *
-create(const char *name, const struct rd_pool_plan *plan, int socket)
+create_pool(const char *name, const struct rd_pool_plan *plan, int socket)
 {
 	bool dense = !rte_eal_has_hugepages() || rte_eal_iova_mode() == RTE_IOVA_VA;
 	struct rte_pktmbuf_pool_private priv = {.mbuf_data_room_size = plan->room_bytes};
@@ -116,7 +116,7 @@ int
 rd_pool_create(struct rte_mempool **out, const char *name, const struct rd_pool_plan *plan,
 	       int socket, char *err, size_t err_max)
 {
-	struct rte_mempool *mp = create(name, plan, socket);
+	struct rte_mempool *mp = create_pool(name, plan, socket);
 	if (!mp) {
 		int e = rte_errno ? rte_errno : ENOMEM;
 		snprintf(err, err_max,

@@ -98,8 +98,8 @@ setup_queues(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t 
 
 /* *r: the result; true if datagrams are hashed by port. */
 static bool
-configure(const struct rd_port *p, const struct rd_port_conf *c,
-	  const struct rte_eth_dev_info *info, struct rte_eth_conf *cfg, int *r)
+configure_port(const struct rd_port *p, const struct rd_port_conf *c,
+	       const struct rte_eth_dev_info *info, struct rte_eth_conf *cfg, int *r)
 {
 	uint8_t key[RD_SORT_KEY_MAX];
 	if (c->sort_ports && p->n_rxq > 1 && rd_sort_rss_offered(info)) {
@@ -122,7 +122,7 @@ configure(const struct rd_port *p, const struct rd_port_conf *c,
 }
 
 static int
-start(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
+start_port(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max)
 {
 	struct rte_eth_dev_info info;
 	struct rte_ether_addr mac;
@@ -138,7 +138,7 @@ start(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t err_max
 	r = negotiate(p, c, &info, &cfg, err, err_max);
 	if (r < 0)
 		return r;
-	bool rss = configure(p, c, &info, &cfg, &r);
+	bool rss = configure_port(p, c, &info, &cfg, &r);
 	if (r < 0) {
 		snprintf(err, err_max, "%s: configuring %u rx and %u tx queues: %s", p->device,
 			 p->n_rxq, p->n_txq, rte_strerror(-r));
@@ -190,7 +190,7 @@ rd_port_open(struct rd_port *p, const struct rd_port_conf *c, char *err, size_t 
 		}
 	}
 	p->open = true;
-	r = start(p, c, err, err_max);
+	r = start_port(p, c, err, err_max);
 	if (strcmp(p->driver, "net_af_xdp") == 0)
 		for (uint16_t q = 0; q < p->n_rxq; q++)
 			rd_pool_forgive(c->pools ? c->pools[q] : c->pool, RD_AF_XDP_SLOTS);

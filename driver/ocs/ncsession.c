@@ -206,7 +206,7 @@ ocsdrv_ncs_identify(struct ocsdrv_ncs *n, struct ocs_identity *id)
 }
 
 static uint32_t
-read_number(const char *text)
+read_ncsession_number(const char *text)
 {
 	unsigned long v = text ? strtoul(text, NULL, 10) : 0;
 	return v > 0 && v <= 65535 ? (uint32_t)v : 0;
@@ -225,8 +225,8 @@ ocsdrv_ncs_read(struct ocsdrv_ncs *n, void (*have)(void *user, uint32_t in, uint
 		if (strcmp(find_name(t), "cross-connects") != 0)
 			continue;
 		for (const struct lyd_node *p = lyd_child(t); p; p = p->next) {
-			uint32_t in = read_number(find_text(p, "ingress")),
-				 out = read_number(find_text(p, "egress"));
+			uint32_t in = read_ncsession_number(find_text(p, "ingress")),
+				 out = read_ncsession_number(find_text(p, "egress"));
 			if (in > 0 && out > n->ports)
 				have(user, in - 1, out - n->ports - 1);
 		}
@@ -337,7 +337,8 @@ ocsdrv_ncs_changed(struct ocsdrv_ncs *n)
 		const char *who = op && strcmp(find_name(op), "netconf-config-change") == 0
 					  ? find_text(op, "session-id")
 					  : NULL;
-		changed = changed || (who && read_number(who) != nc_session_get_id(n->session));
+		changed = changed ||
+			  (who && read_ncsession_number(who) != nc_session_get_id(n->session));
 		lyd_free_tree(envelope);
 		lyd_free_tree(op);
 	}

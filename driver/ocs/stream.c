@@ -73,7 +73,7 @@ adopt_socket(struct stream *s, int fd, uint32_t events)
 }
 
 static void
-hang_up(struct stream *s, uint64_t now_ns, const char *why)
+stream_hang_up(struct stream *s, uint64_t now_ns, const char *why)
 {
 	if (s->link == OPEN)
 		s->sw->ops->disconnected(s->sw, now_ns);
@@ -103,7 +103,7 @@ call_switch(struct stream *s, uint64_t now_ns)
 	uint32_t i = s->next_addr++ % s->naddr;
 	int fd = socket(s->addr[i].ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
-		hang_up(s, now_ns, strerror(errno));
+		stream_hang_up(s, now_ns, strerror(errno));
 		return;
 	}
 	adopt_socket(s, fd, EPOLLOUT);
@@ -112,7 +112,7 @@ call_switch(struct stream *s, uint64_t now_ns)
 	if (connect(fd, (const struct sockaddr *)&s->addr[i], s->addr_len[i]) == 0)
 		begin_session(s, now_ns);
 	else if (errno != EINPROGRESS)
-		hang_up(s, now_ns, strerror(errno));
+		stream_hang_up(s, now_ns, strerror(errno));
 }
 
 /* A switch that calls again has lost the session before. */
@@ -122,14 +122,14 @@ take_callers(struct stream *s, uint64_t now_ns)
 	int fd;
 	while ((fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
 		if (s->link == OPEN)
-			hang_up(s, now_ns, "the switch called again");
+			stream_hang_up(s, now_ns, "the switch called again");
 		adopt_socket(s, fd, EPOLLIN);
 		begin_session(s, now_ns);
 	}
 }
 
 static void
-send_all(struct stream *s, uint64_t now_ns)
+send_all_stream(struct stream *s, uint64_t now_ns)
 {
 	for (;;) {
 		if (s->out_at == s->out_len) {
@@ -144,7 +144,7 @@ send_all(struct stream *s, uint64_t now_ns)
 				watch_events(s, EPOLLIN | EPOLLOUT);
 				return;
 			}
-			hang_up(s, now_ns, strerror(errno));
+			stream_hang_up(s, now_ns, strerror(errno));
 			return;
 		}
 		s->out_at += (size_t)n;
@@ -161,7 +161,7 @@ receive_bytes(struct stream *s, uint64_t now_ns)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {
-			hang_up(s, now_ns, n < 0 ? strerror(errno) : "the switch hung up");
+			stream_hang_up(s, now_ns, n < 0 ? strerror(errno) : "the switch hung up");
 			return;
 		}
 		s->sw->ops->rx(s->sw, buf, (size_t)n, now_ns);
@@ -178,11 +178,11 @@ check_connect(struct stream *s, uint64_t now_ns)
 	struct sockaddr_storage peer;
 	socklen_t peer_len = sizeof peer;
 	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0 || err)
-		hang_up(s, now_ns, strerror(err));
+		stream_hang_up(s, now_ns, strerror(err));
 	else if (getpeername(s->fd, (struct sockaddr *)&peer, &peer_len) == 0)
 		begin_session(s, now_ns);
 	else if (now_ns >= s->at_ns)
-		hang_up(s, now_ns, "no answer to the call");
+		stream_hang_up(s, now_ns, "no answer to the call");
 }
 
 static void
@@ -190,7 +190,7 @@ stream_send(struct ocs_driver *d, uint64_t now_ns)
 {
 	struct stream *s = stream_of(d);
 	if (s->link == OPEN && !ocsproto_is_broken(s->sw))
-		send_all(s, now_ns);
+		send_all_stream(s, now_ns);
 }
 
 static void
@@ -210,7 +210,7 @@ stream_turn(struct ocs_driver *d, uint64_t now_ns)
 		s->sw->ops->tick(s->sw, now_ns);
 	stream_send(d, now_ns);
 	if (s->link == OPEN && ocsproto_is_broken(s->sw))
-		hang_up(s, now_ns, "the session broke; see its last event");
+		stream_hang_up(s, now_ns, "the session broke; see its last event");
 	if (s->link == OPEN && ocsproto_is_up(s->sw)) {
 		s->worked = true;
 		s->trouble[0] = 0;
@@ -278,7 +278,7 @@ resolve_host(struct stream *s, const char *host, const char *port, char why[OCS_
 }
 
 static bool
-listen_at(struct stream *s, const char *address, char why[OCS_DRIVER_WHY])
+listen_at_stream(struct stream *s, const char *address, char why[OCS_DRIVER_WHY])
 {
 	int one = 1;
 	struct epoll_event ev = {.events = EPOLLIN};
@@ -355,7 +355,7 @@ ocsdrv_stream_open(const struct ocs_driver_config *cfg, char why[OCS_DRIVER_WHY]
 		snprintf(why, OCS_DRIVER_WHY, "\"%.100s\" is no HOST[:PORT]", address);
 		goto err;
 	}
-	if (!resolve_host(s, host, port, why) || (s->listens && !listen_at(s, address, why)))
+	if (!resolve_host(s, host, port, why) || (s->listens && !listen_at_stream(s, address, why)))
 		goto err;
 	s->at_ns = s->listens ? BASE_NEVER_NS : 0;
 	return &s->d;

@@ -31,7 +31,7 @@ wrong(struct process_pidfile *p, char *err, size_t err_max, const char *fmt, ...
 
 /* What is behind the descriptor, which cannot be exchanged any more. */
 static int
-look(struct process_pidfile *p, char *err, size_t err_max)
+look_pidfile(struct process_pidfile *p, char *err, size_t err_max)
 {
 	struct stat st;
 	if (fstat(p->fd, &st))
@@ -47,7 +47,7 @@ look(struct process_pidfile *p, char *err, size_t err_max)
 }
 
 static int
-held(struct process_pidfile *p, char *err, size_t err_max)
+pidfile_held(struct process_pidfile *p, char *err, size_t err_max)
 {
 	char text[24] = "";
 	int why = errno;
@@ -66,7 +66,7 @@ named(const struct process_pidfile *p)
 }
 
 static int
-put(struct process_pidfile *p, char *err, size_t err_max)
+put_pidfile(struct process_pidfile *p, char *err, size_t err_max)
 {
 	char text[24];
 	int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
@@ -90,13 +90,13 @@ process_pidfile_open(struct process_pidfile *p, const char *path, char *err, siz
 			return wrong(p, err, err_max, "is a symbolic link; remove it");
 		if (p->fd < 0)
 			return wrong(p, err, err_max, "%s", strerror(errno));
-		if (look(p, err, err_max))
+		if (look_pidfile(p, err, err_max))
 			return -1;
 		if (flock(p->fd, LOCK_EX | LOCK_NB))
-			return held(p, err, err_max);
+			return pidfile_held(p, err, err_max);
 		/* Its owner may have removed it between our open() and our lock. */
 		if (named(p))
-			return put(p, err, err_max);
+			return put_pidfile(p, err, err_max);
 		close(p->fd);
 		p->fd = -1;
 	}

@@ -27,7 +27,7 @@ tune_file_path(char path[TUNE_FILE_PATH])
 }
 
 static int
-refuse(char *why, const char *path, const char *what, const char *fix)
+refuse_file(char *why, const char *path, const char *what, const char *fix)
 {
 	snprintf(why, TUNE_FILE_WHY, "%s: %s%s", path, what, fix);
 	return -1;
@@ -35,26 +35,26 @@ refuse(char *why, const char *path, const char *what, const char *fix)
 
 /* Of a folder or file that is open: is it ours alone? */
 static int
-ours(int fd, bool folder, const char *path, char *why)
+file_ours(int fd, bool folder, const char *path, char *why)
 {
 	struct stat st;
 	char what[80];
 
 	if (fstat(fd, &st))
-		return refuse(why, path, strerror(errno), "");
+		return refuse_file(why, path, strerror(errno), "");
 	if (folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
-		return refuse(why, path, folder ? "its folder is none" : "is no regular file",
-			      "; delete it");
+		return refuse_file(why, path, folder ? "its folder is none" : "is no regular file",
+				   "; delete it");
 	if (st.st_uid != geteuid()) {
 		snprintf(what, sizeof what, "%sbelongs to somebody else (uid %u)",
 			 folder ? "its folder " : "", (unsigned)st.st_uid);
-		return refuse(why, path, what, "; delete it or set XDG_CACHE_HOME");
+		return refuse_file(why, path, what, "; delete it or set XDG_CACHE_HOME");
 	}
 	if (st.st_mode & 022) {
 		snprintf(what, sizeof what, "others may write %s (mode %04o)",
 			 folder ? "its folder" : "it", (unsigned)st.st_mode & 07777);
-		return refuse(why, path, what,
-			      folder ? "; chmod it to 0700" : "; chmod it to 0600");
+		return refuse_file(why, path, what,
+				   folder ? "; chmod it to 0700" : "; chmod it to 0600");
 	}
 	return 0;
 }
@@ -81,15 +81,15 @@ open_folder(const char *path, bool make, char *why)
 	}
 	if (fd < 0) {
 		int err = errno;
-		(void)refuse(why, path,
-			     err == ELOOP || err == ENOTDIR
-				     ? "its folder is a symbolic link, or none"
-				     : strerror(err),
-			     err == ELOOP || err == ENOTDIR ? "; delete it" : "");
+		(void)refuse_file(why, path,
+				  err == ELOOP || err == ENOTDIR
+					  ? "its folder is a symbolic link, or none"
+					  : strerror(err),
+				  err == ELOOP || err == ENOTDIR ? "; delete it" : "");
 		errno = err;
 		return -1;
 	}
-	if (ours(fd, true, path, why)) {
+	if (file_ours(fd, true, path, why)) {
 		close(fd);
 		errno = EPERM;
 		return -1;
@@ -124,17 +124,17 @@ read_in(int dir, const char *path, struct tune_store *s, char *why)
 		return TUNE_FILE_NONE;
 	if (fd < 0) {
 		bool link = errno == ELOOP;
-		(void)refuse(why, path, link ? "is a symbolic link" : strerror(errno),
-			     link ? "; delete it" : "");
+		(void)refuse_file(why, path, link ? "is a symbolic link" : strerror(errno),
+				  link ? "; delete it" : "");
 		return TUNE_FILE_REFUSED;
 	}
-	char *text = ours(fd, false, path, why) ? NULL : malloc(TUNE_STORE_BYTES + 1);
+	char *text = file_ours(fd, false, path, why) ? NULL : malloc(TUNE_STORE_BYTES + 1);
 	ssize_t n = text ? read_all(fd, text, TUNE_STORE_BYTES + 1) : -1;
 	bool ok = n >= 0 && tune_store_parse(text, (size_t)n, s, row);
 	if (n >= 0 && !ok)
-		(void)refuse(why, path, row, "");
+		(void)refuse_file(why, path, row, "");
 	else if (!ok && !*why)
-		(void)refuse(why, path, "cannot be read", "");
+		(void)refuse_file(why, path, "cannot be read", "");
 	free(text);
 	close(fd);
 	return ok ? TUNE_FILE_FOUND : TUNE_FILE_REFUSED;
@@ -204,7 +204,7 @@ tune_file_find(const struct tune_key *k, struct tune_values *v, char why[TUNE_FI
 /* ---- writing ---- */
 
 static int
-replace(int dir, const char *path, const char *text, size_t len, char *why)
+replace_file(int dir, const char *path, const char *text, size_t len, char *why)
 {
 	char name[40];
 	uint64_t salt = 0;
@@ -214,7 +214,7 @@ replace(int dir, const char *path, const char *text, size_t len, char *why)
 	snprintf(name, sizeof name, "." NAME ".%016llx", (unsigned long long)salt);
 	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return refuse(why, path, "cannot be made: ", strerror(errno));
+		return refuse_file(why, path, "cannot be made: ", strerror(errno));
 	while (n < len) {
 		ssize_t put = write(fd, text + n, len - n);
 		if (put < 0 && errno == EINTR)
@@ -227,7 +227,7 @@ replace(int dir, const char *path, const char *text, size_t len, char *why)
 	if (close(fd) || !ok || renameat(dir, name, dir, NAME)) {
 		int err = errno;
 		(void)unlinkat(dir, name, 0);
-		return refuse(why, path, "cannot be written: ", strerror(err));
+		return refuse_file(why, path, "cannot be written: ", strerror(err));
 	}
 	return 0;
 }
@@ -240,14 +240,14 @@ keep_in(int dir, const char *path, const struct tune_key *k, const struct tune_v
 	int err = -1;
 
 	if (!s || !text) {
-		(void)refuse(why, path, "out of memory", "");
+		(void)refuse_file(why, path, "out of memory", "");
 	} else if (read_in(dir, path, memset(s, 0, sizeof *s), why) == TUNE_FILE_REFUSED) {
 		err = -1;
 	} else if (!tune_store_put(s, k, v)) {
-		(void)refuse(why, path, "no such row can be kept", "");
+		(void)refuse_file(why, path, "no such row can be kept", "");
 	} else {
 		size_t n = tune_store_print(s, text, TUNE_STORE_BYTES);
-		err = n ? replace(dir, path, text, n, why) : -1;
+		err = n ? replace_file(dir, path, text, n, why) : -1;
 	}
 	free(text);
 	free(s);
@@ -274,8 +274,9 @@ tune_file_keep(const struct tune_key *k, const struct tune_values *v, char why[T
 	if (dir < 0)
 		return -1;
 	/* Two that write at once: one after the other. */
-	int err = flock(dir, LOCK_EX) ? refuse(why, path, "cannot be locked: ", strerror(errno))
-				      : keep_in(dir, path, k, &all, why);
+	int err = flock(dir, LOCK_EX)
+			  ? refuse_file(why, path, "cannot be locked: ", strerror(errno))
+			  : keep_in(dir, path, k, &all, why);
 	close(dir);
 	return err;
 }

@@ -25,7 +25,7 @@
 
 /* The first line of a file of the kernel's; false: there is none. */
 static bool
-line_of(const char *path, char *out, int size)
+key_line_of(const char *path, char *out, int size)
 {
 	FILE *f = fopen(path, "re");
 	bool ok = f && fgets(out, size, f);
@@ -63,7 +63,7 @@ what_cpus_share(char *out, size_t size)
 	char online[256], path[96], shared[256], level[16], word[24];
 
 	tune_word(out, size, "unknown");
-	if (!line_of("/sys/devices/system/cpu/online", online, sizeof online))
+	if (!key_line_of("/sys/devices/system/cpu/online", online, sizeof online))
 		return;
 	if (!strpbrk(online, ",-")) {
 		tune_word(out, size, "alone");
@@ -71,12 +71,12 @@ what_cpus_share(char *out, size_t size)
 	}
 	for (int i = 0; i < 8; i++) {
 		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
-		if (!line_of(path, level, sizeof level))
+		if (!key_line_of(path, level, sizeof level))
 			break;
 		tune_word(out, size, "none");
 		snprintf(path, sizeof path,
 			 "/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", i);
-		if (!line_of(path, shared, sizeof shared) || strcmp(shared, online) != 0)
+		if (!key_line_of(path, shared, sizeof shared) || strcmp(shared, online) != 0)
 			continue;
 		snprintf(word, sizeof word, "L%s", level);
 		tune_word(out, size, word);
@@ -166,7 +166,7 @@ tune_file_key_ip(struct tune_key *k, const char *driver, const char *mode, const
 	offloads(fd, name, k->offloads, sizeof k->offloads);
 	close(fd);
 	snprintf(path, sizeof path, "/sys/class/net/%s/speed", name);
-	if (line_of(path, text, sizeof text)) {
+	if (key_line_of(path, text, sizeof text)) {
 		long v = strtol(text, &end, 10);
 		k->speed = v > 0 && v <= 100000000 && !*end ? (uint32_t)v : 0;
 	}

@@ -15,7 +15,7 @@ typedef uint32_t lanes __attribute__((vector_size(16)));
 #define LANES_BYTES_MAX (1u << 19)
 
 static uint16_t
-fold(uint64_t s)
+fold_frame(uint64_t s)
 {
 	s = (s >> 32) + (s & 0xffffffffu);
 	s = (s >> 32) + (s & 0xffffffffu);
@@ -54,7 +54,7 @@ suci_udp_frame_sum(const uint8_t *p, size_t n)
 		memcpy(&w, last, 2);
 		sum += w;
 	}
-	return fold(sum);
+	return fold_frame(sum);
 }
 
 static bool
@@ -62,9 +62,9 @@ udp_sum_good(const struct iphdr *ip, const struct udphdr *udp, const uint8_t *p,
 {
 	uint64_t pseudo = (uint64_t)ip->saddr + ip->daddr + htons(IPPROTO_UDP) + htons((uint16_t)n);
 
-	if (udp->check == 0 || fold(pseudo + suci_udp_frame_sum(p, n)) == 0xffff)
+	if (udp->check == 0 || fold_frame(pseudo + suci_udp_frame_sum(p, n)) == 0xffff)
 		return true;
-	return udp->check == fold(pseudo);
+	return udp->check == fold_frame(pseudo);
 }
 
 enum udp_frame_fault

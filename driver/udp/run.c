@@ -10,7 +10,7 @@
 #define TURN_LEAST 128u /* datagrams: fewer are no load, and no measurement */
 
 static void
-apply(struct suci_udp *u, uint32_t datagrams)
+apply_run(struct suci_udp *u, uint32_t datagrams)
 {
 	uint32_t most = datagrams ? datagrams : RUN_SEGMENTS, fit = RUN_BYTES_MAX / u->mtu;
 
@@ -24,7 +24,7 @@ suci_udp_set_run(struct suci_udp *u, uint32_t datagrams)
 {
 	free(u->watch);
 	u->watch = NULL;
-	apply(u, datagrams);
+	apply_run(u, datagrams);
 }
 
 uint32_t
@@ -38,7 +38,7 @@ next_turn(struct suci_udp *u, uint64_t now_ns)
 {
 	struct udp_run_watch *w = u->watch;
 
-	apply(u, tune_watch_stored(&w->watch) ? w->stored : RUN_SEGMENTS);
+	apply_run(u, tune_watch_stored(&w->watch) ? w->stored : RUN_SEGMENTS);
 	w->since_ns = now_ns;
 	w->until_ns = now_ns + TURN_NS;
 	w->datagrams = u->count.tx_datagrams;
@@ -53,7 +53,7 @@ suci_udp_watch_run(struct suci_udp *u, uint32_t stored)
 		return;
 	u->watch = calloc(1, sizeof *u->watch);
 	if (!u->watch) {
-		apply(u, RUN_SEGMENTS);
+		apply_run(u, RUN_SEGMENTS);
 		return;
 	}
 	u->watch->stored = u->run_most;

@@ -49,7 +49,7 @@ put_control(struct msghdr *h, struct control *at, int level, int type, const voi
 
 /* n pieces as one, if each lies behind the one before. */
 static bool
-join(const struct iovec *v, uint32_t n, struct iovec *one)
+join_send(const struct iovec *v, uint32_t n, struct iovec *one)
 {
 	*one = v[0];
 	for (uint32_t i = 1; i < n; i++) {
@@ -75,7 +75,7 @@ put_message(struct suci_udp *u, uint32_t i, struct udp_dgram *d, struct iovec *i
 			     .msg_iov = iov + d->iov,
 			     .msg_iovlen = last->iov + last->niov - d->iov};
 	u->tx_run[i] = run;
-	if (run > 1 && join(h->msg_iov, (uint32_t)h->msg_iovlen, &u->tx_one[i])) {
+	if (run > 1 && join_send(h->msg_iov, (uint32_t)h->msg_iovlen, &u->tx_one[i])) {
 		h->msg_iov = &u->tx_one[i];
 		h->msg_iovlen = 1;
 	}
@@ -255,7 +255,7 @@ put_pieces(const struct suci_out *o, uint8_t **flat, struct iovec *v)
 /* Take up to a batch of datagrams from the endpoint: whole runs of full ones, as a run costs
  * the kernel as much as two or three datagrams. */
 static uint32_t
-gather(struct suci_udp *u, uint64_t now_ns)
+gather_send(struct suci_udp *u, uint64_t now_ns)
 {
 	uint32_t n = 0, v = 0;
 	uint8_t *sealed = u->sealed, *flat = u->flat;
@@ -297,7 +297,7 @@ suci_udp_send(struct suci_udp *u, uint64_t now_ns)
 	}
 	/* Bounded, so that a fast socket cannot keep a poll from returning. */
 	for (int turn = 0; turn < TURNS_MAX; turn++) {
-		uint32_t n = gather(u, now_ns);
+		uint32_t n = gather_send(u, now_ns);
 		if (n == 0)
 			break;
 		moved = true;

@@ -38,7 +38,7 @@ suci_udp_from(const struct sockaddr_in *sa)
 
 /* Buffer b shall receive into slot i of the next recvmmsg. */
 static void
-arm(struct suci_udp *u, uint32_t i, uint32_t b)
+arm_udp(struct suci_udp *u, uint32_t i, uint32_t b)
 {
 	u->armed[i] = b;
 	u->rx_iov[i] = (struct iovec){u->buf + (size_t)b * u->buf_bytes, u->buf_bytes};
@@ -56,7 +56,7 @@ void
 suci_udp_rearm(struct suci_udp *u)
 {
 	while (u->narmed < SUCI_UDP_BATCH && u->nfree > 0) {
-		arm(u, u->narmed, u->free_buf[--u->nfree]);
+		arm_udp(u, u->narmed, u->free_buf[--u->nfree]);
 		u->narmed++;
 	}
 }
@@ -66,7 +66,7 @@ suci_udp_name_senders(struct suci_udp *u, bool yes)
 {
 	u->nameless = !yes;
 	for (uint32_t i = 0; i < u->narmed; i++)
-		arm(u, i, u->armed[i]);
+		arm_udp(u, i, u->armed[i]);
 }
 
 void
@@ -162,16 +162,16 @@ rx_one(struct suci_udp *u, uint32_t i, uint64_t now_ns)
 /* The first n slots are ours again, unless held: then another buffer takes the
  * slot, or the last slot if there is none. */
 static void
-take_back(struct suci_udp *u, uint32_t n)
+take_back_udp(struct suci_udp *u, uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;) {
 		uint32_t b = u->armed[i];
 		if (--u->refs[b] == 0)
-			arm(u, i, b);
+			arm_udp(u, i, b);
 		else if (u->nfree > 0)
-			arm(u, i, u->free_buf[--u->nfree]);
+			arm_udp(u, i, u->free_buf[--u->nfree]);
 		else if (--u->narmed != i)
-			arm(u, i, u->armed[u->narmed]);
+			arm_udp(u, i, u->armed[u->narmed]);
 	}
 }
 
@@ -242,7 +242,7 @@ rx_batch(struct suci_udp *u, uint64_t now_ns, bool *moved)
 		u->refs[u->armed[i]] = 1;
 	for (uint32_t i = 0; i < (uint32_t)n; i++)
 		u->count.rx_datagrams += rx_one(u, i, now_ns);
-	take_back(u, (uint32_t)n);
+	take_back_udp(u, (uint32_t)n);
 	merge_under_load(u, (uint32_t)n);
 	/* A full batch promises more.  A single message does not: it is handed on
 	 * first, the next poll looks for others. */

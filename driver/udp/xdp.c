@@ -104,13 +104,13 @@ map_rings(struct udp_xdp *x)
 
 /* Frame f is the kernel's again.  The ring has a place for every frame. */
 static void
-give(struct udp_xdp *x, uint32_t f)
+give_xdp(struct udp_xdp *x, uint32_t f)
 {
 	x->fill_addr[x->fill_at++ & (x->frames - 1)] = (uint64_t)f * x->chunk;
 }
 
 static void
-publish(struct udp_xdp *x)
+publish_xdp(struct udp_xdp *x)
 {
 	__atomic_store_n(x->fill_prod, x->fill_at, __ATOMIC_RELEASE);
 	/* A driver that found the ring empty waits to be told. */
@@ -119,7 +119,7 @@ publish(struct udp_xdp *x)
 }
 
 static int
-watch(const struct udp_xdp *x, int op, int fd, uint32_t events)
+watch_xdp(const struct udp_xdp *x, int op, int fd, uint32_t events)
 {
 	struct epoll_event e = {.events = events};
 
@@ -127,7 +127,7 @@ watch(const struct udp_xdp *x, int op, int fd, uint32_t events)
 }
 
 static int
-make(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved, const char **why)
+make_xdp(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved, const char **why)
 {
 	struct sockaddr_xdp sa = {.sxdp_family = AF_XDP,
 				  .sxdp_flags = XDP_USE_NEED_WAKEUP,
@@ -155,14 +155,14 @@ make(struct suci_udp *u, struct udp_xdp *x, const char *name, bool reserved, con
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	}
 	for (uint32_t i = 0; i < x->frames; i++)
-		give(x, i);
-	publish(x);
+		give_xdp(x, i);
+	publish_xdp(x);
 	*why = "no epoll descriptor";
 	x->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (x->epoll_fd < 0)
 		return -errno;
-	err = watch(x, EPOLL_CTL_ADD, x->fd, EPOLLIN);
-	err = err ? err : watch(x, EPOLL_CTL_ADD, u->fd, EPOLLIN);
+	err = watch_xdp(x, EPOLL_CTL_ADD, x->fd, EPOLLIN);
+	err = err ? err : watch_xdp(x, EPOLL_CTL_ADD, u->fd, EPOLLIN);
 	if (err)
 		return err;
 	suci_udp_sockaddr(&u->local, &local);
@@ -188,7 +188,7 @@ suci_udp_xdp_open(struct suci_udp *u, const char *name, uint32_t if_mtu, bool re
 		u->xdp_why = "frames of the interface are too long for AF_XDP";
 	else if (queues(u->fd, name) > 1)
 		u->xdp_why = "the interface has more than one receive queue";
-	else if (make(u, x, name, reserved, &u->xdp_why) == 0) {
+	else if (make_xdp(u, x, name, reserved, &u->xdp_why) == 0) {
 		u->xdp_why = NULL;
 		return;
 	}
@@ -251,7 +251,7 @@ suci_udp_xdp_begin(struct suci_udp *u)
 }
 
 static void
-receive(struct suci_udp *u, const struct xdp_desc *d, uint64_t now_ns)
+receive_xdp(struct suci_udp *u, const struct xdp_desc *d, uint64_t now_ns)
 {
 	struct udp_xdp *x = u->xdp;
 	uint32_t f = (uint32_t)(d->addr / x->chunk);
@@ -282,7 +282,7 @@ receive(struct suci_udp *u, const struct xdp_desc *d, uint64_t now_ns)
 			    u->ecn ? frame.ecn : SUCI_ECN_NOT, 1ull + u->bufs + f, now_ns);
 	}
 	if (--x->refs[f] == 0)
-		give(x, f);
+		give_xdp(x, f);
 }
 
 uint32_t
@@ -295,9 +295,9 @@ suci_udp_xdp_rx(struct suci_udp *u, uint32_t most, uint64_t now_ns)
 	if (n == 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
-		receive(u, &x->rx_desc[x->rx_at++ & (XDP_RING - 1)], now_ns);
+		receive_xdp(u, &x->rx_desc[x->rx_at++ & (XDP_RING - 1)], now_ns);
 	__atomic_store_n(x->rx_cons, x->rx_at, __ATOMIC_RELEASE);
-	publish(x);
+	publish_xdp(x);
 	return n;
 }
 
@@ -315,8 +315,8 @@ suci_udp_xdp_release(struct suci_udp *u, uint64_t cookie)
 
 	BASE_ASSERT(*refs > 0);
 	if (--*refs == 0) {
-		give(u->xdp, (uint32_t)(cookie - u->bufs - 1));
-		publish(u->xdp);
+		give_xdp(u->xdp, (uint32_t)(cookie - u->bufs - 1));
+		publish_xdp(u->xdp);
 	}
 }
 
@@ -327,6 +327,6 @@ suci_udp_xdp_watch(struct suci_udp *u)
 	bool out = suci_udp_waiting(u);
 
 	if (out != x->watching_out &&
-	    watch(x, EPOLL_CTL_MOD, u->fd, EPOLLIN | (out ? EPOLLOUT : 0)) == 0)
+	    watch_xdp(x, EPOLL_CTL_MOD, u->fd, EPOLLIN | (out ? EPOLLOUT : 0)) == 0)
 		x->watching_out = out;
 }
