@@ -102,7 +102,7 @@ lmpi_addr_usable(const struct lmpi_addr *a, const char *iface, const struct lmpi
 /* A bridge is mostly one for containers of this node alone, and may say that it has a carrier
  * without a port. */
 static int
-rank_of(const struct lmpi_addr *a)
+addr_rank_of(const struct lmpi_addr *a)
 {
 	return 2 * a->carrier + !a->bridge;
 }
@@ -118,7 +118,7 @@ lmpi_addr_pick(const struct lmpi_addr *list, uint32_t n, const char *iface,
 			continue;
 		if (routed && memcmp(list[i].ip, routed, 4) == 0)
 			return &list[i];
-		if (!best || rank_of(&list[i]) > rank_of(best))
+		if (!best || addr_rank_of(&list[i]) > addr_rank_of(best))
 			best = &list[i];
 	}
 	return best;

@@ -130,7 +130,7 @@ read_clients(struct base_reader *r, struct lmpi_job *j)
 }
 
 static void
-read_hosts(struct base_reader *r, struct lmpi_job *j)
+read_blob_hosts(struct base_reader *r, struct lmpi_job *j)
 {
 	for (uint32_t i = 0; i < j->nhosts; i++) {
 		struct lmpi_job_host *h = &j->host[i];
@@ -173,7 +173,7 @@ lmpi_job_decode(const void *in, size_t len, struct lmpi_job *j)
 		goto bad;
 	if (!read_clients(&r, j))
 		goto bad;
-	read_hosts(&r, j);
+	read_blob_hosts(&r, j);
 	const uint8_t *p = base_read_bytes(&r, 24ull * j->nprocs);
 	if (p && j->nprocs)
 		memcpy(j->proc, p, 24ull * j->nprocs);

@@ -82,7 +82,7 @@ channel_lost(bool closed, const char *why)
 }
 
 static void *
-watch(void *arg)
+watch_control(void *arg)
 {
 	int channel = lmpi_join_fd();
 	char why[128];
@@ -116,14 +116,14 @@ lmpi_control_start(void)
 	/* Signals are the program's business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int err = pthread_create(&g.thread, NULL, watch, NULL);
+	int err = pthread_create(&g.thread, NULL, watch_control, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	g.running = err == 0;
 	return err ? LMPI_ERR_OTHER : LMPI_OK;
 }
 
 static void
-wake(void)
+wake_boot_control(void)
 {
 	uint64_t one = 1;
 	if (g.wake >= 0 && write(g.wake, &one, sizeof one) < 0)
@@ -138,7 +138,7 @@ lmpi_control_report(const char *text)
 		return;
 	snprintf(g.text, sizeof g.text, "%s", text);
 	atomic_store(&g.reported, 2);
-	wake();
+	wake_boot_control();
 }
 
 void
@@ -146,7 +146,7 @@ lmpi_control_stop(void)
 {
 	if (g.running) {
 		atomic_store(&g.stop, 1);
-		wake();
+		wake_boot_control();
 		pthread_join(g.thread, NULL);
 		g.running = false;
 	}

@@ -92,7 +92,7 @@ lmpi_dance_unlisten(void)
 /* Small packets must not wait for each other, and a host that vanished has to be
  * noticed although nothing is sent to it. */
 static void
-tune(int fd)
+tune_dance(int fd)
 {
 	int one = 1, idle = 20, every = 5, count = 4;
 
@@ -160,7 +160,7 @@ lmpi_host_name(const struct lmpi_job_host *host, uint32_t h, char out[LMPI_HOST_
 static void
 is_ready(struct dance *d, struct partner *p, int fd)
 {
-	tune(fd);
+	tune_dance(fd);
 	p->fd = fd;
 	p->connecting = false;
 	p->ready = true;
@@ -236,7 +236,7 @@ take_local(struct dance *d, const struct stranger *s)
 	if (be64_load(s->name + 4) != d->how->token || i >= d->how->nlocal ||
 	    d->local_fd[i] != FD_NONE)
 		return false;
-	tune(s->fd);
+	tune_dance(s->fd);
 	d->local_fd[i] = s->fd;
 	d->left--;
 	return true;
@@ -323,7 +323,7 @@ fill_poll(struct dance *d)
 }
 
 static void
-serve(struct dance *d, nfds_t n)
+serve_dance(struct dance *d, nfds_t n)
 {
 	uint64_t now = suci_udp_now_ns();
 	uint32_t strangers = d->nstrangers, at = 2 + strangers;
@@ -354,7 +354,7 @@ serve(struct dance *d, nfds_t n)
 }
 
 static void
-complain(const struct dance *d)
+complain_dance(const struct dance *d)
 {
 	char name[LMPI_HOST_NAME];
 
@@ -415,7 +415,7 @@ refuse_loopback(struct dance *d, uint32_t h)
 }
 
 static void
-prepare(struct dance *d)
+prepare_dance(struct dance *d)
 {
 	const struct lmpi_dance *how = d->how;
 
@@ -434,7 +434,7 @@ prepare(struct dance *d)
 }
 
 static void
-run(struct dance *d)
+run_dance(struct dance *d)
 {
 	while (d->left > 0 && !d->wrong) {
 		uint64_t now = suci_udp_now_ns();
@@ -446,7 +446,7 @@ run(struct dance *d)
 			return;
 		nfds_t n = fill_poll(d);
 		(void)poll(d->poll, n, 50);
-		serve(d, n);
+		serve_dance(d, n);
 	}
 }
 
@@ -465,11 +465,11 @@ lmpi_dance(const struct lmpi_dance *how, int *host_fd, int *local_fd)
 			    .local_fd = local_fd,
 			    .deadline_ns = suci_udp_now_ns() + how->limit_s * BASE_S_NS};
 	if (d->partner && d->poll) {
-		prepare(d);
-		run(d);
+		prepare_dance(d);
+		run_dance(d);
 		rc = d->left == 0 && !d->wrong ? LMPI_OK : LMPI_ERR_OTHER;
 		if (rc)
-			complain(d);
+			complain_dance(d);
 		for (uint32_t h = 0; h < nhosts; h++)
 			host_fd[h] = d->partner[h].fd;
 		while (d->nstrangers)
@@ -503,7 +503,7 @@ lmpi_dance_join(const uint8_t ip[4], uint16_t port, uint64_t token, uint32_t ind
 	    send(fd, name, sizeof name, MSG_NOSIGNAL) != (ssize_t)sizeof name)
 		err = errno;
 	if (fd >= 0 && err == 0) {
-		tune(fd);
+		tune_dance(fd);
 		*out = fd;
 		return LMPI_OK;
 	}

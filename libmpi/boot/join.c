@@ -137,7 +137,7 @@ struct talk {
 };
 
 static int
-give_up(const char *why, const char *hint)
+give_up_joining(const char *why, const char *hint)
 {
 	fprintf(stderr, "libmpi: joining the IMPI job at %s: %s%s%s\n", g.server, why,
 		hint ? "; " : "", hint ? hint : "");
@@ -255,7 +255,7 @@ hint_for(enum impi_err code)
 
 /* Bytes from the server, event by event. */
 static int
-take(struct talk *t, const uint8_t *p, size_t len)
+take_joining(struct talk *t, const uint8_t *p, size_t len)
 {
 	struct impi_client_event ev;
 
@@ -266,7 +266,7 @@ take(struct talk *t, const uint8_t *p, size_t len)
 		switch (ev.type) {
 		case IMPI_CL_FAILED: {
 			const struct impi_error *e = impi_client_error(g.client);
-			return give_up(e->text, hint_for(e->code));
+			return give_up_joining(e->text, hint_for(e->code));
 		}
 		case IMPI_CL_STARTED:
 			t->started = true;
@@ -278,7 +278,7 @@ take(struct talk *t, const uint8_t *p, size_t len)
 		case IMPI_CL_SIZE: {
 			enum impi_err e = submit(t);
 			if (e != IMPI_ERR_OK)
-				return give_up(impi_strerror(e), NULL);
+				return give_up_joining(impi_strerror(e), NULL);
 			break;
 		}
 		case IMPI_CL_NONE:
@@ -307,18 +307,18 @@ talk(struct talk *t)
 	while (!t->started) {
 		int err = send_all_queued(t->deadline_ns);
 		if (err)
-			return give_up(strerror(err), hint_for(IMPI_ERR_EOF));
+			return give_up_joining(strerror(err), hint_for(IMPI_ERR_EOF));
 		struct pollfd p = {.fd = g.fd, .events = POLLIN};
 		uint64_t now = suci_udp_now_ns();
 		if (now >= t->deadline_ns)
-			return give_up("nothing more came within LIBMPI_JOIN_TIMEOUT_S",
-				       "have all clients been started?");
+			return give_up_joining("nothing more came within LIBMPI_JOIN_TIMEOUT_S",
+					       "have all clients been started?");
 		if (now >= t->say_ns && !t->said)
 			say_waiting(t);
 		if (poll(&p, 1, 1000) <= 0) {
 			enum impi_err e = submit(t);
 			if (e != IMPI_ERR_OK)
-				return give_up(impi_strerror(e), NULL);
+				return give_up_joining(impi_strerror(e), NULL);
 			continue;
 		}
 		ssize_t r = recv(g.fd, buf, sizeof buf, 0);
@@ -327,9 +327,10 @@ talk(struct talk *t)
 		if (r <= 0) {
 			impi_client_eof(g.client);
 			const struct impi_error *e = impi_client_error(g.client);
-			return give_up(r < 0 ? strerror(errno) : e->text, hint_for(IMPI_ERR_EOF));
+			return give_up_joining(r < 0 ? strerror(errno) : e->text,
+					       hint_for(IMPI_ERR_EOF));
 		}
-		err = take(t, buf, (size_t)r);
+		err = take_joining(t, buf, (size_t)r);
 		if (err)
 			return err;
 	}
@@ -387,7 +388,7 @@ fill_job(const struct lmpi_join *how, struct impi_offered *offered, struct lmpi_
 	job->proc = calloc(t->nprocs, sizeof *job->proc);
 	if (!job->peer || !job->host || !job->proc) {
 		lmpi_job_free(job);
-		return give_up("out of memory", NULL);
+		return give_up_joining("out of memory", NULL);
 	}
 	for (uint32_t i = 0; i < t->nhosts; i++) {
 		job->host[i].client = t->host[i].client;
@@ -399,7 +400,7 @@ fill_job(const struct lmpi_join *how, struct impi_offered *offered, struct lmpi_
 		impi_proc_encode(&t->proc[i], job->proc[i]);
 	if (!lmpi_job_count(job)) {
 		lmpi_job_free(job);
-		return give_up("the table of hosts makes no sense", NULL);
+		return give_up_joining("the table of hosts makes no sense", NULL);
 	}
 	note_marks(t, offered);
 	return lmpi_peers_settle(job, lmpi_knob_text(LMPI_KNOB_IMPI_PEERS), offered);
@@ -413,13 +414,13 @@ make_client(const struct lmpi_join *how)
 
 	if (impi_auth_from_env(&cfg.auth, lmpi_knob_text(LMPI_KNOB_IMPI_AUTH_NONE),
 			       lmpi_knob_text(LMPI_KNOB_IMPI_AUTH_KEY), &err) != IMPI_ERR_OK)
-		return give_up(err.text, NULL);
+		return give_up_joining(err.text, NULL);
 	size_t n = impi_client_footprint(&limits, &cfg);
 	g.mem = n ? aligned_alloc(64, (n + 63) & ~(size_t)63) : NULL;
 	if (!n)
-		return give_up("IMPI_CLIENT is not a client number from 0 to 31", NULL);
+		return give_up_joining("IMPI_CLIENT is not a client number from 0 to 31", NULL);
 	if (!g.mem || !(g.client = impi_client_new(g.mem, &limits, &cfg)))
-		return give_up("out of memory", NULL);
+		return give_up_joining("out of memory", NULL);
 	return LMPI_OK;
 }
 
@@ -441,7 +442,7 @@ lmpi_join(const struct lmpi_join *how, struct lmpi_job *job)
 	t.host = calloc(how->nhosts, sizeof *t.host);
 	if (t.proc && t.host)
 		make_offer(&t);
-	err = t.proc && t.host ? connect_server() : give_up("out of memory", NULL);
+	err = t.proc && t.host ? connect_server() : give_up_joining("out of memory", NULL);
 	if (!err)
 		err = talk(&t);
 	if (!err)

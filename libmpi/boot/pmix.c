@@ -35,7 +35,7 @@ lmpi_boot_main_thread(void)
 }
 
 static int
-complain(const char *what, pmix_status_t rc)
+complain_launcher(const char *what, pmix_status_t rc)
 {
 	fprintf(stderr, "%s: launcher (PMIx): %s: %s\n", g.as, what, PMIx_Error_string(rc));
 	return ERR_OTHER;
@@ -185,13 +185,13 @@ lmpi_boot_init(struct lmpi_boot *b)
 	}
 	rc = PMIx_Init(&g.self, NULL, 0);
 	if (rc != PMIX_SUCCESS)
-		return complain("PMIx_Init (started outside its launcher with its environment?)",
-				rc);
+		return complain_launcher(
+			"PMIx_Init (started outside its launcher with its environment?)", rc);
 	g.init = true;
 	b->launched = true;
 	b->rank = g.self.rank;
 	if (!get_u32(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &b->size) || b->rank >= b->size)
-		return complain("the job's size is not known", PMIX_ERR_NOT_FOUND);
+		return complain_launcher("the job's size is not known", PMIX_ERR_NOT_FOUND);
 	if (get_u32(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE, &v))
 		b->universe_size = (int)v;
 	if (get_u32(b->rank, PMIX_APPNUM, &v))
@@ -220,7 +220,7 @@ lmpi_boot_put(const char *key, const void *data, size_t len)
 	rc = PMIx_Put(PMIX_GLOBAL, key, &v);
 	if (rc == PMIX_SUCCESS)
 		rc = PMIx_Commit();
-	return rc == PMIX_SUCCESS ? 0 : complain("publishing contacts", rc);
+	return rc == PMIX_SUCCESS ? 0 : complain_launcher("publishing contacts", rc);
 }
 
 static void
@@ -246,7 +246,7 @@ lmpi_boot_fence(bool collect, void (*progress)(void))
 	PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
 	rc = PMIx_Fence_nb(NULL, 0, collect ? &info : NULL, collect ? 1 : 0, fence_done, &state);
 	if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED)
-		return complain("fence", rc);
+		return complain_launcher("fence", rc);
 	while (rc == PMIX_SUCCESS && atomic_load(&state) == 0) {
 		if (progress)
 			progress();
@@ -255,7 +255,7 @@ lmpi_boot_fence(bool collect, void (*progress)(void))
 			nap.tv_nsec += nap.tv_nsec / 4;
 	}
 	PMIX_INFO_DESTRUCT(&info);
-	return atomic_load(&state) == 2 ? complain("fence", PMIX_ERROR) : 0;
+	return atomic_load(&state) == 2 ? complain_launcher("fence", PMIX_ERROR) : 0;
 }
 
 int
@@ -268,10 +268,11 @@ lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len)
 	PMIX_LOAD_PROCID(&p, g.self.nspace, rank);
 	rc = PMIx_Get(&p, key, NULL, 0, &v);
 	if (rc != PMIX_SUCCESS)
-		return complain("reading another process's contact", rc);
+		return complain_launcher("reading another process's contact", rc);
 	if (v->type != PMIX_BYTE_OBJECT || !(*data = malloc(v->data.bo.size + 1))) {
 		PMIX_VALUE_RELEASE(v);
-		return complain("reading another process's contact", PMIX_ERR_TYPE_MISMATCH);
+		return complain_launcher("reading another process's contact",
+					 PMIX_ERR_TYPE_MISMATCH);
 	}
 	memcpy(*data, v->data.bo.bytes, v->data.bo.size);
 	*len = v->data.bo.size;
@@ -281,9 +282,9 @@ lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len)
 
 /* Runs in PMIx's thread: only passes the word on. */
 static void
-on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
-	 size_t ninfo, pmix_info_t *results, size_t nresults,
-	 pmix_event_notification_cbfunc_fn_t done, void *arg)
+on_launcher_event(size_t handler, pmix_status_t status, const pmix_proc_t *source,
+		  pmix_info_t info[], size_t ninfo, pmix_info_t *results, size_t nresults,
+		  pmix_event_notification_cbfunc_fn_t done, void *arg)
 {
 	char text[400];
 
@@ -315,8 +316,8 @@ lmpi_boot_watch(void (*report)(const char *text))
 		return;
 	g.watching = true;
 	g.report = report;
-	PMIx_Register_event_handler(codes, sizeof codes / sizeof codes[0], NULL, 0, on_event,
-				    on_registered, NULL);
+	PMIx_Register_event_handler(codes, sizeof codes / sizeof codes[0], NULL, 0,
+				    on_launcher_event, on_registered, NULL);
 }
 
 void

@@ -56,7 +56,7 @@ buffer_for(struct lmpi_comm *comm)
 
 /* Room for len bytes of a message on comm. */
 static int
-take(struct lmpi_comm *comm, int64_t len, struct cell **cell)
+take_bsend(struct lmpi_comm *comm, int64_t len, struct cell **cell)
 {
 	struct lmpi_bsend *b = buffer_for(comm);
 	struct cell **at, *c;
@@ -134,7 +134,7 @@ lmpi_bsend(const struct lmpi_p2p *a, struct lmpi_req *as)
 	enum lmpi_rep rep = lmpi_comm_rep(a->comm, a->peer);
 	int64_t len = a->count * a->type->rep[rep].size;
 	struct cell *c = NULL;
-	int rc = take(a->comm, len, &c);
+	int rc = take_bsend(a->comm, len, &c);
 
 	if (rc)
 		return rc;
@@ -165,7 +165,7 @@ impl_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, in
 }
 
 static int
-attach(struct lmpi_bsend **slot, void *buffer, MPI_Count size)
+attach_bsend(struct lmpi_bsend **slot, void *buffer, MPI_Count size)
 {
 	struct lmpi_bsend *b;
 	uintptr_t first = ((uintptr_t)buffer + ALIGN - 1) / ALIGN * ALIGN;
@@ -187,16 +187,16 @@ attach(struct lmpi_bsend **slot, void *buffer, MPI_Count size)
 }
 
 static bool
-drained(void *arg)
+bsend_drained(void *arg)
 {
 	return ((struct lmpi_bsend *)arg)->cells == NULL;
 }
 
 static void
-flush(struct lmpi_bsend *b)
+flush_bsend(struct lmpi_bsend *b)
 {
-	if (b != NULL && !drained(b))
-		lmpi_wait_for(drained, b);
+	if (b != NULL && !bsend_drained(b))
+		lmpi_wait_for(bsend_drained, b);
 }
 
 /* Nothing attached: nothing to wait for. */
@@ -233,7 +233,7 @@ detach(struct lmpi_bsend **slot, void *buffer_addr, MPI_Count *size)
 
 	if (b == NULL)
 		return lmpi_error(MPI_ERR_BUFFER, "no buffer is attached");
-	flush(b);
+	flush_bsend(b);
 	*(void **)buffer_addr = b->buffer;
 	*size = b->size;
 	free(b);
@@ -244,7 +244,7 @@ detach(struct lmpi_bsend **slot, void *buffer_addr, MPI_Count *size)
 void
 lmpi_bsend_end(struct lmpi_bsend **slot)
 {
-	flush(*slot);
+	flush_bsend(*slot);
 	free(*slot);
 	*slot = NULL;
 }
@@ -252,7 +252,7 @@ lmpi_bsend_end(struct lmpi_bsend **slot)
 int
 impl_Buffer_attach(void *buffer, MPI_Count size)
 {
-	return attach(&process_buffer, buffer, size);
+	return attach_bsend(&process_buffer, buffer, size);
 }
 
 int
@@ -264,7 +264,7 @@ impl_Buffer_detach(void *buffer_addr, MPI_Count *size)
 int
 impl_Buffer_flush(void)
 {
-	flush(process_buffer);
+	flush_bsend(process_buffer);
 	return MPI_SUCCESS;
 }
 
@@ -274,7 +274,7 @@ impl_Comm_attach_buffer(MPI_Comm comm, void *buffer, MPI_Count size)
 	struct lmpi_comm *c;
 	int rc = lmpi_comm_get(comm, &c);
 
-	return rc ? rc : attach(&c->bsend, buffer, size);
+	return rc ? rc : attach_bsend(&c->bsend, buffer, size);
 }
 
 int
@@ -293,7 +293,7 @@ impl_Comm_flush_buffer(MPI_Comm comm)
 	int rc = lmpi_comm_get(comm, &c);
 
 	if (rc == MPI_SUCCESS)
-		flush(c->bsend);
+		flush_bsend(c->bsend);
 	return rc;
 }
 
@@ -327,7 +327,7 @@ impl_Session_attach_buffer(MPI_Session session, void *buffer, MPI_Count size)
 	struct lmpi_session *s;
 	int rc = get_session(session, &s);
 
-	return rc ? rc : attach(&s->bsend, buffer, size);
+	return rc ? rc : attach_bsend(&s->bsend, buffer, size);
 }
 
 int
@@ -346,7 +346,7 @@ impl_Session_flush_buffer(MPI_Session session)
 	int rc = get_session(session, &s);
 
 	if (rc == MPI_SUCCESS)
-		flush(s->bsend);
+		flush_bsend(s->bsend);
 	return rc;
 }
 

@@ -152,7 +152,7 @@ impl_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[
 }
 
 static int
-rank_of(const struct lmpi_topology *t, const int *coords, int *rank)
+cart_rank_of(const struct lmpi_topology *t, const int *coords, int *rank)
 {
 	int r = 0;
 
@@ -181,7 +181,7 @@ impl_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 	struct lmpi_comm *c;
 	int rc = get_cart(comm, &c);
 
-	return rc ? rc : rank_of(c->topo, coords, rank);
+	return rc ? rc : cart_rank_of(c->topo, coords, rank);
 }
 
 int
@@ -309,7 +309,7 @@ root(int n, int k)
 
 /* Is try better than best, which has the same first factor or none yet? */
 static bool
-better(const struct search *s, int all)
+cart_better(const struct search *s, int all)
 {
 	if (s->best[0] != s->try[0])
 		return true;
@@ -321,13 +321,13 @@ better(const struct search *s, int all)
 
 /* n as k descending factors of at most top, the last one not smaller than any so far. */
 static void
-search(struct search *s, int n, int k, int top, int at, int all)
+search_cart(struct search *s, int n, int k, int top, int at, int all)
 {
 	if (k == 1) {
 		if (n > top || n < s->last)
 			return;
 		s->try[at] = s->last = n;
-		if (better(s, all))
+		if (cart_better(s, all))
 			memcpy(s->best, s->try, (size_t)all * sizeof(*s->best));
 		return;
 	}
@@ -339,7 +339,7 @@ search(struct search *s, int n, int k, int top, int at, int all)
 		if (root(n / f, k - 1) < s->last)
 			return; /* and with larger ones it gets less */
 		s->try[at] = f;
-		search(s, n / f, k - 1, f, at + 1, all);
+		search_cart(s, n / f, k - 1, f, at + 1, all);
 	}
 }
 
@@ -366,7 +366,7 @@ split_even(int n, int k, int *out)
 		s.try[0] = f;
 		s.best[0] = 0;
 		if (k > 1)
-			search(&s, n / f, k - 1, f, 1, k);
+			search_cart(&s, n / f, k - 1, f, 1, k);
 		else if (f == n)
 			s.best[0] = f;
 		if (s.best[0] == f && (f - s.best[k - 1] < spread || s.best[k - 1] > last)) {

@@ -49,7 +49,7 @@ weights_ok(const int *weights, int n, const char *what)
 
 /* A communicator of the same processes with this topology, copied. */
 static int
-make(struct lmpi_comm *c, MPI_Info info, const struct lmpi_topology *view, MPI_Comm *handle)
+make_graph(struct lmpi_comm *c, MPI_Info info, const struct lmpi_topology *view, MPI_Comm *handle)
 {
 	struct lmpi_info *hints;
 	struct lmpi_comm *made;
@@ -111,7 +111,7 @@ impl_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sourc
 		return rc;
 	view.source_weights = weights_of(sourceweights, indegree);
 	view.destination_weights = weights_of(destweights, outdegree);
-	return make(c, info, &view, comm_dist_graph);
+	return make_graph(c, info, &view, comm_dist_graph);
 }
 
 /* ---- MPI_Dist_graph_create: any process may name any edge */
@@ -284,7 +284,7 @@ impl_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int 
 	if (rc == MPI_SUCCESS)
 		rc = mail_read(&m, weighted, t);
 	if (rc == MPI_SUCCESS)
-		rc = make(c, info, t, comm_dist_graph);
+		rc = make_graph(c, info, t, comm_dist_graph);
 	mail_free(&m);
 	lmpi_topology_free(t);
 	return rc;
@@ -319,7 +319,7 @@ impl_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree, in
 
 /* At most max of the n neighbours of one direction and their weights. */
 static void
-give(int max, int n, const int *nodes, const int *weights, int *out, int *out_weights)
+give_graph(int max, int n, const int *nodes, const int *weights, int *out, int *out_weights)
 {
 	bool want = out_weights != MPI_UNWEIGHTED && out_weights != MPI_WEIGHTS_EMPTY &&
 		    out_weights != NULL;
@@ -340,9 +340,9 @@ impl_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sou
 
 	if (rc)
 		return rc;
-	give(maxindegree, c->topo->indegree, c->topo->sources, c->topo->source_weights, sources,
-	     sourceweights);
-	give(maxoutdegree, c->topo->outdegree, c->topo->destinations, c->topo->destination_weights,
-	     destinations, destweights);
+	give_graph(maxindegree, c->topo->indegree, c->topo->sources, c->topo->source_weights,
+		   sources, sourceweights);
+	give_graph(maxoutdegree, c->topo->outdegree, c->topo->destinations,
+		   c->topo->destination_weights, destinations, destweights);
 	return MPI_SUCCESS;
 }

@@ -68,7 +68,7 @@ lmpi_leave_failed(struct lmpi_call *call, int code)
 }
 
 static int
-create(enum lmpi_on kind, void (*fn)(void), MPI_Errhandler *errhandler)
+create_handler(enum lmpi_on kind, void (*fn)(void), MPI_Errhandler *errhandler)
 {
 	struct lmpi_errhandler *e;
 
@@ -88,28 +88,28 @@ int
 impl_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn,
 			    MPI_Errhandler *errhandler)
 {
-	return create(LMPI_ON_COMM, (void (*)(void))comm_errhandler_fn, errhandler);
+	return create_handler(LMPI_ON_COMM, (void (*)(void))comm_errhandler_fn, errhandler);
 }
 
 int
 impl_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn,
 			   MPI_Errhandler *errhandler)
 {
-	return create(LMPI_ON_WIN, (void (*)(void))win_errhandler_fn, errhandler);
+	return create_handler(LMPI_ON_WIN, (void (*)(void))win_errhandler_fn, errhandler);
 }
 
 int
 impl_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn,
 			    MPI_Errhandler *errhandler)
 {
-	return create(LMPI_ON_FILE, (void (*)(void))file_errhandler_fn, errhandler);
+	return create_handler(LMPI_ON_FILE, (void (*)(void))file_errhandler_fn, errhandler);
 }
 
 int
 impl_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn,
 			       MPI_Errhandler *errhandler)
 {
-	return create(LMPI_ON_SESSION, (void (*)(void))session_errhandler_fn, errhandler);
+	return create_handler(LMPI_ON_SESSION, (void (*)(void))session_errhandler_fn, errhandler);
 }
 
 int

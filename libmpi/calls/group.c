@@ -127,7 +127,7 @@ impl_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Grou
 enum set_op { SET_AND, SET_MINUS, SET_OR };
 
 static int
-combine(MPI_Group group1, MPI_Group group2, enum set_op op, MPI_Group *newgroup)
+combine_group(MPI_Group group1, MPI_Group group2, enum set_op op, MPI_Group *newgroup)
 {
 	struct lmpi_group *a, *b, *g = NULL;
 	int *in_a = NULL, *in_b = NULL;
@@ -159,19 +159,19 @@ combine(MPI_Group group1, MPI_Group group2, enum set_op op, MPI_Group *newgroup)
 int
 impl_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-	return combine(group1, group2, SET_OR, newgroup);
+	return combine_group(group1, group2, SET_OR, newgroup);
 }
 
 int
 impl_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-	return combine(group1, group2, SET_AND, newgroup);
+	return combine_group(group1, group2, SET_AND, newgroup);
 }
 
 int
 impl_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-	return combine(group1, group2, SET_MINUS, newgroup);
+	return combine_group(group1, group2, SET_MINUS, newgroup);
 }
 
 /* The ranks listed, or all others; each may be listed once. */

@@ -6,7 +6,7 @@
 #include "engine.h"
 
 static int
-by_value(const void *a, const void *b)
+by_attrs_value(const void *a, const void *b)
 {
 	uint64_t x, y;
 
@@ -17,10 +17,10 @@ by_value(const void *a, const void *b)
 
 /* How many different keys there are, and how many are smaller than mine. */
 static void
-count(uint64_t *key, int n, uint64_t mine, int *different, int *smaller)
+count_attrs(uint64_t *key, int n, uint64_t mine, int *different, int *smaller)
 {
 	*different = *smaller = 0;
-	qsort(key, (size_t)n, sizeof(*key), by_value);
+	qsort(key, (size_t)n, sizeof(*key), by_attrs_value);
 	for (int i = 0; i < n; i++) {
 		if (i > 0 && key[i] == key[i - 1])
 			continue;
@@ -74,10 +74,10 @@ find_out(struct lmpi_comm *c)
 	v = attrs->value;
 	for (int i = 0; i < c->size; i++)
 		key[i] = client_key(world[i]);
-	count(key, c->size, client_key(lmpi_world.rank), &v[0], &v[1]);
+	count_attrs(key, c->size, client_key(lmpi_world.rank), &v[0], &v[1]);
 	for (int i = 0; i < c->size; i++)
 		key[i] = host_key(world[i]);
-	count(key, c->size, host_key(lmpi_world.rank), &v[2], &v[3]);
+	count_attrs(key, c->size, host_key(lmpi_world.rank), &v[2], &v[3]);
 	free(key);
 	c->slot[LMPI_COMM_IMPI] = &attrs->attached;
 	return MPI_SUCCESS;

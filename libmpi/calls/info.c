@@ -8,7 +8,7 @@
 #include "info.h"
 
 static int
-get(MPI_Info handle, struct lmpi_info **info)
+get_info(MPI_Info handle, struct lmpi_info **info)
 {
 	*info = lmpi_info_find(handle);
 	if (*info == NULL)
@@ -19,7 +19,7 @@ get(MPI_Info handle, struct lmpi_info **info)
 }
 
 static int
-check_key(const char *key)
+check_info_key(const char *key)
 {
 	if (key == NULL || key[0] == '\0' || strlen(key) >= MPI_MAX_INFO_KEY)
 		return lmpi_error(MPI_ERR_INFO_KEY, "the key is %s",
@@ -30,13 +30,13 @@ check_key(const char *key)
 static int
 get_with_key(MPI_Info handle, const char *key, struct lmpi_info **info)
 {
-	int rc = get(handle, info);
+	int rc = get_info(handle, info);
 
-	return rc ? rc : check_key(key);
+	return rc ? rc : check_info_key(key);
 }
 
 static int
-hand_out(struct lmpi_info *info, MPI_Info *handle)
+hand_out_info(struct lmpi_info *info, MPI_Info *handle)
 {
 	if (info == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
@@ -47,7 +47,7 @@ hand_out(struct lmpi_info *info, MPI_Info *handle)
 int
 impl_Info_create(MPI_Info *info)
 {
-	return hand_out(lmpi_info_new(), info);
+	return hand_out_info(lmpi_info_new(), info);
 }
 
 int
@@ -58,23 +58,23 @@ impl_Info_create_env(int argc, char *argv[], MPI_Info *info)
 	if (copy != NULL && argc > 0 && argv != NULL && argv[0] != NULL &&
 	    strlen(argv[0]) < MPI_MAX_INFO_VAL)
 		lmpi_info_put(copy, "command", argv[0]);
-	return hand_out(copy, info);
+	return hand_out_info(copy, info);
 }
 
 int
 impl_Info_dup(MPI_Info info, MPI_Info *newinfo)
 {
 	struct lmpi_info *i;
-	int rc = get(info, &i);
+	int rc = get_info(info, &i);
 
-	return rc ? rc : hand_out(lmpi_info_copy(i), newinfo);
+	return rc ? rc : hand_out_info(lmpi_info_copy(i), newinfo);
 }
 
 int
 impl_Info_free(MPI_Info *info)
 {
 	struct lmpi_info *i;
-	int rc = get(*info, &i);
+	int rc = get_info(*info, &i);
 
 	if (rc)
 		return rc;
@@ -177,7 +177,7 @@ int
 impl_Info_get_nkeys(MPI_Info info, int *nkeys)
 {
 	struct lmpi_info *i;
-	int rc = get(info, &i);
+	int rc = get_info(info, &i);
 
 	if (rc == MPI_SUCCESS)
 		*nkeys = i->n;
@@ -188,7 +188,7 @@ int
 impl_Info_get_nthkey(MPI_Info info, int n, char *key)
 {
 	struct lmpi_info *i;
-	int rc = get(info, &i);
+	int rc = get_info(info, &i);
 
 	if (rc)
 		return rc;

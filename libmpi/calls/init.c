@@ -138,7 +138,7 @@ level_of(int required)
 }
 
 static int
-init(int required, int *provided)
+init_runtime(int required, int *provided)
 {
 	int rc;
 
@@ -160,7 +160,7 @@ impl_Init(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	return init(MPI_THREAD_SINGLE, NULL);
+	return init_runtime(MPI_THREAD_SINGLE, NULL);
 }
 
 int
@@ -168,7 +168,7 @@ impl_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	(void)argc;
 	(void)argv;
-	return init(required, provided);
+	return init_runtime(required, provided);
 }
 
 int

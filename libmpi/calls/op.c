@@ -7,7 +7,7 @@
 /* ---- calls */
 
 static int
-create(MPI_User_function *fn, MPI_User_function_c *fn_c, int commute, MPI_Op *op)
+create_operator(MPI_User_function *fn, MPI_User_function_c *fn_c, int commute, MPI_Op *op)
 {
 	struct lmpi_op *o;
 
@@ -26,13 +26,13 @@ create(MPI_User_function *fn, MPI_User_function_c *fn_c, int commute, MPI_Op *op
 int
 impl_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
 {
-	return create(user_fn, NULL, commute, op);
+	return create_operator(user_fn, NULL, commute, op);
 }
 
 int
 impl_Op_create_c(MPI_User_function_c *user_fn, int commute, MPI_Op *op)
 {
-	return create(NULL, user_fn, commute, op);
+	return create_operator(NULL, user_fn, commute, op);
 }
 
 int

@@ -316,8 +316,8 @@ impl_Recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag
 
 /* Both directions at once, so that a ring of them cannot lock up. */
 static int
-exchange(const struct lmpi_p2p *s, enum lmpi_piece_use send_use, const struct lmpi_p2p *r,
-	 MPI_Status *status)
+exchange_p2p(const struct lmpi_p2p *s, enum lmpi_piece_use send_use, const struct lmpi_p2p *r,
+	     MPI_Status *status)
 {
 	struct lmpi_piece sp = {0}, rp = {0};
 	struct lmpi_req se = {.done = true}, re = {.done = true};
@@ -366,7 +366,7 @@ impl_Sendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, i
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_p2p_recv_args(&r, recvbuf, recvcount, recvtype, source, recvtag, comm);
-	return rc ? rc : exchange(&s, LMPI_PIECE_SEND, &r, status);
+	return rc ? rc : exchange_p2p(&s, LMPI_PIECE_SEND, &r, status);
 }
 
 int
@@ -378,7 +378,7 @@ impl_Sendrecv_replace(void *buf, MPI_Count count, MPI_Datatype datatype, int des
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_p2p_recv_args(&r, buf, count, datatype, source, recvtag, comm);
-	return rc ? rc : exchange(&s, LMPI_PIECE_SEND_COPY, &r, status);
+	return rc ? rc : exchange_p2p(&s, LMPI_PIECE_SEND_COPY, &r, status);
 }
 
 /* ---- requests */

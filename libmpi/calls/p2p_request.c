@@ -6,7 +6,7 @@
 #include "p2p.h"
 
 static int
-begin(struct lmpi_request *r, MPI_Request *request)
+begin_message_request(struct lmpi_request *r, MPI_Request *request)
 {
 	int rc;
 
@@ -22,8 +22,8 @@ begin(struct lmpi_request *r, MPI_Request *request)
 }
 
 static int
-send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-     enum lmpi_send_mode mode, bool persistent, MPI_Request *request)
+send_message_request(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+		     MPI_Comm comm, enum lmpi_send_mode mode, bool persistent, MPI_Request *request)
 {
 	struct lmpi_p2p a;
 	struct lmpi_piece p = {0};
@@ -40,7 +40,7 @@ send(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 			return MPI_SUCCESS;
 		}
 	}
-	return begin(lmpi_p2p_request(LMPI_RQ_SEND, &a, mode, persistent), request);
+	return begin_message_request(lmpi_p2p_request(LMPI_RQ_SEND, &a, mode, persistent), request);
 }
 
 static int
@@ -52,35 +52,40 @@ recv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI
 
 	if (rc)
 		return rc;
-	return begin(lmpi_p2p_request(LMPI_RQ_RECV, &a, LMPI_SEND_STANDARD, persistent), request);
+	return begin_message_request(
+		lmpi_p2p_request(LMPI_RQ_RECV, &a, LMPI_SEND_STANDARD, persistent), request);
 }
 
 int
 impl_Isend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 	   MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_STANDARD, false, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_STANDARD,
+				    false, request);
 }
 
 int
 impl_Issend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 	    MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_SYNC, false, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_SYNC, false,
+				    request);
 }
 
 int
 impl_Irsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 	    MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_READY, false, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_READY, false,
+				    request);
 }
 
 int
 impl_Ibsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 	    MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_BUFFERED, false, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_BUFFERED,
+				    false, request);
 }
 
 int
@@ -94,28 +99,32 @@ int
 impl_Send_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 	       MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_STANDARD, true, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_STANDARD, true,
+				    request);
 }
 
 int
 impl_Ssend_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_SYNC, true, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_SYNC, true,
+				    request);
 }
 
 int
 impl_Rsend_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_READY, true, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_READY, true,
+				    request);
 }
 
 int
 impl_Bsend_init(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		MPI_Comm comm, MPI_Request *request)
 {
-	return send(buf, count, datatype, dest, tag, comm, LMPI_SEND_BUFFERED, true, request);
+	return send_message_request(buf, count, datatype, dest, tag, comm, LMPI_SEND_BUFFERED, true,
+				    request);
 }
 
 int

@@ -8,7 +8,7 @@
 #include "request.h"
 
 static int
-room(const char *what, MPI_Count size, MPI_Count position, MPI_Count len)
+packed_room(const char *what, MPI_Count size, MPI_Count position, MPI_Count len)
 {
 	if (position < 0 || size < 0)
 		return lmpi_error(MPI_ERR_ARG, "position is %lld, %s is %lld", (long long)position,
@@ -21,14 +21,14 @@ room(const char *what, MPI_Count size, MPI_Count position, MPI_Count len)
 }
 
 static int
-pack(const void *inbuf, MPI_Count incount, const struct lmpi_type *t, enum lmpi_rep rep,
-     void *outbuf, MPI_Count outsize, MPI_Count *position)
+pack_packed(const void *inbuf, MPI_Count incount, const struct lmpi_type *t, enum lmpi_rep rep,
+	    void *outbuf, MPI_Count outsize, MPI_Count *position)
 {
 	MPI_Count len = incount * t->rep[rep].size;
 	int rc = lmpi_check_buffer(inbuf, incount, t);
 
 	if (rc == MPI_SUCCESS)
-		rc = room("outsize", outsize, *position, len);
+		rc = packed_room("outsize", outsize, *position, len);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_rep_pack(t, inbuf, incount, rep, (char *)outbuf + *position);
 	if (rc == MPI_SUCCESS)
@@ -44,7 +44,7 @@ unpack(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, M
 	int rc = lmpi_check_buffer(outbuf, outcount, t);
 
 	if (rc == MPI_SUCCESS)
-		rc = room("insize", insize, *position, len);
+		rc = packed_room("insize", insize, *position, len);
 	if (rc)
 		return rc;
 	lmpi_rep_unpack(t, outbuf, outcount, rep, (const char *)inbuf + *position, len);
@@ -76,7 +76,7 @@ impl_Pack(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *out
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_comm_pack_rep(c, t, &rep);
-	return rc ? rc : pack(inbuf, incount, t, rep, outbuf, outsize, position);
+	return rc ? rc : pack_packed(inbuf, incount, t, rep, outbuf, outsize, position);
 }
 
 int
@@ -136,7 +136,8 @@ impl_Pack_external(const char *datarep, const void *inbuf, MPI_Count incount, MP
 	struct lmpi_type *t;
 	int rc = external_args(datarep, incount, datatype, &t);
 
-	return rc ? rc : pack(inbuf, incount, t, LMPI_REP_EXTERNAL32, outbuf, outsize, position);
+	return rc ? rc
+		  : pack_packed(inbuf, incount, t, LMPI_REP_EXTERNAL32, outbuf, outsize, position);
 }
 
 int

@@ -61,7 +61,7 @@ struct lmpi_partitioned {
 static uint64_t last_channel;
 
 static int
-no_memory(void)
+partitioned_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 }
@@ -188,7 +188,7 @@ receive_all(struct lmpi_partitioned *part)
 /* ---- meeting */
 
 static void
-event(struct lmpi_partitioned *part)
+partitioned_event(struct lmpi_partitioned *part)
 {
 	if (--part->awaited == 0 && part->request == NULL) {
 		free(part->piece);
@@ -207,7 +207,7 @@ make_pieces(struct lmpi_partitioned *part)
 
 /* The receiver has answered: what is ready can go. */
 static void
-answered(struct lmpi_req *req)
+partitioned_answered(struct lmpi_req *req)
 {
 	struct lmpi_partitioned *part =
 		(struct lmpi_partitioned *)(void *)((char *)req -
@@ -217,13 +217,13 @@ answered(struct lmpi_req *req)
 	for (uint64_t p = 0; part->met && part->request != NULL && p < part->offer[0]; p++)
 		if (part->request->active && part->piece[p].ready)
 			send_piece(part, p);
-	event(part);
+	partitioned_event(part);
 }
 
 static void
 hello_gone(struct lmpi_req *req)
 {
-	event((struct lmpi_partitioned *)(void *)req);
+	partitioned_event((struct lmpi_partitioned *)(void *)req);
 }
 
 /* The sender has said how many they are: choose tags for them. */
@@ -234,7 +234,7 @@ offered(struct lmpi_req *req)
 
 	if (req->cancelled) {
 		part->awaited--; /* no answer is to be sent */
-		event(part);
+		partitioned_event(part);
 		return;
 	}
 	if (!make_pieces(part))
@@ -248,23 +248,24 @@ offered(struct lmpi_req *req)
 		   (int)lmpi_world.rank, part->tag, part->cid | ANSWER_BIT, LMPI_STANDARD);
 	if (part->request != NULL && part->request->active)
 		receive_all(part);
-	event(part);
+	partitioned_event(part);
 }
 
 static void
 answer_gone(struct lmpi_req *req)
 {
-	event((struct lmpi_partitioned *)(void *)((char *)req -
-						  offsetof(struct lmpi_partitioned, answer)));
+	partitioned_event(
+		(struct lmpi_partitioned *)(void *)((char *)req -
+						    offsetof(struct lmpi_partitioned, answer)));
 }
 
 static void
-meet(struct lmpi_partitioned *part, const struct lmpi_request *r)
+meet_partitioned(struct lmpi_partitioned *part, const struct lmpi_request *r)
 {
 	part->awaited = 2;
 	if (part->send) {
 		part->hello.on_done = hello_gone;
-		part->answer.on_done = answered;
+		part->answer.on_done = partitioned_answered;
 		lmpi_irecv(&part->answer, &part->channel, sizeof(part->channel), (int)part->world,
 			   part->tag, part->cid | ANSWER_BIT);
 		lmpi_isend(&part->hello, part->offer, sizeof(part->offer), part->world,
@@ -282,7 +283,7 @@ static const struct lmpi_request_ops part_requests;
 /* ---- life of the request */
 
 static int
-init(const struct lmpi_p2p *a, int partitions, bool send, MPI_Request *request)
+init_partitioned(const struct lmpi_p2p *a, int partitions, bool send, MPI_Request *request)
 {
 	struct lmpi_request *r = lmpi_p2p_request(LMPI_RQ_PART, a, LMPI_SEND_STANDARD, true);
 	struct lmpi_partitioned *part = calloc(1, sizeof(*part));
@@ -309,7 +310,7 @@ init(const struct lmpi_p2p *a, int partitions, bool send, MPI_Request *request)
 			if (r->staging == NULL)
 				goto fail;
 		}
-		meet(part, r);
+		meet_partitioned(part, r);
 	}
 	r->ops = &part_requests;
 	*request = lmpi_request_handle(r);
@@ -321,11 +322,11 @@ fail:
 	if (r != NULL) {
 		lmpi_request_free(r);
 	}
-	return no_memory();
+	return partitioned_no_memory();
 }
 
 static int
-check(const struct lmpi_p2p *a, int partitions, MPI_Count count, int64_t *all)
+check_partitioned(const struct lmpi_p2p *a, int partitions, MPI_Count count, int64_t *all)
 {
 	if (partitions < 0)
 		return lmpi_error(MPI_ERR_ARG, "partitions is %d", partitions);
@@ -347,8 +348,8 @@ impl_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype d
 
 	(void)info;
 	if (rc == MPI_SUCCESS)
-		rc = check(&a, partitions, count, &a.count);
-	return rc ? rc : init(&a, partitions, true, request);
+		rc = check_partitioned(&a, partitions, count, &a.count);
+	return rc ? rc : init_partitioned(&a, partitions, true, request);
 }
 
 int
@@ -360,8 +361,8 @@ impl_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatyp
 
 	(void)info;
 	if (rc == MPI_SUCCESS)
-		rc = check(&a, partitions, count, &a.count);
-	return rc ? rc : init(&a, partitions, false, request);
+		rc = check_partitioned(&a, partitions, count, &a.count);
+	return rc ? rc : init_partitioned(&a, partitions, false, request);
 }
 
 static int
@@ -410,7 +411,7 @@ static const struct lmpi_request_ops part_requests = {start_part, release_part};
 /* ---- the calls on partitions */
 
 static int
-get(MPI_Request handle, bool send, struct lmpi_request **r)
+get_partitioned(MPI_Request handle, bool send, struct lmpi_request **r)
 {
 	*r = lmpi_request_find(handle);
 	if (*r == NULL || (*r)->kind != LMPI_RQ_PART || (*r)->part->send != send)
@@ -421,7 +422,7 @@ get(MPI_Request handle, bool send, struct lmpi_request **r)
 }
 
 static int
-ready(struct lmpi_request *r, int partition)
+partitioned_ready(struct lmpi_request *r, int partition)
 {
 	struct lmpi_partitioned *part = r->part;
 
@@ -444,22 +445,22 @@ int
 impl_Pready(int partition, MPI_Request request)
 {
 	struct lmpi_request *r;
-	int rc = get(request, true, &r);
+	int rc = get_partitioned(request, true, &r);
 
-	return rc ? rc : ready(r, partition);
+	return rc ? rc : partitioned_ready(r, partition);
 }
 
 int
 impl_Pready_range(int partition_low, int partition_high, MPI_Request request)
 {
 	struct lmpi_request *r;
-	int rc = get(request, true, &r);
+	int rc = get_partitioned(request, true, &r);
 
 	if (rc == MPI_SUCCESS && partition_low > partition_high)
 		rc = lmpi_error(MPI_ERR_ARG, "partitions from %d to %d", partition_low,
 				partition_high);
 	for (int p = partition_low; p <= partition_high && rc == MPI_SUCCESS; p++)
-		rc = ready(r, p);
+		rc = partitioned_ready(r, p);
 	return rc;
 }
 
@@ -467,16 +468,16 @@ int
 impl_Pready_list(int length, const int array_of_partitions[], MPI_Request request)
 {
 	struct lmpi_request *r;
-	int rc = get(request, true, &r);
+	int rc = get_partitioned(request, true, &r);
 
 	for (int i = 0; i < length && rc == MPI_SUCCESS; i++)
-		rc = ready(r, array_of_partitions[i]);
+		rc = partitioned_ready(r, array_of_partitions[i]);
 	return rc;
 }
 
 /* Are the sender's partitions that this one of mine is made of here? */
 static bool
-arrived(const struct lmpi_partitioned *part, int partition)
+partitioned_arrived(const struct lmpi_partitioned *part, int partition)
 {
 	uint64_t b = part->offer[1], first, end;
 
@@ -496,17 +497,17 @@ int
 impl_Parrived(MPI_Request request, int partition, int *flag)
 {
 	struct lmpi_request *r;
-	int rc = get(request, false, &r);
+	int rc = get_partitioned(request, false, &r);
 
 	if (rc)
 		return rc;
 	if (partition < 0 || partition >= r->part->partitions)
 		return lmpi_error(MPI_ERR_ARG, "partition %d is not one of %d", partition,
 				  r->part->partitions);
-	*flag = !r->active || r->e.done || arrived(r->part, partition);
+	*flag = !r->active || r->e.done || partitioned_arrived(r->part, partition);
 	if (!*flag) {
 		lmpi_poke();
-		*flag = r->e.done || arrived(r->part, partition);
+		*flag = r->e.done || partitioned_arrived(r->part, partition);
 	}
 	return MPI_SUCCESS;
 }

@@ -16,7 +16,7 @@ struct search {
 };
 
 static bool
-look(void *arg)
+look_probe(void *arg)
 {
 	struct search *s = arg;
 
@@ -25,16 +25,16 @@ look(void *arg)
 
 /* One turn, or until there is something. */
 static bool
-search(struct search *s, bool wait)
+search_probe(struct search *s, bool wait)
 {
-	if (look(s))
+	if (look_probe(s))
 		return true;
 	if (wait) {
-		lmpi_wait_for(look, s);
+		lmpi_wait_for(look_probe, s);
 		return true;
 	}
 	lmpi_poke();
-	return look(s);
+	return look_probe(s);
 }
 
 /* lmpi_wait_for() may ask again after a yes: with `take` the first yes counts. */
@@ -43,7 +43,7 @@ look_once(void *arg)
 {
 	struct search *s = arg;
 
-	return s->found.message != NULL || look(s);
+	return s->found.message != NULL || look_probe(s);
 }
 
 static bool
@@ -72,7 +72,7 @@ probe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Status *stat
 	if (source == MPI_PROC_NULL)
 		s.found = (struct lmpi_probed){.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
 	else
-		*flag = search(&s, wait);
+		*flag = search_probe(&s, wait);
 	if (*flag && status != MPI_STATUS_IGNORE)
 		lmpi_status_set(status, a.comm, s.found.source, s.found.tag, (int64_t)s.found.bytes,
 				false);

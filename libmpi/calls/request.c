@@ -41,7 +41,7 @@ impl_Grequest_complete(MPI_Request request)
 /* ---- freeing, cancelling, starting */
 
 static int
-get(MPI_Request handle, struct lmpi_request **r)
+get_request(MPI_Request handle, struct lmpi_request **r)
 {
 	*r = lmpi_request_find(handle);
 	if (*r == NULL)
@@ -57,7 +57,7 @@ int
 impl_Request_free(MPI_Request *request)
 {
 	struct lmpi_request *r;
-	int rc = get(*request, &r);
+	int rc = get_request(*request, &r);
 
 	if (rc)
 		return rc;
@@ -75,7 +75,7 @@ int
 impl_Cancel(MPI_Request *request)
 {
 	struct lmpi_request *r;
-	int rc = get(*request, &r);
+	int rc = get_request(*request, &r);
 
 	if (rc)
 		return rc;
@@ -96,10 +96,10 @@ impl_Cancel(MPI_Request *request)
 }
 
 static int
-start(MPI_Request handle)
+start_request(MPI_Request handle)
 {
 	struct lmpi_request *r;
-	int rc = get(handle, &r);
+	int rc = get_request(handle, &r);
 
 	if (rc)
 		return rc;
@@ -113,7 +113,7 @@ start(MPI_Request handle)
 int
 impl_Start(MPI_Request *request)
 {
-	return start(*request);
+	return start_request(*request);
 }
 
 int
@@ -124,6 +124,6 @@ impl_Startall(int count, MPI_Request array_of_requests[])
 	if (count < 0)
 		return lmpi_error(MPI_ERR_COUNT, "count is %d", count);
 	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
-		rc = start(array_of_requests[i]);
+		rc = start_request(array_of_requests[i]);
 	return rc;
 }

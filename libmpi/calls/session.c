@@ -27,13 +27,13 @@ static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
 #define PSETS ((int)(sizeof(psets) / sizeof(psets[0])))
 
 static int
-no_memory(void)
+session_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 }
 
 static int
-get(MPI_Session handle, struct lmpi_session **s)
+get_calls_session(MPI_Session handle, struct lmpi_session **s)
 {
 	*s = lmpi_session_find(handle);
 	return *s ? MPI_SUCCESS
@@ -81,7 +81,7 @@ impl_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session
 	s = lmpi_object_new(&lmpi_session_pool);
 	if (s == NULL) {
 		(void)lmpi_runtime_drop();
-		return no_memory();
+		return session_no_memory();
 	}
 	s->errhandler = errhandler;
 	lmpi_errhandler_ref(errhandler);
@@ -97,7 +97,7 @@ int
 impl_Session_finalize(MPI_Session *session)
 {
 	struct lmpi_session *s, **at;
-	int rc = get(*session, &s);
+	int rc = get_calls_session(*session, &s);
 
 	if (rc)
 		return rc;
@@ -116,7 +116,7 @@ impl_Session_get_info(MPI_Session session, MPI_Info *info_used)
 {
 	struct lmpi_session *s;
 	struct lmpi_info *info;
-	int rc = get(session, &s);
+	int rc = get_calls_session(session, &s);
 
 	if (rc)
 		return rc;
@@ -128,7 +128,7 @@ impl_Session_get_info(MPI_Session session, MPI_Info *info_used)
 			info = NULL;
 		}
 	if (info == NULL)
-		return no_memory();
+		return session_no_memory();
 	*info_used = (MPI_Info)info;
 	return MPI_SUCCESS;
 }
@@ -137,7 +137,7 @@ int
 impl_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler)
 {
 	struct lmpi_session *s;
-	int rc = get(session, &s);
+	int rc = get_calls_session(session, &s);
 
 	return rc ? rc : lmpi_errhandler_set(&s->errhandler, LMPI_ON_SESSION, errhandler);
 }
@@ -146,7 +146,7 @@ int
 impl_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 {
 	struct lmpi_session *s;
-	int rc = get(session, &s);
+	int rc = get_calls_session(session, &s);
 
 	return rc ? rc : lmpi_errhandler_get(s->errhandler, errhandler);
 }
@@ -155,7 +155,7 @@ int
 impl_Session_call_errhandler(MPI_Session session, int errorcode)
 {
 	struct lmpi_session *s;
-	int rc = get(session, &s);
+	int rc = get_calls_session(session, &s);
 
 	if (rc == MPI_SUCCESS)
 		lmpi_errhandler_call(s->errhandler, LMPI_ON_SESSION, session, errorcode,
@@ -185,7 +185,7 @@ int
 impl_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names)
 {
 	struct lmpi_session *s;
-	int rc = get(session, &s);
+	int rc = get_calls_session(session, &s);
 
 	(void)info;
 	if (rc == MPI_SUCCESS)
@@ -197,7 +197,7 @@ int
 impl_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name)
 {
 	struct lmpi_session *s;
-	int rc = get(session, &s);
+	int rc = get_calls_session(session, &s);
 
 	(void)info;
 	if (rc)
@@ -216,7 +216,7 @@ impl_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info 
 	struct lmpi_session *s;
 	struct lmpi_info *i;
 	char size[16];
-	int at, rc = get(session, &s);
+	int at, rc = get_calls_session(session, &s);
 
 	if (rc == MPI_SUCCESS)
 		rc = pset(pset_name, &at);
@@ -227,7 +227,7 @@ impl_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info 
 	if (i == NULL || !lmpi_info_put(i, "mpi_size", size)) {
 		if (i != NULL)
 			lmpi_info_delete(i);
-		return no_memory();
+		return session_no_memory();
 	}
 	*info = (MPI_Info)i;
 	return MPI_SUCCESS;
@@ -238,7 +238,7 @@ impl_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Gro
 {
 	struct lmpi_session *s;
 	struct lmpi_group *g;
-	int at, rc = get(session, &s);
+	int at, rc = get_calls_session(session, &s);
 
 	*newgroup = MPI_GROUP_NULL;
 	if (rc == MPI_SUCCESS)
@@ -247,7 +247,7 @@ impl_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Gro
 		return rc;
 	g = lmpi_group_copy(pset_group(at));
 	if (g == NULL)
-		return no_memory();
+		return session_no_memory();
 	g->session = s->serial;
 	*newgroup = lmpi_group_handle(g);
 	return MPI_SUCCESS;
@@ -292,13 +292,13 @@ comm_of_group(MPI_Group group, const char *stringtag, MPI_Info info, struct lmpi
 	*comm = lmpi_comm_new(g, cid, NULL);
 	if (*comm == NULL) {
 		lmpi_group_unref(g);
-		return no_memory();
+		return session_no_memory();
 	}
 	if (lmpi_info_find(info) != NULL) {
 		(*comm)->info = lmpi_info_copy(lmpi_info_find(info));
 		if ((*comm)->info == NULL) {
 			lmpi_comm_unref(*comm);
-			return no_memory();
+			return session_no_memory();
 		}
 	}
 	return MPI_SUCCESS;

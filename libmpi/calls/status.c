@@ -6,7 +6,7 @@
 #include <string.h>
 
 static int64_t
-bytes_of(const MPI_Status *status)
+status_bytes_of(const MPI_Status *status)
 {
 	int64_t bytes;
 
@@ -16,7 +16,7 @@ bytes_of(const MPI_Status *status)
 
 /* The program may have filled the status with anything. */
 static enum lmpi_rep
-rep_of(const MPI_Status *status)
+status_rep_of(const MPI_Status *status)
 {
 	int rep = status->MPI_internal[LMPI_STATUS_REP];
 
@@ -42,8 +42,8 @@ impl_Get_count(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count
 		rc = lmpi_check_type(datatype, &t);
 	if (rc)
 		return rc;
-	bytes = bytes_of(status);
-	size = t->rep[rep_of(status)].size;
+	bytes = status_bytes_of(status);
+	size = t->rep[status_rep_of(status)].size;
 	if (size == 0)
 		*count = bytes == 0 ? 0 : MPI_UNDEFINED;
 	else
@@ -62,7 +62,7 @@ impl_Get_elements(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *co
 		rc = lmpi_check_type(datatype, &t);
 	if (rc)
 		return rc;
-	*count = lmpi_type_elements_in(t, rep_of(status), bytes_of(status), &left);
+	*count = lmpi_type_elements_in(t, status_rep_of(status), status_bytes_of(status), &left);
 	if (left != 0)
 		*count = MPI_UNDEFINED;
 	return MPI_SUCCESS;

@@ -35,7 +35,7 @@ not_negative(const char *what, int64_t v)
 }
 
 static int
-no_memory(void)
+type_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a datatype");
 }
@@ -84,12 +84,12 @@ note_addr(struct notes *n, int64_t v)
 }
 
 static int
-hand_out(struct lmpi_type *t, bool noted, MPI_Datatype *newtype)
+hand_out_type(struct lmpi_type *t, bool noted, MPI_Datatype *newtype)
 {
 	if (t == NULL || !noted) {
 		if (t != NULL)
 			lmpi_type_unref(t);
-		return no_memory();
+		return type_no_memory();
 	}
 	*newtype = t->handle;
 	return MPI_SUCCESS;
@@ -112,7 +112,7 @@ impl_Type_contiguous(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtyp
 		note_count(&n, count);
 		ok = true;
 	}
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 static int
@@ -142,7 +142,7 @@ vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, bool bytes, MPI
 			note_count(&n, stride);
 		ok = true;
 	}
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 int
@@ -203,7 +203,7 @@ indexed(MPI_Count count, struct lmpi_ints lens, struct lmpi_ints displs, bool by
 				note_count(&n, ints_at(displs, i));
 		ok = true;
 	}
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 int
@@ -253,7 +253,7 @@ indexed_block(MPI_Count count, MPI_Count blocklength, struct lmpi_ints displs, b
 				note_count(&n, ints_at(displs, i));
 		ok = true;
 	}
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 int
@@ -286,7 +286,7 @@ impl_Type_create_struct(MPI_Count count, struct lmpi_ints array_of_blocklengths,
 		return rc;
 	old = calloc((size_t)count + 1, sizeof(*old));
 	if (old == NULL)
-		return no_memory();
+		return type_no_memory();
 	for (int64_t i = 0; i < count && rc == MPI_SUCCESS; i++)
 		rc = old_type(array_of_types[i], &old[i]);
 	if (rc) {
@@ -303,7 +303,7 @@ impl_Type_create_struct(MPI_Count count, struct lmpi_ints array_of_blocklengths,
 		ok = true;
 	}
 	free(old);
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 int
@@ -323,7 +323,7 @@ impl_Type_create_resized(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent,
 		note_addr(&n, extent);
 		ok = true;
 	}
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 int
@@ -365,7 +365,7 @@ impl_Type_create_subarray(int ndims, struct lmpi_ints array_of_sizes,
 		note_int(&n, order);
 		ok = true;
 	}
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 /* One dimension of MPI_Type_create_darray as the caller gave it. */
@@ -442,7 +442,7 @@ impl_Type_create_darray(int size, int rank, int ndims, struct lmpi_ints array_of
 		return lmpi_error(MPI_ERR_ARG, "order is %d", order);
 	dim = calloc((size_t)ndims, sizeof(*dim));
 	if (dim == NULL)
-		return no_memory();
+		return type_no_memory();
 	rc = darray_dims(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs,
 			 array_of_psizes, dim);
 	if (rc) {
@@ -465,7 +465,7 @@ impl_Type_create_darray(int size, int rank, int ndims, struct lmpi_ints array_of
 		note_int(&n, order);
 		ok = true;
 	}
-	return hand_out(t, ok, newtype);
+	return hand_out_type(t, ok, newtype);
 }
 
 int
@@ -480,7 +480,7 @@ impl_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 	if (t == NULL || !lmpi_type_set_contents(t, MPI_COMBINER_DUP, 0, 0, 0, 1, &old)) {
 		if (t != NULL)
 			lmpi_type_unref(t);
-		return no_memory();
+		return type_no_memory();
 	}
 	t->sticky = old->sticky;
 	t->committed = old->committed;

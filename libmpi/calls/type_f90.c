@@ -33,7 +33,7 @@ static struct made {
 } * all;
 
 static int
-make(int combiner, int p, int r, MPI_Datatype of, MPI_Datatype *newtype)
+make_f90(int combiner, int p, int r, MPI_Datatype of, MPI_Datatype *newtype)
 {
 	struct lmpi_type *old = lmpi_type_find(of), *t;
 	bool one = combiner == MPI_COMBINER_F90_INTEGER;
@@ -62,7 +62,7 @@ make(int combiner, int p, int r, MPI_Datatype of, MPI_Datatype *newtype)
 }
 
 static int
-find(int combiner, const struct kind *kind, size_t kinds, int p, int r, MPI_Datatype *newtype)
+find_f90(int combiner, const struct kind *kind, size_t kinds, int p, int r, MPI_Datatype *newtype)
 {
 	for (const struct made *m = all; m != NULL; m = m->next)
 		if (m->combiner == combiner && m->p == p && m->r == r) {
@@ -72,7 +72,7 @@ find(int combiner, const struct kind *kind, size_t kinds, int p, int r, MPI_Data
 	for (size_t i = 0; i < kinds; i++)
 		if ((p == MPI_UNDEFINED || p <= kind[i].digits) &&
 		    (r == MPI_UNDEFINED || r <= kind[i].range))
-			return make(combiner, p, r, kind[i].type, newtype);
+			return make_f90(combiner, p, r, kind[i].type, newtype);
 	return lmpi_error(MPI_ERR_ARG, "no kind has precision %d and range %d", p, r);
 }
 
@@ -91,7 +91,7 @@ impl_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
 	int rc = wanted(p, r);
 
-	return rc ? rc : find(MPI_COMBINER_F90_REAL, real_kinds, 3, p, r, newtype);
+	return rc ? rc : find_f90(MPI_COMBINER_F90_REAL, real_kinds, 3, p, r, newtype);
 }
 
 int
@@ -99,7 +99,7 @@ impl_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
 	int rc = wanted(p, r);
 
-	return rc ? rc : find(MPI_COMBINER_F90_COMPLEX, complex_kinds, 3, p, r, newtype);
+	return rc ? rc : find_f90(MPI_COMBINER_F90_COMPLEX, complex_kinds, 3, p, r, newtype);
 }
 
 int
@@ -108,5 +108,5 @@ impl_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 	int rc = wanted(MPI_UNDEFINED, r);
 
 	return rc ? rc
-		  : find(MPI_COMBINER_F90_INTEGER, integer_kinds, 5, MPI_UNDEFINED, r, newtype);
+		  : find_f90(MPI_COMBINER_F90_INTEGER, integer_kinds, 5, MPI_UNDEFINED, r, newtype);
 }

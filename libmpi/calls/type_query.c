@@ -9,7 +9,7 @@
 #include "type.h"
 
 static int
-get(MPI_Datatype handle, struct lmpi_type **t)
+get_type(MPI_Datatype handle, struct lmpi_type **t)
 {
 	*t = lmpi_type_find(handle);
 	if (*t == NULL)
@@ -24,7 +24,7 @@ int
 impl_Type_size(MPI_Datatype datatype, MPI_Count *size)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	if (rc == MPI_SUCCESS)
 		*size = t->size;
@@ -41,7 +41,7 @@ int
 impl_Type_get_extent(MPI_Datatype datatype, MPI_Count *lb, MPI_Count *extent)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	if (rc)
 		return rc;
@@ -60,7 +60,7 @@ int
 impl_Type_get_true_extent(MPI_Datatype datatype, MPI_Count *true_lb, MPI_Count *true_extent)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	if (rc)
 		return rc;
@@ -80,7 +80,7 @@ impl_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_addres
 		       int *num_datatypes, int *combiner)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	if (rc)
 		return rc;
@@ -99,7 +99,7 @@ impl_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI_Cou
 			 MPI_Count *num_large_counts, MPI_Count *num_datatypes, int *combiner)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	if (rc)
 		return rc;
@@ -119,7 +119,7 @@ impl_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Coun
 {
 	struct lmpi_type *t;
 	const struct lmpi_contents *c;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	if (rc)
 		return rc;
@@ -161,7 +161,7 @@ int
 impl_Type_set_name(MPI_Datatype datatype, const char *type_name)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	if (rc == MPI_SUCCESS)
 		snprintf(t->name, sizeof(t->name), "%s", type_name);
@@ -178,7 +178,7 @@ impl_Type_get_name(MPI_Datatype datatype, char *type_name, int *resultlen)
 		*resultlen = snprintf(type_name, MPI_MAX_OBJECT_NAME, "MPI_DATATYPE_NULL");
 		return MPI_SUCCESS;
 	}
-	rc = get(datatype, &t);
+	rc = get_type(datatype, &t);
 	if (rc == MPI_SUCCESS)
 		*resultlen = snprintf(type_name, MPI_MAX_OBJECT_NAME, "%s", t->name);
 	return rc;
@@ -205,7 +205,7 @@ int
 impl_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	return rc ? rc
 		  : lmpi_attr_set(LMPI_ATTR_TYPE, t->handle, &t->attrs, type_keyval, attribute_val);
@@ -215,7 +215,7 @@ int
 impl_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	return rc ? rc : lmpi_attr_get(LMPI_ATTR_TYPE, t->attrs, type_keyval, attribute_val, flag);
 }
@@ -224,7 +224,7 @@ int
 impl_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
 {
 	struct lmpi_type *t;
-	int rc = get(datatype, &t);
+	int rc = get_type(datatype, &t);
 
 	return rc ? rc : lmpi_attr_delete(LMPI_ATTR_TYPE, t->handle, &t->attrs, type_keyval);
 }
@@ -286,9 +286,9 @@ impl_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_
 	int rc;
 
 	*pair_type = MPI_DATATYPE_NULL; /* the answer for pairs that do not exist */
-	rc = get(value_type, &t);
+	rc = get_type(value_type, &t);
 	if (rc == MPI_SUCCESS)
-		rc = get(index_type, &t);
+		rc = get_type(index_type, &t);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

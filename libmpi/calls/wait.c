@@ -48,7 +48,7 @@ report_file(const struct lmpi_request *r, MPI_Status *status)
 
 /* Fill the status of a complete request without touching the request. */
 static int
-report(struct lmpi_request *r, MPI_Status *status)
+report_request(struct lmpi_request *r, MPI_Status *status)
 {
 	int rc = r->e.error;
 
@@ -100,7 +100,7 @@ static int
 retire(MPI_Request *handle, MPI_Status *status)
 {
 	struct lmpi_request *r = (struct lmpi_request *)(void *)*handle;
-	int rc = report(r, status), rc2 = MPI_SUCCESS;
+	int rc = report_request(r, status), rc2 = MPI_SUCCESS;
 
 	if (r->kind == LMPI_RQ_GENERAL && r->general.free != NULL)
 		rc2 = r->general.free(r->general.extra_state);
@@ -162,7 +162,7 @@ struct many {
 };
 
 static bool
-all_done(void *arg)
+request_all_done(void *arg)
 {
 	struct many *m = arg;
 
@@ -246,8 +246,8 @@ impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_st
 
 	if (rc)
 		return rc;
-	if (!all_done(&m))
-		lmpi_wait_for(all_done, &m);
+	if (!request_all_done(&m))
+		lmpi_wait_for(request_all_done, &m);
 	return retire_all(count, array_of_requests, array_of_statuses);
 }
 
@@ -259,9 +259,9 @@ impl_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *
 
 	if (rc)
 		return rc;
-	if (!all_done(&m))
+	if (!request_all_done(&m))
 		lmpi_poke();
-	*flag = all_done(&m);
+	*flag = request_all_done(&m);
 	return *flag ? retire_all(count, array_of_requests, array_of_statuses) : MPI_SUCCESS;
 }
 
@@ -389,7 +389,7 @@ impl_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 		lmpi_poke();
 	*flag = r->e.done;
 	if (r->e.done)
-		(void)report(r, status);
+		(void)report_request(r, status);
 	return MPI_SUCCESS;
 }
 
@@ -402,16 +402,16 @@ impl_Request_get_status_all(int count, const MPI_Request array_of_requests[], in
 
 	if (rc)
 		return rc;
-	if (!all_done(&m))
+	if (!request_all_done(&m))
 		lmpi_poke();
-	*flag = all_done(&m);
+	*flag = request_all_done(&m);
 	for (int i = 0; *flag && i < count; i++) {
 		struct lmpi_request *r = pending(array_of_requests[i]);
 
 		if (r == NULL)
 			lmpi_status_empty(status_at(array_of_statuses, i));
 		else
-			(void)report(r, status_at(array_of_statuses, i));
+			(void)report_request(r, status_at(array_of_statuses, i));
 	}
 	return MPI_SUCCESS;
 }
@@ -434,7 +434,7 @@ impl_Request_get_status_any(int count, const MPI_Request array_of_requests[], in
 	if (i == MPI_UNDEFINED)
 		lmpi_status_empty(status);
 	else if (i >= 0)
-		(void)report(pending(array_of_requests[i]), status);
+		(void)report_request(pending(array_of_requests[i]), status);
 	return MPI_SUCCESS;
 }
 
@@ -457,7 +457,7 @@ impl_Request_get_status_some(int incount, const MPI_Request array_of_requests[],
 
 		if (r == NULL || !r->e.done)
 			continue;
-		(void)report(r, status_at(array_of_statuses, n));
+		(void)report_request(r, status_at(array_of_statuses, n));
 		array_of_indices[n++] = i;
 	}
 	*outcount = n;

@@ -6,7 +6,7 @@
 #include "coll_impl.h"
 
 static int
-begin(struct lmpi_coll **c, enum coll_op op, MPI_Comm handle)
+begin_coll(struct lmpi_coll **c, enum coll_op op, MPI_Comm handle)
 {
 	struct lmpi_comm *comm;
 	int rc = lmpi_comm_get(handle, &comm);
@@ -51,7 +51,7 @@ in_place_between(const struct lmpi_coll *c, bool in_place)
 
 /* Count, datatype and buffer of one side. */
 static int
-check(const void *buf, MPI_Count count, MPI_Datatype datatype, struct lmpi_type **type)
+check_coll(const void *buf, MPI_Count count, MPI_Datatype datatype, struct lmpi_type **type)
 {
 	int rc = lmpi_check_count(count);
 
@@ -63,7 +63,7 @@ check(const void *buf, MPI_Count count, MPI_Datatype datatype, struct lmpi_type 
 }
 
 static int
-check_counts(struct lmpi_ints counts, int n, const char *what)
+check_coll_counts(struct lmpi_ints counts, int n, const char *what)
 {
 	if (counts.at == NULL)
 		return lmpi_error(MPI_ERR_ARG, "%s is a null pointer", what);
@@ -78,7 +78,7 @@ static int
 check_vector(struct lmpi_ints counts, struct lmpi_ints displs, int n, MPI_Datatype datatype,
 	     struct lmpi_type **type)
 {
-	int rc = check_counts(counts, n, "counts");
+	int rc = check_coll_counts(counts, n, "counts");
 
 	if (rc == MPI_SUCCESS && displs.at == NULL && n > 0)
 		rc = lmpi_error(MPI_ERR_ARG, "displs is a null pointer");
@@ -95,7 +95,7 @@ in_place_elsewhere(const char *what)
 int
 lmpi_coll_Barrier(struct lmpi_coll **c, MPI_Comm comm)
 {
-	return begin(c, COLL_BARRIER, comm);
+	return begin_coll(c, COLL_BARRIER, comm);
 }
 
 int
@@ -103,13 +103,13 @@ lmpi_coll_Bcast(struct lmpi_coll **c, void *buffer, MPI_Count count, MPI_Datatyp
 		int root, MPI_Comm comm)
 {
 	struct lmpi_type *t;
-	int rc = begin(c, COLL_BCAST, comm);
+	int rc = begin_coll(c, COLL_BCAST, comm);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_coll_set_root(*c, root);
 	if (rc || (*c)->args.role == COLL_IDLE)
 		return rc;
-	rc = check(buffer, count, datatype, &t);
+	rc = check_coll(buffer, count, datatype, &t);
 	if (rc)
 		return rc;
 	if (buffer == MPI_IN_PLACE)
@@ -125,7 +125,7 @@ one_block(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype da
 	  char **base)
 {
 	struct lmpi_type *t;
-	int rc = check(buf, count, datatype, &t);
+	int rc = check_coll(buf, count, datatype, &t);
 
 	if (rc)
 		return rc;
@@ -139,7 +139,7 @@ all_blocks(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype d
 	   char **base)
 {
 	struct lmpi_type *t;
-	int rc = check(buf, count, datatype, &t);
+	int rc = check_coll(buf, count, datatype, &t);
 
 	if (rc)
 		return rc;
@@ -149,7 +149,7 @@ all_blocks(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype d
 
 /* With the own contribution in place the receive side has content to begin with. */
 static int
-receiving(bool in_place)
+coll_receiving(bool in_place)
 {
 	return in_place ? LMPI_SIDE_IN | LMPI_SIDE_OUT : LMPI_SIDE_OUT;
 }
@@ -159,7 +159,7 @@ lmpi_coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 		 MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		 int root, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_GATHER, comm);
+	int rc = begin_coll(c, COLL_GATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
 	if (rc == MPI_SUCCESS)
@@ -175,7 +175,8 @@ lmpi_coll_Gather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount,
 	if (!in_place && (*c)->is_leaf)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	if (rc == MPI_SUCCESS && (*c)->at_root)
-		rc = all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
+		rc = all_blocks(*c, recvbuf, recvcount, recvtype, coll_receiving(in_place),
+				&(*c)->recv);
 	return rc;
 }
 
@@ -184,7 +185,7 @@ lmpi_coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount
 		  MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
 		  struct lmpi_ints displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_GATHER, comm);
+	int rc = begin_coll(c, COLL_GATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
 	struct lmpi_type *t;
 
@@ -207,7 +208,7 @@ lmpi_coll_Gatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount
 	rc = check_vector(recvcounts, displs, lmpi_coll_width(*c), recvtype, &t);
 	return rc ? rc
 		  : lmpi_side_vector(*c, recvbuf, lmpi_coll_width(*c), recvcounts, displs, t,
-				     receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				     coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
 				     &(*c)->args.displ);
 }
 
@@ -216,7 +217,7 @@ lmpi_coll_Scatter(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcount
 		  MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		  int root, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_SCATTER, comm);
+	int rc = begin_coll(c, COLL_SCATTER, comm);
 	bool in_place = recvbuf == MPI_IN_PLACE;
 
 	if (rc == MPI_SUCCESS)
@@ -241,7 +242,7 @@ lmpi_coll_Scatterv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints s
 		   struct lmpi_ints displs, MPI_Datatype sendtype, void *recvbuf,
 		   MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_SCATTER, comm);
+	int rc = begin_coll(c, COLL_SCATTER, comm);
 	bool in_place = recvbuf == MPI_IN_PLACE;
 	struct lmpi_type *t;
 
@@ -273,7 +274,7 @@ lmpi_coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcou
 		    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 		    MPI_Datatype recvtype, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_ALLGATHER, comm);
+	int rc = begin_coll(c, COLL_ALLGATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
 	if (rc == MPI_SUCCESS)
@@ -284,7 +285,8 @@ lmpi_coll_Allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcou
 	if (!in_place)
 		rc = one_block(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	return rc ? rc
-		  : all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
+		  : all_blocks(*c, recvbuf, recvcount, recvtype, coll_receiving(in_place),
+			       &(*c)->recv);
 }
 
 int
@@ -292,7 +294,7 @@ lmpi_coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendco
 		     MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
 		     struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_ALLGATHER, comm);
+	int rc = begin_coll(c, COLL_ALLGATHER, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
 	struct lmpi_type *t;
 
@@ -309,7 +311,7 @@ lmpi_coll_Allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendco
 		rc = check_vector(recvcounts, displs, lmpi_coll_width(*c), recvtype, &t);
 	return rc ? rc
 		  : lmpi_side_vector(*c, recvbuf, lmpi_coll_width(*c), recvcounts, displs, t,
-				     receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				     coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
 				     &(*c)->args.displ);
 }
 
@@ -318,7 +320,7 @@ lmpi_coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcoun
 		   MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
 		   MPI_Comm comm)
 {
-	int rc = begin(c, COLL_ALLTOALL, comm);
+	int rc = begin_coll(c, COLL_ALLTOALL, comm);
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
 	if (rc == MPI_SUCCESS)
@@ -330,7 +332,8 @@ lmpi_coll_Alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count sendcoun
 		rc = all_blocks(*c, sendbuf, sendcount, sendtype, LMPI_SIDE_IN, &(*c)->send);
 	(*c)->args.own_bytes = (*c)->args.bytes;
 	return rc ? rc
-		  : all_blocks(*c, recvbuf, recvcount, recvtype, receiving(in_place), &(*c)->recv);
+		  : all_blocks(*c, recvbuf, recvcount, recvtype, coll_receiving(in_place),
+			       &(*c)->recv);
 }
 
 int
@@ -339,7 +342,7 @@ lmpi_coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints 
 		    struct lmpi_ints recvcounts, struct lmpi_ints rdispls, MPI_Datatype recvtype,
 		    MPI_Comm comm)
 {
-	int rc = begin(c, COLL_ALLTOALL, comm), size;
+	int rc = begin_coll(c, COLL_ALLTOALL, comm), size;
 	bool in_place = sendbuf == MPI_IN_PLACE;
 	struct lmpi_type *t;
 
@@ -361,15 +364,16 @@ lmpi_coll_Alltoallv(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints 
 	if (rc == MPI_SUCCESS)
 		rc = check_vector(recvcounts, rdispls, size, recvtype, &t);
 	return rc ? rc
-		  : lmpi_side_vector(*c, recvbuf, size, recvcounts, rdispls, t, receiving(in_place),
-				     &(*c)->recv, &(*c)->args.bytes_of, &(*c)->args.displ);
+		  : lmpi_side_vector(*c, recvbuf, size, recvcounts, rdispls, t,
+				     coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				     &(*c)->args.displ);
 }
 
 static int
 check_types(struct lmpi_ints counts, struct lmpi_ints displs, const MPI_Datatype *types, int n)
 {
 	struct lmpi_type *t;
-	int rc = check_counts(counts, n, "counts");
+	int rc = check_coll_counts(counts, n, "counts");
 
 	if (rc == MPI_SUCCESS && (displs.at == NULL || types == NULL))
 		rc = lmpi_error(MPI_ERR_ARG, "displs or types is a null pointer");
@@ -385,7 +389,7 @@ lmpi_coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints 
 		    struct lmpi_ints recvcounts, struct lmpi_ints rdispls,
 		    const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-	int rc = begin(c, COLL_ALLTOALL, comm), size;
+	int rc = begin_coll(c, COLL_ALLTOALL, comm), size;
 	bool in_place = sendbuf == MPI_IN_PLACE;
 
 	if (rc == MPI_SUCCESS)
@@ -407,6 +411,6 @@ lmpi_coll_Alltoallw(struct lmpi_coll **c, const void *sendbuf, struct lmpi_ints 
 		rc = check_types(recvcounts, rdispls, recvtypes, size);
 	return rc ? rc
 		  : lmpi_side_types(*c, recvbuf, size, recvcounts, rdispls, recvtypes,
-				    receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
+				    coll_receiving(in_place), &(*c)->recv, &(*c)->args.bytes_of,
 				    &(*c)->args.displ);
 }

@@ -18,7 +18,7 @@ edge_rank(int rank)
 
 /* The operation with its edges; one_send: all edges take the same block. */
 static int
-begin(struct lmpi_coll **out, MPI_Comm handle, bool one_send)
+begin_neighbors(struct lmpi_coll **out, MPI_Comm handle, bool one_send)
 {
 	struct lmpi_comm *comm;
 	struct lmpi_neighbors n;
@@ -68,7 +68,7 @@ not_in_place(const void *sendbuf)
 /* Where a neighbour is missing its block stays as it is, so a packed copy has to begin
  * with what is there. */
 static int
-receiving(const struct lmpi_coll *c)
+neighbors_receiving(const struct lmpi_coll *c)
 {
 	for (uint32_t i = 0; i < c->args.indegree; i++)
 		if (c->args.sources[i].rank == COLL_NO_RANK)
@@ -126,8 +126,8 @@ send_equal(struct lmpi_coll *c, const void *buf, uint32_t blocks, MPI_Count coun
 static int
 recv_equal(struct lmpi_coll *c, const void *buf, MPI_Count count, MPI_Datatype datatype)
 {
-	return equal_blocks(c, buf, c->args.indegree, count, datatype, receiving(c), &c->recv,
-			    &c->args.bytes);
+	return equal_blocks(c, buf, c->args.indegree, count, datatype, neighbors_receiving(c),
+			    &c->recv, &c->args.bytes);
 }
 
 static int
@@ -152,8 +152,9 @@ recv_vector(struct lmpi_coll *c, const void *buf, struct lmpi_ints counts, struc
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_check_type(datatype, &t);
 	return rc ? rc
-		  : lmpi_side_vector(c, buf, c->args.indegree, counts, displs, t, receiving(c),
-				     &c->recv, &c->args.bytes_of, &c->args.displ);
+		  : lmpi_side_vector(c, buf, c->args.indegree, counts, displs, t,
+				     neighbors_receiving(c), &c->recv, &c->args.bytes_of,
+				     &c->args.displ);
 }
 
 static int
@@ -175,7 +176,7 @@ lmpi_coll_Neighbor_allgather(struct lmpi_coll **c, const void *sendbuf, MPI_Coun
 			     MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 			     MPI_Datatype recvtype, MPI_Comm comm)
 {
-	int rc = begin(c, comm, true);
+	int rc = begin_neighbors(c, comm, true);
 
 	if (rc == MPI_SUCCESS)
 		rc = send_equal(*c, sendbuf, 1, sendcount, sendtype);
@@ -187,7 +188,7 @@ lmpi_coll_Neighbor_allgatherv(struct lmpi_coll **c, const void *sendbuf, MPI_Cou
 			      MPI_Datatype sendtype, void *recvbuf, struct lmpi_ints recvcounts,
 			      struct lmpi_ints displs, MPI_Datatype recvtype, MPI_Comm comm)
 {
-	int rc = begin(c, comm, true);
+	int rc = begin_neighbors(c, comm, true);
 
 	if (rc == MPI_SUCCESS)
 		rc = send_equal(*c, sendbuf, 1, sendcount, sendtype);
@@ -199,7 +200,7 @@ lmpi_coll_Neighbor_alltoall(struct lmpi_coll **c, const void *sendbuf, MPI_Count
 			    MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
 			    MPI_Datatype recvtype, MPI_Comm comm)
 {
-	int rc = begin(c, comm, false);
+	int rc = begin_neighbors(c, comm, false);
 
 	if (rc == MPI_SUCCESS)
 		rc = send_equal(*c, sendbuf, (*c)->args.outdegree, sendcount, sendtype);
@@ -213,7 +214,7 @@ lmpi_coll_Neighbor_alltoallv(struct lmpi_coll **c, const void *sendbuf, struct l
 			     MPI_Datatype recvtype, MPI_Comm comm)
 {
 	struct lmpi_type *t;
-	int rc = begin(c, comm, false);
+	int rc = begin_neighbors(c, comm, false);
 
 	if (rc == MPI_SUCCESS)
 		rc = not_in_place(sendbuf);
@@ -235,7 +236,7 @@ lmpi_coll_Neighbor_alltoallw(struct lmpi_coll **c, const void *sendbuf, struct l
 			     const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
 	struct lmpi_ints sat = {sdispls, true}, rat = {rdispls, true};
-	int rc = begin(c, comm, false);
+	int rc = begin_neighbors(c, comm, false);
 
 	if (rc == MPI_SUCCESS)
 		rc = not_in_place(sendbuf);
@@ -249,6 +250,6 @@ lmpi_coll_Neighbor_alltoallw(struct lmpi_coll **c, const void *sendbuf, struct l
 		rc = types_ok(recvcounts, rat, recvtypes, (*c)->args.indegree);
 	return rc ? rc
 		  : lmpi_side_types(*c, recvbuf, (*c)->args.indegree, recvcounts, rat, recvtypes,
-				    receiving(*c), &(*c)->recv, &(*c)->args.bytes_of,
+				    neighbors_receiving(*c), &(*c)->recv, &(*c)->args.bytes_of,
 				    &(*c)->args.displ);
 }

@@ -4,7 +4,8 @@
 #include "coll_impl.h"
 
 static int
-begin(struct lmpi_coll **c, enum coll_op kind, MPI_Datatype datatype, MPI_Op op, MPI_Comm handle)
+begin_reduction(struct lmpi_coll **c, enum coll_op kind, MPI_Datatype datatype, MPI_Op op,
+		MPI_Comm handle)
 {
 	struct lmpi_comm *comm;
 	struct lmpi_op_use use;
@@ -70,7 +71,8 @@ lmpi_coll_Reduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_C
 {
 	/* Who has no part in it says nothing by its other arguments. */
 	bool idle = root == MPI_PROC_NULL;
-	int rc = begin(c, COLL_REDUCE, idle ? MPI_INT : datatype, idle ? MPI_SUM : op, comm);
+	int rc = begin_reduction(c, COLL_REDUCE, idle ? MPI_INT : datatype, idle ? MPI_SUM : op,
+				 comm);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_coll_set_root(*c, root);
@@ -87,7 +89,7 @@ int
 lmpi_coll_Allreduce(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
 		    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_ALLREDUCE, datatype, op, comm);
+	int rc = begin_reduction(c, COLL_ALLREDUCE, datatype, op, comm);
 
 	return rc ? rc : vectors(*c, sendbuf, recvbuf, count, true, true);
 }
@@ -96,7 +98,7 @@ int
 lmpi_coll_Scan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
 	       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_SCAN, datatype, op, comm);
+	int rc = begin_reduction(c, COLL_SCAN, datatype, op, comm);
 
 	return rc ? rc : vectors(*c, sendbuf, recvbuf, count, true, true);
 }
@@ -105,7 +107,7 @@ int
 lmpi_coll_Exscan(struct lmpi_coll **c, const void *sendbuf, void *recvbuf, MPI_Count count,
 		 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_EXSCAN, datatype, op, comm);
+	int rc = begin_reduction(c, COLL_EXSCAN, datatype, op, comm);
 
 	if (rc)
 		return rc;
@@ -159,7 +161,7 @@ lmpi_coll_Reduce_scatter(struct lmpi_coll **c, const void *sendbuf, void *recvbu
 			 struct lmpi_ints recvcounts, MPI_Datatype datatype, MPI_Op op,
 			 MPI_Comm comm)
 {
-	int rc = begin(c, COLL_REDUCE_SCATTER, datatype, op, comm);
+	int rc = begin_reduction(c, COLL_REDUCE_SCATTER, datatype, op, comm);
 	MPI_Count total = 0;
 
 	if (rc)
@@ -180,7 +182,7 @@ int
 lmpi_coll_Reduce_scatter_block(struct lmpi_coll **c, const void *sendbuf, void *recvbuf,
 			       MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-	int rc = begin(c, COLL_REDUCE_SCATTER, datatype, op, comm);
+	int rc = begin_reduction(c, COLL_REDUCE_SCATTER, datatype, op, comm);
 
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_check_count(recvcount);

@@ -65,7 +65,7 @@ lmpi_coll_light_reverses(struct lmpi_coll *c)
 
 /* The lowest rank of each cluster speaks for it. */
 static bool
-speaks(const struct lmpi_comm *comm)
+light_speaks(const struct lmpi_comm *comm)
 {
 	int r = 0;
 
@@ -75,7 +75,7 @@ speaks(const struct lmpi_comm *comm)
 }
 
 static struct light_call
-describe(const struct lmpi_coll *c)
+describe_light(const struct lmpi_coll *c)
 {
 	const struct coll_args *a = &c->args;
 	const struct coll_algorithm *alg = coll_algorithm_of(a->op, c->schedule.algorithm);
@@ -109,7 +109,7 @@ light_new(struct lmpi_coll *c)
 	l->gate.p = p;
 	l->gate.world = c->comm->group->world;
 	l->gate.told = &lmpi_comm_coll(c->comm)->light_told;
-	l->gate.speaks = speaks(c->comm);
+	l->gate.speaks = light_speaks(c->comm);
 	l->gate.go = numbers;
 	l->gate.arrived = numbers + p;
 	l->sent = numbers + 2 * (size_t)p;
@@ -128,7 +128,7 @@ lmpi_coll_light_start(struct lmpi_coll *c)
 		return;
 	c->light = c->light_kept;
 	memset(c->light->gate.go, 0, 3 * (size_t)c->args.size * sizeof(uint32_t));
-	c->light->gate.call = describe(c);
+	c->light->gate.call = describe_light(c);
 	light_client_begin(lmpi_light, &c->light->gate);
 	lmpi_light_flush();
 }
@@ -138,7 +138,7 @@ lmpi_coll_light_forecast(struct lmpi_coll *c)
 {
 	if (!announces(c) || (c->light_kept = light_new(c)) == NULL)
 		return;
-	c->light_kept->gate.call = describe(c);
+	c->light_kept->gate.call = describe_light(c);
 	c->light_kept->gate.call.flags |= LIGHT_CALL_FORECAST;
 	(void)light_client_forecast(lmpi_light, &c->light_kept->gate);
 	lmpi_light_flush();

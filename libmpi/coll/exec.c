@@ -152,7 +152,7 @@ lmpi_coll_release(struct lmpi_coll *c)
 /* ---- preparation */
 
 static int
-no_memory(void)
+steps_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a collective operation");
 }
@@ -171,13 +171,13 @@ lmpi_coll_prepare(struct lmpi_coll *c, bool persistent)
 	if (rc)
 		return rc;
 	c->tmp = lmpi_coll_alloc(c, (int64_t)c->schedule.tmp_bytes, 1);
-	return c->tmp != NULL ? MPI_SUCCESS : no_memory();
+	return c->tmp != NULL ? MPI_SUCCESS : steps_no_memory();
 }
 
 /* ---- execution */
 
 static void
-deliver(struct lmpi_coll *c)
+deliver_steps(struct lmpi_coll *c)
 {
 	if (c->error != MPI_SUCCESS)
 		return;
@@ -188,19 +188,19 @@ deliver(struct lmpi_coll *c)
 }
 
 static void
-all_done(struct lmpi_coll *c)
+steps_all_done(struct lmpi_coll *c)
 {
 	struct lmpi_request *r = c->request;
 
 	if (c->light != NULL)
 		lmpi_coll_light_end(c);
-	deliver(c);
+	deliver_steps(c);
 	r->e.error = c->error;
 	lmpi_request_complete(r); /* may free c */
 }
 
 static void
-make_ready(struct lmpi_coll *c, uint32_t i)
+make_steps_ready(struct lmpi_coll *c, uint32_t i)
 {
 	if (--c->state[i].waits == 0)
 		c->ready[c->ready_n++] = i;
@@ -212,7 +212,7 @@ step_complete(struct lmpi_coll *c, uint32_t i)
 	const struct lmpi_step_state *st = &c->state[i];
 
 	for (uint32_t k = 0; k < st->dependents_n; k++)
-		make_ready(c, c->dependents[st->dependents_first + k]);
+		make_steps_ready(c, c->dependents[st->dependents_first + k]);
 	c->left--;
 }
 
@@ -228,7 +228,7 @@ note_error(struct lmpi_coll *c, int rc)
 	}
 }
 
-static void drain(struct lmpi_coll *c);
+static void drain_steps(struct lmpi_coll *c);
 
 static void
 light_done(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_state *st)
@@ -256,7 +256,7 @@ message_done(struct lmpi_req *e)
 	free(st->wire.copy);
 	step_complete(c, st->index);
 	if (!c->draining)
-		drain(c);
+		drain_steps(c);
 }
 
 /* Where the message of a step goes to or comes from. */
@@ -315,21 +315,22 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 			lmpi_irecv(&st->e, w->at, w->bytes, far.rank, w->tag, w->cid);
 	}
 	if (st->next_same != LMPI_NO_STEP)
-		make_ready(c, st->next_same);
+		make_steps_ready(c, st->next_same);
 }
 
 /* A message that had to ask may go. */
 static void
-let_go(struct light_wait *w)
+let_go_steps(struct light_wait *w)
 {
 	struct lmpi_step_state *st =
 		(struct lmpi_step_state *)(void *)((char *)w -
 						   offsetof(struct lmpi_step_state, gate));
 	struct lmpi_coll *c = st->coll;
 
-	c->draining = true; /* it may be done at once, and the call with it: not before drain() */
+	c->draining =
+		true; /* it may be done at once, and the call with it: not before drain_steps() */
 	issue_message(c, &c->schedule.step[st->index], st);
-	drain(c);
+	drain_steps(c);
 }
 
 void
@@ -348,13 +349,13 @@ lmpi_coll_compute(struct lmpi_coll *c, const struct coll_step *s)
 }
 
 static void
-issue(struct lmpi_coll *c, uint32_t i)
+issue_steps(struct lmpi_coll *c, uint32_t i)
 {
 	const struct coll_step *s = &c->schedule.step[i];
 
 	switch (s->kind) {
 	case COLL_STEP_SEND:
-		c->state[i].gate.go = let_go;
+		c->state[i].gate.go = let_go_steps;
 		if (c->light != NULL && lmpi_coll_light_holds(c, i, &c->state[i].gate))
 			return;
 		/* fall through */
@@ -372,14 +373,14 @@ issue(struct lmpi_coll *c, uint32_t i)
 /* Start whatever can start; messages that complete at once only add to the
  * stack, so the depth of recursion stays bounded. */
 static void
-drain(struct lmpi_coll *c)
+drain_steps(struct lmpi_coll *c)
 {
 	c->draining = true;
 	while (c->ready_n > 0)
-		issue(c, c->ready[--c->ready_n]);
+		issue_steps(c, c->ready[--c->ready_n]);
 	c->draining = false;
 	if (c->left == 0)
-		all_done(c);
+		steps_all_done(c);
 }
 
 static int
@@ -399,7 +400,7 @@ take_tags(struct lmpi_coll *c)
 }
 
 static void
-start(struct lmpi_coll *c)
+start_steps(struct lmpi_coll *c)
 {
 	uint32_t steps = c->schedule.steps;
 
@@ -419,13 +420,13 @@ start(struct lmpi_coll *c)
 	for (uint32_t i = steps; i-- > 0;)
 		if (c->state[i].waits == 0)
 			c->ready[c->ready_n++] = i;
-	drain(c);
+	drain_steps(c);
 }
 
 static int
 restart_coll(struct lmpi_request *r)
 {
-	start(r->coll);
+	start_steps(r->coll);
 	return MPI_SUCCESS;
 }
 
@@ -456,7 +457,7 @@ go_quick(struct lmpi_coll *c)
 	for (int i = 0; i < c->ins; i++)
 		lmpi_side_pack(&c->in[i]);
 	lmpi_coll_run_quick(c);
-	deliver(c);
+	deliver_steps(c);
 	rc = c->error;
 	lmpi_coll_release(c);
 	return end_blocking(rc, before);
@@ -469,7 +470,7 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 	struct lmpi_request *r;
 
 	if (c == NULL)
-		return rc ? rc : no_memory();
+		return rc ? rc : steps_no_memory();
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_impi_choose(c, how);
 	if (rc == MPI_SUCCESS)
@@ -483,7 +484,7 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 	r = lmpi_request_new(LMPI_RQ_COLL, c->comm, NULL);
 	if (r == NULL) {
 		lmpi_coll_release(c);
-		return no_memory();
+		return steps_no_memory();
 	}
 	r->coll = c;
 	r->ops = &coll_requests;
@@ -498,9 +499,9 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 	}
 	if (how == LMPI_COLL_NONBLOCKING) {
 		*request = lmpi_request_handle(r);
-		start(c);
+		start_steps(c);
 		return MPI_SUCCESS;
 	}
-	start(c);
+	start_steps(c);
 	return end_blocking(lmpi_request_finish(r, MPI_STATUS_IGNORE), before);
 }

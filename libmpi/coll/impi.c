@@ -21,7 +21,7 @@ forced(void)
 }
 
 static int
-refuse(uint32_t client)
+refuse_impi(uint32_t client)
 {
 	return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION,
 			  "IMPI 0.0 has no form of %s, and client %u of the job, which takes part, "
@@ -32,7 +32,7 @@ refuse(uint32_t client)
 int
 lmpi_impi_refuse(const struct lmpi_comm *comm)
 {
-	return comm->foreign >= 0 ? refuse((uint32_t)comm->foreign) : MPI_SUCCESS;
+	return comm->foreign >= 0 ? refuse_impi((uint32_t)comm->foreign) : MPI_SUCCESS;
 }
 
 int
@@ -40,7 +40,7 @@ lmpi_impi_refuse_group(const struct lmpi_group *group)
 {
 	int client = lmpi_group_foreign(group);
 
-	return client >= 0 ? refuse((uint32_t)client) : MPI_SUCCESS;
+	return client >= 0 ? refuse_impi((uint32_t)client) : MPI_SUCCESS;
 }
 
 /* ---- datatypes of buffers */
@@ -95,7 +95,7 @@ struct flat {
 };
 
 static void
-flatten(struct flat *f, const struct lmpi_type *t)
+flatten_impi(struct flat *f, const struct lmpi_type *t)
 {
 	f->type = *t;
 	f->run = (struct lmpi_node){.kind = LMPI_RUN, .size = t->size, .n = 1, .len = t->size};
@@ -117,7 +117,7 @@ with_foreigner(const struct lmpi_coll *c, const struct coll_step *s)
 }
 
 static enum lmpi_rep
-rep_of(const struct lmpi_coll *c, const struct coll_step *s)
+impi_rep_of(const struct lmpi_coll *c, const struct coll_step *s)
 {
 	if (!with_foreigner(c, s))
 		return LMPI_REP_NATIVE;
@@ -140,7 +140,7 @@ lmpi_impi_wire(struct lmpi_coll *c, const struct coll_step *s, void *memory, str
 {
 	const struct coll_range *r = range_of(s);
 	const struct lmpi_type *t = type_of(c, r->buf);
-	enum lmpi_rep rep = rep_of(c, s);
+	enum lmpi_rep rep = impi_rep_of(c, s);
 	struct flat f;
 	int64_t n;
 
@@ -159,7 +159,7 @@ lmpi_impi_wire(struct lmpi_coll *c, const struct coll_step *s, void *memory, str
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory to convert a message");
 	if (s->kind == COLL_STEP_RECV)
 		return MPI_SUCCESS;
-	flatten(&f, t);
+	flatten_impi(&f, t);
 	return lmpi_rep_pack(&f.type, memory, n, rep, w->at);
 }
 
@@ -169,7 +169,7 @@ lmpi_impi_received(struct lmpi_coll *c, const struct coll_step *s, void *memory,
 {
 	const struct coll_range *r = range_of(s);
 	const struct lmpi_type *t = type_of(c, r->buf);
-	enum lmpi_rep rep = rep_of(c, s);
+	enum lmpi_rep rep = impi_rep_of(c, s);
 	struct flat f;
 
 	if (!with_foreigner(c, s))
@@ -183,7 +183,7 @@ lmpi_impi_received(struct lmpi_coll *c, const struct coll_step *s, void *memory,
 				  (unsigned long long)bytes, (unsigned long long)w->bytes);
 	if (rep == LMPI_REP_NATIVE || bytes == 0 || t == NULL || lmpi_external32_as_is(t, rep))
 		return MPI_SUCCESS;
-	flatten(&f, t);
+	flatten_impi(&f, t);
 	lmpi_rep_unpack(&f.type, memory, (int64_t)r->len / t->size, rep, w->at, (int64_t)bytes);
 	return MPI_SUCCESS;
 }

@@ -6,7 +6,7 @@
 #include "coll_impl.h"
 
 static int
-run(struct lmpi_coll *c, int rc)
+run_internal(struct lmpi_coll *c, int rc)
 {
 	return lmpi_coll_go(c, rc, LMPI_COLL_BLOCKING, NULL);
 }
@@ -20,7 +20,7 @@ lmpi_coll_max_u64(struct lmpi_comm *comm, uint64_t *value)
 
 	if (rc == MPI_SUCCESS)
 		c->strict = c->args.both = true;
-	return run(c, rc);
+	return run_internal(c, rc);
 }
 
 int
@@ -29,7 +29,7 @@ lmpi_coll_allgather_ints(struct lmpi_comm *comm, const int *mine, int *all, int 
 	struct lmpi_coll *c = NULL;
 	int rc = lmpi_coll_Allgather(&c, mine, count, MPI_INT, all, count, MPI_INT, comm->handle);
 
-	return run(c, rc);
+	return run_internal(c, rc);
 }
 
 int
@@ -38,7 +38,7 @@ lmpi_coll_bcast_bytes(struct lmpi_comm *comm, void *data, int64_t bytes, int roo
 	struct lmpi_coll *c = NULL;
 	int rc = lmpi_coll_Bcast(&c, data, bytes, MPI_BYTE, root, comm->handle);
 
-	return run(c, rc);
+	return run_internal(c, rc);
 }
 
 int
@@ -47,5 +47,5 @@ lmpi_coll_barrier(struct lmpi_comm *comm)
 	struct lmpi_coll *c = NULL;
 	int rc = lmpi_coll_Barrier(&c, comm->handle);
 
-	return run(c, rc);
+	return run_internal(c, rc);
 }

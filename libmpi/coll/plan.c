@@ -30,7 +30,7 @@ struct lmpi_plans {
 };
 
 static int
-no_memory(void)
+plan_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a collective operation");
 }
@@ -56,7 +56,7 @@ link_steps(struct lmpi_coll *c)
 	last = malloc(2 * (size_t)s->size * sizeof(*last) + 1);
 	if (!c->state || !c->ready || !c->dependents || !last) {
 		free(last);
-		return no_memory();
+		return plan_no_memory();
 	}
 	memset(c->state, 0, s->steps * sizeof(*c->state));
 	memset(last, 0xff, 2 * (size_t)s->size * sizeof(*last));
@@ -98,14 +98,14 @@ link_steps(struct lmpi_coll *c)
 }
 
 static int
-build(struct lmpi_coll *c)
+build_plan(struct lmpi_coll *c)
 {
 	size_t hint = coll_arena_hint(&c->args);
 	void *arena = lmpi_coll_alloc(c, (int64_t)hint, 1);
 	int rc;
 
 	if (arena == NULL)
-		return no_memory();
+		return plan_no_memory();
 	rc = coll_build(&c->schedule, &c->args, c->algorithm, arena, hint);
 	if (rc != COLL_ERR_OK)
 		return lmpi_error(MPI_ERR_INTERN, "no schedule for %s: %s",
@@ -125,14 +125,14 @@ may_keep(const struct lmpi_coll *c)
 }
 
 static struct key
-key_of(const struct coll_args *a)
+plan_key_of(const struct coll_args *a)
 {
 	return (struct key){a->bytes, a->elem,	      a->own_bytes, a->op,
 			    a->root,  a->commutative, a->in_place,  a->reversed};
 }
 
 static bool
-same(const struct key *a, const struct key *b)
+plan_same(const struct key *a, const struct key *b)
 {
 	return a->bytes == b->bytes && a->root == b->root && a->op == b->op && a->elem == b->elem &&
 	       a->own_bytes == b->own_bytes && a->commutative == b->commutative &&
@@ -141,12 +141,12 @@ same(const struct key *a, const struct key *b)
 
 /* Most calls are like the one before. */
 static struct lmpi_plan *
-find(struct lmpi_plans *p, const struct key *key)
+find_plan(struct lmpi_plans *p, const struct key *key)
 {
 	for (uint32_t k = 0; k < LMPI_PLANS_MAX; k++) {
 		uint32_t i = (p->last + k) % LMPI_PLANS_MAX;
 
-		if (p->plan[i] != NULL && same(&p->plan[i]->key, key)) {
+		if (p->plan[i] != NULL && plan_same(&p->plan[i]->key, key)) {
 			p->last = i;
 			return p->plan[i];
 		}
@@ -155,7 +155,7 @@ find(struct lmpi_plans *p, const struct key *key)
 }
 
 static void
-use(struct lmpi_coll *c, struct lmpi_plan *plan)
+use_plan(struct lmpi_coll *c, struct lmpi_plan *plan)
 {
 	plan->busy = true;
 	c->plan = plan;
@@ -181,7 +181,7 @@ moved(char **at, const void *from, size_t n, size_t size)
 
 /* A copy of c's own in memory as small as it can be; without any c does as well. */
 static void
-keep(struct lmpi_plans *p, struct lmpi_coll *c, const struct key *key)
+keep_plan(struct lmpi_plans *p, struct lmpi_coll *c, const struct key *key)
 {
 	const struct coll_schedule *s = &c->schedule;
 	size_t bytes = s->steps * (sizeof(*s->step) + sizeof(*c->state) + sizeof(*c->ready)) +
@@ -207,7 +207,7 @@ keep(struct lmpi_plans *p, struct lmpi_coll *c, const struct key *key)
 	p->plan[i] = plan;
 	p->last = i;
 	p->next = (i + 1) % LMPI_PLANS_MAX;
-	use(c, plan);
+	use_plan(c, plan);
 }
 
 int
@@ -224,16 +224,16 @@ lmpi_plan_make(struct lmpi_coll *c, bool may)
 		*p = calloc(1, sizeof(**p));
 	may &= *p != NULL;
 	if (may) {
-		key = key_of(&c->args);
-		known = find(*p, &key);
+		key = plan_key_of(&c->args);
+		known = find_plan(*p, &key);
 	}
 	if (known != NULL && !known->busy) {
-		use(c, known);
+		use_plan(c, known);
 		return MPI_SUCCESS;
 	}
-	rc = build(c);
+	rc = build_plan(c);
 	if (rc == MPI_SUCCESS && may && known == NULL)
-		keep(*p, c, &key);
+		keep_plan(*p, c, &key);
 	return rc;
 }
 

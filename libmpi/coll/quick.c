@@ -48,7 +48,7 @@ done_with(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_req *e)
 }
 
 static void
-issue(struct run *r, uint32_t i)
+issue_quick(struct run *r, uint32_t i)
 {
 	struct lmpi_coll *c = r->c;
 	const struct coll_step *s = &c->schedule.step[i];
@@ -102,7 +102,7 @@ issue_ready(struct run *r, bool receives)
 		if ((st->needs & ~r->done) || (st->after & r->left) ||
 		    (r->c->schedule.step[i].kind == COLL_STEP_RECV) != receives)
 			continue;
-		issue(r, i);
+		issue_quick(r, i);
 		if (receives)
 			return true;
 	}

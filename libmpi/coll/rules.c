@@ -30,7 +30,7 @@ next(struct cursor *c, char letter)
 }
 
 static bool
-bad(struct cursor *c, const char *what)
+rules_bad(struct cursor *c, const char *what)
 {
 	if (c->wrong == NULL)
 		c->wrong = what;
@@ -38,61 +38,62 @@ bad(struct cursor *c, const char *what)
 }
 
 static bool
-word(struct cursor *c, char *into, size_t room)
+rules_word(struct cursor *c, char *into, size_t room)
 {
 	size_t n = 0;
 
 	if (!next(c, '"'))
-		return bad(c, "a string is wanted");
+		return rules_bad(c, "a string is wanted");
 	for (; c->at < c->end && *c->at != '"'; c->at++) {
 		if (*c->at == '\\' || (unsigned char)*c->at < ' ' || n + 1 >= room)
-			return bad(c, "a string that names nothing");
+			return rules_bad(c, "a string that names nothing");
 		into[n++] = *c->at;
 	}
 	into[n] = '\0';
-	return next(c, '"') || bad(c, "a string without end");
+	return next(c, '"') || rules_bad(c, "a string without end");
 }
 
 static bool
-number(struct cursor *c, uint64_t max, uint64_t *v)
+rules_number(struct cursor *c, uint64_t max, uint64_t *v)
 {
 	space(c);
 	if (c->at == c->end || *c->at < '1' || *c->at > '9')
-		return bad(c, "a whole number from 1 is wanted");
+		return rules_bad(c, "a whole number from 1 is wanted");
 	for (*v = 0; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
 		uint64_t digit = (uint64_t)(*c->at - '0');
 
 		if (*v > (max - digit) / 10)
-			return bad(c, "a number that is too large");
+			return rules_bad(c, "a number that is too large");
 		*v = *v * 10 + digit;
 	}
 	return true;
 }
 
 static bool
-member(struct cursor *c, struct coll_rule *r, unsigned *seen)
+rules_member(struct cursor *c, struct coll_rule *r, unsigned *seen)
 {
 	static const char *const names[] = {"op", "algorithm", "bytes_max", "size_max"};
 	char name[16], op[32];
 	unsigned i = 0;
 	uint64_t v;
 
-	if (!word(c, name, sizeof name) || (!next(c, ':') && !bad(c, "a colon is wanted")))
+	if (!rules_word(c, name, sizeof name) ||
+	    (!next(c, ':') && !rules_bad(c, "a colon is wanted")))
 		return false;
 	while (i < 4 && strcmp(name, names[i]) != 0)
 		i++;
 	if (i == 4 || (*seen & 1u << i))
-		return bad(c, "a member is unknown or there twice");
+		return rules_bad(c, "a member is unknown or there twice");
 	*seen |= 1u << i;
 	if (i == 0) {
-		if (!word(c, op, sizeof op))
+		if (!rules_word(c, op, sizeof op))
 			return false;
 		r->op = coll_op_of(op);
-		return r->op < COLL_OP_COUNT || bad(c, "no such operation");
+		return r->op < COLL_OP_COUNT || rules_bad(c, "no such operation");
 	}
 	if (i == 1)
-		return word(c, r->algorithm, sizeof r->algorithm);
-	if (!number(c, i == 2 ? INT64_MAX : UINT32_MAX, &v))
+		return rules_word(c, r->algorithm, sizeof r->algorithm);
+	if (!rules_number(c, i == 2 ? INT64_MAX : UINT32_MAX, &v))
 		return false;
 	if (i == 2)
 		r->bytes_max = v;
@@ -110,15 +111,15 @@ one(struct cursor *c, struct coll_rule *r)
 	r->bytes_max = UINT64_MAX;
 	r->size_max = UINT32_MAX;
 	if (!next(c, '{'))
-		return bad(c, "a rule, { ... }, is wanted");
+		return rules_bad(c, "a rule, { ... }, is wanted");
 	do {
-		if (!member(c, r, &seen))
+		if (!rules_member(c, r, &seen))
 			return false;
 	} while (next(c, ','));
 	if (!next(c, '}'))
-		return bad(c, "a comma or } is wanted");
+		return rules_bad(c, "a comma or } is wanted");
 	if ((seen & 3) != 3 || !coll_rule_ok(r))
-		return bad(c, "the rule names no algorithm of an operation");
+		return rules_bad(c, "the rule names no algorithm of an operation");
 	return true;
 }
 
@@ -127,26 +128,27 @@ lmpi_rules_parse(const char *text, size_t len, struct coll_rule rule[LMPI_RULES_
 		 uint32_t *count, char why[160])
 {
 	struct cursor c = {text, text, text + len, NULL};
-	bool ok = next(&c, '[') || bad(&c, "an array of rules, [ ... ], is wanted");
+	bool ok = next(&c, '[') || rules_bad(&c, "an array of rules, [ ... ], is wanted");
 
 	*count = 0;
 	if (ok && !next(&c, ']')) {
 		do {
-			ok = *count < LMPI_RULES_MAX ? one(&c, &rule[*count]) : bad(&c, "too many");
+			ok = *count < LMPI_RULES_MAX ? one(&c, &rule[*count])
+						     : rules_bad(&c, "too many");
 			*count += ok;
 		} while (ok && next(&c, ','));
-		ok = ok && (next(&c, ']') || bad(&c, "a comma or ] is wanted"));
+		ok = ok && (next(&c, ']') || rules_bad(&c, "a comma or ] is wanted"));
 	}
 	space(&c);
 	if (ok && c.at != c.end)
-		ok = bad(&c, "something is behind the rules");
+		ok = rules_bad(&c, "something is behind the rules");
 	if (!ok)
 		snprintf(why, 160, "byte %zu: %s", (size_t)(c.at - c.begin), c.wrong);
 	return ok;
 }
 
 static void
-load(const char *path, struct coll_rules *into)
+load_rules(const char *path, struct coll_rules *into)
 {
 	static struct coll_rule rule[LMPI_RULES_MAX];
 	static char text[65536];
@@ -172,7 +174,7 @@ lmpi_rules(void)
 	const char *path = known ? NULL : lmpi_knob_text(LMPI_KNOB_COLL_RULES);
 
 	if (path != NULL)
-		load(path, &rules);
+		load_rules(path, &rules);
 	known = true;
 	return rules.count > 0 ? &rules : NULL;
 }

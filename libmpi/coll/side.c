@@ -7,7 +7,7 @@
 #include "coll.h"
 
 static int
-no_memory(void)
+side_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a copy of a collective's buffer");
 }
@@ -43,7 +43,7 @@ lmpi_side_release(struct lmpi_side *s)
 }
 
 static void
-move(const struct lmpi_side *s, bool unpack)
+move_side(const struct lmpi_side *s, bool unpack)
 {
 	char *packed = s->packed;
 	int64_t next = 0;
@@ -68,13 +68,13 @@ move(const struct lmpi_side *s, bool unpack)
 void
 lmpi_side_pack(const struct lmpi_side *s)
 {
-	move(s, false);
+	move_side(s, false);
 }
 
 void
 lmpi_side_unpack(const struct lmpi_side *s)
 {
-	move(s, true);
+	move_side(s, true);
 }
 
 /* The datatype of the buffer the schedule knows as c->send or c->recv. */
@@ -103,7 +103,7 @@ lmpi_side_uniform(struct lmpi_coll *c, const void *buf, int64_t blocks, int64_t 
 		return MPI_SUCCESS;
 	*base = s.packed = lmpi_coll_alloc(c, s.count * type->size, 1);
 	if (*base == NULL)
-		return no_memory();
+		return side_no_memory();
 	register_side(c, &s, role);
 	return MPI_SUCCESS;
 }
@@ -183,7 +183,7 @@ lmpi_side_vector(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lm
 	note_type(c, base, type);
 	s.counts = lmpi_coll_alloc(c, 2 * blocks, sizeof(*s.counts));
 	if (bytes == NULL || s.counts == NULL)
-		return no_memory();
+		return side_no_memory();
 	s.displs = s.counts + blocks;
 	*bytes_of = bytes;
 	*displ = bytes + blocks;
@@ -204,7 +204,7 @@ lmpi_side_vector(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lm
 	}
 	*base = s.packed = lmpi_coll_alloc(c, (int64_t)at, 1);
 	if (*base == NULL)
-		return no_memory();
+		return side_no_memory();
 	register_side(c, &s, role);
 	return MPI_SUCCESS;
 }
@@ -220,7 +220,7 @@ lmpi_side_types(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lmp
 	s.counts = lmpi_coll_alloc(c, 2 * blocks, sizeof(*s.counts));
 	s.types = lmpi_coll_alloc(c, blocks, sizeof(struct lmpi_type *));
 	if (bytes == NULL || s.counts == NULL || s.types == NULL)
-		return no_memory();
+		return side_no_memory();
 	s.displs = s.counts + blocks;
 	*bytes_of = bytes;
 	*displ = bytes + blocks;
@@ -234,7 +234,7 @@ lmpi_side_types(struct lmpi_coll *c, const void *buf, int64_t blocks, struct lmp
 	}
 	*base = s.packed = lmpi_coll_alloc(c, (int64_t)at, 1);
 	if (*base == NULL)
-		return no_memory();
+		return side_no_memory();
 	register_side(c, &s, role);
 	return MPI_SUCCESS;
 }

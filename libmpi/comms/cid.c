@@ -23,7 +23,7 @@
 static uint64_t cid_max = 1; /* MPI_COMM_WORLD's collective id */
 
 static uint64_t
-offer(uint64_t pairs)
+offer_cid(uint64_t pairs)
 {
 	uint64_t was = cid_max, span = 2 * BLOCK * (uint64_t)lmpi_world.size;
 
@@ -42,7 +42,7 @@ offer(uint64_t pairs)
 uint64_t
 lmpi_cid_offer(void)
 {
-	return offer(1);
+	return offer_cid(1);
 }
 
 /* How many pairs of ids the processes get whose maximum is max: fewer where they end. */
@@ -65,7 +65,7 @@ lmpi_cid_take(uint64_t max)
 }
 
 static int
-take(uint64_t max, uint64_t *cid)
+take_cid(uint64_t max, uint64_t *cid)
 {
 	*cid = lmpi_cid_take(max);
 	if (*cid == 0)
@@ -99,14 +99,14 @@ lmpi_cid_left(struct lmpi_comm *comm, uint64_t *cid)
 uint64_t
 lmpi_cid_offer_for(const struct lmpi_comm *comm)
 {
-	return offer(block_of(comm));
+	return offer_cid(block_of(comm));
 }
 
 int
 lmpi_cid_take_for(struct lmpi_comm *comm, uint64_t max, uint64_t *cid)
 {
 	uint64_t pairs = pairs_above(max, block_of(comm));
-	int rc = take(max, cid);
+	int rc = take_cid(max, cid);
 
 	if (rc)
 		return rc;
@@ -142,9 +142,9 @@ lmpi_cid_offer_two(void)
 int
 lmpi_cid_take_two(uint64_t max, uint64_t cid[2])
 {
-	int rc = take(max, &cid[0]);
+	int rc = take_cid(max, &cid[0]);
 
-	return rc ? rc : take(cid[0] + 1, &cid[1]);
+	return rc ? rc : take_cid(cid[0] + 1, &cid[1]);
 }
 
 int
@@ -218,5 +218,5 @@ lmpi_cid_agree_group(struct lmpi_comm *comm, const struct lmpi_group *group, int
 			rc = send_max(comm, group->world[me + mask], tag, &max);
 	if (rc)
 		return lmpi_error(rc, "agreeing on a context id failed");
-	return take(max, cid);
+	return take_cid(max, cid);
 }

@@ -13,20 +13,20 @@
 #include "topo.h"
 
 static int
-no_memory(void)
+choices_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a new communicator");
 }
 
 /* The user's handle; a reference to group is taken over. */
 static int
-hand_out(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *parent,
-	 struct lmpi_comm **comm)
+hand_out_choices(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *parent,
+		 struct lmpi_comm **comm)
 {
 	*comm = lmpi_comm_new(group, cid, parent);
 	if (*comm == NULL) {
 		lmpi_group_unref(group);
-		return no_memory();
+		return choices_no_memory();
 	}
 	return MPI_SUCCESS;
 }
@@ -46,21 +46,21 @@ copy_of(struct lmpi_comm *from, const struct lmpi_info *info, bool with_info,
 		rc = lmpi_comm_new_inter(from->group, from->remote, (uint64_t[2]){0, 0}, from,
 					 comm);
 	} else {
-		rc = hand_out(from->group, 0, from, comm);
+		rc = hand_out_choices(from->group, 0, from, comm);
 	}
 	if (rc)
 		return rc;
 	if (from->topo != NULL) {
 		(*comm)->topo = lmpi_topology_copy(from->topo);
 		if ((*comm)->topo == NULL)
-			rc = no_memory();
+			rc = choices_no_memory();
 	}
 	if (!with_info)
 		info = from->info;
 	if (rc == MPI_SUCCESS && info != NULL) {
 		(*comm)->info = lmpi_info_copy(info);
 		if ((*comm)->info == NULL)
-			rc = no_memory();
+			rc = choices_no_memory();
 	}
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_attr_copy_all(LMPI_ATTR_COMM, from->handle, from->attrs, &(*comm)->attrs);
@@ -159,7 +159,7 @@ idup(MPI_Comm handle, const struct lmpi_info *info, bool with_info, MPI_Comm *ne
 		if (c != NULL)
 			lmpi_coll_release(c);
 		lmpi_comm_unref(comm);
-		return no_memory();
+		return choices_no_memory();
 	}
 	*d = (struct idup){comm, lmpi_cid_offer_two(), 0};
 	lmpi_comm_ref(comm); /* the request's */
@@ -224,7 +224,7 @@ impl_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
 	if (rc || g->rank == MPI_UNDEFINED)
 		return rc;
 	lmpi_group_ref(g);
-	rc = hand_out(g, cid, c, &made);
+	rc = hand_out_choices(g, cid, c, &made);
 	if (rc == MPI_SUCCESS)
 		*newcomm = made->handle;
 	return rc;
@@ -252,7 +252,7 @@ impl_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcom
 	if (rc)
 		return rc;
 	lmpi_group_ref(g);
-	rc = hand_out(g, cid, c, &made);
+	rc = hand_out_choices(g, cid, c, &made);
 	if (rc == MPI_SUCCESS)
 		*newcomm = made->handle;
 	return rc;
@@ -294,7 +294,7 @@ lmpi_gather_choices(struct lmpi_comm *via, int n, int color, int key, struct lmp
 	int mine[2] = {color, key}, *flat = malloc((size_t)n * sizeof(mine)), rc;
 
 	if (flat == NULL)
-		return no_memory();
+		return choices_no_memory();
 	rc = lmpi_coll_allgather_ints(via, mine, flat, 2);
 	for (int i = 0; rc == MPI_SUCCESS && i < n; i++)
 		all[i] = (struct lmpi_choice){flat[2 * i], flat[2 * i + 1], i};
@@ -315,7 +315,7 @@ gather_all(struct lmpi_comm *c, int color, int key, struct lmpi_choice *all, uin
 
 	theirs = malloc((size_t)c->size * sizeof(*theirs));
 	if (theirs == NULL)
-		return no_memory();
+		return choices_no_memory();
 	rc = lmpi_coll_allgather_ints(c, (const int *)&mine, (int *)theirs,
 				      sizeof(mine) / sizeof(int));
 	for (int i = 0; rc == MPI_SUCCESS && i < c->size; i++) {
@@ -340,7 +340,7 @@ lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm
 	*comm = NULL;
 	all = malloc((size_t)c->size * sizeof(*all));
 	if (all == NULL)
-		return no_memory();
+		return choices_no_memory();
 	if (c->foreign < 0 && !lmpi_cid_left(c, &cid)) {
 		rc = gather_all(c, color, key, all, &cid);
 	} else {
@@ -354,11 +354,11 @@ lmpi_comm_split(struct lmpi_comm *c, int color, int key, struct lmpi_comm **comm
 	}
 	g = lmpi_group_of_color(c->group, all, color);
 	free(all);
-	return g ? hand_out(g, cid, c, comm) : no_memory();
+	return g ? hand_out_choices(g, cid, c, comm) : choices_no_memory();
 }
 
 static int
-split(struct lmpi_comm *c, int color, int key, MPI_Comm *newcomm)
+split_choices(struct lmpi_comm *c, int color, int key, MPI_Comm *newcomm)
 {
 	struct lmpi_comm *made;
 	int rc;
@@ -383,7 +383,7 @@ impl_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 	if (color < 0 && color != MPI_UNDEFINED)
 		return lmpi_error(MPI_ERR_ARG, "color %d is neither MPI_UNDEFINED nor at least 0",
 				  color);
-	return split(c, color, key, newcomm);
+	return split_choices(c, color, key, newcomm);
 }
 
 bool
@@ -445,13 +445,13 @@ impl_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_
 		return rc;
 	switch (split_type) {
 	case MPI_COMM_TYPE_SHARED:
-		return split(c, first_on_my_node(c), key, newcomm);
+		return split_choices(c, first_on_my_node(c), key, newcomm);
 	case MPI_COMM_TYPE_HW_GUIDED:
 	case MPI_COMM_TYPE_RESOURCE_GUIDED:
-		return split(c, guided(c, split_type, i), key, newcomm);
+		return split_choices(c, guided(c, split_type, i), key, newcomm);
 	case MPI_COMM_TYPE_HW_UNGUIDED: /* nothing is known below the node */
 	case MPI_UNDEFINED:
-		return split(c, MPI_UNDEFINED, key, newcomm);
+		return split_choices(c, MPI_UNDEFINED, key, newcomm);
 	default:
 		return lmpi_error(MPI_ERR_ARG, "split_type %d is not a known one", split_type);
 	}

@@ -15,7 +15,7 @@
 #include "impl.h"
 
 static int
-no_memory(void)
+inter_no_memory(void)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for an inter-communicator");
 }
@@ -29,7 +29,7 @@ lmpi_comm_new_inter(struct lmpi_group *group, struct lmpi_group *remote, const u
 	if (c == NULL) {
 		lmpi_group_unref(group);
 		lmpi_group_unref(remote);
-		return no_memory();
+		return inter_no_memory();
 	}
 	c->remote = remote;
 	lmpi_group_ref(group);
@@ -37,7 +37,7 @@ lmpi_comm_new_inter(struct lmpi_group *group, struct lmpi_group *remote, const u
 	if (c->local == NULL) {
 		lmpi_group_unref(group);
 		lmpi_comm_unref(c);
-		return no_memory();
+		return inter_no_memory();
 	}
 	*comm = c;
 	return MPI_SUCCESS;
@@ -53,7 +53,7 @@ struct leaders {
 
 /* Both leaders send n bytes and receive as many as the other one sends, at most room. */
 static int
-swap(const struct leaders *l, const void *mine, size_t n, void *theirs, size_t room)
+swap_inter(const struct leaders *l, const void *mine, size_t n, void *theirs, size_t room)
 {
 	struct lmpi_req out = {0}, in = {0};
 	uint64_t cid = l->peer->cid + 1;
@@ -102,7 +102,7 @@ static int
 ask_leader(const struct lmpi_comm *c, const struct leaders *l, struct news *news, uint32_t **world)
 {
 	uint64_t mine[2] = {news->max, (uint64_t)c->size}, theirs[2] = {0, 0};
-	int rc = swap(l, mine, sizeof(mine), theirs, sizeof(theirs));
+	int rc = swap_inter(l, mine, sizeof(mine), theirs, sizeof(theirs));
 
 	if (rc)
 		return lmpi_error(rc, "the leaders could not reach each other");
@@ -113,9 +113,9 @@ ask_leader(const struct lmpi_comm *c, const struct leaders *l, struct news *news
 	news->max = theirs[0] > mine[0] ? theirs[0] : mine[0];
 	*world = malloc(theirs[1] * sizeof(**world));
 	if (*world == NULL)
-		return no_memory();
-	rc = swap(l, c->group->world, (size_t)c->size * sizeof(**world), *world,
-		  theirs[1] * sizeof(**world));
+		return inter_no_memory();
+	rc = swap_inter(l, c->group->world, (size_t)c->size * sizeof(**world), *world,
+			theirs[1] * sizeof(**world));
 	return rc ? lmpi_error(rc, "the leaders could not exchange their groups") : MPI_SUCCESS;
 }
 
@@ -134,7 +134,7 @@ share_news(struct lmpi_comm *c, int leader, struct news *news, uint32_t *world,
 						    : "the leader could not make it");
 	*remote = lmpi_group_new((int)news->size);
 	if (*remote == NULL)
-		return no_memory();
+		return inter_no_memory();
 	if (world != NULL)
 		memcpy((*remote)->world, world, (size_t)news->size * sizeof(*world));
 	rc = lmpi_coll_bcast_bytes(c, (*remote)->world, news->size * (int64_t)sizeof(*world),
@@ -244,7 +244,7 @@ impl_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 		return lmpi_error(MPI_ERR_COMM, "the communicator is not an inter-communicator");
 	theirs = malloc((size_t)c->remote->size * sizeof(*theirs));
 	if (theirs == NULL)
-		return no_memory();
+		return inter_no_memory();
 	rc = lmpi_coll_allgather_ints(c, &mine, theirs, 1);
 	/* both the same: the one whose first process comes first in the job */
 	first = rc == MPI_SUCCESS &&
@@ -256,11 +256,11 @@ impl_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 		return rc;
 	g = first ? one_after_another(c->group, c->remote) : one_after_another(c->remote, c->group);
 	if (g == NULL)
-		return no_memory();
+		return inter_no_memory();
 	made = lmpi_comm_new(g, cid, c);
 	if (made == NULL) {
 		lmpi_group_unref(g);
-		return no_memory();
+		return inter_no_memory();
 	}
 	*newintracomm = made->handle;
 	return MPI_SUCCESS;
@@ -284,7 +284,7 @@ of_parts(struct lmpi_group *own, struct lmpi_group *remote, const uint64_t cid[2
 			lmpi_group_unref(own);
 		if (remote != NULL)
 			lmpi_group_unref(remote);
-		return lacking ? no_memory() : MPI_SUCCESS;
+		return lacking ? inter_no_memory() : MPI_SUCCESS;
 	}
 	rc = lmpi_comm_new_inter(own, remote, cid, parent, &made);
 	if (rc == MPI_SUCCESS)
@@ -300,7 +300,7 @@ remote_part(struct lmpi_comm *c, int mine, struct lmpi_group **out)
 	struct lmpi_group *g;
 
 	if (theirs == NULL)
-		return no_memory();
+		return inter_no_memory();
 	rc = lmpi_coll_allgather_ints(c, &mine, theirs, 1);
 	for (int i = 0; rc == MPI_SUCCESS && i < c->remote->size; i++)
 		n += theirs[i] >= 0;
@@ -311,7 +311,7 @@ remote_part(struct lmpi_comm *c, int mine, struct lmpi_group **out)
 	if (g != NULL)
 		lmpi_group_ready(g);
 	free(theirs);
-	return rc ? rc : g ? MPI_SUCCESS : no_memory();
+	return rc ? rc : g ? MPI_SUCCESS : inter_no_memory();
 }
 
 int
@@ -338,7 +338,7 @@ lmpi_inter_split(struct lmpi_comm *c, int color, int key, MPI_Comm *newcomm)
 	uint64_t cid[2];
 
 	if (all == NULL)
-		return no_memory();
+		return inter_no_memory();
 	rc = lmpi_cid_agree_two(c, cid);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_gather_choices(c->local, c->size, color, key, all);

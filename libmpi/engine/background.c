@@ -30,7 +30,7 @@ lmpi_background_wanted(void)
 }
 
 static void *
-run(void *arg)
+run_background(void *arg)
 {
 	uint64_t seen = 0;
 
@@ -56,7 +56,7 @@ lmpi_background_start(void)
 	/* Signals are the program's, in its own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	running = pthread_create(&thread, NULL, run, NULL) == 0;
+	running = pthread_create(&thread, NULL, run_background, NULL) == 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!running)
 		fprintf(stderr, "libmpi: LIBMPI_PROGRESS=thread: no thread could be started; "

@@ -60,7 +60,7 @@ lmpi_make_engine(void)
 
 /* Packets that a call has left leave now, and who waits for what it completed is told. */
 static void
-settle(void)
+settle_coll(void)
 {
 	if (eng.in_transport)
 		return;
@@ -73,7 +73,7 @@ lmpi_isend(struct lmpi_req *req, const void *data, uint64_t len, uint32_t dest_w
 	   int tag, uint64_t cid, enum lmpi_mode mode)
 {
 	lmpi_engine_isend(&eng, req, data, len, dest_world, lsrank, tag, cid, mode);
-	settle();
+	settle_coll();
 }
 
 bool
@@ -92,7 +92,7 @@ lmpi_send_whole(const void *data, uint64_t len, uint32_t dest_world, int lsrank,
 
 /* A receive has taken a message that was there: its sender may have to be told. */
 static void
-received(void)
+coll_received(void)
 {
 	if (eng.in_transport)
 		return;
@@ -107,14 +107,14 @@ void
 lmpi_irecv(struct lmpi_req *req, void *buf, uint64_t cap, int source, int tag, uint64_t cid)
 {
 	if (lmpi_engine_irecv(&eng, req, buf, cap, source, tag, cid))
-		received();
+		coll_received();
 }
 
 void
 lmpi_mrecv(struct lmpi_req *req, void *buf, uint64_t cap, void *message)
 {
 	lmpi_engine_mrecv(&eng, req, buf, cap, message);
-	received();
+	coll_received();
 }
 
 void
@@ -211,7 +211,7 @@ void
 lmpi_cancel_send(struct lmpi_req *req)
 {
 	lmpi_engine_cancel_send(&eng, req);
-	settle();
+	settle_coll();
 }
 
 bool

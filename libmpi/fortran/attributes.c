@@ -121,7 +121,7 @@ struct key {
 static struct key *keys;
 
 static bool
-same(const struct f_keyval *a, const struct f_keyval *b)
+attributes_same(const struct f_keyval *a, const struct f_keyval *b)
 {
 	return a->copy == b->copy && a->del == b->del && a->extra == b->extra && a->old == b->old;
 }
@@ -132,7 +132,7 @@ f_keyval_of(const struct f_keyval *k)
 	struct key *key;
 
 	pthread_mutex_lock(&lock);
-	for (key = keys; key && !same(&key->k, k); key = key->next)
+	for (key = keys; key && !attributes_same(&key->k, k); key = key->next)
 		;
 	if (key == NULL && (key = malloc(sizeof(*key))) != NULL) {
 		key->next = keys;
@@ -144,7 +144,7 @@ f_keyval_of(const struct f_keyval *k)
 }
 
 static int
-copy(int object, int keyval, void *extra, void *in, void *out, int *flag)
+copy_attributes(int object, int keyval, void *extra, void *in, void *out, int *flag)
 {
 	const struct f_keyval *k = extra;
 	MPI_Aint state = k->extra, from = f_cell_value(in), to = 0;
@@ -188,7 +188,7 @@ static int delete (int object, int keyval, void *value, void *extra)
 int
 f_comm_copy(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
-	return copy(PMPI_Comm_toint(comm), keyval, extra, in, out, flag);
+	return copy_attributes(PMPI_Comm_toint(comm), keyval, extra, in, out, flag);
 }
 
 int
@@ -200,7 +200,7 @@ f_comm_delete(MPI_Comm comm, int keyval, void *value, void *extra)
 int
 f_type_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
 {
-	return copy(PMPI_Type_toint(type), keyval, extra, in, out, flag);
+	return copy_attributes(PMPI_Type_toint(type), keyval, extra, in, out, flag);
 }
 
 int
@@ -212,7 +212,7 @@ f_type_delete(MPI_Datatype type, int keyval, void *value, void *extra)
 int
 f_win_copy(MPI_Win win, int keyval, void *extra, void *in, void *out, int *flag)
 {
-	return copy(PMPI_Win_toint(win), keyval, extra, in, out, flag);
+	return copy_attributes(PMPI_Win_toint(win), keyval, extra, in, out, flag);
 }
 
 int

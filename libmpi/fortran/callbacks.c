@@ -158,7 +158,7 @@ void (*f_errhandler_of(enum f_on on, f_errhandler *fn))(void)
 /* Callbacks get a copy, so that the program's variable may go; what one of them changes is
  * meant for that variable, for which callbacks of other MPIs get its address. */
 static void
-hand_over(const struct f_grequest *g, MPI_Aint before)
+hand_over_callbacks(const struct f_grequest *g, MPI_Aint before)
 {
 	if (g->extra != before)
 		*g->variable = g->extra;
@@ -174,7 +174,7 @@ f_grequest_query(void *extra, MPI_Status *status)
 	memcpy(f, status, sizeof(f));
 	g->query(&g->extra, f, &ierror);
 	memcpy(status, f, sizeof(f));
-	hand_over(g, before);
+	hand_over_callbacks(g, before);
 	return ierror;
 }
 
@@ -186,7 +186,7 @@ f_grequest_free(void *extra)
 	int ierror = MPI_SUCCESS;
 
 	g->free(&g->extra, &ierror);
-	hand_over(g, before);
+	hand_over_callbacks(g, before);
 	free(g);
 	return ierror;
 }
@@ -200,15 +200,15 @@ f_grequest_cancel(void *extra, int complete)
 
 	complete = complete != 0;
 	g->cancel(&g->extra, &complete, &ierror);
-	hand_over(g, before);
+	hand_over_callbacks(g, before);
 	return ierror;
 }
 
 /* ---- data representations ---------------------------------------------------- */
 
 static int
-convert(struct f_datarep *d, f_convert *fn, void *userbuf, MPI_Datatype datatype, int count,
-	void *filebuf, MPI_Offset position)
+convert_callbacks(struct f_datarep *d, f_convert *fn, void *userbuf, MPI_Datatype datatype,
+		  int count, void *filebuf, MPI_Offset position)
 {
 	int type = PMPI_Type_toint(datatype), ierror = MPI_SUCCESS;
 
@@ -222,7 +222,7 @@ f_datarep_read(void *userbuf, MPI_Datatype datatype, int count, void *filebuf, M
 {
 	struct f_datarep *d = extra;
 
-	return convert(d, d->read, userbuf, datatype, count, filebuf, position);
+	return convert_callbacks(d, d->read, userbuf, datatype, count, filebuf, position);
 }
 
 int
@@ -231,7 +231,7 @@ f_datarep_write(void *userbuf, MPI_Datatype datatype, int count, void *filebuf, 
 {
 	struct f_datarep *d = extra;
 
-	return convert(d, d->write, userbuf, datatype, count, filebuf, position);
+	return convert_callbacks(d, d->write, userbuf, datatype, count, filebuf, position);
 }
 
 static int

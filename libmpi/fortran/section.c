@@ -227,7 +227,7 @@ find_runs(const struct f_section *s, MPI_Count count, const struct shape *t, con
 
 /* The datatype of all runs: of `basic` if they consist of it. */
 static int
-join(struct runs *r, MPI_Datatype basic, MPI_Datatype *out)
+join_section(struct runs *r, MPI_Datatype basic, MPI_Datatype *out)
 {
 	int size = 1;
 	bool fits = true;
@@ -255,7 +255,7 @@ of_any(const struct f_section *s, MPI_Count count, MPI_Datatype type, const stru
 	if (!rc)
 		rc = basic_of(type, false, &basic);
 	if (!rc)
-		rc = join(&runs, basic, out);
+		rc = join_section(&runs, basic, out);
 	free(runs.at);
 	free(runs.length);
 	free(from);

@@ -393,7 +393,7 @@ room_for(MPI_Count n, int *ierror)
 }
 
 static void
-give_back(MPI_Datatype *types, MPI_Count n, const int *ierror, int datatypes[])
+give_back_special(MPI_Datatype *types, MPI_Count n, const int *ierror, int datatypes[])
 {
 	for (MPI_Count i = 0; i < n && !*ierror; i++)
 		if (types[i] != NULL)
@@ -412,7 +412,7 @@ F(type_get_contents)(int *datatype, int *max_integers, int *max_addresses, int *
 		return;
 	*ierror = C(Type_get_contents)(MPI_Type_fromint(*datatype), *max_integers, *max_addresses,
 				       *max_datatypes, integers, addresses, types);
-	give_back(types, *max_datatypes, ierror, datatypes);
+	give_back_special(types, *max_datatypes, ierror, datatypes);
 }
 
 void
@@ -428,7 +428,7 @@ F(type_get_contents_c)(int *datatype, MPI_Count *max_integers, MPI_Count *max_ad
 	*ierror = C(Type_get_contents_c)(MPI_Type_fromint(*datatype), *max_integers, *max_addresses,
 					 *max_large_counts, *max_datatypes, integers, addresses,
 					 large_counts, types);
-	give_back(types, *max_datatypes, ierror, datatypes);
+	give_back_special(types, *max_datatypes, ierror, datatypes);
 }
 
 /* ---- a status is the same eight integers everywhere --------------------------------------- */
@@ -474,7 +474,7 @@ void mpi_f_sync_reg_f08ts_(void *descriptor) __attribute__((alias("mpi_f_sync_re
 
 #ifndef LMPI_PROFILE
 static void
-narrow(MPI_Aint value, int *out, int *ierror)
+narrow_special(MPI_Aint value, int *out, int *ierror)
 {
 	if (value < INT_MIN || value > INT_MAX)
 		*ierror = f_fail(MPI_ERR_ARG);
@@ -490,7 +490,7 @@ mpi_address_(void *location, int *address, int *ierror)
 
 	*ierror = MPI_Get_address(f_buffer(location), &a);
 	if (!*ierror)
-		narrow(a, address, ierror);
+		narrow_special(a, address, ierror);
 }
 
 static void
@@ -500,7 +500,7 @@ extent(int *datatype, bool want_ub, bool want_lb, int *out, int *ierror)
 
 	*ierror = MPI_Type_get_extent(MPI_Type_fromint(*datatype), &lb, &e);
 	if (!*ierror)
-		narrow(want_lb ? lb : want_ub ? lb + e : e, out, ierror);
+		narrow_special(want_lb ? lb : want_ub ? lb + e : e, out, ierror);
 }
 
 void

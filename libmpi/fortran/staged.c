@@ -35,7 +35,7 @@ copy_in(struct f_stage *s)
 
 /* Only what changed: the program may use the rest while the call is under way. */
 static void
-copy_out(const struct f_stage *s)
+copy_out_staged(const struct f_stage *s)
 {
 	size_t n = s->section.element;
 
@@ -98,7 +98,7 @@ f_call_done(struct f_call *call)
 	for (int i = 0; i < call->made_n; i++)
 		PMPI_Type_free(&call->made[i]);
 	for (struct f_stage *s = call->stages; s; s = s->next)
-		copy_out(s);
+		copy_out_staged(s);
 	free_stages(call->stages);
 }
 
@@ -123,7 +123,7 @@ f_call_later(struct f_call *call, int rc, int request, bool persistent)
 /* ---- requests ------------------------------------------------------------------------- */
 
 static struct f_stage *
-find(int request, bool and_remove)
+find_staged(int request, bool and_remove)
 {
 	struct f_stage **at, *s;
 
@@ -139,28 +139,28 @@ find(int request, bool and_remove)
 }
 
 static void
-complete(struct f_stage *stages)
+complete_staged(struct f_stage *stages)
 {
 	if (stages->active)
 		for (struct f_stage *s = stages; s; s = s->next)
-			copy_out(s);
+			copy_out_staged(s);
 	stages->active = false;
 }
 
 void
 f_request_seen(int was, MPI_Request now)
 {
-	struct f_stage *stages = find(was, now == MPI_REQUEST_NULL);
+	struct f_stage *stages = find_staged(was, now == MPI_REQUEST_NULL);
 	int flag = 0;
 
 	if (stages == NULL)
 		return;
 	if (now == MPI_REQUEST_NULL) {
-		complete(stages);
+		complete_staged(stages);
 		free_stages(stages);
 	} else if (stages->active && !PMPI_Request_get_status(now, &flag, MPI_STATUS_IGNORE) &&
 		   flag) {
-		complete(stages);
+		complete_staged(stages);
 	}
 }
 
@@ -168,7 +168,7 @@ void
 f_requests_start(MPI_Count n, const int requests[])
 {
 	for (MPI_Count i = 0; i < n; i++) {
-		struct f_stage *stages = find(requests[i], false);
+		struct f_stage *stages = find_staged(requests[i], false);
 
 		for (struct f_stage *s = stages; s; s = s->next)
 			copy_in(s);

@@ -27,7 +27,7 @@ check_mode(const struct lmpi_file *f, const struct lmpi_access *c)
 
 /* Fills in everything but the position. */
 static int
-describe(struct lmpi_file *f, const struct lmpi_access *c, struct lmpi_io_op *op)
+describe_access(struct lmpi_file *f, const struct lmpi_access *c, struct lmpi_io_op *op)
 {
 	int64_t one;
 	int rc = lmpi_check_count(c->count);
@@ -120,7 +120,7 @@ static int
 independent(struct lmpi_file *f, const struct lmpi_access *c, int64_t *bytes)
 {
 	struct lmpi_io_op op = {0};
-	int rc = describe(f, c, &op);
+	int rc = describe_access(f, c, &op);
 
 	*bytes = 0;
 	if (rc == MPI_SUCCESS)
@@ -153,7 +153,7 @@ lmpi_io_now(MPI_File fh, const struct lmpi_access *c, MPI_Status *status)
 }
 
 static struct lmpi_request *
-new_request(struct lmpi_file *f, struct lmpi_type *type)
+access_new_request(struct lmpi_file *f, struct lmpi_type *type)
 {
 	struct lmpi_request *r = lmpi_request_new(LMPI_RQ_FILE, NULL, type);
 
@@ -176,7 +176,7 @@ lmpi_io_soon(MPI_File fh, const struct lmpi_access *c, MPI_Request *request)
 	*request = MPI_REQUEST_NULL;
 	if (rc)
 		return rc;
-	r = new_request(f, NULL);
+	r = access_new_request(f, NULL);
 	if (r == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 	rc = independent(f, c, &bytes);
@@ -198,7 +198,7 @@ static int
 start_all(struct lmpi_file *f, const struct lmpi_access *c, struct lmpi_request **request)
 {
 	struct lmpi_io_op *op = calloc(1, sizeof(*op));
-	int rc = op ? describe(f, c, op) : lmpi_error(MPI_ERR_NO_MEM, "out of memory");
+	int rc = op ? describe_access(f, c, op) : lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 
 	if (op == NULL)
 		return rc;
@@ -214,7 +214,7 @@ start_all(struct lmpi_file *f, const struct lmpi_access *c, struct lmpi_request 
 		op->error = rc;
 		op->len = 0;
 	}
-	op->request = *request = new_request(f, op->type);
+	op->request = *request = access_new_request(f, op->type);
 	if (*request == NULL)
 		rc = lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 	else

@@ -19,10 +19,10 @@
 /* Above this many bytes per piece a process by itself is as fast as an aggregator. */
 #define PIECE_LARGE (32 << 10)
 
-static void start(struct lmpi_io_op *op);
+static void start_collective(struct lmpi_io_op *op);
 
 static void
-fail(struct lmpi_io_op *op, int rc)
+fail_collective(struct lmpi_io_op *op, int rc)
 {
 	if (op->error == MPI_SUCCESS)
 		op->error = rc;
@@ -31,7 +31,7 @@ fail(struct lmpi_io_op *op, int rc)
 /* ---- the end */
 
 static void
-release(struct lmpi_io_op *op)
+release_collective(struct lmpi_io_op *op)
 {
 	lmpi_twophase_free(op);
 	if (op->spans != NULL && op->spans->runs != NULL) {
@@ -53,10 +53,10 @@ lmpi_io_op_done(struct lmpi_io_op *op)
 	if (op->error != MPI_SUCCESS)
 		r->staging = strdup(lmpi_error_text(op->error));
 	f->queue = op->next;
-	release(op);
+	release_collective(op);
 	lmpi_request_complete(r);
 	if (f->queue != NULL)
-		start(f->queue);
+		start_collective(f->queue);
 }
 
 /* ---- exchanges: collectives of the library's own that call back */
@@ -76,7 +76,8 @@ exchanged(struct lmpi_coll *c)
 
 /* Start a collective that calls `then` when it is complete. */
 static int
-run(struct lmpi_coll *c, int rc, struct lmpi_io_op *op, void (*then)(struct lmpi_io_op *op))
+run_collective(struct lmpi_coll *c, int rc, struct lmpi_io_op *op,
+	       void (*then)(struct lmpi_io_op *op))
 {
 	struct lmpi_request *r;
 	struct exchange *x;
@@ -123,9 +124,9 @@ lmpi_io_local_done(struct lmpi_io_op *op)
 	op->worst = op->error;
 	rc = lmpi_coll_Allreduce(&c, MPI_IN_PLACE, &op->worst, 1, MPI_INT, MPI_MAX,
 				 op->file->comm->handle);
-	rc = run(c, rc, op, agreed);
+	rc = run_collective(c, rc, op, agreed);
 	if (rc) {
-		fail(op, rc);
+		fail_collective(op, rc);
 		lmpi_io_op_done(op);
 	}
 }
@@ -244,7 +245,7 @@ my_span(struct lmpi_io_op *op)
 }
 
 static void
-start(struct lmpi_io_op *op)
+start_collective(struct lmpi_io_op *op)
 {
 	struct lmpi_comm *comm = op->file->comm;
 	struct lmpi_coll *c = NULL;
@@ -261,9 +262,9 @@ start(struct lmpi_io_op *op)
 	rc = lmpi_coll_Allgather(&c, &op->spans->mine, sizeof(struct lmpi_io_span) / 8, MPI_INT64_T,
 				 op->spans->all, sizeof(struct lmpi_io_span) / 8, MPI_INT64_T,
 				 comm->handle);
-	rc = run(c, rc, op, decided);
+	rc = run_collective(c, rc, op, decided);
 	if (rc) {
-		fail(op, rc);
+		fail_collective(op, rc);
 		lmpi_io_op_done(op);
 	}
 }
@@ -289,6 +290,6 @@ lmpi_io_collective(struct lmpi_io_op *op)
 		f->queue_last->next = op;
 	f->queue_last = op;
 	if (alone)
-		start(op);
+		start_collective(op);
 	return MPI_SUCCESS;
 }

@@ -29,8 +29,8 @@ lmpi_datarep_find(const char *name)
 }
 
 static int
-add(const char *name, bool wide, void (*read)(void), void (*write)(void),
-    MPI_Datarep_extent_function *extent, void *extra)
+add_datarep(const char *name, bool wide, void (*read)(void), void (*write)(void),
+	    MPI_Datarep_extent_function *extent, void *extra)
 {
 	struct lmpi_datarep *r;
 
@@ -62,8 +62,8 @@ impl_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *read
 		      MPI_Datarep_conversion_function *write_conversion_fn,
 		      MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
-	return add(datarep, false, (void (*)(void))read_conversion_fn,
-		   (void (*)(void))write_conversion_fn, dtype_file_extent_fn, extra_state);
+	return add_datarep(datarep, false, (void (*)(void))read_conversion_fn,
+			   (void (*)(void))write_conversion_fn, dtype_file_extent_fn, extra_state);
 }
 
 int
@@ -71,8 +71,8 @@ impl_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *
 			MPI_Datarep_conversion_function_c *write_conversion_fn,
 			MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
-	return add(datarep, true, (void (*)(void))read_conversion_fn,
-		   (void (*)(void))write_conversion_fn, dtype_file_extent_fn, extra_state);
+	return add_datarep(datarep, true, (void (*)(void))read_conversion_fn,
+			   (void (*)(void))write_conversion_fn, dtype_file_extent_fn, extra_state);
 }
 
 /* ---- how large things are in files */
@@ -313,7 +313,7 @@ lmpi_io_mem_put(const struct lmpi_io_mem *m, int64_t skip, int64_t len, const vo
 static int file_form(const struct lmpi_datarep *rep, struct lmpi_type *t, struct lmpi_type **form);
 
 static int
-hand_out(struct lmpi_type *made, struct lmpi_type **form)
+hand_out_datarep(struct lmpi_type *made, struct lmpi_type **form)
 {
 	*form = made;
 	return made ? MPI_SUCCESS : lmpi_error(MPI_ERR_NO_MEM, "no memory for a datatype");
@@ -325,7 +325,8 @@ basic_form(const struct lmpi_datarep *rep, struct lmpi_type *t, struct lmpi_type
 	int64_t bytes;
 	int rc = basic_size(rep, t, &bytes);
 
-	return rc ? rc : hand_out(lmpi_type_contiguous(bytes, lmpi_type_find(MPI_BYTE)), form);
+	return rc ? rc
+		  : hand_out_datarep(lmpi_type_contiguous(bytes, lmpi_type_find(MPI_BYTE)), form);
 }
 
 /* Integers of the constructor's arguments: MPI_Count where it was a _c form. */
@@ -375,7 +376,7 @@ array_form(const struct lmpi_contents *c, struct lmpi_type *old)
 /* The constructor again, over a component as the file has it.  Displacements and strides
  * that were given in bytes stay: MPI says that such types are not portable. */
 static struct lmpi_type *
-again(const struct lmpi_type *t, struct lmpi_type *old)
+datarep_again(const struct lmpi_type *t, struct lmpi_type *old)
 {
 	const struct lmpi_contents *c = &t->contents;
 	bool large = c->ncounts != 0;
@@ -427,7 +428,8 @@ struct_form(const struct lmpi_datarep *rep, const struct lmpi_contents *c, struc
 	for (int64_t i = 0; rc == MPI_SUCCESS && i < c->ntypes; i++)
 		rc = file_form(rep, c->types[i], &types[i]);
 	if (rc == MPI_SUCCESS)
-		rc = hand_out(lmpi_type_struct(c->ntypes, ints_of(c, 1), displs, types), form);
+		rc = hand_out_datarep(lmpi_type_struct(c->ntypes, ints_of(c, 1), displs, types),
+				      form);
 	for (int64_t i = 0; types != NULL && i < c->ntypes && types[i] != NULL; i++)
 		lmpi_type_unref(types[i]);
 	free(types);
@@ -449,7 +451,7 @@ file_form(const struct lmpi_datarep *rep, struct lmpi_type *t, struct lmpi_type 
 	rc = file_form(rep, t->contents.types[0], &old);
 	if (rc)
 		return rc;
-	rc = hand_out(again(t, old), form);
+	rc = hand_out_datarep(datarep_again(t, old), form);
 	lmpi_type_unref(old);
 	return rc;
 }

@@ -85,7 +85,7 @@ my_node(void)
 
 /* Collective: the nodes of all, and a number no other job has, which is rank 0's. */
 static int
-meet(struct lmpi_file *f)
+meet_file(struct lmpi_file *f)
 {
 	uint64_t mine[2] = {my_node(), lmpi_job_token()}, *all;
 	size_t n = (size_t)f->comm->size;
@@ -244,7 +244,7 @@ struct opened {
 };
 
 static void
-describe(const struct lmpi_file *f, int rc, struct opened *o)
+describe_file(const struct lmpi_file *f, int rc, struct opened *o)
 {
 	struct stat st;
 
@@ -260,7 +260,7 @@ describe(const struct lmpi_file *f, int rc, struct opened *o)
 
 /* The error that this process reports, from what all say. */
 static int
-judge(struct lmpi_file *f, int rc, const struct opened *all)
+judge_file(struct lmpi_file *f, int rc, const struct opened *all)
 {
 	const struct opened *first = &all[0];
 
@@ -317,14 +317,14 @@ open_everywhere(struct lmpi_file *f)
 						   : "cannot open",
 					   f->name);
 	}
-	describe(f, rc, &mine);
+	describe_file(f, rc, &mine);
 	if (all == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 	if (rc2 == MPI_SUCCESS)
 		rc2 = lmpi_coll_allgather_ints(f->comm, (int *)&mine, (int *)all,
 					       sizeof(mine) / sizeof(int));
 	if (rc2 == MPI_SUCCESS)
-		rc = judge(f, rc, all);
+		rc = judge_file(f, rc, all);
 	else
 		rc = rc2;
 	if (rc == MPI_SUCCESS && (f->amode & MPI_MODE_APPEND)) {
@@ -357,7 +357,7 @@ own_comm(struct lmpi_comm *from, struct lmpi_comm **comm)
 }
 
 static void
-discard(struct lmpi_file *f)
+discard_file(struct lmpi_file *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);
@@ -407,8 +407,8 @@ name_it(struct lmpi_file *f, const char *filename)
 }
 
 static int
-make(struct lmpi_comm *comm, const char *filename, int amode, MPI_Info info,
-     struct lmpi_file **file)
+make_file(struct lmpi_comm *comm, const char *filename, int amode, MPI_Info info,
+	  struct lmpi_file **file)
 {
 	struct lmpi_file *f = lmpi_object_new(&lmpi_file_pool);
 	struct lmpi_type *byte = lmpi_type_find(MPI_BYTE);
@@ -423,7 +423,7 @@ make(struct lmpi_comm *comm, const char *filename, int amode, MPI_Info info,
 	lmpi_errhandler_ref(f->errhandler);
 	rc = own_comm(comm, &f->comm);
 	if (rc == MPI_SUCCESS)
-		rc = meet(f);
+		rc = meet_file(f);
 	if (rc == MPI_SUCCESS) {
 		/* one process with bad arguments must not leave the others waiting */
 		rc = check_arguments(filename, amode, info);
@@ -442,7 +442,7 @@ make(struct lmpi_comm *comm, const char *filename, int amode, MPI_Info info,
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_view_make(&f->view, 0, byte, byte, lmpi_datarep_find("native"), false);
 	if (rc)
-		discard(f);
+		discard_file(f);
 	else
 		*file = f;
 	return rc;
@@ -462,7 +462,7 @@ impl_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MP
 		return lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION,
 				  "the communicator has members that run another MPI: there are "
 				  "no files on it");
-	rc = make(c, filename, amode, info, &f);
+	rc = make_file(c, filename, amode, info, &f);
 	if (rc == MPI_SUCCESS)
 		*fh = f->handle;
 	return rc;
@@ -492,7 +492,7 @@ impl_File_close(MPI_File *fh)
 		rc = lmpi_io_error(err, "cannot close", f->name);
 	if (f->amode & MPI_MODE_DELETE_ON_CLOSE) /* it is gone when anybody returns */
 		rc = lmpi_file_agree(f, rc, "MPI_File_close");
-	discard(f);
+	discard_file(f);
 	*fh = MPI_FILE_NULL;
 	return rc;
 }

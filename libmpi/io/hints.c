@@ -113,7 +113,7 @@ lmpi_io_hints_take(struct lmpi_io_hints *h, const struct lmpi_info *info)
 }
 
 static bool
-put_number(struct lmpi_info *info, const char *key, const char *format, int64_t n)
+put_hints_number(struct lmpi_info *info, const char *key, const char *format, int64_t n)
 {
 	char text[40];
 
@@ -137,8 +137,8 @@ impl_File_get_info(MPI_File fh, MPI_Info *info_used)
 	for (size_t i = 0; ok && i < COUNT(numbers); i++) {
 		bool nodes = strcmp(numbers[i].key, "cb_nodes") == 0;
 
-		ok = put_number(info, numbers[i].key, "d",
-				nodes ? f->aggs : *number_at(&f->hints, i));
+		ok = put_hints_number(info, numbers[i].key, "d",
+				      nodes ? f->aggs : *number_at(&f->hints, i));
 	}
 	for (size_t i = 0; ok && i < COUNT(switches); i++)
 		ok = lmpi_info_put(info, switches[i].key, choices[*switch_at(&f->hints, i)]);
@@ -147,7 +147,7 @@ impl_File_get_info(MPI_File fh, MPI_Info *info_used)
 	ok = ok && lmpi_info_put(info, "cb_config_list", list);
 	ok = ok && lmpi_info_put(info, "collective_buffering",
 				 f->hints.cb_write == LMPI_IO_DISABLE ? "false" : "true");
-	ok = ok && put_number(info, "file_perm", "o", f->hints.perm);
+	ok = ok && put_hints_number(info, "file_perm", "o", f->hints.perm);
 	if (!ok) {
 		if (info != NULL)
 			lmpi_info_delete(info);

@@ -322,7 +322,7 @@ impl_File_get_size(MPI_File fh, MPI_Offset *size)
 
 /* Collective: rank 0 does it. */
 static int
-resize(MPI_File fh, MPI_Offset size, bool preallocate, const char *what)
+resize_file(MPI_File fh, MPI_Offset size, bool preallocate, const char *what)
 {
 	struct lmpi_file *f;
 	int64_t first = size;
@@ -354,13 +354,13 @@ resize(MPI_File fh, MPI_Offset size, bool preallocate, const char *what)
 int
 impl_File_set_size(MPI_File fh, MPI_Offset size)
 {
-	return resize(fh, size, false, "MPI_File_set_size");
+	return resize_file(fh, size, false, "MPI_File_set_size");
 }
 
 int
 impl_File_preallocate(MPI_File fh, MPI_Offset size)
 {
-	return resize(fh, size, true, "MPI_File_preallocate");
+	return resize_file(fh, size, true, "MPI_File_preallocate");
 }
 
 /* ---- consistency */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static bool
-push(struct lmpi_io_runs *list, struct lmpi_run r)
+push_runs(struct lmpi_io_runs *list, struct lmpi_run r)
 {
 	if (list->run == NULL || list->n == list->room) {
 		int64_t room = list->room ? 2 * list->room : 8;
@@ -41,7 +41,7 @@ lmpi_runs_add(struct lmpi_io_runs *list, int64_t off, int64_t len)
 		list->bytes += len;
 		return true;
 	}
-	return push(list, (struct lmpi_run){off, len, 0, 1});
+	return push_runs(list, (struct lmpi_run){off, len, 0, 1});
 }
 
 /* The first piece of a run that ends behind lo. */
@@ -97,7 +97,7 @@ cut_run(struct lmpi_runs_at *at, int64_t hi, struct lmpi_io_runs *to)
 	if (at->in > 0) {
 		if (!lmpi_runs_next(at, hi, &off, &len))
 			return true;
-		if (!push(to, (struct lmpi_run){off, len, 0, 1}))
+		if (!push_runs(to, (struct lmpi_run){off, len, 0, 1}))
 			return false;
 	}
 	if (at->run != r || lmpi_runs_offset(at) >= hi || at->in > 0)
@@ -111,7 +111,7 @@ cut_run(struct lmpi_runs_at *at, int64_t hi, struct lmpi_io_runs *to)
 	if (whole > at->k) {
 		struct lmpi_run part = {lmpi_runs_offset(at), r->len, r->stride, whole - at->k};
 
-		if (!push(to, part))
+		if (!push_runs(to, part))
 			return false;
 		at->k = whole;
 		if (whole == r->n) {
@@ -121,7 +121,7 @@ cut_run(struct lmpi_runs_at *at, int64_t hi, struct lmpi_io_runs *to)
 		}
 	}
 	if (lmpi_runs_next(at, hi, &off, &len))
-		return push(to, (struct lmpi_run){off, len, 0, 1});
+		return push_runs(to, (struct lmpi_run){off, len, 0, 1});
 	return true;
 }
 

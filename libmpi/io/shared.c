@@ -18,7 +18,7 @@
 #include "io.h"
 
 static int
-failed(const struct lmpi_file *f, int err)
+shared_pointer_failed(const struct lmpi_file *f, int err)
 {
 	return lmpi_io_error(err, "cannot keep the shared file pointer in", f->hidden);
 }
@@ -91,7 +91,7 @@ lmpi_shared_add(struct lmpi_file *f, int64_t add, int64_t *old)
 		return rc;
 	err = lmpi_io_lock(f->hidden_fd, LMPI_IO_EXCLUSIVE, 0, sizeof(now));
 	if (err)
-		return failed(f, -err);
+		return shared_pointer_failed(f, -err);
 	err = lmpi_io_pread(f->hidden_fd, &now, sizeof(now), 0, &moved);
 	if (err == 0 && moved < (int64_t)sizeof(now))
 		now = f->shared_start;
@@ -102,7 +102,7 @@ lmpi_shared_add(struct lmpi_file *f, int64_t add, int64_t *old)
 			err = lmpi_io_pwrite(f->hidden_fd, &now, sizeof(now), 0, &moved);
 	}
 	lmpi_io_unlock(f->hidden_fd, 0, sizeof(now));
-	return err ? failed(f, -err) : MPI_SUCCESS;
+	return err ? shared_pointer_failed(f, -err) : MPI_SUCCESS;
 }
 
 int
@@ -119,7 +119,7 @@ lmpi_shared_set(struct lmpi_file *f, int64_t to)
 			err = errno;
 	}
 	if (rc == MPI_SUCCESS && err)
-		rc = failed(f, err);
+		rc = shared_pointer_failed(f, err);
 	return lmpi_file_agree(f, rc, "moving the shared file pointer");
 }
 

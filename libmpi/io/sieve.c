@@ -23,25 +23,25 @@ struct sieve {
 };
 
 static int
-no_memory(int64_t bytes)
+sieve_no_memory(int64_t bytes)
 {
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for %lld bytes of a file access",
 			  (long long)bytes);
 }
 
 static int
-make_room(struct sieve *s, int64_t bytes)
+make_sieve_room(struct sieve *s, int64_t bytes)
 {
 	if (s->room_len >= bytes)
 		return MPI_SUCCESS;
 	free(s->room);
 	s->room = malloc((size_t)bytes);
 	s->room_len = s->room ? bytes : 0;
-	return s->room ? MPI_SUCCESS : no_memory(bytes);
+	return s->room ? MPI_SUCCESS : sieve_no_memory(bytes);
 }
 
 static int
-failed(const struct sieve *s, int err)
+sieve_failed(const struct sieve *s, int err)
 {
 	return lmpi_io_error(-err, s->op->write ? "cannot write" : "cannot read", s->f->name);
 }
@@ -59,7 +59,7 @@ straight(struct sieve *s, int64_t offset, int64_t len)
 		char *at = m->flat ? m->flat + s->done : NULL;
 
 		if (at == NULL) {
-			rc = make_room(s, part);
+			rc = make_sieve_room(s, part);
 			if (rc)
 				return rc;
 			at = s->room;
@@ -72,7 +72,7 @@ straight(struct sieve *s, int64_t offset, int64_t len)
 			lmpi_io_mem_put(m, s->done, moved, at);
 		s->done += moved;
 		if (err)
-			return failed(s, err);
+			return sieve_failed(s, err);
 		s->ended = moved < part;
 		offset += part;
 		len -= part;
@@ -127,7 +127,7 @@ one_by_one(struct sieve *s, const struct window *w)
 /* Between the window in memory, of which the first `valid` bytes are there, and the
  * user's. */
 static void
-pick(struct sieve *s, const struct window *w, int64_t valid)
+pick_sieve(struct sieve *s, const struct window *w, int64_t valid)
 {
 	struct lmpi_walk walk = w->walk;
 	int64_t left = w->data, len, at;
@@ -157,8 +157,8 @@ sieve_read(struct sieve *s, const struct window *w)
 	int err = lmpi_io_pread(s->f->fd, s->room, w->to - w->from, w->from, &moved);
 
 	if (err)
-		return failed(s, err);
-	pick(s, w, moved);
+		return sieve_failed(s, err);
+	pick_sieve(s, w, moved);
 	return MPI_SUCCESS;
 }
 
@@ -170,13 +170,13 @@ sieve_write(struct sieve *s, const struct window *w)
 	int err = lmpi_io_pread(s->f->fd, s->room, span, w->from, &moved);
 
 	if (err)
-		return failed(s, err);
+		return sieve_failed(s, err);
 	memset(s->room + moved, 0, (size_t)(span - moved));
-	pick(s, w, span);
+	pick_sieve(s, w, span);
 	err = lmpi_io_pwrite(s->f->fd, s->room, span, w->from, &moved);
 	if (err) {
 		s->done = before;
-		return failed(s, err);
+		return sieve_failed(s, err);
 	}
 	return MPI_SUCCESS;
 }
@@ -196,7 +196,7 @@ static int
 do_window(struct sieve *s, const struct window *w)
 {
 	bool sieve = worth_it(s, w), lock;
-	int rc = sieve ? make_room(s, w->to - w->from) : MPI_SUCCESS, err;
+	int rc = sieve ? make_sieve_room(s, w->to - w->from) : MPI_SUCCESS, err;
 
 	if (rc)
 		return rc;

@@ -27,15 +27,15 @@
 enum { TAG_PLAN, TAG_DATA, TAG_REPLY };
 
 static void
-fail(struct lmpi_io_op *op, int rc)
+fail_phase(struct lmpi_io_op *op, int rc)
 {
 	if (op->error == MPI_SUCCESS)
 		op->error = rc;
 }
 
 static void
-send_to(struct lmpi_twophase *t, struct lmpi_req *e, void (*done)(struct lmpi_req *), int rank,
-	int tag, const void *data, int64_t bytes)
+send_to_phase(struct lmpi_twophase *t, struct lmpi_req *e, void (*done)(struct lmpi_req *),
+	      int rank, int tag, const void *data, int64_t bytes)
 {
 	const struct lmpi_comm *comm = t->op->file->comm;
 
@@ -115,7 +115,7 @@ client_done(struct lmpi_req *e)
 	struct lmpi_io_op *op = c->t->op;
 
 	if (e->error != MPI_SUCCESS)
-		fail(op, e->error);
+		fail_phase(op, e->error);
 	if (c->planned) {
 		if (op->write) {
 			op->moved += c->chunk;
@@ -170,13 +170,13 @@ client_next(struct lmpi_client_side *c)
 	if (buf == NULL) {
 		/* The aggregator counts on this message: it gets none of our bytes, and
 		 * everybody hears of the error. */
-		fail(t->op, lmpi_error(MPI_ERR_NO_MEM, "no memory to pack %lld bytes",
-				       (long long)c->chunk));
+		fail_phase(t->op, lmpi_error(MPI_ERR_NO_MEM, "no memory to pack %lld bytes",
+					     (long long)c->chunk));
 		c->chunk = 0;
 		buf = (char *)&c->chunk;
 	}
 	if (t->op->write)
-		send_to(t, &c->e, client_done, c->rank, TAG_DATA, buf, c->chunk);
+		send_to_phase(t, &c->e, client_done, c->rank, TAG_DATA, buf, c->chunk);
 	else
 		receive_from(t, &c->e, client_done, c->rank, TAG_REPLY, buf, c->chunk);
 }
@@ -202,8 +202,8 @@ client_start(struct lmpi_twophase *t, int a)
 	if (c->rank == op->file->comm->rank)
 		return MPI_SUCCESS; /* the aggregator here takes it from there */
 	t->left++;
-	send_to(t, &c->e, client_done, c->rank, TAG_PLAN, c->plan.run,
-		c->plan.n * (int64_t)sizeof(struct lmpi_run));
+	send_to_phase(t, &c->e, client_done, c->rank, TAG_PLAN, c->plan.run,
+		      c->plan.n * (int64_t)sizeof(struct lmpi_run));
 	return MPI_SUCCESS;
 }
 
@@ -213,7 +213,7 @@ static void window_start(struct lmpi_aggregator *g);
 static void window_go(struct lmpi_aggregator *g);
 
 static struct lmpi_source *
-source_of(struct lmpi_req *e)
+phase_source_of(struct lmpi_req *e)
 {
 	return (struct lmpi_source *)(void *)e;
 }
@@ -221,7 +221,7 @@ source_of(struct lmpi_req *e)
 static void
 plan_done(struct lmpi_req *e)
 {
-	struct lmpi_source *s = source_of(e);
+	struct lmpi_source *s = phase_source_of(e);
 	struct lmpi_aggregator *g = s->g;
 
 	s->n = (int64_t)(e->bytes / sizeof(struct lmpi_run));
@@ -235,11 +235,11 @@ plan_done(struct lmpi_req *e)
 static void
 data_done(struct lmpi_req *e)
 {
-	struct lmpi_source *s = source_of(e);
+	struct lmpi_source *s = phase_source_of(e);
 	struct lmpi_aggregator *g = s->g;
 
 	if (e->error != MPI_SUCCESS)
-		fail(g->t->op, e->error);
+		fail_phase(g->t->op, e->error);
 	else if (g->t->op->write && (int64_t)e->bytes != s->bytes)
 		s->bytes = s->valid = 0; /* it failed there: nothing of it is written */
 	if (--g->waits == 0)
@@ -260,7 +260,7 @@ take_own(struct lmpi_aggregator *g, struct lmpi_source *s)
 }
 
 static void
-give_own(struct lmpi_aggregator *g, struct lmpi_source *s)
+give_phase_own(struct lmpi_aggregator *g, struct lmpi_source *s)
 {
 	struct lmpi_io_op *op = g->t->op;
 	struct lmpi_client_side *c = &g->t->client[g->index];
@@ -278,10 +278,10 @@ window_go(struct lmpi_aggregator *g)
 	struct lmpi_twophase *t = g->t;
 
 	if (t->op->write && t->op->error == MPI_SUCCESS)
-		fail(t->op, lmpi_window_write(g));
+		fail_phase(t->op, lmpi_window_write(g));
 	for (int i = 0; i < g->sources; i++)
 		if (g->source[i].own && g->source[i].wants > 0)
-			give_own(g, &g->source[i]);
+			give_phase_own(g, &g->source[i]);
 	g->turn++;
 	if (!g->starting)
 		window_start(g);
@@ -296,7 +296,7 @@ replies(struct lmpi_aggregator *g)
 		if (s->own || s->wants == 0)
 			continue;
 		g->waits++;
-		send_to(g->t, &s->e, data_done, s->rank, TAG_REPLY, s->data, s->valid);
+		send_to_phase(g->t, &s->e, data_done, s->rank, TAG_REPLY, s->data, s->valid);
 	}
 }
 
@@ -336,7 +336,7 @@ window_start(struct lmpi_aggregator *g)
 			requests(g);
 		} else {
 			if (t->op->error == MPI_SUCCESS)
-				fail(t->op, lmpi_window_read(g));
+				fail_phase(t->op, lmpi_window_read(g));
 			replies(g);
 		}
 		if (--g->waits == 0)

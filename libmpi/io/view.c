@@ -15,7 +15,7 @@ struct flat {
 };
 
 static void
-put(struct flat *f, int64_t off, int64_t len)
+put_view(struct flat *f, int64_t off, int64_t len)
 {
 	struct lmpi_block *last = f->n ? &f->seg[f->n - 1] : NULL;
 
@@ -45,25 +45,25 @@ put(struct flat *f, int64_t off, int64_t len)
 }
 
 static void
-flatten(struct flat *f, const struct lmpi_node *node, int64_t at)
+flatten_view(struct flat *f, const struct lmpi_node *node, int64_t at)
 {
 	at += node->off;
 	switch (node->kind) {
 	case LMPI_RUN:
 		for (int64_t i = 0; i < node->n; i++)
-			put(f, at + i * node->stride, node->len);
+			put_view(f, at + i * node->stride, node->len);
 		break;
 	case LMPI_BLOCKS:
 		for (int64_t i = 0; i < node->n; i++)
-			put(f, at + node->blocks[i].off, node->blocks[i].len);
+			put_view(f, at + node->blocks[i].off, node->blocks[i].len);
 		break;
 	case LMPI_LOOP:
 		for (int64_t i = 0; i < node->n && !f->no_memory; i++)
-			flatten(f, node->child, at + i * node->stride);
+			flatten_view(f, node->child, at + i * node->stride);
 		break;
 	case LMPI_LIST:
 		for (int64_t i = 0; i < node->n && !f->no_memory; i++)
-			flatten(f, node->items[i].node, at);
+			flatten_view(f, node->items[i].node, at);
 		break;
 	}
 }
@@ -72,7 +72,7 @@ flatten(struct flat *f, const struct lmpi_node *node, int64_t at)
 
 /* What MPI asks of etypes and filetypes. */
 static int
-check(const struct flat *f, const char *what, bool writable)
+check_io_view(const struct flat *f, const char *what, bool writable)
 {
 	if (f->no_memory)
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory for the %s, %lld pieces so far", what,
@@ -95,25 +95,25 @@ check_etype(struct lmpi_type *etype, bool writable)
 	struct flat f = {0};
 	int rc;
 
-	flatten(&f, etype->layout, 0);
-	rc = check(&f, "etype", writable);
+	flatten_view(&f, etype->layout, 0);
+	rc = check_io_view(&f, "etype", writable);
 	free(f.seg);
 	return rc;
 }
 
 static int
-fill(struct lmpi_view *v, const struct lmpi_type *form, bool writable)
+fill_view(struct lmpi_view *v, const struct lmpi_type *form, bool writable)
 {
 	struct flat f = {0};
 	int64_t span;
 	int rc;
 
-	flatten(&f, form->layout, 0);
+	flatten_view(&f, form->layout, 0);
 	v->seg = f.seg;
 	v->segs = f.n;
 	v->size = f.bytes;
 	v->extent = lmpi_type_extent(form);
-	rc = check(&f, "filetype", writable);
+	rc = check_io_view(&f, "filetype", writable);
 	if (rc)
 		return rc;
 	if (v->extent <= 0 && f.n > 0)
@@ -145,7 +145,7 @@ lmpi_view_make(struct lmpi_view *v, int64_t disp, struct lmpi_type *etype,
 		rc = lmpi_datarep_form(rep, filetype, &form);
 	if (rc)
 		return rc;
-	rc = fill(v, form, writable);
+	rc = fill_view(v, form, writable);
 	lmpi_type_unref(form);
 	if (rc) {
 		free(v->seg);

@@ -11,7 +11,7 @@
 #include "base/copy.h"
 
 static int
-failed(const struct lmpi_aggregator *g, int err)
+window_failed(const struct lmpi_aggregator *g, int err)
 {
 	return lmpi_io_error(-err, g->t->op->write ? "cannot write" : "cannot read",
 			     g->t->op->file->name);
@@ -20,7 +20,7 @@ failed(const struct lmpi_aggregator *g, int err)
 /* ---- the next window */
 
 static bool
-room(char **buf, int64_t *have, int64_t want)
+window_room(char **buf, int64_t *have, int64_t want)
 {
 	if (*have >= want)
 		return true;
@@ -51,7 +51,7 @@ lmpi_window_next(struct lmpi_aggregator *g)
 		g->wanted += s->wants;
 	}
 	g->to = hi;
-	if (!room(&g->staging, &g->staging_len, g->wanted))
+	if (!window_room(&g->staging, &g->staging_len, g->wanted))
 		lmpi_engine_abort(1, "no memory for a window of a collective file access");
 	for (int i = 0; i < g->sources; i++) {
 		g->source[i].data = g->staging + staged;
@@ -150,7 +150,7 @@ merge(struct lmpi_aggregator *g)
 static int
 make_window(struct lmpi_aggregator *g)
 {
-	if (!room(&g->window, &g->window_len, g->to - g->from))
+	if (!window_room(&g->window, &g->window_len, g->to - g->from))
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory for a window of %lld bytes",
 				  (long long)(g->to - g->from));
 	return MPI_SUCCESS;
@@ -158,8 +158,8 @@ make_window(struct lmpi_aggregator *g)
 
 /* Between the staging of a source and the window, as far as offsets lie below end. */
 static void
-spread(struct lmpi_aggregator *g, struct lmpi_source *s, struct lmpi_runs_at at, int64_t end,
-       bool into_window)
+spread_window(struct lmpi_aggregator *g, struct lmpi_source *s, struct lmpi_runs_at at, int64_t end,
+	      bool into_window)
 {
 	char *data = s->data;
 	int64_t off, len;
@@ -189,7 +189,7 @@ write_over(struct lmpi_aggregator *g, const struct lmpi_runs_at *begin)
 		memset(g->window + moved, 0, (size_t)(span - moved));
 		for (int i = 0; i < g->sources; i++)
 			if (g->source[i].bytes > 0)
-				spread(g, &g->source[i], begin[i], g->to, true);
+				spread_window(g, &g->source[i], begin[i], g->to, true);
 		err = lmpi_io_pwrite(fd, g->window, span, g->from, &moved);
 	}
 	lmpi_io_unlock(fd, g->from, span);
@@ -244,11 +244,11 @@ lmpi_window_write(struct lmpi_aggregator *g)
 		if (err == -ENOLCK || err == -ENOSYS || err == -EOPNOTSUPP) {
 			for (int i = 0; i < g->sources; i++)
 				if (g->source[i].bytes > 0)
-					spread(g, &g->source[i], begin[i], g->to, true);
+					spread_window(g, &g->source[i], begin[i], g->to, true);
 			err = write_pieces(g);
 		}
 		if (err)
-			rc = failed(g, err);
+			rc = window_failed(g, err);
 	}
 	free(begin);
 	return rc;
@@ -301,7 +301,7 @@ lmpi_window_read(struct lmpi_aggregator *g)
 	if (rc == MPI_SUCCESS) {
 		err = read_covered(g, &end);
 		if (err)
-			rc = failed(g, err);
+			rc = window_failed(g, err);
 	}
 	for (int i = 0; i < g->sources; i++) {
 		struct lmpi_source *s = &g->source[i];
@@ -309,7 +309,7 @@ lmpi_window_read(struct lmpi_aggregator *g)
 		if (rc)
 			s->valid = 0;
 		else if (s->wants > 0)
-			spread(g, s, begin[i], end < g->to ? end : g->to, false);
+			spread_window(g, s, begin[i], end < g->to ? end : g->to, false);
 	}
 	free(begin);
 	return rc;

@@ -35,7 +35,7 @@ any_keyval(int keyval)
 /* Freed keys can be read, deleted under and freed again while values are left under
  * them: callbacks of programs rely on it. */
 static int
-get(enum lmpi_attr_kind kind, int keyval, struct keyval **k)
+get_attr(enum lmpi_attr_kind kind, int keyval, struct keyval **k)
 {
 	*k = any_keyval(keyval);
 	if (*k == NULL || (*k)->kind != kind)
@@ -73,7 +73,7 @@ int
 lmpi_keyval_free(enum lmpi_attr_kind kind, int *keyval)
 {
 	struct keyval *k;
-	int rc = get(kind, *keyval, &k);
+	int rc = get_attr(kind, *keyval, &k);
 
 	if (rc)
 		return rc;
@@ -85,7 +85,7 @@ lmpi_keyval_free(enum lmpi_attr_kind kind, int *keyval)
 }
 
 static struct lmpi_attr *
-find(const struct lmpi_attr *list, int keyval)
+find_attr(const struct lmpi_attr *list, int keyval)
 {
 	while (list != NULL && list->keyval != keyval)
 		list = list->next;
@@ -159,7 +159,7 @@ unlink_value(struct lmpi_attr **list, struct lmpi_attr *a)
 }
 
 static int
-add(struct lmpi_attr **list, int keyval, void *value)
+add_attr(struct lmpi_attr **list, int keyval, void *value)
 {
 	struct lmpi_attr *a = malloc(sizeof(*a));
 
@@ -177,13 +177,13 @@ lmpi_attr_set(enum lmpi_attr_kind kind, void *handle, struct lmpi_attr **list, i
 {
 	struct keyval *k;
 	struct lmpi_attr *a;
-	int rc = get(kind, keyval, &k);
+	int rc = get_attr(kind, keyval, &k);
 
 	if (rc)
 		return rc;
-	a = find(*list, keyval);
+	a = find_attr(*list, keyval);
 	if (a == NULL)
-		return add(list, keyval, value);
+		return add_attr(list, keyval, value);
 	rc = delete_value(handle, a);
 	if (rc == MPI_SUCCESS)
 		a->value = value;
@@ -196,11 +196,11 @@ lmpi_attr_get(enum lmpi_attr_kind kind, const struct lmpi_attr *list, int keyval
 {
 	struct keyval *k;
 	const struct lmpi_attr *a;
-	int rc = get(kind, keyval, &k);
+	int rc = get_attr(kind, keyval, &k);
 
 	if (rc)
 		return rc;
-	a = find(list, keyval);
+	a = find_attr(list, keyval);
 	*flag = a != NULL;
 	if (a != NULL)
 		*(void **)value = a->value;
@@ -212,11 +212,11 @@ lmpi_attr_delete(enum lmpi_attr_kind kind, void *handle, struct lmpi_attr **list
 {
 	struct keyval *k;
 	struct lmpi_attr *a;
-	int rc = get(kind, keyval, &k);
+	int rc = get_attr(kind, keyval, &k);
 
 	if (rc)
 		return rc;
-	a = find(*list, keyval);
+	a = find_attr(*list, keyval);
 	if (a == NULL)
 		return lmpi_error(MPI_ERR_KEYVAL, "no attribute is set under key %d", keyval);
 	rc = delete_value(handle, a);
@@ -246,7 +246,7 @@ lmpi_attr_copy_all(enum lmpi_attr_kind kind, void *handle, const struct lmpi_att
 			return lmpi_error(rc, "the copy callback of attribute key %d returned %d",
 					  from->keyval, rc);
 		if (flag)
-			rc = add(to, from->keyval, value);
+			rc = add_attr(to, from->keyval, value);
 	}
 	return rc;
 }

@@ -93,7 +93,7 @@ lmpi_binary128_load(void *out, const void *in)
 #elif LDBL_MANT_DIG == 113
 
 static void
-swap(void *out, const void *in)
+swap_binary128(void *out, const void *in)
 {
 	uint64_t word[2], t;
 
@@ -109,13 +109,13 @@ swap(void *out, const void *in)
 void
 lmpi_binary128_store(void *out, const void *in)
 {
-	swap(out, in);
+	swap_binary128(out, in);
 }
 
 void
 lmpi_binary128_load(void *out, const void *in)
 {
-	swap(out, in);
+	swap_binary128(out, in);
 }
 
 #else

@@ -153,7 +153,7 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 }
 
 static struct lmpi_comm *
-predefined(MPI_Comm handle, const char *name, int size, uint64_t cid)
+comm_predefined(MPI_Comm handle, const char *name, int size, uint64_t cid)
 {
 	struct lmpi_group *g = lmpi_group_new(size);
 	struct lmpi_comm *c;
@@ -177,8 +177,9 @@ int
 lmpi_comm_init(void)
 {
 	lmpi_group_empty = lmpi_group_new(0);
-	lmpi_comm_world = predefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", (int)lmpi_world.size, 0);
-	lmpi_comm_self = predefined(MPI_COMM_SELF, "MPI_COMM_SELF", 1, LMPI_CID_LOCAL);
+	lmpi_comm_world =
+		comm_predefined(MPI_COMM_WORLD, "MPI_COMM_WORLD", (int)lmpi_world.size, 0);
+	lmpi_comm_self = comm_predefined(MPI_COMM_SELF, "MPI_COMM_SELF", 1, LMPI_CID_LOCAL);
 	if (!lmpi_group_empty || !lmpi_comm_world || !lmpi_comm_self)
 		return MPI_ERR_NO_MEM;
 	return MPI_SUCCESS;

@@ -38,7 +38,7 @@ struct bounds {
 };
 
 static int64_t
-min64(int64_t a, int64_t b)
+construct_min64(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -62,7 +62,7 @@ place_end(struct bounds *b, const struct lmpi_type *c, enum lmpi_mark end, int64
 	if (!(b->any & end) || (marked && !(b->sticky & end)))
 		*bound = at; /* the first that counts */
 	else
-		*bound = lower ? min64(*bound, at) : max64(*bound, at);
+		*bound = lower ? construct_min64(*bound, at) : max64(*bound, at);
 	b->any |= end;
 	if (marked)
 		b->sticky |= end;
@@ -70,12 +70,12 @@ place_end(struct bounds *b, const struct lmpi_type *c, enum lmpi_mark end, int64
 
 /* One instance of c at displacement disp. */
 static void
-place(struct bounds *b, const struct lmpi_type *c, int64_t disp)
+place_construct(struct bounds *b, const struct lmpi_type *c, int64_t disp)
 {
 	if (c->size != 0) {
 		int64_t lo = disp + c->true_lb, hi = disp + c->true_ub;
 
-		b->true_lb = b->any_data ? min64(b->true_lb, lo) : lo;
+		b->true_lb = b->any_data ? construct_min64(b->true_lb, lo) : lo;
 		b->true_ub = b->any_data ? max64(b->true_ub, hi) : hi;
 		b->any_data = true;
 	}
@@ -91,9 +91,9 @@ place_row(struct bounds *b, const struct lmpi_type *c, int64_t disp, int64_t n, 
 {
 	if (n <= 0)
 		return;
-	place(b, c, disp);
+	place_construct(b, c, disp);
 	if (n > 1)
-		place(b, c, disp + (n - 1) * stride);
+		place_construct(b, c, disp + (n - 1) * stride);
 }
 
 static void
@@ -147,7 +147,7 @@ sign(struct lmpi_type *t, int64_t n, struct lmpi_type *c)
 }
 
 static struct lmpi_type *
-finish(struct lmpi_type *t, const struct bounds *b, const struct lmpi_node *layout)
+finish_construct(struct lmpi_type *t, const struct bounds *b, const struct lmpi_node *layout)
 {
 	if (layout == NULL) {
 		lmpi_type_unref(t);
@@ -180,7 +180,7 @@ lmpi_type_hvector(int64_t count, int64_t blocklen, int64_t stride, struct lmpi_t
 	}
 	sign(t, count * blocklen, old);
 	block = lmpi_layout_loop(t, old->layout, blocklen, extent);
-	return finish(t, &b, block ? lmpi_layout_loop(t, block, count, stride) : NULL);
+	return finish_construct(t, &b, block ? lmpi_layout_loop(t, block, count, stride) : NULL);
 }
 
 /* A block of n elements of c at disp, as a layout node. */
@@ -220,7 +220,7 @@ lmpi_type_hindexed(int64_t count, struct lmpi_ints blocklens, int64_t same, stru
 			return NULL;
 		}
 	}
-	t = finish(t, &b, lmpi_layout_list(t, nodes, count));
+	t = finish_construct(t, &b, lmpi_layout_list(t, nodes, count));
 	free(nodes);
 	return t;
 }
@@ -252,7 +252,7 @@ lmpi_type_struct(int64_t count, struct lmpi_ints blocklens, struct lmpi_ints dis
 			return NULL;
 		}
 	}
-	t = finish(t, &b, lmpi_layout_list(t, nodes, count));
+	t = finish_construct(t, &b, lmpi_layout_list(t, nodes, count));
 	free(nodes);
 	return t;
 }
@@ -265,12 +265,12 @@ lmpi_type_resized(struct lmpi_type *old, int64_t lb, int64_t extent)
 
 	if (t == NULL)
 		return NULL;
-	place(&b, old, 0);
+	place_construct(&b, old, 0);
 	sign(t, 1, old);
 	b.lb = lb;
 	b.ub = lb + extent;
 	b.sticky = LMPI_MARK_LB | LMPI_MARK_UB;
-	return finish(t, &b, old->layout);
+	return finish_construct(t, &b, old->layout);
 }
 
 struct lmpi_type *
@@ -303,14 +303,14 @@ lmpi_type_subarray(int ndims, struct lmpi_ints sizes, struct lmpi_ints subsizes,
 			last += (ints_at(subsizes, d) - 1) * unit;
 			unit *= ints_at(sizes, d);
 		}
-		place(&b, old, first);
-		place(&b, old, last);
+		place_construct(&b, old, first);
+		place_construct(&b, old, last);
 	}
 	sign(t, n, old);
 	b.lb = 0;
 	b.ub = stride;
 	b.sticky = LMPI_MARK_LB | LMPI_MARK_UB;
-	return finish(t, &b, node);
+	return finish_construct(t, &b, node);
 }
 
 /* What one process has of one dimension of a distributed array (MPI 5.0, 5.1.4):
@@ -320,7 +320,7 @@ struct cut {
 };
 
 static struct cut
-cut(const struct lmpi_darray_dim *d)
+cut_construct(const struct lmpi_darray_dim *d)
 {
 	struct cut c = {.len = d->gsize};
 	int64_t size = d->gsize;
@@ -378,7 +378,7 @@ lmpi_type_darray(int ndims, const struct lmpi_darray_dim *dim, bool fortran, str
 		return NULL;
 	for (int k = 0; k < ndims && node != NULL; k++) { /* fastest dimension first */
 		const struct lmpi_darray_dim *d = &dim[fortran ? k : ndims - 1 - k];
-		struct cut c = cut(d);
+		struct cut c = cut_construct(d);
 
 		node = cut_layout(t, &c, node, stride);
 		n *= c.full * c.len + c.rest;
@@ -388,14 +388,14 @@ lmpi_type_darray(int ndims, const struct lmpi_darray_dim *dim, bool fortran, str
 		stride *= d->gsize;
 	}
 	if (n > 0) {
-		place(&b, old, first);
-		place(&b, old, last);
+		place_construct(&b, old, first);
+		place_construct(&b, old, last);
 	}
 	sign(t, n, old);
 	b.lb = 0;
 	b.ub = stride;
 	b.sticky = LMPI_MARK_LB | LMPI_MARK_UB;
-	return finish(t, &b, node);
+	return finish_construct(t, &b, node);
 }
 
 bool

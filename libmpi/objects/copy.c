@@ -13,7 +13,7 @@ struct mover {
 };
 
 static inline uintptr_t
-at(uintptr_t user, int64_t off)
+elements_at(uintptr_t user, int64_t off)
 {
 	return user + (uintptr_t)off;
 }
@@ -29,18 +29,19 @@ move_bytes(struct mover *m, uintptr_t user, int64_t len)
 }
 
 /* Blocks of a length known to the compiler: memcpy becomes a few loads and stores. */
-#define FIXED_RUN(LEN)                                                                     \
-	static void run_##LEN(struct mover *m, uintptr_t user, int64_t n, int64_t stride)  \
-	{                                                                                  \
-		char *wire = m->wire;                                                      \
-                                                                                           \
-		if (m->unpack)                                                             \
-			for (int64_t i = 0; i < n; i++)                                    \
-				memcpy((void *)at(user, i *stride), wire + i * LEN, LEN);  \
-		else                                                                       \
-			for (int64_t i = 0; i < n; i++)                                    \
-				memcpy(wire + i * LEN, (void *)at(user, i * stride), LEN); \
-		m->wire = wire + n * LEN;                                                  \
+#define FIXED_RUN(LEN)                                                                             \
+	static void run_##LEN(struct mover *m, uintptr_t user, int64_t n, int64_t stride)          \
+	{                                                                                          \
+		char *wire = m->wire;                                                              \
+                                                                                                   \
+		if (m->unpack)                                                                     \
+			for (int64_t i = 0; i < n; i++)                                            \
+				memcpy((void *)elements_at(user, i *stride), wire + i * LEN, LEN); \
+		else                                                                               \
+			for (int64_t i = 0; i < n; i++)                                            \
+				memcpy(wire + i * LEN, (void *)elements_at(user, i * stride),      \
+				       LEN);                                                       \
+		m->wire = wire + n * LEN;                                                          \
 	}
 FIXED_RUN(1)
 FIXED_RUN(2)
@@ -93,25 +94,25 @@ move_run(struct mover *m, uintptr_t user, int64_t n, int64_t len, int64_t stride
 		return;
 	default:
 		for (int64_t i = 0; i < n; i++)
-			move_bytes(m, at(user, i * stride), len);
+			move_bytes(m, elements_at(user, i * stride), len);
 	}
 }
 
 static void
 move_all(struct mover *m, const struct lmpi_node *node, uintptr_t user)
 {
-	user = at(user, node->off);
+	user = elements_at(user, node->off);
 	switch (node->kind) {
 	case LMPI_RUN:
 		move_run(m, user, node->n, node->len, node->stride);
 		break;
 	case LMPI_BLOCKS:
 		for (int64_t i = 0; i < node->n; i++)
-			move_bytes(m, at(user, node->blocks[i].off), node->blocks[i].len);
+			move_bytes(m, elements_at(user, node->blocks[i].off), node->blocks[i].len);
 		break;
 	case LMPI_LOOP:
 		for (int64_t i = 0; i < node->n; i++)
-			move_all(m, node->child, at(user, i * node->stride));
+			move_all(m, node->child, elements_at(user, i * node->stride));
 		break;
 	case LMPI_LIST:
 		for (int64_t i = 0; i < node->n; i++)
@@ -139,15 +140,15 @@ range_run(struct mover *m, const struct lmpi_node *node, uintptr_t user, int64_t
 	if (inside != 0) {
 		int64_t part = part_of(node->len, inside, len);
 
-		move_bytes(m, at(user, i * node->stride + inside), part);
+		move_bytes(m, elements_at(user, i * node->stride + inside), part);
 		len -= part;
 		i++;
 	}
 	whole = len / node->len;
-	move_run(m, at(user, i * node->stride), whole, node->len, node->stride);
+	move_run(m, elements_at(user, i * node->stride), whole, node->len, node->stride);
 	len -= whole * node->len;
 	if (len != 0)
-		move_bytes(m, at(user, (i + whole) * node->stride), len);
+		move_bytes(m, elements_at(user, (i + whole) * node->stride), len);
 }
 
 static void
@@ -159,9 +160,9 @@ range_loop(struct mover *m, const struct lmpi_node *node, uintptr_t user, int64_
 		int64_t from = skip % size, part = part_of(size, from, len);
 
 		if (part == size)
-			move_all(m, node->child, at(user, i * node->stride));
+			move_all(m, node->child, elements_at(user, i * node->stride));
 		else
-			move_range(m, node->child, at(user, i * node->stride), from, part);
+			move_range(m, node->child, elements_at(user, i * node->stride), from, part);
 		len -= part;
 		skip = 0;
 	}
@@ -185,7 +186,7 @@ range_blocks(struct mover *m, const struct lmpi_node *node, uintptr_t user, int6
 	for (int64_t from = skip - b[lo].before; len != 0; lo++, from = 0) {
 		int64_t part = part_of(b[lo].len, from, len);
 
-		move_bytes(m, at(user, b[lo].off + from), part);
+		move_bytes(m, elements_at(user, b[lo].off + from), part);
 		len -= part;
 	}
 }
@@ -221,7 +222,7 @@ move_range(struct mover *m, const struct lmpi_node *node, uintptr_t user, int64_
 		move_all(m, node, user);
 		return;
 	}
-	user = at(user, node->off);
+	user = elements_at(user, node->off);
 	switch (node->kind) {
 	case LMPI_RUN:
 		range_run(m, node, user, skip, len);

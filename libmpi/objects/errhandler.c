@@ -16,13 +16,13 @@ struct lmpi_pool lmpi_errhandler_pool = {.what = "error handler",
 MPI_Errhandler lmpi_file_null_handler = MPI_ERRORS_RETURN;
 
 static struct lmpi_errhandler *
-find(MPI_Errhandler handle)
+find_handler(MPI_Errhandler handle)
 {
 	return lmpi_object_valid(&lmpi_errhandler_pool, handle) ? (void *)handle : NULL;
 }
 
 static bool
-predefined(MPI_Errhandler h)
+handler_predefined(MPI_Errhandler h)
 {
 	return h == MPI_ERRORS_ARE_FATAL || h == MPI_ERRORS_RETURN || h == MPI_ERRORS_ABORT;
 }
@@ -30,13 +30,13 @@ predefined(MPI_Errhandler h)
 bool
 lmpi_errhandler_valid(MPI_Errhandler handle)
 {
-	return predefined(handle) || find(handle) != NULL;
+	return handler_predefined(handle) || find_handler(handle) != NULL;
 }
 
 void
 lmpi_errhandler_ref(MPI_Errhandler handle)
 {
-	struct lmpi_errhandler *e = find(handle);
+	struct lmpi_errhandler *e = find_handler(handle);
 
 	if (e != NULL)
 		e->obj.refs++;
@@ -45,7 +45,7 @@ lmpi_errhandler_ref(MPI_Errhandler handle)
 void
 lmpi_errhandler_unref(MPI_Errhandler handle)
 {
-	struct lmpi_errhandler *e = find(handle);
+	struct lmpi_errhandler *e = find_handler(handle);
 
 	if (e != NULL && --e->obj.refs == 0)
 		lmpi_object_delete(&lmpi_errhandler_pool, e);
@@ -64,7 +64,7 @@ object_name(enum lmpi_on kind, void *object, char *name, size_t len)
 
 /* The standard's "abort": one line that says what, where and why, then the end. */
 static _Noreturn void
-die(enum lmpi_on kind, void *object, int code, const char *fn)
+die_handler(enum lmpi_on kind, void *object, int code, const char *fn)
 {
 	char where[MPI_MAX_OBJECT_NAME + 8], why[1200];
 	const char *text = lmpi_error_text(code);
@@ -84,12 +84,12 @@ int
 lmpi_errhandler_run(MPI_Errhandler handle, enum lmpi_on kind, void *object, int code,
 		    const char *fn)
 {
-	struct lmpi_errhandler *e = find(handle);
+	struct lmpi_errhandler *e = find_handler(handle);
 
 	if (handle == MPI_ERRORS_RETURN)
 		return code;
 	if (e == NULL)
-		die(kind, object, code, fn);
+		die_handler(kind, object, code, fn);
 	switch (kind) {
 	case LMPI_ON_COMM: {
 		MPI_Comm comm = object;
@@ -123,9 +123,9 @@ lmpi_errhandler_run(MPI_Errhandler handle, enum lmpi_on kind, void *object, int 
 int
 lmpi_errhandler_set(MPI_Errhandler *slot, enum lmpi_on kind, MPI_Errhandler handle)
 {
-	struct lmpi_errhandler *e = find(handle);
+	struct lmpi_errhandler *e = find_handler(handle);
 
-	if (!predefined(handle) && e == NULL)
+	if (!handler_predefined(handle) && e == NULL)
 		return lmpi_error(MPI_ERR_ERRHANDLER, "the error handler %p is not a valid one",
 				  (void *)handle);
 	if (e != NULL && e->kind != kind)

@@ -195,7 +195,7 @@ lmpi_error_name(int code)
 }
 
 static int
-add(int class, int *code)
+add_code(int class, int *code)
 {
 	int i = 0;
 
@@ -223,7 +223,7 @@ still_has_string(int code)
 }
 
 static void
-discard(struct added *a)
+discard_code(struct added *a)
 {
 	*a = (struct added){0};
 	while (added_n > 0 && !added[added_n - 1].used)
@@ -245,7 +245,7 @@ impl_Remove_error_class(int errorclass)
 		if (added[i].used && &added[i] != a && added[i].class == errorclass)
 			return lmpi_error(MPI_ERR_OTHER, "class %d still has the code %d",
 					  errorclass, MPI_ERR_LASTCODE + 1 + i);
-	discard(a);
+	discard_code(a);
 	return MPI_SUCCESS;
 }
 
@@ -258,7 +258,7 @@ impl_Remove_error_code(int errorcode)
 		return lmpi_error(MPI_ERR_ARG, "%d is not a code added by the program", errorcode);
 	if (a->text != NULL)
 		return still_has_string(errorcode);
-	discard(a);
+	discard_code(a);
 	return MPI_SUCCESS;
 }
 
@@ -277,7 +277,7 @@ impl_Remove_error_string(int errorcode)
 int
 impl_Add_error_class(int *errorclass)
 {
-	return add(-1, errorclass);
+	return add_code(-1, errorclass);
 }
 
 int
@@ -285,7 +285,7 @@ impl_Add_error_code(int errorclass, int *errorcode)
 {
 	if (class_name(errorclass) == NULL && added_code(errorclass) == NULL)
 		return lmpi_error(MPI_ERR_ARG, "%d is not an error class", errorclass);
-	return add(errorclass, errorcode);
+	return add_code(errorclass, errorcode);
 }
 
 int

@@ -34,7 +34,7 @@ static const uint8_t wire_size[WIRES][LMPI_REPS] = {
 };
 
 static inline int64_t
-min64(int64_t a, int64_t b)
+external32_min64(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -275,7 +275,7 @@ load_big(const char *p, int bytes)
 
 /* n elements; the index of the first that does not fit, or n. */
 static int64_t
-narrow(enum lmpi_wire wire, char *out, const char *in, int64_t n)
+narrow_external32(enum lmpi_wire wire, char *out, const char *in, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++) {
 		if (wire == WIRE_WCHAR) {
@@ -343,7 +343,7 @@ move_window(struct walk *w)
 		lmpi_type_unpack(w->row, (void *)w->user, w->count, w->window, w->pos, used);
 	w->pos += used;
 	w->near = w->window;
-	w->near_end = w->window + min64(WINDOW, w->total - w->pos);
+	w->near_end = w->window + external32_min64(WINDOW, w->total - w->pos);
 	if (!w->unpack)
 		lmpi_type_pack(w->row, (const void *)w->user, w->count, w->window, w->pos,
 			       w->near_end - w->near);
@@ -369,7 +369,7 @@ does_not_fit(struct walk *w, enum lmpi_wire wire, const char *at)
 
 /* n words, all there on both sides. */
 static void
-convert(struct walk *w, enum lmpi_wire wire, int64_t n)
+convert_external32(struct walk *w, enum lmpi_wire wire, int64_t n)
 {
 	int64_t native = wire_size[wire][LMPI_REP_NATIVE], far = wire_size[wire][w->rep];
 
@@ -386,7 +386,7 @@ convert(struct walk *w, enum lmpi_wire wire, int64_t n)
 	} else if (w->unpack) {
 		widen(wire, w->near, w->wire, n);
 	} else {
-		int64_t good = narrow(wire, w->wire, w->near, n);
+		int64_t good = narrow_external32(wire, w->wire, w->near, n);
 
 		if (good < n)
 			does_not_fit(w, wire, w->near + good * native);
@@ -401,15 +401,15 @@ words(struct walk *w, enum lmpi_wire wire, int64_t n)
 	int64_t native = wire_size[wire][LMPI_REP_NATIVE], far = wire_size[wire][w->rep];
 
 	if (n * native <= w->near_end - w->near && n * far <= w->wire_end - w->wire && !w->stop) {
-		convert(w, wire, n); /* without the divisions below: the usual case */
+		convert_external32(w, wire, n); /* without the divisions below: the usual case */
 		return;
 	}
 	while (n > 0 && !w->stop) {
-		int64_t there = min64((w->near_end - w->near) / native, n);
-		int64_t k = min64((w->wire_end - w->wire) / far, there);
+		int64_t there = external32_min64((w->near_end - w->near) / native, n);
+		int64_t k = external32_min64((w->wire_end - w->wire) / far, there);
 
 		if (k > 0) {
-			convert(w, wire, k);
+			convert_external32(w, wire, k);
 			n -= k;
 		} else if (there > 0 || w->window == NULL) {
 			w->stop = true; /* the message ends here */
@@ -449,7 +449,7 @@ along(struct walk *w, const struct lmpi_type *t, int64_t n)
 
 /* False: a value does not fit. */
 static bool
-walk(struct walk w, char *wire, int64_t len, struct lmpi_unfit *unfit)
+walk_external32(struct walk w, char *wire, int64_t len, struct lmpi_unfit *unfit)
 {
 	char window[WINDOW];
 
@@ -482,14 +482,14 @@ lmpi_external32_pack(const struct lmpi_type *t, const void *buf, int64_t count, 
 	if (len == 0)
 		return true;
 	if (unit == 0)
-		return walk(w, out, len, unfit);
+		return walk_external32(w, out, len, unfit);
 	span = lmpi_type_span(t, buf, count);
 	if (span != NULL) {
 		swap_units(out, span, len, unit);
 		return true;
 	}
 	for (int64_t pos = 0; pos < len; pos += CHUNK) {
-		int64_t n = min64(CHUNK, len - pos);
+		int64_t n = external32_min64(CHUNK, len - pos);
 		char *to = (char *)out + pos;
 
 		lmpi_type_pack(t, buf, count, to, pos, n);
@@ -508,13 +508,13 @@ lmpi_external32_unpack(const struct lmpi_type *t, void *buf, int64_t count, enum
 	struct lmpi_unfit none;
 	char window[WINDOW], *span;
 
-	len = min64(len, count * t->rep[rep].size);
+	len = external32_min64(len, count * t->rep[rep].size);
 	if (unit > 1)
 		len = len / unit * unit;
 	if (len <= 0)
 		return;
 	if (unit == 0) {
-		walk(w, (char *)(uintptr_t)in, len, &none);
+		walk_external32(w, (char *)(uintptr_t)in, len, &none);
 		return;
 	}
 	span = lmpi_type_span(t, buf, count);
@@ -527,7 +527,7 @@ lmpi_external32_unpack(const struct lmpi_type *t, void *buf, int64_t count, enum
 		return;
 	}
 	for (int64_t pos = 0; pos < len; pos += WINDOW) {
-		int64_t n = min64(WINDOW, len - pos);
+		int64_t n = external32_min64(WINDOW, len - pos);
 
 		swap_units(window, (const char *)in + pos, n, unit);
 		lmpi_type_unpack(t, buf, count, window, pos, n);

@@ -40,7 +40,7 @@ lmpi_type_free_chunks(struct lmpi_type *t)
 }
 
 static const struct lmpi_node *
-keep(struct lmpi_type *t, struct lmpi_node value)
+keep_layout(struct lmpi_type *t, struct lmpi_node value)
 {
 	struct lmpi_node *node = lmpi_type_alloc(t, 1, sizeof(*node));
 
@@ -81,7 +81,7 @@ lmpi_layout_loop(struct lmpi_type *t, const struct lmpi_node *child, int64_t n, 
 {
 	if (n == 1)
 		return child;
-	return keep(t, lmpi_layout_loop_value(child, n, stride));
+	return keep_layout(t, lmpi_layout_loop_value(child, n, stride));
 }
 
 const struct lmpi_node *
@@ -92,7 +92,7 @@ lmpi_layout_shift(struct lmpi_type *t, const struct lmpi_node *child, int64_t of
 	if (off == 0)
 		return child;
 	v.off += off;
-	return keep(t, v);
+	return keep_layout(t, v);
 }
 
 /* Blocks a node becomes when it is spelled out, -1: better not. */
@@ -152,15 +152,16 @@ from_blocks(struct lmpi_type *t, struct lmpi_block *b, int64_t n)
 		regular &= b[i].len == b[0].len && b[i].off == b[0].off + i * stride;
 	}
 	if (n == 0)
-		return keep(t, (struct lmpi_node){.kind = LMPI_RUN});
+		return keep_layout(t, (struct lmpi_node){.kind = LMPI_RUN});
 	if (regular)
-		return keep(t, (struct lmpi_node){.kind = LMPI_RUN,
-						  .off = b[0].off,
-						  .size = size,
-						  .n = n,
-						  .len = b[0].len,
-						  .stride = stride});
-	return keep(t, (struct lmpi_node){.kind = LMPI_BLOCKS, .size = size, .n = n, .blocks = b});
+		return keep_layout(t, (struct lmpi_node){.kind = LMPI_RUN,
+							 .off = b[0].off,
+							 .size = size,
+							 .n = n,
+							 .len = b[0].len,
+							 .stride = stride});
+	return keep_layout(
+		t, (struct lmpi_node){.kind = LMPI_BLOCKS, .size = size, .n = n, .blocks = b});
 }
 
 const struct lmpi_node *
@@ -191,6 +192,6 @@ lmpi_layout_list(struct lmpi_type *t, const struct lmpi_node **nodes, int64_t n)
 		items[i] = (struct lmpi_item){size, nodes[i]};
 		size += nodes[i]->size;
 	}
-	return keep(t,
-		    (struct lmpi_node){.kind = LMPI_LIST, .size = size, .n = used, .items = items});
+	return keep_layout(
+		t, (struct lmpi_node){.kind = LMPI_LIST, .size = size, .n = used, .items = items});
 }

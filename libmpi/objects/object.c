@@ -15,13 +15,13 @@ stride_of(const struct lmpi_pool *pool)
 }
 
 static struct lmpi_obj *
-header(const struct lmpi_pool *pool, void *object)
+object_header(const struct lmpi_pool *pool, void *object)
 {
 	return (struct lmpi_obj *)(void *)((char *)object + pool->offset);
 }
 
 static bool
-grow(struct lmpi_pool *pool)
+grow_object(struct lmpi_pool *pool)
 {
 	size_t stride = stride_of(pool);
 	char *slab = calloc(SLAB_OBJECTS, stride);
@@ -29,7 +29,7 @@ grow(struct lmpi_pool *pool)
 	if (slab == NULL)
 		return false;
 	for (size_t i = SLAB_OBJECTS; i-- > 0;) {
-		struct lmpi_obj *obj = header(pool, slab + i * stride);
+		struct lmpi_obj *obj = object_header(pool, slab + i * stride);
 
 		obj->next_free = pool->free;
 		pool->free = obj;
@@ -43,7 +43,7 @@ lmpi_object_new(struct lmpi_pool *pool)
 	struct lmpi_obj *obj;
 	void *object;
 
-	if (pool->free == NULL && !grow(pool))
+	if (pool->free == NULL && !grow_object(pool))
 		return NULL;
 	obj = pool->free;
 	pool->free = obj->next_free;
@@ -58,7 +58,7 @@ lmpi_object_new(struct lmpi_pool *pool)
 void
 lmpi_object_delete(struct lmpi_pool *pool, void *object)
 {
-	struct lmpi_obj *obj = header(pool, object);
+	struct lmpi_obj *obj = object_header(pool, object);
 
 	if (obj->number != 0)
 		pool->numbered[obj->number - LMPI_PREDEFINED_MAX - 1] = NULL;
@@ -72,7 +72,7 @@ lmpi_object_delete(struct lmpi_pool *pool, void *object)
 int
 lmpi_object_number(struct lmpi_pool *pool, void *object)
 {
-	struct lmpi_obj *obj = header(pool, object);
+	struct lmpi_obj *obj = object_header(pool, object);
 	int i;
 
 	if (obj->number != 0)

@@ -79,7 +79,8 @@ lmpi_op_check(MPI_Op handle, const struct lmpi_type *type, struct lmpi_op_use *u
 
 /* Call the user's function, in pieces if its count is an int. */
 static void
-call_user(const struct lmpi_op *op, struct lmpi_type *type, void *in, void *inout, int64_t n)
+call_operator_user(const struct lmpi_op *op, struct lmpi_type *type, void *in, void *inout,
+		   int64_t n)
 {
 	MPI_Datatype handle = type->handle;
 	int64_t extent = lmpi_type_extent(type);
@@ -129,7 +130,7 @@ apply_user(const struct lmpi_op_use *use, struct lmpi_type *type, const void *in
 	if (n == 0)
 		return MPI_SUCCESS;
 	if (left || use->commute) {
-		call_user(use->user, type, (void *)(uintptr_t)in, inout, n);
+		call_operator_user(use->user, type, (void *)(uintptr_t)in, inout, n);
 		return MPI_SUCCESS;
 	}
 	wire = malloc((size_t)len + 1);
@@ -139,7 +140,7 @@ apply_user(const struct lmpi_op_use *use, struct lmpi_type *type, const void *in
 	}
 	lmpi_type_pack(type, in, n, wire, 0, len);
 	lmpi_type_unpack(type, copy, n, wire, 0, len);
-	call_user(use->user, type, inout, copy, n);
+	call_operator_user(use->user, type, inout, copy, n);
 	lmpi_type_pack(type, copy, n, wire, 0, len);
 	lmpi_type_unpack(type, inout, n, wire, 0, len);
 	free(memory);

@@ -95,7 +95,7 @@ static const struct {
 };
 
 static enum lmpi_basic
-kind_of(MPI_Datatype handle)
+predefined_kind_of(MPI_Datatype handle)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].handle == handle)
@@ -129,12 +129,12 @@ align_of(enum lmpi_basic basic, int64_t size)
 }
 
 static void
-add(MPI_Datatype handle, const char *name, int64_t size, int64_t extent)
+add_predefined(MPI_Datatype handle, const char *name, int64_t size, int64_t extent)
 {
 	size_t i = (uintptr_t)handle & HANDLE_MASK;
 	struct lmpi_type *t = &predefined[i];
 	struct lmpi_node *l = &layouts[i];
-	enum lmpi_basic basic = kind_of(handle);
+	enum lmpi_basic basic = predefined_kind_of(handle);
 
 	*l = (struct lmpi_node){.kind = LMPI_RUN, .size = size, .n = 1, .len = size};
 	if (basic == LMPI_BASIC_I16_INT)
@@ -158,11 +158,11 @@ add(MPI_Datatype handle, const char *name, int64_t size, int64_t extent)
 void
 lmpi_types_init(void)
 {
-#define X(name, value, size, extent) add(name, #name, size, extent);
+#define X(name, value, size, extent) add_predefined(name, #name, size, extent);
 	LMPI_DATATYPES(X)
 #undef X
-	add(MPI_LB, "MPI_LB", 0, 0);
-	add(MPI_UB, "MPI_UB", 0, 0);
+	add_predefined(MPI_LB, "MPI_LB", 0, 0);
+	add_predefined(MPI_UB, "MPI_UB", 0, 0);
 	predefined[(uintptr_t)MPI_LB & HANDLE_MASK].sticky = LMPI_MARK_LB;
 	predefined[(uintptr_t)MPI_UB & HANDLE_MASK].sticky = LMPI_MARK_UB;
 }

@@ -88,7 +88,7 @@ struct bounds {
 };
 
 static bool
-take(struct reader *r, int64_t *v)
+take_layout(struct reader *r, int64_t *v)
 {
 	if (r->at == r->end)
 		return false;
@@ -113,7 +113,7 @@ include(struct bounds *b, struct bounds more)
 
 /* b and n - 1 more of it, one every stride bytes. */
 static bool
-spread(struct bounds *b, int64_t n, int64_t stride)
+spread_layout(struct bounds *b, int64_t n, int64_t stride)
 {
 	struct bounds last = *b;
 	int64_t off;
@@ -129,14 +129,14 @@ static bool get_node(struct reader *r, struct lmpi_node *node, struct bounds *b,
 static bool
 get_run(struct reader *r, struct lmpi_node *node, struct bounds *b)
 {
-	if (!take(r, &node->len) || !take(r, &node->stride) || node->len <= 0 ||
+	if (!take_layout(r, &node->len) || !take_layout(r, &node->stride) || node->len <= 0 ||
 	    __builtin_mul_overflow(node->n, node->len, &node->size))
 		return false;
 	int64_t whole; /* the datatype engine compares it with strides around */
 
 	*b = (struct bounds){0, node->len};
 	return !__builtin_mul_overflow(node->n, node->stride, &whole) &&
-	       spread(b, node->n, node->stride);
+	       spread_layout(b, node->n, node->stride);
 }
 
 static bool
@@ -154,7 +154,7 @@ get_blocks(struct reader *r, struct lmpi_node *node, struct bounds *b)
 		struct lmpi_block *k = &blocks[i];
 		struct bounds own;
 
-		if (!take(r, &k->off) || !take(r, &k->len) || k->len <= 0)
+		if (!take_layout(r, &k->off) || !take_layout(r, &k->len) || k->len <= 0)
 			return false;
 		k->before = node->size;
 		own = (struct bounds){0, k->len};
@@ -173,11 +173,11 @@ get_loop(struct reader *r, struct lmpi_node *node, struct bounds *b, int depth)
 {
 	struct lmpi_node *child = lmpi_type_alloc(r->type, 1, sizeof(*child));
 
-	if (child == NULL || !take(r, &node->stride) || !get_node(r, child, b, depth + 1))
+	if (child == NULL || !take_layout(r, &node->stride) || !get_node(r, child, b, depth + 1))
 		return false;
 	node->child = child;
 	return !__builtin_mul_overflow(node->n, child->size, &node->size) &&
-	       spread(b, node->n, node->stride);
+	       spread_layout(b, node->n, node->stride);
 }
 
 static bool
@@ -218,8 +218,8 @@ get_node(struct reader *r, struct lmpi_node *node, struct bounds *b, int depth)
 
 	*node = (struct lmpi_node){0};
 	*b = (struct bounds){0, 0};
-	if (depth >= RMA_LAYOUT_DEPTH || !take(r, &kind) || !take(r, &node->off) ||
-	    !take(r, &node->n) || node->n <= 0)
+	if (depth >= RMA_LAYOUT_DEPTH || !take_layout(r, &kind) || !take_layout(r, &node->off) ||
+	    !take_layout(r, &node->n) || node->n <= 0)
 		return false;
 	switch (kind) {
 	case LMPI_RUN:
@@ -252,9 +252,9 @@ lmpi_rma_layout_decode(struct lmpi_type *type, const uint64_t *words, uint64_t n
 
 	memset(type, 0, sizeof(*type));
 	root = lmpi_type_alloc(type, 1, sizeof(*root));
-	if (root == NULL || count <= 0 || !take(&r, &extent) || !get_node(&r, root, &b, 0) ||
+	if (root == NULL || count <= 0 || !take_layout(&r, &extent) || !get_node(&r, root, &b, 0) ||
 	    r.at != r.end || __builtin_mul_overflow(root->size, count, bytes) ||
-	    !spread(&b, count, extent)) {
+	    !spread_layout(&b, count, extent)) {
 		lmpi_rma_layout_release(type);
 		return false;
 	}

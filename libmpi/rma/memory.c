@@ -77,7 +77,7 @@ offset_of(const struct lmpi_win *win, int end, bool contiguous)
 
 /* The parts of my node in its segment. */
 static void
-lay_out(struct lmpi_win *win, bool contiguous)
+lay_out_segment(struct lmpi_win *win, bool contiguous)
 {
 	struct rma_ctl *ctl = win->segment.base;
 
@@ -94,7 +94,7 @@ lay_out(struct lmpi_win *win, bool contiguous)
 
 /* One segment per node.  MPI_SUCCESS with win->segment.base NULL: some node has none. */
 static int
-share(struct lmpi_win *win, bool contiguous)
+share_segment(struct lmpi_win *win, bool contiguous)
 {
 	int leader = 0, rc;
 	int64_t bytes = offset_of(win, win->comm->size, contiguous);
@@ -123,7 +123,7 @@ share(struct lmpi_win *win, bool contiguous)
 	if (failed)
 		lmpi_segment_unmap(&win->segment);
 	if (rc == MPI_SUCCESS && !failed)
-		lay_out(win, contiguous);
+		lay_out_segment(win, contiguous);
 	return rc;
 }
 
@@ -152,7 +152,7 @@ lmpi_rma_memory_setup(struct lmpi_win *win, bool contiguous)
 	if (win->flavor == MPI_WIN_FLAVOR_SHARED && !on_one_node(win))
 		return lmpi_error(MPI_ERR_RMA_SHARED,
 				  "the processes of the communicator are not all on one node");
-	rc = share(win, contiguous);
+	rc = share_segment(win, contiguous);
 	if (rc || win->segment.base != NULL)
 		return rc;
 	if (win->flavor == MPI_WIN_FLAVOR_SHARED)

@@ -17,7 +17,7 @@ struct side {
 
 /* Do count elements of type at byte `at` lie within size bytes? */
 static bool
-inside(int64_t at, int64_t count, const struct lmpi_type *type, int64_t size)
+ops_inside(int64_t at, int64_t count, const struct lmpi_type *type, int64_t size)
 {
 	int64_t lo = type->true_lb, hi = type->true_ub, last;
 
@@ -69,7 +69,8 @@ target_args(struct rma_args *a, MPI_Win handle, int target, MPI_Aint disp, MPI_C
 		return MPI_SUCCESS; /* the target knows */
 	if (disp < 0)
 		return lmpi_error(MPI_ERR_DISP, "target_disp is %td", disp);
-	if (__builtin_mul_overflow(disp, peer->unit, &at) || !inside(at, count, type, peer->size))
+	if (__builtin_mul_overflow(disp, peer->unit, &at) ||
+	    !ops_inside(at, count, type, peer->size))
 		return lmpi_error(MPI_ERR_RMA_RANGE,
 				  "%lld bytes at displacement %td are not within the %lld bytes of "
 				  "rank %d's part",
@@ -229,7 +230,7 @@ go_direct(const struct rma_args *a)
 /* The target keeps what it is to accumulate until it has all of it: long ones go in pieces,
  * where everything lies in one piece and nobody waits for the whole. */
 static int
-send(const struct rma_args *a)
+send_ops(const struct rma_args *a)
 {
 	struct rma_args part = *a;
 	bool cut = (a->kind == RMA_ACC || a->kind == RMA_GET_ACC) && a->request == NULL &&
@@ -265,14 +266,14 @@ send(const struct rma_args *a)
 }
 
 static int
-go(const struct rma_args *a)
+go_ops(const struct rma_args *a)
 {
 	int rc = MPI_SUCCESS;
 
 	if (a->win->peer[a->target].base != NULL)
 		rc = go_direct(a);
 	else if (!copied(a))
-		return send(a);
+		return send_ops(a);
 	if (a->request != NULL)
 		lmpi_request_complete(a->request);
 	return rc;
@@ -286,7 +287,7 @@ with_request(struct rma_args *a, MPI_Request *request, bool nothing)
 	int rc;
 
 	if (request == NULL)
-		return nothing ? MPI_SUCCESS : go(a);
+		return nothing ? MPI_SUCCESS : go_ops(a);
 	if (a->win->locks == 0 && !a->win->lock_all && a->target != MPI_PROC_NULL)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "no passive target epoch is open");
 	r = lmpi_request_new(LMPI_RQ_RMA, NULL, NULL);
@@ -299,7 +300,7 @@ with_request(struct rma_args *a, MPI_Request *request, bool nothing)
 		lmpi_request_complete(r);
 		rc = MPI_SUCCESS;
 	} else {
-		rc = go(a);
+		rc = go_ops(a);
 	}
 	if (rc)
 		lmpi_request_free(r);
@@ -311,8 +312,8 @@ with_request(struct rma_args *a, MPI_Request *request, bool nothing)
 /* ---- the calls */
 
 static int
-put(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
-    MPI_Win win, MPI_Request *request)
+put_ops(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+	MPI_Win win, MPI_Request *request)
 {
 	struct rma_args a = {.kind = RMA_PUT};
 	struct lmpi_type *t;
@@ -325,8 +326,8 @@ put(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, MPI_D
 }
 
 static int
-get(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
-    MPI_Win win, MPI_Request *request)
+get_ops(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, MPI_Datatype type,
+	MPI_Win win, MPI_Request *request)
 {
 	struct rma_args a = {.kind = RMA_GET};
 	bool nothing;
@@ -339,8 +340,8 @@ get(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, MPI_D
 
 /* result NULL: nothing is fetched. */
 static int
-accumulate(const struct side *origin, const struct side *result, int target, MPI_Aint disp,
-	   MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Win win, MPI_Request *request)
+accumulate_rma_ops(const struct side *origin, const struct side *result, int target, MPI_Aint disp,
+		   MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Win win, MPI_Request *request)
 {
 	struct rma_args a = {.kind = result ? RMA_GET_ACC : RMA_ACC};
 	struct lmpi_type *t;
@@ -363,7 +364,7 @@ impl_Put(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_da
 {
 	struct side o = {origin_addr, origin_count, origin_datatype};
 
-	return put(&o, target_rank, target_disp, target_count, target_datatype, win, NULL);
+	return put_ops(&o, target_rank, target_disp, target_count, target_datatype, win, NULL);
 }
 
 int
@@ -373,7 +374,7 @@ impl_Rput(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_d
 {
 	struct side o = {origin_addr, origin_count, origin_datatype};
 
-	return put(&o, target_rank, target_disp, target_count, target_datatype, win, request);
+	return put_ops(&o, target_rank, target_disp, target_count, target_datatype, win, request);
 }
 
 int
@@ -382,7 +383,7 @@ impl_Get(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype
 {
 	struct side o = {origin_addr, origin_count, origin_datatype};
 
-	return get(&o, target_rank, target_disp, target_count, target_datatype, win, NULL);
+	return get_ops(&o, target_rank, target_disp, target_count, target_datatype, win, NULL);
 }
 
 int
@@ -392,7 +393,7 @@ impl_Rget(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatyp
 {
 	struct side o = {origin_addr, origin_count, origin_datatype};
 
-	return get(&o, target_rank, target_disp, target_count, target_datatype, win, request);
+	return get_ops(&o, target_rank, target_disp, target_count, target_datatype, win, request);
 }
 
 int
@@ -402,8 +403,8 @@ impl_Accumulate(const void *origin_addr, MPI_Count origin_count, MPI_Datatype or
 {
 	struct side o = {origin_addr, origin_count, origin_datatype};
 
-	return accumulate(&o, NULL, target_rank, target_disp, target_count, target_datatype, op,
-			  win, NULL);
+	return accumulate_rma_ops(&o, NULL, target_rank, target_disp, target_count, target_datatype,
+				  op, win, NULL);
 }
 
 int
@@ -413,8 +414,8 @@ impl_Raccumulate(const void *origin_addr, MPI_Count origin_count, MPI_Datatype o
 {
 	struct side o = {origin_addr, origin_count, origin_datatype};
 
-	return accumulate(&o, NULL, target_rank, target_disp, target_count, target_datatype, op,
-			  win, request);
+	return accumulate_rma_ops(&o, NULL, target_rank, target_disp, target_count, target_datatype,
+				  op, win, request);
 }
 
 int
@@ -426,8 +427,8 @@ impl_Get_accumulate(const void *origin_addr, MPI_Count origin_count, MPI_Datatyp
 	struct side o = {origin_addr, origin_count, origin_datatype};
 	struct side r = {result_addr, result_count, result_datatype};
 
-	return accumulate(&o, &r, target_rank, target_disp, target_count, target_datatype, op, win,
-			  NULL);
+	return accumulate_rma_ops(&o, &r, target_rank, target_disp, target_count, target_datatype,
+				  op, win, NULL);
 }
 
 int
@@ -439,8 +440,8 @@ impl_Rget_accumulate(const void *origin_addr, MPI_Count origin_count, MPI_Dataty
 	struct side o = {origin_addr, origin_count, origin_datatype};
 	struct side r = {result_addr, result_count, result_datatype};
 
-	return accumulate(&o, &r, target_rank, target_disp, target_count, target_datatype, op, win,
-			  request);
+	return accumulate_rma_ops(&o, &r, target_rank, target_disp, target_count, target_datatype,
+				  op, win, request);
 }
 
 /* Of a predefined datatype only. */
@@ -462,7 +463,9 @@ impl_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datat
 	struct side o = {origin_addr, 1, datatype}, r = {result_addr, 1, datatype};
 	int rc = check_predefined(datatype);
 
-	return rc ? rc : accumulate(&o, &r, target_rank, target_disp, 1, datatype, op, win, NULL);
+	return rc ? rc
+		  : accumulate_rma_ops(&o, &r, target_rank, target_disp, 1, datatype, op, win,
+				       NULL);
 }
 
 /* Integers, logicals and bytes. */

@@ -102,7 +102,7 @@ op_named(uint64_t id)
 }
 
 static void
-unname(struct rma_op *op)
+unname_origin(struct rma_op *op)
 {
 	uint32_t i = (uint32_t)op->id;
 
@@ -157,7 +157,7 @@ lmpi_rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p, 
 
 	if (op == NULL || op->win != win || op->target != target)
 		lmpi_engine_abort(MPI_ERR_INTERN, "a window's reply to nothing that was asked");
-	unname(op);
+	unname_origin(op);
 	results--;
 	if (p->error != 0 || bytes != op->expected)
 		op_failed(op, p->error ? (int)p->error : MPI_ERR_RMA_RANGE);
@@ -188,7 +188,7 @@ out_gone(struct lmpi_req *req)
 }
 
 static struct out *
-out_new(uint64_t bytes)
+origin_out_new(uint64_t bytes)
 {
 	uint64_t room = bytes <= SMALL ? SMALL : bytes;
 	struct out *o = spare;
@@ -233,7 +233,7 @@ packet_in(struct out *o)
 void
 lmpi_rma_send_note(struct lmpi_win *win, int target, enum rma_kind kind, uint8_t flags, int error)
 {
-	struct out *o = out_new(sizeof(struct rma_packet));
+	struct out *o = origin_out_new(sizeof(struct rma_packet));
 
 	*packet_in(o) = (struct rma_packet){.kind = (uint8_t)kind,
 					    .flags = flags,
@@ -247,7 +247,7 @@ void
 lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_packet *to, int error,
 		    const void *data, uint64_t bytes)
 {
-	struct out *o = out_new(sizeof(struct rma_packet) + bytes);
+	struct out *o = origin_out_new(sizeof(struct rma_packet) + bytes);
 
 	*packet_in(o) = (struct rma_packet){.kind = RMA_REPLY,
 					    .win = win->comm->cid,
@@ -263,7 +263,7 @@ static void
 send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data, uint64_t bytes,
 	  void *owned, struct rma_op *op)
 {
-	struct out *o = out_new(0);
+	struct out *o = origin_out_new(0);
 
 	o->op = op;
 	o->owned = owned;
@@ -282,7 +282,7 @@ lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *d
  * or by itself (what it asked for): a bit keeps these apart. */
 #define RESULT_TAG UINT32_C(0x20000000)
 static uint32_t
-new_tag(void)
+origin_new_tag(void)
 {
 	last_tag = last_tag % (RESULT_TAG - 1) + 1;
 	return last_tag;
@@ -313,7 +313,7 @@ want_result(struct rma_op *op, const struct rma_args *a, struct rma_packet *p)
 		if (into == NULL)
 			return lmpi_rma_no_memory();
 	}
-	p->reply_tag = new_tag() | RESULT_TAG;
+	p->reply_tag = origin_new_tag() | RESULT_TAG;
 	results++;
 	op->recv.on_done = result_came;
 	lmpi_irecv(&op->recv, into, op->expected, (int)rma_world(a->win, a->target),
@@ -357,7 +357,7 @@ make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *l
 				lmpi_rma_load(&a->from, *owned);
 			}
 			data = 0;
-			p.data_tag = new_tag();
+			p.data_tag = origin_new_tag();
 		}
 	}
 	p.layout = (uint32_t)tail;
@@ -365,7 +365,7 @@ make_packet(const struct rma_args *a, const struct rma_packet *head, uint64_t *l
 	p.count = (uint64_t)(there.type ? there.count : 0);
 	tail = rma_padded(p.layout);
 	*len = sizeof(p) + tail + data;
-	o = out_new(*len);
+	o = origin_out_new(*len);
 	memcpy(o->data, &p, sizeof(p));
 	if (p.layout > 0)
 		lmpi_rma_layout_encode(a->type, (uint64_t *)(void *)(o->data + sizeof(p)));
@@ -383,7 +383,7 @@ static void
 op_drop(struct rma_op *op)
 {
 	if (op->id != 0) {
-		unname(op);
+		unname_origin(op);
 		results--;
 	}
 	if (op->to_type != NULL)

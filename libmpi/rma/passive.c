@@ -19,7 +19,7 @@ lmpi_rma_lock_granted(struct lmpi_win *win, int target)
 }
 
 static void
-grant(struct lmpi_win *win, int rank)
+grant_passive(struct lmpi_win *win, int rank)
 {
 	if (rank == win->comm->rank) {
 		lmpi_rma_lock_granted(win, rank);
@@ -48,7 +48,7 @@ lmpi_rma_lock_serve(struct lmpi_win *win)
 			lock_word_nobody_waits(word);
 		}
 		free(w);
-		grant(win, rank);
+		grant_passive(win, rank);
 	}
 	win->serving = false;
 }
@@ -80,7 +80,7 @@ lmpi_rma_lock_returned(struct lmpi_win *win, bool exclusive)
 /* ---- acquiring and giving up */
 
 static void
-ask(struct lmpi_win *win, int rank, bool exclusive)
+ask_passive(struct lmpi_win *win, int rank, bool exclusive)
 {
 	struct rma_peer *peer = &win->peer[rank];
 
@@ -102,7 +102,7 @@ ask(struct lmpi_win *win, int rank, bool exclusive)
 }
 
 static bool
-held(void *arg)
+passive_held(void *arg)
 {
 	return ((struct rma_peer *)arg)->held != RMA_ASKED;
 }
@@ -111,7 +111,7 @@ void
 lmpi_rma_lock_await(struct rma_peer *peer)
 {
 	if (peer->held == RMA_ASKED)
-		lmpi_wait_for(held, peer);
+		lmpi_wait_for(passive_held, peer);
 }
 
 /* Within the node the lock is waited for: operations may go there without packets. */
@@ -126,7 +126,7 @@ await_if_near(struct lmpi_win *win, int rank)
 
 /* With nothing done under it, it may not have been granted yet. */
 static void
-give_up(struct lmpi_win *win, int rank)
+give_up_passive(struct lmpi_win *win, int rank)
 {
 	struct rma_peer *peer = &win->peer[rank];
 
@@ -198,7 +198,7 @@ impl_Win_lock(int lock_type, int rank, int assert, MPI_Win handle)
 	if (assert & MPI_MODE_NOCHECK) {
 		peer->held = RMA_HELD_NOCHECK;
 	} else {
-		ask(win, rank, lock_type == MPI_LOCK_EXCLUSIVE);
+		ask_passive(win, rank, lock_type == MPI_LOCK_EXCLUSIVE);
 		await_if_near(win, rank);
 	}
 	rma_barrier();
@@ -216,7 +216,7 @@ impl_Win_unlock(int rank, MPI_Win handle)
 	if (win->lock_all || win->peer[rank].held == RMA_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is not locked by MPI_Win_lock", rank);
 	rc = lmpi_rma_flush(win, rank);
-	give_up(win, rank);
+	give_up_passive(win, rank);
 	win->locks--;
 	return rc;
 }
@@ -239,7 +239,7 @@ impl_Win_lock_all(int assert, MPI_Win handle)
 		if (assert & MPI_MODE_NOCHECK)
 			win->peer[r].held = RMA_HELD_NOCHECK;
 		else
-			ask(win, r, false);
+			ask_passive(win, r, false);
 	}
 	for (int r = 0; r < win->comm->size; r++)
 		await_if_near(win, r);
@@ -259,14 +259,14 @@ impl_Win_unlock_all(MPI_Win handle)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "there was no MPI_Win_lock_all");
 	rc = lmpi_rma_flush(win, -1);
 	for (int r = 0; r < win->comm->size; r++)
-		give_up(win, r);
+		give_up_passive(win, r);
 	win->lock_all = false;
 	return rc;
 }
 
 /* rank -1: all. */
 static int
-flush(MPI_Win handle, int rank, bool local)
+flush_passive(MPI_Win handle, int rank, bool local)
 {
 	struct lmpi_win *win;
 	int rc = rank == -1 ? lmpi_win_get(handle, &win) : get_with_rank(handle, rank, &win);
@@ -285,7 +285,8 @@ flush(MPI_Win handle, int rank, bool local)
 static int
 flush_one(MPI_Win handle, int rank, bool local)
 {
-	return rank == -1 ? lmpi_error(MPI_ERR_RANK, "rank is -1") : flush(handle, rank, local);
+	return rank == -1 ? lmpi_error(MPI_ERR_RANK, "rank is -1")
+			  : flush_passive(handle, rank, local);
 }
 
 int
@@ -303,13 +304,13 @@ impl_Win_flush_local(int rank, MPI_Win win)
 int
 impl_Win_flush_all(MPI_Win win)
 {
-	return flush(win, -1, false);
+	return flush_passive(win, -1, false);
 }
 
 int
 impl_Win_flush_local_all(MPI_Win win)
 {
-	return flush(win, -1, true);
+	return flush_passive(win, -1, true);
 }
 
 int

@@ -82,7 +82,7 @@ lmpi_rma_move(const struct rma_place *from, const struct rma_place *to)
 
 /* Whoever holds it does not wait for anything, but may have lost its core. */
 static void
-hold(struct rma_ctl *ctl)
+hold_place(struct rma_ctl *ctl)
 {
 	for (unsigned n = 1; atomic_exchange_explicit(&ctl->busy, 1, memory_order_acquire); n++) {
 		if (n % 64 == 0)
@@ -93,14 +93,14 @@ hold(struct rma_ctl *ctl)
 }
 
 static void
-let_go(struct rma_ctl *ctl)
+let_go_place(struct rma_ctl *ctl)
 {
 	atomic_store_explicit(&ctl->busy, 0, memory_order_release);
 }
 
 /* place = place op data for packed data. */
 static void
-combine(const struct rma_combine *how, void *place, const void *data, int64_t bytes)
+combine_place(const struct rma_combine *how, void *place, const void *data, int64_t bytes)
 {
 	struct lmpi_op_use use = {how->op, NULL, true};
 
@@ -155,15 +155,15 @@ lmpi_rma_accumulate(struct rma_ctl *ctl, const struct rma_place *p, const struct
 
 		if (move_data)
 			part = memcpy(moved, part, (size_t)n);
-		hold(ctl);
+		hold_place(ctl);
 		if (!as_it_lies)
 			copy_part(p, place, at, n, false);
 		if (old != NULL)
 			memcpy((char *)old + at, place, (size_t)n);
-		combine(how, place, part, n);
+		combine_place(how, place, part, n);
 		if (!as_it_lies && how->op != MPI_NO_OP)
 			copy_part(p, place, at, n, true);
-		let_go(ctl);
+		let_go_place(ctl);
 	}
 	free(copies);
 	return true;
@@ -175,10 +175,10 @@ lmpi_rma_swap(struct rma_ctl *ctl, void *at, const void *compare, const void *wi
 {
 	char was[64];
 
-	hold(ctl);
+	hold_place(ctl);
 	memcpy(was, at, (size_t)size);
 	if (memcmp(was, compare, (size_t)size) == 0)
 		memcpy(at, with, (size_t)size);
-	let_go(ctl);
+	let_go_place(ctl);
 	memcpy(old, was, (size_t)size);
 }

@@ -45,7 +45,7 @@ struct rma_filling {
 };
 
 static _Noreturn void
-malformed(void)
+target_malformed(void)
 {
 	lmpi_engine_abort(MPI_ERR_INTERN, "a malformed packet of a window");
 }
@@ -94,15 +94,15 @@ locate(const struct job *j, struct rma_place *place, struct lmpi_type *type)
 
 	*type = (struct lmpi_type){0};
 	if (hi < 0)
-		malformed();
+		target_malformed();
 	if (j->p.layout > 0 &&
 	    !lmpi_rma_layout_decode(type, (const uint64_t *)(const void *)j->layout,
 				    j->p.layout / sizeof(uint64_t), (int64_t)j->p.count, &bytes,
 				    &lo, &hi))
-		malformed();
+		target_malformed();
 	if (bytes != (int64_t)j->p.bytes) {
 		lmpi_rma_layout_release(type);
-		malformed();
+		target_malformed();
 	}
 	if (__builtin_add_overflow(lo, (int64_t)j->p.at, &lo) ||
 	    __builtin_add_overflow(hi, (int64_t)j->p.at, &hi))
@@ -134,7 +134,7 @@ filled_up_to(const struct rma_peer *peer, uint64_t turn)
 }
 
 static void
-drain(struct rma_peer *peer)
+drain_target(struct rma_peer *peer)
 {
 	struct rma_later *l;
 
@@ -154,12 +154,12 @@ bulk_came(struct lmpi_req *req)
 	struct rma_later *l = (struct rma_later *)(void *)req;
 
 	l->ready = true;
-	drain(&l->job.win->peer[l->job.origin]);
+	drain_target(&l->job.win->peer[l->job.origin]);
 }
 
 /* A copy of what the packet holds, for the memory it came in goes. */
 static void
-keep(struct job *j, char *copy)
+keep_target(struct job *j, char *copy)
 {
 	if (j->p.layout > 0)
 		memcpy(copy, j->layout, j->p.layout);
@@ -170,7 +170,7 @@ keep(struct job *j, char *copy)
 }
 
 static void
-in_order(const struct job *j)
+target_in_order(const struct job *j)
 {
 	struct rma_peer *peer = &j->win->peer[j->origin];
 	struct rma_later *l;
@@ -181,7 +181,7 @@ in_order(const struct job *j)
 	}
 	l = must_alloc(sizeof(*l) + rma_padded(j->p.layout) + j->bytes);
 	*l = (struct rma_later){.job = *j, .turn = peer->filling_turn, .ready = j->p.data_tag == 0};
-	keep(&l->job, l->copy);
+	keep_target(&l->job, l->copy);
 	if (peer->later_last != NULL)
 		peer->later_last->next = l;
 	else
@@ -216,11 +216,11 @@ filled(struct lmpi_req *req)
 	*(f->next ? &f->next->prev : &peer->filling_last) = f->prev;
 	free(f->temp);
 	free(f);
-	drain(peer);
+	drain_target(peer);
 }
 
 static void
-put(const struct job *j)
+put_target(const struct job *j)
 {
 	struct rma_peer *peer = &j->win->peer[j->origin];
 	struct rma_place place = {0};
@@ -233,7 +233,7 @@ put(const struct job *j)
 		peer->fault = MPI_ERR_RMA_RANGE;
 	if (j->p.data_tag == 0) {
 		if (inside && j->bytes != j->p.bytes)
-			malformed();
+			target_malformed();
 		if (inside)
 			lmpi_rma_store(&place, j->data);
 		lmpi_rma_layout_release(&type);
@@ -242,7 +242,7 @@ put(const struct job *j)
 	f = must_alloc(sizeof(*f) + j->p.layout);
 	*f = (struct rma_filling){
 		.job = *j, .prev = peer->filling_last, .turn = ++peer->filling_turn};
-	keep(&f->job, f->copy);
+	keep_target(&f->job, f->copy);
 	into = place.at;
 	if (!inside || place.type != NULL)
 		into = f->temp = must_alloc(j->p.bytes);
@@ -256,7 +256,7 @@ put(const struct job *j)
 
 /* Send a result; packed: a copy of it that may go away, or NULL. */
 static void
-answer(const struct job *j, int error, const void *data, uint64_t bytes, void *packed)
+answer_target(const struct job *j, int error, const void *data, uint64_t bytes, void *packed)
 {
 	if (j->p.reply_tag != 0) {
 		lmpi_rma_send_bulk(j->win, j->origin, j->p.reply_tag, data, error ? 0 : bytes,
@@ -268,14 +268,14 @@ answer(const struct job *j, int error, const void *data, uint64_t bytes, void *p
 }
 
 static void
-get(const struct job *j)
+get_target(const struct job *j)
 {
 	struct rma_place place;
 	struct lmpi_type type;
 	void *packed = NULL;
 
 	if (!locate(j, &place, &type)) {
-		answer(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
+		answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
 		lmpi_rma_layout_release(&type);
 		return;
 	}
@@ -284,11 +284,11 @@ get(const struct job *j)
 		lmpi_rma_load(&place, packed);
 	}
 	lmpi_rma_layout_release(&type);
-	answer(j, MPI_SUCCESS, packed ? packed : place.at, j->p.bytes, packed);
+	answer_target(j, MPI_SUCCESS, packed ? packed : place.at, j->p.bytes, packed);
 }
 
 static void
-accumulate(const struct job *j)
+accumulate_target(const struct job *j)
 {
 	struct rma_combine how = {(MPI_Op)(uintptr_t)j->p.op,
 				  lmpi_type_find((MPI_Datatype)(uintptr_t)j->p.element)};
@@ -303,10 +303,10 @@ accumulate(const struct job *j)
 	    (how.op != MPI_NO_OP && j->bytes != j->p.bytes) ||
 	    (how.op != MPI_NO_OP && how.op != MPI_REPLACE &&
 	     (lmpi_op_check(how.op, how.element, &use) != MPI_SUCCESS || use.user != NULL)))
-		malformed();
+		target_malformed();
 	if (!locate(j, &place, &type)) {
 		if (fetch)
-			answer(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
+			answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
 		else
 			j->win->peer[j->origin].fault = MPI_ERR_RMA_RANGE;
 		lmpi_rma_layout_release(&type);
@@ -318,25 +318,25 @@ accumulate(const struct job *j)
 		lmpi_engine_abort(MPI_ERR_NO_MEM, "out of memory for an accumulate");
 	lmpi_rma_layout_release(&type);
 	if (fetch)
-		answer(j, MPI_SUCCESS, old, j->p.bytes, old);
+		answer_target(j, MPI_SUCCESS, old, j->p.bytes, old);
 }
 
 static void
-swap(const struct job *j)
+swap_target(const struct job *j)
 {
 	struct rma_place place;
 	struct lmpi_type type;
 	char old[64];
 
 	if (j->p.bytes > sizeof(old) || j->bytes != 2 * j->p.bytes || j->p.layout != 0)
-		malformed();
+		target_malformed();
 	if (!locate(j, &place, &type)) {
-		answer(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
+		answer_target(j, MPI_ERR_RMA_RANGE, NULL, 0, NULL);
 		return;
 	}
 	lmpi_rma_swap(rma_me(j->win)->ctl, place.at, j->data, j->data + j->p.bytes, old,
 		      (int64_t)j->p.bytes);
-	answer(j, MPI_SUCCESS, old, j->p.bytes, NULL);
+	answer_target(j, MPI_SUCCESS, old, j->p.bytes, NULL);
 }
 
 static void
@@ -346,14 +346,14 @@ execute(const struct job *j)
 
 	switch (j->p.kind) {
 	case RMA_GET:
-		get(j);
+		get_target(j);
 		break;
 	case RMA_ACC:
 	case RMA_GET_ACC:
-		accumulate(j);
+		accumulate_target(j);
 		break;
 	case RMA_CAS:
-		swap(j);
+		swap_target(j);
 		break;
 	case RMA_FLUSH:
 		lmpi_rma_send_note(j->win, j->origin, RMA_ACK, 0, peer->fault);
@@ -366,7 +366,7 @@ execute(const struct job *j)
 		peer->completed++;
 		break;
 	default:
-		malformed();
+		target_malformed();
 	}
 }
 
@@ -379,14 +379,14 @@ act(const struct job *j)
 
 	switch (j->p.kind) {
 	case RMA_PUT:
-		put(j);
+		put_target(j);
 		break;
 	case RMA_REPLY:
 		lmpi_rma_on_reply(j->win, j->origin, &j->p, j->data, j->bytes);
 		break;
 	case RMA_ACK:
 		if (peer->acks == 0)
-			malformed();
+			target_malformed();
 		peer->acks--;
 		if (j->p.error != 0)
 			peer->error = (int)j->p.error;
@@ -404,7 +404,7 @@ act(const struct job *j)
 		peer->posted++;
 		break;
 	default:
-		in_order(j);
+		target_in_order(j);
 	}
 }
 
@@ -433,7 +433,7 @@ keep_for_lock(const struct job *j)
 	struct rma_kept *k = must_alloc(sizeof(*k) + rma_padded(j->p.layout) + j->bytes);
 
 	*k = (struct rma_kept){.job = *j};
-	keep(&k->job, k->copy);
+	keep_target(&k->job, k->copy);
 	*(peer->kept_last ? &peer->kept_last->next : &peer->kept_first) = k;
 	peer->kept_last = k;
 }
@@ -461,7 +461,7 @@ lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 	struct job j = {0};
 
 	if (len < sizeof(j.p))
-		malformed();
+		target_malformed();
 	memcpy(&j.p, data, sizeof(j.p));
 	len -= sizeof(j.p);
 	j.win = lmpi_rma_win_of(j.p.win);
@@ -469,16 +469,16 @@ lmpi_rma_on_packet(uint32_t from_world, const void *data, uint64_t len)
 	    rma_world(j.win, (int)j.p.rank) != from_world || rma_padded(j.p.layout) > len ||
 	    j.p.layout % sizeof(uint64_t) != 0 || j.p.data_tag > INT32_MAX ||
 	    j.p.reply_tag > INT32_MAX)
-		malformed();
+		target_malformed();
 	j.origin = (int)j.p.rank;
 	j.layout = (const char *)data + sizeof(j.p);
 	j.data = j.layout + rma_padded(j.p.layout);
 	j.bytes = len - rma_padded(j.p.layout);
 	if (j.p.data_tag != 0 && (j.bytes != 0 || (j.p.kind != RMA_PUT && j.p.kind != RMA_ACC &&
 						   j.p.kind != RMA_GET_ACC)))
-		malformed();
+		target_malformed();
 	if (j.p.op > LMPI_PREDEFINED_MAX || j.p.element > LMPI_PREDEFINED_MAX)
-		malformed(); /* only constants of the ABI mean something elsewhere */
+		target_malformed(); /* only constants of the ABI mean something elsewhere */
 	if (behind_lock(&j))
 		keep_for_lock(&j);
 	else

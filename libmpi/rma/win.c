@@ -138,7 +138,7 @@ lmpi_rma_win_destroy(struct lmpi_win *win)
 
 /* A communicator of the same processes that only the window uses. */
 static int
-own_comm(struct lmpi_comm *of, struct lmpi_comm **comm)
+window_own_comm(struct lmpi_comm *of, struct lmpi_comm **comm)
 {
 	uint64_t cid;
 	int rc = lmpi_cid_agree(of, &cid);
@@ -185,8 +185,8 @@ lmpi_rma_win_new(struct lmpi_comm *comm, int flavor, const struct lmpi_info *inf
 }
 
 static int
-create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
-       struct lmpi_win **out)
+create_window(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+	      MPI_Comm comm, struct lmpi_win **out)
 {
 	struct lmpi_comm *c;
 	struct lmpi_info *i;
@@ -205,7 +205,7 @@ create(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
 		return lmpi_error(MPI_ERR_SIZE, "size is %td", size);
 	if (disp_unit <= 0 || disp_unit > INT_MAX)
 		return lmpi_error(MPI_ERR_DISP, "disp_unit is %td", disp_unit);
-	rc = own_comm(c, &own);
+	rc = window_own_comm(c, &own);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_rma_win_new(own, flavor, i, &win);
 	if (rc)
@@ -235,7 +235,7 @@ impl_Win_create(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MP
 	*win = MPI_WIN_NULL;
 	if (base == NULL && size > 0)
 		return lmpi_error(MPI_ERR_BASE, "base is a null pointer, size is %td", size);
-	rc = create(MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, comm, &w);
+	rc = create_window(MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, comm, &w);
 	if (rc == MPI_SUCCESS)
 		*win = (MPI_Win)w;
 	return rc;
@@ -251,7 +251,7 @@ allocate(int flavor, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm 
 	*win = MPI_WIN_NULL;
 	if (baseptr == NULL)
 		return lmpi_error(MPI_ERR_ARG, "baseptr is a null pointer");
-	rc = create(flavor, NULL, size, disp_unit, info, comm, &w);
+	rc = create_window(flavor, NULL, size, disp_unit, info, comm, &w);
 	if (rc)
 		return rc;
 	*win = (MPI_Win)w;
@@ -280,7 +280,7 @@ impl_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 	int rc;
 
 	*win = MPI_WIN_NULL;
-	rc = create(MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, info, comm, &w);
+	rc = create_window(MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, info, comm, &w);
 	if (rc == MPI_SUCCESS)
 		*win = (MPI_Win)w;
 	return rc;
@@ -468,7 +468,7 @@ impl_Win_call_errhandler(MPI_Win handle, int errorcode)
 /* ---- attributes */
 
 static bool
-is_builtin(int keyval)
+window_is_builtin(int keyval)
 {
 	return keyval >= MPI_WIN_BASE && keyval <= MPI_WIN_MODEL;
 }
@@ -514,7 +514,7 @@ impl_Win_set_attr(MPI_Win handle, int win_keyval, void *attribute_val)
 
 	if (rc)
 		return rc;
-	if (is_builtin(win_keyval))
+	if (window_is_builtin(win_keyval))
 		return lmpi_error(MPI_ERR_KEYVAL, "attribute key %d is predefined", win_keyval);
 	return lmpi_attr_set(LMPI_ATTR_WIN, handle, &win->attrs, win_keyval, attribute_val);
 }
@@ -527,7 +527,7 @@ impl_Win_delete_attr(MPI_Win handle, int win_keyval)
 
 	if (rc)
 		return rc;
-	if (is_builtin(win_keyval))
+	if (window_is_builtin(win_keyval))
 		return lmpi_error(MPI_ERR_KEYVAL, "attribute key %d is predefined", win_keyval);
 	return lmpi_attr_delete(LMPI_ATTR_WIN, handle, &win->attrs, win_keyval);
 }

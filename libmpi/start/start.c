@@ -623,7 +623,7 @@ connect_foreign(struct start *s)
 /* --- start ---------------------------------------------------------------- */
 
 static int
-start(struct start *s)
+start_engine(struct start *s)
 {
 	int err = lmpi_boot_init(&s->boot);
 
@@ -669,7 +669,7 @@ lmpi_engine_init(void)
 	lmpi_cycles_start();
 	lmpi_make_engine();
 	lmpi_memory_limits();
-	int err = start(&s);
+	int err = start_engine(&s);
 	if (!err) {
 		lmpi_set_spin(lmpi_world.node_size);
 		lmpi_calls_init();
@@ -694,14 +694,14 @@ lmpi_engine_init(void)
 /* --- end ------------------------------------------------------------------ */
 
 static bool
-drained(void *arg)
+engine_drained(void *arg)
 {
 	(void)arg;
 	return eng.sends == 0 && eng.outs == 0 && eng.cancels == 0 && lmpi_tp_drained();
 }
 
 static void
-turn(void)
+turn_engine(void)
 {
 	lmpi_progress();
 }
@@ -733,20 +733,20 @@ print_stats(void)
 void
 lmpi_engine_quiesce(void)
 {
-	lmpi_wait_for(drained, NULL);
+	lmpi_wait_for(engine_drained, NULL);
 	eng.ending = true;
 }
 
 int
 lmpi_engine_fini(void)
 {
-	lmpi_wait_for(drained, NULL);
+	lmpi_wait_for(engine_drained, NULL);
 	lmpi_tcp_finish();
 	if (lmpi_knob_number(LMPI_KNOB_STATS))
 		lmpi_net_print_paths();
 	/* From here on others may be gone before us. */
 	eng.closing = true;
-	int err = lmpi_boot_fence(false, turn);
+	int err = lmpi_boot_fence(false, turn_engine);
 	lmpi_switch_join();
 	lmpi_net_tell_leave(BASE_S_NS);
 	lmpi_control_stop();

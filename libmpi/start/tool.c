@@ -18,7 +18,7 @@
 /* ---- gauges ----------------------------------------------------------------- */
 
 static uint64_t
-at(const void *base, size_t offset)
+tool_at(const void *base, size_t offset)
 {
 	return base ? *(const uint64_t *)(const void *)((const char *)base + offset) : 0;
 }
@@ -26,31 +26,31 @@ at(const void *base, size_t offset)
 static uint64_t
 of_stats(const struct lmpi_gauge *g)
 {
-	return at(&lmpi_stats, g->at);
+	return tool_at(&lmpi_stats, g->at);
 }
 
 static uint64_t
 of_suci(const struct lmpi_gauge *g)
 {
-	return at(lmpi_net_counters(LMPI_NET_SUCI), g->at);
+	return tool_at(lmpi_net_counters(LMPI_NET_SUCI), g->at);
 }
 
 static uint64_t
 of_lanes(const struct lmpi_gauge *g)
 {
-	return at(lmpi_net_counters(LMPI_NET_LANES), g->at);
+	return tool_at(lmpi_net_counters(LMPI_NET_LANES), g->at);
 }
 
 static uint64_t
 of_udp(const struct lmpi_gauge *g)
 {
-	return at(lmpi_net_counters(LMPI_NET_UDP), g->at);
+	return tool_at(lmpi_net_counters(LMPI_NET_UDP), g->at);
 }
 
 static uint64_t
 of_light(const struct lmpi_gauge *g)
 {
-	return at(lmpi_light_counters(), g->at);
+	return tool_at(lmpi_light_counters(), g->at);
 }
 
 static uint64_t
@@ -89,7 +89,7 @@ posted_length(const struct lmpi_gauge *g)
 static uint64_t
 of_engine(const struct lmpi_gauge *g)
 {
-	return at(&eng, g->at);
+	return tool_at(&eng, g->at);
 }
 
 static uint64_t
@@ -262,7 +262,7 @@ set_piece(uint64_t bytes)
 }
 
 static uint64_t
-get_run(void)
+get_tool_run(void)
 {
 	return lmpi_net_run();
 }
@@ -272,7 +272,7 @@ static const struct lmpi_live_knob live[] = {
 	{LMPI_KNOB_EAGER_NODE, get_eager_node, set_eager_node},
 	{LMPI_KNOB_SHARE, get_share, set_share},
 	{LMPI_KNOB_PIECE, get_piece, set_piece},
-	{LMPI_KNOB_RUN, get_run, lmpi_net_run_to},
+	{LMPI_KNOB_RUN, get_tool_run, lmpi_net_run_to},
 	{LMPI_KNOB_UNEXPECTED, get_unexpected, set_unexpected},
 	{LMPI_KNOB_COPY, get_copy, set_copy},
 	{LMPI_KNOB_SPIN, lmpi_spin_us, lmpi_spin_to},

@@ -24,7 +24,7 @@ struct lmpi_tuned lmpi_tuned = {
 
 /* One process of the node says what is wrong with the store. */
 static void
-find(const struct tune_key *k, struct tune_values *v)
+find_tuning(const struct tune_key *k, struct tune_values *v)
 {
 	char why[TUNE_FILE_WHY];
 
@@ -35,7 +35,7 @@ find(const struct tune_key *k, struct tune_values *v)
 
 /* The environment's, the store's, or the default, which the environment may ask for. */
 static uint64_t
-number(enum lmpi_knob k, const struct tune_values *v, enum tune_value i, uint64_t fallback)
+tuning_number(enum lmpi_knob k, const struct tune_values *v, enum tune_value i, uint64_t fallback)
 {
 	struct tune_values bounds = {0};
 	uint64_t stored = tune_value_or(v, i, fallback);
@@ -58,13 +58,14 @@ lmpi_tune_node(void)
 	if (lmpi_world.node_rank != 0)
 		return;
 	tune_file_key(&k, "shm", "mpi");
-	find(&k, &v);
+	find_tuning(&k, &v);
 	t->eager_node = (uint32_t)tune_value_or(&v, TUNE_EAGER_NODE, t->eager_node);
-	t->eager_wide = (uint32_t)number(LMPI_KNOB_EAGER_NODE, &v, TUNE_EAGER_WIDE, t->eager_wide);
+	t->eager_wide =
+		(uint32_t)tuning_number(LMPI_KNOB_EAGER_NODE, &v, TUNE_EAGER_WIDE, t->eager_wide);
 	if (t->eager_wide < t->eager_node)
 		t->eager_node = t->eager_wide;
-	t->share = (uint32_t)number(LMPI_KNOB_SHARE, &v, TUNE_SHARE, t->share);
-	t->piece = (uint32_t)number(LMPI_KNOB_PIECE, &v, TUNE_PIECE, t->piece);
+	t->share = (uint32_t)tuning_number(LMPI_KNOB_SHARE, &v, TUNE_SHARE, t->share);
+	t->piece = (uint32_t)tuning_number(LMPI_KNOB_PIECE, &v, TUNE_PIECE, t->piece);
 	lmpi_world.piece = t->piece;
 }
 
@@ -93,10 +94,10 @@ lmpi_tune_net(const uint8_t ip[4])
 	struct tune_key k;
 
 	if (tune_file_key_ip(&k, "udp", "mpi", ip))
-		find(&k, &v);
+		find_tuning(&k, &v);
 	t->eager_net = tune_value_or(&v, TUNE_EAGER_NET, t->eager_net);
 	t->ack = (uint32_t)tune_value_or(&v, TUNE_ACK, t->ack);
 	uint64_t stored = tune_value_or(&v, TUNE_RUN, t->run);
-	t->run = (uint32_t)number(LMPI_KNOB_RUN, &v, TUNE_RUN, t->run);
+	t->run = (uint32_t)tuning_number(LMPI_KNOB_RUN, &v, TUNE_RUN, t->run);
 	t->run_stored = t->run && t->run == stored;
 }

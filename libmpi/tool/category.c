@@ -10,7 +10,7 @@
 
 /* Name of a category, and whether there is one. */
 static const char *
-group(int index)
+category_group(int index)
 {
 	const struct lmpi_gauge *g;
 	size_t n = lmpi_gauges(&g);
@@ -39,11 +39,11 @@ in_group(const char *name, int len, int indices[])
 }
 
 static int
-check(int cat_index)
+check_category(int cat_index)
 {
 	if (!lmpi_tool_up())
 		return MPI_T_ERR_NOT_INITIALIZED;
-	return group(cat_index) != NULL ? MPI_SUCCESS : MPI_T_ERR_INVALID_INDEX;
+	return category_group(cat_index) != NULL ? MPI_SUCCESS : MPI_T_ERR_INVALID_INDEX;
 }
 
 int
@@ -51,7 +51,7 @@ impl_T_category_get_num(int *num_cat)
 {
 	if (!lmpi_tool_up())
 		return MPI_T_ERR_NOT_INITIALIZED;
-	for (*num_cat = 0; group(*num_cat) != NULL; ++*num_cat)
+	for (*num_cat = 0; category_group(*num_cat) != NULL; ++*num_cat)
 		;
 	return MPI_SUCCESS;
 }
@@ -63,8 +63,8 @@ impl_T_category_get_index(const char *name, int *cat_index)
 		return MPI_T_ERR_NOT_INITIALIZED;
 	if (name == NULL || cat_index == NULL)
 		return MPI_T_ERR_INVALID;
-	for (int i = 0; group(i) != NULL; i++)
-		if (strcmp(group(i), name) == 0) {
+	for (int i = 0; category_group(i) != NULL; i++)
+		if (strcmp(category_group(i), name) == 0) {
 			*cat_index = i;
 			return MPI_SUCCESS;
 		}
@@ -87,19 +87,20 @@ impl_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, i
 		{"udp", "the socket and its system calls"},
 	};
 	const char *text = "";
-	int rc = check(cat_index);
+	int rc = check_category(cat_index);
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (strcmp(texts[i].name, group(cat_index)) == 0)
+		if (strcmp(texts[i].name, category_group(cat_index)) == 0)
 			text = texts[i].text;
-	lmpi_tool_text(group(cat_index), name, name_len);
+	lmpi_tool_text(category_group(cat_index), name, name_len);
 	lmpi_tool_text(text, desc, desc_len);
 	if (num_cvars != NULL)
 		*num_cvars = cat_index == CONTROL ? LMPI_KNOB_COUNT : 0;
 	if (num_pvars != NULL)
-		*num_pvars = cat_index == CONTROL ? 0 : in_group(group(cat_index), 0, NULL);
+		*num_pvars =
+			cat_index == CONTROL ? 0 : in_group(category_group(cat_index), 0, NULL);
 	if (num_categories != NULL)
 		*num_categories = 0;
 	return MPI_SUCCESS;
@@ -108,7 +109,7 @@ impl_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, i
 int
 impl_T_category_get_cvars(int cat_index, int len, int indices[])
 {
-	int rc = check(cat_index);
+	int rc = check_category(cat_index);
 
 	for (int i = 0; !rc && cat_index == CONTROL && i < len && i < LMPI_KNOB_COUNT; i++)
 		indices[i] = i;
@@ -118,10 +119,10 @@ impl_T_category_get_cvars(int cat_index, int len, int indices[])
 int
 impl_T_category_get_pvars(int cat_index, int len, int indices[])
 {
-	int rc = check(cat_index);
+	int rc = check_category(cat_index);
 
 	if (!rc && cat_index != CONTROL)
-		in_group(group(cat_index), len, indices);
+		in_group(category_group(cat_index), len, indices);
 	return rc;
 }
 
@@ -129,7 +130,7 @@ int
 impl_T_category_get_categories(int cat_index, int len, int indices[])
 {
 	(void)len, (void)indices;
-	return check(cat_index);
+	return check_category(cat_index);
 }
 
 /* Never: they are there from the start. */
@@ -162,7 +163,7 @@ zero(int *n)
 int
 impl_T_category_get_num_events(int cat_index, int *num_events)
 {
-	int rc = check(cat_index);
+	int rc = check_category(cat_index);
 
 	return rc ? rc : zero(num_events);
 }
@@ -171,7 +172,7 @@ int
 impl_T_category_get_events(int cat_index, int len, int indices[])
 {
 	(void)len, (void)indices;
-	return check(cat_index);
+	return check_category(cat_index);
 }
 
 int

@@ -28,7 +28,7 @@ gauge(int i)
 }
 
 static int
-class_of(const struct lmpi_gauge *g)
+pvar_class_of(const struct lmpi_gauge *g)
 {
 	switch (g->class) {
 	case LMPI_COUNTER:
@@ -60,7 +60,7 @@ impl_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 	if (name == NULL || pvar_index == NULL)
 		return MPI_T_ERR_INVALID;
 	for (int i = 0; gauge(i) != NULL; i++)
-		if (class_of(gauge(i)) == var_class && strcmp(gauge(i)->name, name) == 0) {
+		if (pvar_class_of(gauge(i)) == var_class && strcmp(gauge(i)->name, name) == 0) {
 			*pvar_index = i;
 			return MPI_SUCCESS;
 		}
@@ -68,7 +68,7 @@ impl_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 }
 
 static void
-set(int *out, int v)
+set_pvar(int *out, int v)
 {
 	if (out != NULL)
 		*out = v;
@@ -88,16 +88,16 @@ impl_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, 
 		return MPI_T_ERR_INVALID_INDEX;
 	lmpi_tool_text(g->name, name, name_len);
 	lmpi_tool_text(g->help, desc, desc_len);
-	set(verbosity, MPI_T_VERBOSITY_USER_DETAIL);
-	set(var_class, class_of(g));
+	set_pvar(verbosity, MPI_T_VERBOSITY_USER_DETAIL);
+	set_pvar(var_class, pvar_class_of(g));
 	if (datatype != NULL)
 		*datatype = MPI_UNSIGNED_LONG_LONG;
 	if (enumtype != NULL)
 		*enumtype = MPI_T_ENUM_NULL;
-	set(bind, MPI_T_BIND_NO_OBJECT);
-	set(readonly, g->class != LMPI_COUNTER);
-	set(continuous, 1);
-	set(atomic, 0);
+	set_pvar(bind, MPI_T_BIND_NO_OBJECT);
+	set_pvar(readonly, g->class != LMPI_COUNTER);
+	set_pvar(continuous, 1);
+	set_pvar(atomic, 0);
 	return MPI_SUCCESS;
 }
 
@@ -115,7 +115,7 @@ is_session(MPI_T_pvar_session s)
 
 /* The handle of that session; or why it is not one. */
 static int
-check(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+check_pvar(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
 	MPI_T_pvar_handle at;
 
@@ -196,7 +196,7 @@ int
 impl_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 {
 	MPI_T_pvar_handle *at, h;
-	int rc = check(session, handle != NULL ? *handle : NULL);
+	int rc = check_pvar(session, handle != NULL ? *handle : NULL);
 
 	if (rc)
 		return rc;
@@ -222,7 +222,7 @@ start_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 		return !lmpi_tool_up()	     ? MPI_T_ERR_NOT_INITIALIZED
 		       : is_session(session) ? MPI_SUCCESS
 					     : MPI_T_ERR_INVALID_SESSION;
-	rc = check(session, handle);
+	rc = check_pvar(session, handle);
 	return rc ? rc : MPI_T_ERR_PVAR_NO_STARTSTOP;
 }
 
@@ -242,7 +242,7 @@ int
 impl_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
 	unsigned long long v;
-	int rc = check(session, handle);
+	int rc = check_pvar(session, handle);
 
 	if (rc)
 		return rc;
@@ -255,7 +255,7 @@ impl_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf
 static int
 count_from(MPI_T_pvar_session session, MPI_T_pvar_handle handle, unsigned long long v)
 {
-	int rc = check(session, handle);
+	int rc = check_pvar(session, handle);
 
 	if (rc)
 		return rc;
@@ -293,7 +293,7 @@ impl_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 int
 impl_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
-	int rc = check(session, handle);
+	int rc = check_pvar(session, handle);
 
 	if (rc)
 		return rc;

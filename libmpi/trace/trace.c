@@ -43,7 +43,7 @@ static struct {
 static _Thread_local int depth;
 
 static uint64_t
-now_ns(clockid_t clock)
+trace_now_ns(clockid_t clock)
 {
 	struct timespec t;
 
@@ -54,7 +54,7 @@ now_ns(clockid_t clock)
 /* ---- the file ------------------------------------------------------------------ */
 
 static void
-flush(void)
+flush_trace(void)
 {
 	size_t done = 0;
 
@@ -77,7 +77,7 @@ static void
 put_bytes(const void *data, size_t len)
 {
 	if (g.n + len > ROOM)
-		flush();
+		flush_trace();
 	if (len > ROOM)
 		return; /* nothing we write is so long */
 	memcpy(g.buf + g.n, data, len);
@@ -85,7 +85,7 @@ put_bytes(const void *data, size_t len)
 }
 
 static void
-put(uint64_t v)
+put_trace(uint64_t v)
 {
 	uint8_t b[10];
 	size_t n = 0;
@@ -101,7 +101,7 @@ put(uint64_t v)
 static void
 put_signed(int64_t v)
 {
-	put(((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+	put_trace(((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
 }
 
 void
@@ -127,15 +127,15 @@ trace_open(void)
 		return;
 	}
 	put_bytes(TRACE_MAGIC, 8);
-	put((uint64_t)rank);
-	put((uint64_t)size);
-	put(now_ns(CLOCK_REALTIME));
-	put((uint64_t)trace_nnames);
+	put_trace((uint64_t)rank);
+	put_trace((uint64_t)size);
+	put_trace(trace_now_ns(CLOCK_REALTIME));
+	put_trace((uint64_t)trace_nnames);
 	for (int i = 0; i < trace_nnames; i++) {
-		put(strlen(trace_names[i]));
+		put_trace(strlen(trace_names[i]));
 		put_bytes(trace_names[i], strlen(trace_names[i]));
 	}
-	g.last_ns = now_ns(CLOCK_MONOTONIC);
+	g.last_ns = trace_now_ns(CLOCK_MONOTONIC);
 	g.on = true;
 }
 
@@ -144,9 +144,9 @@ trace_close(void)
 {
 	pthread_mutex_lock(&g.lock);
 	if (g.on) {
-		put(TRACE_END);
-		put(now_ns(CLOCK_MONOTONIC) - g.last_ns);
-		flush();
+		put_trace(TRACE_END);
+		put_trace(trace_now_ns(CLOCK_MONOTONIC) - g.last_ns);
+		flush_trace();
 		close(g.fd);
 	}
 	g.on = false;
@@ -162,19 +162,19 @@ trace_close(void)
 /* ---- communicators ----------------------------------------------------------------- */
 
 static void
-put_group(MPI_Group group)
+put_trace_group(MPI_Group group)
 {
 	MPI_Group world;
 	int n = 0;
 
 	PMPI_Group_size(group, &n);
 	PMPI_Comm_group(MPI_COMM_WORLD, &world);
-	put((uint64_t)n);
+	put_trace((uint64_t)n);
 	for (int i = 0; i < n; i++) {
 		int r = 0;
 
 		PMPI_Group_translate_ranks(group, 1, &i, world, &r);
-		put((uint64_t)(r < 0 ? 0 : r));
+		put_trace((uint64_t)(r < 0 ? 0 : r));
 	}
 	PMPI_Group_free(&world);
 }
@@ -185,24 +185,24 @@ put_comm(MPI_Comm comm, uint64_t number)
 	MPI_Group group;
 	int inter = 0;
 
-	put(TRACE_COMM);
-	put(number);
+	put_trace(TRACE_COMM);
+	put_trace(number);
 	PMPI_Comm_group(comm, &group);
-	put_group(group);
+	put_trace_group(group);
 	PMPI_Group_free(&group);
 	PMPI_Comm_test_inter(comm, &inter);
 	if (!inter) {
-		put(0);
+		put_trace(0);
 		return;
 	}
 	PMPI_Comm_remote_group(comm, &group);
-	put_group(group);
+	put_trace_group(group);
 	PMPI_Group_free(&group);
 }
 
 /* A freed communicator takes its number along: a new one under its handle is new. */
 static uint64_t
-number_of(MPI_Comm comm)
+trace_number_of(MPI_Comm comm)
 {
 	void *v = NULL;
 	int flag = 0;
@@ -220,7 +220,7 @@ number_of(MPI_Comm comm)
 /* ---- non-blocking collectives ---------------------------------------------------------- */
 
 static struct under_way *
-open_of(MPI_Request request)
+trace_open_of(MPI_Request request)
 {
 	for (size_t i = 0; i < g.nopen; i++)
 		if (g.open[i].request == request)
@@ -231,7 +231,7 @@ open_of(MPI_Request request)
 static void
 put_start(MPI_Request request)
 {
-	struct under_way *u = open_of(request);
+	struct under_way *u = trace_open_of(request);
 
 	/* A handle that comes again: its last request was completed where nobody looked. */
 	if (!u) {
@@ -247,8 +247,8 @@ put_start(MPI_Request request)
 		u = &g.open[g.nopen++];
 	}
 	*u = (struct under_way){request, ++g.nrequests};
-	put(TRACE_START);
-	put(u->number);
+	put_trace(TRACE_START);
+	put_trace(u->number);
 }
 
 static void
@@ -258,8 +258,8 @@ put_done(uint64_t number)
 		if (g.open[i].number != number)
 			continue;
 		g.open[i] = g.open[--g.nopen];
-		put(TRACE_DONE);
-		put(number);
+		put_trace(TRACE_DONE);
+		put_trace(number);
 		return;
 	}
 }
@@ -274,7 +274,7 @@ trace_watch(struct trace_call *c, int n, const MPI_Request request[])
 		c->watch = malloc((size_t)n * sizeof *c->watch);
 	for (int i = 0; c->watch && i < n; i++) {
 		const struct under_way *u =
-			request[i] == MPI_REQUEST_NULL ? NULL : open_of(request[i]);
+			request[i] == MPI_REQUEST_NULL ? NULL : trace_open_of(request[i]);
 
 		if (u)
 			c->watch[c->watched++] = (struct trace_watch){i, false, u->number};
@@ -300,42 +300,42 @@ trace_begin(struct trace_call *c, int name)
 				 .tag = -1,
 				 .began = MPI_REQUEST_NULL};
 	depth++;
-	c->begin_ns = now_ns(CLOCK_MONOTONIC);
+	c->begin_ns = trace_now_ns(CLOCK_MONOTONIC);
 }
 
 static void
-put_call(const struct trace_call *c, uint64_t end_ns)
+put_trace_call(const struct trace_call *c, uint64_t end_ns)
 {
-	uint64_t comm = number_of(c->comm);
+	uint64_t comm = trace_number_of(c->comm);
 	/* of several threads only what nobody else was inside is computing */
 	uint64_t idle = c->begin_ns > g.last_ns ? c->begin_ns - g.last_ns : 0;
 
-	put(TRACE_CALL);
-	put((uint64_t)c->name);
-	put(idle);
-	put(end_ns - c->begin_ns);
-	put(comm);
+	put_trace(TRACE_CALL);
+	put_trace((uint64_t)c->name);
+	put_trace(idle);
+	put_trace(end_ns - c->begin_ns);
+	put_trace(comm);
 	put_signed(c->peer);
 	put_signed(c->tag);
-	put(c->out);
-	put(c->in);
+	put_trace(c->out);
+	put_trace(c->in);
 	if (c->began != MPI_REQUEST_NULL)
 		put_start(c->began);
 	for (int i = 0; i < c->watched; i++)
 		if (c->watch[i].over)
 			put_done(c->watch[i].number);
-	g.last_ns = now_ns(CLOCK_MONOTONIC);
+	g.last_ns = trace_now_ns(CLOCK_MONOTONIC);
 }
 
 void
 trace_end(struct trace_call *c)
 {
-	uint64_t end = now_ns(CLOCK_MONOTONIC);
+	uint64_t end = trace_now_ns(CLOCK_MONOTONIC);
 
 	if (--depth == 0 && g.on) {
 		pthread_mutex_lock(&g.lock);
 		if (g.on)
-			put_call(c, end);
+			put_trace_call(c, end);
 		pthread_mutex_unlock(&g.lock);
 	}
 	free(c->watch);

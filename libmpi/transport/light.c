@@ -67,7 +67,7 @@ lmpi_light_print_stats(void)
 }
 
 static bool
-tell(void *user, struct light_note *note)
+tell_light(void *user, struct light_note *note)
 {
 	uint8_t bytes[LIGHT_NOTE_MAX];
 
@@ -83,7 +83,7 @@ tell(void *user, struct light_note *note)
 #define MARK_KNOWN (1ull << 32)
 
 static uint64_t
-placed(void *user, const struct light_wait *w)
+light_placed(void *user, const struct light_wait *w)
 {
 	uint32_t at, acked, mss;
 
@@ -96,7 +96,7 @@ placed(void *user, const struct light_wait *w)
 }
 
 static void
-mark(struct light_wait *w)
+mark_light(struct light_wait *w)
 {
 	uint32_t at, acked, mss;
 	bool known = lmpi_net_lane_at(w->gate->world[w->to], &at, &acked, &mss);
@@ -106,13 +106,13 @@ mark(struct light_wait *w)
 
 /* The first offer of the job. */
 static bool
-begin(void)
+begin_light(void)
 {
 	struct light_client_conf conf = {.mode = light.mode,
 					 .patience_ns = PATIENCE_NS,
 					 .early_max = EARLY_MAX,
-					 .tell = tell,
-					 .placed = placed};
+					 .tell = tell_light,
+					 .placed = light_placed};
 	void *mem = malloc(light_client_footprint(&conf));
 
 	if (mem != NULL)
@@ -129,7 +129,7 @@ lmpi_light_note(uint32_t i, const void *bytes, size_t len)
 	if (light.off || other || light_note_decode(bytes, len, &n) != LIGHT_ERR_OK ||
 	    n.label_base != LMPI_LABEL_BASE)
 		return;
-	if (lmpi_light == NULL && (n.kind != LIGHT_NOTE_OFFER || !n.u.offer.on || !begin()))
+	if (lmpi_light == NULL && (n.kind != LIGHT_NOTE_OFFER || !n.u.offer.on || !begin_light()))
 		return;
 	light.relay = i;
 	light_client_heard(lmpi_light, &n);
@@ -150,7 +150,7 @@ lmpi_light_turn(void)
 
 	light_client_turn(lmpi_light);
 	while ((w = light_client_next(lmpi_light, lmpi_eng.now_ns)) != NULL) {
-		mark(w);
+		mark_light(w);
 		w->go(w);
 		moved = true;
 	}

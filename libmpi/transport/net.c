@@ -169,7 +169,7 @@ is_sent(const struct lmpi_peer *peer, int err)
 }
 
 static bool
-send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
+send_net_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
 	return lane_ready(peer) &&
 	       is_sent(peer, lmpi_lanes_send(e, peer, out, net.lanes, lmpi_route[peer->world].lane,
@@ -187,12 +187,12 @@ try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 
 const struct lmpi_transport lmpi_direct_transport = {
 	.caps = LMPI_LANES_DIRECT_CAPS,
-	.send = send_packet,
+	.send = send_net_packet,
 	.try_short = try_packet,
 };
 const struct lmpi_transport lmpi_relay_transport = {
 	.caps = LMPI_LANES_RELAYED_CAPS,
-	.send = send_packet,
+	.send = send_net_packet,
 	.try_short = try_packet,
 };
 

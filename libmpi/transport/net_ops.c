@@ -45,14 +45,14 @@ block_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
 }
 
 static void
-hold(void *user, uint64_t rx_cookie)
+hold_event(void *user, uint64_t rx_cookie)
 {
 	(void)user;
 	suci_udp_hold(net.udp, rx_cookie);
 }
 
 static void
-release(void *user, uint64_t rx_cookie)
+release_event(void *user, uint64_t rx_cookie)
 {
 	(void)user;
 	suci_udp_release(net.udp, rx_cookie);
@@ -61,7 +61,7 @@ release(void *user, uint64_t rx_cookie)
 /* --- lanes and paths ----------------------------------------------------- */
 
 static const char *
-down_word(enum suci_down why)
+event_down_word(enum suci_down why)
 {
 	switch (why) {
 	case SUCI_DOWN_CLOSED:
@@ -97,19 +97,19 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 	/* A direct path's end is reported too, and says more. */
 	if (lmpi_speaks_impi(peer) && !eng.closing)
 		lmpi_fail("the connection with rank %u over the relays %s%s%s", peer->world,
-			  why == SUCI_DOWN_LOCAL ? "cannot go on" : down_word(why),
+			  why == SUCI_DOWN_LOCAL ? "cannot go on" : event_down_word(why),
 			  text && *text ? ": " : "", text ? text : "");
 }
 
 static void
-path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	uint32_t use = net.path_use[path];
 	char name[32];
 
 	(void)user;
 	net.path_use[path] = USE_NONE;
-	if (lmpi_relays_path_down(path, why, down_word(why), text))
+	if (lmpi_relays_path_down(path, why, event_down_word(why), text))
 		return;
 	if (use == USE_NONE || use == USE_OTHER_RELAY)
 		return;
@@ -123,7 +123,7 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	lmpi_net_name(r->ip, r->port, name);
 	lmpi_fail_as(text ? relay_text_status(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
 		     lmpi_world.proc[use].node[0] ? " on " : "", lmpi_world.proc[use].node, name,
-		     down_word(why), sep, text ? text : "");
+		     event_down_word(why), sep, text ? text : "");
 }
 
 /* A segment for a pair of labels without a lane: the other side was first. */
@@ -194,8 +194,8 @@ connect_sole(const struct suci_addr *addr)
 }
 
 static void
-path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hello,
-	size_t hello_len, bool incoming)
+event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const void *hello,
+	      size_t hello_len, bool incoming)
 {
 	struct relay_hello h = {0};
 	uint32_t use = net.path_use[path];
@@ -241,7 +241,7 @@ note_light(uint32_t path, const void *bytes, size_t len)
 }
 
 static void
-note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
+note_event(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 {
 	struct relay_note n;
 
@@ -273,8 +273,8 @@ note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 
 /* Whoever is refused asks again and again: a few lines are enough. */
 static void
-stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
-	 const struct seal_peer *known)
+event_stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
+	       const struct seal_peer *known)
 {
 	static uint32_t told;
 	char key[2 * SEAL_DH + 1] = "";
@@ -303,13 +303,13 @@ const struct suci_lane_ops lmpi_net_ops = {
 	.block_data = block_data,
 	.block_end = block_end,
 	.block_done = block_done,
-	.hold = hold,
-	.release = release,
+	.hold = hold_event,
+	.release = release_event,
 	.lane_down = lane_down,
 	.lane_unknown = lane_unknown,
 	.accept = accept_path,
-	.path_up = path_up,
-	.path_down = path_down,
-	.note = note,
-	.stranger = stranger,
+	.path_up = event_path_up,
+	.path_down = event_path_down,
+	.note = note_event,
+	.stranger = event_stranger,
 };

@@ -195,7 +195,7 @@ keys_of_env(struct suci_seal_conf *seal)
 /* Packets that may be on their way to this process: what the socket holds, or less if a
  * switch on the way holds less. */
 static uint32_t
-credit_total(void)
+endpoint_credit_total(void)
 {
 	uint32_t total = suci_udp_credit(net.udp, 1);
 
@@ -205,7 +205,7 @@ credit_total(void)
 }
 
 static int
-make_endpoint(const struct suci_seal_conf *seal)
+make_transport_endpoint(const struct suci_seal_conf *seal)
 {
 	uint32_t credit = suci_udp_credit(net.udp, lmpi_world.size + relayset_count(net.relays));
 	struct suci_config c = {
@@ -222,7 +222,7 @@ make_endpoint(const struct suci_seal_conf *seal)
 		.ack_ride_ns = ACK_RIDE_NS,
 		.burst_bytes = suci_udp_burst(net.udp), /* whole runs, not their datagrams */
 		.ecn = suci_udp_ecn_works(net.udp),
-		.credit_total = credit_total(),
+		.credit_total = endpoint_credit_total(),
 		.credit = credit < 8	  ? 8
 			  : credit > 1024 ? 1024
 					  : credit,
@@ -273,7 +273,7 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server
 		goto fail;
 	for (uint32_t i = 0; i < net.paths_max; i++)
 		net.path_use[i] = USE_NONE;
-	if (make_lanes() < 0 || make_endpoint(&seal) < 0)
+	if (make_lanes() < 0 || make_transport_endpoint(&seal) < 0)
 		goto fail;
 	explicit_bzero(&seal, sizeof seal);
 	suci_lanes_bind(net.lanes, net.ep);
@@ -362,7 +362,7 @@ lmpi_net_connect_relays(void)
 }
 
 static void
-send_note(uint32_t i, enum relay_note_type type, const char *text)
+send_endpoint_note(uint32_t i, enum relay_note_type type, const char *text)
 {
 	struct relay_note n = {.type = (uint8_t)type, .label_base = lmpi_net_relay_base(i)};
 
@@ -422,13 +422,13 @@ push_out(uint64_t limit_ns)
 }
 
 static void
-tell(enum relay_note_type type, const char *text, uint64_t limit_ns)
+tell_endpoint(enum relay_note_type type, const char *text, uint64_t limit_ns)
 {
 	if (!net.ep || relayset_count(net.relays) == 0)
 		return;
 	eng.now_ns = suci_udp_now_ns();
 	for (uint32_t i = 0; i < relayset_count(net.relays); i++)
-		send_note(i, type, text);
+		send_endpoint_note(i, type, text);
 	push_out(limit_ns);
 }
 
@@ -494,7 +494,7 @@ void
 lmpi_net_tell_abort(const char *why, uint64_t limit_ns)
 {
 	eng.closing = true;
-	tell(RELAY_NOTE_ABORT, why, limit_ns);
+	tell_endpoint(RELAY_NOTE_ABORT, why, limit_ns);
 	if (net.ep && lmpi_world.nclients > 1)
 		reach_clients(limit_ns);
 	close_direct(why);
@@ -503,7 +503,7 @@ lmpi_net_tell_abort(const char *why, uint64_t limit_ns)
 void
 lmpi_net_tell_leave(uint64_t limit_ns)
 {
-	tell(RELAY_NOTE_LEAVE, "", limit_ns);
+	tell_endpoint(RELAY_NOTE_LEAVE, "", limit_ns);
 	if (!net.ep)
 		return;
 	uint64_t now = suci_udp_now_ns();

@@ -18,7 +18,7 @@ _Atomic bool lmpi_relays_draining;
 
 /* For the thread that watches the server channel. */
 static void
-publish(void)
+publish_relays(void)
 {
 	atomic_store(&lmpi_relays_known, relayset_count(net.relays));
 	atomic_store_explicit(&lmpi_relays_looks, relayset_looks(net.relays), memory_order_relaxed);
@@ -80,7 +80,7 @@ lmpi_relays_start(const struct lmpi_relay *relay, uint32_t n)
 						 .addr = suci_udp_addr(relay[i].ip, relay[i].port),
 						 .token = relay[i].token,
 						 .base = relay[i].base});
-	publish();
+	publish_relays();
 	return 0;
 }
 
@@ -129,7 +129,7 @@ lmpi_relays_turn(uint64_t now_ns)
 	if (eng.closing)
 		relayset_closing(net.relays);
 	net.dirty |= relayset_turn(net.relays, now_ns);
-	publish();
+	publish_relays();
 }
 
 void

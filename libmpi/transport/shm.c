@@ -62,7 +62,7 @@ static struct mate { /* another process of my node, by node index */
 	uint32_t world;
 	pid_t pid;
 	bool no_copy; /* reading its memory is forbidden */
-	bool barrier; /* it makes my barriers, see wake() */
+	bool barrier; /* it makes my barriers, see wake_shm() */
 	char bell[32];
 	int bell_fd; /* kept for lmpi_bell_ring() */
 } * mate;
@@ -255,7 +255,7 @@ lmpi_shm_eager_max(void)
  * dozing is read.  A fence for each message is dear; who dozes does it rarely and can have the
  * kernel make everybody's (membarrier), if both are registered for that. */
 static void
-wake(struct mate *m)
+wake_shm(struct mate *m)
 {
 	if (m->barrier)
 		atomic_signal_fence(memory_order_seq_cst);
@@ -275,7 +275,8 @@ struct lmpi_brief {
 _Static_assert(sizeof(struct lmpi_brief) == 16, "laid out the same in all processes");
 
 static bool
-put(struct mate *m, unsigned kind, const void *head, size_t head_len, const void *data, size_t len)
+put_shm(struct mate *m, unsigned kind, const void *head, size_t head_len, const void *data,
+	size_t len)
 {
 	uint8_t *p = lmpi_ring_reserve(&m->tx, kind, head_len + len);
 	if (!p)
@@ -284,7 +285,7 @@ put(struct mate *m, unsigned kind, const void *head, size_t head_len, const void
 	if (len)
 		base_copy(p + head_len, data, len);
 	lmpi_ring_commit(&m->tx);
-	wake(m);
+	wake_shm(m);
 	return true;
 }
 
@@ -294,7 +295,7 @@ lmpi_shm_send_brief(const struct lmpi_peer *peer, uint64_t cid, int lsrank, int 
 {
 	struct lmpi_brief b = {cid, lsrank, tag};
 
-	return put(&mate[peer->at], LMPI_RING_BRIEF, &b, sizeof b, data, (size_t)len);
+	return put_shm(&mate[peer->at], LMPI_RING_BRIEF, &b, sizeof b, data, (size_t)len);
 }
 
 static bool
@@ -304,7 +305,7 @@ send_record(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr
 	(void)e;
 	if (h->type == LMPI_T_EAGER && h->flags == 0)
 		return lmpi_shm_send_brief(peer, h->cid, h->lsrank, h->tag, data, len);
-	return put(&mate[peer->at], LMPI_RING_FULL, h, sizeof *h, data, (size_t)len);
+	return put_shm(&mate[peer->at], LMPI_RING_FULL, h, sizeof *h, data, (size_t)len);
 }
 
 static bool
@@ -387,7 +388,7 @@ lmpi_shm_recv_brief(const struct lmpi_peer *peer, uint64_t cid, int source, int 
 	*got = (struct lmpi_probed){.source = b.lsrank, .tag = b.tag, .bytes = len};
 	lmpi_ring_skip(&m->rx);
 	if (lmpi_ring_owes(&m->rx) && lmpi_ring_give(&m->rx))
-		wake(m);
+		wake_shm(m);
 	return 1;
 }
 
@@ -410,7 +411,7 @@ poll_mate(struct mate *m)
 	if (lmpi_ring_is_wanted(&m->rx))
 		woke |= lmpi_ring_give(&m->rx);
 	if (woke)
-		wake(m);
+		wake_shm(m);
 	if (broken)
 		corrupt(m);
 	return n > 0;
@@ -444,7 +445,7 @@ lmpi_shm_doze(void)
 		if (!m->seg)
 			continue;
 		if (m->rx.head != m->rx.given && lmpi_ring_give(&m->rx))
-			wake(m); /* it waits for room that it did not know of */
+			wake_shm(m); /* it waits for room that it did not know of */
 		/* want was ours and is cleared: room was made. */
 		bool waits = eng.peer[m->world].out_first != NULL;
 		if (!lmpi_ring_is_empty(&m->rx) || (waits && atomic_load(&m->tx.ring->want) == 0)) {
@@ -464,7 +465,7 @@ lmpi_shm_awake(void)
 
 /* 1: done, 0: not allowed, -1: the process is gone. */
 static int
-copy(struct mate *m, uint64_t address, void *mem, uint64_t n, bool write)
+copy_shm(struct mate *m, uint64_t address, void *mem, uint64_t n, bool write)
 {
 	uint64_t at = 0;
 
@@ -503,7 +504,7 @@ copy_pieces(struct mate *m, struct lmpi_share *s, uint32_t number, uint64_t addr
 
 	while (r == 1 && lmpi_share_take(s, number, !write, &i)) {
 		uint64_t at = i * size;
-		r = copy(m, address + at, mem + at, len - at < size ? len - at : size, write);
+		r = copy_shm(m, address + at, mem + at, len - at < size ? len - at : size, write);
 		if (write)
 			lmpi_share_took(s, r == 1);
 	}
@@ -544,14 +545,14 @@ read_remote(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t srq, u
 	/* Who sends, too, has to do with processes that are reading. */
 	if (n < lmpi_tuned.share || n > LMPI_SHARE_LONGEST || m->no_copy || e->sends > 0 ||
 	    lmpi_crowded())
-		return copy(m, address, to, n, false);
+		return copy_shm(m, address, to, n, false);
 	struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_HELP);
 	number = lmpi_share_begin(s, pieces);
 	h.srq = srq;
 	h.drq = number;
 	h.msglen = n;
 	h.offset = (uint64_t)(uintptr_t)to;
-	put(m, LMPI_RING_FULL, &h, sizeof h, NULL, 0); /* without room it does without help */
+	put_shm(m, LMPI_RING_FULL, &h, sizeof h, NULL, 0); /* without room it does without help */
 	uint64_t from = lmpi_cycles();
 	int r = copy_pieces(m, s, number, address, to, n, false);
 	uint32_t theirs = lmpi_share_end(s, pieces), ours = pieces - theirs;
@@ -559,7 +560,7 @@ read_remote(struct lmpi_engine *e, const struct lmpi_peer *peer, uint64_t srq, u
 	if (theirs && !await_pieces(m, s, theirs, took / (ours ? ours : 1)))
 		return -1;
 	if (r == 1 && atomic_load_explicit(&s->failed, memory_order_relaxed))
-		return copy(m, address, to, n, false);
+		return copy_shm(m, address, to, n, false);
 	return r;
 }
 
@@ -580,7 +581,8 @@ lmpi_node_copy(uint32_t world, uint64_t address, void *mem, uint64_t n, bool wri
 {
 	const struct lmpi_peer *peer = &eng.peer[world];
 
-	return (peer->caps & LMPI_CAP_MEMORY) && copy(&mate[peer->at], address, mem, n, write) == 1;
+	return (peer->caps & LMPI_CAP_MEMORY) &&
+	       copy_shm(&mate[peer->at], address, mem, n, write) == 1;
 }
 
 const struct lmpi_transport lmpi_shm_transport = {

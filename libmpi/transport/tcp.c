@@ -209,7 +209,7 @@ write_some(struct channel *c)
 
 /* c->head is filled in. */
 static void
-begin(struct channel *c, const void *data, uint64_t len)
+begin_tcp(struct channel *c, const void *data, uint64_t len)
 {
 	c->busy = true;
 	c->sent = 0;
@@ -238,7 +238,7 @@ goes(struct channel *c)
 }
 
 static bool
-send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
+send_tcp_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 {
 	struct channel *c = &tcp.ch[peer->at];
 
@@ -251,13 +251,13 @@ send_packet(struct lmpi_engine *e, struct lmpi_peer *peer, struct lmpi_out *out)
 		return true;
 	}
 	c->out = out;
-	begin(c, out->data, out->len);
+	begin_tcp(c, out->data, out->len);
 	return true;
 }
 
 static bool
-try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
-	   const void *data, uint64_t len)
+try_tcp_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr *h,
+	       const void *data, uint64_t len)
 {
 	struct channel *c = &tcp.ch[peer->at];
 
@@ -267,7 +267,7 @@ try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 	lmpi_pkt_gone(peer, h);
 	if (!goes(c))
 		return true;
-	begin(c, data, len);
+	begin_tcp(c, data, len);
 	if (!c->busy || len == 0)
 		return true;
 	/* The socket is full: the caller's bytes may change from now on. */
@@ -282,8 +282,8 @@ try_packet(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr 
 
 const struct lmpi_transport lmpi_tcp_transport = {
 	.caps = LMPI_CAP_IMPI | LMPI_CAP_STAYS,
-	.send = send_packet,
-	.try_short = try_packet,
+	.send = send_tcp_packet,
+	.try_short = try_tcp_packet,
 };
 
 /* --- coming in ------------------------------------------------------------ */
@@ -297,7 +297,7 @@ lmpi_tcp_quick_ack(int fd)
 }
 
 static void
-header(struct channel *c)
+tcp_header(struct channel *c)
 {
 	const uint8_t *head = c->link.rx.head;
 	struct impi_packet p = impi_stream_packet(&c->link.rx);
@@ -321,7 +321,7 @@ header(struct channel *c)
 }
 
 static void
-take(struct channel *c, const uint8_t *p, size_t len)
+take_tcp(struct channel *c, const uint8_t *p, size_t len)
 {
 	while (len > 0 && !lmpi_failing()) {
 		struct impi_stream_step step;
@@ -331,7 +331,7 @@ take(struct channel *c, const uint8_t *p, size_t len)
 			return;
 		}
 		if (step.what & IMPI_STREAM_HEADER)
-			header(c);
+			tcp_header(c);
 		if ((step.what & IMPI_STREAM_PAYLOAD) && c->sink)
 			lmpi_sink_data(c->sink, step.off, step.span, step.bytes);
 		if ((step.what & IMPI_STREAM_END) && c->sink)
@@ -353,7 +353,7 @@ read_some(struct channel *c)
 		ssize_t r = recv(c->fd, tcp.rx, RX_BYTES, MSG_DONTWAIT);
 		if (r > 0) {
 			c->heard += (uint64_t)r;
-			take(c, tcp.rx, (size_t)r);
+			take_tcp(c, tcp.rx, (size_t)r);
 			moved = true;
 			if ((size_t)r < RX_BYTES / 2) {
 				if (c->foreign)
@@ -457,7 +457,7 @@ lmpi_tcp_finish(void)
 			continue;
 		impi_link_fini_packet(c->head);
 		c->is_fini = true;
-		begin(c, NULL, 0);
+		begin_tcp(c, NULL, 0);
 	}
 	lmpi_wait_for(all_finished, NULL);
 }

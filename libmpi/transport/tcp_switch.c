@@ -73,7 +73,7 @@ static struct {
 /* --- names ---------------------------------------------------------------- */
 
 static int
-compare_names(const void *a, const void *b)
+compare_switch_names(const void *a, const void *b)
 {
 	return memcmp(((const struct name *)a)->id, ((const struct name *)b)->id, IMPI_PROC_BYTES);
 }
@@ -81,12 +81,13 @@ compare_names(const void *a, const void *b)
 static struct port *
 port_named(const uint8_t *id)
 {
-	const struct name *n = bsearch(id, sw.name, sw.nprocs, sizeof *sw.name, compare_names);
+	const struct name *n =
+		bsearch(id, sw.name, sw.nprocs, sizeof *sw.name, compare_switch_names);
 	return n ? sw.port_of[n->rank] : NULL;
 }
 
 static void
-fail(const struct port *p, const char *what)
+fail_switch(const struct port *p, const char *what)
 {
 	if (!sw.failed && !lmpi_eng.closing)
 		lmpi_fail_async("%s %s", p->name, what);
@@ -104,7 +105,7 @@ fail_stream(const struct port *p)
 /* --- going out ------------------------------------------------------------ */
 
 static void
-want_out(struct port *p, bool yes)
+want_out_switch(struct port *p, bool yes)
 {
 	struct epoll_event ev = {.events = EPOLLIN | (yes ? EPOLLOUT : 0), .data.ptr = p};
 
@@ -141,7 +142,7 @@ sent(struct port *p, size_t n)
 }
 
 static void
-write_some(struct port *p)
+write_some_switch(struct port *p)
 {
 	while (p->first && !p->link.peer_closed) {
 		struct iovec v[BATCH];
@@ -153,17 +154,17 @@ write_some(struct port *p)
 		if (r >= 0) {
 			sent(p, (size_t)r);
 		} else if (errno == EAGAIN) {
-			want_out(p, true);
+			want_out_switch(p, true);
 			return;
 		} else if (errno != EINTR) {
 			if (impi_link_eof(&p->link))
-				fail(p, "closed its connection before the job was over");
+				fail_switch(p, "closed its connection before the job was over");
 			else
 				link_changed(p);
 			break;
 		}
 	}
-	want_out(p, false);
+	want_out_switch(p, false);
 }
 
 /* Queue a complete packet; flow control goes before data that waits. */
@@ -217,7 +218,7 @@ queue_fini(struct port *p)
 	p->fini_queued = true;
 	impi_link_fini_packet(k->data);
 	queue(p, k);
-	write_some(p);
+	write_some_switch(p);
 }
 
 static void
@@ -249,7 +250,7 @@ fini_came(struct port *p)
 
 /* A header is here: where does the packet go? */
 static void
-header(struct port *p)
+switch_header(struct port *p)
 {
 	const uint8_t *head = p->link.rx.head;
 	struct impi_packet pk = impi_stream_packet(&p->link.rx);
@@ -262,21 +263,21 @@ header(struct port *p)
 	const struct port *from = port_named(head + IMPI_PACKET_OFF_SRC);
 	struct port *to = port_named(head + IMPI_PACKET_OFF_DEST);
 	if (from != p) {
-		fail(p, "sent a packet of a process that is not there");
+		fail_switch(p, "sent a packet of a process that is not there");
 		return;
 	}
 	if (!to || to->foreign == p->foreign) {
-		fail(p, "sent a packet to a process that is not here");
+		fail_switch(p, "sent a packet to a process that is not here");
 		return;
 	}
 	if (!impi_link_may_send(&to->link, pk.type) || to->fini_queued) {
 		/* Flow control for those who have finished is of no use to anybody. */
 		if (pk.type != IMPI_PK_PROTOACK)
-			fail(to, "has finalized, but something is sent to it");
+			fail_switch(to, "has finalized, but something is sent to it");
 		return;
 	}
 	if (p->foreign && to->held > sw.held_max) {
-		fail(p, "sends without regard to HIWATER");
+		fail_switch(p, "sends without regard to HIWATER");
 		return;
 	}
 	p->to = to;
@@ -288,7 +289,7 @@ header(struct port *p)
 }
 
 static void
-take(struct port *p, const uint8_t *b, size_t len)
+take_transport_switch(struct port *p, const uint8_t *b, size_t len)
 {
 	while (len > 0 && !sw.failed) {
 		struct impi_stream_step step;
@@ -298,7 +299,7 @@ take(struct port *p, const uint8_t *b, size_t len)
 		if (sw.failed || n == 0)
 			return;
 		if (step.what & IMPI_STREAM_HEADER)
-			header(p);
+			switch_header(p);
 		if (p->in && (step.what & IMPI_STREAM_PAYLOAD)) {
 			base_copy(p->in->data + p->in->filled, step.span, step.bytes);
 			p->in->filled += step.bytes;
@@ -314,12 +315,12 @@ take(struct port *p, const uint8_t *b, size_t len)
 }
 
 static void
-read_some(struct port *p)
+read_some_switch(struct port *p)
 {
 	ssize_t r = recv(p->fd, sw.rx, RX_BYTES, MSG_DONTWAIT);
 
 	if (r > 0) {
-		take(p, sw.rx, (size_t)r);
+		take_transport_switch(p, sw.rx, (size_t)r);
 		if (p->foreign && (size_t)r < RX_BYTES / 2)
 			lmpi_tcp_quick_ack(p->fd);
 		return;
@@ -328,7 +329,9 @@ read_some(struct port *p)
 		return;
 	(void)epoll_ctl(sw.ep, EPOLL_CTL_DEL, p->fd, NULL);
 	if (impi_link_eof(&p->link))
-		fail(p, impi_stream_is_midway(&p->link.rx)
+		fail_switch(
+			p,
+			impi_stream_is_midway(&p->link.rx)
 				? "closed its connection before the job was over, inside a packet"
 				: "closed its connection before the job was over");
 	else
@@ -338,7 +341,7 @@ read_some(struct port *p)
 /* --- the thread ----------------------------------------------------------- */
 
 static bool
-all_done(void)
+switch_all_done(void)
 {
 	for (uint32_t i = 0; i < sw.nports; i++) {
 		if (sw.port[i].link.state == IMPI_LINK_RUNNING)
@@ -348,26 +351,26 @@ all_done(void)
 }
 
 static void *
-run(void *arg)
+run_switch(void *arg)
 {
 	struct epoll_event ev[EVENTS];
 
 	(void)arg;
-	while (!sw.failed && !all_done()) {
+	while (!sw.failed && !switch_all_done()) {
 		int n = epoll_wait(sw.ep, ev, EVENTS, -1);
 		for (int i = 0; i < n && !sw.failed; i++) {
 			struct port *p = ev[i].data.ptr;
 			if (ev[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-				read_some(p);
+				read_some_switch(p);
 		}
 		for (uint32_t i = 0; i < sw.nports && !sw.failed; i++) {
 			struct port *p = &sw.port[i];
 			if (p->first && !p->wants_out)
-				write_some(p);
+				write_some_switch(p);
 		}
 		for (int i = 0; i < n && !sw.failed; i++) {
 			if (ev[i].events & EPOLLOUT)
-				write_some(ev[i].data.ptr);
+				write_some_switch(ev[i].data.ptr);
 		}
 	}
 	return NULL;
@@ -391,7 +394,7 @@ add_port(struct port *p, int fd, bool foreign, uint32_t number, uint32_t me, con
 }
 
 static bool
-make_tables(const struct lmpi_switch_conf *c)
+make_switch_tables(const struct lmpi_switch_conf *c)
 {
 	uint64_t foreign = 0;
 
@@ -411,7 +414,7 @@ make_tables(const struct lmpi_switch_conf *c)
 			foreign++;
 		}
 	}
-	qsort(sw.name, c->nprocs, sizeof *sw.name, compare_names);
+	qsort(sw.name, c->nprocs, sizeof *sw.name, compare_switch_names);
 	/* Twice what credit allows: PROTOACKs and what is sent on them are not in step. */
 	sw.held_max = 2 * foreign * c->hiwater * (IMPI_PACKET_BYTES + (uint64_t)c->datalen);
 	return true;
@@ -451,12 +454,12 @@ lmpi_switch_start(const struct lmpi_switch_conf *c)
 	sw.datalen = c->datalen;
 	sw.rx = malloc(RX_BYTES);
 	sw.ep = epoll_create1(EPOLL_CLOEXEC);
-	if (!sw.rx || sw.ep < 0 || !make_ports(c) || !make_tables(c))
+	if (!sw.rx || sw.ep < 0 || !make_ports(c) || !make_switch_tables(c))
 		goto fail;
 	/* Signals are the program's business. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int err = pthread_create(&sw.thread, NULL, run, NULL);
+	int err = pthread_create(&sw.thread, NULL, run_switch, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	sw.running = err == 0;
 	if (sw.running)
