@@ -10,7 +10,7 @@
 static const uint8_t sealed_magic[4] = "SLK1";
 
 static bool
-refuse(struct door *d, const char *why)
+refuse_door(struct door *d, const char *why)
 {
 	snprintf(d->why, sizeof d->why, "%s", why);
 	return false;
@@ -22,12 +22,13 @@ begin_seal(struct door *d, const struct door_conf *conf)
 	uint8_t once[SEAL_DH];
 
 	if (!conf->keys.nkeys)
-		return refuse(d, "it wants a sealed connection, and there is no --key-file here");
+		return refuse_door(d,
+				   "it wants a sealed connection, and there is no --key-file here");
 	d->seal = aligned_alloc(64, (sizeof *d->seal + 63) & ~(size_t)63);
 	if (!d->seal || getrandom(once, sizeof once, 0) != (ssize_t)sizeof once) {
 		free(d->seal);
 		d->seal = NULL;
-		return refuse(d, "no memory or no random numbers to seal its connection");
+		return refuse_door(d, "no memory or no random numbers to seal its connection");
 	}
 	(void)process_keep(d->seal, sizeof *d->seal);
 	seal_link_init(d->seal, &conf->keys, SEAL_LINK_LISTENS, once, NULL);
@@ -42,21 +43,22 @@ decide(struct door *d, const struct door_conf *conf)
 	if (memcmp(d->first, sealed_magic, sizeof sealed_magic) == 0)
 		return begin_seal(d, conf);
 	if (conf->keys.nkeys && !conf->clear_too)
-		return refuse(d, "it speaks in clear, and this server takes sealed connections "
-				 "only: set impi.server_sealing at its relay, or --clear-too here");
+		return refuse_door(
+			d, "it speaks in clear, and this server takes sealed connections "
+			   "only: set impi.server_sealing at its relay, or --clear-too here");
 	d->clear = true;
 	return true;
 }
 
 static bool
-pass(struct door *d, const uint8_t *bytes, size_t len,
-     void (*text)(void *user, const uint8_t *bytes, size_t len), void *user)
+pass_door(struct door *d, const uint8_t *bytes, size_t len,
+	  void (*text)(void *user, const uint8_t *bytes, size_t len), void *user)
 {
 	if (d->clear) {
 		text(user, bytes, len);
 		return true;
 	}
-	return seal_link_rx(d->seal, bytes, len, text, user) || refuse(d, d->seal->why);
+	return seal_link_rx(d->seal, bytes, len, text, user) || refuse_door(d, d->seal->why);
 }
 
 bool
@@ -67,10 +69,10 @@ door_rx(struct door *d, const struct door_conf *conf, const uint8_t *bytes, size
 		d->first[d->have++] = *bytes++;
 		len--;
 		if (d->have == sizeof d->first &&
-		    (!decide(d, conf) || !pass(d, d->first, sizeof d->first, text, user)))
+		    (!decide(d, conf) || !pass_door(d, d->first, sizeof d->first, text, user)))
 			return false;
 	}
-	return !len || pass(d, bytes, len, text, user);
+	return !len || pass_door(d, bytes, len, text, user);
 }
 
 bool

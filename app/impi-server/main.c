@@ -71,7 +71,7 @@ struct options {
 };
 
 static bool
-number(const char *name, const char *text, long long min, long long max, long long *out)
+impi_server_number(const char *name, const char *text, long long min, long long max, long long *out)
 {
 	const char *why = NULL;
 	*out = strtonum(text, min, max, &why);
@@ -146,11 +146,11 @@ take_option(int c, struct options *o)
 
 	switch (c) {
 	case 's':
-		ok = number("server", optarg, 1, IMPI_CLIENTS_MAX, &n);
+		ok = impi_server_number("server", optarg, 1, IMPI_CLIENTS_MAX, &n);
 		cfg->nclients = (uint32_t)n;
 		break;
 	case 'p':
-		ok = number("port", optarg, 0, 65535, &n);
+		ok = impi_server_number("port", optarg, 0, 65535, &n);
 		o->port = o->port_last = (uint16_t)n;
 		o->port_given = true;
 		break;
@@ -181,19 +181,19 @@ take_option(int c, struct options *o)
 		o->serve.one_after_another = true;
 		break;
 	case 't':
-		ok = number("-timeout", optarg, 1, 86400, &n);
+		ok = impi_server_number("-timeout", optarg, 1, 86400, &n);
 		cfg->join_timeout_ns = (uint64_t)n * 1000000000u;
 		break;
 	case 'T':
-		ok = number("-startup-timeout", optarg, 0, 86400, &n);
+		ok = impi_server_number("-startup-timeout", optarg, 0, 86400, &n);
 		cfg->startup_timeout_ns = (uint64_t)n * 1000000000u;
 		break;
 	case 'g':
-		ok = number("-loss-grace", optarg, 0, 86400, &n);
+		ok = impi_server_number("-loss-grace", optarg, 0, 86400, &n);
 		cfg->loss_grace_ns = (uint64_t)n * 1000000000u;
 		break;
 	case 'l':
-		ok = number("-label-bytes", optarg, 64, IMPI_CMD_BYTES_MAX, &n);
+		ok = impi_server_number("-label-bytes", optarg, 64, IMPI_CMD_BYTES_MAX, &n);
 		cfg->store_bytes = (size_t)n;
 		break;
 	case 'f':
@@ -210,7 +210,7 @@ take_option(int c, struct options *o)
 
 /* 0 go on, else exit status + 1. */
 static int
-parse(int argc, char **argv, struct options *o)
+parse_impi_server(int argc, char **argv, struct options *o)
 {
 	static const struct option opts[] = {
 		{"server", required_argument, NULL, 's'},
@@ -291,7 +291,7 @@ choose_auth(struct options *o)
 
 /* The keys of sealed connections, if there are to be any. */
 static bool
-load_keys(struct options *o)
+load_impi_server_keys(struct options *o)
 {
 	struct seal_link_conf *k = &o->serve.door.keys;
 	char why[SEAL_TEXT];
@@ -320,7 +320,7 @@ keep_secrets(struct options *o)
 		serve_log("core files cannot be forbidden: %s", strerror(errno));
 	if (!process_keep(o, sizeof *o) && o->serve.verbose)
 		serve_log("keys may be swapped out: %s (ulimit -l)", strerror(errno));
-	return choose_auth(o) && load_keys(o);
+	return choose_auth(o) && load_impi_server_keys(o);
 }
 
 static bool
@@ -335,7 +335,7 @@ take_pidfile(const struct options *o, struct process_pidfile *pid)
 }
 
 static int
-listen_on(const struct addrinfo *ai, bool any)
+listen_on_impi_server(const struct addrinfo *ai, bool any)
 {
 	int on = 1, off = 0;
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -361,7 +361,7 @@ is_any(const struct options *o)
 
 /* -1, with errno, if this port cannot be had.  -2: said already why. */
 static int
-listen_at(const struct options *o, const char *addr, uint16_t port)
+listen_at_impi_server(const struct options *o, const char *addr, uint16_t port)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
@@ -375,7 +375,7 @@ listen_at(const struct options *o, const char *addr, uint16_t port)
 			  gai_strerror(e));
 		return -2;
 	}
-	int fd = listen_on(ai, is_any(o));
+	int fd = listen_on_impi_server(ai, is_any(o));
 	int saved = errno;
 	freeaddrinfo(ai);
 	errno = saved;
@@ -388,9 +388,9 @@ static int
 open_listener(const struct options *o)
 {
 	for (uint32_t port = o->port; port <= o->port_last; port++) {
-		int fd = listen_at(o, o->host[0] ? o->host : "::", (uint16_t)port);
+		int fd = listen_at_impi_server(o, o->host[0] ? o->host : "::", (uint16_t)port);
 		if (fd == -1 && !o->host[0] && errno != EADDRINUSE)
-			fd = listen_at(o, "0.0.0.0", (uint16_t)port);
+			fd = listen_at_impi_server(o, "0.0.0.0", (uint16_t)port);
 		if (fd >= 0 || fd == -2)
 			return fd;
 		if (errno != EADDRINUSE)
@@ -477,7 +477,7 @@ main(int argc, char **argv)
 	struct process_pidfile pid = {.fd = -1};
 	enum serve_result result = SERVE_BROKEN;
 
-	int e = parse(argc, argv, &o);
+	int e = parse_impi_server(argc, argv, &o);
 	if (e)
 		return e - 1;
 	if (!keep_secrets(&o) || !take_pidfile(&o, &pid)) {

@@ -64,7 +64,7 @@ serve_log(const char *fmt, ...)
 }
 
 static uint64_t
-now_ns(void)
+serve_now_ns(void)
 {
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -76,7 +76,7 @@ now_ns(void)
 static bool
 stranger_line(struct serve *v)
 {
-	uint64_t now = now_ns();
+	uint64_t now = serve_now_ns();
 	if (now - v->line_window_ns >= 1000000000u) {
 		if (v->lines_suppressed)
 			serve_log("%u more lines about strangers were left out",
@@ -177,7 +177,7 @@ room_ns(const struct serve *v)
 static void
 listen_if_room(struct serve *v)
 {
-	bool want = room_ns(v) <= now_ns();
+	bool want = room_ns(v) <= serve_now_ns();
 	struct epoll_event ev = {.events = want ? EPOLLIN : 0u, .data.u32 = TAG_LISTEN};
 	if (want == v->listening)
 		return;
@@ -185,22 +185,22 @@ listen_if_room(struct serve *v)
 	v->listening = want;
 }
 
-static bool tell(struct serve *v, enum serve_result *result);
+static bool tell_serve(struct serve *v, enum serve_result *result);
 
 /* A number for the accepted connection; the oldest stranger may have to go first. */
 static int
 open_conn(struct serve *v, uint64_t source, const char *name)
 {
 	enum serve_result unused;
-	int conn = impi_server_open_from(v->server, source, name, now_ns());
+	int conn = impi_server_open_from(v->server, source, name, serve_now_ns());
 	if (conn >= 0)
 		return conn;
-	BASE_ASSERT(!tell(v, &unused)); /* a stranger's end is not the job's */
-	return impi_server_open_from(v->server, source, name, now_ns());
+	BASE_ASSERT(!tell_serve(v, &unused)); /* a stranger's end is not the job's */
+	return impi_server_open_from(v->server, source, name, serve_now_ns());
 }
 
 static bool
-allowed(struct serve *v, const uint8_t addr[16], const char *name)
+serve_allowed(struct serve *v, const uint8_t addr[16], const char *name)
 {
 	if (!v->opt->allow.n || base_prefixes_have(&v->opt->allow, addr))
 		return true;
@@ -212,7 +212,7 @@ allowed(struct serve *v, const uint8_t addr[16], const char *name)
 static void
 accept_all(struct serve *v)
 {
-	for (int i = 0; i < ACCEPTS_PER_TURN && room_ns(v) <= now_ns(); i++) {
+	for (int i = 0; i < ACCEPTS_PER_TURN && room_ns(v) <= serve_now_ns(); i++) {
 		struct sockaddr_storage ss = {0};
 		socklen_t len = sizeof ss;
 		char name[sizeof v->peer[0].name];
@@ -223,14 +223,14 @@ accept_all(struct serve *v)
 				continue;
 			if (errno != EAGAIN) {
 				serve_log("accept: %s; pausing for a second", strerror(errno));
-				v->accept_at_ns = now_ns() + 1000000000u;
+				v->accept_at_ns = serve_now_ns() + 1000000000u;
 			}
 			return;
 		}
 		uint8_t addr[16];
 		uint64_t source = source_of(&ss, addr);
 		name_peer(name, sizeof name, &ss);
-		if (!allowed(v, addr, name)) {
+		if (!serve_allowed(v, addr, name)) {
 			close(fd);
 			continue;
 		}
@@ -258,10 +258,10 @@ struct came {
 };
 
 static void
-take_text(void *user, const uint8_t *text, size_t len)
+take_serve_text(void *user, const uint8_t *text, size_t len)
 {
 	const struct came *c = user;
-	impi_server_rx(c->v->server, c->conn, text, len, now_ns());
+	impi_server_rx(c->v->server, c->conn, text, len, serve_now_ns());
 }
 
 /* Bytes of a client; false: it is to be closed. */
@@ -271,7 +271,7 @@ hear_peer(struct serve *v, int conn, size_t len)
 	struct peer *p = &v->peer[conn];
 	struct came came = {v, conn};
 
-	if (door_rx(&p->door, &v->opt->door, v->in, len, take_text, &came))
+	if (door_rx(&p->door, &v->opt->door, v->in, len, take_serve_text, &came))
 		return true;
 	if (stranger_line(v))
 		serve_log("%s: closed: %s", p->name, p->door.why);
@@ -373,7 +373,7 @@ close_peer(struct serve *v, const struct impi_server_event *ev)
 
 /* Handle everything the server has to say.  Returns true at the end of the job. */
 static bool
-tell(struct serve *v, enum serve_result *result)
+tell_serve(struct serve *v, enum serve_result *result)
 {
 	struct impi_server_event ev;
 	while (impi_server_next(v->server, &ev)) {
@@ -425,7 +425,7 @@ write_all(struct serve *v)
 static int
 wait_ms(const struct serve *v)
 {
-	uint64_t at = impi_server_expiry_ns(v->server), now = now_ns();
+	uint64_t at = impi_server_expiry_ns(v->server), now = serve_now_ns();
 	if (!v->listening && room_ns(v) < at)
 		at = room_ns(v);
 	if (at == UINT64_MAX)
@@ -471,15 +471,16 @@ loop(struct serve *v, int signal_fd)
 				continue;
 			}
 			/* A reset after EOF is told forever; nothing more is to be read.  Closed
-			 * peers have left the epoll set, and no slot is reused before tell(). */
+			 * peers have left the epoll set, and no slot is reused before tell_serve().
+			 */
 			if (evs[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP))
 				read_peer(v, (int)tag);
 			if (evs[i].events & EPOLLOUT && v->peer[tag].fd >= 0)
 				(void)write_peer(v, (int)tag);
 		}
-		impi_server_tick(v->server, now_ns());
+		impi_server_tick(v->server, serve_now_ns());
 		write_all(v);
-		if (tell(v, &result))
+		if (tell_serve(v, &result))
 			return result;
 		/* last: who knocks as this job ends is the next job's (--persist) */
 		if (knocking)
@@ -488,7 +489,7 @@ loop(struct serve *v, int signal_fd)
 }
 
 static bool
-watch(struct serve *v, int fd, uint32_t tag)
+watch_serve(struct serve *v, int fd, uint32_t tag)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = tag};
 	if (epoll_ctl(v->epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0)
@@ -526,7 +527,7 @@ serve_job(const struct serve_options *opt, int listen_fd, int signal_fd)
 		goto out;
 	}
 	v->listening = true;
-	if (watch(v, listen_fd, TAG_LISTEN) && watch(v, signal_fd, TAG_SIGNAL))
+	if (watch_serve(v, listen_fd, TAG_LISTEN) && watch_serve(v, signal_fd, TAG_SIGNAL))
 		result = loop(v, signal_fd);
 	for (int i = 0; i < PEERS_MAX; i++) {
 		if (v->peer[i].fd >= 0)

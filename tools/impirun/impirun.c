@@ -59,10 +59,10 @@ static const char usage_text[] =
 	"                 follows them is the launcher's, e.g. -n 4)\n"
 	"Environment of both sides: IMPI_AUTH_KEY=<decimal number>, or IMPI_AUTH_NONE=1.\n";
 
-static _Noreturn void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static _Noreturn void fail_impirun(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 static _Noreturn void
-fail(const char *fmt, ...)
+fail_impirun(const char *fmt, ...)
 {
 	va_list ap;
 	fputs("impirun: ", stderr);
@@ -81,13 +81,13 @@ struct command {
 };
 
 static void
-add(struct command *c, const char *word)
+add_impirun(struct command *c, const char *word)
 {
 	if (c->n + 1 >= sizeof c->argv / sizeof c->argv[0])
-		fail("more than %zu arguments", sizeof c->argv / sizeof c->argv[0] - 1);
+		fail_impirun("more than %zu arguments", sizeof c->argv / sizeof c->argv[0] - 1);
 	c->argv[c->n] = strdup(word);
 	if (!c->argv[c->n++])
-		fail("out of memory");
+		fail_impirun("out of memory");
 	c->argv[c->n] = NULL;
 }
 
@@ -106,7 +106,7 @@ print_word(const char *word)
 }
 
 static _Noreturn void
-run(struct command *c, bool dry_run, const char *const *shown_env)
+run_impirun(struct command *c, bool dry_run, const char *const *shown_env)
 {
 	if (dry_run) {
 		for (; shown_env && *shown_env; shown_env++) {
@@ -126,7 +126,7 @@ run(struct command *c, bool dry_run, const char *const *shown_env)
 		exit(0);
 	}
 	execv(c->argv[0], c->argv);
-	fail("%s: %s", c->argv[0], strerror(errno));
+	fail_impirun("%s: %s", c->argv[0], strerror(errno));
 }
 
 /* --- -server ---------------------------------------------------------------- */
@@ -141,11 +141,11 @@ be_server(int argc, char **argv, bool dry_run)
 	int len = snprintf(path, sizeof path, "%s/impi-server", folder);
 	if ((len < 0 || (size_t)len >= sizeof path || !launch_is_program(path)) &&
 	    !launch_find("impi-server", path, sizeof path))
-		fail("impi-server is neither in %s nor in PATH", folder);
-	add(&c, path);
+		fail_impirun("impi-server is neither in %s nor in PATH", folder);
+	add_impirun(&c, path);
 	for (int i = 0; i < argc; i++)
-		add(&c, argv[i]);
-	run(&c, dry_run, NULL);
+		add_impirun(&c, argv[i]);
+	run_impirun(&c, dry_run, NULL);
 }
 
 /* --- -client ---------------------------------------------------------------- */
@@ -174,20 +174,21 @@ choose_launcher(const char *wanted, char *path, size_t cap)
 		if (launch_find(wanted ? wanted : launcher_name[i], path, cap))
 			return (enum launcher)i;
 		if (wanted)
-			fail("launcher %s: not found%s", wanted,
-			     strchr(wanted, '/') ? "" : " in PATH");
+			fail_impirun("launcher %s: not found%s", wanted,
+				     strchr(wanted, '/') ? "" : " in PATH");
 	}
 	for (size_t i = 0; base && i < sizeof launcher_alias / sizeof *launcher_alias; i++) {
 		if (strcmp(base, launcher_alias[i].name) != 0)
 			continue;
 		if (launch_find(wanted, path, cap))
 			return launcher_alias[i].is;
-		fail("launcher %s: not found%s", wanted, strchr(wanted, '/') ? "" : " in PATH");
+		fail_impirun("launcher %s: not found%s", wanted,
+			     strchr(wanted, '/') ? "" : " in PATH");
 	}
 	if (wanted)
-		fail("--launcher %s: use srun, prterun or mpirun", wanted);
-	fail("no launcher: none of srun, prterun, mpirun is in PATH; install one "
-	     "(Debian: slurm-client or openmpi-bin) or give its path by --launcher");
+		fail_impirun("--launcher %s: use srun, prterun or mpirun", wanted);
+	fail_impirun("no launcher: none of srun, prterun, mpirun is in PATH; install one "
+		     "(Debian: slurm-client or openmpi-bin) or give its path by --launcher");
 }
 
 static void
@@ -195,20 +196,20 @@ check_server(const char *text)
 {
 	const char *colon = strrchr(text, ':'), *why = NULL;
 	if (!colon || colon == text)
-		fail("'%s' is not HOST:PORT (the line that impirun -server printed)", text);
+		fail_impirun("'%s' is not HOST:PORT (the line that impirun -server printed)", text);
 	(void)strtonum(colon + 1, 1, 65535, &why);
 	if (why)
-		fail("'%s': port '%s' is %s", text, colon + 1, why);
+		fail_impirun("'%s': port '%s' is %s", text, colon + 1, why);
 	bool bracketed = text[0] == '[' && colon[-1] == ']';
 	if (!bracketed && memchr(text, ':', (size_t)(colon - text)))
-		fail("'%s': write an IPv6 address in brackets, [ADDRESS]:PORT", text);
+		fail_impirun("'%s': write an IPv6 address in brackets, [ADDRESS]:PORT", text);
 }
 
 static void
 set_env(const char *name, const char *value)
 {
 	if (setenv(name, value, 1) != 0)
-		fail("setenv %s: %s", name, strerror(errno));
+		fail_impirun("setenv %s: %s", name, strerror(errno));
 }
 
 /* Variables the ranks need, in the form the launcher wants them named. */
@@ -223,13 +224,13 @@ export_to_ranks(struct command *c, enum launcher launcher, const char *const *na
 			strlcat(list, ",", sizeof list);
 			strlcat(list, *names, sizeof list);
 		} else {
-			add(c, "-x");
-			add(c, *names);
+			add_impirun(c, "-x");
+			add_impirun(c, *names);
 		}
 	}
 	if (launcher == SRUN) {
-		add(c, "--mpi=pmix"); /* a later --mpi of the user goes before */
-		add(c, list);
+		add_impirun(c, "--mpi=pmix"); /* a later --mpi of the user goes before */
+		add_impirun(c, list);
 	}
 }
 
@@ -243,14 +244,14 @@ add_peer(char **all, const char *text)
 	char *more = NULL;
 
 	if (!equals)
-		fail("--peer %s: write CLIENT=word,word, e.g. 1=native-payload", text);
+		fail_impirun("--peer %s: write CLIENT=word,word, e.g. 1=native-payload", text);
 	if (strpbrk(text, ";:"))
-		fail("--peer %s: one client at a time", text);
+		fail_impirun("--peer %s: one client at a time", text);
 	if (asprintf(&more, "%s%s%.*s:%s", *all ? *all : "", *all ? ";" : "", (int)(equals - text),
 		     text, equals + 1) < 0)
-		fail("out of memory");
+		fail_impirun("out of memory");
 	if (impi_switches_parse(more, &table, &err) != IMPI_ERR_OK)
-		fail("--peer: %s", err.text);
+		fail_impirun("--peer: %s", err.text);
 	free(*all);
 	*all = more;
 }
@@ -276,7 +277,7 @@ static const struct {
 
 /* The same option with one dash or two. */
 static bool
-is(const char *word, const char *name)
+impirun_is(const char *word, const char *name)
 {
 	return strcmp(word, name) == 0 || (word[0] == '-' && strcmp(word + 1, name) == 0);
 }
@@ -290,34 +291,34 @@ add_srun_word(struct command *c, int argc, char **argv)
 
 	for (size_t k = 0; k < sizeof srun_words / sizeof *srun_words; k++) {
 		const char *theirs = srun_words[k].theirs;
-		if (!is(w, srun_words[k].ours))
+		if (!impirun_is(w, srun_words[k].ours))
 			continue;
 		if (argc < 2)
-			fail("%s needs a value", w);
+			fail_impirun("%s needs a value", w);
 		if (theirs[strlen(theirs) - 1] != '=') {
-			add(c, theirs);
-			add(c, argv[1]);
+			add_impirun(c, theirs);
+			add_impirun(c, argv[1]);
 			return 2;
 		}
 		if (asprintf(&word, "%s%s", theirs, argv[1]) < 0)
-			fail("out of memory");
-		add(c, word);
+			fail_impirun("out of memory");
+		add_impirun(c, word);
 		free(word);
 		return 2;
 	}
-	if (is(w, "-tag-output")) {
-		add(c, "--label");
+	if (impirun_is(w, "-tag-output")) {
+		add_impirun(c, "--label");
 		return 1;
 	}
 	if (!strcmp(w, "-x") && argc > 1 && strchr(argv[1], '=')) {
 		word = strdup(argv[1]);
 		if (!word || putenv(word) != 0) /* srun passes all of the environment on */
-			fail("out of memory");
+			fail_impirun("out of memory");
 		return 2;
 	}
-	add(c, w);
+	add_impirun(c, w);
 	if (w[1] && !w[2] && strchr(SRUN_SHORT, w[1]) && argc > 1) {
-		add(c, argv[1]);
+		add_impirun(c, argv[1]);
 		return 2;
 	}
 	return 1;
@@ -331,7 +332,7 @@ add_for_srun(struct command *c, int argc, char **argv)
 	while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0)
 		i += add_srun_word(c, argc - i, argv + i);
 	for (; i < argc; i++)
-		add(c, argv[i]);
+		add_impirun(c, argv[i]);
 }
 
 /* Inside a job step its tasks hold the step's processors: a step within it would wait for
@@ -345,10 +346,11 @@ refuse_in_step(int argc, char **argv)
 	for (int i = 0; i < argc && argv[i][0] == '-'; i++)
 		is_step &= strcmp(argv[i], "--overlap") != 0;
 	if (is_step && !getenv("SLURM_OVERLAP"))
-		fail("this is job step %s.%s already, and srun would wait in it for ever: start "
-		     "impirun in the batch script or by salloc, without srun before it, or give "
-		     "srun --overlap",
-		     getenv("SLURM_JOB_ID") ? getenv("SLURM_JOB_ID") : "?", step);
+		fail_impirun(
+			"this is job step %s.%s already, and srun would wait in it for ever: start "
+			"impirun in the batch script or by salloc, without srun before it, or give "
+			"srun --overlap",
+			getenv("SLURM_JOB_ID") ? getenv("SLURM_JOB_ID") : "?", step);
 }
 
 static _Noreturn void
@@ -365,10 +367,11 @@ be_client(int argc, char **argv, bool dry_run)
 	char path[PATH_MAX], rank_text[12];
 
 	if (argc < 2)
-		fail("-client needs a client rank and HOST:PORT\n%s", usage_text);
+		fail_impirun("-client needs a client rank and HOST:PORT\n%s", usage_text);
 	long long rank = strtonum(argv[0], 0, IMPI_CLIENTS_MAX - 1, &why);
 	if (why)
-		fail("client rank '%s' is %s, not 0 to %d", argv[0], why, IMPI_CLIENTS_MAX - 1);
+		fail_impirun("client rank '%s' is %s, not 0 to %d", argv[0], why,
+			     IMPI_CLIENTS_MAX - 1);
 	check_server(argv[1]);
 	int i = 2;
 	for (; i < argc; i++) {
@@ -376,13 +379,14 @@ be_client(int argc, char **argv, bool dry_run)
 			dry_run = true;
 		} else if (!strcmp(argv[i], "--launcher")) {
 			if (++i == argc)
-				fail("--launcher needs a name: srun, prterun or mpirun");
+				fail_impirun("--launcher needs a name: srun, prterun or mpirun");
 			wanted = argv[i];
 		} else if (!strncmp(argv[i], "--launcher=", 11)) {
 			wanted = argv[i] + 11;
 		} else if (!strcmp(argv[i], "--peer")) {
 			if (++i == argc)
-				fail("--peer needs CLIENT=word,word, e.g. 1=native-payload");
+				fail_impirun(
+					"--peer needs CLIENT=word,word, e.g. 1=native-payload");
 			add_peer(&peers, argv[i]);
 		} else if (!strncmp(argv[i], "--peer=", 7)) {
 			add_peer(&peers, argv[i] + 7);
@@ -393,11 +397,11 @@ be_client(int argc, char **argv, bool dry_run)
 		}
 	}
 	if (i >= argc)
-		fail("nothing to launch: give the launcher's arguments and a program, "
-		     "e.g. -np 4 ./app");
+		fail_impirun("nothing to launch: give the launcher's arguments and a program, "
+			     "e.g. -np 4 ./app");
 	if (impi_auth_from_env(&auth, getenv("IMPI_AUTH_NONE"), getenv("IMPI_AUTH_KEY"), &err) !=
 	    IMPI_ERR_OK)
-		fail("%s", err.text);
+		fail_impirun("%s", err.text);
 	explicit_bzero(&auth, sizeof auth);
 
 	enum launcher launcher = choose_launcher(wanted, path, sizeof path);
@@ -408,17 +412,17 @@ be_client(int argc, char **argv, bool dry_run)
 		set_env("IMPI_PEERS", peers);
 	free(peers);
 	if (!launch_add_libraries())
-		fail("out of memory");
-	add(&c, path);
+		fail_impirun("out of memory");
+	add_impirun(&c, path);
 	export_to_ranks(&c, launcher, names);
 	if (launcher == SRUN) {
 		refuse_in_step(argc - i, argv + i);
 		add_for_srun(&c, argc - i, argv + i);
 	} else {
 		for (; i < argc; i++)
-			add(&c, argv[i]);
+			add_impirun(&c, argv[i]);
 	}
-	run(&c, dry_run, names);
+	run_impirun(&c, dry_run, names);
 }
 
 int
@@ -439,7 +443,7 @@ main(int argc, char **argv)
 			puts("impirun " BASE_VERSION);
 			return 0;
 		} else
-			fail("unexpected argument '%s'\n%s", argv[i], usage_text);
+			fail_impirun("unexpected argument '%s'\n%s", argv[i], usage_text);
 	}
 	fputs(usage_text, stderr);
 	return EXIT_USAGE;

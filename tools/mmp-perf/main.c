@@ -28,7 +28,7 @@ static const char usage[] =
 	"  --quiet         no table\n";
 
 static _Noreturn void
-bad(const char *what, const char *value)
+mmp_perf_bad(const char *what, const char *value)
 {
 	errx(2, "%s \"%s\"; mmp-perf --help", what, value);
 }
@@ -48,12 +48,12 @@ read_sizes(struct perf *p, const char *list)
 		end += shift != 0;
 		if (errno || end == at || (*end && *end != ',') || *at == '-' || v > 1u << 30 ||
 		    v << shift > UINT64_C(1) << 33)
-			bad("not a list of sizes up to 8G:", list);
+			mmp_perf_bad("not a list of sizes up to 8G:", list);
 		p->size[p->sizes++] = v << shift;
 		at = *end ? end + 1 : end;
 	}
 	if (!p->sizes || *at)
-		bad("not a list of 1 to 64 sizes:", list);
+		mmp_perf_bad("not a list of 1 to 64 sizes:", list);
 }
 
 void
@@ -134,7 +134,7 @@ mode_of(const char *name)
 }
 
 static void
-run(struct perf *p)
+run_mmp_perf(struct perf *p)
 {
 	size_t i = mode_of(p->mode);
 	if (MP_size() < 2)
@@ -184,7 +184,7 @@ read_words(int argc, char **argv, struct perf *p, const char **hosts, const char
 		} else if (c == 't') {
 			p->seconds = strtod(optarg, &end);
 			if (end == optarg || *end || !(p->seconds > 0 && p->seconds < 1e6))
-				bad("not a number of seconds:", optarg);
+				mmp_perf_bad("not a number of seconds:", optarg);
 		} else if (c == 'j') {
 			*json = optarg;
 		} else if (c == 'q') {
@@ -197,7 +197,7 @@ read_words(int argc, char **argv, struct perf *p, const char **hosts, const char
 		errx(2, "one MODE is needed; mmp-perf --help");
 	p->mode = argv[optind];
 	if (mode_of(p->mode) == MODES)
-		bad("no such mode:", p->mode);
+		mmp_perf_bad("no such mode:", p->mode);
 	if (*local && *hosts)
 		errx(2, "--local or --hosts, not both; mmp-perf --help");
 }
@@ -225,7 +225,7 @@ main(int argc, char **argv)
 		if (!p.json)
 			err(1, "%s", json);
 	}
-	run(&p);
+	run_mmp_perf(&p);
 	if (MP_finalize() < 0)
 		errx(1, "%s", MP_error());
 	if (p.json && fflush(p.json))

@@ -17,7 +17,7 @@
 #define SWEEP_HIGH (4u << 20)
 
 static uint64_t
-now_ns(void)
+runs_now_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -31,14 +31,14 @@ perf_die(void)
 }
 
 static void
-done(mp_handle h)
+runs_done(mp_handle h)
 {
 	if (h < 0 || MP_wait(h, NULL) < 0)
 		perf_die();
 }
 
 static void *
-buffer(uint64_t n)
+runs_buffer(uint64_t n)
 {
 	void *b = aligned_alloc(4096, (n + 4096) / 4096 * 4096);
 	if (!b)
@@ -52,9 +52,9 @@ static uint64_t
 agree(uint64_t n)
 {
 	if (MP_rank() == 0)
-		done(MP_send_tag(1, 9, &n, sizeof n));
+		runs_done(MP_send_tag(1, 9, &n, sizeof n));
 	else
-		done(MP_receive_tag(0, 9, &n, sizeof n));
+		runs_done(MP_receive_tag(0, 9, &n, sizeof n));
 	return n;
 }
 
@@ -63,13 +63,13 @@ agree(uint64_t n)
 static double best_ns; /* a round, in the best of some slices of the last ping-pong */
 
 static uint64_t
-pingpong(uint64_t size, uint64_t rounds, void *buf)
+runs_pingpong(uint64_t size, uint64_t rounds, void *buf)
 {
-	uint64_t start = now_ns(), slice = rounds / SLICES + 1, since = start;
+	uint64_t start = runs_now_ns(), slice = rounds / SLICES + 1, since = start;
 	best_ns = 1e18;
 	for (uint64_t i = 0; i < rounds; i++) {
 		if (i && i % slice == 0) {
-			uint64_t now = now_ns();
+			uint64_t now = runs_now_ns();
 			double ns = (double)(now - since) / (double)slice;
 			best_ns = ns < best_ns ? ns : best_ns;
 			since = now;
@@ -78,14 +78,14 @@ pingpong(uint64_t size, uint64_t rounds, void *buf)
 		if (MP_rank() == 0) {
 			in = MP_receive(1, buf, size);
 			out = MP_send(1, buf, size);
-			done(out);
-			done(in);
+			runs_done(out);
+			runs_done(in);
 		} else {
-			done(in);
-			done(MP_send(0, buf, size));
+			runs_done(in);
+			runs_done(MP_send(0, buf, size));
 		}
 	}
-	return now_ns() - start;
+	return runs_now_ns() - start;
 }
 
 /* ---- one way: messages to rank 1, who answers 4 bytes at the end (the paper's method) ---- */
@@ -101,7 +101,7 @@ receive_burst(uint64_t size, uint64_t rounds, uint8_t *buf)
 			h[at] = MP_receive(0, buf + at * step, size);
 			posted++;
 		}
-		done(h[i % WINDOW]);
+		runs_done(h[i % WINDOW]);
 	}
 }
 
@@ -112,17 +112,17 @@ static uint64_t
 burst(uint64_t size, uint64_t rounds, uint8_t *buf)
 {
 	uint32_t word = 0;
-	uint64_t start = now_ns();
+	uint64_t start = runs_now_ns();
 	if (MP_rank() == 0) {
 		mp_handle in = MP_receive_tag(1, 1, &word, sizeof word);
 		for (uint64_t i = 0; i < rounds; i++)
-			done(bare ? MP_send_bare(1, size) : MP_send(1, buf, size));
-		done(in);
+			runs_done(bare ? MP_send_bare(1, size) : MP_send(1, buf, size));
+		runs_done(in);
 	} else {
 		receive_burst(size, rounds, buf);
-		done(MP_send_tag(0, 1, &word, sizeof word));
+		runs_done(MP_send_tag(0, 1, &word, sizeof word));
 	}
-	return now_ns() - start;
+	return runs_now_ns() - start;
 }
 
 /* Rounds that fill the time, from rounds that filled some. */
@@ -135,8 +135,8 @@ rounds_for(double seconds, uint64_t rounds, uint64_t took_ns)
 
 /* Nanoseconds a round, after a look at how many fill the time. */
 static double
-measure(const struct perf *p, uint64_t size, void *buf,
-	uint64_t (*run)(uint64_t size, uint64_t rounds, uint8_t *buf), uint64_t *rounds)
+measure_runs(const struct perf *p, uint64_t size, void *buf,
+	     uint64_t (*run)(uint64_t size, uint64_t rounds, uint8_t *buf), uint64_t *rounds)
 {
 	uint64_t n = 2, took = run(size, n, buf);
 	while (agree(took < TRIAL_NS && n < ROUNDS_MAX)) {
@@ -150,16 +150,16 @@ measure(const struct perf *p, uint64_t size, void *buf,
 static uint64_t
 pingpong_as_run(uint64_t size, uint64_t rounds, uint8_t *buf)
 {
-	return pingpong(size, rounds, buf);
+	return runs_pingpong(size, rounds, buf);
 }
 
 void
 run_pingpong(struct perf *p)
 {
 	for (unsigned i = 0; i < p->sizes; i++) {
-		void *buf = buffer(p->size[i]);
+		void *buf = runs_buffer(p->size[i]);
 		uint64_t rounds;
-		double ns = measure(p, p->size[i], buf, pingpong_as_run, &rounds);
+		double ns = measure_runs(p, p->size[i], buf, pingpong_as_run, &rounds);
 		double half_us = ns / 2e3;
 		struct cell c[] = {{"size", (double)p->size[i], 0},
 				   {"rounds", (double)rounds, 0},
@@ -175,9 +175,9 @@ void
 run_burst(struct perf *p)
 {
 	for (unsigned i = 0; i < p->sizes; i++) {
-		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		uint8_t *buf = runs_buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
 		uint64_t rounds;
-		double ns = measure(p, p->size[i], buf, burst, &rounds);
+		double ns = measure_runs(p, p->size[i], buf, burst, &rounds);
 		struct mp_path path;
 		if (MP_path(!MP_rank(), &path) < 0)
 			perf_die();
@@ -196,7 +196,7 @@ void
 run_sweep(struct perf *p)
 {
 	for (unsigned i = 0; i < p->sizes; i++) {
-		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		uint8_t *buf = runs_buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
 		double best = 0;
 		uint64_t best_at = 0, rounds;
 		for (uint64_t k = 0;; k++) {
@@ -209,7 +209,7 @@ run_sweep(struct perf *p)
 			/* Clipped: that of before. */
 			if (path.fragment != f)
 				break;
-			double ns = measure(p, p->size[i], buf, burst, &rounds);
+			double ns = measure_runs(p, p->size[i], buf, burst, &rounds);
 			double rate = (double)p->size[i] / ns * 1e3;
 			best_at = rate > best ? f : best_at;
 			best = rate > best ? rate : best;
@@ -231,7 +231,7 @@ run_sweep(struct perf *p)
 
 /* Work that touches no memory; the same for the same n. */
 static double
-compute(uint64_t n)
+compute_runs(uint64_t n)
 {
 	volatile double x = 1;
 	for (uint64_t i = 0; i < n; i++)
@@ -242,9 +242,9 @@ compute(uint64_t n)
 static uint64_t
 compute_ns(uint64_t n)
 {
-	uint64_t start = now_ns();
-	(void)compute(n);
-	return now_ns() - start;
+	uint64_t start = runs_now_ns();
+	(void)compute_runs(n);
+	return runs_now_ns() - start;
 }
 
 /* The least of some: others may want the processor, too. */
@@ -278,35 +278,35 @@ overlap_once(uint64_t size, uint64_t rounds, uint8_t *buf, struct overlap *o)
 	o->alone_ns = compute_least_ns(o->work);
 	if (MP_barrier() < 0)
 		perf_die();
-	uint64_t start = now_ns();
+	uint64_t start = runs_now_ns();
 	if (MP_rank() == 0) {
 		mp_handle in = MP_receive_tag(1, 1, &word, sizeof word);
 		for (uint64_t i = 0; i < rounds; i++)
-			done(MP_send(1, buf, size));
-		done(in);
+			runs_done(MP_send(1, buf, size));
+		runs_done(in);
 	} else {
 		for (uint64_t i = 0; i < rounds; i++)
 			h[i] = MP_receive(0, buf + i * step, size);
 		o->both_compute_ns = compute_ns(o->work);
 		for (uint64_t i = 0; i < rounds; i++)
-			done(h[i]);
-		done(MP_send_tag(0, 1, &word, sizeof word));
+			runs_done(h[i]);
+		runs_done(MP_send_tag(0, 1, &word, sizeof word));
 	}
-	o->both_ns = now_ns() - start;
+	o->both_ns = runs_now_ns() - start;
 }
 
 void
 run_overlap(struct perf *p)
 {
 	for (unsigned i = 0; i < p->sizes; i++) {
-		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		uint8_t *buf = runs_buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
 		struct overlap o = {0};
 		overlap_once(p->size[i], WINDOW, buf, &o);
 		/* Rank 0 prints what rank 1 saw. */
 		if (MP_rank() == 1)
-			done(MP_send_tag(0, 2, &o, sizeof o));
+			runs_done(MP_send_tag(0, 2, &o, sizeof o));
 		else
-			done(MP_receive_tag(1, 2, &o, sizeof o));
+			runs_done(MP_receive_tag(1, 2, &o, sizeof o));
 		struct cell c[] = {
 			{"size", (double)p->size[i], 0},
 			{"data_ms", (double)o.data_ns / 1e6, 2},
@@ -321,16 +321,16 @@ run_overlap(struct perf *p)
 /* ---- what copying costs: bursts with and without it, in turns beside each other ---- */
 
 static int
-by_value(const void *a, const void *b)
+by_runs_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 	return x < y ? -1 : x > y;
 }
 
 static double
-median(double *v, unsigned n)
+runs_median(double *v, unsigned n)
 {
-	qsort(v, n, sizeof *v, by_value);
+	qsort(v, n, sizeof *v, by_runs_value);
 	return v[n / 2];
 }
 
@@ -338,11 +338,11 @@ void
 run_bare(struct perf *p)
 {
 	for (unsigned i = 0; i < p->sizes; i++) {
-		uint8_t *buf = buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
+		uint8_t *buf = runs_buffer(WINDOW * ((p->size[i] + 63) / 64 * 64));
 		double own[TURNS], without[TURNS], part[TURNS], size = (double)p->size[i];
 		uint64_t rounds;
 		struct perf look = {.seconds = p->seconds / (2 * TURNS)};
-		(void)measure(&look, p->size[i], buf, burst, &rounds);
+		(void)measure_runs(&look, p->size[i], buf, burst, &rounds);
 		for (unsigned k = 0; k < TURNS; k++) {
 			own[k] = (double)burst(p->size[i], rounds, buf) / (double)rounds;
 			bare = true;
@@ -352,9 +352,9 @@ run_bare(struct perf *p)
 		}
 		struct cell c[] = {{"size", size, 0},
 				   {"rounds", (double)rounds, 0},
-				   {"mb_per_s", size / median(own, TURNS) * 1e3, 2},
-				   {"bare_mb_per_s", size / median(without, TURNS) * 1e3, 2},
-				   {"of_bare", median(part, TURNS), 4}};
+				   {"mb_per_s", size / runs_median(own, TURNS) * 1e3, 2},
+				   {"bare_mb_per_s", size / runs_median(without, TURNS) * 1e3, 2},
+				   {"of_bare", runs_median(part, TURNS), 4}};
 		perf_row(p, c, 5);
 		free(buf);
 	}
@@ -363,13 +363,13 @@ run_bare(struct perf *p)
 /* ---- a receiver that makes no call: when has all left our area? ---- */
 
 static uint64_t
-drain(uint64_t size, void *buf)
+drain_runs(uint64_t size, void *buf)
 {
 	uint32_t word = 0;
 	struct mp_path path;
-	uint64_t start = now_ns();
+	uint64_t start = runs_now_ns();
 	mp_handle out = MP_send(1, buf, size), in = MP_receive_tag(1, 1, &word, sizeof word);
-	done(out);
+	runs_done(out);
 	do {
 		if (in < 0 || MP_path(1, &path) < 0)
 			perf_die();
@@ -378,10 +378,10 @@ drain(uint64_t size, void *buf)
 		if (r < 0)
 			perf_die();
 		if (r)
-			return now_ns() - start;
+			return runs_now_ns() - start;
 	} while (path.send_used);
-	uint64_t took = now_ns() - start;
-	done(in);
+	uint64_t took = runs_now_ns() - start;
+	runs_done(in);
 	return took;
 }
 
@@ -389,7 +389,7 @@ void
 run_busy(struct perf *p)
 {
 	for (unsigned i = 0; i < p->sizes; i++) {
-		uint8_t *buf = buffer(p->size[i]);
+		uint8_t *buf = runs_buffer(p->size[i]);
 		uint64_t wire = UINT64_MAX, busy = 0;
 		uint32_t word = 0;
 		/* The best of some while it waits, then once while it computes. */
@@ -398,16 +398,16 @@ run_busy(struct perf *p)
 			if (MP_barrier() < 0)
 				perf_die();
 			if (MP_rank() == 0) {
-				uint64_t took = drain(p->size[i], buf);
+				uint64_t took = drain_runs(p->size[i], buf);
 				busy = took;
 				wire = !computes && took < wire ? took : wire;
 				continue;
 			}
-			uint64_t until = now_ns() + (uint64_t)(p->seconds * 1e9);
-			while (computes && now_ns() < until)
-				(void)compute(1000);
-			done(MP_receive(0, buf, p->size[i]));
-			done(MP_send_tag(0, 1, &word, sizeof word));
+			uint64_t until = runs_now_ns() + (uint64_t)(p->seconds * 1e9);
+			while (computes && runs_now_ns() < until)
+				(void)compute_runs(1000);
+			runs_done(MP_receive(0, buf, p->size[i]));
+			runs_done(MP_send_tag(0, 1, &word, sizeof word));
 		}
 		struct cell c[] = {{"size", (double)p->size[i], 0},
 				   {"wire_ms", (double)wire / 1e6, 3},
@@ -422,7 +422,7 @@ void
 run_tune(struct perf *p)
 {
 	struct mp_path before, path;
-	uint64_t start = now_ns();
+	uint64_t start = runs_now_ns();
 	if (MP_path(!MP_rank(), &before) < 0)
 		perf_die();
 	if (MP_tune(!MP_rank(), p->seconds) < 0 || MP_path(!MP_rank(), &path) < 0)
@@ -432,6 +432,6 @@ run_tune(struct perf *p)
 			   {"run_bytes", (double)path.run, 0},
 			   {"mb_per_s", (double)path.own_bps / 1e6, 1},
 			   {"bare_mb_per_s", (double)path.bare_bps / 1e6, 1},
-			   {"seconds", (double)(now_ns() - start) / 1e9, 2}};
+			   {"seconds", (double)(runs_now_ns() - start) / 1e9, 2}};
 	perf_row(p, c, 6);
 }

@@ -25,7 +25,7 @@ static uint32_t nstreams;
 static bool unread; /* writing our output failed */
 
 static bool
-add(uint32_t rank, bool err, bool plain, int *out)
+add_label(uint32_t rank, bool err, bool plain, int *out)
 {
 	int ends[2];
 	char *line = malloc(LINE_MAX_BYTES);
@@ -47,13 +47,13 @@ add(uint32_t rank, bool err, bool plain, int *out)
 bool
 mpirun_label_open(uint32_t rank, int out[2])
 {
-	return add(rank, false, false, &out[0]) && add(rank, true, false, &out[1]);
+	return add_label(rank, false, false, &out[0]) && add_label(rank, true, false, &out[1]);
 }
 
 bool
 mpirun_lines_open(uint32_t rank, int *out)
 {
-	return add(rank, false, true, out);
+	return add_label(rank, false, true, out);
 }
 
 bool
@@ -77,7 +77,7 @@ mpirun_label_fds(struct pollfd *fds)
 }
 
 static void
-print(struct stream *s, size_t n)
+print_label(struct stream *s, size_t n)
 {
 	FILE *to = s->err ? stderr : stdout;
 
@@ -91,7 +91,7 @@ print(struct stream *s, size_t n)
 
 /* The first n bytes are out, and gap behind them goes. */
 static void
-drop(struct stream *s, size_t n, size_t gap)
+drop_mpirun_label(struct stream *s, size_t n, size_t gap)
 {
 	s->n -= n + gap;
 	memmove(s->line, s->line + n + gap, s->n);
@@ -106,20 +106,20 @@ print_lines(struct stream *s)
 		end = memrchr(s->line, '\n', s->n);
 		if (end) {
 			size_t len = (size_t)(end - s->line) + 1;
-			print(s, len);
-			drop(s, len, 0);
+			print_label(s, len);
+			drop_mpirun_label(s, len, 0);
 		}
 		return;
 	}
 	while ((end = memchr(s->line, '\n', s->n))) {
 		size_t len = (size_t)(end - s->line);
-		print(s, len);
-		drop(s, len, 1);
+		print_label(s, len);
+		drop_mpirun_label(s, len, 1);
 	}
 }
 
 static void
-take(struct stream *s)
+take_mpirun_label(struct stream *s)
 {
 	ssize_t got = read(s->fd, s->line + s->n, LINE_MAX_BYTES - s->n);
 
@@ -127,7 +127,7 @@ take(struct stream *s)
 		return;
 	if (got <= 0) {
 		if (s->n)
-			print(s, s->n);
+			print_label(s, s->n);
 		close(s->fd);
 		s->fd = -1;
 		return;
@@ -135,7 +135,7 @@ take(struct stream *s)
 	s->n += (size_t)got;
 	print_lines(s);
 	if (s->n == LINE_MAX_BYTES) {
-		print(s, s->n);
+		print_label(s, s->n);
 		s->n = 0;
 	}
 }
@@ -146,6 +146,6 @@ mpirun_label_pass(const struct pollfd *fds, nfds_t n)
 	for (nfds_t k = 0; k < n; k++)
 		for (uint32_t i = 0; fds[k].revents && i < nstreams; i++)
 			if (streams[i].fd == fds[k].fd)
-				take(&streams[i]);
+				take_mpirun_label(&streams[i]);
 	return !unread;
 }

@@ -63,7 +63,7 @@ kill_all(int sig)
 
 /* The job is over with this status, unless it was already. */
 static void
-end_job(int status)
+end_local_job(int status)
 {
 	if (g.ending)
 		return;
@@ -150,7 +150,7 @@ rank_over(uint32_t r, int wait_status)
 		return;
 	/* Whoever called MPI_Abort has said why. */
 	if (mpirun_pmix_aborted(&who, &status, text)) {
-		end_job(status & 0xff ? status & 0xff : 1);
+		end_local_job(status & 0xff ? status & 0xff : 1);
 		return;
 	}
 	if (WIFSIGNALED(wait_status)) {
@@ -159,7 +159,7 @@ rank_over(uint32_t r, int wait_status)
 			   g.o->app[g.rank[r].app].argv[0], WTERMSIG(wait_status),
 			   strsignal(WTERMSIG(wait_status)),
 			   WCOREDUMP(wait_status) ? " (core dumped)" : "");
-		end_job(code);
+		end_local_job(code);
 		return;
 	}
 	code = WEXITSTATUS(wait_status);
@@ -168,18 +168,18 @@ rank_over(uint32_t r, int wait_status)
 			   code);
 		/* After MPI_Finalize nobody waits for it, and the others have output to write. */
 		if (state != MPIRUN_OUT)
-			end_job(code);
+			end_local_job(code);
 		else if (g.status == 0)
 			g.status = code;
 	} else if (state == MPIRUN_INSIDE) {
 		mpirun_say("rank %u (%s) ended without MPI_Finalize", r,
 			   g.o->app[g.rank[r].app].argv[0]);
-		end_job(1);
+		end_local_job(1);
 	}
 }
 
 static void
-reap(void)
+reap_local(void)
 {
 	int wait_status;
 	pid_t pid;
@@ -197,12 +197,12 @@ on_signals(void)
 
 	while (read(g.signals, &s, sizeof s) == (ssize_t)sizeof s) {
 		if (s.ssi_signo == SIGCHLD) {
-			reap();
+			reap_local();
 		} else if (g.ending) { /* asked twice */
 			kill_all(SIGKILL);
 		} else {
 			mpirun_say("%s", strsignal((int)s.ssi_signo));
-			end_job(128 + (int)s.ssi_signo);
+			end_local_job(128 + (int)s.ssi_signo);
 		}
 	}
 }
@@ -216,7 +216,7 @@ on_deadline(void)
 		return;
 	}
 	mpirun_say("the job did not end within %g s", g.o->timeout_s);
-	end_job(MPIRUN_EXIT_TIMEOUT);
+	end_local_job(MPIRUN_EXIT_TIMEOUT);
 }
 
 static void
@@ -230,7 +230,7 @@ on_abort(void)
 		return;
 	if (g.o->verbose)
 		mpirun_say("rank %u called MPI_Abort: %s", who, text);
-	end_job(status & 0xff ? status & 0xff : 1);
+	end_local_job(status & 0xff ? status & 0xff : 1);
 }
 
 /* What ranks printed, on its way out; nobody takes it: the job ends as a program would. */
@@ -238,7 +238,7 @@ static void
 pass_output(const struct pollfd *fds, nfds_t n)
 {
 	if (!mpirun_label_pass(fds, n))
-		end_job(128 + SIGPIPE);
+		end_local_job(128 + SIGPIPE);
 }
 
 /* Until every rank is over and what they printed is out; what a rank left running may keep
@@ -258,7 +258,7 @@ attend(void)
 		if (piped)
 			n += mpirun_label_fds(fds + 2);
 		if (!g.alive && !g.ending)
-			end_job(g.status);
+			end_local_job(g.status);
 		if (g.deadline_s > 0) {
 			double left = g.deadline_s - now_s();
 			wait_ms = left > 0 ? (int)(left * 1e3) + 1 : 0;
@@ -307,7 +307,7 @@ watch_signals(sigset_t *old)
 }
 
 static void
-show(const struct mpirun_options *o)
+show_local(const struct mpirun_options *o)
 {
 	for (uint32_t a = 0, first = 0; a < o->napps; first += o->app[a++].n) {
 		printf("ranks %u to %u, here:", first, first + o->app[a].n - 1);
@@ -373,7 +373,7 @@ mpirun_local(const struct mpirun_options *o)
 	sigset_t old;
 
 	if (o->show) {
-		show(o);
+		show_local(o);
 		return 0;
 	}
 	int missing = programs_missing(o);
@@ -400,7 +400,7 @@ mpirun_local(const struct mpirun_options *o)
 	bool ok = mpirun_pmix_start(o, g.folder);
 	for (uint32_t r = 0; ok && r < o->nranks && !g.ending; r++)
 		if (!start_rank(r, &old))
-			end_job(1);
+			end_local_job(1);
 	if (ok) {
 		attend();
 		/* PMIx's server (4.2) may stop for ever over a rank that was ended while it

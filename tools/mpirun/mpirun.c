@@ -37,7 +37,7 @@ is_srun(const char *path)
 
 /* One word out of two, that stays. */
 static char *
-joined(const char *option, const char *value)
+mpirun_joined(const char *option, const char *value)
 {
 	char *word = NULL;
 	if (asprintf(&word, "%s%s", option, value) < 0)
@@ -56,21 +56,22 @@ words_for_srun(const struct mpirun_options *o, char **argv)
 
 	if (app->n && !app->n_default) {
 		snprintf(number, sizeof number, "%u", app->n);
-		argv[n++] = joined("-n", "");
-		argv[n++] = joined(number, "");
+		argv[n++] = mpirun_joined("-n", "");
+		argv[n++] = mpirun_joined(number, "");
 	}
 	if (app->per_node) {
 		snprintf(number, sizeof number, "%u", app->per_node);
-		argv[n++] = joined("--ntasks-per-node=", number);
+		argv[n++] = mpirun_joined("--ntasks-per-node=", number);
 	}
 	if (app->wdir)
-		argv[n++] = joined("--chdir=", app->wdir);
+		argv[n++] = mpirun_joined("--chdir=", app->wdir);
 	if (o->bind != MPIRUN_BIND_AUTO)
-		argv[n++] = joined("--cpu-bind=", o->bind == MPIRUN_BIND_CORE ? "cores" : "none");
+		argv[n++] = mpirun_joined("--cpu-bind=",
+					  o->bind == MPIRUN_BIND_CORE ? "cores" : "none");
 	if (o->label)
-		argv[n++] = joined("--label", "");
+		argv[n++] = mpirun_joined("--label", "");
 	if (o->who)
-		argv[n++] = joined(o->who_is_file ? "--nodefile=" : "--nodelist=", o->who);
+		argv[n++] = mpirun_joined(o->who_is_file ? "--nodefile=" : "--nodelist=", o->who);
 	for (char **e = app->env; e && *e; e++)
 		putenv(*e);
 	for (char **w = app->argv; *w; w++)

@@ -119,7 +119,7 @@ static const struct {
 
 /* The same option with one dash or two. */
 static bool
-is(const char *word, const char *name)
+options_is(const char *word, const char *name)
 {
 	return strcmp(word, name) == 0 || (word[0] == '-' && strcmp(word + 1, name) == 0);
 }
@@ -163,7 +163,7 @@ add_env(char ***list, size_t *n, const char *name, const char *val)
 }
 
 static double
-seconds(const char *what, const char *text)
+options_seconds(const char *what, const char *text)
 {
 	char *end;
 	errno = 0;
@@ -177,14 +177,14 @@ static bool
 skip_ignored(struct parser *p, const char *w)
 {
 	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) {
-		if (!is(w, ignored[i].name))
+		if (!options_is(w, ignored[i].name))
 			continue;
 		for (int k = 0; k < ignored[i].words; k++)
 			(void)value(p);
 		return true;
 	}
 	for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
-		if (is(w, placing[i].name)) {
+		if (options_is(w, placing[i].name)) {
 			p->o->who = value(p);
 			p->o->who_is_file = placing[i].file;
 			if (!(placing[i].file ? mpirun_hostfile_here(p->o->who)
@@ -236,50 +236,51 @@ number_of_ranks(struct parser *p)
 
 /* One option; false: this is the program. */
 static bool
-option(struct parser *p)
+options_option(struct parser *p)
 {
 	const char *w = p->argv[p->i], *name;
 
 	if (w[0] != '-' || !w[1])
 		return false;
-	if (is(w, "-n") || is(w, "-np") || is(w, "-c")) {
+	if (options_is(w, "-n") || options_is(w, "-np") || options_is(w, "-c")) {
 		p->app.n = number_of_ranks(p);
-	} else if (is(w, "-N") || is(w, "-npernode")) {
+	} else if (options_is(w, "-N") || options_is(w, "-npernode")) {
 		p->app.per_node = number_of_ranks(p);
-	} else if (is(w, "-pernode")) {
+	} else if (options_is(w, "-pernode")) {
 		p->app.per_node = 1;
-	} else if (is(w, "-x")) {
+	} else if (options_is(w, "-x")) {
 		add_env(&p->app.env, &p->nenv, value(p), NULL);
-	} else if (is(w, "-env")) {
+	} else if (options_is(w, "-env")) {
 		name = value(p);
 		add_env(&p->app.env, &p->nenv, name, value(p));
-	} else if (is(w, "-genv")) {
+	} else if (options_is(w, "-genv")) {
 		name = value(p);
 		add_env(&p->common, &p->ncommon, name, value(p));
-	} else if (is(w, "-wdir") || is(w, "-wd") || is(w, "-chdir")) {
+	} else if (options_is(w, "-wdir") || options_is(w, "-wd") || options_is(w, "-chdir")) {
 		p->app.wdir = value(p);
-	} else if (is(w, "-l") || is(w, "-label") || is(w, "-prepend-rank") ||
-		   is(w, "-tag-output")) {
+	} else if (options_is(w, "-l") || options_is(w, "-label") ||
+		   options_is(w, "-prepend-rank") || options_is(w, "-tag-output")) {
 		p->o->label = true;
-	} else if (is(w, "-bind-to")) {
+	} else if (options_is(w, "-bind-to")) {
 		bind_to(p->o, value(p));
-	} else if (is(w, "-bind-to-none")) {
+	} else if (options_is(w, "-bind-to-none")) {
 		p->o->bind = MPIRUN_BIND_NONE;
-	} else if (is(w, "-timeout")) {
-		p->o->timeout_s = seconds("--timeout", value(p));
-	} else if (is(w, "-launcher")) {
+	} else if (options_is(w, "-timeout")) {
+		p->o->timeout_s = options_seconds("--timeout", value(p));
+	} else if (options_is(w, "-launcher")) {
 		p->o->launcher = value(p);
 	} else if (strncmp(w, "--launcher=", 11) == 0) {
 		p->o->launcher = w + 11;
-	} else if (is(w, "-show") || is(w, "-dry-run")) {
+	} else if (options_is(w, "-show") || options_is(w, "-dry-run")) {
 		p->o->show = true;
-	} else if (is(w, "-v") || is(w, "-verbose") || is(w, "-report-bindings") ||
-		   is(w, "-display-map") || is(w, "-display-allocation")) {
+	} else if (options_is(w, "-v") || options_is(w, "-verbose") ||
+		   options_is(w, "-report-bindings") || options_is(w, "-display-map") ||
+		   options_is(w, "-display-allocation")) {
 		p->o->verbose = true;
-	} else if (is(w, "-h") || is(w, "-help")) {
+	} else if (options_is(w, "-h") || options_is(w, "-help")) {
 		fputs(usage_text, stdout);
 		exit(0);
-	} else if (is(w, "-V") || is(w, "-version")) {
+	} else if (options_is(w, "-V") || options_is(w, "-version")) {
 		puts("mpirun (libmpi) " BASE_VERSION);
 		exit(0);
 	} else if (!skip_ignored(p, w)) {
@@ -346,7 +347,7 @@ mpirun_parse(struct mpirun_options *o, int argc, char **argv)
 
 	*o = (struct mpirun_options){0};
 	if (limit && *limit)
-		o->timeout_s = seconds("MPIEXEC_TIMEOUT", limit);
+		o->timeout_s = options_seconds("MPIEXEC_TIMEOUT", limit);
 	if (bind && *bind)
 		bind_to(o, bind);
 	while (p.i < argc) {
@@ -357,10 +358,11 @@ mpirun_parse(struct mpirun_options *o, int argc, char **argv)
 				p.i++;
 				break;
 			}
-			if (!option(&p))
+			if (!options_option(&p))
 				break;
-			if (is(w, "-launcher") || strncmp(w, "--launcher=", 11) == 0 ||
-			    is(w, "-show") || is(w, "-dry-run") || is(w, "-timeout"))
+			if (options_is(w, "-launcher") || strncmp(w, "--launcher=", 11) == 0 ||
+			    options_is(w, "-show") || options_is(w, "-dry-run") ||
+			    options_is(w, "-timeout"))
 				continue;
 			for (int k = at; k <= p.i; k++)
 				keep_word(o, argv[k]);

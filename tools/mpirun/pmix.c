@@ -54,8 +54,8 @@ on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done, void 
 }
 
 static pmix_status_t
-on_abort(const pmix_proc_t *proc, void *object, int status, const char text[], pmix_proc_t procs[],
-	 size_t nprocs, pmix_op_cbfunc_t done, void *arg)
+on_pmix_abort(const pmix_proc_t *proc, void *object, int status, const char text[],
+	      pmix_proc_t procs[], size_t nprocs, pmix_op_cbfunc_t done, void *arg)
 {
 	(void)object, (void)procs, (void)nprocs;
 	pthread_mutex_lock(&g.lock);
@@ -104,7 +104,7 @@ on_register_events(pmix_status_t *codes, size_t ncodes, const pmix_info_t info[]
 
 static pmix_server_module_t module = {
 	.client_finalized = on_finalized,
-	.abort = on_abort,
+	.abort = on_pmix_abort,
 	.fence_nb = on_fence,
 	.direct_modex = on_direct_modex,
 	.register_events = on_register_events,

@@ -44,7 +44,7 @@ sum_of(const char *name)
 }
 
 static void
-add(const struct mpitrace_record *r)
+add_mpitrace(const struct mpitrace_record *r)
 {
 	compute_ns += r->compute_ns;
 	if (r->type != MPITRACE_CALL)
@@ -78,7 +78,7 @@ print_sums(void)
 }
 
 static void
-print(const struct mpitrace *t, const struct mpitrace_record *r, uint64_t *now_ns)
+print_mpitrace(const struct mpitrace *t, const struct mpitrace_record *r, uint64_t *now_ns)
 {
 	*now_ns += r->compute_ns;
 	if (r->type == MPITRACE_COMM) {
@@ -109,9 +109,9 @@ read_trace(const char *path, const void *data, size_t len, bool sum)
 
 	while (more > 0 && (more = mpitrace_next(&t, &r, &why, &at)) > 0) {
 		if (sum)
-			add(&r);
+			add_mpitrace(&r);
 		else
-			print(&t, &r, &now_ns);
+			print_mpitrace(&t, &r, &now_ns);
 	}
 	if (more < 0)
 		fprintf(stderr, "mpitrace: %s: byte %zu: %s\n", path, at, why);
@@ -122,7 +122,7 @@ read_trace(const char *path, const void *data, size_t len, bool sum)
 }
 
 static bool
-read_file(const char *path, bool sum)
+read_mpitrace_file(const char *path, bool sum)
 {
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -171,7 +171,7 @@ main(int argc, char **argv)
 		return 2;
 	}
 	for (int i = optind; i < argc; i++)
-		ok = read_file(argv[i], sum) && ok;
+		ok = read_mpitrace_file(argv[i], sum) && ok;
 	if (sum)
 		print_sums();
 	return ok ? 0 : 1;

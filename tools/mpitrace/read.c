@@ -6,7 +6,7 @@
 #define MAGIC "LMPITRC1"
 
 static bool
-number(struct mpitrace *t, uint64_t *v)
+mpitrace_read_number(struct mpitrace *t, uint64_t *v)
 {
 	unsigned shift = 0;
 
@@ -25,24 +25,24 @@ signed_number(struct mpitrace *t, int64_t *v)
 {
 	uint64_t u;
 
-	if (!number(t, &u))
+	if (!mpitrace_read_number(t, &u))
 		return false;
 	*v = (int64_t)(u >> 1) ^ -(int64_t)(u & 1);
 	return true;
 }
 
 static const char *
-names(struct mpitrace *t)
+mpitrace_read_names(struct mpitrace *t)
 {
 	uint64_t n, len;
 
-	if (!number(t, &n) || n > MPITRACE_NAMES_MAX)
+	if (!mpitrace_read_number(t, &n) || n > MPITRACE_NAMES_MAX)
 		return "the table of names is too long";
 	t->name = calloc(n + 1, sizeof *t->name);
 	if (!t->name)
 		return "out of memory";
 	for (t->nnames = 0; t->nnames < n; t->nnames++) {
-		if (!number(t, &len) || len >= MPITRACE_NAME_MAX ||
+		if (!mpitrace_read_number(t, &len) || len >= MPITRACE_NAME_MAX ||
 		    len > (uint64_t)(t->end - t->at))
 			return "a name is too long";
 		memcpy(t->name[t->nnames], t->at, len);
@@ -63,23 +63,25 @@ mpitrace_open(struct mpitrace *t, const void *data, size_t len)
 	if (len < 8 || memcmp(data, MAGIC, 8) != 0)
 		return "not a trace of libmpitrace";
 	t->at += 8;
-	if (!number(t, &rank) || !number(t, &size) || !number(t, &t->start_ns))
+	if (!mpitrace_read_number(t, &rank) || !mpitrace_read_number(t, &size) ||
+	    !mpitrace_read_number(t, &t->start_ns))
 		return "the head is cut";
 	if (size == 0 || size > MPITRACE_RANKS_MAX || rank >= size)
 		return "rank and size do not go together";
 	t->rank = (uint32_t)rank;
 	t->size = (uint32_t)size;
-	return names(t);
+	return mpitrace_read_names(t);
 }
 
 static const char *
-call(struct mpitrace *t, struct mpitrace_record *r)
+call_read(struct mpitrace *t, struct mpitrace_record *r)
 {
 	uint64_t name;
 
-	if (!number(t, &name) || !number(t, &r->compute_ns) || !number(t, &r->inside_ns) ||
-	    !number(t, &r->comm) || !signed_number(t, &r->peer) || !signed_number(t, &r->tag) ||
-	    !number(t, &r->out) || !number(t, &r->in))
+	if (!mpitrace_read_number(t, &name) || !mpitrace_read_number(t, &r->compute_ns) ||
+	    !mpitrace_read_number(t, &r->inside_ns) || !mpitrace_read_number(t, &r->comm) ||
+	    !signed_number(t, &r->peer) || !signed_number(t, &r->tag) ||
+	    !mpitrace_read_number(t, &r->out) || !mpitrace_read_number(t, &r->in))
 		return "a call is cut";
 	if (name >= t->nnames)
 		return "a call has no name";
@@ -90,35 +92,35 @@ call(struct mpitrace *t, struct mpitrace_record *r)
 }
 
 static const char *
-group(struct mpitrace *t, uint64_t *n)
+read_group(struct mpitrace *t, uint64_t *n)
 {
 	uint64_t rank;
 
-	if (!number(t, n) || *n > t->size)
+	if (!mpitrace_read_number(t, n) || *n > t->size)
 		return "a group is larger than the job";
 	for (uint64_t i = 0; i < *n; i++)
-		if (!number(t, &rank) || rank >= t->size)
+		if (!mpitrace_read_number(t, &rank) || rank >= t->size)
 			return "a group has a process that is not there";
 	return NULL;
 }
 
 static const char *
-communicator(struct mpitrace *t, struct mpitrace_record *r)
+read_communicator(struct mpitrace *t, struct mpitrace_record *r)
 {
 	const char *why;
 
-	if (!number(t, &r->comm) || r->comm != t->ncomms + 1)
+	if (!mpitrace_read_number(t, &r->comm) || r->comm != t->ncomms + 1)
 		return "communicators are not numbered one after another";
 	t->ncomms++;
-	why = group(t, &r->nlocal);
-	return why ? why : group(t, &r->nremote);
+	why = read_group(t, &r->nlocal);
+	return why ? why : read_group(t, &r->nremote);
 }
 
 /* Of a non-blocking collective, begun or completed by the call before. */
 static const char *
-request(struct mpitrace *t, struct mpitrace_record *r, bool start)
+read_request(struct mpitrace *t, struct mpitrace_record *r, bool start)
 {
-	if (!number(t, &r->request))
+	if (!mpitrace_read_number(t, &r->request))
 		return "a request is cut";
 	if (!t->called)
 		return "a request behind no call";
@@ -139,17 +141,17 @@ mpitrace_next(struct mpitrace *t, struct mpitrace_record *r, const char **why, s
 	if (t->ended || t->at == t->end)
 		return 0;
 	*r = (struct mpitrace_record){0};
-	if (!number(t, &type))
+	if (!mpitrace_read_number(t, &type))
 		*why = "a record is cut";
 	else if (type == MPITRACE_CALL)
-		*why = call(t, r);
+		*why = call_read(t, r);
 	else if (type == MPITRACE_COMM)
-		*why = communicator(t, r);
+		*why = read_communicator(t, r);
 	else if (type == MPITRACE_START || type == MPITRACE_DONE)
-		*why = request(t, r, type == MPITRACE_START);
+		*why = read_request(t, r, type == MPITRACE_START);
 	else if (type != MPITRACE_END)
 		*why = "no such record";
-	else if (!number(t, &r->compute_ns))
+	else if (!mpitrace_read_number(t, &r->compute_ns))
 		*why = "the end is cut";
 	else
 		t->ended = true;

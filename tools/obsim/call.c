@@ -67,7 +67,7 @@ obs_call_free(struct obs_call *c)
 }
 
 static void
-count(const struct obs_call *c, const struct circ_plan *plan, struct obs_result *r)
+count_call(const struct obs_call *c, const struct circ_plan *plan, struct obs_result *r)
 {
 	r->packets = plan->packets;
 	r->orders = plan->ordered;
@@ -117,7 +117,7 @@ obs_call_run(struct obs_call *c, const struct circ_call_mode *m, struct circ_slo
 				    .arg = w->arg};
 	void *mem = obs_take(1, circ_predict_footprint(c->p, c->messages, p.of.plan.setups));
 	r.end_s = circ_predict_s(&q, mem);
-	count(c, &p.of.plan, &r);
+	count_call(c, &p.of.plan, &r);
 	r.gammas = q.gammas;
 	free(mem);
 	obs_plan_free(&p);

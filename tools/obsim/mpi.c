@@ -73,7 +73,7 @@ op_of(const char *name, bool *start)
 }
 
 static bool
-is_whole(const struct rank_file *f, uint64_t comm)
+mpi_is_whole(const struct rank_file *f, uint64_t comm)
 {
 	for (uint32_t i = 0; i < f->wholes; i++)
 		if (f->whole[i] == comm)
@@ -105,7 +105,7 @@ completed(struct obs_trace *t, struct rank_file *f)
 }
 
 static void
-communicator(struct rank_file *f)
+mpi_communicator(struct rank_file *f)
 {
 	if (f->r.nlocal == f->t.size && !f->r.nremote && f->wholes < 64)
 		f->whole[f->wholes++] = f->r.comm;
@@ -117,7 +117,7 @@ replayed(struct rank_file *f)
 {
 	bool start = false;
 	enum coll_op op = f->r.type == MPITRACE_CALL ? op_of(f->r.name, &start) : COLL_OP_COUNT;
-	if (op == COLL_OP_COUNT || !is_whole(f, f->r.comm))
+	if (op == COLL_OP_COUNT || !mpi_is_whole(f, f->r.comm))
 		return false;
 	f->op = op;
 	f->start = start;
@@ -125,7 +125,7 @@ replayed(struct rank_file *f)
 }
 
 static const char *
-start(const struct obs_trace *t, struct rank_file *f)
+start_mpi(const struct obs_trace *t, struct rank_file *f)
 {
 	const char *why = NULL;
 	struct mpitrace_record r;
@@ -142,7 +142,7 @@ start(const struct obs_trace *t, struct rank_file *f)
 
 /* Go on to the next call that is replayed. */
 static const char *
-advance(struct obs_trace *t, struct rank_file *f)
+advance_mpi(struct obs_trace *t, struct rank_file *f)
 {
 	const char *why = NULL;
 	size_t at;
@@ -156,9 +156,11 @@ advance(struct obs_trace *t, struct rank_file *f)
 		f->compute_s += (double)f->r.compute_ns * 1e-9 + f->inside_s;
 		f->inside_s = 0;
 		if (f->r.type == MPITRACE_COMM)
-			communicator(f);
+			mpi_communicator(f);
 		if (replayed(f))
-			return !computed(t, f) ? "too many calls" : f->start ? start(t, f) : NULL;
+			return !computed(t, f) ? "too many calls"
+			       : f->start      ? start_mpi(t, f)
+					       : NULL;
 		f->inside_s = (double)f->r.inside_ns * 1e-9;
 	}
 	f->op = COLL_OP_COUNT;
@@ -191,7 +193,7 @@ static const char *
 next_call(struct obs_trace *t, struct rank_file *f, uint32_t files, bool *over)
 {
 	for (uint32_t r = 0; r < files; r++) {
-		const char *why = advance(t, &f[r]);
+		const char *why = advance_mpi(t, &f[r]);
 		if (why)
 			return why;
 	}
@@ -216,7 +218,7 @@ next_call(struct obs_trace *t, struct rank_file *f, uint32_t files, bool *over)
 }
 
 static const char *
-open_all(struct rank_file *f, const void *const data[], const size_t len[], uint32_t files)
+open_all_mpi(struct rank_file *f, const void *const data[], const size_t len[], uint32_t files)
 {
 	for (uint32_t i = 0; i < files; i++) {
 		struct mpitrace head;
@@ -242,7 +244,7 @@ obs_trace_mpi(struct obs_trace *t, const void *const data[], const size_t len[],
 	struct rank_file *f = why ? NULL : calloc(files, sizeof *f);
 	bool over = false;
 	if (!why)
-		why = f ? open_all(f, data, len, files) : "out of memory";
+		why = f ? open_all_mpi(f, data, len, files) : "out of memory";
 	while (!why && !over)
 		why = next_call(t, f, files, &over);
 	for (uint32_t i = 0; f && i < files; i++)

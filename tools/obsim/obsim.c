@@ -43,14 +43,14 @@ struct options {
 };
 
 static _Noreturn void
-die(const char *what, const char *why)
+die_obsim(const char *what, const char *why)
 {
 	fprintf(stderr, "obsim: %s: %s\n", what, why);
 	exit(2);
 }
 
 static uint32_t
-count(const char *text, long long min, long long max, const char *what)
+count_obsim(const char *text, long long min, long long max, const char *what)
 {
 	const char *why;
 	long long v = strtonum(text, min, max, &why);
@@ -62,23 +62,23 @@ count(const char *text, long long min, long long max, const char *what)
 }
 
 static double
-seconds(const char *text, const char *what)
+obsim_seconds(const char *text, const char *what)
 {
 	char *end;
 	double v = strtod(text, &end);
 	if (end == text || *end || !(v >= 0) || isinf(v))
-		die(what, "not a time in seconds");
+		die_obsim(what, "not a time in seconds");
 	return v;
 }
 
 static void
-ports(struct options *o, char *text)
+obsim_ports(struct options *o, char *text)
 {
 	o->ports_given = 0;
 	for (char *at; (at = strsep(&text, ",")) != NULL;) {
 		if (o->ports_given == OBS_RANKS_MAX)
-			die("-k", "too many");
-		o->ports[o->ports_given++] = count(at, 0, CIRC_SLOTS_MAX, "-k");
+			die_obsim("-k", "too many");
+		o->ports[o->ports_given++] = count_obsim(at, 0, CIRC_SLOTS_MAX, "-k");
 	}
 	o->s.k = 1;
 	for (uint32_t i = 0; i < o->ports_given; i++)
@@ -86,25 +86,25 @@ ports(struct options *o, char *text)
 }
 
 static void *
-load(const char *path, size_t *len)
+load_obsim(const char *path, size_t *len)
 {
 	FILE *f = fopen(path, "re");
 	char *data = NULL;
 	*len = 0;
 	if (!f)
-		die(path, strerror(errno));
+		die_obsim(path, strerror(errno));
 	for (size_t room = 0, got = 1; got;) {
 		if (*len + 65536 > room) {
 			room = room ? 2 * room : 1 << 17;
 			data = realloc(data, room);
 			if (!data)
-				die(path, "out of memory");
+				die_obsim(path, "out of memory");
 		}
 		got = fread(data + *len, 1, 65536, f);
 		*len += got;
 	}
 	if (ferror(f))
-		die(path, strerror(errno));
+		die_obsim(path, strerror(errno));
 	fclose(f);
 	return data;
 }
@@ -134,7 +134,7 @@ played_s(const struct options *o, enum obs_algorithm a, enum obs_strategy mode, 
 	struct obs_report r;
 	s.strategy = mode;
 	if (!obs_replay(&t, &s, &r))
-		die(paper[a].name, "does not come to its end");
+		die_obsim(paper[a].name, "does not come to its end");
 	obs_report_free(&r);
 	return r.total_s;
 }
@@ -225,7 +225,7 @@ calls(const struct obs_report *r, bool json)
 }
 
 static void
-report(const struct options *o, const struct obs_report *r, bool first)
+report_obsim(const struct options *o, const struct obs_report *r, bool first)
 {
 	double light = (double)r->by_light, all = light + (double)r->packets;
 	double ratio = light > 0 ? (double)r->hits / light : 0;
@@ -253,20 +253,20 @@ report(const struct options *o, const struct obs_report *r, bool first)
 }
 
 static void
-replay(struct options *o, char **files, int n)
+replay_obsim(struct options *o, char **files, int n)
 {
 	struct obs_trace t;
 	void **data = calloc((size_t)n, sizeof *data);
 	size_t *len = calloc((size_t)n, sizeof *len);
 	if (!data || !len)
-		die("traces", "out of memory");
+		die_obsim("traces", "out of memory");
 	for (int i = 0; i < n; i++)
-		data[i] = load(files[i], &len[i]);
+		data[i] = load_obsim(files[i], &len[i]);
 	bool binary = n > 1 || (len[0] >= 8 && !memcmp(data[0], "LMPITRC1", 8));
 	bool ok = binary ? obs_trace_mpi(&t, (const void *const *)data, len, (uint32_t)n)
 			 : obs_trace_text(&t, data[0], len[0]);
 	if (!ok)
-		die(files[0], t.why);
+		die_obsim(files[0], t.why);
 	for (uint32_t r = o->ports_given; r < t.ranks; r++)
 		o->ports[r] = o->ports[o->ports_given - 1];
 	o->s.ports = o->ports;
@@ -279,8 +279,9 @@ replay(struct options *o, char **files, int n)
 			continue;
 		o->s.strategy = (enum obs_strategy)m;
 		if (!obs_replay(&t, &o->s, &r))
-			die(obs_strategy_name(o->s.strategy), "a call does not come to its end");
-		report(o, &r, first);
+			die_obsim(obs_strategy_name(o->s.strategy),
+				  "a call does not come to its end");
+		report_obsim(o, &r, first);
 		first = false;
 		obs_report_free(&r);
 	}
@@ -303,7 +304,7 @@ planning_s(const struct obs_call *c, uint32_t k, enum circ_mode mode)
 	s.slot = calloc((size_t)c->p * k, sizeof *s.slot);
 	void *mem = malloc(circ_plan_footprint(&s, c->messages));
 	if (!budget || !s.slot || !mem)
-		die("--plan-time", "out of memory");
+		die_obsim("--plan-time", "out of memory");
 	for (uint32_t n = 0; n < c->p; n++)
 		budget[n] = k;
 	s.ports = budget;
@@ -355,12 +356,12 @@ plan_time(const struct options *o)
 }
 
 static int
-mode_of(const char *name)
+obsim_mode_of(const char *name)
 {
 	for (int m = 0; m < OBS_STRATEGY_COUNT; m++)
 		if (!strcmp(name, obs_strategy_name((enum obs_strategy)m)))
 			return m;
-	die(name, "no such mode; --list");
+	die_obsim(name, "no such mode; --list");
 }
 
 static _Noreturn void
@@ -379,9 +380,9 @@ rules(struct options *o, const char *path)
 	static struct coll_rules all = {rule, 0};
 	char why[160];
 	size_t len;
-	char *text = load(path, &len);
+	char *text = load_obsim(path, &len);
 	if (!lmpi_rules_parse(text, len, rule, &all.count, why))
-		die(path, why);
+		die_obsim(path, why);
 	free(text);
 	o->s.rules = &all;
 }
@@ -393,35 +394,35 @@ static const char usage_text[] =
 	"             [--plan-time] [--json] [--list] [TRACE | RANK0 RANK1 ...]\n";
 
 static void
-option(struct options *o, int c)
+obsim_option(struct options *o, int c)
 {
 	switch (c) {
 	case 'p':
-		o->p = count(optarg, 2, OBS_RANKS_MAX, "-p");
+		o->p = count_obsim(optarg, 2, OBS_RANKS_MAX, "-p");
 		break;
 	case 'k':
-		ports(o, optarg);
+		obsim_ports(o, optarg);
 		break;
 	case 'a':
-		o->s.costs.alpha_s = seconds(optarg, "-a");
+		o->s.costs.alpha_s = obsim_seconds(optarg, "-a");
 		break;
 	case 'b':
-		o->s.costs.beta_s_per_byte = seconds(optarg, "-b");
+		o->s.costs.beta_s_per_byte = obsim_seconds(optarg, "-b");
 		break;
 	case 'g':
-		o->s.costs.gamma_s = seconds(optarg, "-g");
+		o->s.costs.gamma_s = obsim_seconds(optarg, "-g");
 		break;
 	case 'A':
-		o->s.costs.packet_alpha_s = seconds(optarg, "-A");
+		o->s.costs.packet_alpha_s = obsim_seconds(optarg, "-A");
 		break;
 	case 'B':
-		o->s.costs.packet_beta_s_per_byte = seconds(optarg, "-B");
+		o->s.costs.packet_beta_s_per_byte = obsim_seconds(optarg, "-B");
 		break;
 	case 'm':
-		o->mode = mode_of(optarg);
+		o->mode = obsim_mode_of(optarg);
 		break;
 	case 'n':
-		o->n = count(optarg, 0, 1 << 30, "-n");
+		o->n = count_obsim(optarg, 0, 1 << 30, "-n");
 		break;
 	case 'r':
 		rules(o, optarg);
@@ -460,7 +461,7 @@ main(int argc, char **argv)
 	o.s.costs = (struct circ_costs){1e-4, 8e-9, 0.01, 2e-4, 8e-8, 0, 0};
 	for (int c; (c = getopt_long(argc, argv, "p:k:a:b:g:A:B:m:n:h", longs, NULL)) != -1;)
 		if (c)
-			option(&o, c);
+			obsim_option(&o, c);
 	o.s.paper = paper_too;
 	o.s.foresight = foresight;
 	o.s.blocking = blocking;
@@ -469,7 +470,7 @@ main(int argc, char **argv)
 	if (timing)
 		plan_time(&o);
 	else if (optind < argc)
-		replay(&o, argv + optind, argc - optind);
+		replay_obsim(&o, argv + optind, argc - optind);
 	else
 		model(&o);
 	return 0;

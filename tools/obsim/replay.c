@@ -65,7 +65,7 @@ static const struct {
 };
 
 static uint32_t
-orders(const struct replayer *p, struct candidate *c, uint32_t n)
+replay_orders(const struct replayer *p, struct candidate *c, uint32_t n)
 {
 	/* Ranks do not see what others have lit but by the plan they share: all reverse or none. */
 	if (p->s->strategy < OBS_CACHED || p->s->strategy == OBS_PACKETS)
@@ -112,7 +112,7 @@ static uint32_t
 candidates(const struct replayer *p, const struct obs_args *a, bool open, bool has_next,
 	   struct candidate *c)
 {
-	uint32_t n = orders(p, c, algorithms(p, a, open, c)), m = n;
+	uint32_t n = replay_orders(p, c, algorithms(p, a, open, c)), m = n;
 	bool packets = p->s->strategy == OBS_HYBRID || p->s->strategy == OBS_BEST;
 	if (p->s->strategy == OBS_PACKETS)
 		c[0].light_from = UINT64_MAX;
@@ -199,7 +199,7 @@ attempt(struct replayer *p, const struct candidate *c, const struct obs_step *ne
 }
 
 static void
-keep_best(struct replayer *p)
+keep_replay_best(struct replayer *p)
 {
 	struct circ_slot *slot = p->best;
 	double *s = p->best_s;
@@ -210,7 +210,7 @@ keep_best(struct replayer *p)
 }
 
 static bool
-better(const struct obs_result *a, const struct obs_result *b)
+replay_better(const struct obs_result *a, const struct obs_result *b)
 {
 	if (a->end_s < 0 || b->end_s < 0)
 		return a->end_s >= 0;
@@ -221,7 +221,7 @@ better(const struct obs_result *a, const struct obs_result *b)
 
 /* A non-blocking call goes on: when it is over at each rank, for who waits. */
 static bool
-goes_on(struct replayer *p, uint32_t number)
+replay_goes_on(struct replayer *p, uint32_t number)
 {
 	for (size_t i = 0; i < sizeof p->way / sizeof p->way[0]; i++) {
 		struct under_way *u = &p->way[i];
@@ -267,10 +267,10 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 		p->begin_s[r] = p->now_s[r] > p->left_s[r] ? p->now_s[r] : p->left_s[r];
 	for (uint32_t i = 0; i < n; i++) {
 		struct obs_result r = attempt(p, &c[i], next);
-		if (better(&r, &best)) {
+		if (replay_better(&r, &best)) {
 			best = r;
 			won = i;
-			keep_best(p);
+			keep_replay_best(p);
 		}
 	}
 	if (best.end_s < 0)
@@ -287,7 +287,7 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 		if (!start)
 			p->now_s[r] = p->left_s[r];
 	}
-	if (start && !goes_on(p, s->number))
+	if (start && !replay_goes_on(p, s->number))
 		return false;
 	*line = (struct obs_call_line){.op = s->op,
 				       .reversed = c[won].args.reversed,
@@ -306,7 +306,7 @@ one_call(struct replayer *p, const struct obs_step *s, const struct obs_step *ne
 }
 
 static const struct obs_step *
-next_call(const struct obs_trace *t, size_t i)
+replay_next_call(const struct obs_trace *t, size_t i)
 {
 	while (++i < t->steps)
 		if (t->step[i].kind == OBS_CALL || t->step[i].kind == OBS_START)
@@ -315,13 +315,13 @@ next_call(const struct obs_trace *t, size_t i)
 }
 
 static bool
-play(struct replayer *p)
+play_replay(struct replayer *p)
 {
 	const struct obs_trace *t = p->t;
 	for (size_t i = 0; i < t->steps; i++) {
 		const struct obs_step *s = &t->step[i];
 		if (s->kind == OBS_CALL || s->kind == OBS_START) {
-			if (!one_call(p, s, next_call(t, i)))
+			if (!one_call(p, s, replay_next_call(t, i)))
 				return false;
 			continue;
 		}
@@ -371,7 +371,7 @@ obs_replay(const struct obs_trace *t, const struct obs_setting *s, struct obs_re
 	p.try_s = obs_take(n, sizeof(double));
 	p.best_s = obs_take(n, sizeof(double));
 	p.computed_s = obs_take(n, sizeof(double));
-	bool ok = play(&p);
+	bool ok = play_replay(&p);
 	free(p.ports);
 	free(p.slots.slot);
 	free(p.spare);

@@ -48,7 +48,7 @@ obs_trace_add(struct obs_trace *t, const struct obs_step *s)
 }
 
 static bool
-number(const char *text, uint64_t max, uint64_t *v)
+trace_number(const char *text, uint64_t max, uint64_t *v)
 {
 	if (!isdigit((unsigned char)*text) || strlen(text) > 19)
 		return false;
@@ -58,7 +58,7 @@ number(const char *text, uint64_t max, uint64_t *v)
 }
 
 static bool
-seconds(const char *text, double *v)
+trace_seconds(const char *text, double *v)
 {
 	char *end;
 	*v = strtod(text, &end);
@@ -66,14 +66,14 @@ seconds(const char *text, double *v)
 }
 
 static bool
-compute(struct reader *r)
+compute_trace(struct reader *r)
 {
 	struct obs_step s = {.kind = OBS_COMPUTE, .rank = OBS_EVERY};
 	uint64_t rank;
-	if (r->words < 2 || r->words > 3 || !seconds(r->word[r->words - 1], &s.s))
+	if (r->words < 2 || r->words > 3 || !trace_seconds(r->word[r->words - 1], &s.s))
 		return fail(r, "compute [RANK] SECONDS");
 	if (r->words == 3) {
-		if (!number(r->word[1], r->t->ranks - 1, &rank))
+		if (!trace_number(r->word[1], r->t->ranks - 1, &rank))
 			return fail(r, "no rank %.20s", r->word[1]);
 		s.rank = (uint32_t)rank;
 	}
@@ -81,7 +81,7 @@ compute(struct reader *r)
 }
 
 static bool
-call(struct reader *r, enum obs_kind kind)
+call_trace(struct reader *r, enum obs_kind kind)
 {
 	uint32_t at = kind == OBS_START;
 	enum coll_op op = at < r->words ? coll_op_of(r->word[at]) : COLL_OP_COUNT;
@@ -92,12 +92,12 @@ call(struct reader *r, enum obs_kind kind)
 	if (op == COLL_NEIGHBOR)
 		return fail(r, "neighbor has no graph here");
 	if (op != COLL_BARRIER) {
-		if (++at >= r->words || !number(r->word[at], OBS_BYTES_MAX, &s.bytes))
+		if (++at >= r->words || !trace_number(r->word[at], OBS_BYTES_MAX, &s.bytes))
 			return fail(r, "%s wants its bytes", coll_op_name(op));
 	}
 	for (at++; at < r->words; at++) {
 		const char *w = r->word[at];
-		if (!strncmp(w, "root=", 5) && number(w + 5, r->t->ranks - 1, &v)) {
+		if (!strncmp(w, "root=", 5) && trace_number(w + 5, r->t->ranks - 1, &v)) {
 			s.root = (uint32_t)v;
 		} else if (!strncmp(w, "algorithm=", 10)) {
 			struct coll_rule rule = {.op = op};
@@ -131,12 +131,13 @@ end_repeat(struct reader *r)
 }
 
 static bool
-event(struct reader *r)
+trace_event(struct reader *r)
 {
 	uint64_t v;
 	const char *what = r->word[0];
 	if (!strcmp(what, "ranks")) {
-		if (r->t->ranks || r->words != 2 || !number(r->word[1], OBS_RANKS_MAX, &v) || !v)
+		if (r->t->ranks || r->words != 2 || !trace_number(r->word[1], OBS_RANKS_MAX, &v) ||
+		    !v)
 			return fail(r, "ranks 1 to %d, once", OBS_RANKS_MAX);
 		r->t->ranks = (uint32_t)v;
 		return true;
@@ -144,9 +145,10 @@ event(struct reader *r)
 	if (!r->t->ranks)
 		return fail(r, "the first line says ranks N");
 	if (!strcmp(what, "compute"))
-		return compute(r);
+		return compute_trace(r);
 	if (!strcmp(what, "repeat")) {
-		if (r->repeat || r->words != 2 || !number(r->word[1], OBS_STEPS_MAX, &v) || !v)
+		if (r->repeat || r->words != 2 || !trace_number(r->word[1], OBS_STEPS_MAX, &v) ||
+		    !v)
 			return fail(r, "repeat 1 to %d, not in another", OBS_STEPS_MAX);
 		r->repeat = v;
 		r->repeat_from = r->t->steps;
@@ -159,7 +161,7 @@ event(struct reader *r)
 		return r->words == 1 ? obs_trace_add(r->t, &s) || fail(r, "too long a trace")
 				     : fail(r, "wait stands alone");
 	}
-	return call(r, strcmp(what, "start") ? OBS_CALL : OBS_START);
+	return call_trace(r, strcmp(what, "start") ? OBS_CALL : OBS_START);
 }
 
 /* Which wait is for which start: known when repeats are written out. */
@@ -182,7 +184,7 @@ pair(struct reader *r)
 }
 
 static bool
-split(struct reader *r, char *line)
+split_trace(struct reader *r, char *line)
 {
 	char *hash = strchr(line, '#');
 	if (hash)
@@ -214,9 +216,9 @@ obs_trace_text(struct obs_trace *t, const char *text, size_t len)
 			return fail(&r, "longer than %d letters", LINE_MAX_LEN - 1);
 		memcpy(line, text, n);
 		line[n] = 0;
-		if (strlen(line) != n || !split(&r, line))
+		if (strlen(line) != n || !split_trace(&r, line))
 			return *t->why ? false : fail(&r, "a zero byte");
-		if (r.words && !event(&r))
+		if (r.words && !trace_event(&r))
 			return false;
 		text += n + 1;
 	}

@@ -21,7 +21,7 @@ struct run {
 };
 
 static struct run
-begin(struct ocs_driver *d, const struct options *o, bool quiet)
+begin_switch(struct ocs_driver *d, const struct options *o, bool quiet)
 {
 	struct ocs_control_config cfg = {
 		.ports = o->driver.ports,
@@ -59,7 +59,7 @@ print_notice(struct run *r, const struct ocs_notice *n)
 
 /* Lets everybody work until at_ns at most. */
 static void
-work(struct run *r, uint64_t at_ns)
+switch_work(struct run *r, uint64_t at_ns)
 {
 	struct ocs_notice n;
 	ocs_control_turn(r->c, clock_now());
@@ -74,14 +74,14 @@ work(struct run *r, uint64_t at_ns)
 int
 keep(struct ocs_driver *d, const struct options *o, const struct pairs *p)
 {
-	struct run r = begin(d, o, false);
+	struct run r = begin_switch(d, o, false);
 	uint64_t end = o->seconds ? r.began + o->seconds * BASE_S_NS : BASE_NEVER_NS;
 	uint32_t lit = 0;
 	while (!stopped && clock_now() < end) {
 		for (uint32_t i = 0; i < p->n; i++)
 			if (ocs_at(r.m, p->at[i].in).state == OCS_FREE)
 				ocs_request(r.m, p->at[i].in, p->at[i].out, 1, clock_now());
-		work(&r, base_min_ns(end, clock_now() + 200 * BASE_MS_NS));
+		switch_work(&r, base_min_ns(end, clock_now() + 200 * BASE_MS_NS));
 	}
 	for (uint32_t i = 0; i < p->n; i++) {
 		struct ocs_circuit k = ocs_at(r.m, p->at[i].in);
@@ -125,7 +125,7 @@ differences(struct run *r)
 int
 churn(struct ocs_driver *d, const struct options *o)
 {
-	struct run r = begin(d, o, true);
+	struct run r = begin_switch(d, o, true);
 	struct base_prng g = base_prng_seed(o->seed);
 	uint32_t ports[OCS_PORTS_MAX], n = 0;
 	uint64_t end = r.began + (o->seconds ? o->seconds : 10) * BASE_S_NS;
@@ -140,11 +140,11 @@ churn(struct ocs_driver *d, const struct options *o)
 			ocs_request(r.m, in, out, 1, clock_now());
 		else
 			ocs_release(r.m, in, clock_now());
-		work(&r, clock_now() + base_prng_below(&g, 5) * BASE_MS_NS);
+		switch_work(&r, clock_now() + base_prng_below(&g, 5) * BASE_MS_NS);
 	}
 	uint64_t limit = clock_now() + SETTLE_NS;
 	while (!stopped && !ocs_control_is_settled(r.c) && clock_now() < limit)
-		work(&r, clock_now() + 50 * BASE_MS_NS);
+		switch_work(&r, clock_now() + 50 * BASE_MS_NS);
 	uint32_t wrong = ocs_control_is_settled(r.c) ? differences(&r) : OCS_PORTS_MAX;
 	const struct ocs_counters *k = ocs_counters(r.m);
 	printf("{\"set_up\": %lu, \"removed\": %lu, \"batches\": %lu, \"refused\": %lu, "

@@ -56,7 +56,7 @@ clock_now(void)
 }
 
 static void
-on_signal(int sig)
+on_ocsctl_signal(int sig)
 {
 	(void)sig;
 	stopped = true;
@@ -135,7 +135,7 @@ print_event(const struct ocs_event *ev)
 
 /* Events of request id until it is over; its circuits are kept in have, if that is given. */
 static int
-finish(struct ocs_driver *d, uint32_t id, int err, bool print, struct pairs *have)
+finish_ocsctl(struct ocs_driver *d, uint32_t id, int err, bool print, struct pairs *have)
 {
 	struct ocs_event ev;
 	int worst = err;
@@ -165,11 +165,11 @@ finish(struct ocs_driver *d, uint32_t id, int err, bool print, struct pairs *hav
 }
 
 static int
-show(struct ocs_driver *d)
+show_ocsctl(struct ocs_driver *d)
 {
 	struct ocs_switch *sw = ocs_driver_switch(d);
-	return finish(d, 1, sw->ops->identify(sw, 1, clock_now()), true, NULL) ||
-	       finish(d, 2, sw->ops->read_all(sw, 2, clock_now()), true, NULL);
+	return finish_ocsctl(d, 1, sw->ops->identify(sw, 1, clock_now()), true, NULL) ||
+	       finish_ocsctl(d, 2, sw->ops->read_all(sw, 2, clock_now()), true, NULL);
 }
 
 static int
@@ -186,7 +186,7 @@ change(struct ocs_driver *d, const struct options *o, const char *what, const st
 		ch.additions = p->n;
 	}
 	if (strcmp(what, "move") == 0) {
-		if (finish(d, 1, sw->ops->read_all(sw, 1, clock_now()), false, &have))
+		if (finish_ocsctl(d, 1, sw->ops->read_all(sw, 1, clock_now()), false, &have))
 			return 1;
 		for (uint32_t i = 0; i < have.n; i++)
 			for (uint32_t k = 0; k < p->n; k++)
@@ -196,7 +196,7 @@ change(struct ocs_driver *d, const struct options *o, const char *what, const st
 		ch.removals = off.n;
 	}
 	changing = true;
-	return finish(d, 2, sw->ops->apply(sw, 2, &ch, clock_now()), true, NULL);
+	return finish_ocsctl(d, 2, sw->ops->apply(sw, 2, &ch, clock_now()), true, NULL);
 }
 
 static int
@@ -213,13 +213,14 @@ power(struct ocs_driver *d, char *const *words, int n)
 		if (why)
 			errx(1, "%s: %s", words[i], why);
 	}
-	return finish(d, 1, sw->ops->power(sw, 1, ports, (uint32_t)n, clock_now()), true, NULL);
+	return finish_ocsctl(d, 1, sw->ops->power(sw, 1, ports, (uint32_t)n, clock_now()), true,
+			     NULL);
 }
 
 /* ---- options ---- */
 
 static uint64_t
-number(const char *text, const char *what, uint64_t max)
+ocsctl_number(const char *text, const char *what, uint64_t max)
 {
 	const char *why;
 	long long v = strtonum(text, 0, (long long)max, &why);
@@ -236,8 +237,8 @@ own_ports(struct options *o, char *text)
 		char *last = strchr(item, '-');
 		if (last)
 			*last++ = 0;
-		uint64_t a = number(item, "port", OCS_PORTS_MAX - 1);
-		uint64_t b = last ? number(last, "port", OCS_PORTS_MAX - 1) : a;
+		uint64_t a = ocsctl_number(item, "port", OCS_PORTS_MAX - 1);
+		uint64_t b = last ? ocsctl_number(last, "port", OCS_PORTS_MAX - 1) : a;
 		for (; a <= b; a++)
 			o->own[a] = true;
 	}
@@ -263,8 +264,8 @@ read_pairs(struct pairs *p, char *const *words, int n)
 		if (!(out = strchr(text, ':')))
 			errx(1, "%s: a circuit is IN:OUT", words[i]);
 		*out++ = 0;
-		p->at[p->n].in = (uint32_t)number(text, "port", OCS_PORTS_MAX - 1);
-		p->at[p->n++].out = (uint32_t)number(out, "port", OCS_PORTS_MAX - 1);
+		p->at[p->n].in = (uint32_t)ocsctl_number(text, "port", OCS_PORTS_MAX - 1);
+		p->at[p->n++].out = (uint32_t)ocsctl_number(out, "port", OCS_PORTS_MAX - 1);
 	}
 }
 
@@ -300,7 +301,7 @@ options(struct options *o, int argc, char **argv)
 			o->driver.credentials = optarg;
 			break;
 		case 'n':
-			o->driver.ports = (uint32_t)number(optarg, "ports", OCS_PORTS_MAX);
+			o->driver.ports = (uint32_t)ocsctl_number(optarg, "ports", OCS_PORTS_MAX);
 			break;
 		case 'N':
 			read_names(o, optarg);
@@ -309,19 +310,19 @@ options(struct options *o, int argc, char **argv)
 			own_ports(o, optarg);
 			break;
 		case 'e':
-			o->extra_ns = number(optarg, "extra-ms", 100000) * BASE_MS_NS;
+			o->extra_ns = ocsctl_number(optarg, "extra-ms", 100000) * BASE_MS_NS;
 			break;
 		case 'A':
 			o->atomic = true;
 			break;
 		case 't':
-			o->seconds = number(optarg, "seconds", 1000000);
+			o->seconds = ocsctl_number(optarg, "seconds", 1000000);
 			break;
 		case 's':
-			o->seed = number(optarg, "seed", INT64_MAX);
+			o->seed = ocsctl_number(optarg, "seed", INT64_MAX);
 			break;
 		case 'r':
-			o->revert_ns = number(optarg, "revert-s", 1000000) * BASE_S_NS;
+			o->revert_ns = ocsctl_number(optarg, "revert-s", 1000000) * BASE_S_NS;
 			break;
 		case 'm':
 			o->driver.models = optarg;
@@ -355,7 +356,7 @@ command(struct ocs_driver *d, const struct options *o, char *const *words, int n
 	if (!wait_up(d, o->driver.address, o->seconds ? o->seconds : 10))
 		return 2;
 	if (strcmp(what, "show") == 0)
-		return show(d);
+		return show_ocsctl(d);
 	if (strcmp(what, "power") == 0)
 		return power(d, words + 1, n - 1);
 	return change(d, o, what, &p);
@@ -367,7 +368,7 @@ main(int argc, char **argv)
 	static const char *const commands[] = {"show",	"set",	"clear", "move",
 					       "power", "keep", "churn"};
 	static struct options o = {.driver = {.ports = 16, .batch = 64, .cookie = 0x6f637363}};
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = {.sa_handler = on_ocsctl_signal};
 	char why[OCS_DRIVER_WHY];
 	bool known = false;
 	options(&o, argc, argv);

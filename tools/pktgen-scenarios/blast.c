@@ -25,8 +25,8 @@ struct blast {
 };
 
 static void
-received(void *user, uint8_t side, uint32_t station, const struct suci_addr *from, uint8_t *payload,
-	 size_t len, uint8_t ecn)
+blast_received(void *user, uint8_t side, uint32_t station, const struct suci_addr *from,
+	       uint8_t *payload, size_t len, uint8_t ecn)
 {
 	struct blast *b = user;
 	uint64_t tsc;
@@ -57,7 +57,7 @@ make_frame(struct blast *b, const struct pg_blast_args *a)
 }
 
 static void
-run(struct blast *b, const struct pg_blast_args *a, uint64_t ns, bool send)
+run_blast(struct blast *b, const struct pg_blast_args *a, uint64_t ns, bool send)
 {
 	struct pg_net *n = &b->net;
 	uint64_t start = rd_clock_ns(&n->clock), sent = 0;
@@ -88,7 +88,7 @@ is_through(struct blast *b, const struct pg_blast_args *a)
 			  rd_port_link_up(&b->net.side[1].port);
 		struct pg_blast_args slow = *a;
 		slow.rate_pps = 1000;
-		run(b, &slow, 10 * BASE_MS_NS, up);
+		run_blast(b, &slow, 10 * BASE_MS_NS, up);
 	}
 	b->measuring = false;
 	return b->received > 0;
@@ -100,33 +100,33 @@ measure_turns(struct blast *b, const struct pg_blast_args *a)
 	uint32_t ms;
 	pg_turn_ready();
 	while (!*a->stop && pg_turn_next(&ms)) {
-		run(b, a, PG_TURN_LEAD_MS * BASE_MS_NS, true);
+		run_blast(b, a, PG_TURN_LEAD_MS * BASE_MS_NS, true);
 		base_hist_init(&b->latency);
 		pg_turn_begin();
 		b->received = 0;
 		b->measuring = true;
 		uint64_t t0 = rd_clock_ns(&b->net.clock);
-		run(b, a, ms * BASE_MS_NS, true);
+		run_blast(b, a, ms * BASE_MS_NS, true);
 		b->measuring = false;
 		struct pg_turn t = {.ns = (double)(rd_clock_ns(&b->net.clock) - t0),
 				    .segments = b->received,
 				    .bytes = b->received * a->bytes,
 				    .latency = &b->latency};
-		run(b, a, QUIET_NS, false);
+		run_blast(b, a, QUIET_NS, false);
 		pg_turn_print(&t);
 	}
 }
 
 static int
-measure(struct blast *b, const struct pg_blast_args *a)
+measure_blast(struct blast *b, const struct pg_blast_args *a)
 {
 	if (!is_through(b, a)) {
 		fprintf(stderr, "relay-pktgen: nothing comes through\n");
 		return -1;
 	}
-	run(b, a, WARM_NS, true);
+	run_blast(b, a, WARM_NS, true);
 	if (a->turns) {
-		run(b, a, QUIET_NS, false);
+		run_blast(b, a, QUIET_NS, false);
 		measure_turns(b, a);
 		return 0;
 	}
@@ -134,11 +134,11 @@ measure(struct blast *b, const struct pg_blast_args *a)
 	b->sent = b->received = 0;
 	b->measuring = true;
 	uint64_t t0 = rd_clock_ns(&b->net.clock);
-	run(b, a, a->seconds_ms * BASE_MS_NS, true);
+	run_blast(b, a, a->seconds_ms * BASE_MS_NS, true);
 	double ns = (double)(rd_clock_ns(&b->net.clock) - t0);
 	double mpps = (double)b->received * 1e3 / ns;
 	if (a->rate_pps) /* at full rate rings overflow: what is lost is no loss */
-		run(b, a, DRAIN_NS, false);
+		run_blast(b, a, DRAIN_NS, false);
 	printf("{\"bytes\": %u, \"mpps\": %.4f, \"gbps\": %.3f, \"sent\": %llu, \"received\": "
 	       "%llu, \"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, \"max_us\": %.1f}\n",
 	       a->bytes, mpps, mpps * a->bytes * 8 / 1e3, (unsigned long long)b->sent,
@@ -161,7 +161,7 @@ pg_blast_main(const struct pg_blast_args *a)
 	}
 	lab.side[0].primary = lab.side[1].primary = 0; /* no TCP here */
 	base_hist_init(&b.latency);
-	b.net.datagram = received;
+	b.net.datagram = blast_received;
 	b.net.user = &b;
 	int r = pg_net_open(&b.net, &lab, a->prog, err, sizeof err);
 	b.net.side[0].stations = b.net.side[1].stations = 1;
@@ -171,7 +171,7 @@ pg_blast_main(const struct pg_blast_args *a)
 	}
 	if (r == 0) {
 		make_frame(&b, a);
-		r = measure(&b, a);
+		r = measure_blast(&b, a);
 	} else {
 		fprintf(stderr, "relay-pktgen: %s\n", err);
 	}

@@ -29,7 +29,7 @@ pg_chan_init(struct pg_chan *c, const struct pg_side_conf *conf, uint8_t side,
 }
 
 static void
-hang_up(struct pg_chan *c, uint64_t again_ns)
+chan_hang_up(struct pg_chan *c, uint64_t again_ns)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -49,7 +49,7 @@ hang_up(struct pg_chan *c, uint64_t again_ns)
 void
 pg_chan_fini(struct pg_chan *c)
 {
-	hang_up(c, 0);
+	chan_hang_up(c, 0);
 	free(c->in);
 	free(c->out);
 	c->in = c->out = NULL;
@@ -58,7 +58,7 @@ pg_chan_fini(struct pg_chan *c)
 void
 pg_chan_drop(struct pg_chan *c, uint64_t now_ns)
 {
-	hang_up(c, now_ns + BASE_S_NS);
+	chan_hang_up(c, now_ns + BASE_S_NS);
 }
 
 bool
@@ -69,14 +69,14 @@ pg_chan_up(const struct pg_chan *c)
 }
 
 static void
-lose(struct pg_chan *c, uint64_t now_ns)
+lose_chan(struct pg_chan *c, uint64_t now_ns)
 {
 	c->lost += pg_chan_up(c);
-	hang_up(c, now_ns + REDIAL_NS);
+	chan_hang_up(c, now_ns + REDIAL_NS);
 }
 
 static void
-dial(struct pg_chan *c, uint64_t now_ns)
+dial_chan(struct pg_chan *c, uint64_t now_ns)
 {
 	int one = 1;
 	struct sockaddr_in from = {.sin_family = AF_INET,
@@ -91,7 +91,7 @@ dial(struct pg_chan *c, uint64_t now_ns)
 	(void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 	if (bind(c->fd, (struct sockaddr *)&from, sizeof from) ||
 	    (connect(c->fd, (struct sockaddr *)&to, sizeof to) && errno != EINPROGRESS)) {
-		hang_up(c, c->dial_ns);
+		chan_hang_up(c, c->dial_ns);
 		return;
 	}
 	c->connecting = true;
@@ -99,7 +99,7 @@ dial(struct pg_chan *c, uint64_t now_ns)
 }
 
 static uint8_t *
-room(struct pg_chan *c, size_t len)
+chan_room(struct pg_chan *c, size_t len)
 {
 	if (!pg_chan_up(c) || len > OUT_MAX - c->out_len)
 		return NULL;
@@ -116,7 +116,7 @@ room(struct pg_chan *c, size_t len)
 static bool
 send_small(struct pg_chan *c, const struct relay_peer_frame *f)
 {
-	uint8_t *at = room(c, RELAY_PEER_SMALL_MAX);
+	uint8_t *at = chan_room(c, RELAY_PEER_SMALL_MAX);
 	if (!at)
 		return false;
 	c->out_len += relay_peer_encode(f, at);
@@ -127,7 +127,7 @@ bool
 pg_chan_job(struct pg_chan *c, const struct relay_job *job)
 {
 	size_t len = relay_peer_job_len(job);
-	uint8_t *at = room(c, len);
+	uint8_t *at = chan_room(c, len);
 	if (!at || relay_peer_encode_job(job, at, len) != len)
 		return false;
 	c->out_len += len;
@@ -213,12 +213,12 @@ greet(struct pg_chan *c)
 
 /* The connection is there: relayd is shown the key. */
 static void
-begin_seal(struct pg_chan *c)
+begin_chan_seal(struct pg_chan *c)
 {
 	uint8_t once[SEAL_DH];
 	c->seal = aligned_alloc(64, (sizeof *c->seal + 63) & ~(size_t)63);
 	if (!c->seal || getrandom(once, sizeof once, 0) != (ssize_t)sizeof once) {
-		hang_up(c, c->dial_ns);
+		chan_hang_up(c, c->dial_ns);
 		return;
 	}
 	seal_link_init(c->seal, c->keys, SEAL_LINK_DIALS, once, NULL);
@@ -226,7 +226,7 @@ begin_seal(struct pg_chan *c)
 }
 
 static void
-take_text(void *user, const uint8_t *text, size_t len)
+take_chan_text(void *user, const uint8_t *text, size_t len)
 {
 	struct pg_chan *c = user;
 	if (c->in_len + len > c->in_max) {
@@ -269,17 +269,17 @@ pump_sealed(struct pg_chan *c, uint64_t now_ns)
 	ssize_t n = recv(c->fd, buf, sizeof buf, 0);
 	if (n > 0) {
 		c->heard_ns = now_ns;
-		if (!seal_link_rx(c->seal, buf, (size_t)n, take_text, c) || !read_frames(c))
-			lose(c, now_ns);
+		if (!seal_link_rx(c->seal, buf, (size_t)n, take_chan_text, c) || !read_frames(c))
+			lose_chan(c, now_ns);
 		else
 			greet(c);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		lose(c, now_ns);
+		lose_chan(c, now_ns);
 	}
 }
 
 static void
-pump(struct pg_chan *c, uint64_t now_ns)
+pump_chan(struct pg_chan *c, uint64_t now_ns)
 {
 	while (c->out_off < c->out_len) {
 		ssize_t n = send(c->fd, c->out + c->out_off, c->out_len - c->out_off, MSG_NOSIGNAL);
@@ -294,9 +294,9 @@ pump(struct pg_chan *c, uint64_t now_ns)
 		c->heard_ns = now_ns;
 		c->in_len += (size_t)n;
 		if (!read_frames(c))
-			lose(c, now_ns);
+			lose_chan(c, now_ns);
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-		lose(c, now_ns);
+		lose_chan(c, now_ns);
 	}
 }
 
@@ -311,7 +311,7 @@ pg_chan_poll(struct pg_chan *c, uint64_t now_ns)
 	}
 	if (c->fd < 0) {
 		if (now_ns >= c->dial_ns)
-			dial(c, now_ns);
+			dial_chan(c, now_ns);
 		return;
 	}
 	if (c->connecting) {
@@ -323,19 +323,19 @@ pg_chan_poll(struct pg_chan *c, uint64_t now_ns)
 			c->connecting = false;
 			c->heard_ns = now_ns;
 			if (c->keys)
-				begin_seal(c);
+				begin_chan_seal(c);
 		} else if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &e, &len) || e ||
 			   now_ns - c->heard_ns > CONNECT_NS) {
-			lose(c, now_ns);
+			lose_chan(c, now_ns);
 		}
 		return;
 	}
 	if (c->keys)
 		pump_sealed(c, now_ns);
 	else
-		pump(c, now_ns);
+		pump_chan(c, now_ns);
 	if (c->fd >= 0 && now_ns - c->heard_ns > RELAY_PEER_DEAD_NS)
-		lose(c, now_ns);
+		lose_chan(c, now_ns);
 	if (c->fd >= 0 && now_ns - c->pinged_ns >= RELAY_PEER_PING_NS) {
 		struct relay_peer_frame ping = {.type = RELAY_PEER_PING};
 		c->pinged_ns = now_ns;

@@ -66,7 +66,7 @@ static struct pg_scenario scenario;
 static volatile sig_atomic_t stop_asked;
 
 static void
-on_signal(int sig)
+on_pktgen_scenarios_signal(int sig)
 {
 	(void)sig;
 	stop_asked = 1;
@@ -75,7 +75,7 @@ on_signal(int sig)
 static void
 catch_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = {.sa_handler = on_pktgen_scenarios_signal};
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 }
@@ -144,7 +144,7 @@ static const struct option options[] = {
 };
 
 static bool
-whole(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+pktgen_scenarios_whole(const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
 	const char *wrong = NULL;
 	long long v = strtonum(text, (long long)min, (long long)max, &wrong);
@@ -171,26 +171,26 @@ override(int o, const char *text)
 	case SRC_IP:
 		return pg_ip_parse(text, &c->src_ip);
 	case DST_PORT:
-		ok = whole(text, 1, 65535, &n);
+		ok = pktgen_scenarios_whole(text, 1, 65535, &n);
 		c->dst_port = ok ? (uint16_t)n : 0;
 		return ok;
 	case MTU:
-		ok = whole(text, PG_MTU_MIN, PG_MTU_MAX, &n);
+		ok = pktgen_scenarios_whole(text, PG_MTU_MIN, PG_MTU_MAX, &n);
 		c->mtu = ok ? (uint16_t)n : 0;
 		return ok;
 	case SEED:
-		return whole(text, 0, INT64_MAX, &c->seed);
+		return pktgen_scenarios_whole(text, 0, INT64_MAX, &c->seed);
 	case COUNT:
-		return whole(text, 1, PG_COUNT_MAX, &scenario.count);
+		return pktgen_scenarios_whole(text, 1, PG_COUNT_MAX, &scenario.count);
 	case RATE:
-		return whole(text, 1, PG_RATE_PPS_MAX, &scenario.rate_pps);
+		return pktgen_scenarios_whole(text, 1, PG_RATE_PPS_MAX, &scenario.rate_pps);
 	default:
 		return true;
 	}
 }
 
 static bool
-set(struct args *a, int o, const char *text)
+set_pktgen_scenarios(struct args *a, int o, const char *text)
 {
 	switch ((enum opt)o) {
 	case PCAP:
@@ -200,7 +200,7 @@ set(struct args *a, int o, const char *text)
 		a->pktgen = text;
 		return true;
 	case LINK_MBPS:
-		return whole(text, 1, 1000000, &a->link_mbps);
+		return pktgen_scenarios_whole(text, 1, 1000000, &a->link_mbps);
 	case PORT:
 		a->play.device = text;
 		return true;
@@ -231,11 +231,11 @@ set(struct args *a, int o, const char *text)
 		a->junit = text;
 		return true;
 	case BLAST:
-		return whole(text, 64, 9000, &a->blast);
+		return pktgen_scenarios_whole(text, 64, 9000, &a->blast);
 	case BLAST_MS:
-		return whole(text, 1, 86400000, &a->blast_ms);
+		return pktgen_scenarios_whole(text, 1, 86400000, &a->blast_ms);
 	case RATE:
-		return whole(text, 1, PG_RATE_PPS_MAX, &a->blast_pps);
+		return pktgen_scenarios_whole(text, 1, PG_RATE_PPS_MAX, &a->blast_pps);
 	case ROUTER:
 		a->router = true;
 		return true;
@@ -243,7 +243,7 @@ set(struct args *a, int o, const char *text)
 		a->turns = true;
 		return true;
 	case SOAK:
-		return whole(text, 1, 10000000, &a->soak_s);
+		return pktgen_scenarios_whole(text, 1, 10000000, &a->soak_s);
 	default:
 		return true;
 	}
@@ -251,7 +251,7 @@ set(struct args *a, int o, const char *text)
 
 /* One pass over the arguments: fn is set (before the scenario is read) or override. */
 static int
-pass(int argc, char **argv, struct args *a)
+pass_pktgen_scenarios(int argc, char **argv, struct args *a)
 {
 	int o, i;
 	optind = 0; /* glibc: start over */
@@ -266,7 +266,7 @@ pass(int argc, char **argv, struct args *a)
 			fputs(usage, stdout);
 			return -1;
 		}
-		if (!(a ? set(a, o, optarg) : override(o, optarg))) {
+		if (!(a ? set_pktgen_scenarios(a, o, optarg) : override(o, optarg))) {
 			fprintf(stderr, "relay-pktgen: --%s %s: not understood; see --help\n",
 				options[i].name, optarg);
 			return 2;
@@ -280,7 +280,7 @@ static int
 read_args(struct args *a, int argc, char **argv)
 {
 	char err[256];
-	int r = pass(argc, argv, a);
+	int r = pass_pktgen_scenarios(argc, argv, a);
 	if (r)
 		return r;
 	if (a->lab && (a->blast || optind < argc))
@@ -302,7 +302,7 @@ read_args(struct args *a, int argc, char **argv)
 		fprintf(stderr, "relay-pktgen: %s: %s\n", a->scenario, err);
 		return 2;
 	}
-	return pass(argc, argv, NULL);
+	return pass_pktgen_scenarios(argc, argv, NULL);
 }
 
 static void
@@ -327,7 +327,7 @@ load_stats(const char *path)
 }
 
 static int
-judge(const struct args *a, const struct pg_gen *g)
+judge_pktgen_scenarios(const struct args *a, const struct pg_gen *g)
 {
 	char err[256];
 	json_t *before = load_stats(a->before), *after = load_stats(a->after);
@@ -411,7 +411,7 @@ main(int argc, char **argv)
 	} else {
 		count_frames(&g);
 		if (a.before)
-			return judge(&a, &g);
+			return judge_pktgen_scenarios(&a, &g);
 		printf("%s: %s\n", scenario.name, scenario.proves);
 	}
 	if (r)

@@ -88,7 +88,7 @@ tap_ioctl(int sock, unsigned long what, struct ifreq *r, const char *step, char 
 }
 
 static void
-set_ipv4(struct ifreq *r, uint32_t ip)
+set_net_ipv4(struct ifreq *r, uint32_t ip)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(ip)};
 	_Static_assert(sizeof sin == sizeof r->ifr_addr, "same size by definition");
@@ -105,10 +105,10 @@ tap_up(const struct pg_side *s, struct ifreq *r, int sock, char *err, size_t max
 	r->ifr_mtu = s->conf->mtu;
 	if (tap_ioctl(sock, SIOCSIFMTU, r, "MTU", err, max))
 		return -1;
-	set_ipv4(r, s->conf->primary);
+	set_net_ipv4(r, s->conf->primary);
 	if (tap_ioctl(sock, SIOCSIFADDR, r, "address", err, max))
 		return -1;
-	set_ipv4(r, ~0u << (32 - s->conf->prefix_len));
+	set_net_ipv4(r, ~0u << (32 - s->conf->prefix_len));
 	if (tap_ioctl(sock, SIOCSIFNETMASK, r, "netmask", err, max))
 		return -1;
 	r->ifr_flags = IFF_UP | IFF_RUNNING;
@@ -251,7 +251,7 @@ pg_net_close(struct pg_net *n)
 /* ---- out ---------------------------------------------------------------------------- */
 
 static void
-flush(struct pg_side *s, uint16_t q)
+flush_net(struct pg_side *s, uint16_t q)
 {
 	struct pg_queue *t = &s->queue[q];
 	struct rd_poller *poller = rd_poller_new();
@@ -274,7 +274,7 @@ pg_net_flush(struct pg_net *n)
 	for (int i = 0; i < PG_SIDES; i++)
 		for (uint16_t q = 0; q < n->side[i].nqueues; q++)
 			if (n->side[i].queue[q].ntx)
-				flush(&n->side[i], q);
+				flush_net(&n->side[i], q);
 }
 
 /* Of the worker whose UDP port the frame is for; ARP and TCP are the first one's. */
@@ -302,7 +302,7 @@ unlucky(struct pg_net *n, const struct pg_side *s)
 }
 
 static void
-push(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
+push_net(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 {
 	if (s->tx_cut || unlucky(n, s)) {
 		s->count.tx_cut++;
@@ -314,17 +314,17 @@ push(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 	s->count.tx_bytes += m->pkt_len;
 	t->tx[t->ntx++] = m;
 	if (t->ntx == PG_RX_BURST)
-		flush(s, q);
+		flush_net(s, q);
 }
 
 void
 pg_net_push(struct pg_net *n, uint8_t side, struct rte_mbuf *m)
 {
-	push(n, &n->side[side], m);
+	push_net(n, &n->side[side], m);
 }
 
 static struct rte_mbuf *
-buffer(struct pg_net *n, struct pg_side *s, size_t len)
+net_buffer(struct pg_net *n, struct pg_side *s, size_t len)
 {
 	bool room = true; /* in any queue: it is not known yet which one it will be */
 	for (uint16_t q = 0; q < s->nqueues; q++)
@@ -341,11 +341,11 @@ bool
 pg_net_raw(struct pg_net *n, uint8_t side, const void *frame, size_t len)
 {
 	struct pg_side *s = &n->side[side];
-	struct rte_mbuf *m = buffer(n, s, len);
+	struct rte_mbuf *m = net_buffer(n, s, len);
 	if (!m)
 		return false;
 	memcpy(rte_pktmbuf_mtod(m, void *), frame, len);
-	push(n, s, m);
+	push_net(n, s, m);
 	return true;
 }
 
@@ -367,7 +367,7 @@ pg_net_forget(struct pg_net *n)
 }
 
 static void
-keep(struct pg_side *s, const struct rte_mbuf *m)
+keep_net(struct pg_side *s, const struct rte_mbuf *m)
 {
 	if (m->data_len > PG_KEPT_LEN)
 		return;
@@ -381,7 +381,7 @@ pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *i
 {
 	struct pg_side *s = &n->side[side];
 	uint32_t udp = suci_out_len(o);
-	struct rte_mbuf *m = buffer(n, s, RD_FRAME_HDR + udp);
+	struct rte_mbuf *m = net_buffer(n, s, RD_FRAME_HDR + udp);
 	if (!m)
 		return false;
 	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *), *p = at + RD_FRAME_HDR;
@@ -401,15 +401,15 @@ pg_net_send(struct pg_net *n, uint8_t side, struct rd_station *from, uint16_t *i
 	}
 	rd_udp_checksum(at, udp, 0);
 	if (s->nkept < PG_KEPT_MAX)
-		keep(s, m);
-	push(n, s, m);
+		keep_net(s, m);
+	push_net(n, s, m);
 	return true;
 }
 
 /* ---- in ----------------------------------------------------------------------------- */
 
 static void
-arp(struct pg_net *n, struct pg_side *s, uint8_t *frame, size_t len)
+net_arp(struct pg_net *n, struct pg_side *s, uint8_t *frame, size_t len)
 {
 	if (len < RD_ARP_FRAME)
 		return;
@@ -431,7 +431,7 @@ arp(struct pg_net *n, struct pg_side *s, uint8_t *frame, size_t len)
 }
 
 static void
-receive(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
+receive_net(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 {
 	uint32_t i;
 	if (s->rx_cut || unlucky(n, s)) {
@@ -465,12 +465,12 @@ receive(struct pg_net *n, struct pg_side *s, struct rte_mbuf *m)
 			n->datagram(n->user, s->index, i, &from, frame + f.payload_off,
 				    f.payload_len, f.ecn);
 		} else if (be16_load(frame + 12) == 0x0806) {
-			arp(n, s, frame, m->data_len);
+			net_arp(n, s, frame, m->data_len);
 		} else {
 			s->count.rx_bad++;
 		}
 	} else if (be16_load(frame + 12) == 0x0806) {
-		arp(n, s, frame, m->data_len);
+		net_arp(n, s, frame, m->data_len);
 	} else if (s->tap >= 0 && memcmp(frame, s->tap_mac, 6) == 0) {
 		(void)!write(s->tap, frame, m->data_len); /* TCP sends it again */
 	} else {
@@ -491,7 +491,7 @@ poll_queue(struct pg_net *n, struct pg_side *s, uint16_t q)
 			__builtin_prefetch(rte_pktmbuf_mtod(m[j + 1], void *));
 		s->count.rx_frames++;
 		s->count.rx_bytes += m[j]->pkt_len;
-		receive(n, s, m[j]);
+		receive_net(n, s, m[j]);
 	}
 	if (k)
 		rte_pktmbuf_free_bulk(m, k);
@@ -525,7 +525,7 @@ pg_net_poll_taps(struct pg_net *n)
 }
 
 static void
-ask(struct pg_net *n, struct pg_side *s)
+ask_net(struct pg_net *n, struct pg_side *s)
 {
 	struct rd_station self;
 	uint8_t frame[RD_ARP_FRAME];
@@ -547,7 +547,7 @@ pg_net_ready(struct pg_net *n, uint32_t wait_ms, char *err, size_t err_max)
 			ready = ready && s->relay_known;
 			if (again && !s->relay_known && rd_port_link_up(&s->port) &&
 			    pg_net_room(n, (uint8_t)i))
-				ask(n, s);
+				ask_net(n, s);
 		}
 		if (again)
 			asked = now;

@@ -17,7 +17,7 @@ le32_store(uint8_t *p, uint32_t v)
 }
 
 static void
-write_all(FILE *f, struct pg_gen *g, uint64_t count, uint64_t rate_pps)
+write_all_pcap(FILE *f, struct pg_gen *g, uint64_t count, uint64_t rate_pps)
 {
 	uint8_t hdr[FILE_HDR] = {[4] = 2, [6] = 4, [20] = LINKTYPE_ETHERNET};
 	le32_store(hdr, 0xa1b2c3d4);
@@ -42,7 +42,7 @@ pg_pcap_write(const char *path, struct pg_gen *g, uint64_t count, uint64_t rate_
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return -errno;
-	write_all(f, g, count, rate_pps);
+	write_all_pcap(f, g, count, rate_pps);
 	int r = ferror(f) ? -(errno ? errno : EIO) : 0;
 	if (fclose(f) != 0 && r == 0)
 		r = -errno;

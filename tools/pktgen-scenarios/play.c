@@ -30,7 +30,7 @@ struct player {
 };
 
 static struct rte_mbuf *
-build(struct player *y)
+build_play(struct player *y)
 {
 	enum pg_kind kind;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(y->pool);
@@ -44,7 +44,7 @@ build(struct player *y)
 
 /* All n frames, or what the port took before it was stuck. */
 static uint16_t
-send_all(struct player *y, struct rte_mbuf **m, uint16_t n, struct rd_clock *clock)
+send_all_play(struct player *y, struct rte_mbuf **m, uint16_t n, struct rd_clock *clock)
 {
 	uint64_t since = rd_clock_ns(clock);
 	uint16_t done = 0;
@@ -66,7 +66,7 @@ send_all(struct player *y, struct rte_mbuf **m, uint16_t n, struct rd_clock *clo
 
 /* Replies are not looked at, but must not pile up. */
 static unsigned
-discard(struct player *y)
+discard_play(struct player *y)
 {
 	struct rte_mbuf *m[PG_BURST];
 	uint16_t n = rte_eth_rx_burst(y->port.id, 0, m, PG_BURST);
@@ -76,7 +76,7 @@ discard(struct player *y)
 }
 
 static int
-run(struct player *y)
+run_play(struct player *y)
 {
 	struct rd_clock clock;
 	struct rd_idle idle;
@@ -94,14 +94,14 @@ run(struct player *y)
 			base = y->sent;
 			due = base + 1;
 		}
-		unsigned work = discard(y);
+		unsigned work = discard_play(y);
 		if (due > y->sent) {
 			struct rte_mbuf *m[PG_BURST];
 			uint16_t n = 0;
 			uint64_t want = due < p->count ? due - y->sent : p->count - y->sent;
-			while (n < PG_BURST && n < want && (m[n] = build(y)))
+			while (n < PG_BURST && n < want && (m[n] = build_play(y)))
 				n++;
-			uint16_t k = send_all(y, m, n, &clock);
+			uint16_t k = send_all_play(y, m, n, &clock);
 			y->sent += k;
 			work += k;
 			if (k < n || n == 0)
@@ -124,7 +124,7 @@ run(struct player *y)
 }
 
 static int
-open_port(struct player *y, char *err, size_t err_max)
+open_play_port(struct player *y, char *err, size_t err_max)
 {
 	const struct pg_play *p = y->p;
 	y->plan = rd_pool_plan((uint16_t)(p->mtu + PG_OVER_MAX), 2 * DESCRIPTORS, 2 * PG_BURST, 1);
@@ -161,11 +161,11 @@ pg_play(const struct pg_play *p, struct pg_gen *g)
 {
 	struct player y = {.p = p, .g = g};
 	char err[512] = "";
-	int r = open_port(&y, err, sizeof err);
+	int r = open_play_port(&y, err, sizeof err);
 	if (r)
 		fprintf(stderr, "relay-pktgen: %s\n", err);
 	else
-		r = run(&y);
+		r = run_play(&y);
 	rd_port_close(&y.port);
 	uint32_t lost = rd_pool_free(y.pool);
 	if (lost) {

@@ -38,7 +38,7 @@ struct pg_run {
 /* ---- channels ------------------------------------------------------------------------ */
 
 static struct pg_job *
-job_by_base(struct pg_run *r, uint8_t side, uint32_t base)
+scenario_run_job_by_base(struct pg_run *r, uint8_t side, uint32_t base)
 {
 	for (uint32_t j = 0; r && r->world && j < r->load->jobs; j++)
 		if (r->world->job[j].base[side] == base)
@@ -47,10 +47,10 @@ job_by_base(struct pg_run *r, uint8_t side, uint32_t base)
 }
 
 static void
-on_answer(void *user, uint8_t side, uint32_t base, const char *why)
+on_scenario_run_answer(void *user, uint8_t side, uint32_t base, const char *why)
 {
 	struct pg_ctx *c = user;
-	struct pg_job *j = job_by_base(c->run, side, base);
+	struct pg_job *j = scenario_run_job_by_base(c->run, side, base);
 	if (!j)
 		return;
 	c->run->answers++;
@@ -62,10 +62,10 @@ on_answer(void *user, uint8_t side, uint32_t base, const char *why)
 }
 
 static void
-on_end(void *user, uint8_t side, uint32_t base, const char *why)
+on_scenario_run_end(void *user, uint8_t side, uint32_t base, const char *why)
 {
 	struct pg_ctx *c = user;
-	struct pg_job *j = job_by_base(c->run, side, base);
+	struct pg_job *j = scenario_run_job_by_base(c->run, side, base);
 	if (!j)
 		return;
 	j->over = true;
@@ -78,7 +78,7 @@ on_end(void *user, uint8_t side, uint32_t base, const char *why)
 static void run_events(struct pg_run *r);
 
 static void
-turn(struct pg_ctx *c)
+turn_scenario_run(struct pg_ctx *c)
 {
 	struct pg_world *w = c->run ? c->run->world : NULL;
 	c->net.now_ns = rd_clock_ns(&c->net.clock);
@@ -147,7 +147,7 @@ all_over(const struct pg_run *r)
 }
 
 static bool
-never(const struct pg_run *r)
+scenario_run_never(const struct pg_run *r)
 {
 	(void)r;
 	return false;
@@ -155,14 +155,14 @@ never(const struct pg_run *r)
 
 /* False: not in that time, or stopped. */
 static bool
-wait_for(struct pg_run *r, bool (*done)(const struct pg_run *r), uint32_t ms)
+wait_scenario_run_for(struct pg_run *r, bool (*done)(const struct pg_run *r), uint32_t ms)
 {
 	struct pg_ctx *c = r->ctx;
 	uint64_t end = c->net.now_ns + ms * BASE_MS_NS;
 	while (!done(r)) {
 		if (c->net.now_ns >= end || *c->stop)
 			return false;
-		turn(c);
+		turn_scenario_run(c);
 	}
 	return true;
 }
@@ -200,7 +200,7 @@ set_cuts(struct pg_run *r)
 }
 
 static void
-replay(struct pg_run *r)
+replay_scenario_run(struct pg_run *r)
 {
 	struct pg_net *n = &r->ctx->net;
 	for (uint8_t side = 0; side < PG_SIDES; side++)
@@ -264,13 +264,13 @@ run_events(struct pg_run *r)
 	       since >= r->load->event[r->next_event].at_ms * BASE_MS_NS)
 		begin_event(r, &r->load->event[r->next_event++]);
 	set_cuts(r);
-	replay(r);
+	replay_scenario_run(r);
 }
 
 /* ---- measuring ---------------------------------------------------------------------------- */
 
 static void
-set(struct pg_result *o, enum pg_measure m, double v)
+set_scenario_run(struct pg_result *o, enum pg_measure m, double v)
 {
 	o->m[m] = v;
 	o->known[m] = true;
@@ -278,9 +278,9 @@ set(struct pg_result *o, enum pg_measure m, double v)
 
 /* Rounds add up. */
 static void
-add(struct pg_result *o, enum pg_measure m, double v)
+add_scenario_run(struct pg_result *o, enum pg_measure m, double v)
 {
-	set(o, m, o->m[m] + v);
+	set_scenario_run(o, m, o->m[m] + v);
 }
 
 static uint64_t
@@ -325,14 +325,15 @@ begin_measure(struct pg_run *r)
 }
 
 static void
-measure(struct pg_run *r)
+measure_scenario_run(struct pg_run *r)
 {
 	struct pg_world *w = r->world;
 	struct pg_result *o = r->out;
 	struct pg_tally before = w->received;
 	uint64_t wire = wire_bytes(&r->ctx->net), t0 = r->ctx->net.now_ns;
 	begin_measure(r);
-	(void)wait_for(r, r->load->may_end ? all_over : never, r->load->measure_ms);
+	(void)wait_scenario_run_for(r, r->load->may_end ? all_over : scenario_run_never,
+				    r->load->measure_ms);
 	w->measuring = false;
 	double ns = (double)(r->ctx->net.now_ns - t0);
 	double segments = (double)(w->received.segments - before.segments);
@@ -341,74 +342,77 @@ measure(struct pg_run *r)
 		ns = 1;
 	/* The mean of the rounds. */
 	double share = 1.0 / r->load->rounds;
-	add(o, PG_M_mpps, segments * 1e3 / ns * share);
-	add(o, PG_M_gbps, bytes * 8 / ns * share);
-	add(o, PG_M_wire_gbps, (double)(wire_bytes(&r->ctx->net) - wire) * 8 / ns * share);
-	set(o, PG_M_fairness, fairness(w));
+	add_scenario_run(o, PG_M_mpps, segments * 1e3 / ns * share);
+	add_scenario_run(o, PG_M_gbps, bytes * 8 / ns * share);
+	add_scenario_run(o, PG_M_wire_gbps,
+			 (double)(wire_bytes(&r->ctx->net) - wire) * 8 / ns * share);
+	set_scenario_run(o, PG_M_fairness, fairness(w));
 	double stall = (double)w->stall_ns / 1e6;
-	set(o, PG_M_stall_ms, stall > o->m[PG_M_stall_ms] ? stall : o->m[PG_M_stall_ms]);
+	set_scenario_run(o, PG_M_stall_ms,
+			 stall > o->m[PG_M_stall_ms] ? stall : o->m[PG_M_stall_ms]);
 	static const struct {
 		enum pg_measure m;
 		uint32_t ppm;
 	} q[] = {{PG_M_p50_us, 500000}, {PG_M_p99_us, 990000}, {PG_M_p999_us, 999000}};
 	for (int i = 0; i < 3; i++)
-		set(o, q[i].m, (double)base_hist_quantile(&w->latency, q[i].ppm) / 1e3);
-	set(o, PG_M_max_us, w->latency.count ? (double)w->latency.max / 1e3 : 0);
+		set_scenario_run(o, q[i].m,
+				 (double)base_hist_quantile(&w->latency, q[i].ppm) / 1e3);
+	set_scenario_run(o, PG_M_max_us, w->latency.count ? (double)w->latency.max / 1e3 : 0);
 }
 
 /* See turns.h.  What a turn leaves behind would be the next one's. */
 static void
-measure_turns(struct pg_run *r)
+measure_scenario_run_turns(struct pg_run *r)
 {
 	struct pg_world *w = r->world;
 	struct pg_net *n = &r->ctx->net;
 	uint32_t ms;
 	pg_world_send(w, false);
-	(void)wait_for(r, is_drained, r->load->drain_ms);
+	(void)wait_scenario_run_for(r, is_drained, r->load->drain_ms);
 	pg_turn_ready();
 	while (!*r->ctx->stop && pg_turn_next(&ms)) {
 		n->now_ns = rd_clock_ns(&n->clock);
 		pg_world_send(w, true);
-		(void)wait_for(r, never, PG_TURN_LEAD_MS);
+		(void)wait_scenario_run_for(r, scenario_run_never, PG_TURN_LEAD_MS);
 		struct pg_tally before = w->received;
 		uint64_t t0 = n->now_ns;
 		base_hist_init(&w->latency);
 		pg_turn_begin();
 		w->measuring = true;
-		(void)wait_for(r, never, ms);
+		(void)wait_scenario_run_for(r, scenario_run_never, ms);
 		w->measuring = false;
 		struct pg_turn t = {.ns = (double)(n->now_ns - t0),
 				    .segments = w->received.segments - before.segments,
 				    .bytes = w->received.bytes - before.bytes,
 				    .latency = &w->latency};
 		pg_world_send(w, false);
-		(void)wait_for(r, is_drained, PG_TURN_DRAIN_MS);
-		(void)wait_for(r, never, PG_TURN_QUIET_MS);
+		(void)wait_scenario_run_for(r, is_drained, PG_TURN_DRAIN_MS);
+		(void)wait_scenario_run_for(r, scenario_run_never, PG_TURN_QUIET_MS);
 		pg_turn_print(&t);
 	}
 	n->now_ns = rd_clock_ns(&n->clock);
 }
 
 static void
-account(struct pg_run *r)
+scenario_run_account(struct pg_run *r)
 {
 	const struct pg_world *w = r->world;
 	struct pg_result *o = r->out;
 	bool whole = w->sent.segments == w->received.segments && w->sent.hash == w->received.hash;
 	double lost = (double)w->sent.segments - (double)w->received.segments;
-	add(o, PG_M_sent, (double)w->sent.segments);
-	add(o, PG_M_received, (double)w->received.segments);
-	add(o, PG_M_lost, r->disrupted || lost < 0 ? 0 : lost);
-	add(o, PG_M_damaged, !whole && !r->disrupted);
-	add(o, PG_M_wrong_ids, (double)w->wrong_ids);
-	add(o, PG_M_copies, (double)w->copies);
-	add(o, PG_M_reordered, (double)w->reordered);
-	add(o, PG_M_strays, (double)w->strays);
-	add(o, PG_M_retransmits, (double)w->resent);
-	add(o, PG_M_mislabelled, (double)w->mislabelled);
+	add_scenario_run(o, PG_M_sent, (double)w->sent.segments);
+	add_scenario_run(o, PG_M_received, (double)w->received.segments);
+	add_scenario_run(o, PG_M_lost, r->disrupted || lost < 0 ? 0 : lost);
+	add_scenario_run(o, PG_M_damaged, !whole && !r->disrupted);
+	add_scenario_run(o, PG_M_wrong_ids, (double)w->wrong_ids);
+	add_scenario_run(o, PG_M_copies, (double)w->copies);
+	add_scenario_run(o, PG_M_reordered, (double)w->reordered);
+	add_scenario_run(o, PG_M_strays, (double)w->strays);
+	add_scenario_run(o, PG_M_retransmits, (double)w->resent);
+	add_scenario_run(o, PG_M_mislabelled, (double)w->mislabelled);
 	o->known[PG_M_replayed] = true;
-	add(o, PG_M_abandoned, (double)w->abandoned);
-	add(o, PG_M_undrained, r->disrupted ? 0 : (double)pg_world_held(w));
+	add_scenario_run(o, PG_M_abandoned, (double)w->abandoned);
+	add_scenario_run(o, PG_M_undrained, r->disrupted ? 0 : (double)pg_world_held(w));
 	double aborted = 0, told = 0;
 	for (uint32_t j = 0; j < r->load->jobs; j++) {
 		aborted += w->job[j].aborted || (w->job[j].over && *w->job[j].why);
@@ -416,16 +420,16 @@ account(struct pg_run *r)
 		if (*w->job[j].why)
 			strlcpy(o->why_ended, w->job[j].why, sizeof o->why_ended);
 	}
-	add(o, PG_M_jobs_aborted, aborted);
-	add(o, PG_M_hosts_told, told);
+	add_scenario_run(o, PG_M_jobs_aborted, aborted);
+	add_scenario_run(o, PG_M_hosts_told, told);
 	if (r->first_event_ns && w->told_ns > r->first_event_ns)
-		set(o, PG_M_abort_ms, (double)(w->told_ns - r->first_event_ns) / 1e6);
+		set_scenario_run(o, PG_M_abort_ms, (double)(w->told_ns - r->first_event_ns) / 1e6);
 }
 
 /* ---- a round --------------------------------------------------------------------------------- */
 
 static int
-give_up(struct pg_run *r, const char *what)
+give_up_scenario_run(struct pg_run *r, const char *what)
 {
 	if (!*r->out->error)
 		strlcpy(r->out->error, *r->ctx->stop ? "stopped" : what, sizeof r->out->error);
@@ -439,20 +443,24 @@ give_jobs(struct pg_run *r)
 {
 	struct pg_ctx *c = r->ctx;
 	for (uint32_t i = 0; i < GIVE_TRIES; i++) {
-		if (!wait_for(r, is_up, CHANNEL_MS))
-			return give_up(r, "relayd does not take the primary relay's TCP "
-					  "connection: is it in cluster.relays, before relayd?");
+		if (!wait_scenario_run_for(r, is_up, CHANNEL_MS))
+			return give_up_scenario_run(
+				r, "relayd does not take the primary relay's TCP "
+				   "connection: is it in cluster.relays, before relayd?");
 		r->answers = 0;
 		r->breaks = breaks(c);
 		for (uint32_t j = 0; j < r->load->jobs; j++)
 			for (uint32_t s = 0; s < c->nchans; s++)
 				if (!pg_chan_job(&c->chan[s], r->world->job[j].table[s]))
-					return give_up(r, "the channel to relayd broke");
-		bool answered = wait_for(r, is_answered, ANSWER_MS);
+					return give_up_scenario_run(r,
+								    "the channel to relayd broke");
+		bool answered = wait_scenario_run_for(r, is_answered, ANSWER_MS);
 		if (breaks(c) == r->breaks)
-			return answered ? 0 : give_up(r, "relayd does not answer to a job");
+			return answered
+				       ? 0
+				       : give_up_scenario_run(r, "relayd does not answer to a job");
 	}
-	return give_up(r, "the channel to relayd broke again and again");
+	return give_up_scenario_run(r, "the channel to relayd broke again and again");
 }
 
 static int
@@ -465,15 +473,15 @@ install(struct pg_run *r)
 	uint32_t refused = 0;
 	for (uint32_t j = 0; j < r->load->jobs; j++)
 		refused += r->world->job[j].refused;
-	add(r->out, PG_M_jobs, r->load->jobs - refused);
-	add(r->out, PG_M_jobs_refused, refused);
+	add_scenario_run(r->out, PG_M_jobs, r->load->jobs - refused);
+	add_scenario_run(r->out, PG_M_jobs_refused, refused);
 	if (refused)
-		return give_up(r, r->out->why_ended);
-	if (!wait_for(r, is_connected, CONNECT_MS))
-		return give_up(r, "not all hosts and remote relays were connected");
+		return give_up_scenario_run(r, r->out->why_ended);
+	if (!wait_scenario_run_for(r, is_connected, CONNECT_MS))
+		return give_up_scenario_run(r, "not all hosts and remote relays were connected");
 	double ms = (double)(c->net.now_ns - t0) / 1e6;
-	set(r->out, PG_M_connect_ms,
-	    ms > r->out->m[PG_M_connect_ms] ? ms : r->out->m[PG_M_connect_ms]);
+	set_scenario_run(r->out, PG_M_connect_ms,
+			 ms > r->out->m[PG_M_connect_ms] ? ms : r->out->m[PG_M_connect_ms]);
 	return 0;
 }
 
@@ -488,30 +496,30 @@ static int
 take_over(struct pg_run *r)
 {
 	pg_world_send(r->world, false);
-	(void)wait_for(r, is_playable, TAKE_OVER_MS);
+	(void)wait_scenario_run_for(r, is_playable, TAKE_OVER_MS);
 	const char *why = pg_world_play(r->world);
 	if (why)
-		return give_up(r, why);
+		return give_up_scenario_run(r, why);
 	pg_world_send(r->world, true);
 	return 0;
 }
 
 static void
-play(struct pg_run *r)
+play_scenario_run(struct pg_run *r)
 {
 	r->start_ns = r->ctx->net.now_ns;
 	pg_world_send(r->world, true);
-	(void)wait_for(r, never, r->load->warmup_ms);
+	(void)wait_scenario_run_for(r, scenario_run_never, r->load->warmup_ms);
 	if (r->load->from_template && take_over(r))
 		return;
 	if (r->ctx->turns)
-		measure_turns(r);
+		measure_scenario_run_turns(r);
 	else
-		measure(r);
+		measure_scenario_run(r);
 	pg_world_send(r->world, false);
 	if (!r->disrupted)
-		(void)wait_for(r, is_drained, r->load->drain_ms);
-	account(r);
+		(void)wait_scenario_run_for(r, is_drained, r->load->drain_ms);
+	scenario_run_account(r);
 }
 
 static void
@@ -528,13 +536,13 @@ round_end(struct pg_run *r)
 		for (uint32_t s = 0; s < c->nchans; s++)
 			if (r->world->job[j].installed[s] && !r->world->job[j].over)
 				(void)pg_chan_end(&c->chan[s], r->world->job[j].base[s], "");
-	(void)wait_for(r, never, SETTLE_MS);
+	(void)wait_scenario_run_for(r, scenario_run_never, SETTLE_MS);
 	pg_world_close(r->world);
-	(void)wait_for(r, never, SETTLE_MS);
+	(void)wait_scenario_run_for(r, scenario_run_never, SETTLE_MS);
 }
 
 static void
-one_round(struct pg_run *r, bool last)
+scenario_run_one_round(struct pg_run *r, bool last)
 {
 	struct pg_ctx *c = r->ctx;
 	struct pg_result *o = r->out;
@@ -555,7 +563,7 @@ one_round(struct pg_run *r, bool last)
 	c->net.datagram = pg_world_datagram;
 	c->net.user = r->world;
 	if (install(r) == 0)
-		play(r);
+		play_scenario_run(r);
 	round_end(r);
 	struct pg_world *w = r->world;
 	r->world = NULL;
@@ -564,7 +572,7 @@ one_round(struct pg_run *r, bool last)
 }
 
 static void
-judge(struct pg_run *r, const json_t *before, const json_t *after)
+judge_scenario_run(struct pg_run *r, const json_t *before, const json_t *after)
 {
 	struct pg_result *o = r->out;
 	o->passed = !*o->error;
@@ -600,7 +608,7 @@ name_losses(struct pg_result *o)
 		if (strncmp(o->reason[i].name, "forwarding/drop_", 16) == 0)
 			named += o->reason[i].count;
 	double more = o->m[PG_M_lost] - named;
-	set(o, PG_M_unnamed, more > 0 ? more : 0);
+	set_scenario_run(o, PG_M_unnamed, more > 0 ? more : 0);
 }
 
 void
@@ -620,15 +628,15 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
 	c->net.now_ns = rd_clock_ns(&c->net.clock);
 	c->run = &r;
 	for (uint32_t i = 0; i < load->rounds && !*out->error && !*c->stop; i++)
-		one_round(&r, i + 1 == load->rounds);
+		scenario_run_one_round(&r, i + 1 == load->rounds);
 	c->run = NULL;
 	c->net.datagram = NULL;
 	json_t *after = before ? pg_stats_read(c->lab) : NULL;
 	if (before && after)
-		set(out, PG_M_relay_drops, pg_stats_reasons(before, after, out));
+		set_scenario_run(out, PG_M_relay_drops, pg_stats_reasons(before, after, out));
 	if (before && after && !load->from_template)
 		name_losses(out);
-	judge(&r, before, after);
+	judge_scenario_run(&r, before, after);
 	json_decref(before);
 	json_decref(after);
 	c->net.now_ns = rd_clock_ns(&c->net.clock);
@@ -639,7 +647,7 @@ pg_run(struct pg_ctx *c, const struct pg_load *load, struct pg_result *out)
  */
 
 static int
-load_keys(struct pg_ctx *c, char *err, size_t err_max)
+load_scenario_run_keys(struct pg_ctx *c, char *err, size_t err_max)
 {
 	char why[SEAL_TEXT];
 	if (!*c->lab->key_file)
@@ -663,9 +671,11 @@ load_keys(struct pg_ctx *c, char *err, size_t err_max)
 int
 pg_ctx_open(struct pg_ctx *c, const struct pg_lab *lab, const char *prog, char *err, size_t err_max)
 {
-	static const struct pg_chan_ops ops = {.answer = on_answer, .end = on_end};
+	static const struct pg_chan_ops ops = {.answer = on_scenario_run_answer,
+					       .end = on_scenario_run_end};
 	c->lab = lab;
-	if (load_keys(c, err, err_max) || pg_net_open(&c->net, lab, prog, err, err_max))
+	if (load_scenario_run_keys(c, err, err_max) ||
+	    pg_net_open(&c->net, lab, prog, err, err_max))
 		return -1;
 	rd_idle_init(&c->idle, lab->sleep ? RD_IDLE_SLEEP : RD_IDLE_PAUSE, 50000);
 	c->incarnation = rd_clock_system_ns();

@@ -30,7 +30,8 @@ rate_percent(const struct pg_gen *g, const struct pg_scripts *s)
 
 /* mark: what begins a comment. */
 static void
-put_head(FILE *f, const char *base, const struct pg_scripts *s, const char *mark, const char *suffix)
+put_scripts_head(FILE *f, const char *base, const struct pg_scripts *s, const char *mark,
+		 const char *suffix)
 {
 	const char *slash = strrchr(base, '/'), *file = slash ? slash + 1 : base;
 	fprintf(f,
@@ -44,7 +45,7 @@ put_head(FILE *f, const char *base, const struct pg_scripts *s, const char *mark
 static void
 put_pkt(FILE *f, const char *base, const struct pg_scripts *s, double percent)
 {
-	put_head(f, base, s, "#", "pkt");
+	put_scripts_head(f, base, s, "#", "pkt");
 	fprintf(f,
 		"stop 0\nclear 0 stats\nset 0 burst 1\nset 0 rate %.6f\nset 0 count %" PRIu64 "\n"
 		"enable 0 pcap\nstart 0\n",
@@ -54,7 +55,7 @@ put_pkt(FILE *f, const char *base, const struct pg_scripts *s, double percent)
 static void
 put_lua(FILE *f, const char *base, const struct pg_scripts *s, double percent)
 {
-	put_head(f, base, s, "--", "lua");
+	put_scripts_head(f, base, s, "--", "lua");
 	fprintf(f,
 		"package.path = package.path .. \";?.lua\"\nrequire \"Pktgen\"\n"
 		"local port = \"0\"\n"

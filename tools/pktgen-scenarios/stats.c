@@ -24,7 +24,7 @@ pg_stats_read(const struct pg_lab *lab)
 
 /* What is refused is sent again, so it is listed but no drop. */
 static bool
-is_drop(const char *parent, const char *key)
+stats_is_drop(const char *parent, const char *key)
 {
 	return strcmp(parent, "rx_drops") == 0 || strncmp(key, "drop_", 5) == 0;
 }
@@ -32,7 +32,7 @@ is_drop(const char *parent, const char *key)
 static bool
 is_loss(const char *parent, const char *key)
 {
-	return is_drop(parent, key) || strncmp(key, "refused_", 8) == 0 ||
+	return stats_is_drop(parent, key) || strncmp(key, "refused_", 8) == 0 ||
 	       strncmp(key, "accept_", 7) == 0 || strcmp(key, "tx_refused") == 0 ||
 	       strcmp(key, "tx_retransmits") == 0;
 }
@@ -48,7 +48,8 @@ note_reason(struct pg_result *out, const char *path, const char *key, double ris
 }
 
 static double
-walk(json_t *before, json_t *after, const char *path, const char *parent, struct pg_result *out)
+walk_stats(json_t *before, json_t *after, const char *path, const char *parent,
+	   struct pg_result *out)
 {
 	const char *key;
 	json_t *is;
@@ -59,7 +60,7 @@ walk(json_t *before, json_t *after, const char *path, const char *parent, struct
 		if (json_is_object(is)) {
 			char sub[128];
 			snprintf(sub, sizeof sub, "%.60s%s%.60s", path, *path ? "/" : "", key);
-			sum += walk(was, is, sub, key, out);
+			sum += walk_stats(was, is, sub, key, out);
 		} else if (json_is_integer(is) && is_loss(parent, key)) {
 			double rise =
 				(double)json_integer_value(is) - (double)json_integer_value(was);
@@ -68,7 +69,7 @@ walk(json_t *before, json_t *after, const char *path, const char *parent, struct
 				rise = (double)json_integer_value(is);
 			if (rise > 0)
 				note_reason(out, path, key, rise);
-			if (is_drop(parent, key) && strcmp(key, "drop_refused") != 0)
+			if (stats_is_drop(parent, key) && strcmp(key, "drop_refused") != 0)
 				sum += rise;
 		}
 	}
@@ -80,7 +81,7 @@ pg_stats_reasons(const json_t *before, const json_t *after, struct pg_result *ou
 {
 	/* jansson's getters take no const. */
 	json_t *b = json_deep_copy(before), *a = json_deep_copy(after);
-	double sum = walk(b, a, "", "", out);
+	double sum = walk_stats(b, a, "", "", out);
 	json_decref(a);
 	json_decref(b);
 	return sum;

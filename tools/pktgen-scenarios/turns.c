@@ -46,18 +46,18 @@ pg_turn_sample(uint64_t ns)
 }
 
 static int
-by_value(const void *x, const void *y)
+by_turns_value(const void *x, const void *y)
 {
 	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
 	return (a > b) - (a < b);
 }
 
 static uint64_t
-median(const struct base_hist *h)
+turns_median(const struct base_hist *h)
 {
 	if (!samples.n || samples.n > PG_TURN_SAMPLES)
 		return base_hist_quantile(h, 500000);
-	qsort(samples.ns, samples.n, sizeof samples.ns[0], by_value);
+	qsort(samples.ns, samples.n, sizeof samples.ns[0], by_turns_value);
 	return samples.ns[samples.n / 2];
 }
 
@@ -68,7 +68,7 @@ pg_turn_print(const struct pg_turn *t)
 	       "%.3f, "
 	       "\"p99_us\": %.3f, \"max_us\": %.1f}\n",
 	       (double)t->segments * 1e3 / t->ns, (double)t->bytes * 8 / t->ns,
-	       (unsigned long long)t->segments, t->ns / 1e6, (double)median(t->latency) / 1e3,
+	       (unsigned long long)t->segments, t->ns / 1e6, (double)turns_median(t->latency) / 1e3,
 	       (double)base_hist_quantile(t->latency, 990000) / 1e3,
 	       t->latency->count ? (double)t->latency->max / 1e3 : 0);
 	fflush(stdout);

@@ -55,7 +55,7 @@ draw_size(struct pg_world *w)
 }
 
 static const uint8_t *
-id_of(const struct pg_world *w, uint32_t job, uint32_t rank, uint8_t side, bool relay)
+world_id_of(const struct pg_world *w, uint32_t job, uint32_t rank, uint8_t side, bool relay)
 {
 	const struct pg_job *j = &w->job[job];
 	const struct relay_job *t = j->table[j->table[1] ? side : 0];
@@ -142,8 +142,8 @@ pg_world_make(struct pg_station *s, struct pg_flow *f, uint8_t *head, struct suc
 		seg->flags = SUCI_SF_FIRST;
 		seg->block_bytes = l->left;
 		/* What relayd has to replace. */
-		memcpy(head + IDS_OFF, id_of(w, l->job, l->src, s->side, s->relay), 24);
-		memcpy(head + IDS_OFF + 24, id_of(w, l->job, l->dst, s->side, s->relay), 24);
+		memcpy(head + IDS_OFF, world_id_of(w, l->job, l->src, s->side, s->relay), 24);
+		memcpy(head + IDS_OFF + 24, world_id_of(w, l->job, l->dst, s->side, s->relay), 24);
 	}
 	uint32_t bytes = l->left < mss ? l->left : mss;
 	if (bytes < PG_PAYLOAD_MIN)
@@ -190,7 +190,7 @@ pull(void *user, uint32_t path, struct suci_segment *seg, uint64_t now_ns)
 }
 
 static void
-released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
+world_released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
 {
 	struct pg_station *s = user;
 	(void)now_ns;
@@ -204,7 +204,7 @@ released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64
 }
 
 static uint32_t
-backlog(void *user, uint32_t path)
+world_backlog(void *user, uint32_t path)
 {
 	struct pg_station *s = user;
 	uint8_t fi = path < PG_PATHS_MAX ? s->flow_of[path] : 255;
@@ -216,8 +216,8 @@ backlog(void *user, uint32_t path)
 /* Which job a label is of; the jobs of one world are in the order of their labels but
  * where the allocator began anew, so look near the last one. */
 static bool
-job_of(struct pg_world *w, const struct pg_station *s, uint32_t label, uint32_t *job,
-       uint32_t *rank)
+world_job_of(struct pg_world *w, const struct pg_station *s, uint32_t label, uint32_t *job,
+	     uint32_t *rank)
 {
 	const struct pg_load *l = w->load;
 	uint32_t nworld = l->hosts + l->relays * l->procs_per_relay;
@@ -239,7 +239,7 @@ job_of(struct pg_world *w, const struct pg_station *s, uint32_t label, uint32_t 
 }
 
 static bool
-is_here(const struct pg_world *w, const struct pg_station *s, uint32_t rank)
+world_is_here(const struct pg_world *w, const struct pg_station *s, uint32_t rank)
 {
 	const struct pg_load *l = w->load;
 	if (!s->relay)
@@ -250,7 +250,7 @@ is_here(const struct pg_world *w, const struct pg_station *s, uint32_t rank)
 
 /* Does this receiver, which is slow by the scenario, take one more? */
 static bool
-has_room(struct pg_station *s, uint64_t now_ns)
+world_has_room(struct pg_station *s, uint64_t now_ns)
 {
 	struct pg_world *w = s->w;
 	if (w->no_room)
@@ -266,7 +266,7 @@ has_room(struct pg_station *s, uint64_t now_ns)
 }
 
 static uint32_t
-room(void *user, uint32_t path)
+world_room(void *user, uint32_t path)
 {
 	struct pg_station *s = user;
 	uint64_t now = s->w->net->now_ns;
@@ -295,7 +295,7 @@ lane_of(struct pg_world *w, const uint8_t *data, uint32_t job, uint32_t src, uin
 
 /* Did it not come before?  What is further behind than the map reaches counts as lost. */
 static bool
-is_new(struct pg_world *w, struct pg_lane *l, uint32_t seq)
+world_is_new(struct pg_world *w, struct pg_lane *l, uint32_t seq)
 {
 	uint32_t mask = w->rx_bits - 1;
 	uint64_t *map = w->seen + (size_t)(l - w->lane) * (w->rx_bits / 64);
@@ -324,7 +324,7 @@ is_new(struct pg_world *w, struct pg_lane *l, uint32_t seq)
 }
 
 static void
-account(struct pg_world *w, const uint8_t *data, uint64_t now_ns)
+world_account(struct pg_world *w, const uint8_t *data, uint64_t now_ns)
 {
 	if (w->measuring) {
 		uint64_t tsc, ticks;
@@ -349,23 +349,23 @@ pg_world_take(void *user, uint32_t path, const struct suci_segment *seg, uint64_
 	uint32_t job, src, src_job, dst;
 	struct pg_lane *lane;
 	(void)path;
-	if (!has_room(s, now_ns))
+	if (!world_has_room(s, now_ns))
 		return SUCI_REFUSED;
-	if (seg->data_len < PG_PAYLOAD_MIN || !job_of(w, s, seg->dst_label, &job, &dst) ||
-	    !is_here(w, s, dst) || !job_of(w, s, seg->src_label, &src_job, &src) ||
+	if (seg->data_len < PG_PAYLOAD_MIN || !world_job_of(w, s, seg->dst_label, &job, &dst) ||
+	    !world_is_here(w, s, dst) || !world_job_of(w, s, seg->src_label, &src_job, &src) ||
 	    src_job != job || !(lane = lane_of(w, seg->data, job, src, dst))) {
 		w->strays++;
 		return SUCI_DROPPED;
 	}
-	if (!is_new(w, lane, seg->seq)) {
+	if (!world_is_new(w, lane, seg->seq)) {
 		w->copies++;
 		return SUCI_TAKEN;
 	}
 	if ((seg->flags & SUCI_SF_FIRST) &&
-	    (memcmp(seg->data + IDS_OFF, id_of(w, job, src, s->side, s->relay), 24) ||
-	     memcmp(seg->data + IDS_OFF + 24, id_of(w, job, dst, s->side, s->relay), 24)))
+	    (memcmp(seg->data + IDS_OFF, world_id_of(w, job, src, s->side, s->relay), 24) ||
+	     memcmp(seg->data + IDS_OFF + 24, world_id_of(w, job, dst, s->side, s->relay), 24)))
 		w->wrong_ids++;
-	account(w, seg->data, now_ns);
+	world_account(w, seg->data, now_ns);
 	s->received++;
 	w->received.segments++;
 	w->received.bytes += seg->data_len;
@@ -390,8 +390,8 @@ accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
 }
 
 static void
-path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello, size_t len,
-	bool incoming)
+world_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	      size_t len, bool incoming)
 {
 	struct pg_station *s = user;
 	const struct pg_side_conf *c = s->w->net->side[s->side].conf;
@@ -410,7 +410,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 }
 
 static void
-path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+world_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct pg_station *s = user;
 	(void)why;
@@ -426,7 +426,7 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 }
 
 static void
-note(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
+note_world(void *user, uint32_t path, const void *bytes, size_t len, uint64_t now_ns)
 {
 	struct pg_station *s = user;
 	struct pg_world *w = s->w;
@@ -454,14 +454,14 @@ pg_world_ops(void)
 {
 	static const struct suci_ops ops = {
 		.accept = accept,
-		.path_up = path_up,
-		.path_down = path_down,
+		.path_up = world_path_up,
+		.path_down = world_path_down,
 		.segment = pg_world_take,
-		.released = released,
+		.released = world_released,
 		.pull = pull,
-		.room = room,
-		.backlog = backlog,
-		.note = note,
+		.room = world_room,
+		.backlog = world_backlog,
+		.note = note_world,
 	};
 	return &ops;
 }

@@ -16,7 +16,7 @@
 /* ---- memory ------------------------------------------------------------------------ */
 
 static void *
-take(struct pg_world *w, size_t n, size_t each)
+take_new_world(struct pg_world *w, size_t n, size_t each)
 {
 	void *p = NULL;
 	size_t bytes = (n * each + 63) & ~(size_t)63;
@@ -167,8 +167,8 @@ make_jobs(struct pg_world *w, struct relay_labels labels[PG_SIDES], char *err, s
 	struct relay_job_limits lim = {.nworld_max = nworld,
 				       .nhosts_max = PG_SHARDS_MAX + l->relays};
 	size_t each = (relay_job_footprint(&lim) + 63) & ~(size_t)63;
-	w->job = take(w, l->jobs, sizeof *w->job);
-	uint8_t *mem = take(w, (size_t)l->jobs * sides, each);
+	w->job = take_new_world(w, l->jobs, sizeof *w->job);
+	uint8_t *mem = take_new_world(w, (size_t)l->jobs * sides, each);
 	if (!w->job || !mem)
 		return false;
 	for (uint32_t j = 0; j < l->jobs; j++) {
@@ -252,12 +252,12 @@ add_lanes(struct pg_world *w, struct pg_station *s, uint32_t i, uint32_t *quota)
 }
 
 static bool
-make_lanes(struct pg_world *w)
+make_new_world_lanes(struct pg_world *w)
 {
 	const struct pg_load *l = w->load;
-	uint32_t *quota = take(w, l->jobs, 2 * sizeof *quota);
+	uint32_t *quota = take_new_world(w, l->jobs, 2 * sizeof *quota);
 	/* With few lanes over many flows the sum of a flow's roundings is less, never more. */
-	w->lane = take(w, pg_load_lanes(l) * l->jobs, sizeof *w->lane);
+	w->lane = take_new_world(w, pg_load_lanes(l) * l->jobs, sizeof *w->lane);
 	if (!quota || !w->lane)
 		return false;
 	for (uint32_t j = 0; j < l->jobs; j++)
@@ -276,7 +276,7 @@ make_lanes(struct pg_world *w)
 	w->rx_bits = RX_BITS_MIN;
 	while (w->nsenders && w->rx_bits < RX_BITS_MAX / (w->nlanes / w->nsenders + 1))
 		w->rx_bits *= 2;
-	w->seen = take(w, w->nlanes, w->rx_bits / 8);
+	w->seen = take_new_world(w, w->nlanes, w->rx_bits / 8);
 	return w->nlanes > 0 && w->seen;
 }
 
@@ -343,15 +343,15 @@ start_side(struct pg_world *w, uint8_t side)
 	uint32_t n = w->nstations[side];
 	const struct suci_limits *lim = &w->limits[side];
 	size_t each = suci_footprint(lim);
-	uint8_t *mem = each ? take(w, n, each) : NULL;
-	uint8_t(*slot)[PG_HEAD_MAX] = take(w, (size_t)n * lim->segments_max, PG_HEAD_MAX);
-	uint16_t *free_slot = take(w, (size_t)n * lim->segments_max, sizeof *free_slot);
+	uint8_t *mem = each ? take_new_world(w, n, each) : NULL;
+	uint8_t(*slot)[PG_HEAD_MAX] = take_new_world(w, (size_t)n * lim->segments_max, PG_HEAD_MAX);
+	uint16_t *free_slot = take_new_world(w, (size_t)n * lim->segments_max, sizeof *free_slot);
 	uint32_t flows = w->station[side]->nflows;
 	struct pg_play *play = NULL;
 	uint8_t *players = NULL;
 	if (w->load->from_template) {
-		play = take(w, (size_t)n * flows, sizeof *play);
-		players = take(w, (size_t)n * flows, pg_player_size());
+		play = take_new_world(w, (size_t)n * flows, sizeof *play);
+		players = take_new_world(w, (size_t)n * flows, pg_player_size());
 	}
 	if (!mem || !slot || !free_slot || (w->load->from_template && (!play || !players)))
 		return false;
@@ -371,13 +371,13 @@ start_side(struct pg_world *w, uint8_t side)
 
 /* Addresses, ranks, tokens: before there are tables. */
 static bool
-place(struct pg_world *w, uint8_t side)
+place_new_world(struct pg_world *w, uint8_t side)
 {
 	const struct pg_load *l = w->load;
 	bool relay = side == 1 && !l->series;
 	uint32_t per_job = side ? nremote(l) : l->hosts;
 	uint32_t n = relay ? l->relays : per_job * l->jobs;
-	w->station[side] = take(w, n, sizeof *w->station[side]);
+	w->station[side] = take_new_world(w, n, sizeof *w->station[side]);
 	if (!w->station[side])
 		return false;
 	w->nstations[side] = n;
@@ -422,14 +422,15 @@ pg_world_new(const struct pg_load *load, struct pg_net *net, const struct suci_s
 	w->seal = *seal;
 	w->prng = base_prng_seed(load->seed ^ incarnation * 0x9e3779b97f4a7c15ull);
 	base_hist_init(&w->latency);
-	uint8_t *pattern = take(w, 1, PG_PAYLOAD_MAX);
-	if (!pattern || !place(w, 0) || !place(w, 1) || !make_jobs(w, labels, err, err_max) ||
-	    !make_lanes(w) || !start_side(w, 0) || !start_side(w, 1))
+	uint8_t *pattern = take_new_world(w, 1, PG_PAYLOAD_MAX);
+	if (!pattern || !place_new_world(w, 0) || !place_new_world(w, 1) ||
+	    !make_jobs(w, labels, err, err_max) || !make_new_world_lanes(w) || !start_side(w, 0) ||
+	    !start_side(w, 1))
 		goto err_free;
 	for (uint32_t i = 0; i < PG_PAYLOAD_MAX; i++)
 		pattern[i] = (uint8_t)(i * 7 + 1);
 	w->pattern = pattern;
-	w->hot = take(w, w->nstations[0] + w->nstations[1], sizeof(void *));
+	w->hot = take_new_world(w, w->nstations[0] + w->nstations[1], sizeof(void *));
 	if (!w->hot)
 		goto err_free;
 	for (uint32_t i = 0; i < load->nsizes; i++)

@@ -67,7 +67,7 @@ pg_play_saw(struct pg_station *s, const struct suci_out *o)
 
 /* All paths of the station that are up can be played. */
 static bool
-is_ready(const struct pg_station *s)
+world_play_is_ready(const struct pg_station *s)
 {
 	for (uint32_t f = 0; f < s->nflows; f++)
 		if (s->flow[f].path == UINT32_MAX || !pg_player_ready(s->flow[f].play->player))
@@ -81,7 +81,7 @@ pg_world_playable(const struct pg_world *w)
 	for (int side = 0; side < PG_SIDES; side++)
 		for (uint32_t i = 0; i < w->nstations[side]; i++)
 			if (pg_station_sends(&w->station[side][i]) &&
-			    !is_ready(&w->station[side][i]))
+			    !world_play_is_ready(&w->station[side][i]))
 				return false;
 	return true;
 }
@@ -133,7 +133,7 @@ pg_world_play(struct pg_world *w)
 	for (int side = 0; side < PG_SIDES; side++)
 		for (uint32_t i = 0; i < w->nstations[side]; i++) {
 			struct pg_station *s = &w->station[side][i];
-			s->played = is_ready(s); /* others go on with their endpoint */
+			s->played = world_play_is_ready(s); /* others go on with their endpoint */
 			for (uint32_t f = 0; s->played && f < s->nflows; f++)
 				pg_player_begin(s->flow[f].play->player);
 			write_headers(w, s);

@@ -49,7 +49,7 @@ show_log(struct ctl *c, const struct options *o)
 }
 
 static void
-table(const json_t *v, const char *key, const char *none, const struct column *columns)
+circuits_table(const json_t *v, const char *key, const char *none, const struct column *columns)
 {
 	json_t *rows = json_object_get(v, key);
 	putchar('\n');
@@ -93,12 +93,12 @@ cmd_circuits(struct ctl *c, const struct options *o)
 	}
 	print_pairs(v);
 	if (json_is_true(json_object_get(v, "conductor"))) {
-		table(v, "links", "links", links);
-		table(v, "jobs", "jobs", jobs);
-		table(v, "relays", "relays", relays);
-		table(v, "gammas", "set-up times learnt", gammas);
+		circuits_table(v, "links", "links", links);
+		circuits_table(v, "jobs", "jobs", jobs);
+		circuits_table(v, "relays", "relays", relays);
+		circuits_table(v, "gammas", "set-up times learnt", gammas);
 	}
-	table(v, "slots", "light ports", slots);
+	circuits_table(v, "slots", "light ports", slots);
 	json_decref(v);
 	return CTL_OK;
 }

@@ -21,7 +21,7 @@ real_of(const json_t *o, const char *key)
 }
 
 static json_t *
-measure(struct ctl *c, const char *method, const struct options *o, double s)
+measure_traffic(struct ctl *c, const char *method, const struct options *o, double s)
 {
 	unsigned ms = (unsigned)(s * 1000);
 	json_t *params = json_pack("{s:i}", "ms", (int)(ms < 100 ? 100 : ms));
@@ -50,7 +50,7 @@ static const struct column lane_columns[] = {
 int
 cmd_lanes(struct ctl *c, const struct options *o)
 {
-	json_t *v = measure(c, "lanes", o, o->interval), *row;
+	json_t *v = measure_traffic(c, "lanes", o, o->interval), *row;
 	size_t i;
 	if (!v)
 		ctl_die(CTL_REFUSED, "%s", c->why);
@@ -120,7 +120,7 @@ cmd_advise(struct ctl *c, const struct options *o)
 		with.given_n = true;
 		with.n = 20;
 	}
-	json_t *v = measure(c, "advise", &with, o->given_d ? o->interval : 5);
+	json_t *v = measure_traffic(c, "advise", &with, o->given_d ? o->interval : 5);
 	if (!v)
 		ctl_die(CTL_REFUSED, "%s", c->why);
 	if (o->json)
@@ -148,7 +148,7 @@ view_free(struct view *w)
 }
 
 static void
-look(struct ctl *c, struct view *w)
+look_traffic(struct ctl *c, struct view *w)
 {
 	json_t *params = json_pack("{s:s}", "kind", "trunk");
 	w->status = ask(c, "status", NULL);
@@ -307,7 +307,7 @@ static void
 measure_or_wait(struct ctl *c, const struct options *o, struct view *w)
 {
 	struct options with = {.given_n = true, .n = TOP_LANES};
-	w->lanes = o->no_lanes ? NULL : measure(c, "lanes", &with, o->interval);
+	w->lanes = o->no_lanes ? NULL : measure_traffic(c, "lanes", &with, o->interval);
 	if (!w->lanes)
 		wait_s(o->interval);
 }
@@ -318,12 +318,12 @@ cmd_top(struct ctl *c, const struct options *o)
 	struct view before = {0}, now = {0};
 	bool terminal = !o->json && !o->once && isatty(STDOUT_FILENO);
 	uint32_t rounds = o->once ? 1 : o->given_n ? o->n : 0;
-	look(c, &before);
+	look_traffic(c, &before);
 	for (uint32_t i = 0; !interrupted && (!rounds || i < rounds); i++) {
 		measure_or_wait(c, o, &now);
 		if (interrupted)
 			break;
-		look(c, &now);
+		look_traffic(c, &now);
 		json_t *v = view_json(&now, &before);
 		if (terminal)
 			fputs("\033[H\033[J", stdout);

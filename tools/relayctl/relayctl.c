@@ -107,7 +107,7 @@ usage(FILE *f)
 }
 
 static void
-on_signal(int sig)
+on_relayctl_signal(int sig)
 {
 	(void)sig;
 	interrupted = 1;
@@ -124,7 +124,7 @@ wait_s(double s)
 
 /* A number of seconds, 0.05 .. 86400. */
 static double
-seconds(const char *text, const char *name)
+relayctl_seconds(const char *text, const char *name)
 {
 	char *end;
 	double v = strtod(text, &end);
@@ -163,7 +163,7 @@ unknown_command(const char *name)
 
 /* Options whose text goes on as it is. */
 static bool
-take_text(int opt, struct options *o)
+take_relayctl_text(int opt, struct options *o)
 {
 	const struct {
 		int opt;
@@ -183,7 +183,7 @@ take_text(int opt, struct options *o)
 
 /* False: print the usage. */
 static bool
-take_option(int opt, struct options *o, const char **socket)
+take_relayctl_option(int opt, struct options *o, const char **socket)
 {
 	switch (opt) {
 	case 's':
@@ -194,7 +194,7 @@ take_option(int opt, struct options *o, const char **socket)
 		return true;
 	case 'd':
 		o->given_d = true;
-		o->interval = seconds(optarg, "-d");
+		o->interval = relayctl_seconds(optarg, "-d");
 		return true;
 	case 'n':
 		o->given_n = true;
@@ -216,7 +216,7 @@ take_option(int opt, struct options *o, const char **socket)
 		o->log = true;
 		return true;
 	default:
-		return take_text(opt, o);
+		return take_relayctl_text(opt, o);
 	}
 }
 
@@ -224,7 +224,7 @@ int
 main(int argc, char **argv)
 {
 	struct options o = {.interval = 1};
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = {.sa_handler = on_relayctl_signal};
 	const char *socket = NULL;
 	char seen[64] = "";
 	struct ctl c;
@@ -238,7 +238,7 @@ main(int argc, char **argv)
 			puts("relayctl " BASE_VERSION);
 			return CTL_OK;
 		}
-		if (!take_option(opt, &o, &socket)) {
+		if (!take_relayctl_option(opt, &o, &socket)) {
 			usage(stderr);
 			return CTL_USAGE;
 		}

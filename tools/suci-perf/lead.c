@@ -12,7 +12,7 @@ struct tally {
 };
 
 static uint32_t
-index_of(const struct run *r, int64_t id)
+lead_index_of(const struct run *r, int64_t id)
 {
 	uint32_t i = 0;
 	while (i < r->n && r->ids[i] != id)
@@ -50,7 +50,7 @@ await_results(struct run *r, uint32_t n, struct result *x)
 }
 
 static int
-pingpong(struct run *r, uint64_t size, uint64_t count, struct result *x)
+lead_pingpong(struct run *r, uint64_t size, uint64_t count, struct result *x)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t t = now_ns();
@@ -86,7 +86,7 @@ to_children(struct run *r, uint64_t size, uint64_t count)
 
 /* Blocks of all, in any order between senders; each sender's in its own. */
 static int
-gather(struct run *r, uint64_t size, uint64_t count, uint64_t t0, struct result *x)
+gather_lead(struct run *r, uint64_t size, uint64_t count, uint64_t t0, struct result *x)
 {
 	struct tally t = {.got = calloc(r->n, sizeof *t.got)};
 	int err = t.got ? 0 : -1;
@@ -96,7 +96,7 @@ gather(struct run *r, uint64_t size, uint64_t count, uint64_t t0, struct result 
 			err = -1;
 			break;
 		}
-		uint32_t from = index_of(r, datagram_source(r->s));
+		uint32_t from = lead_index_of(r, datagram_source(r->s));
 		struct control c;
 		if (t.got[from] == count) {
 			if (!get_control(r->buf, len, &c) || c.op != OP_RESULT)
@@ -148,7 +148,7 @@ retransmissions(struct run *r)
 
 /* One round with everybody it concerns. */
 static int
-play(struct run *r, uint64_t size, uint64_t count, struct result *x)
+play_lead(struct run *r, uint64_t size, uint64_t count, struct result *x)
 {
 	enum mode mode = r->o->mode;
 	bool pair = mode == MODE_PINGPONG || mode == MODE_BURST;
@@ -165,9 +165,9 @@ play(struct run *r, uint64_t size, uint64_t count, struct result *x)
 		return complain(r, "destination");
 	int err = 0;
 	if (mode == MODE_PINGPONG)
-		err = pingpong(r, size, count, x);
+		err = lead_pingpong(r, size, count, x);
 	else if (mode == MODE_GATHER)
-		err = gather(r, size, count, t0, x);
+		err = gather_lead(r, size, count, t0, x);
 	else if (mode == MODE_TREE)
 		err = to_children(r, size, count);
 	for (uint64_t i = 0; mode == MODE_BURST && i < count && !err; i++) {
@@ -195,14 +195,14 @@ warm_up(struct run *r, uint64_t size, uint64_t *count)
 	*count = o->count;
 	if (n == 0 && o->count)
 		return 0;
-	if (play(r, size, n ? n : 1, &x))
+	if (play_lead(r, size, n ? n : 1, &x))
 		return -1;
 	/* As many as fill the time; a short round says it only roughly, so once more. */
 	for (int i = 0; !o->count && i < 2; i++) {
 		double per = (double)x.ns / (double)x.count;
 		double want = (i ? o->duration : o->duration / 10) * 1e9 / per;
 		*count = want < 1 ? 1 : want > 1e12 ? (uint64_t)1e12 : (uint64_t)want;
-		if (i == 0 && *count > x.count && play(r, size, *count, &x))
+		if (i == 0 && *count > x.count && play_lead(r, size, *count, &x))
 			return -1;
 	}
 	return 0;
@@ -221,7 +221,7 @@ lead(struct run *r)
 		uint64_t count;
 		err = need_buffer(r, o->size[n]) ? warm_up(r, o->size[n], &count) : -1;
 		if (!err)
-			err = play(r, o->size[n], count, &all[n]);
+			err = play_lead(r, o->size[n], count, &all[n]);
 		if (!err && !o->quiet)
 			report_row(r, &all[n]);
 	}

@@ -40,7 +40,7 @@ static const char usage[] =
 	"who is the client or the root.\n";
 
 static _Noreturn void
-bad(const char *what, const char *value)
+suci_perf_bad(const char *what, const char *value)
 {
 	fprintf(stderr, "suci-perf: %s \"%s\"; suci-perf --help\n", what, value);
 	exit(2);
@@ -48,7 +48,7 @@ bad(const char *what, const char *value)
 
 /* A number with k, M or G; *end behind it. */
 static uint64_t
-number(const char *s, char **end)
+suci_perf_number(const char *s, char **end)
 {
 	errno = 0;
 	uint64_t v = strtoull(s, end, 10);
@@ -57,7 +57,7 @@ number(const char *s, char **end)
 			 : **end == 'G'		      ? 30
 						      : 0;
 	if (errno || *end == s || *s == '-' || v > UINT64_MAX >> 30)
-		bad("not a number:", s);
+		suci_perf_bad("not a number:", s);
 	*end += shift != 0;
 	return v << shift;
 }
@@ -66,9 +66,9 @@ static uint64_t
 one_number(const char *s, uint64_t min, uint64_t max)
 {
 	char *end;
-	uint64_t v = number(s, &end);
+	uint64_t v = suci_perf_number(s, &end);
 	if (*end || v < min || v > max)
-		bad("out of range:", s);
+		suci_perf_bad("out of range:", s);
 	return v;
 }
 
@@ -76,7 +76,7 @@ static void
 add_size(struct options *o, uint64_t size)
 {
 	if (o->nsizes == SIZES_MAX || size > DATAGRAM_BLOCK_MAX)
-		bad("too many sizes, or too large a one", "");
+		suci_perf_bad("too many sizes, or too large a one", "");
 	o->size[o->nsizes++] = size;
 }
 
@@ -86,29 +86,29 @@ sizes(struct options *o, const char *s)
 	char *end;
 	o->nsizes = 0;
 	for (;; s = end + 1) {
-		uint64_t v = number(s, &end);
+		uint64_t v = suci_perf_number(s, &end);
 		add_size(o, v);
 		if (end[0] == '.' && end[1] == '.') {
-			uint64_t last = number(end + 2, &end);
+			uint64_t last = suci_perf_number(end + 2, &end);
 			while (v && v <= last / 2)
 				add_size(o, v *= 2);
 		}
 		if (!*end)
 			return;
 		if (*end != ',')
-			bad("not a list of sizes:", s);
+			suci_perf_bad("not a list of sizes:", s);
 	}
 }
 
 static enum mode
-mode_of(const char *s)
+suci_perf_mode_of(const char *s)
 {
 	for (unsigned i = 0; i < 4; i++)
 		if (!strcmp(s, mode_name[i]))
 			return (enum mode)i;
 	if (!strcmp(s, "bcast"))
 		return MODE_TREE;
-	bad("unknown mode", s);
+	suci_perf_bad("unknown mode", s);
 }
 
 enum {
@@ -222,7 +222,7 @@ socket_option(struct datagram_conf *c, int opt, const char *v)
 			: !strcmp(v, "fixed") ? DATAGRAM_CC_FIXED
 					      : DATAGRAM_CC_BBR;
 		if (c->cc == DATAGRAM_CC_BBR && strcmp(v, "bbr"))
-			bad("unknown congestion control", v);
+			suci_perf_bad("unknown congestion control", v);
 		break;
 	case OPT_CRC:
 		c->flags |= DATAGRAM_CRC;
@@ -265,7 +265,7 @@ round_option(struct options *o, int opt, const char *v)
 	char *end;
 	switch (opt) {
 	case OPT_MODE:
-		o->mode = mode_of(v);
+		o->mode = suci_perf_mode_of(v);
 		break;
 	case OPT_SIZE:
 		sizes(o, v);
@@ -276,7 +276,7 @@ round_option(struct options *o, int opt, const char *v)
 	case OPT_DURATION:
 		o->duration = strtod(v, &end);
 		if (*end || !(o->duration > 0 && o->duration < 1e6))
-			bad("not a duration in seconds:", v);
+			suci_perf_bad("not a duration in seconds:", v);
 		break;
 	case OPT_WARMUP:
 		o->warmup = one_number(v, 0, UINT64_MAX - 1);
@@ -293,7 +293,7 @@ round_option(struct options *o, int opt, const char *v)
 }
 
 static void
-option(struct options *o, int opt, const char *v)
+suci_perf_option(struct options *o, int opt, const char *v)
 {
 	switch (opt) {
 	case OPT_BIND:
@@ -332,7 +332,7 @@ option(struct options *o, int opt, const char *v)
 }
 
 static void
-parse(struct options *o, int argc, char **argv)
+parse_suci_perf(struct options *o, int argc, char **argv)
 {
 	static const char *const role[] = {"server", "client", "node", "local"};
 	int opt;
@@ -340,29 +340,31 @@ parse(struct options *o, int argc, char **argv)
 	datagram_conf_init(&o->conf);
 	sizes(o, "8,1k,64k,1M");
 	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1)
-		option(o, opt, optarg);
+		suci_perf_option(o, opt, optarg);
 	const char *what = optind < argc ? argv[optind++] : "";
 	unsigned i = 0;
 	while (i < 4 && strcmp(what, role[i]))
 		i++;
 	if (i == 4)
-		bad("server, client, node or local, not", what);
+		suci_perf_bad("server, client, node or local, not", what);
 	o->role = i;
 	bool more = o->role == ROLE_CLIENT || o->role == ROLE_LOCAL;
 	if (argc - optind != more)
-		bad(more ? "one more word is needed after" : "nothing is expected after", what);
+		suci_perf_bad(more ? "one more word is needed after" : "nothing is expected after",
+			      what);
 	if (o->role == ROLE_CLIENT)
 		o->host = argv[optind];
 	if (o->role == ROLE_LOCAL)
 		o->processes = (uint32_t)one_number(argv[optind], 2, 1000);
 	if (o->role == ROLE_NODE && (!o->db || !o->id_set))
-		bad("--db and --id are needed for", what);
+		suci_perf_bad("--db and --id are needed for", what);
 	if (o->role == ROLE_CLIENT && o->mode > MODE_BURST)
-		bad("a client has one server: node or local for mode", mode_name[o->mode]);
+		suci_perf_bad("a client has one server: node or local for mode",
+			      mode_name[o->mode]);
 }
 
 static void
-on_signal(int sig)
+on_suci_perf_signal(int sig)
 {
 	(void)sig; /* ends the read that a server sleeps in */
 }
@@ -375,8 +377,8 @@ main(int argc, char **argv)
 	uint32_t children = 0;
 	int err, status = 0;
 
-	parse(&o, argc, argv);
-	struct sigaction sa = {.sa_handler = on_signal};
+	parse_suci_perf(&o, argc, argv);
+	struct sigaction sa = {.sa_handler = on_suci_perf_signal};
 	if (o.role == ROLE_SERVER) {
 		sigaction(SIGTERM, &sa, NULL);
 		sigaction(SIGINT, &sa, NULL);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static int
-say(const char *what, const char *why)
+say_open(const char *what, const char *why)
 {
 	fprintf(stderr, "suci-perf: %s: %s\n", what, why);
 	return -1;
@@ -29,7 +29,7 @@ list_ids(struct run *r, const struct datagram_db *db)
 		uint16_t port;
 		(void)datagram_db_get(db, i, &r->ids[i], ip, &port);
 	}
-	return r->ids ? 0 : say("ids", "out of memory");
+	return r->ids ? 0 : say_open("ids", "out of memory");
 }
 
 static int
@@ -46,7 +46,7 @@ open_as(struct run *r, const struct options *o, struct datagram_db *db, uint32_t
 		fprintf(stderr, "suci-perf: %s%s\n", why ? "no AF_XDP: " : "AF_XDP receives",
 			why ? why : "");
 	}
-	int err = r->s ? list_ids(r, db) : say("open", datagram_error(NULL));
+	int err = r->s ? list_ids(r, db) : say_open("open", datagram_error(NULL));
 	datagram_db_free(db);
 	return err;
 }
@@ -57,7 +57,7 @@ open_server(struct run *r, const struct options *o)
 	struct datagram_db *db = datagram_db_new();
 	if (!db || datagram_db_add(db, 0, o->bind ? o->bind : "0.0.0.0", o->port)) {
 		datagram_db_free(db);
-		return say(o->bind ? o->bind : "server", strerror(errno));
+		return say_open(o->bind ? o->bind : "server", strerror(errno));
 	}
 	for (uint32_t i = 1; i <= o->clients; i++)
 		(void)datagram_db_add(db, i, NULL, 0);
@@ -71,7 +71,7 @@ resolve(const char *host, uint16_t port, struct sockaddr_in *sa)
 	struct addrinfo hint = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *list;
 	int err = getaddrinfo(host, NULL, &hint, &list);
 	if (err)
-		return say(host, gai_strerror(err));
+		return say_open(host, gai_strerror(err));
 	memcpy(sa, list->ai_addr, sizeof *sa);
 	sa->sin_port = htons(port);
 	freeaddrinfo(list);
@@ -80,7 +80,7 @@ resolve(const char *host, uint16_t port, struct sockaddr_in *sa)
 
 /* Our address towards it: the interface says what MTU there is. */
 static int
-own_address(const struct sockaddr_in *to, char ip[INET_ADDRSTRLEN])
+open_own_address(const struct sockaddr_in *to, char ip[INET_ADDRSTRLEN])
 {
 	struct sockaddr_in me;
 	socklen_t len = sizeof me;
@@ -91,7 +91,7 @@ own_address(const struct sockaddr_in *to, char ip[INET_ADDRSTRLEN])
 	if (fd >= 0)
 		close(fd);
 	if (err)
-		return say("no way to the server", strerror(e));
+		return say_open("no way to the server", strerror(e));
 	inet_ntop(AF_INET, &me.sin_addr, ip, INET_ADDRSTRLEN);
 	return 0;
 }
@@ -104,14 +104,14 @@ open_client(struct run *r, const struct options *o)
 	static char here[INET_ADDRSTRLEN];
 	char ip[INET_ADDRSTRLEN];
 	with = *o;
-	if (resolve(o->host, o->port, &to) || own_address(&to, here))
+	if (resolve(o->host, o->port, &to) || open_own_address(&to, here))
 		return -1;
 	inet_ntop(AF_INET, &to.sin_addr, ip, sizeof ip);
 	uint32_t id = o->id_set ? o->id : 1 + (uint32_t)getpid() % o->clients;
 	struct datagram_db *db = datagram_db_new();
 	if (!db || datagram_db_add(db, 0, ip, o->port) || datagram_db_add(db, id, NULL, 0)) {
 		datagram_db_free(db);
-		return say("address database", strerror(errno));
+		return say_open("address database", strerror(errno));
 	}
 	with.conf.ip = o->bind ? o->bind : here;
 	r->root = 0; /* whom we talk to */
@@ -126,7 +126,7 @@ open_node(struct run *r, const struct options *o)
 	char text[300];
 	struct datagram_db *db = datagram_db_read(o->db, text, sizeof text);
 	if (!db)
-		return say("address database", text);
+		return say_open("address database", text);
 	char ip[16];
 	uint16_t port;
 	uint32_t least = 0;
@@ -149,7 +149,7 @@ free_ports(uint16_t *port, uint32_t n)
 		fd[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		if (fd[i] < 0 || bind(fd[i], (struct sockaddr *)&sa, sizeof sa) ||
 		    getsockname(fd[i], (struct sockaddr *)&sa, &len))
-			err = say("port", strerror(errno));
+			err = say_open("port", strerror(errno));
 		port[i] = ntohs(sa.sin_port);
 	}
 	while (fd && i-- > 0)
@@ -165,15 +165,15 @@ open_local(struct run *r, const struct options *o, uint32_t *children)
 	uint32_t n = o->processes, id = 0;
 	uint16_t *port = calloc(n, sizeof *port);
 	struct datagram_db *db = datagram_db_new();
-	int err = port && db ? free_ports(port, n) : say("local", "out of memory");
+	int err = port && db ? free_ports(port, n) : say_open("local", "out of memory");
 	for (uint32_t i = 0; i < n && !err; i++)
 		if (datagram_db_add(db, i, "127.0.0.1", port[i]))
-			err = say("address database", strerror(errno));
+			err = say_open("address database", strerror(errno));
 	free(port);
 	for (uint32_t i = 1; i < n && !err; i++) {
 		pid_t pid = fork();
 		if (pid < 0)
-			err = say("fork", strerror(errno));
+			err = say_open("fork", strerror(errno));
 		if (pid > 0)
 			++*children;
 		if (pid == 0) {

@@ -6,14 +6,14 @@
 #include <string.h>
 
 static double
-seconds(uint64_t ns)
+report_seconds(uint64_t ns)
 {
 	return (double)ns / 1e9;
 }
 
 /* Bytes that were moved: a ping-pong moves each block twice, a tree to all. */
 static double
-bytes_of(const struct run *r, const struct result *x)
+report_bytes_of(const struct run *r, const struct result *x)
 {
 	double b = (double)x->size * (double)x->count;
 	return r->o->mode == MODE_PINGPONG ? 2 * b : b * x->senders;
@@ -23,17 +23,17 @@ bytes_of(const struct run *r, const struct result *x)
 static double
 mb_per_s(const struct run *r, const struct result *x)
 {
-	double b = bytes_of(r, x);
+	double b = report_bytes_of(r, x);
 	if (r->o->mode == MODE_TREE)
 		b /= x->senders;
-	return x->ns ? b / 1e6 / seconds(x->ns) : 0;
+	return x->ns ? b / 1e6 / report_seconds(x->ns) : 0;
 }
 
 static double
 cpu_per_gb(const struct run *r, const struct result *x)
 {
-	double gb = bytes_of(r, x) / 1e9;
-	return gb > 0 ? seconds(x->cpu_ns_here + x->cpu_ns_there) / gb : 0;
+	double gb = report_bytes_of(r, x) / 1e9;
+	return gb > 0 ? report_seconds(x->cpu_ns_here + x->cpu_ns_there) / gb : 0;
 }
 
 static double
@@ -61,7 +61,7 @@ void
 report_row(const struct run *r, const struct result *x)
 {
 	printf("%12llu %9llu %9.3f %10.2f", (unsigned long long)x->size,
-	       (unsigned long long)x->count, seconds(x->ns), mb_per_s(r, x));
+	       (unsigned long long)x->count, report_seconds(x->ns), mb_per_s(r, x));
 	if (r->o->mode == MODE_PINGPONG)
 		printf(" %9.2f %9.2f %9.2f", quantile_us(x, 500000), quantile_us(x, 990000),
 		       x->latency.count ? (double)x->latency.sum / 1e3 / (double)x->latency.count
@@ -77,12 +77,13 @@ json_row(FILE *f, const struct run *r, const struct result *x)
 {
 	fprintf(f, "    { \"size\": %llu, \"count\": %llu, \"senders\": %u, \"seconds\": %.9f,\n",
 		(unsigned long long)x->size, (unsigned long long)x->count, x->senders,
-		seconds(x->ns));
+		report_seconds(x->ns));
 	fprintf(f,
 		"      \"mb_per_s\": %.3f, \"cpu_s\": %.6f, \"cpu_s_here\": %.6f, "
 		"\"cpu_s_per_gb\": %.6f,\n      \"retransmissions\": %llu",
-		mb_per_s(r, x), seconds(x->cpu_ns_here + x->cpu_ns_there), seconds(x->cpu_ns_here),
-		cpu_per_gb(r, x), (unsigned long long)x->retransmissions);
+		mb_per_s(r, x), report_seconds(x->cpu_ns_here + x->cpu_ns_there),
+		report_seconds(x->cpu_ns_here), cpu_per_gb(r, x),
+		(unsigned long long)x->retransmissions);
 	if (r->o->mode == MODE_PINGPONG && x->latency.count)
 		fprintf(f,
 			",\n      \"latency_us\": { \"min\": %.3f, \"p50\": %.3f, \"p99\": %.3f, "
@@ -91,8 +92,8 @@ json_row(FILE *f, const struct run *r, const struct result *x)
 			quantile_us(x, 990000), (double)x->latency.max / 1e3,
 			(double)x->latency.sum / 1e3 / (double)x->latency.count);
 	if (r->o->mode == MODE_GATHER)
-		fprintf(f, ",\n      \"first_s\": %.9f, \"last_s\": %.9f", seconds(x->first_ns),
-			seconds(x->last_ns));
+		fprintf(f, ",\n      \"first_s\": %.9f, \"last_s\": %.9f",
+			report_seconds(x->first_ns), report_seconds(x->last_ns));
 	fprintf(f, " }");
 }
 

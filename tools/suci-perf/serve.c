@@ -263,7 +263,7 @@ echo(struct run *r, const struct control *c, uint32_t from, uint64_t *bad)
 }
 
 static int
-forward(struct run *r, const struct control *c, uint64_t *bad)
+forward_serve(struct run *r, const struct control *c, uint64_t *bad)
 {
 	uint32_t child[32], n = tree_children(r, r->me, child), parent = r->root;
 	(void)tree_parent(r, r->me, &parent);
@@ -305,7 +305,7 @@ round_of(struct run *r, const struct control *c, uint32_t from)
 		}
 		break;
 	case MODE_TREE:
-		err = forward(r, c, &res.bad);
+		err = forward_serve(r, c, &res.bad);
 		break;
 	default:
 		fprintf(stderr, "suci-perf: unknown mode %llu\n", (unsigned long long)c->mode);

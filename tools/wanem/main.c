@@ -54,7 +54,7 @@ struct wanem {
 static volatile sig_atomic_t stop_asked, stats_asked;
 
 static void
-on_signal(int sig)
+on_wanem_signal(int sig)
 {
 	if (sig == SIGUSR1)
 		stats_asked = 1;
@@ -63,9 +63,9 @@ on_signal(int sig)
 }
 
 static void
-catch_signals(void)
+catch_wanem_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = {.sa_handler = on_wanem_signal};
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGUSR1, &sa, NULL);
@@ -74,7 +74,7 @@ catch_signals(void)
 
 /* rx: everything the port has goes into the core. */
 static unsigned
-receive(struct lane *l, uint64_t now_ns)
+receive_wanem(struct lane *l, uint64_t now_ns)
 {
 	struct rte_mbuf *m[BURST];
 	uint16_t n = rte_eth_rx_burst(l->in->id, 0, m, BURST);
@@ -87,13 +87,13 @@ receive(struct lane *l, uint64_t now_ns)
 /* A duplicate is a frame of its own: two descriptors must not share an mbuf that a
  * driver may still write to. */
 static struct rte_mbuf *
-again(struct wanem *w, struct rte_mbuf *m)
+wanem_again(struct wanem *w, struct rte_mbuf *m)
 {
 	return rte_pktmbuf_copy(m, w->pool, 0, UINT32_MAX);
 }
 
 static void
-give_up(struct lane *l)
+give_up_wanem(struct lane *l)
 {
 	for (uint16_t i = 0; i < l->n_wait; i++)
 		wan_tx_refused(l->core, l->wait[i]->pkt_len);
@@ -103,14 +103,14 @@ give_up(struct lane *l)
 
 /* tx: due frames leave; what the port refuses waits TX_TRY_NS, then is dropped. */
 static unsigned
-transmit(struct wanem *w, struct lane *l, uint64_t now_ns)
+transmit_wanem(struct wanem *w, struct lane *l, uint64_t now_ns)
 {
 	struct wan_frame f;
 	uint16_t fresh = l->n_wait;
 
 	while (l->n_wait < BURST && wan_out(l->core, now_ns, &f)) {
 		struct rte_mbuf *m = f.cookie;
-		if (f.again && (m = again(w, m)) == NULL) {
+		if (f.again && (m = wanem_again(w, m)) == NULL) {
 			wan_tx_refused(l->core, f.len_bytes);
 			continue;
 		}
@@ -127,7 +127,7 @@ transmit(struct wanem *w, struct lane *l, uint64_t now_ns)
 		memmove(l->wait, l->wait + sent, l->n_wait * sizeof l->wait[0]);
 		l->wait_since_ns = now_ns;
 	} else if (now_ns - l->wait_since_ns > TX_TRY_NS) {
-		give_up(l);
+		give_up_wanem(l);
 	}
 	return sent;
 }
@@ -176,7 +176,7 @@ write_stats(const struct wanem *w, uint64_t now_ns)
 }
 
 static void
-print_stats(const struct wanem *w, uint64_t now_ns)
+print_wanem_stats(const struct wanem *w, uint64_t now_ns)
 {
 	printf("%8.1f s", (double)(now_ns - w->start_ns) / 1e9);
 	for (int i = 0; i < 2; i++) {
@@ -192,25 +192,25 @@ print_stats(const struct wanem *w, uint64_t now_ns)
 }
 
 static void
-nap(void *user, uint32_t ns)
+nap_wanem(void *user, uint32_t ns)
 {
 	rd_nap(user, ns);
 }
 
 static void
-start_idle(struct wanem *w)
+start_wanem_idle(struct wanem *w)
 {
 	rd_nap_init(&w->naps, -1);
 	rd_nap_add(&w->naps, &w->port[0], 0);
 	rd_nap_add(&w->naps, &w->port[1], 0);
 	rd_idle_init(&w->idle, w->o.idle, rd_nap_max_ns(&w->naps));
-	w->idle.nap = nap;
+	w->idle.nap = nap_wanem;
 	w->idle.user = &w->naps;
 	w->idle.slack_ns = IDLE_SLACK_NS;
 }
 
 static void
-run(struct wanem *w)
+run_wanem(struct wanem *w)
 {
 	uint64_t now = rd_clock_ns(&w->clock);
 	uint64_t line_ns = w->o.stats_s * BASE_S_NS;
@@ -221,14 +221,14 @@ run(struct wanem *w)
 	while (!stop_asked) {
 		rd_poll_begin(poller);
 		now = rd_clock_ns(&w->clock);
-		unsigned work = receive(&w->lane[0], now) + receive(&w->lane[1], now);
-		work += transmit(w, &w->lane[0], now) + transmit(w, &w->lane[1], now);
+		unsigned work = receive_wanem(&w->lane[0], now) + receive_wanem(&w->lane[1], now);
+		work += transmit_wanem(w, &w->lane[0], now) + transmit_wanem(w, &w->lane[1], now);
 		if (stats_asked) {
 			stats_asked = 0;
 			write_stats(w, now);
 		}
 		if (now >= next_line) {
-			print_stats(w, now);
+			print_wanem_stats(w, now);
 			next_line = now + line_ns;
 		}
 		/* Sent buffers come back from hardware only when asked. */
@@ -290,7 +290,7 @@ plan_memory(struct wanem *w)
 }
 
 static int
-open_ports(struct wanem *w, char *err, size_t err_max)
+open_wanem_ports(struct wanem *w, char *err, size_t err_max)
 {
 	const char *dev[2] = {w->o.dev_a, w->o.dev_b};
 	for (uint32_t i = 0; i < 2; i++) {
@@ -342,7 +342,7 @@ close_lanes(struct wanem *w)
 	struct wan_frame f;
 	for (int i = 0; i < 2; i++) {
 		struct lane *l = &w->lane[i];
-		give_up(l);
+		give_up_wanem(l);
 		while (l->core && wan_flush(l->core, &f))
 			if (!f.again)
 				rte_pktmbuf_free(f.cookie);
@@ -350,7 +350,7 @@ close_lanes(struct wanem *w)
 }
 
 static int
-start(struct wanem *w, const char *prog)
+start_wanem(struct wanem *w, const char *prog)
 {
 	char err[512] = "";
 	int r;
@@ -368,7 +368,8 @@ start(struct wanem *w, const char *prog)
 			eo.pci_allow[eo.n_pci_allow++] = dev[i];
 	if ((r = rd_eal_start(&eo, err, sizeof err)) < 0 ||
 	    (r = rd_pool_create(&w->pool, "wanem", &w->plan, 0, err, sizeof err)) < 0 ||
-	    (r = open_ports(w, err, sizeof err)) < 0 || (r = open_lanes(w, err, sizeof err)) < 0)
+	    (r = open_wanem_ports(w, err, sizeof err)) < 0 ||
+	    (r = open_lanes(w, err, sizeof err)) < 0)
 		fprintf(stderr, "wanem: %s\n", err);
 	return r;
 }
@@ -409,20 +410,20 @@ main(int argc, char **argv)
 	int r = wan_opts_parse(&w.o, argc, argv);
 	if (r != 0)
 		return r < 0 ? 2 : 0;
-	catch_signals();
+	catch_wanem_signals();
 	if (plan_memory(&w) < 0)
 		return 2;
-	r = start(&w, argv[0]);
+	r = start_wanem(&w, argv[0]);
 	bool ok = r == 0;
 	if (ok) {
 		print_conf(&w);
 		rd_clock_init(&w.clock);
-		start_idle(&w);
+		start_wanem_idle(&w);
 		w.start_ns = rd_clock_ns(&w.clock);
 		say_ready(&w);
-		run(&w);
+		run_wanem(&w);
 		uint64_t now = rd_clock_ns(&w.clock);
-		print_stats(&w, now);
+		print_wanem_stats(&w, now);
 		write_stats(&w, now);
 		ok = wan_books_ok(w.lane[0].core) && wan_books_ok(w.lane[1].core);
 		if (!ok)

@@ -88,7 +88,7 @@ static const char *const others[] = {
 
 /* A number in [0, max]; false after a message. */
 static bool
-number(const char *name, const char *text, double max, double *out)
+options_number(const char *name, const char *text, double max, double *out)
 {
 	char *end;
 	errno = 0;
@@ -103,7 +103,7 @@ number(const char *name, const char *text, double max, double *out)
 }
 
 static bool
-whole(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out)
+options_whole(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
 	char *end;
 	errno = 0;
@@ -120,30 +120,30 @@ whole(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *
 static bool
 set_dir(struct wan_conf *c, enum kind k, const char *text)
 {
-	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; fill_table() makes no other k */
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; fill_options_table() makes no other k */
 	const char *name = per_dir[k];
 	uint64_t n = 0;
 	double v = 0;
 
 	switch (k) {
 	case QUEUE:
-		if (!whole(name, text, 0, UINT64_MAX / 16, &n))
+		if (!options_whole(name, text, 0, UINT64_MAX / 16, &n))
 			return false;
 		c->queue_bytes = n;
 		return true;
 	case FRAMES:
-		if (!whole(name, text, 1, WAN_FRAMES_MAX, &n))
+		if (!options_whole(name, text, 1, WAN_FRAMES_MAX, &n))
 			return false;
 		c->frames_max = (uint32_t)n;
 		return true;
 	case RATE:
-		if (!number(name, text, (double)WAN_RATE_BPS_MAX, &v))
+		if (!options_number(name, text, (double)WAN_RATE_BPS_MAX, &v))
 			return false;
 		c->rate_bps = (uint64_t)v;
 		return true;
 	case DELAY:
 	case REORDER_MS:
-		if (!number(name, text, (double)WAN_DELAY_NS_MAX / (double)BASE_MS_NS, &v))
+		if (!options_number(name, text, (double)WAN_DELAY_NS_MAX / (double)BASE_MS_NS, &v))
 			return false;
 		*(k == DELAY ? &c->delay_ns : &c->reorder_extra_ns) =
 			(uint64_t)(v * (double)BASE_MS_NS + 0.5);
@@ -151,7 +151,7 @@ set_dir(struct wan_conf *c, enum kind k, const char *text)
 	case LOSS:
 	case DUP:
 	case REORDER:
-		if (!number(name, text, 1, &v))
+		if (!options_number(name, text, 1, &v))
 			return false;
 		*(k == LOSS  ? &c->loss_ppb
 		  : k == DUP ? &c->dup_ppb
@@ -175,23 +175,23 @@ set_other(struct wan_opts *o, int k, const char *text)
 		o->dev_b = text;
 		return true;
 	case OPT_SEED:
-		if (!whole(others[k], text, 0, UINT64_MAX, &n))
+		if (!options_whole(others[k], text, 0, UINT64_MAX, &n))
 			return false;
 		o->ab.seed = n;
 		o->ba.seed = ~n;
 		return true;
 	case OPT_MTU:
-		if (!whole(others[k], text, 64, 9600, &n))
+		if (!options_whole(others[k], text, 64, 9600, &n))
 			return false;
 		o->mtu = (uint16_t)n;
 		return true;
 	case OPT_MEM:
-		if (!whole(others[k], text, 16, 1u << 20, &n))
+		if (!options_whole(others[k], text, 16, 1u << 20, &n))
 			return false;
 		o->mem_mb = (uint32_t)n;
 		return true;
 	case OPT_STATS_S:
-		if (!whole(others[k], text, 0, 86400, &n))
+		if (!options_whole(others[k], text, 0, 86400, &n))
 			return false;
 		o->stats_s = (uint32_t)n;
 		return true;
@@ -228,7 +228,7 @@ set_other(struct wan_opts *o, int k, const char *text)
 
 /* getopt's table: every per-direction option three times. */
 static void
-fill_table(struct option *t, char names[][24])
+fill_options_table(struct option *t, char names[][24])
 {
 	static const struct {
 		const char *prefix;
@@ -273,7 +273,7 @@ wan_opts_parse(struct wan_opts *o, int argc, char **argv)
 		.queue_bytes = QUEUE_UNSET, .reorder_extra_ns = BASE_MS_NS, .seed = 1};
 	o->ba = o->ab;
 	o->ba.seed = ~1ull;
-	fill_table(table, names);
+	fill_options_table(table, names);
 	while ((k = getopt_long(argc, argv, "h", table, NULL)) != -1) {
 		bool ok;
 		if (k == '?')

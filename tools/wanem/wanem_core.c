@@ -34,7 +34,7 @@ struct wan_dir {
 };
 
 static bool
-conf_ok(const struct wan_conf *c)
+wan_conf_ok(const struct wan_conf *c)
 {
 	return c->delay_ns <= WAN_DELAY_NS_MAX && c->reorder_extra_ns <= WAN_DELAY_NS_MAX &&
 	       c->rate_bps <= WAN_RATE_BPS_MAX && c->loss_ppb <= WAN_PPB && c->dup_ppb <= WAN_PPB &&
@@ -44,7 +44,7 @@ conf_ok(const struct wan_conf *c)
 size_t
 wan_footprint(const struct wan_conf *c)
 {
-	if (!conf_ok(c))
+	if (!wan_conf_ok(c))
 		return 0;
 	return sizeof(struct wan_dir) + 2 * (size_t)c->frames_max * sizeof(struct entry);
 }
@@ -52,7 +52,7 @@ wan_footprint(const struct wan_conf *c)
 struct wan_dir *
 wan_new(void *mem, const struct wan_conf *c)
 {
-	if (!conf_ok(c))
+	if (!wan_conf_ok(c))
 		return NULL;
 	struct wan_dir *d = mem;
 	memset(d, 0, sizeof *d);
@@ -64,7 +64,7 @@ wan_new(void *mem, const struct wan_conf *c)
 }
 
 static bool
-before(const struct entry *a, const struct entry *b)
+wan_before(const struct entry *a, const struct entry *b)
 {
 	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
 }
@@ -73,7 +73,7 @@ static void
 heap_push(struct wan_dir *d, const struct entry *e)
 {
 	uint32_t i = d->heap_n++;
-	while (i > 0 && before(e, &d->heap[(i - 1) / 2])) {
+	while (i > 0 && wan_before(e, &d->heap[(i - 1) / 2])) {
 		d->heap[i] = d->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
@@ -89,9 +89,9 @@ heap_pop(struct wan_dir *d)
 		uint32_t kid = 2 * i + 1;
 		if (kid >= d->heap_n)
 			break;
-		if (kid + 1 < d->heap_n && before(&d->heap[kid + 1], &d->heap[kid]))
+		if (kid + 1 < d->heap_n && wan_before(&d->heap[kid + 1], &d->heap[kid]))
 			kid++;
-		if (!before(&d->heap[kid], &last))
+		if (!wan_before(&d->heap[kid], &last))
 			break;
 		d->heap[i] = d->heap[kid];
 		i = kid;
@@ -180,17 +180,17 @@ wan_in(struct wan_dir *d, void *cookie, uint32_t len_bytes, uint64_t now_ns)
 }
 
 static struct entry *
-first(const struct wan_dir *d)
+wan_first(const struct wan_dir *d)
 {
 	struct entry *f = d->fifo_n ? &d->fifo[d->fifo_at] : NULL;
 	struct entry *h = d->heap_n ? &d->heap[0] : NULL;
 	if (f && h)
-		return before(f, h) ? f : h;
+		return wan_before(f, h) ? f : h;
 	return f ? f : h;
 }
 
 static void
-take(struct wan_dir *d, struct entry *e, struct wan_frame *f)
+take_wan(struct wan_dir *d, struct entry *e, struct wan_frame *f)
 {
 	*f = (struct wan_frame){
 		.cookie = e->cookie,
@@ -214,10 +214,10 @@ take(struct wan_dir *d, struct entry *e, struct wan_frame *f)
 bool
 wan_out(struct wan_dir *d, uint64_t now_ns, struct wan_frame *f)
 {
-	struct entry *e = first(d);
+	struct entry *e = wan_first(d);
 	if (!e || e->due_ns > now_ns)
 		return false;
-	take(d, e, f);
+	take_wan(d, e, f);
 	d->stats.tx++;
 	d->stats.tx_bytes += f->len_bytes;
 	return true;
@@ -235,17 +235,17 @@ wan_tx_refused(struct wan_dir *d, uint32_t len_bytes)
 uint64_t
 wan_next_ns(const struct wan_dir *d)
 {
-	const struct entry *e = first(d);
+	const struct entry *e = wan_first(d);
 	return e ? e->due_ns : BASE_NEVER_NS;
 }
 
 bool
 wan_flush(struct wan_dir *d, struct wan_frame *f)
 {
-	struct entry *e = first(d);
+	struct entry *e = wan_first(d);
 	if (!e)
 		return false;
-	take(d, e, f);
+	take_wan(d, e, f);
 	/* The books stay right: what is thrown away at the end was not sent. */
 	d->stats.drop_tx++;
 	return true;

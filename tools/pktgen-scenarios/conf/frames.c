@@ -63,7 +63,7 @@ sum_words(uint32_t sum, const uint8_t *p, size_t len)
 }
 
 static uint16_t
-checksum(uint32_t sum)
+frames_checksum(uint32_t sum)
 {
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -91,7 +91,7 @@ put_ip(struct pg_gen *g, uint8_t *ip, uint16_t total, uint16_t frag)
 	be16_store(ip + 10, 0);
 	be32_store(ip + 12, g->conf.src_ip);
 	be32_store(ip + 16, g->conf.dst_ip);
-	be16_store(ip + 10, checksum(sum_words(0, ip, IP)));
+	be16_store(ip + 10, frames_checksum(sum_words(0, ip, IP)));
 }
 
 /* IP and UDP headers in front of the len bytes at ip + IP + UDP; their length. */
@@ -105,7 +105,7 @@ put_udp_ip(struct pg_gen *g, uint8_t *ip, size_t len, uint16_t frag)
 	be16_store(udp + 4, (uint16_t)(UDP + len));
 	be16_store(udp + 6, 0);
 	uint32_t sum = sum_words(17 + UDP + (uint32_t)len, ip + 12, 8);
-	uint16_t c = checksum(sum_words(sum, udp, UDP + len));
+	uint16_t c = frames_checksum(sum_words(sum, udp, UDP + len));
 	be16_store(udp + 6, c ? c : 0xffff);
 	return IP + UDP + len;
 }
@@ -306,7 +306,7 @@ claim_length(struct pg_gen *g, uint8_t *ip)
 	uint32_t least = g->conf.mtu + 1u;
 	be16_store(ip + 2, (uint16_t)(least + below(g, 0x10000 - least)));
 	be16_store(ip + 10, 0);
-	be16_store(ip + 10, checksum(sum_words(0, ip, IP)));
+	be16_store(ip + 10, frames_checksum(sum_words(0, ip, IP)));
 }
 
 static size_t
