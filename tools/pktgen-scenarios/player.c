@@ -43,7 +43,7 @@ pg_player_new(void *mem, const struct pg_player_conf *conf)
 /* ---- looking on ---------------------------------------------------------------------- */
 
 static bool
-header(const struct pg_player *p, struct suci_path_hdr *h, const uint8_t *dgram, size_t len)
+player_header(const struct pg_player *p, struct suci_path_hdr *h, const uint8_t *dgram, size_t len)
 {
 	return suci_path_hdr_decode(h, dgram, len) && h->version == SUCI_VERSION &&
 	       h->type == SUCI_T_DATA && !(h->flags & SUCI_PF_SEALED) == !p->conf.sealed;
@@ -53,7 +53,7 @@ void
 pg_player_saw(struct pg_player *p, const uint8_t *dgram, size_t len)
 {
 	struct suci_path_hdr h;
-	if (!header(p, &h, dgram, len))
+	if (!player_header(p, &h, dgram, len))
 		return;
 	if (p->tx_known && p->tx_tag != h.path_tag) { /* a new path */
 		struct pg_player_conf conf = p->conf;
@@ -87,7 +87,7 @@ bool
 pg_player_mine(const struct pg_player *p, const uint8_t *dgram, size_t len)
 {
 	struct suci_path_hdr h;
-	return header(p, &h, dgram, len) && p->rx_known && h.path_tag == p->rx_tag;
+	return player_header(p, &h, dgram, len) && p->rx_known && h.path_tag == p->rx_tag;
 }
 
 static void
@@ -119,7 +119,7 @@ pg_player_rx(struct pg_player *p, const uint8_t *dgram, size_t len, uint64_t now
 {
 	struct suci_path_hdr h;
 	struct suci_ack ack;
-	if (!header(p, &h, dgram, len) || h.ack_len > len - SUCI_PATH_HDR) {
+	if (!player_header(p, &h, dgram, len) || h.ack_len > len - SUCI_PATH_HDR) {
 		p->count.bad++;
 		return false;
 	}

@@ -58,7 +58,7 @@ addresses(struct pg_side_conf *s, const struct raw_side *r, const char *name, ch
 }
 
 static int
-read_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t max)
+read_lab_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, size_t max)
 {
 	struct raw_side r = {.pmd = "af_packet",
 			     .global = "",
@@ -146,8 +146,8 @@ read_root(struct pg_lab *lab, json_t *root, char *err, size_t max)
 	lab->hugepages = f.hugepages;
 	lab->sleep = f.sleep;
 	lab->series = f.second != NULL;
-	if (read_side(&lab->side[0], f.side_private, "private", err, max) ||
-	    read_side(&lab->side[1], f.second ? f.second : f.global, f.second ? "second" : "global",
+	if (read_lab_side(&lab->side[0], f.side_private, "private", err, max) ||
+	    read_lab_side(&lab->side[1], f.second ? f.second : f.global, f.second ? "second" : "global",
 		      err, max) ||
 	    copy_text(lab->stats, sizeof lab->stats, f.stats, "stats", err, max) ||
 	    copy_text(lab->restart, sizeof lab->restart, f.restart, "restart", err, max) ||
@@ -165,7 +165,7 @@ read_root(struct pg_lab *lab, json_t *root, char *err, size_t max)
 }
 
 static int
-take(struct pg_lab *lab, json_t *root, const json_error_t *e, char *err, size_t max)
+take_lab(struct pg_lab *lab, json_t *root, const json_error_t *e, char *err, size_t max)
 {
 	memset(lab, 0, sizeof *lab);
 	if (!root)
@@ -179,12 +179,12 @@ int
 pg_lab_load(struct pg_lab *lab, const char *path, char *err, size_t max)
 {
 	json_error_t e;
-	return take(lab, json_load_file(path, JSON_REJECT_DUPLICATES, &e), &e, err, max);
+	return take_lab(lab, json_load_file(path, JSON_REJECT_DUPLICATES, &e), &e, err, max);
 }
 
 int
 pg_lab_parse(struct pg_lab *lab, const char *text, char *err, size_t max)
 {
 	json_error_t e;
-	return take(lab, json_loads(text, JSON_REJECT_DUPLICATES, &e), &e, err, max);
+	return take_lab(lab, json_loads(text, JSON_REJECT_DUPLICATES, &e), &e, err, max);
 }

@@ -218,7 +218,7 @@ read_run(struct pg_load *l, json_t *o, const struct bad *b)
 }
 
 static int
-read_events(struct pg_load *l, json_t *list, const struct bad *b)
+read_load_events(struct pg_load *l, json_t *list, const struct bad *b)
 {
 	size_t i;
 	json_t *v;
@@ -313,7 +313,7 @@ check_template(const struct pg_load *l, const struct bad *b)
 }
 
 static int
-read_root(struct pg_load *l, json_t *root, const struct bad *b)
+read_load_root(struct pg_load *l, json_t *root, const struct bad *b)
 {
 	struct file {
 		const char *schema, *name, *proves;
@@ -340,20 +340,20 @@ read_root(struct pg_load *l, json_t *root, const struct bad *b)
 	if (!*f.proves || strlcpy(l->proves, f.proves, sizeof l->proves) >= sizeof l->proves)
 		return fail(b, "proves: 1 to %zu characters are wanted", sizeof l->proves - 1);
 	if (read_world(l, f.world, b) || read_traffic(l, f.traffic, b) || read_run(l, f.run, b) ||
-	    read_events(l, f.events, b) || check_template(l, b))
+	    read_load_events(l, f.events, b) || check_template(l, b))
 		return -1;
 	json_array_foreach(f.expect, i, v) if (read_want(&l->want[l->nwants++], v, i, b)) return -1;
 	return 0;
 }
 
 static int
-take(struct pg_load *l, json_t *root, const json_error_t *e, char *err, size_t err_max)
+take_load(struct pg_load *l, json_t *root, const json_error_t *e, char *err, size_t err_max)
 {
 	struct bad b = {err, err_max};
 	memset(l, 0, sizeof *l);
 	if (!root)
 		return pg_keys_no_json(e, err, err_max);
-	int r = read_root(l, root, &b);
+	int r = read_load_root(l, root, &b);
 	json_decref(root);
 	return r;
 }
@@ -362,14 +362,14 @@ int
 pg_load_load(struct pg_load *l, const char *path, char *err, size_t err_max)
 {
 	json_error_t e;
-	return take(l, json_load_file(path, JSON_REJECT_DUPLICATES, &e), &e, err, err_max);
+	return take_load(l, json_load_file(path, JSON_REJECT_DUPLICATES, &e), &e, err, err_max);
 }
 
 int
 pg_load_parse(struct pg_load *l, const char *text, size_t len, char *err, size_t err_max)
 {
 	json_error_t e;
-	return take(l, json_loadb(text, len, JSON_REJECT_DUPLICATES, &e), &e, err, err_max);
+	return take_load(l, json_loadb(text, len, JSON_REJECT_DUPLICATES, &e), &e, err, err_max);
 }
 
 bool

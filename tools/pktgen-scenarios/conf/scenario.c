@@ -85,7 +85,7 @@ read_addresses(struct pg_conf *c, json_t *target, json_t *source, const struct b
 }
 
 static int
-read_frames(struct pg_conf *c, json_t *frames, const struct bad *b)
+read_scenario_frames(struct pg_conf *c, json_t *frames, const struct bad *b)
 {
 	struct frame {
 		const char *kind;
@@ -184,7 +184,7 @@ read_expect(struct pg_scenario *s, json_t *expect, const struct bad *b)
 }
 
 static int
-read_root(struct pg_scenario *s, json_t *root, const struct bad *b)
+read_scenario_root(struct pg_scenario *s, json_t *root, const struct bad *b)
 {
 	struct file {
 		const char *schema, *name, *proves;
@@ -216,20 +216,20 @@ read_root(struct pg_scenario *s, json_t *root, const struct bad *b)
 	s->conf.seed = (uint64_t)f.seed;
 	s->count = (uint64_t)f.count;
 	s->rate_pps = (uint64_t)f.rate_pps;
-	if (read_addresses(&s->conf, f.target, f.source, b) || read_frames(&s->conf, f.frames, b) ||
-	    read_expect(s, f.expect, b))
+	if (read_addresses(&s->conf, f.target, f.source, b) ||
+	    read_scenario_frames(&s->conf, f.frames, b) || read_expect(s, f.expect, b))
 		return -1;
 	return 0;
 }
 
 static int
-take(struct pg_scenario *s, json_t *root, const json_error_t *e, char *err, size_t err_max)
+take_scenario(struct pg_scenario *s, json_t *root, const json_error_t *e, char *err, size_t err_max)
 {
 	struct bad b = {err, err_max};
 	memset(s, 0, sizeof *s);
 	if (!root)
 		return pg_keys_no_json(e, err, err_max);
-	int r = read_root(s, root, &b);
+	int r = read_scenario_root(s, root, &b);
 	json_decref(root);
 	return r;
 }
@@ -239,7 +239,7 @@ pg_scenario_load(struct pg_scenario *s, const char *path, char *err, size_t err_
 {
 	json_error_t e;
 	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &e);
-	return take(s, root, &e, err, err_max);
+	return take_scenario(s, root, &e, err, err_max);
 }
 
 int
@@ -247,7 +247,7 @@ pg_scenario_parse(struct pg_scenario *s, const char *text, char *err, size_t err
 {
 	json_error_t e;
 	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &e);
-	return take(s, root, &e, err, err_max);
+	return take_scenario(s, root, &e, err, err_max);
 }
 
 /* ---- the verdict --------------------------------------------------------------------- */
