@@ -33,8 +33,8 @@ PREFIXES = {
 # ---- rooms
 
 def room_of(path):
-    """The folder; of a public header that of its library."""
-    return re.sub(r'/include(/.*)?$', '', os.path.dirname(path))
+    """The folder; of a header that it offers to others, to all or to some, that of its library."""
+    return re.sub(r'/(include|internal)(/.*)?$', '', os.path.dirname(path))
 
 
 def found_include(at, name, by_name):

@@ -1,12 +1,12 @@
 # Two rooms with public headers in include/suci: path/ is the endpoint and its hops, lane/ what runs
-# over them.  internal/ has what lanes see of paths beside those: upper.h.
+# over them.  path/internal has what lanes see of paths beside those: upper.h; internal/ planted bugs.
 $(call lib,sucipath,lib/suci/path,seal base)
 $(call lib,suci,lib/suci/lane,sucipath)
-$(sucipath_OBJ) $(sucipath_WHOLE): INC += -Ilib/suci/internal
-$(suci_OBJ) $(suci_WHOLE): INC += -Ilib/suci/internal
+$(sucipath_OBJ) $(sucipath_WHOLE): INC += -Ilib/suci/path/internal -Ilib/suci/internal
+$(suci_OBJ) $(suci_WHOLE): INC += -Ilib/suci/path/internal -Ilib/suci/internal
 # Who compiles archives as a whole takes both.
 suci_WHOLE += $(sucipath_WHOLE)
-SUCI_INTERNAL := -Ilib/suci/internal -Ilib/suci/path
+SUCI_INTERNAL := -Ilib/suci/path/internal -Ilib/suci/internal -Ilib/suci/path
 
 # Suites of one file of the library see its internal headers.
 $(call unit,test_suci_wire,test/unit/test_suci_wire.c,suci base)

@@ -5,7 +5,7 @@ $(call prog,relay-pktgen,$(wildcard $(PKTGEN)/*.c),pgconf rdnet relay impi sucae
 # A player speaks the wire format itself, with the codec of lib/suci.
 CFLAGS_$(PKTGEN)/player.c := -Ilib/suci/path
 # It seals in the name of an endpoint, as that would.
-CFLAGS_$(PKTGEN)/sealed.c := -Ilib/suci/internal -Ilib/suci/path
+CFLAGS_$(PKTGEN)/sealed.c := $(SUCI_INTERNAL)
 $(call unit,test_pktgen_frames,test/unit/test_pktgen_frames.c,pgconf rdnet suci base)
 CFLAGS_test/unit/test_pktgen_frames.c := -Ilib/suci/path
 $(call unit,test_pktgen_player,test/unit/test_pktgen_player.c $(PKTGEN)/player.c $(PKTGEN)/sealed.c,suci seal base)
