@@ -1,8 +1,14 @@
 /* Pairs of processes, and the lane of those that are not both behind our channels. */
 #include "gateway_internal.h"
 
+#include "relayproto/pair.h"
+
 #include <stdio.h>
 #include <string.h>
+
+_Static_assert(RELAY_PAIR_SKIP_OFF == IMPI_PACKET_OFF_SRC &&
+		       RELAY_PAIR_SKIP_LEN == 2 * RELAY_PROC_ID_LEN,
+	       "where a packet has its two process ids");
 
 /* Handles of blocks that are not kept. */
 static uint8_t sink_malformed, sink_late;
@@ -188,20 +194,10 @@ lane_open(struct gw *g, uint32_t pair)
 	uint64_t window = ((uint64_t)j->datalen + IMPI_PACKET_BYTES + mss - 1) / mss *
 			  (j->hiwater < GW_WINDOW_PACKETS ? j->hiwater : GW_WINDOW_PACKETS);
 	window = window < 64 ? 64 : window > GW_WINDOW_MAX ? GW_WINDOW_MAX : window;
-	struct suci_lane_conf c = {
-		.path = g->core_path,
-		.tx_dst_label = j->label_base + b,
-		.tx_src_label = j->label_base + a,
-		.rx_dst_label = j->base + a,
-		.rx_src_label = j->base + b,
-		.crc = true,
-		.tx_salt = (uint64_t)a << 32 | b,
-		.rx_salt = (uint64_t)b << 32 | a,
-		.skip_off = IMPI_PACKET_OFF_SRC,
-		.skip_len = 2 * RELAY_PROC_ID_LEN,
-		.mss = mss,
-		.window = (uint32_t)window,
-	};
+	struct suci_lane_conf c = relay_pair_lane(a, b, j->label_base, j->base);
+	c.path = g->core_path;
+	c.mss = mss;
+	c.window = (uint32_t)window;
 	if (suci_lane_open(g->lanes, &c, &lane, g->now_ns) != SUCI_ERR_OK)
 		return false;
 	p->lane = lane;

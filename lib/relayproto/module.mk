@@ -1,5 +1,5 @@
 # What processes, relays and gateways tell each other over Suci: hello data and notes.  Sans-I/O.
-$(call lib,relayproto,lib/relayproto,base)
+$(call lib,relayproto,lib/relayproto,suci base)
 
 $(call unit,test_relayproto,test/unit/test_relayproto.c,relayproto)
 

@@ -5,6 +5,7 @@
 #include "mpi/lanes.h"
 
 #include "base/clock.h"
+#include "relayproto/pair.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,38 +37,24 @@ relay_window(void)
 	return w < 64 ? 64 : w > 1024 ? 1024 : w;
 }
 
-static uint64_t
-salt(uint32_t from, uint32_t to)
-{
-	return (uint64_t)from << 32 | to;
-}
-
 static void
 open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 {
 	const struct lmpi_route *to = &lmpi_route[peer->world];
 
-	*c = (struct suci_lane_conf){
-		.path = path,
-		.tx_dst_label = to->label,
-		.tx_src_label = to->label - peer->world + lmpi_world.rank,
-		.rx_dst_label = LMPI_LABEL_BASE + lmpi_world.rank,
-		.rx_src_label = LMPI_LABEL_BASE + peer->world,
-		.direct = true,
-		.window = DIRECT_WINDOW,
-	};
+	*c = relay_pair_lane(lmpi_world.rank, peer->world, to->label - peer->world,
+			     LMPI_LABEL_BASE);
+	c->path = path;
 	if (lmpi_speaks_impi(peer)) {
 		c->group = relayset_group(net.relays, lmpi_world.proc[peer->world].client,
 					  to->relay, eng.now_ns);
-		c->direct = false;
-		c->crc = true;
 		c->window = relay_window();
 		c->window_max = LMPI_HELD_MAX;
-		c->tx_salt = salt(lmpi_world.rank, peer->world);
-		c->rx_salt = salt(peer->world, lmpi_world.rank);
-		c->skip_off = 8; /* pk_src, pk_dest: rewritten by relays */
-		c->skip_len = 48;
 		c->mss = relayset_mss(net.relays);
+	} else {
+		c->direct = true;
+		c->crc = false;
+		c->window = DIRECT_WINDOW;
 	}
 }
 

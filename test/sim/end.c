@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "relayproto/hello.h"
 #include "relayproto/note.h"
+#include "relayproto/pair.h"
 #include "relayset/relayset.h"
 
 #include <stdarg.h>
@@ -238,25 +239,19 @@ lane_make(struct end *e, uint32_t r, uint32_t path)
 	uint32_t peer_base = direct	    ? LABEL_BASE
 			     : self_carried ? w->label_base[w->end[r].client]
 					    : w->label_base[e->client];
-	struct suci_lane_conf c = {
-		.path = path,
-		.tx_dst_label = peer_base + r,
-		.tx_src_label = peer_base + e->rank,
-		.rx_dst_label = LABEL_BASE + e->rank,
-		.rx_src_label = LABEL_BASE + r,
-		.direct = direct,
-		.crc = !direct || w->conf.direct_crc,
-		.tx_salt = (uint64_t)e->rank << 32 | r,
-		.rx_salt = (uint64_t)r << 32 | e->rank,
-		.skip_off = direct ? 0 : 8,
-		.skip_len = direct ? 0 : 2 * RELAY_PROC_ID_LEN,
-		.mss = direct ? 0
-			      : (w->conf.private_mtu < w->conf.global_mtu ? w->conf.private_mtu
-									  : w->conf.global_mtu) -
-					SUCI_OVERHEAD,
-		.window = w->conf.lane_window,
-		.window_max = w->conf.lane_window_max,
-	};
+	struct suci_lane_conf c = relay_pair_lane(e->rank, r, peer_base, LABEL_BASE);
+	c.path = path;
+	c.direct = direct;
+	c.window = w->conf.lane_window;
+	c.window_max = w->conf.lane_window_max;
+	if (direct) {
+		c.crc = w->conf.direct_crc;
+		c.skip_len = 0;
+	} else {
+		c.mss = (w->conf.private_mtu < w->conf.global_mtu ? w->conf.private_mtu
+								  : w->conf.global_mtu) -
+			SUCI_OVERHEAD;
+	}
 	if (direct && w->conf.direct_window) {
 		c.window = w->conf.direct_window;
 		c.window_max = 0;

@@ -3,6 +3,7 @@
 #include "gworld.h"
 
 #include "base/assert.h"
+#include "relayproto/pair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,18 +193,10 @@ lane_to(struct gproc *p, uint32_t r)
 		return G_NONE;
 	uint32_t mtu =
 		w->conf.private_mtu < w->conf.global_mtu ? w->conf.private_mtu : w->conf.global_mtu;
-	struct suci_lane_conf lc = {.path = path,
-				    .tx_dst_label = c->label_base + r,
-				    .tx_src_label = c->label_base + p->rank,
-				    .rx_dst_label = G_LB + p->rank,
-				    .rx_src_label = G_LB + r,
-				    .crc = true,
-				    .tx_salt = (uint64_t)p->rank << 32 | r,
-				    .rx_salt = (uint64_t)r << 32 | p->rank,
-				    .skip_off = IMPI_PACKET_OFF_SRC,
-				    .skip_len = 2 * RELAY_PROC_ID_LEN,
-				    .mss = mtu - SUCI_OVERHEAD,
-				    .window = w->conf.lane_window};
+	struct suci_lane_conf lc = relay_pair_lane(p->rank, r, c->label_base, G_LB);
+	lc.path = path;
+	lc.mss = mtu - SUCI_OVERHEAD;
+	lc.window = w->conf.lane_window;
 	int err = suci_lane_open(p->lanes, &lc, &p->lane[r], w->s->now_ns);
 	SIM_CHECK(w->s, !err, "process %u: suci_lane_open: %s", p->rank, suci_strerror(err));
 	return p->lane[r];

@@ -19,6 +19,7 @@
 #include "gateway/gateway.h"
 #include "impi/wire.h"
 #include "relayproto/hello.h"
+#include "relayproto/pair.h"
 #include "suci/lane.h"
 
 #define KIT_BASE  0x01000040u
@@ -165,17 +166,9 @@ kit_lane(struct kit *k, uint32_t proc, uint32_t foreign)
 	uint32_t gb = relay_gateway_base(KIT_BASE), *lane = &k->lane[proc][foreign];
 	if (*lane != UINT32_MAX)
 		return *lane;
-	struct suci_lane_conf c = {.path = k->path,
-				   .tx_dst_label = gb + foreign,
-				   .tx_src_label = gb + proc,
-				   .rx_dst_label = KIT_LB + proc,
-				   .rx_src_label = KIT_LB + foreign,
-				   .crc = true,
-				   .tx_salt = (uint64_t)proc << 32 | foreign,
-				   .rx_salt = (uint64_t)foreign << 32 | proc,
-				   .skip_off = 8,
-				   .skip_len = 48,
-				   .window = 64};
+	struct suci_lane_conf c = relay_pair_lane(proc, foreign, gb, KIT_LB);
+	c.path = k->path;
+	c.window = 64;
 	assert_int_equal(suci_lane_open(k->lanes, &c, lane, k->l.now_ns), 0);
 	k->lane_from[*lane] = foreign;
 	k->lane_to[*lane] = proc;

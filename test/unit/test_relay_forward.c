@@ -2,6 +2,8 @@
  * paths and relay cores, in virtual time, with and without loss. */
 #include "relay_wire_kit.h"
 
+#include "relayproto/pair.h"
+
 #define NODES	  4 /* process of cluster 0, relay 0, relay 1, process of cluster 1 */
 #define BUFS	  4096
 #define BLOCKS	  40
@@ -300,20 +302,11 @@ open_lane(struct net *n, struct node *x)
 	int err = suci_path_open(x->end.ep, &n->node[1 + x->end.cluster].end.addr[0], NULL, 0,
 				 &x->path, n->wire.now);
 	assert_true(err == 0 || err == SUCI_ERR_EXISTS);
-	struct suci_lane_conf lc = {
-		.path = x->path,
-		.tx_dst_label = x->end.job->label_base + peer,
-		.tx_src_label = x->end.job->label_base + x->rank,
-		.rx_dst_label = MAKER_PROC_BASE + x->rank,
-		.rx_src_label = MAKER_PROC_BASE + peer,
-		.crc = true,
-		.tx_salt = (uint64_t)x->rank << 32 | peer,
-		.rx_salt = (uint64_t)peer << 32 | x->rank,
-		.skip_off = 8,
-		.skip_len = 48,
-		.mss = 1472 - SUCI_OVERHEAD,
-		.window = 256,
-	};
+	struct suci_lane_conf lc =
+		relay_pair_lane(x->rank, peer, x->end.job->label_base, MAKER_PROC_BASE);
+	lc.path = x->path;
+	lc.mss = 1472 - SUCI_OVERHEAD;
+	lc.window = 256;
 	assert_int_equal(suci_lane_open(x->end.lanes, &lc, &x->lane, n->wire.now), 0);
 }
 

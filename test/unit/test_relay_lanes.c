@@ -6,6 +6,8 @@
  *     client 2: ranks 4, 5, foreign, global address   known to the gateways of A and B */
 #include "relay_wire_kit.h"
 
+#include "relayproto/pair.h"
+
 #define BUFS	  8192
 #define NODES	  10
 #define LANES_MAX 16
@@ -361,20 +363,10 @@ open_lane(struct net *n, struct node *x, uint32_t me, uint32_t other)
 				 0, &path, n->wire.now);
 	/* A gateway opens none: its relay has. */
 	assert_true(err == SUCI_ERR_EXISTS || (err == 0 && x->type == PROC));
-	struct suci_lane_conf lc = {
-		.path = path,
-		.tx_dst_label = x->end.job->label_base + other,
-		.tx_src_label = x->end.job->label_base + me,
-		.rx_dst_label = base + me,
-		.rx_src_label = base + other,
-		.crc = true,
-		.tx_salt = (uint64_t)me << 32 | other,
-		.rx_salt = (uint64_t)other << 32 | me,
-		.skip_off = 8,
-		.skip_len = 48,
-		.mss = 1472 - SUCI_OVERHEAD,
-		.window = 128,
-	};
+	struct suci_lane_conf lc = relay_pair_lane(me, other, x->end.job->label_base, base);
+	lc.path = path;
+	lc.mss = 1472 - SUCI_OVERHEAD;
+	lc.window = 128;
 	*l = (struct lane){.at = x, .me = me, .other = other};
 	assert_int_equal(suci_lane_open(x->end.lanes, &lc, &l->index, n->wire.now), 0);
 	n->nlanes++;
