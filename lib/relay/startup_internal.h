@@ -2,6 +2,7 @@
 #ifndef RELAY_STARTUP_INTERNAL_H
 #define RELAY_STARTUP_INTERNAL_H
 
+#include "relay/deal.h"
 #include "relay/startup.h"
 
 #include "impi/channel.h"
@@ -41,12 +42,6 @@ struct relay_startup {
 	} label[LABELS_MAX];
 	uint32_t nlabels;
 };
-
-/* n things dealt in contiguous blocks to k takers; the first n mod k get one
- * more.  Who gets thing i, how many taker m gets, which is its first. */
-uint32_t deal_owner(uint32_t n, uint32_t k, uint32_t i);
-uint32_t deal_count(uint32_t n, uint32_t k, uint32_t m);
-uint32_t deal_first(uint32_t n, uint32_t k, uint32_t m);
 
 struct relay_job_limits startup_job_limits(const struct relay_startup_limits *l);
 

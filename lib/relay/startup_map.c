@@ -5,28 +5,6 @@
 #include "base/bytes.h"
 #include "impi/hostid.h"
 
-uint32_t
-deal_count(uint32_t n, uint32_t k, uint32_t m)
-{
-	return n / k + (m < n % k);
-}
-
-uint32_t
-deal_first(uint32_t n, uint32_t k, uint32_t m)
-{
-	uint32_t more = n % k;
-	return m * (n / k) + (m < more ? m : more);
-}
-
-uint32_t
-deal_owner(uint32_t n, uint32_t k, uint32_t i)
-{
-	uint32_t q = n / k, more = n % k;
-	if (i < more * (q + 1))
-		return i / (q + 1);
-	return more + (i - more * (q + 1)) / q;
-}
-
 /* ---- what is known ---------------------------------------------------------- */
 
 const struct impi_tables *
@@ -131,10 +109,11 @@ map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID
 	     uint32_t nown, uint32_t n, uint32_t i, bool global, uint8_t out[IMPI_HOSTID_BYTES])
 {
 	uint32_t relays = map_owners(nown, s->conf.nmembers);
-	uint32_t m = deal_owner(n, relays, i);
+	uint32_t m = relay_deal_owner(n, relays, i);
 	const struct relay_member *r = &s->conf.member[m];
-	uint32_t shards = map_owners(deal_count(nown, s->conf.nmembers, m), r->nshards);
-	uint32_t shard = deal_owner(deal_count(n, relays, m), shards, i - deal_first(n, relays, m));
+	uint32_t shards = map_owners(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
+	uint32_t shard = relay_deal_owner(relay_deal_count(n, relays, m), shards,
+					  i - relay_deal_first(n, relays, m));
 	struct impi_hostid id = {
 		.token = (uint32_t)s->conf.token,
 		.kind = kind_for(id_of_proc),
@@ -212,7 +191,7 @@ write_nprocs(struct base_writer *w, const struct relay_startup *s, uint32_t nown
 {
 	uint32_t relays = map_owners(nown, s->conf.nmembers);
 	for (uint32_t m = 0; m < s->conf.nmembers; m++)
-		base_write_be32(w, m < relays ? deal_count(n, relays, m) : 0);
+		base_write_be32(w, m < relays ? relay_deal_count(n, relays, m) : 0);
 }
 
 /* Has the server sent one element per host or process?  Minima and sums are checked

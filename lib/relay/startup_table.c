@@ -63,7 +63,7 @@ table_procs(struct relay_startup *s, const struct impi_tables *t)
 		struct relay_local *l = &j->local[i];
 		memcpy(l->id, ids + 16 * (size_t)i, sizeof l->id);
 		l->pid = be64_load(pids + 8 * (size_t)i);
-		l->relay = map_index(s, deal_owner(n, s->conf.nmembers, i));
+		l->relay = map_index(s, relay_deal_owner(n, s->conf.nmembers, i));
 	}
 	return true;
 }
@@ -234,9 +234,9 @@ add_gates(struct relay_startup *s, uint32_t client, uint32_t host_rank)
 		struct relay_gate *g = &j->gate[j->ngates++];
 		*g = map_gate(s, m, client);
 		g->rank = host_rank + m;
-		g->nprocs = m < relays ? deal_count(e->nprocs, relays, m) : 0;
-		g->first_rank =
-			e->first_rank + (m < relays ? deal_first(e->nprocs, relays, m) : e->nprocs);
+		g->nprocs = m < relays ? relay_deal_count(e->nprocs, relays, m) : 0;
+		g->first_rank = e->first_rank +
+				(m < relays ? relay_deal_first(e->nprocs, relays, m) : e->nprocs);
 	}
 }
 

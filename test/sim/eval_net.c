@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "impi/wire.h"
+#include "relay/deal.h"
 
 #include <string.h>
 
@@ -208,12 +209,6 @@ wire_bytes(const struct eval_conf *c, uint64_t bytes)
 	return all + (all + mss - 1) / mss * (SUCI_PATH_HDR + SUCI_LANE_HDR + SIM_UDP_OVERHEAD);
 }
 
-static uint64_t
-deal(uint32_t n, uint32_t k, uint32_t i)
-{
-	return (uint64_t)i * k / n;
-}
-
 uint64_t
 eval_bound(const struct eval_conf *c, const struct eval_app *a)
 {
@@ -230,7 +225,7 @@ eval_bound(const struct eval_conf *c, const struct eval_app *a)
 			out[s] += b;
 			wide[sc] += b;
 			if (c->relays)
-				relay[sc][deal(c->ranks, c->relays, d % c->ranks)] += b;
+				relay[sc][relay_deal_owner(c->ranks, c->relays, d % c->ranks)] += b;
 		}
 	for (uint32_t s = 0; s < a->n; s++)
 		worst = base_max_ns(worst, wire_ns(out[s], GBE_BPS));

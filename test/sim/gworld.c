@@ -3,27 +3,11 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "relay/deal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t
-deal(uint32_t n, uint32_t k, uint32_t i)
-{
-	uint32_t share = n / k, more = n % k;
-	return i < more * (share + 1) ? i / (share + 1)
-				      : more + (i - more * (share + 1)) / (share ? share : 1);
-}
-
-/* First of the block and how many that share m of k has of n. */
-static uint32_t
-block_of(uint32_t n, uint32_t k, uint32_t m, uint32_t *first)
-{
-	uint32_t share = n / k, more = n % k;
-	*first = m * share + (m < more ? m : more);
-	return share + (m < more);
-}
 
 /* Only relays that own a process carry for others. */
 static uint32_t
@@ -37,7 +21,7 @@ uint32_t
 gworld_relay_for(const struct gworld *w, uint32_t client, uint32_t rank)
 {
 	const struct gclient *of = &w->client[w->client_of[rank]];
-	return deal(of->ranks, carriers(w, client), rank - of->first);
+	return relay_deal_owner(of->ranks, carriers(w, client), rank - of->first);
 }
 
 const uint8_t *
@@ -104,8 +88,8 @@ add_hosts(const struct gworld *w, uint32_t v, struct relay_job *j, uint32_t c)
 	(void)v;
 	uint32_t n = k->kind == G_OUTSIDE ? k->nhosts : carriers(w, c);
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t first;
-		uint32_t nprocs = block_of(k->ranks, n, i, &first);
+		uint32_t first = relay_deal_first(k->ranks, n, i);
+		uint32_t nprocs = relay_deal_count(k->ranks, n, i);
 		if (nprocs == 0)
 			continue;
 		struct relay_host *h = &j->host[j->nhosts++];
@@ -124,8 +108,10 @@ add_gates(const struct gworld *w, uint32_t v, struct relay_job *j, enum relay_si
 	const struct gclient *o = &w->client[v], *k = &w->client[client];
 	for (uint32_t m = 0; m < o->relays; m++, ++*rank) {
 		uint32_t first = k->ranks, n = 0;
-		if (m < carriers(w, v))
-			n = block_of(k->ranks, carriers(w, v), m, &first);
+		if (m < carriers(w, v)) {
+			first = relay_deal_first(k->ranks, carriers(w, v), m);
+			n = relay_deal_count(k->ranks, carriers(w, v), m);
+		}
 		j->gate[j->ngates++] =
 			(struct relay_gate){.side = (uint8_t)side,
 					    .relay = m,
@@ -317,7 +303,8 @@ make_client(struct gworld *w, uint32_t c)
 					      .gw_ipv4 = 0x0a0000e0 + i};
 	for (uint32_t i = 0; i < k->nhosts && k->kind != G_OURS; i++) {
 		struct ghost *h = &k->host[i];
-		uint32_t first, n = block_of(k->ranks, k->nhosts, i, &first);
+		uint32_t first = relay_deal_first(k->ranks, k->nhosts, i);
+		uint32_t n = relay_deal_count(k->ranks, k->nhosts, i);
 		*h = (struct ghost){.w = w,
 				    .client = c,
 				    .first = k->first + first,

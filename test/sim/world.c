@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "base/assert.h"
+#include "relay/deal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,15 +43,6 @@ world_conf_default(struct world_conf *c)
 					     .labels_max = LABEL_BASE + RANKS_MAX};
 }
 
-/* n processes dealt to k relays in contiguous blocks: which relay has process i. */
-static uint32_t
-deal(uint32_t n, uint32_t k, uint32_t i)
-{
-	uint32_t share = n / k, more = n % k;
-	return i < more * (share + 1) ? i / (share + 1)
-				      : more + (i - more * (share + 1)) / (share ? share : 1);
-}
-
 /* The relay of cluster `client` that carries its own process, or answers for a remote
  * one. */
 uint32_t
@@ -59,8 +51,9 @@ world_relay_for(const struct world *w, uint32_t client, uint32_t rank)
 	uint32_t of = w->end[rank].client;
 	uint32_t own = w->conf.cluster[client].ranks, relays = w->conf.cluster[client].relays;
 	/* only relays that own a process carry for others */
-	return w->first_relay[client] + deal(w->conf.cluster[of].ranks, own < relays ? own : relays,
-					     rank - w->first_rank[of]);
+	return w->first_relay[client] + relay_deal_owner(w->conf.cluster[of].ranks,
+							 own < relays ? own : relays,
+							 rank - w->first_rank[of]);
 }
 
 static void
