@@ -27,9 +27,8 @@ struct lw_post {
 	uint8_t bytes[LIGHT_FRAME_MAX];
 };
 
-enum lw_phase { LW_DARK, LW_OPENING, LW_LIT, LW_DRAINING };
 struct lw_slot {
-	enum lw_phase phase;
+	enum base_lightpath phase;
 	uint32_t peer, peer_slot; /* cluster */
 	uint64_t since_ns, dark_ns;
 	uint32_t flights;

@@ -90,7 +90,8 @@ static struct lw_slot *
 other_end(struct light_world *w, uint32_t cluster, const struct lw_slot *s)
 {
 	struct lw_slot *o = &w->cluster[s->peer].slot[s->peer_slot];
-	bool here = w->cluster[s->peer].alive && o->phase != LW_DARK && o->peer == cluster;
+	bool here =
+		w->cluster[s->peer].alive && o->phase != BASE_LIGHTPATH_DARK && o->peer == cluster;
 	return here && &w->cluster[cluster].slot[o->peer_slot] == s ? o : NULL;
 }
 
@@ -114,7 +115,7 @@ open_light(void *user, uint32_t slot, struct light_addr relay, struct light_addr
 {
 	struct lw_cluster *k = user;
 	BASE_ASSERT(slot < k->ports && relay.ipv4 < k->w->clusters);
-	k->slot[slot] = (struct lw_slot){.phase = LW_OPENING,
+	k->slot[slot] = (struct lw_slot){.phase = BASE_LIGHTPATH_OPENING,
 					 .peer = relay.ipv4,
 					 .peer_slot = light.port,
 					 .since_ns = k->w->now_ns};
@@ -126,11 +127,11 @@ close_light(void *user, uint32_t slot)
 {
 	struct lw_cluster *k = user;
 	struct lw_slot *s = &k->slot[slot];
-	if (s->phase == LW_DARK) {
+	if (s->phase == BASE_LIGHTPATH_DARK) {
 		light_agent_state(k->agent, slot, BASE_LIGHTPATH_DRAINED);
 		return;
 	}
-	s->phase = LW_DRAINING;
+	s->phase = BASE_LIGHTPATH_CLOSING;
 	s->since_ns = k->w->now_ns;
 }
 
@@ -140,33 +141,35 @@ slot_step(struct lw_cluster *k, uint32_t i)
 	struct light_world *w = k->w;
 	struct lw_slot *s = &k->slot[i];
 	uint64_t for_ns = w->now_ns - s->since_ns;
-	bool open = s->phase != LW_DARK && other_end(w, k->n, s) && passes(w, k->n, i);
+	bool open = s->phase != BASE_LIGHTPATH_DARK && other_end(w, k->n, s) && passes(w, k->n, i);
 	switch (s->phase) {
-	case LW_DARK:
+	case BASE_LIGHTPATH_DARK:
+	case BASE_LIGHTPATH_FAILED: /* both are told, and are dark here */
+	case BASE_LIGHTPATH_DRAINED:
 		return;
-	case LW_OPENING:
+	case BASE_LIGHTPATH_OPENING:
 		if (open && for_ns >= LW_MS) {
-			s->phase = LW_LIT;
+			s->phase = BASE_LIGHTPATH_OPEN;
 			s->dark_ns = 0;
 			w->missed[lw_port(k->n, i)] = 0; /* two crossed ones, joined */
 			light_agent_state(k->agent, i, BASE_LIGHTPATH_OPEN);
 		} else if (for_ns >= OPEN_NS) {
-			s->phase = LW_DARK;
+			s->phase = BASE_LIGHTPATH_DARK;
 			w->missed[lw_port(k->n, i)]++;
 			light_agent_state(k->agent, i, BASE_LIGHTPATH_FAILED);
 		}
 		return;
-	case LW_LIT:
+	case BASE_LIGHTPATH_OPEN:
 		s->dark_ns = open ? 0 : s->dark_ns + LW_MS;
 		if (s->dark_ns >= 10 * LW_MS) {
-			s->phase = LW_DARK;
+			s->phase = BASE_LIGHTPATH_DARK;
 			light_agent_state(k->agent, i, BASE_LIGHTPATH_FAILED);
 		}
 		return;
-	case LW_DRAINING:
+	case BASE_LIGHTPATH_CLOSING:
 		if (s->flights && for_ns < DRAIN_NS)
 			return;
-		s->phase = LW_DARK;
+		s->phase = BASE_LIGHTPATH_DARK;
 		light_agent_state(k->agent, i, BASE_LIGHTPATH_DRAINED);
 		return;
 	}
@@ -177,7 +180,7 @@ lw_way(const struct light_world *w, uint32_t from, uint32_t to)
 {
 	uint32_t i = 0;
 	const struct lw_cluster *k = &w->cluster[from];
-	while (i < LW_PORTS && !(k->slot[i].phase == LW_LIT && k->slot[i].peer == to))
+	while (i < LW_PORTS && !(k->slot[i].phase == BASE_LIGHTPATH_OPEN && k->slot[i].peer == to))
 		i++;
 	return i;
 }
@@ -186,9 +189,9 @@ void
 lw_broken(struct light_world *w, uint32_t cluster, uint32_t slot)
 {
 	struct lw_cluster *k = &w->cluster[cluster];
-	if (k->slot[slot].phase != LW_LIT)
+	if (k->slot[slot].phase != BASE_LIGHTPATH_OPEN)
 		return;
-	k->slot[slot].phase = LW_DARK;
+	k->slot[slot].phase = BASE_LIGHTPATH_DARK;
 	light_agent_state(k->agent, slot, BASE_LIGHTPATH_FAILED);
 }
 
