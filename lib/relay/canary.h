@@ -1,4 +1,5 @@
-/* canary.h - bugs planted on purpose in lib/relay's coordinator, for the simulator to catch: as
+/* canary.h - bugs planted on purpose in lib/relay's coordinator and doors, for the simulator to
+ * catch: as
  * lib/suci/internal/suci/canary.h has them, in the same builds (EXTRAS=canary) and for the same
  * reason. */
 #ifndef RELAY_CANARY_H
@@ -7,11 +8,18 @@
 #include <stdbool.h>
 
 /* X(id, what it does) */
-#define RELAY_BUGS(X)                                                             \
-	X(OWN_TABLE, "a table of its own job that comes back is installed again") \
-	X(WIDOW, "who was a job's primary in an earlier life passes for it")      \
-	X(EARLY, "cores forget a job while the gateways of others finish")        \
-	X(NOT_GIVEN, "what was not ours to give is not given when it is")
+#define RELAY_BUGS(X)                                                               \
+	X(OWN_TABLE, "a table of its own job that comes back is installed again")   \
+	X(WIDOW, "who was a job's primary in an earlier life passes for it")        \
+	X(EARLY, "cores forget a job while the gateways of others finish")          \
+	X(NOT_GIVEN, "what was not ours to give is not given when it is")           \
+	X(DOOR_ANY, "a trunk's label that leads nowhere is taken for a door's own") \
+	X(DOOR_REALM, "doors of two realms may meet")                               \
+	X(DOOR_TOKEN, "a door's token is not compared")                             \
+	X(DOOR_BOUND, "one relay may import any number of doors")                   \
+	X(DOOR_UNTOLD, "who has imported a door that is gone is not told")          \
+	X(DOOR_KEPT, "who has a door is not told that its import is dropped")       \
+	X(DOOR_LATE, "imports are asked for at every third tenth of a second")
 
 enum relay_bug {
 	RELAY_BUG_NONE,

@@ -1,7 +1,5 @@
 /* The core's memory, clockwork and queries. */
-#include "core_internal.h"
-
-#include "base/arena.h"
+#include "door_internal.h"
 
 #include <string.h>
 
@@ -18,7 +16,9 @@ limits_good(const struct relay_core_limits *l)
 		 l->procs_max > 1u << 22 || l->hosts_max < 1 || l->hosts_max > 65535 ||
 		 l->trunks_max < 1 || l->trunks_max > 4096 || l->paths_max < 1 ||
 		 l->paths_max > 1u << 20 || l->strays_max > 1u << 24 || l->primaries_max < 1 ||
-		 l->primaries_max > RELAY_RELAYS_MAX);
+		 l->primaries_max > RELAY_RELAYS_MAX ||
+		 (l->doors_max && l->doors_max < RELAY_LABEL_PAGE) ||
+		 l->doors_max > 1u << DOOR_SPACE_BITS || l->holds_max > 1u << 22);
 }
 
 static size_t
@@ -39,6 +39,7 @@ lay_out(const struct relay_core_limits *l, void *mem, struct relay_core *c)
 	c->trunk = base_arena_take(&a, l->trunks_max, sizeof *c->trunk);
 	c->untold = base_arena_take(&a, (size_t)l->trunks_max * UNTOLD_MAX, sizeof *c->untold);
 	c->path = base_arena_take(&a, l->paths_max, sizeof *c->path);
+	relay_door_lay_out(l, &a, &c->doors);
 	return base_arena_bytes(&a);
 }
 
@@ -78,7 +79,12 @@ init_tables(struct relay_core *c)
 	memset(c->trunk, 0, l->trunks_max * sizeof *c->trunk);
 	memset(c->untold, 0, (size_t)l->trunks_max * UNTOLD_MAX * sizeof *c->untold);
 	for (uint32_t i = 0; i < l->paths_max; i++)
-		c->path[i] = (struct path){.job = NONE, .trunk = NONE, .close_ns = BASE_NEVER_NS};
+		c->path[i] = (struct path){.job = NONE,
+					   .trunk = NONE,
+					   .close_ns = BASE_NEVER_NS,
+					   .doors = NONE,
+					   .holds = NONE};
+	relay_door_init(c);
 }
 
 /* The relays of the own cluster and the policies. */
@@ -190,6 +196,7 @@ tick_trunks(struct relay_core *c)
 			continue;
 		if (c->now_ns >= k->retry_ns) {
 			c->n.trunk_retries++;
+			relay_door_trunk_hello(c, t);
 			trunk_open(c, t);
 		} else {
 			wake_at(c, k->retry_ns);
@@ -270,6 +277,7 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 	group_drain(c);
 	tell_tick(c);
 	stray_send(c);
+	relay_door_tick(c);
 }
 
 uint64_t
@@ -472,8 +480,9 @@ check_tables(const struct relay_core *c)
 		uint32_t users = 0;
 		for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 			users += c->job[i].used && c->job[i].trunk_clients[t];
-		if (users != k->users || (users && !k->used))
-			return "a trunk's users = jobs that use it";
+		users += k->nclusters + (k->nexports != 0);
+		if (k->used ? users != k->users : users)
+			return "a trunk's users = jobs, clusters of doors and exports that use it";
 		if (k->used && k->path != NONE &&
 		    (c->path[k->path].kind != RELAY_PATH_TRUNK || c->path[k->path].trunk != t))
 			return "a trunk and its path name each other";
@@ -488,6 +497,8 @@ check_tables(const struct relay_core *c)
 		fault = check_gateways(c);
 	if (!fault)
 		fault = light_check(c);
+	if (!fault)
+		fault = relay_door_check(c);
 	return fault ? fault : forward_check(c);
 }
 

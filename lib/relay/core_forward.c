@@ -1,5 +1,5 @@
 /* The fast path: one segment in, one segment out. */
-#include "core_internal.h"
+#include "door_internal.h"
 
 #include "base/bytes.h"
 
@@ -40,6 +40,7 @@ source_ok(const struct relay_core *c, const struct path *in, const struct recent
 		return j->trunk_clients[c->light[in->trunk].peer] & 1u << r->src->client;
 	case RELAY_PATH_GATEWAY:
 		return (r->src->flags & PROC_FOREIGN) && uses_gateway(j, in->trunk);
+	case RELAY_PATH_DOOR: /* in no job */
 	case RELAY_PATH_NONE:
 		break;
 	}
@@ -121,15 +122,91 @@ straight_out(const struct relay_core *c, const struct recent *r, uint32_t *label
 	return c->trunk[g->way[h->way].trunk].path;
 }
 
-/* The tables are asked, and what they say is kept.  NULL, or the counter of what is wrong. */
+/* ---- doors -------------------------------------------------------------------- */
+
+/* From a process: both labels stay as they are, the other relay has a tree of ours. */
 static uint64_t *
-look_up(struct relay_core *c, struct path *in, const struct suci_segment *seg)
+look_up_import(struct relay_core *c, uint32_t path, struct recent *r,
+	       const struct suci_segment *seg)
 {
-	struct recent *r = &in->recent;
+	const struct doors *d = &c->doors;
+	uint32_t src = relay_door_at(c, seg->src_label, DOOR_OWN);
+	uint32_t dst = relay_door_at(c, seg->dst_label, DOOR_IMPORT);
+	if (dst == NONE)
+		return &c->n.drop_label;
+	if (src == NONE)
+		return &c->n.drop_source_label;
+	if (d->door[src].at != path)
+		return &c->n.drop_source;
+	if (d->door[src].realm != d->door[dst].realm && !RELAY_BUG(DOOR_REALM))
+		return &c->n.drop_realm;
+	const struct door_cluster *k = &d->cluster[d->door[dst].at];
+	r->exit = EXIT_TRUNK;
+	r->out = NONE;
+	for (uint32_t i = 0; i < k->n && r->out == NONE; i++)
+		if (d->door[dst].flags >> i & 1)
+			r->out = c->trunk[k->trunk[i]].path;
+	r->dst_rank = seg->dst_label;
+	r->src_rank = seg->src_label;
+	return NULL;
+}
+
+/* From a trunk: what its tree does not have may not pass. */
+static uint64_t *
+look_up_export(struct relay_core *c, uint32_t t, struct recent *r, const struct suci_segment *seg)
+{
+	const struct doors *d = &c->doors;
+	uint32_t root = c->trunk[t].door_root;
+	uint32_t dst = relay_door_find(d, root, seg->dst_label);
+	uint32_t src = relay_door_find(d, root, seg->src_label);
+	if (RELAY_BUG(DOOR_ANY) && dst == NONE)
+		dst = relay_door_at(c, seg->dst_label, DOOR_EXPORT);
+	if (dst == NONE || d->door[dst].kind != DOOR_EXPORT)
+		return &c->n.drop_label;
+	if (src == NONE || d->door[src].kind != DOOR_IMPORT)
+		return &c->n.drop_source_label;
+	if (d->door[src].realm != d->door[d->door[dst].of].realm && !RELAY_BUG(DOOR_REALM))
+		return &c->n.drop_realm;
+	r->exit = EXIT_PROC;
+	r->out = d->door[d->door[dst].of].at;
+	r->dst_rank = d->door[dst].here + (seg->dst_label - d->door[dst].there);
+	r->src_rank = d->door[src].here + (seg->src_label - d->door[src].there);
+	return NULL;
+}
+
+/* As look_up(); r->job is NULL and the ranks are the labels at the next hop. */
+static uint64_t *
+look_up_door(struct relay_core *c, uint32_t path, struct recent *r, const struct suci_segment *seg)
+{
+	const struct path *in = &c->path[path];
+	r->job = NULL;
+	r->dst = r->src = NULL;
+	r->out_base = 0;
+	if (!c->conf.limits.doors_max)
+		return &c->n.drop_label;
+	if (in->kind == RELAY_PATH_DOOR)
+		return look_up_import(c, path, r, seg);
+	return in->kind == RELAY_PATH_TRUNK ? look_up_export(c, in->trunk, r, seg)
+					    : &c->n.drop_label;
+}
+
+static bool
+same_door(struct relay_core *c, uint32_t path, const struct recent *r)
+{
+	struct recent again = {0};
+	const struct suci_segment seg = {.dst_label = r->dst_label, .src_label = r->src_label};
+	return !look_up_door(c, path, &again, &seg) && again.out == r->out &&
+	       again.exit == r->exit && again.dst_rank == r->dst_rank &&
+	       again.src_rank == r->src_rank;
+}
+
+/* ---- all ------------------------------------------------------------------------ */
+
+static uint64_t *
+look_up_job(struct relay_core *c, const struct path *in, struct recent *r,
+	    const struct suci_segment *seg)
+{
 	uint32_t job, src_job;
-	r->era = 0;
-	if (in->kind == RELAY_PATH_NONE)
-		return &c->n.drop_path;
 	r->dst = find_proc(c, seg->dst_label, &job, &r->dst_rank);
 	if (!r->dst)
 		return &c->n.drop_label;
@@ -142,6 +219,24 @@ look_up(struct relay_core *c, struct path *in, const struct suci_segment *seg)
 		return fault;
 	r->exit = (uint8_t)exit_of(r->dst);
 	r->out = straight_out(c, r, &r->out_base);
+	return NULL;
+}
+
+/* The tables are asked, and what they say is kept.  NULL, or the counter of what is wrong. */
+static uint64_t *
+look_up(struct relay_core *c, struct path *in, const struct suci_segment *seg)
+{
+	struct recent *r = &in->recent;
+	uint64_t *fault;
+	r->era = 0;
+	if (in->kind == RELAY_PATH_NONE)
+		return &c->n.drop_path;
+	if (seg->dst_label < DOOR_LABELS_END)
+		fault = look_up_door(c, (uint32_t)(in - c->path), r, seg);
+	else
+		fault = look_up_job(c, in, r, seg);
+	if (fault)
+		return fault;
 	r->dst_label = seg->dst_label;
 	r->src_label = seg->src_label;
 	r->era = c->era;
@@ -166,6 +261,10 @@ forward_check(const struct relay_core *c)
 		const struct recent *r = &in->recent;
 		uint32_t base = 0;
 		if (r->era != c->era)
+			continue;
+		if (!r->job && !same_door(asked, i, r))
+			return "what passed last to a door still may";
+		if (!r->job)
 			continue;
 		if (in->kind == RELAY_PATH_NONE ||
 		    !names(c, r->job, r->dst_label, r->dst, r->dst_rank) ||
@@ -281,7 +380,7 @@ abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struc
 
 /* Over that path; what suci_path_send() says.  payload: the segment's, if its buffer may be
  * written: then it is sent as it lies there. */
-static inline int
+static inline __attribute__((always_inline)) int
 forward(struct relay_core *c, const struct recent *r, const struct suci_segment *seg,
 	uint8_t *payload, uint32_t out_path, uint32_t base)
 {
@@ -405,6 +504,28 @@ count_origin(struct relay_core *c, const struct path *in)
 	c->n.rx_from_gateways += in->kind == RELAY_PATH_GATEWAY;
 }
 
+/* Of a door: one way out, and nothing in the payload is ours. */
+static __attribute__((noinline)) enum suci_verdict
+pass_door(struct relay_core *c, struct path *in, const struct suci_segment *seg)
+{
+	const struct recent *r = &in->recent;
+	uint8_t *payload = NULL;
+	if (seg->head_len)
+		return drop(in, &c->n.drop_malformed);
+	if (r->out == NONE)
+		return refuse(in, not_connected(c, (enum exit_kind)r->exit));
+	if (seg->data_len)
+		payload =
+			c->conf.ops->writable(c->conf.user, seg->cookie, seg->data, seg->data_len);
+	int err = forward(c, r, seg, payload, r->out, 0);
+	if (!err) {
+		in->rx_taken++;
+		return SUCI_TAKEN;
+	}
+	in->blocked = r->out;
+	return send_error(c, in, err, (enum exit_kind)r->exit);
+}
+
 static inline enum suci_verdict
 pass(struct relay_core *c, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
 {
@@ -425,6 +546,8 @@ pass(struct relay_core *c, uint32_t path, const struct suci_segment *seg, uint64
 		if (fault)
 			return drop(in, fault);
 	}
+	if (__builtin_expect(!r->job, 0))
+		return pass_door(c, in, seg);
 	r->job->rx_segments++;
 	r->job->rx_bytes += seg->data_len;
 	if (seg->head_len || (seg->flags & SUCI_SF_FIRST && seg->data_len < IDS_OFF + IDS_LEN))

@@ -20,15 +20,27 @@ is_own(const struct relay_core *c, const struct job *j, const struct proc *p,
 	return t != NONE && same_addr(&c->trunk[t].addr, from);
 }
 
+static void
+forgive(const struct relay_core *c, struct guesses *g, uint64_t each_ns)
+{
+	uint32_t now = (uint32_t)(c->now_ns / each_ns), n = now - g->at;
+	g->wrong = (uint16_t)(n < g->wrong ? g->wrong - n : 0);
+	g->at = now;
+}
+
+bool
+relay_guess_shared(struct relay_core *c, struct guesses *g)
+{
+	forgive(c, g, SHARED_NS);
+	return g->wrong >= SHARED_MAX;
+}
+
 static struct guesses *
 guesses_of(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
 	bool own = is_own(c, j, p, from);
 	struct guesses *g = own ? &p->guesses : &j->guesses;
-	uint32_t now = (uint32_t)(c->now_ns / (own ? OWN_NS : SHARED_NS)), n = now - g->at;
-
-	g->wrong = (uint16_t)(n < g->wrong ? g->wrong - n : 0);
-	g->at = now;
+	forgive(c, g, own ? OWN_NS : SHARED_NS);
 	return g;
 }
 

@@ -153,6 +153,46 @@ struct trunk {
 	uint64_t hello_token;
 	uint32_t hello_label;
 	uint32_t nuntold; /* of its UNTOLD_MAX in relay_core.untold */
+	/* Doors: tree of its labels, EXPORTs over it, those of them its relay
+	 * asked for, clusters it is of. */
+	uint32_t door_root, exports, nexports, nasked, nclusters;
+	/* When ASKs that came over it, and that went, are over at their rate. */
+	uint64_t ask_ns, asked_ns;
+	struct guesses guesses; /* of tokens of doors */
+};
+
+/* Of a tree from labels to entries (door_internal.h): nodes, at the last level entries. */
+#define DOOR_SPACE_BITS 18u
+struct door_node {
+	uint32_t child[64];
+	uint32_t used;
+	uint32_t next_free;
+};
+
+struct door;
+struct door_hold;
+struct door_cluster;
+/* door_internal.h */
+struct doors {
+	struct door *door;	      /* [doors_max] */
+	uint64_t *map;		      /* a bit per place, taken */
+	uint32_t *bucket;	      /* [doors_max / 2 + 1]: IMPORTs by cluster and label there */
+	struct door_node *node;	      /* [nodes_max] */
+	struct door_hold *hold;	      /* [holds_max] */
+	struct door_cluster *cluster; /* [trunks_max] */
+	uint32_t places_free, next;   /* where to look first */
+	uint32_t nodes_max, nodes_free, free_node;
+	uint32_t nholds, free_hold;
+	uint32_t nown, nimports, nexports, nclusters, npaths;
+	/* Places, and nodes, kept for what has been offered and is not answered yet: else who is
+	 * asked would know a door that nobody can answer to. */
+	uint32_t reserved;
+	uint32_t nuntold;		 /* OWN doors whose ADDRESS found no room */
+	uint32_t queue_head, queue_tail; /* holds */
+	/* Entries to be freed, in that order; the first that is still to be told. */
+	uint32_t dying_head, dying_tail, dying_tell;
+	uint32_t ndying;
+	struct guesses guesses; /* by those that open trunks */
 };
 
 /* The end of a job that could not be told over a trunk: it still connects, or is
@@ -195,7 +235,7 @@ struct recent {
 	uint32_t dst_rank, src_rank;
 	uint32_t out, out_base; /* the only way that is to be taken now, or NONE */
 	uint8_t exit;		/* enum exit_kind */
-	struct job *job;
+	struct job *job;	/* NULL: of a door, and the ranks are the labels there */
 	struct proc *dst, *src;
 };
 
@@ -212,6 +252,7 @@ struct path {
 	uint64_t rx_segments, rx_bytes, rx_taken, rx_dropped, rx_refused;
 	uint64_t tx_segments, tx_bytes, tx_acked, tx_abandoned;
 	uint32_t lost_number[RELAY_GROUP_MAX]; /* PROC: of its last LOST about each fellow */
+	uint32_t doors, holds, ndoors, nholds; /* DOOR: its OWN entries, its holds */
 };
 
 struct relay_core {
@@ -245,6 +286,7 @@ struct relay_core {
 	struct trunk *trunk;	 /* [trunks_max] */
 	struct untold *untold;	 /* [trunks_max * UNTOLD_MAX] */
 	struct path *path;	 /* [paths_max] */
+	struct doors doors;
 };
 
 /* Where a label's page is kept; NULL if no relay of this cluster owns it. */
@@ -430,6 +472,8 @@ same_addr(const struct suci_addr *a, const struct suci_addr *b)
 	return memcmp(a, b, sizeof *a) == 0;
 }
 
+/* core_guess.c.  Guesses that anybody makes; each is forgiven after a sixteenth of a second. */
+bool relay_guess_shared(struct relay_core *c, struct guesses *g);
 /* core_guess.c.  Has whoever comes from there guessed the token of that process too often?  A
  * guess was wrong. */
 bool guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from);

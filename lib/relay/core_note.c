@@ -1,5 +1,5 @@
 /* Notes that come in; those that go out are in core_tell.c. */
-#include "core_internal.h"
+#include "door_internal.h"
 
 static void
 note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, const void *note,
@@ -84,6 +84,17 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 	job_abort(c, j, path, n->text[0] ? n->text : msg);
 }
 
+static void
+door_note(struct relay_core *c, uint32_t path, const void *note, size_t len)
+{
+	if (c->path[path].kind == RELAY_PATH_DOOR)
+		relay_door_from_proc(c, path, note, len);
+	else if (c->path[path].kind == RELAY_PATH_TRUNK)
+		relay_door_from_trunk(c, c->path[path].trunk, note, len);
+	else
+		c->n.door_malformed++;
+}
+
 void
 path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
@@ -93,6 +104,10 @@ path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_
 	see_time(c, now_ns);
 	new_era(c);
 	c->n.notes_rx++;
+	if (len && *(const uint8_t *)note == RELAY_NOTE_DOOR) {
+		door_note(c, path, note, len);
+		return;
+	}
 	if (relay_note_decode(note, len, &n) || c->path[path].kind == RELAY_PATH_NONE)
 		c->n.notes_bad++;
 	else if (n.type == RELAY_NOTE_PING)

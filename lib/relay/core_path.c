@@ -1,5 +1,5 @@
 /* Paths: who may open one, what it carries, what its end means. */
-#include "core_internal.h"
+#include "door_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,8 +46,12 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 		}
 		untold_forget(c, t);
 	}
-	c->trunk[t] = (struct trunk){
-		.used = true, .addr = *addr, .path = NONE, .weight = RELAY_WEIGHT_MAX};
+	c->trunk[t] = (struct trunk){.used = true,
+				     .addr = *addr,
+				     .path = NONE,
+				     .weight = RELAY_WEIGHT_MAX,
+				     .door_root = NONE,
+				     .exports = NONE};
 	return t;
 }
 
@@ -71,11 +75,12 @@ is_configured_peer(const struct relay_core *c, const struct suci_addr *from)
 }
 
 static int
-accept_trunk(struct relay_core *c, const struct suci_addr *from, char why[SUCI_TEXT_MAX])
+accept_trunk(struct relay_core *c, const struct suci_addr *from, const struct relay_hello *h,
+	     char why[SUCI_TEXT_MAX])
 {
 	char text[RELAY_ADDR_TEXT_MAX];
 	if (trunk_find(c, from) == NONE) {
-		if (!is_configured_peer(c, from))
+		if (!is_configured_peer(c, from) && !relay_door_proves(c, h))
 			return refuse(&c->n.accept_relay, why,
 				      "%s is named by no current job and no configuration here",
 				      relay_addr_text(from, text));
@@ -116,6 +121,18 @@ hello_proc(struct relay_core *c, const struct suci_addr *from, const struct rela
 	return p;
 }
 
+/* A process that wants to register doors. */
+static int
+accept_doors(struct relay_core *c, const struct suci_addr *from, char why[SUCI_TEXT_MAX])
+{
+	if (!c->conf.limits.doors_max || from->leg != RELAY_LEG_PRIVATE)
+		return refuse(&c->n.accept_doors, why, "there are no doors here");
+	/* Jobs have the other half. */
+	if (c->doors.npaths >= (c->conf.limits.paths_max + 1) / 2)
+		return refuse(&c->n.accept_full, why, "no path for processes with doors left here");
+	return 0;
+}
+
 int
 path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
 	    char why[SUCI_TEXT_MAX])
@@ -138,13 +155,15 @@ path_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 			return refuse(&c->n.accept_light, why, "no light is to come from there");
 		err = 0;
 	} else if (h.kind == RELAY_HELLO_RELAY) {
-		err = accept_trunk(c, from, why);
+		err = accept_trunk(c, from, &h, why);
+	} else if (h.kind == RELAY_HELLO_DOOR) {
+		err = accept_doors(c, from, why);
 	} else {
 		const struct proc *p = hello_proc(c, from, &h, why, &job, &rank);
 		if (!p)
 			return -1;
 		/* A process with a global address carries itself: a trunk. */
-		err = p->flags & PROC_LOCAL ? 0 : accept_trunk(c, from, why);
+		err = p->flags & PROC_LOCAL ? 0 : accept_trunk(c, from, &h, why);
 	}
 	c->n.accepted += err == 0;
 	if (!err && c->conf.trunk_mtu_start) {
@@ -166,6 +185,8 @@ describe(const struct relay_core *c, const struct path *p, char out[64])
 		snprintf(out, 64, "gateway of relay %u", p->trunk);
 	else if (p->kind == RELAY_PATH_LIGHT)
 		snprintf(out, 64, "light of port %u", p->trunk);
+	else if (p->kind == RELAY_PATH_DOOR)
+		snprintf(out, 64, "process with doors");
 	else if (p->kind == RELAY_PATH_PROC && p->job != NONE)
 		snprintf(out, 64, "process %u of job %u", p->rank, c->job[p->job].id);
 	else
@@ -185,7 +206,12 @@ trunk_pause(const struct relay_core *c, const struct trunk *k)
 static void
 path_reset(struct path *p, const struct suci_addr *peer)
 {
-	*p = (struct path){.job = NONE, .trunk = NONE, .close_ns = BASE_NEVER_NS, .peer = *peer};
+	*p = (struct path){.job = NONE,
+			   .trunk = NONE,
+			   .close_ns = BASE_NEVER_NS,
+			   .peer = *peer,
+			   .doors = NONE,
+			   .holds = NONE};
 }
 
 /* What an incoming path carries, by its hello. */
@@ -214,6 +240,10 @@ bind_incoming(struct relay_core *c, uint32_t path, const struct suci_addr *peer,
 			return false;
 	}
 	path_reset(p, peer);
+	if (h.kind == RELAY_HELLO_DOOR) {
+		p->kind = RELAY_PATH_DOOR;
+		return true;
+	}
 	if (proc && (proc->flags & PROC_LOCAL)) {
 		p->kind = RELAY_PATH_PROC;
 		p->job = job;
@@ -251,6 +281,7 @@ trunk_up(struct relay_core *c, uint32_t t)
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used && c->job[i].trunk_clients[t])
 			group_look(c, &c->job[i]);
+	relay_door_trunk_up(c, t);
 	if (k->nuntold || c->conf.ncluster || c->nstrays)
 		wake_at(c, c->now_ns);
 }
@@ -282,6 +313,10 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		c->gateway[p->trunk].up = true;
 	} else if (p->kind == RELAY_PATH_LIGHT) {
 		light_up(c, path);
+	} else if (p->kind == RELAY_PATH_DOOR) {
+		c->doors.npaths++;
+		/* As below: it answers only while it is inside the library. */
+		suci_path_set_liveness(c->ep, path, 0, c->conf.local_keepalive_ns);
 	} else if (p->job != NONE) {
 		struct job *j = &c->job[p->job];
 		struct proc *proc = job_proc(c, j, p->rank);
@@ -511,6 +546,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 		return;
 	t->path = NONE;
 	t->up = false;
+	relay_door_trunk_down(c, p->trunk);
 	snprintf(t->why, sizeof t->why, "%s", down_text(why, text));
 	if (p->up && !was_idle && c->now_ns - t->up_ns < FLAP_NS)
 		t->flaps = t->flaps < UINT8_MAX ? (uint8_t)(t->flaps + 1) : t->flaps;
@@ -587,6 +623,8 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 		gateway_down(c, &old, path, why, printable);
 	else if (old.kind == RELAY_PATH_LIGHT)
 		light_down(c, &old, path, why);
+	else if (old.kind == RELAY_PATH_DOOR && old.up)
+		relay_door_path_down(c, &old, path);
 }
 
 /* ---- opening (never from a callback) -------------------------------------- */

@@ -1,5 +1,5 @@
 # The relay's forwarding core and start-up: sans-I/O, no DPDK, no JSON.
-$(call lib,relay,lib/relay,relayproto impi suci base)
+$(call lib,relay,lib/relay,door relayproto impi suci base)
 
 $(call unit,test_relay_codec,test/unit/test_relay_codec.c,relay)
 $(call unit,test_relay_startup,test/unit/test_relay_startup.c,relay)

@@ -25,7 +25,8 @@ relay_hello_decode(const void *in, size_t len, struct relay_hello *h)
 	const uint8_t *p = in;
 	if (len < RELAY_HELLO_LEN || p[0] != 'S' || p[1] != 'H' || p[2] != RELAY_HELLO_VERSION)
 		return RELAYPROTO_ERR_MALFORMED;
-	if (p[3] != RELAY_HELLO_PROCESS && p[3] != RELAY_HELLO_RELAY && p[3] != RELAY_HELLO_GATEWAY)
+	if (p[3] != RELAY_HELLO_PROCESS && p[3] != RELAY_HELLO_RELAY &&
+	    p[3] != RELAY_HELLO_GATEWAY && p[3] != RELAY_HELLO_DOOR)
 		return RELAYPROTO_ERR_MALFORMED;
 	*h = (struct relay_hello){
 		.kind = p[3],

@@ -1,4 +1,5 @@
 /* Hello data, notes, texts of ends: lib/relayproto (the first byte of the input chooses). */
+#include "relayproto/door.h"
 #include "relayproto/hello.h"
 #include "relayproto/note.h"
 
@@ -51,6 +52,23 @@ check_note(const uint8_t *data, size_t size)
 }
 
 static void
+check_door(const uint8_t *data, size_t size)
+{
+	struct relay_door_note n, back;
+	uint8_t out[RELAY_DOOR_NOTE_MAX];
+	if (relay_door_decode(data, size, &n))
+		return;
+	BASE_ASSERT(n.address.len <= RELAY_DOOR_ADDRESS_MAX && n.own.len <= RELAY_DOOR_ADDRESS_MAX);
+	size_t len = relay_door_encode(&n, out);
+	BASE_ASSERT(len <= sizeof out && relay_door_decode(out, len, &back) == 0);
+	BASE_ASSERT(back.op == n.op && back.request == n.request && back.label == n.label &&
+		    back.n == n.n && back.realm == n.realm && back.token == n.token &&
+		    back.ok == n.ok && back.called == n.called && back.offered == n.offered);
+	BASE_ASSERT(back.address.len == n.address.len &&
+		    (!n.address.len || memcmp(back.address.at, n.address.at, n.address.len) == 0));
+}
+
+static void
 check_text(const uint8_t *data, size_t size)
 {
 	char text[RELAY_WHY_MAX];
@@ -66,7 +84,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;
-	if (data[0] == 3)
+	if (data[0] == 4)
+		check_door(data + 1, size - 1);
+	else if (data[0] == 3)
 		check_text(data + 1, size - 1);
 	else if (data[0] == 2)
 		check_list(data + 1, size - 1);

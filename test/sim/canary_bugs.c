@@ -136,6 +136,19 @@ static const struct plan {
 	P(EARLY, B(ORDER)),
 	P(NOT_GIVEN, B(COMPLETE)),
 #undef P
+#define P(id, breaks_)                                                                       \
+	{                                                                                    \
+		.relay = RELAY_BUG_##id, .name = #id, .run = doors_run, .scenario = "doors", \
+		.breaks = breaks_                                                            \
+	}
+	P(DOOR_ANY, B(REACH)),
+	P(DOOR_REALM, B(REACH) | B(PROOF)),
+	P(DOOR_TOKEN, B(PROOF)),
+	P(DOOR_BOUND, B(TABLES) | B(MEMORY)),
+	P(DOOR_UNTOLD, B(TOLD)),
+	P(DOOR_KEPT, B(EMPTY)),
+	P(DOOR_LATE, B(PROMPT)),
+#undef P
 };
 
 static const char *const suci_whats[] = {"",
@@ -202,7 +215,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 static bool
 hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 {
-	uint32_t others = 0, seeds = p->relay ? SEEDS_JOBS : SEEDS;
+	uint32_t others = 0, seeds = p->run == jobs_run ? SEEDS_JOBS : SEEDS;
 	for (uint32_t i = 0; i < seeds; i++) {
 		struct base_prng g = base_prng_seed(0xca11 + i);
 		uint64_t seed = base_prng_next(&g);

@@ -32,6 +32,10 @@
 	X(AGREE, "agreement",                                                                     \
 	  "who ends an agreement ends it with the same result, made of what members offered, "    \
 	  "all the living among them")                                                            \
+	X(REACH, "right-door",                                                                    \
+	  "an address reaches its door or nobody, and only doors of one realm meet")              \
+	X(PROOF, "proof", "nothing is granted, and no path comes up, for what does not prove")    \
+	X(PROMPT, "prompt", "register to first byte over two relays: 2 round trips of the WAN")   \
 	/* often */                                                                               \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")        \
 	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")          \

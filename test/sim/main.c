@@ -108,6 +108,9 @@ const struct scenario scenarios[] = {
 	 light_run, NULL},
 	{"jobs", "job coordinators of a cluster: relays die, channels are cut at any step", false,
 	 jobs_run, NULL},
+	{"doors",
+	 "doors come and go, relays die, forgers try: right door, proof, told, 2 round trips",
+	 false, doors_run, NULL},
 	{"mmp", "programs over libmmp's engine: small areas, silence, deaths, faults by seed",
 	 false, mmp_run, NULL},
 	{"stripe", "one pair over 4 relays: 3.8 times one; over 2 to 4: 1.9", true, stripe_pair,
@@ -204,7 +207,8 @@ fresh_seeds(const struct scenario *sc)
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||
 			       sc->run == jobs_run
 		       ? 300
-		       : 3;
+	       : sc->run == doors_run ? 40
+				      : 3;
 }
 
 static int

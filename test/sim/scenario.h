@@ -125,6 +125,8 @@ void light_run(uint64_t seed, bool verbose, struct outcome *o);
 
 /* jobs.c */
 void jobs_run(uint64_t seed, bool verbose, struct outcome *o);
+/* doors.c */
+void doors_run(uint64_t seed, bool verbose, struct outcome *o);
 /* mmp.c */
 void mmp_run(uint64_t seed, bool verbose, struct outcome *o);
 /* adversary.c */

@@ -2,6 +2,7 @@
  * there and not from the encoder, round trips, what is refused. */
 #include "cmocka_all.h"
 
+#include "relayproto/door.h"
 #include "relayproto/hello.h"
 #include "relayproto/note.h"
 
@@ -46,7 +47,7 @@ hello_bad_is_refused(void **state)
 	} cases[] = {
 		{"short", 0, 'S', 23}, {"empty", 0, 'S', 0}, {"magic", 1, 'X', 24},
 		{"version", 2, 2, 24}, {"kind 0", 3, 0, 24}, {"kind 3", 3, 3, 24},
-		{"kind 5", 3, 5, 24},
+		{"kind 6", 3, 6, 24},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		print_message("%s\n", cases[i].name);
@@ -276,6 +277,69 @@ abort_text_keeps_its_status(void **state)
 				 "MPI_COMM_WORLD on n1");
 }
 
+static void
+door_golden_both_ways(void **state)
+{
+	(void)state;
+	static const uint8_t registering[] = {8, 1, 0, 0, 0, 7, 0,  0,	0,  0,	0,  4,	1,  2, 3,
+					      4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1, 0};
+	static const uint8_t asking[] = {8, 10, 0, 0, 0, 9, 0, 4, 1, 2, 3, 'a', 'b', 'c', 1, 'd'};
+	static const uint8_t answer[] = {8, 11, 0, 0, 0, 9, 0, 4, 1, 2, 1, 0, 0, 0, 5, 0, 0, 0, 6};
+	static const uint8_t gone[] = {8, 9, 0, 0, 0, 9, 0, 4, 1, 2};
+	static const struct {
+		const uint8_t *bytes;
+		size_t len;
+	} all[] = {{registering, sizeof registering},
+		   {asking, sizeof asking},
+		   {answer, sizeof answer},
+		   {gone, sizeof gone}};
+	struct relay_door_note n[4];
+	uint8_t out[RELAY_DOOR_NOTE_MAX];
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(relay_door_decode(all[i].bytes, all[i].len, &n[i]), 0);
+		assert_int_equal(relay_door_encode(&n[i], out), all[i].len);
+		assert_memory_equal(out, all[i].bytes, all[i].len);
+		for (size_t len = 0; len < all[i].len; len++)
+			assert_int_equal(relay_door_decode(all[i].bytes, len, &n[i]),
+					 RELAYPROTO_ERR_MALFORMED);
+	}
+	assert_int_equal(n[0].request, 7);
+	assert_int_equal(n[0].n, 4);
+	assert_int_equal(n[0].realm, 0x0102030405060708);
+	assert_int_equal(n[0].token, 0x090a0b0c0d0e0f10);
+	assert_int_equal(n[0].importers, 256);
+	assert_int_equal(n[1].label, 0x00040102);
+	assert_int_equal(n[1].address.len, 3);
+	assert_memory_equal(n[1].address.at, "abc", 3);
+	assert_int_equal(n[1].own.len, 1);
+	assert_true(n[2].ok);
+	assert_int_equal(n[2].called, 5);
+	assert_int_equal(n[2].offered, 6);
+}
+
+static void
+door_bad_is_refused(void **state)
+{
+	(void)state;
+	uint8_t in[RELAY_DOOR_NOTE_MAX + 1] = {8, 4, 0, 0, 0, 9, 0, 4, 1, 2};
+	struct relay_door_note n = {.label = 42};
+	in[10] = RELAY_DOOR_ADDRESS_MAX + 1;
+	assert_int_equal(relay_door_decode(in, sizeof in, &n), RELAYPROTO_ERR_MALFORMED);
+	in[10] = RELAY_DOOR_ADDRESS_MAX;
+	assert_int_equal(relay_door_decode(in, sizeof in, &n), 0);
+	n.label = 42;
+	for (int op = 0; op < 256; op++) {
+		in[1] = (uint8_t)op;
+		if (op < RELAY_DOOR_REGISTER || op > RELAY_DOOR_WITHDRAW)
+			assert_int_equal(relay_door_decode(in, sizeof in, &n),
+					 RELAYPROTO_ERR_MALFORMED);
+	}
+	in[0] = 7;
+	in[1] = RELAY_DOOR_GONE;
+	assert_int_equal(relay_door_decode(in, sizeof in, &n), RELAYPROTO_ERR_MALFORMED);
+	assert_int_equal(n.label, 42);
+}
+
 int
 main(void)
 {
@@ -289,6 +353,8 @@ main(void)
 		cmocka_unit_test(texts),
 		cmocka_unit_test(status_of_an_abort),
 		cmocka_unit_test(abort_text_keeps_its_status),
+		cmocka_unit_test(door_golden_both_ways),
+		cmocka_unit_test(door_bad_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,8 @@ rd_path_kind_name(enum relay_path_kind kind)
 		return "gateway";
 	case RELAY_PATH_LIGHT:
 		return "light";
+	case RELAY_PATH_DOOR:
+		return "door";
 	case RELAY_PATH_NONE:
 		break;
 	}

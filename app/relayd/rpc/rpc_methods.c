@@ -18,11 +18,11 @@ static const struct rd_rpc_param path_params[] = {
 	MAX,
 	{.name = "kind",
 	 .type = RD_RPC_WORD,
-	 .words = "all|process|trunk|gateway|light", /* as enum relay_path_kind */
+	 .words = "all|process|trunk|gateway|light|door", /* as enum relay_path_kind */
 	 .help = "only paths of that kind"},
 };
 _Static_assert(RELAY_PATH_NONE == 0 && RELAY_PATH_PROC == 1 && RELAY_PATH_TRUNK == 2 &&
-		       RELAY_PATH_GATEWAY == 3 && RELAY_PATH_LIGHT == 4,
+		       RELAY_PATH_GATEWAY == 3 && RELAY_PATH_LIGHT == 4 && RELAY_PATH_DOOR == 5,
 	       "words of kind");
 static const struct rd_rpc_param drops_params[] = {
 	{.name = "all", .type = RD_RPC_BOOL, .help = "those that are zero, too"},

@@ -85,6 +85,23 @@
  * Notes of type RELAY_NOTE_LIGHT are none of the core's business: it carries them between the
  * processes of its jobs and the caller (ops->note_other, relay_core_note()).
  *
+ * Doors (relayproto/door.h, door/address.h; limits.doors_max).  A process that is in no job opens a
+ * path with a hello of kind DOOR and registers doors: endpoints with an address.  Who holds an
+ * address imports it: this relay opens a trunk to the address's relays and asks, with the token as
+ * proof; both keep one entry.  Then segments pass as those of jobs do, but no ids are rewritten.
+ *
+ *     process --REGISTER--> relay --ADDRESS--> process     ... hands the address to somebody ...
+ *     process --IMPORT--> relay --ASK--> its relay --ANSWER--> relay --IMPORTED--> process
+ *
+ * With an import goes the door it is made for, so that the other side may answer.  A process that
+ * answers a label it did not import says HOLD, and hears when it is gone.  A door is gone when its
+ * process says LEAVE, or its path ends; all importers are told, by trunk and then by process.
+ * Imports that nobody holds are dropped at both ends.  Segments pass between doors of one realm
+ * only, so who guesses a label of another tenant has nothing.  While no trunk to its relays is up
+ * an import stays for lost_ns, and is asked for again as soon as one is: labels stay.  Nothing is
+ * kept for who does not prove; who proves too often wrong, or asks too often, is refused for a
+ * while; whatever the reason, REFUSED says none: it is in the counters.
+ *
  * Paths.  suci_addr.leg is RELAY_LEG_PRIVATE towards the cluster, RELAY_LEG_GLOBAL
  * between clusters, RELAY_LEG_LIGHT + slot over light; the driver must hand them in that way.
  *
@@ -119,6 +136,9 @@ struct relay_core_limits {
 	/* Segments kept for other trunks when one goes down, 0 .. 1<<24; the rest is left to the
 	 * end-to-end protocol.  They are held beside what the endpoint may hold (segments_max). */
 	uint32_t strays_max;
+	/* Doors: entries of all kinds, 0 (there are none here) or 64 .. 1<<18; processes' uses of
+	 * imports, at most 1<<22. */
+	uint32_t doors_max, holds_max;
 };
 
 /* One relay (worker shard) of the own cluster. */
@@ -177,6 +197,16 @@ struct relay_core_ops {
 			   size_t len);
 };
 
+/* What doors may cost (Doors, below). */
+struct relay_door_conf {
+	uint32_t cluster;	/* in addresses, for people */
+	uint16_t importers_max; /* relays that may have one door at once; default 1024 */
+	uint32_t imports_max;	/* doors that one other relay may have; default doors_max / 4 */
+	uint32_t asks_per_s;	/* and ask for in a second; default 1000 */
+	uint32_t per_proc_max;	/* doors of a process, and imports it uses; default 1024 each */
+	uint64_t lost_ns; /* its relays are out of reach so long: a door is gone; default 10 s */
+};
+
 #define RELAY_PEERS_MAX 64
 struct relay_core_conf {
 	struct relay_core_limits limits;
@@ -211,6 +241,7 @@ struct relay_core_conf {
 	/* Relays whose paths are accepted without a job naming them. */
 	struct suci_addr peer[RELAY_PEERS_MAX];
 	uint32_t npeers;
+	struct relay_door_conf doors;
 	uint32_t nlights; /* slots, 0 .. RELAY_LIGHTS_MAX */
 	/* No light after so long: it has failed; default 300 ms.  Silence that ends a light path
 	 * while something is unanswered: default 200 ms; an idle one is asked four times as
@@ -243,6 +274,7 @@ struct relay_core_conf {
 	X(drop_toobig, "does not fit the MTU of the way out")                                  \
 	X(drop_foreign, "destination is not reached by Suci, and there are no gateways")       \
 	X(drop_left, "destination process has finished")                                       \
+	X(drop_realm, "between doors of two realms")                                           \
 	X(drop_abandoned, "in custody when the way out went down")                             \
 	X(refused_full, "way out has no room")                                                 \
 	X(refused_nomem, "endpoint has no segment slot left")                                  \
@@ -267,7 +299,26 @@ struct relay_core_conf {
 	X(accept_relay, "refused: relay not named by a job or the configuration")              \
 	X(accept_full, "refused: no trunk slot left")                                          \
 	X(accept_leaving, "refused: this relay goes away")                                     \
+	X(accept_doors, "refused: a process with doors, and there are none here")              \
 	X(accept_light, "refused: over light that is not to be, or not from there")            \
+	X(doors_registered, "doors registered by processes")                                   \
+	X(doors_gone, "doors that left, or whose process is gone")                             \
+	X(doors_imported, "doors of other clusters that came into the table")                  \
+	X(doors_dropped, "of them that went: unused, gone, or out of reach")                   \
+	X(door_asks, "imports that other relays asked for")                                    \
+	X(door_answers, "of them granted")                                                     \
+	X(door_malformed, "refused: note about doors malformed, or not from who may say it")   \
+	X(door_unknown, "refused: no door here has that label")                                \
+	X(door_realm, "refused: door of another realm")                                        \
+	X(door_token, "refused: wrong token of a door")                                        \
+	X(door_guesses, "refused: too many wrong tokens were said over that trunk")            \
+	X(door_rate, "refused: over that trunk come more imports a second than may")           \
+	X(door_importers, "refused: the door has as many importers as it allows")              \
+	X(door_trunk_full, "refused: over that trunk as many doors are known as may be")       \
+	X(door_full, "refused: no entry, or no place for labels, left")                        \
+	X(door_proc_full, "refused: the process has as many doors or imports as may be")       \
+	X(door_here, "refused: address of this relay, or of a process itself")                 \
+	X(door_lost, "refused or gone: its relays are out of reach")                           \
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
@@ -395,6 +446,7 @@ enum relay_path_kind {
 	RELAY_PATH_TRUNK,
 	RELAY_PATH_GATEWAY,
 	RELAY_PATH_LIGHT,
+	RELAY_PATH_DOOR, /* a process that registers doors */
 };
 struct relay_path_info {
 	enum relay_path_kind kind;
@@ -414,6 +466,16 @@ struct relay_path_info {
 };
 /* path < paths_max; false if the core does not know it. */
 bool relay_core_path(const struct relay_core *c, uint32_t path, struct relay_path_info *out);
+
+struct relay_door_info {
+	uint32_t own, imports, exports; /* entries of each kind */
+	uint32_t dying;			/* gone, until late segments are over */
+	uint32_t places_free;
+	uint32_t holds, clusters, processes;
+};
+void relay_core_doors(const struct relay_core *c, struct relay_door_info *out);
+/* Bytes that limits.doors_max adds to relay_core_footprint(), by entry; without holds_max. */
+size_t relay_core_door_bytes(const struct relay_core_limits *limits);
 
 struct relay_light_info {
 	enum base_lightpath phase;

@@ -25,6 +25,7 @@ enum relay_hello_kind {
 	RELAY_HELLO_PROCESS = 1,
 	RELAY_HELLO_RELAY = 2,
 	RELAY_HELLO_GATEWAY = 4, /* lib/gateway, which answers a relay */
+	RELAY_HELLO_DOOR = 5,	 /* a process in no job, that registers doors at a relay */
 };
 
 struct relay_hello {

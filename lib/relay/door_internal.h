@@ -1,0 +1,203 @@
+/* Doors of a relay; shared by door_*.c and what of the core calls them.
+ *
+ * One table of entries.  An entry's place says its label: index of this relay << DOOR_SPACE_BITS |
+ * place, so labels of doors are below those of jobs.  A door with n labels takes n places in a row,
+ * the first is its entry, the others are PART.
+ *
+ *     OWN      a door of a process of this cluster
+ *     IMPORT   a door of another cluster, as our processes know it
+ *     EXPORT   an OWN door, as one trunk's relay knows it; its label is that relay's
+ *     DYING    gone; stays until it is told and late segments are over
+ *
+ * Over a trunk both labels are the sender's: its IMPORT's as destination, its OWN's as source.  The
+ * receiver has for each trunk a tree of four levels of 64 (struct door_node) from such labels to
+ * its EXPORT and IMPORT entries.  What is not in the tree was not proved, and does not pass.
+ *
+ * EXPORTs live as long as the trunk's path; who imports asks again when there is another. */
+#ifndef RELAY_DOOR_INTERNAL_H
+#define RELAY_DOOR_INTERNAL_H
+
+#include "canary.h"
+#include "core_internal.h"
+
+#include "base/arena.h"
+#include "base/ilist.h"
+#include "door/address.h"
+#include "relayproto/door.h"
+
+enum door_kind { DOOR_FREE, DOOR_PART, DOOR_OWN, DOOR_IMPORT, DOOR_EXPORT, DOOR_DYING };
+
+enum door_flag {
+	DOOR_TELL = 1,	  /* OWN: ADDRESS found no room */
+	DOOR_PROVED = 7,  /* IMPORT: a bit for each relay of its cluster that knows it from us */
+	DOOR_OFFERED = 8, /* IMPORT: its relay gave it with an ASK; EXPORT: we gave it */
+	DOOR_ASKED = 16,  /* IMPORT: we asked for it; EXPORT: the other relay did */
+};
+
+struct door {
+	union {
+		struct { /* OWN, IMPORT */
+			uint64_t realm, token;
+		};
+		struct { /* EXPORT: in the list of its OWN */
+			struct base_ilink of_link;
+			uint64_t unused;
+		};
+		struct { /* DYING */
+			uint64_t free_ns;
+			uint32_t tell[2]; /* trunks that are to hear, or NONE */
+		};
+	};
+	/* IMPORT, EXPORT: number of the last note that offered it or asked for it: what was said
+	 * before that and comes later is old. */
+	uint32_t seen;
+	uint32_t spare;
+	uint32_t here;	/* OWN, IMPORT: its label; EXPORT: of its OWN; DYING: of the note */
+	uint32_t there; /* OWN: request, while its ADDRESS is to be said; IMPORT: its label at home;
+			   EXPORT: what the trunk's relay calls it; DYING: request */
+	uint32_t at;	/* OWN: path; IMPORT: cluster; EXPORT: trunk; DYING: third to tell */
+	uint32_t of;	/* OWN: first EXPORT; IMPORT: first hold; EXPORT: its OWN; DYING: op */
+	struct base_ilink link; /* of the path, the cluster, the trunk; DYING: next */
+	uint16_t n;
+	uint8_t kind;  /* enum door_kind */
+	uint8_t flags; /* enum door_flag */
+	union {
+		struct { /* OWN */
+			uint16_t exports, importers_max;
+		};
+		uint32_t hash_next; /* IMPORT */
+	};
+};
+_Static_assert(sizeof(struct door) == 56, "with its share of trees and buckets at most 64");
+
+/* TRUNK: no hold at all, but a note that found no room in a trunk. */
+enum hold_state { HOLD_WAITS, HOLD_HOLDS, HOLD_REFUSED, HOLD_GONE, HOLD_TRUNK };
+
+/* A process uses an IMPORT.  Nothing of it is known beyond this relay. */
+struct door_hold {
+	uint32_t import, path;
+	uint32_t own; /* label of the door it is offered with, or 0; TRUNK: which */
+	uint32_t request;
+	uint32_t label, called, offered; /* GONE, TRUNK: of the note */
+	struct base_ilink of_import, of_path;
+	uint32_t queue_next;
+	uint8_t state;	  /* enum hold_state */
+	uint8_t ask;	  /* bit per relay of the cluster: to be asked */
+	uint8_t wait;	  /* and whose answer is to come */
+	uint8_t reserved; /* and for which of these a place is kept */
+	uint8_t op;	  /* TRUNK */
+	bool asks;	  /* by IMPORT: it keeps the import; by HOLD it does not */
+	bool queued, ok;
+	bool tell;    /* IMPORTED is still to be said */
+	bool dropped; /* once all answers are here */
+};
+
+/* The relays that addresses name; other relays are another cluster, also if they say the same. */
+struct door_cluster {
+	bool used;
+	uint8_t n;
+	struct door_relay relay[DOOR_RELAYS_MAX];
+	uint32_t trunk[DOOR_RELAYS_MAX];
+	struct base_ichain imports;
+	uint32_t nimports;
+	uint64_t lost_ns;  /* given up then; BASE_NEVER_NS: a trunk is up */
+	uint64_t sweep_ns; /* what its relays offered before, and not since, goes then */
+};
+
+/* door_table.c */
+size_t relay_door_lay_out(const struct relay_core_limits *l, struct base_arena *a, struct doors *d);
+void relay_door_init(struct relay_core *c);
+const char *relay_door_check(const struct relay_core *c);
+/* n places in a row, the first of them zeroed, of that kind; NONE. */
+uint32_t relay_door_take(struct relay_core *c, uint32_t n, enum door_kind kind);
+void relay_door_free(struct relay_core *c, uint32_t i);
+/* To be freed once the note is told over the trunks tell[], and late segments are over.  The entry
+ * is in no list any more. */
+void relay_door_dying(struct relay_core *c, uint32_t i, const struct relay_door_note *n,
+		      const uint32_t tell[DOOR_RELAYS_MAX]);
+/* Keep a place for an EXPORT; false: there is none. */
+bool relay_door_reserve(struct relay_core *c);
+uint32_t relay_door_label(const struct relay_core *c, uint32_t i);
+/* The entry of that kind that has the label, perhaps not as its first; NONE. */
+uint32_t relay_door_at(const struct relay_core *c, uint32_t label, enum door_kind kind);
+/* Labels label .. + n - 1 of the trunk's relay lead to entry i; false: no room, or one leads
+ * elsewhere. */
+bool relay_door_map(struct relay_core *c, uint32_t *root, uint32_t label, uint32_t n, uint32_t i);
+void relay_door_unmap(struct relay_core *c, uint32_t *root, uint32_t label, uint32_t n);
+void relay_door_unmap_all(struct relay_core *c, uint32_t *root);
+/* By cluster, label there; NONE. */
+uint32_t relay_door_imported(const struct relay_core *c, uint32_t cluster, uint32_t there,
+			     uint64_t realm, uint64_t token);
+void relay_door_hash(struct relay_core *c, uint32_t i, bool in);
+/* The record of the address's relays, made if need be; NONE. */
+uint32_t relay_door_cluster(struct relay_core *c, const struct door_address *a);
+/* Nobody imports from it any more: it is forgotten. */
+void relay_door_cluster_rest(struct relay_core *c, uint32_t cluster);
+/* import, path: NONE for none. */
+uint32_t relay_door_hold(struct relay_core *c, uint32_t import, uint32_t path);
+void relay_door_unhold(struct relay_core *c, uint32_t h);
+
+/* door_import.c */
+/* What found no room. */
+void relay_door_tell_addresses(struct relay_core *c);
+uint32_t relay_door_import_new(struct relay_core *c, uint32_t cluster,
+			       const struct door_address *a);
+/* It is to be asked for, or its process to be told, by the tick. */
+void relay_door_queue(struct relay_core *c, uint32_t h);
+/* The IMPORT is no more: its processes are told; and the trunks, if drop and we asked for it. */
+void relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop);
+/* If nobody asks for it: what of it can go goes. */
+void relay_door_import_rest(struct relay_core *c, uint32_t i);
+/* The process of that hold uses it no more. */
+void relay_door_drop_hold(struct relay_core *c, uint32_t h);
+/* Its process hears REFUSED, or GONE; others may have the import. */
+void relay_door_refuse_hold(struct relay_core *c, uint32_t h);
+void relay_door_from_proc(struct relay_core *c, uint32_t path, const void *note, size_t len);
+void relay_door_path_down(struct relay_core *c, const struct path *p, uint32_t path);
+/* False: no room now. */
+bool relay_door_send(struct relay_core *c, uint32_t path, const struct relay_door_note *n);
+/* A hold that is none: it keeps what is to be said until there is room.  NULL: none left. */
+struct door_hold *relay_door_keep(struct relay_core *c, uint32_t path);
+/* Its address, as others get it. */
+void relay_door_address(const struct relay_core *c, uint32_t i, struct door_address *a);
+
+/* door_trunk.c */
+/* Does the hello of an unknown relay prove that it was given an address of ours? */
+bool relay_door_proves(struct relay_core *c, const struct relay_hello *h);
+void relay_door_trunk_up(struct relay_core *c, uint32_t t);
+void relay_door_trunk_down(struct relay_core *c, uint32_t t);
+/* What the next OPEN of the trunk is to prove. */
+void relay_door_trunk_hello(struct relay_core *c, uint32_t t);
+void relay_door_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);
+/* The OWN door is no more: all importers are told. */
+void relay_door_own_gone(struct relay_core *c, uint32_t i);
+/* op: GONE or WITHDRAW, 0: nobody is told. */
+void relay_door_export_gone(struct relay_core *c, uint32_t i, uint8_t op);
+/* The process has no import of that cluster any more: what was offered there for it goes. */
+void relay_door_withdraw(struct relay_core *c, uint32_t path, uint32_t own, uint32_t cluster);
+/* Now, or when there is room. */
+void relay_door_tell_trunk(struct relay_core *c, uint32_t t, const struct relay_door_note *n);
+/* More than asks_per_s, or than burst_ns of them at once?  Counts this one if not. */
+bool relay_door_too_fast(const struct relay_core *c, uint64_t *until_ns, uint64_t burst_ns);
+/* To the process of the hold; false: no room now. */
+bool relay_door_say_imported(struct relay_core *c, const struct door_hold *x);
+
+/* door_tick.c */
+void relay_door_tick(struct relay_core *c);
+
+static inline uint32_t
+relay_door_find(const struct doors *d, uint32_t root, uint32_t label)
+{
+	uint32_t at = root;
+	for (int shift = 18; shift >= 0 && at != NONE; shift -= 6)
+		at = d->node[at].child[label >> shift & 63];
+	return at;
+}
+
+static inline struct base_ilinks
+relay_door_links(const struct relay_core *c)
+{
+	return BASE_ILINKS(c->doors.door, link);
+}
+
+#endif

@@ -1,0 +1,221 @@
+/* The tick of doors: asks, tells what found no room, frees what is over, gives up what is lost. */
+#include "door_internal.h"
+
+#include <string.h>
+
+#define DOOR_TELLS_MAX 256u /* notes in one go */
+
+static bool
+send_ask(struct relay_core *c, uint32_t h, uint32_t t)
+{
+	const struct doors *d = &c->doors;
+	const struct door_hold *x = &d->hold[h];
+	const struct door *e = &d->door[x->import];
+	const struct door_cluster *k = &d->cluster[e->at];
+	uint8_t bytes[DOOR_ADDRESS_MAX], own[DOOR_ADDRESS_MAX], buf[RELAY_DOOR_NOTE_MAX];
+	struct door_address a = {.realm = e->realm,
+				 .token = e->token,
+				 .label = e->there,
+				 .n = e->n,
+				 .nrelays = k->n};
+	memcpy(a.relay, k->relay, sizeof a.relay);
+	struct relay_door_note n = {.op = RELAY_DOOR_ASK,
+				    .request = h,
+				    .label = e->here,
+				    .address = {bytes, (uint8_t)door_address_encode(&a, bytes)}};
+	uint32_t o = x->own ? relay_door_at(c, x->own, DOOR_OWN) : NONE;
+	if (o != NONE) {
+		relay_door_address(c, o, &a);
+		n.own = (struct relay_door_bytes){own, (uint8_t)door_address_encode(&a, own)};
+	}
+	if (suci_path_note(c->ep, c->trunk[t].path, buf, relay_door_encode(&n, buf), c->now_ns))
+		return false;
+	c->n.notes_tx++;
+	return true;
+}
+
+static bool
+tell_hold(struct relay_core *c, const struct door_hold *x)
+{
+	struct relay_door_note n = {.op = RELAY_DOOR_REFUSED, .request = x->request};
+	uint32_t path = x->path;
+	if (x->state == HOLD_GONE) {
+		n.op = RELAY_DOOR_GONE;
+		n.label = x->label;
+	}
+	if (x->state == HOLD_TRUNK) {
+		n = (struct relay_door_note){.op = x->op,
+					     .request = x->request,
+					     .label = x->label,
+					     .ok = x->ok,
+					     .called = x->called,
+					     .offered = x->offered};
+		path = c->trunk[x->own].up ? c->trunk[x->own].path : NONE;
+	}
+	return path == NONE || relay_door_send(c, path, &n);
+}
+
+/* False: what it has to say found no room. */
+static bool
+serve_hold(struct relay_core *c, uint32_t h)
+{
+	struct doors *d = &c->doors;
+	struct door_hold *x = &d->hold[h];
+	if (x->import == NONE) {
+		if (!tell_hold(c, x))
+			return false;
+		x->queued = false;
+		relay_door_unhold(c, h);
+		return true;
+	}
+	const struct door_cluster *k = &d->cluster[d->door[x->import].at];
+	for (uint32_t r = 0; r < k->n && !x->dropped; r++) {
+		uint32_t t = k->trunk[r];
+		if (!(x->ask >> r & 1) || t == NONE || !c->trunk[t].up)
+			continue;
+		if (x->own && !(x->reserved >> r & 1) && !relay_door_reserve(c)) {
+			if (d->reserved)
+				return false; /* some will be answered soon */
+			x->queued = false;
+			relay_door_refuse_hold(c, h);
+			return true;
+		}
+		x->reserved |= (uint8_t)((x->own != 0) << r);
+		/* Half of what we would take ourselves. */
+		if (relay_door_too_fast(c, &c->trunk[t].asked_ns, BASE_S_NS / 2) ||
+		    !send_ask(c, h, t))
+			return false;
+		x->ask &= (uint8_t) ~(1u << r);
+		x->wait |= (uint8_t)(1u << r);
+	}
+	if (x->tell && !x->dropped && !relay_door_say_imported(c, x))
+		return false;
+	x->tell = false;
+	x->queued = false;
+	return true;
+}
+
+static void
+serve_queue(struct relay_core *c)
+{
+	struct doors *d = &c->doors;
+	for (uint32_t n = 0; d->queue_head != NONE; n++) {
+		uint32_t h = d->queue_head;
+		if (n == DOOR_TELLS_MAX) {
+			wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS / 10));
+			return;
+		}
+		/* Out of the queue first: it may be freed, and taken again to be queued. */
+		d->queue_head = d->hold[h].queue_next;
+		if (d->queue_head == NONE)
+			d->queue_tail = NONE;
+		if (serve_hold(c, h))
+			continue;
+		d->hold[h].queue_next = d->queue_head;
+		d->queue_head = h;
+		if (d->queue_tail == NONE)
+			d->queue_tail = h;
+		wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
+		return;
+	}
+}
+
+/* False: one of them has no room. */
+static bool
+tell_dying(struct relay_core *c, struct door *e)
+{
+	uint32_t *tell[DOOR_RELAYS_MAX] = {&e->tell[0], &e->tell[1], &e->at};
+	struct relay_door_note n = {.op = (uint8_t)e->of, .label = e->here, .request = e->there};
+	uint8_t buf[RELAY_DOOR_NOTE_MAX];
+	for (uint32_t r = 0; r < DOOR_RELAYS_MAX; r++) {
+		uint32_t t = *tell[r];
+		if (t == NONE)
+			continue;
+		/* Down: it forgot all that came over it. */
+		if (c->trunk[t].up && suci_path_note(c->ep, c->trunk[t].path, buf,
+						     relay_door_encode(&n, buf), c->now_ns))
+			return false;
+		c->n.notes_tx += c->trunk[t].up;
+		*tell[r] = NONE;
+	}
+	return true;
+}
+
+/* False: not all is told.  What they say must not be said behind a new ASK. */
+static bool
+serve_dying(struct relay_core *c)
+{
+	struct doors *d = &c->doors;
+	for (; d->dying_tell != NONE; d->dying_tell = d->door[d->dying_tell].link.next)
+		if (!tell_dying(c, &d->door[d->dying_tell])) {
+			wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
+			break;
+		}
+	while (d->dying_head != NONE && d->dying_head != d->dying_tell) {
+		uint32_t i = d->dying_head;
+		const struct door *e = &d->door[i];
+		if (c->now_ns < e->free_ns) {
+			wake_at(c, e->free_ns);
+			break;
+		}
+		d->dying_head = e->link.next;
+		if (d->dying_head == NONE)
+			d->dying_tail = NONE;
+		d->ndying--;
+		relay_door_free(c, i);
+	}
+	return d->dying_tell == NONE;
+}
+
+/* What a relay of the cluster offered before its trunk went down and did not offer again. */
+static void
+sweep_offers(struct relay_core *c, struct door_cluster *k)
+{
+	struct doors *d = &c->doors;
+	k->sweep_ns = BASE_NEVER_NS;
+	for (uint32_t e = k->imports.head, next; e != NONE; e = next) {
+		next = d->door[e].link.next;
+		if (d->door[e].flags & DOOR_PROVED)
+			continue;
+		d->door[e].flags &= (uint8_t)~DOOR_OFFERED;
+		relay_door_import_rest(c, e);
+	}
+}
+
+static void
+give_up_lost(struct relay_core *c)
+{
+	struct doors *d = &c->doors;
+	for (uint32_t i = 0; d->nclusters && i < c->conf.limits.trunks_max; i++) {
+		struct door_cluster *k = &d->cluster[i];
+		if (k->used && c->now_ns >= k->sweep_ns)
+			sweep_offers(c, k);
+		if (k->used && k->sweep_ns != BASE_NEVER_NS)
+			wake_at(c, k->sweep_ns);
+		if (!k->used || k->lost_ns == BASE_NEVER_NS)
+			continue;
+		if (c->now_ns < k->lost_ns) {
+			wake_at(c, k->lost_ns);
+			continue;
+		}
+		while (k->used && k->imports.head != NONE) {
+			c->n.door_lost++;
+			relay_door_import_gone(c, k->imports.head, false);
+		}
+		relay_door_cluster_rest(c, i);
+	}
+}
+
+void
+relay_door_tick(struct relay_core *c)
+{
+	if (!c->conf.limits.doors_max)
+		return;
+	give_up_lost(c);
+	relay_door_tell_addresses(c);
+	bool late = RELAY_BUG(DOOR_LATE) && c->now_ns % (300 * BASE_MS_NS) > BASE_MS_NS;
+	if (serve_dying(c) && !late)
+		serve_queue(c);
+	if (late)
+		wake_at(c, base_add_ns(c->now_ns, BASE_MS_NS));
+}

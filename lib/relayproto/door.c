@@ -1,0 +1,111 @@
+#include "relayproto/door.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+
+static void
+write_address(struct base_writer *w, const struct relay_door_bytes *b)
+{
+	BASE_ASSERT(b->len <= RELAY_DOOR_ADDRESS_MAX);
+	base_write_u8(w, b->len);
+	base_write_bytes(w, b->at, b->len);
+}
+
+size_t
+relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_MAX])
+{
+	struct base_writer w = base_writer(out, RELAY_DOOR_NOTE_MAX);
+	base_write_u8(&w, RELAY_NOTE_DOOR);
+	base_write_u8(&w, n->op);
+	base_write_be32(&w, n->request);
+	base_write_be32(&w, n->label);
+	switch ((enum relay_door_op)n->op) {
+	case RELAY_DOOR_REGISTER:
+		base_write_be16(&w, n->n);
+		base_write_be64(&w, n->realm);
+		base_write_be64(&w, n->token);
+		base_write_be16(&w, n->importers);
+		break;
+	case RELAY_DOOR_ADDRESS:
+	case RELAY_DOOR_IMPORT:
+		write_address(&w, &n->address);
+		break;
+	case RELAY_DOOR_IMPORTED:
+		base_write_be16(&w, n->n);
+		break;
+	case RELAY_DOOR_ASK:
+		write_address(&w, &n->address);
+		write_address(&w, &n->own);
+		break;
+	case RELAY_DOOR_ANSWER:
+		base_write_u8(&w, n->ok);
+		base_write_be32(&w, n->called);
+		base_write_be32(&w, n->offered);
+		break;
+	case RELAY_DOOR_LEAVE:
+	case RELAY_DOOR_REFUSED:
+	case RELAY_DOOR_HOLD:
+	case RELAY_DOOR_DROP:
+	case RELAY_DOOR_GONE:
+	case RELAY_DOOR_WITHDRAW:
+		break;
+	}
+	return base_writer_len(&w);
+}
+
+/* False: longer than an address may be. */
+static bool
+read_address(struct base_reader *r, struct relay_door_bytes *b)
+{
+	uint8_t len = base_read_u8(r);
+	*b = (struct relay_door_bytes){base_read_bytes(r, len), len};
+	return len <= RELAY_DOOR_ADDRESS_MAX;
+}
+
+int
+relay_door_decode(const void *in, size_t len, struct relay_door_note *out)
+{
+	struct base_reader r = base_reader(in, len);
+	struct relay_door_note n = {0};
+	bool good = base_read_u8(&r) == RELAY_NOTE_DOOR;
+	n.op = base_read_u8(&r);
+	n.request = base_read_be32(&r);
+	n.label = base_read_be32(&r);
+	switch ((enum relay_door_op)n.op) {
+	case RELAY_DOOR_REGISTER:
+		n.n = base_read_be16(&r);
+		n.realm = base_read_be64(&r);
+		n.token = base_read_be64(&r);
+		n.importers = base_read_be16(&r);
+		break;
+	case RELAY_DOOR_ADDRESS:
+	case RELAY_DOOR_IMPORT:
+		good = read_address(&r, &n.address) && good;
+		break;
+	case RELAY_DOOR_IMPORTED:
+		n.n = base_read_be16(&r);
+		break;
+	case RELAY_DOOR_ASK:
+		good = read_address(&r, &n.address) && good;
+		good = read_address(&r, &n.own) && good;
+		break;
+	case RELAY_DOOR_ANSWER:
+		n.ok = base_read_u8(&r) != 0;
+		n.called = base_read_be32(&r);
+		n.offered = base_read_be32(&r);
+		break;
+	case RELAY_DOOR_LEAVE:
+	case RELAY_DOOR_REFUSED:
+	case RELAY_DOOR_HOLD:
+	case RELAY_DOOR_DROP:
+	case RELAY_DOOR_GONE:
+	case RELAY_DOOR_WITHDRAW:
+		break;
+	default:
+		good = false;
+	}
+	if (!good || !base_reader_ok(&r))
+		return RELAYPROTO_ERR_MALFORMED;
+	*out = n;
+	return RELAYPROTO_ERR_OK;
+}

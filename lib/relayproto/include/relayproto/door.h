@@ -1,0 +1,80 @@
+/* relayproto/door.h - notes about doors: endpoints that join at any time (doc/job-setup.md, Doors).
+ *
+ *     u8 8 | u8 op | u32 request | u32 label | body
+ *
+ *     op            from     label                         body
+ *     1 REGISTER    process  0                             u16 n | u64 realm | u64 token | u16 most
+ *     2 ADDRESS     relay    the first of n                u8 len | address
+ *     3 LEAVE       process  the first of n                -
+ *     4 IMPORT      process  of its own door, or 0         u8 len | address
+ *     5 IMPORTED    relay    what it is called             u16 n
+ *     6 REFUSED     relay    0                             -
+ *     7 HOLD        process  that it was called by         -
+ *     8 DROP        process  what it is called; request: of its IMPORT, 0 for HOLD   -
+ *     9 GONE        relay    what it is called; request: of its IMPORT, or 0         -
+ *
+ * and between relays
+ *
+ *     8 DROP        the importer's                         -
+ *     9 GONE        the door's own; request: the importer's                          -
+ *    10 ASK         the importer's                         u8 len | address | u8 len | own address
+ *    11 ANSWER      the importer's                         u8 ok | u32 the own door's, there | u32 here
+ *    12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
+ *
+ * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door writes; here
+ * it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  Bytes behind a note are ignored.
+ *
+ * Threads  plain functions.  Errors  relayproto/error.h. */
+#ifndef RELAYPROTO_DOOR_H
+#define RELAYPROTO_DOOR_H
+
+#include "relayproto/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RELAY_NOTE_DOOR	       8
+#define RELAY_DOOR_ADDRESS_MAX 64u
+#define RELAY_DOOR_NOTE_MAX    (10u + 2u * (1u + RELAY_DOOR_ADDRESS_MAX))
+
+enum relay_door_op {
+	RELAY_DOOR_REGISTER = 1,
+	RELAY_DOOR_ADDRESS = 2,
+	RELAY_DOOR_LEAVE = 3,
+	RELAY_DOOR_IMPORT = 4,
+	RELAY_DOOR_IMPORTED = 5,
+	RELAY_DOOR_REFUSED = 6,
+	RELAY_DOOR_HOLD = 7,
+	RELAY_DOOR_DROP = 8,
+	RELAY_DOOR_GONE = 9,
+	RELAY_DOOR_ASK = 10,
+	RELAY_DOOR_ANSWER = 11,
+	RELAY_DOOR_WITHDRAW = 12,
+};
+
+/* Bytes of an address; in a decoded note those of the note itself. */
+struct relay_door_bytes {
+	const uint8_t *at;
+	uint8_t len; /* 0: none */
+};
+
+struct relay_door_note {
+	uint8_t op; /* enum relay_door_op */
+	uint32_t request, label;
+	uint16_t n;	       /* REGISTER, IMPORTED */
+	uint16_t importers;    /* REGISTER: relays that may have it at once; 0: as configured */
+	uint64_t realm, token; /* REGISTER */
+	struct relay_door_bytes address; /* ADDRESS, IMPORT, ASK */
+	struct relay_door_bytes own;	 /* ASK */
+	bool ok;			 /* ANSWER */
+	uint32_t called;  /* ANSWER: what it calls the door that was offered, or 0 */
+	uint32_t offered; /* and that door */
+};
+
+/* Returns the length written. */
+size_t relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_MAX]);
+/* 0 or MALFORMED: cut short, no such op, an address too long; *n is then untouched. */
+int relay_door_decode(const void *in, size_t len, struct relay_door_note *n);
+
+#endif

@@ -1,0 +1,656 @@
+/* Processes with doors, and the world they are in: sim/doors.h. */
+#include "doors.h"
+#include "pieces.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "relay/addr.h"
+#include "relayproto/hello.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_NS   (20 * BASE_MS_NS)
+#define QUESTION   1u
+#define ANSWER	   2u
+#define PAYLOAD	   24u /* kind, from door, to door, import, number, zero */
+#define IMPORT_BIT 0x80000000u
+#define PROC_PATHS 1024u /* of one: so many notes may be under way */
+
+void
+doors_conf_default(struct doors_conf *c)
+{
+	*c = (struct doors_conf){.nclusters = 2,
+				 .procs = 3,
+				 .lan_ns = 50 * BASE_US_NS,
+				 .wan_ns = 10 * BASE_MS_NS,
+				 .doors_max = 512,
+				 .imports_max = 128,
+				 .per_proc_max = 64,
+				 .asks_per_s = 1000,
+				 .most = 4096,
+				 .lost_ns = 4 * BASE_S_NS};
+}
+
+bool
+doors_owns(const struct doors *w, const struct doors_proc *p, uint32_t door)
+{
+	const struct doors_door *d = door < w->ndoors ? &w->door[door] : NULL;
+	return d && d->proc == p->index && d->life == p->life && d->state == DOOR_STATE_OPEN;
+}
+
+/* ---- a process ---------------------------------------------------------------------- */
+
+static sim_fn wake_proc;
+
+static void
+drive_proc(struct doors_proc *p)
+{
+	struct sim *s = p->w->s;
+	static struct suci_out out;
+	while (!s->failed && suci_tx(p->ep, &out, s->now_ns)) {
+		struct sim_piece piece[3];
+		sim_pieces(p->ep, &out, piece);
+		sim_send(s, p->port, doors_ipv4_to(&out), piece, 3);
+	}
+	uint64_t at = base_min_ns(suci_expiry_ns(p->ep), p->retry_ns);
+	if (at != BASE_NEVER_NS && at != p->wake_ns) {
+		p->wake_ns = at;
+		sim_at(s, base_max_ns(at, s->now_ns), wake_proc, p, at);
+	}
+}
+
+static void
+open_path(struct doors_proc *p)
+{
+	struct relay_hello h = {.kind = RELAY_HELLO_DOOR, .rank = RELAY_RANK_NONE};
+	uint8_t hello[RELAY_HELLO_LEN];
+	const struct doors_relay *r = &p->w->relay[p->cluster];
+	struct suci_addr to =
+		relay_addr_v4(r->ipv4[RELAY_LEG_PRIVATE], UDP_PORT, RELAY_LEG_PRIVATE);
+	relay_hello_encode(&h, hello);
+	p->retry_ns = BASE_NEVER_NS;
+	if (suci_path_open(p->ep, &to, hello, sizeof hello, &p->path, p->w->s->now_ns))
+		p->retry_ns = p->w->s->now_ns + RETRY_NS;
+}
+
+static void
+wake_proc(struct sim *s, void *who, uint64_t at)
+{
+	struct doors_proc *p = who;
+	if (!p->alive || at != p->wake_ns)
+		return;
+	p->wake_ns = BASE_NEVER_NS;
+	suci_tick(p->ep, s->now_ns);
+	if (s->now_ns >= p->retry_ns)
+		open_path(p);
+	drive_proc(p);
+}
+
+/* Its relay, or it, is gone: so is all it had. */
+static void
+lose_all(struct doors_proc *p)
+{
+	struct doors *w = p->w;
+	p->up = false;
+	p->npeers = 0;
+	for (uint32_t i = 0; i < w->ndoors; i++)
+		if (w->door[i].proc == p->index && w->door[i].life == p->life &&
+		    w->door[i].state <= DOOR_STATE_OPEN) {
+			w->door[i].state = DOOR_STATE_GONE;
+			w->door[i].gone_ns = w->s->now_ns;
+		}
+	for (uint32_t i = 0; i < w->nimports; i++)
+		if (w->import[i].proc == p->index && w->import[i].life == p->life &&
+		    w->import[i].state <= IMPORT_HELD)
+			w->import[i].state = IMPORT_DROPPED;
+	p->life++;
+}
+
+static void
+proc_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	size_t hello_len, bool incoming)
+{
+	struct doors_proc *p = user;
+	(void)peer, (void)hello, (void)hello_len, (void)incoming;
+	p->path = path;
+	p->up = true;
+}
+
+static void
+proc_down(void *user, uint32_t path, enum suci_down why, const char *text)
+{
+	struct doors_proc *p = user;
+	(void)path, (void)text;
+	if (!p->alive)
+		return;
+	sim_log(p->w->s, "process %u: its relay is gone (%u)", p->index, (unsigned)why);
+	lose_all(p);
+	p->retry_ns = p->w->s->now_ns + RETRY_NS;
+}
+
+static int
+refuse_all(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+	   char why[SUCI_TEXT_MAX])
+{
+	(void)user, (void)from, (void)hello, (void)hello_len;
+	snprintf(why, SUCI_TEXT_MAX, "nobody opens paths to a process with doors");
+	return -1;
+}
+
+static void
+free_payload(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64_t now_ns)
+{
+	(void)user, (void)path, (void)fate, (void)now_ns;
+	free((void *)(uintptr_t)cookie);
+}
+
+static void
+send_segment(struct doors_proc *p, uint32_t dst, uint32_t src, const uint32_t what[5])
+{
+	uint8_t *data = malloc(PAYLOAD);
+	BASE_ASSERT(data);
+	memset(data, 0, PAYLOAD);
+	for (uint32_t i = 0; i < 5; i++)
+		be32_store(data + 4 * i, what[i]);
+	struct suci_segment seg = {.dst_label = dst,
+				   .src_label = src,
+				   .flags = SUCI_SF_FIRST | SUCI_SF_LAST,
+				   .mss = PAYLOAD,
+				   .block_bytes = PAYLOAD,
+				   .data = data,
+				   .data_len = PAYLOAD,
+				   .cookie = (uintptr_t)data};
+	if (suci_path_send(p->ep, p->path, &seg, p->w->s->now_ns))
+		free(data);
+}
+
+void
+doors_note(struct doors_proc *p, const void *note, size_t len)
+{
+	if (!p->up)
+		return;
+	int err = suci_path_note(p->ep, p->path, note, len, p->w->s->now_ns);
+	BASE_ASSERT(!err || p->evil);
+}
+
+static void
+say(struct doors_proc *p, const struct relay_door_note *n)
+{
+	uint8_t buf[RELAY_DOOR_NOTE_MAX];
+	doors_note(p, buf, relay_door_encode(n, buf));
+}
+
+/* The door of ours that has the label, or NONE. */
+static uint32_t
+own_door(const struct doors_proc *p, uint32_t label)
+{
+	const struct doors *w = p->w;
+	for (uint32_t i = w->ndoors; i-- > 0;)
+		if (doors_owns(w, p, i) && label - w->door[i].at.label < w->door[i].n)
+			return i;
+	return DOORS_NONE;
+}
+
+/* Who we do not import is held, and stays who it is. */
+static void
+know_peer(struct doors_proc *p, uint32_t label, uint32_t door)
+{
+	struct sim *s = p->w->s;
+	for (uint32_t i = 0; i < p->npeers; i++) {
+		if (p->peer[i].label != label || p->peer[i].told)
+			continue;
+		INVARIANT(s, REACH, p->peer[i].door == door,
+			  "process %u: label %u was door %u and is door %u", p->index, label,
+			  p->peer[i].door, door);
+		return;
+	}
+	for (uint32_t i = 0; i < p->npeers; i++)
+		if (p->peer[i].told)
+			p->peer[i--] = p->peer[--p->npeers];
+	if (p->npeers == DOORS_PEERS)
+		return;
+	p->peer[p->npeers++] = (struct doors_peer){label, door, false};
+	struct relay_door_note n = {.op = RELAY_DOOR_HOLD, .label = label};
+	say(p, &n);
+}
+
+static void
+take_question(struct doors_proc *p, const struct suci_segment *seg, const uint32_t what[5])
+{
+	struct doors *w = p->w;
+	struct doors_door *to = &w->door[what[2]];
+	if (!to->first_ns)
+		to->first_ns = w->s->now_ns;
+	know_peer(p, seg->src_label, what[1]);
+	uint32_t back[5] = {ANSWER, what[2], what[1], what[3], what[4]};
+	send_segment(p, seg->src_label, seg->dst_label, back);
+}
+
+static void
+take_reply(struct doors_proc *p, const struct suci_segment *seg, const uint32_t what[5])
+{
+	struct doors *w = p->w;
+	struct doors_import *m = &w->import[what[3]];
+	if (m->proc != p->index || m->life != p->life || m->state != IMPORT_HELD)
+		return;
+	INVARIANT(w->s, REACH, seg->src_label == m->label && m->target == what[1],
+		  "process %u: what it asked label %u is answered by label %u, door %u for %u",
+		  p->index, m->label, seg->src_label, what[1], m->target);
+	if (what[4] != m->asked)
+		return;
+	w->answers += m->answered != m->asked;
+	m->answered = m->asked;
+	m->wait_ns = base_max_ns(m->wait_ns, w->s->now_ns - m->asked_ns);
+}
+
+static enum suci_verdict
+take_segment(void *user, uint32_t path, const struct suci_segment *seg, uint64_t now_ns)
+{
+	struct doors_proc *p = user;
+	struct doors *w = p->w;
+	uint32_t what[5] = {0};
+	(void)path, (void)now_ns;
+	if (seg->data_len != PAYLOAD) {
+		invariant_broken(w->s, INV_BYTES, "process %u: %u bytes for %u", p->index,
+				 seg->data_len, PAYLOAD);
+		return SUCI_DROPPED;
+	}
+	for (uint32_t i = 0; i < 5; i++)
+		what[i] = be32_load(seg->data + 4 * i);
+	uint32_t door = own_door(p, seg->dst_label);
+	if (door == DOORS_NONE)
+		return SUCI_DROPPED; /* it left, or its address is still under way */
+	INVARIANT(w->s, REACH, what[2] == door && what[1] < w->ndoors,
+		  "process %u: what is for door %u came to door %u", p->index, what[2], door);
+	INVARIANT(w->s, REACH, w->door[what[1]].realm == w->door[door].realm,
+		  "process %u: door %u hears door %u of another realm", p->index, door, what[1]);
+	if (w->s->failed)
+		return SUCI_DROPPED;
+	if (what[0] == QUESTION)
+		take_question(p, seg, what);
+	else
+		take_reply(p, seg, what);
+	return SUCI_TAKEN;
+}
+
+static void
+take_address(struct doors_proc *p, const struct relay_door_note *n)
+{
+	struct doors *w = p->w;
+	struct doors_door *d = &w->door[n->request];
+	if (d->proc != p->index || d->life != p->life || d->state != DOOR_STATE_ASKED)
+		return;
+	memcpy(d->address, n->address.at, n->address.len);
+	d->len = n->address.len;
+	d->state = DOOR_STATE_OPEN;
+	INVARIANT(w->s, REACH,
+		  !door_address_decode(d->address, d->len, &d->at) && d->at.label == n->label &&
+			  d->at.n == d->n && d->at.realm == d->realm,
+		  "process %u: the address of door %u is not its", p->index, n->request);
+}
+
+static void
+take_import(struct doors_proc *p, const struct relay_door_note *n)
+{
+	struct doors *w = p->w;
+	struct doors_import *m = &w->import[n->request & ~IMPORT_BIT];
+	if (m->proc != p->index || m->life != p->life || m->state != IMPORT_ASKED)
+		return;
+	m->since_ns = w->s->now_ns;
+	if (n->op == RELAY_DOOR_REFUSED) {
+		m->state = IMPORT_REFUSED;
+		w->refused++;
+		return;
+	}
+	INVARIANT(w->s, PROOF, m->target != DOORS_NONE,
+		  "process %u: import %u proves nothing and was granted", p->index,
+		  n->request & ~IMPORT_BIT);
+	m->state = IMPORT_HELD;
+	m->label = n->label;
+}
+
+/* What is gone may be an import, by its request, or who asked us, by its label. */
+static void
+take_gone(struct doors_proc *p, uint32_t label, uint32_t request)
+{
+	struct doors *w = p->w;
+	for (uint32_t i = w->nimports; i-- > 0;) {
+		struct doors_import *m = &w->import[i];
+		if (m->proc != p->index || m->life != p->life || m->state > IMPORT_HELD ||
+		    request != (i | IMPORT_BIT))
+			continue;
+		m->state = IMPORT_GONE;
+		w->told++;
+	}
+	for (uint32_t i = 0; i < p->npeers && !request; i++)
+		if (p->peer[i].label == label)
+			p->peer[i].told = true;
+}
+
+static void
+take_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+{
+	struct doors_proc *p = user;
+	struct doors *w = p->w;
+	struct relay_door_note n;
+	(void)path, (void)now_ns;
+	if (relay_door_decode(note, len, &n))
+		return;
+	bool import = n.request & IMPORT_BIT;
+	if (n.op == RELAY_DOOR_GONE)
+		take_gone(p, n.label, n.request);
+	else if (import && (n.request & ~IMPORT_BIT) < w->nimports)
+		take_import(p, &n);
+	else if (n.op == RELAY_DOOR_ADDRESS && n.request < w->ndoors)
+		take_address(p, &n);
+	else if (n.op == RELAY_DOOR_REFUSED && n.request < w->ndoors)
+		w->door[n.request].state = DOOR_STATE_REFUSED;
+}
+
+static const struct suci_ops proc_ops = {.accept = refuse_all,
+					 .path_up = proc_up,
+					 .path_down = proc_down,
+					 .segment = take_segment,
+					 .released = free_payload,
+					 .note = take_note};
+
+/* Its node answers for it: nobody is there. */
+static void
+bounce(struct sim *s, void *who, uint64_t b)
+{
+	struct doors_proc *p = who;
+	struct doors_relay *r = &p->w->relay[p->cluster];
+	struct suci_addr at = relay_addr_v4(p->ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
+	p->bounced--;
+	if (!p->alive && r->alive) {
+		suci_path_unreachable(r->ep, &at, s->buf[b].data, s->buf[b].len, s->now_ns);
+		doors_drive_relay(r);
+	}
+	sim_release(s, b);
+}
+
+static void
+deliver_proc(struct sim *s, void *who, uint64_t b)
+{
+	struct doors_proc *p = who;
+	const struct sim_buf *buf = &s->buf[b];
+	if (!p->alive) {
+		p->bounced++;
+		sim_hold(s, b);
+		sim_at(s, s->now_ns + 20 * BASE_US_NS, bounce, p, b);
+		return;
+	}
+	struct suci_addr from = relay_addr_v4(s->port[buf->from].ipv4, UDP_PORT, RELAY_LEG_PRIVATE);
+	suci_rx(p->ep, &from, buf->data, buf->len, b, s->now_ns);
+	drive_proc(p);
+}
+
+void
+doors_start_proc(struct doors_proc *p)
+{
+	struct suci_config c = doors_endpoint_conf(p->w, PROC_PATHS, p->ipv4, ++p->life);
+	c.ops = &proc_ops;
+	c.user = p;
+	p->ep_mem = doors_memory(suci_footprint(&c.limits));
+	p->ep = suci_new(p->ep_mem, &c, p->w->s->now_ns);
+	BASE_ASSERT(p->ep);
+	p->alive = true;
+	p->up = false;
+	p->wake_ns = BASE_NEVER_NS;
+	open_path(p);
+	drive_proc(p);
+}
+
+void
+doors_kill_proc(struct doors_proc *p)
+{
+	if (!p->alive)
+		return;
+	sim_log(p->w->s, "process %u dies", p->index);
+	p->alive = false;
+	suci_fini(p->ep, p->w->s->now_ns);
+	free(p->ep_mem);
+	lose_all(p);
+}
+
+/* ---- what processes do ----------------------------------------------------------------- */
+
+uint32_t
+doors_register(struct doors_proc *p, uint16_t n, uint64_t realm)
+{
+	struct doors *w = p->w;
+	if (!p->up || w->ndoors == w->conf.most)
+		return DOORS_NONE;
+	uint32_t i = w->ndoors++;
+	w->door[i] = (struct doors_door){.proc = p->index,
+					 .life = p->life,
+					 .n = n,
+					 .realm = realm,
+					 .asked_ns = w->s->now_ns};
+	struct relay_door_note note = {.op = RELAY_DOOR_REGISTER,
+				       .request = i,
+				       .n = n,
+				       .realm = realm,
+				       .token = base_prng_next(&w->prng)};
+	say(p, &note);
+	drive_proc(p);
+	return i;
+}
+
+uint32_t
+doors_import(struct doors_proc *p, uint32_t own, uint32_t target, const void *address, uint8_t len)
+{
+	struct doors *w = p->w;
+	if (!p->up || w->nimports == w->conf.most)
+		return DOORS_NONE;
+	uint32_t i = w->nimports++;
+	w->import[i] = (struct doors_import){.proc = p->index,
+					     .life = p->life,
+					     .own = own,
+					     .target = target,
+					     .since_ns = w->s->now_ns};
+	struct relay_door_note note = {.op = RELAY_DOOR_IMPORT,
+				       .request = i | IMPORT_BIT,
+				       .label = w->door[own].at.label,
+				       .address = {address, len}};
+	say(p, &note);
+	drive_proc(p);
+	return i;
+}
+
+void
+doors_leave(struct doors *w, uint32_t door)
+{
+	struct doors_door *d = &w->door[door];
+	struct doors_proc *p = &w->proc[d->proc];
+	if (!doors_owns(w, p, door))
+		return;
+	d->state = DOOR_STATE_GONE;
+	d->gone_ns = w->s->now_ns;
+	struct relay_door_note n = {.op = RELAY_DOOR_LEAVE, .label = d->at.label};
+	say(p, &n);
+	for (uint32_t i = 0; i < w->nimports; i++)
+		if (w->import[i].own == door && w->import[i].proc == p->index &&
+		    w->import[i].life == p->life && w->import[i].state <= IMPORT_HELD)
+			doors_drop(w, i);
+	drive_proc(p);
+}
+
+void
+doors_drop(struct doors *w, uint32_t import)
+{
+	struct doors_import *m = &w->import[import];
+	struct doors_proc *p = &w->proc[m->proc];
+	if (m->life != p->life || !p->up || m->state != IMPORT_HELD)
+		return;
+	m->state = IMPORT_DROPPED;
+	struct relay_door_note n = {
+		.op = RELAY_DOOR_DROP, .request = import | IMPORT_BIT, .label = m->label};
+	say(p, &n);
+	drive_proc(p);
+}
+
+void
+doors_ask(struct doors *w, uint32_t import)
+{
+	struct doors_import *m = &w->import[import];
+	struct doors_proc *p = &w->proc[m->proc];
+	if (m->life != p->life || m->state != IMPORT_HELD || !doors_owns(w, p, m->own) ||
+	    m->target == DOORS_NONE)
+		return;
+	m->asked++;
+	m->asked_ns = w->s->now_ns;
+	w->questions++;
+	uint32_t what[5] = {QUESTION, m->own, m->target, import, m->asked};
+	send_segment(p, m->label, w->door[m->own].at.label, what);
+	drive_proc(p);
+}
+
+void
+doors_ask_labels(struct doors_proc *p, uint32_t dst, uint32_t src)
+{
+	/* Whoever gets it finds that it is not for it. */
+	uint32_t what[5] = {QUESTION, 0, DOORS_NONE, 0, 0};
+	if (!p->up)
+		return;
+	p->w->forged_segments++;
+	send_segment(p, dst, src, what);
+	drive_proc(p);
+}
+
+/* ---- the world --------------------------------------------------------------------------- */
+
+void
+doors_cut(struct doors *w, uint32_t a, uint32_t b, bool down)
+{
+	w->s->link[w->wan[a][b]].down = w->s->link[w->wan[b][a]].down = down;
+	sim_log(w->s, "clusters %u and %u: %s", a, b, down ? "cut" : "joined");
+}
+
+static void
+lay_links(struct doors *w)
+{
+	struct sim *s = w->s;
+	const struct doors_conf *c = &w->conf;
+	struct sim_link_conf lan = {.delay_ns = c->lan_ns};
+	struct sim_link_conf wan = {.delay_ns = c->wan_ns, .loss_ppb = c->loss_ppb};
+	for (uint32_t a = 0; a < c->nclusters; a++)
+		for (uint32_t b = 0; b < c->nclusters; b++) {
+			if (a == b)
+				continue;
+			w->wan[a][b] = sim_add_link(s, &wan);
+			sim_set_route(s, w->relay[a].port[RELAY_LEG_GLOBAL],
+				      w->relay[b].port[RELAY_LEG_GLOBAL], &w->wan[a][b], 1);
+		}
+	for (uint32_t i = 0; i < w->nprocs; i++) {
+		const struct doors_proc *p = &w->proc[i];
+		uint32_t relay = w->relay[p->cluster].port[RELAY_LEG_PRIVATE];
+		uint32_t out = sim_add_link(s, &lan), in = sim_add_link(s, &lan);
+		sim_set_route(s, p->port, relay, &out, 1);
+		sim_set_route(s, relay, p->port, &in, 1);
+	}
+}
+
+struct doors *
+doors_new(uint64_t seed, bool verbose, const struct doors_conf *c)
+{
+	struct doors *w = calloc(1, sizeof *w);
+	BASE_ASSERT(w && c->nclusters <= DOORS_CLUSTERS);
+	w->s = sim_new(seed);
+	w->s->verbose = verbose;
+	w->conf = *c;
+	w->prng = base_prng_seed(seed ^ 0xd00d);
+	w->nprocs = c->nclusters * c->procs;
+	w->proc = calloc(w->nprocs, sizeof *w->proc);
+	w->door = calloc(c->most, sizeof *w->door);
+	w->import = calloc(c->most, sizeof *w->import);
+	BASE_ASSERT(w->proc && w->door && w->import);
+	for (uint32_t i = 0; i < c->nclusters; i++) {
+		struct doors_relay *r = &w->relay[i];
+		r->w = w;
+		r->index = i;
+		r->ipv4[RELAY_LEG_PRIVATE] = 0x0a0000fe; /* the same in every cluster */
+		r->ipv4[RELAY_LEG_GLOBAL] = 0xc0000201 + i;
+		r->port[RELAY_LEG_PRIVATE] =
+			sim_add_port(w->s, r, doors_deliver_relay, i, r->ipv4[RELAY_LEG_PRIVATE]);
+		r->port[RELAY_LEG_GLOBAL] = sim_add_port(w->s, r, doors_deliver_relay, DOORS_WAN,
+							 r->ipv4[RELAY_LEG_GLOBAL]);
+	}
+	for (uint32_t i = 0; i < w->nprocs; i++) {
+		struct doors_proc *p = &w->proc[i];
+		p->w = w;
+		p->index = i;
+		p->cluster = i % c->nclusters;
+		p->ipv4 = 0x0a000001 + i / c->nclusters;
+		p->port = sim_add_port(w->s, p, deliver_proc, p->cluster, p->ipv4);
+	}
+	lay_links(w);
+	for (uint32_t i = 0; i < c->nclusters; i++)
+		doors_start_relay(&w->relay[i]);
+	for (uint32_t i = 0; i < w->nprocs; i++)
+		doors_start_proc(&w->proc[i]);
+	return w;
+}
+
+void
+doors_pass(struct doors *w, uint64_t ns)
+{
+	if (!w->s->failed)
+		sim_run(w->s, w->s->now_ns + ns, NULL, NULL);
+}
+
+void
+doors_check(struct doors *w)
+{
+	struct sim *s = w->s;
+	for (uint32_t i = 0; i < w->conf.nclusters && !s->failed; i++) {
+		const struct doors_relay *r = &w->relay[i];
+		const char *what = "";
+		struct relay_door_info d;
+		if (!r->alive)
+			continue;
+		relay_core_doors(r->core, &d);
+		/* Those asked for, and those that our own processes were offered with. */
+		uint32_t most = (w->conf.imports_max + d.own) * (w->conf.nclusters - !w->rogue);
+		INVARIANT(s, MEMORY, d.exports <= most, "relay %u: %u exports, %u may be", i,
+			  d.exports, most);
+		INVARIANT(s, MEMORY,
+			  d.own <= w->conf.procs * w->conf.per_proc_max &&
+				  d.holds <= 2 * w->conf.doors_max,
+			  "relay %u: %u doors and %u holds", i, d.own, d.holds);
+		INVARIANT(s, TABLES, relay_core_check(r->core, &what), "relay %u: %s", i, what);
+		INVARIANT(s, TABLES, suci_check(r->ep, &what), "relay %u: %s", i, what);
+	}
+	sim_check_links(s);
+}
+
+void
+doors_finish(struct doors *w, struct outcome *o)
+{
+	struct sim *s = w->s;
+	uint64_t left = 0;
+	for (uint32_t i = 0; i < w->nprocs; i++)
+		doors_kill_proc(&w->proc[i]);
+	for (uint32_t i = 0; i < w->conf.nclusters; i++)
+		doors_kill_relay(&w->relay[i]);
+	doors_rogue_free(w->rogue);
+	for (uint32_t i = 0; i < s->nlink; i++)
+		left += s->link[i].inside;
+	for (uint32_t i = 0; i < w->nprocs; i++)
+		left += w->proc[i].bounced;
+	INVARIANT(s, EMPTY, s->buf_live == left, "%llu receive buffers are still held",
+		  (unsigned long long)(s->buf_live - left));
+	o->ok = !s->failed;
+	o->broken = s->broken;
+	o->hash = s->hash;
+	o->events = s->events;
+	o->virtual_ns = s->now_ns;
+	memcpy(o->why, s->why, sizeof o->why);
+	free(w->proc);
+	free(w->door);
+	free(w->import);
+	sim_free(s);
+	free(w);
+}
