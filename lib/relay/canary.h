@@ -1,5 +1,4 @@
-/* canary.h - bugs planted on purpose in lib/relay's coordinator and doors, for the simulator to
- * catch: as
+/* canary.h - bugs planted on purpose in lib/relay, for the simulator to catch: as
  * lib/suci/internal/suci/canary.h has them, in the same builds (EXTRAS=canary) and for the same
  * reason. */
 #ifndef RELAY_CANARY_H
@@ -19,7 +18,9 @@
 	X(DOOR_BOUND, "one relay may import any number of doors")                   \
 	X(DOOR_UNTOLD, "who has imported a door that is gone is not told")          \
 	X(DOOR_KEPT, "who has a door is not told that its import is dropped")       \
-	X(DOOR_LATE, "imports are asked for at every third tenth of a second")
+	X(DOOR_LATE, "imports are asked for at every third tenth of a second")      \
+	X(SIBLING, "what one process of a job says passes for another, too")        \
+	X(GUESSES, "wrong tokens are looked at without end")
 
 enum relay_bug {
 	RELAY_BUG_NONE,

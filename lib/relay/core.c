@@ -114,6 +114,8 @@ relay_core_new(void *mem, const struct relay_core_conf *conf)
 	struct relay_core *c = mem;
 	*c = (struct relay_core){
 		.conf = *conf, .expiry_ns = BASE_NEVER_NS, .half_ns = BASE_NEVER_NS, .era = 1};
+	if (!c->conf.workers)
+		c->conf.workers = 1;
 	if (!c->conf.connect_ns)
 		c->conf.connect_ns = 10 * BASE_S_NS;
 	if (!c->conf.retry_ns)

@@ -1,14 +1,22 @@
-/* Wrong tokens, by what they are said against.  Who comes from where the table says that the
- * process is has an allowance of that process alone.  All others share one of the job: whatever
- * addresses and ports they have, together they try no more, and they keep out nobody who comes
- * from where he should.  While an allowance is used up even the right token is refused, or it
- * would have been found by trying. */
+/* Wrong tokens, by whom and by what they are said against.  Who comes from where the table says
+ * that the process is has an allowance of that process alone.  All others share one of the job,
+ * and each address one of its own over all jobs: whatever addresses and ports they have, together
+ * they try no more, and they keep out nobody who comes from where he should.  While an allowance is
+ * used up even the right token is refused, or it would have been found by trying.
+ *
+ * A relay's workers share nothing: each has an equal part of every allowance, so that all of them
+ * together grant what one would. */
 #include "core_internal.h"
 
-#define SHARED_MAX 64u
-#define SHARED_NS  (BASE_S_NS / 16) /* each is forgiven after that time */
-#define OWN_MAX	   16u
-#define OWN_NS	   BASE_S_NS
+#include "canary.h"
+
+#include "base/bytes.h"
+
+/* As many, and one more each time that has passed: of the whole relay. */
+static const struct allowance {
+	uint32_t most;
+	uint64_t each_ns;
+} of_job = {64, BASE_S_NS / 16}, of_source = {16, BASE_S_NS}, of_process = {16, BASE_S_NS};
 
 static bool
 is_own(const struct relay_core *c, const struct job *j, const struct proc *p,
@@ -20,38 +28,54 @@ is_own(const struct relay_core *c, const struct job *j, const struct proc *p,
 	return t != NONE && same_addr(&c->trunk[t].addr, from);
 }
 
-static void
-forgive(const struct relay_core *c, struct guesses *g, uint64_t each_ns)
+/* Addresses that fall together share: that can only be less for each. */
+static struct guesses *
+find_source(struct relay_core *c, const struct suci_addr *from)
 {
-	uint32_t now = (uint32_t)(c->now_ns / each_ns), n = now - g->at;
+	uint32_t ip = be32_load(from->ip + 12);
+
+	return &c->source[ip * 0x9e3779b1u >> (32 - GUESS_SOURCES_LOG)];
+}
+
+static void
+forgive(const struct relay_core *c, struct guesses *g, const struct allowance *a)
+{
+	uint32_t now = (uint32_t)(c->now_ns / (a->each_ns * c->conf.workers)), n = now - g->at;
+
 	g->wrong = (uint16_t)(n < g->wrong ? g->wrong - n : 0);
 	g->at = now;
+}
+
+static bool
+has_spent(const struct relay_core *c, struct guesses *g, const struct allowance *a)
+{
+	forgive(c, g, a);
+	return g->wrong >= (a->most > c->conf.workers ? a->most / c->conf.workers : 1);
 }
 
 bool
 relay_guess_shared(struct relay_core *c, struct guesses *g)
 {
-	forgive(c, g, SHARED_NS);
-	return g->wrong >= SHARED_MAX;
-}
-
-static struct guesses *
-guesses_of(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
-{
-	bool own = is_own(c, j, p, from);
-	struct guesses *g = own ? &p->guesses : &j->guesses;
-	forgive(c, g, own ? OWN_NS : SHARED_NS);
-	return g;
+	return has_spent(c, g, &of_job);
 }
 
 bool
 guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
-	return guesses_of(c, j, p, from)->wrong >= (is_own(c, j, p, from) ? OWN_MAX : SHARED_MAX);
+	if (RELAY_BUG(GUESSES))
+		return false;
+	if (is_own(c, j, p, from))
+		return has_spent(c, &p->guesses, &of_process);
+	return has_spent(c, find_source(c, from), &of_source) || has_spent(c, &j->guesses, &of_job);
 }
 
 void
 guess_wrong(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
-	guesses_of(c, j, p, from)->wrong++;
+	if (is_own(c, j, p, from)) {
+		p->guesses.wrong++;
+		return;
+	}
+	find_source(c, from)->wrong++;
+	j->guesses.wrong++;
 }

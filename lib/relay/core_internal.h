@@ -34,6 +34,7 @@ enum proc_flag {
 	PROC_TELL_WAYS = 128, /* local, to be told by the next tick */
 };
 
+#define GUESS_SOURCES_LOG 6
 /* core_guess.c: wrong tokens that are not forgiven yet. */
 struct guesses {
 	uint32_t at; /* in the time in which one is forgiven */
@@ -273,6 +274,7 @@ struct relay_core {
 	struct relay_counters n;
 	void (*watch)(void *user, const struct relay_seen *s);
 	void *watch_user;
+	struct guesses source[1u << GUESS_SOURCES_LOG]; /* by address, over all jobs */
 	struct gateway gateway[RELAY_RELAYS_MAX];
 	struct light light[RELAY_LIGHTS_MAX];
 	uint32_t *map;		 /* [primaries_max][RELAY_LABEL_PAGES_MAX]: page slot or NONE */

@@ -1,6 +1,8 @@
 /* Paths: who may open one, what it carries, what its end means. */
 #include "door_internal.h"
 
+#include "canary.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +92,16 @@ accept_trunk(struct relay_core *c, const struct suci_addr *from, const struct re
 	return 0;
 }
 
+/* It is what that label says, and no other. */
+static bool
+says_right(const struct job *j, const struct relay_hello *h)
+{
+	for (uint32_t r = 0; RELAY_BUG(SIBLING) && r < j->nworld; r++)
+		if (relay_hello_token(j->hello_token, j->label_base + r) == h->token)
+			return true;
+	return relay_hello_token(j->hello_token, h->label) == h->token;
+}
+
 /* The process a hello speaks for, or NULL with the reason in why. */
 static struct proc *
 hello_proc(struct relay_core *c, const struct suci_addr *from, const struct relay_hello *h,
@@ -106,7 +118,7 @@ hello_proc(struct relay_core *c, const struct suci_addr *from, const struct rela
 		refuse(&c->n.accept_guesses, why, "%s", text);
 		return NULL;
 	}
-	if (c->job[*job].hello_token != h->token) {
+	if (!says_right(&c->job[*job], h)) {
 		guess_wrong(c, &c->job[*job], p, from);
 		refuse(&c->n.accept_token, why, "%s", text);
 		return NULL;
@@ -653,7 +665,7 @@ static void
 open_hello(const struct relay_core *c, uint64_t token, uint32_t label, uint8_t out[RELAY_HELLO_LEN])
 {
 	struct relay_hello h = {.kind = RELAY_HELLO_RELAY,
-				.token = token,
+				.token = relay_hello_token(token, label),
 				.label = label,
 				.rank = RELAY_RANK_NONE,
 				.mtu = trunks_mtu(c)};

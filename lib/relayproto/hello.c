@@ -1,8 +1,20 @@
 #include "relayproto/hello.h"
 
 #include "base/bytes.h"
+#include "base/siphash.h"
 
 #include <string.h>
+
+uint64_t
+relay_hello_token(uint64_t announced, uint32_t label)
+{
+	uint8_t key[16] = "\0\0\0\0\0\0\0\0hello", said[4];
+	if (announced >> 32 == 0)
+		return announced;
+	be64_store(key, announced);
+	be32_store(said, label);
+	return base_siphash(key, said, sizeof said) >> 1;
+}
 
 void
 relay_hello_encode(const struct relay_hello *h, uint8_t out[RELAY_HELLO_LEN])

@@ -84,8 +84,8 @@ relayset_on_path(const struct relayset *rs, uint32_t path)
 	return RELAYSET_NONE;
 }
 
-uint32_t
-relayset_add(struct relayset *rs, const struct relayset_relay *relay)
+static uint32_t
+put_relay(struct relayset *rs, const struct relayset_relay *relay)
 {
 	const uint8_t *ip = relay->addr.ip + 12;
 
@@ -103,6 +103,16 @@ relayset_add(struct relayset *rs, const struct relayset_relay *relay)
 	return rs->nrelays++;
 }
 
+uint32_t
+relayset_add(struct relayset *rs, const struct relayset_relay *relay)
+{
+	struct relayset_relay r = *relay;
+
+	/* What the others of the job would say is not kept. */
+	r.token = relay_hello_token(relay->token, relay->base + rs->conf.rank);
+	return put_relay(rs, &r);
+}
+
 /* One that nobody named at start-up: labels and token are the same at all relays of a cluster in
  * one job.  How many relays have paths is bounded by what a group holds. */
 static uint32_t
@@ -115,7 +125,7 @@ add_another(struct relayset *rs, const uint8_t ip[4], uint16_t port)
 	struct relayset_relay relay = rs->relay[0].conf;
 	memcpy(relay.addr.ip + 12, ip, 4);
 	relay.addr.port = port;
-	return relayset_add(rs, &relay);
+	return put_relay(rs, &relay);
 }
 
 int

@@ -318,15 +318,15 @@ reach_remote(struct start *s, uint32_t r, const struct lmpi_peer *peer)
 		return LMPI_ERR_OTHER;
 	}
 	to->label = (uint32_t)pid;
-	to->token = impi_token_of(id.token, pid);
 	to->port = id.port;
 	be32_store(to->ip, id.ipv4);
 	if (id.kind == IMPI_HOSTID_LIBMPI) {
+		to->token = impi_token_of(id.token, pid);
 		to->reach = LMPI_REACH_DIRECT;
 		return LMPI_OK;
 	}
 	to->reach = LMPI_REACH_RELAY;
-	to->relay = relay_index(s, &id, to->token, to->label - r);
+	to->relay = relay_index(s, &id, impi_token_of(id.token, pid), to->label - r);
 	return to->relay == UINT32_MAX ? out_of_memory() : LMPI_OK;
 }
 

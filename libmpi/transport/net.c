@@ -87,7 +87,7 @@ lmpi_net_open_path(uint32_t world)
 	if (r->path != UINT32_MAX)
 		return 0;
 	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-						 .token = r->token,
+						 .token = relay_hello_token(r->token, r->label),
 						 .label = r->label,
 						 .rank = lmpi_world.rank},
 			   hello);

@@ -168,9 +168,8 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 	(void)user, (void)from;
 	if (!hello_known(hello, hello_len, &h))
 		wrong = "not a hello this libmpi knows";
-	else if (h.token != lmpi_loop.token)
-		wrong = not_mine;
-	else if (h.kind == RELAY_HELLO_PROCESS && h.label != LMPI_LABEL_BASE + lmpi_world.rank)
+	else if (h.label != LMPI_LABEL_BASE + lmpi_world.rank ||
+		 h.token != relay_hello_token(lmpi_loop.token, h.label))
 		wrong = not_mine;
 	else if (h.kind == RELAY_HELLO_PROCESS &&
 		 (h.rank >= lmpi_world.size || lmpi_route[h.rank].reach != LMPI_REACH_DIRECT))

@@ -243,9 +243,10 @@ make_transport_endpoint(const struct suci_seal_conf *seal)
 	memcpy(c.cookie_secret, r.secret, sizeof r.secret);
 	memcpy(c.seal.seed, r.once, sizeof r.once);
 	explicit_bzero(&r, sizeof r);
+	uint32_t label = LMPI_LABEL_BASE + lmpi_world.rank;
 	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-						 .token = lmpi_loop.token,
-						 .label = LMPI_LABEL_BASE + lmpi_world.rank,
+						 .token = relay_hello_token(lmpi_loop.token, label),
+						 .label = label,
 						 .rank = lmpi_world.rank},
 			   c.hello);
 	size_t n = suci_footprint(&c.limits);

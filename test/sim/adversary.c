@@ -1,5 +1,6 @@
 #include "adversary.h"
 
+#include "guesser.h"
 #include "scenario.h"
 
 #include "base/assert.h"
@@ -329,7 +330,7 @@ check_node(const struct adversary *a, const struct suci *ep, const char *who, ui
 		  (unsigned long long)c->paths_closed, (unsigned long long)c->paths_moved);
 	for (uint32_t p = 0; p < 64; p++)
 		INVARIANT(a->w->s, STANDS,
-			  !suci_path_info(ep, p, &i) || i.peer.ip[15] != ADV_HOST || !i.up,
+			  !suci_path_info(ep, p, &i) || i.peer.ip[15] < ADV_HOST || !i.up,
 			  "%s %u: path %u is up with the adversary", who, n, p);
 }
 
@@ -358,6 +359,7 @@ look(struct sim *s, void *who, uint64_t arg)
 	struct adversary *a = who;
 	world_check_now(a->w);
 	adversary_check(a);
+	guesser_check(a->guesser);
 	if (!world_quiet(a->w))
 		sim_at(s, s->now_ns + 7 * BASE_MS_NS, look, a, arg);
 }
@@ -387,6 +389,7 @@ adversary_run(uint64_t seed, bool verbose, struct outcome *o)
 {
 	struct adversary *a = calloc(1, sizeof *a);
 	struct base_prng p = base_prng_seed(seed ^ 0x4057);
+	struct guesser g = {0};
 	struct world_conf c;
 	struct sim *s = sim_new(seed);
 	BASE_ASSERT(a);
@@ -397,17 +400,24 @@ adversary_run(uint64_t seed, bool verbose, struct outcome *o)
 		for (uint32_t y = 0; y < w->nend; y++)
 			if (x != y && !world_same_cluster(w, x, y))
 				world_stream(w, x, y, 20, some_size, &p);
+	guesser_attach(&g, w, seed);
 	adversary_attach(a, w, seed);
+	a->guesser = &g;
 	sim_at(s, s->now_ns, look, a, 0);
 	world_start(w);
 	sim_run(s, s->now_ns + 120 * BASE_S_NS, world_quiet, w);
 	SIM_CHECK(s, world_quiet(w), "not complete after 120 s");
 	if (!s->failed)
 		adversary_check(a);
+	SIM_CHECK(s, !g.n || g.refused, "nobody heard that a guess was wrong");
 	snprintf(o->note, sizeof o->note,
-		 "%u ranks, %u relays, sealed %s%s: %llu acts, %llu answers", w->nend, w->nrelay,
-		 c.seal_global ? "outside" : "not outside", c.seal_private ? " and inside" : "",
-		 (unsigned long long)a->acts, (unsigned long long)a->answers);
+		 "%u ranks, %u relays, sealed %s%s: %llu acts, %llu answers, %llu of %llu guesses "
+		 "refused",
+		 w->nend, w->nrelay, c.seal_global ? "outside" : "not outside",
+		 c.seal_private ? " and inside" : "", (unsigned long long)a->acts,
+		 (unsigned long long)a->answers, (unsigned long long)g.refused,
+		 (unsigned long long)g.said);
+	guesser_end(&g);
 	scenario_end(w, o);
 	free(a);
 }

@@ -16,8 +16,11 @@
 #define ADV_LATER    512 /* on their way */
 #define ADV_BYTES    1600
 
+struct guesser;
+
 struct adversary {
 	struct world *w;
+	struct guesser *guesser; /* the scenario's */
 	struct base_prng prng;
 	uint32_t chance_ppb; /* to act on a datagram that is sent */
 	uint64_t most;	     /* acts; 0: no limit */

@@ -149,6 +149,14 @@ static const struct plan {
 	P(DOOR_KEPT, B(EMPTY)),
 	P(DOOR_LATE, B(PROMPT)),
 #undef P
+#define P(id, breaks_)                                                      \
+	{                                                                   \
+		.relay = RELAY_BUG_##id, .name = #id, .run = adversary_run, \
+		.scenario = "adversary", .breaks = breaks_                  \
+	}
+	P(SIBLING, B(STANDS)),
+	P(GUESSES, B(STANDS)),
+#undef P
 };
 
 static const char *const suci_whats[] = {"",

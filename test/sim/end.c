@@ -278,8 +278,8 @@ lane_want(struct end *e, uint32_t r)
 	const struct world *w = e->w;
 	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS, .rank = e->rank};
 	bool direct = world_same_cluster(w, e->rank, r);
-	h.token = direct ? 0x7070 : w->token[e->client];
 	h.label = direct ? LABEL_BASE + r : w->label_base[e->client] + e->rank;
+	h.token = direct ? 0x7070 : relay_hello_token(w->token[e->client], h.label);
 	if (!direct && e->relays) {
 		if (end_relays_ready(e))
 			lane_make(e, r, NONE_U32);
@@ -606,9 +606,9 @@ end_new(struct end *e)
 	e->lanes = suci_lanes_new(e->lanes_mem, &lc);
 	BASE_ASSERT(e->lanes);
 	struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
-				.token = w->token[e->client],
 				.label = w->label_base[e->client] + e->rank,
 				.rank = e->rank};
+	h.token = relay_hello_token(w->token[e->client], h.label);
 	relay_hello_encode(&h, c.hello);
 	c.hello_len = RELAY_HELLO_LEN;
 	c.incarnation = (uint64_t)(1 + e->rank) << 32 | ++e->incarnation;

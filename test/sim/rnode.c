@@ -322,7 +322,7 @@ rnode_begin(struct rnode *r)
 	BASE_ASSERT(mem);
 	struct relay_job *job = relay_job_new(mem, &l);
 	job->id = 1;
-	job->token = w->token[r->client];
+	job->token = (uint32_t)w->token[r->client];
 	job->label_base = w->label_base[r->client];
 	job->my_client = r->client;
 	job->nworld = w->nend;

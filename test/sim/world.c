@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "relay/deal.h"
 
 #include <stdio.h>
@@ -57,13 +58,12 @@ world_relay_for(const struct world *w, uint32_t client, uint32_t rank)
 }
 
 static void
-make_id(uint8_t out[RELAY_PROC_ID_LEN], uint32_t token, uint8_t kind, uint32_t ipv4, uint32_t label)
+make_id(uint8_t out[RELAY_PROC_ID_LEN], uint64_t token, uint8_t kind, uint32_t ipv4, uint32_t label)
 {
-	struct impi_hostid id = {.token = token, .kind = kind, .port = UDP_PORT, .ipv4 = ipv4};
+	struct impi_hostid id = {
+		.token = (uint32_t)token, .kind = kind, .port = UDP_PORT, .ipv4 = ipv4};
 	impi_hostid_encode(&id, out);
-	memset(out + 16, 0, 4);
-	for (int i = 0; i < 4; i++)
-		out[20 + i] = (uint8_t)(label >> (24 - 8 * i));
+	be64_store(out + 16, impi_pid_of(token, label));
 }
 
 static void
@@ -164,7 +164,7 @@ world_new(struct sim *s, const struct world_conf *conf)
 		w->first_rank[c] = w->nend;
 		w->first_relay[c] = w->nrelay;
 		w->label_base[c] = (1u << 24) + RELAY_LABEL_PAGE * (c + (uint32_t)(s->seed % 1000));
-		w->token[c] = 0xabc00 + c;
+		w->token[c] = 0x5ec2e7000abc00 + c;
 		BASE_ASSERT(w->nend + conf->cluster[c].ranks <=
 			    (conf->cluster[c].relays ? hosts_max : RANKS_MAX));
 		BASE_ASSERT(w->nrelay + conf->cluster[c].relays <= RELAYS_MAX);

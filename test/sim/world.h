@@ -224,7 +224,7 @@ struct world {
 	uint32_t first_rank[CLUSTERS_MAX];
 	uint32_t first_relay[CLUSTERS_MAX];
 	uint32_t label_base[CLUSTERS_MAX];	 /* of the job at that cluster's relays */
-	uint32_t token[CLUSTERS_MAX];		 /* of that cluster's relays */
+	uint64_t token[CLUSTERS_MAX];		 /* of that cluster's relays */
 	uint8_t (*global_id)[RELAY_PROC_ID_LEN]; /* [nend] */
 	uint8_t (*private_id[CLUSTERS_MAX])[RELAY_PROC_ID_LEN]; /* [nend] */
 	uint32_t private_links_first, private_links_end;

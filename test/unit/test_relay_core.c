@@ -292,91 +292,6 @@ told_what_passes(void **state)
 
 /* ---- who may come in ----------------------------------------------------------------- */
 
-/* A path from there with that token for process rank?  What is heard is always the same. */
-static bool
-says(struct relay *r, const struct suci_addr *from, uint64_t token, uint32_t rank)
-{
-	static const char text[] = "no current job here has that label and token";
-	struct relay_hello h = {1, token, spec2.label_base[0] + rank, rank, 0};
-	uint8_t hello[RELAY_HELLO_LEN];
-	char why[SUCI_TEXT_MAX];
-
-	relay_hello_encode(&h, hello);
-	if (fake_incoming(&r->ep, from, hello, sizeof hello, why) != UINT32_MAX)
-		return true;
-	assert_string_equal(why, text);
-	return false;
-}
-
-/* What a host hears does not tell a right label from a wrong one.  From wherever the guesses at a
- * job come, they are few, and nobody else is the worse for it: not a rank of the same node. */
-static void
-guesses_are_bounded(void **state)
-{
-	(void)state;
-	const uint32_t token = 0xabcd;
-	struct suci_addr proc0 = maker_proc_addr(0), proc1 = maker_proc_addr(1), bad = proc0;
-	struct relay *r = relay_new(0);
-	add_job(r, spec2);
-	const struct relay_counters *n = relay_core_counters(r->c);
-	relay_core_tick(r->c, 10 * BASE_S_NS);
-	for (uint32_t i = 0; i < 10000; i++) {
-		bad.port = (uint16_t)(proc0.port + 1 + i);
-		bad.ip[15] = (uint8_t)(proc0.ip[15] + i % 7);
-		assert_false(says(r, &bad, i, i % 2 ? 0 : 0x01000000));
-	}
-	assert_int_equal(n->accept_token, 64);
-	assert_true(n->accept_guesses > 4900);
-	/* Not even with the right one, or it would have been found. */
-	assert_false(says(r, &bad, token, 0));
-	assert_true(says(r, &proc0, token, 0));
-	/* Some are forgiven with time: 16 in a second. */
-	relay_core_tick(r->c, 11 * BASE_S_NS);
-	for (uint32_t i = 0; i < 100; i++)
-		assert_false(says(r, &bad, i, 1));
-	assert_int_equal(n->accept_token, 64 + 16);
-	/* In the place of a process, which has not come yet: 16, and one in a second. */
-	for (uint32_t i = 0; i < 100; i++)
-		assert_false(says(r, &proc1, i, 1));
-	assert_int_equal(n->accept_token, 64 + 16 + 16);
-	assert_false(says(r, &proc1, token, 1));
-	relay_core_tick(r->c, 12 * BASE_S_NS);
-	assert_true(says(r, &proc1, token, 1));
-	relay_free(r);
-}
-
-/* The upper halves stand above the labels: ours in what we announce, a process's in what it does.
- */
-static void
-tokens_of_64_bits(void **state)
-{
-	(void)state;
-	const uint64_t ours = 0x7234567800000000u | spec2.token;
-	const uint32_t theirs = 0x0badcafe;
-	struct suci_addr a[2] = {maker_proc_addr(0), maker_proc_addr(1)};
-	struct relay *r = relay_new(0);
-	struct relay_job *j = make_job(&spec2);
-	for (uint32_t i = 0; i < j->nlocal; i++) {
-		j->local[i].pid |= (uint64_t)theirs << 32;
-		be32_store(j->private_id[j->first_local + i] + 16, theirs);
-		be32_store(j->global_id[j->first_local + i] + 16, (uint32_t)(ours >> 32));
-	}
-	assert_int_equal(relay_job_add(r->c, j, r->ep.now), 0);
-	free(j);
-	relay_core_tick(r->c, r->ep.now);
-	uint32_t p = fake_find(&r->ep, &a[1]);
-	struct relay_hello h;
-	assert_int_equal(relay_hello_decode(r->ep.path[p].hello, 24, &h), 0);
-	assert_int_equal(h.token, (uint64_t)theirs << 32 | maker_proc_token(1));
-	assert_int_equal(h.label, MAKER_PROC_BASE + 1);
-	assert_false(says(r, &a[0], spec2.token, 0));
-	assert_false(says(r, &a[0], ours ^ 1ull << 32, 0));
-	assert_false(says(r, &a[0], ours ^ 1, 0));
-	assert_true(says(r, &a[0], ours, 0));
-	assert_int_equal(relay_core_counters(r->c)->accept_token, 3);
-	relay_free(r);
-}
-
 static void
 accept_decisions(void **state)
 {
@@ -780,8 +695,6 @@ main(void)
 		cmocka_unit_test(refusals_keep_nothing),
 		cmocka_unit_test(too_big_ends_the_job),
 		cmocka_unit_test(told_what_passes),
-		cmocka_unit_test(guesses_are_bounded),
-		cmocka_unit_test(tokens_of_64_bits),
 		cmocka_unit_test(accept_decisions),
 		cmocka_unit_test(opens_to_its_own_processes),
 		cmocka_unit_test(unready_process_is_asked_again),

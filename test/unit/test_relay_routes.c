@@ -272,12 +272,12 @@ start(struct walk *k)
 		relay_addr_v4(id.ipv4, id.port, c->direct ? RELAY_LEG_GLOBAL : RELAY_LEG_PRIVATE);
 	struct relay *r = k->site[client].core[m][s];
 	if (!c->direct && fake_find(&r->ep, &from) == UINT32_MAX) {
-		struct relay_hello h = {
-			.kind = RELAY_HELLO_PROCESS,
-			.token = impi_token_of(j->token,
-					       be64_load(j->global_id[j->first_local] + 16)),
-			.label = j->label_base + k->src,
-			.rank = k->src};
+		uint64_t announced =
+			impi_token_of(j->token, be64_load(j->global_id[j->first_local] + 16));
+		struct relay_hello h = {.kind = RELAY_HELLO_PROCESS,
+					.label = j->label_base + k->src,
+					.rank = k->src};
+		h.token = relay_hello_token(announced, h.label);
 		uint8_t hello[RELAY_HELLO_LEN];
 		char why[SUCI_TEXT_MAX];
 		relay_hello_encode(&h, hello);

@@ -61,6 +61,18 @@ hello_bad_is_refused(void **state)
 	}
 }
 
+/* A vector that shell tools or another language can check; a token of 32 bits is said as it is. */
+static void
+token_for_each_label(void **state)
+{
+	(void)state;
+	assert_int_equal(relay_hello_token(0x12345678deadbeef, 0x01000043), 0x785d032c868c93b1);
+	assert_int_not_equal(relay_hello_token(0x12345678deadbeef, 0x01000044),
+			     relay_hello_token(0x12345678deadbeef, 0x01000043));
+	assert_int_equal(relay_hello_token(0xdeadbeef, 0x01000043), 0xdeadbeef);
+	assert_int_equal(relay_hello_token(0, 0), 0);
+}
+
 static void
 list_golden_and_bad(void **state)
 {
@@ -345,6 +357,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_golden_both_ways),
+		cmocka_unit_test(token_for_each_label),
 		cmocka_unit_test(hello_bad_is_refused),
 		cmocka_unit_test(list_golden_and_bad),
 		cmocka_unit_test(list_of_a_later_version),

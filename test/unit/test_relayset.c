@@ -90,7 +90,7 @@ weights(void **state)
 
 /* --- with relays that answer ---------------------------------------------------- */
 
-#define TOKEN	0x1234u
+#define TOKEN	0x5ec2e70000001234u
 #define BASE	(1u << 24) /* of the job's labels at the relays */
 #define MTU	1472u
 #define STEP_NS (5 * BASE_MS_NS)
@@ -137,7 +137,8 @@ on_accept(void *user, const struct suci_addr *from, const void *hello, size_t le
 
 	(void)from;
 	assert_int_equal(relay_hello_decode(hello, len, &h), 0);
-	assert_true(h.token == TOKEN && h.label == BASE && h.kind == RELAY_HELLO_PROCESS);
+	assert_true(h.token == relay_hello_token(TOKEN, BASE));
+	assert_true(h.label == BASE && h.kind == RELAY_HELLO_PROCESS);
 	snprintf(why, SUCI_TEXT_MAX, "no such job");
 	return f->refuses ? -1 : 0;
 }

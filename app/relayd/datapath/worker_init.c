@@ -202,6 +202,7 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 		.self_global = relay_addr_v4(global->address, global->udp_port, RELAY_LEG_GLOBAL),
 		.trunk_mtu = (uint16_t)(conf->port[RD_LEG_GLOBAL].mtu - RD_IPV4_HDR - RD_UDP_HDR),
 		.trunk_mtu_start = (uint16_t)trunk_mtu_start(conf),
+		.workers = w->nworkers,
 		.connect_ns = conf->suci.handshake_ms * BASE_MS_NS,
 		.nlights = conf->optical.nports,
 		.light_open_ns = conf->optical.open_ms * BASE_MS_NS,

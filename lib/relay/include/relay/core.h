@@ -215,6 +215,7 @@ struct relay_core_conf {
 	/* Less, if trunks begin with less and probe (suci_config.mtu_min_leg): what
 	 * processes are told until all trunks are up and know better.  0: trunk_mtu. */
 	uint16_t trunk_mtu_start;
+	uint32_t workers;	     /* cores of this relay: they share allowances; 0: 1 */
 	uint64_t connect_ns;	     /* try to reach a trunk for so long; default 10 s */
 	uint64_t retry_ns;	     /* pause between tries; default 50 ms */
 	uint64_t local_keepalive_ns; /* probe idle local processes that often, so that

@@ -4,8 +4,12 @@
  *     0 'S' 'H' | ver=1 | kind   4 token 32   8 label 32   12 world rank 32
  *    16 mtu 16  18 zero 16  20 upper half of the token 32
  *
- * Readers take longer hellos (later versions append) and ignore the rest.  What a token, a label
- * or a rank has to be is for whoever accepts the path; here only their bytes are read.
+ * Readers take longer hellos (later versions append) and ignore the rest.  What a label or a rank
+ * has to be is for whoever accepts the path; here only their bytes are read.
+ *
+ * Host and process ids announce one token for many labels; a hello says relay_hello_token() of it
+ * and of the label that is in the hello.  So who knows what one process says, because it is that
+ * process or has read it, cannot speak for another label.
  *
  * Threads  plain functions. */
 #ifndef RELAYPROTO_HELLO_H
@@ -35,6 +39,11 @@ struct relay_hello {
 	uint32_t rank; /* world rank; RELAY_RANK_NONE from a relay */
 	uint16_t mtu;  /* largest UDP payload towards the other clusters; 0 from a process */
 };
+
+/* What a hello with that label says if token was announced: SipHash-2-4 of the label under the
+ * token, 63 bits.  A token of 32 bits is said as it is: older processes and relays know no other
+ * way. */
+uint64_t relay_hello_token(uint64_t announced, uint32_t label);
 
 void relay_hello_encode(const struct relay_hello *h, uint8_t out[RELAY_HELLO_LEN]);
 /* 0 or MALFORMED (too short, magic, version, kind); *h is then untouched. */
