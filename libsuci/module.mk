@@ -36,6 +36,7 @@ install-libsuci: $(LIBSUCI_SO) $(LIBSUCI_A) install-man
 
 $(call unit,test_datagram_db,test/unit/test_datagram_db.c,datagram tunefile sucaead sucudp suci tune base)
 $(call unit,test_datagram,test/unit/test_datagram.c,datagram tunefile sucaead sucudp suci tune base)
+$(call unit,test_datagram_identity,test/unit/test_datagram_identity.c,datagram tunefile sucaead seal sucudp suci tune base)
 $(call fuzz,fuzz_datagram_db,test/fuzz/fuzz_datagram_db.c,datagram tunefile sucaead sucudp suci tune base)
 $(call unit,test_datagram_wait,test/unit/test_datagram_wait.c,datagram tunefile sucaead sucudp suci tune base,,-lpthread)
 $(call unit,test_datagram_tuned,test/unit/test_datagram_tuned.c,datagram tunefile sucaead sucudp suci tune base)

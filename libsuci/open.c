@@ -211,6 +211,7 @@ load_sock_keys(struct datagram_sock *s, const struct datagram_conf *conf,
 		return -1;
 	}
 	seal->legs = 1;
+	s->sealed = true;
 	if (conf->identity_file && load_identity(s, conf, seal))
 		return -1;
 	int n = file ? seal_psk_load(file, seal->key, why) : 0;

@@ -13,6 +13,7 @@
 #define VERSION	   1u
 #define GAP_NS	   (10 * BASE_MS_NS)
 #define GAP_NS_MAX (500 * BASE_MS_NS)
+#define SILENCE_MAX 240
 #define WINDOW	   4096u /* segments of a lane a peer may have outstanding */
 
 enum { NOTE_LEAVE = 1, NOTE_LEFT = 2 };
@@ -172,10 +173,49 @@ datagram_peers_pump(struct datagram_sock *s)
 	}
 }
 
+/* One who is refused for who he is hears nothing, so that nobody learns who is known: each end says
+ * what it can see itself, and what to look at. */
+static void
+say_silence(const struct datagram_sock *s, const struct peer *p, char out[SILENCE_MAX])
+{
+	static const char *const refused[] = {
+		[STRANGER_BARE] = "one of us has an identity_file, the other none",
+		[STRANGER_ELSEWHERE] = "its site's prefixes in our peers_file do not cover it",
+		[STRANGER_UNKNOWN] = "its public key is not in our peers_file",
+	};
+	char key[2 * SEAL_DH + 1];
+
+	if (p->stranger) {
+		snprintf(out, SILENCE_MAX, "is refused by us: %s", refused[p->stranger]);
+	} else if (s->ring) {
+		seal_hex(s->ring->me.public_key, key);
+		snprintf(out, SILENCE_MAX,
+			 "does not answer, or refuses us: does its peers_file have our public key "
+			 "%s for this address, and does ours have its key",
+			 key);
+	} else {
+		snprintf(out, SILENCE_MAX, "does not answer%s",
+			 s->sealed ? ", or refuses us: does it have a key of our psk_file" : "");
+	}
+}
+
+static void
+note_stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
+	    const struct seal_peer *known)
+{
+	struct datagram_sock *s = user;
+
+	for (size_t i = 0; i < s->npeers; i++)
+		if (!memcmp(&s->peer[i].addr, from, sizeof *from))
+			s->peer[i].stranger = !public_key ? STRANGER_BARE
+					      : known	 ? STRANGER_ELSEWHERE
+							 : STRANGER_UNKNOWN;
+}
+
 int
 datagram_peer_error(struct datagram_sock *s, struct peer *p)
 {
-	char name[32];
+	char name[32], silence[SILENCE_MAX];
 	if (!p->error)
 		return 0;
 	int err = p->error;
@@ -183,8 +223,9 @@ datagram_peer_error(struct datagram_sock *s, struct peer *p)
 	p->error = 0;
 	p->lost_now = 0;
 	datagram_peer_name(p, name);
+	say_silence(s, p, silence);
 	return datagram_fail(s, err, "id %u (%s) %s: %llu %s to it lost", p->id, name,
-			     p->why[0] ? p->why : "does not answer", lost,
+			     p->why[0] ? p->why : silence, lost,
 			     lost == 1 ? "block" : "blocks");
 }
 
@@ -328,6 +369,7 @@ on_peer_path_up(void *user, uint32_t path, const struct suci_addr *from, const v
 	s->path_peer[path] = p;
 	p->path = path;
 	p->up = true;
+	p->stranger = STRANGER_NONE;
 	p->try_since_ns = 0;
 	if (p->anywhere)
 		p->addr = *from;
@@ -366,7 +408,7 @@ peer_down_word(enum suci_down why)
 	case SUCI_DOWN_LOCAL:
 		break;
 	}
-	return "does not answer";
+	return ""; /* see say_silence() */
 }
 
 static void
@@ -495,4 +537,5 @@ const struct suci_lane_ops datagram_libsuci_ops = {
 	.note = on_peer_note,
 	.block_room = on_peer_room,
 	.room = on_peer_path_room,
+	.stranger = note_stranger,
 };

@@ -101,12 +101,16 @@ struct lane_state {
 	struct in_list coming; /* begun; the first is not complete */
 };
 
+/* Why we refused somebody at a peer's address. */
+enum stranger { STRANGER_NONE, STRANGER_BARE, STRANGER_ELSEWHERE, STRANGER_UNKNOWN };
+
 struct peer {
 	uint32_t id;
 	struct suci_addr addr;
 	bool anywhere; /* addr is where it came from last, if port is not 0 */
 	bool up;
 	bool near;    /* round trips are short */
+	uint8_t stranger; /* enum stranger: we have refused it for who it is */
 	bool pending; /* in the list of those that have something to be given or tried */
 	uint8_t prio;
 	int error; /* to be told once, with why and lost_now */
@@ -135,6 +139,7 @@ struct datagram_sock {
 	uint64_t magic;
 	const uint8_t *alive;	/* a page that is wiped in a child */
 	struct seal_ring *ring; /* NULL: no identities */
+	bool sealed;
 	struct datagram_conf conf;
 	struct suci_udp *udp;
 	struct suci *ep;
