@@ -25,8 +25,11 @@ ifneq ($(findstring clang,$(CC)),)
 WARN += -Wno-sign-conversion -Wno-gnu-zero-variadic-macro-arguments
 endif
 
+# A key that intel-ipsec-mb 2 has made ready has 1264 bytes, one of version 1 1008.
+SEAL_KEY := $(if $(shell grep -s 'IMB_VERSION_NUM 0x[2-9]' /usr/include/intel-ipsec-mb.h),-DSEAL_KEY_MAX=1280)
+
 CFLAGS ?= -O2 -g
-CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(WARN) $(CFLAGS) -fPIC -fno-strict-overflow \
+CFLAGS_ALL = -std=c17 -D_GNU_SOURCE $(SEAL_KEY) $(WARN) $(CFLAGS) -fPIC -fno-strict-overflow \
 	-fno-common -fstack-protector-strong -MMD -MP $(SAN)
 LDFLAGS ?=
 LDFLAGS_ALL = $(LDFLAGS) $(SAN)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libyang/libyang.h>
+#include <libyang/version.h>
 #include <nc_client.h>
 #include <poll.h>
 #include <pthread.h>
@@ -308,7 +309,9 @@ run_thread(void *arg)
 	pthread_mutex_unlock(&n->lock);
 	end_session(n);
 	nc_client_destroy();
+#if LY_VERSION_MAJOR < 3 /* its companion of libyang 3 has it in the call above */
 	nc_thread_destroy();
+#endif
 	return NULL;
 }
 

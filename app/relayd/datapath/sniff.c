@@ -6,6 +6,7 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 #include <rte_pcapng.h>
+#include <rte_version.h>
 
 static uint32_t *
 mark_of(const struct rd_sniffer *s, const struct rte_mbuf *m)
@@ -25,7 +26,11 @@ static struct rte_mbuf *
 copy(const struct rd_sniffer *s, uint16_t port, const struct rte_mbuf *m,
      enum rte_pcapng_direction dir)
 {
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 11, 0, 0) /* takes the time itself, and a comment */
+	return rte_pcapng_copy(port, 0, m, s->pool, s->snaplen, dir, NULL);
+#else
 	return rte_pcapng_copy(port, 0, m, s->pool, s->snaplen, rte_get_tsc_cycles(), dir);
+#endif
 }
 
 /* c NULL: there was no buffer for it. */

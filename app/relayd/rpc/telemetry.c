@@ -11,6 +11,13 @@
 #include <rte_telemetry.h>
 
 #include <bsd/stdlib.h>
+#include <rte_version.h>
+
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+#define add_dict_uint rte_tel_data_add_dict_uint
+#else
+#define add_dict_uint rte_tel_data_add_dict_u64
+#endif
 
 #define ANSWER_MS 1000 /* longest wait for the worker */
 
@@ -104,7 +111,7 @@ add_drop(void *user, const char *name, uint64_t count, const char *help)
 {
 	(void)help;
 	if (count)
-		(void)rte_tel_data_add_dict_u64(user, name, count);
+		(void)add_dict_uint(user, name, count);
 }
 
 static void
@@ -119,7 +126,7 @@ fill_drops(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 static void
 write_number(void *to, const char *name, uint64_t value)
 {
-	(void)rte_tel_data_add_dict_u64(to, name, value);
+	(void)add_dict_uint(to, name, value);
 }
 
 static void
@@ -151,7 +158,7 @@ fill_rows(struct rte_tel_data *d, uint32_t first, uint32_t n, const char *name,
 	  const struct rd_snapshot *s, rd_fields_row *row)
 {
 	rte_tel_data_start_dict(d);
-	rte_tel_data_add_dict_u64(d, "count", n);
+	add_dict_uint(d, "count", n);
 	struct rte_tel_data *rows = rte_tel_data_alloc();
 	if (!rows)
 		return;
@@ -168,7 +175,7 @@ fill_rows(struct rte_tel_data *d, uint32_t first, uint32_t n, const char *name,
 		rte_tel_data_add_dict_container(rows, key, r, 0);
 	}
 	if (i < n)
-		rte_tel_data_add_dict_u64(d, "next", i);
+		add_dict_uint(d, "next", i);
 	rte_tel_data_add_dict_container(d, name, rows, 0);
 }
 
@@ -253,12 +260,12 @@ fill_circuits(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t firs
 	const struct rd_light_figures *l = &s->circuits;
 	(void)first;
 	rte_tel_data_start_dict(d);
-	(void)rte_tel_data_add_dict_u64(d, "configured", l->configured);
-	(void)rte_tel_data_add_dict_u64(d, "connected", l->connected);
-	(void)rte_tel_data_add_dict_u64(d, "conductor", l->controller);
-	(void)rte_tel_data_add_dict_u64(d, "online", l->online);
-	(void)rte_tel_data_add_dict_u64(d, "gamma_us", l->gamma_us);
-#define X(name, help) (void)rte_tel_data_add_dict_u64(d, #name, l->count.name);
+	(void)add_dict_uint(d, "configured", l->configured);
+	(void)add_dict_uint(d, "connected", l->connected);
+	(void)add_dict_uint(d, "conductor", l->controller);
+	(void)add_dict_uint(d, "online", l->online);
+	(void)add_dict_uint(d, "gamma_us", l->gamma_us);
+#define X(name, help) (void)add_dict_uint(d, #name, l->count.name);
 	LIGHT_CONTROLLER_COUNTERS(X)
 #undef X
 }

@@ -12,12 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEAL_SECRET	32   /* bytes of a key of the AEAD, and of a pre-shared key */
-#define SEAL_AEAD_NONCE 12   /* bytes of its nonce */
-#define SEAL_TAG	16   /* bytes it adds */
-#define SEAL_KEY_MAX	1024 /* bytes of a key made ready for use */
-#define SEAL_HASH	32
-#define SEAL_DH		32 /* bytes of a private key, a public key, and of what two make */
+#define SEAL_SECRET	32 /* bytes of a key of the AEAD, and of a pre-shared key */
+#define SEAL_AEAD_NONCE 12 /* bytes of its nonce */
+#define SEAL_TAG	16 /* bytes it adds */
+#ifndef SEAL_KEY_MAX	   /* mk/config.mk says more where the library's keys are larger */
+#define SEAL_KEY_MAX 1024  /* bytes of a key made ready for use */
+#endif
+#define SEAL_HASH 32
+#define SEAL_DH	  32 /* bytes of a private key, a public key, and of what two make */
 
 struct seal_crypto {
 	const char *name;
