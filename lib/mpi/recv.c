@@ -300,8 +300,8 @@ arrive_first(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hd
 	if (h->lsrank < 0 || h->tag < 0)
 		return malformed(e, peer, "negative rank or tag");
 	struct lmpi_req *service = NULL;
-	if (h->cid == LMPI_CID_SERVICE) {
-		service = lmpi_service_take(e, peer, h->msglen);
+	if (lmpi_is_service(h->cid)) {
+		service = lmpi_service_take(e, peer, h->cid, h->msglen);
 		if (!service)
 			return malformed(e, peer, "for a part of the library that is not in use");
 	}
@@ -463,7 +463,7 @@ lmpi_arrive_whole(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, i
 {
 	struct lmpi_req *req = NULL;
 
-	if (lsrank >= 0 && tag >= 0 && cid != LMPI_CID_SERVICE)
+	if (lsrank >= 0 && tag >= 0 && !lmpi_is_service(cid))
 		req = lmpi_match_arrive(&e->match, cid, lsrank, tag);
 	if (!req) {
 		struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_EAGER);

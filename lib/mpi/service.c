@@ -5,6 +5,7 @@ struct lmpi_service_msg {
 	struct lmpi_req req; /* first: the receive it arrives by */
 	struct lmpi_engine *e;
 	struct lmpi_service_msg *next;
+	lmpi_service_fn *handler;
 	uint64_t room;
 	_Alignas(16) uint8_t data[];
 };
@@ -39,18 +40,19 @@ arrived(struct lmpi_req *req)
 		if (!s->next)
 			peer->service_last = NULL;
 		if (!s->req.error && !peer->lost)
-			e->handler(peer->world, s->data, s->req.bytes);
+			s->handler(peer->world, s->data, s->req.bytes);
 		msg_free(e, s);
 	}
 }
 
 struct lmpi_req *
-lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t len)
+lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, uint64_t len)
 {
 	struct lmpi_service_msg *s = e->service_spare;
+	lmpi_service_fn *handler = cid == LMPI_CID_FT ? e->ft_handler : e->handler;
 	uint64_t room = len <= SMALL ? SMALL : len;
 
-	if (!e->handler)
+	if (!handler)
 		return NULL;
 	if (s && room == SMALL) {
 		e->service_spare = s->next;
@@ -59,6 +61,7 @@ lmpi_service_take(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t len)
 		s = lmpi_get(e, sizeof *s + room);
 	}
 	s->e = e;
+	s->handler = handler;
 	s->room = room;
 	s->next = NULL;
 	s->req = (struct lmpi_req){

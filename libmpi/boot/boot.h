@@ -43,7 +43,7 @@ int lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len);
 /* Name of the node of a process, "" if unknown. */
 void lmpi_boot_node_of(uint32_t rank, char name[64]);
 /* From now on report() is told of dying processes, in a thread of the launcher's library. */
-void lmpi_boot_watch(void (*report)(const char *text));
+void lmpi_boot_watch(void (*report)(const char *text, uint32_t rank));
 /* Whose name complaints begin with; libmmp uses these functions, too. */
 void lmpi_boot_as(const char *library);
 void lmpi_boot_abort(int code, const char *why);
@@ -176,7 +176,7 @@ void lmpi_join_fini(void);
 /* --- control.c */
 int lmpi_control_start(void);
 /* From any thread, PMIx callbacks included: end the job with that text. */
-void lmpi_control_report(const char *text);
+void lmpi_control_report(const char *text, uint32_t rank);
 void lmpi_control_stop(void);
 
 #endif

@@ -131,9 +131,11 @@ wake_boot_control(void)
 }
 
 void
-lmpi_control_report(const char *text)
+lmpi_control_report(const char *text, uint32_t rank)
 {
 	int fine = 0;
+	if (rank != UINT32_MAX && lmpi_outlive && lmpi_outlive(lmpi_world.client_first + rank))
+		return;
 	if (lmpi_eng.closing || !atomic_compare_exchange_strong(&g.reported, &fine, 1))
 		return;
 	snprintf(g.text, sizeof g.text, "%s", text);

@@ -18,7 +18,7 @@ static struct {
 	pmix_proc_t self;
 	pthread_t main_thread;
 	size_t handler;
-	void (*report)(const char *text);
+	void (*report)(const char *text, uint32_t rank);
 	const char *as;
 } g = {.as = "libmpi"};
 
@@ -287,14 +287,17 @@ on_launcher_event(size_t handler, pmix_status_t status, const pmix_proc_t *sourc
 		  pmix_event_notification_cbfunc_fn_t done, void *arg)
 {
 	char text[400];
+	bool named = source && source->rank <= PMIX_RANK_VALID;
+	uint32_t rank = named && PMIX_CHECK_NSPACE(source->nspace, g.self.nspace) ? source->rank
+										  : UINT32_MAX;
 
 	(void)handler, (void)info, (void)ninfo, (void)results, (void)nresults;
-	if (source && source->rank <= PMIX_RANK_VALID)
+	if (named)
 		snprintf(text, sizeof text, "the launcher reports rank %u of %s: %s", source->rank,
 			 source->nspace, PMIx_Error_string(status));
 	else
 		snprintf(text, sizeof text, "the launcher reports: %s", PMIx_Error_string(status));
-	g.report(text);
+	g.report(text, rank);
 	if (done)
 		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
 }
@@ -308,7 +311,7 @@ on_registered(pmix_status_t status, size_t id, void *arg)
 }
 
 void
-lmpi_boot_watch(void (*report)(const char *text))
+lmpi_boot_watch(void (*report)(const char *text, uint32_t rank))
 {
 	static pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED, PMIX_ERR_LOST_CONNECTION,
 					PMIX_ERR_PROC_TERM_WO_SYNC};

@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "impl.h"
 #include "session.h"
+#include "survive.h"
 #include "type.h"
 
 #define VERSION_TEXT "libmpi " BASE_VERSION ", MPI 5.0 with the standard ABI 1.0"
@@ -40,6 +41,7 @@ bring_up(void)
 	rc = lmpi_comm_init();
 	if (rc)
 		return lmpi_error(rc, "out of memory");
+	lmpi_ft_init();
 	up = true;
 	return MPI_SUCCESS;
 }
@@ -47,7 +49,7 @@ bring_up(void)
 static int
 take_down(void)
 {
-	int rc;
+	int rc = MPI_SUCCESS;
 
 	lmpi_background_stop();
 	up = false;
@@ -55,7 +57,10 @@ take_down(void)
 	/* A process that leaves no longer acknowledges anything, so nobody may leave
 	 * before all have got all they were sent.  IMPI wants this barrier too. */
 	lmpi_engine_quiesce();
-	rc = lmpi_coll_barrier(lmpi_comm_world);
+	if (lmpi_survives())
+		lmpi_meet();
+	else
+		rc = lmpi_coll_barrier(lmpi_comm_world);
 	if (rc)
 		return lmpi_error(rc, "the processes could not meet to end the job");
 	rc = lmpi_engine_fini();

@@ -252,7 +252,7 @@ lmpi_p2p_recv(const struct lmpi_p2p *a, void *message, MPI_Status *status)
 		else
 			lmpi_irecv(&e, p.data, (uint64_t)p.len, a->peer, a->tag, a->comm->cid);
 		if (!e.done)
-			lmpi_wait(&e.done);
+			lmpi_wait_recv(&e);
 		lmpi_p2p_deliver(a, &e, p.copy);
 		free(p.copy);
 	}
@@ -342,7 +342,7 @@ exchange_p2p(const struct lmpi_p2p *s, enum lmpi_piece_use send_use, const struc
 		start_send(&se, s, &sp, LMPI_STANDARD);
 	}
 	if (!re.done)
-		lmpi_wait(&re.done);
+		lmpi_wait_recv(&re);
 	if (!se.done)
 		lmpi_wait(&se.done);
 	if (r->peer != MPI_PROC_NULL)

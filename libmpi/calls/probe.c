@@ -12,6 +12,7 @@ struct lmpi_pool lmpi_message_pool = {.what = "message",
 struct search {
 	const struct lmpi_p2p *a;
 	bool take;
+	int error; /* it would look in vain */
 	struct lmpi_probed found;
 };
 
@@ -20,7 +21,16 @@ look_probe(void *arg)
 {
 	struct search *s = arg;
 
-	return lmpi_iprobe(s->a->peer, s->a->tag, s->a->comm->cid, s->take, &s->found);
+	if (lmpi_iprobe(s->a->peer, s->a->tag, s->a->comm->cid, s->take, &s->found))
+		return true;
+	s->error = lmpi_probe_error(s->a->peer, s->a->comm->cid);
+	return s->error != MPI_SUCCESS;
+}
+
+static int
+report_search(const struct search *s)
+{
+	return lmpi_error(s->error, "a probe for source %d, tag %d", s->a->peer, s->a->tag);
 }
 
 /* One turn, or until there is something. */
@@ -43,7 +53,7 @@ look_once(void *arg)
 {
 	struct search *s = arg;
 
-	return s->found.message != NULL || look_probe(s);
+	return s->found.message != NULL || s->error != MPI_SUCCESS || look_probe(s);
 }
 
 static bool
@@ -73,6 +83,8 @@ probe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Status *stat
 		s.found = (struct lmpi_probed){.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
 	else
 		*flag = search_probe(&s, wait);
+	if (s.error != MPI_SUCCESS)
+		return report_search(&s);
 	if (*flag && status != MPI_STATUS_IGNORE)
 		lmpi_status_set(status, a.comm, s.found.source, s.found.tag, (int64_t)s.found.bytes,
 				false);
@@ -117,6 +129,11 @@ mprobe(int source, int tag, MPI_Comm comm, bool wait, int *flag, MPI_Message *me
 	if (m == NULL)
 		return lmpi_error(MPI_ERR_NO_MEM, "out of memory");
 	*flag = search_take(&s, wait);
+	if (s.error != MPI_SUCCESS) {
+		lmpi_object_delete(&lmpi_message_pool, m);
+		*message = MPI_MESSAGE_NULL;
+		return report_search(&s);
+	}
 	if (!*flag) {
 		lmpi_object_delete(&lmpi_message_pool, m);
 		*message = MPI_MESSAGE_NULL;

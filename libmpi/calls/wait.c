@@ -32,6 +32,20 @@ pending(MPI_Request handle)
 	return r->active ? r : NULL;
 }
 
+/* Nothing is to be waited for: it is complete, or a receive from any source that a failure holds
+ * up until it is acknowledged (mpi-ext.h). */
+static bool
+has_outcome(const struct lmpi_request *r)
+{
+	return r->e.done || lmpi_pending(&r->e);
+}
+
+static bool
+has_outcome_at(void *arg)
+{
+	return has_outcome(arg);
+}
+
 /* The status has the bytes; what went wrong was noted then. */
 static int
 report_file(const struct lmpi_request *r, MPI_Status *status)
@@ -100,7 +114,15 @@ static int
 retire(MPI_Request *handle, MPI_Status *status)
 {
 	struct lmpi_request *r = (struct lmpi_request *)(void *)*handle;
-	int rc = report_request(r, status), rc2 = MPI_SUCCESS;
+	int rc = MPI_SUCCESS, rc2 = MPI_SUCCESS;
+
+	if (!r->e.done) {
+		lmpi_blame_comm(r->comm->handle);
+		return lmpi_error(LMPI_ERR_PROC_FAILED_PENDING,
+				  "a process has failed that may have been the source; the "
+				  "receive goes on");
+	}
+	rc = report_request(r, status);
 
 	if (r->kind == LMPI_RQ_GENERAL && r->general.free != NULL)
 		rc2 = r->general.free(r->general.extra_state);
@@ -129,7 +151,7 @@ impl_Wait(MPI_Request *request, MPI_Status *status)
 		lmpi_status_empty(status);
 		return MPI_SUCCESS;
 	}
-	lmpi_wait(&r->e.done);
+	lmpi_wait_for(has_outcome_at, r);
 	return retire(request, status);
 }
 
@@ -150,7 +172,7 @@ impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	if (!r->e.done)
 		lmpi_poke();
 	*flag = r->e.done;
-	return r->e.done ? retire(request, status) : MPI_SUCCESS;
+	return has_outcome(r) ? retire(request, status) : MPI_SUCCESS;
 }
 
 /* ---- several */
@@ -169,7 +191,7 @@ request_all_done(void *arg)
 	for (; m->from < m->count; m->from++) {
 		const struct lmpi_request *r = pending(m->requests[m->from]);
 
-		if (r != NULL && !r->e.done)
+		if (r != NULL && !has_outcome(r))
 			return false;
 	}
 	return true;
@@ -184,7 +206,7 @@ any_done(int count, const MPI_Request *requests)
 	for (int i = 0; i < count; i++) {
 		const struct lmpi_request *r = pending(requests[i]);
 
-		if (r != NULL && r->e.done)
+		if (r != NULL && has_outcome(r))
 			return i;
 		active |= r != NULL;
 	}
@@ -215,7 +237,7 @@ retire_all(int count, MPI_Request *requests, MPI_Status *statuses)
 	for (int i = 0; i < count; i++) {
 		const struct lmpi_request *r = pending(requests[i]);
 
-		failed |= r != NULL && r->e.error != MPI_SUCCESS;
+		failed |= r != NULL && (r->e.error != MPI_SUCCESS || !r->e.done);
 	}
 	for (int i = 0; i < count; i++) {
 		MPI_Status *s = status_at(statuses, i);
@@ -313,7 +335,7 @@ retire_some(int incount, MPI_Request *requests, int *outcount, int *indices, MPI
 		MPI_Status *s = status_at(statuses, n);
 		int rc;
 
-		if (r == NULL || !r->e.done)
+		if (r == NULL || !has_outcome(r))
 			continue;
 		indices[n++] = i;
 		rc = retire(&requests[i], s);

@@ -43,6 +43,13 @@ struct lmpi_coll_light;
 struct lmpi_plan;
 struct lmpi_plans;
 
+/* An error after which the steps that are left make no sense: others may never do theirs. */
+static inline bool
+lmpi_coll_breaks(int error)
+{
+	return error == LMPI_ERR_PROC_FAILED || error == LMPI_ERR_REVOKED;
+}
+
 struct lmpi_coll {
 	struct coll_args args;
 	const char *algorithm; /* NULL: the default rules choose */
@@ -72,6 +79,8 @@ struct lmpi_coll {
 	uint32_t *ready;	       /* [steps] stack of steps that can start */
 	uint32_t ready_n, left;
 	bool draining;
+	bool broken; /* a process failed or the context was revoked: no step starts any more */
+	uint32_t under_way; /* messages that the engine has */
 	int tag, local_tag; /* of messages inside the own group of an inter-communicator */
 	int error;
 	struct lmpi_request *request;

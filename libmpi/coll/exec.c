@@ -246,9 +246,11 @@ message_done(struct lmpi_req *e)
 	struct lmpi_coll *c = st->coll;
 	const struct coll_step *s = &c->schedule.step[st->index];
 
+	st->posted = false;
+	c->under_way--;
 	if (e->error != MPI_SUCCESS && c->error == MPI_SUCCESS)
 		c->error = e->error;
-	if (s->kind == COLL_STEP_RECV && e->error == MPI_SUCCESS)
+	if (s->kind == COLL_STEP_RECV && e->error == MPI_SUCCESS && !e->cancelled)
 		note_error(c, lmpi_impi_received(c, s, lmpi_coll_address(c, &s->into), &st->wire,
 						 e->bytes));
 	if (c->light != NULL)
@@ -307,6 +309,8 @@ issue_message(struct lmpi_coll *c, const struct coll_step *s, struct lmpi_step_s
 	} else {
 		memset(&st->e, 0, sizeof(st->e));
 		st->e.on_done = message_done;
+		st->posted = true;
+		c->under_way++;
 		if (sends)
 			lmpi_isend(&st->e, w->at, w->bytes, far.world, c->comm->rank, w->tag,
 				   w->cid,
@@ -370,16 +374,34 @@ issue_steps(struct lmpi_coll *c, uint32_t i)
 	step_complete(c, i);
 }
 
+/* What the engine has is taken back, or ends when its peer answers. */
+static void
+give_up(struct lmpi_coll *c)
+{
+	c->broken = true;
+	for (uint32_t i = 0; i < c->schedule.steps; i++) {
+		struct lmpi_step_state *st = &c->state[i];
+		if (!st->posted)
+			continue;
+		if (c->schedule.step[i].kind == COLL_STEP_RECV)
+			(void)lmpi_cancel_recv(&st->e);
+		else
+			lmpi_cancel_send(&st->e);
+	}
+}
+
 /* Start whatever can start; messages that complete at once only add to the
  * stack, so the depth of recursion stays bounded. */
 static void
 drain_steps(struct lmpi_coll *c)
 {
 	c->draining = true;
-	while (c->ready_n > 0)
+	while (c->ready_n > 0 && !c->broken)
 		issue_steps(c, c->ready[--c->ready_n]);
+	if (lmpi_coll_breaks(c->error) && !c->broken)
+		give_up(c);
 	c->draining = false;
-	if (c->left == 0)
+	if (c->broken ? c->under_way == 0 : c->left == 0)
 		steps_all_done(c);
 }
 
@@ -405,6 +427,8 @@ start_steps(struct lmpi_coll *c)
 	uint32_t steps = c->schedule.steps;
 
 	c->error = MPI_SUCCESS;
+	c->broken = false;
+	c->under_way = 0;
 	c->left = steps;
 	c->ready_n = 0;
 	memset(&c->request->e, 0, sizeof(c->request->e));
@@ -471,6 +495,8 @@ lmpi_coll_go(struct lmpi_coll *c, int rc, enum lmpi_coll_how how, MPI_Request *r
 
 	if (c == NULL)
 		return rc ? rc : steps_no_memory();
+	if (rc == MPI_SUCCESS && lmpi_revoked(c->comm->cid)) /* it may need no message */
+		rc = lmpi_error(LMPI_ERR_REVOKED, "the communicator was revoked");
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_impi_choose(c, how);
 	if (rc == MPI_SUCCESS)

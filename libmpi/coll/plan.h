@@ -24,6 +24,7 @@ struct lmpi_step_state {
 	struct lmpi_wire wire;
 	struct light_wait gate; /* gate.gate: it had to ask */
 	uint32_t index;
+	bool posted;	    /* the engine has its message */
 	uint32_t waits;	    /* for this many steps, and for its predecessor's issue */
 	uint32_t waits_all; /* the value at the start */
 	uint32_t dependents_first, dependents_n;

@@ -109,6 +109,25 @@ issue_ready(struct run *r, bool receives)
 	return false;
 }
 
+/* What the engine has is taken back, or ends when its peer answers. */
+static void
+give_up_run(struct run *r)
+{
+	for (uint32_t set = r->under_way; set != 0; set &= set - 1) {
+		uint32_t i = (uint32_t)__builtin_ctz(set);
+		if (r->c->schedule.step[i].kind == COLL_STEP_RECV)
+			(void)lmpi_cancel_recv(&r->c->state[i].e);
+		else
+			lmpi_cancel_send(&r->c->state[i].e);
+	}
+	while (r->under_way != 0) {
+		if (!news(r))
+			lmpi_wait_for(news, r);
+		collect(r);
+	}
+	r->left = 0;
+}
+
 void
 lmpi_coll_run_quick(struct lmpi_coll *c)
 {
@@ -125,6 +144,8 @@ lmpi_coll_run_quick(struct lmpi_coll *c)
 		if (!news(&r))
 			lmpi_wait_for(news, &r);
 		collect(&r);
+		if (__builtin_expect(lmpi_coll_breaks(c->error), 0))
+			give_up_run(&r);
 	}
 	BASE_ASSERT(r.left == 0);
 }

@@ -207,6 +207,39 @@ lmpi_cancel_recv(struct lmpi_req *req)
 	return true;
 }
 
+static bool
+recv_has_outcome(void *arg)
+{
+	const struct lmpi_req *req = arg;
+
+	return req->done || lmpi_is_pending(&eng, req);
+}
+
+void
+lmpi_wait_recv(struct lmpi_req *req)
+{
+	lmpi_wait_for(recv_has_outcome, req);
+	if (!req->done && lmpi_cancel_recv(req)) {
+		req->cancelled = false;
+		req->error = LMPI_ERR_PROC_FAILED;
+	}
+}
+
+int
+lmpi_probe_error(int source, uint64_t cid)
+{
+	if (!eng.troubled)
+		return LMPI_OK;
+	if (lmpi_is_void(&eng, cid))
+		return LMPI_ERR_REVOKED;
+	if (!eng.tolerant)
+		return LMPI_OK;
+	if (source == LMPI_ANY_SOURCE)
+		return eng.tolerant->unacked(&eng, cid) ? LMPI_ERR_PROC_FAILED_PENDING : LMPI_OK;
+	uint32_t world = eng.tolerant->world_of(&eng, cid, source);
+	return world < eng.size && eng.peer[world].lost ? LMPI_ERR_PROC_FAILED : LMPI_OK;
+}
+
 void
 lmpi_cancel_send(struct lmpi_req *req)
 {

@@ -106,6 +106,11 @@ bool lmpi_cancel_recv(struct lmpi_req *req);
  * the receiver has answered. */
 void lmpi_cancel_send(struct lmpi_req *req);
 
+/* Wait for a posted receive.  If it has to report LMPI_ERR_PROC_FAILED_PENDING it is taken back,
+ * and ends with LMPI_ERR_PROC_FAILED. */
+void lmpi_wait_recv(struct lmpi_req *req);
+/* Why a probe would look in vain, an error class: revoked, or whom it asks for has failed. */
+int lmpi_probe_error(int source, uint64_t cid);
 /* Look for a message; makes no progress.  What it takes is to be given to lmpi_mrecv(). */
 bool lmpi_iprobe(int source, int tag, uint64_t cid, bool take, struct lmpi_probed *out);
 /* lmpi_irecv() without a request, for a short whole message of a process of this node: true if it
@@ -132,6 +137,36 @@ void lmpi_segment_seal(struct lmpi_segment *s);
 void lmpi_segment_unmap(struct lmpi_segment *s);
 /* Copy n bytes between my memory and that of a process of this node.  false: not allowed. */
 bool lmpi_node_copy(uint32_t world, uint64_t address, void *mine, uint64_t n, bool write);
+
+/* ---- a job that survives deaths (start/survive.c; LIBMPI_KEEP_GOING, mpirun --keep-going)
+ * The death of a process is an error of the calls that have to do with it: mpi/lost.h, ft/ft.h. */
+struct ft_offer;
+struct ft_result;
+/* What the surface knows of contexts, as struct lmpi_contexts asks. */
+struct lmpi_comms {
+	uint32_t (*world_of)(uint64_t cid, int source);
+	bool (*unacked)(uint64_t cid);
+	/* Context cid was revoked: another one that goes with it, or cid itself. */
+	uint64_t (*goes_with)(uint64_t cid);
+};
+void lmpi_survive(const struct lmpi_comms *comms);
+bool lmpi_survives(void);
+/* Those that are known, in the order in which they became known here: world ranks. */
+uint32_t lmpi_failures(const uint32_t **world);
+bool lmpi_has_failed(uint32_t world);
+/* lmpi_comms.unacked() says something else from now on. */
+void lmpi_acked(void);
+/* req waits for any source, and has to report LMPI_ERR_PROC_FAILED_PENDING. */
+bool lmpi_pending(const struct lmpi_req *req);
+/* Context cid and the next one, for these members: rising world ranks. */
+void lmpi_revoke(uint64_t cid, const uint32_t *member, uint32_t n);
+bool lmpi_revoked(uint64_t cid);
+/* The next agreement of cid; then(arg, ...) is called with its result, perhaps before this
+ * returns. */
+void lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct ft_offer *offer,
+		void (*then)(void *arg, const struct ft_result *r), void *arg);
+/* All that live come to this call. */
+void lmpi_meet(void);
 
 /* One turn of the progress loop; true if something moved. */
 bool lmpi_progress(void);

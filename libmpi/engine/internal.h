@@ -34,6 +34,9 @@ struct lmpi_loop {
 	uint64_t over_ns;
 	uint64_t idle_since_ns; /* of the last turns; BASE_NEVER_NS: something moved in the last */
 	uint64_t token;		/* of the job */
+	/* Processes are lost; any thread sets it.  Who survives them takes the news. */
+	_Atomic bool news;
+	void (*take_news)(void);
 };
 extern struct lmpi_loop lmpi_loop;
 
@@ -60,6 +63,13 @@ void lmpi_make_engine(void);
 void lmpi_calls_init(void);
 /* A wait is over, perhaps for what lmpi_recv_whole() gave up. */
 void lmpi_recv_waited(void);
+
+/* --- survive.c of start */
+int lmpi_survive_start(void); /* an error class */
+void lmpi_survive_stop(void);
+/* Process world has gone.  Any thread.  True: this job survives it, and the next turn of the loop
+ * sees to it; false: nothing has happened. */
+extern bool (*lmpi_outlive)(uint32_t world);
 
 /* --- progress.c */
 /* The job cannot go on; the next turn of the loop ends it with this text. */

@@ -126,6 +126,10 @@ lmpi_progress(void)
 		lmpi_take_more(&eng);
 	if (lmpi_failing())
 		lmpi_check_fail();
+	if (atomic_load_explicit(&lmpi_loop.news, memory_order_relaxed)) {
+		lmpi_loop.take_news();
+		moved = true;
+	}
 	return moved;
 }
 

@@ -31,6 +31,8 @@ void lmpi_tp_watch_relays(uint64_t since_ns, uint64_t now_ns);
 uint64_t lmpi_tp_short_since_ns(void);
 /* Tell others that the job is over; tries for at most so long. */
 void lmpi_tp_tell_abort(const char *why, uint64_t limit_ns);
+/* Nothing is sent to that process or taken from it any more. */
+void lmpi_tp_shun(uint32_t world);
 /* Are there processes in shared memory, and how many CPUs may those of this node use together? */
 bool lmpi_tp_near(void);
 int lmpi_tp_cores(void);

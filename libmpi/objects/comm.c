@@ -16,6 +16,18 @@ struct lmpi_pool lmpi_comm_pool = {.what = "communicator",
 				   .offset = offsetof(struct lmpi_comm, obj)};
 struct lmpi_comm *lmpi_comm_world, *lmpi_comm_self;
 
+static struct lmpi_comm *comms;
+
+struct lmpi_comm *
+lmpi_comm_of_cid(uint64_t cid)
+{
+	struct lmpi_comm *c = comms;
+
+	while (c != NULL && c->cid != cid && c->cid + 1 != cid)
+		c = c->list_next;
+	return c;
+}
+
 struct lmpi_comm *
 lmpi_comm_find(MPI_Comm handle)
 {
@@ -114,6 +126,11 @@ lmpi_comm_new(struct lmpi_group *group, uint64_t cid, const struct lmpi_comm *pa
 		return NULL;
 	c->handle = (MPI_Comm)c;
 	c->cid = cid;
+	c->list_next = comms;
+	c->list_at = &comms;
+	if (comms != NULL)
+		comms->list_at = &c->list_next;
+	comms = c;
 	c->group = group;
 	c->rank = group->rank;
 	c->size = group->size;
@@ -149,6 +166,9 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 	lmpi_topology_free(comm->topo);
 	free(comm->cluster_of);
 	free((void *)(uintptr_t)comm->near.of);
+	*comm->list_at = comm->list_next;
+	if (comm->list_next != NULL)
+		comm->list_next->list_at = comm->list_at;
 	lmpi_object_delete(&lmpi_comm_pool, comm);
 }
 

@@ -73,6 +73,8 @@ struct lmpi_comm {
 	uint32_t cids_left;	   /* agreed on already for what is made of it, from cid_next */
 	uint64_t cid_next;
 	bool user_freed;
+	int acked; /* failures of its members that were acknowledged, the first ones */
+	struct lmpi_comm *list_next, **list_at; /* of all */
 	MPI_Errhandler errhandler;
 	struct lmpi_attr *attrs;
 	struct lmpi_topology *topo;
@@ -80,7 +82,7 @@ struct lmpi_comm {
 	struct lmpi_bsend *bsend;
 	uint32_t *cluster_of; /* [size] IMPI client of each rank, NULL: one cluster */
 	struct coll_locality near;
-	int foreign;	  /* lowest client among the members that is another MPI, -1: none */
+	int foreign; /* lowest client among the members that is another MPI, -1: none */
 	struct lmpi_attached *slot[LMPI_COMM_SLOTS];
 	char name[MPI_MAX_OBJECT_NAME];
 };
@@ -98,6 +100,8 @@ int lmpi_comm_get(MPI_Comm handle, struct lmpi_comm **comm);
 int lmpi_comm_get_intra(MPI_Comm handle, struct lmpi_comm **comm);
 /* NULL if the handle is not one. */
 struct lmpi_comm *lmpi_comm_find(MPI_Comm handle);
+/* The one whose messages have that context id, of either kind; NULL: none.  Walks all. */
+struct lmpi_comm *lmpi_comm_of_cid(uint64_t cid);
 void lmpi_comm_ref(struct lmpi_comm *comm);
 void lmpi_comm_unref(struct lmpi_comm *comm);
 /* The process to send to: of the remote group in an inter-communicator. */

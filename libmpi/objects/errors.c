@@ -10,6 +10,8 @@
 #include "impl.h"
 #include "tables.h"
 
+#include "mpi/request.h"
+
 _Thread_local struct lmpi_call *lmpi_call_top;
 volatile enum lmpi_state lmpi_state;
 int lmpi_last_used_code = MPI_ERR_LASTCODE;
@@ -90,6 +92,10 @@ static const struct {
 #define X(name, value) {value, #name},
 	LMPI_ERROR_CLASSES(X)
 #undef X
+	/* mpi-ext.h */
+	{LMPI_ERR_PROC_FAILED, "MPIX_ERR_PROC_FAILED"},
+	{LMPI_ERR_PROC_FAILED_PENDING, "MPIX_ERR_PROC_FAILED_PENDING"},
+	{LMPI_ERR_REVOKED, "MPIX_ERR_REVOKED"},
 };
 
 static const struct {
@@ -153,6 +159,9 @@ static const struct {
 	{MPI_ERR_RMA_RANGE, "memory outside the window"},
 	{MPI_ERR_RMA_ATTACH, "memory cannot be attached"},
 	{MPI_ERR_RMA_SHARED, "memory cannot be shared"},
+	{LMPI_ERR_PROC_FAILED, "a process has failed"},
+	{LMPI_ERR_PROC_FAILED_PENDING, "a process has failed, the receive goes on"},
+	{LMPI_ERR_REVOKED, "the communicator was revoked"},
 	{MPI_ERR_RMA_FLAVOR, "wrong kind of window for this call"},
 };
 

@@ -674,6 +674,9 @@ lmpi_engine_init(void)
 		lmpi_set_spin(lmpi_world.node_size);
 		lmpi_calls_init();
 		lmpi_loop.up = true;
+		err = lmpi_survive_start();
+	}
+	if (!err) {
 		if (s.server || s.boot.launched)
 			err = lmpi_control_start();
 		lmpi_boot_watch(lmpi_control_report);
@@ -746,7 +749,7 @@ lmpi_engine_fini(void)
 		lmpi_net_print_paths();
 	/* From here on others may be gone before us. */
 	eng.closing = true;
-	int err = lmpi_boot_fence(false, turn_engine);
+	int err = lmpi_survives() ? LMPI_OK : lmpi_boot_fence(false, turn_engine);
 	lmpi_switch_join();
 	lmpi_net_tell_leave(BASE_S_NS);
 	lmpi_control_stop();
@@ -754,6 +757,7 @@ lmpi_engine_fini(void)
 	if (lmpi_knob_number(LMPI_KNOB_STATS))
 		print_stats();
 	lmpi_loop.up = false;
+	lmpi_survive_stop();
 	lmpi_net_close();
 	lmpi_light_fini();
 	lmpi_tcp_close();

@@ -132,6 +132,15 @@ lmpi_tp_tell_abort(const char *why, uint64_t limit_ns)
 	lmpi_net_tell_abort(why, limit_ns);
 }
 
+void
+lmpi_tp_shun(uint32_t world)
+{
+	if (lmpi_route[world].reach == LMPI_REACH_SHM)
+		lmpi_shm_shun(&lmpi_eng.peer[world]);
+	else if (lmpi_route[world].reach == LMPI_REACH_DIRECT)
+		lmpi_net_shun(world);
+}
+
 bool
 lmpi_tp_near(void)
 {

@@ -118,7 +118,9 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	r->path = UINT32_MAX;
 	/* Nobody takes leave before all have met to end the job, so who does has got
 	 * all that was sent, our last message included, acknowledged or not. */
-	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED))
+	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED && !lmpi_outlive))
+		return;
+	if (lmpi_outlive && lmpi_outlive(use))
 		return;
 	lmpi_net_name(r->ip, r->port, name);
 	lmpi_fail_as(text ? relay_text_status(text) : 1, "rank %u%s%s (%s) %s%s%s", use,
@@ -138,6 +140,8 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 		return SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[rank];
 	enum lmpi_reach reach = lmpi_route[rank].reach;
+	if (peer->lost)
+		return SUCI_DROPPED;
 	if (reach == LMPI_REACH_RELAY && (use & USE_RELAY)) {
 		/* Answers go over the relays as everything does, whichever brought this.  Before
 		 * all that start-up named are there, how large segments may be is not known. */
@@ -174,6 +178,8 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 	else if (h.kind == RELAY_HELLO_PROCESS &&
 		 (h.rank >= lmpi_world.size || lmpi_route[h.rank].reach != LMPI_REACH_DIRECT))
 		wrong = "no such rank";
+	else if (h.kind == RELAY_HELLO_PROCESS && eng.peer[h.rank].lost)
+		wrong = "this job goes on without you";
 	if (wrong)
 		snprintf(why, SUCI_TEXT_MAX, "%s", wrong);
 	return wrong ? -1 : 0;
@@ -214,7 +220,7 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 	if (!incoming || !known || use != USE_NONE)
 		return;
 	/* accept_path() has checked the rank. */
-	if (h.rank < lmpi_world.size) {
+	if (h.rank < lmpi_world.size && !eng.peer[h.rank].lost) {
 		net.path_use[path] = h.rank;
 		lmpi_route[h.rank].path = path;
 	}

@@ -451,6 +451,22 @@ close_direct(const char *text)
 	eng.in_transport = false;
 }
 
+void
+lmpi_net_shun(uint32_t world)
+{
+	struct lmpi_route *r = &lmpi_route[world];
+	bool was = eng.in_transport;
+
+	if (!net.ep || r->path == UINT32_MAX)
+		return;
+	net.path_use[r->path] = USE_NONE;
+	eng.in_transport = true;
+	suci_path_close(net.ep, r->path, "this job goes on without you", suci_udp_now_ns());
+	eng.in_transport = was;
+	r->path = UINT32_MAX;
+	net.dirty = true;
+}
+
 static bool
 direct_is_up(uint32_t world)
 {

@@ -63,6 +63,7 @@ static struct mate { /* another process of my node, by node index */
 	pid_t pid;
 	bool no_copy; /* reading its memory is forbidden */
 	bool barrier; /* it makes my barriers, see wake_shm() */
+	bool shunned;
 	char bell[32];
 	int bell_fd; /* kept for lmpi_bell_ring() */
 } * mate;
@@ -423,9 +424,15 @@ lmpi_shm_poll(void)
 	bool moved = false;
 
 	for (uint32_t i = 0; i < nmates; i++)
-		if (mate[i].seg)
+		if (mate[i].seg && !mate[i].shunned)
 			moved |= poll_mate(&mate[i]);
 	return moved;
+}
+
+void
+lmpi_shm_shun(const struct lmpi_peer *peer)
+{
+	mate[peer->at].shunned = true;
 }
 
 bool
@@ -442,7 +449,7 @@ lmpi_shm_doze(void)
 	}
 	for (uint32_t i = 0; i < nmates; i++) {
 		struct mate *m = &mate[i];
-		if (!m->seg)
+		if (!m->seg || m->shunned)
 			continue;
 		if (m->rx.head != m->rx.given && lmpi_ring_give(&m->rx))
 			wake_shm(m); /* it waits for room that it did not know of */

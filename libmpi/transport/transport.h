@@ -36,6 +36,8 @@ int lmpi_shm_attach(uint32_t i, uint32_t rank, const struct lmpi_shm_place *plac
 void lmpi_shm_seal(void);
 void lmpi_shm_close(void);
 bool lmpi_shm_poll(void);
+/* Look at its ring no more. */
+void lmpi_shm_shun(const struct lmpi_peer *peer);
 bool lmpi_shm_in_use(void);
 /* How many CPUs the processes of this node may use, all together. */
 int lmpi_shm_cores(void);
@@ -91,6 +93,8 @@ struct lmpi_relay {
 int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4);
 int lmpi_net_connect_relays(void);
 bool lmpi_net_poll(uint64_t now_ns);
+/* Close the path to that process. */
+void lmpi_net_shun(uint32_t world);
 bool lmpi_net_in_use(void);
 void lmpi_net_kick(void);
 void lmpi_net_flush(void);

@@ -43,7 +43,7 @@ static struct world {
 	uint64_t room; /* packets of a wire */
 	bool failed;
 	uint64_t took[KINDS], memory_refused;
-	size_t held; /* pieces of memory */
+	size_t held;	  /* pieces of memory */
 	uint64_t trouble; /* more of it comes: 0, or one in so many turns */
 	uint32_t dead, epochs;
 	uint32_t knows[PROCS_MAX], epoch[PROCS_MAX]; /* bits of ranks */
@@ -386,8 +386,8 @@ bury(struct program *p)
 static void
 run_on(struct program *p, uint64_t seed)
 {
-	for (uint64_t turns = 1;
-	     !(program_complete(p) && all_know()) && !program_broken(p, false); turns++) {
+	for (uint64_t turns = 1; !(program_complete(p) && all_know()) && !program_broken(p, false);
+	     turns++) {
 		uint32_t a = (uint32_t)draw(w.procs), b = (uint32_t)draw(w.procs);
 		make_trouble(p);
 		if (draw(4) == 0)

@@ -80,7 +80,7 @@ lmpi_boot_node_of(uint32_t rank, char name[64])
 }
 
 void
-lmpi_boot_watch(void (*report)(const char *text))
+lmpi_boot_watch(void (*report)(const char *text, uint32_t rank))
 {
 	(void)report;
 }

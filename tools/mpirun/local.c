@@ -40,6 +40,8 @@ static struct {
 	int signals; /* signalfd */
 	int status;  /* what we will say */
 	bool ending;
+	bool ended_well;   /* keep_going: a rank did */
+	int first_bad;	   /* the first status of one that did not */
 	bool lines;	   /* stdout of the ranks comes through us, whole lines at a time */
 	double deadline_s; /* of the grace, or of the job; 0: none */
 	char folder[64];
@@ -136,6 +138,30 @@ start_rank(uint32_t r, const sigset_t *mask)
 
 /* ---- what happens -------------------------------------------------------------- */
 
+/* The others go on without it, however it ended. */
+static void
+outlive(uint32_t r, int wait_status, enum mpirun_state state)
+{
+	const char *name = g.o->app[g.rank[r].app].argv[0];
+	int code =
+		WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+
+	if (WIFSIGNALED(wait_status))
+		mpirun_say("rank %u (%s) was ended by signal %d, %s; the others go on", r, name,
+			   WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+	else if (code || state == MPIRUN_INSIDE)
+		mpirun_say("rank %u (%s) ended with status %d%s; the others go on", r, name, code,
+			   state == MPIRUN_INSIDE ? " without MPI_Finalize" : "");
+	if (code == 0 && state != MPIRUN_INSIDE)
+		g.ended_well = true;
+	else if (g.first_bad == 0)
+		g.first_bad = code ? code : 1;
+	if (g.alive == 0)
+		g.status = g.ended_well ? 0 : g.first_bad;
+	else
+		mpirun_pmix_tell_gone(r);
+}
+
 static void
 rank_over(uint32_t r, int wait_status)
 {
@@ -151,6 +177,10 @@ rank_over(uint32_t r, int wait_status)
 	/* Whoever called MPI_Abort has said why. */
 	if (mpirun_pmix_aborted(&who, &status, text)) {
 		end_local_job(status & 0xff ? status & 0xff : 1);
+		return;
+	}
+	if (g.o->keep_going) {
+		outlive(r, wait_status, state);
 		return;
 	}
 	if (WIFSIGNALED(wait_status)) {

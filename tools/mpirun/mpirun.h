@@ -29,6 +29,7 @@ struct mpirun_options {
 	bool show;	      /* print what would be done */
 	bool label;	      /* [rank] before every line of output */
 	bool verbose;
+	bool keep_going; /* a rank that dies does not end the others */
 	enum { MPIRUN_BIND_AUTO, MPIRUN_BIND_CORE, MPIRUN_BIND_NONE } bind;
 	bool hosts;	 /* other machines are named: not for us */
 	const char *who; /* -host, or -hostfile; NULL: not said */
@@ -73,6 +74,8 @@ char **mpirun_pmix_env(uint32_t rank, char **own);
 enum mpirun_state mpirun_pmix_state(uint32_t rank);
 /* Did a rank ask for the end of the job?  Its status and text. */
 bool mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256]);
+/* Tell the others that this rank is no more. */
+void mpirun_pmix_tell_gone(uint32_t rank);
 /* Readable when a rank asks for the end. */
 int mpirun_pmix_fd(void);
 void mpirun_pmix_stop(void);

@@ -20,6 +20,9 @@ static const char usage_text[] =
 	"                         ranks and nothing else runs on them (MPIRUN_BIND=core|none)\n"
 	"  -l, --label, --tag-output\n"
 	"                         [rank] before every line they print\n"
+	"  --keep-going           the death of a rank does not end the others; what has to do "
+	"with\n"
+	"                         it gives them an error (local launcher)\n"
 	"  --timeout S            end the job after S seconds, status 124 (MPIEXEC_TIMEOUT=S)\n"
 	"  --launcher L           local, or srun, prterun, mpirun.openmpi (or a path to one)\n"
 	"  -show                  print what would be done\n"
@@ -265,6 +268,9 @@ options_option(struct parser *p)
 		bind_to(p->o, value(p));
 	} else if (options_is(w, "-bind-to-none")) {
 		p->o->bind = MPIRUN_BIND_NONE;
+	} else if (options_is(w, "-keep-going")) {
+		p->o->keep_going = true;
+		setenv("LIBMPI_KEEP_GOING", "1", 1);
 	} else if (options_is(w, "-timeout")) {
 		p->o->timeout_s = options_seconds("--timeout", value(p));
 	} else if (options_is(w, "-launcher")) {

@@ -261,6 +261,19 @@ mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
 	return register_job(o) && register_ranks();
 }
 
+void
+mpirun_pmix_tell_gone(uint32_t rank)
+{
+	_Atomic int result = 0;
+	pmix_proc_t proc;
+
+	PMIX_LOAD_PROCID(&proc, g.nspace, rank);
+	(void)finished("telling of the end of a rank",
+		       PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &proc, PMIX_RANGE_NAMESPACE, NULL,
+					 0, op_done, &result),
+		       &result);
+}
+
 char **
 mpirun_pmix_env(uint32_t rank, char **own)
 {

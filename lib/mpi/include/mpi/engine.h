@@ -146,16 +146,16 @@ struct lmpi_engine {
 	uint32_t datalen, ackmark, hiwater; /* of the IMPI job */
 
 	/* The driver's. */
-	bool ending;	   /* only the last meeting still sends */
-	bool closing;	   /* peers going away is normal */
-	union {		   /* looked at as one by the shortest ways, which either forbids */
+	bool ending;  /* only the last meeting still sends */
+	bool closing; /* peers going away is normal */
+	union {	      /* looked at as one by the shortest ways, which either forbids */
 		struct {
 			bool in_transport; /* inside a transport's callback: only queue packets */
 			bool troubled;	   /* the engine's: something is lost or revoked */
 		};
 		uint16_t careful;
 	};
-	uint64_t now_ns;   /* of this turn; the engine does not look at it */
+	uint64_t now_ns; /* of this turn; the engine does not look at it */
 
 	bool in_done;	   /* inside an on_done callback */
 	uint32_t outs;	   /* packets waiting or being sent */
@@ -175,7 +175,7 @@ struct lmpi_engine {
 	struct lmpi_req *done_first, *done_last;
 	struct lmpi_sink *free_sinks, *sinks; /* free ones, and all there are */
 	struct lmpi_msg *free_msgs, *msgs;    /* the same; free ones by in_all.tqe_next */
-	lmpi_service_fn *handler;
+	lmpi_service_fn *handler, *ft_handler;
 	struct lmpi_service_msg *service_spare;
 	uint32_t service_spares;
 	struct lmpi_voids voids;

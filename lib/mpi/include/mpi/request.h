@@ -73,6 +73,7 @@ struct lmpi_probed {
  * goes, whole and in sending order, to a handler, inside any call that makes progress.  All
  * ids are above those of communicators.  The second is for bulk data that such
  * messages announce: ordinary matching, source = world rank. */
+#define LMPI_CID_FT	 UINT64_C(18446744073709551601) /* likewise, to ft_handler */
 #define LMPI_CID_SERVICE UINT64_C(18446744073709551602)
 #define LMPI_CID_BULK	 UINT64_C(18446744073709551603)
 #define LMPI_CID_PART	 UINT64_C(18446744073709551604) /* partitions, likewise */

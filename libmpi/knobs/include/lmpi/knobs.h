@@ -52,6 +52,8 @@
 	       "silence of a relay after which the others are used")                               \
 	NUMBER(PARTITION_TIMEOUT, "LIBMPI_PARTITION_TIMEOUT_S", "s", 0, 0, 1000000,                \
 	       "what the relays say", "how long a rank waits without any relay; then the job ends") \
+	NUMBER(KEEP_GOING, "LIBMPI_KEEP_GOING", "", 0, 0, 1, NULL,                                 \
+	       "1: the death of a rank is an error of calls, not the end of the job")              \
 	NUMBER(JOIN_TIMEOUT, "LIBMPI_JOIN_TIMEOUT_S", "s", 300, 0, 1000000, NULL,                  \
 	       "how long to wait for the other clusters")                             \
 	NUMBER(DANCE_TIMEOUT, "LIBMPI_DANCE_TIMEOUT_S", "s", 60, 0, 1000000, NULL,                 \

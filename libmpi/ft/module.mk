@@ -1,0 +1,2 @@
+# Failures as errors: MPIX_ calls; built by ../module.mk.
+$(call lmpi_room,ft,SURFACE,comms coll objects engine)

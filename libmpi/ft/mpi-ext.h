@@ -1,0 +1,48 @@
+/* mpi-ext.h - libmpi's extensions: failures of processes as errors (ULFM).
+ *
+ * Errors   beyond those of the ABI; their classes are the codes.
+ *	MPIX_ERR_PROC_FAILED		a process that the call needs has failed
+ *	MPIX_ERR_PROC_FAILED_PENDING	a receive from any source goes on, but a process has failed
+ *					that was not acknowledged
+ *	MPIX_ERR_REVOKED		the communicator was revoked
+ * Names    MPI_ aliases are of calls that the MPI Forum has taken.
+ * Manual   doc/changing-jobs.md. */
+#ifndef MPI_EXT_H
+#define MPI_EXT_H
+
+#include <mpi.h>
+
+#define MPIX_ERR_PROC_FAILED	     16129
+#define MPIX_ERR_PROC_FAILED_PENDING 16130
+#define MPIX_ERR_REVOKED	     16131
+#define MPI_ERR_PROC_FAILED	     MPIX_ERR_PROC_FAILED
+#define MPI_ERR_PROC_FAILED_PENDING  MPIX_ERR_PROC_FAILED_PENDING
+#define MPI_ERR_REVOKED		     MPIX_ERR_REVOKED
+
+#define OMPI_HAVE_MPI_EXT_FTMPI 1 /* what programs for Open MPI ask for */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int MPIX_Comm_revoke(MPI_Comm comm);
+int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
+int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+int MPIX_Comm_iagree(MPI_Comm comm, int *flag, MPI_Request *request);
+int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
+int MPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
+int MPIX_Comm_failure_ack(MPI_Comm comm);
+int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
+
+int MPI_Comm_revoke(MPI_Comm comm);
+int MPI_Comm_is_revoked(MPI_Comm comm, int *flag);
+int MPI_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+int MPI_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,325 @@
+/* A job that survives deaths: lib/ft with messages of the engine, and who tells it. */
+#include "boot.h"
+#include "transports.h"
+
+#include "ft/ft.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define eng lmpi_eng
+
+/* What is sent keeps its bytes until it is done. */
+struct parcel {
+	struct lmpi_req req; /* first */
+	uint8_t frame[];
+};
+
+/* An agreement that somebody here waits for; without then: its result has come before. */
+struct waiter {
+	struct waiter *next;
+	uint64_t ctx;
+	uint32_t seq;
+	void (*then)(void *arg, const struct ft_result *r);
+	void *arg;
+};
+
+static struct {
+	struct ft *ft;
+	const struct lmpi_comms *comms;
+	_Atomic bool *gone; /* [size] somebody says so */
+	uint32_t *failure;  /* [size] in their order */
+	uint32_t failures;
+	struct waiter *waiters;
+	/* Of the agreement that is being begun: its result may come at once. */
+	struct waiter *begun;
+	bool begun_ended;
+} g;
+
+bool (*lmpi_outlive)(uint32_t world);
+
+/* ---- what lib/ft asks for ---- */
+
+static void *
+allot_memory(void *user, size_t bytes)
+{
+	void *p = malloc(bytes ? bytes : 1);
+
+	(void)user;
+	if (!p)
+		lmpi_engine_abort(LMPI_ERR_NO_MEM, "out of memory for what survivors tell");
+	return p;
+}
+
+static void
+return_memory(void *user, void *p)
+{
+	(void)user;
+	free(p);
+}
+
+static void
+drop_parcel(struct lmpi_req *req)
+{
+	free(req);
+}
+
+static void
+post_frame(void *user, uint32_t to, const void *frame, size_t len)
+{
+	struct parcel *p = allot_memory(user, sizeof *p + len);
+
+	memset(&p->req, 0, sizeof p->req);
+	p->req.on_done = drop_parcel;
+	memcpy(p->frame, frame, len);
+	lmpi_engine_isend(&eng, &p->req, p->frame, len, to, (int)lmpi_world.rank, 0, LMPI_CID_FT,
+			  LMPI_STANDARD);
+}
+
+static void
+lose_rank(void *user, uint32_t rank)
+{
+	(void)user;
+	if (rank == lmpi_world.rank)
+		lmpi_engine_abort(1, "the others take this process for dead");
+	g.failure[g.failures++] = rank;
+	lmpi_engine_lost(&eng, &eng.peer[rank]);
+	lmpi_tp_shun(rank);
+}
+
+static void
+void_context(void *user, uint64_t ctx)
+{
+	uint64_t with = g.comms ? g.comms->goes_with(ctx) : ctx;
+
+	(void)user;
+	lmpi_engine_revoke(&eng, ctx);
+	lmpi_engine_revoke(&eng, ctx + 1);
+	if (with == ctx)
+		return;
+	lmpi_engine_revoke(&eng, with);
+	lmpi_engine_revoke(&eng, with + 1);
+}
+
+static void
+end_waiter(void *user, uint64_t ctx, uint32_t seq, const struct ft_result *r)
+{
+	struct waiter **at = &g.waiters, *w;
+
+	(void)user;
+	while ((w = *at) != NULL && (w->ctx != ctx || w->seq != seq))
+		at = &w->next;
+	if (w == NULL) { /* the one that is being begun */
+		g.begun_ended = true;
+		g.begun->then(g.begun->arg, r);
+		return;
+	}
+	*at = w->next;
+	w->then(w->arg, r);
+	free(w);
+}
+
+static void
+hear_frame(uint32_t from, const void *data, uint64_t len)
+{
+	if (!ft_on_frame(g.ft, from, data, (size_t)len))
+		lmpi_fail("rank %u sent a malformed frame of lib/ft", from);
+}
+
+/* ---- what the engine asks for ---- */
+
+static uint32_t
+find_world(const struct lmpi_engine *e, uint64_t cid, int source)
+{
+	if (cid > LMPI_CID_PART) /* MPI_COMM_SELF */
+		return lmpi_world.rank;
+	if (cid >= LMPI_CID_FT || !g.comms) /* the library's own: world ranks */
+		return (uint32_t)source < e->size ? (uint32_t)source : UINT32_MAX;
+	return g.comms->world_of(cid, source);
+}
+
+static bool
+ask_unacked(const struct lmpi_engine *e, uint64_t cid)
+{
+	(void)e;
+	return cid < LMPI_CID_FT && g.comms && g.comms->unacked(cid);
+}
+
+static bool
+note_lost_rank(uint32_t world)
+{
+	if (!g.ft || world >= eng.size || world == lmpi_world.rank)
+		return false;
+	atomic_store(&g.gone[world], true);
+	atomic_store(&lmpi_loop.news, true);
+	lmpi_tp_wake();
+	return true;
+}
+
+static void
+note_lost_peer(struct lmpi_engine *e, struct lmpi_peer *peer)
+{
+	(void)e;
+	note_lost_rank(peer->world);
+}
+
+static const struct lmpi_contexts contexts = {find_world, ask_unacked, note_lost_peer};
+
+static void
+take_death_news(void)
+{
+	if (eng.in_transport || eng.in_done)
+		return;
+	atomic_store(&lmpi_loop.news, false);
+	for (uint32_t r = 0; r < eng.size; r++)
+		if (atomic_load_explicit(&g.gone[r], memory_order_relaxed))
+			ft_failed(g.ft, r);
+	if (eng.pending)
+		lmpi_pump(&eng);
+	lmpi_tp_kick();
+	lmpi_run_done(&eng);
+}
+
+/* ---- for start and surface ---- */
+
+int
+lmpi_survive_start(void)
+{
+	static const struct ft_ops ops = {post_frame, lose_rank, void_context, end_waiter};
+	static const struct ft_memory memory = {allot_memory, return_memory, NULL};
+
+	g.gone = calloc(eng.size, sizeof *g.gone);
+	g.failure = calloc(eng.size, sizeof *g.failure);
+	if (!g.gone || !g.failure)
+		return LMPI_ERR_NO_MEM;
+	g.ft = ft_new(lmpi_world.rank, eng.size, &ops, NULL, &memory);
+	eng.ft_handler = hear_frame;
+	if (!lmpi_knob_number(LMPI_KNOB_KEEP_GOING))
+		return LMPI_OK;
+	if (lmpi_world.nclients > 1) {
+		if (lmpi_world.rank == 0)
+			fprintf(stderr, "libmpi: LIBMPI_KEEP_GOING: a job of several clusters does "
+					"not survive deaths yet; it is not heeded\n");
+		return LMPI_OK;
+	}
+	eng.tolerant = &contexts;
+	lmpi_loop.take_news = take_death_news;
+	lmpi_outlive = note_lost_rank;
+	return LMPI_OK;
+}
+
+void
+lmpi_survive_stop(void)
+{
+	lmpi_outlive = NULL;
+	atomic_store(&lmpi_loop.news, false);
+	if (g.ft)
+		ft_free(g.ft);
+	g.ft = NULL;
+	free((void *)(uintptr_t)g.gone);
+	free(g.failure);
+	g.gone = NULL;
+	g.failure = NULL;
+}
+
+void
+lmpi_survive(const struct lmpi_comms *comms)
+{
+	g.comms = comms;
+}
+
+bool
+lmpi_survives(void)
+{
+	return eng.tolerant != NULL;
+}
+
+uint32_t
+lmpi_failures(const uint32_t **world)
+{
+	*world = g.failure;
+	return g.failures;
+}
+
+bool
+lmpi_has_failed(uint32_t world)
+{
+	return g.ft && ft_has_failed(g.ft, world);
+}
+
+void
+lmpi_acked(void)
+{
+	if (eng.troubled)
+		lmpi_engine_acked(&eng);
+}
+
+bool
+lmpi_pending(const struct lmpi_req *req)
+{
+	return lmpi_is_pending(&eng, req);
+}
+
+static void
+push_frames(void)
+{
+	if (eng.pending)
+		lmpi_pump(&eng);
+	lmpi_tp_kick();
+	lmpi_run_done(&eng);
+}
+
+void
+lmpi_revoke(uint64_t cid, const uint32_t *member, uint32_t n)
+{
+	ft_revoke(g.ft, cid, member, n);
+	push_frames();
+}
+
+bool
+lmpi_revoked(uint64_t cid)
+{
+	return eng.troubled && lmpi_is_void(&eng, cid);
+}
+
+void
+lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct ft_offer *offer,
+	   void (*then)(void *arg, const struct ft_result *r), void *arg)
+{
+	struct waiter *w = allot_memory(NULL, sizeof *w);
+
+	*w = (struct waiter){.ctx = cid, .then = then, .arg = arg};
+	g.begun = w;
+	g.begun_ended = false;
+	w->seq = ft_agree(g.ft, cid, member, n, offer);
+	if (g.begun_ended) {
+		free(w);
+	} else {
+		w->next = g.waiters;
+		g.waiters = w;
+	}
+	push_frames();
+}
+
+static void
+note_met(void *arg, const struct ft_result *r)
+{
+	(void)r;
+	*(bool *)arg = true;
+}
+
+void
+lmpi_meet(void)
+{
+	uint32_t *all = allot_memory(NULL, lmpi_world.size * sizeof *all);
+	struct ft_offer o = {0};
+	bool met = false;
+
+	for (uint32_t r = 0; r < lmpi_world.size; r++)
+		all[r] = r;
+	lmpi_agree(LMPI_CID_FT, all, lmpi_world.size, &o, note_met, &met);
+	lmpi_wait((const volatile bool *)&met);
+	free(all);
+}

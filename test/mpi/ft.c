@@ -1,0 +1,186 @@
+/* Failures as errors: mpi-ext.h.  Without a death what needs none; under mpirun --keep-going the
+ * last rank dies, and the others see what that makes of their calls. */
+#include "check.h"
+
+#include <mpi-ext.h>
+#include <signal.h>
+
+static void
+no_failures(MPI_Comm comm)
+{
+	MPI_Group g;
+	int n, flag;
+
+	MPIX_Comm_get_failed(comm, &g);
+	MPI_Group_size(g, &n);
+	CHECK(n == 0);
+	MPI_Group_free(&g);
+	MPI_Comm_ack_failed(comm, 5, &n);
+	CHECK(n == 0);
+	CHECK(MPIX_Comm_is_revoked(comm, &flag) == MPI_SUCCESS && !flag);
+}
+
+/* The AND over all, and over the other side of two. */
+static void
+agreeing(void)
+{
+	int flag = ~(1 << check_rank), all = ~0;
+	MPI_Request r[3];
+	int f[3] = {1, check_rank != 0, 7};
+
+	for (int i = 0; i < check_size; i++)
+		all &= ~(1 << i);
+	CHECK(MPIX_Comm_agree(MPI_COMM_WORLD, &flag) == MPI_SUCCESS && flag == all);
+	/* Several at once, each its own. */
+	for (int i = 0; i < 3; i++)
+		CHECK(MPIX_Comm_iagree(MPI_COMM_WORLD, &f[i], &r[i]) == MPI_SUCCESS);
+	CHECK(MPI_Waitall(3, r, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+	CHECK(f[0] == 1 && f[1] == 0 && f[2] == 7);
+}
+
+/* Two sides, all even and all odd ranks. */
+static void
+between_two(void)
+{
+	MPI_Comm half, inter, less;
+	int color = check_rank % 2, n;
+
+	if (check_size < 2)
+		return;
+	MPI_Comm_split(MPI_COMM_WORLD, color, 0, &half);
+	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - color, 3, &inter);
+	MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+	int flag = color ? 6 : 3;
+	CHECK(MPIX_Comm_agree(inter, &flag) == MPI_SUCCESS && flag == (color ? 3 : 6));
+	CHECK(MPIX_Comm_shrink(inter, &less) == MPI_SUCCESS);
+	MPI_Comm_remote_size(less, &n);
+	CHECK(n == (check_size + color) / 2);
+	MPI_Barrier(less);
+	MPI_Comm_free(&less);
+	/* Revoked by one: also what is inside a side. */
+	if (check_rank == 0)
+		MPIX_Comm_revoke(inter);
+	int rc;
+	do
+		rc = MPI_Barrier(inter);
+	while (rc == MPI_SUCCESS);
+	CHECK(check_class(rc) == MPIX_ERR_REVOKED);
+	CHECK(MPIX_Comm_shrink(inter, &less) == MPI_SUCCESS);
+	MPI_Barrier(less);
+	MPI_Comm_free(&less);
+	MPI_Comm_free(&inter);
+	MPI_Comm_free(&half);
+}
+
+/* One revokes; whatever the others wait for ends. */
+static void
+revoking(void)
+{
+	MPI_Comm comm, next;
+	MPI_Request r[2];
+	MPI_Status st[2];
+	int x = 0, flag;
+	static char big[1 << 20];
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	int to = (check_rank + 1) % check_size;
+	MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 77, comm, &r[0]);
+	MPI_Isend(big, sizeof big, MPI_CHAR, to, 78, comm, &r[1]);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (check_rank == check_size - 1)
+		CHECK(MPI_Comm_revoke(comm) == MPI_SUCCESS);
+	MPI_Waitall(2, r, st);
+	CHECK(check_class(st[0].MPI_ERROR) == MPIX_ERR_REVOKED);
+	WANT(MPIX_ERR_REVOKED, MPI_Send(&x, 1, MPI_INT, to, 1, comm));
+	WANT(MPIX_ERR_REVOKED, MPI_Recv(&x, 1, MPI_INT, to, 1, comm, MPI_STATUS_IGNORE));
+	WANT(MPIX_ERR_REVOKED, MPI_Probe(to, 1, comm, MPI_STATUS_IGNORE));
+	WANT(MPIX_ERR_REVOKED, MPI_Barrier(comm));
+	MPI_Comm_is_revoked(comm, &flag);
+	CHECK(flag);
+	CHECK(MPIX_Comm_ishrink(comm, &next, &r[0]) == MPI_SUCCESS);
+	CHECK(MPI_Wait(&r[0], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+	CHECK(MPI_Barrier(next) == MPI_SUCCESS);
+	no_failures(next);
+	MPI_Comm_free(&next);
+	MPI_Comm_free(&comm);
+}
+
+/* The last one is no more. */
+static void
+after_death(void)
+{
+	int dead = check_size - 1, x = 1, y = 0, n, flag, rc;
+	MPI_Comm world = MPI_COMM_WORLD, less;
+	MPI_Request any, r;
+	MPI_Status st;
+	MPI_Group g;
+
+	MPI_Irecv(&y, 1, MPI_INT, MPI_ANY_SOURCE, 5, world, &any);
+	MPI_Irecv(&x, 1, MPI_INT, dead, 6, world, &r);
+	MPI_Barrier(world);
+	if (check_rank == dead)
+		raise(SIGKILL);
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&r, &st));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Send(&x, 1, MPI_INT, dead, 1, world));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Recv(&x, 1, MPI_INT, dead, 1, world, &st));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Probe(dead, 1, world, &st));
+	/* From any source: pending, until it is acknowledged. */
+	WANT(MPIX_ERR_PROC_FAILED_PENDING, MPI_Wait(&any, &st));
+	CHECK(any != MPI_REQUEST_NULL);
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 1, world, &st));
+	MPIX_Comm_failure_get_acked(world, &g);
+	MPI_Group_size(g, &n);
+	CHECK(n == 0);
+	MPI_Group_free(&g);
+	/* Not acknowledged by all: the same error for all. */
+	flag = 1;
+	if (check_rank == 0)
+		MPIX_Comm_failure_ack(world);
+	if (check_size > 2) {
+		WANT(MPIX_ERR_PROC_FAILED, MPIX_Comm_agree(world, &flag));
+		CHECK(flag == 1);
+	}
+	MPIX_Comm_failure_ack(world);
+	MPIX_Comm_failure_get_acked(world, &g);
+	MPI_Group_size(g, &n);
+	CHECK(n == 1);
+	MPI_Group_free(&g);
+	CHECK(MPIX_Comm_agree(world, &flag) == MPI_SUCCESS);
+	/* The living go on with each other. */
+	int to = (check_rank + 1) % dead;
+	x = 17;
+	CHECK(MPI_Send(&x, 1, MPI_INT, to, 5, world) == MPI_SUCCESS);
+	CHECK(MPI_Wait(&any, &st) == MPI_SUCCESS && y == 17);
+	do
+		rc = MPI_Barrier(world);
+	while (rc == MPI_SUCCESS);
+	CHECK(check_class(rc) == MPIX_ERR_PROC_FAILED);
+	CHECK(MPIX_Comm_shrink(world, &less) == MPI_SUCCESS);
+	MPI_Comm_size(less, &n);
+	CHECK(n == dead);
+	x = 1;
+	CHECK(MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, less) == MPI_SUCCESS && y == dead);
+	int sum = 0, mine = (int)check_failed;
+	MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_SUM, 0, less);
+	if (check_rank == 0)
+		printf("%s: %ld checks, %d failed\n", sum ? "FAIL" : "ok", check_done, sum);
+	MPI_Comm_free(&less);
+}
+
+int
+main(int argc, char **argv)
+{
+	start(&argc, &argv);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	no_failures(MPI_COMM_WORLD);
+	agreeing();
+	between_two();
+	revoking();
+	const char *survive = getenv("LIBMPI_KEEP_GOING");
+	if (!survive || check_size < 2)
+		return finish();
+	after_death();
+	MPI_Finalize();
+	return check_failed != 0;
+}
