@@ -31,12 +31,18 @@ find_rx(struct suci_lanes *ls, const struct suci_segment *seg)
 }
 
 /* Segments that can still be held. */
+static uint32_t
+count_places(const struct suci_lanes *ls)
+{
+	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
+	return ranges < ls->early_left ? ranges : ls->early_left;
+}
+
 uint32_t
 suci_lane_room(void *user, uint32_t path)
 {
 	const struct suci_lanes *ls = user;
-	uint32_t ranges = ls->ranges_left > ls->ranges_owed ? ls->ranges_left - ls->ranges_owed : 0;
-	uint32_t n = ranges < ls->early_left ? ranges : ls->early_left;
+	uint32_t n = count_places(ls);
 	bool want = path != NONE && ls->ops->room;
 	return want && n && !ls->ops->room(ls->user, path) ? 0 : n;
 }
@@ -306,6 +312,17 @@ make_way(struct suci_lanes *ls, struct lane *l, uint32_t seq, uint64_t now_ns)
 	return true;
 }
 
+/* What a direct lane has early is acknowledged and cannot make way.  So its last segments leave a
+ * quarter of the places to those before them, which come later; else those would be taken one by
+ * one, a round trip and more each, as long as the others hold all of them. */
+static uint32_t
+keep_places(const struct suci_lanes *ls, const struct lane *l)
+{
+	uint32_t all = ls->limits.held_max < ls->limits.ranges_max ? ls->limits.held_max
+								   : ls->limits.ranges_max;
+	return l->conf.direct ? all / 4 : 0;
+}
+
 static enum suci_verdict
 hold_rx(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uint64_t now_ns)
 {
@@ -327,8 +344,8 @@ hold_rx(struct suci_lanes *ls, struct lane *l, const struct suci_segment *s, uin
 		ls->count.refused_blocks++;
 		return suci_lane_refuse(ls, l, s, now_ns);
 	}
-	if ((ls->early_free == NONE || ls->ranges_left <= ls->ranges_owed) &&
-	    !make_way(ls, l, s->seq, now_ns)) {
+	uint32_t kept = before != NONE && before == l->early.tail ? keep_places(ls, l) : 0;
+	if (count_places(ls) <= kept && !make_way(ls, l, s->seq, now_ns)) {
 		ls->count.refused_held++;
 		return suci_lane_refuse(ls, l, s, now_ns);
 	}

@@ -71,7 +71,8 @@
  *      doubles with every round trip in which all came in order.  Of what a relayed
  *      lane has early, the last makes way for what is needed before it.
  *   5. A direct lane cuts its segments in order, so the one needed next is in the
- *      sender's own records or with the receiver.
+ *      sender's own records or with the receiver.  What it has early stays, so its last
+ *      ones leave a quarter of the places to those before them.
  *
  * On a relayed lane a segment with a wrong CRC is asked for in the same way: what the relay
  * before us holds may be what is wrong.
