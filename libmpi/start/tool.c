@@ -273,6 +273,7 @@ static const struct lmpi_live_knob live[] = {
 	{LMPI_KNOB_SHARE, get_share, set_share},
 	{LMPI_KNOB_PIECE, get_piece, set_piece},
 	{LMPI_KNOB_RUN, get_tool_run, lmpi_net_run_to},
+	{LMPI_KNOB_ACK, lmpi_net_ack, lmpi_net_ack_to},
 	{LMPI_KNOB_UNEXPECTED, get_unexpected, set_unexpected},
 	{LMPI_KNOB_COPY, get_copy, set_copy},
 	{LMPI_KNOB_SPIN, lmpi_spin_us, lmpi_spin_to},

@@ -96,7 +96,7 @@ lmpi_tune_net(const uint8_t ip[4])
 	if (tune_file_key_ip(&k, "udp", "mpi", ip))
 		find_tuning(&k, &v);
 	t->eager_net = tune_value_or(&v, TUNE_EAGER_NET, t->eager_net);
-	t->ack = (uint32_t)tune_value_or(&v, TUNE_ACK, t->ack);
+	t->ack = (uint32_t)tuning_number(LMPI_KNOB_ACK, &v, TUNE_ACK, t->ack);
 	uint64_t stored = tune_value_or(&v, TUNE_RUN, t->run);
 	t->run = (uint32_t)tuning_number(LMPI_KNOB_RUN, &v, TUNE_RUN, t->run);
 	t->run_stored = t->run && t->run == stored;

@@ -68,6 +68,20 @@ lmpi_net_run_to(uint64_t datagrams)
 		suci_udp_set_run(net.udp, (uint32_t)datagrams);
 }
 
+uint64_t
+lmpi_net_ack(void)
+{
+	return lmpi_tuned.ack;
+}
+
+void
+lmpi_net_ack_to(uint64_t packets)
+{
+	lmpi_tuned.ack = (uint32_t)packets;
+	if (net.ep)
+		suci_set_ack_every(net.ep, lmpi_tuned.ack);
+}
+
 uint32_t
 lmpi_net_ipv4(void)
 {

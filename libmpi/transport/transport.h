@@ -78,6 +78,9 @@ uint16_t lmpi_net_port(void);
 /* Datagrams of a run (driver/suci_udp.h), now and from now on. */
 uint64_t lmpi_net_run(void);
 void lmpi_net_run_to(uint64_t datagrams);
+/* Packets between two acks. */
+uint64_t lmpi_net_ack(void);
+void lmpi_net_ack_to(uint64_t packets);
 /* The address of the socket, as a number; 0: there is none. */
 uint32_t lmpi_net_ipv4(void);
 /* The processes are known: build endpoint and lanes, connect to the relays

@@ -111,10 +111,18 @@ stream(MPI_Comm c, int rank)
 	return STREAM * 256ull * KIB;
 }
 
+/* Long streams, where an ack is what costs, and answers that may have to wait for one. */
+static uint64_t
+acked(MPI_Comm c, int rank)
+{
+	static const uint32_t kib[] = {4, 64};
+	return stream(c, rank) + pings(c, rank, kib, 2, 128);
+}
+
 #define LIST(...) (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / 8
 const struct knob node_knobs[] = {
-	{"LIBMPI_EAGER_NODE", TUNE_EAGER_WIDE,
-	 LIST(2048, 4096, 8192, 16384, 24576, 32768, 49152), 0, short_pings},
+	{"LIBMPI_EAGER_NODE", TUNE_EAGER_WIDE, LIST(2048, 4096, 8192, 16384, 24576, 32768, 49152),
+	 0, short_pings},
 	{"LIBMPI_SHARE", TUNE_SHARE,
 	 LIST(16384, 24576, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304), 0, long_pings},
 	{"LIBMPI_PIECE", TUNE_PIECE, LIST(16384, 32768, 65536, 131072, 262144, 524288, 1048576),
@@ -124,6 +132,7 @@ const struct knob net_knobs[] = {
 	{"LIBMPI_EAGER", TUNE_EAGER_NET,
 	 LIST(4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288), 0, far_pings},
 	{"LIBMPI_RUN", TUNE_RUN, LIST(1, 2, 4, 8, 12, 16, 20, 24, 36, 44, 54, 64), 30, stream},
+	{"LIBMPI_ACK", TUNE_ACK, LIST(8, 16, 32, 64, 128), 0, acked},
 };
 const uint32_t node_nknobs = sizeof node_knobs / sizeof *node_knobs;
 const uint32_t net_nknobs = sizeof net_knobs / sizeof *net_knobs;

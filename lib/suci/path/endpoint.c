@@ -585,6 +585,13 @@ suci_path_wake(struct suci *ep, uint32_t path)
 }
 
 void
+suci_set_ack_every(struct suci *ep, uint32_t packets)
+{
+	if (packets)
+		ep->conf.ack_every = packets;
+}
+
+void
 suci_flush_acks(struct suci *ep)
 {
 	while (ep->owes_count) {

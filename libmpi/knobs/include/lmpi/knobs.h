@@ -92,6 +92,8 @@
 	       "least 4096, the same in both, for calls of communicators made after it")           \
 	NUMBER(RUN, "LIBMPI_RUN", "datagrams", 0, 0, 64, "30, or what mpitune found",              \
 	       "what the kernel is given at a time")                                               \
+	NUMBER(ACK, "LIBMPI_ACK", "packets", 32, 1, 256, "32, or what mpitune found",              \
+	       "what is taken from a process of another node before an ack goes at once")          \
 	NUMBER(UNEXPECTED, "LIBMPI_UNEXPECTED_MB", "MiB", 64, 0, 1u << 20, NULL,                   \
 	       "memory for messages that come before their receives")                              \
 	NUMBER(COPY, "LIBMPI_COPY_MB", "MiB", 32, 0, 1u << 20, NULL,                               \

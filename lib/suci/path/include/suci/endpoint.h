@@ -440,6 +440,8 @@ int suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns,
 			   uint64_t keepalive_ns);
 /* Send an ack now if one is pending (leaving a progress loop). */
 void suci_flush_acks(struct suci *ep);
+/* Another ack_every, from the next packet on; 0 changes nothing. */
+void suci_set_ack_every(struct suci *ep, uint32_t packets);
 
 /* A datagram (UDP payload) came in.  The bytes are valid during the call; if they are
  * sealed they are opened in place.
