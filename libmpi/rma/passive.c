@@ -1,14 +1,18 @@
 /* Passive target: locks, and flushing. */
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 #include "call.h"
 #include "impl.h"
 #include "lock_word.h"
 #include "rma.h"
 
-/* Tries for a lock word in shared memory, before the target is asked. */
-#define TRIES 32
+/* How long a lock word in shared memory is tried before the target is asked: as long as a question
+ * and its answer take where CPUs share no cache. */
+#define TRY_NS (10 * BASE_US_NS)
 
 /* ---- the lock of my part */
 
@@ -79,6 +83,31 @@ lmpi_rma_lock_returned(struct lmpi_win *win, bool exclusive)
 
 /* ---- acquiring and giving up */
 
+static uint64_t
+read_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * BASE_S_NS + (uint64_t)t.tv_nsec;
+}
+
+/* The word of a target in this node. */
+static bool
+try_word(struct rma_peer *peer, bool exclusive)
+{
+	if (lock_word_try(&peer->ctl->lock, exclusive, false))
+		return true;
+	uint64_t until = read_clock() + TRY_NS;
+	do {
+		lmpi_progress();
+		sched_yield();
+		if (lock_word_try(&peer->ctl->lock, exclusive, false))
+			return true;
+	} while (read_clock() < until);
+	return false;
+}
+
 static void
 ask_passive(struct lmpi_win *win, int rank, bool exclusive)
 {
@@ -86,13 +115,9 @@ ask_passive(struct lmpi_win *win, int rank, bool exclusive)
 
 	peer->exclusive = exclusive;
 	peer->early = 0;
-	for (int i = 0; peer->ctl != NULL && i < TRIES; i++) {
-		if (lock_word_try(&peer->ctl->lock, exclusive, false)) {
-			peer->held = RMA_HELD;
-			return;
-		}
-		lmpi_progress();
-		sched_yield();
+	if (peer->ctl != NULL && try_word(peer, exclusive)) {
+		peer->held = RMA_HELD;
+		return;
 	}
 	peer->held = RMA_ASKED;
 	if (rank == win->comm->rank)
