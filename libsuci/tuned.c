@@ -1,5 +1,5 @@
 /* Numbers that belong to the machine: from the store of mpitune, if it has a row for this one, this
- * interface and libsuci, else what was found on the machine where libsuci was written. */
+ * interface and libsuci, else from its caches (tune/caches.h). */
 #include "private.h"
 
 #include "driver/tune_file.h"
@@ -7,27 +7,28 @@
 #include <stdio.h>
 #include <string.h>
 
-/* To a near peer, what is copied ahead of the network stays in the cache, else it costs more
- * than the network (three times the processor time a byte, at 16 MiB); and waiting a
- * round trip per block costs less than copying from some length on.  To a far one, a
- * round trip is what must not be lost. */
-#define NEAR_QUEUE (1u << 20)
-#define NEAR_COPY  (256u << 10)
-#define ACK_EVERY  32u /* packets; a batch and its answer take one ack, not four */
+#define ACK_EVERY 32u /* packets; a batch and its answer take one ack, not four */
 
 void
 datagram_tuned_read(struct datagram_sock *s, struct suci_udp_conf *u)
 {
 	struct tune_key k;
-	struct tune_values v = {0};
+	struct tune_caches c;
+	struct tune_values v = {0}, own = {0};
 	char why[TUNE_FILE_WHY] = "no interface has the address";
 
 	if (tune_file_key_ip(&k, u->xdp ? "xdp" : "udp", "suci", u->ip) &&
 	    tune_file_find(&k, &v, why) == TUNE_FILE_NONE)
 		snprintf(why, sizeof why, "nothing was measured on this machine");
 	snprintf(s->tuned, sizeof s->tuned, "%.*s", (int)sizeof s->tuned - 1, why);
-	s->near_copy = tune_value_or(&v, TUNE_NEAR_COPY, NEAR_COPY);
-	s->near_queue = tune_value_or(&v, TUNE_NEAR_QUEUE, NEAR_QUEUE);
+	/* To a near peer, what is copied ahead of the network stays in the cache, else it costs
+	 * more than the network (three times the processor time a byte, at 16 MiB); and waiting a
+	 * round trip per block costs less than copying from some length on.  To a far one, a
+	 * round trip is what must not be lost. */
+	tune_file_caches(&c);
+	tune_derive(&c, &own);
+	s->near_copy = tune_value_or(&v, TUNE_NEAR_COPY, own.v[TUNE_NEAR_COPY]);
+	s->near_queue = tune_value_or(&v, TUNE_NEAR_QUEUE, own.v[TUNE_NEAR_QUEUE]);
 	s->ack_every = (uint32_t)tune_value_or(&v, TUNE_ACK, ACK_EVERY);
 	u->run = (uint32_t)tune_value_or(&v, TUNE_RUN, 0);
 	u->run_watched = u->run != 0;

@@ -165,11 +165,39 @@ drifted(const struct tune_values *v, enum tune_value i, uint64_t now)
 	return now > TUNE_FILE_DRIFT * was || was > TUNE_FILE_DRIFT * now;
 }
 
+/* Is the row of this machine, as it is now?  Else why. */
+static bool
+check_row(const struct tune_values *v, const char *path, char *why)
+{
+	struct tune_caches c;
+	uint64_t copy_ns, call_ns, least, most;
+	enum tune_value which;
+
+	tune_file_caches(&c);
+	if (tune_unbelievable(&c, v, &which, &least, &most)) {
+		snprintf(why, TUNE_FILE_WHY,
+			 "%s: stale: %s=%llu cannot be the best of a machine with these caches, "
+			 "which has %llu to %llu; run mpitune again",
+			 path, tune_value_name(which), (unsigned long long)v->v[which],
+			 (unsigned long long)least, (unsigned long long)most);
+		return false;
+	}
+	tune_file_figures(&copy_ns, &call_ns);
+	if (!drifted(v, TUNE_COPY_NS, copy_ns) && !drifted(v, TUNE_CALL_NS, call_ns))
+		return true;
+	snprintf(why, TUNE_FILE_WHY,
+		 "%s: stale: copying 64 KiB takes %llu ns and a system call %llu, "
+		 "%llu and %llu when it was measured; run mpitune again",
+		 path, (unsigned long long)copy_ns, (unsigned long long)call_ns,
+		 (unsigned long long)tune_value_or(v, TUNE_COPY_NS, 0),
+		 (unsigned long long)tune_value_or(v, TUNE_CALL_NS, 0));
+	return false;
+}
+
 enum tune_file
 tune_file_find(const struct tune_key *k, struct tune_values *v, char why[TUNE_FILE_WHY])
 {
 	char path[TUNE_FILE_PATH];
-	uint64_t copy_ns, call_ns;
 
 	memset(v, 0, sizeof *v);
 	why[0] = 0;
@@ -182,21 +210,10 @@ tune_file_find(const struct tune_key *k, struct tune_values *v, char why[TUNE_FI
 	const struct tune_values *found = r == TUNE_FILE_FOUND ? tune_store_find(s, k) : NULL;
 	if (r == TUNE_FILE_FOUND && !found)
 		r = TUNE_FILE_NONE;
-	if (found) {
-		tune_file_figures(&copy_ns, &call_ns);
-		if (drifted(found, TUNE_COPY_NS, copy_ns) ||
-		    drifted(found, TUNE_CALL_NS, call_ns)) {
-			snprintf(why, TUNE_FILE_WHY,
-				 "%s: stale: copying 64 KiB takes %llu ns and a system call %llu, "
-				 "%llu and %llu when it was measured; run mpitune again",
-				 path, (unsigned long long)copy_ns, (unsigned long long)call_ns,
-				 (unsigned long long)tune_value_or(found, TUNE_COPY_NS, 0),
-				 (unsigned long long)tune_value_or(found, TUNE_CALL_NS, 0));
-			r = TUNE_FILE_STALE;
-		} else {
-			*v = *found;
-		}
-	}
+	if (found && !check_row(found, path, why))
+		r = TUNE_FILE_STALE;
+	else if (found)
+		*v = *found;
 	free(s);
 	return r;
 }

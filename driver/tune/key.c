@@ -10,6 +10,7 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COPY  65536u
-#define TRIES 12
+#define COPY   65536u
+#define TRIES  12
+#define CACHES 8 /* of a CPU, at most */
 
 /* The first line of a file of the kernel's; false: there is none. */
 static bool
@@ -56,11 +58,20 @@ cpu_model(char *out, size_t size)
 		fclose(f);
 }
 
+/* One line of cache i of that CPU. */
+static bool
+cache_line(int cpu, int i, const char *what, char *out, int size)
+{
+	char path[96];
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", cpu, i, what);
+	return key_line_of(path, out, size);
+}
+
 /* The nearest cache of the first processor that every processor shares. */
 static void
 what_cpus_share(char *out, size_t size)
 {
-	char online[256], path[96], shared[256], level[16], word[24];
+	char online[256], shared[256], level[16], word[24];
 
 	tune_word(out, size, "unknown");
 	if (!key_line_of("/sys/devices/system/cpu/online", online, sizeof online))
@@ -69,19 +80,70 @@ what_cpus_share(char *out, size_t size)
 		tune_word(out, size, "alone");
 		return;
 	}
-	for (int i = 0; i < 8; i++) {
-		snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
-		if (!key_line_of(path, level, sizeof level))
-			break;
+	for (int i = 0; i < CACHES && cache_line(0, i, "level", level, sizeof level); i++) {
 		tune_word(out, size, "none");
-		snprintf(path, sizeof path,
-			 "/sys/devices/system/cpu/cpu0/cache/index%d/shared_cpu_list", i);
-		if (!key_line_of(path, shared, sizeof shared) || strcmp(shared, online) != 0)
+		if (!cache_line(0, i, "shared_cpu_list", shared, sizeof shared) ||
+		    strcmp(shared, online) != 0)
 			continue;
 		snprintf(word, sizeof word, "L%s", level);
 		tune_word(out, size, word);
 		return;
 	}
+}
+
+static int
+first_cpu(void)
+{
+	cpu_set_t all;
+	if (sched_getaffinity(0, sizeof all, &all) == 0)
+		for (unsigned i = 0; i < CPU_SETSIZE; i++)
+			if (CPU_ISSET(i, &all))
+				return (int)i;
+	return 0;
+}
+
+/* "32K" */
+static uint64_t
+bytes_of(const char *text)
+{
+	char *end;
+	uint64_t n = strtoull(text, &end, 10);
+	unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+	return n < 1u << 30 ? n << shift : 0;
+}
+
+void
+tune_file_caches(struct tune_caches *c)
+{
+	char level[16], type[32], size[32];
+	int cpu = first_cpu();
+
+	memset(c, 0, sizeof *c);
+	for (int i = 0; i < CACHES && cache_line(cpu, i, "level", level, sizeof level); i++) {
+		if (!cache_line(cpu, i, "type", type, sizeof type) ||
+		    !cache_line(cpu, i, "size", size, sizeof size) || type[0] == 'I')
+			continue;
+		uint64_t *of = level[0] == '1'	 ? &c->l1
+			       : level[0] == '2' ? &c->l2
+			       : level[0] == '3' ? &c->l3
+						 : NULL;
+		if (of)
+			*of = bytes_of(size);
+	}
+}
+
+/* What they share and how large they are: "L3@32K+1024K+32768K". */
+static void
+name_caches(char *out, size_t size)
+{
+	struct tune_caches c;
+	char shared[16], word[96];
+
+	what_cpus_share(shared, sizeof shared);
+	tune_file_caches(&c);
+	snprintf(word, sizeof word, "%s@%lluK+%lluK+%lluK", shared, (unsigned long long)c.l1 >> 10,
+		 (unsigned long long)c.l2 >> 10, (unsigned long long)c.l3 >> 10);
+	tune_word(out, size, word);
 }
 
 void
@@ -96,7 +158,7 @@ tune_file_key(struct tune_key *k, const char *driver, const char *mode)
 	tune_word(k->version, sizeof k->version, BASE_VERSION);
 	tune_word(k->kernel, sizeof k->kernel, uname(&u) ? "unknown" : u.release);
 	cpu_model(k->cpu, sizeof k->cpu);
-	what_cpus_share(k->shares, sizeof k->shares);
+	name_caches(k->shares, sizeof k->shares);
 }
 
 /* The name of the interface that has ip. */

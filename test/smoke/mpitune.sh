@@ -33,7 +33,7 @@ for knob in eager-wide share piece; do why+=$(in_out "$knob"); done
 verdict "a node is measured and kept" "$why"
 
 LIBMPI_TRANSPORT=udp run "$B/bin/mpitune" --seconds 5
-why=$(in_out eager-net; in_out " run "; in_out kept)
+why=$(in_out eager-net; in_out " run "; in_out " ack "; in_out kept)
 [ "$(grep -c '^entry' "$STORE")" = 3 ] || why+=" $(grep -c '^entry' "$STORE") rows"
 verdict "a network is measured and kept, for libsuci too" "$why"
 
@@ -66,6 +66,18 @@ forged "one whose system calls did, too" 's/call-ns=/&9/' "using the defaults"
 forged "a value out of bounds is refused with its line" 's/share=98304/share=1/' \
 	"line 2: share is no number from 16384 to 4194304"
 forged "so is a cut file" '$s/entry/entr/' 'does not begin with "entry"'
+# Right keys and figures, and values that no machine has as its best.
+while read -r lie own; do
+	sed "s/ ${lie%=*}=[0-9]*/ $lie/" "$WORK/good" >"$STORE"
+	show
+	verdict "$lie is not believed" "$(in_out "${!own}"; in_out "stale: $lie cannot be the best of a machine")"
+done <<-END
+	eager-wide=512 NODE
+	piece=4096 NODE
+	share=4194304 NODE
+	eager-net=1024 NET
+	ack=1 NET
+END
 cp "$WORK/good" "$STORE"
 chmod 666 "$STORE"
 show

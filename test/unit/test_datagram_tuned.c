@@ -15,8 +15,11 @@ row(const char *cpu, uint64_t copy_factor)
 	static struct tune_store s;
 	static char text[TUNE_STORE_BYTES];
 	struct tune_key k;
-	struct tune_values v = {0};
+	struct tune_values v = {0}, own = {0};
+	struct tune_caches c;
 
+	tune_file_caches(&c);
+	tune_derive(&c, &own);
 	(void)unlink(path);
 	assert_true(tune_file_key_ip(&k, "udp", "suci", lo));
 	k.rtt = 4;
@@ -24,7 +27,7 @@ row(const char *cpu, uint64_t copy_factor)
 		tune_word(k.cpu, sizeof k.cpu, cpu);
 	assert_true(tune_value_set(&v, TUNE_RUN, 44) && tune_value_set(&v, TUNE_ACK, 16) &&
 		    tune_value_set(&v, TUNE_NEAR_COPY, 65536) &&
-		    tune_value_set(&v, TUNE_NEAR_QUEUE, 1u << 21));
+		    tune_value_set(&v, TUNE_NEAR_QUEUE, own.v[TUNE_NEAR_QUEUE] / 2));
 	assert_int_equal(tune_file_keep(&k, &v, why), 0);
 	assert_true(tune_file_read(path, &s, why) == TUNE_FILE_FOUND);
 	s.entry[0].values.v[TUNE_COPY_NS] *= copy_factor;
@@ -40,8 +43,12 @@ opens(bool tuned, const char *says)
 	struct kit k;
 	kit_init(&k, 2);
 	struct datagram_sock *s = kit_open(&k, 0);
-	assert_true(s->near_copy == (tuned ? 65536 : 256u << 10));
-	assert_true(s->near_queue == (tuned ? 1u << 21 : 1u << 20));
+	struct tune_caches c;
+	struct tune_values own = {0};
+	tune_file_caches(&c);
+	tune_derive(&c, &own);
+	assert_true(s->near_copy == (tuned ? 65536 : own.v[TUNE_NEAR_COPY]));
+	assert_true(s->near_queue == (tuned ? own.v[TUNE_NEAR_QUEUE] / 2 : own.v[TUNE_NEAR_QUEUE]));
 	assert_true(s->ack_every == (tuned ? 16 : 32));
 	assert_true(suci_udp_get_run(s->udp) == (tuned ? 44 : 30));
 	assert_true(tuned == !datagram_tuned(s));

@@ -119,6 +119,14 @@ forged_is_stale(void **state)
 		assert_true(tune_file_find(&k, &v, why) == TUNE_FILE_STALE && !v.set);
 		assert_non_null(strstr(why, "run mpitune again"));
 	}
+	/* Right key, right figures, and a value that no machine has as its best. */
+	assert_true(unlink(path) == 0);
+	v = (struct tune_values){0};
+	assert_true(tune_value_set(&v, TUNE_EAGER_WIDE, 512));
+	assert_true(tune_file_keep(&k, &v, why) == 0);
+	assert_true(tune_file_find(&k, &v, why) == TUNE_FILE_STALE && !v.set);
+	assert_non_null(strstr(why, "eager-wide=512 cannot be the best of a machine"));
+	assert_true(unlink(path) == 0);
 }
 
 static void
@@ -230,6 +238,16 @@ keys(void **state)
 	print_message("%s, shares %s: copy %llu ns, call %llu ns\n", k.cpu, k.shares,
 		      (unsigned long long)copy, (unsigned long long)call);
 	assert_true(copy > 100 && call > 1);
+
+	/* Where the kernel tells of caches, sizes make sense and are in the key. */
+	struct tune_caches c;
+	char size[32];
+	tune_file_caches(&c);
+	if (c.l1) {
+		assert_true(c.l1 >= 4096 && c.l1 <= 1u << 24 && (!c.l2 || c.l2 > c.l1));
+		snprintf(size, sizeof size, "@%lluK+", (unsigned long long)c.l1 >> 10);
+		assert_non_null(strstr(k.shares, size));
+	}
 }
 
 int

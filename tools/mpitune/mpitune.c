@@ -108,16 +108,32 @@ now_ns(void)
 	return (uint64_t)(MPI_Wtime() * 1e9);
 }
 
+/* The values that will be believed when they are read again. */
+static uint32_t
+believed_list(const struct knob *k, uint64_t list[TUNE_STEPS])
+{
+	struct tune_caches c;
+	uint64_t least = 0, most = UINT64_MAX;
+	uint32_t n = 0;
+
+	tune_file_caches(&c);
+	(void)tune_believed(&c, k->value, &least, &most);
+	for (uint32_t i = 0; i < k->n && n < TUNE_STEPS; i++)
+		if (k->list[i] >= least && k->list[i] <= most)
+			list[n++] = k->list[i];
+	return n;
+}
+
 /* Rank 0 decides, the other follows; both leave with the best value set, which is returned. */
 static uint64_t
 tune(const struct knob *k, uint64_t start, uint64_t limit_ns, struct tuner *t)
 {
 	struct tuner_conf conf = {.ndims = 1, .limit_ns = limit_ns};
 	struct order o = {.passes = 1};
-	uint64_t moved, ns, turn_ns, v[TUNE_DIMS];
+	uint64_t moved, ns, turn_ns, v[TUNE_DIMS], list[TUNE_STEPS];
+	uint32_t n = believed_list(k, list);
 
-	if (!tune_dim_list(&conf.dim[0], k->list, k->n, start) ||
-	    !tuner_start(t, &conf, now_ns())) {
+	if (!tune_dim_list(&conf.dim[0], list, n, start) || !tuner_start(t, &conf, now_ns())) {
 		fprintf(stderr, "mpitune: %s is %llu, which cannot be tuned\n", k->cvar,
 			(unsigned long long)start);
 		MPI_Abort(MPI_COMM_WORLD, 1);
@@ -202,12 +218,13 @@ keep(bool node, uint64_t rtt_ns, const struct tune_values *v)
 		return 1;
 	}
 	int err = keep_row(&k, v);
-	/* The kernel cuts libsuci's runs as it cuts libmpi's. */
+	/* The kernel cuts libsuci's runs as it cuts libmpi's, and the protocol is the same. */
 	if (!err && !node) {
-		struct tune_values run = {0};
+		struct tune_values both = {0};
 		tune_word(k.mode, sizeof k.mode, "suci");
-		(void)tune_value_set(&run, TUNE_RUN, tune_value_or(v, TUNE_RUN, 30));
-		err = keep_row(&k, &run);
+		(void)tune_value_set(&both, TUNE_RUN, tune_value_or(v, TUNE_RUN, 30));
+		(void)tune_value_set(&both, TUNE_ACK, tune_value_or(v, TUNE_ACK, 32));
+		err = keep_row(&k, &both);
 	}
 	if (!err && tune_file_path(path))
 		say("kept in %s\n", path);

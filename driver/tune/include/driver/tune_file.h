@@ -7,13 +7,15 @@
  *
  * A row that is found is held against two figures measured on the spot, how long copying 64 KiB and
  * a system call take (some 100 us, only if there is a row): if one of them is not within a
- * factor of TUNE_FILE_DRIFT of what the row says it was, the row is stale and not used.
+ * factor of TUNE_FILE_DRIFT of what the row says it was, the row is stale and not used.  So is one
+ * with a value that no machine with these caches has as its best (tune/caches.h).
  *
  * Threads  all of it from any thread.
  * Errors   a text in why, which names the file. */
 #ifndef DRIVER_TUNE_FILE_H
 #define DRIVER_TUNE_FILE_H
 
+#include "tune/caches.h"
 #include "tune/store.h"
 
 #define TUNE_FILE_PATH	512
@@ -23,7 +25,7 @@
 enum tune_file {
 	TUNE_FILE_FOUND,
 	TUNE_FILE_NONE,	  /* no file, or no such row in it */
-	TUNE_FILE_STALE,  /* a row, but it was measured when the machine was another one; why */
+	TUNE_FILE_STALE,  /* a row, but not of this machine as it is now; why */
 	TUNE_FILE_REFUSED /* the file cannot be used; why */
 };
 
@@ -46,5 +48,7 @@ bool tune_file_key_ip(struct tune_key *k, const char *driver, const char *mode,
 		      const uint8_t ip[4]);
 /* ns: the shortest of several. */
 void tune_file_figures(uint64_t *copy_ns, uint64_t *call_ns);
+/* As the kernel says, of the first CPU this process may use; what it does not say is 0. */
+void tune_file_caches(struct tune_caches *c);
 
 #endif

@@ -30,7 +30,7 @@
 	X(kernel, 64)	/* its release */                                 \
 	X(mode, 16)	/* whose settings: mpi, suci, mmp */              \
 	X(version, 16)	/* of this software */                            \
-	X(shares, 16)	/* the nearest cache all processors share: L1, L2, L3, none */
+	X(shares, 40)	/* the nearest cache all processors share, L1, L2, L3, none; sizes */
 #define TUNE_KEY_NUMBERS(X)                                          \
 	X(mtu, 65536)	    /* of the interface; 0: none is in it */ \
 	X(speed, 100000000) /* Mb/s; 0: not known */                 \
