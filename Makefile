@@ -30,6 +30,7 @@ include lib/ocs/protocols/module.mk
 include lib/circuits/module.mk
 include lib/light/module.mk
 include lib/mmp/module.mk
+include lib/mmp/lanes/module.mk
 include lib/door/module.mk
 include lib/relayproto/module.mk
 include lib/relayset/module.mk

@@ -105,11 +105,18 @@ wrong_hello(const struct mmp *m, const uint8_t *b, size_t len, struct hello *h)
 	return NULL;
 }
 
+/* What the calls of lanes have as their user. */
+static struct mmp *
+mmp_of_lanes(void *user)
+{
+	return ((struct mmp_lanes *)user)->user;
+}
+
 static int
 on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
 	  char why[SUCI_TEXT_MAX])
 {
-	struct mmp *m = user;
+	struct mmp *m = mmp_of_lanes(user);
 	struct hello h;
 	const char *wrong = wrong_hello(m, hello, len, &h);
 	if (!wrong && m->closing)
@@ -141,37 +148,17 @@ mmp_net_down(struct mmp *m, uint32_t peer, int err, const char *why)
 	}
 	p->up = false;
 	m->ups--;
-	mmp_far_down(m->far, peer, err);
+	mmp_far_down(m->lanes.far, peer, err);
 	snprintf(p->why, sizeof p->why, "%s", why);
 	atomic_store(&p->gone, err);
 	atomic_fetch_add(&m->deaths, 1);
-}
-
-static int
-open_lane(struct mmp *m, uint32_t peer, uint32_t path)
-{
-	struct suci_lane_conf c = {.path = path,
-				   .tx_dst_label = peer,
-				   .tx_src_label = m->job.rank,
-				   .rx_dst_label = m->job.rank,
-				   .rx_src_label = peer,
-				   .direct = true,
-				   .tx_salt = (uint64_t)m->job.rank << 32 | peer,
-				   .rx_salt = (uint64_t)peer << 32 | m->job.rank,
-				   .window = WINDOW};
-	uint32_t lane;
-	if (suci_lane_open(m->lanes, &c, &lane, m->now_ns))
-		return -1;
-	m->lane_peer[lane] = peer;
-	m->peer[peer].lane = lane;
-	return 0;
 }
 
 static void
 on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *hello, size_t len,
 	   bool incoming)
 {
-	struct mmp *m = user;
+	struct mmp *m = mmp_of_lanes(user);
 	struct hello h;
 	const char *wrong = wrong_hello(m, hello, len, &h);
 	(void)incoming;
@@ -180,7 +167,7 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 		return;
 	}
 	struct mmp_peer *p = &m->peer[h.from];
-	m->path_peer[path] = h.from;
+	m->lanes.path_peer[path] = h.from;
 	p->path = path;
 	if (p->is_near) {
 		p->near = mmp_near_attach(&m->share, &h.c, ring_index(m, m->job.rank, h.from),
@@ -189,7 +176,8 @@ on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *
 			suci_path_close(m->ep, path, p->why, m->now_ns);
 			return;
 		}
-	} else if (open_lane(m, h.from, path)) {
+	} else if (mmp_lanes_open(&m->lanes, h.from, path, WINDOW, &p->lane, m->now_ns)) {
+		p->lane = NONE;
 		suci_path_close(m->ep, path, "no lane", m->now_ns);
 		return;
 	}
@@ -230,10 +218,10 @@ down_word(enum suci_down why)
 static void
 on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
-	struct mmp *m = user;
-	uint32_t peer = m->path_peer[path];
+	struct mmp *m = mmp_of_lanes(user);
+	uint32_t peer = m->lanes.path_peer[path];
 	char word[WHY_MAX];
-	m->path_peer[path] = NONE;
+	m->lanes.path_peer[path] = NONE;
 	if (peer == NONE || m->peer[peer].path != path)
 		return;
 	struct mmp_peer *p = &m->peer[peer];
@@ -249,10 +237,10 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 static void
 on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 {
-	struct mmp *m = user;
-	uint32_t peer = m->lane_peer[lane];
+	struct mmp *m = mmp_of_lanes(user);
+	uint32_t peer = m->lanes.lane_peer[lane];
 	char word[WHY_MAX];
-	m->lane_peer[lane] = NONE;
+	m->lanes.lane_peer[lane] = NONE;
 	if (peer == NONE)
 		return;
 	m->peer[peer].lane = NONE;
@@ -284,7 +272,7 @@ mmp_net_connect(struct mmp *m)
 					   m->now_ns))
 				p->path = NONE;
 			else
-				m->path_peer[p->path] = i;
+				m->lanes.path_peer[p->path] = i;
 			p->try_at_ns = m->now_ns + RETRY_NS;
 			m->dirty = true;
 		}
@@ -300,13 +288,9 @@ net_send(void *user, uint32_t peer, const struct mmp_head *h, const void *data, 
 {
 	struct mmp *m = user;
 	struct mmp_peer *p = &m->peer[peer];
-	uint8_t head[MMP_HEAD_BYTES];
 	if (p->near)
 		return mmp_pair_send(&p->near->pair, m->engine, h, data, name);
-	mmp_head_put(head, h);
-	if (p->lane == NONE ||
-	    suci_lane_send(m->lanes, p->lane, head, sizeof head, data, h->bytes, false,
-			   name == MMP_NONE ? MMP_FAR_WORD : name, m->now_ns))
+	if (!mmp_lanes_send(&m->lanes, p->lane, h, data, name, m->now_ns))
 		return false;
 	m->dirty = true;
 	return true;
@@ -323,77 +307,25 @@ net_release(void *user, uint32_t peer, uint32_t cookie)
 const struct mmp_engine_ops mmp_net_ops = {.send = net_send, .release = net_release};
 
 static void
-on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
-{
-	struct mmp *m = user;
-	(void)lane, (void)ok, (void)now_ns;
-	mmp_far_sent(m->far, cookie);
-}
-
-static void *
-on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
-	 uint64_t now_ns)
-{
-	struct mmp *m = user;
-	(void)now_ns;
-	return mmp_far_begin(m->far, m->lane_peer[lane], bytes, first, first_len);
-}
-
-static void
-on_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
-{
-	struct mmp *m = user;
-	(void)lane;
-	mmp_far_data(m->far, block, off, data, len);
-}
-
-static void
-on_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
-{
-	struct mmp *m = user;
-	(void)lane, (void)now_ns;
-	mmp_far_end(m->far, block);
-}
-
-static bool
-on_room(void *user, uint32_t lane, uint64_t bytes)
-{
-	struct mmp *m = user;
-	return mmp_far_room(m->far, m->lane_peer[lane], bytes);
-}
-
-static bool
-on_path_room(void *user, uint32_t path)
-{
-	const struct mmp *m = user;
-	return mmp_far_has(m->far, m->path_peer[path]);
-}
-
-static void
 on_hold(void *user, uint64_t cookie)
 {
-	suci_udp_hold(((struct mmp *)user)->udp, cookie);
+	suci_udp_hold(mmp_of_lanes(user)->udp, cookie);
 }
 
 static void
 on_release(void *user, uint64_t cookie)
 {
-	suci_udp_release(((struct mmp *)user)->udp, cookie);
+	suci_udp_release(mmp_of_lanes(user)->udp, cookie);
 }
 
 static const struct suci_lane_ops lane_ops = {
-	.block_begin = on_begin,
-	.block_data = on_data,
-	.block_end = on_end,
-	.block_done = on_done,
+	MMP_LANES_OPS,
 	.hold = on_hold,
 	.release = on_release,
 	.lane_down = on_lane_down,
 	.accept = on_accept,
 	.path_up = on_path_up,
 	.path_down = on_path_down,
-	.block_room = on_room,
-	.room = on_path_room,
 };
 
 /* ---- turns ---- */
@@ -402,8 +334,8 @@ static void
 resume(struct mmp *m)
 {
 	uint32_t i;
-	while ((i = mmp_far_next(m->far)) != MMP_NONE) {
-		suci_lane_resume(m->lanes, m->peer[i].lane, m->now_ns);
+	while ((i = mmp_far_next(m->lanes.far)) != MMP_NONE) {
+		suci_lane_resume(m->lanes.lanes, m->peer[i].lane, m->now_ns);
 		m->dirty = true;
 	}
 }
@@ -412,9 +344,9 @@ static void
 close_broken(struct mmp *m)
 {
 	uint32_t far;
-	while ((far = mmp_far_broken(m->far)) != MMP_NONE) {
+	while ((far = mmp_far_broken(m->lanes.far)) != MMP_NONE) {
 		m->peer[far].broken = true;
-		snprintf(m->peer[far].why, WHY_MAX, "%s", m->far->peer[far].why);
+		snprintf(m->peer[far].why, WHY_MAX, "%s", m->lanes.far->peer[far].why);
 	}
 	m->broken = false;
 	for (uint32_t i = 0; i < m->job.size; i++) {
@@ -478,10 +410,10 @@ mmp_net_turn(struct mmp *m)
 		moved |= suci_udp_poll(m->udp, m->now_ns);
 		m->udp_at_ns = m->now_ns + NEAR_UDP_NS;
 	}
-	if (m->far->begs)
+	if (m->lanes.far->begs)
 		resume(m);
 	moved |= mmp_engine_turn(m->engine);
-	if (m->broken || m->far->broken)
+	if (m->broken || m->lanes.far->broken)
 		close_broken(m);
 	if (m->dirty) {
 		uint32_t run = atomic_load_explicit(&m->run, memory_order_relaxed);
@@ -517,15 +449,17 @@ static int
 make_peers(struct mmp *m)
 {
 	uint32_t n = m->job.size;
-	m->path_peer = malloc((n + 8) * sizeof *m->path_peer);
-	m->lane_peer = malloc((n + 8) * sizeof *m->lane_peer);
+	m->lanes.rank = m->job.rank;
+	m->lanes.user = m;
+	m->lanes.path_peer = malloc((n + 8) * sizeof *m->lanes.path_peer);
+	m->lanes.lane_peer = malloc((n + 8) * sizeof *m->lanes.lane_peer);
 	m->far_mem = calloc(1, mmp_far_footprint(n));
 	m->near_rank = malloc((m->nears + 1) * sizeof *m->near_rank);
-	if (!m->path_peer || !m->lane_peer || !m->far_mem || !m->near_rank)
+	if (!m->lanes.path_peer || !m->lanes.lane_peer || !m->far_mem || !m->near_rank)
 		return -1;
-	m->far = mmp_far_new(m->far_mem, m->engine, n, m->share.half);
+	m->lanes.far = mmp_far_new(m->far_mem, m->engine, n, m->share.half);
 	for (uint32_t i = 0; i < n + 8; i++)
-		m->path_peer[i] = m->lane_peer[i] = NONE;
+		m->lanes.path_peer[i] = m->lanes.lane_peer[i] = NONE;
 	for (uint32_t i = 0, k = 0; i < n; i++) {
 		struct mmp_peer *p = &m->peer[i];
 		p->path = p->lane = NONE;
@@ -583,7 +517,7 @@ mmp_net_start(struct mmp *m)
 						 .ranges_max = 4096,
 						 .labels_max = n},
 				      .ops = &lane_ops,
-				      .user = m};
+				      .user = &m->lanes};
 	struct suci_config e = {.limits = {.paths_max = n + 8,
 					   .segments_max = 16384,
 					   .queue_max = 2048,
@@ -623,14 +557,14 @@ mmp_net_start(struct mmp *m)
 	hello_put(m, e.hello, ANY_RANK);
 	m->now_ns = suci_udp_now_ns();
 	m->lanes_mem = take(suci_lanes_footprint(&l.limits));
-	m->lanes = m->lanes_mem ? suci_lanes_new(m->lanes_mem, &l) : NULL;
-	e.user = m->lanes;
-	m->ep_mem = m->lanes ? take(suci_footprint(&e.limits)) : NULL;
+	m->lanes.lanes = m->lanes_mem ? suci_lanes_new(m->lanes_mem, &l) : NULL;
+	e.user = m->lanes.lanes;
+	m->ep_mem = m->lanes.lanes ? take(suci_footprint(&e.limits)) : NULL;
 	m->ep = m->ep_mem ? suci_new(m->ep_mem, &e, m->now_ns) : NULL;
 	explicit_bzero(&e.seal, sizeof e.seal);
 	if (!m->ep)
 		return mmp_fail(ENOMEM, "out of memory for %u processes", n);
-	suci_lanes_bind(m->lanes, m->ep);
+	suci_lanes_bind(m->lanes.lanes, m->ep);
 	suci_udp_attach(m->udp, m->ep);
 	return 0;
 }
@@ -649,8 +583,8 @@ mmp_net_close(struct mmp *m)
 		suci_udp_tx(m->udp, m->now_ns);
 		suci_fini(m->ep, m->now_ns);
 	}
-	if (m->lanes)
-		suci_lanes_fini(m->lanes);
+	if (m->lanes.lanes)
+		suci_lanes_fini(m->lanes.lanes);
 	if (m->udp && m->ep)
 		suci_udp_detach(m->udp);
 	suci_udp_close(m->udp);
@@ -658,8 +592,8 @@ mmp_net_close(struct mmp *m)
 		mmp_near_free(m->peer[i].near);
 	free(m->ep_mem);
 	free(m->lanes_mem);
-	free(m->path_peer);
-	free(m->lane_peer);
+	free(m->lanes.path_peer);
+	free(m->lanes.lane_peer);
 	free(m->far_mem);
 	free(m->near_rank);
 }

@@ -18,10 +18,9 @@
 
 #include "base/clock.h"
 #include "driver/suci_udp.h"
-#include "mmp/far.h"
+#include "mmp/lanes.h"
 #include "mmp/pair.h"
 #include "mmp/port.h"
-#include "suci/lane.h"
 #include "tune/store.h"
 #include "tune/watch.h"
 
@@ -126,10 +125,8 @@ struct mmp {
 	/* net.c */
 	struct suci_udp *udp;
 	struct suci *ep;
-	struct suci_lanes *lanes;
+	struct mmp_lanes lanes;
 	void *ep_mem, *lanes_mem;
-	uint32_t *path_peer, *lane_peer;
-	struct mmp_far *far;
 	void *far_mem;
 	uint32_t *near_rank;
 	bool dirty, closing;

@@ -60,7 +60,7 @@ cpu_model(char *out, size_t size)
 
 /* One line of cache i of that CPU. */
 static bool
-cache_line(int cpu, int i, const char *what, char *out, int size)
+read_cache_line(int cpu, int i, const char *what, char *out, int size)
 {
 	char path[96];
 	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", cpu, i, what);
@@ -80,9 +80,9 @@ what_cpus_share(char *out, size_t size)
 		tune_word(out, size, "alone");
 		return;
 	}
-	for (int i = 0; i < CACHES && cache_line(0, i, "level", level, sizeof level); i++) {
+	for (int i = 0; i < CACHES && read_cache_line(0, i, "level", level, sizeof level); i++) {
 		tune_word(out, size, "none");
-		if (!cache_line(0, i, "shared_cpu_list", shared, sizeof shared) ||
+		if (!read_cache_line(0, i, "shared_cpu_list", shared, sizeof shared) ||
 		    strcmp(shared, online) != 0)
 			continue;
 		snprintf(word, sizeof word, "L%s", level);
@@ -92,7 +92,7 @@ what_cpus_share(char *out, size_t size)
 }
 
 static int
-first_cpu(void)
+first_own_cpu(void)
 {
 	cpu_set_t all;
 	if (sched_getaffinity(0, sizeof all, &all) == 0)
@@ -104,7 +104,7 @@ first_cpu(void)
 
 /* "32K" */
 static uint64_t
-bytes_of(const char *text)
+read_cache_bytes(const char *text)
 {
 	char *end;
 	uint64_t n = strtoull(text, &end, 10);
@@ -116,19 +116,19 @@ void
 tune_file_caches(struct tune_caches *c)
 {
 	char level[16], type[32], size[32];
-	int cpu = first_cpu();
+	int cpu = first_own_cpu();
 
 	memset(c, 0, sizeof *c);
-	for (int i = 0; i < CACHES && cache_line(cpu, i, "level", level, sizeof level); i++) {
-		if (!cache_line(cpu, i, "type", type, sizeof type) ||
-		    !cache_line(cpu, i, "size", size, sizeof size) || type[0] == 'I')
+	for (int i = 0; i < CACHES && read_cache_line(cpu, i, "level", level, sizeof level); i++) {
+		if (!read_cache_line(cpu, i, "type", type, sizeof type) ||
+		    !read_cache_line(cpu, i, "size", size, sizeof size) || type[0] == 'I')
 			continue;
 		uint64_t *of = level[0] == '1'	 ? &c->l1
 			       : level[0] == '2' ? &c->l2
 			       : level[0] == '3' ? &c->l3
 						 : NULL;
 		if (of)
-			*of = bytes_of(size);
+			*of = read_cache_bytes(size);
 	}
 }
 

@@ -12,6 +12,7 @@
 	X(UNASKED, "what was announced and matched is not asked for")     \
 	X(BEYOND, "a sender takes twice its share of the area")           \
 	X(PIECES, "every 16th piece of the area is not given back")       \
+	X(LENT, "every 16th fragment of a peer in the node is kept")      \
 	X(UNTOLD, "receives from a peer that has gone go on waiting")
 
 enum mmp_bug {

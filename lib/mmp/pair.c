@@ -1,6 +1,8 @@
 /* Fragments between two processes of a node, as mmp/pair.h says. */
 #include "mmp/pair.h"
 
+#include "canary.h"
+
 #include <string.h>
 
 #define AT_ONCE 64u /* slots of a peer before others are looked at */
@@ -79,6 +81,8 @@ flush(struct mmp_pair *p)
 void
 mmp_pair_release(struct mmp_pair *p, uint32_t name)
 {
+	if (MMP_BUG(LENT) && name % 16 == 15)
+		return;
 	/* An honest peer lends no more names than there are places. */
 	if (p->dones < MMP_SENDS_MAX)
 		p->done[p->dones++] = name;

@@ -90,6 +90,7 @@ static const struct plan {
 	P(UNASKED, B(COMPLETE)),
 	P(BEYOND, B(HONEST)),
 	P(PIECES, B(EMPTY)),
+	P(LENT, B(COMPLETE)),
 	P(UNTOLD, B(TOLD)),
 #undef P
 #define P(id, breaks_)                                                           \

@@ -521,6 +521,7 @@ clean(struct mw *w)
 			free(n->recv[k].posted ? n->recv[k].buf : NULL);
 		free(n->msg);
 		free(n->recv);
+		mw_node_free(n);
 	}
 }
 
@@ -546,8 +547,8 @@ finish(struct mw *w, struct outcome *o)
 	INVARIANT(s, EMPTY, s->buf_live == inside, "%llu receive buffers are still held",
 		  (unsigned long long)(s->buf_live - inside));
 	snprintf(o->note, sizeof o->note,
-		 "%u processes, %s%s: %llu straight, %llu held, %llu stalls, %llu wants", w->size,
-		 w->threaded ? "thread" : "inline",
+		 "%u processes, %s%s%s: %llu straight, %llu held, %llu stalls, %llu wants", w->size,
+		 w->threaded ? "thread" : "inline", w->paired ? ", two of a node" : "",
 		 w->blocking ? ", blocking"
 		 : w->flood  ? ", many messages"
 		 : w->dies   ? ", one dies"
@@ -570,6 +571,9 @@ mmp_run(uint64_t seed, bool verbose, struct outcome *o)
 	w->s = sim_new(seed);
 	w->s->verbose = verbose;
 	draw(w, &p);
+	/* By itself, so that what else a seed draws stays. */
+	struct base_prng of_node = base_prng_seed(seed ^ 0x9a1);
+	w->paired = coin(&of_node, 35);
 	for (uint32_t i = 0; i < w->size; i++) {
 		mw_node_start(w, i);
 		w->node[i].prng = base_prng_seed(seed * 31 + i);

@@ -10,7 +10,8 @@
 #include "invariants.h"
 #include "scenario.h"
 
-#include "mmp/far.h"
+#include "mmp/lanes.h"
+#include "mmp/pair.h"
 #include "mmp/port.h"
 
 #define MW_NODES 4u
@@ -37,7 +38,7 @@ struct mw_recv {
 };
 struct mw_peer {
 	uint32_t path, lane;
-	bool up, over;
+	bool up, over, near;
 	int gone; /* engine to program */
 	uint64_t try_at_ns;
 };
@@ -46,14 +47,16 @@ struct mw_node {
 	uint32_t rank, port, ipv4;
 	bool alive;
 	struct suci *ep;
-	struct suci_lanes *lanes;
+	struct mmp_lanes lanes;
 	struct mmp_engine *engine;
 	struct mmp_port *mp;
-	struct mmp_far *far;
 	void *ep_mem, *lanes_mem, *engine_mem, *port_mem, *far_mem, *ring[4];
 	uint8_t *half[2]; /* for sending, for receiving */
 	struct mw_peer peer[MW_NODES];
 	uint32_t path_peer[MW_NODES + 8], lane_peer[MW_NODES + 8];
+	/* To the other process of its node: one way each, in memory that stays when one dies. */
+	struct mmp_pair pair;
+	void *pair_ring; /* to this process */
 	uint64_t wake_ns;
 	uint64_t sock[MW_SOCK];
 	uint32_t in_sock;
@@ -72,6 +75,7 @@ struct mw {
 	bool threaded; /* the engine has turns while the program computes */
 	bool blocking; /* one receive after the other; all that is sent fits a send half */
 	bool flood;    /* more messages than a peer may have fragments here */
+	bool paired;   /* ranks 0 and 1 are of one node */
 	bool closing;
 	uint64_t fragment, liveness_ns, step_ns;
 	uint32_t mtu, window, blocks_max, rx_blocks_max;
@@ -87,5 +91,7 @@ void mw_node_start(struct mw *w, uint32_t rank);
 void mw_node_turn(struct mw_node *n);
 /* Without a word. */
 void mw_node_kill(struct mw_node *n);
+/* What others of its node may have mapped, when all are over. */
+void mw_node_free(struct mw_node *n);
 
 #endif

@@ -13,6 +13,7 @@
 #define START_NS    (MMP_START_S * BASE_S_NS)
 #define HELLO_BYTES 12u
 #define AGAIN_NS    (200 * BASE_US_NS)
+#define BELL_NS	    (5 * BASE_US_NS) /* to the one who sleeps beside us */
 #define CREDIT	    192u
 #define TX_MAX	    100000u
 #define IPV4	    0x0a000001u
@@ -36,6 +37,21 @@ rank_at(const struct mw *w, const struct suci_addr *a)
 
 /* ---- peers ---- */
 
+static bool
+share_node(const struct mw *w, uint32_t a, uint32_t b)
+{
+	return w->paired && a != b && a < 2 && b < 2;
+}
+
+/* Memory of both that both have. */
+static void
+attach_pair(struct mw_node *n, uint32_t peer)
+{
+	struct mw_node *of = &n->w->node[peer];
+	mmp_pair_init(&n->pair, of->pair_ring, n->pair_ring, n->half[0], of->half[0], MW_HALF);
+	n->peer[peer].near = true;
+}
+
 static void
 down(struct mw_node *n, uint32_t peer, const char *why)
 {
@@ -45,71 +61,68 @@ down(struct mw_node *n, uint32_t peer, const char *why)
 		return;
 	p->over = true;
 	p->up = false;
+	if (p->near) {
+		while (mmp_pair_turn(&n->pair, n->engine, peer) > 0)
+			;
+		mmp_pair_down(&n->pair, n->engine);
+	}
 	INVARIANT(w->s, REASON, w->closing || peer == w->dead,
 		  "rank %u: rank %u is alive and was given up: %s", n->rank, peer, why);
-	mmp_far_down(n->far, peer, ECONNRESET);
+	mmp_far_down(n->lanes.far, peer, ECONNRESET);
 	p->gone = ECONNRESET;
+}
+
+/* What the calls of lanes have as their user. */
+static struct mw_node *
+node_of_lanes(void *user)
+{
+	return ((struct mmp_lanes *)user)->user;
 }
 
 static int
 on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
 	  char why[SUCI_TEXT_MAX])
 {
-	const struct mw_node *n = user;
+	struct mw_node *n = node_of_lanes(user);
 	uint32_t i = rank_at(n->w, from);
 	(void)hello, (void)why;
 	return len != HELLO_BYTES || i == MW_NONE || n->peer[i].up || n->peer[i].over;
-}
-
-static int
-open_lane(struct mw_node *n, uint32_t peer, uint32_t path)
-{
-	struct suci_lane_conf c = {.path = path,
-				   .tx_dst_label = peer,
-				   .tx_src_label = n->rank,
-				   .rx_dst_label = n->rank,
-				   .rx_src_label = peer,
-				   .direct = true,
-				   .tx_salt = (uint64_t)n->rank << 32 | peer,
-				   .rx_salt = (uint64_t)peer << 32 | n->rank,
-				   .window = n->w->window};
-	uint32_t lane;
-	int err = suci_lane_open(n->lanes, &c, &lane, n->w->s->now_ns);
-	SIM_CHECK(n->w->s, !err, "suci_lane_open: %s", suci_strerror(err));
-	if (err)
-		return -1;
-	n->lane_peer[lane] = peer;
-	n->peer[peer].lane = lane;
-	return 0;
 }
 
 static void
 on_path_up(void *user, uint32_t path, const struct suci_addr *from, const void *hello, size_t len,
 	   bool incoming)
 {
-	struct mw_node *n = user;
+	struct mw_node *n = node_of_lanes(user);
 	uint32_t i = rank_at(n->w, from);
 	(void)len, (void)incoming;
 	if (i == MW_NONE || n->peer[i].up || be32_load(hello) != i) {
 		suci_path_close(n->ep, path, "that rank is here", n->w->s->now_ns);
 		return;
 	}
-	n->path_peer[path] = i;
+	n->lanes.path_peer[path] = i;
 	n->peer[i].path = path;
-	if (open_lane(n, i, path))
-		return;
+	if (share_node(n->w, n->rank, i)) {
+		attach_pair(n, i);
+	} else {
+		int err = mmp_lanes_open(&n->lanes, i, path, n->w->window, &n->peer[i].lane,
+					 n->w->s->now_ns);
+		SIM_CHECK(n->w->s, !err, "suci_lane_open: %s", suci_strerror(err));
+		if (err)
+			return;
+	}
 	n->peer[i].up = true;
 	sim_log(n->w->s, "rank %u: rank %u is up", n->rank, i);
-	mmp_engine_up(n->engine, i, false, be64_load((const uint8_t *)hello + 4));
+	mmp_engine_up(n->engine, i, n->peer[i].near, be64_load((const uint8_t *)hello + 4));
 }
 
 static void
 on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
-	struct mw_node *n = user;
-	uint32_t i = n->path_peer[path];
+	struct mw_node *n = node_of_lanes(user);
+	uint32_t i = n->lanes.path_peer[path];
 	(void)why;
-	n->path_peer[path] = MW_NONE;
+	n->lanes.path_peer[path] = MW_NONE;
 	if (i == MW_NONE || n->peer[i].path != path)
 		return;
 	n->peer[i].path = MW_NONE;
@@ -122,10 +135,10 @@ on_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 static void
 on_lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 {
-	struct mw_node *n = user;
-	uint32_t i = n->lane_peer[lane];
+	struct mw_node *n = node_of_lanes(user);
+	uint32_t i = n->lanes.lane_peer[lane];
 	(void)why;
-	n->lane_peer[lane] = MW_NONE;
+	n->lanes.lane_peer[lane] = MW_NONE;
 	if (i == MW_NONE)
 		return;
 	n->peer[i].lane = MW_NONE;
@@ -149,7 +162,7 @@ connect_missing(struct mw_node *n)
 		if (suci_path_open(n->ep, &to, hello, sizeof hello, &p->path, now))
 			p->path = MW_NONE;
 		else
-			n->path_peer[p->path] = i;
+			n->lanes.path_peer[p->path] = i;
 		p->try_at_ns = now + CALL_NS;
 	}
 }
@@ -160,92 +173,43 @@ static bool
 send_fragment(void *user, uint32_t peer, const struct mmp_head *h, const void *data, uint32_t name)
 {
 	struct mw_node *n = user;
-	uint8_t head[MMP_HEAD_BYTES];
-	mmp_head_put(head, h);
-	return n->peer[peer].lane != MW_NONE &&
-	       !suci_lane_send(n->lanes, n->peer[peer].lane, head, sizeof head, data, h->bytes,
-			       false, name == MMP_NONE ? MMP_FAR_WORD : name, n->w->s->now_ns);
+	if (n->peer[peer].near)
+		return mmp_pair_send(&n->pair, n->engine, h, data, name);
+	return mmp_lanes_send(&n->lanes, n->peer[peer].lane, h, data, name, n->w->s->now_ns);
 }
 
 static void
 release(void *user, uint32_t peer, uint32_t cookie)
 {
 	struct mw_node *n = user;
-	(void)peer, (void)cookie;
-	sim_fail(n->w->s, "rank %u: released what it was not lent", n->rank);
+	if (n->peer[peer].near)
+		mmp_pair_release(&n->pair, cookie);
+	else
+		sim_fail(n->w->s, "rank %u: released what it was not lent", n->rank);
 }
 
 static const struct mmp_engine_ops engine_ops = {.send = send_fragment, .release = release};
 
-static void *
-on_begin(void *user, uint32_t lane, uint64_t bytes, const uint8_t *first, size_t first_len,
-	 uint64_t now_ns)
-{
-	struct mw_node *n = user;
-	(void)now_ns;
-	return mmp_far_begin(n->far, n->lane_peer[lane], bytes, first, first_len);
-}
-
-static void
-on_data(void *user, uint32_t lane, void *block, uint64_t off, const uint8_t *data, size_t len)
-{
-	(void)lane;
-	mmp_far_data(((struct mw_node *)user)->far, block, off, data, len);
-}
-
-static void
-on_end(void *user, uint32_t lane, void *block, uint64_t now_ns)
-{
-	(void)lane, (void)now_ns;
-	mmp_far_end(((struct mw_node *)user)->far, block);
-}
-
-static void
-on_done(void *user, uint32_t lane, uint64_t cookie, bool ok, uint64_t now_ns)
-{
-	(void)lane, (void)ok, (void)now_ns;
-	mmp_far_sent(((struct mw_node *)user)->far, cookie);
-}
-
-static bool
-on_room(void *user, uint32_t lane, uint64_t bytes)
-{
-	struct mw_node *n = user;
-	return mmp_far_room(n->far, n->lane_peer[lane], bytes);
-}
-
-static bool
-on_path_room(void *user, uint32_t path)
-{
-	const struct mw_node *n = user;
-	return mmp_far_has(n->far, n->path_peer[path]);
-}
-
 static void
 on_hold(void *user, uint64_t cookie)
 {
-	sim_hold(((struct mw_node *)user)->w->s, cookie);
+	sim_hold(node_of_lanes(user)->w->s, cookie);
 }
 
 static void
 on_release(void *user, uint64_t cookie)
 {
-	sim_release(((struct mw_node *)user)->w->s, cookie);
+	sim_release(node_of_lanes(user)->w->s, cookie);
 }
 
 static const struct suci_lane_ops lane_ops = {
-	.block_begin = on_begin,
-	.block_data = on_data,
-	.block_end = on_end,
-	.block_done = on_done,
+	MMP_LANES_OPS,
 	.hold = on_hold,
 	.release = on_release,
 	.lane_down = on_lane_down,
 	.accept = on_accept,
 	.path_up = on_path_up,
 	.path_down = on_path_down,
-	.block_room = on_room,
-	.room = on_path_room,
 };
 
 /* ---- turns ---- */
@@ -259,6 +223,36 @@ wake(struct sim *s, void *who, uint64_t at)
 		return;
 	n->wake_ns = BASE_NEVER_NS;
 	mw_node_turn(n);
+}
+
+/* What the other process of the node has put there. */
+static void
+turn_pair(struct mw_node *n)
+{
+	uint32_t peer = !n->rank;
+	if (n->rank > 1 || !n->peer[peer].near || n->peer[peer].over)
+		return;
+	INVARIANT(n->w->s, HONEST, mmp_pair_turn(&n->pair, n->engine, peer) >= 0,
+		  "rank %u: rank %u, honest, wrote a slot that cannot be", n->rank, peer);
+}
+
+static void
+ring_bell(struct sim *s, void *who, uint64_t arg)
+{
+	struct mw_node *n = who;
+	(void)s, (void)arg;
+	if (n->alive)
+		mw_node_turn(n);
+}
+
+static void
+wake_pair(struct mw_node *n)
+{
+	if (!n->pair.pushed)
+		return;
+	n->pair.pushed = false;
+	if (n->w->threaded)
+		sim_at(n->w->s, n->w->s->now_ns + BELL_NS, ring_bell, &n->w->node[!n->rank], 0);
 }
 
 static void
@@ -290,6 +284,7 @@ mw_node_turn(struct mw_node *n)
 	struct sim *s = n->w->s;
 	uint32_t i;
 	(void)mmp_engine_turn(n->engine);
+	turn_pair(n);
 	for (i = 0; i < n->in_sock; i++) {
 		take(n, n->sock[i]);
 		sim_release(s, n->sock[i]);
@@ -298,13 +293,14 @@ mw_node_turn(struct mw_node *n)
 	if (suci_expiry_ns(n->ep) <= s->now_ns)
 		suci_tick(n->ep, s->now_ns);
 	connect_missing(n);
-	while ((i = mmp_far_next(n->far)) != MMP_NONE)
-		suci_lane_resume(n->lanes, n->peer[i].lane, s->now_ns);
+	while ((i = mmp_far_next(n->lanes.far)) != MMP_NONE)
+		suci_lane_resume(n->lanes.lanes, n->peer[i].lane, s->now_ns);
 	(void)mmp_engine_turn(n->engine);
-	while ((i = mmp_far_broken(n->far)) != MMP_NONE)
+	while ((i = mmp_far_broken(n->lanes.far)) != MMP_NONE)
 		INVARIANT(s, HONEST, false, "rank %u: rank %u, honest, %s", n->rank, i,
-			  n->far->peer[i].why);
+			  n->lanes.far->peer[i].why);
 	transmit(n);
+	wake_pair(n);
 	const struct mmp_area *a = mmp_engine_area(n->engine);
 	INVARIANT(s, MEMORY, a->used <= a->size && mmp_engine_unsent(n->engine) <= MMP_SENDS_MAX,
 		  "rank %u: %llu bytes in an area of %llu", n->rank, (unsigned long long)a->used,
@@ -312,7 +308,10 @@ mw_node_turn(struct mw_node *n)
 	/* Without a thread nobody looks at the clock while the program computes. */
 	uint64_t at = suci_expiry_ns(n->ep);
 	/* A thread with work left does not sleep; where a ring to the program is full, it does. */
-	if (!mmp_engine_waits(n->engine))
+	bool waits = mmp_engine_waits(n->engine);
+	if (n->rank < 2 && n->peer[!n->rank].near && !n->peer[!n->rank].over)
+		waits = waits && mmp_pair_is_empty(&n->pair);
+	if (!waits)
 		at = base_min_ns(at, s->now_ns + AGAIN_NS);
 	if (n->w->threaded && at != n->wake_ns && at != BASE_NEVER_NS)
 		sim_at(s, base_max_ns(at, s->now_ns), wake, n, at);
@@ -345,7 +344,7 @@ make_suci(struct mw_node *n)
 						 .ranges_max = 256,
 						 .labels_max = MW_NODES},
 				      .ops = &lane_ops,
-				      .user = n};
+				      .user = &n->lanes};
 	struct suci_config e = {.limits = {.paths_max = MW_NODES + 8,
 					   .segments_max = 2048,
 					   .queue_max = 256,
@@ -371,12 +370,12 @@ make_suci(struct mw_node *n)
 	be32_store(e.hello, n->rank);
 	be64_store(e.hello + 4, mmp_engine_share(n->engine));
 	n->lanes_mem = aligned_alloc(64, suci_lanes_footprint(&l.limits));
-	n->lanes = suci_lanes_new(n->lanes_mem, &l);
-	e.user = n->lanes;
+	n->lanes.lanes = suci_lanes_new(n->lanes_mem, &l);
+	e.user = n->lanes.lanes;
 	n->ep_mem = aligned_alloc(64, suci_footprint(&e.limits));
 	n->ep = suci_new(n->ep_mem, &e, w->s->now_ns);
-	BASE_ASSERT(n->lanes && n->ep);
-	suci_lanes_bind(n->lanes, n->ep);
+	BASE_ASSERT(n->lanes.lanes && n->ep);
+	suci_lanes_bind(n->lanes.lanes, n->ep);
 }
 
 void
@@ -389,6 +388,7 @@ mw_node_start(struct mw *w, uint32_t rank)
 		n->ring[r] = calloc(1, mmp_ring_bytes(MMP_RING_SLOTS));
 	for (int h = 0; h < 2; h++)
 		n->half[h] = aligned_alloc(64, MW_HALF);
+	n->pair_ring = calloc(1, mmp_ring_bytes(MMP_RING_SLOTS));
 	struct mmp_rings rings = {n->ring[0], n->ring[1], n->ring[2], n->ring[3]};
 	struct mmp_engine_config e = {.rank = rank,
 				      .size = w->size,
@@ -410,11 +410,15 @@ mw_node_start(struct mw *w, uint32_t rank)
 	BASE_ASSERT(n->engine_mem && n->port_mem && n->far_mem);
 	n->engine = mmp_engine_new(n->engine_mem, &e);
 	n->mp = mmp_port_new(n->port_mem, &c);
-	n->far = mmp_far_new(n->far_mem, n->engine, w->size, MW_HALF);
+	n->lanes.far = mmp_far_new(n->far_mem, n->engine, w->size, MW_HALF);
 	for (uint32_t i = 0; i < MW_NODES; i++)
 		n->peer[i].path = n->peer[i].lane = MW_NONE;
 	memset(n->path_peer, 0xff, sizeof n->path_peer);
 	memset(n->lane_peer, 0xff, sizeof n->lane_peer);
+	n->lanes.rank = rank;
+	n->lanes.path_peer = n->path_peer;
+	n->lanes.lane_peer = n->lane_peer;
+	n->lanes.user = n;
 	n->port = sim_add_port(w->s, n, deliver, 0, IPV4 + rank);
 	n->wake_ns = BASE_NEVER_NS;
 	n->alive = true;
@@ -434,7 +438,7 @@ mw_node_kill(struct mw_node *n)
 		sim_release(s, n->sock[i]);
 	n->in_sock = 0;
 	suci_fini(n->ep, s->now_ns);
-	suci_lanes_fini(n->lanes);
+	suci_lanes_fini(n->lanes.lanes);
 	n->w->closing = closing;
 	free(n->ep_mem);
 	free(n->lanes_mem);
@@ -443,6 +447,12 @@ mw_node_kill(struct mw_node *n)
 	free(n->far_mem);
 	for (int r = 0; r < 4; r++)
 		free(n->ring[r]);
+}
+
+void
+mw_node_free(struct mw_node *n)
+{
 	free(n->half[0]);
 	free(n->half[1]);
+	free(n->pair_ring);
 }
