@@ -5,7 +5,8 @@
 
 /* ---- proof ------------------------------------------------------------------------- */
 
-/* The OWN door that it proves to know, or NONE and the counter of what is wrong. */
+/* The OWN door that it proves to know, or NONE and the counter of what is wrong.  An address says
+ * the token and its realm; a hello has no realm, and says relay_hello_token(). */
 static uint32_t
 prove_door(struct relay_core *c, struct guesses *g, uint32_t label, uint64_t token,
 	   const uint64_t *realm, uint64_t **fault)
@@ -20,7 +21,8 @@ prove_door(struct relay_core *c, struct guesses *g, uint32_t label, uint64_t tok
 		*fault = &c->n.door_unknown;
 	else if (realm && e->realm != *realm)
 		*fault = &c->n.door_realm;
-	else if (e->token != token && !RELAY_BUG(DOOR_TOKEN))
+	else if ((realm ? e->token : relay_hello_token(e->token, label)) != token &&
+		 !RELAY_BUG(DOOR_TOKEN))
 		*fault = &c->n.door_token;
 	else
 		return i;

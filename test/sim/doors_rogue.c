@@ -174,7 +174,7 @@ open_rogue(struct doors_rogue *g)
 		return;
 	struct relay_hello h = {.kind = RELAY_HELLO_RELAY,
 				.rank = RELAY_RANK_NONE,
-				.token = d->at.token,
+				.token = relay_hello_token(d->at.token, d->at.label),
 				.label = d->at.label};
 	g->honest = coin(p, 60);
 	if (!g->honest && coin(p, 50))
