@@ -60,7 +60,8 @@ SAN += -DSUCI_CANARY
 endif
 
 # Third-party headers by -isystem: they do not pass our warnings.
-pkg_cflags = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1) 2>/dev/null))
+# Folders that the compiler looks into anyway would move before the overlay of libbsd.
+pkg_cflags = $(patsubst -I%,-isystem %,$(filter-out -I/usr/include -I/usr/include/%-linux-gnu,$(shell pkg-config --cflags $(1) 2>/dev/null)))
 pkg_libs = $(shell pkg-config --libs $(1) 2>/dev/null)
 
 ifeq ($(V),)
