@@ -261,17 +261,26 @@ mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
 	return register_job(o) && register_ranks();
 }
 
+static void
+note_told(pmix_status_t status, void *arg)
+{
+	(void)arg;
+	if (status != PMIX_SUCCESS)
+		mpirun_say("PMIx: telling of the end of a rank: %s", PMIx_Error_string(status));
+}
+
+/* Nobody waits for the answer: a rank that dies meanwhile may keep it away, and its own end could
+ * not be told then. */
 void
 mpirun_pmix_tell_gone(uint32_t rank)
 {
-	_Atomic int result = 0;
 	pmix_proc_t proc;
 
 	PMIX_LOAD_PROCID(&proc, g.nspace, rank);
-	(void)finished("telling of the end of a rank",
-		       PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &proc, PMIX_RANGE_NAMESPACE, NULL,
-					 0, op_done, &result),
-		       &result);
+	pmix_status_t rc = PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &proc, PMIX_RANGE_NAMESPACE,
+					     NULL, 0, note_told, NULL);
+	if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED)
+		note_told(rc, NULL);
 }
 
 char **
