@@ -90,14 +90,6 @@ finish(void)
 		}
 	}
 	assert(lmpi_eng.outs == 0 && lmpi_eng.copied_bytes == 0);
-	/* Messages that a receive waits for belong to their names. */
-	for (uint32_t i = 0; i < lmpi_eng.recv_ids.size; i++) {
-		struct lmpi_msg *m = lmpi_eng.recv_ids.slot[i].object;
-		if (m) {
-			free(m->buf);
-			free(m);
-		}
-	}
 	for (int i = 0; i < SLOTS; i++) {
 		if (slot[i].used && !slot[i].sends && !slot[i].req.done)
 			(void)lmpi_cancel_recv(&slot[i].req);
