@@ -40,6 +40,13 @@ has_outcome(const struct lmpi_request *r)
 	return r->e.done || lmpi_pending(&r->e);
 }
 
+/* For who looks without retiring: a receive that is held up is not complete. */
+static bool
+is_complete(const struct lmpi_request *r)
+{
+	return r->e.done;
+}
+
 static bool
 has_outcome_at(void *arg)
 {
@@ -177,10 +184,13 @@ impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 /* ---- several */
 
+typedef bool over_fn(const struct lmpi_request *);
+
 struct many {
 	int count;
 	const MPI_Request *requests;
-	int from; /* all of: everything before is done */
+	over_fn *over;
+	int from; /* all of: everything before is over */
 };
 
 static bool
@@ -191,22 +201,22 @@ request_all_done(void *arg)
 	for (; m->from < m->count; m->from++) {
 		const struct lmpi_request *r = pending(m->requests[m->from]);
 
-		if (r != NULL && !has_outcome(r))
+		if (r != NULL && !m->over(r))
 			return false;
 	}
 	return true;
 }
 
-/* Index of a complete request, -1: none yet, MPI_UNDEFINED: none is active. */
+/* Index of one that is over, -1: none yet, MPI_UNDEFINED: none is active. */
 static int
-any_done(int count, const MPI_Request *requests)
+any_over(int count, const MPI_Request *requests, over_fn *over)
 {
 	bool active = false;
 
 	for (int i = 0; i < count; i++) {
 		const struct lmpi_request *r = pending(requests[i]);
 
-		if (r != NULL && has_outcome(r))
+		if (r != NULL && over(r))
 			return i;
 		active |= r != NULL;
 	}
@@ -218,7 +228,31 @@ some_done(void *arg)
 {
 	struct many *m = arg;
 
-	return any_done(m->count, m->requests) != -1;
+	return any_over(m->count, m->requests, m->over) != -1;
+}
+
+/* The same after a turn of the engine, if there is none yet. */
+static int
+look_for_any(int count, const MPI_Request *requests, over_fn *over)
+{
+	int i = any_over(count, requests, over);
+
+	if (i != -1)
+		return i;
+	lmpi_poke();
+	return any_over(count, requests, over);
+}
+
+/* All of them, after a turn of the engine if need be. */
+static bool
+look_for_all(int count, const MPI_Request *requests, over_fn *over)
+{
+	struct many m = {count, requests, over, 0};
+
+	if (request_all_done(&m))
+		return true;
+	lmpi_poke();
+	return request_all_done(&m);
 }
 
 static MPI_Status *
@@ -263,7 +297,7 @@ retire_all(int count, MPI_Request *requests, MPI_Status *statuses)
 int
 impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
 {
-	struct many m = {count, array_of_requests, 0};
+	struct many m = {count, array_of_requests, has_outcome, 0};
 	int rc = find_all(count, array_of_requests);
 
 	if (rc)
@@ -276,28 +310,25 @@ impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_st
 int
 impl_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
 {
-	struct many m = {count, array_of_requests, 0};
 	int rc = find_all(count, array_of_requests);
 
 	if (rc)
 		return rc;
-	if (!request_all_done(&m))
-		lmpi_poke();
-	*flag = request_all_done(&m);
+	*flag = look_for_all(count, array_of_requests, has_outcome);
 	return *flag ? retire_all(count, array_of_requests, array_of_statuses) : MPI_SUCCESS;
 }
 
 int
 impl_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Status *status)
 {
-	struct many m = {count, array_of_requests, 0};
+	struct many m = {count, array_of_requests, has_outcome, 0};
 	int rc = find_all(count, array_of_requests);
 
 	if (rc)
 		return rc;
 	if (!some_done(&m))
 		lmpi_wait_for(some_done, &m);
-	*indx = any_done(count, array_of_requests);
+	*indx = any_over(count, array_of_requests, has_outcome);
 	if (*indx == MPI_UNDEFINED) {
 		lmpi_status_empty(status);
 		return MPI_SUCCESS;
@@ -312,11 +343,7 @@ impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, M
 
 	if (rc)
 		return rc;
-	i = any_done(count, array_of_requests);
-	if (i == -1) {
-		lmpi_poke();
-		i = any_done(count, array_of_requests);
-	}
+	i = look_for_any(count, array_of_requests, has_outcome);
 	*flag = i != -1;
 	*indx = i == -1 ? MPI_UNDEFINED : i;
 	if (i == MPI_UNDEFINED)
@@ -355,14 +382,14 @@ int
 impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
 	      MPI_Status *array_of_statuses)
 {
-	struct many m = {incount, array_of_requests, 0};
+	struct many m = {incount, array_of_requests, has_outcome, 0};
 	int rc = find_all(incount, array_of_requests);
 
 	if (rc)
 		return rc;
 	if (!some_done(&m))
 		lmpi_wait_for(some_done, &m);
-	if (any_done(incount, array_of_requests) == MPI_UNDEFINED) {
+	if (any_over(incount, array_of_requests, has_outcome) == MPI_UNDEFINED) {
 		*outcount = MPI_UNDEFINED;
 		return MPI_SUCCESS;
 	}
@@ -378,11 +405,7 @@ impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int a
 
 	if (rc)
 		return rc;
-	i = any_done(incount, array_of_requests);
-	if (i == -1) {
-		lmpi_poke();
-		i = any_done(incount, array_of_requests);
-	}
+	i = look_for_any(incount, array_of_requests, has_outcome);
 	if (i == MPI_UNDEFINED) {
 		*outcount = MPI_UNDEFINED;
 		return MPI_SUCCESS;
@@ -419,14 +442,11 @@ int
 impl_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
 			    MPI_Status *array_of_statuses)
 {
-	struct many m = {count, array_of_requests, 0};
 	int rc = find_all(count, array_of_requests);
 
 	if (rc)
 		return rc;
-	if (!request_all_done(&m))
-		lmpi_poke();
-	*flag = request_all_done(&m);
+	*flag = look_for_all(count, array_of_requests, is_complete);
 	for (int i = 0; *flag && i < count; i++) {
 		struct lmpi_request *r = pending(array_of_requests[i]);
 
@@ -446,11 +466,7 @@ impl_Request_get_status_any(int count, const MPI_Request array_of_requests[], in
 
 	if (rc)
 		return rc;
-	i = any_done(count, array_of_requests);
-	if (i == -1) {
-		lmpi_poke();
-		i = any_done(count, array_of_requests);
-	}
+	i = look_for_any(count, array_of_requests, is_complete);
 	*flag = i != -1;
 	*indx = i == -1 ? MPI_UNDEFINED : i;
 	if (i == MPI_UNDEFINED)
@@ -468,9 +484,7 @@ impl_Request_get_status_some(int incount, const MPI_Request array_of_requests[],
 
 	if (rc)
 		return rc;
-	if (any_done(incount, array_of_requests) == -1)
-		lmpi_poke();
-	if (any_done(incount, array_of_requests) == MPI_UNDEFINED) {
+	if (look_for_any(incount, array_of_requests, is_complete) == MPI_UNDEFINED) {
 		*outcount = MPI_UNDEFINED;
 		return MPI_SUCCESS;
 	}

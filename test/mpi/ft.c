@@ -128,6 +128,11 @@ after_death(void)
 	/* From any source: pending, until it is acknowledged. */
 	WANT(MPIX_ERR_PROC_FAILED_PENDING, MPI_Wait(&any, &st));
 	CHECK(any != MPI_REQUEST_NULL);
+	int at;
+	CHECK(MPI_Request_get_status(any, &flag, &st) == MPI_SUCCESS && !flag);
+	CHECK(MPI_Request_get_status_any(1, &any, &at, &flag, &st) == MPI_SUCCESS && !flag);
+	CHECK(MPI_Request_get_status_all(1, &any, &flag, &st) == MPI_SUCCESS && !flag);
+	CHECK(MPI_Request_get_status_some(1, &any, &n, &at, &st) == MPI_SUCCESS && n == 0);
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 1, world, &st));
 	MPIX_Comm_failure_get_acked(world, &g);
 	MPI_Group_size(g, &n);
