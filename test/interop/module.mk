@@ -7,7 +7,8 @@ interop: $(B)/bin/impi-server $(B)/test/unit/test_impi_streams $(B)/bin/impirun 
 		$(B)/test/interop-peer $(B)/bin/relayd $(B)/bin/relayctl $(B)/bin/wanem
 	@test/interop/run $(B) $(WORDS)
 
-# The MPI side of jobs between libmpi and a foreign client.
+# The MPI side of jobs between libmpi and a foreign client; smoke relayd-gateway runs it, too.
+SMOKE_EXTRA += $(B)/test/interop-peer
 INTEROP_PEER := test/interop/peer.c test/interop/peer_p2p.c test/interop/peer_types.c \
 	test/interop/peer_coll.c
 $(B)/test/interop-peer: $(INTEROP_PEER) test/interop/peer.h $(B)/bin/mpicc $(B)/lib/libmpi_abi.so.1

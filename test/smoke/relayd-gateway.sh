@@ -260,12 +260,8 @@ for JOB in "one side strict" "LAM on both sides" "two gateways" "over lanes, 2 r
 	*) RELAYS=2 part job_is_well all_pairs "a0 strict 3" "b0 strict 3" ;;
 	esac
 done
-if [ -x "$B/test/interop-peer" ]; then
-	JOB="libmpi to global addresses" part job_is_well pingpong "a0 libmpi 2" "gc0 strict 2"
-	JOB="libmpi to a private cluster" part job_is_well all_pairs "a0 libmpi 2" "b0 strict 2"
-else
-	echo "SKIP gateway with libmpi: $B/test/interop-peer is not built"
-fi
+JOB="libmpi to global addresses" part job_is_well pingpong "a0 libmpi 2" "gc0 strict 2"
+JOB="libmpi to a private cluster" part job_is_well all_pairs "a0 libmpi 2" "b0 strict 2"
 part faults
 part without_gateway
 part too_few_gates
