@@ -10,7 +10,7 @@ enum mmp_bug mmp_canary;
 #endif
 
 uint32_t
-pool_take(struct pool *p)
+mmp_pool_take(struct pool *p)
 {
 	uint32_t i = p->free;
 	if (i != MMP_NONE)
@@ -22,7 +22,7 @@ pool_take(struct pool *p)
 }
 
 void
-pool_give(struct pool *p, uint32_t i)
+mmp_pool_give(struct pool *p, uint32_t i)
 {
 	p->next[i] = p->free;
 	p->free = i;
@@ -113,7 +113,7 @@ mmp_engine_up(struct mmp_engine *e, uint32_t peer, bool near, uint64_t share)
 	p->up = true;
 	p->near = near;
 	p->share = share;
-	tx_dirty(e, peer);
+	mmp_tx_dirty(e, peer);
 }
 
 void
@@ -125,9 +125,9 @@ mmp_engine_down(struct mmp_engine *e, uint32_t peer, int err)
 	p->up = false;
 	p->down = true;
 	p->error = err ? err : ECONNRESET;
-	tx_drop(e, peer);
-	rx_down(e, peer);
-	match_down(e, peer);
+	mmp_tx_drop(e, peer);
+	mmp_rx_down(e, peer);
+	mmp_match_down(e, peer);
 }
 
 /* ---- telling the program ---- */
@@ -162,7 +162,7 @@ tell_end(struct mmp_engine *e, uint32_t p)
 	s->end.tag = o->got_tag;
 	s->end.error = o->error;
 	mmp_ring_push(&e->notice);
-	pool_give(&e->posts, p);
+	mmp_pool_give(&e->posts, p);
 	return true;
 }
 
@@ -188,7 +188,7 @@ tell_msg(struct mmp_engine *e, uint32_t m)
 			g->recs.tail = last;
 		c->msg = MMP_NONE;
 		if (!s) {
-			rx_rec_free(e, r);
+			mmp_rx_rec_free(e, r);
 			continue;
 		}
 		c->told = true;
@@ -211,7 +211,7 @@ tell_msg(struct mmp_engine *e, uint32_t m)
 		return false;
 	e->peer[o->rank].received_bytes += g->all;
 	g->post = MMP_NONE;
-	rx_msg_free(e, m);
+	mmp_rx_msg_free(e, m);
 	return true;
 }
 
@@ -250,11 +250,11 @@ static void
 take_reply(struct mmp_engine *e, const struct mmp_receive_reply *r)
 {
 	if (r->kind == MMP_REPLY_POST) {
-		match_post(e, r);
+		mmp_match_post(e, r);
 		return;
 	}
 	for (uint32_t i = 0; i < r->freed.n && i < MMP_NAMES; i++)
-		rx_freed(e, r->freed.name[i]);
+		mmp_rx_freed(e, r->freed.name[i]);
 }
 
 bool
@@ -269,12 +269,12 @@ mmp_engine_turn(struct mmp_engine *e)
 		moved = true;
 	}
 	for (unsigned i = 0; i < MMP_RING_SLOTS && (s = mmp_ring_peek(&e->request)); i++) {
-		tx_request(e, s);
+		mmp_tx_request(e, s);
 		mmp_ring_pop(&e->request);
 		moved = true;
 	}
 	if (e->dirty != MMP_NONE)
-		moved |= tx_pump(e);
+		moved |= mmp_tx_pump(e);
 	return tell(e) | moved;
 }
 

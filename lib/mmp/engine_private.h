@@ -15,8 +15,8 @@ struct pool {
 	uint32_t *next;
 	uint32_t free, fresh, cap, used;
 };
-uint32_t pool_take(struct pool *p); /* MMP_NONE: none */
-void pool_give(struct pool *p, uint32_t i);
+uint32_t mmp_pool_take(struct pool *p); /* MMP_NONE: none */
+void mmp_pool_give(struct pool *p, uint32_t i);
 
 struct list {
 	uint32_t head, tail;
@@ -123,26 +123,26 @@ struct mmp_engine {
 };
 
 /* engine_tx.c */
-void tx_dirty(struct mmp_engine *e, uint32_t peer);
-void tx_request(struct mmp_engine *e, const struct mmp_send_request *r);
-bool tx_pump(struct mmp_engine *e);
-void tx_drop(struct mmp_engine *e, uint32_t peer);
-uint32_t tx_credit(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h);
-uint32_t tx_want(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h);
+void mmp_tx_dirty(struct mmp_engine *e, uint32_t peer);
+void mmp_tx_request(struct mmp_engine *e, const struct mmp_send_request *r);
+bool mmp_tx_pump(struct mmp_engine *e);
+void mmp_tx_drop(struct mmp_engine *e, uint32_t peer);
+uint32_t mmp_tx_credit(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h);
+uint32_t mmp_tx_want(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h);
 
 /* engine_rx.c */
-void rx_freed(struct mmp_engine *e, uint32_t record);
-void rx_matched(struct mmp_engine *e, uint32_t m);
-void rx_msg_free(struct mmp_engine *e, uint32_t m);
-void rx_rec_free(struct mmp_engine *e, uint32_t r);
-void rx_down(struct mmp_engine *e, uint32_t peer);
+void mmp_rx_freed(struct mmp_engine *e, uint32_t record);
+void mmp_rx_matched(struct mmp_engine *e, uint32_t m);
+void mmp_rx_msg_free(struct mmp_engine *e, uint32_t m);
+void mmp_rx_rec_free(struct mmp_engine *e, uint32_t r);
+void mmp_rx_down(struct mmp_engine *e, uint32_t peer);
 
 /* match.c */
-void match_post(struct mmp_engine *e, const struct mmp_receive_reply *r);
+void mmp_match_post(struct mmp_engine *e, const struct mmp_receive_reply *r);
 /* The message has begun, and comes after all before it. */
-void match_begun(struct mmp_engine *e, uint32_t m);
-void match_forget_msg(struct mmp_engine *e, uint32_t m);
-void match_down(struct mmp_engine *e, uint32_t peer);
-void match_end_post(struct mmp_engine *e, uint32_t p, int error);
+void mmp_match_begun(struct mmp_engine *e, uint32_t m);
+void mmp_match_forget_msg(struct mmp_engine *e, uint32_t m);
+void mmp_match_down(struct mmp_engine *e, uint32_t peer);
+void mmp_match_end_post(struct mmp_engine *e, uint32_t p, int error);
 
 #endif

@@ -26,7 +26,7 @@ find(const struct mmp_engine *e, uint32_t source, uint32_t number)
 static uint32_t
 new_msg(struct mmp_engine *e, uint32_t source, const struct mmp_head *h)
 {
-	uint32_t m = pool_take(&e->msgs), bin = hash_of(e, source, h->number);
+	uint32_t m = mmp_pool_take(&e->msgs), bin = hash_of(e, source, h->number);
 	if (m == MMP_NONE)
 		return m;
 	e->msg[m] = (struct msg){.source = source,
@@ -72,7 +72,7 @@ unlink_want(struct mmp_engine *e, uint32_t m)
 }
 
 void
-rx_msg_free(struct mmp_engine *e, uint32_t m)
+mmp_rx_msg_free(struct mmp_engine *e, uint32_t m)
 {
 	struct msg *g = &e->msg[m];
 	uint32_t *at = &e->hash[hash_of(e, g->source, g->number)];
@@ -84,7 +84,7 @@ rx_msg_free(struct mmp_engine *e, uint32_t m)
 	if (g->wanted)
 		unlink_want(e, m);
 	g->used = false;
-	pool_give(&e->msgs, m);
+	mmp_pool_give(&e->msgs, m);
 }
 
 static void
@@ -105,7 +105,7 @@ due(struct mmp_engine *e, uint32_t m)
 /* ---- freeing ---- */
 
 void
-rx_rec_free(struct mmp_engine *e, uint32_t r)
+mmp_rx_rec_free(struct mmp_engine *e, uint32_t r)
 {
 	struct rec *c = &e->rec[r];
 	struct peer *p = &e->peer[c->peer];
@@ -121,26 +121,26 @@ rx_rec_free(struct mmp_engine *e, uint32_t r)
 		p->bytes_in -= c->bytes;
 		p->bytes_freed += c->bytes;
 	}
-	pool_give(&e->recs, r);
+	mmp_pool_give(&e->recs, r);
 	if (c->peer == e->c.rank) {
 		p->frags_freed = p->frags_freed_in;
 		if (p->queue.head != MMP_NONE)
-			tx_dirty(e, c->peer);
+			mmp_tx_dirty(e, c->peer);
 	} else if (!p->credit_due && !p->down &&
 		   (p->bytes_freed - p->bytes_said > e->share / 4 ||
 		    p->frags_freed_in - p->frags_said >= MMP_PEER_FRAGMENTS / 4)) {
 		p->credit_due = true;
-		tx_dirty(e, c->peer);
+		mmp_tx_dirty(e, c->peer);
 	}
 }
 
 /* The program has copied it. */
 void
-rx_freed(struct mmp_engine *e, uint32_t r)
+mmp_rx_freed(struct mmp_engine *e, uint32_t r)
 {
 	if (r < e->recs.fresh && e->rec[r].told) {
 		e->rec[r].told = false;
-		rx_rec_free(e, r);
+		mmp_rx_rec_free(e, r);
 	}
 }
 
@@ -161,11 +161,11 @@ want(struct mmp_engine *e, uint32_t m)
 	else
 		q->head = m;
 	q->tail = m;
-	tx_dirty(e, peer);
+	mmp_tx_dirty(e, peer);
 }
 
 void
-rx_matched(struct mmp_engine *e, uint32_t m)
+mmp_rx_matched(struct mmp_engine *e, uint32_t m)
 {
 	struct msg *g = &e->msg[m];
 	if (g->announced)
@@ -183,7 +183,7 @@ begin_messages(struct mmp_engine *e, uint32_t source)
 	while ((m = find(e, source, s->expected)) != MMP_NONE && !e->msg[m].begun) {
 		s->expected++;
 		e->msg[m].begun = true;
-		match_begun(e, m);
+		mmp_match_begun(e, m);
 	}
 }
 
@@ -270,7 +270,7 @@ begin(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, uint8_t *th
 			return bad(&e->n.refused);
 		c.data = e->c.recv_half + mmp_area_at(&e->area, c.piece);
 	}
-	r = pool_take(&e->recs);
+	r = mmp_pool_take(&e->recs);
 	e->rec[r] = c;
 	g->begun_bytes += h->bytes;
 	p->frags_in++;
@@ -289,7 +289,7 @@ word(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
 {
 	if (e->peer[peer].down)
 		return bad(&e->n.drop_credit);
-	return h->kind == MMP_CREDIT ? tx_credit(e, peer, h) : tx_want(e, peer, h);
+	return h->kind == MMP_CREDIT ? mmp_tx_credit(e, peer, h) : mmp_tx_want(e, peer, h);
 }
 
 uint32_t
@@ -333,7 +333,7 @@ mmp_engine_end(struct mmp_engine *e, uint32_t r)
 	g->got += c->bytes;
 	c->complete = true;
 	if (c->straight)
-		rx_rec_free(e, r);
+		mmp_rx_rec_free(e, r);
 	/* Straight ones are told of with the whole message. */
 	if (g->post != MMP_NONE && (g->got == g->all || !c->straight))
 		due(e, m);
@@ -346,7 +346,7 @@ drop_held(struct mmp_engine *e, uint32_t m)
 	while (g->recs.head != MMP_NONE) {
 		uint32_t r = g->recs.head;
 		g->recs.head = e->rec[r].next;
-		rx_rec_free(e, r);
+		mmp_rx_rec_free(e, r);
 	}
 	g->recs = LIST_EMPTY;
 }
@@ -367,7 +367,7 @@ mmp_engine_abort(struct mmp_engine *e, uint32_t r)
 		if (g->recs.tail == r)
 			g->recs.tail = last;
 	}
-	rx_rec_free(e, r);
+	mmp_rx_rec_free(e, r);
 }
 
 uint32_t
@@ -393,7 +393,7 @@ mmp_engine_offer(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, 
 /* ---- a peer that went ---- */
 
 void
-rx_down(struct mmp_engine *e, uint32_t peer)
+mmp_rx_down(struct mmp_engine *e, uint32_t peer)
 {
 	for (uint32_t m = 0; m < e->msgs.fresh; m++) {
 		struct msg *g = &e->msg[m];
@@ -403,12 +403,12 @@ rx_down(struct mmp_engine *e, uint32_t peer)
 			e->post[g->post].rank = peer;
 			e->post[g->post].got_tag = g->tag;
 			e->peer[peer].told |= e->post[g->post].from < 0;
-			match_end_post(e, g->post, e->peer[peer].error);
+			mmp_match_end_post(e, g->post, e->peer[peer].error);
 		} else if (g->begun) {
-			match_forget_msg(e, m);
+			mmp_match_forget_msg(e, m);
 		}
 		/* Copies the program was told of go on: they have no message any more. */
 		drop_held(e, m);
-		rx_msg_free(e, m);
+		mmp_rx_msg_free(e, m);
 	}
 }

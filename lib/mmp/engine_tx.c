@@ -6,7 +6,7 @@
 #define SPARE 16u /* fragments of a peer's room that only barriers may use */
 
 void
-tx_dirty(struct mmp_engine *e, uint32_t peer)
+mmp_tx_dirty(struct mmp_engine *e, uint32_t peer)
 {
 	struct peer *p = &e->peer[peer];
 	if (p->dirty)
@@ -26,7 +26,7 @@ mmp_engine_sent(struct mmp_engine *e, uint32_t name)
 }
 
 void
-tx_request(struct mmp_engine *e, const struct mmp_send_request *r)
+mmp_tx_request(struct mmp_engine *e, const struct mmp_send_request *r)
 {
 	struct tx *t = &e->tx[r->name];
 	struct peer *p = &e->peer[r->peer];
@@ -50,7 +50,7 @@ tx_request(struct mmp_engine *e, const struct mmp_send_request *r)
 	else
 		p->queue.head = r->name;
 	p->queue.tail = r->name;
-	tx_dirty(e, r->peer);
+	mmp_tx_dirty(e, r->peer);
 }
 
 /* ---- what was announced ---- */
@@ -70,7 +70,7 @@ want_drop(struct mmp_engine *e, uint32_t *at)
 	uint32_t w = *at;
 	*at = e->want[w].next;
 	e->source[e->want[w].source].announced--;
-	pool_give(&e->wants, w);
+	mmp_pool_give(&e->wants, w);
 }
 
 static bool
@@ -81,19 +81,19 @@ is_wanted(struct mmp_engine *e, uint32_t source, uint32_t number)
 }
 
 uint32_t
-tx_want(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
+mmp_tx_want(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
 {
 	uint32_t w = *want_find(e, peer * MMP_STREAMS + h->stream, h->number);
 	/* Credit may have come first, and all has been sent. */
 	if (w == MMP_NONE)
 		return MMP_NONE;
 	e->want[w].wanted = true;
-	tx_dirty(e, peer);
+	mmp_tx_dirty(e, peer);
 	return MMP_NONE;
 }
 
 uint32_t
-tx_credit(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
+mmp_tx_credit(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
 {
 	struct peer *p = &e->peer[peer];
 	/* Freed can only be what was sent, and it only grows; words may overtake each other. */
@@ -103,7 +103,7 @@ tx_credit(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
 	}
 	p->eager_freed = h->all > p->eager_freed ? h->all : p->eager_freed;
 	p->frags_freed = h->offset > p->frags_freed ? h->offset : p->frags_freed;
-	tx_dirty(e, peer);
+	mmp_tx_dirty(e, peer);
 	return MMP_NONE;
 }
 
@@ -141,7 +141,7 @@ announce(struct mmp_engine *e, uint32_t peer, const struct tx *t)
 	h.flags = 0;
 	if (!transmit(e, peer, &h, NULL, MMP_NONE))
 		return false;
-	w = pool_take(&e->wants);
+	w = mmp_pool_take(&e->wants);
 	e->want[w] = (struct want){.source = source, .number = t->head.number, .next = MMP_NONE};
 	*at = w;
 	s->announced++;
@@ -259,7 +259,7 @@ send_words(struct mmp_engine *e, uint32_t peer)
 }
 
 bool
-tx_pump(struct mmp_engine *e)
+mmp_tx_pump(struct mmp_engine *e)
 {
 	uint32_t peer = e->dirty;
 	bool moved = false;
@@ -270,14 +270,14 @@ tx_pump(struct mmp_engine *e)
 		p->dirty = false;
 		/* Until it is up everything waits; mmp_engine_up() marks it. */
 		if (p->up && (!send_words(e, peer) || !pump_queue(e, peer, &moved)))
-			tx_dirty(e, peer);
+			mmp_tx_dirty(e, peer);
 		peer = next;
 	}
 	return moved;
 }
 
 void
-tx_drop(struct mmp_engine *e, uint32_t peer)
+mmp_tx_drop(struct mmp_engine *e, uint32_t peer)
 {
 	struct peer *p = &e->peer[peer];
 	while (p->queue.head != MMP_NONE) {

@@ -67,7 +67,7 @@ add_msg(struct mmp_engine *e, uint32_t m)
 }
 
 void
-match_forget_msg(struct mmp_engine *e, uint32_t m)
+mmp_match_forget_msg(struct mmp_engine *e, uint32_t m)
 {
 	struct msg *g = &e->msg[m];
 	struct list *l = &e->source[g->source].msgs, *a = &e->any_msgs[g->source % MMP_STREAMS];
@@ -89,7 +89,7 @@ first_post(const struct mmp_engine *e, const struct list *l, const struct msg *g
 }
 
 void
-match_begun(struct mmp_engine *e, uint32_t m)
+mmp_match_begun(struct mmp_engine *e, uint32_t m)
 {
 	struct msg *g = &e->msg[m];
 	uint32_t own = first_post(e, &e->source[g->source].posts, g);
@@ -103,7 +103,7 @@ match_begun(struct mmp_engine *e, uint32_t m)
 	}
 	remove_post(e, i);
 	g->post = i;
-	rx_matched(e, m);
+	mmp_rx_matched(e, m);
 }
 
 static uint32_t
@@ -144,7 +144,7 @@ gone_for(const struct mmp_engine *e, int32_t from)
 }
 
 void
-match_end_post(struct mmp_engine *e, uint32_t i, int error)
+mmp_match_end_post(struct mmp_engine *e, uint32_t i, int error)
 {
 	struct post *p = &e->post[i];
 	p->error = error;
@@ -164,13 +164,13 @@ end_for(struct mmp_engine *e, uint32_t i, uint32_t peer)
 	p->got_tag = p->tag;
 	p->all = 0;
 	e->peer[peer].told |= p->from < 0;
-	match_end_post(e, i, e->peer[peer].error);
+	mmp_match_end_post(e, i, e->peer[peer].error);
 }
 
 void
-match_post(struct mmp_engine *e, const struct mmp_receive_reply *r)
+mmp_match_post(struct mmp_engine *e, const struct mmp_receive_reply *r)
 {
-	uint32_t i = pool_take(&e->posts); /* the program has no more than there are */
+	uint32_t i = mmp_pool_take(&e->posts); /* the program has no more than there are */
 	struct post *p = &e->post[i];
 	*p = (struct post){.receive = r->post.receive,
 			   .from = r->post.from,
@@ -181,9 +181,9 @@ match_post(struct mmp_engine *e, const struct mmp_receive_reply *r)
 			   .serial = e->serial++};
 	uint32_t m = first_msg(e, p), gone;
 	if (m != MMP_NONE) {
-		match_forget_msg(e, m);
+		mmp_match_forget_msg(e, m);
 		e->msg[m].post = i;
-		rx_matched(e, m);
+		mmp_rx_matched(e, m);
 	} else if ((gone = gone_for(e, p->from)) != MMP_NONE) {
 		end_for(e, i, gone);
 	} else {
@@ -202,7 +202,7 @@ end_all(struct mmp_engine *e, struct list *l, uint32_t peer)
 }
 
 void
-match_down(struct mmp_engine *e, uint32_t peer)
+mmp_match_down(struct mmp_engine *e, uint32_t peer)
 {
 	for (uint32_t s = 0; s < MMP_STREAMS && !MMP_BUG(UNTOLD); s++) {
 		end_all(e, &e->source[peer * MMP_STREAMS + s].posts, peer);

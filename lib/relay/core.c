@@ -139,7 +139,7 @@ relay_core_fini(struct relay_core *c)
 		return NULL;
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max && c->nstrays; i++)
 		if (c->job[i].used)
-			stray_forget(c, &c->job[i]);
+			relay_stray_forget(c, &c->job[i]);
 	memset(c, 0, sizeof *c);
 	return c;
 }
@@ -151,7 +151,7 @@ relay_bind(struct relay_core *c, struct suci *ep)
 }
 
 void
-new_era(struct relay_core *c)
+relay_new_era(struct relay_core *c)
 {
 	if (++c->era)
 		return;
@@ -161,7 +161,7 @@ new_era(struct relay_core *c)
 }
 
 uint16_t
-trunks_mtu(const struct relay_core *c)
+relay_trunks_mtu(const struct relay_core *c)
 {
 	uint32_t most = c->conf.trunk_mtu, up = 0;
 	if (!c->conf.trunk_mtu_start)
@@ -183,7 +183,7 @@ void
 relay_core_hello(const struct relay_core *c, uint8_t out[RELAY_HELLO_LEN])
 {
 	struct relay_hello h = {
-		.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE, .mtu = trunks_mtu(c)};
+		.kind = RELAY_HELLO_RELAY, .rank = RELAY_RANK_NONE, .mtu = relay_trunks_mtu(c)};
 	relay_hello_encode(&h, out);
 }
 
@@ -199,7 +199,7 @@ tick_trunks(struct relay_core *c)
 		if (c->now_ns >= k->retry_ns) {
 			c->n.trunk_retries++;
 			relay_door_trunk_hello(c, t);
-			trunk_open(c, t);
+			relay_trunk_open(c, t);
 		} else {
 			wake_at(c, k->retry_ns);
 		}
@@ -215,7 +215,7 @@ tick_gateways(struct relay_core *c)
 			continue;
 		if (c->now_ns >= w->retry_ns) {
 			c->n.gateway_retries++;
-			gateway_open(c, g);
+			relay_gateway_open(c, g);
 		} else {
 			wake_at(c, w->retry_ns);
 		}
@@ -235,7 +235,7 @@ tick_job(struct relay_core *c, uint32_t i)
 	j->open_at_ns = BASE_NEVER_NS;
 	for (uint32_t r = j->first_local; r < j->first_local + j->nlocal && j->wanted; r++)
 		if (job_proc(c, j, r)->flags & PROC_WANTED)
-			proc_open(c, i, r);
+			relay_proc_open(c, i, r);
 	if (j->wanted) {
 		j->open_at_ns = base_add_ns(c->now_ns, c->conf.retry_ns);
 		wake_at(c, j->open_at_ns);
@@ -265,20 +265,20 @@ relay_core_tick(struct relay_core *c, uint64_t now_ns)
 	if (c->now_ns < c->expiry_ns)
 		return;
 	c->expiry_ns = BASE_NEVER_NS;
-	new_era(c);
+	relay_new_era(c);
 	if (c->leaving)
 		return;
 	tick_trunks(c);
 	tick_gateways(c);
-	light_tick(c);
+	relay_light_tick(c);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		tick_job(c, i);
 	tick_paths(c);
-	untold_tick(c);
-	group_tick(c);
-	group_drain(c);
-	tell_tick(c);
-	stray_send(c);
+	relay_untold_tick(c);
+	relay_group_tick(c);
+	relay_group_drain(c);
+	relay_tell_tick(c);
+	relay_stray_send(c);
 	relay_door_tick(c);
 }
 
@@ -498,10 +498,10 @@ check_tables(const struct relay_core *c)
 	if (!fault)
 		fault = check_gateways(c);
 	if (!fault)
-		fault = light_check(c);
+		fault = relay_light_check(c);
 	if (!fault)
 		fault = relay_door_check(c);
-	return fault ? fault : forward_check(c);
+	return fault ? fault : relay_forward_check(c);
 }
 
 bool

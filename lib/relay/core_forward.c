@@ -253,7 +253,7 @@ names(const struct relay_core *c, const struct job *j, uint32_t label, const str
 }
 
 const char *
-forward_check(const struct relay_core *c)
+relay_forward_check(const struct relay_core *c)
 {
 	struct relay_core *asked = (struct relay_core *)(uintptr_t)c; /* counters are named only */
 	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++) {
@@ -310,7 +310,7 @@ way_out(struct relay_core *c, const struct recent *r, struct tries *t, uint32_t 
 	if (r->dst->path == NONE) {
 		r->dst->flags |= PROC_NEEDED;
 		if (!(r->dst->flags & PROC_WANTED))
-			proc_want(c, r->job, r->dst, c->now_ns);
+			relay_proc_want(c, r->job, r->dst, c->now_ns);
 	}
 	return r->dst->path;
 }
@@ -375,7 +375,7 @@ abort_toobig(struct relay_core *c, struct job *j, uint32_t out_path, const struc
 		       "%u bytes of a message do not fit the way to %s: at most %u do; LIBMPI_MTU "
 		       "or ports.*.mtu of the relays is too large",
 		       seg->data_len, relay_addr_text(&c->path[out_path].peer, at), info.mss);
-	job_abort(c, j, NONE, msg);
+	relay_job_abort(c, j, NONE, msg);
 }
 
 /* Over that path; what suci_path_send() says.  payload: the segment's, if its buffer may be
@@ -619,7 +619,7 @@ released(void *user, uint32_t path, uint64_t cookie, enum suci_fate fate, uint64
 		c->n.tx_acked++;
 		c->path[path].tx_acked++;
 		if (c->path[path].kind == RELAY_PATH_LIGHT)
-			light_acked(c, &c->path[path]);
+			relay_light_acked(c, &c->path[path]);
 	} else {
 		c->n.drop_abandoned++;
 		c->path[path].tx_abandoned++;
@@ -635,8 +635,8 @@ abandoned(void *user, uint32_t path, const struct suci_segment *seg, uint64_t no
 	struct relay_core *c = user;
 	const struct path *p = &c->path[path];
 	see_time(c, now_ns);
-	new_era(c);
-	c->kept = p->up && stray_keep(c, p, seg);
+	relay_new_era(c);
+	c->kept = p->up && relay_stray_keep(c, p, seg);
 }
 
 static uint8_t *
@@ -666,13 +666,13 @@ const struct suci_ops *
 relay_ops(void)
 {
 	static const struct suci_ops ops = {
-		.accept = path_accept,
-		.path_up = path_up,
-		.path_down = path_down,
+		.accept = relay_path_accept,
+		.path_up = relay_path_up,
+		.path_down = relay_path_down,
 		.segment = segment,
 		.abandoned = abandoned,
 		.released = released,
-		.note = path_note,
+		.note = relay_path_note,
 		.stranger = stranger,
 		.room = room,
 		.buffer = buffer,

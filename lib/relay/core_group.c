@@ -15,7 +15,7 @@ enum standing { NO_WAY, STANDBY, GOOD, LIGHT };
 /* ---- members --------------------------------------------------------------- */
 
 struct way *
-group_find(struct group *g, uint32_t trunk)
+relay_group_find(struct group *g, uint32_t trunk)
 {
 	for (uint32_t k = 0; k < g->n; k++)
 		if (g->way[k].trunk == trunk)
@@ -24,10 +24,10 @@ group_find(struct group *g, uint32_t trunk)
 }
 
 bool
-group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way *w)
+relay_group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way *w)
 {
 	struct group *g = &j->group[client];
-	struct way *old = group_find(g, w->trunk);
+	struct way *old = relay_group_find(g, w->trunk);
 	if (old)
 		return old->label_base == w->label_base;
 	if (g->n == RELAY_GROUP_MAX) {
@@ -35,13 +35,13 @@ group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way
 		return false;
 	}
 	g->way[g->n++] = *w;
-	g->policy = (uint8_t)group_policy(c, g);
-	trunk_use(c, j, w->trunk, client);
+	g->policy = (uint8_t)relay_group_policy(c, g);
+	relay_trunk_use(c, j, w->trunk, client);
 	return true;
 }
 
 bool
-group_left(const struct group *g)
+relay_group_left(const struct group *g)
 {
 	for (uint32_t k = 0; k < g->n; k++)
 		if (g->way[k].left)
@@ -121,13 +121,13 @@ take_way(const struct relay_core *c, const struct group *g, uint32_t way, uint64
 	const struct trunk *k = &c->trunk[g->way[way].trunk];
 	out->way = way;
 	out->light = k->lit && !(tried & TRIED_LIGHT(way));
-	out->path = out->light ? light_pick(c, k) : k->path;
+	out->path = out->light ? relay_light_pick(c, k) : k->path;
 	return true;
 }
 
 bool
-group_choose(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
-	     uint64_t tried, struct pick *out)
+relay_group_choose(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
+		   uint64_t tried, struct pick *out)
 {
 	bool stripe = g->policy == RELAY_POLICY_STRIPE;
 	if (!stripe && own != NONE && c->nlit && standing_now(c, g, own, tried) == LIGHT)
@@ -169,7 +169,7 @@ same_range(const struct relay_policy_rule *a, const struct relay_policy_rule *b)
 }
 
 uint32_t
-group_policy(const struct relay_core *c, const struct group *g)
+relay_group_policy(const struct relay_core *c, const struct group *g)
 {
 	uint32_t policy = RELAY_POLICY_DEST, longest = 0;
 	uint32_t ip = g->n ? be32_load(c->trunk[g->way[0].trunk].addr.ip + 12) : 0;
@@ -187,7 +187,7 @@ int
 relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	if (rule->prefix_len > 32 || rule->policy > RELAY_POLICY_STRIPE)
 		return RELAY_ERR_INVAL;
 	uint32_t i = 0;
@@ -200,9 +200,9 @@ relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule
 	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
 		struct job *j = &c->job[n];
 		for (uint32_t k = 0; j->used && k < j->nclients; k++)
-			j->group[k].policy = (uint8_t)group_policy(c, &j->group[k]);
+			j->group[k].policy = (uint8_t)relay_group_policy(c, &j->group[k]);
 		if (j->used)
-			tell_procs(c, j, PROC_TELL_RELAYS);
+			relay_tell_procs(c, j, PROC_TELL_RELAYS);
 	}
 	return RELAY_ERR_OK;
 }
@@ -246,13 +246,13 @@ tell_weight(struct relay_core *c, uint32_t weight)
 	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
 		if (!c->job[n].used)
 			continue;
-		tell_procs(c, &c->job[n], PROC_TELL_RELAYS);
-		tell_trunks_relays(c, &c->job[n]);
+		relay_tell_procs(c, &c->job[n], PROC_TELL_RELAYS);
+		relay_tell_trunks_relays(c, &c->job[n]);
 	}
 }
 
 void
-group_drain(struct relay_core *c)
+relay_group_drain(struct relay_core *c)
 {
 	if (c->half_ns == BASE_NEVER_NS)
 		return;
@@ -270,7 +270,7 @@ int
 relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	if (weight > RELAY_WEIGHT_MAX || !c->conf.ncluster)
 		return RELAY_ERR_INVAL;
 	if (!weight && c->half_ns != BASE_NEVER_NS)
@@ -278,7 +278,7 @@ relay_core_set_weight(struct relay_core *c, uint32_t weight, uint64_t now_ns)
 	c->half_ns = BASE_NEVER_NS;
 	if (!weight && goes_by_halves(c)) {
 		c->half_ns = c->now_ns;
-		group_drain(c);
+		relay_group_drain(c);
 	} else {
 		tell_weight(c, weight);
 	}
@@ -289,7 +289,7 @@ void
 relay_core_leave(struct relay_core *c, const char *why, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	c->leaving = true;
 	for (uint32_t i = 0; i < c->conf.limits.paths_max; i++)
 		if (c->path[i].kind != RELAY_PATH_NONE)
@@ -331,7 +331,7 @@ look_client(struct relay_core *c, struct job *j, uint32_t client, bool up)
 }
 
 void
-group_look(struct relay_core *c, struct job *j)
+relay_group_look(struct relay_core *c, struct job *j)
 {
 	uint32_t ways = 0;
 	for (uint32_t k = 0; k < j->nclients; k++) {
@@ -343,15 +343,15 @@ group_look(struct relay_core *c, struct job *j)
 		return;
 	j->ways = ways;
 	j->state = true;
-	tell_procs(c, j, PROC_TELL_WAYS);
+	relay_tell_procs(c, j, PROC_TELL_WAYS);
 	wake_at(c, c->now_ns);
 }
 
 bool
-group_given_up(const struct relay_core *c, const struct job *j, uint32_t client)
+relay_group_given_up(const struct relay_core *c, const struct job *j, uint32_t client)
 {
 	const struct group *g = &j->group[client];
-	return g->was_up && g->lost_ns != BASE_NEVER_NS && !group_left(g) &&
+	return g->was_up && g->lost_ns != BASE_NEVER_NS && !relay_group_left(g) &&
 	       c->now_ns >= base_add_ns(g->lost_ns, c->conf.partition_ns);
 }
 
@@ -359,17 +359,17 @@ int
 relay_job_elsewhere(struct relay_core *c, uint32_t label_base, uint32_t ways, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
-	struct job *j = job_by_base(c, label_base);
+	relay_new_era(c);
+	struct job *j = relay_job_by_base(c, label_base);
 	if (!j)
 		return RELAY_ERR_NOTFOUND;
 	j->elsewhere = ways;
-	group_look(c, j);
+	relay_group_look(c, j);
 	return RELAY_ERR_OK;
 }
 
 void
-clients_text(uint32_t mask, char *out, size_t room)
+relay_clients_text(uint32_t mask, char *out, size_t room)
 {
 	size_t n = (size_t)snprintf(out, room, "client%s", mask & (mask - 1) ? "s" : "");
 	const char *sep = " ";
@@ -391,7 +391,7 @@ give_up(struct relay_core *c, struct job *j, uint32_t client)
 	relay_text_set(msg, "no relay of client %u has been reachable for %llu s; the last, %s: %s",
 		       client, (unsigned long long)(c->conf.partition_ns / BASE_S_NS),
 		       relay_addr_text(&k->addr, at), k->why[0] ? k->why : "it never was");
-	job_abort(c, j, NONE, msg);
+	relay_job_abort(c, j, NONE, msg);
 }
 
 static bool
@@ -412,12 +412,12 @@ static void
 tick_job(struct relay_core *c, struct job *j)
 {
 	for (uint32_t k = 0; k < j->nclients; k++) {
-		if (group_given_up(c, j, k)) {
+		if (relay_group_given_up(c, j, k)) {
 			give_up(c, j, k);
 			return;
 		}
 		const struct group *g = &j->group[k];
-		if (g->was_up && g->lost_ns != BASE_NEVER_NS && !group_left(g))
+		if (g->was_up && g->lost_ns != BASE_NEVER_NS && !relay_group_left(g))
 			wake_at(c, base_add_ns(g->lost_ns, c->conf.partition_ns));
 	}
 	if (!j->state)
@@ -429,7 +429,7 @@ tick_job(struct relay_core *c, struct job *j)
 }
 
 void
-group_tick(struct relay_core *c)
+relay_group_tick(struct relay_core *c)
 {
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used)

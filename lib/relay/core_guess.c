@@ -60,7 +60,7 @@ relay_guess_shared(struct relay_core *c, struct guesses *g)
 }
 
 bool
-guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
+relay_guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
 	if (RELAY_BUG(GUESSES))
 		return false;
@@ -70,7 +70,7 @@ guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct su
 }
 
 void
-guess_wrong(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
+relay_guess_wrong(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from)
 {
 	if (is_own(c, j, p, from)) {
 		p->guesses.wrong++;

@@ -348,22 +348,22 @@ wake_at(struct relay_core *c, uint64_t at_ns)
 
 /* Whatever decides where segments go may have changed: what was looked up before says nothing any
  * more.  All that is called from outside and is not about a segment begins with it. */
-void new_era(struct relay_core *c);
+void relay_new_era(struct relay_core *c);
 
 /* core_forward.c: what was looked up in this era still holds; NULL, or what does not. */
-const char *forward_check(const struct relay_core *c);
+const char *relay_forward_check(const struct relay_core *c);
 
 /* core_job.c */
-struct job *job_by_base(const struct relay_core *c, uint32_t label_base);
+struct job *relay_job_by_base(const struct relay_core *c, uint32_t label_base);
 /* Tell everybody but the endpoint behind path `from` (NONE: everybody), forget
  * the job, call ops->job_ended. */
-void job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why);
+void relay_job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why);
 
 /* core_group.c */
 /* The relays behind this group; NULL: the client has none. */
-struct way *group_find(struct group *g, uint32_t trunk);
+struct way *relay_group_find(struct group *g, uint32_t trunk);
 /* A relay of that client: its trunk becomes a member.  False: there is no room. */
-bool group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way *w);
+bool relay_group_add(struct relay_core *c, struct job *j, uint32_t client, const struct way *w);
 /* A way that a segment may take: over the trunk to that relay, or over light to it. */
 struct pick {
 	uint32_t way, path;
@@ -373,8 +373,8 @@ struct pick {
 #define TRIED_LIGHT(way) (1ull << (RELAY_GROUP_MAX + (way)))
 /* Which way from src to dst; own: that of the relay that carries dst, or NONE; tried: what not
  * to take.  False: none is up. */
-bool group_choose(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, uint32_t dst,
-		  uint64_t tried, struct pick *out);
+bool relay_group_choose(struct relay_core *c, struct group *g, uint32_t own, uint32_t src,
+			uint32_t dst, uint64_t tried, struct pick *out);
 /* Without light, and with the trunk that start-up named as it should be: nearly always. */
 static inline bool
 own_trunk_good(const struct relay_core *c, const struct group *g, uint32_t own, uint64_t tried)
@@ -390,83 +390,84 @@ group_pick(struct relay_core *c, struct group *g, uint32_t own, uint32_t src, ui
 	   uint64_t tried, struct pick *out)
 {
 	if (g->policy == RELAY_POLICY_STRIPE || !own_trunk_good(c, g, own, tried))
-		return group_choose(c, g, own, src, dst, tried, out);
+		return relay_group_choose(c, g, own, src, dst, tried, out);
 	out->way = own;
 	out->path = c->trunk[g->way[own].trunk].path;
 	out->light = false;
 	return true;
 }
 /* Our weight, if it is on its way to 0. */
-void group_drain(struct relay_core *c);
+void relay_group_drain(struct relay_core *c);
 /* Has anything changed in which clients the job can reach?  Notes it, for the next tick. */
-void group_look(struct relay_core *c, struct job *j);
+void relay_group_look(struct relay_core *c, struct job *j);
 /* Is the client of the group out of reach for so long that the job is to end? */
-bool group_given_up(const struct relay_core *c, const struct job *j, uint32_t client);
+bool relay_group_given_up(const struct relay_core *c, const struct job *j, uint32_t client);
 /* May the job go on without that client: its relays have said that they finished? */
-bool group_left(const struct group *g);
-uint32_t group_policy(const struct relay_core *c, const struct group *g);
-void group_tick(struct relay_core *c);
+bool relay_group_left(const struct group *g);
+uint32_t relay_group_policy(const struct relay_core *c, const struct group *g);
+void relay_group_tick(struct relay_core *c);
 /* "client 1", "clients 1, 3" */
-void clients_text(uint32_t mask, char *out, size_t room);
+void relay_clients_text(uint32_t mask, char *out, size_t room);
 
 /* core_light.c */
 /* The slot that is being opened to that address, or NONE. */
-uint32_t light_expected(const struct relay_core *c, const struct suci_addr *from);
-void light_up(struct relay_core *c, uint32_t path);
+uint32_t relay_light_expected(const struct relay_core *c, const struct suci_addr *from);
+void relay_light_up(struct relay_core *c, uint32_t path);
 /* p: what the path was. */
-void light_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why);
+void relay_light_down(struct relay_core *c, const struct path *p, uint32_t path,
+		      enum suci_down why);
 /* A segment sent over that path of light has been acknowledged. */
-void light_acked(struct relay_core *c, const struct path *p);
+void relay_light_acked(struct relay_core *c, const struct path *p);
 /* Of the paths of light to the trunk's relay, of which one is lit, that with the least under
  * way. */
-uint32_t light_pick(const struct relay_core *c, const struct trunk *k);
-void light_tick(struct relay_core *c);
-const char *light_check(const struct relay_core *c);
+uint32_t relay_light_pick(const struct relay_core *c, const struct trunk *k);
+void relay_light_tick(struct relay_core *c);
+const char *relay_light_check(const struct relay_core *c);
 
 /* core_stray.c */
 /* Path p goes down: keep it for another of the job; false: it is nobody's. */
-bool stray_keep(struct relay_core *c, const struct path *p, const struct suci_segment *seg);
+bool relay_stray_keep(struct relay_core *c, const struct path *p, const struct suci_segment *seg);
 /* Send what finds a way with room. */
-void stray_send(struct relay_core *c);
+void relay_stray_send(struct relay_core *c);
 /* Give back those of a job that ends. */
-void stray_forget(struct relay_core *c, struct job *j);
+void relay_stray_forget(struct relay_core *c, struct job *j);
 
 /* core_tell.c */
-void tell_procs(struct relay_core *c, struct job *j, uint8_t what);
-void tell_trunks_relays(struct relay_core *c, const struct job *j);
-void tell_tick(struct relay_core *c);
-void list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);
-void lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n);
+void relay_tell_procs(struct relay_core *c, struct job *j, uint8_t what);
+void relay_tell_trunks_relays(struct relay_core *c, const struct job *j);
+void relay_tell_tick(struct relay_core *c);
+void relay_list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);
+void relay_lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n);
 
 /* core_untold.c */
 /* Tell it over trunk t when that is up; the oldest makes room. */
-void untold_keep(struct relay_core *c, uint32_t t, const struct relay_note *n);
+void relay_untold_keep(struct relay_core *c, uint32_t t, const struct relay_note *n);
 /* Nothing of it may be told any more. */
-void untold_forget(struct relay_core *c, uint32_t t);
-void untold_tick(struct relay_core *c);
+void relay_untold_forget(struct relay_core *c, uint32_t t);
+void relay_untold_tick(struct relay_core *c);
 
 /* core_path.c: the ops */
 /* Largest UDP payload that passes all trunks in use. */
-uint16_t trunks_mtu(const struct relay_core *c);
-int path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-		char why[SUCI_TEXT_MAX]);
-void path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
-	     size_t hello_len, bool incoming);
-void path_down(void *user, uint32_t path, enum suci_down why, const char *text);
-void path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
+uint16_t relay_trunks_mtu(const struct relay_core *c);
+int relay_path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+		      char why[SUCI_TEXT_MAX]);
+void relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+		   size_t hello_len, bool incoming);
+void relay_path_down(void *user, uint32_t path, enum suci_down why, const char *text);
+void relay_path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns);
 /* The slot of a trunk to addr, made if need be; NONE if all are in use. */
-uint32_t trunk_get(struct relay_core *c, const struct suci_addr *addr);
-uint32_t trunk_find(const struct relay_core *c, const struct suci_addr *addr);
+uint32_t relay_trunk_get(struct relay_core *c, const struct suci_addr *addr);
+uint32_t relay_trunk_find(const struct relay_core *c, const struct suci_addr *addr);
 /* Its slot is free if nobody needs it. */
-void trunk_rest(struct relay_core *c, uint32_t t);
+void relay_trunk_rest(struct relay_core *c, uint32_t t);
 /* trunk is used by the job, for that client; opened by the next tick unless it is up. */
-void trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client);
-void trunk_open(struct relay_core *c, uint32_t t);
-void gateway_open(struct relay_core *c, uint32_t g);
-void proc_open(struct relay_core *c, uint32_t job, uint32_t rank);
+void relay_trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client);
+void relay_trunk_open(struct relay_core *c, uint32_t t);
+void relay_gateway_open(struct relay_core *c, uint32_t g);
+void relay_proc_open(struct relay_core *c, uint32_t job, uint32_t rank);
 /* Have the next tick connect to a local process. */
-void proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns);
-void proc_unwant(struct job *j, struct proc *p);
+void relay_proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns);
+void relay_proc_unwant(struct job *j, struct proc *p);
 
 static inline bool
 same_addr(const struct suci_addr *a, const struct suci_addr *b)
@@ -478,7 +479,9 @@ same_addr(const struct suci_addr *a, const struct suci_addr *b)
 bool relay_guess_shared(struct relay_core *c, struct guesses *g);
 /* core_guess.c.  Has whoever comes from there guessed the token of that process too often?  A
  * guess was wrong. */
-bool guess_bound(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from);
-void guess_wrong(struct relay_core *c, struct job *j, struct proc *p, const struct suci_addr *from);
+bool relay_guess_bound(struct relay_core *c, struct job *j, struct proc *p,
+		       const struct suci_addr *from);
+void relay_guess_wrong(struct relay_core *c, struct job *j, struct proc *p,
+		       const struct suci_addr *from);
 
 #endif

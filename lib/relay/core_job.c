@@ -13,7 +13,7 @@ pages_of(uint32_t nprocs)
 }
 
 struct job *
-job_by_base(const struct relay_core *c, uint32_t label_base)
+relay_job_by_base(const struct relay_core *c, uint32_t label_base)
 {
 	const uint32_t *slot = map_slot(c, label_base);
 	if (!slot || *slot == NONE)
@@ -104,7 +104,7 @@ trunks_fit(const struct relay_core *c, const struct relay_job *job)
 		struct impi_hostid id;
 		if (job->host[h].client == job->my_client || !host_addr(&job->host[h], &addr, &id))
 			continue;
-		uint32_t t = trunk_find(c, &addr);
+		uint32_t t = relay_trunk_find(c, &addr);
 		missing += t == NONE || (c->trunk[t].users == 0 && !c->trunk[t].lights);
 	}
 	return missing <= usable;
@@ -131,22 +131,22 @@ static void
 put_trunk(struct relay_core *c, struct job *j, struct job_host *x, const struct suci_addr *addr,
 	  const struct impi_hostid *id, uint64_t pid)
 {
-	uint32_t t = trunk_get(c, addr);
+	uint32_t t = relay_trunk_get(c, addr);
 	BASE_ASSERT(t != NONE);
 	x->trunk = t;
 	x->process = id->kind == IMPI_HOSTID_LIBMPI;
 	if (x->process) {
 		/* It is in this job: one that ended before was another process. */
-		untold_forget(c, t);
+		relay_untold_forget(c, t);
 		c->trunk[t].hello_token = impi_token_of(id->token, pid);
 		c->trunk[t].hello_label = x->label_base + x->first_rank;
-		trunk_use(c, j, t, x->client);
+		relay_trunk_use(c, j, t, x->client);
 		return;
 	}
 	struct group *g = &j->group[x->client];
 	struct way w = {.trunk = t, .label_base = x->label_base, .token = id->token};
-	if (group_add(c, j, x->client, &w))
-		x->way = (uint32_t)(group_find(g, t) - g->way);
+	if (relay_group_add(c, j, x->client, &w))
+		x->way = (uint32_t)(relay_group_find(g, t) - g->way);
 	else
 		x->trunk = NONE; /* RELAY_GROUP_MAX: others of the group take its segments */
 }
@@ -270,19 +270,19 @@ open_all(struct relay_core *c, struct job *j)
 		if (!j->trunk_clients[t] || c->trunk[t].up)
 			continue;
 		c->trunk[t].until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
-		trunk_open(c, t);
+		relay_trunk_open(c, t);
 	}
 	for (uint32_t g = 0; g < c->conf.ngateways; g++) {
 		if (!uses_gateway(j, g) || c->gateway[g].up)
 			continue;
 		c->gateway[g].until_ns = base_add_ns(c->now_ns, c->conf.connect_ns);
-		gateway_open(c, g);
+		relay_gateway_open(c, g);
 	}
 	for (uint32_t i = 0; i < j->nlocal; i++) {
 		struct proc *p = job_proc(c, j, j->first_local + i);
 		if ((p->flags & PROC_OWNED) && !(p->flags & PROC_FOREIGN)) {
-			proc_want(c, j, p, c->now_ns);
-			proc_open(c, (uint32_t)(j - c->job), j->first_local + i);
+			relay_proc_want(c, j, p, c->now_ns);
+			relay_proc_open(c, (uint32_t)(j - c->job), j->first_local + i);
 		}
 	}
 }
@@ -291,7 +291,7 @@ int
 relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	if (relay_job_validate(job, NULL) || !gateways_known(c, job))
 		return RELAY_ERR_INVAL;
 	if (job->nhosts > c->conf.limits.hosts_max || !trunks_fit(c, job))
@@ -330,8 +330,8 @@ relay_job_add(struct relay_core *c, const struct relay_job *job, uint64_t now_ns
 	put_procs(c, j, job);
 	put_gateways(c, j, job);
 	open_all(c, j);
-	group_look(c, j);
-	tell_trunks_relays(c, j);
+	relay_group_look(c, j);
+	relay_tell_trunks_relays(c, j);
 	c->n.jobs_added++;
 	return RELAY_ERR_OK;
 }
@@ -367,7 +367,7 @@ tell_trunk(struct relay_core *c, uint32_t t, const struct way *w, const char *wh
 	if (path != NONE && !suci_path_note(c->ep, path, buf, len, c->now_ns))
 		c->n.notes_tx++;
 	else if (w->token || w->left) /* left: a process, see below */
-		untold_keep(c, t, &n);
+		relay_untold_keep(c, t, &n);
 	else
 		c->n.notes_unsent++;
 }
@@ -377,7 +377,7 @@ static bool
 end_of(const struct job *j, uint32_t t, struct way *out)
 {
 	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
-		const struct way *w = group_find(&j->group[__builtin_ctz(mask)], t);
+		const struct way *w = relay_group_find(&j->group[__builtin_ctz(mask)], t);
 		if (!w)
 			continue;
 		*out = *w;
@@ -424,7 +424,7 @@ leave_paths(struct relay_core *c, const struct job *j, uint32_t from, const char
 static void
 free_pages(struct relay_core *c, const struct job *j)
 {
-	new_era(c);
+	relay_new_era(c);
 	for (uint32_t r = 0; r < j->nworld; r += RELAY_LABEL_PAGE) {
 		uint32_t *slot = map_slot(c, j->label_base + r);
 		struct page *pg = &c->page[*slot];
@@ -441,7 +441,7 @@ static void
 job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 {
 	tell_trunks(c, j, from, why);
-	stray_forget(c, j);
+	relay_stray_forget(c, j);
 	leave_paths(c, j, from, why);
 	free_pages(c, j);
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
@@ -449,7 +449,7 @@ job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 			continue;
 		j->trunk_clients[t] = 0;
 		c->trunk[t].users--;
-		trunk_rest(c, t);
+		relay_trunk_rest(c, t);
 	}
 	/* Gateways hear of the end from whoever runs them. */
 	for (uint32_t g = 0; g < c->conf.ngateways; g++)
@@ -462,7 +462,7 @@ job_remove(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 }
 
 void
-job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why)
+relay_job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why)
 {
 	uint32_t base = j->label_base;
 	job_remove(c, j, from, why);
@@ -473,8 +473,8 @@ int
 relay_job_end(struct relay_core *c, uint32_t label_base, const char *why, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
-	struct job *j = job_by_base(c, label_base);
+	relay_new_era(c);
+	struct job *j = relay_job_by_base(c, label_base);
 	if (!j)
 		return RELAY_ERR_NOTFOUND;
 	job_remove(c, j, NONE, why && why[0] ? why : NULL);
@@ -485,7 +485,7 @@ void
 relay_core_end_all(struct relay_core *c, const char *why, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used)
 			job_remove(c, &c->job[i], NONE, why);

@@ -34,7 +34,7 @@ set_lit(struct relay_core *c, uint32_t slot, bool lit)
 	c->nlit += lit ? 1 : -1u;
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used && c->job[i].trunk_clients[k - c->trunk])
-			group_look(c, &c->job[i]);
+			relay_group_look(c, &c->job[i]);
 	if (c->nstrays)
 		wake_at(c, c->now_ns);
 	/* Who waited for room there waits for the trunk's. */
@@ -52,7 +52,7 @@ forget(struct relay_core *c, uint32_t slot)
 	l->phase = BASE_LIGHTPATH_DARK;
 	l->path = NONE;
 	c->trunk[l->peer].lights--;
-	trunk_rest(c, l->peer);
+	relay_trunk_rest(c, l->peer);
 }
 
 static void
@@ -113,7 +113,7 @@ relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *
 		 uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	if (slot >= c->conf.nlights || light->addr.leg != RELAY_LEG_LIGHT + slot ||
 	    light->peer.leg != RELAY_LEG_GLOBAL)
 		return RELAY_ERR_INVAL;
@@ -127,7 +127,7 @@ relay_core_light(struct relay_core *c, uint32_t slot, const struct relay_light *
 	}
 	if (l->phase != BASE_LIGHTPATH_DARK)
 		shut(c, slot);
-	uint32_t t = trunk_get(c, &light->peer);
+	uint32_t t = relay_trunk_get(c, &light->peer);
 	if (t == NONE)
 		return RELAY_ERR_NOMEM;
 	c->trunk[t].lights++;
@@ -161,7 +161,7 @@ int
 relay_core_dark(struct relay_core *c, uint32_t slot, uint64_t now_ns)
 {
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	if (slot >= c->conf.nlights)
 		return RELAY_ERR_INVAL;
 	struct light *l = &c->light[slot];
@@ -194,8 +194,8 @@ relay_core_note(struct relay_core *c, uint32_t label_base, uint32_t rank, const 
 {
 	uint8_t buf[RELAY_NOTE_LIGHT_MAX];
 	see_time(c, now_ns);
-	new_era(c);
-	struct job *j = job_by_base(c, label_base);
+	relay_new_era(c);
+	struct job *j = relay_job_by_base(c, label_base);
 	if (len < 5 || len > sizeof buf || *(const uint8_t *)note != RELAY_NOTE_LIGHT)
 		return RELAY_ERR_INVAL;
 	uint32_t first = rank == RELAY_RANK_NONE && j ? j->first_local : rank;
@@ -237,7 +237,7 @@ relay_core_light_info(const struct relay_core *c, uint32_t slot, struct relay_li
 /* ---- what paths say ---------------------------------------------------------- */
 
 uint32_t
-light_expected(const struct relay_core *c, const struct suci_addr *from)
+relay_light_expected(const struct relay_core *c, const struct suci_addr *from)
 {
 	uint32_t slot = from->leg - (uint32_t)RELAY_LEG_LIGHT;
 	if (slot >= c->conf.nlights)
@@ -249,13 +249,13 @@ light_expected(const struct relay_core *c, const struct suci_addr *from)
 }
 
 void
-light_up(struct relay_core *c, uint32_t path)
+relay_light_up(struct relay_core *c, uint32_t path)
 {
 	uint32_t slot = c->path[path].trunk;
 	struct light *l = &c->light[slot];
 	struct suci_path_info i;
 	if (suci_path_info(c->ep, path, &i))
-		see_time(c, i.last_rx_ns); /* nobody tells it with path_up */
+		see_time(c, i.last_rx_ns); /* nobody tells it with relay_path_up */
 	l->path = path;
 	l->phase = BASE_LIGHTPATH_OPEN;
 	l->opened_ns = c->now_ns - l->ordered_ns;
@@ -277,7 +277,7 @@ worth_another(enum suci_down why)
 }
 
 void
-light_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why)
+relay_light_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_down why)
 {
 	uint32_t slot = p->trunk;
 	struct light *l = &c->light[slot];
@@ -314,7 +314,7 @@ light_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 }
 
 void
-light_acked(struct relay_core *c, const struct path *p)
+relay_light_acked(struct relay_core *c, const struct path *p)
 {
 	uint32_t slot = p->trunk;
 	struct light *l = &c->light[slot];
@@ -332,7 +332,7 @@ tick_slot(struct relay_core *c, uint32_t slot)
 	if (c->now_ns >= l->until_ns) {
 		bool failed = l->phase == BASE_LIGHTPATH_OPENING;
 		bool late = l->phase == BASE_LIGHTPATH_CLOSING;
-		if (late) /* what it holds becomes strays, and light_down() tells */
+		if (late) /* what it holds becomes strays, and relay_light_down() tells */
 			suci_path_close(c->ep, l->path, TEXT_DARK, c->now_ns);
 		else
 			shut(c, slot);
@@ -349,7 +349,7 @@ tick_slot(struct relay_core *c, uint32_t slot)
 }
 
 void
-light_tick(struct relay_core *c)
+relay_light_tick(struct relay_core *c)
 {
 	for (uint32_t i = 0; i < c->conf.nlights; i++)
 		tick_slot(c, i);
@@ -358,7 +358,7 @@ light_tick(struct relay_core *c)
 /* ---- where segments go -------------------------------------------------------- */
 
 uint32_t
-light_pick(const struct relay_core *c, const struct trunk *k)
+relay_light_pick(const struct relay_core *c, const struct trunk *k)
 {
 	uint32_t best = NONE;
 	uint64_t least = 0;
@@ -374,7 +374,7 @@ light_pick(const struct relay_core *c, const struct trunk *k)
 }
 
 const char *
-light_check(const struct relay_core *c)
+relay_light_check(const struct relay_core *c)
 {
 	uint32_t lit = 0, lights = 0;
 	for (uint32_t i = 0; i < c->conf.nlights; i++) {

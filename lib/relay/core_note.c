@@ -22,7 +22,7 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, 
 		return;
 	}
 	if (n->type == RELAY_NOTE_LOST) {
-		lost_from_proc(c, p, n);
+		relay_lost_from_proc(c, p, n);
 		return;
 	}
 	if (n->type == RELAY_NOTE_LIGHT && c->conf.ops->note_other) {
@@ -35,7 +35,7 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, 
 	}
 	char msg[RELAY_WHY_MAX];
 	relay_text_set(msg, "process %u ended the job", p->rank);
-	job_abort(c, j, path, n->text[0] ? n->text : msg);
+	relay_job_abort(c, j, path, n->text[0] ? n->text : msg);
 }
 
 static void
@@ -45,7 +45,7 @@ trunk_leaves(struct job *j, uint32_t t)
 		if (j->host[h].process && j->host[h].trunk == t)
 			j->host[h].left = true;
 	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
-		struct way *w = group_find(&j->group[__builtin_ctz(mask)], t);
+		struct way *w = relay_group_find(&j->group[__builtin_ctz(mask)], t);
 		if (w)
 			w->left = true;
 	}
@@ -55,7 +55,7 @@ static void
 note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 {
 	uint32_t t = c->path[path].trunk;
-	struct job *j = job_by_base(c, n->label_base);
+	struct job *j = relay_job_by_base(c, n->label_base);
 	if (!j) {
 		c->n.notes_late++;
 		return;
@@ -78,10 +78,10 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 		return;
 	}
 	char who[128], at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
-	clients_text(j->trunk_clients[t], who, sizeof who);
+	relay_clients_text(j->trunk_clients[t], who, sizeof who);
 	relay_text_set(msg, "relay %s of %s ended the job", relay_addr_text(&c->trunk[t].addr, at),
 		       who);
-	job_abort(c, j, path, n->text[0] ? n->text : msg);
+	relay_job_abort(c, j, path, n->text[0] ? n->text : msg);
 }
 
 static void
@@ -96,13 +96,13 @@ door_note(struct relay_core *c, uint32_t path, const void *note, size_t len)
 }
 
 void
-path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
+relay_path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_ns)
 {
 	struct relay_core *c = user;
 	struct relay_note n;
 
 	see_time(c, now_ns);
-	new_era(c);
+	relay_new_era(c);
 	c->n.notes_rx++;
 	if (len && *(const uint8_t *)note == RELAY_NOTE_DOOR) {
 		door_note(c, path, note, len);
@@ -113,7 +113,7 @@ path_note(void *user, uint32_t path, const void *note, size_t len, uint64_t now_
 	else if (n.type == RELAY_NOTE_PING)
 		return; /* the endpoint has acknowledged it: that is all it wants */
 	else if (n.type == RELAY_NOTE_RELAYS && c->path[path].kind == RELAY_PATH_TRUNK)
-		list_from_trunk(c, c->path[path].trunk, note, len);
+		relay_list_from_trunk(c, c->path[path].trunk, note, len);
 	else if (c->path[path].kind == RELAY_PATH_PROC)
 		note_from_proc(c, path, &n, note, len);
 	else if (c->path[path].kind == RELAY_PATH_TRUNK)

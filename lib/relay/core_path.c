@@ -19,7 +19,7 @@ refuse(uint64_t *counter, char why[SUCI_TEXT_MAX], const char *fmt, ...)
 }
 
 uint32_t
-trunk_find(const struct relay_core *c, const struct suci_addr *addr)
+relay_trunk_find(const struct relay_core *c, const struct suci_addr *addr)
 {
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
 		if (c->trunk[t].used && same_addr(&c->trunk[t].addr, addr))
@@ -28,9 +28,9 @@ trunk_find(const struct relay_core *c, const struct suci_addr *addr)
 }
 
 uint32_t
-trunk_get(struct relay_core *c, const struct suci_addr *addr)
+relay_trunk_get(struct relay_core *c, const struct suci_addr *addr)
 {
-	uint32_t t = trunk_find(c, addr), idle = NONE, path;
+	uint32_t t = relay_trunk_find(c, addr), idle = NONE, path;
 	if (t != NONE)
 		return t;
 	for (t = 0; t < c->conf.limits.trunks_max && c->trunk[t].used; t++)
@@ -46,7 +46,7 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 			c->path[path].kind = RELAY_PATH_NONE;
 			suci_path_close(c->ep, path, TEXT_IDLE, c->now_ns);
 		}
-		untold_forget(c, t);
+		relay_untold_forget(c, t);
 	}
 	c->trunk[t] = (struct trunk){.used = true,
 				     .addr = *addr,
@@ -58,7 +58,7 @@ trunk_get(struct relay_core *c, const struct suci_addr *addr)
 }
 
 void
-trunk_rest(struct relay_core *c, uint32_t t)
+relay_trunk_rest(struct relay_core *c, uint32_t t)
 {
 	struct trunk *k = &c->trunk[t];
 	if (k->users == 0 && k->path == NONE)
@@ -81,12 +81,12 @@ accept_trunk(struct relay_core *c, const struct suci_addr *from, const struct re
 	     char why[SUCI_TEXT_MAX])
 {
 	char text[RELAY_ADDR_TEXT_MAX];
-	if (trunk_find(c, from) == NONE) {
+	if (relay_trunk_find(c, from) == NONE) {
 		if (!is_configured_peer(c, from) && !relay_door_proves(c, h))
 			return refuse(&c->n.accept_relay, why,
 				      "%s is named by no current job and no configuration here",
 				      relay_addr_text(from, text));
-		if (trunk_get(c, from) == NONE)
+		if (relay_trunk_get(c, from) == NONE)
 			return refuse(&c->n.accept_full, why, "no trunk slot left here");
 	}
 	return 0;
@@ -114,12 +114,12 @@ hello_proc(struct relay_core *c, const struct suci_addr *from, const struct rela
 		refuse(&c->n.accept_label, why, "%s", text);
 		return NULL;
 	}
-	if (guess_bound(c, &c->job[*job], p, from)) {
+	if (relay_guess_bound(c, &c->job[*job], p, from)) {
 		refuse(&c->n.accept_guesses, why, "%s", text);
 		return NULL;
 	}
 	if (!says_right(&c->job[*job], h)) {
-		guess_wrong(c, &c->job[*job], p, from);
+		relay_guess_wrong(c, &c->job[*job], p, from);
 		refuse(&c->n.accept_token, why, "%s", text);
 		return NULL;
 	}
@@ -146,15 +146,15 @@ accept_doors(struct relay_core *c, const struct suci_addr *from, char why[SUCI_T
 }
 
 int
-path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
-	    char why[SUCI_TEXT_MAX])
+relay_path_accept(void *user, const struct suci_addr *from, const void *hello, size_t hello_len,
+		  char why[SUCI_TEXT_MAX])
 {
 	struct relay_core *c = user;
 	struct relay_hello h;
 	uint32_t job, rank;
 	int err;
 
-	new_era(c);
+	relay_new_era(c);
 	if (relay_hello_decode(hello, hello_len, &h))
 		return refuse(&c->n.accept_hello, why, "not a Suci hello of version %d",
 			      RELAY_HELLO_VERSION);
@@ -163,7 +163,7 @@ path_accept(void *user, const struct suci_addr *from, const void *hello, size_t 
 	if (h.kind == RELAY_HELLO_GATEWAY)
 		return refuse(&c->n.accept_hello, why, "a gateway opens no paths");
 	if (from->leg >= RELAY_LEG_LIGHT) {
-		if (h.kind != RELAY_HELLO_RELAY || light_expected(c, from) == NONE)
+		if (h.kind != RELAY_HELLO_RELAY || relay_light_expected(c, from) == NONE)
 			return refuse(&c->n.accept_light, why, "no light is to come from there");
 		err = 0;
 	} else if (h.kind == RELAY_HELLO_RELAY) {
@@ -239,7 +239,7 @@ bind_incoming(struct relay_core *c, uint32_t path, const struct suci_addr *peer,
 	if (relay_hello_decode(hello, hello_len, &h))
 		return false;
 	if (peer->leg >= RELAY_LEG_LIGHT) {
-		uint32_t slot = light_expected(c, peer);
+		uint32_t slot = relay_light_expected(c, peer);
 		path_reset(p, peer);
 		p->kind = slot == NONE ? RELAY_PATH_NONE : RELAY_PATH_LIGHT;
 		p->trunk = slot;
@@ -262,7 +262,7 @@ bind_incoming(struct relay_core *c, uint32_t path, const struct suci_addr *peer,
 		p->rank = rank;
 		return true;
 	}
-	uint32_t t = trunk_find(c, peer);
+	uint32_t t = relay_trunk_find(c, peer);
 	if (t == NONE)
 		return false;
 	p->kind = RELAY_PATH_TRUNK;
@@ -292,21 +292,21 @@ trunk_up(struct relay_core *c, uint32_t t)
 	k->tell = true;
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used && c->job[i].trunk_clients[t])
-			group_look(c, &c->job[i]);
+			relay_group_look(c, &c->job[i]);
 	relay_door_trunk_up(c, t);
 	if (k->nuntold || c->conf.ncluster || c->nstrays)
 		wake_at(c, c->now_ns);
 }
 
 void
-path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
-	size_t hello_len, bool incoming)
+relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hello,
+	      size_t hello_len, bool incoming)
 {
 	struct relay_core *c = user;
 	struct path *p = &c->path[path];
 	char what[64];
 
-	new_era(c);
+	relay_new_era(c);
 	BASE_ASSERT(path < c->conf.limits.paths_max);
 	/* A path we opened ourselves is bound already, whoever's OPEN won. */
 	if (p->kind == RELAY_PATH_NONE &&
@@ -324,7 +324,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 	} else if (p->kind == RELAY_PATH_GATEWAY) {
 		c->gateway[p->trunk].up = true;
 	} else if (p->kind == RELAY_PATH_LIGHT) {
-		light_up(c, path);
+		relay_light_up(c, path);
 	} else if (p->kind == RELAY_PATH_DOOR) {
 		c->doors.npaths++;
 		/* As below: it answers only while it is inside the library. */
@@ -334,7 +334,7 @@ path_up(void *user, uint32_t path, const struct suci_addr *peer, const void *hel
 		struct proc *proc = job_proc(c, j, p->rank);
 		proc->path = path;
 		memset(p->lost_number, 0, sizeof p->lost_number);
-		proc_unwant(j, proc);
+		relay_proc_unwant(j, proc);
 		if (c->conf.ncluster) {
 			proc->flags |= PROC_TELL_RELAYS | PROC_TELL_WAYS;
 			j->tell = true;
@@ -433,23 +433,23 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 	/* The way between us was cut: it goes over other relays meanwhile, and will be back.
 	 * What it was owed goes again end to end. */
 	if (c->conf.ncluster > 1 && !is_death(why)) {
-		proc_want(c, j, proc, c->now_ns + PROC_AGAIN_NS);
+		relay_proc_want(c, j, proc, c->now_ns + PROC_AGAIN_NS);
 		return;
 	}
 	if (is_stale(p, why)) {
-		proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
+		relay_proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
 		return;
 	}
 	/* Never connected and nothing lost: it may not be ready yet. */
 	if (!p->up && !p->tx_abandoned &&
 	    (c->now_ns < j->open_until_ns || !(proc->flags & PROC_NEEDED))) {
 		if (c->now_ns < j->open_until_ns)
-			proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
+			relay_proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
 		return;
 	}
 	relay_text_set(msg, "process %u (%s, client %u) is gone: %s", p->rank,
 		       relay_addr_text(&p->peer, at), j->my_client, down_text(why, text));
-	job_abort(c, j, path, msg);
+	relay_job_abort(c, j, path, msg);
 }
 
 /* Do all that the job reaches over this trunk say they have finished? */
@@ -460,7 +460,8 @@ trunk_left(const struct job *j, uint32_t t)
 		if (j->host[h].process && j->host[h].trunk == t && !j->host[h].left)
 			return false;
 	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
-		const struct way *w = group_find((struct group *)&j->group[__builtin_ctz(mask)], t);
+		const struct way *w =
+			relay_group_find((struct group *)&j->group[__builtin_ctz(mask)], t);
 		if (w && !w->left)
 			return false;
 	}
@@ -475,9 +476,10 @@ job_lost(const struct relay_core *c, const struct job *j, uint32_t t, bool late)
 	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
 		uint32_t client = (uint32_t)__builtin_ctz(mask);
 		const struct group *g = &j->group[client];
-		if (!group_find((struct group *)g, t)) /* a process */
+		if (!relay_group_find((struct group *)g, t)) /* a process */
 			return true;
-		if (g->was_up ? group_given_up(c, j, client) : late && g->lost_ns != BASE_NEVER_NS)
+		if (g->was_up ? relay_group_given_up(c, j, client)
+			      : late && g->lost_ns != BASE_NEVER_NS)
 			return true;
 	}
 	return false;
@@ -491,7 +493,7 @@ trunk_gone(struct relay_core *c, struct job *j, uint32_t t, bool resend)
 	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
 		uint32_t client = (uint32_t)__builtin_ctz(mask);
 		struct group *g = &j->group[client];
-		const struct way *w = group_find(g, t);
+		const struct way *w = relay_group_find(g, t);
 		if (!w)
 			continue;
 		g->last = t;
@@ -500,10 +502,10 @@ trunk_gone(struct relay_core *c, struct job *j, uint32_t t, bool resend)
 				g->way[k].lost_by = 0;
 		if (resend) {
 			j->resend |= 1u << client;
-			tell_procs(c, j, PROC_TELL_WAYS);
+			relay_tell_procs(c, j, PROC_TELL_WAYS);
 		}
 	}
-	group_look(c, j);
+	relay_group_look(c, j);
 }
 
 /* late: connecting has failed for connect_ns; down: it was up, or had something in custody. */
@@ -519,9 +521,9 @@ trunk_jobs(struct relay_core *c, uint32_t t, uint32_t path, bool down, bool late
 		trunk_gone(c, j, t, down);
 		if (!(down || late) || trunk_left(j, t) || !job_lost(c, j, t, late))
 			continue;
-		clients_text(j->trunk_clients[t], who, sizeof who);
+		relay_clients_text(j->trunk_clients[t], who, sizeof who);
 		relay_text_set(msg, "relay %s of %s is gone: %s", at, who, c->trunk[t].why);
-		job_abort(c, j, path, msg);
+		relay_job_abort(c, j, path, msg);
 	}
 }
 
@@ -569,7 +571,7 @@ trunk_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_
 	if (why != SUCI_DOWN_LOCAL && t->users)
 		trunk_jobs(c, p->trunk, path, down, late);
 	if (t->users == 0) {
-		trunk_rest(c, (uint32_t)(t - c->trunk));
+		relay_trunk_rest(c, (uint32_t)(t - c->trunk));
 		return;
 	}
 	/* Refused or silent at first: the other side may not have the job yet. */
@@ -599,7 +601,7 @@ gateway_down(struct relay_core *c, const struct path *p, uint32_t path, enum suc
 		       down_text(why, text));
 	for (uint32_t i = 0; lost && i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used && uses_gateway(&c->job[i], p->trunk))
-			job_abort(c, &c->job[i], path, msg);
+			relay_job_abort(c, &c->job[i], path, msg);
 	if (w->users == 0)
 		return;
 	if (late)
@@ -609,13 +611,13 @@ gateway_down(struct relay_core *c, const struct path *p, uint32_t path, enum suc
 }
 
 void
-path_down(void *user, uint32_t path, enum suci_down why, const char *text)
+relay_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
 	struct relay_core *c = user;
 	struct path *p = &c->path[path];
 	char what[64], printable[RELAY_WHY_MAX];
 
-	new_era(c);
+	relay_new_era(c);
 	relay_text_copy(printable, text ? text : "", text ? strnlen(text, SUCI_TEXT_MAX) : 0);
 	struct path old = *p;
 	describe(c, p, what);
@@ -634,7 +636,7 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	else if (old.kind == RELAY_PATH_GATEWAY)
 		gateway_down(c, &old, path, why, printable);
 	else if (old.kind == RELAY_PATH_LIGHT)
-		light_down(c, &old, path, why);
+		relay_light_down(c, &old, path, why);
 	else if (old.kind == RELAY_PATH_DOOR && old.up)
 		relay_door_path_down(c, &old, path);
 }
@@ -642,7 +644,7 @@ path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 /* ---- opening (never from a callback) -------------------------------------- */
 
 void
-proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns)
+relay_proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns)
 {
 	if (!(p->flags & PROC_WANTED)) {
 		p->flags |= PROC_WANTED;
@@ -653,7 +655,7 @@ proc_want(struct relay_core *c, struct job *j, struct proc *p, uint64_t at_ns)
 }
 
 void
-proc_unwant(struct job *j, struct proc *p)
+relay_proc_unwant(struct job *j, struct proc *p)
 {
 	if (p->flags & PROC_WANTED) {
 		p->flags &= (uint8_t)~PROC_WANTED;
@@ -668,12 +670,12 @@ open_hello(const struct relay_core *c, uint64_t token, uint32_t label, uint8_t o
 				.token = relay_hello_token(token, label),
 				.label = label,
 				.rank = RELAY_RANK_NONE,
-				.mtu = trunks_mtu(c)};
+				.mtu = relay_trunks_mtu(c)};
 	relay_hello_encode(&h, out);
 }
 
 void
-trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client)
+relay_trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client)
 {
 	struct trunk *k = &c->trunk[t];
 	if (!j->trunk_clients[t])
@@ -688,7 +690,7 @@ trunk_use(struct relay_core *c, struct job *j, uint32_t t, uint32_t client)
 }
 
 void
-trunk_open(struct relay_core *c, uint32_t t)
+relay_trunk_open(struct relay_core *c, uint32_t t)
 {
 	struct trunk *k = &c->trunk[t];
 	uint8_t hello[RELAY_HELLO_LEN];
@@ -711,7 +713,7 @@ trunk_open(struct relay_core *c, uint32_t t)
 }
 
 void
-gateway_open(struct relay_core *c, uint32_t g)
+relay_gateway_open(struct relay_core *c, uint32_t g)
 {
 	struct gateway *w = &c->gateway[g];
 	uint8_t hello[RELAY_HELLO_LEN];
@@ -732,7 +734,7 @@ gateway_open(struct relay_core *c, uint32_t g)
 }
 
 void
-proc_open(struct relay_core *c, uint32_t job, uint32_t rank)
+relay_proc_open(struct relay_core *c, uint32_t job, uint32_t rank)
 {
 	struct job *j = &c->job[job];
 	struct proc *p = job_proc(c, j, rank);
@@ -740,7 +742,7 @@ proc_open(struct relay_core *c, uint32_t job, uint32_t rank)
 	uint32_t path = NONE;
 
 	if (p->path != NONE || (p->flags & PROC_LEFT)) {
-		proc_unwant(j, p);
+		relay_proc_unwant(j, p);
 		return;
 	}
 	open_hello(c, p->token, p->label_base + rank, hello);
@@ -758,5 +760,5 @@ proc_open(struct relay_core *c, uint32_t job, uint32_t rank)
 	c->path[path].job = job;
 	c->path[path].rank = rank;
 	p->path = path;
-	proc_unwant(j, p);
+	relay_proc_unwant(j, p);
 }

@@ -14,7 +14,7 @@ group_of(const struct relay_core *c, uint32_t trunk, const struct suci_segment *
 		uint32_t mask = j->used ? j->trunk_clients[trunk] : 0;
 		for (; mask; mask &= mask - 1) {
 			struct group *g = &j->group[__builtin_ctz(mask)];
-			const struct way *w = group_find(g, trunk);
+			const struct way *w = relay_group_find(g, trunk);
 			if (!w || seg->dst_label - w->label_base >= j->nworld)
 				continue;
 			*job = j;
@@ -49,7 +49,7 @@ keep(struct relay_core *c, struct group *g, uint32_t base, const struct suci_seg
 }
 
 bool
-stray_keep(struct relay_core *c, const struct path *p, const struct suci_segment *seg)
+relay_stray_keep(struct relay_core *c, const struct path *p, const struct suci_segment *seg)
 {
 	struct job *j;
 	uint32_t base;
@@ -155,7 +155,7 @@ send_to_procs(struct relay_core *c, struct job *j)
 }
 
 void
-stray_send(struct relay_core *c)
+relay_stray_send(struct relay_core *c)
 {
 	if (!c->nstrays)
 		return;
@@ -170,7 +170,7 @@ stray_send(struct relay_core *c)
 			}
 			while (g->nstrays && send_first(c, g))
 				;
-			/* Without a way path_up() wakes us. */
+			/* Without a way relay_path_up() wakes us. */
 			full = full || (g->nstrays && j->ways >> k & 1);
 		}
 	}
@@ -179,7 +179,7 @@ stray_send(struct relay_core *c)
 }
 
 void
-stray_forget(struct relay_core *c, struct job *j)
+relay_stray_forget(struct relay_core *c, struct job *j)
 {
 	for (uint32_t k = 0; k < j->nclients; k++) {
 		struct group *g = &j->group[k];

@@ -16,7 +16,7 @@ ipv4_of(const struct suci_addr *a)
 /* ---- telling ----------------------------------------------------------------- */
 
 void
-tell_procs(struct relay_core *c, struct job *j, uint8_t what)
+relay_tell_procs(struct relay_core *c, struct job *j, uint8_t what)
 {
 	if (!c->conf.ncluster)
 		return;
@@ -27,7 +27,7 @@ tell_procs(struct relay_core *c, struct job *j, uint8_t what)
 }
 
 void
-tell_trunks_relays(struct relay_core *c, const struct job *j)
+relay_tell_trunks_relays(struct relay_core *c, const struct job *j)
 {
 	if (!c->conf.ncluster)
 		return;
@@ -127,7 +127,7 @@ tell_trunk(struct relay_core *c, uint32_t t)
 		uint32_t mask = j->used ? j->trunk_clients[t] : 0;
 		if (!mask)
 			continue;
-		const struct way *w = group_find(&j->group[__builtin_ctz(mask)], t);
+		const struct way *w = relay_group_find(&j->group[__builtin_ctz(mask)], t);
 		if (!w) /* a process */
 			continue;
 		list_fill(c, j, false, &l);
@@ -140,7 +140,7 @@ tell_trunk(struct relay_core *c, uint32_t t)
 }
 
 void
-tell_tick(struct relay_core *c)
+relay_tell_tick(struct relay_core *c)
 {
 	if (!c->conf.ncluster)
 		return;
@@ -168,15 +168,16 @@ take_entry(struct relay_core *c, struct job *j, uint32_t client, const struct wa
 	uint8_t by = (uint8_t)(1 + (from - g->way));
 	if (!addr->port || !ipv4_of(addr) || memcmp(addr, &c->conf.self_global, sizeof *addr) == 0)
 		return;
-	struct way w = {
-		.trunk = trunk_get(c, addr), .label_base = from->label_base, .token = from->token};
+	struct way w = {.trunk = relay_trunk_get(c, addr),
+			.label_base = from->label_base,
+			.token = from->token};
 	if (w.trunk == NONE) {
 		c->n.members_refused++;
 		return;
 	}
-	if (!group_add(c, j, client, &w))
+	if (!relay_group_add(c, j, client, &w))
 		return;
-	struct way *to = group_find(g, w.trunk);
+	struct way *to = relay_group_find(g, w.trunk);
 	if (!(flags & RELAY_LIST_LOST)) {
 		to->lost_by = to->lost_by == by ? 0 : to->lost_by;
 		return;
@@ -184,7 +185,7 @@ take_entry(struct relay_core *c, struct job *j, uint32_t client, const struct wa
 	if (!to->lost_by) {
 		/* What it has in custody does not arrive. */
 		j->resend |= 1u << client;
-		tell_procs(c, j, PROC_TELL_WAYS);
+		relay_tell_procs(c, j, PROC_TELL_WAYS);
 	}
 	to->lost_by = by;
 }
@@ -200,7 +201,7 @@ list_is_news(struct relay_core *c, struct trunk *k, struct way *from)
 }
 
 void
-list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
+relay_list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 {
 	struct relay_list l;
 	struct job *j;
@@ -208,13 +209,13 @@ list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 		c->n.notes_bad++;
 		return;
 	}
-	j = job_by_base(c, l.label_base);
+	j = relay_job_by_base(c, l.label_base);
 	if (!j) {
 		c->n.notes_late++;
 		return;
 	}
 	struct way *from = l.client < RELAY_CLIENTS_MAX && j->trunk_clients[t] >> l.client & 1
-				   ? group_find(&j->group[l.client], t)
+				   ? relay_group_find(&j->group[l.client], t)
 				   : NULL;
 	if (!from) {
 		c->n.notes_bad++;
@@ -244,7 +245,7 @@ list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len)
 			relay_addr_v4(l.relay[i].ipv4, l.relay[i].port, RELAY_LEG_GLOBAL);
 		take_entry(c, j, l.client, from, &a, l.relay[i].flags);
 	}
-	group_look(c, j);
+	relay_group_look(c, j);
 }
 
 /* The relay of our cluster with that private address; NONE: there is none, or it is us. */
@@ -260,7 +261,7 @@ fellow_at(const struct relay_core *c, uint32_t ipv4, uint16_t port)
 }
 
 void
-lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n)
+relay_lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n)
 {
 	struct job *j = &c->job[p->job];
 	uint32_t i = fellow_at(c, n->ipv4, n->port), was = j->lost;
@@ -275,5 +276,5 @@ lost_from_proc(struct relay_core *c, struct path *p, const struct relay_note *n)
 	}
 	j->lost = n->lost ? j->lost | 1u << i : j->lost & ~(1u << i);
 	if (j->lost != was)
-		tell_trunks_relays(c, j);
+		relay_tell_trunks_relays(c, j);
 }

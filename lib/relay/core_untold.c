@@ -19,7 +19,7 @@ drop(struct relay_core *c, uint32_t t, struct untold *u)
 }
 
 void
-untold_keep(struct relay_core *c, uint32_t t, const struct relay_note *n)
+relay_untold_keep(struct relay_core *c, uint32_t t, const struct relay_note *n)
 {
 	struct untold *u = untold_of(c, t), *at = u;
 	for (uint32_t i = 1; i < UNTOLD_MAX && at->used; i++)
@@ -36,7 +36,7 @@ untold_keep(struct relay_core *c, uint32_t t, const struct relay_note *n)
 }
 
 void
-untold_forget(struct relay_core *c, uint32_t t)
+relay_untold_forget(struct relay_core *c, uint32_t t)
 {
 	struct untold *u = untold_of(c, t);
 	for (uint32_t i = 0; i < UNTOLD_MAX && c->trunk[t].nuntold; i++) {
@@ -55,7 +55,7 @@ send(struct relay_core *c, const struct trunk *k, const struct relay_note *n)
 }
 
 void
-untold_tick(struct relay_core *c)
+relay_untold_tick(struct relay_core *c)
 {
 	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++) {
 		struct trunk *k = &c->trunk[t];
@@ -72,11 +72,11 @@ untold_tick(struct relay_core *c)
 				c->n.notes_forgotten++;
 				drop(c, t, &u[i]);
 			} else {
-				/* Up, and no room: soon.  Else path_up() wakes us. */
+				/* Up, and no room: soon.  Else relay_path_up() wakes us. */
 				wake_at(c, k->up ? base_add_ns(c->now_ns, c->conf.retry_ns)
 						 : u[i].until_ns);
 			}
 		}
-		trunk_rest(c, t);
+		relay_trunk_rest(c, t);
 	}
 }

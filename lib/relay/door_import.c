@@ -191,7 +191,7 @@ remove_import(struct relay_core *c, uint32_t i, bool drop)
 	struct door *e = &d->door[i];
 	uint32_t cluster = e->at, tell[DOOR_RELAYS_MAX] = {NONE, NONE, NONE};
 	struct door_cluster *k = &d->cluster[cluster];
-	new_era(c);
+	relay_new_era(c);
 	for (uint32_t r = 0; r < k->n; r++) {
 		if (!(e->flags >> r & 1))
 			continue;

@@ -382,7 +382,7 @@ relay_door_cluster(struct relay_core *c, const struct door_address *a)
 	for (uint32_t r = 0; r < k->n; r++) {
 		struct suci_addr to =
 			relay_addr_v4(k->relay[r].ipv4, k->relay[r].port, RELAY_LEG_GLOBAL);
-		uint32_t t = k->trunk[r] = trunk_get(c, &to);
+		uint32_t t = k->trunk[r] = relay_trunk_get(c, &to);
 		if (t == NONE)
 			continue;
 		struct trunk *trunk = &c->trunk[t];
@@ -415,7 +415,7 @@ relay_door_cluster_rest(struct relay_core *c, uint32_t cluster)
 			continue;
 		c->trunk[k->trunk[r]].nclusters--;
 		c->trunk[k->trunk[r]].users--;
-		trunk_rest(c, k->trunk[r]);
+		relay_trunk_rest(c, k->trunk[r]);
 	}
 }
 

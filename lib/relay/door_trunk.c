@@ -114,7 +114,7 @@ add_export(struct relay_core *c, uint32_t t, uint32_t own, uint32_t label)
 	if (!k->nexports++)
 		k->users++;
 	d->nexports++;
-	new_era(c);
+	relay_new_era(c);
 	return i;
 }
 
@@ -126,7 +126,7 @@ relay_door_export_gone(struct relay_core *c, uint32_t i, uint8_t op)
 	struct trunk *k = &c->trunk[e->at];
 	uint32_t told[DOOR_RELAYS_MAX] = {op ? e->at : NONE, NONE, NONE};
 	struct relay_door_note n = {.op = op, .label = e->here, .request = e->there};
-	new_era(c);
+	relay_new_era(c);
 	relay_door_unmap(c, &k->door_root, e->there, o->n);
 	struct base_ichain of = {o->of}, at = {k->exports};
 	base_ichain_unlink(&of, BASE_ILINKS(d->door, of_link), i);
@@ -157,7 +157,7 @@ relay_door_own_gone(struct relay_core *c, uint32_t i)
 	d->nuntold -= (e->flags & DOOR_TELL) != 0;
 	d->nown--;
 	c->n.doors_gone++;
-	new_era(c);
+	relay_new_era(c);
 	struct relay_door_note n = {0};
 	relay_door_dying(c, i, &n, nobody);
 }
@@ -218,7 +218,7 @@ set_proved(struct relay_core *c, uint32_t i, uint32_t r, uint32_t t)
 	if (!relay_door_map(c, &c->trunk[t].door_root, e->there, e->n, i))
 		return false;
 	e->flags |= (uint8_t)(1u << r);
-	new_era(c);
+	relay_new_era(c);
 	return true;
 }
 

@@ -14,7 +14,7 @@ impi_limits_of(const struct relay_startup_limits *l)
 }
 
 struct relay_job_limits
-startup_job_limits(const struct relay_startup_limits *l)
+relay_startup_job_limits(const struct relay_startup_limits *l)
 {
 	/* Foreign processes are a host entry each; and there may be more IMPI hosts
 	 * than processes, in both mappings together twice the limit. */
@@ -34,7 +34,7 @@ static size_t
 lay_out(const struct relay_startup_limits *l, void *mem, struct relay_startup *s, void **job)
 {
 	struct impi_limits il = impi_limits_of(l);
-	struct relay_job_limits jl = startup_job_limits(l);
+	struct relay_job_limits jl = relay_startup_job_limits(l);
 	struct impi_client_config cc = {.auth = {.mask = IMPI_AUTH_MASK_NONE},
 					.extra_tx_bytes = EXTRA_BYTES};
 	/* Entries the client sees: its own hosts, and our relays once per client. */
@@ -102,7 +102,7 @@ relay_startup_new(void *mem, const struct relay_startup_conf *conf)
 	if (!mem || !limits_good(&conf->limits) || !conf_ok(conf))
 		return NULL;
 	struct relay_startup *s = mem;
-	struct relay_job_limits jl = startup_job_limits(&conf->limits);
+	struct relay_job_limits jl = relay_startup_job_limits(&conf->limits);
 	*s = (struct relay_startup){
 		.conf = *conf,
 		.rank = -1,
@@ -167,7 +167,7 @@ submit_label(struct relay_startup *s, uint32_t i)
 
 	if (!impi_client_wants(s->up, label))
 		return false;
-	switch (map_up(s, label, &len, &what)) {
+	switch (relay_map_up(s, label, &len, &what)) {
 	case MAP_WAIT:
 		return false;
 	case MAP_BAD:
@@ -258,7 +258,7 @@ answer_composed(struct relay_startup *s, uint32_t i)
 {
 	const char *what = NULL;
 	uint32_t len = 0;
-	switch (map_down(s, s->label[i].label, s->label[i].mask, &len, &what)) {
+	switch (relay_map_down(s, s->label[i].label, s->label[i].mask, &len, &what)) {
 	case MAP_OK:
 		answer(s, i, s->scratch, len);
 		break;
@@ -285,7 +285,7 @@ pump_table(struct relay_startup *s)
 {
 	if (s->table != TABLE_NONE || missing(s, server_replied) != IMPI_NO_LABEL)
 		return;
-	if (!map_table(s)) {
+	if (!relay_map_table(s)) {
 		fail(s, s->why);
 		return;
 	}
@@ -399,7 +399,7 @@ server_label(struct relay_startup *s, const struct impi_client_event *ev)
 			continue;
 		s->label[i].replied = true;
 		s->label[i].mask = ev->mask;
-		if (!map_is_composed(ev->label))
+		if (!relay_map_is_composed(ev->label))
 			answer(s, i, ev->data, ev->len);
 		return;
 	}

@@ -43,7 +43,7 @@ struct relay_startup {
 	uint32_t nlabels;
 };
 
-struct relay_job_limits startup_job_limits(const struct relay_startup_limits *l);
+struct relay_job_limits relay_startup_job_limits(const struct relay_startup_limits *l);
 
 /* startup_map.c.  Results of the mappings: MAP_WAIT: something it needs has not
  * come yet; MAP_BAD: what the client said makes no sense (*what says why). */
@@ -51,37 +51,38 @@ enum map_result { MAP_OK, MAP_RAW, MAP_WAIT, MAP_BAD };
 
 /* The value of a label for the server (global mapping) in s->scratch, or MAP_RAW:
  * pass the client's own. */
-enum map_result map_up(struct relay_startup *s, uint32_t label, uint32_t *len, const char **what);
+enum map_result relay_map_up(struct relay_startup *s, uint32_t label, uint32_t *len,
+			     const char **what);
 /* The reply to a label for the client (private mapping) in s->scratch. */
-enum map_result map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len,
-			 const char **what);
-/* Is it a label whose reply map_down() composes? */
-bool map_is_composed(uint32_t label);
+enum map_result relay_map_down(struct relay_startup *s, uint32_t label, uint32_t mask,
+			       uint32_t *len, const char **what);
+/* Is it a label whose reply relay_map_down() composes? */
+bool relay_map_is_composed(uint32_t label);
 
 /* What the server has said (NULL before there is a connection to it), and has it said
  * one element of an H or P label per host or process? */
-const struct impi_tables *map_tables(const struct relay_startup *s);
-bool map_is_whole(const struct relay_startup *s, uint32_t label);
+const struct impi_tables *relay_map_tables(const struct relay_startup *s);
+bool relay_map_is_whole(const struct relay_startup *s, uint32_t label);
 /* The client's own value of an H or P label: *n elements. */
-enum map_result map_own(const struct relay_startup *s, uint32_t label, const uint8_t **data,
-			uint32_t *n, const char **what);
+enum map_result relay_map_own(const struct relay_startup *s, uint32_t label, const uint8_t **data,
+			      uint32_t *n, const char **what);
 /* Of k relays or shards, those that own one of nown processes. */
-uint32_t map_owners(uint32_t nown, uint32_t k);
+uint32_t relay_map_owners(uint32_t nown, uint32_t k);
 /* Suci host id of the relay shard that stands for process i of the n of a client;
  * id_of_proc is what the process itself announced. */
-void map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],
-		  uint32_t nown, uint32_t n, uint32_t i, bool global,
-		  uint8_t out[IMPI_HOSTID_BYTES]);
+void relay_map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],
+			uint32_t nown, uint32_t n, uint32_t i, bool global,
+			uint8_t out[IMPI_HOSTID_BYTES]);
 /* IMPI_P_PID that we announce for the process of that world rank. */
-uint64_t map_pid(const struct relay_startup *s, uint32_t rank);
+uint64_t relay_map_pid(const struct relay_startup *s, uint32_t rank);
 /* The place of member m in the cluster's list. */
-uint32_t map_index(const struct relay_startup *s, uint32_t m);
+uint32_t relay_map_index(const struct relay_startup *s, uint32_t m);
 /* Side, address and port of relay m where it stands for client: the own one is
  * what other clusters see. */
-struct relay_gate map_gate(const struct relay_startup *s, uint32_t m, uint32_t client);
+struct relay_gate relay_map_gate(const struct relay_startup *s, uint32_t m, uint32_t client);
 
 /* startup_table.c: fill s->job from what both sides said.  False: s->why says what
  * is wrong. */
-bool map_table(struct relay_startup *s);
+bool relay_map_table(struct relay_startup *s);
 
 #endif

@@ -8,7 +8,7 @@
 /* ---- what is known ---------------------------------------------------------- */
 
 const struct impi_tables *
-map_tables(const struct relay_startup *s)
+relay_map_tables(const struct relay_startup *s)
 {
 	return s->up ? impi_client_tables(s->up) : NULL;
 }
@@ -16,7 +16,7 @@ map_tables(const struct relay_startup *s)
 static bool
 world_known(const struct relay_startup *s)
 {
-	const struct impi_tables *t = map_tables(s);
+	const struct impi_tables *t = relay_map_tables(s);
 	return t && impi_tables_have(t, IMPI_C_NPROCS);
 }
 
@@ -40,8 +40,8 @@ own_number(const struct relay_startup *s, uint32_t label, uint32_t max, uint32_t
 
 /* The client's value of an H or P label: n elements. */
 enum map_result
-map_own(const struct relay_startup *s, uint32_t label, const uint8_t **data, uint32_t *n,
-	const char **what)
+relay_map_own(const struct relay_startup *s, uint32_t label, const uint8_t **data, uint32_t *n,
+	      const char **what)
 {
 	bool per_host = label < IMPI_P_IPV6;
 	uint32_t len;
@@ -64,7 +64,7 @@ static bool
 get_base(struct relay_startup *s)
 {
 	if (!s->base) {
-		s->base_n = map_tables(s)->nprocs;
+		s->base_n = relay_map_tables(s)->nprocs;
 		s->base = relay_labels_alloc(s->conf.labels, s->base_n);
 	}
 	return s->base != 0;
@@ -97,7 +97,7 @@ kind_for(const uint8_t id[IMPI_HOSTID_BYTES])
  * other can have a trunk for the job, so no other may carry theirs.  nown things
  * dealt to k takers reach the first min(nown, k). */
 uint32_t
-map_owners(uint32_t nown, uint32_t k)
+relay_map_owners(uint32_t nown, uint32_t k)
 {
 	return nown < k ? nown : k;
 }
@@ -105,13 +105,14 @@ map_owners(uint32_t nown, uint32_t k)
 /* nown is the number of processes of our own client (with which i of nown is dealt
  * as over all relays and shards). */
 void
-map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],
-	     uint32_t nown, uint32_t n, uint32_t i, bool global, uint8_t out[IMPI_HOSTID_BYTES])
+relay_map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],
+		   uint32_t nown, uint32_t n, uint32_t i, bool global,
+		   uint8_t out[IMPI_HOSTID_BYTES])
 {
-	uint32_t relays = map_owners(nown, s->conf.nmembers);
+	uint32_t relays = relay_map_owners(nown, s->conf.nmembers);
 	uint32_t m = relay_deal_owner(n, relays, i);
 	const struct relay_member *r = &s->conf.member[m];
-	uint32_t shards = map_owners(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
+	uint32_t shards = relay_map_owners(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
 	uint32_t shard = relay_deal_owner(relay_deal_count(n, relays, m), shards,
 					  i - relay_deal_first(n, relays, m));
 	struct impi_hostid id = {
@@ -125,29 +126,29 @@ map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID
 
 /* What we announce for the process.  An own client that shows labels alone cannot read more. */
 uint64_t
-map_pid(const struct relay_startup *s, uint32_t rank)
+relay_map_pid(const struct relay_startup *s, uint32_t rank)
 {
 	const uint8_t *own;
 	const char *what;
 	uint32_t n;
-	bool whole = map_own(s, IMPI_P_PID, &own, &n, &what) == MAP_OK && n && be32_load(own);
+	bool whole = relay_map_own(s, IMPI_P_PID, &own, &n, &what) == MAP_OK && n && be32_load(own);
 	return impi_pid_of(whole ? s->conf.token : 0, s->base + rank);
 }
 
 uint32_t
-map_index(const struct relay_startup *s, uint32_t m)
+relay_map_index(const struct relay_startup *s, uint32_t m)
 {
 	return s->conf.member_index ? s->conf.member_index[m] : m;
 }
 
 struct relay_gate
-map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
+relay_map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
 {
 	const struct relay_member *r = &s->conf.member[m];
 	if ((int32_t)client == s->rank)
 		return (struct relay_gate){
 			.side = RELAY_GATE_GLOBAL,
-			.relay = map_index(s, m),
+			.relay = relay_map_index(s, m),
 			.client = client,
 			.ipv4 = r->gate_global ? r->gate_global : r->ipv4_global,
 			.port = (uint16_t)(r->gateway_port_global + s->conf.gateway_slot),
@@ -155,7 +156,7 @@ map_gate(const struct relay_startup *s, uint32_t m, uint32_t client)
 	uint32_t nth = client - ((int32_t)client > s->rank);
 	return (struct relay_gate){
 		.side = RELAY_GATE_PRIVATE,
-		.relay = map_index(s, m),
+		.relay = relay_map_index(s, m),
 		.client = client,
 		.ipv4 = r->ngate_private ? r->gate_private[nth % r->ngate_private]
 					 : r->ipv4_private,
@@ -169,7 +170,7 @@ static void
 write_member(struct base_writer *w, const struct relay_startup *s, uint32_t label, uint32_t m,
 	     uint32_t client, uint32_t mark)
 {
-	struct relay_gate g = map_gate(s, m, client);
+	struct relay_gate g = relay_map_gate(s, m, client);
 	uint8_t addr[16];
 	switch (label) {
 	case IMPI_H_IPV6:
@@ -189,7 +190,7 @@ write_member(struct base_writer *w, const struct relay_startup *s, uint32_t labe
 static void
 write_nprocs(struct base_writer *w, const struct relay_startup *s, uint32_t nown, uint32_t n)
 {
-	uint32_t relays = map_owners(nown, s->conf.nmembers);
+	uint32_t relays = relay_map_owners(nown, s->conf.nmembers);
 	for (uint32_t m = 0; m < s->conf.nmembers; m++)
 		base_write_be32(w, m < relays ? relay_deal_count(n, relays, m) : 0);
 }
@@ -197,15 +198,15 @@ write_nprocs(struct base_writer *w, const struct relay_startup *s, uint32_t nown
 /* Has the server sent one element per host or process?  Minima and sums are checked
  * by the tables, this only when they are finished. */
 bool
-map_is_whole(const struct relay_startup *s, uint32_t label)
+relay_map_is_whole(const struct relay_startup *s, uint32_t label)
 {
-	const struct impi_tables *t = map_tables(s);
+	const struct impi_tables *t = relay_map_tables(s);
 	return t->elements[impi_label_index(label)] ==
 	       (label < IMPI_P_IPV6 ? t->nhosts : t->nprocs);
 }
 
 bool
-map_is_composed(uint32_t label)
+relay_map_is_composed(uint32_t label)
 {
 	return label == IMPI_C_NHOSTS || (label >= IMPI_H_IPV6 && impi_label_index(label) >= 0);
 }
@@ -217,7 +218,7 @@ up_hosts(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 {
 	const uint8_t *data;
 	uint32_t n, nprocs = 0;
-	enum map_result r = map_own(s, label, &data, &n, what);
+	enum map_result r = relay_map_own(s, label, &data, &n, what);
 	if (r == MAP_OK && label == IMPI_H_NPROCS)
 		r = own_number(s, IMPI_C_NPROCS, s->conf.limits.nworld_max, &nprocs, what);
 	if (r != MAP_OK)
@@ -238,7 +239,7 @@ up_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 	const uint8_t *data;
 	uint8_t id[IMPI_HOSTID_BYTES];
 	uint32_t n;
-	enum map_result r = map_own(s, label, &data, &n, what);
+	enum map_result r = relay_map_own(s, label, &data, &n, what);
 	if (r != MAP_OK)
 		return r;
 	if (label == IMPI_P_PID) {
@@ -251,18 +252,19 @@ up_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, const c
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (label == IMPI_P_IPV6) {
-			map_shard_id(s, data + sizeof id * i, n, n, i, true, id);
+			relay_map_shard_id(s, data + sizeof id * i, n, n, i, true, id);
 			base_write_bytes(w, id, sizeof id);
 		} else {
-			base_write_be64(w,
-					map_pid(s, map_tables(s)->client[s->rank].first_rank + i));
+			base_write_be64(
+				w, relay_map_pid(
+					   s, relay_map_tables(s)->client[s->rank].first_rank + i));
 		}
 	}
 	return MAP_OK;
 }
 
 enum map_result
-map_up(struct relay_startup *s, uint32_t label, uint32_t *len, const char **what)
+relay_map_up(struct relay_startup *s, uint32_t label, uint32_t *len, const char **what)
 {
 	struct base_writer w = base_writer(s->scratch, s->scratch_len);
 	enum map_result r = MAP_OK;
@@ -272,7 +274,7 @@ map_up(struct relay_startup *s, uint32_t label, uint32_t *len, const char **what
 		r = own_number(s, label, s->conf.limits.nworld_max, &n, what);
 		return r == MAP_OK ? MAP_RAW : r;
 	}
-	if (!map_is_composed(label))
+	if (!relay_map_is_composed(label))
 		return MAP_RAW;
 	if (label == IMPI_C_NHOSTS) {
 		r = own_number(s, label, s->conf.limits.nhosts_max, &n, what);
@@ -311,7 +313,7 @@ static void
 down_hosts(struct relay_startup *s, struct base_writer *w, uint32_t label, uint32_t mask,
 	   uint32_t client)
 {
-	const struct impi_tables *t = map_tables(s);
+	const struct impi_tables *t = relay_map_tables(s);
 	bool marks = label == IMPI_H_ACKMARK || label == IMPI_H_HIWATER;
 	uint32_t mark = marks ? remote_mark(t, label, mask, client) : 0;
 	if (label == IMPI_H_NPROCS) {
@@ -325,17 +327,17 @@ down_hosts(struct relay_startup *s, struct base_writer *w, uint32_t label, uint3
 static void
 down_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, uint32_t client)
 {
-	const struct impi_tables *t = map_tables(s);
+	const struct impi_tables *t = relay_map_tables(s);
 	const struct impi_client_entry *e = &t->client[client];
-	uint32_t nown = map_tables(s)->client[s->rank].nprocs;
+	uint32_t nown = relay_map_tables(s)->client[s->rank].nprocs;
 	uint8_t id[IMPI_HOSTID_BYTES];
 	for (uint32_t i = 0; i < e->nprocs; i++) {
 		if (label == IMPI_P_IPV6) {
-			map_shard_id(s, t->proc[e->first_rank + i].hostid, nown, e->nprocs, i,
-				     false, id);
+			relay_map_shard_id(s, t->proc[e->first_rank + i].hostid, nown, e->nprocs, i,
+					   false, id);
 			base_write_bytes(w, id, sizeof id);
 		} else {
-			base_write_be64(w, map_pid(s, e->first_rank + i));
+			base_write_be64(w, relay_map_pid(s, e->first_rank + i));
 		}
 	}
 }
@@ -344,7 +346,7 @@ down_procs(struct relay_startup *s, struct base_writer *w, uint32_t label, uint3
 static bool
 down_ready(const struct relay_startup *s, uint32_t label)
 {
-	const struct impi_tables *t = map_tables(s);
+	const struct impi_tables *t = relay_map_tables(s);
 	if (label == IMPI_H_ACKMARK || label == IMPI_H_HIWATER)
 		return impi_tables_have(t, IMPI_C_NHOSTS);
 	if (label == IMPI_P_IPV6 && !impi_tables_have(t, label))
@@ -355,7 +357,8 @@ down_ready(const struct relay_startup *s, uint32_t label)
 }
 
 enum map_result
-map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len, const char **what)
+relay_map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len,
+	       const char **what)
 {
 	struct base_writer w = base_writer(s->scratch, s->scratch_len);
 	const uint8_t *own = NULL;
@@ -363,7 +366,7 @@ map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len, 
 
 	if (!down_ready(s, label))
 		return MAP_WAIT;
-	if (label == IMPI_P_IPV6 && !map_is_whole(s, label)) {
+	if (label == IMPI_P_IPV6 && !relay_map_is_whole(s, label)) {
 		*what = "the server's IMPI_P_IPV6 has not one value per process";
 		return MAP_BAD;
 	}
@@ -373,7 +376,7 @@ map_down(struct relay_startup *s, uint32_t label, uint32_t mask, uint32_t *len, 
 	}
 	enum map_result r = label == IMPI_C_NHOSTS
 				    ? own_number(s, label, s->conf.limits.nhosts_max, &n, what)
-				    : map_own(s, label, &own, &n, what);
+				    : relay_map_own(s, label, &own, &n, what);
 	if (r != MAP_OK)
 		return r;
 	for (uint32_t c = 0; c < s->nclients; c++) {

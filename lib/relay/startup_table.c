@@ -45,17 +45,17 @@ table_procs(struct relay_startup *s, const struct impi_tables *t)
 	const uint8_t *ids, *pids;
 	const char *what;
 	uint32_t n;
-	if (map_own(s, IMPI_P_IPV6, &ids, &n, &what) != MAP_OK ||
-	    map_own(s, IMPI_P_PID, &pids, &n, &what) != MAP_OK)
+	if (relay_map_own(s, IMPI_P_IPV6, &ids, &n, &what) != MAP_OK ||
+	    relay_map_own(s, IMPI_P_PID, &pids, &n, &what) != MAP_OK)
 		return false;
 	for (uint32_t r = 0; r < j->nworld; r++) {
 		impi_proc_encode(&t->proc[r], j->global_id[r]);
 		uint32_t client = impi_tables_client_of_rank(t, r);
 		uint32_t i = r - t->client[client].first_rank;
 		if (client != j->my_client) {
-			map_shard_id(s, t->proc[r].hostid, j->nlocal, t->client[client].nprocs, i,
-				     false, j->private_id[r]);
-			be64_store(j->private_id[r] + 16, map_pid(s, r));
+			relay_map_shard_id(s, t->proc[r].hostid, j->nlocal,
+					   t->client[client].nprocs, i, false, j->private_id[r]);
+			be64_store(j->private_id[r] + 16, relay_map_pid(s, r));
 			continue;
 		}
 		memcpy(j->private_id[r], ids + 16 * (size_t)i, 16);
@@ -63,7 +63,7 @@ table_procs(struct relay_startup *s, const struct impi_tables *t)
 		struct relay_local *l = &j->local[i];
 		memcpy(l->id, ids + 16 * (size_t)i, sizeof l->id);
 		l->pid = be64_load(pids + 8 * (size_t)i);
-		l->relay = map_index(s, relay_deal_owner(n, s->conf.nmembers, i));
+		l->relay = relay_map_index(s, relay_deal_owner(n, s->conf.nmembers, i));
 	}
 	return true;
 }
@@ -97,7 +97,7 @@ ids_make_sense(struct relay_startup *s)
 		relay_text_set(s->why,
 			       "process %u (client %u): its Suci host id is of no version or kind "
 			       "known here",
-			       r, impi_tables_client_of_rank(map_tables(s), r));
+			       r, impi_tables_client_of_rank(relay_map_tables(s), r));
 		return false;
 	}
 	return true;
@@ -123,7 +123,7 @@ static struct impi_host
 host_at(const struct relay_startup *s, const struct hosts *x, uint32_t h)
 {
 	if (!x->addr)
-		return map_tables(s)->host[x->host_rank + h];
+		return relay_map_tables(s)->host[x->host_rank + h];
 	struct impi_host o = {.port = be32_load(x->port + 4 * (size_t)h),
 			      .nprocs = be32_load(x->count + 4 * (size_t)h)};
 	memcpy(o.addr, x->addr + 16 * (size_t)h, sizeof o.addr);
@@ -144,7 +144,7 @@ add_foreign(struct relay_startup *s, const struct hosts *x, uint32_t h, uint32_t
 			       h, x->client);
 		return false;
 	}
-	if (j->nforeign == startup_job_limits(&s->conf.limits).nhosts_max) {
+	if (j->nforeign == relay_startup_job_limits(&s->conf.limits).nhosts_max) {
 		relay_text_set(s->why, "more hosts of other implementations than this relay is "
 				       "configured for");
 		return false;
@@ -209,9 +209,9 @@ table_foreign(struct relay_startup *s, const struct impi_tables *t)
 				  .host_rank = e->first_host};
 		if (c == j->my_client) {
 			x.host_rank = c * s->conf.nmembers;
-			if (map_own(s, IMPI_H_IPV6, &x.addr, &x.n, &what) != MAP_OK ||
-			    map_own(s, IMPI_H_PORT, &x.port, &n, &what) != MAP_OK ||
-			    map_own(s, IMPI_H_NPROCS, &x.count, &n, &what) != MAP_OK)
+			if (relay_map_own(s, IMPI_H_IPV6, &x.addr, &x.n, &what) != MAP_OK ||
+			    relay_map_own(s, IMPI_H_PORT, &x.port, &n, &what) != MAP_OK ||
+			    relay_map_own(s, IMPI_H_NPROCS, &x.count, &n, &what) != MAP_OK)
 				return false;
 			j->nhosts_private = x.n + (t->nclients - 1) * s->conf.nmembers;
 		}
@@ -228,11 +228,11 @@ static void
 add_gates(struct relay_startup *s, uint32_t client, uint32_t host_rank)
 {
 	struct relay_job *j = s->job;
-	const struct impi_client_entry *e = &map_tables(s)->client[client];
-	uint32_t relays = map_owners(j->nlocal, s->conf.nmembers);
+	const struct impi_client_entry *e = &relay_map_tables(s)->client[client];
+	uint32_t relays = relay_map_owners(j->nlocal, s->conf.nmembers);
 	for (uint32_t m = 0; m < s->conf.nmembers; m++) {
 		struct relay_gate *g = &j->gate[j->ngates++];
-		*g = map_gate(s, m, client);
+		*g = relay_map_gate(s, m, client);
 		g->rank = host_rank + m;
 		g->nprocs = m < relays ? relay_deal_count(e->nprocs, relays, m) : 0;
 		g->first_rank = e->first_rank +
@@ -257,7 +257,7 @@ enough_gates(struct relay_startup *s, uint32_t nclients)
 			       "remote clients at an address of its own%s: add %u to the %u of "
 			       "cluster.relays[%u].gates",
 			       s->rank, need, private ? ", one at the private address" : "",
-			       need - have, have - private, map_index(s, m));
+			       need - have, have - private, relay_map_index(s, m));
 		return false;
 	}
 	return true;
@@ -296,7 +296,7 @@ replies_whole(struct relay_startup *s)
 	static const uint32_t label[] = {IMPI_H_IPV6, IMPI_H_PORT, IMPI_H_NPROCS, IMPI_P_IPV6,
 					 IMPI_P_PID};
 	for (size_t i = 0; i < sizeof label / sizeof label[0]; i++) {
-		if (map_is_whole(s, label[i]))
+		if (relay_map_is_whole(s, label[i]))
 			continue;
 		relay_text_set(s->why, "the server's reply to %s has not one value per %s",
 			       impi_label_name(label[i]),
@@ -307,9 +307,9 @@ replies_whole(struct relay_startup *s)
 }
 
 bool
-map_table(struct relay_startup *s)
+relay_map_table(struct relay_startup *s)
 {
-	const struct impi_tables *t = map_tables(s);
+	const struct impi_tables *t = relay_map_tables(s);
 	struct relay_job *j = s->job;
 	const char *what = "the tables of the clients contradict each other";
 	uint32_t rank;
