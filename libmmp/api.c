@@ -126,7 +126,7 @@ wants_thread(const struct mmp *m)
 }
 
 static int
-start(struct mmp *m, const char *hosts)
+start_library(struct mmp *m, const char *hosts)
 {
 	if (mmp_env_read(&m->env) || mmp_job_begin(&m->job, hosts) || mmp_net_open(m) ||
 	    mmp_job_meet(&m->job, suci_udp_local(m->udp).port))
@@ -155,7 +155,7 @@ MP_init(const char *hosts)
 	if (!m)
 		return mmp_fail(ENOMEM, "out of memory");
 	m->share = (struct mmp_share){.page_fd = -1, .area_fd = -1, .bell = {-1, -1}};
-	if (start(m, hosts)) {
+	if (start_library(m, hosts)) {
 		int err = errno;
 		dismantle(m);
 		errno = err;
@@ -167,7 +167,7 @@ MP_init(const char *hosts)
 }
 
 static int
-enter(void)
+enter_library(void)
 {
 	return mmp_g ? 0 : mmp_fail(EINVAL, "MP_init first");
 }
@@ -175,19 +175,19 @@ enter(void)
 int
 MP_rank(void)
 {
-	return enter() ? -1 : (int)mmp_g->job.rank;
+	return enter_library() ? -1 : (int)mmp_g->job.rank;
 }
 
 int
 MP_size(void)
 {
-	return enter() ? -1 : (int)mmp_g->job.size;
+	return enter_library() ? -1 : (int)mmp_g->job.size;
 }
 
 int
 MP_finalize(void)
 {
-	if (enter())
+	if (enter_library())
 		return -1;
 	struct mmp *m = mmp_g;
 	int r = MP_barrier(), err = errno;
@@ -201,7 +201,7 @@ MP_finalize(void)
 /* ---- sending and receiving ---- */
 
 static mp_handle
-handle_of(uint32_t request, bool kept)
+mmp_handle_of(uint32_t request, bool kept)
 {
 	return (mp_handle)generation[request] << INDEX_BITS | request | (kept ? MP_KEPT : 0);
 }
@@ -260,7 +260,7 @@ too_many(void)
 }
 
 static mp_handle
-send_to(int to, int tag, const void *buf, uint64_t n)
+send_words(int to, int tag, const void *buf, uint64_t n)
 {
 	struct mmp *m = mmp_g;
 	if (atomic_load_explicit(&m->peer[to].gone, memory_order_acquire))
@@ -274,25 +274,25 @@ send_to(int to, int tag, const void *buf, uint64_t n)
 	while (!kept && !mmp_port_copied(m->port, i))
 		mmp_wait_step(m, &idle);
 	mmp_watch(m);
-	return handle_of(i, kept);
+	return mmp_handle_of(i, kept);
 }
 
 mp_handle
 MP_send_tag(int to, int tag, const void *buf, uint64_t n)
 {
-	return enter() || check(to, tag, buf, n, false) ? -1 : send_to(to, tag, buf, n);
+	return enter_library() || check(to, tag, buf, n, false) ? -1 : send_words(to, tag, buf, n);
 }
 
 mp_handle
 MP_send_bare(int to, uint64_t n)
 {
-	return enter() || check(to, 0, "", n, false) ? -1 : send_to(to, 0, NULL, n);
+	return enter_library() || check(to, 0, "", n, false) ? -1 : send_words(to, 0, NULL, n);
 }
 
 mp_handle
 MP_receive_tag(int from, int tag, void *buf, uint64_t n)
 {
-	if (enter() || check(from, tag, buf, n, true))
+	if (enter_library() || check(from, tag, buf, n, true))
 		return -1;
 	uint32_t i = mmp_port_receive(mmp_g->port, from, 0, tag, buf, n);
 	if (i == MMP_NONE)
@@ -300,7 +300,7 @@ MP_receive_tag(int from, int tag, void *buf, uint64_t n)
 	/* Inline the engine hears of it at its next turn, before it looks what has come. */
 	if (mmp_g->thread_runs)
 		mmp_progress(mmp_g);
-	return handle_of(i, false);
+	return mmp_handle_of(i, false);
 }
 
 mp_handle
@@ -318,7 +318,7 @@ MP_receive(int from, void *buf, uint64_t n)
 /* ---- waiting ---- */
 
 static int64_t
-finish(uint32_t i, const struct mmp_result *r, struct mp_status *status)
+finish_call(uint32_t i, const struct mmp_result *r, struct mp_status *status)
 {
 	mmp_request_forget(i);
 	if (status)
@@ -338,26 +338,26 @@ MP_wait(mp_handle h, struct mp_status *status)
 {
 	struct mmp_result r;
 	uint64_t idle = 0;
-	uint32_t i = enter() ? NONE : request_of(h);
+	uint32_t i = enter_library() ? NONE : request_of(h);
 	if (i == NONE)
 		return -1;
 	while (!mmp_port_done(mmp_g->port, i, &r))
 		mmp_wait_step(mmp_g, &idle);
 	mmp_watch(mmp_g);
-	return finish(i, &r, status);
+	return finish_call(i, &r, status);
 }
 
 int
 MP_test(mp_handle h, struct mp_status *status)
 {
 	struct mmp_result r;
-	uint32_t i = enter() ? NONE : request_of(h);
+	uint32_t i = enter_library() ? NONE : request_of(h);
 	if (i == NONE)
 		return -1;
 	mmp_progress(mmp_g);
 	if (!mmp_port_done(mmp_g->port, i, &r))
 		return 0;
-	return finish(i, &r, status) < 0 ? -1 : 1;
+	return finish_call(i, &r, status) < 0 ? -1 : 1;
 }
 
 int
@@ -400,7 +400,7 @@ barrier_round(struct mmp *m, uint32_t to, uint32_t from, int32_t round)
 int
 MP_barrier(void)
 {
-	if (enter())
+	if (enter_library())
 		return -1;
 	struct mmp *m = mmp_g;
 	uint32_t n = m->job.size, me = m->job.rank;
@@ -418,7 +418,7 @@ MP_path(int peer, struct mp_path *out)
 {
 	struct mmp_engine_peer p;
 	struct suci_path_info i;
-	if (enter() || check(peer, 0, NULL, 0, false))
+	if (enter_library() || check(peer, 0, NULL, 0, false))
 		return -1;
 	struct mmp *m = mmp_g;
 	const struct mmp_area *send = mmp_port_area(m->port), *recv = mmp_engine_area(m->engine);
@@ -447,7 +447,7 @@ MP_path(int peer, struct mp_path *out)
 int
 MP_set_fragment(int peer, uint64_t bytes)
 {
-	if (enter() || check(peer, 0, NULL, 0, false))
+	if (enter_library() || check(peer, 0, NULL, 0, false))
 		return -1;
 	/* From now on it is not the watch's. */
 	mmp_g->peer[peer].stored = 0;

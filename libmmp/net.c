@@ -113,8 +113,8 @@ mmp_of_lanes(void *user)
 }
 
 static int
-on_accept(void *user, const struct suci_addr *from, const void *hello, size_t len,
-	  char why[SUCI_TEXT_MAX])
+accept_peer(void *user, const struct suci_addr *from, const void *hello, size_t len,
+	    char why[SUCI_TEXT_MAX])
 {
 	struct mmp *m = mmp_of_lanes(user);
 	struct hello h;
@@ -323,7 +323,7 @@ static const struct suci_lane_ops lane_ops = {
 	.hold = on_hold,
 	.release = on_release,
 	.lane_down = on_lane_down,
-	.accept = on_accept,
+	.accept = accept_peer,
 	.path_up = on_path_up,
 	.path_down = on_path_down,
 };

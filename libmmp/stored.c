@@ -49,7 +49,7 @@ speaks(const struct mmp *m)
 /* Only a path that has been used knows its round trip: over a network, the row with the shortest.
  */
 static void
-find(const struct mmp *m, uint32_t peer, struct tune_values *v)
+find_stored(const struct mmp *m, uint32_t peer, struct tune_values *v)
 {
 	char why[TUNE_FILE_WHY] = "";
 	struct tune_key k;
@@ -63,7 +63,7 @@ find(const struct mmp *m, uint32_t peer, struct tune_values *v)
 }
 
 static void
-use(struct mmp *m, bool stored)
+use_stored(struct mmp *m, bool stored)
 {
 	m->watch_stored = stored;
 	if (m->stored_run)
@@ -93,7 +93,7 @@ mmp_stored_read(struct mmp *m)
 		if (i == m->job.rank)
 			continue;
 		if (!looked[near])
-			find(m, i, &of[near]);
+			find_stored(m, i, &of[near]);
 		looked[near] = true;
 		m->peer[i].stored = m->env.by_hand ? 0 : tune_value_or(&of[near], TUNE_FRAGMENT, 0);
 		m->watched |= m->peer[i].stored && m->peer[i].stored != mmp_default_fragment(m, i);
@@ -104,7 +104,7 @@ mmp_stored_read(struct mmp *m)
 		return;
 	uint64_t now = suci_udp_now_ns();
 	tune_watch_start(&m->watch, now);
-	use(m, tune_watch_stored(&m->watch));
+	use_stored(m, tune_watch_stored(&m->watch));
 	turn_begins(m, now);
 }
 
@@ -121,7 +121,7 @@ mmp_watch_look(struct mmp *m)
 	tune_watch_tell(&m->watch, moved > used ? moved - used : 0, now - m->turn_at_ns, 0, now);
 	bool stored = tune_watch_stored(&m->watch);
 	if (stored != m->watch_stored)
-		use(m, stored);
+		use_stored(m, stored);
 	m->watched = m->watch.trust != TUNE_STALE;
 	turn_begins(m, now);
 }

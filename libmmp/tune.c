@@ -38,7 +38,7 @@ struct session {
 
 /* Forgets it; -1: it ended with an error. */
 static int
-finish(struct session *s, uint32_t request)
+finish_tuning(struct session *s, uint32_t request)
 {
 	struct mmp_result r;
 	uint64_t idle = 0;
@@ -59,9 +59,9 @@ post(struct session *s, int32_t tag, void *buf, uint64_t n)
 }
 
 static int
-send_all(struct session *s, int32_t tag, const void *buf, uint64_t n)
+send_figures(struct session *s, int32_t tag, const void *buf, uint64_t n)
 {
-	return finish(s, mmp_port_send(s->m->port, s->peer, STREAM, tag, buf, n));
+	return finish_tuning(s, mmp_port_send(s->m->port, s->peer, STREAM, tag, buf, n));
 }
 
 static void
@@ -83,7 +83,7 @@ receive_pass(struct session *s, const struct order *o, uint32_t h[WINDOW], uint6
 				post(s, TAG_DATA, s->buf + posted % WINDOW * o->bytes, o->bytes);
 			posted++;
 		}
-		err = finish(s, h[i % WINDOW]);
+		err = finish_tuning(s, h[i % WINDOW]);
 	}
 	return err;
 }
@@ -93,17 +93,17 @@ send_pass(struct session *s, const struct order *o)
 {
 	int err = 0;
 	for (uint64_t i = 0; i < o->passes && !err; i++)
-		err = send_all(s, TAG_DATA, o->what == BARE ? NULL : s->buf, o->bytes);
+		err = send_figures(s, TAG_DATA, o->what == BARE ? NULL : s->buf, o->bytes);
 	return err;
 }
 
 /* The leader's side of a turn. */
 static int
-lead(struct session *s, struct order *o, uint64_t *ns)
+lead_tuning(struct session *s, struct order *o, uint64_t *ns)
 {
 	uint32_t h[WINDOW];
 	uint64_t posted = 0;
-	if (send_all(s, TAG_ORDER, o, sizeof *o))
+	if (send_figures(s, TAG_ORDER, o, sizeof *o))
 		return -1;
 	apply(s, o);
 	for (; posted < o->passes && posted < WINDOW; posted++)
@@ -124,7 +124,7 @@ choose_length(struct session *s, struct order *o)
 			    .passes = 4,
 			    .bytes = SHORTEST,
 			    .fragment = mmp_default_fragment(s->m, s->peer)};
-	if (lead(s, o, &ns) || lead(s, o, &ns))
+	if (lead_tuning(s, o, &ns) || lead_tuning(s, o, &ns))
 		return -1;
 	s->bytes = SHORTEST;
 	while (s->bytes < MESSAGE && ns * s->bytes / SHORTEST < TURN_NS)
@@ -144,7 +144,7 @@ passes_for(uint64_t turn_ns, uint64_t pass_ns)
 }
 
 static int
-measure(struct session *s, const struct tuner_conf *conf, struct order *o)
+measure_pair(struct session *s, const struct tuner_conf *conf, struct order *o)
 {
 	uint64_t v[TUNE_DIMS], turn_ns, ns;
 	while (tuner_ask(&s->t, v, &turn_ns)) {
@@ -156,12 +156,12 @@ measure(struct session *s, const struct tuner_conf *conf, struct order *o)
 		/* With a setting that is new: a look, which warms up, too. */
 		o->passes = 2;
 		if (!s->pass_ns[at]) {
-			if (lead(s, o, &ns))
+			if (lead_tuning(s, o, &ns))
 				return -1;
 			s->pass_ns[at] = ns / 2;
 		}
 		o->passes = passes_for(turn_ns, s->pass_ns[at]);
-		if (lead(s, o, &ns))
+		if (lead_tuning(s, o, &ns))
 			return -1;
 		s->pass_ns[at] = ns / o->passes;
 		tuner_tell(&s->t, 2 * o->passes * o->bytes, ns, suci_udp_now_ns());
@@ -184,7 +184,7 @@ rates(struct session *s, struct order *o, uint64_t pass_ns)
 	o->passes = passes_for(TURN_NS, pass_ns);
 	for (uint32_t i = 0; i < 2 * RATES; i++) {
 		o->what = i & 1 ? BARE : TURN;
-		if (lead(s, o, &ns))
+		if (lead_tuning(s, o, &ns))
 			return -1;
 		rate[i & 1][i / 2] =
 			(uint64_t)((double)(2 * o->passes * o->bytes) * 1e9 / (double)ns);
@@ -222,7 +222,7 @@ run_leader(struct session *s, double seconds, struct order *o)
 	if (!dimensions(s, &conf) || !tuner_start(&s->t, &conf, suci_udp_now_ns()))
 		return mmp_fail(EINVAL, "fragments of %llu bytes cannot be tuned",
 				(unsigned long long)mmp_default_fragment(s->m, s->peer));
-	if (measure(s, &conf, o))
+	if (measure_pair(s, &conf, o))
 		return -1;
 	tuner_setting(&s->t, v);
 	while (conf.dim[0].value[at] != v[0])
@@ -233,7 +233,7 @@ run_leader(struct session *s, double seconds, struct order *o)
 		return -1;
 	o->what = RESULT;
 	o->passes = tuner_gain_ppm(&s->t);
-	return send_all(s, TAG_ORDER, o, sizeof *o);
+	return send_figures(s, TAG_ORDER, o, sizeof *o);
 }
 
 static int
@@ -242,7 +242,7 @@ run_follower(struct session *s, struct order *o)
 	uint32_t h[WINDOW];
 	for (;;) {
 		memset(o, 0, sizeof *o);
-		if (finish(s, post(s, TAG_ORDER, o, sizeof *o)))
+		if (finish_tuning(s, post(s, TAG_ORDER, o, sizeof *o)))
 			return -1;
 		if (o->what == RESULT)
 			return 0;
@@ -255,7 +255,7 @@ run_follower(struct session *s, struct order *o)
 }
 
 static int
-keep(struct session *s, const struct order *o)
+keep_figure(struct session *s, const struct order *o)
 {
 	struct tune_values v = {0};
 	struct tune_key k;
@@ -307,7 +307,7 @@ MP_tune(int peer, double seconds)
 		err = (int)m->job.rank < peer ? run_leader(s, seconds, &o) : run_follower(s, &o);
 		/* After an error receives may still be posted into it: it stays. */
 		buf = err ? NULL : buf;
-		err = err ? err : keep(s, &o);
+		err = err ? err : keep_figure(s, &o);
 	}
 	int why = errno;
 	free(buf);

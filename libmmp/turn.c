@@ -102,7 +102,7 @@ sleep_program(struct mmp *m)
 /* ---- the thread ---- */
 
 static void *
-run(void *arg)
+run_engine(void *arg)
 {
 	struct mmp *m = arg;
 	uint64_t idle_since = 0, flush_until = 0;
@@ -138,7 +138,7 @@ mmp_thread_start(struct mmp *m)
 	/* Signals are the program's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int err = pthread_create(&m->thread, NULL, run, m);
+	int err = pthread_create(&m->thread, NULL, run_engine, m);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		return mmp_fail(err, "no thread for the engine: %s", strerror(err));
@@ -152,7 +152,7 @@ mmp_thread_stop(struct mmp *m)
 {
 	atomic_store_explicit(&m->leave, 1, memory_order_release);
 	if (!m->thread_runs) {
-		run(m);
+		run_engine(m);
 		return;
 	}
 	wake_engine(m);

@@ -38,7 +38,7 @@ begin_seal(struct door *d, const struct door_conf *conf)
 
 /* The first four bytes are there. */
 static bool
-decide(struct door *d, const struct door_conf *conf)
+decide_entry(struct door *d, const struct door_conf *conf)
 {
 	if (memcmp(d->first, sealed_magic, sizeof sealed_magic) == 0)
 		return begin_seal(d, conf);
@@ -51,8 +51,8 @@ decide(struct door *d, const struct door_conf *conf)
 }
 
 static bool
-pass_door(struct door *d, const uint8_t *bytes, size_t len,
-	  void (*text)(void *user, const uint8_t *bytes, size_t len), void *user)
+pass_entry(struct door *d, const uint8_t *bytes, size_t len,
+	   void (*text)(void *user, const uint8_t *bytes, size_t len), void *user)
 {
 	if (d->clear) {
 		text(user, bytes, len);
@@ -69,10 +69,11 @@ door_rx(struct door *d, const struct door_conf *conf, const uint8_t *bytes, size
 		d->first[d->have++] = *bytes++;
 		len--;
 		if (d->have == sizeof d->first &&
-		    (!decide(d, conf) || !pass_door(d, d->first, sizeof d->first, text, user)))
+		    (!decide_entry(d, conf) ||
+		     !pass_entry(d, d->first, sizeof d->first, text, user)))
 			return false;
 	}
-	return !len || pass_door(d, bytes, len, text, user);
+	return !len || pass_entry(d, bytes, len, text, user);
 }
 
 bool

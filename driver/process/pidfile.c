@@ -15,7 +15,7 @@
 #define TRIES 10
 
 __attribute__((format(printf, 4, 5))) static int
-wrong(struct process_pidfile *p, char *err, size_t err_max, const char *fmt, ...)
+say_wrong_pidfile(struct process_pidfile *p, char *err, size_t err_max, const char *fmt, ...)
 {
 	char text[160];
 	va_list ap;
@@ -35,12 +35,13 @@ look_pidfile(struct process_pidfile *p, char *err, size_t err_max)
 {
 	struct stat st;
 	if (fstat(p->fd, &st))
-		return wrong(p, err, err_max, "%s", strerror(errno));
+		return say_wrong_pidfile(p, err, err_max, "%s", strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return wrong(p, err, err_max, "is no regular file; remove it");
+		return say_wrong_pidfile(p, err, err_max, "is no regular file; remove it");
 	if (st.st_uid != geteuid() || st.st_nlink > 1)
-		return wrong(p, err, err_max, "%s; remove it, and keep others out of its folder",
-			     st.st_nlink > 1 ? "has a second name" : "belongs to another user");
+		return say_wrong_pidfile(
+			p, err, err_max, "%s; remove it, and keep others out of its folder",
+			st.st_nlink > 1 ? "has a second name" : "belongs to another user");
 	p->dev = st.st_dev;
 	p->ino = st.st_ino;
 	return 0;
@@ -53,9 +54,9 @@ pidfile_held(struct process_pidfile *p, char *err, size_t err_max)
 	int why = errno;
 	ssize_t n = why == EWOULDBLOCK ? pread(p->fd, text, sizeof text - 1, 0) : 0;
 	if (why != EWOULDBLOCK)
-		return wrong(p, err, err_max, "%s", strerror(why));
-	return wrong(p, err, err_max, "%s is running already, process %ld",
-		     program_invocation_short_name, n > 0 ? strtol(text, NULL, 10) : 0);
+		return say_wrong_pidfile(p, err, err_max, "%s", strerror(why));
+	return say_wrong_pidfile(p, err, err_max, "%s is running already, process %ld",
+				 program_invocation_short_name, n > 0 ? strtol(text, NULL, 10) : 0);
 }
 
 static bool
@@ -74,7 +75,7 @@ put_pidfile(struct process_pidfile *p, char *err, size_t err_max)
 		return 0;
 	int why = errno;
 	process_pidfile_remove(p);
-	return wrong(p, err, err_max, "%s", strerror(why));
+	return say_wrong_pidfile(p, err, err_max, "%s", strerror(why));
 }
 
 int
@@ -82,14 +83,14 @@ process_pidfile_open(struct process_pidfile *p, const char *path, char *err, siz
 {
 	p->fd = -1;
 	if (strlcpy(p->path, path, sizeof p->path) >= sizeof p->path)
-		return wrong(p, err, err_max, "is too long a name");
+		return say_wrong_pidfile(p, err, err_max, "is too long a name");
 	for (int i = 0; i < TRIES; i++) {
 		/* O_NONBLOCK: a FIFO is not waited for. */
 		p->fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
 		if (p->fd < 0 && errno == ELOOP)
-			return wrong(p, err, err_max, "is a symbolic link; remove it");
+			return say_wrong_pidfile(p, err, err_max, "is a symbolic link; remove it");
 		if (p->fd < 0)
-			return wrong(p, err, err_max, "%s", strerror(errno));
+			return say_wrong_pidfile(p, err, err_max, "%s", strerror(errno));
 		if (look_pidfile(p, err, err_max))
 			return -1;
 		if (flock(p->fd, LOCK_EX | LOCK_NB))
@@ -100,7 +101,7 @@ process_pidfile_open(struct process_pidfile *p, const char *path, char *err, siz
 		close(p->fd);
 		p->fd = -1;
 	}
-	return wrong(p, err, err_max, "somebody removes it again and again");
+	return say_wrong_pidfile(p, err, err_max, "somebody removes it again and again");
 }
 
 void

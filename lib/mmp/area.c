@@ -81,7 +81,7 @@ mmp_area_init(struct mmp_area *a, uint64_t size, struct mmp_piece *piece, uint32
 /* A free piece of at least so much: the first of its own class that is large enough among a
  * few, else any of a higher class. */
 static uint32_t
-find(const struct mmp_area *a, uint64_t len)
+find_area(const struct mmp_area *a, uint64_t len)
 {
 	unsigned c = class_of(len), tries = 8;
 	for (uint32_t p = a->bin[c]; p != MMP_NONE && tries; p = a->piece[p].next, tries--)
@@ -102,13 +102,13 @@ mmp_area_has(const struct mmp_area *a, uint64_t len)
 {
 	/* One piece for it and one for what is left of where it was. */
 	return len <= a->size && (a->unused != MMP_NONE || a->fresh < a->pieces) &&
-	       find(a, rounded(len)) != MMP_NONE;
+	       find_area(a, rounded(len)) != MMP_NONE;
 }
 
 uint32_t
 mmp_area_take(struct mmp_area *a, uint64_t len)
 {
-	uint32_t p = len <= a->size ? find(a, rounded(len)) : MMP_NONE;
+	uint32_t p = len <= a->size ? find_area(a, rounded(len)) : MMP_NONE;
 	len = rounded(len);
 	if (p == MMP_NONE)
 		return MMP_NONE;
@@ -135,7 +135,7 @@ mmp_area_take(struct mmp_area *a, uint64_t len)
 
 /* p swallows the piece behind it. */
 static void
-join(struct mmp_area *a, uint32_t p)
+join_area(struct mmp_area *a, uint32_t p)
 {
 	struct mmp_piece *e = &a->piece[p];
 	uint32_t gone = e->behind;
@@ -153,12 +153,12 @@ mmp_area_give(struct mmp_area *a, uint32_t p)
 	a->used -= e->len;
 	if (e->behind != MMP_NONE && a->piece[e->behind].is_free) {
 		take_free(a, e->behind);
-		join(a, p);
+		join_area(a, p);
 	}
 	if (e->before != MMP_NONE && a->piece[e->before].is_free) {
 		p = e->before;
 		take_free(a, p);
-		join(a, p);
+		join_area(a, p);
 	}
 	put_free(a, p);
 }

@@ -38,7 +38,7 @@ carve_pool(struct pool *p, uint32_t cap, uint8_t **at)
 
 /* What the engine of so many processes consists of, behind *at. */
 static void
-carve(struct mmp_engine *e, uint32_t size, uint8_t **at)
+carve_engine(struct mmp_engine *e, uint32_t size, uint8_t **at)
 {
 	uint32_t recs = size * MMP_PEER_FRAGMENTS, msgs = recs + MMP_RECEIVES_MAX, bins = 1024;
 	uint32_t wants = size * MMP_PEER_WANTS * MMP_STREAMS;
@@ -66,7 +66,7 @@ mmp_engine_footprint(uint32_t size)
 {
 	struct mmp_engine e;
 	uint8_t *at = (uint8_t *)base_carved(sizeof e);
-	carve(&e, size, &at);
+	carve_engine(&e, size, &at);
 	return (size_t)at + BASE_CARVE_ALIGN;
 }
 
@@ -75,7 +75,7 @@ mmp_engine_new(void *mem, const struct mmp_engine_config *c)
 {
 	uint8_t *at = base_carve_from(mem);
 	struct mmp_engine *e = base_carve(&at, sizeof *e);
-	carve(e, c->size, &at);
+	carve_engine(e, c->size, &at);
 	e->c = *c;
 	mmp_area_init(&e->area, c->recv_bytes, e->piece, e->pieces);
 	for (uint32_t i = 0; i <= e->hash_mask; i++)
@@ -216,7 +216,7 @@ tell_msg(struct mmp_engine *e, uint32_t m)
 }
 
 static bool
-tell(struct mmp_engine *e)
+tell_engine(struct mmp_engine *e)
 {
 	bool moved = tell_done(e);
 	while (e->due.head != MMP_NONE) {
@@ -275,7 +275,7 @@ mmp_engine_turn(struct mmp_engine *e)
 	}
 	if (e->dirty != MMP_NONE)
 		moved |= mmp_tx_pump(e);
-	return tell(e) | moved;
+	return tell_engine(e) | moved;
 }
 
 bool

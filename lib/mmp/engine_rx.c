@@ -15,7 +15,7 @@ hash_of(const struct mmp_engine *e, uint32_t source, uint32_t number)
 }
 
 static uint32_t
-find(const struct mmp_engine *e, uint32_t source, uint32_t number)
+find_record(const struct mmp_engine *e, uint32_t source, uint32_t number)
 {
 	uint32_t m = e->hash[hash_of(e, source, number)];
 	while (m != MMP_NONE && (e->msg[m].source != source || e->msg[m].number != number))
@@ -180,7 +180,7 @@ begin_messages(struct mmp_engine *e, uint32_t source)
 {
 	struct source *s = &e->source[source];
 	uint32_t m;
-	while ((m = find(e, source, s->expected)) != MMP_NONE && !e->msg[m].begun) {
+	while ((m = find_record(e, source, s->expected)) != MMP_NONE && !e->msg[m].begun) {
 		s->expected++;
 		e->msg[m].begun = true;
 		mmp_match_begun(e, m);
@@ -198,7 +198,7 @@ bad(uint64_t *counter)
 static uint32_t
 message_of(struct mmp_engine *e, uint32_t source, const struct mmp_head *h)
 {
-	uint32_t m = find(e, source, h->number);
+	uint32_t m = find_record(e, source, h->number);
 	if (m == MMP_NONE) {
 		if (h->number - e->source[source].expected >= AHEAD)
 			return bad(&e->n.drop_number);
@@ -239,8 +239,8 @@ hold(struct mmp_engine *e, uint32_t m, uint32_t r)
 
 /* A record for the fragment, and where its bytes go unless there lies already. */
 static uint32_t
-begin(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, uint8_t *there,
-      uint32_t cookie)
+begin_msg(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, uint8_t *there,
+	  uint32_t cookie)
 {
 	struct peer *p = &e->peer[peer];
 	uint32_t source = peer * MMP_STREAMS + h->stream, m, r;
@@ -285,7 +285,7 @@ begin(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, uint8_t *th
 }
 
 static uint32_t
-word(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
+read_word(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
 {
 	if (e->peer[peer].down)
 		return bad(&e->n.drop_credit);
@@ -299,8 +299,8 @@ mmp_engine_begin(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h)
 	if (!mmp_head_ok(h, &what))
 		return bad(&e->n.drop_head);
 	if (h->kind != MMP_FRAGMENT)
-		return word(e, peer, h);
-	uint32_t r = begin(e, peer, h, NULL, MMP_NONE);
+		return read_word(e, peer, h);
+	uint32_t r = begin_msg(e, peer, h, NULL, MMP_NONE);
 	if (r == MMP_BAD || h->bytes)
 		return r;
 	mmp_engine_end(e, r);
@@ -378,10 +378,10 @@ mmp_engine_offer(struct mmp_engine *e, uint32_t peer, const struct mmp_head *h, 
 	if (!mmp_head_ok(h, &what))
 		return bad(&e->n.drop_head);
 	if (h->kind != MMP_FRAGMENT)
-		return word(e, peer, h);
+		return read_word(e, peer, h);
 	/* Kept where it lies, if it may. */
 	uint8_t *there = cookie == MMP_NONE ? NULL : (uint8_t *)(uintptr_t)data;
-	uint32_t r = begin(e, peer, h, there, cookie);
+	uint32_t r = begin_msg(e, peer, h, there, cookie);
 	if (r == MMP_BAD)
 		return r;
 	if (e->rec[r].straight || !there)

@@ -9,7 +9,7 @@
 #define NO_RECORD ((void *)1)
 
 static void
-carve(struct mmp_far *f, uint32_t size, uint8_t **at)
+carve_far(struct mmp_far *f, uint32_t size, uint8_t **at)
 {
 	f->coming = base_carve(at, (size_t)size * MMP_PEER_FRAGMENTS * sizeof *f->coming);
 	f->peer = base_carve(at, size * sizeof *f->peer);
@@ -20,7 +20,7 @@ mmp_far_footprint(uint32_t size)
 {
 	struct mmp_far f;
 	uint8_t *at = (uint8_t *)base_carved(sizeof f);
-	carve(&f, size, &at);
+	carve_far(&f, size, &at);
 	return (size_t)at + BASE_CARVE_ALIGN;
 }
 
@@ -29,7 +29,7 @@ mmp_far_new(void *mem, struct mmp_engine *e, uint32_t size, uint64_t half)
 {
 	uint8_t *at = base_carve_from(mem);
 	struct mmp_far *f = base_carve(&at, sizeof *f);
-	carve(f, size, &at);
+	carve_far(f, size, &at);
 	f->engine = e;
 	f->size = size;
 	f->half = half;

@@ -65,7 +65,7 @@ mmp_pair_send(struct mmp_pair *p, struct mmp_engine *e, const struct mmp_head *h
 }
 
 static void
-flush(struct mmp_pair *p)
+flush_pair(struct mmp_pair *p)
 {
 	struct slot *s;
 	while (p->dones && (s = mmp_ring_room(&p->tx))) {
@@ -89,7 +89,7 @@ mmp_pair_release(struct mmp_pair *p, uint32_t name)
 }
 
 static int
-names(struct mmp_pair *p, struct mmp_engine *e, const struct mmp_names *n)
+pair_names(struct mmp_pair *p, struct mmp_engine *e, const struct mmp_names *n)
 {
 	if (n->n > MMP_NAMES)
 		return -1;
@@ -105,14 +105,14 @@ names(struct mmp_pair *p, struct mmp_engine *e, const struct mmp_names *n)
 
 /* 1: taken; 0: no room now; -1: cannot be. */
 static int
-take(struct mmp_pair *p, struct mmp_engine *e, uint32_t peer, const struct slot *s)
+take_copy(struct mmp_pair *p, struct mmp_engine *e, uint32_t peer, const struct slot *s)
 {
 	uint64_t at = (uint64_t)s->at_high << 32 | s->at_low;
 	uint32_t bytes = s->head.bytes, got;
 	struct mmp_head h = s->head;
 	if (s->kind == NAMES) {
 		struct mmp_names n = s->names;
-		return names(p, e, &n);
+		return pair_names(p, e, &n);
 	}
 	if (s->kind == IN_SLOT ? bytes > MMP_INLINE
 			       : s->kind != IN_AREA || at > p->peer_bytes ||
@@ -135,7 +135,7 @@ mmp_pair_turn(struct mmp_pair *p, struct mmp_engine *e, uint32_t peer)
 	for (unsigned i = 0; i < AT_ONCE && (there = mmp_ring_peek(&p->rx)); i++) {
 		struct slot s;
 		memcpy(&s, there, sizeof s);
-		int r = take(p, e, peer, &s);
+		int r = take_copy(p, e, peer, &s);
 		if (r < 0)
 			return -1;
 		if (!r)
@@ -144,7 +144,7 @@ mmp_pair_turn(struct mmp_pair *p, struct mmp_engine *e, uint32_t peer)
 		moved = 1;
 	}
 	if (p->dones)
-		flush(p);
+		flush_pair(p);
 	return moved;
 }
 

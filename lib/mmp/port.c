@@ -50,7 +50,7 @@ struct mmp_port {
 };
 
 static void
-carve(struct mmp_port *p, uint32_t size, uint8_t **at)
+carve_port(struct mmp_port *p, uint32_t size, uint8_t **at)
 {
 	p->piece = base_carve(at, (2 * MMP_SENDS_MAX + 2) * sizeof *p->piece);
 	p->req = base_carve(at, MMP_RECEIVES_MAX * sizeof *p->req);
@@ -63,7 +63,7 @@ mmp_port_footprint(uint32_t size)
 {
 	struct mmp_port p;
 	uint8_t *at = (uint8_t *)base_carved(sizeof p);
-	carve(&p, size, &at);
+	carve_port(&p, size, &at);
 	return (size_t)at + BASE_CARVE_ALIGN;
 }
 
@@ -72,7 +72,7 @@ mmp_port_new(void *mem, const struct mmp_port_config *c)
 {
 	uint8_t *at = base_carve_from(mem);
 	struct mmp_port *p = base_carve(&at, sizeof *p);
-	carve(p, c->size, &at);
+	carve_port(p, c->size, &at);
 	p->c = *c;
 	mmp_area_init(&p->area, c->send_bytes, p->piece, 2 * MMP_SENDS_MAX + 2);
 	p->request = mmp_ring_end(c->rings.send_request, MMP_RING_SLOTS);

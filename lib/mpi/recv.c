@@ -138,7 +138,7 @@ lmpi_msg_free(struct lmpi_engine *e, struct lmpi_msg *m)
 
 /* Put n bytes of the message into the receive's buffer, as far as they fit. */
 static void
-place(struct lmpi_req *req, uint64_t offset, const uint8_t *data, uint64_t n)
+place_bytes(struct lmpi_req *req, uint64_t offset, const uint8_t *data, uint64_t n)
 {
 	if (offset >= req->cap)
 		return;
@@ -221,7 +221,7 @@ attach(struct lmpi_engine *e, struct lmpi_msg *m, struct lmpi_req *req)
 	req->peer = m->peer;
 	m->expect = m->msglen;
 	if (m->self) {
-		place(req, 0, m->self->buf, m->msglen);
+		place_bytes(req, 0, m->self->buf, m->msglen);
 		m->arrived = m->msglen;
 		lmpi_req_event(e, m->self);
 	} else if (m->type == LMPI_T_RTS) {
@@ -237,7 +237,7 @@ attach(struct lmpi_engine *e, struct lmpi_msg *m, struct lmpi_req *req)
 			lmpi_send_control(e, peer, &h);
 		}
 		if (m->buf && m->first_done) {
-			place(req, 0, m->buf, m->first_len);
+			place_bytes(req, 0, m->buf, m->first_len);
 			buffer_free(e, m);
 		}
 	}
@@ -434,7 +434,7 @@ lmpi_sink_data(struct lmpi_sink *s, uint64_t offset, const uint8_t *data, size_t
 	if (s->first && m->buf)
 		base_copy(m->buf + offset, data, len);
 	else
-		place(m->req, s->base + offset, data, len);
+		place_bytes(m->req, s->base + offset, data, len);
 }
 
 void
@@ -446,7 +446,7 @@ lmpi_sink_end(struct lmpi_engine *e, struct lmpi_sink *s)
 	if (s->first) {
 		m->first_done = true;
 		if (m->req && m->buf) {
-			place(m->req, 0, m->buf, m->first_len);
+			place_bytes(m->req, 0, m->buf, m->first_len);
 			buffer_free(e, m);
 		}
 	}
@@ -485,7 +485,7 @@ lmpi_arrive_whole(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, i
 	req->bytes = len;
 	req->peer = peer->world;
 	e->n.recvs[peer->row]++;
-	place(req, 0, data, len);
+	place_bytes(req, 0, data, len);
 	lmpi_complete(e, req, len > req->cap ? LMPI_ERR_TRUNCATE : LMPI_OK);
 }
 

@@ -58,7 +58,7 @@ is(const struct word *w, const char *name)
 #define SHOWN(w) (int)((w)->name_len < 24 ? (w)->name_len : 24), (w)->name
 
 static bool
-number(struct reader *r, const struct word *w, uint64_t least, uint64_t most, uint64_t *out)
+read_number(struct reader *r, const struct word *w, uint64_t least, uint64_t most, uint64_t *out)
 {
 	uint64_t x = 0;
 	bool digits =
@@ -106,12 +106,12 @@ key_field(struct reader *r, const struct word *w, struct tune_key *k, uint32_t *
 	bit <<= !known;
 	TUNE_KEY_WORDS(X)
 #undef X
-#define X(field, most)                          \
-	if (!known && is(w, #field)) {          \
-		known = true;                   \
-		ok = number(r, w, 0, most, &x); \
-		k->field = (uint32_t)x;         \
-	}                                       \
+#define X(field, most)                               \
+	if (!known && is(w, #field)) {               \
+		known = true;                        \
+		ok = read_number(r, w, 0, most, &x); \
+		k->field = (uint32_t)x;              \
+	}                                            \
 	bit <<= !known;
 	TUNE_KEY_NUMBERS(X)
 #undef X
@@ -132,7 +132,7 @@ value_field(struct reader *r, const struct word *w, struct tune_values *v)
 			continue;
 		if (v->set >> i & 1)
 			return wrong(r, "%.*s is there twice; take one of them out", SHOWN(w));
-		return number(r, w, tune_bounds[i].least, tune_bounds[i].most, &x) &&
+		return read_number(r, w, tune_bounds[i].least, tune_bounds[i].most, &x) &&
 		       tune_value_set(v, (enum tune_value)i, x);
 	}
 	return wrong(r, "%.*s is no value this version knows; take it out", SHOWN(w));

@@ -169,7 +169,7 @@ is_ready(struct dance *d, struct partner *p, int fd)
 
 /* The connection stands: name ourselves.  4 bytes always fit a fresh socket. */
 static void
-introduce(struct dance *d, struct partner *p)
+introduce_host(struct dance *d, struct partner *p)
 {
 	uint8_t ident[IMPI_IDENT_BYTES];
 
@@ -197,7 +197,7 @@ try_partner(struct dance *d, uint32_t h, uint64_t now)
 	p->retry_ns = now + RETRY_NS;
 	p->connecting = p->fd != FD_NONE;
 	if (p->connecting && p->err == 0)
-		introduce(d, p);
+		introduce_host(d, p);
 }
 
 static void
@@ -208,7 +208,7 @@ connect_ended(struct dance *d, struct partner *p)
 	if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &p->err, &len) < 0)
 		p->err = errno;
 	if (p->err == 0) {
-		introduce(d, p);
+		introduce_host(d, p);
 		return;
 	}
 	close(p->fd);

@@ -376,7 +376,7 @@ issue_steps(struct lmpi_coll *c, uint32_t i)
 
 /* What the engine has is taken back, or ends when its peer answers. */
 static void
-give_up(struct lmpi_coll *c)
+end_schedule(struct lmpi_coll *c)
 {
 	c->broken = true;
 	for (uint32_t i = 0; i < c->schedule.steps; i++) {
@@ -399,7 +399,7 @@ drain_steps(struct lmpi_coll *c)
 	while (c->ready_n > 0 && !c->broken)
 		issue_steps(c, c->ready[--c->ready_n]);
 	if (lmpi_coll_breaks(c->error) && !c->broken)
-		give_up(c);
+		end_schedule(c);
 	c->draining = false;
 	if (c->broken ? c->under_way == 0 : c->left == 0)
 		steps_all_done(c);

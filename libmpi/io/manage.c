@@ -22,8 +22,8 @@ struct proposal {
 };
 
 static int
-propose(const struct lmpi_file *f, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
-	int64_t disp, struct lmpi_view *v)
+propose_hints(const struct lmpi_file *f, MPI_Datatype etype, MPI_Datatype filetype,
+	      const char *datarep, int64_t disp, struct lmpi_view *v)
 {
 	const struct lmpi_datarep *rep;
 	struct lmpi_type *e, *t;
@@ -109,7 +109,7 @@ impl_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatyp
 	else if (disp == MPI_DISPLACEMENT_CURRENT)
 		rc = current(f, &disp);
 	if (rc == MPI_SUCCESS)
-		rc = propose(f, etype, filetype, datarep, disp, &v);
+		rc = propose_hints(f, etype, filetype, datarep, disp, &v);
 	rc = agree_on_view(f, &v, rc);
 	if (rc) {
 		lmpi_view_drop(&v);

@@ -81,8 +81,8 @@ target_args(struct rma_args *a, MPI_Win handle, int target, MPI_Aint disp, MPI_C
 
 /* Memory of this process that takes part, of as many bytes as the target's. */
 static int
-own_side(const struct rma_args *a, const struct side *s, struct rma_place *place,
-	 struct lmpi_type **type)
+own_window_side(const struct rma_args *a, const struct side *s, struct rma_place *place,
+		struct lmpi_type **type)
 {
 	int rc = lmpi_check_count(s->count);
 
@@ -321,7 +321,7 @@ put_ops(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, M
 	int rc = target_args(&a, win, target, disp, count, type, &nothing);
 
 	if (rc == MPI_SUCCESS)
-		rc = own_side(&a, origin, &a.from, &t);
+		rc = own_window_side(&a, origin, &a.from, &t);
 	return rc ? rc : with_request(&a, request, nothing);
 }
 
@@ -334,7 +334,7 @@ get_ops(const struct side *origin, int target, MPI_Aint disp, MPI_Count count, M
 	int rc = target_args(&a, win, target, disp, count, type, &nothing);
 
 	if (rc == MPI_SUCCESS)
-		rc = own_side(&a, origin, &a.to, &a.to_type);
+		rc = own_window_side(&a, origin, &a.to, &a.to_type);
 	return rc ? rc : with_request(&a, request, nothing);
 }
 
@@ -351,9 +351,9 @@ accumulate_rma_ops(const struct side *origin, const struct side *result, int tar
 	if (rc == MPI_SUCCESS)
 		rc = combine_args(&a, op);
 	if (rc == MPI_SUCCESS && op != MPI_NO_OP)
-		rc = own_side(&a, origin, &a.from, &t);
+		rc = own_window_side(&a, origin, &a.from, &t);
 	if (rc == MPI_SUCCESS && result != NULL)
-		rc = own_side(&a, result, &a.to, &a.to_type);
+		rc = own_window_side(&a, result, &a.to, &a.to_type);
 	return rc ? rc : with_request(&a, request, nothing || (op == MPI_NO_OP && !result));
 }
 
@@ -493,9 +493,9 @@ impl_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *r
 	if (!swappable(a.type->basic))
 		return lmpi_error(MPI_ERR_TYPE, "%s is neither integer, logical nor byte",
 				  a.type->name);
-	rc = own_side(&a, &o, &a.from, &t);
+	rc = own_window_side(&a, &o, &a.from, &t);
 	if (rc == MPI_SUCCESS)
-		rc = own_side(&a, &r, &a.to, &a.to_type);
+		rc = own_window_side(&a, &r, &a.to, &a.to_type);
 	if (rc == MPI_SUCCESS && compare_addr == NULL && !nothing)
 		rc = lmpi_error(MPI_ERR_BUFFER, "compare_addr is a null pointer");
 	a.compare = compare_addr;

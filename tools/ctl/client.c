@@ -32,7 +32,7 @@ set_failed(struct ctl *c, enum ctl_exit failed, const char *fmt, ...)
 /* ---- connecting -------------------------------------------------------------------- */
 
 static int
-try_connect(const char *path)
+connect_once(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	if (strlcpy(sun.sun_path, path, sizeof sun.sun_path) >= sizeof sun.sun_path)
@@ -80,7 +80,7 @@ find_only(struct ctl *c)
 		if ((size_t)snprintf(path, sizeof path, CTL_SOCKET_DIR "/%s", ent->d_name) >=
 		    sizeof path)
 			continue;
-		int f = try_connect(path);
+		int f = connect_once(path);
 		if (f < 0) {
 			e = f == -EACCES ? f : e;
 			continue;
@@ -122,7 +122,7 @@ ctl_open(struct ctl *c, const char *name)
 	}
 	int n = snprintf(c->path, sizeof c->path,
 			 strchr(name, '/') ? "%s" : CTL_SOCKET_DIR "/%s.sock", name);
-	c->fd = n < 0 || (size_t)n >= sizeof c->path ? -ENAMETOOLONG : try_connect(c->path);
+	c->fd = n < 0 || (size_t)n >= sizeof c->path ? -ENAMETOOLONG : connect_once(c->path);
 	if (c->fd < 0)
 		set_unconnected(c, c->path, c->fd);
 	return c->fd >= 0;
@@ -142,7 +142,7 @@ ctl_close(struct ctl *c)
 /* ---- calls ------------------------------------------------------------------------------ */
 
 static bool
-send_all(struct ctl *c, const char *text, size_t len, int fd)
+send_request(struct ctl *c, const char *text, size_t len, int fd)
 {
 	union {
 		struct cmsghdr align;
@@ -231,7 +231,7 @@ receive_line(struct ctl *c, unsigned wait_ms)
 }
 
 static json_t *
-take_result(struct ctl *c, size_t len)
+take_answer(struct ctl *c, size_t len)
 {
 	json_error_t err;
 	json_t *v = json_loadb(c->in, len, 0, &err);
@@ -262,10 +262,10 @@ ctl_call(struct ctl *c, const char *method, json_t *params, unsigned takes_ms, i
 	}
 	size_t len = strlen(text);
 	text[len] = '\n'; /* where the NUL was */
-	bool sent = send_all(c, text, len + 1, fd);
+	bool sent = send_request(c, text, len + 1, fd);
 	free(text);
 	size_t n = sent ? receive_line(c, c->wait_ms + takes_ms) : SIZE_MAX;
-	return n == SIZE_MAX ? NULL : take_result(c, n);
+	return n == SIZE_MAX ? NULL : take_answer(c, n);
 }
 
 json_t *

@@ -154,8 +154,8 @@ run_mmp_perf(struct perf *p)
 }
 
 static void
-read_words(int argc, char **argv, struct perf *p, const char **hosts, const char **json,
-	   bool *local)
+read_arguments(int argc, char **argv, struct perf *p, const char **hosts, const char **json,
+	       bool *local)
 {
 	static const struct option options[] = {{"help", no_argument, NULL, 'h'},
 						{"local", no_argument, NULL, 'l'},
@@ -210,7 +210,7 @@ main(int argc, char **argv)
 	bool local = false;
 	char file[32];
 	pid_t child = 0;
-	read_words(argc, argv, &p, &hosts, &json, &local);
+	read_arguments(argc, argv, &p, &hosts, &json, &local);
 	if (local) {
 		child = fork_local(file);
 		hosts = file;

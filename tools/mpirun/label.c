@@ -25,7 +25,7 @@ static uint32_t nstreams;
 static bool unread; /* writing our output failed */
 
 static bool
-add_label(uint32_t rank, bool err, bool plain, int *out)
+label_line(uint32_t rank, bool err, bool plain, int *out)
 {
 	int ends[2];
 	char *line = malloc(LINE_MAX_BYTES);
@@ -47,13 +47,13 @@ add_label(uint32_t rank, bool err, bool plain, int *out)
 bool
 mpirun_label_open(uint32_t rank, int out[2])
 {
-	return add_label(rank, false, false, &out[0]) && add_label(rank, true, false, &out[1]);
+	return label_line(rank, false, false, &out[0]) && label_line(rank, true, false, &out[1]);
 }
 
 bool
 mpirun_lines_open(uint32_t rank, int *out)
 {
-	return add_label(rank, false, true, out);
+	return label_line(rank, false, true, out);
 }
 
 bool

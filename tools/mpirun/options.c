@@ -33,7 +33,7 @@ static const char usage_text[] =
 
 /* In one write: lines of several processes do not mix. */
 __attribute__((format(printf, 1, 0))) static void
-say(const char *fmt, va_list ap)
+say_wrong(const char *fmt, va_list ap)
 {
 	char text[1024];
 	int n = snprintf(text, sizeof text, "mpirun: ");
@@ -49,7 +49,7 @@ mpirun_say(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say_wrong(fmt, ap);
 	va_end(ap);
 }
 
@@ -58,7 +58,7 @@ mpirun_fail(const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say_wrong(fmt, ap);
 	va_end(ap);
 	exit(MPIRUN_EXIT_USAGE);
 }

@@ -87,7 +87,7 @@ set(const struct knob *k, uint64_t value)
 
 /* One turn, in both ranks.  The time is rank 0's. */
 static void
-turn(const struct knob *k, const struct order *o, uint64_t *moved, uint64_t *ns)
+take_turn(const struct knob *k, const struct order *o, uint64_t *moved, uint64_t *ns)
 {
 	MPI_Comm c = set(k, o->value);
 
@@ -103,7 +103,7 @@ turn(const struct knob *k, const struct order *o, uint64_t *moved, uint64_t *ns)
 }
 
 static uint64_t
-now_ns(void)
+clock_ns(void)
 {
 	return (uint64_t)(MPI_Wtime() * 1e9);
 }
@@ -133,7 +133,7 @@ tune(const struct knob *k, uint64_t start, uint64_t limit_ns, struct tuner *t)
 	uint64_t moved, ns, turn_ns, v[TUNE_DIMS], list[TUNE_STEPS];
 	uint32_t n = believed_list(k, list);
 
-	if (!tune_dim_list(&conf.dim[0], list, n, start) || !tuner_start(t, &conf, now_ns())) {
+	if (!tune_dim_list(&conf.dim[0], list, n, start) || !tuner_start(t, &conf, clock_ns())) {
 		fprintf(stderr, "mpitune: %s is %llu, which cannot be tuned\n", k->cvar,
 			(unsigned long long)start);
 		MPI_Abort(MPI_COMM_WORLD, 1);
@@ -146,9 +146,9 @@ tune(const struct knob *k, uint64_t start, uint64_t limit_ns, struct tuner *t)
 		MPI_Bcast(&o, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 		if (!o.passes)
 			break;
-		turn(k, &o, &moved, &ns);
+		take_turn(k, &o, &moved, &ns);
 		if (rank == 0) {
-			tuner_tell(t, moved, ns, now_ns());
+			tuner_tell(t, moved, ns, clock_ns());
 			uint64_t fit = ns ? o.passes * turn_ns / ns : PASSES_MAX;
 			o.passes = fit < 1 ? 1 : fit > PASSES_MAX ? PASSES_MAX : fit;
 		}
@@ -208,7 +208,7 @@ keep_row(const struct tune_key *k, const struct tune_values *v)
 }
 
 static int
-keep(bool node, uint64_t rtt_ns, const struct tune_values *v)
+keep_figures(bool node, uint64_t rtt_ns, const struct tune_values *v)
 {
 	struct tune_key k;
 	char path[TUNE_FILE_PATH];
@@ -275,7 +275,7 @@ measure(uint32_t seconds, bool dry)
 	}
 	(void)tune_value_set(&v, TUNE_GAIN, gain);
 	if (rank == 0 && !dry)
-		err = keep(node, rtt, &v);
+		err = keep_figures(node, rtt, &v);
 	MPI_Bcast(&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	return err;
 }
@@ -336,7 +336,7 @@ show(void)
 }
 
 static int
-complain(const char *what)
+say_fault(const char *what)
 {
 	if (rank == 0)
 		fprintf(stderr, "mpitune: %s\n%s", what, usage);
@@ -344,7 +344,7 @@ complain(const char *what)
 }
 
 static int
-run(int argc, char **argv)
+run_measure(int argc, char **argv)
 {
 	static const struct option options[] = {{"seconds", required_argument, NULL, 's'},
 						{"dry-run", no_argument, NULL, 'n'},
@@ -364,17 +364,17 @@ run(int argc, char **argv)
 		else if (o == 's')
 			seconds = (uint32_t)strtonum(optarg, 5, 600, &wrong);
 		else
-			return complain("there is no such option");
+			return say_fault("there is no such option");
 		if (wrong)
-			return complain("--seconds is no number from 5 to 600");
+			return say_fault("--seconds is no number from 5 to 600");
 	}
 	if (optind < argc)
-		return complain("it takes options only");
+		return say_fault("it takes options only");
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (only_show)
 		return rank == 0 ? show() : 0;
 	if (size != 2)
-		return complain("it takes two ranks: mpirun -n 2 mpitune");
+		return say_fault("it takes two ranks: mpirun -n 2 mpitune");
 	if (!work_init()) {
 		fprintf(stderr, "mpitune: out of memory\n");
 		return 1;
@@ -398,7 +398,7 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	int err = run(argc, argv);
+	int err = run_measure(argc, argv);
 	MPI_T_finalize();
 	MPI_Finalize();
 	return err;

@@ -25,7 +25,7 @@ work_init(void)
 }
 
 static void
-ping(MPI_Comm c, int rank, int bytes)
+ping_peer(MPI_Comm c, int rank, int bytes)
 {
 	if (rank == 0) {
 		MPI_Send(here, bytes, MPI_BYTE, 1, 0, c);
@@ -42,7 +42,7 @@ work_rtt(MPI_Comm c, int rank)
 	double best = 1;
 	for (int i = 0; i < PINGS; i++) {
 		double t = MPI_Wtime();
-		ping(c, rank, 0);
+		ping_peer(c, rank, 0);
 		t = MPI_Wtime() - t;
 		best = t < best ? t : best;
 	}
@@ -55,7 +55,7 @@ pings(MPI_Comm c, int rank, const uint32_t *kib, uint32_t n, uint32_t most)
 	uint64_t moved = 0;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < most / kib[i]; k++) {
-			ping(c, rank, (int)(kib[i] * KIB));
+			ping_peer(c, rank, (int)(kib[i] * KIB));
 			moved += 2ull * kib[i] * KIB;
 		}
 	return moved;

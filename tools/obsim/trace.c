@@ -20,7 +20,7 @@ struct reader {
 };
 
 __attribute__((format(printf, 2, 3))) static bool
-fail(struct reader *r, const char *format, ...)
+fail_line(struct reader *r, const char *format, ...)
 {
 	va_list ap;
 	va_start(ap, format);
@@ -71,13 +71,13 @@ compute_trace(struct reader *r)
 	struct obs_step s = {.kind = OBS_COMPUTE, .rank = OBS_EVERY};
 	uint64_t rank;
 	if (r->words < 2 || r->words > 3 || !trace_seconds(r->word[r->words - 1], &s.s))
-		return fail(r, "compute [RANK] SECONDS");
+		return fail_line(r, "compute [RANK] SECONDS");
 	if (r->words == 3) {
 		if (!trace_number(r->word[1], r->t->ranks - 1, &rank))
-			return fail(r, "no rank %.20s", r->word[1]);
+			return fail_line(r, "no rank %.20s", r->word[1]);
 		s.rank = (uint32_t)rank;
 	}
-	return obs_trace_add(r->t, &s) || fail(r, "too long a trace");
+	return obs_trace_add(r->t, &s) || fail_line(r, "too long a trace");
 }
 
 static bool
@@ -88,12 +88,12 @@ call_trace(struct reader *r, enum obs_kind kind)
 	struct obs_step s = {.kind = kind, .op = op};
 	uint64_t v;
 	if (op == COLL_OP_COUNT)
-		return fail(r, "%.40s is no event", r->word[at < r->words ? at : 0]);
+		return fail_line(r, "%.40s is no event", r->word[at < r->words ? at : 0]);
 	if (op == COLL_NEIGHBOR)
-		return fail(r, "neighbor has no graph here");
+		return fail_line(r, "neighbor has no graph here");
 	if (op != COLL_BARRIER) {
 		if (++at >= r->words || !trace_number(r->word[at], OBS_BYTES_MAX, &s.bytes))
-			return fail(r, "%s wants its bytes", coll_op_name(op));
+			return fail_line(r, "%s wants its bytes", coll_op_name(op));
 	}
 	for (at++; at < r->words; at++) {
 		const char *w = r->word[at];
@@ -102,16 +102,16 @@ call_trace(struct reader *r, enum obs_kind kind)
 		} else if (!strncmp(w, "algorithm=", 10)) {
 			struct coll_rule rule = {.op = op};
 			if (strlen(w + 10) >= sizeof rule.algorithm)
-				return fail(r, "no algorithm %.40s", w + 10);
+				return fail_line(r, "no algorithm %.40s", w + 10);
 			memcpy(rule.algorithm, w + 10, strlen(w + 10));
 			if (!coll_rule_ok(&rule))
-				return fail(r, "no algorithm %.40s", w + 10);
+				return fail_line(r, "no algorithm %.40s", w + 10);
 			memcpy(s.algorithm, rule.algorithm, sizeof s.algorithm);
 		} else {
-			return fail(r, "%.40s says nothing here", w);
+			return fail_line(r, "%.40s says nothing here", w);
 		}
 	}
-	return obs_trace_add(r->t, &s) || fail(r, "too long a trace");
+	return obs_trace_add(r->t, &s) || fail_line(r, "too long a trace");
 }
 
 static bool
@@ -119,12 +119,12 @@ end_repeat(struct reader *r)
 {
 	size_t from = r->repeat_from, n = r->t->steps - from;
 	if (r->repeat == 0)
-		return fail(r, "end of no repeat");
+		return fail_line(r, "end of no repeat");
 	for (uint64_t i = 1; i < r->repeat && n; i++)
 		for (size_t k = 0; k < n; k++) {
 			struct obs_step s = r->t->step[from + k];
 			if (!obs_trace_add(r->t, &s))
-				return fail(r, "too long a trace");
+				return fail_line(r, "too long a trace");
 		}
 	r->repeat = 0;
 	return true;
@@ -138,28 +138,28 @@ trace_event(struct reader *r)
 	if (!strcmp(what, "ranks")) {
 		if (r->t->ranks || r->words != 2 || !trace_number(r->word[1], OBS_RANKS_MAX, &v) ||
 		    !v)
-			return fail(r, "ranks 1 to %d, once", OBS_RANKS_MAX);
+			return fail_line(r, "ranks 1 to %d, once", OBS_RANKS_MAX);
 		r->t->ranks = (uint32_t)v;
 		return true;
 	}
 	if (!r->t->ranks)
-		return fail(r, "the first line says ranks N");
+		return fail_line(r, "the first line says ranks N");
 	if (!strcmp(what, "compute"))
 		return compute_trace(r);
 	if (!strcmp(what, "repeat")) {
 		if (r->repeat || r->words != 2 || !trace_number(r->word[1], OBS_STEPS_MAX, &v) ||
 		    !v)
-			return fail(r, "repeat 1 to %d, not in another", OBS_STEPS_MAX);
+			return fail_line(r, "repeat 1 to %d, not in another", OBS_STEPS_MAX);
 		r->repeat = v;
 		r->repeat_from = r->t->steps;
 		return true;
 	}
 	if (!strcmp(what, "end"))
-		return r->words == 1 ? end_repeat(r) : fail(r, "end stands alone");
+		return r->words == 1 ? end_repeat(r) : fail_line(r, "end stands alone");
 	if (!strcmp(what, "wait")) {
 		const struct obs_step s = {.kind = OBS_WAIT, .rank = OBS_EVERY};
-		return r->words == 1 ? obs_trace_add(r->t, &s) || fail(r, "too long a trace")
-				     : fail(r, "wait stands alone");
+		return r->words == 1 ? obs_trace_add(r->t, &s) || fail_line(r, "too long a trace")
+				     : fail_line(r, "wait stands alone");
 	}
 	return call_trace(r, strcmp(what, "start") ? OBS_CALL : OBS_START);
 }
@@ -176,9 +176,9 @@ pair(struct reader *r)
 		else if (s->kind == OBS_WAIT)
 			s->number = waits++;
 		if (waits > r->t->starts)
-			return fail(r, "more waits than starts before them");
+			return fail_line(r, "more waits than starts before them");
 		if (r->t->starts - waits > OBS_OPEN_MAX)
-			return fail(r, "more than %d starts at a time", OBS_OPEN_MAX);
+			return fail_line(r, "more than %d starts at a time", OBS_OPEN_MAX);
 	}
 	return true;
 }
@@ -198,7 +198,7 @@ split_trace(struct reader *r, char *line)
 		if (*line)
 			*line++ = 0;
 	}
-	return fail(r, "too many words");
+	return fail_line(r, "too many words");
 }
 
 bool
@@ -213,18 +213,18 @@ obs_trace_text(struct obs_trace *t, const char *text, size_t len)
 		size_t n = (size_t)((nl ? nl : end) - text);
 		r.line++;
 		if (n >= sizeof line)
-			return fail(&r, "longer than %d letters", LINE_MAX_LEN - 1);
+			return fail_line(&r, "longer than %d letters", LINE_MAX_LEN - 1);
 		memcpy(line, text, n);
 		line[n] = 0;
 		if (strlen(line) != n || !split_trace(&r, line))
-			return *t->why ? false : fail(&r, "a zero byte");
+			return *t->why ? false : fail_line(&r, "a zero byte");
 		if (r.words && !trace_event(&r))
 			return false;
 		text += n + 1;
 	}
 	if (r.repeat)
-		return fail(&r, "a repeat without end");
-	return t->ranks ? pair(&r) : fail(&r, "empty");
+		return fail_line(&r, "a repeat without end");
+	return t->ranks ? pair(&r) : fail_line(&r, "empty");
 }
 
 void

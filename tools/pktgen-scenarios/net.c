@@ -116,7 +116,7 @@ tap_up(const struct pg_side *s, struct ifreq *r, int sock, char *err, size_t max
 }
 
 static int
-open_tap(struct pg_side *s, char *err, size_t max)
+open_player_tap(struct pg_side *s, char *err, size_t max)
 {
 	struct ifreq r = {.ifr_flags = IFF_TAP | IFF_NO_PI};
 	int result = -1, sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -181,7 +181,7 @@ pg_net_open(struct pg_net *n, const struct pg_lab *lab, const char *prog, char *
 		return -1;
 	}
 	for (int i = 0; i < PG_SIDES; i++)
-		if (lab->side[i].primary && open_tap(&n->side[i], err, max))
+		if (lab->side[i].primary && open_player_tap(&n->side[i], err, max))
 			return -1;
 	(void)sched_getaffinity(0, sizeof n->pinned, &n->pinned);
 	rd_clock_init(&n->clock);

@@ -56,8 +56,8 @@ may_ask(const struct web *w, struct MHD_Connection *c)
 
 /* body: of mode's; taken over if it is to be freed. */
 static enum MHD_Result
-answer(struct MHD_Connection *c, unsigned status, const char *type, const char *body, size_t len,
-       enum MHD_ResponseMemoryMode mode)
+answer_request(struct MHD_Connection *c, unsigned status, const char *type, const char *body,
+	       size_t len, enum MHD_ResponseMemoryMode mode)
 {
 	struct MHD_Response *r =
 		MHD_create_response_from_buffer(len, (void *)(uintptr_t)body, mode);
@@ -78,8 +78,8 @@ answer(struct MHD_Connection *c, unsigned status, const char *type, const char *
 static enum MHD_Result
 answer_text(struct MHD_Connection *c, unsigned status, const char *text)
 {
-	return answer(c, status, "text/plain; charset=utf-8", text, strlen(text),
-		      MHD_RESPMEM_PERSISTENT);
+	return answer_request(c, status, "text/plain; charset=utf-8", text, strlen(text),
+			      MHD_RESPMEM_PERSISTENT);
 }
 
 static enum MHD_Result
@@ -87,7 +87,7 @@ answer_made(struct MHD_Connection *c, const char *type, char *text, size_t len)
 {
 	if (!text)
 		return answer_text(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
-	return answer(c, MHD_HTTP_OK, type, text, len, MHD_RESPMEM_MUST_FREE);
+	return answer_request(c, MHD_HTTP_OK, type, text, len, MHD_RESPMEM_MUST_FREE);
 }
 
 static enum MHD_Result
@@ -123,8 +123,8 @@ handle_request(void *user, struct MHD_Connection *c, const char *url, const char
 		return answer_relays(w, c, false);
 	for (unsigned i = 0; i < web_npages; i++)
 		if (!strcmp(url, web_page[i].url))
-			return answer(c, MHD_HTTP_OK, web_page[i].type, web_page[i].bytes,
-				      web_page[i].len, MHD_RESPMEM_PERSISTENT);
+			return answer_request(c, MHD_HTTP_OK, web_page[i].type, web_page[i].bytes,
+					      web_page[i].len, MHD_RESPMEM_PERSISTENT);
 	return answer_text(c, MHD_HTTP_NOT_FOUND, "not here: /metrics, /api/relays, /\n");
 }
 

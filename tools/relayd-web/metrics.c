@@ -58,7 +58,7 @@ static const struct {
 };
 
 static const char *
-field_of(const char *family)
+field_of_row(const char *family)
 {
 	static const char *const scopes[] = {"leg_", "worker_", "trunk_", "gateway_"};
 	const char *f = family + strlen("relayd_");
@@ -71,7 +71,7 @@ field_of(const char *family)
 static bool
 is_counter(const char *family)
 {
-	const char *f = field_of(family);
+	const char *f = field_of_row(family);
 	for (unsigned i = 0; i < sizeof counters / sizeof counters[0]; i++)
 		if (strcmp(f, counters[i]) == 0)
 			return true;
@@ -81,7 +81,7 @@ is_counter(const char *family)
 static const char *
 help_of(const char *family)
 {
-	const char *f = field_of(family);
+	const char *f = field_of_row(family);
 	for (unsigned i = 0; i < sizeof helps / sizeof helps[0]; i++)
 		if (strcmp(f, helps[i].field) == 0)
 			return helps[i].help;

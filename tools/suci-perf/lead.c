@@ -21,7 +21,7 @@ lead_index_of(const struct run *r, int64_t id)
 }
 
 static int
-take_result(struct run *r, const struct control *c, struct result *x)
+take_line(struct run *r, const struct control *c, struct result *x)
 {
 	x->cpu_ns_there += c->cpu_ns;
 	if (!c->bad)
@@ -43,7 +43,7 @@ await_results(struct run *r, uint32_t n, struct result *x)
 			fprintf(stderr, "suci-perf: a block that is no result\n");
 			return -1;
 		}
-		if (take_result(r, &c, x))
+		if (take_line(r, &c, x))
 			return -1;
 	}
 	return 0;
@@ -102,7 +102,7 @@ gather_lead(struct run *r, uint64_t size, uint64_t count, uint64_t t0, struct re
 			if (!get_control(r->buf, len, &c) || c.op != OP_RESULT)
 				err = -1;
 			else
-				err = take_result(r, &c, x);
+				err = take_line(r, &c, x);
 			t.results++;
 		} else if ((uint64_t)len != size || !stamped(r->buf, size, t.got[from])) {
 			fprintf(stderr, "suci-perf: block %llu of id %u is another\n",

@@ -120,7 +120,7 @@ worker_note(void *user, uint32_t label_base, uint32_t rank, const uint8_t *note,
 /* ---- the session ---- */
 
 static void
-link_up(struct rd_link *k)
+raise_agent_link(struct rd_link *k)
 {
 	struct rd_light *l = of_link(k);
 	l->said = false;
@@ -130,7 +130,7 @@ link_up(struct rd_link *k)
 }
 
 static void
-link_down(struct rd_link *k, const char *why)
+drop_agent_link(struct rd_link *k, const char *why)
 {
 	struct rd_light *l = of_link(k);
 	l->dial_ns = l->env.loop->now_ns + DIAL_NS;
@@ -161,13 +161,13 @@ static const struct rd_link_kind link_kind = {
 	.ping_ns = RD_LIGHT_PING_NS,
 	.dead_ns = RD_LIGHT_DEAD_NS,
 	.take = link_take,
-	.up = link_up,
-	.down = link_down,
+	.up = raise_agent_link,
+	.down = drop_agent_link,
 	.ping = rd_light_ping,
 };
 
 static void
-dial(struct rd_light *l)
+dial_controller(struct rd_light *l)
 {
 	const struct rd_conf *conf = l->env.conf;
 	l->dial_ns = l->env.loop->now_ns + DIAL_NS;
@@ -181,7 +181,7 @@ dial(struct rd_light *l)
 
 /* The same at all relays: of the first host as the server announced it. */
 static uint64_t
-key_of(const struct relay_job *job)
+agent_key_of(const struct relay_job *job)
 {
 	static const uint8_t none[16];
 	return base_siphash(none, job->host[0].id, IMPI_HOSTID_BYTES);
@@ -195,7 +195,8 @@ rd_light_job(struct rd_light *l, const struct relay_job *job)
 	for (uint32_t i = 0; i < l->njobs; i++)
 		if (!l->job[i]) {
 			l->job[i] = job;
-			light_agent_job(l->agent, key_of(job), job->label_base, job->my_client);
+			light_agent_job(l->agent, agent_key_of(job), job->label_base,
+					job->my_client);
 			return;
 		}
 }
@@ -278,7 +279,7 @@ rd_light_tick(struct rd_light *l, bool dials)
 		rd_controller_tick(l->controller);
 	rd_link_tick(&l->link);
 	if (!rd_link_open(&l->link) && l->env.loop->now_ns >= l->dial_ns && dials)
-		dial(l);
+		dial_controller(l);
 }
 
 void

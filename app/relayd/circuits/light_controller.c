@@ -124,7 +124,7 @@ hang_up(void *user, uint32_t agent)
 }
 
 static void
-make_room(struct rd_controller *k, uint32_t ip)
+make_agent_room(struct rd_controller *k, uint32_t ip)
 {
 	int seat = base_lobby_victim(&k->lobby, ip, k->env.loop->now_ns);
 	for (uint32_t i = 0; seat >= 0 && i < RD_LIGHT_LINKS; i++)
@@ -135,7 +135,7 @@ make_room(struct rd_controller *k, uint32_t ip)
 }
 
 static void
-on_call(struct rd_listener *listener)
+handle_call(struct rd_listener *listener)
 {
 	struct rd_controller *k = listener->owner;
 	uint64_t now_ns = k->env.loop->now_ns, room_ns = base_lobby_room_ns(&k->lobby);
@@ -147,7 +147,7 @@ on_call(struct rd_listener *listener)
 	int fd = rd_listener_accept(listener, &ip, NULL);
 	if (fd < 0)
 		return;
-	make_room(k, ip);
+	make_agent_room(k, ip);
 	for (uint32_t i = 0; i < RD_LIGHT_LINKS; i++) {
 		if (rd_link_open(&k->link[i]))
 			continue;
@@ -165,7 +165,7 @@ on_call(struct rd_listener *listener)
 /* ---- what happens ---- */
 
 static void
-say(const struct light_event *e)
+say_state(const struct light_event *e)
 {
 	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
 	switch (e->kind) {
@@ -201,7 +201,7 @@ event(void *user, const struct light_event *e)
 	n->e = *e;
 	strlcpy(n->text, e->text ? e->text : "", sizeof n->text);
 	n->e.text = NULL;
-	say(e);
+	say_state(e);
 }
 
 static const struct light_controller_ops controller_ops = {send_to, hang_up, event};
@@ -383,7 +383,7 @@ open_sockets(struct rd_controller *k, char *err, size_t err_max)
 {
 	const struct rd_conf *conf = k->env.conf;
 	int fd = rd_sock_listen(NULL, conf->optical.listen_ip, conf->optical.listen_port);
-	int r = fd < 0 ? fd : rd_listener_add(&k->listener, k->env.loop, fd, on_call, k);
+	int r = fd < 0 ? fd : rd_listener_add(&k->listener, k->env.loop, fd, handle_call, k);
 	if (r) {
 		if (fd >= 0)
 			close(fd);

@@ -24,7 +24,7 @@ skip_space(struct scan *s)
 }
 
 static bool
-take(struct scan *s, char c)
+take_value(struct scan *s, char c)
 {
 	skip_space(s);
 	if (s->at == s->end || *s->at != c)
@@ -37,7 +37,7 @@ take(struct scan *s, char c)
 static bool
 scan_string(struct scan *s, const char **inside, size_t *len)
 {
-	if (!take(s, '"'))
+	if (!take_value(s, '"'))
 		return false;
 	*inside = s->at;
 	while (s->at < s->end && *s->at != '"') {
@@ -71,15 +71,15 @@ skip_value(struct scan *s, uint32_t depth)
 	}
 	char close = open == '{' ? '}' : ']';
 	s->at++;
-	if (take(s, close))
+	if (take_value(s, close))
 		return true;
 	do {
-		if (open == '{' && (!scan_string(s, &str, &len) || !take(s, ':')))
+		if (open == '{' && (!scan_string(s, &str, &len) || !take_value(s, ':')))
 			return false;
 		if (!skip_value(s, depth + 1))
 			return false;
-	} while (take(s, ','));
-	return take(s, close);
+	} while (take_value(s, ','));
+	return take_value(s, close);
 }
 
 /* Does the raw key equal a pointer token, in which "~1" is '/' and "~0" is
@@ -105,8 +105,8 @@ same_key(const char *key, size_t key_len, const char *token, size_t token_len)
 static bool
 enter(struct scan *s, const char *token, size_t token_len, uint32_t *line)
 {
-	bool object = take(s, '{');
-	if (!object && !take(s, '['))
+	bool object = take_value(s, '{');
+	if (!object && !take_value(s, '['))
 		return false;
 	uint64_t want = 0;
 	if (!object)
@@ -123,7 +123,7 @@ enter(struct scan *s, const char *token, size_t token_len, uint32_t *line)
 		if (object) {
 			const char *key;
 			size_t len;
-			if (!scan_string(s, &key, &len) || !take(s, ':'))
+			if (!scan_string(s, &key, &len) || !take_value(s, ':'))
 				return false;
 			here = same_key(key, len, token, token_len);
 		}
@@ -134,7 +134,7 @@ enter(struct scan *s, const char *token, size_t token_len, uint32_t *line)
 		if (!skip_value(s, 0))
 			return false;
 		index++;
-	} while (take(s, ','));
+	} while (take_value(s, ','));
 	return false;
 }
 

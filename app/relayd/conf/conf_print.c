@@ -71,7 +71,7 @@ struct group_ops {
 
 /* Walk the table, opening and closing groups where the path changes. */
 static void
-walk(FILE *out, const struct group_ops *ops)
+print_tree(FILE *out, const struct group_ops *ops)
 {
 	const char *at[8];
 	size_t at_len[8];
@@ -130,7 +130,7 @@ rd_conf_print_defaults(FILE *out)
 {
 	static const struct group_ops ops = {defaults_open, defaults_close, defaults_key};
 	fputs("{\n", out);
-	walk(out, &ops);
+	print_tree(out, &ops);
 	fputs("\n}\n", out);
 }
 
@@ -250,7 +250,7 @@ rd_conf_print_schema(FILE *out)
 	      "\t\"additionalProperties\": false,\n"
 	      "\t\"properties\": {\n",
 	      out);
-	walk(out, &ops);
+	print_tree(out, &ops);
 	fputs("\n\t}\n}\n", out);
 }
 

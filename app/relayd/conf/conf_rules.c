@@ -22,7 +22,7 @@ struct rules {
 		     (r)->text ? rd_conf_locate((r)->text, (r)->len, pointer) : 0, __VA_ARGS__)
 
 static uint32_t
-mask_of(uint32_t prefix_len)
+prefix_mask_of(uint32_t prefix_len)
 {
 	return ~0u << (32 - prefix_len);
 }
@@ -45,7 +45,7 @@ check_subnet(struct rules *r, uint32_t leg)
 	char ptr[64], a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
 	if (!port->address || !port->prefix_len)
 		return;
-	uint32_t mask = mask_of(port->prefix_len);
+	uint32_t mask = prefix_mask_of(port->prefix_len);
 	leg_pointer(ptr, leg, "address");
 	if (port->prefix_len < 31 &&
 	    ((port->address & ~mask) == 0 || (port->address & ~mask) == ~mask))
@@ -88,7 +88,7 @@ check_legs_differ(struct rules *r)
 	if (!p->address || !g->address || !p->prefix_len || !g->prefix_len)
 		return;
 	uint32_t len = p->prefix_len < g->prefix_len ? p->prefix_len : g->prefix_len;
-	if ((p->address & mask_of(len)) == (g->address & mask_of(len)))
+	if ((p->address & prefix_mask_of(len)) == (g->address & prefix_mask_of(len)))
 		FAULT(r, "/ports/global/address",
 		      "the subnets of the private and the global leg overlap");
 	if (p->gateway && g->gateway)
@@ -109,7 +109,8 @@ check_light(struct rules *r, uint32_t i)
 		if ((*p->interface && strcmp(p->interface, o->interface) == 0) ||
 		    (*p->device && strcmp(p->device, o->device) == 0))
 			FAULT(r, ptr, "the %s leg has that device, too", rd_leg_names[k]);
-		uint32_t mask = o->prefix_len && k < RD_LEG_LIGHT ? mask_of(o->prefix_len) : ~0u;
+		uint32_t mask =
+			o->prefix_len && k < RD_LEG_LIGHT ? prefix_mask_of(o->prefix_len) : ~0u;
 		if (p->address && ((p->address ^ o->address) & mask) == 0)
 			FAULT(r, ptr, "%s is %s the %s leg", rd_ipv4_text(p->address, a),
 			      k < RD_LEG_LIGHT ? "in the subnet of" : "the address of",
@@ -585,7 +586,7 @@ check_on_leg(struct rules *r, const char *ptr, uint32_t gate, int leg)
 	char a[RD_IPV4_TEXT], b[RD_IPV4_TEXT];
 	if (!gate || !port->address || !port->prefix_len)
 		return;
-	uint32_t mask = mask_of(port->prefix_len);
+	uint32_t mask = prefix_mask_of(port->prefix_len);
 	if ((gate & mask) != (port->address & mask))
 		FAULT(r, ptr,
 		      "%s is not in the subnet %s/%u of the %s leg; an address of the machine "
@@ -654,7 +655,7 @@ rd_conf_pairs(const char *text, struct rd_conf_pair *pair, uint32_t max)
 }
 
 static void
-check_trunks(struct rules *r)
+check_trunk_rules(struct rules *r)
 {
 	struct rd_conf *c = r->conf;
 	int n = rd_conf_pairs(c->trunks.pairs, c->trunks.pair, RD_PAIRS_MAX);
@@ -703,7 +704,7 @@ rd_conf_on_leg(const struct rd_conf *conf, uint32_t leg, uint32_t address)
 {
 	const struct rd_conf_port *p = &conf->port[leg];
 	return p->prefix_len && address != p->address &&
-	       ((address ^ p->address) & mask_of(p->prefix_len)) == 0;
+	       ((address ^ p->address) & prefix_mask_of(p->prefix_len)) == 0;
 }
 
 static void
@@ -739,7 +740,7 @@ rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len, struct r
 	check_limits(&r);
 	check_workers(&r);
 	check_names(&r);
-	check_trunks(&r);
+	check_trunk_rules(&r);
 	check_edge(&r);
 	check_gates_differ(&r);
 	if (conf->gateway.enable)

@@ -331,7 +331,7 @@ rd_control_env(struct rd_control *c, uint16_t global_port)
 }
 
 static void
-tick(struct rd_control *c)
+tick_control(struct rd_control *c)
 {
 	bool dials = c->phase == RD_PHASE_RUN;
 	rd_log_limit_tick(&c->loop.limit_pause, c->loop.now_ns);
@@ -361,7 +361,7 @@ rd_control_run(struct rd_control *c)
 		rd_telemetry_poll();
 		if (c->loop.now_ns - tick_ns >= RD_LOOP_TICK_MS * BASE_MS_NS) {
 			tick_ns = c->loop.now_ns;
-			tick(c);
+			tick_control(c);
 		}
 	}
 }

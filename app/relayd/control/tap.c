@@ -89,7 +89,7 @@ add_address(unsigned index, uint32_t address)
 
 /* The addresses of gates, which the kernel listens on. */
 static int
-add_gates(const struct rd_conf *conf, int leg, const char *name, char *err, size_t err_max)
+add_tap_gates(const struct rd_conf *conf, int leg, const char *name, char *err, size_t err_max)
 {
 	uint32_t more[RD_GATES_MAX], n = rd_conf_leg_more(conf, leg, more);
 	for (uint32_t i = 0; i < n; i++) {
@@ -209,7 +209,7 @@ open_tap(struct rd_kernel *k, const struct rd_worker *first, int leg, char *err,
 		goto err_close;
 	}
 	if (configure(port, first->leg[leg].self.mac, name, sock, err, err_max) ||
-	    add_gates(k->conf, leg, name, err, err_max))
+	    add_tap_gates(k->conf, leg, name, err, err_max))
 		goto err_close;
 	close(sock);
 	sock = -1;

@@ -19,7 +19,7 @@ rd_lanes_new(void *mem, uint32_t bits)
 }
 
 static uint32_t
-hash(uint32_t job, uint32_t src, uint32_t dst)
+hash_lane(uint32_t job, uint32_t src, uint32_t dst)
 {
 	uint64_t h = job * 0x9e3779b97f4a7c15ull + src;
 	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull + dst;
@@ -29,9 +29,9 @@ hash(uint32_t job, uint32_t src, uint32_t dst)
 
 /* Its place, or a free one made its; NULL: none in reach. */
 static struct rd_lane *
-place(struct rd_lanes *t, uint32_t job, uint32_t src, uint32_t dst)
+place_lane(struct rd_lanes *t, uint32_t job, uint32_t src, uint32_t dst)
 {
-	uint32_t at = hash(job, src, dst);
+	uint32_t at = hash_lane(job, src, dst);
 	for (uint32_t i = 0; i < RD_LANES_PROBES; i++) {
 		struct rd_lane *l = &t->lane[(at + i) & t->mask];
 		if (l->job == job && l->src == src && l->dst == dst)
@@ -48,7 +48,7 @@ place(struct rd_lanes *t, uint32_t job, uint32_t src, uint32_t dst)
 static void
 add(struct rd_lanes *t, const struct rd_lane *n)
 {
-	struct rd_lane *l = place(t, n->job, n->src, n->dst);
+	struct rd_lane *l = place_lane(t, n->job, n->src, n->dst);
 	if (!l) {
 		t->other_segments += n->segments;
 		t->other_bytes += n->bytes;

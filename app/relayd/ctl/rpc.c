@@ -30,7 +30,7 @@ rd_rpc_fini(struct rd_rpc_conn *c)
 
 /* One line of output; whoever cannot be answered for want of memory is cut off. */
 static void
-put(struct rd_rpc_conn *c, json_t *v)
+put_request(struct rd_rpc_conn *c, json_t *v)
 {
 	char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	size_t len = text ? strlen(text) : 0;
@@ -67,7 +67,7 @@ answered(struct rd_rpc_conn *c, json_t *v)
 	else if (c->batch)
 		json_array_append_new(c->answers, v);
 	else
-		put(c, v);
+		put_request(c, v);
 	c->notification = false;
 	if (!c->running)
 		work_off(c);
@@ -195,7 +195,7 @@ take_params(struct rd_rpc_call *call, json_t *params, char *why, size_t why_max)
 /* ---- calls ------------------------------------------------------------------------- */
 
 static void
-begin(struct rd_rpc_conn *c, json_t *request)
+begin_request(struct rd_rpc_conn *c, json_t *request)
 {
 	const char *version = json_string_value(json_object_get(request, "jsonrpc"));
 	const char *name = json_string_value(json_object_get(request, "method"));
@@ -229,7 +229,7 @@ static void
 finish_line(struct rd_rpc_conn *c)
 {
 	if (c->batch && json_array_size(c->answers))
-		put(c, json_incref(c->answers));
+		put_request(c, json_incref(c->answers));
 	json_decref(c->line);
 	json_decref(c->answers);
 	c->line = c->answers = NULL;
@@ -246,14 +246,14 @@ take_line(struct rd_rpc_conn *c, const char *text, size_t len)
 	if (!v) {
 		char why[200];
 		snprintf(why, sizeof why, "not JSON, at byte %d", err.position);
-		put(c, error_object(NULL, RD_RPC_PARSE, why));
+		put_request(c, error_object(NULL, RD_RPC_PARSE, why));
 		return;
 	}
 	if (json_is_array(v) &&
 	    (json_array_size(v) == 0 || json_array_size(v) > RD_RPC_BATCH_MAX)) {
 		char why[80];
 		snprintf(why, sizeof why, "a batch has 1 to %d requests", RD_RPC_BATCH_MAX);
-		put(c, error_object(NULL, RD_RPC_INVALID, why));
+		put_request(c, error_object(NULL, RD_RPC_INVALID, why));
 		json_decref(v);
 		return;
 	}
@@ -278,7 +278,7 @@ next_line(struct rd_rpc_conn *c)
 		char why[80];
 		snprintf(why, sizeof why, "a request is one line of at most %d bytes",
 			 RD_RPC_LINE_MAX);
-		put(c, error_object(NULL, RD_RPC_INVALID, why));
+		put_request(c, error_object(NULL, RD_RPC_INVALID, why));
 		c->closing = true;
 	}
 	return false;
@@ -293,7 +293,7 @@ work_off(struct rd_rpc_conn *c)
 		size_t n = c->batch ? json_array_size(c->line) : 1;
 		if (c->line && c->next < n) {
 			size_t i = c->next++;
-			begin(c, c->batch ? json_array_get(c->line, i) : c->line);
+			begin_request(c, c->batch ? json_array_get(c->line, i) : c->line);
 		} else if (c->line) {
 			finish_line(c);
 		} else if (!next_line(c)) {

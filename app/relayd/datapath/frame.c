@@ -80,7 +80,7 @@ tail_good(const struct rte_mbuf *m, const struct suci_out *o)
 
 /* Eth, IP, UDP and the two small pieces. */
 static void
-write_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
+write_frame_head(uint8_t *at, struct rd_leg *leg, const struct suci_out *o)
 {
 	static const uint8_t open[6];
 	rd_write_udp(at, &leg->self, open, address_of(&o->to), o->to.port, leg->ip_id++,
@@ -114,7 +114,7 @@ build_in_place(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *m)
 	m->pkt_len = len;
 	m->ol_flags = 0;
 	uint8_t *at = rte_pktmbuf_mtod(m, uint8_t *);
-	write_head(at, leg, o);
+	write_frame_head(at, leg, o);
 	checksum(leg, m, o, at, len - RD_FRAME_HDR);
 	rte_mbuf_refcnt_update(m, 1); /* the driver's; ours is custody */
 	leg->count.tx_in_place++;
@@ -139,7 +139,7 @@ build_chain(struct rd_leg *leg, const struct suci_out *o, struct rte_mbuf *paylo
 	body->nb_segs = 1;
 	body->next = NULL;
 	uint8_t *at = (uint8_t *)rte_pktmbuf_append(head, (uint16_t)front);
-	write_head(at, leg, o);
+	write_frame_head(at, leg, o);
 	if (offloaded(leg, o)) {
 		ask_port(head, at);
 	} else {
@@ -165,7 +165,7 @@ build_copy(struct rd_leg *leg, const struct suci_out *o)
 		return NULL;
 	}
 	m->hash.usr = 0;
-	write_head(at, leg, o);
+	write_frame_head(at, leg, o);
 	if (o->data_len)
 		memcpy(at + front, o->data, o->data_len);
 	checksum(leg, m, o, at, len - RD_FRAME_HDR);

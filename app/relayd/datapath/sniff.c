@@ -35,7 +35,7 @@ copy(const struct rd_sniffer *s, uint16_t port, const struct rte_mbuf *m,
 
 /* c NULL: there was no buffer for it. */
 static void
-keep(struct rd_sniffer *s, struct rte_mbuf *c)
+keep_frame(struct rd_sniffer *s, struct rte_mbuf *c)
 {
 	count(&s->seen);
 	if (c && base_ring_push(&s->ring, c))
@@ -52,7 +52,7 @@ rd_sniff_rx(struct rd_sniffer *s, uint32_t leg, uint16_t port, const struct rte_
 		return;
 	s->pending = copy(s, port, m, RTE_PCAPNG_DIRECTION_IN);
 	if (!s->pending && !s->segments)
-		keep(s, NULL);
+		keep_frame(s, NULL);
 	s->hit = !s->segments;
 }
 
@@ -60,7 +60,7 @@ void
 rd_sniff_rx_done(struct rd_sniffer *s)
 {
 	if (s->pending && s->hit)
-		keep(s, s->pending);
+		keep_frame(s, s->pending);
 	else
 		rte_pktmbuf_free(s->pending);
 	s->pending = NULL;
@@ -91,6 +91,6 @@ rd_sniff_tx(struct rd_sniffer *s, uint32_t leg, uint16_t port, struct rte_mbuf *
 			continue;
 		if (rd_filter_frame(&s->filter, leg, RD_OUT, rte_pktmbuf_mtod(m[i], uint8_t *),
 				    m[i]->data_len))
-			keep(s, copy(s, port, m[i], RTE_PCAPNG_DIRECTION_OUT));
+			keep_frame(s, copy(s, port, m[i], RTE_PCAPNG_DIRECTION_OUT));
 	}
 }

@@ -170,7 +170,7 @@ arp(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m, const struct rd
 
 /* m is ours, and no other worker's; afterwards it is not. */
 static inline void
-take(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
+take_burst(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
 	struct rd_rx_frame f;
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
@@ -241,7 +241,7 @@ take_seen(struct rd_worker *w, struct rd_leg *leg, struct rte_mbuf *m)
 {
 	if (w->sniffer)
 		rd_sniff_rx(w->sniffer, leg->index, leg->port->id, m);
-	take(w, leg, m);
+	take_burst(w, leg, m);
 	if (w->sniffer)
 		rd_sniff_rx_done(w->sniffer);
 }
@@ -345,7 +345,7 @@ for_own_gateway(const struct rd_worker *w, const struct suci_addr *to)
 }
 
 static uint32_t
-transmit(struct rd_worker *w)
+transmit_burst(struct rd_worker *w)
 {
 	struct suci_out *o = &w->out;
 	uint32_t n = 0;
@@ -535,7 +535,7 @@ turn(struct rd_worker *w)
 	if (w->nfresh)
 		set_trunk_cc(w);
 	timers(w);
-	work += transmit(w);
+	work += transmit_burst(w);
 	rd_custody_flush(w);
 	for (uint32_t i = 0; i < w->nlegs; i++)
 		rd_leg_flush(&w->leg[i]);

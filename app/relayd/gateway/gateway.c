@@ -77,7 +77,7 @@ end_event(struct rd_gateway *g, enum rd_event_type type, uint32_t label_base, co
 
 /* A gate that cannot listen refuses the job. */
 static void
-add_job(struct rd_gateway *g, struct rd_mail *mail)
+add_gateway_job(struct rd_gateway *g, struct rd_mail *mail)
 {
 	*g->listen_error = '\0';
 	mail->result = gw_job_add(g->gw, mail->job.table, g->now_ns);
@@ -91,7 +91,7 @@ add_job(struct rd_gateway *g, struct rd_mail *mail)
 }
 
 static uint32_t
-read_mail(struct rd_gateway *g)
+read_gateway_mail(struct rd_gateway *g)
 {
 	uint32_t n = 0;
 	struct rd_mail *mail;
@@ -101,7 +101,7 @@ read_mail(struct rd_gateway *g)
 		mail->gateway = true;
 		switch (mail->type) {
 		case RD_MAIL_JOB_ADD:
-			add_job(g, mail);
+			add_gateway_job(g, mail);
 			break;
 		case RD_MAIL_JOB_END:
 			mail->result =
@@ -298,7 +298,7 @@ from_taps(struct rd_gateway *g)
 /* ---- the loop -------------------------------------------------------------------- */
 
 static uint64_t
-next_due(const struct rd_gateway *g)
+gateway_due(const struct rd_gateway *g)
 {
 	uint64_t next = base_min_ns(suci_expiry_ns(gw_endpoint(g->gw)), gw_expiry_ns(g->gw));
 	next = base_min_ns(next, rd_gw_io_expiry_ns(g));
@@ -341,7 +341,7 @@ sockets(struct rd_gateway *g)
 	uint64_t wait = 0, now = g->now_ns;
 	bool sleeps = now - g->worked_ns >= g->conf->gateway.poll_us * BASE_US_NS;
 	if (sleeps) {
-		uint64_t due = next_due(g);
+		uint64_t due = gateway_due(g);
 		wait = due == BASE_NEVER_NS ? due : due > now ? due - now : 0;
 		rd_wake_sleep(&g->box->wake);
 		if (frames_wait(g) || base_ring_count(&g->box->mails) ||
@@ -362,13 +362,13 @@ sockets(struct rd_gateway *g)
 }
 
 static uint32_t
-turn(struct rd_gateway *g)
+turn_gateway(struct rd_gateway *g)
 {
 	uint32_t work = to_taps(g);
 	work += sockets(g);
 	for (uint32_t i = 0; i < g->conf->workers; i++)
 		work += from_worker(g, i);
-	work += read_mail(g);
+	work += read_gateway_mail(g);
 	if (g->now_ns >= suci_expiry_ns(gw_endpoint(g->gw)))
 		suci_tick(gw_endpoint(g->gw), g->now_ns);
 	if (g->now_ns >= gw_expiry_ns(g->gw))
@@ -389,7 +389,7 @@ turn(struct rd_gateway *g)
 }
 
 static void *
-run(void *arg)
+run_gateway(void *arg)
 {
 	struct rd_gateway *g = arg;
 	(void)pthread_setname_np(pthread_self(), "relayd-gateway");
@@ -399,7 +399,7 @@ run(void *arg)
 	rd_clock_init(&g->clock);
 	while (!atomic_load_explicit(&g->box->stop, memory_order_acquire)) {
 		g->now_ns = rd_clock_ns(&g->clock);
-		uint32_t work = turn(g);
+		uint32_t work = turn_gateway(g);
 		g->count.turns++;
 		if (work) {
 			g->count.busy_turns++;
@@ -537,7 +537,7 @@ start_thread(struct rd_gateway *g, char *err, size_t err_max)
 		e = pthread_attr_setaffinity_np(&attr, sizeof set, &set);
 	}
 	if (e == 0)
-		e = pthread_create(&g->thread, &attr, run, g);
+		e = pthread_create(&g->thread, &attr, run_gateway, g);
 	(void)pthread_attr_destroy(&attr);
 	g->running = e == 0;
 	if (e)

@@ -25,13 +25,13 @@
 enum key_kind { KEY_WAKE = 0, KEY_SOCK = 1, KEY_LISTENER = 2, KEY_GUEST = 3, KEY_TAP = 4 };
 
 static uint64_t
-key_of(enum key_kind kind, uint32_t index, uint32_t gen)
+flow_key_of(enum key_kind kind, uint32_t index, uint32_t gen)
 {
 	return (uint64_t)kind << 60 | (uint64_t)index << 32 | gen;
 }
 
 static int
-watch(struct rd_gateway *g, int op, int fd, uint32_t events, uint64_t key)
+watch_socket(struct rd_gateway *g, int op, int fd, uint32_t events, uint64_t key)
 {
 	struct epoll_event e = {.events = events, .data.u64 = key};
 	return epoll_ctl(g->epoll, op, fd, &e) ? -errno : 0;
@@ -54,8 +54,8 @@ sock_events(struct rd_gateway *g, uint32_t channel, uint32_t events)
 	struct rd_gw_sock *s = &g->sock[channel];
 	if (s->fd < 0 || (s->in_epoll && s->events == events))
 		return;
-	if (watch(g, s->in_epoll ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, events,
-		  key_of(KEY_SOCK, channel, s->gen)) == 0) {
+	if (watch_socket(g, s->in_epoll ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, events,
+			 flow_key_of(KEY_SOCK, channel, s->gen)) == 0) {
 		s->in_epoll = true;
 		s->events = events;
 	}
@@ -120,7 +120,7 @@ listen_at(struct rd_gateway *g, uint32_t i, uint32_t ip, uint16_t port)
 	if (fd < 0)
 		return fd;
 	l->gen++;
-	int e = watch(g, EPOLL_CTL_ADD, fd, EPOLLIN, key_of(KEY_LISTENER, i, l->gen));
+	int e = watch_socket(g, EPOLL_CTL_ADD, fd, EPOLLIN, flow_key_of(KEY_LISTENER, i, l->gen));
 	if (e) {
 		close(fd);
 		return e;
@@ -457,7 +457,7 @@ pause_listener(struct rd_gateway *g, uint32_t i)
 	struct rd_gw_listener *l = &g->listener[i];
 	g->count.drop_accept++;
 	l->paused = true;
-	(void)watch(g, EPOLL_CTL_MOD, l->fd, 0, key_of(KEY_LISTENER, i, l->gen));
+	(void)watch_socket(g, EPOLL_CTL_MOD, l->fd, 0, flow_key_of(KEY_LISTENER, i, l->gen));
 }
 
 static void
@@ -466,7 +466,8 @@ resume_listeners(struct rd_gateway *g)
 	for (uint32_t i = 0; i < g->nsocks; i++) {
 		struct rd_gw_listener *l = &g->listener[i];
 		if (l->fd >= 0 && l->paused &&
-		    watch(g, EPOLL_CTL_MOD, l->fd, EPOLLIN, key_of(KEY_LISTENER, i, l->gen)) == 0)
+		    watch_socket(g, EPOLL_CTL_MOD, l->fd, EPOLLIN,
+				 flow_key_of(KEY_LISTENER, i, l->gen)) == 0)
 			l->paused = false;
 	}
 }
@@ -489,7 +490,8 @@ accept_guests(struct rd_gateway *g, uint32_t listener)
 		uint32_t i = guest_slot(g);
 		struct rd_gw_guest *u = &g->guest[i];
 		rd_sock_tune(fd, false);
-		if (watch(g, EPOLL_CTL_ADD, fd, EPOLLIN, key_of(KEY_GUEST, i, u->gen))) {
+		if (watch_socket(g, EPOLL_CTL_ADD, fd, EPOLLIN,
+				 flow_key_of(KEY_GUEST, i, u->gen))) {
 			g->count.drop_accept++;
 			close(fd);
 			continue;
@@ -509,8 +511,8 @@ accept_guests(struct rd_gateway *g, uint32_t listener)
 int
 rd_gw_watch_tap(struct rd_gateway *g, int leg)
 {
-	return watch(g, EPOLL_CTL_ADD, g->taps->fd[leg], EPOLLIN,
-		     key_of(KEY_TAP, (uint32_t)leg, 0));
+	return watch_socket(g, EPOLL_CTL_ADD, g->taps->fd[leg], EPOLLIN,
+			    flow_key_of(KEY_TAP, (uint32_t)leg, 0));
 }
 
 /* ---- from the loop ------------------------------------------------------------------------ */

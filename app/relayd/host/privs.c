@@ -121,7 +121,7 @@ drop_all(uint64_t keep)
 /* What stays: interface settings back and vdevs down at the end (NET_ADMIN), sockets bound to
  * TAPs on older kernels (NET_RAW), memory that threads still ask for locked (IPC_LOCK). */
 static uint64_t
-needed(const struct rd_conf *conf)
+count_needed(const struct rd_conf *conf)
 {
 	uint64_t set = 1ull << CAP_NET_ADMIN | 1ull << CAP_NET_RAW | 1ull << CAP_IPC_LOCK;
 	if (conf->gateway.enable &&
@@ -180,7 +180,7 @@ rd_privs_drop(const struct rd_conf *conf, char *err, size_t err_max)
 					   : strerror(errno));
 		return -1;
 	}
-	if (drop_all(needed(conf)) == 0)
+	if (drop_all(count_needed(conf)) == 0)
 		return 0;
 	snprintf(err, err_max, "capabilities cannot be given up: %s", strerror(errno));
 	return -1;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static struct sockaddr_in
-address_of(uint32_t ip, uint32_t port)
+sock_address_of(uint32_t ip, uint32_t port)
 {
 	return (struct sockaddr_in){
 		.sin_family = AF_INET,
@@ -25,7 +25,7 @@ bound_socket(const char *device, uint32_t ip, uint32_t port)
 	if (fd < 0)
 		return -errno;
 	int one = 1;
-	struct sockaddr_in sin = address_of(ip, port);
+	struct sockaddr_in sin = sock_address_of(ip, port);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
 	    (device &&
 	     setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device))) ||
@@ -61,7 +61,7 @@ rd_sock_connect(const char *device, uint32_t from_ip, uint32_t ip, uint32_t port
 	int fd = bound_socket(device, from_ip, 0);
 	if (fd < 0)
 		return fd;
-	struct sockaddr_in sin = address_of(ip, port);
+	struct sockaddr_in sin = sock_address_of(ip, port);
 	rd_sock_tune(fd, impatient);
 	if (connect(fd, (struct sockaddr *)&sin, sizeof sin) && errno != EINPROGRESS) {
 		int err = -errno;

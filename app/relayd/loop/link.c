@@ -36,7 +36,7 @@ rd_link_init(struct rd_link *l, struct rd_loop *loop, const struct rd_link_kind 
 }
 
 static void
-forget(struct rd_link *l)
+forget_link(struct rd_link *l)
 {
 	rd_watch_close(l->loop, &l->watch);
 	if (l->seal) {
@@ -53,7 +53,7 @@ rd_link_fini(struct rd_link *l)
 {
 	if (!l->loop)
 		return;
-	forget(l);
+	forget_link(l);
 	free(l->in);
 	free(l->out);
 	l->in = l->out = NULL;
@@ -64,7 +64,7 @@ void
 rd_link_drop(struct rd_link *l)
 {
 	if (rd_link_open(l))
-		forget(l);
+		forget_link(l);
 }
 
 void
@@ -74,7 +74,7 @@ rd_link_close(struct rd_link *l, const char *why)
 	if (!rd_link_open(l))
 		return;
 	snprintf(text, sizeof text, "%s", why);
-	forget(l);
+	forget_link(l);
 	l->kind->down(l, text);
 }
 
@@ -83,7 +83,7 @@ rd_link_close(struct rd_link *l, const char *why)
 /* Errors are noticed when the socket is read: the caller may be walking a list that a loss
  * would change. */
 static void
-flush(struct rd_link *l)
+flush_link(struct rd_link *l)
 {
 	while (l->out_off < l->out_len) {
 		ssize_t n = send(l->watch.fd, l->out + l->out_off, l->out_len - l->out_off,
@@ -129,7 +129,7 @@ rd_link_send(struct rd_link *l, const void *bytes, size_t len)
 	else
 		memcpy(at, bytes, len);
 	l->out_len += n;
-	flush(l);
+	flush_link(l);
 	return n > 0;
 }
 
@@ -162,7 +162,7 @@ handle(struct rd_link *l)
 }
 
 static void
-take_text(void *user, const uint8_t *text, size_t len)
+take_link_text(void *user, const uint8_t *text, size_t len)
 {
 	struct rd_link *l = user;
 	if (l->in_len + len > l->kind->in_max + IN_SPARE ||
@@ -185,7 +185,7 @@ send_greeting(struct rd_link *l)
 		return;
 	memcpy(at, greeting, n);
 	l->out_len += n;
-	flush(l);
+	flush_link(l);
 }
 
 static void
@@ -197,11 +197,11 @@ come_up(struct rd_link *l)
 }
 
 static void
-receive(struct rd_link *l, const uint8_t *bytes, size_t len)
+receive_bytes(struct rd_link *l, const uint8_t *bytes, size_t len)
 {
 	l->heard_ns = l->loop->now_ns;
 	if (l->seal) {
-		if (!seal_link_rx(l->seal, bytes, len, take_text, l)) {
+		if (!seal_link_rx(l->seal, bytes, len, take_link_text, l)) {
 			rd_link_close(l, l->seal->why);
 			return;
 		}
@@ -209,7 +209,7 @@ receive(struct rd_link *l, const uint8_t *bytes, size_t len)
 		if (!l->up && l->seal->state == SEAL_LINK_UP)
 			come_up(l);
 	} else {
-		take_text(l, bytes, len);
+		take_link_text(l, bytes, len);
 	}
 	if (l->up)
 		handle(l);
@@ -242,7 +242,7 @@ opened(struct rd_link *l)
 }
 
 static void
-ready(struct rd_watch *w, uint32_t events)
+handle_ready(struct rd_watch *w, uint32_t events)
 {
 	struct rd_link *l = w->owner;
 	uint8_t buf[READ_BYTES];
@@ -255,11 +255,11 @@ ready(struct rd_watch *w, uint32_t events)
 		return;
 	}
 	if (events & EPOLLOUT)
-		flush(l);
+		flush_link(l);
 	for (int i = 0; i < READS_MAX && rd_link_open(l) && !l->held; i++) {
 		ssize_t n = recv(w->fd, buf, sizeof buf, 0);
 		if (n > 0)
-			receive(l, buf, (size_t)n);
+			receive_bytes(l, buf, (size_t)n);
 		else if (n == 0)
 			rd_link_close(l, l->up ? "it closed the connection"
 					       : "it closed the connection before it was up: does "
@@ -277,11 +277,11 @@ ready(struct rd_watch *w, uint32_t events)
 bool
 rd_link_adopt(struct rd_link *l, int fd, bool dials)
 {
-	forget(l);
+	forget_link(l);
 	l->dials = dials;
 	l->reached = false;
 	l->watch.owner = l;
-	l->watch.fn = ready;
+	l->watch.fn = handle_ready;
 	l->since_ns = l->heard_ns = l->pinged_ns = l->loop->now_ns;
 	if (rd_watch_add(l->loop, &l->watch, fd, dials ? EPOLLOUT : EPOLLIN)) {
 		close(fd);
@@ -297,7 +297,7 @@ void
 rd_link_hold(struct rd_link *l)
 {
 	l->held = true;
-	flush(l);
+	flush_link(l);
 }
 
 void
@@ -305,7 +305,7 @@ rd_link_release(struct rd_link *l)
 {
 	l->held = false;
 	l->heard_ns = l->loop->now_ns;
-	flush(l);
+	flush_link(l);
 	handle(l);
 }
 

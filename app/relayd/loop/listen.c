@@ -50,7 +50,7 @@ rd_listener_tick(struct rd_listener *l)
 }
 
 static void
-ready(struct rd_watch *w, uint32_t events)
+accept_ready(struct rd_watch *w, uint32_t events)
 {
 	struct rd_listener *l = w->owner;
 	(void)events;
@@ -61,7 +61,7 @@ int
 rd_listener_add(struct rd_listener *l, struct rd_loop *loop, int fd,
 		void (*knock)(struct rd_listener *l), void *owner)
 {
-	*l = (struct rd_listener){.watch = {.fd = -1, .fn = ready, .owner = l},
+	*l = (struct rd_listener){.watch = {.fd = -1, .fn = accept_ready, .owner = l},
 				  .loop = loop,
 				  .owner = owner,
 				  .knock = knock};

@@ -11,7 +11,7 @@ set_of(const struct rd_flow *f)
 }
 
 static bool
-same(const struct rd_flow_entry *e, const struct rd_flow *f)
+is_same_flow(const struct rd_flow_entry *e, const struct rd_flow *f)
 {
 	return e->noted_ns && e->remote == f->remote && e->local_port == f->local_port &&
 	       e->remote_port == f->remote_port && e->protocol == f->protocol;
@@ -22,7 +22,7 @@ rd_flows_note(struct rd_flows *t, const struct rd_flow *f, uint64_t now_ns)
 {
 	struct rd_flow_entry *set = t->entry[set_of(f)], *at = &set[0];
 	for (uint32_t i = 0; i < RD_FLOW_WAYS; i++) {
-		if (same(&set[i], f)) {
+		if (is_same_flow(&set[i], f)) {
 			at = &set[i];
 			break;
 		}
@@ -38,7 +38,7 @@ rd_flows_knows(const struct rd_flows *t, const struct rd_flow *f, uint64_t now_n
 	const struct rd_flow_entry *set = t->entry[set_of(f)];
 	uint64_t life_ns = f->protocol == 6 ? RD_FLOW_LONG_NS : RD_FLOW_SHORT_NS;
 	for (uint32_t i = 0; i < RD_FLOW_WAYS; i++)
-		if (same(&set[i], f))
+		if (is_same_flow(&set[i], f))
 			return now_ns <= base_add_ns(set[i].noted_ns, life_ns);
 	return false;
 }

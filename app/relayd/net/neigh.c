@@ -107,7 +107,7 @@ bucket_of(struct rd_neigh *n, uint32_t ip)
 }
 
 static uint32_t
-find(struct rd_neigh *n, uint32_t ip)
+find_neigh(struct rd_neigh *n, uint32_t ip)
 {
 	uint32_t i = *bucket_of(n, ip);
 	while (i != NONE && n->entry[i].ip != ip)
@@ -229,8 +229,8 @@ create_entry(struct rd_neigh *n, uint32_t ip, bool peer, uint64_t now_ns)
 	if (victim != NONE)
 		evict(n, victim);
 	/* The drop of what waited may have looked up again. */
-	if (n->free == NONE || find(n, ip) != NONE)
-		return find(n, ip);
+	if (n->free == NONE || find_neigh(n, ip) != NONE)
+		return find_neigh(n, ip);
 	uint32_t i = n->free, *head = bucket_of(n, ip);
 	struct entry *e = &n->entry[i];
 	n->free = e->next;
@@ -244,7 +244,7 @@ create_entry(struct rd_neigh *n, uint32_t ip, bool peer, uint64_t now_ns)
 }
 
 static void
-use(struct rd_neigh *n, uint32_t i, bool peer, uint64_t now_ns)
+use_neigh(struct rd_neigh *n, uint32_t i, bool peer, uint64_t now_ns)
 {
 	struct entry *e = &n->entry[i];
 	e->used_ns = now_ns;
@@ -257,14 +257,14 @@ use(struct rd_neigh *n, uint32_t i, bool peer, uint64_t now_ns)
 /* ---- questions ------------------------------------------------------------------------ */
 
 static void
-ask(struct rd_neigh *n, uint32_t ip, const uint8_t *mac)
+ask_arp(struct rd_neigh *n, uint32_t ip, const uint8_t *mac)
 {
 	n->count.requests++;
 	n->conf.ops->request(n->conf.user, ip, mac);
 }
 
 static void
-request(struct rd_neigh *n, uint32_t i, uint64_t now_ns)
+request_mac(struct rd_neigh *n, uint32_t i, uint64_t now_ns)
 {
 	struct entry *e = &n->entry[i];
 	uint32_t ip = e->ip;
@@ -274,12 +274,12 @@ request(struct rd_neigh *n, uint32_t i, uint64_t now_ns)
 	if (e->state == CONTESTED) {
 		uint8_t claim[6];
 		memcpy(claim, e->claim, 6);
-		ask(n, ip, e->mac);
-		ask(n, ip, claim);
+		ask_arp(n, ip, e->mac);
+		ask_arp(n, ip, claim);
 		return;
 	}
 	/* A probe first asks the known station; if it is silent, everybody. */
-	ask(n, ip, e->state == PROBING && e->tries <= 2 ? e->mac : NULL);
+	ask_arp(n, ip, e->state == PROBING && e->tries <= 2 ? e->mac : NULL);
 }
 
 bool
@@ -287,9 +287,9 @@ rd_neigh_lookup(struct rd_neigh *n, uint32_t ip, enum rd_neigh_use why, uint8_t 
 		void *packet, uint64_t now_ns)
 {
 	bool peer = why == RD_NEIGH_PEER;
-	uint32_t i = find(n, ip);
+	uint32_t i = find_neigh(n, ip);
 	if (i != NONE && n->entry[i].state != RESOLVING) {
-		use(n, i, peer, now_ns);
+		use_neigh(n, i, peer, now_ns);
 		memcpy(mac, n->entry[i].mac, 6);
 		return true;
 	}
@@ -302,7 +302,7 @@ rd_neigh_lookup(struct rd_neigh *n, uint32_t ip, enum rd_neigh_use why, uint8_t 
 		return false;
 	}
 	struct entry *e = &n->entry[i];
-	use(n, i, peer, now_ns);
+	use_neigh(n, i, peer, now_ns);
 	if (e->waiting == n->conf.pending) {
 		n->count.drop_pending++;
 		n->conf.ops->drop(n->conf.user, packet);
@@ -311,7 +311,7 @@ rd_neigh_lookup(struct rd_neigh *n, uint32_t ip, enum rd_neigh_use why, uint8_t 
 	n->slot[(size_t)i * n->conf.pending + e->waiting++] = packet;
 	n->waiting++;
 	if (fresh)
-		request(n, i, now_ns);
+		request_mac(n, i, now_ns);
 	return false;
 }
 
@@ -319,7 +319,7 @@ rd_neigh_lookup(struct rd_neigh *n, uint32_t ip, enum rd_neigh_use why, uint8_t 
 
 /* It is there, and has that MAC. */
 static void
-settle(struct rd_neigh *n, uint32_t i, const uint8_t mac[6], uint64_t now_ns)
+settle_mac(struct rd_neigh *n, uint32_t i, const uint8_t mac[6], uint64_t now_ns)
 {
 	struct entry *e = &n->entry[i];
 	bool moved = e->state != RESOLVING && memcmp(e->mac, mac, 6) != 0;
@@ -358,7 +358,7 @@ contest(struct rd_neigh *n, uint32_t i, const uint8_t mac[6], uint64_t now_ns)
 	e->state = CONTESTED;
 	e->claim_answers = false;
 	memcpy(e->claim, mac, 6);
-	request(n, i, now_ns);
+	request_mac(n, i, now_ns);
 }
 
 static void
@@ -368,7 +368,7 @@ learn_known(struct rd_neigh *n, uint32_t i, enum rd_neigh_word word, uint64_t no
 	if (e->state == CONTESTED && word != RD_NEIGH_ANSWERS)
 		return;
 	n->count.refuted += e->state == CONTESTED;
-	settle(n, i, e->mac, now_ns);
+	settle_mac(n, i, e->mac, now_ns);
 }
 
 static void
@@ -377,7 +377,7 @@ learn_other(struct rd_neigh *n, uint32_t i, const uint8_t mac[6], enum rd_neigh_
 {
 	struct entry *e = &n->entry[i];
 	if (n->conf.trusting && e->state != FIXED)
-		settle(n, i, mac, now_ns);
+		settle_mac(n, i, mac, now_ns);
 	else if (e->state != CONTESTED)
 		contest(n, i, mac, now_ns);
 	else if (memcmp(e->claim, mac, 6) == 0)
@@ -390,7 +390,7 @@ void
 rd_neigh_learn(struct rd_neigh *n, uint32_t ip, const uint8_t mac[6], enum rd_neigh_word word,
 	       uint64_t now_ns)
 {
-	uint32_t i = find(n, ip);
+	uint32_t i = find_neigh(n, ip);
 	if (i == NONE && n->conf.trusting && word == RD_NEIGH_ASKS)
 		i = create_entry(n, ip, false, now_ns);
 	if (i == NONE)
@@ -402,7 +402,7 @@ rd_neigh_learn(struct rd_neigh *n, uint32_t ip, const uint8_t mac[6], enum rd_ne
 		return;
 	n->count.learned++;
 	if (resolving)
-		settle(n, i, mac, now_ns);
+		settle_mac(n, i, mac, now_ns);
 	else if (!same)
 		learn_other(n, i, mac, word, now_ns);
 	else if (e->state != FIXED)
@@ -412,13 +412,13 @@ rd_neigh_learn(struct rd_neigh *n, uint32_t ip, const uint8_t mac[6], enum rd_ne
 bool
 rd_neigh_fix(struct rd_neigh *n, uint32_t ip, const uint8_t mac[6])
 {
-	uint32_t i = find(n, ip);
+	uint32_t i = find_neigh(n, ip);
 	if (i == NONE)
 		i = create_entry(n, ip, true, 0);
 	if (i == NONE)
 		return false;
-	use(n, i, true, n->entry[i].used_ns);
-	settle(n, i, mac, n->entry[i].used_ns);
+	use_neigh(n, i, true, n->entry[i].used_ns);
+	settle_mac(n, i, mac, n->entry[i].used_ns);
 	n->entry[i].state = FIXED;
 	n->entry[i].due_ns = BASE_NEVER_NS;
 	return true;
@@ -427,7 +427,7 @@ rd_neigh_fix(struct rd_neigh *n, uint32_t ip, const uint8_t mac[6])
 void
 rd_neigh_suspect(struct rd_neigh *n, uint32_t ip, uint64_t now_ns)
 {
-	uint32_t i = find(n, ip);
+	uint32_t i = find_neigh(n, ip);
 	struct entry *e = i != NONE ? &n->entry[i] : NULL;
 	if (!e || e->state != REACHABLE || now_ns < e->hold_ns)
 		return;
@@ -435,21 +435,21 @@ rd_neigh_suspect(struct rd_neigh *n, uint32_t ip, uint64_t now_ns)
 	n->count.suspected++;
 	e->state = PROBING;
 	e->tries = 0;
-	request(n, i, now_ns);
+	request_mac(n, i, now_ns);
 }
 
 void
 rd_neigh_touch(struct rd_neigh *n, uint32_t ip, uint64_t now_ns)
 {
-	uint32_t i = find(n, ip);
+	uint32_t i = find_neigh(n, ip);
 	if (i != NONE)
-		use(n, i, true, now_ns);
+		use_neigh(n, i, true, now_ns);
 }
 
 /* ---- time ------------------------------------------------------------------------------- */
 
 static void
-give_up(struct rd_neigh *n, uint32_t i)
+give_neigh_up(struct rd_neigh *n, uint32_t i)
 {
 	void *packet[64];
 	uint32_t ip = n->entry[i].ip, w = take_waiting(n, i, packet);
@@ -469,15 +469,15 @@ end_contest(struct rd_neigh *n, uint32_t i, uint64_t now_ns)
 	uint8_t mac[6];
 	if (e->claim_answers) {
 		memcpy(mac, e->claim, 6);
-		settle(n, i, mac, now_ns);
+		settle_mac(n, i, mac, now_ns);
 		return;
 	}
 	/* Neither answers: everybody is asked, and who does is the one. */
 	e->state = PROBING;
 	if (e->tries >= n->conf.tries)
-		give_up(n, i);
+		give_neigh_up(n, i);
 	else
-		request(n, i, now_ns);
+		request_mac(n, i, now_ns);
 }
 
 static void
@@ -495,9 +495,9 @@ entry_due(struct rd_neigh *n, uint32_t i, uint64_t now_ns)
 	if (e->state == CONTESTED && e->tries >= CONTEST_TRIES)
 		end_contest(n, i, now_ns);
 	else if (e->state != CONTESTED && e->tries >= n->conf.tries)
-		give_up(n, i);
+		give_neigh_up(n, i);
 	else
-		request(n, i, now_ns);
+		request_mac(n, i, now_ns);
 }
 
 void

@@ -7,7 +7,7 @@
 /* Four bytes of a header as rd_cksum_add() would add them: what has just been written piece by
  * piece is slow to read in other pieces, so headers are summed up before they are written. */
 static inline uint32_t
-word(uint32_t number)
+put_word(uint32_t number)
 {
 	uint32_t w;
 	be32_store(&w, number);
@@ -15,7 +15,7 @@ word(uint32_t number)
 }
 
 static inline void
-put(uint8_t *at, uint32_t w)
+put_bytes(uint8_t *at, uint32_t w)
 {
 	memcpy(at, &w, sizeof w);
 }
@@ -23,8 +23,8 @@ put(uint8_t *at, uint32_t w)
 uint64_t
 rd_cksum_pseudo(uint32_t src, uint32_t dst, uint8_t protocol, uint32_t len)
 {
-	return (uint64_t)word(src) + word(dst) +
-	       word((uint32_t)protocol << 16 | (len & UINT16_MAX));
+	return (uint64_t)put_word(src) + put_word(dst) +
+	       put_word((uint32_t)protocol << 16 | (len & UINT16_MAX));
 }
 
 uint32_t
@@ -50,17 +50,18 @@ rd_write_udp(uint8_t *at, const struct rd_station *self, const uint8_t dst_mac[6
 {
 	write_eth(at, dst_mac, self->mac, 0x0800);
 	uint32_t length = RD_IPV4_HDR + RD_UDP_HDR + payload_len;
-	uint32_t w0 = word(0x45000000u | (ecn & 3u) << 16 | length);
+	uint32_t w0 = put_word(0x45000000u | (ecn & 3u) << 16 | length);
 	/* Don't fragment: too large is an error to see. */
-	uint32_t w1 = word((uint32_t)ip_id << 16 | 0x4000), w2 = word(64u << 24 | 17u << 16);
-	uint32_t w3 = word(self->address), w4 = word(dst_ip);
+	uint32_t w1 = put_word((uint32_t)ip_id << 16 | 0x4000),
+		 w2 = put_word(64u << 24 | 17u << 16);
+	uint32_t w3 = put_word(self->address), w4 = put_word(dst_ip);
 	uint64_t sum = (uint64_t)w0 + w1 + w2 + w3 + w4;
 	uint8_t *ip = at + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;
-	put(ip, w0);
-	put(ip + 4, w1);
-	put(ip + 8, w2 | word(rd_cksum_fold(sum)));
-	put(ip + 12, w3);
-	put(ip + 16, w4);
+	put_bytes(ip, w0);
+	put_bytes(ip + 4, w1);
+	put_bytes(ip + 8, w2 | put_word(rd_cksum_fold(sum)));
+	put_bytes(ip + 12, w3);
+	put_bytes(ip + 16, w4);
 	be32_store(udp, (uint32_t)self->udp_port << 16 | dst_port);
 	be32_store(udp + 4, (RD_UDP_HDR + payload_len) << 16);
 }
@@ -70,7 +71,8 @@ rd_udp_checksum(uint8_t *frame, size_t here, uint64_t rest)
 {
 	uint8_t *ip = frame + RD_ETH_HDR, *udp = ip + RD_IPV4_HDR;
 	uint32_t len = be16_load(udp + 4);
-	uint64_t sum = word(17u << 16 | len); /* of the pseudo header; its addresses are in front */
+	uint64_t sum =
+		put_word(17u << 16 | len); /* of the pseudo header; its addresses are in front */
 	sum = rd_cksum_add(sum, ip + 12, 8 + RD_UDP_HDR + here);
 	sum += here & 1 ? __builtin_bswap16(rd_sum_16(rest)) : rest;
 	uint16_t c = rd_cksum_fold(sum);

@@ -7,7 +7,7 @@ enum { TCP_SYN = 2, TCP_RST = 4, TCP_ACK = 16, TCP_FLAGS_END = 14 };
 enum { ICMP_ECHO_REPLY = 0, ICMP_ECHO = 8, ICMP_TIME_EXCEEDED = 11, ICMP_PARAMETER = 12 };
 
 static void
-drop(struct rd_rx_frame *out, enum rd_rx_drop why)
+drop_frame(struct rd_rx_frame *out, enum rd_rx_drop why)
 {
 	out->verdict = RD_RX_DROP;
 	out->drop = why;
@@ -38,7 +38,7 @@ astray(const struct rd_station *self, struct rd_rx_frame *out)
 {
 	if (!self->other_mask || ((out->src_ip ^ self->other) & self->other_mask))
 		return false;
-	drop(out, RD_DROP_tap_source);
+	drop_frame(out, RD_DROP_tap_source);
 	return true;
 }
 
@@ -49,13 +49,13 @@ rd_kernel_tcp(const struct rd_station *self, const uint8_t *tcp, uint32_t len,
 	if (astray(self, out))
 		return;
 	if (len < TCP_FLAGS_END) {
-		drop(out, RD_DROP_tap_port);
+		drop_frame(out, RD_DROP_tap_port);
 		return;
 	}
 	struct rd_flow flow = {out->src_ip, be16_load(tcp + 2), be16_load(tcp), RD_PROTO_TCP};
 	to_port(self, &flow, out);
 	if (out->verdict == RD_RX_TAP_FLOW && (tcp[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
-		drop(out, RD_DROP_tap_port); /* it would begin something */
+		drop_frame(out, RD_DROP_tap_port); /* it would begin something */
 }
 
 void
@@ -74,7 +74,7 @@ error_quotes(const struct rd_station *self, const uint8_t *quote, size_t len,
 	size_t hdr = len ? (quote[0] & 15u) * 4u : 0;
 	if (len < RD_IPV4_HDR || quote[0] >> 4 != 4 || hdr < RD_IPV4_HDR || len < hdr + 8 ||
 	    !rd_station_has(self, be32_load(quote + 12)) || (be16_load(quote + 6) & 0x1fff)) {
-		drop(out, RD_DROP_icmp_kind);
+		drop_frame(out, RD_DROP_icmp_kind);
 		return;
 	}
 	const uint8_t *ports = quote + hdr;
@@ -84,7 +84,7 @@ error_quotes(const struct rd_station *self, const uint8_t *quote, size_t len,
 		flow.local_port = be16_load(ports + 4);
 		flow.remote_port = 0;
 	} else if (flow.protocol != RD_PROTO_TCP && flow.protocol != RD_PROTO_UDP) {
-		drop(out, RD_DROP_icmp_kind);
+		drop_frame(out, RD_DROP_icmp_kind);
 		return;
 	}
 	to_port(self, &flow, out);
@@ -107,7 +107,7 @@ rd_kernel_icmp(const struct rd_station *self, const uint8_t *icmp, uint32_t len,
 		error_quotes(self, icmp + RD_ICMP_HDR, len - RD_ICMP_HDR, out);
 		return;
 	default: /* redirects above all */
-		drop(out, RD_DROP_icmp_kind);
+		drop_frame(out, RD_DROP_icmp_kind);
 	}
 }
 

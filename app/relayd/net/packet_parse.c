@@ -23,7 +23,7 @@ enum { ICMP_ECHO_REQUEST = 8 };
 static const uint8_t broadcast_mac[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 static void
-drop(struct rd_rx_frame *out, enum rd_rx_drop why)
+drop_packet(struct rd_rx_frame *out, enum rd_rx_drop why)
 {
 	out->verdict = RD_RX_DROP;
 	out->drop = why;
@@ -51,13 +51,13 @@ static void
 parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct rd_rx_frame *out)
 {
 	if (len < RD_ARP_LEN) {
-		drop(out, RD_DROP_short);
+		drop_packet(out, RD_DROP_short);
 		return;
 	}
 	uint16_t op = be16_load(arp + 6);
 	if (be16_load(arp) != 1 || be16_load(arp + 2) != ETHERTYPE_V4 || arp[4] != 6 ||
 	    arp[5] != 4 || (op != 1 && op != 2)) {
-		drop(out, RD_DROP_arp_format);
+		drop_packet(out, RD_DROP_arp_format);
 		return;
 	}
 	uint32_t sender = be32_load(arp + 14), target = be32_load(arp + 24);
@@ -65,20 +65,21 @@ parse_arp(const struct rd_station *self, const uint8_t *arp, size_t len, struct 
 	out->src_ip = sender;
 	out->frame_len = RD_ARP_FRAME;
 	if (rd_station_has(self, sender)) {
-		drop(out, memcmp(arp + 8, self->mac, 6) ? RD_DROP_arp_conflict : RD_DROP_arp_other);
+		drop_packet(out, memcmp(arp + 8, self->mac, 6) ? RD_DROP_arp_conflict
+							       : RD_DROP_arp_other);
 		return;
 	}
 	/* A multicast sender MAC would make us flood; sender 0 is an address probe,
 	 * which is answered but not learned. */
 	if ((arp[8] & 1) || (sender && !can_be_host(sender)))
-		drop(out, RD_DROP_arp_format);
+		drop_packet(out, RD_DROP_arp_format);
 	else if (op == 1 && rd_station_has(self, target))
 		out->verdict = RD_RX_ARP_REQUEST;
 	else if (sender && (target == sender || rd_station_has(self, target))) {
 		out->verdict = RD_RX_ARP_REPLY;
 		out->announced = target == sender;
 	} else {
-		drop(out, RD_DROP_arp_other);
+		drop_packet(out, RD_DROP_arp_other);
 	}
 }
 
@@ -101,12 +102,12 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 	const uint8_t *udp = ip + hdr;
 	uint32_t left = total - hdr;
 	if (left < RD_UDP_HDR) {
-		drop(out, RD_DROP_udp_length);
+		drop_packet(out, RD_DROP_udp_length);
 		return;
 	}
 	uint32_t udp_len = be16_load(udp + 4);
 	if (udp_len < RD_UDP_HDR || udp_len > left) {
-		drop(out, RD_DROP_udp_length);
+		drop_packet(out, RD_DROP_udp_length);
 		return;
 	}
 	uint16_t port = be16_load(udp + 2);
@@ -117,12 +118,13 @@ parse_udp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint32
 		return;
 	}
 	if (be16_load(udp) == 0) {
-		drop(out, RD_DROP_udp_source);
+		drop_packet(out, RD_DROP_udp_source);
 		return;
 	}
 	if (be16_load(udp + 6) == 0 ? self->sum_required
 				    : !udp_checksum_ok(ip, udp, udp_len, out)) {
-		drop(out, be16_load(udp + 6) ? RD_DROP_udp_checksum : RD_DROP_udp_no_checksum);
+		drop_packet(out,
+			    be16_load(udp + 6) ? RD_DROP_udp_checksum : RD_DROP_udp_no_checksum);
 		return;
 	}
 	out->verdict = suci ? RD_RX_SUCI : RD_RX_GATEWAY;
@@ -169,11 +171,11 @@ parse_icmp(const struct rd_station *self, const uint8_t *ip, uint32_t hdr, uint3
 	const uint8_t *icmp = ip + hdr;
 	uint32_t len = total - hdr;
 	if (len < RD_ICMP_HDR) {
-		drop(out, RD_DROP_icmp_length);
+		drop_packet(out, RD_DROP_icmp_length);
 		return;
 	}
 	if (rd_cksum_fold(rd_cksum_add(0, icmp, len)) != 0) {
-		drop(out, RD_DROP_icmp_checksum);
+		drop_packet(out, RD_DROP_icmp_checksum);
 		return;
 	}
 	out->icmp_code = icmp[1];
@@ -203,24 +205,24 @@ static void
 parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct rd_rx_frame *out)
 {
 	if (len < RD_IPV4_HDR) {
-		drop(out, RD_DROP_short);
+		drop_packet(out, RD_DROP_short);
 		return;
 	}
 	uint32_t hdr = (ip[0] & 15u) * 4u, total = be16_load(ip + 2);
 	if (ip[0] >> 4 != 4) {
-		drop(out, RD_DROP_ip_version);
+		drop_packet(out, RD_DROP_ip_version);
 	} else if (hdr < RD_IPV4_HDR || hdr > len) {
-		drop(out, RD_DROP_ip_header);
+		drop_packet(out, RD_DROP_ip_header);
 	} else if (total < hdr || total > len) {
-		drop(out, RD_DROP_ip_length);
+		drop_packet(out, RD_DROP_ip_length);
 	} else if (rd_cksum_fold(sum_header(ip, hdr)) != 0) {
-		drop(out, RD_DROP_ip_checksum);
+		drop_packet(out, RD_DROP_ip_checksum);
 	} else if (!rd_station_has(self, be32_load(ip + 16))) {
-		drop(out, RD_DROP_ip_destination);
+		drop_packet(out, RD_DROP_ip_destination);
 	} else if (!can_be_host(be32_load(ip + 12)) || rd_station_has(self, be32_load(ip + 12))) {
-		drop(out, RD_DROP_ip_source);
+		drop_packet(out, RD_DROP_ip_source);
 	} else if (be16_load(ip + 6) & 0x3fff) { /* more fragments, or an offset */
-		drop(out, RD_DROP_ip_fragment);
+		drop_packet(out, RD_DROP_ip_fragment);
 	} else {
 		out->src_ip = be32_load(ip + 12);
 		out->ip_hdr_len = (uint16_t)hdr;
@@ -232,7 +234,7 @@ parse_ipv4(const struct rd_station *self, const uint8_t *ip, size_t len, struct 
 		else if (ip[9] == RD_PROTO_TCP)
 			rd_kernel_tcp(self, ip + hdr, total - hdr, out);
 		else
-			drop(out, RD_DROP_ip_protocol);
+			drop_packet(out, RD_DROP_ip_protocol);
 	}
 }
 
@@ -303,20 +305,20 @@ rd_packet_parse(const struct rd_station *self, const uint8_t *frame, size_t len,
 {
 	memset(out, 0, sizeof *out);
 	if (len < RD_ETH_HDR) {
-		drop(out, RD_DROP_short);
+		drop_packet(out, RD_DROP_short);
 		return;
 	}
 	out->frame_len = (uint32_t)len;
 	memcpy(out->src_mac, frame + 6, 6);
 	uint16_t type = be16_load(frame + 12);
 	if (memcmp(frame, self->mac, 6) != 0 && memcmp(frame, broadcast_mac, 6) != 0)
-		drop(out, RD_DROP_mac);
+		drop_packet(out, RD_DROP_mac);
 	else if (type == ETHERTYPE_VL || type == ETHERTYPE_QQ)
-		drop(out, RD_DROP_vlan);
+		drop_packet(out, RD_DROP_vlan);
 	else if (type == ETHERTYPE_A)
 		parse_arp(self, frame + RD_ETH_HDR, len - RD_ETH_HDR, out);
 	else if (type != ETHERTYPE_V4)
-		drop(out, RD_DROP_ethertype);
+		drop_packet(out, RD_DROP_ethertype);
 	else
 		parse_ipv4(self, frame + RD_ETH_HDR, len - RD_ETH_HDR, out);
 }

@@ -55,7 +55,7 @@ struct rd_capture {
 /* ---- the writer --------------------------------------------------------------------- */
 
 static uint32_t
-take(struct rd_capture *c, struct rte_mbuf **burst)
+take_frame(struct rd_capture *c, struct rte_mbuf **burst)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < c->nsniffers; i++) {
@@ -68,7 +68,7 @@ take(struct rd_capture *c, struct rte_mbuf **burst)
 
 /* How many of n frames may still be written. */
 static uint32_t
-allowed(const struct rd_capture *c, uint32_t n)
+is_allowed(const struct rd_capture *c, uint32_t n)
 {
 	if (atomic_load(&c->error) || (c->conf.bytes && c->bytes >= c->conf.bytes))
 		return 0;
@@ -79,7 +79,7 @@ allowed(const struct rd_capture *c, uint32_t n)
 static void
 write_burst(struct rd_capture *c, struct rte_mbuf **burst, uint32_t n)
 {
-	uint32_t few = allowed(c, n);
+	uint32_t few = is_allowed(c, n);
 	if (few) {
 		/* They are freed, whatever becomes of them. */
 		ssize_t r = rte_pcapng_write_packets(c->file, burst, (uint16_t)few);
@@ -92,7 +92,7 @@ write_burst(struct rd_capture *c, struct rte_mbuf **burst, uint32_t n)
 	}
 	for (uint32_t i = few; i < n; i++)
 		rte_pktmbuf_free(burst[i]);
-	if (!allowed(c, 1))
+	if (!is_allowed(c, 1))
 		atomic_store(&c->full, 1);
 }
 
@@ -104,7 +104,7 @@ writer(void *arg)
 	for (;;) {
 		/* Before the look at the rings: what came before it is written. */
 		bool last = atomic_load(&c->flush);
-		uint32_t n = take(c, burst);
+		uint32_t n = take_frame(c, burst);
 		if (n) {
 			write_burst(c, burst, n);
 		} else if (last) {
@@ -142,7 +142,7 @@ count_up(const struct rd_capture *c, uint64_t *seen, uint64_t *lost)
 }
 
 static void
-give_back(struct rd_capture *c)
+give_buffer_back(struct rd_capture *c)
 {
 	for (uint32_t i = 0; i < c->nsniffers; i++)
 		free(c->sniffer[i]);
@@ -153,19 +153,19 @@ give_back(struct rd_capture *c)
 }
 
 static void
-mail_done(struct rd_mail *mail)
+take_capture_mail(struct rd_mail *mail)
 {
 	struct rd_capture *c = mail->owner;
 	c->mails--;
 }
 
 static void
-tell_workers(struct rd_capture *c, bool on)
+tell_capture(struct rd_capture *c, bool on)
 {
 	for (uint32_t i = 0; i < c->nsniffers; i++) {
 		struct rd_mail *mail = rd_post_mail(c->post, i, RD_MAIL_SNIFF);
 		mail->tool = on ? c->sniffer[i] : NULL;
-		mail->done = mail_done;
+		mail->done = take_capture_mail;
 		mail->owner = c;
 		c->mails++;
 		rd_post_send(c->post, mail);
@@ -199,7 +199,7 @@ make_sniffers(struct rd_capture *c, const struct rd_capture_conf *conf)
 }
 
 static int
-open_all(struct rd_capture *c, const struct rd_capture_conf *conf, int fd)
+open_captures(struct rd_capture *c, const struct rd_capture_conf *conf, int fd)
 {
 	uint32_t room = rte_pcapng_mbuf_size(conf->snaplen);
 	c->pool = rte_pktmbuf_pool_create("capture", RD_CAPTURE_BUFFERS, 0, 0, (uint16_t)room,
@@ -222,7 +222,7 @@ rd_capture_start(struct rd_capture *c, const struct rd_capture_conf *conf, int f
 		return -1;
 	}
 	/* A descriptor of our own, so that the caller's is his until all has gone well. */
-	int own = dup(fd), e = own < 0 ? -errno : open_all(c, conf, own);
+	int own = dup(fd), e = own < 0 ? -errno : open_captures(c, conf, own);
 	if (e) {
 		snprintf(err, err_max, "%s%s", strerror(-e),
 			 e == -ENOMEM
@@ -246,12 +246,12 @@ rd_capture_start(struct rd_capture *c, const struct rd_capture_conf *conf, int f
 	close(fd);
 	c->state = RUN;
 	c->until_ns = conf->duration_ns ? c->loop->now_ns + conf->duration_ns : 0;
-	tell_workers(c, true);
+	tell_capture(c, true);
 	return 0;
 err_undo:
 	if (own >= 0)
 		close(own);
-	give_back(c);
+	give_buffer_back(c);
 	return -1;
 }
 
@@ -262,7 +262,7 @@ end_it(struct rd_capture *c, const char *why)
 		return;
 	strlcpy(c->ended, why, sizeof c->ended);
 	c->state = OFF;
-	tell_workers(c, false);
+	tell_capture(c, false);
 }
 
 void
@@ -272,7 +272,7 @@ rd_capture_stop(struct rd_capture *c)
 }
 
 static void
-finish(struct rd_capture *c)
+finish_capture(struct rd_capture *c)
 {
 	int e = atomic_load(&c->error);
 	(void)pthread_join(c->thread, NULL);
@@ -283,7 +283,7 @@ finish(struct rd_capture *c)
 	rd_log(RD_LOG_INFO, "capture: %llu frames written, %llu lost to it, %llu bytes: %s",
 	       (unsigned long long)c->written, (unsigned long long)c->lost,
 	       (unsigned long long)c->bytes, c->ended);
-	give_back(c);
+	give_buffer_back(c);
 }
 
 void
@@ -298,7 +298,7 @@ rd_capture_tick(struct rd_capture *c)
 		atomic_store(&c->flush, 1);
 	}
 	if (c->state == FLUSH && atomic_load(&c->done))
-		finish(c);
+		finish_capture(c);
 }
 
 void
@@ -335,7 +335,7 @@ rd_capture_free(struct rd_capture *c)
 		}
 		if (!*c->ended)
 			strlcpy(c->ended, "the relay ends", sizeof c->ended);
-		finish(c);
+		finish_capture(c);
 	}
 	free(c);
 }

@@ -80,18 +80,18 @@ rd_measure_forget(struct rd_measure *m, const void *user)
 /* ---- mail ------------------------------------------------------------------------------ */
 
 static void
-mail_done(struct rd_mail *mail)
+take_measure_mail(struct rd_mail *mail)
 {
 	((struct rd_measure *)mail->owner)->mails--;
 }
 
 static void
-tell_workers(struct rd_measure *m, bool on)
+tell_measure(struct rd_measure *m, bool on)
 {
 	for (uint32_t i = 0; i < m->nlanes; i++) {
 		struct rd_mail *mail = rd_post_mail(m->env->post, i, RD_MAIL_LANES);
 		mail->tool = on ? m->table[i] : NULL;
-		mail->done = mail_done;
+		mail->done = take_measure_mail;
 		mail->owner = m;
 		m->mails++;
 		rd_post_send(m->env->post, mail);
@@ -172,7 +172,7 @@ sample(struct rd_measure *m)
 }
 
 static void
-snapshot_done(struct rd_snapshot *made, void *owner)
+take_measured(struct rd_snapshot *made, void *owner)
 {
 	struct rd_measure *m = owner;
 	(void)made;
@@ -181,10 +181,10 @@ snapshot_done(struct rd_snapshot *made, void *owner)
 }
 
 static void
-ask_snapshot(struct rd_measure *m)
+ask_measured(struct rd_measure *m)
 {
 	m->snapshot_out = true;
-	rd_snapshot_take(m->env->figures, m->snapshot, snapshot_done, m);
+	rd_snapshot_take(m->env->figures, m->snapshot, take_measured, m);
 }
 
 /* ---- the result ---------------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ link_bps(const struct rd_rpc_env *env)
 }
 
 static void
-finish(struct rd_measure *m)
+finish_measure(struct rd_measure *m)
 {
 	struct rd_measured *r = &m->r;
 	for (uint32_t i = 0; i < m->nlanes; i++)
@@ -272,7 +272,7 @@ finish(struct rd_measure *m)
 }
 
 static bool
-make_tables(struct rd_measure *m)
+make_measure_tables(struct rd_measure *m)
 {
 	size_t len = rd_lanes_footprint(RD_MEASURE_LANE_BITS);
 	for (; m->nlanes < m->env->post->nworkers; m->nlanes++) {
@@ -295,7 +295,7 @@ rd_measure_start(struct rd_measure *m, uint64_t duration_ns,
 {
 	if (m->running)
 		return false;
-	if (!make_tables(m)) {
+	if (!make_measure_tables(m)) {
 		clear(m);
 		done(user, NULL);
 		return true;
@@ -304,8 +304,8 @@ rd_measure_start(struct rd_measure *m, uint64_t duration_ns,
 	m->done = done;
 	m->user = user;
 	m->until_ns = m->env->loop->now_ns + duration_ns;
-	tell_workers(m, true);
-	ask_snapshot(m);
+	tell_measure(m, true);
+	ask_measured(m);
 	return true;
 }
 
@@ -315,12 +315,12 @@ rd_measure_tick(struct rd_measure *m)
 	if (!m->running || m->snapshot_out)
 		return;
 	if (m->env->loop->now_ns < m->until_ns) {
-		ask_snapshot(m);
+		ask_measured(m);
 	} else if (!m->taken) {
 		m->taken = true;
-		tell_workers(m, false);
-		ask_snapshot(m);
+		tell_measure(m, false);
+		ask_measured(m);
 	} else if (!m->mails) {
-		finish(m);
+		finish_measure(m);
 	}
 }

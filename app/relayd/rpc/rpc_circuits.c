@@ -74,7 +74,7 @@ links(const struct light_controller *k, uint64_t now_ns)
 }
 
 static json_t *
-jobs(const struct light_controller *k)
+put_circuit_jobs(const struct light_controller *k)
 {
 	json_t *rows = json_array();
 	struct light_job_row j;
@@ -162,7 +162,7 @@ put_controller(json_t *v, const struct rd_light_view *l, uint64_t now_ns)
 	json_object_set_new(v, "gamma_us", US(ocs_gamma_ns(m)));
 	json_object_set_new(v, "gammas", gammas(ocs_gamma(m)));
 	json_object_set_new(v, "links", links(l->controller, now_ns));
-	json_object_set_new(v, "jobs", jobs(l->controller));
+	json_object_set_new(v, "jobs", put_circuit_jobs(l->controller));
 	json_object_set_new(v, "relays", agents(l->controller));
 }
 
@@ -222,7 +222,7 @@ about_ports(enum light_event_kind k)
 }
 
 static json_t *
-row_of(const struct rd_light_entry *e, uint64_t n)
+circuit_row_of(const struct rd_light_entry *e, uint64_t n)
 {
 	json_t *o = json_object();
 	put(o, "n", n);
@@ -266,7 +266,7 @@ rd_rpc_circuit_log(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 		at = l.logged - RD_LIGHT_LOG;
 	json_t *rows = json_array();
 	for (; at < l.logged && max; at++, max--)
-		json_array_append_new(rows, row_of(&l.log[at % RD_LIGHT_LOG], at));
+		json_array_append_new(rows, circuit_row_of(&l.log[at % RD_LIGHT_LOG], at));
 	json_t *v = json_object();
 	json_object_set_new(v, "time_us", US(c->server->env.loop->now_ns));
 	put(v, "next", at);

@@ -161,7 +161,7 @@ struct rd_rpc_handler {
 };
 
 static void
-describe(struct rd_rpc_client *c, const struct rd_rpc_call *call)
+describe_method(struct rd_rpc_client *c, const struct rd_rpc_call *call)
 {
 	(void)call;
 	rd_rpc_result(&c->conn, rd_rpc_describe(&rd_rpc_api));
@@ -181,7 +181,8 @@ status(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struc
 }
 
 static json_t *
-jobs(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struct rd_snapshot *s)
+answer_jobs(const struct rd_rpc_env *env, const struct rd_rpc_call *call,
+	    const struct rd_snapshot *s)
 {
 	(void)env;
 	return rd_rpc_jobs(s, call->number[0], rows_max(call));
@@ -237,11 +238,11 @@ lights(const struct rd_rpc_env *env, const struct rd_rpc_call *call, const struc
 		.answer = fn                      \
 	}
 static const struct rd_rpc_method methods[] = {
-	{.name = "methods", CALLS(describe), .help = "this list"},
+	{.name = "methods", CALLS(describe_method), .help = "this list"},
 	{.name = "status",
 	 ANSWERS(status),
 	 .help = "who the relay is, load, buffers, custody, legs, workers"},
-	{.name = "jobs", PARAMS(rows_params), ANSWERS(jobs), .help = "jobs now running"},
+	{.name = "jobs", PARAMS(rows_params), ANSWERS(answer_jobs), .help = "jobs now running"},
 	{.name = "paths",
 	 PARAMS(path_params),
 	 ANSWERS(paths),

@@ -57,7 +57,7 @@ struct drops {
 };
 
 static void
-add_drop(void *user, const char *name, uint64_t count, const char *help)
+add_drop_row(void *user, const char *name, uint64_t count, const char *help)
 {
 	struct drops *d = user;
 	if (!count && !d->all)
@@ -74,7 +74,7 @@ rd_rpc_drops(const struct rd_snapshot *s, bool all)
 {
 	struct drops d = {json_array(), all};
 	json_t *o = json_object();
-	rd_stats_drops(s, add_drop, &d);
+	rd_stats_drops(s, add_drop_row, &d);
 	put_u64(o, "time_us", s->sum.now_ns / 1000);
 	json_object_set_new(o, "drops", d.rows);
 	return o;

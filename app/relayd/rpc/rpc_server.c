@@ -82,7 +82,7 @@ rd_rpc_settle(struct rd_rpc_client *c)
 
 /* Bytes, and perhaps a file descriptor; further ones are closed. */
 static ssize_t
-receive(struct rd_rpc_client *c, char *at, size_t room)
+receive_request(struct rd_rpc_client *c, char *at, size_t room)
 {
 	union {
 		struct cmsghdr align;
@@ -116,7 +116,7 @@ on_client(struct rd_watch *w, uint32_t events)
 	size_t room;
 	char *at = rd_rpc_room(&c->conn, &room);
 	if (room && !c->eof && events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		ssize_t n = receive(c, at, room);
+		ssize_t n = receive_request(c, at, room);
 		if (n < 0 && errno != EAGAIN && errno != EINTR) {
 			drop_client(c);
 			return;
@@ -190,17 +190,17 @@ on_accept(struct rd_listener *l)
 
 /* ---- snapshots ------------------------------------------------------------------------ */
 
-static void snapshot_done(struct rd_snapshot *made, void *owner);
+static void answer_snapshot(struct rd_snapshot *made, void *owner);
 
 static void
-ask_snapshot(struct rd_rpc_server *s)
+begin_snapshot(struct rd_rpc_server *s)
 {
 	s->out = true;
-	rd_snapshot_take(s->env.figures, s->snapshot, snapshot_done, s);
+	rd_snapshot_take(s->env.figures, s->snapshot, answer_snapshot, s);
 }
 
 static void
-snapshot_done(struct rd_snapshot *made, void *owner)
+answer_snapshot(struct rd_snapshot *made, void *owner)
 {
 	struct rd_rpc_server *s = owner;
 	(void)made;
@@ -221,7 +221,7 @@ snapshot_done(struct rd_snapshot *made, void *owner)
 		rd_rpc_settle(c);
 	}
 	if (wanted && !s->out)
-		ask_snapshot(s);
+		begin_snapshot(s);
 }
 
 void
@@ -236,7 +236,7 @@ rd_rpc_want_snapshot(struct rd_rpc_client *c)
 	c->need = s->made + (s->out ? 2 : 1);
 	c->until_ns = s->env.loop->now_ns + RD_RPC_ANSWER_NS;
 	if (!s->out)
-		ask_snapshot(s);
+		begin_snapshot(s);
 }
 
 void
@@ -295,7 +295,7 @@ set_owner(const char *path, const char *group)
 }
 
 static int
-listen_at(struct rd_rpc_server *s, const char **step)
+listen_for_rpc(struct rd_rpc_server *s, const char **step)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct stat st;
@@ -350,7 +350,7 @@ rd_rpc_server_new(const struct rd_rpc_env *env, char *err, size_t err_max)
 		(void)mkdir(RD_RPC_SOCKET_DIR, 0755); /* bind says what is wrong with it */
 	rd_socket_path(conf, s->path, sizeof s->path);
 	if (strlen(s->path) + 1 < sizeof s->path)
-		e = listen_at(s, &step);
+		e = listen_for_rpc(s, &step);
 	if (e) {
 		snprintf(err, err_max, "control socket %.100s: %s: %s", s->path, step,
 			 e == -ESRCH ? "no such group" : strerror(-e));

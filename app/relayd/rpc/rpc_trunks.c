@@ -22,7 +22,7 @@ struct rd_core_call {
 };
 
 static void
-answer(struct rd_core_call *call)
+answer_trunks(struct rd_core_call *call)
 {
 	struct rd_rpc_client *c = call->client;
 	if (!call->result && call->sets_weight)
@@ -53,7 +53,7 @@ rd_rpc_core_done(struct rd_mail *mail)
 		call->result = mail->result;
 	if (--call->mails)
 		return;
-	answer(call);
+	answer_trunks(call);
 	free(call);
 }
 

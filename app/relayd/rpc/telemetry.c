@@ -65,7 +65,7 @@ rd_telemetry_poll(void)
 
 /* Call with tel.state held.  A fresh snapshot, or NULL. */
 static const struct rd_snapshot *
-fetch(void)
+fetch_counter(void)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -88,7 +88,7 @@ fetch(void)
 typedef void (*fill_fn)(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first);
 
 static int
-answer(const char *params, struct rte_tel_data *d, fill_fn fill)
+answer_telemetry(const char *params, struct rte_tel_data *d, fill_fn fill)
 {
 	const char *bad = NULL;
 	long long first = params && *params ? strtonum(params, 0, UINT32_MAX, &bad) : 0;
@@ -96,7 +96,7 @@ answer(const char *params, struct rte_tel_data *d, fill_fn fill)
 		return -EINVAL;
 	pthread_mutex_lock(&tel.call);
 	pthread_mutex_lock(&tel.state);
-	const struct rd_snapshot *s = fetch();
+	const struct rd_snapshot *s = fetch_counter();
 	if (s) /* nobody writes it before the next call asks for it */
 		fill(d, s, (uint32_t)first);
 	pthread_mutex_unlock(&tel.state);
@@ -107,7 +107,7 @@ answer(const char *params, struct rte_tel_data *d, fill_fn fill)
 /* ---- contents ------------------------------------------------------------------ */
 
 static void
-add_drop(void *user, const char *name, uint64_t count, const char *help)
+put_drop(void *user, const char *name, uint64_t count, const char *help)
 {
 	(void)help;
 	if (count)
@@ -120,7 +120,7 @@ fill_drops(struct rte_tel_data *d, const struct rd_snapshot *s, uint32_t first)
 	(void)first;
 	rte_tel_data_start_dict(d);
 	/* DPDK takes names of [a-zA-Z0-9_/] up to 64 bytes; ours are. */
-	rd_stats_drops(s, add_drop, d);
+	rd_stats_drops(s, put_drop, d);
 }
 
 static void
@@ -216,42 +216,42 @@ static int
 on_workers(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_workers);
+	return answer_telemetry(params, d, fill_workers);
 }
 
 static int
 on_info(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_info);
+	return answer_telemetry(params, d, fill_info);
 }
 
 static int
 on_jobs(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_jobs);
+	return answer_telemetry(params, d, fill_jobs);
 }
 
 static int
 on_paths(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_paths);
+	return answer_telemetry(params, d, fill_paths);
 }
 
 static int
 on_drops(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_drops);
+	return answer_telemetry(params, d, fill_drops);
 }
 
 static int
 on_gateway(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_gateway);
+	return answer_telemetry(params, d, fill_gateway);
 }
 
 static void
@@ -274,14 +274,14 @@ static int
 on_circuits(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_circuits);
+	return answer_telemetry(params, d, fill_circuits);
 }
 
 static int
 on_channels(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return answer(params, d, fill_channels);
+	return answer_telemetry(params, d, fill_channels);
 }
 
 int

@@ -155,7 +155,7 @@ check_interface(const struct rd_conf_port *port, const char *at, int sock, struc
 }
 
 static void
-check_device(const struct rd_conf_port *port, const char *at, struct rd_faults *faults)
+check_named_device(const struct rd_conf_port *port, const char *at, struct rd_faults *faults)
 {
 	char ptr[64], path[128], link[256];
 	snprintf(ptr, sizeof ptr, "%s/device", at);
@@ -193,7 +193,7 @@ check_ports(const struct rd_conf *conf, struct rd_faults *faults)
 		if (*port->interface && sock >= 0)
 			check_interface(port, at, sock, faults);
 		else if (*port->device)
-			check_device(port, at, faults);
+			check_named_device(port, at, faults);
 	}
 	if (sock >= 0)
 		close(sock);
@@ -255,7 +255,7 @@ check_own_address(uint32_t address, const char *pointer, struct rd_faults *fault
 }
 
 static void
-check_gateway(const struct rd_conf *conf, struct rd_faults *faults)
+check_gateway_ports(const struct rd_conf *conf, struct rd_faults *faults)
 {
 	uint32_t self = conf->cluster.self, gate[RD_GATES_MAX];
 	uint32_t n = rd_conf_gates(conf, self, gate);
@@ -384,7 +384,7 @@ rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *
 	if (conf->cluster.nrelays > 1)
 		check_tcp_port(conf->cluster.peer_port, "/cluster/peer_port", faults);
 	if (conf->gateway.enable)
-		check_gateway(conf, faults);
+		check_gateway_ports(conf, faults);
 	check_key(conf, faults);
 	check_user(conf, faults);
 	check_writable(conf->pidfile, "/pidfile", faults);

@@ -90,7 +90,7 @@ check_only(const char *path)
 }
 
 static int
-run(const char *path)
+run_relayd(const char *path)
 {
 	static struct rd_conf conf;
 	struct rd_plan plan;
@@ -157,7 +157,7 @@ main(int argc, char **argv, char **envp)
 		return 0;
 	case -1:
 		if (optind + 1 == argc)
-			return run(argv[optind]);
+			return run_relayd(argv[optind]);
 		break;
 	default:
 		break;

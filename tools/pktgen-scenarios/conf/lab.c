@@ -9,7 +9,7 @@
 #include <bsd/string.h>
 
 static int __attribute__((format(printf, 3, 4)))
-fail(char *err, size_t err_max, const char *fmt, ...)
+fail_lab(char *err, size_t err_max, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -25,10 +25,19 @@ struct raw_side {
 	bool queues;
 };
 
-#define COUNT(table)		    (sizeof(table) / sizeof(table)[0])
-#define TEXT(s, name, f, need)	    {name, PG_KEY_TEXT, need, offsetof(struct s, f), 0, 0}
-#define WHOLE(s, name, f, low, high) {name, PG_KEY_WHOLE, false, offsetof(struct s, f), low, high}
-#define TRUTH(s, name, f)	    {name, PG_KEY_TRUTH, false, offsetof(struct s, f), 0, 0}
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+#define TEXT(s, name, f, need)                                       \
+	{                                                            \
+		name, PG_KEY_TEXT, need, offsetof(struct s, f), 0, 0 \
+	}
+#define WHOLE(s, name, f, low, high)                                        \
+	{                                                                   \
+		name, PG_KEY_WHOLE, false, offsetof(struct s, f), low, high \
+	}
+#define TRUTH(s, name, f)                                              \
+	{                                                              \
+		name, PG_KEY_TRUTH, false, offsetof(struct s, f), 0, 0 \
+	}
 
 static int
 addresses(struct pg_side_conf *s, const struct raw_side *r, const char *name, char *err, size_t max)
@@ -48,11 +57,11 @@ addresses(struct pg_side_conf *s, const struct raw_side *r, const char *name, ch
 		if (!a[i].needed && !*a[i].text)
 			continue;
 		if (!pg_ip_parse(a[i].text, a[i].out))
-			return fail(err, max, "%s.%s: \"%s\" is not an IPv4 address", name,
-				    a[i].key, a[i].text);
+			return fail_lab(err, max, "%s.%s: \"%s\" is not an IPv4 address", name,
+					a[i].key, a[i].text);
 		if (a[i].out != &s->relay_global && ((*a[i].out ^ s->relay) & mask))
-			return fail(err, max, "%s.%s: not in the subnet of the relay", name,
-				    a[i].key);
+			return fail_lab(err, max, "%s.%s: not in the subnet of the relay", name,
+					a[i].key);
 	}
 	return 0;
 }
@@ -87,11 +96,11 @@ read_lab_side(struct pg_side_conf *s, json_t *o, const char *name, char *err, si
 	if (pg_keys_read(o, name, keys, COUNT(keys), &r, err, max))
 		return -1;
 	if (!*r.port || strlcpy(s->port, r.port, sizeof s->port) >= sizeof s->port)
-		return fail(err, max, "%s.port: 1 to %zu characters are wanted", name,
-			    sizeof s->port - 1);
+		return fail_lab(err, max, "%s.port: 1 to %zu characters are wanted", name,
+				sizeof s->port - 1);
 	s->af_xdp = strcmp(r.pmd, "af_xdp") == 0;
 	if (!s->af_xdp && strcmp(r.pmd, "af_packet") != 0)
-		return fail(err, max, "%s.pmd: af_packet or af_xdp is wanted", name);
+		return fail_lab(err, max, "%s.pmd: af_packet or af_xdp is wanted", name);
 	s->descriptors = (uint16_t)r.descriptors;
 	s->mtu = (uint16_t)r.mtu;
 	s->prefix_len = (uint32_t)r.prefix_len;
@@ -108,7 +117,7 @@ copy_text(char *out, size_t room, const char *text, const char *key, char *err, 
 {
 	if (strlcpy(out, text, room) < room)
 		return 0;
-	return fail(err, max, "%s: at most %zu characters are wanted", key, room - 1);
+	return fail_lab(err, max, "%s: at most %zu characters are wanted", key, room - 1);
 }
 
 static int
@@ -120,7 +129,10 @@ read_root(struct pg_lab *lab, json_t *root, char *err, size_t max)
 		json_int_t memory_mb;
 		bool hugepages, sleep;
 	} f = {.stats = "", .restart = "", .key_file = "", .lcores = "", .prefix = ""};
-#define OBJECT(name, f, need) {name, PG_KEY_OBJECT, need, offsetof(struct file, f), 0, 0}
+#define OBJECT(name, f, need)                                             \
+	{                                                                 \
+		name, PG_KEY_OBJECT, need, offsetof(struct file, f), 0, 0 \
+	}
 	static const struct pg_key keys[] = {
 		TEXT(file, "$schema", schema, false),
 		TEXT(file, "about", about, false),
@@ -140,15 +152,16 @@ read_root(struct pg_lab *lab, json_t *root, char *err, size_t max)
 	if (pg_keys_read(root, "", keys, COUNT(keys), &f, err, max))
 		return -1;
 	if (!f.global == !f.second)
-		return fail(err, max,
-			    "either global (remote relays) or second (a relay in series) is wanted");
+		return fail_lab(
+			err, max,
+			"either global (remote relays) or second (a relay in series) is wanted");
 	lab->memory_mb = (uint32_t)f.memory_mb;
 	lab->hugepages = f.hugepages;
 	lab->sleep = f.sleep;
 	lab->series = f.second != NULL;
 	if (read_lab_side(&lab->side[0], f.side_private, "private", err, max) ||
-	    read_lab_side(&lab->side[1], f.second ? f.second : f.global, f.second ? "second" : "global",
-		      err, max) ||
+	    read_lab_side(&lab->side[1], f.second ? f.second : f.global,
+			  f.second ? "second" : "global", err, max) ||
 	    copy_text(lab->stats, sizeof lab->stats, f.stats, "stats", err, max) ||
 	    copy_text(lab->restart, sizeof lab->restart, f.restart, "restart", err, max) ||
 	    copy_text(lab->key_file, sizeof lab->key_file, f.key_file, "key_file", err, max) ||
@@ -157,10 +170,10 @@ read_root(struct pg_lab *lab, json_t *root, char *err, size_t max)
 		return -1;
 	for (int i = 0; i < (lab->series ? 2 : 1); i++)
 		if (!lab->side[i].primary || !lab->side[i].relay_global)
-			return fail(err, max, "%s: primary and relay_global are wanted",
-				    i ? "second" : "private");
+			return fail_lab(err, max, "%s: primary and relay_global are wanted",
+					i ? "second" : "private");
 	if (lab->series && lab->side[0].nshards + lab->side[1].nshards > 2)
-		return fail(err, max, "second: relays in series have one worker each here");
+		return fail_lab(err, max, "second: relays in series have one worker each here");
 	return 0;
 }
 

@@ -13,7 +13,7 @@ struct bad {
 };
 
 __attribute__((format(printf, 2, 3))) static int
-fail(const struct bad *b, const char *fmt, ...)
+fail_scenario(const struct bad *b, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -49,10 +49,19 @@ pg_ip_parse(const char *text, uint32_t *ip)
 
 /* ---- the parts of a file ------------------------------------------------------------ */
 
-#define COUNT(table)		 (sizeof(table) / sizeof(table)[0])
-#define TEXT(s, f)		 {#f, PG_KEY_TEXT, true, offsetof(struct s, f), 0, 0}
-#define WHOLE(s, f, low, high)	 {#f, PG_KEY_WHOLE, true, offsetof(struct s, f), low, high}
-#define LIST(s, f, low, high)	 {#f, PG_KEY_LIST, true, offsetof(struct s, f), low, high}
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+#define TEXT(s, f)                                                 \
+	{                                                          \
+#f, PG_KEY_TEXT, true, offsetof(struct s, f), 0, 0 \
+	}
+#define WHOLE(s, f, low, high)                                           \
+	{                                                                \
+#f, PG_KEY_WHOLE, true, offsetof(struct s, f), low, high \
+	}
+#define LIST(s, f, low, high)                                           \
+	{                                                               \
+#f, PG_KEY_LIST, true, offsetof(struct s, f), low, high \
+	}
 
 struct end {
 	const char *mac, *ip;
@@ -63,9 +72,7 @@ static int
 read_addresses(struct pg_conf *c, json_t *target, json_t *source, const struct bad *b)
 {
 	static const struct pg_key keys[] = {
-		TEXT(end, mac),
-		TEXT(end, ip),
-		WHOLE(end, udp_port, 1, 65535), /* of a target */
+		TEXT(end, mac), TEXT(end, ip), WHOLE(end, udp_port, 1, 65535), /* of a target */
 	};
 	struct end to, from;
 	if (pg_keys_read(target, "target", keys, COUNT(keys), &to, b->err, b->max) ||
@@ -73,13 +80,13 @@ read_addresses(struct pg_conf *c, json_t *target, json_t *source, const struct b
 		return -1;
 	const char *dmac = to.mac, *dip = to.ip, *smac = from.mac, *sip = from.ip;
 	if (!pg_mac_parse(dmac, c->dst_mac))
-		return fail(b, "target.mac: \"%s\" is not a MAC address", dmac);
+		return fail_scenario(b, "target.mac: \"%s\" is not a MAC address", dmac);
 	if (!pg_mac_parse(smac, c->src_mac))
-		return fail(b, "source.mac: \"%s\" is not a MAC address", smac);
+		return fail_scenario(b, "source.mac: \"%s\" is not a MAC address", smac);
 	if (!pg_ip_parse(dip, &c->dst_ip))
-		return fail(b, "target.ip: \"%s\" is not an IPv4 address", dip);
+		return fail_scenario(b, "target.ip: \"%s\" is not an IPv4 address", dip);
 	if (!pg_ip_parse(sip, &c->src_ip))
-		return fail(b, "source.ip: \"%s\" is not an IPv4 address", sip);
+		return fail_scenario(b, "source.ip: \"%s\" is not an IPv4 address", sip);
 	c->dst_port = (uint16_t)to.udp_port;
 	return 0;
 }
@@ -105,10 +112,11 @@ read_scenario_frames(struct pg_conf *c, json_t *frames, const struct bad *b)
 			return -1;
 		enum pg_kind k = pg_kind_find(x.kind);
 		if (k == PG_KINDS_COUNT)
-			return fail(b, "%s.kind: there is no \"%s\"; doc/pktgen.md has all", where,
-				    x.kind);
+			return fail_scenario(b,
+					     "%s.kind: there is no \"%s\"; doc/pktgen.md has all",
+					     where, x.kind);
 		if (c->weight[k])
-			return fail(b, "%s.kind: \"%s\" is there twice", where, x.kind);
+			return fail_scenario(b, "%s.kind: \"%s\" is there twice", where, x.kind);
 		c->weight[k] = (uint32_t)x.weight;
 	}
 	return 0;
@@ -125,8 +133,8 @@ read_expect_lists(struct pg_expect *x, const struct pg_conf *c, json_t *kinds, j
 		const char *name = json_is_string(v) ? json_string_value(v) : "";
 		enum pg_kind k = pg_kind_find(name);
 		if (k == PG_KINDS_COUNT || !c->weight[k])
-			return fail(b, "expect[%zu].kinds: \"%s\" is not among the frames", i,
-				    name);
+			return fail_scenario(b, "expect[%zu].kinds: \"%s\" is not among the frames",
+					     i, name);
 		x->kind[k] = true;
 	}
 	json_array_foreach(counters, n, v)
@@ -134,8 +142,8 @@ read_expect_lists(struct pg_expect *x, const struct pg_conf *c, json_t *kinds, j
 		const char *name = json_is_string(v) ? json_string_value(v) : "";
 		if (!strchr(name, '/') ||
 		    strlcpy(x->counter[n], name, PG_COUNTER_TEXT) >= PG_COUNTER_TEXT)
-			return fail(b, "expect[%zu].counters: \"%s\" is not a counter's name", i,
-				    name);
+			return fail_scenario(
+				b, "expect[%zu].counters: \"%s\" is not a counter's name", i, name);
 		x->ncounters++;
 	}
 	return 0;
@@ -170,9 +178,9 @@ read_expect(struct pg_scenario *s, json_t *expect, const struct bad *b)
 			return -1;
 		bool has_max = json_object_get(v, "max") != NULL;
 		if (!has_max && w.min <= 0)
-			return fail(b, "%s: neither min nor max: it cannot fail", where);
+			return fail_scenario(b, "%s: neither min nor max: it cannot fail", where);
 		if (w.min < 0 || (has_max && w.max < w.min))
-			return fail(b, "%s: 0 <= min <= max are wanted", where);
+			return fail_scenario(b, "%s: 0 <= min <= max are wanted", where);
 		x->min = w.min;
 		x->max = w.max;
 		x->slack = (uint64_t)w.slack;
@@ -204,14 +212,16 @@ read_scenario_root(struct pg_scenario *s, json_t *root, const struct bad *b)
 		LIST(file, expect, 1, PG_EXPECT_MAX),
 	};
 	if (json_object_get(root, "world"))
-		return fail(b, "this scenario is stateful (it has \"world\"); play it in a lab: "
-			       "relay-pktgen --lab LAB.json SCENARIO.json");
+		return fail_scenario(
+			b, "this scenario is stateful (it has \"world\"); play it in a lab: "
+			   "relay-pktgen --lab LAB.json SCENARIO.json");
 	if (pg_keys_read(root, "", keys, COUNT(keys), &f, b->err, b->max))
 		return -1;
 	if (!*f.name || strlcpy(s->name, f.name, sizeof s->name) >= sizeof s->name)
-		return fail(b, "name: 1 to %zu characters are wanted", sizeof s->name - 1);
+		return fail_scenario(b, "name: 1 to %zu characters are wanted", sizeof s->name - 1);
 	if (!*f.proves || strlcpy(s->proves, f.proves, sizeof s->proves) >= sizeof s->proves)
-		return fail(b, "proves: 1 to %zu characters are wanted", sizeof s->proves - 1);
+		return fail_scenario(b, "proves: 1 to %zu characters are wanted",
+				     sizeof s->proves - 1);
 	s->conf.mtu = 1500;
 	s->conf.seed = (uint64_t)f.seed;
 	s->count = (uint64_t)f.count;
