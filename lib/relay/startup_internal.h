@@ -66,8 +66,6 @@ bool relay_map_is_whole(const struct relay_startup *s, uint32_t label);
 /* The client's own value of an H or P label: *n elements. */
 enum map_result relay_map_own(const struct relay_startup *s, uint32_t label, const uint8_t **data,
 			      uint32_t *n, const char **what);
-/* Of k relays or shards, those that own one of nown processes. */
-uint32_t relay_map_owners(uint32_t nown, uint32_t k);
 /* Suci host id of the relay shard that stands for process i of the n of a client;
  * id_of_proc is what the process itself announced. */
 void relay_map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_HOSTID_BYTES],

@@ -93,15 +93,6 @@ kind_for(const uint8_t id[IMPI_HOSTID_BYTES])
 	return ours ? IMPI_HOSTID_RELAY : IMPI_HOSTID_RELAY_FOREIGN;
 }
 
-/* The other clusters know only relays and shards that own a process of ours: no
- * other can have a trunk for the job, so no other may carry theirs.  nown things
- * dealt to k takers reach the first min(nown, k). */
-uint32_t
-relay_map_owners(uint32_t nown, uint32_t k)
-{
-	return nown < k ? nown : k;
-}
-
 /* nown is the number of processes of our own client (with which i of nown is dealt
  * as over all relays and shards). */
 void
@@ -109,10 +100,10 @@ relay_map_shard_id(const struct relay_startup *s, const uint8_t id_of_proc[IMPI_
 		   uint32_t nown, uint32_t n, uint32_t i, bool global,
 		   uint8_t out[IMPI_HOSTID_BYTES])
 {
-	uint32_t relays = relay_map_owners(nown, s->conf.nmembers);
+	uint32_t relays = relay_deal_takers(nown, s->conf.nmembers);
 	uint32_t m = relay_deal_owner(n, relays, i);
 	const struct relay_member *r = &s->conf.member[m];
-	uint32_t shards = relay_map_owners(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
+	uint32_t shards = relay_deal_takers(relay_deal_count(nown, s->conf.nmembers, m), r->nshards);
 	uint32_t shard = relay_deal_owner(relay_deal_count(n, relays, m), shards,
 					  i - relay_deal_first(n, relays, m));
 	struct impi_hostid id = {
@@ -190,7 +181,7 @@ write_member(struct base_writer *w, const struct relay_startup *s, uint32_t labe
 static void
 write_nprocs(struct base_writer *w, const struct relay_startup *s, uint32_t nown, uint32_t n)
 {
-	uint32_t relays = relay_map_owners(nown, s->conf.nmembers);
+	uint32_t relays = relay_deal_takers(nown, s->conf.nmembers);
 	for (uint32_t m = 0; m < s->conf.nmembers; m++)
 		base_write_be32(w, m < relays ? relay_deal_count(n, relays, m) : 0);
 }

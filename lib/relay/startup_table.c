@@ -229,7 +229,7 @@ add_gates(struct relay_startup *s, uint32_t client, uint32_t host_rank)
 {
 	struct relay_job *j = s->job;
 	const struct impi_client_entry *e = &relay_map_tables(s)->client[client];
-	uint32_t relays = relay_map_owners(j->nlocal, s->conf.nmembers);
+	uint32_t relays = relay_deal_takers(j->nlocal, s->conf.nmembers);
 	for (uint32_t m = 0; m < s->conf.nmembers; m++) {
 		struct relay_gate *g = &j->gate[j->ngates++];
 		*g = relay_map_gate(s, m, client);

@@ -14,7 +14,7 @@ static uint32_t
 carriers(const struct gworld *w, uint32_t client)
 {
 	const struct gclient *c = &w->client[client];
-	return c->ranks < c->relays ? c->ranks : c->relays;
+	return relay_deal_takers(c->ranks, c->relays);
 }
 
 uint32_t

@@ -13,6 +13,14 @@
 
 #include <stdint.h>
 
+/* Takers that have any: the first so many of k.  Others know only relays and shards that own one of
+ * their cluster's processes: no other can have a trunk for the job, so no other may carry theirs. */
+static inline uint32_t
+relay_deal_takers(uint32_t n, uint32_t k)
+{
+	return n < k ? n : k;
+}
+
 /* How many taker m has. */
 static inline uint32_t
 relay_deal_count(uint32_t n, uint32_t k, uint32_t m)
