@@ -12,10 +12,12 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 
-import limits
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import limits  # noqa: E402
+import picture  # noqa: E402
 
 out, wheres = sys.argv[1], sys.argv[2:]
 PAPER = {256: (223, 48), 4048: (4048, 100), 1048528: (1048528, 80)}
@@ -130,16 +132,12 @@ def plot():
             data = found[where]["fig4"][mode]
             if not data:
                 continue
-            path = f"{out}/raw-mmp-{where}-{mode}.dat"
-            with open(path, "w", encoding="utf-8") as f:
-                f.writelines(f"{r['size']} {r['mb_per_s']} {r['bare_mb_per_s']}\n" for r in data)
-            lines.append(f"'{path}' using 1:2 with linespoints title '{place(where)}, {mode}'")
+            lines.append((f"{place(where)}, {mode}", [(r["size"], r["mb_per_s"]) for r in data]))
             if mode == "inline":
-                lines.append(f"'{path}' using 1:3 with lines dt 2 title '{place(where)}, bare'")
+                lines.append((f"{place(where)}, bare", [(r["size"], r["bare_mb_per_s"]) for r in data], "dashed"))
     if lines:
-        subprocess.run(["gnuplot", "-e", f"set terminal svg size 900,540 background 'white'; set output '{out}/mmp.svg'; "
-                        "set logscale xy; set grid; set key left top; set xlabel 'bytes of a message'; set ylabel 'MB/s'; "
-                        "plot " + ", ".join(lines)], check=False)
+        picture.curves(f"{out}/mmp.svg", "Measured", "MMP beside bare messages (paper: figure 4)",
+                       "bytes of a message", "MB/s", lines, "set logscale xy")
 
 
 def table():

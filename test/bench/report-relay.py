@@ -10,8 +10,11 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import picture  # noqa: E402
 
 rows = collections.defaultdict(list)
 for line in open(sys.argv[1]):
@@ -144,8 +147,6 @@ with open(os.path.join(out, 'relay.json'), 'w') as f:
     json.dump({'bars': result, 'rows': rows}, f, indent=1)
     f.write('\n')
 if shutil.which('gnuplot') and result:
-    with open(os.path.join(out, 'relay.dat'), 'w') as f:
-        for name, r in result.items():
-            f.write(f'"{name}" {r["ratio"]:.4f}\n')
-    subprocess.run(['gnuplot', '-e', f"out='{out}'", 'test/bench/relay.gp'], check=False)
+    picture.bars(f'{out}/relay.svg', 'Measured', 'a relay beside its peers, median and quartiles of turns',
+                 'ours / peer', [(name, r['ratio'], *r['quartiles']) for name, r in result.items()], bound=1)
 print(f'JSON, SVG: {out}/relay.*')

@@ -1,12 +1,12 @@
 # Latency and bandwidth of pingpong; `out` is the folder with pingpong.dat.
-set terminal svg size 900,420 font "sans,12" background "white"
+set terminal svg size 900,460 font "sans,12" background "white"
 set output out."/pingpong.svg"
 set datafile missing "-"
-set multiplot layout 1,2 title "pingpong: within a cluster, and across two relays and the WAN"
+set multiplot layout 1,2 title "Measured: pingpong within a cluster, and across two relays and the WAN"
 set logscale x 2
 set logscale y
 set grid
-set key top left
+set key below
 set format x "2^{%L}"
 set xlabel "message, bytes"
 set ylabel "half round trip, us"

@@ -35,7 +35,7 @@ def circuits(mode, from_us):
             op["messages"] += e["messages"]
     if any(e["kind"] == "lit" for e in events):
         with open(os.path.join(out, f"timeline-{mode}.svg"), "w") as f:
-            f.write(timeline.draw(events, f"ports of the switch over time, mode {mode}"))
+            f.write(timeline.draw(events, f"Measured: ports of the switch over time, mode {mode}"))
     return ops, max([e["t_us"] for e in events], default=from_us)
 
 

@@ -4,13 +4,13 @@ above it.
     timeline.py OUT.svg TITLE LOG.json [FROM_US]
 
 LOG.json is what `relayctl --json circuits --log` says at the controller; FROM_US: nothing that
-is older.  Grey: ordered, not lit yet; a colour for each port at the other end; a line where both ends
-have found each other."""
+is older.  The legend is at the picture's lower edge."""
 import json
 import sys
 from xml.sax.saxutils import escape
 
-WIDTH, LEFT, TOP, ROW, BAR = 1500, 150, 60, 22, 14
+WIDTH, LEFT, TOP, ROW, BAR, FOOT = 1500, 150, 96, 22, 14, 64
+LABEL, LEVELS = 11, 4  # height of a call's name, and how many may stand above each other
 COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#994455", "#004488",
            "#997700", "#6699cc", "#117733", "#882255", "#ddaa33", "#44aa99", "#cc6677", "#332288"]
 
@@ -47,6 +47,52 @@ def calls(events, end):
     return out + [(s, s["t_us"], end) for s in started.values()]
 
 
+def wide(text):
+    return 6.5 * len(text)
+
+
+def names(spans, at):
+    """(x, level, name) of the calls too short for a name of their own: neighbours of one kind share it,
+    and a name that fits nowhere is left out."""
+    groups = []
+    for e, a, b in spans:
+        op = str(e.get("op"))
+        if at(b) - at(a) > wide(op) + 4:
+            groups.append(None)  # named inside its bar
+        elif groups and groups[-1] and groups[-1][0] == op:
+            groups[-1][2] += 1
+        else:
+            groups.append([op, at(a), 1])
+    ends, out = [0.0] * LEVELS, []
+    for op, x, n in filter(None, groups):
+        text = f"{op} x {n}" if n > 1 else op
+        x = min(x, WIDTH - wide(text))
+        free = [i for i, end in enumerate(ends) if end < x]
+        if free:
+            ends[free[0]] = x + wide(text) + 6
+            out.append((x, free[0], text))
+    return out
+
+
+def legend(y):
+    """What the marks mean."""
+    parts = [('<rect x="{x}" y="{top}" width="28" height="14" fill="#dddddd"/>', "ordered, not lit yet"),
+             ('<rect x="{x}" y="{top}" width="28" height="14" fill="#4477aa"/>'
+              '<text x="{mid}" y="{y}" fill="white" text-anchor="middle">3</text>',
+              "lit; number and colour: the port at the other end"),
+             ('<line x1="{mid}" x2="{mid}" y1="{top}" y2="{y}" stroke="black"/>',
+              "both ends have found each other"),
+             ('<rect x="{x}" y="{top}" width="14" height="14" fill="#888888"/>'
+              '<rect x="{mid}" y="{top}" width="14" height="14" fill="#bbbbbb"/>',
+              "collective calls, one after the other")]
+    x, out = LEFT, []
+    for mark, text in parts:
+        out.append(mark.format(x=x, mid=x + 14, top=y - 11, y=y))
+        out.append(f'<text x="{x + 34}" y="{y}">{text}</text>')
+        x += 34 + wide(text) + 28
+    return out
+
+
 def draw(events, title):
     begin = min([e["t_us"] for e in events if e["kind"] == "call"] or [events[0]["at_ns"]])
     begin = min([begin] + [c[2] for c in circuits(events, 0)])
@@ -54,7 +100,7 @@ def draw(events, title):
     bars, spans = circuits(events, end), calls(events, end)
     ports = sorted({b[0] for b in bars} | {b[1] for b in bars})
     row = {p: i for i, p in enumerate(ports)}
-    height = TOP + ROW * (len(ports) + 2) + 40
+    height = TOP + ROW * (len(ports) + 2) + FOOT
     scale = (WIDTH - LEFT - 20) / max(1, end - begin)
 
     def at(us):
@@ -73,9 +119,11 @@ def draw(events, title):
         rect(at(a), at(b), TOP, "#bbbbbb" if i % 2 else "#888888",
              f"{e.get('op')} {e.get('bytes')} bytes, {e.get('mode')}: {(b - a) / 1e3:.2f} ms, "
              f"{e.get('setups')} set-ups, {e.get('messages')} messages")
-        if at(b) - at(a) > 60:
+        if at(b) - at(a) > wide(str(e.get("op"))) + 4:
             out.append(f'<text x="{at(a) + 2:.1f}" y="{TOP + 11}" fill="white">'
                        f"{escape(str(e.get('op')))}</text>")
+    out += [f'<text x="{x:.1f}" y="{TOP - 4 - LABEL * level}">{escape(text)}</text>'
+            for x, level, text in names(spans, at)]
     out.append(f'<text x="8" y="{TOP + 11}">calls</text>')
     for p in ports:
         y = TOP + ROW * (row[p] + 1)
@@ -99,9 +147,10 @@ def draw(events, title):
     ms = 0.0
     while ms * 1e3 <= end - begin:
         x = at(begin + ms * 1e3)
-        out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{height - 30}" stroke="#f0f0f0"/>'
-                   f'<text x="{x:.1f}" y="{height - 15}" text-anchor="middle">{ms:g} ms</text>')
+        out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - FOOT + 6}" stroke="#f0f0f0"/>'
+                   f'<text x="{x:.1f}" y="{height - FOOT + 20}" text-anchor="middle">{ms:g} ms</text>')
         ms += step
+    out += legend(height - 14)
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
