@@ -52,7 +52,7 @@ struct lmpi_req {
 	uint64_t srq;	 /* send: its name while the receiver is to say that it matched, 0 else */
 	uint8_t answers; /* send: enum impi_send_state (impi/message.h), native packets too */
 	bool pending;	 /* mpi/lost.h: see lmpi_is_pending() */
-	uint64_t number; /* receive: in the order of posting; send: its number in a cancel packet, or 0 */
+	uint64_t number; /* receive: in the order of posting; send: its number in a cancel, or 0 */
 };
 
 /* WHOLE: done when the other side has all of it, not when a copy of it is kept, unless it is
