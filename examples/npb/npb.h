@@ -78,7 +78,7 @@ static inline char
 npb_class(int argc, char **argv)
 {
 	if (argc > 2 || (argc == 2 && strlen(argv[1]) != 1))
-		npb_stop("usage: is|cg|ep|ft|mg [CLASS], a class is S, W, A or, but for ft, B");
+		npb_stop("usage: is|cg|ep|ft|mg [CLASS], a class is S, W, A or B");
 	return argc == 2 ? argv[1][0] : 'S';
 }
 
