@@ -64,7 +64,7 @@ static const struct rule rules[] = {
 	{COLL_ALLTOALL, CLUSTERS | NODES, 256, 256, "hier"},
 	/* Over a WAN rounds cost round trips, and few of a round's messages cross it, so that most
 	 * of several relays have nothing to do: doc/evaluation.md, Schedules. */
-	{COLL_ALLTOALL, CLUSTERS, 128 * KiB, 64, "linear"},
+	{COLL_ALLTOALL, CLUSTERS, ANY, 64, "linear"},
 	{COLL_ALLTOALL, MEMORY, ANY, 32, "linear"},
 	/* Measured with 4 and 8 processes on 2 nodes: 1.0 to 1.2 times as fast as pairwise. */
 	{COLL_ALLTOALL, NODES, 64 * KiB, 8, "linear"},

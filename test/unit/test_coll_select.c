@@ -186,7 +186,7 @@ test_choice(void **state)
 		{COLL_ALLTOALL, CLUSTERS, 64, "hier"},
 		{COLL_ALLTOALL, CLUSTERS, 4096, "linear"},
 		{COLL_ALLTOALL, CLUSTERS, 128 << 10, "linear"},
-		{COLL_ALLTOALL, CLUSTERS, 1 << 20, "pairwise"},
+		{COLL_ALLTOALL, CLUSTERS, 1 << 20, "linear"},
 		{COLL_ALLTOALL, NODES, 64, "hier"},
 		{COLL_ALLTOALL, NODES, 512, "linear"},
 		{COLL_ALLTOALL, NODES, 1 << 16, "linear"},
