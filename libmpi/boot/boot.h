@@ -44,6 +44,8 @@ int lmpi_boot_get(uint32_t rank, const char *key, void **data, size_t *len);
 void lmpi_boot_node_of(uint32_t rank, char name[64]);
 /* From now on report() is told of dying processes, in a thread of the launcher's library. */
 void lmpi_boot_watch(void (*report)(const char *text, uint32_t rank));
+/* Tell the launcher, if it is our mpirun, that all processes of the client know each other. */
+void lmpi_boot_tell_met(void);
 /* Whose name complaints begin with; libmmp uses these functions, too. */
 void lmpi_boot_as(const char *library);
 void lmpi_boot_abort(int code, const char *why);

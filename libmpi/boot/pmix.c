@@ -2,6 +2,7 @@
 #include "boot.h"
 
 #include "base/clock.h"
+#include "lmpi/launch.h"
 
 #include <pmix.h>
 #include <stdatomic.h>
@@ -321,6 +322,16 @@ lmpi_boot_watch(void (*report)(const char *text, uint32_t rank))
 	g.report = report;
 	PMIx_Register_event_handler(codes, sizeof codes / sizeof codes[0], NULL, 0,
 				    on_launcher_event, on_registered, NULL);
+}
+
+void
+lmpi_boot_tell_met(void)
+{
+	const size_t n = sizeof LMPI_LAUNCH_NSPACE - 1;
+
+	if (g.init && strncmp(g.self.nspace, LMPI_LAUNCH_NSPACE, n) == 0)
+		PMIx_Notify_event(LMPI_LAUNCH_MET, &g.self, PMIX_RANGE_SESSION, NULL, 0, NULL,
+				  NULL);
 }
 
 void

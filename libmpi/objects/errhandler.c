@@ -62,16 +62,34 @@ object_name(enum lmpi_on kind, void *object, char *name, size_t len)
 		name[0] = '\0';
 }
 
+/* Whose death it was, as far as that is known: "; failed: rank 3, 5 of MPI_COMM_WORLD". */
+static void
+name_failed(int code, char *text, size_t cap)
+{
+	const uint32_t *world;
+	uint32_t n = lmpi_failures(&world);
+	size_t at = 0;
+
+	text[0] = '\0';
+	if ((code != LMPI_ERR_PROC_FAILED && code != LMPI_ERR_PROC_FAILED_PENDING) || n == 0)
+		return;
+	for (uint32_t i = 0; i < n && at < cap / 2; i++)
+		at += (size_t)snprintf(text + at, cap - at, "%s %u", i ? "," : "; failed: rank",
+				       world[i]);
+	snprintf(text + at, cap - at, " of MPI_COMM_WORLD");
+}
+
 /* The standard's "abort": one line that says what, where and why, then the end. */
 static _Noreturn void
 die_handler(enum lmpi_on kind, void *object, int code, const char *fn)
 {
-	char where[MPI_MAX_OBJECT_NAME + 8], why[1200];
+	char where[MPI_MAX_OBJECT_NAME + 8], failed[160], why[1200];
 	const char *text = lmpi_error_text(code);
 
 	object_name(kind, object, where, sizeof(where));
-	snprintf(why, sizeof(why), "%s%s: %s%s%s [rank %u of MPI_COMM_WORLD, %s]", fn, where,
-		 lmpi_error_name(code), text[0] ? ": " : "", text, lmpi_world.rank,
+	name_failed(code, failed, sizeof(failed));
+	snprintf(why, sizeof(why), "%s%s: %s%s%s%s [rank %u of MPI_COMM_WORLD, %s]", fn, where,
+		 lmpi_error_name(code), text[0] ? ": " : "", text, failed, lmpi_world.rank,
 		 lmpi_world.node_name[0] ? lmpi_world.node_name : "before MPI_Init");
 	if (lmpi_state != LMPI_RUNNING) {
 		fprintf(stderr, "libmpi: %s\n", why);

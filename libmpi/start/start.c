@@ -680,6 +680,8 @@ lmpi_engine_init(void)
 		if (s.server || s.boot.launched)
 			err = lmpi_control_start();
 		lmpi_boot_watch(lmpi_control_report);
+		if (lmpi_survives())
+			lmpi_boot_tell_met();
 	}
 	if (!err && s.nrelays)
 		err = lmpi_net_connect_relays();

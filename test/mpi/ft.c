@@ -173,10 +173,25 @@ after_death(void)
 	MPI_Comm_free(&less);
 }
 
+/* MPI_ERRORS_ARE_FATAL: the text names the call and the dead (test/run-mpi looks). */
+static void
+fatal_death(void)
+{
+	int x = 0;
+
+	if (check_rank == check_size - 1)
+		raise(SIGKILL);
+	MPI_Recv(&x, 1, MPI_INT, check_size - 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 int
 main(int argc, char **argv)
 {
 	start(&argc, &argv);
+	if (argc > 1) {
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+		fatal_death();
+	}
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	no_failures(MPI_COMM_WORLD);
 	agreeing();

@@ -31,6 +31,8 @@ extern char **environ;
 struct rank {
 	pid_t pid; /* 0: over */
 	uint32_t app;
+	int wait_status; /* if it is over */
+	double over_s;	 /* when, since the job began */
 };
 
 static struct {
@@ -40,10 +42,13 @@ static struct {
 	int signals; /* signalfd */
 	int status;  /* what we will say */
 	bool ending;
+	bool by_abort;	   /* a rank asked for the end */
+	bool unmet;	   /* end_if_unmet() has said so */
 	bool ended_well;   /* keep_going: a rank did */
 	int first_bad;	   /* the first status of one that did not */
 	bool lines;	   /* stdout of the ranks comes through us, whole lines at a time */
 	double deadline_s; /* of the grace, or of the job; 0: none */
+	double begun_s;
 	char folder[64];
 } g;
 
@@ -138,20 +143,87 @@ start_rank(uint32_t r, const sigset_t *mask)
 
 /* ---- what happens -------------------------------------------------------------- */
 
+/* How rank r, which is over, ended: "was ended by signal 9, Killed". */
+static void
+end_text(uint32_t r, char *text, size_t cap)
+{
+	int status = g.rank[r].wait_status;
+
+	if (WIFSIGNALED(status))
+		snprintf(text, cap, "was ended by signal %d, %s", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, cap, "ended with status %d%s", WEXITSTATUS(status),
+			 mpirun_pmix_state(r) == MPIRUN_INSIDE ? " without MPI_Finalize" : "");
+}
+
+static int
+end_code(uint32_t r)
+{
+	int status = g.rank[r].wait_status;
+
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Rank r is over, and a better reason for the end of the job than rank than: one that was ended
+ * from outside, or the earlier one. */
+static bool
+explains_better(uint32_t r, uint32_t than)
+{
+	bool from_outside = WIFSIGNALED(g.rank[r].wait_status);
+
+	if (than == UINT32_MAX || from_outside != WIFSIGNALED(g.rank[than].wait_status))
+		return than == UINT32_MAX || from_outside;
+	return g.rank[r].over_s < g.rank[than].over_s;
+}
+
+/* keep_going: a rank that is over before all have met in MPI_Init, or UINT32_MAX.  Those that are
+ * in it would wait for ever; programs that never call it may end as they like. */
+static uint32_t
+find_missed(void)
+{
+	uint32_t first = UINT32_MAX;
+	bool any_inside = false;
+
+	if (!g.o->keep_going || g.unmet || (g.ending && !g.by_abort) || mpirun_pmix_met())
+		return UINT32_MAX;
+	for (uint32_t r = 0; r < g.o->nranks; r++) {
+		any_inside |= mpirun_pmix_state(r) != MPIRUN_NEVER;
+		if (g.rank[r].pid == 0 && g.rank[r].over_s > 0 && explains_better(r, first))
+			first = r;
+	}
+	return any_inside ? first : UINT32_MAX;
+}
+
+static void
+end_if_unmet(void)
+{
+	uint32_t r = find_missed();
+	char how[128];
+
+	if (r == UINT32_MAX)
+		return;
+	g.unmet = true;
+	end_text(r, how, sizeof how);
+	mpirun_say("rank %u (%s) %s, %.3f s after the start, before MPI_Init had returned "
+		   "everywhere: the others cannot go on without it; ending the job",
+		   r, g.o->app[g.rank[r].app].argv[0], how, g.rank[r].over_s);
+	end_local_job(end_code(r) ? end_code(r) : 1);
+}
+
 /* The others go on without it, however it ended. */
 static void
-outlive(uint32_t r, int wait_status, enum mpirun_state state)
+outlive(uint32_t r, enum mpirun_state state)
 {
-	const char *name = g.o->app[g.rank[r].app].argv[0];
-	int code =
-		WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+	char how[128];
+	int code = end_code(r);
 
-	if (WIFSIGNALED(wait_status))
-		mpirun_say("rank %u (%s) was ended by signal %d, %s; the others go on", r, name,
-			   WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
-	else if (code || state == MPIRUN_INSIDE)
-		mpirun_say("rank %u (%s) ended with status %d%s; the others go on", r, name, code,
-			   state == MPIRUN_INSIDE ? " without MPI_Finalize" : "");
+	if (find_missed() != UINT32_MAX)
+		return; /* end_if_unmet() will say it, when all that is known is known */
+	end_text(r, how, sizeof how);
+	if (code || state == MPIRUN_INSIDE)
+		mpirun_say("rank %u (%s) %s; the others go on", r,
+			   g.o->app[g.rank[r].app].argv[0], how);
 	if (code == 0 && state != MPIRUN_INSIDE)
 		g.ended_well = true;
 	else if (g.first_bad == 0)
@@ -171,16 +243,19 @@ rank_over(uint32_t r, int wait_status)
 	char text[256];
 
 	g.rank[r].pid = 0;
+	g.rank[r].wait_status = wait_status;
+	g.rank[r].over_s = now_s() - g.begun_s;
 	g.alive--;
 	if (g.ending)
 		return;
 	/* Whoever called MPI_Abort has said why. */
 	if (mpirun_pmix_aborted(&who, &status, text)) {
+		g.by_abort = true;
 		end_local_job(status & 0xff ? status & 0xff : 1);
 		return;
 	}
 	if (g.o->keep_going) {
-		outlive(r, wait_status, state);
+		outlive(r, state);
 		return;
 	}
 	if (WIFSIGNALED(wait_status)) {
@@ -260,6 +335,7 @@ on_abort(void)
 		return;
 	if (g.o->verbose)
 		mpirun_say("rank %u called MPI_Abort: %s", who, text);
+	g.by_abort = true;
 	end_local_job(status & 0xff ? status & 0xff : 1);
 }
 
@@ -299,6 +375,7 @@ attend(void)
 		if (ready > 0) {
 			on_signals();
 			on_abort();
+			end_if_unmet();
 			if (piped)
 				pass_output(fds + 2, n - 2);
 		}
@@ -425,8 +502,9 @@ mpirun_local(const struct mpirun_options *o)
 	if (!mkdtemp(g.folder))
 		mpirun_fail("%s: %s", g.folder, strerror(errno));
 	watch_signals(&old); /* before PMIx's threads, which inherit the mask */
+	g.begun_s = now_s();
 	if (o->timeout_s > 0)
-		g.deadline_s = now_s() + o->timeout_s;
+		g.deadline_s = g.begun_s + o->timeout_s;
 	bool ok = mpirun_pmix_start(o, g.folder);
 	for (uint32_t r = 0; ok && r < o->nranks && !g.ending; r++)
 		if (!start_rank(r, &old))

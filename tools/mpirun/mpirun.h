@@ -72,11 +72,13 @@ bool mpirun_pmix_start(const struct mpirun_options *o, const char *folder);
 /* Environment of a rank: the program's own with what PMIx adds; NULL: said why. */
 char **mpirun_pmix_env(uint32_t rank, char **own);
 enum mpirun_state mpirun_pmix_state(uint32_t rank);
+/* Have all ranks told each other where they are?  Before, none of them can do without another. */
+bool mpirun_pmix_met(void);
 /* Did a rank ask for the end of the job?  Its status and text. */
 bool mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256]);
 /* Tell the others that this rank is no more. */
 void mpirun_pmix_tell_gone(uint32_t rank);
-/* Readable when a rank asks for the end. */
+/* Readable when a rank asks for the end, or has come. */
 int mpirun_pmix_fd(void);
 void mpirun_pmix_stop(void);
 

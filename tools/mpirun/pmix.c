@@ -5,6 +5,8 @@
  * is kept in atomics, and a byte in a pipe wakes the main thread. */
 #include "mpirun.h"
 
+#include "lmpi/launch.h"
+
 #include <fcntl.h>
 #include <pmix.h>
 #include <pmix_server.h>
@@ -20,6 +22,7 @@ static struct {
 	uint32_t nranks;
 	char host[256];
 	_Atomic int *state; /* enum mpirun_state by rank */
+	_Atomic bool met; /* a rank says that all know each other */
 	int wake[2];
 	pthread_mutex_t lock;
 	bool aborted;
@@ -27,6 +30,14 @@ static struct {
 	int abort_status;
 	char abort_text[256];
 } g = {.wake = {-1, -1}, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void
+wake_main(void)
+{
+	if (write(g.wake[1], "", 1) < 0) {
+		/* full: the main thread will look */
+	}
+}
 
 /* ---- what PMIx asks -------------------------------------------------------- */
 
@@ -37,6 +48,7 @@ on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[], size_t n
 	(void)object, (void)info, (void)ninfo;
 	if (proc->rank < g.nranks)
 		atomic_store(&g.state[proc->rank], MPIRUN_INSIDE);
+	wake_main();
 	if (done)
 		done(PMIX_SUCCESS, arg);
 	return PMIX_SUCCESS;
@@ -66,9 +78,7 @@ on_pmix_abort(const pmix_proc_t *proc, void *object, int status, const char text
 		snprintf(g.abort_text, sizeof g.abort_text, "%s", text ? text : "");
 	}
 	pthread_mutex_unlock(&g.lock);
-	if (write(g.wake[1], "", 1) < 0) {
-		/* full: the main thread will look */
-	}
+	wake_main();
 	if (done)
 		done(PMIX_SUCCESS, arg);
 	return PMIX_SUCCESS;
@@ -102,12 +112,25 @@ on_register_events(pmix_status_t *codes, size_t ncodes, const pmix_info_t info[]
 	return PMIX_SUCCESS;
 }
 
+/* A rank's word for its launcher; the server passes on what is for other ranks by itself. */
+static pmix_status_t
+on_notice(pmix_status_t code, const pmix_proc_t *source, pmix_data_range_t range,
+	  pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done, void *arg)
+{
+	(void)source, (void)range, (void)info, (void)ninfo, (void)done, (void)arg;
+	if (code == LMPI_LAUNCH_MET)
+		atomic_store(&g.met, true);
+	/* done() would wait for a lock that our caller holds (PMIx 4.2). */
+	return PMIX_OPERATION_SUCCEEDED;
+}
+
 static pmix_server_module_t module = {
 	.client_finalized = on_finalized,
 	.abort = on_pmix_abort,
 	.fence_nb = on_fence,
 	.direct_modex = on_direct_modex,
 	.register_events = on_register_events,
+	.notify_event = on_notice,
 	.client_connected2 = on_connected,
 };
 
@@ -248,7 +271,7 @@ mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
 	}
 	if (gethostname(g.host, sizeof g.host - 1) != 0)
 		snprintf(g.host, sizeof g.host, "localhost");
-	snprintf(g.nspace, sizeof g.nspace, "mpirun-%d", (int)getpid());
+	snprintf(g.nspace, sizeof g.nspace, LMPI_LAUNCH_NSPACE "%d", (int)getpid());
 	PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, folder, PMIX_STRING);
 	PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, folder, PMIX_STRING);
 	rc = PMIx_server_init(&module, info, 2);
@@ -307,6 +330,12 @@ enum mpirun_state
 mpirun_pmix_state(uint32_t rank)
 {
 	return (enum mpirun_state)atomic_load(&g.state[rank]);
+}
+
+bool
+mpirun_pmix_met(void)
+{
+	return atomic_load(&g.met);
 }
 
 bool
