@@ -148,6 +148,8 @@ struct lmpi_comms {
 	bool (*unacked)(uint64_t cid);
 	/* Context cid was revoked: another one that goes with it, or cid itself. */
 	uint64_t (*goes_with)(uint64_t cid);
+	/* That process is lost; the engine knows. */
+	void (*lost)(uint32_t world);
 };
 void lmpi_survive(const struct lmpi_comms *comms);
 bool lmpi_survives(void);
@@ -161,12 +163,19 @@ bool lmpi_pending(const struct lmpi_req *req);
 /* Context cid and the next one, for these members: rising world ranks. */
 void lmpi_revoke(uint64_t cid, const uint32_t *member, uint32_t n);
 bool lmpi_revoked(uint64_t cid);
+/* The same for this process only: who makes it void does so in all of them. */
+void lmpi_void(uint64_t cid);
+/* Somebody says that this process is gone, perhaps before it is lost; any thread, any time. */
+bool lmpi_is_gone(uint32_t world);
 /* The next agreement of cid; then(arg, ...) is called with its result, perhaps before this
  * returns. */
 void lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct ft_offer *offer,
 		void (*then)(void *arg, const struct ft_result *r), void *arg);
 /* All that live come to this call. */
 void lmpi_meet(void);
+/* All members that live do, in the order in which they call; member: rising world ranks.  Has one
+ * of them failed?  The same answer for all. */
+bool lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n);
 
 /* One turn of the progress loop; true if something moved. */
 bool lmpi_progress(void);

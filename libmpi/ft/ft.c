@@ -125,7 +125,8 @@ goes_with(uint64_t cid)
 void
 lmpi_ft_init(void)
 {
-	static const struct lmpi_comms comms = {find_member, has_new_failure, goes_with};
+	static const struct lmpi_comms comms = {find_member, has_new_failure, goes_with,
+					 lmpi_comm_lose};
 
 	lmpi_survive(&comms);
 }

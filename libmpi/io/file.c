@@ -12,6 +12,7 @@
 #include "impl.h"
 #include "info.h"
 #include "io.h"
+#include "meet.h"
 
 /* Aggregators on a single node, if nobody asks for another number: more than one core
  * moves data, and the file system is the same for all. */
@@ -353,6 +354,7 @@ own_comm(struct lmpi_comm *from, struct lmpi_comm **comm)
 		lmpi_group_unref(from->group);
 		return lmpi_error(MPI_ERR_NO_MEM, "no memory for a file");
 	}
+	lmpi_comm_make_whole(*comm, NULL);
 	return MPI_SUCCESS;
 }
 
@@ -441,6 +443,8 @@ make_file(struct lmpi_comm *comm, const char *filename, int amode, MPI_Info info
 		rc = open_everywhere(f);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_view_make(&f->view, 0, byte, byte, lmpi_datarep_find("native"), false);
+	if (rc == LMPI_ERR_REVOKED && f->comm != NULL && lmpi_revoked(f->comm->cid))
+		rc = lmpi_error(LMPI_ERR_PROC_FAILED, "a process that opens it has failed");
 	if (rc)
 		discard_file(f);
 	else
@@ -479,7 +483,7 @@ impl_File_close(MPI_File *fh)
 	if (f->split != NULL)
 		return lmpi_error(MPI_ERR_OTHER, "%s was not ended", f->split_fn);
 	lmpi_file_drain(f);
-	rc = lmpi_coll_barrier(f->comm); /* nobody uses the shared pointer any more */
+	rc = lmpi_comm_meet(f->comm); /* nobody uses the shared pointer any more */
 	if (close(f->fd) != 0)
 		err = errno;
 	f->fd = -1;

@@ -28,6 +28,28 @@ lmpi_comm_of_cid(uint64_t cid)
 	return c;
 }
 
+void
+lmpi_comm_lose(uint32_t world)
+{
+	for (struct lmpi_comm *c = comms; c != NULL; c = c->list_next) {
+		if (!c->whole || lmpi_group_rank_of(c->group, world) == MPI_UNDEFINED)
+			continue;
+		lmpi_void(c->cid);
+		if (c->on_lost != NULL)
+			c->on_lost(c, world);
+	}
+}
+
+void
+lmpi_comm_make_whole(struct lmpi_comm *c, void (*on_lost)(struct lmpi_comm *c, uint32_t world))
+{
+	c->whole = true;
+	c->on_lost = on_lost;
+	for (int i = 0; i < c->group->size; i++)
+		if (lmpi_has_failed(c->group->world[i]))
+			lmpi_void(c->cid);
+}
+
 struct lmpi_comm *
 lmpi_comm_find(MPI_Comm handle)
 {

@@ -73,6 +73,8 @@ struct lmpi_comm {
 	uint32_t cids_left;	   /* agreed on already for what is made of it, from cid_next */
 	uint64_t cid_next;
 	bool user_freed;
+	bool whole; /* lmpi_comm_make_whole() */
+	void (*on_lost)(struct lmpi_comm *c, uint32_t world);
 	int acked; /* failures of its members that were acknowledged, the first ones */
 	struct lmpi_comm *list_next, **list_at; /* of all */
 	MPI_Errhandler errhandler;
@@ -116,6 +118,13 @@ lmpi_comm_peers(const struct lmpi_comm *comm)
 	return comm->remote ? comm->remote->size : comm->size;
 }
 
+/* c, of a window or a file, is void from the first failure of a member on, in all processes: all
+ * that waits for its messages ends then, whoever these are of.  Then on_lost() is called, unless it
+ * is NULL. */
+void lmpi_comm_make_whole(struct lmpi_comm *c,
+			  void (*on_lost)(struct lmpi_comm *c, uint32_t world));
+/* The process of that world rank has failed. */
+void lmpi_comm_lose(uint32_t world);
 /* A new communicator that takes over the reference to group; the error handler
  * is the one of parent.  NULL: out of memory (group is still the caller's). */
 struct lmpi_comm *lmpi_comm_new(struct lmpi_group *group, uint64_t cid,

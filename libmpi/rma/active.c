@@ -76,6 +76,8 @@ lmpi_rma_flush(struct lmpi_win *win, int rank)
 		if (!win->peer[r].dirty)
 			continue;
 		win->peer[r].dirty = false;
+		if (rma_is_void(win) && lmpi_has_failed(rma_world(win, r)))
+			continue; /* nobody would answer */
 		win->peer[r].acks++;
 		lmpi_rma_send_note(win, r, RMA_FLUSH, 0, 0);
 	}
@@ -98,6 +100,8 @@ lmpi_rma_flush(struct lmpi_win *win, int rank)
 int
 lmpi_rma_may_access(struct lmpi_win *win, int target)
 {
+	if (rma_is_void(win))
+		return lmpi_rma_outcome(win, MPI_SUCCESS);
 	if (target == MPI_PROC_NULL
 		    ? win->lock_all || win->locks > 0 || win->starts >= 0
 		    : win->peer[target].held != RMA_FREE || win->peer[target].started)
@@ -135,7 +139,7 @@ impl_Win_fence(int assert, MPI_Win handle)
 	rc2 = lmpi_coll_barrier(win->comm);
 	rma_barrier();
 	win->fence = assert &MPI_MODE_NOSUCCEED ? RMA_NO_FENCE : RMA_FENCED;
-	return rc ? rc : rc2;
+	return lmpi_rma_outcome(win, rc ? rc : rc2);
 }
 
 /* ---- post, start, complete, wait */
@@ -187,7 +191,7 @@ impl_Win_post(MPI_Group group, int assert, MPI_Win handle)
 	rma_barrier();
 	for (int i = 0; i < n; i++)
 		lmpi_rma_send_note(win, list[i], RMA_POST, 0, 0);
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }
 
 static bool
@@ -197,7 +201,7 @@ all_posted(void *arg)
 
 	for (int i = 0; i < win->starts; i++)
 		if (win->peer[win->start[i]].posted == 0)
-			return false;
+			return rma_is_void(win);
 	return true;
 }
 
@@ -226,11 +230,12 @@ impl_Win_start(MPI_Group group, int assert, MPI_Win handle)
 	if (!all_posted(win))
 		lmpi_wait_for(all_posted, win);
 	for (int i = 0; i < n; i++) {
-		win->peer[list[i]].posted--;
+		if (win->peer[list[i]].posted > 0) /* else the window is void */
+			win->peer[list[i]].posted--;
 		win->peer[list[i]].started = true;
 	}
 	rma_barrier();
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }
 
 int
@@ -253,7 +258,7 @@ impl_Win_complete(MPI_Win handle)
 	free(win->start);
 	win->start = NULL;
 	win->starts = -1;
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }
 
 static bool
@@ -263,7 +268,7 @@ all_completed(void *arg)
 
 	for (int i = 0; i < win->posts; i++)
 		if (win->peer[win->post[i]].completed == 0)
-			return false;
+			return rma_is_void(win);
 	return true;
 }
 
@@ -271,7 +276,8 @@ static void
 end_exposure(struct lmpi_win *win)
 {
 	for (int i = 0; i < win->posts; i++)
-		win->peer[win->post[i]].completed--;
+		if (win->peer[win->post[i]].completed > 0) /* else the window is void */
+			win->peer[win->post[i]].completed--;
 	free(win->post);
 	win->post = NULL;
 	win->posts = -1;
@@ -291,7 +297,7 @@ impl_Win_wait(MPI_Win handle)
 	if (!all_completed(win))
 		lmpi_wait_for(all_completed, win);
 	end_exposure(win);
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }
 
 int
@@ -309,5 +315,5 @@ impl_Win_test(MPI_Win handle, int *flag)
 	*flag = all_completed(win);
 	if (*flag)
 		end_exposure(win);
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }

@@ -136,6 +136,21 @@ op_failed(struct rma_op *op, int error)
 		op->win->peer[op->target].error = error;
 }
 
+void
+lmpi_rma_drop_target(const struct lmpi_win *win, int target)
+{
+	for (uint32_t i = 0; i < named.size; i++) {
+		struct rma_op *op = named.slot[i];
+
+		if (op == NULL || op->win != win || op->target != target)
+			continue;
+		unname_origin(op);
+		results--;
+		op_failed(op, LMPI_ERR_PROC_FAILED);
+		op_event(op);
+	}
+}
+
 static void
 result_came(struct lmpi_req *req)
 {
@@ -143,7 +158,7 @@ result_came(struct lmpi_req *req)
 
 	results--;
 	if (req->error || req->bytes != op->expected)
-		op_failed(op, MPI_ERR_RMA_RANGE);
+		op_failed(op, req->error == LMPI_ERR_PROC_FAILED ? req->error : MPI_ERR_RMA_RANGE);
 	else if (op->temp != NULL)
 		lmpi_rma_store(&op->to, op->temp);
 	op_event(op);

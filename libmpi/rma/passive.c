@@ -37,13 +37,15 @@ grant_passive(struct lmpi_win *win, int rank)
 void
 lmpi_rma_lock_serve(struct lmpi_win *win)
 {
-	_Atomic uint32_t *word = &rma_me(win)->ctl->lock;
+	_Atomic uint32_t *word;
 	struct rma_waiter *w;
 
-	if (win->serving)
+	if (win->serving || win->waiters == NULL)
 		return; /* what was kept gave the lock back: the loop below sees it */
 	win->serving = true;
-	while ((w = win->waiters) != NULL && lock_word_try(word, w->exclusive, true)) {
+	word = &rma_me(win)->ctl->lock;
+	while ((w = win->waiters) != NULL &&
+	       (lock_word_try(word, w->exclusive, true) || rma_is_void(win))) {
 		int rank = w->rank;
 
 		win->waiters = w->next;
@@ -212,10 +214,10 @@ impl_Win_lock(int lock_type, int rank, int assert, MPI_Win handle)
 	if (lock_type != MPI_LOCK_SHARED && lock_type != MPI_LOCK_EXCLUSIVE)
 		return lmpi_error(MPI_ERR_LOCKTYPE, "lock_type is %d", lock_type);
 	rc = may_lock(win, assert);
-	if (rc)
+	if (rc || rank == MPI_PROC_NULL)
 		return rc;
-	if (rank == MPI_PROC_NULL)
-		return MPI_SUCCESS;
+	if (rma_is_void(win))
+		return lmpi_rma_outcome(win, rc);
 	peer = &win->peer[rank];
 	if (peer->held != RMA_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "rank %d is locked already", rank);
@@ -227,7 +229,7 @@ impl_Win_lock(int lock_type, int rank, int assert, MPI_Win handle)
 		await_if_near(win, rank);
 	}
 	rma_barrier();
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }
 
 int
@@ -243,7 +245,7 @@ impl_Win_unlock(int rank, MPI_Win handle)
 	rc = lmpi_rma_flush(win, rank);
 	give_up_passive(win, rank);
 	win->locks--;
-	return rc;
+	return lmpi_rma_outcome(win, rc);
 }
 
 int
@@ -256,6 +258,8 @@ impl_Win_lock_all(int assert, MPI_Win handle)
 		rc = may_lock(win, assert);
 	if (rc)
 		return rc;
+	if (rma_is_void(win))
+		return lmpi_rma_outcome(win, rc);
 	if (win->locks > 0)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "%d ranks are locked by MPI_Win_lock",
 				  win->locks);
@@ -269,7 +273,7 @@ impl_Win_lock_all(int assert, MPI_Win handle)
 	for (int r = 0; r < win->comm->size; r++)
 		await_if_near(win, r);
 	rma_barrier();
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }
 
 int
@@ -286,7 +290,7 @@ impl_Win_unlock_all(MPI_Win handle)
 	for (int r = 0; r < win->comm->size; r++)
 		give_up_passive(win, r);
 	win->lock_all = false;
-	return rc;
+	return lmpi_rma_outcome(win, rc);
 }
 
 /* rank -1: all. */
@@ -301,9 +305,9 @@ flush_passive(MPI_Win handle, int rank, bool local)
 	if (rank == -1 ? !win->lock_all && win->locks == 0 : win->peer[rank].held == RMA_FREE)
 		return lmpi_error(MPI_ERR_RMA_SYNC, "no passive target epoch is open");
 	if (!local)
-		return lmpi_rma_flush(win, rank);
+		return lmpi_rma_outcome(win, lmpi_rma_flush(win, rank));
 	lmpi_rma_flush_local(win, rank);
-	return MPI_SUCCESS;
+	return lmpi_rma_outcome(win, MPI_SUCCESS);
 }
 
 /* The ranks of the user are not negative. */

@@ -80,15 +80,24 @@ lmpi_rma_move(const struct rma_place *from, const struct rma_place *to)
 
 /* ---- accumulating */
 
-/* Whoever holds it does not wait for anything, but may have lost its core. */
+/* Whoever holds it does not wait for anything, but may have lost its core, or be dead.  The word is
+ * 1 + its world rank. */
 static void
 hold_place(struct rma_ctl *ctl)
 {
-	for (unsigned n = 1; atomic_exchange_explicit(&ctl->busy, 1, memory_order_acquire); n++) {
+	const uint32_t mine = 1 + lmpi_world.rank;
+	uint32_t holder = 0;
+
+	for (unsigned n = 1;
+	     !atomic_compare_exchange_weak_explicit(&ctl->busy, &holder, mine, memory_order_acquire,
+						    memory_order_relaxed);
+	     n++) {
 		if (n % 64 == 0)
 			sched_yield();
 		else
 			__builtin_ia32_pause();
+		if (holder == 0 || n % 64 != 0 || !lmpi_is_gone(holder - 1))
+			holder = 0; /* else it is taken from the dead */
 	}
 }
 

@@ -168,6 +168,14 @@ rma_world(const struct lmpi_win *win, int rank)
 	return win->comm->group->world[rank];
 }
 int lmpi_rma_no_memory(void);
+/* A process of it has failed. */
+static inline bool
+rma_is_void(const struct lmpi_win *win)
+{
+	return lmpi_revoked(win->comm->cid);
+}
+/* What a call that synchronises returns: rc, or that the window is void. */
+int lmpi_rma_outcome(const struct lmpi_win *win, int rc);
 
 /* ---- memory.c: fill in base, size, unit, ctl of all peers; collective.  An error code,
  * the same at all processes. */
@@ -271,6 +279,8 @@ void lmpi_rma_send_reply(struct lmpi_win *win, int target, const struct rma_pack
 /* The result of an operation, beside the packets; owned: to be freed when it has gone. */
 void lmpi_rma_send_bulk(struct lmpi_win *win, int target, uint32_t tag, const void *data,
 			uint64_t bytes, void *owned);
+/* That process has died: operations that wait for its reply end with LMPI_ERR_PROC_FAILED. */
+void lmpi_rma_drop_target(const struct lmpi_win *win, int target);
 void lmpi_rma_on_reply(struct lmpi_win *win, int target, const struct rma_packet *p,
 		       const void *data, uint64_t bytes);
 /* Wait until little enough is under way. */
@@ -300,7 +310,7 @@ rma_barrier(void)
 /* Somebody asks for the lock of my part, or gives it back. */
 void lmpi_rma_lock_asked(struct lmpi_win *win, int rank, bool exclusive);
 void lmpi_rma_lock_returned(struct lmpi_win *win, bool exclusive);
-/* Look whether who waits can have it. */
+/* Look whether who waits can have it; all have, if the window is void. */
 void lmpi_rma_lock_serve(struct lmpi_win *win);
 void lmpi_rma_lock_granted(struct lmpi_win *win, int target);
 /* Wait for a lock that was asked for. */

@@ -207,7 +207,7 @@ filled(struct lmpi_req *req)
 	struct rma_place place;
 	struct lmpi_type type;
 
-	if (f->temp != NULL) {
+	if (f->temp != NULL && !req->error) {
 		if (locate(&f->job, &place, &type))
 			lmpi_rma_store(&place, f->temp);
 		lmpi_rma_layout_release(&type);

@@ -9,6 +9,7 @@
 #include "errhandler.h"
 #include "impi.h"
 #include "impl.h"
+#include "meet.h"
 #include "rma.h"
 
 struct lmpi_pool lmpi_win_pool = {.what = "window",
@@ -33,6 +34,31 @@ lmpi_win_get(MPI_Win handle, struct lmpi_win **win)
 		return lmpi_error(MPI_ERR_WIN, "the window is %s",
 				  handle == MPI_WIN_NULL ? "MPI_WIN_NULL" : "not a valid one");
 	return MPI_SUCCESS;
+}
+
+int
+lmpi_rma_outcome(const struct lmpi_win *win, int rc)
+{
+	if (!rma_is_void(win))
+		return rc;
+	return lmpi_error(LMPI_ERR_PROC_FAILED,
+			  "a process of the window has failed: what is in it is not defined");
+}
+
+/* What was asked of it ends; who waits for a lock that it has may go on. */
+static void
+lose_of_window(struct lmpi_comm *comm, uint32_t world)
+{
+	struct lmpi_win *win = lmpi_rma_win_of(comm->cid);
+	int rank = lmpi_group_rank_of(comm->group, world);
+
+	if (win == NULL || win->peer == NULL)
+		return;
+	win->peer[rank].acks = 0;
+	if (win->peer[rank].held == RMA_ASKED)
+		win->peer[rank].held = RMA_HELD_NOCHECK;
+	lmpi_rma_drop_target(win, rank);
+	lmpi_rma_lock_serve(win);
 }
 
 struct lmpi_win *
@@ -151,6 +177,7 @@ window_own_comm(struct lmpi_comm *of, struct lmpi_comm **comm)
 		lmpi_group_unref(of->group);
 		return lmpi_rma_no_memory();
 	}
+	lmpi_comm_make_whole(*comm, lose_of_window);
 	return MPI_SUCCESS;
 }
 
@@ -215,7 +242,7 @@ create_window(int flavor, void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
 	win->disp_unit = (int)disp_unit;
 	contiguous = flavor == MPI_WIN_FLAVOR_SHARED &&
 		     strcmp(lmpi_info_value(win->info, "alloc_shared_noncontig"), "true") != 0;
-	rc = lmpi_rma_memory_setup(win, contiguous);
+	rc = lmpi_rma_outcome(win, lmpi_rma_memory_setup(win, contiguous));
 	if (rc) {
 		lmpi_rma_win_destroy(win);
 		return rc;
@@ -294,7 +321,8 @@ impl_Win_free(MPI_Win *handle)
 
 	if (rc)
 		return rc;
-	if (win->lock_all || win->locks > 0 || win->starts >= 0 || win->posts >= 0)
+	if (!rma_is_void(win) &&
+	    (win->lock_all || win->locks > 0 || win->starts >= 0 || win->posts >= 0))
 		return lmpi_error(MPI_ERR_RMA_SYNC, "an epoch is open");
 	rc = lmpi_attr_delete_all(LMPI_ATTR_WIN, *handle, &win->attrs);
 	if (rc)
@@ -303,8 +331,8 @@ impl_Win_free(MPI_Win *handle)
 	for (int r = 0; r < win->comm->size; r++)
 		win->peer[r].dirty |= win->peer[r].loose;
 	rc = lmpi_rma_flush(win, -1);
-	if (rc == MPI_SUCCESS)
-		rc = lmpi_coll_barrier(win->comm);
+	if (rc == MPI_SUCCESS || rma_is_void(win))
+		rc = lmpi_comm_meet(win->comm);
 	lmpi_rma_win_destroy(win);
 	*handle = MPI_WIN_NULL;
 	return rc;

@@ -87,6 +87,8 @@ lose_rank(void *user, uint32_t rank)
 	g.failure[g.failures++] = rank;
 	lmpi_engine_lost(&eng, &eng.peer[rank]);
 	lmpi_tp_shun(rank);
+	if (g.comms)
+		g.comms->lost(rank);
 }
 
 static void
@@ -285,6 +287,19 @@ lmpi_revoked(uint64_t cid)
 }
 
 void
+lmpi_void(uint64_t cid)
+{
+	lmpi_engine_revoke(&eng, cid);
+	lmpi_engine_revoke(&eng, cid + 1);
+}
+
+bool
+lmpi_is_gone(uint32_t world)
+{
+	return g.gone && atomic_load_explicit(&g.gone[world], memory_order_relaxed);
+}
+
+void
 lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct ft_offer *offer,
 	   void (*then)(void *arg, const struct ft_result *r), void *arg)
 {
@@ -303,23 +318,38 @@ lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct ft_off
 	push_frames();
 }
 
+struct meeting {
+	bool over, failed;
+};
+
 static void
 note_met(void *arg, const struct ft_result *r)
 {
-	(void)r;
-	*(bool *)arg = true;
+	struct meeting *m = arg;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		m->failed |= ft_result_has_failed(r, i);
+	m->over = true;
+}
+
+bool
+lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n)
+{
+	struct ft_offer o = {0};
+	struct meeting m = {0};
+
+	lmpi_agree(cid, member, n, &o, note_met, &m);
+	lmpi_wait((const volatile bool *)&m.over);
+	return m.failed;
 }
 
 void
 lmpi_meet(void)
 {
 	uint32_t *all = allot_memory(NULL, lmpi_world.size * sizeof *all);
-	struct ft_offer o = {0};
-	bool met = false;
 
 	for (uint32_t r = 0; r < lmpi_world.size; r++)
 		all[r] = r;
-	lmpi_agree(LMPI_CID_FT, all, lmpi_world.size, &o, note_met, &met);
-	lmpi_wait((const volatile bool *)&met);
+	lmpi_meet_members(LMPI_CID_FT, all, lmpi_world.size);
 	free(all);
 }

@@ -106,6 +106,83 @@ revoking(void)
 	MPI_Comm_free(&comm);
 }
 
+/* Windows and a file of all, made while all live.  The last one dies with the lock of rank 0's
+ * part. */
+static struct shared {
+	MPI_Win locked, fenced, posted;
+	int *part;
+	MPI_File file;
+} s;
+
+static void
+share(void)
+{
+	int last = check_size - 1;
+	MPI_Group all, one;
+
+	MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &s.part,
+			 &s.locked);
+	MPI_Win_create(s.part, sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &s.fenced);
+	MPI_Win_create(s.part, sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &s.posted);
+	MPI_Win_set_errhandler(s.locked, MPI_ERRORS_RETURN);
+	MPI_Win_set_errhandler(s.fenced, MPI_ERRORS_RETURN);
+	MPI_Win_set_errhandler(s.posted, MPI_ERRORS_RETURN);
+	CHECK(MPI_File_open(MPI_COMM_WORLD, "ft.shared",
+			    MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+			    MPI_INFO_NULL, &s.file) == MPI_SUCCESS);
+	CHECK(MPI_Win_fence(0, s.fenced) == MPI_SUCCESS);
+	MPI_Win_get_group(s.posted, &all);
+	MPI_Group_incl(all, 1, &last, &one);
+	if (check_rank != last)
+		CHECK(MPI_Win_post(one, 0, s.posted) == MPI_SUCCESS);
+	else
+		CHECK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, s.locked) == MPI_SUCCESS);
+	MPI_Group_free(&one);
+	MPI_Group_free(&all);
+}
+
+static void
+windows_after_death(void)
+{
+	int x = 1, rc;
+	MPI_Request r = MPI_REQUEST_NULL;
+
+	/* It was held by the dead: granted, or refused when the death is known. */
+	rc = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, s.locked);
+	CHECK(check_class(rc) == MPIX_ERR_PROC_FAILED);
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Put(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, s.locked));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Rget(&x, 1, MPI_INT, check_size - 1, 0, 1, MPI_INT,
+					    s.locked, &r));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_lock_all(0, s.locked));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_wait(s.posted));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_fence(0, s.fenced));
+	/* Freeing ends, and tells all. */
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_free(&s.posted));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_free(&s.fenced));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_Win_free(&s.locked));
+	CHECK(s.locked == MPI_WIN_NULL);
+}
+
+static void
+files_after_death(void)
+{
+	int x = 17, y = 0;
+	MPI_Status st;
+	MPI_Request r;
+
+	/* Together no more; alone as ever. */
+	WANT(MPIX_ERR_PROC_FAILED,
+	     MPI_File_write_at_all(s.file, 4 * check_rank, &x, 1, MPI_INT, &st));
+	WANT(MPIX_ERR_PROC_FAILED, MPI_File_set_size(s.file, 400));
+	if (MPI_File_iwrite_at_all(s.file, 0, &x, 1, MPI_INT, &r) == MPI_SUCCESS)
+		CHECK(MPI_Wait(&r, &st) != MPI_SUCCESS);
+	CHECK(MPI_File_write_at(s.file, 4 * check_rank, &x, 1, MPI_INT, &st) == MPI_SUCCESS);
+	CHECK(MPI_File_read_at(s.file, 4 * check_rank, &y, 1, MPI_INT, &st) == MPI_SUCCESS &&
+	      y == 17);
+	WANT(MPIX_ERR_PROC_FAILED, MPI_File_close(&s.file));
+	CHECK(s.file == MPI_FILE_NULL);
+}
+
 /* The last one is no more. */
 static void
 after_death(void)
@@ -118,10 +195,13 @@ after_death(void)
 
 	MPI_Irecv(&y, 1, MPI_INT, MPI_ANY_SOURCE, 5, world, &any);
 	MPI_Irecv(&x, 1, MPI_INT, dead, 6, world, &r);
+	share();
 	MPI_Barrier(world);
 	if (check_rank == dead)
 		raise(SIGKILL);
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Wait(&r, &st));
+	windows_after_death();
+	files_after_death();
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Send(&x, 1, MPI_INT, dead, 1, world));
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Recv(&x, 1, MPI_INT, dead, 1, world, &st));
 	WANT(MPIX_ERR_PROC_FAILED, MPI_Probe(dead, 1, world, &st));

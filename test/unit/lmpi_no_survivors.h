@@ -66,6 +66,33 @@ lmpi_meet(void)
 {
 }
 
+bool
+lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n)
+{
+	(void)cid, (void)member, (void)n;
+	return false;
+}
+
+bool
+lmpi_has_failed(uint32_t world)
+{
+	(void)world;
+	return false;
+}
+
+bool
+lmpi_is_gone(uint32_t world)
+{
+	(void)world;
+	return false;
+}
+
+void
+lmpi_void(uint64_t cid)
+{
+	(void)cid;
+}
+
 int
 lmpi_probe_error(int source, uint64_t cid)
 {
