@@ -36,6 +36,7 @@ include lib/relayproto/module.mk
 include lib/relayset/module.mk
 include lib/ft/module.mk
 include lib/quorum/module.mk
+include lib/sp/module.mk
 include lib/mpi/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk

@@ -1,0 +1,440 @@
+/* Unit master: beats, lease, own processes. */
+#include "internal.h"
+
+#include "canary.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+static bool
+is_own_living(const struct sp_node *n, uint32_t slot)
+{
+	const struct sp_view *v = n->unit.view;
+
+	return sp_slot_lives(v, slot) && v->slot[slot].unit == n->conf.me;
+}
+
+static bool
+has_master(const struct sp_node *n)
+{
+	const struct sp_unit *u = &n->unit;
+
+	return u->master != SP_NONE && n->now_ns - u->master_ns <= 2 * n->conf.beat_ns;
+}
+
+void
+sp_unit_new(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+
+	u->master = SP_NONE;
+	u->fenced = true;
+	u->beat_ns = u->start_ns = n->now_ns;
+	sp_view_begin(u->view, n->conf.unit_of, n->conf.slots);
+	for (uint32_t s = 0; s < n->conf.slots; s++)
+		u->want += n->conf.unit_of[s] == n->conf.me;
+}
+
+/* --- views ----------------------------------------------------------------- */
+
+/* Processes that were started here and have a slot now. */
+static void
+bind_starts(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+	const struct sp_view *v = u->view;
+
+	for (uint32_t s = 0; s < v->slots && u->nstart; s++) {
+		if (v->slot[s].unit != n->conf.me)
+			continue;
+		for (uint32_t i = 0; i < u->nstart; i++) {
+			if (u->start[i].token != v->slot[s].token)
+				continue;
+			u->alive[s] = sp_slot_lives(v, s);
+			u->sign_ns[s] = n->now_ns;
+			u->start[i] = u->start[--u->nstart];
+			break;
+		}
+	}
+}
+
+/* The view is another now. */
+static void
+adopt_view(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+	const struct sp_unit_state *me = &u->view->unit[n->conf.me];
+
+	n->count.views++;
+	u->beat_ns = n->now_ns;
+	u->joined = me->incarnation == n->conf.incarnation && !me->down;
+	if (!u->told && !u->joined)
+		return;
+	for (uint32_t s = 0; s < u->view->slots && !u->told; s++)
+		if (is_own_living(n, s)) {
+			u->alive[s] = true;
+			u->sign_ns[s] = n->now_ns;
+		}
+	u->told = true;
+	bind_starts(n);
+	n->ops.view(n->user, u->view);
+}
+
+void
+sp_unit_follow(struct sp_node *n)
+{
+	if (n->agreed->number <= n->unit.view->number)
+		return;
+	sp_view_copy(n->unit.view, n->agreed);
+	adopt_view(n);
+}
+
+void
+sp_unit_whole_view(struct sp_node *n, uint32_t from, const struct sp_frame *f)
+{
+	struct sp_unit *u = &n->unit;
+	uint64_t number = u->view->number;
+
+	(void)from;
+	if (f->term < u->term) {
+		n->count.stale++;
+		return;
+	}
+	/* Its number is behind version, over, units, roles, slots and epoch. */
+	if (f->body_len < 24 || be64_load(f->body + 16) <= number)
+		return;
+	if (!sp_view_read(u->view, n->scratch, f->body, f->body_len)) {
+		n->count.malformed++;
+		return;
+	}
+	adopt_view(n);
+}
+
+/* --- the master's word ----------------------------------------------------- */
+
+static void
+take_changes(struct sp_node *n, const struct sp_frame *f)
+{
+	struct base_reader r = base_reader(f->body, f->body_len);
+	bool changed = false;
+
+	for (uint32_t i = 0; i < f->nchanges; i++) {
+		uint32_t len = base_read_be32(&r);
+		const uint8_t *p = base_read_bytes(&r, len);
+		changed |= p && sp_view_apply(n->unit.view, n->scratch, p, len) == SP_APPLIED;
+	}
+	if (changed)
+		adopt_view(n);
+}
+
+static void
+take_lease(struct sp_node *n, const struct sp_frame *f)
+{
+	struct sp_unit *u = &n->unit;
+
+	if (f->echo_ns == 0 || f->echo_ns > n->now_ns || !u->joined ||
+	    (f->view != u->view->number && !SP_BUG(OLD_VIEW)))
+		return;
+	u->lease_ns = base_max_ns(u->lease_ns, f->echo_ns + n->conf.lease_ns);
+	if (!u->fenced || n->now_ns >= u->lease_ns)
+		return;
+	u->fenced = false;
+	sp_tell(n, SP_EVENT_LEASE, 0, 0);
+	n->ops.fence(n->user, false);
+}
+
+void
+sp_unit_ack(struct sp_node *n, uint32_t from, const struct sp_frame *f)
+{
+	struct sp_unit *u = &n->unit;
+
+	if (f->term < u->term) {
+		n->count.stale++;
+		return;
+	}
+	if (f->term > u->term || u->master != from)
+		u->beat_ns = n->now_ns;
+	u->term = f->term;
+	u->master = from;
+	u->master_ns = n->now_ns;
+	if (!SP_BUG(OLD_VIEW) || f->echo_ns == 0)
+		take_changes(n, f);
+	take_lease(n, f);
+	if (f->view > u->view->number) /* ask for the rest at once */
+		u->beat_ns = base_min_ns(u->beat_ns, n->now_ns + n->conf.beat_ns / 4);
+}
+
+void
+sp_unit_hint(struct sp_node *n, const struct sp_frame *f)
+{
+	struct sp_unit *u = &n->unit;
+
+	if (f->term < u->term || has_master(n) || f->master >= n->conf.voters ||
+	    f->master == u->master)
+		return;
+	u->master = f->master;
+	u->master_ns = n->now_ns;
+	u->beat_ns = n->now_ns;
+}
+
+/* --- beats ----------------------------------------------------------------- */
+
+static void
+write_report(struct base_writer *w, enum sp_report_kind kind, unsigned why, uint32_t a, uint32_t b)
+{
+	base_write_u8(w, (uint8_t)kind);
+	base_write_u8(w, (uint8_t)why);
+	base_write_be16(w, 0);
+	base_write_be32(w, a);
+	base_write_be32(w, b);
+}
+
+static void
+write_beat_reports(struct sp_node *n, struct base_writer *w)
+{
+	struct sp_unit *u = &n->unit;
+
+	for (uint32_t s = 0; s < u->view->slots && u->joined; s++) {
+		if (!is_own_living(n, s) || u->alive[s] || u->why[s] == SP_WHY_COUNT)
+			continue;
+		write_report(w, SP_REPORT_DEAD, u->why[s] ? u->why[s] : SP_WHY_EXIT, s, 0);
+		if (SP_BUG(LOST_DEATH))
+			u->why[s] = SP_WHY_COUNT;
+	}
+	for (uint32_t i = 0; i < u->nstart && u->joined; i++)
+		if (u->start[i].ready)
+			write_report(w, SP_REPORT_READY, 0, u->start[i].token, 0);
+	for (uint32_t i = 0; i < u->npath; i++)
+		write_report(w, SP_REPORT_PATH, 0, u->path[i].slot, u->path[i].other);
+	if (u->drain)
+		write_report(w, SP_REPORT_DRAIN, 0, 0, 0);
+	if (u->stop)
+		write_report(w, SP_REPORT_STOP, u->stop, 0, 0);
+}
+
+static void
+forget_paths(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+
+	for (uint32_t i = 0; i < u->npath;)
+		if (u->path[i].until_ns <= n->now_ns)
+			u->path[i] = u->path[--u->npath];
+		else
+			i++;
+}
+
+static size_t
+write_beat(struct sp_node *n)
+{
+	const struct sp_unit *u = &n->unit;
+	struct base_writer w = base_writer(n->frame, n->frame_room);
+	struct sp_frame f = {.type = SP_FRAME_BEAT,
+			     .cluster = n->conf.cluster,
+			     .incarnation = n->conf.incarnation,
+			     .sent_ns = n->now_ns,
+			     .view = u->view->number,
+			     .term = u->term};
+
+	sp_frame_begin(&w, &f);
+	size_t fixed = base_writer_len(&w);
+	write_beat_reports(n, &w);
+	BASE_ASSERT(base_writer_ok(&w));
+	be32_store(n->frame + SP_FRAME_HEAD + 4,
+		   (uint32_t)((base_writer_len(&w) - fixed) / SP_REPORT_BYTES));
+	return base_writer_len(&w);
+}
+
+static void
+beat_to(struct sp_node *n, uint32_t to)
+{
+	size_t len = write_beat(n);
+	struct sp_frame f;
+
+	n->count.beats++;
+	if (to != n->conf.me) {
+		sp_send(n, to, len);
+	} else if (n->master.leads) {
+		BASE_ASSERT(sp_frame_parse(&f, n->frame, len));
+		sp_master_beat(n, to, &f);
+	}
+}
+
+static void
+send_beats(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+
+	u->beat_ns = n->now_ns + n->conf.beat_ns;
+	forget_paths(n);
+	if (has_master(n)) {
+		beat_to(n, u->master);
+		return;
+	}
+	for (uint32_t v = 0; v < n->conf.voters && !SP_BUG(NO_BEAT); v++)
+		beat_to(n, v);
+}
+
+/* --- own processes --------------------------------------------------------- */
+
+static uint32_t
+processes_of(const struct sp_node *n)
+{
+	uint32_t k = n->unit.nstart;
+
+	for (uint32_t s = 0; s < n->unit.view->slots; s++)
+		k += is_own_living(n, s);
+	return k;
+}
+
+static bool
+wants_start(const struct sp_node *n)
+{
+	const struct sp_unit *u = &n->unit;
+
+	return u->joined && !u->view->over && !u->drain && u->nstart < SP_STARTS_MAX &&
+	       n->conf.severity.of[SP_FAULT_PROCESS].set & SP_RESTART &&
+	       u->view->slots < u->view->l.slots_max && processes_of(n) < u->want;
+}
+
+static void
+start_processes(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+
+	while (n->now_ns >= u->start_ns && wants_start(n)) {
+		uint32_t token = n->conf.incarnation << 16 | (++u->tokens & 0xffff);
+		u->start[u->nstart++] = (struct sp_start){.token = token};
+		n->ops.start(n->user, token);
+	}
+}
+
+static void
+find_hanging(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+
+	for (uint32_t s = 0; s < u->view->slots && n->conf.hang_ns && u->joined; s++)
+		if (is_own_living(n, s) && u->alive[s] && !u->why[s] &&
+		    n->now_ns - u->sign_ns[s] > n->conf.hang_ns) {
+			u->why[s] = SP_WHY_HANG;
+			n->ops.kill(n->user, s);
+		}
+}
+
+void
+sp_node_died(struct sp_node *n, uint32_t slot, enum sp_why why, uint64_t now_ns)
+{
+	struct sp_unit *u = &n->unit;
+
+	n->now_ns = base_max_ns(n->now_ns, now_ns);
+	if (slot >= u->view->l.slots_max || !u->alive[slot])
+		return;
+	u->alive[slot] = false;
+	if (!u->why[slot])
+		u->why[slot] = (uint8_t)why;
+	u->beat_ns = n->now_ns;
+	u->start_ns = n->now_ns + n->conf.restart_ns;
+	sp_node_turn(n, now_ns);
+}
+
+void
+sp_node_alive(struct sp_node *n, uint32_t slot, uint64_t now_ns)
+{
+	if (slot < n->unit.view->l.slots_max)
+		n->unit.sign_ns[slot] = base_max_ns(n->unit.sign_ns[slot], now_ns);
+}
+
+void
+sp_node_ready(struct sp_node *n, uint32_t token, uint64_t now_ns)
+{
+	struct sp_unit *u = &n->unit;
+
+	for (uint32_t i = 0; i < u->nstart; i++)
+		if (u->start[i].token == token) {
+			u->start[i].ready = true;
+			u->beat_ns = base_max_ns(n->now_ns, now_ns);
+		}
+	sp_node_turn(n, now_ns);
+}
+
+void
+sp_node_gone(struct sp_node *n, uint32_t token, uint64_t now_ns)
+{
+	struct sp_unit *u = &n->unit;
+
+	for (uint32_t i = 0; i < u->nstart; i++)
+		if (u->start[i].token == token) {
+			u->start[i] = u->start[--u->nstart];
+			u->start_ns = base_max_ns(n->now_ns, now_ns) + n->conf.restart_ns;
+			break;
+		}
+	sp_node_turn(n, now_ns);
+}
+
+void
+sp_node_path_down(struct sp_node *n, uint32_t slot, uint32_t other, uint64_t now_ns)
+{
+	struct sp_unit *u = &n->unit;
+
+	for (uint32_t i = 0; i < u->npath; i++)
+		if (u->path[i].slot == slot && u->path[i].other == other)
+			return;
+	if (u->npath == SP_PATHS_MAX || !sp_slot_lives(u->view, slot) ||
+	    !sp_slot_lives(u->view, other))
+		return;
+	u->path[u->npath++] = (struct sp_path){slot, other, now_ns + SP_PATH_NS};
+	u->beat_ns = base_max_ns(n->now_ns, now_ns);
+	sp_node_turn(n, now_ns);
+}
+
+void
+sp_node_stop(struct sp_node *n, enum sp_why why, uint64_t now_ns)
+{
+	n->unit.stop = (uint8_t)why;
+	n->unit.beat_ns = base_max_ns(n->now_ns, now_ns);
+	sp_node_turn(n, now_ns);
+}
+
+void
+sp_node_drain(struct sp_node *n, bool on, uint64_t now_ns)
+{
+	n->unit.drain = on;
+	n->unit.beat_ns = base_max_ns(n->now_ns, now_ns);
+	sp_node_turn(n, now_ns);
+}
+
+/* --- time ------------------------------------------------------------------ */
+
+void
+sp_unit_turn(struct sp_node *n)
+{
+	struct sp_unit *u = &n->unit;
+
+	if (!u->fenced && n->now_ns >= u->lease_ns) {
+		u->fenced = true;
+		n->count.fenced++;
+		sp_tell(n, SP_EVENT_FENCED, 0, 0);
+		n->ops.fence(n->user, true);
+	}
+	find_hanging(n);
+	start_processes(n);
+	if (n->now_ns >= u->beat_ns)
+		send_beats(n);
+}
+
+uint64_t
+sp_unit_expiry_ns(const struct sp_node *n)
+{
+	const struct sp_unit *u = &n->unit;
+	uint64_t at = u->beat_ns;
+
+	if (SP_BUG(NO_BEAT) && !has_master(n))
+		at = BASE_NEVER_NS;
+	if (!u->fenced)
+		at = base_min_ns(at, u->lease_ns);
+	if (wants_start(n))
+		at = base_min_ns(at, u->start_ns);
+	return at;
+}
