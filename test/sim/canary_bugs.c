@@ -1,4 +1,4 @@
-/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/mpi, lib/ft (canary.h of each):
+/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/mpi, lib/ft, lib/quorum, lib/sp (canary.h of each):
  * each must break an invariant that it is known to break, within a few seeds; and every invariant
  * must be broken by one of them.  An invariant that nothing can break checks nothing. */
 #include "scenario.h"
@@ -6,8 +6,10 @@
 #include "lib/ft/canary.h"
 #include "lib/mmp/canary.h"
 #include "lib/mpi/canary.h"
+#include "lib/quorum/canary.h"
 #include "lib/relay/canary.h"
 #include "lib/relayset/canary.h"
+#include "lib/sp/canary.h"
 #include "lib/suci/internal/suci/canary.h"
 
 #include <stdio.h>
@@ -48,6 +50,8 @@ static const struct plan {
 	enum lmpi_bug lmpi;
 	enum relay_bug relay;
 	enum ft_bug ft;
+	enum sp_bug sp;
+	enum quorum_bug quorum;
 } plans[] = {
 #define P(id, scenario_, breaks_)                                           \
 	{                                                                   \
@@ -127,6 +131,30 @@ static const struct plan {
 	P(INVENTED, B(AGREE)),
 	P(PASSED, B(COMPLETE)),
 #undef P
+#define P(id, breaks_)                                                                             \
+	{                                                                                          \
+		.sp = SP_BUG_##id, .name = #id, .run = sp_run, .scenario = "sp", .breaks = breaks_ \
+	}
+	P(SOLO, B(VIEWS)),
+	P(DOUBLED, B(SLOT)),
+	P(SKIPPED, B(VIEWS)),
+	P(UNFENCED, B(LEASE)),
+	P(GENEROUS, B(LEASE)),
+	P(OLD_VIEW, B(LEASE)),
+	P(HURRIED, B(LEASE)),
+	P(UNBOUNDED, B(TABLES)),
+	P(NO_BEAT, B(TIMER)),
+	P(MUTE, B(COMPLETE)),
+	P(LOST_DEATH, B(COMPLETE)),
+#undef P
+#define P(id, breaks_)                                                           \
+	{                                                                        \
+		.quorum = QUORUM_BUG_##id, .name = #id, .run = sp_storm_run,     \
+		.scenario = "sp-storm", .breaks = breaks_                        \
+	}
+	P(AMNESIA, B(VIEWS)),
+	P(PROMISE, B(LEASE)),
+#undef P
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \
 		.relay = RELAY_BUG_##id, .name = #id, .run = jobs_run, .scenario = "jobs", \
@@ -195,6 +223,18 @@ static const char *const ft_whats[] = {"",
 #undef X
 };
 
+static const char *const sp_whats[] = {"",
+#define X(id, what) what,
+				       SP_BUGS(X)
+#undef X
+};
+
+static const char *const quorum_whats[] = {"",
+#define X(id, what) what,
+					   QUORUM_BUGS(X)
+#undef X
+};
+
 /* A child for each run: a bug may well end in an assertion or worse. */
 static enum invariant
 caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
@@ -211,6 +251,8 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		relayset_canary = p->relayset;
 		relay_canary = p->relay;
 		ft_canary = p->ft;
+		sp_canary = p->sp;
+		quorum_canary = p->quorum;
 		p->run(seed, false, o);
 		_exit(0);
 	}
@@ -224,7 +266,10 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 static bool
 hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 {
-	uint32_t others = 0, seeds = p->run == jobs_run ? SEEDS_JOBS : SEEDS;
+	uint32_t others = 0, seeds = SEEDS;
+
+	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run)
+		seeds = SEEDS_JOBS;
 	for (uint32_t i = 0; i < seeds; i++) {
 		struct base_prng g = base_prng_seed(0xca11 + i);
 		uint64_t seed = base_prng_next(&g);
@@ -239,7 +284,9 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 	}
 	printf("FAIL  %s (%s): not caught in %u seeds of %s as it should be, %u other failures\n",
 	       p->name,
-	       p->ft	     ? ft_whats[p->ft]
+	       p->sp	     ? sp_whats[p->sp]
+	       : p->quorum   ? quorum_whats[p->quorum]
+	       : p->ft	     ? ft_whats[p->ft]
 	       : p->relay    ? relay_whats[p->relay]
 	       : p->lmpi     ? lmpi_whats[p->lmpi]
 	       : p->relayset ? relayset_whats[p->relayset]

@@ -35,6 +35,12 @@
 	X(REACH, "right-door",                                                                    \
 	  "an address reaches its door or nobody, and only doors of one realm meet")              \
 	X(PROOF, "proof", "nothing is granted, and no path comes up, for what does not prove")    \
+	X(SLOT, "one-slot",                                                                       \
+	  "one slot for each role and view, one role for each slot; ranks and sizes never change") \
+	X(VIEWS, "one-sequence", "views are one sequence, and everybody has a beginning of it")   \
+	X(LEASE, "lease",                                                                         \
+	  "one master grants leases; nobody acts for a role that another plays, or in an epoch "  \
+	  "that is over for longer than a lease")                                                 \
 	X(PROMPT, "prompt", "register to first byte over two relays: 2 round trips of the WAN")   \
 	/* often */                                                                               \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")        \

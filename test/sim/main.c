@@ -42,6 +42,12 @@ const struct scenario scenarios[] = {
 	 engines_run, NULL},
 	{"ft", "agreement and revoking on engines: a death after every turn of every process",
 	 false, ft_run, NULL},
+	{"sp", "clusters that go on: processes, nodes, masters, nets, disks, clocks fail by seed",
+	 false, sp_run, NULL},
+	{"sp-storm", "voters die and come back within milliseconds: what they promised holds", false,
+	 sp_storm_run, NULL},
+	{"sp-thousand", "1000 processes on 64 units: views in 50 ms, control 1 % of 1 Gb/s", true,
+	 sp_thousand_run, NULL},
 	{"speed-lane", "20 MB over 1 Gb/s, 5 ms: 95 % of the wire", true, speed_lane, NULL},
 	{"speed-lane-loss", "the same with 0.1 % loss: 90 %", true, speed_lane_loss, NULL},
 	{"speed-giant", "1 GB over 10 Gb/s, 10 ms: 97 % of the wire", true, speed_giant, NULL},
@@ -204,6 +210,10 @@ fresh_seeds(const struct scenario *sc)
 {
 	if (sc->run == engines_run)
 		return 60;
+	if (sc->run == sp_run)
+		return 150;
+	if (sc->run == sp_storm_run)
+		return 20;
 	return sc->run == optical_run || sc->run == light_run || sc->run == mmp_run ||
 			       sc->run == jobs_run
 		       ? 300

@@ -135,6 +135,11 @@ void adversary_run(uint64_t seed, bool verbose, struct outcome *o);
 void kills_run(uint64_t seed, bool verbose, struct outcome *o);
 /* ft.c */
 void ft_run(uint64_t seed, bool verbose, struct outcome *o);
+/* sp.c */
+void sp_run(uint64_t seed, bool verbose, struct outcome *o);
+void sp_storm_run(uint64_t seed, bool verbose, struct outcome *o);
+/* sp_thousand.c */
+void sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o);
 /* engines.c */
 void engines_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */

@@ -1,0 +1,341 @@
+/* Clusters that go on: daemons of lib/sp by seed, with deaths of processes and nodes, partitions,
+ * disks that fail, clocks that step and drift, nodes that stand still.  Then all heals, and every
+ * unit has the same view, in which every role is played that can be. */
+#include "scenario.h"
+#include "sp.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FAULTS_NS   (4 * BASE_S_NS)
+#define COMPLETE_NS (6 * BASE_S_NS)
+#define CHECK_NS    (BASE_MS_NS / 2)
+
+struct campaign {
+	struct spw *w;
+	struct base_prng prng;
+	uint32_t kinds;	   /* bits of faults that this seed has */
+	uint64_t every_ns; /* between two of them, about */
+	bool healed;
+	/* Voters alone, again and again: they are back before they are missed, and see each other
+	 * in part.  What is promised must outlive that. */
+	bool storm;
+	uint32_t kills, cuts, pauses, steps;
+};
+
+enum { PROCESS, NODE, CUT, ONE_WAY, DISK, PAUSE, STEP, HANG, KINDS };
+
+static struct spw_daemon *
+any_daemon(struct campaign *c)
+{
+	return c->w->daemon[base_prng_below(&c->prng, c->storm ? c->w->conf.voters : c->w->n)];
+}
+
+static void
+restart_unit(struct sim *s, void *who, uint64_t arg)
+{
+	(void)s, (void)arg;
+	spw_start(who);
+}
+
+static void
+kill_any_process(struct campaign *c, bool hang)
+{
+	struct spw_daemon *d = any_daemon(c);
+	uint32_t slots = c->w->conf.limits.slots_max,
+		 at = (uint32_t)base_prng_below(&c->prng, slots);
+
+	for (uint32_t i = 0; i < slots && d->alive; i++) {
+		uint32_t slot = (at + i) % slots;
+		if (!d->runs[slot])
+			continue;
+		if (hang)
+			d->hangs[slot] = true;
+		else
+			spw_kill_process(d, slot);
+		return;
+	}
+}
+
+static void
+mend_net(struct sim *s, void *who, uint64_t arg)
+{
+	struct campaign *c = who;
+
+	(void)s, (void)arg;
+	memset(c->w->cut, 0, sizeof c->w->cut);
+}
+
+static void
+cut_net(struct campaign *c, bool one_way)
+{
+	struct spw *w = c->w;
+	uint64_t side = base_prng_next(&c->prng);
+
+	c->cuts++;
+	sim_at(w->s, w->s->now_ns + base_prng_below(&c->prng, 800 * BASE_MS_NS), mend_net, c, 0);
+	if (c->storm || coin(&c->prng, 25)) { /* two alone: the others see both */
+		uint32_t a = any_daemon(c)->unit, b = any_daemon(c)->unit;
+		w->cut[a][b] = true;
+		w->cut[b][a] = !one_way;
+		sim_log(w->s, "the net is cut between units %u and %u", a, b);
+		return;
+	}
+	if (coin(&c->prng, 40)) /* one alone: often the master */
+		side = UINT64_C(1) << base_prng_below(&c->prng, w->n);
+	for (uint32_t a = 0; a < w->n; a++)
+		for (uint32_t b = 0; b < w->n; b++)
+			if ((side >> a & 1) != (side >> b & 1) && !(one_way && (side >> a & 1)))
+				w->cut[a][b] = true;
+	sim_log(w->s, "the net is cut%s, one side 0x%llx", one_way ? " in one direction" : "",
+		(unsigned long long)side);
+}
+
+static void
+mend_disk(struct sim *s, void *who, uint64_t arg)
+{
+	struct spw_daemon *d = who;
+
+	(void)s, (void)arg;
+	d->disk.fails = false;
+}
+
+static void
+break_something(struct sim *s, void *who, uint64_t arg)
+{
+	struct campaign *c = who;
+	uint32_t kind = (uint32_t)base_prng_below(&c->prng, KINDS);
+	struct spw_daemon *d = any_daemon(c);
+
+	(void)arg;
+	if (c->healed)
+		return;
+	sim_at(s, s->now_ns + base_prng_below(&c->prng, 2 * c->every_ns), break_something, c, 0);
+	if (!(c->kinds >> kind & 1))
+		return;
+	switch (kind) {
+	case PROCESS:
+	case HANG:
+		kill_any_process(c, kind == HANG && c->w->conf.hang_ns);
+		break;
+	case NODE:
+		c->kills += d->alive;
+		spw_kill(d);
+		/* Often so soon that nobody has missed it. */
+		sim_at(s,
+		       s->now_ns + base_prng_below(&c->prng,
+						   (c->storm || coin(&c->prng, 40) ? 5 : 900) *
+							   BASE_MS_NS),
+		       restart_unit, d, 0);
+		break;
+	case CUT:
+	case ONE_WAY:
+		cut_net(c, kind == ONE_WAY);
+		break;
+	case DISK:
+		d->disk.fails = true;
+		sim_at(s, s->now_ns + base_prng_below(&c->prng, 300 * BASE_MS_NS), mend_disk, d, 0);
+		break;
+	case PAUSE:
+		c->pauses++;
+		spw_pause(d, base_prng_below(&c->prng, 400 * BASE_MS_NS));
+		break;
+	default:
+		if (s->now_ns - d->clock.base_ns < BASE_S_NS / 2)
+			break; /* each step may cost a part of the margin */
+		c->steps++;
+		spw_step_clock(d, base_prng_below(&c->prng, 300 * BASE_MS_NS));
+	}
+}
+
+static void
+give_signs(struct sim *s, void *who, uint64_t arg)
+{
+	struct campaign *c = who;
+	struct spw *w = c->w;
+
+	(void)arg;
+	for (uint32_t u = 0; u < w->n; u++) {
+		struct spw_daemon *d = w->daemon[u];
+		for (uint32_t k = 0; k < w->conf.limits.slots_max && d->alive; k++)
+			if (d->runs[k] && !d->hangs[k] && s->now_ns >= d->paused_until_ns)
+				sp_node_alive(d->node, k, spw_local_ns(d));
+	}
+	sim_at(s, s->now_ns + w->conf.hang_ns / 8, give_signs, c, 0);
+}
+
+static void
+check_actors_often(struct sim *s, void *who, uint64_t arg)
+{
+	struct campaign *c = who;
+
+	(void)arg;
+	spw_check_actors(c->w);
+	sim_at(s, s->now_ns + CHECK_NS, check_actors_often, c, 0);
+}
+
+/* ---- the end ---- */
+
+/* Who is not as all should be; SP_NONE: nobody. */
+static uint32_t
+find_unfinished(const struct spw *w, const char **what)
+{
+	for (uint32_t u = 0; u < w->n; u++) {
+		const struct spw_daemon *d = w->daemon[u];
+		*what = "is not started";
+		if (!d->alive)
+			return u;
+		const struct sp_view *v = sp_node_view(d->node);
+		*what = "has not got the newest view";
+		if (v->number != w->newest)
+			return u;
+		if (v->over)
+			continue;
+		*what = "is not up in the view";
+		if (!sp_node_joined(d->node))
+			return u;
+		*what = "has no lease";
+		if (!sp_node_may_act(d->node, spw_local_ns(d)))
+			return u;
+		*what = "has a role that nobody plays";
+		for (uint32_t r = 0; r < v->l.roles; r++)
+			if (v->role[r] == SP_NONE && v->slots < v->l.slots_max)
+				return u;
+		*what = "has a role whose process is dead";
+		for (uint32_t r = 0; r < v->l.roles; r++)
+			if (v->role[r] != SP_NONE && v->slot[v->role[r]].unit == u &&
+			    !d->runs[v->role[r]])
+				return u;
+	}
+	return SP_NONE;
+}
+
+static bool
+is_cluster_whole(void *who)
+{
+	const struct campaign *c = who;
+	const char *what;
+
+	return find_unfinished(c->w, &what) == SP_NONE;
+}
+
+static void
+heal_units(struct campaign *c)
+{
+	struct spw *w = c->w;
+
+	c->healed = true;
+	sim_log(w->s, "all is well again");
+	memset(w->cut, 0, sizeof w->cut);
+	for (uint32_t u = 0; u < w->n; u++) {
+		w->s->link[w->egress[u]].conf.loss_ppb = 0;
+		w->daemon[u]->disk.fails = false;
+		spw_start(w->daemon[u]);
+	}
+}
+
+/* ---- by seed ---- */
+
+static struct sp_node_conf
+draw_conf(struct base_prng *p)
+{
+	struct sp_node_conf c = {.cluster = 7, .restart_ns = 20 * BASE_MS_NS};
+	uint32_t units = (uint32_t)between(p, 3, 9), roles = (uint32_t)between(p, 1, 12);
+
+	c.slots = roles + (uint32_t)between(p, 0, 5);
+	c.limits = (struct sp_limits){
+		.roles = roles, .units = units, .slots_max = coin(p, 15) ? c.slots + 6 : 400};
+	c.voters = units >= 5 && coin(p, 50) ? 5 : 3;
+	c.beat_ns = PICK(p, 10, 20, 20, 40) * BASE_MS_NS;
+	c.missed = (uint32_t)between(p, 4, 6);
+	c.heartbeat_ms = (uint32_t)(c.beat_ns / BASE_MS_NS / 2);
+	c.election_ms = 3 * c.heartbeat_ms;
+	c.snapshot_every = (uint32_t)PICK(p, 4, 16, 64);
+	c.hang_ns = coin(p, 30) ? 200 * BASE_MS_NS : 0;
+	c.severity = sp_severity_default();
+	return c;
+}
+
+static void
+play_campaign(struct campaign *c)
+{
+	struct spw *w = c->w;
+	struct sim *s = w->s;
+	const char *what = "";
+
+	for (uint32_t u = 0; u < w->n; u++) {
+		struct spw_daemon *d = w->daemon[u];
+		d->clock.ppm = (int32_t)base_prng_below(&c->prng, 20001) - 10000;
+		sim_at(s, s->now_ns + base_prng_below(&c->prng, 100 * BASE_MS_NS), restart_unit, d,
+		       0);
+	}
+	sim_at(s, s->now_ns + CHECK_NS, check_actors_often, c, 0);
+	if (w->conf.hang_ns)
+		sim_at(s, s->now_ns, give_signs, c, 0);
+	sim_at(s, s->now_ns + base_prng_below(&c->prng, BASE_S_NS), break_something, c, 0);
+	sim_run(s, s->now_ns + FAULTS_NS, NULL, NULL);
+	heal_units(c);
+	/* What was under way when it healed is over: pauses, hanging processes. */
+	sim_run(s, s->now_ns + BASE_S_NS, NULL, NULL);
+	sim_run(s, s->now_ns + COMPLETE_NS, is_cluster_whole, c);
+	uint32_t u = s->failed ? SP_NONE : find_unfinished(w, &what);
+	INVARIANT(s, COMPLETE, u == SP_NONE, "unit %u %s, %llu s after all was well", u, what,
+		  (unsigned long long)(COMPLETE_NS / BASE_S_NS));
+}
+
+static void
+note_outcome(struct sim *s, struct outcome *o)
+{
+	o->ok = !s->failed;
+	o->broken = s->broken;
+	o->hash = s->hash;
+	o->events = s->events;
+	o->virtual_ns = s->now_ns;
+	memcpy(o->why, s->why, sizeof o->why);
+}
+
+static void
+run_campaign(uint64_t seed, bool verbose, bool storm, struct outcome *o)
+{
+	struct campaign c = {.prng = base_prng_seed(seed), .storm = storm};
+	struct sp_node_conf conf = draw_conf(&c.prng);
+	struct spw_links l = {.rate_bps = 125000000,
+			      .delay_ns = PICK(&c.prng, 20000, 50000, 500000),
+			      .loss_ppb = (uint32_t)PICK(&c.prng, 0, 0, 1000000, 30000000),
+			      .dup_ppb = (uint32_t)PICK(&c.prng, 0, 10000000),
+			      .reorder_ppb = (uint32_t)PICK(&c.prng, 0, 20000000)};
+	struct sim *s = sim_new(seed);
+
+	s->verbose = verbose;
+	c.w = spw_new(s, &conf, &l);
+	c.kinds = (uint32_t)base_prng_next(&c.prng) | 1u << PROCESS;
+	c.every_ns = PICK(&c.prng, 30, 100, 300) * BASE_MS_NS;
+	if (storm) {
+		c.kinds = 1u << NODE | 1u << CUT | 1u << ONE_WAY;
+		c.every_ns = 5 * BASE_MS_NS;
+	}
+	play_campaign(&c);
+	note_outcome(s, o);
+	snprintf(o->note, sizeof o->note,
+		 "%u units, %u roles: %llu views, %u masters; %u processes and %u nodes died, %u "
+		 "cuts, "
+		 "%u disk faults, %u pauses, %u clock steps",
+		 c.w->n, conf.limits.roles, (unsigned long long)c.w->newest, c.w->masters,
+		 c.w->deaths, c.kills, c.cuts, c.w->disk_faults, c.pauses, c.steps);
+	spw_free(c.w);
+	sim_free(s);
+}
+
+void
+sp_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	run_campaign(seed, verbose, false, o);
+}
+
+void
+sp_storm_run(uint64_t seed, bool verbose, struct outcome *o)
+{
+	run_campaign(seed, verbose, true, o);
+}
