@@ -72,8 +72,15 @@ write_append(struct base_writer *w, const struct raft_append_entries *a)
 		base_write_u8(w, (uint8_t)a->entries[i].type);
 		base_write_be32(w, (uint32_t)a->entries[i].buf.len);
 	}
-	for (unsigned i = 0; i < a->n_entries; i++)
-		base_write_bytes(w, a->entries[i].buf.base, a->entries[i].buf.len);
+	for (unsigned i = 0; i < a->n_entries; i++) {
+		const struct raft_buffer *buf = &a->entries[i].buf;
+		uint8_t *p = base_write_room(w, buf->len);
+		/* libraft does not say what is in a barrier: memory of whatever was there. */
+		if (p && a->entries[i].type == RAFT_BARRIER)
+			memset(p, 0, buf->len);
+		else if (p && buf->len)
+			memcpy(p, buf->base, buf->len);
+	}
 }
 
 static void

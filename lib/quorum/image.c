@@ -93,6 +93,8 @@ quorum_image_append(struct quorum_image *m, uint64_t term, unsigned type, const 
 	uint8_t *own = copy_bytes(bytes, len);
 	if (!own)
 		return false;
+	if (type == RAFT_BARRIER) /* libraft does not say what is in it */
+		memset(own, 0, len);
 	m->entry[m->n++] = (struct quorum_entry){term, (uint32_t)len, (uint8_t)type, own};
 	return true;
 }
