@@ -92,14 +92,20 @@ format:
 coverage:
 	@test/run-coverage
 
+# What people read, and what that points at.
+DOCUMENTS = README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE doc/*.md doc/howto/*.md \
+	doc/evaluation/*.svg test/explored.md test/interop/*.md tools/wireshark/README.md examples/*.c
+
 ## install       programs, libraries, headers, man pages, the systemd unit under DESTDIR/PREFIX
-install: all install-man $(INSTALL_TARGETS)
+install: all install-man install-docs $(INSTALL_TARGETS)
 	@install -d $(DESTDIR)$(PREFIX)/bin
 	@for p in $(PROGS); do install -m 755 $$p $(DESTDIR)$(PREFIX)/bin/; done
-	@install -d $(DESTDIR)$(PREFIX)/share/doc/relayd
-	@install -m 644 README.md CHANGELOG.md LICENSE doc/*.md $(DESTDIR)$(PREFIX)/share/doc/relayd/
-	@install -d $(DESTDIR)$(PREFIX)/share/doc/relayd/howto
-	@install -m 644 doc/howto/*.md $(DESTDIR)$(PREFIX)/share/doc/relayd/howto/
+
+# Documents lie as they do here, so that their links and pictures are found.
+.PHONY: install-docs
+install-docs:
+	@for f in $(DOCUMENTS); do \
+		install -D -m 644 $$f $(DESTDIR)$(PREFIX)/share/doc/relayd/$$f; done
 
 .PHONY: install-man
 install-man:

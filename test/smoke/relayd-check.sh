@@ -125,9 +125,9 @@ says check-gateway-cpu '/gateway/cpus: CPU 900 does not exist' \
 says check-stats-dir '/stats_file: cannot write into /nonexistent' \
 	-e 's#"stats_file": "[^"]*"#"stats_file": "/nonexistent/s.json"#'
 
-# What the README shows of light is taken as it stands there: its keys, put in front of the good file's,
+# What the how-to shows of light is taken as it stands there: its keys, put in front of the good file's,
 # without the words behind them; only the device is one of this machine.
-python3 - README.md "$TMP/conf.json" "$TMP/readme.json" <<'EOF'
+python3 - doc/howto/light.md "$TMP/conf.json" "$TMP/readme.json" <<'EOF'
 import re, sys
 readme, good, out = sys.argv[1:]
 block = re.search(r'^    "optical": .*?(?=^$)', open(readme).read(), re.S | re.M).group(0)
@@ -138,7 +138,7 @@ EOF
 ip -n "$RELAY" link add light0 mtu 9000 type veth peer name light0p
 ip -n "$RELAY" link set light0 up
 ip netns exec "$RELAY" "$B/bin/relayd" --check "$TMP/readme.json" >"$TMP/out" 2>&1
-check check-readme-light "README's light ports are refused: $(head -5 "$TMP/out")" [ $? -eq 0 ]
+check check-readme-light "light ports of the how-to are refused: $(head -5 "$TMP/out")" [ $? -eq 0 ]
 ip -n "$RELAY" link del light0
 
 # The start refuses with the same words and leaves nothing.
