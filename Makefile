@@ -37,6 +37,7 @@ include lib/relayset/module.mk
 include lib/ft/module.mk
 include lib/quorum/module.mk
 include lib/sp/module.mk
+include lib/spx/module.mk
 include lib/mpi/module.mk
 -include lib/relay/module.mk
 -include lib/gateway/module.mk

@@ -1,0 +1,7 @@
+# Frames through pipelines of clusters, tables of I/O processes, chains.  Sans-I/O.
+$(call lib,spx,lib/spx,base)
+
+$(call unit,test_spx,test/unit/test_spx.c,spx base)
+$(call unit,test_spx_view,test/unit/test_spx_view.c,spx base)
+$(call fuzz,fuzz_spx_chains,test/fuzz/fuzz_spx_chains.c,spx base)
+$(call fuzz,fuzz_spx_message,test/fuzz/fuzz_spx_message.c,spx base)
