@@ -1,6 +1,7 @@
-/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/mpi, lib/ft, lib/quorum, lib/sp (canary.h of each):
- * each must break an invariant that it is known to break, within a few seeds; and every invariant
- * must be broken by one of them.  An invariant that nothing can break checks nothing. */
+/* Bugs planted in lib/suci, lib/mmp, lib/relayset, lib/relay, lib/mpi, lib/ft, lib/quorum, lib/sp,
+ * lib/spx (canary.h of each): each must break an invariant that it is known to break, within a few
+ * seeds; and every invariant must be broken by one of them.  An invariant that nothing can break
+ * checks nothing. */
 #include "scenario.h"
 
 #include "lib/ft/canary.h"
@@ -10,6 +11,7 @@
 #include "lib/relay/canary.h"
 #include "lib/relayset/canary.h"
 #include "lib/sp/canary.h"
+#include "lib/spx/canary.h"
 #include "lib/suci/internal/suci/canary.h"
 
 #include <stdio.h>
@@ -52,6 +54,7 @@ static const struct plan {
 	enum ft_bug ft;
 	enum sp_bug sp;
 	enum quorum_bug quorum;
+	enum spx_bug spx;
 } plans[] = {
 #define P(id, scenario_, breaks_)                                           \
 	{                                                                   \
@@ -147,13 +150,31 @@ static const struct plan {
 	P(MUTE, B(COMPLETE)),
 	P(LOST_DEATH, B(COMPLETE)),
 #undef P
-#define P(id, breaks_)                                                           \
-	{                                                                        \
-		.quorum = QUORUM_BUG_##id, .name = #id, .run = sp_storm_run,     \
-		.scenario = "sp-storm", .breaks = breaks_                        \
+#define P(id, breaks_)                                                       \
+	{                                                                    \
+		.quorum = QUORUM_BUG_##id, .name = #id, .run = sp_storm_run, \
+		.scenario = "sp-storm", .breaks = breaks_                    \
 	}
 	P(AMNESIA, B(VIEWS)),
 	P(PROMISE, B(LEASE)),
+#undef P
+#define P(id, scenario_, breaks_)                                                            \
+	{                                                                                    \
+		.spx = SPX_BUG_##id, .name = #id, .run = spx_##scenario_, .scenario = "spx", \
+		.breaks = breaks_                                                            \
+	}
+	P(VIEWS, run, B(EPOCH)),
+	P(UNASKED, run, B(ONCE)),
+	P(OUT_OF_ORDER, run, B(ORDER)),
+	P(TWO_LEADS, run, B(LEAD)),
+	P(KEPT_OF_DEAD, run, B(COMPLETE) | B(ONCE)),
+	P(NOT_AGAIN, run, B(COMPLETE)),
+	P(ROOMY, run, B(TABLES)),
+	P(ONE_SHOT, run, B(TIMER)),
+	P(HASTY_COMMIT, run, B(PLACED)),
+	P(DRAINED, run, B(COMPLETE)),
+	P(LAZY_CHAIN, chain_run, B(PROMPT)),
+	P(SLOW_START, chain_run, B(PROMPT)),
 #undef P
 #define P(id, breaks_)                                                                     \
 	{                                                                                  \
@@ -217,6 +238,12 @@ static const char *const relay_whats[] = {"",
 #undef X
 };
 
+static const char *const spx_whats[] = {"",
+#define X(id, what) what,
+					SPX_BUGS(X)
+#undef X
+};
+
 static const char *const ft_whats[] = {"",
 #define X(id, what) what,
 				       FT_BUGS(X)
@@ -253,6 +280,7 @@ caught_by(const struct plan *p, uint64_t seed, struct outcome *o)
 		ft_canary = p->ft;
 		sp_canary = p->sp;
 		quorum_canary = p->quorum;
+		spx_canary = p->spx;
 		p->run(seed, false, o);
 		_exit(0);
 	}
@@ -268,7 +296,7 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 {
 	uint32_t others = 0, seeds = SEEDS;
 
-	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run)
+	if (p->run == jobs_run || p->run == sp_run || p->run == sp_storm_run || p->spx)
 		seeds = SEEDS_JOBS;
 	for (uint32_t i = 0; i < seeds; i++) {
 		struct base_prng g = base_prng_seed(0xca11 + i);
@@ -284,7 +312,8 @@ hunt(const struct plan *p, struct outcome *o, uint32_t *broken)
 	}
 	printf("FAIL  %s (%s): not caught in %u seeds of %s as it should be, %u other failures\n",
 	       p->name,
-	       p->sp	     ? sp_whats[p->sp]
+	       p->spx	     ? spx_whats[p->spx]
+	       : p->sp	     ? sp_whats[p->sp]
 	       : p->quorum   ? quorum_whats[p->quorum]
 	       : p->ft	     ? ft_whats[p->ft]
 	       : p->relay    ? relay_whats[p->relay]

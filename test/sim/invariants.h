@@ -41,7 +41,9 @@
 	X(LEASE, "lease",                                                                         \
 	  "one master grants leases; nobody acts for a role that another plays, or in an epoch "  \
 	  "that is over for longer than a lease")                                                 \
-	X(PROMPT, "prompt", "register to first byte over two relays: 2 round trips of the WAN")   \
+	X(PROMPT, "prompt", "doors: first byte in 2 round trips of the WAN; a new stage: in 1 s") \
+	X(EPOCH, "epoch", "nothing is taken from another view, or from who is dead in one's own") \
+	X(LEAD, "one-lead", "where order is kept, one process is in frames of an origin")         \
 	/* often */                                                                               \
 	X(TABLES, "tables", "lists, counts and limits of endpoint, lanes and relay agree")        \
 	X(ACCOUNT, "accounting", "rx = tx + held + named drops, at every node and link")          \

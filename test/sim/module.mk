@@ -1,5 +1,5 @@
 # The virtual-time simulator: real lib/suci and lib/relay objects.
-$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c,sp quorum ft mpicore light circ ocs coll gateway relay relayset impi mmplanes mmpcore sucaead suci base,)
+$(call testprog,simulator,$(wildcard test/sim/*.c) tools/obsim/call.c test/mpi_program.c,sp quorum ft spx mpicore light circ ocs coll gateway relay relayset impi mmplanes mmpcore sucaead suci base,)
 
 ## sim           simulator: all scenarios and SIM_SEEDS swarm seeds, or SEED=0x.. SCENARIO=..
 SIM_SEEDS ?= 300

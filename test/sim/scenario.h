@@ -140,6 +140,9 @@ void sp_run(uint64_t seed, bool verbose, struct outcome *o);
 void sp_storm_run(uint64_t seed, bool verbose, struct outcome *o);
 /* sp_thousand.c */
 void sp_thousand_run(uint64_t seed, bool verbose, struct outcome *o);
+/* spx.c */
+void spx_run(uint64_t seed, bool verbose, struct outcome *o);
+void spx_chain_run(uint64_t seed, bool verbose, struct outcome *o);
 /* engines.c */
 void engines_run(uint64_t seed, bool verbose, struct outcome *o);
 /* failover.c */
