@@ -79,11 +79,27 @@ tell_address(struct relay_core *c, uint32_t i)
 	return relay_door_send(c, e->at, &n);
 }
 
+/* A note that was sent again may come twice. */
+static bool
+is_registered(const struct relay_core *c, uint32_t path, const struct relay_door_note *n)
+{
+	const struct door *door = c->doors.door;
+	for (uint32_t i = c->path[path].doors; i != NONE; i = door[i].link.next)
+		if (door[i].there == n->request && door[i].token == n->token &&
+		    door[i].realm == n->realm)
+			return true;
+	return false;
+}
+
 static void
 register_door(struct relay_core *c, uint32_t path, const struct relay_door_note *n)
 {
 	struct path *p = &c->path[path];
 	struct doors *d = &c->doors;
+	if (is_registered(c, path, n)) {
+		c->n.notes_stale++;
+		return;
+	}
 	if (!n->n || n->n > LABELS_MAX) {
 		refuse_note(c, path, n->request, &c->n.door_malformed);
 		return;
@@ -218,7 +234,8 @@ relay_door_import_gone(struct relay_core *c, uint32_t i, bool drop)
 		next = x->of_import.next;
 		bool tell = x->path != NONE && !x->dropped;
 		/* Who was not told yet that it has it never had it. */
-		x->state = x->state == HOLD_HOLDS && !x->tell ? HOLD_GONE : HOLD_REFUSED;
+		x->state =
+			x->state == HOLD_HOLDS && (!x->tell || x->anew) ? HOLD_GONE : HOLD_REFUSED;
 		x->label = d->door[i].here;
 		x->import = NONE;
 		if (x->own && x->path != NONE)
@@ -287,7 +304,7 @@ relay_door_refuse_hold(struct relay_core *c, uint32_t h)
 	struct doors *d = &c->doors;
 	const struct door_hold *x = &d->hold[h];
 	uint32_t path = x->path, request = x->request, label = d->door[x->import].here;
-	bool had = x->state == HOLD_HOLDS && !x->tell;
+	bool had = x->state == HOLD_HOLDS && (!x->tell || x->anew);
 	relay_door_drop_hold(c, h);
 	c->n.door_full++;
 	tell_no(c, path, had ? RELAY_DOOR_GONE : RELAY_DOOR_REFUSED, request, label);
@@ -300,9 +317,9 @@ find_hold(const struct relay_core *c, uint32_t path, uint32_t import, uint32_t r
 {
 	const struct doors *d = &c->doors;
 	for (uint32_t h = d->door[import].of; h != NONE; h = d->hold[h].of_import.next)
-		if (d->hold[h].path == path && !d->hold[h].dropped && !d->hold[h].tell &&
-		    d->hold[h].state == HOLD_HOLDS && d->hold[h].request == request &&
-		    d->hold[h].asks == (request != 0))
+		if (d->hold[h].path == path && !d->hold[h].dropped &&
+		    (!d->hold[h].tell || d->hold[h].anew) && d->hold[h].state == HOLD_HOLDS &&
+		    d->hold[h].request == request && d->hold[h].asks == (request != 0))
 			return h;
 	return NONE;
 }
@@ -331,11 +348,26 @@ check_import_note(struct relay_core *c, uint32_t path, const struct relay_door_n
 	return c->path[path].nholds >= c->conf.doors.per_proc_max ? &c->n.door_proc_full : NULL;
 }
 
+static bool
+is_asked_by(const struct relay_core *c, uint32_t path, uint32_t request)
+{
+	const struct door_hold *hold = c->doors.hold;
+	for (uint32_t h = c->path[path].holds; h != NONE; h = hold[h].of_path.next)
+		if (hold[h].import != NONE && hold[h].asks && hold[h].request == request &&
+		    !hold[h].dropped)
+			return true;
+	return false;
+}
+
 static void
 import_door(struct relay_core *c, uint32_t path, const struct relay_door_note *n)
 {
 	struct doors *d = &c->doors;
 	struct door_address a;
+	if (n->request && is_asked_by(c, path, n->request)) {
+		c->n.notes_stale++; /* it came twice */
+		return;
+	}
 	uint64_t *fault = check_import_note(c, path, n, &a);
 	if (fault) {
 		refuse_note(c, path, n->request, fault);

@@ -86,9 +86,11 @@ struct door_hold {
 	uint8_t wait;	  /* and whose answer is to come */
 	uint8_t reserved; /* and for which of these a place is kept */
 	uint8_t op;	  /* TRUNK */
+	uint16_t turn;	  /* how often it began anew */
 	bool asks;	  /* by IMPORT: it keeps the import; by HOLD it does not */
 	bool queued, ok;
 	bool tell;    /* IMPORTED is still to be said */
+	bool anew;    /* it was said before; what was offered there has another label now */
 	bool dropped; /* once all answers are here */
 };
 
@@ -180,7 +182,7 @@ void relay_door_tell_trunk(struct relay_core *c, uint32_t t, const struct relay_
 /* More than asks_per_s, or than burst_ns of them at once?  Counts this one if not. */
 bool relay_door_too_fast(const struct relay_core *c, uint64_t *until_ns, uint64_t burst_ns);
 /* To the process of the hold; false: no room now. */
-bool relay_door_say_imported(struct relay_core *c, const struct door_hold *x);
+bool relay_door_say_imported(struct relay_core *c, struct door_hold *x);
 
 /* door_tick.c */
 void relay_door_tick(struct relay_core *c);

@@ -386,12 +386,17 @@ undo_late(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 }
 
 bool
-relay_door_say_imported(struct relay_core *c, const struct door_hold *x)
+relay_door_say_imported(struct relay_core *c, struct door_hold *x)
 {
 	const struct door *e = &c->doors.door[x->import];
-	struct relay_door_note n = {
-		.op = RELAY_DOOR_IMPORTED, .request = x->request, .label = e->here, .n = e->n};
-	return relay_door_send(c, x->path, &n);
+	struct relay_door_note n = {.op = RELAY_DOOR_IMPORTED,
+				    .request = x->request,
+				    .label = e->here,
+				    .n = e->n,
+				    .turn = x->turn};
+	bool said = relay_door_send(c, x->path, &n);
+	x->anew = x->anew && !said;
+	return said;
 }
 
 static void
@@ -431,7 +436,7 @@ take_answer(struct relay_core *c, uint32_t t, const struct relay_door_note *n)
 		relay_door_drop_hold(c, h);
 		return;
 	}
-	if (ok && x->state == HOLD_WAITS) {
+	if (ok && (x->state == HOLD_WAITS || x->anew)) {
 		x->state = HOLD_HOLDS;
 		x->tell = !relay_door_say_imported(c, x);
 		if (x->tell)
@@ -563,6 +568,16 @@ relay_door_trunk_up(struct relay_core *c, uint32_t t)
 	}
 }
 
+/* Who was opened had a label for the importer, which is gone with the last trunk. */
+static void
+begin_anew(struct door_hold *h)
+{
+	if (!h->asks || h->state != HOLD_HOLDS || h->tell)
+		return;
+	h->anew = true;
+	h->turn++;
+}
+
 /* The import is not known there any more. */
 static void
 unprove(struct relay_core *c, uint32_t i, uint32_t r)
@@ -579,6 +594,8 @@ unprove(struct relay_core *c, uint32_t i, uint32_t r)
 		d->hold[h].reserved &= (uint8_t) ~(1u << r);
 		if (d->hold[h].asks)
 			d->hold[h].ask |= (uint8_t)(1u << r);
+		if (!(e->flags & DOOR_PROVED))
+			begin_anew(&d->hold[h]);
 		if (d->hold[h].dropped && !d->hold[h].wait)
 			relay_door_unhold(c, h);
 	}

@@ -32,6 +32,7 @@ relay_door_encode(const struct relay_door_note *n, uint8_t out[RELAY_DOOR_NOTE_M
 		break;
 	case RELAY_DOOR_IMPORTED:
 		base_write_be16(&w, n->n);
+		base_write_be16(&w, n->turn);
 		break;
 	case RELAY_DOOR_ASK:
 		write_address(&w, &n->address);
@@ -84,6 +85,7 @@ relay_door_decode(const void *in, size_t len, struct relay_door_note *out)
 		break;
 	case RELAY_DOOR_IMPORTED:
 		n.n = base_read_be16(&r);
+		n.turn = base_read_be16(&r);
 		break;
 	case RELAY_DOOR_ASK:
 		good = read_address(&r, &n.address) && good;

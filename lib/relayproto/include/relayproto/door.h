@@ -7,7 +7,7 @@
  *     2 ADDRESS     relay    the first of n                u8 len | address
  *     3 LEAVE       process  the first of n                -
  *     4 IMPORT      process  of its own door, or 0         u8 len | address
- *     5 IMPORTED    relay    what it is called             u16 n
+ *     5 IMPORTED    relay    what it is called             u16 n | u16 turn
  *     6 REFUSED     relay    0                             -
  *     7 HOLD        process  that it was called by         -
  *     8 DROP        process  what it is called; request: of its IMPORT, 0 for HOLD   -
@@ -18,11 +18,11 @@
  *     8 DROP        the importer's                         -
  *     9 GONE        the door's own; request: the importer's                          -
  *    10 ASK         the importer's                         u8 len | address | u8 len | own address
- *    11 ANSWER      the importer's                         u8 ok | u32 the own door's, there | u32 here
- *    12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
+ *    11 ANSWER      the importer's                         u8 ok | u32 the own door's, there | u32
+ * here 12 WITHDRAW    the door's own; request: the importer's: what an ASK offered is so no more
  *
- * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door writes; here
- * it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  Bytes behind a note are ignored.
+ * request is the asker's, not 0, and comes back with the answer.  An address is what lib/door
+ * writes; here it is only bytes, at most RELAY_DOOR_ADDRESS_MAX.  Bytes behind a note are ignored.
  *
  * Threads  plain functions.  Errors  relayproto/error.h. */
 #ifndef RELAYPROTO_DOOR_H
@@ -63,13 +63,14 @@ struct relay_door_note {
 	uint8_t op; /* enum relay_door_op */
 	uint32_t request, label;
 	uint16_t n;	       /* REGISTER, IMPORTED */
+	uint16_t turn;	       /* IMPORTED: how often it began anew; notes may come twice */
 	uint16_t importers;    /* REGISTER: relays that may have it at once; 0: as configured */
 	uint64_t realm, token; /* REGISTER */
 	struct relay_door_bytes address; /* ADDRESS, IMPORT, ASK */
 	struct relay_door_bytes own;	 /* ASK */
 	bool ok;			 /* ANSWER */
-	uint32_t called;  /* ANSWER: what it calls the door that was offered, or 0 */
-	uint32_t offered; /* and that door */
+	uint32_t called;		 /* ANSWER: what it calls the door that was offered, or 0 */
+	uint32_t offered;		 /* and that door */
 };
 
 /* Returns the length written. */
