@@ -66,6 +66,10 @@ datagram_enter(struct datagram_sock *s)
 struct peer *
 datagram_peer_find(struct datagram_sock *s, uint32_t id)
 {
+	if (id >= DATAGRAM_DOOR_ID && s->conf.doors) {
+		struct peer *p = &s->peer[s->npeers + (id - DATAGRAM_DOOR_ID) % s->conf.doors];
+		return p->id == id && !datagram_door_unused(p) && !p->resting ? p : NULL;
+	}
 	size_t lo = 0, hi = s->npeers;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -82,7 +86,8 @@ datagram_peer_get(struct datagram_sock *s, uint32_t id)
 {
 	struct peer *p = datagram_peer_find(s, id);
 	if (!p)
-		datagram_fail(s, ENOENT, "id %u is not in the address database", id);
+		datagram_fail(s, ENOENT, "id %u is not %s", id,
+			      id < DATAGRAM_DOOR_ID ? "in the address database" : "a door now");
 	return p;
 }
 

@@ -43,8 +43,14 @@ conf_wrong(const struct datagram_conf *c)
 {
 	if (c->id > DATAGRAM_ID_MAX)
 		return "id is larger than 65535";
-	if (!c->db == !c->db_file)
-		return "one of db and db_file has to be set";
+	if (c->db && c->db_file)
+		return "one of db and db_file has to be set, not both";
+	if (!c->db && !c->db_file && !c->doors)
+		return "one of db and db_file has to be set, or doors";
+	if (c->doors > DATAGRAM_ID_MAX)
+		return "doors is not 0 .. 65535";
+	if (c->relay && !c->doors)
+		return "relay carries doors, and doors is 0";
 	if (!c->identity_file != !c->peers_file)
 		return "identity_file and peers_file go together";
 	if (c->read_bytes < MEM_LEAST || c->write_bytes < MEM_LEAST ||
@@ -120,9 +126,10 @@ static int
 make_sock_peers(struct datagram_sock *s, const struct datagram_db *db)
 {
 	s->npeers = (uint32_t)db->n;
-	s->paths_max = s->npeers + 8; /* some are going down while others come */
-	s->lanes_max = s->npeers <= 256 ? PRIOS * s->npeers : s->npeers + 768;
-	size_t peers = s->npeers * sizeof *s->peer;
+	s->nplaces = s->npeers + s->conf.doors;
+	s->paths_max = s->nplaces + 8; /* some are going down while others come */
+	s->lanes_max = s->nplaces <= 256 ? PRIOS * s->nplaces : s->nplaces + 768;
+	size_t peers = s->nplaces * sizeof *s->peer;
 	size_t paths = s->paths_max * sizeof *s->path_peer;
 	size_t lanes = s->lanes_max * sizeof *s->lane;
 	s->peer = take_sock(s, peers);
@@ -136,15 +143,16 @@ make_sock_peers(struct datagram_sock *s, const struct datagram_db *db)
 	for (uint32_t i = 0; i < s->npeers; i++) {
 		const struct db_entry *e = &db->e[i];
 		struct peer *p = &s->peer[i];
-		p->id = e->id;
+		datagram_peer_init(s, p, e->id);
+		p->label = e->id * PRIOS;
+		p->own = s->conf.id * PRIOS;
 		p->anywhere = e->anywhere;
 		if (!e->anywhere)
 			p->addr = suci_udp_addr(e->ip, e->port);
-		p->path = NONE;
-		p->prio = (uint8_t)s->conf.priority;
-		p->pace = s->conf.slow_write;
-		for (unsigned k = 0; k < PRIOS; k++)
-			p->lane[k] = NONE;
+	}
+	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
+		datagram_peer_init(s, &s->peer[i], DATAGRAM_DOOR_ID + i - s->npeers);
+		s->peer[i].door = true;
 	}
 	s->me = datagram_peer_find(s, s->conf.id);
 	return 0;
@@ -156,13 +164,17 @@ make_sock_lanes(struct datagram_sock *s)
 	struct suci_lanes_config c = {
 		.limits = {.lanes_max = s->lanes_max,
 			   .blocks_max = s->conf.blocks + s->conf.blocks / 4,
-			   .rx_blocks_max = s->npeers + 1024,
+			   .rx_blocks_max = s->nplaces + 1024,
 			   .held_max = s->conf.early_packets,
 			   .ranges_max = 4096,
 			   .labels_max = PRIOS * (s->peer[s->npeers - 1].id + 1)},
 		.ops = &datagram_libsuci_ops,
 		.user = s,
 	};
+	if (s->conf.doors) { /* a relay's labels may be as small as those of the database */
+		c.limits.labels_max = 1;
+		c.limits.buckets = 1u << (32 - __builtin_clz(s->lanes_max));
+	}
 	s->lanes_mem = take_sock(s, suci_lanes_footprint(&c.limits));
 	s->lanes = s->lanes_mem ? suci_lanes_new(s->lanes_mem, &c) : NULL;
 	return s->lanes ? 0 : -1;
@@ -250,6 +262,8 @@ make_sock_endpoint(struct datagram_sock *s, const struct suci_seal_conf *seal)
 		.handshake_ns = c->connect_ms ? (c->connect_ms + 1000ull) * BASE_MS_NS
 					      : 365ull * 86400 * BASE_S_NS,
 		.liveness_ns = c->liveness_ms * (uint64_t)BASE_MS_NS,
+		/* A relay that was started anew does not know that we have a door there. */
+		.keepalive_ns = s->door.via ? BASE_S_NS : 0,
 		.hello_len = HELLO_BYTES,
 		.ops = suci_lanes_ops(),
 		.user = s->lanes,
@@ -334,18 +348,20 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	s->conf = *conf;
 	s->conf.db = NULL;
 	s->conf.db_file = s->conf.ip = s->conf.psk_file = NULL;
-	s->conf.identity_file = s->conf.peers_file = NULL;
+	s->conf.identity_file = s->conf.peers_file = s->conf.relay = NULL;
 	s->fixed_bytes = sizeof *s;
 	s->pending_at_ns = BASE_NEVER_NS;
 	s->spin_ns = s->spin_ns_max = conf->spin_us * 1000ull;
 	datagram_in_init(s);
 	datagram_mem_init(&s->out_mem, conf->write_bytes);
 	struct suci_seal_conf seal = {0};
-	bool told = open_udp(s, me, conf->ip) || load_sock_keys(s, conf, &seal);
+	bool told = open_udp(s, me, conf->ip) || load_sock_keys(s, conf, &seal) ||
+		    datagram_door_init(s, conf);
 	int err = told ? errno : 0;
 	if (!told && (mark_alive(s) < 0 || make_sock_peers(s, db) < 0 || make_sock_lanes(s) < 0 ||
 		      make_sock_endpoint(s, &seal) < 0)) {
-		datagram_fail_open(ENOMEM, "out of memory for %zu ids", db->n);
+		datagram_fail_open(ENOMEM, "out of memory for %zu ids",
+				   db->n + (size_t)conf->doors);
 		err = ENOMEM;
 	}
 	explicit_bzero(&seal, sizeof seal);
@@ -357,10 +373,22 @@ open_checked(const struct datagram_conf *conf, const struct datagram_db *db)
 	suci_lanes_bind(s->lanes, s->ep);
 	suci_udp_attach(s->udp, s->ep);
 	/* A single peer whose address is known: the kernel need not look for the way. */
-	for (uint32_t i = 0; s->npeers == 2 && i < 2; i++)
+	for (uint32_t i = 0; s->nplaces == 2 && i < s->npeers; i++)
 		if (&s->peer[i] != s->me && !s->peer[i].anywhere)
 			(void)suci_udp_connect(s->udp, &s->peer[i].addr);
 	return s;
+}
+
+/* A socket that knows nobody but by their addresses. */
+static struct datagram_db *
+make_own_db(const struct datagram_conf *conf)
+{
+	struct datagram_db *db = datagram_db_new();
+	if (db && datagram_db_add(db, conf->id, NULL, 0)) {
+		datagram_db_free(db);
+		db = NULL;
+	}
+	return db;
 }
 
 struct datagram_sock *
@@ -379,8 +407,9 @@ datagram_open_with(const struct datagram_conf *given)
 	}
 	if (conf.db)
 		return open_checked(&conf, conf.db);
-	char text[TEXT_MAX - 1];
-	struct datagram_db *db = datagram_db_read(conf.db_file, text, sizeof text);
+	char text[TEXT_MAX - 1] = "out of memory";
+	struct datagram_db *db = conf.db_file ? datagram_db_read(conf.db_file, text, sizeof text)
+					      : make_own_db(&conf);
 	if (!db) {
 		datagram_fail_open(errno, "%s", text);
 		return NULL;
@@ -452,9 +481,11 @@ datagram_close(struct datagram_sock *s)
 			err = ECONNRESET;
 		s->closing = true;
 		s->now_ns = suci_udp_now_ns();
-		for (uint32_t i = 0; i < s->npeers; i++)
-			if (s->peer[i].path != NONE)
+		for (uint32_t i = 0; i < s->nplaces; i++)
+			if (s->peer[i].path != NONE && !s->peer[i].relayed)
 				suci_path_close(s->ep, s->peer[i].path, "", s->now_ns);
+		if (s->door.path != NONE)
+			suci_path_close(s->ep, s->door.path, "", s->now_ns);
 		suci_udp_tx(s->udp, s->now_ns);
 	}
 	dismantle_sock(s);

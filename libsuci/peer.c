@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAGIC	   0x53554349u /* "SUCI" */
-#define VERSION	   1u
-#define GAP_NS	   (10 * BASE_MS_NS)
-#define GAP_NS_MAX (500 * BASE_MS_NS)
-#define SILENCE_MAX 240
-#define WINDOW	   4096u /* segments of a lane a peer may have outstanding */
+#define MAGIC	     0x53554349u /* "SUCI" */
+#define VERSION	     1u
+#define GAP_NS	     (10 * BASE_MS_NS)
+#define GAP_NS_MAX   (500 * BASE_MS_NS)
+#define SILENCE_MAX  240
+#define WINDOW	     4096u /* segments of a lane a peer may have outstanding */
+#define WINDOW_FIRST 256u  /* at first, over relays */
 
 enum { NOTE_LEAVE = 1, NOTE_LEFT = 2 };
 #define NOTE_BYTES 20
@@ -23,10 +24,25 @@ void
 datagram_peer_name(const struct peer *p, char out[32])
 {
 	const uint8_t *ip = p->addr.ip + 12;
-	if (p->addr.port)
+	if (p->relayed && p->known)
+		snprintf(out, 32, "door of cluster %u", p->at.cluster);
+	else if (p->relayed)
+		snprintf(out, 32, "a door");
+	else if (p->addr.port)
 		snprintf(out, 32, "%u.%u.%u.%u:%u", ip[0], ip[1], ip[2], ip[3], p->addr.port);
 	else
 		snprintf(out, 32, "of no address yet");
+}
+
+void
+datagram_peer_init(const struct datagram_sock *s, struct peer *p, uint32_t id)
+{
+	*p = (struct peer){.id = id,
+			   .path = NONE,
+			   .prio = (uint8_t)s->conf.priority,
+			   .pace = s->conf.slow_write};
+	for (unsigned k = 0; k < PRIOS; k++)
+		p->lane[k] = NONE;
 }
 
 void
@@ -64,23 +80,27 @@ datagram_peer_pend(struct datagram_sock *s, struct peer *p, uint64_t at_ns)
 	s->pending_at_ns = base_min_ns(s->pending_at_ns, at_ns);
 }
 
-static bool
-open_peer_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
+bool
+datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path)
 {
-	uint32_t from = s->me->id * PRIOS + prio, to = p->id * PRIOS + prio, lane;
+	uint32_t from = p->own + prio, to = p->label + prio, lane;
 	struct suci_lane_conf c = {
 		.path = path,
 		.tx_dst_label = to,
 		.tx_src_label = from,
 		.rx_dst_label = from,
 		.rx_src_label = to,
-		.direct = true,
+		.direct = !p->relayed,
 		.crc = s->conf.flags & DATAGRAM_CRC,
 		.prio = (uint8_t)prio,
-		.tx_salt = (uint64_t)from << 32 | to,
-		.rx_salt = (uint64_t)to << 32 | from,
-		.window = WINDOW,
+		.mss = p->relayed ? s->door.mss : 0,
+		.window = p->relayed ? WINDOW_FIRST : WINDOW,
+		.window_max = WINDOW,
 	};
+	if (!p->door) { /* doors do not know what the other calls them */
+		c.tx_salt = (uint64_t)from << 32 | to;
+		c.rx_salt = (uint64_t)to << 32 | from;
+	}
 	if (suci_lane_open(s->lanes, &c, &lane, s->now_ns))
 		return false;
 	s->lane[lane] = (struct lane_state){.peer = p, .prio = (uint8_t)prio};
@@ -91,7 +111,8 @@ open_peer_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t 
 bool
 datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o)
 {
-	if (!p->up || (p->lane[o->prio] == NONE && !open_peer_lane(s, p, o->prio, p->path)))
+	if (!p->up ||
+	    (p->lane[o->prio] == NONE && !datagram_peer_open_lane(s, p, o->prio, p->path)))
 		return false;
 	if (suci_lane_send(s->lanes, p->lane[o->prio], NULL, 0, o->data, o->bytes, o->end != NULL,
 			   (uint64_t)(uintptr_t)o, s->now_ns))
@@ -102,8 +123,8 @@ datagram_peer_give(struct datagram_sock *s, struct peer *p, struct out *o)
 	return true;
 }
 
-static void
-give_up_peer(struct datagram_sock *s, struct peer *p, int err)
+void
+datagram_peer_lose(struct datagram_sock *s, struct peer *p, int err)
 {
 	if (!p->head)
 		return;
@@ -120,6 +141,10 @@ try_peer(struct datagram_sock *s, struct peer *p)
 		p->try_since_ns = 0;
 		return BASE_NEVER_NS;
 	}
+	if (p->door && !p->known) { /* it came by itself, and is gone */
+		datagram_peer_lose(s, p, ECONNRESET);
+		return BASE_NEVER_NS;
+	}
 	if (!p->try_since_ns) {
 		p->try_since_ns = p->try_at_ns = s->now_ns;
 		p->try_gap_ns = GAP_NS;
@@ -130,19 +155,25 @@ try_peer(struct datagram_sock *s, struct peer *p)
 			       : BASE_NEVER_NS;
 	if (s->now_ns >= end) {
 		p->try_since_ns = 0;
-		give_up_peer(s, p, ETIMEDOUT);
+		datagram_door_why(s, p);
+		datagram_peer_lose(s, p, ETIMEDOUT);
 		if (p->path != NONE)
 			suci_path_close(s->ep, p->path, "gave up", s->now_ns);
 		return BASE_NEVER_NS;
 	}
+	if (p->relayed)
+		return datagram_door_import(s, p, end);
 	if (p->path != NONE || !p->addr.port)
 		return end;
 	if (s->now_ns < p->try_at_ns)
 		return base_min_ns(end, p->try_at_ns);
-	uint8_t hello[HELLO_BYTES];
+	uint8_t hello[DOOR_HELLO];
 	uint32_t path;
 	datagram_hello_put(hello, &s->conf, p->id);
-	int err = suci_path_open(s->ep, &p->addr, hello, sizeof hello, &path, s->now_ns);
+	if (p->door)
+		datagram_door_hello(s, p, hello);
+	int err = suci_path_open(s->ep, &p->addr, hello, p->door ? DOOR_HELLO : HELLO_BYTES, &path,
+				 s->now_ns);
 	if (err && err != SUCI_ERR_EXISTS)
 		return base_min_ns(end, s->now_ns + BASE_MS_NS); /* one is just going down */
 	p->path = path;
@@ -201,15 +232,15 @@ say_silence(const struct datagram_sock *s, const struct peer *p, char out[SILENC
 
 static void
 note_stranger(void *user, const struct suci_addr *from, const uint8_t *public_key,
-	    const struct seal_peer *known)
+	      const struct seal_peer *known)
 {
 	struct datagram_sock *s = user;
 
-	for (size_t i = 0; i < s->npeers; i++)
-		if (!memcmp(&s->peer[i].addr, from, sizeof *from))
+	for (size_t i = 0; i < s->nplaces; i++)
+		if (!s->peer[i].relayed && !memcmp(&s->peer[i].addr, from, sizeof *from))
 			s->peer[i].stranger = !public_key ? STRANGER_BARE
-					      : known	 ? STRANGER_ELSEWHERE
-							 : STRANGER_UNKNOWN;
+					      : known	  ? STRANGER_ELSEWHERE
+							  : STRANGER_UNKNOWN;
 }
 
 int
@@ -225,8 +256,7 @@ datagram_peer_error(struct datagram_sock *s, struct peer *p)
 	datagram_peer_name(p, name);
 	say_silence(s, p, silence);
 	return datagram_fail(s, err, "id %u (%s) %s: %llu %s to it lost", p->id, name,
-			     p->why[0] ? p->why : silence, lost,
-			     lost == 1 ? "block" : "blocks");
+			     p->why[0] ? p->why : silence, lost, lost == 1 ? "block" : "blocks");
 }
 
 /* ---- leaving ---- */
@@ -252,9 +282,9 @@ bool
 datagram_peers_left(struct datagram_sock *s)
 {
 	bool all = true;
-	for (uint32_t i = 0; i < s->npeers; i++) {
+	for (uint32_t i = 0; i < s->nplaces; i++) {
 		struct peer *p = &s->peer[i];
-		if (!p->up || !any_given(p) || p->leave_done)
+		if (!p->up || !any_given(p) || p->leave_done || p->relayed)
 			continue;
 		all = false;
 		if (!p->leave_sent)
@@ -267,7 +297,7 @@ void
 datagram_peers_answer(struct datagram_sock *s)
 {
 	s->notes = false;
-	for (uint32_t i = 0; i < s->npeers; i++) {
+	for (uint32_t i = 0; i < s->nplaces; i++) {
 		struct peer *p = &s->peer[i];
 		if (!p->leave_asked || !p->up || memcmp(p->got, p->leave_at, sizeof p->got))
 			continue;
@@ -283,6 +313,8 @@ on_peer_note(void *user, uint32_t path, const void *note, size_t len, uint64_t n
 	struct peer *p = s->path_peer[path];
 	const uint8_t *b = note;
 	(void)now_ns;
+	if (path == s->door.path)
+		datagram_door_note(s, note, len);
 	if (!p || p->path != path || len != NOTE_BYTES)
 		return;
 	if (be32_load(b) == NOTE_LEAVE) {
@@ -302,6 +334,8 @@ on_peer_accept(void *user, const struct suci_addr *from, const void *hello, size
 {
 	struct datagram_sock *s = user;
 	uint32_t flags, id, to;
+	if (datagram_door_is_hello(hello, len))
+		return datagram_door_accept(s, hello, len, why);
 	if (!peer_hello_get(hello, len, &flags, &id, &to)) {
 		snprintf(why, SUCI_TEXT_MAX, "not a process of this library");
 		return -1;
@@ -324,8 +358,8 @@ on_peer_accept(void *user, const struct suci_addr *from, const void *hello, size
 }
 
 /* The path that was there is none any more. */
-static void
-forget_path(struct datagram_sock *s, struct peer *p)
+void
+datagram_peer_forget(struct datagram_sock *s, struct peer *p)
 {
 	for (unsigned i = 0; i < PRIOS; i++) {
 		uint32_t lane = p->lane[i];
@@ -347,7 +381,13 @@ on_peer_path_up(void *user, uint32_t path, const struct suci_addr *from, const v
 	struct datagram_sock *s = user;
 	uint32_t flags, id, to;
 	struct peer *p = s->path_peer[path];
-	if (incoming && peer_hello_get(hello, len, &flags, &id, &to))
+	if (path == s->door.path) {
+		datagram_door_up(s, hello, len);
+		return;
+	}
+	if (incoming && datagram_door_is_hello(hello, len))
+		p = datagram_door_came(s, from);
+	else if (incoming && peer_hello_get(hello, len, &flags, &id, &to))
 		p = datagram_peer_find(s, id); /* accept saw to it that it is there */
 	if (!p) {
 		suci_path_close(s->ep, path, "nobody wants this path", s->now_ns);
@@ -360,10 +400,10 @@ on_peer_path_up(void *user, uint32_t path, const struct suci_addr *from, const v
 		for (unsigned i = 0; i < PRIOS; i++)
 			if (p->lane[i] != NONE)
 				suci_lane_close(s->lanes, p->lane[i], s->now_ns);
-		forget_path(s, p);
+		datagram_peer_forget(s, p);
 		suci_path_close(s->ep, old, "another process has that id now", s->now_ns);
 		snprintf(p->why, sizeof p->why, "was replaced by another process");
-		give_up_peer(s, p, ECONNRESET);
+		datagram_peer_lose(s, p, ECONNRESET);
 		p->error = p->lost_now ? ECONNRESET : p->error;
 	}
 	s->path_peer[path] = p;
@@ -417,18 +457,22 @@ on_peer_path_down(void *user, uint32_t path, enum suci_down why, const char *tex
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
 	s->path_peer[path] = NULL;
+	if (path == s->door.path)
+		datagram_door_down(s, why, text);
 	if (!p || p->path != path)
 		return;
 	bool was_up = p->up;
 	bool says = text && *text && (why == SUCI_DOWN_CLOSED || why == SUCI_DOWN_REFUSED);
 	snprintf(p->why, sizeof p->why, "%s%s%.70s", peer_down_word(why), says ? ": " : "",
 		 says ? text : "");
-	forget_path(s, p);
+	datagram_peer_forget(s, p);
 	if (was_up) {
 		/* Those that were given are counted already. */
 		p->lost_now += p->queue_blocks;
 		datagram_outs_lose(s, p);
 		p->error = p->lost_now ? ECONNRESET : p->error;
+	} else if (p->give && p->door && why == SUCI_DOWN_REFUSED) {
+		datagram_peer_lose(s, p, ECONNREFUSED);
 	} else if (p->give) {
 		p->try_at_ns = s->now_ns + p->try_gap_ns;
 		p->try_gap_ns = base_min_ns(2 * p->try_gap_ns, GAP_NS_MAX);
@@ -441,11 +485,13 @@ on_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 {
 	struct datagram_sock *s = user;
 	struct peer *p = s->path_peer[path];
-	uint32_t prio = src_label % PRIOS;
-	if (!p || p->path != path || src_label / PRIOS != p->id ||
-	    dst_label != s->me->id * PRIOS + prio || p->lane[prio] != NONE)
+	uint32_t prio = dst_label % PRIOS;
+	if (path == s->door.path)
+		return datagram_door_unknown(s, dst_label, src_label);
+	if (!p || p->path != path || src_label != p->label + prio || dst_label != p->own + prio ||
+	    p->lane[prio] != NONE)
 		return SUCI_DROPPED;
-	return open_peer_lane(s, p, prio, path) ? SUCI_TAKEN : SUCI_REFUSED;
+	return datagram_peer_open_lane(s, p, prio, path) ? SUCI_TAKEN : SUCI_REFUSED;
 }
 
 static void
@@ -460,7 +506,7 @@ on_peer_lane_down(void *user, uint32_t lane, enum suci_down why, const char *tex
 	p->lane[l->prio] = NONE;
 	datagram_in_lane_end(s, lane);
 	/* The CRC failed again and again: the path is of no use, either. */
-	if (why == SUCI_DOWN_LOCAL && p->path != NONE && !s->closing)
+	if (why == SUCI_DOWN_LOCAL && p->path != NONE && !s->closing && !p->relayed)
 		suci_path_close(s->ep, p->path, "damaged data", s->now_ns);
 }
 

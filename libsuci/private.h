@@ -6,17 +6,20 @@
  *      peer.c   paths and lanes to peers, trying and giving up
  *      recv.c   blocks that come in, reading
  *      send.c   writing
+ *      door.c   our own address, ids of others' addresses, the relay
  *      turn.c   progress, waiting, event loops
  *      info.c   flow information, errors
  *
  * A lane is opened per peer and priority; its labels are id * 4 + priority, so both
- * sides know them without asking. */
+ * sides know them without asking.  Between doors they are DOOR_LABEL + priority, or what the relay
+ * says; they belong to the path (suci_lane_limits.buckets). */
 #ifndef LIBSUCI_PRIVATE_H
 #define LIBSUCI_PRIVATE_H
 
 #include "suci.h"
 
 #include "base/clock.h"
+#include "door/address.h"
 #include "driver/aead.h"
 #include "driver/suci_udp.h"
 #include "suci/lane.h"
@@ -109,15 +112,28 @@ struct peer {
 	struct suci_addr addr;
 	bool anywhere; /* addr is where it came from last, if port is not 0 */
 	bool up;
-	bool near;    /* round trips are short */
+	bool near;	  /* round trips are short */
 	uint8_t stranger; /* enum stranger: we have refused it for who it is */
-	bool pending; /* in the list of those that have something to be given or tried */
+	bool pending;	  /* in the list of those that have something to be given or tried */
 	uint8_t prio;
 	int error; /* to be told once, with why and lost_now */
 	uint64_t lost_now;
 	char why[WHY_MAX]; /* the last path's end */
 	uint32_t path;
 	uint32_t lane[PRIOS];
+	uint32_t own, label; /* what we are called to it, and it to us: at priority 0 */
+	bool door;	     /* beyond the database */
+	bool taken;	     /* door: its place was somebody's */
+	bool known;	     /* door: it was opened by its address, at */
+	bool relayed;	     /* its path is that of our relay */
+	bool imported;	     /* relayed: the relay has been asked for it */
+	bool resting;	     /* relayed: closed; its lanes go on, numbers of both ends must agree */
+	uint8_t say;	     /* relayed: note that found no room, or 0 */
+	uint16_t turn;	     /* relayed: as the relay said last */
+	uint32_t request;    /* relayed: of its import; 0: it came by itself */
+	uint32_t acked;	     /* relayed: over its lanes, and since when no more */
+	uint64_t acked_ns;
+	struct door_address at;
 	struct peer *pending_next;
 	uint64_t pend_at_ns;
 	struct out *head, *tail; /* written, not acknowledged */
@@ -147,8 +163,19 @@ struct datagram_sock {
 	void *ep_mem, *lanes_mem;
 	uint64_t fixed_bytes;
 	uint32_t lanes_max, paths_max;
-	struct peer *peer; /* sorted by id */
-	uint32_t npeers;
+	struct peer *peer; /* those of the database, sorted by id, then places for doors */
+	uint32_t npeers, nplaces;
+	uint32_t place_next; /* where the next door is looked for */
+	struct {
+		bool want, have, asked, up, via; /* asked: REGISTER is said; via: a relay */
+		bool says;			 /* some peer has a note to be said */
+		struct door_address at;		 /* realm and token are ours from the beginning */
+		struct suci_addr relay;
+		uint32_t path, mss;
+		uint64_t due_ns, retry_ns, gap_ns, look_ns;
+		int error;
+		char why[WHY_MAX];
+	} door;
 	struct peer *me, *dest;
 	struct peer **path_peer;
 	struct lane_state *lane;
@@ -219,6 +246,41 @@ void datagram_peer_pace(struct datagram_sock *s, struct peer *p);
 /* Tell peers that we want to leave; true when all have said that they have everything. */
 bool datagram_peers_left(struct datagram_sock *s);
 void datagram_peers_answer(struct datagram_sock *s);
+
+/* Its path is gone, or it is: lanes and all. */
+void datagram_peer_init(const struct datagram_sock *s, struct peer *p, uint32_t id);
+void datagram_peer_forget(struct datagram_sock *s, struct peer *p);
+/* All that was written to it is given up, and why: what error says. */
+void datagram_peer_lose(struct datagram_sock *s, struct peer *p, int err);
+bool datagram_peer_open_lane(struct datagram_sock *s, struct peer *p, unsigned prio, uint32_t path);
+
+/* ---- door.c ---- */
+#define DOOR_LABEL (1u << 24) /* between doors without a relay */
+#define DOOR_HELLO 24
+/* 0, or said why not. */
+int datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf);
+/* Due: open the path to the relay, register, say notes. */
+void datagram_door_turn(struct datagram_sock *s);
+/* A place for one more, with a new id; NULL: none is free. */
+bool datagram_door_unused(const struct peer *p);
+struct peer *datagram_door_place(struct datagram_sock *s);
+bool datagram_door_free(const struct datagram_sock *s);
+void datagram_door_hello(const struct datagram_sock *s, const struct peer *p,
+			 uint8_t out[DOOR_HELLO]);
+bool datagram_door_is_hello(const void *hello, size_t len);
+/* 0, or why not. */
+int datagram_door_accept(struct datagram_sock *s, const void *hello, size_t len,
+			 char why[SUCI_TEXT_MAX]);
+/* Who came from there, a place made if need be; NULL: none is free. */
+struct peer *datagram_door_came(struct datagram_sock *s, const struct suci_addr *from);
+/* The relay is to bring us to it.  When to look again. */
+uint64_t datagram_door_import(struct datagram_sock *s, struct peer *p, uint64_t end_ns);
+/* Why that has not come about. */
+void datagram_door_why(struct datagram_sock *s, struct peer *p);
+void datagram_door_up(struct datagram_sock *s, const void *hello, size_t len);
+void datagram_door_down(struct datagram_sock *s, enum suci_down why, const char *text);
+void datagram_door_note(struct datagram_sock *s, const void *note, size_t len);
+enum suci_verdict datagram_door_unknown(struct datagram_sock *s, uint32_t dst, uint32_t src);
 
 /* ---- recv.c ---- */
 bool datagram_in_room(struct datagram_sock *s, uint32_t lane, uint64_t bytes);

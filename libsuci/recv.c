@@ -523,6 +523,6 @@ datagram_in_fini(struct datagram_sock *s)
 	for (unsigned prio = 0; prio < PRIOS; prio++)
 		while (s->ready[prio].head)
 			drop_arrival(s, pop_arrival(&s->ready[prio]));
-	for (uint32_t i = 0; i < s->npeers; i++)
+	for (uint32_t i = 0; i < s->nplaces; i++)
 		datagram_outs_lose(s, &s->peer[i]);
 }

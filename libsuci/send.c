@@ -45,7 +45,7 @@ static void
 look_how_far(struct datagram_sock *s, struct peer *p)
 {
 	struct datagram_info i;
-	p->near = p->up && datagram_info(s, p->id, &i) == 0 && i.delay_us_min &&
+	p->near = p->up && !p->relayed && datagram_info(s, p->id, &i) == 0 && i.delay_us_min &&
 		  i.delay_us_min < NEAR_US;
 }
 

@@ -17,6 +17,8 @@ datagram_turn(struct datagram_sock *s)
 	bool moved = suci_udp_poll(s->udp, s->now_ns);
 	if (s->pending && s->now_ns >= s->pending_at_ns)
 		datagram_peers_pump(s);
+	if (s->now_ns >= s->door.due_ns)
+		datagram_door_turn(s);
 	if (s->notes)
 		datagram_peers_answer(s);
 	if (s->dirty) {
@@ -52,7 +54,7 @@ datagram_deadline_of(long sec, long usec)
 static uint64_t
 next_ns(const struct datagram_sock *s)
 {
-	uint64_t at = suci_expiry_ns(s->ep);
+	uint64_t at = base_min_ns(suci_expiry_ns(s->ep), s->door.due_ns);
 	return s->pending ? base_min_ns(at, s->pending_at_ns) : at;
 }
 

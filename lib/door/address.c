@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/siphash.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -144,4 +145,14 @@ door_address_parse(const char *text, struct door_address *out)
 	if (have >= 6 || (bits & ((1u << have) - 1)) != 0)
 		return DOOR_ERR_SHORT;
 	return door_address_decode(bytes, len, out);
+}
+
+uint64_t
+door_proof(const struct door_address *a)
+{
+	uint8_t key[16] = "\0\0\0\0\0\0\0\0door", said[12];
+	be64_store(key, a->token);
+	be64_store(said, a->realm);
+	be32_store(said + 8, a->label);
+	return base_siphash(key, said, sizeof said);
 }

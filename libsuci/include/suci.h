@@ -46,7 +46,7 @@
  * Signals    datagram_ready, _wait, _read and _write return -1 with EINTR when a
  *            handler ran while they slept, unless a block is already on its way
  *            between the caller's buffer and the wire; then they go on.
- * Limits     ids 0 .. 65535; blocks 0 .. 2^42 bytes; IPv4.
+ * Limits     ids 0 .. 65535, and those of doors; blocks 0 .. 2^42 bytes; IPv4.
  * Units      bytes, bytes per second, microseconds and milliseconds as the names
  *            say.  sec, usec: a time to wait; 0, 0 only looks, sec < 0 has no end.
  *
@@ -162,6 +162,13 @@ struct datagram_conf {
 	 * one), peers_file lines "name public-key prefix ...": who may call from there, and
 	 * whose key is expected there.  Processes with one identity name themselves in it. */
 	const char *identity_file, *peers_file;
+	/* Doors: how many ids beyond the database there may be at a time, 0 .. 65535; 0: none.
+	 * With doors db and db_file may both be NULL. */
+	uint32_t doors;
+	/* The relay of our cluster that carries them, "IPv4:port"; NULL: nobody, others reach us
+	 * at ip and port themselves. */
+	const char *relay;
+	uint64_t realm; /* only doors of one realm find each other */
 };
 void datagram_conf_init(struct datagram_conf *conf);
 struct datagram_sock *datagram_open_with(const struct datagram_conf *conf);
@@ -222,6 +229,47 @@ int datagram_slow_write(struct datagram_sock *s, uint32_t id, uint64_t bytes_per
  * lower ones here, on the way and at its reader.  It may overtake what was written
  * with a lower one. */
 int datagram_priority(struct datagram_sock *s, uint32_t id, int prio);
+
+/* ---- doors ----
+ *
+ * [+] A socket with conf.doors can be reached by processes that it knows nothing of: it has an
+ * address, a text that is handed on by whatever means (a file, a message, a command line).  Who
+ * opens the address gets an id for it, DATAGRAM_DOOR_ID or larger, and uses it like any other; the
+ * first block sets up what it needs.  Who was opened sees blocks of a new id and answers to that.
+ *
+ *      there: datagram_address(s, text);            here: id = datagram_open_at(s, text);
+ *             datagram_read(s, ...);                      datagram_destination(s, id);
+ *             datagram_destination(s,                     datagram_write(s, ...);
+ *                     datagram_source(s));
+ *
+ * Without conf.relay the address names our ip and port, and both sides reach each other
+ * directly.  With it the relay carries the door, and the relay of the other side's cluster brings
+ * blocks there; both clusters may have private addresses, also the same ones.  The calls are
+ * the same.
+ *
+ * An address holds a secret: who has it may write to us, nobody else.  It is for sockets of our
+ * conf.realm only.  A socket that is opened again has another address, and one whose relay died
+ * has another as soon as datagram_address() is called again; nobody is reached by the old one.
+ *
+ * Ids of doors are used again: that of a process that is gone when all of its blocks are read, that
+ * of an address after datagram_close_at(); over a relay when that process is gone, and until
+ * then its place is taken.  DATAGRAM_CRC covers blocks between doors, but not
+ * who sent them. */
+#define DATAGRAM_DOOR_ID     65536u
+#define DATAGRAM_ADDRESS_MAX 80u /* bytes of the text and its NUL */
+
+/* Our address; the first call makes it.  Waits for the relay for connect_ms at most.  -1: EINVAL,
+ * conf.doors is 0, or neither relay nor ip says where we are; ETIMEDOUT, the relay does not
+ * answer; ECONNREFUSED, it takes no more doors, or none at all; EINTR. */
+int datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX]);
+/* The id of who has that address; what is opened twice has one id.  Never waits: that nobody is
+ * there is told like of every peer, with ECONNREFUSED if the address is no door's now.  -1:
+ * EINVAL, not an address, or conf.doors is 0; EACCES, it is of another realm; EHOSTUNREACH, it is
+ * behind a relay, and we have none; ENOBUFS, conf.doors ids are in use. */
+int64_t datagram_open_at(struct datagram_sock *s, const char *address);
+/* The id is given back: nobody is told any more what becomes of blocks not acknowledged.
+ * -1: ENOENT. */
+int datagram_close_at(struct datagram_sock *s, uint32_t id);
 
 /* ---- reading ---- */
 

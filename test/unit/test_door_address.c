@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/siphash.h"
 
 #include <string.h>
 
@@ -164,6 +165,21 @@ bad_texts_are_refused(void **state)
 	assert_int_equal(door_address_parse(text, &a), DOOR_ERR_LONG);
 }
 
+static void
+proof_is_of_token_realm_and_label(void **state)
+{
+	(void)state;
+	static const uint8_t key[16] = {0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
+					0x17, 0x18, 'd',  'o',	'o',  'r'};
+	static const uint8_t said[12] = {1, 2, 3, 4, 5, 6, 7, 8, 0, 4, 1, 2};
+	assert_int_equal(door_proof(&sample), base_siphash(key, said, sizeof said));
+	struct door_address a = sample;
+	a.n = 1; /* no part of it */
+	assert_int_equal(door_proof(&a), door_proof(&sample));
+	a.label++;
+	assert_int_not_equal(door_proof(&a), door_proof(&sample));
+}
+
 int
 main(void)
 {
@@ -174,6 +190,7 @@ main(void)
 		cmocka_unit_test(bad_relays_are_refused),
 		cmocka_unit_test(any_other_bit_is_damage),
 		cmocka_unit_test(bad_texts_are_refused),
+		cmocka_unit_test(proof_is_of_token_realm_and_label),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

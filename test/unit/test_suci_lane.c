@@ -166,6 +166,45 @@ watch_lane(struct link *l, int from, const uint8_t *bytes, size_t len)
 }
 
 /* A relayed lane stops at the receiver's window and goes on by its acks. */
+/* Labels beyond the array are found by hash, and are their path's. */
+static void
+test_far_labels(void **state)
+{
+	(void)state;
+	struct suci_lane_limits few = {.lanes_max = 4,
+				       .blocks_max = BLOCKS_MAX,
+				       .rx_blocks_max = 64,
+				       .held_max = 64,
+				       .ranges_max = 64,
+				       .labels_max = 8,
+				       .buckets = 3};
+	assert_int_equal(suci_lanes_footprint(&few), 0);
+	few.buckets = 2;
+	struct world *w = world_up(1, true, &few);
+	struct suci_lanes *ls = w->h[0].ls;
+	struct suci_lane_conf c = w->conf;
+	uint32_t lane, more[3];
+	c.path = w->h[0].path;
+	c.rx_dst_label = 16;
+	c.rx_src_label = 17;
+	assert_int_equal(suci_lane_open(ls, &c, &lane, 0), SUCI_ERR_EXISTS);
+	assert_int_equal(lane, w->h[0].lane);
+	for (uint32_t i = 0; i < 3; i++) {
+		c.rx_src_label = 0xfffffff0 + i;
+		assert_int_equal(suci_lane_open(ls, &c, &more[i], 0), 0);
+	}
+	suci_lane_close(ls, more[1], 0);
+	for (uint32_t i = 0; i < 20; i++)
+		send_block(w, (int)(i & 1), 8, 3000, i % 3 == 0);
+	assert_true(link_run(&w->l, w->l.now_ns + BASE_S_NS, all_done, w));
+	expect_all(w, 0);
+	expect_all(w, 1);
+	c.rx_src_label = 0xfffffff0;
+	assert_int_equal(suci_lane_open(ls, &c, &lane, 0), SUCI_ERR_EXISTS);
+	assert_int_equal(lane, more[0]);
+	world_free(w);
+}
+
 static void
 test_lane_credit(void **state)
 {
@@ -343,6 +382,7 @@ main(void)
 		cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_beyond_4_gib),
 		cmocka_unit_test(test_zero_bytes_and_limits),
+		cmocka_unit_test(test_far_labels),
 		cmocka_unit_test(test_lane_credit),
 		cmocka_unit_test(test_acks_lazy_and_prompt),
 		cmocka_unit_test(test_crc),

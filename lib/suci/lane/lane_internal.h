@@ -208,7 +208,7 @@ struct suci_lanes {
 	void *user;
 	struct suci_lane_limits limits;
 	struct lane *lane;
-	uint32_t *label; /* by rx_src_label: first lane */
+	uint32_t *label; /* by rx_src_label: first lane; then the buckets */
 	struct tx_block *block;
 	struct rx_block *rx_block;
 	struct rx_early *early;
@@ -242,6 +242,8 @@ lane_hop(const struct suci_lanes *ls, uint32_t path)
 
 /* lanes.c */
 struct lane *suci_lane_get(struct suci_lanes *ls, uint32_t lane);
+/* The lane with these labels in our space, of that path if they are beyond labels_max; NONE. */
+uint32_t suci_lane_find(struct suci_lanes *ls, uint32_t path, uint32_t src, uint32_t dst);
 static inline uint32_t
 lane_index(const struct suci_lanes *ls, const struct lane *l)
 {

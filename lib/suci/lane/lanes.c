@@ -24,7 +24,7 @@ lay_out_lanes(const struct suci_lane_limits *l, void *mem, struct suci_lanes *ls
 	struct base_arena a = base_arena(mem);
 	base_arena_take(&a, 1, sizeof *ls);
 	ls->lane = base_arena_take(&a, l->lanes_max, sizeof *ls->lane);
-	ls->label = base_arena_take(&a, l->labels_max, sizeof *ls->label);
+	ls->label = base_arena_take(&a, l->labels_max + l->buckets, sizeof *ls->label);
 	ls->block = base_arena_take(&a, l->blocks_max, sizeof *ls->block);
 	ls->rx_block = base_arena_take(&a, l->rx_blocks_max, sizeof *ls->rx_block);
 	ls->early = base_arena_take(&a, l->held_max, sizeof *ls->early);
@@ -43,6 +43,7 @@ suci_lanes_footprint(const struct suci_lane_limits *l)
 	if (!l->lanes_max || l->lanes_max > 1u << 20 || !l->blocks_max || l->blocks_max > most ||
 	    !l->rx_blocks_max || l->rx_blocks_max > most || l->held_max > most || !l->ranges_max ||
 	    l->ranges_max > most || !l->labels_max || l->labels_max > most ||
+	    l->buckets > 1u << 20 || (l->buckets & (l->buckets - 1)) ||
 	    l->groups_max > GROUPS_MAX)
 		return 0;
 	return lay_out_lanes(l, NULL, &counting);
@@ -63,7 +64,7 @@ suci_lanes_new(void *mem, const struct suci_lanes_config *conf)
 	ls->limits = *l;
 	ls->ops = o;
 	ls->user = conf->user;
-	memset(ls->label, 0xff, l->labels_max * sizeof *ls->label);
+	memset(ls->label, 0xff, (l->labels_max + l->buckets) * sizeof *ls->label);
 	ls->lane_free = ls->block_free = ls->rx_block_free = ls->early_free = ls->range_free = NONE;
 	ls->again_free = ls->tune_free = ls->group_free = NONE;
 	for (uint32_t i = l->lanes_max; i-- > 0; ls->lane_free = i) {
@@ -144,11 +145,38 @@ suci_lane_get(struct suci_lanes *ls, uint32_t lane)
 	return &ls->lane[lane];
 }
 
+/* Where the chain of lanes begins that such a label is in; labels beyond the array: of that path. */
+static uint32_t *
+lane_chain(struct suci_lanes *ls, uint32_t path, uint32_t src)
+{
+	uint32_t max = ls->limits.labels_max;
+	if (src < max)
+		return &ls->label[src];
+	uint32_t h = (src ^ path * 0x85ebca6bu) * 0x9e3779b1u;
+	return &ls->label[max + ((h ^ h >> 15) & (ls->limits.buckets - 1))];
+}
+
+uint32_t
+suci_lane_find(struct suci_lanes *ls, uint32_t path, uint32_t src, uint32_t dst)
+{
+	bool array = src < ls->limits.labels_max;
+	if (!array && !ls->limits.buckets)
+		return NONE;
+	uint32_t i = *lane_chain(ls, path, src);
+	for (; i != NONE; i = ls->lane[i].label_next) {
+		const struct lane_conf *c = &ls->lane[i].conf;
+		if (c->rx_dst_label == dst && c->rx_src_label == src && (array || c->path == path))
+			return i;
+	}
+	return NONE;
+}
+
 static bool
 conf_good(const struct suci_lanes *ls, const struct suci_lane_conf *c)
 {
-	return c->rx_dst_label < ls->limits.labels_max && c->rx_src_label < ls->limits.labels_max &&
-	       c->prio < PRIOS && c->mss <= UINT16_MAX && c->window >= 64 &&
+	bool any = ls->limits.buckets && !c->group;
+	return (c->rx_dst_label < ls->limits.labels_max || any) &&
+	       (c->rx_src_label < ls->limits.labels_max || any) && c->prio < PRIOS && c->mss <= UINT16_MAX && c->window >= 64 &&
 	       c->window <= 1u << 20 && c->window_max <= 1u << 20 &&
 	       c->group <= ls->limits.groups_max &&
 	       (!c->group || (!c->direct && ls->group[c->group - 1].used));
@@ -209,19 +237,18 @@ suci_lane_open(struct suci_lanes *ls, const struct suci_lane_conf *conf, uint32_
 		return SUCI_ERR_INVAL;
 	if (!conf->group && !suci_path_usable(ls->ep, conf->path))
 		return SUCI_ERR_DOWN;
-	for (uint32_t i = ls->label[conf->rx_src_label]; i != NONE; i = ls->lane[i].label_next)
-		if (ls->lane[i].conf.rx_dst_label == conf->rx_dst_label) {
-			*lane = i;
-			return SUCI_ERR_EXISTS;
-		}
+	*lane = suci_lane_find(ls, conf->path, conf->rx_src_label, conf->rx_dst_label);
+	if (*lane != NONE)
+		return SUCI_ERR_EXISTS;
 	if (ls->lane_free == NONE)
 		return SUCI_ERR_NOMEM;
 	uint32_t i = ls->lane_free;
 	struct lane *l = &ls->lane[i];
 	ls->lane_free = l->path_link.next;
 	set_up(l, conf);
-	l->label_next = ls->label[conf->rx_src_label];
-	ls->label[conf->rx_src_label] = i;
+	uint32_t *chain = lane_chain(ls, conf->path, conf->rx_src_label);
+	l->label_next = *chain;
+	*chain = i;
 	base_ichain_push(lanes_with(ls, l), path_links(ls), i);
 	if (conf->group)
 		ls->group[conf->group - 1].nlanes++;
@@ -236,7 +263,7 @@ unlink_lane(struct suci_lanes *ls, struct lane *l)
 	if (l->conf.group != NONE)
 		ls->group[l->conf.group].nlanes--;
 	base_ichain_unlink(lanes_with(ls, l), path_links(ls), i);
-	uint32_t *at = &ls->label[l->conf.rx_src_label];
+	uint32_t *at = lane_chain(ls, l->conf.path, l->conf.rx_src_label);
 	while (*at != i)
 		at = &ls->lane[*at].label_next;
 	*at = l->label_next;

@@ -20,13 +20,16 @@
 #define CRC_BAD_IN_ROW 32 /* then the lane is given up */
 
 static struct lane *
-find_rx(struct suci_lanes *ls, const struct suci_segment *seg)
+find_rx(struct suci_lanes *ls, uint32_t path, const struct suci_segment *seg)
 {
-	if (seg->src_label >= ls->limits.labels_max)
-		return NULL;
-	uint32_t i = ls->label[seg->src_label];
-	while (i != NONE && ls->lane[i].conf.rx_dst_label != seg->dst_label)
-		i = ls->lane[i].label_next;
+	uint32_t i;
+	if (seg->src_label >= ls->limits.labels_max) {
+		i = suci_lane_find(ls, path, seg->src_label, seg->dst_label);
+	} else {
+		i = ls->label[seg->src_label];
+		while (i != NONE && ls->lane[i].conf.rx_dst_label != seg->dst_label)
+			i = ls->lane[i].label_next;
+	}
 	return i == NONE ? NULL : &ls->lane[i];
 }
 
@@ -522,7 +525,7 @@ enum suci_verdict
 suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint64_t now_ns)
 {
 	struct suci_lanes *ls = user;
-	struct lane *l = find_rx(ls, s);
+	struct lane *l = find_rx(ls, path, s);
 	if (!l && ls->ops->lane_unknown) {
 		enum suci_verdict opened =
 			ls->ops->lane_unknown(ls->user, path, s->dst_label, s->src_label);
@@ -531,7 +534,7 @@ suci_lane_segment(void *user, uint32_t path, const struct suci_segment *s, uint6
 			return SUCI_REFUSED;
 		}
 		if (opened == SUCI_TAKEN)
-			l = find_rx(ls, s);
+			l = find_rx(ls, path, s);
 	}
 	if (!l) {
 		ls->count.drop_label++;

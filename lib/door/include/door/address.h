@@ -75,4 +75,9 @@ int door_address_print(const struct door_address *a, char out[DOOR_TEXT_MAX]);
 /* text is NUL-terminated and of any length. */
 int door_address_parse(const char *text, struct door_address *out);
 
+/* What proves to the door itself that one was given its address, without saying the token:
+ * SipHash-2-4 of realm and label (12 bytes, big-endian) under the token's 8 bytes, "door" and four
+ * zeros.  Between relays the token is said. */
+uint64_t door_proof(const struct door_address *a);
+
 #endif

@@ -104,6 +104,10 @@ struct suci_lane_limits {
 	uint32_t held_max;	/* received segments waiting for their block's first; see Room */
 	uint32_t ranges_max;	/* out-of-order ranges over all lanes; see Room */
 	uint32_t labels_max;	/* local label values are < labels_max (arrays, no hash) */
+	/* A power of two up to 1<<20, or 0.  Then labels may also be larger: they belong to the
+	 * lane's path, so peers that do not know of each other may use the same ones.  Chains of a
+	 * hash table of so many; no groups. */
+	uint32_t buckets;
 	uint32_t groups_max;	/* groups of paths, 0 .. 4096 */
 };
 
@@ -192,8 +196,8 @@ struct suci_lane_conf {
 	uint32_t group;	       /* 0, or instead of path; then direct is false */
 	uint32_t tx_dst_label; /* remote process in the path peer's space */
 	uint32_t tx_src_label; /* this process in the path peer's space */
-	uint32_t rx_dst_label; /* this process, in our space: < labels_max */
-	uint32_t rx_src_label; /* remote process, in our space: < labels_max */
+	uint32_t rx_dst_label; /* this process, in our space: < labels_max, but see buckets */
+	uint32_t rx_src_label; /* remote process, in our space: < labels_max, but see buckets */
 	bool direct;
 	bool crc;
 	uint8_t prio; /* 0 .. 3 */

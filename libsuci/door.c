@@ -1,0 +1,732 @@
+/* Doors: our own address, ids for those of others, and the relay that carries both
+ * (doc/job-setup.md, Doors). */
+#include "private.h"
+
+#include "base/bytes.h"
+#include "relayproto/door.h"
+#include "relayproto/hello.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define HELLO_MAGIC   0x53554349u /* as in peer.c */
+#define HELLO_VERSION 2u
+#define OWN_REQUEST   1u /* of REGISTER; those of IMPORTs are ids */
+#define DIRECT_LABEL  1u /* in an address without a relay: nobody looks there */
+#define GAP_NS	      (10 * BASE_MS_NS)
+#define GAP_NS_MAX    (500 * BASE_MS_NS)
+#define SOON_NS	      BASE_MS_NS
+#define LOOK_NS	      BASE_S_NS
+_Static_assert(DOOR_TEXT_MAX <= DATAGRAM_ADDRESS_MAX, "as the header says");
+
+static void
+wake_door(struct datagram_sock *s, uint64_t at_ns)
+{
+	s->door.due_ns = base_min_ns(s->door.due_ns, at_ns);
+}
+
+/* ---- set-up ---- */
+
+static int
+read_relay_at(const char *text, struct suci_addr *out)
+{
+	char ip[INET_ADDRSTRLEN], *end;
+	const char *colon = strrchr(text, ':');
+	uint8_t bytes[4];
+	size_t len = colon ? (size_t)(colon - text) : 0;
+	if (!len || len >= sizeof ip)
+		return -1;
+	memcpy(ip, text, len);
+	ip[len] = 0;
+	unsigned long port = strtoul(colon + 1, &end, 10);
+	if (*end || end == colon + 1 || !port || port > 65535 || !datagram_db_ip(ip, bytes))
+		return -1;
+	*out = suci_udp_addr(bytes, (uint16_t)port);
+	return 0;
+}
+
+/* Another one for each registration: by the old address, which a relay that began anew may give out
+ * again, nobody is to reach lanes that begin anew, too. */
+static bool
+draw_token(struct datagram_sock *s)
+{
+	return getrandom(&s->door.at.token, sizeof s->door.at.token, 0) ==
+	       (ssize_t)sizeof s->door.at.token;
+}
+
+int
+datagram_door_init(struct datagram_sock *s, const struct datagram_conf *conf)
+{
+	s->door.path = NONE;
+	s->door.due_ns = BASE_NEVER_NS;
+	s->door.gap_ns = GAP_NS;
+	s->door.at = (struct door_address){.realm = conf->realm, .n = PRIOS, .nrelays = 1};
+	if (!conf->doors)
+		return 0;
+	if (!draw_token(s)) {
+		datagram_fail_open(errno, "no random numbers from the kernel");
+		return -1;
+	}
+	s->door.via = conf->relay != NULL;
+	if (!conf->relay || !read_relay_at(conf->relay, &s->door.relay))
+		return 0;
+	datagram_fail_open(EINVAL,
+			   "relay is \"%.60s\" and has to be an IPv4 address and a port, "
+			   "like 10.0.0.254:7812",
+			   conf->relay);
+	return -1;
+}
+
+/* ---- places ---- */
+
+bool
+datagram_door_unused(const struct peer *p)
+{
+	return !p->known && p->path == NONE && !p->head && !p->unread_blocks && !p->error &&
+	       !p->say;
+}
+
+static struct peer *
+find_free_place(const struct datagram_sock *s)
+{
+	for (uint32_t k = 0; k < s->conf.doors; k++) {
+		struct peer *p = &s->peer[s->npeers + (s->place_next + k) % s->conf.doors];
+		if (datagram_door_unused(p) && p != s->dest && !p->pending)
+			return p;
+	}
+	return NULL;
+}
+
+bool
+datagram_door_free(const struct datagram_sock *s)
+{
+	return find_free_place(s) != NULL;
+}
+
+struct peer *
+datagram_door_place(struct datagram_sock *s)
+{
+	struct peer *p = find_free_place(s);
+	if (!p)
+		return NULL;
+	uint32_t id = p->id;
+	if (p->taken) /* somebody had it */
+		id = id > UINT32_MAX - s->conf.doors
+			     ? DATAGRAM_DOOR_ID + (uint32_t)(p - s->peer) - s->npeers
+			     : id + s->conf.doors;
+	datagram_peer_init(s, p, id);
+	p->door = p->taken = true;
+	p->own = p->label = DOOR_LABEL;
+	s->place_next = (uint32_t)(p - s->peer) - s->npeers + 1;
+	return p;
+}
+
+/* ---- directly ---- */
+
+void
+datagram_door_hello(const struct datagram_sock *s, const struct peer *p, uint8_t out[DOOR_HELLO])
+{
+	be32_store(out, HELLO_MAGIC);
+	be32_store(out + 4, HELLO_VERSION << 16 | (s->conf.flags & DATAGRAM_CRC));
+	be32_store(out + 8, p->at.label);
+	be32_store(out + 12, 0);
+	be64_store(out + 16, door_proof(&p->at));
+}
+
+bool
+datagram_door_is_hello(const void *hello, size_t len)
+{
+	const uint8_t *b = hello;
+	return len >= DOOR_HELLO && be32_load(b) == HELLO_MAGIC &&
+	       be32_load(b + 4) >> 16 == HELLO_VERSION;
+}
+
+int
+datagram_door_accept(struct datagram_sock *s, const void *hello, size_t len,
+		     char why[SUCI_TEXT_MAX])
+{
+	const uint8_t *b = hello;
+	const struct door_address *me = &s->door.at;
+	(void)len;
+	/* What is no door and what is another one sound alike. */
+	bool proves = s->door.have && !s->door.via && be32_load(b + 8) == me->label &&
+		      be64_load(b + 16) == door_proof(me);
+	if (s->closing)
+		snprintf(why, SUCI_TEXT_MAX, "it is leaving");
+	else if (!proves)
+		snprintf(why, SUCI_TEXT_MAX, "nobody here has that address (now)");
+	else if ((be32_load(b + 4) & 0xffff) != (s->conf.flags & DATAGRAM_CRC))
+		snprintf(why, SUCI_TEXT_MAX, "CRC is %s there",
+			 s->conf.flags & DATAGRAM_CRC ? "on" : "off");
+	else if (!datagram_door_free(s))
+		snprintf(why, SUCI_TEXT_MAX, "it has as many doors as it may (conf.doors)");
+	else
+		return 0;
+	return -1;
+}
+
+static struct peer *
+find_there(struct datagram_sock *s, const struct suci_addr *at)
+{
+	for (uint32_t i = 0; i < s->nplaces; i++) {
+		struct peer *p = &s->peer[i];
+		if (!p->relayed && (p->door ? !datagram_door_unused(p) : !p->anywhere) &&
+		    !memcmp(&p->addr, at, sizeof *at))
+			return p;
+	}
+	return NULL;
+}
+
+struct peer *
+datagram_door_came(struct datagram_sock *s, const struct suci_addr *from)
+{
+	struct peer *p = find_there(s, from);
+	if (p)
+		return p;
+	p = datagram_door_place(s);
+	if (p)
+		p->addr = *from;
+	return p;
+}
+
+/* ---- notes to the relay ---- */
+
+static bool
+say_to_relay(struct datagram_sock *s, const struct relay_door_note *n)
+{
+	uint8_t b[RELAY_DOOR_NOTE_MAX];
+	s->dirty = true;
+	return suci_path_note(s->ep, s->door.path, b, relay_door_encode(n, b), s->now_ns) ==
+	       SUCI_ERR_OK;
+}
+
+static void end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why);
+
+/* HOLD or DROP; later if there is no room. */
+static void
+say_peer(struct datagram_sock *s, struct peer *p, uint8_t op)
+{
+	struct relay_door_note n = {.op = op, .label = p->label, .request = p->request};
+	p->say = s->door.up && !say_to_relay(s, &n) ? op : 0;
+	if (p->say) {
+		s->door.says = true;
+		wake_door(s, s->now_ns + SOON_NS);
+	}
+}
+
+static void
+say_kept(struct datagram_sock *s)
+{
+	s->door.says = false;
+	for (uint32_t i = s->npeers; i < s->nplaces; i++)
+		if (s->peer[i].say)
+			say_peer(s, &s->peer[i], s->peer[i].say);
+}
+
+static void
+register_own(struct datagram_sock *s)
+{
+	struct relay_door_note n = {.op = RELAY_DOOR_REGISTER,
+				    .request = OWN_REQUEST,
+				    .n = PRIOS,
+				    .realm = s->door.at.realm,
+				    .token = s->door.at.token};
+	s->door.asked = say_to_relay(s, &n);
+	if (!s->door.asked)
+		wake_door(s, s->now_ns + SOON_NS);
+}
+
+static void
+open_relay_path(struct datagram_sock *s)
+{
+	struct relay_hello h = {.kind = RELAY_HELLO_DOOR, .rank = RELAY_RANK_NONE};
+	uint8_t hello[RELAY_HELLO_LEN];
+	uint32_t path;
+	if (s->now_ns < s->door.retry_ns) {
+		wake_door(s, s->door.retry_ns);
+		return;
+	}
+	relay_hello_encode(&h, hello);
+	if (suci_path_open(s->ep, &s->door.relay, hello, sizeof hello, &path, s->now_ns)) {
+		wake_door(s, s->now_ns + SOON_NS);
+		return;
+	}
+	s->door.path = path;
+	s->dirty = true;
+}
+
+/* Nobody tells that one who is connected does not take anything: no path is down then. */
+static void
+give_up_stuck(struct datagram_sock *s)
+{
+	uint64_t limit = s->conf.liveness_ms * (uint64_t)BASE_MS_NS;
+	for (uint32_t i = s->npeers; limit && i < s->nplaces; i++) {
+		struct peer *p = &s->peer[i];
+		uint32_t acked = 0;
+		if (!p->relayed || !p->up || !p->head) {
+			p->acked_ns = 0;
+			continue;
+		}
+		for (unsigned k = 0; k < PRIOS; k++) {
+			struct suci_lane_info l;
+			if (p->lane[k] != NONE && suci_lane_info(s->lanes, p->lane[k], &l))
+				acked += l.tx_acked_seq;
+		}
+		if (!p->acked_ns || acked != p->acked)
+			p->acked_ns = s->now_ns;
+		p->acked = acked;
+		if (s->now_ns - p->acked_ns < limit)
+			continue;
+		say_peer(s, p, RELAY_DOOR_DROP);
+		end_reached(s, p, ETIMEDOUT, "takes nothing");
+	}
+	s->door.look_ns = s->now_ns + LOOK_NS;
+}
+
+void
+datagram_door_turn(struct datagram_sock *s)
+{
+	s->door.due_ns = BASE_NEVER_NS;
+	if (!s->door.via || s->closing)
+		return;
+	if (s->door.path == NONE && s->door.want)
+		open_relay_path(s);
+	else if (s->door.up && s->door.want && !s->door.asked)
+		register_own(s);
+	if (s->door.up && s->door.says)
+		say_kept(s);
+	if (s->door.up && s->now_ns >= s->door.look_ns)
+		give_up_stuck(s);
+	if (s->door.up)
+		wake_door(s, s->door.look_ns);
+}
+
+/* ---- what the relay says ---- */
+
+/* Those that wait for an address of ours, or for the relay, look again. */
+static void
+try_waiting(struct datagram_sock *s)
+{
+	for (uint32_t i = s->npeers; i < s->nplaces; i++)
+		if (s->peer[i].relayed && s->peer[i].give)
+			datagram_peer_pend(s, &s->peer[i], 0);
+}
+
+static struct peer *
+find_called(struct datagram_sock *s, uint32_t label)
+{
+	for (uint32_t i = s->npeers; i < s->nplaces; i++)
+		if (s->peer[i].relayed && s->peer[i].up && s->peer[i].label == label)
+			return &s->peer[i];
+	return NULL;
+}
+
+static void
+set_reached(struct datagram_sock *s, struct peer *p, uint32_t label)
+{
+	p->label = label;
+	p->own = s->door.at.label;
+	p->path = s->door.path;
+	p->up = true;
+	p->try_since_ns = 0;
+	if (p->give)
+		datagram_peer_pend(s, p, 0);
+}
+
+/* No more to be reached, and why. */
+static void
+end_reached(struct datagram_sock *s, struct peer *p, int err, const char *why)
+{
+	for (unsigned i = 0; i < PRIOS; i++)
+		if (p->lane[i] != NONE && s->door.up)
+			suci_lane_close(s->lanes, p->lane[i], s->now_ns);
+	datagram_peer_forget(s, p);
+	p->imported = false;
+	p->try_since_ns = 0;
+	if (p->resting) { /* and with it is what was kept for it */
+		datagram_outs_lose(s, p);
+		p->known = p->resting = false;
+		p->lost_now = 0;
+		return;
+	}
+	snprintf(p->why, sizeof p->why, "%s", why);
+	if (p->head)
+		datagram_peer_lose(s, p, err);
+	p->error = p->lost_now ? err : p->error;
+}
+
+/* It had written to us before we opened its address: from now on its blocks come from that id. */
+static void
+merge_peer(struct datagram_sock *s, struct peer *p, struct peer *q)
+{
+	for (unsigned i = 0; i < PRIOS; i++) {
+		uint32_t lane = q->lane[i];
+		p->given[i] = q->given[i];
+		p->got[i] = q->got[i];
+		p->lane[i] = lane;
+		q->lane[i] = NONE;
+		if (lane == NONE)
+			continue;
+		s->lane[lane].peer = p;
+		for (struct in *b = s->lane[lane].coming.head; b; b = b->next)
+			b->peer = p;
+	}
+	for (struct out *o = q->head; o; o = o->next)
+		o->peer = p;
+	if (q->head) {
+		q->tail->next = p->head;
+		if (p->head)
+			p->head->prev = q->tail;
+		else
+			p->tail = q->tail;
+		p->head = q->head;
+		p->give = q->give ? q->give : p->give;
+		p->queue_blocks += q->queue_blocks;
+		p->queue_bytes += q->queue_bytes;
+	}
+	q->head = q->tail = q->give = NULL;
+	q->queue_blocks = q->queue_bytes = 0;
+	say_peer(s, q, RELAY_DOOR_DROP);
+	datagram_peer_forget(s, q);
+}
+
+static void
+hear_address(struct datagram_sock *s, const struct relay_door_note *n)
+{
+	struct door_address a, *me = &s->door.at;
+	if (n->request != OWN_REQUEST || s->door.have ||
+	    door_address_decode(n->address.at, n->address.len, &a) || a.realm != me->realm ||
+	    a.token != me->token || a.n != PRIOS)
+		return;
+	*me = a;
+	s->door.have = true;
+	try_waiting(s);
+}
+
+static void
+hear_door_refused(struct datagram_sock *s, uint32_t request)
+{
+	struct peer *p = request >= DATAGRAM_DOOR_ID ? datagram_peer_find(s, request) : NULL;
+	if (request == OWN_REQUEST && !s->door.have) {
+		snprintf(s->door.why, sizeof s->door.why, "the relay has no room for a door");
+		s->door.error = ECONNREFUSED;
+		s->door.want = s->door.asked = false;
+		for (uint32_t i = s->npeers; i < s->nplaces; i++)
+			if (s->peer[i].relayed && s->peer[i].known)
+				end_reached(s, &s->peer[i], ECONNREFUSED, s->door.why);
+	} else if (p && p->relayed && p->imported && !p->up) {
+		end_reached(s, p, ECONNREFUSED,
+			    "is refused: nobody has that address now, or a relay is full");
+	}
+}
+
+static void
+hear_imported(struct datagram_sock *s, const struct relay_door_note *n)
+{
+	struct peer *p = datagram_peer_find(s, n->request), *q = find_called(s, n->label);
+	struct relay_door_note drop = {
+		.op = RELAY_DOOR_DROP, .label = n->label, .request = n->request};
+	/* Once more: a path between relays broke, and who was opened sees us as somebody new. */
+	if (p && p->relayed && p->imported && p->up && p->label == n->label) {
+		if (p->turn == n->turn)
+			return; /* the note came twice */
+		end_reached(s, p, ECONNRESET, "is reached anew: a path between relays broke");
+		p->imported = p->known;
+	}
+	if (!p || !p->relayed || !p->imported || p->up) {
+		(void)say_to_relay(s, &drop); /* it was closed meanwhile */
+		return;
+	}
+	set_reached(s, p, n->label);
+	p->turn = n->turn;
+	if (q && !q->known)
+		merge_peer(s, p, q);
+}
+
+static void
+hear_gone(struct datagram_sock *s, const struct relay_door_note *n)
+{
+	struct peer *p = n->request ? datagram_peer_find(s, n->request) : find_called(s, n->label);
+	if (p && p->relayed && p->up && p->label == n->label && p->request == n->request)
+		end_reached(s, p, ECONNRESET, "is gone");
+}
+
+void
+datagram_door_note(struct datagram_sock *s, const void *note, size_t len)
+{
+	struct relay_door_note n;
+	if (relay_door_decode(note, len, &n))
+		return;
+	switch ((enum relay_door_op)n.op) {
+	case RELAY_DOOR_ADDRESS:
+		hear_address(s, &n);
+		break;
+	case RELAY_DOOR_REFUSED:
+		hear_door_refused(s, n.request);
+		break;
+	case RELAY_DOOR_IMPORTED:
+		hear_imported(s, &n);
+		break;
+	case RELAY_DOOR_GONE:
+		hear_gone(s, &n);
+		break;
+	case RELAY_DOOR_REGISTER:
+	case RELAY_DOOR_LEAVE:
+	case RELAY_DOOR_IMPORT:
+	case RELAY_DOOR_HOLD:
+	case RELAY_DOOR_DROP:
+	case RELAY_DOOR_ASK:
+	case RELAY_DOOR_ANSWER:
+	case RELAY_DOOR_WITHDRAW:
+		break; /* not a relay's to say to us */
+	}
+}
+
+void
+datagram_door_up(struct datagram_sock *s, const void *hello, size_t len)
+{
+	struct relay_hello h;
+	struct suci_path_info info;
+	if (relay_hello_decode(hello, len, &h) || h.kind != RELAY_HELLO_RELAY ||
+	    !suci_path_info(s->ep, s->door.path, &info)) {
+		suci_path_close(s->ep, s->door.path, "not a relay", s->now_ns);
+		return;
+	}
+	s->door.up = true;
+	s->door.gap_ns = GAP_NS;
+	s->door.mss = info.mss;
+	if (h.mtu > SUCI_OVERHEAD && h.mtu - (uint32_t)SUCI_OVERHEAD < info.mss)
+		s->door.mss = h.mtu - SUCI_OVERHEAD;
+	wake_door(s, 0);
+}
+
+void
+datagram_door_down(struct datagram_sock *s, enum suci_down why, const char *text)
+{
+	bool refused = why == SUCI_DOWN_REFUSED, was_up = s->door.up;
+	s->door.path = NONE;
+	s->door.up = s->door.have = s->door.asked = false;
+	if (!draw_token(s))
+		s->door.at.token++;
+	s->door.retry_ns = s->now_ns + s->door.gap_ns;
+	s->door.gap_ns = base_min_ns(2 * s->door.gap_ns, GAP_NS_MAX);
+	snprintf(s->door.why, sizeof s->door.why, "our relay %s%.70s",
+		 refused  ? "refuses us: "
+		 : was_up ? "is gone"
+			  : "does not answer",
+		 refused && text ? text : "");
+	if (refused) {
+		s->door.error = ECONNREFUSED;
+		s->door.want = false;
+	}
+	for (uint32_t i = s->npeers; i < s->nplaces; i++) {
+		struct peer *p = &s->peer[i];
+		p->say = 0;
+		if (p->relayed && (p->up || (refused && p->known)))
+			end_reached(s, p, refused ? ECONNREFUSED : ECONNRESET, s->door.why);
+		p->imported = false;
+	}
+	wake_door(s, s->door.retry_ns);
+}
+
+enum suci_verdict
+datagram_door_unknown(struct datagram_sock *s, uint32_t dst, uint32_t src)
+{
+	uint32_t prio = dst - s->door.at.label;
+	if (!s->door.have || prio >= PRIOS || src < prio || s->closing)
+		return SUCI_DROPPED;
+	struct peer *p = find_called(s, src - prio);
+	if (!p) {
+		p = datagram_door_place(s);
+		if (!p)
+			return SUCI_DROPPED; /* it sends again, and there may be one then */
+		p->relayed = true;
+		set_reached(s, p, src - prio);
+		say_peer(s, p, RELAY_DOOR_HOLD);
+	}
+	if (p->lane[prio] != NONE)
+		return SUCI_DROPPED;
+	return datagram_peer_open_lane(s, p, prio, p->path) ? SUCI_TAKEN : SUCI_REFUSED;
+}
+
+/* ---- reaching others ---- */
+
+uint64_t
+datagram_door_import(struct datagram_sock *s, struct peer *p, uint64_t end_ns)
+{
+	uint8_t bytes[DOOR_ADDRESS_MAX];
+	struct relay_door_note n = {
+		.op = RELAY_DOOR_IMPORT,
+		.request = p->request,
+		.label = s->door.at.label,
+		.address = {bytes, (uint8_t)door_address_encode(&p->at, bytes)}};
+	if (p->imported)
+		return end_ns;
+	if (!s->door.have) {
+		s->door.want = true;
+		wake_door(s, 0);
+		return end_ns;
+	}
+	p->imported = say_to_relay(s, &n);
+	return p->imported ? end_ns : base_min_ns(end_ns, s->now_ns + SOON_NS);
+}
+
+void
+datagram_door_why(struct datagram_sock *s, struct peer *p)
+{
+	if (!p->relayed)
+		return;
+	const char *why = p->imported  ? "is out of reach: its relays do not answer ours"
+			  : s->door.up ? "cannot be asked for: our relay has given us no address"
+				       : s->door.why;
+	snprintf(p->why, sizeof p->why, "%s",
+		 *why ? why : "cannot be asked for: our relay does not answer");
+}
+
+static int64_t
+open_place(struct datagram_sock *s, const struct door_address *a, const struct suci_addr *direct)
+{
+	struct peer *p = direct ? find_there(s, direct) : NULL;
+	for (uint32_t i = s->npeers; i < s->nplaces && !p; i++)
+		if (s->peer[i].known && !memcmp(&s->peer[i].at, a, sizeof *a))
+			p = &s->peer[i];
+	if (p && p->resting) {
+		p->resting = false;
+		return p->id;
+	}
+	if (p && !p->door)
+		return p->id; /* of the database */
+	/* Another process that had the port before is not who is meant. */
+	if (p && p->known && memcmp(&p->at, a, sizeof *a))
+		return datagram_fail(s, EADDRINUSE,
+				     "id %u is another address at the same place; close it first",
+				     p->id);
+	p = p ? p : datagram_door_place(s);
+	if (!p)
+		return datagram_fail(s, ENOBUFS, "all %u ids of doors are in use (conf.doors)",
+				     s->conf.doors);
+	p->known = true;
+	p->at = *a;
+	p->relayed = !direct;
+	p->request = direct ? 0 : p->id;
+	if (direct)
+		p->addr = *direct;
+	return p->id;
+}
+
+int64_t
+datagram_open_at(struct datagram_sock *s, const char *address)
+{
+	struct door_address a;
+	uint8_t ip[4];
+	if (datagram_enter(s))
+		return -1;
+	if (!s->conf.doors)
+		return datagram_fail(s, EINVAL, "conf.doors is 0: no ids for addresses");
+	int err = door_address_parse(address, &a);
+	if (err)
+		return datagram_fail(s, EINVAL, "%s", door_strerror(err));
+	if (a.realm != s->conf.realm)
+		return datagram_fail(s, EACCES, "the address is of another realm than conf.realm");
+	if (s->door.have && !memcmp(&a, &s->door.at, sizeof a))
+		return s->me->id;
+	if (a.n < PRIOS)
+		return datagram_fail(s, EINVAL,
+				     "the address has %u labels and not %d: it is not "
+				     "one of this library",
+				     a.n, PRIOS);
+	if (!(a.flags & DOOR_FLAG_PROCESS)) {
+		if (s->door.via)
+			return open_place(s, &a, NULL);
+		return datagram_fail(s, EHOSTUNREACH,
+				     "the address is behind a relay: set conf.relay to our own");
+	}
+	be32_store(ip, a.relay[0].ipv4);
+	struct suci_addr to = suci_udp_addr(ip, a.relay[0].port);
+	return open_place(s, &a, &to);
+}
+
+int
+datagram_close_at(struct datagram_sock *s, uint32_t id)
+{
+	struct peer *p =
+		datagram_enter(s) || id < DATAGRAM_DOOR_ID ? NULL : datagram_peer_find(s, id);
+	if (!p)
+		return datagram_fail(s, ENOENT, "id %u is not a door now", id);
+	uint32_t path = p->path;
+	s->now_ns = suci_udp_now_ns();
+	p->resting = p->relayed && p->up;
+	if (p->relayed && !p->up)
+		end_reached(s, p, 0, "");
+	else if (!p->relayed)
+		datagram_outs_lose(s, p);
+	if (!p->relayed && path != NONE)
+		suci_path_close(s->ep, path, "", s->now_ns);
+	if (!p->resting)
+		p->known = p->imported = false;
+	p->error = 0;
+	p->lost_now = 0;
+	if (s->dest == p)
+		s->dest = NULL;
+	datagram_kick(s);
+	return 0;
+}
+
+/* ---- our own ---- */
+
+static bool
+own_known(struct datagram_sock *s, void *arg)
+{
+	(void)arg;
+	return s->door.have || s->door.error;
+}
+
+static int
+name_place(struct datagram_sock *s)
+{
+	struct suci_addr at = suci_udp_local(s->udp);
+	uint32_t ip = be32_load(at.ip + 12);
+	if (!ip)
+		return datagram_fail(s, EINVAL,
+				     "conf.ip has to say at which address others reach us, or "
+				     "conf.relay which relay carries the door");
+	s->door.at.flags = DOOR_FLAG_PROCESS;
+	s->door.at.label = DIRECT_LABEL;
+	s->door.at.relay[0] = (struct door_relay){ip, at.port};
+	s->door.have = true;
+	return 0;
+}
+
+int
+datagram_address(struct datagram_sock *s, char out[DATAGRAM_ADDRESS_MAX])
+{
+	if (datagram_enter(s))
+		return -1;
+	if (!s->conf.doors)
+		return datagram_fail(s, EINVAL, "conf.doors is 0: this socket is no door");
+	if (!s->door.have && !s->door.via && name_place(s))
+		return -1;
+	if (!s->door.have) {
+		uint64_t wait = s->conf.connect_ms * (uint64_t)BASE_MS_NS;
+		uint64_t now = suci_udp_now_ns();
+		s->door.error = 0;
+		s->door.want = true;
+		wake_door(s, 0);
+		int r = datagram_wait_until(s, own_known, NULL,
+					    wait ? base_add_ns(now, wait) : BASE_NEVER_NS, NULL);
+		int err = r ? s->door.error : ETIMEDOUT;
+		s->door.error = 0;
+		if (r < 0)
+			return -1;
+		if (err)
+			return datagram_fail(s, err, "no address: %s",
+					     *s->door.why ? s->door.why
+							  : "our relay does not answer");
+	}
+	int err = door_address_print(&s->door.at, out);
+	return err ? datagram_fail(s, EINVAL, "%s", door_strerror(err)) : 0;
+}

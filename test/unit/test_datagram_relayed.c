@@ -1,0 +1,530 @@
+/* Doors of libsuci over two real relays (lib/relay), all in this process on the loopback interface:
+ *
+ *     socket -- relay 0 ===== relay 1 -- socket
+ *
+ * A relay here has one UDP socket: what comes from the other relay's is its global leg. */
+#include "datagram_kit.h"
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "door/address.h"
+#include "relay/core.h"
+#include "suci/endpoint.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+
+#define REALM	   7u
+#define DOORS_MAX  64u
+#define PATHS	   32u
+#define BUFS	   256u
+#define BUF_BYTES  2048u
+#define RELAY_MTU  1400u
+#define PER_SOCKET 8u
+
+struct toy_relay {
+	int fd;
+	uint16_t port, other; /* the other relay's */
+	struct relay_core *core;
+	struct suci *ep;
+	void *core_mem, *ep_mem;
+	uint8_t buf[BUFS][BUF_BYTES];
+	uint32_t held[BUFS];
+};
+
+static uint64_t
+clock_ns(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * BASE_S_NS + (uint64_t)ts.tv_nsec;
+}
+
+static uint8_t *
+write_payload(void *user, uint64_t cookie, const uint8_t *data, size_t len)
+{
+	(void)user, (void)cookie, (void)len;
+	return (uint8_t *)(uintptr_t)data;
+}
+
+static void
+hold_payload(void *user, uint64_t cookie)
+{
+	((struct toy_relay *)user)->held[cookie]++;
+}
+
+static void
+release_payload(void *user, uint64_t cookie)
+{
+	((struct toy_relay *)user)->held[cookie]--;
+}
+
+static void
+end_no_job(void *user, uint32_t base, const char *why)
+{
+	(void)user, (void)base;
+	fail_msg("a job ends: %s", why);
+}
+
+static void
+print_up(void *user, uint32_t path, const struct suci_addr *peer, const char *what)
+{
+	if (getenv("TOY_LOG"))
+		print_message("    relay %u: path %u up to %u: %s\n",
+			      ((struct toy_relay *)user)->port, path, peer->port, what);
+}
+
+static void
+print_down(void *user, uint32_t path, const struct suci_addr *peer, const char *what,
+	   const char *why)
+{
+	if (getenv("TOY_LOG"))
+		print_message("    relay %u: path %u down to %u: %s: %s\n",
+			      ((struct toy_relay *)user)->port, path, peer->port, what, why);
+}
+
+static const struct relay_core_ops toy_ops = {.path_up = print_up,
+					      .path_down = print_down,
+					      .writable = write_payload,
+					      .hold = hold_payload,
+					      .release = release_payload,
+					      .job_ended = end_no_job};
+
+static void
+bind_relay(struct toy_relay *r)
+{
+	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(r->port)};
+	socklen_t len = sizeof sa;
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	r->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(r->fd, (struct sockaddr *)&sa, sizeof sa), 0);
+	assert_int_equal(getsockname(r->fd, (struct sockaddr *)&sa, &len), 0);
+	r->port = ntohs(sa.sin_port);
+}
+
+static void
+start_relay(struct toy_relay *r, uint64_t life)
+{
+	struct relay_core_conf rc = {
+		.limits = {.jobs_max = 1,
+			   .procs_max = RELAY_LABEL_PAGE,
+			   .hosts_max = 1,
+			   .trunks_max = 8,
+			   .paths_max = PATHS,
+			   .primaries_max = 1,
+			   .doors_max = DOORS_MAX,
+			   .holds_max = DOORS_MAX},
+		.self_global = relay_addr_v4(INADDR_LOOPBACK, r->port, RELAY_LEG_GLOBAL),
+		.trunk_mtu = RELAY_MTU,
+		.doors = {.per_proc_max = PER_SOCKET},
+		.ops = &toy_ops,
+		.user = r,
+	};
+	struct suci_config c = {.limits = {.paths_max = PATHS,
+					   .segments_max = 128,
+					   .queue_max = 128,
+					   .window_max = 128},
+				.cc = SUCI_CC_CUBIC,
+				.mtu_max = RELAY_MTU,
+				.credit = 64,
+				.handshake_ns = 5 * BASE_S_NS,
+				.liveness_ns = 60 * BASE_S_NS,
+				.incarnation = life,
+				.seed = life * 77 + r->port,
+				.ops = relay_ops()};
+	memset(r->held, 0, sizeof r->held);
+	r->core_mem = aligned_alloc(64, (relay_core_footprint(&rc.limits) + 63) & ~63ul);
+	r->ep_mem = aligned_alloc(64, (suci_footprint(&c.limits) + 63) & ~63ul);
+	assert_true(r->core_mem && r->ep_mem);
+	r->core = relay_core_new(r->core_mem, &rc);
+	assert_non_null(r->core);
+	relay_core_hello(r->core, c.hello);
+	c.hello_len = RELAY_HELLO_LEN;
+	c.user = r->core;
+	r->ep = suci_new(r->ep_mem, &c, clock_ns());
+	assert_non_null(r->ep);
+	relay_bind(r->core, r->ep);
+}
+
+static void
+stop_relay(struct toy_relay *r)
+{
+	suci_fini(r->ep, clock_ns());
+	relay_core_fini(r->core);
+	free(r->ep_mem);
+	free(r->core_mem);
+	r->ep = NULL;
+}
+
+static void
+receive_all(struct toy_relay *r)
+{
+	for (uint32_t i = 0; i < BUFS; i++) {
+		struct sockaddr_in sa;
+		socklen_t len = sizeof sa;
+		if (r->held[i])
+			continue;
+		ssize_t n = recvfrom(r->fd, r->buf[i], BUF_BYTES, 0, (struct sockaddr *)&sa, &len);
+		if (n < 0)
+			return;
+		uint16_t port = ntohs(sa.sin_port);
+		struct suci_addr from =
+			relay_addr_v4(INADDR_LOOPBACK, port,
+				      port == r->other ? RELAY_LEG_GLOBAL : RELAY_LEG_PRIVATE);
+		if (r->ep)
+			suci_rx(r->ep, &from, r->buf[i], (size_t)n, i, clock_ns());
+	}
+}
+
+static void
+turn_relay(struct toy_relay *r)
+{
+	static struct suci_out out;
+	receive_all(r);
+	if (!r->ep)
+		return;
+	uint64_t now = clock_ns();
+	if (now >= suci_expiry_ns(r->ep))
+		suci_tick(r->ep, now);
+	if (now >= relay_core_expiry_ns(r->core))
+		relay_core_tick(r->core, now);
+	while (suci_tx(r->ep, &out, now)) {
+		struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(out.to.port)};
+		sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		struct iovec v[3] = {{out.head, out.head_len},
+				     {(void *)(uintptr_t)out.seg_head, out.seg_head_len},
+				     {(void *)(uintptr_t)out.data, out.data_len}};
+		struct msghdr m = {
+			.msg_name = &sa, .msg_namelen = sizeof sa, .msg_iov = v, .msg_iovlen = 3};
+		(void)sendmsg(r->fd, &m, 0);
+	}
+}
+
+/* The relays turn in a thread of their own: calls of the library wait for them. */
+struct relays {
+	struct toy_relay relay[2];
+	pthread_mutex_t lock;
+	pthread_t thread;
+	bool over;
+	char at[2][32];
+	struct kit k;
+};
+
+static void *
+turn_relays(void *arg)
+{
+	struct relays *w = arg;
+	for (bool over = false; !over;) {
+		struct pollfd p[2] = {{.fd = w->relay[0].fd, .events = POLLIN},
+				      {.fd = w->relay[1].fd, .events = POLLIN}};
+		pthread_mutex_lock(&w->lock);
+		turn_relay(&w->relay[0]);
+		turn_relay(&w->relay[1]);
+		over = w->over;
+		pthread_mutex_unlock(&w->lock);
+		(void)poll(p, 2, 1);
+	}
+	return NULL;
+}
+
+static struct relays *
+make_relays(void)
+{
+	struct relays *w = calloc(1, sizeof *w);
+	assert_non_null(w);
+	bind_relay(&w->relay[0]);
+	bind_relay(&w->relay[1]);
+	for (uint32_t i = 0; i < 2; i++) {
+		w->relay[i].other = w->relay[1 - i].port;
+		snprintf(w->at[i], sizeof w->at[i], "127.0.0.1:%u", w->relay[i].port);
+		start_relay(&w->relay[i], 1);
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	assert_int_equal(pthread_create(&w->thread, NULL, turn_relays, w), 0);
+	return w;
+}
+
+static void
+open_behind(struct relays *w, uint32_t i, uint32_t relay, uint32_t doors, uint64_t realm)
+{
+	struct datagram_conf c;
+	datagram_conf_init(&c);
+	c.doors = doors;
+	c.relay = w->at[relay];
+	c.realm = realm;
+	c.close_ms = 2000;
+	c.sockbuf_bytes = 1u << 20;
+	w->k.s[i] = datagram_open_with(&c);
+	assert_non_null(w->k.s[i]);
+	w->k.n = i >= w->k.n ? i + 1 : w->k.n;
+}
+
+static void
+free_relays(struct relays *w)
+{
+	kit_fini(&w->k);
+	pthread_mutex_lock(&w->lock);
+	w->over = true;
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		const char *what = "";
+		if (w->relay[i].ep) {
+			assert_true(relay_core_check(w->relay[i].core, &what));
+			stop_relay(&w->relay[i]);
+		}
+		close(w->relay[i].fd);
+	}
+	free(w);
+}
+
+static void
+address_of(struct relays *w, uint32_t i, char out[DATAGRAM_ADDRESS_MAX])
+{
+	int err = datagram_address(w->k.s[i], out);
+	if (err)
+		print_error("%s\n", datagram_error(w->k.s[i]));
+	assert_int_equal(err, 0);
+}
+
+static void
+send_relayed(struct relays *w, uint32_t i, int64_t id, const char *text)
+{
+	assert_true(id >= DATAGRAM_DOOR_ID);
+	assert_int_equal(datagram_destination(w->k.s[i], (uint32_t)id), 0);
+	assert_int_equal(datagram_write0(w->k.s[i], text, strlen(text) + 1), strlen(text) + 1);
+}
+
+/* Returns the id it came from. */
+static int64_t
+expect_relayed(struct relays *w, uint32_t i, const char *text)
+{
+	char got[64];
+	KIT_UNTIL(&w->k, datagram_peek(w->k.s[i], NULL, NULL) == 1);
+	assert_int_equal(datagram_read0(w->k.s[i], got, sizeof got), strlen(text) + 1);
+	assert_string_equal(got, text);
+	return datagram_source(w->k.s[i]);
+}
+
+static int
+relayed_error(struct relays *w, uint32_t i, int64_t id)
+{
+	assert_true(id >= DATAGRAM_DOOR_ID);
+	assert_int_equal(datagram_destination(w->k.s[i], (uint32_t)id), 0);
+	(void)datagram_write0(w->k.s[i], "x", 1);
+	KIT_UNTIL(&w->k, datagram_queue_length(w->k.s[i], (uint32_t)id) < 0);
+	int err = errno;
+	print_message("  %s\n", datagram_error(w->k.s[i]));
+	return err;
+}
+
+static struct relay_counters
+counters_of(struct relays *w, uint32_t relay)
+{
+	pthread_mutex_lock(&w->lock);
+	struct relay_counters c = *relay_core_counters(w->relay[relay].core);
+	pthread_mutex_unlock(&w->lock);
+	return c;
+}
+
+static void
+blocks_cross_two_relays(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char address[DATAGRAM_ADDRESS_MAX];
+	size_t len = 300000;
+	uint8_t *out = malloc(len), *in = malloc(len);
+	assert_true(out && in);
+	open_behind(w, 0, 0, 4, REALM);
+	open_behind(w, 1, 1, 4, REALM);
+	address_of(w, 0, address);
+	int64_t there = datagram_open_at(w->k.s[1], address);
+	send_relayed(w, 1, there, "question");
+	int64_t from = expect_relayed(w, 0, "question");
+	send_relayed(w, 0, from, "answer");
+	assert_int_equal(expect_relayed(w, 1, "answer"), there);
+	for (uint32_t prio = 0; prio < 4; prio++) {
+		assert_int_equal(datagram_priority(w->k.s[1], (uint32_t)there, (int)prio), 0);
+		send_relayed(w, 1, there, "prio");
+		assert_int_equal(expect_relayed(w, 0, "prio"), from);
+	}
+	kit_fill(out, len, 3);
+	assert_int_equal(datagram_write0(w->k.s[1], out, len), len);
+	KIT_UNTIL(&w->k, datagram_peek(w->k.s[0], NULL, NULL) == 1);
+	assert_int_equal(datagram_read0(w->k.s[0], in, len), len);
+	kit_check(in, len, 3);
+	free_relays(w);
+	free(out);
+	free(in);
+}
+
+/* Who came by itself is opened by its address: one id, nothing is lost or comes twice. */
+static void
+both_open_each_other(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char a[DATAGRAM_ADDRESS_MAX], b[DATAGRAM_ADDRESS_MAX];
+	open_behind(w, 0, 0, 4, REALM);
+	open_behind(w, 1, 1, 4, REALM);
+	address_of(w, 0, a);
+	address_of(w, 1, b);
+	int64_t there = datagram_open_at(w->k.s[1], a);
+	send_relayed(w, 1, there, "one");
+	int64_t came = expect_relayed(w, 0, "one");
+	int64_t opened = datagram_open_at(w->k.s[0], b);
+	send_relayed(w, 0, came, "two");
+	send_relayed(w, 0, opened, "three");
+	assert_int_equal(expect_relayed(w, 1, "two"), there);
+	assert_int_equal(expect_relayed(w, 1, "three"), there);
+	send_relayed(w, 1, there, "four");
+	assert_int_equal(expect_relayed(w, 0, "four"), opened);
+	free_relays(w);
+}
+
+static void
+who_left_is_gone(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char address[DATAGRAM_ADDRESS_MAX];
+	open_behind(w, 0, 0, 4, REALM);
+	open_behind(w, 1, 1, 4, REALM);
+	address_of(w, 0, address);
+	int64_t there = datagram_open_at(w->k.s[1], address);
+	send_relayed(w, 1, there, "in");
+	expect_relayed(w, 0, "in");
+	KIT_UNTIL(&w->k, datagram_queue_length(w->k.s[1], (uint32_t)there) == 0);
+	datagram_close(w->k.s[0]);
+	w->k.s[0] = NULL;
+	struct datagram_info info;
+	KIT_UNTIL(&w->k, datagram_info(w->k.s[1], (uint32_t)there, &info) == 0 &&
+				 info.state != DATAGRAM_UP);
+	/* Stale: its door is not there any more. */
+	assert_int_equal(relayed_error(w, 1, there), ECONNREFUSED);
+	assert_true(counters_of(w, 0).door_unknown >= 1);
+	free_relays(w);
+}
+
+static void
+forged_and_foreign_are_refused(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char address[DATAGRAM_ADDRESS_MAX], text[DOOR_TEXT_MAX];
+	struct door_address a;
+	open_behind(w, 0, 0, 4, REALM);
+	open_behind(w, 1, 1, 8, REALM);
+	open_behind(w, 2, 1, 8, REALM + 1);
+	address_of(w, 0, address);
+	int64_t good = datagram_open_at(w->k.s[1], address);
+	send_relayed(w, 1, good, "in"); /* there is a trunk now */
+	expect_relayed(w, 0, "in");
+	assert_int_equal(door_address_parse(address, &a), 0);
+	a.token ^= 1;
+	door_address_print(&a, text);
+	assert_int_equal(relayed_error(w, 1, datagram_open_at(w->k.s[1], text)), ECONNREFUSED);
+	assert_true(counters_of(w, 0).door_token >= 1);
+	a.token ^= 1;
+	a.label += 8;
+	door_address_print(&a, text);
+	assert_int_equal(relayed_error(w, 1, datagram_open_at(w->k.s[1], text)), ECONNREFUSED);
+	assert_true(counters_of(w, 0).door_unknown >= 1);
+	a.label -= 8;
+	/* A leaked address in another realm, whose field is forged, too. */
+	assert_int_equal(datagram_open_at(w->k.s[2], address), -1);
+	assert_int_equal(errno, EACCES);
+	a.realm = REALM + 1;
+	door_address_print(&a, text);
+	assert_int_equal(relayed_error(w, 2, datagram_open_at(w->k.s[2], text)), ECONNREFUSED);
+	assert_true(counters_of(w, 0).door_realm >= 1);
+	/* Our own relay's door, and one that says it is no relay's. */
+	char own[DATAGRAM_ADDRESS_MAX];
+	open_behind(w, 3, 1, 4, REALM);
+	address_of(w, 3, own);
+	assert_int_equal(relayed_error(w, 1, datagram_open_at(w->k.s[1], own)), ECONNREFUSED);
+	assert_int_equal(counters_of(w, 1).door_here, 1);
+	free_relays(w);
+}
+
+/* The relay starts anew: another address, and what was opened works again. */
+static void
+relay_is_replaced(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char address[DATAGRAM_ADDRESS_MAX], again[DATAGRAM_ADDRESS_MAX];
+	open_behind(w, 0, 0, 4, REALM);
+	open_behind(w, 1, 1, 4, REALM);
+	address_of(w, 0, address);
+	int64_t there = datagram_open_at(w->k.s[1], address);
+	send_relayed(w, 1, there, "in");
+	expect_relayed(w, 0, "in");
+	assert_int_equal(datagram_close_at(w->k.s[1], (uint32_t)there), 0);
+	assert_int_equal(datagram_destination(w->k.s[1], (uint32_t)there), -1);
+	assert_int_equal(datagram_open_at(w->k.s[1], address), there); /* its place was kept */
+	send_relayed(w, 1, there, "more");
+	expect_relayed(w, 0, "more");
+	pthread_mutex_lock(&w->lock);
+	stop_relay(&w->relay[1]);
+	start_relay(&w->relay[1], 2);
+	pthread_mutex_unlock(&w->lock);
+	struct datagram_info info;
+	KIT_UNTIL(&w->k, datagram_info(w->k.s[1], (uint32_t)there, &info) == 0 &&
+				 info.state != DATAGRAM_UP);
+	(void)datagram_queue_length(w->k.s[1], (uint32_t)there);
+	send_relayed(w, 1, there, "again");
+	expect_relayed(w, 0, "again");
+	address_of(w, 0, again);
+	assert_string_equal(address, again); /* its own relay was there all the time */
+	free_relays(w);
+}
+
+static void
+doors_are_bounded(void **state)
+{
+	(void)state;
+	struct relays *w = make_relays();
+	char address[DATAGRAM_ADDRESS_MAX], text[DOOR_TEXT_MAX];
+	struct door_address a;
+	open_behind(w, 0, 0, 4, REALM);
+	open_behind(w, 1, 1, 64, REALM);
+	address_of(w, 0, address);
+	int64_t good = datagram_open_at(w->k.s[1], address);
+	send_relayed(w, 1, good, "in");
+	expect_relayed(w, 0, "in");
+	/* As many as a process may have; the good one stays. */
+	assert_int_equal(door_address_parse(address, &a), 0);
+	a.relay[0].ipv4 = 0x7f000009; /* nobody, so they wait */
+	for (uint32_t i = 0; i < 2 * PER_SOCKET; i++) {
+		a.token++;
+		door_address_print(&a, text);
+		int64_t id = datagram_open_at(w->k.s[1], text);
+		assert_true(id >= DATAGRAM_DOOR_ID);
+		datagram_destination(w->k.s[1], (uint32_t)id);
+		(void)datagram_write0(w->k.s[1], "x", 1);
+	}
+	KIT_UNTIL(&w->k, counters_of(w, 1).door_proc_full >= PER_SOCKET + 1);
+	send_relayed(w, 1, good, "still");
+	expect_relayed(w, 0, "still");
+	datagram_close(w->k.s[1]);
+	w->k.s[1] = NULL;
+	free_relays(w);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_cross_two_relays),
+		cmocka_unit_test(both_open_each_other),
+		cmocka_unit_test(who_left_is_gone),
+		cmocka_unit_test(forged_and_foreign_are_refused),
+		cmocka_unit_test(relay_is_replaced),
+		cmocka_unit_test(doors_are_bounded),
+	};
+	return cmocka_run_group_tests_name("datagram doors over relays", tests, NULL, NULL);
+}
