@@ -545,7 +545,7 @@ suci_path_info(const struct suci *ep, uint32_t path, struct suci_path_info *out)
 		.last_rx_ns = p->last_rx_ns,
 		.peer_incarnation = p->hs.peer_incarnation,
 		.sealed = p->seal != NULL,
-		.key_id = p->seal ? ep->conf.seal.key[p->seal->psk].id : 0,
+		.key_id = p->seal ? p->seal->key_id : 0,
 		.cc = cc_kind_of(p),
 	};
 	return true;

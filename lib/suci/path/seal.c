@@ -15,6 +15,15 @@
 #define CURVES_BURST 64
 
 void
+suci_seal_no_psk(struct suci_seal_conf *c)
+{
+	if (c->nkeys)
+		return;
+	memset(c->key, 0, sizeof c->key);
+	c->nkeys = 1;
+}
+
+void
 suci_seal_init(struct suci *ep)
 {
 	ep->seal_free = NONE;
@@ -32,10 +41,7 @@ suci_seal_init(struct suci *ep)
 		c->forgeries_max = SUCI_SEAL_FORGERIES;
 	if (!c->aead)
 		return;
-	if (!c->nkeys) { /* identities alone: that of zeros, which is no secret */
-		memset(c->key, 0, sizeof c->key);
-		c->nkeys = 1;
-	}
+	suci_seal_no_psk(c);
 	seal_source_init(c->aead, &ep->source, c->seed);
 	explicit_bzero(c->seed, sizeof c->seed);
 	int err = suci_pacer_init(&ep->curve_pacer, CURVES_PER_S, CURVES_BURST, ep->now_ns);
@@ -119,6 +125,15 @@ suci_seal_retry(struct suci *ep, struct suci_path *p)
 	make_own_nonce(ep, p, s);
 }
 
+void
+suci_seal_again(struct suci *ep, struct suci_path *p)
+{
+	p->seal->psk = 0;
+	p->seal->attempt++;
+	p->seal->begun = false;
+	make_own_nonce(ep, p, p->seal);
+}
+
 bool
 suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE])
 {
@@ -172,6 +187,8 @@ suci_seal_keys(struct suci *ep, struct suci_path *p, const struct suci_body *b)
 	struct suci_seal *s = p->seal;
 	memcpy(s->peer_nonce, b->nonce, SEAL_NONCE);
 	s->psk = (uint8_t)b->psk;
+	s->key_id = ep->conf.seal.key[b->psk].id;
+	s->who = p->incoming ? b->who : s->who;
 	s->attempt = b->attempt;
 	s->begun = false;
 	const struct side side[2] = {{s->nonce, ep->conf.incarnation, p->rx_tag},

@@ -30,6 +30,9 @@ struct suci_seal {
 	uint32_t tx_epoch, rx_epoch;
 	uint64_t epoch_pn; /* first number sealed in tx_epoch */
 	uint32_t next_free;
+	uint32_t key_id; /* of the pre-shared key it came up with */
+	/* Of the peer's public key, with identities: enough to find it again. */
+	uint64_t who;
 	uint32_t attempt;	/* of the opener: which of its keys this is about */
 	uint64_t challenged_ns; /* when the challenge left, 0 = never */
 	uint8_t psk;		/* index of the pre-shared key */
@@ -39,7 +42,7 @@ struct suci_seal {
 	uint16_t slot[2]; /* its keys that are ready: sending, receiving; NO_KEY = not */
 };
 
-_Static_assert(sizeof(struct suci_seal) <= 264, "memory per sealed peer");
+_Static_assert(sizeof(struct suci_seal) <= 280, "memory per sealed peer");
 
 /* Whose key is in that place. */
 struct suci_key_use {
@@ -58,12 +61,16 @@ struct suci_path;
 
 /* seal.c */
 void suci_seal_init(struct suci *ep);
+/* Identities alone: the pre-shared key is that of zeros, which is no secret. */
+void suci_seal_no_psk(struct suci_seal_conf *c);
 bool suci_seal_good(const struct suci_config *c);
 bool suci_seal_wanted(const struct suci *ep, const struct suci_addr *peer);
 /* Room for the keys of a path, and its nonce; NULL if all of it is in use. */
 struct suci_seal *suci_seal_new(struct suci *ep, const struct suci_path *p);
 /* The next key, as the last one was not answered. */
 void suci_seal_retry(struct suci *ep, struct suci_path *p);
+/* All from the beginning: another key pair and nonce, the first key. */
+void suci_seal_again(struct suci *ep, struct suci_path *p);
 /* Was that nonce made here? */
 bool suci_seal_own_nonce(const struct suci *ep, const uint8_t nonce[SEAL_NONCE]);
 void suci_seal_give(struct suci *ep, struct suci_seal *s);

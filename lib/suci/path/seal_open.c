@@ -69,6 +69,7 @@ put_own(struct suci *ep, struct suci_path *p, uint8_t *dgram, uint8_t ck[SEAL_HA
 	memcpy(dgram + GREET, c->me->public_key, SEAL_DH);
 	seal_hs_seal(c->aead, ck, "suci own", dgram, GREET, SEAL_DH, ep->once);
 	seal_hs_mix(c->aead, ck, peer->shared, SEAL_DH);
+	p->seal->who = be64_load(peer->public_key);
 	return true;
 }
 
@@ -204,6 +205,7 @@ suci_seal_opened(struct suci *ep, const struct suci_addr *from, uint8_t *dgram, 
 	begin_sealed(ep, b->psk, dgram + KEY_AT, b->ck_open);
 	if (c->me && !read_own(ep, from, dgram, b->ck_open, from_key))
 		return false;
+	b->who = c->me ? be64_load(from_key) : 0;
 	if (!suci_seal_once_open(ep, b->ck_open, "suci opn", dgram, clear, clear + b->hello_len))
 		return false;
 	seal_source_next(c->aead, &ep->source, once);

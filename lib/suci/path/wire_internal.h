@@ -52,6 +52,7 @@ struct suci_body {
 	/* Sealed: the sender's nonce, and which of our keys it was sealed under. */
 	const uint8_t *nonce;
 	uint32_t psk, attempt;
+	uint64_t who; /* OPEN, with identities: of the sender's public key */
 	/* Sealed: what the key schedule has behind OPEN and ACCEPT, and the public key that an
 	 * ACCEPT of ours has to show. */
 	uint8_t ck_open[SEAL_HASH], ck_accept[SEAL_HASH], once[SEAL_DH];

@@ -438,6 +438,13 @@ int suci_path_set_pace(struct suci *ep, uint32_t path, uint64_t limit_bps);
  * minutes and lives, a relay does not.  0 or DOWN. */
 int suci_path_set_liveness(struct suci *ep, uint32_t path, uint64_t liveness_ns,
 			   uint64_t keepalive_ns);
+/* Other keys and peers from now on (of keys: key, nkeys, me, peer, npeers; what it points to lives
+ * as long as the endpoint, or until the next of these calls).  Paths that are up stay up under what
+ * they agreed upon, but for those to peers that are not in the list any more: these go down with
+ * SUCI_DOWN_REFUSED.  What is being opened begins again with the new ones.  0; or INVAL, and nothing
+ * is changed: bad keys, identities where there were none or the reverse, an endpoint that seals
+ * nothing. */
+int suci_rekey(struct suci *ep, const struct suci_seal_conf *keys, uint64_t now_ns);
 /* Send an ack now if one is pending (leaving a progress loop). */
 void suci_flush_acks(struct suci *ep);
 /* Another ack_every, from the next packet on; 0 changes nothing. */

@@ -38,7 +38,8 @@ struct suci_seal_conf {
 	const struct seal_crypto *aead; /* NULL: no path is sealed */
 	/* The first one is used for opens of ours, the others only if the first is not
 	 * answered; the peer may use any.  To change keys: add the new one behind the old
-	 * one everywhere, then put it first everywhere, then remove the old one. */
+	 * one everywhere, then put it first everywhere, then remove the old one;
+	 * suci_rekey() does each in an endpoint that runs. */
 	struct seal_psk key[SEAL_PSK_MAX];
 	uint32_t nkeys; /* 0 only with an identity */
 	/* Not NULL: identities.  Peers with shared keys (seal_peers_agree()); both live as long as
