@@ -8,7 +8,7 @@
 include app/relayd/conf/module.mk app/relayd/net/module.mk app/relayd/ctl/module.mk
 
 RELAYD_LIBS := rdconf rdnet rdctl gateway relay door relayproto impi light circ ocsdrv ocsproto ocs coll sucaead suci seal rddpdk process base
-RELAYD_ROOMS := host loop mail datapath gateway circuits figures jobs rpc control start
+RELAYD_ROOMS := host loop mail datapath gateway circuits figures jobs reload rpc control start
 # Its fast path goes through four libraries: a tenth to a seventh of its time per segment.
 $(call whole,relayd,$(foreach r,$(RELAYD_ROOMS),$(wildcard app/relayd/$(r)/*.c)),$(RELAYD_LIBS),libdpdk libbsd)
 

@@ -183,6 +183,19 @@ relay_group_policy(const struct relay_core *c, const struct group *g)
 	return policy;
 }
 
+/* Other rules: all groups of all jobs follow, and the processes are told. */
+static void
+deal_anew(struct relay_core *c)
+{
+	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
+		struct job *j = &c->job[n];
+		for (uint32_t k = 0; j->used && k < j->nclients; k++)
+			j->group[k].policy = (uint8_t)relay_group_policy(c, &j->group[k]);
+		if (j->used)
+			relay_tell_procs(c, j, PROC_TELL_RELAYS);
+	}
+}
+
 int
 relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule, uint64_t now_ns)
 {
@@ -197,13 +210,24 @@ relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule
 		return RELAY_ERR_NOMEM;
 	c->conf.rule[i] = *rule;
 	c->conf.nrules += i == c->conf.nrules;
-	for (uint32_t n = 0; n < c->conf.limits.jobs_max; n++) {
-		struct job *j = &c->job[n];
-		for (uint32_t k = 0; j->used && k < j->nclients; k++)
-			j->group[k].policy = (uint8_t)relay_group_policy(c, &j->group[k]);
-		if (j->used)
-			relay_tell_procs(c, j, PROC_TELL_RELAYS);
-	}
+	deal_anew(c);
+	return RELAY_ERR_OK;
+}
+
+int
+relay_core_set_policies(struct relay_core *c, const struct relay_policy_rule *rule, uint32_t n,
+			uint64_t now_ns)
+{
+	see_time(c, now_ns);
+	relay_new_era(c);
+	if (n > RELAY_RULES_MAX)
+		return RELAY_ERR_NOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		if (rule[i].prefix_len > 32 || rule[i].policy > RELAY_POLICY_STRIPE)
+			return RELAY_ERR_INVAL;
+	memcpy(c->conf.rule, rule, n * sizeof *rule);
+	c->conf.nrules = n;
+	deal_anew(c);
 	return RELAY_ERR_OK;
 }
 

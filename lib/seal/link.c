@@ -30,6 +30,7 @@ seal_link_wipe(struct seal_link *l)
 	explicit_bzero(l->rx_key, sizeof l->rx_key);
 	explicit_bzero(l->ck, sizeof l->ck);
 	explicit_bzero(l->once, sizeof l->once);
+	explicit_bzero(l->conf.key, sizeof l->conf.key);
 	explicit_bzero(l->tx_secret, sizeof l->tx_secret);
 	explicit_bzero(l->rx_secret, sizeof l->rx_secret);
 	explicit_bzero(l->in, sizeof l->in);
@@ -59,21 +60,21 @@ greeting_len(const struct seal_link *l, enum step step)
 {
 	if (step == STEP_SECOND)
 		return CODE_2 + 2 * SEAL_TAG;
-	return CODE_1 + 2 * SEAL_TAG + (l->conf->me ? OWN : 0);
+	return CODE_1 + 2 * SEAL_TAG + (l->conf.me ? OWN : 0);
 }
 
 static const struct seal_psk *
 psk_of(const struct seal_link *l)
 {
-	return l->conf->nkeys ? &l->conf->key[l->psk] : NULL;
+	return l->conf.nkeys ? &l->conf.key[l->psk] : NULL;
 }
 
 static void
 begin_link(struct seal_link *l)
 {
 	char protocol[64];
-	snprintf(protocol, sizeof protocol, PROTOCOL "%s", l->conf->purpose);
-	seal_hs_begin(l->conf->crypto, l->ck, protocol, l->conf->me, psk_of(l));
+	snprintf(protocol, sizeof protocol, PROTOCOL "%s", l->conf.purpose);
+	seal_hs_begin(l->conf.crypto, l->ck, protocol, l->conf.me, psk_of(l));
 }
 
 static void
@@ -87,7 +88,7 @@ put_head(const struct seal_link *l, enum step step, uint8_t *out)
 static uint32_t
 put_code(const struct seal_link *l, const char label[SEAL_LABEL], uint8_t *out, uint32_t at)
 {
-	seal_hs_code(l->conf->crypto, psk_of(l), label, out, at, out + at);
+	seal_hs_code(l->conf.crypto, psk_of(l), label, out, at, out + at);
 	return at + SEAL_TAG;
 }
 
@@ -95,7 +96,7 @@ static bool
 code_good(const struct seal_link *l, const char label[SEAL_LABEL], uint32_t at)
 {
 	uint8_t code[SEAL_TAG];
-	seal_hs_code(l->conf->crypto, psk_of(l), label, l->in, at, code);
+	seal_hs_code(l->conf.crypto, psk_of(l), label, l->in, at, code);
 	return seal_same(code, l->in + at, sizeof code);
 }
 
@@ -103,20 +104,20 @@ code_good(const struct seal_link *l, const char label[SEAL_LABEL], uint32_t at)
 static bool
 put_first(struct seal_link *l)
 {
-	const struct seal_crypto *c = l->conf->crypto;
+	const struct seal_crypto *c = l->conf.crypto;
 	put_head(l, STEP_FIRST, l->out);
-	be32_store(l->out + HEAD, l->conf->nkeys ? l->conf->key[0].id : 0);
+	be32_store(l->out + HEAD, l->conf.nkeys ? l->conf.key[0].id : 0);
 	memcpy(l->out + HEAD + 4, l->once_public, SEAL_DH);
 	uint32_t at = put_code(l, "link co1", l->out, CODE_1);
 	begin_link(l);
 	seal_hs_mix(c, l->ck, l->once_public, SEAL_DH);
-	if (l->conf->me) {
+	if (l->conf.me) {
 		if (!seal_hs_mix_dh(c, l->ck, l->once, l->peer))
 			return broken(l, "the public key of the other end is none");
-		memcpy(l->out + at, l->conf->me->public_key, SEAL_DH);
+		memcpy(l->out + at, l->conf.me->public_key, SEAL_DH);
 		seal_hs_seal(c, l->ck, "link own", l->out, at, SEAL_DH, l->tx_key);
 		at += OWN;
-		if (!seal_hs_mix_dh(c, l->ck, l->conf->me->secret, l->peer))
+		if (!seal_hs_mix_dh(c, l->ck, l->conf.me->secret, l->peer))
 			return broken(l, "the public key of the other end is none");
 	}
 	seal_hs_seal(c, l->ck, "link gr1", l->out, at, 0, l->tx_key);
@@ -129,7 +130,7 @@ seal_link_init(struct seal_link *l, const struct seal_link_conf *conf, enum seal
 	       const uint8_t once[SEAL_DH], const uint8_t *listener)
 {
 	memset(l, 0, sizeof *l);
-	l->conf = conf;
+	l->conf = *conf;
 	l->role = role;
 	memcpy(l->once, once, SEAL_DH);
 	conf->crypto->dh_public(l->once, l->once_public);
@@ -148,7 +149,7 @@ seal_link_init(struct seal_link *l, const struct seal_link_conf *conf, enum seal
 static void
 take_keys(struct seal_link *l)
 {
-	const struct seal_crypto *c = l->conf->crypto;
+	const struct seal_crypto *c = l->conf.crypto;
 	bool dials = l->role == SEAL_LINK_DIALS;
 	uint8_t *dialled = dials ? l->tx_secret : l->rx_secret;
 	uint8_t *answered = dials ? l->rx_secret : l->tx_secret;
@@ -156,6 +157,7 @@ take_keys(struct seal_link *l)
 	seal_hkdf_expand(c, l->ck, "link from listener", 18, answered, SEAL_HASH);
 	c->expand(l->tx_key, l->tx_secret);
 	c->expand(l->rx_key, l->rx_secret);
+	explicit_bzero(l->conf.key, sizeof l->conf.key);
 	explicit_bzero(l->ck, sizeof l->ck);
 	explicit_bzero(l->once, sizeof l->once);
 }
@@ -164,14 +166,14 @@ take_keys(struct seal_link *l)
 static void
 count_record(struct seal_link *l, uint64_t *n, uint8_t *secret, uint8_t *key)
 {
-	uint64_t per_key = l->conf->rekey ? l->conf->rekey : SEAL_LINK_REKEY;
+	uint64_t per_key = l->conf.rekey ? l->conf.rekey : SEAL_LINK_REKEY;
 	if (++*n % per_key)
 		return;
 	uint8_t next[SEAL_HASH];
-	seal_hkdf_expand(l->conf->crypto, secret, "link next", 9, next, sizeof next);
+	seal_hkdf_expand(l->conf.crypto, secret, "link next", 9, next, sizeof next);
 	memcpy(secret, next, sizeof next);
 	explicit_bzero(next, sizeof next);
-	l->conf->crypto->expand(key, secret);
+	l->conf.crypto->expand(key, secret);
 }
 
 static size_t
@@ -182,7 +184,7 @@ put_record(struct seal_link *l, const uint8_t *text, size_t len, uint8_t *out)
 	be64_store(nonce + 4, l->tx_n);
 	if (len)
 		memcpy(out + 2, text, len);
-	l->conf->crypto->seal(l->tx_key, nonce, out, 2, out + 2, len);
+	l->conf.crypto->seal(l->tx_key, nonce, out, 2, out + 2, len);
 	count_record(l, &l->tx_n, l->tx_secret, l->tx_key);
 	return 2 + len + SEAL_TAG;
 }
@@ -193,25 +195,25 @@ put_second(struct seal_link *l)
 	put_head(l, STEP_SECOND, l->out);
 	memcpy(l->out + HEAD, l->once_public, SEAL_DH);
 	uint32_t at = put_code(l, "link co2", l->out, CODE_2);
-	seal_hs_seal(l->conf->crypto, l->ck, "link gr2", l->out, at, 0, l->tx_key);
+	seal_hs_seal(l->conf.crypto, l->ck, "link gr2", l->out, at, 0, l->tx_key);
 	l->out_len = at + SEAL_TAG;
 }
 
 static bool
 find_psk(struct seal_link *l, uint32_t id)
 {
-	for (l->psk = 0; l->psk < l->conf->nkeys; l->psk++)
-		if (l->conf->key[l->psk].id == id)
+	for (l->psk = 0; l->psk < l->conf.nkeys; l->psk++)
+		if (l->conf.key[l->psk].id == id)
 			return true;
 	l->psk = 0;
-	return !l->conf->nkeys && !id;
+	return !l->conf.nkeys && !id;
 }
 
 /* Who listens has the first greeting. */
 static bool
 rx_first(struct seal_link *l)
 {
-	const struct seal_crypto *c = l->conf->crypto;
+	const struct seal_crypto *c = l->conf.crypto;
 	const uint8_t *e = l->in + HEAD + 4;
 	uint32_t at = CODE_1 + SEAL_TAG;
 	if (!find_psk(l, be32_load(l->in + HEAD)))
@@ -220,25 +222,25 @@ rx_first(struct seal_link *l)
 		return broken(l, "it has another pre-shared key under that number");
 	begin_link(l);
 	seal_hs_mix(c, l->ck, e, SEAL_DH);
-	if (l->conf->me) {
+	if (l->conf.me) {
 		uint8_t own[OWN]; /* what is encrypted later covers it as it came */
 		memcpy(own, l->in + at, OWN);
-		if (!seal_hs_mix_dh(c, l->ck, l->conf->me->secret, e) ||
+		if (!seal_hs_mix_dh(c, l->ck, l->conf.me->secret, e) ||
 		    !seal_hs_open(c, l->ck, "link own", l->in, at, SEAL_DH, l->rx_key))
 			return broken(l, "it expects another identity here");
 		memcpy(l->peer, l->in + at, SEAL_DH);
 		memcpy(l->in + at, own, OWN);
-		if (!l->conf->known(l->conf->user, l->peer))
+		if (!l->conf.known(l->conf.user, l->peer))
 			return broken(l, "its identity is not among the peers");
 		at += OWN;
-		if (!seal_hs_mix_dh(c, l->ck, l->conf->me->secret, l->peer))
+		if (!seal_hs_mix_dh(c, l->ck, l->conf.me->secret, l->peer))
 			return broken(l, "its identity is no public key");
 	}
 	if (!seal_hs_open(c, l->ck, "link gr1", l->in, at, 0, l->rx_key))
 		return broken(l, "its greeting is not authentic");
 	seal_hs_mix(c, l->ck, l->once_public, SEAL_DH);
 	if (!seal_hs_mix_dh(c, l->ck, l->once, e) ||
-	    (l->conf->me && !seal_hs_mix_dh(c, l->ck, l->once, l->peer)))
+	    (l->conf.me && !seal_hs_mix_dh(c, l->ck, l->once, l->peer)))
 		return broken(l, "its greeting has no public key");
 	put_second(l);
 	take_keys(l);
@@ -249,13 +251,13 @@ rx_first(struct seal_link *l)
 static bool
 rx_second(struct seal_link *l)
 {
-	const struct seal_crypto *c = l->conf->crypto;
+	const struct seal_crypto *c = l->conf.crypto;
 	const uint8_t *e = l->in + HEAD;
 	if (!code_good(l, "link co2", CODE_2))
 		return broken(l, "it has another pre-shared key");
 	seal_hs_mix(c, l->ck, e, SEAL_DH);
 	if (!seal_hs_mix_dh(c, l->ck, l->once, e) ||
-	    (l->conf->me && !seal_hs_mix_dh(c, l->ck, l->conf->me->secret, e)))
+	    (l->conf.me && !seal_hs_mix_dh(c, l->ck, l->conf.me->secret, e)))
 		return broken(l, "its greeting has no public key");
 	if (!seal_hs_open(c, l->ck, "link gr2", l->in, CODE_2 + SEAL_TAG, 0, l->rx_key))
 		return broken(l, "its greeting is not authentic");
@@ -272,7 +274,7 @@ rx_record(struct seal_link *l, void (*text)(void *, const uint8_t *, size_t), vo
 	uint8_t nonce[SEAL_AEAD_NONCE] = {0};
 	size_t len = l->have - 2 - SEAL_TAG;
 	be64_store(nonce + 4, l->rx_n);
-	if (!l->conf->crypto->open(l->rx_key, nonce, l->in, 2, l->in + 2, len))
+	if (!l->conf.crypto->open(l->rx_key, nonce, l->in, 2, l->in + 2, len))
 		return broken(l,
 			      "what came is not authentic: changed, repeated, or not from there");
 	count_record(l, &l->rx_n, l->rx_secret, l->rx_key);

@@ -1,5 +1,5 @@
 /* Traffic of all kinds between two halves of the job for some time, every byte checked,
- * while somebody kills relays: failover SECONDS [BYTES [FILE [PAUSE_MS]]]; it ends when the time is
+ * while somebody kills relays: failover SECONDS [BYTES [FILE [PAUSE_MS [STALL_MS]]]]; it ends when the time is
  * over or FILE is there, and the last rank aborts it when FILE.abort is.  All pause between rounds,
  * in MPI now and then as a program that overlaps is.
  *
@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { PINGS = 8, SMALL = 200, BLOCK = 6000, STALL_MS = 150 };
+enum { PINGS = 8, SMALL = 200, BLOCK = 6000 };
+static double stall_ms = 150;
 
 struct head {
 	uint32_t round, from, to, stop;
@@ -145,7 +146,7 @@ run(double seconds, const char *file, unsigned int pause_ms)
 			worst = took;
 			worst_at = now - begin;
 		}
-		if (check_rank == 0 && (round == 8 || took > usual + STALL_MS)) {
+		if (check_rank == 0 && (round == 8 || took > usual + stall_ms)) {
 			printf(round == 8 ? "running\n" : "stall %.0f ms until %.2f s\n", took,
 			       now - begin);
 			fflush(stdout);
@@ -165,6 +166,8 @@ main(int argc, char **argv)
 	start(&argc, &argv);
 	partner = (check_rank + check_size / 2) % check_size;
 	big = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1 << 20;
+	if (argc > 5)
+		stall_ms = strtod(argv[5], NULL);
 	if (check_size % 2 || big < (int)sizeof(struct head)) {
 		fprintf(stderr, "failover: an even number of ranks, blocks of 16 bytes or more\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);

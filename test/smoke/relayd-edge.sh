@@ -117,10 +117,14 @@ check edge-memory-private "its memory can be read by its own user" \
 	[ "$(command stat -c %u "/proc/$RELAYD_PID/mem")" = 0 ]
 
 # ---- every way to end -----------------------------------------------------------------------------
-ends_with HUP
-check edge-hup "status $rc" [ "$rc" -eq 0 ]
-check edge-hup-drains "no word about it" grep -q 'SIGHUP: no new jobs' "$TMP/relayd.log"
-nothing_left edge-hup-clean
+kill -HUP "$RELAYD_PID"
+for _ in $(seq 300); do grep -q 'reload: .* taken over' "$TMP/relayd.log" && break; sleep 0.1; done
+check edge-hup "SIGHUP does not reload" grep -q 'reload: .* taken over' "$TMP/relayd.log"
+check edge-hup-serves "it does not serve any more" in_node ping -q -c 1 -W 2 10.0.0.1
+ends_with TERM
+check edge-term "status $rc" [ "$rc" -eq 0 ]
+check edge-term-drains "no word about it" grep -q 'SIGTERM: no new jobs' "$TMP/relayd.log"
+nothing_left edge-term-clean
 run_relayd edge-quit-start
 for signal in USR2 ALRM PROF PIPE RTMIN; do kill -$signal "$RELAYD_PID"; done
 check edge-others-ignored "it does not serve any more" in_node ping -q -c 1 -W 2 10.0.0.1

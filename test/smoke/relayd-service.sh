@@ -42,14 +42,27 @@ PY
 listener=$!
 for _ in $(seq 300); do [ -S "$TMP/notify" ] && break; sleep 0.1; done
 # shellcheck disable=SC2046
-NOTIFY_SOCKET=$TMP/notify ip netns exec "$RELAY" $(says ExecStart) >"$TMP/relayd.log" 2>&1 &
+WATCHDOG_USEC=2000000 NOTIFY_SOCKET=$TMP/notify ip netns exec "$RELAY" $(says ExecStart) >"$TMP/relayd.log" 2>&1 &
 RELAYD_PID=$!
 for _ in $(seq 1800); do grep -q READY=1 "$TMP/told" || ! kill -0 $RELAYD_PID 2>/dev/null && break; sleep 0.1; done
 check relayd-service-ready "READY=1 not told" grep -qx READY=1 "$TMP/told"
 check relayd-service-serves "no echo reply when it was ready" ip netns exec "$NODE" ping -q -c 1 -W 2 10.0.0.1
+told() { for _ in $(seq 300); do grep -q "$1" "$TMP/told" && return; sleep 0.1; done; return 1; }
+# As systemd has it: the file is checked, then the signal is sent; READY=1 ends what RELOADING=1 began.
+# shellcheck disable=SC2046
+check relayd-service-reload-check "a good file is refused" \
+	ip netns exec "$RELAY" $(says ExecReload | head -1)
+kill -HUP $RELAYD_PID
+check relayd-service-reloading "RELOADING=1 not told" told RELOADING=1
+check relayd-service-monotonic "no time with it" grep -q '^MONOTONIC_USEC=[0-9]' "$TMP/told"
+check relayd-service-reloaded "no READY=1 behind it" told '1 reloads, 0 refused'
+check relayd-service-ready-again "READY=1 is there $(grep -cx READY=1 "$TMP/told") times" \
+	[ "$(grep -cx READY=1 "$TMP/told")" -eq 2 ]
+check relayd-service-watchdog "WATCHDOG=1 not told" told WATCHDOG=1
+check relayd-service-status "$(grep STATUS "$TMP/told")" grep -q '^STATUS=run: 0 jobs' "$TMP/told"
 check relayd-service-not-stopping "STOPPING=1 too early" bash -c "! grep -q STOPPING '$TMP/told'"
 stop_relayd
-check relayd-service-status "exit status $? after SIGTERM" test $? -eq 0
+check relayd-service-end "exit status $? after SIGTERM" test $? -eq 0
 for _ in $(seq 300); do kill -0 $listener 2>/dev/null || break; sleep 0.1; done
 check relayd-service-stopping "STOPPING=1 not told: $(tr '\n' ' ' <"$TMP/told")" grep -qx STOPPING=1 "$TMP/told"
 kill $listener 2>/dev/null

@@ -15,7 +15,7 @@ struct options {
 	double interval; /* -d: seconds */
 	const char *kind, *job, *src, *dst, *leg, *dir, *peer, *path, *worker, *file;
 	const char *snaplen, *mbytes;
-	bool wait, log;
+	bool wait, log, check;
 	int nargs;
 	char **arg;
 };
@@ -31,6 +31,7 @@ int cmd_advise(struct ctl *c, const struct options *o);
 int cmd_top(struct ctl *c, const struct options *o);
 int cmd_set(struct ctl *c, const struct options *o);
 int cmd_drain(struct ctl *c, const struct options *o);
+int cmd_reload(struct ctl *c, const struct options *o);
 int cmd_undrain(struct ctl *c, const struct options *o);
 int cmd_lights(struct ctl *c, const struct options *o);
 int cmd_light(struct ctl *c, const struct options *o);

@@ -14,7 +14,7 @@ _relayctl_sockets()
 _relayctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev='' cmd='' i w words='' equal=''
-	local commands='status jobs paths drops gateway top lanes advise set drain undrain lights light circuits capture methods'
+	local commands='status jobs paths drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
 	COMPREPLY=()
 	# "=" is a word of its own: NAME = VALUE.
 	((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -53,6 +53,7 @@ _relayctl()
 		lanes) words='-d -n --job --json' ;;
 		circuits) words='--log --json' ;;
 		advise) words='-d -n --json' ;;
+		reload) words='--check --json' ;;
 		drain) words='--wait -d --json' ;;
 		light) words='up down --json' ;;
 		capture) words='-w -n -d --leg --dir --peer --path --worker --job --src --dst --snaplen --mbytes --json' ;;

@@ -38,6 +38,9 @@ static const struct command {
 	 0, 0},
 	{"set", "[NAME=VALUE...]", "show or change settings until the relay ends", cmd_set, "", 0,
 	 32},
+	{"reload", "[--check]",
+	 "read the configuration file again; --check: only say what it would change", cmd_reload,
+	 "C", 0, 0},
 	{"drain", "[R] [--wait] [-d S]",
 	 "give this relay's traffic to the others; --wait: until it is empty", cmd_drain, "Ed", 0,
 	 1},
@@ -71,6 +74,7 @@ static const struct option long_options[] = {
 	{"delay", required_argument, NULL, 'd'},
 	{"count", required_argument, NULL, 'n'},
 	{"wait", no_argument, NULL, 'E'},
+	{"check", no_argument, NULL, 'C'},
 	{"once", no_argument, NULL, '1'},
 	{"log", no_argument, NULL, 'G'},
 	{"no-lanes", no_argument, NULL, 'L'},
@@ -205,6 +209,9 @@ take_relayctl_option(int opt, struct options *o, const char **socket)
 		return true;
 	case 'E':
 		o->wait = true;
+		return true;
+	case 'C':
+		o->check = true;
 		return true;
 	case '1':
 		o->once = true;

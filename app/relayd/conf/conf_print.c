@@ -1,6 +1,7 @@
 /* What the table says, as JSON, as JSON Schema, as Markdown.  Keys of one group
  * stand together in the table, which is all the nesting needs. */
 #include "rd/conf.h"
+#include "rd/reload.h"
 
 #include <string.h>
 
@@ -257,7 +258,7 @@ rd_conf_print_schema(FILE *out)
 void
 rd_conf_print_table(FILE *out)
 {
-	fputs("| key | values | default | meaning |\n|---|---|---|---|\n", out);
+	fputs("| key | values | default | changed by | meaning |\n|---|---|---|---|---|\n", out);
 	for (uint32_t i = 0; i < rd_conf_keys_count; i++) {
 		const struct rd_key *key = &rd_conf_keys[i];
 		fprintf(out, "| `%s` | ", key->path);
@@ -290,11 +291,12 @@ rd_conf_print_table(FILE *out)
 			fputs("string", out);
 			break;
 		}
-		fprintf(out, " | %s%s%s | %s |\n", key->required ? "" : "`",
+		fprintf(out, " | %s%s%s | %s | %s |\n", key->required ? "" : "`",
 			key->required						    ? "required"
 			: key->type == RD_KEY_STRINGS || key->type == RD_KEY_LIGHTS ? "[]"
 			: *key->fallback					    ? key->fallback
 										    : "\"\"",
-			key->required ? "" : "`", key->help);
+			key->required ? "" : "`", rd_conf_reloads(key) ? "reload" : "restart",
+			key->help);
 	}
 }

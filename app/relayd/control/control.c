@@ -1,8 +1,10 @@
 #include "control.h"
 
-#include "base/clock.h"
+#include "service.h"
 #include "stats.h"
 #include "telemetry.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -166,6 +168,71 @@ phase_tick(struct rd_control *c)
 	}
 }
 
+/* ---- reload ----------------------------------------------------------------------------- */
+
+static void
+tell_reloaded(void *user)
+{
+	(void)user;
+	rd_notify("READY=1");
+}
+
+static void
+begin_reload(struct rd_control *c)
+{
+	if (c->phase != RD_PHASE_RUN) {
+		rd_log(RD_LOG_WARNING, "SIGHUP: the relay ends, its file is not read again");
+		return;
+	}
+	rd_notify_reloading();
+	bool good = rd_reload_apply(&c->reload, tell_reloaded, c);
+	rd_reload_log(&c->reload, good);
+	if (!good)
+		tell_reloaded(c);
+}
+
+/* ---- what the service manager is told --------------------------------------------------- */
+
+static void
+turn_answered(struct rd_mail *mail)
+{
+	struct rd_control *c = mail->owner;
+	if (--c->turns == 0)
+		rd_notify("WATCHDOG=1");
+}
+
+/* All workers are asked; who does not answer is why nothing is said any more. */
+static void
+tick_watchdog(struct rd_control *c)
+{
+	if (c->turns || !rd_watchdog_due(&c->watchdog, c->loop.now_ns))
+		return;
+	for (uint32_t i = 0; i < c->post.nworkers; i++) {
+		struct rd_mail *mail = rd_post_mail(&c->post, i, RD_MAIL_TURN);
+		mail->owner = c;
+		mail->done = turn_answered;
+		c->turns++;
+		rd_post_send(&c->post, mail);
+	}
+}
+
+static void
+tick_status(struct rd_control *c)
+{
+	char text[160];
+	uint32_t n = rd_jobs_running(&c->jobs);
+	int len = snprintf(text, sizeof text, "%s: %u job%s", c->settings.phase, n,
+			   n == 1 ? "" : "s");
+	if (c->reload.times || c->reload.refused)
+		snprintf(text + len, sizeof text - (size_t)len,
+			 "; %llu reloads, %llu refused; of the last file %u changes need a restart",
+			 (unsigned long long)c->reload.times, (unsigned long long)c->reload.refused,
+			 c->reload.changes.restart);
+	rd_notify_status(text);
+}
+
+/* ---- signals ---------------------------------------------------------------------------- */
+
 static const struct {
 	int number;
 	const char *name;
@@ -216,6 +283,11 @@ on_signal(struct rd_watch *w, uint32_t events)
 		if (si.ssi_signo == SIGUSR1) {
 			c->write_stats = true;
 			ask_snapshot(c);
+		}
+		/* Somebody's wish, or the terminal is gone. */
+		if (si.ssi_signo == SIGHUP && si.ssi_code != SI_KERNEL) {
+			begin_reload(c);
+			continue;
 		}
 		for (size_t i = 0; i < NENDINGS; i++)
 			if (si.ssi_signo == (uint32_t)endings[i].number)
@@ -270,6 +342,12 @@ introduce(struct rd_control *c)
 					   .policy = c->conf->trunks.policy,
 					   .weight = c->conf->trunks.weight};
 	set_phase(c, RD_PHASE_RUN);
+	c->reload.post = &c->post;
+	c->reload.jobs = &c->jobs;
+	c->reload.keys = &c->keys;
+	c->reload.light_keys = &c->light_keys;
+	c->reload.settings = &c->settings;
+	rd_watchdog_init(&c->watchdog);
 	rd_event_log_init(&c->log, c->conf);
 	rd_lights_init(&c->lights, c->conf, &c->loop, &c->post);
 }
@@ -327,6 +405,7 @@ rd_control_env(struct rd_control *c, uint16_t global_port)
 				   .lights = &c->lights,
 				   .light = c->light,
 				   .settings = &c->settings,
+				   .reload = &c->reload,
 				   .global_port = global_port};
 }
 
@@ -342,6 +421,8 @@ tick_control(struct rd_control *c)
 	if (c->rpc)
 		rd_rpc_server_tick(c->rpc);
 	phase_tick(c);
+	tick_watchdog(c);
+	tick_status(c);
 }
 
 void
@@ -374,6 +455,7 @@ rd_control_fini(struct rd_control *c)
 	rd_light_free(c->light);
 	c->light = c->jobs.light = NULL;
 	c->figures.light = NULL;
+	rd_reload_fini(&c->reload);
 	rd_jobs_fini(&c->jobs);
 	explicit_bzero(&c->light_keys, sizeof c->light_keys);
 	if (c->kernel.taps.box && !c->gateway)

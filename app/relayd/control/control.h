@@ -6,7 +6,8 @@
  *
  * Stopping is a state machine:
  *
- *   RUN --SIGTERM--> DRAIN (no new jobs; until all ended or drain_ms; if other relays of the
+ *   RUN --SIGHUP--> reload.h, and it goes on
+ *       --SIGTERM--> DRAIN (no new jobs; until all ended or drain_ms; if other relays of the
  *                           cluster are there their jobs are left to them: until nothing
  *                           comes here any more)
  *       --> END (abort what is left, wait until custody is empty, 1 s)
@@ -24,7 +25,9 @@
 #include "lights.h"
 #include "loop.h"
 #include "post.h"
+#include "reload.h"
 #include "rpc_server.h"
+#include "service.h"
 #include "snapshot.h"
 #include "taps.h"
 
@@ -39,6 +42,10 @@ struct rd_control {
 	struct rd_kernel kernel;
 	struct rd_jobs jobs; /* its keys, auth and server_ip are set by the caller */
 	struct rd_lights lights;
+	struct rd_keys *keys;	 /* of the workers; set by the caller */
+	struct rd_reload reload; /* its conf and path are set by the caller */
+	struct rd_watchdog watchdog;
+	uint32_t turns;			  /* workers that have not said that they turn */
 	struct seal_link_conf light_keys; /* set by the caller; nkeys 0: nothing is sealed */
 	struct rd_light *light;		  /* NULL: no controller is configured */
 	struct rd_event_log log;

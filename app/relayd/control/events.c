@@ -42,15 +42,15 @@ log_stranger(struct rd_event_log *l, uint64_t now_ns, const struct rd_event *e)
 		rd_log_limited(
 			&l->site, now_ns, RD_LOG_WARNING,
 			"%s is refused: its public key %s is that of site %s, whose prefixes "
-			"do not cover this address; add one to its line of %s and start "
-			"relayd again, if it has moved",
+			"do not cover this address; add one to its line of %s and reload "
+			"relayd, if it has moved",
 			at, e->log.what, e->text, file);
 	else
 		rd_log_limited(
 			&l->site, now_ns, RD_LOG_WARNING,
 			"%s is refused: its public key %s is not in %s; if its operator says "
 			"the same key, add a line with a name, the key and its addresses, and "
-			"start relayd again",
+			"reload relayd",
 			at, e->log.what, file);
 }
 

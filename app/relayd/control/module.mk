@@ -1,1 +1,1 @@
-$(call room,control,circuits jobs rpc figures datapath gateway mail loop host,rdconf rdnet rdctl gateway relay impi light seal suci rddpdk base,libdpdk libbsd)
+$(call room,control,circuits jobs reload rpc figures datapath gateway mail loop host,rdconf rdnet rdctl gateway relay impi light sucaead seal suci rddpdk base,libdpdk libbsd)

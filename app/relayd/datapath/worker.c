@@ -1,4 +1,5 @@
 #include "worker.h"
+#include "keys.h"
 #include "worker_private.h"
 
 #include "base/bytes.h"
@@ -400,6 +401,29 @@ take_tool(struct rd_worker *w, const struct rd_mail *mail)
 	relay_core_watch(w->core, w->lanes || w->sniffer ? core_seen : NULL, w);
 }
 
+static void
+take_keys(struct rd_worker *w, struct rd_mail *mail)
+{
+	struct suci_seal_conf seal = {0};
+	rd_keys_give(mail->tool, &seal);
+	if (suci_rekey(w->ep, &seal, w->now_ns))
+		mail->result = RELAY_ERR_INVAL;
+	else
+		w->keys = mail->tool;
+	explicit_bzero(&seal, sizeof seal);
+}
+
+/* How segments are dealt among trunks from now on. */
+static int
+deal_trunks(struct rd_worker *w, const struct rd_mail *mail)
+{
+	if (mail->type == RD_MAIL_POLICY)
+		return relay_core_set_policy(w->core, &mail->trunks.rule, w->now_ns);
+	if (mail->type == RD_MAIL_POLICIES)
+		return relay_core_set_policies(w->core, mail->rules.rule, mail->rules.n, w->now_ns);
+	return relay_core_set_weight(w->core, mail->trunks.weight, w->now_ns);
+}
+
 static uint32_t
 read_mail(struct rd_worker *w)
 {
@@ -421,12 +445,9 @@ read_mail(struct rd_worker *w)
 							   mail->job.ways, w->now_ns);
 			break;
 		case RD_MAIL_POLICY:
-			mail->result =
-				relay_core_set_policy(w->core, &mail->trunks.rule, w->now_ns);
-			break;
+		case RD_MAIL_POLICIES:
 		case RD_MAIL_WEIGHT:
-			mail->result =
-				relay_core_set_weight(w->core, mail->trunks.weight, w->now_ns);
+			mail->result = deal_trunks(w, mail);
 			break;
 		case RD_MAIL_END_ALL:
 			relay_core_end_all(w->core, mail->text, w->now_ns);
@@ -441,6 +462,9 @@ read_mail(struct rd_worker *w)
 		case RD_MAIL_DARK:
 			mail->result = relay_core_dark(w->core, mail->light.slot, w->now_ns);
 			break;
+		case RD_MAIL_KEYS:
+			take_keys(w, mail);
+			break;
 		case RD_MAIL_NOTE:
 			mail->result = relay_core_note(w->core, mail->note.label_base,
 						       mail->note.rank, mail->note.bytes->bytes,
@@ -450,6 +474,7 @@ read_mail(struct rd_worker *w)
 			rd_custody_flush(w); /* buffers in use are counted */
 			rd_worker_snapshot(w, mail->look.shard[w->index]);
 			break;
+		case RD_MAIL_TURN:
 		case RD_MAIL_JOB_FINISH: /* the gateway's */
 			break;
 		case RD_MAIL_LANES:
@@ -576,7 +601,7 @@ start_idle(struct rd_worker *w)
 	for (uint32_t i = 0; i < w->nlegs; i++)
 		if (w->leg[i].rxq != RD_NO_QUEUE)
 			rd_nap_add(&w->naps, w->leg[i].port, w->leg[i].rxq);
-	rd_idle_init(&w->idle, (enum rd_idle_mode)w->conf->idle, rd_nap_max_ns(&w->naps));
+	rd_idle_init(&w->idle, w->idle.mode, rd_nap_max_ns(&w->naps));
 	w->idle.nap = nap;
 	w->idle.user = w;
 }

@@ -54,7 +54,8 @@ struct rd_worker_counters {
 
 struct rd_worker {
 	const struct rd_conf *conf;
-	uint32_t index, nworkers; /* of the relay's workers */
+	const struct rd_keys *keys; /* control's; set before init, then by mail */
+	uint32_t index, nworkers;   /* of the relay's workers */
 	unsigned lcore;
 	int socket;		/* NUMA node of the lcore, and of all its memory */
 	struct rd_steer *steer; /* NULL: the only worker; set before init */
@@ -100,14 +101,12 @@ struct rd_worker {
 
 /* Bytes rd_worker_init will take from the DPDK heap, one worker; 0 if the limits are bad. */
 size_t rd_worker_footprint(const struct rd_conf *conf);
-/* index, nworkers, lcore, socket, steer, wake_of, pool and leg[].port, .pool, .rxq, .txq, .via,
- * .self, .mtu, .name are set by the caller.  0, or -1 and err. */
+/* index, nworkers, lcore, socket, keys, steer, wake_of, pool and leg[].port, .pool, .rxq, .txq,
+ * .via, .self, .mtu, .name are set by the caller.  0, or -1 and err. */
 int rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_mailbox *box,
 		   char *err, size_t err_max);
 /* After the loop has ended; accepts a half-built worker. */
 void rd_worker_fini(struct rd_worker *w);
-/* The identity that all workers share; when none of them is left. */
-void rd_keys_wipe(void);
 /* lcore_function_t. */
 int rd_worker_run(void *worker);
 

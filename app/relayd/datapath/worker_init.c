@@ -6,6 +6,7 @@
 #include "custody.h"
 #include "driver/aead.h"
 #include "driver/pool.h"
+#include "keys.h"
 #include "relay/addr.h"
 
 #include <rte_malloc.h>
@@ -19,16 +20,6 @@
 #define LIGHT_ARP_TRIES	 100 /* then what waits is dropped, and who says it again asks again */
 #define LIGHT_EXPIRY_S	 86400
 
-/* Bit n: leg n is sealed. */
-static uint32_t
-sealed_legs(const struct rd_conf *conf)
-{
-	uint32_t legs = 0;
-	for (uint32_t i = 0; i < conf->nlegs; i++)
-		legs |= (conf->port[i].sealing == RD_SEALING_ON ? 1u : 0) << i;
-	return legs;
-}
-
 _Static_assert(RD_LEG_PRIVATE == (int)RELAY_LEG_PRIVATE && RD_LEG_GLOBAL == (int)RELAY_LEG_GLOBAL &&
 		       RD_LEG_LIGHT == RELAY_LEG_LIGHT && RD_LIGHTS_MAX == RELAY_LIGHTS_MAX,
 	       "the configuration's legs are the core's");
@@ -41,7 +32,7 @@ suci_limits_of(const struct rd_conf *conf)
 		.segments_max = conf->limits.segments,
 		.queue_max = conf->limits.queue,
 		.window_max = conf->limits.window,
-		.sealed_max = sealed_legs(conf) ? conf->limits.paths : 0,
+		.sealed_max = rd_sealed_legs(conf) ? conf->limits.paths : 0,
 		.parts_max = RD_PARTS,
 		.wholes_max = RD_WHOLES,
 	};
@@ -54,48 +45,6 @@ trunk_mtu_start(const struct rd_conf *conf)
 	if (conf->suci.global_mtu_start >= conf->port[RD_LEG_GLOBAL].mtu)
 		return 0;
 	return conf->suci.global_mtu_start - RD_IPV4_HDR - RD_UDP_HDR;
-}
-
-/* Of all workers, who only read it. */
-static struct seal_ring ring;
-
-void
-rd_keys_wipe(void)
-{
-	seal_ring_wipe(&ring);
-}
-
-static int
-load_keys(const struct rd_conf *conf, struct suci_seal_conf *seal, char *err, size_t err_max)
-{
-	char why[SEAL_TEXT];
-	seal->legs = sealed_legs(conf);
-	if (!seal->legs)
-		return 0;
-	seal->aead = seal_aes256gcm();
-	if (!seal->aead) {
-		snprintf(err, err_max, "the AES library cannot be used on this machine");
-		return -1;
-	}
-	if (*conf->sealing.identity_file) {
-		if (!ring.npeers && seal_ring_load(conf->sealing.identity_file,
-						   conf->sealing.peers_file, &ring, why)) {
-			snprintf(err, err_max, "%s", why);
-			return -1;
-		}
-		seal->me = &ring.me;
-		seal->peer = ring.peer;
-		seal->npeers = ring.npeers;
-	}
-	if (!*conf->sealing.key_file)
-		return 0;
-	int n = seal_psk_load(conf->sealing.key_file, seal->key, why);
-	if (n < 0) {
-		snprintf(err, err_max, "sealing.key_file: %.60s: %s", conf->sealing.key_file, why);
-		return -1;
-	}
-	seal->nkeys = (uint32_t)n;
-	return 0;
 }
 
 static struct relay_core_limits
@@ -290,8 +239,11 @@ init_endpoint(struct rd_worker *w, char *err, size_t err_max)
 		sc.mtu_leg[i] = conf->port[i].mtu - RD_IPV4_HDR - RD_UDP_HDR;
 		sc.ecn_off_leg[i] = i != RD_LEG_GLOBAL;
 	}
-	if (load_keys(conf, &sc.seal, err, err_max))
-		return -1;
+	if (w->keys->sealed) {
+		sc.seal.legs = rd_sealed_legs(conf);
+		sc.seal.aead = seal_aes256gcm();
+		rd_keys_give(w->keys, &sc.seal);
+	}
 	relay_core_hello(w->core, sc.hello);
 	sc.hello_len = RELAY_HELLO_LEN;
 	w->mem_suci = rte_zmalloc_socket("suci", suci_footprint(&sc.limits), 64, w->socket);
@@ -360,6 +312,7 @@ rd_worker_init(struct rd_worker *w, const struct rd_conf *conf, struct rd_mailbo
 {
 	w->conf = conf;
 	w->box = box;
+	w->idle.mode = (enum rd_idle_mode)conf->idle;
 	rte_mempool_mem_iter(w->pool, chunk_range, w);
 	rd_clock_init(&w->clock);
 	w->now_ns = w->started_ns = rd_clock_ns(&w->clock);

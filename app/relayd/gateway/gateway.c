@@ -115,6 +115,9 @@ read_gateway_mail(struct rd_gateway *g)
 			break;
 		case RD_MAIL_ELSEWHERE: /* the worker's */
 		case RD_MAIL_POLICY:
+		case RD_MAIL_POLICIES:
+		case RD_MAIL_KEYS:
+		case RD_MAIL_TURN:
 		case RD_MAIL_WEIGHT:
 		case RD_MAIL_LIGHT:
 		case RD_MAIL_DARK:

@@ -2,10 +2,10 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bsd/string.h>
@@ -14,11 +14,27 @@ static char log_name[40] = "";
 static enum rd_log_level log_level = RD_LOG_INFO;
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
+/* Of syslog, as the journal reads them at the beginning of a line. */
+static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
+static bool to_journal;
+
+/* JOURNAL_STREAM is "DEVICE:INODE" of what stderr was connected to; it may be redirected since. */
+static bool
+is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
 void
 rd_log_init(const char *name, enum rd_log_level level)
 {
 	strlcpy(log_name, name, sizeof log_name);
 	log_level = level;
+	to_journal = is_journal();
 }
 
 void
@@ -37,8 +53,9 @@ static void __attribute__((format(printf, 2, 0)))
 write_line(enum rd_log_level level, const char *fmt, va_list ap)
 {
 	char line[1024];
-	int n = snprintf(line, sizeof line, "relayd%s%s %s: ", *log_name ? " " : "", log_name,
-			 level_names[level]);
+	int n = snprintf(line, sizeof line,
+			 "%srelayd%s%s %s: ", to_journal ? priorities[level] : "",
+			 *log_name ? " " : "", log_name, level_names[level]);
 	size_t at = (size_t)n;
 	n = vsnprintf(line + at, sizeof line - at - 1, fmt, ap);
 	at += n < 0 ? 0 : (size_t)n < sizeof line - at - 1 ? (size_t)n : sizeof line - at - 2;
@@ -101,26 +118,4 @@ rd_log_limited(struct rd_log_limit *l, uint64_t now_ns, enum rd_log_level level,
 	va_start(ap, fmt);
 	write_line(level, fmt, ap);
 	va_end(ap);
-}
-
-void
-rd_notify(const char *state)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	if (!path || (*path != '/' && *path != '@'))
-		return;
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	size_t len = strlcpy(sun.sun_path, path, sizeof sun.sun_path);
-	if (len >= sizeof sun.sun_path)
-		return;
-	if (*path == '@')
-		sun.sun_path[0] = '\0';
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	socklen_t sl = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&sun, sl) < 0)
-		rd_log(RD_LOG_WARNING, "cannot notify the service manager at %s: %s", path,
-		       strerror(errno));
-	close(fd);
 }

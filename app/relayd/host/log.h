@@ -1,4 +1,5 @@
-/* log.h - one line per fact, to stderr: "relayd NAME level: text".
+/* log.h - one line per fact, to stderr: "relayd NAME level: text"; where that is the journal, with
+ * the priority of the level in front, "<4>".
  *
  * The worker never logs: it counts, and sends events that control logs.  A line
  * is one write, so lines of several processes do not mix.  What can repeat at
@@ -37,8 +38,5 @@ void rd_log_limited(struct rd_log_limit *l, uint64_t now_ns, enum rd_log_level l
 		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* Now and then: says how many were left out in an interval that is over. */
 void rd_log_limit_tick(struct rd_log_limit *l, uint64_t now_ns);
-
-/* Tell the service manager (NOTIFY_SOCKET), if there is one: "READY=1". */
-void rd_notify(const char *state);
 
 #endif

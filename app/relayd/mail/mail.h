@@ -44,6 +44,7 @@ enum rd_mail_type {
 	RD_MAIL_END_ALL,    /* text: worker */
 	RD_MAIL_LEAVE,	    /* text: worker; relay_core_leave() */
 	RD_MAIL_POLICY,	    /* trunks.rule: worker */
+	RD_MAIL_POLICIES,   /* rules: all of them, in place of those that are: worker */
 	RD_MAIL_WEIGHT,	    /* trunks.weight, 0 drains this relay: worker */
 	RD_MAIL_LIGHT,	    /* light: worker */
 	RD_MAIL_DARK,	    /* light.slot: worker */
@@ -52,6 +53,8 @@ enum rd_mail_type {
 	RD_MAIL_LANES,	    /* tool, struct rd_lanes to count in, or NULL: worker */
 	RD_MAIL_SNIFF,	    /* tool, struct rd_sniffer, or NULL: worker */
 	RD_MAIL_IDLE,	    /* idle, enum rd_idle_mode: worker */
+	RD_MAIL_KEYS,	    /* tool, const struct rd_keys, until the next one: worker */
+	RD_MAIL_TURN,	    /* worker: its loop turns, says the answer */
 	RD_MAIL_STOP,	    /* worker: leave the loop; not answered, the worker returns */
 };
 
@@ -73,6 +76,10 @@ struct rd_mail {
 			uint32_t weight;
 			struct relay_policy_rule rule;
 		} trunks;
+		struct {
+			const struct relay_policy_rule *rule; /* control's, until the reply */
+			uint32_t n;
+		} rules;
 		struct {
 			uint32_t slot;
 			struct relay_light to; /* where its circuit leads */

@@ -9,14 +9,8 @@
 #include "lights.h"
 #include "loop.h"
 #include "post.h"
+#include "reload.h"
 #include "snapshot.h"
-
-/* From conf, then by the control socket. */
-struct rd_settings {
-	uint32_t drain_ms, idle, policy;
-	uint32_t weight;   /* of this relay, 0: it drains */
-	const char *phase; /* control's word of what it is at */
-};
 
 struct rd_rpc_env {
 	const struct rd_conf *conf;
@@ -26,6 +20,7 @@ struct rd_rpc_env {
 	struct rd_lights *lights;
 	const struct rd_light *light; /* NULL: no circuits */
 	struct rd_settings *settings;
+	struct rd_reload *reload;
 	uint16_t global_port; /* DPDK's number of the global leg's port */
 };
 

@@ -1,1 +1,1 @@
-$(call room,rpc,figures circuits datapath gateway mail loop host,rdconf rdnet rdctl gateway relay impi light circ ocs coll seal suci rddpdk base,libdpdk libbsd)
+$(call room,rpc,reload figures circuits datapath gateway mail loop host,rdconf rdnet rdctl gateway relay impi light circ ocs coll sucaead seal suci rddpdk base,libdpdk libbsd)

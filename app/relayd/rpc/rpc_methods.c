@@ -100,6 +100,9 @@ static const struct rd_rpc_param capture_params[] = {
 		      .help = "end after that time"},
 };
 
+static const struct rd_rpc_param reload_params[] = {
+	{.name = "check", .type = RD_RPC_BOOL, .help = "only say what it would change"},
+};
 static const struct rd_rpc_param drain_params[] = {
 	[RD_P_RELAY] = {.name = "relay",
 			.type = RD_RPC_STRING,
@@ -274,6 +277,10 @@ static const struct rd_rpc_method methods[] = {
 	 PARAMS(set_params),
 	 CALLS(rd_rpc_set),
 	 .help = "change settings until the end"},
+	{.name = "reload",
+	 PARAMS(reload_params),
+	 CALLS(rd_rpc_reload),
+	 .help = "read the configuration file again, and take over what needs no restart"},
 	{.name = "drain",
 	 PARAMS(drain_params),
 	 .id = RD_M_DRAIN,

@@ -35,6 +35,7 @@ struct rd_rpc_client {
 	uint64_t until_ns;
 	bool measures;		   /* its call waits for the measurement */
 	struct rd_core_call *asks; /* its call waits for the workers' cores */
+	bool reloads;		   /* its call waits for the workers to take a file over */
 	bool stops;		   /* its call waits for the end of the capture */
 };
 
@@ -79,6 +80,9 @@ struct rd_core_call *rd_rpc_core_call(struct rd_rpc_client *c, const char *word)
 void rd_rpc_core_done(struct rd_mail *mail);
 void rd_rpc_trunks(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 void rd_rpc_trunks_gone(struct rd_rpc_client *c);
+/* rpc_reload.c */
+void rd_rpc_reload(struct rd_rpc_client *c, const struct rd_rpc_call *call);
+void rd_rpc_reload_gone(struct rd_rpc_client *c);
 /* rpc_lights.c */
 void rd_rpc_light(struct rd_rpc_client *c, const struct rd_rpc_call *call);
 json_t *rd_rpc_lights(const struct rd_rpc_env *env, const struct rd_snapshot *s);

@@ -35,6 +35,7 @@ drop_client(struct rd_rpc_client *c)
 	c->need = 0;
 	rd_rpc_tools_gone(c);
 	rd_rpc_trunks_gone(c);
+	rd_rpc_reload_gone(c);
 }
 
 /* A call waits for something. */

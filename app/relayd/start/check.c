@@ -1,4 +1,5 @@
 #include "check.h"
+#include "channel_keys.h"
 
 #include "driver/aead.h"
 #include "driver/eal.h"
@@ -389,52 +390,4 @@ rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *
 	check_user(conf, faults);
 	check_writable(conf->pidfile, "/pidfile", faults);
 	check_writable(conf->stats_file, "/stats_file", faults);
-}
-
-/* The text of a file that nobody but us may read: len, or -1 and err. */
-static ssize_t
-read_secret(const char *path, char *text, size_t max, char *err, size_t err_max)
-{
-	struct stat st;
-	ssize_t n = -1;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
-		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
-		return -1;
-	}
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		snprintf(err, err_max, "%s is no regular file", path);
-	else if (st.st_uid != geteuid() && st.st_uid != 0)
-		snprintf(err, err_max, "%s belongs to somebody else (uid %u)", path,
-			 (unsigned)st.st_uid);
-	else if (st.st_mode & 077)
-		snprintf(err, err_max,
-			 "%s: others may read or write it (mode %04o); fix: chmod 0600 %s", path,
-			 (unsigned)st.st_mode & 07777, path);
-	else if ((n = read(fd, text, max)) < 0)
-		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
-	close(fd);
-	return n;
-}
-
-bool
-rd_read_key(const char *path, uint64_t *key, char *err, size_t err_max)
-{
-	char text[64];
-	ssize_t n = read_secret(path, text, sizeof text - 1, err, err_max);
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	text[strcspn(text, "\r\n")] = '\0';
-	char *end = text;
-	errno = 0;
-	unsigned long long v = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
-	bool good = end != text && !*end && !errno;
-	explicit_bzero(text, sizeof text);
-	if (!good) {
-		snprintf(err, err_max, "%s does not hold one decimal number below 2^64", path);
-		return false;
-	}
-	*key = v;
-	return true;
 }

@@ -10,7 +10,4 @@
  * the key concerned, line 0. */
 void rd_check_machine(const struct rd_conf *conf, uint32_t mem_mb, struct rd_faults *faults);
 
-/* The key of impi.auth key; false and err if the file cannot be used. */
-bool rd_read_key(const char *path, uint64_t *key, char *err, size_t err_max);
-
 #endif

@@ -9,6 +9,7 @@
 #include "driver/port.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,13 +23,15 @@ static const char usage[] =
 	"usage: relayd CONF.json            run\n"
 	"       relayd --check CONF.json    is the configuration good, and what does this machine\n"
 	"                                   lack for it?  changes nothing; exit 0 or 1\n"
+	"       relayd --check --no-machine CONF.json   the first alone\n"
 	"       relayd --make-identity FILE a new private key of this site; prints the public one\n"
 	"       relayd --show-identity FILE the public key of that private one\n"
 	"       relayd --print-defaults     a configuration with every key and its default\n"
 	"       relayd --print-schema       JSON Schema of the configuration\n"
 	"       relayd --print-table        the keys as a Markdown table\n"
 	"       relayd --version\n"
-	"SIGTERM, SIGINT, SIGHUP, SIGQUIT  drain, then stop    SIGUSR1  write stats_file\n";
+	"SIGTERM, SIGINT, SIGQUIT  drain, then stop    SIGHUP  read CONF.json again\n"
+	"SIGUSR1  write stats_file\n";
 
 static void
 print_faults(const char *path, const struct rd_faults *faults)
@@ -45,9 +48,9 @@ print_faults(const char *path, const struct rd_faults *faults)
 		fprintf(stderr, "%s: and %u more\n", path, faults->count - n);
 }
 
-/* Conf and machine; false after printing what is wrong. */
+/* Conf and, if that is wanted, machine; false after printing what is wrong. */
 static bool
-examine(const char *path, struct rd_conf *conf, struct rd_plan *plan)
+examine(const char *path, bool machine, struct rd_conf *conf, struct rd_plan *plan)
 {
 	static struct rd_faults faults, lacks;
 	if (!rd_conf_load(path, conf, &faults)) {
@@ -61,7 +64,8 @@ examine(const char *path, struct rd_conf *conf, struct rd_plan *plan)
 		print_faults(path, &faults);
 		return false;
 	}
-	rd_check_machine(conf, plan->mem_mb, &lacks);
+	if (machine)
+		rd_check_machine(conf, plan->mem_mb, &lacks);
 	if (lacks.count) {
 		print_faults("machine", &lacks);
 		fprintf(stderr, "relayd: this machine lacks %u thing%s for %s\n", lacks.count,
@@ -72,11 +76,11 @@ examine(const char *path, struct rd_conf *conf, struct rd_plan *plan)
 }
 
 static int
-check_only(const char *path)
+check_only(const char *path, bool machine)
 {
 	static struct rd_conf conf;
 	struct rd_plan plan;
-	if (!examine(path, &conf, &plan))
+	if (!examine(path, machine, &conf, &plan))
 		return 1;
 	printf("%s: good; %u packet buffers and tables need %u of %u MiB\n", path,
 	       rd_plan_buffers(&conf, &plan), plan.mem_mb, conf.eal.memory_mb);
@@ -94,12 +98,12 @@ run_relayd(const char *path)
 {
 	static struct rd_conf conf;
 	struct rd_plan plan;
-	char name[48];
-	if (!examine(path, &conf, &plan))
+	char name[48], whole[PATH_MAX];
+	if (!examine(path, true, &conf, &plan))
 		return 1;
 	snprintf(name, sizeof name, "%s%u", conf.cluster.name, conf.cluster.self);
 	rd_log_init(name, (enum rd_log_level)conf.log_level);
-	return rd_run(&conf, &plan);
+	return rd_run(realpath(path, whole) ? whole : path, &conf, &plan);
 }
 
 /* The public key goes to standard output, alone on its line. */
@@ -122,7 +126,8 @@ int
 main(int argc, char **argv, char **envp)
 {
 	static const struct option options[] = {
-		{"check", required_argument, NULL, 'c'},
+		{"check", no_argument, NULL, 'c'},
+		{"no-machine", no_argument, NULL, 'n'},
 		{"make-identity", required_argument, NULL, 'm'},
 		{"show-identity", required_argument, NULL, 'i'},
 		{"print-defaults", no_argument, NULL, 'd'},
@@ -133,35 +138,42 @@ main(int argc, char **argv, char **envp)
 		{NULL, 0, NULL, 0},
 	};
 	setproctitle_init(argc, argv, envp);
-	switch (getopt_long(argc, argv, "c:h", options, NULL)) {
-	case 'c':
-		return check_only(optarg);
-	case 'm':
-		return identity(optarg, seal_identity_make);
-	case 'i':
-		return identity(optarg, seal_identity_load);
-	case 'd':
-		rd_conf_print_defaults(stdout);
-		return 0;
-	case 's':
-		rd_conf_print_schema(stdout);
-		return 0;
-	case 't':
-		rd_conf_print_table(stdout);
-		return 0;
-	case 'V':
-		puts("relayd " BASE_VERSION);
-		return 0;
-	case 'h':
-		fputs(usage, stdout);
-		return 0;
-	case -1:
-		if (optind + 1 == argc)
-			return run_relayd(argv[optind]);
-		break;
-	default:
-		break;
-	}
+	bool checks = false, machine = true;
+	for (int opt; (opt = getopt_long(argc, argv, "ch", options, NULL)) != -1;)
+		switch (opt) {
+		case 'c':
+			checks = true;
+			break;
+		case 'n':
+			machine = false;
+			break;
+		case 'm':
+			return identity(optarg, seal_identity_make);
+		case 'i':
+			return identity(optarg, seal_identity_load);
+		case 'd':
+			rd_conf_print_defaults(stdout);
+			return 0;
+		case 's':
+			rd_conf_print_schema(stdout);
+			return 0;
+		case 't':
+			rd_conf_print_table(stdout);
+			return 0;
+		case 'V':
+			puts("relayd " BASE_VERSION);
+			return 0;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		default:
+			fputs(usage, stderr);
+			return 2;
+		}
+	if (optind + 1 == argc && checks)
+		return check_only(argv[optind], machine);
+	if (optind + 1 == argc && machine)
+		return run_relayd(argv[optind]);
 	fputs(usage, stderr);
 	return 2;
 }

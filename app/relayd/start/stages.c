@@ -1,12 +1,12 @@
 #include "stages.h"
 #include "channel_keys.h"
-#include "check.h"
 #include "control.h"
 #include "iface.h"
 #include "keeper.h"
 #include "log.h"
 #include "privs.h"
 #include "rpc_server.h"
+#include "service.h"
 #include "stats.h"
 #include "telemetry.h"
 #include "worker.h"
@@ -38,7 +38,8 @@
 #define ERR_MAX 256
 
 struct relay {
-	const struct rd_conf *conf;
+	struct rd_conf *conf;
+	const char *path; /* of its file */
 	const struct rd_plan *plan;
 	struct process_pidfile pidfile;
 	struct rd_iface iface[RD_LEGS_MAX];
@@ -129,6 +130,9 @@ do_server(struct relay *r)
 			    ERR_MAX) ||
 	    rd_server_keys(conf, &r->control->jobs.server_keys, r->err, ERR_MAX))
 		return -1;
+	r->control->keys = rd_keys_load(conf, r->err, ERR_MAX);
+	if (!r->control->keys)
+		return -1;
 	if (rd_ipv4_parse(conf->impi.server_host, &r->control->jobs.server_ip))
 		return 0;
 	/* A name is looked up once, by the machine's own resolver, before the legs
@@ -144,6 +148,13 @@ do_server(struct relay *r)
 	r->control->jobs.server_ip = ntohl(sin.sin_addr.s_addr);
 	freeaddrinfo(ai);
 	return 0;
+}
+
+static void
+undo_server(struct relay *r)
+{
+	rd_keys_free(r->control->keys);
+	r->control->keys = NULL;
 }
 
 static void
@@ -426,7 +437,6 @@ undo_workers(struct relay *r)
 		r->worker[i] = NULL;
 		r->box[i] = NULL;
 	}
-	rd_keys_wipe();
 	rd_steer_fini(&r->steer);
 	rd_wake_fini(&r->control->post.waker);
 }
@@ -461,6 +471,7 @@ do_worker(struct relay *r, uint32_t i)
 	w->lcore = r->lcore[i];
 	w->socket = socket;
 	w->pool = r->pool[i];
+	w->keys = r->control->keys;
 	w->steer = r->nworkers > 1 ? &r->steer : NULL;
 	for (uint32_t k = 0; k < r->nworkers; k++)
 		w->wake_of[k] = &r->box[k]->wake_worker;
@@ -492,6 +503,8 @@ do_control(struct relay *r)
 {
 	struct rd_control *c = r->control;
 	c->conf = r->conf;
+	c->reload.conf = r->conf;
+	c->reload.path = r->path;
 	c->post.nworkers = r->nworkers;
 	memcpy(c->post.box, r->box, sizeof c->post.box);
 	return rd_control_init(c, r->worker[0], r->err, ERR_MAX);
@@ -599,7 +612,7 @@ static const struct {
 	void (*undo)(struct relay *r);
 } stages[] = {
 	{"pidfile", do_pidfile, undo_pidfile},
-	{"server", do_server, NULL},
+	{"server", do_server, undo_server},
 	{"interfaces", do_ifaces, undo_ifaces},
 	{"keeper", do_keeper, undo_keeper},
 	{"eal", do_eal, undo_eal},
@@ -649,9 +662,9 @@ work(struct relay *r)
 }
 
 int
-rd_run(const struct rd_conf *conf, const struct rd_plan *plan)
+rd_run(const char *path, struct rd_conf *conf, const struct rd_plan *plan)
 {
-	struct relay r = {.conf = conf, .plan = plan, .nworkers = conf->workers};
+	struct relay r = {.path = path, .conf = conf, .plan = plan, .nworkers = conf->workers};
 	r.control = calloc(1, sizeof *r.control);
 	if (!r.control) {
 		rd_log(RD_LOG_ERROR, "out of memory");

@@ -20,7 +20,8 @@ bool rd_plan_memory(const struct rd_conf *conf, struct rd_plan *plan);
 /* Packet buffers of all workers. */
 uint32_t rd_plan_buffers(const struct rd_conf *conf, const struct rd_plan *plan);
 
-/* Run the relay until it is told to stop.  Returns the exit status. */
-int rd_run(const struct rd_conf *conf, const struct rd_plan *plan);
+/* Run the relay until it is told to stop.  path: of the file that conf was read from, to be read
+ * again at a reload, which writes to conf.  Returns the exit status. */
+int rd_run(const char *path, struct rd_conf *conf, const struct rd_plan *plan);
 
 #endif

@@ -366,6 +366,9 @@ void relay_core_end_all(struct relay_core *c, const char *why, uint64_t now_ns);
  * 0, INVAL, or NOMEM (RELAY_RULES_MAX). */
 int relay_core_set_policy(struct relay_core *c, const struct relay_policy_rule *rule,
 			  uint64_t now_ns);
+/* All rules in place of those that are.  0, INVAL, or NOMEM: nothing is changed. */
+int relay_core_set_policies(struct relay_core *c, const struct relay_policy_rule *rule, uint32_t n,
+			    uint64_t now_ns);
 /* The share of this relay, 0 .. RELAY_WEIGHT_MAX.  0: it drains, and is used only where
  * there is no other; processes and the other clusters' relays are told.  Where a job stripes, 0 is
  * reached by halves, two round trips of the trunks apart, so that the others' windows grow with

@@ -41,7 +41,8 @@ enum seal_link_state {
 	SEAL_LINK_BROKEN, /* for good; why is in seal_link.why */
 };
 
-/* Must live as long as the links made with it. */
+/* A link has a copy, and forgets the keys when it is up: another one may be in their place then.
+ * What me and user point to lives as long as the link. */
 struct seal_link_conf {
 	const struct seal_crypto *crypto;
 	/* What the stream is for, less than 40 bytes: two ends that mean another thing do not come
@@ -60,7 +61,7 @@ struct seal_link_conf {
 struct seal_link {
 	_Alignas(64) uint8_t tx_key[SEAL_KEY_MAX];
 	_Alignas(64) uint8_t rx_key[SEAL_KEY_MAX];
-	const struct seal_link_conf *conf;
+	struct seal_link_conf conf;
 	enum seal_link_role role;
 	enum seal_link_state state;
 	uint8_t peer[SEAL_DH]; /* its public key, with identities */

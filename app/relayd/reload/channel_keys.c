@@ -5,8 +5,14 @@
 #include "driver/aead.h"
 #include "relay/peer.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* All relays of a site have its identity, and nobody else has: so among themselves that is the
  * key, and a site that shares only the pre-shared one cannot pose as a sibling. */
@@ -79,4 +85,52 @@ rd_server_keys(const struct rd_conf *conf, struct seal_link_conf *server, char *
 	}
 	server->nkeys = (uint32_t)n;
 	return 0;
+}
+
+/* The text of a file that nobody but us may read: len, or -1 and err. */
+static ssize_t
+read_secret(const char *path, char *text, size_t max, char *err, size_t err_max)
+{
+	struct stat st;
+	ssize_t n = -1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
+		return -1;
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		snprintf(err, err_max, "%s is no regular file", path);
+	else if (st.st_uid != geteuid() && st.st_uid != 0)
+		snprintf(err, err_max, "%s belongs to somebody else (uid %u)", path,
+			 (unsigned)st.st_uid);
+	else if (st.st_mode & 077)
+		snprintf(err, err_max,
+			 "%s: others may read or write it (mode %04o); fix: chmod 0600 %s", path,
+			 (unsigned)st.st_mode & 07777, path);
+	else if ((n = read(fd, text, max)) < 0)
+		snprintf(err, err_max, "cannot read %s: %s", path, strerror(errno));
+	close(fd);
+	return n;
+}
+
+bool
+rd_read_key(const char *path, uint64_t *key, char *err, size_t err_max)
+{
+	char text[64];
+	ssize_t n = read_secret(path, text, sizeof text - 1, err, err_max);
+	if (n < 0)
+		return false;
+	text[n] = '\0';
+	text[strcspn(text, "\r\n")] = '\0';
+	char *end = text;
+	errno = 0;
+	unsigned long long v = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+	bool good = end != text && !*end && !errno;
+	explicit_bzero(text, sizeof text);
+	if (!good) {
+		snprintf(err, err_max, "%s does not hold one decimal number below 2^64", path);
+		return false;
+	}
+	*key = v;
+	return true;
 }
