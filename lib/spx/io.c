@@ -224,12 +224,8 @@ static struct spx_slot *
 take_put_frame(struct spx *s, const struct spx_proc *from, const struct spx_msg *m,
 	       struct spx_origin *o)
 {
-	bool room = spx_io_room(s, from) > 0 ||
-		    (SPX_BUG(ROOMY) && s->held == s->conf.room && from->kind == SPX_COMPUTE);
-	/* What a rank makes has its own name; so it is known whom to tell. */
-	bool named = SPX_ROLE_CLUSTER(m->origin) != from->cluster ||
-		     m->origin == SPX_ROLE(from->cluster, from->rank);
-	struct spx_slot *t = o && room && named ? spx_slot_make(s, o, m->number) : NULL;
+	bool room = spx_io_room(s, from) > 0 || (SPX_BUG(ROOMY) && s->held == s->conf.room);
+	struct spx_slot *t = o && room ? spx_slot_make(s, o, m->number) : NULL;
 	void *copy = t ? spx_copy(s, m->bytes, m->len) : NULL;
 
 	if (!copy)
@@ -243,12 +239,26 @@ take_put_frame(struct spx *s, const struct spx_proc *from, const struct spx_msg 
 	return t;
 }
 
+/* What a rank makes has its own name; so it is known whom to tell. */
+static bool
+may_put(const struct spx_proc *from, uint32_t origin)
+{
+	return from->kind == SPX_COMPUTE && (SPX_ROLE_CLUSTER(origin) != from->cluster ||
+					     origin == SPX_ROLE(from->cluster, from->rank));
+}
+
 static void
 take_put(struct spx *s, uint32_t from, const struct spx_msg *m, struct spx_origin *o,
 	 struct spx_slot *t)
 {
 	struct spx_peer *p = spx_peer_of(s, from);
 
+	bool other = t && spx_is_io_state(t->state) && p->p.cluster != t->from &&
+		     SPX_ROLE_CLUSTER(m->origin) == t->from;
+	if (!may_put(&p->p, m->origin) || other) {
+		spx_answer(s, from, SPX_MSG_REFUSED, m, 0);
+		return;
+	}
 	if ((t && !spx_is_io_state(t->state)) || (o && m->number < o->floor)) {
 		spx_answer(s, from, SPX_MSG_COMMIT, m, 0);
 		return;
@@ -256,6 +266,7 @@ take_put(struct spx *s, uint32_t from, const struct spx_msg *m, struct spx_origi
 	if (t) {
 		s->count.duplicate++;
 		t->up = from;
+		t->from = p->p.cluster;
 		spx_answer(s, from, SPX_MSG_TOOK, m, 0);
 		return;
 	}

@@ -138,6 +138,18 @@ take_give(struct spx *s, uint32_t from, const struct spx_msg *m)
 	spx_answer(s, from, SPX_MSG_GOT, m, 0);
 }
 
+/* An I/O process may have it from a stage that the asker is not before: that stage answers. */
+static bool
+is_for_asker(const struct spx *s, uint32_t from, const struct spx_slot *t)
+{
+	const struct spx_proc *p = spx_view_proc(&s->view, from);
+
+	for (uint32_t c = 0; c < s->view.nchain && s->me->kind == SPX_IO; c++)
+		if ((p->chains & SPX_CHAIN_BIT(c)) && s->view.chain[c].from == t->from)
+			return true;
+	return s->me->kind == SPX_COMPUTE;
+}
+
 static void
 take_ask(struct spx *s, uint32_t from, const struct spx_msg *m, const struct spx_origin *o,
 	 struct spx_slot *t)
@@ -149,7 +161,8 @@ take_ask(struct spx *s, uint32_t from, const struct spx_msg *m, const struct spx
 	}
 	if (t && s->me->kind == SPX_COMPUTE)
 		t->up = from; /* it is who says done to the one that put it again */
-	spx_answer(s, from, t ? SPX_MSG_KNOWS : SPX_MSG_NEVER, m, 0);
+	bool knows = t && is_for_asker(s, from, t);
+	spx_answer(s, from, knows ? SPX_MSG_KNOWS : SPX_MSG_NEVER, m, 0);
 }
 
 void

@@ -167,6 +167,28 @@ spx_chains_check(const struct spx_view *v, char *why)
 	return true;
 }
 
+/* A frame has one place in an I/O process, so it cannot pass twice. */
+static bool
+check_no_series(const struct spx_view *v, const struct spx_proc *p, char *why)
+{
+	for (uint32_t c = 0; c < v->nchain; c++)
+		for (uint32_t d = 0; d < v->nchain; d++) {
+			const struct spx_chain *a = &v->chain[c], *b = &v->chain[d];
+			uint64_t both = SPX_CHAIN_BIT(c) | SPX_CHAIN_BIT(d), seen = 0;
+			if ((p->chains & both) != both || a->state == SPX_CHAIN_OFF ||
+			    b->state == SPX_CHAIN_OFF)
+				continue;
+			if (a->to == b->from || find_circle(v, b->from, a->to, &seen))
+				return spx_say(why,
+					       "I/O process %u serves chains %s -> %s and %s -> "
+					       "%s, one behind the other: take two processes",
+					       p->id, v->cluster[a->from].name,
+					       v->cluster[a->to].name, v->cluster[b->from].name,
+					       v->cluster[b->to].name);
+		}
+	return true;
+}
+
 static bool
 check_proc(const struct spx_view *v, uint32_t i, char *why)
 {
@@ -180,7 +202,7 @@ check_proc(const struct spx_view *v, uint32_t i, char *why)
 	if (p->kind == SPX_IO && v->nchain < 64 && p->chains >> v->nchain)
 		return spx_say(why, "I/O process %u serves a chain that is not there", p->id);
 	if (p->kind != SPX_COMPUTE)
-		return true;
+		return p->state == SPX_DEAD || check_no_series(v, p, why);
 	if (p->rank >= v->cluster[p->cluster].compute)
 		return spx_say(why, "process %u has rank %u of cluster %s, which has %u ranks",
 			       p->id, p->rank, v->cluster[p->cluster].name,

@@ -440,6 +440,11 @@ replace_node(struct sim *s, void *who, uint64_t arg)
 	(void)s, (void)arg;
 	if (w->over || w->nnode == SPXW_NODES_MAX)
 		return;
+	/* The cluster may have been started again meanwhile. */
+	if (n->kind == SPX_COMPUTE && spx_view_role(&w->view, SPX_ROLE(n->cluster, n->rank))) {
+		spxw_publish(w);
+		return;
+	}
 	spxw_add(w, n->kind, n->cluster, n->rank, (uint16_t)(n->takeovers + 1), n->side);
 	spxw_publish(w);
 }
@@ -454,6 +459,7 @@ notice_death(struct sim *s, void *who, uint64_t arg)
 	if (w->over)
 		return;
 	n->known_dead = true;
+	w->proc[n->index].state = SPX_DEAD;
 	sim_log(s, "master: process %u is dead", id_of_node(n));
 	if (w->conf.takeover_ns) {
 		spxw_publish(w);
@@ -491,8 +497,10 @@ notice_cluster(struct sim *s, void *who, uint64_t cluster)
 		return;
 	for (uint32_t i = 0; i < w->nnode; i++)
 		if (w->node[i].kind == SPX_COMPUTE && w->node[i].cluster == cluster &&
-		    !w->node[i].alive)
+		    !w->node[i].alive) {
 			w->node[i].known_dead = true;
+			w->proc[i].state = SPX_DEAD;
+		}
 	w->cluster[cluster].lost = true;
 	spxw_publish(w);
 }

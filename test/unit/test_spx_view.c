@@ -162,6 +162,20 @@ spoil_chain_bit(void)
 }
 
 static void
+serve_series(void)
+{
+	procs[5].chains = 3;
+}
+
+static void
+serve_around(void)
+{
+	chains[1].to = 2; /* input -> filter -> filter2 -> output */
+	chains[2].state = SPX_CHAIN_OFF;
+	procs[5].chains = 9;
+}
+
+static void
 spoil_name(void)
 {
 	memcpy(clusters[2].name, "filter", 7);
@@ -196,6 +210,7 @@ open_circle(void)
 {
 	chains[1].to = 0;
 	chains[0].state = SPX_CHAIN_OFF;
+	procs[6].chains = 8;
 }
 
 static void
@@ -218,6 +233,8 @@ views_that_cannot_be(void **state)
 		{"role of a dead one", take_role_of_dead, NULL},
 		{"cluster", spoil_cluster, "process 14 is of cluster 4"},
 		{"chain bit", spoil_chain_bit, "I/O process 20 serves a chain"},
+		{"chains in series", serve_series, "one behind the other: take two"},
+		{"far behind", serve_around, "input -> filter and filter2 -> output, one behind"},
 		{"name twice", spoil_name, "two clusters are named filter"},
 		{"chain", spoil_chain, "joins cluster 1 to 9"},
 		{"window", spoil_window, "window 0 is not 1 to 256"},

@@ -10,8 +10,8 @@
  *		 input --chain 0--> filter --chain 2--> output
  *		       \-chain 1--> filter2 -chain 3--/
  *
- * An I/O process serves the chains whose bits it has.  Chains that leave the same cluster are
- * alternatives: a frame goes over one of them.
+ * An I/O process serves the chains whose bits it has, none of them behind another.  Chains that
+ * leave the same cluster are alternatives: a frame goes over one of them.
  *
  * States   of a chain: OFF (never was, or is drained and removed), ACTIVE, DRAINING (takes no
  *	    new frames; what its I/O processes have taken still goes over it).  Its place in the
