@@ -3,6 +3,8 @@
 
 #include "canary.h"
 
+#include <string.h>
+
 #ifdef SUCI_CANARY
 enum lmpi_bug lmpi_canary;
 #endif
@@ -45,6 +47,21 @@ void
 lmpi_engine_reset(struct lmpi_engine *e)
 {
 	lmpi_match_init(&e->match);
+}
+
+bool
+lmpi_engine_grow(struct lmpi_engine *e, uint32_t from, uint32_t n)
+{
+	if (from < e->size || from > e->slots_max || n > e->slots_max - from)
+		return false;
+	memset(&e->peer[e->size], 0, (from + n - e->size) * sizeof *e->peer);
+	for (uint32_t i = e->size; i < from + n; i++) {
+		e->peer[i].world = i;
+		e->peer[i].other = true;
+		e->peer[i].lost = i < from;
+	}
+	e->size = from + n;
+	return true;
 }
 
 void

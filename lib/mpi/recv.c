@@ -364,7 +364,7 @@ lmpi_arrive(struct lmpi_engine *e, struct lmpi_peer *peer, const struct lmpi_hdr
 
 	if (e->troubled && peer->lost)
 		return NULL;
-	if (h->magic != LMPI_HDR_MAGIC || h->src != peer->world)
+	if (h->magic != LMPI_HDR_MAGIC || h->src + peer->apart != peer->world)
 		return malformed(e, peer, "not one of its own");
 	if (impi) {
 		impi_flow_on_taken(&peer->flow, lmpi_pkt_type(h));
@@ -467,7 +467,7 @@ lmpi_arrive_whole(struct lmpi_engine *e, struct lmpi_peer *peer, uint64_t cid, i
 		req = lmpi_match_arrive(&e->match, cid, lsrank, tag);
 	if (!req) {
 		struct lmpi_hdr h = lmpi_hdr_make(e, LMPI_T_EAGER);
-		h.src = peer->world;
+		h.src = peer->world - peer->apart;
 		h.lsrank = lsrank;
 		h.tag = tag;
 		h.cid = cid;

@@ -77,7 +77,7 @@ lmpi_out_done(struct lmpi_engine *e, struct lmpi_out *out, bool ok)
 	 * undone; or the receiver got it and took leave (net_ops.c). */
 	if (out->req && !ok && e->tolerant && !e->ending && !out->req->cancelled)
 		out->req->error = LMPI_ERR_PROC_FAILED;
-	if (out->req && (ok || e->ending || e->tolerant))
+	if (out->req && (ok || e->ending || e->tolerant || e->peer[out->peer].other))
 		lmpi_req_event(e, out->req);
 	lmpi_put(e, out);
 }

@@ -18,6 +18,10 @@
  *		lmpi_pump()	if e->pending: packets that wait go to their transports
  *		lmpi_run_done()	if e->done_first: on_done() of requests that became done
  *	    and does the last two after each call that posts, too.
+ * Growing  the table of processes grows, up to slots_max (lmpi_engine_grow()): processes of other
+ *	    jobs get the slots behind those of this one.  Nothing else changes its place, and a
+ *	    slot is never used again.  Each job numbers processes for itself, so for such a
+ *	    process `apart` leads from the one number to the other.
  * Memory   comes from e->memory and goes back there; its get() never fails, or does not return.
  *	    What is kept is bounded by copied_bytes_max (outgoing copies) and, as far as peers
  *	    heed credit and EAGER_OFF, by unexpected_bytes_max.
@@ -108,7 +112,11 @@ struct lmpi_peer {
 	struct lmpi_service_msg *service_first, *service_last; /* begun to arrive, not handled */
 	bool told_off;					       /* we asked it to ask first */
 	bool lost;					       /* mpi/lost.h; then caps are 0 */
+	bool other; /* of another job: when it goes, this one does not end */
 	uint8_t id[24]; /* IMPI_Proc as my side knows it; set, if it speaks IMPI */
+	/* Its slot here minus its number in its own job, which its packets say: 0 but for
+	 * processes that came later. */
+	uint32_t apart;
 };
 _Static_assert(sizeof(struct lmpi_peer) == 128, "an index is a shift");
 
@@ -134,7 +142,8 @@ struct lmpi_counts {
 struct lmpi_engine {
 	/* Set before lmpi_engine_reset(). */
 	uint32_t rank, size;
-	struct lmpi_peer *peer; /* [size] */
+	uint32_t slots_max;	/* 0: size, the table does not grow */
+	struct lmpi_peer *peer; /* [slots_max] */
 	struct lmpi_memory memory;
 	/* The job cannot go on; may be called again. */
 	void (*fail)(struct lmpi_engine *e, const char *text);
@@ -191,6 +200,10 @@ lmpi_speaks_impi(const struct lmpi_peer *peer)
 
 /* Nothing has been sent or has arrived yet.  Fields that are set before stay as they are. */
 void lmpi_engine_reset(struct lmpi_engine *e);
+/* n more processes, whose slots begin at `from`, which is not below size: slots that are skipped
+ * belong to nobody.  False: they would not fit, and nothing has changed.  The caller sets what "who
+ * builds the engine" sets of them, before anything is sent to them or arrives. */
+bool lmpi_engine_grow(struct lmpi_engine *e, uint32_t from, uint32_t n);
 /* Forget unexpected messages, give all memory back.  Requests that are not done stay so. */
 void lmpi_engine_drop(struct lmpi_engine *e);
 
