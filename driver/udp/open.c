@@ -216,6 +216,29 @@ suci_udp_connect(struct suci_udp *u, const struct suci_addr *peer)
 	return 0;
 }
 
+int
+suci_udp_disconnect(struct suci_udp *u)
+{
+	struct sockaddr_in was, is;
+	struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+	socklen_t len = sizeof was;
+
+	if (!u->connected)
+		return 0;
+	u->connected = false;
+	suci_udp_name_senders(u, true);
+	if (getsockname(u->fd, (struct sockaddr *)&was, &len) < 0 ||
+	    connect(u->fd, &nobody, sizeof nobody) < 0)
+		return -errno;
+	/* A port that the kernel chose may be gone with the connection. */
+	len = sizeof is;
+	if (getsockname(u->fd, (struct sockaddr *)&is, &len) < 0)
+		return -errno;
+	if (is.sin_port != was.sin_port && bind(u->fd, (struct sockaddr *)&was, sizeof was) < 0)
+		return -errno;
+	return 0;
+}
+
 void
 suci_udp_get_info(const struct suci_udp *u, struct suci_udp_info *out)
 {

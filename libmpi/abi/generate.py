@@ -340,16 +340,6 @@ def entry(fn, choice):
     return body
 
 
-# What to do instead of what is not offered.
-STARTED = ('the processes of a job are started together: ask mpirun, the launcher or impirun for as many as are '
-           'needed, and give them their parts by MPI_Comm_split')
-APART = ('processes of jobs that were started apart do not meet: start them as one job, clusters by impirun, '
-         'and use MPI_Intercomm_create')
-INSTEAD = {'Comm_spawn': STARTED, 'Comm_spawn_multiple': STARTED,
-           **{x: APART for x in ('Open_port', 'Close_port', 'Publish_name', 'Unpublish_name', 'Lookup_name',
-                                 'Comm_accept', 'Comm_connect', 'Comm_join')}}
-
-
 def stub(fn):
     if fn.varargs or (fn.ret != 'int' and not fn.ret.startswith('MPI_')):
         raise SystemExit(f'{fn.name} needs an implementation')
@@ -361,10 +351,9 @@ def stub(fn):
     if fn.name.startswith('MPI_T_'):
         # what works on events: there are none, so no handle of one can be right
         return f'{{\n{unused}\treturn MPI_T_ERR_INVALID_HANDLE;\n}}'
-    instead = f'"{INSTEAD[fn.base]}"' if fn.base in INSTEAD else 'NULL'
     return (f'{{\n\tstruct lmpi_call call;\n\n{unused}'
             f'\tlmpi_enter(&call, "{fn.name}", {blamed(fn)});\n'
-            f'\treturn lmpi_leave(&call, lmpi_unsupported({instead}));\n}}')
+            f'\treturn lmpi_leave(&call, lmpi_unsupported(NULL));\n}}')
 
 
 def make_entries(fns, chosen):

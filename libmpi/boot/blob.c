@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define CONTACT_MAGIC 0x4c4d4332u /* "LMC2" */
+#define CARD_MAGIC    0x4c4d4431u /* "LMD1" */
 #define JOB_MAGIC     0x4c4d4a33u /* "LMJ3" */
 #define JOB_HEAD      48u
 #define JOB_CLIENT    4u
@@ -48,6 +49,36 @@ lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c)
 	if ((p = base_read_bytes(&r, 32)))
 		memcpy(c->bell, p, 31);
 	return base_reader_ok(&r) && base_reader_left(&r) == 0;
+}
+
+void
+lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES])
+{
+	struct base_writer w = base_writer(out, LMPI_CARD_BYTES);
+	base_write_be32(&w, CARD_MAGIC);
+	base_write_be64(&w, c->job);
+	base_write_be32(&w, c->number);
+	base_write_bytes(&w, c->ip, 4);
+	base_write_be16(&w, c->port);
+	base_write_be16(&w, 0);
+	base_write_bytes(&w, c->node, sizeof c->node);
+}
+
+bool
+lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c)
+{
+	struct base_reader r = base_reader(in, LMPI_CARD_BYTES);
+	uint32_t magic = base_read_be32(&r);
+	const uint8_t *p;
+
+	*c = (struct lmpi_card){.job = base_read_be64(&r), .number = base_read_be32(&r)};
+	if ((p = base_read_bytes(&r, sizeof c->ip)))
+		memcpy(c->ip, p, sizeof c->ip);
+	c->port = base_read_be16(&r);
+	(void)base_read_be16(&r);
+	if ((p = base_read_bytes(&r, sizeof c->node)))
+		memcpy(c->node, p, sizeof c->node - 1);
+	return magic == CARD_MAGIC && c->port != 0 && c->number < LMPI_CARD_NUMBERS;
 }
 
 bool

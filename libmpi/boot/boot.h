@@ -14,6 +14,7 @@
 #define LMPI_BOOT_H
 
 #include "engine.h"
+#include "others.h"
 
 #include "base/prefix.h"
 #include "impi/switches.h"
@@ -66,6 +67,17 @@ struct lmpi_contact {
 #define LMPI_CONTACT_BYTES 68
 void lmpi_contact_encode(const struct lmpi_contact *c, uint8_t out[LMPI_CONTACT_BYTES]);
 bool lmpi_contact_decode(const uint8_t *in, size_t len, struct lmpi_contact *c);
+
+/* What a process tells those of other jobs (engine/others.h). */
+struct lmpi_card {
+	uint64_t job;	 /* token of its job */
+	uint32_t number; /* its rank there */
+	uint8_t ip[4];
+	uint16_t port; /* UDP */
+	char node[64]; /* NUL-terminated */
+};
+void lmpi_card_encode(const struct lmpi_card *c, uint8_t out[LMPI_CARD_BYTES]);
+bool lmpi_card_decode(const uint8_t in[LMPI_CARD_BYTES], struct lmpi_card *c);
 
 /* The IMPI job as the server channel gave it. */
 struct lmpi_job {

@@ -162,21 +162,6 @@ impl_Comm_free(MPI_Comm *comm)
 	return MPI_SUCCESS;
 }
 
-int
-impl_Comm_disconnect(MPI_Comm *comm)
-{
-	/* Nothing connects processes but the job itself: pending traffic of the
-	 * communicator is the caller's to complete, as the standard demands. */
-	return impl_Comm_free(comm);
-}
-
-int
-impl_Comm_get_parent(MPI_Comm *parent)
-{
-	*parent = MPI_COMM_NULL; /* nobody is spawned */
-	return MPI_SUCCESS;
-}
-
 /* ---- hints */
 
 int

@@ -71,15 +71,15 @@ impl_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
 	return rc;
 }
 
-/* World rank -> rank in g, for all of MPI_COMM_WORLD; NULL: out of memory. */
+/* World rank -> rank in g, for all processes known; NULL: out of memory. */
 static int *
 inverse_of(const struct lmpi_group *g)
 {
-	int *inverse = malloc((size_t)(lmpi_world.size + 1) * sizeof(*inverse));
+	int *inverse = malloc((size_t)(lmpi_world.slots + 1) * sizeof(*inverse));
 
 	if (inverse == NULL)
 		return NULL;
-	for (uint32_t w = 0; w < lmpi_world.size; w++)
+	for (uint32_t w = 0; w < lmpi_world.slots; w++)
 		inverse[w] = MPI_UNDEFINED;
 	for (int i = 0; i < g->size; i++)
 		inverse[g->world[i]] = i;

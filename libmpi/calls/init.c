@@ -11,6 +11,7 @@
 #include "call.h"
 #include "coll.h"
 #include "comm.h"
+#include "dyn.h"
 #include "engine.h"
 #include "impl.h"
 #include "session.h"
@@ -52,6 +53,7 @@ take_down(void)
 	int rc = MPI_SUCCESS;
 
 	lmpi_background_stop();
+	lmpi_links_end();
 	up = false;
 	ended = true;
 	/* A process that leaves no longer acknowledges anything, so nobody may leave

@@ -8,9 +8,14 @@
  * two communicators may: the maxima of both may be the same.  So where all are our own no two
  * offers of the job are alike: each process has its residue, and a block above each offer.
  *
+ * Processes of several jobs have no numbers in common: each draws its residue, of so many that
+ * two rarely have the same one, and then only if their agreements cross each other as well.
+ *
  * Among our own an agreement is for BLOCK communicators.  All processes take from what
  * it left in the same order, that of their collective calls, and need no message for it:
  * over a WAN MPI_Comm_dup would else cost a round trip. */
+#include <sys/random.h>
+
 #include "call.h"
 #include "coll.h"
 #include "comm.h"
@@ -18,19 +23,37 @@
 #include "impi.h"
 
 /* Communicators per agreement; ids are 64 bits wide, what is left of a block is no loss. */
-#define BLOCK 64
+#define BLOCK	 64
+#define RESIDUES (1u << 16)
 
 static uint64_t cid_max = 1; /* MPI_COMM_WORLD's collective id */
+
+/* My residue among *n. */
+static uint64_t
+residue_of_cids(uint64_t *n)
+{
+	static uint64_t drawn;
+
+	*n = lmpi_world.size;
+	if (lmpi_world.slots == lmpi_world.size)
+		return lmpi_world.rank;
+	*n = RESIDUES;
+	while (drawn == 0)
+		if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
+			drawn = lmpi_world.rank + 1;
+	return drawn % RESIDUES;
+}
 
 static uint64_t
 offer_cid(uint64_t pairs)
 {
-	uint64_t was = cid_max, span = 2 * BLOCK * (uint64_t)lmpi_world.size;
+	uint64_t residues, residue = residue_of_cids(&residues);
+	uint64_t was = cid_max, span = 2 * BLOCK * residues;
 
 	if (!lmpi_world.any_foreign) {
 		if (cid_max > LMPI_CID_MAX - 2 * span)
 			return LMPI_CID_MAX;
-		was = (cid_max / span + 1) * span + 2 * BLOCK * (uint64_t)lmpi_world.rank;
+		was = (cid_max / span + 1) * span + 2 * BLOCK * residue;
 		cid_max = was + 2 * BLOCK;
 		return was;
 	}

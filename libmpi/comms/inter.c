@@ -13,6 +13,8 @@
 #include "engine.h"
 #include "impi.h"
 #include "impl.h"
+#include "introduce.h"
+#include "others.h"
 
 static int
 inter_no_memory(void)
@@ -69,6 +71,14 @@ swap_inter(const struct leaders *l, const void *mine, size_t n, void *theirs, si
 }
 
 static int
+swap_as_leader(void *arg, const void *mine, size_t len, void *theirs, size_t their_len)
+{
+	int rc = swap_inter(arg, mine, len, theirs, their_len);
+
+	return rc ? lmpi_error(rc, "the leaders could not exchange their groups") : rc;
+}
+
+static int
 check_leaders(const struct lmpi_comm *c, MPI_Comm peer, int remote_leader, int tag,
 	      struct leaders *l)
 {
@@ -94,23 +104,32 @@ check_leaders(const struct lmpi_comm *c, MPI_Comm peer, int remote_leader, int t
 /* What the leader tells its group of the other one. */
 struct news {
 	int64_t rc, size;
-	uint64_t max; /* context id of both */
+	uint64_t max;	 /* context id of both */
+	uint64_t others; /* world ranks of one side are not those of the other */
 };
+
+/* In the second word of what leaders tell each other first, beside the size. */
+#define KNOWS_OTHERS (UINT64_C(1) << 63)
 
 /* The leader's part: the other group's size, its maximum, its members. */
 static int
 ask_leader(const struct lmpi_comm *c, const struct leaders *l, struct news *news, uint32_t **world)
 {
-	uint64_t mine[2] = {news->max, (uint64_t)c->size}, theirs[2] = {0, 0};
+	uint64_t knows = lmpi_world.slots > lmpi_world.size ? KNOWS_OTHERS : 0;
+	uint64_t mine[2] = {news->max, (uint64_t)c->size | knows}, theirs[2] = {0, 0};
 	int rc = swap_inter(l, mine, sizeof(mine), theirs, sizeof(theirs));
 
 	if (rc)
 		return lmpi_error(rc, "the leaders could not reach each other");
-	if (theirs[1] == 0 || theirs[1] > lmpi_world.size)
+	news->others = (theirs[1] | knows) & KNOWS_OTHERS;
+	theirs[1] &= ~KNOWS_OTHERS;
+	if (theirs[1] == 0 || theirs[1] > (news->others ? LMPI_CARD_NUMBERS : lmpi_world.size))
 		return lmpi_error(MPI_ERR_OTHER, "the remote leader tells of %llu processes",
 				  (unsigned long long)theirs[1]);
 	news->size = (int64_t)theirs[1];
 	news->max = theirs[0] > mine[0] ? theirs[0] : mine[0];
+	if (news->others)
+		return MPI_SUCCESS; /* lmpi_introduce() is to come */
 	*world = malloc(theirs[1] * sizeof(**world));
 	if (*world == NULL)
 		return inter_no_memory();
@@ -132,6 +151,8 @@ share_news(struct lmpi_comm *c, int leader, struct news *news, uint32_t *world,
 		return lmpi_error((int)news->rc, "%s",
 				  c->rank == leader ? lmpi_error_text((int)news->rc)
 						    : "the leader could not make it");
+	if (news->others)
+		return MPI_SUCCESS;
 	*remote = lmpi_group_new((int)news->size);
 	if (*remote == NULL)
 		return inter_no_memory();
@@ -152,7 +173,7 @@ static int
 fit_together(const struct lmpi_comm *c, const struct lmpi_group *remote)
 {
 	for (int i = 0; i < remote->size; i++)
-		if (remote->world[i] >= lmpi_world.size ||
+		if (remote->world[i] >= lmpi_world.slots ||
 		    lmpi_group_rank_of(c->group, remote->world[i]) != MPI_UNDEFINED)
 			return lmpi_error(MPI_ERR_COMM, "the two groups have process %u in common",
 					  remote->world[i]);
@@ -163,8 +184,8 @@ int
 lmpi_inter_make(struct lmpi_comm *c, int local_leader, MPI_Comm peer_comm, int remote_leader,
 		int tag, struct lmpi_comm **made)
 {
-	struct news news = {MPI_SUCCESS, 0, lmpi_cid_offer_two()};
-	struct lmpi_group *remote;
+	struct news news = {MPI_SUCCESS, 0, lmpi_cid_offer_two(), 0};
+	struct lmpi_group *remote = NULL;
 	uint32_t *world = NULL;
 	struct leaders l;
 	uint64_t cid[2];
@@ -183,6 +204,9 @@ lmpi_inter_make(struct lmpi_comm *c, int local_leader, MPI_Comm peer_comm, int r
 	}
 	rc = share_news(c, local_leader, &news, world, &remote);
 	free(world);
+	if (rc == MPI_SUCCESS && news.others)
+		rc = lmpi_introduce(c, local_leader, swap_as_leader, &l, (uint32_t)news.size,
+				    &remote);
 	if (rc)
 		return rc;
 	rc = fit_together(c, remote);
@@ -248,7 +272,8 @@ impl_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 	rc = lmpi_coll_allgather_ints(c, &mine, theirs, 1);
 	/* both the same: the one whose first process comes first in the job */
 	first = rc == MPI_SUCCESS &&
-		(theirs[0] != mine ? mine < theirs[0] : c->group->world[0] < c->remote->world[0]);
+		(theirs[0] != mine ? mine < theirs[0]
+				   : lmpi_proc_before(c->group->world[0], c->remote->world[0]));
 	free(theirs);
 	if (rc == MPI_SUCCESS)
 		rc = lmpi_cid_agree(c, &cid);

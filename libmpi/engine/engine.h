@@ -33,6 +33,8 @@ struct lmpi_proc {
 	uint32_t host;	     /* IMPI host number, global */
 	char node[64];	     /* name of its node as PMIx told, "" if remote client */
 	uint32_t node_first; /* lowest rank on that node, UINT32_MAX if it has no name */
+	uint64_t job;	     /* token of its job, by which other jobs know it */
+	uint32_t number;     /* its rank in MPI_COMM_WORLD there */
 };
 
 /* How the elements of a message look on the wire between this client and
@@ -53,9 +55,11 @@ struct lmpi_client {
 	uint32_t nhosts, nprocs, first_rank;
 };
 
-/* Set by lmpi_engine_init(), constant afterwards. */
+/* Set by lmpi_engine_init(), constant afterwards but for slots and proc[], which grow (others.h):
+ * processes of other jobs have world ranks from size on, which are this process's alone. */
 struct lmpi_world {
 	uint32_t rank, size;
+	uint32_t slots;
 	uint32_t client, nclients, nhosts;
 	uint32_t client_first; /* world rank of my client's first process */
 	uint32_t client_size;
@@ -66,7 +70,7 @@ struct lmpi_world {
 	uint32_t piece;			   /* coll_args.piece, the same on the whole node */
 	bool any_foreign;		   /* some client is foreign */
 	const struct lmpi_client *clients; /* [nclients] */
-	const struct lmpi_proc *proc;	   /* [size] */
+	const struct lmpi_proc *proc;	   /* [slots] */
 	char node_name[256];
 };
 extern struct lmpi_world lmpi_world;

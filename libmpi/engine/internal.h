@@ -50,11 +50,12 @@ struct lmpi_route {
 	uint32_t path;	/* direct: path index, UINT32_MAX none */
 	uint32_t relay; /* relayed: index of the relay */
 	uint32_t label; /* of the process, in the label space of the next endpoint */
+	uint32_t mine;	/* of this process, in that space; 0: the base and the world rank */
 	uint64_t token;
 	uint8_t ip[4];
 	uint16_t port;
 };
-extern struct lmpi_route *lmpi_route; /* [world.size] */
+extern struct lmpi_route *lmpi_route; /* [world.slots] */
 
 /* --- calls.c */
 /* Give lmpi_eng memory and a way to fail; nothing has been sent or has arrived. */

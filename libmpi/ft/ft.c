@@ -24,6 +24,17 @@ lack_memory(void)
 	return lmpi_error(MPI_ERR_NO_MEM, "no memory for a call of mpi-ext.h");
 }
 
+/* lib/ft numbers processes by their ranks in MPI_COMM_WORLD. */
+static int
+refuse_mixed(const struct lmpi_comm *c)
+{
+	return lmpi_comm_mixed(c)
+		       ? lmpi_error(MPI_ERR_UNSUPPORTED_OPERATION,
+				    "the communicator has processes of other jobs: make one of "
+				    "each job's own, and call this on it")
+		       : MPI_SUCCESS;
+}
+
 /* ---- who belongs to a communicator ---- */
 
 static bool
@@ -140,6 +151,8 @@ revoke_comm(MPI_Comm comm)
 	uint32_t n = 0, *member;
 	int rc = lmpi_comm_get(comm, &c);
 
+	if (rc == MPI_SUCCESS)
+		rc = refuse_mixed(c);
 	if (rc)
 		return rc;
 	member = list_members(c, &n);
@@ -305,9 +318,10 @@ begin_agreement(struct agreement *a)
 	const uint32_t *world;
 	uint32_t all = lmpi_failures(&world);
 
-	if (acked == NULL) {
+	if (acked == NULL || lmpi_comm_mixed(c)) {
+		free(acked);
 		free(member);
-		return lack_memory();
+		return lmpi_comm_mixed(c) ? refuse_mixed(c) : lack_memory();
 	}
 	for (uint32_t i = 0; i < all && acked_n < c->acked; i++) {
 		const uint32_t *at = bsearch(&world[i], member, n, sizeof(*member), order_ranks);

@@ -50,6 +50,32 @@ lmpi_comm_make_whole(struct lmpi_comm *c, void (*on_lost)(struct lmpi_comm *c, u
 			lmpi_void(c->cid);
 }
 
+static bool
+has_others(const struct lmpi_group *g)
+{
+	for (int i = 0; g != NULL && i < g->size; i++)
+		if (g->world[i] >= lmpi_world.size)
+			return true;
+	return false;
+}
+
+bool
+lmpi_comm_mixed(const struct lmpi_comm *comm)
+{
+	return lmpi_world.slots > lmpi_world.size &&
+	       (has_others(comm->group) || has_others(comm->remote));
+}
+
+bool
+lmpi_comm_has(uint32_t world)
+{
+	for (const struct lmpi_comm *c = comms; c != NULL; c = c->list_next)
+		if (lmpi_group_rank_of(c->group, world) != MPI_UNDEFINED ||
+		    (c->remote != NULL && lmpi_group_rank_of(c->remote, world) != MPI_UNDEFINED))
+			return true;
+	return false;
+}
+
 struct lmpi_comm *
 lmpi_comm_find(MPI_Comm handle)
 {
@@ -115,7 +141,7 @@ find_near(struct lmpi_comm *c)
 		const struct lmpi_proc *x = &lmpi_world.proc[c->group->world[i]];
 
 		key[i] = c->cluster_of != NULL ? x->client : x->node_first;
-		known = key[i] < lmpi_world.size; /* a launcher may not say */
+		known = key[i] < lmpi_world.slots; /* a launcher may not say */
 	}
 	number = known ? malloc(((size_t)n + 1) * sizeof(*number)) : NULL;
 	if (number != NULL)

@@ -104,6 +104,10 @@ int lmpi_comm_get_intra(MPI_Comm handle, struct lmpi_comm **comm);
 struct lmpi_comm *lmpi_comm_find(MPI_Comm handle);
 /* The one whose messages have that context id, of either kind; NULL: none.  Walks all. */
 struct lmpi_comm *lmpi_comm_of_cid(uint64_t cid);
+/* Has any of them that process?  Walks all. */
+bool lmpi_comm_has(uint32_t world);
+/* Has it processes of other jobs? */
+bool lmpi_comm_mixed(const struct lmpi_comm *comm);
 void lmpi_comm_ref(struct lmpi_comm *comm);
 void lmpi_comm_unref(struct lmpi_comm *comm);
 /* The process to send to: of the remote group in an inter-communicator. */

@@ -377,7 +377,7 @@ void
 lmpi_eager_to(uint64_t bytes)
 {
 	eager_direct = bytes;
-	for (uint32_t i = 0; eng.peer && i < lmpi_world.size; i++)
+	for (uint32_t i = 0; eng.peer && i < lmpi_world.slots; i++)
 		if (lmpi_route[i].reach == LMPI_REACH_DIRECT ||
 		    lmpi_route[i].reach == LMPI_REACH_SELF)
 			eng.peer[i].eager_max = bytes;
@@ -419,11 +419,14 @@ static int
 build_world(struct start *s)
 {
 	uint32_t n = s->job.nprocs;
+	uint32_t slots = (uint32_t)lmpi_knob_number(LMPI_KNOB_PROCESSES_MAX);
 
+	slots = slots < n ? n : slots;
 	struct lmpi_client *clients = calloc(s->job.nclients, sizeof *clients);
-	s->proc = calloc(n, sizeof *s->proc);
-	eng.peer = calloc(n, sizeof *eng.peer);
-	lmpi_route = calloc(n, sizeof *lmpi_route);
+	/* What is never used costs no memory. */
+	s->proc = calloc(slots, sizeof *s->proc);
+	eng.peer = calloc(slots, sizeof *eng.peer);
+	lmpi_route = calloc(slots, sizeof *lmpi_route);
 	if (!clients || !s->proc || !eng.peer || !lmpi_route) {
 		free(clients);
 		return out_of_memory();
@@ -436,7 +439,8 @@ build_world(struct start *s)
 			lmpi_world.client_size, s->job.client, s->boot.size);
 		return LMPI_ERR_OTHER;
 	}
-	lmpi_world.size = eng.size = n;
+	lmpi_world.size = lmpi_world.slots = eng.size = n;
+	eng.slots_max = slots;
 	lmpi_world.rank = eng.rank = lmpi_world.client_first + s->boot.rank;
 	lmpi_world.client = s->job.client;
 	lmpi_world.nclients = s->job.nclients;
@@ -475,6 +479,8 @@ build_world(struct start *s)
 		lmpi_reach_by(peer, lmpi_route[r].reach);
 		peer->eager_max = eager_max(lmpi_route[r].reach);
 		s->proc[r].reach = lmpi_route[r].reach;
+		s->proc[r].job = lmpi_loop.token;
+		s->proc[r].number = r;
 	}
 	find_nodes(s->proc, n);
 	return LMPI_OK;

@@ -152,7 +152,7 @@ ask_unacked(const struct lmpi_engine *e, uint64_t cid)
 static bool
 note_lost_rank(uint32_t world)
 {
-	if (!g.ft || world >= eng.size || world == lmpi_world.rank)
+	if (!g.ft || world >= lmpi_world.size || world == lmpi_world.rank)
 		return false;
 	atomic_store(&g.gone[world], true);
 	atomic_store(&lmpi_loop.news, true);
@@ -175,7 +175,7 @@ take_death_news(void)
 	if (eng.in_transport || eng.in_done)
 		return;
 	atomic_store(&lmpi_loop.news, false);
-	for (uint32_t r = 0; r < eng.size; r++)
+	for (uint32_t r = 0; r < lmpi_world.size; r++)
 		if (atomic_load_explicit(&g.gone[r], memory_order_relaxed))
 			ft_failed(g.ft, r);
 	if (eng.pending)

@@ -44,6 +44,8 @@ open_conf(const struct lmpi_peer *peer, uint32_t path, struct suci_lane_conf *c)
 
 	*c = relay_pair_lane(lmpi_world.rank, peer->world, to->label - peer->world,
 			     LMPI_LABEL_BASE);
+	if (to->mine)
+		c->tx_src_label = to->mine;
 	c->path = path;
 	if (lmpi_speaks_impi(peer)) {
 		c->group = relayset_group(net.relays, lmpi_world.proc[peer->world].client,
@@ -77,6 +79,17 @@ lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path)
 	return true;
 }
 
+/* Processes of two jobs prove to know both. */
+uint64_t
+lmpi_net_hello_token(uint32_t world, uint32_t label)
+{
+	uint64_t token = lmpi_route[world].token;
+
+	if (world >= lmpi_world.size)
+		token ^= lmpi_loop.token;
+	return relay_hello_token(token, label);
+}
+
 int
 lmpi_net_open_path(uint32_t world)
 {
@@ -87,7 +100,7 @@ lmpi_net_open_path(uint32_t world)
 	if (r->path != UINT32_MAX)
 		return 0;
 	relay_hello_encode(&(struct relay_hello){.kind = RELAY_HELLO_PROCESS,
-						 .token = relay_hello_token(r->token, r->label),
+						 .token = lmpi_net_hello_token(world, r->label),
 						 .label = r->label,
 						 .rank = lmpi_world.rank},
 			   hello);

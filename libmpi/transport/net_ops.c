@@ -101,6 +101,24 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 			  text && *text ? ": " : "", text ? text : "");
 }
 
+bool (*lmpi_net_wanted)(uint32_t world);
+
+/* A process of another job has gone. */
+static void
+stranger_down(uint32_t world, enum suci_down why, const char *text)
+{
+	const struct lmpi_proc *p = &lmpi_world.proc[world];
+	char name[32];
+
+	if (!lmpi_net_wanted || !lmpi_net_wanted(world))
+		return;
+	lmpi_net_name(lmpi_route[world].ip, lmpi_route[world].port, name);
+	lmpi_fail_as(text ? relay_text_status(text) : 1,
+		     "process %u of a job that this one is connected to (%s%s%s) %s%s%s",
+		     p->number, name, p->node[0] ? " on " : "", p->node, event_down_word(why),
+		     text && *text ? ": " : "", text ? text : "");
+}
+
 static void
 event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 {
@@ -120,6 +138,10 @@ event_path_down(void *user, uint32_t path, enum suci_down why, const char *text)
 	 * all that was sent, our last message included, acknowledged or not. */
 	if (eng.closing || (eng.ending && why == SUCI_DOWN_CLOSED && !lmpi_outlive))
 		return;
+	if (use >= lmpi_world.size) {
+		stranger_down(use, why, text);
+		return;
+	}
 	if (lmpi_outlive && lmpi_outlive(use))
 		return;
 	lmpi_net_name(r->ip, r->port, name);
@@ -136,7 +158,7 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 
 	(void)user;
 	if (dst_label != LMPI_LABEL_BASE + lmpi_world.rank || src_label < LMPI_LABEL_BASE ||
-	    rank >= lmpi_world.size || use == USE_NONE)
+	    rank >= lmpi_world.slots || use == USE_NONE)
 		return SUCI_DROPPED;
 	struct lmpi_peer *peer = &eng.peer[rank];
 	enum lmpi_reach reach = lmpi_route[rank].reach;
@@ -153,11 +175,38 @@ lane_unknown(void *user, uint32_t path, uint32_t dst_label, uint32_t src_label)
 	return lmpi_net_open_lane(peer, path) ? SUCI_TAKEN : SUCI_DROPPED;
 }
 
+/* Who says that hello, as its path's other end; UINT32_MAX: nobody that is known. */
+static uint32_t
+slot_of_hello(const struct relay_hello *h)
+{
+	if (h->token == relay_hello_token(lmpi_loop.token, h->label))
+		return h->rank < lmpi_world.size ? h->rank : UINT32_MAX;
+	for (uint32_t r = lmpi_world.size; r < lmpi_world.slots; r++)
+		if (lmpi_world.proc[r].number == h->rank && lmpi_world.proc[r].job &&
+		    h->token == lmpi_net_hello_token(r, h->label))
+			return r;
+	return UINT32_MAX;
+}
+
 /* A gateway has no business with processes. */
 static bool
 hello_known(const void *hello, size_t len, struct relay_hello *h)
 {
 	return relay_hello_decode(hello, len, h) == 0 && h->kind != RELAY_HELLO_GATEWAY;
+}
+
+/* NULL: that process may come. */
+static const char *
+why_not_accept(const struct relay_hello *h, const char *not_mine)
+{
+	uint32_t slot = slot_of_hello(h);
+
+	if (slot == UINT32_MAX)
+		return h->token == relay_hello_token(lmpi_loop.token, h->label) ? "no such rank"
+										: not_mine;
+	if (lmpi_route[slot].reach != LMPI_REACH_DIRECT)
+		return "no such rank";
+	return eng.peer[slot].lost ? "this job goes on without you" : NULL;
 }
 
 static int
@@ -172,14 +221,12 @@ accept_path(void *user, const struct suci_addr *from, const void *hello, size_t 
 	(void)user, (void)from;
 	if (!hello_known(hello, hello_len, &h))
 		wrong = "not a hello this libmpi knows";
-	else if (h.label != LMPI_LABEL_BASE + lmpi_world.rank ||
-		 h.token != relay_hello_token(lmpi_loop.token, h.label))
+	else if (h.label != LMPI_LABEL_BASE + lmpi_world.rank)
 		wrong = not_mine;
-	else if (h.kind == RELAY_HELLO_PROCESS &&
-		 (h.rank >= lmpi_world.size || lmpi_route[h.rank].reach != LMPI_REACH_DIRECT))
-		wrong = "no such rank";
-	else if (h.kind == RELAY_HELLO_PROCESS && eng.peer[h.rank].lost)
-		wrong = "this job goes on without you";
+	else if (h.kind == RELAY_HELLO_PROCESS)
+		wrong = why_not_accept(&h, not_mine);
+	else if (h.token != relay_hello_token(lmpi_loop.token, h.label))
+		wrong = not_mine;
 	if (wrong)
 		snprintf(why, SUCI_TEXT_MAX, "%s", wrong);
 	return wrong ? -1 : 0;
@@ -192,7 +239,7 @@ connect_sole(const struct suci_addr *addr)
 {
 	uint32_t n = 0;
 
-	for (uint32_t r = 0; r < lmpi_world.size && n < 2; r++)
+	for (uint32_t r = 0; r < lmpi_world.slots && n < 2; r++)
 		n += lmpi_route[r].reach == LMPI_REACH_DIRECT;
 	if (n == 1 && relayset_count(net.relays) == 0)
 		(void)suci_udp_connect(net.udp, addr);
@@ -219,10 +266,11 @@ event_path_up(void *user, uint32_t path, const struct suci_addr *addr, const voi
 	}
 	if (!incoming || !known || use != USE_NONE)
 		return;
-	/* accept_path() has checked the rank. */
-	if (h.rank < lmpi_world.size && !eng.peer[h.rank].lost) {
-		net.path_use[path] = h.rank;
-		lmpi_route[h.rank].path = path;
+	/* accept_path() has checked it. */
+	uint32_t slot = h.kind == RELAY_HELLO_PROCESS ? slot_of_hello(&h) : UINT32_MAX;
+	if (slot != UINT32_MAX && !eng.peer[slot].lost) {
+		net.path_use[path] = slot;
+		lmpi_route[slot].path = path;
 	}
 }
 

@@ -48,6 +48,8 @@ extern const struct suci_lane_ops lmpi_net_ops;
  * relays.  false: job failing. */
 /* The path to a process that is reached without a relay, if there is none yet; 0 or SUCI_ERR_*. */
 int lmpi_net_open_path(uint32_t world);
+/* What the hello of a path between that process and this one proves, to whoever has that label. */
+uint64_t lmpi_net_hello_token(uint32_t world, uint32_t label);
 bool lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path);
 
 /* --- relays.c */

@@ -22,6 +22,7 @@
 #define SEGMENTS_MAX 16384u
 #define CREDIT_MAX   LMPI_KNOB_CREDIT_MOST
 #define PING_NS	     BASE_S_NS
+#define PATHS_MORE   256u /* to processes of other jobs, at a time */
 /* A process that computes does not answer; its launcher knows whether it lives. */
 #define HANDSHAKE_NS (86400 * BASE_S_NS)
 
@@ -95,6 +96,13 @@ lmpi_net_port(void)
 	return net.udp ? suci_udp_local(net.udp).port : 0;
 }
 
+/* Slots that processes of other jobs may get. */
+static uint32_t
+slots_more(void)
+{
+	return eng.slots_max > lmpi_world.size ? eng.slots_max - lmpi_world.size : 0;
+}
+
 static int
 make_lanes(void)
 {
@@ -104,7 +112,7 @@ make_lanes(void)
 			   .rx_blocks_max = 4096,
 			   .held_max = LMPI_HELD_MAX,
 			   .ranges_max = 16384,
-			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size,
+			   .labels_max = LMPI_LABEL_BASE + lmpi_world.size + slots_more(),
 			   .groups_max = net.relays_limits.groups_max},
 		.ops = &lmpi_net_ops,
 	};
@@ -280,8 +288,9 @@ lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server
 		return LMPI_ERR_OTHER;
 	if (lmpi_relays_start(relay, nrelays) < 0)
 		goto fail;
-	net.paths_max = lmpi_world.size + net.relays_limits.relays_max + 8;
-	net.lanes_max = lmpi_world.size;
+	uint32_t more = slots_more() < PATHS_MORE ? slots_more() : PATHS_MORE;
+	net.paths_max = lmpi_world.size + net.relays_limits.relays_max + 8 + more;
+	net.lanes_max = lmpi_world.size + more;
 	net.path_use = malloc(net.paths_max * sizeof *net.path_use);
 	net.lane_rank = calloc(net.lanes_max, sizeof *net.lane_rank);
 	if (!net.path_use || !net.lane_rank)
@@ -299,6 +308,18 @@ fail:
 	fprintf(stderr, "libmpi: cannot set up Suci for %u processes: out of memory\n",
 		lmpi_world.size);
 	return LMPI_ERR_NO_MEM;
+}
+
+bool
+lmpi_net_is_open(void)
+{
+	return net.ep != NULL;
+}
+
+int
+lmpi_net_more(void)
+{
+	return net.udp ? suci_udp_disconnect(net.udp) : 0;
 }
 
 /* Its log names who was refused; from here that looks like silence. */
@@ -455,7 +476,7 @@ close_direct(const char *text)
 		return;
 	uint64_t now = suci_udp_now_ns();
 	eng.in_transport = true;
-	for (uint32_t r = 0; r < lmpi_world.size; r++) {
+	for (uint32_t r = 0; r < lmpi_world.slots; r++) {
 		const struct lmpi_route *peer = &lmpi_route[r];
 
 		if (peer->reach == LMPI_REACH_DIRECT && peer->path != UINT32_MAX)

@@ -95,6 +95,11 @@ struct lmpi_relay {
  * cluster's; else they are those of other clusters, reached over the wide-area network. */
 int lmpi_net_start(const struct lmpi_relay *relay, uint32_t nrelays, uint32_t server_ipv4);
 int lmpi_net_connect_relays(void);
+bool lmpi_net_is_open(void);
+/* There are processes from now on that were not known at start-up.  0 or -errno. */
+int lmpi_net_more(void);
+/* Asked of a process of another job that is gone; NULL: nobody cares. */
+extern bool (*lmpi_net_wanted)(uint32_t world);
 bool lmpi_net_poll(uint64_t now_ns);
 /* Close the path to that process. */
 void lmpi_net_shun(uint32_t world);

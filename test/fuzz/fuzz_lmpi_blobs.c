@@ -1,5 +1,5 @@
 /* Everything libmpi parses that came from other processes, but for Suci's and
- * IMPI's own formats: contacts, the job table, packets, peer switches (notes and hello data:
+ * IMPI's own formats: contacts, cards, the job table, packets, peer switches (notes and hello data:
  * fuzz_relayproto). First byte: which. */
 #include "boot.h"
 #include "transport.h"
@@ -21,6 +21,19 @@ contact(const uint8_t *p, size_t len)
 	assert(memchr(c.bell, 0, sizeof c.bell));
 	lmpi_contact_encode(&c, again);
 	assert(memcmp(p, again, 14) == 0);
+}
+
+static void
+card(const uint8_t *p, size_t len)
+{
+	struct lmpi_card c;
+	uint8_t again[LMPI_CARD_BYTES];
+
+	if (len < LMPI_CARD_BYTES || !lmpi_card_decode(p, &c))
+		return;
+	assert(memchr(c.node, 0, sizeof c.node));
+	lmpi_card_encode(&c, again);
+	assert(memcmp(p, again, 22) == 0);
 }
 
 static void
@@ -87,7 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	const uint8_t *p = data + 1;
 	len--;
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		contact(p, len);
 		break;
@@ -102,6 +115,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		memcpy(server, p, len);
 		server[len] = 0;
 		(void)lmpi_split_server(server, host, port);
+		break;
+	case 4:
+		card(p, len);
 		break;
 	default:
 		switches(p, len);

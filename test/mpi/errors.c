@@ -1,24 +1,6 @@
 /* Wrong arguments come back as the right classes, through the right handler. */
 #include "check.h"
 
-/* What libmpi does not offer says what to do instead. */
-static void
-not_offered(void)
-{
-	char text[MPI_MAX_ERROR_STRING];
-	MPI_Comm c;
-	int len, rc = MPI_Comm_spawn("true", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &c,
-				     MPI_ERRCODES_IGNORE);
-
-	WANT(MPI_ERR_UNSUPPORTED_OPERATION, rc);
-	MPI_Error_string(rc, text, &len);
-	CHECKF(strstr(text, "MPI_Comm_spawn") && strstr(text, "impirun"), "\"%s\"", text);
-	rc = MPI_Open_port(MPI_INFO_NULL, text);
-	WANT(MPI_ERR_UNSUPPORTED_OPERATION, rc);
-	MPI_Comm_get_parent(&c);
-	CHECK(c == MPI_COMM_NULL);
-}
-
 static void
 arguments(void)
 {
@@ -57,7 +39,6 @@ arguments(void)
 	WANT(MPI_ERR_BUFFER, MPI_Bsend(v, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
 	WANT(MPI_ERR_TOPOLOGY, MPI_Cartdim_get(MPI_COMM_WORLD, v));
 	WANT(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Comm_join(0, &c));
-	not_offered();
 }
 
 static void

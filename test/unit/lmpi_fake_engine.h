@@ -17,6 +17,7 @@
 
 #include "engine.h"
 #include "lmpi_no_light.h"
+#include "lmpi_no_others.h"
 #include "lmpi_no_survivors.h"
 #include "lmpi_no_windows.h"
 #include "mpi.h"

@@ -161,9 +161,11 @@ bool suci_udp_tx(struct suci_udp *u, uint64_t now_ns);
 bool suci_udp_wait(struct suci_udp *u, uint64_t until_ns);
 
 /* This endpoint has one peer only, at that address: the kernel keeps its route and drops what
- * comes from anybody else, so a peer that changes its address is lost.  Not to be undone,
- * but may be called again with another address.  0 or -errno. */
+ * comes from anybody else, so a peer that changes its address is lost.  May be called again with
+ * another address.  0 or -errno. */
 int suci_udp_connect(struct suci_udp *u, const struct suci_addr *peer);
+/* There may be others again.  0 or -errno: the socket may have lost its port then. */
+int suci_udp_disconnect(struct suci_udp *u);
 
 void suci_udp_hold(struct suci_udp *u, uint64_t cookie);
 void suci_udp_release(struct suci_udp *u, uint64_t cookie);

@@ -54,6 +54,8 @@
 	       "what the relays say", "how long a rank waits without any relay; then the job ends") \
 	NUMBER(KEEP_GOING, "LIBMPI_KEEP_GOING", "", 0, 0, 1, NULL,                                 \
 	       "1: the death of a rank is an error of calls, not the end of the job")              \
+	NUMBER(PROCESSES_MAX, "LIBMPI_PROCESSES_MAX", "processes", 4096, 1, 1048576, NULL,         \
+	       "those of this job and of all jobs that it ever connects to or starts")             \
 	NUMBER(JOIN_TIMEOUT, "LIBMPI_JOIN_TIMEOUT_S", "s", 300, 0, 1000000, NULL,                  \
 	       "how long to wait for the other clusters")                             \
 	NUMBER(DANCE_TIMEOUT, "LIBMPI_DANCE_TIMEOUT_S", "s", 60, 0, 1000000, NULL,                 \

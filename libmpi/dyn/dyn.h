@@ -1,0 +1,28 @@
+/* libmpi/dyn/dyn.h - processes that come and go: what the files here and calls/init.c share.
+ *
+ * Connecting two groups makes an inter-communicator and a link, which holds it until it is
+ * disconnected: the processes are connected as long, also when the program has freed the handle
+ * (MPI-4, 11.10.4).  Connected jobs end together: MPI_Finalize meets the links that there are.
+ *
+ * Threads  the lock is held. */
+#ifndef LMPI_DYN_H
+#define LMPI_DYN_H
+
+#include <stdbool.h>
+
+#include "comm.h"
+
+/* --- meet.c */
+enum lmpi_meet_how { LMPI_MEET_ACCEPT, LMPI_MEET_CONNECT };
+/* Collective over c: port counts at root.  seconds: how long the root waits, LMPI_FOR_EVER for
+ * what is usual.  An error code, the same in all. */
+int lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const char *port,
+		     double seconds, struct lmpi_comm **made);
+
+/* --- links.c */
+/* False: no memory. */
+bool lmpi_link_add(struct lmpi_comm *comm);
+/* All links, in an order that both sides have; afterwards nobody cares for other jobs. */
+void lmpi_links_end(void);
+
+#endif

@@ -1,0 +1,242 @@
+/* Two groups of processes meet at a port. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "call.h"
+#include "coll.h"
+#include "comm_create.h"
+#include "dyn.h"
+#include "engine.h"
+#include "impl.h"
+#include "info.h"
+#include "introduce.h"
+#include "others.h"
+
+/* Context ids of communicators between jobs: drawn by the side that accepts, above those that are
+ * agreed on within jobs, which count from 0. */
+#define CID_DRAWN (UINT64_C(1) << 39)
+
+/* What roots tell each other first, and then their own. */
+struct greeting {
+	int64_t rc;
+	uint64_t size;
+	uint64_t cid[2];
+};
+
+static uint64_t
+draw_cid(void)
+{
+	uint64_t r = 0;
+
+	while (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		;
+	return CID_DRAWN | (r & (CID_DRAWN - 1) & ~UINT64_C(1));
+}
+
+static int
+swap_over_talk(void *arg, const void *mine, size_t len, void *theirs, size_t their_len)
+{
+	char why[LMPI_WHY];
+	int rc = lmpi_talk_swap(*(int *)arg, mine, len, theirs, their_len, why);
+
+	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
+}
+
+/* The root's part: the other root at the other end of *fd. */
+static int
+greet(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, double seconds, int *fd,
+      struct greeting *theirs)
+{
+	struct greeting mine = {.size = (uint64_t)c->size, .cid = {draw_cid(), draw_cid()}};
+	char why[LMPI_WHY];
+	int rc = lmpi_meet_ready(why);
+
+	if (rc == MPI_SUCCESS)
+		rc = how == LMPI_MEET_ACCEPT ? lmpi_port_accept(port, seconds, fd, why)
+					     : lmpi_port_connect(port, seconds, fd, why);
+	if (rc)
+		return lmpi_error(rc, "%s", why);
+	rc = swap_over_talk(fd, &mine, sizeof(mine), theirs, sizeof(*theirs));
+	if (rc == MPI_SUCCESS && (theirs->size == 0 || theirs->size > LMPI_CARD_NUMBERS))
+		rc = lmpi_error(MPI_ERR_OTHER, "the other side tells of %llu processes",
+				(unsigned long long)theirs->size);
+	if (rc) {
+		lmpi_talk_end(*fd);
+		*fd = -1;
+	}
+	if (how == LMPI_MEET_ACCEPT)
+		memcpy(theirs->cid, mine.cid, sizeof(mine.cid));
+	return rc;
+}
+
+int
+lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const char *port,
+		 double seconds, struct lmpi_comm **made)
+{
+	struct greeting g = {0};
+	struct lmpi_group *remote = NULL;
+	int fd = -1, rc;
+
+	if (root < 0 || root >= c->size)
+		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
+	if (c->rank == root)
+		g.rc = greet(c, how, port, seconds, &fd, &g);
+	rc = lmpi_coll_bcast_bytes(c, &g, sizeof(g), root);
+	if (rc == MPI_SUCCESS && g.rc != MPI_SUCCESS) {
+		rc = (int)g.rc;
+		if (c->rank != root)
+			(void)lmpi_error(rc, "the root, rank %d, could not %s", root,
+					 how == LMPI_MEET_ACCEPT ? "accept" : "connect");
+		return rc;
+	}
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_introduce(c, root, swap_over_talk, &fd, (uint32_t)g.size, &remote);
+	if (fd >= 0)
+		lmpi_talk_end(fd);
+	if (rc)
+		return rc;
+	lmpi_group_ref(c->group);
+	rc = lmpi_comm_new_inter(c->group, remote, g.cid, c, made);
+	if (rc == MPI_SUCCESS && !lmpi_link_add(*made))
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for what is connected");
+	return rc;
+}
+
+/* ---- the calls ---- */
+
+/* Info key timeout: seconds. */
+static int
+time_limit(MPI_Info info, double *seconds)
+{
+	struct lmpi_info *i;
+	int rc = lmpi_info_arg(info, &i);
+	const char *text = rc == MPI_SUCCESS && i != NULL ? lmpi_info_value(i, "timeout") : NULL;
+	char *end;
+
+	*seconds = LMPI_FOR_EVER;
+	if (rc || text == NULL)
+		return rc;
+	*seconds = strtod(text, &end);
+	if (end == text || *end != '\0' || !(*seconds >= 0 && *seconds <= 1e9))
+		return lmpi_error(MPI_ERR_INFO_VALUE,
+				  "info key \"timeout\" is \"%s\", not a number of seconds, as 2.5",
+				  text);
+	return MPI_SUCCESS;
+}
+
+static int
+meet_by_call(const char *port, MPI_Info info, int root, MPI_Comm comm, enum lmpi_meet_how how,
+	     MPI_Comm *newcomm)
+{
+	struct lmpi_comm *c, *made = NULL;
+	double seconds = LMPI_FOR_EVER;
+	int rc = lmpi_comm_get_intra(comm, &c);
+
+	*newcomm = MPI_COMM_NULL;
+	if (rc == MPI_SUCCESS && c->rank == root)
+		rc = time_limit(info, &seconds);
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_meet_others(c, root, how, port, seconds, &made);
+	if (rc == MPI_SUCCESS)
+		*newcomm = made->handle;
+	return rc;
+}
+
+int
+impl_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	return meet_by_call(port_name, info, root, comm, LMPI_MEET_ACCEPT, newcomm);
+}
+
+int
+impl_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+{
+	return meet_by_call(port_name, info, root, comm, LMPI_MEET_CONNECT, newcomm);
+}
+
+int
+impl_Open_port(MPI_Info info, char *port_name)
+{
+	char why[LMPI_WHY];
+	int rc = lmpi_meet_ready(why);
+
+	(void)info;
+	if (rc == MPI_SUCCESS)
+		rc = lmpi_port_open(port_name, MPI_MAX_PORT_NAME, why);
+	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
+}
+
+int
+impl_Close_port(const char *port_name)
+{
+	char why[LMPI_WHY];
+	int rc = lmpi_port_close(port_name, why);
+
+	return rc ? lmpi_error(rc, "%s", why) : MPI_SUCCESS;
+}
+
+/* ---- MPI_Comm_join: over a socket that both have they agree on a port ---- */
+
+/* All of it, however the socket was set; false: its other end is gone. */
+static bool
+write_whole(int fd, const char *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t r = send(fd, p, n, MSG_NOSIGNAL);
+		if (r < 0 && errno != EINTR && errno != EAGAIN)
+			return false;
+		p += r > 0 ? r : 0;
+		n -= r > 0 ? (size_t)r : 0;
+	}
+	return true;
+}
+
+static bool
+read_whole(int fd, char *p, size_t n)
+{
+	while (n > 0) {
+		ssize_t r = recv(fd, p, n, 0);
+		if (r == 0 || (r < 0 && errno != EINTR && errno != EAGAIN))
+			return false;
+		p += r > 0 ? r : 0;
+		n -= r > 0 ? (size_t)r : 0;
+	}
+	return true;
+}
+
+/* Both open a port and tell each other; the lower name is the one that is used. */
+int
+impl_Comm_join(int fd, MPI_Comm *intercomm)
+{
+	char mine[MPI_MAX_PORT_NAME] = "", theirs[MPI_MAX_PORT_NAME] = "";
+	struct lmpi_comm *made = NULL;
+	int rc = impl_Open_port(MPI_INFO_NULL, mine);
+
+	*intercomm = MPI_COMM_NULL;
+	if (rc)
+		return rc;
+	if (!write_whole(fd, mine, sizeof(mine)) || !read_whole(fd, theirs, sizeof(theirs)))
+		rc = lmpi_error(MPI_ERR_OTHER, "the socket %d is not connected: %s", fd,
+				strerror(errno));
+	theirs[sizeof(theirs) - 1] = '\0';
+	if (rc == MPI_SUCCESS) {
+		bool accept = strcmp(mine, theirs) < 0;
+		rc = lmpi_meet_others(lmpi_comm_self, 0,
+				      accept ? LMPI_MEET_ACCEPT : LMPI_MEET_CONNECT,
+				      accept ? mine : theirs, LMPI_FOR_EVER, &made);
+	}
+	(void)impl_Close_port(mine);
+	if (rc == MPI_SUCCESS)
+		*intercomm = made->handle;
+	return rc;
+}
+
+int
+impl_Comm_get_parent(MPI_Comm *parent)
+{
+	*parent = MPI_COMM_NULL; /* nobody is spawned */
+	return MPI_SUCCESS;
+}

@@ -1,0 +1,2 @@
+# Processes that come and go; built by ../module.mk.
+$(call lmpi_room,dyn,SURFACE,comms coll objects engine)

@@ -1,0 +1,192 @@
+/* Processes of other jobs get slots: see others.h of engine. */
+#include "boot.h"
+#include "transport.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define eng lmpi_eng
+
+/* ---- the socket ---- */
+
+/* A job on one node has had none until now. */
+int
+lmpi_meet_ready(char why[LMPI_WHY])
+{
+	uint8_t ip[4];
+	int err;
+
+	if (lmpi_world.nclients > 1) {
+		snprintf(why, LMPI_WHY,
+			 "a job of several clusters does not connect to others, nor start any, yet; "
+			 "start the clusters as one job by impirun");
+		return LMPI_ERR_OTHER;
+	}
+	if (!lmpi_net_is_open()) {
+		err = lmpi_choose_address(NULL, NULL, ip);
+		if (!err)
+			lmpi_tune_net(ip);
+		if (!err)
+			err = lmpi_net_open(ip);
+		if (!err)
+			err = lmpi_net_start(NULL, 0, 0);
+		if (err) {
+			snprintf(why, LMPI_WHY, "there is no socket for other jobs, see above");
+			return err;
+		}
+		memcpy(lmpi_route[lmpi_world.rank].ip, ip, sizeof ip);
+		lmpi_route[lmpi_world.rank].port = lmpi_net_port();
+	}
+	err = lmpi_net_more();
+	if (err) {
+		snprintf(why, LMPI_WHY, "the socket cannot take datagrams of other jobs: %s",
+			 strerror(-err));
+		return LMPI_ERR_OTHER;
+	}
+	return LMPI_OK;
+}
+
+/* ---- cards ---- */
+
+void
+lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
+{
+	const struct lmpi_proc *p = &lmpi_world.proc[lmpi_world.rank];
+	const struct lmpi_route *r = &lmpi_route[lmpi_world.rank];
+	struct lmpi_card c = {.job = p->job, .number = p->number, .port = r->port};
+
+	memcpy(c.ip, r->ip, sizeof c.ip);
+	memcpy(c.node, p->node, sizeof c.node);
+	lmpi_card_encode(&c, card);
+}
+
+static uint32_t
+slot_of_card(const struct lmpi_card *c)
+{
+	uint32_t first = c->job == lmpi_loop.token ? 0 : lmpi_world.size;
+
+	for (uint32_t r = first; r < lmpi_world.slots; r++)
+		if (lmpi_world.proc[r].job == c->job && lmpi_world.proc[r].number == c->number)
+			return r;
+	return UINT32_MAX;
+}
+
+bool
+lmpi_proc_before(uint32_t a, uint32_t b)
+{
+	const struct lmpi_proc *x = &lmpi_world.proc[a], *y = &lmpi_world.proc[b];
+
+	return x->job != y->job ? x->job < y->job : x->number < y->number;
+}
+
+/* ---- slots ---- */
+
+/* The first slot on the same node, as find_nodes() of start.c has it. */
+static uint32_t
+node_first_of(const char *node, uint32_t slot)
+{
+	for (uint32_t r = 0; node[0] && r < slot; r++)
+		if (strcmp(lmpi_world.proc[r].node, node) == 0)
+			return r;
+	return node[0] ? slot : UINT32_MAX;
+}
+
+static void
+fill_slot(uint32_t slot, const struct lmpi_card *c, uint32_t me_there)
+{
+	struct lmpi_proc *p = (struct lmpi_proc *)(uintptr_t)&lmpi_world.proc[slot];
+	struct lmpi_route *r = &lmpi_route[slot];
+	struct lmpi_peer *peer = &eng.peer[slot];
+
+	*p = (struct lmpi_proc){.reach = LMPI_REACH_DIRECT,
+				.client = lmpi_world.client,
+				.host = lmpi_world.proc[lmpi_world.rank].host,
+				.node_first = node_first_of(c->node, slot),
+				.job = c->job,
+				.number = c->number};
+	memcpy(p->node, c->node, sizeof p->node);
+	*r = (struct lmpi_route){.path = UINT32_MAX,
+				 .label = LMPI_LABEL_BASE + c->number,
+				 .mine = LMPI_LABEL_BASE + me_there,
+				 .token = c->job,
+				 .port = c->port};
+	memcpy(r->ip, c->ip, sizeof r->ip);
+	peer->apart = slot - c->number;
+	lmpi_reach_by(peer, LMPI_REACH_DIRECT);
+	peer->eager_max = lmpi_eager();
+}
+
+static bool
+grow_table(uint32_t base, uint32_t n, char why[LMPI_WHY])
+{
+	uint32_t was = lmpi_world.slots;
+
+	if (!lmpi_engine_grow(&eng, base, n)) {
+		snprintf(why, LMPI_WHY,
+			 "%u more processes than the %u that are known, with places up to %u: raise "
+			 "LIBMPI_PROCESSES_MAX",
+			 n, was, eng.slots_max);
+		return false;
+	}
+	for (uint32_t r = was; r < eng.size; r++) {
+		struct lmpi_proc *p = (struct lmpi_proc *)(uintptr_t)&lmpi_world.proc[r];
+		p->node_first = UINT32_MAX;
+		p->job = 0;
+		lmpi_route[r].reach = LMPI_REACH_TCP; /* nobody's, until it is somebody's */
+		lmpi_route[r].path = UINT32_MAX;
+	}
+	lmpi_world.slots = eng.size;
+	return true;
+}
+
+int
+lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
+		  uint32_t *world, char why[LMPI_WHY])
+{
+	struct lmpi_card c;
+	bool new = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!lmpi_card_decode(cards + (size_t)i * LMPI_CARD_BYTES, &c)) {
+			snprintf(why, LMPI_WHY,
+				 "the other job runs another version of libmpi: update one of them");
+			return LMPI_ERR_OTHER;
+		}
+		world[i] = slot_of_card(&c);
+		if (world[i] == UINT32_MAX && c.job == lmpi_loop.token) {
+			snprintf(why, LMPI_WHY, "the other side names process %u of this job",
+				 c.number);
+			return LMPI_ERR_OTHER;
+		}
+		new |= world[i] == UINT32_MAX;
+	}
+	if (new && !grow_table(base, n, why))
+		return LMPI_ERR_OTHER;
+	for (uint32_t i = 0; i < n; i++) {
+		if (world[i] != UINT32_MAX)
+			continue;
+		(void)lmpi_card_decode(cards + (size_t)i * LMPI_CARD_BYTES, &c);
+		world[i] = base + i;
+		fill_slot(world[i], &c, me_there);
+	}
+	return LMPI_OK;
+}
+
+void
+lmpi_others_watch(bool (*wanted)(uint32_t world))
+{
+	lmpi_net_wanted = wanted;
+}
+
+static bool
+all_arrived(void *arg)
+{
+	(void)arg;
+	return eng.sends == 0 && eng.outs == 0 && lmpi_tp_drained();
+}
+
+void
+lmpi_drain(void)
+{
+	lmpi_wait_for(all_arrived, NULL);
+}

@@ -1,0 +1,311 @@
+/* Processes that come and go: ports, names, joining, spawning (MPI-4, chapter 11).
+ *
+ * Other jobs are copies of this program without a launcher's marks ("client"), or spawned ones. */
+#include "check.h"
+
+#include <netinet/in.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LONG = 300000, AGAIN = 5 };
+
+extern char **environ;
+static const char *self;
+
+/* ---- what both sides of an inter-communicator do ---- */
+
+static void
+exercise(MPI_Comm inter, bool high)
+{
+	int rank, size, others, sum = 0, flag;
+	static int out[LONG], in[LONG];
+	MPI_Comm both, again, half;
+	MPI_Request r[2];
+
+	MPI_Comm_rank(inter, &rank);
+	MPI_Comm_size(inter, &size);
+	MPI_Comm_remote_size(inter, &others);
+	CHECK(MPI_Comm_test_inter(inter, &flag) == MPI_SUCCESS && flag);
+	if (rank == 0) {
+		for (int n = 1; n <= LONG; n = n == 1 ? 1000 : n == 1000 ? LONG : LONG + 1) {
+			for (int i = 0; i < n; i++)
+				out[i] = i + high;
+			MPI_Irecv(in, n, MPI_INT, 0, 7, inter, &r[0]);
+			MPI_Isend(out, n, MPI_INT, 0, 7, inter, &r[1]);
+			MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+			CHECK(in[0] == !high && in[n - 1] == n - 1 + !high);
+		}
+	}
+	MPI_Intercomm_merge(inter, high, &both);
+	int one = 1, me, all;
+	MPI_Comm_rank(both, &me);
+	MPI_Comm_size(both, &all);
+	CHECK(all == size + others);
+	CHECK(me == (high ? others + rank : rank));
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, both);
+	CHECK(sum == all);
+	/* Everybody with everybody. */
+	for (int i = 0; i < all; i++)
+		out[i] = me * 100 + i;
+	MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, both);
+	for (int i = 0; i < all; i++)
+		CHECK(in[i] == i * 100 + me);
+	MPI_Comm_dup(both, &again);
+	MPI_Comm_split(again, me % 2, -me, &half);
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half);
+	CHECK(sum == (all + (me % 2 == 0)) / 2);
+	MPI_Comm_free(&half);
+	MPI_Barrier(again);
+	MPI_Comm_free(&again);
+	/* The two jobs again, through leaders in the merged communicator. */
+	MPI_Comm other;
+	MPI_Intercomm_create(MPI_COMM_WORLD, 0, both, high ? 0 : size, 3, &other);
+	MPI_Comm_compare(inter, other, &flag);
+	CHECK(flag == MPI_CONGRUENT);
+	MPI_Comm_free(&other);
+	MPI_Comm_free(&both);
+}
+
+/* Bytes of a window of the merged communicator, by everybody to everybody. */
+static void
+windows(MPI_Comm inter, bool high)
+{
+	MPI_Comm both;
+	MPI_Win win;
+	int *mem, me, all;
+
+	MPI_Intercomm_merge(inter, high, &both);
+	MPI_Comm_rank(both, &me);
+	MPI_Comm_size(both, &all);
+	MPI_Win_allocate((MPI_Aint)((size_t)all * sizeof(int)), sizeof(int), MPI_INFO_NULL, both,
+			 &mem, &win);
+	memset(mem, 0, (size_t)all * sizeof(int));
+	MPI_Win_fence(0, win);
+	for (int i = 0; i < all; i++) {
+		int v = me + 1;
+		MPI_Put(&v, 1, MPI_INT, i, me, 1, MPI_INT, win);
+	}
+	MPI_Win_fence(0, win);
+	for (int i = 0; i < all; i++)
+		CHECK(mem[i] == i + 1);
+	MPI_Win_free(&win);
+	MPI_Comm_free(&both);
+}
+
+/* ---- other jobs ---- */
+
+static pid_t
+start_client(const char *what, const char *arg)
+{
+	char *argv[] = {(char *)(uintptr_t)self, (char *)(uintptr_t)what, (char *)(uintptr_t)arg, NULL};
+	char *env[1024];
+	int n = 0;
+	pid_t pid = -1;
+
+	for (char **e = environ; *e && n < 1023; e++)
+		if (strncmp(*e, "PMIX_", 5) != 0)
+			env[n++] = *e;
+	env[n] = NULL;
+	CHECK(posix_spawn(&pid, self, NULL, NULL, argv, env) == 0);
+	return pid;
+}
+
+static void
+await_client(pid_t pid)
+{
+	int status = 1;
+
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static void
+be_client(const char *port)
+{
+	MPI_Comm inter;
+
+	for (int i = 0; i < AGAIN; i++) {
+		MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+		exercise(inter, true);
+		windows(inter, true);
+		MPI_Comm_disconnect(&inter);
+		CHECK(inter == MPI_COMM_NULL);
+	}
+	MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+	/* Left connected: MPI_Finalize meets the others. */
+}
+
+static void
+serve_client(int rank)
+{
+	char port[MPI_MAX_PORT_NAME] = "";
+	pid_t pid = 0;
+	MPI_Comm inter;
+
+	if (rank == 0) {
+		CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
+		pid = start_client("client", port);
+	}
+	for (int i = 0; i < AGAIN; i++) {
+		MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+		exercise(inter, false);
+		windows(inter, false);
+		MPI_Comm_disconnect(&inter);
+	}
+	MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+	if (rank == 0)
+		CHECK(MPI_Close_port(port) == MPI_SUCCESS);
+	(void)pid; /* it ends when we do */
+}
+
+/* ---- one job, two halves ---- */
+
+static void
+halves(int rank, int size)
+{
+	char port[MPI_MAX_PORT_NAME];
+	MPI_Comm half, inter;
+
+	if (size < 2)
+		return;
+	if (rank == 0)
+		MPI_Open_port(MPI_INFO_NULL, port);
+	MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD);
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+	if (rank % 2 == 0)
+		MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter);
+	else
+		MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter);
+	int n, one = 1, sum = 0;
+	MPI_Comm_remote_size(inter, &n);
+	CHECK(n == (size + (rank % 2 == 1)) / 2);
+	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter);
+	CHECK(sum == n);
+	MPI_Comm_disconnect(&inter);
+	MPI_Comm_free(&half);
+	if (rank == 0)
+		MPI_Close_port(port);
+}
+
+/* ---- joining over a socket ---- */
+
+static void
+join_by(int fd, bool high)
+{
+	MPI_Comm inter;
+
+	CHECK(MPI_Comm_join(fd, &inter) == MPI_SUCCESS);
+	int n = 0, mine = high, theirs = -1;
+	MPI_Comm_remote_size(inter, &n);
+	CHECK(n == 1);
+	MPI_Sendrecv(&mine, 1, MPI_INT, 0, 0, &theirs, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+	CHECK(theirs == !high);
+	MPI_Comm_disconnect(&inter);
+}
+
+static void
+join(int rank)
+{
+	char number[16];
+	int ends[2];
+
+	if (rank != 0)
+		return;
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+	snprintf(number, sizeof(number), "%d", ends[1]);
+	pid_t pid = start_client("join", number);
+	join_by(ends[0], false);
+	close(ends[0]);
+	close(ends[1]);
+	await_client(pid);
+}
+
+/* ---- what goes wrong ---- */
+
+static bool
+says(int rc, int class, const char *part)
+{
+	char text[MPI_MAX_ERROR_STRING];
+	int len, c;
+
+	MPI_Error_class(rc, &c);
+	MPI_Error_string(rc, text, &len);
+	if (c != class || strstr(text, part) == NULL)
+		printf("rc %d: %s\n", rc, text);
+	return c == class && strstr(text, part) != NULL;
+}
+
+static void
+wrong_ports(void)
+{
+	static const char *const bad[] = {"", "x", "door:", "door:AAAA", "tag#0$description#host$",
+					  "door:////////////////////////////////////////////////////"};
+	char port[MPI_MAX_PORT_NAME], cut[MPI_MAX_PORT_NAME];
+	MPI_Info info;
+	MPI_Comm inter;
+	double t;
+
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		CHECK(says(MPI_Comm_connect(bad[i], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			   MPI_ERR_PORT, "port name"));
+		CHECK(inter == MPI_COMM_NULL);
+		CHECK(says(MPI_Comm_accept(bad[i], MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter),
+			   MPI_ERR_PORT, "port"));
+		CHECK(says(MPI_Close_port(bad[i]), MPI_ERR_PORT, "port"));
+	}
+	CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
+	snprintf(cut, sizeof(cut), "%.*s", (int)strlen(port) - 1, port);
+	CHECK(says(MPI_Comm_connect(cut, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
+		   "port name"));
+	/* Nobody accepts, nobody connects. */
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "timeout", "0.2");
+	t = MPI_Wtime();
+	CHECK(says(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
+		   "nobody accepted"));
+	CHECK(MPI_Wtime() - t >= 0.2);
+	CHECK(says(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
+		   "nobody connected"));
+	MPI_Info_set(info, "timeout", "soon");
+	CHECK(says(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter), MPI_ERR_INFO_VALUE,
+		   "soon"));
+	MPI_Info_free(&info);
+	CHECK(says(MPI_Comm_connect(port, MPI_INFO_NULL, 1, MPI_COMM_SELF, &inter), MPI_ERR_ROOT,
+		   "root"));
+	CHECK(MPI_Close_port(port) == MPI_SUCCESS);
+	CHECK(says(MPI_Close_port(port), MPI_ERR_PORT, "closed"));
+	CHECK(says(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT,
+		   "nobody has that port open"));
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
+int
+main(int argc, char **argv)
+{
+	MPI_Comm parent;
+
+	self = argv[0];
+	start(&argc, &argv);
+	MPI_Comm_get_parent(&parent);
+	if (argc > 2 && strcmp(argv[1], "client") == 0) {
+		be_client(argv[2]);
+		MPI_Finalize();
+		return check_failed != 0;
+	}
+	if (argc > 2 && strcmp(argv[1], "join") == 0) {
+		join_by((int)strtol(argv[2], NULL, 10), true);
+		MPI_Finalize();
+		return check_failed != 0;
+	}
+	CHECK(parent == MPI_COMM_NULL);
+	halves(check_rank, check_size);
+	wrong_ports();
+	join(check_rank);
+	serve_client(check_rank);
+	return finish();
+}

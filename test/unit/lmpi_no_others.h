@@ -1,0 +1,87 @@
+/* Of a job that connects to no other: for tests of the surface without an engine. */
+#ifndef LMPI_NO_OTHERS_H
+#define LMPI_NO_OTHERS_H
+
+#include "others.h"
+
+int
+lmpi_meet_ready(char why[LMPI_WHY])
+{
+	why[0] = '\0';
+	return 16; /* MPI_ERR_OTHER */
+}
+
+void
+lmpi_card_mine(uint8_t card[LMPI_CARD_BYTES])
+{
+	(void)card;
+}
+
+int
+lmpi_others_adopt(const uint8_t *cards, uint32_t n, uint32_t base, uint32_t me_there,
+		  uint32_t *world, char why[LMPI_WHY])
+{
+	(void)cards, (void)n, (void)base, (void)me_there, (void)world;
+	return lmpi_meet_ready(why);
+}
+
+bool
+lmpi_proc_before(uint32_t a, uint32_t b)
+{
+	return a < b;
+}
+
+void
+lmpi_others_watch(bool (*wanted)(uint32_t world))
+{
+	(void)wanted;
+}
+
+void
+lmpi_drain(void)
+{
+}
+
+int
+lmpi_port_open(char name[], size_t room, char why[LMPI_WHY])
+{
+	(void)name, (void)room;
+	return lmpi_meet_ready(why);
+}
+
+int
+lmpi_port_close(const char *name, char why[LMPI_WHY])
+{
+	(void)name;
+	return lmpi_meet_ready(why);
+}
+
+int
+lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY])
+{
+	(void)name, (void)seconds, (void)fd;
+	return lmpi_meet_ready(why);
+}
+
+int
+lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY])
+{
+	(void)name, (void)seconds, (void)fd;
+	return lmpi_meet_ready(why);
+}
+
+int
+lmpi_talk_swap(int fd, const void *mine, size_t len, void *theirs, size_t their_len,
+	       char why[LMPI_WHY])
+{
+	(void)fd, (void)mine, (void)len, (void)theirs, (void)their_len;
+	return lmpi_meet_ready(why);
+}
+
+void
+lmpi_talk_end(int fd)
+{
+	(void)fd;
+}
+
+#endif
