@@ -45,6 +45,7 @@ include lib/mpi/module.mk
 include driver/aead/module.mk
 include driver/tune/module.mk
 include driver/process/module.mk
+include driver/names/module.mk
 -include driver/udp/module.mk
 -include driver/dpdk/module.mk
 include libsuci/module.mk

@@ -7,6 +7,8 @@
  *   join.c     rank 0's conversation with the impi server or relay
  *   hosts.c    which IMPI hosts this client is
  *   dance.c    TCP connections to the hosts of foreign clients
+ *   port.c     ports: sockets where the roots of two jobs meet
+ *   spawn.c    what the launcher does while the job runs: names of ports, starting programs
  *   control.c  the thread that watches the server channel while ranks compute
  *
  * With no launcher the job has one process. */
@@ -50,6 +52,8 @@ void lmpi_boot_tell_met(void);
 /* Whose name complaints begin with; libmmp uses these functions, too. */
 void lmpi_boot_as(const char *library);
 void lmpi_boot_abort(int code, const char *why);
+/* There is a launcher, and it can be talked to. */
+bool lmpi_boot_launched(void);
 void lmpi_boot_fini(void);
 pthread_t lmpi_boot_main_thread(void);
 

@@ -344,6 +344,12 @@ lmpi_boot_abort(int code, const char *why)
 	PMIx_Abort(code, why, NULL, 0);
 }
 
+bool
+lmpi_boot_launched(void)
+{
+	return g.init;
+}
+
 void
 lmpi_boot_fini(void)
 {

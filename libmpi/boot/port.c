@@ -44,7 +44,7 @@ static struct port {
 static uint32_t nports; /* that were ever used */
 
 static uint64_t
-deadline_after(double seconds)
+port_deadline(double seconds)
 {
 	double ns = seconds * 1e9;
 
@@ -222,7 +222,7 @@ lmpi_port_close(const char *name, char why[LMPI_WHY])
 int
 lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 {
-	uint64_t deadline = deadline_after(seconds);
+	uint64_t deadline = port_deadline(seconds);
 	struct port *p = find_port(name, why);
 
 	if (!p)
@@ -237,7 +237,7 @@ lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 			return LMPI_ERR_OTHER;
 		}
 		settle_socket(*fd);
-		uint64_t soon = deadline_after(STRANGER_S);
+		uint64_t soon = port_deadline(STRANGER_S);
 		if (hear_word(*fd, KNOCK, token, soon) == 1 && say_word(*fd, TAKEN, token) &&
 		    hear_word(*fd, GO, token, soon) == 1)
 			return LMPI_OK;
@@ -249,7 +249,7 @@ lmpi_port_accept(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 
 /* ERR_PORT with a text, or 0 and *fd. */
 static int
-dial(const struct door_address *a, uint64_t deadline, int *fd, char why[LMPI_WHY])
+dial_port(const struct door_address *a, uint64_t deadline, int *fd, char why[LMPI_WHY])
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET,
 				 .sin_port = htons(a->relay[0].port),
@@ -280,12 +280,12 @@ int
 lmpi_port_connect(const char *name, double seconds, int *fd, char why[LMPI_WHY])
 {
 	double limit = seconds < 0 ? CONNECT_S : seconds;
-	uint64_t deadline = deadline_after(limit);
+	uint64_t deadline = port_deadline(limit);
 	struct door_address a;
 	int rc = parse_port(name, &a, why);
 
 	if (rc == LMPI_OK)
-		rc = dial(&a, deadline, fd, why);
+		rc = dial_port(&a, deadline, fd, why);
 	if (rc)
 		return rc;
 	int heard = say_word(*fd, KNOCK, a.token) ? hear_word(*fd, TAKEN, a.token, deadline) : -1;

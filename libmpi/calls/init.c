@@ -44,7 +44,7 @@ bring_up(void)
 		return lmpi_error(rc, "out of memory");
 	lmpi_ft_init();
 	up = true;
-	return MPI_SUCCESS;
+	return lmpi_parent_meet();
 }
 
 static int

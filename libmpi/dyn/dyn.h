@@ -25,4 +25,10 @@ bool lmpi_link_add(struct lmpi_comm *comm);
 /* All links, in an order that both sides have; afterwards nobody cares for other jobs. */
 void lmpi_links_end(void);
 
+/* --- spawn.c */
+/* MPI_Init is nearly over: meet who has started this job, if anybody has.  An error code. */
+int lmpi_parent_meet(void);
+/* comm is disconnected. */
+void lmpi_parent_forget(const struct lmpi_comm *comm);
+
 #endif

@@ -68,6 +68,7 @@ impl_Comm_disconnect(MPI_Comm *comm)
 		return rc;
 	while (*at != NULL && (*at)->comm != c)
 		at = &(*at)->next;
+	lmpi_parent_forget(c);
 	if (*at != NULL)
 		drop_link(at);
 	rc = impl_Comm_free(comm);

@@ -47,7 +47,7 @@ swap_over_talk(void *arg, const void *mine, size_t len, void *theirs, size_t the
 
 /* The root's part: the other root at the other end of *fd. */
 static int
-greet(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, double seconds, int *fd,
+greet_root(const struct lmpi_comm *c, enum lmpi_meet_how how, const char *port, double seconds, int *fd,
       struct greeting *theirs)
 {
 	struct greeting mine = {.size = (uint64_t)c->size, .cid = {draw_cid(), draw_cid()}};
@@ -83,7 +83,7 @@ lmpi_meet_others(struct lmpi_comm *c, int root, enum lmpi_meet_how how, const ch
 	if (root < 0 || root >= c->size)
 		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
 	if (c->rank == root)
-		g.rc = greet(c, how, port, seconds, &fd, &g);
+		g.rc = greet_root(c, how, port, seconds, &fd, &g);
 	rc = lmpi_coll_bcast_bytes(c, &g, sizeof(g), root);
 	if (rc == MPI_SUCCESS && g.rc != MPI_SUCCESS) {
 		rc = (int)g.rc;
@@ -232,11 +232,4 @@ impl_Comm_join(int fd, MPI_Comm *intercomm)
 	if (rc == MPI_SUCCESS)
 		*intercomm = made->handle;
 	return rc;
-}
-
-int
-impl_Comm_get_parent(MPI_Comm *parent)
-{
-	*parent = MPI_COMM_NULL; /* nobody is spawned */
-	return MPI_SUCCESS;
 }

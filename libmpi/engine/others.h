@@ -57,4 +57,21 @@ int lmpi_talk_swap(int fd, const void *mine, size_t len, void *theirs, size_t th
 		   char why[LMPI_WHY]);
 void lmpi_talk_end(int fd);
 
+/* --- the launcher (boot/spawn.c) */
+/* Names of ports: the launcher keeps them, or the folder of driver/names.h.  MPI_ERR_SERVICE: it is
+ * taken, or not this job's; MPI_ERR_NAME: nobody has published it. */
+int lmpi_name_publish(const char *service, const char *port, char why[LMPI_WHY]);
+int lmpi_name_unpublish(const char *service, char why[LMPI_WHY]);
+int lmpi_name_lookup(const char *service, char *port, size_t room, char why[LMPI_WHY]);
+struct lmpi_program {
+	const char *command;
+	char **argv; /* what follows the command, NULL-terminated; NULL: nothing */
+	uint32_t n;
+	const char *host, *wdir; /* NULL: the launcher's choice */
+};
+/* Start them as one job, which finds `port` in its environment.  errhandler: of its communicators in
+ * the beginning, NULL: the usual.  MPI_ERR_SPAWN; *full: there is no room for so many. */
+int lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port,
+	       const char *errhandler, bool *full, char why[LMPI_WHY]);
+
 #endif

@@ -220,6 +220,16 @@ lmpi_comm_unref(struct lmpi_comm *comm)
 	lmpi_object_delete(&lmpi_comm_pool, comm);
 }
 
+/* As MPI-4 names them for mpiexec and MPI_Comm_spawn. */
+static MPI_Errhandler
+first_errhandler(void)
+{
+	static const MPI_Errhandler words[] = {MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT,
+					       MPI_ERRORS_RETURN};
+
+	return words[lmpi_knob_word(LMPI_KNOB_ERRHANDLER)];
+}
+
 static struct lmpi_comm *
 comm_predefined(MPI_Comm handle, const char *name, int size, uint64_t cid)
 {
@@ -237,6 +247,9 @@ comm_predefined(MPI_Comm handle, const char *name, int size, uint64_t cid)
 		return NULL;
 	}
 	c->handle = handle;
+	lmpi_errhandler_unref(c->errhandler);
+	c->errhandler = first_errhandler();
+	lmpi_errhandler_ref(c->errhandler);
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	return c;
 }

@@ -284,6 +284,139 @@ wrong_ports(void)
 	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
+/* ---- names ---- */
+
+static void
+names(void)
+{
+	char port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME], name[64];
+
+	if (check_rank != 0)
+		return;
+	/* Other runs of this program do the same at the same time. */
+	snprintf(name, sizeof(name), "test of dyn.c/%d", (int)getpid());
+	CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+	CHECK(says(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_ERR_NAME, name));
+	CHECK(MPI_Publish_name(name, MPI_INFO_NULL, port) == MPI_SUCCESS);
+	CHECK(MPI_Lookup_name(name, MPI_INFO_NULL, found) == MPI_SUCCESS);
+	CHECK(strcmp(port, found) == 0);
+	CHECK(says(MPI_Publish_name(name, MPI_INFO_NULL, port), MPI_ERR_SERVICE, name));
+	CHECK(MPI_Unpublish_name(name, MPI_INFO_NULL, port) == MPI_SUCCESS);
+	CHECK(says(MPI_Lookup_name(name, MPI_INFO_NULL, found), MPI_ERR_NAME, name));
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+	MPI_Close_port(port);
+}
+
+/* ---- spawning ---- */
+
+static void
+be_child(MPI_Comm parent, int argc, char **argv)
+{
+	char name[MPI_MAX_OBJECT_NAME];
+	int len, *app, flag, codes[2] = {argc, argc > 2 ? (int)strtol(argv[2], NULL, 10) : -1};
+	MPI_Comm again;
+
+	MPI_Comm_get_name(parent, name, &len);
+	CHECK(strcmp(name, "MPI_COMM_PARENT") == 0);
+	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, (void *)&app, &flag);
+	CHECK(flag && *app == codes[1]);
+	MPI_Gather(codes, 2, MPI_INT, NULL, 0, MPI_INT, 0, parent);
+	exercise(parent, true);
+	windows(parent, true);
+	MPI_Comm_disconnect(&parent);
+	MPI_Comm_get_parent(&again);
+	CHECK(again == MPI_COMM_NULL);
+}
+
+static void
+check_children(MPI_Comm inter, int n, int of_first)
+{
+	int args[16] = {0}, size = 0;
+
+	MPI_Comm_remote_size(inter, &size);
+	CHECK(size == n);
+	MPI_Gather(NULL, 0, MPI_INT, args, 2, MPI_INT, check_rank == 0 ? MPI_ROOT : MPI_PROC_NULL,
+		   inter);
+	for (int i = 0; check_rank == 0 && i < n; i++)
+		CHECK(args[2 * i] == 3 && args[2 * i + 1] == (i >= of_first));
+	exercise(inter, false);
+	windows(inter, false);
+	MPI_Comm_disconnect(&inter);
+}
+
+static char child[] = "child", nought[] = "0", unit[] = "1";
+
+static void
+spawn(void)
+{
+	char *first[] = {child, nought, NULL}, *second[] = {child, unit, NULL};
+	char **argvs[] = {first, second}, *commands[2];
+	int codes[4] = {-1, -1, -1, -1}, numbers[] = {1, 2};
+	MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+	MPI_Comm inter;
+
+	MPI_Comm_spawn(self, first, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
+	CHECK(codes[0] == MPI_SUCCESS && codes[1] == MPI_SUCCESS && codes[2] == -1);
+	check_children(inter, 2, 2);
+	commands[0] = commands[1] = (char *)(uintptr_t)self;
+	MPI_Comm_spawn_multiple(2, commands, argvs, numbers, infos, 0, MPI_COMM_WORLD, &inter,
+				codes);
+	CHECK(codes[2] == MPI_SUCCESS && codes[3] == -1);
+	check_children(inter, 3, 1);
+}
+
+/* Nothing is left behind, and the job goes on. */
+static void
+wrong_spawns(void)
+{
+	int codes[3] = {0}, wanted = check_rank == 0 ? -1 : 1, *universe, flag;
+	MPI_Comm inter;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	CHECK(says(MPI_Comm_spawn("/no/such/program", MPI_ARGV_NULL, 3, MPI_INFO_NULL, 0,
+				  MPI_COMM_WORLD, &inter, codes),
+		   MPI_ERR_SPAWN, check_rank == 0 ? "/no/such/program" : "rank 0"));
+	CHECK(inter == MPI_COMM_NULL);
+	for (int i = 0; i < 3; i++)
+		CHECK(codes[i] == MPI_ERR_SPAWN);
+	CHECK(says(MPI_Comm_spawn("no-such-program-anywhere", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0,
+				  MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE),
+		   MPI_ERR_SPAWN, check_rank == 0 ? "PATH" : "rank 0"));
+	CHECK(says(MPI_Comm_spawn(self, MPI_ARGV_NULL, wanted, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+				  &inter, MPI_ERRCODES_IGNORE),
+		   MPI_ERR_ARG, check_rank == 0 ? "-1" : "rank 0"));
+	CHECK(says(MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, check_size, MPI_COMM_WORLD,
+				  &inter, MPI_ERRCODES_IGNORE),
+		   MPI_ERR_ROOT, "root"));
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, (void *)&universe, &flag);
+	CHECK(flag && *universe >= check_size);
+}
+
+/* Under mpirun --usize 4, which says so by this variable. */
+static void
+full_universe(void)
+{
+	char *args[] = {child, nought, NULL};
+	int codes[4] = {0}, *universe, flag, room = 4 - check_size;
+	MPI_Comm inter;
+	MPI_Info info;
+
+	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, (void *)&universe, &flag);
+	CHECK(flag && *universe == 4);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	CHECK(says(MPI_Comm_spawn(self, args, 4, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes),
+		   MPI_ERR_SPAWN, check_rank == 0 ? "--usize" : "rank 0"));
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Info_create(&info);
+	MPI_Info_set(info, "soft", "1:4,17");
+	MPI_Comm_spawn(self, args, 4, info, 0, MPI_COMM_WORLD, &inter, codes);
+	MPI_Info_free(&info);
+	CHECK(codes[room - 1] == MPI_SUCCESS && codes[room] == MPI_ERR_SPAWN);
+	check_children(inter, room, room);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -302,10 +435,23 @@ main(int argc, char **argv)
 		MPI_Finalize();
 		return check_failed != 0;
 	}
+	if (argc > 2 && strcmp(argv[1], "child") == 0) {
+		be_child(parent, argc, argv);
+		MPI_Finalize();
+		return check_failed != 0;
+	}
 	CHECK(parent == MPI_COMM_NULL);
 	halves(check_rank, check_size);
 	wrong_ports();
 	join(check_rank);
+	names();
+	if (getenv("PMIX_RANK") != NULL) {
+		if (getenv("DYN_UNIVERSE") != NULL)
+			full_universe();
+		else
+			spawn();
+		wrong_spawns();
+	}
 	serve_client(check_rank);
 	return finish();
 }

@@ -84,4 +84,33 @@ lmpi_talk_end(int fd)
 	(void)fd;
 }
 
+int
+lmpi_spawn(const struct lmpi_program *program, uint32_t n, const char *port,
+	   const char *errhandler, bool *full, char why[LMPI_WHY])
+{
+	(void)program, (void)n, (void)port, (void)errhandler, (void)full;
+	return lmpi_meet_ready(why);
+}
+
+int
+lmpi_name_publish(const char *service, const char *port, char why[LMPI_WHY])
+{
+	(void)service, (void)port;
+	return lmpi_meet_ready(why);
+}
+
+int
+lmpi_name_unpublish(const char *service, char why[LMPI_WHY])
+{
+	(void)service;
+	return lmpi_meet_ready(why);
+}
+
+int
+lmpi_name_lookup(const char *service, char *port, size_t room, char why[LMPI_WHY])
+{
+	(void)service, (void)port, (void)room;
+	return lmpi_meet_ready(why);
+}
+
 #endif

@@ -96,6 +96,12 @@ lmpi_boot_fini(void)
 {
 }
 
+bool
+lmpi_boot_launched(void)
+{
+	return false;
+}
+
 pthread_t
 lmpi_boot_main_thread(void)
 {

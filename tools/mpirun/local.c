@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "label.h"
+#include "driver/names.h"
 #include "place.h"
 
 #define GRACE_S 2.0
@@ -30,15 +31,17 @@ extern char **environ;
 
 struct rank {
 	pid_t pid; /* 0: over */
-	uint32_t app;
+	const struct mpirun_app *app;
+	uint32_t number, job; /* in its job; job 0 is the one of our command line */
 	int wait_status; /* if it is over */
 	double over_s;	 /* when, since the job began */
 };
 
 static struct {
 	const struct mpirun_options *o;
-	struct rank *rank;
-	uint32_t alive;
+	struct rank *rank; /* [MPIRUN_RANKS_MAX] */
+	uint32_t nranks, njobs, alive;
+	sigset_t mask; /* of the ranks */
 	int signals; /* signalfd */
 	int status;  /* what we will say */
 	bool ending;
@@ -63,7 +66,7 @@ now_s(void)
 static void
 kill_all(int sig)
 {
-	for (uint32_t r = 0; r < g.o->nranks; r++)
+	for (uint32_t r = 0; r < g.nranks; r++)
 		if (g.rank[r].pid)
 			kill(g.rank[r].pid, sig);
 }
@@ -83,13 +86,29 @@ end_local_job(int status)
 
 /* ---- a rank ------------------------------------------------------------------ */
 
+/* "rank 3 (./a.out)"; good until the next call. */
+static const char *
+name_rank(uint32_t r)
+{
+	static char text[PATH_MAX];
+	const struct rank *k = &g.rank[r];
+
+	if (k->job == 0)
+		snprintf(text, sizeof text, "rank %u (%s)", k->number, k->app->argv[0]);
+	else
+		snprintf(text, sizeof text, "rank %u of job %u, which was spawned (%s)", k->number,
+			 k->job, k->app->argv[0]);
+	return text;
+}
+
 static _Noreturn void
 become_rank(uint32_t r, char **env, const int out[2], const sigset_t *mask)
 {
-	const struct mpirun_app *app = &g.o->app[g.rank[r].app];
+	const struct mpirun_app *app = g.rank[r].app;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	mpirun_bind_me(r);
+	if (g.rank[r].job == 0)
+		mpirun_bind_me(r);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (r != 0) {
 		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -105,27 +124,29 @@ become_rank(uint32_t r, char **env, const int out[2], const sigset_t *mask)
 	for (char **e = app->env; e && *e; e++)
 		putenv(*e);
 	if (app->wdir && chdir(app->wdir) != 0) {
-		mpirun_say("rank %u: -wdir %s: %s", r, app->wdir, strerror(errno));
+		mpirun_say("%s: -wdir %s: %s", name_rank(r), app->wdir, strerror(errno));
 		_exit(126);
 	}
 	execvp(app->argv[0], app->argv);
-	mpirun_say("rank %u: %s: %s", r, app->argv[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
+	int err = errno;
+	mpirun_say("rank %u: %s: %s", g.rank[r].number, app->argv[0], strerror(err));
+	_exit(err == ENOENT ? 127 : 126);
 }
 
 static bool
-start_rank(uint32_t r, const sigset_t *mask)
+start_rank(uint32_t r)
 {
 	char **env = mpirun_pmix_env(r, environ);
 	int out[2] = {-1, -1};
+	uint32_t number = g.rank[r].number;
 
-	if (!env || (g.o->label && !mpirun_label_open(r, out)) ||
-	    (g.lines && !mpirun_lines_open(r, &out[0])))
+	if (!env || (g.o->label && !mpirun_label_open(number, out)) ||
+	    (g.lines && !mpirun_lines_open(number, &out[0])))
 		return false;
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0)
-		become_rank(r, env, out, mask);
+		become_rank(r, env, out, &g.mask);
 	for (int i = 0; i < 2; i++)
 		if (out[i] >= 0)
 			close(out[i]);
@@ -187,7 +208,7 @@ find_missed(void)
 
 	if (!g.o->keep_going || g.unmet || (g.ending && !g.by_abort) || mpirun_pmix_met())
 		return UINT32_MAX;
-	for (uint32_t r = 0; r < g.o->nranks; r++) {
+	for (uint32_t r = 0; r < g.o->nranks; r++) { /* not of those that ranks started */
 		any_inside |= mpirun_pmix_state(r) != MPIRUN_NEVER;
 		if (g.rank[r].pid == 0 && g.rank[r].over_s > 0 && explains_better(r, first))
 			first = r;
@@ -205,9 +226,9 @@ end_if_unmet(void)
 		return;
 	g.unmet = true;
 	end_text(r, how, sizeof how);
-	mpirun_say("rank %u (%s) %s, %.3f s after the start, before MPI_Init had returned "
-		   "everywhere: the others cannot go on without it; ending the job",
-		   r, g.o->app[g.rank[r].app].argv[0], how, g.rank[r].over_s);
+	mpirun_say("%s %s, %.3f s after the start, before MPI_Init had returned everywhere: the "
+		   "others cannot go on without it; ending the job",
+		   name_rank(r), how, g.rank[r].over_s);
 	end_local_job(end_code(r) ? end_code(r) : 1);
 }
 
@@ -222,8 +243,7 @@ outlive(uint32_t r, enum mpirun_state state)
 		return; /* end_if_unmet() will say it, when all that is known is known */
 	end_text(r, how, sizeof how);
 	if (code || state == MPIRUN_INSIDE)
-		mpirun_say("rank %u (%s) %s; the others go on", r,
-			   g.o->app[g.rank[r].app].argv[0], how);
+		mpirun_say("%s %s; the others go on", name_rank(r), how);
 	if (code == 0 && state != MPIRUN_INSIDE)
 		g.ended_well = true;
 	else if (g.first_bad == 0)
@@ -260,8 +280,7 @@ rank_over(uint32_t r, int wait_status)
 	}
 	if (WIFSIGNALED(wait_status)) {
 		code = 128 + WTERMSIG(wait_status);
-		mpirun_say("rank %u (%s) was ended by signal %d, %s%s", r,
-			   g.o->app[g.rank[r].app].argv[0], WTERMSIG(wait_status),
+		mpirun_say("%s was ended by signal %d, %s%s", name_rank(r), WTERMSIG(wait_status),
 			   strsignal(WTERMSIG(wait_status)),
 			   WCOREDUMP(wait_status) ? " (core dumped)" : "");
 		end_local_job(code);
@@ -269,16 +288,14 @@ rank_over(uint32_t r, int wait_status)
 	}
 	code = WEXITSTATUS(wait_status);
 	if (code) {
-		mpirun_say("rank %u (%s) ended with status %d", r, g.o->app[g.rank[r].app].argv[0],
-			   code);
+		mpirun_say("%s ended with status %d", name_rank(r), code);
 		/* After MPI_Finalize nobody waits for it, and the others have output to write. */
 		if (state != MPIRUN_OUT)
 			end_local_job(code);
 		else if (g.status == 0)
 			g.status = code;
 	} else if (state == MPIRUN_INSIDE) {
-		mpirun_say("rank %u (%s) ended without MPI_Finalize", r,
-			   g.o->app[g.rank[r].app].argv[0]);
+		mpirun_say("%s ended without MPI_Finalize", name_rank(r));
 		end_local_job(1);
 	}
 }
@@ -290,7 +307,7 @@ reap_local(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0)
-		for (uint32_t r = 0; r < g.o->nranks; r++)
+		for (uint32_t r = 0; r < g.nranks; r++)
 			if (g.rank[r].pid == pid)
 				rank_over(r, wait_status);
 }
@@ -334,9 +351,76 @@ on_abort(void)
 	if (!mpirun_pmix_aborted(&who, &status, text) || g.ending)
 		return;
 	if (g.o->verbose)
-		mpirun_say("rank %u called MPI_Abort: %s", who, text);
+		mpirun_say("%s called MPI_Abort: %s",
+			   who < g.nranks ? name_rank(who) : "somebody", text);
 	g.by_abort = true;
 	end_local_job(status & 0xff ? status & 0xff : 1);
+}
+
+/* ---- jobs that ranks start ---------------------------------------------------- */
+
+/* n more ranks of these programs, which are not started yet; the first one's number. */
+static uint32_t
+add_ranks(const struct mpirun_app *app, uint32_t napps)
+{
+	uint32_t first = g.nranks;
+
+	for (uint32_t a = 0; a < napps; a++)
+		for (uint32_t k = 0; k < app[a].n; k++, g.nranks++)
+			g.rank[g.nranks] = (struct rank){
+				.app = &app[a], .number = g.nranks - first, .job = g.njobs};
+	g.njobs++;
+	return first;
+}
+
+/* Would exec find it?  Here nobody says so but the rank that asked. */
+static bool
+program_there(const struct mpirun_app *app)
+{
+	const char *name = app->argv[0];
+	char path[PATH_MAX];
+
+	if (!strchr(name, '/'))
+		return launch_find(name, path, sizeof path);
+	if (name[0] == '/' || !app->wdir)
+		return launch_is_program(name);
+	int n = snprintf(path, sizeof path, "%s/%s", app->wdir, name);
+	return n > 0 && (size_t)n < sizeof path && launch_is_program(path);
+}
+
+static enum mpirun_spawned
+start_spawn(const struct mpirun_spawn *s, char nspace[256])
+{
+	uint32_t napps, n, first;
+	struct mpirun_app *app = mpirun_spawn_apps(s, &napps, &n);
+
+	if (!mpirun_spawn_here(s))
+		return MPIRUN_NO_HOST;
+	for (uint32_t a = 0; a < napps; a++)
+		if (!program_there(&app[a]))
+			return MPIRUN_NO_PROGRAM;
+	if (n > MPIRUN_RANKS_MAX - g.nranks || (g.o->usize && g.alive + n > g.o->usize))
+		return MPIRUN_NO_ROOM;
+	first = add_ranks(app, napps);
+	if (!mpirun_pmix_add(app, napps, n, nspace))
+		return MPIRUN_NO;
+	for (uint32_t r = first; r < first + n; r++) {
+		if (start_rank(r))
+			continue;
+		end_local_job(1); /* some of them run already */
+		return MPIRUN_NO;
+	}
+	return MPIRUN_SPAWNED;
+}
+
+static void
+start_spawns(void)
+{
+	struct mpirun_spawn *s;
+	char nspace[256] = "";
+
+	while ((s = mpirun_spawn_next()) != NULL)
+		mpirun_spawn_answer(s, g.ending ? MPIRUN_NO : start_spawn(s, nspace), nspace);
 }
 
 /* What ranks printed, on its way out; nobody takes it: the job ends as a program would. */
@@ -376,6 +460,7 @@ attend(void)
 			on_signals();
 			on_abort();
 			end_if_unmet();
+			start_spawns();
 			if (piped)
 				pass_output(fds + 2, n - 2);
 		}
@@ -477,7 +562,6 @@ int
 mpirun_local(const struct mpirun_options *o)
 {
 	const char *tmp = getenv("TMPDIR");
-	sigset_t old;
 
 	if (o->show) {
 		show_local(o);
@@ -490,24 +574,22 @@ mpirun_local(const struct mpirun_options *o)
 		return 1;
 	g.o = o;
 	g.lines = wants_lines(o);
-	g.rank = calloc(o->nranks, sizeof *g.rank);
+	g.rank = calloc(MPIRUN_RANKS_MAX, sizeof *g.rank);
 	if (!g.rank)
 		mpirun_fail("out of memory");
-	for (uint32_t a = 0, r = 0; a < o->napps; a++)
-		for (uint32_t k = 0; k < o->app[a].n; k++)
-			g.rank[r++].app = a;
+	(void)add_ranks(o->app, o->napps);
 	if (!tmp || strlen(tmp) > 40)
 		tmp = "/tmp";
 	snprintf(g.folder, sizeof g.folder, "%s/mpirun.XXXXXX", tmp);
 	if (!mkdtemp(g.folder))
 		mpirun_fail("%s: %s", g.folder, strerror(errno));
-	watch_signals(&old); /* before PMIx's threads, which inherit the mask */
+	watch_signals(&g.mask); /* before PMIx's threads, which inherit the mask */
 	g.begun_s = now_s();
 	if (o->timeout_s > 0)
 		g.deadline_s = g.begun_s + o->timeout_s;
 	bool ok = mpirun_pmix_start(o, g.folder);
 	for (uint32_t r = 0; ok && r < o->nranks && !g.ending; r++)
-		if (!start_rank(r, &old))
+		if (!start_rank(r))
 			end_local_job(1);
 	if (ok) {
 		attend();
@@ -516,6 +598,7 @@ mpirun_local(const struct mpirun_options *o)
 		if (g.status == 0)
 			mpirun_pmix_stop();
 	}
+	names_drop(getpid());
 	nftw(g.folder, unlink_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(g.rank);
 	if (ok && g.status != 0) { /* the server's threads are still there */

@@ -1,5 +1,5 @@
 # mpirun and mpiexec: one program.
-$(call prog,mpirun,$(wildcard tools/mpirun/*.c) tools/launch/place.c,base lmpiknobs,pmix libbsd-overlay,-lm -lpthread)
+$(call prog,mpirun,$(wildcard tools/mpirun/*.c) tools/launch/place.c,names base lmpiknobs,pmix libbsd-overlay,-lm -lpthread)
 
 ALL_EXTRA += $(B)/bin/mpiexec
 $(B)/bin/mpiexec: $(B)/bin/mpirun

@@ -30,6 +30,7 @@ struct mpirun_options {
 	bool label;	      /* [rank] before every line of output */
 	bool verbose;
 	bool keep_going; /* a rank that dies does not end the others */
+	uint32_t usize;	 /* ranks there may be at once, with those that ranks start; 0: not said */
 	enum { MPIRUN_BIND_AUTO, MPIRUN_BIND_CORE, MPIRUN_BIND_NONE } bind;
 	bool hosts;	 /* other machines are named: not for us */
 	const char *who; /* -host, or -hostfile; NULL: not said */
@@ -67,8 +68,13 @@ void mpirun_bind_me(uint32_t rank);
 
 enum mpirun_state { MPIRUN_NEVER, MPIRUN_INSIDE, MPIRUN_OUT }; /* between PMIx_Init and _Finalize */
 
-/* Serve a job of o->nranks; folder is for its sockets.  False: said why. */
+/* Ranks are numbered over all jobs: those of the first one from 0, and so on.
+ *
+ * Serve a job of o->nranks; folder is for its sockets.  False: said why. */
 bool mpirun_pmix_start(const struct mpirun_options *o, const char *folder);
+/* One more job, that a rank has asked for: n ranks of these programs, which stay.  nspace[256] is
+ * its name.  False: said why. */
+bool mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, char *nspace);
 /* Environment of a rank: the program's own with what PMIx adds; NULL: said why. */
 char **mpirun_pmix_env(uint32_t rank, char **own);
 enum mpirun_state mpirun_pmix_state(uint32_t rank);
@@ -80,6 +86,19 @@ bool mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256]);
 void mpirun_pmix_tell_gone(uint32_t rank);
 /* Readable when a rank asks for the end, or has come. */
 int mpirun_pmix_fd(void);
+void mpirun_pmix_wake(void);
 void mpirun_pmix_stop(void);
+
+/* ---- what ranks ask for beside that (serve.c) ------------------------------ */
+
+/* A job that a rank wants started. */
+struct mpirun_spawn;
+struct mpirun_spawn *mpirun_spawn_next(void); /* NULL: nothing is asked for */
+/* Its programs, which stay when the answer has been given; *n ranks in all. */
+struct mpirun_app *mpirun_spawn_apps(const struct mpirun_spawn *s, uint32_t *napps, uint32_t *n);
+/* Only hosts that are this machine are named. */
+bool mpirun_spawn_here(const struct mpirun_spawn *s);
+enum mpirun_spawned { MPIRUN_SPAWNED, MPIRUN_NO_PROGRAM, MPIRUN_NO_ROOM, MPIRUN_NO_HOST, MPIRUN_NO };
+void mpirun_spawn_answer(struct mpirun_spawn *s, enum mpirun_spawned what, const char *nspace);
 
 #endif

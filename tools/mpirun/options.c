@@ -23,6 +23,8 @@ static const char usage_text[] =
 	"  --keep-going           the death of a rank does not end the others; what has to do "
 	"with\n"
 	"                         it gives them an error (local launcher)\n"
+	"  --usize N              at most N ranks at once, with those that ranks start "
+	"(MPI_UNIVERSE_SIZE)\n"
 	"  --timeout S            end the job after S seconds, status 124 (MPIEXEC_TIMEOUT=S)\n"
 	"  --launcher L           local, or srun, prterun, mpirun.openmpi (or a path to one)\n"
 	"  -show                  print what would be done\n"
@@ -271,6 +273,8 @@ options_option(struct parser *p)
 	} else if (options_is(w, "-keep-going")) {
 		p->o->keep_going = true;
 		setenv("LIBMPI_KEEP_GOING", "1", 1);
+	} else if (options_is(w, "-usize")) {
+		p->o->usize = number_of_ranks(p);
 	} else if (options_is(w, "-timeout")) {
 		p->o->timeout_s = options_seconds("--timeout", value(p));
 	} else if (options_is(w, "-launcher")) {

@@ -5,6 +5,8 @@
  * is kept in atomics, and a byte in a pipe wakes the main thread. */
 #include "mpirun.h"
 
+#include "serve.h"
+
 #include "lmpi/launch.h"
 
 #include <fcntl.h>
@@ -17,11 +19,21 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct {
+/* A job: the first one, or one that a rank asked for. */
+struct job {
+	struct job *next;
 	pmix_nspace_t nspace;
-	uint32_t nranks;
+	uint32_t first, n;
+	const struct mpirun_app *app;
+	uint32_t napps;
+};
+
+static struct {
+	_Atomic(struct job *) jobs; /* the newest first; only the main thread adds */
+	uint32_t njobs, nranks;
+	uint32_t universe;
 	char host[256];
-	_Atomic int *state; /* enum mpirun_state by rank */
+	_Atomic int state[MPIRUN_RANKS_MAX]; /* enum mpirun_state by rank */
 	_Atomic bool met; /* a rank says that all know each other */
 	int wake[2];
 	pthread_mutex_t lock;
@@ -31,24 +43,46 @@ static struct {
 	char abort_text[256];
 } g = {.wake = {-1, -1}, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void
-wake_main(void)
+/* ---- jobs -------------------------------------------------------------------- */
+
+/* The number of that process over all jobs; MPIRUN_RANKS_MAX: it is none of ours. */
+static uint32_t
+rank_of_proc(const pmix_proc_t *proc)
 {
-	if (write(g.wake[1], "", 1) < 0) {
-		/* full: the main thread will look */
-	}
+	for (const struct job *j = atomic_load(&g.jobs); j; j = j->next)
+		if (PMIX_CHECK_NSPACE(proc->nspace, j->nspace) && proc->rank < j->n)
+			return j->first + proc->rank;
+	return MPIRUN_RANKS_MAX;
+}
+
+static void
+proc_of_rank(uint32_t rank, pmix_proc_t *proc)
+{
+	const struct job *j = atomic_load(&g.jobs);
+
+	while (rank < j->first)
+		j = j->next;
+	PMIX_LOAD_PROCID(proc, j->nspace, rank - j->first);
 }
 
 /* ---- what PMIx asks -------------------------------------------------------- */
+
+static void
+note_state(const pmix_proc_t *proc, enum mpirun_state state)
+{
+	uint32_t rank = rank_of_proc(proc);
+
+	if (rank < MPIRUN_RANKS_MAX)
+		atomic_store(&g.state[rank], state);
+}
 
 static pmix_status_t
 on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[], size_t ninfo,
 	     pmix_op_cbfunc_t done, void *arg)
 {
 	(void)object, (void)info, (void)ninfo;
-	if (proc->rank < g.nranks)
-		atomic_store(&g.state[proc->rank], MPIRUN_INSIDE);
-	wake_main();
+	note_state(proc, MPIRUN_INSIDE);
+	mpirun_pmix_wake();
 	if (done)
 		done(PMIX_SUCCESS, arg);
 	return PMIX_SUCCESS;
@@ -58,8 +92,7 @@ static pmix_status_t
 on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done, void *arg)
 {
 	(void)object;
-	if (proc->rank < g.nranks)
-		atomic_store(&g.state[proc->rank], MPIRUN_OUT);
+	note_state(proc, MPIRUN_OUT);
 	if (done)
 		done(PMIX_SUCCESS, arg);
 	return PMIX_SUCCESS;
@@ -73,12 +106,12 @@ on_pmix_abort(const pmix_proc_t *proc, void *object, int status, const char text
 	pthread_mutex_lock(&g.lock);
 	if (!g.aborted) {
 		g.aborted = true;
-		g.abort_rank = proc->rank;
+		g.abort_rank = rank_of_proc(proc);
 		g.abort_status = status;
 		snprintf(g.abort_text, sizeof g.abort_text, "%s", text ? text : "");
 	}
 	pthread_mutex_unlock(&g.lock);
-	wake_main();
+	mpirun_pmix_wake();
 	if (done)
 		done(PMIX_SUCCESS, arg);
 	return PMIX_SUCCESS;
@@ -131,6 +164,10 @@ static pmix_server_module_t module = {
 	.direct_modex = on_direct_modex,
 	.register_events = on_register_events,
 	.notify_event = on_notice,
+	.publish = mpirun_on_publish,
+	.lookup = mpirun_on_lookup,
+	.unpublish = mpirun_on_unpublish,
+	.spawn = mpirun_on_spawn,
 	.client_connected2 = on_connected,
 };
 
@@ -159,11 +196,11 @@ finished(const char *what, pmix_status_t rc, _Atomic int *result)
 
 /* "0,1,2..." */
 static char *
-all_ranks(void)
+all_ranks(uint32_t nranks)
 {
-	size_t cap = (size_t)g.nranks * 6 + 1, n = 0;
+	size_t cap = (size_t)nranks * 6 + 1, n = 0;
 	char *s = malloc(cap);
-	for (uint32_t r = 0; s && r < g.nranks; r++)
+	for (uint32_t r = 0; s && r < nranks; r++)
 		n += (size_t)snprintf(s + n, cap - n, "%s%u", r ? "," : "", r);
 	return s;
 }
@@ -175,41 +212,41 @@ load_u32(pmix_info_t *info, const char *key, uint32_t v)
 }
 
 static uint32_t
-app_of(const struct mpirun_options *o, uint32_t rank)
+app_of(const struct job *j, uint32_t rank)
 {
 	uint32_t a = 0;
-	for (uint32_t first = 0; rank >= first + o->app[a].n; a++)
-		first += o->app[a].n;
+	for (uint32_t first = 0; rank >= first + j->app[a].n; a++)
+		first += j->app[a].n;
 	return a;
 }
 
 static void
-describe_rank(pmix_info_t *info, const struct mpirun_options *o, uint32_t rank)
+describe_rank(pmix_info_t *info, const struct job *j, uint32_t rank)
 {
 	pmix_data_array_t array;
 	pmix_info_t *of;
-	pmix_rank_t r = rank;
+	pmix_rank_t r = rank, global = j->first + rank;
 	uint16_t local = (uint16_t)rank;
 
 	PMIX_DATA_ARRAY_CONSTRUCT(&array, 6, PMIX_INFO);
 	of = array.array;
 	PMIX_INFO_LOAD(&of[0], PMIX_RANK, &r, PMIX_PROC_RANK);
-	load_u32(&of[1], PMIX_APPNUM, app_of(o, rank));
+	load_u32(&of[1], PMIX_APPNUM, app_of(j, rank));
 	PMIX_INFO_LOAD(&of[2], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
 	PMIX_INFO_LOAD(&of[3], PMIX_NODE_RANK, &local, PMIX_UINT16);
 	PMIX_INFO_LOAD(&of[4], PMIX_HOSTNAME, g.host, PMIX_STRING);
-	PMIX_INFO_LOAD(&of[5], PMIX_GLOBAL_RANK, &r, PMIX_PROC_RANK);
+	PMIX_INFO_LOAD(&of[5], PMIX_GLOBAL_RANK, &global, PMIX_PROC_RANK);
 	PMIX_INFO_LOAD(info, PMIX_PROC_DATA, &array, PMIX_DATA_ARRAY);
 	PMIX_DATA_ARRAY_DESTRUCT(&array);
 }
 
 static bool
-register_job(const struct mpirun_options *o)
+register_job(const struct job *j)
 {
 	_Atomic int result = 0;
-	size_t n = 9, ninfo = n + g.nranks;
+	size_t n = 9, ninfo = n + j->n;
 	pmix_info_t *info;
-	char *peers = all_ranks(), *nodes = NULL, *procs = NULL;
+	char *peers = all_ranks(j->n), *nodes = NULL, *procs = NULL;
 	pmix_status_t rc = PMIX_ERR_NOMEM;
 	bool ok = false;
 
@@ -218,18 +255,18 @@ register_job(const struct mpirun_options *o)
 	PMIX_INFO_CREATE(info, ninfo);
 	if (PMIx_generate_regex(g.host, &nodes) == PMIX_SUCCESS &&
 	    PMIx_generate_ppn(peers, &procs) == PMIX_SUCCESS) {
-		load_u32(&info[0], PMIX_JOB_SIZE, g.nranks);
-		load_u32(&info[1], PMIX_UNIV_SIZE, g.nranks);
-		load_u32(&info[2], PMIX_LOCAL_SIZE, g.nranks);
-		load_u32(&info[3], PMIX_MAX_PROCS, g.nranks);
-		load_u32(&info[4], PMIX_JOB_NUM_APPS, o->napps);
+		load_u32(&info[0], PMIX_JOB_SIZE, j->n);
+		load_u32(&info[1], PMIX_UNIV_SIZE, g.universe);
+		load_u32(&info[2], PMIX_LOCAL_SIZE, j->n);
+		load_u32(&info[3], PMIX_MAX_PROCS, j->n);
+		load_u32(&info[4], PMIX_JOB_NUM_APPS, j->napps);
 		load_u32(&info[5], PMIX_NUM_NODES, 1);
 		PMIX_INFO_LOAD(&info[6], PMIX_LOCAL_PEERS, peers, PMIX_STRING);
 		PMIX_INFO_LOAD(&info[7], PMIX_NODE_MAP, nodes, PMIX_REGEX);
 		PMIX_INFO_LOAD(&info[8], PMIX_PROC_MAP, procs, PMIX_REGEX);
-		for (uint32_t r = 0; r < g.nranks; r++)
-			describe_rank(&info[n + r], o, r);
-		rc = PMIx_server_register_nspace(g.nspace, (int)g.nranks, info, ninfo, op_done,
+		for (uint32_t r = 0; r < j->n; r++)
+			describe_rank(&info[n + r], j, r);
+		rc = PMIx_server_register_nspace(j->nspace, (int)j->n, info, ninfo, op_done,
 						 &result);
 		ok = finished("describing the job", rc, &result);
 	}
@@ -241,13 +278,13 @@ register_job(const struct mpirun_options *o)
 }
 
 static bool
-register_ranks(void)
+register_ranks(const struct job *j)
 {
-	for (uint32_t r = 0; r < g.nranks; r++) {
+	for (uint32_t r = 0; r < j->n; r++) {
 		_Atomic int result = 0;
 		pmix_proc_t proc;
 
-		PMIX_LOAD_PROCID(&proc, g.nspace, r);
+		PMIX_LOAD_PROCID(&proc, j->nspace, r);
 		if (!finished("describing a rank",
 			      PMIx_server_register_client(&proc, getuid(), getgid(), NULL, op_done,
 							  &result),
@@ -257,21 +294,61 @@ register_ranks(void)
 	return true;
 }
 
+static bool
+add_pmix_job(const struct mpirun_app *app, uint32_t napps, uint32_t n)
+{
+	struct job *j = calloc(1, sizeof *j);
+
+	if (!j) {
+		mpirun_say("out of memory");
+		return false;
+	}
+	*j = (struct job){.next = atomic_load(&g.jobs), .first = g.nranks, .n = n, .app = app,
+			  .napps = napps};
+	if (g.njobs == 0)
+		snprintf(j->nspace, sizeof j->nspace, LMPI_LAUNCH_NSPACE "%d", (int)getpid());
+	else
+		snprintf(j->nspace, sizeof j->nspace, LMPI_LAUNCH_NSPACE "%d.%u", (int)getpid(),
+			 g.njobs);
+	g.njobs++;
+	g.nranks += n;
+	atomic_store(&g.jobs, j);
+	return register_job(j) && register_ranks(j);
+}
+
+bool
+mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, char *nspace)
+{
+	bool ok = add_pmix_job(app, napps, n);
+
+	snprintf(nspace, sizeof(pmix_nspace_t), "%s", atomic_load(&g.jobs)->nspace);
+	return ok;
+}
+
+/* What is said, else as many as cores, or as ranks. */
+static uint32_t
+size_universe(const struct mpirun_options *o)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (o->usize)
+		return o->usize;
+	return cores > 0 && (uint32_t)cores > o->nranks ? (uint32_t)cores : o->nranks;
+}
+
 bool
 mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
 {
 	pmix_info_t info[2];
 	pmix_status_t rc;
 
-	g.nranks = o->nranks;
-	g.state = calloc(g.nranks, sizeof *g.state);
-	if (!g.state || pipe2(g.wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+	g.universe = size_universe(o);
+	if (pipe2(g.wake, O_CLOEXEC | O_NONBLOCK) != 0) {
 		mpirun_say("out of memory or file descriptors");
 		return false;
 	}
 	if (gethostname(g.host, sizeof g.host - 1) != 0)
 		snprintf(g.host, sizeof g.host, "localhost");
-	snprintf(g.nspace, sizeof g.nspace, LMPI_LAUNCH_NSPACE "%d", (int)getpid());
 	PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, folder, PMIX_STRING);
 	PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, folder, PMIX_STRING);
 	rc = PMIx_server_init(&module, info, 2);
@@ -281,7 +358,7 @@ mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
 		mpirun_say("PMIx server: %s", PMIx_Error_string(rc));
 		return false;
 	}
-	return register_job(o) && register_ranks();
+	return add_pmix_job(o->app, o->napps, o->nranks);
 }
 
 static void
@@ -299,7 +376,7 @@ mpirun_pmix_tell_gone(uint32_t rank)
 {
 	pmix_proc_t proc;
 
-	PMIX_LOAD_PROCID(&proc, g.nspace, rank);
+	proc_of_rank(rank, &proc);
 	pmix_status_t rc = PMIx_Notify_event(PMIX_ERR_PROC_ABORTED, &proc, PMIX_RANGE_NAMESPACE,
 					     NULL, 0, note_told, NULL);
 	if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED)
@@ -318,7 +395,7 @@ mpirun_pmix_env(uint32_t rank, char **own)
 	env = calloc(n + 1, sizeof *env);
 	for (size_t i = 0; env && i < n; i++)
 		env[i] = strdup(own[i]);
-	PMIX_LOAD_PROCID(&proc, g.nspace, rank);
+	proc_of_rank(rank, &proc);
 	if (!env || PMIx_server_setup_fork(&proc, &env) != PMIX_SUCCESS) {
 		mpirun_say("no memory for the environment of a rank");
 		return NULL;
@@ -354,6 +431,14 @@ mpirun_pmix_aborted(uint32_t *rank, int *status, char text[256])
 	return yes;
 }
 
+void
+mpirun_pmix_wake(void)
+{
+	if (write(g.wake[1], "", 1) < 0) {
+		/* full: the main thread will look */
+	}
+}
+
 int
 mpirun_pmix_fd(void)
 {
@@ -364,6 +449,9 @@ void
 mpirun_pmix_stop(void)
 {
 	PMIx_server_finalize();
-	free((void *)(uintptr_t)g.state);
-	g.state = NULL;
+	while (atomic_load(&g.jobs)) {
+		struct job *j = atomic_load(&g.jobs);
+		atomic_store(&g.jobs, j->next);
+		free(j);
+	}
 }

@@ -56,6 +56,11 @@
 	       "1: the death of a rank is an error of calls, not the end of the job")              \
 	NUMBER(PROCESSES_MAX, "LIBMPI_PROCESSES_MAX", "processes", 4096, 1, 1048576, NULL,         \
 	       "those of this job and of all jobs that it ever connects to or starts")             \
+	TEXT(PARENT_PORT, "LIBMPI_PARENT_PORT", "none",                                            \
+	     "port of who has started this job; MPI_Comm_spawn sets it")                           \
+	WORD(ERRHANDLER, "LIBMPI_ERRHANDLER",                                                      \
+	     "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return",                            \
+	     "error handler of MPI_COMM_WORLD and MPI_COMM_SELF in the beginning")                 \
 	NUMBER(JOIN_TIMEOUT, "LIBMPI_JOIN_TIMEOUT_S", "s", 300, 0, 1000000, NULL,                  \
 	       "how long to wait for the other clusters")                             \
 	NUMBER(DANCE_TIMEOUT, "LIBMPI_DANCE_TIMEOUT_S", "s", 60, 0, 1000000, NULL,                 \

@@ -1,0 +1,3 @@
+# Names of ports, in files of their user.
+$(call lib,names,driver/names,,libbsd)
+$(call unit,test_names,test/unit/test_names.c,names,libbsd)

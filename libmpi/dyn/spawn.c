@@ -1,0 +1,323 @@
+/* Starting programs, and who has started this one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "call.h"
+#include "coll.h"
+#include "dyn.h"
+#include "engine.h"
+#include "impl.h"
+#include "info.h"
+#include "others.h"
+
+#define PATH_BYTES 4096
+/* Who is started has come to MPI_Init by then, or does not come. */
+#define START_S 300.0
+
+static struct lmpi_comm *parent;
+
+/* ---- what is to be started ---- */
+
+struct order {
+	int n; /* commands */
+	struct lmpi_program *program;
+	const char **soft;
+	char **found; /* paths that were looked up, or NULL */
+	const char *errhandler;
+};
+
+static void
+free_order(struct order *o)
+{
+	for (int i = 0; o->found != NULL && i < o->n; i++)
+		free(o->found[i]);
+	free(o->found);
+	free(o->soft);
+	free(o->program);
+}
+
+/* In folders with colons between them; malloc'd, or NULL. */
+static char *
+find_in_path(const char *command, const char *path)
+{
+	char *file = malloc(PATH_BYTES);
+
+	while (file != NULL && *path != '\0') {
+		size_t n = strcspn(path, ":");
+		int len = snprintf(file, PATH_BYTES, "%.*s/%s", (int)n, path, command);
+
+		if (len > 0 && len < PATH_BYTES && access(file, X_OK) == 0)
+			return file;
+		path += n + (path[n] == ':');
+	}
+	free(file);
+	return NULL;
+}
+
+/* Some launchers end the job over a program that is not there; so we look first, unless it is to
+ * run on hosts that this one need not be like. */
+static int
+look_for_program(const struct lmpi_program *p)
+{
+	const char *path = getenv("PATH");
+	char *found = NULL;
+
+	if (p->host != NULL)
+		return MPI_SUCCESS;
+	if (p->command[0] == '/')
+		found = find_in_path(p->command + 1, "/");
+	else if (strchr(p->command, '/') != NULL)
+		found = find_in_path(p->command, p->wdir != NULL ? p->wdir : ".");
+	else
+		found = find_in_path(p->command, path != NULL ? path : "");
+	if (found == NULL)
+		return lmpi_error(MPI_ERR_SPAWN, "there is no program %s%s", p->command,
+				  strchr(p->command, '/') != NULL ? "" : " in PATH");
+	free(found);
+	return MPI_SUCCESS;
+}
+
+/* What info says of command i. */
+static int
+read_info(struct order *o, int i, MPI_Info handle)
+{
+	struct lmpi_program *p = &o->program[i];
+	struct lmpi_info *info;
+	int rc = lmpi_info_arg(handle, &info);
+	const char *path;
+
+	if (rc || info == NULL)
+		return rc;
+	p->host = lmpi_info_value(info, "host");
+	p->wdir = lmpi_info_value(info, "wdir");
+	o->soft[i] = lmpi_info_value(info, "soft");
+	path = lmpi_info_value(info, "path");
+	if (path != NULL && strchr(p->command, '/') == NULL) {
+		o->found[i] = find_in_path(p->command, path);
+		if (o->found[i] != NULL)
+			p->command = o->found[i];
+	}
+	if (lmpi_info_value(info, "mpi_initial_errhandler") != NULL)
+		o->errhandler = lmpi_info_value(info, "mpi_initial_errhandler");
+	return MPI_SUCCESS;
+}
+
+static int
+make_order(struct order *o, int n, char *const *command, char **const *argv, const int *maxprocs,
+	   const MPI_Info *info)
+{
+	int rc = MPI_SUCCESS;
+
+	if (n < 1)
+		return lmpi_error(MPI_ERR_COUNT, "count is %d", n);
+	*o = (struct order){.n = n,
+			    .program = calloc((size_t)n, sizeof(*o->program)),
+			    .soft = calloc((size_t)n, sizeof(*o->soft)),
+			    .found = calloc((size_t)n, sizeof(*o->found))};
+	if (o->program == NULL || o->soft == NULL || o->found == NULL)
+		return lmpi_error(MPI_ERR_NO_MEM, "no memory for %d commands", n);
+	for (int i = 0; rc == MPI_SUCCESS && i < n; i++) {
+		if (command[i] == NULL || command[i][0] == '\0')
+			return lmpi_error(MPI_ERR_ARG, "command %d is empty", i);
+		if (maxprocs[i] < 0)
+			return lmpi_error(MPI_ERR_ARG, "maxprocs of command %d is %d", i,
+					  maxprocs[i]);
+		o->program[i] = (struct lmpi_program){.command = command[i],
+						      .argv = argv != NULL ? argv[i] : NULL,
+						      .n = (uint32_t)maxprocs[i]};
+		rc = read_info(o, i, info[i]);
+	}
+	return rc;
+}
+
+/* ---- fewer will do (info key soft) ---- */
+
+/* The largest number below `below` of the list "a,b:c,d:e:f"; 0: there is none. */
+static uint32_t
+next_softer(const char *soft, uint32_t below)
+{
+	uint32_t best = 0;
+
+	while (soft != NULL && *soft != '\0') {
+		long t[3] = {0, 0, 1};
+		char *end;
+		int n = 0;
+
+		do {
+			t[n] = strtol(soft, &end, 10);
+			if (end == soft)
+				return best; /* not a list: what has been read counts */
+			soft = end + (*end == ':');
+		} while (++n < 3 && *end == ':');
+		if (n == 1)
+			t[1] = t[0];
+		for (long v = t[0]; t[2] != 0 && (t[2] > 0 ? v <= t[1] : v >= t[1]); v += t[2])
+			if (v > (long)best && v < (long)below)
+				best = (uint32_t)v;
+		soft += *soft == ',';
+	}
+	return best;
+}
+
+/* Start as many as there is room for. */
+static int
+start_order(struct order *o, const char *port, char why[LMPI_WHY])
+{
+	for (;;) {
+		bool full, softer = false;
+		int rc = lmpi_spawn(o->program, (uint32_t)o->n, port, o->errhandler, &full, why);
+
+		if (rc == MPI_SUCCESS || !full)
+			return rc;
+		for (int i = 0; i < o->n && !softer; i++) {
+			uint32_t n = next_softer(o->soft[i], o->program[i].n);
+			if (n > 0) {
+				o->program[i].n = n;
+				softer = true;
+			}
+		}
+		if (!softer)
+			return rc;
+	}
+}
+
+/* ---- the calls ---- */
+
+/* What the root tells the others. */
+struct started {
+	int64_t rc, wanted, n;
+};
+
+static int
+start_at_root(struct order *o, char port[MPI_MAX_PORT_NAME], struct started *s)
+{
+	char why[LMPI_WHY];
+	int rc;
+
+	for (int i = 0; i < o->n; i++)
+		s->wanted += o->program[i].n;
+	if (s->wanted == 0)
+		return lmpi_error(MPI_ERR_SPAWN, "no process is to be started");
+	rc = lmpi_meet_ready(why);
+	if (rc)
+		return lmpi_error(rc, "%s", why);
+	for (int i = 0; i < o->n && rc == MPI_SUCCESS; i++)
+		rc = look_for_program(&o->program[i]);
+	if (rc)
+		return rc;
+	rc = lmpi_port_open(port, MPI_MAX_PORT_NAME, why);
+	if (rc == MPI_SUCCESS)
+		rc = start_order(o, port, why);
+	if (rc)
+		return lmpi_error(rc, "%s", why);
+	for (int i = 0; i < o->n; i++)
+		s->n += o->program[i].n;
+	return MPI_SUCCESS;
+}
+
+static void
+fill_codes(int *codes, const struct started *s, int rc)
+{
+	if (codes == MPI_ERRCODES_IGNORE || codes == NULL)
+		return;
+	for (int64_t i = 0; i < s->wanted; i++)
+		codes[i] = rc ? rc : i < s->n ? MPI_SUCCESS : MPI_ERR_SPAWN;
+}
+
+/* command, argv, maxprocs and info count at root. */
+static int
+spawn(int n, char *const *command, char **const *argv, const int *maxprocs, const MPI_Info *info,
+      int root, MPI_Comm comm, MPI_Comm *intercomm, int *codes)
+{
+	char port[MPI_MAX_PORT_NAME] = "", why[LMPI_WHY];
+	struct lmpi_comm *c, *made = NULL;
+	struct started s = {0};
+	struct order o = {0};
+	int rc = lmpi_comm_get_intra(comm, &c), meets;
+
+	*intercomm = MPI_COMM_NULL;
+	if (rc)
+		return rc;
+	if (root < 0 || root >= c->size)
+		return lmpi_error(MPI_ERR_ROOT, "root %d is not a rank of the communicator", root);
+	if (c->rank == root) {
+		s.rc = make_order(&o, n, command, argv, maxprocs, info);
+		if (s.rc == MPI_SUCCESS)
+			s.rc = start_at_root(&o, port, &s);
+		free_order(&o);
+	}
+	rc = lmpi_coll_bcast_bytes(c, &s, sizeof(s), root);
+	if (rc == MPI_SUCCESS && s.rc) {
+		rc = (int)s.rc;
+		if (c->rank != root)
+			(void)lmpi_error(rc, "the root, rank %d, could not start the programs",
+					 root);
+	}
+	if (rc == MPI_SUCCESS) {
+		meets = lmpi_meet_others(c, root, LMPI_MEET_ACCEPT, port, START_S, &made);
+		if (meets)
+			rc = lmpi_error(MPI_ERR_SPAWN,
+					"the programs were started, but did not come to MPI_Init: "
+					"%s",
+					lmpi_error_text(meets));
+	}
+	if (port[0] != '\0')
+		(void)lmpi_port_close(port, why);
+	fill_codes(codes, &s, rc);
+	if (rc == MPI_SUCCESS)
+		*intercomm = made->handle;
+	return rc;
+}
+
+int
+impl_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root,
+		MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+	char *one = (char *)(uintptr_t)command;
+
+	return spawn(1, &one, &argv, &maxprocs, &info, root, comm, intercomm, array_of_errcodes);
+}
+
+int
+impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
+			 const int array_of_maxprocs[], const MPI_Info array_of_info[], int root,
+			 MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[])
+{
+	return spawn(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info,
+		     root, comm, intercomm, array_of_errcodes);
+}
+
+/* ---- the parent ---- */
+
+int
+lmpi_parent_meet(void)
+{
+	const char *port = lmpi_knob_text(LMPI_KNOB_PARENT_PORT);
+	int rc;
+
+	if (port == NULL)
+		return MPI_SUCCESS;
+	rc = lmpi_meet_others(lmpi_comm_world, 0, LMPI_MEET_CONNECT, port, START_S, &parent);
+	if (rc)
+		return lmpi_error(rc, "who has started this job (LIBMPI_PARENT_PORT) is not there: "
+				      "%s",
+				  lmpi_error_text(rc));
+	snprintf(parent->name, sizeof(parent->name), "MPI_COMM_PARENT");
+	return MPI_SUCCESS;
+}
+
+void
+lmpi_parent_forget(const struct lmpi_comm *comm)
+{
+	if (parent == comm)
+		parent = NULL;
+}
+
+int
+impl_Comm_get_parent(MPI_Comm *parent_out)
+{
+	*parent_out = parent != NULL && !parent->user_freed ? parent->handle : MPI_COMM_NULL;
+	return MPI_SUCCESS;
+}
