@@ -92,6 +92,79 @@ f_string(const char *s, size_t len)
 	return c;
 }
 
+static bool
+is_blank(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (s[i] != ' ')
+			return false;
+	return true;
+}
+
+static char **
+take_words(const char *s, size_t len, size_t apart, size_t n)
+{
+	char **words = calloc(n + 1, sizeof(*words));
+
+	for (size_t i = 0; words != NULL && i < n; i++) {
+		words[i] = f_string(s + i * apart, len);
+		if (words[i] == NULL) {
+			f_words_free(words);
+			return NULL;
+		}
+	}
+	return words;
+}
+
+char **
+f_words(const char *s, size_t len, size_t apart)
+{
+	size_t n = 0;
+
+	while (s != mpif_argv_null_ && !is_blank(s + n * apart, len))
+		n++;
+	return take_words(s, len, apart, n);
+}
+
+char **
+f_commands(const char *s, size_t len, int count)
+{
+	return take_words(s, len, len, count > 0 ? (size_t)count : 0);
+}
+
+void
+f_words_free(char **words)
+{
+	for (char **w = words; w != NULL && *w != NULL; w++)
+		free(*w);
+	free(words);
+}
+
+char ***
+f_argvs(const char *s, size_t len, int count)
+{
+	size_t n = count > 0 ? (size_t)count : 0;
+	char ***argvs = calloc(n + 1, sizeof(*argvs));
+
+	for (size_t i = 0; argvs != NULL && i < n; i++) {
+		argvs[i] = s == mpif_argvs_null_ ? take_words(s, 0, 0, 0)
+						 : f_words(s + i * len, len, n * len);
+		if (argvs[i] == NULL) {
+			f_argvs_free(argvs, count);
+			return NULL;
+		}
+	}
+	return argvs;
+}
+
+void
+f_argvs_free(char ***argvs, int count)
+{
+	for (int i = 0; argvs != NULL && i < count; i++)
+		f_words_free(argvs[i]);
+	free(argvs);
+}
+
 void
 f_put(char *to, size_t len, const char *from)
 {

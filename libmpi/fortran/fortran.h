@@ -73,6 +73,14 @@ int *f_errcodes(int *codes);
 
 /* Without blanks around it, with a NUL; to be freed.  NULL: no memory. */
 char *f_string(const char *s, size_t len);
+/* Strings of len characters that are `apart` bytes from each other, up to a blank one; and so many
+ * strings side by side.  NULL-terminated, to be freed; NULL: no memory. */
+char **f_words(const char *s, size_t len, size_t apart);
+char **f_commands(const char *s, size_t len, int count);
+void f_words_free(char **words);
+/* Rows of a two-dimensional array of strings, each up to a blank one. */
+char ***f_argvs(const char *s, size_t len, int count);
+void f_argvs_free(char ***argvs, int count);
 /* The other way: cut or filled up with blanks. */
 void f_put(char *to, size_t len, const char *from);
 

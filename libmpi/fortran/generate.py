@@ -188,9 +188,17 @@ def argument(c, p):
 
 
 def spawn_strings(c, p, row):
-    """Nothing is spawned yet: the C call says so whatever its arguments are."""
-    c.pre += [f'(void){p.name};', f'(void)len_{p.name};']
-    c.args.append('NULL')
+    v, free = 'c_' + p.name, f'f_words_free(c_{p.name});'
+    if p.name == 'argv':
+        c.pre.append(f'char **{v} = f_words({p.name}, len_{p.name}, len_{p.name});')
+    elif p.name == 'array_of_commands':
+        c.pre.append(f'char **{v} = f_commands({p.name}, len_{p.name}, *count);')
+    else:
+        c.pre.append(f'char ***{v} = f_argvs({p.name}, len_{p.name}, *count);')
+        free = f'f_argvs_free({v}, *count);'
+    c.no_memory(f'!{v}')
+    c.free.append(free)
+    c.args.append(v)
 
 
 def count_from_one(c):
