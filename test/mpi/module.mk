@@ -36,5 +36,5 @@ $(B)/test/mpi/abi_check: $(LMPI_GEN)/abi_check.c $(LMPI_ALL)
 
 ## mpi           MPI conformance programs under Open MPI's mpirun; ROWS=pattern chooses
 .PHONY: mpi
-mpi: $(MPI_TEST_PROGS) $(NPB) $(B)/examples/survivor $(B)/bin/mpirun $(B)/test/mpi/abi_check $(B)/test/within
+mpi: $(MPI_TEST_PROGS) $(NPB) $(B)/examples/survivor $(B)/examples/meet $(B)/bin/mpirun $(B)/test/mpi/abi_check $(B)/test/within
 	@test/run-mpi $(B) "$(ROWS)"
