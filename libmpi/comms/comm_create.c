@@ -10,6 +10,7 @@
 #include "impi.h"
 #include "impl.h"
 #include "info.h"
+#include "others.h"
 #include "topo.h"
 
 static int
@@ -396,22 +397,24 @@ lmpi_proc_on_my_node(uint32_t world)
 	       (p->client == me->client && p->node[0] != '\0' && strcmp(p->node, me->node) == 0);
 }
 
-/* The color of a split by nodes: the lowest process of the job on my node that the
- * communicator has, in either group, so that both name a node alike. */
+/* The color of a split by nodes: where the first process on my node stands that the communicator
+ * has, in either group, so that both name a node alike.  World ranks are not the same everywhere,
+ * so of two groups the one comes first whose first process is before the other's. */
 static int
 first_on_my_node(const struct lmpi_comm *c)
 {
-	const struct lmpi_group *const groups[] = {c->group, c->remote};
-	uint32_t first = lmpi_world.rank;
+	const struct lmpi_group *groups[] = {c->group, c->remote};
+	int before = 0;
 
-	for (int g = 0; g < 2 && groups[g] != NULL; g++)
-		for (int i = 0; i < groups[g]->size; i++) {
-			uint32_t w = groups[g]->world[i];
-
-			if (w < first && lmpi_proc_on_my_node(w))
-				first = w;
-		}
-	return (int)first;
+	if (c->remote != NULL && lmpi_proc_before(c->remote->world[0], c->group->world[0])) {
+		groups[0] = c->remote;
+		groups[1] = c->group;
+	}
+	for (int g = 0; g < 2 && groups[g] != NULL; before += groups[g++]->size)
+		for (int i = 0; i < groups[g]->size; i++)
+			if (lmpi_proc_on_my_node(groups[g]->world[i]))
+				return before + i;
+	return 0;
 }
 
 /* The color of a split guided by info; MPI_UNDEFINED where it asks for what is not known

@@ -46,6 +46,7 @@ struct lmpi_route {
 	enum lmpi_reach reach;
 	/* Suci */
 	bool has_lane;
+	uint8_t gone; /* of another job: why its path went down, + 1; 0: it did not */
 	uint32_t lane;
 	uint32_t path;	/* direct: path index, UINT32_MAX none */
 	uint32_t relay; /* relayed: index of the relay */

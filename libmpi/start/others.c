@@ -37,12 +37,6 @@ lmpi_meet_ready(char why[LMPI_WHY])
 		memcpy(lmpi_route[lmpi_world.rank].ip, ip, sizeof ip);
 		lmpi_route[lmpi_world.rank].port = lmpi_net_port();
 	}
-	err = lmpi_net_more();
-	if (err) {
-		snprintf(why, LMPI_WHY, "the socket cannot take datagrams of other jobs: %s",
-			 strerror(-err));
-		return LMPI_ERR_OTHER;
-	}
 	return LMPI_OK;
 }
 
@@ -136,7 +130,12 @@ grow_table(uint32_t base, uint32_t n, char why[LMPI_WHY])
 		lmpi_route[r].path = UINT32_MAX;
 	}
 	lmpi_world.slots = eng.size;
-	return true;
+	/* The kernel may take the only other process for the only one that there will be. */
+	int err = lmpi_net_more();
+	if (err)
+		snprintf(why, LMPI_WHY, "the socket cannot take datagrams of other jobs: %s",
+			 strerror(-err));
+	return !err;
 }
 
 int

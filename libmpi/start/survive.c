@@ -248,7 +248,7 @@ lmpi_failures(const uint32_t **world)
 bool
 lmpi_has_failed(uint32_t world)
 {
-	return g.ft && ft_has_failed(g.ft, world);
+	return g.ft && world < lmpi_world.size && ft_has_failed(g.ft, world);
 }
 
 void

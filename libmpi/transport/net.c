@@ -13,7 +13,7 @@
 #define eng lmpi_eng
 #define net lmpi_net
 
-struct lmpi_net_state lmpi_net;
+struct lmpi_net_state lmpi_net = {.strangers_due_ns = BASE_NEVER_NS};
 
 #define DIRECT_WINDOW 1024 /* segments a peer may have outstanding towards us */
 
@@ -207,6 +207,8 @@ lmpi_net_poll(uint64_t now_ns)
 	lmpi_away_back(&net.away, now_ns);
 	bool moved = suci_udp_poll(net.udp, now_ns);
 	lmpi_relays_turn(now_ns);
+	if (now_ns >= net.strangers_due_ns)
+		lmpi_net_miss_strangers();
 	return moved;
 }
 
@@ -288,6 +290,6 @@ lmpi_net_expiry_ns(void)
 {
 	if (!net.ep)
 		return BASE_NEVER_NS;
-	uint64_t due = suci_expiry_ns(net.ep);
+	uint64_t due = base_min_ns(suci_expiry_ns(net.ep), net.strangers_due_ns);
 	return base_min_ns(due, relayset_expiry_ns(net.relays));
 }

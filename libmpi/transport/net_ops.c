@@ -5,6 +5,8 @@
 
 #include "light.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +14,7 @@
 #define net lmpi_net
 
 #define STRANGERS_TOLD 4
+#define LEAVE_NS       (2 * BASE_S_NS)
 
 /* --- blocks -------------------------------------------------------------- */
 
@@ -103,20 +106,46 @@ lane_down(void *user, uint32_t lane, enum suci_down why, const char *text)
 
 bool (*lmpi_net_wanted)(uint32_t world);
 
-/* A process of another job has gone. */
 static void
-stranger_down(uint32_t world, enum suci_down why, const char *text)
+fail_of_stranger(uint32_t world, enum suci_down why, const char *text)
 {
 	const struct lmpi_proc *p = &lmpi_world.proc[world];
 	char name[32];
 
-	if (!lmpi_net_wanted || !lmpi_net_wanted(world))
-		return;
 	lmpi_net_name(lmpi_route[world].ip, lmpi_route[world].port, name);
 	lmpi_fail_as(text ? relay_text_status(text) : 1,
 		     "process %u of a job that this one is connected to (%s%s%s) %s%s%s",
 		     p->number, name, p->node[0] ? " on " : "", p->node, event_down_word(why),
 		     text && *text ? ": " : "", text ? text : "");
+}
+
+/* A process of another job has gone.  Who takes leave has met this one before, but this one may be
+ * about to hear so: it gets the time for that. */
+static void
+stranger_down(uint32_t world, enum suci_down why, const char *text)
+{
+	if (!lmpi_net_wanted || !lmpi_net_wanted(world))
+		return;
+	if (text && *text && why == SUCI_DOWN_CLOSED && strcmp(text, LMPI_FINISHED) != 0) {
+		fail_of_stranger(world, why, text);
+		return;
+	}
+	lmpi_route[world].gone = (uint8_t)(why + 1);
+	if (net.strangers_due_ns == BASE_NEVER_NS)
+		net.strangers_due_ns = eng.now_ns + LEAVE_NS;
+}
+
+void
+lmpi_net_miss_strangers(void)
+{
+	net.strangers_due_ns = BASE_NEVER_NS;
+	for (uint32_t r = lmpi_world.size; r < lmpi_world.slots; r++) {
+		uint8_t gone = lmpi_route[r].gone;
+		lmpi_route[r].gone = 0;
+		if (gone && lmpi_route[r].path == UINT32_MAX && lmpi_net_wanted &&
+		    lmpi_net_wanted(r))
+			fail_of_stranger(r, (enum suci_down)(gone - 1), NULL);
+	}
 }
 
 static void
@@ -239,9 +268,9 @@ connect_sole(const struct suci_addr *addr)
 {
 	uint32_t n = 0;
 
-	for (uint32_t r = 0; r < lmpi_world.slots && n < 2; r++)
+	for (uint32_t r = 0; r < lmpi_world.size && n < 2; r++)
 		n += lmpi_route[r].reach == LMPI_REACH_DIRECT;
-	if (n == 1 && relayset_count(net.relays) == 0)
+	if (n == 1 && lmpi_world.slots == lmpi_world.size && relayset_count(net.relays) == 0)
 		(void)suci_udp_connect(net.udp, addr);
 }
 

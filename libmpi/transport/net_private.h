@@ -37,6 +37,7 @@ struct lmpi_net_state {
 	uint32_t paths_max, lanes_max;
 	uint32_t *path_use;	   /* [paths_max] */
 	uint32_t *lane_rank;	   /* [lanes_max] */
+	uint64_t strangers_due_ns; /* when those that have gone are missed; never: nobody has */
 	bool dirty;		   /* handed over since the last send */
 	uint64_t rx_mark, tx_mark; /* datagrams, at the last flush */
 	struct lmpi_away away;
@@ -50,6 +51,10 @@ extern const struct suci_lane_ops lmpi_net_ops;
 int lmpi_net_open_path(uint32_t world);
 /* What the hello of a path between that process and this one proves, to whoever has that label. */
 uint64_t lmpi_net_hello_token(uint32_t world, uint32_t label);
+/* What a process says that leaves in MPI_Finalize. */
+#define LMPI_FINISHED "finished"
+/* Whoever of other jobs went is missed now, if anybody still needs it. */
+void lmpi_net_miss_strangers(void);
 bool lmpi_net_open_lane(struct lmpi_peer *peer, uint32_t path);
 
 /* --- relays.c */

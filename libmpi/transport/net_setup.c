@@ -569,7 +569,7 @@ lmpi_net_tell_leave(uint64_t limit_ns)
 	eng.in_transport = false;
 	/* Who still waits for our ack of its last message gets it before the farewell,
 	 * instead of finding the port closed. */
-	close_direct("finished");
+	close_direct(LMPI_FINISHED);
 }
 
 void
@@ -654,5 +654,5 @@ lmpi_net_close(void)
 	free(net.path_use);
 	free(net.lane_rank);
 	free(net.relays);
-	net = (struct lmpi_net_state){0};
+	net = (struct lmpi_net_state){.strangers_due_ns = BASE_NEVER_NS};
 }

@@ -391,7 +391,7 @@ wrong_spawns(void)
 		   MPI_ERR_ROOT, "root"));
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, (void *)&universe, &flag);
-	CHECK(flag && *universe >= check_size);
+	CHECK(!flag || *universe > 0);
 }
 
 /* Under mpirun --usize 4, which says so by this variable. */

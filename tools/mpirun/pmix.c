@@ -31,7 +31,7 @@ struct job {
 static struct {
 	_Atomic(struct job *) jobs; /* the newest first; only the main thread adds */
 	uint32_t njobs, nranks;
-	uint32_t universe;
+	uint32_t universe; /* 0: nobody has bounded it */
 	char host[256];
 	_Atomic int state[MPIRUN_RANKS_MAX]; /* enum mpirun_state by rank */
 	_Atomic bool met; /* a rank says that all know each other */
@@ -256,7 +256,9 @@ register_job(const struct job *j)
 	if (PMIx_generate_regex(g.host, &nodes) == PMIX_SUCCESS &&
 	    PMIx_generate_ppn(peers, &procs) == PMIX_SUCCESS) {
 		load_u32(&info[0], PMIX_JOB_SIZE, j->n);
-		load_u32(&info[1], PMIX_UNIV_SIZE, g.universe);
+		/* Without a bound its place says the size again. */
+		load_u32(&info[1], g.universe ? PMIX_UNIV_SIZE : PMIX_JOB_SIZE,
+			 g.universe ? g.universe : j->n);
 		load_u32(&info[2], PMIX_LOCAL_SIZE, j->n);
 		load_u32(&info[3], PMIX_MAX_PROCS, j->n);
 		load_u32(&info[4], PMIX_JOB_NUM_APPS, j->napps);
@@ -325,24 +327,13 @@ mpirun_pmix_add(const struct mpirun_app *app, uint32_t napps, uint32_t n, char *
 	return ok;
 }
 
-/* What is said, else as many as cores, or as ranks. */
-static uint32_t
-size_universe(const struct mpirun_options *o)
-{
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (o->usize)
-		return o->usize;
-	return cores > 0 && (uint32_t)cores > o->nranks ? (uint32_t)cores : o->nranks;
-}
-
 bool
 mpirun_pmix_start(const struct mpirun_options *o, const char *folder)
 {
 	pmix_info_t info[2];
 	pmix_status_t rc;
 
-	g.universe = size_universe(o);
+	g.universe = o->usize;
 	if (pipe2(g.wake, O_CLOEXEC | O_NONBLOCK) != 0) {
 		mpirun_say("out of memory or file descriptors");
 		return false;
