@@ -96,6 +96,11 @@ lmpi_boot_fini(void)
 {
 }
 
+void
+lmpi_boot_tell_met(void)
+{
+}
+
 bool
 lmpi_boot_launched(void)
 {
