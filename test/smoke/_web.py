@@ -27,6 +27,10 @@ def look(scope, o):
 look("", status)
 for w in status["workers"]:
     look("worker_", w)
+for p in status["ports"]:
+    look("port_", p)
+    if not re.search(r'^relayd_port_driver_total\{.*leg="%s".*counter="' % p["leg"], text, re.M):
+        missing.append(f"counters of the driver of {p['leg']}")
 families = re.findall(r"^# TYPE (\S+) ", text, re.M)
 if len(families) != len(set(families)):
     missing.append("a family twice")

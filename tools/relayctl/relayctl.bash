@@ -14,7 +14,7 @@ _relayctl_sockets()
 _relayctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev='' cmd='' i w words='' equal=''
-	local commands='status jobs paths drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
+	local commands='status jobs paths ports drops gateway top lanes advise set reload drain undrain lights light circuits capture methods'
 	COMPREPLY=()
 	# "=" is a word of its own: NAME = VALUE.
 	((COMP_CWORD)) && prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -48,6 +48,7 @@ _relayctl()
 		case $cmd in
 		'') words="$commands -s --json --help" ;;
 		paths) words='--kind --json' ;;
+		ports) words='--all --json' ;;
 		drops) words='-d --all --json' ;;
 		top) words='-d -n --once --no-lanes --json' ;;
 		lanes) words='-d -n --job --json' ;;

@@ -25,6 +25,8 @@ static const struct command {
 	{"jobs", "", "jobs now running", cmd_jobs, "", 0, 0},
 	{"paths", "[--kind process|trunk|gateway|light]",
 	 "paths to local processes, remote relays, gateways", cmd_paths, "k", 0, 0},
+	{"ports", "[--all]", "ports of the legs: driver, link, counters; --all: zeros, too",
+	 cmd_ports, "a", 0, 0},
 	{"drops", "[-d S] [--all]", "what was lost, by reason; -d: and how many per second",
 	 cmd_drops, "da", 0, 0},
 	{"gateway", "", "the gateway to foreign hosts: counters, memory, then its channels",

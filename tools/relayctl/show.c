@@ -5,6 +5,43 @@
 #include <stdio.h>
 #include <string.h>
 
+static void
+show_ports(json_t *rows)
+{
+	static const struct column columns[] = {
+		{"leg", NULL},	     {"driver", NULL},	     {"node", NULL},
+		{"link_up", "link"}, {"speed_mbps", NULL},   {"mtu", NULL},
+		{"rx_missed", NULL}, {"rx_nombuf", NULL},    {"rx_errors", NULL},
+		{"tx_errors", NULL}, {"link_changes", NULL}, {"mac", NULL},
+		{NULL, NULL},
+	};
+	print_table(rows, columns);
+}
+
+int
+cmd_ports(struct ctl *c, const struct options *o)
+{
+	json_t *v = ask(c, "ports", NULL), *rows = json_object_get(v, "ports"), *row, *count;
+	const char *name;
+	size_t i;
+	if (o->json) {
+		print_json(rows);
+		json_decref(v);
+		return CTL_OK;
+	}
+	show_ports(rows);
+	json_array_foreach(rows, i, row)
+	{
+		printf("\n%s, as its driver counts\n",
+		       json_string_value(json_object_get(row, "leg")));
+		json_object_foreach(json_object_get(row, "xstats"), name,
+				    count) if (o->all || json_integer_value(count))
+			printf("%-32s %lld\n", name, (long long)json_integer_value(count));
+	}
+	json_decref(v);
+	return CTL_OK;
+}
+
 int
 cmd_status(struct ctl *c, const struct options *o)
 {
@@ -30,6 +67,8 @@ cmd_status(struct ctl *c, const struct options *o)
 	print_pairs(v);
 	putchar('\n');
 	print_table(rows, workers);
+	putchar('\n');
+	show_ports(json_object_get(v, "ports"));
 	json_decref(v);
 	return CTL_OK;
 }

@@ -30,7 +30,8 @@ static const char *const counters[] = {
 	"tx_bytes",   "tx_sealed",   "steered",	      "rx_steered", "tx_steered", "drop_steer_full",
 	"rx_tap",     "tx_tap",	     "turns",	      "busy_turns", "busy_us",	  "slept_us",
 	"uptime_us",  "tx_segments", "rx_segments",   "moves",	    "dropped",	  "refused",
-	"drops",
+	"drops",      "rx_missed",   "rx_nombuf",     "rx_errors",  "tx_errors",  "link_changes",
+	"removed",    "resets",	     "driver",
 };
 
 static const struct {
@@ -53,6 +54,8 @@ static const struct {
 	{"mtu", "largest datagram of a trunk"},
 	{"drops", "what was lost or refused, by reason (relayctl drops says what each means)"},
 	{"neighbours", "hosts of a leg whose MAC address is known"},
+	{"link_up", "1: the link of a leg is up"},
+	{"driver", "what the driver of a leg's port counts, by its own names"},
 	{"up", "1: the relay answers"},
 	{"info", "who a relay is"},
 };
@@ -60,7 +63,7 @@ static const struct {
 static const char *
 field_of_row(const char *family)
 {
-	static const char *const scopes[] = {"leg_", "worker_", "trunk_", "gateway_"};
+	static const char *const scopes[] = {"leg_", "worker_", "trunk_", "gateway_", "port_"};
 	const char *f = family + strlen("relayd_");
 	for (unsigned i = 0; i < sizeof scopes / sizeof scopes[0]; i++)
 		if (strncmp(f, scopes[i], strlen(scopes[i])) == 0)
@@ -186,6 +189,29 @@ add_status(struct samples *s, const char *base, json_t *status)
 }
 
 static void
+add_ports(struct samples *s, const char *base, json_t *ports)
+{
+	size_t i;
+	json_t *row, *v;
+	const char *name;
+	char labels[LABEL_MAX_LEN];
+	json_array_foreach(ports, i, row)
+	{
+		const char *leg = json_string_value(json_object_get(row, "leg"));
+		char of_leg[LABEL_MAX_LEN];
+		snprintf(of_leg, sizeof of_leg, "%s", base);
+		add_label(of_leg, "leg", leg ? leg : "?");
+		add_fields(s, "port_", of_leg, row, NULL);
+		json_object_foreach(json_object_get(row, "xstats"), name, v)
+		{
+			snprintf(labels, sizeof labels, "%s", of_leg);
+			add_label(labels, "counter", name);
+			add_sample(s, "port_", "driver", labels, json_integer_value(v));
+		}
+	}
+}
+
+static void
 add_rows(struct samples *s, const char *base, json_t *o)
 {
 	static const char *const in_worker[] = {"worker", "lcore", NULL};
@@ -219,6 +245,7 @@ add_rows(struct samples *s, const char *base, json_t *o)
 		add_sample(s, "", "drops", labels,
 			   json_integer_value(json_object_get(row, "count")));
 	}
+	add_ports(s, base, json_object_get(o, "ports"));
 	add_fields(s, "gateway_", base, json_object_get(o, "gateway"), NULL);
 }
 

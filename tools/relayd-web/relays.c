@@ -31,13 +31,15 @@ ask_relay(const char *name)
 	json_t *drops = status ? ctl_call(&c, "drops", json_pack("{s:b}", "all", 1), 0, -1) : NULL;
 	json_t *trunks = drops ? take_rows(&c, "paths", "trunk", 1024) : NULL;
 	json_t *jobs = trunks ? take_rows(&c, "jobs", NULL, WEB_JOBS_MAX) : NULL;
-	json_t *gateway = jobs ? ctl_call(&c, "gateway", NULL, 0, -1) : NULL;
+	json_t *ports = jobs ? ctl_call(&c, "ports", NULL, 0, -1) : NULL;
+	json_t *gateway = ports ? ctl_call(&c, "gateway", NULL, 0, -1) : NULL;
 	json_object_set_new(o, "up", json_boolean(gateway != NULL));
 	if (gateway) {
 		json_object_set(o, "status", status);
 		json_object_set(o, "drops", json_object_get(drops, "drops"));
 		json_object_set(o, "trunks", trunks);
 		json_object_set(o, "jobs", jobs);
+		json_object_set(o, "ports", json_object_get(ports, "ports"));
 		json_object_set(o, "gateway", gateway);
 	} else {
 		json_object_set_new(o, "why", json_string(c.why));
@@ -46,6 +48,7 @@ ask_relay(const char *name)
 	json_decref(drops);
 	json_decref(trunks);
 	json_decref(jobs);
+	json_decref(ports);
 	json_decref(gateway);
 	ctl_close(&c);
 	return o;

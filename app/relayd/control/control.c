@@ -406,6 +406,7 @@ rd_control_env(struct rd_control *c, uint16_t global_port)
 				   .light = c->light,
 				   .settings = &c->settings,
 				   .reload = &c->reload,
+				   .nics = &c->nics,
 				   .global_port = global_port};
 }
 
@@ -415,6 +416,7 @@ tick_control(struct rd_control *c)
 	bool dials = c->phase == RD_PHASE_RUN;
 	rd_log_limit_tick(&c->loop.limit_pause, c->loop.now_ns);
 	rd_event_log_tick(&c->log, c->loop.now_ns);
+	rd_nics_tick(&c->nics, c->loop.now_ns);
 	rd_jobs_tick(&c->jobs, dials);
 	rd_lights_tick(&c->lights);
 	rd_light_tick(c->light, dials);

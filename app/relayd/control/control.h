@@ -24,6 +24,7 @@
 #include "light.h"
 #include "lights.h"
 #include "loop.h"
+#include "nics.h"
 #include "post.h"
 #include "reload.h"
 #include "rpc_server.h"
@@ -50,6 +51,7 @@ struct rd_control {
 	struct rd_light *light;		  /* NULL: no controller is configured */
 	struct rd_event_log log;
 	struct rd_figures figures;
+	struct rd_nics nics; /* begun and ended by the caller, who has the ports */
 	struct rd_settings settings;
 	struct rd_gateway *gateway; /* NULL: none; set before the loop runs */
 	struct rd_rpc_server *rpc;  /* the control socket; NULL: none; likewise */

@@ -8,6 +8,7 @@
 #include "light.h"
 #include "lights.h"
 #include "loop.h"
+#include "nics.h"
 #include "post.h"
 #include "reload.h"
 #include "snapshot.h"
@@ -21,6 +22,7 @@ struct rd_rpc_env {
 	const struct rd_light *light; /* NULL: no circuits */
 	struct rd_settings *settings;
 	struct rd_reload *reload;
+	const struct rd_nics *nics;
 	uint16_t global_port; /* DPDK's number of the global leg's port */
 };
 

@@ -2,6 +2,8 @@
 #include "rows.h"
 #include "rpc_private.h"
 
+#include "base/version.h"
+
 static void
 put_u64(void *o, const char *key, uint64_t v)
 {
@@ -40,6 +42,8 @@ rd_rpc_status(const struct rd_rpc_env *env, const struct rd_snapshot *s)
 	for (uint32_t i = 0; i < s->nshards; i++)
 		json_array_append_new(workers, row_of(rd_fields_worker, s, i));
 	json_object_set_new(o, "workers", workers);
+	json_object_set_new(o, "ports", rd_rpc_port_rows(env->nics, false));
+	put_text(o, "version", BASE_VERSION);
 	return o;
 }
 

@@ -505,14 +505,19 @@ do_control(struct relay *r)
 	c->conf = r->conf;
 	c->reload.conf = r->conf;
 	c->reload.path = r->path;
+	rd_nics_init(&c->nics, r->port, r->conf->nlegs);
 	c->post.nworkers = r->nworkers;
 	memcpy(c->post.box, r->box, sizeof c->post.box);
-	return rd_control_init(c, r->worker[0], r->err, ERR_MAX);
+	if (rd_control_init(c, r->worker[0], r->err, ERR_MAX) == 0)
+		return 0;
+	rd_nics_fini(&c->nics);
+	return -1;
 }
 
 static void
 undo_control(struct relay *r)
 {
+	rd_nics_fini(&r->control->nics);
 	rd_control_fini(r->control);
 }
 

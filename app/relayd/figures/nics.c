@@ -1,0 +1,124 @@
+#include "nics.h"
+
+#include "log.h"
+
+#include "base/clock.h"
+
+#include <rte_ethdev.h>
+
+#include <stdlib.h>
+
+#define LOOK_NS BASE_S_NS
+
+static int
+count_nic_event(uint16_t id, enum rte_eth_event_type type, void *arg, void *out)
+{
+	struct rd_nic *nic = arg;
+	(void)id;
+	(void)out;
+	atomic_fetch_add(type == RTE_ETH_EVENT_INTR_RMV ? &nic->removed : &nic->resets, 1);
+	return 0;
+}
+
+static void
+read_link(const struct rd_port *port, struct rd_nic *nic)
+{
+	struct rte_eth_link link = {0};
+	bool known = port->open && rte_eth_link_get_nowait(port->id, &link) == 0;
+	nic->up = known && link.link_status == RTE_ETH_LINK_UP;
+	nic->speed_mbps =
+		known && link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN ? link.link_speed : 0;
+}
+
+void
+rd_nics_init(struct rd_nics *s, const struct rd_port *port, uint32_t n)
+{
+	s->port = port;
+	s->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct rd_nic *nic = &s->nic[i];
+		read_link(&port[i], nic);
+		if (!port[i].open)
+			continue;
+		(void)rte_eth_dev_callback_register(port[i].id, RTE_ETH_EVENT_INTR_RMV,
+						    count_nic_event, nic);
+		(void)rte_eth_dev_callback_register(port[i].id, RTE_ETH_EVENT_INTR_RESET,
+						    count_nic_event, nic);
+	}
+}
+
+void
+rd_nics_fini(struct rd_nics *s)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!s->port[i].open)
+			continue;
+		(void)rte_eth_dev_callback_unregister(s->port[i].id, RTE_ETH_EVENT_INTR_RMV,
+						      count_nic_event, &s->nic[i]);
+		(void)rte_eth_dev_callback_unregister(s->port[i].id, RTE_ETH_EVENT_INTR_RESET,
+						      count_nic_event, &s->nic[i]);
+	}
+	s->n = 0;
+}
+
+static void
+look_at_nic(struct rd_nics *s, uint32_t i)
+{
+	struct rd_nic *nic = &s->nic[i];
+	bool was = nic->up;
+	read_link(&s->port[i], nic);
+	if (nic->up != was) {
+		nic->link_changes++;
+		rd_log(nic->up ? RD_LOG_INFO : RD_LOG_WARNING, "%s leg: link is %s",
+		       rd_leg_names[i], nic->up ? "up" : "down");
+	}
+	uint64_t removed = atomic_load(&nic->removed), resets = atomic_load(&nic->resets);
+	if (removed != nic->removed_told)
+		rd_log(RD_LOG_ERROR, "%s leg: %s was removed; plug it in and restart relayd",
+		       rd_leg_names[i], s->port[i].device);
+	if (resets != nic->resets_told)
+		rd_log(RD_LOG_ERROR, "%s leg: %s has to be reset; restart relayd", rd_leg_names[i],
+		       s->port[i].device);
+	nic->removed_told = removed;
+	nic->resets_told = resets;
+}
+
+void
+rd_nics_tick(struct rd_nics *s, uint64_t now_ns)
+{
+	if (now_ns - s->look_ns < LOOK_NS)
+		return;
+	s->look_ns = now_ns;
+	for (uint32_t i = 0; i < s->n; i++)
+		look_at_nic(s, i);
+}
+
+void
+rd_nics_read(const struct rd_nics *s, uint32_t leg, struct rd_nic_counters *out)
+{
+	struct rte_eth_stats st = {0};
+	if (s->port[leg].open)
+		(void)rte_eth_stats_get(s->port[leg].id, &st);
+#define X(n, m, h) out->n = st.m;
+	RD_NIC_COUNTERS(X)
+#undef X
+}
+
+void
+rd_nics_xstats(const struct rd_nics *s, uint32_t leg,
+	       void (*fn)(void *user, const char *name, uint64_t value), void *user)
+{
+	uint16_t id = s->port[leg].id;
+	int n = s->port[leg].open ? rte_eth_xstats_get_names(id, NULL, 0) : 0;
+	if (n <= 0)
+		return;
+	struct rte_eth_xstat_name *name = calloc((size_t)n, sizeof *name);
+	struct rte_eth_xstat *value = calloc((size_t)n, sizeof *value);
+	if (name && value && rte_eth_xstats_get_names(id, name, (unsigned)n) == n &&
+	    rte_eth_xstats_get(id, value, (unsigned)n) == n)
+		for (int i = 0; i < n; i++)
+			if (value[i].id < (uint64_t)n)
+				fn(user, name[value[i].id].name, value[i].value);
+	free(name);
+	free(value);
+}
