@@ -66,3 +66,32 @@ rd_lcores_parse(const char *text, bool *lcore, bool *cpu, uint32_t max)
 			return false;
 	}
 }
+
+uint32_t
+rd_lcore_cpus(const char *text, uint32_t lcore, bool *cpu, uint32_t max)
+{
+	bool has[RD_CPUS_MAX];
+	uint32_t n = 0;
+	if (max > RD_CPUS_MAX)
+		return 0;
+	for (const char *at = text;; at++) {
+		memset(has, 0, max * sizeof *has);
+		memset(cpu, 0, max * sizeof *cpu);
+		if (lcore >= max || !read_set(&at, has, max))
+			return 0;
+		if (*at == '@') {
+			at++;
+			if (!read_set(&at, cpu, max))
+				return 0;
+		} else {
+			cpu[lcore] = true;
+		}
+		if (has[lcore])
+			break;
+		if (*at != ',')
+			return 0;
+	}
+	for (uint32_t i = 0; i < max; i++)
+		n += cpu[i];
+	return n;
+}

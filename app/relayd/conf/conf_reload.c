@@ -87,8 +87,8 @@ same_extra(const struct rd_conf *a, const struct rd_conf *b)
 	return same;
 }
 
-static bool
-same_value(const struct rd_conf *a, const struct rd_conf *b, const struct rd_key *key)
+bool
+rd_conf_same_value(const struct rd_conf *a, const struct rd_conf *b, const struct rd_key *key)
 {
 	switch (key->type) {
 	case RD_KEY_STRING:
@@ -109,19 +109,19 @@ same_value(const struct rd_conf *a, const struct rd_conf *b, const struct rd_key
 	return true;
 }
 
-static void
-put_value(const struct rd_conf *c, const struct rd_key *key, char out[RD_CHANGE_TEXT])
+void
+rd_conf_put_value(const struct rd_conf *c, const struct rd_key *key, char out[RD_VALUE_TEXT])
 {
 	uint32_t n = 0;
 	switch (key->type) {
 	case RD_KEY_STRING:
-		snprintf(out, RD_CHANGE_TEXT, "\"%s\"", (const char *)field_in(c, key));
+		snprintf(out, RD_VALUE_TEXT, "\"%s\"", (const char *)field_in(c, key));
 		return;
 	case RD_KEY_BOOL:
-		strlcpy(out, *(const bool *)field_in(c, key) ? "true" : "false", RD_CHANGE_TEXT);
+		strlcpy(out, *(const bool *)field_in(c, key) ? "true" : "false", RD_VALUE_TEXT);
 		return;
 	case RD_KEY_UINT:
-		snprintf(out, RD_CHANGE_TEXT, "%u", number_in(c, key));
+		snprintf(out, RD_VALUE_TEXT, "%u", number_in(c, key));
 		return;
 	case RD_KEY_IPV4:
 		(void)rd_ipv4_text(number_in(c, key), out);
@@ -130,7 +130,7 @@ put_value(const struct rd_conf *c, const struct rd_key *key, char out[RD_CHANGE_
 		const char *word = key->words;
 		for (n = number_in(c, key); n && word; n--)
 			word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL;
-		snprintf(out, RD_CHANGE_TEXT, "%.*s", word ? (int)strcspn(word, "|") : 1,
+		snprintf(out, RD_VALUE_TEXT, "%.*s", word ? (int)strcspn(word, "|") : 1,
 			 word ? word : "?");
 		return;
 	}
@@ -144,7 +144,7 @@ put_value(const struct rd_conf *c, const struct rd_key *key, char out[RD_CHANGE_
 		n = c->optical.nports;
 		break;
 	}
-	snprintf(out, RD_CHANGE_TEXT, "a list of %u", n);
+	snprintf(out, RD_VALUE_TEXT, "a list of %u", n);
 }
 
 /* Why a value cannot be taken over though the key can; "": it can. */
@@ -174,13 +174,13 @@ rd_conf_changes(const struct rd_conf *runs, const struct rd_conf *file, struct r
 	for (uint32_t i = 0; i < rd_conf_keys_count && out->count < RD_CHANGES_MAX; i++) {
 		const struct rd_key *key = &rd_conf_keys[i];
 		struct rd_change *c = &out->change[out->count];
-		if (same_value(runs, file, key))
+		if (rd_conf_same_value(runs, file, key))
 			continue;
 		c->key = key;
 		c->why = rd_conf_reloads(key) ? find_hindrance(runs, file, key) : "";
 		c->now = can_take(runs, file, key);
-		put_value(runs, key, c->from);
-		put_value(file, key, c->to);
+		rd_conf_put_value(runs, key, c->from);
+		rd_conf_put_value(file, key, c->to);
 		out->restart += !c->now;
 		out->count++;
 	}

@@ -1,6 +1,8 @@
 /* relayd - joins clusters with private addresses into one MPI job. */
+#include "advice.h"
 #include "check.h"
 #include "log.h"
+#include "report.h"
 #include "stages.h"
 
 #include "base/version.h"
@@ -23,7 +25,9 @@ static const char usage[] =
 	"usage: relayd CONF.json            run\n"
 	"       relayd --check CONF.json    is the configuration good, and what does this machine\n"
 	"                                   lack for it?  changes nothing; exit 0 or 1\n"
-	"       relayd --check --no-machine CONF.json   the first alone\n"
+	"       relayd --check --no-machine CONF.json...   the first alone, also of several "
+	"relays:\n"
+	"                                   do they go together?  --json: for programs\n"
 	"       relayd --make-identity FILE a new private key of this site; prints the public one\n"
 	"       relayd --show-identity FILE the public key of that private one\n"
 	"       relayd --print-defaults     a configuration with every key and its default\n"
@@ -33,77 +37,104 @@ static const char usage[] =
 	"SIGTERM, SIGINT, SIGQUIT  drain, then stop    SIGHUP  read CONF.json again\n"
 	"SIGUSR1  write stats_file\n";
 
-static void
-print_faults(const char *path, const struct rd_faults *faults)
-{
-	uint32_t n = faults->count < RD_FAULTS_MAX ? faults->count : RD_FAULTS_MAX;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rd_fault *f = &faults->fault[i];
-		fputs(path, stderr);
-		if (f->line)
-			fprintf(stderr, ":%u", f->line);
-		fprintf(stderr, ": %s%s%s\n", f->pointer, *f->pointer ? ": " : "", f->text);
-	}
-	if (faults->count > n)
-		fprintf(stderr, "%s: and %u more\n", path, faults->count - n);
-}
-
-/* Conf and, if that is wanted, machine; false after printing what is wrong. */
-static bool
-examine(const char *path, bool machine, struct rd_conf *conf, struct rd_plan *plan)
-{
-	static struct rd_faults faults, lacks;
-	if (!rd_conf_load(path, conf, &faults)) {
-		print_faults(path, &faults);
-		fprintf(stderr, "relayd: %s has %u fault%s\n", path, faults.count,
-			faults.count == 1 ? "" : "s");
-		return false;
-	}
-	if (!rd_plan_memory(conf, plan)) {
-		rd_fault_add(&faults, "/limits", 0, "the limits are out of range together");
-		print_faults(path, &faults);
-		return false;
-	}
-	if (machine)
-		rd_check_machine(conf, plan->mem_mb, &lacks);
-	if (lacks.count) {
-		print_faults("machine", &lacks);
-		fprintf(stderr, "relayd: this machine lacks %u thing%s for %s\n", lacks.count,
-			lacks.count == 1 ? "" : "s", path);
-		return false;
-	}
-	return true;
-}
-
-static int
-check_only(const char *path, bool machine)
-{
-	static struct rd_conf conf;
+/* What is to be said of a file. */
+struct examined {
+	struct rd_faults faults, lacks, warnings;
 	struct rd_plan plan;
-	if (!examine(path, machine, &conf, &plan))
-		return 1;
+};
+
+/* Conf and, if that is wanted, machine. */
+static bool
+examine(const char *path, bool machine, struct rd_conf *conf, struct examined *x)
+{
+	if (!rd_conf_load(path, conf, &x->faults))
+		return false;
+	if (!rd_plan_memory(conf, &x->plan)) {
+		rd_fault_add(&x->faults, "/limits", 0, "the limits are out of range together");
+		return false;
+	}
+	if (!machine)
+		return true;
+	rd_check_machine(conf, x->plan.mem_mb, &x->lacks);
+	rd_check_advice("/sys", conf, &x->warnings);
+	return !x->lacks.count;
+}
+
+static void
+say_bad(const char *path, const struct examined *x)
+{
+	if (x->faults.count)
+		fprintf(stderr, "relayd: %s has %u fault%s\n", path, x->faults.count,
+			x->faults.count == 1 ? "" : "s");
+	else
+		fprintf(stderr, "relayd: this machine lacks %u thing%s for %s\n", x->lacks.count,
+			x->lacks.count == 1 ? "" : "s", path);
+}
+
+static void
+say_good(const char *path, const struct rd_conf *conf, const struct examined *x)
+{
 	printf("%s: good; %u packet buffers and tables need %u of %u MiB\n", path,
-	       rd_plan_buffers(&conf, &plan), plan.mem_mb, conf.eal.memory_mb);
+	       rd_plan_buffers(conf, &x->plan), x->plan.mem_mb, conf->eal.memory_mb);
 	bool sealed = false;
-	for (uint32_t leg = 0; leg < conf.nlegs; leg++)
-		sealed |= conf.port[leg].sealing == RD_SEALING_ON;
-	if (!sealed && (conf.cluster.nrelays > 1 || *conf.optical.controller))
+	for (uint32_t leg = 0; leg < conf->nlegs; leg++)
+		sealed |= conf->port[leg].sealing == RD_SEALING_ON;
+	if (!sealed && (conf->cluster.nrelays > 1 || *conf->optical.controller))
 		printf("note: no leg is sealed, so the channels to the other relays and to the "
 		       "circuit controller are not either\n");
-	return 0;
+}
+
+/* One file; or several, which are of relays on other machines, and of which each is held against
+ * those before it. */
+static int
+check_files(char *const *path, uint32_t n, bool machine, bool json)
+{
+	struct rd_conf *conf = calloc(n, sizeof *conf);
+	bool *good = calloc(n, sizeof *good);
+	struct rd_report r;
+	if (!conf || !good) {
+		free(conf);
+		free(good);
+		fputs("relayd: no memory\n", stderr);
+		return 1;
+	}
+	rd_report_begin(&r, json);
+	for (uint32_t i = 0; i < n; i++) {
+		static struct examined x;
+		x = (struct examined){0};
+		good[i] = examine(path[i], machine, &conf[i], &x);
+		for (uint32_t k = 0; k < i; k++)
+			if (good[i] && good[k])
+				rd_conf_agree(&conf[k], path[k], &conf[i], &x.faults);
+		rd_report_file(&r, path[i], &x.faults, &x.lacks, &x.warnings);
+		if (!json && good[i] && !x.faults.count)
+			say_good(path[i], &conf[i], &x);
+		else if (!json)
+			say_bad(path[i], &x);
+	}
+	rd_report_end(&r);
+	free(conf);
+	free(good);
+	return !r.good;
 }
 
 static int
 run_relayd(const char *path)
 {
 	static struct rd_conf conf;
-	struct rd_plan plan;
+	static struct examined x;
 	char name[48], whole[PATH_MAX];
-	if (!examine(path, true, &conf, &plan))
+	bool good = examine(path, true, &conf, &x);
+	rd_report_lines(path, "", &x.faults);
+	rd_report_lines("machine", "", &x.lacks);
+	rd_report_lines("machine", "warning: ", &x.warnings);
+	if (!good) {
+		say_bad(path, &x);
 		return 1;
+	}
 	snprintf(name, sizeof name, "%s%u", conf.cluster.name, conf.cluster.self);
 	rd_log_init(name, (enum rd_log_level)conf.log_level);
-	return rd_run(realpath(path, whole) ? whole : path, &conf, &plan);
+	return rd_run(realpath(path, whole) ? whole : path, &conf, &x.plan);
 }
 
 /* The public key goes to standard output, alone on its line. */
@@ -128,6 +159,7 @@ main(int argc, char **argv, char **envp)
 	static const struct option options[] = {
 		{"check", no_argument, NULL, 'c'},
 		{"no-machine", no_argument, NULL, 'n'},
+		{"json", no_argument, NULL, 'j'},
 		{"make-identity", required_argument, NULL, 'm'},
 		{"show-identity", required_argument, NULL, 'i'},
 		{"print-defaults", no_argument, NULL, 'd'},
@@ -138,7 +170,7 @@ main(int argc, char **argv, char **envp)
 		{NULL, 0, NULL, 0},
 	};
 	setproctitle_init(argc, argv, envp);
-	bool checks = false, machine = true;
+	bool checks = false, machine = true, json = false;
 	for (int opt; (opt = getopt_long(argc, argv, "ch", options, NULL)) != -1;)
 		switch (opt) {
 		case 'c':
@@ -146,6 +178,9 @@ main(int argc, char **argv, char **envp)
 			break;
 		case 'n':
 			machine = false;
+			break;
+		case 'j':
+			json = true;
 			break;
 		case 'm':
 			return identity(optarg, seal_identity_make);
@@ -170,9 +205,10 @@ main(int argc, char **argv, char **envp)
 			fputs(usage, stderr);
 			return 2;
 		}
-	if (optind + 1 == argc && checks)
-		return check_only(argv[optind], machine);
-	if (optind + 1 == argc && machine)
+	if (optind < argc && checks)
+		return check_files(argv + optind, (uint32_t)(argc - optind),
+				   machine && optind + 1 == argc, json);
+	if (optind + 1 == argc && machine && !json)
 		return run_relayd(argv[optind]);
 	fputs(usage, stderr);
 	return 2;

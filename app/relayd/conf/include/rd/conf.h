@@ -252,6 +252,11 @@ void rd_fault_add(struct rd_faults *faults, const char *pointer, uint32_t line, 
  * valid JSON (else the result is 0 or any line of the text). */
 uint32_t rd_conf_locate(const char *text, size_t len, const char *pointer);
 
+#define RD_VALUE_TEXT 96
+bool rd_conf_same_value(const struct rd_conf *a, const struct rd_conf *b, const struct rd_key *key);
+/* As it would be in the file, cut off if it is longer; of a list, how many it has. */
+void rd_conf_put_value(const struct rd_conf *c, const struct rd_key *key, char out[RD_VALUE_TEXT]);
+
 /* The defaults as a JSON document, required keys with an example value. */
 void rd_conf_print_defaults(FILE *out);
 /* JSON Schema (2020-12). */
@@ -279,6 +284,15 @@ bool rd_cpus_parse(const char *text, bool *set, uint32_t max);
 /* EAL's --lcores, "0@0,1@1", "(0-2)@0", "0,2-4": the lcores and the CPUs that it names, all
  * below max; false if it is not such a text. */
 bool rd_lcores_parse(const char *text, bool *lcore, bool *cpu, uint32_t max);
+
+#define RD_CPUS_MAX 1024
+/* The CPUs of one lcore of such a text, good by rd_lcores_parse(); max at most RD_CPUS_MAX.  Their
+ * number, 0: no such lcore. */
+uint32_t rd_lcore_cpus(const char *text, uint32_t lcore, bool *cpu, uint32_t max);
+/* Of relays of one cluster, or of two: must they say the same of something, and do not?  Faults are
+ * b's; a_name is the file of a, for the text. */
+void rd_conf_agree(const struct rd_conf *a, const char *a_name, const struct rd_conf *b,
+		   struct rd_faults *faults);
 
 /* "10.0.0.1" to host order; false if it is not four decimal numbers. */
 bool rd_ipv4_parse(const char *text, uint32_t *out);

@@ -16,7 +16,7 @@
 #include "rd/conf.h"
 
 #define RD_CHANGES_MAX 192 /* more than there are keys */
-#define RD_CHANGE_TEXT 96
+#define RD_CHANGE_TEXT RD_VALUE_TEXT
 
 struct rd_change {
 	const struct rd_key *key;
