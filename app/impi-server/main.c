@@ -312,6 +312,30 @@ load_impi_server_keys(struct options *o)
 	return n > 0;
 }
 
+/* SIGHUP: connections from now on have the keys that are in the file now, if it is good. */
+static void
+read_keys_again(void *user)
+{
+	struct options *o = user;
+	struct seal_psk key[SEAL_PSK_MAX];
+	char why[SEAL_TEXT];
+	int n;
+
+	if (!o->key_file) {
+		serve_log("SIGHUP: without --key-file there is nothing to read again");
+		return;
+	}
+	n = seal_psk_load(o->key_file, key, why);
+	if (n > 0) {
+		memcpy(o->serve.door.keys.key, key, sizeof key);
+		o->serve.door.keys.nkeys = (uint32_t)n;
+		serve_log("SIGHUP: %d key%s from %s", n, n == 1 ? "" : "s", o->key_file);
+	} else {
+		serve_log("SIGHUP: --key-file %s: %s; the keys stay as they are", o->key_file, why);
+	}
+	explicit_bzero(key, sizeof key);
+}
+
 /* The keys, where nobody else sees them. */
 static bool
 keep_secrets(struct options *o)
@@ -459,6 +483,7 @@ signals(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -474,6 +499,8 @@ main(int argc, char **argv)
 				 .store_bytes = IMPI_CMD_BYTES_MAX,
 				 .tx_bytes = 65536},
 	};
+	o.serve.again = read_keys_again;
+	o.serve.user = &o;
 	struct process_pidfile pid = {.fd = -1};
 	enum serve_result result = SERVE_BROKEN;
 

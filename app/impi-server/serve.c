@@ -436,16 +436,25 @@ wait_ms(const struct serve *v)
 	return ms > 60000 ? 60000 : (int)ms;
 }
 
-static enum serve_result
-stop_by_signal(const struct serve *v, int signal_fd)
+/* True: it is to stop. */
+static bool
+take_signal(const struct serve *v, int signal_fd, enum serve_result *result)
 {
 	struct signalfd_siginfo info = {0};
 	if (read(signal_fd, &info, sizeof info) != sizeof info)
 		info.ssi_signo = SIGTERM;
+	if (info.ssi_signo == SIGHUP && info.ssi_code != SI_KERNEL) { /* no terminal that closes */
+		v->opt->again(v->opt->user);
+		return false;
+	}
 	bool idle = impi_server_joined(v->server) == 0;
-	serve_log("stopped by %s%s", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM",
+	serve_log("stopped by %s%s",
+		  info.ssi_signo == SIGINT   ? "SIGINT"
+		  : info.ssi_signo == SIGHUP ? "SIGHUP"
+					     : "SIGTERM",
 		  idle ? "" : " before the job was complete");
-	return idle ? SERVE_IDLE_STOP : SERVE_STOPPED;
+	*result = idle ? SERVE_IDLE_STOP : SERVE_STOPPED;
+	return true;
 }
 
 static enum serve_result
@@ -464,12 +473,11 @@ loop(struct serve *v, int signal_fd)
 		}
 		for (int i = 0; i < n; i++) {
 			uint32_t tag = evs[i].data.u32;
-			if (tag == TAG_SIGNAL)
-				return stop_by_signal(v, signal_fd);
-			if (tag == TAG_LISTEN) {
-				knocking = true;
+			if (tag == TAG_SIGNAL && take_signal(v, signal_fd, &result))
+				return result;
+			knocking |= tag == TAG_LISTEN;
+			if (tag == TAG_SIGNAL || tag == TAG_LISTEN)
 				continue;
-			}
 			/* A reset after EOF is told forever; nothing more is to be read.  Closed
 			 * peers have left the epoll set, and no slot is reused before tell_serve().
 			 */

@@ -18,6 +18,9 @@ struct serve_options {
 	bool one_after_another;
 	struct base_prefixes allow; /* who may connect; none: everybody */
 	struct door_conf door;
+	/* SIGHUP: read files again; may change what door has. */
+	void (*again)(void *user);
+	void *user;
 	bool verbose; /* also every connection that comes and goes */
 };
 

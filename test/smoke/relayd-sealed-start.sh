@@ -90,6 +90,20 @@ refused && log impi-server-other | grep -q 'closed: it has another pre-shared ke
 succeeded $? "another key: both logs say so"
 testbed_stop impi-server-other 5 >/dev/null
 
+# The key that relays have comes into the file while the server runs; a file that is wrong changes nothing.
+(umask 077; cp "$TB_DIR/conf/other" "$TB_DIR/conf/again")
+server impi-server-again --key-file "$TB_DIR/conf/again" -v
+chmod 0644 "$TB_DIR/conf/again"
+kill -HUP "$(cat "$TB_DIR/pid-impi-server-again")"
+testbed_wait 10 "the refusal" grep -q 'SIGHUP: --key-file .*the keys stay as they are' "$TB_LOG/impi-server-again.log"
+succeeded $? "SIGHUP with a key file that others may read: refused"
+(umask 077; cp "$TB_DIR/conf/psk" "$TB_DIR/conf/again.new"; mv "$TB_DIR/conf/again.new" "$TB_DIR/conf/again")
+kill -HUP "$(cat "$TB_DIR/pid-impi-server-again")"
+testbed_wait 10 "the keys" grep -q 'SIGHUP: 1 key from' "$TB_LOG/impi-server-again.log"
+job
+succeeded $? "SIGHUP: the keys of the file are in use"
+testbed_stop impi-server-again 5 >/dev/null
+
 server impi-server-clear -v
 listen refused
 refused && log impi-server-clear | grep -q 'wants a sealed connection, and there is no --key-file here'
