@@ -528,7 +528,11 @@ serve_job(const struct serve_options *opt, int listen_fd, int signal_fd)
 		v->peer[i].fd = -1;
 	(void)process_keep(v, sizeof *v);
 	(void)process_keep(mem, bytes < KEPT_BYTES ? bytes : KEPT_BYTES);
-	v->server = impi_server_new(mem, &opt->server);
+	struct impi_server_config conf = opt->server;
+	if (opt->one_after_another)
+		conf.began_ns = serve_now_ns();
+	v->server = impi_server_new(mem, &conf);
+	explicit_bzero(&conf, sizeof conf);
 	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll_fd < 0) {
 		serve_log("epoll_create1: %s", strerror(errno));

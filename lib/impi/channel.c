@@ -17,6 +17,8 @@ cmd_name(uint32_t cmd)
 		return "DONE";
 	case IMPI_CMD_FINI:
 		return "FINI";
+	case IMPI_CMD_GONE:
+		return "GONE";
 	default:
 		return NULL;
 	}
@@ -106,6 +108,8 @@ in_order(const struct impi_channel *ch, uint32_t cmd)
 		return ch->state == IMPI_CHS_WAIT_AUTH;
 	case IMPI_CMD_IMPI:
 		return ch->state == IMPI_CHS_WAIT_RANK;
+	case IMPI_CMD_GONE:
+		return ch->state == IMPI_CHS_WAIT_RANK && !ch->gone.said;
 	case IMPI_CMD_COLL:
 	case IMPI_CMD_DONE:
 		return ch->state == IMPI_CHS_COLLECTING;
@@ -155,6 +159,12 @@ check_header(struct impi_channel *ch)
 		fixed = IMPI_COLL_HDR_BYTES;
 		if (check_coll_len(ch, len) != IMPI_ERR_OK)
 			return ch->err.code;
+	} else if (cmd == IMPI_CMD_GONE) {
+		fixed = len;
+		if (len < 8 || len > IMPI_GONE_BYTES_MAX)
+			return impi_error_set(&ch->err, IMPI_ERR_LENGTH,
+					      "GONE with len %u, not 8 to %u", len,
+					      (unsigned int)IMPI_GONE_BYTES_MAX);
 	} else {
 		fixed = cmd == IMPI_CMD_AUTH || cmd == IMPI_CMD_IMPI ? 4 : 0;
 		if (len != fixed)
@@ -225,6 +235,15 @@ take_coll_head(struct impi_channel *ch)
 	return IMPI_ERR_OK;
 }
 
+static void
+take_gone(struct impi_channel *ch)
+{
+	const uint8_t *p = ch->head + IMPI_CMD_HDR_BYTES;
+	ch->gone.said = true;
+	ch->gone.age_ns = be64_load(p);
+	impi_gone_text(ch->gone.text, p + 8, be32_load(ch->head + 4) - 8);
+}
+
 /* The head of the command (or the key) is complete.  Sets ev if that is an event. */
 static enum impi_err
 take_head(struct impi_channel *ch, struct impi_channel_event *ev)
@@ -252,6 +271,9 @@ take_head(struct impi_channel *ch, struct impi_channel_event *ev)
 	case IMPI_CMD_DONE:
 		ch->state = IMPI_CHS_DONE_SEEN;
 		ev->type = IMPI_CH_DONE;
+		break;
+	case IMPI_CMD_GONE:
+		take_gone(ch);
 		break;
 	default: /* FINI: check_header let nothing else pass */
 		ch->state = IMPI_CHS_FINISHED;
@@ -464,6 +486,15 @@ impi_channel_done(struct impi_channel *ch)
 	impi_queue_put(&ch->tx, cmd, sizeof cmd);
 	ch->state = IMPI_CHS_RUNNING;
 	return IMPI_ERR_OK;
+}
+
+void
+impi_channel_tell_gone(struct impi_channel *ch, uint32_t rank, const char *text)
+{
+	uint8_t cmd[IMPI_CMD_HDR_BYTES + IMPI_GONE_BYTES_MAX];
+	uint32_t n = impi_gone_encode(cmd, rank, 4, text);
+	if (may_tell(ch) && !ch->size_sent && impi_queue_room(&ch->tx) >= n)
+		impi_queue_put(&ch->tx, cmd, n);
 }
 
 size_t

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/assert.h"
+#include "impi/gone.h"
 #include "impi/queue.h"
 
 struct impi_client {
@@ -17,6 +18,9 @@ struct impi_client {
 	uint32_t data_left; /* of the label reply coming in */
 	uint32_t skip_left; /* of a reply (or DONE) nobody wants */
 	bool in_data;
+	bool in_gone; /* data is the text of GONE */
+	struct impi_gone missing;
+	bool may_say_gone; /* authenticated, and the rank was not said */
 	uint32_t label, mask;
 	uint8_t *rx;
 	uint32_t rx_cap, rx_len;
@@ -50,7 +54,7 @@ rx_bytes(const struct impi_limits *l, const struct impi_client_config *cfg)
 static size_t
 tx_bytes(const struct impi_limits *l, const struct impi_client_config *cfg)
 {
-	size_t n = 5 * IMPI_CMD_HDR_BYTES + IMPI_AUTH_KEY_BYTES + 2 * 4;
+	size_t n = 6 * IMPI_CMD_HDR_BYTES + IMPI_AUTH_KEY_BYTES + 2 * 4 + IMPI_GONE_BYTES_MAX;
 	n += IMPI_NLABELS * (IMPI_CMD_HDR_BYTES + IMPI_COLL_HDR_BYTES);
 	n += (size_t)64 * IMPI_VERSION_BYTES + 6 * 4;
 	n += (size_t)l->hosts_max * (16 + 4 * 4);
@@ -173,6 +177,14 @@ client_next_command(struct impi_client *c)
 	c->head_want = IMPI_CMD_HDR_BYTES;
 }
 
+static void
+queue_rank(struct impi_client *c)
+{
+	uint8_t rank[4];
+	be32_store(rank, c->cfg.rank);
+	queue_cmd(c, IMPI_CMD_IMPI, rank, sizeof rank);
+}
+
 static enum impi_err
 take_auth_reply(struct impi_client *c)
 {
@@ -188,9 +200,10 @@ take_auth_reply(struct impi_client *c)
 		impi_queue_put(&c->tx, key, sizeof key);
 		explicit_bzero(key, sizeof key);
 	}
-	uint8_t rank[4];
-	be32_store(rank, c->cfg.rank);
-	queue_cmd(c, IMPI_CMD_IMPI, rank, sizeof rank);
+	if (c->cfg.gone)
+		c->may_say_gone = true;
+	else
+		queue_rank(c);
 	c->state = IMPI_CLS_RANK_SENT;
 	client_next_command(c);
 	return IMPI_ERR_OK;
@@ -212,6 +225,14 @@ check_client_header(struct impi_client *c)
 		if (len != 4)
 			return impi_error_set(&c->err, IMPI_ERR_LENGTH,
 					      "server sent IMPI with len %u, not 4", len);
+		c->head_want = IMPI_CMD_HDR_BYTES + 4;
+		return IMPI_ERR_OK;
+	}
+	if (cmd == IMPI_CMD_GONE && c->state == IMPI_CLS_RANK_SENT) {
+		if (len < 4 || len > IMPI_GONE_BYTES_MAX)
+			return impi_error_set(&c->err, IMPI_ERR_LENGTH,
+					      "server sent GONE with len %u, not 4 to %u", len,
+					      (unsigned int)IMPI_GONE_BYTES_MAX);
 		c->head_want = IMPI_CMD_HDR_BYTES + 4;
 		return IMPI_ERR_OK;
 	}
@@ -306,6 +327,12 @@ take_client_head(struct impi_client *c, struct impi_client_event *ev)
 	case IMPI_CMD_COLL:
 		e = take_client_coll_head(c);
 		break;
+	case IMPI_CMD_GONE:
+		c->rx_len = 0;
+		c->data_left = be32_load(c->head + 4) - 4;
+		c->in_data = c->in_gone = true;
+		e = IMPI_ERR_OK;
+		break;
 	default: /* DONE: check_header let nothing else pass */
 		e = take_done(c, ev);
 		break;
@@ -318,6 +345,13 @@ static enum impi_err
 end_client_of_data(struct impi_client *c, struct impi_client_event *ev)
 {
 	c->in_data = false;
+	if (c->in_gone) {
+		c->missing.said = true;
+		impi_gone_text(c->missing.text, c->rx, c->rx_len);
+		return impi_error_set(&c->err, IMPI_ERR_LOST,
+				      "client %u is gone before it joined: %s",
+				      be32_load(c->head + IMPI_CMD_HDR_BYTES), c->missing.text);
+	}
 	find_sent(c, c->label)->answered = true;
 	if (impi_tables_label(c->tables, c->label, c->mask, c->rx, c->rx_len, &c->err) !=
 	    IMPI_ERR_OK)
@@ -494,6 +528,20 @@ impi_client_done(struct impi_client *c)
 }
 
 enum impi_err
+impi_client_say_gone(struct impi_client *c, uint64_t age_ns)
+{
+	uint8_t cmd[IMPI_CMD_HDR_BYTES + IMPI_GONE_BYTES_MAX];
+	if (!c->may_say_gone || c->state != IMPI_CLS_RANK_SENT)
+		return IMPI_ERR_STATE;
+	c->may_say_gone = false;
+	uint32_t n = impi_gone_encode(cmd, age_ns, 8, c->cfg.gone);
+	BASE_ASSERT(impi_queue_room(&c->tx) >= n + IMPI_CMD_HDR_BYTES + 4);
+	impi_queue_put(&c->tx, cmd, n);
+	queue_rank(c);
+	return IMPI_ERR_OK;
+}
+
+enum impi_err
 impi_client_fini(struct impi_client *c)
 {
 	if (c->state != IMPI_CLS_RUNNING)
@@ -507,6 +555,13 @@ enum impi_client_state
 impi_client_state(const struct impi_client *c)
 {
 	return c->state;
+}
+
+const char *
+impi_client_missing(const struct impi_client *c, uint32_t *rank)
+{
+	*rank = be32_load(c->head + IMPI_CMD_HDR_BYTES);
+	return c->missing.said ? c->missing.text : NULL;
 }
 
 const struct impi_error *

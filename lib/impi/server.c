@@ -8,16 +8,17 @@
 #include "impi/channel.h"
 #include "rules.h"
 
-#define NO_DEADLINE   UINT64_MAX
-#define NO_CONN	      (-1)
-#define LOST_JUST_NOW 1 /* the grace begins when a call tells the time */
+#define NO_DEADLINE UINT64_MAX
+#define NO_CONN	    (-1)
+#define LOST_JUST_NOW \
+	1 /* the grace, or the time to tell who is gone, begins when a call tells the time */
 
 struct conn {
 	bool open;
 	bool tell_joined, tell_close; /* events not fetched yet */
 	int32_t rank;		      /* -1 until joined */
 	int seat;		      /* in the lobby, until joined or closed; else -1 */
-	uint64_t deadline_ns;
+	uint64_t opened_ns, deadline_ns;
 	char name[IMPI_SERVER_NAME_MAX]; /* for texts; "" if not known */
 	struct impi_error err;		 /* why it is to be closed */
 	struct impi_channel ch;
@@ -41,6 +42,7 @@ struct impi_server {
 	struct impi_error err; /* first cause, if FAILED */
 	uint32_t all;	       /* mask of all clients */
 	uint32_t joined, done, fini, lost;
+	uint64_t gone_ns;	 /* the same: who is gone was said, and is the error */
 	uint64_t loss_ns;	 /* 0: nobody was lost; LOST_JUST_NOW; else the end of the grace */
 	uint64_t still_ns;	 /* deadline of a start-up that stands still */
 	bool moved;		 /* something has become complete since it was set */
@@ -371,6 +373,29 @@ pump_all(struct impi_server *s)
 
 /* --- events of a channel ------------------------------------------------- */
 
+/* c is the launcher of that rank and says that it will not come.  Believed from a launcher of this
+ * job only, and where jobs follow each other only while others wait: those that are to come may
+ * have been started since. */
+static void
+take_gone_client(struct impi_server *s, struct conn *c, int32_t rank)
+{
+	uint64_t began = s->cfg.began_ns;
+	bool ours = began == 0 || (s->joined != 0 && c->opened_ns > began &&
+				   c->ch.gone.age_ns < c->opened_ns - began);
+	if (ours && s->state == IMPI_SVS_GATHERING && !(s->joined & (1u << rank)) &&
+	    s->gone_ns == 0) {
+		s->gone_ns = LOST_JUST_NOW;
+		impi_error_set(&s->err, IMPI_ERR_LOST, "client %d is gone before it joined: %s",
+			       rank, c->ch.gone.text);
+		for (uint32_t i = 0; i < s->nconns; i++)
+			if (s->conn[i].open && s->conn[i].rank >= 0)
+				impi_channel_tell_gone(&s->conn[i].ch, (uint32_t)rank,
+						       c->ch.gone.text);
+	}
+	impi_channel_fail(&c->ch, IMPI_ERR_LOST, "said that its client is gone");
+	lose_conn(s, c);
+}
+
 static void
 take_rank(struct impi_server *s, struct conn *c, int32_t rank)
 {
@@ -380,6 +405,10 @@ take_rank(struct impi_server *s, struct conn *c, int32_t rank)
 			 s->cfg.nclients - 1);
 		impi_channel_fail(&c->ch, IMPI_ERR_RANK, why);
 		lose_conn(s, c);
+		return;
+	}
+	if (c->ch.gone.said) {
+		take_gone_client(s, c, rank);
 		return;
 	}
 	if (s->joined & (1u << rank)) {
@@ -537,7 +566,7 @@ impi_server_open_from(struct impi_server *s, uint64_t source, const char *name, 
 		if (seat < 0)
 			break;
 		void *tx = c->ch.tx.buf;
-		*c = (struct conn){.open = true, .rank = -1, .seat = seat};
+		*c = (struct conn){.open = true, .rank = -1, .seat = seat, .opened_ns = now_ns};
 		snprintf(c->name, sizeof c->name, "%s", name);
 		enum impi_err e = impi_channel_init(&c->ch, &s->cfg.auth, tx, s->cfg.tx_bytes);
 		BASE_ASSERT(e == IMPI_ERR_OK);
@@ -635,6 +664,10 @@ impi_server_tick(struct impi_server *s, uint64_t now_ns)
 		say_what_is_missing(s, why, sizeof why);
 		fail_job(s, IMPI_ERR_TIMEOUT, why);
 	}
+	if (s->gone_ns == LOST_JUST_NOW)
+		s->gone_ns = deadline_after(now_ns, IMPI_SERVER_GONE_NS);
+	if (s->gone_ns != 0 && now_ns >= s->gone_ns && !is_over(s))
+		end_job(s, IMPI_SVS_FAILED);
 	if (s->loss_ns == LOST_JUST_NOW)
 		s->loss_ns = deadline_after(now_ns, s->cfg.loss_grace_ns);
 	if (s->loss_ns != 0 && now_ns >= s->loss_ns)
@@ -645,6 +678,8 @@ uint64_t
 impi_server_expiry_ns(const struct impi_server *s)
 {
 	uint64_t least = s->still_ns;
+	if (s->gone_ns != 0 && !is_over(s) && s->gone_ns < least)
+		least = s->gone_ns;
 	if (s->loss_ns != 0 && s->loss_ns < least)
 		least = s->loss_ns;
 	for (uint32_t i = 0; i < s->nconns; i++)

@@ -405,6 +405,16 @@ server_label(struct relay_startup *s, const struct impi_client_event *ev)
 	}
 }
 
+/* What the server says of another client is our client's to know. */
+static void
+missing_client(struct relay_startup *s)
+{
+	uint32_t rank;
+	const char *text = impi_client_missing(s->up, &rank);
+	if (text)
+		impi_channel_tell_gone(&s->ch, rank, text);
+}
+
 static void
 server_event(struct relay_startup *s, const struct impi_client_event *ev)
 {
@@ -426,6 +436,7 @@ server_event(struct relay_startup *s, const struct impi_client_event *ev)
 			raise_event(s, RELAY_STARTUP_RUNNING);
 		break;
 	case IMPI_CL_FAILED:
+		missing_client(s);
 		fail_error(s, "server", impi_client_error(s->up));
 		break;
 	}
@@ -470,6 +481,9 @@ relay_startup_eof(struct relay_startup *s, enum relay_side side, const char *tex
 	else if (side == RELAY_SIDE_CLIENT)
 		relay_text_set(s->why, "client %d: its connection ended before FINI%s%s", s->rank,
 			       text ? ": " : "", text ? text : "");
+	else if (s->gone_told)
+		relay_text_set(s->why, "the server was told that client %d is gone: %s", s->rank,
+			       s->ch.gone.text);
 	else if (!s->up)
 		relay_text_set(s->why, "cannot connect to the server%s%s", text ? ": " : "",
 			       text ? text : "");
@@ -540,9 +554,29 @@ clients_turn(const struct relay_startup *s)
 	return true;
 }
 
+/* The launcher's word, as soon as the server's answer to AUTH is here: the age of the launcher is
+ * counted then. */
+static void
+pump_gone(struct relay_startup *s, uint64_t now_ns)
+{
+	uint64_t age_ns = s->ch.gone.age_ns + (now_ns - s->conf.begun_ns);
+	if (s->ch.gone.said && s->up && !s->finished && age_ns >= s->ch.gone.age_ns &&
+	    impi_client_say_gone(s->up, age_ns) == IMPI_ERR_OK)
+		s->gone_told = true;
+}
+
+uint64_t
+relay_startup_gone_ns(const struct relay_startup *s)
+{
+	if (!s->ch.gone.said)
+		return 0;
+	return s->ch.gone.age_ns < s->conf.begun_ns ? s->conf.begun_ns - s->ch.gone.age_ns : 1;
+}
+
 void
 relay_startup_tick(struct relay_startup *s, uint64_t now_ns)
 {
+	pump_gone(s, now_ns);
 	if (s->finished || !s->conf.step_timeout_ns || !clients_turn(s)) {
 		s->turn_ns = 0;
 		return;
@@ -569,7 +603,8 @@ relay_startup_connected(struct relay_startup *s)
 	struct impi_limits il = impi_limits_of(&s->conf.limits);
 	struct impi_client_config cc = {.auth = s->conf.server_auth,
 					.rank = (uint32_t)s->rank,
-					.extra_tx_bytes = EXTRA_BYTES};
+					.extra_tx_bytes = EXTRA_BYTES,
+					.gone = s->ch.gone.said ? s->ch.gone.text : NULL};
 	s->up = impi_client_new(s->up_mem, &il, &cc);
 	if (!s->up)
 		fail(s, "the server's channel cannot be set up");

@@ -26,6 +26,7 @@ struct relay_startup {
 	uint32_t nclients;
 	int32_t rank;
 	bool client_done, done_sent;
+	bool gone_told;	  /* to the server: the client is its launcher, see impi/gone.h */
 	bool stepped;	  /* since turn_ns was set */
 	uint64_t turn_ns; /* since when it is the client's turn; 0: it is not */
 	bool finished, ok;

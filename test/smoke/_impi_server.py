@@ -447,6 +447,105 @@ def lost_while_running():
         assert s.wait() == 1, s.text()
 
 
+def launcher(server, rank, how, key="0"):
+    """impirun with a launcher that ends as how says; its status."""
+    with tempfile.TemporaryDirectory() as d:
+        with open(f"{d}/mpirun", "w") as f:
+            f.write(f"#!/bin/sh\n{how}\n")
+        os.chmod(f"{d}/mpirun", 0o755)
+        auth = {"IMPI_AUTH_KEY": key} if key != "0" else {"IMPI_AUTH_NONE": "1"}
+        p = subprocess.run([BIN + "/impirun", "-client", str(rank), "%s:%d" % server.at,
+                            "--launcher", "mpirun", "app"],
+                           env={"PATH": d + ":/usr/bin:/bin", **auth}, timeout=LIMIT_S)
+        return p.returncode
+
+
+def a_cluster_that_will_not_come():
+    """Its ranks died before they joined: the others do not wait."""
+    for how, status, words in (("exit 3", 3, "ended with status 3"),
+                               ("kill -9 $$", -9, "was ended by signal 9"),
+                               ("exit 0", 0, "ended with status 0")):
+        s = Server("-server", "2")
+        a = Client(s, 0)
+        s.wait_for("client 0 (")
+        assert launcher(s, 1, how) == status
+        told = a.s.recv(4096)
+        assert told[:4] == b"GONE" and told[8:12] == struct.pack(">I", 1), told
+        assert told[12:] == b"its launcher (mpirun) " + words.encode(), told
+        assert a.ended() and s.wait() == 1
+        assert "the job failed: client 1 is gone before it joined: its launcher" in s.text()
+
+
+def a_launcher_that_ends_nothing():
+    """Of clients that have joined, of the job before, without the key."""
+    s = Server("-server", "2", env={"IMPI_AUTH_KEY": "77"})
+    assert launcher(s, 1, "exit 1", "78") == 1
+    a = Client(s, 0, 2, 77)
+    s.wait_for("client 0 (")
+    assert launcher(s, 0, "exit 1", "77") == 1
+    b = Client(s, 1, 2, 77)
+    start_up([a, b], 2)
+    for rank in (0, 1):
+        assert launcher(s, rank, "exit 1", "77") == 1
+    for c in (a, b):
+        c.fini()
+    assert s.wait() == 0, s.text()
+    assert "gone" not in s.text(), s.text()
+    # one of the first job, which ends while the second one waits for its clients
+    s = Server("-server", "2", "--persist")
+    with tempfile.TemporaryDirectory() as d:
+        with open(f"{d}/mpirun", "w") as f:
+            f.write("#!/bin/sh\nread x\nexit 1\n")
+        os.chmod(f"{d}/mpirun", 0o755)
+        old = subprocess.Popen([BIN + "/impirun", "-client", "1", "%s:%d" % s.at,
+                                "--launcher", "mpirun", "app"],
+                               stdin=subprocess.PIPE, env={"PATH": d, "IMPI_AUTH_NONE": "1"})
+        first = [Client(s, r) for r in range(2)]
+        start_up(first, 2)
+        for c in first:
+            c.fini()
+        s.wait_for("the job is complete")
+        second = [Client(s, 0)]
+        s.wait_for("joined, 1 of 2")
+        old.communicate(b"\n", LIMIT_S)
+        assert old.returncode == 1
+    second.append(Client(s, 1))
+    start_up(second, 2)
+    assert launcher(s, 1, "exit 1") == 1  # the server answers nobody while this job runs
+    for c in second:
+        c.fini()
+    while s.text().count("the job is complete") < 2:
+        time.sleep(0.01)
+    assert "gone" not in s.text(), s.text()
+
+
+def signals_of_a_launcher():
+    """impirun passes on what is sent to it, once, and ends as its launcher; that ends with it."""
+    with tempfile.TemporaryDirectory() as d:
+        with open(f"{d}/mpirun", "w") as f:
+            f.write("#!/bin/bash\ntrap 'echo TERM' TERM\ntrap 'echo USR1; exit 9' USR1\n"
+                    "echo $$\nwhile :; do read -t 0.1 <> <(:); done\n")
+        os.chmod(f"{d}/mpirun", 0o755)
+
+        def begin():
+            p = subprocess.Popen([BIN + "/impirun", "-client", "0", "127.0.0.1:1",
+                                  "--launcher", "mpirun", "app"], text=True,
+                                 stdout=subprocess.PIPE,
+                                 env={"PATH": d + ":/usr/bin:/bin", "IMPI_AUTH_NONE": "1"})
+            return p, int(p.stdout.readline())
+
+        p, child = begin()
+        p.send_signal(signal.SIGTERM)
+        assert p.stdout.readline() == "TERM\n"
+        p.send_signal(signal.SIGUSR1)
+        assert p.communicate(timeout=LIMIT_S)[0] == "USR1\n" and p.returncode == 9
+        p, child = begin()
+        p.kill()
+        assert p.stdout.readline() == "TERM\n"
+        os.kill(child, signal.SIGKILL)
+        p.wait(LIMIT_S)
+
+
 def persist_and_signal():
     pid = tempfile.mktemp(prefix="impi-server-", suffix=".pid")
     s = Server("-server", "1", "--persist", "--pidfile", pid)
@@ -649,7 +748,8 @@ for test in (two_clients, address_line, ipv4_and_ipv6, side_by_side_in_a_port_ra
              thirty_two_clients, large_values, key, strangers, ranks, slow_loris,
              who_is_allowed, out_of_descriptors,
              members_that_break_the_rules, start_up_stands_still, lost_in_start_up,
-             lost_while_running, persist_and_signal, pidfile_follows_no_link, persist_leaks_nothing,
+             lost_while_running, a_cluster_that_will_not_come,
+             a_launcher_that_ends_nothing, signals_of_a_launcher, persist_and_signal, pidfile_follows_no_link, persist_leaks_nothing,
              persist_keeps_the_next_job_waiting, signal_with_clients, wrong_arguments, impirun):
     try:
         why = test()

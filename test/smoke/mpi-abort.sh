@@ -66,5 +66,25 @@ for rank in 0 1 3; do # 1 and 3 have no path to the other site before they open 
 	part srv b 1 "$TB_SRV:7810" $rank
 	ended "no relays, rank $rank aborts"
 done
+# Ranks that end before they join: the other site does not wait for them.
+said() { # SITE WORDS WHAT
+	testbed_wait 60 "job-$1 to end" eval "! testbed_alive job-$1" && grep -q "$2" "$TB_LOG/job-$1.log"
+	succeeded $? "$3: $(tail -1 "$TB_LOG/job-$1.log")"
+}
+joined() { grep -c 'joined, 1 of 2' "$TB_LOG/impi-server.log"; }
+gone='client [01] is gone before it joined: its launcher (mpirun) ended with status 1'
+for way in "srv $TB_SRV:7810" "b0 10.0.0.254:7811"; do
+	read -r node at <<<"$way"
+	before=$(joined)
+	part a0 a 0 10.0.0.254:7811 0
+	testbed_wait 30 "job-a to join" eval '[ "$(joined)" -gt "$before" ]'
+	testbed_exec "$node" env IMPI_AUTH_NONE=1 timeout 60 "$B/bin/impirun" -client 1 "$at" --launcher "$B/bin/mpirun" -n 2 false \
+		>"$TB_LOG/false.log" 2>&1
+	[ $? -eq 1 ]
+	succeeded $? "the launcher's own status"
+	said a "$gone" "site b ends before it joins, at ${at%:*}"
+done
+grep -q "the job failed: $gone" "$TB_LOG/impi-server.log"
+succeeded $? "the server says so"
 testbed_down
 exit $rc

@@ -409,8 +409,12 @@ relay_events(struct world *w, struct cluster *k)
 			impi_server_eof(w->server, conn);
 			server_events(w);
 		}
-		if (!relay_startup_ok(k->rs))
+		if (!relay_startup_ok(k->rs)) {
+			uint8_t buf[4096];
+			client_rx(k, buf,
+				  relay_startup_tx(k->rs, RELAY_SIDE_CLIENT, buf, sizeof buf));
 			k->cl_failed |= impi_client_eof(k->cl);
+		}
 		break;
 	}
 	return true;

@@ -2,6 +2,7 @@
 #ifndef TEST_IMPI_RIG_H
 #define TEST_IMPI_RIG_H
 
+#include "impi/gone.h"
 #include "impi/server.h"
 
 #include <stdlib.h>

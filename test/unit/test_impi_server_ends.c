@@ -388,6 +388,138 @@ the_holder_of_a_rank_is_named(void **state)
 	rig_fini();
 }
 
+/* A launcher says that its client will not come: age in seconds, rank, at the server's time now. */
+static void
+say_gone(int conn, uint8_t rank, uint64_t age_s, uint64_t now_s)
+{
+	uint8_t cmd[IMPI_CMD_HDR_BYTES + IMPI_GONE_BYTES_MAX];
+	uint32_t n = impi_gone_encode(cmd, age_s * SECOND, 8, "it\n ended");
+	const uint8_t join[] = {AUTH_NONE, RANK(rank)};
+	assert_int_equal(impi_server_open(r.s, now_s * SECOND), conn);
+	r.is_closed[conn] = false;
+	send_bytes(conn, join, 12);
+	send_bytes(conn, cmd, n);
+	send_bytes(conn, join + 12, 12);
+	assert_true(r.is_closed[conn]);
+	assert_int_equal(r.close_err[conn].code, IMPI_ERR_LOST); /* no line in a log */
+}
+
+static void
+tick_at(uint64_t ns)
+{
+	impi_server_tick(r.s, ns);
+	run_events();
+}
+
+/* The others are told which client is missing and why, and the waiting has an end. */
+static void
+a_client_that_will_not_come_ends_the_waiting(void **state)
+{
+	(void)state;
+	static const uint8_t told[] = {0,   0,	 0,   0,   0,	   0,	  0,   0,
+				       'G', 'O', 'N', 'E', U4(13), U4(1), 'i', 't',
+				       '?', ' ', 'e', 'n', 'd',	   'e',	  'd'};
+	rig_init(2, 1, 4096);
+	open_conn();
+	send_bytes(0, join_none_0, sizeof join_none_0);
+	say_gone(1, 1, 5, 3);
+	tick_at(4 * SECOND);
+	assert_int_equal(impi_server_expiry_ns(r.s), 4 * SECOND + IMPI_SERVER_GONE_NS);
+	drain_all(1);
+	assert_int_equal(r.out_len[0], sizeof told);
+	assert_memory_equal(r.out[0], told, sizeof told);
+	assert_int_equal(impi_server_state(r.s), IMPI_SVS_GATHERING);
+	tick_at(4 * SECOND + IMPI_SERVER_GONE_NS);
+	assert_int_equal(r.failed, 1);
+	assert_true(r.is_closed[0]);
+	assert_string_equal(r.job_err.text, "client 1 is gone before it joined: it? ended");
+	rig_fini();
+}
+
+/* Not of who has joined, not of a job that runs, not by a launcher of the job before. */
+static void
+who_is_gone_is_not_believed_of_others(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t began_s, age_s, now_s;
+		uint8_t rank;
+		bool believed;
+	} cases[] = {
+		{0, 100, 3, 1, true},	{0, 0, 3, 0, false},
+		{10, 3, 20, 1, true},	{10, 9, 20, 1, true},
+		{10, 10, 20, 1, false}, {10, 50, 20, 1, false},
+		{10, 0, 20, 0, false},	{10, UINT64_MAX / SECOND, 20, 1, false},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		rig_init(2, 1, 4096);
+		r.cfg.began_ns = cases[i].began_s * SECOND;
+		r.s = impi_server_new(r.mem, &r.cfg);
+		open_conn();
+		send_bytes(0, join_none_0, sizeof join_none_0);
+		say_gone(1, cases[i].rank, cases[i].age_s, cases[i].now_s);
+		tick_at(30 * SECOND);
+		tick_at(40 * SECOND);
+		assert_int_equal(r.failed, cases[i].believed);
+		if (!cases[i].believed) {
+			open_conn();
+			send_bytes(1, join_none_1, sizeof join_none_1);
+			assert_int_equal(r.sized, 1);
+		}
+		rig_fini();
+	}
+}
+
+/* With nobody there: the only job cannot come to be, of several the next clients are waited for. */
+static void
+who_is_gone_before_all(void **state)
+{
+	(void)state;
+	for (uint64_t began = 0; began < 2; began++) {
+		rig_init(2, 1, 4096);
+		r.cfg.began_ns = began * SECOND;
+		r.s = impi_server_new(r.mem, &r.cfg);
+		say_gone(0, 1, 0, 3);
+		tick_at(4 * SECOND);
+		tick_at(5 * SECOND);
+		assert_int_equal(r.failed, began == 0);
+		rig_fini();
+	}
+}
+
+/* Nobody without the key, once only, and nothing that is too long. */
+static void
+who_may_say_gone(void **state)
+{
+	(void)state;
+	static const struct {
+		size_t len;
+		uint32_t mask;
+		enum impi_err want;
+		uint8_t bytes[64];
+	} bad[] = {
+		{16, 1, IMPI_ERR_ORDER, B(HEAD('G', 'O', 'N', 'E', 8), U4(0), U4(1))},
+		{36, 2, IMPI_ERR_KEY, B(AUTH_KEY, HEAD('G', 'O', 'N', 'E', 8), U4(0), U4(1))},
+		{20, 1, IMPI_ERR_LENGTH, B(AUTH_NONE, HEAD('G', 'O', 'N', 'E', 7))},
+		{20, 1, IMPI_ERR_LENGTH, B(AUTH_NONE, HEAD('G', 'O', 'N', 'E', 104))},
+		{36, 1, IMPI_ERR_ORDER,
+		 B(AUTH_NONE, HEAD('G', 'O', 'N', 'E', 8), U4(0), U4(1),
+		   HEAD('G', 'O', 'N', 'E', 8))},
+		{24, 1, IMPI_ERR_ORDER, B(AUTH_NONE, RANK(1), HEAD('G', 'O', 'N', 'E', 8))},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		rig_init(3, bad[i].mask, 4096);
+		open_conn();
+		send_bytes(0, bad[i].bytes, bad[i].len);
+		if (bad[i].len == 24) /* after its rank it is a member like any other */
+			send_bytes(0, bad[i].bytes, 24);
+		assert_true(r.is_closed[0]);
+		assert_int_equal(r.close_err[0].code, bad[i].want);
+		tick_at(SECOND / 2);
+		rig_fini();
+	}
+}
+
 int
 main(void)
 {
@@ -403,6 +535,10 @@ main(void)
 		cmocka_unit_test(the_oldest_stranger_makes_room),
 		cmocka_unit_test(one_source_does_not_keep_others_out),
 		cmocka_unit_test(the_holder_of_a_rank_is_named),
+		cmocka_unit_test(a_client_that_will_not_come_ends_the_waiting),
+		cmocka_unit_test(who_is_gone_is_not_believed_of_others),
+		cmocka_unit_test(who_is_gone_before_all),
+		cmocka_unit_test(who_may_say_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,6 +191,44 @@ silence_has_an_end(void **state)
 	}
 }
 
+/* What a launcher says about its client goes up with its age, and what the server says about
+ * another one goes down. */
+static void
+a_launcher_speaks_through_the_relay(void **state)
+{
+	(void)state;
+	struct world w = {.n = 2, .c = {{.nprocs = 2, .nrelays = 1}, {.nprocs = 2, .nrelays = 1}}};
+	struct impi_limits il = {1024, PROCS_MAX};
+	struct impi_client_config cc = {.auth = auth_none, .rank = 1, .gone = "killed"};
+	struct impi_client *waits, *launcher;
+	world_start(&w);
+	waits = w.c[0].cl;
+	launcher = impi_client_new(w.c[1].cl, &il, &cc);
+	assert_int_equal(impi_client_say_gone(launcher, 7), IMPI_ERR_STATE);
+	assert_int_equal(relay_startup_gone_ns(w.c[1].rs), 0);
+	world_run(&w);
+	assert_int_equal(relay_startup_rank(w.c[1].rs), -1);
+	assert_int_equal(impi_client_say_gone(launcher, 7), IMPI_ERR_OK);
+	assert_int_equal(impi_client_say_gone(launcher, 7), IMPI_ERR_STATE);
+	world_run(&w);
+	assert_int_equal(relay_startup_rank(w.c[1].rs), 1);
+	assert_true(relay_startup_gone_ns(w.c[1].rs) > 0);
+	assert_int_equal(impi_server_joined(w.server), 1);
+	relay_startup_tick(w.c[1].rs, 5);
+	world_run(&w);
+	assert_true(w.c[1].ended);
+	assert_non_null(strstr(relay_startup_why(w.c[1].rs), "client 1 is gone: killed"));
+	impi_server_tick(w.server, 1);
+	world_run(&w);
+	assert_true(w.c[0].ended);
+	assert_non_null(
+		strstr(relay_startup_why(w.c[0].rs), "client 1 is gone before it joined: killed"));
+	assert_int_equal(impi_client_state(waits), IMPI_CLS_FAILED);
+	assert_string_equal(impi_client_error(waits)->text,
+			    "client 1 is gone before it joined: killed");
+	world_free(&w);
+}
+
 /* Number and ports that a job gets once it is one. */
 static void
 admitted_at_its_rank(void **state)
@@ -212,6 +250,7 @@ main(void)
 		cmocka_unit_test(a_silent_client_loses_its_rank),
 		cmocka_unit_test(silence_has_an_end),
 		cmocka_unit_test(admitted_at_its_rank),
+		cmocka_unit_test(a_launcher_speaks_through_the_relay),
 		cmocka_unit_test(refused_table_ends_the_job),
 		cmocka_unit_test(done_without_processes),
 		cmocka_unit_test(job_over_the_limits),

@@ -4,8 +4,10 @@
  *     impirun -client R HOST:PORT [--launcher L] [--peer C=WORDS] [--] launcher
  *             arguments, program
  *
- * Both become the other program (exec): signals, terminal and exit status are
- * the launcher's own.  A client's ranks find IMPI_CLIENT, IMPI_SERVER, IMPI_AUTH_*
+ * The server becomes impi-server (exec).  The launcher is a child: signals go on to it, its exit
+ * status is impirun's, and when it has ended the server is told that this client will not come
+ * any more (impi/gone.h), so that the other clusters do not wait for ranks that died before they
+ * joined.  A client's ranks find IMPI_CLIENT, IMPI_SERVER, IMPI_AUTH_*
  * and the library folder beside this program in their environment; values go
  * through the environment and never stand on a command line, where everybody
  * could read the key.
@@ -18,9 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/version.h"
+#include "child.h"
 #include "impi/auth.h"
 #include "impi/switches.h"
 #include "impi/wire.h"
@@ -106,27 +110,40 @@ print_word(const char *word)
 }
 
 static _Noreturn void
-run_impirun(struct command *c, bool dry_run, const char *const *shown_env)
+print_command(const struct command *c, const char *const *shown_env)
 {
-	if (dry_run) {
-		for (; shown_env && *shown_env; shown_env++) {
-			const char *value = getenv(*shown_env);
-			if (!value)
-				continue;
-			printf("%s=", *shown_env);
-			print_word(strcmp(*shown_env, "IMPI_AUTH_KEY") ? value : "(hidden)");
-			putchar(' ');
-		}
-		for (size_t i = 0; i < c->n; i++) {
-			if (i)
-				putchar(' ');
-			print_word(c->argv[i]);
-		}
-		putchar('\n');
-		exit(0);
+	for (; shown_env && *shown_env; shown_env++) {
+		const char *value = getenv(*shown_env);
+		if (!value)
+			continue;
+		printf("%s=", *shown_env);
+		print_word(strcmp(*shown_env, "IMPI_AUTH_KEY") ? value : "(hidden)");
+		putchar(' ');
 	}
-	execv(c->argv[0], c->argv);
-	fail_impirun("%s: %s", c->argv[0], strerror(errno));
+	for (size_t i = 0; i < c->n; i++) {
+		if (i)
+			putchar(' ');
+		print_word(c->argv[i]);
+	}
+	putchar('\n');
+	exit(0);
+}
+
+/* The launcher, and what its end means for the others. */
+static _Noreturn void
+run_launcher(struct command *c, const char *server, uint32_t rank, const struct impi_auth *auth)
+{
+	struct timespec ts;
+	char why[96];
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	uint64_t began_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	int status = child_run(c->argv);
+	if (status < 0)
+		fail_impirun("%s: %s", c->argv[0], strerror(errno));
+	child_say(status, c->argv[0], why, sizeof why);
+	gone_tell(server, auth, rank, began_ns, why);
+	child_end_alike(status);
 }
 
 /* --- -server ---------------------------------------------------------------- */
@@ -145,7 +162,10 @@ be_server(int argc, char **argv, bool dry_run)
 	add_impirun(&c, path);
 	for (int i = 0; i < argc; i++)
 		add_impirun(&c, argv[i]);
-	run_impirun(&c, dry_run, NULL);
+	if (dry_run)
+		print_command(&c, NULL);
+	execv(c.argv[0], c.argv);
+	fail_impirun("%s: %s", c.argv[0], strerror(errno));
 }
 
 /* --- -client ---------------------------------------------------------------- */
@@ -402,7 +422,6 @@ be_client(int argc, char **argv, bool dry_run)
 	if (impi_auth_from_env(&auth, getenv("IMPI_AUTH_NONE"), getenv("IMPI_AUTH_KEY"), &err) !=
 	    IMPI_ERR_OK)
 		fail_impirun("%s", err.text);
-	explicit_bzero(&auth, sizeof auth);
 
 	enum launcher launcher = choose_launcher(wanted, path, sizeof path);
 	snprintf(rank_text, sizeof rank_text, "%lld", rank);
@@ -422,7 +441,9 @@ be_client(int argc, char **argv, bool dry_run)
 		for (; i < argc; i++)
 			add_impirun(&c, argv[i]);
 	}
-	run_impirun(&c, dry_run, names);
+	if (dry_run)
+		print_command(&c, names);
+	run_launcher(&c, argv[1], (uint32_t)rank, &auth);
 }
 
 int

@@ -1,1 +1,1 @@
-$(call prog,impirun,tools/impirun/impirun.c tools/launch/place.c,impi base,libbsd-overlay)
+$(call prog,impirun,$(wildcard tools/impirun/*.c) tools/launch/place.c,impi base,libbsd-overlay)

@@ -164,7 +164,7 @@ local start = Proto("impi", "IMPI start-up")
 start.prefs.ports = Pref.range("TCP ports", "7810-7811", "Of the server, or of a relay", 65535)
 local COMMANDS = {
 	[0x41555448] = "AUTH", [0x494D5049] = "IMPI", [0x434F4C4C] = "COLL", [0x444F4E45] = "DONE",
-	[0x46494E49] = "FINI",
+	[0x46494E49] = "FINI", [0x474F4E45] = "GONE",
 }
 local sf = {
 	cmd = ProtoField.uint32("impi.cmd", "Command", base.HEX, COMMANDS),

@@ -61,6 +61,9 @@ struct rd_jobs {
 	uint32_t nsessions;	 /* with a rank: jobs */
 	uint32_t nlisted;	 /* all that are in the list */
 	struct base_lobby lobby; /* clients without a rank */
+	/* When a client of that rank came last: later than its launcher began, and it has joined.
+	 */
+	uint64_t joined_ns[RD_IMPI_PORTS_MAX][IMPI_CLIENTS_MAX];
 	uint32_t next_job_id;
 	struct relay_cluster *cluster; /* all jobs of this relay, jobs.c */
 	struct rd_peer peer[RD_RELAYS_MAX];

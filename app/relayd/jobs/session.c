@@ -36,7 +36,10 @@ on_ended(struct rd_session *s)
 	s->ended = true;
 	s->ended_ns = j->loop->now_ns;
 	rd_session_leave_lobby(s);
-	if (!s->admitted)
+	if (!s->admitted && relay_startup_gone_ns(s->s))
+		rd_log_limited(&j->limit_stranger, j->loop->now_ns, RD_LOG_DEBUG,
+			       "launcher %s on port %u: %s", s->client, listen_port(s), why);
+	else if (!s->admitted)
 		rd_log_limited(&j->limit_stranger, j->loop->now_ns, RD_LOG_WARNING,
 			       "client %s refused on port %u: ended: %s", s->client, listen_port(s),
 			       why);

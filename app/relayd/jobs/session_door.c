@@ -52,6 +52,12 @@ bool
 rd_session_admit(struct rd_session *s)
 {
 	struct rd_jobs *j = s->jobs;
+	uint64_t *joined_ns = &j->joined_ns[s->port_index][relay_startup_rank(s->s)];
+	uint64_t gone_ns = relay_startup_gone_ns(s->s);
+	if (gone_ns && *joined_ns >= gone_ns) {
+		relay_startup_abort(s->s, "it had joined");
+		return false;
+	}
 	if (j->nsessions >= j->conf->limits.jobs) {
 		char why[RELAY_WHY_MAX];
 		snprintf(why, sizeof why, "%u jobs are running (limits.jobs)", j->nsessions);
@@ -60,6 +66,8 @@ rd_session_admit(struct rd_session *s)
 		return false;
 	}
 	rd_session_leave_lobby(s);
+	if (!gone_ns)
+		*joined_ns = j->loop->now_ns;
 	s->admitted = true;
 	s->id = j->next_job_id++;
 	s->slot = take_slot(j);
@@ -71,9 +79,11 @@ rd_session_admit(struct rd_session *s)
 		relay_startup_abort(s->s, "the gateway's ports end behind 65535");
 		return false;
 	}
-	rd_log(RD_LOG_INFO, "job %u (port %u): client %s connected, for the server %s:%u", s->id,
-	       listen_port(s), s->client, j->conf->impi.server_host, server_port(s));
-	name_holder(s);
+	rd_log(RD_LOG_INFO, "job %u (port %u): %s %s connected, for the server %s:%u", s->id,
+	       listen_port(s), gone_ns ? "launcher" : "client", s->client,
+	       j->conf->impi.server_host, server_port(s));
+	if (!gone_ns)
+		name_holder(s);
 	return true;
 }
 
@@ -111,6 +121,7 @@ start(struct rd_session *s)
 		.labels = &j->labels,
 		.gateway = j->post->gateway,
 		.step_timeout_ns = j->conf->impi.step_timeout_s * BASE_S_NS,
+		.begun_ns = j->loop->now_ns,
 	};
 	if (getrandom(&conf.token, sizeof conf.token, 0) < 0)
 		return false;

@@ -9,6 +9,7 @@
  *   RANKED --impi_channel_join()--> COLLECTING --COLL: event LABEL--> ...
  *   COLLECTING --DONE: event DONE--> DONE_SEEN --impi_channel_done()-->
  *   RUNNING --FINI: event FINI--> FINISHED
+ *   WAIT_RANK --GONE--> WAIT_RANK; ch->gone then says so, at the latest at the event RANK
  *   any --violation--> FAILED: event FAILED, err says why; close the connection
  *
  * In COLLECTING and DONE_SEEN the owner calls impi_channel_size() once and
@@ -35,6 +36,7 @@
 
 #include "impi/auth.h"
 #include "impi/error.h"
+#include "impi/gone.h"
 #include "impi/queue.h"
 #include "impi/wire.h"
 
@@ -70,15 +72,17 @@ struct impi_channel_event {
 	uint32_t len;
 };
 
-/* Private, exposed so that it can be embedded.  Read state, err, rank freely. */
+/* Private, exposed so that it can be embedded.  Read state, err, rank, gone freely. */
 struct impi_channel {
 	enum impi_channel_state state;
-	int32_t rank; /* from RANKED on */
+	int32_t rank;	       /* from RANKED on */
+	struct impi_gone gone; /* said: the client of that rank will not come (impi/gone.h) */
 	struct impi_error err;
 	struct impi_auth auth;
 	bool size_sent;
 	/* receiving */
-	uint8_t head[16];   /* header, then fixed payload, of the command coming in */
+	/* header, then fixed payload, of the command coming in */
+	uint8_t head[IMPI_CMD_HDR_BYTES + IMPI_GONE_BYTES_MAX];
 	uint32_t head_len;  /* bytes of it that are here */
 	uint32_t head_want; /* bytes of it that are needed to go on */
 	uint32_t data_want; /* bytes of COLL data still to come */
@@ -144,6 +148,10 @@ size_t impi_channel_reply_give(struct impi_channel *ch, const void *data, size_t
 /* Queue DONE: start-up is over for this client; RUNNING.  IMPI_ERR_STATE
  * unless DONE_SEEN with every submitted label answered; IMPI_ERR_FULL. */
 enum impi_err impi_channel_done(struct impi_channel *ch);
+
+/* Queue {GONE, rank, text}, if the client waits for the size; else nothing.  The owner sends what
+ * is queued and closes. */
+void impi_channel_tell_gone(struct impi_channel *ch, uint32_t rank, const char *text);
 
 /* Take at most cap queued bytes; 0 if there are none. */
 size_t impi_channel_tx(struct impi_channel *ch, void *buf, size_t cap);

@@ -22,6 +22,9 @@
  *           on STARTED: impi_client_tables(c) is complete
  *     at the end: impi_client_fini(c), send the rest of _tx(), close
  *
+ * A server of ours that ends the waiting because another client will not come says which one
+ * and why (impi/gone.h): FAILED, and the text is in impi_client_error().
+ *
  * Replies are taken in any order.  Replies to labels this client did not submit
  * are skipped and counted.
  *
@@ -46,6 +49,9 @@ struct impi_client_config {
 	/* Bytes for values submitted and not yet taken by _tx(), besides those of
 	 * the standard labels (for which there is room); 0 if no others are sent. */
 	uint32_t extra_tx_bytes;
+	/* Not NULL: this is its launcher, who says by impi_client_say_gone() that the client will
+	 * not come, and why; kept by the caller. */
+	const char *gone;
 };
 
 enum impi_client_state {
@@ -111,6 +117,10 @@ enum impi_err impi_client_submit_offer(struct impi_client *c, uint32_t label,
 				       const struct impi_offer *offer);
 /* No more labels: queue DONE.  IMPI_ERR_STATE unless COLLECTING. */
 enum impi_err impi_client_done(struct impi_client *c);
+/* cfg.gone: say so, age_ns being how long ago the launcher began, counted now.  IMPI_ERR_STATE
+ * until the server has answered AUTH, which is why age is not told before (impi/gone.h), and
+ * after it was said.  The server closes then. */
+enum impi_err impi_client_say_gone(struct impi_client *c, uint64_t age_ns);
 /* All procs of this client have finished: queue FINI.  IMPI_ERR_STATE unless
  * RUNNING. */
 enum impi_err impi_client_fini(struct impi_client *c);
@@ -118,6 +128,9 @@ enum impi_err impi_client_fini(struct impi_client *c);
 enum impi_client_state impi_client_state(const struct impi_client *c);
 /* code IMPI_ERR_OK unless FAILED. */
 const struct impi_error *impi_client_error(const struct impi_client *c);
+/* FAILED because the server said that another client will not come: which one, and why.  NULL
+ * otherwise. */
+const char *impi_client_missing(const struct impi_client *c, uint32_t *rank);
 /* Filled label by label, complete from STARTED on, constant then. */
 const struct impi_tables *impi_client_tables(const struct impi_client *c);
 /* Labels submitted here and not answered yet. */

@@ -17,6 +17,9 @@
  * that have not ended after loss_grace_ns are closed, which tells them that the job
  * is over (a process that waits for a lost one may have no other way to know).
  *
+ * A launcher may say that its client will not come (impi/gone.h): while the job GATHERs it fails,
+ * and the clients that wait are told which one is missing and why.
+ *
  * Connections that have not named themselves are few: when there is no room for another
  * one, base/lobby.h says which one makes room: one of the source that has most of them, or
  * the oldest after IMPI_SERVER_STRANGER_GRACE_NS.
@@ -50,10 +53,11 @@
 #include "impi/wire.h"
 
 #define IMPI_SERVER_STRANGERS_MAX 32 /* connections that have not joined, at a time */
-#define IMPI_SERVER_STRANGER_GRACE_NS                                        \
-	1000000000u		/* it may stay so long if it is the only one \
-				 * from where it comes */
-#define IMPI_SERVER_NAME_MAX 64 /* of a connection, for texts */
+#define IMPI_SERVER_STRANGER_GRACE_NS                                                \
+	1000000000u			/* it may stay so long if it is the only one \
+					 * from where it comes */
+#define IMPI_SERVER_GONE_NS  100000000u /* for those that wait to hear who is gone */
+#define IMPI_SERVER_NAME_MAX 64		/* of a connection, for texts */
 
 struct impi_server_config {
 	uint32_t nclients;	  /* 1..IMPI_CLIENTS_MAX */
@@ -64,7 +68,10 @@ struct impi_server_config {
 	uint64_t loss_grace_ns;	     /* of the others, after a loss while the job runs; UINT64_MAX =
 				      * until they end by themselves */
 	size_t store_bytes;	     /* label values one client may have waiting, >= 64 */
-	size_t tx_bytes;	     /* send queue of a connection, >= IMPI_CHANNEL_TX_BYTES_MIN */
+	/* When this job began, where others are served before and after it: a launcher that is
+	 * older does not say who is gone (impi/gone.h).  0: it is the only job. */
+	uint64_t began_ns;
+	size_t tx_bytes; /* send queue of a connection, >= IMPI_CHANNEL_TX_BYTES_MIN */
 };
 
 enum impi_server_state {

@@ -32,6 +32,8 @@ enum impi_cmd {
 	IMPI_CMD_COLL = 0x434F4C4C, /* client: label, data; server: label, client mask, data */
 	IMPI_CMD_DONE = 0x444F4E45, /* both, empty */
 	IMPI_CMD_FINI = 0x46494E49, /* client, empty */
+	/* Not of IMPI 0.0; see impi/gone.h.  Who does not know it closes the connection. */
+	IMPI_CMD_GONE = 0x474F4E45, /* client: u64 age, text; server: u32 client rank, text */
 };
 
 #define IMPI_CMD_HDR_BYTES    8

@@ -98,6 +98,7 @@ struct relay_startup_conf {
 	/* A client that has its rank and whose turn it is gets on by a step (a whole label, or
 	 * DONE) within this time, or the job ends.  0: it may take for ever. */
 	uint64_t step_timeout_ns;
+	uint64_t begun_ns; /* when the client connected */
 	/* Added to gateway_port_* of every relay: differs between the jobs of all primaries
 	 * of this cluster that exist at the same time. */
 	uint16_t gateway_slot;
@@ -149,6 +150,11 @@ void relay_startup_table_done(struct relay_startup *s, const char *refusal);
 /* The job is over for another reason (a core's job_ended, a dead peer relay):
  * ENDED, not ok, no FINI to the server. */
 void relay_startup_abort(struct relay_startup *s, const char *why);
+
+/* From CONNECT on: it is the launcher of that client, which began at this time at the latest and
+ * says that it will not come (impi/gone.h).  It is told to the server by the next tick after the
+ * server's answer to AUTH, and ENDED, not ok, follows.  0: it is a client. */
+uint64_t relay_startup_gone_ns(const struct relay_startup *s);
 
 /* Valid from TABLE on. */
 const struct relay_job *relay_startup_job(const struct relay_startup *s);
