@@ -5,6 +5,7 @@
 HERE=test/attack
 PAUSE_MS=20       # of the job between two rounds: it is here to be hit, not to be fast
 LIVE_MS=2000      # silence that counts as death
+STALL_MS=2000     # what an attack may make it stand still
 HEAP_KB=4000      # what a relay may take more than it says, for requests of its operator and in the kernel
 LOG_BYTES=150000  # and what it may write to its log
 
@@ -113,6 +114,7 @@ row_end()
 	testbed_wait 20 "the job to go on" goes_on "$((${n:-0} + 50))" 2>/dev/null || why+="; the job stands still"
 	job_lives || { why+="; job dead: $(grep -h 'ending the job' "$TB_LOG"/job-?.log | head -1 | cut -c1-160)"; job_is_dead=1; }
 	stall=$(sed -n "$((lines + 1)),\$p" "$TB_LOG/job-a.log" | awk '$1 == "stall" && $2 > m { m = $2 } END { print m + 0 }')
+	((stall <= STALL_MS)) || [ -n "${may_stall:-}" ] || why+="; the job stood still for $stall ms"
 	for fe in afe0 afe1 bfe0; do
 		[ "$(relay_pid $fe)" = "${pid[$fe]}" ] || { why+="; relayd of $fe is gone"; job_is_dead=1; continue; }
 		n=$(($(memory $fe) - mem[$fe]))

@@ -644,6 +644,15 @@ further_addresses_are_answered_for(void **state)
 		rd_packet_parse(&s, f, RD_ARP_FRAME, &r);
 		assert_int_equal(r.verdict, RD_RX_ARP_REPLY);
 
+		/* Said to all, by nobody but us. */
+		rd_write_arp_announcement(f, &s, s.more[i]);
+		assert_int_equal(be32_load(f + 28), s.more[i]);
+		assert_int_equal(be32_load(f + 38), s.more[i]);
+		assert_memory_equal(f + 22, s.mac, 6);
+		rd_packet_parse(&peer, f, RD_ARP_FRAME, &r);
+		assert_int_equal(r.verdict, RD_RX_ARP_REPLY);
+		assert_true(r.announced);
+
 		struct rd_station thief = peer;
 		thief.address = s.more[i];
 		rd_write_arp_request(f, &thief, thief.address, NULL);

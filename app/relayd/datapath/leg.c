@@ -212,6 +212,48 @@ send_request(void *user, uint32_t ip, const uint8_t *mac)
 	rd_leg_push(leg, m);
 }
 
+/* Not at once: who claims an address does so in bursts, and the last word counts. */
+#define DEFENCE_NS (5 * BASE_MS_NS)
+
+void
+rd_leg_defend(struct rd_leg *leg, uint32_t ip)
+{
+	if (ip == leg->self.address)
+		leg->defence |= 1;
+	for (uint32_t i = 0; i < leg->self.nmore; i++)
+		if (ip == leg->self.more[i])
+			leg->defence |= 2ull << i;
+	if (!leg->defence_ns)
+		leg->defence_ns = base_add_ns(leg->now_ns, DEFENCE_NS);
+}
+
+uint64_t
+rd_leg_defence_ns(const struct rd_leg *leg)
+{
+	return leg->defence_ns ? leg->defence_ns : BASE_NEVER_NS;
+}
+
+void
+rd_leg_defend_tick(struct rd_leg *leg)
+{
+	uint64_t which = leg->defence;
+	if (!leg->defence_ns || leg->now_ns < leg->defence_ns)
+		return;
+	leg->defence = leg->defence_ns = 0;
+	for (; which; which &= which - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(which);
+		struct rte_mbuf *m = rte_pktmbuf_alloc(leg->pool);
+		if (!m) {
+			leg->count.drop_no_buffer++;
+			continue;
+		}
+		rd_write_arp_announcement((uint8_t *)rte_pktmbuf_append(m, RD_ARP_FRAME),
+					  &leg->self, i ? leg->self.more[i - 1] : leg->self.address);
+		leg->count.tx_arp_defence++;
+		rd_leg_push(leg, m);
+	}
+}
+
 static void
 send_waiting(void *user, void *packet, const uint8_t mac[6])
 {

@@ -30,6 +30,7 @@
 	X(rx_gateway, "datagrams for the gateway, from the wire or from the own core")     \
 	X(rx_arp, "ARP requests answered")                                                 \
 	X(rx_echo, "ICMP echo requests answered")                                          \
+	X(tx_arp_defence, "own addresses announced, for another station claimed them")     \
 	X(tx_arp_kernel, "neighbours told to the kernel")                                  \
 	X(tx_back, "answers to unproven senders, sent to where they came from")            \
 	X(rx_unreachable, "ICMP errors about datagrams of ours")                           \
@@ -87,6 +88,9 @@ struct rd_leg {
 	uint16_t ip_id;
 	uint16_t ntx;
 	uint64_t now_ns; /* of this turn */
+	/* When the own addresses that were claimed by others are announced (0: none was), and
+	 * which: bit 0 self.address, bit 1 + i self.more[i]. */
+	uint64_t defence_ns, defence;
 	/* Where the last frame went, and when the table was asked. */
 	uint64_t last_ns;
 	uint32_t last_ip;
@@ -123,6 +127,12 @@ void rd_leg_push(struct rd_leg *leg, struct rte_mbuf *m);
 void rd_leg_flush(struct rd_leg *leg);
 /* Queue an IP frame of ours, whose destination MAC is still open, to dst, a peer. */
 void rd_leg_send_ip(struct rd_leg *leg, struct rte_mbuf *m, uint32_t dst);
+/* Another station claims ip, an address of ours: it is announced soon after, as often as that
+ * happens. */
+void rd_leg_defend(struct rd_leg *leg, uint32_t ip);
+/* When the next announcement is due, BASE_NEVER_NS if none is; and send what is. */
+uint64_t rd_leg_defence_ns(const struct rd_leg *leg);
+void rd_leg_defend_tick(struct rd_leg *leg);
 /* A datagram came from ip that may need an answer though ip has proved nothing. */
 void rd_leg_note_sender(struct rd_leg *leg, uint32_t ip, const uint8_t mac[6]);
 /* The answer: to the station that sent it, so that neighbours nobody has seen answer are not

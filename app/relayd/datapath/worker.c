@@ -132,6 +132,7 @@ rd_worker_contested(void *user, struct rd_leg *leg, uint32_t ip, const uint8_t k
 static void
 conflict(struct rd_worker *w, struct rd_leg *leg, const struct rd_rx_frame *f)
 {
+	rd_leg_defend(leg, f->src_ip);
 	if (w->now_ns - w->conflict_ns < BASE_S_NS)
 		return;
 	struct rd_event *e = rd_worker_event(w, false);
@@ -527,8 +528,10 @@ timers(struct rd_worker *w)
 		relay_core_tick(w->core, now);
 	if (now >= w->suspect_ns) /* with the next turn is soon enough */
 		suspect_silent(w);
-	for (uint32_t i = 0; i < w->nlegs; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++) {
 		rd_neigh_tick(w->leg[i].neigh, now);
+		rd_leg_defend_tick(&w->leg[i]);
+	}
 }
 
 /* When something is due although nothing comes in. */
@@ -536,8 +539,10 @@ static uint64_t
 next_due(const struct rd_worker *w)
 {
 	uint64_t next = base_min_ns(suci_expiry_ns(w->ep), relay_core_expiry_ns(w->core));
-	for (uint32_t i = 0; i < w->nlegs; i++)
+	for (uint32_t i = 0; i < w->nlegs; i++) {
 		next = base_min_ns(next, rd_neigh_expiry_ns(w->leg[i].neigh));
+		next = base_min_ns(next, rd_leg_defence_ns(&w->leg[i]));
+	}
 	return next;
 }
 

@@ -100,13 +100,21 @@ write_arp(uint8_t *at, uint16_t op, const struct rd_station *self, uint32_t send
 	be32_store(at + 24, target);
 }
 
+static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, unknown[6];
+
 void
 rd_write_arp_request(uint8_t *at, const struct rd_station *self, uint32_t target,
 		     const uint8_t *dst_mac)
 {
-	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, unknown[6];
 	write_eth(at, dst_mac ? dst_mac : all, self->mac, 0x0806);
 	write_arp(at + RD_ETH_HDR, 1, self, self->address, unknown, target);
+}
+
+void
+rd_write_arp_announcement(uint8_t *at, const struct rd_station *self, uint32_t address)
+{
+	write_eth(at, all, self->mac, 0x0806);
+	write_arp(at + RD_ETH_HDR, 1, self, address, unknown, address);
 }
 
 void

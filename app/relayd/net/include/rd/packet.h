@@ -184,6 +184,9 @@ void rd_set_dst_mac(uint8_t *frame, const uint8_t dst_mac[6]);
 /* RD_ARP_FRAME bytes: who has target?  dst_mac NULL: broadcast. */
 void rd_write_arp_request(uint8_t *at, const struct rd_station *self, uint32_t target,
 			  const uint8_t *dst_mac);
+/* The same length, to all: address, one of our own, is here.  Caches that believed another station
+ * take it back. */
+void rd_write_arp_announcement(uint8_t *at, const struct rd_station *self, uint32_t address);
 /* Turn the ARP request in frame (RD_RX_ARP_REQUEST) into our answer for the address it
  * asks for. */
 void rd_arp_answer(uint8_t *frame, const struct rd_station *self);
