@@ -98,6 +98,19 @@ impi_channel_is_midway(const struct impi_channel *ch)
 	return ch->state < IMPI_CHS_COLLECTING || ch->head_len > 0 || ch->in_data;
 }
 
+void
+impi_channel_move_tx(struct impi_channel *ch, void *tx, size_t tx_cap)
+{
+	struct impi_queue to = {.buf = tx, .cap = tx_cap};
+	uint8_t some[64];
+	size_t n;
+
+	BASE_ASSERT(tx_cap >= ch->tx.cap);
+	while ((n = impi_queue_take(&ch->tx, some, sizeof some)) > 0)
+		impi_queue_put(&to, some, n);
+	ch->tx = to;
+}
+
 /* --- receiving ---------------------------------------------------------- */
 
 static bool

@@ -44,7 +44,6 @@ lay_out(const struct relay_startup_limits *l, void *mem, struct relay_startup *s
 	s->tx_len = labels + 16 * LABELS_MAX;
 	s->scratch_len = 16 * (hosts > l->nworld_max ? hosts : l->nworld_max);
 	struct base_arena a = base_arena(mem);
-	base_arena_take(&a, 1, sizeof *s);
 	s->up_mem = base_arena_take(&a, 1, impi_client_footprint(&il, &cc));
 	s->store = base_arena_take(&a, 1, s->store_len);
 	s->tx = base_arena_take(&a, 1, s->tx_len);
@@ -54,11 +53,36 @@ lay_out(const struct relay_startup_limits *l, void *mem, struct relay_startup *s
 }
 
 size_t
-relay_startup_footprint(const struct relay_startup_limits *limits)
+relay_startup_seat_bytes(void)
+{
+	return (sizeof(struct relay_startup) + 63) & ~(size_t)63;
+}
+
+size_t
+relay_startup_room_bytes(const struct relay_startup_limits *limits)
 {
 	struct relay_startup counting;
 	void *job;
 	return limits_good(limits) ? lay_out(limits, NULL, &counting, &job) : 0;
+}
+
+size_t
+relay_startup_footprint(const struct relay_startup_limits *limits)
+{
+	size_t room = relay_startup_room_bytes(limits);
+	return room ? relay_startup_seat_bytes() + room : 0;
+}
+
+/* All but the seat. */
+static bool
+move_in(struct relay_startup *s, void *mem)
+{
+	struct relay_job_limits jl = relay_startup_job_limits(&s->conf.limits);
+	void *job;
+	lay_out(&s->conf.limits, mem, s, &job);
+	s->job = relay_job_new(job, &jl);
+	impi_channel_move_tx(&s->ch, s->tx, s->tx_len);
+	return s->job;
 }
 
 static bool
@@ -98,18 +122,16 @@ conf_ok(const struct relay_startup_conf *c)
 struct relay_startup *
 relay_startup_new(void *mem, const struct relay_startup_conf *conf)
 {
-	void *job;
 	if (!mem || !limits_good(&conf->limits) || !conf_ok(conf))
 		return NULL;
 	struct relay_startup *s = mem;
-	struct relay_job_limits jl = relay_startup_job_limits(&conf->limits);
 	*s = (struct relay_startup){
 		.conf = *conf,
 		.rank = -1,
 	};
-	lay_out(&conf->limits, mem, s, &job);
-	s->job = relay_job_new(job, &jl);
-	if (!s->job || impi_channel_init(&s->ch, &conf->client_auth, s->tx, s->tx_len))
+	if (impi_channel_init(&s->ch, &conf->client_auth, s->first_tx, sizeof s->first_tx))
+		return NULL;
+	if (!conf->room && !move_in(s, (char *)mem + relay_startup_seat_bytes()))
 		return NULL;
 	return s;
 }
@@ -334,6 +356,15 @@ client_rank(struct relay_startup *s, int32_t rank)
 		return;
 	}
 	s->rank = rank;
+	if (s->conf.room) {
+		const char *why = "there is no memory for it";
+		void *room =
+			s->conf.room(s->conf.user, relay_startup_room_bytes(&s->conf.limits), &why);
+		if (!room || !move_in(s, room)) {
+			fail(s, why);
+			return;
+		}
+	}
 	if (impi_channel_join(&s->ch, s->store, s->store_len)) {
 		fail(s, "the client's channel cannot be joined");
 		return;

@@ -18,10 +18,11 @@ struct relay_startup {
 	struct impi_channel ch; /* towards our client */
 	struct impi_client *up; /* towards the server; NULL before CONNECT */
 	void *up_mem;
+	uint8_t first_tx[IMPI_CHANNEL_TX_BYTES_MIN]; /* until there is room */
 	uint8_t *store, *tx, *scratch;
 	size_t store_len, tx_len, scratch_len;
-	struct relay_job *job;
-	uint32_t base; /* of our labels, 0 before it is known */
+	struct relay_job *job; /* NULL until there is room */
+	uint32_t base;	       /* of our labels, 0 before it is known */
 	uint32_t base_n;
 	uint32_t nclients;
 	int32_t rank;

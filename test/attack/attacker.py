@@ -289,6 +289,25 @@ def scan(addr, *ports):
     return not open_ports
 
 
+def client(addr, port, key, rank):
+    """An honest client that says its rank: whether the connection is still open a second later."""
+    s = socket.create_connection((addr, int(port)), 5)
+    s.settimeout(5)
+    s.sendall(b"AUTH" + struct.pack("!II", 4, 2))
+    if len(s.recv(8)) < 8:
+        return False
+    s.sendall(struct.pack("!Q", int(key)) + b"IMPI" + struct.pack("!II", 4, int(rank)))
+    s.settimeout(1)
+    try:
+        open_still = s.recv(100) != b""
+    except socket.timeout:
+        open_still = True
+    except OSError:
+        open_still = False
+    print("a client", "has a place" if open_still else "is refused")
+    return True
+
+
 def probe(addr, port, seconds):
     """The longest time until a client's AUTH is answered, over so many seconds."""
     worst = 0.0
@@ -360,7 +379,7 @@ def listen(port):
         s.accept()[0].close()
 
 
-ATTACKS = [forge_arp, icmp, hello, garbage, record, replay, forge, oracle, hold, squat, scan, probe, rpc, listen]
+ATTACKS = [forge_arp, icmp, hello, garbage, record, replay, forge, oracle, hold, squat, client, scan, probe, rpc, listen]
 
 if __name__ == "__main__":
     chosen = {f.__name__: f for f in ATTACKS}[sys.argv[1]]

@@ -76,12 +76,22 @@ emfile_server()
 }
 
 # No page more than it has: what cannot be begun is refused, counted, and the relay goes on.
+# Who has proved nothing takes so little that it is there; a client's job is what there is no memory for.
+crowd_and_client()
+{
+	local did key
+	key=$(_tb_auth)
+	hold_then_probe el 10.0.0.254 7811 a1 || return
+	did=$(evil a1 client 10.0.0.254 7811 "${key#*=}" 5)
+	echo "$did"
+	[ "$did" = "a client is refused" ]
+}
 memory_relay()
 {
 	local p
 	p=$(the_program afe0 relayd)
 	scarce memory-clients "$p" as "$(address_space "$p")" relayd-afe0 'out of memory' control/refused_memory \
-		hold_then_probe el 10.0.0.254 7811 a1
+		crowd_and_client
 	scarce memory-requests "$p" as "$(address_space "$p")" relayd-afe0 '' '' \
 		evil afe0 rpc "/run/relayd/$TB_ID-afe0.sock" "$S" "${SEED:-1}"
 }

@@ -50,6 +50,7 @@ struct cluster {
 	char cl_why[200];
 	uint32_t todo[IMPI_NLABELS], ntodo, at;
 	bool waiting;
+	void *room;
 	struct impi_host host[16];
 	struct impi_proc proc[32];
 };
@@ -211,6 +212,16 @@ client_rx(struct cluster *k, const uint8_t *p, size_t len)
 
 /* ---- the world ---------------------------------------------------------------- */
 
+static inline void *
+world_room(void *user, size_t bytes, const char **why)
+{
+	struct cluster *k = user;
+	(void)why;
+	assert_int_equal(relay_startup_rank(k->rs), k->at);
+	assert_null(k->room);
+	return k->room = zalloc(bytes);
+}
+
 static inline void
 make_relay(struct world *w, struct cluster *k, uint32_t index)
 {
@@ -251,7 +262,13 @@ make_relay(struct world *w, struct cluster *k, uint32_t index)
 		.gateway = w->gateway,
 		.gateway_slot = SLOT,
 	};
-	k->rs = relay_startup_new(zalloc(relay_startup_footprint(&conf.limits)), &conf);
+	if (index % 2) { /* with half of them when it is due */
+		conf.room = world_room;
+		conf.user = k;
+	}
+	k->rs = relay_startup_new(zalloc(conf.room ? relay_startup_seat_bytes()
+						   : relay_startup_footprint(&conf.limits)),
+				  &conf);
 	assert_non_null(k->rs);
 }
 
@@ -302,6 +319,7 @@ world_free(struct world *w)
 		impi_client_end(k->cl);
 		free(k->cl);
 		free(relay_startup_fini(k->rs));
+		free(k->room);
 		free(k->copy);
 		if (!k->direct)
 			assert_int_equal(k->labels.used, 0);

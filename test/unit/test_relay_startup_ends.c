@@ -229,6 +229,52 @@ a_launcher_speaks_through_the_relay(void **state)
 	world_free(&w);
 }
 
+static void *
+no_room(void *user, size_t bytes, const char **why)
+{
+	unsigned int *asked = user;
+	assert_true(bytes > 100000);
+	*why = "the house is full";
+	(*asked)++;
+	return NULL;
+}
+
+/* Who has proved nothing takes a seat, and the rest is asked for with the rank. */
+static void
+a_seat_before_the_rank(void **state)
+{
+	(void)state;
+	static const uint8_t auth[] = {'A', 'U', 'T', 'H', 0, 0, 0, 4, 0, 0, 0, 1},
+			     rank[] = {'I', 'M', 'P', 'I', 0, 0, 0, 4, 0, 0, 0, 0};
+	struct relay_labels labels;
+	struct relay_member member = {
+		.nshards = 1, .gateway_port_global = 9, .gateway_port_private = 9};
+	unsigned int asked = 0;
+	struct relay_startup_conf conf = {.limits = {4096, 1024},
+					  .member = &member,
+					  .nmembers = 1,
+					  .client_auth = auth_none,
+					  .server_auth = auth_none,
+					  .labels = &labels,
+					  .room = no_room,
+					  .user = &asked};
+	assert_true(relay_startup_seat_bytes() < 16384);
+	assert_int_equal(relay_startup_seat_bytes() + relay_startup_room_bytes(&conf.limits),
+			 relay_startup_footprint(&conf.limits));
+	struct relay_startup *s = relay_startup_new(zalloc(relay_startup_seat_bytes()), &conf);
+	uint8_t out[64];
+	relay_startup_rx(s, RELAY_SIDE_CLIENT, auth, sizeof auth);
+	assert_int_equal(relay_startup_tx(s, RELAY_SIDE_CLIENT, out, sizeof out), 8);
+	assert_int_equal(asked, 0);
+	relay_startup_rx(s, RELAY_SIDE_CLIENT, rank, sizeof rank);
+	assert_int_equal(asked, 1);
+	assert_int_equal(relay_startup_poll(s), RELAY_STARTUP_ENDED);
+	assert_string_equal(relay_startup_why(s), "the house is full");
+	relay_startup_rx(s, RELAY_SIDE_CLIENT, rank, sizeof rank);
+	assert_int_equal(asked, 1);
+	free(relay_startup_fini(s));
+}
+
 /* Number and ports that a job gets once it is one. */
 static void
 admitted_at_its_rank(void **state)
@@ -250,6 +296,7 @@ main(void)
 		cmocka_unit_test(a_silent_client_loses_its_rank),
 		cmocka_unit_test(silence_has_an_end),
 		cmocka_unit_test(admitted_at_its_rank),
+		cmocka_unit_test(a_seat_before_the_rank),
 		cmocka_unit_test(a_launcher_speaks_through_the_relay),
 		cmocka_unit_test(refused_table_ends_the_job),
 		cmocka_unit_test(done_without_processes),

@@ -13,7 +13,7 @@
 #define TELL_S 2u
 
 static uint64_t
-now_ns(void)
+gone_clock_ns(void)
 {
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -86,7 +86,7 @@ talk_gone(int fd, struct impi_client *c, uint64_t began_ns)
 	while (send_queued(fd, c) && (n = recv(fd, buf, sizeof buf, 0)) > 0) {
 		for (size_t at = 0; at < (size_t)n;)
 			at += impi_client_rx(c, buf + at, (size_t)n - at, &ev);
-		(void)impi_client_say_gone(c, now_ns() - began_ns);
+		(void)impi_client_say_gone(c, gone_clock_ns() - began_ns);
 	}
 }
 

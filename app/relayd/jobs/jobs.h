@@ -101,6 +101,6 @@ void rd_jobs_end_all(struct rd_jobs *j, bool leaving, const char *why);
 void rd_jobs_close_peers(struct rd_jobs *j);
 
 /* Bytes that clients without a rank take at most, all of them. */
-size_t rd_jobs_strangers_bytes(const struct rd_conf *conf);
+size_t rd_jobs_strangers_bytes(void);
 
 #endif

@@ -11,16 +11,19 @@
 /* Bytes taken from the machine and not yet taken by the socket. */
 struct side {
 	struct rd_watch watch;
-	uint8_t out[OUT_BYTES];
-	size_t off, len;
+	uint8_t *out; /* its own when it has said its rank, see rd_session.seat_out */
+	size_t cap, off, len;
 };
 
 struct rd_session {
 	LIST_ENTRY(rd_session) link;
 	struct rd_jobs *jobs;
 	struct relay_startup *s;
-	void *mem;
-	struct side side[2]; /* by enum relay_side */
+	void *mem;  /* its seat */
+	void *room; /* the rest, once it has said its rank; NULL before */
+	uint8_t seat_out[64];
+	char why[RELAY_WHY_MAX]; /* it got no room */
+	struct side side[2];	 /* by enum relay_side */
 	char client[RD_IPV4_TEXT + 8];
 	int seat;      /* in the lobby, until it has said its rank */
 	bool admitted; /* it has, and is a job: the next two are set */

@@ -120,7 +120,7 @@ write_side(struct rd_session *s, enum relay_side side)
 			d->off = 0;
 			d->len = side == RELAY_SIDE_SERVER && s->seal
 					 ? rd_session_seal_tx(s, d->out)
-					 : relay_startup_tx(s->s, side, d->out, sizeof d->out);
+					 : relay_startup_tx(s->s, side, d->out, d->cap);
 			if (!d->len)
 				break;
 		}

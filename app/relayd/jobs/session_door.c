@@ -47,27 +47,54 @@ name_holder(const struct rd_session *s)
 				  : "the server takes one of the two");
 }
 
-/* The client has said its rank: it is a job, if there is room for one more. */
+/* The client has said its rank: what it may have now is more than a seat, if there is room for
+ * one more job. */
+static void *
+make_job_room(void *user, size_t bytes, const char **why)
+{
+	struct rd_session *s = user;
+	struct rd_jobs *j = s->jobs;
+	uint64_t gone_ns = relay_startup_gone_ns(s->s);
+	size_t all = (bytes + 63) & ~(size_t)63;
+
+	if (gone_ns && j->joined_ns[s->port_index][relay_startup_rank(s->s)] >= gone_ns) {
+		*why = "its client had joined";
+		return NULL;
+	}
+	if (j->nsessions >= j->conf->limits.jobs) {
+		snprintf(s->why, sizeof s->why, "%u jobs are running (limits.jobs)", j->nsessions);
+		j->loop->count.sessions_refused++;
+		*why = s->why;
+		return NULL;
+	}
+	s->room = aligned_alloc(64, all + 2 * OUT_BYTES);
+	if (!s->room) {
+		snprintf(s->why, sizeof s->why, "out of memory for a job of limits.procs %u",
+			 j->conf->limits.procs);
+		j->loop->count.sessions_refused++;
+		j->loop->count.refused_memory++;
+		*why = s->why;
+		return NULL;
+	}
+	for (int i = 0; i < 2; i++) {
+		struct side *d = &s->side[i];
+		uint8_t *out = (uint8_t *)s->room + all + (size_t)i * OUT_BYTES;
+		memcpy(out, s->seat_out, sizeof s->seat_out); /* what the socket did not take */
+		d->out = out;
+		d->cap = OUT_BYTES;
+	}
+	return s->room;
+}
+
+/* It is a job now. */
 bool
 rd_session_admit(struct rd_session *s)
 {
 	struct rd_jobs *j = s->jobs;
-	uint64_t *joined_ns = &j->joined_ns[s->port_index][relay_startup_rank(s->s)];
 	uint64_t gone_ns = relay_startup_gone_ns(s->s);
-	if (gone_ns && *joined_ns >= gone_ns) {
-		relay_startup_abort(s->s, "it had joined");
-		return false;
-	}
-	if (j->nsessions >= j->conf->limits.jobs) {
-		char why[RELAY_WHY_MAX];
-		snprintf(why, sizeof why, "%u jobs are running (limits.jobs)", j->nsessions);
-		j->loop->count.sessions_refused++;
-		relay_startup_abort(s->s, why);
-		return false;
-	}
 	rd_session_leave_lobby(s);
 	if (!gone_ns)
-		*joined_ns = j->loop->now_ns;
+		j->joined_ns[s->port_index][relay_startup_rank(s->s)] = j->loop->now_ns;
 	s->admitted = true;
 	s->id = j->next_job_id++;
 	s->slot = take_slot(j);
@@ -122,11 +149,12 @@ start(struct rd_session *s)
 		.gateway = j->post->gateway,
 		.step_timeout_ns = j->conf->impi.step_timeout_s * BASE_S_NS,
 		.begun_ns = j->loop->now_ns,
+		.room = make_job_room,
+		.user = s,
 	};
 	if (getrandom(&conf.token, sizeof conf.token, 0) < 0)
 		return false;
-	size_t need = relay_startup_footprint(&conf.limits);
-	s->mem = need ? aligned_alloc(64, (need + 63) & ~(size_t)63) : NULL;
+	s->mem = aligned_alloc(64, relay_startup_seat_bytes());
 	s->s = s->mem ? relay_startup_new(s->mem, &conf) : NULL;
 	return s->s;
 }
@@ -148,6 +176,7 @@ rd_session_free(struct rd_session *s)
 	if (s->job != RELAY_CLUSTER_NONE)
 		relay_cluster_forget(j->cluster, s->job);
 	relay_startup_fini(s->s);
+	free(s->room);
 	free(s->mem);
 	free(s);
 }
@@ -170,14 +199,9 @@ make_room(struct rd_jobs *j, uint32_t ip)
 }
 
 size_t
-rd_jobs_strangers_bytes(const struct rd_conf *conf)
+rd_jobs_strangers_bytes(void)
 {
-	struct relay_startup_limits limits = {.nworld_max = conf->limits.procs,
-					      .nhosts_max = conf->limits.hosts};
-	size_t one = sizeof(struct rd_session) + relay_startup_footprint(&limits);
-	if (conf->impi.server_sealing)
-		one += sizeof(struct seal_link);
-	return BASE_LOBBY_SEATS_MAX * one;
+	return BASE_LOBBY_SEATS_MAX * (sizeof(struct rd_session) + relay_startup_seat_bytes());
 }
 
 static bool
@@ -212,6 +236,8 @@ new_session(struct rd_jobs *j, int fd)
 	};
 	LIST_INSERT_HEAD(&j->sessions, s, link);
 	j->nlisted++;
+	s->side[RELAY_SIDE_CLIENT].out = s->seat_out;
+	s->side[RELAY_SIDE_CLIENT].cap = sizeof s->seat_out;
 	s->side[RELAY_SIDE_CLIENT].watch.owner = s;
 	s->side[RELAY_SIDE_CLIENT].watch.fn = rd_session_client_ready;
 	if (start(s) && rd_watch_add(j->loop, &s->side[RELAY_SIDE_CLIENT].watch, fd, EPOLLIN) == 0)
@@ -246,8 +272,7 @@ rd_session_accept(struct rd_listener *l)
 	struct rd_session *s = new_session(j, fd);
 	if (!s) {
 		rd_log_limited(&j->limit_stranger, j->loop->now_ns, RD_LOG_ERROR,
-			       "client %s refused: out of memory for a job of limits.procs %u",
-			       from, j->conf->limits.procs);
+			       "client %s refused: out of memory for its seat", from);
 		j->loop->count.sessions_refused++;
 		j->loop->count.refused_memory++;
 		close(fd);

@@ -648,7 +648,7 @@ work(struct relay *r)
 	       "who has proved nothing takes at most %zu KB, at the IMPI ports (%u connections); "
 	       "what "
 	       "else it may take is there from the start",
-	       (rd_jobs_strangers_bytes(r->conf) + 1023) / 1024, BASE_LOBBY_SEATS_MAX);
+	       (rd_jobs_strangers_bytes() + 1023) / 1024, BASE_LOBBY_SEATS_MAX);
 	fputs("relayd: ready\n", stderr);
 	fflush(stderr);
 	rd_notify("READY=1");

@@ -122,6 +122,8 @@ bool impi_channel_is_midway(const struct impi_channel *ch);
  * finished before); no event. */
 void impi_channel_fail(struct impi_channel *ch, enum impi_err code, const char *why);
 
+/* Send from other memory from now on, at least as much; what is queued goes along. */
+void impi_channel_move_tx(struct impi_channel *ch, void *tx, size_t tx_cap);
 /* RANKED: accept the rank; label values go to store (kept by the channel until
  * fini).  A client whose values do not fit store_cap fails with OVERSIZE. */
 enum impi_err impi_channel_join(struct impi_channel *ch, void *store, size_t store_cap);

@@ -99,6 +99,12 @@ struct relay_startup_conf {
 	 * DONE) within this time, or the job ends.  0: it may take for ever. */
 	uint64_t step_timeout_ns;
 	uint64_t begun_ns; /* when the client connected */
+	/* The memory for all that the client submits, relay_startup_room_bytes() aligned to 64,
+	 * when it has said its rank and not before: who has proved nothing has a seat alone.  NULL
+	 * and *why: there is none, and the start-up ends with that text.  It is the caller's again
+	 * after relay_startup_fini().  room itself NULL: it is given with the seat. */
+	void *(*room)(void *user, size_t bytes, const char **why);
+	void *user;
 	/* Added to gateway_port_* of every relay: differs between the jobs of all primaries
 	 * of this cluster that exist at the same time. */
 	uint16_t gateway_slot;
@@ -116,9 +122,12 @@ enum relay_startup_event {
 
 struct relay_startup; /* opaque */
 
-/* Bytes, 64-byte aligned; 0 if a limit is out of range. */
+/* Bytes, 64-byte aligned; 0 if a limit is out of range.  All of it, which is a seat and a room. */
 size_t relay_startup_footprint(const struct relay_startup_limits *limits);
-/* NULL if the configuration is out of range. */
+size_t relay_startup_seat_bytes(void);
+size_t relay_startup_room_bytes(const struct relay_startup_limits *limits);
+/* mem: a seat if conf has a room(), else the footprint.  NULL if the configuration is out of range.
+ */
 struct relay_startup *relay_startup_new(void *mem, const struct relay_startup_conf *conf);
 /* Gives the label range back: call it when the job's table is gone from every
  * core.  Accepts NULL.  Returns the memory. */
