@@ -249,7 +249,7 @@ take_coll_head(struct impi_channel *ch)
 }
 
 static void
-take_gone(struct impi_channel *ch)
+take_gone_word(struct impi_channel *ch)
 {
 	const uint8_t *p = ch->head + IMPI_CMD_HDR_BYTES;
 	ch->gone.said = true;
@@ -286,7 +286,7 @@ take_head(struct impi_channel *ch, struct impi_channel_event *ev)
 		ev->type = IMPI_CH_DONE;
 		break;
 	case IMPI_CMD_GONE:
-		take_gone(ch);
+		take_gone_word(ch);
 		break;
 	default: /* FINI: check_header let nothing else pass */
 		ch->state = IMPI_CHS_FINISHED;

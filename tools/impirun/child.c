@@ -19,7 +19,7 @@ static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 static volatile sig_atomic_t launcher;
 
 static void
-pass_on(int sig, siginfo_t *info, void *context)
+pass_signal(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 	(void)context;
@@ -32,7 +32,7 @@ pass_on(int sig, siginfo_t *info, void *context)
 int
 child_run(char *const *argv)
 {
-	struct sigaction pass = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction pass = {.sa_sigaction = pass_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct sigaction old[PASSED_ON];
 	sigset_t all, mask;
 	pid_t parent = getpid();
