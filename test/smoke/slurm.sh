@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# A real Slurm of one node, in a network namespace of its own: two sites as two steps of one
+# allocation, by impirun and by mpirun, and what goes wrong with srun by hand.
+# timeout: 240
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=$(realpath "${B:-build/gcc}")
+# shellcheck source=test/smoke/_root.sh
+. test/smoke/_root.sh
+# shellcheck source=test/smoke/_tell.sh
+. test/smoke/_tell.sh
+need_root slurm
+PATH=$PATH:/usr/sbin
+for p in slurmctld slurmd srun; do
+	command -v $p >/dev/null || { echo "SKIP slurm: slurm-wlm is not installed; run make deps"; exit 77; }
+done
+
+SCENARIO=slurm
+NS=slurm$$ W=$(mktemp -d /tmp/slurm.XXXXXX)
+TB_LOG=$W
+pids=()
+# Those we began, by their id, and the namespace with whoever is left in it.
+finish()
+{
+	local p
+	kill "${pids[@]}" 2>/dev/null
+	wait 2>/dev/null
+	for p in $(ip netns pids $NS 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
+	ip netns del $NS 2>/dev/null
+	umount "$W/run" 2>/dev/null
+	rm -rf "$W"
+}
+trap finish EXIT
+# An address besides the loopback's, else names are looked up in no family at all.
+ip netns add $NS && ip -n $NS link set lo up && ip -n $NS link add eth0 type veth peer name eth1 &&
+	ip -n $NS addr add 192.0.2.1/24 dev eth0 && ip -n $NS link set eth0 up && ip -n $NS link set eth1 up || exit 1
+inside() { nsenter --net=/run/netns/$NS "$@"; } # with the host's /sys, which slurmd wants
+daemon() { inside "${@:2}" >"$W/$1.out" 2>&1 & pids+=($!); } # NAME COMMAND...
+
+printf "CgroupPlugin=cgroup/v1\n" >"$W/cgroup.conf"
+mkdir -p "$W/state" "$W/spool" "$W/run"
+host=$(hostname -s)
+(umask 077; head -c 1024 /dev/urandom >"$W/munge.key"; printf '%s\n' "$(od -An -tu4 -N4 /dev/urandom | tr -d ' ')" >"$W/key")
+cat >"$W/slurm.conf" <<CONF
+ClusterName=one
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$W/run/munge.socket
+CredType=cred/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+MpiDefault=none
+ReturnToService=2
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+SlurmdParameters=config_overrides
+StateSaveLocation=$W/state
+SlurmdSpoolDir=$W/spool
+SlurmctldPidFile=$W/run/slurmctld.pid
+SlurmdPidFile=$W/run/slurmd.pid
+SlurmctldLogFile=$W/slurmctld.log
+SlurmdLogFile=$W/slurmd.log
+NodeName=$host NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
+PartitionName=all Nodes=$host Default=YES State=UP
+CONF
+export SLURM_CONF=$W/slurm.conf PMIX_MCA_gds=hash
+daemon munged munged --force --foreground --key-file="$W/munge.key" --socket="$W/run/munge.socket" --pid-file="$W/run/munge.pid" \
+	--log-file="$W/munge.log" --seed-file="$W/munge.seed"
+daemon slurmctld slurmctld -D
+daemon slurmd slurmd -D -N "$host"
+idle() { timeout 5 nsenter --net=/run/netns/$NS sinfo -h -o %T 2>/dev/null | grep -q '^idle'; }
+for ((i = 0; i < 100; i++)); do
+	idle && break
+	# One that is gone comes no more.
+	for p in "${pids[@]}"; do kill -0 "$p" 2>/dev/null || break 2; done
+	sleep 0.2
+done
+verdict "one node of Slurm is idle" "$(idle || tail -1 "$W/slurmctld.log" "$W/slurmd.log" "$W/munged.out" | paste -sd' ')" slurmctld slurmd
+[ "$rc" -eq 0 ] || exit 1
+
+# Two processes of a site abort, or exchange bytes.
+cat >"$W/abort.c" <<C
+#include <mpi.h>
+int
+main(int argc, char **argv)
+{
+	int rank;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 3)
+		MPI_Abort(MPI_COMM_WORLD, 42);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Finalize();
+	return 0;
+}
+C
+"$B/bin/mpicc" -o "$W/abort" "$W/abort.c" || fail "mpicc"
+server=192.0.2.1:7810
+daemon server env IMPI_AUTH_NONE=1 "$B/bin/impi-server" -server 2 -port 7810 -host 192.0.2.1 --persist -v
+export IMPI_AUTH_NONE=1 LIBMPI_JOIN_TIMEOUT_S=60
+
+# In one allocation; OUT is what it says, S its status.
+allocated() { OUT=$(inside timeout 100 salloc -Q -n 4 bash -c "$1" 2>&1); S=$?; }
+# Two sites as two steps of it; PROGRAM0 and PROGRAM1, and the statuses of both.
+sites()
+{
+	allocated "site() { $B/bin/impirun -client \$1 $server --launcher srun -np 2 --exact \$2; }
+		site 0 '$1' & a=\$!
+		for ((i = 0; i < 100; i++)); do [ -z '${3:-}' ] || grep -q '${3:-}' $W/server.out && break; sleep 0.1; done
+		site 1 '$2'; b=\$?; wait \$a; echo statuses \$? \$b"
+}
+has() { grep -qE "$1" <<<"$OUT" && echo || echo "${OUT:0:600}" | paste -sd' '; }
+
+sites "$B/test/mpi/p2p" "$B/test/mpi/p2p"
+verdict "impirun, two sites as two steps" "$(has '^statuses 0 0')"
+sites "$W/abort" "$W/abort"
+verdict "MPI_Abort(42) of one site ends both with it" "$(has '^statuses 42 42')"
+sites "$B/test/mpi/p2p" false 'joined, 1 of 2'
+verdict "the other site hears of ranks that died before they joined" \
+	"$(has 'client 1 is gone before it joined: its launcher \(srun\) ended with status 1')"
+allocated "$B/bin/mpirun -np 4 $B/test/mpi/p2p"
+verdict "mpirun in an allocation" "$([ $S -eq 0 ] || echo "status $S: ${OUT:0:400}")"
+allocated "srun -n 2 $B/test/mpi/p2p"
+verdict "srun without --mpi=pmix: the ranks say what is missing" "$(has 'has 2 tasks.*srun --mpi=pmix')"
+allocated "srun --mpi=pmix -n 4 $B/test/mpi/p2p"
+verdict "srun --mpi=pmix" "$([ $S -eq 0 ] || echo "status $S: ${OUT:0:400}")"
+allocated "srun -n 1 $B/bin/impirun -client 0 $server --launcher srun -n 2 true"
+verdict "impirun inside a step is refused" "$(has 'job step [0-9]+\.[0-9]+ already.*--overlap')"
+exit $rc
