@@ -37,7 +37,12 @@ ip netns add $NS && ip -n $NS link set lo up && ip -n $NS link add eth0 type vet
 inside() { nsenter --net=/run/netns/$NS "$@"; } # with the host's /sys, which slurmd wants
 daemon() { inside "${@:2}" >"$W/$1.out" 2>&1 & pids+=($!); } # NAME COMMAND...
 
-printf "CgroupPlugin=cgroup/v1\n" >"$W/cgroup.conf"
+# slurmd wants one, though nothing here is bound by it.
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+	printf 'CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n'
+else
+	echo CgroupPlugin=cgroup/v1
+fi >"$W/cgroup.conf"
 mkdir -p "$W/state" "$W/spool" "$W/run"
 host=$(hostname -s)
 (umask 077; head -c 1024 /dev/urandom >"$W/munge.key"; printf '%s\n' "$(od -An -tu4 -N4 /dev/urandom | tr -d ' ')" >"$W/key")
