@@ -115,7 +115,8 @@ connect_server(void)
 		return LMPI_OK;
 	fprintf(stderr,
 		"libmpi: cannot connect to the impi server or relay at %s: %s; is it running, and "
-		"is this its address as seen from here?\n",
+		"are these its address and its port as seen from here (a relay's: "
+		"impi.listen_port, 7811)?\n",
 		g.server, strerror(err));
 	return LMPI_ERR_OTHER;
 }

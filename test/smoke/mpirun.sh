@@ -192,7 +192,9 @@ for n in 1 4; do
 	[ "$(grep -c 'has 4 tasks.*srun --mpi=pmix' "$WORK/out")" -eq $((n / 4)) ] || fail "a step of $n tasks without PMIx"
 done
 [ "$(SLURM_JOB_ID=1 PATH=$WORK:$PATH "$RUN" ./app : ./other)" = "srun --mpi=pmix ./app : ./other A=" ] || fail "srun, two programs"
-[ "$(PATH=$WORK:$PATH "$RUN" -n 2 -host a,b ./app)" = "prterun -n 2 -host a,b ./app" ] || fail "prterun"
+[ "$(PATH=$WORK:$PATH "$RUN" -n 2 -host 127.0.0.2,127.0.0.3:2 ./app 2>&1)" = "prterun -n 2 -host 127.0.0.2,127.0.0.3:2 ./app" ] || fail "prterun"
+[[ $(PATH=$WORK:$PATH "$RUN" -n 2 -host 127.0.0.2,no_such.invalid ./app 2>&1) == "mpirun: -host no_such.invalid: "*"correct the name"*"prterun -n 2"* ]] ||
+	fail "a host that nobody knows"
 printf '# us\n\nlocalhost slots=4\n%s:2\n' "$(hostname)" >"$WORK/here"
 printf 'localhost\nelsewhere slots=4\n' >"$WORK/there"
 (
@@ -294,6 +296,7 @@ C
 gives 9 -n 1 "$WORK/last" && says "last words"
 
 # ---- what build scripts ask the wrappers, by MPICH's words and Open MPI's
+"$B/bin/mpicc" --help >"$WORK/out" 2>&1 && says "usage: mpicc " && says "see mpicc(1)" || fail "mpicc --help"
 asked() { # WANT ARGS...: mpicc ARGS prints a line with that text
 	local want=$1
 	shift

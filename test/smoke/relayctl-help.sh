@@ -26,6 +26,19 @@ if command -v man >/dev/null; then
 	verdict "man page formats" "$(LC_ALL=C MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z doc/man/relayctl.1 2>&1 >/dev/null | head -3)"
 fi
 
+# Words that are wrong in any case are named without a relay.
+WHY=
+says() { # WORDS ARGUMENT...
+	local want=$1 out
+	shift
+	out=$("$B/bin/relayctl" -s /nosuch "$@" 2>&1)
+	[ $? -eq 2 ] && grep -qF -- "$want" <<<"$out" || WHY+="$*: $out "
+}
+says 'set: "log_level" is not NAME=VALUE' set log_level
+says 'set: "=1" is not NAME=VALUE' set drain_ms=1 =1
+says '--kind: "trunks" is not process, trunk, gateway or light' paths --kind trunks
+verdict "wrong words" "$WHY"
+
 # shellcheck source=tools/relayctl/relayctl.bash
 . tools/relayctl/relayctl.bash
 complete_of() { # WORDS..., the last one being typed

@@ -3,6 +3,7 @@
 #include "mpirun.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,26 @@ mpirun_hosts_here(const char *list)
 		list += word + (list[word] == ',');
 	}
 	return true;
+}
+
+void
+mpirun_hosts_known(const char *list)
+{
+	while (*list) {
+		size_t word = strcspn(list, ","), len = strcspn(list, ",:");
+		char name[256];
+		struct addrinfo *found = NULL;
+		snprintf(name, sizeof name, "%.*s", (int)len, list);
+		int e = len ? getaddrinfo(name, NULL, NULL, &found) : 0;
+		if (e == 0 && found)
+			freeaddrinfo(found);
+		else if (e)
+			fprintf(stderr,
+				"mpirun: -host %s: %s; unless the launcher knows it (an alias of "
+				"ssh), correct the name\n",
+				name, gai_strerror(e));
+		list += word + (list[word] == ',');
+	}
 }
 
 bool

@@ -161,6 +161,8 @@ main(int argc, char **argv)
 	if (o.hosts) {
 		if (!find_other(path, sizeof path))
 			mpirun_fail("%s", HOW_TO_GET);
+		if (o.who && !o.who_is_file && !o.show)
+			mpirun_hosts_known(o.who);
 		mpirun_become(&o, path);
 	}
 	return mpirun_local(&o);

@@ -51,6 +51,8 @@ void mpirun_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * read ends the program. */
 bool mpirun_hosts_here(const char *list);
 bool mpirun_hostfile_here(const char *path);
+/* Says which names of -host nobody here can resolve; the other launcher may know more. */
+void mpirun_hosts_known(const char *list);
 
 /* Become the other launcher. */
 _Noreturn void mpirun_become(const struct mpirun_options *o, const char *path);

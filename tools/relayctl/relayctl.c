@@ -229,6 +229,23 @@ take_relayctl_option(int opt, struct options *o, const char **socket)
 	}
 }
 
+/* What is wrong in any case is said whether or not a relay runs. */
+static void
+check_words(const struct command *cmd, const struct options *o)
+{
+	static const char *const kinds[] = {"process", "trunk", "gateway", "light"};
+	bool known = !o->kind;
+
+	for (int i = 0; cmd->run == cmd_set && i < o->nargs; i++)
+		if (!strchr(o->arg[i], '=') || o->arg[i][0] == '=')
+			ctl_die(CTL_USAGE, "set: \"%s\" is not NAME=VALUE", o->arg[i]);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !known; i++)
+		known = strcmp(o->kind, kinds[i]) == 0;
+	if (!known)
+		ctl_die(CTL_USAGE, "--kind: \"%s\" is not process, trunk, gateway or light",
+			o->kind);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -272,6 +289,7 @@ main(int argc, char **argv)
 			cmd->args);
 		return CTL_USAGE;
 	}
+	check_words(cmd, &o);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	ask_open(&c, socket);

@@ -64,7 +64,7 @@ show_settings(json_t *v, const struct options *o)
 	json_decref(v);
 }
 
-/* KEY=VALUE...; a value that is a number goes as one. */
+/* NAME=VALUE..., as check_words() saw them; a value that is a number goes as one. */
 int
 cmd_set(struct ctl *c, const struct options *o)
 {
@@ -72,8 +72,6 @@ cmd_set(struct ctl *c, const struct options *o)
 	const char *method = "set";
 	for (int i = 0; i < o->nargs; i++) {
 		char *eq = strchr(o->arg[i], '='), *end = NULL;
-		if (!eq || eq == o->arg[i])
-			ctl_die(CTL_USAGE, "set: \"%s\" is not NAME=VALUE", o->arg[i]);
 		*eq = '\0';
 		long long n = strtoll(eq + 1, &end, 10);
 		bool number = end != eq + 1 && !*end;
