@@ -178,7 +178,7 @@ verdict "capture's ends" "$WHY"
 # ---- what goes wrong ------------------------------------------------------------------------
 WHY=$(status_is 2 "$B/bin/relayctl")$(status_is 2 ctl nonsense)$(status_is 2 ctl status extra)$(status_is 2 ctl status -n 3)
 WHY+=$(status_is 2 ctl top -d fast)$(status_is 0 "$B/bin/relayctl" --help)$(status_is 3 "$B/bin/relayctl" -s none status)
-WHY+=$(status_is 3 "$B/bin/relayctl" -s "$TB_DIR/none.sock" status)$(status_is 1 ctl paths --kind wrong)
+WHY+=$(status_is 3 "$B/bin/relayctl" -s "$TB_DIR/none.sock" status)$(status_is 2 ctl paths --kind wrong)
 WHY+=$(status_is 4 setpriv --reuid 65534 --clear-groups "$B/bin/relayctl" -s "$TB_ID-afe0" status)
 verdict "exit statuses" "$WHY"
 WHY=$(timeout 600 python3 test/smoke/_relayctl_clients.py "$SOCK" 2>&1)$(json alive 'v["jobs"] == 1' status)
