@@ -268,6 +268,27 @@ relay_cluster_state(struct relay_cluster *c, uint32_t label_base, uint32_t worke
 		j->left_ns = now_ns ? now_ns : 1;
 }
 
+void
+relay_cluster_tolerate(struct relay_cluster *c, uint32_t label_base)
+{
+	struct cluster_job *j = relay_cluster_find(c, label_base);
+	if (j)
+		j->tolerant = true;
+}
+
+bool
+relay_cluster_tolerates(const struct relay_cluster *c, uint32_t job)
+{
+	return c->job[job].tolerant;
+}
+
+bool
+relay_cluster_left(const struct relay_cluster *c, uint32_t job, uint64_t now_ns)
+{
+	const struct cluster_job *j = &c->job[job];
+	return j->left_ns && now_ns - j->left_ns > RELAY_CLUSTER_ORPHAN_NS;
+}
+
 /* ---- the other relays ------------------------------------------------------------------------ */
 
 void

@@ -375,7 +375,7 @@ bool
 relay_group_given_up(const struct relay_core *c, const struct job *j, uint32_t client)
 {
 	const struct group *g = &j->group[client];
-	return g->was_up && g->lost_ns != BASE_NEVER_NS && !relay_group_left(g) &&
+	return !g->dead && g->was_up && g->lost_ns != BASE_NEVER_NS && !relay_group_left(g) &&
 	       c->now_ns >= base_add_ns(g->lost_ns, c->conf.partition_ns);
 }
 
@@ -411,6 +411,10 @@ give_up(struct relay_core *c, struct job *j, uint32_t client)
 {
 	const struct group *g = &j->group[client];
 	char at[RELAY_ADDR_TEXT_MAX], msg[RELAY_WHY_MAX];
+	if (j->tolerant) {
+		relay_bury_client(c, j, client);
+		return;
+	}
 	const struct trunk *k = &c->trunk[g->last != NONE ? g->last : g->way[0].trunk];
 	relay_text_set(msg, "no relay of client %u has been reachable for %llu s; the last, %s: %s",
 		       client, (unsigned long long)(c->conf.partition_ns / BASE_S_NS),
@@ -426,7 +430,7 @@ all_left(const struct relay_core *c, const struct job *j)
 		const struct proc *p = job_proc(c, j, r);
 		if (p->flags & PROC_LEFT)
 			any = true;
-		else if (p->path != NONE && c->path[p->path].up)
+		else if (j->tolerant || (p->path != NONE && c->path[p->path].up))
 			return false;
 	}
 	return any;
@@ -438,10 +442,11 @@ tick_job(struct relay_core *c, struct job *j)
 	for (uint32_t k = 0; k < j->nclients; k++) {
 		if (relay_group_given_up(c, j, k)) {
 			give_up(c, j, k);
-			return;
+			if (!j->used)
+				return;
 		}
 		const struct group *g = &j->group[k];
-		if (g->was_up && g->lost_ns != BASE_NEVER_NS && !relay_group_left(g))
+		if (!g->dead && g->was_up && g->lost_ns != BASE_NEVER_NS && !relay_group_left(g))
 			wake_at(c, base_add_ns(g->lost_ns, c->conf.partition_ns));
 	}
 	if (!j->state)
@@ -449,7 +454,7 @@ tick_job(struct relay_core *c, struct job *j)
 	j->state = false;
 	j->left = all_left(c, j);
 	if (c->conf.ops->job_state)
-		c->conf.ops->job_state(c->conf.user, j->label_base, j->ways, j->left);
+		c->conf.ops->job_state(c->conf.user, j->label_base, j->ways, j->left, j->tolerant);
 }
 
 void

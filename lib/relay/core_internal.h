@@ -32,6 +32,9 @@ enum proc_flag {
 	PROC_NEEDED = 32, /* local, and somebody has sent to it */
 	PROC_TELL_RELAYS = 64,
 	PROC_TELL_WAYS = 128, /* local, to be told by the next tick */
+	PROC_TELL_DEAD = 256,
+	PROC_TELL_ALL = PROC_TELL_RELAYS | PROC_TELL_WAYS | PROC_TELL_DEAD,
+	PROC_DEAD = 512, /* it has failed, and its job goes on: also PROC_LEFT */
 };
 
 #define GUESS_SOURCES_LOG 6
@@ -48,8 +51,8 @@ struct proc {
 	uint32_t host;	       /* entry of the job's host table */
 	uint64_t token;	       /* local: that it announced */
 	struct suci_addr addr; /* local: where it is */
+	uint16_t flags;	 /* enum proc_flag */
 	uint8_t client;
-	uint8_t flags;	 /* enum proc_flag */
 	uint8_t gateway; /* takes what it sends to foreign processes; or NO_GATEWAY */
 	uint8_t global_id[RELAY_PROC_ID_LEN];
 	uint8_t private_id[RELAY_PROC_ID_LEN];
@@ -93,6 +96,7 @@ struct group {
 	uint8_t n, turn;
 	bool relays;	  /* the client has some in the table */
 	bool was_up;	  /* there has been a way */
+	bool dead;	  /* out of reach for good, in a job that goes on */
 	uint64_t lost_ns; /* since when there is none here nor elsewhere; NEVER: there is */
 	uint32_t last;	  /* trunk that went down last */
 	uint32_t stray, stray_tail, nstrays;
@@ -103,6 +107,7 @@ struct job {
 	bool used;
 	bool tell, state; /* processes are to be told; ops->job_state is to be called */
 	bool left;	  /* as told */
+	bool tolerant;	  /* it survives deaths: a process of it said so */
 	uint32_t id, token, label_base;
 	uint32_t my_client, nclients;
 	uint32_t nworld, nhosts, nlocal, first_local;
@@ -357,6 +362,13 @@ const char *relay_forward_check(const struct relay_core *c);
 struct job *relay_job_by_base(const struct relay_core *c, uint32_t label_base);
 /* Tell everybody but the endpoint behind path `from` (NONE: everybody), forget
  * the job, call ops->job_ended. */
+/* core_death.c: n processes from first on have failed; the job goes on, and all that live are
+ * told.  Again: nothing happens. */
+void relay_bury(struct relay_core *c, struct job *j, uint32_t first, uint32_t n);
+void relay_bury_client(struct relay_core *c, struct job *j, uint32_t client);
+/* Runs of processes that have failed, from rank at on: the first, and how many; 0: no more. */
+uint32_t relay_next_dead(struct relay_core *c, const struct job *j, uint32_t at, bool local,
+			 uint32_t *first);
 void relay_job_abort(struct relay_core *c, struct job *j, uint32_t from, const char *why);
 
 /* core_group.c */
@@ -431,9 +443,10 @@ bool relay_stray_keep(struct relay_core *c, const struct path *p, const struct s
 void relay_stray_send(struct relay_core *c);
 /* Give back those of a job that ends. */
 void relay_stray_forget(struct relay_core *c, struct job *j);
+void relay_stray_forget_client(struct relay_core *c, struct group *g);
 
 /* core_tell.c */
-void relay_tell_procs(struct relay_core *c, struct job *j, uint8_t what);
+void relay_tell_procs(struct relay_core *c, struct job *j, uint16_t what);
 void relay_tell_trunks_relays(struct relay_core *c, const struct job *j);
 void relay_tell_tick(struct relay_core *c);
 void relay_list_from_trunk(struct relay_core *c, uint32_t t, const void *note, size_t len);

@@ -242,7 +242,7 @@ put_procs(struct relay_core *c, struct job *j, const struct relay_job *job)
 					   .host = h,
 					   .client = (uint8_t)x->client,
 					   .gateway = gateway_for(job, local, r)};
-			p->flags = (uint8_t)((local ? PROC_LOCAL : 0) | (self ? PROC_OWNED : 0) |
+			p->flags = (uint16_t)((local ? PROC_LOCAL : 0) | (self ? PROC_OWNED : 0) |
 					     (foreign ? PROC_FOREIGN : 0));
 			memcpy(p->global_id, job->global_id[r], RELAY_PROC_ID_LEN);
 			memcpy(p->private_id, job->private_id[r], RELAY_PROC_ID_LEN);

@@ -1,6 +1,39 @@
 /* Notes that come in; those that go out are in core_tell.c. */
 #include "door_internal.h"
 
+/* A process tells of its own cluster's only: of others their relays do. */
+static void
+death_from_proc(struct relay_core *c, struct job *j, const struct relay_note *n)
+{
+	if (n->first + n->count > j->nworld ||
+	    (n->count && (n->first < j->first_local ||
+			  n->first + n->count > j->first_local + j->nlocal))) {
+		c->n.notes_bad++;
+		return;
+	}
+	if (!j->tolerant) {
+		j->tolerant = true;
+		j->state = true;
+		wake_at(c, c->now_ns);
+	}
+	relay_bury(c, j, n->first, n->count);
+}
+
+/* A relay tells of the clients that it speaks for. */
+static void
+death_from_trunk(struct relay_core *c, struct job *j, uint32_t t, const struct relay_note *n)
+{
+	bool says = n->count > 0 && n->first + n->count <= j->nworld;
+
+	for (uint32_t r = n->first; says && r < n->first + n->count; r++)
+		says = j->trunk_clients[t] >> job_proc(c, j, r)->client & 1;
+	/* Who is not told that the job survives deaths ends with it. */
+	if (!says || !j->tolerant)
+		c->n.notes_bad++;
+	else
+		relay_bury(c, j, n->first, n->count);
+}
+
 static void
 note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, const void *note,
 	       size_t len)
@@ -27,6 +60,10 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, 
 	}
 	if (n->type == RELAY_NOTE_LIGHT && c->conf.ops->note_other) {
 		c->conf.ops->note_other(c->conf.user, j->label_base, p->rank, note, len);
+		return;
+	}
+	if (n->type == RELAY_NOTE_DEATH) {
+		death_from_proc(c, j, n);
 		return;
 	}
 	if (n->type != RELAY_NOTE_ABORT) {
@@ -71,6 +108,10 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 	}
 	if (n->type == RELAY_NOTE_LEAVE) {
 		trunk_leaves(j, t);
+		return;
+	}
+	if (n->type == RELAY_NOTE_DEATH) {
+		death_from_trunk(c, j, t, n);
 		return;
 	}
 	if (n->type != RELAY_NOTE_ABORT) {

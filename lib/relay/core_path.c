@@ -339,7 +339,11 @@ relay_path_up(void *user, uint32_t path, const struct suci_addr *peer, const voi
 			proc->flags |= PROC_TELL_RELAYS | PROC_TELL_WAYS;
 			j->tell = true;
 		}
-		if (c->conf.ncluster || c->nstrays)
+		if (j->tolerant) {
+			proc->flags |= PROC_TELL_DEAD;
+			j->tell = true;
+		}
+		if (c->conf.ncluster || c->nstrays || j->tolerant)
 			wake_at(c, c->now_ns);
 		/* A process answers only while it is inside the library: silence means
 		 * it computes.  That it is gone says its node (port unreachable, no
@@ -447,6 +451,10 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 			relay_proc_want(c, j, proc, c->now_ns + c->conf.retry_ns);
 		return;
 	}
+	if (j->tolerant) {
+		relay_bury(c, j, p->rank, 1);
+		return;
+	}
 	relay_text_set(msg, "process %u (%s, client %u) is gone: %s", p->rank,
 		       relay_addr_text(&p->peer, at), j->my_client, down_text(why, text));
 	relay_job_abort(c, j, path, msg);
@@ -485,6 +493,20 @@ job_lost(const struct relay_core *c, const struct job *j, uint32_t t, bool late)
 	return false;
 }
 
+/* The same in a job that goes on: who is out of reach for good has failed. */
+static void
+bury_lost(struct relay_core *c, struct job *j, uint32_t t)
+{
+	for (uint32_t h = 0; h < j->nhosts; h++)
+		if (j->host[h].process && j->host[h].trunk == t)
+			relay_bury(c, j, j->host[h].first_rank, j->host[h].nprocs);
+	for (uint32_t mask = j->trunk_clients[t]; mask; mask &= mask - 1) {
+		uint32_t client = (uint32_t)__builtin_ctz(mask);
+		if (relay_group_given_up(c, j, client))
+			relay_bury_client(c, j, client);
+	}
+}
+
 /* What the relay behind the trunk said of others is void, and what it had in custody may be
  * lost. */
 static void
@@ -521,6 +543,10 @@ trunk_jobs(struct relay_core *c, uint32_t t, uint32_t path, bool down, bool late
 		trunk_gone(c, j, t, down);
 		if (!(down || late) || trunk_left(j, t) || !job_lost(c, j, t, late))
 			continue;
+		if (j->tolerant) {
+			bury_lost(c, j, t);
+			continue;
+		}
 		relay_clients_text(j->trunk_clients[t], who, sizeof who);
 		relay_text_set(msg, "relay %s of %s is gone: %s", at, who, c->trunk[t].why);
 		relay_job_abort(c, j, path, msg);
@@ -658,7 +684,7 @@ void
 relay_proc_unwant(struct job *j, struct proc *p)
 {
 	if (p->flags & PROC_WANTED) {
-		p->flags &= (uint8_t)~PROC_WANTED;
+		p->flags &= (uint16_t)~PROC_WANTED;
 		j->wanted--;
 	}
 }

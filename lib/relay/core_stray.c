@@ -179,14 +179,18 @@ relay_stray_send(struct relay_core *c)
 }
 
 void
+relay_stray_forget_client(struct relay_core *c, struct group *g)
+{
+	while (g->nstrays) {
+		uint64_t cookie = c->stray[g->stray].seg.cookie;
+		take(c, g, NONE);
+		give_back(c, cookie, &c->n.drop_abandoned);
+	}
+}
+
+void
 relay_stray_forget(struct relay_core *c, struct job *j)
 {
-	for (uint32_t k = 0; k < j->nclients; k++) {
-		struct group *g = &j->group[k];
-		while (g->nstrays) {
-			uint64_t cookie = c->stray[g->stray].seg.cookie;
-			take(c, g, NONE);
-			give_back(c, cookie, &c->n.drop_abandoned);
-		}
-	}
+	for (uint32_t k = 0; k < j->nclients; k++)
+		relay_stray_forget_client(c, &j->group[k]);
 }

@@ -16,7 +16,7 @@ ipv4_of(const struct suci_addr *a)
 /* ---- telling ----------------------------------------------------------------- */
 
 void
-relay_tell_procs(struct relay_core *c, struct job *j, uint8_t what)
+relay_tell_procs(struct relay_core *c, struct job *j, uint16_t what)
 {
 	if (!c->conf.ncluster)
 		return;
@@ -71,6 +71,20 @@ send_note(struct relay_core *c, uint32_t path, const void *note, size_t len)
 	return true;
 }
 
+/* All that have failed, those of our cluster only; what was told is told again. */
+static bool
+tell_dead(struct relay_core *c, const struct job *j, uint32_t path, bool local,
+	  struct relay_note n)
+{
+	uint8_t buf[RELAY_NOTE_MAX];
+
+	n.type = RELAY_NOTE_DEATH;
+	while ((n.count = relay_next_dead(c, j, n.first + n.count, local, &n.first)) > 0)
+		if (!send_note(c, path, buf, relay_note_encode(&n, buf)))
+			return false;
+	return true;
+}
+
 static bool
 tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct relay_list *l)
 {
@@ -81,7 +95,7 @@ tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct rela
 		l->own = j->host[p->host].fellow;
 		if (!send_note(c, p->path, buf, relay_list_encode(l, buf)))
 			return false;
-		p->flags &= (uint8_t)~PROC_TELL_RELAYS;
+		p->flags &= (uint16_t)~PROC_TELL_RELAYS;
 	}
 	if (p->flags & PROC_TELL_WAYS) {
 		struct relay_note n = {.type = RELAY_NOTE_WAYS,
@@ -91,7 +105,13 @@ tell_proc(struct relay_core *c, const struct job *j, struct proc *p, struct rela
 				       .resend = j->resend};
 		if (!send_note(c, p->path, buf, relay_note_encode(&n, buf)))
 			return false;
-		p->flags &= (uint8_t)~PROC_TELL_WAYS;
+		p->flags &= (uint16_t)~PROC_TELL_WAYS;
+	}
+	if (p->flags & PROC_TELL_DEAD) {
+		struct relay_note n = {.label_base = p->label_base, .token = (uint32_t)p->token};
+		if (!tell_dead(c, j, p->path, false, n))
+			return false;
+		p->flags &= (uint16_t)~PROC_TELL_DEAD;
 	}
 	return true;
 }
@@ -106,7 +126,7 @@ tell_job(struct relay_core *c, struct job *j)
 		struct proc *p = job_proc(c, j, j->first_local + i);
 		/* Who connects later is told then. */
 		if (p->path == NONE || !c->path[p->path].up)
-			p->flags &= (uint8_t) ~(PROC_TELL_RELAYS | PROC_TELL_WAYS);
+			p->flags &= (uint16_t)~PROC_TELL_ALL;
 		else
 			all = tell_proc(c, j, p, &l) && all;
 	}
@@ -133,7 +153,11 @@ tell_trunk(struct relay_core *c, uint32_t t)
 		list_fill(c, j, false, &l);
 		l.label_base = w->label_base;
 		l.token = w->token;
-		if (!send_note(c, c->trunk[t].path, buf, relay_list_encode(&l, buf)))
+		if (c->conf.ncluster &&
+		    !send_note(c, c->trunk[t].path, buf, relay_list_encode(&l, buf)))
+			return false;
+		struct relay_note n = {.label_base = w->label_base, .token = w->token};
+		if (j->tolerant && !tell_dead(c, j, c->trunk[t].path, true, n))
 			return false;
 	}
 	return true;
@@ -142,8 +166,6 @@ tell_trunk(struct relay_core *c, uint32_t t)
 void
 relay_tell_tick(struct relay_core *c)
 {
-	if (!c->conf.ncluster)
-		return;
 	for (uint32_t i = 0; i < c->conf.limits.jobs_max; i++)
 		if (c->job[i].used && c->job[i].tell)
 			tell_job(c, &c->job[i]);

@@ -373,6 +373,17 @@ client_rank(struct relay_startup *s, int32_t rank)
 }
 
 static void
+finish_job(struct relay_startup *s)
+{
+	if (impi_client_fini(s->up)) {
+		fail(s, "the client said FINI before the job ran");
+		return;
+	}
+	s->finished = s->ok = true;
+	raise_event(s, RELAY_STARTUP_ENDED);
+}
+
+static void
 client_event(struct relay_startup *s, const struct impi_channel_event *ev)
 {
 	s->stepped |= ev->type != IMPI_CH_NONE;
@@ -394,12 +405,7 @@ client_event(struct relay_startup *s, const struct impi_channel_event *ev)
 		s->client_done = true;
 		break;
 	case IMPI_CH_FINI:
-		if (impi_client_fini(s->up)) {
-			fail(s, "the client said FINI before the job ran");
-			break;
-		}
-		s->finished = s->ok = true;
-		raise_event(s, RELAY_STARTUP_ENDED);
+		finish_job(s);
 		break;
 	case IMPI_CH_FAILED:
 		fail_error(s, "client", &s->ch.err);
@@ -659,6 +665,13 @@ void
 relay_startup_abort(struct relay_startup *s, const char *why)
 {
 	fail(s, why);
+}
+
+void
+relay_startup_finish(struct relay_startup *s)
+{
+	if (!s->finished && s->up)
+		finish_job(s);
 }
 
 const struct relay_job *

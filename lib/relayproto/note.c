@@ -21,6 +21,11 @@ encode_body(const struct relay_note *n, struct base_writer *w)
 		base_write_be32(w, n->ways);
 		base_write_be32(w, n->resend);
 		return;
+	case RELAY_NOTE_DEATH:
+		base_write_be32(w, n->token);
+		base_write_be32(w, n->first);
+		base_write_be32(w, n->count);
+		return;
 	case RELAY_NOTE_LOST:
 		base_write_be32(w, n->ipv4);
 		base_write_be16(w, n->port);
@@ -64,6 +69,13 @@ relay_note_decode(const void *in, size_t len, struct relay_note *out)
 		n.token = base_read_be32(&r);
 		n.ways = base_read_be32(&r);
 		n.resend = base_read_be32(&r);
+		break;
+	case RELAY_NOTE_DEATH:
+		n.token = base_read_be32(&r);
+		n.first = base_read_be32(&r);
+		n.count = base_read_be32(&r);
+		if (n.count > UINT32_MAX - n.first)
+			return RELAYPROTO_ERR_MALFORMED;
 		break;
 	case RELAY_NOTE_LOST:
 		n.ipv4 = base_read_be32(&r);

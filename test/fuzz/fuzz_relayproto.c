@@ -47,7 +47,7 @@ check_note(const uint8_t *data, size_t size)
 	BASE_ASSERT(back.type == n.type && back.label_base == n.label_base &&
 		    (n.type == RELAY_NOTE_RELAYS || back.token == n.token) && back.ways == n.ways &&
 		    back.resend == n.resend && back.ipv4 == n.ipv4 && back.port == n.port &&
-		    back.lost == n.lost);
+		    back.lost == n.lost && back.first == n.first && back.count == n.count);
 	BASE_ASSERT(n.type != RELAY_NOTE_ABORT || strcmp(back.text, n.text) == 0);
 }
 

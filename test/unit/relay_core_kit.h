@@ -23,7 +23,7 @@ struct relay {
 	char why[RELAY_WHY_MAX];
 	char down_what[64];
 	uint32_t states, ways; /* as job_state told last */
-	bool left;
+	bool left, tolerant;
 	struct { /* as light_state told: how often, and the last of each slot */
 		uint32_t told;
 		enum base_lightpath last;
@@ -84,10 +84,11 @@ op_path_down(void *user, uint32_t path, const struct suci_addr *peer, const char
 }
 
 static inline void
-op_job_state(void *user, uint32_t base, uint32_t ways, bool left)
+op_job_state(void *user, uint32_t base, uint32_t ways, bool left, bool tolerant)
 {
 	struct relay *r = user;
 	(void)base;
+	r->tolerant = tolerant;
 	r->states++;
 	r->ways = ways;
 	r->left = left;

@@ -88,6 +88,117 @@ notes_of_outsiders(void **state)
 	relay_free(r);
 }
 
+/* ---- jobs that survive deaths -------------------------------------------------------- */
+
+static void
+tell_death(struct relay *r, uint32_t path, uint32_t first, uint32_t count)
+{
+	struct relay_note n = {.type = RELAY_NOTE_DEATH,
+			       .label_base = spec2.label_base[0],
+			       .first = first,
+			       .count = count};
+	uint8_t buf[RELAY_NOTE_MAX];
+
+	relay_ops()->note(r->c, path, buf, relay_note_encode(&n, buf), r->ep.now);
+	relay_core_tick(r->c, r->ep.now);
+	check(r);
+}
+
+/* The notes DEATH on that path, `runs` of them, are about first and count at last. */
+static void
+deaths_are(const struct relay *r, uint32_t path, uint32_t runs, uint32_t first, uint32_t count)
+{
+	const struct fake_path *f = &r->ep.path[path];
+	struct relay_note note = {0};
+
+	assert_int_equal(f->nnotes, runs);
+	if (!runs)
+		return;
+	assert_int_equal(relay_note_decode(f->note[f->nnotes - 1], f->note_len[f->nnotes - 1], &note), 0);
+	assert_int_equal(note.type, RELAY_NOTE_DEATH);
+	assert_int_equal(note.first, first);
+	assert_int_equal(note.count, count);
+}
+
+static void
+job_outlives_a_process(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t p0 = connect_proc(r, &spec2, 0, 0), p1 = connect_proc(r, &spec2, 1, 1);
+	uint32_t t = connect_trunk(r, 1, 0);
+	tell_death(r, p0, 0, 0);
+	assert_true(r->tolerant);
+	deaths_are(r, p0, 0, 0, 0);
+	fake_down(&r->ep, p1, SUCI_DOWN_UNREACHABLE, "");
+	relay_core_tick(r->c, r->ep.now);
+	check(r);
+	assert_int_equal(r->ended, 0);
+	assert_int_equal(relay_core_counters(r->c)->procs_dead, 1);
+	deaths_are(r, p0, 1, 1, 1);
+	deaths_are(r, t, 1, 1, 1);
+	/* What comes for it is done with. */
+	struct suci_segment s =
+		make_segment(r, 0, spec2.label_base[0] + 1, spec2.label_base[0] + 3, 0);
+	assert_int_equal(feed(r, t, &s), SUCI_DROPPED);
+	assert_int_equal(relay_core_counters(r->c)->drop_left, 1);
+	/* A process says so of another of its cluster: once is enough, and of those only. */
+	tell_death(r, p0, 2, 1);
+	tell_death(r, p0, 2, 1);
+	assert_int_equal(relay_core_counters(r->c)->procs_dead, 2);
+	deaths_are(r, p0, 2, 1, 2);
+	tell_death(r, p0, 3, 1);
+	tell_death(r, p0, 2, 2);
+	tell_death(r, p0, 6, 3);
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 3);
+	/* The last one leaves: so have all. */
+	assert_false(r->left);
+	fake_down(&r->ep, p0, SUCI_DOWN_CLOSED, "");
+	relay_core_tick(r->c, r->ep.now);
+	assert_true(r->left);
+	assert_int_equal(r->ended, 0);
+	relay_free(r);
+}
+
+static void
+job_outlives_a_cluster(void **state)
+{
+	(void)state;
+	struct relay *r = relay_new(0);
+	add_job(r, spec2);
+	uint32_t p0 = connect_proc(r, &spec2, 0, 0), t = connect_trunk(r, 1, 0);
+	/* Before the job is known to survive it, a note of that changes nothing. */
+	tell_death(r, t, 4, 1);
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 1);
+	tell_death(r, p0, 0, 0);
+	tell_death(r, t, 4, 1);
+	deaths_are(r, p0, 1, 4, 1);
+	deaths_are(r, t, 0, 0, 0);
+	/* Of those that it does not speak for it has nothing to say. */
+	tell_death(r, t, 2, 1);
+	tell_death(r, t, 6, 2);
+	tell_death(r, t, 4, 0);
+	assert_int_equal(relay_core_counters(r->c)->notes_bad, 4);
+	/* The relay goes, and with it all behind it. */
+	fake_down(&r->ep, t, SUCI_DOWN_SILENT, "");
+	relay_core_tick(r->c, r->ep.now);
+	check(r);
+	assert_int_equal(r->ended, 0);
+	assert_int_equal(relay_core_counters(r->c)->procs_dead, 4);
+	deaths_are(r, p0, 2, 3, 4);
+	/* Who connects later is told all of it. */
+	uint32_t p1 = connect_proc(r, &spec2, 1, 1);
+	relay_core_tick(r->c, r->ep.now);
+	deaths_are(r, p1, 1, 3, 4);
+	/* MPI_Abort ends it as ever. */
+	struct relay_note n = {.type = RELAY_NOTE_ABORT, .label_base = spec2.label_base[0]};
+	uint8_t buf[RELAY_NOTE_MAX];
+	relay_ops()->note(r->c, p1, buf, relay_note_encode(&n, buf), r->ep.now);
+	assert_int_equal(r->ended, 1);
+	relay_free(r);
+}
+
 static void
 death_of_a_process(void **state)
 {
@@ -598,6 +709,8 @@ main(void)
 		cmocka_unit_test(abort_of_a_process_reaches_all),
 		cmocka_unit_test(abort_from_a_trunk_reaches_all),
 		cmocka_unit_test(notes_of_outsiders),
+		cmocka_unit_test(job_outlives_a_process),
+		cmocka_unit_test(job_outlives_a_cluster),
 		cmocka_unit_test(death_of_a_process),
 		cmocka_unit_test(a_stale_path_is_no_death),
 		cmocka_unit_test(loss_of_a_trunk_names_relay_and_client),

@@ -183,6 +183,28 @@ ways_and_lost(void **state)
 }
 
 static void
+note_of_deaths(void **state)
+{
+	(void)state;
+	static const uint8_t golden[] = {9, 0, 0, 0, 16, 0, 0, 0, 7, 0, 0, 1, 2, 0, 0, 0, 3};
+	static const uint8_t beyond[] = {9,    0,    0,	   0,	 16, 0, 0, 0, 7,
+					 0xff, 0xff, 0xff, 0xff, 0,  0, 0, 1};
+	struct relay_note n, death = {.type = RELAY_NOTE_DEATH,
+				      .label_base = 16,
+				      .token = 7,
+				      .first = 0x102,
+				      .count = 3};
+	uint8_t note[RELAY_NOTE_MAX];
+	size_t len = relay_note_encode(&death, note);
+	assert_int_equal(len, sizeof golden);
+	assert_memory_equal(note, golden, len);
+	assert_int_equal(relay_note_decode(note, len - 1, &n), RELAYPROTO_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode(beyond, sizeof beyond, &n), RELAYPROTO_ERR_MALFORMED);
+	assert_int_equal(relay_note_decode(note, len, &n), 0);
+	assert_true(n.token == 7 && n.first == 0x102 && n.count == 3);
+}
+
+static void
 note_golden_and_bad(void **state)
 {
 	(void)state;
@@ -362,6 +384,7 @@ main(void)
 		cmocka_unit_test(list_golden_and_bad),
 		cmocka_unit_test(list_of_a_later_version),
 		cmocka_unit_test(ways_and_lost),
+		cmocka_unit_test(note_of_deaths),
 		cmocka_unit_test(note_golden_and_bad),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(status_of_an_abort),

@@ -13,7 +13,7 @@ suci.prefs.anywhere = Pref.bool("On any port", true, "Take what looks like Suci 
 local TYPES = {
 	[0] = "DATA", "HELLO", "COOKIE", "OPEN", "ACCEPT", "RESET", "CLOSE", "CHALLENGE", "RESPONSE",
 }
-local NOTES = { "ABORT", "LEAVE", "PING", "RELAYS", "WAYS", "LOST" }
+local NOTES = { "ABORT", "LEAVE", "PING", "RELAYS", "WAYS", "LOST", "LIGHT", "DOOR", "DEATH" }
 local KINDS = { [1] = "libmpi", [2] = "relay", [4] = "gateway" }
 local REASON_SILENT = 2
 
@@ -116,6 +116,8 @@ local f = {
 	note_relay = ProtoField.ipv4("suci.note.relay", "Relay"),
 	note_port = ProtoField.uint16("suci.note.port", "Port"),
 	note_lost = ProtoField.bool("suci.note.lost", "Lost"),
+	note_first = ProtoField.uint32("suci.note.first", "First rank"),
+	note_count = ProtoField.uint32("suci.note.count", "Ranks"),
 	note_weight = ProtoField.uint8("suci.note.weight", "Weight"),
 	note_client = ProtoField.uint8("suci.note.client", "Client"),
 }
@@ -209,6 +211,9 @@ local function note_add(tvb, tree)
 		sub:add(f.note_relay, tvb(5, 4))
 		sub:add(f.note_port, tvb(9, 2))
 		sub:add(f.note_lost, tvb(11, 1))
+	elseif type == 9 and tvb:len() >= 17 then
+		sub:add(f.note_first, tvb(9, 4))
+		sub:add(f.note_count, tvb(13, 4))
 	end
 	return NOTES[type] or string.format("note %d", type)
 end

@@ -109,7 +109,7 @@ core_stranger(void *user, const struct suci_addr *from, const uint8_t *public_ke
 }
 
 static void
-core_job_state(void *user, uint32_t label_base, uint32_t ways, bool left)
+core_job_state(void *user, uint32_t label_base, uint32_t ways, bool left, bool tolerant)
 {
 	struct rd_worker *w = user;
 	struct rd_event *e = rd_worker_event(w, true);
@@ -119,6 +119,7 @@ core_job_state(void *user, uint32_t label_base, uint32_t ways, bool left)
 	e->job.label_base = label_base;
 	e->job.ways = ways;
 	e->job.left = left;
+	e->job.tolerant = tolerant;
 	rd_worker_post(w, e);
 }
 

@@ -308,6 +308,8 @@ rd_jobs_event(struct rd_jobs *j, const struct rd_event *e)
 	case RD_EVENT_JOB_STATE:
 		relay_cluster_state(j->cluster, e->job.label_base, e->worker, e->job.ways,
 				    e->job.left, j->loop->now_ns);
+		if (e->job.tolerant)
+			relay_cluster_tolerate(j->cluster, e->job.label_base);
 		break;
 	default:
 		break;

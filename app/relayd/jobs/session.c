@@ -89,12 +89,13 @@ greeting(const struct rd_session *s)
 
 /* Once a job runs its processes' paths say whether it lives.  The server closes for all when
  * another cluster's primary has died; a connection to the client dies with a cable, while a
- * client that ends closes it.  Foreign processes have nothing but these connections. */
+ * client that ends closes it; so does one that dies, whose job may survive that.  Foreign processes have nothing but these connections. */
 static bool
 goes_on(const struct rd_session *s, enum relay_side side, const char *text)
 {
 	return s->running && !s->ended && !relay_startup_job(s->s)->nforeign &&
-	       (side == RELAY_SIDE_SERVER || text);
+	       (side == RELAY_SIDE_SERVER || text ||
+		relay_cluster_tolerates(s->jobs->cluster, s->job));
 }
 
 static void
@@ -351,6 +352,11 @@ rd_session_tick(struct rd_jobs *j)
 		} else if (!s->ended && relay_startup_rank(s->s) < 0 &&
 			   j->loop->now_ns - s->begun_ns > SILENT_NS) {
 			relay_startup_abort(s->s, "the client did not say its rank within 30 s");
+			rd_session_pump(s);
+		}
+		if (!s->ended && s->running && s->side[RELAY_SIDE_CLIENT].watch.fd < 0 &&
+		    relay_cluster_left(j->cluster, s->job, j->loop->now_ns)) {
+			relay_startup_finish(s->s);
 			rd_session_pump(s);
 		}
 		if (!s->ended) {

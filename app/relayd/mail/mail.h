@@ -132,6 +132,7 @@ struct rd_event {
 		struct {
 			uint32_t label_base, ways;
 			bool left;
+			bool tolerant; /* it survives deaths */
 		} job;
 		struct {
 			uint32_t slot, label_base, rank;

@@ -150,6 +150,12 @@ void relay_cluster_ended(struct relay_cluster *c, uint32_t label_base, uint32_t 
 			 const char *why);
 /* Our gateway has finished; why: what it could not do, or "". */
 void relay_cluster_finished(struct relay_cluster *c, uint32_t label_base, const char *why);
+/* relay_core_ops.job_state says so: the job survives deaths, also that of the process which has the
+ * server channel.  Again: nothing happens. */
+void relay_cluster_tolerate(struct relay_cluster *c, uint32_t label_base);
+bool relay_cluster_tolerates(const struct relay_cluster *c, uint32_t job);
+/* All its processes here have left, or failed, and others had time to. */
+bool relay_cluster_left(const struct relay_cluster *c, uint32_t job, uint64_t now_ns);
 /* relay_core_ops.job_state of a worker. */
 void relay_cluster_state(struct relay_cluster *c, uint32_t label_base, uint32_t worker,
 			 uint32_t ways, bool left, uint64_t now_ns);

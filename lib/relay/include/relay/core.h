@@ -184,8 +184,10 @@ struct relay_core_ops {
 			 const struct seal_peer *known);
 	/* ways: bit per client that can be reached over a trunk of this core now, the own
 	 * client's bit included.  left: all local processes connected here have finished, and
-	 * at least one has.  From relay_core_tick(), when either has changed; may be NULL. */
-	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left);
+	 * at least one has.  tolerant: it survives deaths.  From relay_core_tick(), when one of
+	 * them has changed; may be NULL. */
+	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left,
+			  bool tolerant);
 	/* The light of a slot has come up, failed, or drained: see relay_core_light() and
 	 * relay_core_dark(), which may call it themselves.  May be NULL. */
 	void (*light_state)(void *user, uint32_t slot, enum base_lightpath state);
@@ -323,6 +325,7 @@ struct relay_core_conf {
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
+	X(procs_dead, "processes that have failed in jobs that survive that")                  \
 	X(trunk_retries, "trunks opened again after a refusal or silence")                     \
 	X(strays_kept, "segments in custody whose trunk went down, kept for others")           \
 	X(strays_sent, "of them sent over another trunk")                                      \

@@ -159,6 +159,8 @@ void relay_startup_table_done(struct relay_startup *s, const char *refusal);
 /* The job is over for another reason (a core's job_ended, a dead peer relay):
  * ENDED, not ok, no FINI to the server. */
 void relay_startup_abort(struct relay_startup *s, const char *why);
+/* The job has finished, and the client that would say FINI is no more: as if it had. */
+void relay_startup_finish(struct relay_startup *s);
 
 /* From CONNECT on: it is the launcher of that client, which began at this time at the latest and
  * says that it will not come (impi/gone.h).  It is told to the server by the next tick after the

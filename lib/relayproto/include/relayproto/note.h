@@ -8,6 +8,9 @@
  *     5 WAYS    u32 label base | u32 token | u32 ways | u32 resend    (bit per client)
  *     6 LOST    u32 label base | u32 ipv4 | u16 port | u8 lost        process to relay
  *     7 LIGHT   u32 label base | ...                                  light/note.h
+ *     9 DEATH   u32 label base | u32 token | u32 first | u32 count    world ranks that have failed;
+ *	         count 0, from a process: its job survives that
+ *	(8: relayproto/door.h)
  *
  * Between relays the token of the receiver's host id in that job follows: label bases are
  * used again, and a note may be told long after the end, when a trunk is up at last.
@@ -42,6 +45,7 @@ enum relay_note_type {
 	RELAY_NOTE_WAYS = 5,
 	RELAY_NOTE_LOST = 6,
 	RELAY_NOTE_LIGHT = 7,
+	RELAY_NOTE_DEATH = 9,
 };
 
 struct relay_note {
@@ -55,6 +59,7 @@ struct relay_note {
 	uint32_t ipv4;
 	uint16_t port;
 	bool lost;
+	uint32_t first, count; /* DEATH: first + count does not overflow */
 	char text[RELAY_WHY_MAX]; /* ABORT; printable, NUL-terminated */
 };
 

@@ -1,0 +1,56 @@
+/* Processes that have failed in a job that survives that (note DEATH): they are to this core as if
+ * they had left, and those that live are told. */
+#include "core_internal.h"
+
+void
+relay_bury(struct relay_core *c, struct job *j, uint32_t first, uint32_t n)
+{
+	bool news = false;
+
+	for (uint32_t r = first; r < first + n; r++) {
+		struct proc *p = job_proc(c, j, r);
+		if (p->flags & PROC_DEAD)
+			continue;
+		news = true;
+		p->flags |= PROC_DEAD | PROC_LEFT;
+		c->n.procs_dead++;
+	}
+	if (!news)
+		return;
+	j->state = true;
+	for (uint32_t i = 0; i < j->nlocal; i++)
+		job_proc(c, j, j->first_local + i)->flags |= PROC_TELL_DEAD;
+	j->tell = true;
+	for (uint32_t t = 0; t < c->conf.limits.trunks_max; t++)
+		if (j->trunk_clients[t])
+			c->trunk[t].tell = true;
+	wake_at(c, c->now_ns);
+}
+
+void
+relay_bury_client(struct relay_core *c, struct job *j, uint32_t client)
+{
+	struct group *g = &j->group[client];
+
+	g->dead = true;
+	relay_stray_forget_client(c, g);
+	for (uint32_t h = 0; h < j->nhosts; h++)
+		if (j->host[h].client == client)
+			relay_bury(c, j, j->host[h].first_rank, j->host[h].nprocs);
+}
+
+uint32_t
+relay_next_dead(struct relay_core *c, const struct job *j, uint32_t at, bool local, uint32_t *first)
+{
+	const uint16_t want = local ? PROC_DEAD | PROC_LOCAL : PROC_DEAD;
+	uint32_t n = 0;
+
+	while (at < j->nworld && (job_proc(c, j, at)->flags & want) != want)
+		at++;
+	*first = at;
+	while (at < j->nworld && (job_proc(c, j, at)->flags & want) == want) {
+		at++;
+		n++;
+	}
+	return n;
+}
