@@ -72,6 +72,8 @@ channel_lost(bool closed, const char *why)
 				lmpi_world.rank, server, why);
 		return;
 	}
+	if (lmpi_survives()) /* what is lost with it is known by the paths */
+		return;
 	struct timespec half = {.tv_nsec = 500000000};
 	if (atomic_load(&lmpi_relays_known) < 2)
 		nanosleep(&half, NULL);

@@ -200,10 +200,10 @@ lmpi_survive_start(void)
 	eng.ft_handler = hear_frame;
 	if (!lmpi_knob_number(LMPI_KNOB_KEEP_GOING))
 		return LMPI_OK;
-	if (lmpi_world.nclients > 1) {
+	if (lmpi_world.any_foreign) {
 		if (lmpi_world.rank == 0)
-			fprintf(stderr, "libmpi: LIBMPI_KEEP_GOING: a job of several clusters does "
-					"not survive deaths yet; it is not heeded\n");
+			fprintf(stderr, "libmpi: LIBMPI_KEEP_GOING: a job with another MPI does "
+					"not survive deaths; it is not heeded\n");
 		return LMPI_OK;
 	}
 	eng.tolerant = &contexts;

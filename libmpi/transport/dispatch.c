@@ -137,7 +137,7 @@ lmpi_tp_shun(uint32_t world)
 {
 	if (lmpi_route[world].reach == LMPI_REACH_SHM)
 		lmpi_shm_shun(&lmpi_eng.peer[world]);
-	else if (lmpi_route[world].reach == LMPI_REACH_DIRECT)
+	if (lmpi_route[world].reach != LMPI_REACH_TCP)
 		lmpi_net_shun(world);
 }
 

@@ -492,7 +492,18 @@ lmpi_net_shun(uint32_t world)
 	struct lmpi_route *r = &lmpi_route[world];
 	bool was = eng.in_transport;
 
-	if (!net.ep || r->path == UINT32_MAX)
+	if (!net.ep)
+		return;
+	if (relayset_count(net.relays) > 0)
+		lmpi_relays_shun(world);
+	if (r->reach == LMPI_REACH_RELAY && r->has_lane) {
+		eng.in_transport = true;
+		suci_lane_close(net.lanes, r->lane, suci_udp_now_ns());
+		eng.in_transport = was;
+		r->has_lane = false;
+		net.dirty = true;
+	}
+	if (r->path == UINT32_MAX)
 		return;
 	net.path_use[r->path] = USE_NONE;
 	eng.in_transport = true;

@@ -29,7 +29,14 @@ static void
 nobody_left(void *user, const char *text)
 {
 	(void)user;
-	lmpi_fail("%s", text);
+	if (!lmpi_outlive) {
+		lmpi_fail("%s", text);
+		return;
+	}
+	/* For this process those beyond them are no more. */
+	for (uint32_t r = 0; r < lmpi_world.size; r++)
+		if (lmpi_route[r].reach == LMPI_REACH_RELAY)
+			lmpi_outlive(r);
 }
 
 static void
@@ -90,6 +97,27 @@ lmpi_relays_note(uint32_t i, const struct relay_note *n)
 	uint8_t bytes[RELAY_NOTE_MAX];
 
 	return lmpi_net_tell_relay(i, bytes, relay_note_encode(n, bytes));
+}
+
+void
+lmpi_relays_tell_death(uint32_t i, uint32_t world)
+{
+	struct relay_note n = {.type = RELAY_NOTE_DEATH,
+			       .label_base = lmpi_net_relay_base(i),
+			       .token = (uint32_t)lmpi_loop.token,
+			       .first = world,
+			       .count = 1};
+
+	/* Relays of other clusters' processes hear of those from their own. */
+	if (lmpi_world.proc[world].client == lmpi_world.client)
+		lmpi_relays_note(i, &n);
+}
+
+void
+lmpi_relays_shun(uint32_t world)
+{
+	for (uint32_t i = 0; i < relayset_count(net.relays); i++)
+		lmpi_relays_tell_death(i, world);
 }
 
 bool
