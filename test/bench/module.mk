@@ -79,3 +79,8 @@ bench-npb: $(LMPI_ALL) $(B)/bin/mpirun
 .PHONY: bench-mmp
 bench-mmp: $(B)/bin/mmp-perf $(B)/test/limits
 	@test/bench/mmp.sh $(B)
+
+## bench-detect  how long until ranks know of a death; RANKS ROUNDS
+.PHONY: bench-detect
+bench-detect: $(LMPI_ALL) $(B)/bin/mpirun
+	@test/bench/detect.sh $(B)
