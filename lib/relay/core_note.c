@@ -6,8 +6,8 @@ static void
 death_from_proc(struct relay_core *c, struct job *j, const struct relay_note *n)
 {
 	if (n->first + n->count > j->nworld ||
-	    (n->count && (n->first < j->first_local ||
-			  n->first + n->count > j->first_local + j->nlocal))) {
+	    (n->count &&
+	     (n->first < j->first_local || n->first + n->count > j->first_local + j->nlocal))) {
 		c->n.notes_bad++;
 		return;
 	}
@@ -50,6 +50,9 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, 
 	}
 	if (n->type == RELAY_NOTE_LEAVE) {
 		job_proc(c, j, p->rank)->flags |= PROC_LEFT;
+		/* Others would wait for its acks: nothing else holds it until all have them. */
+		if (j->tolerant)
+			relay_bury(c, j, p->rank, 1);
 		j->state = true;
 		wake_at(c, c->now_ns);
 		return;

@@ -428,6 +428,8 @@ proc_down(struct relay_core *c, const struct path *p, uint32_t path, enum suci_d
 		proc->path = other_path(c, p);
 	if (p->up && why == SUCI_DOWN_CLOSED && !(text && text[0]))
 		proc->flags |= PROC_LEFT;
+	if (proc->flags & PROC_LEFT && j->tolerant)
+		relay_bury(c, j, p->rank, 1);
 	if (p->up) {
 		j->state = true;
 		wake_at(c, c->now_ns);

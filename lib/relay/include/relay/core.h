@@ -186,8 +186,7 @@ struct relay_core_ops {
 	 * client's bit included.  left: all local processes connected here have finished, and
 	 * at least one has.  tolerant: it survives deaths.  From relay_core_tick(), when one of
 	 * them has changed; may be NULL. */
-	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left,
-			  bool tolerant);
+	void (*job_state)(void *user, uint32_t label_base, uint32_t ways, bool left, bool tolerant);
 	/* The light of a slot has come up, failed, or drained: see relay_core_light() and
 	 * relay_core_dark(), which may call it themselves.  May be NULL. */
 	void (*light_state)(void *user, uint32_t slot, enum base_lightpath state);
@@ -325,7 +324,7 @@ struct relay_core_conf {
 	X(jobs_added, "jobs begun")                                                            \
 	X(jobs_finished, "jobs ended normally")                                                \
 	X(jobs_aborted, "jobs ended otherwise")                                                \
-	X(procs_dead, "processes that have failed in jobs that survive that")                  \
+	X(procs_dead, "processes that failed or left, in jobs that survive it")                \
 	X(trunk_retries, "trunks opened again after a refusal or silence")                     \
 	X(strays_kept, "segments in custody whose trunk went down, kept for others")           \
 	X(strays_sent, "of them sent over another trunk")                                      \
