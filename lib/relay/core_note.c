@@ -79,7 +79,7 @@ note_from_proc(struct relay_core *c, uint32_t path, const struct relay_note *n, 
 }
 
 static void
-trunk_leaves(struct job *j, uint32_t t)
+trunk_leaves(struct relay_core *c, struct job *j, uint32_t t)
 {
 	for (uint32_t h = 0; h < j->nhosts; h++)
 		if (j->host[h].process && j->host[h].trunk == t)
@@ -88,6 +88,9 @@ trunk_leaves(struct job *j, uint32_t t)
 		struct way *w = relay_group_find(&j->group[__builtin_ctz(mask)], t);
 		if (w)
 			w->left = true;
+		/* It may have had no turn to tell of each. */
+		if (w && j->tolerant)
+			relay_bury_client(c, j, (uint32_t)__builtin_ctz(mask));
 	}
 }
 
@@ -110,7 +113,7 @@ note_from_trunk(struct relay_core *c, uint32_t path, const struct relay_note *n)
 		return;
 	}
 	if (n->type == RELAY_NOTE_LEAVE) {
-		trunk_leaves(j, t);
+		trunk_leaves(c, j, t);
 		return;
 	}
 	if (n->type == RELAY_NOTE_DEATH) {

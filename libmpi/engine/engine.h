@@ -177,6 +177,8 @@ void lmpi_agree(uint64_t cid, const uint32_t *member, uint32_t n, const struct f
 		void (*then)(void *arg, const struct ft_result *r), void *arg);
 /* All that live come to this call. */
 void lmpi_meet(void);
+/* Those of this process's client; once. */
+void lmpi_meet_client(void);
 /* All members that live do, in the order in which they call; member: rising world ranks.  Has one
  * of them failed?  The same answer for all. */
 bool lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n);

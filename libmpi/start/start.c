@@ -752,6 +752,11 @@ int
 lmpi_engine_fini(void)
 {
 	lmpi_wait_for(engine_drained, NULL);
+	/* Relays take the job from all of a client when the process with its server channel ends. */
+	if (lmpi_survives() && lmpi_world.nclients > 1) {
+		lmpi_meet_client();
+		lmpi_wait_for(engine_drained, NULL);
+	}
 	lmpi_tcp_finish();
 	if (lmpi_knob_number(LMPI_KNOB_STATS))
 		lmpi_net_print_paths();

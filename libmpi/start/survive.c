@@ -343,13 +343,25 @@ lmpi_meet_members(uint64_t cid, const uint32_t *member, uint32_t n)
 	return m.failed;
 }
 
+static void
+meet_range(uint64_t ctx, uint32_t first, uint32_t n)
+{
+	uint32_t *all = allot_memory(NULL, n * sizeof *all);
+
+	for (uint32_t r = 0; r < n; r++)
+		all[r] = first + r;
+	lmpi_meet_members(ctx, all, n);
+	free(all);
+}
+
 void
 lmpi_meet(void)
 {
-	uint32_t *all = allot_memory(NULL, lmpi_world.size * sizeof *all);
+	meet_range(LMPI_CID_FT, 0, lmpi_world.size);
+}
 
-	for (uint32_t r = 0; r < lmpi_world.size; r++)
-		all[r] = r;
-	lmpi_meet_members(LMPI_CID_FT, all, lmpi_world.size);
-	free(all);
+void
+lmpi_meet_client(void)
+{
+	meet_range(LMPI_CID_SERVICE, lmpi_world.client_first, lmpi_world.client_size);
 }
