@@ -16,14 +16,13 @@
 #include <bsd/string.h>
 
 #define CONF_BYTES_MAX (1u << 20)
-#define KEYS_MAX       128
 
 struct parse {
 	const char *text;
 	size_t len;
 	struct rd_conf *conf;
 	struct rd_faults *faults;
-	bool seen[KEYS_MAX];
+	bool seen[RD_KEYS_MAX];
 };
 
 void
@@ -531,7 +530,7 @@ rd_conf_parse(const char *text, size_t len, struct rd_conf *conf, struct rd_faul
 	}
 	if (json_is_object(root)) {
 		walk(&p, root, "", "");
-		for (uint32_t i = 0; i < rd_conf_keys_count && i < KEYS_MAX; i++)
+		for (uint32_t i = 0; i < rd_conf_keys_count && i < RD_KEYS_MAX; i++)
 			if (rd_conf_keys[i].required && !p.seen[i])
 				missing_key(&p, &rd_conf_keys[i]);
 		rd_conf_cross_check(conf, text, len, faults);

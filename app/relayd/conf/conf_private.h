@@ -11,4 +11,6 @@ int rd_word_index(const char *words, const char *word);
 void rd_conf_cross_check(struct rd_conf *conf, const char *text, size_t len,
 			 struct rd_faults *faults);
 
+#define RD_KEYS_MAX 192u /* that the table may have */
+
 #endif

@@ -389,6 +389,10 @@ check_limits(struct rules *r)
 	if (c->limits.window > c->limits.segments)
 		FAULT(r, "/limits/window", "%u is more than limits.segments %u", c->limits.window,
 		      c->limits.segments);
+	if (c->doors.max && c->doors.max < RD_DOORS_MIN)
+		FAULT(r, "/doors/max", "must be 0 (no doors) or at least %u", RD_DOORS_MIN);
+	if (c->doors.imports > c->doors.max)
+		FAULT(r, "/doors/imports", "is more than doors.max %u", c->doors.max);
 	if (c->suci.keepalive_ms * 2ull > c->suci.liveness_ms)
 		FAULT(r, "/suci/keepalive_ms",
 		      "must be at most half of suci.liveness_ms (%u ms), or idle paths die",

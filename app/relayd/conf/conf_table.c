@@ -128,6 +128,19 @@ const struct rd_key rd_conf_keys[] = {
 	     "segments waiting on one path before more are refused"),
 	UINT("limits.window", limits.window, false, "segments", 1, 65535, "2048",
 	     "segments in flight on one path"),
+	UINT("doors.max", doors.max, false, "", 0, 262144, "0",
+	     "doors, and doors of other clusters, that a worker carries; 0: none, else 64 or more "
+	     "(see Doors)"),
+	UINT("doors.per_process", doors.per_process, false, "", 1, 65535, "64",
+	     "doors of one process, and as many that it may use"),
+	UINT("doors.importers", doors.importers, false, "", 1, 65535, "1024",
+	     "relays of other clusters that may have one door at a time"),
+	UINT("doors.imports", doors.imports, false, "", 0, 262144, "0",
+	     "doors that one relay of another cluster may have; 0: a quarter of doors.max"),
+	UINT("doors.asks_per_s", doors.asks_per_s, false, "", 1, 1000000, "1000",
+	     "and ask for in a second"),
+	UINT("doors.lost_s", doors.lost_s, false, "s", 1, 86400, "10",
+	     "no relay of its cluster answers so long: a door counts as gone"),
 	UINT("suci.liveness_ms", suci.liveness_ms, false, "ms", 100, 600000, "4000",
 	     "silence that declares a peer dead"),
 	UINT("suci.keepalive_ms", suci.keepalive_ms, false, "ms", 50, 600000, "1000",
@@ -310,6 +323,8 @@ const struct rd_key rd_conf_keys[] = {
 	     "serve /relayd/... on the DPDK telemetry socket, for DPDK's own tools"),
 };
 const uint32_t rd_conf_keys_count = sizeof rd_conf_keys / sizeof rd_conf_keys[0];
+_Static_assert(sizeof rd_conf_keys / sizeof rd_conf_keys[0] <= RD_KEYS_MAX,
+	       "whoever reads keeps in mind which were seen");
 
 int
 rd_word_index(const char *words, const char *word)

@@ -58,6 +58,8 @@ core_limits_of(const struct rd_conf *conf)
 		.paths_max = conf->limits.paths,
 		.primaries_max = conf->cluster.nrelays,
 		.strays_max = RD_STRAYS(conf->limits.segments),
+		.doors_max = conf->doors.max,
+		.holds_max = 2 * conf->doors.max, /* some to say what found no room */
 	};
 }
 
@@ -153,6 +155,12 @@ init_core(struct rd_worker *w, char *err, size_t err_max)
 		.trunk_mtu_start = (uint16_t)trunk_mtu_start(conf),
 		.workers = w->nworkers,
 		.connect_ns = conf->suci.handshake_ms * BASE_MS_NS,
+		.doors = {.cluster = conf->cluster.self,
+			  .importers_max = (uint16_t)conf->doors.importers,
+			  .imports_max = conf->doors.imports,
+			  .asks_per_s = conf->doors.asks_per_s,
+			  .per_proc_max = conf->doors.per_process,
+			  .lost_ns = conf->doors.lost_s * BASE_S_NS},
 		.nlights = conf->optical.nports,
 		.light_open_ns = conf->optical.open_ms * BASE_MS_NS,
 		.light_liveness_ns = conf->optical.liveness_ms * BASE_MS_NS,

@@ -56,6 +56,8 @@ rd_channel_state_name(const struct gw_channel_info *c)
 static bool
 is_drop(const char *name)
 {
+	if (strncmp(name, "door_", 5) == 0)
+		return strcmp(name, "door_asks") != 0 && strcmp(name, "door_answers") != 0;
 	return strncmp(name, "drop_", 5) == 0 || strncmp(name, "refused_", 8) == 0 ||
 	       strncmp(name, "accept_", 7) == 0 || strncmp(name, "notes_bad", 9) == 0 ||
 	       strncmp(name, "notes_unsent", 12) == 0 || strncmp(name, "notes_stale", 11) == 0 ||

@@ -22,7 +22,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define RD_RELAYS_MAX	  8 /* relays of one cluster */
+#define RD_RELAYS_MAX	  8   /* relays of one cluster */
+#define RD_DOORS_MIN	  64u /* fewer, but not 0, the core does not take */
 #define RD_EAL_EXTRA_MAX  32
 #define RD_FAULTS_MAX	  64 /* further ones are counted, not kept */
 #define RD_WORKERS_MAX	  16 /* = RELAY_SHARDS_MAX of relay/startup.h */
@@ -144,6 +145,9 @@ struct rd_conf {
 	struct {
 		uint32_t jobs, procs, hosts, trunks, paths, segments, queue, window;
 	} limits;
+	struct {
+		uint32_t max, per_process, importers, imports, asks_per_s, lost_s;
+	} doors;
 	struct {
 		uint32_t liveness_ms, keepalive_ms, handshake_ms, ack_delay_us;
 		uint32_t credit;
